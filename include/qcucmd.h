@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The wire: everything that the guest library, the guest driver and the host device say to one
+ * another. All three compile this one file, in C and C++, in user space and in the kernel.
+ *
+ * A command is a record of 64 bytes, struct qCUcmd. The library fills records in and hands them to
+ * the driver by ioctl. The driver checks each against the table below, turns pointers into pages,
+ * and puts it on the session's virtqueue. A mirror process on the host carries it out and answers
+ * with the same record: `status` and the fields marked "out" filled in.
+ *
+ * To add a command: a line in QCU_COMMANDS, a struct, a function in the library, one in
+ * qcu-device/dispatch.c.
+ */
+#ifndef QCUCMD_H
+#define QCUCMD_H
+
+#include <linux/types.h>
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/ioctl.h>
+#include <linux/stddef.h>
+#else
+#include <stddef.h>
+#include <sys/ioctl.h>
+#endif
+
+#ifdef __cplusplus
+#define QCU_ASSERT(cond, text) static_assert(cond, text)
+#else
+#define QCU_ASSERT(cond, text) _Static_assert(cond, text)
+#endif
+
+#ifdef __BYTE_ORDER__
+QCU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little-endian");
+#endif
+
+/*
+ * Raised whenever anything in this file changes meaning. Library and driver compare it at
+ * QCU_IOC_HELLO, driver and device at probe; both numbers are printed when they differ.
+ */
+#define QCU_WIRE_VERSION 1u
+
+/* ---- virtio ---- */
+
+#define QCU_VIRTIO_ID	 63	     /* the last id that Linux's virtio_pci accepts */
+#define QCU_CONFIG_MAGIC 0x44554351u /* "QCUD" */
+#define QCU_QUEUE_SIZE	 256
+#define QCU_MAX_SESSIONS 63
+
+/* Virtqueue 0 is control, 1 to `sessions` carry one session each. */
+struct qcu_config {
+	__u32 magic;
+	__u32 version; /* QCU_WIRE_VERSION of the device */
+	__u32 sessions;
+	__u32 rsvd0;
+	__u64 window_base;
+	__u64 window_size;
+	__u8 rsvd[32];
+};
+QCU_ASSERT(sizeof(struct qcu_config) == 64, "config space is 64 bytes");
+
+/*
+ * One descriptor chain is one command. Device-readable: the record, then as its flags say either
+ * message bytes or an array of struct qcu_seg, to the end of the readable part, which is exactly
+ * that long. Device-writable: exactly one record, the reply. A reply of length 0 means that the
+ * mirror is gone and nothing more will be done in this session.
+ */
+
+/* A run of guest-physical memory. Only the driver writes these. */
+struct qcu_seg {
+	__u64 gpa;
+	__u64 len;
+};
+QCU_ASSERT(sizeof(struct qcu_seg) == 16, "segment is 16 bytes");
+
+#define QCU_SEGS_MAX 16384u	 /* 64 MiB of scattered pages */
+#define QCU_MSG_MAX  (64u << 10) /* message bytes in one command */
+
+/* ---- the window ---- */
+
+/*
+ * Guest processes map chunks in this range, and the mirror maps the same pages at the same
+ * addresses. It lies where neither glibc, the kernel's mmap, ASan's shadow nor CUDA put anything.
+ */
+#define QCU_WINDOW_BASE 0x200000000000ull
+#define QCU_WINDOW_SIZE 0x010000000000ull /* 1 TiB */
+
+/* Behind it lies what is registered and has no place in the mirror at the process's address. */
+#define QCU_ANNEX_SIZE QCU_WINDOW_SIZE
+
+#define QCU_CHUNK_MIN	  (64u << 10)
+#define QCU_CHUNK_DEFAULT (4u << 20)
+#define QCU_CHUNK_MAX	  (64u << 20)
+
+/* ---- records ---- */
+
+/* Memory of the guest process. First member of every command that has one. */
+struct qcu_buf {
+	__u64 addr;
+	__u64 len;
+};
+
+/* qCUcmd.flags of a request; set by the driver, zero from user space. */
+#define QCU_F_MSG    0x01 /* message bytes follow */
+#define QCU_F_SEGS   0x02 /* a segment table follows */
+#define QCU_F_WINDOW 0x04 /* buf is an address of the mirror: in chunks, or registered */
+#define QCU_F_ALL    0x07
+/* qCUcmd.flags of a reply. */
+#define QCU_F_OUTPUT 0x80 /* kernels have printed; fetch it with PRINT_READ */
+
+/* Streams and events by number. The guest library chooses them; these two always exist. */
+#define QCU_STREAM_LEGACY     0u
+#define QCU_STREAM_PER_THREAD 1u /* one for each (guest thread, device) */
+#define QCU_ID_FIRST	      2u
+#define QCU_ID_MAX	      0xffffu
+
+#define QCU_ATTRS 160 /* cudaDeviceAttr values that a device description carries */
+
+/* Control queue: a session's beginning and end. */
+struct qcu_open {
+	__u32 queue; /* 1 .. sessions */
+	__u32 pid;
+	__u32 chunk_bytes;
+	__u32 rsvd;
+	char comm[16];
+};
+struct qcu_close {
+	__u32 queue;
+};
+
+/*
+ * From the driver only: pages appear in and disappear from the window and the annex. Elsewhere,
+ * too, if the mirror has nothing there; else MAP's status is QCU_MAP_TAKEN.
+ */
+#define QCU_MAP_TAKEN 208 /* cudaErrorAlreadyMapped */
+struct qcu_map {
+	__u64 va;
+	__u64 len; /* the sum of the segments */
+	__u32 chunk_bytes;
+	__u32 rsvd;
+};
+struct qcu_unmap {
+	__u64 va;
+	__u64 len;
+};
+
+struct qcu_info {
+	__u32 devices;	       /* out */
+	__u32 driver_version;  /* out, as cudaDriverGetVersion tells it */
+	__u32 runtime_version; /* out */
+	__u32 rsvd;
+	char backend[16]; /* out */
+};
+struct qcu_device_info {
+	struct qcu_buf buf; /* out: struct qcu_device_desc */
+};
+struct qcu_device_sync {
+	__u32 rsvd;
+};
+struct qcu_device_reset {
+	__u32 rsvd;
+};
+struct qcu_mem_info {
+	__u64 free;  /* out */
+	__u64 total; /* out */
+};
+struct qcu_thread_exit {
+	__u32 rsvd;
+};
+
+struct qcu_malloc {
+	__u64 size;
+	__u64 ptr; /* out */
+};
+struct qcu_free {
+	__u64 ptr;
+};
+/* Kernels and asynchronous copies will use the range; flags as of cudaHostAlloc. */
+struct qcu_host_register {
+	struct qcu_buf buf;
+	__u32 flags;
+	__u32 rsvd;
+	__u64 device; /* out: its address for kernels */
+};
+struct qcu_host_unregister {
+	__u64 addr;
+	__u64 len;
+};
+
+/*
+ * Copies. The answer comes when `buf` may be reused, except with QCU_COPY_QUEUED, which says that
+ * buf is pinned memory: the answer then comes as soon as the copy is in its stream.
+ * QCU_COPY_SYNC: the answer comes when the copy is complete on the device, as cudaMemcpy's does.
+ */
+#define QCU_COPY_QUEUED 1u
+#define QCU_COPY_SYNC	2u
+#define QCU_COPY_FLAGS	3u
+struct qcu_copy_h2d {
+	struct qcu_buf buf;
+	__u64 dst;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_copy_d2h {
+	struct qcu_buf buf;
+	__u64 src;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_copy_d2d { /* either may also lie in registered window memory */
+	__u64 dst;
+	__u64 src;
+	__u64 len;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_memset {
+	__u64 dst;
+	__u64 pitch; /* 0 when height is 1 */
+	__u64 width; /* bytes */
+	__u64 height;
+	__u32 value; /* low 8, 16 or 32 bits */
+	__u32 stream;
+	__u32 elem;  /* 1, 2 or 4 bytes */
+	__u32 flags; /* QCU_COPY_SYNC or 0 */
+};
+
+struct qcu_stream_create {
+	__u32 stream;
+	__u32 flags;
+	__s32 priority;
+};
+struct qcu_stream_destroy {
+	__u32 stream;
+};
+struct qcu_stream_sync {
+	__u32 stream;
+};
+struct qcu_stream_query {
+	__u32 stream;
+};
+struct qcu_stream_wait_event {
+	__u32 stream;
+	__u32 event;
+	__u32 flags;
+};
+struct qcu_event_create {
+	__u32 event;
+	__u32 flags;
+};
+struct qcu_event_destroy {
+	__u32 event;
+};
+struct qcu_event_record {
+	__u32 event;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_event_sync {
+	__u32 event;
+};
+struct qcu_event_query {
+	__u32 event;
+};
+struct qcu_event_elapsed {
+	__u32 start;
+	__u32 end;
+	__u32 ms; /* out: the bits of a float */
+};
+
+struct qcu_module_load {
+	struct qcu_buf buf; /* a fat binary, whole */
+	__u32 module;
+	__u32 rsvd;
+};
+struct qcu_module_unload {
+	__u32 module;
+};
+struct qcu_kernel_find {
+	struct qcu_buf buf; /* message: the mangled name, no NUL */
+	__u32 module;
+	__u32 kernel;	   /* the number that it gets */
+	__u32 params;	   /* out: how many */
+	__u32 param_bytes; /* out */
+};
+struct qcu_kernel_info {
+	struct qcu_buf buf; /* out: struct qcu_kernel_desc, then `params` of struct qcu_param */
+	__u32 kernel;
+	__u32 rsvd;
+};
+struct qcu_var_find {
+	struct qcu_buf buf; /* message: the mangled name, no NUL */
+	__u32 module;
+	__u32 rsvd;
+	__u64 addr; /* out */
+	__u64 size; /* out */
+};
+struct qcu_launch {
+	struct qcu_buf buf; /* message: struct qcu_launch_msg, then the packed parameters */
+	__u32 kernel;
+	__u32 stream;
+};
+struct qcu_occupancy {
+	__u32 kernel;
+	__u32 block_threads;
+	__u64 dynamic_shared;
+	__u32 flags;
+	__u32 blocks; /* out */
+};
+struct qcu_func_set {
+	__u32 kernel;
+	__u32 attr; /* cudaFuncAttribute */
+	__s32 value;
+};
+struct qcu_print_read {
+	struct qcu_buf buf; /* out */
+	__u64 got;	    /* out */
+};
+struct qcu_stats {
+	struct qcu_buf buf; /* out: struct qcu_stats_desc */
+};
+
+/* ---- messages and descriptions that commands point to ---- */
+
+struct qcu_device_desc {
+	char name[256];
+	__u8 uuid[16];
+	__u64 total_mem;
+	__u64 rsvd[5];
+	__s32 attr[QCU_ATTRS]; /* by cudaDeviceAttr */
+};
+QCU_ASSERT(sizeof(struct qcu_device_desc) == 256 + 16 + 48 + 4 * QCU_ATTRS, "device description");
+
+struct qcu_kernel_desc {
+	__u64 shared_bytes;
+	__u64 const_bytes;
+	__u64 local_bytes;
+	__u32 max_threads;
+	__u32 regs;
+	__u32 ptx_version;
+	__u32 binary_version;
+	__u32 max_dynamic_shared;
+	__u32 params;
+};
+QCU_ASSERT(sizeof(struct qcu_kernel_desc) == 48, "kernel description");
+
+struct qcu_param {
+	__u32 offset;
+	__u32 size;
+};
+
+#define QCU_LAUNCH_COOPERATIVE 1u
+struct qcu_launch_msg {
+	__u32 grid[3];
+	__u32 block[3];
+	__u32 dynamic_shared;
+	__u32 flags;
+	__u32 param_bytes;
+	__u32 rsvd[3];
+};
+QCU_ASSERT(sizeof(struct qcu_launch_msg) == 48, "launch message");
+
+/* What one mirror has done. "staged" bytes are those that a CPU copied on the way. */
+struct qcu_stats_desc {
+	__u64 commands;
+	__u64 h2d_bytes, d2h_bytes, d2d_bytes;
+	__u64 window_bytes; /* moved straight from or to chunks */
+	__u64 pages_bytes;  /* moved straight from or to other guest memory */
+	__u64 staged_bytes;
+	__u64 copies; /* calls to the backend */
+	__u64 mapped_bytes, registered_bytes;
+	__u64 device_bytes; /* allocated now */
+	__u64 rsvd[5];
+};
+QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
+
+/* ---- the table ---- */
+
+/*
+ * X(number, NAME, name, who, buffer, in)
+ *
+ * who      CTL: control queue, driver only. DRV: session queue, driver only. USR: guest programs.
+ * buffer   what `buf` is. NONE: there is none. IN, OUT: guest memory that the host reads, writes in
+ *          place. MSG: bytes that travel with the record. STAY: memory that stays where it is from
+ *          now on, and that the mirror has mapped: chunks, or pages that the driver has pinned.
+ * in       bytes of the struct that a request fills in; all after them must be zero.
+ */
+#define QCU_UPTO(s, f) (offsetof(struct s, f) + sizeof(((struct s *)0)->f))
+
+/* clang-format off */
+#define QCU_COMMANDS(X) \
+	X(1,  OPEN,              open,              CTL, NONE,  QCU_UPTO(qcu_open, comm)) \
+	X(2,  CLOSE,             close,             CTL, NONE,  QCU_UPTO(qcu_close, queue)) \
+	X(3,  MAP,               map,               DRV, NONE,  QCU_UPTO(qcu_map, chunk_bytes)) \
+	X(4,  UNMAP,             unmap,             DRV, NONE,  QCU_UPTO(qcu_unmap, len)) \
+	X(16, INFO,              info,              USR, NONE,  0) \
+	X(17, DEVICE_INFO,       device_info,       USR, OUT,   QCU_UPTO(qcu_device_info, buf)) \
+	X(18, DEVICE_SYNC,       device_sync,       USR, NONE,  0) \
+	X(19, DEVICE_RESET,      device_reset,      USR, NONE,  0) \
+	X(20, MEM_INFO,          mem_info,          USR, NONE,  0) \
+	X(21, THREAD_EXIT,       thread_exit,       USR, NONE,  0) \
+	X(32, MALLOC,            malloc,            USR, NONE,  QCU_UPTO(qcu_malloc, size)) \
+	X(33, FREE,              free,              USR, NONE,  QCU_UPTO(qcu_free, ptr)) \
+	X(34, HOST_REGISTER,     host_register,     USR, STAY,  QCU_UPTO(qcu_host_register, flags)) \
+	X(35, HOST_UNREGISTER,   host_unregister,   USR, NONE,  QCU_UPTO(qcu_host_unregister, len)) \
+	X(36, COPY_H2D,          copy_h2d,          USR, IN,    QCU_UPTO(qcu_copy_h2d, flags)) \
+	X(37, COPY_D2H,          copy_d2h,          USR, OUT,   QCU_UPTO(qcu_copy_d2h, flags)) \
+	X(38, COPY_D2D,          copy_d2d,          USR, NONE,  QCU_UPTO(qcu_copy_d2d, flags)) \
+	X(39, MEMSET,            memset,            USR, NONE,  QCU_UPTO(qcu_memset, flags)) \
+	X(48, STREAM_CREATE,     stream_create,     USR, NONE,  QCU_UPTO(qcu_stream_create, priority)) \
+	X(49, STREAM_DESTROY,    stream_destroy,    USR, NONE,  QCU_UPTO(qcu_stream_destroy, stream)) \
+	X(50, STREAM_SYNC,       stream_sync,       USR, NONE,  QCU_UPTO(qcu_stream_sync, stream)) \
+	X(51, STREAM_QUERY,      stream_query,      USR, NONE,  QCU_UPTO(qcu_stream_query, stream)) \
+	X(52, STREAM_WAIT_EVENT, stream_wait_event, USR, NONE,  QCU_UPTO(qcu_stream_wait_event, flags)) \
+	X(56, EVENT_CREATE,      event_create,      USR, NONE,  QCU_UPTO(qcu_event_create, flags)) \
+	X(57, EVENT_DESTROY,     event_destroy,     USR, NONE,  QCU_UPTO(qcu_event_destroy, event)) \
+	X(58, EVENT_RECORD,      event_record,      USR, NONE,  QCU_UPTO(qcu_event_record, flags)) \
+	X(59, EVENT_SYNC,        event_sync,        USR, NONE,  QCU_UPTO(qcu_event_sync, event)) \
+	X(60, EVENT_QUERY,       event_query,       USR, NONE,  QCU_UPTO(qcu_event_query, event)) \
+	X(61, EVENT_ELAPSED,     event_elapsed,     USR, NONE,  QCU_UPTO(qcu_event_elapsed, end)) \
+	X(64, MODULE_LOAD,       module_load,       USR, IN,    QCU_UPTO(qcu_module_load, module)) \
+	X(65, MODULE_UNLOAD,     module_unload,     USR, NONE,  QCU_UPTO(qcu_module_unload, module)) \
+	X(66, KERNEL_FIND,       kernel_find,       USR, MSG,   QCU_UPTO(qcu_kernel_find, kernel)) \
+	X(67, KERNEL_INFO,       kernel_info,       USR, OUT,   QCU_UPTO(qcu_kernel_info, kernel)) \
+	X(68, VAR_FIND,          var_find,          USR, MSG,   QCU_UPTO(qcu_var_find, module)) \
+	X(69, LAUNCH,            launch,            USR, MSG,   QCU_UPTO(qcu_launch, stream)) \
+	X(70, OCCUPANCY,         occupancy,         USR, NONE,  QCU_UPTO(qcu_occupancy, flags)) \
+	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
+	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, buf)) \
+	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf))
+/* clang-format on */
+
+#define QCU_OP_COUNT 128
+
+enum qcu_op {
+#define X(n, NAME, name, who, buffer, in) QCU_OP_##NAME = n,
+	QCU_COMMANDS(X)
+#undef X
+};
+
+enum qcu_who { QCU_WHO_NOBODY = 0, QCU_WHO_CTL, QCU_WHO_DRV, QCU_WHO_USR };
+
+enum qcu_buffer {
+	QCU_BUFFER_NONE = 0,
+	QCU_BUFFER_IN,
+	QCU_BUFFER_OUT,
+	QCU_BUFFER_MSG,
+	QCU_BUFFER_STAY,
+};
+
+#define QCU_BODY 48
+
+struct qCUcmd {
+	__u16 op;
+	__u8 device;  /* ordinal that the guest thread has set */
+	__u8 flags;   /* QCU_F_* */
+	__u32 tid;    /* guest thread; 0: the driver */
+	__u32 seq;    /* the sender's number, comes back unchanged */
+	__s32 status; /* reply: cudaError_t; towards user space also -errno from the driver */
+	union {
+#define X(n, NAME, name, who, buffer, in) struct qcu_##name name;
+		QCU_COMMANDS(X)
+#undef X
+		struct qcu_buf buf; /* of every command whose table line names one */
+		__u8 body[QCU_BODY];
+	};
+};
+QCU_ASSERT(sizeof(struct qCUcmd) == 64, "a record is one cache line");
+QCU_ASSERT(offsetof(struct qCUcmd, body) == 16, "16 bytes of header");
+
+#define QCU_BUF_CHECK_NONE(name)
+#define QCU_BUF_CHECK_IN(name) \
+	QCU_ASSERT(offsetof(struct qcu_##name, buf) == 0, #name ": buf comes first");
+#define QCU_BUF_CHECK_OUT(name)	 QCU_BUF_CHECK_IN(name)
+#define QCU_BUF_CHECK_MSG(name)	 QCU_BUF_CHECK_IN(name)
+#define QCU_BUF_CHECK_STAY(name) QCU_BUF_CHECK_IN(name)
+#define X(n, NAME, name, who, buffer, in)                                           \
+	QCU_ASSERT((n) < QCU_OP_COUNT, #name ": number");                           \
+	QCU_ASSERT(sizeof(struct qcu_##name) <= QCU_BODY, #name ": fits a record"); \
+	QCU_ASSERT(sizeof(struct qcu_##name) % 4 == 0, #name ": padding");          \
+	QCU_ASSERT((in) <= sizeof(struct qcu_##name), #name ": request part");      \
+	QCU_BUF_CHECK_##buffer(name)
+QCU_COMMANDS(X)
+#undef X
+
+#ifndef __cplusplus
+struct qcu_rule {
+	__u8 who;    /* enum qcu_who; QCU_WHO_NOBODY: no such command */
+	__u8 buffer; /* enum qcu_buffer */
+	__u8 in;
+};
+
+/* The table as data. NULL: no such command. */
+static inline const struct qcu_rule *qcu_rule(__u16 op)
+{
+	static const struct qcu_rule rules[QCU_OP_COUNT] = {
+#define X(n, NAME, name, who, buffer, in) [n] = {QCU_WHO_##who, QCU_BUFFER_##buffer, (in)},
+		QCU_COMMANDS(X)
+#undef X
+	};
+
+	return op < QCU_OP_COUNT && rules[op].who != QCU_WHO_NOBODY ? &rules[op] : NULL;
+}
+
+/* What a request must leave zero is zero: status, and the body after its request part. */
+static inline int qcu_request_clean(const struct qCUcmd *cmd, const struct qcu_rule *rule)
+{
+	unsigned int i;
+
+	if (cmd->status)
+		return 0;
+	for (i = rule->in; i < QCU_BODY; i++)
+		if (cmd->body[i])
+			return 0;
+	return 1;
+}
+#endif
+
+/* ---- ioctl on /dev/qcuda ---- */
+
+struct qcu_hello {
+	__u32 library_version; /* in */
+	__u32 driver_version;  /* out, also when the versions do not match (EPROTO) */
+	__u32 device_version;  /* out */
+	__u32 session;	       /* out */
+	__u64 window_base;     /* out */
+	__u64 window_size;     /* out */
+	__u32 chunk_bytes;     /* out: of this open file */
+	__u32 rsvd[3];	       /* zero */
+};
+
+struct qcu_submit {
+	__u64 cmds;  /* address of an array of struct qCUcmd, replies written over it */
+	__u32 count; /* 1 .. QCU_SUBMIT_MAX */
+	__u32 rsvd;  /* zero */
+};
+#define QCU_SUBMIT_MAX 64u
+
+struct qcu_chunk_size {
+	__u32 bytes; /* power of two from QCU_CHUNK_MIN; before the first mmap */
+	__u32 rsvd;  /* zero */
+};
+
+/* SUBMIT returns how many records were answered; those have a status of their own. */
+#define QCU_IOC_HELLO  _IOWR('Q', 0x80, struct qcu_hello)
+#define QCU_IOC_SUBMIT _IOW('Q', 0x81, struct qcu_submit)
+#define QCU_IOC_CHUNK  _IOW('Q', 0x82, struct qcu_chunk_size)
+
+#endif
