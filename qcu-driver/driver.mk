@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# qcuda.ko. Kbuild writes beside the sources, so it gets copies of them in the build folder.
+
+# Headers of the kernel that the module is for; asked only when the module is built.
+KDIR ?= $(shell scripts/build-guest --print-kdir)
+
+driver-dir := $(B)/qcu-driver
+driver-src := $(patsubst qcu-driver/%,$(driver-dir)/%,$(wildcard qcu-driver/*.[ch] \
+	qcu-driver/probes/*.c qcu-driver/Kbuild qcu-driver/dkms.conf))
+
+PARTS += $(driver-dir)/qcuda.ko
+
+$(driver-src): $(driver-dir)/%: qcu-driver/%
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(driver-dir)/qcucmd.h: include/qcucmd.h
+	@mkdir -p $(@D)
+	@cp $< $@
+
+# Our compiler and flags are for user space: what was given on make's command line stays here.
+# KBUILD_FLAGS=W=1, KBUILD_FLAGS='C=2 CHECK=sparse' and the like are for kbuild.
+$(driver-dir)/qcuda.ko: $(driver-src) $(driver-dir)/qcucmd.h | deps
+	@kdir="$(KDIR)"; [ -n "$$kdir" ] || { \
+		echo "no kernel headers: install linux-headers-amd64 or set KDIR" >&2; exit 1; }; \
+	export MAKEFLAGS="$${MAKEFLAGS%% -- *}"; \
+	env -u CC -u LD -u CFLAGS -u LDFLAGS -u CPPFLAGS \
+		$(MAKE) -C "$$kdir" M="$(abspath $(driver-dir))" $(KBUILD_FLAGS) modules
+	@touch $@

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The module and its device: parameters, /dev/qcuda, and the virtio driver that brings the queues
+ * up and takes them down, also under open sessions.
+ */
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/virtio.h>
+#include <linux/virtio_config.h>
+
+#include "qcuda.h"
+
+/* The outermost lock, see qcuda.h. */
+DEFINE_MUTEX(qcud_lock);
+struct qcud_device *qcud_dev;
+LIST_HEAD(qcud_sessions);
+struct workqueue_struct *qcud_wq;
+
+unsigned int qcud_chunk_kb = QCU_CHUNK_DEFAULT >> 10;
+
+static int qcud_chunk_kb_set(const char *text, const struct kernel_param *kp)
+{
+	unsigned int kb;
+	int ret = kstrtouint(text, 0, &kb);
+
+	if (ret)
+		return ret;
+	if (!is_power_of_2(kb) || kb < QCU_CHUNK_MIN >> 10 || kb > QCU_CHUNK_MAX >> 10) {
+		pr_err("qcuda: chunk_kb=%u is not a power of two from %u to %u\n", kb,
+		       QCU_CHUNK_MIN >> 10, QCU_CHUNK_MAX >> 10);
+		return -EINVAL;
+	}
+	WRITE_ONCE(qcud_chunk_kb, kb);
+	return 0;
+}
+
+static const struct kernel_param_ops qcud_chunk_kb_ops = {
+	.set = qcud_chunk_kb_set,
+	.get = param_get_uint,
+};
+module_param_cb(chunk_kb, &qcud_chunk_kb_ops, &qcud_chunk_kb, 0644);
+MODULE_PARM_DESC(chunk_kb, "chunk size in KiB that a new session starts with, a power of two");
+
+static unsigned int timeout = 30;
+module_param(timeout, uint, 0644);
+MODULE_PARM_DESC(timeout, "seconds after which a device that does not open or close is given up");
+
+unsigned long qcud_timeout(void)
+{
+	return clamp(READ_ONCE(timeout), 1U, 3600U) * HZ;
+}
+
+static dev_t qcud_devt;
+static struct cdev qcud_cdev;
+
+/* Every user may have a GPU: what a session can do ends with its own memory. */
+#ifdef QCUD_HAVE_CONST_DEVNODE
+static char *qcud_devnode(const struct device *device, umode_t *mode)
+#else
+static char *qcud_devnode(struct device *device, umode_t *mode)
+#endif
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+/*
+ * A class of our own and not a misc device: misc_open() holds a lock of all misc devices while it
+ * calls open, and ours waits for the host.
+ */
+static struct class qcud_class = {
+	.name = "qcuda",
+	.devnode = qcud_devnode,
+};
+
+static void qcud_device_release(struct kref *refs)
+{
+	kfree(container_of(refs, struct qcud_device, refs));
+}
+
+void qcud_device_put(struct qcud_device *dev)
+{
+	kref_put(&dev->refs, qcud_device_release);
+}
+
+/* The device does not do its part: everyone gets an error, and nothing is sent any more. */
+void qcud_device_break(struct qcud_device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->nr_queues; i++)
+		qcud_queue_kill(&dev->queue[i], -EIO);
+}
+
+/*
+ * Resets the device for good. From then on it touches no memory of ours, so what open sessions wait
+ * for ends, and kept ones are freed. Open ones stay with their files and get -ENODEV.
+ */
+static void qcud_device_stop(struct qcud_device *dev)
+{
+	struct qcud_session *session, *next;
+	unsigned int i;
+	LIST_HEAD(kept);
+
+	mutex_lock(&qcud_lock);
+	if (dev->stopping) {
+		mutex_unlock(&qcud_lock);
+		return;
+	}
+	dev->stopping = true;
+	mutex_unlock(&qcud_lock);
+
+	for (i = 0; i < dev->nr_queues; i++)
+		qcud_queue_kill(&dev->queue[i], -ENODEV);
+#ifdef QCUD_HAVE_RESET_DEVICE
+	virtio_reset_device(dev->vdev);
+#else
+	dev->vdev->config->reset(dev->vdev);
+#endif
+	for (i = 0; i < dev->nr_queues; i++)
+		qcud_queue_detach(&dev->queue[i]);
+	dev->vdev->config->del_vqs(dev->vdev);
+
+	mutex_lock(&qcud_lock);
+	dev->stopped = true;
+	list_for_each_entry_safe(session, next, &qcud_sessions, node) {
+		if (session->dev != dev)
+			continue;
+		spin_lock(&session->lock);
+		session->detached = true;
+		spin_unlock(&session->lock);
+		queue_work(qcud_wq, &session->queue->work);
+		if (session->kept)
+			list_move(&session->node, &kept);
+	}
+	mutex_unlock(&qcud_lock);
+
+	list_for_each_entry_safe(session, next, &kept, node)
+		qcud_session_finish(session);
+}
+
+static void qcud_reset_work(struct work_struct *work)
+{
+	qcud_device_stop(container_of(work, struct qcud_device, reset_work));
+}
+
+static void qcud_config_changed(struct virtio_device *vdev)
+{
+	struct qcud_device *dev = vdev->priv;
+
+	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET) {
+		dev_err(&vdev->dev, "the device has failed and needs a reset\n");
+		queue_work(qcud_wq, &dev->reset_work);
+	}
+}
+
+static int qcud_find_queues(struct qcud_device *dev)
+{
+	unsigned int nr = dev->nr_queues, need, i;
+	struct virtqueue **vqs;
+	int ret = -ENOMEM;
+#ifdef QCUD_HAVE_VIRTQUEUE_INFO
+	struct virtqueue_info *info = kcalloc(nr, sizeof(*info), GFP_KERNEL);
+#else
+	vq_callback_t **callbacks = kcalloc(nr, sizeof(*callbacks), GFP_KERNEL);
+	const char **names = kcalloc(nr, sizeof(*names), GFP_KERNEL);
+#endif
+
+	vqs = kcalloc(nr, sizeof(*vqs), GFP_KERNEL);
+#ifdef QCUD_HAVE_VIRTQUEUE_INFO
+	if (!vqs || !info)
+		goto out;
+	for (i = 0; i < nr; i++) {
+		info[i].name = i ? "session" : "control";
+		info[i].callback = qcud_queue_callback;
+	}
+	ret = virtio_find_vqs(dev->vdev, nr, vqs, info, NULL);
+#else
+	if (!vqs || !callbacks || !names)
+		goto out;
+	for (i = 0; i < nr; i++) {
+		names[i] = i ? "session" : "control";
+		callbacks[i] = qcud_queue_callback;
+	}
+	ret = virtio_find_vqs(dev->vdev, nr, vqs, callbacks, names, NULL);
+#endif
+	if (ret)
+		goto out;
+
+	/* The largest command without indirect descriptors; OPEN and CLOSE of all sessions. */
+	need = max_t(unsigned int, QCUD_SG_MAX, 4 * (nr - 1));
+	for (i = 0; i < nr; i++) {
+		if (virtqueue_get_vring_size(vqs[i]) < need) {
+			dev_err(&dev->vdev->dev, "queue %u has %u entries, less than %u\n", i,
+				virtqueue_get_vring_size(vqs[i]), need);
+			dev->vdev->config->del_vqs(dev->vdev);
+			ret = -EPROTO;
+			goto out;
+		}
+		dev->queue[i].vq = vqs[i];
+	}
+out:
+#ifdef QCUD_HAVE_VIRTQUEUE_INFO
+	kfree(info);
+#else
+	kfree(names);
+	kfree(callbacks);
+#endif
+	kfree(vqs);
+	return ret;
+}
+
+static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config *config)
+{
+	if (config->magic != QCU_CONFIG_MAGIC || config->version != QCU_WIRE_VERSION) {
+		dev_err(&vdev->dev,
+			"device: wire version %u, magic %#x; this module: wire version %u, magic %#x\n",
+			config->version, config->magic, QCU_WIRE_VERSION, QCU_CONFIG_MAGIC);
+		return -EPROTO;
+	}
+	if (!config->sessions || config->sessions > QCU_MAX_SESSIONS) {
+		dev_err(&vdev->dev, "%u sessions are not between 1 and %u\n", config->sessions,
+			QCU_MAX_SESSIONS);
+		return -EPROTO;
+	}
+	if (config->window_base > TASK_SIZE_MAX ||
+	    config->window_size > TASK_SIZE_MAX - config->window_base) {
+		dev_err(&vdev->dev, "a window at %#llx of %#llx bytes is not in user space\n",
+			config->window_base, config->window_size);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+/* Commands carry guest-physical addresses, which an IOMMU in between would not understand. */
+static int qcud_validate(struct virtio_device *vdev)
+{
+	__virtio_clear_bit(vdev, VIRTIO_F_ACCESS_PLATFORM);
+	return 0;
+}
+
+static int qcud_probe(struct virtio_device *vdev)
+{
+	struct qcu_config config;
+	struct qcud_device *dev;
+	struct device *node;
+	unsigned int i;
+	int ret;
+
+	if (!virtio_has_feature(vdev, VIRTIO_F_VERSION_1)) {
+		dev_err(&vdev->dev, "the device is not a virtio 1.0 one\n");
+		return -ENODEV;
+	}
+	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
+	ret = qcud_check_config(vdev, &config);
+	if (ret)
+		return ret;
+
+	dev = kzalloc(struct_size(dev, queue, config.sessions + 1), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	kref_init(&dev->refs);
+	dev->vdev = vdev;
+	dev->config = config;
+	dev->nr_queues = config.sessions + 1;
+	INIT_WORK(&dev->reset_work, qcud_reset_work);
+	for (i = 0; i < dev->nr_queues; i++)
+		qcud_queue_init(&dev->queue[i]);
+	vdev->priv = dev;
+	ret = qcud_find_queues(dev);
+	if (ret)
+		goto put;
+	virtio_device_ready(vdev);
+
+	mutex_lock(&qcud_lock);
+	ret = qcud_dev ? -EBUSY : 0;
+	if (!ret)
+		qcud_dev = dev;
+	mutex_unlock(&qcud_lock);
+	if (ret) {
+		dev_err(&vdev->dev, "/dev/qcuda is taken by another device\n");
+		goto stop;
+	}
+	node = device_create(&qcud_class, &vdev->dev, qcud_devt, NULL, "qcuda");
+	if (IS_ERR(node)) {
+		ret = PTR_ERR(node);
+		goto unset;
+	}
+	dev_info(&vdev->dev, "%u sessions, wire version %u\n", config.sessions, config.version);
+	return 0;
+
+unset:
+	mutex_lock(&qcud_lock);
+	qcud_dev = NULL;
+	mutex_unlock(&qcud_lock);
+stop:
+	qcud_device_stop(dev);
+	cancel_work_sync(&dev->reset_work);
+put:
+	qcud_device_put(dev);
+	return ret;
+}
+
+static void qcud_remove(struct virtio_device *vdev)
+{
+	struct qcud_device *dev = vdev->priv;
+
+	device_destroy(&qcud_class, qcud_devt);
+	mutex_lock(&qcud_lock);
+	qcud_dev = NULL;
+	mutex_unlock(&qcud_lock);
+
+	/* A reset that is under way has to end before the virtio device may go. */
+	cancel_work_sync(&dev->reset_work);
+	qcud_device_stop(dev);
+	cancel_work_sync(&dev->queue[0].work);
+	qcud_queue_reap(&dev->queue[0]);
+	qcud_device_put(dev);
+}
+
+#ifdef CONFIG_PM_SLEEP
+/* Sessions live in processes of the host; they would not be there after a resume. */
+static int qcud_freeze(struct virtio_device *vdev)
+{
+	dev_err(&vdev->dev, "cannot be suspended\n");
+	return -EOPNOTSUPP;
+}
+#endif
+
+static const struct virtio_device_id qcud_ids[] = {
+	{QCU_VIRTIO_ID, VIRTIO_DEV_ANY_ID},
+	{0},
+};
+MODULE_DEVICE_TABLE(virtio, qcud_ids);
+
+static struct virtio_driver qcud_driver = {
+	.driver.name = "qcuda",
+	.driver.owner = THIS_MODULE,
+	.id_table = qcud_ids,
+	.validate = qcud_validate,
+	.probe = qcud_probe,
+	.remove = qcud_remove,
+	.config_changed = qcud_config_changed,
+#ifdef CONFIG_PM_SLEEP
+	.freeze = qcud_freeze,
+#endif
+};
+
+static int __init qcud_init(void)
+{
+	int ret;
+
+	ret = qcud_request_cache_create();
+	if (ret)
+		return ret;
+	qcud_wq = alloc_workqueue("qcuda", WQ_UNBOUND, 0);
+	if (!qcud_wq) {
+		ret = -ENOMEM;
+		goto cache;
+	}
+	ret = alloc_chrdev_region(&qcud_devt, 0, 1, "qcuda");
+	if (ret)
+		goto wq;
+	cdev_init(&qcud_cdev, &qcud_fops);
+	qcud_cdev.owner = THIS_MODULE;
+	ret = cdev_add(&qcud_cdev, qcud_devt, 1);
+	if (ret)
+		goto region;
+	ret = class_register(&qcud_class);
+	if (ret)
+		goto cdev;
+	qcud_debugfs_create();
+	ret = register_virtio_driver(&qcud_driver);
+	if (ret)
+		goto debugfs;
+	return 0;
+
+debugfs:
+	qcud_debugfs_remove();
+	class_unregister(&qcud_class);
+cdev:
+	cdev_del(&qcud_cdev);
+region:
+	unregister_chrdev_region(qcud_devt, 1);
+wq:
+	destroy_workqueue(qcud_wq);
+cache:
+	qcud_request_cache_destroy();
+	return ret;
+}
+
+static void __exit qcud_exit(void)
+{
+	unregister_virtio_driver(&qcud_driver);
+	qcud_debugfs_remove();
+	class_unregister(&qcud_class);
+	cdev_del(&qcud_cdev);
+	unregister_chrdev_region(qcud_devt, 1);
+	destroy_workqueue(qcud_wq);
+	qcud_stats_check();
+	qcud_request_cache_destroy();
+}
+
+module_init(qcud_init);
+module_exit(qcud_exit);
+
+MODULE_AUTHOR("The qCUDA authors");
+MODULE_DESCRIPTION("CUDA in a virtual machine: guest memory and commands for the host's GPU");
+MODULE_LICENSE("GPL");

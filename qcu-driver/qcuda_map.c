@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the mirror has of the process's chunks. A command may use chunks after MAP has put them into
+ * the mirror's window, and their pages may go back to the kernel after UNMAP has taken them out.
+ * Both are commands of the driver (tid 0), which the mirror carries out in the order of the ring.
+ *
+ * A group counts its users: the mapping itself, and each command in flight that uses it. munmap
+ * only takes the group out of the tree, so that no new user can find it. When the last user has
+ * gone, the session's work item sends UNMAP, and when that is answered, frees the pages.
+ */
+#include <linux/slab.h>
+
+#include "qcuda.h"
+
+/* Any context. The last one starts the end of the group. */
+void qcud_group_unuse(struct qcud_group *group)
+{
+	struct qcud_queue *queue = group->session->queue;
+
+	if (refcount_dec_and_test(&group->users))
+		queue_work(qcud_wq, &queue->work);
+}
+
+/* Any context: the end of what a command uses. */
+void qcud_request_unuse(struct qcud_request *req)
+{
+	struct qcud_group *group = req->group;
+
+	req->group = NULL;
+	if (req->writes)
+		atomic_dec(&group->writers);
+	qcud_group_unuse(group);
+}
+
+static bool qcud_group_idle(const struct qcud_group *group)
+{
+	return refcount_read(&group->users) == 0;
+}
+
+/*
+ * Whoever gets true frees the group: no user is left, no mirror has the pages, and the group has
+ * moved to `list`.
+ */
+static bool qcud_group_claim(struct qcud_group *group, struct list_head *list)
+{
+	lockdep_assert_held(&group->session->lock);
+
+	if (group->claimed || !qcud_group_idle(group) || (group->sent && !group->session->detached))
+		return false;
+	group->claimed = true;
+	list_move(&group->closing_node, list);
+	return true;
+}
+
+/* `list` holds groups that were taken from the session's list of closing ones, for good. */
+static void qcud_groups_free(struct qcud_session *session, struct list_head *list)
+{
+	struct qcud_group *group, *next;
+
+	if (list_empty(list))
+		return;
+	list_for_each_entry_safe(group, next, list, closing_node) {
+		list_del_init(&group->closing_node);
+		qcud_group_free(group);
+		qcud_group_put(group);
+	}
+	wake_up_all(&session->wait);
+}
+
+/* The mapping is gone. Does not wait for the device: munmap and exit call this. */
+void qcud_group_close(struct qcud_group *group)
+{
+	struct qcud_session *session = group->session;
+	LIST_HEAD(list);
+
+	spin_lock(&session->lock);
+	if (group->closed) {
+		spin_unlock(&session->lock);
+		return;
+	}
+	group->closed = true;
+	rb_erase(&group->node, group->registered ? &session->registered : &session->groups);
+	list_add_tail(&group->closing_node, &session->closing);
+	spin_unlock(&session->lock);
+
+	if (!refcount_dec_and_test(&group->users))
+		return;
+	/* What the mirror never saw is freed here and now. */
+	spin_lock(&session->lock);
+	if (!qcud_group_claim(group, &list))
+		queue_work(qcud_wq, &session->queue->work);
+	spin_unlock(&session->lock);
+	qcud_groups_free(session, &list);
+}
+
+/* The work item's part: sends UNMAP for groups without users, frees those that need none. */
+void qcud_session_reap(struct qcud_session *session)
+{
+	struct qcud_group *group, *next;
+	unsigned int answers;
+	bool sent = false;
+	LIST_HEAD(list);
+
+	spin_lock(&session->lock);
+	list_for_each_entry_safe(group, next, &session->closing, closing_node) {
+		struct qcud_request *req = group->unmap;
+
+		if (qcud_group_claim(group, &list) || !qcud_group_idle(group) || !req)
+			continue;
+		/*
+		 * On an error the pages stay until CLOSE is answered; on a full ring the queue runs
+		 * this again.
+		 */
+		req->group = group;
+		group->unmap = NULL;
+		if (qcud_queue_try(session->queue, req, &answers, true)) {
+			group->unmap = req;
+			req->group = NULL;
+			break;
+		}
+		qcud_stat_add(QCUD_STAT_UNMAPS, 1);
+		sent = true;
+	}
+	spin_unlock(&session->lock);
+
+	qcud_groups_free(session, &list);
+	if (sent) {
+		qcud_queue_kick(session->queue);
+		wake_up_all(&session->wait);
+	}
+}
+
+/* An UNMAP has come back, in the work item. */
+void qcud_group_unmapped(struct qcud_request *req)
+{
+	struct qcud_group *group = req->group;
+	struct qcud_session *session = group->session;
+	LIST_HEAD(list);
+
+	if (!req->error && req->reply.status) {
+		pr_err("qcuda: session %u: the device could not unmap %#lx-%#lx: %d\n", session->id,
+		       group->mem.start, group->mem.end, req->reply.status);
+		qcud_queue_kill(session->queue, -EIO);
+		return;
+	}
+	if (req->error)
+		return;
+
+	spin_lock(&session->lock);
+	group->sent = false;
+	qcud_group_claim(group, &list);
+	spin_unlock(&session->lock);
+	qcud_groups_free(session, &list);
+}
+
+/*
+ * Whether an earlier group at these addresses is still to be mapped or unmapped by someone. Once
+ * its UNMAP is on the ring, a MAP that is put there later is also carried out later. The list has
+ * the order in which mappings ended, so when this one has ended as well, those behind it are later
+ * ones; they wait for it.
+ */
+static bool qcud_unmap_pending(const struct qcud_group *mine)
+{
+	u64 at = mine->at, len = mine->mem.end - mine->mem.start;
+	struct qcud_session *session = mine->session;
+	struct qcud_group *group;
+	bool found = false;
+
+	spin_lock(&session->lock);
+	list_for_each_entry(group, &session->closing, closing_node) {
+		if (group == mine)
+			break;
+		if (group->unmap && group->at < at + len &&
+		    at < group->at + (group->mem.end - group->mem.start)) {
+			found = true;
+			break;
+		}
+	}
+	spin_unlock(&session->lock);
+	return found && !READ_ONCE(session->queue->dead);
+}
+
+/* Takes note of the answer to the session's MAP, if one is out. */
+int qcud_map_settle(struct qcud_session *session)
+{
+	struct qcud_request *req = session->map_req;
+	struct qcud_group *group;
+	unsigned long i;
+	int ret;
+
+	lockdep_assert_held(&session->map_lock);
+
+	if (!req)
+		return 0;
+	ret = qcud_request_wait(req);
+	if (ret == -EINTR)
+		return ret; /* whoever comes next settles it */
+
+	group = req->group;
+	mutex_lock(&group->mem.lock);
+	if (!ret && !req->reply.status && !group->freed) {
+		for (i = req->first; i <= req->last; i++) {
+			struct qcud_chunk *chunk = xa_load(&group->mem.xa, i);
+
+			chunk->mapped = true;
+		}
+		group->mapped_bytes += req->cmd.map.len;
+	}
+	mutex_unlock(&group->mem.lock);
+
+	/* What the backend said is the answer to the command that needed the memory. */
+	if (!ret && req->reply.status)
+		ret = req->reply.status > 0 ? req->reply.status : -EIO;
+	session->map_req = NULL;
+	qcud_request_put(req);
+	return ret;
+}
+
+/*
+ * A MAP request for the first run of chunks in [*first, last] that the mirror does not have, as
+ * many as one table of segments describes; NULL if it has them all. Whole chunks always fit: the
+ * largest chunk in single pages is QCU_SEGS_MAX segments.
+ */
+static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned long *first,
+					     unsigned long last)
+{
+	unsigned int nr = 0, max = 0, k;
+	struct qcud_request *req;
+	struct qcud_chunk *chunk;
+	struct qcu_seg *segs;
+	unsigned long i, end;
+	u64 len = 0;
+
+	lockdep_assert_held(&group->mem.lock);
+
+	for (i = *first; i <= last; i++) {
+		chunk = xa_load(&group->mem.xa, i);
+		if (!chunk->mapped)
+			break;
+	}
+	*first = i;
+	for (end = i; end <= last; end++) {
+		chunk = xa_load(&group->mem.xa, end);
+		if (chunk->mapped || max + chunk->runs > QCU_SEGS_MAX)
+			break;
+		max += chunk->runs;
+	}
+	if (end == i)
+		return NULL;
+
+	req = qcud_request_new(QCU_OP_MAP);
+	segs = kvmalloc_array(max, sizeof(*segs), GFP_KERNEL_ACCOUNT);
+	if (!req || !segs) {
+		kvfree(segs);
+		qcud_request_put(req);
+		return ERR_PTR(-ENOMEM);
+	}
+	for (; i < end; i++) {
+		chunk = xa_load(&group->mem.xa, i);
+		for (k = 0; k < chunk->nr; k++)
+			qcud_seg_add(segs, &nr, max, page_to_phys(chunk->pages[k]), PAGE_SIZE);
+		len += (u64)chunk->nr << PAGE_SHIFT;
+	}
+	if (qcud_request_payload(req, segs, nr * sizeof(*segs))) {
+		qcud_request_put(req);
+		return ERR_PTR(-ENOMEM);
+	}
+	req->cmd.flags = QCU_F_SEGS;
+	req->cmd.map.va = group->at + (*first << group->mem.shift);
+	req->cmd.map.len = len;
+	req->cmd.map.chunk_bytes = 1U << group->mem.shift;
+	req->first = *first;
+	req->last = end - 1;
+	refcount_inc(&group->users);
+	req->group = group;
+	group->sent = true;
+	return req;
+}
+
+/*
+ * Takes map_lock when the group's addresses are free in the mirror. The wait for that is without
+ * the lock: the last user of the earlier group may be waiting for it.
+ */
+static int qcud_map_lock(struct qcud_group *group)
+{
+	struct qcud_session *session = group->session;
+
+	for (;;) {
+		if (mutex_lock_killable(&session->map_lock))
+			return -EINTR;
+		if (!qcud_unmap_pending(group))
+			return 0;
+		mutex_unlock(&session->map_lock);
+		qcud_queue_kick(session->queue);
+		if (wait_event_killable(session->wait, !qcud_unmap_pending(group)))
+			return -EINTR;
+	}
+}
+
+static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsigned long last)
+{
+	struct qcud_session *session = group->session;
+	int ret;
+
+	/* One that a killed thread left behind may be for these very chunks. */
+	ret = qcud_map_settle(session);
+	if (ret == -EINTR)
+		return ret;
+
+	while (first <= last) {
+		struct qcud_request *req;
+
+		mutex_lock(&group->mem.lock);
+		req = qcud_map_request(group, &first, last);
+		mutex_unlock(&group->mem.lock);
+		if (IS_ERR_OR_NULL(req))
+			return PTR_ERR_OR_ZERO(req);
+
+		first = req->last + 1;
+		ret = qcud_queue_send(session->queue, req);
+		if (ret) {
+			qcud_request_put(req);
+			return ret;
+		}
+		qcud_stat_add(QCUD_STAT_MAPS, 1);
+		session->map_req = req;
+		qcud_queue_kick(session->queue);
+		ret = qcud_map_settle(session);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * Makes [addr, addr + len), which lies in the group, resident and mapped in the mirror. The caller
+ * has a use of the group. 0, -errno, or the cudaError_t with which the mirror refused.
+ */
+int qcud_group_map(struct qcud_group *group, u64 addr, u64 len, enum qcud_use use)
+{
+	unsigned long first = (addr - group->mem.start) >> group->mem.shift;
+	unsigned long last = (addr + len - 1 - group->mem.start) >> group->mem.shift;
+	struct qcud_session *session = group->session;
+	bool mapped;
+	int ret;
+
+	ret = qcud_group_populate(group, first, last, use, &mapped);
+	if (ret || mapped)
+		return ret;
+	ret = qcud_map_lock(group);
+	if (ret)
+		return ret;
+	ret = qcud_map_missing(group, first, last);
+	mutex_unlock(&session->map_lock);
+	return ret;
+}

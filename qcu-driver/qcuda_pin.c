@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * User memory that is not in chunks: stack, static data, files, memory from before the library
+ * started. Its pages are pinned for the time of one command and described to the host as segments;
+ * nothing is copied.
+ *
+ * The pins are short-term ones although a command may wait for its stream: FOLL_LONGTERM would
+ * refuse pages of file mappings and first move others out of CMA and movable zones, for a pin that
+ * in general ends with the call. Registered memory is what chunks are for.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "qcuda.h"
+
+#define QCUD_PIN_BATCH ((int)(PAGE_SIZE / sizeof(struct page *)))
+
+static unsigned long qcud_seg_pages(const struct qcu_seg *seg)
+{
+	return ((seg->gpa + seg->len - 1) >> PAGE_SHIFT) - (seg->gpa >> PAGE_SHIFT) + 1;
+}
+
+void qcud_unpin(struct qcud_request *req)
+{
+	const struct qcu_seg *segs = req->payload;
+	size_t i, nr = req->payload_bytes / sizeof(*segs);
+	s64 pages = 0;
+
+	/* A segment ends inside a page only at the end of the range: no page is in two of them. */
+	for (i = 0; i < nr; i++) {
+		unsigned long n = qcud_seg_pages(&segs[i]);
+
+		unpin_user_page_range_dirty_lock(pfn_to_page(segs[i].gpa >> PAGE_SHIFT), n,
+						 req->pinned_dirty);
+		pages += n;
+	}
+	req->pinned = false;
+	qcud_stat_add(QCUD_STAT_PINNED_PAGES, -pages);
+}
+
+/* Pins [addr, addr + len), which is not empty and does not wrap, as the request's segments. */
+int qcud_pin(struct qcud_request *req, u64 addr, u64 len, bool write)
+{
+	unsigned long left = ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+	unsigned int max = min_t(unsigned long, left, QCU_SEGS_MAX);
+	unsigned int nr = 0;
+	struct page **pages;
+	struct qcu_seg *segs;
+	int ret = 0;
+
+	segs = kvmalloc_array(max, sizeof(*segs), GFP_KERNEL_ACCOUNT);
+	if (!segs)
+		return -ENOMEM;
+	pages = (struct page **)__get_free_page(GFP_KERNEL);
+	if (!pages) {
+		kvfree(segs);
+		return -ENOMEM;
+	}
+
+	while (left && !ret) {
+		int i, got;
+
+		got = pin_user_pages_fast(addr & PAGE_MASK,
+					  min_t(unsigned long, left, QCUD_PIN_BATCH),
+					  write ? FOLL_WRITE : 0, pages);
+		if (got <= 0) {
+			ret = got ?: -EFAULT;
+			break;
+		}
+		qcud_stat_add(QCUD_STAT_PINNED_PAGES, got);
+		for (i = 0; i < got; i++) {
+			u64 n = min_t(u64, PAGE_SIZE - offset_in_page(addr), len);
+
+			if (!qcud_seg_add(segs, &nr, max,
+					  page_to_phys(pages[i]) + offset_in_page(addr), n)) {
+				unpin_user_pages(pages + i, got - i);
+				qcud_stat_add(QCUD_STAT_PINNED_PAGES, i - got);
+				ret = -E2BIG;
+				break;
+			}
+			addr += n;
+			len -= n;
+		}
+		left -= got;
+		if (!ret && fatal_signal_pending(current))
+			ret = -EINTR;
+		cond_resched();
+	}
+	free_page((unsigned long)pages);
+
+	/* The request owns table and pins now, whether it is sent or not. */
+	req->pinned = true;
+	req->pinned_dirty = write;
+	if (!ret)
+		return qcud_request_payload(req, segs, nr * sizeof(*segs));
+	req->payload = segs;
+	req->payload_bytes = nr * sizeof(*segs);
+	return ret;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests and the virtqueue that carries them. This is the only file that touches a virtqueue: a
+ * request goes in with a reference for the queue, and that reference comes back exactly once, from
+ * the device's answer or from a reset. Whoever sent it may have given up long before.
+ */
+#include <linux/slab.h>
+#include <linux/virtio.h>
+#include <linux/virtio_config.h>
+#include <linux/vmalloc.h>
+
+#include "qcuda.h"
+
+static struct kmem_cache *qcud_request_cache;
+
+int qcud_request_cache_create(void)
+{
+	qcud_request_cache = kmem_cache_create("qcuda_request", sizeof(struct qcud_request), 64,
+					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
+	return qcud_request_cache ? 0 : -ENOMEM;
+}
+
+void qcud_request_cache_destroy(void)
+{
+	kmem_cache_destroy(qcud_request_cache);
+}
+
+struct qcud_request *qcud_request_new(u16 op)
+{
+	struct qcud_request *req = kmem_cache_zalloc(qcud_request_cache, GFP_KERNEL);
+
+	if (!req)
+		return NULL;
+	req->cmd.op = op;
+	refcount_set(&req->refs, 1);
+	INIT_LIST_HEAD(&req->node);
+	init_completion(&req->done);
+	sg_init_one(&req->sg_cmd, &req->cmd, sizeof(req->cmd));
+	sg_init_one(&req->sg_reply, &req->reply, sizeof(req->reply));
+	qcud_stat_add(QCUD_STAT_REQUESTS, 1);
+	return req;
+}
+
+/* Takes over `payload`, which kvfree() will free, also when this fails. */
+int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes)
+{
+	size_t pages, i;
+
+	req->payload = payload;
+	req->payload_bytes = bytes;
+	if (!is_vmalloc_addr(payload)) {
+		sg_init_one(&req->sg_payload, payload, bytes);
+		return 0;
+	}
+
+	/* vmalloc memory is page-aligned, so the first page is a whole one. */
+	pages = DIV_ROUND_UP(bytes, PAGE_SIZE);
+	req->sg = kmalloc_array(pages, sizeof(*req->sg), GFP_KERNEL_ACCOUNT);
+	if (!req->sg)
+		return -ENOMEM;
+	sg_init_table(req->sg, pages);
+	for (i = 0; i < pages; i++)
+		sg_set_page(&req->sg[i], vmalloc_to_page(payload + i * PAGE_SIZE),
+			    min_t(size_t, bytes - i * PAGE_SIZE, PAGE_SIZE), 0);
+	return 0;
+}
+
+static void qcud_request_free(struct qcud_request *req)
+{
+	if (req->pinned)
+		qcud_unpin(req);
+	if (req->registered)
+		qcud_registered_done(req);
+	if (req->group && req->cmd.op == QCU_OP_UNMAP)
+		qcud_group_unmapped(req);
+	else if (req->group)
+		qcud_request_unuse(req);
+	kvfree(req->payload);
+	kfree(req->sg);
+	kmem_cache_free(qcud_request_cache, req);
+	qcud_stat_add(QCUD_STAT_REQUESTS, -1);
+}
+
+/* May sleep when it is the last one. */
+void qcud_request_put(struct qcud_request *req)
+{
+	if (req && refcount_dec_and_test(&req->refs))
+		qcud_request_free(req);
+}
+
+/* 0: the reply is good. -EINTR: the caller is being killed, the request goes on without it. */
+int qcud_request_wait(struct qcud_request *req)
+{
+	if (wait_for_completion_killable(&req->done))
+		return -EINTR;
+	return req->error;
+}
+
+static void qcud_queue_kill_locked(struct qcud_queue *queue, int error)
+{
+	struct qcud_request *req;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->dead)
+		return;
+	WRITE_ONCE(queue->dead, error);
+	/* Nobody shall wait for these any more, yet the device still has them. */
+	list_for_each_entry(req, &queue->inflight, node) {
+		req->error = error;
+		complete_all(&req->done);
+	}
+	wake_up_all(&queue->room);
+	if (queue->session)
+		wake_up_all(&queue->session->wait);
+}
+
+void qcud_queue_kill(struct qcud_queue *queue, int error)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	qcud_queue_kill_locked(queue, error);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/* The device is done with a request: ends the queue's reference. */
+static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *req)
+{
+	list_del_init(&req->node);
+	WRITE_ONCE(queue->answers, queue->answers + 1);
+	/*
+	 * The use ends here and not with the request: a thread that waits for a closing group may
+	 * be the one that would free the request. MAP and UNMAP look after theirs themselves.
+	 */
+	if (req->group && req->cmd.op != QCU_OP_MAP && req->cmd.op != QCU_OP_UNMAP)
+		qcud_request_unuse(req);
+	complete_all(&req->done);
+	if (refcount_dec_and_test(&req->refs)) {
+		list_add_tail(&req->node, &queue->reap);
+		queue_work(qcud_wq, &queue->work);
+	}
+}
+
+/* A reply answers the record it came for, and is exactly one record long. */
+static bool qcud_reply_fits(const struct qcud_request *req, unsigned int len)
+{
+	return len == sizeof(req->reply) && req->reply.op == req->cmd.op &&
+	       req->reply.tid == req->cmd.tid && req->reply.seq == req->cmd.seq;
+}
+
+static void qcud_queue_drain(struct qcud_queue *queue)
+{
+	struct qcud_request *req;
+	unsigned int len;
+
+	lockdep_assert_held(&queue->lock);
+
+	while ((req = virtqueue_get_buf(queue->vq, &len)) != NULL) {
+		if (!req->error && !qcud_reply_fits(req, len)) {
+			qcud_queue_kill_locked(queue, len ? -EIO : -ESHUTDOWN);
+			req->error = queue->dead;
+		}
+		qcud_queue_answered(queue, req);
+	}
+	if (virtqueue_is_broken(queue->vq))
+		qcud_queue_kill_locked(queue, -EIO);
+	if (queue->starved) {
+		queue->starved = false;
+		queue_work(qcud_wq, &queue->work);
+	}
+}
+
+void qcud_queue_callback(struct virtqueue *vq)
+{
+	/* Not vq->priv: that is the transport's. */
+	struct qcud_device *dev = vq->vdev->priv;
+	struct qcud_queue *queue = &dev->queue[vq->index];
+	unsigned long flags;
+
+	qcud_stat_add(QCUD_STAT_INTERRUPTS, 1);
+	spin_lock_irqsave(&queue->lock, flags);
+	if (queue->vq) {
+		do {
+			virtqueue_disable_cb(vq);
+			qcud_queue_drain(queue);
+		} while (!virtqueue_enable_cb(vq) && !virtqueue_is_broken(vq));
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	/* Pairs with the condition in qcud_queue_send(), which reads `answers` without the lock. */
+	if (wq_has_sleeper(&queue->room))
+		wake_up_all(&queue->room);
+}
+
+/* Takes answers without waiting for their interrupt. */
+void qcud_queue_poll(struct qcud_queue *queue)
+{
+	spin_lock_irq(&queue->lock);
+	if (queue->vq)
+		qcud_queue_drain(queue);
+	spin_unlock_irq(&queue->lock);
+	wake_up_all(&queue->room);
+}
+
+/*
+ * Puts a request on the ring if there is room; it is not kicked yet. With -ENOSPC, *answers is what
+ * the queue had counted before. from_work: the caller's reference becomes the queue's, and if there
+ * is no room the work item runs again when there is.
+ */
+int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
+		   bool from_work)
+{
+	struct scatterlist *sgs[3];
+	unsigned int out = 0;
+	unsigned long flags;
+	int ret;
+
+	sgs[out++] = &req->sg_cmd;
+	if (req->payload)
+		sgs[out++] = req->sg ?: &req->sg_payload;
+	sgs[out] = &req->sg_reply;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	*answers = queue->answers;
+	ret = queue->dead;
+	if (!ret)
+		ret = virtqueue_add_sgs(queue->vq, sgs, out, 1, req, GFP_ATOMIC);
+	if (!ret) {
+		if (!from_work)
+			refcount_inc(&req->refs);
+		list_add_tail(&req->node, &queue->inflight);
+	} else if (ret == -ENOSPC) {
+		if (from_work)
+			queue->starved = true;
+	} else if (!queue->dead) {
+		qcud_queue_kill_locked(queue, ret);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return ret;
+}
+
+void qcud_queue_kick(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	/*
+	 * Notifying under the lock keeps the virtqueue from being deleted meanwhile; on PCI it is
+	 * one write to a register.
+	 */
+	spin_lock_irqsave(&queue->lock, flags);
+	if (queue->vq && virtqueue_kick_prepare(queue->vq)) {
+		qcud_stat_add(QCUD_STAT_KICKS, 1);
+		if (!virtqueue_notify(queue->vq))
+			qcud_queue_kill_locked(queue, -EIO);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answers)
+{
+	return READ_ONCE(queue->answers) != answers || READ_ONCE(queue->dead);
+}
+
+/* Puts a request on the ring, waiting for room if need be. */
+int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req)
+{
+	unsigned int answers;
+	int ret;
+
+	for (;;) {
+		ret = qcud_queue_try(queue, req, &answers, false);
+		if (ret != -ENOSPC)
+			return ret;
+		qcud_queue_kick(queue);
+		if (wait_event_killable(queue->room, qcud_queue_moved(queue, answers)))
+			return -EINTR;
+	}
+}
+
+/* After a reset: what the device still had, it has no more, and the virtqueue may be deleted. */
+void qcud_queue_detach(struct qcud_queue *queue)
+{
+	struct qcud_request *req;
+
+	spin_lock_irq(&queue->lock);
+	qcud_queue_kill_locked(queue, -ENODEV);
+	if (queue->vq)
+		while ((req = virtqueue_detach_unused_buf(queue->vq)) != NULL)
+			qcud_queue_answered(queue, req);
+	queue->vq = NULL;
+	spin_unlock_irq(&queue->lock);
+	wake_up_all(&queue->room);
+}
+
+/* What the callback left to a context that may sleep. One at a time for each queue. */
+void qcud_queue_reap(struct qcud_queue *queue)
+{
+	struct qcud_request *req, *next;
+	struct qcud_session *session;
+	LIST_HEAD(reap);
+
+	spin_lock_irq(&queue->lock);
+	list_splice_init(&queue->reap, &reap);
+	session = queue->session;
+	spin_unlock_irq(&queue->lock);
+
+	list_for_each_entry_safe(req, next, &reap, node) {
+		list_del_init(&req->node);
+		qcud_request_free(req);
+	}
+	if (session)
+		qcud_session_reap(session);
+}
+
+static void qcud_queue_work(struct work_struct *work)
+{
+	qcud_queue_reap(container_of(work, struct qcud_queue, work));
+}
+
+void qcud_queue_init(struct qcud_queue *queue)
+{
+	spin_lock_init(&queue->lock);
+	INIT_LIST_HEAD(&queue->inflight);
+	INIT_LIST_HEAD(&queue->reap);
+	init_waitqueue_head(&queue->room);
+	INIT_WORK(&queue->work, qcud_queue_work);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory of the process that is registered although it does not lie in chunks. Its pages are pinned
+ * for as long as the registration lasts, counted against RLIMIT_MEMLOCK, and mapped in the mirror
+ * as chunks are, so that commands and kernels use them in place.
+ *
+ * A registration is a group: its chunks hold pinned pages, its mapping lasts until HOST_UNREGISTER
+ * or the end of the session, UNMAP and its answer come before the pages are let go. In the mirror
+ * it lies at the process's own address if that is free there; else in the annex, addresses that
+ * only this file gives out, and commands are translated.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "qcuda.h"
+
+/* ---- the pages ---- */
+
+/* As RDMA does it: mm->pinned_vm, which the process can see as VmPin. */
+static int qcud_account(struct qcud_group *group)
+{
+	unsigned long pages = (group->mem.end - group->mem.start) >> PAGE_SHIFT;
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (atomic64_add_return(pages, &group->mm->pinned_vm) > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pages, &group->mm->pinned_vm);
+		return -ENOMEM;
+	}
+	group->accounted = pages;
+	return 0;
+}
+
+/* The pages have been let go. */
+void qcud_unaccount(struct qcud_group *group)
+{
+	atomic64_sub(group->accounted, &group->mm->pinned_vm);
+	group->accounted = 0;
+}
+
+static int qcud_chunk_pin(struct qcud_chunk *chunk, unsigned long addr, unsigned int want)
+{
+	while (chunk->nr < want) {
+		unsigned int i;
+		int got;
+
+		got = pin_user_pages_fast(addr + ((unsigned long)chunk->nr << PAGE_SHIFT),
+					  min(want - chunk->nr, 512U), FOLL_WRITE | FOLL_LONGTERM,
+					  chunk->pages + chunk->nr);
+		if (got <= 0)
+			return got ?: -EFAULT;
+		for (i = chunk->nr; i < chunk->nr + got; i++)
+			if (!i || chunk->pages[i - 1] + 1 != chunk->pages[i])
+				chunk->runs++;
+		chunk->nr += got;
+		qcud_stat_add(QCUD_STAT_PINNED_PAGES, got);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Nobody else knows the group's chunks yet: no lock, which must not be held while pages come. */
+static int qcud_group_pin(struct qcud_group *group)
+{
+	unsigned long addr = group->mem.start, index;
+	int ret = qcud_account(group);
+
+	for (index = 0; addr < group->mem.end && !ret; index++) {
+		unsigned long bytes = qcud_chunk_bytes(&group->mem, index);
+		struct qcud_chunk *chunk = qcud_chunk_new(bytes >> PAGE_SHIFT);
+
+		if (!chunk)
+			return -ENOMEM;
+		chunk->pinned = true;
+		ret = xa_err(xa_store(&group->mem.xa, index, chunk, GFP_KERNEL));
+		if (ret) {
+			qcud_chunk_put(chunk);
+			return ret;
+		}
+		ret = qcud_chunk_pin(chunk, addr, bytes >> PAGE_SHIFT);
+		group->nr_chunks++;
+		group->nr_pages += chunk->nr;
+		addr += bytes;
+	}
+	return ret;
+}
+
+/* ---- the address in the mirror ---- */
+
+/* A group that has any of these addresses of the mirror, or may still have them; NULL: none. */
+static struct qcud_group *qcud_at_taken(struct qcud_session *session, const struct qcud_group *mine,
+					u64 at, u64 len)
+{
+	struct qcud_group *group;
+	struct rb_node *node;
+
+	lockdep_assert_held(&session->lock);
+
+	for (node = rb_first(&session->registered); node; node = rb_next(node)) {
+		group = rb_entry(node, struct qcud_group, node);
+		if (group != mine && group->at < at + len &&
+		    at < group->at + (group->mem.end - group->mem.start))
+			return group;
+	}
+	list_for_each_entry(group, &session->closing, closing_node)
+		if (group->registered && group->at < at + len &&
+		    at < group->at + (group->mem.end - group->mem.start))
+			return group;
+	return NULL;
+}
+
+/* Chooses group->at; `own`: the process's own address if nothing speaks against it. */
+static bool qcud_place(struct qcud_group *group, bool own)
+{
+	struct qcud_session *session = group->session;
+	const struct qcu_config *config = &session->dev->config;
+	u64 len = group->mem.end - group->mem.start, at = group->mem.start;
+	u64 end = config->window_base + config->window_size;
+	struct qcud_group *other;
+	bool found;
+
+	spin_lock(&session->lock);
+	/* In the window are the mirror's chunks, whatever this process has there. */
+	found = own && (at + len <= config->window_base || at >= end) &&
+		!qcud_at_taken(session, group, at, len);
+	if (!found) {
+		at = end;
+		while (at + len <= end + QCU_ANNEX_SIZE && !found) {
+			other = qcud_at_taken(session, group, at, len);
+			if (other)
+				at = other->at + (other->mem.end - other->mem.start);
+			found = !other;
+		}
+	}
+	group->at = at;
+	spin_unlock(&session->lock);
+	group->unmap->cmd.unmap.va = at;
+	return found;
+}
+
+/* ---- the tree, by the exact ranges that were registered ---- */
+
+static int qcud_registered_add(struct qcud_group *group)
+{
+	struct qcud_session *session = group->session;
+	struct rb_node **link = &session->registered.rb_node;
+	struct rb_node *parent = NULL;
+	int ret = 0;
+
+	spin_lock(&session->lock);
+	while (*link) {
+		struct qcud_group *other = rb_entry(*link, struct qcud_group, node);
+
+		parent = *link;
+		if (group->addr + group->len <= other->addr) {
+			link = &parent->rb_left;
+		} else if (group->addr >= other->addr + other->len) {
+			link = &parent->rb_right;
+		} else {
+			ret = -EEXIST;
+			goto out;
+		}
+	}
+	rb_link_node(&group->node, parent, link);
+	rb_insert_color(&group->node, &session->registered);
+out:
+	spin_unlock(&session->lock);
+	return ret;
+}
+
+static struct qcud_group *qcud_registered_find(struct qcud_session *session, u64 addr)
+{
+	struct rb_node *node = session->registered.rb_node;
+
+	lockdep_assert_held(&session->lock);
+
+	while (node) {
+		struct qcud_group *group = rb_entry(node, struct qcud_group, node);
+
+		if (addr < group->addr)
+			node = node->rb_left;
+		else if (addr >= group->addr + group->len)
+			node = node->rb_right;
+		else
+			return group;
+	}
+	return NULL;
+}
+
+/* The registration that [addr, addr + len) lies in as a whole, with a use; else NULL. */
+struct qcud_group *qcud_registered_use(struct qcud_session *session, u64 addr, u64 len)
+{
+	struct qcud_group *group;
+
+	spin_lock(&session->lock);
+	group = qcud_registered_find(session, addr);
+	if (group && group->ready && len <= group->addr + group->len - addr)
+		refcount_inc(&group->users);
+	else
+		group = NULL;
+	spin_unlock(&session->lock);
+	return group;
+}
+
+/* Where the mirror has an address of the registered memory. */
+u64 qcud_registered_at(const struct qcud_group *group, u64 addr)
+{
+	return group->at + (addr - group->mem.start);
+}
+
+/* ---- registering ---- */
+
+static bool qcud_gone(const struct qcud_group *group)
+{
+	return READ_ONCE(group->freed) || READ_ONCE(group->session->queue->dead);
+}
+
+/* Waits until the pages of a closed registration are free; a caller that is killed does not. */
+void qcud_registered_wait(struct qcud_group *group)
+{
+	if (wait_event_killable(group->session->wait, qcud_gone(group)))
+		return;
+	mutex_lock(&group->mem.lock);
+	mutex_unlock(&group->mem.lock);
+}
+
+static int qcud_register_at(struct qcud_session *session, u64 addr, u64 len, bool own,
+			    struct qcud_group **out)
+{
+	unsigned long start = addr & PAGE_MASK, end = PAGE_ALIGN(addr + len);
+	struct qcud_group *group;
+	int ret;
+
+	group = qcud_group_new(session, start, end);
+	if (!group)
+		return -ENOMEM;
+	group->registered = true;
+	group->addr = addr;
+	group->len = len;
+	group->mem.shift = ilog2(QCU_CHUNK_DEFAULT);
+	mmgrab(current->mm);
+	group->mm = current->mm;
+	ret = qcud_registered_add(group);
+	if (ret) {
+		qcud_group_put(group);
+		return ret;
+	}
+	/* Besides the reference until the pages are freed, one for the request. */
+	kref_get(&group->refs);
+	ret = qcud_group_pin(group);
+	if (!ret && !qcud_place(group, own))
+		ret = -ENOMEM;
+	if (!ret)
+		ret = qcud_group_map(group, start, end - start, QCUD_USE_READ);
+	if (!ret) {
+		*out = group;
+		return 0;
+	}
+	qcud_group_close(group);
+	qcud_registered_wait(group);
+	qcud_group_put(group);
+	return ret;
+}
+
+/*
+ * Turns HOST_REGISTER of memory outside of chunks into one of memory that the mirror has. Result as
+ * of qcud_group_map().
+ */
+int qcud_register(struct qcud_session *session, struct qcud_request *req)
+{
+	u64 addr = req->cmd.buf.addr, len = req->cmd.buf.len;
+	struct qcud_group *group;
+	int ret;
+
+	if (len >> PAGE_SHIFT > totalram_pages())
+		return -EINVAL;
+	ret = qcud_register_at(session, addr, len, true, &group);
+	if (ret == QCU_MAP_TAKEN)
+		ret = qcud_register_at(session, addr, len, false, &group);
+	if (ret)
+		return ret;
+	refcount_inc(&group->users);
+	req->group = group;
+	req->registered = group;
+	req->cmd.buf.addr = qcud_registered_at(group, addr);
+	req->cmd.flags = QCU_F_WINDOW;
+	return 0;
+}
+
+/* HOST_UNREGISTER: nothing new may use the memory from now on. Chunks have no registration here. */
+int qcud_unregister(struct qcud_session *session, struct qcud_request *req)
+{
+	u64 addr = req->cmd.host_unregister.addr;
+	struct qcud_group *group;
+	int ret = 0;
+
+	spin_lock(&session->lock);
+	group = qcud_registered_find(session, addr);
+	if (group &&
+	    (group->addr != addr || group->len != req->cmd.host_unregister.len || !group->ready))
+		ret = -EINVAL;
+	if (group && !ret) {
+		group->ready = false;
+		kref_get(&group->refs);
+		req->registered = group;
+		req->cmd.host_unregister.addr = qcud_registered_at(group, addr);
+	}
+	spin_unlock(&session->lock);
+	return ret;
+}
+
+/* The end of a request that began or ends a registration, answered or not. */
+void qcud_registered_done(struct qcud_request *req)
+{
+	bool good = !req->error && req->reply.op == req->cmd.op && !req->reply.status;
+	struct qcud_group *group = req->registered;
+
+	if (good == (req->cmd.op == QCU_OP_HOST_REGISTER)) {
+		spin_lock(&group->session->lock);
+		group->ready = true;
+		spin_unlock(&group->session->lock);
+	} else {
+		qcud_group_close(group);
+	}
+	qcud_group_put(group);
+}
+
+/* The session is over, and so are all of its registrations. */
+void qcud_registered_end(struct qcud_session *session)
+{
+	struct qcud_group *group;
+	struct rb_node *node;
+
+	for (;;) {
+		spin_lock(&session->lock);
+		node = rb_first(&session->registered);
+		group = node ? rb_entry(node, struct qcud_group, node) : NULL;
+		if (group)
+			kref_get(&group->refs);
+		spin_unlock(&session->lock);
+		if (!group)
+			return;
+		qcud_group_close(group);
+		qcud_group_put(group);
+	}
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A session: one open file of /dev/qcuda, one virtqueue, one mirror on the host, one address space.
+ * Here are its beginning and end and the three ioctls. What user space passes is copied once, then
+ * checked against the table of commands, and only the copy is used.
+ *
+ * Errors: a function returns 0 or -errno. In a record's status stands what the device said
+ * (cudaError_t) or, negative, why the driver did not let the device say anything.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "qcuda.h"
+
+/*
+ * Sends a command on the control queue and waits for the answer. If there is none in time the
+ * device is given up. There is always room: a session sends one OPEN and one CLOSE.
+ */
+static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool killable)
+{
+	struct qcud_queue *queue = &dev->queue[0];
+	unsigned int answers;
+	long left;
+	int ret;
+
+	ret = qcud_queue_try(queue, req, &answers, false);
+	if (ret == -ENOSPC)
+		goto broken;
+	if (ret)
+		return ret;
+	qcud_queue_kick(queue);
+
+	if (killable)
+		left = wait_for_completion_killable_timeout(&req->done, qcud_timeout());
+	else
+		left = wait_for_completion_timeout(&req->done, qcud_timeout());
+	if (left > 0)
+		return req->error;
+	if (left < 0)
+		return -EINTR;
+	pr_err("qcuda: the device does not answer\n");
+broken:
+	qcud_device_break(dev);
+	return -EIO;
+}
+
+static void qcud_session_release(struct kref *refs)
+{
+	kfree(container_of(refs, struct qcud_session, refs));
+}
+
+void qcud_session_put(struct qcud_session *session)
+{
+	kref_put(&session->refs, qcud_session_release);
+}
+
+/* Nothing on the host has pages of this session any more: gives everything back. */
+void qcud_session_finish(struct qcud_session *session)
+{
+	struct qcud_queue *queue = session->queue;
+	struct qcud_device *dev = session->dev;
+	bool usable;
+
+	spin_lock(&session->lock);
+	session->detached = true;
+	spin_unlock(&session->lock);
+
+	/* The MAP of a killed thread keeps a group in use. Its answer is there: no wait. */
+	mutex_lock(&session->map_lock);
+	qcud_map_settle(session);
+	mutex_unlock(&session->map_lock);
+	cancel_work_sync(&queue->work);
+	qcud_queue_reap(queue);
+	/* Ending the last requests may have asked for one more round. */
+	cancel_work_sync(&queue->work);
+	qcud_queue_reap(queue);
+	qcud_registered_end(session);
+
+	spin_lock_irq(&queue->lock);
+	queue->session = NULL;
+	usable = queue->vq && !virtqueue_is_broken(queue->vq);
+	spin_unlock_irq(&queue->lock);
+
+	mutex_lock(&qcud_lock);
+	list_del(&session->node);
+	if (usable)
+		__clear_bit(session->id, dev->busy);
+	mutex_unlock(&qcud_lock);
+
+	if (session->mm)
+		mmdrop(session->mm);
+	qcud_request_put(session->close_req);
+	fput(session->memory);
+	/* What is still mapped is memory that no device knows; its groups keep the structure. */
+	session->queue = NULL;
+	session->dev = NULL;
+	qcud_session_put(session);
+	qcud_stat_add(QCUD_STAT_SESSIONS, -1);
+	qcud_device_put(dev);
+}
+
+/*
+ * Ends the mirror, then the session. The device kills the mirror, answers everything outstanding
+ * and then CLOSE, so after that no DMA touches our pages. Without that answer they must stay.
+ */
+static void qcud_session_close(struct qcud_session *session)
+{
+	struct qcud_queue *queue = session->queue;
+	struct qcud_device *dev = session->dev;
+	bool keep, idle;
+	int ret;
+
+	qcud_queue_kill(queue, -ESHUTDOWN);
+	ret = qcud_control(dev, session->close_req, false);
+	qcud_queue_poll(queue);
+	spin_lock_irq(&queue->lock);
+	idle = list_empty(&queue->inflight);
+	spin_unlock_irq(&queue->lock);
+	if (!ret && !idle) {
+		pr_err("qcuda: session %u: closed, but commands are not answered\n", session->id);
+		qcud_device_break(dev);
+	}
+
+	mutex_lock(&qcud_lock);
+	keep = !dev->stopped && (ret || !idle);
+	session->kept = keep;
+	if (keep && !dev->stopping)
+		pr_warn("qcuda: leak: session %u of process %d keeps its pages until a reset\n",
+			session->id, session->pid);
+	mutex_unlock(&qcud_lock);
+	/* A kept session is the reset's from now on. */
+	if (!keep)
+		qcud_session_finish(session);
+}
+
+/* Takes a free queue of the device, if there is a device and it has one. */
+static int qcud_session_attach(struct qcud_session *session)
+{
+	struct qcud_device *dev;
+	struct qcud_queue *queue;
+	int ret = 0;
+
+	mutex_lock(&qcud_lock);
+	dev = qcud_dev;
+	if (!dev || dev->stopping) {
+		ret = -ENODEV;
+		goto out;
+	}
+	if (READ_ONCE(dev->queue[0].dead)) {
+		ret = -EIO;
+		goto out;
+	}
+	session->id = find_next_zero_bit(dev->busy, dev->nr_queues, 1);
+	if (session->id >= dev->nr_queues) {
+		ret = -EBUSY;
+		goto out;
+	}
+	__set_bit(session->id, dev->busy);
+	kref_get(&dev->refs);
+	queue = &dev->queue[session->id];
+	session->dev = dev;
+	session->queue = queue;
+	spin_lock_irq(&queue->lock);
+	queue->session = session;
+	queue->dead = 0;
+	queue->starved = false;
+	spin_unlock_irq(&queue->lock);
+	list_add_tail(&session->node, &qcud_sessions);
+out:
+	mutex_unlock(&qcud_lock);
+	return ret;
+}
+
+static int qcud_open(struct inode *inode, struct file *file)
+{
+	struct qcud_session *session;
+	struct qcud_request *req;
+	int ret = -ENOMEM;
+
+	session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
+	if (!session)
+		return -ENOMEM;
+	kref_init(&session->refs);
+	session->memory = qcud_memory_file();
+	if (IS_ERR(session->memory)) {
+		ret = PTR_ERR(session->memory);
+		kfree(session);
+		return ret;
+	}
+	req = qcud_request_new(QCU_OP_OPEN);
+	session->close_req = qcud_request_new(QCU_OP_CLOSE);
+	if (!req || !session->close_req)
+		goto free;
+	session->pid = task_tgid_nr(current);
+	session->chunk_bytes = READ_ONCE(qcud_chunk_kb) << 10;
+	session->groups = RB_ROOT;
+	session->registered = RB_ROOT;
+	spin_lock_init(&session->lock);
+	mutex_init(&session->map_lock);
+	INIT_LIST_HEAD(&session->closing);
+	init_waitqueue_head(&session->wait);
+	ret = qcud_session_attach(session);
+	if (ret)
+		goto free;
+	qcud_stat_add(QCUD_STAT_SESSIONS, 1);
+
+	session->close_req->cmd.close.queue = session->id;
+	req->cmd.open.queue = session->id;
+	req->cmd.open.pid = session->pid;
+	req->cmd.open.chunk_bytes = session->chunk_bytes;
+	get_task_comm(req->cmd.open.comm, current);
+	ret = qcud_control(session->dev, req, true);
+	if (!ret && !req->reply.status) {
+		qcud_request_put(req);
+		file->private_data = session;
+		return 0;
+	}
+	if (!ret) {
+		pr_notice("qcuda: the device refuses a session: %d\n", req->reply.status);
+		ret = -EIO;
+		qcud_session_finish(session);
+	} else if (ret == -EINTR) {
+		/* OPEN is on its way, CLOSE overtakes nothing. */
+		qcud_session_close(session);
+	} else {
+		/* No command has been sent in this session, so no page is at risk. */
+		qcud_session_finish(session);
+	}
+	qcud_request_put(req);
+	return ret;
+
+free:
+	qcud_request_put(req);
+	qcud_request_put(session->close_req);
+	fput(session->memory);
+	kfree(session);
+	return ret;
+}
+
+/* Mappings may still be there; they are of another file. */
+static int qcud_release(struct inode *inode, struct file *file)
+{
+	qcud_session_close(file->private_data);
+	return 0;
+}
+
+/* One session has one address space, the one that said hello. */
+static bool qcud_session_ours(struct qcud_session *session)
+{
+	return READ_ONCE(session->mm) == current->mm;
+}
+
+static int qcud_hello(struct qcud_session *session, struct qcu_hello __user *arg)
+{
+	const struct qcu_config *config = &session->dev->config;
+	struct qcu_hello hello;
+	bool match;
+	int ret = READ_ONCE(session->queue->dead);
+
+	if (ret)
+		return ret;
+	if (copy_from_user(&hello, arg, sizeof(hello)))
+		return -EFAULT;
+	if (memchr_inv(hello.rsvd, 0, sizeof(hello.rsvd)))
+		return -EINVAL;
+	match = hello.library_version == QCU_WIRE_VERSION;
+	hello.driver_version = QCU_WIRE_VERSION;
+	hello.device_version = config->version;
+	hello.session = session->id;
+	hello.window_base = config->window_base;
+	hello.window_size = config->window_size;
+
+	spin_lock(&session->lock);
+	hello.chunk_bytes = session->chunk_bytes;
+	if (session->mm && session->mm != current->mm) {
+		ret = -EPERM;
+	} else if (match && !session->mm) {
+		mmgrab(current->mm);
+		session->mm = current->mm;
+	}
+	spin_unlock(&session->lock);
+	if (ret)
+		return ret;
+
+	if (copy_to_user(arg, &hello, sizeof(hello)))
+		return -EFAULT;
+	return match ? 0 : -EPROTO;
+}
+
+static int qcud_set_chunk(struct qcud_session *session, struct qcu_chunk_size __user *arg)
+{
+	struct qcu_chunk_size chunk;
+	int ret = 0;
+
+	if (copy_from_user(&chunk, arg, sizeof(chunk)))
+		return -EFAULT;
+	if (chunk.rsvd || !is_power_of_2(chunk.bytes) || chunk.bytes < QCU_CHUNK_MIN ||
+	    chunk.bytes > QCU_CHUNK_MAX)
+		return -EINVAL;
+
+	spin_lock(&session->lock);
+	if (session->mm && session->mm != current->mm)
+		ret = -EPERM;
+	else if (session->mapped_once)
+		ret = -EBUSY;
+	else
+		session->chunk_bytes = chunk.bytes;
+	spin_unlock(&session->lock);
+	return ret;
+}
+
+static int qcud_message(struct qcud_request *req, u64 addr, u64 len)
+{
+	void *message;
+
+	if (len > QCU_MSG_MAX)
+		return -E2BIG;
+	message = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (!message)
+		return -ENOMEM;
+	if (copy_from_user(message, u64_to_user_ptr(addr), len)) {
+		kvfree(message);
+		return -EFAULT;
+	}
+	req->cmd.flags = QCU_F_MSG;
+	qcud_stat_add(QCUD_STAT_MSG_BYTES, len);
+	qcud_stat_add(QCUD_STAT_COPIED_IN_GUEST, len);
+	return qcud_request_payload(req, message, len);
+}
+
+static enum qcud_use qcud_use_of(u8 kind)
+{
+	switch (kind) {
+	case QCU_BUFFER_OUT:
+		return QCUD_USE_WRITE;
+	case QCU_BUFFER_STAY:
+		return QCUD_USE_GPU;
+	}
+	return QCUD_USE_READ;
+}
+
+/* Turns the request's buffer into what the device can use. Result as of qcud_group_map(). */
+static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u8 kind)
+{
+	u64 addr = req->cmd.buf.addr, len = req->cmd.buf.len;
+	struct qcud_group *group;
+	int ret;
+
+	if (kind == QCU_BUFFER_NONE)
+		return 0;
+	if (!len) /* no buffer, except that "this memory" cannot be none */
+		return kind == QCU_BUFFER_STAY ? -EINVAL : 0;
+	if (addr + len < addr)
+		return -EFAULT;
+	if (kind == QCU_BUFFER_MSG)
+		return qcud_message(req, addr, len);
+
+	group = qcud_group_find(session, addr, len);
+	if (group && !group->in_window) {
+		qcud_group_unuse(group);
+		group = NULL;
+	}
+	if (group) {
+		req->group = group;
+		req->writes = kind == QCU_BUFFER_OUT;
+		if (req->writes)
+			atomic_inc(&group->writers);
+		ret = qcud_group_map(group, addr, len, qcud_use_of(kind));
+		if (ret)
+			return ret;
+		req->cmd.flags = QCU_F_WINDOW;
+		qcud_stat_add(QCUD_STAT_WINDOW_BYTES, len);
+		return 0;
+	}
+	if (kind == QCU_BUFFER_STAY)
+		return qcud_register(session, req);
+	group = qcud_registered_use(session, addr, len);
+	if (group) {
+		req->group = group;
+		req->cmd.buf.addr = qcud_registered_at(group, addr);
+		req->cmd.flags = QCU_F_WINDOW;
+		qcud_stat_add(QCUD_STAT_WINDOW_BYTES, len);
+		return 0;
+	}
+
+	ret = qcud_pin(req, addr, len, kind == QCU_BUFFER_OUT);
+	if (ret)
+		return ret;
+	req->cmd.flags = QCU_F_SEGS;
+	qcud_stat_add(QCUD_STAT_PAGES_BYTES, len);
+	return 0;
+}
+
+/* Checks one record and puts it on the ring. 0, or the status that it gets instead of a reply. */
+static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cmd,
+			   struct qcud_request **queued)
+{
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	struct qcud_request *req;
+	int ret;
+
+	if (!rule)
+		return -EOPNOTSUPP;
+	if (rule->who != QCU_WHO_USR)
+		return -EPERM;
+	/* Thread 0 is the driver: its commands have an order of their own. */
+	if (cmd->flags || !cmd->tid || !qcu_request_clean(cmd, rule))
+		return -EINVAL;
+
+	req = qcud_request_new(cmd->op);
+	if (!req)
+		return -ENOMEM;
+	req->cmd = *cmd;
+	ret = qcud_buffer(session, req, rule->buffer);
+	if (!ret && cmd->op == QCU_OP_HOST_UNREGISTER)
+		ret = qcud_unregister(session, req);
+	if (!ret)
+		ret = qcud_queue_send(session->queue, req);
+	if (ret) {
+		qcud_request_put(req);
+		return ret;
+	}
+	qcud_stat_add(QCUD_STAT_COMMANDS, 1);
+	*queued = req;
+	return 0;
+}
+
+/* What a request says, the reply says, too, whatever we or the device have made of it. */
+static void qcud_answer(struct qCUcmd *cmd, const struct qCUcmd *reply)
+{
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+
+	memcpy(cmd->body + rule->in, reply->body + rule->in, QCU_BODY - rule->in);
+	cmd->status = reply->status;
+	cmd->flags = reply->flags & QCU_F_OUTPUT;
+}
+
+/*
+ * All records in order, then all answers. A thread that is killed meanwhile leaves its requests to
+ * the queue. Returns -EINTR then, else 0.
+ */
+static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
+{
+	struct qcud_request *queued[QCU_SUBMIT_MAX] = {};
+	int killed = 0;
+	u32 i;
+
+	for (i = 0; i < count && !killed; i++) {
+		cmds[i].status = qcud_submit_one(session, &cmds[i], &queued[i]);
+		if (fatal_signal_pending(current))
+			killed = -EINTR;
+	}
+	qcud_queue_kick(session->queue);
+
+	for (i = 0; i < count; i++) {
+		struct qcud_request *req = queued[i];
+		struct qcud_group *ended = NULL;
+		int ret;
+
+		if (!req)
+			continue;
+		ret = killed ?: qcud_request_wait(req);
+		if (ret == -EINTR)
+			killed = ret;
+		else if (ret)
+			cmds[i].status = ret;
+		else
+			qcud_answer(&cmds[i], &req->reply);
+		if (!ret && !cmds[i].status && cmds[i].op == QCU_OP_HOST_UNREGISTER)
+			ended = req->registered;
+		if (ended)
+			kref_get(&ended->refs);
+		qcud_request_put(req);
+		/* The next one may need the room under RLIMIT_MEMLOCK. */
+		if (ended) {
+			qcud_registered_wait(ended);
+			qcud_group_put(ended);
+		}
+	}
+	return killed;
+}
+
+static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *arg)
+{
+	struct qcu_submit submit;
+	struct qCUcmd *cmds;
+	size_t bytes;
+	long ret;
+
+	if (!qcud_session_ours(session))
+		return -EPERM;
+	if (copy_from_user(&submit, arg, sizeof(submit)))
+		return -EFAULT;
+	if (submit.rsvd || !submit.count || submit.count > QCU_SUBMIT_MAX)
+		return -EINVAL;
+	bytes = submit.count * sizeof(*cmds);
+	cmds = memdup_user(u64_to_user_ptr(submit.cmds), bytes);
+	if (IS_ERR(cmds))
+		return PTR_ERR(cmds);
+
+	ret = qcud_submit_all(session, cmds, submit.count);
+	if (!ret && copy_to_user(u64_to_user_ptr(submit.cmds), cmds, bytes))
+		ret = -EFAULT;
+	kfree(cmds);
+	return ret ?: submit.count;
+}
+
+static long qcud_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct qcud_session *session = file->private_data;
+	void __user *user = (void __user *)arg;
+
+	switch (cmd) {
+	case QCU_IOC_HELLO:
+		return qcud_hello(session, user);
+	case QCU_IOC_SUBMIT:
+		return qcud_submit(session, user);
+	case QCU_IOC_CHUNK:
+		return qcud_set_chunk(session, user);
+	}
+	return -ENOTTY;
+}
+
+const struct file_operations qcud_fops = {
+	.owner = THIS_MODULE,
+	.open = qcud_open,
+	.release = qcud_release,
+	.unlocked_ioctl = qcud_ioctl,
+	.mmap = qcud_mmap,
+};

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Mappings of /dev/qcuda, the groups. A mapping reserves addresses; chunks come on the first touch
+ * by the CPU or by a command.
+ *
+ * The mappings of a session are of a file of its own and not of the one that was opened: a forked
+ * child keeps that, and the session must end with the parent nevertheless. The file has an address
+ * space of its own, in which the offset of a page is its address: what a fork shares is taken out
+ * of page tables by that.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "qcuda.h"
+
+#define QCUD_FS_MAGIC 0x44554351
+
+static struct vfsmount *qcud_mount;
+static int qcud_mounts;
+
+static int qcud_fs_init(struct fs_context *fc)
+{
+	return init_pseudo(fc, QCUD_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+static struct file_system_type qcud_fs = {
+	.name = "qcuda",
+	.owner = THIS_MODULE,
+	.init_fs_context = qcud_fs_init,
+	.kill_sb = kill_anon_super,
+};
+
+static int qcud_memory_release(struct inode *unused, struct file *file)
+{
+	iput(file->private_data);
+	simple_release_fs(&qcud_mount, &qcud_mounts);
+	return 0;
+}
+
+static const struct file_operations qcud_memory_fops = {
+	.owner = THIS_MODULE,
+	.release = qcud_memory_release,
+};
+
+/* What the mappings of a new session will be of. */
+struct file *qcud_memory_file(void)
+{
+	struct inode *inode;
+	struct file *file;
+	int ret;
+
+	ret = simple_pin_fs(&qcud_fs, &qcud_mount, &qcud_mounts);
+	if (ret)
+		return ERR_PTR(ret);
+	inode = alloc_anon_inode(qcud_mount->mnt_sb);
+	if (IS_ERR(inode)) {
+		file = ERR_CAST(inode);
+		goto release;
+	}
+	file = anon_inode_getfile("[qcuda]", &qcud_memory_fops, inode, O_RDWR);
+	if (IS_ERR(file))
+		goto put;
+	file->f_mapping = inode->i_mapping;
+	return file;
+
+put:
+	iput(inode);
+release:
+	simple_release_fs(&qcud_mount, &qcud_mounts);
+	return file;
+}
+
+/* A chunk of the group; for all but reading nobody else may have it. */
+static struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long index,
+					   enum qcud_use use)
+{
+	struct qcud_chunk *chunk;
+
+	lockdep_assert_held(&group->mem.lock);
+
+	if (group->freed)
+		return ERR_PTR(-EFAULT);
+	chunk = xa_load(&group->mem.xa, index);
+	if (!chunk) {
+		chunk = qcud_chunk_make(&group->mem, index, group->session, group->blocks,
+					use == QCUD_USE_FAULT);
+		if (!IS_ERR(chunk)) {
+			group->nr_chunks++;
+			group->nr_pages += chunk->nr;
+		}
+	} else if (use != QCUD_USE_READ) {
+		chunk = qcud_chunk_unshare(&group->mem, index, chunk, true);
+	}
+	if (use == QCUD_USE_GPU && !IS_ERR(chunk))
+		chunk->gpu = true;
+	return chunk;
+}
+
+/* Whether memory for all missing chunks from `first` on can be had at all. */
+static bool qcud_memory_enough(struct qcud_group *group, unsigned long first, unsigned long last)
+{
+	unsigned long pages, end;
+	struct qcud_chunk *chunk;
+	unsigned long index;
+
+	end = group->mem.start + (last << group->mem.shift) + qcud_chunk_bytes(&group->mem, last);
+	pages = (end - group->mem.start - (first << group->mem.shift)) >> PAGE_SHIFT;
+	xa_for_each_range(&group->mem.xa, index, chunk, first, last)
+		pages -= chunk->nr;
+	return pages <= (unsigned long)max(si_mem_available(), 0L);
+}
+
+/* Makes chunks resident for a command; *mapped tells whether the mirror has them all already. */
+int qcud_group_populate(struct qcud_group *group, unsigned long first, unsigned long last,
+			enum qcud_use use, bool *mapped)
+{
+	bool checked = false;
+	unsigned long i;
+	int ret = 0;
+
+	*mapped = true;
+	for (i = first; i <= last && !ret; i++) {
+		struct qcud_chunk *chunk;
+
+		/* One at a time: page faults in the same mapping get their turn. */
+		mutex_lock(&group->mem.lock);
+		if (!checked && !xa_load(&group->mem.xa, i)) {
+			checked = true;
+			if (!qcud_memory_enough(group, i, last))
+				ret = -ENOMEM;
+		}
+		chunk = ret ? NULL : qcud_group_chunk(group, i, use);
+		if (IS_ERR(chunk))
+			ret = PTR_ERR(chunk);
+		else if (chunk && !chunk->mapped)
+			*mapped = false;
+		mutex_unlock(&group->mem.lock);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return ret;
+}
+
+/* Gives the pages back. Neither mirror nor commands use them any more. */
+void qcud_group_free(struct qcud_group *group)
+{
+	mutex_lock(&group->mem.lock);
+	group->freed = true;
+	qcud_chunks_free(&group->mem);
+	if (group->registered)
+		qcud_unaccount(group);
+	mutex_unlock(&group->mem.lock);
+}
+
+static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
+{
+	struct qcud_group *group = vmf->vma->vm_private_data;
+	unsigned long index = qcud_chunk_index(&group->mem, vmf->pgoff);
+	struct qcud_chunk *chunk;
+	vm_fault_t ret;
+
+	mutex_lock(&group->mem.lock);
+	chunk = qcud_group_chunk(group, index, QCUD_USE_FAULT);
+	if (IS_ERR(chunk))
+		ret = PTR_ERR(chunk) == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	else
+		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk);
+	mutex_unlock(&group->mem.lock);
+	return ret;
+}
+
+/* A child gets a copy. Else mremap has made one to move: one more user. */
+static void qcud_vma_open(struct vm_area_struct *vma)
+{
+	struct qcud_group *group = vma->vm_private_data;
+
+	if (vma->vm_mm != group->mm)
+		qcud_fork(vma, &group->mem, &group->writers);
+	else
+		kref_get(&group->refs);
+}
+
+static void qcud_group_release(struct kref *refs)
+{
+	struct qcud_group *group = container_of(refs, struct qcud_group, refs);
+
+	qcud_request_put(group->unmap);
+	qcud_session_put(group->session);
+	if (group->registered)
+		mmdrop(group->mm);
+	kfree(group);
+	qcud_stat_add(QCUD_STAT_GROUPS, -1);
+}
+
+void qcud_group_put(struct qcud_group *group)
+{
+	kref_put(&group->refs, qcud_group_release);
+}
+
+static void qcud_vma_close(struct vm_area_struct *vma)
+{
+	struct qcud_group *group = vma->vm_private_data;
+
+	/* Not for a copy that mremap gives up again. */
+	if (vma->vm_start == group->mem.start)
+		qcud_group_close(group);
+	qcud_group_put(group);
+}
+
+/* A mapping begins and ends as one: a piece of it would be a group that nobody has logged. */
+static int qcud_vma_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+/* The mirror has the pages at their first address. */
+static int qcud_vma_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct qcud_vm_ops = {
+	.open = qcud_vma_open,
+	.close = qcud_vma_close,
+	.may_split = qcud_vma_may_split,
+	.mremap = qcud_vma_mremap,
+	.fault = qcud_vma_fault,
+};
+
+struct qcud_group *qcud_group_new(struct qcud_session *session, unsigned long start,
+				  unsigned long end)
+{
+	const struct qcu_config *config = &session->dev->config;
+	struct qcud_group *group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+
+	if (!group)
+		return NULL;
+	group->unmap = qcud_request_new(QCU_OP_UNMAP);
+	if (!group->unmap) {
+		kfree(group);
+		return NULL;
+	}
+	group->unmap->cmd.unmap.va = start;
+	group->unmap->cmd.unmap.len = end - start;
+	kref_init(&group->refs);
+	refcount_set(&group->users, 1);
+	kref_get(&session->refs);
+	group->session = session;
+	group->at = start;
+	group->in_window =
+		start >= config->window_base && end - config->window_base <= config->window_size;
+	RB_CLEAR_NODE(&group->node);
+	INIT_LIST_HEAD(&group->closing_node);
+	qcud_chunks_init(&group->mem, start, end);
+	qcud_stat_add(QCUD_STAT_GROUPS, 1);
+	return group;
+}
+
+static void qcud_vma_set_flags(struct vm_area_struct *vma)
+{
+	/*
+	 * MIXEDMAP: filled with vm_insert_pages(). DONTEXPAND: a group does not grow. WIPEONFORK: a
+	 * child has none of the pages in its page tables when qcud_fork() is called.
+	 */
+	unsigned long set = VM_MIXEDMAP | VM_DONTEXPAND | VM_WIPEONFORK;
+
+#ifdef QCUD_HAVE_VM_FLAGS_SET
+	vm_flags_set(vma, set);
+	vm_flags_clear(vma, VM_MAYEXEC);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~VM_MAYEXEC;
+#endif
+}
+
+int qcud_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct qcud_session *session = file->private_data;
+	struct qcud_group *group;
+	int ret;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff)
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	ret = READ_ONCE(session->queue->dead);
+	if (ret)
+		return ret;
+
+	group = qcud_group_new(session, vma->vm_start, vma->vm_end);
+	if (!group)
+		return -ENOMEM;
+	ret = qcud_group_log(group);
+	if (ret) {
+		qcud_group_put(group);
+		return ret;
+	}
+	/* Besides the VMA's reference, one until the pages are freed. */
+	kref_get(&group->refs);
+	qcud_vma_set_flags(vma);
+	vma_set_file(vma, session->memory);
+	vma->vm_pgoff = vma->vm_start >> PAGE_SHIFT;
+	vma->vm_private_data = group;
+	vma->vm_ops = &qcud_vm_ops;
+	return 0;
+}
