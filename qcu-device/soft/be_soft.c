@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The software GPU as a backend: the table of what it can do, its beginning and its end.
+ *
+ * Environment, read when a mirror opens it:
+ *   QCU_SOFT_SM=XY       compute capability X.Y instead of 7.5, see props.c
+ *   QCU_SOFT_TIMEOUT=N   a kernel that runs for N seconds is stopped, see watchdog.c
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qcu-device/soft/soft.h"
+
+void soft_say(const char *fmt, ...)
+{
+	char line[640] = "qcu-soft: ";
+	size_t n = strlen(line);
+	va_list ap;
+	int got;
+
+	va_start(ap, fmt);
+	got = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	va_end(ap);
+	if (got < 0)
+		return;
+	n += (size_t)got < sizeof(line) - n - 1 ? (size_t)got : sizeof(line) - n - 2;
+	line[n++] = '\n';
+	fwrite(line, 1, n, stderr);
+}
+
+static bool probe(void)
+{
+	return true;
+}
+
+static bool read_sm(unsigned int *sm)
+{
+	const char *text = getenv("QCU_SOFT_SM");
+	char *end;
+	unsigned long v;
+
+	*sm = SOFT_SM_DEFAULT;
+	if (!text || !*text)
+		return true;
+	v = strtoul(text, &end, 10);
+	if (*end || v > 999 || !soft_limits((unsigned int)v)) {
+		soft_say("QCU_SOFT_SM=%s: no such compute capability", text);
+		return false;
+	}
+	*sm = (unsigned int)v;
+	return true;
+}
+
+static void close_device(struct soft_device *d)
+{
+	soft_mem_fini(&d->mem);
+}
+
+static bool open_device(struct be *be, unsigned int i, uint64_t vram)
+{
+	struct soft_device *d = &be->dev[i];
+
+	d->be = be;
+	d->index = i;
+	if (!soft_mem_init(&d->mem, i, vram))
+		return false;
+	if (!soft_streams_init(d)) {
+		close_device(d);
+		return false;
+	}
+	d->env = (struct ptx_env){
+		.ctx = d,
+		.alloc = soft_env_alloc,
+		.free = soft_env_free,
+		.range = soft_env_range,
+		.print = soft_env_print,
+		.sm_count = be->threads,
+		.threads = be->threads,
+	};
+	return true;
+}
+
+static void soft_close(struct be *be)
+{
+	unsigned int i;
+
+	soft_streams_stop(be);
+	soft_watchdog_stop(be);
+	soft_events_fini(be);
+	soft_modules_fini(be);
+	for (i = 0; i < be->gpus; i++)
+		close_device(&be->dev[i]);
+	soft_print_fini(&be->print);
+	soft_ranges_fini(&be->host);
+	pthread_mutex_destroy(&be->host_lock);
+	pthread_cond_destroy(&be->watch);
+	pthread_cond_destroy(&be->progress);
+	pthread_mutex_destroy(&be->lock);
+	free(be);
+}
+
+static int soft_open(struct be **out, const struct be_options *opt)
+{
+	uint64_t vram = opt->vram ? opt->vram : soft_mem_default();
+	unsigned int gpus = opt->gpus ? opt->gpus : 1;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_condattr_t attr;
+	struct be *be;
+
+	*out = NULL;
+	if (gpus > SOFT_GPUS_MAX) {
+		soft_say("%u devices are too many, %u can be had", gpus, SOFT_GPUS_MAX);
+		return QCU_ERR_InvalidValue;
+	}
+	be = calloc(1, sizeof(*be));
+	if (!be)
+		return QCU_ERR_MemoryAllocation;
+	pthread_mutex_init(&be->lock, NULL);
+	pthread_mutex_init(&be->host_lock, NULL);
+	pthread_cond_init(&be->progress, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&be->watch, &attr);
+	pthread_condattr_destroy(&attr);
+	be->threads = opt->threads ? opt->threads : cores > 0 ? (unsigned int)cores : 1;
+	be->verbose = opt->verbose;
+	if (!read_sm(&be->sm) || !soft_watchdog_limit(&be->timeout)) {
+		soft_close(be);
+		return QCU_ERR_InvalidValue;
+	}
+	if (!soft_print_init(&be->print) || !soft_ranges_init(&be->host))
+		goto no_memory;
+	for (; be->gpus < gpus; be->gpus++) {
+		if (!open_device(be, be->gpus, vram)) {
+			soft_say("no room for device %u with %llu MiB", be->gpus,
+				 (unsigned long long)(vram >> 20));
+			goto no_memory;
+		}
+	}
+	if (!soft_watchdog_start(be))
+		goto no_memory;
+	*out = be;
+	return QCU_ERR_Success;
+
+no_memory:
+	soft_close(be);
+	return QCU_ERR_MemoryAllocation;
+}
+
+static int device_count(struct be *be, unsigned int *count)
+{
+	*count = be->gpus;
+	return QCU_ERR_Success;
+}
+
+/*
+ * Memory and the modules' variables go back, streams and events stay: their owner destroys them.
+ * After an error the device is gone for this process, as with CUDA, where the call itself succeeds.
+ */
+static int device_reset(struct be *be, unsigned int dev)
+{
+	soft_wait(be, NULL);
+	if (atomic_load(&be->sticky)) {
+		atomic_store(&be->sticky, QCU_ERR_DevicesUnavailable);
+		return QCU_ERR_Success;
+	}
+	soft_modules_reset(be, dev);
+	soft_mem_reset(&be->dev[dev].mem);
+	return QCU_ERR_Success;
+}
+
+const struct be_ops be_soft = {
+	.abi = BE_ABI,
+	.name = "soft",
+	.probe = probe,
+	.open = soft_open,
+	.close = soft_close,
+	.device_count = device_count,
+	.versions = soft_versions,
+	.device_desc = soft_device_desc,
+	.device_sync = soft_device_sync,
+	.device_reset = device_reset,
+	.mem_info = soft_mem_info,
+	.mem_alloc = soft_mem_alloc,
+	.mem_free = soft_mem_free,
+	.mem_valid = soft_mem_valid,
+	.host_register = soft_host_register,
+	.host_unregister = soft_host_unregister,
+	.copy_h2d = soft_copy_h2d,
+	.copy_d2h = soft_copy_d2h,
+	.copy_d2d = soft_copy_d2d,
+	.mem_set = soft_mem_set,
+	.stream_create = soft_stream_create,
+	.stream_legacy = soft_stream_legacy,
+	.stream_destroy = soft_stream_destroy,
+	.stream_sync = soft_stream_sync,
+	.stream_query = soft_stream_query,
+	.stream_wait_event = soft_stream_wait_event,
+	.event_create = soft_event_create,
+	.event_destroy = soft_event_destroy,
+	.event_record = soft_event_record,
+	.event_sync = soft_event_sync,
+	.event_query = soft_event_query,
+	.event_elapsed = soft_event_elapsed,
+	.module_load = soft_module_load,
+	.module_unload = soft_module_unload,
+	.kernel_find = soft_kernel_find,
+	.kernel_params = soft_kernel_params,
+	.kernel_desc = soft_kernel_desc,
+	.kernel_set = soft_kernel_set,
+	.occupancy = soft_occupancy,
+	.var_find = soft_var_find,
+	.launch = soft_launch,
+	.print_read = soft_print_read,
+};

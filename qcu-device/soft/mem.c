@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Device memory. Each device owns a range of addresses that nothing else in the process uses, so
+ * that a device pointer can be told from a host pointer and dereferenced by the PTX machine as it
+ * is. Allocations take addresses in ascending order and wrap late: a pointer that is used after its
+ * cudaFree meets a hole, not somebody else's data. Holes lie between all allocations, too.
+ *
+ * Host memory that kernels may use in place is a second table of the same kind.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-device/soft/soft.h"
+
+#define ARENA_HINT   0x300000000000ull /* above the window, below what the kernel hands out */
+#define ARENA_STRIDE (1ull << 40)
+#define ARENA_MIN    (16ull << 30)
+#define ARENA_STEP   (64ull << 20) /* made usable at a time */
+
+#define ALIGN_SMALL 512ull
+#define ALIGN_BIG   4096ull
+#define BIG	    (64ull << 10)
+
+enum { TAG_MEMORY = 1, TAG_VARIABLE = 2, TAG_HOST = 3 };
+
+static uint64_t round_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
+
+static uint64_t round_down(uint64_t v, uint64_t to)
+{
+	return v / to * to;
+}
+
+uint64_t soft_mem_default(void)
+{
+	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+	uint64_t most = 4ull << 30;
+
+	return round_down(half < most ? half : most, 1 << 20);
+}
+
+static bool in_window(uint64_t base, uint64_t size)
+{
+	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE && QCU_WINDOW_BASE < base + size;
+}
+
+/* The hint only makes addresses easy to tell apart; where it is taken, any other place does. */
+static void *reserve(uint64_t hint, uint64_t size)
+{
+	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p != MAP_FAILED && in_window((uintptr_t)p, size)) {
+		munmap(p, size);
+		p = MAP_FAILED;
+	}
+	return p;
+}
+
+bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
+{
+	uint64_t size = vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : round_up(vram * 4, ARENA_STEP);
+	void *p;
+
+	if (vram > ARENA_STRIDE / 4 * 3)
+		return false;
+	if (size < ARENA_MIN)
+		size = ARENA_MIN;
+	if (!soft_ranges_init(&m->table))
+		return false;
+	p = reserve(ARENA_HINT + index * ARENA_STRIDE, size);
+	if (p == MAP_FAILED) {
+		soft_ranges_fini(&m->table);
+		return false;
+	}
+	m->base = (uintptr_t)p;
+	m->size = size;
+	m->next = m->base;
+	m->usable = 0;
+	m->vram = vram;
+	m->used = 0;
+	pthread_mutex_init(&m->lock, NULL);
+	return true;
+}
+
+void soft_mem_fini(struct soft_mem *m)
+{
+	if (!m->size)
+		return;
+	munmap((void *)(uintptr_t)m->base, m->size);
+	soft_ranges_fini(&m->table);
+	pthread_mutex_destroy(&m->lock);
+	m->size = 0;
+}
+
+/* Finds room for `size` bytes at or above `from`; *index is where the table gets it. */
+static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_t from,
+		      size_t *index)
+{
+	size_t i = soft_ranges_upper(&m->table, from);
+	struct soft_range r;
+	uint64_t at = from;
+
+	/* Every allocation begins one guard, at least `align` bytes, behind the one before it. */
+	if (i && soft_ranges_at(&m->table, i - 1, &r) && r.hi + align > at)
+		at = r.hi + align;
+	for (;; i++) {
+		bool more = soft_ranges_at(&m->table, i, &r);
+		uint64_t end = more ? r.lo - ALIGN_SMALL : m->base + m->size;
+
+		at = round_up(at, align);
+		if (at <= end && size <= end - at) {
+			*index = i;
+			return at;
+		}
+		if (!more)
+			return 0;
+		at = r.hi + align;
+	}
+}
+
+static bool make_usable(struct soft_mem *m, uint64_t end)
+{
+	uint64_t want = round_up(end - m->base, ARENA_STEP);
+
+	if (want <= m->usable)
+		return true;
+	if (want > m->size)
+		want = m->size;
+	if (mprotect((void *)(uintptr_t)(m->base + m->usable), want - m->usable,
+		     PROT_READ | PROT_WRITE))
+		return false;
+	m->usable = want;
+	return true;
+}
+
+static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
+{
+	uint64_t align = size >= BIG ? ALIGN_BIG : ALIGN_SMALL, full, at = 0;
+	struct soft_range r;
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	if (size > m->vram || round_up(size, ALIGN_SMALL) > m->vram - m->used)
+		goto out;
+	full = round_up(size, ALIGN_SMALL);
+	at = place(m, full, align, m->next, &i);
+	/* Where the kernel grants no more, what has been given back still serves. */
+	if (!at || !make_usable(m, at + full)) {
+		at = place(m, full, align, m->base, &i);
+		if (!at || !make_usable(m, at + full)) {
+			at = 0;
+			goto out;
+		}
+	}
+	r = (struct soft_range){.lo = at, .hi = at + size, .tag = tag};
+	if (!soft_ranges_insert(&m->table, i, &r)) {
+		at = 0;
+		goto out;
+	}
+	m->used += full;
+	m->next = at + full;
+out:
+	pthread_mutex_unlock(&m->lock);
+	return at;
+}
+
+/* Gives the kernel those pages around the hole that the i-th allocation leaves. */
+static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
+{
+	uint64_t lo = round_down(r->lo, ALIGN_BIG), hi = round_up(r->hi, ALIGN_BIG);
+	struct soft_range n;
+
+	if (i && soft_ranges_at(&m->table, i - 1, &n) && n.hi > lo)
+		lo = round_up(n.hi, ALIGN_BIG);
+	if (soft_ranges_at(&m->table, i + 1, &n) && n.lo < hi)
+		hi = round_down(n.lo, ALIGN_BIG);
+	/* Locked pages stay; they must not come back with old content all the same. */
+	if (lo < hi && madvise((void *)(uintptr_t)lo, hi - lo, MADV_DONTNEED))
+		memset((void *)(uintptr_t)lo, 0, hi - lo);
+}
+
+static void arena_drop(struct soft_mem *m, size_t i, const struct soft_range *r)
+{
+	give_back(m, i, r);
+	soft_ranges_remove(&m->table, i);
+	m->used -= round_up(r->hi - r->lo, ALIGN_SMALL);
+}
+
+static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
+{
+	struct soft_range r;
+	bool found;
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	i = soft_ranges_upper(&m->table, addr);
+	found = i && soft_ranges_at(&m->table, i - 1, &r) && r.lo == addr && r.tag == tag;
+	if (found)
+		arena_drop(m, i - 1, &r);
+	pthread_mutex_unlock(&m->lock);
+	return found;
+}
+
+void soft_mem_reset(struct soft_mem *m)
+{
+	struct soft_range r;
+	size_t i = 0;
+
+	pthread_mutex_lock(&m->lock);
+	while (soft_ranges_at(&m->table, i, &r)) {
+		if (r.tag == TAG_MEMORY)
+			arena_drop(m, i, &r);
+		else
+			i++;
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+static struct soft_device *device_of(struct be *be, uint64_t addr)
+{
+	unsigned int i;
+
+	for (i = 0; i < be->gpus; i++)
+		if (addr - be->dev[i].mem.base < be->dev[i].mem.size)
+			return &be->dev[i];
+	return NULL;
+}
+
+static bool holds(struct soft_ranges *t, uint64_t addr, uint64_t len)
+{
+	struct soft_range r;
+
+	return soft_ranges_find(t, addr, &r) && len <= r.hi - addr;
+}
+
+bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len)
+{
+	struct soft_device *d = device_of(be, addr);
+
+	return d && holds(&d->mem.table, addr, len);
+}
+
+bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len)
+{
+	return holds(&be->host, addr, len);
+}
+
+bool soft_mem_usable(struct be *be, uint64_t addr, uint64_t len)
+{
+	return soft_mem_valid(be, addr, len) || soft_host_registered(be, addr, len);
+}
+
+int soft_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total)
+{
+	struct soft_mem *m = &be->dev[dev].mem;
+	int sticky = atomic_load(&be->sticky);
+
+	if (sticky)
+		return sticky;
+	pthread_mutex_lock(&m->lock);
+	*free = m->vram - m->used;
+	*total = m->vram;
+	pthread_mutex_unlock(&m->lock);
+	return QCU_ERR_Success;
+}
+
+int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+{
+	int sticky = atomic_load(&be->sticky);
+
+	*addr = 0;
+	if (sticky)
+		return sticky;
+	if (!size)
+		return QCU_ERR_Success;
+	*addr = arena_alloc(&be->dev[dev].mem, size, TAG_MEMORY);
+	return *addr ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
+}
+
+int soft_mem_free(struct be *be, uint64_t addr)
+{
+	struct soft_device *d = device_of(be, addr);
+	struct soft_range r;
+	int sticky = atomic_load(&be->sticky);
+
+	if (sticky)
+		return sticky;
+	if (!addr)
+		return QCU_ERR_Success;
+	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr || r.tag != TAG_MEMORY)
+		return QCU_ERR_InvalidValue;
+	soft_wait(be, NULL);
+	if (!arena_free(&d->mem, addr, TAG_MEMORY))
+		return QCU_ERR_InvalidValue;
+	return atomic_load(&be->sticky);
+}
+
+int soft_host_register(struct be *be, void *addr, size_t len)
+{
+	uint64_t lo = (uintptr_t)addr;
+	struct soft_range r = {.lo = lo, .hi = lo + len, .tag = TAG_HOST}, n;
+	int err = atomic_load(&be->sticky);
+	size_t i;
+
+	if (err)
+		return err;
+	if (!addr || !len || r.hi < lo || device_of(be, lo) || device_of(be, r.hi - 1))
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&be->host_lock);
+	i = soft_ranges_upper(&be->host, lo);
+	if ((i && soft_ranges_at(&be->host, i - 1, &n) && n.hi > lo) ||
+	    (soft_ranges_at(&be->host, i, &n) && n.lo < r.hi))
+		err = QCU_ERR_HostMemoryAlreadyRegistered;
+	else if (!soft_ranges_insert(&be->host, i, &r))
+		err = QCU_ERR_MemoryAllocation;
+	pthread_mutex_unlock(&be->host_lock);
+	return err;
+}
+
+/*
+ * The caller will unmap the memory, so this must work after an error, too. Work that was queued
+ * before must still find it; what another thread queues during the wait must not be left with it.
+ */
+int soft_host_unregister(struct be *be, void *addr)
+{
+	uint64_t lo = (uintptr_t)addr;
+	struct soft_range r;
+	bool found;
+	size_t i;
+
+	if (!addr)
+		return QCU_ERR_InvalidValue;
+	if (!soft_ranges_find(&be->host, lo, &r))
+		return QCU_ERR_HostMemoryNotRegistered;
+	if (r.lo != lo)
+		return QCU_ERR_InvalidValue;
+	soft_wait(be, NULL);
+	pthread_mutex_lock(&be->host_lock);
+	i = soft_ranges_upper(&be->host, lo);
+	found = i && soft_ranges_at(&be->host, i - 1, &r) && r.lo == lo;
+	if (found)
+		soft_ranges_remove(&be->host, i - 1);
+	pthread_mutex_unlock(&be->host_lock);
+	if (!found)
+		return QCU_ERR_HostMemoryNotRegistered;
+	soft_wait(be, NULL);
+	return atomic_load(&be->sticky);
+}
+
+uint64_t soft_env_alloc(void *ctx, size_t size)
+{
+	struct soft_device *d = ctx;
+	uint64_t at = arena_alloc(&d->mem, size ? size : 1, TAG_VARIABLE);
+
+	/* Whole pages are zero. One shared with other allocations may hold old content. */
+	if (at && size < BIG)
+		memset((void *)(uintptr_t)at, 0, size);
+	else if (at)
+		memset((void *)(uintptr_t)round_down(at + size, ALIGN_BIG), 0,
+		       (at + size) % ALIGN_BIG);
+	return at;
+}
+
+void soft_env_free(void *ctx, uint64_t addr)
+{
+	struct soft_device *d = ctx;
+
+	arena_free(&d->mem, addr, TAG_VARIABLE);
+}
+
+/* A kernel reaches its own device's memory and registered host memory. */
+struct ptx_range soft_env_range(void *ctx, uint64_t addr)
+{
+	struct soft_device *d = ctx;
+	struct soft_range r;
+
+	if (addr - d->mem.base < d->mem.size ? soft_ranges_find(&d->mem.table, addr, &r)
+					     : soft_ranges_find(&d->be->host, addr, &r))
+		return (struct ptx_range){.lo = r.lo, .hi = r.hi, .writable = true};
+	return (struct ptx_range){0};
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules: a fat binary's PTX, translated once for each device that uses it, because each device
+ * has variables of its own. The first device's translation is made when the module is loaded, so
+ * that a program which does not parse is found out then.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/soft/soft.h"
+
+struct be_module {
+	struct be_module *next;
+	struct be *be;
+	pthread_mutex_t lock; /* the members below */
+	char *text;
+	size_t len;
+	struct ptx_module *dev[SOFT_GPUS_MAX]; /* NULL: not used there yet */
+	struct be_kernel *kernels;
+};
+
+static int ptx_error_code(struct be *be, enum ptx_status st)
+{
+	switch (st) {
+	case PTX_OK:
+		return QCU_ERR_Success;
+	case PTX_INVALID_PTX:
+		return QCU_ERR_InvalidPtx;
+	case PTX_UNSUPPORTED:
+		return QCU_ERR_NotSupported;
+	case PTX_NO_MEMORY:
+		return QCU_ERR_MemoryAllocation;
+	case PTX_NOT_FOUND:
+		return QCU_ERR_SymbolNotFound;
+	case PTX_BAD_LAUNCH:
+		return QCU_ERR_InvalidValue;
+	case PTX_ILLEGAL_ADDRESS:
+		return QCU_ERR_IllegalAddress;
+	case PTX_MISALIGNED_ADDRESS:
+		return QCU_ERR_MisalignedAddress;
+	case PTX_ASSERT:
+		return QCU_ERR_Assert;
+	case PTX_KILLED:
+		/* Stopped because of another kernel's error or the end of all, else for its time.
+		 */
+		return __atomic_load_n(&be->cancel, __ATOMIC_RELAXED) ? QCU_ERR_Success
+								      : QCU_ERR_LaunchTimeout;
+	case PTX_TRAP:
+	case PTX_STACK_OVERFLOW:
+		return QCU_ERR_LaunchFailure;
+	}
+	return QCU_ERR_Unknown;
+}
+
+int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *diag)
+{
+	int err = ptx_error_code(be, st);
+
+	if (!err)
+		return err;
+	if (diag->line)
+		soft_say("%s (PTX line %u): %s", ptx_status_name(st), diag->line, diag->text);
+	else
+		soft_say("%s: %s", ptx_status_name(st), diag->text);
+	return err;
+}
+
+/* m->lock is held. */
+static int translate(struct be_module *m, unsigned int dev)
+{
+	struct ptx_diag diag = {0};
+	enum ptx_status st;
+
+	if (m->dev[dev])
+		return QCU_ERR_Success;
+	st = ptx_load(m->text, m->len, &m->be->dev[dev].env, &m->dev[dev], &diag);
+	if (st != PTX_OK)
+		m->dev[dev] = NULL;
+	return soft_ptx_error(m->be, st, &diag);
+}
+
+static void free_module(struct be_module *m)
+{
+	struct be_kernel *k;
+	unsigned int i;
+
+	for (i = 0; i < m->be->gpus; i++)
+		if (m->dev[i])
+			ptx_unload(m->dev[i]);
+	while ((k = m->kernels)) {
+		m->kernels = k->next;
+		free(k->name);
+		free(k);
+	}
+	pthread_mutex_destroy(&m->lock);
+	free(m->text);
+	free(m);
+}
+
+static int read_image(struct be *be, const void *image, size_t len, char **text, size_t *text_len)
+{
+	struct soft_units units;
+	char why[256] = "";
+	int err;
+
+	err = soft_fatbin_read(image, len, be->sm, &units, why, sizeof(why));
+	if (!err) {
+		err = soft_link(&units, text, text_len, why, sizeof(why));
+		if (!err && be->verbose)
+			soft_say("module: PTX for compute_%u, %zu units, %zu bytes",
+				 units.unit[0].arch, units.count, *text_len);
+		soft_units_free(&units);
+	}
+	if (err && why[0])
+		soft_say("%s", why);
+	return err;
+}
+
+int soft_module_load(struct be *be, const void *image, size_t len, struct be_module **out)
+{
+	struct be_module *m;
+	int err = atomic_load(&be->sticky);
+
+	*out = NULL;
+	if (err)
+		return err;
+	if (!image || !len)
+		return QCU_ERR_InvalidValue;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return QCU_ERR_MemoryAllocation;
+	m->be = be;
+	pthread_mutex_init(&m->lock, NULL);
+	err = read_image(be, image, len, &m->text, &m->len);
+	if (!err)
+		err = translate(m, 0);
+	if (err) {
+		free_module(m);
+		return err;
+	}
+	pthread_mutex_lock(&be->lock);
+	m->next = be->modules;
+	be->modules = m;
+	pthread_mutex_unlock(&be->lock);
+	*out = m;
+	return QCU_ERR_Success;
+}
+
+int soft_module_unload(struct be *be, struct be_module *m)
+{
+	struct be_module **p;
+
+	soft_wait(be, NULL);
+	pthread_mutex_lock(&be->lock);
+	for (p = &be->modules; *p != m; p = &(*p)->next)
+		;
+	*p = m->next;
+	pthread_mutex_unlock(&be->lock);
+	free_module(m);
+	return atomic_load(&be->sticky);
+}
+
+void soft_modules_reset(struct be *be, unsigned int dev)
+{
+	struct be_module *m;
+	struct be_kernel *k;
+
+	pthread_mutex_lock(&be->lock);
+	for (m = be->modules; m; m = m->next) {
+		pthread_mutex_lock(&m->lock);
+		for (k = m->kernels; k; k = k->next)
+			k->dev[dev] = (struct soft_kernel_dev){.max_dynamic = -1};
+		if (m->dev[dev])
+			ptx_unload(m->dev[dev]);
+		m->dev[dev] = NULL;
+		pthread_mutex_unlock(&m->lock);
+	}
+	pthread_mutex_unlock(&be->lock);
+}
+
+void soft_modules_fini(struct be *be)
+{
+	struct be_module *m;
+
+	while ((m = be->modules)) {
+		be->modules = m->next;
+		free_module(m);
+	}
+}
+
+/* m->lock is held. */
+static struct be_kernel *new_kernel(struct be_module *m, const char *name)
+{
+	struct be_kernel *k = calloc(1, sizeof(*k));
+	unsigned int i;
+
+	if (!k)
+		return NULL;
+	k->name = strdup(name);
+	if (!k->name) {
+		free(k);
+		return NULL;
+	}
+	k->module = m;
+	for (i = 0; i < SOFT_GPUS_MAX; i++)
+		k->dev[i].max_dynamic = -1;
+	k->next = m->kernels;
+	m->kernels = k;
+	return k;
+}
+
+/* The first device that the module has been translated for; there always is one in use. */
+static int any_device(struct be_module *m, unsigned int *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->be->gpus; i++) {
+		if (m->dev[i]) {
+			*dev = i;
+			return QCU_ERR_Success;
+		}
+	}
+	*dev = 0;
+	return translate(m, 0);
+}
+
+int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **out)
+{
+	int err = atomic_load(&be->sticky);
+	struct be_kernel *k = NULL;
+	unsigned int dev;
+
+	*out = NULL;
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	for (k = m->kernels; k; k = k->next)
+		if (!strcmp(k->name, name))
+			break;
+	if (!k)
+		err = any_device(m, &dev);
+	if (!k && !err) {
+		if (!ptx_kernel_find(m->dev[dev], name))
+			err = QCU_ERR_InvalidDeviceFunction;
+		else if (!(k = new_kernel(m, name)))
+			err = QCU_ERR_MemoryAllocation;
+	}
+	pthread_mutex_unlock(&m->lock);
+	*out = k;
+	return err;
+}
+
+int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
+		    const struct ptx_kernel_info **info)
+{
+	struct be_module *m = k->module;
+	int err = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (!k->dev[dev].ptx) {
+		err = translate(m, dev);
+		if (!err)
+			k->dev[dev].ptx = ptx_kernel_find(m->dev[dev], k->name);
+		if (!err && !k->dev[dev].ptx)
+			err = QCU_ERR_InvalidDeviceFunction;
+	}
+	*ptx = k->dev[dev].ptx;
+	pthread_mutex_unlock(&m->lock);
+	if (!err)
+		*info = ptx_kernel_info(*ptx);
+	return err;
+}
+
+int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		  uint64_t *addr, uint64_t *size)
+{
+	int err = atomic_load(&be->sticky);
+	size_t len = 0;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	err = translate(m, dev);
+	if (!err && ptx_var_find(m->dev[dev], name, addr, &len) != PTX_OK)
+		err = QCU_ERR_InvalidSymbol;
+	pthread_mutex_unlock(&m->lock);
+	*size = len;
+	return err;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The PTX machine: text in, results in memory out.
+ *
+ * It knows nothing of CUDA streams, guests or the wire. Whoever loads a module says, through struct
+ * ptx_env, where device memory is and which of it exists; every access of a kernel outside of it
+ * ends the launch with the error that a GPU gives, never with a signal in this process.
+ *
+ * A module is parsed and translated once. Launches only read it, so many can run at the same time.
+ */
+#ifndef QCU_SOFT_PTX_H
+#define QCU_SOFT_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PTX_MAX_PARAMS 1024
+
+/* Half-open range of addresses that a kernel may touch. lo == hi: nothing there. */
+struct ptx_range {
+	uint64_t lo, hi;
+	bool writable;
+};
+
+/*
+ * The world around the machine. Addresses are this process's own: a device pointer can be
+ * dereferenced once `range` has said that it may be. All functions are called from several threads.
+ */
+struct ptx_env {
+	void *ctx;
+	/* Memory for a module's .global and .const variables; zeroed; 256-byte aligned. 0 = none
+	 * left. */
+	uint64_t (*alloc)(void *ctx, size_t size);
+	void (*free)(void *ctx, uint64_t addr);
+	/* The allocation around addr. The answer stays true for the whole launch. */
+	struct ptx_range (*range)(void *ctx, uint64_t addr);
+	/* What a kernel printed: already formatted text. */
+	void (*print)(void *ctx, const char *text, size_t len);
+	unsigned int sm_count; /* for %nsmid */
+	unsigned int threads;  /* host threads that one launch may use; 0: all cores */
+};
+
+/* Where and why something went wrong; text is one line without newline. */
+struct ptx_diag {
+	unsigned int line; /* of the PTX text; 0: unknown */
+	char text[240];
+};
+
+struct ptx_param {
+	uint32_t offset, size, align;
+};
+
+struct ptx_kernel_info {
+	const char *name;
+	unsigned int param_count;
+	const struct ptx_param *params;
+	uint32_t param_bytes;
+	uint32_t shared_bytes;	 /* static */
+	uint32_t local_bytes;	 /* per thread */
+	uint32_t const_bytes;	 /* of the module's user constants */
+	uint32_t regs;		 /* estimate for attributes, at most 255 */
+	uint32_t max_threads;	 /* from .maxntid, else 1024 */
+	uint32_t req_threads[3]; /* .reqntid, else 0 */
+	uint32_t ptx_version;	 /* 10 * major + minor of .target sm_XY, e.g. 75 */
+};
+
+struct ptx_launch {
+	uint32_t grid[3], block[3];
+	uint32_t dynamic_shared;
+	const void *params; /* packed as ptx_kernel_info says */
+	size_t param_bytes;
+	bool cooperative;
+	volatile const int *cancel; /* not NULL and *cancel != 0: stop soon, PTX_KILLED */
+};
+
+enum ptx_status {
+	PTX_OK = 0,
+	PTX_INVALID_PTX, /* does not parse or breaks a rule; diag says where */
+	PTX_UNSUPPORTED, /* valid, but not implemented; diag names the instruction */
+	PTX_NO_MEMORY,
+	PTX_NOT_FOUND,
+	PTX_BAD_LAUNCH, /* dimensions or shared memory out of range */
+	PTX_ILLEGAL_ADDRESS,
+	PTX_MISALIGNED_ADDRESS,
+	PTX_TRAP, /* trap, or a kernel that cannot go on (e.g. barrier deadlock) */
+	PTX_ASSERT,
+	PTX_STACK_OVERFLOW,
+	PTX_KILLED,
+};
+
+struct ptx_module;
+struct ptx_kernel;
+
+enum ptx_status ptx_load(const char *text, size_t len, const struct ptx_env *env,
+			 struct ptx_module **out, struct ptx_diag *diag);
+void ptx_unload(struct ptx_module *m);
+
+/* Kernels (.entry) by number or by name. NULL: no such kernel. */
+unsigned int ptx_kernel_count(const struct ptx_module *m);
+const struct ptx_kernel *ptx_kernel_at(const struct ptx_module *m, unsigned int i);
+const struct ptx_kernel *ptx_kernel_find(const struct ptx_module *m, const char *name);
+const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k);
+
+/* A .global or .const variable: PTX_NOT_FOUND or its address and size. */
+enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
+			     size_t *size);
+
+/* Runs the whole grid and returns when it is done. diag gets kernel, line, block and thread. */
+enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
+			struct ptx_diag *diag);
+
+const char *ptx_status_name(enum ptx_status s);
+
+#endif

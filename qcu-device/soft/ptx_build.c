@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From a statement to a decoded instruction: operands to refs, constants to the pool, and the
+ * checks that all instructions share.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "qcu-device/soft/ptx_build.h"
+
+struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn fn)
+{
+	struct ptx_module *m = P->m;
+	struct ptx_insn *in;
+
+	/* Branch targets and refs keep two bits for other things. */
+	if (m->ncode >= 1u << 28)
+		ptx_fail(P, PTX_UNSUPPORTED, "module too large");
+	if (!ptx_grow((void **)&m->code, &m->code_cap, m->ncode + 1, sizeof(*m->code)))
+		ptx_fail_memory(P);
+	in = &m->code[m->ncode++];
+	memset(in, 0, sizeof(*in));
+	in->fn = fn;
+	in->pred = s->pred;
+	in->line = s->line;
+	in->loc = P->loc;
+	return in;
+}
+
+/* Marks the function: it has an instruction that this machine does not know. */
+void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line)
+{
+	struct ptx_stmt s = {.line = line, .pred = P->stmt.pred};
+	struct ptx_func *f = P->fn;
+	struct ptx_insn *in = ptx_emit(P, &s, NULL);
+
+	in->ctl = CTL_UNSUPPORTED;
+	in->x = f->index;
+	if (f->bad)
+		return;
+	f->bad = PTX_UNSUPPORTED;
+	f->bad_line = line;
+	snprintf(f->bad_text, sizeof(f->bad_text), "%s", text);
+}
+
+static uint32_t const_hash(unsigned int width, uint64_t v)
+{
+	v = (v ^ width) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(v >> 32);
+}
+
+static bool const_is(const struct ptx_module *m, uint32_t entry, unsigned int width, uint64_t v)
+{
+	uint64_t have = 0;
+
+	if ((entry & 3) != (width == 2 ? 1u : width == 4 ? 2u : 3u))
+		return false;
+	memcpy(&have, m->consts + (entry & REF_OFF), width);
+	return have == v;
+}
+
+/* A hash entry is the offset with the width's code in the low bits; 0: free. */
+static bool const_rehash(struct ptx_module *m)
+{
+	uint32_t cap = m->const_hash_cap ? m->const_hash_cap * 2 : 1024;
+	uint32_t *h = calloc(cap, sizeof(*h));
+
+	if (!h)
+		return false;
+	for (uint32_t i = 0; i < m->const_hash_cap; i++) {
+		uint32_t e = m->const_hash[i], at;
+		unsigned int width = (e & 3) == 1 ? 2 : (e & 3) == 2 ? 4 : 8;
+		uint64_t v = 0;
+
+		if (!e)
+			continue;
+		memcpy(&v, m->consts + (e & REF_OFF), width);
+		for (at = const_hash(width, v) % cap; h[at]; at = (at + 1) % cap)
+			;
+		h[at] = e;
+	}
+	free(m->const_hash);
+	m->const_hash = h;
+	m->const_hash_cap = cap;
+	return true;
+}
+
+/* The value, once for each lane. */
+uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v)
+{
+	struct ptx_module *m = P->m;
+	uint32_t at, off;
+
+	if (width == 1) {
+		width = 4;
+		v = v ? PTX_FULL : 0;
+	}
+	if (width < 8)
+		v &= (1ull << width * 8) - 1;
+	if (m->const_count * 2 >= m->const_hash_cap && !const_rehash(m))
+		ptx_fail_memory(P);
+	for (at = const_hash(width, v) % m->const_hash_cap; m->const_hash[at];
+	     at = (at + 1) % m->const_hash_cap)
+		if (const_is(m, m->const_hash[at], width, v))
+			return (m->const_hash[at] & REF_OFF) | REF_CONST;
+	if (m->const_len > (1u << 31) ||
+	    !ptx_grow((void **)&m->consts, &m->const_cap, m->const_len + width * PTX_LANES, 1))
+		ptx_fail_memory(P);
+	off = m->const_len;
+	for (unsigned int i = 0; i < PTX_LANES; i++)
+		memcpy(m->consts + off + i * width, &v, width);
+	m->const_len += width * PTX_LANES;
+	m->const_hash[at] = off | (width == 2 ? 1u : width == 4 ? 2u : 3u);
+	m->const_count++;
+	return off | REF_CONST;
+}
+
+uint32_t ptx_xop(struct ptx_parser *P, uint32_t ref)
+{
+	struct ptx_module *m = P->m;
+
+	if (!ptx_grow((void **)&m->xops, &m->xops_cap, m->nxops + 1, sizeof(*m->xops)))
+		ptx_fail_memory(P);
+	m->xops[m->nxops] = ref;
+	return m->nxops++;
+}
+
+/* The bits that an immediate stands for in an instruction of type t. */
+uint64_t ptx_imm_bits(const struct ptx_opnd *o, enum ptx_type t)
+{
+	bool flt = ptx_type_float(t);
+	uint64_t bits = o->imm;
+	uint32_t u;
+	double d;
+	float f;
+
+	if (o->num == TK_INT) {
+		if (!flt || t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2)
+			return bits;
+		d = (double)(int64_t)bits;
+	} else if (o->num == TK_F32) {
+		if (ptx_type_size(t) == 4)
+			return bits;
+		u = (uint32_t)bits;
+		memcpy(&f, &u, 4);
+		d = f;
+	} else {
+		if (ptx_type_size(t) == 8 && t != T_U64 && t != T_S64)
+			return bits;
+		memcpy(&d, &bits, 8);
+	}
+	if (t == T_F32 || t == T_B32) {
+		f = (float)d;
+		memcpy(&u, &f, 4);
+		return u;
+	}
+	memcpy(&bits, &d, 8);
+	return bits;
+}
+
+static bool special_is_64(unsigned int sp)
+{
+	return sp == SP_GRIDID || sp == PTX_SP_CLOCK64 || sp == PTX_SP_TIMER;
+}
+
+static uint32_t src_special(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o,
+			    unsigned int *width)
+{
+	struct ptx_insn *in;
+	uint32_t r;
+
+	*width = special_is_64(o->special) ? 8 : 4;
+	if (o->special == PTX_SP_WARP_SZ)
+		return ptx_const(P, 4, PTX_LANES);
+	if (o->special < SP_COUNT)
+		return SP_REF(o->special);
+	r = ptx_new_reg(P, *width == 8 ? T_U64 : T_U32);
+	in = ptx_emit(P, s, ptx_h_time);
+	in->d = r << 2;
+	in->sub = (uint8_t)(o->special - SP_COUNT);
+	return r << 2;
+}
+
+/* A variable's address in its own space, or the number of a function. */
+static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o,
+			   unsigned int width)
+{
+	struct ptx_sym *y = o->sym;
+	struct ptx_var *v = y->var;
+	struct ptx_insn *in;
+	uint32_t r, base;
+
+	switch (y->kind) {
+	case SYM_VAR:
+		if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) {
+			if (!ptx_place_var(P->m, v))
+				ptx_fail(P, PTX_NO_MEMORY, "no device memory for variable '%s'",
+					 v->name);
+			if (width < 8)
+				ptx_fail(P, PTX_INVALID_PTX, "%s: address of '%s' needs 64 bits",
+					 s->text, v->name);
+			return ptx_const(P, 8, v->addr + o->imm);
+		}
+		if (v->space == SPACE_SHARED && v->own)
+			return ptx_const(P, width, v->off + o->imm);
+		if (v->space == SPACE_SHARED) {
+			P->fn->shared_used |= !v->is_extern;
+			if (v->is_extern)
+				base = width == 8 ? SP_REF(SP_DYN_SHARED64) : SP_REF(SP_DYN_SHARED);
+			else
+				base = width == 8 ? SP_REF(SP_FUNC_SHARED64)
+						  : SP_REF(SP_FUNC_SHARED);
+		} else if (width == 8) {
+			base = REF_REG; /* slot 0 of the frame */
+		} else {
+			ptx_fail(P, PTX_INVALID_PTX, "%s: address of '%s' needs 64 bits", s->text,
+				 v->name);
+		}
+		r = ptx_new_reg(P, width == 8 ? T_U64 : T_U32);
+		in = ptx_emit(P, s, P->m->ops->op[V_ADD][width == 8 ? K_U64 : K_U32]);
+		in->a = base;
+		in->d = r << 2;
+		base = ptx_const(P, width, v->off + o->imm);
+		P->m->code[P->m->ncode - 1].b = base;
+		return r << 2;
+	case SYM_FUNC:
+		return ptx_const(P, 8, PTX_CODE_BASE + y->fn->index * 16ull);
+	case SYM_PARAM:
+	case SYM_KPARAM:
+		return ptx_const(P, width, y->off + o->imm);
+	case SYM_LABEL:
+		ptx_fail(P, PTX_INVALID_PTX, "'%.*s' is not declared",
+			 (int)(y->len > 80 ? 80 : y->len), y->name);
+	default:
+		ptx_fail(P, PTX_INVALID_PTX, "'%s' cannot be an operand", y->name);
+	}
+}
+
+/* A source whose register may have any width; *width says which it is. */
+uint32_t ptx_src_any(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o, enum ptx_type t,
+		     unsigned int *width)
+{
+	unsigned int size = ptx_type_size(t);
+
+	switch (o->kind) {
+	case O_REG:
+		if (o->neg && o->type != T_PRED)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: '!' needs a predicate", s->text);
+		if (o->has_pair)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: '|' in a source", s->text);
+		*width = P->width[o->reg];
+		return o->reg << 2;
+	case O_IMM:
+		*width = t == T_PRED ? 1 : size < 2 ? 2 : size;
+		if (*width > 8)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: immediate of 128 bits", s->text);
+		return ptx_const(P, *width, ptx_imm_bits(o, t));
+	case O_SREG:
+		return src_special(P, s, o, width);
+	case O_SYM:
+		*width = size == 4 ? 4 : 8;
+		return src_symbol(P, s, o, *width);
+	default:
+		ptx_fail(P, PTX_INVALID_PTX, "%s: wrong kind of operand", s->text);
+	}
+}
+
+uint32_t ptx_src_opnd(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o, enum ptx_type t)
+{
+	unsigned int width;
+	uint32_t ref = ptx_src_any(P, s, o, t, &width);
+
+	if (width != ptx_type_size(t) || (o->kind == O_REG && o->neg))
+		ptx_fail(P, PTX_INVALID_PTX, "%s: an operand of %u bits where .%s is needed",
+			 s->text, width == 1 ? 1 : width * 8, ptx_type_name(t));
+	return ref;
+}
+
+uint32_t ptx_src(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, enum ptx_type t)
+{
+	if (i >= s->nop)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: operand missing", s->text);
+	return ptx_src_opnd(P, s, &s->op_[i], t);
+}
+
+uint32_t ptx_src_pred(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, bool *neg)
+{
+	struct ptx_opnd *o = &s->op_[i];
+
+	if (i >= s->nop)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: operand missing", s->text);
+	*neg = o->neg;
+	if (o->kind == O_IMM)
+		return ptx_const(P, 1, o->imm);
+	if (o->kind != O_REG || o->type != T_PRED || o->has_pair)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: predicate expected", s->text);
+	return o->reg << 2;
+}
+
+uint32_t ptx_dst_opnd(struct ptx_parser *P, struct ptx_opnd *o, enum ptx_type t)
+{
+	unsigned int size = ptx_type_size(t);
+
+	if (o->kind == O_SINK)
+		return ptx_new_reg(P, t) << 2;
+	if (o->kind != O_REG || o->neg)
+		ptx_fail(P, PTX_INVALID_PTX, "register expected as destination");
+	if (P->width[o->reg] != (size == 1 && t != T_PRED ? 2 : size))
+		ptx_fail(P, PTX_INVALID_PTX, "%s: destination does not fit type .%s", P->stmt.text,
+			 ptx_type_name(t));
+	return o->reg << 2;
+}
+
+uint32_t ptx_dst(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, enum ptx_type t)
+{
+	if (i >= s->nop)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: operand missing", s->text);
+	return ptx_dst_opnd(P, &s->op_[i], t);
+}
+
+void ptx_want(struct ptx_parser *P, const struct ptx_stmt *s, unsigned int min, unsigned int max)
+{
+	if (s->nop < min || s->nop > max)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: %u operands, not %u", s->text, s->nop, min);
+}
+
+uint16_t ptx_float_flags(const struct ptx_stmt *s)
+{
+	uint16_t f = 0;
+
+	if (ptx_has(s, "rz"))
+		f |= 1;
+	else if (ptx_has(s, "rm"))
+		f |= 2;
+	else if (ptx_has(s, "rp"))
+		f |= 3;
+	if (ptx_has(s, "ftz"))
+		f |= IF_FTZ;
+	if (ptx_has(s, "sat"))
+		f |= IF_SAT;
+	if (ptx_has(s, "relu"))
+		f |= IF_RELU;
+	if (ptx_has(s, "NaN"))
+		f |= IF_NAN;
+	return f;
+}
+
+ptx_build_fn ptx_build_find(const char *op)
+{
+	static const struct ptx_build_entry *const all[] = {ptx_build_int, ptx_build_float,
+							    ptx_build_mem, ptx_build_ctl};
+
+	for (size_t t = 0; t < sizeof(all) / sizeof(all[0]); t++)
+		for (const struct ptx_build_entry *e = all[t]; e->op; e++)
+			if (!strcmp(e->op, op))
+				return e->fn;
+	return NULL;
+}
+
+/* Instructions of PTX that this machine does not have; anything else is not PTX. */
+bool ptx_known_opcode(const char *op)
+{
+	static const char *const known[] = {
+		"alloca",
+		"applypriority",
+		"clusterlaunchcontrol",
+		"createpolicy",
+		"discard",
+		"getctarank",
+		"griddepcontrol",
+		"istypep",
+		"ldmatrix",
+		"mapa",
+		"mbarrier",
+		"mma",
+		"movmatrix",
+		"multimem",
+		"setmaxnreg",
+		"stackrestore",
+		"stacksave",
+		"stmatrix",
+		"suld",
+		"suq",
+		"sured",
+		"sust",
+		"tcgen05",
+		"tensormap",
+		"tex",
+		"tld4",
+		"txq",
+		"vabsdiff",
+		"vadd",
+		"vadd2",
+		"vadd4",
+		"vavrg2",
+		"vavrg4",
+		"vmad",
+		"vmax",
+		"vmax2",
+		"vmax4",
+		"vmin",
+		"vmin2",
+		"vmin4",
+		"vset",
+		"vset2",
+		"vset4",
+		"vshl",
+		"vshr",
+		"vsub",
+		"vsub2",
+		"vsub4",
+		"wgmma",
+		"wmma",
+		"st_async",
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i], op))
+			return true;
+	return false;
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builders for loads, stores, atomics, and everything else that speaks of addresses.
+ */
+#include "qcu-device/soft/ptx_build.h"
+
+struct place {
+	uint32_t ref;
+	int64_t imm;
+	bool a32;
+	struct ptx_sym *param; /* a parameter by name */
+};
+
+/* Words of the memory model and hints to caches: nothing here reorders or caches. */
+static bool is_hint(const char *m)
+{
+	static const char *const hints[] = {
+		"weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio",
+		"cta",	"cluster",  "gpu",     "sys",	  "nc",	     "ca",	"cg",
+		"cs",	"lu",	    "cv",      "wb",	  "wt",	     "sc",	"noftz",
+	};
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (!strcmp(m, hints[i]))
+			return true;
+	return !strncmp(m, "L1::", 4) || !strncmp(m, "L2::", 4);
+}
+
+static bool is_space(const char *m, enum ptx_space *sp)
+{
+	static const struct {
+		const char *name;
+		enum ptx_space space;
+	} names[] = {
+		{"global", SPACE_GLOBAL},      {"shared", SPACE_SHARED},
+		{"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_SHARED},
+		{"local", SPACE_LOCAL},	       {"const", SPACE_CONST},
+		{"param", SPACE_PARAM},	       {"param::entry", SPACE_PARAM},
+		{"param::func", SPACE_PARAM},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(m, names[i].name)) {
+			*sp = names[i].space;
+			return true;
+		}
+	return false;
+}
+
+/* What the modifiers of a load or store say; false if one is not understood. */
+static bool mem_mods(const struct ptx_stmt *s, enum ptx_space *sp, unsigned int *vec)
+{
+	*sp = SPACE_GENERIC;
+	*vec = 1;
+	for (unsigned int i = 0; i < s->nmod; i++) {
+		const char *m = s->mod[i];
+
+		if (!strcmp(m, "v2"))
+			*vec = 2;
+		else if (!strcmp(m, "v4"))
+			*vec = 4;
+		else if (!strcmp(m, "v8"))
+			*vec = 8;
+		else if (!is_space(m, sp) && !is_hint(m) && !ptx_type_from(m, strlen(m)))
+			return false;
+	}
+	return true;
+}
+
+static struct place address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+			    enum ptx_space sp)
+{
+	struct ptx_opnd *o = &s->op_[i];
+	struct place p = {.imm = (int64_t)o->imm};
+	struct ptx_var *v;
+	unsigned int w;
+
+	if (i >= s->nop || o->kind != O_MEM)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: address expected", s->text);
+	p.ref = ptx_const(P, 8, 0);
+	if (o->reg) {
+		w = P->width[o->reg];
+		if (w != 4 && w != 8)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: address of %u bits", s->text, w * 8);
+		p.ref = o->reg << 2;
+		p.a32 = w == 4;
+		return p;
+	}
+	if (!o->sym)
+		return p;
+	switch (o->sym->kind) {
+	case SYM_PARAM:
+	case SYM_KPARAM:
+		if (sp != SPACE_PARAM)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: '%s' is in .param", s->text,
+				 o->sym->name);
+		p.param = o->sym;
+		return p;
+	case SYM_VAR:
+		break;
+	default:
+		ptx_fail(P, PTX_INVALID_PTX, "%s: '%s' is not a variable", s->text, o->sym->name);
+	}
+	v = o->sym->var;
+	if (sp != SPACE_GENERIC && sp != v->space)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: '%s' is in another space", s->text, v->name);
+	if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) {
+		if (!ptx_place_var(P->m, v))
+			ptx_fail(P, PTX_NO_MEMORY, "no device memory for variable '%s'", v->name);
+		p.imm += (int64_t)v->addr;
+		return p;
+	}
+	p.imm += (int64_t)v->off;
+	if (v->space == SPACE_LOCAL) {
+		p.ref = REF_REG; /* slot 0: where .local starts */
+		if (sp == SPACE_GENERIC)
+			p.imm += (int64_t)PTX_LOCAL_BASE;
+		return p;
+	}
+	if (!v->own) {
+		p.ref = SP_REF(v->is_extern ? SP_DYN_SHARED64 : SP_FUNC_SHARED64);
+		P->fn->shared_used |= !v->is_extern;
+	}
+	if (sp == SPACE_GENERIC)
+		p.imm += (int64_t)PTX_SHARED_BASE;
+	return p;
+}
+
+/* Where a named parameter's bytes are; checked once, here. */
+static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s, const struct place *p,
+			  unsigned int at, unsigned int size)
+{
+	struct ptx_sym *y = p->param;
+	int64_t off = p->imm + at;
+
+	if (off < 0 || (uint64_t)off > y->size || size > y->size - (uint64_t)off)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: beyond the end of parameter '%s'", s->text,
+			 y->name);
+	off += y->off;
+	if (off % size)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: misaligned access to parameter '%s'", s->text,
+			 y->name);
+	return (uint32_t)off;
+}
+
+/* The registers that a load or store names, one or a vector, as refs and widths. */
+static void data_regs(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o, bool load,
+		      enum ptx_type t, unsigned int vec, uint32_t *ref, uint8_t *width)
+{
+	struct ptx_opnd *v = o->kind == O_VEC ? o->vec : o;
+	unsigned int n = o->kind == O_VEC ? o->nvec : 1, size = ptx_type_size(t);
+
+	if (n != vec)
+		ptx_fail(P, PTX_INVALID_PTX, "%s: %u registers where %u are needed", s->text, n,
+			 vec);
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int w = size < 2 ? 2 : size;
+
+		if (load && v[i].kind == O_SINK) {
+			ref[i] = 0;
+		} else if (load) {
+			if (v[i].kind != O_REG || v[i].type == T_PRED || v[i].neg)
+				ptx_fail(P, PTX_INVALID_PTX, "%s: register expected", s->text);
+			ref[i] = v[i].reg << 2;
+			w = P->width[v[i].reg];
+		} else {
+			ref[i] = ptx_src_any(P, s, &v[i], t, &w);
+		}
+		if (w < size || w == 1 || w > 8)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: register does not fit type .%s", s->text,
+				 ptx_type_name(t));
+		width[i] = (uint8_t)w;
+	}
+}
+
+/* ld.param and st.param by name: one instruction for each element. */
+static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s, struct place *p,
+				    bool load, enum ptx_type t, unsigned int vec,
+				    const uint32_t *ref, const uint8_t *width)
+{
+	unsigned int size = ptx_type_size(t);
+	bool kernel = p->param->kind == SYM_KPARAM;
+
+	if (kernel && !load)
+		return PTX_INVALID_PTX;
+	for (unsigned int i = 0; i < vec; i++) {
+		uint32_t off = param_off(P, s, p, i * size, size);
+		struct ptx_insn *in;
+
+		if (!ref[i])
+			continue;
+		in = ptx_emit(P, s,
+			      kernel ? ptx_h_ld_kparam
+			      : load ? ptx_h_ld_area
+				     : ptx_h_st_area);
+		*(load ? &in->d : &in->b) = ref[i];
+		in->imm = off;
+		in->type = (uint8_t)t;
+		in->sub = width[i];
+	}
+	return PTX_OK;
+}
+
+static enum ptx_status load_store(struct ptx_parser *P, struct ptx_stmt *s, bool load)
+{
+	enum ptx_type t = s->type[0];
+	uint32_t ref[PTX_MAX_VEC], x;
+	uint8_t width[PTX_MAX_VEC];
+	enum ptx_space sp;
+	unsigned int vec;
+	struct ptx_insn *in;
+	struct place p;
+
+	if (!mem_mods(s, &sp, &vec))
+		return PTX_UNSUPPORTED;
+	if (s->ntype != 1 || t == T_PRED)
+		return PTX_INVALID_PTX;
+	if (t == T_B128)
+		return PTX_UNSUPPORTED;
+	ptx_want(P, s, 2, 3); /* the third is a cache policy */
+	if (!load && sp == SPACE_CONST)
+		return PTX_INVALID_PTX;
+	p = address(P, s, load ? 1 : 0, sp);
+	data_regs(P, s, &s->op_[load ? 0 : 1], load, t, vec, ref, width);
+	if (p.param)
+		return param_access(P, s, &p, load, t, vec, ref, width);
+	x = P->m->nxops;
+	if (vec > 1)
+		for (unsigned int i = 0; i < vec; i++) {
+			ptx_xop(P, ref[i]);
+			if (width[i] != width[0])
+				return PTX_UNSUPPORTED;
+		}
+	if (vec > 1)
+		in = ptx_emit(P, s, load ? ptx_h_ld_vec : ptx_h_st_vec);
+	else
+		in = ptx_emit(P, s, load ? ptx_h_ld : ptx_h_st);
+	if (vec == 1)
+		*(load ? &in->d : &in->b) = ref[0];
+	in->a = p.ref;
+	in->imm = p.imm;
+	in->flags = p.a32 ? IF_A32 : 0;
+	in->space = (uint8_t)sp;
+	in->type = (uint8_t)t;
+	in->sub = width[0];
+	in->x = x;
+	in->nx = (uint8_t)vec;
+	if (vec == 1 && load && !ref[0])
+		in->d = ptx_new_reg(P, t) << 2;
+	return PTX_OK;
+}
+
+static enum ptx_status b_ld(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	return load_store(P, s, true);
+}
+
+static enum ptx_status b_st(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	return load_store(P, s, false);
+}
+
+static bool atom_allowed(enum ptx_atom op, enum ptx_type t)
+{
+	switch (op) {
+	case ATOM_ADD:
+		return t == T_U32 || t == T_S32 || t == T_U64 || t == T_S64 || t == T_F32 ||
+		       t == T_F64 || t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
+	case ATOM_MIN:
+	case ATOM_MAX:
+		return t == T_U32 || t == T_S32 || t == T_U64 || t == T_S64 || t == T_F16 ||
+		       t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
+	case ATOM_INC:
+	case ATOM_DEC:
+		return t == T_U32;
+	case ATOM_CAS:
+		if (t == T_B16 || t == T_U16)
+			return true;
+		/* fall through */
+	default:
+		return t == T_B32 || t == T_U32 || t == T_S32 || t == T_B64 || t == T_U64 ||
+		       t == T_S64;
+	}
+}
+
+static enum ptx_status atomic(struct ptx_parser *P, struct ptx_stmt *s, bool red)
+{
+	static const char *const ops[] = {"add", "min", "max", "inc",  "dec",
+					  "and", "or",	"xor", "exch", "cas"};
+	enum ptx_type t = s->type[0];
+	enum ptx_space sp = SPACE_GENERIC;
+	uint32_t d = 0, b, c = 0;
+	unsigned int o = red ? 0 : 1;
+	struct ptx_insn *in;
+	struct place p;
+	int op = -1;
+
+	for (unsigned int i = 0; i < s->nmod; i++) {
+		const char *m = s->mod[i];
+		bool found = is_space(m, &sp) || is_hint(m) || ptx_type_from(m, strlen(m));
+
+		for (int k = 0; k < 10; k++)
+			if (!strcmp(m, ops[k])) {
+				op = k;
+				found = true;
+			}
+		if (!found)
+			return PTX_UNSUPPORTED;
+	}
+	if (s->ntype != 1 || op < 0)
+		return PTX_INVALID_PTX;
+	if (t == T_B128)
+		return PTX_UNSUPPORTED;
+	if (!atom_allowed((enum ptx_atom)op, t) ||
+	    (sp != SPACE_GENERIC && sp != SPACE_GLOBAL && sp != SPACE_SHARED))
+		return PTX_INVALID_PTX;
+	if (red && (op == ATOM_EXCH || op == ATOM_CAS))
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, o + (op == ATOM_CAS ? 3 : 2), o + (op == ATOM_CAS ? 4 : 3));
+	if (!red && s->op_[0].kind != O_SINK)
+		d = ptx_dst(P, s, 0, t);
+	p = address(P, s, o, sp);
+	b = ptx_src(P, s, o + 1, t);
+	if (op == ATOM_CAS)
+		c = ptx_src(P, s, o + 2, t);
+	in = ptx_emit(P, s, ptx_h_atom);
+	in->d = d;
+	in->a = p.ref;
+	in->imm = p.imm;
+	in->b = b;
+	in->c = c;
+	in->flags = p.a32 ? IF_A32 : 0;
+	in->space = (uint8_t)sp;
+	in->type = (uint8_t)t;
+	in->sub = (uint8_t)op;
+	return PTX_OK;
+}
+
+static enum ptx_status b_atom(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	return atomic(P, s, false);
+}
+
+static enum ptx_status b_red(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	return atomic(P, s, true);
+}
+
+/*
+ * cvta: generic addresses of global and const are the addresses themselves; those of the other
+ * spaces carry the space in the upper bits.
+ */
+static enum ptx_status b_cvta(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	bool to = ptx_has(s, "to");
+	enum ptx_space sp = SPACE_GENERIC;
+	uint64_t base = 0;
+	uint32_t d, a, b;
+	struct ptx_insn *in;
+
+	for (unsigned int i = 0; i < s->nmod; i++)
+		is_space(s->mod[i], &sp);
+	if (s->ntype != 1 || sp == SPACE_GENERIC)
+		return PTX_INVALID_PTX;
+	if (s->type[0] != T_U64)
+		return PTX_UNSUPPORTED;
+	ptx_want(P, s, 2, 2);
+	d = ptx_dst(P, s, 0, T_U64);
+	a = ptx_src(P, s, 1, T_U64);
+	if (sp == SPACE_SHARED)
+		base = PTX_SHARED_BASE;
+	else if (sp == SPACE_LOCAL)
+		base = PTX_LOCAL_BASE;
+	else if (sp == SPACE_PARAM)
+		base = PTX_PARAM_BASE;
+	b = ptx_const(P, 8, base);
+	in = ptx_emit(P, s,
+		      !base ? P->m->ops->op[V_MOV][K_U64]
+		      : to  ? P->m->ops->op[V_SUB][K_U64]
+			    : P->m->ops->op[V_ADD][K_U64]);
+	in->d = d;
+	in->a = a;
+	in->b = b;
+	return PTX_OK;
+}
+
+static enum ptx_status b_isspacep(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	enum ptx_space sp = SPACE_GENERIC;
+	struct ptx_insn *in;
+	uint32_t d, a;
+
+	if (s->nmod != 1 || !is_space(s->mod[0], &sp))
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, 2, 2);
+	d = ptx_dst(P, s, 0, T_PRED);
+	a = ptx_src(P, s, 1, T_U64);
+	in = ptx_emit(P, s, ptx_h_isspacep);
+	in->d = d;
+	in->a = a;
+	in->space = (uint8_t)sp;
+	return PTX_OK;
+}
+
+static enum ptx_status b_fence(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	for (unsigned int i = 0; i < s->nmod; i++)
+		if (!is_hint(s->mod[i]) && strcmp(s->mod[i], "gl") && strcmp(s->mod[i], "sync"))
+			return PTX_UNSUPPORTED;
+	ptx_want(P, s, 0, 0);
+	ptx_emit(P, s, ptx_h_fence);
+	return PTX_OK;
+}
+
+/* Prefetches are hints. */
+static enum ptx_status b_prefetch(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	for (unsigned int i = 0; i < s->nmod; i++)
+		if (!strcmp(s->mod[i], "tensormap"))
+			return PTX_UNSUPPORTED;
+	ptx_emit(P, s, ptx_h_nop);
+	return PTX_OK;
+}
+
+/* Copies at once; then groups are always complete. */
+static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	struct ptx_insn *in;
+	struct place to, from;
+	uint32_t c, e = 0;
+	uint64_t size;
+
+	if (!s->nmod || strcmp(s->mod[0], "async") || ptx_has(s, "bulk") || ptx_has(s, "mbarrier"))
+		return PTX_UNSUPPORTED;
+	if (ptx_has(s, "commit_group") || ptx_has(s, "wait_group") || ptx_has(s, "wait_all")) {
+		ptx_emit(P, s, ptx_h_nop);
+		return PTX_OK;
+	}
+	ptx_want(P, s, 3, 5);
+	to = address(P, s, 0, SPACE_SHARED);
+	from = address(P, s, 1, SPACE_GLOBAL);
+	size = s->op_[2].imm;
+	if (s->op_[2].kind != O_IMM || (size != 4 && size != 8 && size != 16))
+		return PTX_INVALID_PTX;
+	if (s->nop > 3) {
+		if (s->op_[3].kind == O_REG && s->op_[3].type == T_PRED)
+			return PTX_UNSUPPORTED;
+		if (!ptx_has(s, "L2::cache_hint") || s->nop > 4)
+			e = ptx_src(P, s, 3, T_U32);
+	}
+	c = ptx_const(P, 8, (uint64_t)to.imm);
+	in = ptx_emit(P, s, ptx_h_cp_async);
+	in->a = from.ref;
+	in->imm = from.imm;
+	in->flags = from.a32 ? IF_A32 : 0;
+	in->space = SPACE_GLOBAL;
+	in->b = to.ref;
+	in->c = c;
+	in->e = e;
+	in->sub = to.a32;
+	in->nx = (uint8_t)size;
+	return PTX_OK;
+}
+
+const struct ptx_build_entry ptx_build_mem[] = {
+	{"ld", b_ld},
+	{"ldu", b_ld},
+	{"st", b_st},
+	{"atom", b_atom},
+	{"red", b_red},
+	{"cvta", b_cvta},
+	{"isspacep", b_isspacep},
+	{"membar", b_fence},
+	{"fence", b_fence},
+	{"prefetch", b_prefetch},
+	{"prefetchu", b_prefetch},
+	{"cp", b_cp},
+	{NULL, NULL},
+};

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How a kernel fails: the first fault of a block ends its launch, and says which kernel, which line
+ * of the PTX, which block and which thread.
+ */
+#include <stdio.h>
+
+#include "qcu-device/soft/ptx_int.h"
+
+void ptx_diag_set(struct ptx_diag *d, unsigned int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!d)
+		return;
+	d->line = line;
+	va_start(ap, fmt);
+	vsnprintf(d->text, sizeof(d->text), fmt, ap);
+	va_end(ap);
+}
+
+void ptx_fault(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const char *fmt, ...)
+{
+	struct ptx_block *b = w->blk;
+	const struct ptx_insn *in = &b->grid->code[w->pc];
+	const uint32_t *sp = w->special;
+	char what[120];
+	va_list ap;
+
+	if (w->fault)
+		return;
+	w->fault = st;
+	b->status = st;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (in->loc)
+		ptx_diag_set(
+			&b->diag, in->line,
+			"%s; kernel %.60s, source line %u, block (%u,%u,%u), thread (%u,%u,%u)",
+			what, b->grid->kernel->info.name, in->loc & 0xffffff, b->ctaid[0],
+			b->ctaid[1], b->ctaid[2], sp[SP_TID_X * PTX_LANES + lane],
+			sp[SP_TID_Y * PTX_LANES + lane], sp[SP_TID_Z * PTX_LANES + lane]);
+	else
+		ptx_diag_set(&b->diag, in->line,
+			     "%s; kernel %.60s, block (%u,%u,%u), thread (%u,%u,%u)", what,
+			     b->grid->kernel->info.name, b->ctaid[0], b->ctaid[1], b->ctaid[2],
+			     sp[SP_TID_X * PTX_LANES + lane], sp[SP_TID_Y * PTX_LANES + lane],
+			     sp[SP_TID_Z * PTX_LANES + lane]);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * malloc() and free() in kernels. Memory that a kernel frees goes back when no launch of the module
+ * runs: other blocks may still remember that they were allowed to touch it.
+ */
+#include <stdlib.h>
+
+#include "qcu-device/soft/ptx_int.h"
+
+struct ptx_heap {
+	uint64_t addr;
+	bool freed;
+	struct ptx_heap *next;
+};
+
+uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
+{
+	struct ptx_heap *h = malloc(sizeof(*h));
+
+	if (!h)
+		return 0;
+	h->freed = false;
+	h->addr = m->env.alloc(m->env.ctx, size);
+	if (!h->addr) {
+		free(h);
+		return 0;
+	}
+	pthread_mutex_lock(&m->heap_lock);
+	h->next = m->heap;
+	m->heap = h;
+	pthread_mutex_unlock(&m->heap_lock);
+	return h->addr;
+}
+
+bool ptx_heap_free(struct ptx_module *m, uint64_t addr)
+{
+	struct ptx_heap *h;
+	bool ok = false;
+
+	pthread_mutex_lock(&m->heap_lock);
+	for (h = m->heap; h && h->addr != addr; h = h->next)
+		;
+	if (h && !h->freed) {
+		h->freed = true;
+		ok = true;
+	}
+	pthread_mutex_unlock(&m->heap_lock);
+	return ok;
+}
+
+/* Called with heap_lock held and no launch running, or at the module's end. */
+void ptx_heap_sweep(struct ptx_module *m, bool all)
+{
+	struct ptx_heap **p, *h;
+
+	for (p = &m->heap; (h = *p);) {
+		if (!all && !h->freed) {
+			p = &h->next;
+			continue;
+		}
+		*p = h->next;
+		m->env.free(m->env.ctx, h->addr);
+		free(h);
+	}
+}

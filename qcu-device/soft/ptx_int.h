@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the PTX machine share: the decoded form of a module, and the state of a running
+ * grid.
+ *
+ * Decoded form: one flat array of 64-byte instructions for the whole module. An operand is a "ref",
+ * a byte offset into one of three areas, with the area in its two low bits. All areas hold one
+ * value per lane, side by side (structure of arrays), so an instruction is one loop over 32 lanes.
+ * Predicates are the exception: one bit per lane in a single word.
+ */
+#ifndef QCU_SOFT_PTX_INT_H
+#define QCU_SOFT_PTX_INT_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include "qcu-device/soft/ptx.h"
+
+#define PTX_LANES    32u
+#define PTX_FULL     0xffffffffu
+#define PTX_BARRIERS 16u
+
+#define ptx_likely(x)	__builtin_expect(!!(x), 1)
+#define ptx_unlikely(x) __builtin_expect(!!(x), 0)
+
+/*
+ * Generic addresses of what is not global memory. No user pointer of x86-64 (47 or 56 bits) looks
+ * like these, so one look at the top four bits tells the space.
+ */
+#define PTX_SPACE_SHIFT 60
+#define PTX_SHARED_BASE 0x4000000000000000ull
+#define PTX_LOCAL_BASE	0x5000000000000000ull
+#define PTX_PARAM_BASE	0x6000000000000000ull
+#define PTX_CODE_BASE	0x7000000000000000ull
+
+enum ptx_type {
+	T_NONE,
+	T_PRED,
+	T_B8,
+	T_U8,
+	T_S8,
+	T_B16,
+	T_U16,
+	T_S16,
+	T_F16,
+	T_BF16,
+	T_B32,
+	T_U32,
+	T_S32,
+	T_F32,
+	T_F16X2,
+	T_BF16X2,
+	T_U16X2,
+	T_S16X2,
+	T_B64,
+	T_U64,
+	T_S64,
+	T_F64,
+	T_B128,
+	T_COUNT
+};
+
+enum ptx_space {
+	SPACE_GENERIC,
+	SPACE_GLOBAL,
+	SPACE_SHARED,
+	SPACE_LOCAL,
+	SPACE_CONST,
+	SPACE_PARAM,
+};
+
+/* Areas that a ref points into. */
+#define REF_REG	    0u /* the frame of the running function */
+#define REF_CONST   1u /* constants of the module */
+#define REF_SPECIAL 2u /* special registers of the warp */
+#define REF_AREA    3u
+#define REF_OFF	    (~3u)
+
+/* Special registers that are plain values while a warp lives; 32 words of 32 bits each. */
+enum ptx_special {
+	SP_TID_X,
+	SP_TID_Y,
+	SP_TID_Z,
+	SP_NTID_X,
+	SP_NTID_Y,
+	SP_NTID_Z,
+	SP_CTAID_X,
+	SP_CTAID_Y,
+	SP_CTAID_Z,
+	SP_NCTAID_X,
+	SP_NCTAID_Y,
+	SP_NCTAID_Z,
+	SP_LANEID,
+	SP_WARPID,
+	SP_NWARPID,
+	SP_SMID,
+	SP_NSMID,
+	SP_LANEMASK_EQ,
+	SP_LANEMASK_LE,
+	SP_LANEMASK_LT,
+	SP_LANEMASK_GE,
+	SP_LANEMASK_GT,
+	SP_DYN_SMEM_SIZE,
+	SP_TOTAL_SMEM_SIZE,
+	SP_ZERO,
+	SP_ONE,
+	SP_ENVREG1,		       /* upper half of the workspace for grid-wide barriers */
+	SP_ENVREG2,		       /* lower half */
+	SP_GRIDID,		       /* 64 bits: two words per lane */
+	SP_DYN_SHARED = SP_GRIDID + 2, /* where dynamic shared memory starts, 32 bits */
+	SP_FUNC_SHARED,		       /* where shared variables of functions start */
+	SP_DYN_SHARED64,	       /* the same in 64 bits */
+	SP_FUNC_SHARED64 = SP_DYN_SHARED64 + 2,
+	SP_COUNT = SP_FUNC_SHARED64 + 2,
+};
+#define SP_REF(n) ((uint32_t)(n)*PTX_LANES * 4u | REF_SPECIAL)
+
+/* What the main loop does with an instruction before or instead of calling its handler. */
+enum ptx_ctl {
+	CTL_OP, /* just the handler */
+	CTL_BRA,
+	CTL_BRX,
+	CTL_CALL,
+	CTL_RET,
+	CTL_EXIT,
+	CTL_BAR,
+	CTL_WARP, /* gathers lanes: shfl, vote, ... */
+	CTL_TRAP,
+	CTL_UNSUPPORTED,
+};
+
+/* ptx_insn.flags; each family of instructions uses its own. */
+#define IF_RND	 0x03u /* rounding: 0 rn, 1 rz, 2 rm, 3 rp */
+#define IF_FTZ	 0x04u
+#define IF_SAT	 0x08u
+#define IF_RELU	 0x10u
+#define IF_NAN	 0x20u
+#define IF_CCIN	 0x40u
+#define IF_CCOUT 0x80u
+#define IF_NEGC	 0x100u /* the predicate in c is negated */
+#define IF_AND	 0x200u /* setp combines with c */
+#define IF_OR	 0x400u
+#define IF_XOR	 0x800u
+#define IF_A32	 0x1000u /* the address register has 32 bits */
+#define IF_HI	 0x2000u /* multiply: upper half */
+
+struct ptx_warp;
+struct ptx_insn;
+typedef void (*ptx_fn)(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+
+struct ptx_insn {
+	ptx_fn fn;
+	uint32_t d, d2;	     /* written; 0: none */
+	uint32_t a, b, c, e; /* read */
+	uint32_t pred;	     /* ref of the guard, bit 0: negated; 0: none */
+	uint32_t loc;	     /* of the source, from .loc: file << 24 | line; 0: unknown */
+	int64_t imm;	     /* address offset, branch target, immediate */
+	uint32_t x;	     /* first of nx refs in module.xops, or an index (calls, tables) */
+	uint32_t line;	     /* of the PTX text */
+	uint16_t flags;
+	uint8_t ctl;
+	uint8_t nx;
+	uint8_t sub; /* operation within a family */
+	uint8_t type, type2;
+	uint8_t space;
+};
+_Static_assert(sizeof(struct ptx_insn) == 64, "an instruction is one cache line");
+
+/* One value that crosses a call: bytes of a parameter area, or a register. */
+struct ptx_arg {
+	bool in_area;
+	uint32_t ref; /* register or constant */
+	uint32_t off; /* in the area; multiple of 8 */
+	uint32_t size;
+};
+
+enum ptx_sys { SYS_NONE, SYS_VPRINTF, SYS_ASSERTFAIL, SYS_MALLOC, SYS_FREE };
+
+struct ptx_func;
+
+struct ptx_call {
+	struct ptx_func *callee; /* NULL: through ref */
+	uint32_t ref;
+	unsigned int nargs, nrets;
+	struct ptx_arg *args, *rets;
+};
+
+struct ptx_func {
+	const char *name;
+	unsigned int index;
+	bool entry, defined, indirect, shared_used;
+	enum ptx_sys sys;
+	uint32_t pc;	       /* first instruction */
+	uint32_t end;	       /* one past the last */
+	uint32_t frame_bytes;  /* registers and parameter area */
+	uint32_t area_bytes;   /* parameter area, bytes per lane */
+	uint32_t local_bytes;  /* .local of this function */
+	uint32_t shared_bytes; /* entry: its own static shared memory, without the functions' */
+	unsigned int nparams, nrets;
+	struct ptx_arg *params, *rets;
+	struct ptx_param *kparams; /* entry: layout of the parameter buffer */
+	const char **pnames, **rnames;
+	uint32_t param_bytes;
+	uint32_t max_threads, req_threads[3];
+	uint32_t regs;
+	uint32_t call_line;	   /* first call or definition, for messages */
+	struct ptx_func **callees; /* called directly */
+	unsigned int ncallees, callee_cap;
+	enum ptx_status bad; /* why it cannot run */
+	uint32_t bad_line;
+	char bad_text[96];
+	/* ptx_link.c: what the calls below this function need */
+	unsigned int mark;
+	uint32_t stack_need;
+	bool recursive, reach_shared;
+	const struct ptx_func *reach_bad;
+	struct ptx_func *next; /* .alias: the function it stands for */
+};
+
+struct ptx_kernel {
+	struct ptx_kernel_info info;
+	struct ptx_module *mod;
+	struct ptx_func *fn;
+	uint32_t shared_total; /* with what called functions use */
+	uint32_t stack_bytes;  /* of a thread, with calls */
+	enum ptx_status bad;
+	uint32_t bad_line;
+	const char *bad_func;
+	char bad_text[96];
+};
+
+struct ptx_var {
+	const char *name;
+	enum ptx_space space;
+	uint32_t align;
+	uint64_t size;
+	uint64_t off;  /* in its space's block */
+	uint64_t addr; /* global and const, once placed */
+	bool is_extern;
+	bool own;      /* shared memory of one kernel, not of functions */
+	uint8_t *init; /* NULL: zero */
+	uint64_t init_len;
+	struct ptx_reloc *relocs;
+	struct ptx_var *next;
+};
+
+/* An initialiser that is the address of something. */
+struct ptx_reloc {
+	uint64_t off;
+	unsigned int size;
+	const char *name;
+	int64_t add;
+	unsigned int shift; /* which byte, for 0xFF00(name) */
+	uint32_t line;
+	struct ptx_reloc *next;
+};
+
+struct ptx_arena {
+	struct ptx_chunk *head;
+};
+
+struct ptx_ops;
+
+struct ptx_module {
+	struct ptx_env env;
+	struct ptx_arena arena;
+	const struct ptx_ops *ops;
+
+	struct ptx_insn *code;
+	uint32_t ncode, code_cap;
+	uint32_t *xops;
+	uint32_t nxops, xops_cap;
+	struct ptx_call *calls;
+	uint32_t ncalls, calls_cap;
+	uint8_t *consts;
+	uint32_t const_len, const_cap;
+	uint32_t *const_hash;
+	uint32_t const_hash_cap, const_count;
+
+	struct ptx_func **funcs;
+	unsigned int nfuncs, funcs_cap;
+	struct ptx_var *vars, **vars_tail;
+	struct ptx_kernel *kernels;
+	unsigned int nkernels;
+
+	uint64_t const_size;
+	pthread_mutex_t heap_lock;
+	struct ptx_heap *heap;	/* what kernels got by malloc() */
+	uint32_t fshared_bytes; /* shared memory of functions that are not kernels */
+	unsigned int target;	/* sm_75: 75 */
+	unsigned int running;	/* launches; under heap_lock */
+};
+
+/* ---- running ---- */
+
+struct ptx_frame {
+	struct ptx_frame *up;  /* the caller's */
+	struct ptx_frame *all; /* every frame that the block ever got */
+	const struct ptx_func *fn;
+	uint32_t lanes; /* that are in this call */
+	uint32_t ret_pc;
+	uint32_t depth;
+	unsigned int cls;
+	uint32_t local; /* where its .local starts in a thread's stack */
+	_Alignas(64) uint8_t mem[];
+};
+#define PTX_FRAME_AREA (PTX_LANES * 8u) /* the parameter area follows the local-base slot */
+
+enum ptx_wait { WAIT_NOT, WAIT_BARRIER, WAIT_LANES };
+
+/* Lanes of a warp that run together: same frame, same place. */
+struct ptx_split {
+	uint32_t mask;
+	uint32_t pc;
+	struct ptx_frame *frame;
+	uint8_t wait;
+	uint8_t bar;
+	uint32_t want; /* WAIT_LANES: the member mask */
+	uint64_t seq;  /* when it last ran */
+};
+
+struct ptx_block;
+
+struct ptx_warp {
+	uint8_t *base[4];
+	uint32_t dead;	 /* lanes that never were or have ended */
+	uint32_t cc;	 /* carry, one bit per lane */
+	uint32_t pc;	 /* of the running instruction */
+	uint32_t active; /* lanes of the running split */
+	enum ptx_status fault;
+	struct ptx_frame *frame;
+	struct ptx_block *blk;
+	uint8_t *local; /* stacks of its threads, interleaved by 8 bytes */
+	unsigned int id, nsplit;
+	unsigned int spent; /* fuel since the one that waited longest had its turn */
+	uint64_t seq;
+	struct ptx_split split[PTX_LANES];
+	_Alignas(64) uint32_t special[SP_COUNT * PTX_LANES];
+};
+
+struct ptx_barrier {
+	uint32_t arrived;     /* threads */
+	uint32_t need;	      /* 0: all of the block */
+	uint32_t waiting;     /* of them, blocked */
+	uint32_t voted, popc; /* bar.red: took part, and with true */
+};
+
+#define PTX_RANGES	  64u
+#define PTX_FRAME_CLASSES 32u
+
+struct ptx_grid;
+
+/* One block at work, with everything it needs; kept and used again for the next block. */
+struct ptx_block {
+	struct ptx_grid *grid;
+	uint32_t ctaid[3];
+	uint32_t threads, nwarps, live;
+	uint8_t *shared;
+	uint32_t shared_bytes, shared_cap;
+	uint8_t *local;
+	size_t local_cap;
+	uint32_t stack_bytes;
+	struct ptx_warp *warps;
+	unsigned int warp_cap;
+	struct ptx_barrier bar[PTX_BARRIERS];
+	struct ptx_range range[PTX_RANGES];
+	struct ptx_frame *spare[PTX_FRAME_CLASSES]; /* to use again, by size */
+	struct ptx_frame *all_frames;
+	size_t frame_total;
+	uint32_t smid;
+	enum ptx_status status;
+	struct ptx_diag diag;
+	struct ptx_block *next;
+};
+
+struct ptx_grid {
+	struct ptx_module *mod;
+	const struct ptx_kernel *kernel;
+	const struct ptx_insn *code;
+	struct ptx_launch l;
+	uint8_t *params;
+	uint32_t shared_bytes, func_off, dyn_off;
+	uint64_t workspace; /* cooperative: barrier of the grid, in device memory */
+	uint64_t id, nblocks;
+	_Atomic uint64_t next_block;
+	_Atomic int status;
+	_Atomic uint32_t smid;
+	unsigned int helpers; /* pool threads at work; under the pool's lock */
+	unsigned int wanted;  /* how many more may join */
+	pthread_mutex_t lock; /* for diag */
+	struct ptx_diag diag;
+	struct ptx_grid *next;
+	unsigned int fuel; /* of a warp's turn; see ptx_exec.c */
+	void (*work)(struct ptx_grid *g);
+};
+
+enum ptx_ran { RAN_DONE, RAN_BLOCKED, RAN_YIELD, RAN_FAULT };
+
+/* ptx_arena.c */
+void *ptx_alloc(struct ptx_arena *a, size_t n);
+char *ptx_strndup(struct ptx_arena *a, const char *s, size_t n);
+void ptx_arena_free(struct ptx_arena *a);
+bool ptx_grow(void **p, uint32_t *cap, uint32_t need, size_t elem);
+
+/* ptx_types.c */
+unsigned int ptx_type_size(enum ptx_type t);
+bool ptx_type_float(enum ptx_type t);
+bool ptx_type_signed(enum ptx_type t);
+enum ptx_type ptx_type_from(const char *s, size_t n);
+const char *ptx_type_name(enum ptx_type t);
+
+/* ptx_slots.c: virtual registers to places in the frame */
+bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *width,
+		      uint32_t nregs);
+
+/* ptx_frame.c */
+struct ptx_frame *ptx_frame_get(struct ptx_warp *w, const struct ptx_func *fn, struct ptx_frame *up,
+				uint32_t lanes);
+void ptx_frame_put(struct ptx_block *b, struct ptx_frame *f);
+void ptx_frame_drop(struct ptx_block *b, struct ptx_frame *f, uint32_t lanes);
+void ptx_frames_free(struct ptx_block *b);
+void ptx_frames_reset(struct ptx_block *b);
+uint8_t *ptx_frame_area(const struct ptx_frame *f, uint32_t off);
+bool ptx_call_fits(const struct ptx_call *c, const struct ptx_func *f);
+void ptx_call_enter(struct ptx_warp *w, const struct ptx_call *c, const struct ptx_frame *from,
+		    struct ptx_frame *to);
+void ptx_call_leave(struct ptx_warp *w, const struct ptx_call *c, const struct ptx_frame *from,
+		    struct ptx_frame *to, uint32_t m);
+
+/* ptx_exec.c, ptx_sched.c */
+enum ptx_ran ptx_warp_run(struct ptx_warp *w);
+int ptx_pick(struct ptx_warp *w, bool force, uint32_t *stop);
+unsigned int ptx_split_add(struct ptx_warp *w, uint32_t mask, uint32_t pc, struct ptx_frame *frame);
+void ptx_split_drop(struct ptx_warp *w, unsigned int i);
+
+/* ptx_warpop.c: instructions of several lanes together */
+bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_warpop_wait(struct ptx_warp *w, const struct ptx_insn *in, unsigned int cur);
+bool ptx_warpop_retry(struct ptx_warp *w);
+
+/* ptx_bar.c: block barriers */
+void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int cur);
+void ptx_bar_exit(struct ptx_block *b);
+
+/* ptx_fault.c */
+__attribute__((format(printf, 4, 5))) void ptx_fault(struct ptx_warp *w, unsigned int lane,
+						     enum ptx_status st, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void ptx_diag_set(struct ptx_diag *d, unsigned int line,
+							const char *fmt, ...);
+
+/* ptx_addr.c: addresses to host pointers, checked */
+enum ptx_shape { SHAPE_FAULT, SHAPE_SCATTER, SHAPE_LINEAR, SHAPE_UNIFORM };
+enum ptx_shape ptx_resolve(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m,
+			   unsigned int size, bool write, uint8_t **p);
+uint8_t *ptx_resolve_one(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size,
+			 bool write);
+
+/* ptx_sys.c: functions that the machine provides */
+enum ptx_sys ptx_sys_find(const char *name);
+void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys, uint32_t m);
+
+/* ptx_block.c */
+struct ptx_block *ptx_block_get(void);
+void ptx_block_put(struct ptx_block *b);
+void ptx_block_forked(void);
+bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number);
+enum ptx_ran ptx_block_run(struct ptx_block *b);
+void ptx_block_end(struct ptx_block *b);
+
+/* ptx_link.c */
+enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag);
+struct ptx_func *ptx_func_real(struct ptx_func *f);
+
+/* ptx_heap.c: malloc() and free() in a kernel */
+uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size);
+bool ptx_heap_free(struct ptx_module *m, uint64_t addr);
+void ptx_heap_sweep(struct ptx_module *m, bool all);
+
+/* ptx_pool.c */
+void ptx_pool_run(struct ptx_grid *g, unsigned int threads);
+
+static inline unsigned int ptx_lane(uint32_t m)
+{
+	return (unsigned int)__builtin_ctz(m);
+}
+
+static inline void *ptx_at(struct ptx_warp *w, uint32_t ref)
+{
+	return w->base[ref & REF_AREA] + (ref & REF_OFF);
+}
+
+/* Where byte off of a lane's share of interleaved memory lies. */
+static inline uint8_t *ptx_cell(uint8_t *mem, unsigned int lane, uint64_t off)
+{
+	return mem + (off >> 3) * (PTX_LANES * 8) + lane * 8 + (off & 7);
+}
+
+/* The byte o after p, where p points into interleaved memory. */
+static inline uint8_t *ptx_cell_next(uint8_t *p, unsigned int o)
+{
+	unsigned int in = ((uintptr_t)p & 7) + o;
+
+	return p - ((uintptr_t)p & 7) + (size_t)(in >> 3) * (PTX_LANES * 8) + (in & 7);
+}
+
+#endif

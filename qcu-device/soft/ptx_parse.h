@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading PTX text: tokens, names and their scopes, statements, and the form in which a statement
+ * is handed to the builders. Nothing of this outlives ptx_load(), except what lies in the module's
+ * arena.
+ *
+ * The first error ends the reading: ptx_fail() jumps back to ptx_load(). All memory belongs to an
+ * arena or the module, so nothing is lost on the way.
+ */
+#ifndef QCU_SOFT_PTX_PARSE_H
+#define QCU_SOFT_PTX_PARSE_H
+
+#include <setjmp.h>
+
+#include "qcu-device/soft/ptx_int.h"
+
+#define PTX_MAX_REGS  (1u << 20)
+#define PTX_MAX_MODS  16
+#define PTX_MAX_OPS   12
+#define PTX_MAX_VEC   8
+#define PTX_MAX_DEPTH 64
+
+/* Special registers that change while a warp runs: read by an instruction of their own. */
+enum {
+	PTX_SP_CLOCK = SP_COUNT,
+	PTX_SP_CLOCK_HI,
+	PTX_SP_CLOCK64,
+	PTX_SP_TIMER,
+	PTX_SP_TIMER_LO,
+	PTX_SP_TIMER_HI,
+	PTX_SP_WARP_SZ,
+};
+
+enum ptx_tok_kind {
+	TK_EOF,
+	TK_ID,	/* name, %name */
+	TK_DOT, /* .word */
+	TK_INT,
+	TK_F32, /* bits in val */
+	TK_F64,
+	TK_STR,
+	TK_PUNCT,
+};
+
+struct ptx_tok {
+	enum ptx_tok_kind kind;
+	const char *s;
+	size_t n;
+	uint64_t val;
+	unsigned int line;
+	char c;
+	bool glued; /* no space before it */
+};
+
+enum ptx_sym_kind {
+	SYM_REG,
+	SYM_FAMILY, /* %r<100> */
+	SYM_VAR,
+	SYM_FUNC,
+	SYM_PARAM,  /* formal of a function, or .param variable of a call */
+	SYM_KPARAM, /* formal of a kernel */
+	SYM_LABEL,
+	SYM_PROTO,
+	SYM_TARGETS, /* .branchtargets */
+};
+
+struct ptx_sym {
+	const char *name;
+	size_t len;
+	enum ptx_sym_kind kind;
+	unsigned int depth;
+	struct ptx_sym *bucket_next, *scope_next;
+	enum ptx_type type; /* of a register */
+	uint32_t reg, count;
+	uint32_t off; /* parameter: place; label: pc */
+	uint64_t size;
+	struct ptx_var *var;
+	struct ptx_func *fn;
+	const char **list; /* branch targets */
+	unsigned int nlist;
+};
+
+enum ptx_opk { O_NONE, O_REG, O_IMM, O_SYM, O_MEM, O_VEC, O_SREG, O_SINK };
+
+/* An operand as written. O_MEM: [reg + imm] or [sym + imm] or [imm]. */
+struct ptx_opnd {
+	enum ptx_opk kind;
+	bool neg;	    /* !%p */
+	enum ptx_type type; /* of a register */
+	uint32_t reg;	    /* virtual register, from 1 */
+	struct ptx_sym *sym;
+	bool has_pair;
+	uint32_t pair; /* %a|%b: the second, a predicate */
+	uint8_t num;   /* immediates: TK_INT, TK_F32, TK_F64 */
+	uint64_t imm;
+	unsigned int special; /* O_SREG */
+	unsigned int nvec;
+	struct ptx_opnd *vec;
+};
+
+/* One instruction as written. */
+struct ptx_stmt {
+	const char *op; /* first word */
+	char text[64];	/* with modifiers, for messages */
+	unsigned int line;
+	const char *mod[PTX_MAX_MODS];
+	unsigned int nmod;
+	enum ptx_type type[4]; /* the modifiers that are types, in order */
+	unsigned int ntype;
+	uint32_t pred;
+	unsigned int nop;
+	struct ptx_opnd op_[PTX_MAX_OPS];
+};
+
+struct ptx_fixup {
+	const char *name;
+	size_t len;
+	unsigned int depth, line;
+	uint32_t where; /* instruction, or element of xops if table */
+	bool table;
+	struct ptx_fixup *next;
+};
+
+#define PTX_SYM_BUCKETS 4096u
+
+struct ptx_parser {
+	struct ptx_module *m;
+	struct ptx_arena scratch;
+	struct ptx_diag *diag;
+	enum ptx_status status;
+	jmp_buf out;
+
+	const char *p, *end;
+	unsigned int line;
+	struct ptx_tok t; /* the token to look at */
+
+	struct ptx_sym *bucket[PTX_SYM_BUCKETS];
+	struct ptx_sym *scope[PTX_MAX_DEPTH];
+	uint32_t area_mark[PTX_MAX_DEPTH];
+	unsigned int depth;
+
+	struct ptx_func *fn;
+	uint8_t *width; /* of virtual registers, by number, in bytes; 1: predicate */
+	uint32_t width_cap, nregs;
+	uint32_t area; /* parameter area in use */
+	uint32_t loc;  /* of the last .loc */
+	struct ptx_fixup *fixups;
+	bool seen_version;
+	struct ptx_stmt stmt;
+};
+
+/* ptx_lex.c */
+void ptx_lex_start(struct ptx_parser *P, const char *text, size_t len);
+void ptx_next(struct ptx_parser *P);
+void ptx_skip_line(struct ptx_parser *P);
+bool ptx_is(struct ptx_parser *P, char c);
+bool ptx_is_dot(struct ptx_parser *P, const char *word);
+bool ptx_is_id(struct ptx_parser *P, const char *word);
+bool ptx_accept(struct ptx_parser *P, char c);
+void ptx_expect(struct ptx_parser *P, char c);
+uint64_t ptx_expect_uint(struct ptx_parser *P, uint64_t max, const char *what);
+__attribute__((noreturn, format(printf, 3, 4))) void
+ptx_fail(struct ptx_parser *P, enum ptx_status st, const char *fmt, ...);
+__attribute__((noreturn)) void ptx_fail_memory(struct ptx_parser *P);
+
+/* ptx_sym.c */
+struct ptx_sym *ptx_sym_find(struct ptx_parser *P, const char *s, size_t n);
+struct ptx_sym *ptx_sym_add(struct ptx_parser *P, const char *s, size_t n, enum ptx_sym_kind kind);
+void ptx_scope_push(struct ptx_parser *P);
+void ptx_scope_pop(struct ptx_parser *P);
+void *ptx_palloc(struct ptx_parser *P, size_t n);
+void *ptx_malloc_arena(struct ptx_parser *P, size_t n);
+
+/* ptx_parse.c */
+void ptx_parse_module(struct ptx_parser *P);
+struct ptx_func *ptx_func_get(struct ptx_parser *P, const char *s, size_t n);
+
+/* ptx_var.c */
+void ptx_parse_var(struct ptx_parser *P, enum ptx_space space, bool is_extern);
+bool ptx_place_var(struct ptx_module *m, struct ptx_var *v);
+bool ptx_init_vars(struct ptx_module *m, struct ptx_diag *diag, enum ptx_status *st);
+
+/* ptx_body.c */
+void ptx_parse_body(struct ptx_parser *P, struct ptx_func *f);
+uint32_t ptx_new_reg(struct ptx_parser *P, enum ptx_type t);
+void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o);
+bool ptx_has(const struct ptx_stmt *s, const char *mod);
+void ptx_label_ref(struct ptx_parser *P, const char *s, size_t n, uint32_t where, bool table);
+
+/* ptx_build.c */
+struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn fn);
+void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line);
+uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v);
+uint32_t ptx_xop(struct ptx_parser *P, uint32_t ref);
+uint32_t ptx_src(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, enum ptx_type t);
+uint32_t ptx_src_opnd(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o,
+		      enum ptx_type t);
+uint32_t ptx_src_any(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o, enum ptx_type t,
+		     unsigned int *width);
+uint32_t ptx_dst(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, enum ptx_type t);
+uint32_t ptx_dst_opnd(struct ptx_parser *P, struct ptx_opnd *o, enum ptx_type t);
+uint32_t ptx_src_pred(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, bool *neg);
+void ptx_want(struct ptx_parser *P, const struct ptx_stmt *s, unsigned int min, unsigned int max);
+uint16_t ptx_float_flags(const struct ptx_stmt *s);
+uint64_t ptx_imm_bits(const struct ptx_opnd *o, enum ptx_type t);
+
+/* ptx_build_*.c: one function per family */
+typedef enum ptx_status (*ptx_build_fn)(struct ptx_parser *P, struct ptx_stmt *s);
+struct ptx_build_entry {
+	const char *op;
+	ptx_build_fn fn;
+};
+extern const struct ptx_build_entry ptx_build_int[], ptx_build_float[], ptx_build_mem[],
+	ptx_build_ctl[];
+ptx_build_fn ptx_build_find(const char *op);
+bool ptx_known_opcode(const char *op);
+
+/* ptx_build_call.c: a call has a syntax of its own */
+void ptx_parse_call(struct ptx_parser *P, struct ptx_stmt *s);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the software GPU's runtime share. The PTX machine behind ptx.h is a part of its
+ * own; this is everything around it: memory, streams, events, modules.
+ *
+ * One lock, be->lock, guards streams, tickets, events and errors. Memory tables have a lock for
+ * writers and none for readers, because kernels ask them all the time. Order: be->lock is never
+ * taken while a memory lock is held.
+ */
+#ifndef QCU_SOFT_H
+#define QCU_SOFT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "qcu-device/backend.h"
+#include "qcu-device/soft/ptx.h"
+
+#define SOFT_GPUS_MAX 16
+
+/* ---- range.c: an ordered table of address ranges; readers take no lock ---- */
+
+struct soft_slot {
+	_Atomic uint64_t lo, hi;
+	_Atomic uint32_t tag; /* the owner's */
+};
+
+struct soft_ranges {
+	_Atomic uint32_t seq; /* odd while a writer is at work */
+	_Atomic size_t count;
+	struct soft_slot *slots;
+	size_t max;
+};
+
+struct soft_range {
+	uint64_t lo, hi;
+	uint32_t tag;
+};
+
+bool soft_ranges_init(struct soft_ranges *t);
+void soft_ranges_fini(struct soft_ranges *t);
+/* The range that addr lies in. */
+bool soft_ranges_find(struct soft_ranges *t, uint64_t addr, struct soft_range *out);
+/* All below: writers only, one at a time. upper: the first range that begins above addr. */
+size_t soft_ranges_upper(struct soft_ranges *t, uint64_t addr);
+bool soft_ranges_at(struct soft_ranges *t, size_t i, struct soft_range *out);
+bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range *r);
+void soft_ranges_remove(struct soft_ranges *t, size_t i);
+
+/* ---- mem.c ---- */
+
+struct soft_mem {
+	pthread_mutex_t lock;
+	struct soft_ranges table;
+	uint64_t base, size; /* reserved addresses */
+	uint64_t usable;     /* how much of them is readable and writable so far */
+	uint64_t next; /* where to look first; moves upwards so that addresses come back late */
+	uint64_t vram, used;
+};
+
+struct soft_device;
+
+bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram);
+void soft_mem_fini(struct soft_mem *m);
+uint64_t soft_mem_default(void);
+/* Gives back every allocation that is not a module's. */
+void soft_mem_reset(struct soft_mem *m);
+
+/* Does the whole range lie in one allocation, or in registered host memory? */
+bool soft_mem_usable(struct be *be, uint64_t addr, uint64_t len);
+bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len);
+
+int soft_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+int soft_mem_free(struct be *be, uint64_t addr);
+bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
+int soft_host_register(struct be *be, void *addr, size_t len);
+int soft_host_unregister(struct be *be, void *addr);
+
+/* The PTX machine's view; ctx is a struct soft_device. */
+uint64_t soft_env_alloc(void *ctx, size_t size);
+void soft_env_free(void *ctx, uint64_t addr);
+struct ptx_range soft_env_range(void *ctx, uint64_t addr);
+
+/* ---- print.c ---- */
+
+struct soft_print {
+	pthread_mutex_t lock;
+	char *buf;
+	size_t head, used; /* the oldest byte, how many follow it */
+};
+
+bool soft_print_init(struct soft_print *p);
+void soft_print_fini(struct soft_print *p);
+void soft_env_print(void *ctx, const char *text, size_t len);
+int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
+
+/* ---- watchdog.c ---- */
+
+/* A kernel that runs, on the stack of the thread that runs it. */
+struct soft_running {
+	struct soft_running *next;
+	const char *name;
+	struct timespec deadline;
+};
+
+bool soft_watchdog_limit(unsigned int *seconds);
+bool soft_watchdog_start(struct be *be);
+void soft_watchdog_stop(struct be *be);
+void soft_watchdog_begin(struct be *be, struct soft_running *r, const char *name);
+void soft_watchdog_end(struct be *be, struct soft_running *r);
+
+/* ---- the instance ---- */
+
+struct soft_device {
+	struct be *be;
+	unsigned int index;
+	struct soft_mem mem;
+	struct ptx_env env;
+	struct be_stream *streams; /* all with work or a user; list by next */
+	struct be_stream *legacy;
+};
+
+struct be {
+	pthread_mutex_t lock;
+	pthread_cond_t progress; /* some work is done, an error has come up, or all ends */
+	uint64_t issued;	 /* numbers all work in the order in which it came */
+	_Atomic int sticky;	 /* what ended this instance, or 0; set once */
+	int pending;		 /* an error of asynchronous work that is told once */
+	int cancel;		 /* kernels that run now shall stop */
+	bool closing;
+	unsigned int workers;
+	struct be_stream *ended; /* whose thread waits to be joined */
+	struct be_event *events;
+	struct be_module *modules;
+
+	unsigned int timeout; /* seconds that a kernel may run; 0: any time */
+	bool watched;
+	pthread_t watchdog;
+	pthread_cond_t watch; /* `running` or the end has changed */
+	struct soft_running *running;
+
+	pthread_mutex_t host_lock;
+	struct soft_ranges host;
+	struct soft_print print;
+
+	unsigned int gpus, threads;
+	unsigned int sm; /* compute capability, 10 * major + minor */
+	bool verbose;
+	struct soft_device dev[SOFT_GPUS_MAX];
+};
+
+/* "qcu-soft: …" on stderr, in one write. */
+void soft_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- stream.c ---- */
+
+/* The moment when the stream has done its n-th piece of work. Holds a reference on the stream. */
+struct soft_ticket {
+	struct be_stream *s;
+	uint64_t n;
+};
+
+struct soft_work {
+	struct soft_work *next;
+	uint64_t n;	/* in its stream */
+	uint64_t order; /* in the instance */
+	int (*run)(struct soft_work *w);
+	void (*free)(struct soft_work *w); /* be->lock is held */
+	struct soft_ticket *after;	   /* other streams' work that comes first */
+	unsigned int after_count;
+};
+
+struct be_stream {
+	struct be *be;
+	struct soft_device *dev;
+	struct be_stream *next;
+	unsigned int refs;
+	bool blocking; /* waits for the legacy stream and it for this one */
+	int priority;
+	uint64_t last, done; /* tickets given out, work finished */
+	uint64_t oldest;     /* `order` of the oldest unfinished work; UINT64_MAX: idle */
+	struct soft_work *head, **tail;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool threaded, stop, linked;
+};
+
+enum soft_how {
+	SOFT_QUEUE, /* into the stream */
+	SOFT_SMALL, /* so little that the caller may do it where the stream is idle */
+	SOFT_WAIT,  /* return when it is done */
+};
+
+/*
+ * Puts work into a stream, after everything that CUDA's rules put before it, and after `extra` when
+ * that is not NULL. Takes the work over in any case.
+ */
+int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
+		const struct soft_ticket *extra);
+/* The same with be->lock held. The lock is dropped for a while if the work is done at once. */
+int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how how,
+		       const struct soft_ticket *extra, uint64_t *ticket);
+bool soft_ticket_done(const struct soft_ticket *t);
+void soft_stream_get(struct be_stream *s);
+void soft_stream_put(struct be_stream *s); /* be->lock is held, or all has ended */
+/* Waits for all that has been submitted so far to a device; NULL: to all. */
+void soft_wait(struct be *be, const struct soft_device *d);
+/* The sticky error, or one that is to be told once. be->lock is held, here and below. */
+int soft_take_error(struct be *be);
+void soft_fail(struct be *be, int err);
+
+bool soft_streams_init(struct soft_device *d);
+void soft_streams_stop(struct be *be); /* drops what has not begun and ends all threads */
+
+int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
+		       struct be_stream **s);
+struct be_stream *soft_stream_legacy(struct be *be, unsigned int dev);
+int soft_stream_destroy(struct be *be, struct be_stream *s);
+int soft_stream_sync(struct be *be, struct be_stream *s);
+int soft_stream_query(struct be *be, struct be_stream *s);
+int soft_device_sync(struct be *be, unsigned int dev);
+
+/* ---- event.c ---- */
+
+int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
+int soft_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
+int soft_event_destroy(struct be *be, struct be_event *e);
+int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
+int soft_event_sync(struct be *be, struct be_event *e);
+int soft_event_query(struct be *be, struct be_event *e);
+int soft_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
+void soft_events_fini(struct be *be);
+
+/* ---- copy.c ---- */
+
+int soft_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
+int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
+
+/* ---- fatbin.c, link.c ---- */
+
+/* The PTX of one translation unit. */
+struct soft_unit {
+	char *text; /* NUL-terminated */
+	size_t len;
+	unsigned int arch;
+};
+
+struct soft_units {
+	struct soft_unit *unit;
+	size_t count;
+};
+
+/*
+ * Takes from an image (fat binary, several of them in a row, PTX text) what a device of compute
+ * capability `sm` can run. When that is nothing, the answer is an error and `why` a sentence.
+ */
+int soft_fatbin_read(const void *image, size_t len, unsigned int sm, struct soft_units *units,
+		     char *why, size_t why_size);
+void soft_units_free(struct soft_units *units);
+
+/* Makes one text of several units. The units stay the caller's. */
+int soft_link(const struct soft_units *units, char **text, size_t *len, char *why, size_t why_size);
+
+/* ---- module.c, launch.c ---- */
+
+struct soft_kernel_dev {
+	const struct ptx_kernel *ptx; /* NULL: not looked up yet */
+	int max_dynamic;	      /* -1: as it comes */
+};
+
+struct be_kernel {
+	struct be_kernel *next;
+	struct be_module *module;
+	char *name;
+	struct soft_kernel_dev dev[SOFT_GPUS_MAX];
+};
+
+int soft_module_load(struct be *be, const void *image, size_t len, struct be_module **m);
+int soft_module_unload(struct be *be, struct be_module *m);
+/* Takes a module's code and variables off one device; they come back with the next use. */
+void soft_modules_reset(struct be *be, unsigned int dev);
+void soft_modules_fini(struct be *be);
+int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
+int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		  uint64_t *addr, uint64_t *size);
+/* The kernel on a device, loaded there if need be. */
+int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
+		    const struct ptx_kernel_info **info);
+int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *diag);
+
+int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
+		       uint32_t *count);
+int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
+		     struct qcu_kernel_desc *desc);
+int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
+int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
+		   uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
+int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
+
+/* ---- props.c ---- */
+
+struct soft_limits {
+	unsigned int sm;
+	unsigned int threads_per_sm, blocks_per_sm;
+	unsigned int shared_per_sm, shared_per_block, shared_optin, shared_reserved;
+	unsigned int regs;
+};
+
+#define SOFT_SM_DEFAULT 75
+/* NULL: there is no such GPU. */
+const struct soft_limits *soft_limits(unsigned int sm);
+int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc);
+int soft_versions(struct be *be, uint32_t *driver, uint32_t *runtime);
+
+#endif

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The software GPU: the runtime's files, and with those of the PTX machine the library that
+# qcu-device and the tests link. PTX_SRCS comes from ptx.mk.
+
+SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c props.c mem.c range.c stream.c event.c copy.c \
+	module.c launch.c fatbin.c link.c print.c watchdog.c)
+SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)
+SOFT_LIB := $(B)/qcu-device/soft/libsoft.a
+SOFT_LIBS := -llz4 -lzstd -lm
+
+$(SOFT_LIB): $(SOFT_OBJS) $(PTX_SRCS:%.c=$(B)/%.o)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
