@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cuda backend: the table that qcu-device finds in be_cuda.so, and what concerns a whole
+ * device. Everything else is in the files beside this one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/cuda/be_cuda.h"
+
+/* cudaSetDevice binds a context each time; a lane seldom changes its device. */
+static _Thread_local int current_device = -1;
+
+int cu_result(const struct be *be, cudaError_t err, const char *call)
+{
+	if (err == cudaSuccess)
+		return QCU_ERR_Success;
+	cudaGetLastError();
+	if (be && be->verbose && err != cudaErrorNotReady)
+		fprintf(stderr, "be_cuda: %s: %d, %s\n", call, err, cudaGetErrorString(err));
+	return err;
+}
+
+int cu_use(struct be *be, unsigned int dev)
+{
+	int ret;
+
+	if (dev >= be->devices)
+		return QCU_ERR_InvalidDevice;
+	if (current_device != (int)dev) {
+		ret = CU(be, cudaSetDevice, dev);
+		if (ret)
+			return ret;
+		current_device = dev;
+	}
+	atomic_store_explicit(&be->used[dev], true, memory_order_relaxed);
+	return QCU_ERR_Success;
+}
+
+unsigned int cu_current(void)
+{
+	return current_device < 0 ? 0 : current_device;
+}
+
+static bool cu_probe(void)
+{
+	int count = 0;
+
+	return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
+
+static void cu_close(struct be *be)
+{
+	cu_mem_close(be);
+	cu_host_close(be);
+	free(be);
+}
+
+static int cu_open(struct be **out, const struct be_options *opt)
+{
+	struct be *be = calloc(1, sizeof(*be));
+	int count = 0;
+	unsigned int i;
+	int ret;
+
+	if (!be)
+		return QCU_ERR_MemoryAllocation;
+	be->verbose = opt->verbose;
+	ret = CU(be, cudaGetDeviceCount, &count);
+	if (ret)
+		goto err_free;
+	be->devices = (unsigned int)count < CU_DEVICES ? (unsigned int)count : CU_DEVICES;
+	for (i = 0; i < be->devices; i++)
+		be->legacy[i] = (struct be_stream){.s = cudaStreamLegacy, .dev = i};
+	ret = cu_mem_open(be);
+	if (ret)
+		goto err_free;
+	ret = cu_host_open(be);
+	if (ret)
+		goto err_mem;
+	if (opt->capture_stdout) {
+		ret = cu_print_open();
+		if (ret)
+			goto err_host;
+	}
+	*out = be;
+	return QCU_ERR_Success;
+
+err_host:
+	cu_host_close(be);
+err_mem:
+	cu_mem_close(be);
+err_free:
+	free(be);
+	return ret;
+}
+
+static int cu_device_count(struct be *be, unsigned int *count)
+{
+	*count = be->devices;
+	return QCU_ERR_Success;
+}
+
+static int cu_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
+{
+	int d = 0, r = 0;
+	int ret = CU(be, cudaDriverGetVersion, &d);
+
+	if (!ret)
+		ret = CU(be, cudaRuntimeGetVersion, &r);
+	*driver = d;
+	*runtime = r;
+	return ret;
+}
+
+static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc)
+{
+	struct cudaDeviceProp prop;
+	unsigned int i;
+	int ret;
+
+	memset(desc, 0, sizeof(*desc));
+	if (dev >= be->devices)
+		return QCU_ERR_InvalidDevice;
+	ret = CU(be, cudaGetDeviceProperties, &prop, dev);
+	if (ret)
+		return ret;
+	_Static_assert(sizeof(desc->name) == sizeof(prop.name), "names are equally long");
+	memcpy(desc->name, prop.name, sizeof(desc->name));
+	desc->name[sizeof(desc->name) - 1] = '\0';
+	_Static_assert(sizeof(desc->uuid) == sizeof(prop.uuid), "16 bytes");
+	memcpy(desc->uuid, &prop.uuid, sizeof(desc->uuid));
+	desc->total_mem = prop.totalGlobalMem;
+	for (i = 0; i < QCU_ATTRS; i++) {
+		int value = 0;
+
+		/* Numbers that this driver does not know stay 0; that is no failure. */
+		if (cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)i, dev) == cudaSuccess)
+			desc->attr[i] = value;
+		else
+			cudaGetLastError();
+	}
+	return QCU_ERR_Success;
+}
+
+static int cu_device_sync(struct be *be, unsigned int dev)
+{
+	int ret = cu_use(be, dev);
+
+	return ret ? ret : CU(be, cudaDeviceSynchronize);
+}
+
+static int cu_device_reset(struct be *be, unsigned int dev)
+{
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	ret = CU(be, cudaDeviceReset);
+	atomic_fetch_add(&be->life[dev], 1);
+	cu_mem_reset(be, dev);
+	if (!ret)
+		cu_host_reset(be, dev);
+	return ret;
+}
+
+static const struct be_ops be_cuda = {
+	.abi = BE_ABI,
+	.name = "cuda",
+	.probe = cu_probe,
+	.open = cu_open,
+	.close = cu_close,
+	.device_count = cu_device_count,
+	.versions = cu_versions,
+	.device_desc = cu_device_desc,
+	.device_sync = cu_device_sync,
+	.device_reset = cu_device_reset,
+	.mem_info = cu_mem_info,
+	.mem_alloc = cu_mem_alloc,
+	.mem_free = cu_mem_free,
+	.mem_valid = cu_mem_valid,
+	.host_register = cu_host_register,
+	.host_unregister = cu_host_unregister,
+	.copy_h2d = cu_copy_h2d,
+	.copy_d2h = cu_copy_d2h,
+	.copy_d2d = cu_copy_d2d,
+	.mem_set = cu_mem_set,
+	.stream_create = cu_stream_create,
+	.stream_legacy = cu_stream_legacy,
+	.stream_destroy = cu_stream_destroy,
+	.stream_sync = cu_stream_sync,
+	.stream_query = cu_stream_query,
+	.stream_wait_event = cu_stream_wait_event,
+	.event_create = cu_event_create,
+	.event_destroy = cu_event_destroy,
+	.event_record = cu_event_record,
+	.event_sync = cu_event_sync,
+	.event_query = cu_event_query,
+	.event_elapsed = cu_event_elapsed,
+	.module_load = cu_module_load,
+	.module_unload = cu_module_unload,
+	.kernel_find = cu_kernel_find,
+	.kernel_params = cu_kernel_params,
+	.kernel_desc = cu_kernel_desc,
+	.kernel_set = cu_kernel_set,
+	.occupancy = cu_occupancy,
+	.var_find = cu_var_find,
+	.launch = cu_launch,
+	.print_read = cu_print_read,
+};
+
+__attribute__((visibility("default"))) const struct be_ops *be_plugin(void);
+
+const struct be_ops *be_plugin(void)
+{
+	return &be_cuda;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the cuda backend share. The backend is a thin layer over the CUDA runtime API
+ * (linked in statically, so that it can live in one process with a libcudart.so of ours): its own
+ * work is to know which addresses and handles are alive, which device a thread has set, and to
+ * keep a failed call from leaving an error behind for the next one.
+ */
+#ifndef QCU_BE_CUDA_H
+#define QCU_BE_CUDA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <cuda_runtime_api.h>
+
+#include "qcu-device/backend.h"
+
+#define CU_DEVICES 64u
+
+/*
+ * Streams and events remember in which life of their device they were made: a reset destroys them
+ * inside CUDA, which then may not be asked about them any more.
+ */
+struct be_stream {
+	cudaStream_t s;
+	unsigned int dev;
+	unsigned int life;
+};
+
+struct be_event {
+	cudaEvent_t e;
+	unsigned int dev;
+	unsigned int life;
+};
+
+struct be_kernel {
+	struct be_kernel *next;
+	cudaKernel_t k;
+	uint32_t count; /* of params */
+	uint32_t bytes; /* from the first parameter's begin to the last one's end */
+	struct qcu_param params[];
+};
+
+struct be_module {
+	cudaLibrary_t lib;
+	pthread_mutex_t lock; /* of kernels */
+	struct be_kernel *kernels;
+};
+
+/* Device memory that exists now: of cudaMalloc, or (module set) a variable of a module. */
+struct cu_range {
+	uint64_t addr, size;
+	unsigned int dev;
+	const struct be_module *module;
+};
+
+/* Host memory that is registered now, and on which device that was done. */
+struct cu_host {
+	void *addr;
+	size_t len;
+	unsigned int dev;
+};
+
+struct be {
+	bool verbose;
+	unsigned int devices;
+	struct be_stream legacy[CU_DEVICES];
+	atomic_uint life[CU_DEVICES]; /* counts resets */
+	atomic_bool used[CU_DEVICES]; /* a thread has made it current: it has a context */
+	pthread_rwlock_t range_lock;  /* of the sorted array of ranges */
+	struct cu_range *ranges;
+	size_t range_count, range_room;
+	pthread_mutex_t host_lock; /* of the array of registrations */
+	struct cu_host *hosts;
+	size_t host_count, host_room;
+};
+
+/*
+ * Turns what CUDA said into the backend's return value. A failed call also leaves its error for
+ * cudaGetLastError, where a later, innocent call would find it; so it is taken away here. Errors
+ * that stick to the process come again by themselves.
+ */
+int cu_result(const struct be *be, cudaError_t err, const char *call);
+#define CU(be, call, ...) cu_result((be), call(__VA_ARGS__), #call)
+
+/* Makes a device this thread's current one. */
+int cu_use(struct be *be, unsigned int dev);
+/* The one that this thread has set, or 0. */
+unsigned int cu_current(void);
+
+/* be_cuda_mem.c */
+int cu_mem_open(struct be *be);
+void cu_mem_close(struct be *be);
+void cu_mem_reset(struct be *be, unsigned int dev);
+void cu_mem_forget(struct be *be, const struct be_module *m);
+int cu_mem_add(struct be *be, const struct cu_range *r);
+int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+int cu_mem_free(struct be *be, uint64_t addr);
+bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
+int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+
+/* be_cuda_host.c */
+int cu_host_open(struct be *be);
+void cu_host_close(struct be *be);
+void cu_host_reset(struct be *be, unsigned int dev);
+int cu_host_register(struct be *be, void *addr, size_t len);
+int cu_host_unregister(struct be *be, void *addr);
+
+/* be_cuda_copy.c */
+int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
+int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
+
+/* be_cuda_stream.c */
+int cu_stream_use(struct be *be, const struct be_stream *s);
+int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
+		     struct be_stream **s);
+struct be_stream *cu_stream_legacy(struct be *be, unsigned int dev);
+int cu_stream_destroy(struct be *be, struct be_stream *s);
+int cu_stream_sync(struct be *be, struct be_stream *s);
+int cu_stream_query(struct be *be, struct be_stream *s);
+int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
+int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
+int cu_event_destroy(struct be *be, struct be_event *e);
+int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
+int cu_event_sync(struct be *be, struct be_event *e);
+int cu_event_query(struct be *be, struct be_event *e);
+int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
+
+/* be_cuda_module.c */
+int cu_module_load(struct be *be, const void *image, size_t len, struct be_module **m);
+int cu_module_unload(struct be *be, struct be_module *m);
+int cu_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
+int cu_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
+		     uint32_t *count);
+int cu_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
+		   struct qcu_kernel_desc *desc);
+int cu_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
+int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
+		 uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
+int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		uint64_t *addr, uint64_t *size);
+int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
+
+/* be_cuda_print.c */
+int cu_print_open(void);
+int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Modules, kernels and launches of the cuda backend, by the runtime API's library functions: they
+ * take a fat binary as nvcc made it, belong to no context, and their kernel handles work wherever
+ * the runtime API takes a kernel.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/cuda/be_cuda.h"
+
+/* A launch keeps its list of pointers on the stack up to this many parameters. */
+#define FEW_PARAMS 64u
+
+/* How a fat binary begins. */
+struct fatbin_header {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t header_bytes;
+	uint64_t bytes; /* after the header */
+};
+#define FATBIN_MAGIC 0xba55ed50u
+
+/* The driver trusts the length that the image itself tells; it must not exceed what there is. */
+static bool length_fits(const void *image, size_t len)
+{
+	struct fatbin_header h;
+
+	if (len < sizeof(h))
+		return false;
+	memcpy(&h, image, sizeof(h));
+	if (h.magic != FATBIN_MAGIC)
+		return true;
+	return h.header_bytes >= sizeof(h) && h.header_bytes <= len &&
+	       h.bytes <= len - h.header_bytes;
+}
+
+int cu_module_load(struct be *be, const void *image, size_t len, struct be_module **out)
+{
+	struct be_module *m;
+	char *copy;
+	int ret = cu_use(be, cu_current());
+
+	if (ret)
+		return ret;
+	m = calloc(1, sizeof(*m));
+	/*
+	 * PTX must end with a NUL, an image must be aligned, and the caller's bytes may be changed
+	 * by others while the driver reads them. What the driver needs later it copies itself.
+	 */
+	copy = malloc(len + 1);
+	if (!m || !copy) {
+		ret = QCU_ERR_MemoryAllocation;
+		goto err_free;
+	}
+	memcpy(copy, image, len);
+	copy[len] = '\0';
+	if (!length_fits(copy, len)) {
+		ret = QCU_ERR_InvalidKernelImage;
+		goto err_free;
+	}
+	if (pthread_mutex_init(&m->lock, NULL)) {
+		ret = QCU_ERR_OperatingSystem;
+		goto err_free;
+	}
+	ret = CU(be, cudaLibraryLoadData, &m->lib, copy, NULL, NULL, 0, NULL, NULL, 0);
+	if (ret)
+		goto err_lock;
+	free(copy);
+	*out = m;
+	return QCU_ERR_Success;
+
+err_lock:
+	pthread_mutex_destroy(&m->lock);
+err_free:
+	free(copy);
+	free(m);
+	return ret;
+}
+
+int cu_module_unload(struct be *be, struct be_module *m)
+{
+	struct be_kernel *k = m->kernels;
+	int ret;
+
+	cu_mem_forget(be, m);
+	ret = CU(be, cudaLibraryUnload, m->lib);
+	while (k) {
+		struct be_kernel *next = k->next;
+
+		free(k);
+		k = next;
+	}
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+	return ret;
+}
+
+/*
+ * Where each parameter lies. CUDA tells neither how many there are nor that an index is past the
+ * last one by an error of its own: it is an invalid value.
+ */
+static int read_layout(struct be *be, cudaKernel_t k, struct be_kernel **out)
+{
+	struct be_kernel *kernel = NULL;
+	uint32_t count = 0, bytes = 0;
+	uint32_t room = 0;
+
+	for (;;) {
+		size_t offset = 0, size = 0;
+		cudaError_t err;
+
+		if (count == room) {
+			struct be_kernel *more;
+
+			room = room ? 2 * room : 16;
+			more = realloc(kernel, sizeof(*more) + room * sizeof(more->params[0]));
+			if (!more) {
+				free(kernel);
+				return QCU_ERR_MemoryAllocation;
+			}
+			kernel = more;
+		}
+		err = cudaFuncGetParamInfo(k, count, &offset, &size);
+		if (err == cudaErrorInvalidValue) {
+			cudaGetLastError();
+			break;
+		}
+		if (err != cudaSuccess) {
+			free(kernel);
+			return cu_result(be, err, "cudaFuncGetParamInfo");
+		}
+		kernel->params[count].offset = offset;
+		kernel->params[count].size = size;
+		if (offset + size > bytes)
+			bytes = offset + size;
+		count++;
+	}
+	kernel->next = NULL;
+	kernel->k = k;
+	kernel->count = count;
+	kernel->bytes = bytes;
+	*out = kernel;
+	return QCU_ERR_Success;
+}
+
+int cu_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **out)
+{
+	struct be_kernel *kernel = NULL;
+	cudaKernel_t k = NULL;
+	int ret = cu_use(be, cu_current());
+
+	if (!ret)
+		ret = CU(be, cudaLibraryGetKernel, &k, m->lib, name);
+	if (!ret)
+		ret = read_layout(be, k, &kernel);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&m->lock);
+	kernel->next = m->kernels;
+	m->kernels = kernel;
+	pthread_mutex_unlock(&m->lock);
+	*out = kernel;
+	return QCU_ERR_Success;
+}
+
+int cu_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
+		     uint32_t *count)
+{
+	uint32_t n = k->count < max ? k->count : max;
+
+	(void)be;
+	if (n)
+		memcpy(params, k->params, n * sizeof(*params));
+	*count = k->count;
+	return QCU_ERR_Success;
+}
+
+int cu_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
+		   struct qcu_kernel_desc *desc)
+{
+	struct cudaFuncAttributes a;
+	int ret = cu_use(be, dev);
+
+	memset(desc, 0, sizeof(*desc));
+	if (!ret)
+		ret = CU(be, cudaFuncGetAttributes, &a, k->k);
+	if (ret)
+		return ret;
+	desc->shared_bytes = a.sharedSizeBytes;
+	desc->const_bytes = a.constSizeBytes;
+	desc->local_bytes = a.localSizeBytes;
+	desc->max_threads = a.maxThreadsPerBlock;
+	desc->regs = a.numRegs;
+	desc->ptx_version = a.ptxVersion;
+	desc->binary_version = a.binaryVersion;
+	desc->max_dynamic_shared = a.maxDynamicSharedSizeBytes;
+	desc->params = k->count;
+	return QCU_ERR_Success;
+}
+
+int cu_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value)
+{
+	int ret = cu_use(be, dev);
+
+	return ret ? ret : CU(be, cudaFuncSetAttribute, k->k, (enum cudaFuncAttribute)attr, value);
+}
+
+int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
+		 uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks)
+{
+	int n = 0;
+	int ret = cu_use(be, dev);
+
+	*blocks = 0;
+	if (!ret)
+		ret = CU(be, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, &n, k->k,
+			 (int)block_threads, dynamic_shared, flags);
+	if (!ret)
+		*blocks = n;
+	return ret;
+}
+
+int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		uint64_t *addr, uint64_t *size)
+{
+	struct cu_range r = {.dev = dev, .module = m};
+	void *p = NULL;
+	size_t bytes = 0;
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	ret = CU(be, cudaLibraryGetGlobal, &p, &bytes, m->lib, name);
+	if (ret == QCU_ERR_SymbolNotFound)
+		ret = CU(be, cudaLibraryGetManaged, &p, &bytes, m->lib, name);
+	if (ret)
+		return ret;
+	r.addr = (uintptr_t)p;
+	r.size = bytes;
+	ret = cu_mem_add(be, &r);
+	if (ret)
+		return ret;
+	*addr = r.addr;
+	*size = r.size;
+	return QCU_ERR_Success;
+}
+
+int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
+{
+	cudaLaunchAttribute cooperative = {
+		.id = cudaLaunchAttributeCooperative,
+		.val = {.cooperative = 1},
+	};
+	cudaLaunchConfig_t config = {
+		.gridDim = {l->grid.x, l->grid.y, l->grid.z},
+		.blockDim = {l->block.x, l->block.y, l->block.z},
+		.dynamicSmemBytes = l->dynamic_shared,
+		.stream = s->s,
+		.attrs = &cooperative,
+		.numAttrs = l->flags & QCU_LAUNCH_COOPERATIVE ? 1 : 0,
+	};
+	void *few[FEW_PARAMS];
+	void **args = few;
+	uint32_t i;
+	int ret;
+
+	if (l->param_bytes < k->bytes)
+		return QCU_ERR_InvalidValue;
+	ret = cu_stream_use(be, s);
+	if (ret)
+		return ret;
+	if (k->count > FEW_PARAMS) {
+		args = malloc(k->count * sizeof(*args));
+		if (!args)
+			return QCU_ERR_MemoryAllocation;
+	}
+	for (i = 0; i < k->count; i++)
+		args[i] = (char *)l->params + k->params[i].offset;
+	ret = CU(be, cudaLaunchKernelExC, &config, k->k, args);
+	if (args != few)
+		free(args);
+	return ret;
+}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The cuda backend, a plugin that qcu-device loads from its own folder, and a tool that tries any
+# backend alone. The plugin needs the toolkit to be built (no GPU, no driver); without the toolkit
+# there is none, and qcu-device runs with the soft backend only.
+
+CUDA_INC := $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/x86_64-linux/include))
+CUDA_STATIC := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
+	$(CUDA_HOME)/targets/x86_64-linux/lib/libcudart_static.a))
+
+CUDA_SRCS := $(addprefix qcu-device/cuda/,be_cuda.c be_cuda_copy.c be_cuda_host.c be_cuda_mem.c \
+	be_cuda_module.c be_cuda_print.c be_cuda_stream.c)
+CUDA_OBJS := $(CUDA_SRCS:%.c=$(B)/%.o)
+
+$(CUDA_OBJS): override CFLAGS += -isystem $(CUDA_INC)
+
+$(B)/qcu-device/be_cuda.so: $(CUDA_OBJS)
+	@mkdir -p $(@D)
+	$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(CUDA_STATIC) \
+		-ldl -lrt -lpthread
+
+$(B)/qcu-device/be_check: $(B)/qcu-device/cuda/be_check.o $(B)/qcu-device/cuda/be_check_time.o \
+		$(SOFT_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS) -ldl
+
+# A plain fat binary for be_check: machine code for sm_75, and PTX for every later GPU.
+$(B)/qcu-device/be_check.fatbin: qcu-device/cuda/be_check_kernels.cu
+	@mkdir -p $(@D)
+	$(NVCC) -fatbin -arch=sm_75 -o $@ $<
+
+PARTS += $(B)/qcu-device/be_check
+ifneq ($(and $(CUDA_INC),$(CUDA_STATIC)),)
+PARTS += $(B)/qcu-device/be_cuda.so $(B)/qcu-device/be_check.fatbin
+endif
