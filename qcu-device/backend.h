@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a GPU must be able to do for the device: one table of functions, filled in by `soft` (a GPU
+ * in software, linked in) and by `cuda` (the real thing, a plugin). A backend knows nothing of
+ * guests and records. A function left out answers "not supported".
+ *
+ * All calls happen in a mirror process, from any of its threads. Every function returns a value of
+ * enum qcu_error, with the meaning that CUDA gives it. Addresses are the mirror's own; those of
+ * device memory are the backend's to choose, outside of the window. `dev` is a device ordinal that
+ * be_device_count has announced. Streams, events, modules and kernels are the backend's objects;
+ * the caller never passes one that has been destroyed.
+ *
+ * Copies, memsets, launches and event records are put into a stream and return. Memory that is not
+ * registered keeps pageable meaning: a copy from it may return only when it has been read.
+ */
+#ifndef QCU_BACKEND_H
+#define QCU_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/qcucmd.h"
+#include "include/qcuerror.h"
+
+#define BE_ABI 1u
+
+struct be; /* one per mirror */
+struct be_stream;
+struct be_event;
+struct be_module;
+struct be_kernel;
+
+struct be_options {
+	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend's choice */
+	unsigned int gpus;    /* how many soft devices; 0: 1 */
+	unsigned int threads; /* host threads of a soft device; 0: all cores */
+	bool verbose;
+	/*
+	 * The process is a mirror and nothing else: what CUDA writes to stdout was printed by
+	 * kernels, print_read hands it out. Otherwise it stays on stdout.
+	 */
+	bool capture_stdout;
+};
+
+struct be_dim3 {
+	uint32_t x, y, z;
+};
+
+struct be_launch {
+	struct be_dim3 grid, block;
+	uint32_t dynamic_shared;
+	uint32_t flags;	    /* QCU_LAUNCH_* */
+	const void *params; /* packed as kernel_params says; read before the call returns */
+	size_t param_bytes;
+};
+
+struct be_memset {
+	uint64_t dst, pitch, width, height;
+	uint32_t value, elem;
+};
+
+struct be_ops {
+	uint32_t abi; /* BE_ABI */
+	const char *name;
+
+	/* Is there a GPU? Called once in the device process, before any mirror; must not keep
+	 * state. */
+	bool (*probe)(void);
+	int (*open)(struct be **be, const struct be_options *opt);
+	void (*close)(struct be *be);
+
+	int (*device_count)(struct be *be, unsigned int *count);
+	int (*versions)(struct be *be, uint32_t *driver, uint32_t *runtime);
+	int (*device_desc)(struct be *be, unsigned int dev, struct qcu_device_desc *desc);
+	int (*device_sync)(struct be *be, unsigned int dev);
+	int (*device_reset)(struct be *be, unsigned int dev);
+	int (*mem_info)(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+
+	int (*mem_alloc)(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+	int (*mem_free)(struct be *be, uint64_t addr);
+	/* Does [addr, addr + len) lie in one allocation of device memory or one module variable? */
+	bool (*mem_valid)(struct be *be, uint64_t addr, uint64_t len);
+	/*
+	 * Host memory that copy engines and kernels may use in place from now on, at the same
+	 * address. Unregister waits until nothing uses it any more.
+	 */
+	int (*host_register)(struct be *be, void *addr, size_t len);
+	int (*host_unregister)(struct be *be, void *addr);
+
+	/*
+	 * In stream order. The host side lies within one registration, or wholly in memory that is
+	 * not registered. A d2d address may also lie in registered host memory.
+	 */
+	int (*copy_h2d)(struct be *be, uint64_t dst, const void *src, size_t len,
+			struct be_stream *s);
+	int (*copy_d2h)(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+	int (*copy_d2d)(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+	int (*mem_set)(struct be *be, const struct be_memset *m, struct be_stream *s);
+
+	/* flags: cudaStreamNonBlocking. The legacy stream of each device always exists. */
+	int (*stream_create)(struct be *be, unsigned int dev, uint32_t flags, int priority,
+			     struct be_stream **s);
+	struct be_stream *(*stream_legacy)(struct be *be, unsigned int dev);
+	int (*stream_destroy)(struct be *be, struct be_stream *s); /* work in it still completes */
+	int (*stream_sync)(struct be *be, struct be_stream *s);
+	int (*stream_query)(struct be *be, struct be_stream *s);
+	int (*stream_wait_event)(struct be *be, struct be_stream *s, struct be_event *e,
+				 uint32_t flags);
+
+	int (*event_create)(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
+	int (*event_destroy)(struct be *be, struct be_event *e);
+	int (*event_record)(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
+	int (*event_sync)(struct be *be, struct be_event *e);
+	int (*event_query)(struct be *be, struct be_event *e);
+	int (*event_elapsed)(struct be *be, struct be_event *start, struct be_event *end,
+			     float *ms);
+
+	/* image: a fat binary, an ELF image or PTX; copied if it is needed after the call. */
+	int (*module_load)(struct be *be, const void *image, size_t len, struct be_module **m);
+	int (*module_unload)(struct be *be, struct be_module *m);
+	/* Kernels live as long as their module. */
+	int (*kernel_find)(struct be *be, struct be_module *m, const char *name,
+			   struct be_kernel **k);
+	/* max entries are written at most; *count is how many there are. */
+	int (*kernel_params)(struct be *be, struct be_kernel *k, struct qcu_param *params,
+			     uint32_t max, uint32_t *count);
+	int (*kernel_desc)(struct be *be, unsigned int dev, struct be_kernel *k,
+			   struct qcu_kernel_desc *desc);
+	int (*kernel_set)(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr,
+			  int value);
+	int (*occupancy)(struct be *be, unsigned int dev, struct be_kernel *k,
+			 uint32_t block_threads, uint64_t dynamic_shared, uint32_t flags,
+			 uint32_t *blocks);
+	int (*var_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+			uint64_t *addr, uint64_t *size);
+	int (*launch)(struct be *be, struct be_kernel *k, const struct be_launch *l,
+		      struct be_stream *s);
+
+	/*
+	 * Text that kernels have printed: up to max bytes into buf, *got says how many; buf NULL
+	 * only asks whether there is any (*got != 0).
+	 */
+	int (*print_read)(struct be *be, void *buf, size_t max, size_t *got);
+};
+
+extern const struct be_ops be_soft;
+
+/* The one symbol that a plugin exports. */
+#define BE_PLUGIN_SYMBOL "be_plugin"
+typedef const struct be_ops *be_plugin_fn(void);
+
+#endif

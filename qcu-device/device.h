@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the qcu-device process share: options, and the calls between its files. */
+#ifndef QCU_DEVICE_H
+#define QCU_DEVICE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "qcu-device/mirror.h"
+#include "qcu-device/ring.h"
+
+struct device_options {
+	struct be_options be;
+	enum mir_map map;
+	uint64_t pin_limit; /* as mir_config has them */
+	bool pin_ram;
+	unsigned int sessions;
+	bool plugin; /* mirrors load the cuda backend; else soft, which is linked in */
+	bool verbose;
+	bool trace;
+};
+
+/* Exit codes of the program. */
+enum {
+	DEVICE_EXIT_OK = 0,
+	DEVICE_EXIT_FAILURE = 1, /* said on stderr */
+	DEVICE_EXIT_USAGE = 2,	 /* bad options, or a backend that is not there */
+};
+
+/* Those of a mirror; the main process says what they mean. */
+enum {
+	MIRROR_EXIT_RULE = 3,  /* the guest broke a rule of the wire */
+	MIRROR_EXIT_SETUP = 4, /* no backend, no window, … */
+};
+
+/* plugin.c */
+enum plugin_probe { PLUGIN_GPU, PLUGIN_NO_GPU, PLUGIN_MISSING };
+/* Asks the plugin in a process of its own. `quiet`: say nothing. */
+enum plugin_probe plugin_probe(bool quiet);
+/* For mirrors. NULL, said on stderr. */
+const struct be_ops *plugin_load(void);
+
+/* vhost.c: serves one QEMU until it disconnects; an exit code. */
+int vhost_serve(int sock, const struct device_options *opt);
+
+/* mirror_vq.c: the life of a mirror process. */
+struct mirror_vq_args {
+	const struct device_options *opt;
+	unsigned int session;
+	pid_t parent;
+	struct ring ring;
+	int kick_fd, call_fd;
+	int ctl_fd; /* brings new call fds; ends when the main process does */
+};
+void mirror_vq_run(const struct mirror_vq_args *args) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# qcu-device, the host process. What a mirror is made of is a library of its own, which the loopback
+# transport of the tests links as well.
+
+MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c staging.c streams.c modules.c \
+	lanes.c handles.c window.c registered.c guestmem.c)
+MIRROR_LIB := $(B)/qcu-device/libmirror.a
+DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c)
+PARTS += $(B)/qcu-device/qcu-device
+
+$(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# QEMU's own libvhost-user, from the same build as the QEMU that will connect. The copy makes that
+# build's place, which only the script knows, a fixed one; QEMU_DIR names another build.
+VHOST_USER := $(B)/qcu-device/vhost-user
+VHOST_USER_LIB := $(VHOST_USER)/libvhost-user.a
+$(VHOST_USER_LIB): scripts/build-qemu | deps
+	@mkdir -p $(VHOST_USER)
+	dir=$(or $(QEMU_DIR),$$(scripts/build-qemu | tail -n 1)) && [ -n "$$dir" ] && \
+		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
+
+# Only these see its headers, which are not written for our warnings.
+$(B)/qcu-device/vhost.o $(B)/qcu-device/sessions.o: $(VHOST_USER_LIB)
+$(B)/qcu-device/vhost.o $(B)/qcu-device/sessions.o: override CFLAGS += -isystem $(VHOST_USER)/include
+
+$(B)/qcu-device/qcu-device: $(DEVICE_SRCS:%.c=$(B)/%.o) $(MIRROR_LIB) \
+		$(B)/qcu-device/soft/libsoft.a $(VHOST_USER_LIB)
+	$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -ldl

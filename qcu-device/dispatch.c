@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From a request to its answer. The table of functions comes from QCU_COMMANDS, so a command
+ * without one does not link; what all commands have in common happens once, in mir_dispatch().
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "qcu-device/mirror_impl.h"
+
+#define FUNCTION_CTL(n, name)
+#define FUNCTION_DRV(n, name) [n] = mir_do_##name,
+#define FUNCTION_USR(n, name) [n] = mir_do_##name,
+
+static mir_call_fn *const functions[QCU_OP_COUNT] = {
+#define X(n, NAME, name, who, buffer, in) FUNCTION_##who(n, name)
+	QCU_COMMANDS(X)
+#undef X
+};
+
+const char *mir_op_name(uint16_t op)
+{
+	static const char *const names[QCU_OP_COUNT] = {
+#define X(n, NAME, name, who, buffer, in) [n] = #NAME,
+		QCU_COMMANDS(X)
+#undef X
+	};
+
+	return op < QCU_OP_COUNT && names[op] ? names[op] : "unknown";
+}
+
+const char *mir_error_name(int error)
+{
+	switch (error) {
+#define X(n, name, text) \
+	case n:          \
+		return "cudaError" #name;
+		QCU_ERRORS(X)
+#undef X
+	}
+	return "no CUDA error";
+}
+
+int mir_not_supported(struct call *c)
+{
+	struct mirror *m = c->m;
+	bool first;
+
+	pthread_mutex_lock(&m->lock);
+	first = !m->said[c->cmd->op];
+	m->said[c->cmd->op] = 1;
+	pthread_mutex_unlock(&m->lock);
+	if (first)
+		fprintf(stderr, "qcu-device: session %u: %s is not supported by the %s backend\n",
+			m->cfg.session, mir_op_name(c->cmd->op), m->cfg.ops->name);
+	return QCU_ERR_NotSupported;
+}
+
+/* Which commands do not care about the guest thread's current device. */
+static bool any_device(const struct qCUcmd *cmd)
+{
+	switch (cmd->op) {
+	case QCU_OP_INFO:
+	case QCU_OP_THREAD_EXIT:
+	case QCU_OP_PRINT_READ:
+	case QCU_OP_STATS:
+		return true;
+	}
+	return !cmd->tid;
+}
+
+static bool has_output(struct mirror *m)
+{
+	size_t got = 0;
+
+	return m->cfg.ops->print_read && !m->cfg.ops->print_read(m->be, NULL, 0, &got) && got;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+bool mir_dispatch(void *mirror, struct mir_request *req)
+{
+	struct mirror *m = mirror;
+	struct qCUcmd *cmd = &req->cmd;
+	struct call c = {.m = m, .req = req, .cmd = cmd};
+	bool exits = cmd->op == QCU_OP_THREAD_EXIT;
+	uint64_t began = m->cfg.trace ? now_us() : 0;
+
+	if (!any_device(cmd) && cmd->device >= m->devices) {
+		cmd->status = QCU_ERR_InvalidDevice;
+	} else if (cmd->op == QCU_OP_DEVICE_RESET) {
+		pthread_rwlock_wrlock(&m->reset);
+		cmd->status = functions[cmd->op](&c);
+		pthread_rwlock_unlock(&m->reset);
+	} else {
+		pthread_rwlock_rdlock(&m->reset);
+		cmd->status = functions[cmd->op](&c);
+		pthread_rwlock_unlock(&m->reset);
+	}
+	if (cmd->status == MIR_RULE_BROKEN)
+		fprintf(stderr, "qcu-device: session %u: %s names memory that it may not\n",
+			m->cfg.session, mir_op_name(cmd->op));
+	cmd->flags = c.waited && has_output(m) ? QCU_F_OUTPUT : 0;
+	if (m->cfg.trace)
+		fprintf(stderr, "qcu-device: session %u: thread %u seq %u %s: %s, %llu us\n",
+			m->cfg.session, cmd->tid, cmd->seq, mir_op_name(cmd->op),
+			mir_error_name(cmd->status), (unsigned long long)(now_us() - began));
+	req->done(req);
+	return exits;
+}
+
+/* ---- devices and the mirror itself ---- */
+
+int mir_do_info(struct call *c)
+{
+	const struct be_ops *ops = c->m->cfg.ops;
+	struct qcu_info *info = &c->cmd->info;
+	int rc = QCU_ERR_Success;
+
+	info->devices = c->m->devices;
+	if (ops->versions)
+		rc = ops->versions(c->m->be, &info->driver_version, &info->runtime_version);
+	snprintf(info->backend, sizeof(info->backend), "%s", ops->name);
+	return rc;
+}
+
+int mir_do_device_info(struct call *c)
+{
+	struct qcu_device_desc desc = {0};
+	int rc;
+
+	MIR_NEED(c, device_desc);
+	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
+	return rc ? rc : mir_buf_write(c, 0, &desc, sizeof(desc));
+}
+
+int mir_do_device_sync(struct call *c)
+{
+	MIR_NEED(c, device_sync);
+	c->waited = true;
+	return c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
+}
+
+static bool match_device(const struct handle *h, const void *arg)
+{
+	return h->device == *(const unsigned int *)arg;
+}
+
+/* All other lanes are outside of the backend now. */
+int mir_do_device_reset(struct call *c)
+{
+	struct mirror *m = c->m;
+	unsigned int device = c->cmd->device;
+
+	MIR_NEED(c, device_reset);
+	c->waited = true;
+	handles_remove_if(&m->handles, HANDLE_EVENT, match_device, &device);
+	handles_remove_if(&m->handles, HANDLE_STREAM, match_device, &device);
+	mir_thread_streams_end(m, NULL, &device);
+	staging_reset(&m->staging, device);
+	mir_allocations_end(m, &device);
+	return m->cfg.ops->device_reset(m->be, device);
+}
+
+int mir_do_mem_info(struct call *c)
+{
+	uint64_t free_bytes = 0, total = 0;
+	int rc;
+
+	MIR_NEED(c, mem_info);
+	rc = c->m->cfg.ops->mem_info(c->m->be, c->cmd->device, &free_bytes, &total);
+	c->cmd->mem_info.free = free_bytes;
+	c->cmd->mem_info.total = total;
+	return rc;
+}
+
+int mir_do_thread_exit(struct call *c)
+{
+	uint32_t tid = c->cmd->tid;
+
+	mir_thread_streams_end(c->m, &tid, NULL);
+	return QCU_ERR_Success;
+}
+
+int mir_do_print_read(struct call *c)
+{
+	uint8_t text[4096];
+	uint64_t off = 0, room = c->cmd->buf.len;
+	int rc = QCU_ERR_Success;
+
+	MIR_NEED(c, print_read);
+	while (room && !rc) {
+		size_t got = 0;
+
+		rc = c->m->cfg.ops->print_read(c->m->be, text,
+					       room < sizeof(text) ? room : sizeof(text), &got);
+		if (rc || !got)
+			break;
+		rc = mir_buf_write(c, off, text, got);
+		off += got;
+		room -= got;
+	}
+	c->cmd->print_read.got = rc ? 0 : off;
+	return rc;
+}
+
+int mir_do_stats(struct call *c)
+{
+	struct mir_stats *s = &c->m->stats;
+	struct qcu_stats_desc d = {
+		.commands = s->commands,
+		.h2d_bytes = s->h2d_bytes,
+		.d2h_bytes = s->d2h_bytes,
+		.d2d_bytes = s->d2d_bytes,
+		.window_bytes = s->window_bytes,
+		.pages_bytes = s->pages_bytes,
+		.staged_bytes = s->staged_bytes,
+		.copies = s->copies,
+		.mapped_bytes = c->m->window.mapped_bytes,
+		.registered_bytes = c->m->window.registered_bytes,
+		.device_bytes = s->device_bytes,
+	};
+
+	return mir_buf_write(c, 0, &d, sizeof(d));
+}

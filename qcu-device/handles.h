@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Streams, events, modules and kernels by the numbers that the guest has given them. One table for
+ * each kind. A lane that uses an object holds a reference, so that another one may destroy it at
+ * any moment: the number is free at once, the object goes with the last reference.
+ */
+#ifndef QCU_HANDLES_H
+#define QCU_HANDLES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qcu-device/backend.h"
+
+enum handle_kind {
+	HANDLE_STREAM,
+	HANDLE_EVENT,
+	HANDLE_MODULE,
+	HANDLE_KERNEL,
+	HANDLE_KINDS,
+};
+
+struct handle {
+	enum handle_kind kind;
+	unsigned int refs;   /* under the table's lock */
+	unsigned int device; /* of streams and events */
+	union {
+		struct be_stream *stream;
+		struct be_event *event;
+		struct be_module *module;
+		struct be_kernel *kernel;
+	};
+	struct handle *parent; /* a kernel's module, referenced */
+	uint32_t params, param_bytes;
+};
+
+#define HANDLE_PAGE 256u
+
+struct handles {
+	pthread_mutex_t lock;
+	struct handle **page[HANDLE_KINDS][(QCU_ID_MAX + 1) / HANDLE_PAGE];
+	/* The last reference is gone. */
+	void (*release)(void *ctx, struct handle *h);
+	void *ctx;
+};
+
+void handles_init(struct handles *t, void (*release)(void *ctx, struct handle *h), void *ctx);
+void handles_fini(struct handles *t); /* drops what is left */
+
+/* A new handle with one reference, the caller's; not in the table yet. */
+struct handle *handle_new(enum handle_kind kind);
+
+/* Is this number free to use? Adding says so again, this one is for asking before any work. */
+bool handles_free(struct handles *t, enum handle_kind kind, uint32_t id);
+
+/* The table takes over the caller's reference. A value of enum qcu_error. */
+int handles_add(struct handles *t, uint32_t id, struct handle *h);
+
+/* A reference to the object, or NULL. */
+struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id);
+
+/* One more reference to one that the caller holds. */
+struct handle *handle_hold(struct handles *t, struct handle *h);
+void handles_put(struct handles *t, struct handle *h); /* h may be NULL */
+
+/* Frees the number and drops the table's reference. False: there was none. */
+bool handles_remove(struct handles *t, enum handle_kind kind, uint32_t id);
+
+/* The same for all that match. */
+void handles_remove_if(struct handles *t, enum handle_kind kind,
+		       bool (*match)(const struct handle *h, const void *arg), const void *arg);
+
+#endif

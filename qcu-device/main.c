@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * qcu-device: the qCUDA device of one VM. QEMU connects to its socket; when QEMU goes, so does it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "qcu-device/device.h"
+
+#define SESSIONS_DEFAULT 16
+
+enum gpu { GPU_AUTO, GPU_SOFT, GPU_CUDA };
+
+static const char usage[] =
+	"usage: qcu-device --socket PATH [options]\n"
+	"       qcu-device --fd N [options]\n"
+	"\n"
+	"Serves the qCUDA device of one VM to QEMU's virtio-qcuda-pci over vhost-user, and\n"
+	"exits when QEMU disconnects.\n"
+	"\n"
+	"  --socket PATH          listen there; a socket that nobody serves is replaced\n"
+	"  --fd N                 a connected socket that has been inherited\n"
+	"  --gpu soft|cuda|auto   a GPU in software, NVIDIA's, or that if there is one (auto)\n"
+	"  --map cvm|ncvm         how chunks are mapped: side by side (cvm), or left in place\n"
+	"  --pin-ram              register all guest memory with the GPU at the beginning\n"
+	"  --pin-limit SIZE       register no more than this, except what programs ask for\n"
+	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
+	"  --vram SIZE            memory of each software GPU, with K, M or G\n"
+	"  --gpus N               how many software GPUs (1)\n"
+	"  --verbose              say when sessions begin and end\n"
+	"  --trace                one line for each command\n"
+	"  --version, --help\n"
+	"\n"
+	"The cuda backend, be_cuda.so, is looked for in QCU_BACKEND_DIR, else beside this "
+	"program.\n";
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("qcu-device: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\nTry qcu-device --help.\n", stderr);
+	exit(DEVICE_EXIT_USAGE);
+}
+
+static unsigned int number(const char *option, const char *text, unsigned int min, unsigned int max)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || *end || end == text || *text == '-' || n < min || n > max)
+		die_usage("--%s %s: a number from %u to %u is wanted", option, text, min, max);
+	return (unsigned int)n;
+}
+
+static uint64_t size(const char *option, const char *text)
+{
+	char *end;
+	unsigned long long n;
+	unsigned int shift = 0;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	switch (*end) {
+	case 'G':
+	case 'g':
+		shift += 10; /* fallthrough */
+	case 'M':
+	case 'm':
+		shift += 10; /* fallthrough */
+	case 'K':
+	case 'k':
+		shift += 10;
+		end++;
+	}
+	if (errno || *end || *text < '0' || *text > '9' || !n || n > UINT64_MAX >> shift)
+		die_usage("--%s %s: a size like 512M or 4G is wanted", option, text);
+	return n << shift;
+}
+
+/* One of two or three words; its place in the list. */
+static unsigned int word(const char *option, const char *text, const char *const *words)
+{
+	unsigned int i;
+
+	for (i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	die_usage("--%s %s: what is that? (try %s or %s)", option, text, words[0], words[1]);
+}
+
+static const char *socket_path;
+
+static void ended(int sig)
+{
+	(void)sig;
+	unlink(socket_path);
+	_exit(DEVICE_EXIT_OK);
+}
+
+/*
+ * Is a process serving the socket at this address? Connecting would take the one connection that
+ * it accepts; a socket of another kind is told apart from nobody without that.
+ */
+static bool served(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool yes = fd >= 0 && (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) ||
+			       errno == EPROTOTYPE);
+
+	if (fd >= 0)
+		close(fd);
+	return yes;
+}
+
+/* The one connection that we serve, or -1. The socket's file is gone afterwards. */
+static int wait_for_qemu(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct stat st;
+	int fd, conn = -1;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		die_usage("--socket %s: the path of a socket can have %zu bytes", path,
+			  sizeof(addr.sun_path) - 1);
+	strcpy(addr.sun_path, path);
+	if (!lstat(path, &st)) {
+		if (!S_ISSOCK(st.st_mode))
+			die_usage("--socket %s: something else than a socket is there", path);
+		if (served(&addr))
+			die_usage("--socket %s: another process serves it", path);
+		unlink(path);
+	}
+	socket_path = path;
+	signal(SIGINT, ended);
+	signal(SIGTERM, ended);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1)) {
+		fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", path, strerror(errno));
+		return -1;
+	}
+	do {
+		conn = accept(fd, NULL, NULL);
+	} while (conn < 0 && errno == EINTR);
+	if (conn < 0)
+		fprintf(stderr, "qcu-device: accept: %s\n", strerror(errno));
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	unlink(path);
+	close(fd);
+	return conn;
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
+}
+
+/* Which backend the mirrors will use. */
+static void choose(struct device_options *opt, enum gpu gpu)
+{
+	enum plugin_probe found;
+
+	if (gpu == GPU_SOFT)
+		return;
+	found = plugin_probe(gpu == GPU_AUTO && !opt->verbose);
+	if (found == PLUGIN_GPU) {
+		opt->plugin = true;
+	} else if (gpu == GPU_CUDA) {
+		fprintf(stderr, "qcu-device: --gpu cuda: %s; --gpu soft runs without a GPU\n",
+			found == PLUGIN_MISSING ? "there is no cuda backend that can be used"
+						: "no GPU was found");
+		exit(DEVICE_EXIT_USAGE);
+	}
+	if (opt->verbose)
+		fprintf(stderr, "qcu-device: using %s\n",
+			opt->plugin ? "the host's GPU" : "a GPU in software");
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const gpu_words[] = {"auto", "soft", "cuda", NULL};
+	static const char *const map_words[] = {"cvm", "ncvm", NULL};
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"fd", required_argument, NULL, 'f'},
+		{"gpu", required_argument, NULL, 'g'},
+		{"map", required_argument, NULL, 'm'},
+		{"sessions", required_argument, NULL, 'n'},
+		{"vram", required_argument, NULL, 'r'},
+		{"gpus", required_argument, NULL, 'c'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"trace", no_argument, NULL, 't'},
+		{"version", no_argument, NULL, 'V'},
+		{"pin-ram", no_argument, NULL, 'p'},
+		{"pin-limit", required_argument, NULL, 'l'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct device_options opt = {.sessions = SESSIONS_DEFAULT};
+	enum gpu gpu = GPU_AUTO;
+	const char *path = NULL;
+	int fd = -1, o;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case 's':
+			path = optarg;
+			break;
+		case 'f':
+			fd = (int)number("fd", optarg, 0, 1u << 20);
+			break;
+		case 'g':
+			gpu = (enum gpu)word("gpu", optarg, gpu_words);
+			break;
+		case 'm':
+			opt.map = (enum mir_map)word("map", optarg, map_words);
+			break;
+		case 'p':
+			opt.pin_ram = true;
+			break;
+		case 'l':
+			opt.pin_limit = size("pin-limit", optarg);
+			break;
+		case 'n':
+			opt.sessions = number("sessions", optarg, 1, QCU_MAX_SESSIONS);
+			break;
+		case 'r':
+			opt.be.vram = size("vram", optarg);
+			break;
+		case 'c':
+			opt.be.gpus = number("gpus", optarg, 1, 64);
+			break;
+		case 'v':
+			opt.verbose = opt.be.verbose = true;
+			break;
+		case 't':
+			opt.trace = true;
+			break;
+		case 'V':
+			printf("qcu-device, wire version %u, backend abi %u\n", QCU_WIRE_VERSION,
+			       BE_ABI);
+			return DEVICE_EXIT_OK;
+		case 'h':
+			fputs(usage, stdout);
+			return DEVICE_EXIT_OK;
+		default:
+			fputs("Try qcu-device --help.\n", stderr);
+			return DEVICE_EXIT_USAGE;
+		}
+	}
+	if (optind < argc)
+		die_usage("what is %s?", argv[optind]);
+	if (opt.pin_ram && opt.pin_limit)
+		die_usage("--pin-ram registers everything: it goes with no --pin-limit");
+	if (!path == (fd < 0))
+		die_usage("either --socket PATH or --fd N is wanted");
+
+	if (!path && !is_stream(fd))
+		die_usage("--fd %d: that is no connected socket", fd);
+
+	choose(&opt, gpu);
+	if (path)
+		fd = wait_for_qemu(path);
+	if (fd < 0)
+		return DEVICE_EXIT_FAILURE;
+	return vhost_serve(fd, &opt);
+}

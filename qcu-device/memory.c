@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Device memory and the window: allocations, which are remembered so that only what has been given
+ * out can be freed, and the commands that bring chunks in and out.
+ */
+#include <search.h>
+#include <stdlib.h>
+
+#include "qcu-device/mirror_impl.h"
+
+struct allocation {
+	uint64_t addr, size;
+	unsigned int device;
+	LIST_ENTRY(allocation) link;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct allocation *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+int mir_do_malloc(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct allocation *a;
+	void *node;
+	int rc;
+
+	MIR_NEED(c, mem_alloc);
+	MIR_NEED(c, mem_free);
+	if (!c->cmd->malloc.size)
+		return QCU_ERR_Success;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return QCU_ERR_MemoryAllocation;
+	a->size = c->cmd->malloc.size;
+	a->device = c->cmd->device;
+	rc = m->cfg.ops->mem_alloc(m->be, a->device, a->size, &a->addr);
+	if (rc)
+		goto fail;
+	pthread_mutex_lock(&m->lock);
+	node = tsearch(a, &m->allocations, compare);
+	if (node)
+		LIST_INSERT_HEAD(&m->allocation_list, a, link);
+	pthread_mutex_unlock(&m->lock);
+	if (!node) {
+		m->cfg.ops->mem_free(m->be, a->addr);
+		rc = QCU_ERR_MemoryAllocation;
+		goto fail;
+	}
+	m->stats.device_bytes += a->size;
+	c->cmd->malloc.ptr = a->addr;
+	return QCU_ERR_Success;
+fail:
+	free(a);
+	return rc;
+}
+
+int mir_do_free(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct allocation key = {.addr = c->cmd->free.ptr}, **node, *a = NULL;
+	int rc;
+
+	MIR_NEED(c, mem_free);
+	if (!key.addr)
+		return QCU_ERR_Success;
+	pthread_mutex_lock(&m->lock);
+	node = tfind(&key, &m->allocations, compare);
+	if (node) {
+		a = *node;
+		tdelete(a, &m->allocations, compare);
+		LIST_REMOVE(a, link);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (!a)
+		return QCU_ERR_InvalidValue;
+	c->waited = true;
+	rc = m->cfg.ops->mem_free(m->be, a->addr);
+	m->stats.device_bytes -= a->size;
+	free(a);
+	return rc;
+}
+
+/* Frees what is left; an error here has nobody to be told to. */
+void mir_allocations_end(struct mirror *m, const unsigned int *device)
+{
+	struct allocation *a, *next;
+	struct allocation_list list = LIST_HEAD_INITIALIZER(list);
+
+	pthread_mutex_lock(&m->lock);
+	for (a = LIST_FIRST(&m->allocation_list); a; a = next) {
+		next = LIST_NEXT(a, link);
+		if (device && a->device != *device)
+			continue;
+		tdelete(a, &m->allocations, compare);
+		LIST_REMOVE(a, link);
+		LIST_INSERT_HEAD(&list, a, link);
+	}
+	pthread_mutex_unlock(&m->lock);
+	while ((a = LIST_FIRST(&list))) {
+		LIST_REMOVE(a, link);
+		m->cfg.ops->mem_free(m->be, a->addr);
+		m->stats.device_bytes -= a->size;
+		free(a);
+	}
+}
+
+/* ---- the window ---- */
+
+int mir_do_map(struct call *c)
+{
+	const struct qcu_map *map = &c->cmd->map;
+
+	return window_map(&c->m->window, map->va, map->len, c->req->segs, c->req->seg_count);
+}
+
+int mir_do_unmap(struct call *c)
+{
+	return window_unmap(&c->m->window, c->cmd->unmap.va, c->cmd->unmap.len);
+}
+
+/* cudaHostAllocPortable, Mapped and WriteCombined; cudaHostRegisterReadOnly. */
+#define HOST_FLAGS 0xfu
+
+int mir_do_host_register(struct call *c)
+{
+	struct qcu_host_register *r = &c->cmd->host_register;
+
+	if (!r->buf.len || r->flags & ~HOST_FLAGS)
+		return QCU_ERR_InvalidValue;
+	r->device = r->buf.addr;
+	return window_pin(&c->m->window, r->buf.addr, r->buf.len);
+}
+
+/* The chunks stay registered until they leave the window; that is what makes the next use cheap. */
+int mir_do_host_unregister(struct call *c)
+{
+	const struct qcu_host_unregister *u = &c->cmd->host_unregister;
+
+	if (!u->len || !window_pinned(&c->m->window, u->addr, u->len))
+		return QCU_ERR_HostMemoryNotRegistered;
+	return QCU_ERR_Success;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A mirror's beginning and end, and the gate that every request passes: what the wire forbids is
+ * refused here, before any lane sees it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/mirror_impl.h"
+
+static void release(void *ctx, struct handle *h)
+{
+	struct mirror *m = ctx;
+	const struct be_ops *ops = m->cfg.ops;
+
+	switch (h->kind) {
+	case HANDLE_STREAM:
+		ops->stream_destroy(m->be, h->stream);
+		break;
+	case HANDLE_EVENT:
+		ops->event_destroy(m->be, h->event);
+		break;
+	case HANDLE_MODULE:
+		ops->module_unload(m->be, h->module);
+		break;
+	case HANDLE_KERNEL:
+	case HANDLE_KINDS:
+		break; /* kernels go with their module, which `parent` holds */
+	}
+}
+
+int mir_create(struct mirror **out, const struct mir_config *cfg)
+{
+	struct mirror *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m) {
+		fprintf(stderr, "qcu-device: no memory for a mirror\n");
+		return -ENOMEM;
+	}
+	m->cfg = *cfg;
+	pthread_rwlock_init(&m->reset, NULL);
+	pthread_mutex_init(&m->lock, NULL);
+	handles_init(&m->handles, release, m);
+	rc = window_init(&m->window, cfg);
+	if (rc)
+		goto fail_window;
+
+	rc = cfg->ops->open(&m->be, &cfg->options);
+	if (rc) {
+		fprintf(stderr, "qcu-device: session %u: the %s backend does not open: %s\n",
+			cfg->session, cfg->ops->name, mir_error_name(rc));
+		rc = -ENODEV;
+		goto fail_open;
+	}
+	window_set_backend(&m->window, m->be);
+	staging_init(&m->staging, cfg->ops, m->be);
+	rc = cfg->ops->device_count ? cfg->ops->device_count(m->be, &m->devices)
+				    : QCU_ERR_NotSupported;
+	if (rc) {
+		fprintf(stderr, "qcu-device: session %u: the %s backend counts no devices: %s\n",
+			cfg->session, cfg->ops->name, mir_error_name(rc));
+		rc = -ENODEV;
+		goto fail_lanes;
+	}
+	if (m->devices > MIR_DEVICES_MAX)
+		m->devices = MIR_DEVICES_MAX;
+	rc = lanes_create(&m->lanes, mir_dispatch, m);
+	if (rc) {
+		fprintf(stderr, "qcu-device: session %u: no lanes: %s\n", cfg->session,
+			strerror(-rc));
+		goto fail_lanes;
+	}
+	*out = m;
+	return 0;
+
+fail_lanes:
+	staging_fini(&m->staging);
+	cfg->ops->close(m->be);
+fail_open:
+	window_fini(&m->window);
+fail_window:
+	handles_fini(&m->handles);
+	pthread_mutex_destroy(&m->lock);
+	pthread_rwlock_destroy(&m->reset);
+	free(m);
+	return rc;
+}
+
+void mir_destroy(struct mirror *m)
+{
+	lanes_destroy(m->lanes);
+	mir_thread_streams_end(m, NULL, NULL);
+	handles_fini(&m->handles);
+	staging_fini(&m->staging);
+	mir_allocations_end(m, NULL);
+	window_fini(&m->window);
+	m->cfg.ops->close(m->be);
+	pthread_mutex_destroy(&m->lock);
+	pthread_rwlock_destroy(&m->reset);
+	free(m);
+}
+
+/* Are there segments, none empty, that make up exactly `len` bytes? */
+static bool segs_sum(const struct mir_request *req, uint64_t len)
+{
+	size_t i;
+
+	if (req->seg_count > QCU_SEGS_MAX)
+		return false;
+	for (i = 0; i < req->seg_count; i++) {
+		const struct qcu_seg *s = &req->segs[i];
+
+		if (!s->len || s->len > len || s->len - 1 > UINT64_MAX - s->gpa)
+			return false;
+		len -= s->len;
+	}
+	return !len;
+}
+
+/* NULL, or which rule of the wire the request breaks. */
+static const char *broken_rule(const struct mir_request *req, const struct qcu_rule *rule)
+{
+	const struct qCUcmd *cmd = &req->cmd;
+	unsigned int flags = cmd->flags;
+
+	if (rule->who == QCU_WHO_CTL)
+		return "belongs on the control queue";
+	if ((rule->who == QCU_WHO_DRV) != !cmd->tid)
+		return "has the wrong sender";
+	if (!qcu_request_clean(cmd, rule))
+		return "sets a reserved field";
+	if (req->seg_count && !(flags & QCU_F_SEGS))
+		return "has segments that its flags deny";
+
+	if (cmd->op == QCU_OP_MAP)
+		return flags != QCU_F_SEGS	      ? "has no segments"
+		       : !segs_sum(req, cmd->map.len) ? "has segments of another length"
+						      : NULL;
+	switch (rule->buffer) {
+	case QCU_BUFFER_NONE:
+		return flags ? "has flags for a buffer that it does not have" : NULL;
+	case QCU_BUFFER_IN:
+	case QCU_BUFFER_OUT:
+		if (flags == QCU_F_WINDOW || (!flags && !cmd->buf.len))
+			return NULL;
+		if (flags != QCU_F_SEGS)
+			return "does not say where its buffer is";
+		return segs_sum(req, cmd->buf.len) ? NULL : "has segments of another length";
+	case QCU_BUFFER_MSG:
+		if (flags != QCU_F_MSG && (flags || cmd->buf.len))
+			return "has no message";
+		return cmd->buf.len > QCU_MSG_MAX ? "has an oversized message" : NULL;
+	case QCU_BUFFER_STAY:
+		return flags != QCU_F_WINDOW ? "is not about mapped memory" : NULL;
+	}
+	return "is of no kind that we know";
+}
+
+bool mir_submit(struct mirror *m, struct mir_request *req)
+{
+	const struct qcu_rule *rule = qcu_rule(req->cmd.op);
+	const char *why = rule ? broken_rule(req, rule) : "is no command";
+
+	if (why) {
+		fprintf(stderr, "qcu-device: session %u: command %u (%s) %s\n", m->cfg.session,
+			req->cmd.op, mir_op_name(req->cmd.op), why);
+		return false;
+	}
+	m->stats.commands++;
+	if (lanes_submit(m->lanes, req)) {
+		req->cmd.status = QCU_ERR_OperatingSystem;
+		req->cmd.flags = 0;
+		req->done(req);
+	}
+	return true;
+}

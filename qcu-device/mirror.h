@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A mirror: the host's half of one guest process. It maps the guest's chunks where the guest has
+ * them, keeps the tables of handles, and carries commands out on a backend, each guest thread's on
+ * a thread (a lane) of its own.
+ *
+ * The virtqueue (mirror_vq.c, in a process of its own) and the loopback transport of the tests (in
+ * the program's own process) feed it through the same two functions.
+ */
+#ifndef QCU_MIRROR_H
+#define QCU_MIRROR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "include/qcucmd.h"
+#include "qcu-device/backend.h"
+
+struct mirror;
+struct guestmem; /* guestmem.h: guest-physical ranges and where they are mapped here */
+
+enum mir_map { MIR_MAP_CVM, MIR_MAP_NCVM };
+
+struct mir_config {
+	const struct be_ops *ops;
+	struct be_options options;
+	/* NULL: guest and mirror are one process, "guest-physical" addresses are pointers. */
+	const struct guestmem *mem;
+	enum mir_map map;
+	uint64_t pin_limit; /* bytes of chunks to keep registered; 0: all */
+	bool pin_ram;	    /* register all guest memory at the beginning */
+	bool trace;	    /* one line per command on stderr */
+	unsigned int session;
+};
+
+/*
+ * The status of a reply that must not be sent: carrying the command out has shown that the guest
+ * broke a rule of the wire (said on stderr), and the session must be ended.
+ */
+#define MIR_RULE_BROKEN (-71) /* -EPROTO */
+
+/*
+ * One command and what came with it. The caller has copied all of it out of memory that the guest
+ * can write, and leaves it alone until `done`.
+ */
+struct mir_request {
+	struct qCUcmd cmd;	    /* becomes the reply */
+	const void *msg;	    /* QCU_F_MSG: cmd.buf.len bytes */
+	const struct qcu_seg *segs; /* QCU_F_SEGS */
+	size_t seg_count;
+	/* Called exactly once, on any thread; the request may be freed in it. */
+	void (*done)(struct mir_request *req);
+	struct mir_request *next; /* the mirror's */
+};
+
+/* Returns 0 or -errno; what is wrong has been said on stderr. */
+int mir_create(struct mirror **m, const struct mir_config *cfg);
+
+/*
+ * Checks a request and hands it to its lane. False: the guest broke a rule of the wire (said on
+ * stderr); `done` will not be called and the session must be ended.
+ */
+bool mir_submit(struct mirror *m, struct mir_request *req);
+
+/* Waits for the lanes and gives everything back to the backend. No request may be outstanding. */
+void mir_destroy(struct mirror *m);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of a mirror share: its state, and the small steps that most commands need. */
+#ifndef QCU_MIRROR_IMPL_H
+#define QCU_MIRROR_IMPL_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "qcu-device/handles.h"
+#include "qcu-device/lanes.h"
+#include "qcu-device/mirror.h"
+#include "qcu-device/staging.h"
+#include "qcu-device/window.h"
+
+#define MIR_DEVICES_MAX	     64u
+#define MIR_THREAD_STREAMS   4096u	  /* per-thread default streams alive at once */
+#define MIR_NAME_MAX	     4096u	  /* bytes of a kernel's or a variable's name */
+#define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
+#define MIR_KERNEL_PARAM_MAX 4096u
+
+/* What STATS tells, counted by all lanes. */
+struct mir_stats {
+	_Atomic uint64_t commands;
+	_Atomic uint64_t h2d_bytes, d2h_bytes, d2d_bytes;
+	_Atomic uint64_t window_bytes, pages_bytes, staged_bytes;
+	_Atomic uint64_t copies;
+	_Atomic uint64_t device_bytes;
+};
+
+LIST_HEAD(allocation_list, allocation);
+LIST_HEAD(thread_stream_list, thread_stream);
+
+struct mirror {
+	struct mir_config cfg;
+	struct be *be;
+	unsigned int devices;
+	struct window window;
+	struct handles handles;
+	struct staging staging;
+	struct lanes *lanes;
+	struct mir_stats stats;
+	/* Commands hold it for reading; DEVICE_RESET for writing. */
+	pthread_rwlock_t reset;
+	pthread_mutex_t lock; /* what follows */
+	void *allocations;    /* tree by address, and all of them */
+	struct allocation_list allocation_list;
+	struct thread_stream_list thread_streams;
+	unsigned int thread_stream_count;
+	uint8_t said[QCU_OP_COUNT]; /* "not supported" has been said */
+};
+
+/* One command on its way. */
+struct call {
+	struct mirror *m;
+	struct mir_request *req;
+	struct qCUcmd *cmd; /* &req->cmd */
+	bool waited;	    /* for work of the GPU: kernels may have printed */
+};
+
+/* Carries one command out: a value of enum qcu_error or MIR_RULE_BROKEN. */
+typedef int mir_call_fn(struct call *c);
+
+/* dispatch.c: everything from a checked request to its answer; true if it was THREAD_EXIT. */
+bool mir_dispatch(void *mirror, struct mir_request *req);
+const char *mir_op_name(uint16_t op);
+const char *mir_error_name(int error);
+
+/* streams.c */
+struct stream_ref {
+	struct be_stream *s;
+	struct handle *h; /* NULL: a default stream */
+	unsigned int device;
+};
+int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref);
+void mir_stream_put(struct call *c, struct stream_ref *ref);
+int mir_stream_wait(struct call *c, const struct stream_ref *ref);
+/* Ends the per-thread streams of a guest thread, or of a device, or (both NULL) all of them. */
+void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device);
+
+/* memory.c */
+void mir_allocations_end(struct mirror *m, const unsigned int *device);
+
+/* copy.c: the buffer of a command. Writing beyond its end is QCU_ERR_InvalidValue. */
+int mir_pieces(struct call *c, struct pieces *ps);
+int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
+int mir_buf_read(struct call *c, void *dst, size_t len);
+/* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
+int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
+
+/* One function for each command. mir_do_open and mir_do_close do not exist. */
+#define MIR_DECLARE_CTL(name)
+#define MIR_DECLARE_DRV(name)		  mir_call_fn mir_do_##name;
+#define MIR_DECLARE_USR(name)		  mir_call_fn mir_do_##name;
+#define X(n, NAME, name, who, buffer, in) MIR_DECLARE_##who(name)
+QCU_COMMANDS(X)
+#undef X
+
+/* Returns "not supported" from the calling function if the backend leaves an op out. */
+#define MIR_NEED(c, op)                                \
+	do {                                           \
+		if (!(c)->m->cfg.ops->op)              \
+			return mir_not_supported((c)); \
+	} while (0)
+int mir_not_supported(struct call *c);
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The mirror process: it works its session's virtqueue itself, so that no other process is on the
+ * path of a command. The main process comes back into play only when this one has died; all that
+ * it needs then lies in the ring's shared state.
+ */
+#define _GNU_SOURCE /* close_range */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "qcu-device/device.h"
+
+#define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into crumbs */
+
+struct vq {
+	struct ring ring;
+	pthread_mutex_t lock; /* the ring, and call_fd */
+	struct mirror *m;
+	unsigned int session;
+	int kick_fd, call_fd, ctl_fd;
+	struct ring_chain chain; /* the one being taken */
+};
+
+struct vq_request {
+	struct mir_request req;
+	struct vq *vq;
+	uint16_t head;
+	unsigned int in_num;
+	struct iovec in[REPLY_PIECES];
+	_Alignas(16) uint8_t tail[];
+};
+
+/* Ends the session; what is outstanding is returned by the main process. */
+static void __attribute__((noreturn)) rule_broken(struct vq *vq, const char *why)
+{
+	if (why)
+		fprintf(stderr, "qcu-device: session %u: the guest sent %s\n", vq->session, why);
+	_exit(MIRROR_EXIT_RULE);
+}
+
+static void done(struct mir_request *req)
+{
+	struct vq_request *r = (struct vq_request *)req;
+	struct vq *vq = r->vq;
+
+	if (req->cmd.status == MIR_RULE_BROKEN)
+		rule_broken(vq, NULL);
+	ring_copy_in(r->in, r->in_num, &req->cmd, sizeof(req->cmd));
+	pthread_mutex_lock(&vq->lock);
+	ring_push(&vq->ring, r->head, sizeof(req->cmd));
+	if (ring_wants_call(&vq->ring))
+		eventfd_write(vq->call_fd, 1);
+	pthread_mutex_unlock(&vq->lock);
+	free(r);
+}
+
+/* Copies a chain out of guest memory, once. */
+static struct vq_request *copy_chain(struct vq *vq, const char **why)
+{
+	const struct ring_chain *c = &vq->chain;
+	size_t tail = c->out_len - sizeof(struct qCUcmd);
+	struct vq_request *r;
+
+	if (c->out_len < sizeof(struct qCUcmd)) {
+		*why = "a chain without a whole record";
+		return NULL;
+	}
+	if (c->in_len != sizeof(struct qCUcmd) || c->in_num > REPLY_PIECES) {
+		*why = "a chain without room for exactly one reply";
+		return NULL;
+	}
+	if (tail > QCU_MSG_MAX && tail > QCU_SEGS_MAX * sizeof(struct qcu_seg)) {
+		*why = "a chain that is too long";
+		return NULL;
+	}
+	r = malloc(sizeof(*r) + tail);
+	if (!r) {
+		*why = "more than there is memory for";
+		return NULL;
+	}
+	memset(r, 0, sizeof(*r));
+	r->vq = vq;
+	r->head = c->head;
+	r->in_num = c->in_num;
+	memcpy(r->in, c->iov + c->out_num, c->in_num * sizeof(r->in[0]));
+	r->req.done = done;
+	ring_copy_out(c->iov, c->out_num, 0, &r->req.cmd, sizeof(r->req.cmd));
+	ring_copy_out(c->iov, c->out_num, sizeof(r->req.cmd), r->tail, tail);
+	return r;
+}
+
+/* The tail is exactly what the flags say. */
+static const char *read_tail(struct vq_request *r, size_t tail)
+{
+	const struct qCUcmd *cmd = &r->req.cmd;
+
+	switch (cmd->flags & (QCU_F_MSG | QCU_F_SEGS)) {
+	case 0:
+		return tail ? "a chain that is too long" : NULL;
+	case QCU_F_MSG:
+		r->req.msg = r->tail;
+		return tail != cmd->buf.len ? "a message of another length than it says" : NULL;
+	case QCU_F_SEGS:
+		r->req.segs = (const struct qcu_seg *)r->tail;
+		r->req.seg_count = tail / sizeof(struct qcu_seg);
+		return tail % sizeof(struct qcu_seg) ? "part of a segment" : NULL;
+	}
+	return "a message and segments in one command";
+}
+
+static void take(struct vq *vq)
+{
+	const char *why = NULL;
+	struct vq_request *r = copy_chain(vq, &why);
+
+	if (r)
+		why = read_tail(r, vq->chain.out_len - sizeof(r->req.cmd));
+	if (why)
+		rule_broken(vq, why);
+	if (!mir_submit(vq->m, &r->req))
+		rule_broken(vq, NULL);
+}
+
+/* QEMU has given the queue another interrupt. */
+static void new_call_fd(struct vq *vq)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int fd = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		_exit(DEVICE_EXIT_OK);
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	pthread_mutex_lock(&vq->lock);
+	if (vq->call_fd >= 0)
+		close(vq->call_fd);
+	vq->call_fd = fd;
+	/* A call may have gone to the old one after QEMU stopped looking there. */
+	if (fd >= 0)
+		eventfd_write(fd, 1);
+	pthread_mutex_unlock(&vq->lock);
+}
+
+static void wait_for_work(struct vq *vq)
+{
+	struct pollfd fds[2] = {
+		{.fd = vq->kick_fd, .events = POLLIN},
+		{.fd = vq->ctl_fd, .events = POLLIN},
+	};
+	eventfd_t kicks;
+
+	if (poll(fds, 2, -1) < 0)
+		return;
+	if (fds[0].revents && eventfd_read(vq->kick_fd, &kicks) && errno != EAGAIN)
+		_exit(MIRROR_EXIT_SETUP);
+	if (fds[1].revents)
+		new_call_fd(vq);
+}
+
+static void __attribute__((noreturn)) serve(struct vq *vq)
+{
+	for (;;) {
+		const char *why;
+		bool idle;
+		int rc;
+
+		pthread_mutex_lock(&vq->lock);
+		ring_kicks_off(&vq->ring);
+		rc = ring_pop(&vq->ring, &vq->chain, &why);
+		idle = !rc && ring_kicks_on(&vq->ring);
+		pthread_mutex_unlock(&vq->lock);
+		if (rc < 0)
+			rule_broken(vq, why);
+		if (rc)
+			take(vq);
+		else if (idle)
+			wait_for_work(vq);
+	}
+}
+
+/* Keeps stdio and what the queue needs; everything else is the main process's. */
+static void close_others(const struct vq *vq)
+{
+	int keep[] = {2, vq->kick_fd, vq->call_fd, vq->ctl_fd}, from, i;
+
+	/* A handful of fds: look for the next one to keep, close what lies before it. */
+	for (from = 3;;) {
+		int next = -1;
+
+		for (i = 1; i < 4; i++)
+			if (keep[i] >= from && (next < 0 || keep[i] < next))
+				next = keep[i];
+		if (next < 0) {
+			close_range(from, ~0u, 0);
+			return;
+		}
+		if (next > from)
+			close_range(from, next - 1, 0);
+		from = next + 1;
+	}
+}
+
+void mirror_vq_run(const struct mirror_vq_args *args)
+{
+	static struct vq vq;
+	struct mir_config cfg = {
+		.options = args->opt->be,
+		.mem = args->ring.mem,
+		.map = args->opt->map,
+		.pin_limit = args->opt->pin_limit,
+		.pin_ram = args->opt->pin_ram,
+		.trace = args->opt->trace,
+		.session = args->session,
+	};
+	char name[16];
+
+	cfg.options.capture_stdout = true;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != args->parent)
+		_exit(DEVICE_EXIT_OK);
+	snprintf(name, sizeof(name), "qcu-mirror %u", args->session);
+	prctl(PR_SET_NAME, name);
+
+	vq.ring = args->ring;
+	vq.session = args->session;
+	vq.kick_fd = args->kick_fd;
+	vq.call_fd = args->call_fd;
+	vq.ctl_fd = args->ctl_fd;
+	pthread_mutex_init(&vq.lock, NULL);
+	close_others(&vq);
+
+	cfg.ops = args->opt->plugin ? plugin_load() : &be_soft;
+	if (!cfg.ops || mir_create(&vq.m, &cfg))
+		_exit(MIRROR_EXIT_SETUP);
+	serve(&vq);
+}

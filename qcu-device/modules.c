@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Modules, kernels and launches. An image or a name is first copied out of guest memory, so that
+ * the backend parses bytes that stay what they are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/mirror_impl.h"
+
+int mir_do_module_load(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_module_load *ml = &c->cmd->module_load;
+	size_t len = ml->buf.len;
+	struct handle *h;
+	void *image;
+	int rc;
+
+	MIR_NEED(c, module_load);
+	MIR_NEED(c, module_unload);
+	if (!handles_free(&m->handles, HANDLE_MODULE, ml->module))
+		return QCU_ERR_InvalidResourceHandle;
+	if (!len)
+		return QCU_ERR_InvalidValue;
+	if (len > MIR_IMAGE_MAX)
+		return QCU_ERR_MemoryAllocation;
+	image = malloc(len);
+	h = handle_new(HANDLE_MODULE);
+	rc = image && h ? mir_buf_read(c, image, len) : (int)QCU_ERR_MemoryAllocation;
+	if (!rc)
+		rc = m->cfg.ops->module_load(m->be, image, len, &h->module);
+	free(image);
+	if (rc) {
+		free(h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, ml->module, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+static bool match_parent(const struct handle *h, const void *arg)
+{
+	return h->parent == arg;
+}
+
+int mir_do_module_unload(struct call *c)
+{
+	struct mirror *m = c->m;
+	uint32_t id = c->cmd->module_unload.module;
+	struct handle *h = handles_get(&m->handles, HANDLE_MODULE, id);
+	bool ours;
+
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	ours = handles_remove(&m->handles, HANDLE_MODULE, id);
+	if (ours)
+		handles_remove_if(&m->handles, HANDLE_KERNEL, match_parent, h);
+	handles_put(&m->handles, h);
+	return ours ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
+}
+
+/* A name with a NUL at its end, to be freed. NULL: not a name. */
+static char *copy_name(struct call *c)
+{
+	size_t len = c->cmd->buf.len;
+
+	if (!len || len > MIR_NAME_MAX || memchr(c->req->msg, 0, len))
+		return NULL;
+	return strndup(c->req->msg, len);
+}
+
+/* How many bytes the parameters of a kernel take, packed. */
+static int param_layout(struct call *c, struct handle *h)
+{
+	struct qcu_param params[MIR_KERNEL_PARAM_MAX];
+	uint32_t i, max = MIR_KERNEL_PARAM_MAX;
+	int rc;
+
+	rc = c->m->cfg.ops->kernel_params(c->m->be, h->kernel, params, max, &h->params);
+	if (rc)
+		return rc;
+	if (h->params > max)
+		return QCU_ERR_NotSupported;
+	for (i = 0; i < h->params; i++)
+		if (params[i].offset + params[i].size > h->param_bytes)
+			h->param_bytes = params[i].offset + params[i].size;
+	return QCU_ERR_Success;
+}
+
+int mir_do_kernel_find(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct handles *t = &m->handles;
+	struct qcu_kernel_find *kf = &c->cmd->kernel_find;
+	struct handle *module, *now, *h = NULL;
+	char *name;
+	int rc;
+
+	MIR_NEED(c, kernel_find);
+	MIR_NEED(c, kernel_params);
+	if (!handles_free(t, HANDLE_KERNEL, kf->kernel))
+		return QCU_ERR_InvalidResourceHandle;
+	module = handles_get(t, HANDLE_MODULE, kf->module);
+	if (!module)
+		return QCU_ERR_InvalidResourceHandle;
+	name = copy_name(c);
+	rc = name ? QCU_ERR_Success : QCU_ERR_SymbolNotFound;
+	if (!rc) {
+		h = handle_new(HANDLE_KERNEL);
+		rc = h ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
+	}
+	if (rc)
+		goto out;
+	h->parent = handle_hold(t, module);
+	rc = m->cfg.ops->kernel_find(m->be, module->module, name, &h->kernel);
+	if (!rc)
+		rc = param_layout(c, h);
+	if (!rc) {
+		kf->params = h->params;
+		kf->param_bytes = h->param_bytes;
+		rc = handles_add(t, kf->kernel, h);
+	}
+	if (rc) {
+		handles_put(t, h);
+		goto out;
+	}
+	/* Unloading the module takes its kernels' numbers along, but cannot have seen this one if
+	 * it came in between. */
+	now = handles_get(t, HANDLE_MODULE, kf->module);
+	if (now != module)
+		handles_remove(t, HANDLE_KERNEL, kf->kernel);
+	handles_put(t, now);
+out:
+	if (rc)
+		kf->params = kf->param_bytes = 0;
+	free(name);
+	handles_put(t, module);
+	return rc;
+}
+
+int mir_do_kernel_info(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_kernel_info *ki = &c->cmd->kernel_info;
+	struct qcu_param params[MIR_KERNEL_PARAM_MAX];
+	struct qcu_kernel_desc desc = {0};
+	uint32_t count = 0;
+	struct handle *h;
+	uint64_t room;
+	int rc;
+
+	MIR_NEED(c, kernel_desc);
+	MIR_NEED(c, kernel_params);
+	h = handles_get(&m->handles, HANDLE_KERNEL, ki->kernel);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = m->cfg.ops->kernel_desc(m->be, c->cmd->device, h->kernel, &desc);
+	if (!rc)
+		rc = m->cfg.ops->kernel_params(m->be, h->kernel, params, MIR_KERNEL_PARAM_MAX,
+					       &count);
+	handles_put(&m->handles, h);
+	if (rc)
+		return rc;
+	desc.params = count;
+	rc = mir_buf_write(c, 0, &desc, sizeof(desc));
+	if (rc || !count)
+		return rc;
+	/* As many parameters as the guest has room for; desc.params tells how many there are. */
+	room = (ki->buf.len - sizeof(desc)) / sizeof(params[0]);
+	if (room > count)
+		room = count;
+	return mir_buf_write(c, sizeof(desc), params, room * sizeof(params[0]));
+}
+
+int mir_do_var_find(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_var_find *vf = &c->cmd->var_find;
+	uint64_t addr = 0, size = 0;
+	struct handle *module;
+	char *name;
+	int rc;
+
+	MIR_NEED(c, var_find);
+	module = handles_get(&m->handles, HANDLE_MODULE, vf->module);
+	if (!module)
+		return QCU_ERR_InvalidResourceHandle;
+	name = copy_name(c);
+	rc = name ? m->cfg.ops->var_find(m->be, c->cmd->device, module->module, name, &addr, &size)
+		  : (int)QCU_ERR_InvalidSymbol;
+	if (!rc) {
+		vf->addr = addr;
+		vf->size = size;
+	}
+	free(name);
+	handles_put(&m->handles, module);
+	return rc;
+}
+
+int mir_do_launch(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_launch_msg msg;
+	struct be_launch l;
+	struct handle *h;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, launch);
+	if (c->cmd->buf.len < sizeof(msg))
+		return QCU_ERR_InvalidValue;
+	memcpy(&msg, c->req->msg, sizeof(msg));
+	if (msg.param_bytes != c->cmd->buf.len - sizeof(msg) ||
+	    msg.flags & ~QCU_LAUNCH_COOPERATIVE || msg.rsvd[0] || msg.rsvd[1] || msg.rsvd[2])
+		return QCU_ERR_InvalidValue;
+	h = handles_get(&m->handles, HANDLE_KERNEL, c->cmd->launch.kernel);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = msg.param_bytes == h->param_bytes ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+	if (!rc)
+		rc = mir_stream_get(c, c->cmd->launch.stream, &s);
+	if (!rc) {
+		l = (struct be_launch){
+			.grid = {msg.grid[0], msg.grid[1], msg.grid[2]},
+			.block = {msg.block[0], msg.block[1], msg.block[2]},
+			.dynamic_shared = msg.dynamic_shared,
+			.flags = msg.flags,
+			.params = (const uint8_t *)c->req->msg + sizeof(msg),
+			.param_bytes = msg.param_bytes,
+		};
+		/* A launch runs on the current device, in a stream of that device. */
+		rc = s.device == c->cmd->device ? m->cfg.ops->launch(m->be, h->kernel, &l, s.s)
+						: (int)QCU_ERR_InvalidResourceHandle;
+		mir_stream_put(c, &s);
+	}
+	handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_occupancy(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_occupancy *o = &c->cmd->occupancy;
+	uint32_t blocks = 0;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, occupancy);
+	h = handles_get(&m->handles, HANDLE_KERNEL, o->kernel);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = m->cfg.ops->occupancy(m->be, c->cmd->device, h->kernel, o->block_threads,
+				   o->dynamic_shared, o->flags, &blocks);
+	o->blocks = blocks;
+	handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_func_set(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_func_set *f = &c->cmd->func_set;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, kernel_set);
+	h = handles_get(&m->handles, HANDLE_KERNEL, f->kernel);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = m->cfg.ops->kernel_set(m->be, c->cmd->device, h->kernel, f->attr, f->value);
+	handles_put(&m->handles, h);
+	return rc;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the backend has registered of the guest's memory. Registering costs time and pins pages of
+ * the host, so it is done once for each map and kept until the guest takes the pages back: a cache.
+ * With a limit (--pin-limit) the maps that have not been used for longest lose their registration;
+ * copies from and to them still work, at the speed of pageable memory, and their next use brings it
+ * back. What HOST_REGISTER has promised to kernels stays. With all of guest RAM registered at the
+ * beginning (--pin-ram) there is nothing to be done for a map.
+ */
+#include <stdio.h>
+
+#include "qcu-device/window_impl.h"
+
+/*
+ * Errors with which CUDA says, at whatever call comes next, that a fault has ended the context. It
+ * does no more work, so for memory that is to leave the window this is no obstacle.
+ */
+static bool context_lost(int rc)
+{
+	switch (rc) {
+	case QCU_ERR_ECCUncorrectable:
+	case QCU_ERR_NvlinkUncorrectable:
+	case QCU_ERR_Contained:
+	case QCU_ERR_IllegalAddress:
+	case QCU_ERR_LaunchTimeout:
+	case QCU_ERR_ContextIsDestroyed:
+	case QCU_ERR_Assert:
+	case QCU_ERR_HardwareStackError:
+	case QCU_ERR_IllegalInstruction:
+	case QCU_ERR_MisalignedAddress:
+	case QCU_ERR_InvalidAddressSpace:
+	case QCU_ERR_InvalidPc:
+	case QCU_ERR_LaunchFailure:
+	case QCU_ERR_TensorMemoryLeak:
+		return true;
+	}
+	return false;
+}
+
+static int add(struct window *w, void *addr, uint64_t len)
+{
+	int rc = w->ops->host_register(w->be, addr, len);
+
+	if (!rc)
+		w->registered_bytes += len;
+	return rc;
+}
+
+static int drop(struct window *w, void *addr, uint64_t len)
+{
+	int rc = w->ops->host_unregister(w->be, addr);
+
+	w->registered_bytes -= len;
+	return context_lost(rc) ? QCU_ERR_Success : rc;
+}
+
+static void know(struct window *w, struct window_map *wm, bool known)
+{
+	pthread_mutex_lock(&w->lock);
+	wm->known = known;
+	wm->used = ++w->clock;
+	pthread_mutex_unlock(&w->lock);
+}
+
+static int drop_runs(struct window *w, struct window_map *wm)
+{
+	int rc = QCU_ERR_Success, err;
+
+	/* Copies that begin from now on take the memory for pageable. */
+	if (wm->registered)
+		know(w, wm, false);
+	while (wm->registered) {
+		struct window_run *run = &wm->run[--wm->registered];
+
+		err = drop(w, run->host, run->len);
+		rc = rc ? rc : err;
+	}
+	return rc;
+}
+
+/* Whether `len` more bytes may be registered, after others have made room. */
+static bool make_room(struct window *w, uint64_t len)
+{
+	if (!w->limit)
+		return true;
+	if (len > w->limit)
+		return false;
+	while (w->registered_bytes > w->limit - len) {
+		struct window_map *wm, *oldest = NULL;
+
+		LIST_FOREACH(wm, &w->maps, link)
+		if (wm->registered && !wm->pinned && (!oldest || wm->used < oldest->used))
+			oldest = wm;
+		if (!oldest)
+			return false;
+		drop_runs(w, oldest);
+	}
+	return true;
+}
+
+static int add_runs(struct window *w, struct window_map *wm)
+{
+	int rc;
+
+	for (; wm->registered < wm->count; wm->registered++) {
+		rc = add(w, wm->run[wm->registered].host, wm->run[wm->registered].len);
+		if (rc)
+			return rc;
+	}
+	know(w, wm, true);
+	return QCU_ERR_Success;
+}
+
+int registered_add(struct window *w, struct window_map *wm)
+{
+	if (!w->ops->host_register || !w->ops->host_unregister)
+		return QCU_ERR_NotSupported;
+	if (w->ram_registered && !wm->remapped) {
+		wm->known = true;
+		return QCU_ERR_Success;
+	}
+	return make_room(w, wm->len) ? add_runs(w, wm) : QCU_ERR_Success;
+}
+
+int registered_add_extra(struct window *w, struct window_map *wm)
+{
+	int rc;
+
+	if (wm->direct && wm->known)
+		return QCU_ERR_Success;
+	make_room(w, wm->len);
+	if (wm->direct)
+		return add_runs(w, wm);
+	rc = add(w, (void *)wm->va, wm->len);
+	wm->extra = !rc;
+	return rc;
+}
+
+int registered_drop(struct window *w, struct window_map *wm)
+{
+	int rc = QCU_ERR_Success, err;
+
+	if (wm->extra)
+		rc = drop(w, (void *)wm->va, wm->len);
+	wm->extra = false;
+	err = drop_runs(w, wm);
+	return rc ? rc : err;
+}
+
+void registered_use(struct window *w, struct window_map *wm)
+{
+	/* What does not work now is pageable memory, as before. */
+	if (!wm->known && make_room(w, wm->len) && add_runs(w, wm))
+		drop_runs(w, wm);
+}
+
+void window_register_ram(struct window *w)
+{
+	unsigned int i;
+	int rc = w->ops->host_register && w->ops->host_unregister ? QCU_ERR_Success
+								  : QCU_ERR_NotSupported;
+
+	for (i = 0; i < w->mem->count && !rc; i++)
+		rc = add(w, w->mem->regions[i].hva, w->mem->regions[i].size);
+	w->ram_registered = !rc;
+	if (!rc)
+		return;
+	while (i-- > 1)
+		drop(w, w->mem->regions[i - 1].hva, w->mem->regions[i - 1].size);
+	fprintf(stderr,
+		"qcu-device: the backend cannot register all guest memory (error %d): "
+		"doing it piece by piece\n",
+		rc);
+}
+
+void window_unregister_ram(struct window *w)
+{
+	unsigned int i;
+
+	for (i = 0; w->ram_registered && i < w->mem->count; i++)
+		drop(w, w->mem->regions[i].hva, w->mem->regions[i].size);
+	w->ram_registered = false;
+}

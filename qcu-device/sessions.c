@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions, seen from the main process: the control queue's OPEN and CLOSE, a mirror forked for
+ * each session, and what happens to its queue when the mirror is gone. The main process has one
+ * thread, no CUDA, and waits for nothing but poll, so fork is safe in it.
+ */
+#define _GNU_SOURCE /* pidfd_open's number */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qcu-device/vhost.h"
+
+static void say(struct device *d, unsigned int queue, const char *what)
+{
+	const struct session *s = &d->session[queue];
+
+	fprintf(stderr, "qcu-device: session %u (%s, pid %u): %s\n", queue, s->comm, s->guest_pid,
+		what);
+}
+
+/* ---- a queue without a mirror ---- */
+
+/* Everything that the guest still puts there comes back with length 0. */
+static void drain(struct device *d, unsigned int queue)
+{
+	struct ring *r = &d->ring[queue];
+	unsigned int n = 0;
+
+	do {
+		n += ring_drain(r);
+	} while (n < RING_MAX && !ring_kicks_on(r));
+	if (n)
+		device_call(d, queue);
+	/* A guest that adds faster than we return must not keep us from other queues. */
+	if (n >= RING_MAX)
+		eventfd_write(d->vu.vq[queue].kick_fd, 1);
+}
+
+static void dead_queue_kicked(struct device *d, unsigned int queue)
+{
+	eventfd_t kicks;
+
+	if (!eventfd_read(d->vu.vq[queue].kick_fd, &kicks))
+		drain(d, queue);
+}
+
+static void answer(struct device *d, uint16_t head, const struct iovec *in, struct qCUcmd *cmd,
+		   int status)
+{
+	if (!d->ring[0].num)
+		return;
+	cmd->status = status;
+	ring_copy_in(in, 1, cmd, sizeof(*cmd));
+	ring_push(&d->ring[0], head, sizeof(*cmd));
+	device_call(d, 0);
+}
+
+static void describe(struct device *d, unsigned int queue, int status)
+{
+	char text[80];
+
+	if (d->session[queue].state == SESSION_CLOSING) {
+		if (d->opt->verbose)
+			say(d, queue, "closed");
+		return;
+	}
+	if (d->session[queue].state == SESSION_ENDING)
+		return;
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "its mirror was killed by signal %d (%s)",
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == MIRROR_EXIT_RULE)
+		snprintf(text, sizeof(text), "ended, because the guest broke the protocol");
+	else if (WEXITSTATUS(status) == MIRROR_EXIT_SETUP)
+		snprintf(text, sizeof(text), "ended, because its mirror could not start");
+	else
+		snprintf(text, sizeof(text), "its mirror exited with code %d", WEXITSTATUS(status));
+	say(d, queue, text);
+}
+
+/* The mirror has been reaped: its queue is ours again. */
+static void take_over(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	VuVirtq *vq = &d->vu.vq[queue];
+
+	device_unwatch(d, s->pidfd);
+	close(s->pidfd);
+	close(s->ctl_fd);
+	s->pid = 0;
+	ring_take_over(&d->ring[queue]);
+	ring_drain(&d->ring[queue]);
+	/* The mirror may have died between a push and its call. */
+	if (vq->call_fd >= 0)
+		eventfd_write(vq->call_fd, 1);
+	if (s->state == SESSION_CLOSING) {
+		s->state = SESSION_NONE;
+		answer(d, s->close_head, &s->close_in, &s->close_cmd, QCU_ERR_Success);
+		return;
+	}
+	s->state = SESSION_DEAD;
+	if (vq->kick_fd >= 0) {
+		device_watch(d, vq->kick_fd, dead_queue_kicked, queue);
+		drain(d, queue);
+	}
+}
+
+static void reap(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	int status = 0;
+	pid_t pid;
+
+	do {
+		pid = waitpid(s->pid, &status, 0);
+	} while (pid < 0 && errno == EINTR);
+	describe(d, queue, status);
+	take_over(d, queue);
+}
+
+void sessions_end(struct device *d, unsigned int queue, const char *why)
+{
+	struct session *s = &d->session[queue];
+
+	if (s->state == SESSION_LIVE) {
+		say(d, queue, why);
+		s->state = SESSION_ENDING;
+		kill(s->pid, SIGKILL);
+	}
+	if (s->state == SESSION_ENDING || s->state == SESSION_CLOSING)
+		reap(d, queue);
+}
+
+void sessions_end_all(struct device *d, const char *why)
+{
+	unsigned int q;
+
+	/* All at once: giving up a GPU context takes a while. */
+	for (q = 1; q <= d->opt->sessions; q++) {
+		if (d->session[q].state != SESSION_LIVE)
+			continue;
+		say(d, q, why);
+		d->session[q].state = SESSION_ENDING;
+		kill(d->session[q].pid, SIGKILL);
+	}
+	for (q = 1; q <= d->opt->sessions; q++)
+		sessions_end(d, q, why);
+}
+
+void sessions_queue_stops(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	unsigned int q;
+
+	if (queue) {
+		sessions_end(d, queue, "ended, because the guest stopped or reset the device");
+		if (d->vu.vq[queue].kick_fd >= 0)
+			device_unwatch(d, d->vu.vq[queue].kick_fd);
+		s->state = SESSION_NONE;
+		return;
+	}
+	for (q = 1; q <= d->opt->sessions; q++)
+		if (d->session[q].state == SESSION_CLOSING)
+			sessions_end(d, q, NULL);
+}
+
+void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
+{
+	struct session *s = &d->session[queue <= d->opt->sessions ? queue : 0];
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (s->state != SESSION_LIVE)
+		return;
+	if (fd >= 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	}
+	/* A mirror that does not read these any more hangs or is dying. */
+	if (sendmsg(s->ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+	    errno != ECONNRESET)
+		sessions_end(d, queue, "ended, because its mirror does not respond");
+}
+
+/* ---- OPEN and CLOSE ---- */
+
+static int fork_mirror(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	VuVirtq *vq = &d->vu.vq[queue];
+	struct mirror_vq_args args = {
+		.opt = d->opt,
+		.session = queue,
+		.parent = getpid(),
+		.ring = d->ring[queue],
+		.kick_fd = vq->kick_fd,
+		.call_fd = vq->call_fd,
+	};
+	sigset_t none;
+	int ctl[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
+		fprintf(stderr, "qcu-device: socketpair: %s\n", strerror(errno));
+		return QCU_ERR_OperatingSystem;
+	}
+	fflush(NULL);
+	s->pid = fork();
+	if (!s->pid) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		args.ctl_fd = ctl[1];
+		mirror_vq_run(&args);
+	}
+	close(ctl[1]);
+	if (s->pid < 0) {
+		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
+		goto fail;
+	}
+	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	if (s->pidfd < 0) {
+		fprintf(stderr, "qcu-device: pidfd_open: %s\n", strerror(errno));
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+		goto fail;
+	}
+	s->ctl_fd = ctl[0];
+	device_watch(d, s->pidfd, reap, queue);
+	return QCU_ERR_Success;
+fail:
+	close(ctl[0]);
+	s->pid = 0;
+	return QCU_ERR_OperatingSystem;
+}
+
+static int session_open(struct device *d, const struct qcu_open *o)
+{
+	struct session *s;
+	unsigned int i;
+	int rc;
+
+	if (!o->queue || o->queue > d->opt->sessions) {
+		fprintf(stderr, "qcu-device: the guest opens queue %u of %u\n", o->queue,
+			d->opt->sessions);
+		return QCU_ERR_InvalidValue;
+	}
+	s = &d->session[o->queue];
+	if (s->state != SESSION_NONE) {
+		fprintf(stderr, "qcu-device: the guest opens queue %u, which is open\n", o->queue);
+		return QCU_ERR_InvalidValue;
+	}
+	if (!d->ring[o->queue].num || d->vu.vq[o->queue].kick_fd < 0) {
+		fprintf(stderr, "qcu-device: the guest opens queue %u, which it has not set up\n",
+			o->queue);
+		return QCU_ERR_InvalidValue;
+	}
+	s->guest_pid = o->pid;
+	memcpy(s->comm, o->comm, sizeof(o->comm));
+	for (i = 0; s->comm[i]; i++)
+		if (s->comm[i] < ' ' || s->comm[i] > '~')
+			s->comm[i] = '?';
+	rc = fork_mirror(d, o->queue);
+	if (rc)
+		return rc;
+	s->state = SESSION_LIVE;
+	if (d->opt->verbose)
+		say(d, o->queue, "open");
+	return QCU_ERR_Success;
+}
+
+/* True if the answer comes later. */
+static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
+{
+	uint32_t queue = cmd->close.queue;
+	struct session *s = &d->session[queue <= d->opt->sessions ? queue : 0];
+
+	*status = QCU_ERR_Success;
+	switch (s->state) {
+	case SESSION_LIVE:
+		s->state = SESSION_CLOSING;
+		s->close_head = d->chain.head;
+		s->close_cmd = *cmd;
+		s->close_in = d->chain.iov[d->chain.out_num];
+		kill(s->pid, SIGKILL);
+		return true;
+	case SESSION_DEAD:
+		drain(d, queue);
+		device_unwatch(d, d->vu.vq[queue].kick_fd);
+		s->state = SESSION_NONE;
+		return false;
+	case SESSION_NONE:
+	case SESSION_ENDING:
+	case SESSION_CLOSING:
+		break;
+	}
+	fprintf(stderr, "qcu-device: the guest closes queue %u, which is not open\n", queue);
+	*status = QCU_ERR_InvalidValue;
+	return false;
+}
+
+/* One command of the control queue. False: it cannot even be answered. */
+static bool control(struct device *d)
+{
+	struct ring_chain *c = &d->chain;
+	const struct qcu_rule *rule;
+	struct qCUcmd cmd;
+	int status = QCU_ERR_InvalidValue;
+
+	if (c->out_len != sizeof(cmd) || c->in_len != sizeof(cmd) || c->in_num != 1)
+		return false;
+	ring_copy_out(c->iov, c->out_num, 0, &cmd, sizeof(cmd));
+	rule = qcu_rule(cmd.op);
+	if (!rule || rule->who != QCU_WHO_CTL || cmd.flags || cmd.device || cmd.tid ||
+	    !qcu_request_clean(&cmd, rule) || (cmd.op == QCU_OP_OPEN && cmd.open.rsvd))
+		fprintf(stderr, "qcu-device: the guest sent a bad command (%u) for control\n",
+			cmd.op);
+	else if (cmd.op == QCU_OP_OPEN)
+		status = session_open(d, &cmd.open);
+	else if (session_close(d, &cmd, &status))
+		return true;
+	answer(d, c->head, &c->iov[c->out_num], &cmd, status);
+	return true;
+}
+
+void sessions_control(struct device *d, unsigned int queue)
+{
+	struct ring *r = &d->ring[queue];
+	unsigned int budget = RING_MAX;
+	const char *why;
+	eventfd_t kicks;
+	int rc;
+
+	if (eventfd_read(d->vu.vq[queue].kick_fd, &kicks) && errno != EAGAIN) {
+		fprintf(stderr, "qcu-device: control queue: %s\n", strerror(errno));
+		device_unwatch(d, d->vu.vq[queue].kick_fd);
+		return;
+	}
+	do {
+		while (budget && (rc = ring_pop(r, &d->chain, &why))) {
+			budget--;
+			if (rc > 0) {
+				why = "a chain of another shape than record and reply";
+				if (control(d))
+					continue;
+			}
+			fprintf(stderr, "qcu-device: control queue: the guest sent %s\n", why);
+			if (d->chain.head == RING_NO_HEAD) {
+				fprintf(stderr, "qcu-device: control queue: not served any more "
+						"until the guest resets the device\n");
+				device_unwatch(d, d->vu.vq[queue].kick_fd);
+				return;
+			}
+			ring_push(r, d->chain.head, 0);
+			device_call(d, queue);
+		}
+	} while (budget && !ring_kicks_on(r));
+	if (!budget)
+		eventfd_write(d->vu.vq[queue].kick_fd, 1);
+}

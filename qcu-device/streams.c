@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Streams and events: the commands about them, and which stream a number in a command means. The
+ * two default streams always exist; the per-thread one is made when a guest thread first uses it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/mirror_impl.h"
+
+struct thread_stream {
+	uint32_t tid;
+	unsigned int device;
+	struct be_stream *s;
+	LIST_ENTRY(thread_stream) link;
+};
+
+/*
+ * Only the lane of this guest thread makes, uses and ends its streams (DEVICE_RESET ends them too,
+ * with all lanes outside), so none goes away while it is used.
+ */
+static int thread_stream(struct call *c, struct be_stream **s)
+{
+	struct mirror *m = c->m;
+	const struct be_ops *ops = m->cfg.ops;
+	struct thread_stream *ts;
+	unsigned int count;
+	int rc;
+
+	pthread_mutex_lock(&m->lock);
+	LIST_FOREACH(ts, &m->thread_streams, link)
+	if (ts->tid == c->cmd->tid && ts->device == c->cmd->device)
+		break;
+	count = m->thread_stream_count;
+	pthread_mutex_unlock(&m->lock);
+	if (ts) {
+		*s = ts->s;
+		return QCU_ERR_Success;
+	}
+	MIR_NEED(c, stream_create);
+	MIR_NEED(c, stream_destroy);
+	ts = count < MIR_THREAD_STREAMS ? calloc(1, sizeof(*ts)) : NULL;
+	if (!ts)
+		return QCU_ERR_MemoryAllocation;
+	ts->tid = c->cmd->tid;
+	ts->device = c->cmd->device;
+	rc = ops->stream_create(m->be, ts->device, 0, 0, &ts->s);
+	if (rc) {
+		free(ts);
+		return rc;
+	}
+	pthread_mutex_lock(&m->lock);
+	LIST_INSERT_HEAD(&m->thread_streams, ts, link);
+	m->thread_stream_count++;
+	pthread_mutex_unlock(&m->lock);
+	*s = ts->s;
+	return QCU_ERR_Success;
+}
+
+void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device)
+{
+	struct thread_stream *ts, *next;
+	struct thread_stream_list list = LIST_HEAD_INITIALIZER(list);
+
+	pthread_mutex_lock(&m->lock);
+	for (ts = LIST_FIRST(&m->thread_streams); ts; ts = next) {
+		next = LIST_NEXT(ts, link);
+		if ((tid && ts->tid != *tid) || (device && ts->device != *device))
+			continue;
+		LIST_REMOVE(ts, link);
+		LIST_INSERT_HEAD(&list, ts, link);
+		m->thread_stream_count--;
+	}
+	pthread_mutex_unlock(&m->lock);
+	while ((ts = LIST_FIRST(&list))) {
+		LIST_REMOVE(ts, link);
+		m->cfg.ops->stream_destroy(m->be, ts->s);
+		free(ts);
+	}
+}
+
+int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
+{
+	const struct be_ops *ops = c->m->cfg.ops;
+
+	*ref = (struct stream_ref){.device = c->cmd->device};
+	if (id == QCU_STREAM_LEGACY) {
+		MIR_NEED(c, stream_legacy);
+		ref->s = ops->stream_legacy(c->m->be, c->cmd->device);
+		return ref->s ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
+	}
+	if (id == QCU_STREAM_PER_THREAD)
+		return thread_stream(c, &ref->s);
+	ref->h = handles_get(&c->m->handles, HANDLE_STREAM, id);
+	if (!ref->h)
+		return QCU_ERR_InvalidResourceHandle;
+	ref->s = ref->h->stream;
+	ref->device = ref->h->device;
+	return QCU_ERR_Success;
+}
+
+void mir_stream_put(struct call *c, struct stream_ref *ref)
+{
+	handles_put(&c->m->handles, ref->h);
+}
+
+int mir_stream_wait(struct call *c, const struct stream_ref *ref)
+{
+	MIR_NEED(c, stream_sync);
+	c->waited = true;
+	return c->m->cfg.ops->stream_sync(c->m->be, ref->s);
+}
+
+/* ---- streams ---- */
+
+int mir_do_stream_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_stream_create *sc = &c->cmd->stream_create;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, stream_create);
+	MIR_NEED(c, stream_destroy);
+	if (!handles_free(&m->handles, HANDLE_STREAM, sc->stream))
+		return QCU_ERR_InvalidResourceHandle;
+	h = handle_new(HANDLE_STREAM);
+	if (!h)
+		return QCU_ERR_MemoryAllocation;
+	h->device = c->cmd->device;
+	rc = m->cfg.ops->stream_create(m->be, h->device, sc->flags, sc->priority, &h->stream);
+	if (rc) {
+		free(h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, sc->stream, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_stream_destroy(struct call *c)
+{
+	return handles_remove(&c->m->handles, HANDLE_STREAM, c->cmd->stream_destroy.stream)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_stream_sync(struct call *c)
+{
+	struct stream_ref s;
+	int rc = mir_stream_get(c, c->cmd->stream_sync.stream, &s);
+
+	if (rc)
+		return rc;
+	rc = mir_stream_wait(c, &s);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+int mir_do_stream_query(struct call *c)
+{
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_query);
+	rc = mir_stream_get(c, c->cmd->stream_query.stream, &s);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->stream_query(c->m->be, s.s);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+int mir_do_stream_wait_event(struct call *c)
+{
+	const struct qcu_stream_wait_event *w = &c->cmd->stream_wait_event;
+	struct handle *e;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_wait_event);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, w->event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_stream_get(c, w->stream, &s);
+	if (!rc) {
+		rc = c->m->cfg.ops->stream_wait_event(c->m->be, s.s, e->event, w->flags);
+		mir_stream_put(c, &s);
+	}
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+/* ---- events ---- */
+
+int mir_do_event_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_event_create *ec = &c->cmd->event_create;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, event_create);
+	MIR_NEED(c, event_destroy);
+	if (!handles_free(&m->handles, HANDLE_EVENT, ec->event))
+		return QCU_ERR_InvalidResourceHandle;
+	h = handle_new(HANDLE_EVENT);
+	if (!h)
+		return QCU_ERR_MemoryAllocation;
+	h->device = c->cmd->device;
+	rc = m->cfg.ops->event_create(m->be, h->device, ec->flags, &h->event);
+	if (rc) {
+		free(h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, ec->event, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_event_destroy(struct call *c)
+{
+	return handles_remove(&c->m->handles, HANDLE_EVENT, c->cmd->event_destroy.event)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_event_record(struct call *c)
+{
+	const struct qcu_event_record *r = &c->cmd->event_record;
+	struct handle *e;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, event_record);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, r->event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_stream_get(c, r->stream, &s);
+	if (!rc) {
+		/* CUDA wants both on one device. */
+		rc = s.device != e->device
+			     ? (int)QCU_ERR_InvalidResourceHandle
+			     : c->m->cfg.ops->event_record(c->m->be, e->event, s.s, r->flags);
+		mir_stream_put(c, &s);
+	}
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+int mir_do_event_sync(struct call *c)
+{
+	struct handle *e;
+	int rc;
+
+	MIR_NEED(c, event_sync);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, c->cmd->event_sync.event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	c->waited = true;
+	rc = c->m->cfg.ops->event_sync(c->m->be, e->event);
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+int mir_do_event_query(struct call *c)
+{
+	struct handle *e;
+	int rc;
+
+	MIR_NEED(c, event_query);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, c->cmd->event_query.event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = c->m->cfg.ops->event_query(c->m->be, e->event);
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+int mir_do_event_elapsed(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_event_elapsed *ee = &c->cmd->event_elapsed;
+	struct handle *start, *end;
+	int rc = QCU_ERR_InvalidResourceHandle;
+
+	MIR_NEED(c, event_elapsed);
+	start = handles_get(&m->handles, HANDLE_EVENT, ee->start);
+	end = handles_get(&m->handles, HANDLE_EVENT, ee->end);
+	if (start && end) {
+		float ms = 0;
+
+		rc = m->cfg.ops->event_elapsed(m->be, start->event, end->event, &ms);
+		memcpy(&ee->ms, &ms, sizeof(ms));
+	}
+	handles_put(&m->handles, end);
+	handles_put(&m->handles, start);
+	return rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between vhost.c, which talks to QEMU, and sessions.c, which answers the control queue. */
+#ifndef QCU_VHOST_H
+#define QCU_VHOST_H
+
+#include <libvhost-user.h>
+
+#include "qcu-device/device.h"
+
+enum session_state {
+	SESSION_NONE,
+	SESSION_LIVE,	 /* a mirror works the queue */
+	SESSION_CLOSING, /* its mirror has been killed for CLOSE, which is not answered yet */
+	SESSION_ENDING,	 /* its mirror has been killed, for a reason that has been said */
+	SESSION_DEAD,	 /* its mirror is gone; whatever comes is returned with length 0 */
+};
+
+struct session {
+	enum session_state state;
+	pid_t pid;
+	int pidfd;
+	int ctl_fd; /* to the mirror */
+	uint32_t guest_pid;
+	char comm[17];
+	uint16_t close_head; /* SESSION_CLOSING: the chain to answer */
+	struct qCUcmd close_cmd;
+	struct iovec close_in;
+};
+
+struct device {
+	const struct device_options *opt;
+	VuDev vu;
+	bool over;   /* QEMU has gone, or we were told to end */
+	bool failed; /* and not in good order */
+	bool mem_changed;
+	struct guestmem mem;
+	struct ring ring[QCU_MAX_SESSIONS + 1];
+	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not one */
+	struct ring_state *states;		      /* shared with mirrors, by queue */
+	struct ring_chain chain;		      /* the control command at hand */
+};
+
+/* vhost.c: what the poll loop watches. One callback for each fd. */
+typedef void watch_fn(struct device *d, unsigned int queue);
+void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
+void device_unwatch(struct device *d, int fd);
+/* Tells the guest, if it wants to know, that something has been pushed. */
+void device_call(struct device *d, unsigned int queue);
+
+/* sessions.c */
+void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
+/* Kills one mirror, or all of them, waits, and returns what they had. */
+void sessions_end(struct device *d, unsigned int queue, const char *why);
+void sessions_end_all(struct device *d, const char *why);
+/* Before a queue stops: nothing of it may be outstanding. */
+void sessions_queue_stops(struct device *d, unsigned int queue);
+/* QEMU gives a queue another interrupt (-1: none); the fd stays the caller's. */
+void sessions_new_call_fd(struct device *d, unsigned int queue, int fd);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The window: the range of addresses in which guest process and mirror see the same chunks. MAP
+ * brings chunks in and registers them with the backend, UNMAP takes them out; in between, copies
+ * ask where the bytes of a range lie.
+ */
+#ifndef QCU_WINDOW_H
+#define QCU_WINDOW_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "qcu-device/guestmem.h"
+#include "qcu-device/mirror.h"
+
+/* A contiguous part of a buffer of the guest. */
+struct piece {
+	uint8_t *host;
+	size_t len;
+	bool registered; /* all of it within one registration */
+};
+
+struct pieces {
+	struct piece *p;
+	size_t count, room;
+};
+
+/* 0 or QCU_ERR_MemoryAllocation. Joins neighbours that are not registered. */
+int pieces_add(struct pieces *ps, void *host, size_t len, bool registered);
+void pieces_free(struct pieces *ps);
+
+struct window {
+	const struct guestmem *mem; /* NULL: one process, addresses are pointers */
+	enum mir_map map;
+	const struct be_ops *ops;
+	struct be *be;
+	pthread_mutex_t change; /* one MAP, UNMAP or HOST_REGISTER at a time; taken first */
+	pthread_mutex_t lock;	/* the tree */
+	void *tree;		/* of struct window_map, by address */
+	bool reserved;
+	_Atomic uint64_t mapped_bytes, registered_bytes;
+	uint64_t outside_bytes; /* under `change`: mapped neither in the window nor in the annex */
+	uint64_t limit;		/* bytes to be registered; 0: none */
+	bool pin_ram;		/* asked for */
+	bool ram_registered;	/* done: all of guest RAM, where it is mapped */
+	uint64_t clock;		/* under `lock` */
+	LIST_HEAD(window_maps, window_map) maps; /* under `change` */
+};
+
+/* Reserves the addresses; the backend comes later. 0 or -errno, said on stderr. */
+int window_init(struct window *w, const struct mir_config *cfg);
+void window_set_backend(struct window *w, struct be *be);
+/* registered.c; what goes wrong is said on stderr, and is no obstacle. */
+void window_register_ram(struct window *w);
+void window_unregister_ram(struct window *w);
+void window_fini(struct window *w); /* undoes what is mapped */
+
+/* These return a value of enum qcu_error or MIR_RULE_BROKEN. */
+int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
+	       size_t count);
+int window_unmap(struct window *w, uint64_t va, uint64_t len);
+
+/* Makes a mapped range usable at its own address by kernels and d2d copies. */
+int window_pin(struct window *w, uint64_t va, uint64_t len);
+bool window_pinned(struct window *w, uint64_t va, uint64_t len);
+/*
+ * How many of the bytes from va on a backend can take in one call: to the end of the registration
+ * that va lies in, or all of them if it lies in none.
+ */
+uint64_t window_span(struct window *w, uint64_t va, uint64_t len);
+
+/* Where [va, va + len) lies; QCU_ERR_InvalidValue if any part is not mapped. */
+int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps);
+
+#endif
