@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Every copy and memset goes through here: which command moves this kind of memory to that, and in
+ * which pieces.
+ *
+ * Memory in the window, pinned or of malloc, goes in one piece, however large: the mirror has it
+ * mapped. Only pinned memory may be in use after the call (QCU_COPY_QUEUED). Other memory is
+ * pinned page by page for the time of the copy, and a command takes at most QCU_SEGS_MAX pages.
+ * What neither end needs the GPU for is copied here, after the work before it in its stream.
+ *
+ * The rules of direction are those of NVIDIA's runtime under unified addressing: the direction says
+ * which end must be memory that a GPU can use, the addresses say the rest.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "qcu-library/arena.h"
+#include "qcu-library/qcul.h"
+
+enum place { PLACE_HOST, PLACE_WINDOW, PLACE_DEVICE };
+enum route { ROUTE_HOST, ROUTE_H2D, ROUTE_D2H, ROUTE_D2D };
+
+struct batch {
+	struct qCUcmd cmds[QCU_SUBMIT_MAX];
+	unsigned int count;
+	uint32_t stream;
+};
+
+static bool inside(const struct qcul_range *range, const void *addr, size_t len)
+{
+	uint64_t offset = (uint64_t)(uintptr_t)addr - range->start;
+
+	return len <= range->len && offset <= range->len - len;
+}
+
+/*
+ * PLACE_WINDOW only if all of it lies in one piece of pinned memory. Where host and device memory
+ * have the same addresses, the direction decides.
+ */
+static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind kind,
+			    enum place *place)
+{
+	struct qcul_range range = qcul_mem_find(addr);
+
+	*place = PLACE_HOST;
+	if (range.kind == QCUL_MEM_HOST)
+		return cudaSuccess;
+	/* Memory that is registered in part is what it would be without. */
+	if (range.kind == QCUL_MEM_REGISTERED && !inside(&range, addr, len))
+		return cudaSuccess;
+	*place = range.kind == QCUL_MEM_DEVICE || range.kind == QCUL_MEM_VARIABLE ||
+				 range.kind == QCUL_MEM_ALIAS
+			 ? PLACE_DEVICE
+			 : PLACE_WINDOW;
+	if (*place == PLACE_DEVICE && range.flags & QCUL_MEM_AMBIGUOUS &&
+	    kind != cudaMemcpyDefault) {
+		*place = PLACE_HOST;
+		return cudaSuccess;
+	}
+	return inside(&range, addr, len) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+/*
+ * An end that the direction calls device memory is taken for that if the library does not know it:
+ * the mirror knows all of it, and refuses the copy if it is not.
+ */
+static enum route route_of(enum cudaMemcpyKind kind, enum place dst, enum place src)
+{
+	bool to = dst == PLACE_DEVICE, from = src == PLACE_DEVICE;
+
+	if (dst == PLACE_HOST)
+		to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+	if (src == PLACE_HOST)
+		from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+	if (kind == cudaMemcpyDeviceToDevice || (to && from))
+		return ROUTE_D2D;
+	if (to)
+		return ROUTE_H2D;
+	return from ? ROUTE_D2H : ROUTE_HOST;
+}
+
+static cudaError_t flush(struct batch *b)
+{
+	cudaError_t err = b->count ? qcul_send(b->cmds, b->count) : cudaSuccess;
+
+	b->count = 0;
+	return err;
+}
+
+/* A place for one more command; sends what has been collected when there is none. */
+static cudaError_t next(struct batch *b, enum qcu_op op, struct qCUcmd **cmd)
+{
+	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush(b) : cudaSuccess;
+
+	if (err)
+		return err;
+	*cmd = &b->cmds[b->count++];
+	**cmd = qcul_cmd(op);
+	return cudaSuccess;
+}
+
+static cudaError_t add_d2d(struct batch *b, void *dst, const void *src, size_t len)
+{
+	struct qCUcmd *cmd;
+	cudaError_t err = next(b, QCU_OP_COPY_D2D, &cmd);
+
+	if (err)
+		return err;
+	cmd->copy_d2d.dst = qcul_mem_device_address(dst);
+	cmd->copy_d2d.src = qcul_mem_device_address(src);
+	cmd->copy_d2d.len = len;
+	cmd->copy_d2d.stream = b->stream;
+	return cudaSuccess;
+}
+
+/* As much of [addr, addr + len) as one command can take if all of it is scattered pages. */
+static size_t piece(uint64_t addr, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t most = QCU_SEGS_MAX * page - (addr & (page - 1));
+
+	return len < most ? len : most;
+}
+
+static cudaError_t add_host(struct batch *b, enum route route, uint64_t host, uint64_t device,
+			    size_t len, bool whole, uint32_t flags)
+{
+	while (len > 0) {
+		size_t part = whole ? len : piece(host, len);
+		struct qCUcmd *cmd;
+		cudaError_t err;
+
+		err = next(b, route == ROUTE_H2D ? QCU_OP_COPY_H2D : QCU_OP_COPY_D2H, &cmd);
+		if (err)
+			return err;
+		cmd->buf.addr = host;
+		cmd->buf.len = part;
+		if (route == ROUTE_H2D) {
+			cmd->copy_h2d.dst = device;
+			cmd->copy_h2d.stream = b->stream;
+			cmd->copy_h2d.flags = flags;
+		} else {
+			cmd->copy_d2h.src = device;
+			cmd->copy_d2h.stream = b->stream;
+			cmd->copy_d2h.flags = flags;
+		}
+		host += part;
+		device += part;
+		len -= part;
+	}
+	return cudaSuccess;
+}
+
+static cudaError_t add_row(struct batch *b, enum route route, char *dst, const char *src,
+			   size_t len, bool whole, uint32_t flags)
+{
+	switch (route) {
+	case ROUTE_H2D:
+		return add_host(b, route, (uintptr_t)src, (uintptr_t)dst, len, whole, flags);
+	case ROUTE_D2H:
+		return add_host(b, route, (uintptr_t)dst, (uintptr_t)src, len, whole, flags);
+	case ROUTE_D2D:
+		return add_d2d(b, dst, src, len);
+	case ROUTE_HOST:
+		memmove(dst, src, len);
+		break;
+	}
+	return cudaSuccess;
+}
+
+/* The last command of a synchronous copy answers when all of it is done: they share a stream. */
+static void wait_for_last(struct batch *b, enum route route)
+{
+	struct qCUcmd *last = &b->cmds[b->count - 1];
+
+	if (route == ROUTE_H2D)
+		last->copy_h2d.flags = QCU_COPY_SYNC;
+	else if (route == ROUTE_D2H)
+		last->copy_d2h.flags = QCU_COPY_SYNC;
+}
+
+/* Bytes from the first row's first to the last row's last; false: no such address range. */
+static bool span(const struct qcul_copy *c, size_t pitch, size_t *len)
+{
+	return !__builtin_mul_overflow(pitch, c->height - 1, len) &&
+	       !__builtin_add_overflow(*len, c->width, len);
+}
+
+static cudaError_t check(struct qcul_copy *c)
+{
+	if (c->kind < cudaMemcpyHostToHost || c->kind > cudaMemcpyDefault)
+		return cudaErrorInvalidMemcpyDirection;
+	if (!c->dst || !c->src)
+		return cudaErrorInvalidValue;
+	if (c->height == 1)
+		return cudaSuccess;
+	if (c->width > c->dpitch || c->width > c->spitch)
+		return cudaErrorInvalidPitchValue;
+	/* Rows without gaps are one row. */
+	if (c->dpitch == c->width && c->spitch == c->width) {
+		if (__builtin_mul_overflow(c->width, c->height, &c->width))
+			return cudaErrorInvalidValue;
+		c->height = 1;
+	}
+	return cudaSuccess;
+}
+
+static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum route route,
+			     bool pinned, bool whole)
+{
+	char *dst = c->dst;
+	const char *src = c->src;
+	uint32_t flags = pinned ? QCU_COPY_QUEUED : 0;
+	cudaError_t err = cudaSuccess;
+	size_t row;
+
+	for (row = 0; row < c->height && !err; row++) {
+		err = add_row(b, route, dst, src, c->width, whole, flags);
+		dst += c->dpitch;
+		src += c->spitch;
+	}
+	if (!err && b->count && c->sync)
+		wait_for_last(b, route);
+	return err ? err : flush(b);
+}
+
+cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
+{
+	struct qcul_copy c = *copy;
+	struct batch b;
+	enum place dst, src;
+	enum route route;
+	size_t dst_len, src_len;
+	bool pinned, whole;
+	cudaError_t err = qcul_open();
+
+	if (err)
+		return err;
+	if (!c.width || !c.height)
+		return qcul_ready();
+	err = check(&c);
+	if (!err)
+		err = qcul_ready();
+	if (!err)
+		err = qcul_stream_id(stream, &b.stream);
+	if (err)
+		return err;
+	if (!span(&c, c.dpitch, &dst_len) || !span(&c, c.spitch, &src_len))
+		return cudaErrorInvalidValue;
+	err = place_of(c.dst, dst_len, c.kind, &dst);
+	if (!err)
+		err = place_of(c.src, src_len, c.kind, &src);
+	if (err)
+		return err;
+
+	route = route_of(c.kind, dst, src);
+	if (route == ROUTE_HOST) {
+		err = qcul_stream_wait(b.stream);
+		if (err)
+			return err;
+	}
+	b.count = 0;
+	pinned = (route == ROUTE_H2D ? src : dst) == PLACE_WINDOW;
+	whole = pinned || (route == ROUTE_H2D ? qcul_arena_holds(c.src, src_len)
+					      : qcul_arena_holds(c.dst, dst_len));
+	err = copy_rows(&b, &c, route, pinned, whole);
+	if (c.sync)
+		qcul_print_flush();
+	return err;
+}
+
+cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,
+			cudaStream_t stream)
+{
+	struct qCUcmd cmd;
+	enum place place;
+	uint32_t id;
+	size_t len;
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_stream_id(stream, &id);
+	if (err || !width || !height)
+		return err;
+	if (!dst || (height > 1 && width > pitch))
+		return cudaErrorInvalidValue;
+	if (height == 1)
+		pitch = 0;
+	if (__builtin_mul_overflow(pitch, height - 1, &len) ||
+	    __builtin_add_overflow(len, width, &len))
+		return cudaErrorInvalidValue;
+	err = place_of(dst, len, cudaMemcpyDefault, &place);
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_MEMSET);
+	cmd.memset.dst = qcul_mem_device_address(dst);
+	cmd.memset.pitch = pitch;
+	cmd.memset.width = width;
+	cmd.memset.height = height;
+	cmd.memset.value = (unsigned char)value;
+	cmd.memset.stream = id;
+	cmd.memset.elem = 1;
+	/* The CPU reads pinned memory next, and does not wait for a stream to do so. */
+	cmd.memset.flags = place == PLACE_WINDOW ? QCU_COPY_SYNC : 0;
+	return qcul_send(&cmd, 1);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Errors: the last one of each thread, which of them end all work in the process, how a driver's
+ * errno reads in CUDA's terms, and their names and texts.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "include/qcuerror.h"
+#include "qcu-library/qcul.h"
+
+/* NVIDIA's runtime 13 does not count "not ready" as an error. */
+cudaError_t qcul_done(cudaError_t err)
+{
+	if (err != cudaSuccess && err != cudaErrorNotReady)
+		qcul_self.last = err;
+	return err;
+}
+
+bool qcul_sticky(int err)
+{
+	switch (err) {
+	case cudaErrorDevicesUnavailable:
+	case cudaErrorECCUncorrectable:
+	case cudaErrorNvlinkUncorrectable:
+	case cudaErrorContained:
+	case cudaErrorIllegalAddress:
+	case cudaErrorLaunchTimeout:
+	case cudaErrorAssert:
+	case cudaErrorHardwareStackError:
+	case cudaErrorIllegalInstruction:
+	case cudaErrorMisalignedAddress:
+	case cudaErrorInvalidAddressSpace:
+	case cudaErrorInvalidPc:
+	case cudaErrorLaunchFailure:
+	case cudaErrorTensorMemoryLeak:
+	case cudaErrorMpsClientTerminated:
+		return true;
+	}
+	return false;
+}
+
+cudaError_t qcul_from_errno(int negative)
+{
+	switch (-negative) {
+	case ENOMEM:
+		return cudaErrorMemoryAllocation;
+	case EFAULT:
+	case EINVAL:
+	case E2BIG:
+	case ERANGE:
+		return cudaErrorInvalidValue;
+	case EPERM:
+	case EACCES:
+		return cudaErrorNotPermitted;
+	case EEXIST:
+		return cudaErrorHostMemoryAlreadyRegistered;
+	case EOPNOTSUPP:
+	case ENOTTY:
+		return cudaErrorNotSupported;
+	case ESHUTDOWN:
+	case ENODEV:
+	case EIO:
+	case EPIPE:
+	case EPROTO:
+	case EBADF:
+		return cudaErrorDevicesUnavailable;
+	}
+	return cudaErrorUnknown;
+}
+
+static _Atomic(pthread_t) hushed; /* one at a time: the session's lock is held */
+
+void qcul_hush(bool on)
+{
+	atomic_store(&hushed, on ? pthread_self() : (pthread_t)0);
+}
+
+void qcul_say_once(atomic_flag *said, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (atomic_load(&hushed) == pthread_self() || atomic_flag_test_and_set(said))
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	/* In one write, so that it stays a line among the output of others. */
+	fprintf(stderr, "qcuda: %s\n", text);
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	cudaError_t err = qcul_self.last;
+
+	qcul_self.last = cudaSuccess;
+	return err;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	return qcul_self.last;
+}
+
+const char *cudaGetErrorName(cudaError_t err)
+{
+	switch ((int)err) {
+#define X(n, name, text) \
+	case n:          \
+		return n ? "cudaError" #name : "cudaSuccess";
+		QCU_ERRORS(X)
+#undef X
+	}
+	return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t err)
+{
+	switch ((int)err) {
+#define X(n, name, text) \
+	case n:          \
+		return text;
+		QCU_ERRORS(X)
+#undef X
+	}
+	return "unrecognized error code";
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a program can ask and set about a kernel. */
+#include <string.h>
+
+#include "qcu-library/qcul.h"
+
+/* The kernel behind a function, known to the mirror. */
+static cudaError_t loaded(const void *func, struct CUkern_st **kernel)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_kernel(func, kernel);
+	return err ? err : qcul_kernel_load(*kernel);
+}
+
+static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
+{
+	struct qcu_kernel_desc desc;
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (!attr)
+		return cudaErrorInvalidValue;
+	err = loaded(func, &k);
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_KERNEL_INFO);
+	cmd.kernel_info.buf.addr = (uint64_t)(uintptr_t)&desc;
+	cmd.kernel_info.buf.len = sizeof(desc);
+	cmd.kernel_info.kernel = k->id;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	memset(attr, 0, sizeof(*attr));
+	attr->sharedSizeBytes = desc.shared_bytes;
+	attr->constSizeBytes = desc.const_bytes;
+	attr->localSizeBytes = desc.local_bytes;
+	attr->maxThreadsPerBlock = (int)desc.max_threads;
+	attr->numRegs = (int)desc.regs;
+	attr->ptxVersion = (int)desc.ptx_version;
+	attr->binaryVersion = (int)desc.binary_version;
+	attr->maxDynamicSharedSizeBytes = (int)desc.max_dynamic_shared;
+	attr->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+	return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func)
+{
+	return qcul_done(attributes(attr, func));
+}
+
+cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
+{
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err = loaded(func, &k);
+
+	if (err)
+		return qcul_done(err);
+	if (attr < cudaFuncAttributeMaxDynamicSharedMemorySize || attr >= cudaFuncAttributeMax)
+		return qcul_done(cudaErrorInvalidValue);
+	cmd = qcul_cmd(QCU_OP_FUNC_SET);
+	cmd.func_set.kernel = k->id;
+	cmd.func_set.attr = attr;
+	cmd.func_set.value = value;
+	return qcul_done(qcul_send(&cmd, 1));
+}
+
+/* A preference, as cudaDeviceSetCacheConfig is. */
+cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
+{
+	struct CUkern_st *k;
+	cudaError_t err = loaded(func, &k);
+
+	if (!err && config > cudaFuncCachePreferEqual)
+		err = cudaErrorInvalidValue;
+	return qcul_done(err);
+}
+
+cudaError_t cudaFuncGetName(const char **name, const void *func)
+{
+	struct CUkern_st *k;
+	cudaError_t err = name ? loaded(func, &k) : cudaErrorInvalidValue;
+
+	if (!err)
+		*name = k->name;
+	return qcul_done(err);
+}
+
+cudaError_t cudaFuncGetParamInfo(const void *func, size_t index, size_t *offset, size_t *size)
+{
+	struct CUkern_st *k;
+	cudaError_t err = offset ? loaded(func, &k) : cudaErrorInvalidValue;
+
+	if (!err && index >= k->param_count)
+		err = cudaErrorInvalidValue;
+	if (err)
+		return qcul_done(err);
+	*offset = k->params[index].offset;
+	if (size)
+		*size = k->params[index].size;
+	return cudaSuccess;
+}
+
+static cudaError_t occupancy(int *blocks, const void *func, int block_size, size_t dynamic,
+			     unsigned int flags)
+{
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (!blocks || block_size <= 0 || flags & ~cudaOccupancyDisableCachingOverride)
+		return cudaErrorInvalidValue;
+	err = loaded(func, &k);
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_OCCUPANCY);
+	cmd.occupancy.kernel = k->id;
+	cmd.occupancy.block_threads = (uint32_t)block_size;
+	cmd.occupancy.dynamic_shared = dynamic;
+	cmd.occupancy.flags = flags;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		*blocks = (int)cmd.occupancy.blocks;
+	return err;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func,
+							  int block_size, size_t dynamic)
+{
+	return qcul_done(occupancy(blocks, func, block_size, dynamic, cudaOccupancyDefault));
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func,
+								   int block_size, size_t dynamic,
+								   unsigned int flags)
+{
+	return qcul_done(occupancy(blocks, func, block_size, dynamic, flags));
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Launches. What is wrong with one and can be seen here is refused here, with the codes that
+ * NVIDIA's runtime 13 returns; what goes wrong in the kernel surfaces at a later call.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/device.h"
+
+/* Kernels take at most 4 KiB of parameters on most GPUs; more goes through the heap. */
+#define PARAMS_ON_STACK 4096
+
+struct launch {
+	struct CUkern_st *kernel;
+	dim3 grid, block;
+	void **args;
+	size_t shared;
+	cudaStream_t stream;
+	uint32_t flags;
+};
+
+static bool blocking_wanted(void)
+{
+	static atomic_int wanted; /* 0: not asked yet */
+	int w = atomic_load_explicit(&wanted, memory_order_relaxed);
+
+	if (!w) {
+		w = qcul_env_on("CUDA_LAUNCH_BLOCKING") ? 1 : -1;
+		atomic_store(&wanted, w);
+	}
+	return w > 0;
+}
+
+static bool within(const dim3 *d, const int *max)
+{
+	return d->x && d->y && d->z && d->x <= (unsigned int)max[0] &&
+	       d->y <= (unsigned int)max[1] && d->z <= (unsigned int)max[2];
+}
+
+static cudaError_t check_shape(const struct launch *l)
+{
+	const struct qcu_device_desc *desc;
+	cudaError_t err = qcul_device_desc(qcul_self.device, &desc);
+
+	if (err)
+		return err;
+	if (!within(&l->grid, &desc->attr[cudaDevAttrMaxGridDimX]) ||
+	    !within(&l->block, &desc->attr[cudaDevAttrMaxBlockDimX]) ||
+	    (uint64_t)l->block.x * l->block.y * l->block.z >
+		    (uint64_t)desc->attr[cudaDevAttrMaxThreadsPerBlock] ||
+	    l->shared > UINT_MAX)
+		return cudaErrorInvalidValue;
+	return cudaSuccess;
+}
+
+static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_launch_msg *msg)
+{
+	const struct CUkern_st *k = l->kernel;
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_LAUNCH);
+
+	*msg = (struct qcu_launch_msg){
+		.grid = {l->grid.x, l->grid.y, l->grid.z},
+		.block = {l->block.x, l->block.y, l->block.z},
+		.dynamic_shared = (uint32_t)l->shared,
+		.flags = l->flags,
+		.param_bytes = k->param_bytes,
+	};
+	if (!qcul_pack_args(msg + 1, k->param_bytes, k->params, k->param_count, l->args))
+		return cudaErrorInvalidKernelImage;
+	cmd.launch.buf.addr = (uint64_t)(uintptr_t)msg;
+	cmd.launch.buf.len = sizeof(*msg) + k->param_bytes;
+	cmd.launch.kernel = k->id;
+	cmd.launch.stream = stream;
+	return qcul_send(&cmd, 1);
+}
+
+static cudaError_t launch(const struct launch *l)
+{
+	struct {
+		struct qcu_launch_msg msg;
+		char params[PARAMS_ON_STACK];
+	} small;
+	struct qcu_launch_msg *msg = &small.msg, *big = NULL;
+	uint32_t stream;
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_stream_id(l->stream, &stream);
+	if (!err)
+		err = check_shape(l);
+	if (!err)
+		err = qcul_kernel_load(l->kernel);
+	if (err)
+		return err;
+	if (l->kernel->param_count && !l->args)
+		return cudaErrorInvalidValue;
+	if (l->kernel->param_bytes > sizeof(small.params)) {
+		if (l->kernel->param_bytes > QCU_MSG_MAX - sizeof(*msg))
+			return cudaErrorInvalidValue;
+		msg = big = malloc(sizeof(*msg) + l->kernel->param_bytes);
+		if (!big)
+			return cudaErrorMemoryAllocation;
+	}
+	err = send(l, stream, msg);
+	free(big);
+	if (!err && blocking_wanted())
+		err = qcul_stream_wait(stream);
+	return err;
+}
+
+static cudaError_t launch_func(const void *func, struct launch *l)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_kernel(func, &l->kernel);
+	return err ? err : launch(l);
+}
+
+cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
+			     cudaStream_t stream)
+{
+	struct launch l = {
+		.grid = grid,
+		.block = block,
+		.args = args,
+		.shared = shared,
+		.stream = stream,
+	};
+
+	return qcul_done(launch_func(func, &l));
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args,
+					size_t shared, cudaStream_t stream)
+{
+	struct launch l = {
+		.grid = grid,
+		.block = block,
+		.args = args,
+		.shared = shared,
+		.stream = stream,
+		.flags = QCU_LAUNCH_COOPERATIVE,
+	};
+
+	return qcul_done(launch_func(func, &l));
+}
+
+/* Attributes that only ask for what happens anyway are taken; the others are not supported. */
+static cudaError_t take_attribute(const cudaLaunchAttribute *a, struct launch *l)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	switch (a->id) {
+	case cudaLaunchAttributeIgnore:
+	case cudaLaunchAttributePriority:
+	case cudaLaunchAttributePreferredSharedMemoryCarveout:
+		return cudaSuccess;
+	case cudaLaunchAttributeCooperative:
+		if (a->val.cooperative)
+			l->flags |= QCU_LAUNCH_COOPERATIVE;
+		return cudaSuccess;
+	case cudaLaunchAttributeClusterDimension:
+		if (a->val.clusterDim.x <= 1 && a->val.clusterDim.y <= 1 &&
+		    a->val.clusterDim.z <= 1)
+			return cudaSuccess;
+		break;
+	case cudaLaunchAttributeProgrammaticStreamSerialization:
+		/* To run after the launch before, as without it, is one of the orders allowed. */
+		return cudaSuccess;
+	default:
+		break;
+	}
+	return qcul_unsupported("cudaLaunchKernelExC with clusters, events or access policies",
+				&said);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
+{
+	struct launch l;
+	cudaError_t err = cudaSuccess;
+	unsigned int i;
+
+	if (!config || (config->numAttrs && !config->attrs))
+		return qcul_done(cudaErrorInvalidValue);
+	l = (struct launch){
+		.grid = config->gridDim,
+		.block = config->blockDim,
+		.args = args,
+		.shared = config->dynamicSmemBytes,
+		.stream = config->stream,
+	};
+	for (i = 0; i < config->numAttrs && !err; i++)
+		err = take_attribute(&config->attrs[i], &l);
+	return qcul_done(err ? err : launch_func(func, &l));
+}
+
+/* ---- what nvcc makes of kernel<<<grid, block, shared, stream>>>(...) ---- */
+
+unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+					 struct CUstream_st *stream)
+{
+	if (qcul_self.depth == QCUL_CALL_DEPTH)
+		return qcul_done(cudaErrorInvalidConfiguration);
+	qcul_self.config[qcul_self.depth++] =
+		(struct qcul_call_config){grid, block, shared, stream};
+	return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+{
+	const struct qcul_call_config *c;
+
+	if (!qcul_self.depth)
+		return qcul_done(cudaErrorMissingConfiguration);
+	c = &qcul_self.config[--qcul_self.depth];
+	*grid = c->grid;
+	*block = c->block;
+	*shared = c->shared;
+	*(cudaStream_t *)stream = c->stream;
+	return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *func)
+{
+	struct CUkern_st *k;
+
+	if (qcul_kernel(func, &k) != cudaSuccess)
+		return qcul_done(cudaErrorInvalidDeviceFunction);
+	*kernel = k;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *func)
+{
+	return kernel ? __cudaGetKernel(kernel, func) : qcul_done(cudaErrorInvalidValue);
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+			       size_t shared, cudaStream_t stream)
+{
+	struct launch l = {
+		.kernel = kernel,
+		.grid = grid,
+		.block = block,
+		.args = args,
+		.shared = shared,
+		.stream = stream,
+	};
+
+	return qcul_done(qcul_kernel_valid(kernel) ? launch(&l) : cudaErrorInvalidDeviceFunction);
+}

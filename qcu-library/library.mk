@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# libcudart.so.13, twice from the same files: over /dev/qcuda (the product), and over a mirror in the
+# program's own process (tests). cudart.syms says what is exported; a function in it that nothing
+# implements gets a body that says so.
+
+CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
+	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
+
+LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c copy.c copy3d.c device.c env.c errors.c event.c \
+	func.c handles.c launch.c malloc_hook.c malloc_region.c malloc_tree.c \
+	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
+	pinned.c print.c properties.c ranges.c register.c reserve.c session.c stream.c symbol.c unsupported.c window.c)
+LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
+LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_dev.o
+LIBRARY_LOOPBACK_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_loopback.o
+LIBRARY_MAP := $(B)/qcu-library/cudart.map
+
+$(LIBRARY_DEV_OBJS) $(B)/qcu-library/transport_loopback.o: \
+	override CFLAGS += -isystem $(dir $(CUDART_INC)) -I$(B)/qcu-library
+
+# Says what is missing instead of what a compiler makes of it.
+.PHONY: cudart-header
+cudart-header:
+ifeq ($(CUDART_INC),)
+	@echo "CUDA Toolkit 13 not found: no cuda_runtime_api.h under $(CUDA_HOME)." \
+		"Install the toolkit, put nvcc on PATH, or set CUDA_HOME=DIR." >&2; exit 1
+else
+	@grep -q '^#define CUDART_VERSION *13' $(CUDART_INC) || { \
+		echo "CUDA Toolkit 13 not found: $(CUDART_INC) is of another version." \
+		"Set CUDA_HOME=DIR to a CUDA 13 toolkit." >&2; exit 1; }
+endif
+
+$(LIBRARY_DEV_OBJS) $(B)/qcu-library/transport_loopback.o: | cudart-header
+
+$(B)/qcu-library/unsupported.inc: qcu-library/cudart.syms
+	@mkdir -p $(@D)
+	awk '$$2 == "unsupported" { print "UNSUPPORTED(" $$1 ")" }' $< >$@
+
+# No "local: *": malloc and its family have no version, so that they stand for libc's, which have
+# another. What is not public is hidden by the compiler's -fvisibility.
+$(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk
+	@mkdir -p $(@D)
+	awk 'BEGIN { print "libcudart.so.13 {\nglobal:" } !/^#/ { print "\t" $$1 ";" } \
+		END { print "};" }' $< >$@
+
+$(B)/qcu-library/unsupported.o: $(B)/qcu-library/unsupported.inc
+
+# A sanitizer's runtime comes with the program, so only the product must have no open ends.
+LIBRARY_LDFLAGS = -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script=$(LIBRARY_MAP) \
+	-Wl,-z,relro,-z,now $(if $(SAN),,-Wl,-z,defs $(LIBRARY_WRAP))
+
+# What the library itself allocates must not come from its own malloc (malloc_hook.c).
+LIBRARY_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
+
+$(B)/qcu-library/libcudart.so.13: $(LIBRARY_DEV_OBJS) $(LIBRARY_MAP)
+	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_DEV_OBJS)
+	ln -sf libcudart.so.13 $(@D)/libcudart.so
+
+$(B)/loopback/libcudart.so.13: $(LIBRARY_LOOPBACK_OBJS) $(B)/qcu-device/libmirror.a $(SOFT_LIB) \
+		$(LIBRARY_MAP)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_LOOPBACK_OBJS) \
+		$(B)/qcu-device/libmirror.a $(SOFT_LIB) $(SOFT_LIBS)
+	ln -sf libcudart.so.13 $(@D)/libcudart.so
+
+PARTS += $(B)/qcu-library/libcudart.so.13

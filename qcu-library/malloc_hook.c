@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * malloc and its family. Large allocations come from chunks, so that a program's ordinary buffers
+ * are what the GPU's copy engines like best; all others are libc's. free() tells one from the other
+ * by the address: chunks lie in the window, and nothing else does.
+ *
+ * When does it begin? Opening the session starts a mirror on the host and takes memory of the GPU,
+ * so a program that has nothing to do with CUDA must never cause it, preloaded library or not.
+ * But many a CUDA program gets its buffers before its first CUDA call. So:
+ *
+ *	- before anything else: all of libc, at the price of one comparison;
+ *	- once kernels have been registered, which their compiler has a program do before main():
+ *the first large allocation tries to open the session. If there is no device it says nothing and
+ *	  tries no more; the first CUDA call will have its say;
+ *	- once a CUDA call has opened the session: chunks;
+ *	- in a forked child of a process that had a session: libc, until it makes a CUDA call
+ *itself. Most such children never do.
+ *
+ * When a mapping fails, libc gets its chance. QCU_MALLOC=0 leaves everything to libc,
+ * QCU_MALLOC_THRESHOLD says what is large.
+ *
+ * libc's allocator is called by its __libc_ names, which work from the first instruction of the
+ * dynamic linker on. What the library itself allocates never comes from chunks, lest making a
+ * mapping need a mapping: library.mk has the linker send its calls to __wrap_malloc and so on.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qcu-library/arena.h"
+#include "qcu-library/malloc_hook.h"
+#include "qcu-library/malloc_region.h"
+#include "qcu-library/qcul.h"
+
+#define THRESHOLD     ((uint64_t)128 << 10)
+#define THRESHOLD_MIN QCUL_PAGE
+#define NEVER	      SIZE_MAX
+
+#define PUBLIC __attribute__((visibility("default")))
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t align, size_t size);
+void __libc_free(void *p);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void __wrap_free(void *p);
+
+enum state {
+	STATE_LIBC,  /* large is libc's */
+	STATE_ARMED, /* the next large one may open the session */
+	STATE_ON,
+};
+
+/* What is in [base, base + size) is no libc's. Set once. */
+static atomic_size_t window_base, window_size;
+/* Read by every malloc; NEVER in STATE_LIBC. */
+static atomic_size_t threshold = NEVER;
+static atomic_int state;
+static _Atomic(size_t (*)(void *)) libc_usable_size;
+
+/* Acquire pairs with the store in qcul_malloc_start: who sees the size sees the base. */
+static bool in_window(const void *p)
+{
+	size_t size = atomic_load_explicit(&window_size, memory_order_acquire);
+
+	return (uintptr_t)p - atomic_load_explicit(&window_base, memory_order_relaxed) < size;
+}
+
+/* ---- on and off ---- */
+
+static bool wanted(void)
+{
+	const char *text = getenv("QCU_MALLOC");
+
+	return !text || strcmp(text, "0") != 0;
+}
+
+/* Read once, so that what is wrong with it is said once. */
+static size_t threshold_wanted(void)
+{
+	static atomic_size_t known;
+	uint64_t bytes = THRESHOLD;
+
+	if (atomic_load(&known))
+		return atomic_load(&known);
+	if (qcul_env_bytes("QCU_MALLOC_THRESHOLD", &bytes) && bytes < THRESHOLD_MIN)
+		bytes = THRESHOLD_MIN;
+	atomic_store(&known, bytes);
+	return bytes;
+}
+
+/* Whoever calls malloc may be holding stderr. */
+static void trace(const char *text)
+{
+	char line[120];
+	int n;
+
+	if (!qcul_env_on("QCU_TRACE"))
+		return;
+	n = snprintf(line, sizeof(line), "qcuda: malloc: %s\n", text);
+	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+		return;
+}
+
+void qcul_malloc_arm(void)
+{
+	int from = STATE_LIBC;
+
+	if (wanted() && atomic_compare_exchange_strong(&state, &from, STATE_ARMED))
+		atomic_store(&threshold, threshold_wanted());
+}
+
+void qcul_malloc_start(void)
+{
+	const struct qcu_hello *hello = qcul_hello();
+
+	/* Pinned memory lies there too, and free() of it has to be found out in any case. */
+	if (!atomic_load(&window_size)) {
+		atomic_store(&window_base, hello->window_base);
+		atomic_store(&window_size, hello->window_size);
+	}
+	if (!wanted())
+		return;
+	qcul_arena_start(hello->chunk_bytes);
+	atomic_store(&state, STATE_ON);
+	atomic_store(&threshold, threshold_wanted());
+	trace("large allocations are chunks");
+}
+
+void qcul_malloc_refused(void)
+{
+	int from = STATE_ARMED;
+
+	if (!atomic_compare_exchange_strong(&state, &from, STATE_LIBC))
+		return;
+	atomic_store(&threshold, NEVER);
+	trace("no session, everything stays with libc");
+}
+
+void qcul_malloc_before_fork(void)
+{
+	qcul_arena_before_fork();
+}
+
+void qcul_malloc_after_fork_parent(void)
+{
+	qcul_arena_after_fork(false);
+}
+
+void qcul_malloc_after_fork_child(bool had_session)
+{
+	if (had_session) {
+		atomic_store(&state, STATE_LIBC);
+		atomic_store(&threshold, NEVER);
+	}
+	qcul_arena_after_fork(true);
+}
+
+/* Whether large allocations are chunks, after an attempt to make them so. */
+static bool on(void)
+{
+	int now = atomic_load(&state);
+
+	if (now == STATE_ARMED) {
+		qcul_open_quietly();
+		now = atomic_load(&state);
+	}
+	return now == STATE_ON;
+}
+
+/* ---- allocating ---- */
+
+static bool large(size_t size)
+{
+	return __builtin_expect(size >= atomic_load_explicit(&threshold, memory_order_relaxed), 0);
+}
+
+/* errno stays what it was, whatever the driver said meanwhile. */
+static void *chunks(size_t size, size_t align, bool zero, bool grows)
+{
+	int saved = errno;
+	void *p = on() ? qcul_arena_alloc(size, align, zero, grows) : NULL;
+
+	errno = saved;
+	return p;
+}
+
+PUBLIC void *malloc(size_t size)
+{
+	if (large(size)) {
+		void *p = chunks(size, 1, false, false);
+
+		if (p)
+			return p;
+	}
+	return __libc_malloc(size);
+}
+
+PUBLIC void *calloc(size_t count, size_t size)
+{
+	size_t total;
+
+	if (!__builtin_mul_overflow(count, size, &total) && large(total)) {
+		void *p = chunks(total, 1, true, false);
+
+		if (p)
+			return p;
+	}
+	return __libc_calloc(count, size);
+}
+
+static void *aligned(size_t align, size_t size)
+{
+	if (large(size) && align && !(align & (align - 1))) {
+		void *p = chunks(size, align, false, false);
+
+		if (p)
+			return p;
+	}
+	return __libc_memalign(align, size);
+}
+
+/* Any alignment will do: glibc takes the next power of two. */
+PUBLIC void *memalign(size_t align, size_t size)
+{
+	size_t power = 1;
+
+	while (power < align && power <= SIZE_MAX / 2)
+		power *= 2;
+	return aligned(power < align ? align : power, size);
+}
+
+/* Here, as in C17 and as in glibc since 2.38, it must be one. */
+PUBLIC void *aligned_alloc(size_t align, size_t size)
+{
+	if (!align || align & (align - 1)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return aligned(align, size);
+}
+
+PUBLIC int posix_memalign(void **out, size_t align, size_t size)
+{
+	int saved = errno;
+	void *p;
+
+	if (!align || align & (align - 1) || align % sizeof(void *))
+		return EINVAL;
+	p = aligned(align, size);
+	errno = saved;
+	if (!p)
+		return ENOMEM;
+	*out = p;
+	return 0;
+}
+
+PUBLIC void *valloc(size_t size)
+{
+	return aligned(QCUL_PAGE, size);
+}
+
+PUBLIC void *pvalloc(size_t size)
+{
+	size_t rounded;
+
+	if (__builtin_add_overflow(size, QCUL_PAGE - 1, &rounded)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return aligned(QCUL_PAGE, rounded & ~(QCUL_PAGE - 1));
+}
+
+/* ---- freeing, and what else takes a pointer ---- */
+
+/* As glibc does: a program that frees what is not malloc's would go on with a broken heap. */
+__attribute__((noreturn, cold)) static void invalid(const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		abort();
+	abort();
+}
+
+static size_t size_in_window(const void *p)
+{
+	return qcul_arena_size(p);
+}
+
+static size_t size_in_libc(void *p)
+{
+	size_t (*f)(void *) = atomic_load_explicit(&libc_usable_size, memory_order_relaxed);
+
+	if (!f) {
+		f = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+		if (!f)
+			return 0;
+		atomic_store_explicit(&libc_usable_size, f, memory_order_relaxed);
+	}
+	return f(p);
+}
+
+PUBLIC void free(void *p)
+{
+	int saved;
+
+	if (__builtin_expect(!in_window(p), 1)) {
+		__libc_free(p);
+		return;
+	}
+	saved = errno;
+	if (!qcul_arena_free(p))
+		invalid("free(): invalid pointer\n");
+	errno = saved;
+}
+
+PUBLIC size_t malloc_usable_size(void *p)
+{
+	if (!p)
+		return 0;
+	return in_window(p) ? size_in_window(p) : size_in_libc(p);
+}
+
+/* Another place for what is at p; NULL: none, and errno says so. */
+static void *move(void *p, size_t old, size_t size)
+{
+	void *to = large(size) ? chunks(size, 1, false, size > old) : NULL;
+
+	if (!to)
+		to = __libc_malloc(size);
+	if (!to)
+		return NULL;
+	memcpy(to, p, old < size ? old : size);
+	free(p);
+	return to;
+}
+
+static void *realloc_in_window(void *p, size_t size)
+{
+	size_t old = size_in_window(p);
+	void *to;
+
+	if (!old)
+		invalid("realloc(): invalid pointer\n");
+	if (!size) {
+		free(p);
+		return NULL;
+	}
+	/* What has become small is no reason to keep a chunk. */
+	if ((large(size) || size >= old / 2) && qcul_arena_resize(p, size))
+		return p;
+	to = move(p, old, size);
+	return to || size > old ? to : p;
+}
+
+/* Memory that libc had gets into chunks when it grows, for then its content moves anyway. */
+static void *realloc_in_libc(void *p, size_t size)
+{
+	size_t old = large(size) ? size_in_libc(p) : 0;
+	void *to;
+
+	if (!old || size <= old)
+		return __libc_realloc(p, size);
+	to = chunks(size, 1, false, true);
+	if (!to)
+		return __libc_realloc(p, size);
+	memcpy(to, p, old);
+	__libc_free(p);
+	return to;
+}
+
+PUBLIC void *realloc(void *p, size_t size)
+{
+	if (!p)
+		return malloc(size);
+	return in_window(p) ? realloc_in_window(p, size) : realloc_in_libc(p, size);
+}
+
+/* Through realloc's public name: a program may have one of its own, and this pointer from it. */
+PUBLIC void *reallocarray(void *p, size_t count, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, total);
+}
+
+/* ---- what the library's own calls become ---- */
+
+void *__wrap_malloc(size_t size)
+{
+	return __libc_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return __libc_calloc(count, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return __libc_realloc(p, size);
+}
+
+/* Some of it is from libc's own calls of malloc. */
+void __wrap_free(void *p)
+{
+	free(p);
+}

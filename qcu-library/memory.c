@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Device memory: getting it, giving it back, and telling what a pointer points to. */
+#include <string.h>
+
+#include "qcu-library/qcul.h"
+
+/* What cudaMallocPitch rounds rows up to; texture and copy engines want no more on any device. */
+#define PITCH 512
+
+/* How often another place is tried for, when something of this process lies at the first. */
+#define TRIES 8
+
+static cudaError_t mirror_alloc(size_t size, uint64_t *addr)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_MALLOC);
+	cudaError_t err;
+
+	cmd.malloc.size = size;
+	err = qcul_send(&cmd, 1);
+	*addr = cmd.malloc.ptr;
+	return err;
+}
+
+static cudaError_t mirror_free(uint64_t addr)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_FREE);
+
+	cmd.free.ptr = addr;
+	return qcul_send(&cmd, 1);
+}
+
+/* Device memory at addresses that mean nothing else here, or marked as ambiguous. */
+static cudaError_t alloc_distinct(struct qcul_range *range)
+{
+	uint64_t tried[TRIES];
+	unsigned int n = 0;
+	cudaError_t err = mirror_alloc(range->len, &range->start);
+
+	if (err)
+		return err;
+	while (!qcul_reserve(range->start, range->len)) {
+		uint64_t other;
+
+		if (n == TRIES || mirror_alloc(range->len, &other) != cudaSuccess) {
+			range->flags = QCUL_MEM_AMBIGUOUS;
+			break;
+		}
+		tried[n++] = range->start;
+		range->start = other;
+	}
+	while (n > 0)
+		(void)mirror_free(tried[--n]);
+	return cudaSuccess;
+}
+
+static cudaError_t device_alloc(void **ptr, size_t size)
+{
+	struct qcul_range range = {.kind = QCUL_MEM_DEVICE, .len = size};
+	cudaError_t err;
+
+	if (!ptr)
+		return cudaErrorInvalidValue;
+	err = qcul_ready();
+	if (err)
+		return err;
+	if (size == 0) {
+		*ptr = NULL;
+		return cudaSuccess;
+	}
+	err = alloc_distinct(&range);
+	if (err)
+		return err;
+	range.device = qcul_self.device;
+	range.epoch = qcul_epoch();
+	if (!qcul_mem_add(&range)) {
+		(void)mirror_free(range.start);
+		return cudaErrorMemoryAllocation;
+	}
+	*ptr = (void *)(uintptr_t)range.start;
+	return cudaSuccess;
+}
+
+static cudaError_t device_free(void *ptr)
+{
+	struct qcul_range range;
+	cudaError_t err = qcul_ready();
+
+	if (err || !ptr)
+		return err;
+	if (qcul_mem_find(ptr).kind == QCUL_MEM_MANAGED)
+		return qcul_host_free(ptr, QCUL_MEM_MANAGED);
+	/* Out of the map first: once it is free, another thread may get the same address. */
+	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
+		return cudaErrorInvalidValue;
+	return mirror_free(range.start);
+}
+
+cudaError_t cudaMalloc(void **ptr, size_t size)
+{
+	return qcul_done(device_alloc(ptr, size));
+}
+
+cudaError_t cudaFree(void *ptr)
+{
+	return qcul_done(device_free(ptr));
+}
+
+static cudaError_t alloc_pitch(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
+{
+	size_t row, bytes;
+	cudaError_t err;
+
+	if (!ptr || !pitch)
+		return cudaErrorInvalidValue;
+	if (__builtin_add_overflow(width, PITCH - 1, &row))
+		return cudaErrorInvalidValue;
+	row -= row % PITCH;
+	if (__builtin_mul_overflow(row, height, &bytes) ||
+	    __builtin_mul_overflow(bytes, depth, &bytes))
+		return cudaErrorInvalidValue;
+	err = device_alloc(ptr, bytes);
+	if (!err)
+		*pitch = bytes ? row : 0;
+	return err;
+}
+
+cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
+{
+	return qcul_done(alloc_pitch(ptr, pitch, width, height, 1));
+}
+
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent)
+{
+	struct cudaPitchedPtr p = {.xsize = extent.width, .ysize = extent.height};
+	cudaError_t err = cudaErrorInvalidValue;
+
+	if (out)
+		err = alloc_pitch(&p.ptr, &p.pitch, extent.width, extent.height, extent.depth);
+	if (!err)
+		*out = p;
+	return qcul_done(err);
+}
+
+cudaError_t cudaMallocManaged(void **ptr, size_t size, unsigned int flags)
+{
+	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+		return qcul_done(cudaErrorInvalidValue);
+	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_MANAGED, 0));
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const void *ptr)
+{
+	struct qcul_range range;
+	cudaError_t err = attr ? qcul_open() : cudaErrorInvalidValue;
+
+	if (err)
+		return qcul_done(err);
+	memset(attr, 0, sizeof(*attr));
+	range = qcul_mem_find(ptr);
+	attr->device = range.device;
+	switch ((enum qcul_mem)range.kind) {
+	case QCUL_MEM_DEVICE:
+	case QCUL_MEM_VARIABLE:
+		attr->type = cudaMemoryTypeDevice;
+		attr->devicePointer = (void *)(uintptr_t)ptr;
+		break;
+	case QCUL_MEM_PINNED:
+		attr->type = cudaMemoryTypeHost;
+		attr->devicePointer = attr->hostPointer = (void *)(uintptr_t)ptr;
+		break;
+	case QCUL_MEM_REGISTERED:
+		attr->type = cudaMemoryTypeHost;
+		attr->hostPointer = (void *)(uintptr_t)ptr;
+		attr->devicePointer = (void *)(uintptr_t)qcul_mem_device_address(ptr);
+		break;
+	case QCUL_MEM_ALIAS:
+		attr->type = cudaMemoryTypeHost;
+		attr->hostPointer =
+			(void *)(uintptr_t)(range.other + ((uint64_t)(uintptr_t)ptr - range.start));
+		attr->devicePointer = (void *)(uintptr_t)ptr;
+		break;
+	case QCUL_MEM_MANAGED:
+		attr->type = cudaMemoryTypeManaged;
+		attr->devicePointer = attr->hostPointer = (void *)(uintptr_t)ptr;
+		break;
+	case QCUL_MEM_HOST:
+		attr->type = cudaMemoryTypeUnregistered;
+		attr->device = cudaInvalidDeviceId;
+		attr->hostPointer = (void *)(uintptr_t)ptr;
+		break;
+	}
+	return cudaSuccess;
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What nvcc's start-up code registers: fat binaries, and the kernels and variables in them by the
+ * address of their host-side shadow. Registering only takes notes. The mirror hears of a module
+ * when something in it is first used, so that a program that never calls CUDA never opens the
+ * device.
+ *
+ * Nothing registered is ever freed. A program that is unloading or exiting may still be launching
+ * from another thread, and what it holds must stay a valid thing to look at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/device.h"
+#include "qcu-library/malloc_hook.h"
+#include "qcu-library/qcul.h"
+
+#define WRAPPER_MAGIC 0x466243b1
+#define FATBIN_MAGIC  0xba55ed50u
+#define KERNEL_MAGIC  0x6c6e7271u
+
+/* What the compiler leaves in a program for each fat binary, and how the binary begins. */
+struct wrapper {
+	int magic, version;
+	const struct fatbin *data;
+	void *unused;
+};
+struct fatbin {
+	uint32_t magic;
+	uint16_t version, header_bytes;
+	uint64_t bytes;
+};
+
+struct qcul_module {
+	const struct fatbin *image;
+	uint32_t id;
+	unsigned int ready;  /* epoch in which the mirror has it */
+	unsigned int failed; /* epoch in which it could not be loaded, and why */
+	cudaError_t why;
+	atomic_bool dead; /* unregistered; the mirror may not have been told yet */
+	struct variable *variables;
+	struct qcul_module *next;
+};
+
+struct place {
+	unsigned int epoch;
+	void *addr;
+	size_t size;
+};
+struct variable {
+	const char *name;
+	struct qcul_module *module;
+	struct variable *next; /* of the module's */
+	struct place *at;      /* by device; made on first use */
+};
+
+/* Open addressing by host address; a value of NULL marks what has been unregistered. */
+struct symbol {
+	const void *host;
+	void *value;
+};
+struct symbols {
+	struct symbol *v;
+	size_t count, room;
+};
+
+/* load_lock: what the mirror knows. table_lock: the tables; launches take it for reading. */
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct symbols kernels, variables;
+static struct qcul_module *modules;
+
+void qcul_modules_lock(void)
+{
+	pthread_mutex_lock(&load_lock);
+	pthread_rwlock_wrlock(&table_lock);
+}
+
+void qcul_modules_unlock(void)
+{
+	pthread_rwlock_unlock(&table_lock);
+	pthread_mutex_unlock(&load_lock);
+}
+
+void qcul_modules_reset_lock(void)
+{
+	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
+
+	/* Its owner was a thread of the parent. */
+	table_lock = fresh;
+	pthread_mutex_unlock(&load_lock);
+}
+
+/* ---- tables ---- */
+
+/* The slot of a host address, or the empty one where it belongs. The table is never full. */
+static struct symbol *slot_of(const struct symbols *t, const void *host)
+{
+	size_t i = ((uint64_t)(uintptr_t)host * 0x9e3779b97f4a7c15ull) >> 32;
+
+	for (i &= t->room - 1; t->v[i].host && t->v[i].host != host;)
+		i = (i + 1) & (t->room - 1);
+	return &t->v[i];
+}
+
+static bool grow(struct symbols *t)
+{
+	struct symbols bigger = {.count = t->count, .room = t->room ? 2 * t->room : 64};
+	size_t i;
+
+	bigger.v = calloc(bigger.room, sizeof(*bigger.v));
+	if (!bigger.v)
+		return false;
+	for (i = 0; i < t->room; i++)
+		if (t->v[i].host)
+			*slot_of(&bigger, t->v[i].host) = t->v[i];
+	free(t->v);
+	*t = bigger;
+	return true;
+}
+
+static bool put(struct symbols *t, const void *host, void *value)
+{
+	struct symbol *slot;
+
+	if (t->count >= t->room / 2 && !grow(t))
+		return false;
+	slot = slot_of(t, host);
+	if (!slot->host)
+		t->count++;
+	slot->host = host;
+	slot->value = value;
+	return true;
+}
+
+static void *get(const struct symbols *t, const void *host)
+{
+	void *value = NULL;
+
+	if (!host)
+		return NULL;
+	pthread_rwlock_rdlock(&table_lock);
+	if (t->room)
+		value = slot_of(t, host)->value;
+	pthread_rwlock_unlock(&table_lock);
+	return value;
+}
+
+/* ---- registration ---- */
+
+static void no_memory(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	qcul_say_once(&said, "out of memory while the program registered its kernels");
+}
+
+void **__cudaRegisterFatBinary(void *data)
+{
+	const struct wrapper *w = data;
+	struct qcul_module *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		no_memory();
+		return NULL;
+	}
+	if (w->magic == WRAPPER_MAGIC && w->data->magic == FATBIN_MAGIC)
+		m->image = w->data;
+	pthread_rwlock_wrlock(&table_lock);
+	m->next = modules;
+	modules = m;
+	pthread_rwlock_unlock(&table_lock);
+	qcul_malloc_arm();
+	return (void **)m;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle)
+{
+	(void)handle;
+}
+
+/* Managed variables are registered by a function that is not supported and says so. */
+char __cudaInitModule(void **handle)
+{
+	(void)handle;
+	return 1;
+}
+
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+			    int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
+			    int *warp)
+{
+	struct CUkern_st *k = calloc(1, sizeof(*k));
+	bool ok = false;
+
+	(void)device;
+	(void)thread_limit;
+	(void)tid;
+	(void)bid;
+	(void)block;
+	(void)grid;
+	(void)warp;
+	if (k && handle) {
+		k->magic = KERNEL_MAGIC;
+		k->name = name;
+		k->module = (struct qcul_module *)handle;
+		pthread_rwlock_wrlock(&table_lock);
+		/* A cudaKernel_t may stand where a host function may. */
+		ok = put(&kernels, host, k) && put(&kernels, k, k);
+		pthread_rwlock_unlock(&table_lock);
+	}
+	if (!ok)
+		no_memory();
+}
+
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+		       size_t size, int constant, int global)
+{
+	struct variable *v = calloc(1, sizeof(*v));
+	bool ok = false;
+
+	(void)device;
+	(void)ext;
+	(void)size;
+	(void)constant;
+	(void)global;
+	if (v && handle) {
+		v->name = name;
+		v->module = (struct qcul_module *)handle;
+		pthread_rwlock_wrlock(&table_lock);
+		v->next = v->module->variables;
+		v->module->variables = v;
+		ok = put(&variables, host, v);
+		pthread_rwlock_unlock(&table_lock);
+	}
+	if (!ok)
+		no_memory();
+}
+
+/*
+ * At exit this runs after everything else, when a wait for the mirror would be a hang if it hangs.
+ * So nothing is sent: the session's end unloads the module, or the next load in this process does.
+ */
+void __cudaUnregisterFatBinary(void **handle)
+{
+	struct qcul_module *m = (struct qcul_module *)handle;
+	size_t i;
+
+	if (!m)
+		return;
+	pthread_rwlock_wrlock(&table_lock);
+	for (i = 0; i < kernels.room; i++) {
+		struct CUkern_st *k = kernels.v[i].value;
+
+		if (k && k->module == m) {
+			k->magic = 0;
+			kernels.v[i].value = NULL;
+		}
+	}
+	for (i = 0; i < variables.room; i++) {
+		struct variable *v = variables.v[i].value;
+
+		if (v && v->module == m)
+			variables.v[i].value = NULL;
+	}
+	atomic_store(&m->dead, true);
+	pthread_rwlock_unlock(&table_lock);
+}
+
+/* ---- making the mirror know; load_lock is held ---- */
+
+static void unload_dead(void)
+{
+	struct qcul_module *m, *first;
+
+	pthread_rwlock_rdlock(&table_lock);
+	first = modules;
+	pthread_rwlock_unlock(&table_lock);
+	for (m = first; m; m = m->next) {
+		struct qCUcmd cmd;
+
+		if (!atomic_load(&m->dead) || m->ready != qcul_epoch())
+			continue;
+		cmd = qcul_cmd(QCU_OP_MODULE_UNLOAD);
+		cmd.module_unload.module = m->id;
+		m->ready = 0;
+		if (qcul_send(&cmd, 1) == cudaSuccess)
+			qcul_handle_drop(&qcul_module_ids, m->id);
+	}
+}
+
+static cudaError_t load_module(struct qcul_module *m)
+{
+	struct qcul_handle *slot;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (m->ready == qcul_epoch())
+		return cudaSuccess;
+	if (m->failed == qcul_epoch())
+		return m->why;
+	if (!m->image)
+		return cudaErrorInvalidKernelImage;
+	unload_dead();
+	slot = qcul_handle_new(&qcul_module_ids, &m->id);
+	if (!slot)
+		return cudaErrorMemoryAllocation;
+	slot->device = -1;
+	cmd = qcul_cmd(QCU_OP_MODULE_LOAD);
+	cmd.module_load.buf.addr = (uint64_t)(uintptr_t)m->image;
+	cmd.module_load.buf.len = m->image->header_bytes + m->image->bytes;
+	cmd.module_load.module = m->id;
+	err = qcul_send(&cmd, 1);
+	if (!err) {
+		m->ready = qcul_epoch();
+		return cudaSuccess;
+	}
+	qcul_handle_drop(&qcul_module_ids, m->id);
+	/* What is wrong with an image stays wrong; memory may come back. */
+	if (err != cudaErrorMemoryAllocation && !qcul_sticky(err)) {
+		m->failed = qcul_epoch();
+		m->why = err;
+	}
+	return err;
+}
+
+static cudaError_t find_kernel(struct CUkern_st *k)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_KERNEL_FIND);
+	struct qcul_handle *slot;
+	cudaError_t err;
+
+	slot = qcul_handle_new(&qcul_kernel_ids, &k->id);
+	if (!slot)
+		return cudaErrorMemoryAllocation;
+	slot->device = -1;
+	cmd.kernel_find.buf.addr = (uint64_t)(uintptr_t)k->name;
+	cmd.kernel_find.buf.len = strlen(k->name);
+	cmd.kernel_find.module = k->module->id;
+	cmd.kernel_find.kernel = k->id;
+	err = qcul_send(&cmd, 1);
+	if (err) {
+		qcul_handle_drop(&qcul_kernel_ids, k->id);
+		return err == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : err;
+	}
+	k->param_count = cmd.kernel_find.params;
+	k->param_bytes = cmd.kernel_find.param_bytes;
+	return cudaSuccess;
+}
+
+static bool params_fit(const struct qcu_param *params, uint32_t count, uint32_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (params[i].offset > bytes || params[i].size > bytes - params[i].offset)
+			return false;
+	return true;
+}
+
+/* The places of the parameters, for launches to pack arguments by. */
+static cudaError_t learn_params(struct CUkern_st *k)
+{
+	size_t bytes = sizeof(struct qcu_kernel_desc) + k->param_count * sizeof(struct qcu_param);
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_KERNEL_INFO);
+	struct qcu_param *params = NULL;
+	cudaError_t err;
+	char *info;
+
+	info = malloc(bytes);
+	if (k->param_count)
+		params = malloc(k->param_count * sizeof(*params));
+	if (!info || (k->param_count && !params)) {
+		err = cudaErrorMemoryAllocation;
+		goto out;
+	}
+	cmd.kernel_info.buf.addr = (uint64_t)(uintptr_t)info;
+	cmd.kernel_info.buf.len = bytes;
+	cmd.kernel_info.kernel = k->id;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		goto out;
+	if (params)
+		memcpy(params, info + sizeof(struct qcu_kernel_desc),
+		       k->param_count * sizeof(*params));
+	if (!params_fit(params, k->param_count, k->param_bytes)) {
+		err = cudaErrorInvalidKernelImage;
+		goto out;
+	}
+	free(k->params);
+	k->params = params;
+	params = NULL;
+out:
+	free(params);
+	free(info);
+	return err;
+}
+
+cudaError_t qcul_kernel_load(struct CUkern_st *k)
+{
+	cudaError_t err;
+
+	if (atomic_load_explicit(&k->ready, memory_order_acquire) == qcul_epoch())
+		return cudaSuccess;
+	pthread_mutex_lock(&load_lock);
+	err = cudaSuccess;
+	if (atomic_load(&k->ready) != qcul_epoch()) {
+		err = load_module(k->module);
+		if (!err)
+			err = find_kernel(k);
+		if (!err)
+			err = learn_params(k);
+		if (!err)
+			atomic_store_explicit(&k->ready, qcul_epoch(), memory_order_release);
+	}
+	pthread_mutex_unlock(&load_lock);
+	return err;
+}
+
+/* ---- look-ups ---- */
+
+cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel)
+{
+	if (!func)
+		return cudaErrorInvalidDeviceFunction;
+	*kernel = get(&kernels, func);
+	/* NVIDIA's runtime takes an unknown function for a stale cudaKernel_t, and so says this. */
+	return *kernel ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+bool qcul_kernel_valid(const struct CUkern_st *kernel)
+{
+	return kernel && kernel->magic == KERNEL_MAGIC;
+}
+
+/* load_lock is held. */
+static cudaError_t find_variable(struct variable *v, struct place *place)
+{
+	struct qcul_range range = {.kind = QCUL_MEM_VARIABLE};
+	struct qCUcmd cmd;
+	cudaError_t err = load_module(v->module);
+
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_VAR_FIND);
+	cmd.var_find.buf.addr = (uint64_t)(uintptr_t)v->name;
+	cmd.var_find.buf.len = strlen(v->name);
+	cmd.var_find.module = v->module->id;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
+	place->epoch = qcul_epoch();
+	place->addr = (void *)(uintptr_t)cmd.var_find.addr;
+	place->size = cmd.var_find.size;
+	range.start = cmd.var_find.addr;
+	range.len = cmd.var_find.size;
+	range.device = qcul_self.device;
+	range.epoch = qcul_epoch();
+	if (!qcul_reserve(range.start, range.len))
+		range.flags = QCUL_MEM_AMBIGUOUS;
+	/* Refused if an earlier look-up has put it there. */
+	(void)qcul_mem_add(&range);
+	return cudaSuccess;
+}
+
+cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
+{
+	struct variable *v = get(&variables, symbol);
+	struct place *place;
+	cudaError_t err = cudaSuccess;
+
+	if (!v)
+		return cudaErrorInvalidSymbol;
+	pthread_mutex_lock(&load_lock);
+	if (!v->at)
+		v->at = calloc(QCUL_DEVICES, sizeof(*v->at));
+	if (!v->at) {
+		err = cudaErrorMemoryAllocation;
+		goto out;
+	}
+	place = &v->at[qcul_self.device];
+	if (place->epoch != qcul_epoch())
+		err = find_variable(v, place);
+	if (!err) {
+		*addr = place->addr;
+		*size = place->size;
+	}
+out:
+	pthread_mutex_unlock(&load_lock);
+	return err;
+}
+
+void qcul_variables_forget(int device)
+{
+	size_t i;
+
+	qcul_modules_lock();
+	for (i = 0; i < variables.room; i++) {
+		struct variable *v = variables.v[i].value;
+
+		if (v && v->at)
+			v->at[device].epoch = 0;
+	}
+	qcul_modules_unlock();
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The names that a program compiled with --default-stream per-thread calls: the same functions,
+ * with stream 0 meaning the calling thread's own default stream. (_ptds variants have no stream
+ * argument and stand beside their twins.)
+ */
+#include "qcu-library/qcul.h"
+
+static cudaStream_t own(cudaStream_t stream)
+{
+	return stream ? stream : cudaStreamPerThread;
+}
+
+cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+				 cudaStream_t stream)
+{
+	return cudaMemcpyAsync(dst, src, count, kind, own(stream));
+}
+
+cudaError_t cudaMemcpy2DAsync_ptsz(void *dst, size_t dpitch, const void *src, size_t spitch,
+				   size_t width, size_t height, enum cudaMemcpyKind kind,
+				   cudaStream_t stream)
+{
+	return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, own(stream));
+}
+
+cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+{
+	return cudaMemcpy3DAsync(p, own(stream));
+}
+
+cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void *symbol, const void *src, size_t count,
+					 size_t offset, enum cudaMemcpyKind kind,
+					 cudaStream_t stream)
+{
+	return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, own(stream));
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void *dst, const void *symbol, size_t count,
+					   size_t offset, enum cudaMemcpyKind kind,
+					   cudaStream_t stream)
+{
+	return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, own(stream));
+}
+
+cudaError_t cudaMemsetAsync_ptsz(void *dst, int value, size_t count, cudaStream_t stream)
+{
+	return cudaMemsetAsync(dst, value, count, own(stream));
+}
+
+cudaError_t cudaMemset2DAsync_ptsz(void *dst, size_t pitch, int value, size_t width, size_t height,
+				   cudaStream_t stream)
+{
+	return cudaMemset2DAsync(dst, pitch, value, width, height, own(stream));
+}
+
+cudaError_t cudaMemset3DAsync_ptsz(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+				   cudaStream_t stream)
+{
+	return cudaMemset3DAsync(to, value, extent, own(stream));
+}
+
+cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream)
+{
+	return cudaStreamQuery(own(stream));
+}
+
+cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream)
+{
+	return cudaStreamSynchronize(own(stream));
+}
+
+cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
+{
+	return cudaStreamWaitEvent(own(stream), event, flags);
+}
+
+cudaError_t cudaStreamGetFlags_ptsz(cudaStream_t stream, unsigned int *flags)
+{
+	return cudaStreamGetFlags(own(stream), flags);
+}
+
+cudaError_t cudaStreamGetPriority_ptsz(cudaStream_t stream, int *priority)
+{
+	return cudaStreamGetPriority(own(stream), priority);
+}
+
+cudaError_t cudaStreamGetDevice_ptsz(cudaStream_t stream, int *device)
+{
+	return cudaStreamGetDevice(own(stream), device);
+}
+
+cudaError_t cudaStreamGetId_ptsz(cudaStream_t stream, unsigned long long *number)
+{
+	return cudaStreamGetId(own(stream), number);
+}
+
+cudaError_t cudaStreamIsCapturing_ptsz(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+	return cudaStreamIsCapturing(own(stream), status);
+}
+
+cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+					  unsigned long long *number, cudaGraph_t *graph,
+					  const cudaGraphNode_t **dependencies,
+					  const cudaGraphEdgeData **edges, size_t *count)
+{
+	return cudaStreamGetCaptureInfo(own(stream), status, number, graph, dependencies, edges,
+					count);
+}
+
+cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream)
+{
+	return cudaEventRecord(event, own(stream));
+}
+
+cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream,
+					  unsigned int flags)
+{
+	return cudaEventRecordWithFlags(event, own(stream), flags);
+}
+
+cudaError_t cudaLaunchKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
+				  size_t shared, cudaStream_t stream)
+{
+	return cudaLaunchKernel(func, grid, block, args, shared, own(stream));
+}
+
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+				    size_t shared, cudaStream_t stream)
+{
+	return __cudaLaunchKernel(kernel, grid, block, args, shared, own(stream));
+}
+
+cudaError_t cudaLaunchCooperativeKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
+					     size_t shared, cudaStream_t stream)
+{
+	return cudaLaunchCooperativeKernel(func, grid, block, args, shared, own(stream));
+}
+
+cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *func,
+				     void **args)
+{
+	cudaLaunchConfig_t mine;
+
+	if (!config)
+		return qcul_done(cudaErrorInvalidValue);
+	mine = *config;
+	mine.stream = own(mine.stream);
+	return cudaLaunchKernelExC(&mine, func, args);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What kernels print comes out of this program's stdout, through stdio, so that it keeps its place
+ * among what the program itself prints. As with CUDA it appears when a call has waited for the GPU.
+ */
+#include <stdio.h>
+
+#include "qcu-library/qcul.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool pending;
+static char text[64 << 10];
+
+void qcul_print_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void qcul_print_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void qcul_print_note(void)
+{
+	atomic_store(&pending, true);
+}
+
+/* Returns how much was there; 0 also when it cannot be had any more. */
+static size_t fetch(void)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
+
+	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)text;
+	cmd.print_read.buf.len = sizeof(text);
+	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(text))
+		return 0;
+	return cmd.print_read.got;
+}
+
+void qcul_print_flush(void)
+{
+	size_t got;
+
+	if (!atomic_load_explicit(&pending, memory_order_relaxed))
+		return;
+	qcul_print_lock();
+	if (atomic_exchange(&pending, false)) {
+		while ((got = fetch()) > 0)
+			fwrite(text, 1, got, stdout);
+		fflush(stdout);
+	}
+	qcul_print_unlock();
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the library's files share. A public call (cuda*) checks its arguments, fills in a record and
+ * sends it with qcul_send; transport.h takes it from there.
+ *
+ * Errors: every function here returns a cudaError_t unless it says otherwise. A public call returns
+ * through qcul_done(), which keeps the value for cudaGetLastError.
+ *
+ * Locks, in the order in which they may nest: arena, modules, session, then one of memory, reserve,
+ * window, handles, print. fork() takes all of them (session.c), so that the child finds every table
+ * whole.
+ */
+#ifndef QCUL_H
+#define QCUL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* With this the toolkit's header declares both names of a call, cudaX and cudaX_ptsz. */
+#ifndef __CUDA_API_VERSION_INTERNAL
+#define __CUDA_API_VERSION_INTERNAL
+#endif
+#pragma GCC visibility push(default)
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+
+#include "qcu-library/compiler_abi.h"
+#pragma GCC visibility pop
+
+#include "include/qcucmd.h"
+#include "qcu-library/ranges.h"
+
+/* ---- the calling thread (session.c) ---- */
+
+#define QCUL_CALL_DEPTH 16
+
+struct qcul_call_config {
+	dim3 grid, block;
+	size_t shared;
+	cudaStream_t stream;
+};
+
+struct qcul_thread {
+	uint32_t tid;
+	uint32_t seq;
+	unsigned int epoch; /* session in which this thread has sent something; 0: in none */
+	int device;	    /* as cudaSetDevice counts */
+	cudaError_t last;
+	enum cudaStreamCaptureMode capture_mode;
+	unsigned int depth; /* of the <<<>>> configurations pushed and not popped */
+	struct qcul_call_config config[QCUL_CALL_DEPTH];
+};
+extern __thread struct qcul_thread qcul_self;
+
+/* ---- session.c ---- */
+
+/* Opens the session if there is none. Works also after a sticky error. */
+cudaError_t qcul_open(void);
+/* The same, then the sticky error if there is one: for calls that need a working context. */
+cudaError_t qcul_ready(void);
+/*
+ * For malloc: opens it unless someone is at it this moment, perhaps this very thread. Success and
+ * failure are told to malloc_hook.c, and nothing is said to the user.
+ */
+void qcul_open_quietly(void);
+/* From now on every qcul_ready() returns err. */
+void qcul_break(cudaError_t err);
+bool qcul_broken(void);
+/* Counts sessions of this process and its ancestors; what carries an older number is stale. */
+unsigned int qcul_epoch(void);
+uint32_t qcul_tid(void);
+const struct qcu_hello *qcul_hello(void);
+const struct qcu_info *qcul_info(void);
+
+/* A record for the calling thread's device. */
+struct qCUcmd qcul_cmd(enum qcu_op op);
+/* Sends records in order, waits for the answers, returns the first error among them. */
+cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);
+
+/* ---- errors.c ---- */
+
+cudaError_t qcul_done(cudaError_t err);
+/* After such an error nothing works in this process any more, as CUDA's header says of each. */
+bool qcul_sticky(int err);
+cudaError_t qcul_from_errno(int negative);
+/* One sentence on stderr, the first time only; `said` is the caller's. */
+void qcul_say_once(atomic_flag *said, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* From now on, or no longer, qcul_say_once says nothing in this thread, and will say it later. */
+void qcul_hush(bool on);
+
+/* ---- env.c ---- */
+
+/* Bytes with an optional K, M or G. False: not set, or no number (said on stderr). */
+bool qcul_env_bytes(const char *name, uint64_t *bytes);
+bool qcul_env_on(const char *name);
+
+/* ---- device.c ---- */
+
+/* How many devices the program may see, after CUDA_VISIBLE_DEVICES. Called when a session opens. */
+void qcul_devices_start(unsigned int count);
+int qcul_device_count(void);
+/* The mirror's number of a device that the program sees. */
+uint8_t qcul_device_ordinal(int device);
+cudaError_t qcul_device_attr(int device, enum cudaDeviceAttr attr, int *value);
+
+/* ---- handles.c: streams and events, and the numbers of modules and kernels ---- */
+
+struct qcul_handle {
+	uint32_t live;
+	uint32_t flags;
+	int32_t priority;
+	int32_t device;
+};
+struct qcul_table {
+	struct qcul_handle *slots; /* QCU_ID_MAX + 1 */
+	uint32_t next, top;
+};
+extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
+
+/* A free number and its slot, or NULL. */
+struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);
+/* The number of a live handle, 0: there is no such. Any pointer may be passed. */
+uint32_t qcul_handle_id(const struct qcul_table *t, const void *handle);
+void qcul_handle_drop(struct qcul_table *t, uint32_t id);
+/* The streams and events of a device, or everything (device -1). */
+void qcul_handles_forget(int device);
+void qcul_handles_lock(void);
+void qcul_handles_unlock(void);
+
+/* The number of a stream, legacy and per-thread ones included. */
+cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id);
+cudaError_t qcul_stream_wait(uint32_t stream);
+
+/* ---- memmap.c: what is known of addresses ---- */
+
+enum qcul_mem {
+	QCUL_MEM_HOST,
+	QCUL_MEM_DEVICE,
+	QCUL_MEM_VARIABLE,
+	QCUL_MEM_PINNED,
+	QCUL_MEM_MANAGED,
+	QCUL_MEM_REGISTERED,
+	QCUL_MEM_ALIAS, /* the device's addresses of registered memory, where they differ */
+};
+
+/* Flag of a device range: something of this process lies at the same addresses. */
+#define QCUL_MEM_AMBIGUOUS 1u
+
+bool qcul_mem_add(const struct qcul_range *range);
+/* Takes out the range that starts there, if it is of that kind. */
+bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range);
+/* A range that has some of the same addresses; false: there is none. */
+bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other);
+/* The address by which the GPU knows what the program knows by this one. */
+uint64_t qcul_mem_device_address(const void *addr);
+/* The range around addr; kind QCUL_MEM_HOST: nothing is known of it. */
+struct qcul_range qcul_mem_find(const void *addr);
+void qcul_mem_forget_device(int device);
+/* After fork: the parent's device memory and registrations are not the child's. */
+void qcul_mem_forget_session(void);
+void qcul_mem_lock(void);
+void qcul_mem_unlock(void);
+
+/* ---- reserve.c ---- */
+
+/* Keeps this process from using the addresses of device memory. False: it has something there. */
+bool qcul_reserve(uint64_t start, uint64_t len);
+void qcul_reserve_lock(void);
+void qcul_reserve_unlock(void);
+
+/* ---- window.c ---- */
+
+/* Chunk memory at an address of the window, mapped. NULL: none left. */
+void *qcul_window_map(size_t len);
+void qcul_window_unmap(void *addr, size_t len);
+void qcul_window_lock(void);
+void qcul_window_unlock(void);
+
+/* ---- copy.c ---- */
+
+struct qcul_copy {
+	void *dst;
+	const void *src;
+	size_t dpitch, spitch; /* used when height is more than 1 */
+	size_t width, height;
+	enum cudaMemcpyKind kind;
+	bool sync; /* return when it is done */
+};
+cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream);
+cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,
+			cudaStream_t stream);
+cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
+cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+			   cudaStream_t stream);
+cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t count, size_t offset,
+				enum cudaMemcpyKind kind, cudaStream_t stream, bool sync);
+cudaError_t qcul_copy_from_symbol(void *dst, const void *symbol, size_t count, size_t offset,
+				  enum cudaMemcpyKind kind, cudaStream_t stream, bool sync);
+
+/* ---- pinned.c ---- */
+
+cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags);
+cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind);
+
+/* ---- module.c ---- */
+
+struct CUkern_st {
+	uint32_t magic;
+	uint32_t id;
+	const char *name;
+	struct qcul_module *module;
+	atomic_uint ready; /* epoch in which the mirror knows it */
+	uint32_t param_count, param_bytes;
+	struct qcu_param *params;
+};
+
+/* The kernel behind a host function or a cudaKernel_t; not loaded yet. */
+cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel);
+bool qcul_kernel_valid(const struct CUkern_st *kernel);
+/* Makes the mirror know it. Returns at once when it does. */
+cudaError_t qcul_kernel_load(struct CUkern_st *kernel);
+/* A __device__ or __constant__ variable on the calling thread's device. */
+cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
+/* A reset has moved the variables of this device. */
+void qcul_variables_forget(int device);
+void qcul_modules_lock(void);
+void qcul_modules_unlock(void);
+/* After fork, in the child. */
+void qcul_modules_reset_lock(void);
+
+/* ---- args.c ---- */
+
+/* Copies a kernel's arguments to their places. False: one lies outside of `room`. */
+bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint32_t count,
+		    void *const *args);
+
+/* ---- print.c ---- */
+
+/* A reply said that kernels have printed. */
+void qcul_print_note(void);
+/* Writes it to stdout. Called where CUDA does: at the end of calls that wait. */
+void qcul_print_flush(void);
+void qcul_print_lock(void);
+void qcul_print_unlock(void);
+
+/* ---- unsupported.c ---- */
+
+cudaError_t qcul_unsupported(const char *name, atomic_flag *said);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Device memory has addresses of the mirror's process. Nothing keeps this process from having
+ * something of its own at the same ones, and then a pointer no longer tells host from device, as it
+ * does under unified addressing. So the addresses of every allocation are made unusable here:
+ * blocks of them are mapped without access, cost no memory, and are kept, for the GPU gives the
+ * same addresses out again and again.
+ */
+#include <sys/mman.h>
+
+#include "qcu-library/qcul.h"
+#include "qcu-library/transport.h"
+
+/* CUDA gets memory from the GPU in pieces of this size, and cuts small allocations from them. */
+#define BLOCK (2ull << 20)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct qcul_ranges reserved;
+
+void qcul_reserve_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void qcul_reserve_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static bool take(uint64_t start, uint64_t len)
+{
+	struct qcul_range range = {.start = start, .len = len};
+	void *want = (void *)(uintptr_t)start;
+	void *got;
+
+	got = mmap(want, len, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got == MAP_FAILED)
+		return false;
+	/* A kernel that does not know MAP_FIXED_NOREPLACE takes the address for a wish. */
+	if (got != want || !qcul_ranges_add(&reserved, &range)) {
+		munmap(got, len);
+		return false;
+	}
+	return true;
+}
+
+bool qcul_reserve(uint64_t start, uint64_t len)
+{
+	uint64_t at = start - start % BLOCK, end;
+	bool ok = true;
+
+	if (qcul_transport_shares_memory())
+		return true;
+	if (__builtin_add_overflow(start, len + (BLOCK - 1), &end))
+		return false;
+	end -= end % BLOCK;
+	qcul_reserve_lock();
+	while (ok && at < end) {
+		const struct qcul_range *range = qcul_ranges_find(&reserved, at);
+		uint64_t next;
+
+		if (range) {
+			at = range->start + range->len;
+			continue;
+		}
+		range = qcul_ranges_after(&reserved, at);
+		next = range && range->start < end ? range->start : end;
+		ok = take(at, next - at);
+		at = next;
+	}
+	qcul_reserve_unlock();
+	return ok;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The process's session with its mirror: opened at the first call that needs a device, never closed
+ * (the kernel does that when the process ends, so that nothing can hang at exit), and gone in the
+ * child after fork(), which opens its own when it first uses CUDA.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "qcu-library/malloc_hook.h"
+#include "qcu-library/qcul.h"
+#include "qcu-library/transport.h"
+
+__thread struct qcul_thread qcul_self = {
+	.capture_mode = cudaStreamCaptureModeGlobal,
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_open; /* release: hello and info are filled in */
+static atomic_int broken;   /* the sticky error */
+static atomic_uint epoch = 1;
+static struct qcu_hello hello;
+static struct qcu_info info;
+
+static pthread_key_t thread_key;
+static bool have_thread_key;
+
+/* The mirror keeps a lane for each thread that has sent something; this ends it. */
+static void thread_ends(void *unused)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_THREAD_EXIT);
+
+	(void)unused;
+	if (atomic_load(&is_open) && qcul_self.epoch == qcul_epoch() && !atomic_load(&broken))
+		(void)qcul_transport_submit(&cmd, 1);
+	qcul_self.epoch = 0;
+}
+
+static void before_fork(void)
+{
+	qcul_malloc_before_fork();
+	qcul_modules_lock();
+	pthread_mutex_lock(&lock);
+	qcul_mem_lock();
+	qcul_reserve_lock();
+	qcul_window_lock();
+	qcul_handles_lock();
+	qcul_print_lock();
+}
+
+static void unlock_all(void)
+{
+	qcul_print_unlock();
+	qcul_handles_unlock();
+	qcul_window_unlock();
+	qcul_reserve_unlock();
+	qcul_mem_unlock();
+	pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_parent(void)
+{
+	unlock_all();
+	qcul_modules_unlock();
+	qcul_malloc_after_fork_parent();
+}
+
+static void after_fork_child(void)
+{
+	bool had_session = atomic_load(&is_open);
+
+	unlock_all();
+	qcul_modules_reset_lock();
+	qcul_self.tid = 0;
+	qcul_self.epoch = 0;
+	if (had_session)
+		qcul_transport_close();
+	atomic_store(&is_open, false);
+	atomic_store(&broken, 0);
+	atomic_fetch_add(&epoch, 1);
+	qcul_handles_forget(-1);
+	qcul_mem_forget_session();
+	qcul_malloc_after_fork_child(had_session);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	have_thread_key = pthread_key_create(&thread_key, thread_ends) == 0;
+}
+
+unsigned int qcul_epoch(void)
+{
+	return atomic_load_explicit(&epoch, memory_order_relaxed);
+}
+
+const struct qcu_hello *qcul_hello(void)
+{
+	return &hello;
+}
+
+const struct qcu_info *qcul_info(void)
+{
+	return &info;
+}
+
+void qcul_break(cudaError_t err)
+{
+	atomic_store(&broken, (int)err);
+}
+
+bool qcul_broken(void)
+{
+	return atomic_load(&broken) != 0;
+}
+
+static void say_gone(int negative)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	qcul_say_once(&said, "the session with the host has ended (%s); qcu-device says there why",
+		      strerror(-negative));
+}
+
+/* What a record says, in CUDA's terms. */
+static cudaError_t answer(const struct qCUcmd *cmd)
+{
+	cudaError_t err = cmd->status < 0 ? qcul_from_errno(cmd->status) : (cudaError_t)cmd->status;
+	int none = 0;
+
+	if (qcul_sticky(err))
+		atomic_compare_exchange_strong(&broken, &none, (int)err);
+	if (cmd->status < 0 && err == cudaErrorDevicesUnavailable)
+		say_gone(cmd->status);
+	if (cmd->flags & QCU_F_OUTPUT)
+		qcul_print_note();
+	return err;
+}
+
+uint32_t qcul_tid(void)
+{
+	if (!qcul_self.tid)
+		qcul_self.tid = (uint32_t)syscall(SYS_gettid);
+	return qcul_self.tid;
+}
+
+static void begin_thread(void)
+{
+	qcul_self.epoch = qcul_epoch();
+	if (have_thread_key)
+		pthread_setspecific(thread_key, &qcul_self);
+}
+
+struct qCUcmd qcul_cmd(enum qcu_op op)
+{
+	struct qCUcmd cmd;
+
+	if (qcul_self.epoch != qcul_epoch())
+		begin_thread();
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.op = (uint16_t)op;
+	cmd.device = qcul_device_ordinal(qcul_self.device);
+	cmd.tid = qcul_tid();
+	return cmd;
+}
+
+cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
+{
+	cudaError_t first = cudaSuccess;
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < count; i++)
+		cmds[i].seq = ++qcul_self.seq;
+	rc = qcul_transport_submit(cmds, count);
+	if (rc < 0) {
+		int none = 0;
+
+		first = qcul_from_errno(rc);
+		if (qcul_sticky(first)) {
+			atomic_compare_exchange_strong(&broken, &none, (int)first);
+			say_gone(rc);
+		}
+		return first;
+	}
+	for (i = 0; i < count; i++) {
+		cudaError_t err = answer(&cmds[i]);
+
+		if (first == cudaSuccess)
+			first = err;
+	}
+	return first;
+}
+
+static cudaError_t open_locked(void)
+{
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	err = (cudaError_t)qcul_transport_open(&hello);
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_INFO);
+	err = qcul_send(&cmd, 1);
+	if (err) {
+		qcul_transport_close();
+		atomic_store(&broken, 0);
+		return err;
+	}
+	info = cmd.info;
+	info.backend[sizeof(info.backend) - 1] = 0;
+	qcul_devices_start(info.devices);
+	qcul_malloc_start();
+	return cudaSuccess;
+}
+
+cudaError_t qcul_open(void)
+{
+	cudaError_t err = cudaSuccess;
+
+	if (!atomic_load_explicit(&is_open, memory_order_acquire)) {
+		pthread_mutex_lock(&lock);
+		if (!atomic_load(&is_open)) {
+			err = open_locked();
+			if (!err)
+				atomic_store_explicit(&is_open, true, memory_order_release);
+		}
+		pthread_mutex_unlock(&lock);
+		if (err)
+			return err;
+	}
+	return qcul_device_count() > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+void qcul_open_quietly(void)
+{
+	if (atomic_load_explicit(&is_open, memory_order_acquire) || pthread_mutex_trylock(&lock))
+		return;
+	if (!atomic_load(&is_open)) {
+		qcul_hush(true);
+		if (open_locked() == cudaSuccess)
+			atomic_store_explicit(&is_open, true, memory_order_release);
+		else
+			qcul_malloc_refused();
+		qcul_hush(false);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+cudaError_t qcul_ready(void)
+{
+	cudaError_t err = qcul_open();
+
+	return err ? err : (cudaError_t)atomic_load_explicit(&broken, memory_order_relaxed);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Streams: creation and destruction, waiting, and what a program can ask about them. */
+#include "qcu-library/qcul.h"
+
+cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id)
+{
+	if (!stream || stream == cudaStreamLegacy) {
+		*id = QCU_STREAM_LEGACY;
+		return cudaSuccess;
+	}
+	if (stream == cudaStreamPerThread) {
+		*id = QCU_STREAM_PER_THREAD;
+		return cudaSuccess;
+	}
+	*id = qcul_handle_id(&qcul_streams, stream);
+	return *id ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t qcul_stream_wait(uint32_t stream)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_SYNC);
+	cudaError_t err;
+
+	cmd.stream_sync.stream = stream;
+	err = qcul_send(&cmd, 1);
+	qcul_print_flush();
+	return err;
+}
+
+static cudaError_t create(cudaStream_t *stream, unsigned int flags, int priority)
+{
+	struct qcul_handle *slot;
+	struct qCUcmd cmd;
+	cudaError_t err;
+	uint32_t id;
+	int least, greatest;
+
+	if (!stream || flags & ~cudaStreamNonBlocking)
+		return cudaErrorInvalidValue;
+	err = qcul_ready();
+	if (err)
+		return err;
+	err = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+	if (err)
+		return err;
+	if (priority > least)
+		priority = least;
+	if (priority < greatest)
+		priority = greatest;
+
+	slot = qcul_handle_new(&qcul_streams, &id);
+	if (!slot)
+		return cudaErrorMemoryAllocation;
+	slot->flags = flags;
+	slot->priority = priority;
+	slot->device = qcul_self.device;
+	cmd = qcul_cmd(QCU_OP_STREAM_CREATE);
+	cmd.stream_create.stream = id;
+	cmd.stream_create.flags = flags;
+	cmd.stream_create.priority = priority;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		qcul_handle_drop(&qcul_streams, id);
+	else
+		*stream = (cudaStream_t)slot;
+	return err;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+	return qcul_done(create(stream, cudaStreamDefault, 0));
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
+{
+	return qcul_done(create(stream, flags, 0));
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
+{
+	return qcul_done(create(stream, flags, priority));
+}
+
+static cudaError_t destroy(cudaStream_t stream)
+{
+	struct qCUcmd cmd;
+	cudaError_t err = qcul_ready();
+	uint32_t id;
+
+	if (err)
+		return err;
+	id = qcul_handle_id(&qcul_streams, stream);
+	if (!id)
+		return cudaErrorInvalidResourceHandle;
+	cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
+	cmd.stream_destroy.stream = id;
+	err = qcul_send(&cmd, 1);
+	qcul_handle_drop(&qcul_streams, id);
+	return err;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+	return qcul_done(destroy(stream));
+}
+
+/* The session is there, and so is the stream. */
+static cudaError_t check(cudaStream_t stream, uint32_t *id)
+{
+	cudaError_t err = qcul_ready();
+
+	return err ? err : qcul_stream_id(stream, id);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+	uint32_t id;
+	cudaError_t err = check(stream, &id);
+
+	return qcul_done(err ? err : qcul_stream_wait(id));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+	struct qCUcmd cmd;
+	uint32_t id;
+	cudaError_t err = check(stream, &id);
+
+	if (err)
+		return qcul_done(err);
+	cmd = qcul_cmd(QCU_OP_STREAM_QUERY);
+	cmd.stream_query.stream = id;
+	return qcul_done(qcul_send(&cmd, 1));
+}
+
+static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
+{
+	struct qCUcmd cmd;
+	uint32_t id, event_id;
+	cudaError_t err = check(stream, &id);
+
+	if (err)
+		return err;
+	event_id = qcul_handle_id(&qcul_events, event);
+	if (!event_id)
+		return cudaErrorInvalidResourceHandle;
+	if (flags & ~cudaEventWaitExternal)
+		return cudaErrorInvalidValue;
+	/* An external wait exists only in a stream that is being captured. */
+	if (flags & cudaEventWaitExternal)
+		return cudaErrorIllegalState;
+	cmd = qcul_cmd(QCU_OP_STREAM_WAIT_EVENT);
+	cmd.stream_wait_event.stream = id;
+	cmd.stream_wait_event.event = event_id;
+	return qcul_send(&cmd, 1);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
+{
+	return qcul_done(wait_event(stream, event, flags));
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
+{
+	uint32_t id;
+	cudaError_t err = flags ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (!err)
+		*flags = id < QCU_ID_FIRST ? cudaStreamDefault : qcul_streams.slots[id].flags;
+	return qcul_done(err);
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
+{
+	uint32_t id;
+	cudaError_t err = priority ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (!err)
+		*priority = id < QCU_ID_FIRST ? 0 : qcul_streams.slots[id].priority;
+	return qcul_done(err);
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
+{
+	uint32_t id;
+	cudaError_t err = device ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (!err)
+		*device = id < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[id].device;
+	return qcul_done(err);
+}
+
+/* Different for any two streams: a per-thread stream's also carries its thread. */
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
+{
+	uint32_t id;
+	cudaError_t err = number ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (!err) {
+		int device = id < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[id].device;
+
+		*number = (unsigned long long)(device + 1) << 16 | id;
+		if (id == QCU_STREAM_PER_THREAD)
+			*number |= (unsigned long long)qcul_tid() << 32;
+	}
+	return qcul_done(err);
+}
+
+/* Capture cannot begin (cudaStreamBeginCapture is not supported), so no stream is ever captured. */
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+	uint32_t id;
+	cudaError_t err = status ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (!err)
+		*status = cudaStreamCaptureStatusNone;
+	return qcul_done(err);
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+				     unsigned long long *number, cudaGraph_t *graph,
+				     const cudaGraphNode_t **dependencies,
+				     const cudaGraphEdgeData **edges, size_t *count)
+{
+	(void)number;
+	(void)graph;
+	(void)dependencies;
+	(void)edges;
+	(void)count;
+	return cudaStreamIsCapturing(stream, status);
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+	enum cudaStreamCaptureMode old = qcul_self.capture_mode;
+
+	if (!mode || *mode > cudaStreamCaptureModeRelaxed)
+		return qcul_done(cudaErrorInvalidValue);
+	qcul_self.capture_mode = *mode;
+	*mode = old;
+	return cudaSuccess;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Copies to and from __device__ and __constant__ variables. */
+#include "qcu-library/qcul.h"
+
+static cudaError_t place(const void *symbol, size_t count, size_t offset, char **addr)
+{
+	void *base;
+	size_t size;
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_variable(symbol, &base, &size);
+	if (err)
+		return err;
+	if (offset > size || count > size - offset)
+		return cudaErrorInvalidValue;
+	*addr = (char *)base + offset;
+	return cudaSuccess;
+}
+
+cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t count, size_t offset,
+				enum cudaMemcpyKind kind, cudaStream_t stream, bool sync)
+{
+	struct qcul_copy c = {
+		.src = src,
+		.width = count,
+		.height = 1,
+		.kind = kind,
+		.sync = sync,
+	};
+	char *addr;
+	cudaError_t err;
+
+	if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
+	    kind != cudaMemcpyDefault)
+		return cudaErrorInvalidMemcpyDirection;
+	err = place(symbol, count, offset, &addr);
+	if (err)
+		return err;
+	c.dst = addr;
+	return qcul_copy(&c, stream);
+}
+
+cudaError_t qcul_copy_from_symbol(void *dst, const void *symbol, size_t count, size_t offset,
+				  enum cudaMemcpyKind kind, cudaStream_t stream, bool sync)
+{
+	struct qcul_copy c = {
+		.dst = dst,
+		.width = count,
+		.height = 1,
+		.kind = kind,
+		.sync = sync,
+	};
+	char *addr;
+	cudaError_t err;
+
+	if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
+	    kind != cudaMemcpyDefault)
+		return cudaErrorInvalidMemcpyDirection;
+	err = place(symbol, count, offset, &addr);
+	if (err)
+		return err;
+	c.src = addr;
+	return qcul_copy(&c, stream);
+}
+
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
+			       enum cudaMemcpyKind kind)
+{
+	return qcul_done(
+		qcul_copy_to_symbol(symbol, src, count, offset, kind, cudaStreamLegacy, true));
+}
+
+cudaError_t cudaMemcpyToSymbol_ptds(const void *symbol, const void *src, size_t count,
+				    size_t offset, enum cudaMemcpyKind kind)
+{
+	return qcul_done(
+		qcul_copy_to_symbol(symbol, src, count, offset, kind, cudaStreamPerThread, true));
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count,
+				    size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	return qcul_done(qcul_copy_to_symbol(symbol, src, count, offset, kind, stream, false));
+}
+
+cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, size_t offset,
+				 enum cudaMemcpyKind kind)
+{
+	return qcul_done(
+		qcul_copy_from_symbol(dst, symbol, count, offset, kind, cudaStreamLegacy, true));
+}
+
+cudaError_t cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t count, size_t offset,
+				      enum cudaMemcpyKind kind)
+{
+	return qcul_done(
+		qcul_copy_from_symbol(dst, symbol, count, offset, kind, cudaStreamPerThread, true));
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t count, size_t offset,
+				      enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	return qcul_done(qcul_copy_from_symbol(dst, symbol, count, offset, kind, stream, false));
+}
+
+cudaError_t cudaGetSymbolAddress(void **addr, const void *symbol)
+{
+	size_t size;
+	cudaError_t err = addr ? qcul_ready() : cudaErrorInvalidValue;
+
+	return qcul_done(err ? err : qcul_variable(symbol, addr, &size));
+}
+
+cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
+{
+	void *addr;
+	cudaError_t err = size ? qcul_ready() : cudaErrorInvalidValue;
+
+	return qcul_done(err ? err : qcul_variable(symbol, &addr, size));
+}
