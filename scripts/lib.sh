@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What the scripts share: how they fail, where the cache is, how a directory
+# appears in it all at once, and how packages are fetched without touching the
+# machine's own package lists. Sourced, never run.
+
+set -euo pipefail
+umask 022
+export LC_ALL=C
+
+self=$(basename "$0")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${QCU_CACHE:-${HOME:-/root}/.cache/qcuda}
+dist=trixie # QEMU 10.0 is in this release of Debian
+
+# Where notes go; scripts/qcu moves it, to keep the shell's own remarks apart.
+notes=2
+note() {
+	echo "$self: $*" >&"$notes"
+}
+
+# Every failure is one sentence and exit code 2.
+die() {
+	note "$*"
+	exit 2
+}
+
+# Undone on every way out, last in first out.
+cleanups=()
+at_exit() {
+	cleanups+=("$*")
+}
+run_cleanups() {
+	local rc=$? i
+	for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
+		eval "${cleanups[i]}" || true
+	done
+	cleanups=()
+	exit "$rc"
+}
+trap run_cleanups EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+need() {
+	local c
+	for c in "$@"; do
+		command -v "$c" >/dev/null || die "$c is missing; run scripts/deps first"
+	done
+}
+
+# need_space DIR MEGABYTES
+need_space() {
+	local free
+	free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
+	[ "$free" -ge "$2" ] || die "$1 has $free MB free, but $2 MB are needed; free some space or set QCU_CACHE"
+}
+
+make_cache() {
+	mkdir -p "$cache" 2>/dev/null || die "cannot create $cache; set QCU_CACHE to a folder that can be written"
+	[ -w "$cache" ] || die "cannot write to $cache; set QCU_CACHE to a folder that can be written"
+}
+
+# lock NAME: waits for the other one, which most likely does our work.
+lock() {
+	local fd
+	exec {fd}>"$cache/.$1.lock"
+	if ! flock -n "$fd"; then
+		note "waiting for another $1"
+		flock "$fd"
+	fi
+}
+
+# A scratch folder beside the cache's own folders, so that a rename is atomic.
+# Called with the lock held: what lies there is left from one that was killed.
+scratch() {
+	rm -rf "$cache/.$self".??????
+	work=$(mktemp -d "$cache/.$self.XXXXXX")
+	at_exit "rm -rf '$work'"
+}
+
+# fingerprint FILE_OR_FOLDER...: what a cached result depends on, in 12 characters.
+fingerprint() {
+	(cd "$root" && find "$@" -type f -print0 | sort -z | xargs -0 sha256sum) | sha256sum | cut -c1-12
+}
+
+# Where this machine gets Debian from: apt's own reading of its configuration,
+# which covers every format that apt knows.
+debian_uri() {
+	local uri
+	if [ -n "${QCU_DEBIAN_URI:-}" ]; then
+		echo "$QCU_DEBIAN_URI"
+		return
+	fi
+	uri=$(apt-get update --print-uris 2>/dev/null | sed -n -E \
+		"s|^'(.*)/dists/(bookworm\|trixie\|forky\|sid\|stable\|testing\|oldstable)/.*|\1|p" | head -n1)
+	[ -n "$uri" ] || die "no Debian package source found in this machine's apt configuration;" \
+		"add one or set QCU_DEBIAN_URI to a Debian mirror"
+	echo "$uri"
+}
+
+# apt_private DIR: an apt that knows only Debian's $dist and keeps all its
+# state in DIR. Proxies and the like are taken over, hooks are not.
+apt_private() {
+	local dir=$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg uri
+	[ -r "$keys" ] || die "Debian's keys are missing ($keys); install debian-archive-keyring"
+	uri=$(debian_uri)
+	mkdir -p "$dir/lists/partial" "$dir/archives/partial" "$dir/none"
+	: >"$dir/status"
+	echo "deb-src [signed-by=$keys] $uri $dist main" >"$dir/sources.list"
+	{
+		apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|Check-Valid-Until)' || true
+		cat <<-EOF
+			Dir::Etc::main "$dir/none/none";
+			Dir::Etc::parts "$dir/none";
+			Dir::Etc::preferencesparts "$dir/none";
+			Dir::Etc::sourcelist "$dir/sources.list";
+			Dir::Etc::sourceparts "$dir/none";
+			Dir::State::lists "$dir/lists";
+			Dir::State::status "$dir/status";
+			Dir::Cache "$dir";
+			Dir::Cache::archives "$dir/archives";
+			Acquire::Languages "none";
+			APT::Sandbox::User "";
+		EOF
+	} >"$dir/apt.conf"
+}
+
+# in_apt DIR COMMAND...
+in_apt() {
+	local dir=$1
+	shift
+	APT_CONFIG=$dir/apt.conf "$@"
+}

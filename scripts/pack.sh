@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # set by scripts/qcu
+#
+# Puts a program, what it links to and how to run it into a cpio archive that
+# is appended to the guest's initramfs. Sourced by scripts/qcu.
+#
+# Files keep their host paths. A library from a folder that the loader does not
+# search by itself also gets a link in one that it does, so that the guest needs
+# no loader cache. libcudart is always ours, never one of the host's.
+
+# The loader's own folders on this distribution: where libc is.
+lib_dir=/usr/lib/x86_64-linux-gnu
+
+# quote STRING: for a POSIX shell, whatever is in it.
+quote() {
+	printf "'%s'" "${1//\'/\'\\\'\'}"
+}
+
+absolute() {
+	case $1 in
+	/*) printf '%s\n' "$1" ;;
+	*) printf '%s\n' "$PWD/$1" ;;
+	esac
+}
+
+# Visible in the guest through the share, where a packed file would be hidden.
+# The user may have come to the folder through a link, $alias, which leads there
+# in the guest as well.
+is_shared() {
+	[ -n "$share" ] && [[ $1/ == "$share"/* ]] || [ -n "$alias" ] && [[ $1/ == "$alias"/* ]]
+}
+
+# pack_file HOST_FILE GUEST_PATH
+pack_file() {
+	local to
+	to=$(realpath -m -s -- "$2")
+	# The guest has one folder for programs.
+	case $to in
+	/usr/bin/* | /usr/sbin/* | /sbin/*) to=/bin/${to##*/} ;;
+	esac
+	! is_shared "$to" || return 0
+	[ ! -e "$tmp/stage$to" ] || return 0
+	mkdir -p "$tmp/stage${to%/*}"
+	ln -s "$(absolute "$1")" "$tmp/stage$to"
+}
+
+# pack_link TARGET GUEST_PATH
+pack_link() {
+	[ ! -L "$tmp/links$2" ] || return 0
+	mkdir -p "$tmp/links${2%/*}"
+	ln -s "$1" "$tmp/links$2"
+}
+
+# pack_libraries FILE...: all that they load at start.
+pack_libraries() {
+	local name path
+	while read -r name path; do
+		case $name in
+		libcudart.so*)
+			# A program's own search path may lead to NVIDIA's in the share.
+			! is_shared "$path" || library_path=/qcu/lib
+			continue
+			;;
+		esac
+		pack_file "$path" "$path"
+		case ${path%/*} in
+		/lib | /lib64 | /usr/lib | /lib/x86_64-linux-gnu | "$lib_dir") ;;
+		*) pack_link "$path" "$lib_dir/$name" ;;
+		esac
+	done < <(ldd "$@" 2>/dev/null | sed -n -E \
+		-e 's|^\t(/[^ ]*/)?([^ ]+) => (/.*) \(0x[0-9a-f]+\)$|\2 \3|p' \
+		-e 's|^\t(/[^ ]*/([^ /]+)) \(0x[0-9a-f]+\)$|\2 \1|p')
+}
+
+# pack_program FILE GUEST_PATH: with its interpreter, if it is a script.
+pack_program() {
+	local line interpreter
+	pack_file "$1" "$2"
+	IFS= read -r -n 200 line <"$1" 2>/dev/null || true
+	if [[ $line == '#!'* ]]; then
+		read -r interpreter _ <<<"${line#'#!'}" || true
+		case $interpreter in
+		'' | */sh | */env) ;;
+		*)
+			[ ! -x "$interpreter" ] || {
+				pack_file "$interpreter" "$interpreter"
+				to_link+=("$interpreter")
+			}
+			;;
+		esac
+	else
+		to_link+=("$1")
+	fi
+}
+
+# The environment is passed on, less what would only be wrong in the guest.
+write_environment() {
+	local entry name
+	echo 'unset HOME TERM PWD OLDPWD'
+	while IFS= read -r -d '' entry; do
+		name=${entry%%=*}
+		[[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || continue
+		case $name in
+		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | MAKEFLAGS | MAKELEVEL | MFLAGS | PATH) ;;
+		LD_LIBRARY_PATH) ;;
+		*) echo "export $name=$(quote "${entry#*=}")" ;;
+		esac
+	done <"/proc/$$/environ"
+	[ -z "${HOME:-}" ] || echo "mkdir -p $(quote "$HOME")"
+	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
+	# On a terminal a program shows each line at once; a pipe would change that.
+	if [ -e "$tmp/stage/qcu/lib/libstdbuf.so" ]; then
+		echo 'export _STDBUF_O=L LD_PRELOAD=/qcu/lib/libstdbuf.so'
+	fi
+	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
+		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
+	fi
+}
+
+write_program() {
+	local a
+	write_environment
+	echo "cd $(quote "$cwd") || exit 127"
+	if [ "$mode" = vm ]; then
+		printf 'exec sh /qcu/run/script'
+	else
+		printf 'exec'
+	fi
+	for a in "${args[@]}"; do
+		printf ' %s' "$(quote "$a")"
+	done
+	echo
+}
+
+pack_guest() {
+	local f
+	library_path='' to_link=() alias=
+	if ! is_shared "$cwd" && is_shared "$(pwd -P)"; then
+		alias=$cwd
+	fi
+	mkdir -p "$tmp/stage/qcu/run" "$tmp/links"
+	if [ "$mode" = vm ]; then
+		cp "$script" "$tmp/stage/qcu/run/script"
+	else
+		pack_program "$program" "$(absolute "$program")"
+	fi
+	for f in "${with[@]}"; do
+		pack_program "$f" "/qcu/bin/${f##*/}"
+	done
+	if [ -e "$library" ]; then
+		pack_file "$library" "$lib_dir/libcudart.so.13"
+		pack_file "$library" /qcu/lib/libcudart.so.13
+		to_link+=("$library")
+	fi
+	if [ -t 1 ] && [ -e /usr/libexec/coreutils/libstdbuf.so ]; then
+		pack_file /usr/libexec/coreutils/libstdbuf.so /qcu/lib/libstdbuf.so
+	fi
+	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"
+	[ -z "$use_module" ] || cp "$module" "$tmp/stage/qcu/run/qcuda.ko"
+	if [ -n "$alias" ]; then
+		pack_link "$(pwd -P)" "$alias"
+	elif ! is_shared "$cwd"; then
+		mkdir -p "$tmp/stage$cwd"
+	fi
+	{
+		echo "share=$(quote "$share")"
+		echo "module=$use_module"
+		echo "module_args=$(quote "${module_args[*]}")"
+	} >"$tmp/stage/qcu/run/conf"
+	write_program >"$tmp/stage/qcu/run/program"
+	{
+		cat "$guest_dir/base.cpio"
+		archive "$tmp/stage" -L
+		archive "$tmp/links"
+	} >"$tmp/initrd" || die "cannot write the guest's initramfs in $tmp; is the disk full?"
+	rm -rf "$tmp/stage" "$tmp/links"
+	# It lies in the guest's memory twice while the kernel unpacks it.
+	local packed=$(($(stat -c %s "$tmp/initrd") >> 20))
+	[ $((packed * 2 + mem_mb / 8 + 64)) -lt "$mem_mb" ] ||
+		die "the program and its libraries take $packed MB, too much for a guest of --mem $mem"
+}
+
+archive() {
+	local dir=$1
+	shift
+	(cd "$dir" && find . -mindepth 1 -print0 | sort -z | cpio -0 -o -H newc -R 0:0 --quiet "$@")
+}
