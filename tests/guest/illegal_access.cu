@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A kernel that writes where nothing is: cudaErrorIllegalAddress at the next synchronising call and
+ * from every call after it, for as long as the process lives. Seeing exactly that is success.
+ *
+ * An argument picks the address: 0 (NULL, the default), 1 (far beyond an allocation), 2 (host
+ * memory that is not pinned).
+ */
+#include "check.h"
+
+__global__ void store(int *where, int value)
+{
+	*where = value;
+}
+
+int main(int argc, char **argv)
+{
+	int which = argc > 1 ? atoi(argv[1]) : 0;
+	cudaStream_t stream;
+	int *dev, *bad, *other, on_stack = 3, value;
+
+	CHECK(cudaMalloc(&dev, 4096));
+	CHECK(cudaStreamCreate(&stream));
+	store<<<1, 1, 0, stream>>>(dev, 1);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamSynchronize(stream));
+
+	bad = which == 0 ? NULL : which == 1 ? dev + ((size_t)1 << 38) : &on_stack;
+	store<<<1, 1, 0, stream>>>(bad, 2);
+	EXPECT(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
+	EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	EXPECT(cudaGetLastError(), cudaErrorIllegalAddress);
+	EXPECT(cudaMemcpy(&value, dev, sizeof(value), cudaMemcpyDeviceToHost),
+	       cudaErrorIllegalAddress);
+	EXPECT(cudaMalloc(&other, 16), cudaErrorIllegalAddress);
+	EXPECT(cudaStreamSynchronize(0), cudaErrorIllegalAddress);
+	store<<<1, 1>>>(dev, 3);
+	EXPECT(cudaGetLastError(), cudaErrorIllegalAddress);
+	EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	REQUIRE(on_stack == 3, "%d", on_stack);
+	return verified("an illegal access is reported, and for good");
+}

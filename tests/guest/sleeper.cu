@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keeps a session open for as long as a test needs one. Prints "ready" once it holds device, pinned
+ * and pageable memory, then waits for a line or the end of stdin, checks that all of it is still as
+ * it was, and returns 0.
+ *
+ * With "busy" it copies and computes without a pause instead of waiting. A CUDA error ends it with
+ * the error's number as exit code (255 if that is no number that an exit code can be).
+ */
+#include <poll.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define N (256 << 10)
+
+#define TRY(call)                             \
+	do {                                  \
+		cudaError_t err_ = (call);    \
+		if (err_ != cudaSuccess)      \
+			give_up(err_, #call); \
+	} while (0)
+
+static void give_up(cudaError_t err, const char *call)
+{
+	fprintf(stderr, "%s: %d %s\n", call, (int)err, cudaGetErrorName(err));
+	_exit(err < 255 ? (int)err : 255);
+}
+
+__global__ void increment(uint32_t *word, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		word[i]++;
+}
+
+static bool told_to_stop(int timeout_ms)
+{
+	struct pollfd p = {0, POLLIN, 0};
+
+	return poll(&p, 1, timeout_ms) != 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool busy = argc > 1 && !strcmp(argv[1], "busy");
+	uint32_t *dev, *pinned, *pageable = (uint32_t *)malloc(N * 4), rounds = 0;
+
+	REQUIRE(pageable, "out of memory");
+	TRY(cudaMalloc(&dev, N * 4));
+	TRY(cudaMallocHost(&pinned, N * 4));
+	fill_words(pageable, N * 4, 1);
+	fill_words(pinned, N * 4, 2);
+	TRY(cudaMemcpy(dev, pageable, N * 4, cudaMemcpyHostToDevice));
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+
+	while (!told_to_stop(busy ? 0 : -1)) {
+		increment<<<8, 128>>>(dev, 1024);
+		TRY(cudaGetLastError());
+		TRY(cudaMemcpy(pageable, dev, N * 4, cudaMemcpyDeviceToHost));
+		TRY(cudaMemcpy(dev, pageable, N * 4, cudaMemcpyHostToDevice));
+		rounds++;
+	}
+	TRY(cudaMemcpy(pageable, dev, N * 4, cudaMemcpyDeviceToHost));
+	for (uint32_t i = 0; i < N; i++) {
+		REQUIRE(pageable[i] == scramble(i, 1) + (i < 1024 ? rounds : 0), "word %u", i);
+		REQUIRE(pinned[i] == scramble(i, 2), "pinned word %u", i);
+	}
+	TRY(cudaFree(dev));
+	TRY(cudaFreeHost(pinned));
+	free(pageable);
+	return verified("all memory as it was after %u rounds", rounds);
+}

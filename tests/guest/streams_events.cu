@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Order: work in one stream runs in order; a stream that waits for an event runs after what the
+ * event marks, and not before; the legacy default stream waits for the others, except for those
+ * that were created as non-blocking. Queries say "not ready" while a kernel runs.
+ */
+#include "check.h"
+
+/* Busy for a time that grows with `rounds`, then out[0] = value. The result needs every round. */
+__global__ void slow_store(uint32_t *out, uint32_t value, uint32_t rounds)
+{
+	uint32_t x = 1;
+
+	for (uint32_t i = 0; i < rounds; i++)
+		x = x * 1664525u + 1013904223u;
+	out[0] = x == 0xffffffffu && rounds == 1 ? 0 : value;
+}
+
+__global__ void add_one(const uint32_t *in, uint32_t *out)
+{
+	out[0] = in[0] + 1;
+}
+
+/* How many rounds keep this device busy for about a quarter of a second? */
+static uint32_t calibrate(uint32_t *dev)
+{
+	uint32_t rounds = 1 << 14;
+
+	for (;;) {
+		double start = now(), took;
+
+		slow_store<<<1, 1>>>(dev, 1, rounds);
+		CHECK_LAUNCH();
+		CHECK(cudaDeviceSynchronize());
+		took = now() - start;
+		if (took > 0.1 || rounds > 1u << 30)
+			return took > 0.25 ? rounds : rounds + rounds / 2;
+		rounds *= 2;
+	}
+}
+
+static uint32_t value_of(const uint32_t *dev)
+{
+	uint32_t value = 0;
+
+	CHECK(cudaMemcpy(&value, dev, sizeof(value), cudaMemcpyDeviceToHost));
+	return value;
+}
+
+int main(void)
+{
+	cudaStream_t a, b, free_running;
+	cudaEvent_t start, stop, plain;
+	uint32_t *dev, rounds;
+	float ms = -1.0f, again = -1.0f;
+	double t;
+
+	CHECK(cudaMalloc(&dev, 4096));
+	CHECK(cudaMemset(dev, 0, 4096));
+	CHECK(cudaStreamCreate(&a));
+	CHECK(cudaStreamCreate(&b));
+	CHECK(cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking));
+	CHECK(cudaEventCreate(&start));
+	CHECK(cudaEventCreate(&stop));
+	CHECK(cudaEventCreateWithFlags(&plain, cudaEventDisableTiming));
+	rounds = calibrate(dev);
+
+	/* Nothing recorded, nothing queued: all is ready, no time is known. */
+	CHECK(cudaEventQuery(start));
+	CHECK(cudaEventSynchronize(start));
+	CHECK(cudaStreamQuery(a));
+	EXPECT(cudaEventElapsedTime(&ms, start, stop), cudaErrorInvalidResourceHandle);
+	EXPECT(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+
+	/* The launch returns while the kernel runs; b waits for the event in a. */
+	CHECK(cudaEventRecord(start, a));
+	t = now();
+	slow_store<<<1, 1, 0, a>>>(dev, 41, rounds);
+	CHECK_LAUNCH();
+	CHECK(cudaEventRecord(stop, a));
+	CHECK(cudaStreamWaitEvent(b, stop, 0));
+	add_one<<<1, 1, 0, b>>>(dev, dev + 1);
+	CHECK_LAUNCH();
+	EXPECT(cudaStreamQuery(a), cudaErrorNotReady);
+	EXPECT(cudaStreamQuery(b), cudaErrorNotReady);
+	EXPECT(cudaEventQuery(stop), cudaErrorNotReady);
+	EXPECT(cudaEventElapsedTime(&ms, start, stop), cudaErrorNotReady);
+	CHECK(cudaEventSynchronize(stop));
+	t = now() - t;
+	(void)cudaGetLastError();
+	CHECK(cudaStreamQuery(a));
+	CHECK(cudaEventElapsedTime(&ms, start, stop));
+	CHECK(cudaEventElapsedTime(&again, start, stop));
+	REQUIRE(ms == again, "%g then %g ms", ms, again);
+	REQUIRE(ms > 20.0f && ms * 1e-3 < t + 0.1, "event time %g ms, host time %g ms", ms,
+		t * 1e3);
+	CHECK(cudaStreamSynchronize(b));
+	REQUIRE(value_of(dev + 1) == 42, "b did not wait for a: %u", value_of(dev + 1));
+
+	/* An event recorded again marks the new place. */
+	slow_store<<<1, 1, 0, a>>>(dev, 77, rounds);
+	CHECK_LAUNCH();
+	CHECK(cudaEventRecord(plain, a));
+	EXPECT(cudaEventQuery(plain), cudaErrorNotReady);
+	(void)cudaGetLastError();
+	CHECK(cudaEventSynchronize(plain));
+	REQUIRE(value_of(dev) == 77, "%u", value_of(dev));
+	EXPECT(cudaEventElapsedTime(&ms, start, plain), cudaErrorInvalidResourceHandle);
+	(void)cudaGetLastError();
+
+	/* The default stream comes after a and before what is put into b later. */
+	slow_store<<<1, 1, 0, a>>>(dev + 2, 10, rounds);
+	add_one<<<1, 1>>>(dev + 2, dev + 3);
+	add_one<<<1, 1, 0, b>>>(dev + 3, dev + 4);
+	CHECK_LAUNCH();
+	CHECK(cudaDeviceSynchronize());
+	REQUIRE(value_of(dev + 3) == 11 && value_of(dev + 4) == 12, "%u, %u", value_of(dev + 3),
+		value_of(dev + 4));
+
+	/* A non-blocking stream does not wait for the default stream. */
+	slow_store<<<1, 1>>>(dev + 5, 5, rounds);
+	CHECK_LAUNCH();
+	add_one<<<1, 1, 0, free_running>>>(dev + 4, dev + 6);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamSynchronize(free_running));
+	EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
+	(void)cudaGetLastError();
+	CHECK(cudaDeviceSynchronize());
+	REQUIRE(value_of(dev + 5) == 5 && value_of(dev + 6) == 13, "%u, %u", value_of(dev + 5),
+		value_of(dev + 6));
+
+	/* A stream destroyed with work in it still does the work. */
+	slow_store<<<1, 1, 0, b>>>(dev + 7, 9, rounds / 4);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamDestroy(b));
+	CHECK(cudaDeviceSynchronize());
+	REQUIRE(value_of(dev + 7) == 9, "%u", value_of(dev + 7));
+
+	CHECK(cudaEventDestroy(start));
+	CHECK(cudaEventDestroy(stop));
+	CHECK(cudaEventDestroy(plain));
+	CHECK(cudaStreamDestroy(a));
+	CHECK(cudaStreamDestroy(free_running));
+	CHECK(cudaFree(dev));
+	return verified("streams keep their order, events mark it, queries tell the truth");
+}

@@ -1,0 +1,329 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# scripts/qcu as its user sees it: a program run in the guest must look like
+# the same program run here. Needs no qCUDA device, so that it tells a fault of
+# the launcher from one of the device. Prints a line for each test, as tests/run
+# wants it.
+# shellcheck disable=SC2016 # what must not be expanded is the point
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+qcu=$here/../scripts/qcu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/my folder"
+cd "$dir/my folder" || exit 2
+failed=0
+
+plain() {
+	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
+}
+
+# expect NAME WHAT GOT WANTED
+started=${EPOCHREALTIME/./}
+expect() {
+	if [ "$3" = "$4" ]; then
+		return
+	fi
+	printf '     %s: wanted %q, got %q\n' "$2" "$4" "$3"
+	bad=1
+}
+
+# case_done NAME: the verdict over all that was expected since the last one.
+bad=0
+case_done() {
+	local now=${EPOCHREALTIME/./}
+	if [ "$bad" -eq 0 ]; then
+		echo "@ok $1 $(((now - started) / 1000000))"
+	else
+		echo "@FAIL $1"
+		failed=$((failed + 1))
+	fi
+	bad=0
+	started=$now
+}
+
+# ---- no VM is needed to be refused ----
+
+# refused CODE TEXT ARG...: that exit code, nothing on standard output, TEXT said.
+refused() {
+	local code=$1 text=$2 out
+	shift 2
+	out=$("$qcu" "$@" 2>err)
+	expect '' "exit code of $*" $? "$code"
+	expect '' "output of $*" "$out" ''
+	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
+	grep -q '^qcu: ' err || expect '' "prefix of $*" "$(cat err)" 'qcu: ...'
+}
+: >data
+refused 2 'unknown command' walk
+refused 2 'unknown option --speed' run --speed 9 ./x
+refused 2 'unknown option -x' run -x
+refused 2 'no program given' run
+refused 2 '--mem needs a value' run --mem
+refused 2 '--mem lots' run --mem lots /bin/true
+refused 2 'at least 256M' run --mem 64M /bin/true
+refused 2 '--cpus 0' run --cpus 0 /bin/true
+refused 2 '--sessions 64' run --sessions 64 /bin/true
+refused 2 '--gpu metal' run --gpu metal /bin/true
+refused 2 '--map flat' run --map=flat /bin/true
+refused 2 'power of two' run --chunk 3M /bin/true
+refused 2 'power of two' run --chunk 32K /bin/true
+refused 2 '--timeout soon' run --timeout soon /bin/true
+refused 2 '--share ./nowhere' run --share ./nowhere /bin/true
+refused 2 'share another folder' run --share /usr /bin/true
+refused 2 '--with ./gone' run --with ./gone /bin/true
+refused 2 '--klog /proc/x/y' run --klog /proc/x/y /bin/true
+refused 2 'vm needs --script' vm
+refused 2 '--script ./gone' vm --script ./gone
+refused 2 'belongs to the vm command' run --script data /bin/true
+refused 127 './gone: no such file' run ./gone
+refused 127 'no-such-command-here: command not found' run no-such-command-here
+refused 126 'not an executable file' run ./data
+refused 126 'not an executable file' run /tmp
+case_done bad-options
+
+if [ ! -e /dev/kvm ] || ! grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
+	refused 2 '--accel kvm: ' run --accel kvm /bin/true
+	case_done kvm-that-cannot-work
+else
+	echo '@skip kvm-that-cannot-work hardware virtualisation works here'
+fi
+
+# ---- a program of our own ----
+
+cat >prog.c <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "args")) {
+		for (int i = 0; i < argc; i++)
+			printf("[%s]\n", argv[i]);
+	} else if (!strcmp(what, "exit")) {
+		return atoi(argv[2]);
+	} else if (!strcmp(what, "signal")) {
+		raise(atoi(argv[2]));
+	} else if (!strcmp(what, "both")) {
+		/* More than all pipes on the way hold, so that each must be read. */
+		for (int i = 0; i < 40000; i++) {
+			printf("out %d\n", i);
+			fprintf(stderr, "err %d\n", i);
+		}
+	} else if (!strcmp(what, "env")) {
+		for (int i = 2; i < argc; i++)
+			printf("%s=%s\n", argv[i], getenv(argv[i]) ? getenv(argv[i]) : "(none)");
+	} else if (!strcmp(what, "cwd")) {
+		char b[4096];
+
+		puts(getcwd(b, sizeof(b)));
+	} else if (!strcmp(what, "sleep")) {
+		puts("started");
+		fflush(stdout);
+		sleep(atoi(argv[2]));
+	} else if (!strcmp(what, "daemon")) {
+		puts("parent");
+		fflush(stdout);
+		if (fork())
+			return 3;
+		sleep(1000);
+	}
+	return 0;
+}
+END
+gcc -Wall -o 'a prog' prog.c || exit 2
+
+out=$(plain './a prog' args 'two words' '' "it's" '"quoted"' '$HOME `id` \n *' $'new\nline' -- --mem $'\xff\x01' 2>err)
+expect '' 'exit code' $? 0
+want=$('./a prog' args 'two words' '' "it's" '"quoted"' '$HOME `id` \n *' $'new\nline' -- --mem $'\xff\x01')
+expect '' 'arguments' "$out" "$want"
+expect '' 'standard error' "$(cat err)" ''
+case_done arguments
+
+plain './a prog' exit 42 >out 2>err
+expect '' 'exit code' $? 42
+expect '' 'standard error' "$(cat err)" ''
+expect '' 'standard output' "$(cat out)" ''
+case_done exit-code
+
+plain './a prog' signal 11 >out 2>err
+expect '' 'exit code after SIGSEGV' $? 139
+expect '' 'standard error' "$(cat err)" ''
+case_done exit-by-signal
+
+plain './a prog' both >out 2>err
+expect '' 'exit code' $? 0
+'./a prog' both >out.want 2>err.want
+cmp out out.want || expect '' 'standard output' different same
+cmp err err.want || expect '' 'standard error' different same
+case_done two-streams
+
+# Binary, larger than any buffer, and to its very end.
+head -c 3000001 /dev/urandom >data
+plain /bin/cat <data >out 2>err
+expect '' 'exit code' $? 0
+cmp data out || expect '' 'what cat gave back' different same
+case_done binary-input
+
+printf 'no newline' | plain /bin/cat >out
+expect '' 'short input' "$(cat out)" 'no newline'
+plain /bin/cat </dev/null >out
+expect '' 'exit code with no input' $? 0
+expect '' 'no input' "$(cat out)" ''
+plain /bin/cat <&- >out 2>/dev/null
+expect '' 'closed input' "$(cat out)" ''
+case_done end-of-input
+
+# A reader that is slower than the guest loses nothing.
+plain './a prog' both 2>/dev/null | { sleep 5 && cat; } >out
+cmp out out.want || expect '' 'what the slow reader got' different same
+case_done slow-reader
+
+out=$(QCU_X='a  b'\''c' PS4='$(id)' plain './a prog' env QCU_X PS4 HOME NOT_SET)
+expect '' 'environment' "$out" "$(printf '%s\n' "QCU_X=a  b'c" 'PS4=$(id)' "HOME=$HOME" 'NOT_SET=(none)')"
+case_done environment
+
+out=$(plain './a prog' cwd)
+expect '' 'working directory' "$out" "$PWD"
+echo 'from the host' >file
+out=$(plain /bin/sh -c 'cat file; echo "from the guest" >file2; mkdir made; mv file made/')
+expect '' 'file read in the guest' "$out" 'from the host'
+expect '' 'file written in the guest' "$(cat file2)" 'from the guest'
+expect '' 'file moved in the guest' "$(cat made/file)" 'from the host'
+case_done shared-folder
+
+mkdir "$dir/other"
+echo elsewhere >"$dir/other/file"
+out=$(plain --share "$dir/other" /bin/sh -c "cat '$dir/other/file'; ls; pwd")
+expect '' 'other folder' "$out" "$(printf '%s\n' elsewhere "$PWD")"
+ln -s "$PWD" "$dir/link"
+out=$(cd "$dir/link" && plain './a prog' cwd && ls file2)
+expect '' 'folder behind a link' "$out" "$(printf '%s\n' "$PWD" file2)"
+case_done other-folders
+
+# A library from a folder that no loader searches, and a script's interpreter.
+mkdir "$dir/lib"
+echo 'int answer(void) { return 17; }' | gcc -shared -fPIC -x c -o "$dir/lib/libanswer.so" -
+printf 'int answer(void);\nint main(void) { return answer(); }\n' |
+	gcc -x c -o linked - -L "$dir/lib" -lanswer -Wl,-rpath,"$dir/lib"
+plain ./linked
+expect '' 'exit code out of a library' $? 17
+printf '%s\n' '#!/bin/bash' 'a=(x y z); echo ${#a[@]} $1' >script && chmod +x script
+expect '' 'bash script' "$(plain ./script arg)" '3 arg'
+case_done libraries-and-scripts
+
+start=$SECONDS
+plain './a prog' daemon >out
+expect '' 'exit code' $? 3
+expect '' 'output' "$(cat out)" parent
+[ $((SECONDS - start)) -lt 60 ] || expect '' 'time' long short
+case_done child-left-behind
+
+# ---- being stopped ----
+
+# What belongs to one run carries its temporary folder's name.
+mine() {
+	pgrep -f "$dir/tmp/qcu" || true
+}
+mkdir "$dir/tmp"
+export TMPDIR=$dir/tmp
+
+plain --timeout 8 './a prog' sleep 1000 >out 2>err
+expect '' 'exit code' $? 124
+expect '' 'error' "$(cat err)" 'qcu: ended after 8 s'
+expect '' 'processes left' "$(mine)" ''
+expect '' 'files left' "$(ls "$TMPDIR")" ''
+case_done timeout
+
+for sig in INT:130 TERM:143; do
+	# Not through timeout(1), which would be in the way; with a pipe to know the moment.
+	mkfifo started
+	(trap - INT && exec "$qcu" run --no-device --no-module './a prog' sleep 1000) >started 2>err &
+	pid=$!
+	read -r line <started
+	expect '' 'the program runs' "$line" started
+	kill -"${sig%:*}" "$pid"
+	wait "$pid"
+	expect '' "exit code after SIG${sig%:*}" $? "${sig#*:}"
+	expect '' 'error' "$(cat err)" ''
+	expect '' 'processes left' "$(mine)" ''
+	expect '' 'files left' "$(ls "$TMPDIR")" ''
+	rm started
+done
+case_done interrupt
+
+# Nothing may be left even when it has no chance to clean up.
+mkfifo started
+"$qcu" run --no-device --no-module './a prog' sleep 1000 >started 2>err &
+pid=$!
+read -r line <started
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+sleep 1
+expect '' 'processes left after SIGKILL' "$(mine)" ''
+rm -rf "${TMPDIR:?}"/* started
+case_done kill-9
+
+plain /bin/sh -c 'while :; do echo y; done' | head -n 3 >out
+expect '' 'exit code' "${PIPESTATUS[0]}" 141
+expect '' 'output' "$(cat out)" "$(printf 'y\ny\ny')"
+expect '' 'processes left' "$(mine)" ''
+case_done reader-gone
+
+plain --qemu-arg -no-such-option /bin/true >out 2>err
+expect '' 'exit code' $? 125
+grep -q '^qcu: QEMU has ended' err || expect '' 'error' "$(cat err)" 'QEMU has ended'
+case_done qemu-fails
+
+plain /bin/sh -c 'echo c >/proc/sysrq-trigger' >out 2>err
+expect '' 'exit code' $? 125
+grep -q '^qcu: .*Kernel panic' err || expect '' 'error' "$(cat err)" 'Kernel panic'
+case_done guest-crashes
+
+# ---- the other command, and the kernel's log ----
+
+cat >test.sh <<'END'
+echo "$# $1"
+"a prog" args x
+linked
+echo "linked $?"
+echo "qcuda: leak: 3 pages" >/dev/kmsg
+exit 5
+END
+timeout 120 "$qcu" vm --no-device --no-module --klog klog --script test.sh --with './a prog' --with linked 'an arg' >out 2>err
+expect '' 'exit code' $? 5
+expect '' 'output' "$(cat out)" "$(printf '%s\n' '1 an arg' '[a prog]' '[args]' '[x]' 'linked 17')"
+expect '' 'error' "$(cat err)" ''
+grep -q 'Linux version' klog || expect '' 'kernel log' "$(head -c 200 klog)" 'Linux version ...'
+said=$("$here/../scripts/scan-klog" klog)
+expect '' "scan-klog's exit code" $? 1
+grep -q 'leak: 3 pages' <<<"$said" || expect '' 'what scan-klog says' "$said" '... leak: 3 pages'
+grep -v 'qcuda: leak' klog >clean
+"$here/../scripts/scan-klog" clean || expect '' 'a clean log' dirty clean
+case_done vm-script-and-klog
+
+for line in 'WARNING: CPU: 0 PID: 7 at mm/slub.c:42 foo+0x1/0x2' 'BUG: kernel NULL pointer dereference' \
+	'BUG: KASAN: use-after-free in foo' 'UBSAN: shift-out-of-bounds in foo.c:3' 'Oops: 0000 [#1] SMP' \
+	'INFO: task cat:77 blocked for more than 120 seconds.' 'rcu: INFO: rcu_preempt self-detected stall on CPU' \
+	'BUG: Bad page state in process cat  pfn:1234' 'general protection fault, probably for non-canonical address' \
+	'watchdog: BUG: soft lockup - CPU#0 stuck' 'refcount_t: underflow; use-after-free.' \
+	'page_owner: Call Trace:' 'kernel BUG at mm/slub.c:4!' 'INFO: possible recursive locking detected' \
+	'unregister: Object still remaining in cache'; do
+	printf '[    1.0] %s\n' 'fine' "$line" >log1
+	[ "$("$here/../scripts/scan-klog" log1 | grep -c -F -- "$line")" = 1 ] || expect '' "scan of '$line'" missed found
+done
+"$here/../scripts/scan-klog" ./gone >/dev/null 2>&1
+expect '' 'exit code of scan-klog with no file' $? 2
+: >empty
+"$here/../scripts/scan-klog" empty >/dev/null 2>&1
+expect '' 'exit code of scan-klog for an empty log' $? 2
+case_done scan-klog
+
+[ "$failed" -eq 0 ]

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For the loopback tests: a call must return this code, a condition must hold; else say so, fail.
+ */
+#ifndef LOOPBACK_CHECK_H
+#define LOOPBACK_CHECK_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT(call, code)                                                                    \
+	do {                                                                                  \
+		cudaError_t got_ = (call), want_ = (code);                                    \
+		if (got_ != want_) {                                                          \
+			fprintf(stderr, "%s:%d: %s: %s, not %s\n", __FILE__, __LINE__, #call, \
+				cudaGetErrorName(got_), cudaGetErrorName(want_));             \
+			exit(1);                                                              \
+		}                                                                             \
+	} while (0)
+
+#define OK(call) EXPECT(call, cudaSuccess)
+
+#define REQUIRE(cond, ...)                                                         \
+	do {                                                                       \
+		if (!(cond)) {                                                     \
+			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #cond); \
+			fprintf(stderr, __VA_ARGS__);                              \
+			fputc('\n', stderr);                                       \
+			exit(1);                                                   \
+		}                                                                  \
+	} while (0)
+
+/* The error is returned, is the last error once, and is gone then. */
+#define REFUSED(call, code)                          \
+	do {                                         \
+		EXPECT(call, code);                  \
+		EXPECT(cudaPeekAtLastError(), code); \
+		EXPECT(cudaGetLastError(), code);    \
+		OK(cudaGetLastError());              \
+	} while (0)
+
+static inline void fill(void *p, size_t len, uint32_t seed)
+{
+	unsigned char *b = (unsigned char *)p;
+	uint32_t x = seed * 2654435761u + 1;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		x = x * 1664525 + 1013904223;
+		b[i] = (unsigned char)(x >> 24);
+	}
+}
+
+/* The first byte that differs; len if none does. */
+static inline size_t differs(const void *a, const void *b, size_t len)
+{
+	size_t i;
+
+	if (memcmp(a, b, len) == 0)
+		return len;
+	for (i = 0; ((const char *)a)[i] == ((const char *)b)[i];)
+		i++;
+	return i;
+}
+
+#endif

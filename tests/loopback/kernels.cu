@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Everything about a kernel but running it: its name, attributes, parameters, occupancy; the ways
+ * to launch it; arguments of every size at their places; a child process launches too.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+struct mixed {
+	char c;
+	double d;
+	short s[3];
+};
+
+__global__ void take(int *out, char a, double b, struct mixed m, short c, int *const *unused)
+{
+	out[0] = a;
+	out[1] = (int)b;
+	out[2] = m.c;
+	out[3] = (int)m.d;
+	out[4] = m.s[2];
+	out[5] = c;
+	out[6] = unused == nullptr;
+}
+
+__global__ void nothing()
+{
+}
+
+__device__ int variable[16];
+
+static int *dev;
+static char a = 1;
+static double b = 2;
+static struct mixed m = {3, 4, {0, 0, 5}};
+static short c = 6;
+static int *const *null;
+static void *args[] = {&dev, &a, &b, &m, &c, &null};
+
+static void came_through(const char *how)
+{
+	const int want[7] = {1, 2, 3, 4, 5, 6, 1};
+	int got[7] = {0};
+
+	OK(cudaGetLastError());
+	OK(cudaMemcpy(got, dev, sizeof(got), cudaMemcpyDeviceToHost));
+	REQUIRE(differs(got, want, sizeof(got)) == sizeof(got), "%s: %d %d %d %d %d %d %d", how,
+		got[0], got[1], got[2], got[3], got[4], got[5], got[6]);
+	OK(cudaMemset(dev, 0, sizeof(got)));
+}
+
+static void launches()
+{
+	cudaLaunchConfig_t config = {dim3(1), dim3(1), 0, 0, nullptr, 0};
+	cudaLaunchAttribute attr[2] = {};
+	cudaKernel_t kernel;
+
+	OK(cudaMalloc((void **)&dev, 1024));
+	take<<<1, 1>>>(dev, a, b, m, c, null);
+	came_through("<<<>>>");
+	OK(cudaLaunchKernel((const void *)take, dim3(1), dim3(1), args, 0, 0));
+	came_through("cudaLaunchKernel");
+	OK(cudaGetKernel(&kernel, (const void *)take));
+	OK(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), args, 0, 0));
+	came_through("cudaLaunchKernel of a cudaKernel_t");
+	OK(cudaLaunchKernelExC(&config, (const void *)take, args));
+	came_through("cudaLaunchKernelExC");
+	OK(cudaLaunchCooperativeKernel((const void *)take, dim3(1), dim3(1), args, 0, 0));
+	came_through("cudaLaunchCooperativeKernel");
+	attr[0].id = cudaLaunchAttributeCooperative;
+	attr[0].val.cooperative = 1;
+	attr[1].id = cudaLaunchAttributeClusterDimension;
+	attr[1].val.clusterDim.x = attr[1].val.clusterDim.y = attr[1].val.clusterDim.z = 1;
+	config.attrs = attr;
+	config.numAttrs = 2;
+	OK(cudaLaunchKernelExC(&config, (const void *)take, args));
+	came_through("cudaLaunchKernelExC with attributes");
+	attr[1].val.clusterDim.x = 2;
+	REFUSED(cudaLaunchKernelExC(&config, (const void *)take, args), cudaErrorNotSupported);
+	REFUSED(cudaLaunchKernel((const void *)take, dim3(1), dim3(1), nullptr, 0, 0),
+		cudaErrorInvalidValue);
+	OK(cudaLaunchKernel((const void *)nothing, dim3(3), dim3(5), nullptr, 0, 0));
+	OK(cudaDeviceSynchronize());
+}
+
+static void questions()
+{
+	struct cudaFuncAttributes attr;
+	const char *name;
+	size_t offset, size;
+	int blocks = -1;
+
+	OK(cudaFuncGetName(&name, (const void *)nothing));
+	REQUIRE(!strcmp(name, "_Z7nothingv"), "%s", name);
+	OK(cudaFuncGetAttributes(&attr, (const void *)take));
+	REQUIRE(attr.maxThreadsPerBlock > 0 && attr.maxThreadsPerBlock <= 1024, "%d",
+		attr.maxThreadsPerBlock);
+	OK(cudaFuncGetParamInfo((const void *)take, 3, &offset, &size));
+	REQUIRE(offset == 24 && size == sizeof(struct mixed), "%zu %zu", offset, size);
+	REFUSED(cudaFuncGetParamInfo((const void *)take, 6, &offset, &size), cudaErrorInvalidValue);
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 128, 0));
+	REQUIRE(blocks > 0 && blocks <= 64, "%d", blocks);
+	REFUSED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 0, 0),
+		cudaErrorInvalidValue);
+	REFUSED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, nothing, 64, 0, 9),
+		cudaErrorInvalidValue);
+	REFUSED(cudaFuncSetAttribute((const void *)take, (enum cudaFuncAttribute)33, 1),
+		cudaErrorInvalidValue);
+	OK(cudaFuncSetCacheConfig((const void *)take, cudaFuncCachePreferL1));
+}
+
+static void symbols()
+{
+	int from[16], to[16] = {0};
+	char host[64];
+	size_t size = 0;
+	void *addr;
+
+	fill(from, sizeof(from), 5);
+	OK(cudaGetSymbolSize(&size, variable));
+	REQUIRE(size == sizeof(variable), "%zu", size);
+	OK(cudaMemcpyToSymbol(variable, from, sizeof(from)));
+	OK(cudaMemcpyFromSymbol(to, variable, sizeof(int) * 15, sizeof(int)));
+	REQUIRE(differs(from + 1, to, sizeof(int) * 15) == sizeof(int) * 15, "wrong bytes");
+	OK(cudaGetSymbolAddress(&addr, variable));
+	OK(cudaMemcpy(to, addr, sizeof(to), cudaMemcpyDefault));
+	REQUIRE(differs(from, to, sizeof(to)) == sizeof(to), "wrong bytes");
+	REFUSED(cudaFree(addr), cudaErrorInvalidValue);
+	REFUSED(cudaMemcpyToSymbol(variable, host, sizeof(variable), 4), cudaErrorInvalidValue);
+	REFUSED(cudaMemcpyToSymbol(variable, host, 4, sizeof(variable) + 1), cudaErrorInvalidValue);
+	REFUSED(cudaMemcpyFromSymbol(host, variable, 4, 0, cudaMemcpyHostToDevice),
+		cudaErrorInvalidMemcpyDirection);
+	/* A reset gives a variable its first value back, wherever it lies then. */
+	OK(cudaDeviceReset());
+	OK(cudaMemcpyFromSymbol(to, variable, sizeof(to)));
+	REQUIRE(to[0] == 0 && to[15] == 0, "%d %d", to[0], to[15]);
+}
+
+int main()
+{
+	pid_t pid;
+	int status;
+
+	launches();
+	questions();
+	pid = fork();
+	if (pid == 0) {
+		launches();
+		questions();
+		symbols();
+		_exit(0);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid && !status, "the child's status is %x", status);
+	launches();
+	symbols();
+	launches();
+	return 0;
+}

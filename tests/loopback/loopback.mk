@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tests of the whole library without a VM: plain C programs, and CUDA ones where a kernel must run, on
+# the library that has its mirror in the program's own process.
+
+LOOPBACK_C := bad_input copies devices fork $(if $(SAN),,mem_large) pinned streams threads
+LOOPBACK_CU := kernels per_thread plugin
+LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
+
+LOOPBACK_LINK := -L$(B)/loopback -lcudart
+
+$(LOOPBACK_C:%=$(B)/tests/loopback/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(LOOPBACK_C:%=$(B)/tests/loopback/%.o): | cudart-header
+
+$(LOOPBACK_C:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: $(B)/tests/loopback/%.o \
+		$(B)/loopback/libcudart.so.13
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
+
+$(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
+$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/%.cu \
+		tests/loopback/check.h $(B)/loopback/libcudart.so.13 | cudart-header
+	@mkdir -p $(@D)
+	$(NVCC) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
+		-Xlinker '-rpath=$$ORIGIN/../../loopback'
+
+$(B)/tests/loopback/plugin: $(B)/tests/loopback/plugin.so
+$(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
+		$(B)/loopback/libcudart.so.13 | cudart-header
+	@mkdir -p $(@D)
+	$(NVCC) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)

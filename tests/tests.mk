@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What tests/run runs, and how it is built. A fragment beside the unit and loopback tests of each part
+# names them: UNIT_TESTS += NAME with NAME_OBJS and NAME_LIBS, LOOPBACK_TESTS += NAME with a rule for
+# $(B)/tests/loopback/NAME. CUDA programs and the guest's own tools are found by their files.
+
+-include tests/unit/ptx.mk tests/unit/soft.mk tests/unit/device.mk tests/unit/library.mk tests/unit/malloc.mk
+-include tests/loopback/loopback.mk
+
+GUEST_PROGRAMS := $(patsubst tests/guest/%.cu,%,$(sort $(wildcard tests/guest/*.cu)))
+VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
+
+# Without a VM: all but those that end by a signal or wait for one.
+LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access,$(GUEST_PROGRAMS))
+LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
+
+# Unmodified CUDA, nvcc's defaults. The same again as a debugger wants it, for other PTX.
+$(B)/tests/guest/%: tests/guest/%.cu tests/guest/check.h | deps
+	@mkdir -p $(@D)
+	$(NVCC) -cudart shared -o $@ $<
+
+DEBUG_PROGRAMS := matmul reduction transpose
+$(DEBUG_PROGRAMS:%=$(B)/tests/guest/%-debug): $(B)/tests/guest/%-debug: tests/guest/%.cu \
+		tests/guest/check.h | deps
+	@mkdir -p $(@D)
+	$(NVCC) -cudart shared -G -O0 -o $@ $<
+
+# Static: the guest has no libraries of its own.
+$(B)/tests/vm/%: tests/vm/%.c $(wildcard tests/vm/*.h) include/qcucmd.h | deps
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fsanitize=% -fPIC,$(CFLAGS)) -static -o $@ $<
+
+# A library and a device that speak another version of the wire than the rest.
+WIRE := $(B)/tests/wire
+WIRE_PARTS := $(WIRE)/libcudart.so.13 $(WIRE)/qcu-device/qcu-device
+
+$(WIRE)/include/qcucmd.h: include/qcucmd.h
+	@mkdir -p $(@D)
+	sed 's/^#define QCU_WIRE_VERSION .*/#define QCU_WIRE_VERSION 9999u/' $< >$@
+
+$(WIRE)/%.o: %.c $(WIRE)/include/qcucmd.h | deps
+	@mkdir -p $(@D)
+	$(CC) -I$(WIRE) $(CFLAGS) -c $< -o $@
+
+$(WIRE)/qcu-library/transport_dev.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(WIRE)/libcudart.so.13: $(WIRE)/qcu-library/transport_dev.o $(LIBRARY_OBJS) $(LIBRARY_MAP)
+	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter %.o,$^)
+
+$(WIRE)/qcu-device/vhost.o: $(VHOST_USER_LIB)
+$(WIRE)/qcu-device/vhost.o: override CFLAGS += -isystem $(VHOST_USER)/include
+$(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/vhost.o $(B)/qcu-device/qcu-device
+	$(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
+		$(SOFT_LIB) $(VHOST_USER_LIB) $(SOFT_LIBS) -ldl
+
+# One test per line: group, name, command.
+define TEST_LIST
+$(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
+$(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
+$(foreach t,$(LOOPBACK_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug),loopback guest/$(t) $(B)/tests/guest/$(t);)
+$(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
+endef
+
+$(B)/tests/list: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ; ,' ',$(strip $(TEST_LIST)))' | sed 's/;$$//' >$@
+
+UNIT_BINARIES := $(sort $(UNIT_TESTS:%=$(B)/tests/unit/%))
+LOOPBACK_BINARIES := $(sort $(LOOPBACK_TESTS:%=$(B)/tests/loopback/%))
+
+define UNIT_RULE
+$(B)/tests/unit/$(1): $(B)/tests/unit/$(1).o $($(1)_OBJS)
+	@mkdir -p $$(@D)
+	$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) -lcmocka $$($(1)_LIBS) -lm
+endef
+$(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
+
+.PHONY: tests-build tests-build-host FORCE
+# What the sanitizers build a second time.
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
+tests-build: tests-build-host $(addprefix $(B)/tests/guest/,$(GUEST_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug)) \
+	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(WIRE_PARTS)

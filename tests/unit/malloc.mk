@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tests of malloc: its arena on memory of the test's own, the hook in a whole library without a VM, and
+# real programs under it.
+
+MALLOC_UNIT := test_library_arena test_library_malloc
+UNIT_TESTS += $(MALLOC_UNIT)
+
+test_library_arena_OBJS := $(addprefix $(B)/qcu-library/,arena.o malloc_region.o malloc_tree.o)
+test_library_malloc_OBJS := $(B)/qcu-library/libcudart.so.13
+
+$(MALLOC_UNIT:%=$(B)/tests/unit/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC)) \
+	-DCUDART_OURS='"$(B)/qcu-library/libcudart.so.13"'
+$(MALLOC_UNIT:%=$(B)/tests/unit/%.o): | cudart-header
+
+# A sanitizer has a malloc of its own, which comes first.
+MALLOC_C := malloc_api malloc_cuda malloc_fork malloc_threads malloc_programs
+ifeq ($(SAN),)
+LOOPBACK_TESTS += $(MALLOC_C)
+endif
+
+$(MALLOC_C:%=$(B)/tests/loopback/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC)) -fno-builtin
+$(MALLOC_C:%=$(B)/tests/loopback/%.o): | cudart-header
+
+$(MALLOC_C:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: $(B)/tests/loopback/%.o \
+		$(B)/loopback/libcudart.so.13
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< -L$(B)/loopback -lcudart '-Wl,-rpath,$$ORIGIN/../../loopback'
+
+# What malloc_programs preloads into programs besides the library.
+$(B)/tests/loopback/malloc_arm.so: $(B)/tests/loopback/malloc_arm.o
+	$(CC) $(LDFLAGS) -shared -o $@ $<
+
+$(B)/tests/loopback/malloc_programs: $(B)/tests/loopback/malloc_arm.so $(B)/qcu-library/libcudart.so.13
+$(B)/tests/loopback/malloc_programs.o: override CFLAGS += -DBUILD='"$(B)"'

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Unit tests of the PTX machine. Adds to: UNIT_TESTS.
+
+PTX_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
+
+UNIT_TESTS += test_ptx_bad test_ptx_int test_ptx_float test_ptx_ctl test_ptx_nvcc
+
+test_ptx_bad_OBJS := $(PTX_OBJS)
+test_ptx_bad_LIBS := -lm
+test_ptx_int_OBJS := $(PTX_OBJS)
+test_ptx_int_LIBS := -lm
+test_ptx_ctl_OBJS := $(PTX_OBJS)
+test_ptx_ctl_LIBS := -lm
+test_ptx_float_OBJS := $(PTX_OBJS)
+test_ptx_float_LIBS := -lm
+test_ptx_nvcc_OBJS := $(PTX_OBJS)
+test_ptx_nvcc_LIBS := -lm
+
+# What nvcc makes of one source, optimised, with fast math, and for a debugger.
+PTX_KERNELS := $(B)/tests/unit/ptx_kernels
+$(PTX_KERNELS).fast.ptx: PTX_NVFLAGS := -O3
+$(PTX_KERNELS).math.ptx: PTX_NVFLAGS := -O3 --use_fast_math -lineinfo
+$(PTX_KERNELS).debug.ptx: PTX_NVFLAGS := -G -O0
+$(PTX_KERNELS).%.ptx: tests/unit/test_ptx_kernels.cu
+	@mkdir -p $(@D)
+	$(NVCC) -ptx -arch=compute_75 $(PTX_NVFLAGS) $< -o $@
+
+$(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
+$(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: $(PTX_KERNELS).fast.ptx $(PTX_KERNELS).math.ptx \
+	$(PTX_KERNELS).debug.ptx
+# The references round in modes of their own.
+$(B)/tests/unit/test_ptx_float.o: override CFLAGS += -frounding-math -ffp-contract=off

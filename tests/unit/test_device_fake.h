@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A backend for the tests of the device, as simple as can be seen through: device memory is host
+ * memory; a copy that involves registered memory happens when its stream, or an event recorded
+ * behind it, is waited for, any other at once; kernels do nothing but leave a trace.
+ */
+#ifndef TEST_DEVICE_FAKE_H
+#define TEST_DEVICE_FAKE_H
+
+#include "qcu-device/mirror.h"
+
+/* Names that the fake knows in every module. */
+#define FAKE_KERNEL	"fake_kernel" /* parameters of 4, 8 and 2 bytes at 0, 8 and 16 */
+#define FAKE_KERNEL_LEN 18
+#define FAKE_VAR	"fake_var"
+
+struct fake {
+	unsigned int devices;
+	int open_error;		      /* fake_ops.open returns it */
+	_Atomic unsigned int objects; /* streams, events and modules that live */
+	_Atomic unsigned int allocations;
+	_Atomic unsigned int registrations, registered_ever;
+	_Atomic uint64_t registered_bytes;
+	_Atomic unsigned int launches;
+	struct be_launch launch; /* the last one; params are in params */
+	uint8_t params[64];
+	uint32_t attr; /* of the last kernel_set */
+	int value;
+	_Atomic bool hold; /* event_sync does not return while this is set */
+	_Atomic unsigned int held;
+	const char *text;		   /* what kernels have printed */
+	_Atomic bool crash;		   /* device_sync is the end of the process */
+	_Atomic unsigned int waiting_most; /* copies that have waited in one stream at a time */
+	/* So many calls succeed, then one fails with `error`; if `sticky`, the context is lost. */
+	_Atomic int copies_left, records_left, registers_left;
+	_Atomic int error;
+	_Atomic bool sticky, lost;
+};
+
+extern struct fake fake;
+extern const struct be_ops fake_ops; /* also under the name be_soft */
+
+void fake_reset(void);
+
+#endif

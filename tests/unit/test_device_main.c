@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The program qcu-device: options that make no sense, its socket, and how it ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char program[4096 + 64]; /* beside the folder of the tests */
+static char dir[] = "/tmp/qcu-test-XXXXXX";
+static char sock[64];
+
+static int find_program(void **state)
+{
+	char self[4096], *cut;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int i;
+
+	(void)state;
+	if (n < 0)
+		return -1;
+	self[n] = 0;
+	for (i = 0; i < 3; i++) {
+		cut = strrchr(self, '/');
+		if (!cut)
+			return -1;
+		*cut = 0;
+	}
+	snprintf(program, sizeof(program), "%s/qcu-device/qcu-device", self);
+	if (access(program, X_OK) || !mkdtemp(dir))
+		return -1;
+	snprintf(sock, sizeof(sock), "%s/socket", dir);
+	return 0;
+}
+
+static int clean_up(void **state)
+{
+	(void)state;
+	unlink(sock);
+	return rmdir(dir);
+}
+
+/* Starts it with its stderr in a pipe. */
+static pid_t start(char *const args[], int *err)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(open("/dev/null", O_RDWR), 0);
+		dup2(fds[1], 2);
+		close(fds[0]);
+		close(fds[1]);
+		execv(program, args);
+		_exit(99);
+	}
+	close(fds[1]);
+	*err = fds[0];
+	return pid;
+}
+
+/* Its exit code; its stderr in text. */
+static int finish(pid_t pid, int err, char *text, size_t size)
+{
+	size_t len = 0;
+	ssize_t n;
+	int status;
+
+	while (len + 1 < size && (n = read(err, text + len, size - 1 - len)) > 0)
+		len += n;
+	text[len] = 0;
+	close(err);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A bad command line: exit code 2, and a sentence with this in it. */
+static void refused(const char *says, const char *a, const char *b, const char *c, const char *d)
+{
+	char *const args[] = {program, (char *)a, (char *)b, (char *)c, (char *)d, NULL};
+	char text[4096];
+	int err, code;
+	pid_t pid = start(args, &err);
+
+	code = finish(pid, err, text, sizeof(text));
+	if (code != 2 || !strstr(text, says))
+		fail_msg("%s %s %s %s: code %d, %s", a ? a : "", b ? b : "", c ? c : "", d ? d : "",
+			 code, text);
+}
+
+static void bad_options(void **state)
+{
+	char path[200];
+
+	(void)state;
+	refused("either --socket PATH or --fd N", NULL, NULL, NULL, NULL);
+	refused("either --socket PATH or --fd N", "--socket", sock, "--fd", "3");
+	refused("1 to 63", "--socket", sock, "--sessions", "0");
+	refused("1 to 63", "--socket", sock, "--sessions", "64");
+	refused("1 to 63", "--socket", sock, "--sessions", "4x");
+	refused("1 to 63", "--socket", sock, "--sessions", "-1");
+	refused("1 to 64", "--socket", sock, "--gpus", "");
+	refused("--vram 0", "--socket", sock, "--vram", "0");
+	refused("--vram 5Q", "--socket", sock, "--vram", "5Q");
+	refused("--vram 1GG", "--socket", sock, "--vram", "1GG");
+	refused("--vram -1", "--socket", sock, "--vram", "-1");
+	refused("--vram 99999999999999G", "--socket", sock, "--vram", "99999999999999G");
+	refused("--gpu voodoo", "--socket", sock, "--gpu", "voodoo");
+	refused("--map bvm", "--socket", sock, "--map", "bvm");
+	refused("what is more", "--socket", sock, "more", NULL);
+	refused("--help", "--nonsense", NULL, NULL, NULL);
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = 0;
+	refused("can have 107 bytes", "--gpu", "soft", "--socket", path);
+}
+
+static void no_plugin(void **state)
+{
+	(void)state;
+	setenv("QCU_BACKEND_DIR", dir, 1);
+	refused("no cuda backend", "--socket", sock, "--gpu", "cuda");
+	unsetenv("QCU_BACKEND_DIR");
+}
+
+static void bad_sockets(void **state)
+{
+	int fd;
+
+	(void)state;
+	fd = open(sock, O_CREAT | O_WRONLY | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	refused("something else than a socket", "--gpu", "soft", "--socket", sock);
+	assert_int_equal(unlink(sock), 0);
+	refused("--fd 99", "--gpu", "soft", "--fd", "99");
+	refused("--fd 0", "--gpu", "soft", "--fd", "0");
+}
+
+static void wait_for_socket(void)
+{
+	struct timespec ms = {.tv_nsec = 1000000};
+	struct stat st;
+	unsigned int i;
+
+	for (i = 0; stat(sock, &st); i++) {
+		assert_true(i < 10000);
+		nanosleep(&ms, NULL);
+	}
+}
+
+/* A client, once somebody listens. */
+static int client(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct timespec ms = {.tv_nsec = 1000000};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned int i;
+
+	strcpy(addr.sun_path, sock);
+	for (i = 0; connect(fd, (struct sockaddr *)&addr, sizeof(addr)); i++) {
+		assert_true(i < 10000);
+		nanosleep(&ms, NULL);
+	}
+	return fd;
+}
+
+/* One connection, and no file left. A second process does not disturb the first. */
+static void serves_once(void **state)
+{
+	char *const args[] = {program, "--gpu", "soft", "--socket", sock, NULL};
+	char text[4096];
+	struct stat st;
+	int err, fd;
+	pid_t pid = start(args, &err);
+
+	(void)state;
+	wait_for_socket();
+	refused("another process serves it", "--gpu", "soft", "--socket", sock);
+	fd = client();
+	close(fd);
+	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+	assert_int_equal(stat(sock, &st), -1);
+}
+
+static void stale_socket(void **state)
+{
+	char *const args[] = {program, "--gpu", "soft", "--socket", sock, NULL};
+	char text[4096];
+	struct stat st;
+	int err;
+	pid_t pid = start(args, &err);
+
+	(void)state;
+	wait_for_socket();
+	kill(pid, SIGKILL);
+	assert_int_equal(finish(pid, err, text, sizeof(text)), 128 + SIGKILL);
+	assert_int_equal(stat(sock, &st), 0);
+	pid = start(args, &err);
+	close(client());
+	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+
+	/* Told to end while it waits for QEMU. */
+	pid = start(args, &err);
+	wait_for_socket();
+	kill(pid, SIGTERM);
+	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+	assert_int_equal(stat(sock, &st), -1);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_options),	cmocka_unit_test(no_plugin),
+		cmocka_unit_test(bad_sockets),	cmocka_unit_test(serves_once),
+		cmocka_unit_test(stale_socket),
+	};
+
+	return cmocka_run_group_tests(tests, find_program, clean_up);
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The window over a memfd that plays guest RAM: CVM, NCVM, one process; overlaps and holes. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "qcu-device/window.h"
+#include "tests/unit/test_device_fake.h"
+
+#define PAGE 0x1000ull
+#define RAM  (64 * PAGE)
+#define BASE QCU_WINDOW_BASE
+#define HIGH 0x100000000ull /* where the second half of RAM appears in the guest */
+#define LOW  0ull
+
+static struct guestmem mem;
+static uint8_t *ram;
+static struct be *be;
+
+static int make_ram(void **state)
+{
+	int fd = memfd_create("ram", MFD_CLOEXEC);
+
+	(void)state;
+	if (fd < 0 || ftruncate(fd, RAM))
+		return -1;
+	ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	mem.count = 0;
+	return ram == MAP_FAILED || guestmem_add(&mem, LOW, RAM / 2, ram) ||
+	       guestmem_add(&mem, HIGH, RAM / 2, ram + RAM / 2);
+}
+
+static void start(struct window *w, const struct guestmem *m, enum mir_map map)
+{
+	struct mir_config cfg = {.ops = &fake_ops, .mem = m, .map = map};
+
+	fake_reset();
+	assert_int_equal(window_init(w, &cfg), 0);
+	assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
+	window_set_backend(w, be);
+}
+
+static void stop(struct window *w)
+{
+	window_fini(w);
+	assert_int_equal(fake.registrations, 0);
+	fake_ops.close(be);
+}
+
+static const struct qcu_seg four[] = {
+	{LOW + 8 * PAGE, PAGE},
+	{LOW + 2 * PAGE, PAGE},
+	{HIGH + 3 * PAGE, 2 * PAGE},
+};
+
+/* Fills the four pages above with their number. */
+static void fill(void)
+{
+	memset(ram + 8 * PAGE, 1, PAGE);
+	memset(ram + 2 * PAGE, 2, PAGE);
+	memset(ram + RAM / 2 + 3 * PAGE, 3, PAGE);
+	memset(ram + RAM / 2 + 4 * PAGE, 4, PAGE);
+}
+
+static void bad_maps(void **state)
+{
+	static const struct {
+		uint64_t va, len;
+		struct qcu_seg seg;
+	} bad[] = {
+		{BASE, 0, {LOW, PAGE}},
+		{BASE, PAGE, {LOW, 0}},
+		{BASE, PAGE, {LOW, 2 * PAGE}},
+		{BASE, 2 * PAGE, {LOW, PAGE}},
+		{BASE + 1, PAGE, {LOW, PAGE}},
+		{BASE, PAGE + 1, {LOW, PAGE + 1}},
+		{BASE, PAGE, {LOW + 1, PAGE}},
+		{BASE, PAGE, {RAM / 2, PAGE}},
+		{BASE, 2 * PAGE, {RAM / 2 - PAGE, 2 * PAGE}},
+		{BASE, PAGE, {~0ull - PAGE + 1, PAGE}},
+		{BASE, ~0ull - PAGE + 1, {LOW, PAGE}},
+	};
+	enum mir_map map;
+	struct window w;
+	size_t i;
+
+	(void)state;
+	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
+		start(&w, &mem, map);
+		for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+			if (window_map(&w, bad[i].va, bad[i].len, &bad[i].seg, 1) !=
+			    MIR_RULE_BROKEN)
+				fail_msg("bad map %zu was taken", i);
+		}
+		assert_int_equal(window_map(&w, BASE, PAGE, NULL, 0), MIR_RULE_BROKEN);
+		assert_int_equal(fake.registrations, 0);
+		assert_int_equal(w.mapped_bytes, 0);
+		stop(&w);
+	}
+}
+
+static void overlaps(void **state)
+{
+	const struct qcu_seg two = {LOW, 2 * PAGE}, one = {LOW + 4 * PAGE, PAGE};
+	struct window w;
+
+	(void)state;
+	start(&w, &mem, MIR_MAP_CVM);
+	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 2 * PAGE, &two, 1), 0);
+	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 2 * PAGE, &two, 1), MIR_RULE_BROKEN);
+	assert_int_equal(window_map(&w, BASE + 3 * PAGE, 2 * PAGE, &two, 1), MIR_RULE_BROKEN);
+	assert_int_equal(window_map(&w, BASE + 5 * PAGE, 2 * PAGE, &two, 1), MIR_RULE_BROKEN);
+	assert_int_equal(window_map(&w, BASE + 5 * PAGE, PAGE, &one, 1), MIR_RULE_BROKEN);
+	assert_int_equal(window_map(&w, BASE + 6 * PAGE, PAGE, &one, 1), 0);
+	assert_int_equal(window_map(&w, BASE + 3 * PAGE, PAGE, &one, 1), 0);
+	assert_int_equal(w.mapped_bytes, 4 * PAGE);
+	/* Half of a map cannot go. */
+	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, PAGE), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, BASE + 5 * PAGE, PAGE), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, BASE, ~0ull), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, BASE, 0), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, 2 * PAGE), 0);
+	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 2 * PAGE, &two, 1), 0);
+	/* Several at once, with holes around. */
+	assert_int_equal(window_unmap(&w, BASE, 16 * PAGE), 0);
+	assert_int_equal(w.mapped_bytes, 0);
+	assert_int_equal(w.registered_bytes, 0);
+	assert_int_equal(fake.registrations, 0);
+	assert_int_equal(window_unmap(&w, BASE, 16 * PAGE), 0);
+	stop(&w);
+}
+
+static void resolve_bad(struct window *w)
+{
+	struct pieces ps = {0};
+
+	assert_int_equal(window_resolve(w, BASE + 3 * PAGE, PAGE, &ps), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE - 1, 2, &ps), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE, 4 * PAGE + 1, &ps),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE, ~0ull, &ps), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, ~0ull, 2, &ps), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, 0, 1, &ps), QCU_ERR_InvalidValue);
+	pieces_free(&ps);
+}
+
+/* The bytes of [BASE + 4 pages, + 4 pages) through the pieces, from an offset on. */
+static void check_bytes(struct window *w, uint64_t off, uint64_t len)
+{
+	struct pieces ps = {0};
+	uint64_t at = off;
+	size_t i, j;
+
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE + off, len, &ps), 0);
+	for (i = 0; i < ps.count; i++) {
+		assert_true(ps.p[i].registered);
+		for (j = 0; j < ps.p[i].len; j++, at++)
+			assert_int_equal(ps.p[i].host[j], 1 + at / PAGE);
+	}
+	assert_int_equal(at - off, len);
+	pieces_free(&ps);
+}
+
+static void cvm(void **state)
+{
+	struct pieces ps = {0};
+	struct window w;
+
+	(void)state;
+	fill();
+	start(&w, &mem, MIR_MAP_CVM);
+	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 4 * PAGE, four, 3), 0);
+	resolve_bad(&w);
+	check_bytes(&w, 0, 4 * PAGE);
+	check_bytes(&w, PAGE - 1, 2);
+	/* One piece, at the very address. */
+	assert_int_equal(window_resolve(&w, BASE + 4 * PAGE + 5, 3 * PAGE, &ps), 0);
+	assert_int_equal(ps.count, 1);
+	assert_ptr_equal(ps.p[0].host, BASE + 4 * PAGE + 5);
+	pieces_free(&ps);
+	assert_int_equal(fake.registrations, 1);
+	/* For copies it is registered, for kernels it is not. */
+	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE));
+	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
+	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE));
+	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE + 1));
+	assert_int_equal(fake.registrations, 1);
+	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE + 1), QCU_ERR_InvalidValue);
+	/* The same pages, not copies. */
+	*(uint8_t *)(BASE + 4 * PAGE) = 77;
+	assert_int_equal(ram[8 * PAGE], 77);
+	/* A neighbour: two registrations, two pieces. */
+	assert_int_equal(window_map(&w, BASE + 8 * PAGE, PAGE, &(struct qcu_seg){LOW, PAGE}, 1), 0);
+	assert_int_equal(window_resolve(&w, BASE + 7 * PAGE, 2 * PAGE, &ps), 0);
+	assert_int_equal(ps.count, 2);
+	pieces_free(&ps);
+	/* After UNMAP the address holds nothing: mapping anew works, RAM has not changed. */
+	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
+	assert_int_equal(ram[8 * PAGE], 77);
+	resolve_bad(&w);
+	stop(&w);
+}
+
+static void ncvm(void **state)
+{
+	const struct qcu_seg adjacent[] = {{LOW + 10 * PAGE, PAGE}, {LOW + 11 * PAGE, PAGE}};
+	struct pieces ps = {0};
+	struct window w;
+
+	(void)state;
+	fill();
+	start(&w, &mem, MIR_MAP_NCVM);
+	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 4 * PAGE, four, 3), 0);
+	assert_int_equal(fake.registrations, 3);
+	resolve_bad(&w);
+	check_bytes(&w, 0, 4 * PAGE);
+	check_bytes(&w, 2 * PAGE - 3, PAGE + 6);
+	assert_int_equal(window_resolve(&w, BASE + 5 * PAGE + 1, PAGE, &ps), 0);
+	assert_int_equal(ps.count, 2);
+	assert_ptr_equal(ps.p[0].host, ram + 2 * PAGE + 1);
+	assert_int_equal(ps.p[0].len, PAGE - 1);
+	pieces_free(&ps);
+	/* Neighbours in RAM are one run. */
+	assert_int_equal(window_map(&w, BASE, 2 * PAGE, adjacent, 2), 0);
+	assert_int_equal(fake.registrations, 4);
+	/* The addresses themselves work from HOST_REGISTER on. */
+	assert_false(window_pinned(&w, BASE + 4 * PAGE, 1));
+	assert_int_equal(window_pin(&w, BASE + 4 * PAGE + 1, PAGE), 0);
+	assert_int_equal(fake.registrations, 5);
+	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE));
+	assert_int_equal(*(uint8_t *)(BASE + 7 * PAGE + 9), 4);
+	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
+	assert_int_equal(fake.registrations, 5);
+	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
+	assert_int_equal(fake.registrations, 1);
+	assert_int_equal(w.registered_bytes, 2 * PAGE);
+	stop(&w);
+}
+
+/*
+ * Memory that is registered and no chunk: at an address of the guest, if nothing is there, else in
+ * the annex; two of them may have a page in common.
+ */
+static void outside(void **state)
+{
+	const uint64_t annex = QCU_WINDOW_BASE + QCU_WINDOW_SIZE;
+	const struct qcu_seg two[] = {{LOW + 3 * PAGE, PAGE}, {LOW + 9 * PAGE, PAGE}};
+	void *p = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	enum mir_map map;
+	struct window w;
+	uint64_t va = (uintptr_t)p;
+
+	(void)state;
+	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
+		fill();
+		start(&w, &mem, map);
+		/* Something of ours is there, in part. */
+		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), QCU_MAP_TAKEN);
+		assert_int_equal(window_map(&w, va - PAGE, 2 * PAGE, two, 2), QCU_MAP_TAKEN);
+		assert_int_equal(window_map(&w, 0, PAGE, two, 1), QCU_MAP_TAKEN);
+		assert_int_equal(window_map(&w, 1ull << 63, PAGE, two, 1), QCU_MAP_TAKEN);
+		assert_int_equal(window_map(&w, ~0ull << 12, PAGE, two, 1), QCU_MAP_TAKEN);
+		assert_int_equal(window_map(&w, ~0ull << 12, 2 * PAGE, two, 2), MIR_RULE_BROKEN);
+		assert_int_equal(window_unmap(&w, va, 4 * PAGE), 0);
+		assert_int_equal(mprotect(p, PAGE, PROT_NONE), 0);
+		assert_int_equal(fake.registrations, 0);
+		assert_int_equal(window_map(&w, annex, 2 * PAGE, two, 2), 0);
+		assert_int_equal(window_pin(&w, annex, 2 * PAGE), 0);
+		assert_true(window_pinned(&w, annex, 2 * PAGE));
+		assert_int_equal(*(uint8_t *)(annex + PAGE), ram[9 * PAGE]);
+		/* Now it is free. The same page once more. */
+		munmap(p, 4 * PAGE);
+		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), 0);
+		assert_int_equal(window_map(&w, va + PAGE, PAGE, two, 1), MIR_RULE_BROKEN);
+		*(uint8_t *)(va + PAGE + 1) = 99;
+		assert_int_equal(*(uint8_t *)(annex + PAGE + 1), 99);
+		assert_int_equal(fake.registrations, 2);
+		assert_int_equal(window_span(&w, annex + 5, 9 * PAGE), 2 * PAGE - 5);
+		assert_int_equal(window_span(&w, annex + 5, 9), 9);
+		assert_int_equal(window_span(&w, annex + 2 * PAGE, 9 * PAGE), 9 * PAGE);
+		/* Gone, and the addresses with it. */
+		assert_int_equal(window_unmap(&w, va, 2 * PAGE), 0);
+		assert_int_equal(msync((void *)va, PAGE, MS_ASYNC), -1);
+		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), 0);
+		stop(&w);
+		p = mmap((void *)va, 4 * PAGE, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		assert_ptr_equal(p, va);
+	}
+	munmap(p, 4 * PAGE);
+}
+
+static bool registered_at(struct window *w, uint64_t va)
+{
+	struct pieces ps = {0};
+	bool yes;
+
+	assert_int_equal(window_resolve(w, va, 1, &ps), 0);
+	yes = ps.p[0].registered;
+	pieces_free(&ps);
+	return yes;
+}
+
+/* Room for three pages: who has not been used for longest loses its registration, and not more. */
+static void limited(void **state)
+{
+	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem, .pin_limit = 3 * PAGE};
+	struct pieces ps = {0};
+	struct window w;
+	uint64_t i;
+
+	(void)state;
+	for (cfg.map = MIR_MAP_CVM; cfg.map <= MIR_MAP_NCVM; cfg.map++) {
+		fake_reset();
+		assert_int_equal(window_init(&w, &cfg), 0);
+		assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
+		window_set_backend(&w, be);
+		for (i = 0; i < 5; i++) {
+			struct qcu_seg seg = {LOW + 2 * i * PAGE, PAGE};
+
+			memset(ram + 2 * i * PAGE, 10 + (int)i, PAGE);
+			assert_int_equal(window_map(&w, BASE + i * PAGE, PAGE, &seg, 1), 0);
+		}
+		assert_int_equal(fake.registrations, 3);
+		assert_int_equal(w.registered_bytes, 3 * PAGE);
+		/* Map 0 comes back, and 2 goes for it; 3 and 4 stay. */
+		assert_true(registered_at(&w, BASE));
+		assert_int_equal(fake.registrations, 3);
+		assert_true(registered_at(&w, BASE + 3 * PAGE));
+		assert_true(registered_at(&w, BASE + 4 * PAGE));
+		assert_int_equal(fake.registered_ever, 6);
+		assert_true(registered_at(&w, BASE + 2 * PAGE));
+		assert_int_equal(fake.registered_ever, 7);
+		/* In one use of all five some must do without; every byte is there. */
+		assert_int_equal(window_resolve(&w, BASE, 5 * PAGE, &ps), 0);
+		assert_int_equal(*ps.p[0].host, 10);
+		assert_int_equal(ps.p[ps.count - 1].host[ps.p[ps.count - 1].len - 1], 14);
+		pieces_free(&ps);
+		assert_true(w.registered_bytes <= 3 * PAGE);
+		/* What kernels may use stays, also beyond the limit. */
+		for (i = 0; i < 4; i++)
+			assert_int_equal(window_pin(&w, BASE + i * PAGE, PAGE), 0);
+		assert_true(w.registered_bytes >= 4 * PAGE);
+		assert_false(registered_at(&w, BASE + 4 * PAGE));
+		for (i = 0; i < 4; i++)
+			assert_true(window_pinned(&w, BASE + i * PAGE, PAGE));
+		assert_int_equal(window_unmap(&w, BASE, 4 * PAGE), 0);
+		assert_int_equal(w.registered_bytes, 0);
+		assert_true(registered_at(&w, BASE + 4 * PAGE));
+		stop(&w);
+	}
+}
+
+/* All of RAM at the beginning: a map costs nothing, its bytes are used where they lie. */
+static void all_ram(void **state)
+{
+	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem, .pin_ram = true};
+	const struct qcu_seg one = {LOW, PAGE};
+	struct pieces ps = {0};
+	struct window w;
+
+	(void)state;
+	for (cfg.map = MIR_MAP_CVM; cfg.map <= MIR_MAP_NCVM; cfg.map++) {
+		fake_reset();
+		fill();
+		assert_int_equal(window_init(&w, &cfg), 0);
+		assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
+		window_set_backend(&w, be);
+		assert_int_equal(fake.registrations, 2);
+		assert_int_equal(w.registered_bytes, RAM);
+		assert_int_equal(window_map(&w, BASE + 4 * PAGE, 4 * PAGE, four, 3), 0);
+		assert_int_equal(fake.registrations, 2);
+		check_bytes(&w, 0, 4 * PAGE);
+		assert_int_equal(window_resolve(&w, BASE + 4 * PAGE, PAGE, &ps), 0);
+		assert_ptr_equal(ps.p[0].host, ram + 8 * PAGE);
+		pieces_free(&ps);
+		/* Only an address for kernels needs a registration of its own. */
+		assert_int_equal(window_pin(&w, BASE + 4 * PAGE, PAGE), 0);
+		assert_int_equal(fake.registrations, 3);
+		assert_int_equal(window_map(&w, BASE + 2 * QCU_WINDOW_SIZE - PAGE, PAGE, &one, 1),
+				 0);
+		assert_int_equal(fake.registrations, 4);
+		stop(&w);
+	}
+	/* A backend that cannot: map by map, as without. */
+	fake_reset();
+	assert_int_equal(window_init(&w, &cfg), 0);
+	assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
+	fake.error = QCU_ERR_MemoryAllocation;
+	fake.registers_left = 1;
+	window_set_backend(&w, be);
+	assert_int_equal(fake.registrations, 0);
+	assert_int_equal(w.registered_bytes, 0);
+	fake.registers_left = -1;
+	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 4 * PAGE, four, 3), 0);
+	assert_int_equal(fake.registrations, 3);
+	stop(&w);
+}
+
+static void one_process(void **state)
+{
+	struct qcu_seg seg = {BASE + PAGE, 4 * PAGE};
+	struct pieces ps = {0};
+	struct window w;
+	void *p;
+
+	(void)state;
+	start(&w, NULL, MIR_MAP_CVM);
+	p = mmap((void *)(BASE + PAGE), 4 * PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_ptr_equal(p, BASE + PAGE);
+	memset(p, 5, 4 * PAGE);
+	assert_int_equal(window_map(&w, BASE + PAGE, 4 * PAGE, &seg, 1), 0);
+	assert_int_equal(fake.registrations, 1);
+	assert_int_equal(window_pin(&w, BASE + PAGE, 4 * PAGE), 0);
+	assert_int_equal(fake.registrations, 1);
+	assert_true(window_pinned(&w, BASE + PAGE, 4 * PAGE));
+	assert_int_equal(window_resolve(&w, BASE + PAGE + 3, 7, &ps), 0);
+	assert_int_equal(ps.count, 1);
+	assert_ptr_equal(ps.p[0].host, BASE + PAGE + 3);
+	pieces_free(&ps);
+	assert_int_equal(window_unmap(&w, BASE + PAGE, 4 * PAGE), 0);
+	/* The program's own mapping stays. */
+	assert_int_equal(*(uint8_t *)p, 5);
+	munmap(p, 4 * PAGE);
+	stop(&w);
+}
+
+static void taken(void **state)
+{
+	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem};
+	struct window w;
+	void *p = mmap((void *)(BASE + 99 * PAGE), PAGE, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	(void)state;
+	assert_ptr_equal(p, BASE + 99 * PAGE);
+	assert_true(window_init(&w, &cfg) < 0);
+	munmap(p, PAGE);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_maps),    cmocka_unit_test(overlaps),
+		cmocka_unit_test(cvm),	       cmocka_unit_test(ncvm),
+		cmocka_unit_test(one_process), cmocka_unit_test(taken),
+		cmocka_unit_test(outside),     cmocka_unit_test(limited),
+		cmocka_unit_test(all_ram),
+	};
+
+	return cmocka_run_group_tests(tests, make_ram, NULL);
+}

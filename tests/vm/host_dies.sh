@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The host's processes die while a guest program uses them: first its mirror, then qcu-device as a
+# whole. The program gets an error and never hangs; after a mirror's death the next program runs;
+# after the device's the VM still does.
+#
+# The guest asks for each deed by a line "host: DEED" and goes on when it reads an answer.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Processes of this boot's qcu-device: its socket lies in our own folder.
+device_processes() {
+	pgrep -f -- "--socket $tmp/"
+}
+
+# Those whose parent is not one of them, and the others.
+device_main() {
+	local p all
+	all=$(device_processes)
+	for p in $all; do
+		grep -q -w -F "$(ps -o ppid= -p "$p" | tr -d ' ')" <<<"$all" || echo "$p"
+	done
+}
+
+mirrors() {
+	local p main
+	main=$(device_main)
+	for p in $(device_processes); do
+		[ "$p" = "$main" ] || echo "$p"
+	done
+}
+
+with "$guest"/{sleeper,first_call,vector_add}
+guest_script "$tmp/script" <<'END'
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+# Ends by itself within 20 s, or it hangs.
+ended() {
+	_tries=0
+	while [ -d "/proc/$1" ] && [ $_tries -lt 400 ]; do
+		case $(cat "/proc/$1/stat" 2>/dev/null) in
+		*') Z '*) break ;;
+		esac
+		_tries=$((_tries + 1))
+		usleep 50000
+	done
+	[ $_tries -lt 400 ]
+}
+
+busy() {
+	[ -p /tmp/never ] || mkfifo /tmp/never
+	sleeper busy <>/tmp/never >/tmp/out 2>&1 &
+	pid=$!
+	until_true grep -q ready /tmp/out
+}
+
+# What became of it: result CODES
+result() {
+	if ! ended $pid; then
+		kill -9 $pid
+		cat /tmp/out >>$log
+		fail 'it hangs'
+		return
+	fi
+	wait $pid
+	rc=$?
+	cat /tmp/out >>$log
+	for code in "$@"; do
+		[ $rc -ne "$code" ] || {
+			pass
+			return
+		}
+	done
+	fail "exit code $rc, expected one of: $*"
+}
+
+begin mirror-per-session
+mkfifo /tmp/in.1 /tmp/in.2
+sleeper </tmp/in.1 >/tmp/1 2>&1 &
+exec 3>/tmp/in.1
+sleeper </tmp/in.2 >/tmp/2 2>&1 &
+exec 4>/tmp/in.2
+until_true grep -q ready /tmp/1
+until_true grep -q ready /tmp/2
+ask count-mirrors
+two=$answer
+exec 3>&- 4>&-
+wait
+ask count-mirrors
+[ "$two" -eq $((answer + 2)) ] && pass || fail "mirrors: $two with two programs, $answer with none"
+
+for round in 1 2; do
+	begin mirror-killed-$round
+	busy
+	ask kill-mirrors
+	result 46
+	expect next-program-runs-$round 0 vector_add
+done
+
+begin device-killed
+busy
+ask kill-device
+result 46
+
+begin device-gone
+first_call 100 >>$log 2>&1
+rc=$?
+if ! grep -q 'qcu-device' $log; then
+	fail 'the library does not say where to look'
+elif [ $rc -ne 0 ]; then
+	fail "exit code $rc"
+else
+	pass
+fi
+
+begin module-unloads-without-device
+rmmod qcuda >>$log 2>&1 && pass || fail 'rmmod failed'
+echo 'host: done'
+sleep 20
+END
+
+mkfifo "$tmp/in" "$tmp/out"
+TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" \
+	--timeout 150 "${with[@]}" <"$tmp/in" >"$tmp/out" 2>&1 &
+launcher=$!
+exec 3>"$tmp/in" 4<"$tmp/out"
+stopped=
+while IFS= read -r -t 120 line <&4; do
+	echo "$line"
+	case $line in
+	'host: count-mirrors')
+		sleep 0.5
+		mirrors | wc -l >&3
+		;;
+	'host: kill-mirrors')
+		# shellcheck disable=SC2046
+		kill -9 $(mirrors)
+		echo 'done' >&3
+		;;
+	'host: kill-device')
+		# The launcher would take down the VM at once; what the guest sees is the point.
+		kill -STOP $launcher
+		stopped=1
+		# shellcheck disable=SC2046
+		kill -9 $(device_main)
+		echo 'done' >&3
+		;;
+	'host: done')
+		kill -CONT $launcher
+		stopped=
+		;;
+	esac
+done
+[ -z "$stopped" ] || kill -CONT $launcher
+wait $launcher
+rc=$?
+exec 3>&- 4<&-
+if [ $rc -eq 125 ]; then
+	echo '@ok launcher-says-so'
+else
+	echo "@FAIL launcher-says-so exit code $rc, expected 125"
+fi
+scan_klog

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A host that lacks something: each script says what in one sentence, with an exit code that is not
+# 0, and leaves nothing half done behind.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Where no toolkit is installed and none is on PATH.
+cat >"$tmp/without_cuda" <<'END'
+#!/bin/bash -e
+for d in /usr/local /opt; do
+	mount -t tmpfs none "$d"
+done
+unset CUDA_HOME NVCC
+PATH=/usr/sbin:/usr/bin:/sbin:/bin exec "$@"
+END
+chmod +x "$tmp/without_cuda"
+hide=(unshare -m "$tmp/without_cuda")
+
+if "${hide[@]}" true 2>/dev/null && ! "${hide[@]}" sh -c 'command -v nvcc'; then
+	expect_host no-toolkit 2 'CUDA Toolkit is missing' "${hide[@]}" scripts/deps
+	expect_host make-without-toolkit 2 'CUDA Toolkit is missing' "${hide[@]}" make B="$tmp/build" deps
+else
+	echo '@skip no-toolkit the toolkit cannot be hidden here (no mount namespaces)'
+fi
+
+mkdir -p "$tmp/cuda/bin"
+printf '#!/bin/sh\nexit 1\n' >"$tmp/cuda/bin/nvcc"
+chmod +x "$tmp/cuda/bin/nvcc"
+expect_host broken-nvcc 2 'does not tell its version' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
+printf '#!/bin/sh\necho Cuda compilation tools, release 11.4, V11.4.0\n' >"$tmp/cuda/bin/nvcc"
+expect_host old-nvcc 2 'needs CUDA Toolkit 13' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
+
+# Nothing is cached, and nothing answers where the sources should come from.
+mkdir "$tmp/cache"
+cached=${QCU_CACHE:-$HOME/.cache/qcuda}
+[ ! -d "$cached/venv" ] || ln -s "$cached/venv" "$tmp/cache/venv"
+expect_host no-network 2 "cannot read Debian's package index" \
+	env QCU_CACHE="$tmp/cache" QCU_DEBIAN_URI=http://127.0.0.1:9/debian scripts/build-qemu
+if find "$tmp/cache" -mindepth 1 -maxdepth 1 ! -name venv ! -name '*.lock' ! -name src | grep .; then
+	echo '@FAIL no-network-leaves-nothing'
+else
+	echo '@ok no-network-leaves-nothing'
+fi
+expect_host cache-not-writable 2 'set QCU_CACHE' env QCU_CACHE=/proc/qcuda scripts/build-qemu
+
+if [ -w /dev/kvm ] && grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
+	echo '@skip kvm-out-of-reach KVM works here'
+else
+	expect_host kvm-out-of-reach 2 '/dev/kvm|vmx' "$qcu" run --accel kvm "$guest/vector_add"
+fi
+
+# A qcu-device that does not start, one that never serves, one that ends at once.
+expect_host device-refuses 2 'qcu-device does not start' \
+	"$qcu" run --device-arg --no-such-option "$guest/vector_add"
+mkdir -p "$tmp/fake/qcu-device" "$tmp/fake/qcu-driver" "$tmp/fake/qcu-library"
+ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/fake/qcu-driver/"
+ln -s "$root/$B/qcu-library/libcudart.so.13" "$tmp/fake/qcu-library/"
+printf '#!/bin/sh\necho "out of order" >&2\nexit 1\n' >"$tmp/fake/qcu-device/qcu-device"
+chmod +x "$tmp/fake/qcu-device/qcu-device"
+expect_host device-fails 2 'out of order' env QCU_BUILD="$tmp/fake" "$qcu" run "$guest/vector_add"
+
+expect_host module-refuses 125 'chunk_kb=3 is not a power of two' \
+	"$qcu" run --module-arg chunk_kb=3 "$guest/vector_add"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What the VM tests share on the host's side: booting a guest with a script in it, and checking its
+# kernel log afterwards. Sourced; tests/run calls the scripts and reads their result lines.
+set -uo pipefail
+export LC_ALL=C
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$root" || exit 2
+B=${B:-build}
+script=$(basename "$0" .sh)
+klogs=$B/tests/logs/klog
+mkdir -p "$klogs"
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/qcu-test.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/share"
+
+# shellcheck disable=SC2034 # for the scripts
+qcu=scripts/qcu guest=$B/tests/guest tools=$B/tests/vm
+
+# with NAME...: the options that take test programs along, in the array $with.
+with() {
+	local p
+	with=()
+	for p in "$@"; do
+		with+=(--with "$p")
+	done
+}
+
+# guest_script FILE: standard input behind what all guest scripts share.
+guest_script() {
+	cat tests/vm/guest.sh - >"$1"
+}
+
+# boot OPTIONS...: runs the guest script from standard input; the tests in it print their results.
+boot() {
+	local rc
+	guest_script "$tmp/script"
+	"$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" --timeout 200 "$@" \
+		</dev/null
+	rc=$?
+	[ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
+	scan_klog
+}
+
+# The guest's kernel must have had nothing to complain about.
+boots=0
+scan_klog() {
+	local name=kernel-log
+	boots=$((boots + 1))
+	[ $boots -eq 1 ] || name+=-$boots
+	if [ ! -s "$klogs/$script" ]; then
+		echo "@FAIL $name there is none"
+	elif scripts/scan-klog "$klogs/$script"; then
+		echo "@ok $name 0.0"
+	else
+		echo "@FAIL $name"
+	fi
+}
+
+# expect_host NAME CODE PATTERN COMMAND...: exit code and a sentence, from a command on the host.
+expect_host() {
+	local name=$1 want=$2 pattern=$3 rc start us
+	shift 3
+	start=${EPOCHREALTIME/./}
+	timeout -k 5 60 "$@" >"$tmp/out" 2>&1 </dev/null
+	rc=$?
+	us=$((${EPOCHREALTIME/./} - start))
+	cat "$tmp/out"
+	if [ $rc -ne "$want" ]; then
+		echo "@FAIL $name exit code $rc, expected $want"
+	elif ! grep -q -E -e "$pattern" "$tmp/out"; then
+		echo "@FAIL $name said nothing like: $pattern"
+	else
+		echo "@ok $name $((us / 1000000)).$((us / 100000 % 10))"
+	fi
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# malloc in a guest with its driver: what is in chunks costs what is touched, moves without pages
+# being pinned, and all of it comes back.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+with "$guest"/{malloc_sparse,malloc_pageable,vector_add} \
+	"$B"/tests/loopback/malloc_{api,cuda,fork,threads}
+boot --mem 2G "${with[@]}" <<'END'
+expect sparse 0 malloc_sparse
+for chunk in 64K 1M 16M; do
+	export QCU_CHUNK=$chunk
+	expect chunks-$chunk/sparse 0 malloc_sparse
+	expect chunks-$chunk/pageable 0 malloc_pageable 200
+done
+unset QCU_CHUNK
+
+# Chunks are never pinned, other memory is.
+begin moves-as-chunks
+stat window_bytes
+before=$value
+stat pages_bytes
+pinned=$value
+malloc_pageable 500 >>$log 2>&1
+rc=$?
+stat window_bytes
+moved=$((value - before))
+stat pages_bytes
+pinned=$((value - pinned))
+[ $rc -eq 0 ] && [ $moved -ge $((500 * 262144)) ] && [ $pinned -lt 262144 ] && pass ||
+	fail "exit code $rc, $moved bytes in chunks, $pinned in pages"
+
+begin switched-off
+stat window_bytes
+before=$value
+QCU_MALLOC=0 malloc_pageable 100 >>$log 2>&1
+rc=$?
+stat window_bytes
+[ $rc -eq 0 ] && [ "$value" = "$before" ] && pass ||
+	fail "exit code $rc, $((value - before)) bytes in chunks"
+
+expect api 0 malloc_api
+expect cuda 0 malloc_cuda
+expect fork 0 malloc_fork
+expect pageable 0 malloc_pageable
+expect threads 0 malloc_threads 10
+begin leaves-other-programs-alone
+stat commands
+before=$value
+LD_PRELOAD=libcudart.so.13 dd if=/dev/zero of=/dev/null bs=64M count=1 >>$log 2>&1
+rc=$?
+stat commands
+[ $rc -eq 0 ] && [ "$value" = "$before" ] && pass || fail "exit code $rc, commands were sent"
+
+for round in 1 2 3; do
+	begin killed-$round
+	malloc_threads 30 >>$log 2>&1 &
+	pid=$!
+	usleep $((round * 700000))
+	kill -9 $pid
+	wait $pid
+	[ $? -eq 137 ] && pass || fail 'it has ended by itself'
+done
+expect last 0 vector_add
+END

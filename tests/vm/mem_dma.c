@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory goes while the device still works on it: by munmap, by the end of the process. Its pages
+ * may come back to the guest only after that: what has been queued takes the old bytes, and whoever
+ * gets the pages next finds his own. The queue is held up by slow work in front.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "mem.h"
+
+#define STREAM 2
+#define LEN    (8 * MIB)
+#define SLOW   (64 * MIB)
+#define HELD   1.5	   /* seconds */
+#define GRAB   (192 * MIB) /* more than what was freed, so that it is among it */
+
+static void new_stream(int fd)
+{
+	struct qCUcmd cmd = raw_cmd(QCU_OP_STREAM_CREATE);
+
+	cmd.stream_create.stream = STREAM;
+	SAME(raw_submit(fd, &cmd), 0);
+}
+
+/* As another guest thread, whom a copy under way does not hold up. */
+static int stream(int fd, int op)
+{
+	struct qCUcmd cmd = raw_cmd(op);
+
+	cmd.tid = 2;
+	cmd.stream_sync.stream = STREAM;
+	return raw_submit(fd, &cmd);
+}
+
+static int slow(int fd, uint64_t dev, uint32_t stream)
+{
+	struct qCUcmd cmd = raw_cmd(QCU_OP_MEMSET);
+
+	cmd.memset.dst = dev;
+	cmd.memset.width = SLOW;
+	cmd.memset.height = 1;
+	cmd.memset.value = 0x01020304;
+	cmd.memset.elem = 4;
+	cmd.memset.stream = stream;
+	return raw_submit(fd, &cmd);
+}
+
+/* Keeps the stream busy for HELD seconds, however fast the device is; a while longer at most. */
+static void hold_up(int fd)
+{
+	uint64_t dev = raw_malloc(fd, SLOW);
+	double began, one;
+	int i;
+
+	SAME(slow(fd, dev, STREAM), 0);
+	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
+	began = mem_clock();
+	SAME(slow(fd, dev, STREAM), 0);
+	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
+	one = mem_clock() - began;
+	for (i = 0; i < 2 || (i < 200 && i * one < HELD); i++)
+		SAME(slow(fd, dev, STREAM), 0);
+}
+
+static void still_busy(int fd)
+{
+	SAME(stream(fd, QCU_OP_STREAM_QUERY), 600 /* cudaErrorNotReady */);
+}
+
+/* Half of it in huge pages: freed blocks of any size find a taker. */
+static char *grab(void)
+{
+	char *p = mem_anonymous(GRAB);
+
+	madvise(p + GRAB / 2, GRAB / 2, MADV_HUGEPAGE);
+	mem_fill(p, GRAB, 4711);
+	return p;
+}
+
+static void untouched(const char *p)
+{
+	char *want = mem_anonymous(GRAB);
+	size_t at;
+
+	mem_fill(want, GRAB, 4711);
+	at = mem_differs(p, want, GRAB);
+	if (at != GRAB)
+		printf("byte %zu of memory taken later has been overwritten\n", at);
+	SAME(at, GRAB);
+	munmap(want, GRAB);
+}
+
+static void soon(const char *name, long value)
+{
+	int tries;
+
+	for (tries = 0; tries < 100 && raw_stat(name) != value; tries++)
+		usleep(20000);
+	SAME(raw_stat(name), value);
+}
+
+/* Chunks under a queued upload. */
+static void upload_munmap(void)
+{
+	int fd = raw_session();
+	uint64_t dev = raw_malloc(fd, LEN);
+	char *p = raw_chunks(fd, 0, LEN), *want = mem_anonymous(LEN), *other;
+	long resident;
+	double t;
+
+	new_stream(fd);
+	mem_fill(p, LEN, 1);
+	mem_fill(want, LEN, 1);
+	resident = raw_stat("chunk_pages");
+	hold_up(fd);
+	SAME(mem_copy(fd, QCU_OP_COPY_H2D, dev, p, LEN, STREAM, QCU_COPY_QUEUED), 0);
+	t = mem_clock();
+	SAME(munmap(p, LEN), 0);
+	t = mem_clock() - t;
+	SAME(raw_stat("chunk_pages"), resident);
+	still_busy(fd);
+	printf("munmap took %.0f ms\n", t * 1e3);
+	other = grab();
+	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
+	memset(other, 0, GRAB);
+	SAME(raw_download(fd, other, dev, LEN), 0);
+	SAME(mem_differs(other, want, LEN), LEN);
+	soon("chunk_pages", resident - (long)(LEN / 4096));
+}
+
+/* Chunks under a queued download. */
+static void download_munmap(void)
+{
+	int fd = raw_session();
+	uint64_t dev = raw_malloc(fd, LEN);
+	char *p = raw_chunks(fd, 0, LEN), *other;
+	long resident;
+
+	new_stream(fd);
+	mem_fill(p, LEN, 1);
+	SAME(raw_upload(fd, dev, p, LEN), 0);
+	resident = raw_stat("chunk_pages");
+	hold_up(fd);
+	SAME(mem_copy(fd, QCU_OP_COPY_D2H, dev, p, LEN, STREAM, QCU_COPY_QUEUED), 0);
+	SAME(munmap(p, LEN), 0);
+	SAME(raw_stat("chunk_pages"), resident);
+	still_busy(fd);
+	other = grab();
+	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
+	soon("chunk_pages", resident - (long)(LEN / 4096));
+	untouched(other);
+}
+
+struct job {
+	int fd, op;
+	uint64_t dev;
+	char *p;
+	size_t len;
+	int rc;
+};
+
+static void *copying(void *arg)
+{
+	struct job *j = arg;
+
+	j->rc = mem_copy(j->fd, j->op, j->dev, j->p, j->len, STREAM, QCU_COPY_SYNC);
+	return NULL;
+}
+
+/* Other memory, while a copy in another thread waits for its turn. */
+static void pages_munmap(int op, char *p, size_t len)
+{
+	int fd = raw_session();
+	uint64_t dev = raw_malloc(fd, len);
+	char *want = mem_anonymous(len), *other;
+	struct job job = {.fd = fd, .op = op, .dev = dev, .p = p, .len = len};
+	pthread_t thread;
+	long pinned;
+
+	new_stream(fd);
+	mem_fill(p, len, 1);
+	mem_fill(want, len, 1);
+	SAME(raw_upload(fd, dev, want, len), 0);
+	if (op == QCU_OP_COPY_H2D)
+		SAME(raw_upload(fd, dev, want + 1, len - 1), 0);
+	hold_up(fd);
+	pinned = raw_stat("pinned_pages");
+	SAME(pthread_create(&thread, NULL, copying, &job), 0);
+	soon("pinned_pages", pinned + (long)(len / 4096));
+	SAME(munmap(p, len), 0);
+	other = grab();
+	pthread_join(thread, NULL);
+	SAME(job.rc, 0);
+	untouched(other);
+	if (op == QCU_OP_COPY_H2D) {
+		SAME(raw_download(fd, other, dev, len), 0);
+		SAME(mem_differs(other, want, len), len);
+	}
+	soon("pinned_pages", pinned);
+}
+
+/* More than what fits into staging memory at once, so that some is read late. */
+static void upload_pages(void)
+{
+	pages_munmap(QCU_OP_COPY_H2D, mem_scattered(16 * MIB), 16 * MIB);
+}
+
+static void upload_huge_pages(void)
+{
+	pages_munmap(QCU_OP_COPY_H2D, mem_huge(LEN), LEN);
+}
+
+static void download_pages(void)
+{
+	pages_munmap(QCU_OP_COPY_D2H, mem_scattered(LEN), LEN);
+}
+
+static void download_huge_pages(void)
+{
+	pages_munmap(QCU_OP_COPY_D2H, mem_huge(LEN), LEN);
+}
+
+/* The process ends with a download into its memory under way. */
+static void download_end(bool chunks, bool by_signal)
+{
+	int ready[2], status;
+	char c, *other;
+	pid_t child;
+
+	SAME(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		int fd = raw_session();
+		uint64_t dev = raw_malloc(fd, LEN);
+		char *p = chunks ? raw_chunks(fd, 0, LEN) : mem_scattered(LEN);
+		struct job job = {.fd = fd, .op = QCU_OP_COPY_D2H, .dev = dev, .p = p, .len = LEN};
+		pthread_t thread;
+		long pinned;
+
+		new_stream(fd);
+		mem_fill(p, LEN, 1);
+		SAME(raw_upload(fd, dev, p, LEN), 0);
+		hold_up(fd);
+		if (chunks) {
+			SAME(mem_copy(fd, job.op, dev, p, LEN, STREAM, QCU_COPY_QUEUED), 0);
+		} else {
+			pinned = raw_stat("pinned_pages");
+			SAME(pthread_create(&thread, NULL, copying, &job), 0);
+			soon("pinned_pages", pinned + (long)(LEN / 4096));
+		}
+		still_busy(fd);
+		SAME(write(ready[1], "x", 1), 1);
+		if (!by_signal)
+			_exit(0);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	SAME(read(ready[0], &c, 1), 1);
+	if (by_signal)
+		kill(child, SIGKILL);
+	SAME(waitpid(child, &status, 0), child);
+	SAME(by_signal ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status), 1);
+	other = grab();
+	/* Longer than the work in front of the download takes. */
+	usleep((useconds_t)(HELD * 1.5e6));
+	untouched(other);
+	SAME(raw_stat("sessions"), 0);
+	SAME(raw_stat("chunk_pages"), 0);
+	SAME(raw_stat("pinned_pages"), 0);
+}
+
+static void chunks_exit(void)
+{
+	download_end(true, false);
+}
+
+static void chunks_kill(void)
+{
+	download_end(true, true);
+}
+
+static void pages_exit(void)
+{
+	download_end(false, false);
+}
+
+static void pages_kill(void)
+{
+	download_end(false, true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_case cases[] = {
+		{"upload_munmap", upload_munmap},
+		{"download_munmap", download_munmap},
+		{"upload_pages", upload_pages},
+		{"upload_huge_pages", upload_huge_pages},
+		{"download_pages", download_pages},
+		{"download_huge_pages", download_huge_pages},
+		{"chunks_exit", chunks_exit},
+		{"chunks_kill", chunks_kill},
+		{"pages_exit", pages_exit},
+		{"pages_kill", pages_kill},
+		{0},
+	};
+
+	return raw_main(argc, argv, cases);
+}

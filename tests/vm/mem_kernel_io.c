@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Chunks are ordinary pages: what the kernel does with a process's memory on behalf of files, pipes
+ * and other processes, it does with theirs, and the device sees the result. QCU_TEST_FILE names a
+ * file that can be read past the page cache, QCU_TEST_DIR a folder to write one into.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include "mem.h"
+
+#define LEN (3 * MIB)
+
+static const char *env(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (!value)
+		printf("%s is not set\n", name);
+	SAME(!value, 0);
+	return value;
+}
+
+static void read_all(int file, char *to, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(file, to + done, len - done);
+
+		SAME(n > 0, 1);
+		done += (size_t)n;
+	}
+}
+
+/* The device has these bytes at dev. */
+static void device_has(int fd, uint64_t dev, const char *want, size_t len)
+{
+	char *got = mem_anonymous(len);
+
+	SAME(raw_download(fd, got, dev, len), 0);
+	SAME(mem_differs(got, want, len), len);
+	munmap(got, len);
+}
+
+static void direct_read(void)
+{
+	int fd = raw_session(), file = open(env("QCU_TEST_FILE"), O_RDONLY | O_DIRECT);
+	char *p = raw_chunks(fd, 0, LEN + 4096), *want = mem_anonymous(LEN);
+	uint64_t dev = raw_malloc(fd, LEN);
+
+	SAME(file < 0, 0);
+	/* Into pages that nobody has touched, and once more into others that the device has. */
+	read_all(file, p, LEN);
+	close(file);
+	file = open(env("QCU_TEST_FILE"), O_RDONLY);
+	read_all(file, want, LEN);
+	SAME(mem_differs(p, want, LEN), LEN);
+	SAME(raw_upload(fd, dev, p, LEN), 0);
+	device_has(fd, dev, want, LEN);
+	memset(p, 0, LEN);
+	SAME(raw_upload(fd, dev, p, LEN), 0);
+	close(file);
+	file = open(env("QCU_TEST_FILE"), O_RDONLY | O_DIRECT);
+	read_all(file, p, LEN);
+	SAME(raw_upload(fd, dev, p, LEN), 0);
+	device_has(fd, dev, want, LEN);
+	close(file);
+}
+
+static void direct_write(void)
+{
+	int fd = raw_session(), file;
+	char *p = raw_chunks(fd, 0, LEN), *got = mem_anonymous(LEN), *want = mem_anonymous(LEN);
+	uint64_t dev = raw_malloc(fd, LEN);
+	char name[256];
+	size_t done = 0;
+
+	snprintf(name, sizeof(name), "%s/written", env("QCU_TEST_DIR"));
+	file = open(name, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT, 0600);
+	SAME(file < 0, 0);
+	/* What the file gets has come down from the device. */
+	mem_fill(want, LEN, 5);
+	SAME(raw_upload(fd, dev, want, LEN), 0);
+	SAME(raw_download(fd, p, dev, LEN), 0);
+	while (done < LEN) {
+		ssize_t n = write(file, p + done, LEN - done);
+
+		SAME(n > 0, 1);
+		done += (size_t)n;
+	}
+	close(file);
+	file = open(name, O_RDONLY);
+	read_all(file, got, LEN);
+	SAME(mem_differs(got, want, LEN), LEN);
+	close(file);
+	unlink(name);
+}
+
+/* The pipe holds the pages themselves: what the device writes into them comes out. */
+static void spliced(void)
+{
+	int fd = raw_session(), ends[2];
+	char *p = raw_chunks(fd, 0, MIB), *want = mem_anonymous(MIB), *got = mem_anonymous(MIB);
+	uint64_t dev = raw_malloc(fd, MIB);
+	struct iovec part = {.iov_base = p + 4096, .iov_len = 60 << 10};
+
+	mem_fill(p, MIB, 1);
+	mem_fill(want, MIB, 2);
+	SAME(raw_upload(fd, dev, want, MIB), 0);
+	SAME(pipe(ends), 0);
+	SAME(vmsplice(ends[1], &part, 1, 0), part.iov_len);
+	SAME(raw_download(fd, p, dev, MIB), 0);
+	read_all(ends[0], got, part.iov_len);
+	SAME(mem_differs(got, want + 4096, part.iov_len), part.iov_len);
+	/* They stay good for the pipe when the mapping goes. */
+	SAME(vmsplice(ends[1], &part, 1, 0), part.iov_len);
+	SAME(munmap(p, MIB), 0);
+	read_all(ends[0], got, part.iov_len);
+	SAME(mem_differs(got, want + 4096, part.iov_len), part.iov_len);
+}
+
+static void other_process(void)
+{
+	int fd = raw_session(), status;
+	char *p = raw_chunks(fd, 0, LEN), *want = mem_anonymous(LEN);
+	uint64_t dev = raw_malloc(fd, LEN);
+	pid_t child, parent = getpid();
+
+	mem_fill(p, LEN, 1);
+	mem_fill(want, LEN, 2);
+	child = fork();
+	if (!child) {
+		char *got = mem_anonymous(LEN), *mine = mem_anonymous(LEN);
+		struct iovec here = {.iov_base = got, .iov_len = LEN};
+		struct iovec there = {.iov_base = p, .iov_len = LEN};
+
+		mem_fill(mine, LEN, 1);
+		SAME(process_vm_readv(parent, &here, 1, &there, 1, 0), LEN);
+		SAME(mem_differs(got, mine, LEN), LEN);
+		here.iov_base = want;
+		SAME(process_vm_writev(parent, &here, 1, &there, 1, 0), LEN);
+		_exit(0);
+	}
+	SAME(waitpid(child, &status, 0), child);
+	SAME(status, 0);
+	SAME(raw_upload(fd, dev, p, LEN), 0);
+	device_has(fd, dev, want, LEN);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_case cases[] = {
+		{"direct_read", direct_read},
+		{"direct_write", direct_write},
+		{"spliced", spliced},
+		{"other_process", other_process},
+		{0},
+	};
+
+	return raw_main(argc, argv, cases);
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Memory that a GPU uses when its process forks, memory that is registered; then with all of guest RAM
+# registered at the beginning, and with room for a few registrations only.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+with "$tools"/{fork,register} "$guest"/{host_register,fork_child}
+boot --map cvm "${with[@]}" <<'END'
+for tool in register fork; do
+	for test in $($tool --list); do
+		expect "$tool/$test" 0 $tool "$test"
+	done
+done
+expect host_register 0 host_register
+expect fork_child 0 fork_child
+END
+
+programs=(host_register fork_child big_copies async_copies pinned_zero_copy scattered_pages)
+with "$tools/register" "${programs[@]/#/$guest/}"
+for mode in pin-ram pin-limit=8M map=ncvm map=ncvm,pin-limit=6M; do
+	args=()
+	for word in ${mode//,/ }; do
+		args+=(--device-arg "--$word")
+	done
+	boot "${args[@]}" "${with[@]}" <<END
+for test in in_place chunks many killed; do
+	expect "$mode/register/\$test" 0 register "\$test"
+done
+for program in ${programs[*]}; do
+	expect "$mode/\$program" 0 "\$program"
+done
+END
+done

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Where the bytes of transfers go and who copies them: every kind of memory to every other, counters,
+# fragmented guest memory, memory that goes while the device works on it, what the kernel does with
+# chunks, and kill -9 at random moments. Once with chunks remapped on the host, once without.
+#
+# QCU_TEST_KILLS says how often to kill (25); QCU_TEST_LARGE=1 adds a copy of 1 GiB.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+export QCU_TEST_KILLS=${QCU_TEST_KILLS:-25} QCU_TEST_LARGE=${QCU_TEST_LARGE:-}
+export QCU_TEST_DIR=$tmp/share QCU_TEST_FILE=$tmp/share/data
+head -c $((3 << 20)) /dev/urandom >"$QCU_TEST_FILE"
+
+# The children of this boot's qcu-device, as a number: its socket lies in our own folder.
+mirrors() {
+	local p n=0 all
+	all=$(pgrep -f -- "--socket $tmp/")
+	for p in $all; do
+		! grep -q -w -F "$(ps -o ppid= -p "$p" | tr -d ' ')" <<<"$all" || n=$((n + 1))
+	done
+	echo $n
+}
+
+# Answers the guest's question how many mirrors there are, in the folder that both see.
+answer() {
+	while sleep 0.2; do
+		if [ -e "$tmp/share/ask" ]; then
+			rm "$tmp/share/ask"
+			mirrors >"$tmp/share/answer.new"
+			mv "$tmp/share/answer.new" "$tmp/share/answer"
+		fi
+	done
+}
+answer &
+answering=$!
+trap 'kill $answering; rm -rf "$tmp"' EXIT
+
+cat >"$tmp/guest" <<'END'
+for tool in mem_paths mem_dma mem_kernel_io; do
+	for test in $($tool --list); do
+		case $test in
+		chunks_1_gib) [ -n "$QCU_TEST_LARGE" ] || continue ;;
+		in_small_blocks) continue ;;
+		esac
+		expect "$QCU_TEST_MAP/$test" 0 $tool "$test"
+	done
+done
+
+begin "$QCU_TEST_MAP/fragmented"
+mkfifo /tmp/hold
+bad=
+mem_fragment </tmp/hold >/tmp/fragment 2>&1 &
+fragment=$!
+exec 3>/tmp/hold
+for _ in 1 2 3 4 5 6; do
+	! until_true grep -q ready /tmp/fragment || break
+done
+cat /proc/buddyinfo >>$log
+for test in in_small_blocks every_pair chunks_64k chunks_16m; do
+	timeout -k 2 60 mem_paths "$test" >>$log 2>&1 || bad="$bad $test"
+done
+exec 3>&-
+wait $fragment || bad="$bad mem_fragment"
+cat /tmp/fragment >>$log
+rm /tmp/hold
+[ -z "$bad" ] && pass || fail "failed:$bad"
+
+# mirrors: how many the host has, in $value.
+mirrors() {
+	rm -f "$QCU_TEST_DIR/answer"
+	: >"$QCU_TEST_DIR/ask"
+	until_true [ -e "$QCU_TEST_DIR/answer" ]
+	read -r value <"$QCU_TEST_DIR/answer"
+}
+
+begin "$QCU_TEST_MAP/kill-9-$QCU_TEST_KILLS-times"
+free=$(mem_hammer free)
+round=0 working=0 why=
+while [ $round -lt "$QCU_TEST_KILLS" ] && [ -z "$why" ]; do
+	round=$((round + 1))
+	mem_hammer >/tmp/hammer 2>&1 &
+	pid=$!
+	# Every other one is killed while it starts, perhaps.
+	[ $((round % 2)) -eq 0 ] || until_true grep -q ready /tmp/hammer
+	usleep $((RANDOM * 10))
+	{
+		kill -9 $pid
+		wait $pid
+		rc=$?
+	} 2>/dev/null
+	[ $rc -eq 137 ] || why="round $round: exit code $rc: $(cat /tmp/hammer)"
+	! grep -q ready /tmp/hammer || working=$((working + 1))
+	leftovers
+	[ -z "$left" ] || why="round $round left behind:$left"
+done
+echo "$round killed, $working of them at work" >>$log
+cat $log
+mirrors
+[ "$value" = 0 ] || why="$why; $value mirrors are still there"
+now=$(mem_hammer free)
+[ "$now" = "$free" ] || why="$why; free device memory $free before, $now after"
+[ $((working * 3)) -ge "$round" ] || why="$why; hardly any was at work"
+[ -z "$why" ] && pass || fail "$why"
+END
+
+mem=1G
+[ -z "$QCU_TEST_LARGE" ] || mem=4G
+for map in cvm ncvm; do
+	export QCU_TEST_MAP=$map
+	with "$tools"/mem_{paths,dma,kernel_io,fragment,hammer}
+	TMPDIR=$tmp boot --map $map --mem $mem --timeout $((200 + QCU_TEST_KILLS * 2)) "${with[@]}" <"$tmp/guest"
+done

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Library, driver and device of different releases: nobody works with another version of the wire,
+# and both numbers are said. The ones of version 9999 are built for this.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+wire=$B/tests/wire
+
+with "$guest"/{first_call,vector_add} "$wire/libcudart.so.13"
+boot "${with[@]}" <<'END'
+begin library
+LD_LIBRARY_PATH=/qcu/bin first_call 35 >>$log 2>&1
+rc=$?
+if ! grep -qE 'libcudart speaks 9999, the qcuda module [0-9]+, the device [0-9]+' $log; then
+	fail 'no clear sentence'
+elif [ $rc -ne 0 ]; then
+	fail "exit code $rc"
+else
+	pass
+fi
+expect the-right-one 0 vector_add
+END
+
+mkdir -p "$tmp/build/qcu-device" "$tmp/build/qcu-driver" "$tmp/build/qcu-library"
+ln -s "$root/$wire/qcu-device/qcu-device" "$tmp/build/qcu-device/"
+ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/build/qcu-driver/"
+ln -s "$root/$B/qcu-library/libcudart.so.13" "$tmp/build/qcu-library/"
+with "$guest/first_call"
+export QCU_BUILD=$tmp/build
+boot "${with[@]}" <<'END'
+begin device
+first_call 100 >>$log 2>&1
+rc=$?
+dmesg | grep qcuda >>$log
+if ! grep -q 'wire version 9999.*this module.*version [0-9]' $log; then
+	fail 'no clear sentence in the kernel log'
+elif ! grep -q '/dev/qcuda is missing' $log; then
+	fail 'no clear sentence from the library'
+elif [ $rc -ne 0 ]; then
+	fail "exit code $rc"
+else
+	pass
+fi
+END
