@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One Makefile for all four parts; each part's fragment lists its sources. `make help` lists targets.
+
+B ?= build
+CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc 2>/dev/null))),/usr/local/cuda)
+NVCC ?= $(CUDA_HOME)/bin/nvcc
+
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+CFLAGS ?= -O2 -g
+override CFLAGS += -std=gnu11 -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Werror \
+	$(SAN_FLAGS) -I. -Iinclude
+override LDFLAGS += -pthread $(SAN_FLAGS)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+# All processors unless the caller says otherwise.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+PARTS :=
+UNIT_TESTS :=
+LOOPBACK_TESTS :=
+
+include qcu-device/soft/ptx.mk
+include qcu-device/soft/soft.mk
+include qcu-device/device.mk
+include qcu-device/cuda/cuda.mk
+include qcu-library/library.mk
+include qcu-driver/driver.mk
+include tests/tests.mk
+
+# Everything is built after the packages that it needs are there.
+$(B)/%.o: %.c | deps
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+-include $(shell [ -d $(B) ] && find $(B) -name '*.d' -not -path '*/qcu-driver/*')
+
+.PHONY: all userspace driver deps vm demo test check gpu-bundle format clean help
+
+all: $(PARTS)
+
+# For the static checks: everything that is not the kernel module, and the module alone.
+userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%)
+driver: $(B)/qcu-driver/qcuda.ko
+
+deps:
+	@scripts/deps
+
+# QEMU with our front end, and the guest's kernel and initramfs; both live in the cache.
+vm: | deps
+	@scripts/build-qemu >/dev/null
+	@scripts/build-guest >/dev/null
+
+DEMO_PROGRAMS := device_query vector_add matmul bandwidth
+demo: all vm $(DEMO_PROGRAMS:%=$(B)/tests/guest/%)
+	@tests/demo/demo.sh
+
+test: all vm tests-build
+	@tests/run
+
+# All of `make test` that needs no VM: formats, headers, both compilers, sparse, unit and loopback
+# tests plain and under ASan and UBSan.
+check: all tests-build
+	@tests/run check unit loopback sanitizers
+
+gpu-bundle: all vm tests-build
+	@scripts/gpu-bundle
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf $(B) .bundle
+
+help:
+	@echo 'make             build driver, device and library'
+	@echo 'make demo        build all, boot a VM and run four CUDA programs in it'
+	@echo 'make test        every test: static checks, unit, loopback, sanitizers, VM'
+	@echo 'make check       the part of `make test` that needs no VM'
+	@echo 'make vm          build QEMU and the guest image (cached outside the tree)'
+	@echo 'make gpu-bundle  collect what a GPU machine without network needs into .bundle/'
+	@echo 'make format      clang-format every C file'
+	@echo 'make clean       remove build/ and .bundle/ (the cache stays)'
+	@echo
+	@echo 'Variables: B=DIR, CC=gcc|clang, SAN=address,undefined, CUDA_HOME, KDIR, QCU_CACHE'
