@@ -312,6 +312,25 @@ struct qcu_func_set {
 	__u32 attr; /* cudaFuncAttribute */
 	__s32 value;
 };
+/*
+ * A function of the guest program's, run by the program when the stream comes to it; the stream
+ * goes on when HOST_NEXT has said that it is done. HOST_NEXT is answered with the next one, without
+ * `wait` at once and with none. QCU_HOST_ALWAYS: also after an error, which is then its status.
+ */
+#define QCU_HOST_ALWAYS 1u
+struct qcu_host_func {
+	__u64 token; /* not 0; comes back in HOST_NEXT */
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_host_next {
+	__u64 done; /* token of the one that has been run; 0: none */
+	__u32 wait;
+	__u32 rsvd;
+	__u64 token; /* out */
+	__u32 error; /* out: 0 or a cudaError_t that the stream has met */
+	__u32 rsvd1;
+};
 struct qcu_print_read {
 	struct qcu_buf buf; /* out */
 	__u64 got;	    /* out */
@@ -427,7 +446,9 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(70, OCCUPANCY,         occupancy,         USR, NONE,  QCU_UPTO(qcu_occupancy, flags)) \
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, buf)) \
-	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf))
+	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
+	X(96, HOST_FUNC,         host_func,         USR, NONE,  QCU_UPTO(qcu_host_func, flags)) \
+	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait))
 /* clang-format on */
 
 #define QCU_OP_COUNT 128

@@ -108,6 +108,14 @@ struct be_ops {
 	int (*stream_wait_event)(struct be *be, struct be_stream *s, struct be_event *e,
 				 uint32_t flags);
 
+	/*
+	 * Puts a call of fn(arg, 0) into a stream, which waits until it returns; the call comes on
+	 * a thread of the backend's, and must not call the backend. After an error that has ended
+	 * everything it is left out, or, with `always`, made with that error.
+	 */
+	int (*host_func)(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+			 struct be_stream *s);
+
 	int (*event_create)(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
 	int (*event_destroy)(struct be *be, struct be_event *e);
 	int (*event_record)(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);

@@ -65,9 +65,34 @@ static bool any_device(const struct qCUcmd *cmd)
 	case QCU_OP_THREAD_EXIT:
 	case QCU_OP_PRINT_READ:
 	case QCU_OP_STATS:
+	case QCU_OP_HOST_NEXT:
 		return true;
 	}
 	return !cmd->tid;
+}
+
+/* A reset keeps everyone out of the backend, and may itself wait for a host function's end. */
+static bool any_time(const struct qCUcmd *cmd)
+{
+	return cmd->op == QCU_OP_HOST_NEXT;
+}
+
+static int carry_out(struct call *c)
+{
+	struct mirror *m = c->m;
+	int status;
+
+	if (!any_device(c->cmd) && c->cmd->device >= m->devices)
+		return QCU_ERR_InvalidDevice;
+	if (any_time(c->cmd))
+		return functions[c->cmd->op](c);
+	if (c->cmd->op == QCU_OP_DEVICE_RESET)
+		pthread_rwlock_wrlock(&m->reset);
+	else
+		pthread_rwlock_rdlock(&m->reset);
+	status = functions[c->cmd->op](c);
+	pthread_rwlock_unlock(&m->reset);
+	return status;
 }
 
 static bool has_output(struct mirror *m)
@@ -92,18 +117,12 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	struct call c = {.m = m, .req = req, .cmd = cmd};
 	bool exits = cmd->op == QCU_OP_THREAD_EXIT;
 	uint64_t began = m->cfg.trace ? now_us() : 0;
+	int status;
 
-	if (!any_device(cmd) && cmd->device >= m->devices) {
-		cmd->status = QCU_ERR_InvalidDevice;
-	} else if (cmd->op == QCU_OP_DEVICE_RESET) {
-		pthread_rwlock_wrlock(&m->reset);
-		cmd->status = functions[cmd->op](&c);
-		pthread_rwlock_unlock(&m->reset);
-	} else {
-		pthread_rwlock_rdlock(&m->reset);
-		cmd->status = functions[cmd->op](&c);
-		pthread_rwlock_unlock(&m->reset);
-	}
+	status = carry_out(&c);
+	if (status == MIR_PARKED)
+		return false;
+	cmd->status = status;
 	if (cmd->status == MIR_RULE_BROKEN)
 		fprintf(stderr, "qcu-device: session %u: %s names memory that it may not\n",
 			m->cfg.session, mir_op_name(cmd->op));

@@ -44,6 +44,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	pthread_rwlock_init(&m->reset, NULL);
 	pthread_mutex_init(&m->lock, NULL);
 	handles_init(&m->handles, release, m);
+	mir_host_calls_init(m);
 	rc = window_init(&m->window, cfg);
 	if (rc)
 		goto fail_window;
@@ -82,6 +83,7 @@ fail_lanes:
 fail_open:
 	window_fini(&m->window);
 fail_window:
+	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
 	pthread_mutex_destroy(&m->lock);
 	pthread_rwlock_destroy(&m->reset);
@@ -91,6 +93,7 @@ fail_window:
 
 void mir_destroy(struct mirror *m)
 {
+	mir_host_calls_end(m);
 	lanes_destroy(m->lanes);
 	mir_thread_streams_end(m, NULL, NULL);
 	handles_fini(&m->handles);
@@ -98,6 +101,7 @@ void mir_destroy(struct mirror *m)
 	mir_allocations_end(m, NULL);
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
+	mir_host_calls_fini(m);
 	pthread_mutex_destroy(&m->lock);
 	pthread_rwlock_destroy(&m->reset);
 	free(m);
@@ -170,6 +174,11 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 		return false;
 	}
 	m->stats.commands++;
+	/* Not on a lane: it takes no time, and must get through when every lane waits for it. */
+	if (req->cmd.op == QCU_OP_HOST_NEXT) {
+		mir_dispatch(m, req);
+		return true;
+	}
 	if (lanes_submit(m->lanes, req)) {
 		req->cmd.status = QCU_ERR_OperatingSystem;
 		req->cmd.flags = 0;

@@ -27,6 +27,19 @@ struct mir_stats {
 	_Atomic uint64_t device_bytes;
 };
 
+STAILQ_HEAD(host_call_list, host_call);
+
+/* Functions of the guest program's that streams have come to (hostcalls.c). */
+struct host_calls {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	struct host_call_list ready;
+	struct host_call_list all;  /* what has not been run yet */
+	struct host_call *running;  /* the guest has it */
+	struct mir_request *parked; /* the guest waits for the next one */
+	bool ended;
+};
+
 LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
 
@@ -38,6 +51,7 @@ struct mirror {
 	struct handles handles;
 	struct staging staging;
 	struct lanes *lanes;
+	struct host_calls host_calls;
 	struct mir_stats stats;
 	/* Commands hold it for reading; DEVICE_RESET for writing. */
 	pthread_rwlock_t reset;
@@ -57,7 +71,10 @@ struct call {
 	bool waited;	    /* for work of the GPU: kernels may have printed */
 };
 
-/* Carries one command out: a value of enum qcu_error or MIR_RULE_BROKEN. */
+/* Instead of a status: the function has kept the request, and answers it some time. */
+#define MIR_PARKED (-2)
+
+/* Carries one command out: a value of enum qcu_error, MIR_RULE_BROKEN or MIR_PARKED. */
 typedef int mir_call_fn(struct call *c);
 
 /* dispatch.c: everything from a checked request to its answer; true if it was THREAD_EXIT. */
@@ -76,6 +93,12 @@ void mir_stream_put(struct call *c, struct stream_ref *ref);
 int mir_stream_wait(struct call *c, const struct stream_ref *ref);
 /* Ends the per-thread streams of a guest thread, or of a device, or (both NULL) all of them. */
 void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device);
+
+/* hostcalls.c */
+void mir_host_calls_init(struct mirror *m);
+/* Lets the streams go that wait for the guest, and the guest that waits for them. */
+void mir_host_calls_end(struct mirror *m);
+void mir_host_calls_fini(struct mirror *m);
 
 /* memory.c */
 void mir_allocations_end(struct mirror *m, const unsigned int *device);

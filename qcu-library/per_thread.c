@@ -149,3 +149,14 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const voi
 	mine.stream = own(mine.stream);
 	return cudaLaunchKernelExC(&mine, func, args);
 }
+
+cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t fn, void *data)
+{
+	return cudaLaunchHostFunc(own(stream), fn, data);
+}
+
+cudaError_t cudaStreamAddCallback_ptsz(cudaStream_t stream, cudaStreamCallback_t callback,
+				       void *data, unsigned int flags)
+{
+	return cudaStreamAddCallback(own(stream), callback, data, flags);
+}

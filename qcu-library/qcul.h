@@ -7,8 +7,8 @@
  * through qcul_done(), which keeps the value for cudaGetLastError.
  *
  * Locks, in the order in which they may nest: arena, modules, session, then one of memory, reserve,
- * window, handles, print. fork() takes all of them (session.c), so that the child finds every table
- * whole.
+ * window, handles, print, host calls. fork() takes all of them (session.c), so that the child finds
+ * every table whole.
  */
 #ifndef QCUL_H
 #define QCUL_H
@@ -49,6 +49,7 @@ struct qcul_thread {
 	unsigned int epoch; /* session in which this thread has sent something; 0: in none */
 	int device;	    /* as cudaSetDevice counts */
 	cudaError_t last;
+	bool in_callback; /* runs a host function: no call of CUDA's is permitted */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* of the <<<>>> configurations pushed and not popped */
 	struct qcul_call_config config[QCUL_CALL_DEPTH];
@@ -247,6 +248,11 @@ void qcul_print_note(void);
 void qcul_print_flush(void);
 void qcul_print_lock(void);
 void qcul_print_unlock(void);
+
+/* ---- hostfunc.c ---- */
+
+void qcul_host_calls_lock(void);
+void qcul_host_calls_unlock(void);
 
 /* ---- unsupported.c ---- */
 

@@ -47,10 +47,12 @@ static void before_fork(void)
 	qcul_window_lock();
 	qcul_handles_lock();
 	qcul_print_lock();
+	qcul_host_calls_lock();
 }
 
 static void unlock_all(void)
 {
+	qcul_host_calls_unlock();
 	qcul_print_unlock();
 	qcul_handles_unlock();
 	qcul_window_unlock();
@@ -219,6 +221,8 @@ cudaError_t qcul_open(void)
 {
 	cudaError_t err = cudaSuccess;
 
+	if (qcul_self.in_callback)
+		return cudaErrorNotPermitted;
 	if (!atomic_load_explicit(&is_open, memory_order_acquire)) {
 		pthread_mutex_lock(&lock);
 		if (!atomic_load(&is_open)) {

@@ -192,6 +192,7 @@ static const struct be_ops be_cuda = {
 	.stream_sync = cu_stream_sync,
 	.stream_query = cu_stream_query,
 	.stream_wait_event = cu_stream_wait_event,
+	.host_func = cu_host_func,
 	.event_create = cu_event_create,
 	.event_destroy = cu_event_destroy,
 	.event_record = cu_event_record,

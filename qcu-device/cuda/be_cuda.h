@@ -121,6 +121,8 @@ int cu_stream_destroy(struct be *be, struct be_stream *s);
 int cu_stream_sync(struct be *be, struct be_stream *s);
 int cu_stream_query(struct be *be, struct be_stream *s);
 int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
+int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		 struct be_stream *s);
 int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
 int cu_event_destroy(struct be *be, struct be_event *e);
 int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);

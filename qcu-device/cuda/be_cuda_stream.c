@@ -94,6 +94,50 @@ int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e,
 	return ret ? ret : CU(be, cudaStreamWaitEvent, s->s, e->e, flags);
 }
 
+struct host_call {
+	void (*fn)(void *arg, int error);
+	void *arg;
+};
+
+static void host_func(void *data)
+{
+	struct host_call call = *(struct host_call *)data;
+
+	free(data);
+	call.fn(call.arg, QCU_ERR_Success);
+}
+
+static void CUDART_CB host_callback(cudaStream_t s, cudaError_t error, void *data)
+{
+	struct host_call call = *(struct host_call *)data;
+
+	(void)s;
+	free(data);
+	call.fn(call.arg, error);
+}
+
+/* A call that CUDA leaves out after an error is lost; this process ends soon then. */
+int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		 struct be_stream *s)
+{
+	struct host_call *call;
+	int ret = cu_stream_use(be, s);
+
+	if (ret)
+		return ret;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return QCU_ERR_MemoryAllocation;
+	*call = (struct host_call){.fn = fn, .arg = arg};
+	if (always)
+		ret = CU(be, cudaStreamAddCallback, s->s, host_callback, call, 0);
+	else
+		ret = CU(be, cudaLaunchHostFunc, s->s, host_func, call);
+	if (ret)
+		free(call);
+	return ret;
+}
+
 int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **out)
 {
 	struct be_event *e;

@@ -199,6 +199,7 @@ const struct be_ops be_soft = {
 	.stream_sync = soft_stream_sync,
 	.stream_query = soft_stream_query,
 	.stream_wait_event = soft_stream_wait_event,
+	.host_func = soft_host_func,
 	.event_create = soft_event_create,
 	.event_destroy = soft_event_destroy,
 	.event_record = soft_event_record,

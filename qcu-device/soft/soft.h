@@ -171,6 +171,7 @@ struct soft_work {
 	uint64_t order; /* in the instance */
 	int (*run)(struct soft_work *w);
 	void (*free)(struct soft_work *w); /* be->lock is held */
+	bool always;			   /* run after an error, too */
 	struct soft_ticket *after;	   /* other streams' work that comes first */
 	unsigned int after_count;
 };
@@ -235,6 +236,11 @@ int soft_event_sync(struct be *be, struct be_event *e);
 int soft_event_query(struct be *be, struct be_event *e);
 int soft_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 void soft_events_fini(struct be *be);
+
+/* ---- hostfunc.c ---- */
+
+int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		   struct be_stream *s);
 
 /* ---- copy.c ---- */
 

@@ -170,7 +170,7 @@ static void *worker(void *arg)
 			pthread_cond_wait(&s->wake, &be->lock);
 			continue;
 		}
-		if (!atomic_load(&be->sticky) && !be->closing) {
+		if ((w->always || !atomic_load(&be->sticky)) && !be->closing) {
 			if (!runnable(w)) {
 				pthread_cond_wait(&be->progress, &be->lock);
 				continue;

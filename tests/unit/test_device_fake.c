@@ -553,6 +553,19 @@ static int f_print_read(struct be *be, void *buf, size_t max, size_t *got)
 	return 0;
 }
 
+static int f_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		       struct be_stream *s)
+{
+	(void)be;
+	(void)s;
+	if (fake.lost)
+		return fake.error;
+	fake.host_fn = fn;
+	fake.host_arg = arg;
+	fake.host_always = always;
+	return 0;
+}
+
 static bool f_probe(void)
 {
 	return true;
@@ -586,6 +599,7 @@ const struct be_ops fake_ops = {
 	.stream_sync = f_stream_sync,
 	.stream_query = f_stream_query,
 	.stream_wait_event = f_stream_wait_event,
+	.host_func = f_host_func,
 	.event_create = f_event_create,
 	.event_destroy = f_event_destroy,
 	.event_record = f_event_record,

@@ -28,6 +28,9 @@ struct fake {
 	int value;
 	_Atomic bool hold; /* event_sync does not return while this is set */
 	_Atomic unsigned int held;
+	void (*host_fn)(void *arg, int error); /* of the last host_func; the test calls it */
+	void *host_arg;
+	bool host_always;
 	const char *text;		   /* what kernels have printed */
 	_Atomic bool crash;		   /* device_sync is the end of the process */
 	_Atomic unsigned int waiting_most; /* copies that have waited in one stream at a time */
