@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Eight threads allocate, resize and free at random, often what another one has allocated, and
- * check what they find. Ten seconds, or as many as the first argument says.
+ * check what they find. Ten seconds, or as many as QCU_TEST_SECONDS says, or the first argument.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -121,12 +121,13 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
+	const char *seconds = argc > 1 ? argv[1] : getenv("QCU_TEST_SECONDS");
 	unsigned long total = 0;
 	pthread_t t[THREADS];
 	uintptr_t i;
 
 	OK(cudaFree(NULL));
-	end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 10);
+	end = time(NULL) + (seconds ? atoi(seconds) : 10);
 	for (i = 0; i < SLOTS; i++)
 		pthread_mutex_init(&slots[i].lock, NULL);
 	for (i = 0; i < THREADS; i++)
@@ -138,6 +139,6 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < SLOTS; i++)
 		free(slots[i].p);
-	printf("%lu operations\n", total);
+	printf("%lu operations in %s seconds\n", total, seconds ? seconds : "10");
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 stats=/sys/kernel/debug/qcuda/stats
 log=/tmp/test.log
+limit=60 # seconds, for each program
 available=0 # MemAvailable of the idle guest, in KiB; 0: not known yet
 
 # Hundredths of a second since boot, in $ticks.
@@ -93,12 +94,12 @@ expect() {
 	begin "$1"
 	_want=$2
 	shift 2
-	timeout -k 2 60 "$@" >>$log 2>&1 </dev/null
+	timeout -k 2 $limit "$@" >>$log 2>&1 </dev/null
 	rc=$?
 	# shellcheck disable=SC2254
 	case $rc in
 	$_want) pass ;;
-	143 | 124) fail "not done after 60 s" ;;
+	143 | 124) fail "not done after $limit s" ;;
 	*) fail "exit code $rc, expected $_want" ;;
 	esac
 }

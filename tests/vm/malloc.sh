@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # malloc in a guest with its driver: what is in chunks costs what is touched, moves without pages
 # being pinned, and all of it comes back.
+#
+# QCU_TEST_SECONDS says how long the threads are to work (10); QCU_TEST_LARGE=1 adds a guest of 6 GiB
+# with a process that holds 4 GiB of them and starts others.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+large=${QCU_TEST_LARGE:-}
+unset QCU_TEST_LARGE
+export QCU_TEST_SECONDS=${QCU_TEST_SECONDS:-10}
 with "$guest"/{malloc_sparse,malloc_pageable,vector_add} \
-	"$B"/tests/loopback/malloc_{api,cuda,fork,threads}
-boot --mem 2G "${with[@]}" <<'END'
+	"$B"/tests/loopback/malloc_{api,cuda,fork,spawn,threads}
+boot --mem 2G --timeout $((200 + QCU_TEST_SECONDS)) "${with[@]}" <<'END'
 expect sparse 0 malloc_sparse
 for chunk in 64K 1M 16M; do
 	export QCU_CHUNK=$chunk
@@ -44,7 +50,10 @@ expect api 0 malloc_api
 expect cuda 0 malloc_cuda
 expect fork 0 malloc_fork
 expect pageable 0 malloc_pageable
-expect threads 0 malloc_threads 10
+limit=$((60 + QCU_TEST_SECONDS))
+expect threads 0 malloc_threads
+limit=60
+expect spawn 0 malloc_spawn
 begin leaves-other-programs-alone
 stat commands
 before=$value
@@ -62,5 +71,12 @@ for round in 1 2 3; do
 	wait $pid
 	[ $? -eq 137 ] && pass || fail 'it has ended by itself'
 done
+expect last 0 vector_add
+END
+
+[ -n "$large" ] || exit 0
+export QCU_TEST_LARGE=1
+boot --mem 6G "${with[@]}" <<'END'
+expect spawn-of-4-gib 0 malloc_spawn
 expect last 0 vector_add
 END
