@@ -31,6 +31,7 @@ include qcu-device/device.mk
 include qcu-device/cuda/cuda.mk
 include qcu-library/library.mk
 include qcu-driver/driver.mk
+include perf/perf.mk
 include tests/tests.mk
 
 # Everything is built after the packages that it needs are there.
@@ -45,7 +46,7 @@ $(B)/%.o: %.c | deps
 all: $(PARTS)
 
 # For the static checks: everything that is not the kernel module, and the module alone.
-userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%)
+userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%) $(PERF_OBJS)
 driver: $(B)/qcu-driver/qcuda.ko
 
 deps:
@@ -60,7 +61,7 @@ DEMO_PROGRAMS := device_query vector_add matmul bandwidth
 demo: all vm $(DEMO_PROGRAMS:%=$(B)/tests/guest/%)
 	@tests/demo/demo.sh
 
-test: all vm tests-build
+test: all vm tests-build perf
 	@tests/run
 
 # All of `make test` that needs no VM: formats, headers, both compilers, sparse, unit and loopback
@@ -68,7 +69,7 @@ test: all vm tests-build
 check: all tests-build
 	@tests/run check unit loopback sanitizers
 
-gpu-bundle: all vm tests-build
+gpu-bundle: all vm tests-build perf
 	@scripts/gpu-bundle
 
 format:
@@ -84,6 +85,8 @@ help:
 	@echo 'make check       the part of `make test` that needs no VM'
 	@echo 'make vm          build QEMU and the guest image (cached outside the tree)'
 	@echo 'make gpu-bundle  collect what a GPU machine without network needs into .bundle/'
+	@echo 'make perf        build the benchmarks; perf/run runs them'
+	@echo 'make perf-smoke  every benchmark, small, on the software GPU'
 	@echo 'make format      clang-format every C file'
 	@echo 'make clean       remove build/ and .bundle/ (the cache stays)'
 	@echo

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How long until a program that uses CUDA has its first result, and until it has ended? The program
+ * is this one, started anew for each sample; it tells its parent when it got where, on the clock
+ * that both share. The parent has no CUDA of its own until the end.
+ */
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf/bench.h"
+
+extern char **environ;
+
+enum { MAIN, DEVICE, MEMORY, RESULT, TORN, STAMPS };
+static const char *const stamp_name[] = {"start-to-main", "first-call", "first-memory",
+					 "first-result", "device-reset"};
+
+#define N 1024
+
+__global__ void add_one(int *v)
+{
+	v[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
+
+static int child(int fd)
+{
+	double stamp[STAMPS];
+	static int v[N];
+	int *dev;
+
+	stamp[MAIN] = bench_now();
+	if (cudaFree(NULL) != cudaSuccess) {
+		fprintf(stderr, "init: there is no GPU here: %s\n",
+			cudaGetErrorString(cudaGetLastError()));
+		return 2;
+	}
+	stamp[DEVICE] = bench_now();
+	CHECK(cudaMalloc((void **)&dev, sizeof(v)));
+	CHECK(cudaMemcpy(dev, v, sizeof(v), cudaMemcpyHostToDevice));
+	stamp[MEMORY] = bench_now();
+	add_one<<<N / 128, 128>>>(dev);
+	CHECK(cudaGetLastError());
+	CHECK(cudaMemcpy(v, dev, sizeof(v), cudaMemcpyDeviceToHost));
+	stamp[RESULT] = bench_now();
+	for (int i = 0; i < N; i++)
+		REQUIRE(v[i] == 1, "element %d is %d", i, v[i]);
+	CHECK(cudaFree(dev));
+	CHECK(cudaDeviceReset());
+	stamp[TORN] = bench_now();
+	return write(fd, stamp, sizeof(stamp)) == sizeof(stamp) ? 0 : 1;
+}
+
+/* Seconds since the start, by stamp, and the end. */
+static void start_one(const char *self, double *stamp, double *end)
+{
+	char fd_text[16], flag[] = "--child-of-init";
+	char *argv[] = {(char *)self, flag, fd_text, NULL};
+	int fd[2], status;
+	double start;
+	pid_t pid;
+
+	REQUIRE(!pipe(fd), "no pipe");
+	snprintf(fd_text, sizeof(fd_text), "%d", fd[1]);
+	start = bench_now();
+	REQUIRE(!posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ),
+		"%s cannot be started", self);
+	REQUIRE(waitpid(pid, &status, 0) == pid, "lost the child");
+	*end = bench_now() - start;
+	close(fd[1]);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		exit(2);
+	REQUIRE(WIFEXITED(status) && !WEXITSTATUS(status), "the program did not end well");
+	REQUIRE(read(fd[0], stamp, STAMPS * sizeof(*stamp)) == STAMPS * sizeof(*stamp),
+		"the program told nothing");
+	close(fd[0]);
+	for (int i = 0; i < STAMPS; i++)
+		stamp[i] -= start;
+}
+
+int main(int argc, char **argv)
+{
+	double took[STAMPS + 3][16], stamp[STAMPS], end;
+	unsigned int reps, i, k;
+
+	if (argc == 3 && !strcmp(argv[1], "--child-of-init")) {
+		bench_name = "init";
+		return child(atoi(argv[2]));
+	}
+	bench_begin_bare(argc, argv, "init",
+			 "From a process's start to its first result and its end, in ms.", 4, 4,
+			 NULL);
+	/* The one before the first warms the page cache, and the driver's cache of kernels. */
+	start_one(argv[0], stamp, &end);
+	reps = bench.reps < 16 ? bench.reps : 16;
+	for (i = 0; i < reps; i++) {
+		start_one(argv[0], stamp, &end);
+		took[0][i] = stamp[MAIN] * 1e3;
+		for (k = 1; k < STAMPS; k++)
+			took[k][i] = (stamp[k] - stamp[k - 1]) * 1e3;
+		took[STAMPS][i] = (end - stamp[TORN]) * 1e3;
+		took[STAMPS + 1][i] = stamp[RESULT] * 1e3;
+		took[STAMPS + 2][i] = end * 1e3;
+	}
+	for (k = 0; k < STAMPS; k++)
+		if (bench_wants(stamp_name[k]))
+			bench_row(stamp_name[k], 0, "ms", took[k], reps, "whole");
+	if (bench_wants("exit"))
+		bench_row("exit", 0, "ms", took[STAMPS], reps, "whole");
+	if (bench_wants("start-to-result"))
+		bench_row("start-to-result", 0, "ms", took[STAMPS + 1], reps, "whole");
+	if (bench_wants("start-to-end"))
+		bench_row("start-to-end", 0, "ms", took[STAMPS + 2], reps, "whole");
+	return bench_end();
+}

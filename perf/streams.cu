@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Do streams overlap copies with kernels, and does a guest keep what that gains? simpleStreams'
+ * method, the paper's Table I: a kernel computes an array and a copy brings it back, once as a
+ * whole and once cut into as many parts as there are streams. "updown" also uploads the array.
+ */
+#include "perf/bench.h"
+
+#define THREADS 512
+
+/* Long enough that kernel and copy of a part take similar time. */
+__global__ void compute(int *to, const int *add, int rounds, bool keep, uint64_t n)
+{
+	uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+
+	if (i >= n)
+		return;
+	int v = keep ? to[i] : 0;
+
+	for (int k = 0; k < rounds; k++)
+		v += *add;
+	to[i] = v;
+}
+
+struct work {
+	int *host, *dev, *add;
+	uint64_t n;
+	int rounds, streams; /* 0 streams: the whole array, one thing after the other */
+	bool up;
+	cudaStream_t stream[8];
+};
+
+static void part(struct work *w, uint64_t at, uint64_t n, cudaStream_t stream)
+{
+	unsigned int blocks = (unsigned int)((n + THREADS - 1) / THREADS);
+
+	if (w->up)
+		CHECK(cudaMemcpyAsync(w->dev + at, w->host + at, n * 4, cudaMemcpyHostToDevice,
+				      stream));
+	compute<<<blocks, THREADS, 0, stream>>>(w->dev + at, w->add, w->rounds, w->up, n);
+	CHECK(cudaMemcpyAsync(w->host + at, w->dev + at, n * 4, cudaMemcpyDeviceToHost, stream));
+}
+
+static void run(void *arg, unsigned int times)
+{
+	struct work *w = (struct work *)arg;
+
+	while (times--) {
+		if (!w->streams)
+			part(w, 0, w->n, 0);
+		for (int i = 0; i < w->streams; i++)
+			part(w, w->n / (uint64_t)w->streams * (uint64_t)i,
+			     w->n / (uint64_t)w->streams, w->stream[i]);
+		CHECK(cudaGetLastError());
+		CHECK(cudaDeviceSynchronize());
+	}
+}
+
+/* The array is `add` times `rounds`, plus what it was before. */
+static void check(struct work *w, const char *name)
+{
+	volatile int *host = w->host;
+	uint64_t step = w->n > 1 << 18 ? 1021 : 1, i;
+	int add = 3, want;
+
+	for (i = 0; i < w->n; i += step)
+		host[i] = (int)i;
+	CHECK(cudaMemcpy(w->add, &add, 4, cudaMemcpyHostToDevice));
+	run(w, 1);
+	for (i = 0; i < w->n; i += step) {
+		want = add * w->rounds + (w->up ? (int)i : 0);
+		REQUIRE(host[i] == want, "%s: element %llu is %d, not %d", name,
+			(unsigned long long)i, host[i], want);
+	}
+	add = 0;
+	CHECK(cudaMemcpy(w->add, &add, 4, cudaMemcpyHostToDevice));
+}
+
+int main(int argc, char **argv)
+{
+	static const int streams[] = {0, 2, 4, 8};
+	uint64_t rounds = 500, bytes;
+	const struct bench_extra extras[] = {
+		{"rounds", &rounds, 1, 1000000, "additions for each element (500)"},
+		{NULL, NULL, 0, 0, NULL},
+	};
+	struct work w = {};
+	int i, up;
+
+	bench_begin(argc, argv, "streams",
+		    "Kernel and copy, whole and in 2, 4 and 8 streams, in ms (simpleStreams).",
+		    64 << 20, 1 << 30, extras);
+	bench_needs(bench.max + (64 << 20), bench.max + (16 << 20));
+	REQUIRE(bench.min >= 4096, "--min: at least 4096");
+	for (i = 0; i < 8; i++)
+		CHECK(cudaStreamCreate(&w.stream[i]));
+	CHECK(cudaMalloc((void **)&w.add, 4));
+	w.rounds = (int)rounds;
+	for (bytes = bench.min; bytes != UINT64_MAX;
+	     bytes = bytes >= bench.max ? UINT64_MAX
+		     : bytes * 2 < bench.max ? bytes * 2 : bench.max) {
+		w.n = bytes / 4 / 8 * 8;
+		CHECK(cudaMallocHost((void **)&w.host, bytes));
+		CHECK(cudaMalloc((void **)&w.dev, bytes));
+		for (up = 0; up < 2; up++)
+			for (i = 0; i < 4; i++) {
+				struct bench_case b = {};
+				char name[64];
+
+				w.up = up;
+				w.streams = streams[i];
+				if (streams[i])
+					snprintf(name, sizeof(name), "%s/%d-streams",
+						 up ? "updown" : "down", streams[i]);
+				else
+					snprintf(name, sizeof(name), "%s/none",
+						 up ? "updown" : "down");
+				if (!bench_wants(name))
+					continue;
+				check(&w, name);
+				b.name = name;
+				b.bytes = bytes;
+				b.unit = "ms";
+				b.run = run;
+				b.arg = &w;
+				b.checked = w.n > 1 << 18 ? "sampled" : "whole";
+				bench_run(&b);
+			}
+		CHECK(cudaFree(w.dev));
+		CHECK(cudaFreeHost(w.host));
+	}
+	return bench_end();
+}

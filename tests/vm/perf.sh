@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Every benchmark, small, on the software GPU: over the loopback library and in one VM. Before that,
+# what they say to those who call them wrongly, and that a result that is not whole is never there.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+bench=$B/perf
+over=(env LD_LIBRARY_PATH="$PWD/$B/loopback")
+
+expect_host unknown-flag 2 'bandwidth: unknown flag --fast' "${over[@]}" "$bench/bandwidth" --fast
+expect_host no-value 2 '--csv needs a value' "${over[@]}" "$bench/latency" --csv
+expect_host no-number 2 '--reps many: must be a number' "${over[@]}" "$bench/latency" --reps many
+expect_host out-of-range 2 '--reps 0: must be from 1' "${over[@]}" "$bench/latency" --reps 0
+expect_host min-above-max 2 'min is above' "${over[@]}" "$bench/bandwidth" --min 2M --max 1M
+expect_host beyond-memory 2 'lower --max' "${over[@]}" "$bench/bandwidth" --min 512G --max 1000G
+expect_host no-gpu 2 'there is no GPU here' "${over[@]}" CUDA_VISIBLE_DEVICES= "$bench/streams"
+expect_host no-gpu-init 2 'there is no GPU here' "${over[@]}" CUDA_VISIBLE_DEVICES= "$bench/init"
+expect_host no-such-gpu 2 '--device 9: there' "${over[@]}" "$bench/alloc" --device 9
+expect_host no-such-case 2 'no case has such a name' "${over[@]}" "$bench/latency" --only nothing
+expect_host no-folder 2 'cannot be written' "${over[@]}" "$bench/init" --reps 1 --csv "$tmp/none/a.csv"
+expect_host run-unknown-option 2 'unknown option --fast' perf/run --fast
+expect_host run-unknown-benchmark 2 'there is no benchmark speed' perf/run speed
+expect_host run-unknown-way 2 'there is no way sideways' perf/run --ways sideways
+expect_host run-no-native 2 'a native run needs a GPU' perf/run --gpu soft --ways native
+
+# A full disk, and an end in the middle: no file of that name.
+# shellcheck disable=SC2016
+expect_host disk-full 1 'cannot be written' bash -c '(trap "" XFSZ; ulimit -f 0
+	LD_LIBRARY_PATH=$1/loopback "$1/perf/init" --reps 1 --csv "$2/full.csv" 2>&1) | cat
+	exit "${PIPESTATUS[0]}"' - "$PWD/$B" "$tmp"
+# shellcheck disable=SC2016
+expect_host killed 137 '^$|pinned' bash -c 'echo; LD_LIBRARY_PATH=$1/loopback timeout -s KILL 0.2 \
+	"$1/perf/bandwidth" --min 16M --max 64M --csv "$2/killed.csv"' - "$PWD/$B" "$tmp"
+if [ -e "$tmp/killed.csv" ] || compgen -G "$tmp/full.csv*" >/dev/null; then
+	ls "$tmp"
+	echo '@FAIL no-partial-file there is one'
+else
+	echo '@ok no-partial-file'
+fi
+
+# The whole, as perf/run does it; it also reads the guest's kernel log.
+env -u LD_LIBRARY_PATH perf/run --smoke --gpu soft --ways loopback,vm,ncvm --name smoke --out "$tmp" \
+	--limit 200 >"$tmp/log" 2>&1
+rc=$?
+cat "$tmp/log"
+for way in loopback vm; do
+	for b in "$bench"/*; do
+		if [ ! -x "$b" ] || [ ! -f "$b" ]; then
+			continue
+		fi
+		b=${b##*/}
+		rows=$(grep -c "^$way,$b," "$tmp/smoke/$way/$b.csv" 2>/dev/null)
+		if [ "${rows:-0}" -eq 0 ]; then
+			tail -n 5 "$tmp/smoke/$way/$b.txt"
+			echo "@FAIL $way/$b no rows"
+		else
+			echo "@ok $way/$b 0.0"
+		fi
+	done
+done
+if [ $rc -ne 0 ]; then
+	echo "@FAIL run exit code $rc"
+elif ! grep -q '^vm,bandwidth,pinned/sync/h2d,65536,' "$tmp/smoke/all.csv" || ! grep -q '^ncvm,streams' "$tmp/smoke/all.csv"; then
+	echo '@FAIL run a row is missing in all.csv'
+else
+	echo '@ok run'
+fi
