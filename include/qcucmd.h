@@ -331,9 +331,13 @@ struct qcu_host_next {
 	__u32 error; /* out: 0 or a cudaError_t that the stream has met */
 	__u32 rsvd1;
 };
+#define QCU_PRINT_OUT 0u /* what kernels print, for stdout */
+#define QCU_PRINT_ERR 1u /* the text of failed assertions, for stderr */
 struct qcu_print_read {
 	struct qcu_buf buf; /* out */
-	__u64 got;	    /* out */
+	__u32 channel;
+	__u32 rsvd;
+	__u64 got; /* out */
 };
 struct qcu_stats {
 	struct qcu_buf buf; /* out: struct qcu_stats_desc */
@@ -445,7 +449,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(69, LAUNCH,            launch,            USR, MSG,   QCU_UPTO(qcu_launch, stream)) \
 	X(70, OCCUPANCY,         occupancy,         USR, NONE,  QCU_UPTO(qcu_occupancy, flags)) \
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
-	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, buf)) \
+	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
 	X(96, HOST_FUNC,         host_func,         USR, NONE,  QCU_UPTO(qcu_host_func, flags)) \
 	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait))

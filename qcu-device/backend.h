@@ -38,7 +38,7 @@ struct be_options {
 	bool verbose;
 	/*
 	 * The process is a mirror and nothing else: what CUDA writes to stdout was printed by
-	 * kernels, print_read hands it out. Otherwise it stays on stdout.
+	 * kernels, print_read hands it out; assert_read the like on stderr. Otherwise both stay.
 	 */
 	bool capture_stdout;
 };
@@ -150,6 +150,8 @@ struct be_ops {
 	 * only asks whether there is any (*got != 0).
 	 */
 	int (*print_read)(struct be *be, void *buf, size_t max, size_t *got);
+	/* The same for the text of failed assertions, which belongs on stderr. */
+	int (*assert_read)(struct be *be, void *buf, size_t max, size_t *got);
 };
 
 extern const struct be_ops be_soft;

@@ -95,11 +95,18 @@ static int carry_out(struct call *c)
 	return status;
 }
 
-static bool has_output(struct mirror *m)
+typedef int read_fn(struct be *be, void *buf, size_t max, size_t *got);
+
+static bool has_text(struct mirror *m, read_fn *read)
 {
 	size_t got = 0;
 
-	return m->cfg.ops->print_read && !m->cfg.ops->print_read(m->be, NULL, 0, &got) && got;
+	return read && !read(m->be, NULL, 0, &got) && got;
+}
+
+static bool has_output(struct mirror *m)
+{
+	return has_text(m, m->cfg.ops->print_read) || has_text(m, m->cfg.ops->assert_read);
 }
 
 static uint64_t now_us(void)
@@ -210,16 +217,20 @@ int mir_do_thread_exit(struct call *c)
 
 int mir_do_print_read(struct call *c)
 {
+	bool errors = c->cmd->print_read.channel == QCU_PRINT_ERR;
+	read_fn *read = errors ? c->m->cfg.ops->assert_read : c->m->cfg.ops->print_read;
 	uint8_t text[4096];
 	uint64_t off = 0, room = c->cmd->buf.len;
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, print_read);
+	if (c->cmd->print_read.channel > QCU_PRINT_ERR || c->cmd->print_read.rsvd)
+		return QCU_ERR_InvalidValue;
+	if (!read)
+		return mir_not_supported(c);
 	while (room && !rc) {
 		size_t got = 0;
 
-		rc = c->m->cfg.ops->print_read(c->m->be, text,
-					       room < sizeof(text) ? room : sizeof(text), &got);
+		rc = read(c->m->be, text, room < sizeof(text) ? room : sizeof(text), &got);
 		if (rc || !got)
 			break;
 		rc = mir_buf_write(c, off, text, got);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What kernels print comes out of this program's stdout, through stdio, so that it keeps its place
- * among what the program itself prints. As with CUDA it appears when a call has waited for the GPU.
+ * among what the program itself prints; the text of failed assertions comes out of its stderr. As
+ * with CUDA it appears when a call has waited for the GPU.
  */
 #include <stdio.h>
 
@@ -27,12 +28,13 @@ void qcul_print_note(void)
 }
 
 /* Returns how much was there; 0 also when it cannot be had any more. */
-static size_t fetch(void)
+static size_t fetch(uint32_t channel)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
 
 	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)text;
 	cmd.print_read.buf.len = sizeof(text);
+	cmd.print_read.channel = channel;
 	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(text))
 		return 0;
 	return cmd.print_read.got;
@@ -46,9 +48,11 @@ void qcul_print_flush(void)
 		return;
 	qcul_print_lock();
 	if (atomic_exchange(&pending, false)) {
-		while ((got = fetch()) > 0)
+		while ((got = fetch(QCU_PRINT_OUT)) > 0)
 			fwrite(text, 1, got, stdout);
 		fflush(stdout);
+		while ((got = fetch(QCU_PRINT_ERR)) > 0)
+			fwrite(text, 1, got, stderr);
 	}
 	qcul_print_unlock();
 }

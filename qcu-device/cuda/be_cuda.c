@@ -209,6 +209,7 @@ static const struct be_ops be_cuda = {
 	.var_find = cu_var_find,
 	.launch = cu_launch,
 	.print_read = cu_print_read,
+	.assert_read = cu_assert_read,
 };
 
 __attribute__((visibility("default"))) const struct be_ops *be_plugin(void);

@@ -148,5 +148,6 @@ int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, str
 /* be_cuda_print.c */
 int cu_print_open(void);
 int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
+int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 
 #endif

@@ -77,6 +77,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.free = soft_env_free,
 		.range = soft_env_range,
 		.print = soft_env_print,
+		.complain = soft_env_complain,
 		.sm_count = be->threads,
 		.threads = be->threads,
 	};
@@ -94,6 +95,7 @@ static void soft_close(struct be *be)
 	for (i = 0; i < be->gpus; i++)
 		close_device(&be->dev[i]);
 	soft_print_fini(&be->print);
+	soft_print_fini(&be->complaints);
 	soft_ranges_fini(&be->host);
 	pthread_mutex_destroy(&be->host_lock);
 	pthread_cond_destroy(&be->watch);
@@ -131,7 +133,8 @@ static int soft_open(struct be **out, const struct be_options *opt)
 		soft_close(be);
 		return QCU_ERR_InvalidValue;
 	}
-	if (!soft_print_init(&be->print) || !soft_ranges_init(&be->host))
+	if (!soft_print_init(&be->print) || !soft_print_init(&be->complaints) ||
+	    !soft_ranges_init(&be->host))
 		goto no_memory;
 	for (; be->gpus < gpus; be->gpus++) {
 		if (!open_device(be, be->gpus, vram)) {
@@ -216,4 +219,5 @@ const struct be_ops be_soft = {
 	.var_find = soft_var_find,
 	.launch = soft_launch,
 	.print_read = soft_print_read,
+	.assert_read = soft_assert_read,
 };

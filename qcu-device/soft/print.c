@@ -51,9 +51,8 @@ static void take(struct soft_print *p, char *to, size_t len)
 	p->used -= len;
 }
 
-void soft_env_print(void *ctx, const char *text, size_t len)
+static void add(struct soft_print *p, const char *text, size_t len)
 {
-	struct soft_print *p = &((struct soft_device *)ctx)->be->print;
 	size_t at, first;
 
 	if (len > PRINT_BYTES) {
@@ -77,11 +76,19 @@ void soft_env_print(void *ctx, const char *text, size_t len)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Also after an error: what a kernel said before its assertion failed is wanted most. */
-int soft_print_read(struct be *be, void *buf, size_t max, size_t *got)
+void soft_env_print(void *ctx, const char *text, size_t len)
 {
-	struct soft_print *p = &be->print;
+	add(&((struct soft_device *)ctx)->be->print, text, len);
+}
 
+/* What failed assertions say. */
+void soft_env_complain(void *ctx, const char *text, size_t len)
+{
+	add(&((struct soft_device *)ctx)->be->complaints, text, len);
+}
+
+static int read_out(struct soft_print *p, void *buf, size_t max, size_t *got)
+{
 	pthread_mutex_lock(&p->lock);
 	*got = p->used;
 	if (buf) {
@@ -91,4 +98,15 @@ int soft_print_read(struct be *be, void *buf, size_t max, size_t *got)
 	}
 	pthread_mutex_unlock(&p->lock);
 	return QCU_ERR_Success;
+}
+
+/* Also after an error: what a kernel said before its assertion failed is wanted most. */
+int soft_print_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	return read_out(&be->print, buf, max, got);
+}
+
+int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	return read_out(&be->complaints, buf, max, got);
 }

@@ -37,6 +37,8 @@ struct ptx_env {
 	struct ptx_range (*range)(void *ctx, uint64_t addr);
 	/* What a kernel printed: already formatted text. */
 	void (*print)(void *ctx, const char *text, size_t len);
+	/* What a failed assertion says; NULL: print. */
+	void (*complain)(void *ctx, const char *text, size_t len);
 	unsigned int sm_count; /* for %nsmid */
 	unsigned int threads;  /* host threads that one launch may use; 0: all cores */
 };

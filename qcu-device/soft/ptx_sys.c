@@ -232,6 +232,7 @@ static void do_assert(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 {
 	const struct ptx_env *env = &w->blk->grid->mod->env;
 	const uint32_t *sp = w->special;
+	void (*say)(void *ctx, const char *text, size_t len);
 	char msg[512], file[512], func[512], text[2048];
 	int n;
 
@@ -244,8 +245,9 @@ static void do_assert(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 		     file, (unsigned int)get_arg(w, &c->args[2], lane), func, w->blk->ctaid[0],
 		     w->blk->ctaid[1], w->blk->ctaid[2], sp[SP_TID_X * PTX_LANES + lane],
 		     sp[SP_TID_Y * PTX_LANES + lane], sp[SP_TID_Z * PTX_LANES + lane], msg);
-	if (env->print && n > 0)
-		env->print(env->ctx, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	say = env->complain ? env->complain : env->print;
+	if (say && n > 0)
+		say(env->ctx, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
 void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys, uint32_t m)

@@ -97,7 +97,9 @@ struct soft_print {
 bool soft_print_init(struct soft_print *p);
 void soft_print_fini(struct soft_print *p);
 void soft_env_print(void *ctx, const char *text, size_t len);
+void soft_env_complain(void *ctx, const char *text, size_t len);
 int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
+int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 
 /* ---- watchdog.c ---- */
 
@@ -146,7 +148,7 @@ struct be {
 
 	pthread_mutex_t host_lock;
 	struct soft_ranges host;
-	struct soft_print print;
+	struct soft_print print, complaints;
 
 	unsigned int gpus, threads;
 	unsigned int sm; /* compute capability, 10 * major + minor */

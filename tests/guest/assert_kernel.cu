@@ -2,7 +2,7 @@
 /*
  * assert in a kernel: as long as it holds nothing happens; when it fails the error is
  * cudaErrorAssert, sticks to the context, and a line on stderr names the expression, the thread and
- * the block.
+ * the block. Nothing comes out of stdout.
  */
 #include <string>
 
@@ -22,7 +22,7 @@ __global__ void checked(int *x, int limit)
 
 int main(void)
 {
-	int x[64], *dev, file, out, err;
+	int x[64], *dev, file, empty, out, err;
 	std::string text;
 	cudaError_t code;
 	void *more;
@@ -39,9 +39,10 @@ int main(void)
 
 	fflush(stdout);
 	file = memfd_create("output", 0);
+	empty = memfd_create("nothing", 0);
 	out = dup(1);
 	err = dup(2);
-	REQUIRE(file >= 0 && dup2(file, 1) == 1 && dup2(file, 2) == 2, "no file");
+	REQUIRE(file >= 0 && dup2(empty, 1) == 1 && dup2(file, 2) == 2, "no file");
 	checked<<<2, 32>>>(dev, 64);
 	CHECK_LAUNCH();
 	code = cudaDeviceSynchronize();
@@ -49,6 +50,7 @@ int main(void)
 	dup2(out, 1);
 	dup2(err, 2);
 	REQUIRE(code == cudaErrorAssert, "%s", cudaGetErrorName(code));
+	REQUIRE(!lseek(empty, 0, SEEK_END), "something on stdout");
 	text.resize(lseek(file, 0, SEEK_END));
 	REQUIRE(pread(file, &text[0], text.size(), 0) == (ssize_t)text.size(), "short read");
 	/* Element 63, in thread 31 of block 1, has become 64. */

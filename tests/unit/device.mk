@@ -20,5 +20,9 @@ test_device_vhost_OBJS := $(B)/tests/unit/test_device_frontend.o $(DEVICE_FAKE) 
 	$(addprefix $(B)/qcu-device/,vhost.o sessions.o mirror_vq.o ring.o plugin.o) \
 	$(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := -ldl
+ifneq ($(CUDA_INC),)
+UNIT_TESTS += test_cuda_print
+test_cuda_print_OBJS := $(B)/qcu-device/cuda/be_cuda_print.o
+endif
 # Not linked, but run.
 test_device_main_OBJS := $(B)/qcu-device/qcu-device

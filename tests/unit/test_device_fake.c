@@ -60,6 +60,7 @@ void fake_reset(void)
 	fake = (struct fake){
 		.devices = 2,
 		.text = "",
+		.complaint = "",
 		.copies_left = INT_MAX,
 		.records_left = INT_MAX,
 		.registers_left = INT_MAX,
@@ -539,18 +540,29 @@ static int f_launch(struct be *be, struct be_kernel *k, const struct be_launch *
 	return 0;
 }
 
-static int f_print_read(struct be *be, void *buf, size_t max, size_t *got)
+static int read_text(const char **from, void *buf, size_t max, size_t *got)
 {
-	size_t len = strlen(fake.text);
+	size_t len = strlen(*from);
 
-	(void)be;
 	*got = len;
 	if (!buf)
 		return 0;
 	*got = len < max ? len : max;
-	memcpy(buf, fake.text, *got);
-	fake.text += *got;
+	memcpy(buf, *from, *got);
+	*from += *got;
 	return 0;
+}
+
+static int f_print_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	(void)be;
+	return read_text(&fake.text, buf, max, got);
+}
+
+static int f_assert_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	(void)be;
+	return read_text(&fake.complaint, buf, max, got);
 }
 
 static int f_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
@@ -615,6 +627,7 @@ const struct be_ops fake_ops = {
 	.var_find = f_var_find,
 	.launch = f_launch,
 	.print_read = f_print_read,
+	.assert_read = f_assert_read,
 };
 
 /* For what links the soft backend. */

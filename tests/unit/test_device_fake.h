@@ -32,6 +32,7 @@ struct fake {
 	void *host_arg;
 	bool host_always;
 	const char *text;		   /* what kernels have printed */
+	const char *complaint;		   /* what failed assertions said */
 	_Atomic bool crash;		   /* device_sync is the end of the process */
 	_Atomic unsigned int waiting_most; /* copies that have waited in one stream at a time */
 	/* So many calls succeed, then one fails with `error`; if `sticky`, the context is lost. */

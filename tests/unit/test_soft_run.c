@@ -203,7 +203,19 @@ static void an_assertion_fails(void **state)
 {
 	int32_t n = 6;
 
-	run_and_fail(*state, "check", &n, 4, QCU_ERR_Assert);
+	struct fixture *f = *state;
+	char buf[512] = "";
+	size_t got;
+
+	run_and_fail(f, "check", &n, 4, QCU_ERR_Assert);
+	/* Not among what kernels print. */
+	expect_output(f, "");
+	assert_int_equal(be_soft.assert_read(f->be, NULL, 0, &got), QCU_ERR_Success);
+	assert_true(got > 0);
+	assert_int_equal(be_soft.assert_read(f->be, buf, sizeof(buf) - 1, &got), QCU_ERR_Success);
+	assert_non_null(strstr(buf, "Assertion `"));
+	assert_int_equal(be_soft.assert_read(f->be, NULL, 0, &got), QCU_ERR_Success);
+	assert_int_equal(got, 0);
 }
 
 static void a_null_pointer_is_caught(void **state)
