@@ -42,11 +42,11 @@ static const struct program programs[] = {
 	 "      hashlib.sha256(b).hexdigest(), a[1000], flush=True)\n"
 	 "'"},
 	{"gcc", "gcc --version",
-	 "{ for i in $(seq 1 150); do\n"
+	 "o=$(mktemp) && { for i in $(seq 1 150); do\n"
 	 "  echo \"#include <stdio.h>\n"
 	 "static int t$i[] = {$i, 2, 3}; double f$i(double x) { int k; for (k = 0; k < $i; k++)\n"
 	 "x = x * t${i}[k % 3] + k / 3.0; putchar(k); return x; }\"\n"
-	 "done; } | gcc -O2 -x c -c -o /dev/stdout - | cat | cksum"},
+	 "done; } | gcc -O2 -x c -c -o $o - && cksum <$o && rm $o"},
 };
 
 static char cwd[1024];
