@@ -100,11 +100,12 @@ struct qcu_buf {
 	__u64 len;
 };
 
-/* qCUcmd.flags of a request; set by the driver, zero from user space. */
+/* qCUcmd.flags of a request; all but POSTED are set by the driver and zero from user space. */
 #define QCU_F_MSG    0x01 /* message bytes follow */
 #define QCU_F_SEGS   0x02 /* a segment table follows */
 #define QCU_F_WINDOW 0x04 /* buf is an address of the mirror: in chunks, or registered */
-#define QCU_F_ALL    0x07
+#define QCU_F_POSTED 0x08 /* nobody waits for the reply */
+#define QCU_F_ALL    0x0f
 /* qCUcmd.flags of a reply. */
 #define QCU_F_OUTPUT 0x80 /* kernels have printed; fetch it with PRINT_READ */
 
@@ -403,6 +404,8 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
  * X(number, NAME, name, who, buffer, in)
  *
  * who      CTL: control queue, driver only. DRV: session queue, driver only. USR: guest programs.
+ *          POST: guest programs, which may post it: they get no answer, only, at some later submit,
+ *          the first error among what the thread has posted (struct qcu_submit).
  * buffer   what `buf` is. NONE: there is none. IN, OUT: guest memory that the host reads, writes in
  *          place. MSG: bytes that travel with the record. STAY: memory that stays where it is from
  *          now on, and that the mirror has mapped: chunks, or pages that the driver has pinned.
@@ -421,23 +424,23 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(18, DEVICE_SYNC,       device_sync,       USR, NONE,  0) \
 	X(19, DEVICE_RESET,      device_reset,      USR, NONE,  0) \
 	X(20, MEM_INFO,          mem_info,          USR, NONE,  0) \
-	X(21, THREAD_EXIT,       thread_exit,       USR, NONE,  0) \
+	X(21, THREAD_EXIT,       thread_exit,       POST, NONE,  0) \
 	X(32, MALLOC,            malloc,            USR, NONE,  QCU_UPTO(qcu_malloc, size)) \
 	X(33, FREE,              free,              USR, NONE,  QCU_UPTO(qcu_free, ptr)) \
 	X(34, HOST_REGISTER,     host_register,     USR, STAY,  QCU_UPTO(qcu_host_register, flags)) \
 	X(35, HOST_UNREGISTER,   host_unregister,   USR, NONE,  QCU_UPTO(qcu_host_unregister, len)) \
-	X(36, COPY_H2D,          copy_h2d,          USR, IN,    QCU_UPTO(qcu_copy_h2d, flags)) \
-	X(37, COPY_D2H,          copy_d2h,          USR, OUT,   QCU_UPTO(qcu_copy_d2h, flags)) \
-	X(38, COPY_D2D,          copy_d2d,          USR, NONE,  QCU_UPTO(qcu_copy_d2d, flags)) \
-	X(39, MEMSET,            memset,            USR, NONE,  QCU_UPTO(qcu_memset, flags)) \
-	X(48, STREAM_CREATE,     stream_create,     USR, NONE,  QCU_UPTO(qcu_stream_create, priority)) \
-	X(49, STREAM_DESTROY,    stream_destroy,    USR, NONE,  QCU_UPTO(qcu_stream_destroy, stream)) \
+	X(36, COPY_H2D,          copy_h2d,          POST, IN,    QCU_UPTO(qcu_copy_h2d, flags)) \
+	X(37, COPY_D2H,          copy_d2h,          POST, OUT,   QCU_UPTO(qcu_copy_d2h, flags)) \
+	X(38, COPY_D2D,          copy_d2d,          POST, NONE,  QCU_UPTO(qcu_copy_d2d, flags)) \
+	X(39, MEMSET,            memset,            POST, NONE,  QCU_UPTO(qcu_memset, flags)) \
+	X(48, STREAM_CREATE,     stream_create,     POST, NONE,  QCU_UPTO(qcu_stream_create, priority)) \
+	X(49, STREAM_DESTROY,    stream_destroy,    POST, NONE,  QCU_UPTO(qcu_stream_destroy, stream)) \
 	X(50, STREAM_SYNC,       stream_sync,       USR, NONE,  QCU_UPTO(qcu_stream_sync, stream)) \
 	X(51, STREAM_QUERY,      stream_query,      USR, NONE,  QCU_UPTO(qcu_stream_query, stream)) \
-	X(52, STREAM_WAIT_EVENT, stream_wait_event, USR, NONE,  QCU_UPTO(qcu_stream_wait_event, flags)) \
-	X(56, EVENT_CREATE,      event_create,      USR, NONE,  QCU_UPTO(qcu_event_create, flags)) \
-	X(57, EVENT_DESTROY,     event_destroy,     USR, NONE,  QCU_UPTO(qcu_event_destroy, event)) \
-	X(58, EVENT_RECORD,      event_record,      USR, NONE,  QCU_UPTO(qcu_event_record, flags)) \
+	X(52, STREAM_WAIT_EVENT, stream_wait_event, POST, NONE,  QCU_UPTO(qcu_stream_wait_event, flags)) \
+	X(56, EVENT_CREATE,      event_create,      POST, NONE,  QCU_UPTO(qcu_event_create, flags)) \
+	X(57, EVENT_DESTROY,     event_destroy,     POST, NONE,  QCU_UPTO(qcu_event_destroy, event)) \
+	X(58, EVENT_RECORD,      event_record,      POST, NONE,  QCU_UPTO(qcu_event_record, flags)) \
 	X(59, EVENT_SYNC,        event_sync,        USR, NONE,  QCU_UPTO(qcu_event_sync, event)) \
 	X(60, EVENT_QUERY,       event_query,       USR, NONE,  QCU_UPTO(qcu_event_query, event)) \
 	X(61, EVENT_ELAPSED,     event_elapsed,     USR, NONE,  QCU_UPTO(qcu_event_elapsed, end)) \
@@ -446,7 +449,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(66, KERNEL_FIND,       kernel_find,       USR, MSG,   QCU_UPTO(qcu_kernel_find, kernel)) \
 	X(67, KERNEL_INFO,       kernel_info,       USR, OUT,   QCU_UPTO(qcu_kernel_info, kernel)) \
 	X(68, VAR_FIND,          var_find,          USR, MSG,   QCU_UPTO(qcu_var_find, module)) \
-	X(69, LAUNCH,            launch,            USR, MSG,   QCU_UPTO(qcu_launch, stream)) \
+	X(69, LAUNCH,            launch,            POST, MSG,   QCU_UPTO(qcu_launch, stream)) \
 	X(70, OCCUPANCY,         occupancy,         USR, NONE,  QCU_UPTO(qcu_occupancy, flags)) \
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
@@ -463,7 +466,7 @@ enum qcu_op {
 #undef X
 };
 
-enum qcu_who { QCU_WHO_NOBODY = 0, QCU_WHO_CTL, QCU_WHO_DRV, QCU_WHO_USR };
+enum qcu_who { QCU_WHO_NOBODY = 0, QCU_WHO_CTL, QCU_WHO_DRV, QCU_WHO_USR, QCU_WHO_POST };
 
 enum qcu_buffer {
 	QCU_BUFFER_NONE = 0,
@@ -527,6 +530,12 @@ static inline const struct qcu_rule *qcu_rule(__u16 op)
 	return op < QCU_OP_COUNT && rules[op].who != QCU_WHO_NOBODY ? &rules[op] : NULL;
 }
 
+/* May guest programs send it? */
+static inline int qcu_rule_user(const struct qcu_rule *rule)
+{
+	return rule->who == QCU_WHO_USR || rule->who == QCU_WHO_POST;
+}
+
 /* What a request must leave zero is zero: status, and the body after its request part. */
 static inline int qcu_request_clean(const struct qCUcmd *cmd, const struct qcu_rule *rule)
 {
@@ -557,7 +566,7 @@ struct qcu_hello {
 struct qcu_submit {
 	__u64 cmds;  /* address of an array of struct qCUcmd, replies written over it */
 	__u32 count; /* 1 .. QCU_SUBMIT_MAX */
-	__u32 rsvd;  /* zero */
+	__s32 late;  /* zero; out: the first error of what this thread has posted, told once */
 };
 #define QCU_SUBMIT_MAX 64u
 
@@ -566,9 +575,13 @@ struct qcu_chunk_size {
 	__u32 rsvd;  /* zero */
 };
 
-/* SUBMIT returns how many records were answered; those have a status of their own. */
+/*
+ * SUBMIT returns how many records were taken. Those that are not posted have been answered and have
+ * a status of their own; that of a posted one is 0, or why it could not be queued. Whose thread it
+ * is the first record says.
+ */
 #define QCU_IOC_HELLO  _IOWR('Q', 0x80, struct qcu_hello)
-#define QCU_IOC_SUBMIT _IOW('Q', 0x81, struct qcu_submit)
+#define QCU_IOC_SUBMIT _IOWR('Q', 0x81, struct qcu_submit)
 #define QCU_IOC_CHUNK  _IOW('Q', 0x82, struct qcu_chunk_size)
 
 #endif

@@ -10,8 +10,9 @@
 #include "qcu-device/mirror_impl.h"
 
 #define FUNCTION_CTL(n, name)
-#define FUNCTION_DRV(n, name) [n] = mir_do_##name,
-#define FUNCTION_USR(n, name) [n] = mir_do_##name,
+#define FUNCTION_DRV(n, name)  [n] = mir_do_##name,
+#define FUNCTION_USR(n, name)  [n] = mir_do_##name,
+#define FUNCTION_POST(n, name) [n] = mir_do_##name,
 
 static mir_call_fn *const functions[QCU_OP_COUNT] = {
 #define X(n, NAME, name, who, buffer, in) FUNCTION_##who(n, name)

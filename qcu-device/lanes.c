@@ -1,55 +1,265 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A thread and a queue per guest thread. A lane begins with the first request of its guest thread
- * and ends after THREAD_EXIT, unless more has arrived by then.
+ * and ends after THREAD_EXIT, unless more has arrived by then; its counters go on when its place in
+ * the table is taken anew, so that a point in its life means the same for ever.
  *
- * Locks: lanes->lock guards the table and what leads a lane to its end; lane->lock its queue.
- * lanes->lock is taken first.
+ * Handing a request over must cost less than the launch that it asks for. Whoever submits pushes it
+ * on a stack with one atomic operation, the lane takes the whole stack with another and turns it
+ * round. A lane that runs dry spins for a while before it sleeps, because the next request of a
+ * program at work comes within microseconds; with one processor it sleeps at once.
+ *
+ * Locks: lanes->lock guards the table and the order of submission. lane->lock and
+ * lanes->passed_lock are only for sleeping, and taken last.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "qcu-device/lanes.h"
 
+/* How long the thread that handed something over may take to come back with the next. */
+#define SPIN_NS 20000
+
+/* Something of a guest thread is in a lane that is not its own, up to its n-th request. */
+struct guest {
+	uint32_t tid;
+	uint64_t n;
+};
+
 struct lane {
+	/* of those who submit, under lanes->lock */
 	struct lanes *lanes;
 	unsigned int slot;
 	uint32_t tid;
+	bool taken;
+	uint64_t in;
+	struct guest *guests;
+	size_t guest_count;
 	pthread_t thread;
+	struct lane *next_ended;
+	/* of both sides */
+	_Alignas(64) _Atomic(struct mir_request *) stack;
+	atomic_bool asleep;
+	bool stop; /* lock */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct mir_request *first, **last;
-	uint32_t busy_tid; /* whose request is being carried out */
-	bool busy;
-	bool stop;
-	struct lane *next; /* in the list of ended ones */
+	/* of the lane */
+	_Alignas(64) _Atomic uint64_t out;
+	struct mir_request *first;
 };
 
 struct lanes {
 	lanes_fn *run;
+	lanes_order_fn *order;
 	void *ctx;
 	pthread_mutex_t lock;
-	struct lane *lane[LANES_MAX + 1]; /* the last one is the driver's */
-	struct lane *ended;		  /* their threads want to be joined */
+	struct lane *lane[LANES_SLOTS]; /* the last one is the driver's */
+	struct lane *ended;		/* their threads want to be joined */
+	int spinners;			/* how many may spin at once */
+	atomic_int spinning;
+	atomic_uint waiters; /* lanes that sleep until a point has passed */
+	pthread_mutex_t passed_lock;
+	pthread_cond_t passed;
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void pause_cpu(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
+
+/* Spins until it is so, for a while at most, and if not too many do. */
+static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg)
+{
+	uint64_t end = 0;
+	bool is = done(arg);
+	int i;
+
+	if (is || lanes->spinners <= 0)
+		return is;
+	if (atomic_fetch_add(&lanes->spinning, 1) < lanes->spinners) {
+		for (i = 1; !(is = done(arg)); i++) {
+			pause_cpu();
+			if (i % 64)
+				continue;
+			if (!end)
+				end = now_ns() + SPIN_NS;
+			else if (now_ns() > end)
+				break;
+		}
+	}
+	atomic_fetch_sub(&lanes->spinning, 1);
+	return is;
+}
 
 static void lane_free(struct lane *l)
 {
 	pthread_cond_destroy(&l->more);
 	pthread_mutex_destroy(&l->lock);
+	free(l->guests);
 	free(l);
 }
 
-static void join_ended(struct lanes *lanes)
-{
-	while (lanes->ended) {
-		struct lane *l = lanes->ended;
+/* ---- points ---- */
 
-		lanes->ended = l->next;
-		pthread_join(l->thread, NULL);
-		lane_free(l);
+static bool point_passed(const struct lanes *lanes, lanes_point p)
+{
+	const struct lane *l = lanes->lane[lanes_point_slot(p)];
+
+	return !l || atomic_load_explicit(&l->out, memory_order_acquire) >= p >> 9;
+}
+
+struct point_in {
+	const struct lanes *lanes;
+	lanes_point p;
+};
+
+static bool point_passed_in(const void *arg)
+{
+	const struct point_in *pi = arg;
+
+	return point_passed(pi->lanes, pi->p);
+}
+
+/*
+ * The slot is not empty any more, nor will it be, once a point of it has been given out, so the
+ * table may be looked at without the lock.
+ */
+static void wait_for_point(struct lanes *lanes, lanes_point p)
+{
+	const struct point_in pi = {lanes, p};
+
+	if (spin(lanes, point_passed_in, &pi))
+		return;
+	pthread_mutex_lock(&lanes->passed_lock);
+	/* Pairs with the fence in advance(): either it sees us, or we see its count. */
+	atomic_fetch_add(&lanes->waiters, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	while (!point_passed(lanes, p))
+		pthread_cond_wait(&lanes->passed, &lanes->passed_lock);
+	atomic_fetch_sub(&lanes->waiters, 1);
+	pthread_mutex_unlock(&lanes->passed_lock);
+}
+
+/* One more request has been carried out. */
+static void advance(struct lane *l)
+{
+	struct lanes *lanes = l->lanes;
+	uint64_t out = atomic_load_explicit(&l->out, memory_order_relaxed);
+
+	atomic_store_explicit(&l->out, out + 1, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&lanes->waiters, memory_order_relaxed)) {
+		pthread_mutex_lock(&lanes->passed_lock);
+		pthread_cond_broadcast(&lanes->passed);
+		pthread_mutex_unlock(&lanes->passed_lock);
 	}
+}
+
+void lanes_after(struct lanes *lanes, struct mir_request *req, lanes_point p)
+{
+	struct mir_order *o = &req->order;
+	unsigned int slot = lanes_point_slot(p), i;
+
+	if (!p || slot == o->slot || point_passed(lanes, p))
+		return;
+	for (i = 0; i < o->count; i++) {
+		if (lanes_point_slot(o->after[i]) == slot) {
+			if (o->after[i] < p)
+				o->after[i] = p;
+			return;
+		}
+	}
+	if (o->count < MIR_AFTER) {
+		o->after[o->count++] = p;
+		return;
+	}
+	if (!o->more)
+		o->more = calloc(LANES_SLOTS, sizeof(*o->more));
+	if (!o->more)
+		o->failed = true;
+	else if (o->more[slot] < p)
+		o->more[slot] = p;
+}
+
+static void wait_for_points(struct lanes *lanes, struct mir_order *o)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->count; i++)
+		wait_for_point(lanes, o->after[i]);
+	if (!o->more)
+		return;
+	for (i = 0; i < LANES_SLOTS; i++)
+		if (o->more[i])
+			wait_for_point(lanes, o->more[i]);
+	free(o->more);
+	o->more = NULL;
+}
+
+/* ---- the lane's side ---- */
+
+static bool has_more(const void *arg)
+{
+	const struct lane *l = arg;
+
+	return atomic_load_explicit(&l->stack, memory_order_relaxed);
+}
+
+/* All that has been pushed, in the order in which it came. */
+static struct mir_request *take_stack(struct lane *l)
+{
+	struct mir_request *req = atomic_exchange_explicit(&l->stack, NULL, memory_order_acquire);
+	struct mir_request *list = NULL;
+
+	while (req) {
+		struct mir_request *next = req->order.next;
+
+		req->order.next = list;
+		list = req;
+		req = next;
+	}
+	return list;
+}
+
+/* The next request, or NULL: the end. */
+static struct mir_request *next_request(struct lane *l)
+{
+	struct mir_request *req = l->first;
+	bool stop = false;
+
+	while (!req && !stop) {
+		if (spin(l->lanes, has_more, l)) {
+			req = take_stack(l);
+			continue;
+		}
+		pthread_mutex_lock(&l->lock);
+		atomic_store(&l->asleep, true);
+		/* Pairs with the fence in push(). */
+		atomic_thread_fence(memory_order_seq_cst);
+		while (!has_more(l) && !l->stop)
+			pthread_cond_wait(&l->more, &l->lock);
+		atomic_store(&l->asleep, false);
+		stop = l->stop && !has_more(l);
+		pthread_mutex_unlock(&l->lock);
+	}
+	if (req)
+		l->first = req->order.next;
+	return req;
 }
 
 /* The guest thread has ended: so does its lane, if it is alone on it and nothing else waits. */
@@ -59,14 +269,12 @@ static bool lane_end(struct lane *l)
 	bool end;
 
 	pthread_mutex_lock(&lanes->lock);
-	pthread_mutex_lock(&l->lock);
-	end = !l->first && !l->stop && l->slot < LANES_MAX;
+	end = l->in == atomic_load(&l->out) && l->slot < LANES_MAX && l->taken;
 	if (end) {
-		lanes->lane[l->slot] = NULL;
-		l->next = lanes->ended;
+		l->taken = false;
+		l->next_ended = lanes->ended;
 		lanes->ended = l;
 	}
-	pthread_mutex_unlock(&l->lock);
 	pthread_mutex_unlock(&lanes->lock);
 	return end;
 }
@@ -74,63 +282,106 @@ static bool lane_end(struct lane *l)
 static void *lane_main(void *arg)
 {
 	struct lane *l = arg;
+	struct mir_request *req;
 
-	for (;;) {
-		struct mir_request *req;
-		uint32_t tid;
+	while ((req = next_request(l))) {
+		uint32_t tid = req->cmd.tid;
+		bool ends;
 
+		wait_for_points(l->lanes, &req->order);
+		ends = l->lanes->run(l->lanes->ctx, req);
+		advance(l);
+		if (ends && tid == l->tid && lane_end(l))
+			break;
+	}
+	return NULL;
+}
+
+/* ---- the side of those who submit; lanes->lock is held ---- */
+
+static void push(struct lane *l, struct mir_request *req)
+{
+	struct mir_request *top = atomic_load_explicit(&l->stack, memory_order_relaxed);
+
+	do {
+		req->order.next = top;
+	} while (!atomic_compare_exchange_weak_explicit(&l->stack, &top, req, memory_order_release,
+							memory_order_relaxed));
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&l->asleep, memory_order_relaxed)) {
 		pthread_mutex_lock(&l->lock);
-		l->busy = false;
-		while (!l->first && !l->stop)
-			pthread_cond_wait(&l->more, &l->lock);
-		req = l->first;
-		if (req) {
-			l->first = req->next;
-			if (!l->first)
-				l->last = &l->first;
-			l->busy = true;
-			l->busy_tid = req->cmd.tid;
-		}
+		pthread_cond_signal(&l->more);
 		pthread_mutex_unlock(&l->lock);
-		if (!req)
-			return NULL;
-		tid = req->cmd.tid;
-		if (l->lanes->run(l->lanes->ctx, req) && tid == l->tid && lane_end(l))
-			return NULL;
 	}
 }
 
-static struct lane *lane_create(struct lanes *lanes, unsigned int slot, uint32_t tid)
+static void join_ended(struct lanes *lanes)
 {
-	struct lane *l = calloc(1, sizeof(*l));
+	while (lanes->ended) {
+		struct lane *l = lanes->ended;
 
-	if (!l)
-		return NULL;
-	l->lanes = lanes;
-	l->slot = slot;
+		lanes->ended = l->next_ended;
+		pthread_join(l->thread, NULL);
+	}
+}
+
+static struct lane *lane_begin(struct lanes *lanes, unsigned int slot, uint32_t tid)
+{
+	struct lane *l = lanes->lane[slot];
+
+	if (!l) {
+		l = aligned_alloc(64, sizeof(*l));
+		if (!l)
+			return NULL;
+		memset(l, 0, sizeof(*l));
+		l->lanes = lanes;
+		l->slot = slot;
+		pthread_mutex_init(&l->lock, NULL);
+		pthread_cond_init(&l->more, NULL);
+	}
 	l->tid = tid;
-	l->last = &l->first;
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->more, NULL);
+	l->guest_count = 0;
 	if (pthread_create(&l->thread, NULL, lane_main, l)) {
-		lane_free(l);
+		if (!lanes->lane[slot])
+			lane_free(l);
 		return NULL;
 	}
+	l->taken = true;
 	lanes->lane[slot] = l;
 	return l;
 }
 
-/* Is a request of this guest thread still waiting or running there? Holds l->lock. */
+/* Is something of this guest thread, which has no lane, waiting or running there? */
 static bool lane_has(const struct lane *l, uint32_t tid)
 {
-	const struct mir_request *req;
+	uint64_t out = atomic_load(&l->out);
+	size_t i;
 
-	if (l->busy && l->busy_tid == tid)
-		return true;
-	for (req = l->first; req; req = req->next)
-		if (req->cmd.tid == tid)
+	for (i = 0; i < l->guest_count; i++)
+		if (l->guests[i].tid == tid && l->guests[i].n > out)
 			return true;
 	return false;
+}
+
+/* Remembers a request of a guest thread in a lane that is another's. */
+static bool add_guest(struct lane *l, uint32_t tid)
+{
+	uint64_t out = atomic_load(&l->out);
+	struct guest *more;
+	size_t i;
+
+	for (i = 0; i < l->guest_count; i++)
+		if (l->guests[i].tid == tid || l->guests[i].n <= out)
+			break;
+	if (i == l->guest_count) {
+		more = realloc(l->guests, (i + 1) * sizeof(*more));
+		if (!more)
+			return false;
+		l->guests = more;
+		l->guest_count++;
+	}
+	l->guests[i] = (struct guest){.tid = tid, .n = l->in + 1};
+	return true;
 }
 
 /*
@@ -140,91 +391,106 @@ static bool lane_has(const struct lane *l, uint32_t tid)
 static struct lane *find(struct lanes *lanes, uint32_t tid)
 {
 	unsigned int home = tid % LANES_MAX, i, spare = LANES_MAX;
-	struct lane *shared;
-	bool stay;
+	struct lane *shared = lanes->lane[home], *l;
 
 	if (!tid)
 		return lanes->lane[LANES_MAX] ? lanes->lane[LANES_MAX]
-					      : lane_create(lanes, LANES_MAX, 0);
+					      : lane_begin(lanes, LANES_MAX, 0);
 	for (i = 0; i < LANES_MAX; i++) {
 		unsigned int slot = (home + i) % LANES_MAX;
-		struct lane *l = lanes->lane[slot];
 
-		if (l && l->tid == tid)
+		l = lanes->lane[slot];
+		if (l && l->taken && l->tid == tid)
 			return l;
-		if (!l && spare == LANES_MAX)
+		if ((!l || !l->taken) && spare == LANES_MAX)
 			spare = slot;
 	}
-	shared = lanes->lane[home];
-	if (!shared)
-		return lane_create(lanes, home, tid);
-	pthread_mutex_lock(&shared->lock);
-	stay = spare == LANES_MAX || lane_has(shared, tid);
-	pthread_mutex_unlock(&shared->lock);
-	if (!stay) {
-		struct lane *l = lane_create(lanes, spare, tid);
-
-		if (l)
-			return l;
-	}
-	return shared;
+	if (spare == home)
+		return lane_begin(lanes, home, tid);
+	l = NULL;
+	if (spare < LANES_MAX && !lane_has(shared, tid))
+		l = lane_begin(lanes, spare, tid);
+	if (!l && add_guest(shared, tid))
+		l = shared;
+	return l;
 }
 
-int lanes_create(struct lanes **out, lanes_fn *run, void *ctx)
+int lanes_submit(struct lanes *lanes, struct mir_request *req)
+{
+	struct lane *l;
+	int rc = 0;
+
+	pthread_mutex_lock(&lanes->lock);
+	if (lanes->ended)
+		join_ended(lanes);
+	l = find(lanes, req->cmd.tid);
+	if (!l) {
+		rc = -EAGAIN;
+		goto out;
+	}
+	req->order = (struct mir_order){.slot = l->slot};
+	if (lanes->order)
+		lanes->order(lanes->ctx, req, lanes_point_of(l->slot, l->in + 1));
+	if (req->order.failed) {
+		free(req->order.more);
+		rc = -ENOMEM;
+		goto out;
+	}
+	l->in++;
+	push(l, req);
+out:
+	pthread_mutex_unlock(&lanes->lock);
+	return rc;
+}
+
+int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void *ctx)
 {
 	struct lanes *lanes = calloc(1, sizeof(*lanes));
 
 	if (!lanes)
 		return -ENOMEM;
 	lanes->run = run;
+	lanes->order = order;
 	lanes->ctx = ctx;
+	lanes->spinners = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
 	pthread_mutex_init(&lanes->lock, NULL);
+	pthread_mutex_init(&lanes->passed_lock, NULL);
+	pthread_cond_init(&lanes->passed, NULL);
 	*out = lanes;
 	return 0;
 }
 
-int lanes_submit(struct lanes *lanes, struct mir_request *req)
+/* Ends one lane; one that ends by itself right now is joined with the others. */
+static void stop(struct lanes *lanes, struct lane *l)
 {
-	struct lane *l;
+	bool taken;
 
-	req->next = NULL;
 	pthread_mutex_lock(&lanes->lock);
-	join_ended(lanes);
-	l = find(lanes, req->cmd.tid);
-	if (l) {
-		pthread_mutex_lock(&l->lock);
-		*l->last = req;
-		l->last = &req->next;
-		pthread_cond_signal(&l->more);
-		pthread_mutex_unlock(&l->lock);
-	}
+	taken = l->taken;
+	l->taken = false;
 	pthread_mutex_unlock(&lanes->lock);
-	return l ? 0 : -EAGAIN;
+	if (!taken)
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->stop = true;
+	pthread_cond_signal(&l->more);
+	pthread_mutex_unlock(&l->lock);
+	pthread_join(l->thread, NULL);
 }
 
 void lanes_destroy(struct lanes *lanes)
 {
 	unsigned int i;
 
-	for (i = 0; i <= LANES_MAX; i++) {
-		struct lane *l;
-
-		/* A lane that ends by itself right now has left the table and is joined below. */
-		pthread_mutex_lock(&lanes->lock);
-		l = lanes->lane[i];
-		if (l) {
-			pthread_mutex_lock(&l->lock);
-			l->stop = true;
-			pthread_cond_signal(&l->more);
-			pthread_mutex_unlock(&l->lock);
-		}
-		pthread_mutex_unlock(&lanes->lock);
-		if (l) {
-			pthread_join(l->thread, NULL);
-			lane_free(l);
-		}
-	}
+	for (i = 0; i < LANES_SLOTS; i++)
+		if (lanes->lane[i])
+			stop(lanes, lanes->lane[i]);
 	join_ended(lanes);
+	for (i = 0; i < LANES_SLOTS; i++)
+		if (lanes->lane[i])
+			lane_free(lanes->lane[i]);
+	pthread_cond_destroy(&lanes->passed);
+	pthread_mutex_destroy(&lanes->passed_lock);
 	pthread_mutex_destroy(&lanes->lock);
 	free(lanes);
 }

@@ -31,6 +31,13 @@ static void release(void *ctx, struct handle *h)
 	}
 }
 
+static void put_in_order(void *mirror, struct mir_request *req, lanes_point end)
+{
+	struct mirror *m = mirror;
+
+	order_request(&m->order, req, end);
+}
+
 int mir_create(struct mirror **out, const struct mir_config *cfg)
 {
 	struct mirror *m = calloc(1, sizeof(*m));
@@ -68,15 +75,23 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	}
 	if (m->devices > MIR_DEVICES_MAX)
 		m->devices = MIR_DEVICES_MAX;
-	rc = lanes_create(&m->lanes, mir_dispatch, m);
+	rc = order_init(&m->order);
+	if (rc) {
+		fprintf(stderr, "qcu-device: session %u: no memory for a mirror\n", cfg->session);
+		goto fail_lanes;
+	}
+	rc = lanes_create(&m->lanes, mir_dispatch, put_in_order, m);
 	if (rc) {
 		fprintf(stderr, "qcu-device: session %u: no lanes: %s\n", cfg->session,
 			strerror(-rc));
-		goto fail_lanes;
+		goto fail_order;
 	}
+	m->order.lanes = m->lanes;
 	*out = m;
 	return 0;
 
+fail_order:
+	order_fini(&m->order);
 fail_lanes:
 	staging_fini(&m->staging);
 	cfg->ops->close(m->be);
@@ -95,6 +110,7 @@ void mir_destroy(struct mirror *m)
 {
 	mir_host_calls_end(m);
 	lanes_destroy(m->lanes);
+	order_fini(&m->order);
 	mir_thread_streams_end(m, NULL, NULL);
 	handles_fini(&m->handles);
 	staging_fini(&m->staging);
@@ -128,7 +144,7 @@ static bool segs_sum(const struct mir_request *req, uint64_t len)
 static const char *broken_rule(const struct mir_request *req, const struct qcu_rule *rule)
 {
 	const struct qCUcmd *cmd = &req->cmd;
-	unsigned int flags = cmd->flags;
+	unsigned int flags = cmd->flags & ~(rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0u);
 
 	if (rule->who == QCU_WHO_CTL)
 		return "belongs on the control queue";

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "include/qcucmd.h"
 #include "qcu-device/backend.h"
@@ -39,6 +40,17 @@ struct mir_config {
  */
 #define MIR_RULE_BROKEN (-71) /* -EPROTO */
 
+/* Where a request waits and for what: lanes.c's. The points are of lanes.h. */
+#define MIR_AFTER 6
+struct mir_order {
+	struct mir_request *next;
+	unsigned int slot;
+	unsigned int count;
+	uint64_t after[MIR_AFTER];
+	uint64_t *more; /* by slot, when `after` has no room */
+	bool failed;
+};
+
 /*
  * One command and what came with it. The caller has copied all of it out of memory that the guest
  * can write, and leaves it alone until `done`.
@@ -50,7 +62,7 @@ struct mir_request {
 	size_t seg_count;
 	/* Called exactly once, on any thread; the request may be freed in it. */
 	void (*done)(struct mir_request *req);
-	struct mir_request *next; /* the mirror's */
+	struct mir_order order;
 };
 
 /* Returns 0 or -errno; what is wrong has been said on stderr. */

@@ -9,6 +9,7 @@
 #include "qcu-device/handles.h"
 #include "qcu-device/lanes.h"
 #include "qcu-device/mirror.h"
+#include "qcu-device/order.h"
 #include "qcu-device/staging.h"
 #include "qcu-device/window.h"
 
@@ -51,6 +52,7 @@ struct mirror {
 	struct handles handles;
 	struct staging staging;
 	struct lanes *lanes;
+	struct order order; /* under the lanes' lock */
 	struct host_calls host_calls;
 	struct mir_stats stats;
 	/* Commands hold it for reading; DEVICE_RESET for writing. */
@@ -114,6 +116,7 @@ int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
 #define MIR_DECLARE_CTL(name)
 #define MIR_DECLARE_DRV(name)		  mir_call_fn mir_do_##name;
 #define MIR_DECLARE_USR(name)		  mir_call_fn mir_do_##name;
+#define MIR_DECLARE_POST(name)		  mir_call_fn mir_do_##name;
 #define X(n, NAME, name, who, buffer, in) MIR_DECLARE_##who(name)
 QCU_COMMANDS(X)
 #undef X

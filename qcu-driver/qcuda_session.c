@@ -407,7 +407,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 
 	if (!rule)
 		return -EOPNOTSUPP;
-	if (rule->who != QCU_WHO_USR)
+	if (!qcu_rule_user(rule))
 		return -EPERM;
 	/* Thread 0 is the driver: its commands have an order of their own. */
 	if (cmd->flags || !cmd->tid || !qcu_request_clean(cmd, rule))
@@ -497,7 +497,7 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 		return -EPERM;
 	if (copy_from_user(&submit, arg, sizeof(submit)))
 		return -EFAULT;
-	if (submit.rsvd || !submit.count || submit.count > QCU_SUBMIT_MAX)
+	if (submit.late || !submit.count || submit.count > QCU_SUBMIT_MAX)
 		return -EINVAL;
 	bytes = submit.count * sizeof(*cmds);
 	cmds = memdup_user(u64_to_user_ptr(submit.cmds), bytes);

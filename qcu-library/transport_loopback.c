@@ -386,7 +386,7 @@ static int prepare(struct job *job, const struct qCUcmd *cmd)
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 
 	job->req.cmd = *cmd;
-	if (!rule || rule->who != QCU_WHO_USR || cmd->flags || !cmd->tid ||
+	if (!rule || !qcu_rule_user(rule) || cmd->flags || !cmd->tid ||
 	    !qcu_request_clean(cmd, rule))
 		return -EINVAL;
 	switch (rule->buffer) {

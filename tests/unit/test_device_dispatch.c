@@ -37,7 +37,7 @@ static void wire_rules(void **state)
 		known++;
 		/* The wrong sender. */
 		c = plain(op);
-		c.tid = rule->who == QCU_WHO_USR ? 0 : 1;
+		c.tid = qcu_rule_user(rule) ? 0 : 1;
 		assert_int_equal(ask(c), REFUSED);
 		c.tid = !c.tid;
 		if (rule->who == QCU_WHO_CTL) {
@@ -47,17 +47,20 @@ static void wire_rules(void **state)
 		/* Something behind the request part, a status, unknown flags. */
 		for (i = rule->in; i < QCU_BODY; i++) {
 			c = plain(op);
-			c.tid = rule->who == QCU_WHO_USR;
+			c.tid = qcu_rule_user(rule);
 			c.body[i] = 1;
 			assert_int_equal(ask(c), REFUSED);
 		}
 		c = plain(op);
-		c.tid = rule->who == QCU_WHO_USR;
+		c.tid = qcu_rule_user(rule);
 		c.status = 1;
 		assert_int_equal(ask(c), REFUSED);
 		c.status = 0;
-		c.flags = 0x08;
+		c.flags = 0x10;
 		assert_int_equal(ask(c), REFUSED);
+		c.flags = QCU_F_POSTED;
+		if (rule->who != QCU_WHO_POST)
+			assert_int_equal(ask(c), REFUSED);
 		c.flags = QCU_F_OUTPUT;
 		assert_int_equal(ask(c), REFUSED);
 		c.flags = QCU_F_SEGS | QCU_F_WINDOW;

@@ -94,9 +94,9 @@ static void submit_arguments(void)
 	for (i = 0; i <= (int)QCU_SUBMIT_MAX; i++)
 		cmds[i] = raw_cmd(QCU_OP_MEM_INFO);
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, NULL), EFAULT);
-	s.rsvd = 1;
+	s.late = 1;
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, &s), EINVAL);
-	s.rsvd = 0;
+	s.late = 0;
 	s.count = 0;
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, &s), EINVAL);
 	s.count = QCU_SUBMIT_MAX + 1;
@@ -177,7 +177,7 @@ static void dirty_records(void)
 	for (op = 0; op < QCU_OP_COUNT; op++) {
 		const struct qcu_rule *rule = qcu_rule((__u16)op);
 
-		if (!rule || rule->who != QCU_WHO_USR)
+		if (!rule || !qcu_rule_user(rule))
 			continue;
 		cmd = raw_cmd(op);
 		cmd.status = 1;

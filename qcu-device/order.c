@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The rules of order between lanes.
+ *
+ * A guest thread goes on as soon as a posted command is queued. What it then makes another thread
+ * do may reach the mirror in another lane, and must still come after. So each posted command leaves
+ * a mark at what it is about, a stream or an event, and a later command about the same comes after
+ * that mark. Streams that the legacy stream waits for leave their marks with it, too. Commands that
+ * are about no stream, and those that this file does not know, come after everything posted.
+ *
+ * A command that is waited for leaves no mark: until it has been answered nobody can rely on it,
+ * and a posted command must never wait for one that waits for the GPU.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "qcu-device/order.h"
+
+#define NON_BLOCKING 1u /* cudaStreamNonBlocking */
+#define NOTHING	     UINT32_MAX
+
+/* Numbers beyond QCU_ID_MAX name nothing; the lane will say so. */
+struct about {
+	bool all, alone;
+	uint32_t stream, event, event2;
+};
+
+static struct about about(const struct qCUcmd *cmd)
+{
+	struct about a = {.stream = NOTHING, .event = NOTHING, .event2 = NOTHING};
+
+	switch (cmd->op) {
+	case QCU_OP_MAP:
+	case QCU_OP_UNMAP:
+	case QCU_OP_INFO:
+	case QCU_OP_DEVICE_INFO:
+	case QCU_OP_PRINT_READ:
+	case QCU_OP_THREAD_EXIT:
+	case QCU_OP_MODULE_LOAD:
+	case QCU_OP_KERNEL_FIND:
+	case QCU_OP_KERNEL_INFO:
+	case QCU_OP_VAR_FIND:
+	case QCU_OP_OCCUPANCY:
+		a.alone = true;
+		break;
+	case QCU_OP_LAUNCH:
+		a.stream = cmd->launch.stream;
+		break;
+	case QCU_OP_COPY_H2D:
+		a.stream = cmd->copy_h2d.stream;
+		break;
+	case QCU_OP_COPY_D2H:
+		a.stream = cmd->copy_d2h.stream;
+		break;
+	case QCU_OP_COPY_D2D:
+		a.stream = cmd->copy_d2d.stream;
+		break;
+	case QCU_OP_MEMSET:
+		a.stream = cmd->memset.stream;
+		break;
+	case QCU_OP_STREAM_CREATE:
+		a.stream = cmd->stream_create.stream;
+		break;
+	case QCU_OP_STREAM_DESTROY:
+		a.stream = cmd->stream_destroy.stream;
+		break;
+	case QCU_OP_STREAM_SYNC:
+		a.stream = cmd->stream_sync.stream;
+		break;
+	case QCU_OP_STREAM_QUERY:
+		a.stream = cmd->stream_query.stream;
+		break;
+	case QCU_OP_HOST_FUNC:
+		a.stream = cmd->host_func.stream;
+		break;
+	case QCU_OP_STREAM_WAIT_EVENT:
+		a.stream = cmd->stream_wait_event.stream;
+		a.event = cmd->stream_wait_event.event;
+		break;
+	case QCU_OP_EVENT_RECORD:
+		a.stream = cmd->event_record.stream;
+		a.event = cmd->event_record.event;
+		break;
+	case QCU_OP_EVENT_CREATE:
+		a.event = cmd->event_create.event;
+		break;
+	case QCU_OP_EVENT_DESTROY:
+		a.event = cmd->event_destroy.event;
+		break;
+	case QCU_OP_EVENT_SYNC:
+		a.event = cmd->event_sync.event;
+		break;
+	case QCU_OP_EVENT_QUERY:
+		a.event = cmd->event_query.event;
+		break;
+	case QCU_OP_EVENT_ELAPSED:
+		a.event = cmd->event_elapsed.start;
+		a.event2 = cmd->event_elapsed.end;
+		break;
+	default:
+		a.all = true;
+	}
+	return a;
+}
+
+bool order_knows(uint16_t op)
+{
+	const struct qCUcmd cmd = {.op = op};
+
+	return !about(&cmd).all;
+}
+
+int order_init(struct order *o)
+{
+	*o = (struct order){
+		.streams = calloc(QCU_ID_MAX + 1, sizeof(*o->streams)),
+		.events = calloc(QCU_ID_MAX + 1, sizeof(*o->events)),
+		.nonblocking = calloc(QCU_ID_MAX + 1, 1),
+	};
+	if (o->streams && o->events && o->nonblocking)
+		return 0;
+	order_fini(o);
+	return -ENOMEM;
+}
+
+void order_fini(struct order *o)
+{
+	free(o->streams);
+	free(o->events);
+	free(o->nonblocking);
+}
+
+static bool blocking(const struct order *o, uint32_t stream)
+{
+	return stream <= QCU_ID_MAX && !o->nonblocking[stream];
+}
+
+static void after_stream(struct order *o, struct mir_request *req, uint32_t stream)
+{
+	unsigned int i;
+
+	if (stream > QCU_ID_MAX)
+		return;
+	/* A per-thread stream is its lane's alone. */
+	if (stream >= QCU_ID_FIRST)
+		lanes_after(o->lanes, req, o->streams[stream]);
+	if (blocking(o, stream))
+		lanes_after(o->lanes, req, o->legacy);
+	if (stream != QCU_STREAM_LEGACY)
+		return;
+	/* What had come before the last one in the legacy stream, that one has waited for. */
+	for (i = 0; i < o->slots; i++)
+		if (o->blocking_at[i] > o->legacy_at)
+			lanes_after(o->lanes, req, o->blocking[i]);
+}
+
+static void leave_marks(struct order *o, const struct about *a, lanes_point end)
+{
+	unsigned int slot = lanes_point_slot(end);
+
+	o->count++;
+	if (o->slots <= slot)
+		o->slots = slot + 1;
+	o->posted[slot] = end;
+	if (a->event <= QCU_ID_MAX)
+		o->events[a->event] = end;
+	if (a->stream > QCU_ID_MAX)
+		return;
+	o->streams[a->stream] = end;
+	if (a->stream == QCU_STREAM_LEGACY) {
+		o->legacy = end;
+		o->legacy_at = o->count;
+	} else if (blocking(o, a->stream)) {
+		o->blocking[slot] = end;
+		o->blocking_at[slot] = o->count;
+	}
+}
+
+void order_request(struct order *o, struct mir_request *req, lanes_point end)
+{
+	const struct qCUcmd *cmd = &req->cmd;
+	const struct about a = about(cmd);
+	unsigned int i;
+
+	if (cmd->op == QCU_OP_STREAM_CREATE && a.stream >= QCU_ID_FIRST && a.stream <= QCU_ID_MAX)
+		o->nonblocking[a.stream] = cmd->stream_create.flags & NON_BLOCKING;
+	for (i = 0; a.all && i < o->slots; i++)
+		lanes_after(o->lanes, req, o->posted[i]);
+	if (!a.all && !a.alone) {
+		after_stream(o, req, a.stream);
+		if (a.event <= QCU_ID_MAX)
+			lanes_after(o->lanes, req, o->events[a.event]);
+		if (a.event2 <= QCU_ID_MAX)
+			lanes_after(o->lanes, req, o->events[a.event2]);
+	}
+	if (cmd->flags & QCU_F_POSTED)
+		leave_marks(o, &a, end);
+}
