@@ -344,6 +344,68 @@ struct qcu_stats {
 	struct qcu_buf buf; /* out: struct qcu_stats_desc */
 };
 
+/*
+ * CUDA arrays and mipmapped arrays, by numbers that the guest chooses. A position in one is a level
+ * (0 where there is but one), a byte in a row, a row, and a slice or layer. A size of 0 says that
+ * the array does not have this dimension.
+ */
+#define QCU_LEVELS_MAX 18u
+struct qcu_array_create {
+	__u32 array; /* the number that it gets */
+	__u32 flags; /* as of cudaMalloc3DArray */
+	__u32 width, height, depth;
+	__u32 levels; /* 0: not a mipmapped array */
+	__u8 bits[4]; /* of each channel */
+	__u32 kind;   /* cudaChannelFormatKind */
+};
+struct qcu_array_destroy {
+	__u32 array;
+};
+#define QCU_COPY_DOWN 4u /* from the array to memory */
+/* Rows of one slice, from or to guest memory; buf ends with the last row. */
+struct qcu_array_write {
+	struct qcu_buf buf;
+	__u16 array;
+	__u8 level;
+	__u8 flags; /* QCU_COPY_QUEUED, QCU_COPY_SYNC */
+	__u32 x, y, z;
+	__u32 width, height; /* bytes, rows */
+	__u32 pitch;	     /* of buf */
+	__u32 stream;
+};
+struct qcu_array_read {
+	struct qcu_buf buf;
+	__u16 array;
+	__u8 level;
+	__u8 flags;
+	__u32 x, y, z;
+	__u32 width, height;
+	__u32 pitch;
+	__u32 stream;
+};
+/* A box from or to memory that the GPU can use. */
+struct qcu_array_device {
+	__u64 addr;
+	__u16 array;
+	__u8 level;
+	__u8 flags; /* QCU_COPY_SYNC, QCU_COPY_DOWN */
+	__u32 x, y, z;
+	__u32 width, height, depth;
+	__u32 pitch, rows; /* of the memory: bytes of a row, rows of a slice */
+	__u32 stream;
+};
+/* A box from one array to another. */
+struct qcu_array_copy {
+	__u16 dst, src;
+	__u8 dst_level, src_level;
+	__u8 flags; /* QCU_COPY_SYNC */
+	__u8 rsvd;
+	__u32 stream;
+	__u32 dx, dy, dz;
+	__u32 sx, sy, sz;
+	__u32 width, height, depth;
+};
+
 /* ---- messages and descriptions that commands point to ---- */
 
 struct qcu_device_desc {
@@ -455,7 +517,13 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
 	X(96, HOST_FUNC,         host_func,         USR, NONE,  QCU_UPTO(qcu_host_func, flags)) \
-	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait))
+	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait)) \
+	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
+	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
+	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \
+	X(115, ARRAY_READ,       array_read,        USR, OUT,   QCU_UPTO(qcu_array_read, stream)) \
+	X(116, ARRAY_DEVICE,     array_device,      USR, NONE,  QCU_UPTO(qcu_array_device, stream)) \
+	X(117, ARRAY_COPY,       array_copy,        USR, NONE,  QCU_UPTO(qcu_array_copy, depth))
 /* clang-format on */
 
 #define QCU_OP_COUNT 128

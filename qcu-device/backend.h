@@ -30,6 +30,7 @@ struct be_stream;
 struct be_event;
 struct be_module;
 struct be_kernel;
+struct be_array;
 
 struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend's choice */
@@ -58,6 +59,66 @@ struct be_launch {
 struct be_memset {
 	uint64_t dst, pitch, width, height;
 	uint32_t value, elem;
+};
+
+/* As struct qcu_array_create says it. */
+struct be_array_desc {
+	uint32_t flags;
+	uint32_t width, height, depth;
+	uint32_t levels;
+	uint32_t kind;
+	uint8_t bits[4];
+};
+
+/* Flags of an array. */
+#define BE_ARRAY_LAYERED 0x01u
+#define BE_ARRAY_SURFACE 0x02u
+#define BE_ARRAY_CUBEMAP 0x04u
+#define BE_ARRAY_GATHER	 0x08u
+
+/* Bytes of an element; 0: no such format. */
+static inline uint32_t be_array_elem(const struct be_array_desc *d)
+{
+	uint32_t bits = d->bits[0], channels = 1, i;
+
+	if (bits != 8 && bits != 16 && bits != 32)
+		return 0;
+	while (channels < 4 && d->bits[channels] == bits)
+		channels++;
+	for (i = channels; i < 4; i++)
+		if (d->bits[i])
+			return 0;
+	return channels == 3 ? 0 : bits / 8 * channels;
+}
+
+/* What a level measures, at least 1 in each direction. Layers and faces are as many in each. */
+static inline void be_array_extent(const struct be_array_desc *d, uint32_t level, uint32_t size[3])
+{
+	uint32_t full[3] = {d->width, d->height, d->depth}, i;
+
+	for (i = 0; i < 3; i++) {
+		bool layers = i == 2 && d->flags & (BE_ARRAY_LAYERED | BE_ARRAY_CUBEMAP);
+
+		size[i] = layers ? full[i] : full[i] >> level;
+		if (!size[i])
+			size[i] = 1;
+	}
+}
+
+/* One end of a copy of a box: a place in an array, or memory. */
+struct be_end {
+	struct be_array *array; /* NULL: memory */
+	uint32_t level;
+	uint32_t x, y, z; /* x in bytes */
+	uint64_t addr;
+	uint64_t pitch, rows; /* bytes from row to row, rows from slice to slice */
+	bool host;	      /* addr is the host's: one registration, or not registered at all */
+};
+
+struct be_box {
+	struct be_end dst, src; /* one of them is an array, or both are, or none */
+	uint64_t width;		/* bytes: whole elements */
+	uint64_t height, depth;
 };
 
 struct be_ops {
@@ -97,6 +158,15 @@ struct be_ops {
 	int (*copy_d2h)(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 	int (*copy_d2d)(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
 	int (*mem_set)(struct be *be, const struct be_memset *m, struct be_stream *s);
+
+	/*
+	 * Arrays of CUDA. The caller of copy_box has compared the box with the array's size.
+	 * Destroy waits until nothing uses the array any more.
+	 */
+	int (*array_create)(struct be *be, unsigned int dev, const struct be_array_desc *desc,
+			    struct be_array **a);
+	int (*array_destroy)(struct be *be, struct be_array *a);
+	int (*copy_box)(struct be *be, const struct be_box *box, struct be_stream *s);
 
 	/* flags: cudaStreamNonBlocking. The legacy stream of each device always exists. */
 	int (*stream_create)(struct be *be, unsigned int dev, uint32_t flags, int priority,

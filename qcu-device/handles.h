@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams, events, modules and kernels by the numbers that the guest has given them. One table for
- * each kind. A lane that uses an object holds a reference, so that another one may destroy it at
- * any moment: the number is free at once, the object goes with the last reference.
+ * Streams, events, modules, kernels and arrays by the numbers that the guest has given them. One
+ * table for each kind. A lane that uses an object holds a reference, so that another one may
+ * destroy it at any moment: the number is free at once, the object goes with the last reference.
  */
 #ifndef QCU_HANDLES_H
 #define QCU_HANDLES_H
@@ -18,20 +18,23 @@ enum handle_kind {
 	HANDLE_EVENT,
 	HANDLE_MODULE,
 	HANDLE_KERNEL,
+	HANDLE_ARRAY,
 	HANDLE_KINDS,
 };
 
 struct handle {
 	enum handle_kind kind;
 	unsigned int refs;   /* under the table's lock */
-	unsigned int device; /* of streams and events */
+	unsigned int device; /* of streams, events and arrays */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
 		struct be_module *module;
 		struct be_kernel *kernel;
+		struct be_array *array;
 	};
-	struct handle *parent; /* a kernel's module, referenced */
+	struct be_array_desc desc; /* of an array */
+	struct handle *parent;	   /* a kernel's module, referenced */
 	uint32_t params, param_bytes;
 };
 

@@ -25,6 +25,9 @@ static void release(void *ctx, struct handle *h)
 	case HANDLE_MODULE:
 		ops->module_unload(m->be, h->module);
 		break;
+	case HANDLE_ARRAY:
+		ops->array_destroy(m->be, h->array);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* kernels go with their module, which `parent` holds */

@@ -112,6 +112,15 @@ int mir_buf_read(struct call *c, void *dst, size_t len);
 /* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
 int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
 
+/* rects.c: rows between a command's buffer and the GPU's side */
+struct mir_rect {
+	bool down; /* to the buffer */
+	struct be_end end;
+	uint64_t width, height, pitch; /* the pitch is the buffer's */
+	uint32_t stream, flags;	       /* QCU_COPY_QUEUED, QCU_COPY_SYNC */
+};
+int mir_rect(struct call *c, const struct mir_rect *r);
+
 /* One function for each command. mir_do_open and mir_do_close do not exist. */
 #define MIR_DECLARE_CTL(name)
 #define MIR_DECLARE_DRV(name)		  mir_call_fn mir_do_##name;

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Boxes of memory: a box is slices of rows, and each slice is a copy with a pitch. CUDA arrays,
- * which have no address, are not supported here.
+ * Boxes of memory: a box is slices of rows, and each slice is a copy with a pitch. Where an end is
+ * a CUDA array, array_copy.c does it.
  */
 #include "qcu-library/qcul.h"
-
-static cudaError_t no_arrays(const struct cudaMemcpy3DParms *p)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-
-	if (!p->srcArray && !p->dstArray)
-		return cudaSuccess;
-	return qcul_unsupported("cudaMemcpy3D with CUDA arrays", &said);
-}
 
 /* The byte at a box's position, and how far apart its slices are. */
 static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, char **at,
@@ -33,13 +24,12 @@ cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream,
 	struct qcul_copy c;
 	size_t dst_slice, src_slice, z;
 	char *dst, *src;
-	cudaError_t err;
+	cudaError_t err = cudaSuccess;
 
 	if (!p)
 		return cudaErrorInvalidValue;
-	err = no_arrays(p);
-	if (err)
-		return err;
+	if (p->srcArray || p->dstArray)
+		return qcul_array_copy_3d(p, stream, sync);
 	if (!p->extent.width || !p->extent.height || !p->extent.depth)
 		return qcul_ready();
 	if (!p->dstPtr.ptr || !p->srcPtr.ptr)

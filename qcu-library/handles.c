@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Streams and events. A cudaStream_t or cudaEvent_t is the address of a slot in a table of fixed
- * size, and the slot's index is the number on the wire. Any pointer that a program passes can so be
- * checked without touching what it points to, and a destroyed handle is an error, not a crash.
- * Modules and kernels get their numbers from tables of the same make.
+ * Streams, events and arrays. A cudaStream_t or the like is the address of a slot in a table of
+ * fixed size, and the slot's index is the number on the wire. Any pointer that a program passes can
+ * so be checked without touching what it points to, and a destroyed handle is an error, not a
+ * crash. Modules and kernels get their numbers from tables of the same make.
  */
 #include "qcu-library/qcul.h"
 
@@ -16,6 +16,8 @@ struct qcul_table qcul_streams = {.slots = stream_slots, .next = QCU_ID_FIRST};
 struct qcul_table qcul_events = {.slots = event_slots, .next = QCU_ID_FIRST};
 struct qcul_table qcul_module_ids = {.slots = module_slots, .next = QCU_ID_FIRST};
 struct qcul_table qcul_kernel_ids = {.slots = kernel_slots, .next = QCU_ID_FIRST};
+static struct qcul_handle array_slots[QCU_ID_MAX + 1];
+struct qcul_table qcul_arrays = {.slots = array_slots, .next = QCU_ID_FIRST};
 
 void qcul_handles_lock(void)
 {
@@ -77,6 +79,7 @@ void qcul_handles_forget(int device)
 	qcul_handles_lock();
 	forget(&qcul_streams, device);
 	forget(&qcul_events, device);
+	forget(&qcul_arrays, device);
 	if (device < 0) {
 		forget(&qcul_module_ids, device);
 		forget(&qcul_kernel_ids, device);

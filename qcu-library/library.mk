@@ -10,6 +10,7 @@ LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c copy.c copy3d.c device.c
 	func.c handles.c hostfunc.c launch.c malloc_hook.c malloc_region.c malloc_tree.c \
 	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
 	pinned.c print.c properties.c ranges.c register.c reserve.c session.c stream.c symbol.c unsupported.c window.c)
+LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
 LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_dev.o
 LIBRARY_LOOPBACK_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_loopback.o

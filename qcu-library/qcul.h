@@ -109,7 +109,7 @@ int qcul_device_count(void);
 uint8_t qcul_device_ordinal(int device);
 cudaError_t qcul_device_attr(int device, enum cudaDeviceAttr attr, int *value);
 
-/* ---- handles.c: streams and events, and the numbers of modules and kernels ---- */
+/* ---- handles.c: streams, events and arrays, and the numbers of modules and kernels ---- */
 
 struct qcul_handle {
 	uint32_t live;
@@ -122,13 +122,14 @@ struct qcul_table {
 	uint32_t next, top;
 };
 extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
+extern struct qcul_table qcul_arrays;
 
 /* A free number and its slot, or NULL. */
 struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);
 /* The number of a live handle, 0: there is no such. Any pointer may be passed. */
 uint32_t qcul_handle_id(const struct qcul_table *t, const void *handle);
 void qcul_handle_drop(struct qcul_table *t, uint32_t id);
-/* The streams and events of a device, or everything (device -1). */
+/* The streams, events and arrays of a device, or everything (device -1). */
 void qcul_handles_forget(int device);
 void qcul_handles_lock(void);
 void qcul_handles_unlock(void);
@@ -202,6 +203,23 @@ cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t coun
 				enum cudaMemcpyKind kind, cudaStream_t stream, bool sync);
 cudaError_t qcul_copy_from_symbol(void *dst, const void *symbol, size_t count, size_t offset,
 				  enum cudaMemcpyKind kind, cudaStream_t stream, bool sync);
+
+/* ---- array_copy.c: `down` is from the array to memory; x and width are bytes ---- */
+
+cudaError_t qcul_array_copy_2d(cudaArray_const_t array, size_t x, size_t y, void *addr,
+			       size_t pitch, size_t width, size_t height, enum cudaMemcpyKind kind,
+			       cudaStream_t stream, bool down, bool sync);
+cudaError_t qcul_array_copy_run(cudaArray_const_t array, size_t x, size_t y, void *addr,
+				size_t count, enum cudaMemcpyKind kind, cudaStream_t stream,
+				bool down, bool sync);
+cudaError_t qcul_array_to_array_2d(cudaArray_t dst, size_t dx, size_t dy, cudaArray_const_t src,
+				   size_t sx, size_t sy, size_t width, size_t height,
+				   enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaArray_const_t src,
+				    size_t sx, size_t sy, size_t count, enum cudaMemcpyKind kind,
+				    cudaStream_t stream);
+/* At least one end is an array. */
+cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
 
 /* ---- pinned.c ---- */
 

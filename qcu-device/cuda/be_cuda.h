@@ -112,6 +112,18 @@ int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_st
 int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
 int cu_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
 
+/* be_cuda_array.c */
+struct be_array {
+	struct be_array_desc desc;
+	unsigned int dev;
+	cudaMipmappedArray_t mipmap; /* NULL: level[0] is an array of its own */
+	cudaArray_t level[QCU_LEVELS_MAX];
+};
+int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
+		    struct be_array **a);
+int cu_array_destroy(struct be *be, struct be_array *a);
+int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
+
 /* be_cuda_stream.c */
 int cu_stream_use(struct be *be, const struct be_stream *s);
 int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,

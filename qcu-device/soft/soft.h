@@ -251,6 +251,28 @@ int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_
 int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
 int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
 
+/* ---- array.c ---- */
+
+struct soft_level {
+	uint64_t addr;
+	uint32_t size[3]; /* elements, rows, slices or layers */
+	uint64_t pitch, slice;
+};
+
+struct be_array {
+	struct be_array_desc desc;
+	unsigned int dev;
+	uint32_t elem; /* bytes */
+	uint32_t levels;
+	uint64_t addr, bytes;
+	struct soft_level level[QCU_LEVELS_MAX];
+};
+
+int soft_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
+		      struct be_array **a);
+int soft_array_destroy(struct be *be, struct be_array *a);
+int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
+
 /* ---- fatbin.c, link.c ---- */
 
 /* The PTX of one translation unit. */

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CUDA arrays and what is copied from and to them. The backend only hears of boxes that lie within
+ * an array that exists: their numbers, levels and positions are compared here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/mirror_impl.h"
+
+struct box {
+	uint32_t x, y, z;
+	uint32_t width, height, depth;
+};
+
+int mir_do_array_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_array_create *ac = &c->cmd->array_create;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, array_create);
+	MIR_NEED(c, array_destroy);
+	if (!handles_free(&m->handles, HANDLE_ARRAY, ac->array))
+		return QCU_ERR_InvalidResourceHandle;
+	h = handle_new(HANDLE_ARRAY);
+	if (!h)
+		return QCU_ERR_MemoryAllocation;
+	h->device = c->cmd->device;
+	h->desc = (struct be_array_desc){
+		.flags = ac->flags,
+		.width = ac->width,
+		.height = ac->height,
+		.depth = ac->depth,
+		.levels = ac->levels,
+		.kind = ac->kind,
+	};
+	memcpy(h->desc.bits, ac->bits, sizeof(h->desc.bits));
+	rc = QCU_ERR_Success;
+	if (!be_array_elem(&h->desc))
+		rc = QCU_ERR_InvalidChannelDescriptor;
+	else if (!ac->width || ac->levels > QCU_LEVELS_MAX)
+		rc = QCU_ERR_InvalidValue;
+	if (!rc)
+		rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, &h->array);
+	if (rc) {
+		free(h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, ac->array, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_array_destroy(struct call *c)
+{
+	c->waited = true;
+	return handles_remove(&c->m->handles, HANDLE_ARRAY, c->cmd->array_destroy.array)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidResourceHandle;
+}
+
+static bool within(uint32_t pos, uint32_t len, uint64_t size)
+{
+	return len && pos <= size && len <= size - pos;
+}
+
+/* The array's end of a copy; the handle is to be put back when there is no error. */
+static int array_end(struct call *c, uint32_t id, uint32_t level, const struct box *b,
+		     struct be_end *end, struct handle **out)
+{
+	struct handle *h = handles_get(&c->m->handles, HANDLE_ARRAY, id);
+	uint32_t size[3], elem;
+
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	elem = be_array_elem(&h->desc);
+	be_array_extent(&h->desc, level < QCU_LEVELS_MAX ? level : 0, size);
+	if (level >= (h->desc.levels ? h->desc.levels : 1) || b->x % elem || b->width % elem ||
+	    !within(b->x, b->width, (uint64_t)size[0] * elem) ||
+	    !within(b->y, b->height, size[1]) || !within(b->z, b->depth, size[2])) {
+		handles_put(&c->m->handles, h);
+		return QCU_ERR_InvalidValue;
+	}
+	*end = (struct be_end){.array = h->array, .level = level, .x = b->x, .y = b->y, .z = b->z};
+	*out = h;
+	return QCU_ERR_Success;
+}
+
+int mir_do_array_write(struct call *c)
+{
+	const struct qcu_array_write *w = &c->cmd->array_write;
+	const struct box b = {w->x, w->y, w->z, w->width, w->height, 1};
+	struct mir_rect r = {
+		.width = w->width,
+		.height = w->height,
+		.pitch = w->pitch,
+		.stream = w->stream,
+		.flags = w->flags,
+	};
+	struct handle *h;
+	int rc = array_end(c, w->array, w->level, &b, &r.end, &h);
+
+	if (rc)
+		return rc;
+	rc = mir_rect(c, &r);
+	handles_put(&c->m->handles, h);
+	return rc;
+}
+
+int mir_do_array_read(struct call *c)
+{
+	const struct qcu_array_read *a = &c->cmd->array_read;
+	const struct box b = {a->x, a->y, a->z, a->width, a->height, 1};
+	struct mir_rect r = {
+		.down = true,
+		.width = a->width,
+		.height = a->height,
+		.pitch = a->pitch,
+		.stream = a->stream,
+		.flags = a->flags,
+	};
+	struct handle *h;
+	int rc = array_end(c, a->array, a->level, &b, &r.end, &h);
+
+	if (rc)
+		return rc;
+	rc = mir_rect(c, &r);
+	handles_put(&c->m->handles, h);
+	return rc;
+}
+
+static int issue_box(struct call *c, const struct be_box *box, uint32_t stream, bool sync)
+{
+	struct mirror *m = c->m;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, copy_box);
+	rc = mir_stream_get(c, stream, &s);
+	if (rc)
+		return rc;
+	rc = m->cfg.ops->copy_box(m->be, box, s.s);
+	if (!rc) {
+		m->stats.copies++;
+		m->stats.d2d_bytes += box->width * box->height * box->depth;
+	}
+	if (!rc && sync)
+		rc = mir_stream_wait(c, &s);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+/* The memory's end: one allocation or one registration. */
+static int memory_end(struct call *c, const struct qcu_array_device *a, struct be_end *end)
+{
+	uint64_t rows = (uint64_t)a->rows * (a->depth - 1) + a->height - 1, len;
+	int rc;
+
+	if ((rows && a->pitch < a->width) || (a->depth > 1 && a->rows < a->height))
+		return QCU_ERR_InvalidPitchValue;
+	if (__builtin_mul_overflow(rows, a->pitch, &len) ||
+	    __builtin_add_overflow(len, a->width, &len))
+		return QCU_ERR_InvalidValue;
+	rc = mir_device_range(c, a->addr, len);
+	if (!rc && window_span(&c->m->window, a->addr, len) != len)
+		rc = QCU_ERR_InvalidValue;
+	*end = (struct be_end){.addr = a->addr, .pitch = a->pitch, .rows = a->rows};
+	return rc;
+}
+
+int mir_do_array_device(struct call *c)
+{
+	const struct qcu_array_device *a = &c->cmd->array_device;
+	const struct box b = {a->x, a->y, a->z, a->width, a->height, a->depth};
+	bool down = a->flags & QCU_COPY_DOWN;
+	struct be_box box = {.width = a->width, .height = a->height, .depth = a->depth};
+	struct be_end memory;
+	struct handle *h;
+	int rc;
+
+	if (a->flags & ~(QCU_COPY_SYNC | QCU_COPY_DOWN))
+		return QCU_ERR_InvalidValue;
+	rc = array_end(c, a->array, a->level, &b, down ? &box.src : &box.dst, &h);
+	if (rc)
+		return rc;
+	rc = memory_end(c, a, &memory);
+	*(down ? &box.dst : &box.src) = memory;
+	if (!rc)
+		rc = issue_box(c, &box, a->stream, a->flags & QCU_COPY_SYNC);
+	handles_put(&c->m->handles, h);
+	return rc;
+}
+
+int mir_do_array_copy(struct call *c)
+{
+	const struct qcu_array_copy *a = &c->cmd->array_copy;
+	const struct box to = {a->dx, a->dy, a->dz, a->width, a->height, a->depth};
+	const struct box from = {a->sx, a->sy, a->sz, a->width, a->height, a->depth};
+	struct be_box box = {.width = a->width, .height = a->height, .depth = a->depth};
+	struct handle *dst, *src;
+	int rc;
+
+	if (a->rsvd || a->flags & ~QCU_COPY_SYNC)
+		return QCU_ERR_InvalidValue;
+	rc = array_end(c, a->dst, a->dst_level, &to, &box.dst, &dst);
+	if (rc)
+		return rc;
+	rc = array_end(c, a->src, a->src_level, &from, &box.src, &src);
+	if (rc)
+		goto out;
+	if (be_array_elem(&dst->desc) != be_array_elem(&src->desc))
+		rc = QCU_ERR_InvalidValue;
+	else
+		rc = issue_box(c, &box, a->stream, a->flags & QCU_COPY_SYNC);
+	handles_put(&c->m->handles, src);
+out:
+	handles_put(&c->m->handles, dst);
+	return rc;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows of guest memory that become rows of something on the GPU, or the other way round. As many
+ * rows as lie in one piece of the buffer are one copy of the backend's, with the guest's own pitch
+ * and in place. Rows that a piece's end cuts, and rows in short scattered pieces, are carried by
+ * the CPU through a buffer of our own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/mirror_impl.h"
+
+/* In memory that is not registered, what is less in one piece goes with others (see copy.c). */
+#define DIRECT_MIN (1u << 20)
+#define CARRY_MAX  (1u << 20)
+
+struct rows {
+	struct call *c;
+	const struct mir_rect *r;
+	struct stream_ref stream;
+	struct pieces ps;
+	size_t piece, start; /* the piece that we are in, and its offset in the buffer */
+	uint8_t *carry;
+	size_t room;
+};
+
+static int issue(struct rows *x, uint64_t row, uint64_t count, void *host, uint64_t pitch)
+{
+	struct mirror *m = x->c->m;
+	const struct mir_rect *r = x->r;
+	struct be_end mem = {.addr = (uintptr_t)host, .pitch = pitch, .rows = count, .host = true};
+	struct be_end far = r->end;
+	struct be_box box = {.width = r->width, .height = count, .depth = 1};
+	int rc;
+
+	if (far.array)
+		far.y += (uint32_t)row;
+	else
+		far.addr += row * far.pitch;
+	far.rows = count;
+	box.dst = r->down ? mem : far;
+	box.src = r->down ? far : mem;
+	rc = m->cfg.ops->copy_box(m->be, &box, x->stream.s);
+	if (!rc)
+		m->stats.copies++;
+	return rc;
+}
+
+/* Between the carrying buffer, where rows have no gaps, and the pieces. */
+static void carry(struct rows *x, uint64_t row, uint64_t count)
+{
+	const struct mir_rect *r = x->r;
+	size_t piece = x->piece, start = x->start;
+	uint8_t *at = x->carry;
+	uint64_t i;
+
+	for (i = row; i < row + count; i++) {
+		uint64_t off = i * r->pitch, left = r->width;
+
+		while (left) {
+			const struct piece *p = &x->ps.p[piece];
+			uint64_t part;
+
+			if (off - start >= p->len) {
+				start += p->len;
+				piece++;
+				continue;
+			}
+			part = p->len - (off - start);
+			if (part > left)
+				part = left;
+			if (r->down)
+				memcpy(p->host + (off - start), at, part);
+			else
+				memcpy(at, p->host + (off - start), part);
+			at += part;
+			off += part;
+			left -= part;
+		}
+	}
+	x->c->m->stats.staged_bytes += count * r->width;
+}
+
+static int issue_carried(struct rows *x, uint64_t row, uint64_t count)
+{
+	const struct mir_rect *r = x->r;
+	int rc;
+
+	if (x->room < count * r->width) {
+		uint8_t *more = realloc(x->carry, count * r->width);
+
+		if (!more)
+			return QCU_ERR_MemoryAllocation;
+		x->carry = more;
+		x->room = count * r->width;
+	}
+	if (!r->down)
+		carry(x, row, count);
+	rc = issue(x, row, count, x->carry, r->width);
+	if (!rc && r->down)
+		rc = mir_stream_wait(x->c, &x->stream);
+	if (!rc && r->down)
+		carry(x, row, count);
+	return rc;
+}
+
+/* How many rows from this one on end within the piece that it begins in. */
+static uint64_t rows_here(const struct rows *x, uint64_t row)
+{
+	const struct mir_rect *r = x->r;
+	uint64_t left = x->ps.p[x->piece].len - (row * r->pitch - x->start), rows;
+
+	if (left < r->width)
+		return 0;
+	if (r->height == 1)
+		return 1;
+	rows = 1 + (left - r->width) / r->pitch;
+	return rows < r->height - row ? rows : r->height - row;
+}
+
+static int issue_all(struct rows *x)
+{
+	const struct mir_rect *r = x->r;
+	struct mir_stats *stats = &x->c->m->stats;
+	uint64_t row = 0, count;
+	int rc = QCU_ERR_Success;
+
+	while (row < r->height && !rc) {
+		const struct piece *p;
+
+		for (p = &x->ps.p[x->piece]; row * r->pitch - x->start >= p->len; p++) {
+			x->start += p->len;
+			x->piece++;
+		}
+		count = rows_here(x, row);
+		if (count &&
+		    (p->registered || x->ps.count == 1 || count * r->width >= DIRECT_MIN)) {
+			rc = issue(x, row, count, p->host + (row * r->pitch - x->start), r->pitch);
+			*(x->c->cmd->flags & QCU_F_WINDOW ? &stats->window_bytes
+							  : &stats->pages_bytes) +=
+				count * r->width;
+		} else {
+			/* Of registered memory only the row that is cut. */
+			count = p->registered || r->width > CARRY_MAX ? 1 : CARRY_MAX / r->width;
+			if (count > r->height - row)
+				count = r->height - row;
+			rc = issue_carried(x, row, count);
+		}
+		row += count;
+	}
+	return rc;
+}
+
+int mir_rect(struct call *c, const struct mir_rect *r)
+{
+	bool window = c->cmd->flags & QCU_F_WINDOW, wait;
+	struct rows x = {.c = c, .r = r};
+	uint64_t len;
+	int rc;
+
+	MIR_NEED(c, copy_box);
+	if (!r->width || !r->height || r->flags & ~(QCU_COPY_QUEUED | QCU_COPY_SYNC))
+		return QCU_ERR_InvalidValue;
+	if (r->height > 1 && r->pitch < r->width)
+		return QCU_ERR_InvalidPitchValue;
+	if (__builtin_mul_overflow(r->pitch, r->height - 1, &len) ||
+	    __builtin_add_overflow(len, r->width, &len) || len != c->cmd->buf.len)
+		return QCU_ERR_InvalidValue;
+	rc = mir_stream_get(c, r->stream, &x.stream);
+	if (rc)
+		return rc;
+	rc = mir_pieces(c, &x.ps);
+	if (rc)
+		goto out;
+	rc = issue_all(&x);
+	/* As with copies of one row: see copy_host() in copy.c. */
+	wait = !window || !(r->flags & QCU_COPY_QUEUED);
+	if (!r->down && !window && !c->m->window.ram_registered)
+		wait = false;
+	if (wait || r->flags & QCU_COPY_SYNC) {
+		int err = mir_stream_wait(c, &x.stream);
+
+		rc = rc ? rc : err;
+	}
+	if (!rc)
+		*(r->down ? &c->m->stats.d2h_bytes : &c->m->stats.h2d_bytes) +=
+			r->width * r->height;
+	pieces_free(&x.ps);
+	free(x.carry);
+out:
+	mir_stream_put(c, &x.stream);
+	return rc;
+}
