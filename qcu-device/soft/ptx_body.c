@@ -341,7 +341,7 @@ bool ptx_has(const struct ptx_stmt *s, const char *mod)
 
 static void add_mod(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	size_t len = strlen(s->text), n = P->t.n;
+	size_t len = strlen(s->text), room = sizeof(s->text) - 1 - len, n = P->t.n;
 	enum ptx_type t = ptx_type_from(P->t.s, P->t.n);
 	char *c;
 
@@ -352,8 +352,11 @@ static void add_mod(struct ptx_parser *P, struct ptx_stmt *s)
 	s->mod[s->nmod++] = c;
 	if (t && s->ntype < 4)
 		s->type[s->ntype++] = t;
-	if (n > sizeof(s->text) - 2 - len)
-		n = sizeof(s->text) - 2 - len;
+	/* For messages only; what does not fit is left out. */
+	if (room < 2)
+		return;
+	if (n > room - 1)
+		n = room - 1;
 	s->text[len] = '.';
 	memcpy(s->text + len + 1, c, n);
 	s->text[len + 1 + n] = 0;
