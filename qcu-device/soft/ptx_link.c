@@ -43,6 +43,10 @@ static enum ptx_status link_calls(struct ptx_module *m, struct ptx_diag *diag)
 		if (!c->callee)
 			continue;
 		c->callee = ptx_func_real(c->callee);
+		if (c->callee->entry) {
+			ptx_diag_set(diag, in->line, "call of kernel '%s'", c->callee->name);
+			return PTX_INVALID_PTX;
+		}
 		if (c->callee->sys && !c->callee->defined)
 			continue;
 		if (c->callee->defined && !ptx_call_fits(c, c->callee)) {
