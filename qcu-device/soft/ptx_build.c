@@ -85,6 +85,24 @@ static bool const_rehash(struct ptx_module *m)
 	return true;
 }
 
+static uint32_t const_room(struct ptx_parser *P, unsigned int width)
+{
+	struct ptx_module *m = P->m;
+	uint32_t off = m->const_len;
+
+	if (off > (1u << 31) ||
+	    !ptx_grow((void **)&m->consts, &m->const_cap, off + width * PTX_LANES, 1))
+		ptx_fail_memory(P);
+	m->const_len += width * PTX_LANES;
+	return off;
+}
+
+/* One of 8 bytes that is shared with nobody, to be filled in later. */
+uint32_t ptx_const_own(struct ptx_parser *P)
+{
+	return const_room(P, 8) | REF_CONST;
+}
+
 /* The value, once for each lane. */
 uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v)
 {
@@ -103,13 +121,9 @@ uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v)
 	     at = (at + 1) % m->const_hash_cap)
 		if (const_is(m, m->const_hash[at], width, v))
 			return (m->const_hash[at] & REF_OFF) | REF_CONST;
-	if (m->const_len > (1u << 31) ||
-	    !ptx_grow((void **)&m->consts, &m->const_cap, m->const_len + width * PTX_LANES, 1))
-		ptx_fail_memory(P);
-	off = m->const_len;
+	off = const_room(P, width);
 	for (unsigned int i = 0; i < PTX_LANES; i++)
 		memcpy(m->consts + off + i * width, &v, width);
-	m->const_len += width * PTX_LANES;
 	m->const_hash[at] = off | (width == 2 ? 1u : width == 4 ? 2u : 3u);
 	m->const_count++;
 	return off | REF_CONST;
@@ -193,17 +207,17 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 	switch (y->kind) {
 	case SYM_VAR:
 		if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) {
-			if (!ptx_place_var(P->m, v))
-				ptx_fail(P, PTX_NO_MEMORY, "no device memory for variable '%s'",
-					 v->name);
 			if (width < 8)
 				ptx_fail(P, PTX_INVALID_PTX, "%s: address of '%s' needs 64 bits",
 					 s->text, v->name);
-			return ptx_const(P, 8, v->addr + o->imm);
-		}
-		if (v->space == SPACE_SHARED && v->own)
+			base = ptx_var_ref(P, v);
+			if (!v->slot)
+				return ptx_const(P, 8, v->addr + o->imm);
+			if (!o->imm)
+				return base;
+		} else if (v->space == SPACE_SHARED && v->own) {
 			return ptx_const(P, width, v->off + o->imm);
-		if (v->space == SPACE_SHARED) {
+		} else if (v->space == SPACE_SHARED) {
 			P->fn->shared_used |= !v->is_extern;
 			if (v->is_extern)
 				base = width == 8 ? SP_REF(SP_DYN_SHARED64) : SP_REF(SP_DYN_SHARED);

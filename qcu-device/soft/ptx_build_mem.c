@@ -105,9 +105,7 @@ static struct place address(struct ptx_parser *P, struct ptx_stmt *s, unsigned i
 	if (sp != SPACE_GENERIC && sp != v->space)
 		ptx_fail(P, PTX_INVALID_PTX, "%s: '%s' is in another space", s->text, v->name);
 	if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) {
-		if (!ptx_place_var(P->m, v))
-			ptx_fail(P, PTX_NO_MEMORY, "no device memory for variable '%s'", v->name);
-		p.imm += (int64_t)v->addr;
+		p.ref = ptx_var_ref(P, v);
 		return p;
 	}
 	p.imm += (int64_t)v->off;

@@ -237,6 +237,7 @@ struct ptx_var {
 	uint64_t size;
 	uint64_t off;  /* in its space's block */
 	uint64_t addr; /* global and const, once placed */
+	uint32_t slot; /* operand that is its address, of one used before it was defined; or 0 */
 	bool is_extern;
 	bool own;      /* shared memory of one kernel, not of functions */
 	uint8_t *init; /* NULL: zero */

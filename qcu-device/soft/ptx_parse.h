@@ -177,7 +177,7 @@ struct ptx_func *ptx_func_get(struct ptx_parser *P, const char *s, size_t n);
 
 /* ptx_var.c */
 void ptx_parse_var(struct ptx_parser *P, enum ptx_space space, bool is_extern);
-bool ptx_place_var(struct ptx_module *m, struct ptx_var *v);
+uint32_t ptx_var_ref(struct ptx_parser *P, struct ptx_var *v);
 bool ptx_init_vars(struct ptx_module *m, struct ptx_diag *diag, enum ptx_status *st);
 
 /* ptx_body.c */
@@ -191,6 +191,7 @@ void ptx_label_ref(struct ptx_parser *P, const char *s, size_t n, uint32_t where
 struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn fn);
 void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line);
 uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v);
+uint32_t ptx_const_own(struct ptx_parser *P);
 uint32_t ptx_xop(struct ptx_parser *P, uint32_t ref);
 uint32_t ptx_src(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, enum ptx_type t);
 uint32_t ptx_src_opnd(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o,

@@ -8,8 +8,8 @@
 #include "qcu-device/soft/ptx_parse.h"
 
 #define MAX_VAR_BYTES (1ull << 40)
-/* A literal initialiser larger than this is not believed. */
-#define MAX_INIT_BYTES	(1ull << 30)
+/* Nobody writes out more; a small text shall not make us build it. */
+#define MAX_INIT_BYTES	(256ull << 20)
 #define MAX_LOCAL_BYTES (512u << 10)
 #define MAX_SHARED	(227u << 10)
 
@@ -17,30 +17,34 @@ struct init {
 	struct ptx_var *v;
 	enum ptx_type type;
 	unsigned int esize;
-	uint64_t cap; /* bytes that the declared size allows; 0: as many as there are */
-	uint8_t *buf;
-	uint64_t len, alloc;
+	bool open;    /* the size is what the initialisers make it */
+	uint64_t cap; /* bytes that the declared size allows */
+	uint8_t *buf; /* up to the last value; what follows is zero */
+	uint64_t len; /* where the next value goes */
+	uint64_t alloc;
 };
 
 static uint8_t *init_room(struct ptx_parser *P, struct init *in)
 {
 	uint64_t need = in->len + in->esize;
 
-	if (in->cap ? need > in->cap : need > MAX_INIT_BYTES)
+	if ((!in->open && need > in->cap) || need > MAX_INIT_BYTES)
 		ptx_fail(P, PTX_INVALID_PTX, "'%s' has too many initialisers", in->v->name);
 	if (need > in->alloc) {
-		uint64_t n = in->cap && in->cap <= 4096 ? in->cap : in->alloc * 2 + 256;
+		uint64_t n = in->alloc * 2 > need ? in->alloc * 2 : need + 256;
 		uint8_t *b;
 
-		if (in->cap && n > in->cap)
+		if (!in->open && n > in->cap)
 			n = in->cap;
 		b = ptx_malloc_arena(P, n);
-		if (in->len)
-			memcpy(b, in->buf, in->len);
+		memset(b + in->v->init_len, 0, n - in->v->init_len);
+		if (in->v->init_len)
+			memcpy(b, in->buf, in->v->init_len);
 		in->buf = b;
 		in->alloc = n;
 	}
 	in->len = need;
+	in->v->init_len = need;
 	return in->buf + need - in->esize;
 }
 
@@ -141,10 +145,9 @@ static void parse_init(struct ptx_parser *P, struct init *in, const uint64_t *di
 			parse_init(P, in, dim + 1, nd - 1);
 		while (ptx_accept(P, ','));
 	ptx_expect(P, '}');
-	/* Inner braces that are not full leave zeros. */
-	if (in->cap && in->len - start < span)
-		while (in->len - start < span)
-			memset(init_room(P, in), 0, in->esize);
+	/* Braces that are not full leave zeros. */
+	if (!in->open && in->len - start < span)
+		in->len = start + span;
 }
 
 static struct ptx_var *declare(struct ptx_parser *P, enum ptx_space space, bool is_extern,
@@ -280,12 +283,15 @@ void ptx_parse_var(struct ptx_parser *P, enum ptx_space space, bool is_extern)
 				ptx_fail(P, PTX_INVALID_PTX, "'%s' cannot be initialised", v->name);
 			if (in.esize > 8)
 				ptx_fail(P, PTX_UNSUPPORTED, "'%s': 128-bit initialiser", v->name);
-			in.cap = open ? 0 : size;
+			if (is_extern)
+				ptx_fail(P, PTX_INVALID_PTX,
+					 "'%s' is .extern and cannot be initialised", v->name);
+			in.open = open;
+			in.cap = size;
 			parse_init(P, &in, dim, nd);
 			if (open)
 				v->size = in.len;
 			v->init = in.buf;
-			v->init_len = in.len;
 		} else if (open && !is_extern) {
 			ptx_fail(P, PTX_INVALID_PTX, "'%s' has no size", v->name);
 		}
@@ -312,39 +318,49 @@ static bool addr_of(struct ptx_module *m, const struct ptx_reloc *r, uint64_t *a
 	return false;
 }
 
-/*
- * Gives addresses to the variables of the module, before any code is translated: their addresses
- * become constants. Initialisers are written later, by ptx_init_vars().
- */
-bool ptx_place_var(struct ptx_module *m, struct ptx_var *v)
+static bool place_var(struct ptx_module *m, struct ptx_var *v)
 {
-	uint64_t size = v->size ? v->size : 1;
-
-	if (v->space != SPACE_GLOBAL && v->space != SPACE_CONST)
-		return true;
-	if (v->addr)
-		return true;
-	v->addr = m->env.alloc(m->env.ctx, size);
 	if (!v->addr)
-		return false;
-	return true;
+		v->addr = m->env.alloc(m->env.ctx, v->size ? v->size : 1);
+	return v->addr;
+}
+
+/*
+ * The address of a variable in .global or .const as an operand. A variable that is defined gets its
+ * memory now. How large one is that so far is only declared, nobody knows yet: its address goes
+ * into a constant that ptx_init_vars() fills in. Initialisers are written there, too.
+ */
+uint32_t ptx_var_ref(struct ptx_parser *P, struct ptx_var *v)
+{
+	if (v->is_extern && !v->addr) {
+		if (!v->slot)
+			v->slot = ptx_const_own(P);
+		return v->slot;
+	}
+	if (!place_var(P->m, v))
+		ptx_fail(P, PTX_NO_MEMORY, "no device memory for variable '%s'", v->name);
+	return ptx_const(P, 8, v->addr);
+}
+
+static void fill_slot(struct ptx_module *m, const struct ptx_var *v)
+{
+	for (unsigned int i = 0; v->slot && i < PTX_LANES; i++)
+		memcpy(m->consts + (v->slot & REF_OFF) + i * 8, &v->addr, 8);
 }
 
 bool ptx_init_vars(struct ptx_module *m, struct ptx_diag *diag, enum ptx_status *st)
 {
 	for (struct ptx_var *v = m->vars; v; v = v->next) {
-		uint8_t *mem = (uint8_t *)(uintptr_t)v->addr;
-
 		if (v->space != SPACE_GLOBAL && v->space != SPACE_CONST)
 			continue;
-		if (!ptx_place_var(m, v)) {
+		if (!place_var(m, v)) {
 			ptx_diag_set(diag, 0, "no device memory for variable '%s'", v->name);
 			*st = PTX_NO_MEMORY;
 			return false;
 		}
-		mem = (uint8_t *)(uintptr_t)v->addr;
-		if (v->init)
-			memcpy(mem, v->init, v->init_len);
+		fill_slot(m, v);
+		if (v->init_len)
+			memcpy((void *)(uintptr_t)v->addr, v->init, v->init_len);
 		if (v->space == SPACE_CONST)
 			m->const_size += v->size;
 	}

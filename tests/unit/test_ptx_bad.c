@@ -50,6 +50,12 @@ static void test_malformed(void **state)
 		{HEAD ".global .u32 x[2] = {1, 2, 3};\n", 4},
 		{HEAD ".global .u32 x[2] = {{{{1}}}};\n", 4},
 		{HEAD ".global .u64 x = nobody;\n", 4},
+		{HEAD ".global .u32 x[0] = {1, 2, 3};\n", 4},
+		{HEAD ".global .u32 x[0][3] = {{1, 2, 3}};\n", 4},
+		{HEAD ".extern .global .u32 x[2] = {1, 2};\n", 4},
+		{HEAD ".func a(.param .u64 x);\n.entry k(.param .u64 x)\n{ .param .u64 q; "
+		      "call a, (q); }\n.alias a, k;\n",
+		 6},
 		{HEAD ".global .align 3 .u32 x;\n", 4},
 		{HEAD ".global .b8 x[18446744073709551615];\n", 4},
 		{HEAD ".global .b8 x[99999999999999999999];\n", 4},

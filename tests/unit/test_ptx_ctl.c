@@ -226,6 +226,38 @@ static void test_bad_accesses(void **state)
 }
 
 /* What only a call through a pointer reaches is found out when it is reached. */
+/* What -rdc=true leaves: a use, behind it the definition, larger than the declaration says. */
+static void test_used_before_defined(void **state)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_75\n.address_size 64\n"
+		".extern .global .align 4 .b8 open[];\n.extern .global .align 4 .b8 small[4];\n"
+		".visible .entry k(.param .u64 out)\n{\n"
+		".reg .b64 %d<4>; .reg .b32 %r<8>;\n"
+		"ld.param.u64 %d1, [out];\n"
+		"mov.u64 %d2, open;\nld.global.u32 %r1, [%d2+12];\n"
+		"mov.u64 %d3, small+800;\nld.u32 %r2, [%d3+-4];\n"
+		"ld.global.u32 %r3, [open+12];\n"
+		"st.u32 [%d1], %r1; st.u32 [%d1+4], %r2; st.u32 [%d1+8], %r3;\nret;\n}\n"
+		".visible .global .align 4 .u32 open[100] = {1, 2, 3, 7};\n"
+		".visible .global .align 4 .u32 small[200];\n";
+	uint32_t *out = dev_alloc(12);
+	struct ptx_module *m = must_load(text);
+	uint64_t addr, p = (uintptr_t)out;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ptx_var_find(m, "small", &addr, &size), PTX_OK);
+	assert_int_equal(size, 800);
+	((uint32_t *)(uintptr_t)addr)[199] = 8;
+	must_launch(m, "k", 1, 1, 0, &p, sizeof(p));
+	assert_int_equal(out[0], 7);
+	assert_int_equal(out[1], 8);
+	assert_int_equal(out[2], 7);
+	ptx_unload(m);
+	dev_free(out);
+}
+
 static void test_call_to_nothing(void **state)
 {
 	(void)state;
@@ -334,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_bad_accesses),
+		cmocka_unit_test(test_used_before_defined),
 		cmocka_unit_test(test_call_to_nothing),
 		cmocka_unit_test(test_waiting_blocks),
 		cmocka_unit_test(test_parallel_launches),
