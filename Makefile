@@ -46,7 +46,7 @@ $(B)/%.o: %.c | deps
 all: $(PARTS)
 
 # For the static checks: everything that is not the kernel module, and the module alone.
-userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%) $(PERF_OBJS)
+userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%) $(PERF_OBJS) $(FUZZ_REPLAYS)
 driver: $(B)/qcu-driver/qcuda.ko
 
 deps:
@@ -83,6 +83,7 @@ help:
 	@echo 'make demo        build all, boot a VM and run four CUDA programs in it'
 	@echo 'make test        every test: static checks, unit, loopback, sanitizers, VM'
 	@echo 'make check       the part of `make test` that needs no VM'
+	@echo 'make fuzz        run the fuzzers, FUZZ_SECONDS (60) each'
 	@echo 'make vm          build QEMU and the guest image (cached outside the tree)'
 	@echo 'make gpu-bundle  collect what a GPU machine without network needs into .bundle/'
 	@echo 'make perf        build the benchmarks; perf/run runs them'

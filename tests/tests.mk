@@ -13,6 +13,8 @@ VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
 LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access,$(GUEST_PROGRAMS))
 LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
 
+include tests/fuzz/fuzz.mk
+
 # Unmodified CUDA, nvcc's defaults. The same again as a debugger wants it, for other PTX.
 $(B)/tests/guest/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
@@ -54,6 +56,7 @@ $(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/vhost.o $(B)/qcu-device/qcu-de
 # One test per line: group, name, command.
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
+$(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
 $(foreach t,$(LOOPBACK_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug),loopback guest/$(t) $(B)/tests/guest/$(t);)
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
@@ -75,6 +78,6 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
 .PHONY: tests-build tests-build-host FORCE
 # What the sanitizers build a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 tests-build: tests-build-host $(addprefix $(B)/tests/guest/,$(GUEST_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug)) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(WIRE_PARTS)

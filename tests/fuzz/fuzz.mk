@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Fuzz targets: tests/fuzz/fuzz_NAME.c. With libFuzzer for `make fuzz` (clang), and with replay.c,
+# which feeds the saved corpus to them, as tests. Adds to: FUZZ_TARGETS.
+
+FUZZ_TARGETS := ptx fatbin
+FUZZ := $(B)/tests/fuzz
+FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
+
+fuzz_ptx_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
+fuzz_fatbin_OBJS := $(SOFT_LIB)
+
+define FUZZ_RULES
+$(FUZZ)/replay_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ)/replay.o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)
+	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(SOFT_LIBS) -ldl
+$(FUZZ)/fuzz_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)
+	$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$^ $(SOFT_LIBS) -ldl
+endef
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call FUZZ_RULES,$(t))))
+
+$(FUZZ)/seeds: $(FUZZ)/seeds.o $(SOFT_LIB)
+	$(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)
+
+# What tests-build builds, and what tests/run then runs.
+FUZZ_REPLAYS := $(FUZZ_TARGETS:%=$(FUZZ)/replay_%)
+
+.PHONY: fuzz fuzz-build
+fuzz-build: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
+
+# Seeds come from the test programs, so those are built first.
+fuzz: $(FUZZ)/seeds $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
+	@$(MAKE) B=$(B)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build >/dev/null
+	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(B)/tests/guest $(FUZZ_TARGETS)

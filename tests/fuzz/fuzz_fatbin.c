@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Fuzzes what reads a program's device code: fat binaries are taken apart, unpacked, linked, and
+ * loaded as the software GPU loads them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lz4.h>
+#include <zstd.h>
+
+#include "qcu-device/soft/soft.h"
+#include "tests/fuzz/fuzz.h"
+
+#define TEXT_MAX  32768u
+#define UNITS_MAX 6u
+
+/* As in fatbin.c, written down a second time so that one error is not made twice. */
+#define MAGIC	   0xba55ed50u
+#define HEADER	   16u
+#define ENTRY	   64u
+#define FLAG_LZ4   0x2000u
+#define FLAG_ZSTD  0x8000u
+#define FLAG_ARCH  0x100000u
+#define FLAG_GROUP 0x200000u
+
+static void read_and_link(const uint8_t *data, size_t size, unsigned int sm)
+{
+	struct soft_units units;
+	char why[64], *text = NULL;
+	size_t len = 0;
+
+	/* A short buffer for the sentence: long names must not lead beyond it. */
+	if (soft_fatbin_read(data, size, sm, &units, why, sizeof(why))) {
+		if (units.count || strlen(why) >= sizeof(why))
+			abort();
+		return;
+	}
+	if (!soft_link(&units, &text, &len, why, sizeof(why))) {
+		if (strlen(text) != len)
+			abort();
+		free(text);
+	} else if (text) {
+		abort();
+	}
+	soft_units_free(&units);
+}
+
+FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct be *be;
+	const struct be_options opt = {.vram = 16u << 20, .threads = 1};
+	uint64_t free_before, free_after, total;
+	struct be_module *m;
+
+	if (!be && be_soft.open(&be, &opt))
+		abort();
+	read_and_link(data, size, 75);
+	read_and_link(data, size, 90);
+	be_soft.mem_info(be, 0, &free_before, &total);
+	if (!be_soft.module_load(be, data, size, &m))
+		be_soft.module_unload(be, m);
+	be_soft.mem_info(be, 0, &free_after, &total);
+	if (free_before != free_after)
+		abort(); /* variables' memory is lost */
+	return 0;
+}
+
+static void put(uint8_t *p, uint64_t v, unsigned int bytes)
+{
+	memcpy(p, &v, bytes);
+}
+
+/* One container with the text in it, packed in any way. 0: no room. */
+static size_t build(uint8_t *out, size_t room, const char *text, size_t len, uint64_t *random)
+{
+	static const uint32_t archs[] = {50, 75, 75, 80, 89, 90, 90, 100, 120};
+	uint32_t flags[] = {0, FLAG_LZ4, FLAG_ZSTD}, flag = flags[fuzz_random(random, 3)];
+	uint8_t *e = out + HEADER, *payload = e + ENTRY;
+	size_t packed = len, exact;
+
+	if (room < HEADER + ENTRY + 8)
+		return 0;
+	room -= HEADER + ENTRY + 8;
+	memset(out, 0, HEADER + ENTRY);
+	if (flag == FLAG_ZSTD)
+		packed = ZSTD_compress(payload, room, text, len, 1);
+	else if (flag == FLAG_LZ4)
+		packed = (size_t)LZ4_compress_default(text, (char *)payload, (int)len, (int)room);
+	else if (len <= room)
+		memcpy(payload, text, len);
+	if (!packed || packed > room)
+		return 0;
+	exact = packed;
+	while (packed % 8)
+		payload[packed++] = 0;
+	if (!fuzz_random(random, 16))
+		flag |= fuzz_random(random, 2) ? FLAG_ARCH : FLAG_GROUP;
+	put(out, MAGIC, 4);
+	put(out + 4, 1, 2);
+	put(out + 6, HEADER, 2);
+	put(out + 8, ENTRY + packed, 8);
+	put(e, fuzz_random(random, 16) ? 1 : 2, 2);
+	put(e + 4, ENTRY, 4);
+	put(e + 8, packed, 8);
+	put(e + 16, flag & (FLAG_LZ4 | FLAG_ZSTD) ? exact : 0, 4);
+	put(e + 28, archs[fuzz_random(random, 9)], 4);
+	put(e + 40, flag, 8);
+	put(e + 56, len, 8);
+	return HEADER + ENTRY + packed;
+}
+
+/* Changes the PTX in it and packs it again, so that the sizes are right. 0: not to be done. */
+static size_t repack(uint8_t *data, size_t size, size_t max, uint64_t *random)
+{
+	struct soft_units units;
+	size_t len, at = 0, i;
+	uint8_t *out = malloc(max);
+	char why[64], *text = malloc(TEXT_MAX);
+
+	if (!out || !text || soft_fatbin_read(data, size, 120, &units, why, sizeof(why))) {
+		free(out);
+		free(text);
+		return 0;
+	}
+	for (i = 0; i < units.count && i < UNITS_MAX; i++) {
+		const struct soft_unit *u = &units.unit[i];
+		unsigned int copies = 1 + !fuzz_random(random, 6);
+
+		if (u->len > TEXT_MAX)
+			continue;
+		while (copies--) {
+			memcpy(text, u->text, u->len);
+			len = fuzz_random(random, 3)
+				      ? fuzz_mutate_ptx(text, u->len, TEXT_MAX, random)
+				      : u->len;
+			at += build(out + at, max - at, text, len, random);
+		}
+	}
+	if (at)
+		memcpy(data, out, at);
+	soft_units_free(&units);
+	free(out);
+	free(text);
+	return at;
+}
+
+/* Another number in one of the first headers. */
+static size_t change_field(uint8_t *data, size_t size, uint64_t *random)
+{
+	static const uint64_t values[] = {0,	      1,	  2,	      7,
+					  8,	      63,	  64,	      65,
+					  80,	      255,	  256,	      0x7fff,
+					  0xffff,     0x10000,	  0x7fffffff, 0x80000000,
+					  UINT32_MAX, 1ull << 32, INT64_MAX,  UINT64_MAX - 79,
+					  UINT64_MAX};
+	static const uint8_t fields[] = {0,  4,	 6,  8,	 16, 18, 20, 24,
+					 32, 36, 40, 44, 48, 56, 64, 72};
+	uint8_t *p = data + fields[fuzz_random(random, sizeof(fields))];
+	uint64_t v = values[fuzz_random(random, sizeof(values) / sizeof(values[0]))];
+
+	if (size < HEADER + ENTRY)
+		return size;
+	if (fuzz_random(random, 2))
+		memcpy(p, &v, 4);
+	else
+		memcpy(p, &v, 8);
+	return size;
+}
+
+FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
+{
+	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
+	size_t n;
+
+	switch (fuzz_random(&random, 8)) {
+	case 0:
+	case 1:
+		break;
+	case 2:
+		return change_field(data, size, &random);
+	default:
+		n = repack(data, size, max, &random);
+		if (n)
+			return n;
+	}
+	return LLVMFuzzerMutate(data, size, max);
+}
+
+/* Several containers in a row are one program. */
+FUZZ_ENTRY size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
+					    size_t b_size, uint8_t *out, size_t max,
+					    unsigned int seed)
+{
+	(void)seed;
+	if (a_size > max || b_size > max - a_size)
+		return 0;
+	memcpy(out, a, a_size);
+	memcpy(out + a_size, b, b_size);
+	return a_size + b_size;
+}

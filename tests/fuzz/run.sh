@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Runs the fuzzers one after another, FUZZ_SECONDS each; `make fuzz` builds them and calls it. What
+# they learn stays in BUILD/work, so that the next run goes on from there. An input that one of them
+# stumbles over lies beside it; it belongs, small, into tests/fuzz/corpus, with the fix.
+#
+#	tests/fuzz/run.sh BUILD SEEDS PROGRAMS [TARGET]...
+set -euo pipefail
+build=$1 seeds=$2 programs=$3
+shift 3
+seconds=${FUZZ_SECONDS:-60}
+corpus=$(dirname "$0")/corpus
+[ $# -gt 0 ] || set -- ptx fatbin mirror
+
+# What nvcc has put into our test programs.
+rm -rf "$build/seeds"
+mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/mirror"
+for program in "$programs"/*; do
+	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
+		continue
+	fi
+	objcopy -O binary --only-section=.nv_fatbin "$program" \
+		"$build/seeds/fatbin/${program##*/}.bin" 2>/dev/null || true
+done
+"$seeds" "$build/seeds/ptx" "$build"/seeds/fatbin/*.bin
+cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
+
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+# A kernel that a fuzzed session loads need not end by itself.
+export QCU_SOFT_TIMEOUT=1
+failed=0
+for target; do
+	work=$build/work/$target log=$build/work/$target.log
+	mkdir -p "$work"
+	echo "fuzz_$target: $seconds s, log in $log"
+	case $target in
+	ptx) max=16384 ;;
+	*) max=65536 ;;
+	esac
+	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len=$max -timeout=20 \
+		-rss_limit_mb=4096 -max_total_time="$seconds" -print_final_stats=1 \
+		-artifact_prefix="$work-" "$work" "$corpus/$target" "$build/seeds/$target" \
+		>"$log" 2>&1; then
+		grep -E '^Done|^stat::(number|average)' "$log"
+	else
+		failed=1
+		echo "fuzz_$target has found something:"
+		grep -m 12 -E 'ERROR|runtime error|SUMMARY|^ +#[0-9]+ .* in |Test unit written' "$log" || tail -n 12 "$log"
+	fi
+done
+exit $failed

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Makes seeds for the fuzzers from what nvcc has put into programs: reads fat binaries (the section
+ * .nv_fatbin of a program) and writes the PTX in them, kernel by kernel, because a fuzzer gets on
+ * best with small inputs.
+ *
+ *	seeds FOLDER FATBIN...
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/soft/soft.h"
+
+#define SEED_BYTES_MAX 12288u
+
+static const char *folder;
+static unsigned int written;
+
+static char *slurp(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "rb");
+	char *p = NULL;
+	long size;
+
+	if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0)
+		goto out;
+	rewind(f);
+	p = malloc((size_t)size + 1);
+	*len = p ? fread(p, 1, (size_t)size, f) : 0;
+out:
+	if (f)
+		fclose(f);
+	return p;
+}
+
+static void put_seed(const char *name, unsigned int i, const char *head, size_t head_len,
+		     const char *text, size_t len)
+{
+	char path[4096];
+	FILE *f;
+
+	if (head_len + len > SEED_BYTES_MAX)
+		return;
+	snprintf(path, sizeof(path), "%s/%s-%u.ptx", folder, name, i);
+	f = fopen(path, "wb");
+	if (!f || fwrite(head, 1, head_len, f) != head_len || fwrite(text, 1, len, f) != len ||
+	    fclose(f)) {
+		perror(path);
+		exit(1);
+	}
+	written++;
+}
+
+/* The end of an item of the outer level: behind its ';' or the brace that closes its body. */
+static size_t item_end(const char *s, size_t at)
+{
+	unsigned int depth = 0;
+
+	for (; s[at]; at++) {
+		if (s[at] == '{')
+			depth++;
+		else if (s[at] == '}' && depth && !--depth && s[at + 1] != ';')
+			return at + 1;
+		else if (s[at] == ';' && !depth)
+			return at + 1;
+	}
+	return at;
+}
+
+/* Everything that is no kernel goes before each kernel. */
+static void split(const char *name, const char *text)
+{
+	size_t len = strlen(text), head_len, at, end;
+	const char *first = strstr(text, ".address_size");
+	char *head = malloc(len + 1);
+	unsigned int n = 0;
+	int pass;
+
+	first = first ? strchr(first, '\n') : NULL;
+	if (!head || !first) {
+		free(head);
+		return;
+	}
+	head_len = (size_t)(first - text);
+	memcpy(head, text, head_len);
+	for (pass = 0; pass < 2; pass++) {
+		for (at = (size_t)(first - text); at < len; at = end) {
+			const char *entry;
+
+			end = item_end(text, at);
+			entry = strstr(text + at, ".entry");
+			if (entry && entry < text + end) {
+				if (pass)
+					put_seed(name, n++, head, head_len, text + at, end - at);
+			} else if (!pass) {
+				memcpy(head + head_len, text + at, end - at);
+				head_len += end - at;
+			}
+		}
+	}
+	free(head);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	folder = argv[1];
+	for (int i = 2; i < argc; i++) {
+		const char *name = strrchr(argv[i], '/');
+		struct soft_units units;
+		size_t len, text_len;
+		char why[256], *text, *image = slurp(argv[i], &len);
+
+		name = name ? name + 1 : argv[i];
+		if (!image || soft_fatbin_read(image, len, 90, &units, why, sizeof(why))) {
+			fprintf(stderr, "%s: not read\n", argv[i]);
+			free(image);
+			continue;
+		}
+		if (!soft_link(&units, &text, &text_len, why, sizeof(why))) {
+			split(name, text);
+			free(text);
+		}
+		soft_units_free(&units);
+		free(image);
+	}
+	fprintf(stderr, "%u seeds\n", written);
+	return written ? 0 : 1;
+}
