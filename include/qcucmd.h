@@ -334,6 +334,16 @@ struct qcu_host_next {
 };
 #define QCU_PRINT_OUT 0u /* what kernels print, for stdout */
 #define QCU_PRINT_ERR 1u /* the text of failed assertions, for stderr */
+struct qcu_limit_set {
+	__u32 limit; /* cudaLimit */
+	__u32 rsvd;
+	__u64 value;
+};
+struct qcu_limit_get {
+	__u32 limit;
+	__u32 rsvd;
+	__u64 value; /* out */
+};
 struct qcu_print_read {
 	struct qcu_buf buf; /* out */
 	__u32 channel;
@@ -427,8 +437,14 @@ struct qcu_kernel_desc {
 	__u32 binary_version;
 	__u32 max_dynamic_shared;
 	__u32 params;
+	__s32 carveout;
+	__u32 cache_mode;
+	__u32 cluster_must_be_set;
+	__u32 cluster[3]; /* that it was compiled for; 0: any */
+	__u32 cluster_policy;
+	__u32 cluster_any_size;
 };
-QCU_ASSERT(sizeof(struct qcu_kernel_desc) == 48, "kernel description");
+QCU_ASSERT(sizeof(struct qcu_kernel_desc) == 80, "kernel description");
 
 struct qcu_param {
 	__u32 offset;
@@ -518,6 +534,8 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
 	X(96, HOST_FUNC,         host_func,         USR, NONE,  QCU_UPTO(qcu_host_func, flags)) \
 	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait)) \
+	X(98, LIMIT_SET,         limit_set,         USR, NONE,  QCU_UPTO(qcu_limit_set, value)) \
+	X(99, LIMIT_GET,         limit_get,         USR, NONE,  QCU_UPTO(qcu_limit_get, rsvd)) \
 	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
 	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
 	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \

@@ -137,6 +137,9 @@ struct be_ops {
 	int (*device_sync)(struct be *be, unsigned int dev);
 	int (*device_reset)(struct be *be, unsigned int dev);
 	int (*mem_info)(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+	/* limit: cudaLimit. What is set is a wish; what is got is what holds. */
+	int (*limit_set)(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
+	int (*limit_get)(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
 
 	int (*mem_alloc)(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 	int (*mem_free)(struct be *be, uint64_t addr);

@@ -209,6 +209,26 @@ int mir_do_mem_info(struct call *c)
 	return rc;
 }
 
+int mir_do_limit_set(struct call *c)
+{
+	const struct qcu_limit_set *l = &c->cmd->limit_set;
+
+	MIR_NEED(c, limit_set);
+	return c->m->cfg.ops->limit_set(c->m->be, c->cmd->device, l->limit, l->value);
+}
+
+int mir_do_limit_get(struct call *c)
+{
+	struct qcu_limit_get *l = &c->cmd->limit_get;
+	uint64_t value = 0;
+	int rc;
+
+	MIR_NEED(c, limit_get);
+	rc = c->m->cfg.ops->limit_get(c->m->be, c->cmd->device, l->limit, &value);
+	l->value = value;
+	return rc;
+}
+
 int mir_do_thread_exit(struct call *c)
 {
 	uint32_t tid = c->cmd->tid;

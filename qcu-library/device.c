@@ -123,8 +123,10 @@ cudaError_t cudaSetDevice(int device)
 {
 	cudaError_t err = check_device(device);
 
-	if (!err)
+	if (!err) {
 		qcul_self.device = device;
+		qcul_self.device_chosen = true;
+	}
 	return qcul_done(err);
 }
 

@@ -42,7 +42,14 @@ static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
 	attr->ptxVersion = (int)desc.ptx_version;
 	attr->binaryVersion = (int)desc.binary_version;
 	attr->maxDynamicSharedSizeBytes = (int)desc.max_dynamic_shared;
-	attr->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+	attr->preferredShmemCarveout = desc.carveout;
+	attr->cacheModeCA = (int)desc.cache_mode;
+	attr->clusterDimMustBeSet = (int)desc.cluster_must_be_set;
+	attr->requiredClusterWidth = (int)desc.cluster[0];
+	attr->requiredClusterHeight = (int)desc.cluster[1];
+	attr->requiredClusterDepth = (int)desc.cluster[2];
+	attr->clusterSchedulingPolicyPreference = (int)desc.cluster_policy;
+	attr->nonPortableClusterSizeAllowed = (int)desc.cluster_any_size;
 	return cudaSuccess;
 }
 
@@ -51,21 +58,37 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *f
 	return qcul_done(attributes(attr, func));
 }
 
-cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
+static cudaError_t set(const void *func, enum cudaFuncAttribute attr, int value, int device)
 {
 	struct CUkern_st *k;
 	struct qCUcmd cmd;
 	cudaError_t err = loaded(func, &k);
 
 	if (err)
-		return qcul_done(err);
+		return err;
 	if (attr < cudaFuncAttributeMaxDynamicSharedMemorySize || attr >= cudaFuncAttributeMax)
-		return qcul_done(cudaErrorInvalidValue);
+		return cudaErrorInvalidValue;
 	cmd = qcul_cmd(QCU_OP_FUNC_SET);
+	cmd.device = qcul_device_ordinal(device);
 	cmd.func_set.kernel = k->id;
 	cmd.func_set.attr = attr;
 	cmd.func_set.value = value;
-	return qcul_done(qcul_send(&cmd, 1));
+	return qcul_send(&cmd, 1);
+}
+
+cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
+{
+	return qcul_done(set(func, attr, value, qcul_self.device));
+}
+
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr,
+					    int value, int device)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err && (device < 0 || device >= qcul_device_count()))
+		err = cudaErrorInvalidDevice;
+	return qcul_done(err ? err : set(kernel, attr, value, device));
 }
 
 /* A preference, as cudaDeviceSetCacheConfig is. */
@@ -75,6 +98,17 @@ cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
 	cudaError_t err = loaded(func, &k);
 
 	if (!err && config > cudaFuncCachePreferEqual)
+		err = cudaErrorInvalidValue;
+	return qcul_done(err);
+}
+
+/* Banks have had one width for long; another one can be asked for, to no effect. */
+cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfig config)
+{
+	struct CUkern_st *k;
+	cudaError_t err = loaded(func, &k);
+
+	if (!err && config > cudaSharedMemBankSizeEightByte)
 		err = cudaErrorInvalidValue;
 	return qcul_done(err);
 }

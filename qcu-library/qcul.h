@@ -48,6 +48,7 @@ struct qcul_thread {
 	uint32_t seq;
 	unsigned int epoch; /* session in which this thread has sent something; 0: in none */
 	int device;	    /* as cudaSetDevice counts */
+	bool device_chosen; /* by this thread; else it follows cudaSetValidDevices */
 	cudaError_t last;
 	bool in_callback; /* runs a host function: no call of CUDA's is permitted */
 	enum cudaStreamCaptureMode capture_mode;
@@ -107,6 +108,8 @@ void qcul_devices_start(unsigned int count);
 int qcul_device_count(void);
 /* The mirror's number of a device that the program sees. */
 uint8_t qcul_device_ordinal(int device);
+/* The one that a thread has which has chosen none (choose.c). */
+int qcul_device_default(void);
 cudaError_t qcul_device_attr(int device, enum cudaDeviceAttr attr, int *value);
 
 /* ---- handles.c: streams, events and arrays, and the numbers of modules and kernels ---- */

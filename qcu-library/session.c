@@ -223,6 +223,8 @@ cudaError_t qcul_open(void)
 
 	if (qcul_self.in_callback)
 		return cudaErrorNotPermitted;
+	if (!qcul_self.device_chosen)
+		qcul_self.device = qcul_device_default();
 	if (!atomic_load_explicit(&is_open, memory_order_acquire)) {
 		pthread_mutex_lock(&lock);
 		if (!atomic_load(&is_open)) {

@@ -165,6 +165,24 @@ static int cu_device_reset(struct be *be, unsigned int dev)
 	return ret;
 }
 
+static int cu_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
+{
+	int ret = cu_use(be, dev);
+
+	return ret ? ret : CU(be, cudaDeviceSetLimit, (enum cudaLimit)limit, value);
+}
+
+static int cu_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value)
+{
+	size_t v = 0;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaDeviceGetLimit, &v, (enum cudaLimit)limit);
+	*value = v;
+	return ret;
+}
+
 static const struct be_ops be_cuda = {
 	.abi = BE_ABI,
 	.name = "cuda",
@@ -177,6 +195,8 @@ static const struct be_ops be_cuda = {
 	.device_sync = cu_device_sync,
 	.device_reset = cu_device_reset,
 	.mem_info = cu_mem_info,
+	.limit_set = cu_limit_set,
+	.limit_get = cu_limit_get,
 	.mem_alloc = cu_mem_alloc,
 	.mem_free = cu_mem_free,
 	.mem_valid = cu_mem_valid,

@@ -196,6 +196,14 @@ int cu_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
 	desc->binary_version = a.binaryVersion;
 	desc->max_dynamic_shared = a.maxDynamicSharedSizeBytes;
 	desc->params = k->count;
+	desc->carveout = a.preferredShmemCarveout;
+	desc->cache_mode = a.cacheModeCA;
+	desc->cluster_must_be_set = a.clusterDimMustBeSet;
+	desc->cluster[0] = a.requiredClusterWidth;
+	desc->cluster[1] = a.requiredClusterHeight;
+	desc->cluster[2] = a.requiredClusterDepth;
+	desc->cluster_policy = a.clusterSchedulingPolicyPreference;
+	desc->cluster_any_size = a.nonPortableClusterSizeAllowed;
 	return QCU_ERR_Success;
 }
 

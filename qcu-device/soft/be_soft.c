@@ -71,6 +71,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		close_device(d);
 		return false;
 	}
+	soft_limits_default(d);
 	d->env = (struct ptx_env){
 		.ctx = d,
 		.alloc = soft_env_alloc,
@@ -78,6 +79,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.range = soft_env_range,
 		.print = soft_env_print,
 		.complain = soft_env_complain,
+		.heap_room = &d->limits.heap,
 		.sm_count = be->threads,
 		.threads = be->threads,
 	};
@@ -172,6 +174,7 @@ static int device_reset(struct be *be, unsigned int dev)
 	}
 	soft_modules_reset(be, dev);
 	soft_mem_reset(&be->dev[dev].mem);
+	soft_limits_default(&be->dev[dev]);
 	return QCU_ERR_Success;
 }
 
@@ -187,6 +190,8 @@ const struct be_ops be_soft = {
 	.device_sync = soft_device_sync,
 	.device_reset = device_reset,
 	.mem_info = soft_mem_info,
+	.limit_set = soft_limit_set,
+	.limit_get = soft_limit_get,
 	.mem_alloc = soft_mem_alloc,
 	.mem_free = soft_mem_free,
 	.mem_valid = soft_mem_valid,

@@ -89,6 +89,7 @@ int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
 		.binary_version = be->sm,
 		.max_dynamic_shared = max_dynamic(k, dev, soft_limits(be->sm), info),
 		.params = info->param_count,
+		.carveout = __atomic_load_n(&k->dev[dev].carveout, __ATOMIC_RELAXED),
 	};
 	return QCU_ERR_Success;
 }
@@ -111,7 +112,10 @@ int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32
 		__atomic_store_n(&k->dev[dev].max_dynamic, value, __ATOMIC_RELAXED);
 		return QCU_ERR_Success;
 	case FUNC_CARVEOUT: /* a hint, and there is no cache to share with */
-		return value < -1 || value > 100 ? QCU_ERR_InvalidValue : QCU_ERR_Success;
+		if (value < -1 || value > 100)
+			return QCU_ERR_InvalidValue;
+		__atomic_store_n(&k->dev[dev].carveout, value, __ATOMIC_RELAXED);
+		return QCU_ERR_Success;
 	}
 	if (attr >= FUNC_CLUSTER_FIRST && attr <= FUNC_CLUSTER_LAST) {
 		soft_say("thread block clusters are not supported (function attribute %u)", attr);
@@ -238,6 +242,7 @@ int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, s
 		.params = w->params,
 		.param_bytes = l->param_bytes,
 		.cooperative = l->flags & QCU_LAUNCH_COOPERATIVE,
+		.stack_bytes = (uint32_t)s->dev->limits.value[0], /* cudaLimitStackSize */
 		.cancel = &be->cancel,
 	};
 	if (l->param_bytes)

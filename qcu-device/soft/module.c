@@ -170,7 +170,7 @@ void soft_modules_reset(struct be *be, unsigned int dev)
 	for (m = be->modules; m; m = m->next) {
 		pthread_mutex_lock(&m->lock);
 		for (k = m->kernels; k; k = k->next)
-			k->dev[dev] = (struct soft_kernel_dev){.max_dynamic = -1};
+			k->dev[dev] = (struct soft_kernel_dev){.max_dynamic = -1, .carveout = -1};
 		if (m->dev[dev])
 			ptx_unload(m->dev[dev]);
 		m->dev[dev] = NULL;
@@ -204,7 +204,7 @@ static struct be_kernel *new_kernel(struct be_module *m, const char *name)
 	}
 	k->module = m;
 	for (i = 0; i < SOFT_GPUS_MAX; i++)
-		k->dev[i].max_dynamic = -1;
+		k->dev[i].max_dynamic = k->dev[i].carveout = -1;
 	k->next = m->kernels;
 	m->kernels = k;
 	return k;

@@ -8,13 +8,12 @@
 
 #include "qcu-device/soft/soft.h"
 
-#define PRINT_BYTES (8u << 20)
+#define PRINT_BYTES (8u << 20) /* at first */
 
 bool soft_print_init(struct soft_print *p)
 {
-	p->head = 0;
-	p->used = 0;
-	p->buf = malloc(PRINT_BYTES);
+	*p = (struct soft_print){.size = PRINT_BYTES};
+	p->buf = malloc(p->size);
 	if (!p->buf)
 		return false;
 	pthread_mutex_init(&p->lock, NULL);
@@ -30,24 +29,44 @@ void soft_print_fini(struct soft_print *p)
 	p->buf = NULL;
 }
 
+int soft_print_resize(struct soft_print *p, size_t size)
+{
+	int err = QCU_ERR_InvalidValue;
+	char *buf = malloc(size);
+
+	if (!buf)
+		return QCU_ERR_MemoryAllocation;
+	pthread_mutex_lock(&p->lock);
+	if (!p->ever) {
+		free(p->buf);
+		p->buf = buf;
+		p->size = size;
+		buf = NULL;
+		err = QCU_ERR_Success;
+	}
+	pthread_mutex_unlock(&p->lock);
+	free(buf);
+	return err;
+}
+
 static char take_char(struct soft_print *p)
 {
 	char c = p->buf[p->head];
 
-	p->head = (p->head + 1) % PRINT_BYTES;
+	p->head = (p->head + 1) % p->size;
 	p->used--;
 	return c;
 }
 
 static void take(struct soft_print *p, char *to, size_t len)
 {
-	size_t first = PRINT_BYTES - p->head;
+	size_t first = p->size - p->head;
 
 	if (first > len)
 		first = len;
 	memcpy(to, p->buf + p->head, first);
 	memcpy(to + first, p->buf, len - first);
-	p->head = (p->head + len) % PRINT_BYTES;
+	p->head = (p->head + len) % p->size;
 	p->used -= len;
 }
 
@@ -55,21 +74,22 @@ static void add(struct soft_print *p, const char *text, size_t len)
 {
 	size_t at, first;
 
-	if (len > PRINT_BYTES) {
-		text += len - PRINT_BYTES;
-		len = PRINT_BYTES;
-	}
 	pthread_mutex_lock(&p->lock);
-	if (p->used + len > PRINT_BYTES) {
-		size_t lose = p->used + len - PRINT_BYTES;
+	p->ever = true;
+	if (len > p->size) {
+		text += len - p->size;
+		len = p->size;
+	}
+	if (p->used + len > p->size) {
+		size_t lose = p->used + len - p->size;
 
-		p->head = (p->head + lose) % PRINT_BYTES;
+		p->head = (p->head + lose) % p->size;
 		p->used -= lose;
 		while (p->used && take_char(p) != '\n')
 			;
 	}
-	at = (p->head + p->used) % PRINT_BYTES;
-	first = PRINT_BYTES - at < len ? PRINT_BYTES - at : len;
+	at = (p->head + p->used) % p->size;
+	first = p->size - at < len ? p->size - at : len;
 	memcpy(p->buf + at, text, first);
 	memcpy(p->buf, text + first, len - first);
 	p->used += len;

@@ -23,6 +23,12 @@ struct ptx_range {
 	bool writable;
 };
 
+/* How much memory kernels may still get by malloc(), all modules of a device together. */
+struct ptx_heap_room {
+	_Atomic uint64_t bytes;
+	_Atomic bool used; /* by any kernel so far */
+};
+
 /*
  * The world around the machine. Addresses are this process's own: a device pointer can be
  * dereferenced once `range` has said that it may be. All functions are called from several threads.
@@ -39,8 +45,9 @@ struct ptx_env {
 	void (*print)(void *ctx, const char *text, size_t len);
 	/* What a failed assertion says; NULL: print. */
 	void (*complain)(void *ctx, const char *text, size_t len);
-	unsigned int sm_count; /* for %nsmid */
-	unsigned int threads;  /* host threads that one launch may use; 0: all cores */
+	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: as much as there is */
+	unsigned int sm_count;		 /* for %nsmid */
+	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */
 };
 
 /* Where and why something went wrong; text is one line without newline. */
@@ -73,6 +80,7 @@ struct ptx_launch {
 	const void *params; /* packed as ptx_kernel_info says */
 	size_t param_bytes;
 	bool cooperative;
+	uint32_t stack_bytes;	    /* of each thread, at least, where functions call themselves */
 	volatile const int *cancel; /* not NULL and *cancel != 0: stop soon, PTX_KILLED */
 };
 

@@ -150,6 +150,8 @@ static bool prepare(struct ptx_block *b, struct ptx_grid *g)
 	b->threads = threads;
 	b->nwarps = (threads + PTX_LANES - 1) / PTX_LANES;
 	b->stack_bytes = g->kernel->stack_bytes;
+	if (g->kernel->fn->recursive && b->stack_bytes < g->l.stack_bytes)
+		b->stack_bytes = (g->l.stack_bytes + 15) & ~15u;
 	b->shared_bytes = g->shared_bytes;
 	memset(b->range, 0, sizeof(b->range));
 	if (b->nwarps > b->warp_cap) {

@@ -8,20 +8,51 @@
 #include "qcu-device/soft/ptx_int.h"
 
 struct ptx_heap {
-	uint64_t addr;
+	uint64_t addr, size;
 	bool freed;
 	struct ptx_heap *next;
 };
 
+/* What a block of the heap costs there beyond its size. */
+#define COST 16u
+
+static bool take_room(struct ptx_heap_room *room, uint64_t size)
+{
+	uint64_t left;
+
+	if (!room)
+		return true;
+	atomic_store_explicit(&room->used, true, memory_order_relaxed);
+	left = atomic_load(&room->bytes);
+	do {
+		if (size > left)
+			return false;
+	} while (!atomic_compare_exchange_weak(&room->bytes, &left, left - size));
+	return true;
+}
+
+static void give_room(struct ptx_heap_room *room, uint64_t size)
+{
+	if (room)
+		atomic_fetch_add(&room->bytes, size);
+}
+
 uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
 {
 	struct ptx_heap *h = malloc(sizeof(*h));
+	uint64_t cost;
 
 	if (!h)
 		return 0;
+	if (__builtin_add_overflow(size, COST, &cost) || !take_room(m->env.heap_room, cost)) {
+		free(h);
+		return 0;
+	}
 	h->freed = false;
+	h->size = cost;
 	h->addr = m->env.alloc(m->env.ctx, size);
 	if (!h->addr) {
+		give_room(m->env.heap_room, cost);
 		free(h);
 		return 0;
 	}
@@ -42,6 +73,7 @@ bool ptx_heap_free(struct ptx_module *m, uint64_t addr)
 		;
 	if (h && !h->freed) {
 		h->freed = true;
+		give_room(m->env.heap_room, h->size);
 		ok = true;
 	}
 	pthread_mutex_unlock(&m->heap_lock);
@@ -59,6 +91,8 @@ void ptx_heap_sweep(struct ptx_module *m, bool all)
 			continue;
 		}
 		*p = h->next;
+		if (!h->freed)
+			give_room(m->env.heap_room, h->size);
 		m->env.free(m->env.ctx, h->addr);
 		free(h);
 	}

@@ -91,11 +91,15 @@ struct ptx_range soft_env_range(void *ctx, uint64_t addr);
 struct soft_print {
 	pthread_mutex_t lock;
 	char *buf;
+	size_t size;
 	size_t head, used; /* the oldest byte, how many follow it */
+	bool ever;	   /* something has been printed */
 };
 
 bool soft_print_init(struct soft_print *p);
 void soft_print_fini(struct soft_print *p);
+/* Before anything is printed. */
+int soft_print_resize(struct soft_print *p, size_t size);
 void soft_env_print(void *ctx, const char *text, size_t len);
 void soft_env_complain(void *ctx, const char *text, size_t len);
 int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
@@ -116,6 +120,20 @@ void soft_watchdog_stop(struct be *be);
 void soft_watchdog_begin(struct be *be, struct soft_running *r, const char *name);
 void soft_watchdog_end(struct be *be, struct soft_running *r);
 
+/* ---- limits.c ---- */
+
+#define SOFT_LIMITS 7
+
+struct soft_device_limits {
+	_Atomic uint64_t value[SOFT_LIMITS]; /* by cudaLimit */
+	struct ptx_heap_room heap;
+};
+
+/* As they are at the beginning and after a reset. */
+void soft_limits_default(struct soft_device *d);
+int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
+int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
+
 /* ---- the instance ---- */
 
 struct soft_device {
@@ -123,6 +141,7 @@ struct soft_device {
 	unsigned int index;
 	struct soft_mem mem;
 	struct ptx_env env;
+	struct soft_device_limits limits;
 	struct be_stream *streams; /* all with work or a user; list by next */
 	struct be_stream *legacy;
 };
@@ -303,6 +322,7 @@ int soft_link(const struct soft_units *units, char **text, size_t *len, char *wh
 struct soft_kernel_dev {
 	const struct ptx_kernel *ptx; /* NULL: not looked up yet */
 	int max_dynamic;	      /* -1: as it comes */
+	int carveout;
 };
 
 struct be_kernel {
