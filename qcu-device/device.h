@@ -9,13 +9,16 @@
 #include "qcu-device/mirror.h"
 #include "qcu-device/ring.h"
 
+#define PREWARM_MAX 16
+
 struct device_options {
 	struct be_options be;
 	enum mir_map map;
 	uint64_t pin_limit; /* as mir_config has them */
 	bool pin_ram;
 	unsigned int sessions;
-	bool plugin; /* mirrors load the cuda backend; else soft, which is linked in */
+	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
+	bool plugin;	      /* mirrors load the cuda backend; else soft, which is linked in */
 	bool verbose;
 	bool trace;
 };
@@ -44,14 +47,24 @@ const struct be_ops *plugin_load(void);
 int vhost_serve(int sock, const struct device_options *opt);
 
 /* mirror_vq.c: the life of a mirror process. */
-struct mirror_vq_args {
+struct mirror_args {
 	const struct device_options *opt;
-	unsigned int session;
+	const struct guestmem *mem;
 	pid_t parent;
-	struct ring ring;
-	int kick_fd, call_fd;
-	int ctl_fd; /* brings new call fds; ends when the main process does */
+	bool warm; /* be ready before the session comes */
+	/* Brings the session, then new call fds; ends when the main process does. */
+	int ctl_fd;
 };
-void mirror_vq_run(const struct mirror_vq_args *args) __attribute__((noreturn));
+void mirror_vq_run(const struct mirror_args *args) __attribute__((noreturn));
+
+/*
+ * The session, as the first message on ctl_fd brings it, with its kick fd and its call fd. Its
+ * pointers mean the same in a mirror, which is a fork of the sender.
+ */
+struct mirror_job {
+	unsigned int session;
+	bool has_call;
+	struct ring ring;
+};
 
 #endif

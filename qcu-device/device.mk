@@ -6,7 +6,7 @@ MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c stagi
 	lanes.c order.c handles.c hostcalls.c window.c registered.c guestmem.c)
 MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
-DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c)
+DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c)
 PARTS += $(B)/qcu-device/qcu-device
 
 $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)
@@ -23,8 +23,9 @@ $(VHOST_USER_LIB): scripts/build-qemu | deps
 		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
 
 # Only these see its headers, which are not written for our warnings.
-$(B)/qcu-device/vhost.o $(B)/qcu-device/sessions.o: $(VHOST_USER_LIB)
-$(B)/qcu-device/vhost.o $(B)/qcu-device/sessions.o: override CFLAGS += -isystem $(VHOST_USER)/include
+VHOST_OBJS := $(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o)
+$(VHOST_OBJS): $(VHOST_USER_LIB)
+$(VHOST_OBJS): override CFLAGS += -isystem $(VHOST_USER)/include
 
 $(B)/qcu-device/qcu-device: $(DEVICE_SRCS:%.c=$(B)/%.o) $(MIRROR_LIB) \
 		$(B)/qcu-device/soft/libsoft.a $(VHOST_USER_LIB)

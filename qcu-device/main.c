@@ -34,6 +34,8 @@ static const char usage[] =
 	"  --pin-ram              register all guest memory with the GPU at the beginning\n"
 	"  --pin-limit SIZE       register no more than this, except what programs ask for\n"
 	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
+	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
+	"                         with a software GPU 0)\n"
 	"  --vram SIZE            memory of each software GPU, with K, M or G\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --verbose              say when sessions begin and end\n"
@@ -204,6 +206,7 @@ int main(int argc, char **argv)
 		{"gpu", required_argument, NULL, 'g'},
 		{"map", required_argument, NULL, 'm'},
 		{"sessions", required_argument, NULL, 'n'},
+		{"prewarm", required_argument, NULL, 'w'},
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
 		{"verbose", no_argument, NULL, 'v'},
@@ -217,7 +220,7 @@ int main(int argc, char **argv)
 	struct device_options opt = {.sessions = SESSIONS_DEFAULT};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL;
-	int fd = -1, o;
+	int fd = -1, prewarm = -1, o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
@@ -241,6 +244,9 @@ int main(int argc, char **argv)
 			break;
 		case 'n':
 			opt.sessions = number("sessions", optarg, 1, QCU_MAX_SESSIONS);
+			break;
+		case 'w':
+			prewarm = (int)number("prewarm", optarg, 0, PREWARM_MAX);
 			break;
 		case 'r':
 			opt.be.vram = size("vram", optarg);
@@ -277,6 +283,7 @@ int main(int argc, char **argv)
 		die_usage("--fd %d: that is no connected socket", fd);
 
 	choose(&opt, gpu);
+	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
 	if (path)
 		fd = wait_for_qemu(path);
 	if (fd < 0)

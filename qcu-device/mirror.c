@@ -109,6 +109,23 @@ fail_window:
 	return rc;
 }
 
+/*
+ * The context of the device that every program begins with. The others cost as much GPU memory
+ * each, and few programs use them: theirs are made when they do.
+ */
+void mir_warm(struct mirror *m)
+{
+	uint64_t free_bytes, total;
+
+	if (m->devices && m->cfg.ops->mem_info)
+		(void)m->cfg.ops->mem_info(m->be, 0, &free_bytes, &total);
+}
+
+void mir_begin(struct mirror *m, unsigned int session)
+{
+	m->cfg.session = session;
+}
+
 void mir_destroy(struct mirror *m)
 {
 	mir_host_calls_end(m);

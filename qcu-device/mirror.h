@@ -69,6 +69,15 @@ struct mir_request {
 int mir_create(struct mirror **m, const struct mir_config *cfg);
 
 /*
+ * Does beforehand what the first commands of a program would wait for. What goes wrong is for them
+ * to find out.
+ */
+void mir_warm(struct mirror *m);
+
+/* The session of a mirror that was made without one. Nothing has been submitted yet. */
+void mir_begin(struct mirror *m, unsigned int session);
+
+/*
  * Checks a request and hands it to its lane. False: the guest broke a rule of the wire (said on
  * stderr); `done` will not be called and the session must be ended.
  */

@@ -200,59 +200,81 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 	}
 }
 
-/* Keeps stdio and what the queue needs; everything else is the main process's. */
-static void close_others(const struct vq *vq)
+/* Keeps stdio and the way to the main process; everything else is that one's. */
+static void close_others(int keep)
 {
-	int keep[] = {2, vq->kick_fd, vq->call_fd, vq->ctl_fd}, from, i;
-
-	/* A handful of fds: look for the next one to keep, close what lies before it. */
-	for (from = 3;;) {
-		int next = -1;
-
-		for (i = 1; i < 4; i++)
-			if (keep[i] >= from && (next < 0 || keep[i] < next))
-				next = keep[i];
-		if (next < 0) {
-			close_range(from, ~0u, 0);
-			return;
-		}
-		if (next > from)
-			close_range(from, next - 1, 0);
-		from = next + 1;
-	}
+	if (keep > 3)
+		close_range(3, keep - 1, 0);
+	close_range(keep + 1, ~0u, 0);
 }
 
-void mirror_vq_run(const struct mirror_vq_args *args)
+/* Waits for the session; without one there is nothing to do. */
+static void take_session(struct vq *vq)
+{
+	struct mirror_job job;
+	int fds[2] = {-1, -1};
+	char control[CMSG_SPACE(sizeof(fds))], name[16];
+	struct iovec iov = {.iov_base = &job, .iov_len = sizeof(job)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t n;
+
+	do {
+		n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		_exit(DEVICE_EXIT_OK);
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (n != sizeof(job) || !cmsg ||
+	    cmsg->cmsg_len != CMSG_LEN((1 + job.has_call) * sizeof(int)))
+		_exit(MIRROR_EXIT_SETUP);
+	memcpy(fds, CMSG_DATA(cmsg), cmsg->cmsg_len - CMSG_LEN(0));
+	vq->kick_fd = fds[0];
+	vq->call_fd = fds[1];
+	vq->session = job.session;
+	vq->ring = job.ring;
+	vq->ring.state->begun = true;
+	snprintf(name, sizeof(name), "qcu-mirror %u", job.session);
+	prctl(PR_SET_NAME, name);
+}
+
+void mirror_vq_run(const struct mirror_args *args)
 {
 	static struct vq vq;
 	struct mir_config cfg = {
 		.options = args->opt->be,
-		.mem = args->ring.mem,
+		.mem = args->mem,
 		.map = args->opt->map,
 		.pin_limit = args->opt->pin_limit,
 		.pin_ram = args->opt->pin_ram,
 		.trace = args->opt->trace,
-		.session = args->session,
 	};
-	char name[16];
 
 	cfg.options.capture_stdout = true;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != args->parent)
 		_exit(DEVICE_EXIT_OK);
-	snprintf(name, sizeof(name), "qcu-mirror %u", args->session);
-	prctl(PR_SET_NAME, name);
-
-	vq.ring = args->ring;
-	vq.session = args->session;
-	vq.kick_fd = args->kick_fd;
-	vq.call_fd = args->call_fd;
+	prctl(PR_SET_NAME, "qcu-warming");
 	vq.ctl_fd = args->ctl_fd;
 	pthread_mutex_init(&vq.lock, NULL);
-	close_others(&vq);
+	close_others(vq.ctl_fd);
 
+	if (!args->warm)
+		take_session(&vq);
+	cfg.session = vq.session;
 	cfg.ops = args->opt->plugin ? plugin_load() : &be_soft;
 	if (!cfg.ops || mir_create(&vq.m, &cfg))
 		_exit(MIRROR_EXIT_SETUP);
+	if (args->warm) {
+		mir_warm(vq.m);
+		prctl(PR_SET_NAME, "qcu-spare");
+		take_session(&vq);
+		mir_begin(vq.m, vq.session);
+	}
 	serve(&vq);
 }

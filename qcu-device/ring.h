@@ -32,6 +32,7 @@ struct ring_state {
 	_Atomic uint64_t pushed; /* chains given back; the low 16 bits are the next used index */
 	_Atomic uint64_t push;	 /* a push in progress: head and used index before it, or 0 */
 	_Atomic uint64_t inflight[RING_MAX]; /* by head: 1 + popped when it was taken, or 0 */
+	_Atomic bool begun; /* a mirror has taken the session; ring.c has no use for it */
 };
 
 struct ring {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sessions, seen from the main process: the control queue's OPEN and CLOSE, a mirror forked for
- * each session, and what happens to its queue when the mirror is gone. The main process has one
- * thread, no CUDA, and waits for nothing but poll, so fork is safe in it.
+ * Sessions, seen from the main process: the control queue's OPEN and CLOSE, a mirror for each
+ * session (spares.c has them), and what happens to its queue when the mirror is gone. The main
+ * process has one thread, no CUDA, and waits for nothing but poll, so fork is safe in it.
  */
-#define _GNU_SOURCE /* pidfd_open's number */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,10 +89,10 @@ static void take_over(struct device *d, unsigned int queue)
 	struct session *s = &d->session[queue];
 	VuVirtq *vq = &d->vu.vq[queue];
 
-	device_unwatch(d, s->pidfd);
-	close(s->pidfd);
-	close(s->ctl_fd);
-	s->pid = 0;
+	device_unwatch(d, s->mirror.pidfd);
+	close(s->mirror.pidfd);
+	close(s->mirror.ctl_fd);
+	s->mirror.pid = 0;
 	ring_take_over(&d->ring[queue]);
 	ring_drain(&d->ring[queue]);
 	/* The mirror may have died between a push and its call. */
@@ -113,6 +110,24 @@ static void take_over(struct device *d, unsigned int queue)
 	}
 }
 
+static void reap(struct device *d, unsigned int queue);
+
+/* A spare has died before it came to take the session: the guest need not know. */
+static bool another_mirror(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	struct mirror_process new;
+
+	if (!spares_take(d, queue, &new))
+		return false;
+	device_unwatch(d, s->mirror.pidfd);
+	close(s->mirror.pidfd);
+	close(s->mirror.ctl_fd);
+	s->mirror = new;
+	device_watch(d, new.pidfd, reap, queue);
+	return true;
+}
+
 static void reap(struct device *d, unsigned int queue)
 {
 	struct session *s = &d->session[queue];
@@ -120,8 +135,11 @@ static void reap(struct device *d, unsigned int queue)
 	pid_t pid;
 
 	do {
-		pid = waitpid(s->pid, &status, 0);
+		pid = waitpid(s->mirror.pid, &status, 0);
 	} while (pid < 0 && errno == EINTR);
+	if (s->state == SESSION_LIVE && s->mirror.spare && !d->states[queue].begun &&
+	    another_mirror(d, queue))
+		return;
 	describe(d, queue, status);
 	take_over(d, queue);
 }
@@ -133,7 +151,7 @@ void sessions_end(struct device *d, unsigned int queue, const char *why)
 	if (s->state == SESSION_LIVE) {
 		say(d, queue, why);
 		s->state = SESSION_ENDING;
-		kill(s->pid, SIGKILL);
+		kill(s->mirror.pid, SIGKILL);
 	}
 	if (s->state == SESSION_ENDING || s->state == SESSION_CLOSING)
 		reap(d, queue);
@@ -149,7 +167,7 @@ void sessions_end_all(struct device *d, const char *why)
 			continue;
 		say(d, q, why);
 		d->session[q].state = SESSION_ENDING;
-		kill(d->session[q].pid, SIGKILL);
+		kill(d->session[q].mirror.pid, SIGKILL);
 	}
 	for (q = 1; q <= d->opt->sessions; q++)
 		sessions_end(d, q, why);
@@ -193,66 +211,17 @@ void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
 		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
 	}
 	/* A mirror that does not read these any more hangs or is dying. */
-	if (sendmsg(s->ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+	if (sendmsg(s->mirror.ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
 	    errno != ECONNRESET)
 		sessions_end(d, queue, "ended, because its mirror does not respond");
 }
 
 /* ---- OPEN and CLOSE ---- */
 
-static int fork_mirror(struct device *d, unsigned int queue)
-{
-	struct session *s = &d->session[queue];
-	VuVirtq *vq = &d->vu.vq[queue];
-	struct mirror_vq_args args = {
-		.opt = d->opt,
-		.session = queue,
-		.parent = getpid(),
-		.ring = d->ring[queue],
-		.kick_fd = vq->kick_fd,
-		.call_fd = vq->call_fd,
-	};
-	sigset_t none;
-	int ctl[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
-		fprintf(stderr, "qcu-device: socketpair: %s\n", strerror(errno));
-		return QCU_ERR_OperatingSystem;
-	}
-	fflush(NULL);
-	s->pid = fork();
-	if (!s->pid) {
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		args.ctl_fd = ctl[1];
-		mirror_vq_run(&args);
-	}
-	close(ctl[1]);
-	if (s->pid < 0) {
-		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
-		goto fail;
-	}
-	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-	if (s->pidfd < 0) {
-		fprintf(stderr, "qcu-device: pidfd_open: %s\n", strerror(errno));
-		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
-		goto fail;
-	}
-	s->ctl_fd = ctl[0];
-	device_watch(d, s->pidfd, reap, queue);
-	return QCU_ERR_Success;
-fail:
-	close(ctl[0]);
-	s->pid = 0;
-	return QCU_ERR_OperatingSystem;
-}
-
 static int session_open(struct device *d, const struct qcu_open *o)
 {
 	struct session *s;
 	unsigned int i;
-	int rc;
 
 	if (!o->queue || o->queue > d->opt->sessions) {
 		fprintf(stderr, "qcu-device: the guest opens queue %u of %u\n", o->queue,
@@ -274,9 +243,9 @@ static int session_open(struct device *d, const struct qcu_open *o)
 	for (i = 0; s->comm[i]; i++)
 		if (s->comm[i] < ' ' || s->comm[i] > '~')
 			s->comm[i] = '?';
-	rc = fork_mirror(d, o->queue);
-	if (rc)
-		return rc;
+	if (!spares_take(d, o->queue, &s->mirror))
+		return QCU_ERR_OperatingSystem;
+	device_watch(d, s->mirror.pidfd, reap, o->queue);
 	s->state = SESSION_LIVE;
 	if (d->opt->verbose)
 		say(d, o->queue, "open");
@@ -296,7 +265,7 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 		s->close_head = d->chain.head;
 		s->close_cmd = *cmd;
 		s->close_in = d->chain.iov[d->chain.out_num];
-		kill(s->pid, SIGKILL);
+		kill(s->mirror.pid, SIGKILL);
 		return true;
 	case SESSION_DEAD:
 		drain(d, queue);

@@ -22,21 +22,24 @@
 
 #define VIRTIO_F_VERSION_1_BIT 32 /* its header is not among those that come with the library */
 
-/* Socket, signals, and for each queue a kick and a pidfd. */
-#define WATCHES_MAX (2 + 2 * (QCU_MAX_SESSIONS + 1))
+/* Socket, signals, for each queue a kick and a pidfd, the pidfds of spares. */
+#define WATCHES_MAX (2 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX)
 
 static struct watch {
 	int fd;
 	watch_fn *fn;
 	unsigned int queue;
+	uint64_t number; /* tells it from one before it with the same fd */
 } watches[WATCHES_MAX];
 static unsigned int watch_count;
+static uint64_t watches_ever;
 
 void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue)
 {
 	device_unwatch(d, fd);
 	if (watch_count < WATCHES_MAX)
-		watches[watch_count++] = (struct watch){.fd = fd, .fn = fn, .queue = queue};
+		watches[watch_count++] = (struct watch){
+			.fd = fd, .fn = fn, .queue = queue, .number = ++watches_ever};
 }
 
 void device_unwatch(struct device *d, int fd)
@@ -55,10 +58,13 @@ void device_unwatch(struct device *d, int fd)
 static void poll_once(struct device *d)
 {
 	struct pollfd fds[WATCHES_MAX];
+	uint64_t number[WATCHES_MAX];
 	unsigned int n = watch_count, i, w;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		fds[i] = (struct pollfd){.fd = watches[i].fd, .events = POLLIN};
+		number[i] = watches[i].number;
+	}
 	if (poll(fds, n, -1) < 0) {
 		if (errno != EINTR) {
 			fprintf(stderr, "qcu-device: poll: %s\n", strerror(errno));
@@ -66,11 +72,11 @@ static void poll_once(struct device *d)
 		}
 		return;
 	}
-	/* A callback may end other watches, so look each one up again. */
+	/* A callback may end other watches and begin new ones, so look each one up again. */
 	for (i = 0; i < n && !d->over; i++) {
 		if (!fds[i].revents)
 			continue;
-		for (w = 0; w < watch_count && watches[w].fd != fds[i].fd; w++)
+		for (w = 0; w < watch_count && watches[w].number != number[i]; w++)
 			;
 		if (w < watch_count)
 			watches[w].fn(d, watches[w].queue);
@@ -219,6 +225,7 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 	case VHOST_USER_ADD_MEM_REG:
 	case VHOST_USER_REM_MEM_REG:
 		sessions_end_all(d, "ended, because the VM's memory layout changes");
+		spares_end(d);
 		d->mem_changed = true;
 		return 0;
 	case VHOST_USER_SET_VRING_CALL:
@@ -421,9 +428,12 @@ int vhost_serve(int sock, const struct device_options *opt)
 	}
 	device_watch(d, sock, socket_ready, 0);
 	device_watch(d, signals, signalled, 0);
-	while (!d->over)
+	while (!d->over) {
 		poll_once(d);
+		spares_fill(d);
+	}
 	sessions_end_all(d, "ended, because QEMU is gone");
+	spares_end(d);
 	rc = d->failed ? DEVICE_EXIT_FAILURE : DEVICE_EXIT_OK;
 	vu_deinit(&d->vu);
 fail_vu:

@@ -15,11 +15,16 @@ enum session_state {
 	SESSION_DEAD,	 /* its mirror is gone; whatever comes is returned with length 0 */
 };
 
-struct session {
-	enum session_state state;
+struct mirror_process {
 	pid_t pid;
 	int pidfd;
-	int ctl_fd; /* to the mirror */
+	int ctl_fd; /* our end */
+	bool spare; /* was made before there was a session for it */
+};
+
+struct session {
+	enum session_state state;
+	struct mirror_process mirror;
 	uint32_t guest_pid;
 	char comm[17];
 	uint16_t close_head; /* SESSION_CLOSING: the chain to answer */
@@ -36,8 +41,11 @@ struct device {
 	struct guestmem mem;
 	struct ring ring[QCU_MAX_SESSIONS + 1];
 	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not one */
-	struct ring_state *states;		      /* shared with mirrors, by queue */
-	struct ring_chain chain;		      /* the control command at hand */
+	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
+	unsigned int spares;
+	bool spares_fail;	   /* the last one did not come to anything */
+	struct ring_state *states; /* shared with mirrors, by queue */
+	struct ring_chain chain;   /* the control command at hand */
 };
 
 /* vhost.c: what the poll loop watches. One callback for each fd. */
@@ -46,6 +54,12 @@ void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
 void device_unwatch(struct device *d, int fd);
 /* Tells the guest, if it wants to know, that something has been pushed. */
 void device_call(struct device *d, unsigned int queue);
+
+/* spares.c */
+void spares_fill(struct device *d);
+void spares_end(struct device *d);
+/* A mirror that has been given this queue's session: a spare, or a new one. False: said. */
+bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
 
 /* sessions.c */
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */

@@ -66,6 +66,7 @@ refused 2 '--mem lots' run --mem lots /bin/true
 refused 2 'at least 256M' run --mem 64M /bin/true
 refused 2 '--cpus 0' run --cpus 0 /bin/true
 refused 2 '--sessions 64' run --sessions 64 /bin/true
+refused 2 '--prewarm 17' run --prewarm 17 /bin/true
 refused 2 '--gpu metal' run --gpu metal /bin/true
 refused 2 '--map flat' run --map=flat /bin/true
 refused 2 'power of two' run --chunk 3M /bin/true

@@ -21,7 +21,7 @@ test_device_arrays_LIBS := $(SOFT_LIBS)
 test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/ring.o $(B)/qcu-device/guestmem.o
 test_device_vhost_OBJS := $(B)/tests/unit/test_device_frontend.o $(DEVICE_FAKE) \
 	$(DEVICE_DRIVER) \
-	$(addprefix $(B)/qcu-device/,vhost.o sessions.o mirror_vq.o ring.o plugin.o) \
+	$(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o mirror_vq.o ring.o plugin.o) \
 	$(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := -ldl
 ifneq ($(CUDA_INC),)

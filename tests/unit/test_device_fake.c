@@ -189,6 +189,9 @@ static int f_open(struct be **out, const struct be_options *opt)
 	unsigned int i;
 
 	(void)opt;
+	nanosleep(&(struct timespec){.tv_sec = fake.open_ms / 1000,
+				     .tv_nsec = fake.open_ms % 1000 * 1000000L},
+		  NULL);
 	if (fake.open_error) {
 		free(be);
 		return fake.open_error;

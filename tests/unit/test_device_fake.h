@@ -17,6 +17,7 @@
 struct fake {
 	unsigned int devices;
 	int open_error;		      /* fake_ops.open returns it */
+	unsigned int open_ms;	      /* and takes that long */
 	_Atomic unsigned int objects; /* streams, events and modules that live */
 	_Atomic unsigned int allocations;
 	_Atomic unsigned int registrations, registered_ever;

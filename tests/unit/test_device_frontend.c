@@ -85,7 +85,13 @@ uint64_t fe_get(struct frontend *fe, unsigned int request)
 
 void fe_start(struct frontend *fe)
 {
-	static const struct device_options opt = {.sessions = FE_SESSIONS, .verbose = true};
+	fe_start_prewarm(fe, 0);
+}
+
+void fe_start_prewarm(struct frontend *fe, unsigned int spares)
+{
+	const struct device_options opt = {
+		.sessions = FE_SESSIONS, .prewarm = spares, .verbose = true};
 	struct {
 		uint32_t count, padding;
 		struct memory_region region;
@@ -293,11 +299,18 @@ int fe_close(struct frontend *fe, unsigned int q)
 
 pid_t fe_mirror(struct frontend *fe, unsigned int session)
 {
-	char path[64], want[24], name[24];
+	char want[24];
+
+	snprintf(want, sizeof(want), "qcu-mirror %u", session);
+	return fe_child(fe, want, 0);
+}
+
+pid_t fe_child(struct frontend *fe, const char *want, pid_t not )
+{
+	char path[64], name[24];
 	int pid, found = 0;
 	FILE *list, *f;
 
-	snprintf(want, sizeof(want), "qcu-mirror %u", session);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", fe->server, fe->server);
 	list = fopen(path, "r");
 	assert_non_null(list);
@@ -306,8 +319,8 @@ pid_t fe_mirror(struct frontend *fe, unsigned int session)
 		f = fopen(path, "r");
 		if (!f)
 			continue;
-		if (fgets(name, sizeof(name), f) && !strncmp(name, want, strlen(want)) &&
-		    name[strlen(want)] == '\n')
+		if (pid != not &&fgets(name, sizeof(name), f) &&
+		    !strncmp(name, want, strlen(want)) && name[strlen(want)] == '\n')
 			found = pid;
 		fclose(f);
 	}

@@ -29,6 +29,7 @@ struct frontend {
 
 /* The device process in a child, connected, with memory; queues are not started. */
 void fe_start(struct frontend *fe);
+void fe_start_prewarm(struct frontend *fe, unsigned int spares);
 /* Disconnects; the exit status of the device process. */
 int fe_stop(struct frontend *fe);
 
@@ -74,5 +75,8 @@ int fe_close(struct frontend *fe, unsigned int q);
 
 /* The mirror of a session, by its name among the device's children; 0: none. */
 pid_t fe_mirror(struct frontend *fe, unsigned int session);
+/* A child of the device by its whole name, other than `not`: a spare is qcu-warming, then
+ * qcu-spare. */
+pid_t fe_child(struct frontend *fe, const char *want, pid_t not );
 
 #endif

@@ -469,6 +469,161 @@ static void memory_changes(void **state)
 	assert_int_equal(((struct qcu_stats_desc *)(fe.ram + FE_RAM + 8))->commands, 1);
 }
 
+/* ---- spare mirrors ---- */
+
+#define OPEN_MS 1000
+
+static void start_prewarm(unsigned int spares)
+{
+	unsigned int q;
+
+	fake_reset();
+	fake.hold = true;
+	fake.open_ms = OPEN_MS;
+	fe_start_prewarm(&fe, spares);
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_start(&fe, q);
+}
+
+/* Waits for a spare that is ready, and is not this one. */
+static pid_t wait_spare(pid_t other)
+{
+	struct timespec ms = {.tv_nsec = 5000000};
+	unsigned int i;
+
+	for (i = 0; i < 4000; i++) {
+		pid_t pid = fe_child(&fe, "qcu-spare", other);
+
+		if (pid)
+			return pid;
+		nanosleep(&ms, NULL);
+	}
+	fail_msg("no spare gets ready");
+	return 0;
+}
+
+/* How long a session's first command takes, its OPEN included. */
+static unsigned int first_ms(unsigned int q)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	assert_int_equal(fe_open(&fe, q), 0);
+	assert_int_equal(ask(q, QCU_OP_INFO), 0);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (unsigned int)((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
+}
+
+static void prewarmed(void **state)
+{
+	pid_t first, second;
+
+	(void)state;
+	start_prewarm(0);
+	assert_true(first_ms(1) >= OPEN_MS);
+	assert_int_equal(fe_child(&fe, "qcu-spare", 0), 0);
+	assert_int_equal(fe_child(&fe, "qcu-warming", 0), 0);
+	assert_int_equal(stop(NULL), 0);
+
+	start_prewarm(1);
+	first = wait_spare(0);
+	assert_true(first_ms(1) < OPEN_MS / 2);
+	assert_int_equal(fe_mirror(&fe, 1), first);
+	/* The next one is made meanwhile, and is another process. */
+	second = wait_spare(first);
+	assert_true(first_ms(2) < OPEN_MS / 2);
+	assert_int_equal(fe_mirror(&fe, 2), second);
+	/* One that is not ready yet is still sooner ready than a new one. */
+	assert_true(first_ms(3) >= OPEN_MS / 10);
+	/* They are mirrors like any other: to be blocked, closed, given another interrupt. */
+	block(1);
+	assert_int_equal(ask(2, QCU_OP_INFO), 0);
+	fe_new_call(&fe, 2);
+	assert_int_equal(ask(2, QCU_OP_INFO), 0);
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_int_equal(fe_close(&fe, 2), 0);
+	assert_int_equal(stop(NULL), 0);
+}
+
+static void spare_dies(void **state)
+{
+	struct timespec ms = {.tv_nsec = 1000000};
+	pid_t one, two;
+	unsigned int i;
+
+	(void)state;
+	start_prewarm(2);
+	one = wait_spare(0);
+	wait_spare(one);
+	assert_int_equal(kill(one, SIGKILL), 0);
+	/* The device hears of it; it makes a new one when a session has taken the other. */
+	for (i = 0; !kill(one, 0); i++) {
+		assert_true(i < 10000);
+		nanosleep(&ms, NULL);
+	}
+	assert_true(first_ms(1) < OPEN_MS / 2);
+
+	/* All of them, and the device learns of it only when it needs one. */
+	one = wait_spare(0);
+	two = wait_spare(one);
+	assert_int_equal(kill(fe.server, SIGSTOP), 0);
+	assert_int_equal(kill(one, SIGKILL), 0);
+	assert_int_equal(kill(two, SIGKILL), 0);
+	assert_int_equal(kill(fe.server, SIGCONT), 0);
+	assert_true(first_ms(2) >= OPEN_MS / 10);
+	wait_spare(0);
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_int_equal(stop(NULL), 0);
+}
+
+/* A backend that does not open: one complaint, not a loop; a session is refused as without. */
+static void spare_fails(void **state)
+{
+	struct timespec ms = {.tv_nsec = 100000000};
+
+	(void)state;
+	fake_reset();
+	start_prewarm(1);
+	stop(NULL);
+	fake.open_error = QCU_ERR_NoDevice;
+	fake.open_ms = 0;
+	fe_start_prewarm(&fe, 1);
+	fe_queue_start(&fe, 0);
+	fe_queue_start(&fe, 1);
+	nanosleep(&ms, NULL);
+	assert_int_equal(fe_child(&fe, "qcu-warming", 0), 0);
+	assert_int_equal(fe_child(&fe, "qcu-spare", 0), 0);
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(ask(1, QCU_OP_INFO), FE_GONE);
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_int_equal(stop(NULL), 0);
+}
+
+/* The VM's memory changes: a spare that does not know must not be used. */
+static void spare_and_memory(void **state)
+{
+	struct qCUcmd c = {.op = QCU_OP_STATS, .tid = 1, .flags = QCU_F_SEGS};
+	const uint64_t high = 1ull << 32;
+	pid_t old, new;
+
+	(void)state;
+	start_prewarm(1);
+	old = wait_spare(0);
+	fe_add_memory(&fe, high);
+	new = wait_spare(old);
+	assert_int_equal(kill(old, 0), -1);
+	assert_true(first_ms(1) < OPEN_MS / 2);
+	assert_int_equal(fe_mirror(&fe, 1), new);
+	c.stats.buf.len = sizeof(struct qcu_stats_desc);
+	*(struct qcu_seg *)(fe.ram + FE_FREE) =
+		(struct qcu_seg){high + 8, sizeof(struct qcu_stats_desc)};
+	assert_int_equal(fe_ask(&fe, 1, &c, FE_FREE, 16), 0);
+	/* And the end: no spare is left, ready or not. */
+	new = wait_spare(new);
+	assert_int_equal(stop(NULL), 0);
+	assert_int_equal(kill(new, 0), -1);
+}
+
 static void gone_with_sessions(void **state)
 {
 	pid_t a, b;
@@ -572,6 +727,10 @@ int main(void)
 		T(new_interrupt),
 		T(reset),
 		T(memory_changes),
+		cmocka_unit_test(prewarmed),
+		cmocka_unit_test(spare_dies),
+		cmocka_unit_test(spare_fails),
+		cmocka_unit_test(spare_and_memory),
 		cmocka_unit_test(gone_with_sessions),
 		cmocka_unit_test(told_to_end),
 		cmocka_unit_test(killed_device),
