@@ -69,6 +69,11 @@ static bool in_fork(void)
 	return atomic_load_explicit(&forking, memory_order_relaxed) == pthread_self();
 }
 
+bool qcul_arena_in_fork(void)
+{
+	return in_fork();
+}
+
 static void lock(void)
 {
 	if (!in_fork())

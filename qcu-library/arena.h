@@ -29,5 +29,7 @@ bool qcul_arena_holds(const void *addr, size_t len);
 /* Between these, malloc and free work in the thread that forks, but change no mappings. */
 void qcul_arena_before_fork(void);
 void qcul_arena_after_fork(bool child);
+/* Is this the thread that forks, between these? */
+bool qcul_arena_in_fork(void);
 
 #endif

@@ -3,9 +3,11 @@
  * The environment variables that tune the library, read with one syntax. A value that makes no
  * sense is reported and ignored: a typing error must not change what a program computes.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qcu-library/qcul.h"
 
@@ -54,4 +56,25 @@ bool qcul_env_on(const char *name)
 	const char *text = getenv(name);
 
 	return text && *text && strcmp(text, "0") != 0;
+}
+
+void qcul_trace(const char *format, ...)
+{
+	static const char who[] = "qcuda: ";
+	char line[200];
+	va_list ap;
+	int n;
+
+	if (!qcul_env_on("QCU_TRACE"))
+		return;
+	memcpy(line, who, sizeof(who));
+	va_start(ap, format);
+	n = vsnprintf(line + sizeof(who) - 1, sizeof(line) - sizeof(who), format, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	strcat(line, "\n");
+	/* Whoever calls malloc may be holding stderr. */
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		return;
 }

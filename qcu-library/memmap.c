@@ -8,6 +8,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_ranges ranges;
+static atomic_uint registered; /* of them */
 
 void qcul_mem_lock(void)
 {
@@ -25,6 +26,8 @@ bool qcul_mem_add(const struct qcul_range *range)
 
 	qcul_mem_lock();
 	ok = qcul_ranges_add(&ranges, range);
+	if (ok && range->kind == QCUL_MEM_REGISTERED)
+		atomic_fetch_add_explicit(&registered, 1, memory_order_relaxed);
 	qcul_mem_unlock();
 	return ok;
 }
@@ -40,6 +43,8 @@ bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range)
 	if (ok) {
 		*range = *found;
 		qcul_ranges_remove(&ranges, found);
+		if (kind == QCUL_MEM_REGISTERED)
+			atomic_fetch_sub_explicit(&registered, 1, memory_order_relaxed);
 	}
 	qcul_mem_unlock();
 	return ok;
@@ -59,11 +64,10 @@ struct qcul_range qcul_mem_find(const void *addr)
 	return range;
 }
 
-bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other)
+bool qcul_mem_overlap_locked(const struct qcul_range *range, struct qcul_range *other)
 {
 	const struct qcul_range *found;
 
-	qcul_mem_lock();
 	found = qcul_ranges_find(&ranges, range->start);
 	if (!found)
 		found = qcul_ranges_after(&ranges, range->start);
@@ -71,8 +75,22 @@ bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other)
 		found = NULL;
 	if (found)
 		*other = *found;
+	return found;
+}
+
+bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other)
+{
+	bool found;
+
+	qcul_mem_lock();
+	found = qcul_mem_overlap_locked(range, other);
 	qcul_mem_unlock();
 	return found;
+}
+
+unsigned int qcul_mem_registered(void)
+{
+	return atomic_load_explicit(&registered, memory_order_relaxed);
 }
 
 uint64_t qcul_mem_device_address(const void *addr)
@@ -80,7 +98,9 @@ uint64_t qcul_mem_device_address(const void *addr)
 	struct qcul_range range = qcul_mem_find(addr);
 	uint64_t at = (uint64_t)(uintptr_t)addr;
 
-	return range.kind == QCUL_MEM_REGISTERED ? range.other + (at - range.start) : at;
+	return range.kind == QCUL_MEM_REGISTERED || range.kind == QCUL_MEM_PINNED
+		       ? range.other + (at - range.start)
+		       : at;
 }
 
 static bool on_gpu(const struct qcul_range *range)
@@ -118,5 +138,6 @@ void qcul_mem_forget_session(void)
 {
 	qcul_mem_lock();
 	forget(of_session, -1);
+	atomic_store(&registered, 0);
 	qcul_mem_unlock();
 }

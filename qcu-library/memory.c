@@ -165,9 +165,6 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const v
 		attr->devicePointer = (void *)(uintptr_t)ptr;
 		break;
 	case QCUL_MEM_PINNED:
-		attr->type = cudaMemoryTypeHost;
-		attr->devicePointer = attr->hostPointer = (void *)(uintptr_t)ptr;
-		break;
 	case QCUL_MEM_REGISTERED:
 		attr->type = cudaMemoryTypeHost;
 		attr->hostPointer = (void *)(uintptr_t)ptr;

@@ -2,7 +2,12 @@
 /*
  * Host memory that the GPU uses in place: chunk memory in the window, registered with the mirror at
  * the same address. cudaMallocHost, cudaHostAlloc and cudaMallocManaged all get it here.
+ *
+ * A program may have taken the window's addresses for something else. Then pinned memory lies where
+ * the kernel puts it, registered as cudaHostRegister would: it works the same, but kernels may know
+ * it by another address.
  */
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "qcu-library/qcul.h"
@@ -19,13 +24,39 @@ static cudaError_t host_register(void *addr, size_t len, unsigned int flags)
 	return qcul_send(&cmd, 1);
 }
 
-static cudaError_t host_unregister(const struct qcul_range *range)
+/* Outside of the window. Managed memory has to have one address for both sides. */
+static cudaError_t alloc_elsewhere(void **ptr, struct qcul_range *range)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_HOST_UNREGISTER);
+	void *addr =
+		mmap(NULL, range->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cudaError_t err;
 
-	cmd.host_unregister.addr = range->start;
-	cmd.host_unregister.len = range->len;
-	return qcul_send(&cmd, 1);
+	if (addr == MAP_FAILED)
+		return cudaErrorMemoryAllocation;
+	/* The fewer pieces it is made of, the better for the copy engines. */
+	(void)madvise(addr, range->len, MADV_HUGEPAGE);
+	range->start = (uint64_t)(uintptr_t)addr;
+	err = qcul_register(range);
+	if (!err && range->kind == QCUL_MEM_MANAGED && range->other != range->start) {
+		(void)qcul_mem_take(range->start, range->kind, range);
+		(void)qcul_unregister(range);
+		err = cudaErrorMemoryAllocation;
+	}
+	if (err) {
+		munmap(addr, range->len);
+		return err;
+	}
+	qcul_trace("pinned memory at %p is not in the window, kernels know it as %#llx", addr,
+		   (unsigned long long)range->other);
+	*ptr = addr;
+	return cudaSuccess;
+}
+
+static bool in_window(const void *addr)
+{
+	const struct qcu_hello *hello = qcul_hello();
+
+	return (uint64_t)(uintptr_t)addr - hello->window_base < hello->window_size;
 }
 
 cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags)
@@ -47,16 +78,16 @@ cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigne
 	if (size > qcul_hello()->window_size)
 		return cudaErrorMemoryAllocation;
 	size = (size + page - 1) & ~(page - 1);
-	addr = qcul_window_map(size);
-	if (!addr)
-		return cudaErrorMemoryAllocation;
-	err = host_register(addr, size, flags);
-	if (err)
-		goto unmap;
-	range.start = (uint64_t)(uintptr_t)addr;
 	range.len = size;
 	range.device = qcul_self.device;
 	range.epoch = qcul_epoch();
+	addr = qcul_window_map(size);
+	if (!addr)
+		return alloc_elsewhere(ptr, &range);
+	err = host_register(addr, size, flags);
+	if (err)
+		goto unmap;
+	range.start = range.other = (uint64_t)(uintptr_t)addr;
 	if (!qcul_mem_add(&range)) {
 		err = cudaErrorMemoryAllocation;
 		goto unregister;
@@ -65,7 +96,7 @@ cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigne
 	return cudaSuccess;
 
 unregister:
-	(void)host_unregister(&range);
+	(void)qcul_unregister(&range);
 unmap:
 	qcul_window_unmap(addr, size);
 	return err;
@@ -82,8 +113,11 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 		return cudaErrorInvalidValue;
 	/* A parent's memory is known to the parent's mirror only. */
 	if (range.epoch == qcul_epoch())
-		err = host_unregister(&range);
-	qcul_window_unmap(ptr, range.len);
+		err = qcul_unregister(&range);
+	if (in_window(ptr))
+		qcul_window_unmap(ptr, range.len);
+	else
+		munmap(ptr, range.len);
 	return err;
 }
 

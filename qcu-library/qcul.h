@@ -100,6 +100,8 @@ void qcul_hush(bool on);
 /* Bytes with an optional K, M or G. False: not set, or no number (said on stderr). */
 bool qcul_env_bytes(const char *name, uint64_t *bytes);
 bool qcul_env_on(const char *name);
+/* A line on stderr if QCU_TRACE is set. */
+void qcul_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- device.c ---- */
 
@@ -161,6 +163,9 @@ bool qcul_mem_add(const struct qcul_range *range);
 bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range);
 /* A range that has some of the same addresses; false: there is none. */
 bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other);
+bool qcul_mem_overlap_locked(const struct qcul_range *range, struct qcul_range *other);
+/* How many ranges are registered; read without the lock. */
+unsigned int qcul_mem_registered(void);
 /* The address by which the GPU knows what the program knows by this one. */
 uint64_t qcul_mem_device_address(const void *addr);
 /* The range around addr; kind QCUL_MEM_HOST: nothing is known of it. */
@@ -223,6 +228,26 @@ cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaA
 				    cudaStream_t stream);
 /* At least one end is an array. */
 cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
+
+/* ---- register.c ---- */
+
+/*
+ * Has the mirror register the program's own memory, and enters the range, whose kind, start, len,
+ * flags and owner are filled in. `other` is then the address by which kernels know it.
+ */
+cudaError_t qcul_register(struct qcul_range *range);
+/* The other way round; the range is no longer entered. */
+cudaError_t qcul_unregister(const struct qcul_range *range);
+
+/* For malloc: is any of this block registered? */
+bool qcul_is_registered(const void *p, size_t size);
+/*
+ * The program frees this block: if any of it is registered, it is kept until it is not. `twice`:
+ * that has happened before.
+ */
+bool qcul_keep_registered(void *p, size_t size, bool *twice);
+/* Frees what has been kept and is registered no longer. */
+void qcul_free_kept(void);
 
 /* ---- pinned.c ---- */
 

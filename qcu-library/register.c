@@ -6,8 +6,10 @@
  * something else at that address it gets another, an alias, which means the same memory in every
  * call.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "qcu-library/arena.h"
 #include "qcu-library/qcul.h"
 
 /* Memory of other devices (cudaHostRegisterIoMemory) is nothing that a guest could pin. */
@@ -45,7 +47,7 @@ static void drop_alias(const struct qcul_range *range)
 		(void)qcul_mem_take(range->other, QCUL_MEM_ALIAS, &alias);
 }
 
-static cudaError_t do_register(struct qcul_range *range)
+cudaError_t qcul_register(struct qcul_range *range)
 {
 	struct qCUcmd cmd;
 	cudaError_t err;
@@ -61,13 +63,99 @@ static cudaError_t do_register(struct qcul_range *range)
 	err = qcul_send(&cmd, 1);
 	if (!err && cmd.host_register.device == range->start)
 		return cudaSuccess;
-	(void)qcul_mem_take(range->start, QCUL_MEM_REGISTERED, range);
+	(void)qcul_mem_take(range->start, range->kind, range);
 	if (err)
 		return err;
 	range->other = cmd.host_register.device;
 	add_alias(range);
 	return qcul_mem_add(range) ? cudaSuccess : cudaErrorMemoryAllocation;
 }
+
+/* ---- blocks of malloc that were freed while they are registered ---- */
+
+/* Under the lock of what is known of addresses, as the registrations are. */
+static struct kept {
+	void *p;
+	size_t size;
+	struct kept *next;
+} * kept;
+
+/* In the middle of fork() this thread has the lock already. */
+static void lock_kept(void)
+{
+	if (!qcul_arena_in_fork())
+		qcul_mem_lock();
+}
+
+static void unlock_kept(void)
+{
+	if (!qcul_arena_in_fork())
+		qcul_mem_unlock();
+}
+
+static bool overlaps(const void *p, size_t size)
+{
+	const struct qcul_range range = {.start = (uint64_t)(uintptr_t)p, .len = size};
+	struct qcul_range other;
+
+	return qcul_mem_overlap_locked(&range, &other) && other.kind == QCUL_MEM_REGISTERED;
+}
+
+bool qcul_is_registered(const void *p, size_t size)
+{
+	bool is;
+
+	if (!qcul_mem_registered())
+		return false;
+	lock_kept();
+	is = overlaps(p, size);
+	unlock_kept();
+	return is;
+}
+
+bool qcul_keep_registered(void *p, size_t size, bool *twice)
+{
+	struct kept *k = malloc(sizeof(*k)), *other;
+	bool keep;
+
+	lock_kept();
+	keep = size && overlaps(p, size);
+	for (other = kept; keep && other; other = other->next)
+		*twice |= other->p == p;
+	/* Without memory for the note it is kept for good. */
+	if (keep && !*twice && k) {
+		*k = (struct kept){.p = p, .size = size, .next = kept};
+		kept = k;
+		k = NULL;
+	}
+	unlock_kept();
+	free(k);
+	return keep;
+}
+
+void qcul_free_kept(void)
+{
+	struct kept **at, *k, *gone = NULL;
+
+	lock_kept();
+	for (at = &kept; (k = *at);) {
+		if (overlaps(k->p, k->size)) {
+			at = &k->next;
+		} else {
+			*at = k->next;
+			k->next = gone;
+			gone = k;
+		}
+	}
+	unlock_kept();
+	while ((k = gone)) {
+		gone = k->next;
+		(void)qcul_arena_free(k->p);
+		free(k);
+	}
+}
+
+/* ---- the public calls ---- */
 
 static uint64_t all_memory(void)
 {
@@ -96,13 +184,22 @@ cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 		return qcul_done(cudaErrorMemoryAllocation);
 	range.device = qcul_self.device;
 	range.epoch = qcul_epoch();
-	return qcul_done(do_register(&range));
+	return qcul_done(qcul_register(&range));
+}
+
+cudaError_t qcul_unregister(const struct qcul_range *range)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_HOST_UNREGISTER);
+
+	drop_alias(range);
+	cmd.host_unregister.addr = range->start;
+	cmd.host_unregister.len = range->len;
+	return qcul_send(&cmd, 1);
 }
 
 static cudaError_t do_unregister(void *ptr)
 {
 	struct qcul_range range;
-	struct qCUcmd cmd;
 	cudaError_t err;
 
 	if (!ptr)
@@ -115,11 +212,9 @@ static cudaError_t do_unregister(void *ptr)
 	/* Out of the table first: the addresses may be registered again during the call. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_REGISTERED, &range))
 		return cudaErrorInvalidValue;
-	drop_alias(&range);
-	cmd = qcul_cmd(QCU_OP_HOST_UNREGISTER);
-	cmd.host_unregister.addr = range.start;
-	cmd.host_unregister.len = range.len;
-	return qcul_send(&cmd, 1);
+	err = qcul_unregister(&range);
+	qcul_free_kept();
+	return err;
 }
 
 cudaError_t cudaHostUnregister(void *ptr)

@@ -3,12 +3,19 @@
  * Addresses inside the window. Every mapping starts on a chunk boundary, so that no chunk has two
  * owners and the mirror can map whole chunks where the guest has them; when the window is too full
  * for that, a page boundary will do.
+ *
+ * Nothing keeps a program from having mappings of its own there. They are left alone: what a
+ * mapping of ours runs into is looked up in /proc/self/maps, and not tried again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "qcu-library/qcul.h"
 #include "qcu-library/transport.h"
+
+/* Another thread of the program may take addresses at the same time. */
+#define TRIES 16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_ranges used;
@@ -21,6 +28,75 @@ void qcul_window_lock(void)
 void qcul_window_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
+}
+
+/* Marks [start, end), as far as it is not ours. */
+static void mark(uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		const struct qcul_range *range = qcul_ranges_find(&used, start);
+		struct qcul_range gap = {.start = start};
+		uint64_t next = end;
+
+		if (range) {
+			start = range->start + range->len;
+			continue;
+		}
+		range = qcul_ranges_after(&used, start);
+		if (range && range->start < end)
+			next = range->start;
+		gap.len = next - start;
+		if (!qcul_ranges_add(&used, &gap))
+			return;
+		start = next;
+	}
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/*
+ * Marks all that is mapped in the window. Each line of the file begins "START-END "; it is read
+ * without stdio, for this happens inside of malloc.
+ */
+static void mark_all(uint64_t lo, uint64_t hi)
+{
+	enum { START, END, REST } at = START;
+	int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	uint64_t bound[2] = {0, 0};
+	char text[1024];
+	ssize_t n, i;
+
+	while (file >= 0 && (n = read(file, text, sizeof(text))) > 0) {
+		for (i = 0; i < n; i++) {
+			if (text[i] == '\n') {
+				at = START;
+				bound[START] = bound[END] = 0;
+			} else if (at != REST && digit(text[i]) >= 0) {
+				bound[at] = bound[at] * 16 + (uint64_t)digit(text[i]);
+			} else if (at == START) {
+				at = END;
+			} else if (at == END) {
+				at = REST;
+				if (bound[START] < hi && bound[END] > lo)
+					mark(bound[START] > lo ? bound[START] : lo,
+					     bound[END] < hi ? bound[END] : hi);
+			}
+		}
+	}
+	if (file >= 0)
+		close(file);
+}
+
+static void foreign(void)
+{
+	const struct qcu_hello *hello = qcul_hello();
+
+	qcul_window_lock();
+	mark_all(hello->window_base, hello->window_base + hello->window_size);
+	qcul_window_unlock();
 }
 
 static void *reserve(size_t len)
@@ -54,21 +130,24 @@ static void release(void *addr)
 
 void *qcul_window_map(size_t len)
 {
-	for (;;) {
+	int tries;
+
+	for (tries = 0; tries < TRIES; tries++) {
 		void *addr = reserve(len);
 		int rc;
 
 		if (!addr)
-			return NULL;
+			break;
 		rc = qcul_transport_map(addr, len);
 		if (rc == 0)
 			return addr;
-		/* Someone else's mapping lies there: leave the addresses marked and look on. */
-		if (rc == -EEXIST)
-			continue;
 		release(addr);
-		return NULL;
+		if (rc != -EEXIST)
+			return NULL;
+		foreign();
 	}
+	qcul_trace("the window has no room for %zu bytes", len);
+	return NULL;
 }
 
 void qcul_window_unmap(void *addr, size_t len)

@@ -3,7 +3,7 @@
 # the library that has its mirror in the program's own process.
 
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned streams threads
-LOOPBACK_CU := kernels per_thread plugin
+LOOPBACK_CU := kernels per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
 LOOPBACK_LINK := -L$(B)/loopback -lcudart
