@@ -139,8 +139,17 @@ int mir_do_host_register(struct call *c)
 int mir_do_host_unregister(struct call *c)
 {
 	const struct qcu_host_unregister *u = &c->cmd->host_unregister;
+	const struct be_ops *ops = c->m->cfg.ops;
+	unsigned int dev;
+	int rc = QCU_ERR_Success, err;
 
 	if (!u->len || !window_pinned(&c->m->window, u->addr, u->len))
 		return QCU_ERR_HostMemoryNotRegistered;
-	return QCU_ERR_Success;
+	/* Natively the call returns when nothing uses the memory any more: it may be freed next. */
+	c->waited = true;
+	for (dev = 0; dev < c->m->devices && ops->device_sync; dev++) {
+		err = ops->device_sync(c->m->be, dev);
+		rc = rc ? rc : err;
+	}
+	return rc;
 }

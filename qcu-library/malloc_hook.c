@@ -97,19 +97,6 @@ static size_t threshold_wanted(void)
 	return bytes;
 }
 
-/* Whoever calls malloc may be holding stderr. */
-static void trace(const char *text)
-{
-	char line[120];
-	int n;
-
-	if (!qcul_env_on("QCU_TRACE"))
-		return;
-	n = snprintf(line, sizeof(line), "qcuda: malloc: %s\n", text);
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		return;
-}
-
 void qcul_malloc_arm(void)
 {
 	int from = STATE_LIBC;
@@ -132,7 +119,7 @@ void qcul_malloc_start(void)
 	qcul_arena_start(hello->chunk_bytes);
 	atomic_store(&state, STATE_ON);
 	atomic_store(&threshold, threshold_wanted());
-	trace("large allocations are chunks");
+	qcul_trace("malloc: large allocations are chunks");
 }
 
 void qcul_malloc_refused(void)
@@ -142,7 +129,7 @@ void qcul_malloc_refused(void)
 	if (!atomic_compare_exchange_strong(&state, &from, STATE_LIBC))
 		return;
 	atomic_store(&threshold, NEVER);
-	trace("no session, everything stays with libc");
+	qcul_trace("malloc: no session, everything stays with libc");
 }
 
 void qcul_malloc_before_fork(void)
@@ -162,6 +149,8 @@ void qcul_malloc_after_fork_child(bool had_session)
 		atomic_store(&threshold, NEVER);
 	}
 	qcul_arena_after_fork(true);
+	/* The child has no registrations. */
+	qcul_free_kept();
 }
 
 /* Whether large allocations are chunks, after an attempt to make them so. */
@@ -307,6 +296,22 @@ static size_t size_in_libc(void *p)
 	return f(p);
 }
 
+/*
+ * Natively the GPU keeps the pages of registered memory until cudaHostUnregister, whatever becomes
+ * of the addresses before. Here nobody else gets them until then.
+ */
+static bool kept(void *p)
+{
+	bool twice = false, keep;
+
+	if (__builtin_expect(!qcul_mem_registered(), 1))
+		return false;
+	keep = qcul_keep_registered(p, size_in_window(p), &twice);
+	if (twice)
+		invalid("free(): double free detected\n");
+	return keep;
+}
+
 PUBLIC void free(void *p)
 {
 	int saved;
@@ -316,7 +321,7 @@ PUBLIC void free(void *p)
 		return;
 	}
 	saved = errno;
-	if (!qcul_arena_free(p))
+	if (!kept(p) && !qcul_arena_free(p))
 		invalid("free(): invalid pointer\n");
 	errno = saved;
 }
@@ -353,6 +358,9 @@ static void *realloc_in_window(void *p, size_t size)
 		free(p);
 		return NULL;
 	}
+	/* No part of what is registered goes to somebody else. */
+	if (size <= old && qcul_is_registered(p, old))
+		return p;
 	/* What has become small is no reason to keep a chunk. */
 	if ((large(size) || size >= old / 2) && qcul_arena_resize(p, size))
 		return p;
