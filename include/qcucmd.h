@@ -308,6 +308,23 @@ struct qcu_occupancy {
 	__u32 flags;
 	__u32 blocks; /* out */
 };
+/* The most dynamic shared memory with which so many blocks fit on a multiprocessor. */
+struct qcu_occupancy_shared {
+	__u32 kernel;
+	__u32 blocks;
+	__u32 block_threads;
+	__u32 rsvd;
+	__u64 bytes; /* out */
+};
+#define QCU_CLUSTERS_ACTIVE  0u /* how many of the launch's clusters fit on the device */
+#define QCU_CLUSTERS_LARGEST 1u /* blocks in the largest cluster */
+struct qcu_occupancy_cluster {
+	struct qcu_buf buf; /* message: struct qcu_launch_msg, without parameters */
+	__u32 kernel;
+	__u32 what;
+	__u32 count; /* out */
+	__u32 rsvd;
+};
 struct qcu_func_set {
 	__u32 kernel;
 	__u32 attr; /* cudaFuncAttribute */
@@ -451,16 +468,23 @@ struct qcu_param {
 	__u32 size;
 };
 
-#define QCU_LAUNCH_COOPERATIVE 1u
+#define QCU_LAUNCH_COOPERATIVE 0x1u
+#define QCU_LAUNCH_CLUSTER     0x2u /* cluster and cluster_policy mean something */
+#define QCU_LAUNCH_PRIORITY    0x4u /* priority does */
+#define QCU_LAUNCH_OVERLAP     0x8u /* may begin before the launch before it has ended */
+#define QCU_LAUNCH_FLAGS       0xfu
 struct qcu_launch_msg {
 	__u32 grid[3];
 	__u32 block[3];
 	__u32 dynamic_shared;
 	__u32 flags;
 	__u32 param_bytes;
-	__u32 rsvd[3];
+	__u32 cluster[3];
+	__u32 cluster_policy; /* cudaClusterSchedulingPolicy */
+	__s32 priority;
+	__u32 rsvd[2];
 };
-QCU_ASSERT(sizeof(struct qcu_launch_msg) == 48, "launch message");
+QCU_ASSERT(sizeof(struct qcu_launch_msg) == 64, "launch message");
 
 /* What one mirror has done. "staged" bytes are those that a CPU copied on the way. */
 struct qcu_stats_desc {
@@ -536,6 +560,8 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait)) \
 	X(98, LIMIT_SET,         limit_set,         USR, NONE,  QCU_UPTO(qcu_limit_set, value)) \
 	X(99, LIMIT_GET,         limit_get,         USR, NONE,  QCU_UPTO(qcu_limit_get, rsvd)) \
+	X(100, OCCUPANCY_SHARED, occupancy_shared,  USR, NONE,  QCU_UPTO(qcu_occupancy_shared, rsvd)) \
+	X(101, OCCUPANCY_CLUSTER, occupancy_cluster, USR, MSG,  QCU_UPTO(qcu_occupancy_cluster, what)) \
 	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
 	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
 	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \

@@ -51,7 +51,10 @@ struct be_dim3 {
 struct be_launch {
 	struct be_dim3 grid, block;
 	uint32_t dynamic_shared;
-	uint32_t flags;	    /* QCU_LAUNCH_* */
+	uint32_t flags; /* QCU_LAUNCH_* */
+	struct be_dim3 cluster;
+	uint32_t cluster_policy;
+	int32_t priority;
 	const void *params; /* packed as kernel_params says; read before the call returns */
 	size_t param_bytes;
 };
@@ -213,6 +216,11 @@ struct be_ops {
 	int (*occupancy)(struct be *be, unsigned int dev, struct be_kernel *k,
 			 uint32_t block_threads, uint64_t dynamic_shared, uint32_t flags,
 			 uint32_t *blocks);
+	int (*occupancy_shared)(struct be *be, unsigned int dev, struct be_kernel *k,
+				uint32_t blocks, uint32_t block_threads, uint64_t *bytes);
+	/* what: QCU_CLUSTERS_* */
+	int (*occupancy_cluster)(struct be *be, unsigned int dev, struct be_kernel *k,
+				 const struct be_launch *l, uint32_t what, uint32_t *count);
 	int (*var_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 			uint64_t *addr, uint64_t *size);
 	int (*launch)(struct be *be, struct be_kernel *k, const struct be_launch *l,

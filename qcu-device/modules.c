@@ -200,37 +200,50 @@ int mir_do_var_find(struct call *c)
 	return rc;
 }
 
+/* A launch message, and the parameters that follow it. */
+static int read_launch(struct call *c, struct be_launch *l)
+{
+	struct qcu_launch_msg msg;
+
+	if (c->cmd->buf.len < sizeof(msg))
+		return QCU_ERR_InvalidValue;
+	memcpy(&msg, c->req->msg, sizeof(msg));
+	if (msg.param_bytes != c->cmd->buf.len - sizeof(msg) || msg.flags & ~QCU_LAUNCH_FLAGS ||
+	    msg.rsvd[0] || msg.rsvd[1])
+		return QCU_ERR_InvalidValue;
+	*l = (struct be_launch){
+		.grid = {msg.grid[0], msg.grid[1], msg.grid[2]},
+		.block = {msg.block[0], msg.block[1], msg.block[2]},
+		.dynamic_shared = msg.dynamic_shared,
+		.flags = msg.flags,
+		.cluster = {msg.cluster[0], msg.cluster[1], msg.cluster[2]},
+		.cluster_policy = msg.cluster_policy,
+		.priority = msg.priority,
+		.params = (const uint8_t *)c->req->msg + sizeof(msg),
+		.param_bytes = msg.param_bytes,
+	};
+	return QCU_ERR_Success;
+}
+
 int mir_do_launch(struct call *c)
 {
 	struct mirror *m = c->m;
-	struct qcu_launch_msg msg;
 	struct be_launch l;
 	struct handle *h;
 	struct stream_ref s;
 	int rc;
 
 	MIR_NEED(c, launch);
-	if (c->cmd->buf.len < sizeof(msg))
-		return QCU_ERR_InvalidValue;
-	memcpy(&msg, c->req->msg, sizeof(msg));
-	if (msg.param_bytes != c->cmd->buf.len - sizeof(msg) ||
-	    msg.flags & ~QCU_LAUNCH_COOPERATIVE || msg.rsvd[0] || msg.rsvd[1] || msg.rsvd[2])
-		return QCU_ERR_InvalidValue;
+	rc = read_launch(c, &l);
+	if (rc)
+		return rc;
 	h = handles_get(&m->handles, HANDLE_KERNEL, c->cmd->launch.kernel);
 	if (!h)
 		return QCU_ERR_InvalidResourceHandle;
-	rc = msg.param_bytes == h->param_bytes ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+	rc = l.param_bytes == h->param_bytes ? QCU_ERR_Success : QCU_ERR_InvalidValue;
 	if (!rc)
 		rc = mir_stream_get(c, c->cmd->launch.stream, &s);
 	if (!rc) {
-		l = (struct be_launch){
-			.grid = {msg.grid[0], msg.grid[1], msg.grid[2]},
-			.block = {msg.block[0], msg.block[1], msg.block[2]},
-			.dynamic_shared = msg.dynamic_shared,
-			.flags = msg.flags,
-			.params = (const uint8_t *)c->req->msg + sizeof(msg),
-			.param_bytes = msg.param_bytes,
-		};
 		/* A launch runs on the current device, in a stream of that device. */
 		rc = s.device == c->cmd->device ? m->cfg.ops->launch(m->be, h->kernel, &l, s.s)
 						: (int)QCU_ERR_InvalidResourceHandle;
@@ -255,6 +268,47 @@ int mir_do_occupancy(struct call *c)
 	rc = m->cfg.ops->occupancy(m->be, c->cmd->device, h->kernel, o->block_threads,
 				   o->dynamic_shared, o->flags, &blocks);
 	o->blocks = blocks;
+	handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_occupancy_shared(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_occupancy_shared *o = &c->cmd->occupancy_shared;
+	uint64_t bytes = 0;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, occupancy_shared);
+	h = handles_get(&m->handles, HANDLE_KERNEL, o->kernel);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = m->cfg.ops->occupancy_shared(m->be, c->cmd->device, h->kernel, o->blocks,
+					  o->block_threads, &bytes);
+	o->bytes = bytes;
+	handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_occupancy_cluster(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_occupancy_cluster *o = &c->cmd->occupancy_cluster;
+	struct be_launch l;
+	uint32_t count = 0;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, occupancy_cluster);
+	rc = o->what > QCU_CLUSTERS_LARGEST ? (int)QCU_ERR_InvalidValue : read_launch(c, &l);
+	if (rc)
+		return rc;
+	h = handles_get(&m->handles, HANDLE_KERNEL, o->kernel);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = m->cfg.ops->occupancy_cluster(m->be, c->cmd->device, h->kernel, &l, o->what, &count);
+	o->count = count;
 	handles_put(&m->handles, h);
 	return rc;
 }

@@ -161,6 +161,27 @@ static cudaError_t occupancy(int *blocks, const void *func, int block_size, size
 	return err;
 }
 
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *func, int blocks,
+						      int block_size)
+{
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err = cudaErrorInvalidValue;
+
+	if (bytes && blocks > 0 && block_size > 0)
+		err = loaded(func, &k);
+	if (err)
+		return qcul_done(err);
+	cmd = qcul_cmd(QCU_OP_OCCUPANCY_SHARED);
+	cmd.occupancy_shared.kernel = k->id;
+	cmd.occupancy_shared.blocks = (uint32_t)blocks;
+	cmd.occupancy_shared.block_threads = (uint32_t)block_size;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		*bytes = cmd.occupancy_shared.bytes;
+	return qcul_done(err);
+}
+
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func,
 							  int block_size, size_t dynamic)
 {

@@ -19,6 +19,10 @@ struct launch {
 	size_t shared;
 	cudaStream_t stream;
 	uint32_t flags;
+	dim3 cluster;
+	uint32_t cluster_policy;
+	int32_t priority;
+	cudaEvent_t event; /* to be recorded behind it */
 };
 
 static bool blocking_wanted(void)
@@ -55,18 +59,26 @@ static cudaError_t check_shape(const struct launch *l)
 	return cudaSuccess;
 }
 
-static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_launch_msg *msg)
+static void fill(const struct launch *l, struct qcu_launch_msg *msg)
 {
-	const struct CUkern_st *k = l->kernel;
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_LAUNCH);
-
 	*msg = (struct qcu_launch_msg){
 		.grid = {l->grid.x, l->grid.y, l->grid.z},
 		.block = {l->block.x, l->block.y, l->block.z},
 		.dynamic_shared = (uint32_t)l->shared,
 		.flags = l->flags,
-		.param_bytes = k->param_bytes,
+		.param_bytes = l->kernel->param_bytes,
+		.cluster = {l->cluster.x, l->cluster.y, l->cluster.z},
+		.cluster_policy = l->cluster_policy,
+		.priority = l->priority,
 	};
+}
+
+static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_launch_msg *msg)
+{
+	const struct CUkern_st *k = l->kernel;
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_LAUNCH);
+
+	fill(l, msg);
 	if (!qcul_pack_args(msg + 1, k->param_bytes, k->params, k->param_count, l->args))
 		return cudaErrorInvalidKernelImage;
 	cmd.launch.buf.addr = (uint64_t)(uintptr_t)msg;
@@ -148,53 +160,132 @@ cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block,
 	return qcul_done(launch_func(func, &l));
 }
 
-/* Attributes that only ask for what happens anyway are taken; the others are not supported. */
+/*
+ * What the GPU decides about goes to the mirror. Hints are taken and may come to nothing. An event
+ * that asks to be recorded early is recorded when the kernel has ended, which CUDA allows itself.
+ */
 static cudaError_t take_attribute(const cudaLaunchAttribute *a, struct launch *l)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
-	switch (a->id) {
+	switch ((int)a->id) {
 	case cudaLaunchAttributeIgnore:
-	case cudaLaunchAttributePriority:
+	case cudaLaunchAttributeAccessPolicyWindow:
+	case cudaLaunchAttributeSynchronizationPolicy:
+	case cudaLaunchAttributeMemSyncDomainMap:
+	case cudaLaunchAttributeMemSyncDomain:
+	case cudaLaunchAttributePreferredClusterDimension:
 	case cudaLaunchAttributePreferredSharedMemoryCarveout:
+	case cudaLaunchAttributeNvlinkUtilCentricScheduling:
+		return cudaSuccess;
+	case cudaLaunchAttributePriority:
+		l->flags |= QCU_LAUNCH_PRIORITY;
+		l->priority = a->val.priority;
 		return cudaSuccess;
 	case cudaLaunchAttributeCooperative:
 		if (a->val.cooperative)
 			l->flags |= QCU_LAUNCH_COOPERATIVE;
 		return cudaSuccess;
 	case cudaLaunchAttributeClusterDimension:
-		if (a->val.clusterDim.x <= 1 && a->val.clusterDim.y <= 1 &&
-		    a->val.clusterDim.z <= 1)
-			return cudaSuccess;
-		break;
-	case cudaLaunchAttributeProgrammaticStreamSerialization:
-		/* To run after the launch before, as without it, is one of the orders allowed. */
+		l->flags |= QCU_LAUNCH_CLUSTER;
+		l->cluster.x = a->val.clusterDim.x;
+		l->cluster.y = a->val.clusterDim.y;
+		l->cluster.z = a->val.clusterDim.z;
 		return cudaSuccess;
-	default:
-		break;
+	case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+		l->cluster_policy = a->val.clusterSchedulingPolicyPreference;
+		return cudaSuccess;
+	case cudaLaunchAttributeProgrammaticStreamSerialization:
+		if (a->val.programmaticStreamSerializationAllowed)
+			l->flags |= QCU_LAUNCH_OVERLAP;
+		return cudaSuccess;
+	case cudaLaunchAttributeProgrammaticEvent:
+		l->event = a->val.programmaticEvent.event;
+		return l->event ? cudaSuccess : cudaErrorInvalidValue;
+	case cudaLaunchAttributeLaunchCompletionEvent:
+		l->event = a->val.launchCompletionEvent.event;
+		return l->event ? cudaSuccess : cudaErrorInvalidValue;
+	case cudaLaunchAttributeDeviceUpdatableKernelNode:
+		return qcul_unsupported("cudaLaunchAttributeDeviceUpdatableKernelNode", &said);
 	}
-	return qcul_unsupported("cudaLaunchKernelExC with clusters, events or access policies",
-				&said);
+	return cudaErrorInvalidValue;
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
+static cudaError_t take_config(const cudaLaunchConfig_t *config, struct launch *l)
 {
-	struct launch l;
 	cudaError_t err = cudaSuccess;
 	unsigned int i;
 
 	if (!config || (config->numAttrs && !config->attrs))
-		return qcul_done(cudaErrorInvalidValue);
-	l = (struct launch){
-		.grid = config->gridDim,
-		.block = config->blockDim,
-		.args = args,
-		.shared = config->dynamicSmemBytes,
-		.stream = config->stream,
-	};
+		return cudaErrorInvalidValue;
+	l->grid = config->gridDim;
+	l->block = config->blockDim;
+	l->shared = config->dynamicSmemBytes;
+	l->stream = config->stream;
 	for (i = 0; i < config->numAttrs && !err; i++)
-		err = take_attribute(&config->attrs[i], &l);
-	return qcul_done(err ? err : launch_func(func, &l));
+		err = take_attribute(&config->attrs[i], l);
+	return err;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
+{
+	struct launch l = {.args = args};
+	cudaError_t err = take_config(config, &l);
+
+	if (!err && l.event) {
+		/* An event that is none must be found out before the launch. */
+		err = qcul_ready();
+		if (!err && !qcul_handle_id(&qcul_events, l.event))
+			err = cudaErrorInvalidResourceHandle;
+	}
+	if (!err)
+		err = launch_func(func, &l);
+	if (!err && l.event)
+		err = cudaEventRecord(l.event, l.stream);
+	return qcul_done(err);
+}
+
+static cudaError_t clusters(int *count, const void *func, const cudaLaunchConfig_t *config,
+			    uint32_t what)
+{
+	struct launch l = {.grid = {1, 1, 1}};
+	struct qcu_launch_msg msg;
+	struct qCUcmd cmd;
+	cudaError_t err = count ? take_config(config, &l) : cudaErrorInvalidValue;
+
+	if (!err && l.shared > UINT_MAX)
+		err = cudaErrorInvalidValue;
+	if (!err)
+		err = qcul_ready();
+	if (!err)
+		err = qcul_kernel(func, &l.kernel);
+	if (!err)
+		err = qcul_kernel_load(l.kernel);
+	if (err)
+		return err;
+	fill(&l, &msg);
+	msg.param_bytes = 0;
+	cmd = qcul_cmd(QCU_OP_OCCUPANCY_CLUSTER);
+	cmd.occupancy_cluster.buf.addr = (uint64_t)(uintptr_t)&msg;
+	cmd.occupancy_cluster.buf.len = sizeof(msg);
+	cmd.occupancy_cluster.kernel = l.kernel->id;
+	cmd.occupancy_cluster.what = what;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		*count = (int)cmd.occupancy_cluster.count;
+	return err;
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *count, const void *func,
+					   const cudaLaunchConfig_t *config)
+{
+	return qcul_done(clusters(count, func, config, QCU_CLUSTERS_ACTIVE));
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *func,
+						 const cudaLaunchConfig_t *config)
+{
+	return qcul_done(clusters(size, func, config, QCU_CLUSTERS_LARGEST));
 }
 
 /* ---- what nvcc makes of kernel<<<grid, block, shared, stream>>>(...) ---- */

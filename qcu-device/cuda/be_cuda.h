@@ -153,6 +153,10 @@ int cu_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
 int cu_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
 int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
 		 uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
+int cu_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+			uint32_t block_threads, uint64_t *bytes);
+int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
+			 const struct be_launch *l, uint32_t what, uint32_t *count);
 int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		uint64_t *addr, uint64_t *size);
 int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);

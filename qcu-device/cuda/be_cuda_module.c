@@ -254,20 +254,82 @@ int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char
 	return QCU_ERR_Success;
 }
 
-int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
+#define LAUNCH_ATTRS 5
+
+static cudaLaunchConfig_t launch_config(const struct be_launch *l, cudaLaunchAttribute *attrs)
 {
-	cudaLaunchAttribute cooperative = {
-		.id = cudaLaunchAttributeCooperative,
-		.val = {.cooperative = 1},
-	};
 	cudaLaunchConfig_t config = {
 		.gridDim = {l->grid.x, l->grid.y, l->grid.z},
 		.blockDim = {l->block.x, l->block.y, l->block.z},
 		.dynamicSmemBytes = l->dynamic_shared,
-		.stream = s->s,
-		.attrs = &cooperative,
-		.numAttrs = l->flags & QCU_LAUNCH_COOPERATIVE ? 1 : 0,
+		.attrs = attrs,
 	};
+	cudaLaunchAttribute *a = attrs;
+
+	memset(attrs, 0, LAUNCH_ATTRS * sizeof(*attrs));
+	if (l->flags & QCU_LAUNCH_COOPERATIVE) {
+		a->id = cudaLaunchAttributeCooperative;
+		a++->val.cooperative = 1;
+	}
+	if (l->flags & QCU_LAUNCH_CLUSTER) {
+		a->id = cudaLaunchAttributeClusterDimension;
+		a->val.clusterDim.x = l->cluster.x;
+		a->val.clusterDim.y = l->cluster.y;
+		a++->val.clusterDim.z = l->cluster.z;
+	}
+	if (l->flags & QCU_LAUNCH_CLUSTER && l->cluster_policy) {
+		a->id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+		a++->val.clusterSchedulingPolicyPreference =
+			(enum cudaClusterSchedulingPolicy)l->cluster_policy;
+	}
+	if (l->flags & QCU_LAUNCH_PRIORITY) {
+		a->id = cudaLaunchAttributePriority;
+		a++->val.priority = l->priority;
+	}
+	if (l->flags & QCU_LAUNCH_OVERLAP) {
+		a->id = cudaLaunchAttributeProgrammaticStreamSerialization;
+		a++->val.programmaticStreamSerializationAllowed = 1;
+	}
+	config.numAttrs = (unsigned int)(a - attrs);
+	return config;
+}
+
+int cu_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+			uint32_t block_threads, uint64_t *bytes)
+{
+	size_t n = 0;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaOccupancyAvailableDynamicSMemPerBlock, &n, k->k, (int)blocks,
+			 (int)block_threads);
+	*bytes = n;
+	return ret;
+}
+
+int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
+			 const struct be_launch *l, uint32_t what, uint32_t *count)
+{
+	cudaLaunchAttribute attrs[LAUNCH_ATTRS];
+	cudaLaunchConfig_t config = launch_config(l, attrs);
+	int n = 0;
+	int ret = cu_use(be, dev);
+
+	*count = 0;
+	if (ret)
+		return ret;
+	if (what == QCU_CLUSTERS_ACTIVE)
+		ret = CU(be, cudaOccupancyMaxActiveClusters, &n, k->k, &config);
+	else
+		ret = CU(be, cudaOccupancyMaxPotentialClusterSize, &n, k->k, &config);
+	*count = n;
+	return ret;
+}
+
+int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
+{
+	cudaLaunchAttribute attrs[LAUNCH_ATTRS];
+	cudaLaunchConfig_t config = launch_config(l, attrs);
 	void *few[FEW_PARAMS];
 	void **args = few;
 	uint32_t i;
@@ -278,6 +340,7 @@ int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, str
 	ret = cu_stream_use(be, s);
 	if (ret)
 		return ret;
+	config.stream = s->s;
 	if (k->count > FEW_PARAMS) {
 		args = malloc(k->count * sizeof(*args));
 		if (!args)

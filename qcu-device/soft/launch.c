@@ -164,6 +164,70 @@ int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_
 	return QCU_ERR_Success;
 }
 
+int soft_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+			  uint32_t block_threads, uint64_t *bytes)
+{
+	const struct soft_limits *lim = soft_limits(be->sm);
+	int err = atomic_load(&be->sticky);
+	const struct ptx_kernel_info *info;
+	const struct ptx_kernel *ptx;
+	uint64_t share, most;
+
+	*bytes = 0;
+	if (!err)
+		err = soft_kernel_get(k, dev, &ptx, &info);
+	if (err)
+		return err;
+	if (!blocks || !block_threads || blocks_per_sm(lim, info, block_threads, 0) < blocks)
+		return QCU_ERR_InvalidValue;
+	share = lim->shared_per_sm / blocks / SHARED_GRAIN * SHARED_GRAIN;
+	share = share > lim->shared_reserved ? share - lim->shared_reserved : 0;
+	if (share > lim->shared_optin)
+		share = lim->shared_optin;
+	most = max_dynamic(k, dev, lim, info);
+	*bytes = share > info->shared_bytes ? share - info->shared_bytes : 0;
+	if (*bytes > most)
+		*bytes = most;
+	return QCU_ERR_Success;
+}
+
+/* A cluster of one block is a block; there are no others here. */
+static bool is_cluster(const struct be_launch *l)
+{
+	return l->flags & QCU_LAUNCH_CLUSTER &&
+	       (l->cluster.x > 1 || l->cluster.y > 1 || l->cluster.z > 1);
+}
+
+static int no_clusters(void)
+{
+	soft_say("thread block clusters are not supported");
+	return QCU_ERR_NotSupported;
+}
+
+int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
+			   const struct be_launch *l, uint32_t what, uint32_t *count)
+{
+	uint64_t threads = (uint64_t)l->block.x * l->block.y * l->block.z;
+	uint32_t blocks = 0;
+	int err;
+
+	*count = 0;
+	err = soft_occupancy(be, dev, k, threads > BLOCK_MAX ? 0 : (uint32_t)threads,
+			     l->dynamic_shared, 0, &blocks);
+	if (err)
+		return err;
+	if (what == QCU_CLUSTERS_LARGEST) {
+		*count = blocks ? 1 : 0;
+		return QCU_ERR_Success;
+	}
+	if (!(l->flags & QCU_LAUNCH_CLUSTER) || !l->cluster.x || !l->cluster.y || !l->cluster.z)
+		return QCU_ERR_InvalidClusterSize;
+	if (is_cluster(l))
+		return no_clusters();
+	*count = blocks * be->dev[dev].env.sm_count;
+	return QCU_ERR_Success;
+}
+
 static int check_launch(struct be *be, const struct be_kernel *k, const struct be_launch *l,
 			unsigned int dev, const struct ptx_kernel_info *info)
 {
@@ -188,8 +252,10 @@ static int check_launch(struct be *be, const struct be_kernel *k, const struct b
 		return QCU_ERR_InvalidValue;
 	if (l->param_bytes != info->param_bytes || (l->param_bytes && !l->params))
 		return QCU_ERR_InvalidValue;
-	if (l->flags & ~QCU_LAUNCH_COOPERATIVE)
+	if (l->flags & ~QCU_LAUNCH_FLAGS)
 		return QCU_ERR_NotSupported;
+	if (is_cluster(l))
+		return no_clusters();
 	grid = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
 	if (l->flags & QCU_LAUNCH_COOPERATIVE &&
 	    grid > (uint64_t)blocks_per_sm(lim, info, (uint32_t)threads, l->dynamic_shared) *

@@ -352,6 +352,10 @@ int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
 int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
 int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
 		   uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
+int soft_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+			  uint32_t block_threads, uint64_t *bytes);
+int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
+			   const struct be_launch *l, uint32_t what, uint32_t *count);
 int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
 
 /* ---- props.c ---- */

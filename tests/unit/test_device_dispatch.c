@@ -436,12 +436,19 @@ static int launch(uint32_t kernel, uint32_t stream, const struct launch_bytes *l
 static void launches(void **state)
 {
 	const size_t whole = sizeof(struct qcu_launch_msg) + FAKE_KERNEL_LEN;
-	struct launch_bytes
-		good =
-			{
-				.msg = {{7, 6, 5}, {4, 3, 2}, 99, 0, FAKE_KERNEL_LEN, {0}},
-			},
-		l;
+	struct launch_bytes good =
+				    {
+					    .msg = {{7, 6, 5},
+						    {4, 3, 2},
+						    99,
+						    0,
+						    FAKE_KERNEL_LEN,
+						    {0},
+						    0,
+						    0,
+						    {0}},
+				    },
+			    l;
 	struct qCUcmd c;
 	size_t i;
 
@@ -462,9 +469,9 @@ static void launches(void **state)
 	l.msg.param_bytes = FAKE_KERNEL_LEN - 1;
 	assert_int_equal(launch(2, 0, &l, whole - 1), QCU_ERR_InvalidValue);
 	l = good;
-	l.msg.flags = 2;
+	l.msg.flags = QCU_LAUNCH_FLAGS + 1;
 	assert_int_equal(launch(2, 0, &l, whole), QCU_ERR_InvalidValue);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 2; i++) {
 		l = good;
 		l.msg.rsvd[i] = 1;
 		assert_int_equal(launch(2, 0, &l, whole), QCU_ERR_InvalidValue);
