@@ -10,7 +10,7 @@ PERF_OBJS := $(B)/perf/bench.o $(B)/perf/bench_out.o
 $(PERF_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(PERF_OBJS): | cudart-header
 
-$(B)/perf/%: perf/%.cu perf/bench.h perf/pattern.h $(PERF_OBJS) | deps
+$(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
 	$(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
 
