@@ -192,21 +192,28 @@ struct qcu_host_unregister {
  * Copies. The answer comes when `buf` may be reused, except with QCU_COPY_QUEUED, which says that
  * buf is pinned memory: the answer then comes as soon as the copy is in its stream.
  * QCU_COPY_SYNC: the answer comes when the copy is complete on the device, as cudaMemcpy's does.
+ * QCU_COPY_TIMED, which the driver sets when it is asked where time goes: the answer says how long
+ * the mirror had the command, and how much of that it spent in the backend; 0xffffffff ns at most.
  */
 #define QCU_COPY_QUEUED 1u
 #define QCU_COPY_SYNC	2u
 #define QCU_COPY_FLAGS	3u
+#define QCU_COPY_TIMED	4u /* COPY_H2D and COPY_D2H only */
 struct qcu_copy_h2d {
 	struct qcu_buf buf;
 	__u64 dst;
 	__u32 stream;
 	__u32 flags;
+	__u32 mirror_ns; /* out */
+	__u32 copy_ns;	 /* out */
 };
 struct qcu_copy_d2h {
 	struct qcu_buf buf;
 	__u64 src;
 	__u32 stream;
 	__u32 flags;
+	__u32 mirror_ns; /* out */
+	__u32 copy_ns;	 /* out */
 };
 struct qcu_copy_d2d { /* either may also lie in registered window memory */
 	__u64 dst;

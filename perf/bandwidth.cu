@@ -7,11 +7,8 @@
  * Cases are named MEMORY/WAY/DIRECTION. "first" is memory that no copy has used before, fresh for
  * each sample, touched by the CPU; "pageable" is malloc memory that has been used once.
  */
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "perf/bench.h"
+#include "perf/memory.cuh"
 #include "perf/pattern.h"
 
 struct copy {
@@ -102,95 +99,6 @@ static void kernels(void *arg, unsigned int n)
 							IN_PLACE_SEED);
 	CHECK(cudaGetLastError());
 	CHECK(cudaDeviceSynchronize());
-}
-
-/* ---- kinds of memory ---- */
-
-enum kind { PAGEABLE, PINNED, REGISTERED, MANAGED, STATIC, STACK, FILE_MAP };
-static const char *const kind_name[] = {"pageable", "pinned", "registered", "managed",
-					"static",   "stack",  "file"};
-
-static char *static_memory;
-static uint64_t static_bytes;
-static char zeroed[64 << 20] __attribute__((aligned(4096)));
-static char file_name[] = "/tmp/qcu-perf.XXXXXX";
-
-/* NULL when there is no such memory here; the reason has been said. */
-static char *get(enum kind kind, uint64_t bytes)
-{
-	cudaError_t ret = cudaSuccess;
-	void *p = NULL;
-	int fd;
-
-	switch (kind) {
-	case PAGEABLE:
-		p = malloc(bytes);
-		break;
-	case PINNED:
-		ret = cudaMallocHost(&p, bytes);
-		break;
-	case REGISTERED:
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p == MAP_FAILED)
-			return NULL;
-		memset(p, 1, bytes);
-		ret = cudaHostRegister(p, bytes, cudaHostRegisterDefault);
-		if (ret != cudaSuccess)
-			munmap(p, bytes);
-		break;
-	case MANAGED:
-		ret = cudaMallocManaged(&p, bytes, cudaMemAttachGlobal);
-		break;
-	case STATIC:
-		p = static_memory;
-		break;
-	case STACK: /* the thread's own stack lies in such memory, too */
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-		break;
-	case FILE_MAP:
-		fd = mkstemp(file_name);
-		REQUIRE(fd >= 0, "%s cannot be made", file_name);
-		unlink(file_name);
-		memcpy(file_name + sizeof(file_name) - 7, "XXXXXX", 6);
-		REQUIRE(!ftruncate(fd, (off_t)bytes), "no room for a file of %llu bytes",
-			(unsigned long long)bytes);
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		close(fd);
-		break;
-	}
-	if (ret != cudaSuccess) {
-		cudaGetLastError();
-		bench_skip(kind_name[kind], cudaGetErrorName(ret));
-		return NULL;
-	}
-	REQUIRE(p && p != MAP_FAILED, "out of memory");
-	return (char *)p;
-}
-
-static void put(enum kind kind, char *p, uint64_t bytes)
-{
-	switch (kind) {
-	case PAGEABLE:
-		free(p);
-		break;
-	case PINNED:
-		CHECK(cudaFreeHost(p));
-		break;
-	case REGISTERED:
-		CHECK(cudaHostUnregister(p));
-		munmap(p, bytes);
-		break;
-	case MANAGED:
-		CHECK(cudaFree(p));
-		break;
-	case STATIC:
-		break;
-	case STACK:
-	case FILE_MAP:
-		munmap(p, bytes);
-		break;
-	}
 }
 
 /* ---- one row ---- */
@@ -378,7 +286,7 @@ static void one_size(uint64_t bytes)
 	one_kind(REGISTERED, &c);
 	in_place(&c);
 	one_kind(MANAGED, &c);
-	if (bytes <= static_bytes)
+	if (bytes <= STATIC_BYTES)
 		one_kind(STATIC, &c);
 	one_kind(STACK, &c);
 	one_kind(FILE_MAP, &c);
@@ -397,8 +305,6 @@ int main(int argc, char **argv)
 	REQUIRE(bench.min >= 64 && bench.min % 64 == 0 && bench.max % 64 == 0,
 		"--min and --max: multiples of 64");
 	bench_needs(2 * bench.max + (64 << 20), 2 * bench.max + (16 << 20));
-	static_memory = zeroed;
-	static_bytes = sizeof(zeroed);
 	for (bytes = bench.min; bytes != UINT64_MAX; bytes = bench_next_size(bytes))
 		one_size(bytes);
 	return bench_end();

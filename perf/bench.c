@@ -248,25 +248,30 @@ uint64_t bench_next_size(uint64_t bytes)
 
 /* ---- the guest driver's counters ---- */
 
-static bool read_counters(double *value)
+bool bench_stats(const char *const *names, double *values, unsigned int n)
 {
 	static const char *const path = "/sys/kernel/debug/qcuda/stats";
 	char line[128], name[64];
 	FILE *f = fopen(path, "r");
-	double n;
-	int i;
+	unsigned int i;
+	double v;
 
 	if (!f)
 		return false;
-	for (i = 0; i < BENCH_COUNTERS; i++)
-		value[i] = -1;
+	for (i = 0; i < n; i++)
+		values[i] = -1;
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%63s %lf", name, &n) == 2)
-			for (i = 0; i < BENCH_COUNTERS; i++)
-				if (!strcmp(name, bench_counter_name[i]))
-					value[i] = n;
+		if (sscanf(line, "%63s %lf", name, &v) == 2)
+			for (i = 0; i < n; i++)
+				if (!strcmp(name, names[i]))
+					values[i] = v;
 	fclose(f);
 	return true;
+}
+
+static bool read_counters(double *values)
+{
+	return bench_stats(bench_counter_name, values, BENCH_COUNTERS);
 }
 
 /* ---- rows ---- */

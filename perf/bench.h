@@ -83,6 +83,8 @@ void bench_skip(const char *name, const char *why);
 int bench_end(void);
 
 double bench_now(void);
+/* Counters of a guest's driver by name; -1: it has no such one. False: there is no such driver. */
+bool bench_stats(const char *const *names, double *values, unsigned int n);
 uint64_t bench_next_size(uint64_t bytes); /* powers of four, and the largest */
 
 #define BENCH_FAIL(code, ...)                        \

@@ -137,15 +137,24 @@ struct copy {
 	struct pieces ps;
 	struct flight flight[STAGE_DEPTH]; /* a ring, the oldest first */
 	unsigned int first, flights;
+	bool timed;
+	uint64_t spent; /* ns in the backend, if timed */
 };
+
+static uint64_t tick(const struct copy *cp)
+{
+	return cp->timed ? mir_now_ns() : 0;
+}
 
 static int issue(struct copy *cp, void *host, size_t len)
 {
 	struct mirror *m = cp->c->m;
 	const struct be_ops *ops = m->cfg.ops;
+	uint64_t began = tick(cp);
 	int rc = cp->h2d ? ops->copy_h2d(m->be, cp->device, host, len, cp->stream.s)
 			 : ops->copy_d2h(m->be, host, cp->device, len, cp->stream.s);
 
+	cp->spent += tick(cp) - began;
 	if (!rc) {
 		cp->device += len;
 		m->stats.copies++;
@@ -193,6 +202,7 @@ static void carry(struct copy *cp, const struct flight *f)
 static int land(struct copy *cp, struct stage_slot **slot)
 {
 	struct flight *f = &cp->flight[cp->first];
+	uint64_t began = tick(cp);
 	int rc;
 
 	cp->first = (cp->first + 1) % STAGE_DEPTH;
@@ -200,6 +210,7 @@ static int land(struct copy *cp, struct stage_slot **slot)
 	*slot = f->slot;
 	cp->c->waited = true;
 	rc = staging_wait(&cp->c->m->staging, f->slot);
+	cp->spent += tick(cp) - began;
 	if (!rc && !cp->h2d)
 		carry(cp, f);
 	return rc;
@@ -325,8 +336,9 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 
 	MIR_NEED(c, copy_h2d);
 	MIR_NEED(c, copy_d2h);
-	if (flags & ~QCU_COPY_FLAGS)
+	if (flags & ~(QCU_COPY_FLAGS | QCU_COPY_TIMED))
 		return QCU_ERR_InvalidValue;
+	cp->timed = flags & QCU_COPY_TIMED;
 	rc = mir_stream_get(c, stream, &cp->stream);
 	if (rc)
 		return rc;
@@ -346,8 +358,10 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	if (cp->h2d && !window && !c->m->window.ram_registered)
 		wait = false;
 	if (wait || flags & QCU_COPY_SYNC) {
+		uint64_t began = tick(cp);
 		int err = mir_stream_wait(c, &cp->stream);
 
+		cp->spent += tick(cp) - began;
 		rc = rc ? rc : err;
 	}
 	pieces_free(&cp->ps);
@@ -356,25 +370,38 @@ out:
 	return rc;
 }
 
+static uint32_t short_ns(uint64_t ns)
+{
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
 int mir_do_copy_h2d(struct call *c)
 {
-	const struct qcu_copy_h2d *h = &c->cmd->copy_h2d;
+	struct qcu_copy_h2d *h = &c->cmd->copy_h2d;
 	struct copy cp = {.c = c, .h2d = true, .device = h->dst};
 	int rc = copy_host(&cp, h->stream, h->flags);
 
 	if (!rc)
 		c->m->stats.h2d_bytes += h->buf.len;
+	if (cp.timed) {
+		h->mirror_ns = short_ns(mir_now_ns() - c->req->taken);
+		h->copy_ns = short_ns(cp.spent);
+	}
 	return rc;
 }
 
 int mir_do_copy_d2h(struct call *c)
 {
-	const struct qcu_copy_d2h *h = &c->cmd->copy_d2h;
+	struct qcu_copy_d2h *h = &c->cmd->copy_d2h;
 	struct copy cp = {.c = c, .device = h->src};
 	int rc = copy_host(&cp, h->stream, h->flags);
 
 	if (!rc)
 		c->m->stats.d2h_bytes += h->buf.len;
+	if (cp.timed) {
+		h->mirror_ns = short_ns(mir_now_ns() - c->req->taken);
+		h->copy_ns = short_ns(cp.spent);
+	}
 	return rc;
 }
 

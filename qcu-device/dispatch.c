@@ -110,12 +110,12 @@ static bool has_output(struct mirror *m)
 	return has_text(m, m->cfg.ops->print_read) || has_text(m, m->cfg.ops->assert_read);
 }
 
-static uint64_t now_us(void)
+uint64_t mir_now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 bool mir_dispatch(void *mirror, struct mir_request *req)
@@ -124,7 +124,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	struct qCUcmd *cmd = &req->cmd;
 	struct call c = {.m = m, .req = req, .cmd = cmd};
 	bool exits = cmd->op == QCU_OP_THREAD_EXIT;
-	uint64_t began = m->cfg.trace ? now_us() : 0;
+	uint64_t began = m->cfg.trace ? mir_now_ns() : 0;
 	int status;
 
 	status = carry_out(&c);
@@ -138,7 +138,8 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	if (m->cfg.trace)
 		fprintf(stderr, "qcu-device: session %u: thread %u seq %u %s: %s, %llu us\n",
 			m->cfg.session, cmd->tid, cmd->seq, mir_op_name(cmd->op),
-			mir_error_name(cmd->status), (unsigned long long)(now_us() - began));
+			mir_error_name(cmd->status),
+			(unsigned long long)(mir_now_ns() - began) / 1000);
 	req->done(req);
 	return exits;
 }

@@ -60,6 +60,7 @@ struct mir_request {
 	const void *msg;	    /* QCU_F_MSG: cmd.buf.len bytes */
 	const struct qcu_seg *segs; /* QCU_F_SEGS */
 	size_t seg_count;
+	uint64_t taken; /* ns, when a QCU_COPY_TIMED came here */
 	/* Called exactly once, on any thread; the request may be freed in it. */
 	void (*done)(struct mir_request *req);
 	struct mir_order order;

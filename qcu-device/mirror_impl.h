@@ -81,6 +81,7 @@ typedef int mir_call_fn(struct call *c);
 
 /* dispatch.c: everything from a checked request to its answer; true if it was THREAD_EXIT. */
 bool mir_dispatch(void *mirror, struct mir_request *req);
+uint64_t mir_now_ns(void);
 const char *mir_op_name(uint16_t op);
 const char *mir_error_name(int error);
 

@@ -110,6 +110,7 @@ struct qcud_request {
 	struct list_head node; /* queue->inflight, then queue->reap */
 	struct completion done;
 	int error; /* valid when done: 0, or why there is no reply */
+	u64 sent;  /* ns, when it went on the ring; 0: not timed */
 
 	void *payload; /* kvmalloc: message bytes or segments */
 	size_t payload_bytes;
@@ -221,6 +222,7 @@ extern struct qcud_device *qcud_dev;
 extern struct list_head qcud_sessions;
 extern struct workqueue_struct *qcud_wq;
 extern unsigned int qcud_chunk_kb;
+extern bool qcud_trace;
 
 unsigned long qcud_timeout(void); /* jiffies */
 void qcud_device_break(struct qcud_device *dev);
@@ -320,6 +322,13 @@ enum qcud_stat {
 	QCUD_STAT_MSG_BYTES,
 	QCUD_STAT_COPIED_IN_GUEST,
 	QCUD_STAT_FORK_COPIED_PAGES,
+	/* with trace=1: where the time of copies goes, in ns */
+	QCUD_STAT_TIMED_COPIES,
+	QCUD_STAT_TIMED_IOCTL,	/* from entry to exit */
+	QCUD_STAT_TIMED_PIN,	/* of it, making the buffer known to the device */
+	QCUD_STAT_TIMED_RING,	/* from the ring to its answer */
+	QCUD_STAT_TIMED_MIRROR, /* of it, in the mirror */
+	QCUD_STAT_TIMED_COPY,	/* of it, in the backend */
 	QCUD_STATS,
 };
 

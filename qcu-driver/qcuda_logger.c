@@ -28,6 +28,12 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 	[QCUD_STAT_MSG_BYTES] = "msg_bytes",
 	[QCUD_STAT_COPIED_IN_GUEST] = "copied_in_guest",
 	[QCUD_STAT_FORK_COPIED_PAGES] = "fork_copied_pages",
+	[QCUD_STAT_TIMED_COPIES] = "timed_copies",
+	[QCUD_STAT_TIMED_IOCTL] = "timed_ioctl_ns",
+	[QCUD_STAT_TIMED_PIN] = "timed_pin_ns",
+	[QCUD_STAT_TIMED_RING] = "timed_ring_ns",
+	[QCUD_STAT_TIMED_MIRROR] = "timed_mirror_ns",
+	[QCUD_STAT_TIMED_COPY] = "timed_copy_ns",
 };
 
 static struct dentry *qcud_debugfs;

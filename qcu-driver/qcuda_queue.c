@@ -4,6 +4,7 @@
  * request goes in with a reference for the queue, and that reference comes back exactly once, from
  * the device's answer or from a reset. Whoever sent it may have given up long before.
  */
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
@@ -124,10 +125,26 @@ void qcud_queue_kill(struct qcud_queue *queue, int error)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
+/* Adds up where a copy's time has gone. */
+static void qcud_count_time(const struct qcud_request *req)
+{
+	const struct qCUcmd *reply = &req->reply;
+	bool up = reply->op == QCU_OP_COPY_H2D;
+
+	if (!req->sent || req->error)
+		return;
+	qcud_stat_add(QCUD_STAT_TIMED_COPIES, 1);
+	qcud_stat_add(QCUD_STAT_TIMED_RING, ktime_get_ns() - req->sent);
+	qcud_stat_add(QCUD_STAT_TIMED_MIRROR,
+		      up ? reply->copy_h2d.mirror_ns : reply->copy_d2h.mirror_ns);
+	qcud_stat_add(QCUD_STAT_TIMED_COPY, up ? reply->copy_h2d.copy_ns : reply->copy_d2h.copy_ns);
+}
+
 /* The device is done with a request: ends the queue's reference. */
 static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *req)
 {
 	list_del_init(&req->node);
+	qcud_count_time(req);
 	WRITE_ONCE(queue->answers, queue->answers + 1);
 	/*
 	 * The use ends here and not with the request: a thread that waits for a closing group may

@@ -11,6 +11,7 @@
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/ktime.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -397,12 +398,31 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 	return 0;
 }
 
+/* Asks the device for its part of a copy's time, and counts ours. */
+static void qcud_time_copy(struct qcud_request *req, u64 began)
+{
+	if (!began)
+		return;
+	req->sent = ktime_get_ns();
+	qcud_stat_add(QCUD_STAT_TIMED_PIN, req->sent - began);
+	if (req->cmd.op == QCU_OP_COPY_H2D)
+		req->cmd.copy_h2d.flags |= QCU_COPY_TIMED;
+	else
+		req->cmd.copy_d2h.flags |= QCU_COPY_TIMED;
+}
+
+static bool qcud_timed(const struct qCUcmd *cmd)
+{
+	return READ_ONCE(qcud_trace) && (cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H);
+}
+
 /* Checks one record and puts it on the ring. 0, or the status that it gets instead of a reply. */
 static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cmd,
 			   struct qcud_request **queued)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 	struct qcud_request *req;
+	u64 began;
 	int ret;
 
 	if (!rule)
@@ -417,7 +437,9 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 	if (!req)
 		return -ENOMEM;
 	req->cmd = *cmd;
+	began = qcud_timed(cmd) ? ktime_get_ns() : 0;
 	ret = qcud_buffer(session, req, rule->buffer);
+	qcud_time_copy(req, began);
 	if (!ret && cmd->op == QCU_OP_HOST_UNREGISTER)
 		ret = qcud_unregister(session, req);
 	if (!ret)
@@ -511,6 +533,15 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 	return ret ?: submit.count;
 }
 
+static long qcud_submit_timed(struct qcud_session *session, struct qcu_submit __user *arg)
+{
+	u64 began = ktime_get_ns();
+	long ret = qcud_submit(session, arg);
+
+	qcud_stat_add(QCUD_STAT_TIMED_IOCTL, ktime_get_ns() - began);
+	return ret;
+}
+
 static long qcud_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct qcud_session *session = file->private_data;
@@ -520,7 +551,8 @@ static long qcud_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case QCU_IOC_HELLO:
 		return qcud_hello(session, user);
 	case QCU_IOC_SUBMIT:
-		return qcud_submit(session, user);
+		return READ_ONCE(qcud_trace) ? qcud_submit_timed(session, user)
+					     : qcud_submit(session, user);
 	case QCU_IOC_CHUNK:
 		return qcud_set_chunk(session, user);
 	}

@@ -160,7 +160,7 @@ static void bad_addresses(void **state)
 	}
 	assert_int_equal(ask(CMD(COPY_D2D, copy_d2d, .dst = dev, .src = dev, .len = ~0ull)),
 			 QCU_ERR_InvalidValue);
-	assert_int_equal(copy_segs(true, dev, &page, 1, 4), QCU_ERR_InvalidValue);
+	assert_int_equal(copy_segs(true, dev, &page, 1, 8), QCU_ERR_InvalidValue);
 	assert_int_equal(copy_segs(false, dev, &page, 1, ~0u), QCU_ERR_InvalidValue);
 	assert_int_equal(ask(CMD(COPY_D2D, copy_d2d, .dst = dev, .src = dev, .len = 1, .flags = 4)),
 			 QCU_ERR_InvalidValue);
@@ -175,6 +175,36 @@ static void bad_addresses(void **state)
 	assert_int_equal(ask(CMD(COPY_D2D, copy_d2d, .dst = 5)), 0);
 	assert_int_equal(ask(CMD(COPY_H2D, copy_h2d, .stream = 9)), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(stats().copies, 0);
+}
+
+/* A copy tells its time when it is asked to, and otherwise nothing. */
+static void told_times(void **state)
+{
+	const struct qcu_seg seg = {0, 256 * PAGE};
+	int h2d, asked;
+
+	(void)state;
+	for (h2d = 0; h2d < 2; h2d++)
+		for (asked = 0; asked < 2; asked++) {
+			uint32_t flags = QCU_COPY_SYNC | (asked ? QCU_COPY_TIMED : 0);
+			struct qCUcmd c;
+
+			if (h2d)
+				c = CMD(COPY_H2D, copy_h2d, .buf = {1, seg.len}, .dst = dev,
+					.flags = flags);
+			else
+				c = CMD(COPY_D2H, copy_d2h, .buf = {1, seg.len}, .src = dev,
+					.flags = flags);
+			c.flags = QCU_F_SEGS;
+			assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+			if (asked) {
+				assert_true(c.copy_h2d.copy_ns > 0);
+				assert_true(c.copy_h2d.mirror_ns >= c.copy_h2d.copy_ns);
+				assert_true(c.copy_h2d.mirror_ns < 1000000000u);
+			} else {
+				assert_int_equal(c.copy_h2d.mirror_ns | c.copy_h2d.copy_ns, 0);
+			}
+		}
 }
 
 /* Memory that the VM does not have is the driver's fault: the session ends. */
@@ -673,12 +703,12 @@ int main(void)
 #define T(f)  cmocka_unit_test_setup_teardown(f, start_cvm, mirror_stop)
 #define TN(f) cmocka_unit_test_setup_teardown(f, start_ncvm, mirror_stop)
 	static const struct CMUnitTest tests[] = {
-		T(bad_addresses),     T(bad_guest_addresses), T(bad_memsets),
-		T(errors_in_between), T(lost_context),	      T(no_slots),
-		T(segments),	      T(pipelined),	      T(slots_run_out),
-		T(lanes_share_slots), T(devices_and_reset),   T(window_cvm),
-		TN(window_ncvm),      TN(neighbours),	      T(pinned),
-		TN(pinned),	      T(scattered_buffers),
+		T(told_times),	  T(bad_addresses),	T(bad_guest_addresses),
+		T(bad_memsets),	  T(errors_in_between), T(lost_context),
+		T(no_slots),	  T(segments),		T(pipelined),
+		T(slots_run_out), T(lanes_share_slots), T(devices_and_reset),
+		T(window_cvm),	  TN(window_ncvm),	TN(neighbours),
+		T(pinned),	  TN(pinned),		T(scattered_buffers),
 	};
 #undef T
 #undef TN
