@@ -8,6 +8,7 @@
 
 #include "qcu-library/arena.h"
 #include "qcu-library/array.h"
+#include "qcu-library/graph_capture.h"
 
 /* A box in an array; x and width in bytes. */
 struct place {
@@ -205,6 +206,9 @@ static cudaError_t memory_copy(const struct place *p, const struct memory *m, co
 		err = qcul_stream_id(stream, &b.stream);
 	if (err)
 		return err;
+	/* Only cudaMemcpy3DAsync makes a node of it. */
+	if (qcul_captured(stream, &err))
+		return err ? err : qcul_capture_refuse(stream);
 	if (!p->array)
 		return cudaErrorInvalidResourceHandle;
 	if (!s->width || !s->height || !s->depth)
@@ -236,6 +240,8 @@ static cudaError_t array_copy(const struct place *dst, const struct place *src,
 		err = qcul_stream_id(stream, &id);
 	if (err)
 		return err;
+	if (qcul_captured(stream, &err))
+		return err ? err : qcul_capture_refuse(stream);
 	if (!dst->array || !src->array)
 		return cudaErrorInvalidResourceHandle;
 	if (!s->width || !s->height || !s->depth)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "qcu-library/arena.h"
+#include "qcu-library/graph_capture.h"
 #include "qcu-library/qcul.h"
 
 enum place { PLACE_HOST, PLACE_WINDOW, PLACE_DEVICE };
@@ -224,6 +225,24 @@ static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum ro
 	return err ? err : flush(b);
 }
 
+static cudaError_t capture_copy(const struct qcul_copy *c, cudaStream_t stream)
+{
+	const struct cudaMemcpy3DParms parms = {
+		.srcPtr = {(void *)(uintptr_t)c->src, c->height > 1 ? c->spitch : c->width,
+			   c->width, c->height},
+		.dstPtr = {c->dst, c->height > 1 ? c->dpitch : c->width, c->width, c->height},
+		.extent = {c->width, c->height, 1},
+		.kind = c->kind,
+	};
+	struct qcul_node_params p;
+	cudaError_t err;
+
+	if (c->sync)
+		return qcul_capture_refuse(stream);
+	err = qcul_node_copy(&p, &parms);
+	return err ? err : qcul_capture_node(stream, &p);
+}
+
 cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 {
 	struct qcul_copy c = *copy;
@@ -252,6 +271,8 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 		err = place_of(c.src, src_len, c.kind, &src);
 	if (err)
 		return err;
+	if (qcul_captured(stream, &err))
+		return err ? err : capture_copy(&c, stream);
 
 	route = route_of(c.kind, dst, src);
 	if (route == ROUTE_HOST) {
@@ -269,38 +290,61 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 	return err;
 }
 
-cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,
-			cudaStream_t stream)
+static cudaError_t capture_fill(const struct qcul_fill *f, cudaStream_t stream)
+{
+	struct qcul_node_params p;
+	const struct cudaMemsetParams m = {
+		.dst = f->dst,
+		.pitch = f->pitch,
+		.value = f->value,
+		.elementSize = f->elem,
+		.width = f->width / f->elem,
+		.height = f->height,
+	};
+	cudaError_t err = qcul_node_memset(&p, &m);
+
+	return err ? err : qcul_capture_node(stream, &p);
+}
+
+cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 {
 	struct qCUcmd cmd;
 	enum place place;
 	uint32_t id;
-	size_t len;
+	size_t len, pitch = f->height == 1 ? 0 : f->pitch;
 	cudaError_t err = qcul_ready();
 
 	if (!err)
 		err = qcul_stream_id(stream, &id);
-	if (err || !width || !height)
+	if (err || !f->width || !f->height)
 		return err;
-	if (!dst || (height > 1 && width > pitch))
+	if (!f->dst || (f->height > 1 && f->width > pitch))
 		return cudaErrorInvalidValue;
-	if (height == 1)
-		pitch = 0;
-	if (__builtin_mul_overflow(pitch, height - 1, &len) ||
-	    __builtin_add_overflow(len, width, &len))
+	if (__builtin_mul_overflow(pitch, f->height - 1, &len) ||
+	    __builtin_add_overflow(len, f->width, &len))
 		return cudaErrorInvalidValue;
-	err = place_of(dst, len, cudaMemcpyDefault, &place);
+	err = place_of(f->dst, len, cudaMemcpyDefault, &place);
 	if (err)
 		return err;
+	if (qcul_captured(stream, &err))
+		return err ? err : capture_fill(f, stream);
 	cmd = qcul_cmd(QCU_OP_MEMSET);
-	cmd.memset.dst = qcul_mem_device_address(dst);
+	cmd.memset.dst = qcul_mem_device_address(f->dst);
 	cmd.memset.pitch = pitch;
-	cmd.memset.width = width;
-	cmd.memset.height = height;
-	cmd.memset.value = (unsigned char)value;
+	cmd.memset.width = f->width;
+	cmd.memset.height = f->height;
+	cmd.memset.value = f->value;
 	cmd.memset.stream = id;
-	cmd.memset.elem = 1;
+	cmd.memset.elem = f->elem;
 	/* The CPU reads pinned memory next, and does not wait for a stream to do so. */
 	cmd.memset.flags = place == PLACE_WINDOW ? QCU_COPY_SYNC : 0;
 	return qcul_send(&cmd, 1);
+}
+
+cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,
+			cudaStream_t stream)
+{
+	const struct qcul_fill fill = {dst, pitch, width, height, (unsigned char)value, 1};
+
+	return qcul_fill(&fill, stream);
 }

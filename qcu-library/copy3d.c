@@ -3,6 +3,7 @@
  * Boxes of memory: a box is slices of rows, and each slice is a copy with a pitch. Where an end is
  * a CUDA array, array_copy.c does it.
  */
+#include "qcu-library/graph_capture.h"
 #include "qcu-library/qcul.h"
 
 /* The byte at a box's position, and how far apart its slices are. */
@@ -19,6 +20,14 @@ static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, ch
 	return true;
 }
 
+static cudaError_t capture(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+{
+	struct qcul_node_params params;
+	cudaError_t err = qcul_node_copy(&params, p);
+
+	return err ? err : qcul_capture_node(stream, &params);
+}
+
 cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync)
 {
 	struct qcul_copy c;
@@ -28,6 +37,8 @@ cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream,
 
 	if (!p)
 		return cudaErrorInvalidValue;
+	if (!sync && qcul_captured(stream, &err))
+		return err ? err : capture(p, stream);
 	if (p->srcArray || p->dstArray)
 		return qcul_array_copy_3d(p, stream, sync);
 	if (!p->extent.width || !p->extent.height || !p->extent.depth)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "qcu-library/device.h"
-#include "qcu-library/qcul.h"
+#include "qcu-library/graph_capture.h"
 
 static unsigned int visible[QCUL_DEVICES];
 static int visible_count;
@@ -207,6 +207,8 @@ cudaError_t cudaDeviceSynchronize(void)
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
+	if (!err)
+		err = qcul_capture_unsafe();
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);

@@ -2,7 +2,7 @@
 /* Events: points in streams that a program records, waits for and measures between. */
 #include <string.h>
 
-#include "qcu-library/qcul.h"
+#include "qcu-library/graph_capture.h"
 
 #define EVENT_FLAGS (cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)
 
@@ -25,6 +25,7 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 		return cudaErrorMemoryAllocation;
 	slot->flags = flags;
 	slot->device = qcul_self.device;
+	qcul_event_forget_capture(slot);
 	cmd = qcul_cmd(QCU_OP_EVENT_CREATE);
 	cmd.event_create.event = id;
 	cmd.event_create.flags = flags;
@@ -84,9 +85,19 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int f
 		return err;
 	if (flags & ~cudaEventRecordExternal)
 		return cudaErrorInvalidValue;
+	if (qcul_captured(stream, &err)) {
+		struct qcul_node_params p = {.type = cudaGraphNodeTypeEventRecord, .event = event};
+
+		if (err)
+			return err;
+		return flags & cudaEventRecordExternal
+			       ? qcul_capture_node(stream, &p)
+			       : qcul_capture_record(stream, &qcul_events.slots[id]);
+	}
 	/* An external record exists only in a stream that is being captured. */
 	if (flags & cudaEventRecordExternal)
 		return cudaErrorIllegalState;
+	qcul_event_forget_capture(&qcul_events.slots[id]);
 	cmd = qcul_cmd(QCU_OP_EVENT_RECORD);
 	cmd.event_record.event = id;
 	cmd.event_record.stream = stream_id;
@@ -109,6 +120,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	uint32_t id;
 	cudaError_t err = check(event, &id);
 
+	if (!err && qcul_event_captured(&qcul_events.slots[id]))
+		err = cudaErrorCapturedEvent;
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
@@ -122,6 +135,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 	uint32_t id;
 	cudaError_t err = check(event, &id);
 
+	if (!err && qcul_event_captured(&qcul_events.slots[id]))
+		err = cudaErrorCapturedEvent;
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
@@ -142,6 +157,9 @@ static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)
 	err = check(start, &start_id);
 	if (!err)
 		err = check(end, &end_id);
+	if (!err && (qcul_event_captured(&qcul_events.slots[start_id]) ||
+		     qcul_event_captured(&qcul_events.slots[end_id])))
+		err = cudaErrorCapturedEvent;
 	if (err)
 		return err;
 	cmd = qcul_cmd(QCU_OP_EVENT_ELAPSED);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "qcu-library/graph_capture.h"
 #include "qcu-library/qcul.h"
 
 struct host_call {
@@ -99,6 +100,16 @@ static cudaError_t start(void)
 	return rc ? cudaErrorOperatingSystem : cudaSuccess;
 }
 
+static cudaError_t capture(const struct host_call *what)
+{
+	struct qcul_node_params p = {
+		.type = cudaGraphNodeTypeHost,
+		.host = {what->fn, what->data},
+	};
+
+	return what->fn ? qcul_capture_node(what->stream, &p) : qcul_capture_refuse(what->stream);
+}
+
 static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
 {
 	struct host_call *call;
@@ -108,6 +119,8 @@ static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
 
 	if (!err)
 		err = qcul_stream_id(what->stream, &stream);
+	if (!err && qcul_captured(what->stream, &err))
+		return err ? err : capture(what);
 	if (!err)
 		err = start();
 	if (err)

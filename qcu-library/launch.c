@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "qcu-library/device.h"
+#include "qcu-library/graph_capture.h"
 
 /* Kernels take at most 4 KiB of parameters on most GPUs; more goes through the heap. */
 #define PARAMS_ON_STACK 4096
@@ -88,6 +89,24 @@ static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_laun
 	return qcul_send(&cmd, 1);
 }
 
+static cudaError_t capture(const struct launch *l)
+{
+	const struct cudaKernelNodeParams params = {
+		.func = l->kernel,
+		.gridDim = l->grid,
+		.blockDim = l->block,
+		.sharedMemBytes = (unsigned int)l->shared,
+		.kernelParams = l->args,
+	};
+	struct qcul_node_params p;
+	cudaError_t err = qcul_node_captured_kernel(&p, l->kernel, &params);
+
+	if (err)
+		return err;
+	p.kernel.cooperative = l->flags & QCU_LAUNCH_COOPERATIVE;
+	return qcul_capture_node(l->stream, &p);
+}
+
 static cudaError_t launch(const struct launch *l)
 {
 	struct {
@@ -108,6 +127,8 @@ static cudaError_t launch(const struct launch *l)
 		return err;
 	if (l->kernel->param_count && !l->args)
 		return cudaErrorInvalidValue;
+	if (qcul_captured(l->stream, &err))
+		return err ? err : capture(l);
 	if (l->kernel->param_bytes > sizeof(small.params)) {
 		if (l->kernel->param_bytes > QCU_MSG_MAX - sizeof(*msg))
 			return cudaErrorInvalidValue;

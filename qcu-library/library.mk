@@ -11,6 +11,8 @@ LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c choose.c copy.c copy3d.c
 	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
 	pinned.c print.c properties.c ranges.c register.c reserve.c session.c stream.c symbol.c unsupported.c window.c)
 LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c)
+LIBRARY_SRCS += $(addprefix qcu-library/,graph.c graph_capture.c graph_dot.c graph_exec.c graph_node.c \
+	graph_object.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
 LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_dev.o
 LIBRARY_LOOPBACK_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_loopback.o
@@ -32,6 +34,11 @@ else
 endif
 
 $(LIBRARY_DEV_OBJS) $(B)/qcu-library/transport_loopback.o: | cudart-header
+
+# For scripts/api-table.
+.PHONY: print-cudart-include
+print-cudart-include: | cudart-header
+	@echo $(dir $(CUDART_INC))
 
 $(B)/qcu-library/unsupported.inc: qcu-library/cudart.syms
 	@mkdir -p $(@D)

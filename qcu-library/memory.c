@@ -2,7 +2,7 @@
 /* Device memory: getting it, giving it back, and telling what a pointer points to. */
 #include <string.h>
 
-#include "qcu-library/qcul.h"
+#include "qcu-library/graph_capture.h"
 
 /* What cudaMallocPitch rounds rows up to; texture and copy engines want no more on any device. */
 #define PITCH 512
@@ -67,7 +67,9 @@ static cudaError_t device_alloc(void **ptr, size_t size)
 		*ptr = NULL;
 		return cudaSuccess;
 	}
-	err = alloc_distinct(&range);
+	err = qcul_capture_unsafe();
+	if (!err)
+		err = alloc_distinct(&range);
 	if (err)
 		return err;
 	range.device = qcul_self.device;
@@ -86,6 +88,9 @@ static cudaError_t device_free(void *ptr)
 	cudaError_t err = qcul_ready();
 
 	if (err || !ptr)
+		return err;
+	err = qcul_capture_unsafe();
+	if (err)
 		return err;
 	if (qcul_mem_find(ptr).kind == QCUL_MEM_MANAGED)
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);

@@ -160,3 +160,44 @@ cudaError_t cudaStreamAddCallback_ptsz(cudaStream_t stream, cudaStreamCallback_t
 {
 	return cudaStreamAddCallback(own(stream), callback, data, flags);
 }
+
+cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+	return cudaStreamBeginCapture(own(stream), mode);
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t graph,
+					       const cudaGraphNode_t *deps,
+					       const cudaGraphEdgeData *data, size_t count,
+					       enum cudaStreamCaptureMode mode)
+{
+	return cudaStreamBeginCaptureToGraph(own(stream), graph, deps, data, count, mode);
+}
+
+cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t *graph)
+{
+	return cudaStreamEndCapture(own(stream), graph);
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stream, cudaGraphNode_t *deps,
+						     const cudaGraphEdgeData *data, size_t count,
+						     unsigned int flags)
+{
+	return cudaStreamUpdateCaptureDependencies(own(stream), deps, data, count, flags);
+}
+
+cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t *exec, cudaGraph_t graph,
+						cudaGraphInstantiateParams *params)
+{
+	return cudaGraphInstantiateWithParams(exec, graph, params);
+}
+
+cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t exec, cudaStream_t stream)
+{
+	return cudaGraphUpload(exec, own(stream));
+}
+
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t stream)
+{
+	return cudaGraphLaunch(exec, own(stream));
+}

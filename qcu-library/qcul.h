@@ -7,8 +7,8 @@
  * through qcul_done(), which keeps the value for cudaGetLastError.
  *
  * Locks, in the order in which they may nest: arena, modules, session, then one of memory, reserve,
- * window, handles, print, host calls. fork() takes all of them (session.c), so that the child finds
- * every table whole.
+ * window, handles, print, captures, host calls. fork() takes all of them (session.c), so that the
+ * child finds every table whole.
  */
 #ifndef QCUL_H
 #define QCUL_H
@@ -121,6 +121,7 @@ struct qcul_handle {
 	uint32_t flags;
 	int32_t priority;
 	int32_t device;
+	struct qcul_captured_event *capture; /* graph_capture.c: recorded in a capture */
 };
 struct qcul_table {
 	struct qcul_handle *slots; /* QCU_ID_MAX + 1 */
@@ -204,6 +205,13 @@ struct qcul_copy {
 cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream);
 cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,
 			cudaStream_t stream);
+struct qcul_fill {
+	void *dst;
+	size_t pitch;		  /* used when height is more than 1 */
+	size_t width, height;	  /* bytes, rows */
+	unsigned int value, elem; /* bytes of a value: 1, 2 or 4 */
+};
+cudaError_t qcul_fill(const struct qcul_fill *fill, cudaStream_t stream);
 cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
 cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
 			   cudaStream_t stream);

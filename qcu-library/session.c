@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "qcu-library/graph_capture.h"
 #include "qcu-library/malloc_hook.h"
 #include "qcu-library/qcul.h"
 #include "qcu-library/transport.h"
@@ -47,12 +48,14 @@ static void before_fork(void)
 	qcul_window_lock();
 	qcul_handles_lock();
 	qcul_print_lock();
+	qcul_captures_lock();
 	qcul_host_calls_lock();
 }
 
 static void unlock_all(void)
 {
 	qcul_host_calls_unlock();
+	qcul_captures_unlock();
 	qcul_print_unlock();
 	qcul_handles_unlock();
 	qcul_window_unlock();
@@ -82,6 +85,7 @@ static void after_fork_child(void)
 	atomic_store(&broken, 0);
 	atomic_fetch_add(&epoch, 1);
 	qcul_handles_forget(-1);
+	qcul_captures_forget();
 	qcul_mem_forget_session();
 	qcul_malloc_after_fork_child(had_session);
 }

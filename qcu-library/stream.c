@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams: creation and destruction, waiting, and what a program can ask about them. */
-#include "qcu-library/qcul.h"
+#include "qcu-library/graph_capture.h"
 
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id)
 {
@@ -92,6 +92,8 @@ static cudaError_t destroy(cudaStream_t stream)
 	id = qcul_handle_id(&qcul_streams, stream);
 	if (!id)
 		return cudaErrorInvalidResourceHandle;
+	if (qcul_captured(stream, &err))
+		return qcul_capture_refuse(stream);
 	cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
 	cmd.stream_destroy.stream = id;
 	err = qcul_send(&cmd, 1);
@@ -117,6 +119,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 	uint32_t id;
 	cudaError_t err = check(stream, &id);
 
+	if (!err && qcul_captured(stream, &err))
+		err = err ? err : qcul_capture_refuse(stream);
 	return qcul_done(err ? err : qcul_stream_wait(id));
 }
 
@@ -126,6 +130,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 	uint32_t id;
 	cudaError_t err = check(stream, &id);
 
+	if (!err && qcul_captured(stream, &err))
+		err = err ? err : qcul_capture_refuse(stream);
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_STREAM_QUERY);
@@ -146,9 +152,16 @@ static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned i
 		return cudaErrorInvalidResourceHandle;
 	if (flags & ~cudaEventWaitExternal)
 		return cudaErrorInvalidValue;
-	/* An external wait exists only in a stream that is being captured. */
-	if (flags & cudaEventWaitExternal)
-		return cudaErrorIllegalState;
+	if (flags & cudaEventWaitExternal) {
+		/* Of a capture it is a node; else there is no such thing. */
+		struct qcul_node_params p = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
+
+		if (!qcul_captured(stream, &err))
+			return cudaErrorIllegalState;
+		return err ? err : qcul_capture_node(stream, &p);
+	}
+	if (qcul_capture_wait(stream, &qcul_events.slots[event_id], &err))
+		return err;
 	cmd = qcul_cmd(QCU_OP_STREAM_WAIT_EVENT);
 	cmd.stream_wait_event.stream = id;
 	cmd.stream_wait_event.event = event_id;
@@ -204,39 +217,4 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
 			*number |= (unsigned long long)qcul_tid() << 32;
 	}
 	return qcul_done(err);
-}
-
-/* Capture cannot begin (cudaStreamBeginCapture is not supported), so no stream is ever captured. */
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
-{
-	uint32_t id;
-	cudaError_t err = status ? check(stream, &id) : cudaErrorInvalidValue;
-
-	if (!err)
-		*status = cudaStreamCaptureStatusNone;
-	return qcul_done(err);
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-				     unsigned long long *number, cudaGraph_t *graph,
-				     const cudaGraphNode_t **dependencies,
-				     const cudaGraphEdgeData **edges, size_t *count)
-{
-	(void)number;
-	(void)graph;
-	(void)dependencies;
-	(void)edges;
-	(void)count;
-	return cudaStreamIsCapturing(stream, status);
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
-{
-	enum cudaStreamCaptureMode old = qcul_self.capture_mode;
-
-	if (!mode || *mode > cudaStreamCaptureModeRelaxed)
-		return qcul_done(cudaErrorInvalidValue);
-	qcul_self.capture_mode = *mode;
-	*mode = old;
-	return cudaSuccess;
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects, and
+ * launching one sends what its nodes would send as calls, each branch in a stream of its own. So a
+ * graph works the same with every backend, and the host has nothing to check that it does not
+ * check for single calls.
+ *
+ * As with CUDA's own, a graph is not safe to change from two threads at once.
+ */
+#ifndef QCUL_GRAPH_H
+#define QCUL_GRAPH_H
+
+#include "qcu-library/qcul.h"
+
+/* A kernel with a copy of its arguments, packed as the device wants them. */
+struct qcul_node_kernel {
+	const void *func;
+	struct CUkern_st *kernel;
+	dim3 grid, block;
+	unsigned int shared;
+	int cooperative;
+	int priority;
+	uint8_t *packed;
+	void **args; /* into packed, one for each parameter */
+};
+
+/* What a node does. Owns what it points to, but for memory that the program names. */
+struct qcul_node_params {
+	enum cudaGraphNodeType type;
+	union {
+		struct qcul_node_kernel kernel;
+		struct cudaMemcpy3DParms copy;
+		struct cudaMemsetParams memset;
+		struct cudaHostNodeParams host;
+		cudaGraph_t child;
+		cudaEvent_t event;
+	};
+};
+
+struct qcul_edge {
+	struct CUgraphNode_st *from;
+	cudaGraphEdgeData data;
+};
+
+struct CUgraphNode_st {
+	uint32_t magic;
+	struct CUgraph_st *graph;
+	uint64_t serial;
+	uint64_t origin; /* of a clone: the serial of what it was cloned from */
+	struct qcul_edge *deps;
+	size_t dep_count;
+	struct qcul_node_params params;
+	bool mark; /* used while an order is made */
+	/* In an executable graph only. */
+	bool disabled;
+	unsigned int branch;
+	cudaEvent_t done; /* recorded behind it, where another branch waits for it */
+};
+
+struct qcul_object_ref {
+	cudaUserObject_t object;
+	unsigned int count;
+};
+
+struct CUgraph_st {
+	uint32_t magic;
+	struct CUgraphNode_st **nodes; /* in the order in which they were added */
+	size_t count;
+	struct qcul_object_ref *objects;
+	size_t object_count;
+	bool is_child; /* belongs to a node */
+};
+
+/* ---- graph.c ---- */
+
+bool qcul_graph_valid(const struct CUgraph_st *g);
+bool qcul_node_valid(const struct CUgraphNode_st *n);
+struct CUgraph_st *qcul_graph_new(void);
+struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g);
+void qcul_graph_free(struct CUgraph_st *g);
+/* The node that was cloned from the one with this serial, in the graph or its children. */
+struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin);
+/* Takes over params, also when it fails. */
+cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			   const cudaGraphEdgeData *data, size_t dep_count,
+			   struct qcul_node_params *params, struct CUgraphNode_st **node);
+/* Nodes so that each comes after those that it depends on; to be freed. NULL: a circle. */
+struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
+
+/* ---- graph_node.c ---- */
+
+cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernelNodeParams *from);
+/* The same from a launch that is being captured; `kernel` is loaded. */
+cudaError_t qcul_node_captured_kernel(struct qcul_node_params *p, struct CUkern_st *kernel,
+				      const struct cudaKernelNodeParams *from);
+cudaError_t qcul_node_copy(struct qcul_node_params *p, const struct cudaMemcpy3DParms *from);
+cudaError_t qcul_node_copy_1d(struct qcul_node_params *p, void *dst, const void *src, size_t count,
+			      enum cudaMemcpyKind kind);
+cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemsetParams *from);
+cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
+cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
+void qcul_node_release(struct qcul_node_params *p);
+
+/* ---- graph_exec.c ---- */
+
+/* What it was instantiated from, as a copy of its own; NULL: it is no such handle. */
+struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec);
+
+/* ---- graph_object.c ---- */
+
+void qcul_objects_release(struct CUgraph_st *g);
+bool qcul_objects_clone(struct CUgraph_st *to, const struct CUgraph_st *from);
+
+#endif

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Capture: what is put into a stream becomes a graph and is not done until that is launched; other
+ * streams join by events; what would wait spoils the capture, and CUDA's codes say so.
+ */
+#include "check.h"
+
+#define N     5000
+#define BYTES (N * sizeof(int))
+
+__global__ void add(int *p, int what, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		p[i] += what;
+}
+
+static int *dev, *other, *host;
+static cudaStream_t one, two;
+static cudaEvent_t fork_event, join_event;
+static int calls;
+
+static void CUDART_CB count_call(void *)
+{
+	calls++;
+}
+
+static void put_work(cudaStream_t s, int what)
+{
+	add<<<(N + 255) / 256, 256, 0, s>>>(dev, what, N);
+	CHECK_LAUNCH();
+}
+
+static void check_all(const int *p, int want, const char *what)
+{
+	for (int i = 0; i < N; i++)
+		REQUIRE(p[i] == want, "%s: element %d is %d, not %d", what, i, p[i], want);
+}
+
+static void nothing_happens_until_launched()
+{
+	cudaStreamCaptureStatus status;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	size_t count = 0;
+	unsigned long long id = 0;
+
+	CHECK(cudaMemset(dev, 0, BYTES));
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+	CHECK(cudaStreamIsCapturing(one, &status));
+	REQUIRE(status == cudaStreamCaptureStatusActive, "status %d", status);
+	CHECK(cudaMemsetAsync(dev, 0, BYTES, one));
+	put_work(one, 5);
+	CHECK(cudaEventRecord(fork_event, one));
+	CHECK(cudaStreamWaitEvent(two, fork_event, 0));
+	CHECK(cudaMemcpyAsync(other, dev, BYTES, cudaMemcpyDeviceToDevice, two));
+	put_work(one, 10);
+	CHECK(cudaStreamGetCaptureInfo(two, &status, &id, &graph, NULL, NULL, &count));
+	REQUIRE(status == cudaStreamCaptureStatusActive && id && count == 1, "status %d, %zu",
+		status, count);
+	CHECK(cudaEventRecord(join_event, two));
+	CHECK(cudaStreamWaitEvent(one, join_event, 0));
+	CHECK(cudaLaunchHostFunc(one, count_call, NULL));
+	CHECK(cudaMemcpyAsync(host, dev, BYTES, cudaMemcpyDeviceToHost, one));
+	CHECK(cudaStreamEndCapture(one, &graph));
+	CHECK(cudaStreamIsCapturing(one, &status));
+	REQUIRE(status == cudaStreamCaptureStatusNone, "status %d", status);
+	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, 0, "before the launch");
+	REQUIRE(!calls, "%d calls", calls);
+	CHECK(cudaGraphGetNodes(graph, NULL, &count));
+	REQUIRE(count == 6, "%zu nodes", count);
+
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	for (int i = 1; i <= 10; i++) {
+		CHECK(cudaGraphLaunch(exec, two));
+		CHECK(cudaStreamSynchronize(two));
+		check_all(host, 15, "launched");
+		REQUIRE(calls == i, "%d calls", calls);
+	}
+	CHECK(cudaMemcpy(host, other, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, 5, "the other stream's copy");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
+/* A launch inside of a capture is a child graph. */
+static void graph_in_a_capture()
+{
+	cudaGraphExec_t inner_exec, exec;
+	cudaGraph_t inner, graph;
+
+	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeThreadLocal));
+	put_work(one, 1);
+	CHECK(cudaStreamEndCapture(one, &inner));
+	CHECK(cudaGraphInstantiate(&inner_exec, inner, 0));
+	CHECK(cudaMemset(dev, 0, BYTES));
+	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+	CHECK(cudaGraphLaunch(inner_exec, one));
+	CHECK(cudaGraphLaunch(inner_exec, one));
+	CHECK(cudaStreamEndCapture(one, &graph));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, one));
+	CHECK(cudaMemcpyAsync(host, dev, BYTES, cudaMemcpyDeviceToHost, one));
+	CHECK(cudaStreamSynchronize(one));
+	check_all(host, 2, "child graphs");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphExecDestroy(inner_exec));
+	CHECK(cudaGraphDestroy(graph));
+	CHECK(cudaGraphDestroy(inner));
+}
+
+static void into_a_graph_that_exists()
+{
+	cudaGraphExec_t exec;
+	cudaGraph_t graph, same;
+	cudaGraphNode_t node;
+	size_t count;
+
+	CHECK(cudaMemset(dev, 0, BYTES));
+	CHECK(cudaGraphCreate(&graph, 0));
+	CHECK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+	CHECK(cudaStreamBeginCaptureToGraph(one, graph, &node, NULL, 1,
+					    cudaStreamCaptureModeGlobal));
+	put_work(one, 3);
+	CHECK(cudaStreamEndCapture(one, &same));
+	REQUIRE(same == graph, "another graph");
+	CHECK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
+	REQUIRE(count == 1, "%zu edges", count);
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, one));
+	CHECK(cudaStreamSynchronize(one));
+	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, 3, "captured to a graph");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
+static void begin(cudaStreamCaptureMode mode)
+{
+	/* What was expected before is still the last error. */
+	(void)cudaGetLastError();
+	CHECK(cudaStreamBeginCapture(one, mode));
+	put_work(one, 1);
+}
+
+static void spoiled(cudaError_t want, const char *what)
+{
+	cudaGraph_t graph = (cudaGraph_t)1;
+	cudaError_t err = cudaStreamEndCapture(one, &graph);
+
+	REQUIRE(err == want && !graph, "%s: ended with %d, graph %p", what, err, (void *)graph);
+	(void)cudaGetLastError();
+}
+
+static void wrong()
+{
+	cudaStreamCaptureStatus status;
+	cudaGraph_t graph;
+	void *p;
+
+	EXPECT(cudaStreamEndCapture(one, &graph), cudaErrorIllegalState);
+	EXPECT(cudaStreamBeginCapture(cudaStreamLegacy, cudaStreamCaptureModeGlobal),
+	       cudaErrorStreamCaptureUnsupported);
+
+	begin(cudaStreamCaptureModeGlobal);
+	EXPECT(cudaStreamSynchronize(one), cudaErrorStreamCaptureUnsupported);
+	CHECK(cudaStreamIsCapturing(one, &status));
+	REQUIRE(status == cudaStreamCaptureStatusInvalidated, "status %d", status);
+	spoiled(cudaErrorStreamCaptureInvalidated, "synchronize");
+
+	begin(cudaStreamCaptureModeGlobal);
+	EXPECT(cudaStreamQuery(one), cudaErrorStreamCaptureUnsupported);
+	spoiled(cudaErrorStreamCaptureInvalidated, "query");
+
+	begin(cudaStreamCaptureModeGlobal);
+	EXPECT(cudaMemset(dev, 0, BYTES), cudaErrorStreamCaptureImplicit);
+	spoiled(cudaErrorStreamCaptureInvalidated, "the legacy stream");
+
+	begin(cudaStreamCaptureModeGlobal);
+	EXPECT(cudaMalloc(&p, 16), cudaErrorStreamCaptureUnsupported);
+	spoiled(cudaErrorStreamCaptureInvalidated, "an unsafe call");
+
+	begin(cudaStreamCaptureModeRelaxed);
+	CHECK(cudaMalloc(&p, 16));
+	CHECK(cudaStreamEndCapture(one, &graph));
+	CHECK(cudaGraphDestroy(graph));
+	CHECK(cudaFree(p));
+
+	begin(cudaStreamCaptureModeGlobal);
+	CHECK(cudaEventRecord(fork_event, one));
+	CHECK(cudaStreamWaitEvent(two, fork_event, 0));
+	put_work(two, 1);
+	spoiled(cudaErrorStreamCaptureUnjoined, "not joined");
+
+	begin(cudaStreamCaptureModeGlobal);
+	CHECK(cudaEventRecord(fork_event, one));
+	EXPECT(cudaEventQuery(fork_event), cudaErrorCapturedEvent);
+	EXPECT(cudaEventSynchronize(fork_event), cudaErrorCapturedEvent);
+	CHECK(cudaStreamEndCapture(one, &graph));
+	CHECK(cudaGraphDestroy(graph));
+
+	CHECK(cudaEventRecord(join_event, two));
+	begin(cudaStreamCaptureModeGlobal);
+	EXPECT(cudaStreamWaitEvent(one, join_event, 0), cudaErrorStreamCaptureIsolation);
+	spoiled(cudaErrorStreamCaptureInvalidated, "an event from outside");
+
+	begin(cudaStreamCaptureModeGlobal);
+	CHECK(cudaEventRecord(fork_event, one));
+	CHECK(cudaStreamWaitEvent(two, fork_event, 0));
+	EXPECT(cudaStreamEndCapture(two, &graph), cudaErrorStreamCaptureUnmatched);
+	spoiled(cudaErrorStreamCaptureInvalidated, "ended in another stream");
+
+	/* And then all works again. */
+	(void)cudaGetLastError();
+	CHECK(cudaMemset(dev, 0, BYTES));
+	put_work(one, 4);
+	CHECK(cudaStreamSynchronize(one));
+	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, 4, "after all that");
+}
+
+int main()
+{
+	cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+	CHECK(cudaMallocHost(&host, BYTES));
+	CHECK(cudaMalloc(&dev, BYTES));
+	CHECK(cudaMalloc(&other, BYTES));
+	CHECK(cudaStreamCreate(&one));
+	CHECK(cudaStreamCreate(&two));
+	CHECK(cudaEventCreate(&fork_event));
+	CHECK(cudaEventCreateWithFlags(&join_event, cudaEventDisableTiming));
+	CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+	REQUIRE(mode == cudaStreamCaptureModeGlobal, "mode %d", mode);
+	CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+	nothing_happens_until_launched();
+	graph_in_a_capture();
+	into_a_graph_that_exists();
+	wrong();
+	CHECK(cudaFree(dev));
+	CHECK(cudaFree(other));
+	CHECK(cudaFreeHost(host));
+	return verified("graphs from captures of one and two streams, and 9 spoiled ones");
+}
