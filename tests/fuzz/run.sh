@@ -28,8 +28,6 @@ cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-# A kernel that a fuzzed session loads need not end by itself.
-export QCU_SOFT_TIMEOUT=1
 failed=0
 for target; do
 	work=$build/work/$target log=$build/work/$target.log

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Fuzzes a mirror, as a hostile guest would: any record with any segments or message, on guest
+ * memory that the same guest fills, with the software GPU behind it. What comes before mir_submit,
+ * taking a chain off the virtqueue, is done here as mirror_vq.c does it.
+ *
+ * An input is a byte of settings and then items: a struct item, a record for a command, and `tail`
+ * bytes: what travels with the command, or what is written to guest memory.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "qcu-device/guestmem.h"
+#include "qcu-device/mirror.h"
+#include "tests/fuzz/fuzz.h"
+
+#define LOW_BYTES  (1u << 20)
+#define HIGH_GPA   (1ull << 32)
+#define HIGH_BYTES (256u << 10)
+/* A module that is always there. */
+#define IMAGE_GPA 0x1000u
+#define ITEMS_MAX 64u
+#define WAIT_MS	  100
+
+/* The upper half of a number that stands for the n-th memory that MALLOC or VAR_FIND has given. */
+#define POINTER	 0xfeed0000u
+#define POINTERS 16u
+
+struct item {
+	uint8_t kind; /* ITEM_* */
+	uint8_t wait; /* for the answer, before the next item */
+	uint16_t tail;
+	uint32_t gpa; /* of ITEM_WRITE */
+};
+enum { ITEM_COMMAND, ITEM_WRITE, ITEM_KINDS };
+
+static const char image[] =
+	".version 8.0\n.target sm_75\n.address_size 64\n"
+	".visible .global .align 4 .u32 v[16];\n"
+	".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+	".reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %d<4>;\n"
+	"ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;\n"
+	"setp.ge.u32 %p1, %r2, %r1; @%p1 bra out;\n"
+	"mul.wide.u32 %d2, %r2, 4; add.s64 %d3, %d1, %d2;\n"
+	"ld.u32 %r3, [%d3]; add.u32 %r3, %r3, 1; st.u32 [%d3], %r3;\nout: ret;\n}\n"
+	".visible .entry t()\n{\ntrap;\n}\n";
+
+static struct guestmem mem;
+static uint8_t *low, *high;
+
+/* One input's session. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	struct mirror *m;
+	unsigned int outstanding;
+	bool broken;
+	uint64_t pointer[POINTERS];
+	unsigned int pointers;
+} s = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
+
+struct request {
+	struct mir_request req;
+	struct qCUcmd sent;
+	uint8_t *tail; /* of exactly that many bytes: the sanitizer watches its end */
+};
+
+static void done(struct mir_request *req)
+{
+	struct request *r = (struct request *)req;
+	const struct qCUcmd *c = &req->cmd;
+
+	if (c->op != r->sent.op || c->tid != r->sent.tid || c->seq != r->sent.seq ||
+	    c->flags & ~QCU_F_OUTPUT)
+		abort();
+	pthread_mutex_lock(&s.lock);
+	s.outstanding--;
+	if (c->status == MIR_RULE_BROKEN)
+		s.broken = true;
+	else if (c->status < 0)
+		abort();
+	else if (!c->status && c->op == QCU_OP_MALLOC && c->malloc.ptr)
+		s.pointer[s.pointers++ % POINTERS] = c->malloc.ptr;
+	else if (!c->status && c->op == QCU_OP_VAR_FIND)
+		s.pointer[s.pointers++ % POINTERS] = c->var_find.addr;
+	pthread_cond_broadcast(&s.answered);
+	pthread_mutex_unlock(&s.lock);
+	free(r->tail);
+	free(r);
+}
+
+/* False: some are still at it. They may well wait for what this input never sends. */
+static bool wait_all(void)
+{
+	struct timespec t;
+	bool all;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += WAIT_MS * 1000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&s.lock);
+	while (s.outstanding && !pthread_cond_timedwait(&s.answered, &s.lock, &t))
+		;
+	all = !s.outstanding;
+	pthread_mutex_unlock(&s.lock);
+	return all;
+}
+
+static void put_pointers(uint8_t *p, size_t len)
+{
+	uint64_t v;
+
+	for (; len >= 8; p += 8, len -= 8) {
+		memcpy(&v, p, 8);
+		if ((v >> 32 & ~(uint64_t)(POINTERS - 1)) != POINTER)
+			continue;
+		v = s.pointer[v >> 32 & (POINTERS - 1)] + (uint32_t)v;
+		memcpy(p, &v, 8);
+	}
+}
+
+/* Grids of millions of blocks are allowed, and take their time. */
+static void shrink_grid(uint8_t *tail, size_t len)
+{
+	struct qcu_launch_msg msg;
+
+	if (len < sizeof(msg))
+		return;
+	memcpy(&msg, tail, sizeof(msg));
+	for (int i = 0; i < 3; i++)
+		if (msg.grid[i] > 8 && msg.grid[i] < 0x10000000)
+			msg.grid[i] &= 7;
+	memcpy(tail, &msg, sizeof(msg));
+}
+
+/* What mirror_vq.c refuses never gets here. */
+static bool read_tail(struct request *r, size_t tail)
+{
+	struct mir_request *req = &r->req;
+
+	switch (req->cmd.flags & (QCU_F_MSG | QCU_F_SEGS)) {
+	case 0:
+		return !tail;
+	case QCU_F_MSG:
+		req->msg = r->tail;
+		return tail == req->cmd.buf.len;
+	case QCU_F_SEGS:
+		req->segs = (const struct qcu_seg *)r->tail;
+		req->seg_count = tail / sizeof(struct qcu_seg);
+		return tail % sizeof(struct qcu_seg) == 0;
+	}
+	return false;
+}
+
+/* False: this is the end of the session. */
+static bool command(const struct item *it, const uint8_t *record, const uint8_t *tail)
+{
+	struct request *r = calloc(1, sizeof(*r));
+	bool wait;
+
+	if (!r)
+		abort();
+	memcpy(&r->req.cmd, record, sizeof(r->req.cmd));
+	r->tail = malloc(it->tail ? it->tail : 1);
+	if (!r->tail)
+		abort();
+	memcpy(r->tail, tail, it->tail);
+	pthread_mutex_lock(&s.lock);
+	put_pointers(r->req.cmd.body, QCU_BODY);
+	if (r->req.cmd.flags & QCU_F_MSG)
+		put_pointers(r->tail, it->tail);
+	pthread_mutex_unlock(&s.lock);
+	if (r->req.cmd.op == QCU_OP_LAUNCH)
+		shrink_grid(r->tail, it->tail);
+	r->req.done = done;
+	r->sent = r->req.cmd;
+	if (!read_tail(r, it->tail))
+		goto refused;
+	wait = it->wait || !r->sent.tid;
+	/* Pages that go while a copy is at them end this process; that is the guest's own loss. */
+	if (!r->req.cmd.tid && !wait_all())
+		goto refused;
+	pthread_mutex_lock(&s.lock);
+	s.outstanding++;
+	pthread_mutex_unlock(&s.lock);
+	if (mir_submit(s.m, &r->req))
+		return !wait || wait_all();
+	pthread_mutex_lock(&s.lock);
+	s.outstanding--;
+	pthread_mutex_unlock(&s.lock);
+refused:
+	free(r->tail);
+	free(r);
+	return false;
+}
+
+static void write_memory(uint64_t gpa, const uint8_t *bytes, size_t len)
+{
+	void *p = guestmem_translate(&mem, gpa, len);
+
+	if (p)
+		memcpy(p, bytes, len);
+}
+
+static void play(const uint8_t *data, size_t size)
+{
+	unsigned int n;
+
+	for (n = 0; n < ITEMS_MAX && !s.broken; n++) {
+		const uint8_t *record = data + sizeof(struct item);
+		struct item it;
+		size_t head = sizeof(it);
+
+		if (size < sizeof(it))
+			return;
+		memcpy(&it, data, sizeof(it));
+		if (it.kind % ITEM_KINDS == ITEM_COMMAND)
+			head += sizeof(struct qCUcmd);
+		if (size < head || it.tail > size - head)
+			return;
+		if (it.kind % ITEM_KINDS == ITEM_WRITE)
+			write_memory(it.gpa, data + head, it.tail);
+		else if (!command(&it, record, data + head))
+			return;
+		data += head + it.tail;
+		size -= head + it.tail;
+	}
+}
+
+static void make_memory(void)
+{
+	/* A kernel that the input loads need not end by itself. */
+	setenv("QCU_SOFT_TIMEOUT", "1", 1);
+	low = mmap(NULL, LOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	high = mmap(NULL, HIGH_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (low == MAP_FAILED || high == MAP_FAILED || guestmem_add(&mem, 0, LOW_BYTES, low) ||
+	    guestmem_add(&mem, HIGH_GPA, HIGH_BYTES, high))
+		abort();
+}
+
+FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mir_config cfg = {
+		.ops = &be_soft,
+		.options = {.vram = 16u << 20, .gpus = 1, .threads = 1},
+		.mem = &mem,
+		.session = 1,
+	};
+
+	if (!size)
+		return 0;
+	if (!low)
+		make_memory();
+	memset(low, 0, 64u << 10);
+	memset(high, 0, 64u << 10);
+	memcpy(low + IMAGE_GPA, image, sizeof(image));
+	cfg.map = data[0] & 1 ? MIR_MAP_NCVM : MIR_MAP_CVM;
+	cfg.pin_ram = data[0] & 2;
+	cfg.pin_limit = data[0] & 4 ? 128u << 10 : 0;
+	cfg.options.gpus = data[0] & 8 ? 2 : 1;
+	s.broken = false;
+	s.pointers = 0;
+	memset(s.pointer, 0, sizeof(s.pointer));
+	if (mir_create(&s.m, &cfg))
+		abort();
+	play(data + 1, size - 1);
+	mir_destroy(s.m);
+	if (s.outstanding)
+		abort(); /* a request was never answered */
+	return 0;
+}
+
+/* ---- mutations ---- */
+
+static const uint64_t wide[] = {
+	0,
+	1,
+	4,
+	16,
+	64,
+	100,
+	4096,
+	8192,
+	65536,
+	131072,
+	1u << 20,
+	4u << 20,
+	UINT32_MAX,
+	1ull << 40,
+	UINT64_MAX,
+	UINT64_MAX - 4095,
+	IMAGE_GPA,
+	HIGH_GPA,
+	QCU_WINDOW_BASE,
+	QCU_WINDOW_BASE + 4096,
+	QCU_WINDOW_BASE + 65536,
+	QCU_WINDOW_BASE + QCU_WINDOW_SIZE - 65536,
+	QCU_WINDOW_BASE + QCU_WINDOW_SIZE,
+	QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE,
+	0x10000000,
+	(uint64_t)POINTER << 32,
+	(uint64_t)POINTER << 32 | 64,
+	(uint64_t)(POINTER + 1) << 32,
+	(uint64_t)(POINTER + 2) << 32 | 4096,
+};
+static const uint32_t narrow[] = {0, 0, 0,  1,	1,	2,	 2,	    3,
+				  4, 8, 32, 64, 0xffff, 0x10000, UINT32_MAX};
+
+static uint64_t pick_wide(uint64_t *random)
+{
+	return wide[fuzz_random(random, sizeof(wide) / sizeof(wide[0]))];
+}
+
+static uint32_t pick_narrow(uint64_t *random)
+{
+	return narrow[fuzz_random(random, sizeof(narrow) / sizeof(narrow[0]))];
+}
+
+/* Where the items begin. */
+static unsigned int list_items(const uint8_t *data, size_t size, size_t *at)
+{
+	unsigned int n = 0;
+	size_t p = 1;
+
+	while (n < ITEMS_MAX && size >= p && size - p >= sizeof(struct item)) {
+		struct item it;
+		size_t len;
+
+		memcpy(&it, data + p, sizeof(it));
+		len = sizeof(it) + it.tail;
+		if (it.kind % ITEM_KINDS == ITEM_COMMAND)
+			len += sizeof(struct qCUcmd);
+		if (len > size - p)
+			break;
+		at[n++] = p;
+		p += len;
+	}
+	at[n] = p;
+	return n;
+}
+
+/* Segments that make up `len` bytes, most of the time of whole pages. */
+static size_t make_segs(struct qcu_seg *seg, __u64 *len, uint64_t *random)
+{
+	unsigned int n = 1 + fuzz_random(random, 4), i;
+	bool pages = fuzz_random(random, 4);
+
+	*len = 0;
+	for (i = 0; i < n; i++) {
+		seg[i].gpa =
+			fuzz_random(random, LOW_BYTES) + (fuzz_random(random, 4) ? 0 : HIGH_GPA);
+		seg[i].len = 1 + fuzz_random(random, 16384);
+		if (pages) {
+			seg[i].gpa &= ~4095ull;
+			seg[i].len = 4096ull << fuzz_random(random, 5);
+		}
+		*len += seg[i].len;
+	}
+	return n * sizeof(*seg);
+}
+
+static size_t make_message(uint8_t *tail, uint16_t op, uint64_t *random)
+{
+	static const char *const names[] = {"k", "v", "t", "none"};
+	const char *name = names[fuzz_random(random, 4)];
+	struct qcu_launch_msg msg = {
+		.grid = {1 + fuzz_random(random, 3), 1, 1},
+		.block = {1 + fuzz_random(random, 64), 1, 1},
+		.param_bytes = fuzz_random(random, 8) ? 12 : 0,
+	};
+	uint64_t p = pick_wide(random);
+	uint32_t n = pick_narrow(random);
+
+	if (op != QCU_OP_LAUNCH) {
+		memcpy(tail, name, strlen(name));
+		return strlen(name);
+	}
+	memcpy(tail, &msg, sizeof(msg));
+	memcpy(tail + sizeof(msg), &p, 8);
+	memcpy(tail + sizeof(msg) + 8, &n, 4);
+	return sizeof(msg) + msg.param_bytes;
+}
+
+/* A command that keeps most rules. */
+static size_t make_item(uint8_t *out, uint64_t *random)
+{
+	struct item it = {.wait = fuzz_random(random, 3) != 0};
+	uint8_t *tail = out + sizeof(it) + sizeof(struct qCUcmd);
+	const struct qcu_rule *rule;
+	struct qcu_seg seg[4];
+	struct qCUcmd c;
+	uint64_t v;
+	unsigned int i;
+
+	memset(&c, 0, sizeof(c));
+	do {
+		c.op = (uint16_t)fuzz_random(random, QCU_OP_COUNT);
+		rule = qcu_rule(c.op);
+	} while (!rule || rule->who == QCU_WHO_CTL);
+	c.tid = rule->who == QCU_WHO_DRV ? 0 : 1 + fuzz_random(random, 3);
+	c.device = fuzz_random(random, 6) == 0;
+	for (i = 0; i + 4 <= rule->in; i += 4) {
+		uint32_t x = pick_narrow(random);
+
+		memcpy(c.body + i, &x, 4);
+		if (i % 8 || i + 8 > rule->in || fuzz_random(random, 3))
+			continue;
+		v = pick_wide(random);
+		memcpy(c.body + i, &v, 8);
+		i += 4;
+	}
+	switch (rule->buffer) {
+	case QCU_BUFFER_MSG:
+		c.flags = QCU_F_MSG;
+		it.tail = (uint16_t)make_message(tail, c.op, random);
+		c.buf.len = it.tail;
+		break;
+	case QCU_BUFFER_IN:
+	case QCU_BUFFER_OUT:
+	case QCU_BUFFER_STAY:
+		c.buf.addr = QCU_WINDOW_BASE + fuzz_random(random, 4) * 4096;
+		c.flags = QCU_F_WINDOW;
+		c.buf.len = pick_wide(random);
+		if (rule->buffer == QCU_BUFFER_STAY || fuzz_random(random, 2))
+			break;
+		c.flags = QCU_F_SEGS;
+		it.tail = (uint16_t)make_segs(seg, &c.buf.len, random);
+		if (c.op == QCU_OP_MODULE_LOAD) {
+			seg[0] = (struct qcu_seg){IMAGE_GPA, sizeof(image) - 1};
+			it.tail = sizeof(seg[0]);
+			c.buf.len = seg[0].len;
+		}
+		memcpy(tail, seg, it.tail);
+		break;
+	}
+	if (c.op == QCU_OP_MAP) {
+		c.flags = QCU_F_SEGS;
+		it.tail = (uint16_t)make_segs(seg, &c.map.len, random);
+		memcpy(tail, seg, it.tail);
+		if (fuzz_random(random, 2))
+			c.map.va = QCU_WINDOW_BASE + fuzz_random(random, 4) * 65536ull;
+	}
+	memcpy(out, &it, sizeof(it));
+	memcpy(out + sizeof(it), &c, sizeof(c));
+	return sizeof(it) + sizeof(c) + it.tail;
+}
+
+/* Another number in one record or its tail. */
+static void change_number(uint8_t *data, size_t from, size_t to, uint64_t *random)
+{
+	size_t off = sizeof(struct item) + fuzz_random(random, 20) * 4;
+	uint64_t v = pick_wide(random);
+	uint32_t x = pick_narrow(random);
+
+	if (off + 8 > to - from)
+		return;
+	if (fuzz_random(random, 2))
+		memcpy(data + from + off, &x, 4);
+	else
+		memcpy(data + from + off, &v, 8);
+}
+
+static size_t insert(uint8_t *data, size_t size, size_t max, size_t at, const uint8_t *bytes,
+		     size_t n)
+{
+	if (n > max || size > max - n)
+		return size;
+	memmove(data + at + n, data + at, size - at);
+	memcpy(data + at, bytes, n);
+	return size + n;
+}
+
+FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
+{
+	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
+	uint8_t bytes[512];
+	size_t at[ITEMS_MAX + 1], len;
+	unsigned int n, i, times = 1 + fuzz_random(&random, 4);
+
+	if (!size || !fuzz_random(&random, 10))
+		return LLVMFuzzerMutate(data, size, max);
+	while (times--) {
+		n = list_items(data, size, at);
+		i = fuzz_random(&random, n + 1);
+		len = i < n ? at[i + 1] - at[i] : 0;
+		switch (fuzz_random(&random, 8)) {
+		case 0: /* gone */
+			memmove(data + at[i], data + at[i] + len, size - at[i] - len);
+			size -= len;
+			break;
+		case 1: /* again */
+			if (len && len <= sizeof(bytes)) {
+				memcpy(bytes, data + at[i], len);
+				i = fuzz_random(&random, n + 1);
+				size = insert(data, size, max, at[i], bytes, len);
+			}
+			break;
+		case 2:
+		case 3:
+		case 4:
+			if (i < n)
+				change_number(data, at[i], at[i + 1], &random);
+			break;
+		default:
+			if (n < ITEMS_MAX)
+				size = insert(data, size, max, at[i], bytes,
+					      make_item(bytes, &random));
+		}
+	}
+	return size;
+}
+
+/* The items of one behind those of the other. */
+FUZZ_ENTRY size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
+					    size_t b_size, uint8_t *out, size_t max,
+					    unsigned int seed)
+{
+	size_t at[ITEMS_MAX + 1], half;
+	uint64_t random = seed + 1;
+	unsigned int n;
+
+	if (!a_size || a_size > max)
+		return 0;
+	n = list_items(a, a_size, at);
+	half = at[fuzz_random(&random, n + 1)];
+	if (!b_size || half > a_size || b_size - 1 > max - half)
+		return 0;
+	memcpy(out, a, half);
+	memcpy(out + half, b + 1, b_size - 1);
+	return half + b_size - 1;
+}
