@@ -6,6 +6,7 @@
  *	qcuda_main.c	module, /dev/qcuda, virtio probe and remove
  *	qcuda_session.c	open, close, ioctl
  *	qcuda_queue.c	requests on a virtqueue, from the first byte to the last reference
+ *	qcuda_wait.c	waiting for answers: looking, then sleeping; interrupts
  *	qcuda_chunk.c	chunks: made of pages, copied, shared, freed
  *	qcuda_vma.c	mmap and page faults: groups and their chunks
  *	qcuda_fork.c	what a forked child has of its parent's chunks
@@ -79,8 +80,21 @@
 struct qcud_device;
 struct qcud_session;
 
+#define QCUD_SPIN_FIRST_NS (50 * NSEC_PER_USEC)
+
+/* What is counted for each session, and in total as well; the names are in qcuda_logger.c. */
+enum qcud_count {
+	QCUD_COUNT_COMMANDS,
+	QCUD_COUNT_IOCTLS,     /* SUBMIT */
+	QCUD_COUNT_KICKS,      /* notifications that the device had asked for */
+	QCUD_COUNT_INTERRUPTS, /* that it has sent */
+	QCUD_COUNT_WAITS,      /* a caller has slept */
+	QCUD_COUNT_SPINS,      /* a caller found its answer without */
+	QCUD_COUNTS,
+};
+
 struct qcud_queue {
-	spinlock_t lock;	      /* all of the below */
+	spinlock_t lock;	      /* all of the below, except counts */
 	struct virtqueue *vq;	      /* NULL once the device has been reset */
 	struct qcud_session *session; /* NULL: control, or free */
 	struct list_head inflight;    /* requests that the device has */
@@ -88,6 +102,9 @@ struct qcud_queue {
 	int dead;		      /* 0, or the -errno that all requests get */
 	bool starved;		      /* the work item found the ring full */
 	unsigned int answers;	      /* counts, so that a wait for room cannot miss one */
+	unsigned int spinning;	      /* callers that look for answers: no interrupts */
+	unsigned int spin_ns;	      /* how long the next one will; read without the lock */
+	atomic64_t counts[QCUD_COUNTS];
 	wait_queue_head_t room;
 	struct work_struct work;
 };
@@ -111,6 +128,7 @@ struct qcud_request {
 	struct completion done;
 	int error; /* valid when done: 0, or why there is no reply */
 	u64 sent;  /* ns, when it went on the ring; 0: not timed */
+	u64 began; /* ns; 0: it does not matter how long the answer takes */
 
 	void *payload; /* kvmalloc: message bytes or segments */
 	size_t payload_bytes;
@@ -240,17 +258,25 @@ void qcud_request_cache_destroy(void);
 struct qcud_request *qcud_request_new(u16 op);
 void qcud_request_put(struct qcud_request *req);
 int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes);
-int qcud_request_wait(struct qcud_request *req);
 void qcud_queue_init(struct qcud_queue *queue);
 int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
 		   bool from_work);
 int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req);
 void qcud_queue_kick(struct qcud_queue *queue);
+void qcud_queue_drain(struct qcud_queue *queue);
 void qcud_queue_poll(struct qcud_queue *queue);
 void qcud_queue_callback(struct virtqueue *vq);
 void qcud_queue_kill(struct qcud_queue *queue, int error);
 void qcud_queue_detach(struct qcud_queue *queue);
 void qcud_queue_reap(struct qcud_queue *queue);
+
+/* qcuda_wait.c */
+long qcud_answer_timeout(void);
+int qcud_answer_missing(struct qcud_queue *queue);
+void qcud_queue_interrupts(struct qcud_queue *queue);
+void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req);
+int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req);
+void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count);
 
 /* qcuda_chunk.c */
 void qcud_chunks_init(struct qcud_chunks *chunks, unsigned long start, unsigned long end);
@@ -312,9 +338,8 @@ enum qcud_stat {
 	QCUD_STAT_REQUESTS,
 	QCUD_STAT_SNAPSHOTS,
 	/* totals since the module was loaded */
-	QCUD_STAT_COMMANDS,
-	QCUD_STAT_KICKS,
-	QCUD_STAT_INTERRUPTS,
+	QCUD_STAT_FIRST_COUNT, /* enum qcud_count */
+	QCUD_STAT_LAST_COUNT = QCUD_STAT_FIRST_COUNT + QCUD_COUNTS - 1,
 	QCUD_STAT_MAPS,
 	QCUD_STAT_UNMAPS,
 	QCUD_STAT_WINDOW_BYTES,

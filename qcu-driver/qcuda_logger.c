@@ -18,9 +18,12 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 	[QCUD_STAT_PINNED_PAGES] = "pinned_pages",
 	[QCUD_STAT_REQUESTS] = "requests",
 	[QCUD_STAT_SNAPSHOTS] = "snapshots",
-	[QCUD_STAT_COMMANDS] = "commands",
-	[QCUD_STAT_KICKS] = "kicks",
-	[QCUD_STAT_INTERRUPTS] = "interrupts",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_COMMANDS] = "commands",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_IOCTLS] = "ioctls",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_KICKS] = "kicks",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_INTERRUPTS] = "interrupts",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_WAITS] = "waits",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_SPINS] = "spins",
 	[QCUD_STAT_MAPS] = "maps",
 	[QCUD_STAT_UNMAPS] = "unmaps",
 	[QCUD_STAT_WINDOW_BYTES] = "window_bytes",
@@ -159,11 +162,31 @@ static int stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
+/* pid, then name and number of each count, for every session */
+static int sessions_show(struct seq_file *m, void *unused)
+{
+	struct qcud_session *session;
+	int i;
+
+	mutex_lock(&qcud_lock);
+	list_for_each_entry(session, &qcud_sessions, node) {
+		seq_printf(m, "%d", session->pid);
+		for (i = 0; i < QCUD_COUNTS; i++)
+			seq_printf(m, " %s %lld", qcud_stat_names[QCUD_STAT_FIRST_COUNT + i],
+				   atomic64_read(&session->queue->counts[i]));
+		seq_putc(m, '\n');
+	}
+	mutex_unlock(&qcud_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(sessions);
+
 void qcud_debugfs_create(void)
 {
 	qcud_debugfs = debugfs_create_dir("qcuda", NULL);
 	debugfs_create_file("groups", 0400, qcud_debugfs, NULL, &groups_fops);
 	debugfs_create_file("stats", 0444, qcud_debugfs, NULL, &stats_fops);
+	debugfs_create_file("sessions", 0444, qcud_debugfs, NULL, &sessions_fops);
 }
 
 void qcud_debugfs_remove(void)

@@ -192,7 +192,7 @@ int qcud_map_settle(struct qcud_session *session)
 
 	if (!req)
 		return 0;
-	ret = qcud_request_wait(req);
+	ret = qcud_request_wait(session->queue, req);
 	if (ret == -EINTR)
 		return ret; /* whoever comes next settles it */
 

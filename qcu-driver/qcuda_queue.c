@@ -89,14 +89,6 @@ void qcud_request_put(struct qcud_request *req)
 		qcud_request_free(req);
 }
 
-/* 0: the reply is good. -EINTR: the caller is being killed, the request goes on without it. */
-int qcud_request_wait(struct qcud_request *req)
-{
-	if (wait_for_completion_killable(&req->done))
-		return -EINTR;
-	return req->error;
-}
-
 static void qcud_queue_kill_locked(struct qcud_queue *queue, int error)
 {
 	struct qcud_request *req;
@@ -166,7 +158,8 @@ static bool qcud_reply_fits(const struct qcud_request *req, unsigned int len)
 	       req->reply.tid == req->cmd.tid && req->reply.seq == req->cmd.seq;
 }
 
-static void qcud_queue_drain(struct qcud_queue *queue)
+/* Takes the answers that have come. */
+void qcud_queue_drain(struct qcud_queue *queue)
 {
 	struct qcud_request *req;
 	unsigned int len;
@@ -195,13 +188,12 @@ void qcud_queue_callback(struct virtqueue *vq)
 	struct qcud_queue *queue = &dev->queue[vq->index];
 	unsigned long flags;
 
-	qcud_stat_add(QCUD_STAT_INTERRUPTS, 1);
+	qcud_queue_count(queue, QCUD_COUNT_INTERRUPTS);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (queue->vq) {
-		do {
-			virtqueue_disable_cb(vq);
-			qcud_queue_drain(queue);
-		} while (!virtqueue_enable_cb(vq) && !virtqueue_is_broken(vq));
+		virtqueue_disable_cb(vq);
+		qcud_queue_drain(queue);
+		qcud_queue_interrupts(queue);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
 	/* Pairs with the condition in qcud_queue_send(), which reads `answers` without the lock. */
@@ -265,8 +257,9 @@ void qcud_queue_kick(struct qcud_queue *queue)
 	 * one write to a register.
 	 */
 	spin_lock_irqsave(&queue->lock, flags);
+	qcud_queue_interrupts(queue);
 	if (queue->vq && virtqueue_kick_prepare(queue->vq)) {
-		qcud_stat_add(QCUD_STAT_KICKS, 1);
+		qcud_queue_count(queue, QCUD_COUNT_KICKS);
 		if (!virtqueue_notify(queue->vq))
 			qcud_queue_kill_locked(queue, -EIO);
 	}
@@ -285,12 +278,19 @@ int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req)
 	int ret;
 
 	for (;;) {
+		long left = qcud_answer_timeout();
+
 		ret = qcud_queue_try(queue, req, &answers, false);
 		if (ret != -ENOSPC)
 			return ret;
 		qcud_queue_kick(queue);
-		if (wait_event_killable(queue->room, qcud_queue_moved(queue, answers)))
+		qcud_queue_count(queue, QCUD_COUNT_WAITS);
+		left = wait_event_killable_timeout(queue->room, qcud_queue_moved(queue, answers),
+						   left);
+		if (left < 0)
 			return -EINTR;
+		if (!left)
+			return qcud_answer_missing(queue);
 	}
 }
 

@@ -171,6 +171,8 @@ static int qcud_session_attach(struct qcud_session *session)
 	queue->session = session;
 	queue->dead = 0;
 	queue->starved = false;
+	queue->spin_ns = QCUD_SPIN_FIRST_NS;
+	memset(queue->counts, 0, sizeof(queue->counts));
 	spin_unlock_irq(&queue->lock);
 	list_add_tail(&session->node, &qcud_sessions);
 out:
@@ -448,7 +450,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		qcud_request_put(req);
 		return ret;
 	}
-	qcud_stat_add(QCUD_STAT_COMMANDS, 1);
+	qcud_queue_count(session->queue, QCUD_COUNT_COMMANDS);
 	*queued = req;
 	return 0;
 }
@@ -470,15 +472,21 @@ static void qcud_answer(struct qCUcmd *cmd, const struct qCUcmd *reply)
 static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
 {
 	struct qcud_request *queued[QCU_SUBMIT_MAX] = {};
+	struct qcud_request *last = NULL;
 	int killed = 0;
 	u32 i;
 
+	qcud_queue_count(session->queue, QCUD_COUNT_IOCTLS);
 	for (i = 0; i < count && !killed; i++) {
 		cmds[i].status = qcud_submit_one(session, &cmds[i], &queued[i]);
+		last = queued[i] ?: last;
 		if (fatal_signal_pending(current))
 			killed = -EINTR;
 	}
-	qcud_queue_kick(session->queue);
+	if (last && !killed)
+		qcud_queue_kick_and_spin(session->queue, last);
+	else
+		qcud_queue_kick(session->queue);
 
 	for (i = 0; i < count; i++) {
 		struct qcud_request *req = queued[i];
@@ -487,7 +495,7 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 
 		if (!req)
 			continue;
-		ret = killed ?: qcud_request_wait(req);
+		ret = killed ?: qcud_request_wait(session->queue, req);
 		if (ret == -EINTR)
 			killed = ret;
 		else if (ret)

@@ -65,6 +65,7 @@ cudaError_t qcul_from_errno(int negative)
 	case EPIPE:
 	case EPROTO:
 	case EBADF:
+	case ETIMEDOUT:
 		return cudaErrorDevicesUnavailable;
 	}
 	return cudaErrorUnknown;

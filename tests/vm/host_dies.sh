@@ -8,28 +8,6 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Processes of this boot's qcu-device: its socket lies in our own folder.
-device_processes() {
-	pgrep -f -- "--socket $tmp/"
-}
-
-# Those whose parent is not one of them, and the others.
-device_main() {
-	local p all
-	all=$(device_processes)
-	for p in $all; do
-		grep -q -w -F "$(ps -o ppid= -p "$p" | tr -d ' ')" <<<"$all" || echo "$p"
-	done
-}
-
-mirrors() {
-	local p main
-	main=$(device_main)
-	for p in $(device_processes); do
-		[ "$p" = "$main" ] || echo "$p"
-	done
-}
-
 with "$guest"/{sleeper,first_call,vector_add}
 guest_script "$tmp/script" <<'END'
 ask() {

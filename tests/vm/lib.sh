@@ -59,6 +59,28 @@ scan_klog() {
 	fi
 }
 
+# Processes of this boot's qcu-device: its socket lies in our own folder.
+device_processes() {
+	pgrep -f -- "--socket $tmp/"
+}
+
+# Those whose parent is not one of them, and the others.
+device_main() {
+	local p all
+	all=$(device_processes)
+	for p in $all; do
+		grep -q -w -F "$(ps -o ppid= -p "$p" | tr -d ' ')" <<<"$all" || echo "$p"
+	done
+}
+
+mirrors() {
+	local p main
+	main=$(device_main)
+	for p in $(device_processes); do
+		[ "$p" = "$main" ] || echo "$p"
+	done
+}
+
 # expect_host NAME CODE PATTERN COMMAND...: exit code and a sentence, from a command on the host.
 expect_host() {
 	local name=$1 want=$2 pattern=$3 rc start us

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How a caller waits for an answer: it looks for it itself for a moment, without interrupts, and
+ * then sleeps. A host that answers within microseconds is so heard at once, and neither side pays
+ * for an interrupt; one that takes longer costs no time of this processor.
+ *
+ * The moment is as long as the last answers took, and no longer than the parameter spin_us. When
+ * they took longer than that, looking was in vain: the moment is halved each time, down to nothing,
+ * and comes back with the first answer that it would have caught. With one processor there is
+ * nothing to gain: the answer's sender, or its interrupt, may need it.
+ */
+#include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+
+#include "qcuda.h"
+
+#define QCUD_SPIN_MAX_US 10000U
+#define QCUD_SPIN_MIN_NS 1000U
+
+static unsigned int spin_us = 50;
+module_param(spin_us, uint, 0644);
+MODULE_PARM_DESC(spin_us, "microseconds for which a call looks for its answer before it sleeps");
+
+static unsigned int answer_timeout;
+module_param(answer_timeout, uint, 0644);
+MODULE_PARM_DESC(answer_timeout,
+		 "seconds after which a session without an answer is ended; 0: never");
+
+static unsigned int qcud_spin_max_ns(void)
+{
+	if (num_online_cpus() == 1)
+		return 0;
+	return min(READ_ONCE(spin_us), QCUD_SPIN_MAX_US) * NSEC_PER_USEC;
+}
+
+/* The longest that an answer may take, in jiffies. */
+long qcud_answer_timeout(void)
+{
+	unsigned int seconds = READ_ONCE(answer_timeout);
+
+	return seconds ? min_t(long, seconds, 24 * 3600) * HZ : MAX_SCHEDULE_TIMEOUT;
+}
+
+/* The host does not answer, and whoever set answer_timeout does not want to wait for it. */
+int qcud_answer_missing(struct qcud_queue *queue)
+{
+	pr_err_ratelimited("qcuda: a session of process %d has had no answer for %u s: ended\n",
+			   task_tgid_nr(current), READ_ONCE(answer_timeout));
+	qcud_queue_kill(queue, -ETIMEDOUT);
+	return -ETIMEDOUT;
+}
+
+/*
+ * Interrupts are for those who sleep: there are none while somebody looks for answers, or when the
+ * device has nothing to answer.
+ */
+void qcud_queue_interrupts(struct qcud_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (!queue->vq)
+		return;
+	for (;;) {
+		if (queue->spinning || list_empty(&queue->inflight)) {
+			virtqueue_disable_cb(queue->vq);
+			return;
+		}
+		if (virtqueue_enable_cb(queue->vq) || virtqueue_is_broken(queue->vq))
+			return;
+		/* Something has come meanwhile. */
+		virtqueue_disable_cb(queue->vq);
+		qcud_queue_drain(queue);
+	}
+}
+
+static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 began, u64 limit)
+{
+	unsigned long flags;
+
+	while (!completion_done(&req->done)) {
+		/* Whoever has the lock takes the answers of all. */
+		if (spin_trylock_irqsave(&queue->lock, flags)) {
+			if (queue->vq)
+				qcud_queue_drain(queue);
+			spin_unlock_irqrestore(&queue->lock, flags);
+		}
+		if (need_resched() || fatal_signal_pending(current) ||
+		    ktime_get_ns() - began > limit)
+			break;
+		cpu_relax();
+	}
+}
+
+/* Tells the device what is on the ring, and looks for the answer to the last of it. */
+void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req)
+{
+	u64 began = ktime_get_ns();
+	u64 limit = min(READ_ONCE(queue->spin_ns), qcud_spin_max_ns());
+	unsigned long flags;
+
+	req->began = began;
+	if (!limit) {
+		qcud_queue_kick(queue);
+		return;
+	}
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->spinning++;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	qcud_queue_kick(queue);
+
+	qcud_spin(queue, req, began, limit);
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->spinning--;
+	qcud_queue_interrupts(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	/* Room that the answers have made, as after an interrupt. */
+	if (wq_has_sleeper(&queue->room))
+		wake_up_all(&queue->room);
+	if (completion_done(&req->done))
+		qcud_queue_count(queue, QCUD_COUNT_SPINS);
+}
+
+/* What an answer took tells how long to look for the next one. Concurrent guesses may get lost. */
+static void qcud_spin_adapt(struct qcud_queue *queue, const struct qcud_request *req)
+{
+	unsigned int max = qcud_spin_max_ns(), now = READ_ONCE(queue->spin_ns);
+	u64 took = ktime_get_ns() - req->began;
+
+	if (took <= max)
+		now = clamp_t(u64, 2 * took, QCUD_SPIN_MIN_NS, max);
+	else
+		now = now / 2 < QCUD_SPIN_MIN_NS ? 0 : now / 2;
+	WRITE_ONCE(queue->spin_ns, now);
+}
+
+/* 0: the reply is good. -EINTR: the caller is being killed, the request goes on without it. */
+int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req)
+{
+	/* It waits for something that the program itself will do. */
+	long left = req->cmd.op == QCU_OP_HOST_NEXT ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout();
+
+	if (!completion_done(&req->done)) {
+		qcud_queue_count(queue, QCUD_COUNT_WAITS);
+		left = wait_for_completion_killable_timeout(&req->done, left);
+		if (left < 0)
+			return -EINTR;
+		if (!left)
+			return qcud_answer_missing(queue);
+	}
+	if (req->began)
+		qcud_spin_adapt(queue, req);
+	return req->error;
+}
+
+void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count)
+{
+	atomic64_inc(&queue->counts[count]);
+	qcud_stat_add(QCUD_STAT_FIRST_COUNT + count, 1);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What calls cost, as the driver counts it for this session: ioctls, notifications, interrupts, and
+ * how often the caller has slept or found its answer by looking for it.
+ */
+#define _GNU_SOURCE /* gettid */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "raw.h"
+
+#define CALLS 200
+
+struct counts {
+	long commands, ioctls, kicks, interrupts, waits, spins;
+};
+
+static struct counts counts(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/qcuda/sessions", "r");
+	struct counts c;
+	int pid;
+
+	while (f && fscanf(f,
+			   "%d commands %ld ioctls %ld kicks %ld interrupts %ld waits %ld spins "
+			   "%ld\n",
+			   &pid, &c.commands, &c.ioctls, &c.kicks, &c.interrupts, &c.waits,
+			   &c.spins) == 7) {
+		if (pid == getpid()) {
+			fclose(f);
+			return c;
+		}
+	}
+	printf("this session is not counted\n");
+	exit(1);
+}
+
+static void set_spin(unsigned int us)
+{
+	FILE *f = fopen("/sys/module/qcuda/parameters/spin_us", "w");
+
+	SAME(f && fprintf(f, "%u\n", us) > 0 && fclose(f) == 0, 1);
+}
+
+/* a <= b, or say so. */
+#define AT_MOST(a, b)                                                                            \
+	do {                                                                                     \
+		long a_ = (a), b_ = (b);                                                         \
+		if (a_ > b_) {                                                                   \
+			printf("%s:%d: %s is %ld, more than %s = %ld\n", __FILE__, __LINE__, #a, \
+			       a_, #b, b_);                                                      \
+			exit(1);                                                                 \
+		}                                                                                \
+	} while (0)
+
+static struct counts calls(int fd, unsigned int n)
+{
+	struct counts a = counts(), b;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		raw_works(fd);
+	b = counts();
+	b.commands -= a.commands;
+	b.ioctls -= a.ioctls;
+	b.kicks -= a.kicks;
+	b.interrupts -= a.interrupts;
+	b.waits -= a.waits;
+	b.spins -= a.spins;
+	printf("%u calls: %ld commands, %ld ioctls, %ld kicks, %ld interrupts, %ld waits, %ld "
+	       "spins\n",
+	       n, b.commands, b.ioctls, b.kicks, b.interrupts, b.waits, b.spins);
+	SAME(b.commands, n);
+	SAME(b.ioctls, n);
+	AT_MOST(b.kicks, n);
+	AT_MOST(b.interrupts, n);
+	/* Some are answered between the kick and the wait. */
+	AT_MOST(b.waits + b.spins, n);
+	return b;
+}
+
+/* No looking: at most one notification, interrupt and sleep for each call. */
+static void sleeping(void)
+{
+	int fd = raw_session();
+	struct counts c;
+
+	set_spin(0);
+	c = calls(fd, CALLS);
+	SAME(c.spins, 0);
+	AT_MOST(CALLS / 2, c.waits);
+}
+
+/* Looking long enough: most calls sleep no more, and need no interrupt. */
+static void spinning(void)
+{
+	int fd = raw_session();
+	struct counts c;
+
+	set_spin(10000);
+	raw_works(fd);
+	c = calls(fd, CALLS);
+	set_spin(50);
+	if (sysconf(_SC_NPROCESSORS_ONLN) == 1) {
+		SAME(c.spins, 0);
+		return;
+	}
+	AT_MOST(CALLS / 2, c.spins);
+	AT_MOST(c.interrupts, CALLS / 4);
+}
+
+static void *thread(void *arg)
+{
+	int fd = *(int *)arg, i;
+
+	for (i = 0; i < CALLS; i++) {
+		struct qCUcmd cmd = raw_cmd(QCU_OP_MEM_INFO);
+
+		cmd.tid = (__u32)gettid();
+		SAME(raw_submit(fd, &cmd), 0);
+	}
+	return NULL;
+}
+
+/* Threads on one queue: some sleep while others look and take their answers, too. */
+static void threads(void)
+{
+	int fd = raw_session(), round, i;
+	pthread_t t[6];
+
+	for (round = 0; round < 4; round++) {
+		set_spin(round % 2 ? 10000 : 100);
+		for (i = 0; i < 6; i++)
+			SAME(pthread_create(&t[i], NULL, thread, &fd), 0);
+		for (i = 0; i < 6; i++)
+			SAME(pthread_join(t[i], NULL), 0);
+	}
+	set_spin(50);
+	calls(fd, 10);
+}
+
+/* The totals are the sum of what sessions count. */
+static void totals(void)
+{
+	long before = raw_stat("ioctls"), waits = raw_stat("waits") + raw_stat("spins");
+	int fd = raw_session();
+	struct counts c = calls(fd, CALLS);
+
+	SAME(raw_stat("ioctls") - before, CALLS);
+	SAME(raw_stat("waits") + raw_stat("spins") - waits >= c.waits + c.spins, 1);
+}
+
+static volatile sig_atomic_t ticks;
+
+static void tick(int sig)
+{
+	(void)sig;
+	ticks++;
+}
+
+/* Signals do not disturb a call: it goes on, and the handlers run. */
+static void signals(void)
+{
+	struct sigaction sa = {.sa_handler = tick}; /* no SA_RESTART */
+	struct itimerval often = {{0, 2000}, {0, 2000}};
+	int fd = raw_session(), i;
+
+	SAME(sigaction(SIGALRM, &sa, NULL), 0);
+	SAME(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (i = 0; i < 20 || ticks < 20; i++)
+		raw_works(fd);
+	often = (struct itimerval){0};
+	setitimer(ITIMER_REAL, &often, NULL);
+	printf("%d calls, %d signals\n", i, (int)ticks);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_case cases[] = {
+		{"sleeping", sleeping}, {"spinning", spinning}, {"threads", threads},
+		{"totals", totals},	{"signals", signals},	{0},
+	};
+
+	return raw_main(argc, argv, cases);
+}
