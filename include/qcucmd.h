@@ -356,6 +356,54 @@ struct qcu_host_next {
 	__u32 error; /* out: 0 or a cudaError_t that the stream has met */
 	__u32 rsvd1;
 };
+/*
+ * Stream-ordered memory. Pools have numbers that the guest chooses, each on the command's device;
+ * pool 0 is the device's default pool.
+ */
+struct qcu_pool_create {
+	__u32 pool;
+	__u32 rsvd;
+	__u64 max_size; /* 0: no limit of its own */
+};
+struct qcu_pool_destroy {
+	__u32 pool;
+};
+struct qcu_pool_set {
+	__u32 pool;
+	__u32 attr; /* cudaMemPoolAttr */
+	__u64 value;
+};
+struct qcu_pool_get {
+	__u32 pool;
+	__u32 attr;
+	__u64 value; /* out */
+};
+struct qcu_pool_trim {
+	__u32 pool;
+	__u32 rsvd;
+	__u64 keep;
+};
+struct qcu_pool_access_set {
+	__u32 pool;
+	__u32 peer;
+	__u32 flags; /* cudaMemAccessFlags */
+};
+struct qcu_pool_access_get {
+	__u32 pool;
+	__u32 peer;
+	__u32 flags; /* out */
+};
+struct qcu_malloc_async {
+	__u64 size;
+	__u32 pool;
+	__u32 stream;
+	__u64 ptr; /* out */
+};
+struct qcu_free_async {
+	__u64 ptr;
+	__u32 stream;
+	__u32 rsvd;
+};
 #define QCU_PRINT_OUT 0u /* what kernels print, for stdout */
 #define QCU_PRINT_ERR 1u /* the text of failed assertions, for stderr */
 struct qcu_limit_set {
@@ -569,6 +617,15 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(99, LIMIT_GET,         limit_get,         USR, NONE,  QCU_UPTO(qcu_limit_get, rsvd)) \
 	X(100, OCCUPANCY_SHARED, occupancy_shared,  USR, NONE,  QCU_UPTO(qcu_occupancy_shared, rsvd)) \
 	X(101, OCCUPANCY_CLUSTER, occupancy_cluster, USR, MSG,  QCU_UPTO(qcu_occupancy_cluster, what)) \
+	X(102, POOL_CREATE,      pool_create,       USR, NONE,  QCU_UPTO(qcu_pool_create, max_size)) \
+	X(103, POOL_DESTROY,     pool_destroy,      USR, NONE,  QCU_UPTO(qcu_pool_destroy, pool)) \
+	X(104, POOL_SET,         pool_set,          USR, NONE,  QCU_UPTO(qcu_pool_set, value)) \
+	X(105, POOL_GET,         pool_get,          USR, NONE,  QCU_UPTO(qcu_pool_get, attr)) \
+	X(106, POOL_TRIM,        pool_trim,         USR, NONE,  QCU_UPTO(qcu_pool_trim, keep)) \
+	X(107, POOL_ACCESS_SET,  pool_access_set,   USR, NONE,  QCU_UPTO(qcu_pool_access_set, flags)) \
+	X(108, POOL_ACCESS_GET,  pool_access_get,   USR, NONE,  QCU_UPTO(qcu_pool_access_get, peer)) \
+	X(109, MALLOC_ASYNC,     malloc_async,      USR, NONE,  QCU_UPTO(qcu_malloc_async, stream)) \
+	X(110, FREE_ASYNC,       free_async,        USR, NONE,  QCU_UPTO(qcu_free_async, stream)) \
 	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
 	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
 	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \

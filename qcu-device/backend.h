@@ -30,6 +30,7 @@ struct be_stream;
 struct be_event;
 struct be_module;
 struct be_kernel;
+struct be_pool;
 struct be_array;
 
 struct be_options {
@@ -146,6 +147,22 @@ struct be_ops {
 
 	int (*mem_alloc)(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 	int (*mem_free)(struct be *be, uint64_t addr);
+	/*
+	 * Stream-ordered memory. What has been allocated may be used by what is put into the stream
+	 * from then on; what is freed, by what was put there before. mem_free takes it, too. A pool
+	 * that is destroyed stays until the last of its memory is freed. Default pools always are.
+	 */
+	int (*pool_default)(struct be *be, unsigned int dev, struct be_pool **p);
+	int (*pool_create)(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
+	int (*pool_destroy)(struct be *be, struct be_pool *p);
+	int (*pool_set)(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
+	int (*pool_get)(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
+	int (*pool_trim)(struct be *be, struct be_pool *p, uint64_t keep);
+	int (*pool_access_set)(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
+	int (*pool_access_get)(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
+	int (*pool_alloc)(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
+			  uint64_t *addr);
+	int (*pool_free)(struct be *be, uint64_t addr, struct be_stream *s);
 	/* Does [addr, addr + len) lie in one allocation of device memory or one module variable? */
 	bool (*mem_valid)(struct be *be, uint64_t addr, uint64_t len);
 	/*

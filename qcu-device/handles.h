@@ -19,19 +19,21 @@ enum handle_kind {
 	HANDLE_MODULE,
 	HANDLE_KERNEL,
 	HANDLE_ARRAY,
+	HANDLE_POOL,
 	HANDLE_KINDS,
 };
 
 struct handle {
 	enum handle_kind kind;
 	unsigned int refs;   /* under the table's lock */
-	unsigned int device; /* of streams, events and arrays */
+	unsigned int device; /* of streams, events, arrays and pools */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
 		struct be_module *module;
 		struct be_kernel *kernel;
 		struct be_array *array;
+		struct be_pool *pool;
 	};
 	struct be_array_desc desc; /* of an array */
 	struct handle *parent;	   /* a kernel's module, referenced */

@@ -11,6 +11,7 @@
 struct allocation {
 	uint64_t addr, size;
 	unsigned int device;
+	bool pooled; /* of MALLOC_ASYNC */
 	LIST_ENTRY(allocation) link;
 };
 
@@ -21,25 +22,22 @@ static int compare(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-int mir_do_malloc(struct call *c)
+static struct allocation *new_allocation(struct call *c, uint64_t size)
 {
-	struct mirror *m = c->m;
-	struct allocation *a;
-	void *node;
-	int rc;
+	struct allocation *a = calloc(1, sizeof(*a));
 
-	MIR_NEED(c, mem_alloc);
-	MIR_NEED(c, mem_free);
-	if (!c->cmd->malloc.size)
-		return QCU_ERR_Success;
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return QCU_ERR_MemoryAllocation;
-	a->size = c->cmd->malloc.size;
-	a->device = c->cmd->device;
-	rc = m->cfg.ops->mem_alloc(m->be, a->device, a->size, &a->addr);
-	if (rc)
-		goto fail;
+	if (a) {
+		a->size = size;
+		a->device = c->cmd->device;
+	}
+	return a;
+}
+
+/* From now on it can be freed; takes it over. */
+static int remember(struct mirror *m, struct allocation *a)
+{
+	void *node;
+
 	pthread_mutex_lock(&m->lock);
 	node = tsearch(a, &m->allocations, compare);
 	if (node)
@@ -47,40 +45,131 @@ int mir_do_malloc(struct call *c)
 	pthread_mutex_unlock(&m->lock);
 	if (!node) {
 		m->cfg.ops->mem_free(m->be, a->addr);
-		rc = QCU_ERR_MemoryAllocation;
-		goto fail;
+		free(a);
+		return QCU_ERR_MemoryAllocation;
 	}
 	m->stats.device_bytes += a->size;
-	c->cmd->malloc.ptr = a->addr;
 	return QCU_ERR_Success;
-fail:
-	free(a);
+}
+
+/* The allocation that begins there, no longer remembered. NULL: none does. */
+static struct allocation *forget(struct mirror *m, uint64_t addr, bool pooled_only)
+{
+	struct allocation key = {.addr = addr}, **node, *a = NULL;
+
+	pthread_mutex_lock(&m->lock);
+	node = tfind(&key, &m->allocations, compare);
+	if (node && ((*node)->pooled || !pooled_only)) {
+		a = *node;
+		tdelete(a, &m->allocations, compare);
+		LIST_REMOVE(a, link);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return a;
+}
+
+int mir_do_malloc(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct allocation *a;
+	int rc;
+
+	MIR_NEED(c, mem_alloc);
+	MIR_NEED(c, mem_free);
+	if (!c->cmd->malloc.size)
+		return QCU_ERR_Success;
+	a = new_allocation(c, c->cmd->malloc.size);
+	if (!a)
+		return QCU_ERR_MemoryAllocation;
+	rc = m->cfg.ops->mem_alloc(m->be, a->device, a->size, &a->addr);
+	if (rc) {
+		free(a);
+		return rc;
+	}
+	c->cmd->malloc.ptr = a->addr;
+	rc = remember(m, a);
+	if (rc)
+		c->cmd->malloc.ptr = 0;
 	return rc;
 }
 
 int mir_do_free(struct call *c)
 {
 	struct mirror *m = c->m;
-	struct allocation key = {.addr = c->cmd->free.ptr}, **node, *a = NULL;
+	struct allocation *a;
 	int rc;
 
 	MIR_NEED(c, mem_free);
-	if (!key.addr)
+	if (!c->cmd->free.ptr)
 		return QCU_ERR_Success;
-	pthread_mutex_lock(&m->lock);
-	node = tfind(&key, &m->allocations, compare);
-	if (node) {
-		a = *node;
-		tdelete(a, &m->allocations, compare);
-		LIST_REMOVE(a, link);
-	}
-	pthread_mutex_unlock(&m->lock);
+	a = forget(m, c->cmd->free.ptr, false);
 	if (!a)
 		return QCU_ERR_InvalidValue;
 	c->waited = true;
 	rc = m->cfg.ops->mem_free(m->be, a->addr);
 	m->stats.device_bytes -= a->size;
 	free(a);
+	return rc;
+}
+
+int mir_do_malloc_async(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_malloc_async *ma = &c->cmd->malloc_async;
+	struct allocation *a;
+	struct stream_ref s;
+	struct pool_ref p;
+	int rc;
+
+	MIR_NEED(c, pool_alloc);
+	MIR_NEED(c, mem_free);
+	if (!ma->size)
+		return QCU_ERR_InvalidValue;
+	rc = mir_pool_get(c, ma->pool, &p);
+	if (rc)
+		return rc;
+	rc = mir_stream_get(c, ma->stream, &s);
+	if (rc)
+		goto put_pool;
+	a = new_allocation(c, ma->size);
+	if (!a) {
+		rc = QCU_ERR_MemoryAllocation;
+		goto put_stream;
+	}
+	a->pooled = true;
+	rc = m->cfg.ops->pool_alloc(m->be, p.p, a->size, s.s, &a->addr);
+	if (rc) {
+		free(a);
+		goto put_stream;
+	}
+	ma->ptr = a->addr;
+	rc = remember(m, a);
+	if (rc)
+		ma->ptr = 0;
+put_stream:
+	mir_stream_put(c, &s);
+put_pool:
+	mir_pool_put(c, &p);
+	return rc;
+}
+
+int mir_do_free_async(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct allocation *a;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, pool_free);
+	rc = mir_stream_get(c, c->cmd->free_async.stream, &s);
+	if (rc)
+		return rc;
+	a = forget(m, c->cmd->free_async.ptr, true);
+	rc = a ? m->cfg.ops->pool_free(m->be, a->addr, s.s) : (int)QCU_ERR_InvalidValue;
+	if (a)
+		m->stats.device_bytes -= a->size;
+	free(a);
+	mir_stream_put(c, &s);
 	return rc;
 }
 

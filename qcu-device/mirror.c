@@ -28,6 +28,9 @@ static void release(void *ctx, struct handle *h)
 	case HANDLE_ARRAY:
 		ops->array_destroy(m->be, h->array);
 		break;
+	case HANDLE_POOL:
+		ops->pool_destroy(m->be, h->pool);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* kernels go with their module, which `parent` holds */

@@ -103,6 +103,14 @@ void mir_host_calls_init(struct mirror *m);
 void mir_host_calls_end(struct mirror *m);
 void mir_host_calls_fini(struct mirror *m);
 
+/* pools.c */
+struct pool_ref {
+	struct be_pool *p;
+	struct handle *h; /* NULL: a default pool */
+};
+int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref);
+void mir_pool_put(struct call *c, struct pool_ref *ref);
+
 /* memory.c */
 void mir_allocations_end(struct mirror *m, const unsigned int *device);
 

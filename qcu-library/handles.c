@@ -18,6 +18,8 @@ struct qcul_table qcul_module_ids = {.slots = module_slots, .next = QCU_ID_FIRST
 struct qcul_table qcul_kernel_ids = {.slots = kernel_slots, .next = QCU_ID_FIRST};
 static struct qcul_handle array_slots[QCU_ID_MAX + 1];
 struct qcul_table qcul_arrays = {.slots = array_slots, .next = QCU_ID_FIRST};
+static struct qcul_handle pool_slots[QCU_ID_MAX + 1];
+struct qcul_table qcul_pools = {.slots = pool_slots, .next = QCU_ID_FIRST};
 
 void qcul_handles_lock(void)
 {
@@ -80,6 +82,7 @@ void qcul_handles_forget(int device)
 	forget(&qcul_streams, device);
 	forget(&qcul_events, device);
 	forget(&qcul_arrays, device);
+	forget(&qcul_pools, device);
 	if (device < 0) {
 		forget(&qcul_module_ids, device);
 		forget(&qcul_kernel_ids, device);

@@ -10,11 +10,27 @@
 /* How often another place is tried for, when something of this process lies at the first. */
 #define TRIES 8
 
-static cudaError_t mirror_alloc(size_t size, uint64_t *addr)
+static cudaError_t pool_alloc(const struct qcul_pool_use *from, size_t size, uint64_t *addr)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_MALLOC_ASYNC);
+	cudaError_t err;
+
+	cmd.device = qcul_device_ordinal(from->device);
+	cmd.malloc_async.size = size;
+	cmd.malloc_async.pool = from->pool;
+	cmd.malloc_async.stream = from->stream;
+	err = qcul_send(&cmd, 1);
+	*addr = cmd.malloc_async.ptr;
+	return err;
+}
+
+static cudaError_t mirror_alloc(const struct qcul_pool_use *from, size_t size, uint64_t *addr)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_MALLOC);
 	cudaError_t err;
 
+	if (from)
+		return pool_alloc(from, size, addr);
 	cmd.malloc.size = size;
 	err = qcul_send(&cmd, 1);
 	*addr = cmd.malloc.ptr;
@@ -30,18 +46,18 @@ static cudaError_t mirror_free(uint64_t addr)
 }
 
 /* Device memory at addresses that mean nothing else here, or marked as ambiguous. */
-static cudaError_t alloc_distinct(struct qcul_range *range)
+static cudaError_t alloc_distinct(const struct qcul_pool_use *from, struct qcul_range *range)
 {
 	uint64_t tried[TRIES];
 	unsigned int n = 0;
-	cudaError_t err = mirror_alloc(range->len, &range->start);
+	cudaError_t err = mirror_alloc(from, range->len, &range->start);
 
 	if (err)
 		return err;
 	while (!qcul_reserve(range->start, range->len)) {
 		uint64_t other;
 
-		if (n == TRIES || mirror_alloc(range->len, &other) != cudaSuccess) {
+		if (n == TRIES || mirror_alloc(from, range->len, &other) != cudaSuccess) {
 			range->flags = QCUL_MEM_AMBIGUOUS;
 			break;
 		}
@@ -53,7 +69,7 @@ static cudaError_t alloc_distinct(struct qcul_range *range)
 	return cudaSuccess;
 }
 
-static cudaError_t device_alloc(void **ptr, size_t size)
+cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from)
 {
 	struct qcul_range range = {.kind = QCUL_MEM_DEVICE, .len = size};
 	cudaError_t err;
@@ -67,12 +83,12 @@ static cudaError_t device_alloc(void **ptr, size_t size)
 		*ptr = NULL;
 		return cudaSuccess;
 	}
-	err = qcul_capture_unsafe();
+	err = from ? cudaSuccess : qcul_capture_unsafe();
 	if (!err)
-		err = alloc_distinct(&range);
+		err = alloc_distinct(from, &range);
 	if (err)
 		return err;
-	range.device = qcul_self.device;
+	range.device = from ? from->device : qcul_self.device;
 	range.epoch = qcul_epoch();
 	if (!qcul_mem_add(&range)) {
 		(void)mirror_free(range.start);
@@ -102,7 +118,7 @@ static cudaError_t device_free(void *ptr)
 
 cudaError_t cudaMalloc(void **ptr, size_t size)
 {
-	return qcul_done(device_alloc(ptr, size));
+	return qcul_done(qcul_device_alloc(ptr, size, NULL));
 }
 
 cudaError_t cudaFree(void *ptr)
@@ -123,7 +139,7 @@ static cudaError_t alloc_pitch(void **ptr, size_t *pitch, size_t width, size_t h
 	if (__builtin_mul_overflow(row, height, &bytes) ||
 	    __builtin_mul_overflow(bytes, depth, &bytes))
 		return cudaErrorInvalidValue;
-	err = device_alloc(ptr, bytes);
+	err = qcul_device_alloc(ptr, bytes, NULL);
 	if (!err)
 		*pitch = bytes ? row : 0;
 	return err;

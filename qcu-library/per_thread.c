@@ -201,3 +201,19 @@ cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	return cudaGraphLaunch(exec, own(stream));
 }
+
+cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t size, cudaStream_t stream)
+{
+	return cudaMallocAsync(ptr, size, own(stream));
+}
+
+cudaError_t cudaMallocFromPoolAsync_ptsz(void **ptr, size_t size, cudaMemPool_t pool,
+					 cudaStream_t stream)
+{
+	return cudaMallocFromPoolAsync(ptr, size, pool, own(stream));
+}
+
+cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
+{
+	return cudaFreeAsync(ptr, own(stream));
+}

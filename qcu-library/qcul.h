@@ -128,6 +128,7 @@ struct qcul_table {
 	uint32_t next, top;
 };
 extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
+extern struct qcul_table qcul_pools;
 extern struct qcul_table qcul_arrays;
 
 /* A free number and its slot, or NULL. */
@@ -302,6 +303,17 @@ void qcul_print_note(void);
 void qcul_print_flush(void);
 void qcul_print_lock(void);
 void qcul_print_unlock(void);
+
+/* ---- memory.c ---- */
+
+/* Where stream-ordered memory comes from. */
+struct qcul_pool_use {
+	uint32_t pool; /* 0: the default pool of the device */
+	int device;
+	uint32_t stream;
+};
+/* Device memory; from NULL: of cudaMalloc. */
+cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from);
 
 /* ---- hostfunc.c ---- */
 

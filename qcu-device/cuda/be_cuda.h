@@ -33,6 +33,11 @@ struct be_event {
 	unsigned int life;
 };
 
+struct be_pool {
+	cudaMemPool_t p;
+	unsigned int dev;
+};
+
 struct be_kernel {
 	struct be_kernel *next;
 	cudaKernel_t k;
@@ -65,9 +70,10 @@ struct be {
 	bool verbose;
 	unsigned int devices;
 	struct be_stream legacy[CU_DEVICES];
-	atomic_uint life[CU_DEVICES]; /* counts resets */
-	atomic_bool used[CU_DEVICES]; /* a thread has made it current: it has a context */
-	pthread_rwlock_t range_lock;  /* of the sorted array of ranges */
+	struct be_pool pool[CU_DEVICES]; /* default ones */
+	atomic_uint life[CU_DEVICES];	 /* counts resets */
+	atomic_bool used[CU_DEVICES];	 /* a thread has made it current: it has a context */
+	pthread_rwlock_t range_lock;	 /* of the sorted array of ranges */
 	struct cu_range *ranges;
 	size_t range_count, range_room;
 	pthread_mutex_t host_lock; /* of the array of registrations */
@@ -96,8 +102,23 @@ void cu_mem_forget(struct be *be, const struct be_module *m);
 int cu_mem_add(struct be *be, const struct cu_range *r);
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int cu_mem_free(struct be *be, uint64_t addr);
+/* Takes what begins there out of the table; false: nothing does that could be freed. */
+bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+
+/* be_cuda_pool.c */
+int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
+int cu_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
+int cu_pool_destroy(struct be *be, struct be_pool *p);
+int cu_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
+int cu_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
+int cu_pool_trim(struct be *be, struct be_pool *p, uint64_t keep);
+int cu_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
+int cu_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
+int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
+		  uint64_t *addr);
+int cu_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
 
 /* be_cuda_host.c */
 int cu_host_open(struct be *be);

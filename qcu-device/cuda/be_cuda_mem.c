@@ -121,27 +121,33 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return QCU_ERR_Success;
 }
 
-int cu_mem_free(struct be *be, uint64_t addr)
+bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
 {
-	struct cu_range r = {0};
 	bool found = false;
 	size_t at;
-	int ret;
 
-	if (!addr)
-		return QCU_ERR_Success;
-	/* Out of the table first: the same address may be given out again during cudaFree. */
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
 	if (at && be->ranges[at - 1].addr == addr && !be->ranges[at - 1].module) {
-		r = be->ranges[--at];
+		*r = be->ranges[--at];
 		found = true;
 		be->range_count--;
 		memmove(be->ranges + at, be->ranges + at + 1,
 			(be->range_count - at) * sizeof(be->ranges[0]));
 	}
 	pthread_rwlock_unlock(&be->range_lock);
-	if (!found)
+	return found;
+}
+
+int cu_mem_free(struct be *be, uint64_t addr)
+{
+	struct cu_range r;
+	int ret;
+
+	if (!addr)
+		return QCU_ERR_Success;
+	/* Out of the table first: the same address may be given out again during cudaFree. */
+	if (!cu_mem_take(be, addr, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
 	return ret ? ret : CU(be, cudaFree, (void *)(uintptr_t)addr);

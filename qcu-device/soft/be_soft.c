@@ -56,6 +56,7 @@ static bool read_sm(unsigned int *sm)
 
 static void close_device(struct soft_device *d)
 {
+	soft_pools_fini(d);
 	soft_mem_fini(&d->mem);
 }
 
@@ -72,6 +73,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		return false;
 	}
 	soft_limits_default(d);
+	soft_pools_init(d);
 	d->env = (struct ptx_env){
 		.ctx = d,
 		.alloc = soft_env_alloc,
@@ -173,6 +175,7 @@ static int device_reset(struct be *be, unsigned int dev)
 		return QCU_ERR_Success;
 	}
 	soft_modules_reset(be, dev);
+	soft_pools_reset(&be->dev[dev]);
 	soft_mem_reset(&be->dev[dev].mem);
 	soft_limits_default(&be->dev[dev]);
 	return QCU_ERR_Success;
@@ -194,6 +197,16 @@ const struct be_ops be_soft = {
 	.limit_get = soft_limit_get,
 	.mem_alloc = soft_mem_alloc,
 	.mem_free = soft_mem_free,
+	.pool_default = soft_pool_default,
+	.pool_create = soft_pool_create,
+	.pool_destroy = soft_pool_destroy,
+	.pool_set = soft_pool_set,
+	.pool_get = soft_pool_get,
+	.pool_trim = soft_pool_trim,
+	.pool_access_set = soft_pool_access_set,
+	.pool_access_get = soft_pool_access_get,
+	.pool_alloc = soft_pool_alloc,
+	.pool_free = soft_pool_free,
 	.mem_valid = soft_mem_valid,
 	.host_register = soft_host_register,
 	.host_unregister = soft_host_unregister,

@@ -22,7 +22,7 @@
 #define ALIGN_BIG   4096ull
 #define BIG	    (64ull << 10)
 
-enum { TAG_MEMORY = 1, TAG_VARIABLE = 2, TAG_HOST = 3 };
+enum { TAG_MEMORY = 1, TAG_VARIABLE = 2, TAG_HOST = 3, TAG_POOL = 4 };
 
 static uint64_t round_up(uint64_t v, uint64_t to)
 {
@@ -291,12 +291,25 @@ int soft_mem_free(struct be *be, uint64_t addr)
 		return sticky;
 	if (!addr)
 		return QCU_ERR_Success;
-	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr || r.tag != TAG_MEMORY)
+	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr ||
+	    (r.tag != TAG_MEMORY && r.tag != TAG_POOL))
 		return QCU_ERR_InvalidValue;
 	soft_wait(be, NULL);
+	if (r.tag == TAG_POOL)
+		return soft_pool_drop(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
 	if (!arena_free(&d->mem, addr, TAG_MEMORY))
 		return QCU_ERR_InvalidValue;
 	return atomic_load(&be->sticky);
+}
+
+uint64_t soft_mem_take(struct soft_mem *m, uint64_t size)
+{
+	return arena_alloc(m, size, TAG_POOL);
+}
+
+void soft_mem_give(struct soft_mem *m, uint64_t addr)
+{
+	arena_free(m, addr, TAG_POOL);
 }
 
 int soft_host_register(struct be *be, void *addr, size_t len)

@@ -77,6 +77,9 @@ bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len);
 int soft_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int soft_mem_free(struct be *be, uint64_t addr);
+/* For pools: memory that is given back at once, without waiting for anyone. 0: none left. */
+uint64_t soft_mem_take(struct soft_mem *m, uint64_t size);
+void soft_mem_give(struct soft_mem *m, uint64_t addr);
 bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int soft_host_register(struct be *be, void *addr, size_t len);
 int soft_host_unregister(struct be *be, void *addr);
@@ -85,6 +88,26 @@ int soft_host_unregister(struct be *be, void *addr);
 uint64_t soft_env_alloc(void *ctx, size_t size);
 void soft_env_free(void *ctx, uint64_t addr);
 struct ptx_range soft_env_range(void *ctx, uint64_t addr);
+
+/* ---- pool.c ---- */
+
+void soft_pools_init(struct soft_device *d);
+void soft_pools_fini(struct soft_device *d);
+/* All memory of a device's pools is gone. */
+void soft_pools_reset(struct soft_device *d);
+/* cudaFree of pool memory, when all streams have come to their end. False: it is none. */
+bool soft_pool_drop(struct soft_device *d, uint64_t addr);
+int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
+int soft_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
+int soft_pool_destroy(struct be *be, struct be_pool *p);
+int soft_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
+int soft_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
+int soft_pool_trim(struct be *be, struct be_pool *p, uint64_t keep);
+int soft_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
+int soft_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
+int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
+		    uint64_t *addr);
+int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
 
 /* ---- print.c ---- */
 
@@ -142,6 +165,10 @@ struct soft_device {
 	struct soft_mem mem;
 	struct ptx_env env;
 	struct soft_device_limits limits;
+	pthread_mutex_t pool_lock;
+	struct soft_block *blocks; /* memory that pools have given out */
+	struct be_pool *pool;	   /* the default one */
+	unsigned int freeing;	   /* blocks that a stream will give back */
 	struct be_stream *streams; /* all with work or a user; list by next */
 	struct be_stream *legacy;
 };
