@@ -24,6 +24,12 @@ expect_host run-unknown-benchmark 2 'there is no benchmark speed' perf/run speed
 expect_host run-unknown-way 2 'there is no way sideways' perf/run --ways sideways
 expect_host run-no-native 2 'a native run needs a GPU' perf/run --gpu soft --ways native
 
+expect_host plot-no-result 2 'No such file' perf/plot.py "$tmp"
+echo 'a,b' >"$tmp/all.csv"
+expect_host plot-no-table 2 'no rows' perf/plot.py "$tmp"
+printf 'label,benchmark,case,bytes,value\nvm,latency,x,1,fast\n' >"$tmp/all.csv"
+expect_host plot-no-number 2 'not a table of perf/run' perf/plot.py "$tmp"
+rm "$tmp/all.csv"
 expect_host tune-bad-size 2 'huge: must be a size' scripts/qcu tune --max huge
 
 # A full disk, and an end in the middle: no file of that name.
@@ -72,3 +78,10 @@ fi
 # A recommendation, from guests with both mappings. Which one it is, noise decides here.
 expect_host tune 0 '^Use: --map n?cvm --chunk (64K|256K)$' \
 	scripts/qcu tune --gpu soft --mem 1G --max 128K --most 256K --limit 50
+
+# The plots of that result, where there is something to draw with.
+if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+	expect_host plots 0 'scale.png' perf/plot.py "$tmp/smoke"
+else
+	echo '@skip plots python3-matplotlib is not installed (perf/plot.py installs it when asked to draw)'
+fi
