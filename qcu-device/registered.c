@@ -136,10 +136,29 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 	return rc;
 }
 
+/* What unregistering does besides: nothing uses the memory any more. */
+static int wait_for_devices(struct window *w)
+{
+	unsigned int count = 0, dev;
+	int rc = QCU_ERR_Success, err;
+
+	if (!w->ops->device_sync || w->ops->device_count(w->be, &count))
+		return QCU_ERR_NotSupported;
+	for (dev = 0; dev < count; dev++) {
+		err = w->ops->device_sync(w->be, dev);
+		if (!rc && !context_lost(err))
+			rc = err;
+	}
+	return rc;
+}
+
 int registered_drop(struct window *w, struct window_map *wm)
 {
 	int rc = QCU_ERR_Success, err;
 
+	/* The RAM that it lies in stays registered: there is nothing that would wait. */
+	if (wm->known && !wm->registered && !wm->extra)
+		rc = wait_for_devices(w);
 	if (wm->extra)
 		rc = drop(w, (void *)wm->va, wm->len);
 	wm->extra = false;

@@ -146,8 +146,12 @@ static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_des
 
 static int cu_device_sync(struct be *be, unsigned int dev)
 {
-	int ret = cu_use(be, dev);
+	int ret;
 
+	/* Without a context there is nothing to wait for, and this is no reason to make one. */
+	if (!atomic_load(&be->used[dev]))
+		return QCU_ERR_Success;
+	ret = cu_use(be, dev);
 	return ret ? ret : CU(be, cudaDeviceSynchronize);
 }
 
