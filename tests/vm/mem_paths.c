@@ -5,15 +5,29 @@
  * what it copied itself, which may be nothing but messages.
  */
 #define _GNU_SOURCE
+#include <stdbool.h>
+
 #include "mem.h"
 
 #define ROOM  (5 * MIB)
 #define GUARD 64
 
-enum kind { CHUNKS, ELSEWHERE, SCATTERED, HUGE_PAGES, FILE_PAGES, STATIC, KINDS };
+enum kind {
+	CHUNKS,
+	ELSEWHERE,
+	SCATTERED,
+	HUGE_PAGES,
+	FILE_PAGES,
+	STATIC,
+	STACK,
+	DISK_FILE,
+	REGISTERED,
+	KINDS
+};
 
 static const char *const names[KINDS] = {"chunks",     "chunks elsewhere", "scattered pages",
-					 "huge pages", "a file's pages",   "static data"};
+					 "huge pages", "a file's pages",   "static data",
+					 "the stack",  "a file on disk",   "registered pages"};
 static char in_static[ROOM];
 
 static char *get(int fd, enum kind kind, size_t at, size_t len)
@@ -94,11 +108,12 @@ static void every_pair(void)
 	SAME(raw_stat("copied_in_guest"), raw_stat("msg_bytes"));
 }
 
-/* What one transfer in each direction adds to the counters. */
-static struct qcu_stats_desc cost(int fd, enum kind kind, size_t off, size_t len)
+/* What one transfer in each direction adds to the counters; p is memory of that kind. */
+static struct qcu_stats_desc cost_at(int fd, enum kind kind, char *p, size_t off, size_t len)
 {
+	bool window = kind == CHUNKS || kind == REGISTERED;
 	uint64_t dev = raw_malloc(fd, len);
-	char *p = get(fd, kind, 0, len + off), *want = mem_anonymous(len);
+	char *want = mem_anonymous(len);
 	long copied = raw_stat("copied_in_guest"), messages = raw_stat("msg_bytes");
 	long here = raw_stat("window_bytes"), there = raw_stat("pages_bytes");
 	struct qcu_stats_desc before, after;
@@ -110,8 +125,7 @@ static struct qcu_stats_desc cost(int fd, enum kind kind, size_t off, size_t len
 	SAME(mem_copy(fd, QCU_OP_COPY_H2D, dev, p + off, len, 0, QCU_COPY_SYNC), 0);
 	memset(p + off, 0, len);
 	SAME(mem_copy(fd, QCU_OP_COPY_D2H, dev, p + off, len, 0, QCU_COPY_SYNC), 0);
-	SAME(kind == CHUNKS ? raw_stat("window_bytes") - here : raw_stat("pages_bytes") - there,
-	     2 * len);
+	SAME(window ? raw_stat("window_bytes") - here : raw_stat("pages_bytes") - there, 2 * len);
 	after = mem_stats(fd);
 	SAME(mem_differs(p + off, want, len), len);
 	SAME(raw_stat("copied_in_guest") - copied, 0);
@@ -127,6 +141,11 @@ static struct qcu_stats_desc cost(int fd, enum kind kind, size_t off, size_t len
 	       (unsigned long long)(after.window_bytes + after.pages_bytes),
 	       (unsigned long long)after.staged_bytes);
 	return after;
+}
+
+static struct qcu_stats_desc cost(int fd, enum kind kind, size_t off, size_t len)
+{
+	return cost_at(fd, kind, get(fd, kind, 0, len + off), off, len);
 }
 
 /* Chunk memory: nobody copies a byte. Side by side in the mirror, it is one copy each way. */
@@ -186,6 +205,73 @@ static void pages(void)
 		if (kinds[i] == HUGE_PAGES)
 			SAME(st.pages_bytes > len, 1);
 	}
+}
+
+/* Each byte once, in place or by way of one copy of a CPU on the host. */
+static void once(const struct qcu_stats_desc *st, size_t len)
+{
+	SAME(st->window_bytes, 0);
+	SAME(st->pages_bytes + st->staged_bytes, 2 * len);
+}
+
+static void static_data(void)
+{
+	size_t len = ROOM - 100;
+	struct qcu_stats_desc st = cost_at(raw_session(), STATIC, in_static, 33, len);
+
+	once(&st, len);
+}
+
+static void stack(void)
+{
+	char local[3 * MIB];
+	size_t len = sizeof(local) - 100;
+	struct qcu_stats_desc st = cost_at(raw_session(), STACK, local, 33, len);
+
+	once(&st, len);
+}
+
+/* Of a file that has blocks, shared with it and private to the process. */
+static void disk_file(void)
+{
+	static const int flags[] = {MAP_SHARED, MAP_PRIVATE};
+	size_t len = 3 * MIB - 100, i;
+	int file;
+
+	for (i = 0; i < 2; i++) {
+		struct qcu_stats_desc st;
+		char *p;
+
+		file = open("/tmp/mem_paths", O_RDWR | O_CREAT | O_TRUNC, 0600);
+		SAME(file < 0, 0);
+		SAME(ftruncate(file, 3 * MIB), 0);
+		p = mmap(NULL, 3 * MIB, RW, flags[i], file, 0);
+		SAME(p == MAP_FAILED, 0);
+		close(file);
+		SAME(unlink("/tmp/mem_paths"), 0);
+		st = cost_at(raw_session(), DISK_FILE, p, 33, len);
+		once(&st, len);
+	}
+}
+
+/* Registered, the same scattered pages are no pieces for a CPU any more. */
+static void registered(void)
+{
+	size_t len = 6 * MIB - 4000;
+	char *p = mem_scattered(len + 33);
+	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_REGISTER);
+	struct qcu_stats_desc st;
+	int fd = raw_session();
+
+	cmd.host_register.buf.addr = (uintptr_t)p;
+	cmd.host_register.buf.len = len + 33;
+	SAME(raw_submit(fd, &cmd), 0);
+	st = cost_at(fd, REGISTERED, p, 33, len);
+	SAME(st.staged_bytes, 0);
+	SAME(st.pages_bytes, 0);
+	SAME(st.window_bytes, 2 * len);
+	/* Always side by side on the host: one copy each way. */
+	SAME(st.copies, 2);
 }
 
 static void all_at_once(size_t len)
@@ -257,6 +343,10 @@ int main(int argc, char **argv)
 		{"chunks_4m", chunks_4m},
 		{"chunks_16m", chunks_16m},
 		{"pages", pages},
+		{"static_data", static_data},
+		{"stack", stack},
+		{"disk_file", disk_file},
+		{"registered", registered},
 		{"chunks_64_mib", chunks_64_mib},
 		{"scattered_64_mib", scattered_64_mib},
 		{"chunks_1_gib", chunks_1_gib},
