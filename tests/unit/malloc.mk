@@ -13,7 +13,7 @@ $(MALLOC_UNIT:%=$(B)/tests/unit/%.o): override CFLAGS += -isystem $(dir $(CUDART
 $(MALLOC_UNIT:%=$(B)/tests/unit/%.o): | cudart-header
 
 # A sanitizer has a malloc of its own, which comes first.
-MALLOC_C := malloc_api malloc_cuda malloc_fork malloc_registered malloc_spawn malloc_threads \
+MALLOC_C := bad_memory malloc_api malloc_cuda malloc_fork malloc_registered malloc_spawn malloc_threads \
 	malloc_programs
 ifeq ($(SAN),)
 LOOPBACK_TESTS += $(MALLOC_C)

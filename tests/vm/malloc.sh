@@ -12,7 +12,7 @@ large=${QCU_TEST_LARGE:-}
 unset QCU_TEST_LARGE
 export QCU_TEST_SECONDS=${QCU_TEST_SECONDS:-10}
 with "$guest"/{malloc_sparse,malloc_pageable,vector_add} \
-	"$B"/tests/loopback/{malloc_{api,cuda,fork,registered,spawn,threads},window_taken}
+	"$B"/tests/loopback/{malloc_{api,cuda,fork,registered,spawn,threads},bad_memory,window_taken}
 boot --mem 2G --timeout $((200 + QCU_TEST_SECONDS)) "${with[@]}" <<'END'
 expect sparse 0 malloc_sparse
 for chunk in 64K 1M 16M; do
@@ -55,6 +55,7 @@ expect threads 0 malloc_threads
 limit=60
 expect spawn 0 malloc_spawn
 expect registered 0 malloc_registered
+expect bad-memory 0 bad_memory
 expect window-taken 0 window_taken
 begin leaves-other-programs-alone
 stat commands
