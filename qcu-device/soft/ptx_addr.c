@@ -143,32 +143,46 @@ uint8_t *ptx_resolve_one(struct ptx_warp *w, unsigned int lane, uint64_t addr, u
 	}
 }
 
+static uint8_t *one(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane, uint64_t addr,
+		    unsigned int size, bool write)
+{
+	switch (in->space) {
+	case SPACE_GENERIC:
+		return ptx_resolve_one(w, lane, addr, size, write);
+	case SPACE_SHARED:
+		return one_shared(w, lane, addr, size, write);
+	case SPACE_LOCAL:
+		return one_local(w, lane, addr, size, write);
+	case SPACE_PARAM:
+		return one_param(w, lane, addr, size, write);
+	default:
+		return one_global(w, lane, addr, size, write);
+	}
+}
+
 static enum ptx_shape each(struct ptx_warp *w, const struct ptx_insn *in, const uint64_t *addr,
 			   uint32_t m, unsigned int size, bool write, uint8_t **p)
 {
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
 
-		switch (in->space) {
-		case SPACE_GENERIC:
-			p[i] = ptx_resolve_one(w, i, addr[i], size, write);
-			break;
-		case SPACE_SHARED:
-			p[i] = one_shared(w, i, addr[i], size, write);
-			break;
-		case SPACE_LOCAL:
-			p[i] = one_local(w, i, addr[i], size, write);
-			break;
-		case SPACE_PARAM:
-			p[i] = one_param(w, i, addr[i], size, write);
-			break;
-		default:
-			p[i] = one_global(w, i, addr[i], size, write);
-		}
+		p[i] = one(w, in, i, addr[i], size, write);
 		if (!p[i])
 			return SHAPE_FAULT;
 	}
 	return SHAPE_SCATTER;
+}
+
+uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
+			  unsigned int size, bool write)
+{
+	uint64_t addr;
+
+	if (in->flags & IF_A32)
+		addr = (uint32_t)(((const uint32_t *)ptx_at(w, in->a))[lane] + (uint32_t)in->imm);
+	else
+		addr = ((const uint64_t *)ptx_at(w, in->a))[lane] + (uint64_t)in->imm;
+	return one(w, in, lane, addr, size, write);
 }
 
 /* All lanes on, all in global memory. */

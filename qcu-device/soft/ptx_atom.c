@@ -138,6 +138,75 @@ static uint16_t atom16(uint16_t *p, uint16_t v, uint16_t c, const struct ptx_ins
 	return old;
 }
 
+static uint64_t atom_any(uint8_t *at, uint64_t v, uint64_t o, unsigned int size,
+			 const struct ptx_insn *in)
+{
+	if (size == 4)
+		return atom32((uint32_t *)(void *)at, (uint32_t)v, (uint32_t)o, in);
+	if (size == 8)
+		return atom64((uint64_t *)(void *)at, v, o, in);
+	return atom16((uint16_t *)(void *)at, (uint16_t)v, (uint16_t)o, in);
+}
+
+/* nx elements side by side: xops has where the old ones go, then the operands. */
+void ptx_h_atom_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	const uint32_t *x = w->blk->grid->mod->xops + in->x;
+	unsigned int size = ptx_type_size((enum ptx_type)in->type);
+
+	for (uint32_t r = m; r; r &= r - 1) {
+		unsigned int i = ptx_lane(r);
+		uint8_t *p = ptx_resolve_lane(w, in, i, size * in->nx, true);
+		uint64_t old[8], v = 0;
+
+		if (!p)
+			return;
+		for (unsigned int k = 0; k < in->nx; k++) {
+			memcpy(&v, (uint8_t *)ptx_at(w, x[in->nx + k]) + i * size, size);
+			old[k] = atom_any(p + k * size, v, 0, size, in);
+		}
+		/* A destination may be an operand of a later element. */
+		for (unsigned int k = 0; k < in->nx; k++)
+			if (x[k])
+				memcpy((uint8_t *)ptx_at(w, x[k]) + i * size, &old[k], size);
+	}
+}
+
+/* 16 bytes at once: true if *p was *old, else *old becomes what it was. */
+static bool swap128(uint8_t *p, uint64_t old[2], const uint64_t new[2])
+{
+	bool done;
+
+	__asm__ volatile("lock cmpxchg16b %1"
+			 : "=@ccz"(done), "+m"(*(uint64_t(*)[2])(void *)p), "+a"(old[0]),
+			   "+d"(old[1])
+			 : "b"(new[0]), "c"(new[1])
+			 : "memory");
+	return done;
+}
+
+void ptx_h_atom128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	const uint64_t *b = ptx_at(w, in->b), *c = ptx_at(w, in->c);
+	uint64_t *d = in->d ? ptx_at(w, in->d) : NULL;
+
+	for (uint32_t r = m; r; r &= r - 1) {
+		unsigned int i = ptx_lane(r);
+		uint8_t *p = ptx_resolve_lane(w, in, i, 16, true);
+		uint64_t old[2] = {b[2 * i], b[2 * i + 1]};
+
+		if (!p)
+			return;
+		if (in->sub == ATOM_CAS)
+			swap128(p, old, &c[2 * i]);
+		else
+			while (!swap128(p, old, &b[2 * i]))
+				;
+		if (d)
+			memcpy(&d[2 * i], old, 16);
+	}
+}
+
 void ptx_h_atom(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	unsigned int size = ptx_type_size((enum ptx_type)in->type);
@@ -158,12 +227,7 @@ void ptx_h_atom(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		memcpy(&v, b + i * size, size);
 		if (in->sub == ATOM_CAS)
 			memcpy(&o, c + i * size, size);
-		if (size == 4)
-			old = atom32((uint32_t *)(void *)at, (uint32_t)v, (uint32_t)o, in);
-		else if (size == 8)
-			old = atom64((uint64_t *)(void *)at, v, o, in);
-		else
-			old = atom16((uint16_t *)(void *)at, (uint16_t)v, (uint16_t)o, in);
+		old = atom_any(at, v, o, size, in);
 		if (d)
 			memcpy(d + i * size, &old, size);
 	}

@@ -36,6 +36,8 @@ static void release(struct ptx_block *b, unsigned int id)
 		}
 	}
 	*bar = (struct ptx_barrier){0};
+	for (unsigned int k = 0; k < b->nwarps && id == PTX_BARRIERS; k++)
+		b->warps[k].cluster = 0;
 }
 
 static bool complete(const struct ptx_block *b, const struct ptx_barrier *bar)
@@ -44,6 +46,38 @@ static bool complete(const struct ptx_block *b, const struct ptx_barrier *bar)
 		return false;
 	/* With a count, threads that ended stand for themselves once the rest is here. */
 	return bar->arrived >= (bar->need && bar->need < b->live ? bar->need : b->live);
+}
+
+/*
+ * A cluster is one block here. Its barrier comes in two steps: threads that arrived and meet the
+ * wait before the others have arrived stay there.
+ */
+static void cluster(struct ptx_warp *w, const struct ptx_insn *in, struct ptx_split *s)
+{
+	struct ptx_block *b = w->blk;
+	struct ptx_barrier *bar = &b->bar[PTX_BARRIERS];
+	uint32_t m = s->mask, n = (uint32_t)__builtin_popcount(m);
+
+	if (in->sub == BAR_CLUSTER_WAIT) {
+		if (w->cluster & m) {
+			s->wait = WAIT_BARRIER;
+			s->bar = PTX_BARRIERS;
+			bar->waiting += n;
+		} else {
+			s->pc++;
+		}
+		return;
+	}
+	if (w->cluster & m) {
+		ptx_fault(w, ptx_lane(w->cluster & m), PTX_TRAP,
+			  "barrier.cluster.arrive twice without a wait");
+		return;
+	}
+	s->pc++;
+	w->cluster |= m;
+	bar->arrived += n;
+	if (complete(b, bar))
+		release(b, PTX_BARRIERS);
 }
 
 void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int cur)
@@ -55,6 +89,10 @@ void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 	uint32_t id = idp[ptx_lane(m)], need = in->b ? count[ptx_lane(m)] : 0;
 	struct ptx_barrier *bar;
 
+	if (in->sub >= BAR_CLUSTER_ARRIVE) {
+		cluster(w, in, s);
+		return;
+	}
 	if (id >= PTX_BARRIERS || (in->b && (!need || need % PTX_LANES))) {
 		ptx_fault(w, ptx_lane(m), PTX_TRAP, "barrier %u for %u threads", id, need);
 		return;
@@ -80,7 +118,7 @@ void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 /* Threads have ended: a barrier may have waited for nobody else. */
 void ptx_bar_exit(struct ptx_block *b)
 {
-	for (unsigned int i = 0; i < PTX_BARRIERS; i++)
+	for (unsigned int i = 0; i <= PTX_BARRIERS; i++)
 		if (b->bar[i].arrived && complete(b, &b->bar[i]))
 			release(b, i);
 }

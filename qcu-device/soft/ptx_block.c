@@ -138,6 +138,9 @@ static void prepare_warp(struct ptx_block *b, struct ptx_grid *g, unsigned int i
 	fill64(w, SP_GRIDID, g->id);
 	fill(w, SP_DYN_SHARED, g->dyn_off);
 	fill64(w, SP_DYN_SHARED64, g->dyn_off);
+	fill(w, SP_RESERVED, g->reserved_off);
+	fill(w, SP_RESERVED1, g->reserved_off + PTX_RESERVED_SHARED / 2);
+	fill(w, SP_RESERVED_END, g->reserved_off + PTX_RESERVED_SHARED);
 	fill(w, SP_FUNC_SHARED, g->func_off);
 	fill64(w, SP_FUNC_SHARED64, g->func_off);
 }
@@ -217,6 +220,8 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 		for (unsigned int k = 0; k < 3; k++)
 			fill(w, SP_CTAID_X + k, b->ctaid[k]);
 		w->dead = ~mask;
+		w->cluster = 0;
+		w->yield = false;
 		w->fault = PTX_OK;
 		w->nsplit = 0;
 		w->spent = 0;

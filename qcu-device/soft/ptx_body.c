@@ -119,6 +119,11 @@ static const struct {
 	{"%lanemask_gt", SP_LANEMASK_GT, 0},
 	{"%dynamic_smem_size", SP_DYN_SMEM_SIZE, 0},
 	{"%total_smem_size", SP_TOTAL_SMEM_SIZE, 0},
+	{"%aggr_smem_size", SP_TOTAL_SMEM_SIZE, 0},
+	{"%reserved_smem_offset_begin", SP_RESERVED, 0},
+	{"%reserved_smem_offset_end", SP_RESERVED_END, 0},
+	{"%reserved_smem_offset_0", SP_RESERVED, 0},
+	{"%reserved_smem_offset_1", SP_RESERVED1, 0},
 	{"%gridid", SP_GRIDID, 0},
 	{"%clusterid", SP_CTAID_X, 3}, /* every block is a cluster of its own */
 	{"%nclusterid", SP_NCTAID_X, 3},
@@ -135,10 +140,15 @@ static const struct {
 	{"WARP_SZ", PTX_SP_WARP_SZ, 0},
 };
 
+static bool name_is(const char *s, size_t n, const char *name)
+{
+	return strlen(name) == n && !memcmp(name, s, n);
+}
+
 static bool parse_special(struct ptx_parser *P, struct ptx_opnd *o, const char *s, size_t n)
 {
 	for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
-		if (strlen(specials[i].name) != n || memcmp(specials[i].name, s, n))
+		if (!name_is(s, n, specials[i].name))
 			continue;
 		o->kind = O_SREG;
 		o->special = specials[i].sp;
@@ -164,14 +174,17 @@ static bool parse_special(struct ptx_parser *P, struct ptx_opnd *o, const char *
 			o->special = s[7] == '1' ? SP_ENVREG1 : SP_ENVREG2;
 		return true;
 	}
-	if (n > 3 && !memcmp(s, "%pm", 3)) {
-		o->kind = O_SREG;
-		o->special = SP_ZERO;
+	/* Performance counters, launches as a cluster, graphs: nothing of this is here. */
+	if ((n > 3 && !memcmp(s, "%pm", 3)) || name_is(s, n, "%is_explicit_cluster") ||
+	    name_is(s, n, "%current_graph_exec")) {
+		o->kind = O_IMM;
+		o->num = TK_INT;
 		return true;
 	}
-	if (n == 15 && !memcmp(s, "%is_explicit_cl", 15)) {
-		o->kind = O_SREG;
-		o->special = SP_ZERO;
+	if (name_is(s, n, "%reserved_smem_offset_cap")) {
+		o->kind = O_IMM;
+		o->num = TK_INT;
+		o->imm = PTX_RESERVED_SHARED;
 		return true;
 	}
 	return false;
@@ -259,6 +272,13 @@ static void parse_number(struct ptx_parser *P, struct ptx_opnd *o)
 		inv ^= ptx_is(P, '~');
 		ptx_next(P);
 	}
+	if (minus && !inv && P->t.kind == TK_ID) {
+		parse_name(P, o, false);
+		if (o->kind != O_REG)
+			ptx_fail(P, PTX_INVALID_PTX, "'-' needs a number or a register");
+		o->minus = true;
+		return;
+	}
 	if (P->t.kind != TK_INT && P->t.kind != TK_F32 && P->t.kind != TK_F64)
 		ptx_fail(P, PTX_INVALID_PTX, "operand expected before '%.*s'",
 			 (int)(P->t.n > 40 ? 40 : P->t.n), P->t.s);
@@ -310,11 +330,15 @@ void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o)
 	}
 	if (ptx_accept(P, '!'))
 		o->neg = true;
-	if (P->t.kind != TK_ID) {
+	if (P->t.kind != TK_ID)
 		parse_number(P, o);
-		return;
+	else
+		parse_name(P, o, false);
+	if (o->kind == O_REG && P->t.kind == TK_DOT && P->t.glued) {
+		o->part = P->t.s;
+		o->npart = P->t.n;
+		ptx_next(P);
 	}
-	parse_name(P, o, false);
 	if ((o->kind == O_REG || o->kind == O_SINK) && ptx_accept(P, '|')) {
 		struct ptx_opnd q = {0};
 
@@ -329,6 +353,15 @@ void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o)
 	}
 	if (o->kind == O_SYM)
 		parse_offset(P, o);
+}
+
+/* Only the builders of video instructions look at these. */
+static void refuse_parts(struct ptx_parser *P, const struct ptx_stmt *s)
+{
+	for (unsigned int i = 0; i < s->nop; i++)
+		if (s->op_[i].minus || s->op_[i].npart)
+			ptx_fail(P, PTX_INVALID_PTX, "%s: operands have no parts or signs here",
+				 s->text);
 }
 
 bool ptx_has(const struct ptx_stmt *s, const char *mod)
@@ -352,11 +385,9 @@ static void add_mod(struct ptx_parser *P, struct ptx_stmt *s)
 	s->mod[s->nmod++] = c;
 	if (t && s->ntype < 4)
 		s->type[s->ntype++] = t;
-	/* For messages only; what does not fit is left out. */
-	if (room < 2)
+	/* For messages only; a word that does not fit is left out. */
+	if (n + 1 > room)
 		return;
-	if (n > room - 1)
-		n = room - 1;
 	s->text[len] = '.';
 	memcpy(s->text + len + 1, c, n);
 	s->text[len + 1 + n] = 0;
@@ -394,8 +425,8 @@ static void parse_insn(struct ptx_parser *P, const char *op, size_t n, unsigned 
 		ptx_parse_call(P, s);
 		return;
 	}
-	if (!ptx_build_find(name)) {
-		if (!ptx_known_opcode(name)) {
+	if (!ptx_build_find(name) || ptx_known_form(s)) {
+		if (!ptx_known_opcode(name) && !ptx_known_form(s)) {
 			P->t.line = line;
 			ptx_fail(P, PTX_INVALID_PTX, "unknown instruction '%s'", s->text);
 		}
@@ -411,6 +442,8 @@ static void parse_insn(struct ptx_parser *P, const char *op, size_t n, unsigned 
 		} while (ptx_accept(P, ','));
 	if (!ptx_is(P, ';'))
 		ptx_expect(P, ';');
+	if (!ptx_is_video(name))
+		refuse_parts(P, s);
 	st = ptx_build_find(name)(P, s);
 	if (st == PTX_UNSUPPORTED)
 		ptx_emit_bad(P, s->text, line);

@@ -186,6 +186,8 @@ static uint32_t src_special(struct ptx_parser *P, struct ptx_stmt *s, struct ptx
 	*width = special_is_64(o->special) ? 8 : 4;
 	if (o->special == PTX_SP_WARP_SZ)
 		return ptx_const(P, 4, PTX_LANES);
+	if (o->special >= SP_RESERVED && o->special < SP_COUNT)
+		P->m->reserved_used = true;
 	if (o->special < SP_COUNT)
 		return SP_REF(o->special);
 	r = ptx_new_reg(P, *width == 8 ? T_U64 : T_U32);
@@ -361,8 +363,10 @@ uint16_t ptx_float_flags(const struct ptx_stmt *s)
 
 ptx_build_fn ptx_build_find(const char *op)
 {
-	static const struct ptx_build_entry *const all[] = {ptx_build_int, ptx_build_float,
-							    ptx_build_mem, ptx_build_ctl};
+	static const struct ptx_build_entry *const all[] = {ptx_build_int,  ptx_build_float,
+							    ptx_build_mem,  ptx_build_ctl,
+							    ptx_build_sync, ptx_build_video,
+							    ptx_build_atom, ptx_build_cvt};
 
 	for (size_t t = 0; t < sizeof(all) / sizeof(all[0]); t++)
 		for (const struct ptx_build_entry *e = all[t]; e->op; e++)
@@ -371,28 +375,27 @@ ptx_build_fn ptx_build_find(const char *op)
 	return NULL;
 }
 
+bool ptx_is_video(const char *op)
+{
+	for (const struct ptx_build_entry *e = ptx_build_video; e->op; e++)
+		if (!strcmp(e->op, op))
+			return true;
+	return false;
+}
+
+bool ptx_known_form(const struct ptx_stmt *s)
+{
+	return !strcmp(s->op, "cp") && (ptx_has(s, "bulk") || ptx_has(s, "reduce"));
+}
+
 /* Instructions of PTX that this machine does not have; anything else is not PTX. */
 bool ptx_known_opcode(const char *op)
 {
 	static const char *const known[] = {
-		"alloca",
-		"applypriority",
 		"clusterlaunchcontrol",
-		"createpolicy",
-		"discard",
-		"getctarank",
-		"griddepcontrol",
 		"istypep",
-		"ldmatrix",
-		"mapa",
-		"mbarrier",
 		"mma",
-		"movmatrix",
 		"multimem",
-		"setmaxnreg",
-		"stackrestore",
-		"stacksave",
-		"stmatrix",
 		"suld",
 		"suq",
 		"sured",
@@ -402,30 +405,8 @@ bool ptx_known_opcode(const char *op)
 		"tex",
 		"tld4",
 		"txq",
-		"vabsdiff",
-		"vadd",
-		"vadd2",
-		"vadd4",
-		"vavrg2",
-		"vavrg4",
-		"vmad",
-		"vmax",
-		"vmax2",
-		"vmax4",
-		"vmin",
-		"vmin2",
-		"vmin4",
-		"vset",
-		"vset2",
-		"vset4",
-		"vshl",
-		"vshr",
-		"vsub",
-		"vsub2",
-		"vsub4",
 		"wgmma",
 		"wmma",
-		"st_async",
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

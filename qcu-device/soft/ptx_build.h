@@ -19,9 +19,17 @@ void ptx_h_isspacep(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_activemask(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_fence(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_nop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_mapa(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_mov128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_minmax(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_setp2(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 /* ptx_cvt.c */
 void ptx_h_cvt(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_cvt_pack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_cvt_tf32(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_cvt_to_small(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_cvt_from_small(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_cvt_pair(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 /* ptx_mem.c */
 void ptx_h_ld(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
@@ -32,7 +40,24 @@ void ptx_h_ld_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_st_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_ld_kparam(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_cp_async(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_ld128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_st128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+/* ptx_video.c */
+void ptx_h_video(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+/* ptx_mbar.c */
+void ptx_h_mbarrier(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_mbarrier_count(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+/* ptx_matrix.c */
+void ptx_h_ldmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_stmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_movmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+/* ptx_stack.c */
+void ptx_h_alloca(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_stacksave(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_stackrestore(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 /* ptx_atom.c */
+void ptx_h_atom_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_h_atom128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_atom(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 
 /* Operations of atom and red, in ptx_insn.sub. */
@@ -71,8 +96,50 @@ enum ptx_lanes_op {
 	LANES_ELECT,
 };
 
+/* ptx_build_mixed.c; op is of single precision */
+enum ptx_status ptx_build_mixed(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op);
+enum ptx_status ptx_build_f32x2(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
+				unsigned int nsrc);
+
 /* Kinds of barrier, in ptx_insn.sub. */
-enum ptx_bar_op { BAR_SYNC, BAR_ARRIVE, BAR_POPC, BAR_AND, BAR_OR };
+enum ptx_bar_op {
+	BAR_SYNC,
+	BAR_ARRIVE,
+	BAR_POPC,
+	BAR_AND,
+	BAR_OR,
+	BAR_CLUSTER_ARRIVE,
+	BAR_CLUSTER_WAIT,
+};
+
+/* Operations on an mbarrier, in ptx_insn.sub, and how, in flags. */
+enum ptx_mbar_op {
+	MBAR_INIT,
+	MBAR_INVAL,
+	MBAR_EXPECT_TX,
+	MBAR_COMPLETE_TX,
+	MBAR_ARRIVE_ON,
+	MBAR_TEST,
+	MBAR_TRACK, /* cp.async.mbarrier.arrive */
+};
+/* IF_A32 is in the same word. */
+#define MBAR_ARRIVE	 0x01u /* with expect_tx */
+#define MBAR_DROP	 0x02u
+#define MBAR_NO_COMPLETE 0x04u
+#define MBAR_PARITY	 0x08u
+
+/* An address as written; see ptx_build_mem.c. */
+struct ptx_place {
+	uint32_t ref;
+	int64_t imm;
+	bool a32;
+	struct ptx_sym *param; /* a parameter by name */
+};
+struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+			     enum ptx_space sp);
+void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_space sp);
+bool ptx_is_space(const char *m, enum ptx_space *sp);
+bool ptx_is_hint(const char *m);
 
 /* Integer kind of a type; B counts as unsigned. */
 static inline enum ptx_kind ptx_kind(enum ptx_type t)

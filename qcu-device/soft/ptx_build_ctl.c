@@ -61,6 +61,18 @@ static enum ptx_status b_trap(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
+/* Under the same guard everybody may go on. */
+static enum ptx_status b_nanosleep(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	uint32_t a;
+
+	ptx_want(P, s, 1, 1);
+	a = ptx_src(P, s, 0, T_U32);
+	ptx_emit(P, s, ptx_h_yield)->ctl = CTL_YIELD;
+	P->m->code[P->m->ncode - 1].a = a;
+	return PTX_OK;
+}
+
 static enum ptx_status b_nop(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	ptx_emit(P, s, ptx_h_nop);
@@ -81,6 +93,21 @@ static enum ptx_status warp_sync(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
+static enum ptx_status cluster_barrier(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	bool arrive = ptx_has(s, "arrive");
+	struct ptx_insn *in;
+
+	if (arrive == ptx_has(s, "wait"))
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, 0, 0);
+	in = ptx_emit(P, s, NULL);
+	in->ctl = CTL_BAR;
+	in->sub = arrive ? BAR_CLUSTER_ARRIVE : BAR_CLUSTER_WAIT;
+	in->a = SP_REF(SP_ZERO);
+	return PTX_OK;
+}
+
 /* bar.sync a{, b}; bar.arrive a, b; bar.red.op.type d, a{, b}, {!}p; and with the name barrier. */
 static enum ptx_status b_bar(struct ptx_parser *P, struct ptx_stmt *s)
 {
@@ -94,7 +121,7 @@ static enum ptx_status b_bar(struct ptx_parser *P, struct ptx_stmt *s)
 	if (ptx_has(s, "warp"))
 		return warp_sync(P, s);
 	if (ptx_has(s, "cluster"))
-		return PTX_UNSUPPORTED;
+		return cluster_barrier(P, s);
 	last = s->nop;
 	if (ptx_has(s, "red")) {
 		if (ptx_has(s, "popc"))
@@ -137,23 +164,23 @@ static enum ptx_status b_bar(struct ptx_parser *P, struct ptx_stmt *s)
 static enum ptx_status b_shfl(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	static const char *const modes[] = {"up", "down", "bfly", "idx"};
-	uint32_t d, d2, a, b, c, e;
+	bool sync = ptx_has(s, "sync"); /* without: PTX for targets before sm_70 */
+	uint32_t d, d2, a, b, c, e = 0;
 	struct ptx_insn *in;
 	uint8_t mode;
 
-	if (!ptx_has(s, "sync"))
-		return PTX_UNSUPPORTED; /* not in PTX for sm_70 and later */
 	for (mode = 0; mode < 4 && !ptx_has(s, modes[mode]); mode++)
 		;
 	if (mode == 4 || s->ntype != 1 || ptx_type_size(s->type[0]) != 4)
 		return PTX_INVALID_PTX;
-	ptx_want(P, s, 5, 5);
+	ptx_want(P, s, sync ? 5 : 4, sync ? 5 : 4);
 	d = ptx_dst(P, s, 0, T_B32);
 	d2 = s->op_[0].pair << 2;
 	a = ptx_src(P, s, 1, T_B32);
 	b = ptx_src(P, s, 2, T_B32);
 	c = ptx_src(P, s, 3, T_B32);
-	e = ptx_src(P, s, 4, T_B32);
+	if (sync)
+		e = ptx_src(P, s, 4, T_B32);
 	in = ptx_emit(P, s, NULL);
 	in->ctl = CTL_WARP;
 	in->sub = LANES_SHFL_UP + mode;
@@ -170,23 +197,23 @@ static enum ptx_status b_shfl(struct ptx_parser *P, struct ptx_stmt *s)
 static enum ptx_status b_vote(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	static const char *const modes[] = {"all", "any", "uni", "ballot"};
-	uint32_t d, c, e;
+	bool sync = ptx_has(s, "sync");
+	uint32_t d, c, e = 0;
 	struct ptx_insn *in;
 	enum ptx_type t;
 	uint8_t mode;
 	bool neg;
 
-	if (!ptx_has(s, "sync"))
-		return PTX_UNSUPPORTED;
 	for (mode = 0; mode < 4 && !ptx_has(s, modes[mode]); mode++)
 		;
 	if (mode == 4)
 		return PTX_INVALID_PTX;
 	t = mode == 3 ? T_B32 : T_PRED;
-	ptx_want(P, s, 3, 3);
+	ptx_want(P, s, sync ? 3 : 2, sync ? 3 : 2);
 	d = ptx_dst(P, s, 0, t);
 	c = ptx_src_pred(P, s, 1, &neg);
-	e = ptx_src(P, s, 2, T_B32);
+	if (sync)
+		e = ptx_src(P, s, 2, T_B32);
 	in = ptx_emit(P, s, NULL);
 	in->ctl = CTL_WARP;
 	in->sub = LANES_VOTE_ALL + mode;
@@ -237,8 +264,8 @@ static enum ptx_status b_redux(struct ptx_parser *P, struct ptx_stmt *s)
 		;
 	if (op == 6 || !ptx_has(s, "sync") || s->ntype != 1)
 		return PTX_INVALID_PTX;
-	if (t != T_B32 && t != T_U32 && t != T_S32)
-		return PTX_UNSUPPORTED;
+	if (t != T_B32 && t != T_U32 && t != T_S32 && (t != T_F32 || op < 1 || op > 2))
+		return PTX_INVALID_PTX;
 	ptx_want(P, s, 3, 3);
 	d = ptx_dst(P, s, 0, t);
 	a = ptx_src(P, s, 1, t);
@@ -251,6 +278,7 @@ static enum ptx_status b_redux(struct ptx_parser *P, struct ptx_stmt *s)
 	in->e = e;
 	in->type = T_B32;
 	in->type2 = (uint8_t)t;
+	in->flags = (ptx_has(s, "NaN") ? IF_NAN : 0) | (ptx_has(s, "abs") ? IF_RELU : 0);
 	return PTX_OK;
 }
 
@@ -284,9 +312,13 @@ static enum ptx_status b_activemask(struct ptx_parser *P, struct ptx_stmt *s)
 }
 
 const struct ptx_build_entry ptx_build_ctl[] = {
-	{"bra", b_bra},	    {"brx", b_brx},	  {"ret", b_ret},     {"exit", b_exit},
-	{"trap", b_trap},   {"brkpt", b_trap},	  {"bar", b_bar},     {"barrier", b_bar},
-	{"shfl", b_shfl},   {"vote", b_vote},	  {"match", b_match}, {"redux", b_redux},
-	{"elect", b_elect}, {"nanosleep", b_nop}, {"pmevent", b_nop}, {"activemask", b_activemask},
+	{"bra", b_bra},	    {"brx", b_brx},
+	{"ret", b_ret},	    {"exit", b_exit},
+	{"trap", b_trap},   {"brkpt", b_trap},
+	{"bar", b_bar},	    {"barrier", b_bar},
+	{"shfl", b_shfl},   {"vote", b_vote},
+	{"match", b_match}, {"redux", b_redux},
+	{"elect", b_elect}, {"nanosleep", b_nanosleep},
+	{"pmevent", b_nop}, {"activemask", b_activemask},
 	{NULL, NULL},
 };

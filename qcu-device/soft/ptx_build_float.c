@@ -42,8 +42,14 @@ static enum ptx_status b_fma(struct ptx_parser *P, struct ptx_stmt *s)
 	uint32_t d, a, b, c;
 	struct ptx_insn *in;
 
-	if (s->ntype != 1 || ptx_has(s, "oob"))
-		return PTX_UNSUPPORTED;
+	if (ptx_has(s, "oob"))
+		return PTX_UNSUPPORTED; /* about what TMA writes outside of tensors */
+	if (s->ntype == 2)
+		return ptx_build_mixed(P, s, V_FMA);
+	if (t == T_F32X2)
+		return ptx_build_f32x2(P, s, V_FMA, 3);
+	if (s->ntype != 1)
+		return PTX_INVALID_PTX;
 	if (flags && (k == K_F32 || k == K_F64))
 		k++;
 	if (!P->m->ops->op[V_FMA][k])
@@ -216,7 +222,7 @@ static enum ptx_status compare(struct ptx_parser *P, struct ptx_stmt *s, enum pt
 	in->a = a;
 	in->b = b;
 	in->c = c;
-	in->flags = flags | (neg ? IF_NEGC : 0);
+	in->flags = flags | (neg ? IF_NEGC : 0) | (ptx_float_flags(s) & IF_FTZ);
 	return PTX_OK;
 }
 
@@ -224,25 +230,30 @@ static enum ptx_status compare(struct ptx_parser *P, struct ptx_stmt *s, enum pt
 static enum ptx_status compare_pair(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_type t,
 				    uint32_t d, uint32_t d2)
 {
+	uint16_t bools = bool_flags(s);
+	uint32_t a, b, q = 0;
 	struct ptx_insn *in;
-	uint32_t a, b;
+	bool neg = false;
 	int c = 0;
 
 	while (c < CMP_COUNT && s->nmod && strcmp(s->mod[0], cmp_names[c]))
 		c++;
-	if (c == CMP_COUNT || !s->nmod || bool_flags(s))
-		return PTX_UNSUPPORTED;
-	ptx_want(P, s, 3, 3);
+	if (c == CMP_COUNT || !s->nmod)
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, bools ? 4 : 3, bools ? 4 : 3);
 	a = ptx_src(P, s, 1, t);
 	b = ptx_src(P, s, 2, t);
+	if (bools)
+		q = ptx_src_pred(P, s, 3, &neg);
 	in = ptx_emit(P, s, ptx_h_setp2);
 	in->d = d;
 	in->d2 = d2;
 	in->a = a;
 	in->b = b;
+	in->c = q;
 	in->sub = (uint8_t)c;
 	in->type = t;
-	in->flags = ptx_float_flags(s);
+	in->flags = (ptx_float_flags(s) & IF_FTZ) | bools | (neg ? IF_NEGC : 0);
 	return PTX_OK;
 }
 
@@ -363,8 +374,8 @@ static enum ptx_status mov_vector(struct ptx_parser *P, struct ptx_stmt *s, enum
 	uint32_t ref[PTX_MAX_VEC], whole, x;
 	struct ptx_insn *in;
 
-	if (size == 16)
-		return PTX_UNSUPPORTED;
+	if (size == 16 && v->nvec == 2)
+		et = T_B64;
 	if (size < 2 || each * v->nvec != size || et == T_NONE)
 		return PTX_INVALID_PTX;
 	if (s->op_[pack ? 0 : 1].kind == O_VEC)
@@ -407,10 +418,16 @@ static enum ptx_status b_mov(struct ptx_parser *P, struct ptx_stmt *s)
 	if (s->ntype != 1)
 		return PTX_INVALID_PTX;
 	ptx_want(P, s, 2, 2);
-	if (t == T_B128)
-		return PTX_UNSUPPORTED;
 	if (s->op_[0].kind == O_VEC || s->op_[1].kind == O_VEC)
 		return mov_vector(P, s, t);
+	if (t == T_B128) {
+		d = ptx_dst(P, s, 0, t);
+		a = ptx_src(P, s, 1, t);
+		in = ptx_emit(P, s, ptx_h_mov128);
+		in->d = d;
+		in->a = a;
+		return PTX_OK;
+	}
 	if (!P->m->ops->op[V_MOV][ptx_kind_bits(t)])
 		return PTX_INVALID_PTX;
 	d = ptx_dst(P, s, 0, t);
@@ -425,109 +442,9 @@ static enum ptx_status b_mov(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-/* The few conversions that compilers emit all the time have handlers of their own. */
-static ptx_fn fast_cvt(struct ptx_parser *P, enum ptx_type dt, enum ptx_type st, uint16_t flags,
-		       bool to_int)
-{
-	const struct ptx_ops *o = P->m->ops;
-
-	if (flags & ~IF_RND)
-		return NULL;
-	if (dt == T_S32 && st == T_F32 && to_int)
-		return (flags & IF_RND) == 1 ? o->op[V_CVT_S32_F32_RZ][K_S32] : NULL;
-	if (flags)
-		return NULL;
-	if ((dt == T_S64 || dt == T_U64) && st == T_S32)
-		return o->op[V_CVT_S64_S32][K_S64];
-	if ((dt == T_S64 || dt == T_U64) && st == T_U32)
-		return o->op[V_CVT_U64_U32][K_U64];
-	if ((dt == T_S32 || dt == T_U32) && (st == T_S64 || st == T_U64))
-		return o->op[V_CVT_U32_U64][K_U32];
-	if (dt == T_F32 && st == T_S32)
-		return o->op[V_CVT_F32_S32][K_F32];
-	if (dt == T_F32 && st == T_U32)
-		return o->op[V_CVT_F32_U32][K_F32];
-	if (dt == T_F64 && st == T_F32)
-		return o->op[V_CVT_F64_F32][K_F64];
-	if (dt == T_F32 && st == T_F64)
-		return o->op[V_CVT_F32_F64][K_F32];
-	if (dt == T_F64 && st == T_S32)
-		return o->op[V_CVT_F64_S32][K_F64];
-	return NULL;
-}
-
-static enum ptx_status b_cvt(struct ptx_parser *P, struct ptx_stmt *s)
-{
-	enum ptx_type dt = s->type[0], st = s->type[1];
-	bool to_int = false, packed = ptx_has(s, "pack");
-	unsigned int sw, dw, size;
-	uint16_t flags = ptx_float_flags(s);
-	struct ptx_insn *in;
-	uint32_t d, a, b = 0;
-	ptx_fn fn;
-
-	if (packed || s->ntype != 2 || dt == T_PRED || st == T_PRED)
-		return packed || s->ntype < 2 ? PTX_UNSUPPORTED : PTX_INVALID_PTX;
-	if (ptx_type_size(dt) > 8 || ptx_type_size(st) > 8)
-		return PTX_UNSUPPORTED;
-	for (unsigned int i = 0; i < s->nmod; i++) {
-		static const char *const ri[] = {"rni", "rzi", "rmi", "rpi"};
-
-		for (uint16_t k = 0; k < 4; k++)
-			if (!strcmp(s->mod[i], ri[k])) {
-				to_int = true;
-				flags = (flags & ~IF_RND) | k;
-			}
-		if (!strcmp(s->mod[i], "rna") || !strcmp(s->mod[i], "rs") ||
-		    !strcmp(s->mod[i], "satfinite"))
-			return PTX_UNSUPPORTED;
-	}
-	if ((dt == T_F16X2 || dt == T_BF16X2) && st == T_F32) {
-		ptx_want(P, s, 3, 3);
-		d = ptx_dst(P, s, 0, dt);
-		a = ptx_src(P, s, 1, T_F32);
-		b = ptx_src(P, s, 2, T_F32);
-		in = ptx_emit(P, s, ptx_h_cvt_pair);
-		in->d = d;
-		in->a = a;
-		in->b = b;
-		in->flags = flags;
-		in->type = (uint8_t)dt;
-		return PTX_OK;
-	}
-	if (dt == T_F16X2 || dt == T_BF16X2 || st == T_F16X2 || st == T_BF16X2)
-		return PTX_UNSUPPORTED;
-	ptx_want(P, s, 2, 2);
-	if (s->op_[0].kind != O_REG || s->op_[0].type == T_PRED)
-		ptx_fail(P, PTX_INVALID_PTX, "%s: register expected as destination", s->text);
-	dw = P->width[s->op_[0].reg];
-	d = s->op_[0].reg << 2;
-	size = ptx_type_size(dt);
-	if (dw < size || (dw != size && ptx_type_float(dt)))
-		ptx_fail(P, PTX_INVALID_PTX, "%s: destination does not fit type .%s", s->text,
-			 ptx_type_name(dt));
-	a = ptx_src_any(P, s, &s->op_[1], st, &sw);
-	size = ptx_type_size(st);
-	if (sw < size || sw == 1 || sw > 8 || (sw != size && ptx_type_float(st)))
-		ptx_fail(P, PTX_INVALID_PTX, "%s: operand does not fit type .%s", s->text,
-			 ptx_type_name(st));
-	fn = NULL;
-	if (dw == ptx_type_size(dt) && sw == ptx_type_size(st))
-		fn = fast_cvt(P, dt, st, flags, to_int);
-	in = ptx_emit(P, s, fn ? fn : ptx_h_cvt);
-	in->d = d;
-	in->a = a;
-	in->flags = flags;
-	in->type = (uint8_t)dt;
-	in->type2 = (uint8_t)st;
-	in->sub = (uint8_t)(dw << 4 | sw);
-	in->nx = to_int;
-	return PTX_OK;
-}
-
 const struct ptx_build_entry ptx_build_float[] = {
 	{"fma", b_fma},	  {"sqrt", b_sqrt},	    {"rcp", b_rcp},	{"rsqrt", b_rsqrt},
 	{"ex2", b_ex2},	  {"lg2", b_lg2},	    {"sin", b_sin},	{"cos", b_cos},
 	{"tanh", b_tanh}, {"copysign", b_copysign}, {"testp", b_testp}, {"setp", b_setp},
-	{"set", b_set},	  {"mov", b_mov},	    {"cvt", b_cvt},	{NULL, NULL},
+	{"set", b_set},	  {"mov", b_mov},	    {NULL, NULL},
 };

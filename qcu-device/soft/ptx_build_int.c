@@ -77,8 +77,10 @@ static enum ptx_status add_sub(struct ptx_parser *P, struct ptx_stmt *s, enum pt
 	enum ptx_type t;
 
 	if (s->ntype == 2)
-		return PTX_UNSUPPORTED; /* mixed precision */
+		return ptx_build_mixed(P, s, op);
 	t = type1(P, s);
+	if (t == T_F32X2)
+		return ptx_build_f32x2(P, s, op, 2);
 	if (ptx_has(s, "cc"))
 		return carry(P, s, cc, 2, false);
 	if (ptx_type_float(t))
@@ -142,6 +144,8 @@ static enum ptx_status b_mul(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_type t = type1(P, s);
 
+	if (t == T_F32X2)
+		return ptx_build_f32x2(P, s, V_MUL, 2);
 	if (ptx_type_float(t))
 		return plain(P, s, V_MUL, t, 2, ptx_float_flags(s), false);
 	if (ptx_has(s, "wide"))
@@ -177,9 +181,9 @@ static enum ptx_status b_mul24(struct ptx_parser *P, struct ptx_stmt *s)
 
 static enum ptx_status b_mad24(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	if (ptx_has(s, "hi"))
-		return PTX_UNSUPPORTED;
-	return plain(P, s, V_MAD24, type1(P, s), 3, 0, false);
+	enum ptx_op op = !ptx_has(s, "hi") ? V_MAD24 : ptx_has(s, "sat") ? V_MAD24HISAT : V_MAD24HI;
+
+	return plain(P, s, op, type1(P, s), 3, 0, false);
 }
 
 static enum ptx_status b_div(struct ptx_parser *P, struct ptx_stmt *s)
@@ -194,14 +198,35 @@ static enum ptx_status b_rem(struct ptx_parser *P, struct ptx_stmt *s)
 	return plain(P, s, V_REM, type1(P, s), 2, 0, false);
 }
 
+/* Integers below zero become zero afterwards. */
+static enum ptx_status min_max_relu(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
+				    enum ptx_type t)
+{
+	uint32_t d, zero = ptx_const(P, 4, 0);
+	struct ptx_insn *in;
+	enum ptx_status st;
+
+	if (t != T_S32 && t != T_S16X2)
+		return PTX_INVALID_PTX;
+	st = plain(P, s, op, t, 2, 0, false);
+	if (st != PTX_OK)
+		return st;
+	d = P->m->code[P->m->ncode - 1].d;
+	in = ptx_emit(P, s, P->m->ops->op[V_MAX][ptx_kind(t)]);
+	in->d = d;
+	in->a = d;
+	in->b = zero;
+	return PTX_OK;
+}
+
 static enum ptx_status min_max(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op)
 {
 	enum ptx_type t = type1(P, s);
 
-	if (ptx_has(s, "xorsign") || s->nop == 4)
-		return PTX_UNSUPPORTED;
+	if (ptx_type_float(t) && (ptx_has(s, "abs") || s->nop == 4))
+		return ptx_build_minmax(P, s, op == V_MAX);
 	if (!ptx_type_float(t) && ptx_has(s, "relu"))
-		return PTX_UNSUPPORTED;
+		return min_max_relu(P, s, op, t);
 	return plain(P, s, op, t, 2, ptx_type_float(t) ? ptx_float_flags(s) : 0, false);
 }
 
@@ -384,13 +409,10 @@ static enum ptx_status b_bfi(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-static enum ptx_status b_lop3(struct ptx_parser *P, struct ptx_stmt *s)
+static enum ptx_status lop3(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_status st;
 
-	if (s->nmod != 1)
-		return PTX_UNSUPPORTED; /* with a predicate */
-	ptx_want(P, s, 5, 5);
 	if (s->op_[4].kind != O_IMM || s->op_[4].num != TK_INT || s->op_[4].imm > 255)
 		ptx_fail(P, PTX_INVALID_PTX, "%s: table must be a number up to 255", s->text);
 	s->nop = 4;
@@ -398,6 +420,45 @@ static enum ptx_status b_lop3(struct ptx_parser *P, struct ptx_stmt *s)
 	if (st == PTX_OK)
 		P->m->code[P->m->ncode - 1].imm = (int64_t)s->op_[4].imm;
 	return st;
+}
+
+/* lop3.or.b32 d|p, a, b, c, table, q: p says whether d, combined with q, is not zero. */
+static enum ptx_status lop3_pred(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	bool or = !strcmp(s->mod[0], "or"), neg;
+	uint32_t d, p, q, zero;
+	struct ptx_insn *in;
+	enum ptx_status st;
+
+	if (! or &&strcmp(s->mod[0], "and"))
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, 6, 6);
+	if (!s->op_[0].has_pair || (s->op_[0].kind != O_REG && s->op_[0].kind != O_SINK))
+		return PTX_INVALID_PTX;
+	q = ptx_src_pred(P, s, 5, &neg);
+	p = s->op_[0].pair ? s->op_[0].pair << 2 : ptx_new_reg(P, T_PRED) << 2;
+	st = lop3(P, s);
+	if (st != PTX_OK)
+		return st;
+	d = P->m->code[P->m->ncode - 1].d;
+	zero = ptx_const(P, 4, 0);
+	in = ptx_emit(P, s, P->m->ops->setp[CMP_NE][K_U32]);
+	in->d = p;
+	in->a = d;
+	in->b = zero;
+	in->c = q;
+	in->flags = (or ? IF_OR : IF_AND) | (neg ? IF_NEGC : 0);
+	return PTX_OK;
+}
+
+static enum ptx_status b_lop3(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	if (s->nmod == 2)
+		return lop3_pred(P, s);
+	if (s->nmod != 1)
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, 5, 5);
+	return lop3(P, s);
 }
 
 static enum ptx_status b_shf(struct ptx_parser *P, struct ptx_stmt *s)
@@ -500,36 +561,6 @@ static enum ptx_status dot(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op
 	return st;
 }
 
-/* The absolute differences of packed integers: the one video instruction that nvcc still writes. */
-static enum ptx_status vabsdiff(struct ptx_parser *P, struct ptx_stmt *s, uint8_t sub)
-{
-	enum ptx_status st;
-	bool add = ptx_has(s, "add");
-
-	if (s->ntype != 3)
-		return PTX_INVALID_PTX;
-	for (unsigned int i = 0; i < 3; i++)
-		if (s->type[i] != T_U32 && s->type[i] != T_S32)
-			return PTX_INVALID_PTX;
-	if (s->nmod != s->ntype + add)
-		return PTX_UNSUPPORTED;
-	sub |= (uint8_t)(ptx_type_signed(s->type[1]) | ptx_type_signed(s->type[2]) << 1 | add << 3);
-	st = mixed(P, s, P->m->ops->op[V_VABSDIFF][K_U32], T_U32, 3, T_U32, T_U32, T_U32);
-	if (st == PTX_OK)
-		P->m->code[P->m->ncode - 1].sub = sub;
-	return st;
-}
-
-static enum ptx_status b_vabsdiff2(struct ptx_parser *P, struct ptx_stmt *s)
-{
-	return vabsdiff(P, s, 4);
-}
-
-static enum ptx_status b_vabsdiff4(struct ptx_parser *P, struct ptx_stmt *s)
-{
-	return vabsdiff(P, s, 0);
-}
-
 static enum ptx_status b_dp4a(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	return dot(P, s, V_DP4A);
@@ -541,46 +572,14 @@ static enum ptx_status b_dp2a(struct ptx_parser *P, struct ptx_stmt *s)
 }
 
 const struct ptx_build_entry ptx_build_int[] = {
-	{"add", b_add},
-	{"sub", b_sub},
-	{"addc", b_addc},
-	{"subc", b_subc},
-	{"mul", b_mul},
-	{"mad", b_mad},
-	{"madc", b_madc},
-	{"mul24", b_mul24},
-	{"mad24", b_mad24},
-	{"div", b_div},
-	{"rem", b_rem},
-	{"min", b_min},
-	{"max", b_max},
-	{"abs", b_abs},
-	{"neg", b_neg},
-	{"sad", b_sad},
-	{"and", b_and},
-	{"or", b_or},
-	{"xor", b_xor},
-	{"not", b_not},
-	{"cnot", b_cnot},
-	{"shl", b_shl},
-	{"shr", b_shr},
-	{"popc", b_popc},
-	{"clz", b_clz},
-	{"brev", b_brev},
-	{"bfind", b_bfind},
-	{"bfe", b_bfe},
-	{"bfi", b_bfi},
-	{"lop3", b_lop3},
-	{"shf", b_shf},
-	{"prmt", b_prmt},
-	{"bmsk", b_bmsk},
-	{"szext", b_szext},
-	{"fns", b_fns},
-	{"selp", b_selp},
-	{"slct", b_slct},
-	{"dp4a", b_dp4a},
-	{"dp2a", b_dp2a},
-	{"vabsdiff2", b_vabsdiff2},
-	{"vabsdiff4", b_vabsdiff4},
-	{NULL, NULL},
+	{"add", b_add},	    {"sub", b_sub},	{"addc", b_addc},   {"subc", b_subc},
+	{"mul", b_mul},	    {"mad", b_mad},	{"madc", b_madc},   {"mul24", b_mul24},
+	{"mad24", b_mad24}, {"div", b_div},	{"rem", b_rem},	    {"min", b_min},
+	{"max", b_max},	    {"abs", b_abs},	{"neg", b_neg},	    {"sad", b_sad},
+	{"and", b_and},	    {"or", b_or},	{"xor", b_xor},	    {"not", b_not},
+	{"cnot", b_cnot},   {"shl", b_shl},	{"shr", b_shr},	    {"popc", b_popc},
+	{"clz", b_clz},	    {"brev", b_brev},	{"bfind", b_bfind}, {"bfe", b_bfe},
+	{"bfi", b_bfi},	    {"lop3", b_lop3},	{"shf", b_shf},	    {"prmt", b_prmt},
+	{"bmsk", b_bmsk},   {"szext", b_szext}, {"fns", b_fns},	    {"selp", b_selp},
+	{"slct", b_slct},   {"dp4a", b_dp4a},	{"dp2a", b_dp2a},   {NULL, NULL},
 };

@@ -4,15 +4,8 @@
  */
 #include "qcu-device/soft/ptx_build.h"
 
-struct place {
-	uint32_t ref;
-	int64_t imm;
-	bool a32;
-	struct ptx_sym *param; /* a parameter by name */
-};
-
 /* Words of the memory model and hints to caches: nothing here reorders or caches. */
-static bool is_hint(const char *m)
+bool ptx_is_hint(const char *m)
 {
 	static const char *const hints[] = {
 		"weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio",
@@ -26,7 +19,7 @@ static bool is_hint(const char *m)
 	return !strncmp(m, "L1::", 4) || !strncmp(m, "L2::", 4);
 }
 
-static bool is_space(const char *m, enum ptx_space *sp)
+bool ptx_is_space(const char *m, enum ptx_space *sp)
 {
 	static const struct {
 		const char *name;
@@ -61,17 +54,17 @@ static bool mem_mods(const struct ptx_stmt *s, enum ptx_space *sp, unsigned int 
 			*vec = 4;
 		else if (!strcmp(m, "v8"))
 			*vec = 8;
-		else if (!is_space(m, sp) && !is_hint(m) && !ptx_type_from(m, strlen(m)))
+		else if (!ptx_is_space(m, sp) && !ptx_is_hint(m) && !ptx_type_from(m, strlen(m)))
 			return false;
 	}
 	return true;
 }
 
-static struct place address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
-			    enum ptx_space sp)
+struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+			     enum ptx_space sp)
 {
 	struct ptx_opnd *o = &s->op_[i];
-	struct place p = {.imm = (int64_t)o->imm};
+	struct ptx_place p = {.imm = (int64_t)o->imm};
 	struct ptx_var *v;
 	unsigned int w;
 
@@ -124,8 +117,16 @@ static struct place address(struct ptx_parser *P, struct ptx_stmt *s, unsigned i
 	return p;
 }
 
+void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_space sp)
+{
+	in->a = p->ref;
+	in->imm = p->imm;
+	in->flags |= p->a32 ? IF_A32 : 0;
+	in->space = (uint8_t)sp;
+}
+
 /* Where a named parameter's bytes are; checked once, here. */
-static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s, const struct place *p,
+static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s, const struct ptx_place *p,
 			  unsigned int at, unsigned int size)
 {
 	struct ptx_sym *y = p->param;
@@ -172,7 +173,7 @@ static void data_regs(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd 
 }
 
 /* ld.param and st.param by name: one instruction for each element. */
-static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s, struct place *p,
+static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_place *p,
 				    bool load, enum ptx_type t, unsigned int vec,
 				    const uint32_t *ref, const uint8_t *width)
 {
@@ -199,6 +200,21 @@ static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s, st
 	return PTX_OK;
 }
 
+static enum ptx_status load_store128(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_space sp,
+				     bool load)
+{
+	uint32_t reg = load ? ptx_dst(P, s, 0, T_B128) : ptx_src(P, s, 1, T_B128);
+	struct ptx_place p = ptx_address(P, s, load ? 1 : 0, sp);
+	struct ptx_insn *in;
+
+	if (p.param)
+		return PTX_UNSUPPORTED;
+	in = ptx_emit(P, s, load ? ptx_h_ld128 : ptx_h_st128);
+	ptx_set_address(in, &p, sp);
+	*(load ? &in->d : &in->b) = reg;
+	return PTX_OK;
+}
+
 static enum ptx_status load_store(struct ptx_parser *P, struct ptx_stmt *s, bool load)
 {
 	enum ptx_type t = s->type[0];
@@ -207,18 +223,18 @@ static enum ptx_status load_store(struct ptx_parser *P, struct ptx_stmt *s, bool
 	enum ptx_space sp;
 	unsigned int vec;
 	struct ptx_insn *in;
-	struct place p;
+	struct ptx_place p;
 
 	if (!mem_mods(s, &sp, &vec))
 		return PTX_UNSUPPORTED;
 	if (s->ntype != 1 || t == T_PRED)
 		return PTX_INVALID_PTX;
-	if (t == T_B128)
-		return PTX_UNSUPPORTED;
 	ptx_want(P, s, 2, 3); /* the third is a cache policy */
+	if (t == T_B128)
+		return vec == 1 ? load_store128(P, s, sp, load) : PTX_UNSUPPORTED;
 	if (!load && sp == SPACE_CONST)
 		return PTX_INVALID_PTX;
-	p = address(P, s, load ? 1 : 0, sp);
+	p = ptx_address(P, s, load ? 1 : 0, sp);
 	data_regs(P, s, &s->op_[load ? 0 : 1], load, t, vec, ref, width);
 	if (p.param)
 		return param_access(P, s, &p, load, t, vec, ref, width);
@@ -258,92 +274,6 @@ static enum ptx_status b_st(struct ptx_parser *P, struct ptx_stmt *s)
 	return load_store(P, s, false);
 }
 
-static bool atom_allowed(enum ptx_atom op, enum ptx_type t)
-{
-	switch (op) {
-	case ATOM_ADD:
-		return t == T_U32 || t == T_S32 || t == T_U64 || t == T_S64 || t == T_F32 ||
-		       t == T_F64 || t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
-	case ATOM_MIN:
-	case ATOM_MAX:
-		return t == T_U32 || t == T_S32 || t == T_U64 || t == T_S64 || t == T_F16 ||
-		       t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
-	case ATOM_INC:
-	case ATOM_DEC:
-		return t == T_U32;
-	case ATOM_CAS:
-		if (t == T_B16 || t == T_U16)
-			return true;
-		/* fall through */
-	default:
-		return t == T_B32 || t == T_U32 || t == T_S32 || t == T_B64 || t == T_U64 ||
-		       t == T_S64;
-	}
-}
-
-static enum ptx_status atomic(struct ptx_parser *P, struct ptx_stmt *s, bool red)
-{
-	static const char *const ops[] = {"add", "min", "max", "inc",  "dec",
-					  "and", "or",	"xor", "exch", "cas"};
-	enum ptx_type t = s->type[0];
-	enum ptx_space sp = SPACE_GENERIC;
-	uint32_t d = 0, b, c = 0;
-	unsigned int o = red ? 0 : 1;
-	struct ptx_insn *in;
-	struct place p;
-	int op = -1;
-
-	for (unsigned int i = 0; i < s->nmod; i++) {
-		const char *m = s->mod[i];
-		bool found = is_space(m, &sp) || is_hint(m) || ptx_type_from(m, strlen(m));
-
-		for (int k = 0; k < 10; k++)
-			if (!strcmp(m, ops[k])) {
-				op = k;
-				found = true;
-			}
-		if (!found)
-			return PTX_UNSUPPORTED;
-	}
-	if (s->ntype != 1 || op < 0)
-		return PTX_INVALID_PTX;
-	if (t == T_B128)
-		return PTX_UNSUPPORTED;
-	if (!atom_allowed((enum ptx_atom)op, t) ||
-	    (sp != SPACE_GENERIC && sp != SPACE_GLOBAL && sp != SPACE_SHARED))
-		return PTX_INVALID_PTX;
-	if (red && (op == ATOM_EXCH || op == ATOM_CAS))
-		return PTX_INVALID_PTX;
-	ptx_want(P, s, o + (op == ATOM_CAS ? 3 : 2), o + (op == ATOM_CAS ? 4 : 3));
-	if (!red && s->op_[0].kind != O_SINK)
-		d = ptx_dst(P, s, 0, t);
-	p = address(P, s, o, sp);
-	b = ptx_src(P, s, o + 1, t);
-	if (op == ATOM_CAS)
-		c = ptx_src(P, s, o + 2, t);
-	in = ptx_emit(P, s, ptx_h_atom);
-	in->d = d;
-	in->a = p.ref;
-	in->imm = p.imm;
-	in->b = b;
-	in->c = c;
-	in->flags = p.a32 ? IF_A32 : 0;
-	in->space = (uint8_t)sp;
-	in->type = (uint8_t)t;
-	in->sub = (uint8_t)op;
-	return PTX_OK;
-}
-
-static enum ptx_status b_atom(struct ptx_parser *P, struct ptx_stmt *s)
-{
-	return atomic(P, s, false);
-}
-
-static enum ptx_status b_red(struct ptx_parser *P, struct ptx_stmt *s)
-{
-	return atomic(P, s, true);
-}
-
 /*
  * cvta: generic addresses of global and const are the addresses themselves; those of the other
  * spaces carry the space in the upper bits.
@@ -357,7 +287,7 @@ static enum ptx_status b_cvta(struct ptx_parser *P, struct ptx_stmt *s)
 	struct ptx_insn *in;
 
 	for (unsigned int i = 0; i < s->nmod; i++)
-		is_space(s->mod[i], &sp);
+		ptx_is_space(s->mod[i], &sp);
 	if (s->ntype != 1 || sp == SPACE_GENERIC)
 		return PTX_INVALID_PTX;
 	if (s->type[0] != T_U64)
@@ -388,7 +318,7 @@ static enum ptx_status b_isspacep(struct ptx_parser *P, struct ptx_stmt *s)
 	struct ptx_insn *in;
 	uint32_t d, a;
 
-	if (s->nmod != 1 || !is_space(s->mod[0], &sp))
+	if (s->nmod != 1 || !ptx_is_space(s->mod[0], &sp))
 		return PTX_INVALID_PTX;
 	ptx_want(P, s, 2, 2);
 	d = ptx_dst(P, s, 0, T_PRED);
@@ -400,11 +330,31 @@ static enum ptx_status b_isspacep(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
+/*
+ * fence, membar: of all kinds the strongest. Proxies are other ways to the same memory, which the
+ * machine does not have; only descriptors of tensors it has not.
+ */
 static enum ptx_status b_fence(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	for (unsigned int i = 0; i < s->nmod; i++)
-		if (!is_hint(s->mod[i]) && strcmp(s->mod[i], "gl") && strcmp(s->mod[i], "sync"))
+	static const char *const words[] = {"gl",
+					    "sync",
+					    "proxy",
+					    "alias",
+					    "async",
+					    "async::generic",
+					    "mbarrier_init",
+					    "sync_restrict::shared::cta",
+					    "sync_restrict::shared::cluster"};
+	enum ptx_space sp;
+
+	for (unsigned int i = 0; i < s->nmod; i++) {
+		bool known = ptx_is_hint(s->mod[i]) || ptx_is_space(s->mod[i], &sp);
+
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]) && !known; k++)
+			known = !strcmp(s->mod[i], words[k]);
+		if (!known)
 			return PTX_UNSUPPORTED;
+	}
 	ptx_want(P, s, 0, 0);
 	ptx_emit(P, s, ptx_h_fence);
 	return PTX_OK;
@@ -420,30 +370,51 @@ static enum ptx_status b_prefetch(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
+static uint32_t bytes_unless(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+			     uint64_t size)
+{
+	uint32_t none = ptx_const(P, 4, 0), all = ptx_const(P, 4, size), d, c;
+	struct ptx_insn *in;
+	bool neg;
+
+	c = ptx_src_pred(P, s, i, &neg);
+	d = ptx_new_reg(P, T_U32) << 2;
+	in = ptx_emit(P, s, P->m->ops->op[V_SELP][K_U32]);
+	in->d = d;
+	in->a = none;
+	in->b = all;
+	in->c = c;
+	in->flags = neg ? IF_NEGC : 0;
+	return d;
+}
+
 /* Copies at once; then groups are always complete. */
 static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	struct ptx_insn *in;
-	struct place to, from;
+	struct ptx_place to, from;
 	uint32_t c, e = 0;
 	uint64_t size;
 
-	if (!s->nmod || strcmp(s->mod[0], "async") || ptx_has(s, "bulk") || ptx_has(s, "mbarrier"))
+	if (!s->nmod || strcmp(s->mod[0], "async"))
 		return PTX_UNSUPPORTED;
+	if (ptx_has(s, "mbarrier"))
+		return ptx_build_cp_mbarrier(P, s);
 	if (ptx_has(s, "commit_group") || ptx_has(s, "wait_group") || ptx_has(s, "wait_all")) {
 		ptx_emit(P, s, ptx_h_nop);
 		return PTX_OK;
 	}
 	ptx_want(P, s, 3, 5);
-	to = address(P, s, 0, SPACE_SHARED);
-	from = address(P, s, 1, SPACE_GLOBAL);
+	to = ptx_address(P, s, 0, SPACE_SHARED);
+	from = ptx_address(P, s, 1, SPACE_GLOBAL);
 	size = s->op_[2].imm;
 	if (s->op_[2].kind != O_IMM || (size != 4 && size != 8 && size != 16))
 		return PTX_INVALID_PTX;
 	if (s->nop > 3) {
+		/* How much the source gives: all, or, where the predicate says so, nothing. */
 		if (s->op_[3].kind == O_REG && s->op_[3].type == T_PRED)
-			return PTX_UNSUPPORTED;
-		if (!ptx_has(s, "L2::cache_hint") || s->nop > 4)
+			e = bytes_unless(P, s, 3, size);
+		else if (!ptx_has(s, "L2::cache_hint") || s->nop > 4)
 			e = ptx_src(P, s, 3, T_U32);
 	}
 	c = ptx_const(P, 8, (uint64_t)to.imm);
@@ -464,8 +435,6 @@ const struct ptx_build_entry ptx_build_mem[] = {
 	{"ld", b_ld},
 	{"ldu", b_ld},
 	{"st", b_st},
-	{"atom", b_atom},
-	{"red", b_red},
 	{"cvta", b_cvta},
 	{"isspacep", b_isspacep},
 	{"membar", b_fence},

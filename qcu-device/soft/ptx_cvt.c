@@ -3,6 +3,8 @@
  * cvt in all its forms. The common ones have vector handlers; everything else comes here, one lane
  * after another, and is exact: integers stay integers, and a float is rounded once.
  */
+#include <float.h>
+
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_fp.h"
 
@@ -141,11 +143,15 @@ static uint64_t narrow(double d, enum ptx_type t, uint16_t flags)
 		d = d_sat(d);
 	if (flags & IF_RELU && !(d > 0) && d == d)
 		d = 0;
+	if (flags & IF_FIN && isinf(d))
+		d = copysign(DBL_MAX, d);
 	switch (t) {
 	case T_F16:
-		return fp_half_narrow(d, rnd);
+		u = fp_half_narrow(d, rnd);
+		return flags & IF_FIN && (u & 0x7fff) == 0x7c00 ? u - 1 : u;
 	case T_BF16:
-		return fp_bf16_narrow(d, rnd);
+		u = fp_bf16_narrow(d, rnd);
+		return flags & IF_FIN && (u & 0x7fff) == 0x7f80 ? u - 1 : u;
 	case T_F32:
 		if (d != d)
 			return PTX_NAN32;
@@ -214,6 +220,24 @@ void ptx_h_cvt(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		unsigned int i = ptx_lane(r);
 
 		write_reg(d, i, dw, convert(read_reg(a, i, sw), in));
+	}
+}
+
+/* cvt.pack: a and b, clamped, in the low bits; what c held moves up. */
+void ptx_h_cvt_pack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	const int32_t *a = ptx_at(w, in->a), *b = ptx_at(w, in->b);
+	const uint32_t *c = ptx_at(w, in->c), mask = (1u << in->nx) - 1;
+	const int32_t max = (int32_t)(mask >> in->sub), min = in->sub ? -max - 1 : 0;
+	uint32_t *d = ptx_at(w, in->d);
+
+	for (uint32_t r = m; r; r &= r - 1) {
+		unsigned int i = ptx_lane(r);
+		int32_t hi = a[i] > max ? max : a[i] < min ? min : a[i];
+		int32_t lo = b[i] > max ? max : b[i] < min ? min : b[i];
+		uint32_t two = ((uint32_t)hi & mask) << in->nx | ((uint32_t)lo & mask);
+
+		d[i] = in->nx == 16 ? two : c[i] << 2 * in->nx | two;
 	}
 }
 

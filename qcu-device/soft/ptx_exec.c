@@ -6,6 +6,8 @@
 
 /* Backward branches and calls until lanes that diverged must let the others run, ... */
 #define FUEL_SPLIT 64u
+/* What waiting for others costs: more than any turn has. */
+#define FUEL_YIELD (1u << 20)
 /* ... and grid->fuel is what a warp has until it must let other warps run. */
 
 struct run {
@@ -242,7 +244,8 @@ static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
 		r->pc = w->split[r->cur].pc;
 		return false;
 	case CTL_WARP:
-		if (m == r->mask && ptx_warpop(w, in, m)) {
+		/* Without members by name they are those that are here. */
+		if ((m == r->mask || !in->e) && ptx_warpop(w, in, m)) {
 			r->pc++;
 			return true;
 		}
@@ -253,6 +256,14 @@ static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
 		ptx_warpop_wait(w, in, r->cur);
 		r->mask = w->split[r->cur].mask;
 		r->pc = w->split[r->cur].pc;
+		return false;
+	case CTL_YIELD:
+		in->fn(w, in, m);
+		r->pc++;
+		if (w->fault || !w->yield)
+			return !w->fault;
+		w->yield = false;
+		r->spent += FUEL_YIELD;
 		return false;
 	case CTL_TRAP:
 		ptx_fault(w, ptx_lane(m), PTX_TRAP, "trap");

@@ -15,8 +15,8 @@
 #define PTX_NAN32 0x7fffffffu
 #define PTX_NAN64 0xfff8000000000000ull
 
-/* The rounding that IF_RND holds. */
-enum ptx_rnd { RND_N, RND_Z, RND_M, RND_P };
+/* The rounding that IF_RND holds; the last, ties away from zero, only conversions have. */
+enum ptx_rnd { RND_N, RND_Z, RND_M, RND_P, RND_A };
 
 static inline uint32_t f_bits(float x)
 {
@@ -106,25 +106,20 @@ static inline void fp_leave(unsigned int old)
 }
 
 /*
- * A double, exact or rounded to odd, to a format with `mant` stored bits and `ebits` of exponent.
- * `odd` says that bits below the double's last were lost (sticky).
+ * The bits of |v|, which is finite, in a format with `mant` stored bits and `ebits` of exponent:
+ * rounded once, and perhaps beyond what the format has.
  */
-static inline uint32_t fp_narrow(double v, unsigned int mant, unsigned int ebits, unsigned int rnd)
+static inline uint64_t fp_round(double v, unsigned int mant, unsigned int ebits, unsigned int rnd)
 {
-	uint64_t u = d_bits(v);
-	uint32_t sign = (uint32_t)(u >> 63) << (mant + ebits);
+	uint64_t u = d_bits(v), m = u & 0xfffffffffffffull;
 	int bias = (1 << (ebits - 1)) - 1;
 	int e = (int)(u >> 52 & 0x7ff);
-	uint64_t m = u & 0xfffffffffffffull;
-	uint32_t inf = ((1u << ebits) - 1) << mant;
 	unsigned int shift = 52 - mant;
 	uint64_t q, rem, half;
 	bool up, neg = u >> 63;
 
-	if (e == 0x7ff)
-		return m ? inf | ((1u << mant) - 1) : sign | inf;
 	if (!e && !m)
-		return sign;
+		return 0;
 	if (e)
 		m |= 1ull << 52;
 	else
@@ -152,19 +147,32 @@ static inline uint32_t fp_narrow(double v, unsigned int mant, unsigned int ebits
 	case RND_P:
 		up = rem && !neg;
 		break;
+	case RND_A:
+		up = rem >= half;
+		break;
 	default:
 		up = false;
 	}
 	q += up;
 	/* q carries its leading one, which adds 1 to the exponent field below it. */
-	if (e)
-		q += (uint64_t)(e - 1) << mant;
-	if (q >= inf) {
-		bool to_inf = rnd == RND_N || (rnd == RND_M && neg) || (rnd == RND_P && !neg);
+	return e ? q + ((uint64_t)(e - 1) << mant) : q;
+}
 
-		return sign | (to_inf ? inf : inf - 1);
-	}
-	return sign | (uint32_t)q;
+/* The same with sign, infinity and NaN. */
+static inline uint32_t fp_narrow(double v, unsigned int mant, unsigned int ebits, unsigned int rnd)
+{
+	uint64_t u = d_bits(v), q;
+	bool neg = u >> 63, to_inf;
+	uint32_t sign = (uint32_t)neg << (mant + ebits);
+	uint32_t inf = ((1u << ebits) - 1) << mant;
+
+	if ((u >> 52 & 0x7ff) == 0x7ff)
+		return u & 0xfffffffffffffull ? inf | ((1u << mant) - 1) : sign | inf;
+	q = fp_round(v, mant, ebits, rnd);
+	if (q < inf)
+		return sign | (uint32_t)q;
+	to_inf = rnd == RND_N || rnd == RND_A || (rnd == RND_M && neg) || (rnd == RND_P && !neg);
+	return sign | (to_inf ? inf : inf - 1);
 }
 
 static inline float fp_half_widen(uint16_t h)

@@ -21,9 +21,22 @@ static unsigned int class_of(size_t size)
 	return 64 - (unsigned int)__builtin_clzll(size - 1);
 }
 
-static uint32_t local_after(const struct ptx_frame *f)
+/* The end of a lane's .local variables, without what it got by alloca. */
+uint32_t ptx_frame_top(const struct ptx_frame *f, unsigned int lane)
 {
-	return f->local + ((f->fn->local_bytes + 15) & ~15u) + CALL_COST;
+	uint32_t top = f->local + ((f->fn->local_bytes + 15) & ~15u);
+
+	return f->fn->allocates ? top + f->dyn[lane] : top;
+}
+
+static uint32_t local_after(const struct ptx_frame *f, uint32_t lanes)
+{
+	uint32_t top = ptx_frame_top(f, ptx_lane(lanes));
+
+	for (uint32_t r = lanes; r && f->fn->allocates; r &= r - 1)
+		if (ptx_frame_top(f, ptx_lane(r)) > top)
+			top = ptx_frame_top(f, ptx_lane(r));
+	return ((top + 15) & ~15u) + CALL_COST;
 }
 
 /* NULL: the stack is full, and the warp has a fault. */
@@ -31,7 +44,7 @@ struct ptx_frame *ptx_frame_get(struct ptx_warp *w, const struct ptx_func *fn, s
 				uint32_t lanes)
 {
 	struct ptx_block *b = w->blk;
-	uint32_t local = up ? local_after(up) : 0;
+	uint32_t local = up ? local_after(up, lanes) : 0;
 	unsigned int cls = class_of(sizeof(struct ptx_frame) + fn->frame_bytes);
 	size_t size = (size_t)1 << cls;
 	struct ptx_frame *f = NULL;
@@ -66,6 +79,8 @@ struct ptx_frame *ptx_frame_get(struct ptx_warp *w, const struct ptx_func *fn, s
 	f->lanes = lanes;
 	f->depth = up ? up->depth + 1 : 0;
 	f->local = local;
+	if (fn->allocates)
+		memset(f->dyn, 0, sizeof(f->dyn));
 	base = (uint64_t *)f->mem;
 	for (unsigned int i = 0; i < PTX_LANES; i++)
 		base[i] = local;

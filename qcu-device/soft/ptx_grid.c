@@ -165,6 +165,10 @@ static void lay_out_shared(struct ptx_grid *g)
 	g->func_off = (k->fn->shared_bytes + 15) & ~15u;
 	g->dyn_off = (k->shared_total + 15) & ~15u;
 	g->shared_bytes = g->l.dynamic_shared ? g->dyn_off + g->l.dynamic_shared : k->shared_total;
+	if (g->mod->reserved_used) {
+		g->reserved_off = (g->shared_bytes + 15) & ~15u;
+		g->shared_bytes = g->reserved_off + PTX_RESERVED_SHARED;
+	}
 }
 
 /* Cooperative groups keep the grid's barrier in memory that the launch provides. */

@@ -20,6 +20,8 @@
 #define PTX_LANES    32u
 #define PTX_FULL     0xffffffffu
 #define PTX_BARRIERS 16u
+/* Shared memory that the system keeps behind a block's own, where a kernel asks for it. */
+#define PTX_RESERVED_SHARED 1024u
 
 #define ptx_likely(x)	__builtin_expect(!!(x), 1)
 #define ptx_unlikely(x) __builtin_expect(!!(x), 0)
@@ -58,6 +60,15 @@ enum ptx_type {
 	T_S64,
 	T_F64,
 	T_B128,
+	/* formats that only conversions and packed arithmetic know */
+	T_TF32,
+	T_F32X2,
+	T_E4M3X2,
+	T_E5M2X2,
+	T_E2M3X2,
+	T_E3M2X2,
+	T_E2M1X2,
+	T_UE8M0X2,
 	T_COUNT
 };
 
@@ -112,7 +123,10 @@ enum ptx_special {
 	SP_FUNC_SHARED,		       /* where shared variables of functions start */
 	SP_DYN_SHARED64,	       /* the same in 64 bits */
 	SP_FUNC_SHARED64 = SP_DYN_SHARED64 + 2,
-	SP_COUNT = SP_FUNC_SHARED64 + 2,
+	SP_RESERVED = SP_FUNC_SHARED64 + 2, /* shared memory that the system keeps: its start */
+	SP_RESERVED1,			    /* the part that cooperative groups use */
+	SP_RESERVED_END,
+	SP_COUNT,
 };
 #define SP_REF(n) ((uint32_t)(n)*PTX_LANES * 4u | REF_SPECIAL)
 
@@ -125,7 +139,8 @@ enum ptx_ctl {
 	CTL_RET,
 	CTL_EXIT,
 	CTL_BAR,
-	CTL_WARP, /* gathers lanes: shfl, vote, ... */
+	CTL_WARP,  /* gathers lanes: shfl, vote, ... */
+	CTL_YIELD, /* its handler may have found out that others must run first */
 	CTL_TRAP,
 	CTL_UNSUPPORTED,
 };
@@ -144,6 +159,7 @@ enum ptx_ctl {
 #define IF_XOR	 0x800u
 #define IF_A32	 0x1000u /* the address register has 32 bits */
 #define IF_HI	 0x2000u /* multiply: upper half */
+#define IF_FIN	 0x4000u /* what does not fit becomes the largest number */
 
 struct ptx_warp;
 struct ptx_insn;
@@ -190,6 +206,7 @@ struct ptx_func {
 	const char *name;
 	unsigned int index;
 	bool entry, defined, indirect, shared_used;
+	bool allocates; /* alloca */
 	enum ptx_sys sys;
 	uint32_t pc;	       /* first instruction */
 	uint32_t end;	       /* one past the last */
@@ -209,7 +226,7 @@ struct ptx_func {
 	unsigned int ncallees, callee_cap;
 	enum ptx_status bad; /* why it cannot run */
 	uint32_t bad_line;
-	char bad_text[96];
+	char bad_text[112];
 	/* ptx_link.c: what the calls below this function need */
 	unsigned int mark;
 	uint32_t stack_need;
@@ -227,7 +244,7 @@ struct ptx_kernel {
 	enum ptx_status bad;
 	uint32_t bad_line;
 	const char *bad_func;
-	char bad_text[96];
+	char bad_text[112];
 };
 
 struct ptx_var {
@@ -289,6 +306,7 @@ struct ptx_module {
 	pthread_mutex_t heap_lock;
 	struct ptx_heap *heap;	/* what kernels got by malloc() */
 	uint32_t fshared_bytes; /* shared memory of functions that are not kernels */
+	bool reserved_used;	/* somebody reads %reserved_smem_offset */
 	unsigned int target;	/* sm_75: 75 */
 	unsigned int running;	/* launches; under heap_lock */
 };
@@ -303,7 +321,8 @@ struct ptx_frame {
 	uint32_t ret_pc;
 	uint32_t depth;
 	unsigned int cls;
-	uint32_t local; /* where its .local starts in a thread's stack */
+	uint32_t local;		 /* where its .local starts in a thread's stack */
+	uint32_t dyn[PTX_LANES]; /* bytes of alloca behind it, if fn->allocates */
 	_Alignas(64) uint8_t mem[];
 };
 #define PTX_FRAME_AREA (PTX_LANES * 8u) /* the parameter area follows the local-base slot */
@@ -334,6 +353,8 @@ struct ptx_warp {
 	struct ptx_block *blk;
 	uint8_t *local; /* stacks of its threads, interleaved by 8 bytes */
 	unsigned int id, nsplit;
+	bool yield;	    /* CTL_YIELD: let others run */
+	uint32_t cluster;   /* lanes that arrived at the cluster's barrier and may have to wait */
 	unsigned int spent; /* fuel since the one that waited longest had its turn */
 	uint64_t seq;
 	struct ptx_split split[PTX_LANES];
@@ -364,7 +385,7 @@ struct ptx_block {
 	uint32_t stack_bytes;
 	struct ptx_warp *warps;
 	unsigned int warp_cap;
-	struct ptx_barrier bar[PTX_BARRIERS];
+	struct ptx_barrier bar[PTX_BARRIERS + 1]; /* the last is the cluster's */
 	struct ptx_range range[PTX_RANGES];
 	struct ptx_frame *spare[PTX_FRAME_CLASSES]; /* to use again, by size */
 	struct ptx_frame *all_frames;
@@ -381,7 +402,7 @@ struct ptx_grid {
 	const struct ptx_insn *code;
 	struct ptx_launch l;
 	uint8_t *params;
-	uint32_t shared_bytes, func_off, dyn_off;
+	uint32_t shared_bytes, func_off, dyn_off, reserved_off;
 	uint64_t workspace; /* cooperative: barrier of the grid, in device memory */
 	uint64_t id, nblocks;
 	_Atomic uint64_t next_block;
@@ -422,6 +443,7 @@ void ptx_frame_put(struct ptx_block *b, struct ptx_frame *f);
 void ptx_frame_drop(struct ptx_block *b, struct ptx_frame *f, uint32_t lanes);
 void ptx_frames_free(struct ptx_block *b);
 void ptx_frames_reset(struct ptx_block *b);
+uint32_t ptx_frame_top(const struct ptx_frame *f, unsigned int lane);
 uint8_t *ptx_frame_area(const struct ptx_frame *f, uint32_t off);
 bool ptx_call_fits(const struct ptx_call *c, const struct ptx_func *f);
 void ptx_call_enter(struct ptx_warp *w, const struct ptx_call *c, const struct ptx_frame *from,
@@ -454,6 +476,9 @@ __attribute__((format(printf, 3, 4))) void ptx_diag_set(struct ptx_diag *d, unsi
 enum ptx_shape { SHAPE_FAULT, SHAPE_SCATTER, SHAPE_LINEAR, SHAPE_UNIFORM };
 enum ptx_shape ptx_resolve(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m,
 			   unsigned int size, bool write, uint8_t **p);
+/* The address operand of one lane, as ptx_resolve() reads it; NULL after a fault. */
+uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
+			  unsigned int size, bool write);
 uint8_t *ptx_resolve_one(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size,
 			 bool write);
 

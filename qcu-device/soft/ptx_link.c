@@ -65,6 +65,7 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 	f->mark = 1;
 	f->reach_shared = f->shared_used;
 	f->reach_bad = f->bad ? f : NULL;
+	f->recursive |= f->allocates;
 	if (f->indirect) {
 		f->recursive = true;
 		f->reach_shared |= m->fshared_bytes != 0;

@@ -230,6 +230,34 @@ void ptx_h_st_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	}
 }
 
+/* A register of 128 bits is one access, but two rows of interleaved memory. */
+static void copy128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m, uint8_t *reg,
+		    bool load)
+{
+	const uint8_t *lo = w->local, *hi = lo + (size_t)w->blk->stack_bytes * PTX_LANES;
+
+	for (uint32_t r = m; r; r &= r - 1) {
+		unsigned int i = ptx_lane(r);
+		uint8_t *p = ptx_resolve_lane(w, in, i, 16, !load), *q;
+
+		if (!p)
+			return;
+		q = lo && p >= lo && p < hi ? ptx_cell_next(p, 8) : p + 8;
+		memcpy(load ? reg + i * 16 : p, load ? p : reg + i * 16, 8);
+		memcpy(load ? reg + i * 16 + 8 : q, load ? q : reg + i * 16 + 8, 8);
+	}
+}
+
+void ptx_h_ld128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	copy128(w, in, m, ptx_at(w, in->d), true);
+}
+
+void ptx_h_st128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	copy128(w, in, m, ptx_at(w, in->b), false);
+}
+
 /* Parameters of a function, by name: the offset was checked when the module was read. */
 void ptx_h_ld_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {

@@ -16,6 +16,14 @@ void ptx_h_nop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	(void)m;
 }
 
+/* nanosleep: whoever waits lets the others run. */
+void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	(void)in;
+	(void)m;
+	w->yield = true;
+}
+
 /* Pairs with the fences and atomics of other blocks, grids, and the host. */
 void ptx_h_fence(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
@@ -43,7 +51,7 @@ void ptx_h_pack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
-		uint8_t v[8];
+		uint8_t v[16];
 
 		for (unsigned int k = 0; k < in->nx; k++)
 			memcpy(v + k * each, (uint8_t *)ptx_at(w, x[k]) + i * stride, each);
@@ -60,7 +68,7 @@ void ptx_h_unpack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
-		uint8_t v[8], wide[8] = {0};
+		uint8_t v[16], wide[8] = {0};
 
 		memcpy(v, a + i * whole, whole);
 		for (unsigned int k = 0; k < in->nx; k++) {
@@ -69,6 +77,38 @@ void ptx_h_unpack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			memcpy(wide, v + k * each, each);
 			memcpy((uint8_t *)ptx_at(w, x[k]) + i * stride, wide, stride);
 		}
+	}
+}
+
+void ptx_h_mov128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	const uint8_t *a = ptx_at(w, in->a);
+	uint8_t *d = ptx_at(w, in->d);
+
+	for (uint32_t r = m; r; r &= r - 1)
+		memmove(d + ptx_lane(r) * 16, a + ptx_lane(r) * 16, 16);
+}
+
+/* The address of a variable in another block of the cluster: there is only this one. */
+void ptx_h_mapa(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+{
+	const uint32_t *rank = ptx_at(w, in->b), *a = ptx_at(w, in->a);
+	const uint64_t *a64 = ptx_at(w, in->a);
+	uint32_t *d = ptx_at(w, in->d);
+	uint64_t *d64 = ptx_at(w, in->d);
+
+	for (uint32_t r = m; r; r &= r - 1) {
+		unsigned int i = ptx_lane(r);
+
+		if (rank[i]) {
+			ptx_fault(w, i, PTX_ILLEGAL_ADDRESS, "mapa: no block %u in the cluster",
+				  rank[i]);
+			return;
+		}
+		if (in->type == T_B64)
+			d64[i] = a64[i];
+		else
+			d[i] = a[i];
 	}
 }
 
@@ -134,23 +174,26 @@ void ptx_h_testp(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	*d = (*d & ~m) | res;
 }
 
+static uint32_t with_pred(struct ptx_warp *w, const struct ptx_insn *in, uint32_t r)
+{
+	switch (in->flags & (IF_AND | IF_OR | IF_XOR)) {
+	case IF_AND:
+		return r & ptx_pred_c(w, in);
+	case IF_OR:
+		return r | ptx_pred_c(w, in);
+	case IF_XOR:
+		return r ^ ptx_pred_c(w, in);
+	default:
+		return r;
+	}
+}
+
 void ptx_setp_combine(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m, uint32_t r)
 {
-	uint32_t *d = ptx_at(w, in->d), *q, c, inv = ~r;
+	uint32_t *d = ptx_at(w, in->d), *q, inv = ~r;
 
-	if (in->flags & (IF_AND | IF_OR | IF_XOR)) {
-		c = ptx_pred_c(w, in);
-		if (in->flags & IF_AND) {
-			r &= c;
-			inv &= c;
-		} else if (in->flags & IF_OR) {
-			r |= c;
-			inv |= c;
-		} else {
-			r ^= c;
-			inv ^= c;
-		}
-	}
+	r = with_pred(w, in, r);
+	inv = with_pred(w, in, inv);
 	*d = (*d & ~m) | (r & m);
 	if (in->d2) {
 		q = ptx_at(w, in->d2);
@@ -207,6 +250,10 @@ void ptx_h_setp2(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		for (unsigned int k = 0; k < 2; k++) {
 			uint16_t x = (uint16_t)(a[i] >> k * 16), y = (uint16_t)(b[i] >> k * 16);
 
+			if (in->flags & IF_FTZ) {
+				x &= x & 0x7c00 ? 0xffff : 0x8000;
+				y &= y & 0x7c00 ? 0xffff : 0x8000;
+			}
 			if (in->type == T_BF16X2)
 				v[k] = compare(fp_bf16_widen(x), fp_bf16_widen(y), in->sub);
 			else
@@ -215,8 +262,10 @@ void ptx_h_setp2(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		lo |= (uint32_t)v[0] << i;
 		hi |= (uint32_t)v[1] << i;
 	}
-	*d = (*d & ~m) | lo;
-	*q = (*q & ~m) | hi;
+	lo = with_pred(w, in, lo);
+	hi = with_pred(w, in, hi);
+	*d = (*d & ~m) | (lo & m);
+	*q = (*q & ~m) | (hi & m);
 }
 
 static bool in_const(const struct ptx_module *m, uint64_t a)

@@ -39,6 +39,8 @@ static const uint32_t lane_bit[PTX_LANES] = {B4(0),  B4(4),  B4(8),  B4(12),
 		ptx_setp_combine(w, in, m, r);                        \
 	}
 
+#define CMP_FLUSH(v)  f_flush(v)
+#define CMP_HALF(v)   fp_half_widen(in->flags &IF_FTZ && !((v)&0x7c00) ? (v)&0x8000 : (v))
 #define UNORD(x, y)   ((x) != (x) || (y) != (y))
 #define ORDERED(x, y) ((x) == (x) && (y) == (y))
 #define SETP_INT(c, e)                    \
@@ -49,11 +51,11 @@ static const uint32_t lane_bit[PTX_LANES] = {B4(0),  B4(4),  B4(8),  B4(12),
 	SETP(setp_##c##_s16, int16_t, e) \
 	SETP(setp_##c##_s32, int32_t, e) \
 	SETP(setp_##c##_s64, int64_t, e)
-#define SETP_FLT(c, e)                                    \
-	SETP(setp_##c##_f32, float, e)                    \
-	SETP(setp_##c##_f64, double, e)                   \
-	SETPC(setp_##c##_f32x, float, f_flush, e)         \
-	SETPC(setp_##c##_f16, uint16_t, fp_half_widen, e) \
+#define SETP_FLT(c, e)                               \
+	SETP(setp_##c##_f32, float, e)               \
+	SETP(setp_##c##_f64, double, e)              \
+	SETPC(setp_##c##_f32x, float, CMP_FLUSH, e)  \
+	SETPC(setp_##c##_f16, uint16_t, CMP_HALF, e) \
 	SETPC(setp_##c##_bf16, uint16_t, fp_bf16_widen, e)
 
 SETP_INT(eq, x == y)

@@ -63,12 +63,19 @@ OP3(mad24_u32, uint32_t, uint32_t, uint32_t, uint32_t,
     (uint64_t)(x & 0xffffff) * (y & 0xffffff) + z)
 OP3(mad24_s32, uint32_t, int32_t, int32_t, uint32_t, (uint64_t)(sext24(x) * sext24(y)) + z)
 
+OP3(mad24hi_u32, uint32_t, uint32_t, uint32_t, uint32_t,
+    ((uint64_t)(x & 0xffffff) * (y & 0xffffff) >> 16) + z)
+OP3(mad24hi_s32, uint32_t, int32_t, int32_t, uint32_t,
+    ((uint64_t)(sext24(x) * sext24(y)) >> 16) + z)
+
 static inline int32_t clamp_s32(int64_t v)
 {
 	return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
 OP2(addsat_s32, int32_t, int32_t, int32_t, clamp_s32((int64_t)x + y))
 OP2(subsat_s32, int32_t, int32_t, int32_t, clamp_s32((int64_t)x - y))
+OP3(mad24hisat_s32, int32_t, int32_t, int32_t, int32_t,
+    clamp_s32((int64_t)(int32_t)((sext24(x) * sext24(y)) >> 16) + z))
 OP3(madhisat_s32, int32_t, int32_t, int32_t, int32_t, clamp_s32(((int64_t)x * y >> 32) + z))
 
 /*
@@ -410,22 +417,6 @@ static inline uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c, unsigned int sub
 				dp_elem(b, at + k * 8, 8, sub & 2));
 	return c;
 }
-/* sub: bit 0 a is signed, bit 1 b is signed, bit 2 two parts instead of four, bit 3 added to c */
-static inline uint32_t vabsdiff(uint32_t a, uint32_t b, uint32_t c, unsigned int sub)
-{
-	const unsigned int bits = sub & 4 ? 16 : 8;
-	uint32_t packed = 0;
-
-	for (unsigned int k = 0; k < 32; k += bits) {
-		int32_t x = dp_elem(a, k, bits, sub & 1), y = dp_elem(b, k, bits, sub & 2);
-		uint32_t d = (uint32_t)(x > y ? x - y : y - x);
-
-		c += d;
-		packed |= (d & ((1u << bits) - 1)) << k;
-	}
-	return sub & 8 ? c : packed;
-}
-OP3(vabsdiff_32, uint32_t, uint32_t, uint32_t, uint32_t, vabsdiff(x, y, z, in->sub))
 OP3(dp4a_32, uint32_t, uint32_t, uint32_t, uint32_t, dp4a(x, y, z, in->sub))
 OP3(dp2a_32, uint32_t, uint32_t, uint32_t, uint32_t, dp2a(x, y, z, in->sub))
 

@@ -86,6 +86,7 @@ enum ptx_opk { O_NONE, O_REG, O_IMM, O_SYM, O_MEM, O_VEC, O_SREG, O_SINK };
 struct ptx_opnd {
 	enum ptx_opk kind;
 	bool neg;	    /* !%p */
+	bool minus;	    /* -%r, of video instructions */
 	enum ptx_type type; /* of a register */
 	uint32_t reg;	    /* virtual register, from 1 */
 	struct ptx_sym *sym;
@@ -94,6 +95,8 @@ struct ptx_opnd {
 	uint8_t num;   /* immediates: TK_INT, TK_F32, TK_F64 */
 	uint64_t imm;
 	unsigned int special; /* O_SREG */
+	const char *part;     /* %r.b0, of video instructions; npart: 0 if there is none */
+	size_t npart;
 	unsigned int nvec;
 	struct ptx_opnd *vec;
 };
@@ -101,7 +104,7 @@ struct ptx_opnd {
 /* One instruction as written. */
 struct ptx_stmt {
 	const char *op; /* first word */
-	char text[64];	/* with modifiers, for messages */
+	char text[100]; /* with modifiers, for messages */
 	unsigned int line;
 	const char *mod[PTX_MAX_MODS];
 	unsigned int nmod;
@@ -212,9 +215,16 @@ struct ptx_build_entry {
 	ptx_build_fn fn;
 };
 extern const struct ptx_build_entry ptx_build_int[], ptx_build_float[], ptx_build_mem[],
-	ptx_build_ctl[];
+	ptx_build_ctl[], ptx_build_sync[], ptx_build_video[], ptx_build_atom[], ptx_build_cvt[];
 ptx_build_fn ptx_build_find(const char *op);
+bool ptx_is_video(const char *op);
 bool ptx_known_opcode(const char *op);
+/* Instructions that have builders, but not with these modifiers: their operands look different. */
+bool ptx_known_form(const struct ptx_stmt *s);
+
+/* Forms that one file of builders takes from another */
+enum ptx_status ptx_build_minmax(struct ptx_parser *P, struct ptx_stmt *s, bool max);
+enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s);
 
 /* ptx_build_call.c: a call has a syntax of its own */
 void ptx_parse_call(struct ptx_parser *P, struct ptx_stmt *s);

@@ -49,15 +49,28 @@ static void visit_args(struct slots *s, struct ptx_arg *a, unsigned int n, bool 
 			visit_ref(s, &a[i].ref, def, at, fn, arg);
 }
 
+/* How many registers behind in->x are written, and how many after them are read. */
+static void count_xops(const struct ptx_insn *in, unsigned int *defs, unsigned int *uses)
+{
+	bool both = in->fn == ptx_h_atom_vec;
+
+	*defs = both || in->fn == ptx_h_ld_vec || in->fn == ptx_h_unpack || in->fn == ptx_h_ldmatrix
+			? in->nx
+			: 0;
+	*uses = both || in->fn == ptx_h_st_vec || in->fn == ptx_h_pack || in->fn == ptx_h_stmatrix
+			? in->nx
+			: 0;
+}
+
 /* Every register that an instruction names: what it reads, then what it writes. */
 static void visit(struct slots *s, uint32_t at, visit_fn fn, void *arg)
 {
 	struct ptx_insn *in = &s->m->code[s->f->pc + at];
-	bool vec_def = in->fn == ptx_h_ld_vec || in->fn == ptx_h_unpack;
-	bool vec_use = in->fn == ptx_h_st_vec || in->fn == ptx_h_pack;
+	unsigned int defs, uses;
 	bool def = !in->pred; /* under a guard the old value may survive */
 	struct ptx_call *c = NULL;
 
+	count_xops(in, &defs, &uses);
 	if (in->ctl == CTL_CALL) {
 		c = &s->m->calls[in->x];
 		visit_args(s, c->args, c->nargs, false, at, fn, arg);
@@ -72,9 +85,8 @@ static void visit(struct slots *s, uint32_t at, visit_fn fn, void *arg)
 	visit_ref(s, &in->b, false, at, fn, arg);
 	visit_ref(s, &in->c, false, at, fn, arg);
 	visit_ref(s, &in->e, false, at, fn, arg);
-	if (vec_use)
-		for (unsigned int i = 0; i < in->nx; i++)
-			visit_ref(s, &s->m->xops[in->x + i], false, at, fn, arg);
+	for (unsigned int i = 0; i < uses; i++)
+		visit_ref(s, &s->m->xops[in->x + defs + i], false, at, fn, arg);
 	if (in->pred) {
 		uint32_t p = in->pred & ~1u, neg = in->pred & 1;
 
@@ -83,9 +95,8 @@ static void visit(struct slots *s, uint32_t at, visit_fn fn, void *arg)
 	}
 	visit_ref(s, &in->d, def, at, fn, arg);
 	visit_ref(s, &in->d2, def, at, fn, arg);
-	if (vec_def)
-		for (unsigned int i = 0; i < in->nx; i++)
-			visit_ref(s, &s->m->xops[in->x + i], def, at, fn, arg);
+	for (unsigned int i = 0; i < defs; i++)
+		visit_ref(s, &s->m->xops[in->x + i], def, at, fn, arg);
 	if (c)
 		visit_args(s, c->rets, c->nrets, def, at, fn, arg);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "qcu-device/soft/ptx_build.h"
+#include "qcu-device/soft/ptx_fp.h"
 
 /* The operands of all lanes side by side, whichever split they come from, and the results. */
 struct gather {
@@ -129,6 +130,34 @@ static void match_any(struct gather *g)
 	}
 }
 
+/* redux of floats. NaN loses against a number unless .NaN says that it wins. */
+static uint32_t reduce_float(const struct gather *g, const struct ptx_insn *in)
+{
+	uint32_t v = 0;
+	bool first = true;
+
+	for (uint32_t r = g->m; r; r &= r - 1) {
+		uint32_t u = (uint32_t)g->a[ptx_lane(r)];
+		float x, y;
+
+		u = in->flags & IF_RELU ? u & 0x7fffffffu : u;
+		x = f_from(u);
+		y = f_from(v);
+		if (first || (y != y && !(in->flags & IF_NAN)))
+			v = u;
+		else if (x != x)
+			v = in->flags & IF_NAN ? u : v;
+		else if (y != y)
+			continue;
+		else if (x == y)
+			v = in->sub == LANES_REDUX_MIN ? v | u : v & u;
+		else if ((x < y) == (in->sub == LANES_REDUX_MIN))
+			v = u;
+		first = false;
+	}
+	return f_bits(f_canon(f_from(v)));
+}
+
 static uint32_t reduce(const struct gather *g, unsigned int op, bool sign)
 {
 	uint32_t v = (uint32_t)g->a[ptx_lane(g->m)];
@@ -196,7 +225,10 @@ static void compute(struct gather *g, const struct ptx_insn *in)
 	case LANES_SYNC:
 		break;
 	default:
-		all_lanes(g, reduce(g, in->sub, in->type2 == T_S32));
+		if (in->type2 == T_F32)
+			all_lanes(g, reduce_float(g, in));
+		else
+			all_lanes(g, reduce(g, in->sub, in->type2 == T_S32));
 	}
 }
 
@@ -204,10 +236,10 @@ static void compute(struct gather *g, const struct ptx_insn *in)
 bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *mask = ptx_at(w, in->e);
-	uint32_t want = mask[ptx_lane(m)];
+	uint32_t want = in->e ? mask[ptx_lane(m)] : m;
 	struct gather g = {0};
 
-	for (uint32_t r = m & (m - 1); r; r &= r - 1)
+	for (uint32_t r = m & (m - 1); r && in->e; r &= r - 1)
 		if (mask[ptx_lane(r)] != want)
 			return false;
 	if ((want & ~w->dead) & ~m)

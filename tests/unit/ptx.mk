@@ -3,7 +3,8 @@
 
 PTX_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
 
-UNIT_TESTS += test_ptx_bad test_ptx_int test_ptx_float test_ptx_ctl test_ptx_nvcc
+UNIT_TESTS += test_ptx_bad test_ptx_int test_ptx_float test_ptx_ctl test_ptx_nvcc \
+	test_ptx_video test_ptx_small test_ptx_sync
 
 test_ptx_bad_OBJS := $(PTX_OBJS)
 test_ptx_bad_LIBS := -lm
@@ -13,6 +14,12 @@ test_ptx_ctl_OBJS := $(PTX_OBJS)
 test_ptx_ctl_LIBS := -lm
 test_ptx_float_OBJS := $(PTX_OBJS)
 test_ptx_float_LIBS := -lm
+test_ptx_video_OBJS := $(PTX_OBJS)
+test_ptx_video_LIBS := -lm
+test_ptx_small_OBJS := $(PTX_OBJS)
+test_ptx_small_LIBS := -lm
+test_ptx_sync_OBJS := $(PTX_OBJS)
+test_ptx_sync_LIBS := -lm
 test_ptx_nvcc_OBJS := $(PTX_OBJS)
 test_ptx_nvcc_LIBS := -lm
 
@@ -30,3 +37,4 @@ $(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: $(PTX_KERNELS).f
 	$(PTX_KERNELS).debug.ptx
 # The references round in modes of their own.
 $(B)/tests/unit/test_ptx_float.o: override CFLAGS += -frounding-math -ffp-contract=off
+$(B)/tests/unit/test_ptx_small.o: override CFLAGS += -frounding-math -ffp-contract=off

@@ -7,39 +7,7 @@
 #include <math.h>
 
 #include "tests/unit/test_ptx_op.h"
-
-static uint32_t bits_f(float x)
-{
-	uint32_t u;
-
-	memcpy(&u, &x, 4);
-	return u;
-}
-
-static uint64_t bits_d(double x)
-{
-	uint64_t u;
-
-	memcpy(&u, &x, 8);
-	return u;
-}
-
-static float f_of(uint64_t u)
-{
-	uint32_t v = (uint32_t)u;
-	float x;
-
-	memcpy(&x, &v, 4);
-	return x;
-}
-
-static double d_of(uint64_t u)
-{
-	double x;
-
-	memcpy(&x, &u, 8);
-	return x;
-}
+#include "tests/unit/test_ptx_ref.h"
 
 static const uint64_t fv[] = {
 	0,	    0x80000000, 0x3f800000, 0xbf800000, 0x00000001, 0x80000001, 0x007fffff,
@@ -91,21 +59,6 @@ static const uint64_t iv[] = {0,
 			      256,
 			      0xff80,
 			      0xfedcba98};
-
-static uint64_t canon(float x)
-{
-	return x != x ? 0x7fffffff : bits_f(x);
-}
-
-static float flush(float x)
-{
-	return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
-}
-
-static float sat(float x)
-{
-	return x > 0 ? (x < 1 ? x : 1) : 0;
-}
 
 #define FN(n, e)                                                             \
 	static uint64_t n(uint64_t a, uint64_t b, uint64_t c)                \
@@ -238,42 +191,6 @@ FN(cvt_u16_u32, a & 0xffff)
 FN(cvt_sat_u8, (int32_t)a<0 ? 0 : (int32_t)a> 255 ? 255 : a)
 FN(cvt_sat_s16, (int64_t)a > 32767 ? 32767 : (int64_t)a < -32768 ? 0x8000 : a)
 FN(cvt_s64_s16, (uint64_t)(int64_t)(int16_t)a)
-
-static float half_of(uint64_t h)
-{
-	int e = (int)(h >> 10 & 31);
-	float m = (float)(h & 1023), v;
-
-	if (e == 31)
-		v = m ? NAN : INFINITY;
-	else
-		v = e ? ldexpf(1024 + m, e - 25) : ldexpf(m, -24);
-	return h & 0x8000 ? -v : v;
-}
-
-/* To half by search: the nearest of all, even on a tie. */
-static uint64_t to_half(double v)
-{
-	uint64_t sign = signbit(v) ? 0x8000 : 0, lo = 0;
-	double a = fabs(v), dl, dh;
-
-	if (v != v)
-		return 0x7fff;
-	if (a >= 65520)
-		return sign | 0x7c00;
-	while (lo < 0x7bff && half_of(lo + 1) <= a)
-		lo++;
-	dl = a - half_of(lo);
-	dh = (lo == 0x7bff ? 65536.0 : half_of(lo + 1)) - a;
-	return sign | (dl < dh || (dl == dh && !(lo & 1)) ? lo : lo + 1);
-}
-
-static uint64_t to_bf(float v)
-{
-	uint32_t u = bits_f(v);
-
-	return v != v ? 0x7fff : (u + 0x7fff + (u >> 16 & 1)) >> 16;
-}
 
 #define H(n, e)                                                        \
 	static uint64_t n(uint64_t a, uint64_t b, uint64_t c)          \
