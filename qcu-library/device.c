@@ -18,6 +18,9 @@ static struct qcu_device_desc desc[QCUL_DEVICES];
 static atomic_bool desc_known[QCUL_DEVICES]; /* release: desc is filled in */
 static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static _Atomic uint64_t used; /* a bit for each device */
+_Static_assert(QCUL_DEVICES <= 64, "a bit for each device");
+
 static atomic_uint device_flags = cudaDeviceMapHost;
 static atomic_int cache_config = cudaFuncCachePreferNone;
 
@@ -30,6 +33,7 @@ void qcul_devices_start(unsigned int count)
 	if (count > QCUL_DEVICES)
 		count = QCUL_DEVICES;
 	visible_count = 0;
+	atomic_store_explicit(&used, 0, memory_order_relaxed);
 	if (!text) {
 		for (i = 0; i < count; i++)
 			visible[visible_count++] = i;
@@ -61,6 +65,31 @@ int qcul_device_count(void)
 uint8_t qcul_device_ordinal(int device)
 {
 	return device < visible_count ? (uint8_t)visible[device] : 0;
+}
+
+void qcul_device_used(int device)
+{
+	uint64_t bit = (uint64_t)1 << device;
+
+	if (!(atomic_load_explicit(&used, memory_order_relaxed) & bit))
+		atomic_fetch_or_explicit(&used, bit, memory_order_relaxed);
+}
+
+cudaError_t qcul_devices_idle(void)
+{
+	uint64_t left = atomic_load_explicit(&used, memory_order_relaxed);
+	cudaError_t err = cudaSuccess;
+	int i;
+
+	for (i = 0; left && !err; i++, left >>= 1) {
+		struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
+
+		if (!(left & 1))
+			continue;
+		cmd.device = qcul_device_ordinal(i);
+		err = qcul_send(&cmd, 1);
+	}
+	return err;
 }
 
 static cudaError_t fetch_desc(int device)
@@ -232,6 +261,7 @@ cudaError_t cudaDeviceReset(void)
 		qcul_break(cudaErrorDevicesUnavailable);
 		return cudaSuccess;
 	}
+	qcul_recycle_drop();
 	cmd = qcul_cmd(QCU_OP_DEVICE_RESET);
 	err = qcul_send(&cmd, 1);
 	qcul_print_flush();

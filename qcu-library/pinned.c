@@ -81,12 +81,19 @@ cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigne
 	range.len = size;
 	range.device = qcul_self.device;
 	range.epoch = qcul_epoch();
-	addr = qcul_window_map(size);
-	if (!addr)
-		return alloc_elsewhere(ptr, &range);
-	err = host_register(addr, size, flags);
-	if (err)
-		goto unmap;
+	addr = kind == QCUL_MEM_PINNED ? qcul_recycle_take(size) : NULL;
+	if (!addr) {
+		addr = qcul_window_map(size);
+		if (!addr && qcul_recycle_drop())
+			addr = qcul_window_map(size);
+		if (!addr)
+			return alloc_elsewhere(ptr, &range);
+		err = host_register(addr, size, flags);
+		if (err == cudaErrorMemoryAllocation && qcul_recycle_drop())
+			err = host_register(addr, size, flags);
+		if (err)
+			goto unmap;
+	}
 	range.start = range.other = (uint64_t)(uintptr_t)addr;
 	if (!qcul_mem_add(&range)) {
 		err = cudaErrorMemoryAllocation;
@@ -105,15 +112,22 @@ unmap:
 cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 {
 	struct qcul_range range;
-	cudaError_t err = qcul_ready();
+	cudaError_t err = qcul_ready(), unregister;
 
 	if (err || !ptr)
 		return err;
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, kind, &range))
 		return cudaErrorInvalidValue;
 	/* A parent's memory is known to the parent's mirror only. */
-	if (range.epoch == qcul_epoch())
-		err = qcul_unregister(&range);
+	if (range.epoch == qcul_epoch()) {
+		if (kind == QCUL_MEM_PINNED && in_window(ptr)) {
+			err = qcul_devices_idle();
+			if (!err && qcul_recycle_keep(range.start, range.len))
+				return cudaSuccess;
+		}
+		unregister = qcul_unregister(&range);
+		err = err ? err : unregister;
+	}
 	if (in_window(ptr))
 		qcul_window_unmap(ptr, range.len);
 	else

@@ -108,6 +108,10 @@ void qcul_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* How many devices the program may see, after CUDA_VISIBLE_DEVICES. Called when a session opens. */
 void qcul_devices_start(unsigned int count);
 int qcul_device_count(void);
+/* A command is about to name this device. */
+void qcul_device_used(int device);
+/* Waits until no device that has been used in this session has any work left. */
+cudaError_t qcul_devices_idle(void);
 /* The mirror's number of a device that the program sees. */
 uint8_t qcul_device_ordinal(int device);
 /* The one that a thread has which has chosen none (choose.c). */
@@ -262,6 +266,19 @@ void qcul_free_kept(void);
 
 cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags);
 cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind);
+
+/* ---- recycle.c: freed pinned memory of the window, still mapped and registered ---- */
+
+/* The GPU is done with it. False: it is to be given back now. */
+bool qcul_recycle_keep(uint64_t start, uint64_t len);
+/* A block of exactly that length, or NULL. */
+void *qcul_recycle_take(uint64_t len);
+/* Gives everything back; false: there was nothing. */
+bool qcul_recycle_drop(void);
+/* In a forked child. */
+void qcul_recycle_forget(void);
+void qcul_recycle_lock(void);
+void qcul_recycle_unlock(void);
 
 /* ---- module.c ---- */
 

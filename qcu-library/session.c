@@ -43,6 +43,7 @@ static void before_fork(void)
 	qcul_malloc_before_fork();
 	qcul_modules_lock();
 	pthread_mutex_lock(&lock);
+	qcul_recycle_lock();
 	qcul_mem_lock();
 	qcul_reserve_lock();
 	qcul_window_lock();
@@ -61,6 +62,7 @@ static void unlock_all(void)
 	qcul_window_unlock();
 	qcul_reserve_unlock();
 	qcul_mem_unlock();
+	qcul_recycle_unlock();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -87,6 +89,7 @@ static void after_fork_child(void)
 	qcul_handles_forget(-1);
 	qcul_captures_forget();
 	qcul_mem_forget_session();
+	qcul_recycle_forget();
 	qcul_malloc_after_fork_child(had_session);
 }
 
@@ -167,6 +170,7 @@ struct qCUcmd qcul_cmd(enum qcu_op op)
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = (uint16_t)op;
 	cmd.device = qcul_device_ordinal(qcul_self.device);
+	qcul_device_used(qcul_self.device);
 	cmd.tid = qcul_tid();
 	return cmd;
 }

@@ -35,4 +35,7 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count);
 int qcul_transport_map(void *addr, size_t len);
 int qcul_transport_unmap(void *addr, size_t len);
 
+/* populate.c, for the loopback transport: pages for memory that is about to be pinned. */
+void qcul_populate(void *addr, size_t len);
+
 #endif

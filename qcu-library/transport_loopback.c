@@ -217,6 +217,20 @@ static int use_chunk(uint64_t addr, uint64_t len)
 	return rc;
 }
 
+/* Is it chunk memory that the mirror does not know yet? */
+static bool fresh_chunk(uint64_t addr, uint64_t len)
+{
+	struct chunk *c;
+	bool fresh;
+
+	pthread_mutex_lock(&chunk_lock);
+	for (c = chunks; c && !contains(c, addr); c = c->next)
+		;
+	fresh = c && !c->registered && !c->mapped && len <= c->len - (addr - c->addr);
+	pthread_mutex_unlock(&chunk_lock);
+	return fresh;
+}
+
 /* Memory that is no chunk is known like one from now on. */
 static int register_memory(uint64_t addr, uint64_t len)
 {
@@ -339,6 +353,8 @@ static int prepare_memory(struct job *job, bool stays)
 
 	if (!buf->len)
 		return stays ? -EINVAL : 0;
+	if (stays && fresh_chunk(buf->addr, buf->len))
+		qcul_populate((void *)(uintptr_t)buf->addr, buf->len);
 	rc = use_chunk(buf->addr, buf->len);
 	if (rc < 0)
 		return rc;

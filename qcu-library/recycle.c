@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Pinned memory that has been freed, kept for the next allocation of that size: getting pages,
+ * clearing, mapping and registering them again takes a hundred times longer than everything else
+ * about an allocation. It stays mapped and registered, so nothing has to be said to the mirror.
+ *
+ * Like cudaFreeHost itself, keeping a block waits until the GPU has nothing left to do: the next
+ * owner must not find a copy of the last one's still going on. What is kept is bounded, and goes
+ * back when memory gets short, when an allocation fails, or at a reset of the device.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "qcu-library/qcul.h"
+
+#define BLOCKS	    64
+#define DEFAULT_MAX ((uint64_t)4 << 30)
+/* Recycled blocks up to this size are cleared, which costs little, larger ones are not. */
+#define CLEAR_MAX ((uint64_t)1 << 20)
+/* From this size on it is worth a look at how much memory is left. */
+#define LOOK_MIN ((uint64_t)1 << 20)
+
+struct block {
+	uint64_t start, len;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block blocks[BLOCKS]; /* the oldest first */
+static unsigned int count;
+static uint64_t kept;
+
+void qcul_recycle_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void qcul_recycle_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t total_memory(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) ? 0 : (uint64_t)info.totalram * info.mem_unit;
+}
+
+/* QCU_PINNED_CACHE, or a quarter of the memory and no more than 4 GiB. */
+static uint64_t limit(void)
+{
+	static _Atomic uint64_t known; /* plus 1 */
+	uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (bytes)
+		return bytes - 1;
+	if (!qcul_env_bytes("QCU_PINNED_CACHE", &bytes)) {
+		bytes = total_memory() / 4;
+		if (bytes > DEFAULT_MAX)
+			bytes = DEFAULT_MAX;
+	}
+	atomic_store_explicit(&known, bytes + 1, memory_order_relaxed);
+	return bytes;
+}
+
+/* Has the machine less than an eighth of its memory left? Not known is no. */
+static bool memory_is_short(void)
+{
+	unsigned long long kb = 0, total = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemTotal: %llu", &total) != 1 &&
+		    sscanf(line, "MemAvailable: %llu", &kb) == 1)
+			break;
+	fclose(f);
+	return kb && kb < total / 8;
+}
+
+/* Under the lock. */
+static struct block take(unsigned int i)
+{
+	struct block b = blocks[i];
+
+	count--;
+	memmove(&blocks[i], &blocks[i + 1], (count - i) * sizeof(blocks[0]));
+	kept -= b.len;
+	return b;
+}
+
+static void give_back(const struct block *b)
+{
+	const struct qcul_range range = {.start = b->start, .len = b->len};
+
+	(void)qcul_unregister(&range);
+	qcul_window_unmap((void *)(uintptr_t)b->start, b->len);
+}
+
+/* Gives back the oldest until no more than `max` bytes are kept, in room for one more block. */
+static bool shrink(uint64_t max, unsigned int most)
+{
+	bool any = false;
+
+	for (;;) {
+		struct block b;
+		bool enough;
+
+		pthread_mutex_lock(&lock);
+		enough = !count || (kept <= max && count <= most);
+		if (!enough)
+			b = take(0);
+		pthread_mutex_unlock(&lock);
+		if (enough)
+			return any;
+		give_back(&b);
+		any = true;
+	}
+}
+
+bool qcul_recycle_drop(void)
+{
+	return shrink(0, 0);
+}
+
+bool qcul_recycle_keep(uint64_t start, uint64_t len)
+{
+	uint64_t max = limit();
+
+	if (len > max)
+		return false;
+	if (len >= LOOK_MIN && memory_is_short()) {
+		shrink(0, 0);
+		return false;
+	}
+	shrink(max - len, BLOCKS - 1);
+	pthread_mutex_lock(&lock);
+	/* Another thread may have been faster. */
+	if (count == BLOCKS || kept > max - len) {
+		pthread_mutex_unlock(&lock);
+		return false;
+	}
+	blocks[count++] = (struct block){.start = start, .len = len};
+	kept += len;
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void *qcul_recycle_take(uint64_t len)
+{
+	void *addr = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	/* The youngest: it is the one that caches may still have. */
+	for (i = count; i-- > 0;) {
+		if (blocks[i].len == len) {
+			addr = (void *)(uintptr_t)take(i).start;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (addr && len <= CLEAR_MAX)
+		memset(addr, 0, len);
+	return addr;
+}
+
+/* The parent's blocks are registered in the parent's mirror; here they are only memory. */
+void qcul_recycle_forget(void)
+{
+	while (count) {
+		struct block b = take(0);
+
+		qcul_window_unmap((void *)(uintptr_t)b.start, b.len);
+	}
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Freed pinned memory comes back for the next allocation of its size, without any command but the
+ * one that waits for the GPU; it is bounded, not known as anything while it is free, and given back
+ * where it must be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define MIB ((size_t)1 << 20)
+
+static bool mapped(const void *p)
+{
+	unsigned char vec;
+
+	return mincore((void *)((uintptr_t)p & ~4095ul), 4096, &vec) == 0;
+}
+
+/* Commands that the traced part of the program has sent, in all and of one name. */
+static unsigned int commands(FILE *trace, const char *name)
+{
+	char line[512];
+	unsigned int n = 0;
+
+	while (fgets(line, sizeof(line), trace))
+		n += strstr(line, " seq ") && (!name || strstr(line, name));
+	return n;
+}
+
+static void same_block_again(void)
+{
+	struct cudaPointerAttributes attr;
+	char *p, *again, *dev, back[64];
+	size_t len;
+
+	OK(cudaMalloc((void **)&dev, 64));
+	for (len = 5000; len <= 16 * MIB; len *= 7) {
+		OK(cudaMallocHost((void **)&p, len));
+		REQUIRE(!p[0] && !p[len - 1], "fresh memory is not zero");
+		fill(p, len, 1);
+		OK(cudaFreeHost(p));
+		/* Free it is nothing: no pinned memory, not to be freed again. */
+		OK(cudaPointerGetAttributes(&attr, p));
+		REQUIRE(attr.type == cudaMemoryTypeUnregistered, "type %d", attr.type);
+		REFUSED(cudaFreeHost(p), cudaErrorInvalidValue);
+		OK(cudaHostAlloc((void **)&again, len, cudaHostAllocMapped));
+		REQUIRE(again == p, "%p is not %p again", again, p);
+		REQUIRE(len > MIB || !again[len / 2], "a small block is not clear");
+		OK(cudaPointerGetAttributes(&attr, again + len - 1));
+		REQUIRE(attr.type == cudaMemoryTypeHost, "type %d", attr.type);
+		fill(again, len, 2);
+		OK(cudaMemcpyAsync(dev, again + len - 64, 64, cudaMemcpyHostToDevice, 0));
+		OK(cudaMemcpy(back, dev, 64, cudaMemcpyDeviceToHost));
+		REQUIRE(!memcmp(back, again + len - 64, 64), "the copy is wrong");
+		OK(cudaFreeHost(again));
+	}
+	OK(cudaFree(dev));
+}
+
+/* Managed memory is not recycled, nor does it get what was pinned. */
+static void managed_is_its_own(void)
+{
+	char *p, *q;
+
+	OK(cudaMallocManaged((void **)&p, 3 * MIB, cudaMemAttachGlobal));
+	OK(cudaFree(p));
+	REQUIRE(!mapped(p), "freed managed memory is still there");
+	OK(cudaMallocHost((void **)&p, 3 * MIB));
+	fill(p, 3 * MIB, 3);
+	OK(cudaFreeHost(p));
+	OK(cudaMallocManaged((void **)&q, 3 * MIB, cudaMemAttachGlobal));
+	REQUIRE(!q[0] && !q[MIB] && !q[3 * MIB - 1], "managed memory is not fresh");
+	OK(cudaFree(q));
+}
+
+static void what_is_kept_is_bounded(void)
+{
+	char *p[40], *large;
+	unsigned int kept = 0, i;
+
+	for (i = 0; i < 40; i++) {
+		OK(cudaMallocHost((void **)&p[i], 2 * MIB));
+		p[i][0] = 1;
+	}
+	for (i = 0; i < 40; i++)
+		OK(cudaFreeHost(p[i]));
+	for (i = 0; i < 40; i++)
+		kept += mapped(p[i]);
+	REQUIRE(kept > 0 && kept <= 16, "%u blocks of 2 MiB are kept", kept);
+	REQUIRE(mapped(p[39]), "the youngest is not among them");
+	/* One that is larger than the bound does not drive out the others. */
+	OK(cudaMallocHost((void **)&large, 40 * MIB));
+	OK(cudaFreeHost(large));
+	REQUIRE(!mapped(large) && mapped(p[39]), "a block beyond the bound is kept");
+	/* A reset of the device ends all. */
+	OK(cudaDeviceReset());
+	for (i = 0; i < 40; i++)
+		REQUIRE(!mapped(p[i]), "block %u outlives a reset", i);
+}
+
+static void many_small_ones(void)
+{
+	static char *p[200];
+	unsigned int kept = 0, i;
+
+	for (i = 0; i < 200; i++)
+		OK(cudaMallocHost((void **)&p[i], 4096));
+	for (i = 0; i < 200; i++)
+		OK(cudaFreeHost(p[i]));
+	for (i = 0; i < 200; i++)
+		kept += mapped(p[i]);
+	REQUIRE(kept > 0 && kept <= 64, "%u blocks are kept", kept);
+}
+
+static void child_has_none_of_it(void)
+{
+	char *p, *q;
+	int status;
+	pid_t pid;
+
+	OK(cudaMallocHost((void **)&p, 5 * MIB));
+	fill(p, 5 * MIB, 4);
+	OK(cudaFreeHost(p));
+	pid = fork();
+	REQUIRE(pid >= 0, "no child: %s", strerror(errno));
+	if (!pid) {
+		REQUIRE(!mapped(p), "the child has it");
+		OK(cudaMallocHost((void **)&q, 5 * MIB));
+		REQUIRE(!q[0] && !q[2 * MIB], "the child got what the parent wrote");
+		OK(cudaFreeHost(q));
+		_exit(0);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status),
+		"the child ended with %#x", status);
+	OK(cudaMallocHost((void **)&q, 5 * MIB));
+	REQUIRE(q == p, "the parent has lost it");
+	OK(cudaFreeHost(q));
+}
+
+/* A program of its own, traced: what getting and giving back a block costs. */
+static int traced(void)
+{
+	unsigned int i;
+	char *p;
+
+	OK(cudaMallocHost((void **)&p, 8 * MIB));
+	OK(cudaFreeHost(p));
+	fprintf(stderr, "begin\n");
+	for (i = 0; i < 10; i++) {
+		OK(cudaMallocHost((void **)&p, 8 * MIB));
+		OK(cudaFreeHost(p));
+	}
+	fprintf(stderr, "end\n");
+	return 0;
+}
+
+static void what_it_costs(char *self)
+{
+	char line[512], name[] = "/tmp/qcu-recycle-XXXXXX";
+	int fd = mkstemp(name), status;
+	long begin = 0, end = 0;
+	unsigned int all, syncs;
+	FILE *f;
+	pid_t pid;
+
+	REQUIRE(fd >= 0, "no file: %s", strerror(errno));
+	unlink(name);
+	pid = fork();
+	if (!pid) {
+		dup2(fd, 2);
+		setenv("QCU_TRACE", "1", 1);
+		execl(self, self, "traced", NULL);
+		_exit(127);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid && status == 0, "status %#x", status);
+	f = fdopen(fd, "r");
+	rewind(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (!strcmp(line, "begin\n"))
+			begin = ftell(f);
+		if (!strcmp(line, "end\n"))
+			end = ftell(f);
+	}
+	REQUIRE(begin && end > begin, "no trace");
+	REQUIRE(ftruncate(fd, end) == 0, "%s", strerror(errno));
+	fseek(f, begin, SEEK_SET);
+	all = commands(f, NULL);
+	fseek(f, begin, SEEK_SET);
+	syncs = commands(f, "DEVICE_SYNC");
+	fclose(f);
+	REQUIRE(all == 10 && syncs == 10, "%u commands, %u of them DEVICE_SYNC", all, syncs);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return traced();
+	setenv("QCU_PINNED_CACHE", "32M", 1);
+	same_block_again();
+	managed_is_its_own();
+	what_is_kept_is_bounded();
+	many_small_ones();
+	child_has_none_of_it();
+	what_it_costs(argv[0]);
+	return 0;
+}
