@@ -207,6 +207,13 @@ struct qcu_copy_h2d {
 	__u32 mirror_ns; /* out */
 	__u32 copy_ns;	 /* out */
 };
+/* At most QCU_MSG_MAX bytes, which travel with the record. */
+struct qcu_copy_small {
+	struct qcu_buf buf; /* message: the bytes */
+	__u64 dst;
+	__u32 stream;
+	__u32 rsvd;
+};
 struct qcu_copy_d2h {
 	struct qcu_buf buf;
 	__u64 src;
@@ -590,6 +597,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(37, COPY_D2H,          copy_d2h,          POST, OUT,   QCU_UPTO(qcu_copy_d2h, flags)) \
 	X(38, COPY_D2D,          copy_d2d,          POST, NONE,  QCU_UPTO(qcu_copy_d2d, flags)) \
 	X(39, MEMSET,            memset,            POST, NONE,  QCU_UPTO(qcu_memset, flags)) \
+	X(47, COPY_SMALL,        copy_small,        POST, MSG,   QCU_UPTO(qcu_copy_small, stream)) \
 	X(48, STREAM_CREATE,     stream_create,     POST, NONE,  QCU_UPTO(qcu_stream_create, priority)) \
 	X(49, STREAM_DESTROY,    stream_destroy,    POST, NONE,  QCU_UPTO(qcu_stream_destroy, stream)) \
 	X(50, STREAM_SYNC,       stream_sync,       USR, NONE,  QCU_UPTO(qcu_stream_sync, stream)) \

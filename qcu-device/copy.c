@@ -405,6 +405,32 @@ int mir_do_copy_d2h(struct call *c)
 	return rc;
 }
 
+/* The backend has read the message when it returns: it is no registered memory. */
+int mir_do_copy_small(struct call *c)
+{
+	const struct qcu_copy_small *cs = &c->cmd->copy_small;
+	struct mirror *m = c->m;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, copy_h2d);
+	rc = mir_stream_get(c, cs->stream, &s);
+	if (rc)
+		return rc;
+	if (cs->buf.len) {
+		rc = mir_device_range(c, cs->dst, cs->buf.len);
+		if (!rc)
+			rc = m->cfg.ops->copy_h2d(m->be, cs->dst, c->req->msg, cs->buf.len, s.s);
+		if (!rc) {
+			m->stats.copies++;
+			m->stats.h2d_bytes += cs->buf.len;
+			m->stats.staged_bytes += cs->buf.len;
+		}
+	}
+	mir_stream_put(c, &s);
+	return rc;
+}
+
 /* Either end may be host memory that consists of several registrations. */
 static int issue_d2d(struct mirror *m, struct qcu_copy_d2d d, struct be_stream *s)
 {

@@ -49,6 +49,9 @@ static struct about about(const struct qCUcmd *cmd)
 	case QCU_OP_COPY_H2D:
 		a.stream = cmd->copy_h2d.stream;
 		break;
+	case QCU_OP_COPY_SMALL:
+		a.stream = cmd->copy_small.stream;
+		break;
 	case QCU_OP_COPY_D2H:
 		a.stream = cmd->copy_d2h.stream;
 		break;
