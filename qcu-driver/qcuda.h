@@ -85,12 +85,22 @@ struct qcud_session;
 /* What is counted for each session, and in total as well; the names are in qcuda_logger.c. */
 enum qcud_count {
 	QCUD_COUNT_COMMANDS,
+	QCUD_COUNT_POSTED,     /* those that nobody waits for */
 	QCUD_COUNT_IOCTLS,     /* SUBMIT */
 	QCUD_COUNT_KICKS,      /* notifications that the device had asked for */
 	QCUD_COUNT_INTERRUPTS, /* that it has sent */
 	QCUD_COUNT_WAITS,      /* a caller has slept */
 	QCUD_COUNT_SPINS,      /* a caller found its answer without */
 	QCUD_COUNTS,
+};
+
+/* How many threads' errors are kept until they ask; the last one stands for all further ones. */
+#define QCUD_LATE 32
+
+/* The first error among what a thread has posted and not been told of. */
+struct qcud_late {
+	u32 tid; /* 0: whoever asks first */
+	s32 status;
 };
 
 struct qcud_queue {
@@ -104,6 +114,8 @@ struct qcud_queue {
 	unsigned int answers;	      /* counts, so that a wait for room cannot miss one */
 	unsigned int spinning;	      /* callers that look for answers: no interrupts */
 	unsigned int spin_ns;	      /* how long the next one will; read without the lock */
+	unsigned int nr_late;	      /* read without the lock */
+	struct qcud_late late[QCUD_LATE];
 	atomic64_t counts[QCUD_COUNTS];
 	wait_queue_head_t room;
 	struct work_struct work;
@@ -126,9 +138,10 @@ struct qcud_request {
 	refcount_t refs;
 	struct list_head node; /* queue->inflight, then queue->reap */
 	struct completion done;
-	int error; /* valid when done: 0, or why there is no reply */
-	u64 sent;  /* ns, when it went on the ring; 0: not timed */
-	u64 began; /* ns; 0: it does not matter how long the answer takes */
+	int error;   /* valid when done: 0, or why there is no reply */
+	bool posted; /* nobody reads the reply */
+	u64 sent;    /* ns, when it went on the ring; 0: not timed */
+	u64 began;   /* ns; 0: it does not matter how long the answer takes */
 
 	void *payload; /* kvmalloc: message bytes or segments */
 	size_t payload_bytes;
@@ -269,6 +282,7 @@ void qcud_queue_callback(struct virtqueue *vq);
 void qcud_queue_kill(struct qcud_queue *queue, int error);
 void qcud_queue_detach(struct qcud_queue *queue);
 void qcud_queue_reap(struct qcud_queue *queue);
+s32 qcud_queue_late(struct qcud_queue *queue, u32 tid);
 
 /* qcuda_wait.c */
 long qcud_answer_timeout(void);

@@ -19,6 +19,7 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 	[QCUD_STAT_REQUESTS] = "requests",
 	[QCUD_STAT_SNAPSHOTS] = "snapshots",
 	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_COMMANDS] = "commands",
+	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_POSTED] = "posted",
 	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_IOCTLS] = "ioctls",
 	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_KICKS] = "kicks",
 	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_INTERRUPTS] = "interrupts",

@@ -132,6 +132,49 @@ static void qcud_count_time(const struct qcud_request *req)
 	qcud_stat_add(QCUD_STAT_TIMED_COPY, up ? reply->copy_h2d.copy_ns : reply->copy_d2h.copy_ns);
 }
 
+/* Keeps what a posted command came to for the thread that posted it. */
+static void qcud_queue_note(struct qcud_queue *queue, const struct qcud_request *req)
+{
+	unsigned int i;
+
+	for (i = 0; i < queue->nr_late; i++)
+		if (queue->late[i].tid == req->cmd.tid)
+			return;
+	if (i == QCUD_LATE) {
+		queue->late[QCUD_LATE - 1].tid = 0;
+		return;
+	}
+	queue->late[i].tid = req->cmd.tid;
+	queue->late[i].status = req->reply.status;
+	WRITE_ONCE(queue->nr_late, i + 1);
+}
+
+/* What is kept for this thread, which is no longer then; mostly 0. */
+s32 qcud_queue_late(struct qcud_queue *queue, u32 tid)
+{
+	unsigned int i;
+	s32 status = 0;
+
+	if (!READ_ONCE(queue->nr_late))
+		return 0;
+	spin_lock_irq(&queue->lock);
+	for (i = 0; i < queue->nr_late && !status; i++) {
+		if (queue->late[i].tid && queue->late[i].tid != tid)
+			continue;
+		status = queue->late[i].status;
+		WRITE_ONCE(queue->nr_late, queue->nr_late - 1);
+		queue->late[i] = queue->late[queue->nr_late];
+	}
+	spin_unlock_irq(&queue->lock);
+	return status;
+}
+
+/* Is there nothing in it whose end may sleep? */
+static bool qcud_request_light(const struct qcud_request *req)
+{
+	return !req->pinned && !req->registered && !req->group && !is_vmalloc_addr(req->payload);
+}
+
 /* The device is done with a request: ends the queue's reference. */
 static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *req)
 {
@@ -144,8 +187,14 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 	 */
 	if (req->group && req->cmd.op != QCU_OP_MAP && req->cmd.op != QCU_OP_UNMAP)
 		qcud_request_unuse(req);
+	if (req->posted && !req->error && req->reply.status)
+		qcud_queue_note(queue, req);
 	complete_all(&req->done);
-	if (refcount_dec_and_test(&req->refs)) {
+	if (!refcount_dec_and_test(&req->refs))
+		return;
+	if (qcud_request_light(req)) {
+		qcud_request_free(req);
+	} else {
 		list_add_tail(&req->node, &queue->reap);
 		queue_work(qcud_wq, &queue->work);
 	}

@@ -286,7 +286,7 @@ int qcud_register(struct qcud_session *session, struct qcud_request *req)
 	req->group = group;
 	req->registered = group;
 	req->cmd.buf.addr = qcud_registered_at(group, addr);
-	req->cmd.flags = QCU_F_WINDOW;
+	req->cmd.flags |= QCU_F_WINDOW;
 	return 0;
 }
 

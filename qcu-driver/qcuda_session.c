@@ -173,6 +173,7 @@ static int qcud_session_attach(struct qcud_session *session)
 	queue->starved = false;
 	queue->spin_ns = QCUD_SPIN_FIRST_NS;
 	memset(queue->counts, 0, sizeof(queue->counts));
+	queue->nr_late = 0;
 	spin_unlock_irq(&queue->lock);
 	list_add_tail(&session->node, &qcud_sessions);
 out:
@@ -331,7 +332,7 @@ static int qcud_message(struct qcud_request *req, u64 addr, u64 len)
 		kvfree(message);
 		return -EFAULT;
 	}
-	req->cmd.flags = QCU_F_MSG;
+	req->cmd.flags |= QCU_F_MSG;
 	qcud_stat_add(QCUD_STAT_MSG_BYTES, len);
 	qcud_stat_add(QCUD_STAT_COPIED_IN_GUEST, len);
 	return qcud_request_payload(req, message, len);
@@ -377,7 +378,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		ret = qcud_group_map(group, addr, len, qcud_use_of(kind));
 		if (ret)
 			return ret;
-		req->cmd.flags = QCU_F_WINDOW;
+		req->cmd.flags |= QCU_F_WINDOW;
 		qcud_stat_add(QCUD_STAT_WINDOW_BYTES, len);
 		return 0;
 	}
@@ -387,7 +388,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 	if (group) {
 		req->group = group;
 		req->cmd.buf.addr = qcud_registered_at(group, addr);
-		req->cmd.flags = QCU_F_WINDOW;
+		req->cmd.flags |= QCU_F_WINDOW;
 		qcud_stat_add(QCUD_STAT_WINDOW_BYTES, len);
 		return 0;
 	}
@@ -395,7 +396,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 	ret = qcud_pin(req, addr, len, kind == QCU_BUFFER_OUT);
 	if (ret)
 		return ret;
-	req->cmd.flags = QCU_F_SEGS;
+	req->cmd.flags |= QCU_F_SEGS;
 	qcud_stat_add(QCUD_STAT_PAGES_BYTES, len);
 	return 0;
 }
@@ -418,12 +419,16 @@ static bool qcud_timed(const struct qCUcmd *cmd)
 	return READ_ONCE(qcud_trace) && (cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H);
 }
 
-/* Checks one record and puts it on the ring. 0, or the status that it gets instead of a reply. */
+/*
+ * Checks one record and puts it on the ring. 0, or the status that it gets instead of a reply. A
+ * posted one is the queue's alone from then on.
+ */
 static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cmd,
 			   struct qcud_request **queued)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 	struct qcud_request *req;
+	u8 allowed;
 	u64 began;
 	int ret;
 
@@ -432,7 +437,8 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 	if (!qcu_rule_user(rule))
 		return -EPERM;
 	/* Thread 0 is the driver: its commands have an order of their own. */
-	if (cmd->flags || !cmd->tid || !qcu_request_clean(cmd, rule))
+	allowed = rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0;
+	if (cmd->flags & ~allowed || !cmd->tid || !qcu_request_clean(cmd, rule))
 		return -EINVAL;
 
 	req = qcud_request_new(cmd->op);
@@ -440,6 +446,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		return -ENOMEM;
 	req->cmd = *cmd;
 	began = qcud_timed(cmd) ? ktime_get_ns() : 0;
+	req->posted = cmd->flags & QCU_F_POSTED;
 	ret = qcud_buffer(session, req, rule->buffer);
 	qcud_time_copy(req, began);
 	if (!ret && cmd->op == QCU_OP_HOST_UNREGISTER)
@@ -451,7 +458,12 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		return ret;
 	}
 	qcud_queue_count(session->queue, QCUD_COUNT_COMMANDS);
-	*queued = req;
+	if (cmd->flags & QCU_F_POSTED) {
+		qcud_queue_count(session->queue, QCUD_COUNT_POSTED);
+		qcud_request_put(req);
+	} else {
+		*queued = req;
+	}
 	return 0;
 }
 
@@ -466,8 +478,8 @@ static void qcud_answer(struct qCUcmd *cmd, const struct qCUcmd *reply)
 }
 
 /*
- * All records in order, then all answers. A thread that is killed meanwhile leaves its requests to
- * the queue. Returns -EINTR then, else 0.
+ * All records in order, then the answers to those that are not posted. A thread that is killed
+ * meanwhile leaves its requests to the queue. Returns -EINTR then, else 0.
  */
 static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
 {
@@ -521,6 +533,7 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 	struct qcu_submit submit;
 	struct qCUcmd *cmds;
 	size_t bytes;
+	s32 late;
 	long ret;
 
 	if (!qcud_session_ours(session))
@@ -536,6 +549,9 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 
 	ret = qcud_submit_all(session, cmds, submit.count);
 	if (!ret && copy_to_user(u64_to_user_ptr(submit.cmds), cmds, bytes))
+		ret = -EFAULT;
+	late = ret ? 0 : qcud_queue_late(session->queue, cmds[0].tid);
+	if (late && put_user(late, &arg->late))
 		ret = -EFAULT;
 	kfree(cmds);
 	return ret ?: submit.count;
