@@ -5,8 +5,9 @@
  *
  * Memory in the window, pinned or of malloc, goes in one piece, however large: the mirror has it
  * mapped. Only pinned memory may be in use after the call (QCU_COPY_QUEUED). Other memory is
- * pinned page by page for the time of the copy, and a command takes at most QCU_SEGS_MAX pages.
- * What neither end needs the GPU for is copied here, after the work before it in its stream.
+ * pinned page by page for the time of the copy, and a command takes at most QCU_SEGS_MAX pages;
+ * little of it travels with the command, upwards, so that nobody has to wait. What neither end
+ * needs the GPU for is copied here, after the work before it in its stream.
  *
  * The rules of direction are those of NVIDIA's runtime under unified addressing: the direction says
  * which end must be memory that a GPU can use, the addresses say the rest.
@@ -25,6 +26,10 @@ struct batch {
 	struct qCUcmd cmds[QCU_SUBMIT_MAX];
 	unsigned int count;
 	uint32_t stream;
+	bool post;   /* nothing to wait for, and nothing to be told */
+	bool pinned; /* the host's end */
+	bool whole;  /* and in one piece for a command */
+	bool small;  /* travels with the command */
 };
 
 static bool inside(const struct qcul_range *range, const void *addr, size_t len)
@@ -82,8 +87,10 @@ static enum route route_of(enum cudaMemcpyKind kind, enum place dst, enum place 
 
 static cudaError_t flush(struct batch *b)
 {
-	cudaError_t err = b->count ? qcul_send(b->cmds, b->count) : cudaSuccess;
+	cudaError_t err = cudaSuccess;
 
+	if (b->count)
+		err = b->post ? qcul_post(b->cmds, b->count) : qcul_send(b->cmds, b->count);
 	b->count = 0;
 	return err;
 }
@@ -123,11 +130,27 @@ static size_t piece(uint64_t addr, size_t len)
 	return len < most ? len : most;
 }
 
-static cudaError_t add_host(struct batch *b, enum route route, uint64_t host, uint64_t device,
-			    size_t len, bool whole, uint32_t flags)
+static cudaError_t add_small(struct batch *b, uint64_t host, uint64_t device, size_t len)
 {
+	struct qCUcmd *cmd;
+	cudaError_t err = next(b, QCU_OP_COPY_SMALL, &cmd);
+
+	if (err)
+		return err;
+	cmd->copy_small.buf.addr = host;
+	cmd->copy_small.buf.len = len;
+	cmd->copy_small.dst = device;
+	cmd->copy_small.stream = b->stream;
+	return cudaSuccess;
+}
+
+static cudaError_t add_host(struct batch *b, enum route route, uint64_t host, uint64_t device,
+			    size_t len)
+{
+	uint32_t flags = b->pinned ? QCU_COPY_QUEUED : 0;
+
 	while (len > 0) {
-		size_t part = whole ? len : piece(host, len);
+		size_t part = b->whole ? len : piece(host, len);
 		struct qCUcmd *cmd;
 		cudaError_t err;
 
@@ -153,13 +176,14 @@ static cudaError_t add_host(struct batch *b, enum route route, uint64_t host, ui
 }
 
 static cudaError_t add_row(struct batch *b, enum route route, char *dst, const char *src,
-			   size_t len, bool whole, uint32_t flags)
+			   size_t len)
 {
 	switch (route) {
 	case ROUTE_H2D:
-		return add_host(b, route, (uintptr_t)src, (uintptr_t)dst, len, whole, flags);
+		return b->small ? add_small(b, (uintptr_t)src, (uintptr_t)dst, len)
+				: add_host(b, route, (uintptr_t)src, (uintptr_t)dst, len);
 	case ROUTE_D2H:
-		return add_host(b, route, (uintptr_t)dst, (uintptr_t)src, len, whole, flags);
+		return add_host(b, route, (uintptr_t)dst, (uintptr_t)src, len);
 	case ROUTE_D2D:
 		return add_d2d(b, dst, src, len);
 	case ROUTE_HOST:
@@ -178,6 +202,8 @@ static void wait_for_last(struct batch *b, enum route route)
 		last->copy_h2d.flags = QCU_COPY_SYNC;
 	else if (route == ROUTE_D2H)
 		last->copy_d2h.flags = QCU_COPY_SYNC;
+	else if (route == ROUTE_D2D)
+		last->copy_d2d.flags = QCU_COPY_SYNC;
 }
 
 /* Bytes from the first row's first to the last row's last; false: no such address range. */
@@ -206,21 +232,19 @@ static cudaError_t check(struct qcul_copy *c)
 	return cudaSuccess;
 }
 
-static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum route route,
-			     bool pinned, bool whole)
+static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum route route)
 {
 	char *dst = c->dst;
 	const char *src = c->src;
-	uint32_t flags = pinned ? QCU_COPY_QUEUED : 0;
 	cudaError_t err = cudaSuccess;
 	size_t row;
 
 	for (row = 0; row < c->height && !err; row++) {
-		err = add_row(b, route, dst, src, c->width, whole, flags);
+		err = add_row(b, route, dst, src, c->width);
 		dst += c->dpitch;
 		src += c->spitch;
 	}
-	if (!err && b->count && c->sync)
+	if (!err && b->count && c->sync && !b->post)
 		wait_for_last(b, route);
 	return err ? err : flush(b);
 }
@@ -243,6 +267,39 @@ static cudaError_t capture_copy(const struct qcul_copy *c, cudaStream_t stream)
 	return err ? err : qcul_capture_node(stream, &p);
 }
 
+/*
+ * Which copies return before they are done. Where the library does not know the device's end, the
+ * mirror's answer is waited for. A copy within device memory never waits, as in CUDA; one of little
+ * pageable memory does not, but a synchronous one first waits for what is in its stream.
+ */
+static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route route,
+			enum place dst, enum place src, size_t src_len, size_t dst_len)
+{
+	b->pinned = (route == ROUTE_H2D ? src : dst) == PLACE_WINDOW;
+	b->whole = b->pinned || (route == ROUTE_H2D ? qcul_arena_holds(c->src, src_len)
+						    : qcul_arena_holds(c->dst, dst_len));
+	b->small = b->post = false;
+	switch (route) {
+	case ROUTE_H2D:
+		b->small = dst == PLACE_DEVICE && src == PLACE_HOST && c->width <= QCU_MSG_MAX &&
+			   c->height <= QCU_MSG_MAX / c->width;
+		b->post = b->small || (dst == PLACE_DEVICE && b->pinned && !c->sync);
+		if (b->small && c->sync && qcul_busy())
+			return qcul_stream_wait(b->stream);
+		break;
+	case ROUTE_D2H:
+		b->post = src == PLACE_DEVICE && b->pinned && !c->sync;
+		break;
+	case ROUTE_D2D:
+		b->post = dst != PLACE_HOST && src != PLACE_HOST &&
+			  (!c->sync || (dst == PLACE_DEVICE && src == PLACE_DEVICE));
+		break;
+	case ROUTE_HOST:
+		return qcul_stream_wait(b->stream);
+	}
+	return cudaSuccess;
+}
+
 cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 {
 	struct qcul_copy c = *copy;
@@ -250,7 +307,6 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 	enum place dst, src;
 	enum route route;
 	size_t dst_len, src_len;
-	bool pinned, whole;
 	cudaError_t err = qcul_open();
 
 	if (err)
@@ -275,16 +331,10 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 		return err ? err : capture_copy(&c, stream);
 
 	route = route_of(c.kind, dst, src);
-	if (route == ROUTE_HOST) {
-		err = qcul_stream_wait(b.stream);
-		if (err)
-			return err;
-	}
 	b.count = 0;
-	pinned = (route == ROUTE_H2D ? src : dst) == PLACE_WINDOW;
-	whole = pinned || (route == ROUTE_H2D ? qcul_arena_holds(c.src, src_len)
-					      : qcul_arena_holds(c.dst, dst_len));
-	err = copy_rows(&b, &c, route, pinned, whole);
+	err = plan(&b, &c, route, dst, src, src_len, dst_len);
+	if (!err)
+		err = copy_rows(&b, &c, route);
 	if (c.sync)
 		qcul_print_flush();
 	return err;
@@ -338,7 +388,7 @@ cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 	cmd.memset.elem = f->elem;
 	/* The CPU reads pinned memory next, and does not wait for a stream to do so. */
 	cmd.memset.flags = place == PLACE_WINDOW ? QCU_COPY_SYNC : 0;
-	return qcul_send(&cmd, 1);
+	return place == PLACE_DEVICE ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }
 
 cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,

@@ -94,15 +94,15 @@ void qcul_say_once(atomic_flag *said, const char *format, ...)
 
 cudaError_t cudaGetLastError(void)
 {
-	cudaError_t err = qcul_self.last;
+	cudaError_t err = cudaPeekAtLastError();
 
-	qcul_self.last = cudaSuccess;
+	qcul_self.last = qcul_self.late = cudaSuccess;
 	return err;
 }
 
 cudaError_t cudaPeekAtLastError(void)
 {
-	return qcul_self.last;
+	return qcul_self.last ? qcul_self.last : qcul_self.late;
 }
 
 const char *cudaGetErrorName(cudaError_t err)

@@ -29,7 +29,8 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 	cmd = qcul_cmd(QCU_OP_EVENT_CREATE);
 	cmd.event_create.event = id;
 	cmd.event_create.flags = flags;
-	err = qcul_send(&cmd, 1);
+	/* Whether there can be such a one only the mirror knows. */
+	err = flags & cudaEventInterprocess ? qcul_send(&cmd, 1) : qcul_post(&cmd, 1);
 	if (err)
 		qcul_handle_drop(&qcul_events, id);
 	else
@@ -68,7 +69,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_EVENT_DESTROY);
 	cmd.event_destroy.event = id;
-	err = qcul_send(&cmd, 1);
+	err = qcul_post(&cmd, 1);
 	qcul_handle_drop(&qcul_events, id);
 	return qcul_done(err);
 }
@@ -97,11 +98,13 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int f
 	/* An external record exists only in a stream that is being captured. */
 	if (flags & cudaEventRecordExternal)
 		return cudaErrorIllegalState;
+	if (qcul_stream_device(stream_id) != qcul_events.slots[id].device)
+		return cudaErrorInvalidResourceHandle;
 	qcul_event_forget_capture(&qcul_events.slots[id]);
 	cmd = qcul_cmd(QCU_OP_EVENT_RECORD);
 	cmd.event_record.event = id;
 	cmd.event_record.stream = stream_id;
-	return qcul_send(&cmd, 1);
+	return qcul_post(&cmd, 1);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)

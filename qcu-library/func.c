@@ -73,7 +73,9 @@ static cudaError_t set(const void *func, enum cudaFuncAttribute attr, int value,
 	cmd.func_set.kernel = k->id;
 	cmd.func_set.attr = attr;
 	cmd.func_set.value = value;
-	return qcul_send(&cmd, 1);
+	err = qcul_send(&cmd, 1);
+	qcul_kernel_limits_forget(k, device);
+	return err;
 }
 
 cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)

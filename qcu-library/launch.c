@@ -26,18 +26,6 @@ struct launch {
 	cudaEvent_t event; /* to be recorded behind it */
 };
 
-static bool blocking_wanted(void)
-{
-	static atomic_int wanted; /* 0: not asked yet */
-	int w = atomic_load_explicit(&wanted, memory_order_relaxed);
-
-	if (!w) {
-		w = qcul_env_on("CUDA_LAUNCH_BLOCKING") ? 1 : -1;
-		atomic_store(&wanted, w);
-	}
-	return w > 0;
-}
-
 static bool within(const dim3 *d, const int *max)
 {
 	return d->x && d->y && d->z && d->x <= (unsigned int)max[0] &&
@@ -60,6 +48,25 @@ static cudaError_t check_shape(const struct launch *l)
 	return cudaSuccess;
 }
 
+/*
+ * What this kernel in particular does not take. Whether all blocks of a cooperative launch fit, and
+ * what it says about clusters, only the mirror knows: such a one cannot be posted.
+ */
+static cudaError_t check_kernel(const struct launch *l, uint32_t stream, bool *post)
+{
+	const struct qcul_kernel_limits *limits;
+	cudaError_t err = qcul_kernel_limits(l->kernel, &limits);
+
+	if (err)
+		return err;
+	*post = !l->flags && !l->cluster.x && !limits->clusters;
+	if ((uint64_t)l->block.x * l->block.y * l->block.z > limits->max_threads ||
+	    l->shared > limits->max_dynamic || (l->kernel->param_count && !l->args))
+		return cudaErrorInvalidValue;
+	return qcul_stream_device(stream) == qcul_self.device ? cudaSuccess
+							      : cudaErrorInvalidResourceHandle;
+}
+
 static void fill(const struct launch *l, struct qcu_launch_msg *msg)
 {
 	*msg = (struct qcu_launch_msg){
@@ -74,7 +81,8 @@ static void fill(const struct launch *l, struct qcu_launch_msg *msg)
 	};
 }
 
-static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_launch_msg *msg)
+static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_launch_msg *msg,
+			bool post)
 {
 	const struct CUkern_st *k = l->kernel;
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LAUNCH);
@@ -86,7 +94,7 @@ static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_laun
 	cmd.launch.buf.len = sizeof(*msg) + k->param_bytes;
 	cmd.launch.kernel = k->id;
 	cmd.launch.stream = stream;
-	return qcul_send(&cmd, 1);
+	return post ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }
 
 static cudaError_t capture(const struct launch *l)
@@ -115,6 +123,7 @@ static cudaError_t launch(const struct launch *l)
 	} small;
 	struct qcu_launch_msg *msg = &small.msg, *big = NULL;
 	uint32_t stream;
+	bool post;
 	cudaError_t err = qcul_ready();
 
 	if (!err)
@@ -123,10 +132,10 @@ static cudaError_t launch(const struct launch *l)
 		err = check_shape(l);
 	if (!err)
 		err = qcul_kernel_load(l->kernel);
+	if (!err)
+		err = check_kernel(l, stream, &post);
 	if (err)
 		return err;
-	if (l->kernel->param_count && !l->args)
-		return cudaErrorInvalidValue;
 	if (qcul_captured(l->stream, &err))
 		return err ? err : capture(l);
 	if (l->kernel->param_bytes > sizeof(small.params)) {
@@ -136,9 +145,9 @@ static cudaError_t launch(const struct launch *l)
 		if (!big)
 			return cudaErrorMemoryAllocation;
 	}
-	err = send(l, stream, msg);
+	err = send(l, stream, msg, post);
 	free(big);
-	if (!err && blocking_wanted())
+	if (!err && qcul_blocking())
 		err = qcul_stream_wait(stream);
 	return err;
 }

@@ -396,6 +396,50 @@ out:
 	return err;
 }
 
+/* load_lock is held. */
+static cudaError_t learn_limits(struct CUkern_st *k, int device)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_KERNEL_INFO);
+	struct qcu_kernel_desc desc;
+	cudaError_t err;
+
+	if (!k->limits)
+		k->limits = calloc(QCUL_DEVICES, sizeof(*k->limits));
+	if (!k->limits)
+		return cudaErrorMemoryAllocation;
+	cmd.kernel_info.buf.addr = (uint64_t)(uintptr_t)&desc;
+	cmd.kernel_info.buf.len = sizeof(desc);
+	cmd.kernel_info.kernel = k->id;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	k->limits[device].max_threads = desc.max_threads;
+	k->limits[device].max_dynamic = desc.max_dynamic_shared;
+	k->limits[device].clusters = desc.cluster_must_be_set || desc.cluster[0];
+	atomic_store_explicit(&k->limits[device].epoch, qcul_epoch(), memory_order_release);
+	return cudaSuccess;
+}
+
+cudaError_t qcul_kernel_limits(struct CUkern_st *k, const struct qcul_kernel_limits **limits)
+{
+	int device = qcul_self.device;
+	cudaError_t err = cudaSuccess;
+
+	/* Loading has made the table. */
+	if (atomic_load_explicit(&k->limits[device].epoch, memory_order_acquire) != qcul_epoch()) {
+		pthread_mutex_lock(&load_lock);
+		err = learn_limits(k, device);
+		pthread_mutex_unlock(&load_lock);
+	}
+	*limits = &k->limits[device];
+	return err;
+}
+
+void qcul_kernel_limits_forget(struct CUkern_st *k, int device)
+{
+	atomic_store(&k->limits[device].epoch, 0);
+}
+
 cudaError_t qcul_kernel_load(struct CUkern_st *k)
 {
 	cudaError_t err;
@@ -410,6 +454,8 @@ cudaError_t qcul_kernel_load(struct CUkern_st *k)
 			err = find_kernel(k);
 		if (!err)
 			err = learn_params(k);
+		if (!err)
+			err = learn_limits(k, qcul_self.device);
 		if (!err)
 			atomic_store_explicit(&k->ready, qcul_epoch(), memory_order_release);
 	}

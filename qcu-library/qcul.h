@@ -50,6 +50,7 @@ struct qcul_thread {
 	int device;	    /* as cudaSetDevice counts */
 	bool device_chosen; /* by this thread; else it follows cudaSetValidDevices */
 	cudaError_t last;
+	cudaError_t late; /* of what it has posted, and not been told of (session.c) */
 	bool in_callback; /* runs a host function: no call of CUDA's is permitted */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* of the <<<>>> configurations pushed and not popped */
@@ -81,6 +82,16 @@ const struct qcu_info *qcul_info(void);
 struct qCUcmd qcul_cmd(enum qcu_op op);
 /* Sends records in order, waits for the answers, returns the first error among them. */
 cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);
+/*
+ * The same without waiting. What goes wrong later surfaces at the thread's next synchronising call,
+ * so what can be seen to be wrong here has to be checked before. With CUDA_LAUNCH_BLOCKING it
+ * waits.
+ */
+cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count);
+/* Could there be work on the calling thread's device that a synchronous copy has to wait for? */
+bool qcul_busy(void);
+/* CUDA_LAUNCH_BLOCKING=1. */
+bool qcul_blocking(void);
 
 /* ---- errors.c ---- */
 
@@ -148,6 +159,7 @@ void qcul_handles_unlock(void);
 /* The number of a stream, legacy and per-thread ones included. */
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id);
 cudaError_t qcul_stream_wait(uint32_t stream);
+int qcul_stream_device(uint32_t stream);
 
 /* ---- memmap.c: what is known of addresses ---- */
 
@@ -290,6 +302,14 @@ struct CUkern_st {
 	atomic_uint ready; /* epoch in which the mirror knows it */
 	uint32_t param_count, param_bytes;
 	struct qcu_param *params;
+	struct qcul_kernel_limits *limits; /* by device */
+};
+
+/* What launches are checked against. */
+struct qcul_kernel_limits {
+	atomic_uint epoch; /* in which it is so; 0: not known, or changed since */
+	uint32_t max_threads, max_dynamic;
+	bool clusters; /* there are rules about them */
 };
 
 /* The kernel behind a host function or a cudaKernel_t; not loaded yet. */
@@ -297,6 +317,9 @@ cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel);
 bool qcul_kernel_valid(const struct CUkern_st *kernel);
 /* Makes the mirror know it. Returns at once when it does. */
 cudaError_t qcul_kernel_load(struct CUkern_st *kernel);
+/* On the calling thread's device; of a kernel that has been loaded. */
+cudaError_t qcul_kernel_limits(struct CUkern_st *kernel, const struct qcul_kernel_limits **limits);
+void qcul_kernel_limits_forget(struct CUkern_st *kernel, int device);
 /* A __device__ or __constant__ variable on the calling thread's device. */
 cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
 /* A reset has moved the variables of this device. */

@@ -33,8 +33,10 @@ static void thread_ends(void *unused)
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_THREAD_EXIT);
 
 	(void)unused;
+	cmd.flags = QCU_F_POSTED;
 	if (atomic_load(&is_open) && qcul_self.epoch == qcul_epoch() && !atomic_load(&broken))
 		(void)qcul_transport_submit(&cmd, 1);
+	qcul_transport_thread_ends();
 	qcul_self.epoch = 0;
 }
 
@@ -175,7 +177,98 @@ struct qCUcmd qcul_cmd(enum qcu_op op)
 	return cmd;
 }
 
-cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
+/* Does it wait for work of the GPU, so that errors of earlier work are told by it? */
+static bool synchronises(const struct qCUcmd *cmd)
+{
+	switch (cmd->op) {
+	case QCU_OP_DEVICE_SYNC:
+	case QCU_OP_STREAM_SYNC:
+	case QCU_OP_STREAM_QUERY:
+	case QCU_OP_EVENT_SYNC:
+	case QCU_OP_EVENT_QUERY:
+	case QCU_OP_COPY_H2D:
+	case QCU_OP_COPY_D2H:
+	case QCU_OP_COPY_D2D:
+		return !(cmd->flags & QCU_F_POSTED);
+	}
+	return false;
+}
+
+/* What posted commands have come to. Whoever asks for the last error is told, too. */
+static cudaError_t take_late(bool tell, cudaError_t err)
+{
+	int late = qcul_transport_late(), none = 0;
+
+	if (late && qcul_sticky(late))
+		atomic_compare_exchange_strong(&broken, &none, late);
+	if (late && !qcul_self.late)
+		qcul_self.late = (cudaError_t)late;
+	if (tell && qcul_self.late && err == cudaSuccess) {
+		err = qcul_self.late;
+		qcul_self.late = cudaSuccess;
+	}
+	return err;
+}
+
+/*
+ * Is there unfinished work of which the program can tell that it is? It is so once a command about
+ * it has been posted, and not so any more when the device or its legacy stream has been waited for.
+ */
+static atomic_bool busy[UINT8_MAX + 1]; /* by the mirror's number */
+
+bool qcul_busy(void)
+{
+	return atomic_load(&busy[qcul_device_ordinal(qcul_self.device)]);
+}
+
+/* After it has been sent: a wait of another thread's that came before has not waited for it. */
+static void note_work(const struct qCUcmd *cmd)
+{
+	switch (cmd->op) {
+	case QCU_OP_INFO:
+	case QCU_OP_DEVICE_INFO:
+	case QCU_OP_DEVICE_SYNC:
+	case QCU_OP_MEM_INFO:
+	case QCU_OP_MALLOC:
+	case QCU_OP_FREE:
+	case QCU_OP_HOST_REGISTER:
+	case QCU_OP_HOST_UNREGISTER:
+	case QCU_OP_COPY_SMALL:
+	case QCU_OP_STREAM_CREATE:
+	case QCU_OP_STREAM_DESTROY:
+	case QCU_OP_STREAM_SYNC:
+	case QCU_OP_STREAM_QUERY:
+	case QCU_OP_EVENT_CREATE:
+	case QCU_OP_EVENT_DESTROY:
+	case QCU_OP_EVENT_SYNC:
+	case QCU_OP_EVENT_QUERY:
+	case QCU_OP_EVENT_ELAPSED:
+	case QCU_OP_HOST_NEXT:
+	case QCU_OP_PRINT_READ:
+		return;
+	}
+	if (!atomic_load_explicit(&busy[cmd->device], memory_order_relaxed))
+		atomic_store(&busy[cmd->device], true);
+}
+
+static bool waits_for_all(const struct qCUcmd *cmd)
+{
+	switch (cmd->op) {
+	case QCU_OP_DEVICE_SYNC:
+		return true;
+	case QCU_OP_STREAM_SYNC:
+		return cmd->stream_sync.stream == QCU_STREAM_LEGACY;
+	case QCU_OP_COPY_H2D:
+		return cmd->copy_h2d.stream == QCU_STREAM_LEGACY &&
+		       cmd->copy_h2d.flags & QCU_COPY_SYNC;
+	case QCU_OP_COPY_D2H:
+		return cmd->copy_d2h.stream == QCU_STREAM_LEGACY &&
+		       cmd->copy_d2h.flags & QCU_COPY_SYNC;
+	}
+	return false;
+}
+
+static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 {
 	cudaError_t first = cudaSuccess;
 	unsigned int i;
@@ -199,8 +292,47 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 
 		if (first == cudaSuccess)
 			first = err;
+		if (!waits_for_all(&cmds[i]))
+			note_work(&cmds[i]);
 	}
 	return first;
+}
+
+cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
+{
+	const struct qCUcmd *last = &cmds[count - 1];
+	bool tell = synchronises(last), was_busy = false;
+	cudaError_t err;
+
+	if (waits_for_all(last))
+		was_busy = atomic_exchange(&busy[last->device], false);
+	err = send(cmds, count);
+	if (err && was_busy)
+		atomic_store(&busy[last->device], true);
+	return take_late(tell, err);
+}
+
+bool qcul_blocking(void)
+{
+	static atomic_int wanted; /* 0: not asked yet */
+	int w = atomic_load_explicit(&wanted, memory_order_relaxed);
+
+	if (!w) {
+		w = qcul_env_on("CUDA_LAUNCH_BLOCKING") ? 1 : -1;
+		atomic_store(&wanted, w);
+	}
+	return w > 0;
+}
+
+cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count)
+{
+	unsigned int i;
+
+	if (qcul_blocking())
+		return qcul_send(cmds, count);
+	for (i = 0; i < count; i++)
+		cmds[i].flags = QCU_F_POSTED;
+	return take_late(false, send(cmds, count));
 }
 
 static cudaError_t open_locked(void)

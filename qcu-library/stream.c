@@ -16,6 +16,11 @@ cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id)
 	return *id ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
+int qcul_stream_device(uint32_t stream)
+{
+	return stream < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[stream].device;
+}
+
 cudaError_t qcul_stream_wait(uint32_t stream)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_SYNC);
@@ -58,7 +63,7 @@ static cudaError_t create(cudaStream_t *stream, unsigned int flags, int priority
 	cmd.stream_create.stream = id;
 	cmd.stream_create.flags = flags;
 	cmd.stream_create.priority = priority;
-	err = qcul_send(&cmd, 1);
+	err = qcul_post(&cmd, 1);
 	if (err)
 		qcul_handle_drop(&qcul_streams, id);
 	else
@@ -96,7 +101,7 @@ static cudaError_t destroy(cudaStream_t stream)
 		return qcul_capture_refuse(stream);
 	cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
 	cmd.stream_destroy.stream = id;
-	err = qcul_send(&cmd, 1);
+	err = qcul_post(&cmd, 1);
 	qcul_handle_drop(&qcul_streams, id);
 	return err;
 }
@@ -165,7 +170,7 @@ static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned i
 	cmd = qcul_cmd(QCU_OP_STREAM_WAIT_EVENT);
 	cmd.stream_wait_event.stream = id;
 	cmd.stream_wait_event.event = event_id;
-	return qcul_send(&cmd, 1);
+	return qcul_post(&cmd, 1);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
@@ -199,7 +204,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 	cudaError_t err = device ? check(stream, &id) : cudaErrorInvalidValue;
 
 	if (!err)
-		*device = id < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[id].device;
+		*device = qcul_stream_device(id);
 	return qcul_done(err);
 }
 

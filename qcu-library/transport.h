@@ -23,10 +23,17 @@ void qcul_transport_close(void);
 bool qcul_transport_shares_memory(void);
 
 /*
- * Sends records in order and waits for all of the replies, which are written over them. 0, or a
- * negative errno if nothing could be sent. A record's own status is cudaError_t or -errno.
+ * Sends records in order and waits for the replies to those that are not posted, which are written
+ * over them. 0, or a negative errno if nothing could be sent. A record's own status is cudaError_t
+ * or -errno; that of a posted one is 0 when it is on its way. Waits, too, while too much is.
  */
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count);
+
+/* The first error of what this thread has posted, as far as is known, once. 0: none. */
+int qcul_transport_late(void);
+
+/* The calling thread submits nothing any more. */
+void qcul_transport_thread_ends(void);
 
 /*
  * Chunk memory at a fixed address inside the window (page-aligned; nothing may be mapped there).

@@ -19,6 +19,7 @@
 
 static int fd = -1;
 static atomic_flag said = ATOMIC_FLAG_INIT;
+static __thread int late;
 
 static cudaError_t open_failed(int err)
 {
@@ -142,10 +143,24 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 			return -errno;
 		if (n == 0 || (unsigned int)n > submit.count)
 			return -EIO;
+		if (!late)
+			late = submit.late;
 		cmds += n;
 		count -= (unsigned int)n;
 	}
 	return 0;
+}
+
+int qcul_transport_late(void)
+{
+	int err = late;
+
+	late = 0;
+	return err;
+}
+
+void qcul_transport_thread_ends(void)
+{
 }
 
 int qcul_transport_map(void *addr, size_t len)

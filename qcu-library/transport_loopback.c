@@ -7,6 +7,7 @@
  *
  * QCU_LOOPBACK_GPUS: how many devices; QCU_TRACE: a line per command on stderr.
  */
+#define _GNU_SOURCE /* process_vm_readv */
 #include "qcu-library/transport.h"
 
 #include <errno.h>
@@ -15,16 +16,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "include/qcuerror.h"
 #include "qcu-device/mirror.h"
 #include "qcu-library/qcul.h"
 
+/* What one thread may have posted and the mirror not carried out; then it waits for room. */
+#define POSTS 1024
+/* Messages up to this size, which most launches' are, lie in the post itself. */
+#define SMALL_MSG 256
+/* How long an answer may take before the thread sleeps; with one processor it sleeps at once. */
+#define SPIN_NS 20000
+
 struct chunk {
 	uint64_t addr, len;
-	bool mapped;	 /* the mirror knows it */
-	bool registered; /* no chunk: the program's own memory */
+	bool mapped;	   /* the mirror knows it */
+	bool registered;   /* no chunk: the program's own memory */
+	atomic_uint users; /* requests under way that use it */
 	struct chunk *next;
 };
 
@@ -32,14 +43,39 @@ struct chunk {
 struct wait {
 	pthread_mutex_t lock;
 	pthread_cond_t all_done;
-	unsigned int pending;
+	atomic_uint pending;
 };
 
 struct job {
 	struct mir_request req;
 	struct qcu_seg seg;
+	struct chunk *chunk;
+	void *message; /* to be freed */
 	struct wait *wait;
 	bool sent;
+};
+
+struct post {
+	struct job job;
+	atomic_bool busy; /* the mirror has it */
+	struct poster *poster;
+	char message[SMALL_MSG];
+};
+
+/*
+ * A thread that talks to the mirror: what it has posted and how it waits. It is never freed,
+ * because the mirror may still have to do with it when the thread has long ended; another thread
+ * takes it.
+ */
+struct poster {
+	struct wait wait;
+	struct wait driver_wait; /* for commands of the driver's, in between */
+	atomic_int late;	 /* the first error of what it has posted */
+	uint64_t count;
+	atomic_bool wants_room;
+	bool taken; /* poster_lock */
+	struct poster *next;
+	struct post post[POSTS];
 };
 
 static struct mirror *mirror;
@@ -47,6 +83,13 @@ static pid_t owner;
 static atomic_bool ended; /* a rule of the wire was broken */
 static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct chunk *chunks;
+static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct poster *posters;
+static unsigned int generation; /* counts sessions of this process */
+static bool may_spin;
+
+static __thread struct poster *mine;
+static __thread unsigned int mine_generation;
 
 int qcul_transport_open(struct qcu_hello *hello)
 {
@@ -60,6 +103,8 @@ int qcul_transport_open(struct qcu_hello *hello)
 		return QCU_ERR_NoDevice;
 	}
 	owner = getpid();
+	generation++;
+	may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	atomic_store(&ended, false);
 	memset(hello, 0, sizeof(*hello));
 	hello->library_version = QCU_WIRE_VERSION;
@@ -88,9 +133,12 @@ void qcul_transport_close(void)
 
 		/* The mirror's threads are the parent's; its memory here is a useless copy. */
 		chunk_lock = fresh;
+		poster_lock = fresh;
+		posters = NULL;
 	}
 	for (at = &chunks; (c = *at);) {
 		c->mapped = false;
+		atomic_store(&c->users, 0);
 		if (c->registered) {
 			*at = c->next;
 			free(c);
@@ -108,59 +156,182 @@ bool qcul_transport_shares_memory(void)
 
 /* ---- one request and its answer ---- */
 
+static void release(struct job *job)
+{
+	free(job->message);
+	if (job->chunk)
+		atomic_fetch_sub(&job->chunk->users, 1);
+}
+
+/* The last access to a job is the count: who waits for it may be gone afterwards. */
 static void done(struct mir_request *req)
 {
 	struct job *job = (struct job *)req;
 	struct wait *w = job->wait;
 
+	release(job);
+	if (atomic_fetch_sub(&w->pending, 1) != 1)
+		return;
 	pthread_mutex_lock(&w->lock);
-	if (--w->pending == 0)
-		pthread_cond_signal(&w->all_done);
+	pthread_cond_signal(&w->all_done);
 	pthread_mutex_unlock(&w->lock);
+}
+
+static void post_done(struct mir_request *req)
+{
+	struct post *post = (struct post *)req;
+	struct poster *p = post->poster;
+	int status = req->cmd.status, none = 0;
+
+	release(&post->job);
+	if (status == MIR_RULE_BROKEN)
+		atomic_store(&ended, true);
+	else if (status)
+		atomic_compare_exchange_strong(&p->late, &none, status);
+	/* Pairs with the look at `busy` after wants_room has been set. */
+	atomic_store(&post->busy, false);
+	if (!atomic_load(&p->wants_room))
+		return;
+	pthread_mutex_lock(&p->wait.lock);
+	pthread_cond_signal(&p->wait.all_done);
+	pthread_mutex_unlock(&p->wait.lock);
 }
 
 static void wait_init(struct wait *w)
 {
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->all_done, NULL);
-	w->pending = 0;
+	atomic_init(&w->pending, 0);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void spin_until_zero(const atomic_uint *n)
+{
+	uint64_t end = 0;
+	unsigned int i;
+
+	for (i = 1; may_spin && atomic_load_explicit(n, memory_order_acquire); i++) {
+#ifdef __x86_64__
+		__builtin_ia32_pause();
+#endif
+		if (i % 64)
+			continue;
+		if (!end)
+			end = now_ns() + SPIN_NS;
+		else if (now_ns() > end)
+			return;
+	}
 }
 
 static void wait_for_all(struct wait *w)
 {
+	spin_until_zero(&w->pending);
+	if (!atomic_load_explicit(&w->pending, memory_order_acquire))
+		return;
 	pthread_mutex_lock(&w->lock);
-	while (w->pending > 0)
+	while (atomic_load(&w->pending))
 		pthread_cond_wait(&w->all_done, &w->lock);
 	pthread_mutex_unlock(&w->lock);
-	pthread_cond_destroy(&w->all_done);
-	pthread_mutex_destroy(&w->lock);
 }
 
 static bool send(struct job *job, struct wait *w)
 {
 	job->wait = w;
 	job->req.done = done;
-	pthread_mutex_lock(&w->lock);
-	w->pending++;
-	pthread_mutex_unlock(&w->lock);
+	atomic_fetch_add(&w->pending, 1);
 	job->sent = mir_submit(mirror, &job->req);
 	if (!job->sent) {
 		atomic_store(&ended, true);
-		pthread_mutex_lock(&w->lock);
-		w->pending--;
-		pthread_mutex_unlock(&w->lock);
+		release(job);
+		atomic_fetch_sub(&w->pending, 1);
 	}
 	return job->sent;
+}
+
+/* The calling thread's; NULL: no memory. */
+static struct poster *poster(void)
+{
+	struct poster *p;
+	unsigned int i;
+
+	if (mine && mine_generation == generation)
+		return mine;
+	pthread_mutex_lock(&poster_lock);
+	for (p = posters; p && p->taken; p = p->next)
+		;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (p) {
+			wait_init(&p->wait);
+			wait_init(&p->driver_wait);
+			for (i = 0; i < POSTS; i++)
+				p->post[i].poster = p;
+			p->next = posters;
+			posters = p;
+		}
+	}
+	if (p) {
+		p->taken = true;
+		atomic_store(&p->late, 0);
+	}
+	pthread_mutex_unlock(&poster_lock);
+	mine = p;
+	mine_generation = generation;
+	return p;
+}
+
+void qcul_transport_thread_ends(void)
+{
+	if (mine && mine_generation == generation) {
+		pthread_mutex_lock(&poster_lock);
+		mine->taken = false;
+		pthread_mutex_unlock(&poster_lock);
+	}
+	mine = NULL;
+}
+
+int qcul_transport_late(void)
+{
+	struct poster *p = mine;
+
+	if (!p || mine_generation != generation ||
+	    !atomic_load_explicit(&p->late, memory_order_relaxed))
+		return 0;
+	return atomic_exchange(&p->late, 0);
+}
+
+/* The next post, when the mirror has no use for it any more. */
+static struct post *next_post(struct poster *p)
+{
+	struct post *post = &p->post[p->count++ % POSTS];
+
+	if (!atomic_load_explicit(&post->busy, memory_order_acquire))
+		return post;
+	pthread_mutex_lock(&p->wait.lock);
+	atomic_store(&p->wants_room, true);
+	while (atomic_load(&post->busy))
+		pthread_cond_wait(&p->wait.all_done, &p->wait.lock);
+	atomic_store(&p->wants_room, false);
+	pthread_mutex_unlock(&p->wait.lock);
+	return post;
 }
 
 /* A command of the driver's own: MAP or UNMAP. */
 static int driver_command(struct job *job)
 {
-	struct wait w;
+	struct poster *p = poster();
 
-	wait_init(&w);
-	send(job, &w);
-	wait_for_all(&w);
+	if (!p)
+		return -ENOMEM;
+	send(job, &p->driver_wait);
+	wait_for_all(&p->driver_wait);
 	if (!job->sent || job->req.cmd.status == MIR_RULE_BROKEN) {
 		atomic_store(&ended, true);
 		return -EIO;
@@ -196,10 +367,10 @@ static int map_chunk(struct chunk *c)
 }
 
 /*
- * 1: [addr, addr + len) is chunk memory or registered, and the mirror has it. 0: no chunk memory.
- * Else -errno.
+ * 1: [addr, addr + len) is chunk memory or registered, and the mirror has it; the job uses it until
+ * it is released. 0: no chunk memory. Else -errno.
  */
-static int use_chunk(uint64_t addr, uint64_t len)
+static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 {
 	struct chunk *c;
 	int rc = 0;
@@ -211,7 +382,11 @@ static int use_chunk(uint64_t addr, uint64_t len)
 		rc = c->registered ? 0 : -EFAULT;
 	} else if (c) {
 		rc = map_chunk(c);
-		rc = rc ? rc : 1;
+		if (!rc) {
+			atomic_fetch_add(&c->users, 1);
+			job->chunk = c;
+			rc = 1;
+		}
 	}
 	pthread_mutex_unlock(&chunk_lock);
 	return rc;
@@ -252,7 +427,10 @@ static int register_memory(uint64_t addr, uint64_t len)
 	return rc;
 }
 
-/* Takes out what starts there, if it has that length. Its answer means that the GPU is done. */
+/*
+ * Takes out what starts there, if it has that length. UNMAP's answer means that the GPU is done,
+ * provided that the mirror has put all of its work into streams: so requests come first.
+ */
 static struct chunk *remove_chunk(uint64_t addr, uint64_t len, bool is_registered)
 {
 	struct chunk **at, *c = NULL;
@@ -267,6 +445,8 @@ static struct chunk *remove_chunk(uint64_t addr, uint64_t len, bool is_registere
 		}
 	}
 	pthread_mutex_unlock(&chunk_lock);
+	while (c && atomic_load(&c->users) && !atomic_load(&ended))
+		usleep(20);
 	if (c && c->mapped && mirror && !atomic_load(&ended)) {
 		struct job job = {0};
 
@@ -321,17 +501,21 @@ static int check_mapped(uint64_t addr, uint64_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t start = addr & ~(page - 1);
-	unsigned char *vec;
+	unsigned char few[16], *vec = few;
+	size_t pages;
 	int rc = 0;
 
 	if (len - 1 > UINT64_MAX - addr)
 		return -EFAULT;
-	vec = malloc((addr + len - start + page - 1) / page);
+	pages = (addr + len - start + page - 1) / page;
+	if (pages > sizeof(few))
+		vec = malloc(pages);
 	if (!vec)
 		return -ENOMEM;
 	if (mincore((void *)(uintptr_t)start, addr + len - start, vec) < 0)
 		rc = -EFAULT;
-	free(vec);
+	if (vec != few)
+		free(vec);
 	return rc;
 }
 
@@ -355,11 +539,11 @@ static int prepare_memory(struct job *job, bool stays)
 		return stays ? -EINVAL : 0;
 	if (stays && fresh_chunk(buf->addr, buf->len))
 		qcul_populate((void *)(uintptr_t)buf->addr, buf->len);
-	rc = use_chunk(buf->addr, buf->len);
+	rc = use_chunk(job, buf->addr, buf->len);
 	if (rc < 0)
 		return rc;
 	if (rc > 0) {
-		job->req.cmd.flags = QCU_F_WINDOW;
+		job->req.cmd.flags |= QCU_F_WINDOW;
 		return 0;
 	}
 	rc = check_mapped(buf->addr, buf->len);
@@ -370,40 +554,68 @@ static int prepare_memory(struct job *job, bool stays)
 	if (rc)
 		return rc;
 	if (stays) {
-		job->req.cmd.flags = QCU_F_WINDOW;
+		job->req.cmd.flags |= QCU_F_WINDOW;
 		return 0;
 	}
 	job->seg = (struct qcu_seg){buf->addr, buf->len};
 	job->req.segs = &job->seg;
 	job->req.seg_count = 1;
-	job->req.cmd.flags = QCU_F_SEGS;
+	job->req.cmd.flags |= QCU_F_SEGS;
 	return 0;
 }
 
-static int prepare_message(struct job *job)
+/* Memory of the program that may not be there. */
+static int copy_from_user(void *to, uint64_t addr, size_t len)
+{
+	struct iovec here = {to, len}, there = {(void *)(uintptr_t)addr, len};
+	ssize_t n = process_vm_readv(owner, &here, 1, &there, 1, 0);
+
+	if (n >= 0 || errno == EFAULT)
+		return (size_t)n == len ? 0 : -EFAULT;
+	/* Not for everyone in every container. */
+	if (check_mapped(addr, len))
+		return -EFAULT;
+	memcpy(to, (const void *)(uintptr_t)addr, len);
+	return 0;
+}
+
+/* room: where a small message may lie, NULL: nowhere. The library's own messages are there. */
+static int prepare_message(struct job *job, void *room)
 {
 	const struct qcu_buf *buf = &job->req.cmd.buf;
-	void *msg;
+	void *msg = room;
+	int rc = 0;
 
 	if (buf->len > QCU_MSG_MAX)
 		return -EINVAL;
-	msg = malloc(buf->len + 1);
+	if (!room || buf->len > SMALL_MSG)
+		msg = job->message = malloc(buf->len + 1);
 	if (!msg)
 		return -ENOMEM;
-	memcpy(msg, (const void *)(uintptr_t)buf->addr, buf->len);
+	if (job->req.cmd.op == QCU_OP_COPY_SMALL)
+		rc = copy_from_user(msg, buf->addr, buf->len);
+	else
+		memcpy(msg, (const void *)(uintptr_t)buf->addr, buf->len);
 	job->req.msg = msg;
-	job->req.cmd.flags = QCU_F_MSG;
-	return 0;
+	job->req.cmd.flags |= QCU_F_MSG;
+	return rc;
 }
 
 /* What the driver does with a record from user space. 0 or -errno for its status. */
-static int prepare(struct job *job, const struct qCUcmd *cmd)
+static int prepare(struct job *job, const struct qCUcmd *cmd, void *room)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	unsigned int allowed;
 
 	job->req.cmd = *cmd;
-	if (!rule || !qcu_rule_user(rule) || cmd->flags || !cmd->tid ||
-	    !qcu_request_clean(cmd, rule))
+	job->req.segs = NULL;
+	job->req.seg_count = 0;
+	job->chunk = NULL;
+	job->message = NULL;
+	if (!rule || !qcu_rule_user(rule))
+		return -EINVAL;
+	allowed = rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0;
+	if (cmd->flags & ~allowed || !cmd->tid || !qcu_request_clean(cmd, rule))
 		return -EINVAL;
 	switch (rule->buffer) {
 	case QCU_BUFFER_IN:
@@ -412,41 +624,82 @@ static int prepare(struct job *job, const struct qCUcmd *cmd)
 	case QCU_BUFFER_STAY:
 		return prepare_memory(job, true);
 	case QCU_BUFFER_MSG:
-		return prepare_message(job);
+		return prepare_message(job, room);
 	}
 	return 0;
 }
 
+static int post_one(struct poster *p, const struct qCUcmd *cmd)
+{
+	struct post *post = next_post(p);
+	int rc = prepare(&post->job, cmd, post->message);
+
+	if (rc) {
+		release(&post->job);
+		return rc;
+	}
+	post->job.req.done = post_done;
+	atomic_store_explicit(&post->busy, true, memory_order_relaxed);
+	if (mir_submit(mirror, &post->job.req))
+		return 0;
+	atomic_store(&ended, true);
+	atomic_store(&post->busy, false);
+	release(&post->job);
+	return -EPROTO;
+}
+
+static int send_one(struct poster *p, struct job *job, const struct qCUcmd *cmd)
+{
+	int rc = prepare(job, cmd, NULL);
+
+	if (rc) {
+		release(job);
+		return rc;
+	}
+	return send(job, &p->wait) ? 0 : -EPROTO;
+}
+
+/* What a record says, when it has been waited for. */
+static void answer(struct qCUcmd *cmd, const struct job *job)
+{
+	if (job->req.cmd.status == MIR_RULE_BROKEN)
+		atomic_store(&ended, true);
+	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status)
+		free(remove_chunk(cmd->host_unregister.addr, cmd->host_unregister.len, true));
+	*cmd = job->req.cmd;
+}
+
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 {
-	struct job *jobs;
-	struct wait w;
+	struct poster *p = poster();
+	struct job one, *jobs = &one;
 	unsigned int i;
 
 	if (!mirror || atomic_load(&ended))
 		return -ESHUTDOWN;
-	jobs = calloc(count, sizeof(*jobs));
-	if (!jobs)
+	if (count > 1)
+		jobs = malloc(count * sizeof(*jobs));
+	if (!p || !jobs) {
+		free(count > 1 ? jobs : NULL);
 		return -ENOMEM;
-	wait_init(&w);
+	}
 	for (i = 0; i < count; i++) {
-		int rc = atomic_load(&ended) ? -ESHUTDOWN : prepare(&jobs[i], &cmds[i]);
+		int rc = -ESHUTDOWN;
 
-		if (rc)
-			jobs[i].req.cmd.status = rc;
-		else if (!send(&jobs[i], &w))
-			jobs[i].req.cmd.status = -EPROTO;
+		jobs[i].sent = false;
+		if (atomic_load(&ended))
+			;
+		else if (cmds[i].flags & QCU_F_POSTED)
+			rc = post_one(p, &cmds[i]);
+		else
+			rc = send_one(p, &jobs[i], &cmds[i]);
+		cmds[i].status = rc;
 	}
-	wait_for_all(&w);
-	for (i = 0; i < count; i++) {
-		if (jobs[i].req.cmd.status == MIR_RULE_BROKEN)
-			atomic_store(&ended, true);
-		if (cmds[i].op == QCU_OP_HOST_UNREGISTER && !jobs[i].req.cmd.status)
-			free(remove_chunk(cmds[i].host_unregister.addr, cmds[i].host_unregister.len,
-					  true));
-		cmds[i] = jobs[i].req.cmd;
-		free((void *)(uintptr_t)jobs[i].req.msg);
-	}
-	free(jobs);
+	wait_for_all(&p->wait);
+	for (i = 0; i < count; i++)
+		if (jobs[i].sent)
+			answer(&cmds[i], &jobs[i]);
+	if (count > 1)
+		free(jobs);
 	return 0;
 }

@@ -2,7 +2,8 @@
 # Tests of the whole library without a VM: plain C programs, and CUDA ones where a kernel must run, on
 # the library that has its mirror in the program's own process.
 
-LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools recycle streams threads
+LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
+	streams threads
 LOOPBACK_CU := kernels per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which calls wait for the mirror and which do not, counted on a transport that this test plays;
+ * and where the errors of those that do not wait come out. What CUDA reports at the call must be
+ * reported at the call, without asking the mirror.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "qcu-library/malloc_hook.h"
+#include "qcu-library/qcul.h"
+#include "qcu-library/transport.h"
+
+#define DEVICE_MEMORY 0x7e0000000000ull
+#define MAX_THREADS   256
+#define MAX_SHARED    1000
+
+static unsigned int posted, waited, submits;
+static int late;
+static struct qCUcmd last;
+
+/* ---- the mirror ---- */
+
+int qcul_transport_open(struct qcu_hello *hello)
+{
+	memset(hello, 0, sizeof(*hello));
+	hello->window_base = QCU_WINDOW_BASE;
+	hello->window_size = QCU_WINDOW_SIZE;
+	hello->chunk_bytes = QCU_CHUNK_DEFAULT;
+	return 0;
+}
+
+void qcul_transport_close(void)
+{
+}
+
+bool qcul_transport_shares_memory(void)
+{
+	return false;
+}
+
+static void answer(struct qCUcmd *cmd)
+{
+	static uint64_t at = DEVICE_MEMORY;
+	struct qcu_device_desc *desc;
+	struct qcu_kernel_desc *kernel;
+	struct qcu_param *param;
+
+	switch (cmd->op) {
+	case QCU_OP_INFO:
+		cmd->info.devices = 2;
+		break;
+	case QCU_OP_DEVICE_INFO:
+		desc = (struct qcu_device_desc *)(uintptr_t)cmd->buf.addr;
+		memset(desc, 0, sizeof(*desc));
+		desc->attr[cudaDevAttrMaxGridDimX] = desc->attr[cudaDevAttrMaxGridDimY] =
+			desc->attr[cudaDevAttrMaxGridDimZ] = 65535;
+		desc->attr[cudaDevAttrMaxBlockDimX] = desc->attr[cudaDevAttrMaxBlockDimY] =
+			desc->attr[cudaDevAttrMaxBlockDimZ] = 1024;
+		desc->attr[cudaDevAttrMaxThreadsPerBlock] = 1024;
+		break;
+	case QCU_OP_MALLOC:
+		cmd->malloc.ptr = at;
+		at += 1 << 20;
+		break;
+	case QCU_OP_HOST_REGISTER:
+		cmd->host_register.device = cmd->host_register.buf.addr;
+		break;
+	case QCU_OP_KERNEL_FIND:
+		cmd->kernel_find.params = 1;
+		cmd->kernel_find.param_bytes = 8;
+		break;
+	case QCU_OP_KERNEL_INFO:
+		kernel = (struct qcu_kernel_desc *)(uintptr_t)cmd->buf.addr;
+		memset(kernel, 0, sizeof(*kernel));
+		kernel->max_threads = MAX_THREADS;
+		kernel->max_dynamic_shared = MAX_SHARED;
+		kernel->params = 1;
+		param = (struct qcu_param *)(kernel + 1);
+		if (cmd->buf.len >= sizeof(*kernel) + sizeof(*param))
+			*param = (struct qcu_param){.offset = 0, .size = 8};
+		break;
+	}
+}
+
+int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
+{
+	unsigned int i;
+
+	submits++;
+	for (i = 0; i < count; i++) {
+		const struct qcu_rule *rule = qcu_rule(cmds[i].op);
+
+		last = cmds[i];
+		assert_non_null(rule);
+		cmds[i].status = 0;
+		if (cmds[i].flags & QCU_F_POSTED) {
+			assert_int_equal(rule->who, QCU_WHO_POST);
+			posted++;
+			continue;
+		}
+		waited++;
+		answer(&cmds[i]);
+	}
+	return 0;
+}
+
+int qcul_transport_late(void)
+{
+	int err = late;
+
+	late = 0;
+	return err;
+}
+
+void qcul_transport_thread_ends(void)
+{
+}
+
+int qcul_transport_map(void *addr, size_t len)
+{
+	(void)addr;
+	(void)len;
+	return 0;
+}
+
+int qcul_transport_unmap(void *addr, size_t len)
+{
+	(void)addr;
+	(void)len;
+	return 0;
+}
+
+/* No hook: the test's malloc is the C library's. */
+void qcul_malloc_before_fork(void)
+{
+}
+void qcul_malloc_after_fork_parent(void)
+{
+}
+void qcul_malloc_after_fork_child(bool had_session)
+{
+	(void)had_session;
+}
+void qcul_malloc_start(void)
+{
+}
+void qcul_malloc_refused(void)
+{
+}
+void qcul_malloc_arm(void)
+{
+}
+
+/* ---- the program ---- */
+
+static char *dev, *dev2, *pinned, host[128 << 10];
+static cudaStream_t stream;
+static cudaEvent_t event;
+static const struct {
+	uint32_t magic;
+	uint16_t version, header;
+	uint64_t bytes;
+} image = {0xba55ed50u, 1, 16, 0};
+static const struct {
+	int magic, version;
+	const void *data;
+	void *unused;
+} wrapper = {0x466243b1, 1, &image, NULL};
+static const char kernel;
+
+static int start(void **state)
+{
+	void **handle = __cudaRegisterFatBinary((void *)(uintptr_t)&wrapper);
+
+	(void)state;
+	__cudaRegisterFunction(handle, &kernel, NULL, "kernel", -1, NULL, NULL, NULL, NULL, NULL);
+	return cudaMalloc((void **)&dev, 1 << 20) || cudaMalloc((void **)&dev2, 1 << 20) ||
+	       cudaMallocHost((void **)&pinned, 1 << 20) || cudaStreamCreate(&stream) ||
+	       cudaEventCreate(&event);
+}
+
+static cudaError_t launch(unsigned int grid, unsigned int block, size_t shared, cudaStream_t s)
+{
+	uint64_t arg = 5;
+	void *args[] = {&arg};
+	const dim3 g = {grid, 1, 1}, b = {block, 1, 1};
+
+	return cudaLaunchKernel(&kernel, g, b, args, shared, s);
+}
+
+/* The call is good, and sends so many records of each sort. */
+#define COSTS(call, want_posted, want_waited)                                        \
+	do {                                                                         \
+		posted = waited = 0;                                                 \
+		assert_int_equal(call, cudaSuccess);                                 \
+		if (posted != (unsigned int)(want_posted) ||                         \
+		    waited != (unsigned int)(want_waited))                           \
+			fail_msg("%s: %u posted, %u waited", #call, posted, waited); \
+	} while (0)
+
+#define REFUSED(call, code)                                 \
+	do {                                                \
+		posted = waited = 0;                        \
+		assert_int_equal(call, code);               \
+		assert_int_equal(posted + waited, 0);       \
+		assert_int_equal(cudaGetLastError(), code); \
+	} while (0)
+
+static void nobody_waits(void **state)
+{
+	cudaStream_t s;
+	cudaEvent_t e;
+	int n;
+
+	(void)state;
+	assert_int_equal(launch(1, 32, 0, stream), cudaSuccess);
+	COSTS(launch(1, 32, 0, stream), 1, 0);
+	COSTS(launch(2, 256, 1000, 0), 1, 0);
+	COSTS(cudaMemcpyAsync(dev, pinned, 1 << 20, cudaMemcpyHostToDevice, stream), 1, 0);
+	assert_int_equal(last.copy_h2d.flags, QCU_COPY_QUEUED);
+	COSTS(cudaMemcpyAsync(pinned, dev, 1 << 20, cudaMemcpyDeviceToHost, stream), 1, 0);
+	COSTS(cudaMemcpyAsync(dev, dev2, 1 << 20, cudaMemcpyDefault, stream), 1, 0);
+	COSTS(cudaMemcpy(dev, dev2, 4096, cudaMemcpyDeviceToDevice), 1, 0);
+	COSTS(cudaMemcpyAsync(dev, host, 64 << 10, cudaMemcpyHostToDevice, stream), 1, 0);
+	assert_int_equal(last.op, QCU_OP_COPY_SMALL);
+	COSTS(cudaMemcpy2DAsync(dev, 200, pinned, 300, 100, 64, cudaMemcpyHostToDevice, stream), 64,
+	      0);
+	COSTS(cudaMemsetAsync(dev, 1, 4096, stream), 1, 0);
+	COSTS(cudaMemset(dev, 1, 4096), 1, 0);
+	COSTS(cudaEventRecord(event, stream), 1, 0);
+	COSTS(cudaStreamWaitEvent(stream, event, 0), 1, 0);
+	COSTS(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), 1, 0);
+	COSTS(cudaEventDestroy(e), 1, 0);
+	COSTS(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), 1, 0);
+	COSTS(cudaStreamDestroy(s), 1, 0);
+	COSTS(cudaGetDevice(&n), 0, 0);
+	COSTS(cudaGetLastError(), 0, 0);
+	COSTS(cudaDeviceGetAttribute(&n, cudaDevAttrMaxThreadsPerBlock, 0), 0, 0);
+}
+
+static void these_wait(void **state)
+{
+	(void)state;
+	COSTS(cudaMemcpyAsync(dev, host, (64 << 10) + 1, cudaMemcpyHostToDevice, stream), 0, 1);
+	COSTS(cudaMemcpyAsync(host, dev, 16, cudaMemcpyDeviceToHost, stream), 0, 1);
+	COSTS(cudaMemcpy(dev, pinned, 16, cudaMemcpyHostToDevice), 0, 1);
+	COSTS(cudaMemcpy(pinned, dev, 16, cudaMemcpyDeviceToHost), 0, 1);
+	/* The host's memory is in use until it is done. */
+	COSTS(cudaMemcpy(dev, pinned, 16, cudaMemcpyDeviceToDevice), 0, 1);
+	COSTS(cudaMemset(pinned, 1, 4096), 0, 1);
+	COSTS(cudaStreamSynchronize(stream), 0, 1);
+	COSTS(cudaEventSynchronize(event), 0, 1);
+}
+
+/* Little memory, synchronously: only when there is other work. */
+static void small_and_synchronous(void **state)
+{
+	(void)state;
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 1);
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
+	COSTS(cudaEventRecord(event, 0), 1, 0);
+	COSTS(cudaStreamSynchronize(stream), 0, 1);
+	/* That was not the legacy stream. */
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 1);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
+}
+
+/* Of work on one device the other knows nothing. */
+static void known_at_the_call(void **state)
+{
+	cudaStream_t other;
+	cudaEvent_t elsewhere;
+
+	(void)state;
+	REFUSED(launch(0, 1, 0, stream), cudaErrorInvalidValue);
+	REFUSED(launch(1, MAX_THREADS + 1, 0, stream), cudaErrorInvalidValue);
+	REFUSED(launch(1, 1, MAX_SHARED + 1, stream), cudaErrorInvalidValue);
+	REFUSED(launch(1, 1, 0, (cudaStream_t)host), cudaErrorInvalidResourceHandle);
+	REFUSED(cudaMemcpyAsync(dev + (1 << 20) - 8, host, 16, cudaMemcpyHostToDevice, stream),
+		cudaErrorInvalidValue);
+	REFUSED(cudaMemcpyAsync(dev, NULL, 16, cudaMemcpyHostToDevice, stream),
+		cudaErrorInvalidValue);
+	REFUSED(cudaMemsetAsync(dev + (1 << 20) - 8, 0, 16, stream), cudaErrorInvalidValue);
+	REFUSED(cudaEventRecord(NULL, stream), cudaErrorInvalidResourceHandle);
+	assert_int_equal(cudaSetDevice(1), cudaSuccess);
+	assert_int_equal(cudaStreamCreate(&other), cudaSuccess);
+	assert_int_equal(cudaEventCreate(&elsewhere), cudaSuccess);
+	assert_int_equal(cudaSetDevice(0), cudaSuccess);
+	REFUSED(launch(1, 1, 0, other), cudaErrorInvalidResourceHandle);
+	REFUSED(cudaEventRecord(event, other), cudaErrorInvalidResourceHandle);
+	REFUSED(cudaEventRecord(elsewhere, 0), cudaErrorInvalidResourceHandle);
+	COSTS(cudaEventRecord(elsewhere, other), 1, 0);
+	COSTS(cudaStreamWaitEvent(stream, elsewhere, 0), 1, 0);
+}
+
+/* An attribute changes what may be launched; it is asked for once. */
+static void limits_change(void **state)
+{
+	(void)state;
+	assert_int_equal(cudaFuncSetAttribute(&kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+					      500),
+			 cudaSuccess);
+	COSTS(launch(1, 1, 0, stream), 1, 1);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+}
+
+static void errors_come_late(void **state)
+{
+	(void)state;
+	/* It is the next synchronising call's, and then the last error. */
+	late = cudaErrorLaunchOutOfResources;
+	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
+	assert_int_equal(cudaStreamSynchronize(stream), cudaErrorLaunchOutOfResources);
+	assert_int_equal(cudaGetLastError(), cudaErrorLaunchOutOfResources);
+	assert_int_equal(cudaGetLastError(), cudaSuccess);
+	assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
+	/* Or the last error, once it is known. */
+	late = cudaErrorInvalidValue;
+	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
+	assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidValue);
+	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);
+	assert_int_equal(cudaGetLastError(), cudaSuccess);
+	assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+	/* An allocation that succeeds says so. */
+	late = cudaErrorInvalidValue;
+	assert_int_equal(cudaMemGetInfo(NULL, NULL), cudaSuccess);
+	assert_int_equal(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);
+	/* The first of several. */
+	late = cudaErrorInvalidValue;
+	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
+	late = cudaErrorLaunchOutOfResources;
+	assert_int_equal(cudaEventSynchronize(event), cudaErrorInvalidValue);
+	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);
+	assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+/* The last test: nothing works afterwards. */
+static void sticky(void **state)
+{
+	(void)state;
+	late = cudaErrorIllegalAddress;
+	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
+	assert_int_equal(launch(1, 1, 0, stream), cudaErrorIllegalAddress);
+	assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	assert_int_equal(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), cudaErrorIllegalAddress);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_waits),
+		cmocka_unit_test(these_wait),
+		cmocka_unit_test(small_and_synchronous),
+		cmocka_unit_test(known_at_the_call),
+		cmocka_unit_test(limits_change),
+		cmocka_unit_test(errors_come_late),
+		cmocka_unit_test(sticky),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}
