@@ -381,6 +381,7 @@ cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t s
 {
 	struct place dst = {0}, src = {0}, *one;
 	struct size s = {p->extent.width, p->extent.height, p->extent.depth};
+	struct cudaPos pos = p->dstArray ? p->srcPos : p->dstPos;
 	struct memory m;
 
 	if ((p->dstArray && p->dstPtr.ptr) || (p->srcArray && p->srcPtr.ptr))
@@ -391,14 +392,15 @@ cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t s
 	one = p->dstArray ? &dst : &src;
 	if (!one->array)
 		return cudaErrorInvalidResourceHandle;
-	/* With an array the width counts elements. */
-	if (__builtin_mul_overflow(s.width, (size_t)one->array->elem, &s.width))
+	/* With an array the width counts elements, and so does the place in memory. */
+	if (__builtin_mul_overflow(s.width, (size_t)one->array->elem, &s.width) ||
+	    __builtin_mul_overflow(pos.x, (size_t)one->array->elem, &pos.x))
 		return cudaErrorInvalidValue;
 	if (p->dstArray && p->srcArray)
 		return p->kind == cudaMemcpyDeviceToDevice || p->kind == cudaMemcpyDefault
 			       ? array_copy(&dst, &src, &s, stream)
 			       : cudaErrorInvalidMemcpyDirection;
-	if (p->dstArray ? !corner(&p->srcPtr, &p->srcPos, &m) : !corner(&p->dstPtr, &p->dstPos, &m))
+	if (!corner(p->dstArray ? &p->srcPtr : &p->dstPtr, &pos, &m))
 		return cudaErrorInvalidValue;
 	return memory_copy(one, &m, &s, p->kind, stream, !p->dstArray, sync);
 }

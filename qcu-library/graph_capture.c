@@ -431,12 +431,9 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	struct captured_stream *s;
 	struct CUgraph_st *given, *made;
 	struct capture *c;
-	cudaError_t err;
+	cudaError_t err = qcul_ready();
 	uint32_t id;
 
-	if (!graph)
-		return cudaErrorInvalidValue;
-	err = qcul_ready();
 	if (!err)
 		err = qcul_stream_id(stream, &id);
 	if (err)
@@ -446,6 +443,8 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	c = s ? s->capture : NULL;
 	if (!c)
 		err = cudaErrorIllegalState;
+	else if (!graph)
+		err = cudaErrorInvalidValue;
 	else if (c->origin != s)
 		err = cudaErrorStreamCaptureUnmatched;
 	else if (c->mode != cudaStreamCaptureModeRelaxed && c->tid != qcul_tid())

@@ -305,18 +305,6 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	return err;
 }
 
-static cudaError_t capture(struct CUgraphExec_st *x, cudaStream_t stream)
-{
-	const struct qcul_node_params child = {
-		.type = cudaGraphNodeTypeGraph,
-		.child = x->graph,
-	};
-	struct qcul_node_params p;
-	cudaError_t err = qcul_node_clone(&p, &child);
-
-	return err ? err : qcul_capture_node(stream, &p);
-}
-
 static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	uint32_t id;
@@ -327,7 +315,7 @@ static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream)
 	if (err)
 		return err;
 	if (qcul_captured(stream, &err))
-		return err ? err : capture(exec, stream);
+		return err ? err : qcul_capture_refuse(stream);
 	return run_all(exec, stream ? stream : cudaStreamLegacy);
 }
 

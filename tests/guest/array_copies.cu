@@ -133,7 +133,8 @@ static void boxes(bool layered)
 	p.srcArray = b;
 	p.srcPos = make_cudaPos(20, 5, 2);
 	p.dstPtr = dev;
-	p.dstPos = make_cudaPos(64, 7, 1);
+	/* In elements, as CUDA counts in memory too when the other side is an array. */
+	p.dstPos = make_cudaPos(4, 7, 1);
 	p.extent = make_cudaExtent(50, 30, 3);
 	p.kind = cudaMemcpyDeviceToDevice;
 	CHECK(cudaMemcpy3D(&p));

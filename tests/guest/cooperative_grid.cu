@@ -131,7 +131,6 @@ static void attributes(void)
 	CHECK(cudaDeviceSynchronize());
 	for (int i = 0; i < 8; i++)
 		REQUIRE(out[i] == i, "block %d wrote %d", i, out[i]);
-	EXPECT(cudaLaunchKernelExC(NULL, (const void *)plain, args), cudaErrorInvalidValue);
 	config.attrs = NULL;
 	EXPECT(cudaLaunchKernelExC(&config, (const void *)plain, args), cudaErrorInvalidValue);
 
