@@ -165,6 +165,17 @@ struct qcu_mem_info {
 	__u64 free;  /* out */
 	__u64 total; /* out */
 };
+/* May kernels of the command's device use the memory of another one? */
+struct qcu_peer_access {
+	__u32 peer;
+	__u32 enable;
+};
+#define QCU_PEER_POSSIBLE 0u /* could it be enabled? Else a cudaDeviceP2PAttr */
+struct qcu_peer_info {
+	__u32 peer;
+	__u32 attr;
+	__s32 value; /* out */
+};
 struct qcu_thread_exit {
 	__u32 rsvd;
 };
@@ -589,6 +600,8 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(19, DEVICE_RESET,      device_reset,      USR, NONE,  0) \
 	X(20, MEM_INFO,          mem_info,          USR, NONE,  0) \
 	X(21, THREAD_EXIT,       thread_exit,       POST, NONE,  0) \
+	X(22, PEER_ACCESS,       peer_access,       USR, NONE,  QCU_UPTO(qcu_peer_access, enable)) \
+	X(23, PEER_INFO,         peer_info,         USR, NONE,  QCU_UPTO(qcu_peer_info, attr)) \
 	X(32, MALLOC,            malloc,            USR, NONE,  QCU_UPTO(qcu_malloc, size)) \
 	X(33, FREE,              free,              USR, NONE,  QCU_UPTO(qcu_free, ptr)) \
 	X(34, HOST_REGISTER,     host_register,     USR, STAY,  QCU_UPTO(qcu_host_register, flags)) \

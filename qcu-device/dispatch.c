@@ -211,6 +211,32 @@ int mir_do_mem_info(struct call *c)
 	return rc;
 }
 
+int mir_do_peer_access(struct call *c)
+{
+	const struct qcu_peer_access *p = &c->cmd->peer_access;
+
+	MIR_NEED(c, peer_access);
+	if (p->peer >= c->m->devices || p->peer == c->cmd->device)
+		return QCU_ERR_InvalidDevice;
+	if (p->enable > 1)
+		return QCU_ERR_InvalidValue;
+	return c->m->cfg.ops->peer_access(c->m->be, c->cmd->device, p->peer, p->enable);
+}
+
+int mir_do_peer_info(struct call *c)
+{
+	struct qcu_peer_info *p = &c->cmd->peer_info;
+	int32_t value = 0;
+	int rc;
+
+	MIR_NEED(c, peer_info);
+	if (p->peer >= c->m->devices || p->peer == c->cmd->device)
+		return QCU_ERR_InvalidDevice;
+	rc = c->m->cfg.ops->peer_info(c->m->be, c->cmd->device, p->peer, p->attr, &value);
+	p->value = value;
+	return rc;
+}
+
 int mir_do_limit_set(struct call *c)
 {
 	const struct qcu_limit_set *l = &c->cmd->limit_set;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Several devices in one program. Kernels of one cannot reach the memory of another yet, and the
- * answers here say so; copies between devices work.
+ * Several devices in one program: whether kernels of one may use the memory of another, and copies
+ * between them, which always work.
  */
 #include "qcu-library/device.h"
 
@@ -14,15 +14,62 @@ static cudaError_t check(int device)
 	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
-cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+static cudaError_t peer_info(int device, int peer, uint32_t attr, int *value)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_PEER_INFO);
+	cudaError_t err;
+
+	cmd.device = qcul_device_ordinal(device);
+	cmd.peer_info.peer = qcul_device_ordinal(peer);
+	cmd.peer_info.attr = attr;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		*value = cmd.peer_info.value;
+	return err;
+}
+
+static cudaError_t can_access(int *can, int device, int peer)
 {
 	cudaError_t err = can ? check(device) : cudaErrorInvalidValue;
 
 	if (!err)
 		err = check(peer);
+	if (err)
+		return err;
+	*can = 0;
+	return device == peer ? cudaSuccess : peer_info(device, peer, QCU_PEER_POSSIBLE, can);
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	return qcul_done(can_access(can, device, peer));
+}
+
+static cudaError_t p2p_attribute(int *value, enum cudaDeviceP2PAttr attr, int device, int peer)
+{
+	cudaError_t err = value ? check(device) : cudaErrorInvalidValue;
+
 	if (!err)
-		*can = 0;
-	return qcul_done(err);
+		err = check(peer);
+	if (!err && device == peer)
+		err = cudaErrorInvalidDevice;
+	if (!err && attr < cudaDevP2PAttrPerformanceRank)
+		err = cudaErrorInvalidValue;
+	return err ? err : peer_info(device, peer, attr, value);
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int device, int peer)
+{
+	return qcul_done(p2p_attribute(value, attr, device, peer));
+}
+
+static cudaError_t peer_access(int peer, uint32_t enable)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_PEER_ACCESS);
+
+	cmd.peer_access.peer = qcul_device_ordinal(peer);
+	cmd.peer_access.enable = enable;
+	return qcul_send(&cmd, 1);
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
@@ -30,15 +77,23 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 	cudaError_t err = check(peer);
 
 	if (!err)
-		err = flags ? cudaErrorInvalidValue : cudaErrorPeerAccessUnsupported;
-	return qcul_done(err);
+		err = qcul_ready();
+	if (!err && flags)
+		err = cudaErrorInvalidValue;
+	if (!err && peer == qcul_self.device)
+		err = cudaErrorInvalidDevice;
+	return qcul_done(err ? err : peer_access(peer, 1));
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer)
 {
 	cudaError_t err = check(peer);
 
-	return qcul_done(err ? err : cudaErrorPeerAccessNotEnabled);
+	if (!err)
+		err = qcul_ready();
+	if (!err && peer == qcul_self.device)
+		err = cudaErrorPeerAccessNotEnabled;
+	return qcul_done(err ? err : peer_access(peer, 0));
 }
 
 static cudaError_t copy(void *dst, int dst_device, const void *src, int src_device, size_t count,

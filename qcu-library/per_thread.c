@@ -217,3 +217,39 @@ cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
 {
 	return cudaFreeAsync(ptr, own(stream));
 }
+
+cudaError_t cudaMemPrefetchAsync_ptsz(const void *ptr, size_t len, struct cudaMemLocation location,
+				      unsigned int flags, cudaStream_t stream)
+{
+	return cudaMemPrefetchAsync(ptr, len, location, flags, own(stream));
+}
+
+cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
+					   struct cudaMemLocation *locations, size_t *first,
+					   size_t places, unsigned long long flags,
+					   cudaStream_t stream)
+{
+	return cudaMemPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags,
+					 own(stream));
+}
+
+cudaError_t cudaMemDiscardBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
+					  unsigned long long flags, cudaStream_t stream)
+{
+	return cudaMemDiscardBatchAsync(ptrs, sizes, n, flags, own(stream));
+}
+
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
+						     struct cudaMemLocation *locations,
+						     size_t *first, size_t places,
+						     unsigned long long flags, cudaStream_t stream)
+{
+	return cudaMemDiscardAndPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags,
+						   own(stream));
+}
+
+cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void *ptr, size_t len,
+					  unsigned int flags)
+{
+	return cudaStreamAttachMemAsync(own(stream), ptr, len, flags);
+}

@@ -118,6 +118,8 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 		return err;
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, kind, &range))
 		return cudaErrorInvalidValue;
+	if (kind == QCUL_MEM_MANAGED)
+		qcul_managed_forget(range.start, range.len);
 	/* A parent's memory is known to the parent's mirror only. */
 	if (range.epoch == qcul_epoch()) {
 		if (kind == QCUL_MEM_PINNED && in_window(ptr)) {

@@ -355,6 +355,13 @@ struct qcul_pool_use {
 /* Device memory; from NULL: of cudaMalloc. */
 cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from);
 
+/* ---- managed.c ---- */
+
+/* Managed memory has been freed: what was said of it is void. */
+void qcul_managed_forget(uint64_t start, uint64_t len);
+void qcul_managed_lock(void);
+void qcul_managed_unlock(void);
+
 /* ---- hostfunc.c ---- */
 
 void qcul_host_calls_lock(void);

@@ -53,10 +53,12 @@ static void before_fork(void)
 	qcul_print_lock();
 	qcul_captures_lock();
 	qcul_host_calls_lock();
+	qcul_managed_lock();
 }
 
 static void unlock_all(void)
 {
+	qcul_managed_unlock();
 	qcul_host_calls_unlock();
 	qcul_captures_unlock();
 	qcul_print_unlock();

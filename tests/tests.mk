@@ -59,6 +59,7 @@ $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
 $(foreach t,$(LOOPBACK_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug),loopback guest/$(t) $(B)/tests/guest/$(t);)
+loopback guest/peer_access-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/peer_access;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
 endef
 

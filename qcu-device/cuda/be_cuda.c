@@ -169,6 +169,30 @@ static int cu_device_reset(struct be *be, unsigned int dev)
 	return ret;
 }
 
+static int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable)
+{
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	return enable ? CU(be, cudaDeviceEnablePeerAccess, (int)peer, 0)
+		      : CU(be, cudaDeviceDisablePeerAccess, (int)peer);
+}
+
+static int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
+			int32_t *value)
+{
+	int v = 0, ret;
+
+	if (attr == QCU_PEER_POSSIBLE)
+		ret = CU(be, cudaDeviceCanAccessPeer, &v, (int)dev, (int)peer);
+	else
+		ret = CU(be, cudaDeviceGetP2PAttribute, &v, (enum cudaDeviceP2PAttr)attr, (int)dev,
+			 (int)peer);
+	*value = v;
+	return ret;
+}
+
 static int cu_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
 {
 	int ret = cu_use(be, dev);
@@ -199,6 +223,8 @@ static const struct be_ops be_cuda = {
 	.device_sync = cu_device_sync,
 	.device_reset = cu_device_reset,
 	.mem_info = cu_mem_info,
+	.peer_access = cu_peer_access,
+	.peer_info = cu_peer_info,
 	.limit_set = cu_limit_set,
 	.limit_get = cu_limit_get,
 	.mem_alloc = cu_mem_alloc,

@@ -175,6 +175,7 @@ static int device_reset(struct be *be, unsigned int dev)
 		return QCU_ERR_Success;
 	}
 	soft_modules_reset(be, dev);
+	soft_peers_reset(be, dev);
 	soft_pools_reset(&be->dev[dev]);
 	soft_mem_reset(&be->dev[dev].mem);
 	soft_limits_default(&be->dev[dev]);
@@ -193,6 +194,8 @@ const struct be_ops be_soft = {
 	.device_sync = soft_device_sync,
 	.device_reset = device_reset,
 	.mem_info = soft_mem_info,
+	.peer_access = soft_peer_access,
+	.peer_info = soft_peer_info,
 	.limit_set = soft_limit_set,
 	.limit_get = soft_limit_get,
 	.mem_alloc = soft_mem_alloc,

@@ -385,11 +385,31 @@ void soft_env_free(void *ctx, uint64_t addr)
 	arena_free(&d->mem, addr, TAG_VARIABLE);
 }
 
-/* A kernel reaches its own device's memory and registered host memory. */
+/* Memory of another device, as far as this one may use it. */
+static struct ptx_range peer_range(struct soft_device *d, struct soft_device *owner, uint64_t addr)
+{
+	unsigned int access;
+	struct soft_range r;
+
+	if (!soft_ranges_find(&owner->mem.table, addr, &r))
+		return (struct ptx_range){0};
+	if (r.tag == TAG_POOL)
+		access = soft_pool_access(owner, addr, d->index);
+	else
+		access = soft_peer_enabled(d, owner) ? 3 : 0;
+	if (!access)
+		return (struct ptx_range){0};
+	return (struct ptx_range){.lo = r.lo, .hi = r.hi, .writable = access & 2};
+}
+
+/* A kernel reaches its own device's memory, that of peers, and registered host memory. */
 struct ptx_range soft_env_range(void *ctx, uint64_t addr)
 {
-	struct soft_device *d = ctx;
+	struct soft_device *d = ctx, *owner = device_of(d->be, addr);
 	struct soft_range r;
+
+	if (owner && owner != d)
+		return peer_range(d, owner, addr);
 
 	if (addr - d->mem.base < d->mem.size ? soft_ranges_find(&d->mem.table, addr, &r)
 					     : soft_ranges_find(&d->be->host, addr, &r))

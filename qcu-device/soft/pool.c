@@ -128,6 +128,20 @@ void soft_pools_fini(struct soft_device *d)
 	pthread_mutex_destroy(&d->pool_lock);
 }
 
+unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned int dev)
+{
+	unsigned int access = ACCESS_NONE;
+	struct soft_block *b;
+
+	pthread_mutex_lock(&owner->pool_lock);
+	for (b = owner->blocks; b && addr - b->addr >= b->size; b = b->next)
+		;
+	if (b)
+		access = atomic_load(&b->pool->access[dev]);
+	pthread_mutex_unlock(&owner->pool_lock);
+	return access;
+}
+
 bool soft_pool_drop(struct soft_device *d, uint64_t addr)
 {
 	struct soft_block *b;

@@ -95,6 +95,8 @@ void soft_pools_init(struct soft_device *d);
 void soft_pools_fini(struct soft_device *d);
 /* All memory of a device's pools is gone. */
 void soft_pools_reset(struct soft_device *d);
+/* How a device may use memory that a pool of `owner` has given out: cudaMemAccessFlags. */
+unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned int dev);
 /* cudaFree of pool memory, when all streams have come to their end. False: it is none. */
 bool soft_pool_drop(struct soft_device *d, uint64_t addr);
 int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
@@ -143,6 +145,15 @@ void soft_watchdog_stop(struct be *be);
 void soft_watchdog_begin(struct be *be, struct soft_running *r, const char *name);
 void soft_watchdog_end(struct be *be, struct soft_running *r);
 
+/* ---- peer.c ---- */
+
+int soft_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable);
+int soft_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
+		   int32_t *value);
+/* After a reset nobody has access to the device, and it has none to others. */
+void soft_peers_reset(struct be *be, unsigned int dev);
+bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *owner);
+
 /* ---- limits.c ---- */
 
 #define SOFT_LIMITS 7
@@ -165,6 +176,7 @@ struct soft_device {
 	struct soft_mem mem;
 	struct ptx_env env;
 	struct soft_device_limits limits;
+	_Atomic uint32_t peers; /* devices whose memory kernels here may use, a bit each */
 	pthread_mutex_t pool_lock;
 	struct soft_block *blocks; /* memory that pools have given out */
 	struct be_pool *pool;	   /* the default one */

@@ -194,7 +194,7 @@ static void devices(void)
 	BAD(cudaDeviceGetByPCIBusId(&v, "0000:99:00.0"), cudaErrorInvalidDevice);
 	BAD(cudaDeviceGetByPCIBusId(&v, "0000:"), cudaErrorInvalidValue);
 	BAD(cudaDeviceCanAccessPeer(&v, 0, 63), cudaErrorInvalidDevice);
-	BAD(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);
+	BAD(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
 	BAD(cudaDeviceEnablePeerAccess(63, 0), cudaErrorInvalidDevice);
 	BAD(cudaDeviceDisablePeerAccess(0), cudaErrorPeerAccessNotEnabled);
 }

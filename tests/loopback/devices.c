@@ -92,10 +92,10 @@ static void reset_takes_everything(void)
 static void between_devices(void)
 {
 	char *a, *b, from[1000], to[1000];
-	int can = 1;
+	int can = 0;
 
 	OK(cudaDeviceCanAccessPeer(&can, 0, 1));
-	REQUIRE(can == 0, "%d", can);
+	REQUIRE(can == 1, "%d", can);
 	fill(from, sizeof(from), 9);
 	OK(cudaSetDevice(0));
 	OK(cudaMalloc((void **)&a, 1000));
