@@ -270,6 +270,22 @@ struct qcu_stream_wait_event {
 	__u32 event;
 	__u32 flags;
 };
+/* Attributes of a stream; the value is the first bytes of a cudaStreamAttrValue. */
+#define QCU_STREAM_ATTR 32u
+struct qcu_stream_attr_set {
+	__u32 stream;
+	__u32 attr; /* cudaStreamAttrID */
+	__u8 value[QCU_STREAM_ATTR];
+};
+struct qcu_stream_attr_get {
+	__u32 stream;
+	__u32 attr;
+	__u8 value[QCU_STREAM_ATTR]; /* out */
+};
+struct qcu_stream_attr_copy {
+	__u32 to;
+	__u32 from;
+};
 struct qcu_event_create {
 	__u32 event;
 	__u32 flags;
@@ -616,6 +632,9 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(50, STREAM_SYNC,       stream_sync,       USR, NONE,  QCU_UPTO(qcu_stream_sync, stream)) \
 	X(51, STREAM_QUERY,      stream_query,      USR, NONE,  QCU_UPTO(qcu_stream_query, stream)) \
 	X(52, STREAM_WAIT_EVENT, stream_wait_event, POST, NONE,  QCU_UPTO(qcu_stream_wait_event, flags)) \
+	X(53, STREAM_ATTR_SET,   stream_attr_set,   USR, NONE,  QCU_UPTO(qcu_stream_attr_set, value)) \
+	X(54, STREAM_ATTR_GET,   stream_attr_get,   USR, NONE,  QCU_UPTO(qcu_stream_attr_get, attr)) \
+	X(55, STREAM_ATTR_COPY,  stream_attr_copy,  USR, NONE,  QCU_UPTO(qcu_stream_attr_copy, from)) \
 	X(56, EVENT_CREATE,      event_create,      POST, NONE,  QCU_UPTO(qcu_event_create, flags)) \
 	X(57, EVENT_DESTROY,     event_destroy,     POST, NONE,  QCU_UPTO(qcu_event_destroy, event)) \
 	X(58, EVENT_RECORD,      event_record,      POST, NONE,  QCU_UPTO(qcu_event_record, flags)) \

@@ -205,6 +205,11 @@ struct be_ops {
 	int (*stream_wait_event)(struct be *be, struct be_stream *s, struct be_event *e,
 				 uint32_t flags);
 
+	/* value: QCU_STREAM_ATTR bytes. */
+	int (*stream_attr_set)(struct be *be, struct be_stream *s, uint32_t attr,
+			       const void *value);
+	int (*stream_attr_get)(struct be *be, struct be_stream *s, uint32_t attr, void *value);
+	int (*stream_attr_copy)(struct be *be, struct be_stream *to, struct be_stream *from);
 	/*
 	 * Puts a call of fn(arg, 0) into a stream, which waits until it returns; the call comes on
 	 * a thread of the backend's, and must not call the backend. After an error that has ended

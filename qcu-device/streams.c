@@ -192,6 +192,55 @@ int mir_do_stream_wait_event(struct call *c)
 	return rc;
 }
 
+int mir_do_stream_attr_set(struct call *c)
+{
+	const struct qcu_stream_attr_set *a = &c->cmd->stream_attr_set;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_attr_set);
+	rc = mir_stream_get(c, a->stream, &s);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->stream_attr_set(c->m->be, s.s, a->attr, a->value);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+int mir_do_stream_attr_get(struct call *c)
+{
+	struct qcu_stream_attr_get *a = &c->cmd->stream_attr_get;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_attr_get);
+	rc = mir_stream_get(c, a->stream, &s);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->stream_attr_get(c->m->be, s.s, a->attr, a->value);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+int mir_do_stream_attr_copy(struct call *c)
+{
+	const struct qcu_stream_attr_copy *a = &c->cmd->stream_attr_copy;
+	struct stream_ref to, from;
+	int rc;
+
+	MIR_NEED(c, stream_attr_copy);
+	rc = mir_stream_get(c, a->to, &to);
+	if (rc)
+		return rc;
+	rc = mir_stream_get(c, a->from, &from);
+	if (!rc) {
+		rc = c->m->cfg.ops->stream_attr_copy(c->m->be, to.s, from.s);
+		mir_stream_put(c, &from);
+	}
+	mir_stream_put(c, &to);
+	return rc;
+}
+
 /* ---- events ---- */
 
 int mir_do_event_create(struct call *c)

@@ -253,3 +253,20 @@ cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void *ptr, size_t
 {
 	return cudaStreamAttachMemAsync(own(stream), ptr, len, flags);
 }
+
+cudaError_t cudaStreamSetAttribute_ptsz(cudaStream_t stream, cudaStreamAttrID attr,
+					const cudaStreamAttrValue *value)
+{
+	return cudaStreamSetAttribute(own(stream), attr, value);
+}
+
+cudaError_t cudaStreamGetAttribute_ptsz(cudaStream_t stream, cudaStreamAttrID attr,
+					cudaStreamAttrValue *value)
+{
+	return cudaStreamGetAttribute(own(stream), attr, value);
+}
+
+cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t to, cudaStream_t from)
+{
+	return cudaStreamCopyAttributes(own(to), own(from));
+}

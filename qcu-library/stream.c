@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams: creation and destruction, waiting, and what a program can ask about them. */
+#include <string.h>
+
 #include "qcu-library/graph_capture.h"
 
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id)
@@ -222,4 +224,73 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
 			*number |= (unsigned long long)qcul_tid() << 32;
 	}
 	return qcul_done(err);
+}
+
+/* ---- attributes ---- */
+
+_Static_assert(sizeof(struct cudaAccessPolicyWindow) <= QCU_STREAM_ATTR,
+	       "the largest value of a stream's attribute");
+
+static cudaError_t set_attribute(cudaStream_t stream, cudaStreamAttrID attr,
+				 const cudaStreamAttrValue *value)
+{
+	cudaStreamAttrValue now;
+	struct qCUcmd cmd;
+	uint32_t id;
+	cudaError_t err = value ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_SET);
+	cmd.stream_attr_set.stream = id;
+	cmd.stream_attr_set.attr = attr;
+	memcpy(cmd.stream_attr_set.value, value, QCU_STREAM_ATTR);
+	err = qcul_send(&cmd, 1);
+	/* It has been put into bounds. */
+	if (!err && attr == cudaLaunchAttributePriority && id >= QCU_ID_FIRST &&
+	    !cudaStreamGetAttribute(stream, attr, &now))
+		qcul_streams.slots[id].priority = now.priority;
+	return err;
+}
+
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attr,
+				   const cudaStreamAttrValue *value)
+{
+	return qcul_done(set_attribute(stream, attr, value));
+}
+
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID attr,
+				   cudaStreamAttrValue *value)
+{
+	struct qCUcmd cmd;
+	uint32_t id;
+	cudaError_t err = value ? check(stream, &id) : cudaErrorInvalidValue;
+
+	if (err)
+		return qcul_done(err);
+	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_GET);
+	cmd.stream_attr_get.stream = id;
+	cmd.stream_attr_get.attr = attr;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return qcul_done(err);
+	memset(value, 0, sizeof(*value));
+	memcpy(value, cmd.stream_attr_get.value, QCU_STREAM_ATTR);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
+{
+	struct qCUcmd cmd;
+	uint32_t to_id, from_id;
+	cudaError_t err = check(to, &to_id);
+
+	if (!err)
+		err = check(from, &from_id);
+	if (err)
+		return qcul_done(err);
+	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_COPY);
+	cmd.stream_attr_copy.to = to_id;
+	cmd.stream_attr_copy.from = from_id;
+	return qcul_done(qcul_send(&cmd, 1));
 }

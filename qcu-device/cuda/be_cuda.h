@@ -154,6 +154,9 @@ int cu_stream_destroy(struct be *be, struct be_stream *s);
 int cu_stream_sync(struct be *be, struct be_stream *s);
 int cu_stream_query(struct be *be, struct be_stream *s);
 int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
+int cu_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
+int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
+int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
 int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		 struct be_stream *s);
 int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);

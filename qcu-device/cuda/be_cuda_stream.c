@@ -3,6 +3,7 @@
  * Streams and events of the cuda backend.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "qcu-device/cuda/be_cuda.h"
 
@@ -92,6 +93,33 @@ int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e,
 	int ret = event_alive(be, e) ? cu_stream_use(be, s) : QCU_ERR_ContextIsDestroyed;
 
 	return ret ? ret : CU(be, cudaStreamWaitEvent, s->s, e->e, flags);
+}
+
+int cu_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value)
+{
+	cudaStreamAttrValue v = {.pad = {0}};
+	int ret = cu_stream_use(be, s);
+
+	memcpy(&v, value, QCU_STREAM_ATTR);
+	return ret ? ret : CU(be, cudaStreamSetAttribute, s->s, (cudaStreamAttrID)attr, &v);
+}
+
+int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value)
+{
+	cudaStreamAttrValue v = {.pad = {0}};
+	int ret = cu_stream_use(be, s);
+
+	if (!ret)
+		ret = CU(be, cudaStreamGetAttribute, s->s, (cudaStreamAttrID)attr, &v);
+	memcpy(value, &v, QCU_STREAM_ATTR);
+	return ret;
+}
+
+int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from)
+{
+	int ret = stream_alive(be, from) ? cu_stream_use(be, to) : QCU_ERR_ContextIsDestroyed;
+
+	return ret ? ret : CU(be, cudaStreamCopyAttributes, to->s, from->s);
 }
 
 struct host_call {

@@ -236,11 +236,17 @@ struct soft_work {
 	unsigned int after_count;
 };
 
+struct soft_stream_attrs {
+	uint32_t sync_policy; /* 0: as it comes */
+	uint32_t domain;
+};
+
 struct be_stream {
 	struct be *be;
 	struct soft_device *dev;
 	struct be_stream *next;
 	unsigned int refs;
+	struct soft_stream_attrs attrs;
 	bool blocking; /* waits for the legacy stream and it for this one */
 	int priority;
 	uint64_t last, done; /* tickets given out, work finished */
@@ -296,6 +302,12 @@ int soft_event_sync(struct be *be, struct be_event *e);
 int soft_event_query(struct be *be, struct be_event *e);
 int soft_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 void soft_events_fini(struct be *be);
+
+/* ---- stream_attr.c ---- */
+
+int soft_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
+int soft_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
+int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
 
 /* ---- hostfunc.c ---- */
 

@@ -3,7 +3,7 @@
 # qcu-device and the tests link. PTX_SRCS comes from ptx.mk.
 
 SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c props.c mem.c range.c stream.c event.c copy.c \
-	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c peer.c)
+	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c peer.c stream_attr.c)
 SOFT_SRCS += qcu-device/soft/array.c
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)
 SOFT_LIB := $(B)/qcu-device/soft/libsoft.a
