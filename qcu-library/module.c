@@ -32,7 +32,8 @@ struct fatbin {
 };
 
 struct qcul_module {
-	const struct fatbin *image;
+	const void *image; /* NULL: what was registered is none */
+	size_t bytes;
 	uint32_t id;
 	unsigned int ready;  /* epoch in which the mirror has it */
 	unsigned int failed; /* epoch in which it could not be loaded, and why */
@@ -155,6 +156,14 @@ static void no_memory(void)
 	qcul_say_once(&said, "out of memory while the program registered its kernels");
 }
 
+static void enlist(struct qcul_module *m)
+{
+	pthread_rwlock_wrlock(&table_lock);
+	m->next = modules;
+	modules = m;
+	pthread_rwlock_unlock(&table_lock);
+}
+
 void **__cudaRegisterFatBinary(void *data)
 {
 	const struct wrapper *w = data;
@@ -164,12 +173,11 @@ void **__cudaRegisterFatBinary(void *data)
 		no_memory();
 		return NULL;
 	}
-	if (w->magic == WRAPPER_MAGIC && w->data->magic == FATBIN_MAGIC)
+	if (w->magic == WRAPPER_MAGIC && w->data->magic == FATBIN_MAGIC) {
 		m->image = w->data;
-	pthread_rwlock_wrlock(&table_lock);
-	m->next = modules;
-	modules = m;
-	pthread_rwlock_unlock(&table_lock);
+		m->bytes = w->data->header_bytes + w->data->bytes;
+	}
+	enlist(m);
 	qcul_malloc_arm();
 	return (void **)m;
 }
@@ -237,17 +245,11 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 		no_memory();
 }
 
-/*
- * At exit this runs after everything else, when a wait for the mirror would be a hang if it hangs.
- * So nothing is sent: the session's end unloads the module, or the next load in this process does.
- */
-void __cudaUnregisterFatBinary(void **handle)
+/* Nothing in it can be found any more. */
+static void retire(struct qcul_module *m)
 {
-	struct qcul_module *m = (struct qcul_module *)handle;
 	size_t i;
 
-	if (!m)
-		return;
 	pthread_rwlock_wrlock(&table_lock);
 	for (i = 0; i < kernels.room; i++) {
 		struct CUkern_st *k = kernels.v[i].value;
@@ -265,6 +267,16 @@ void __cudaUnregisterFatBinary(void **handle)
 	}
 	atomic_store(&m->dead, true);
 	pthread_rwlock_unlock(&table_lock);
+}
+
+/*
+ * At exit this runs after everything else, when a wait for the mirror would be a hang if it hangs.
+ * So nothing is sent: the session's end unloads the module, or the next load in this process does.
+ */
+void __cudaUnregisterFatBinary(void **handle)
+{
+	if (handle)
+		retire((struct qcul_module *)handle);
 }
 
 /* ---- making the mirror know; load_lock is held ---- */
@@ -308,7 +320,7 @@ static cudaError_t load_module(struct qcul_module *m)
 	slot->device = -1;
 	cmd = qcul_cmd(QCU_OP_MODULE_LOAD);
 	cmd.module_load.buf.addr = (uint64_t)(uintptr_t)m->image;
-	cmd.module_load.buf.len = m->image->header_bytes + m->image->bytes;
+	cmd.module_load.buf.len = m->bytes;
 	cmd.module_load.module = m->id;
 	err = qcul_send(&cmd, 1);
 	if (!err) {
@@ -509,14 +521,11 @@ static cudaError_t find_variable(struct variable *v, struct place *place)
 	return cudaSuccess;
 }
 
-cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
+static cudaError_t locate(struct variable *v, void **addr, size_t *size)
 {
-	struct variable *v = get(&variables, symbol);
 	struct place *place;
 	cudaError_t err = cudaSuccess;
 
-	if (!v)
-		return cudaErrorInvalidSymbol;
 	pthread_mutex_lock(&load_lock);
 	if (!v->at)
 		v->at = calloc(QCUL_DEVICES, sizeof(*v->at));
@@ -534,6 +543,107 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 out:
 	pthread_mutex_unlock(&load_lock);
 	return err;
+}
+
+cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
+{
+	struct variable *v = get(&variables, symbol);
+
+	return v ? locate(v, addr, size) : cudaErrorInvalidSymbol;
+}
+
+/* ---- modules that a program loads by name ---- */
+
+struct qcul_module *qcul_module_new(const void *image, size_t bytes)
+{
+	struct qcul_module *m = calloc(1, sizeof(*m));
+	void *copy = malloc(bytes);
+
+	if (!m || !copy) {
+		free(m);
+		free(copy);
+		return NULL;
+	}
+	m->image = memcpy(copy, image, bytes);
+	m->bytes = bytes;
+	enlist(m);
+	return m;
+}
+
+cudaError_t qcul_module_load(struct qcul_module *m)
+{
+	cudaError_t err;
+
+	pthread_mutex_lock(&load_lock);
+	err = load_module(m);
+	pthread_mutex_unlock(&load_lock);
+	return err;
+}
+
+void qcul_module_unload(struct qcul_module *m)
+{
+	retire(m);
+	pthread_mutex_lock(&load_lock);
+	unload_dead();
+	pthread_mutex_unlock(&load_lock);
+}
+
+cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel)
+{
+	struct CUkern_st *k = NULL;
+	cudaError_t err;
+	size_t i;
+
+	pthread_rwlock_wrlock(&table_lock);
+	for (i = 0; i < kernels.room && !k; i++) {
+		struct CUkern_st *known = kernels.v[i].value;
+
+		if (known && known->module == m && !strcmp(known->name, name))
+			k = known;
+	}
+	if (!k) {
+		k = calloc(1, sizeof(*k));
+		if (k) {
+			k->magic = KERNEL_MAGIC;
+			k->name = strdup(name);
+			k->module = m;
+		}
+		if (!k || !k->name || !put(&kernels, k, k)) {
+			pthread_rwlock_unlock(&table_lock);
+			free(k);
+			return cudaErrorMemoryAllocation;
+		}
+	}
+	pthread_rwlock_unlock(&table_lock);
+	err = qcul_kernel_load(k);
+	*kernel = k;
+	return err == cudaErrorInvalidDeviceFunction ? cudaErrorSymbolNotFound : err;
+}
+
+cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void **addr, size_t *size)
+{
+	struct variable *v;
+	cudaError_t err;
+
+	pthread_rwlock_wrlock(&table_lock);
+	for (v = m->variables; v && strcmp(v->name, name); v = v->next)
+		;
+	if (!v) {
+		v = calloc(1, sizeof(*v));
+		if (v)
+			v->name = strdup(name);
+		if (!v || !v->name) {
+			pthread_rwlock_unlock(&table_lock);
+			free(v);
+			return cudaErrorMemoryAllocation;
+		}
+		v->module = m;
+		v->next = m->variables;
+		m->variables = v;
+	}
+	pthread_rwlock_unlock(&table_lock);
+	err = locate(v, addr, size);
+	return err == cudaErrorInvalidSymbol ? cudaErrorSymbolNotFound : err;
 }
 
 void qcul_variables_forget(int device)

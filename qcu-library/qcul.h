@@ -322,6 +322,16 @@ cudaError_t qcul_kernel_limits(struct CUkern_st *kernel, const struct qcul_kerne
 void qcul_kernel_limits_forget(struct CUkern_st *kernel, int device);
 /* A __device__ or __constant__ variable on the calling thread's device. */
 cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
+/*
+ * Modules that a program loads itself; the image is copied. Kernels and variables are found by
+ * their mangled names, and gone when the module is unloaded.
+ */
+struct qcul_module *qcul_module_new(const void *image, size_t bytes);
+cudaError_t qcul_module_load(struct qcul_module *m);
+void qcul_module_unload(struct qcul_module *m);
+cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel);
+cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void **addr,
+				 size_t *size);
 /* A reset has moved the variables of this device. */
 void qcul_variables_forget(int device);
 void qcul_modules_lock(void);

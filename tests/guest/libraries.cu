@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Modules loaded while the program runs: PTX from memory and from a file, kernels and variables
+ * found by name and used as registered ones are, and what is wrong is refused.
+ */
+#include <unistd.h>
+
+#include "check.h"
+
+#define N 1000
+
+static const char ptx[] = ".version 7.0\n"
+			  ".target sm_75\n"
+			  ".address_size 64\n"
+			  ".visible .global .align 4 .u32 offset = 7;\n"
+			  ".visible .entry shift(.param .u64 to, .param .u32 count)\n"
+			  "{\n"
+			  ".reg .pred %p;\n"
+			  ".reg .b32 %r<6>;\n"
+			  ".reg .b64 %rd<4>;\n"
+			  "ld.param.u64 %rd1, [to];\n"
+			  "ld.param.u32 %r1, [count];\n"
+			  "mov.u32 %r2, %tid.x;\n"
+			  "mad.lo.u32 %r2, %ctaid.x, %ntid.x, %r2;\n"
+			  "setp.ge.u32 %p, %r2, %r1;\n"
+			  "@%p bra done;\n"
+			  "ld.global.u32 %r3, [offset];\n"
+			  "add.u32 %r4, %r2, %r3;\n"
+			  "cvta.to.global.u64 %rd1, %rd1;\n"
+			  "mul.wide.u32 %rd2, %r2, 4;\n"
+			  "add.u64 %rd3, %rd1, %rd2;\n"
+			  "st.global.u32 [%rd3], %r4;\n"
+			  "done: ret;\n"
+			  "}\n";
+
+__global__ void registered(int *p)
+{
+	*p = 42;
+}
+
+static int *dev;
+
+static void run(cudaKernel_t kernel, int offset, const char *what)
+{
+	static int host[N];
+	int n = N;
+	void *args[] = {&dev, &n};
+
+	CHECK(cudaMemset(dev, 0, sizeof(host)));
+	CHECK(cudaLaunchKernel((const void *)kernel, dim3((N + 127) / 128), dim3(128), args, 0, 0));
+	CHECK(cudaMemcpy(host, dev, sizeof(host), cudaMemcpyDeviceToHost));
+	for (int i = 0; i < N; i++)
+		REQUIRE(host[i] == i + offset, "%s: element %d is %d", what, i, host[i]);
+}
+
+static void use(cudaLibrary_t library, const char *what)
+{
+	cudaKernel_t kernel, again;
+	struct cudaFuncAttributes attr;
+	void *variable;
+	size_t size;
+	int eleven = 11;
+
+	CHECK(cudaLibraryGetKernel(&kernel, library, "shift"));
+	CHECK(cudaLibraryGetKernel(&again, library, "shift"));
+	REQUIRE(kernel == again, "two kernels of one name");
+	run(kernel, 7, what);
+	CHECK(cudaLibraryGetGlobal(&variable, &size, library, "offset"));
+	REQUIRE(size == sizeof(int), "%zu bytes", size);
+	CHECK(cudaMemcpy(variable, &eleven, sizeof(eleven), cudaMemcpyHostToDevice));
+	run(kernel, 11, what);
+	CHECK(cudaFuncGetAttributes(&attr, (const void *)kernel));
+	REQUIRE(attr.maxThreadsPerBlock >= 128, "%d threads", attr.maxThreadsPerBlock);
+	EXPECT(cudaLibraryGetKernel(&kernel, library, "nothing"), cudaErrorSymbolNotFound);
+	EXPECT(cudaLibraryGetGlobal(&variable, &size, library, "nothing"), cudaErrorSymbolNotFound);
+	(void)cudaGetLastError();
+}
+
+int main(void)
+{
+	char path[] = "/tmp/qcuda-library-XXXXXX";
+	cudaLibrary_t one, two;
+	cudaFunction_t function;
+	cudaKernel_t kernel;
+	int fd, got;
+
+	CHECK(cudaMalloc(&dev, N * sizeof(int)));
+	EXPECT(cudaLibraryLoadFromFile(&one, "/no/such/file", NULL, NULL, 0, NULL, NULL, 0),
+	       cudaErrorFileNotFound);
+	EXPECT(cudaLibraryUnload(NULL), cudaErrorInvalidResourceHandle);
+	(void)cudaGetLastError();
+
+	CHECK(cudaLibraryLoadData(&one, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	use(one, "from memory");
+	fd = mkstemp(path);
+	REQUIRE(fd >= 0 && write(fd, ptx, sizeof(ptx) - 1) == sizeof(ptx) - 1, "a file");
+	close(fd);
+	CHECK(cudaLibraryLoadFromFile(&two, path, NULL, NULL, 0, NULL, NULL, 0));
+	remove(path);
+	/* Its variable is its own. */
+	use(two, "from a file");
+	CHECK(cudaLibraryUnload(one));
+	CHECK(cudaLibraryGetKernel(&kernel, two, "shift"));
+	run(kernel, 11, "after the other has gone");
+	CHECK(cudaLibraryUnload(two));
+
+	CHECK(cudaGetFuncBySymbol(&function, (const void *)registered));
+	REQUIRE(function, "no function");
+	CHECK(cudaGetKernel(&kernel, (const void *)registered));
+	void *args[] = {&dev};
+	CHECK(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), args, 0, 0));
+	CHECK(cudaMemcpy(&got, dev, sizeof(got), cudaMemcpyDeviceToHost));
+	REQUIRE(got == 42, "%d", got);
+	CHECK(cudaFree(dev));
+	return verified("kernels and variables of two libraries, found by name");
+}
