@@ -172,7 +172,8 @@ cudaError_t cudaInitDevice(int device, unsigned int device_mask, unsigned int fl
 {
 	cudaError_t err = check_device(device);
 
-	if (!err && (device_mask & ~cudaDeviceMask || flags & ~cudaInitDeviceFlagsAreValid))
+	/* Flags that mean nothing are no error here. */
+	if (!err && flags & cudaInitDeviceFlagsAreValid && device_mask & ~cudaDeviceMask)
 		err = cudaErrorInvalidValue;
 	if (!err && flags & cudaInitDeviceFlagsAreValid)
 		atomic_store(&device_flags, device_mask | cudaDeviceMapHost);

@@ -81,7 +81,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 	if (!err && flags)
 		err = cudaErrorInvalidValue;
 	if (!err && peer == qcul_self.device)
-		err = cudaErrorInvalidDevice;
+		err = cudaErrorPeerAccessUnsupported;
 	return qcul_done(err ? err : peer_access(peer, 1));
 }
 

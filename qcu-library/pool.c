@@ -130,7 +130,7 @@ static cudaError_t free_async(void *ptr, cudaStream_t stream)
 	int device;
 	cudaError_t err = stream_for(stream, &id, &device);
 
-	if (err)
+	if (err || !ptr)
 		return err;
 	/* Out of the map first: once it is free, another thread may get the same address. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
@@ -351,6 +351,9 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 {
 	cudaError_t err = pool ? check_device(device) : cudaErrorInvalidValue;
 
+	/* This one call alone says it so. */
+	if (err == cudaErrorInvalidDevice)
+		err = cudaErrorInvalidValue;
 	if (!err)
 		*pool = handle_of(current_pool(device), device);
 	return qcul_done(err);

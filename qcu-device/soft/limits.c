@@ -70,8 +70,9 @@ static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t 
 		*value = round_up(*value < PRINTF_MIN ? PRINTF_MIN : *value, PRINTF_MIN);
 		return soft_print_resize(&be->print, *value);
 	case LIMIT_MALLOC_HEAP:
+		/* More than there is fails when a kernel asks for it, as on a GPU. */
 		if (*value > d->mem.vram)
-			return QCU_ERR_MemoryAllocation;
+			*value = d->mem.vram;
 		if (atomic_load(&d->limits.heap.used))
 			return QCU_ERR_InvalidValue;
 		*value = round_up(*value, HEAP_GRAIN);
@@ -95,7 +96,7 @@ int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t val
 	int err = atomic_load(&be->sticky);
 
 	if (!err && !known(be, limit))
-		err = QCU_ERR_UnsupportedLimit;
+		err = QCU_ERR_InvalidValue;
 	if (!err)
 		err = apply(be, d, limit, &value);
 	if (!err)
@@ -108,7 +109,7 @@ int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *va
 	int err = atomic_load(&be->sticky);
 
 	if (!err && !known(be, limit))
-		err = QCU_ERR_UnsupportedLimit;
+		err = QCU_ERR_InvalidValue;
 	*value = err ? 0 : atomic_load(&be->dev[dev].limits.value[limit]);
 	return err;
 }
