@@ -18,6 +18,7 @@ struct device_options {
 	bool pin_ram;
 	unsigned int sessions;
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
+	unsigned int poll_us; /* how long a mirror looks for commands before it sleeps */
 	bool plugin;	      /* mirrors load the cuda backend; else soft, which is linked in */
 	bool verbose;
 	bool trace;

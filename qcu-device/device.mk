@@ -6,7 +6,7 @@ MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c stagi
 	lanes.c order.c handles.c hostcalls.c pools.c window.c registered.c guestmem.c)
 MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
-DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c)
+DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c spin.c)
 PARTS += $(B)/qcu-device/qcu-device
 
 $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "qcu-device/device.h"
+#include "qcu-device/spin.h"
 
 #define SESSIONS_DEFAULT 16
 
@@ -36,6 +37,7 @@ static const char usage[] =
 	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
 	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
 	"                         with a software GPU 0)\n"
+	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 10000 (50)\n"
 	"  --vram SIZE            memory of each software GPU, with K, M or G\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --verbose              say when sessions begin and end\n"
@@ -207,6 +209,7 @@ int main(int argc, char **argv)
 		{"map", required_argument, NULL, 'm'},
 		{"sessions", required_argument, NULL, 'n'},
 		{"prewarm", required_argument, NULL, 'w'},
+		{"poll", required_argument, NULL, 'P'},
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
 		{"verbose", no_argument, NULL, 'v'},
@@ -217,7 +220,7 @@ int main(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct device_options opt = {.sessions = SESSIONS_DEFAULT};
+	struct device_options opt = {.sessions = SESSIONS_DEFAULT, .poll_us = SPIN_DEFAULT_US};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL;
 	int fd = -1, prewarm = -1, o;
@@ -247,6 +250,9 @@ int main(int argc, char **argv)
 			break;
 		case 'w':
 			prewarm = (int)number("prewarm", optarg, 0, PREWARM_MAX);
+			break;
+		case 'P':
+			opt.poll_us = number("poll", optarg, 0, SPIN_MAX_US);
 			break;
 		case 'r':
 			opt.be.vram = size("vram", optarg);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "qcu-device/device.h"
+#include "qcu-device/spin.h"
 
 #define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into crumbs */
 
@@ -29,6 +30,7 @@ struct vq {
 	unsigned int session;
 	int kick_fd, call_fd, ctl_fd;
 	struct ring_chain chain; /* the one being taken */
+	struct spin spin;
 };
 
 struct vq_request {
@@ -179,8 +181,20 @@ static void wait_for_work(struct vq *vq)
 		new_call_fd(vq);
 }
 
+/* Looks for work for a moment, unasked: meanwhile the guest need not notify us. */
+static void look_for_work(struct vq *vq, uint64_t since)
+{
+	while (!ring_has_work(&vq->ring)) {
+		if (spin_clock() - since >= vq->spin.now_ns)
+			return;
+		spin_pause();
+	}
+}
+
 static void __attribute__((noreturn)) serve(struct vq *vq)
 {
+	uint64_t since = 0; /* when the queue was found empty; 0: it is not */
+
 	for (;;) {
 		const char *why;
 		bool idle;
@@ -189,14 +203,21 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 		pthread_mutex_lock(&vq->lock);
 		ring_kicks_off(&vq->ring);
 		rc = ring_pop(&vq->ring, &vq->chain, &why);
-		idle = !rc && ring_kicks_on(&vq->ring);
+		idle = !rc && since && ring_kicks_on(&vq->ring);
 		pthread_mutex_unlock(&vq->lock);
 		if (rc < 0)
 			rule_broken(vq, why);
-		if (rc)
+		if (rc) {
+			if (since)
+				spin_came(&vq->spin, spin_clock() - since);
+			since = 0;
 			take(vq);
-		else if (idle)
+		} else if (!since) {
+			since = spin_clock();
+			look_for_work(vq, since);
+		} else if (idle) {
 			wait_for_work(vq);
+		}
 	}
 }
 
@@ -262,6 +283,7 @@ void mirror_vq_run(const struct mirror_args *args)
 	prctl(PR_SET_NAME, "qcu-warming");
 	vq.ctl_fd = args->ctl_fd;
 	pthread_mutex_init(&vq.lock, NULL);
+	spin_init(&vq.spin, args->opt->poll_us);
 	close_others(vq.ctl_fd);
 
 	if (!args->warm)

@@ -57,7 +57,7 @@ void ring_start(struct ring *r, uint16_t base)
 }
 
 /* How many chains wait; more than the queue holds means that the guest's index is nonsense. */
-static uint16_t waiting(struct ring *r)
+static uint16_t waiting(const struct ring *r)
 {
 	return LOAD_ACQUIRE(r->avail->idx) - (uint16_t)get(&r->state->popped);
 }
@@ -198,6 +198,11 @@ int ring_pop(struct ring *r, struct ring_chain *c, const char **why)
 	}
 	*why = walk(r, c);
 	return *why ? -EPROTO : 1;
+}
+
+bool ring_has_work(const struct ring *r)
+{
+	return r->num && waiting(r);
 }
 
 void ring_push(struct ring *r, uint16_t head, uint32_t len)

@@ -70,6 +70,9 @@ void ring_start(struct ring *r, uint16_t base);
 #define RING_NO_HEAD 0xffffu
 int ring_pop(struct ring *r, struct ring_chain *c, const char **why);
 
+/* Without taking anything or telling anyone: is there something to take? */
+bool ring_has_work(const struct ring *r);
+
 void ring_push(struct ring *r, uint16_t head, uint32_t len);
 
 /* After pushes: does the guest want to hear of them? */

@@ -91,7 +91,7 @@ void fe_start(struct frontend *fe)
 void fe_start_prewarm(struct frontend *fe, unsigned int spares)
 {
 	const struct device_options opt = {
-		.sessions = FE_SESSIONS, .prewarm = spares, .verbose = true};
+		.sessions = FE_SESSIONS, .prewarm = spares, .poll_us = 50, .verbose = true};
 	struct {
 		uint32_t count, padding;
 		struct memory_region region;

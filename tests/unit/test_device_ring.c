@@ -241,6 +241,101 @@ static void clean(void)
 	assert_int_equal(driver_outstanding(&q), 0);
 }
 
+/* How often ring_wants_call() says yes while n chains go through, whatever the guest wishes. */
+static unsigned int calls(uint16_t used_event, unsigned int n)
+{
+	unsigned int yes = 0;
+
+	while (n--) {
+		q.avail->ring[DRIVER_NUM] = used_event;
+		add_pair();
+		assert_int_equal(ring_pop(&ring, &chain, &why), 1);
+		ring_push(&ring, chain.head, 64);
+		yes += ring_wants_call(&ring);
+		assert_int_equal(driver_take(&q), 1);
+	}
+	return yes;
+}
+
+/* An event index is a wish: a wrong one costs the guest interrupts, or spares it some. */
+static void events_that_lie(void **state)
+{
+	static const uint16_t wish[] = {0, 1, 7, 0x7fff, 0x8000, 0xfffe, 0xffff};
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(calls(0, 1), 1);
+	for (i = 0; i < sizeof(wish) / sizeof(wish[0]); i++)
+		assert_true(calls(wish[i], 300) <= 1);
+	/* One that never moves is met once in all numbers, also when they wrap. */
+	assert_int_equal(calls(5, 0x10000), 1);
+	clean();
+}
+
+/* What only we write there we do not read back; what the guest says of itself is checked. */
+static void indices_that_lie(void **state)
+{
+	static const uint16_t jump[] = {0xffff, DRIVER_NUM + 1, 0x8000, 0x1234};
+	static const uint16_t lie[] = {0xffff, 2, 0x4000};
+	uint16_t *event = (uint16_t *)&q.used->ring[DRIVER_NUM];
+	unsigned int i, n;
+
+	(void)state;
+	assert_false(ring_has_work(&ring));
+	for (i = 0; i < 100; i++) {
+		uint16_t head;
+
+		add_pair();
+		assert_true(ring_has_work(&ring));
+		q.used->idx = (uint16_t)(i * 40503u);
+		q.used->flags = 0xffff;
+		*event = (uint16_t)(i * 2654435761u);
+		assert_int_equal(ring_pop(&ring, &chain, &why), 1);
+		head = chain.head;
+		assert_false(ring_has_work(&ring));
+		assert_int_equal(ring_pop(&ring, &chain, &why), 0);
+		ring_push(&ring, head, 64);
+		assert_int_equal(driver_take(&q), 1);
+		assert_true(ring_kicks_on(&ring));
+		assert_int_equal(*event, q.added);
+	}
+	clean();
+
+	/* The index goes back, or far ahead, also after we have asked for kicks. */
+	for (i = 0; i < sizeof(jump) / sizeof(jump[0]); i++) {
+		fresh(NULL);
+		assert_true(ring_kicks_on(&ring));
+		q.avail->idx = jump[i];
+		assert_true(ring_has_work(&ring));
+		assert_false(ring_kicks_on(&ring));
+		assert_int_equal(ring_pop(&ring, &chain, &why), -EPROTO);
+		assert_int_equal(chain.head, RING_NO_HEAD);
+		q.avail->idx = 0;
+		assert_false(ring_has_work(&ring));
+		assert_int_equal(ring_pop(&ring, &chain, &why), 0);
+	}
+
+	/* Nor does a take-over ask the guest what has been given back. */
+	for (i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
+		fresh(NULL);
+		for (n = 0; n < 3; n++) {
+			add_pair();
+			assert_int_equal(ring_pop(&ring, &chain, &why), 1);
+		}
+		q.used->idx = lie[i];
+		assert_int_equal(ring_take_over(&ring), 3);
+		assert_int_equal(ring_take_over(&ring), 0);
+		assert_int_equal(q.used->idx, 3);
+		for (n = 0; n < RING_MAX; n++)
+			assert_int_equal(state_page->inflight[n], 0);
+	}
+
+	ring.num = 0;
+	assert_false(ring_has_work(&ring));
+	assert_true(ring_kicks_on(&ring));
+	assert_int_equal(ring_pop(&ring, &chain, &why), 0);
+}
+
 /* Three chains, given back in another order than taken. */
 static void __attribute__((noreturn)) short_run(void)
 {
@@ -432,6 +527,8 @@ int main(void)
 		cmocka_unit_test_setup(bad_chains, fresh),
 		cmocka_unit_test_setup(bad_queue, fresh),
 		cmocka_unit_test_setup(notifications, fresh),
+		cmocka_unit_test_setup(events_that_lie, fresh),
+		cmocka_unit_test_setup(indices_that_lie, fresh),
 		cmocka_unit_test_setup(killed_at_every_instruction, fresh),
 		cmocka_unit_test_setup(killed_at_random, fresh),
 	};

@@ -124,6 +124,24 @@ static void *thread(void *arg)
 	return NULL;
 }
 
+/* The device looks for commands long enough: it need not be told of those that come in a row. */
+static void polled(void)
+{
+	int fd = raw_session();
+	struct counts c;
+
+	set_spin(0);
+	raw_works(fd);
+	c = calls(fd, CALLS);
+	AT_MOST(c.kicks, CALLS / 2);
+	set_spin(10000);
+	raw_works(fd);
+	c = calls(fd, CALLS);
+	set_spin(50);
+	AT_MOST(c.kicks, CALLS / 2);
+	AT_MOST(c.interrupts, CALLS / 4);
+}
+
 /* Threads on one queue: some sleep while others look and take their answers, too. */
 static void threads(void)
 {
@@ -179,8 +197,13 @@ static void signals(void)
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"sleeping", sleeping}, {"spinning", spinning}, {"threads", threads},
-		{"totals", totals},	{"signals", signals},	{0},
+		{"sleeping", sleeping},
+		{"spinning", spinning},
+		{"polled", polled},
+		{"threads", threads},
+		{"totals", totals},
+		{"signals", signals},
+		{0},
 	};
 
 	return raw_main(argc, argv, cases);

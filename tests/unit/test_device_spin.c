@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How long to look before sleeping. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "qcu-device/spin.h"
+
+static void one_processor(void **state)
+{
+	cpu_set_t all, one;
+	struct spin s;
+	int cpu;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (cpu = 0; !CPU_ISSET(cpu, &all); cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	spin_init(&s, 50);
+	assert_int_equal(s.now_ns, 0);
+	/* Nor does it begin later. */
+	spin_came(&s, 0);
+	spin_came(&s, 10);
+	assert_int_equal(s.now_ns, 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+static void off(void **state)
+{
+	struct spin s;
+
+	(void)state;
+	spin_init(&s, 0);
+	spin_came(&s, 1);
+	assert_int_equal(s.now_ns, 0);
+}
+
+static void adapts(void **state)
+{
+	struct spin s = {.max_ns = 50000, .now_ns = 50000};
+	unsigned int i;
+
+	(void)state;
+	/* Soon: a little longer than it took. */
+	spin_came(&s, 3000);
+	assert_int_equal(s.now_ns, 6000);
+	spin_came(&s, 0);
+	assert_int_equal(s.now_ns, 1000);
+	spin_came(&s, 40000);
+	assert_int_equal(s.now_ns, 50000);
+	/* Never in time: less and less, then not at all. */
+	for (i = 0; i < 3; i++)
+		spin_came(&s, 50001);
+	assert_int_equal(s.now_ns, 6250);
+	for (i = 0; i < 10; i++)
+		spin_came(&s, UINT64_MAX);
+	assert_int_equal(s.now_ns, 0);
+	/* And back with the first that would have been seen. */
+	spin_came(&s, 50000);
+	assert_int_equal(s.now_ns, 50000);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_processor),
+		cmocka_unit_test(off),
+		cmocka_unit_test(adapts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
