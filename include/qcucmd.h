@@ -522,7 +522,55 @@ struct qcu_array_copy {
 	__u32 width, height, depth;
 };
 
+/*
+ * Texture and surface objects. Kernels take their numbers as arguments, so the numbers are the
+ * GPU's own; commands about them are compared with what has been given out.
+ */
+struct qcu_texture_create {
+	struct qcu_buf buf; /* message: struct qcu_texture_msg */
+	__u64 object;	    /* out */
+};
+struct qcu_texture_destroy {
+	__u64 object;
+};
+struct qcu_surface_create {
+	__u32 array;
+	__u32 level;
+	__u64 object; /* out */
+};
+struct qcu_surface_destroy {
+	__u64 object;
+};
+
 /* ---- messages and descriptions that commands point to ---- */
+
+#define QCU_TEXTURE_ARRAY  0u /* a level of an array */
+#define QCU_TEXTURE_MIPMAP 1u
+#define QCU_TEXTURE_LINEAR 2u
+#define QCU_TEXTURE_PITCH  3u /* rows with a pitch */
+
+/* What a texture reads and how; the numbers are those of CUDA's descriptors, floats as bits. */
+struct qcu_texture_msg {
+	__u32 kind;
+	__u32 array, level;
+	__u32 format; /* cudaChannelFormatKind; of memory, as the two lines below */
+	__u8 bits[4];
+	__u32 width, height;
+	__u32 pitch;
+	__u64 addr, bytes;
+	__u32 address[3];
+	__u32 filter, read, srgb;
+	__u32 border[4];
+	__u32 normalized, anisotropy;
+	__u32 mip_filter, mip_bias, mip_min, mip_max;
+	__u32 no_trilinear_optimization, seamless;
+	__u32 view; /* 0 or 1: what follows holds */
+	__u32 view_format;
+	__u32 view_width, view_height, view_depth;
+	__u32 first_level, last_level, first_layer, last_layer;
+	__u32 rsvd;
+};
+QCU_ASSERT(sizeof(struct qcu_texture_msg) == 160, "texture message");
 
 struct qcu_device_desc {
 	char name[256];
@@ -671,7 +719,11 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \
 	X(115, ARRAY_READ,       array_read,        USR, OUT,   QCU_UPTO(qcu_array_read, stream)) \
 	X(116, ARRAY_DEVICE,     array_device,      USR, NONE,  QCU_UPTO(qcu_array_device, stream)) \
-	X(117, ARRAY_COPY,       array_copy,        USR, NONE,  QCU_UPTO(qcu_array_copy, depth))
+	X(117, ARRAY_COPY,       array_copy,        USR, NONE,  QCU_UPTO(qcu_array_copy, depth)) \
+	X(118, TEXTURE_CREATE,   texture_create,    USR, MSG,   QCU_UPTO(qcu_texture_create, buf)) \
+	X(119, TEXTURE_DESTROY,  texture_destroy,   USR, NONE,  QCU_UPTO(qcu_texture_destroy, object)) \
+	X(120, SURFACE_CREATE,   surface_create,    USR, NONE,  QCU_UPTO(qcu_surface_create, level)) \
+	X(121, SURFACE_DESTROY,  surface_destroy,   USR, NONE,  QCU_UPTO(qcu_surface_destroy, object))
 /* clang-format on */
 
 #define QCU_OP_COUNT 128

@@ -195,6 +195,18 @@ struct be_ops {
 	int (*array_destroy)(struct be *be, struct be_array *a);
 	int (*copy_box)(struct be *be, const struct be_box *box, struct be_stream *s);
 
+	/*
+	 * Objects that kernels read textures and surfaces by. `a` is the array that t->array names,
+	 * if it names one; it lives longer than the object. So far as t tells of memory, all of it
+	 * is memory that the GPU can use now.
+	 */
+	int (*texture_create)(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+			      struct be_array *a, uint64_t *object);
+	int (*texture_destroy)(struct be *be, unsigned int dev, uint64_t object);
+	int (*surface_create)(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+			      uint64_t *object);
+	int (*surface_destroy)(struct be *be, unsigned int dev, uint64_t object);
+
 	/* flags: cudaStreamNonBlocking. The legacy stream of each device always exists. */
 	int (*stream_create)(struct be *be, unsigned int dev, uint32_t flags, int priority,
 			     struct be_stream **s);

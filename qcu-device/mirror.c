@@ -135,6 +135,7 @@ void mir_destroy(struct mirror *m)
 	lanes_destroy(m->lanes);
 	order_fini(&m->order);
 	mir_thread_streams_end(m, NULL, NULL);
+	mir_objects_end(m, NULL);
 	handles_fini(&m->handles);
 	staging_fini(&m->staging);
 	mir_allocations_end(m, NULL);

@@ -43,6 +43,7 @@ struct host_calls {
 
 LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
+LIST_HEAD(object_list, object);
 
 struct mirror {
 	struct mir_config cfg;
@@ -62,6 +63,8 @@ struct mirror {
 	struct allocation_list allocation_list;
 	struct thread_stream_list thread_streams;
 	unsigned int thread_stream_count;
+	void *objects; /* textures and surfaces: tree by number, and all of them */
+	struct object_list object_list;
 	uint8_t said[QCU_OP_COUNT]; /* "not supported" has been said */
 };
 
@@ -120,6 +123,9 @@ int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
 int mir_buf_read(struct call *c, void *dst, size_t len);
 /* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
 int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
+
+/* textures.c: ends the objects of a device, or (NULL) all of them. Before their arrays. */
+void mir_objects_end(struct mirror *m, const unsigned int *device);
 
 /* rects.c: rows between a command's buffer and the GPU's side */
 struct mir_rect {

@@ -83,6 +83,7 @@ void qcul_handles_forget(int device)
 	forget(&qcul_events, device);
 	forget(&qcul_arrays, device);
 	forget(&qcul_pools, device);
+	qcul_objects_forget(device);
 	if (device < 0) {
 		forget(&qcul_module_ids, device);
 		forget(&qcul_kernel_ids, device);

@@ -11,7 +11,7 @@ LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c choose.c copy.c copy3d.c
 	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
 	pinned.c pool.c print.c properties.c ranges.c recycle.c register.c reserve.c session.c stream.c \
 	symbol.c unsupported.c window.c)
-LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c)
+LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c texture.c)
 LIBRARY_SRCS += $(addprefix qcu-library/,graph.c graph_capture.c graph_dot.c graph_exec.c graph_node.c \
 	graph_object.c library.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)

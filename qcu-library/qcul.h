@@ -151,7 +151,7 @@ struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);
 /* The number of a live handle, 0: there is no such. Any pointer may be passed. */
 uint32_t qcul_handle_id(const struct qcul_table *t, const void *handle);
 void qcul_handle_drop(struct qcul_table *t, uint32_t id);
-/* The streams, events and arrays of a device, or everything (device -1). */
+/* The streams, events, arrays and textures of a device, or everything (device -1). */
 void qcul_handles_forget(int device);
 void qcul_handles_lock(void);
 void qcul_handles_unlock(void);
@@ -253,6 +253,11 @@ cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaA
 				    cudaStream_t stream);
 /* At least one end is an array. */
 cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
+
+/* ---- texture.c: textures and surfaces ---- */
+
+/* Of a device, or all (-1); under the lock of the handles. */
+void qcul_objects_forget(int device);
 
 /* ---- register.c ---- */
 

@@ -145,6 +145,14 @@ int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc 
 int cu_array_destroy(struct be *be, struct be_array *a);
 int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
 
+/* be_cuda_texture.c */
+int cu_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+		      struct be_array *a, uint64_t *object);
+int cu_texture_destroy(struct be *be, unsigned int dev, uint64_t object);
+int cu_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+		      uint64_t *object);
+int cu_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
+
 /* be_cuda_stream.c */
 int cu_stream_use(struct be *be, const struct be_stream *s);
 int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,

@@ -80,6 +80,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.free = soft_env_free,
 		.range = soft_env_range,
 		.print = soft_env_print,
+		.image = soft_env_image,
 		.complain = soft_env_complain,
 		.heap_room = &d->limits.heap,
 		.sm_count = be->threads,
@@ -99,6 +100,7 @@ static void soft_close(struct be *be)
 	for (i = 0; i < be->gpus; i++)
 		close_device(&be->dev[i]);
 	soft_print_fini(&be->print);
+	soft_images_fini(&be->images);
 	soft_print_fini(&be->complaints);
 	soft_ranges_fini(&be->host);
 	pthread_mutex_destroy(&be->host_lock);
@@ -138,7 +140,7 @@ static int soft_open(struct be **out, const struct be_options *opt)
 		return QCU_ERR_InvalidValue;
 	}
 	if (!soft_print_init(&be->print) || !soft_print_init(&be->complaints) ||
-	    !soft_ranges_init(&be->host))
+	    !soft_ranges_init(&be->host) || !soft_images_init(&be->images))
 		goto no_memory;
 	for (; be->gpus < gpus; be->gpus++) {
 		if (!open_device(be, be->gpus, vram)) {
@@ -220,6 +222,10 @@ const struct be_ops be_soft = {
 	.array_create = soft_array_create,
 	.array_destroy = soft_array_destroy,
 	.copy_box = soft_copy_box,
+	.texture_create = soft_texture_create,
+	.texture_destroy = soft_texture_destroy,
+	.surface_create = soft_surface_create,
+	.surface_destroy = soft_surface_destroy,
 	.stream_create = soft_stream_create,
 	.stream_legacy = soft_stream_legacy,
 	.stream_destroy = soft_stream_destroy,

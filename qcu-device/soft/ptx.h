@@ -17,6 +17,8 @@
 
 #define PTX_MAX_PARAMS 1024
 
+struct ptx_image; /* ptx_image.h */
+
 /* Half-open range of addresses that a kernel may touch. lo == hi: nothing there. */
 struct ptx_range {
 	uint64_t lo, hi;
@@ -45,6 +47,11 @@ struct ptx_env {
 	void (*print)(void *ctx, const char *text, size_t len);
 	/* What a failed assertion says; NULL: print. */
 	void (*complain)(void *ctx, const char *text, size_t len);
+	/*
+	 * The texture or surface that kernels know by this number; NULL: there is none, which is
+	 * also the answer of an env without this function. Stays true for the whole launch.
+	 */
+	const struct ptx_image *(*image)(void *ctx, uint64_t number);
 	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: as much as there is */
 	unsigned int sm_count;		 /* for %nsmid */
 	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */

@@ -294,6 +294,62 @@ static void parse_number(struct ptx_parser *P, struct ptx_opnd *o)
 	ptx_next(P);
 }
 
+/* {a, b, ...}, behind the brace. */
+static void parse_vector(struct ptx_parser *P, struct ptx_opnd *o)
+{
+	struct ptx_opnd v[PTX_MAX_VEC];
+
+	do {
+		if (o->nvec == PTX_MAX_VEC)
+			ptx_fail(P, PTX_INVALID_PTX, "vector too long");
+		if (ptx_is(P, '{') || ptx_is(P, '['))
+			ptx_fail(P, PTX_INVALID_PTX, "vector in a vector");
+		ptx_parse_operand(P, &v[o->nvec++]);
+	} while (ptx_accept(P, ','));
+	ptx_expect(P, '}');
+	o->kind = O_VEC;
+	o->vec = ptx_palloc(P, o->nvec * sizeof(v[0]));
+	memcpy(o->vec, v, o->nvec * sizeof(v[0]));
+}
+
+/* [object, {...}] or [object, a], behind the comma. */
+static void parse_coordinates(struct ptx_parser *P, struct ptx_opnd *o)
+{
+	if (ptx_accept(P, '{')) {
+		parse_vector(P, o);
+	} else {
+		if (ptx_is(P, '['))
+			ptx_fail(P, PTX_INVALID_PTX, "address in an address");
+		o->vec = ptx_palloc(P, sizeof(*o->vec));
+		ptx_parse_operand(P, o->vec);
+		o->nvec = 1;
+	}
+	o->kind = O_IMAGE;
+	/* A sampler of its own comes before its coordinates. */
+	while (ptx_accept(P, ',')) {
+		struct ptx_opnd more = {0};
+
+		if (!ptx_accept(P, '{'))
+			ptx_fail(P, PTX_INVALID_PTX, "coordinates expected");
+		parse_vector(P, &more);
+	}
+}
+
+/* Behind the bar of a|p. */
+static void parse_pair(struct ptx_parser *P, struct ptx_opnd *o)
+{
+	struct ptx_opnd q = {0};
+
+	if (P->t.kind != TK_ID)
+		ptx_fail(P, PTX_INVALID_PTX, "register expected after '|'");
+	parse_name(P, &q, false);
+	o->has_pair = true;
+	if (q.kind == O_REG && q.type == T_PRED)
+		o->pair = q.reg;
+	else if (q.kind != O_SINK)
+		ptx_fail(P, PTX_INVALID_PTX, "predicate expected after '|'");
+}
+
 void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o)
 {
 	memset(o, 0, sizeof(*o));
@@ -309,23 +365,15 @@ void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o)
 				 (int)(o->sym->len > 80 ? 80 : o->sym->len), o->sym->name);
 		o->kind = O_MEM;
 		parse_offset(P, o);
+		if (ptx_accept(P, ','))
+			parse_coordinates(P, o);
 		ptx_expect(P, ']');
 		return;
 	}
 	if (ptx_accept(P, '{')) {
-		struct ptx_opnd v[PTX_MAX_VEC];
-
-		do {
-			if (o->nvec == PTX_MAX_VEC)
-				ptx_fail(P, PTX_INVALID_PTX, "vector too long");
-			if (ptx_is(P, '{') || ptx_is(P, '['))
-				ptx_fail(P, PTX_INVALID_PTX, "vector in a vector");
-			ptx_parse_operand(P, &v[o->nvec++]);
-		} while (ptx_accept(P, ','));
-		ptx_expect(P, '}');
-		o->kind = O_VEC;
-		o->vec = ptx_palloc(P, o->nvec * sizeof(v[0]));
-		memcpy(o->vec, v, o->nvec * sizeof(v[0]));
+		parse_vector(P, o);
+		if (ptx_accept(P, '|'))
+			parse_pair(P, o);
 		return;
 	}
 	if (ptx_accept(P, '!'))
@@ -339,18 +387,8 @@ void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o)
 		o->npart = P->t.n;
 		ptx_next(P);
 	}
-	if ((o->kind == O_REG || o->kind == O_SINK) && ptx_accept(P, '|')) {
-		struct ptx_opnd q = {0};
-
-		if (P->t.kind != TK_ID)
-			ptx_fail(P, PTX_INVALID_PTX, "register expected after '|'");
-		parse_name(P, &q, false);
-		o->has_pair = true;
-		if (q.kind == O_REG && q.type == T_PRED)
-			o->pair = q.reg;
-		else if (q.kind != O_SINK)
-			ptx_fail(P, PTX_INVALID_PTX, "predicate expected after '|'");
-	}
+	if ((o->kind == O_REG || o->kind == O_SINK) && ptx_accept(P, '|'))
+		parse_pair(P, o);
 	if (o->kind == O_SYM)
 		parse_offset(P, o);
 }

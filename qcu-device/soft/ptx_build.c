@@ -363,10 +363,9 @@ uint16_t ptx_float_flags(const struct ptx_stmt *s)
 
 ptx_build_fn ptx_build_find(const char *op)
 {
-	static const struct ptx_build_entry *const all[] = {ptx_build_int,  ptx_build_float,
-							    ptx_build_mem,  ptx_build_ctl,
-							    ptx_build_sync, ptx_build_video,
-							    ptx_build_atom, ptx_build_cvt};
+	static const struct ptx_build_entry *const all[] = {
+		ptx_build_int,	 ptx_build_float, ptx_build_mem, ptx_build_ctl, ptx_build_sync,
+		ptx_build_video, ptx_build_atom,  ptx_build_cvt, ptx_build_tex};
 
 	for (size_t t = 0; t < sizeof(all) / sizeof(all[0]); t++)
 		for (const struct ptx_build_entry *e = all[t]; e->op; e++)
@@ -396,15 +395,8 @@ bool ptx_known_opcode(const char *op)
 		"istypep",
 		"mma",
 		"multimem",
-		"suld",
-		"suq",
-		"sured",
-		"sust",
 		"tcgen05",
 		"tensormap",
-		"tex",
-		"tld4",
-		"txq",
 		"wgmma",
 		"wmma",
 	};

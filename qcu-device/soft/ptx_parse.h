@@ -80,9 +80,12 @@ struct ptx_sym {
 	unsigned int nlist;
 };
 
-enum ptx_opk { O_NONE, O_REG, O_IMM, O_SYM, O_MEM, O_VEC, O_SREG, O_SINK };
+enum ptx_opk { O_NONE, O_REG, O_IMM, O_SYM, O_MEM, O_VEC, O_SREG, O_SINK, O_IMAGE };
 
-/* An operand as written. O_MEM: [reg + imm] or [sym + imm] or [imm]. */
+/*
+ * An operand as written. O_MEM: [reg + imm] or [sym + imm] or [imm]. O_IMAGE: [reg, {...}], with
+ * the list as in O_VEC.
+ */
 struct ptx_opnd {
 	enum ptx_opk kind;
 	bool neg;	    /* !%p */
@@ -215,7 +218,8 @@ struct ptx_build_entry {
 	ptx_build_fn fn;
 };
 extern const struct ptx_build_entry ptx_build_int[], ptx_build_float[], ptx_build_mem[],
-	ptx_build_ctl[], ptx_build_sync[], ptx_build_video[], ptx_build_atom[], ptx_build_cvt[];
+	ptx_build_ctl[], ptx_build_sync[], ptx_build_video[], ptx_build_atom[], ptx_build_cvt[],
+	ptx_build_tex[];
 ptx_build_fn ptx_build_find(const char *op);
 bool ptx_is_video(const char *op);
 bool ptx_known_opcode(const char *op);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/soft/ptx_build.h"
+#include "qcu-device/soft/ptx_build_tex.h"
 
 /* Above this many bits of liveness every register gets a place of its own. */
 #define MAX_LIVE_BITS (1ull << 29)
@@ -54,6 +54,11 @@ static void count_xops(const struct ptx_insn *in, unsigned int *defs, unsigned i
 {
 	bool both = in->fn == ptx_h_atom_vec;
 
+	if (ptx_is_image(in)) {
+		*defs = in->type2;
+		*uses = in->nx - in->type2;
+		return;
+	}
 	*defs = both || in->fn == ptx_h_ld_vec || in->fn == ptx_h_unpack || in->fn == ptx_h_ldmatrix
 			? in->nx
 			: 0;

@@ -168,6 +168,28 @@ void soft_limits_default(struct soft_device *d);
 int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
 int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
 
+/* ---- texture.c ---- */
+
+struct soft_image;
+
+/* The objects that live, by number. Kernels look them up without a lock. */
+struct soft_images {
+	pthread_mutex_t lock;
+	_Atomic(struct soft_image *) *slots;
+	uint32_t next;
+	uint32_t made; /* counts, so that a number comes back late */
+};
+
+bool soft_images_init(struct soft_images *t);
+void soft_images_fini(struct soft_images *t);
+const struct ptx_image *soft_env_image(void *ctx, uint64_t number);
+int soft_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+			struct be_array *a, uint64_t *object);
+int soft_texture_destroy(struct be *be, unsigned int dev, uint64_t object);
+int soft_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+			uint64_t *object);
+int soft_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
+
 /* ---- the instance ---- */
 
 struct soft_device {
@@ -207,6 +229,7 @@ struct be {
 	pthread_mutex_t host_lock;
 	struct soft_ranges host;
 	struct soft_print print, complaints;
+	struct soft_images images;
 
 	unsigned int gpus, threads;
 	unsigned int sm; /* compute capability, 10 * major + minor */

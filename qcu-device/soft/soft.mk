@@ -4,7 +4,7 @@
 
 SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c props.c mem.c range.c stream.c event.c copy.c \
 	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c peer.c stream_attr.c)
-SOFT_SRCS += qcu-device/soft/array.c
+SOFT_SRCS += $(addprefix qcu-device/soft/,array.c texture.c)
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)
 SOFT_LIB := $(B)/qcu-device/soft/libsoft.a
 SOFT_LIBS := -llz4 -lzstd -lm

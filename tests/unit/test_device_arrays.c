@@ -333,6 +333,122 @@ static void window_rows(void **state)
 	free(got);
 }
 
+static int texture(const struct qcu_texture_msg *t, uint64_t len, uint64_t *object)
+{
+	struct qCUcmd c = CMD(TEXTURE_CREATE, texture_create, .buf = {1, len});
+	int rc;
+
+	c.flags = QCU_F_MSG;
+	rc = ask_with(&c, t, NULL, 0);
+	*object = c.texture_create.object;
+	return rc;
+}
+
+static int texture_destroy(uint64_t object)
+{
+	return ask(CMD(TEXTURE_DESTROY, texture_destroy, .object = object));
+}
+
+static void bad_textures(void **state)
+{
+	const struct qcu_texture_msg good = {.kind = QCU_TEXTURE_ARRAY, .array = 2};
+	struct qCUcmd m = CMD(MALLOC, malloc, .size = 4096);
+	const uint64_t len = sizeof(good);
+	struct qcu_texture_msg t = good;
+	uint64_t object;
+
+	(void)state;
+	assert_int_equal(ask_with(&m, NULL, NULL, 0), 0);
+	assert_int_equal(texture(&t, len, &object), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(create(2, 0), 0);
+	assert_int_equal(create(3, 7), 0);
+	assert_int_equal(texture(&t, len - 1, &object), QCU_ERR_InvalidValue);
+	assert_int_equal(texture(&t, 0, &object), QCU_ERR_InvalidValue);
+#define BAD(change, error)                                          \
+	do {                                                        \
+		t = good;                                           \
+		change;                                             \
+		assert_int_equal(texture(&t, len, &object), error); \
+		assert_int_equal(object, 0);                        \
+	} while (0)
+	BAD(t.kind = 4, QCU_ERR_InvalidValue);
+	BAD(t.level = 1, QCU_ERR_InvalidResourceHandle);
+	BAD(t.rsvd = 1, QCU_ERR_InvalidValue);
+	BAD(t.view = 2, QCU_ERR_InvalidValue);
+	BAD(t.filter = 2, QCU_ERR_InvalidValue);
+	BAD(t.read = UINT32_MAX, QCU_ERR_InvalidValue);
+	BAD(t.address[2] = 4, QCU_ERR_InvalidValue);
+	BAD(t.kind = QCU_TEXTURE_MIPMAP, QCU_ERR_InvalidValue); /* of an array that is none */
+	BAD((t.kind = QCU_TEXTURE_MIPMAP, t.array = 3), QCU_ERR_InvalidValue); /* in texels */
+	BAD((t.view = 1, t.last_level = 1, t.view_width = WIDTH), QCU_ERR_InvalidValue);
+	BAD((t.view = 1, t.view_width = WIDTH, t.view_format = 3), QCU_ERR_NotSupported);
+	BAD((t.view = 1, t.view_width = WIDTH, t.first_layer = 1), QCU_ERR_InvalidValue);
+
+	t = good;
+	BAD((t.kind = QCU_TEXTURE_LINEAR, t.addr = m.malloc.ptr, t.bytes = 64),
+	    QCU_ERR_InvalidChannelDescriptor);
+#define LINEAR                                                                            \
+	t.kind = QCU_TEXTURE_LINEAR, t.bits[0] = 32, t.format = 2, t.addr = m.malloc.ptr, \
+	t.bytes = 4096
+	BAD((LINEAR, t.bytes = 4097), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.bytes = 0), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.bytes = UINT64_MAX), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.addr += 4, t.bytes = 4), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.addr = (uintptr_t)ram), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.view = 1), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.format = 3), QCU_ERR_InvalidChannelDescriptor);
+#define PITCH LINEAR, t.kind = QCU_TEXTURE_PITCH, t.width = 16, t.height = 16, t.pitch = 256
+	BAD((PITCH, t.pitch = 512), QCU_ERR_InvalidValue);
+	BAD((PITCH, t.pitch = 32), QCU_ERR_InvalidValue);
+	BAD((PITCH, t.pitch = 72), QCU_ERR_InvalidValue);
+	BAD((PITCH, t.height = UINT32_MAX, t.pitch = UINT32_MAX), QCU_ERR_InvalidValue);
+	BAD((PITCH, t.width = 0), QCU_ERR_InvalidValue);
+	BAD((PITCH, t.height = 0), QCU_ERR_InvalidValue);
+#undef BAD
+	t = good;
+	PITCH;
+	assert_int_equal(texture(&t, len, &object), 0);
+	assert_int_not_equal(object, 0);
+	assert_int_equal(texture_destroy(object), 0);
+	t = good;
+	LINEAR;
+	assert_int_equal(texture(&t, len, &object), 0); /* left for the end */
+	assert_int_equal(ask(CMD(SURFACE_CREATE, surface_create, .array = 2)),
+			 QCU_ERR_InvalidValue); /* it was not made for that */
+	assert_int_equal(ask(CMD(SURFACE_CREATE, surface_create, .array = 9)),
+			 QCU_ERR_InvalidResourceHandle);
+}
+
+/* Only what has been given out, once, and as what it is; its array stays for it. */
+static void objects(void **state)
+{
+	struct qcu_texture_msg t = {.kind = QCU_TEXTURE_ARRAY, .array = 2};
+	struct qCUcmd s = CMD(SURFACE_CREATE, surface_create, .array = 2);
+	uint64_t tex, again;
+
+	(void)state;
+	assert_int_equal(texture_destroy(0), QCU_ERR_InvalidValue);
+	assert_int_equal(texture_destroy(UINT64_MAX), QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(ARRAY_CREATE, array_create, .array = 2, .width = 4,
+				 .flags = BE_ARRAY_SURFACE, .bits = {32}, .kind = 2)),
+			 0);
+	assert_int_equal(texture(&t, sizeof(t), &tex), 0);
+	assert_int_equal(ask_with(&s, NULL, NULL, 0), 0);
+	assert_int_not_equal(s.surface_create.object, tex);
+	assert_int_equal(ask(CMD(SURFACE_DESTROY, surface_destroy, .object = tex)),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(texture_destroy(s.surface_create.object), QCU_ERR_InvalidValue);
+	assert_int_equal(texture_destroy(tex + 1), QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 2)), 0);
+	assert_int_equal(texture(&t, sizeof(t), &again), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(texture_destroy(tex), 0);
+	assert_int_equal(texture_destroy(tex), QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(DEVICE_RESET, device_reset, 0)), 0);
+	assert_int_equal(
+		ask(CMD(SURFACE_DESTROY, surface_destroy, .object = s.surface_create.object)),
+		QCU_ERR_InvalidValue);
+}
+
 /* A reset takes them along; what is left goes with the mirror. */
 static void reset(void **state)
 {
@@ -348,8 +464,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, mirror_stop)
 	static const struct CMUnitTest tests[] = {
-		T(bad_arrays),	   T(bad_rectangles), T(bad_boxes),
-		T(scattered_rows), T(window_rows),    T(reset),
+		T(bad_arrays),	T(bad_rectangles), T(bad_boxes), T(scattered_rows),
+		T(window_rows), T(bad_textures),   T(objects),	 T(reset),
 	};
 #undef T
 
