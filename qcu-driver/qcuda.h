@@ -12,6 +12,7 @@
  *	qcuda_fork.c	what a forked child has of its parent's chunks
  *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages may go
  *	qcuda_pin.c	other user memory as a table of segments
+ *	qcuda_bounce.c	KERNEL_COPY: a copy's bytes in kernel memory, to compare with
  *	qcuda_register.c other user memory that is registered
  *	qcuda_logger.c	the groups by address, counters, debugfs
  *
@@ -148,7 +149,8 @@ struct qcud_request {
 	struct scatterlist *sg; /* of a payload that is not physically contiguous */
 	struct scatterlist sg_cmd, sg_payload, sg_reply;
 
-	bool pinned; /* the segments are pinned user pages */
+	struct qcud_bounce *bounce; /* the segments are the kernel's (KERNEL_COPY) */
+	bool pinned;		    /* the segments are pinned user pages */
 	bool pinned_dirty;
 	struct qcud_group *registered; /* what the request begins or ends */
 	struct qcud_group *group;      /* a use; for UNMAP the group that ends with it */
@@ -254,6 +256,7 @@ extern struct list_head qcud_sessions;
 extern struct workqueue_struct *qcud_wq;
 extern unsigned int qcud_chunk_kb;
 extern bool qcud_trace;
+extern bool qcud_kernel_copy;
 
 unsigned long qcud_timeout(void); /* jiffies */
 void qcud_device_break(struct qcud_device *dev);
@@ -331,6 +334,11 @@ int qcud_map_settle(struct qcud_session *session);
 /* qcuda_pin.c */
 int qcud_pin(struct qcud_request *req, u64 addr, u64 len, bool write);
 void qcud_unpin(struct qcud_request *req);
+
+/* qcuda_bounce.c */
+int qcud_bounce(struct qcud_request *req, bool out);
+int qcud_bounce_out(const struct qcud_request *req);
+void qcud_bounce_free(struct qcud_bounce *bounce);
 
 /* qcuda_register.c */
 int qcud_register(struct qcud_session *session, struct qcud_request *req);

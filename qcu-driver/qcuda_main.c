@@ -44,6 +44,10 @@ static const struct kernel_param_ops qcud_chunk_kb_ops = {
 module_param_cb(chunk_kb, &qcud_chunk_kb_ops, &qcud_chunk_kb, 0644);
 MODULE_PARM_DESC(chunk_kb, "chunk size in KiB that a new session starts with, a power of two");
 
+bool qcud_kernel_copy;
+module_param_named(kernel_copy, qcud_kernel_copy, bool, 0644);
+MODULE_PARM_DESC(kernel_copy, "copy through kernel memory; slow, only to compare with");
+
 bool qcud_trace;
 module_param_named(trace, qcud_trace, bool, 0644);
 MODULE_PARM_DESC(trace, "count where the time of copies goes, in debugfs: qcuda/stats, timed_*");

@@ -70,6 +70,7 @@ static void qcud_request_free(struct qcud_request *req)
 {
 	if (req->pinned)
 		qcud_unpin(req);
+	qcud_bounce_free(req->bounce);
 	if (req->registered)
 		qcud_registered_done(req);
 	if (req->group && req->cmd.op == QCU_OP_UNMAP)

@@ -349,6 +349,31 @@ static enum qcud_use qcud_use_of(u8 kind)
 	return QCUD_USE_READ;
 }
 
+static bool qcud_is_copy(const struct qCUcmd *cmd)
+{
+	return cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H;
+}
+
+/*
+ * Does KERNEL_COPY apply? Not to what the program has pinned and copies in stream order, nor to
+ * what it has registered: their bytes count when the stream comes to them, not now.
+ */
+static bool qcud_bounces(struct qcud_session *session, const struct qcud_request *req)
+{
+	const struct qCUcmd *cmd = &req->cmd;
+	struct qcud_group *group;
+
+	if (!READ_ONCE(qcud_kernel_copy) || !qcud_is_copy(cmd))
+		return false;
+	if ((cmd->op == QCU_OP_COPY_H2D ? cmd->copy_h2d.flags : cmd->copy_d2h.flags) &
+	    QCU_COPY_QUEUED)
+		return false;
+	group = qcud_registered_use(session, cmd->buf.addr, cmd->buf.len);
+	if (group)
+		qcud_group_unuse(group);
+	return !group;
+}
+
 /* Turns the request's buffer into what the device can use. Result as of qcud_group_map(). */
 static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u8 kind)
 {
@@ -364,6 +389,8 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		return -EFAULT;
 	if (kind == QCU_BUFFER_MSG)
 		return qcud_message(req, addr, len);
+	if (qcud_bounces(session, req))
+		return qcud_bounce(req, kind == QCU_BUFFER_OUT);
 
 	group = qcud_group_find(session, addr, len);
 	if (group && !group->in_window) {
@@ -416,7 +443,7 @@ static void qcud_time_copy(struct qcud_request *req, u64 began)
 
 static bool qcud_timed(const struct qCUcmd *cmd)
 {
-	return READ_ONCE(qcud_trace) && (cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H);
+	return READ_ONCE(qcud_trace) && qcud_is_copy(cmd);
 }
 
 /*
@@ -453,6 +480,12 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		ret = qcud_unregister(session, req);
 	if (!ret)
 		ret = qcud_queue_send(session->queue, req);
+	if (!ret && req->bounce && cmd->op == QCU_OP_COPY_D2H) {
+		qcud_queue_kick(session->queue);
+		ret = qcud_request_wait(session->queue, req);
+		if (!ret && !req->reply.status)
+			ret = qcud_bounce_out(req);
+	}
 	if (ret) {
 		qcud_request_put(req);
 		return ret;

@@ -15,4 +15,17 @@ for chunk in 64K 1M 16M; do
 	expect chunks-$chunk/async_copies 0 async_copies
 done
 unset QCU_CHUNK
+
+# Through kernel memory, the way that the others are compared with.
+echo 1 >/sys/module/qcuda/parameters/kernel_copy
+stat copied_in_guest
+before=$value
+for p in big_copies async_copies memory_errors host_register 'bandwidth 16'; do
+	# shellcheck disable=SC2086
+	expect "kernel-copy/${p% *}" 0 $p
+done
+begin kernel-copy/counted
+stat copied_in_guest
+[ $((value - before)) -gt $((100 << 20)) ] && pass || fail "only $((value - before)) bytes were copied"
+echo 0 >/sys/module/qcuda/parameters/kernel_copy
 END
