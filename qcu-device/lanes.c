@@ -12,6 +12,7 @@
  * Locks: lanes->lock guards the table and the order of submission. lane->lock and
  * lanes->passed_lock are only for sleeping, and taken last.
  */
+#define _GNU_SOURCE /* PTHREAD_MUTEX_ADAPTIVE_NP */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -236,6 +237,19 @@ static struct mir_request *take_stack(struct lane *l)
 	return list;
 }
 
+/*
+ * What another processor has just written takes a while to come over; while one request is carried
+ * out the next one does, with the message that mostly lies behind it.
+ */
+static void fetch_ahead(const struct mir_request *req)
+{
+	const char *p = (const char *)req;
+	unsigned int i;
+
+	for (i = 0; req && i < 8; i++)
+		__builtin_prefetch(p + 64 * i);
+}
+
 /* The next request, or NULL: the end. */
 static struct mir_request *next_request(struct lane *l)
 {
@@ -257,8 +271,10 @@ static struct mir_request *next_request(struct lane *l)
 		stop = l->stop && !has_more(l);
 		pthread_mutex_unlock(&l->lock);
 	}
-	if (req)
+	if (req) {
 		l->first = req->order.next;
+		fetch_ahead(l->first);
+	}
 	return req;
 }
 
@@ -446,6 +462,7 @@ out:
 int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void *ctx)
 {
 	struct lanes *lanes = calloc(1, sizeof(*lanes));
+	pthread_mutexattr_t attr;
 
 	if (!lanes)
 		return -ENOMEM;
@@ -453,7 +470,11 @@ int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void 
 	lanes->order = order;
 	lanes->ctx = ctx;
 	lanes->spinners = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	pthread_mutex_init(&lanes->lock, NULL);
+	/* It is held for a tenth of a microsecond: not worth a sleep. */
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&lanes->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
 	pthread_mutex_init(&lanes->passed_lock, NULL);
 	pthread_cond_init(&lanes->passed, NULL);
 	*out = lanes;

@@ -86,12 +86,12 @@ struct qcud_session;
 /* What is counted for each session, and in total as well; the names are in qcuda_logger.c. */
 enum qcud_count {
 	QCUD_COUNT_COMMANDS,
-	QCUD_COUNT_POSTED,     /* those that nobody waits for */
 	QCUD_COUNT_IOCTLS,     /* SUBMIT */
 	QCUD_COUNT_KICKS,      /* notifications that the device had asked for */
 	QCUD_COUNT_INTERRUPTS, /* that it has sent */
 	QCUD_COUNT_WAITS,      /* a caller has slept */
 	QCUD_COUNT_SPINS,      /* a caller found its answer without */
+	QCUD_COUNT_POSTED,     /* commands that nobody waits for */
 	QCUD_COUNTS,
 };
 
