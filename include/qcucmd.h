@@ -170,7 +170,9 @@ struct qcu_peer_access {
 	__u32 peer;
 	__u32 enable;
 };
-#define QCU_PEER_POSSIBLE 0u /* could it be enabled? Else a cudaDeviceP2PAttr */
+#define QCU_PEER_POSSIBLE     0u     /* could it be enabled? Else a cudaDeviceP2PAttr, or */
+#define QCU_PEER_ATOMICS      0x100u /* and a cudaAtomicOperation: capabilities towards the peer */
+#define QCU_PEER_HOST_ATOMICS 0x200u /* the same towards the host; the peer does not matter */
 struct qcu_peer_info {
 	__u32 peer;
 	__u32 attr;

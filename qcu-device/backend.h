@@ -141,7 +141,10 @@ struct be_ops {
 	int (*device_sync)(struct be *be, unsigned int dev);
 	int (*device_reset)(struct be *be, unsigned int dev);
 	int (*mem_info)(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
-	/* From dev to peer, which are different. attr: QCU_PEER_POSSIBLE or a cudaDeviceP2PAttr. */
+	/*
+	 * From dev to peer, which are different. attr: QCU_PEER_* or a cudaDeviceP2PAttr; with
+	 * QCU_PEER_HOST_ATOMICS peer may be anything.
+	 */
 	int (*peer_access)(struct be *be, unsigned int dev, unsigned int peer, bool enable);
 	int (*peer_info)(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
 			 int32_t *value);

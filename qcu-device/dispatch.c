@@ -231,7 +231,8 @@ int mir_do_peer_info(struct call *c)
 	int rc;
 
 	MIR_NEED(c, peer_info);
-	if (p->peer >= c->m->devices || p->peer == c->cmd->device)
+	if (p->attr < QCU_PEER_HOST_ATOMICS &&
+	    (p->peer >= c->m->devices || p->peer == c->cmd->device))
 		return QCU_ERR_InvalidDevice;
 	rc = c->m->cfg.ops->peer_info(c->m->be, c->cmd->device, p->peer, p->attr, &value);
 	p->value = value;

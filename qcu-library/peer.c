@@ -63,6 +63,52 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, i
 	return qcul_done(p2p_attribute(value, attr, device, peer));
 }
 
+/* attr: QCU_PEER_ATOMICS or QCU_PEER_HOST_ATOMICS. */
+static cudaError_t atomics(unsigned int *capabilities, const enum cudaAtomicOperation *operations,
+			   unsigned int count, int device, int peer, uint32_t attr)
+{
+	cudaError_t err = qcul_ready();
+	unsigned int i;
+	int value;
+
+	if (!capabilities || !operations || !count)
+		return cudaErrorInvalidValue;
+	for (i = 0; i < count && !err; i++) {
+		if (operations[i] > cudaAtomicOperationFloatMax)
+			return cudaErrorInvalidValue;
+		err = peer_info(device, peer, attr + operations[i], &value);
+		if (!err)
+			capabilities[i] = (unsigned int)value;
+	}
+	return err;
+}
+
+cudaError_t cudaDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
+						const enum cudaAtomicOperation *operations,
+						unsigned int count, int device)
+{
+	cudaError_t err = check(device);
+
+	return qcul_done(err ? err
+			     : atomics(capabilities, operations, count, device, device,
+				       QCU_PEER_HOST_ATOMICS));
+}
+
+cudaError_t cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
+					       const enum cudaAtomicOperation *operations,
+					       unsigned int count, int device, int peer)
+{
+	cudaError_t err = check(device);
+
+	if (!err)
+		err = check(peer);
+	if (!err && device == peer)
+		err = cudaErrorInvalidDevice;
+	return qcul_done(
+		err ? err
+		    : atomics(capabilities, operations, count, device, peer, QCU_PEER_ATOMICS));
+}
+
 static cudaError_t peer_access(int peer, uint32_t enable)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_PEER_ACCESS);

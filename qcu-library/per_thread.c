@@ -270,3 +270,22 @@ cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t to, cudaStream_t from)
 {
 	return cudaStreamCopyAttributes(own(to), own(from));
 }
+
+cudaError_t cudaMemcpyBatchAsync_ptsz(void *const *dsts, const void *const *srcs,
+				      const size_t *sizes, size_t count,
+				      struct cudaMemcpyAttributes *attrs, size_t *first, size_t n,
+				      cudaStream_t stream)
+{
+	return cudaMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, first, n, own(stream));
+}
+
+cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t count, struct cudaMemcpy3DBatchOp *ops,
+					unsigned long long flags, cudaStream_t stream)
+{
+	return cudaMemcpy3DBatchAsync(count, ops, flags, own(stream));
+}
+
+cudaError_t cudaMemcpy3DPeerAsync_ptsz(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream)
+{
+	return cudaMemcpy3DPeerAsync(p, own(stream));
+}

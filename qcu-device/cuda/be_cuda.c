@@ -182,8 +182,19 @@ static int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bo
 static int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
 			int32_t *value)
 {
+	enum cudaAtomicOperation op = (enum cudaAtomicOperation)(attr & 0xff);
+	unsigned int caps = 0;
 	int v = 0, ret;
 
+	if (attr >= QCU_PEER_ATOMICS) {
+		if (attr >= QCU_PEER_HOST_ATOMICS)
+			ret = CU(be, cudaDeviceGetHostAtomicCapabilities, &caps, &op, 1, (int)dev);
+		else
+			ret = CU(be, cudaDeviceGetP2PAtomicCapabilities, &caps, &op, 1, (int)dev,
+				 (int)peer);
+		*value = (int32_t)caps;
+		return ret;
+	}
 	if (attr == QCU_PEER_POSSIBLE)
 		ret = CU(be, cudaDeviceCanAccessPeer, &v, (int)dev, (int)peer);
 	else

@@ -8,6 +8,10 @@
 /* cudaDeviceP2PAttr */
 enum { P2P_RANK = 1, P2P_ACCESS = 2, P2P_ATOMICS = 3, P2P_ARRAYS = 4, P2P_SOME_ATOMICS = 5 };
 
+/* cudaAtomicOperation, and cudaAtomicOperationCapability: signed, unsigned, 32 and 64 bits */
+#define ATOMIC_LAST 12u
+#define ATOMIC_ALL  0x1f
+
 int soft_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable)
 {
 	struct soft_device *d = &be->dev[dev];
@@ -31,6 +35,12 @@ int soft_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t 
 {
 	(void)dev;
 	(void)peer;
+	if (attr >= QCU_PEER_ATOMICS) {
+		if ((attr & 0xff) > ATOMIC_LAST)
+			return QCU_ERR_InvalidValue;
+		*value = attr >= QCU_PEER_HOST_ATOMICS ? 0 : ATOMIC_ALL;
+		return atomic_load(&be->sticky);
+	}
 	switch (attr) {
 	case QCU_PEER_POSSIBLE:
 	case P2P_ACCESS:

@@ -96,7 +96,9 @@ static void with(void)
 
 int main(void)
 {
+	cudaAtomicOperation add = cudaAtomicOperationIntegerAdd;
 	int count, can = -1, value, status;
+	unsigned int caps;
 	pid_t pid = fork();
 
 	/* Before this process uses CUDA: the child needs a GPU of its own. */
@@ -113,6 +115,10 @@ int main(void)
 	EXPECT(cudaDeviceCanAccessPeer(&can, 0, 1000), cudaErrorInvalidDevice);
 	EXPECT(cudaDeviceEnablePeerAccess(1000, 0), cudaErrorInvalidDevice);
 	EXPECT(cudaDeviceDisablePeerAccess(0), cudaErrorPeerAccessNotEnabled);
+	(void)cudaGetLastError();
+	CHECK(cudaDeviceGetHostAtomicCapabilities(&caps, &add, 1, 0));
+	EXPECT(cudaDeviceGetHostAtomicCapabilities(&caps, &add, 0, 0), cudaErrorInvalidValue);
+	EXPECT(cudaDeviceGetP2PAtomicCapabilities(&caps, &add, 1, 0, 0), cudaErrorInvalidDevice);
 	(void)cudaGetLastError();
 	if (count < 2)
 		return verified("one device, and no peers");
