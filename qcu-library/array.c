@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "qcu-library/array.h"
+#include "qcu-library/graph_capture.h"
 
 #define KNOWN_FLAGS                                                            \
 	(cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap |     \
@@ -109,6 +110,8 @@ static cudaError_t create(void **out, const struct cudaChannelFormatDesc *format
 	err = check(format, extent, flags);
 	if (!err)
 		err = qcul_ready();
+	if (!err)
+		err = qcul_capture_unsafe();
 	if (err)
 		return err;
 	slot = qcul_handle_new(&qcul_arrays, &id);
@@ -263,6 +266,8 @@ static cudaError_t destroy(const void *handle, enum qcul_array_kind kind)
 	cudaError_t err = qcul_ready();
 	uint32_t id, i;
 
+	if (!err && handle)
+		err = qcul_capture_unsafe();
 	if (err || !handle)
 		return err;
 	id = qcul_handle_id(&qcul_arrays, handle);

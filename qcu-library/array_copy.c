@@ -12,6 +12,7 @@
 
 /* A box in an array; x and width in bytes. */
 struct place {
+	cudaArray_const_t handle;
 	const struct qcul_array *array;
 	size_t x, y, z;
 };
@@ -189,6 +190,27 @@ static cudaError_t device_copy(struct batch *b, const struct place *p, const str
 	return flush(b);
 }
 
+static cudaError_t capture(const struct place *p, const struct memory *m, const struct size *s,
+			   enum cudaMemcpyKind kind, cudaStream_t stream, bool down, bool sync)
+{
+	struct cudaMemcpy3DParms parms = {
+		.extent = {s->width / p->array->elem, s->height, s->depth},
+		.kind = kind,
+	};
+	struct cudaPitchedPtr ptr = {m->addr, m->pitch, s->width, m->rows};
+	struct cudaPos pos = {p->x / p->array->elem, p->y, p->z};
+	struct qcul_node_params params;
+	cudaError_t err;
+
+	if (sync)
+		return qcul_capture_refuse(stream);
+	*(down ? &parms.srcArray : &parms.dstArray) = (cudaArray_t)(uintptr_t)p->handle;
+	*(down ? &parms.srcPos : &parms.dstPos) = pos;
+	*(down ? &parms.dstPtr : &parms.srcPtr) = ptr;
+	err = qcul_node_copy(&params, &parms);
+	return err ? err : qcul_capture_node(stream, &params);
+}
+
 /* Between a box of an array and memory. */
 static cudaError_t memory_copy(const struct place *p, const struct memory *m, const struct size *s,
 			       enum cudaMemcpyKind kind, cudaStream_t stream, bool down, bool sync)
@@ -206,9 +228,6 @@ static cudaError_t memory_copy(const struct place *p, const struct memory *m, co
 		err = qcul_stream_id(stream, &b.stream);
 	if (err)
 		return err;
-	/* Only cudaMemcpy3DAsync makes a node of it. */
-	if (qcul_captured(stream, &err))
-		return err ? err : qcul_capture_refuse(stream);
 	if (!p->array)
 		return cudaErrorInvalidResourceHandle;
 	if (!s->width || !s->height || !s->depth)
@@ -219,6 +238,8 @@ static cudaError_t memory_copy(const struct place *p, const struct memory *m, co
 		return cudaErrorInvalidPitchValue;
 	if (s->depth > 1 && m->rows < s->height)
 		return cudaErrorInvalidValue;
+	if (qcul_captured(stream, &err))
+		return err ? err : capture(p, m, s, kind, stream, down, sync);
 	device = on_device(m, kind, &pinned);
 	if (device)
 		err = device_copy(&b, p, m, s, down);
@@ -270,7 +291,7 @@ cudaError_t qcul_array_copy_2d(cudaArray_const_t array, size_t x, size_t y, void
 			       size_t pitch, size_t width, size_t height, enum cudaMemcpyKind kind,
 			       cudaStream_t stream, bool down, bool sync)
 {
-	struct place p = {.array = qcul_array(array), .x = x, .y = y};
+	struct place p = {array, qcul_array(array), x, y, 0};
 	struct memory m = {.addr = addr, .pitch = pitch, .rows = height};
 	struct size s = {width, height, 1};
 
@@ -290,7 +311,7 @@ cudaError_t qcul_array_copy_run(cudaArray_const_t array, size_t x, size_t y, voi
 	cudaError_t err;
 
 	do {
-		struct place p = {.array = a, .x = x, .y = y};
+		struct place p = {array, a, x, y, 0};
 		struct memory m = {.addr = at};
 		struct size s = {count, 1, 1};
 
@@ -316,8 +337,8 @@ cudaError_t qcul_array_to_array_2d(cudaArray_t dst, size_t dx, size_t dy, cudaAr
 				   size_t sx, size_t sy, size_t width, size_t height,
 				   enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-	struct place to = {.array = qcul_array(dst), .x = dx, .y = dy};
-	struct place from = {.array = qcul_array(src), .x = sx, .y = sy};
+	struct place to = {dst, qcul_array(dst), dx, dy, 0};
+	struct place from = {src, qcul_array(src), sx, sy, 0};
 	struct size s = {width, height, 1};
 
 	if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
@@ -373,7 +394,7 @@ static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, st
 
 static bool place_at(cudaArray_const_t array, const struct cudaPos *pos, struct place *p)
 {
-	*p = (struct place){.array = qcul_array(array), .y = pos->y, .z = pos->z};
+	*p = (struct place){array, qcul_array(array), 0, pos->y, pos->z};
 	return !p->array || !__builtin_mul_overflow(pos->x, (size_t)p->array->elem, &p->x);
 }
 

@@ -197,6 +197,43 @@ static void levels(void)
 	CHECK(cudaFreeMipmappedArray(mipmap));
 }
 
+/* Captured, the copies are a graph; each launch makes them again. */
+static void captured(unsigned char *pinned, unsigned char *pinned2)
+{
+	cudaChannelFormatDesc format = cudaCreateChannelDesc<ushort2>();
+	const size_t row = W * sizeof(ushort2);
+	cudaGraphExec_t exec;
+	cudaStream_t stream;
+	cudaGraph_t graph;
+	cudaArray_t array;
+
+	CHECK(cudaMallocArray(&array, &format, W, H));
+	CHECK(cudaStreamCreate(&stream));
+	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	CHECK(cudaMemcpy2DToArrayAsync(array, 8, 2, pinned, PITCH, 40, 20, cudaMemcpyHostToDevice,
+				       stream));
+	CHECK(cudaMemcpy2DFromArrayAsync(pinned2, PITCH, array, 8, 2, 40, 20,
+					 cudaMemcpyDeviceToHost, stream));
+	CHECK(cudaStreamEndCapture(stream, &graph));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	memset(pinned2, 0, PITCH * H);
+	for (uint32_t round = 0; round < 2; round++) {
+		fill_words(pinned, PITCH * H, 40 + round);
+		CHECK(cudaGraphLaunch(exec, stream));
+		CHECK(cudaStreamSynchronize(stream));
+		for (size_t y = 0; y < 20; y++)
+			same(pinned2 + y * PITCH, pinned + y * PITCH, 40, "captured");
+		REQUIRE(!pinned2[40] && !pinned2[20 * PITCH], "round %u: more than that", round);
+	}
+	CHECK(cudaMemcpy2DFromArray(back, row, array, 8, 2, 40, 20, cudaMemcpyDeviceToHost));
+	for (size_t y = 0; y < 20; y++)
+		same(back + y * row, pinned + y * PITCH, 40, "captured, in the array");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+	CHECK(cudaStreamDestroy(stream));
+	CHECK(cudaFreeArray(array));
+}
+
 /* Memory that is neither pinned nor of malloc, in rows that pages cut. */
 static void elsewhere(void)
 {
@@ -292,6 +329,7 @@ int main(void)
 	rectangles(pinned, pinned2, cudaMemcpyDefault, cudaMemcpyDefault, stream, "pinned, stream");
 	rectangles(dev, dev2, cudaMemcpyDeviceToDevice, cudaMemcpyDeviceToDevice, NULL, "device");
 	rectangles(dev, pinned, cudaMemcpyDefault, cudaMemcpyDeviceToHost, stream, "device, stream");
+	captured(pinned, pinned2);
 	runs();
 	boxes(false);
 	boxes(true);
