@@ -17,6 +17,7 @@ WAYS = {
     "vm": ("VM, CVM", "#d7301f"),
     "ncvm": ("VM, NCVM", "#2b8cbe"),
     "kcopy": ("VM, KERNEL_COPY", "#41ab5d"),
+    "vms": ("a VM each", "#238443"),
     "frag": ("VM, fragmented memory", "#fe9929"),
 }
 

@@ -3,8 +3,12 @@
  * How do several programs share one GPU? Each of 1, 2, 4 and 8 processes uploads a buffer, has a
  * kernel change it and downloads it, over and over for the same stretch of time, which begins for
  * all at once. Rows: what they moved together, the one that got least and the one that got most,
- * and the ratio of those two. --programs N runs just so many; several VMs run one each.
+ * and the ratio of those two. --programs N runs just so many.
+ *
+ * Several VMs run one program each. They begin together by way of two files: when this program is
+ * ready it makes the one that PERF_READY names, and goes on when the one that PERF_GO names is there.
  */
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -104,6 +108,23 @@ static void hear(struct program *p, void *what, ssize_t bytes)
 	BENCH_FAIL(1, "a program ended before its time");
 }
 
+static void wait_for_others(void)
+{
+	const char *ready = getenv("PERF_READY"), *go = getenv("PERF_GO");
+	double start = bench_now();
+	int fd;
+
+	if (!ready || !go)
+		return;
+	fd = open(ready, O_CREAT | O_WRONLY, 0644);
+	REQUIRE(fd >= 0, "%s cannot be made", ready);
+	close(fd);
+	while (access(go, F_OK)) {
+		REQUIRE(bench_now() - start < 120, "%s does not come", go);
+		usleep(2000);
+	}
+}
+
 static void together(const char *self, unsigned int n, uint64_t bytes, uint64_t ms)
 {
 	double total[1] = {0}, least[1] = {1e30}, most[1] = {0}, ratio[1];
@@ -119,6 +140,7 @@ static void together(const char *self, unsigned int n, uint64_t bytes, uint64_t 
 		start(&p[i], self, bytes, ms);
 	for (i = 0; i < n; i++)
 		hear(&p[i], &word, 1);
+	wait_for_others();
 	for (i = 0; i < n; i++)
 		REQUIRE(write(p[i].to, "g", 1) == 1, "a program is gone");
 	for (i = 0; i < n; i++) {

@@ -48,7 +48,7 @@ else
 fi
 
 # The whole, as perf/run does it; it also reads the guest's kernel log.
-env -u LD_LIBRARY_PATH perf/run --smoke --gpu soft --ways loopback,vm,kcopy --name smoke --out "$tmp" \
+env -u LD_LIBRARY_PATH perf/run --smoke --gpu soft --ways loopback,vm,kcopy,vms --name smoke --out "$tmp" \
 	--limit 200 >"$tmp/log" 2>&1
 rc=$?
 cat "$tmp/log"
@@ -70,6 +70,7 @@ done
 if [ $rc -ne 0 ]; then
 	echo "@FAIL run exit code $rc"
 elif ! grep -q '^vm,bandwidth,pinned/sync/h2d,65536,' "$tmp/smoke/all.csv" ||
+	! grep -q '^vms,scale,2-programs/total,65536,' "$tmp/smoke/all.csv" ||
 	! grep -q '^kcopy,bandwidth,pageable/sync/d2h,65536,' "$tmp/smoke/all.csv"; then
 	echo '@FAIL run a row is missing in all.csv'
 else
