@@ -114,8 +114,10 @@ struct qcud_queue {
 	bool starved;		      /* the work item found the ring full */
 	unsigned int answers;	      /* counts, so that a wait for room cannot miss one */
 	unsigned int spinning;	      /* callers that look for answers: no interrupts */
-	unsigned int spin_ns;	      /* how long the next one will; read without the lock */
-	unsigned int nr_late;	      /* read without the lock */
+	unsigned int wanted;  /* answers and waits for which an interrupt must come at once */
+	unsigned int heavy;   /* posted requests that hold memory of the program */
+	unsigned int spin_ns; /* how long the next one will; read without the lock */
+	unsigned int nr_late; /* read without the lock */
 	struct qcud_late late[QCUD_LATE];
 	atomic64_t counts[QCUD_COUNTS];
 	wait_queue_head_t room;
@@ -141,6 +143,7 @@ struct qcud_request {
 	struct completion done;
 	int error;   /* valid when done: 0, or why there is no reply */
 	bool posted; /* nobody reads the reply */
+	bool light;  /* posted, and its end may be noticed at any time */
 	u64 sent;    /* ns, when it went on the ring; 0: not timed */
 	u64 began;   /* ns; 0: it does not matter how long the answer takes */
 
@@ -291,6 +294,8 @@ s32 qcud_queue_late(struct qcud_queue *queue, u32 tid);
 long qcud_answer_timeout(void);
 int qcud_answer_missing(struct qcud_queue *queue);
 void qcud_queue_interrupts(struct qcud_queue *queue);
+void qcud_queue_want(struct qcud_queue *queue);
+void qcud_queue_unwant(struct qcud_queue *queue);
 void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req);
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req);
 void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count);

@@ -286,13 +286,18 @@ static int qcud_map_lock(struct qcud_group *group)
 	struct qcud_session *session = group->session;
 
 	for (;;) {
+		int ret;
+
 		if (mutex_lock_killable(&session->map_lock))
 			return -EINTR;
 		if (!qcud_unmap_pending(group))
 			return 0;
 		mutex_unlock(&session->map_lock);
+		qcud_queue_want(session->queue);
 		qcud_queue_kick(session->queue);
-		if (wait_event_killable(session->wait, !qcud_unmap_pending(group)))
+		ret = wait_event_killable(session->wait, !qcud_unmap_pending(group));
+		qcud_queue_unwant(session->queue);
+		if (ret)
 			return -EINTR;
 	}
 }

@@ -180,6 +180,10 @@ static bool qcud_request_light(const struct qcud_request *req)
 static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *req)
 {
 	list_del_init(&req->node);
+	if (!req->posted)
+		queue->wanted--;
+	else if (!req->light)
+		queue->heavy--;
 	qcud_count_time(req);
 	WRITE_ONCE(queue->answers, queue->answers + 1);
 	/*
@@ -213,6 +217,7 @@ void qcud_queue_drain(struct qcud_queue *queue)
 {
 	struct qcud_request *req;
 	unsigned int len;
+	bool any = false;
 
 	lockdep_assert_held(&queue->lock);
 
@@ -222,13 +227,17 @@ void qcud_queue_drain(struct qcud_queue *queue)
 			req->error = queue->dead;
 		}
 		qcud_queue_answered(queue, req);
+		any = true;
 	}
 	if (virtqueue_is_broken(queue->vq))
 		qcud_queue_kill_locked(queue, -EIO);
-	if (queue->starved) {
+	if (queue->starved && any) {
 		queue->starved = false;
 		queue_work(qcud_wq, &queue->work);
 	}
+	/* Pairs with the condition in qcud_queue_send(), which reads `answers` without the lock. */
+	if (any && wq_has_sleeper(&queue->room))
+		wake_up_all(&queue->room);
 }
 
 void qcud_queue_callback(struct virtqueue *vq)
@@ -240,15 +249,8 @@ void qcud_queue_callback(struct virtqueue *vq)
 
 	qcud_queue_count(queue, QCUD_COUNT_INTERRUPTS);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (queue->vq) {
-		virtqueue_disable_cb(vq);
-		qcud_queue_drain(queue);
-		qcud_queue_interrupts(queue);
-	}
+	qcud_queue_interrupts(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	/* Pairs with the condition in qcud_queue_send(), which reads `answers` without the lock. */
-	if (wq_has_sleeper(&queue->room))
-		wake_up_all(&queue->room);
 }
 
 /* Takes answers without waiting for their interrupt. */
@@ -288,9 +290,16 @@ int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned 
 		if (!from_work)
 			refcount_inc(&req->refs);
 		list_add_tail(&req->node, &queue->inflight);
+		req->light = req->posted && qcud_request_light(req);
+		if (!req->posted)
+			queue->wanted++;
+		else if (!req->light)
+			queue->heavy++;
 	} else if (ret == -ENOSPC) {
-		if (from_work)
+		if (from_work) {
 			queue->starved = true;
+			qcud_queue_interrupts(queue);
+		}
 	} else if (!queue->dead) {
 		qcud_queue_kill_locked(queue, ret);
 	}
@@ -333,10 +342,13 @@ int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req)
 		ret = qcud_queue_try(queue, req, &answers, false);
 		if (ret != -ENOSPC)
 			return ret;
+		qcud_queue_want(queue);
 		qcud_queue_kick(queue);
-		qcud_queue_count(queue, QCUD_COUNT_WAITS);
+		if (!qcud_queue_moved(queue, answers))
+			qcud_queue_count(queue, QCUD_COUNT_WAITS);
 		left = wait_event_killable_timeout(queue->room, qcud_queue_moved(queue, answers),
 						   left);
+		qcud_queue_unwant(queue);
 		if (left < 0)
 			return -EINTR;
 		if (!left)

@@ -221,7 +221,13 @@ static bool qcud_gone(const struct qcud_group *group)
 /* Waits until the pages of a closed registration are free; a caller that is killed does not. */
 void qcud_registered_wait(struct qcud_group *group)
 {
-	if (wait_event_killable(group->session->wait, qcud_gone(group)))
+	struct qcud_queue *queue = group->session->queue;
+	int ret;
+
+	qcud_queue_want(queue);
+	ret = wait_event_killable(group->session->wait, qcud_gone(group));
+	qcud_queue_unwant(queue);
+	if (ret)
 		return;
 	mutex_lock(&group->mem.lock);
 	mutex_unlock(&group->mem.lock);

@@ -174,6 +174,8 @@ static int qcud_session_attach(struct qcud_session *session)
 	queue->spin_ns = QCUD_SPIN_FIRST_NS;
 	memset(queue->counts, 0, sizeof(queue->counts));
 	queue->nr_late = 0;
+	queue->wanted = 0;
+	queue->heavy = 0;
 	spin_unlock_irq(&queue->lock);
 	list_add_tail(&session->node, &qcud_sessions);
 out:

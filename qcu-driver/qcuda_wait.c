@@ -53,8 +53,9 @@ int qcud_answer_missing(struct qcud_queue *queue)
 }
 
 /*
- * Interrupts are for those who sleep: there are none while somebody looks for answers, or when the
- * device has nothing to answer.
+ * Interrupts are for those who sleep: there are none while somebody looks for answers. Posted
+ * commands have nobody who waits. Those that hold pages of the program get one interrupt for many
+ * of them; the end of all others is noticed when there is something else to do on the queue.
  */
 void qcud_queue_interrupts(struct qcud_queue *queue)
 {
@@ -63,16 +64,36 @@ void qcud_queue_interrupts(struct qcud_queue *queue)
 	if (!queue->vq)
 		return;
 	for (;;) {
-		if (queue->spinning || list_empty(&queue->inflight)) {
-			virtqueue_disable_cb(queue->vq);
-			return;
-		}
-		if (virtqueue_enable_cb(queue->vq) || virtqueue_is_broken(queue->vq))
-			return;
-		/* Something has come meanwhile. */
+		bool none = queue->spinning || !(queue->wanted || queue->heavy || queue->starved);
+
 		virtqueue_disable_cb(queue->vq);
 		qcud_queue_drain(queue);
+		if (none || virtqueue_is_broken(queue->vq))
+			return;
+		if (queue->wanted || queue->starved ? virtqueue_enable_cb(queue->vq)
+						    : virtqueue_enable_cb_delayed(queue->vq))
+			return;
 	}
+}
+
+/* The caller is about to sleep until something on the queue has been answered. */
+void qcud_queue_want(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->wanted++;
+	qcud_queue_interrupts(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+void qcud_queue_unwant(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->wanted--;
+	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
 static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 began, u64 limit)
@@ -116,9 +137,6 @@ void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req
 	queue->spinning--;
 	qcud_queue_interrupts(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	/* Room that the answers have made, as after an interrupt. */
-	if (wq_has_sleeper(&queue->room))
-		wake_up_all(&queue->room);
 	if (completion_done(&req->done))
 		qcud_queue_count(queue, QCUD_COUNT_SPINS);
 }

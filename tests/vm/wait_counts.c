@@ -136,6 +136,52 @@ static void *thread(void *arg)
 	return NULL;
 }
 
+static void post(int fd, struct qCUcmd cmd, unsigned int n)
+{
+	cmd.flags = QCU_F_POSTED;
+	while (n--)
+		SAME(raw_submit(fd, &cmd), 0);
+}
+
+/* Nobody waits for posted commands, and nobody is interrupted for them. */
+static void posted(void)
+{
+	struct qCUcmd cmd = raw_cmd(QCU_OP_MEMSET), copy = raw_cmd(QCU_OP_COPY_H2D);
+	int fd = raw_session(), i;
+	struct counts a, b;
+	char *page;
+
+	cmd.memset.dst = raw_malloc(fd, 4096);
+	cmd.memset.width = 4096;
+	cmd.memset.height = 1;
+	cmd.memset.elem = 1;
+	a = counts();
+	post(fd, cmd, 3 * CALLS);
+	b = counts();
+	printf("posted: %ld ioctls, %ld kicks, %ld interrupts, %ld waits\n", b.ioctls - a.ioctls,
+	       b.kicks - a.kicks, b.interrupts - a.interrupts, b.waits - a.waits);
+	SAME(b.commands - a.commands, 3 * CALLS);
+	SAME(b.spins - a.spins, 0);
+	/* The ring may have been full once or twice. */
+	AT_MOST(b.waits - a.waits, 3);
+	AT_MOST(b.interrupts - a.interrupts, 6);
+	raw_works(fd);
+	SAME(raw_stat("requests"), 1); /* CLOSE, made beforehand */
+
+	/* Memory of the program comes back without another call. */
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	SAME(page != MAP_FAILED, 1);
+	memset(page, 1, 4096);
+	copy.copy_h2d.buf.addr = (uintptr_t)page;
+	copy.copy_h2d.buf.len = 4096;
+	copy.copy_h2d.dst = cmd.memset.dst;
+	post(fd, copy, 50);
+	for (i = 0; raw_stat("pinned_pages") && i < 200; i++)
+		usleep(10000);
+	SAME(raw_stat("pinned_pages"), 0);
+	raw_works(fd);
+}
+
 /* The device looks for commands long enough: it need not be told of those that come in a row. */
 static void polled(void)
 {
@@ -208,13 +254,10 @@ static void signals(void)
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"sleeping", sleeping},
-		{"spinning", spinning},
-		{"polled", polled},
-		{"threads", threads},
-		{"totals", totals},
-		{"signals", signals},
-		{0},
+		{"sleeping", sleeping}, {"spinning", spinning},
+		{"posted", posted},	{"polled", polled},
+		{"threads", threads},	{"totals", totals},
+		{"signals", signals},	{0},
 	};
 
 	return raw_main(argc, argv, cases);
