@@ -669,7 +669,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(22, PEER_ACCESS,       peer_access,       USR, NONE,  QCU_UPTO(qcu_peer_access, enable)) \
 	X(23, PEER_INFO,         peer_info,         USR, NONE,  QCU_UPTO(qcu_peer_info, attr)) \
 	X(32, MALLOC,            malloc,            USR, NONE,  QCU_UPTO(qcu_malloc, size)) \
-	X(33, FREE,              free,              USR, NONE,  QCU_UPTO(qcu_free, ptr)) \
+	X(33, FREE,              free,              POST, NONE,  QCU_UPTO(qcu_free, ptr)) \
 	X(34, HOST_REGISTER,     host_register,     USR, STAY,  QCU_UPTO(qcu_host_register, flags)) \
 	X(35, HOST_UNREGISTER,   host_unregister,   USR, NONE,  QCU_UPTO(qcu_host_unregister, len)) \
 	X(36, COPY_H2D,          copy_h2d,          POST, IN,    QCU_UPTO(qcu_copy_h2d, flags)) \

@@ -18,10 +18,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "qcu-device/lanes.h"
+#include "qcu-device/spin.h"
 
 /* How long the thread that handed something over may take to come back with the next. */
 #define SPIN_NS 20000
@@ -68,21 +68,6 @@ struct lanes {
 	pthread_cond_t passed;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void pause_cpu(void)
-{
-#ifdef __x86_64__
-	__builtin_ia32_pause();
-#endif
-}
-
 /* Spins until it is so, for a while at most, and if not too many do. */
 static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg)
 {
@@ -94,12 +79,12 @@ static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void 
 		return is;
 	if (atomic_fetch_add(&lanes->spinning, 1) < lanes->spinners) {
 		for (i = 1; !(is = done(arg)); i++) {
-			pause_cpu();
+			spin_pause();
 			if (i % 64)
 				continue;
 			if (!end)
-				end = now_ns() + SPIN_NS;
-			else if (now_ns() > end)
+				end = spin_clock() + SPIN_NS;
+			else if (spin_clock() > end)
 				break;
 		}
 	}

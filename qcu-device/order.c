@@ -21,7 +21,7 @@
 
 /* Numbers beyond QCU_ID_MAX name nothing; the lane will say so. */
 struct about {
-	bool all, alone;
+	bool all, alone, known;
 	uint32_t stream, event, event2;
 };
 
@@ -100,6 +100,9 @@ static struct about about(const struct qCUcmd *cmd)
 		a.event = cmd->event_elapsed.start;
 		a.event2 = cmd->event_elapsed.end;
 		break;
+	case QCU_OP_FREE:
+		a.all = a.known = true;
+		break;
 	default:
 		a.all = true;
 	}
@@ -109,8 +112,9 @@ static struct about about(const struct qCUcmd *cmd)
 bool order_knows(uint16_t op)
 {
 	const struct qCUcmd cmd = {.op = op};
+	const struct about a = about(&cmd);
 
-	return !about(&cmd).all;
+	return !a.all || a.known;
 }
 
 int order_init(struct order *o)

@@ -123,7 +123,7 @@ static cudaError_t launch(const struct launch *l)
 	} small;
 	struct qcu_launch_msg *msg = &small.msg, *big = NULL;
 	uint32_t stream;
-	bool post;
+	bool post = false;
 	cudaError_t err = qcul_ready();
 
 	if (!err)

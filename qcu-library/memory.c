@@ -37,12 +37,12 @@ static cudaError_t mirror_alloc(const struct qcul_pool_use *from, size_t size, u
 	return err;
 }
 
-static cudaError_t mirror_free(uint64_t addr)
+static cudaError_t mirror_free(uint64_t addr, bool post)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_FREE);
 
 	cmd.free.ptr = addr;
-	return qcul_send(&cmd, 1);
+	return post ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }
 
 /* Device memory at addresses that mean nothing else here, or marked as ambiguous. */
@@ -65,7 +65,7 @@ static cudaError_t alloc_distinct(const struct qcul_pool_use *from, struct qcul_
 		range->start = other;
 	}
 	while (n > 0)
-		(void)mirror_free(tried[--n]);
+		(void)mirror_free(tried[--n], false);
 	return cudaSuccess;
 }
 
@@ -91,7 +91,7 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 	range.device = from ? from->device : qcul_self.device;
 	range.epoch = qcul_epoch();
 	if (!qcul_mem_add(&range)) {
-		(void)mirror_free(range.start);
+		(void)mirror_free(range.start, false);
 		return cudaErrorMemoryAllocation;
 	}
 	*ptr = (void *)(uintptr_t)range.start;
@@ -113,7 +113,8 @@ static cudaError_t device_free(void *ptr)
 	/* Out of the map first: once it is free, another thread may get the same address. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
-	return mirror_free(range.start);
+	/* It waits for all work, as in CUDA. Where there is none nobody has to wait for it. */
+	return mirror_free(range.start, !qcul_busy(range.device));
 }
 
 cudaError_t cudaMalloc(void **ptr, size_t size)

@@ -88,8 +88,8 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);
  * waits.
  */
 cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count);
-/* Could there be work on the calling thread's device that a synchronous copy has to wait for? */
-bool qcul_busy(void);
+/* Could there be work on the device that a synchronous call has to wait for? */
+bool qcul_busy(int device);
 /* CUDA_LAUNCH_BLOCKING=1. */
 bool qcul_blocking(void);
 

@@ -222,9 +222,9 @@ static cudaError_t take_late(bool tell, cudaError_t err)
  */
 static atomic_bool busy[UINT8_MAX + 1]; /* by the mirror's number */
 
-bool qcul_busy(void)
+bool qcul_busy(int device)
 {
-	return atomic_load(&busy[qcul_device_ordinal(qcul_self.device)]);
+	return atomic_load(&busy[qcul_device_ordinal(device)]);
 }
 
 /* After it has been sent: a wait of another thread's that came before has not waited for it. */

@@ -17,11 +17,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "include/qcuerror.h"
 #include "qcu-device/mirror.h"
+#include "qcu-device/spin.h"
 #include "qcu-library/qcul.h"
 
 /* What one thread may have posted and the mirror not carried out; then it waits for room. */
@@ -204,28 +204,18 @@ static void wait_init(struct wait *w)
 	atomic_init(&w->pending, 0);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void spin_until_zero(const atomic_uint *n)
 {
 	uint64_t end = 0;
 	unsigned int i;
 
 	for (i = 1; may_spin && atomic_load_explicit(n, memory_order_acquire); i++) {
-#ifdef __x86_64__
-		__builtin_ia32_pause();
-#endif
+		spin_pause();
 		if (i % 64)
 			continue;
 		if (!end)
-			end = now_ns() + SPIN_NS;
-		else if (now_ns() > end)
+			end = spin_clock() + SPIN_NS;
+		else if (spin_clock() > end)
 			return;
 	}
 }

@@ -277,6 +277,21 @@ static void small_and_synchronous(void **state)
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
 }
 
+/* To free memory is to wait for all work; where there is none nobody waits. */
+static void free_waits_for_work(void **state)
+{
+	void *p, *q;
+
+	(void)state;
+	assert_int_equal(cudaMalloc(&p, 4096), cudaSuccess);
+	assert_int_equal(cudaMalloc(&q, 4096), cudaSuccess);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaFree(p), 1, 0);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaFree(q), 0, 1);
+	REFUSED(cudaFree(q), cudaErrorInvalidValue);
+}
+
 /* Of work on one device the other knows nothing. */
 static void known_at_the_call(void **state)
 {
@@ -361,13 +376,10 @@ static void sticky(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_waits),
-		cmocka_unit_test(these_wait),
-		cmocka_unit_test(small_and_synchronous),
-		cmocka_unit_test(known_at_the_call),
-		cmocka_unit_test(limits_change),
-		cmocka_unit_test(errors_come_late),
-		cmocka_unit_test(sticky),
+		cmocka_unit_test(nobody_waits),		 cmocka_unit_test(these_wait),
+		cmocka_unit_test(small_and_synchronous), cmocka_unit_test(free_waits_for_work),
+		cmocka_unit_test(known_at_the_call),	 cmocka_unit_test(limits_change),
+		cmocka_unit_test(errors_come_late),	 cmocka_unit_test(sticky),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);
