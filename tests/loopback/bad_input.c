@@ -194,7 +194,7 @@ static void devices(void)
 	BAD(cudaDeviceGetByPCIBusId(&v, "0000:99:00.0"), cudaErrorInvalidDevice);
 	BAD(cudaDeviceGetByPCIBusId(&v, "0000:"), cudaErrorInvalidValue);
 	BAD(cudaDeviceCanAccessPeer(&v, 0, 63), cudaErrorInvalidDevice);
-	BAD(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
+	BAD(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);
 	BAD(cudaDeviceEnablePeerAccess(63, 0), cudaErrorInvalidDevice);
 	BAD(cudaDeviceDisablePeerAccess(0), cudaErrorPeerAccessNotEnabled);
 }
@@ -238,6 +238,142 @@ static void pointers(void)
 		"type %d device %d", attr.type, attr.device);
 }
 
+static void callback(cudaStream_t s, cudaError_t err, void *data)
+{
+	(void)s;
+	(void)err;
+	(void)data;
+}
+
+static void host_function(void *data)
+{
+	(void)data;
+}
+
+/* Programs still call these. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void banks(void)
+{
+	enum cudaSharedMemConfig config;
+
+	BAD(cudaDeviceSetSharedMemConfig((enum cudaSharedMemConfig)3), cudaErrorInvalidValue);
+	BAD(cudaDeviceGetSharedMemConfig(NULL), cudaErrorInvalidValue);
+	OK(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte));
+	OK(cudaDeviceGetSharedMemConfig(&config));
+	REQUIRE(config == cudaSharedMemBankSizeFourByte, "%d", config);
+}
+#pragma GCC diagnostic pop
+
+static void settings(void)
+{
+	enum cudaDriverEntryPointQueryResult found;
+	enum cudaFuncCache cache;
+	int list[2] = {0, 9}, v;
+	struct cudaDeviceProp prop;
+	unsigned int flags;
+	size_t value;
+	void *p;
+
+	BAD(cudaDeviceSetLimit((enum cudaLimit)77, 1), cudaErrorInvalidValue);
+	BAD(cudaDeviceGetLimit(&value, (enum cudaLimit) - 1), cudaErrorInvalidValue);
+	BAD(cudaDeviceGetLimit(NULL, cudaLimitStackSize), cudaErrorInvalidValue);
+	BAD(cudaDeviceSetLimit(cudaLimitStackSize, SIZE_MAX), cudaErrorInvalidValue);
+	BAD(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, SIZE_MAX), cudaErrorMemoryAllocation);
+	BAD(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 129), cudaErrorInvalidValue);
+	BAD(cudaDeviceSetLimit(cudaLimitDevRuntimeSyncDepth, 25), cudaErrorInvalidValue);
+	BAD(cudaDeviceSetCacheConfig((enum cudaFuncCache)4), cudaErrorInvalidValue);
+	BAD(cudaDeviceGetCacheConfig(NULL), cudaErrorInvalidValue);
+	OK(cudaDeviceGetCacheConfig(&cache));
+	banks();
+	BAD(cudaGetDeviceFlags(NULL), cudaErrorInvalidValue);
+	OK(cudaGetDeviceFlags(&flags));
+	BAD(cudaSetValidDevices(list, 2), cudaErrorInvalidValue);
+	BAD(cudaSetValidDevices(list + 1, 1), cudaErrorInvalidDevice);
+	BAD(cudaSetValidDevices(list, -1), cudaErrorInvalidValue);
+	BAD(cudaChooseDevice(&v, NULL), cudaErrorInvalidValue);
+	memset(&prop, 0, sizeof(prop));
+	BAD(cudaChooseDevice(NULL, &prop), cudaErrorInvalidValue);
+	BAD(cudaGetDriverEntryPointByVersion("cuInit", &p, 99000, 0, &found),
+	    cudaErrorInvalidValue);
+	BAD(cudaGetDriverEntryPointByVersion("cuInit", &p, 12000, 9, &found),
+	    cudaErrorInvalidValue);
+	BAD(cudaGetDriverEntryPointByVersion("cuInit", NULL, 12000, 0, &found),
+	    cudaErrorInvalidValue);
+	BAD(cudaDeviceFlushGPUDirectRDMAWrites((enum cudaFlushGPUDirectRDMAWritesTarget)5,
+					       cudaFlushGPUDirectRDMAWritesToOwner),
+	    cudaErrorInvalidValue);
+}
+
+static void stream_things(void)
+{
+	cudaStream_t none = (cudaStream_t)(void *)host;
+	cudaStreamAttrValue value;
+	unsigned long long id;
+	void *p = dev;
+	size_t n = 4, zero = 0;
+	const void *from = pinned;
+	struct cudaMemcpyAttributes order = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+
+	memset(&value, 0, sizeof(value));
+	BAD(cudaLaunchHostFunc(none, host_function, NULL), cudaErrorInvalidResourceHandle);
+	BAD(cudaLaunchHostFunc(stream, NULL, NULL), cudaErrorInvalidValue);
+	BAD(cudaStreamAddCallback(none, callback, NULL, 0), cudaErrorInvalidResourceHandle);
+	BAD(cudaStreamAddCallback(stream, callback, NULL, 2), cudaErrorInvalidValue);
+	BAD(cudaStreamGetId(none, &id), cudaErrorInvalidResourceHandle);
+	value.syncPolicy = (enum cudaSynchronizationPolicy)9;
+	BAD(cudaStreamSetAttribute(stream, cudaStreamAttributeSynchronizationPolicy, &value),
+	    cudaErrorInvalidValue);
+	BAD(cudaStreamSetAttribute(stream, (cudaStreamAttrID)99, &value), cudaErrorInvalidValue);
+	BAD(cudaStreamGetAttribute(stream, (cudaStreamAttrID)99, &value), cudaErrorInvalidValue);
+	BAD(cudaStreamGetAttribute(none, cudaStreamAttributePriority, &value),
+	    cudaErrorInvalidResourceHandle);
+	BAD(cudaStreamCopyAttributes(stream, none), cudaErrorInvalidResourceHandle);
+	BAD(cudaStreamCopyAttributes(none, stream), cudaErrorInvalidResourceHandle);
+	BAD(cudaMemcpyBatchAsync(&p, &from, &n, 1, &order, &zero, 2, stream),
+	    cudaErrorInvalidValue);
+	BAD(cudaMemcpyBatchAsync(&p, &from, &n, 1, NULL, &zero, 1, stream), cudaErrorInvalidValue);
+	BAD(cudaMemcpyBatchAsync(&p, &from, &n, 1, &order, &zero, 1, none),
+	    cudaErrorInvalidResourceHandle);
+	BAD(cudaMemcpy3DBatchAsync(1, NULL, 0, stream), cudaErrorInvalidValue);
+	BAD(cudaMemcpy3DPeer(NULL), cudaErrorInvalidValue);
+}
+
+static void managed(void)
+{
+	struct cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, bad = {99, 0};
+	cudaStream_t none = (cudaStream_t)(void *)host;
+	void *p, *data;
+	int value;
+	size_t size = sizeof(value);
+	enum cudaMemRangeAttribute attr = cudaMemRangeAttributeReadMostly;
+
+	OK(cudaMallocManaged(&p, 10000, cudaMemAttachGlobal));
+	BAD(cudaMemAdvise(p, 1 << 20, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
+	BAD(cudaMemAdvise(host, 8, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
+	BAD(cudaMemAdvise(pinned, 8, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
+	BAD(cudaMemAdvise(p, SIZE_MAX, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
+	BAD(cudaMemAdvise(p, 8, cudaMemAdviseSetAccessedBy, bad), cudaErrorInvalidValue);
+	BAD(cudaMemPrefetchAsync(p, 8, bad, 0, stream), cudaErrorInvalidValue);
+	BAD(cudaMemPrefetchAsync(p, 8, gpu, 0, none), cudaErrorInvalidResourceHandle);
+	BAD(cudaMemPrefetchAsync(dev, 8, gpu, 0, stream), cudaErrorInvalidValue);
+	data = &value;
+	BAD(cudaMemRangeGetAttribute(NULL, 4, attr, p, 8), cudaErrorInvalidValue);
+	BAD(cudaMemRangeGetAttribute(&value, 8, attr, p, 8), cudaErrorInvalidValue);
+	BAD(cudaMemRangeGetAttribute(&value, 4, (enum cudaMemRangeAttribute)40, p, 8),
+	    cudaErrorInvalidValue);
+	BAD(cudaMemRangeGetAttribute(&value, 4, attr, host, 8), cudaErrorInvalidValue);
+	BAD(cudaMemRangeGetAttributes(&data, &size, &attr, 0, p, 8), cudaErrorInvalidValue);
+	BAD(cudaStreamAttachMemAsync(stream, dev, 0, cudaMemAttachGlobal), cudaErrorInvalidValue);
+	BAD(cudaStreamAttachMemAsync(stream, p, 0, 77), cudaErrorInvalidValue);
+	BAD(cudaStreamAttachMemAsync(NULL, p, 0, cudaMemAttachSingle), cudaErrorInvalidValue);
+	OK(cudaStreamAttachMemAsync(stream, p, 0, cudaMemAttachSingle));
+	/* What was said of freed memory is void. */
+	OK(cudaMemAdvise(p, 4096, cudaMemAdviseSetReadMostly, gpu));
+	OK(cudaFree(p));
+	BAD(cudaMemRangeGetAttribute(&value, 4, attr, p, 8), cudaErrorInvalidValue);
+}
+
 int main(void)
 {
 	OK(cudaMalloc((void **)&dev, 1024));
@@ -252,6 +388,9 @@ int main(void)
 	devices();
 	kernels();
 	pointers();
+	settings();
+	stream_things();
+	managed();
 	OK(cudaStreamDestroy(stream));
 	OK(cudaFreeHost(pinned));
 	OK(cudaFree(big));
