@@ -267,6 +267,7 @@ cudaError_t cudaDeviceReset(void)
 	err = qcul_send(&cmd, 1);
 	qcul_print_flush();
 	if (!err) {
+		qcul_limits_forget();
 		qcul_handles_forget(qcul_self.device);
 		qcul_mem_forget_device(qcul_self.device);
 		qcul_variables_forget(qcul_self.device);

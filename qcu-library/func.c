@@ -18,19 +18,13 @@ static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
 {
 	struct qcu_kernel_desc desc;
 	struct CUkern_st *k;
-	struct qCUcmd cmd;
 	cudaError_t err;
 
 	if (!attr)
 		return cudaErrorInvalidValue;
 	err = loaded(func, &k);
-	if (err)
-		return err;
-	cmd = qcul_cmd(QCU_OP_KERNEL_INFO);
-	cmd.kernel_info.buf.addr = (uint64_t)(uintptr_t)&desc;
-	cmd.kernel_info.buf.len = sizeof(desc);
-	cmd.kernel_info.kernel = k->id;
-	err = qcul_send(&cmd, 1);
+	if (!err)
+		err = qcul_kernel_desc(k, &desc);
 	if (err)
 		return err;
 	memset(attr, 0, sizeof(*attr));

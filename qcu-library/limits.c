@@ -5,6 +5,25 @@
  */
 #include "qcu-library/device.h"
 
+#define LIMITS 16 /* values of cudaLimit, and some to come */
+
+/* What has been asked for is known until any limit is set, and in this session only. */
+static struct {
+	_Atomic uint64_t when; /* as now() was before it was asked for; release: value */
+	_Atomic uint64_t value;
+} known[QCUL_DEVICES][LIMITS];
+static atomic_uint changes;
+
+static uint64_t now(void)
+{
+	return (uint64_t)qcul_epoch() << 32 | atomic_load(&changes);
+}
+
+void qcul_limits_forget(void)
+{
+	atomic_fetch_add(&changes, 1);
+}
+
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
 	struct qCUcmd cmd;
@@ -15,22 +34,37 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 	cmd = qcul_cmd(QCU_OP_LIMIT_SET);
 	cmd.limit_set.limit = limit;
 	cmd.limit_set.value = value;
-	return qcul_done(qcul_send(&cmd, 1));
+	err = qcul_send(&cmd, 1);
+	qcul_limits_forget();
+	return qcul_done(err);
 }
 
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 {
+	int device = qcul_self.device;
 	struct qCUcmd cmd;
+	uint64_t when;
 	cudaError_t err = value ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (err)
 		return qcul_done(err);
+	when = now();
+	if ((unsigned int)limit < LIMITS &&
+	    atomic_load_explicit(&known[device][limit].when, memory_order_acquire) == when) {
+		*value = atomic_load(&known[device][limit].value);
+		return cudaSuccess;
+	}
 	cmd = qcul_cmd(QCU_OP_LIMIT_GET);
 	cmd.limit_get.limit = limit;
 	err = qcul_send(&cmd, 1);
-	if (!err)
-		*value = cmd.limit_get.value;
-	return qcul_done(err);
+	if (err)
+		return qcul_done(err);
+	*value = cmd.limit_get.value;
+	if ((unsigned int)limit < LIMITS) {
+		atomic_store(&known[device][limit].value, *value);
+		atomic_store_explicit(&known[device][limit].when, when, memory_order_release);
+	}
+	return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)

@@ -425,6 +425,11 @@ static cudaError_t learn_limits(struct CUkern_st *k, int device)
 	err = qcul_send(&cmd, 1);
 	if (err)
 		return err;
+	if (!k->limits[device].desc)
+		k->limits[device].desc = malloc(sizeof(desc));
+	if (!k->limits[device].desc)
+		return cudaErrorMemoryAllocation;
+	*k->limits[device].desc = desc;
 	k->limits[device].max_threads = desc.max_threads;
 	k->limits[device].max_dynamic = desc.max_dynamic_shared;
 	k->limits[device].clusters = desc.cluster_must_be_set || desc.cluster[0];
@@ -444,6 +449,21 @@ cudaError_t qcul_kernel_limits(struct CUkern_st *k, const struct qcul_kernel_lim
 		pthread_mutex_unlock(&load_lock);
 	}
 	*limits = &k->limits[device];
+	return err;
+}
+
+cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
+{
+	int device = qcul_self.device;
+	cudaError_t err = cudaSuccess;
+
+	/* The launches' own numbers are single words; this is not. */
+	pthread_mutex_lock(&load_lock);
+	if (atomic_load(&k->limits[device].epoch) != qcul_epoch())
+		err = learn_limits(k, device);
+	if (!err)
+		*desc = *k->limits[device].desc;
+	pthread_mutex_unlock(&load_lock);
 	return err;
 }
 

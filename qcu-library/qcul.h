@@ -129,6 +129,11 @@ uint8_t qcul_device_ordinal(int device);
 int qcul_device_default(void);
 cudaError_t qcul_device_attr(int device, enum cudaDeviceAttr attr, int *value);
 
+/* ---- limits.c ---- */
+
+/* A device has been reset. */
+void qcul_limits_forget(void);
+
 /* ---- handles.c: streams, events and arrays, and the numbers of modules and kernels ---- */
 
 struct qcul_handle {
@@ -315,6 +320,7 @@ struct qcul_kernel_limits {
 	atomic_uint epoch; /* in which it is so; 0: not known, or changed since */
 	uint32_t max_threads, max_dynamic;
 	bool clusters; /* there are rules about them */
+	struct qcu_kernel_desc *desc;
 };
 
 /* The kernel behind a host function or a cudaKernel_t; not loaded yet. */
@@ -325,6 +331,8 @@ cudaError_t qcul_kernel_load(struct CUkern_st *kernel);
 /* On the calling thread's device; of a kernel that has been loaded. */
 cudaError_t qcul_kernel_limits(struct CUkern_st *kernel, const struct qcul_kernel_limits **limits);
 void qcul_kernel_limits_forget(struct CUkern_st *kernel, int device);
+/* All that the mirror says of it there; asked for once, and after each change. */
+cudaError_t qcul_kernel_desc(struct CUkern_st *kernel, struct qcu_kernel_desc *desc);
 /* A __device__ or __constant__ variable on the calling thread's device. */
 cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
 /*
