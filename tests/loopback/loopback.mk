@@ -4,6 +4,7 @@
 
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
 	streams threads
+LOOPBACK_C += bad_fatbin
 LOOPBACK_CU := answers kernels per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
