@@ -88,6 +88,7 @@ help:
 	@echo 'make gpu-bundle  collect what a GPU machine without network needs into .bundle/'
 	@echo 'make perf        build the benchmarks; perf/run runs them'
 	@echo 'make perf-smoke  every benchmark, small, on the software GPU'
+	@echo 'make soft-bench  how fast the software GPU is, beside what it promises'
 	@echo 'make format      clang-format every C file'
 	@echo 'make clean       remove build/ and .bundle/ (the cache stays)'
 	@echo

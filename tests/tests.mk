@@ -15,16 +15,34 @@ LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
 
 include tests/fuzz/fuzz.mk
 
-# Unmodified CUDA, nvcc's defaults. The same again as a debugger wants it, for other PTX.
+# Unmodified CUDA, optimised; and the same again as a debugger wants it: host code and PTX are others.
+# That has no machine code: it runs in software, and that alone takes nvcc half of the time.
 $(B)/tests/guest/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -o $@ $<
+	$(NVCC) -cudart shared -O3 -o $@ $<
 
-DEBUG_PROGRAMS := matmul reduction transpose
-$(DEBUG_PROGRAMS:%=$(B)/tests/guest/%-debug): $(B)/tests/guest/%-debug: tests/guest/%.cu \
-		tests/guest/check.h | deps
+$(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -G -O0 -o $@ $<
+	$(NVCC) -cudart shared -G -O0 -gencode arch=compute_75,code=compute_75 -o $@ $<
+
+# Under the sanitizers that is slow, and nearly all of it has run there optimised.
+DEBUG_SANITIZED := matmul reduction transpose
+
+# With approximate division, roots and exponentials, denormals that are zero, and fused multiplies.
+FAST_PROGRAMS := black_scholes mandelbrot nbody
+$(B)/tests/guest-fast/%: tests/guest/%.cu tests/guest/check.h | deps
+	@mkdir -p $(@D)
+	$(NVCC) -cudart shared -O3 --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
+
+# The software GPU's speed, on two cores; also a test, with what it promised as a limit.
+SOFT_BENCH := $(B)/perf/soft/kernels
+$(SOFT_BENCH): perf/soft/kernels.cu tests/guest/check.h | deps
+	@mkdir -p $(@D)
+	$(NVCC) -cudart shared -O3 -gencode arch=compute_75,code=compute_75 -I. -o $@ $<
+
+.PHONY: soft-bench
+soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)
+	@LD_LIBRARY_PATH=$(B)/loopback taskset -c 0,1 $(SOFT_BENCH)
 
 # Static: the guest has no libraries of its own.
 $(B)/tests/vm/%: tests/vm/%.c $(wildcard tests/vm/*.h) include/qcucmd.h | deps
@@ -58,7 +76,10 @@ define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
-$(foreach t,$(LOOPBACK_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug),loopback guest/$(t) $(B)/tests/guest/$(t);)
+$(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
+$(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
+$(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
+$(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 loopback guest/peer_access-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/peer_access;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
 endef
@@ -80,5 +101,6 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 .PHONY: tests-build tests-build-host FORCE
 # What the sanitizers build a second time.
 tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
-tests-build: tests-build-host $(addprefix $(B)/tests/guest/,$(GUEST_PROGRAMS) $(DEBUG_PROGRAMS:%=%-debug)) \
+tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) \
+	$(GUEST_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(WIRE_PARTS)

@@ -37,7 +37,7 @@ for target; do
 	ptx) max=16384 ;;
 	*) max=65536 ;;
 	esac
-	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len=$max -timeout=20 \
+	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \
 		-rss_limit_mb=4096 -max_total_time="$seconds" -print_final_stats=1 \
 		-artifact_prefix="$work-" "$work" "$corpus/$target" "$build/seeds/$target" \
 		>"$log" 2>&1; then

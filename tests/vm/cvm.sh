@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every test program through the whole stack as users get it: chunks of the driver's size, remapped
-# side by side on the host. Those that move data once more with other chunks.
+# Every test program, optimised (-O3), through the whole stack as users get it: chunks of the
+# driver's size, remapped side by side on the host. Those that move data once more with other chunks.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
