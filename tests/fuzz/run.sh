@@ -16,12 +16,14 @@ corpus=$(dirname "$0")/corpus
 # What nvcc has put into our test programs.
 rm -rf "$build/seeds"
 mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/mirror"
-for program in "$programs"/*; do
+for program in "$programs"/* "$programs"-O0/*; do
 	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
 		continue
 	fi
+	name=${program##*/}
+	[ "$program" = "$programs/$name" ] || name+=-O0
 	objcopy -O binary --only-section=.nv_fatbin "$program" \
-		"$build/seeds/fatbin/${program##*/}.bin" 2>/dev/null || true
+		"$build/seeds/fatbin/$name.bin" 2>/dev/null || true
 done
 "$seeds" "$build/seeds/ptx" "$build"/seeds/fatbin/*.bin
 cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
@@ -34,8 +36,9 @@ for target; do
 	mkdir -p "$work"
 	echo "fuzz_$target: $seconds s, log in $log"
 	case $target in
-	ptx) max=16384 ;;
-	*) max=65536 ;;
+	ptx) max=12800 ;;
+	fatbin) max=24576 ;;
+	mirror) max=8192 ;;
 	esac
 	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \
 		-rss_limit_mb=4096 -max_total_time="$seconds" -print_final_stats=1 \

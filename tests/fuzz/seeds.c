@@ -68,7 +68,13 @@ static size_t item_end(const char *s, size_t at)
 	return at;
 }
 
-/* Everything that is no kernel goes before each kernel. */
+/* What a debugger reads is most of the text, and of no interest here. */
+static bool is_section(const char *s)
+{
+	return !strncmp(s + strspn(s, " \t\n"), ".section", 8);
+}
+
+/* Everything else that is no kernel goes before each kernel. */
 static void split(const char *name, const char *text)
 {
 	size_t len = strlen(text), head_len, at, end;
@@ -93,7 +99,7 @@ static void split(const char *name, const char *text)
 			if (entry && entry < text + end) {
 				if (pass)
 					put_seed(name, n++, head, head_len, text + at, end - at);
-			} else if (!pass) {
+			} else if (!pass && !is_section(text + at)) {
 				memcpy(head + head_len, text + at, end - at);
 				head_len += end - at;
 			}
