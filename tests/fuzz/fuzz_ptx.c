@@ -159,6 +159,8 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 
 	signal(SIGVTALRM, on_timer);
+	/* Both sets of operations, see ptx_module.c. */
+	setenv("QCU_SOFT_BASE_OPS", size % 8 ? "0" : "1", 1);
 	text = malloc(size ? size : 1);
 	buffer = mem_alloc(NULL, BUFFER_BYTES);
 	if (!text || !buffer)
