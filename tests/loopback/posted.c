@@ -112,6 +112,40 @@ static void freed_while_posted(void)
 	free(back);
 }
 
+/* Memory of the program's own: it is the program's alone again after the call. */
+static void unregistered_while_posted(void)
+{
+	enum { N = 20, SIZE = 1 << 20 };
+	char *dev, *src = aligned_alloc(4096, SIZE), *back = malloc(SIZE), *want = malloc(SIZE);
+	int i, round;
+
+	REQUIRE(src && back && want, "out of memory");
+	OK(cudaMalloc((void **)&dev, SIZE));
+	for (round = 0; round < N; round++) {
+		fill(src, SIZE, (uint32_t)round);
+		fill(want, SIZE, (uint32_t)round);
+		OK(cudaHostRegister(src, SIZE, cudaHostRegisterDefault));
+		for (i = 0; i < 16; i++)
+			OK(cudaMemcpyAsync(dev, src, SIZE, cudaMemcpyHostToDevice, 0));
+		OK(cudaHostUnregister(src));
+		memset(src, 0xee, SIZE);
+		OK(cudaMemcpy(back, dev, SIZE, cudaMemcpyDeviceToHost));
+		REQUIRE(differs(want, back, SIZE) == SIZE, "round %d", round);
+		/* And downwards: nothing is written after it. */
+		OK(cudaHostRegister(src, SIZE, cudaHostRegisterDefault));
+		for (i = 0; i < 16; i++)
+			OK(cudaMemcpyAsync(src, dev, SIZE, cudaMemcpyDeviceToHost, 0));
+		OK(cudaHostUnregister(src));
+		memset(src, 0xdd, SIZE);
+		OK(cudaDeviceSynchronize());
+		REQUIRE(src[0] == (char)0xdd && src[SIZE - 1] == (char)0xdd, "round %d", round);
+	}
+	OK(cudaFree(dev));
+	free(src);
+	free(back);
+	free(want);
+}
+
 /* ---- two threads, one stream ---- */
 
 struct relay {
@@ -240,12 +274,12 @@ static void many_threads(void)
 /* ---- a thread that waits holds up none that does not ---- */
 
 static cudaStream_t held_stream;
-static volatile int let_go;
+static int let_go;
 
 static void hold(void *unused)
 {
 	(void)unused;
-	while (!let_go)
+	while (!__atomic_load_n(&let_go, __ATOMIC_ACQUIRE))
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
@@ -274,7 +308,7 @@ static void blocked_alone(void)
 		OK(cudaMemcpyAsync(dev, host, 16, cudaMemcpyHostToDevice, s));
 		OK(cudaStreamSynchronize(s));
 	}
-	let_go = 1;
+	__atomic_store_n(&let_go, 1, __ATOMIC_RELEASE);
 	pthread_join(t, NULL);
 	OK(cudaStreamDestroy(held_stream));
 	OK(cudaStreamDestroy(s));
@@ -301,6 +335,7 @@ int main(void)
 	pageable_at_once();
 	small_copy_waits_for_work();
 	freed_while_posted();
+	unregistered_while_posted();
 	handed_over(s, false);
 	handed_over(0, false);
 	handed_over(s, true);

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "qcu-library/malloc_hook.h"
@@ -373,8 +375,39 @@ static void sticky(void **state)
 	assert_int_equal(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), cudaErrorIllegalAddress);
 }
 
+/* In a process of its own, because it is asked for once. Launches wait for their kernel, too. */
+static int with_launch_blocking(void)
+{
+	cudaEvent_t e;
+
+	setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+	if (start(NULL) || launch(1, 1, 0, stream))
+		return 1;
+	posted = waited = 0;
+	if (launch(1, 1, 0, stream) || waited != 2 || last.op != QCU_OP_STREAM_SYNC)
+		return 2;
+	waited = 0;
+	if (cudaEventCreate(&e) || cudaEventRecord(e, stream) ||
+	    cudaMemcpyAsync(dev, host, 4, cudaMemcpyHostToDevice, stream) || waited != 3)
+		return 3;
+	return posted ? 4 : 0;
+}
+
+static void launch_blocking(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(with_launch_blocking());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
+	static const struct CMUnitTest before[] = {cmocka_unit_test(launch_blocking)};
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_waits),		 cmocka_unit_test(these_wait),
 		cmocka_unit_test(small_and_synchronous), cmocka_unit_test(free_waits_for_work),
@@ -382,5 +415,6 @@ int main(void)
 		cmocka_unit_test(errors_come_late),	 cmocka_unit_test(sticky),
 	};
 
-	return cmocka_run_group_tests(tests, start, NULL);
+	return cmocka_run_group_tests(before, NULL, NULL) ||
+	       cmocka_run_group_tests(tests, start, NULL);
 }
