@@ -74,7 +74,7 @@ static void one(const char *name, uint64_t bytes, get_fn get, put_fn put, bool o
 	char row[64];
 
 	snprintf(row, sizeof(row), "%s/", name);
-	if (!bench_wants(row))
+	if (!bench_begins(row))
 		return;
 	for (i = 0; i <= reps; i++) {
 		double *to = i ? &got[i - 1] : first;

@@ -101,7 +101,8 @@ int main(int argc, char **argv)
 		if (!bench_wants(apps[i].name))
 			continue;
 		for (bytes = bench.min; bytes != UINT64_MAX; bytes = bench_next_size(bytes))
-			one(&apps[i], bytes);
+			if (bench_begins(apps[i].name))
+				one(&apps[i], bytes);
 	}
 	return bench_end();
 }

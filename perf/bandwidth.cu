@@ -154,7 +154,7 @@ static void direction(const char *memory, const char *way, struct copy *c,
 		pattern_cpu_must(c->host, c->bytes, seed, what);
 }
 
-static bool wants_kind(enum kind kind)
+static bool begins_kind(enum kind kind)
 {
 	char name[64];
 	unsigned int i;
@@ -163,14 +163,14 @@ static bool wants_kind(enum kind kind)
 		snprintf(name, sizeof(name), "%s/%s/%s", kind_name[kind], i & 1 ? "sync" : "async",
 			 i & 2 ? "h2d" : "d2h");
 		if (bench_wants(name))
-			return true;
+			return bench_begins(name);
 	}
 	return false;
 }
 
 static void one_kind(enum kind kind, struct copy *c)
 {
-	if (!wants_kind(kind))
+	if (!begins_kind(kind))
 		return;
 	c->host = get(kind, c->bytes);
 	if (!c->host)
@@ -192,7 +192,7 @@ static void first_use(struct copy *c, bool up)
 	unsigned int reps = bench.quick ? 3 : 5, i;
 	double samples[8], start;
 
-	if (!bench_wants(name))
+	if (!bench_begins(name))
 		return;
 	pattern_on_gpu(c->dev, c->bytes, 7);
 	for (i = 0; i < reps; i++) {
@@ -220,7 +220,7 @@ static void first_use(struct copy *c, bool up)
 
 static void bidirectional(struct copy *c)
 {
-	if (!bench_wants("pinned/async/both"))
+	if (!bench_begins("pinned/async/both"))
 		return;
 	c->host = get(PINNED, c->bytes);
 	c->back = get(PINNED, c->bytes);
@@ -242,9 +242,9 @@ static void in_place(struct copy *from)
 	struct copy c = *from;
 	uint32_t *sum, want = 0, got = 0, blocks;
 
-	if (!bench_wants("mapped/kernel/read") && !bench_wants("mapped/kernel/write"))
-		return;
 	if (c.bytes < 4096)
+		return;
+	if (!bench_begins("mapped/kernel/read") && !bench_begins("mapped/kernel/write"))
 		return;
 	CHECK(cudaHostAlloc((void **)&c.host, c.bytes, cudaHostAllocMapped));
 	CHECK(cudaHostGetDevicePointer((void **)&c.dev, c.host, 0));

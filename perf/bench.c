@@ -21,6 +21,8 @@ unsigned int bench_nr_skipped;
 const char *const bench_counter_name[BENCH_COUNTERS] = {"ioctls", "commands", "kicks",
 							"interrupts"};
 
+static double began;
+static bool cut;
 static int main_argc;
 static char **main_argv;
 
@@ -86,6 +88,7 @@ static void help(const char *about, const struct bench_extra *extra)
 	printf("  --reps N       samples for one row (%u); fewer when --budget is used up\n"
 	       "  --warmup N     samples before them (%u)\n"
 	       "  --budget MS    time for one row's samples (%.0f)\n"
+	       "  --limit S      begin no case after S seconds; then exit with 3\n"
 	       "  --quick        fewer samples, half a second at most for a row\n"
 	       "  --only TEXT    only cases with TEXT in their name; may be repeated\n"
 	       "  --device N     the GPU, counted in PCI order (0)\n"
@@ -111,6 +114,7 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 	const struct bench_extra *extra;
 	int i;
 
+	began = bench_now();
 	bench_name = name;
 	main_argc = argc;
 	main_argv = argv;
@@ -138,7 +142,7 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 		extra = strncmp(flag, "--", 2) ? NULL : find_extra(extras, flag);
 		if (!extra && strcmp(flag, "--min") && strcmp(flag, "--max") &&
 		    strcmp(flag, "--reps") && strcmp(flag, "--warmup") &&
-		    strcmp(flag, "--budget") && strcmp(flag, "--only") &&
+		    strcmp(flag, "--budget") && strcmp(flag, "--limit") && strcmp(flag, "--only") &&
 		    strcmp(flag, "--device") && strcmp(flag, "--label") && strcmp(flag, "--csv") &&
 		    strcmp(flag, "--json"))
 			BENCH_FAIL(2, "unknown flag %s (try --help)", flag);
@@ -157,6 +161,8 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 			bench.warmup = (unsigned int)number_flag(flag, value, 0, 100);
 		else if (!strcmp(flag, "--budget"))
 			bench.budget = (double)number_flag(flag, value, 1, 600000) * 1e-3;
+		else if (!strcmp(flag, "--limit"))
+			bench.limit = (double)number_flag(flag, value, 1, 1000000);
 		else if (!strcmp(flag, "--device"))
 			bench.device = (int)number_flag(flag, value, 0, 63);
 		else if (!strcmp(flag, "--label"))
@@ -208,6 +214,16 @@ bool bench_wants(const char *name)
 		if (strstr(name, bench.only[i]))
 			return true;
 	return !bench.onlys;
+}
+
+bool bench_begins(const char *name)
+{
+	if (!bench_wants(name) || cut)
+		return false;
+	cut = bench.limit > 0 && bench_now() - began > bench.limit;
+	if (cut)
+		bench_skip(name, "the time is over, for this and all that follows");
+	return !cut;
 }
 
 static uint64_t available(void)
@@ -410,7 +426,10 @@ void bench_skip(const char *name, const char *why)
 
 int bench_end(void)
 {
+	int rc;
+
 	if (!bench_nr_results)
 		BENCH_FAIL(2, "no case has such a name or size (try --help)");
-	return bench_write(main_argc, main_argv);
+	rc = bench_write(main_argc, main_argv);
+	return rc ? rc : cut ? 3 : 0;
 }

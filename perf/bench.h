@@ -35,6 +35,7 @@ struct bench_flags {
 	uint64_t min, max; /* bytes: the range of sizes */
 	unsigned int reps, warmup;
 	double budget; /* seconds of repetitions for one row */
+	double limit;  /* seconds after which no case begins; 0: none */
 	int device;
 	bool quick;
 	const char *label, *csv, *json;
@@ -73,6 +74,8 @@ void bench_begin(int argc, char **argv, const char *name, const char *about, uin
 void bench_begin_bare(int argc, char **argv, const char *name, const char *about, uint64_t min,
 		      uint64_t max, const struct bench_extra *extras);
 bool bench_wants(const char *name);
+/* Is it asked for, and is there time to begin it? If not, the result is cut short and says so. */
+bool bench_begins(const char *name);
 void bench_needs(uint64_t host_bytes, uint64_t device_bytes);
 double bench_run(const struct bench_case *c); /* the median, in the case's unit */
 /* A row from samples taken elsewhere, already in their unit. Sorts them. */
@@ -80,7 +83,7 @@ void bench_row(const char *name, uint64_t bytes, const char *unit, double *sampl
 	       const char *checked);
 /* A case that cannot run here, and why: a line in the JSON and on stderr. */
 void bench_skip(const char *name, const char *why);
-int bench_end(void);
+int bench_end(void); /* the exit code; 3: cut short */
 
 double bench_now(void);
 /* Counters of a guest's driver by name; -1: it has no such one. False: there is no such driver. */

@@ -56,7 +56,7 @@ static void one(const char *memory, enum kind kind, bool fresh, bool up, uint64_
 	char name[64], *host = NULL, *dev;
 
 	snprintf(name, sizeof(name), "%s/%s/", memory, up ? "h2d" : "d2h");
-	if (!bench_wants(name))
+	if (!bench_begins(name))
 		return;
 	CHECK(cudaMalloc((void **)&dev, bytes));
 	most = most < SAMPLES ? most : SAMPLES;

@@ -108,7 +108,7 @@ static void one(const char *self, uint64_t chunk, uint64_t bytes)
 
 	size_text(text, sizeof(text), chunk);
 	snprintf(name, sizeof(name), "%s/", text);
-	if (!bench_wants(name))
+	if (!bench_begins(name))
 		return;
 	setenv("QCU_CHUNK", text, 1);
 	REQUIRE(!pipe(fd), "no pipe");

@@ -109,7 +109,7 @@ static void one(struct state *s, const char *name, uint64_t bytes,
 {
 	struct bench_case b = {};
 
-	if (!bench_wants(name))
+	if (!bench_begins(name))
 		return;
 	b.name = name;
 	b.bytes = bytes;

@@ -134,7 +134,7 @@ static void together(const char *self, unsigned int n, uint64_t bytes, uint64_t 
 	int status;
 
 	snprintf(name, sizeof(name), "%u-programs", n);
-	if (!bench_wants(name))
+	if (!bench_begins(name))
 		return;
 	for (i = 0; i < n; i++)
 		start(&p[i], self, bytes, ms);

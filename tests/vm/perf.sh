@@ -24,6 +24,15 @@ expect_host run-unknown-benchmark 2 'there is no benchmark speed' perf/run speed
 expect_host run-unknown-way 2 'there is no way sideways' perf/run --ways sideways
 expect_host run-no-native 2 'a native run needs a GPU' perf/run --gpu soft --ways native
 
+# Cut short: what is there is whole, and the exit code says that it is not all.
+expect_host cut-short 3 'the time is over' "${over[@]}" "$bench/latency" --limit 1 --reps 200 --budget 60000 \
+	--max 1M --only cuda --csv "$tmp/cut.csv"
+if grep -q '^run,latency,cudaMallocHost/fresh,' "$tmp/cut.csv" && ! grep -q cudaPointer "$tmp/cut.csv"; then
+	echo '@ok cut-short-rows'
+else
+	cat "$tmp/cut.csv"
+	echo '@FAIL cut-short-rows not what there was time for'
+fi
 expect_host plot-no-result 2 'No such file' perf/plot.py "$tmp"
 echo 'a,b' >"$tmp/all.csv"
 expect_host plot-no-table 2 'no rows' perf/plot.py "$tmp"
@@ -78,8 +87,9 @@ else
 fi
 
 # A recommendation, from guests with both mappings. Which one it is, noise decides here.
+host_limit=160
 expect_host tune 0 '^Use: --map n?cvm --chunk (64K|256K)$' \
-	scripts/qcu tune --gpu soft --mem 1G --max 128K --most 256K --limit 50
+	scripts/qcu tune --gpu soft --mem 1G --max 128K --most 256K --limit 150
 
 # The plots of that result, where there is something to draw with.
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
