@@ -701,7 +701,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
-	X(96, HOST_FUNC,         host_func,         USR, NONE,  QCU_UPTO(qcu_host_func, flags)) \
+	X(96, HOST_FUNC,         host_func,         POST, NONE,  QCU_UPTO(qcu_host_func, flags)) \
 	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait)) \
 	X(98, LIMIT_SET,         limit_set,         USR, NONE,  QCU_UPTO(qcu_limit_set, value)) \
 	X(99, LIMIT_GET,         limit_get,         USR, NONE,  QCU_UPTO(qcu_limit_get, rsvd)) \
@@ -715,7 +715,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(107, POOL_ACCESS_SET,  pool_access_set,   USR, NONE,  QCU_UPTO(qcu_pool_access_set, flags)) \
 	X(108, POOL_ACCESS_GET,  pool_access_get,   USR, NONE,  QCU_UPTO(qcu_pool_access_get, peer)) \
 	X(109, MALLOC_ASYNC,     malloc_async,      USR, NONE,  QCU_UPTO(qcu_malloc_async, stream)) \
-	X(110, FREE_ASYNC,       free_async,        USR, NONE,  QCU_UPTO(qcu_free_async, stream)) \
+	X(110, FREE_ASYNC,       free_async,        POST, NONE,  QCU_UPTO(qcu_free_async, stream)) \
 	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
 	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
 	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \

@@ -73,6 +73,9 @@ static struct about about(const struct qCUcmd *cmd)
 	case QCU_OP_STREAM_QUERY:
 		a.stream = cmd->stream_query.stream;
 		break;
+	case QCU_OP_FREE_ASYNC:
+		a.stream = cmd->free_async.stream;
+		break;
 	case QCU_OP_HOST_FUNC:
 		a.stream = cmd->host_func.stream;
 		break;

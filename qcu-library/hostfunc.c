@@ -133,7 +133,7 @@ static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
 	cmd.host_func.token = (uint64_t)(uintptr_t)call;
 	cmd.host_func.stream = stream;
 	cmd.host_func.flags = flags;
-	err = qcul_send(&cmd, 1);
+	err = qcul_post(&cmd, 1);
 	if (err)
 		free(call);
 	else

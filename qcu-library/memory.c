@@ -89,6 +89,8 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 	if (err)
 		return err;
 	range.device = from ? from->device : qcul_self.device;
+	if (from)
+		range.flags |= QCUL_MEM_POOLED;
 	range.epoch = qcul_epoch();
 	if (!qcul_mem_add(&range)) {
 		(void)mirror_free(range.start, false);

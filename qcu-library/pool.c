@@ -132,17 +132,17 @@ static cudaError_t free_async(void *ptr, cudaStream_t stream)
 
 	if (err || !ptr)
 		return err;
+	/* Memory of cudaMalloc is not freed in this way, and stays. */
+	range = qcul_mem_find(ptr);
+	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_POOLED))
+		return cudaErrorInvalidValue;
 	/* Out of the map first: once it is free, another thread may get the same address. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
 	cmd = qcul_cmd(QCU_OP_FREE_ASYNC);
 	cmd.free_async.ptr = range.start;
 	cmd.free_async.stream = id;
-	err = qcul_send(&cmd, 1);
-	/* Memory of cudaMalloc is not freed in this way, and stays. */
-	if (err == cudaErrorInvalidValue)
-		(void)qcul_mem_add(&range);
-	return err;
+	return qcul_post(&cmd, 1);
 }
 
 cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)

@@ -180,6 +180,8 @@ enum qcul_mem {
 
 /* Flag of a device range: something of this process lies at the same addresses. */
 #define QCUL_MEM_AMBIGUOUS 1u
+/* Another: it comes from a pool, and may be freed in stream order. */
+#define QCUL_MEM_POOLED 2u
 
 bool qcul_mem_add(const struct qcul_range *range);
 /* Takes out the range that starts there, if it is of that kind. */

@@ -14,7 +14,7 @@ struct qcul_range {
 	uint64_t start, len;
 	uint64_t other; /* registered: the device's address; alias: the program's */
 	uint32_t kind;	/* enum qcul_mem */
-	uint32_t flags; /* pinned, registered: as asked for; device: QCUL_MEM_AMBIGUOUS */
+	uint32_t flags; /* pinned, registered: as asked for; device: QCUL_MEM_* */
 	int device;
 	unsigned int epoch;
 };
