@@ -242,6 +242,37 @@ struct qcu_copy_d2d { /* either may also lie in registered window memory */
 	__u32 stream;
 	__u32 flags;
 };
+/* The same for rows with gaps; buf ends with the last row. */
+struct qcu_rect_h2d {
+	struct qcu_buf buf;
+	__u64 dst;
+	__u32 pitch;	 /* of buf */
+	__u32 dst_pitch; /* at least the width, as pitch */
+	__u32 width;
+	__u32 height;
+	__u32 stream;
+	__u32 flags; /* QCU_COPY_FLAGS */
+};
+struct qcu_rect_d2h {
+	struct qcu_buf buf;
+	__u64 src;
+	__u32 pitch;
+	__u32 src_pitch;
+	__u32 width;
+	__u32 height;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_rect_d2d {
+	__u64 dst;
+	__u64 src;
+	__u32 dst_pitch;
+	__u32 src_pitch;
+	__u32 width;
+	__u32 height;
+	__u32 stream;
+	__u32 flags; /* QCU_COPY_SYNC or 0 */
+};
 struct qcu_memset {
 	__u64 dst;
 	__u64 pitch; /* 0 when height is 1 */
@@ -718,14 +749,17 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(110, FREE_ASYNC,       free_async,        POST, NONE,  QCU_UPTO(qcu_free_async, stream)) \
 	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
 	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
-	X(114, ARRAY_WRITE,      array_write,       USR, IN,    QCU_UPTO(qcu_array_write, stream)) \
-	X(115, ARRAY_READ,       array_read,        USR, OUT,   QCU_UPTO(qcu_array_read, stream)) \
-	X(116, ARRAY_DEVICE,     array_device,      USR, NONE,  QCU_UPTO(qcu_array_device, stream)) \
-	X(117, ARRAY_COPY,       array_copy,        USR, NONE,  QCU_UPTO(qcu_array_copy, depth)) \
+	X(114, ARRAY_WRITE,      array_write,       POST, IN,    QCU_UPTO(qcu_array_write, stream)) \
+	X(115, ARRAY_READ,       array_read,        POST, OUT,   QCU_UPTO(qcu_array_read, stream)) \
+	X(116, ARRAY_DEVICE,     array_device,      POST, NONE,  QCU_UPTO(qcu_array_device, stream)) \
+	X(117, ARRAY_COPY,       array_copy,        POST, NONE,  QCU_UPTO(qcu_array_copy, depth)) \
 	X(118, TEXTURE_CREATE,   texture_create,    USR, MSG,   QCU_UPTO(qcu_texture_create, buf)) \
 	X(119, TEXTURE_DESTROY,  texture_destroy,   USR, NONE,  QCU_UPTO(qcu_texture_destroy, object)) \
 	X(120, SURFACE_CREATE,   surface_create,    USR, NONE,  QCU_UPTO(qcu_surface_create, level)) \
-	X(121, SURFACE_DESTROY,  surface_destroy,   USR, NONE,  QCU_UPTO(qcu_surface_destroy, object))
+	X(121, SURFACE_DESTROY,  surface_destroy,   USR, NONE,  QCU_UPTO(qcu_surface_destroy, object)) \
+	X(122, RECT_H2D,         rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags)) \
+	X(123, RECT_D2H,         rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags)) \
+	X(124, RECT_D2D,         rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags))
 /* clang-format on */
 
 #define QCU_OP_COUNT 128

@@ -58,6 +58,27 @@ static struct about about(const struct qCUcmd *cmd)
 	case QCU_OP_COPY_D2D:
 		a.stream = cmd->copy_d2d.stream;
 		break;
+	case QCU_OP_RECT_H2D:
+		a.stream = cmd->rect_h2d.stream;
+		break;
+	case QCU_OP_RECT_D2H:
+		a.stream = cmd->rect_d2h.stream;
+		break;
+	case QCU_OP_RECT_D2D:
+		a.stream = cmd->rect_d2d.stream;
+		break;
+	case QCU_OP_ARRAY_WRITE:
+		a.stream = cmd->array_write.stream;
+		break;
+	case QCU_OP_ARRAY_READ:
+		a.stream = cmd->array_read.stream;
+		break;
+	case QCU_OP_ARRAY_DEVICE:
+		a.stream = cmd->array_device.stream;
+		break;
+	case QCU_OP_ARRAY_COPY:
+		a.stream = cmd->array_copy.stream;
+		break;
 	case QCU_OP_MEMSET:
 		a.stream = cmd->memset.stream;
 		break;

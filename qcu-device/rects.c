@@ -191,3 +191,82 @@ out:
 	mir_stream_put(c, &x.stream);
 	return rc;
 }
+
+/* The rows of device memory: one allocation or one registration, as window_span() has it. */
+static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t width,
+		       uint64_t height, struct be_end *end)
+{
+	uint64_t len;
+	int rc;
+
+	if (!width || !height)
+		return QCU_ERR_InvalidValue;
+	if (height > 1 && pitch < width)
+		return QCU_ERR_InvalidPitchValue;
+	len = pitch * (height - 1) + width; /* less than 64 bits: all are of 32 */
+	rc = mir_device_range(c, addr, len);
+	if (!rc && window_span(&c->m->window, addr, len) != len)
+		rc = QCU_ERR_InvalidValue;
+	*end = (struct be_end){.addr = addr, .pitch = pitch, .rows = height};
+	return rc;
+}
+
+int mir_do_rect_h2d(struct call *c)
+{
+	const struct qcu_rect_h2d *h = &c->cmd->rect_h2d;
+	struct mir_rect r = {
+		.width = h->width,
+		.height = h->height,
+		.pitch = h->pitch,
+		.stream = h->stream,
+		.flags = h->flags,
+	};
+	int rc = device_rows(c, h->dst, h->dst_pitch, h->width, h->height, &r.end);
+
+	return rc ? rc : mir_rect(c, &r);
+}
+
+int mir_do_rect_d2h(struct call *c)
+{
+	const struct qcu_rect_d2h *h = &c->cmd->rect_d2h;
+	struct mir_rect r = {
+		.down = true,
+		.width = h->width,
+		.height = h->height,
+		.pitch = h->pitch,
+		.stream = h->stream,
+		.flags = h->flags,
+	};
+	int rc = device_rows(c, h->src, h->src_pitch, h->width, h->height, &r.end);
+
+	return rc ? rc : mir_rect(c, &r);
+}
+
+int mir_do_rect_d2d(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_rect_d2d *d = &c->cmd->rect_d2d;
+	struct be_box box = {.width = d->width, .height = d->height, .depth = 1};
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, copy_box);
+	if (d->flags & ~QCU_COPY_SYNC)
+		return QCU_ERR_InvalidValue;
+	rc = device_rows(c, d->dst, d->dst_pitch, d->width, d->height, &box.dst);
+	if (!rc)
+		rc = device_rows(c, d->src, d->src_pitch, d->width, d->height, &box.src);
+	if (!rc)
+		rc = mir_stream_get(c, d->stream, &s);
+	if (rc)
+		return rc;
+	rc = m->cfg.ops->copy_box(m->be, &box, s.s);
+	if (!rc) {
+		m->stats.copies++;
+		m->stats.d2d_bytes += box.width * box.height;
+	}
+	if (!rc && d->flags & QCU_COPY_SYNC)
+		rc = mir_stream_wait(c, &s);
+	mir_stream_put(c, &s);
+	return rc;
+}

@@ -28,12 +28,15 @@ struct batch {
 	struct qCUcmd cmds[QCU_SUBMIT_MAX];
 	unsigned int count;
 	uint32_t stream;
+	bool post; /* nothing to wait for, and nothing to be told */
 };
 
 static cudaError_t flush(struct batch *b)
 {
-	cudaError_t err = b->count ? qcul_send(b->cmds, b->count) : cudaSuccess;
+	cudaError_t err = cudaSuccess;
 
+	if (b->count)
+		err = b->post ? qcul_post(b->cmds, b->count) : qcul_send(b->cmds, b->count);
 	b->count = 0;
 	return err;
 }
@@ -148,6 +151,7 @@ static cudaError_t host_copy(struct batch *b, const struct place *p, const struc
 			return cudaErrorInvalidValue;
 		pinned = false;
 	}
+	b->post = pinned && !sync;
 	most = pinned || qcul_arena_holds(m->addr, len) ? s->height
 							: rows_at_once(m->pitch, s->width);
 	for (slice = 0; slice < s->depth && !err; slice++)
@@ -169,10 +173,15 @@ static cudaError_t host_copy(struct batch *b, const struct place *p, const struc
 static cudaError_t device_copy(struct batch *b, const struct place *p, const struct memory *m,
 			       const struct size *s, bool down)
 {
+	struct qcul_range range = qcul_mem_find(m->addr);
 	struct qCUcmd *cmd = &b->cmds[b->count++];
+	size_t len;
 
-	if (m->rows > UINT32_MAX)
+	if (m->rows > UINT32_MAX ||
+	    !span(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
 		return cudaErrorInvalidValue;
+	/* What the library does not know the mirror may refuse. */
+	b->post = range.kind != QCUL_MEM_HOST && inside(&range, m->addr, len);
 	*cmd = qcul_cmd(QCU_OP_ARRAY_DEVICE);
 	cmd->array_device.addr = qcul_mem_device_address(m->addr);
 	cmd->array_device.array = (uint16_t)p->array->id;
@@ -284,7 +293,7 @@ static cudaError_t array_copy(const struct place *dst, const struct place *src,
 	cmd.array_copy.width = (uint32_t)s->width;
 	cmd.array_copy.height = (uint32_t)s->height;
 	cmd.array_copy.depth = (uint32_t)s->depth;
-	return qcul_send(&cmd, 1);
+	return qcul_post(&cmd, 1);
 }
 
 cudaError_t qcul_array_copy_2d(cudaArray_const_t array, size_t x, size_t y, void *addr,

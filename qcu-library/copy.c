@@ -30,6 +30,7 @@ struct batch {
 	bool pinned; /* the host's end */
 	bool whole;  /* and in one piece for a command */
 	bool small;  /* travels with the command */
+	bool rows;   /* many with one command */
 };
 
 static bool inside(const struct qcul_range *range, const void *addr, size_t len)
@@ -198,7 +199,13 @@ static void wait_for_last(struct batch *b, enum route route)
 {
 	struct qCUcmd *last = &b->cmds[b->count - 1];
 
-	if (route == ROUTE_H2D)
+	if (last->op == QCU_OP_RECT_H2D)
+		last->rect_h2d.flags = QCU_COPY_SYNC;
+	else if (last->op == QCU_OP_RECT_D2H)
+		last->rect_d2h.flags = QCU_COPY_SYNC;
+	else if (last->op == QCU_OP_RECT_D2D)
+		last->rect_d2d.flags = QCU_COPY_SYNC;
+	else if (route == ROUTE_H2D)
 		last->copy_h2d.flags = QCU_COPY_SYNC;
 	else if (route == ROUTE_D2H)
 		last->copy_d2h.flags = QCU_COPY_SYNC;
@@ -232,6 +239,85 @@ static cudaError_t check(struct qcul_copy *c)
 	return cudaSuccess;
 }
 
+/* How many rows one command can take if all that they lie in is scattered pages. */
+static size_t rows_at_once(const struct qcul_copy *c, size_t pitch)
+{
+	size_t most = (QCU_SEGS_MAX - 1) * (size_t)sysconf(_SC_PAGESIZE);
+
+	return c->width > most ? 1 : 1 + (most - c->width) / pitch;
+}
+
+/* `rows` rows from here on in one command. */
+static cudaError_t add_rect(struct batch *b, const struct qcul_copy *c, enum route route, char *dst,
+			    const char *src, size_t rows)
+{
+	uint32_t flags = b->pinned ? QCU_COPY_QUEUED : 0;
+	struct qCUcmd *cmd;
+	cudaError_t err;
+
+	switch (route) {
+	case ROUTE_H2D:
+		err = next(b, QCU_OP_RECT_H2D, &cmd);
+		if (err)
+			return err;
+		cmd->rect_h2d = (struct qcu_rect_h2d){
+			.buf = {(uintptr_t)src, c->spitch * (rows - 1) + c->width},
+			.dst = (uintptr_t)dst,
+			.pitch = (uint32_t)c->spitch,
+			.dst_pitch = (uint32_t)c->dpitch,
+			.width = (uint32_t)c->width,
+			.height = (uint32_t)rows,
+			.stream = b->stream,
+			.flags = flags,
+		};
+		return cudaSuccess;
+	case ROUTE_D2H:
+		err = next(b, QCU_OP_RECT_D2H, &cmd);
+		if (err)
+			return err;
+		cmd->rect_d2h = (struct qcu_rect_d2h){
+			.buf = {(uintptr_t)dst, c->dpitch * (rows - 1) + c->width},
+			.src = (uintptr_t)src,
+			.pitch = (uint32_t)c->dpitch,
+			.src_pitch = (uint32_t)c->spitch,
+			.width = (uint32_t)c->width,
+			.height = (uint32_t)rows,
+			.stream = b->stream,
+			.flags = flags,
+		};
+		return cudaSuccess;
+	default:
+		err = next(b, QCU_OP_RECT_D2D, &cmd);
+		if (err)
+			return err;
+		cmd->rect_d2d = (struct qcu_rect_d2d){
+			.dst = qcul_mem_device_address(dst),
+			.src = qcul_mem_device_address(src),
+			.dst_pitch = (uint32_t)c->dpitch,
+			.src_pitch = (uint32_t)c->spitch,
+			.width = (uint32_t)c->width,
+			.height = (uint32_t)rows,
+			.stream = b->stream,
+		};
+		return cudaSuccess;
+	}
+}
+
+static cudaError_t copy_rects(struct batch *b, const struct qcul_copy *c, enum route route)
+{
+	size_t most = c->height, row, rows;
+	cudaError_t err = cudaSuccess;
+
+	if (route != ROUTE_D2D && !b->whole)
+		most = rows_at_once(c, route == ROUTE_H2D ? c->spitch : c->dpitch);
+	for (row = 0; row < c->height && !err; row += rows) {
+		rows = c->height - row < most ? c->height - row : most;
+		err = add_rect(b, c, route, (char *)c->dst + row * c->dpitch,
+			       (const char *)c->src + row * c->spitch, rows);
+	}
+	return err;
+}
+
 static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum route route)
 {
 	char *dst = c->dst;
@@ -239,7 +325,9 @@ static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum ro
 	cudaError_t err = cudaSuccess;
 	size_t row;
 
-	for (row = 0; row < c->height && !err; row++) {
+	if (b->rows)
+		err = copy_rects(b, c, route);
+	for (row = 0; row < c->height && !b->rows && !err; row++) {
 		err = add_row(b, route, dst, src, c->width);
 		dst += c->dpitch;
 		src += c->spitch;
@@ -267,6 +355,11 @@ static cudaError_t capture_copy(const struct qcul_copy *c, cudaStream_t stream)
 	return err ? err : qcul_capture_node(stream, &p);
 }
 
+static bool is_alias(const void *addr)
+{
+	return qcul_mem_find(addr).kind == QCUL_MEM_ALIAS;
+}
+
 /*
  * Which copies return before they are done. Where the library does not know the device's end, the
  * mirror's answer is waited for. A copy within device memory never waits, as in CUDA; one of little
@@ -279,10 +372,17 @@ static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route r
 	b->whole = b->pinned || (route == ROUTE_H2D ? qcul_arena_holds(c->src, src_len)
 						    : qcul_arena_holds(c->dst, dst_len));
 	b->small = b->post = false;
+	/* The GPU's end is one allocation; the program's own memory may be several registrations.
+	 */
+	b->rows = c->height > 1 && route != ROUTE_HOST &&
+		  (route == ROUTE_H2D || src == PLACE_DEVICE) &&
+		  (route == ROUTE_D2H || dst == PLACE_DEVICE) && c->dpitch <= INT32_MAX &&
+		  c->spitch <= INT32_MAX && c->height <= INT32_MAX && !is_alias(c->dst) &&
+		  !is_alias(c->src);
 	switch (route) {
 	case ROUTE_H2D:
-		b->small = dst == PLACE_DEVICE && src == PLACE_HOST && c->width <= QCU_MSG_MAX &&
-			   c->height <= QCU_MSG_MAX / c->width;
+		b->small = !b->rows && dst == PLACE_DEVICE && src == PLACE_HOST &&
+			   c->width <= QCU_MSG_MAX && c->height <= QCU_MSG_MAX / c->width;
 		b->post = b->small || (dst == PLACE_DEVICE && b->pinned && !c->sync);
 		if (b->small && c->sync && qcul_busy(qcul_self.device))
 			return qcul_stream_wait(b->stream);

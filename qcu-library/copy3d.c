@@ -56,6 +56,14 @@ cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream,
 		.kind = p->kind,
 		.sync = sync,
 	};
+	/* Slices without gaps are one. */
+	if (p->dstPtr.ysize == c.height && p->srcPtr.ysize == c.height) {
+		if (__builtin_mul_overflow(c.height, p->extent.depth, &c.height))
+			return cudaErrorInvalidValue;
+		c.dst = dst;
+		c.src = src;
+		return qcul_copy(&c, stream);
+	}
 	for (z = 0; z < p->extent.depth && !err; z++) {
 		c.dst = dst + z * dst_slice;
 		c.src = src + z * src_slice;
@@ -68,10 +76,13 @@ cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExten
 			   cudaStream_t stream)
 {
 	cudaError_t err = qcul_ready();
-	size_t slice, z;
+	size_t slice, rows, z;
 
 	if (__builtin_mul_overflow(to.pitch, to.ysize, &slice))
 		return cudaErrorInvalidValue;
+	if (to.ysize == extent.height &&
+	    !__builtin_mul_overflow(extent.height, extent.depth, &rows))
+		return err ? err : qcul_memset(to.ptr, to.pitch, value, extent.width, rows, stream);
 	for (z = 0; z < extent.depth && !err; z++)
 		err = qcul_memset((char *)to.ptr + z * slice, to.pitch, value, extent.width,
 				  extent.height, stream);

@@ -191,6 +191,9 @@ static bool synchronises(const struct qCUcmd *cmd)
 	case QCU_OP_COPY_H2D:
 	case QCU_OP_COPY_D2H:
 	case QCU_OP_COPY_D2D:
+	case QCU_OP_RECT_H2D:
+	case QCU_OP_RECT_D2H:
+	case QCU_OP_RECT_D2D:
 	case QCU_OP_ARRAY_WRITE:
 	case QCU_OP_ARRAY_READ:
 	case QCU_OP_ARRAY_DEVICE:

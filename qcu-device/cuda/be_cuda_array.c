@@ -104,6 +104,12 @@ int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 		p.kind = cudaMemcpyDeviceToHost;
 	else if (box->src.host)
 		p.kind = cudaMemcpyHostToDevice;
+	if (!a && box->depth == 1)
+		return CU(be, cudaMemcpy2DAsync, (void *)(uintptr_t)box->dst.addr,
+			  box->dst.pitch < box->width ? box->width : box->dst.pitch,
+			  (const void *)(uintptr_t)box->src.addr,
+			  box->src.pitch < box->width ? box->width : box->src.pitch, box->width,
+			  box->height, p.kind, s->s);
 	if (a)
 		p.extent.width /= be_array_elem(&a->desc);
 	put_end(&box->dst, box, &p.dstArray, &p.dstPos, &p.dstPtr);

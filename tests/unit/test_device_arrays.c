@@ -215,6 +215,58 @@ static void bad_boxes(void **state)
 	assert_int_equal(ask(c), QCU_ERR_InvalidResourceHandle);
 }
 
+/* Rows of device memory and rows of the guest's. */
+static void bad_rects(void **state)
+{
+	const struct qcu_seg all = {0, ROW * HEIGHT};
+	struct qCUcmd c, m = CMD(MALLOC, malloc, .size = 2 * ROW * HEIGHT);
+	const struct qcu_rect_h2d good = {
+		.buf = {1, all.len},
+		.pitch = ROW,
+		.dst_pitch = 2 * ROW,
+		.width = ROW,
+		.height = HEIGHT,
+	};
+
+	(void)state;
+	assert_int_equal(ask_with(&m, NULL, NULL, 0), 0);
+#define BAD(change, error)                                                    \
+	do {                                                                  \
+		for (unsigned int down = 0; down < 2; down++) {               \
+			c = CMD(RECT_H2D, rect_h2d, .flags = 0);              \
+			c.op = down ? QCU_OP_RECT_D2H : QCU_OP_RECT_H2D;      \
+			c.rect_h2d = good;                                    \
+			c.rect_h2d.dst = m.malloc.ptr;                        \
+			c.flags = QCU_F_SEGS;                                 \
+			change;                                               \
+			assert_int_equal(ask_with(&c, NULL, &all, 1), error); \
+		}                                                             \
+	} while (0)
+	BAD(, 0);
+	BAD(c.rect_h2d.dst = 0, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.dst = UINT64_MAX - 3, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.dst += ROW + 1, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.dst = (uintptr_t)ram, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.dst_pitch = ROW - 1, QCU_ERR_InvalidPitchValue);
+	BAD(c.rect_h2d.dst_pitch = UINT32_MAX, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.pitch = ROW - 1, QCU_ERR_InvalidPitchValue);
+	BAD(c.rect_h2d.pitch = ROW + 1, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.width = 0, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.height = 0, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.height = UINT32_MAX, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.flags = QCU_COPY_DOWN, QCU_ERR_InvalidValue);
+	BAD(c.rect_h2d.stream = 5, QCU_ERR_InvalidResourceHandle);
+#undef BAD
+	c = CMD(RECT_D2D, rect_d2d, .dst = m.malloc.ptr, .src = m.malloc.ptr + ROW,
+		.dst_pitch = 2 * ROW, .src_pitch = 2 * ROW, .width = ROW, .height = HEIGHT);
+	assert_int_equal(ask(c), 0);
+	c.rect_d2d.flags = QCU_COPY_QUEUED;
+	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
+	c.rect_d2d.flags = QCU_COPY_SYNC;
+	c.rect_d2d.src++;
+	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
+}
+
 /* The bytes of segments, one behind the other. */
 static void gather(uint8_t *to, const struct qcu_seg *segs, size_t n)
 {
@@ -464,7 +516,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, mirror_stop)
 	static const struct CMUnitTest tests[] = {
-		T(bad_arrays),	T(bad_rectangles), T(bad_boxes), T(scattered_rows),
+		T(bad_arrays),	T(bad_rectangles), T(bad_boxes), T(bad_rects), T(scattered_rows),
 		T(window_rows), T(bad_textures),   T(objects),	 T(reset),
 	};
 #undef T
