@@ -23,7 +23,8 @@
 struct wrapper {
 	int magic, version;
 	const struct fatbin *data;
-	void *unused;
+	const struct fatbin *const
+		*parts; /* version 2: of each unit, behind what they were linked to */
 };
 struct fatbin {
 	uint32_t magic;
@@ -164,6 +165,41 @@ static void enlist(struct qcul_module *m)
 	pthread_rwlock_unlock(&table_lock);
 }
 
+static size_t length(const struct fatbin *f)
+{
+	return f->header_bytes + f->bytes;
+}
+
+/*
+ * A program built with -rdc=true has, beside the linked machine code, the fat binaries that went
+ * into it. Only they have PTX, so all of them go to the device, one behind the other.
+ */
+static void take_image(struct qcul_module *m, const struct wrapper *w)
+{
+	const struct fatbin *const *part;
+	unsigned char *all;
+	size_t bytes = length(w->data), at = bytes;
+
+	m->image = w->data;
+	m->bytes = bytes;
+	if (w->version != 2 || !w->parts)
+		return;
+	for (part = w->parts; *part && (*part)->magic == FATBIN_MAGIC; part++)
+		bytes += length(*part);
+	all = malloc(bytes);
+	if (!all) {
+		no_memory();
+		return;
+	}
+	memcpy(all, w->data, at);
+	for (part = w->parts; at < bytes; part++) {
+		memcpy(all + at, *part, length(*part));
+		at += length(*part);
+	}
+	m->image = all;
+	m->bytes = bytes;
+}
+
 void **__cudaRegisterFatBinary(void *data)
 {
 	const struct wrapper *w = data;
@@ -173,10 +209,8 @@ void **__cudaRegisterFatBinary(void *data)
 		no_memory();
 		return NULL;
 	}
-	if (w->magic == WRAPPER_MAGIC && w->data->magic == FATBIN_MAGIC) {
-		m->image = w->data;
-		m->bytes = w->data->header_bytes + w->data->bytes;
-	}
+	if (w->magic == WRAPPER_MAGIC && w->data->magic == FATBIN_MAGIC)
+		take_image(m, w);
 	enlist(m);
 	qcul_malloc_arm();
 	return (void **)m;
