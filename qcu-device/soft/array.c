@@ -13,6 +13,7 @@
 
 struct box_work {
 	struct soft_work work;
+	struct be *be;
 	struct be_box box;
 	unsigned char aside[];
 };
@@ -115,21 +116,27 @@ static unsigned char *first(const struct be_end *e, uint64_t *pitch, uint64_t *s
 	return (unsigned char *)(uintptr_t)(l->addr + e->z * l->slice + e->y * l->pitch + e->x);
 }
 
-static void move_box(const struct be_box *b)
+static void move_box(struct be *be, const struct be_box *b)
 {
 	uint64_t to_pitch, to_slice, from_pitch, from_slice, y, z;
 	unsigned char *to = first(&b->dst, &to_pitch, &to_slice);
 	const unsigned char *from = first(&b->src, &from_pitch, &from_slice);
 
 	for (z = 0; z < b->depth; z++)
-		for (y = 0; y < b->height; y++)
-			memmove(to + z * to_slice + y * to_pitch,
-				from + z * from_slice + y * from_pitch, b->width);
+		for (y = 0; y < b->height; y++) {
+			unsigned char *row = to + z * to_slice + y * to_pitch;
+
+			memmove(row, from + z * from_slice + y * from_pitch, b->width);
+			soft_check_copied(be, row, from + z * from_slice + y * from_pitch,
+					  b->width);
+		}
 }
 
 static int box_run(struct soft_work *w)
 {
-	move_box(&((struct box_work *)w)->box);
+	const struct box_work *b = (struct box_work *)w;
+
+	move_box(b->be, &b->box);
 	return 0;
 }
 
@@ -172,6 +179,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
 	w->work = (struct soft_work){.run = box_run, .free = box_free};
+	w->be = be;
 	w->box = *box;
 	if (aside) {
 		w->box.dst = (struct be_end){
@@ -179,7 +187,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 			.pitch = box->width,
 			.rows = box->height,
 		};
-		move_box(&w->box);
+		move_box(be, &w->box);
 		w->box.src = w->box.dst;
 		w->box.dst = box->dst;
 	}

@@ -5,6 +5,7 @@
  * Environment, read when a mirror opens it:
  *   QCU_SOFT_SM=XY       compute capability X.Y instead of 7.5, see props.c
  *   QCU_SOFT_TIMEOUT=N   a kernel that runs for N seconds is stopped, see watchdog.c
+ *   QCU_SOFT_CHECK=1     uninitialised reads and races on shared memory are told, see ptx_check.c
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,6 +73,10 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		close_device(d);
 		return false;
 	}
+	if (be->check && !soft_check_init(&d->mem)) {
+		close_device(d);
+		return false;
+	}
 	soft_limits_default(d);
 	soft_pools_init(d);
 	d->env = (struct ptx_env){
@@ -82,6 +87,8 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.print = soft_env_print,
 		.image = soft_env_image,
 		.complain = soft_env_complain,
+		.written = be->check ? soft_env_written : NULL,
+		.wrote = soft_env_wrote,
 		.heap_room = &d->limits.heap,
 		.sm_count = be->threads,
 		.threads = be->threads,
@@ -135,6 +142,7 @@ static int soft_open(struct be **out, const struct be_options *opt)
 	pthread_condattr_destroy(&attr);
 	be->threads = opt->threads ? opt->threads : cores > 0 ? (unsigned int)cores : 1;
 	be->verbose = opt->verbose;
+	be->check = soft_check_wanted();
 	if (!read_sm(&be->sm) || !soft_watchdog_limit(&be->timeout)) {
 		soft_close(be);
 		return QCU_ERR_InvalidValue;

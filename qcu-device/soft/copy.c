@@ -13,6 +13,7 @@
 
 struct copy_work {
 	struct soft_work work;
+	struct be *be;
 	void *to;
 	const void *from;
 	size_t len;
@@ -21,6 +22,7 @@ struct copy_work {
 
 struct fill_work {
 	struct soft_work work;
+	struct be *be;
 	struct be_memset m;
 };
 
@@ -29,6 +31,7 @@ static int copy_run(struct soft_work *w)
 	struct copy_work *c = (struct copy_work *)w;
 
 	memmove(c->to, c->from, c->len);
+	soft_check_copied(c->be, c->to, c->from, c->len);
 	return 0;
 }
 
@@ -45,6 +48,7 @@ static int copy(struct be_stream *s, void *to, const void *from, size_t len, enu
 	if (!c)
 		return QCU_ERR_MemoryAllocation;
 	c->work = (struct soft_work){.run = copy_run, .free = work_free};
+	c->be = s->be;
 	c->to = to;
 	c->from = from;
 	c->len = len;
@@ -116,11 +120,14 @@ static void fill_row(unsigned char *p, size_t width, uint32_t value, uint32_t el
 
 static int fill_run(struct soft_work *w)
 {
-	const struct be_memset *m = &((struct fill_work *)w)->m;
+	const struct fill_work *f = (struct fill_work *)w;
+	const struct be_memset *m = &f->m;
 	uint64_t y;
 
-	for (y = 0; y < m->height; y++)
+	for (y = 0; y < m->height; y++) {
 		fill_row(pointer(m->dst + y * m->pitch), m->width, m->value, m->elem);
+		soft_check_filled(f->be, m->dst + y * m->pitch, m->width);
+	}
 	return 0;
 }
 
@@ -149,6 +156,7 @@ int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s)
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
 	w->work = (struct soft_work){.run = fill_run, .free = work_free};
+	w->be = be;
 	w->m = *m;
 	return soft_submit(s, &w->work, bytes <= SMALL ? SOFT_SMALL : SOFT_QUEUE, NULL);
 }

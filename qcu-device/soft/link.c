@@ -4,6 +4,7 @@
  * text. The PTX machine takes declarations and definitions in any order, so nothing has to move:
  *
  * - headers, and sections with debug information, stay in the first unit only;
+ * - source files, which .loc names by number, get numbers of their own in each unit;
  * - a symbol without linkage that another unit knows by the same name gets a name of its own;
  * - of several weak definitions one stays, a strong one before all others; the rest become
  *   declarations. Two strong ones are an error.
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #include "qcu-device/soft/soft.h"
+
+#define FILES_MAX 100000ul /* beyond, whoever reads the text no longer knows the name */
 
 enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_OTHER };
 
@@ -51,6 +54,7 @@ struct linker {
 	size_t count, room;
 	char *out;
 	size_t len, size;
+	unsigned long file_base, file_next; /* of this unit's files, of the next one's */
 	bool no_memory;
 };
 
@@ -325,6 +329,32 @@ static void put(struct linker *l, const char *text, size_t len)
 	l->out[l->len] = '\0';
 }
 
+static bool names_file(const struct token *t)
+{
+	return is_word(t, ".loc") || is_word(t, ".file") || is_word(t, "inlined_at");
+}
+
+/* The number of a source file, and behind it as much as has been read of the text. */
+static const char *put_file(struct linker *l, const char *p)
+{
+	struct token t = next_token(p);
+	unsigned long n;
+	char number[32];
+	char *end;
+
+	if (t.kind != TOKEN_WORD || !isdigit((unsigned char)*t.at))
+		return p;
+	n = strtoul(t.at, &end, 10);
+	if (n > FILES_MAX || l->file_base > FILES_MAX)
+		n = FILES_MAX;
+	n += l->file_base;
+	if (n >= l->file_next)
+		l->file_next = n + 1;
+	snprintf(number, sizeof(number), " %lu", n);
+	put(l, number, strlen(number));
+	return t.at + t.len;
+}
+
 /* Copies [p, end) with the names that the unit's symbols get. */
 static void put_renamed(struct linker *l, const char *p, const char *end, uint32_t unit)
 {
@@ -344,6 +374,8 @@ static void put_renamed(struct linker *l, const char *p, const char *end, uint32
 		if (s && s->rename)
 			put(l, suffix, strlen(suffix));
 		p = t.at + t.len;
+		if (names_file(&t))
+			p = put_file(l, p);
 	}
 }
 
@@ -364,6 +396,7 @@ static void put_unit(struct linker *l, const struct soft_unit *u, uint32_t unit)
 	const struct symbol *sym;
 	struct stmt s;
 
+	l->file_base = l->file_next;
 	for (; read_stmt(p, &s); p = s.end) {
 		put(l, p, (size_t)(s.begin - p));
 		if (s.kind == STMT_SECTION || (s.kind == STMT_HEADER && unit))

@@ -90,6 +90,7 @@ void soft_mem_fini(struct soft_mem *m)
 {
 	if (!m->size)
 		return;
+	soft_check_fini(m);
 	munmap((void *)(uintptr_t)m->base, m->size);
 	soft_ranges_fini(&m->table);
 	pthread_mutex_destroy(&m->lock);
@@ -163,6 +164,8 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 	}
 	m->used += full;
 	m->next = at + full;
+	/* Variables have values, or are zero; and what a kernel gets by malloc() is let pass. */
+	soft_check_mark(m, at, size, tag == TAG_VARIABLE);
 out:
 	pthread_mutex_unlock(&m->lock);
 	return at;

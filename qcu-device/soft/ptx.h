@@ -52,6 +52,12 @@ struct ptx_env {
 	 * also the answer of an env without this function. Stays true for the whole launch.
 	 */
 	const struct ptx_image *(*image)(void *ctx, uint64_t number);
+	/*
+	 * Not NULL: look for reads of memory that nobody has written, and for races, and tell
+	 * `complain`. Says whether any byte there has been written; `wrote` is told of writes.
+	 */
+	bool (*written)(void *ctx, uint64_t addr, size_t len);
+	void (*wrote)(void *ctx, uint64_t addr, size_t len);
 	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: as much as there is */
 	unsigned int sm_count;		 /* for %nsmid */
 	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */

@@ -36,6 +36,7 @@ static void release(struct ptx_block *b, unsigned int id)
 		}
 	}
 	*bar = (struct ptx_barrier){0};
+	b->sync++;
 	for (unsigned int k = 0; k < b->nwarps && id == PTX_BARRIERS; k++)
 		b->warps[k].cluster = 0;
 }

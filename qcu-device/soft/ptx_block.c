@@ -33,6 +33,7 @@ static void destroy(struct ptx_block *b)
 	ptx_frames_free(b);
 	if (b->local)
 		munmap(b->local, b->local_cap);
+	ptx_check_free(b);
 	free(b->shared);
 	free(b->warps);
 	free(b);
@@ -203,7 +204,7 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 	b->ctaid[1] = (uint32_t)(number / g->l.grid[0] % g->l.grid[1]);
 	b->ctaid[2] = (uint32_t)(number / g->l.grid[0] / g->l.grid[1]);
 	b->live = 0;
-	if (b->grid != g && !prepare(b, g)) {
+	if ((b->grid != g && !prepare(b, g)) || !ptx_check_start(b)) {
 		b->status = PTX_NO_MEMORY;
 		ptx_diag_set(&b->diag, 0, "no host memory to run a block");
 		return false;

@@ -557,7 +557,8 @@ static void parse_loc(struct ptx_parser *P)
 	if (P->t.kind == TK_INT && P->t.line == line)
 		ptx_next(P);
 	if (P->t.kind == TK_INT && P->t.line == line)
-		P->loc = (uint32_t)(file & 255) << 24 | (uint32_t)(P->t.val & 0xffffff);
+		P->loc = (uint32_t)(file > PTX_MAX_FILES ? 0 : file) << 20 |
+			 (uint32_t)(P->t.val > 0xfffff ? 0 : P->t.val);
 	while (P->t.kind != TK_EOF && P->t.line == line)
 		ptx_next(P);
 }
@@ -592,7 +593,7 @@ static void parse_statement(struct ptx_parser *P)
 		else if (ptx_is_dot(P, "loc"))
 			parse_loc(P);
 		else if (ptx_is_dot(P, "file"))
-			ptx_skip_line(P);
+			ptx_parse_file(P);
 		else
 			ptx_fail(P, PTX_INVALID_PTX, "unknown directive '.%.*s'",
 				 (int)(n > 40 ? 40 : n), s);

@@ -138,6 +138,7 @@ struct ptx_place {
 struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
 			     enum ptx_space sp);
 void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_space sp);
+uint16_t ptx_order_flags(const struct ptx_stmt *s);
 bool ptx_is_space(const char *m, enum ptx_space *sp);
 bool ptx_is_hint(const char *m);
 

@@ -150,7 +150,7 @@ static enum ptx_status atomic(struct ptx_parser *P, struct ptx_stmt *s, bool red
 	in->imm = p.imm;
 	in->b = b;
 	in->c = c;
-	in->flags = p.a32 ? IF_A32 : 0;
+	in->flags = (p.a32 ? IF_A32 : 0) | ptx_order_flags(s);
 	in->space = (uint8_t)sp;
 	in->type = (uint8_t)t;
 	in->sub = (uint8_t)op;

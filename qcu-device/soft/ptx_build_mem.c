@@ -117,6 +117,14 @@ struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned 
 	return p;
 }
 
+uint16_t ptx_order_flags(const struct ptx_stmt *s)
+{
+	if (ptx_has(s, "acquire") || ptx_has(s, "release") || ptx_has(s, "acq_rel"))
+		return IF_STRONG | IF_ORDER;
+	return ptx_has(s, "volatile") || ptx_has(s, "relaxed") || ptx_has(s, "mmio") ? IF_STRONG
+										     : 0;
+}
+
 void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_space sp)
 {
 	in->a = p->ref;
@@ -253,7 +261,7 @@ static enum ptx_status load_store(struct ptx_parser *P, struct ptx_stmt *s, bool
 		*(load ? &in->d : &in->b) = ref[0];
 	in->a = p.ref;
 	in->imm = p.imm;
-	in->flags = p.a32 ? IF_A32 : 0;
+	in->flags = (p.a32 ? IF_A32 : 0) | ptx_order_flags(s);
 	in->space = (uint8_t)sp;
 	in->type = (uint8_t)t;
 	in->sub = width[0];

@@ -79,6 +79,8 @@ struct ptx_frame *ptx_frame_get(struct ptx_warp *w, const struct ptx_func *fn, s
 	f->lanes = lanes;
 	f->depth = up ? up->depth + 1 : 0;
 	f->local = local;
+	if (b->check)
+		ptx_check_frame(w, f);
 	if (fn->allocates)
 		memset(f->dyn, 0, sizeof(f->dyn));
 	base = (uint64_t *)f->mem;

@@ -215,7 +215,10 @@ enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 	}
 	if (k->info.param_bytes)
 		memcpy(g.params, l->params, k->info.param_bytes);
-	if (!workspace(&g, diag)) {
+	if (m->plain)
+		g.seen = calloc(m->ncode, 1);
+	if ((m->plain && !g.seen) || !workspace(&g, diag)) {
+		free(g.seen);
 		free(g.params);
 		return PTX_NO_MEMORY;
 	}
@@ -235,6 +238,7 @@ enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 	pthread_mutex_destroy(&g.lock);
 	if (g.workspace)
 		m->env.free(m->env.ctx, g.workspace);
+	free(g.seen);
 	free(g.params);
 	st = (enum ptx_status)atomic_load(&g.status);
 	if (st != PTX_OK)

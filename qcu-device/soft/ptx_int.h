@@ -159,7 +159,10 @@ enum ptx_ctl {
 #define IF_XOR	 0x800u
 #define IF_A32	 0x1000u /* the address register has 32 bits */
 #define IF_HI	 0x2000u /* multiply: upper half */
-#define IF_FIN	 0x4000u /* what does not fit becomes the largest number */
+/* Of loads, stores and atomics: another thread may do the same; and it orders what is around it. */
+#define IF_STRONG 0x01u
+#define IF_ORDER  0x02u
+#define IF_FIN	  0x4000u /* what does not fit becomes the largest number */
 
 struct ptx_warp;
 struct ptx_insn;
@@ -170,7 +173,7 @@ struct ptx_insn {
 	uint32_t d, d2;	     /* written; 0: none */
 	uint32_t a, b, c, e; /* read */
 	uint32_t pred;	     /* ref of the guard, bit 0: negated; 0: none */
-	uint32_t loc;	     /* of the source, from .loc: file << 24 | line; 0: unknown */
+	uint32_t loc;	     /* of the source, from .loc: file << 20 | line; 0: unknown */
 	int64_t imm;	     /* address offset, branch target, immediate */
 	uint32_t x;	     /* first of nx refs in module.xops, or an index (calls, tables) */
 	uint32_t line;	     /* of the PTX text */
@@ -306,9 +309,12 @@ struct ptx_module {
 	pthread_mutex_t heap_lock;
 	struct ptx_heap *heap;	/* what kernels got by malloc() */
 	uint32_t fshared_bytes; /* shared memory of functions that are not kernels */
-	bool reserved_used;	/* somebody reads %reserved_smem_offset */
-	unsigned int target;	/* sm_75: 75 */
-	unsigned int running;	/* launches; under heap_lock */
+	ptx_fn *plain;		/* with checks: the handlers behind those of ptx_check.c */
+	char **files;		/* of .file, by number */
+	uint32_t nfiles, files_cap;
+	bool reserved_used;   /* somebody reads %reserved_smem_offset */
+	unsigned int target;  /* sm_75: 75 */
+	unsigned int running; /* launches; under heap_lock */
 };
 
 /* ---- running ---- */
@@ -354,6 +360,7 @@ struct ptx_warp {
 	uint8_t *local; /* stacks of its threads, interleaved by 8 bytes */
 	unsigned int id, nsplit;
 	bool yield;	    /* CTL_YIELD: let others run */
+	uint32_t sync;	    /* counts what orders its lanes, for ptx_check.c */
 	uint32_t cluster;   /* lanes that arrived at the cluster's barrier and may have to wait */
 	unsigned int spent; /* fuel since the one that waited longest had its turn */
 	uint64_t seq;
@@ -391,6 +398,8 @@ struct ptx_block {
 	struct ptx_frame *all_frames;
 	size_t frame_total;
 	uint32_t smid;
+	uint32_t sync; /* counts what orders its threads, for ptx_check.c */
+	struct ptx_check *check;
 	enum ptx_status status;
 	struct ptx_diag diag;
 	struct ptx_block *next;
@@ -402,6 +411,7 @@ struct ptx_grid {
 	const struct ptx_insn *code;
 	struct ptx_launch l;
 	uint8_t *params;
+	uint8_t *seen; /* with checks: what has been said of each instruction */
 	uint32_t shared_bytes, func_off, dyn_off, reserved_off;
 	uint64_t workspace; /* cooperative: barrier of the grid, in device memory */
 	uint64_t id, nblocks;
@@ -467,6 +477,7 @@ void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 void ptx_bar_exit(struct ptx_block *b);
 
 /* ptx_fault.c */
+const char *ptx_file_name(const struct ptx_module *m, uint32_t loc);
 __attribute__((format(printf, 4, 5))) void ptx_fault(struct ptx_warp *w, unsigned int lane,
 						     enum ptx_status st, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void ptx_diag_set(struct ptx_diag *d, unsigned int line,
@@ -494,6 +505,13 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number);
 enum ptx_ran ptx_block_run(struct ptx_block *b);
 void ptx_block_end(struct ptx_block *b);
 
+/* ptx_check.c */
+struct ptx_check;
+bool ptx_check_install(struct ptx_module *m);
+bool ptx_check_start(struct ptx_block *b);
+void ptx_check_frame(struct ptx_warp *w, const struct ptx_frame *f);
+void ptx_check_free(struct ptx_block *b);
+
 /* ptx_link.c */
 enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag);
 struct ptx_func *ptx_func_real(struct ptx_func *f);
@@ -505,6 +523,13 @@ void ptx_heap_sweep(struct ptx_module *m, bool all);
 
 /* ptx_pool.c */
 void ptx_pool_run(struct ptx_grid *g, unsigned int threads);
+
+#define PTX_MAX_FILES 4095u
+
+static inline uint32_t ptx_loc_line(uint32_t loc)
+{
+	return loc & 0xfffff;
+}
 
 static inline unsigned int ptx_lane(uint32_t m)
 {

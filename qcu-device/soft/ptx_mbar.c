@@ -124,6 +124,8 @@ static bool operate(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 	default: /* MBAR_TRACK: the copies are complete, and what counts them up counts them down */
 		return true;
 	}
+	if (b.phase != unpack(v).phase)
+		w->blk->sync++;
 	v = pack(&b);
 	memcpy(p, &v, 8);
 	return true;

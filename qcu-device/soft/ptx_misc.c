@@ -27,9 +27,9 @@ void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 /* Pairs with the fences and atomics of other blocks, grids, and the host. */
 void ptx_h_fence(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
-	(void)w;
 	(void)in;
 	(void)m;
+	w->blk->sync++;
 	atomic_thread_fence(memory_order_seq_cst);
 }
 

@@ -62,6 +62,10 @@ enum ptx_status ptx_load(const char *text, size_t len, const struct ptx_env *env
 	free(P);
 	if (st == PTX_OK && ptx_init_vars(m, diag, &st))
 		st = ptx_link(m, diag);
+	if (st == PTX_OK && env->written && !ptx_check_install(m)) {
+		ptx_diag_set(diag, 0, "out of memory");
+		st = PTX_NO_MEMORY;
+	}
 	if (st != PTX_OK) {
 		ptx_unload(m);
 		return st;
@@ -82,6 +86,8 @@ void ptx_unload(struct ptx_module *m)
 			m->env.free(m->env.ctx, v->addr);
 	pthread_mutex_destroy(&m->heap_lock);
 	free(m->code);
+	free(m->plain);
+	free(m->files);
 	free(m->xops);
 	free(m->calls);
 	free(m->consts);

@@ -356,6 +356,36 @@ static void parse_alias(struct ptx_parser *P)
 	y->fn = b;
 }
 
+/* .file number "name" ...: only the name's last part is of use. */
+void ptx_parse_file(struct ptx_parser *P)
+{
+	unsigned int line = P->t.line;
+	struct ptx_module *m = P->m;
+	uint64_t number;
+	const char *s;
+	size_t n;
+
+	ptx_next(P);
+	number = P->t.val;
+	if (P->t.kind == TK_INT && number <= PTX_MAX_FILES) {
+		ptx_next(P);
+		if (P->t.kind == TK_STR && P->t.line == line) {
+			for (s = P->t.s, n = P->t.n; n && s[n - 1] != '/'; n--)
+				;
+			if (!ptx_grow((void **)&m->files, &m->files_cap, (uint32_t)number + 1,
+				      sizeof(*m->files)))
+				ptx_fail_memory(P);
+			while (m->nfiles <= number)
+				m->files[m->nfiles++] = NULL;
+			m->files[number] = ptx_strndup(&m->arena, s + n, P->t.n - n);
+			if (!m->files[number])
+				ptx_fail_memory(P);
+		}
+	}
+	while (P->t.kind != TK_EOF && P->t.line == line)
+		ptx_next(P);
+}
+
 static void parse_directive(struct ptx_parser *P)
 {
 	bool is_extern = false;
@@ -387,7 +417,9 @@ static void parse_directive(struct ptx_parser *P)
 		ptx_parse_var(P, SPACE_CONST, is_extern);
 	} else if (ptx_is_dot(P, "shared")) {
 		ptx_parse_var(P, SPACE_SHARED, is_extern);
-	} else if (ptx_is_dot(P, "file") || ptx_is_dot(P, "loc")) {
+	} else if (ptx_is_dot(P, "file")) {
+		ptx_parse_file(P);
+	} else if (ptx_is_dot(P, "loc")) {
 		ptx_skip_line(P);
 	} else if (ptx_is_dot(P, "section")) {
 		ptx_next(P);

@@ -178,6 +178,7 @@ void *ptx_palloc(struct ptx_parser *P, size_t n);
 void *ptx_malloc_arena(struct ptx_parser *P, size_t n);
 
 /* ptx_parse.c */
+void ptx_parse_file(struct ptx_parser *P);
 void ptx_parse_module(struct ptx_parser *P);
 struct ptx_func *ptx_func_get(struct ptx_parser *P, const char *s, size_t n);
 

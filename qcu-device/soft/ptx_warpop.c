@@ -189,8 +189,9 @@ static uint32_t reduce(const struct gather *g, unsigned int op, bool sign)
 	return v;
 }
 
-static void compute(struct gather *g, const struct ptx_insn *in)
+static void compute(struct ptx_warp *w, struct gather *g, const struct ptx_insn *in)
 {
+	w->sync++;
 	switch (in->sub) {
 	case LANES_SHFL_UP:
 	case LANES_SHFL_DOWN:
@@ -244,10 +245,12 @@ bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			return false;
 	if ((want & ~w->dead) & ~m)
 		return false;
-	if (in->sub == LANES_SYNC)
+	if (in->sub == LANES_SYNC) {
+		w->sync++;
 		return true;
+	}
 	collect(w, in, w->frame, m, &g);
-	compute(&g, in);
+	compute(w, &g, in);
 	spread(w, in, w->frame, m, &g);
 	return true;
 }
@@ -278,7 +281,7 @@ static bool try_group(struct ptx_warp *w, unsigned int i)
 	for (unsigned int k = 0; k < w->nsplit; k++)
 		if (together(w, s, &w->split[k]))
 			collect(w, code + w->split[k].pc, w->split[k].frame, w->split[k].mask, &g);
-	compute(&g, in);
+	compute(w, &g, in);
 	for (unsigned int k = w->nsplit; k-- > 0;) {
 		struct ptx_split *o = &w->split[k];
 

@@ -60,6 +60,7 @@ struct soft_mem {
 	uint64_t usable;     /* how much of them is readable and writable so far */
 	uint64_t next; /* where to look first; moves upwards so that addresses come back late */
 	uint64_t vram, used;
+	uint8_t *written; /* see check.c; NULL: nobody asks */
 };
 
 struct soft_device;
@@ -110,6 +111,18 @@ int soft_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uin
 int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 		    uint64_t *addr);
 int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
+
+/* ---- check.c ---- */
+
+bool soft_check_wanted(void);
+bool soft_check_init(struct soft_mem *m);
+void soft_check_fini(struct soft_mem *m);
+/* Written from now on, or not. */
+void soft_check_mark(struct soft_mem *m, uint64_t addr, uint64_t len, bool on);
+void soft_check_copied(struct be *be, const void *to, const void *from, uint64_t len);
+void soft_check_filled(struct be *be, uint64_t addr, uint64_t len);
+bool soft_env_written(void *ctx, uint64_t addr, size_t len);
+void soft_env_wrote(void *ctx, uint64_t addr, size_t len);
 
 /* ---- print.c ---- */
 
@@ -234,6 +247,7 @@ struct be {
 	unsigned int gpus, threads;
 	unsigned int sm; /* compute capability, 10 * major + minor */
 	bool verbose;
+	bool check; /* QCU_SOFT_CHECK */
 	struct soft_device dev[SOFT_GPUS_MAX];
 };
 

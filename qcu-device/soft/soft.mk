@@ -2,7 +2,7 @@
 # The software GPU: the runtime's files, and with those of the PTX machine the library that
 # qcu-device and the tests link. PTX_SRCS comes from ptx.mk.
 
-SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c props.c mem.c range.c stream.c event.c copy.c \
+SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c check.c props.c mem.c range.c stream.c event.c copy.c \
 	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c peer.c stream_attr.c)
 SOFT_SRCS += $(addprefix qcu-device/soft/,array.c texture.c)
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)

@@ -5,7 +5,7 @@
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
 	streams threads
 LOOPBACK_C += bad_fatbin
-LOOPBACK_CU := answers kernels per_thread plugin window_taken
+LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
 LOOPBACK_LINK := -L$(B)/loopback -lcudart
@@ -18,6 +18,9 @@ $(LOOPBACK_C:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: $(B)/tests/loopbac
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
 
+$(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arch=compute_75,code=compute_75 \
+	tests/loopback/memory_check_unit.cu
+$(B)/tests/loopback/memory_check: tests/loopback/memory_check_unit.cu
 $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
 $(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/%.cu \
 		tests/loopback/check.h $(B)/loopback/libcudart.so.13 | cudart-header

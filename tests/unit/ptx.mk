@@ -4,7 +4,7 @@
 PTX_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
 
 UNIT_TESTS += test_ptx_bad test_ptx_int test_ptx_float test_ptx_ctl test_ptx_nvcc \
-	test_ptx_video test_ptx_small test_ptx_sync
+	test_ptx_video test_ptx_small test_ptx_sync test_ptx_check
 
 UNIT_TESTS += test_ptx_tex
 test_ptx_tex_OBJS := $(PTX_OBJS)
@@ -23,6 +23,8 @@ test_ptx_small_OBJS := $(PTX_OBJS)
 test_ptx_small_LIBS := -lm
 test_ptx_sync_OBJS := $(PTX_OBJS)
 test_ptx_sync_LIBS := -lm
+test_ptx_check_OBJS := $(PTX_OBJS)
+test_ptx_check_LIBS := -lm
 test_ptx_nvcc_OBJS := $(PTX_OBJS)
 test_ptx_nvcc_LIBS := -lm
 
