@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/mirror_impl.h"
 
 #define FUNCTION_CTL(n, name)
@@ -53,8 +54,8 @@ int mir_not_supported(struct call *c)
 	m->said[c->cmd->op] = 1;
 	pthread_mutex_unlock(&m->lock);
 	if (first)
-		fprintf(stderr, "qcu-device: session %u: %s is not supported by the %s backend\n",
-			m->cfg.session, mir_op_name(c->cmd->op), m->cfg.ops->name);
+		complain("session %u: %s is not supported by the %s backend", m->cfg.session,
+			 mir_op_name(c->cmd->op), m->cfg.ops->name);
 	return QCU_ERR_NotSupported;
 }
 
@@ -132,8 +133,8 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 		return false;
 	cmd->status = status;
 	if (cmd->status == MIR_RULE_BROKEN)
-		fprintf(stderr, "qcu-device: session %u: %s names memory that it may not\n",
-			m->cfg.session, mir_op_name(cmd->op));
+		complain("session %u: %s names memory that it may not", m->cfg.session,
+			 mir_op_name(cmd->op));
 	cmd->flags = c.waited && has_output(m) ? QCU_F_OUTPUT : 0;
 	if (m->cfg.trace)
 		fprintf(stderr, "qcu-device: session %u: thread %u seq %u %s: %s, %llu us\n",

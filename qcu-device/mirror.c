@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/mirror_impl.h"
 
 static void release(void *ctx, struct handle *h)
@@ -50,7 +51,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	int rc;
 
 	if (!m) {
-		fprintf(stderr, "qcu-device: no memory for a mirror\n");
+		complain("no memory for a mirror");
 		return -ENOMEM;
 	}
 	m->cfg = *cfg;
@@ -64,8 +65,8 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 
 	rc = cfg->ops->open(&m->be, &cfg->options);
 	if (rc) {
-		fprintf(stderr, "qcu-device: session %u: the %s backend does not open: %s\n",
-			cfg->session, cfg->ops->name, mir_error_name(rc));
+		complain("session %u: the %s backend does not open: %s", cfg->session,
+			 cfg->ops->name, mir_error_name(rc));
 		rc = -ENODEV;
 		goto fail_open;
 	}
@@ -74,8 +75,8 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	rc = cfg->ops->device_count ? cfg->ops->device_count(m->be, &m->devices)
 				    : QCU_ERR_NotSupported;
 	if (rc) {
-		fprintf(stderr, "qcu-device: session %u: the %s backend counts no devices: %s\n",
-			cfg->session, cfg->ops->name, mir_error_name(rc));
+		complain("session %u: the %s backend counts no devices: %s", cfg->session,
+			 cfg->ops->name, mir_error_name(rc));
 		rc = -ENODEV;
 		goto fail_lanes;
 	}
@@ -83,13 +84,12 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 		m->devices = MIR_DEVICES_MAX;
 	rc = order_init(&m->order);
 	if (rc) {
-		fprintf(stderr, "qcu-device: session %u: no memory for a mirror\n", cfg->session);
+		complain("session %u: no memory for a mirror", cfg->session);
 		goto fail_lanes;
 	}
 	rc = lanes_create(&m->lanes, mir_dispatch, put_in_order, m);
 	if (rc) {
-		fprintf(stderr, "qcu-device: session %u: no lanes: %s\n", cfg->session,
-			strerror(-rc));
+		complain("session %u: no lanes: %s", cfg->session, strerror(-rc));
 		goto fail_order;
 	}
 	m->order.lanes = m->lanes;
@@ -209,8 +209,8 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 	const char *why = rule ? broken_rule(req, rule) : "is no command";
 
 	if (why) {
-		fprintf(stderr, "qcu-device: session %u: command %u (%s) %s\n", m->cfg.session,
-			req->cmd.op, mir_op_name(req->cmd.op), why);
+		complain("session %u: command %u (%s) %s", m->cfg.session, req->cmd.op,
+			 mir_op_name(req->cmd.op), why);
 		return false;
 	}
 	m->stats.commands++;

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/device.h"
 #include "qcu-device/spin.h"
 
@@ -46,7 +47,7 @@ struct vq_request {
 static void __attribute__((noreturn)) rule_broken(struct vq *vq, const char *why)
 {
 	if (why)
-		fprintf(stderr, "qcu-device: session %u: the guest sent %s\n", vq->session, why);
+		complain("session %u: the guest sent %s", vq->session, why);
 	_exit(MIRROR_EXIT_RULE);
 }
 

@@ -13,14 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/vhost.h"
 
 static void say(struct device *d, unsigned int queue, const char *what)
 {
 	const struct session *s = &d->session[queue];
 
-	fprintf(stderr, "qcu-device: session %u (%s, pid %u): %s\n", queue, s->comm, s->guest_pid,
-		what);
+	complain("session %u (%s, pid %u): %s", queue, s->comm, s->guest_pid, what);
 }
 
 /* ---- a queue without a mirror ---- */
@@ -224,18 +224,16 @@ static int session_open(struct device *d, const struct qcu_open *o)
 	unsigned int i;
 
 	if (!o->queue || o->queue > d->opt->sessions) {
-		fprintf(stderr, "qcu-device: the guest opens queue %u of %u\n", o->queue,
-			d->opt->sessions);
+		complain("the guest opens queue %u of %u", o->queue, d->opt->sessions);
 		return QCU_ERR_InvalidValue;
 	}
 	s = &d->session[o->queue];
 	if (s->state != SESSION_NONE) {
-		fprintf(stderr, "qcu-device: the guest opens queue %u, which is open\n", o->queue);
+		complain("the guest opens queue %u, which is open", o->queue);
 		return QCU_ERR_InvalidValue;
 	}
 	if (!d->ring[o->queue].num || d->vu.vq[o->queue].kick_fd < 0) {
-		fprintf(stderr, "qcu-device: the guest opens queue %u, which it has not set up\n",
-			o->queue);
+		complain("the guest opens queue %u, which it has not set up", o->queue);
 		return QCU_ERR_InvalidValue;
 	}
 	s->guest_pid = o->pid;
@@ -277,7 +275,7 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 	case SESSION_CLOSING:
 		break;
 	}
-	fprintf(stderr, "qcu-device: the guest closes queue %u, which is not open\n", queue);
+	complain("the guest closes queue %u, which is not open", queue);
 	*status = QCU_ERR_InvalidValue;
 	return false;
 }
@@ -296,8 +294,7 @@ static bool control(struct device *d)
 	rule = qcu_rule(cmd.op);
 	if (!rule || rule->who != QCU_WHO_CTL || cmd.flags || cmd.device || cmd.tid ||
 	    !qcu_request_clean(&cmd, rule) || (cmd.op == QCU_OP_OPEN && cmd.open.rsvd))
-		fprintf(stderr, "qcu-device: the guest sent a bad command (%u) for control\n",
-			cmd.op);
+		complain("the guest sent a bad command (%u) for control", cmd.op);
 	else if (cmd.op == QCU_OP_OPEN)
 		status = session_open(d, &cmd.open);
 	else if (session_close(d, &cmd, &status))
@@ -327,10 +324,10 @@ void sessions_control(struct device *d, unsigned int queue)
 				if (control(d))
 					continue;
 			}
-			fprintf(stderr, "qcu-device: control queue: the guest sent %s\n", why);
+			complain("control queue: the guest sent %s", why);
 			if (d->chain.head == RING_NO_HEAD) {
-				fprintf(stderr, "qcu-device: control queue: not served any more "
-						"until the guest resets the device\n");
+				complain("control queue: not served any more "
+					 "until the guest resets the device");
 				device_unwatch(d, d->vu.vq[queue].kick_fd);
 				return;
 			}

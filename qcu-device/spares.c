@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/vhost.h"
 
 /* Signal and reap; the process may have ended before. */
@@ -98,10 +99,10 @@ static void spare_died(struct device *d, unsigned int unused)
 		status = end(&p);
 		d->spares_fail = true;
 		if (WIFSIGNALED(status))
-			fprintf(stderr, "qcu-device: a spare mirror was killed by signal %d (%s)\n",
-				WTERMSIG(status), strsignal(WTERMSIG(status)));
+			complain("a spare mirror was killed by signal %d (%s)", WTERMSIG(status),
+				 strsignal(WTERMSIG(status)));
 		else
-			fprintf(stderr, "qcu-device: a spare mirror could not start\n");
+			complain("a spare mirror could not start");
 	}
 }
 
@@ -181,8 +182,7 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 		return false;
 	if (give_session(out, &job, fds))
 		return true;
-	fprintf(stderr, "qcu-device: session %u: its mirror does not take it: %s\n", queue,
-		strerror(errno));
+	complain("session %u: its mirror does not take it: %s", queue, strerror(errno));
 	end(out);
 	return false;
 }

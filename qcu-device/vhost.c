@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/vhost.h"
 
 #define VIRTIO_F_VERSION_1_BIT 32 /* its header is not among those that come with the library */
@@ -145,8 +146,7 @@ static void bind_ring(struct device *d, unsigned int queue)
 	if (!vq->started)
 		return;
 	if (!num || num > RING_MAX || num & (num - 1)) {
-		fprintf(stderr, "qcu-device: queue %u has a size that it cannot have: %u\n", queue,
-			num);
+		complain("queue %u has a size that it cannot have: %u", queue, num);
 		return;
 	}
 	r->desc = from_qemu(d, vq->vra.desc_user_addr, ring_desc_bytes(num));
@@ -155,7 +155,7 @@ static void bind_ring(struct device *d, unsigned int queue)
 	if (r->desc && r->avail && r->used)
 		r->num = num;
 	else
-		fprintf(stderr, "qcu-device: queue %u does not lie in the VM's memory\n", queue);
+		complain("queue %u does not lie in the VM's memory", queue);
 }
 
 static void memory_changed(struct device *d)
@@ -266,8 +266,7 @@ static int set_config(VuDev *vu, const uint8_t *data, uint32_t offset, uint32_t 
 	(void)vu;
 	(void)data;
 	(void)flags;
-	fprintf(stderr, "qcu-device: a write to the config space (%u bytes at %u) is ignored\n",
-		size, offset);
+	complain("a write to the config space (%u bytes at %u) is ignored", size, offset);
 	return 0;
 }
 
@@ -404,6 +403,10 @@ int vhost_serve(int sock, const struct device_options *opt)
 	int rc = DEVICE_EXIT_FAILURE;
 
 	watch_count = 0;
+	if (opt->verbose)
+		complain_always();
+	else if (!complain_share())
+		fprintf(stderr, "qcu-device: each mirror has a limit of its own for messages\n");
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/window_impl.h"
 
 #define RESERVED (QCU_WINDOW_SIZE + QCU_ANNEX_SIZE)
@@ -146,8 +147,8 @@ static int reserve_again(uint64_t va, uint64_t len)
 static int map_again(void *host, uint64_t len, uint64_t va)
 {
 	if (mremap(host, 0, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) == MAP_FAILED) {
-		fprintf(stderr, "qcu-device: cannot map %llu bytes of guest memory at 0x%llx: %s\n",
-			(unsigned long long)len, (unsigned long long)va, strerror(errno));
+		complain("cannot map %llu bytes of guest memory at 0x%llx: %s",
+			 (unsigned long long)len, (unsigned long long)va, strerror(errno));
 		return QCU_ERR_MapBufferObjectFailed;
 	}
 	return QCU_ERR_Success;

@@ -88,10 +88,24 @@ void fe_start(struct frontend *fe)
 	fe_start_prewarm(fe, 0);
 }
 
+static void start(struct frontend *fe, unsigned int spares, int stderr_fd);
+
 void fe_start_prewarm(struct frontend *fe, unsigned int spares)
 {
-	const struct device_options opt = {
-		.sessions = FE_SESSIONS, .prewarm = spares, .poll_us = 50, .verbose = true};
+	start(fe, spares, -1);
+}
+
+void fe_start_quiet(struct frontend *fe, int stderr_fd)
+{
+	start(fe, 0, stderr_fd);
+}
+
+static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
+{
+	const struct device_options opt = {.sessions = FE_SESSIONS,
+					   .prewarm = spares,
+					   .poll_us = 50,
+					   .verbose = stderr_fd < 0};
 	struct {
 		uint32_t count, padding;
 		struct memory_region region;
@@ -112,6 +126,8 @@ void fe_start_prewarm(struct frontend *fe, unsigned int spares)
 	if (!fe->server) {
 		close(pair[0]);
 		munmap(fe->ram, 2 * FE_RAM);
+		if (stderr_fd >= 0)
+			dup2(stderr_fd, 2);
 		_exit(vhost_serve(pair[1], &opt));
 	}
 	close(pair[1]);

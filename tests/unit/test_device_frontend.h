@@ -30,6 +30,8 @@ struct frontend {
 /* The device process in a child, connected, with memory; queues are not started. */
 void fe_start(struct frontend *fe);
 void fe_start_prewarm(struct frontend *fe, unsigned int spares);
+/* Not verbose, and with this as its stderr. */
+void fe_start_quiet(struct frontend *fe, int stderr_fd);
 /* Disconnects; the exit status of the device process. */
 int fe_stop(struct frontend *fe);
 

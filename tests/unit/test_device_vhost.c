@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -374,6 +375,46 @@ static void lying_guest(void **state)
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 }
 
+/* Whatever a guest does, again and again: the host's log stays short, and says that it does. */
+static void flood(void **state)
+{
+	unsigned int i, q, lines = 0, left_out = 0, n;
+	FILE *f = tmpfile();
+	char line[512];
+
+	(void)state;
+	assert_non_null(f);
+	fake_reset();
+	fe_start_quiet(&fe, fileno(f));
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_start(&fe, q);
+	for (i = 0; i < 300; i++) {
+		assert_int_equal(fe_open(&fe, 0), QCU_ERR_InvalidValue);
+		assert_int_equal(fe_close(&fe, 1), QCU_ERR_InvalidValue);
+		assert_int_equal(ask(0, 9999), QCU_ERR_InvalidValue);
+	}
+	/* Mirrors come and go, but what they may say is counted together. */
+	for (i = 0; i < 40; i++) {
+		assert_int_equal(fe_open(&fe, 1), 0);
+		assert_int_equal(ask(1, 127), FE_GONE);
+		assert_int_equal(fe_close(&fe, 1), 0);
+	}
+	nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 200000000}, NULL);
+	assert_int_equal(fe_close(&fe, 1), QCU_ERR_InvalidValue);
+	assert_int_equal(stop(NULL), 0);
+
+	rewind(f);
+	while (fgets(line, sizeof(line), f)) {
+		lines++;
+		if (sscanf(line, "qcu-device: %u messages about the guest are left out", &n) == 1)
+			left_out += n;
+	}
+	fclose(f);
+	print_message("%u lines, %u left out\n", lines, left_out);
+	assert_in_range(lines, 32, 100);
+	assert_true(left_out > 800);
+}
+
 /* The mirror is killed at random while commands flow; each comes back once, and it starts over. */
 static void killed_at_random(void **state)
 {
@@ -727,6 +768,7 @@ int main(void)
 		T(new_interrupt),
 		T(reset),
 		T(memory_changes),
+		cmocka_unit_test(flood),
 		cmocka_unit_test(prewarmed),
 		cmocka_unit_test(spare_dies),
 		cmocka_unit_test(spare_fails),
