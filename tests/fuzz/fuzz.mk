@@ -6,7 +6,7 @@ FUZZ_TARGETS := ptx fatbin mirror
 FUZZ := $(B)/tests/fuzz
 FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 
-fuzz_ptx_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
+fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(SOFT_LIB)
 fuzz_mirror_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 

@@ -11,6 +11,7 @@
 
 #include "qcu-device/soft/ptx.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/images.h"
 
 #define BLOCKS_MAX	64
 #define BLOCK_BYTES_MAX (1u << 20)
@@ -87,6 +88,7 @@ static const struct ptx_env env = {
 	.free = mem_free,
 	.range = mem_range,
 	.print = mem_print,
+	.image = fuzz_image,
 	.sm_count = 2,
 	.threads = 1,
 };
@@ -165,6 +167,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buffer = mem_alloc(NULL, BUFFER_BYTES);
 	if (!text || !buffer)
 		abort();
+	fuzz_images(buffer);
 	if (size)
 		memcpy(text, data, size);
 	if (ptx_load(text, size, &env, &m, &diag) == PTX_OK) {

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Textures and surfaces for fuzzed kernels. */
+#ifndef TESTS_FUZZ_IMAGES_H
+#define TESTS_FUZZ_IMAGES_H
+
+#include "qcu-device/soft/ptx_image.h"
+
+/* Makes them, some of the 16 KiB of device memory at `buffer`. */
+void fuzz_images(uint64_t buffer);
+/* As struct ptx_env wants it. */
+const struct ptx_image *fuzz_image(void *ctx, uint64_t number);
+
+#endif
