@@ -18,5 +18,5 @@ $(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 perf: $(PERF_PROGRAMS:%=$(B)/perf/%)
 
 # Every benchmark, small, over the loopback library and in one VM.
-perf-smoke: all vm perf tests-build-host
+perf-smoke: all vm perf $(B)/loopback/libcudart.so.13 $(B)/tests/list
 	@tests/run perf
