@@ -5,11 +5,13 @@
  * are, tells the mirror of chunk memory before it is first used. A guest-physical address is a
  * pointer.
  *
- * QCU_LOOPBACK_GPUS: how many devices; QCU_TRACE: a line per command on stderr.
+ * QCU_LOOPBACK_GPUS: how many devices; QCU_LOOPBACK_BACKEND: the file of another backend, so that
+ * the real GPU can be measured without a VM; QCU_TRACE: a line per command on stderr.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "qcu-library/transport.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -91,11 +93,36 @@ static bool may_spin;
 static __thread struct poster *mine;
 static __thread unsigned int mine_generation;
 
+static const struct be_ops *backend(void)
+{
+	const char *file = getenv("QCU_LOOPBACK_BACKEND");
+	const struct be_ops *ops = NULL;
+	be_plugin_fn *fn;
+	void *lib;
+
+	if (!file || !*file)
+		return &be_soft;
+	/* What it calls by CUDA's names is in it, not here. */
+	lib = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	if (lib) {
+		*(void **)&fn = dlsym(lib, BE_PLUGIN_SYMBOL);
+		ops = fn ? fn() : NULL;
+	}
+	if (!ops || ops->abi != BE_ABI) {
+		fprintf(stderr, "qcuda: QCU_LOOPBACK_BACKEND=%s: %s\n", file,
+			lib ? "no backend of this version" : dlerror());
+		return NULL;
+	}
+	return ops;
+}
+
 int qcul_transport_open(struct qcu_hello *hello)
 {
-	struct mir_config cfg = {.ops = &be_soft, .trace = qcul_env_on("QCU_TRACE")};
+	struct mir_config cfg = {.ops = backend(), .trace = qcul_env_on("QCU_TRACE")};
 	uint64_t n;
 
+	if (!cfg.ops)
+		return QCU_ERR_NoDevice;
 	if (qcul_env_bytes("QCU_LOOPBACK_GPUS", &n))
 		cfg.options.gpus = (unsigned int)n;
 	if (mir_create(&mirror, &cfg) < 0) {
