@@ -103,6 +103,13 @@ static void kernels(void *arg, unsigned int n)
 
 /* ---- one row ---- */
 
+static unsigned int queue_length(uint64_t bytes)
+{
+	uint64_t n = (2ull << 30) / bytes;
+
+	return n < 4 ? 4 : n > 512 ? 512 : (unsigned int)n;
+}
+
 static void row(const char *memory, const char *way, const char *direction, struct copy *c,
 		void (*run)(void *, unsigned int), unsigned int times)
 {
@@ -118,8 +125,14 @@ static void row(const char *memory, const char *way, const char *direction, stru
 	b.work = (double)c->bytes * times;
 	b.run = run;
 	b.arg = c;
-	/* A queue of copies that is as long in every run. */
-	b.most = run == sync_copies ? 0 : c->bytes >= 64 << 20 ? 4 : c->bytes >= 1 << 20 ? 16 : 64;
+	/*
+	 * Back to back: so many that the one wait at the end is none of it, and as many in every
+	 * way of running.
+	 */
+	if (run != sync_copies) {
+		b.enough = bench.budget < 0.05 ? bench.budget : 0.05;
+		b.most = queue_length(c->bytes);
+	}
 	b.checked = pattern_checked(c->bytes);
 	bench_run(&b);
 }

@@ -374,7 +374,8 @@ static double sample(const struct bench_case *c, unsigned int n)
 
 double bench_run(const struct bench_case *c)
 {
-	double enough = bench.quick ? 1e-3 : 4e-3, samples[SAMPLES_MAX], spent = 0, took;
+	double enough = c->enough > 0 ? c->enough : bench.quick ? 1e-3 : 4e-3;
+	double samples[SAMPLES_MAX], spent = 0, took;
 	double before[BENCH_COUNTERS], after[BENCH_COUNTERS], ops;
 	unsigned int n = 1, reps = 0, i;
 	struct bench_result *r;

@@ -56,6 +56,7 @@ struct bench_case {
 	void (*settle)(void *);	       /* after each sample, not timed; may be NULL */
 	void *arg;
 	unsigned int most;   /* operations in one sample; 0: as many as the clock needs */
+	double enough;	     /* seconds that a sample should take; 0: what the clock needs */
 	const char *checked; /* how its result is verified: "whole", "sampled" or "-" */
 };
 
