@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What devices say of themselves, which of them a program sees, and what a reset leaves. */
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +112,40 @@ static void between_devices(void)
 	OK(cudaFree(a));
 }
 
+static int seen[2];
+
+static void *look(void *unused)
+{
+	(void)unused;
+	OK(cudaGetDevice(&seen[0]));
+	OK(cudaSetDevice(0));
+	OK(cudaGetDevice(&seen[1]));
+	return NULL;
+}
+
+/* A list of devices is for threads that choose none themselves. */
+static void without_a_choice(void)
+{
+	int list[] = {1, 0}, device = -1;
+	struct cudaDeviceProp prop;
+	pthread_t thread;
+
+	OK(cudaSetDevice(0));
+	OK(cudaSetValidDevices(list, 2));
+	OK(cudaGetDevice(&device));
+	REQUIRE(device == 0, "device %d, though another was chosen", device);
+	REQUIRE(!pthread_create(&thread, NULL, look, NULL), "no thread");
+	pthread_join(thread, NULL);
+	REQUIRE(seen[0] == 1 && seen[1] == 0, "device %d, then %d", seen[0], seen[1]);
+	OK(cudaSetValidDevices(NULL, 0));
+	REQUIRE(!pthread_create(&thread, NULL, look, NULL), "no thread");
+	pthread_join(thread, NULL);
+	REQUIRE(seen[0] == 0, "device %d", seen[0]);
+	memset(&prop, 0, sizeof(prop));
+	OK(cudaChooseDevice(&device, &prop));
+	REQUIRE(device == 0, "device %d of two alike", device);
+}
+
 int main(void)
 {
 	visible_devices();
@@ -118,5 +153,6 @@ int main(void)
 	properties_agree();
 	reset_takes_everything();
 	between_devices();
+	without_a_choice();
 	return 0;
 }

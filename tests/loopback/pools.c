@@ -9,7 +9,7 @@
 
 #define LEN (1u << 20)
 
-static volatile int hold;
+static _Atomic int hold;
 
 static void wait_here(void *unused)
 {
