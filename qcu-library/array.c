@@ -331,14 +331,58 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_c
 	return qcul_done(err);
 }
 
-/* Only arrays of several planes have any, and those are not supported. */
-cudaError_t cudaArrayGetPlane(cudaArray_t *plane, cudaArray_t array, unsigned int index)
+/*
+ * What only arrays of several planes, sparse ones and those without memory of their own have. None
+ * of them can be made here, and of any other array CUDA says that the question is wrong.
+ */
+static cudaError_t has_none(const void *out, cudaArray_const_t array)
 {
 	const struct qcul_array *a;
-	cudaError_t err = plane ? find(array, &a) : cudaErrorInvalidValue;
+	cudaError_t err = out ? find(array, &a) : cudaErrorInvalidValue;
 
-	(void)index;
 	return qcul_done(err ? err : cudaErrorInvalidValue);
+}
+
+static cudaError_t mipmap_has_none(const void *out, cudaMipmappedArray_const_t mipmap)
+{
+	cudaError_t err = out ? qcul_ready() : cudaErrorInvalidValue;
+
+	if (!err)
+		err = qcul_mipmap(mipmap) ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+	return qcul_done(err);
+}
+
+cudaError_t cudaArrayGetPlane(cudaArray_t *plane, cudaArray_t array, unsigned int index)
+{
+	(void)index;
+	return has_none(plane, array);
+}
+
+cudaError_t cudaArrayGetSparseProperties(struct cudaArraySparseProperties *properties,
+					 cudaArray_t array)
+{
+	return has_none(properties, array);
+}
+
+cudaError_t cudaArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *requirements,
+					   cudaArray_t array, int device)
+{
+	(void)device;
+	return has_none(requirements, array);
+}
+
+cudaError_t cudaMipmappedArrayGetSparseProperties(struct cudaArraySparseProperties *properties,
+						  cudaMipmappedArray_t mipmap)
+{
+	return mipmap_has_none(properties, mipmap);
+}
+
+cudaError_t
+cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *requirements,
+					cudaMipmappedArray_t mipmap, int device)
+{
+	(void)device;
+	return mipmap_has_none(requirements, mipmap);
 }
 
 /* How many elements of a format a linear texture can have. */

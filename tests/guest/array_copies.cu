@@ -259,9 +259,11 @@ static void info(void)
 {
 	cudaChannelFormatDesc format = cudaCreateChannelDesc(16, 16, 0, 0, cudaChannelFormatKindSigned);
 	cudaChannelFormatDesc got = {};
+	cudaArraySparseProperties sparse;
+	cudaArray_t a;
 	cudaExtent size;
 	unsigned int flags;
-	cudaArray_t a;
+	size_t most;
 
 	CHECK(cudaMalloc3DArray(&a, &format, make_cudaExtent(16, 0, 7),
 				cudaArrayLayered | cudaArraySurfaceLoadStore));
@@ -273,6 +275,11 @@ static void info(void)
 		size.height, size.depth);
 	REQUIRE(flags == (cudaArrayLayered | cudaArraySurfaceLoadStore), "%x", flags);
 	CHECK(cudaArrayGetInfo(NULL, NULL, NULL, a));
+	/* It is not sparse. */
+	EXPECT(cudaArrayGetSparseProperties(&sparse, a), cudaErrorInvalidValue);
+	(void)cudaGetLastError();
+	CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&most, &format, 0));
+	REQUIRE(most >= 1 << 20, "%zu", most);
 	got.x = 0;
 	CHECK(cudaGetChannelDesc(&got, a));
 	REQUIRE(got.x == 16, "%d", got.x);
