@@ -277,7 +277,7 @@ static uint64_t address(struct ptx_warp *w, uint32_t ref, bool a32, int64_t imm,
 static void check_lane(struct access *a, unsigned int count)
 {
 	const struct ptx_insn *in = a->in;
-	const uint32_t *x = a->w->blk->grid->mod->xops + in->x;
+	const uint32_t *x = a->w->blk->grid->mod->xops; /* NULL: no instruction has any */
 	uint64_t at = address(a->w, in->a, in->flags & IF_A32, in->imm, a->lane);
 	ptx_fn fn = a->w->blk->grid->mod->plain[a->w->pc];
 
@@ -285,7 +285,7 @@ static void check_lane(struct access *a, unsigned int count)
 		if (fn == ptx_h_st)
 			a->value = (uint8_t *)ptx_at(a->w, in->b) + a->lane * in->sub;
 		else if (fn == ptx_h_st_vec)
-			a->value = (uint8_t *)ptx_at(a->w, x[k]) + a->lane * in->sub;
+			a->value = (uint8_t *)ptx_at(a->w, x[in->x + k]) + a->lane * in->sub;
 		check_at(a, at + (uint64_t)k * a->size);
 	}
 }

@@ -83,7 +83,21 @@ static void mem_print(void *ctx, const char *text, size_t len)
 	(void)sink;
 }
 
-static const struct ptx_env env = {
+/* For QCU_SOFT_CHECK: some of the memory has been written. */
+static bool mem_written(void *ctx, uint64_t addr, size_t len)
+{
+	(void)ctx;
+	return (addr ^ len) & 16;
+}
+
+static void mem_wrote(void *ctx, uint64_t addr, size_t len)
+{
+	(void)ctx;
+	(void)addr;
+	(void)len;
+}
+
+static struct ptx_env env = {
 	.alloc = mem_alloc,
 	.free = mem_free,
 	.range = mem_range,
@@ -161,6 +175,9 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 
 	signal(SIGVTALRM, on_timer);
+	env.complain = mem_print;
+	env.written = size % 3 ? NULL : mem_written;
+	env.wrote = mem_wrote;
 	/* Both sets of operations, see ptx_module.c. */
 	setenv("QCU_SOFT_BASE_OPS", size % 8 ? "0" : "1", 1);
 	text = malloc(size ? size : 1);
