@@ -86,6 +86,8 @@ int soft_array_create(struct be *be, unsigned int dev, const struct be_array_des
 		free(a);
 		return rc;
 	}
+	/* Surfaces write it without telling whom. */
+	soft_check_filled(be, a->addr, a->bytes);
 	for (i = 0; i < a->levels; i++)
 		a->level[i].addr += a->addr;
 	*out = a;

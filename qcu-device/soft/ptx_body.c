@@ -482,7 +482,7 @@ static void parse_insn(struct ptx_parser *P, const char *op, size_t n, unsigned 
 		ptx_expect(P, ';');
 	if (!ptx_is_video(name))
 		refuse_parts(P, s);
-	st = ptx_build_find(name)(P, s);
+	st = ptx_build_stmt(P, s);
 	if (st == PTX_UNSUPPORTED)
 		ptx_emit_bad(P, s->text, line);
 	else if (st == PTX_INVALID_PTX)

@@ -374,12 +374,57 @@ ptx_build_fn ptx_build_find(const char *op)
 	return NULL;
 }
 
-bool ptx_is_video(const char *op)
+/*
+ * Arithmetic and control flow look for the modifiers that mean something to them. A word that is
+ * none of all these would change the meaning unseen.
+ */
+static bool modifiers_known(const struct ptx_stmt *s)
 {
-	for (const struct ptx_build_entry *e = ptx_build_video; e->op; e++)
+	static const char words[] =
+		" rn rz rm rp ftz sat relu NaN xorsign abs approx full lo hi wide cc and or xor "
+		"eq ne lt le gt ge ls hs equ neu ltu leu gtu geu num nan clamp wrap l r f4e b4e "
+		"rc8 "
+		"ecl ecr rc16 shiftamt finite infinite number notanumber normal subnormal uni idx "
+		"sync aligned arrive red popc warp cta cluster wait acquire release relaxed up "
+		"down "
+		"bfly all any ballot add min max mask oob ";
+
+	for (unsigned int i = 0; i < s->nmod; i++) {
+		size_t n = strlen(s->mod[i]);
+		const char *p = words;
+
+		if (ptx_type_from(s->mod[i], n))
+			continue;
+		for (p = strstr(p, s->mod[i]); p; p = strstr(p + 1, s->mod[i]))
+			if (p[-1] == ' ' && p[n] == ' ')
+				break;
+		if (!p)
+			return false;
+	}
+	return true;
+}
+
+static bool has_entry(const struct ptx_build_entry *e, const char *op)
+{
+	for (; e->op; e++)
 		if (!strcmp(e->op, op))
 			return true;
 	return false;
+}
+
+enum ptx_status ptx_build_stmt(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	bool strict = has_entry(ptx_build_int, s->op) || has_entry(ptx_build_float, s->op) ||
+		      has_entry(ptx_build_ctl, s->op);
+
+	if (strict && !modifiers_known(s))
+		return PTX_INVALID_PTX;
+	return ptx_build_find(s->op)(P, s);
+}
+
+bool ptx_is_video(const char *op)
+{
+	return has_entry(ptx_build_video, op);
 }
 
 bool ptx_known_form(const struct ptx_stmt *s)

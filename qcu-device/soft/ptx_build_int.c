@@ -223,7 +223,7 @@ static enum ptx_status min_max(struct ptx_parser *P, struct ptx_stmt *s, enum pt
 {
 	enum ptx_type t = type1(P, s);
 
-	if (ptx_type_float(t) && (ptx_has(s, "abs") || s->nop == 4))
+	if (ptx_type_float(t) && (ptx_has(s, "abs") || ptx_has(s, "xorsign") || s->nop == 4))
 		return ptx_build_minmax(P, s, op == V_MAX);
 	if (!ptx_type_float(t) && ptx_has(s, "relu"))
 		return min_max_relu(P, s, op, t);

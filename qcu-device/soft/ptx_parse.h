@@ -222,6 +222,7 @@ extern const struct ptx_build_entry ptx_build_int[], ptx_build_float[], ptx_buil
 	ptx_build_ctl[], ptx_build_sync[], ptx_build_video[], ptx_build_atom[], ptx_build_cvt[],
 	ptx_build_tex[];
 ptx_build_fn ptx_build_find(const char *op);
+enum ptx_status ptx_build_stmt(struct ptx_parser *P, struct ptx_stmt *s);
 bool ptx_is_video(const char *op);
 bool ptx_known_opcode(const char *op);
 /* Instructions that have builders, but not with these modifiers: their operands look different. */

@@ -99,6 +99,42 @@ static void test_malformed(void **state)
 		{BODY(REGS, "mov.u32 %r0, 1 2;"), 7},
 		{BODY(REGS, "brx.idx %r0, %r1;"), 7},
 		{BODY(REGS, "shfl.sync.up.b32 %r0, %r1, %r2;"), 7},
+		{BODY(REGS, "vadd.s32.s32.s32 %r0, %r1.b4, %r2;"), 7},
+		{BODY(REGS, "vadd.s32.s32 %r0, %r1, %r2;"), 7},
+		{BODY(REGS, "vadd2.s32.s32.s32 %r0.h2, %r1, %r2, %r3;"), 7},
+		{BODY(REGS, "vadd2.s32.s32.s32 %r0, %r1.h4, %r2, %r3;"), 7},
+		{BODY(REGS, "vset.u32.u32 %r0, %r1, %r2;"), 7},
+		{BODY(REGS, "vshl.u32.u32.u32 %r0, %r1, %r2;"), 7},
+		{BODY(REGS, "add.frob.u32 %r0, %r1, %r2;"), 7},
+		{BODY(REGS, "add.u32 %r0, %r1.b0, %r2;"), 7},
+		{BODY(REGS, "add.u32 %r0, -%r1, %r2;"), 7},
+		{BODY(REGS, "cvt.rn.e4m3x2.f32 %h0, %f0, %f1;"), 7},
+		{BODY(REGS, "cvt.rn.f32.tf32 %f0, %f1;"), 7},
+		{BODY(REGS, "cvt.rna.f16.f32 %h0, %f1;"), 7},
+		{BODY(REGS, "cvt.frn.f16.f32 %h0, %f1;"), 7},
+		{BODY(REGS, "cvt.pack.sat.u8.s32 %r0, %r1, %r2, %r3;"), 7},
+		{BODY(REGS, "cvt.pack.u16.s32 %r0, %r1, %r2;"), 7},
+		{BODY(REGS, "max.xorsign.f32 %f0, %f1, %f2;"), 7},
+		{BODY(REGS, "max.u32 %r0, %r1, %r2, %r3;"), 7},
+		{BODY(REGS, "lop3.xor.b32 %r0|%p0, %r1, %r2, %r3, 1, %p1;"), 7},
+		{BODY(REGS, "lop3.or.b32 %r0, %r1, %r2, %r3, 1, %p1;"), 7},
+		{BODY(REGS, "add.f32.f64 %f0, %d1, %f2;"), 7},
+		{BODY(REGS, "mbarrier.init.global.b64 [%d0], 1;"), 7},
+		{BODY(REGS, "mbarrier.init.shared.b64 [%r0];"), 7},
+		{BODY(REGS, "mbarrier.test_wait.shared.b64 %p0, [%r0], %r1;"), 7},
+		{BODY(REGS, "mbarrier.what.shared.b64 [%r0];"), 7},
+		{BODY(REGS, "atom.global.add.v2.f64 {%d0, %d1}, [%d0], {%d0, %d1};"), 7},
+		{BODY(REGS, "atom.shared.add.v2.f32 {%f0, %f1}, [%r0], {%f0, %f1};"), 7},
+		{BODY(REGS, "red.global.add.v2.f32 [%d0], {%f0};"), 7},
+		{BODY(REGS, "atom.global.add.b128 %d0, [%d1], %d2;"), 7},
+		{BODY(REGS, "setmaxnreg.inc.sync.aligned.u32 65;"), 7},
+		{BODY(REGS, "griddepcontrol.what;"), 7},
+		{BODY(REGS, "discard.global.L2 [%d0], 64;"), 7},
+		{BODY(REGS, "alloca.u64 %d0, 8, 3;"), 7},
+		{BODY(REGS, "mapa.u32 %r0, %r1;"), 7},
+		{BODY(REGS, "redux.sync.add.f32 %f0, %f1, -1;"), 7},
+		{BODY(REGS, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0}, [%r1];"), 7},
+		{BODY(REGS, "barrier.cluster.arrive.wait;"), 7},
 		{BODY(REGS, "{{{{"), 0},
 		{HEAD ".func f(.param .u32 a) { ret; }\n.entry k() { call f; }\n", 5},
 	};
@@ -140,6 +176,65 @@ static void test_unsupported(void **state)
 	ptx_unload(m);
 	dev_free(out);
 	expect(HEAD ".extern .func cudaNobody();\n.entry k() { call cudaNobody; }\n", PTX_OK, 0);
+}
+
+/* Tensor cores, their copy engine, what reaches over blocks or GPUs: each says its whole name. */
+static void test_named(void **state)
+{
+	static const char *const missing[] = {
+		"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1}, {%r0}, {%r1}, "
+		"{%f2};",
+		"mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r0};",
+		"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r0, %r1}, [%r2];",
+		"wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%r0}, {%r0}, {%r0}, {%r0};",
+		"wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d0], {%f0};",
+		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %d0, %d1, 1, 1, 1, 0, 0;",
+		"wgmma.commit_group.sync.aligned;",
+		"wgmma.wait_group.sync.aligned 0;",
+		"tcgen05.wait::ld.sync.aligned;",
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0], "
+		"%r1, [%r2];",
+		"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+		"[%r0], [%d0, {%r1, %r2}], [%r2];",
+		"cp.async.bulk.commit_group;",
+		"cp.async.bulk.wait_group 0;",
+		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], %r1;",
+		"prefetch.tensormap [%d0];",
+		"tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1;",
+		"fence.proxy.tensormap::generic.release.gpu;",
+		"multimem.ld_reduce.global.add.u32 %r0, [%d0];",
+		"multimem.st.global.u32 [%d0], %r0;",
+		"multimem.red.global.add.u32 [%d0], %r0;",
+		"st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r0], %r1, [%r2];",
+		"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
+		"[%r0], %r1, [%r2];",
+		"st.bulk.weak.shared::cta [%d0], %d1, 0;",
+		"clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p0, %d0;",
+		"fma.rn.oob.f16 %h0, %h1, %h2, %h3;",
+		"cvt.rs.f16x2.f32 %r0, %f1, %f2, %r3;",
+		"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		char text[1024], name[40];
+		struct ptx_module *m;
+		struct ptx_diag d;
+		uint64_t p = 0;
+
+		snprintf(text, sizeof(text), BODY("%s", "%s"), REGS, missing[i]);
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(missing[i], " ;"), missing[i]);
+		m = must_load(text);
+		if (launch(m, "k", 1, 1, 0, &p, sizeof(p), &d) != PTX_UNSUPPORTED || d.line != 7 ||
+		    !strstr(d.text, name))
+			fail_msg("%s: line %u: %s", missing[i], d.line, d.text);
+		ptx_unload(m);
+	}
+	/* A launch from a kernel is a call of what is nowhere. */
+	expect(HEAD ".extern .func (.param .b64 r) cudaGetParameterBufferV2(.param .b64 a);\n"
+		    ".entry k() { .param .b64 a; .param .b64 r; "
+		    "call (r), cudaGetParameterBufferV2, (a); ret; }\n",
+	       PTX_OK, 0);
 }
 
 static void test_launches(void **state)
@@ -293,8 +388,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_unsupported),
-		cmocka_unit_test(test_launches),  cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_named),	  cmocka_unit_test(test_launches),
+		cmocka_unit_test(test_truncated), cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
