@@ -15,6 +15,9 @@ cudaError_t qcul_done(cudaError_t err)
 {
 	if (err != cudaSuccess && err != cudaErrorNotReady)
 		qcul_self.last = err;
+	/* Whichever call tells of it: what the assertion says comes out now. */
+	if (err == cudaErrorAssert)
+		qcul_print_flush();
 	return err;
 }
 

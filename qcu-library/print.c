@@ -40,6 +40,20 @@ static size_t fetch(uint32_t channel)
 	return cmd.print_read.got;
 }
 
+/*
+ * The text of failed assertions. CUDA writes it when it is asked to wait, and the call that told of
+ * the error need not have been such a one.
+ */
+static void flush_errors(void)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
+	size_t got;
+
+	(void)qcul_send(&cmd, 1);
+	while ((got = fetch(QCU_PRINT_ERR)) > 0)
+		fwrite(text, 1, got, stderr);
+}
+
 void qcul_print_flush(void)
 {
 	size_t got;
@@ -51,8 +65,8 @@ void qcul_print_flush(void)
 		while ((got = fetch(QCU_PRINT_OUT)) > 0)
 			fwrite(text, 1, got, stdout);
 		fflush(stdout);
-		while ((got = fetch(QCU_PRINT_ERR)) > 0)
-			fwrite(text, 1, got, stderr);
+		if (qcul_broken())
+			flush_errors();
 	}
 	qcul_print_unlock();
 }

@@ -136,14 +136,22 @@ static void say_gone(int negative)
 		      strerror(-negative));
 }
 
+/* An error that sticks. What a failed assertion has said is wanted, whoever was told of it. */
+static void broken_by(cudaError_t err)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&broken, &none, (int)err) && err == cudaErrorAssert)
+		qcul_print_note();
+}
+
 /* What a record says, in CUDA's terms. */
 static cudaError_t answer(const struct qCUcmd *cmd)
 {
 	cudaError_t err = cmd->status < 0 ? qcul_from_errno(cmd->status) : (cudaError_t)cmd->status;
-	int none = 0;
 
 	if (qcul_sticky(err))
-		atomic_compare_exchange_strong(&broken, &none, (int)err);
+		broken_by(err);
 	if (cmd->status < 0 && err == cudaErrorDevicesUnavailable)
 		say_gone(cmd->status);
 	if (cmd->flags & QCU_F_OUTPUT)
@@ -206,10 +214,10 @@ static bool synchronises(const struct qCUcmd *cmd)
 /* What posted commands have come to. Whoever asks for the last error is told, too. */
 static cudaError_t take_late(bool tell, cudaError_t err)
 {
-	int late = qcul_transport_late(), none = 0;
+	int late = qcul_transport_late();
 
 	if (late && qcul_sticky(late))
-		atomic_compare_exchange_strong(&broken, &none, late);
+		broken_by((cudaError_t)late);
 	if (late && !qcul_self.late)
 		qcul_self.late = (cudaError_t)late;
 	if (tell && qcul_self.late && err == cudaSuccess) {
@@ -287,11 +295,9 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 		cmds[i].seq = ++qcul_self.seq;
 	rc = qcul_transport_submit(cmds, count);
 	if (rc < 0) {
-		int none = 0;
-
 		first = qcul_from_errno(rc);
 		if (qcul_sticky(first)) {
-			atomic_compare_exchange_strong(&broken, &none, (int)first);
+			broken_by(first);
 			say_gone(rc);
 		}
 		return first;

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -20,6 +21,49 @@ __global__ void checked(int *x, int limit)
 	x[i]++;
 }
 
+/* Nobody waits: the error comes up in a call that only puts something into the stream. */
+static void found_later(void)
+{
+	cudaError_t code = cudaSuccess;
+	int x[64], *dev;
+
+	for (int i = 0; i < 64; i++)
+		x[i] = i;
+	CHECK(cudaMalloc(&dev, sizeof(x)));
+	CHECK(cudaMemcpy(dev, x, sizeof(x), cudaMemcpyHostToDevice));
+	checked<<<2, 32>>>(dev, 10);
+	CHECK_LAUNCH();
+	for (int i = 0; i < 2000 && code == cudaSuccess; i++) {
+		usleep(1000);
+		code = cudaMemsetAsync(dev, 0, sizeof(x), NULL);
+	}
+	REQUIRE(code == cudaErrorAssert, "%s", cudaGetErrorName(code));
+	EXPECT(cudaDeviceSynchronize(), cudaErrorAssert);
+	exit(0);
+}
+
+static void in_a_child(void)
+{
+	char text[16384] = "";
+	size_t len = 0;
+	int fds[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	REQUIRE(!pipe(fds), "pipe");
+	pid = fork();
+	if (!pid) {
+		dup2(fds[1], 2);
+		found_later();
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], text + len, sizeof(text) - 1 - len)) > 0)
+		len += n;
+	close(fds[0]);
+	REQUIRE(waitpid(pid, &status, 0) == pid && !status, "%s", text);
+	REQUIRE(strstr(text, "Assertion `x[i] < limit"), "no text in \"%s\"", text);
+}
+
 int main(void)
 {
 	int x[64], *dev, file, empty, out, err;
@@ -27,6 +71,8 @@ int main(void)
 	cudaError_t code;
 	void *more;
 
+	/* Before this process uses CUDA. */
+	in_a_child();
 	for (int i = 0; i < 64; i++)
 		x[i] = i;
 	CHECK(cudaMalloc(&dev, sizeof(x)));

@@ -527,8 +527,10 @@ static void output(void **state)
 	assert_int_equal(c.print_read.got, 2);
 	assert_string_equal(text, "hello");
 	fake.complaint = "no";
+	fake.lost = true;
+	fake.error = QCU_ERR_Assert;
 	c = plain(QCU_OP_DEVICE_SYNC);
-	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), QCU_ERR_Assert);
 	assert_int_equal(c.flags, QCU_F_OUTPUT);
 	c = plain(QCU_OP_PRINT_READ);
 	c.print_read.channel = 2;
@@ -542,7 +544,7 @@ static void output(void **state)
 	assert_int_equal(c.print_read.got, 2);
 	assert_memory_equal(text, "no", 2);
 	c = plain(QCU_OP_DEVICE_SYNC);
-	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), QCU_ERR_Assert);
 	assert_int_equal(c.flags, 0);
 }
 
