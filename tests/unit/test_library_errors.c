@@ -15,6 +15,13 @@
 
 __thread struct qcul_thread qcul_self;
 
+static int flushed;
+
+void qcul_print_flush(void)
+{
+	flushed++;
+}
+
 typedef const char *text_fn(cudaError_t err);
 
 static void compare(text_fn *ours, text_fn *theirs)
@@ -84,9 +91,22 @@ static void errno_reads_in_cudas_terms(void **state)
 	assert_false(qcul_sticky(cudaErrorNotReady));
 }
 
+static void an_assertion_is_told(void **state)
+{
+	(void)state;
+	flushed = 0;
+	assert_int_equal(qcul_done(cudaSuccess), cudaSuccess);
+	assert_int_equal(qcul_done(cudaErrorIllegalAddress), cudaErrorIllegalAddress);
+	assert_int_equal(flushed, 0);
+	assert_int_equal(qcul_done(cudaErrorAssert), cudaErrorAssert);
+	assert_int_equal(flushed, 1);
+	assert_int_equal(cudaGetLastError(), cudaErrorAssert);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_assertion_is_told),
 		cmocka_unit_test(texts_are_nvidias),
 		cmocka_unit_test(values_are_those_of_the_header),
 		cmocka_unit_test(last_error_is_kept_once),

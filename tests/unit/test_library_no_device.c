@@ -98,15 +98,15 @@ static void no_driver_is_version_0(void **state)
 static void unsupported_says_its_name(void **state)
 {
 	char text[1000];
-	cudaGraph_t graph;
+	cudaExternalMemory_t memory;
 
 	(void)state;
 	(void)cudaGetLastError();
 	catch_stderr();
-	assert_int_equal(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-	assert_int_equal(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+	assert_int_equal(cudaImportExternalMemory(&memory, NULL), cudaErrorNotSupported);
+	assert_int_equal(cudaImportExternalMemory(&memory, NULL), cudaErrorNotSupported);
 	release_stderr(text, sizeof(text));
-	assert_string_equal(text, "qcuda: cudaGraphCreate is not supported\n");
+	assert_string_equal(text, "qcuda: cudaImportExternalMemory is not supported\n");
 	assert_int_equal(cudaGetLastError(), cudaErrorNotSupported);
 }
 
