@@ -80,12 +80,13 @@ static int add(struct soft_images *t, struct soft_image *image, uint64_t *number
 	return QCU_ERR_MemoryAllocation;
 }
 
-/* First nobody finds it any more, then those who had found it end. */
+/* What is queued now shall still find it; what another thread queues meanwhile may have, too. */
 static int destroy(struct be *be, uint64_t number, bool surface)
 {
 	struct soft_images *t = &be->images;
 	struct soft_image *i;
 
+	soft_wait(be, NULL);
 	pthread_mutex_lock(&t->lock);
 	i = find(t, number);
 	if (i && i->img.surface == surface)

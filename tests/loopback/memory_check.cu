@@ -99,6 +99,11 @@ __global__ void clean(const int *in, int *out, int *total)
 		atomicAdd(total, s[0]);
 }
 
+__global__ void draws(cudaSurfaceObject_t surf)
+{
+	surf1Dwrite((int)threadIdx.x, surf, threadIdx.x * 4);
+}
+
 static int report;
 
 /* What has been said since the last time: so many lines (-1: any), one of which says all this. */
@@ -124,6 +129,29 @@ static void must_say(int count, const char *what, const char *kernel, const char
 		return;
 	printf("%s: %d lines with '%s' and '%s' instead of:\n%s", kernel, count, what, where, text);
 	exit(1);
+}
+
+/* Memory that is copied from what a kernel has drawn. */
+static void drawn(int *out)
+{
+	cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
+	cudaResourceDesc resource = {};
+	cudaSurfaceObject_t surf;
+	cudaArray_t array;
+	int *never;
+
+	OK(cudaMalloc((void **)&never, N * sizeof(int)));
+	OK(cudaMemcpy(out, never, N * sizeof(int), cudaMemcpyDeviceToDevice));
+	OK(cudaMallocArray(&array, &format, N, 0, cudaArraySurfaceLoadStore));
+	resource.resType = cudaResourceTypeArray;
+	resource.res.array.array = array;
+	OK(cudaCreateSurfaceObject(&surf, &resource));
+	draws<<<1, N>>>(surf);
+	OK(cudaMemcpy2DFromArray(out, N * sizeof(int), array, 0, 0, N * sizeof(int), 1,
+				 cudaMemcpyDeviceToDevice));
+	OK(cudaDestroySurfaceObject(surf));
+	OK(cudaFreeArray(array));
+	OK(cudaFree(never));
 }
 
 int main(void)
@@ -178,6 +206,9 @@ int main(void)
 	reads_global<<<1, N>>>(never, out);
 	reads_global<<<1, N>>>(out, in);
 	must_say(0, "", "reads_global", here, 0);
-	printf("memory_check: 8 reports, 3 kernels without\n");
+	drawn(out);
+	reads_global<<<1, N>>>(out, in);
+	must_say(0, "", "reads_global", here, 0);
+	printf("memory_check: 8 reports, 5 kernels without\n");
 	return 0;
 }
