@@ -272,6 +272,12 @@ static bool send(struct job *job, struct wait *w)
 	return job->sent;
 }
 
+/* Is something of the thread that had it before still on its way? Its last post ends last. */
+static bool in_use(const struct poster *p)
+{
+	return p->taken || (p->count && atomic_load(&p->post[(p->count - 1) % POSTS].busy));
+}
+
 /* The calling thread's; NULL: no memory. */
 static struct poster *poster(void)
 {
@@ -281,7 +287,7 @@ static struct poster *poster(void)
 	if (mine && mine_generation == generation)
 		return mine;
 	pthread_mutex_lock(&poster_lock);
-	for (p = posters; p && p->taken; p = p->next)
+	for (p = posters; p && in_use(p); p = p->next)
 		;
 	if (!p) {
 		p = calloc(1, sizeof(*p));
@@ -694,12 +700,10 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 
 	if (!mirror || atomic_load(&ended))
 		return -ESHUTDOWN;
-	if (count > 1)
+	if (p && count > 1)
 		jobs = malloc(count * sizeof(*jobs));
-	if (!p || !jobs) {
-		free(count > 1 ? jobs : NULL);
+	if (!p || !jobs)
 		return -ENOMEM;
-	}
 	for (i = 0; i < count; i++) {
 		int rc = -ESHUTDOWN;
 
