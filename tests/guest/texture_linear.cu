@@ -144,7 +144,7 @@ static void rows(void)
 	float *dev, *out;
 
 	for (int i = 0; i < H * W; i++)
-		host[0][i] = (float)(scramble(i, 4) & 255);
+		host[i / W][i % W] = (float)(scramble(i, 4) & 255);
 	CHECK(cudaMallocPitch(&dev, &pitch, sizeof(host[0]), H));
 	CHECK(cudaMemcpy2D(dev, pitch, host, sizeof(host[0]), sizeof(host[0]), H,
 			   cudaMemcpyHostToDevice));
