@@ -317,16 +317,18 @@ enum ptx_ran ptx_warp_run(struct ptx_warp *w)
 	while (w->nsplit) {
 		/* Counted over turns: a loop that calls comes here at every return. */
 		bool force = w->spent >= FUEL_SPLIT;
-		int i = ptx_pick(w, force, &r.stop);
 		struct ptx_split *s;
+		int i;
 
+		/* Before the choice: who is chosen and does not run would lose its turn. */
+		if (!fuel)
+			return RAN_YIELD;
+		i = ptx_pick(w, force, &r.stop);
 		if (i < 0) {
 			if (ptx_warpop_retry(w))
 				continue;
 			return RAN_BLOCKED;
 		}
-		if (!fuel)
-			return RAN_YIELD;
 		s = &w->split[i];
 		r.cur = (unsigned int)i;
 		r.pc = s->pc;

@@ -4,7 +4,8 @@
 PTX_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
 
 UNIT_TESTS += test_ptx_bad test_ptx_int test_ptx_float test_ptx_ctl test_ptx_nvcc \
-	test_ptx_video test_ptx_small test_ptx_sync test_ptx_check
+	test_ptx_video test_ptx_small test_ptx_sync test_ptx_check \
+	test_ptx_sm90
 
 UNIT_TESTS += test_ptx_tex
 test_ptx_tex_OBJS := $(PTX_OBJS)
@@ -25,6 +26,8 @@ test_ptx_sync_OBJS := $(PTX_OBJS)
 test_ptx_sync_LIBS := -lm
 test_ptx_check_OBJS := $(PTX_OBJS)
 test_ptx_check_LIBS := -lm
+test_ptx_sm90_OBJS := $(PTX_OBJS)
+test_ptx_sm90_LIBS := -lm
 test_ptx_nvcc_OBJS := $(PTX_OBJS)
 test_ptx_nvcc_LIBS := -lm
 
@@ -40,6 +43,15 @@ $(PTX_KERNELS).%.ptx: tests/unit/test_ptx_kernels.cu
 $(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
 $(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: $(PTX_KERNELS).fast.ptx $(PTX_KERNELS).math.ptx \
 	$(PTX_KERNELS).debug.ptx
+# The same for GPUs that have more.
+$(PTX_KERNELS).sm80.ptx: PTX_ARCH := compute_80
+$(PTX_KERNELS).sm90.ptx: PTX_ARCH := compute_90
+$(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx: tests/unit/test_ptx_sm90.cu
+	@mkdir -p $(@D)
+	$(NVCC) -ptx -std=c++17 -O3 -arch=$(PTX_ARCH) $< -o $@
+
+$(B)/tests/unit/test_ptx_sm90.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
+$(B)/tests/unit/test_ptx_sm90.o: $(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx
 # The references round in modes of their own.
 $(B)/tests/unit/test_ptx_float.o: override CFLAGS += -frounding-math -ffp-contract=off
 $(B)/tests/unit/test_ptx_small.o: override CFLAGS += -frounding-math -ffp-contract=off
