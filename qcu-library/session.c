@@ -281,6 +281,12 @@ static bool waits_for_all(const struct qCUcmd *cmd)
 	case QCU_OP_COPY_D2H:
 		return cmd->copy_d2h.stream == QCU_STREAM_LEGACY &&
 		       cmd->copy_d2h.flags & QCU_COPY_SYNC;
+	case QCU_OP_RECT_H2D:
+		return cmd->rect_h2d.stream == QCU_STREAM_LEGACY &&
+		       cmd->rect_h2d.flags & QCU_COPY_SYNC;
+	case QCU_OP_RECT_D2H:
+		return cmd->rect_d2h.stream == QCU_STREAM_LEGACY &&
+		       cmd->rect_d2h.flags & QCU_COPY_SYNC;
 	}
 	return false;
 }

@@ -277,6 +277,9 @@ static void small_and_synchronous(void **state)
 	COSTS(launch(1, 1, 0, stream), 1, 0);
 	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaMemcpy2D(host, 200, dev, 300, 100, 64, cudaMemcpyDeviceToHost), 0, 1);
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
 }
 
 /* To free memory is to wait for all work; where there is none nobody waits. */
