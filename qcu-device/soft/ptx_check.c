@@ -187,14 +187,15 @@ static void shared_byte(const struct access *a, struct cell *c, unsigned int k)
 static void check_shared(const struct access *a)
 {
 	const struct ptx_block *b = a->w->blk;
-	struct cell *c = b->check->shared + a->addr;
 	bool any = !a->read;
+	struct cell *c;
 
 	if (a->addr >= b->shared_bytes || b->shared_bytes - a->addr < a->size)
 		return;
 	/* The system's part is not a matter of the kernel's. */
 	if (b->grid->mod->reserved_used && a->addr >= b->grid->reserved_off)
 		return;
+	c = b->check->shared + a->addr;
 	for (unsigned int k = 0; k < a->size; k++)
 		any |= c[k].write.valid;
 	if (!any)
