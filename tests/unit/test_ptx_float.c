@@ -147,6 +147,51 @@ FN(setp_ftz, flush(x) > flush(y))
 FN(copysign_f, (b & 0x7fffffff) | (a & 0x80000000))
 FN(subnormal, x != 0 && fabsf(x) < 0x1p-126f)
 
+FN(setp_eq, x == y)
+FN(setp_le, x <= y)
+FN(setp_gt, x > y)
+FN(setp_ge, x >= y)
+FN(setp_equ, !(x < y || x > y))
+FN(setp_ltu, !(x >= y))
+FN(setp_leu, !(x > y))
+FN(setp_gtu, !(x <= y))
+FN(setp_nan, x != x || y != y)
+FN(setp_d_eq, p == q)
+FN(setp_d_ne, p<q || p> q)
+FN(setp_d_lt, p < q)
+FN(setp_d_geu, !(p < q))
+FN(setp_d_nan, p != p || q != q)
+/*
+ * A result is too small if, rounded with all the exponents one could wish for, it is below the
+ * smallest normal number; and so one that only rounding to a denormal brings up to that is zero.
+ */
+static uint64_t flush_result(double exact, float rounded)
+{
+	const volatile float wide = (float)(exact * 0x1p40);
+
+	return fabsf(wide) < 0x1p-86f ? canon(copysignf(0, rounded)) : canon(rounded);
+}
+FN(mul_ftz, flush_result((double)flush(x) * flush(y), flush(x) * flush(y)))
+FN(fma_ftz,
+   flush_result((double)flush(x) * flush(y) + flush(z), fmaf(flush(x), flush(y), flush(z))))
+FN(div_ftz, flush_result((double)flush(x) / flush(y), flush(x) / flush(y)))
+FR(sqrt_rz, FE_TOWARDZERO, rf = sqrtf(x))
+FR(rcp_rm, FE_DOWNWARD, rf = 1.0f / x)
+FR(rcp_d, FE_TONEAREST, rd = 1.0 / p)
+FR(sub_d_rp, FE_UPWARD, rd = p - q)
+FR(sqrt_d_rm, FE_DOWNWARD, rd = sqrt(p))
+FN(abs_d, a &INT64_MAX)
+FN(neg_d, a ^ 1ull << 63)
+FN(min_d, p != p ? b : q != q ? a : p == q ? a | b : p < q ? a : b)
+FN(max_d, p != p ? b : q != q ? a : p == q ? a & b : p > q ? a : b)
+FN(copysign_d, (b & INT64_MAX) | (a & 1ull << 63))
+FN(finite_d, !!isfinite(p))
+FN(infinite_f, !!isinf(x))
+FN(normal_f, !!isnormal(x))
+FN(number_d, p == p)
+FN(set_f, x >= y ? 0x3f800000 : 0)
+FN(set_u, !(x == y) ? 0xffffffff : 0)
+
 /* float to integer: NaN, clamp, round */
 static uint64_t to_int(double v, int rnd, int bits, bool sign, bool from_double)
 {
@@ -272,6 +317,39 @@ static const struct op_case cases[] = {
 	{PRED("setp.gt.ftz.f32 p, $a, $b;"), FF, setp_ftz, V(fv)},
 	{PRED("setp.gtu.f64 p, $a, $b;"), 'r', 'd', 'd', '-', setp_d_gtu, V(dv)},
 	{PRED("testp.subnormal.f32 p, $a;"), F1, subnormal, V(fv)},
+	{PRED("setp.eq.f32 p, $a, $b;"), FF, setp_eq, V(fv)},
+	{PRED("setp.le.f32 p, $a, $b;"), FF, setp_le, V(fv)},
+	{PRED("setp.gt.f32 p, $a, $b;"), FF, setp_gt, V(fv)},
+	{PRED("setp.ge.f32 p, $a, $b;"), FF, setp_ge, V(fv)},
+	{PRED("setp.equ.f32 p, $a, $b;"), FF, setp_equ, V(fv)},
+	{PRED("setp.ltu.f32 p, $a, $b;"), FF, setp_ltu, V(fv)},
+	{PRED("setp.leu.f32 p, $a, $b;"), FF, setp_leu, V(fv)},
+	{PRED("setp.gtu.f32 p, $a, $b;"), FF, setp_gtu, V(fv)},
+	{PRED("setp.nan.f32 p, $a, $b;"), FF, setp_nan, V(fv)},
+	{PRED("setp.eq.f64 p, $a, $b;"), 'r', 'd', 'd', '-', setp_d_eq, V(dv)},
+	{PRED("setp.ne.f64 p, $a, $b;"), 'r', 'd', 'd', '-', setp_d_ne, V(dv)},
+	{PRED("setp.lt.f64 p, $a, $b;"), 'r', 'd', 'd', '-', setp_d_lt, V(dv)},
+	{PRED("setp.geu.f64 p, $a, $b;"), 'r', 'd', 'd', '-', setp_d_geu, V(dv)},
+	{PRED("setp.nan.f64 p, $a, $b;"), 'r', 'd', 'd', '-', setp_d_nan, V(dv)},
+	{PRED("testp.infinite.f32 p, $a;"), F1, infinite_f, V(fv)},
+	{PRED("testp.normal.f32 p, $a;"), F1, normal_f, V(fv)},
+	{PRED("testp.finite.f64 p, $a;"), 'r', 'd', '-', '-', finite_d, V(dv)},
+	{PRED("testp.number.f64 p, $a;"), 'r', 'd', '-', '-', number_d, V(dv)},
+	{"mul.ftz.f32 $d, $a, $b;", FF, mul_ftz, V(fv)},
+	{"fma.rn.ftz.f32 $d, $a, $b, $c;", FFF, fma_ftz, V(fv)},
+	{"div.rn.ftz.f32 $d, $a, $b;", FF, div_ftz, V(fv)},
+	{"sqrt.rz.f32 $d, $a;", F1, sqrt_rz, V(fv)},
+	{"rcp.rm.f32 $d, $a;", F1, rcp_rm, V(fv)},
+	{"rcp.rn.f64 $d, $a;", 'd', 'd', '-', '-', rcp_d, V(dv)},
+	{"sub.rp.f64 $d, $a, $b;", 'd', 'd', 'd', '-', sub_d_rp, V(dv)},
+	{"sqrt.rm.f64 $d, $a;", 'd', 'd', '-', '-', sqrt_d_rm, V(dv)},
+	{"abs.f64 $d, $a;", 'd', 'd', '-', '-', abs_d, V(dv)},
+	{"neg.f64 $d, $a;", 'd', 'd', '-', '-', neg_d, V(dv)},
+	{"min.f64 $d, $a, $b;", 'd', 'd', 'd', '-', min_d, V(dv)},
+	{"max.f64 $d, $a, $b;", 'd', 'd', 'd', '-', max_d, V(dv)},
+	{"copysign.f64 $d, $a, $b;", 'd', 'd', 'd', '-', copysign_d, V(dv)},
+	{"set.ge.f32.f32 $d, $a, $b;", FF, set_f, V(fv)},
+	{"set.neu.u32.f32 $d, $a, $b;", FF, set_u, V(fv)},
 	{"copysign.f32 $d, $a, $b;", FF, copysign_f, V(fv)},
 	{"cvt.rzi.s32.f32 $d, $a;", F1, cvt_rzi_s32, V(fv)},
 	{"cvt.rni.s32.f32 $d, $a;", F1, cvt_rni_s32, V(fv)},

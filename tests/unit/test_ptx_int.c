@@ -186,9 +186,26 @@ FN(f_slct, S32(c) >= 0 ? a : b)
 FN(f_setp_and, (S32(a) < S32(b)) && c != 0)
 FN(f_setp_second, !(a <= b) || c != 0)
 
-#define E3  edge, edge, edge, COUNT(edge), COUNT(edge), 6
-#define ES  edge, small, small, COUNT(edge), COUNT(small), COUNT(small)
-#define EES edge, edge, small, COUNT(edge), COUNT(edge), COUNT(small)
+FN(f_eq, a == b)
+FN(f_ne, a != b)
+FN(f_lt, S32(a) < S32(b))
+FN(f_le, S64(a) <= S64(b))
+FN(f_gt, S16(a) > S16(b))
+FN(f_ge, a >= b)
+FN(f_lo, a < b)
+FN(f_ls, a <= b)
+FN(f_hi, a > b)
+FN(f_div_s16, !b ? -1 : S16(a) / S16(b))
+FN(f_rem_s16, !b ? S16(a) : S16(a) % S16(b))
+FN(f_rem_u64, b ? a % b : a)
+FN(f_sad_u16, c + (a < b ? b - a : a - b))
+FN(f_sad_u64, c + (a < b ? b - a : a - b))
+FN(f_selp, c & 1 ? a : b)
+
+#define P1(s) "{ .reg .pred p; " s " selp.u32 $d, 1, 0, p; }"
+#define E3    edge, edge, edge, COUNT(edge), COUNT(edge), 6
+#define ES    edge, small, small, COUNT(edge), COUNT(small), COUNT(small)
+#define EES   edge, edge, small, COUNT(edge), COUNT(edge), COUNT(small)
 
 static const struct op_case cases[] = {
 	{"add.u16 $d, $a, $b;", 'h', 'h', 'h', '-', f_add, E3},
@@ -278,6 +295,24 @@ static const struct op_case cases[] = {
 	 f_add_subc, E3},
 	{"{ .reg .u32 %l; mad.lo.cc.u32 %l, $a, $b, $c; madc.hi.u32 $d, $a, $b, $c; }", 'r', 'r',
 	 'r', 'r', f_madc, E3},
+	{P1("setp.eq.b64 p, $a, $b;"), 'r', 'd', 'd', '-', f_eq, E3},
+	{P1("setp.ne.u16 p, $a, $b;"), 'r', 'h', 'h', '-', f_ne, E3},
+	{P1("setp.lt.s32 p, $a, $b;"), 'r', 'r', 'r', '-', f_lt, E3},
+	{P1("setp.le.s64 p, $a, $b;"), 'r', 'd', 'd', '-', f_le, E3},
+	{P1("setp.gt.s16 p, $a, $b;"), 'r', 'h', 'h', '-', f_gt, E3},
+	{P1("setp.ge.u32 p, $a, $b;"), 'r', 'r', 'r', '-', f_ge, E3},
+	{P1("setp.lo.u64 p, $a, $b;"), 'r', 'd', 'd', '-', f_lo, E3},
+	{P1("setp.ls.u16 p, $a, $b;"), 'r', 'h', 'h', '-', f_ls, E3},
+	{P1("setp.hi.u32 p, $a, $b;"), 'r', 'r', 'r', '-', f_hi, E3},
+	{P1("setp.hs.u64 p, $a, $b;"), 'r', 'd', 'd', '-', f_ge, E3},
+	{"div.s16 $d, $a, $b;", 'h', 'h', 'h', '-', f_div_s16, E3},
+	{"rem.s16 $d, $a, $b;", 'h', 'h', 'h', '-', f_rem_s16, E3},
+	{"rem.u64 $d, $a, $b;", 'd', 'd', 'd', '-', f_rem_u64, E3},
+	{"sad.u16 $d, $a, $b, $c;", 'h', 'h', 'h', 'h', f_sad_u16, E3},
+	{"sad.u64 $d, $a, $b, $c;", 'd', 'd', 'd', 'd', f_sad_u64, E3},
+	{"{ .reg .pred p; .reg .b32 t; and.b32 t, $c, 1; setp.ne.u32 p, t, 0;"
+	 " selp.b64 $d, $a, $b, p; }",
+	 'd', 'd', 'd', 'r', f_selp, E3},
 	{"set.gt.u32.s32 $d, $a, $b;", 'r', 'r', 'r', '-', f_set, E3},
 	{"slct.b64.s32 $d, $a, $b, $c;", 'd', 'd', 'd', 'r', f_slct, E3},
 	{"{ .reg .pred p, q, r; setp.ne.u32 r, $c, 0; setp.lt.and.s32 p|q, $a, $b, r; "
