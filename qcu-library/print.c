@@ -41,15 +41,16 @@ static size_t fetch(uint32_t channel)
 }
 
 /*
- * The text of failed assertions. CUDA writes it when it is asked to wait, and the call that told of
- * the error need not have been such a one.
+ * The text of failed assertions, and of the software GPU's checks. CUDA writes the first when it is
+ * asked to wait, and the call that told of the error need not have been such a one.
  */
 static void flush_errors(void)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
 	size_t got;
 
-	(void)qcul_send(&cmd, 1);
+	if (qcul_broken())
+		(void)qcul_send(&cmd, 1);
 	while ((got = fetch(QCU_PRINT_ERR)) > 0)
 		fwrite(text, 1, got, stderr);
 }
@@ -65,8 +66,7 @@ void qcul_print_flush(void)
 		while ((got = fetch(QCU_PRINT_OUT)) > 0)
 			fwrite(text, 1, got, stdout);
 		fflush(stdout);
-		if (qcul_broken())
-			flush_errors();
+		flush_errors();
 	}
 	qcul_print_unlock();
 }
