@@ -56,12 +56,13 @@ static void nothing_happens_until_launched()
 	CHECK(cudaEventRecord(fork_event, one));
 	CHECK(cudaStreamWaitEvent(two, fork_event, 0));
 	CHECK(cudaMemcpyAsync(other, dev, BYTES, cudaMemcpyDeviceToDevice, two));
-	put_work(one, 10);
 	CHECK(cudaStreamGetCaptureInfo(two, &status, &id, &graph, NULL, NULL, &count));
 	REQUIRE(status == cudaStreamCaptureStatusActive && id && count == 1, "status %d, %zu",
 		status, count);
 	CHECK(cudaEventRecord(join_event, two));
 	CHECK(cudaStreamWaitEvent(one, join_event, 0));
+	/* Not before: nothing else keeps it away from what the other stream copies. */
+	put_work(one, 10);
 	CHECK(cudaLaunchHostFunc(one, count_call, NULL));
 	CHECK(cudaMemcpyAsync(host, dev, BYTES, cudaMemcpyDeviceToHost, one));
 	CHECK(cudaStreamEndCapture(one, &graph));
