@@ -81,7 +81,8 @@ static bool types(const struct ptx_stmt *s, struct ptx_video *v)
 	v->dsigned = at && s->type[0] == T_S32;
 	v->asigned = s->type[at] == T_S32;
 	v->bsigned = s->type[at + 1] == T_S32;
-	return true;
+	/* Nothing is shifted by less than nothing. */
+	return !v->bsigned || (v->op != VIDEO_SHL && v->op != VIDEO_SHR);
 }
 
 /* b0 to b3, h0, h1 */

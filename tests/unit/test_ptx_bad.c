@@ -64,6 +64,7 @@ static void test_malformed(void **state)
 		{HEAD ".section .debug { .b8 1", 0},
 		{BODY("", ".reg .u32 %r<99999999>;"), 7},
 		{BODY("", ".reg .zip %r;"), 7},
+		{BODY(REGS, "vshl.u32.u32.s32.clamp %r1, %r2, %r3;"), 7},
 		{BODY(REGS, "add.u32 %r0, %r1, %d0;"), 7},
 		{BODY(REGS, "add.u64 %d0, %d1, %r0;"), 7},
 		{BODY(REGS, "add.u32 %r0, %r1;"), 7},
