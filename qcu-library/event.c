@@ -123,8 +123,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	uint32_t id;
 	cudaError_t err = check(event, &id);
 
-	if (!err && qcul_event_captured(&qcul_events.slots[id]))
-		err = cudaErrorCapturedEvent;
+	if (!err)
+		err = qcul_capture_asked(&qcul_events.slots[id]);
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
@@ -138,8 +138,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 	uint32_t id;
 	cudaError_t err = check(event, &id);
 
-	if (!err && qcul_event_captured(&qcul_events.slots[id]))
-		err = cudaErrorCapturedEvent;
+	if (!err)
+		err = qcul_capture_asked(&qcul_events.slots[id]);
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
@@ -160,9 +160,10 @@ static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)
 	err = check(start, &start_id);
 	if (!err)
 		err = check(end, &end_id);
-	if (!err && (qcul_event_captured(&qcul_events.slots[start_id]) ||
-		     qcul_event_captured(&qcul_events.slots[end_id])))
-		err = cudaErrorCapturedEvent;
+	if (!err)
+		err = qcul_capture_asked(&qcul_events.slots[start_id]);
+	if (!err)
+		err = qcul_capture_asked(&qcul_events.slots[end_id]);
 	if (err)
 		return err;
 	cmd = qcul_cmd(QCU_OP_EVENT_ELAPSED);

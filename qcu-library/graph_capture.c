@@ -254,9 +254,18 @@ void qcul_event_forget_capture(struct qcul_handle *event)
 	free(e);
 }
 
-bool qcul_event_captured(const struct qcul_handle *event)
+cudaError_t qcul_capture_asked(const struct qcul_handle *event)
 {
-	return event->capture;
+	struct capture *c;
+
+	if (!event->capture)
+		return cudaSuccess;
+	pthread_mutex_lock(&lock);
+	c = capture_with(event->capture->id);
+	if (c)
+		c->spoiled = true;
+	pthread_mutex_unlock(&lock);
+	return cudaErrorCapturedEvent;
 }
 
 cudaError_t qcul_capture_record(cudaStream_t stream, struct qcul_handle *event)

@@ -31,8 +31,9 @@ cudaError_t qcul_capture_refuse(cudaStream_t stream);
 
 /* For a wait of `stream`: has the event been recorded in a capture? Then this is all of it. */
 bool qcul_capture_wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *err);
-/* An event that was recorded in a capture tells nothing; so does one that is destroyed. */
-bool qcul_event_captured(const struct qcul_handle *event);
+/* An event that was recorded in a capture tells nothing, and asking it spoils the capture. */
+cudaError_t qcul_capture_asked(const struct qcul_handle *event);
+/* It is recorded anew, or destroyed. */
 void qcul_event_forget_capture(struct qcul_handle *event);
 
 /* For calls that might wait for a captured stream in ways that nobody sees, cudaMalloc for one. */

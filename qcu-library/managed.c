@@ -219,6 +219,9 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 
 	if (!err)
 		err = check_advice(advice, &location, &place);
+	/* Of advice, a device that is not there is just a wrong value. */
+	if (err == cudaErrorInvalidDevice)
+		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
 	qcul_managed_lock();

@@ -205,11 +205,16 @@ static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaRes
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	if (!out || !resource || !texture)
+	if (!resource)
 		return cudaErrorInvalidValue;
 	err = qcul_ready();
 	if (!err)
 		err = put_resource(resource, &msg);
+	/* In this order, and with these codes, as NVIDIA's library looks at them. */
+	if (!err && !texture)
+		err = cudaErrorInvalidResourceHandle;
+	if (!err && !out)
+		err = cudaErrorInvalidValue;
 	if (!err && view)
 		err = put_view(view, &msg);
 	if (err)
@@ -289,9 +294,9 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object)
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
-	if (!err && !take(object, false))
+	if (!err && object && !take(object, false))
 		err = cudaErrorInvalidValue;
-	if (err)
+	if (err || !object)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_TEXTURE_DESTROY);
 	cmd.texture_destroy.object = object;
@@ -303,9 +308,9 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object)
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
-	if (!err && !take(object, true))
+	if (!err && object && !take(object, true))
 		err = cudaErrorInvalidValue;
-	if (err)
+	if (err || !object)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_SURFACE_DESTROY);
 	cmd.surface_destroy.object = object;

@@ -89,7 +89,7 @@ int main(void)
 	EXPECT(cudaMemAdvise(p, 0, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
 	EXPECT(cudaMemAdvise(p, BYTES, (cudaMemoryAdvise)100, gpu), cudaErrorInvalidValue);
 	EXPECT(cudaMemAdvise(p, BYTES, cudaMemAdviseSetPreferredLocation, none),
-	       cudaErrorInvalidDevice);
+	       cudaErrorInvalidValue);
 	EXPECT(cudaMemPrefetchAsync(p, BYTES, none, 0, stream), cudaErrorInvalidDevice);
 	EXPECT(cudaMemPrefetchAsync(p, BYTES, gpu, 1, stream), cudaErrorInvalidValue);
 	EXPECT(cudaMemRangeGetAttribute(&mostly, 3, cudaMemRangeAttributeReadMostly, p, BYTES),

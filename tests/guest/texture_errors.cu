@@ -61,7 +61,7 @@ int main(void)
 
 	EXPECT(cudaCreateTextureObject(NULL, &r, &d, NULL), cudaErrorInvalidValue);
 	EXPECT(cudaCreateTextureObject(&tex, NULL, &d, NULL), cudaErrorInvalidValue);
-	EXPECT(cudaCreateTextureObject(&tex, &r, NULL, NULL), cudaErrorInvalidValue);
+	EXPECT(cudaCreateTextureObject(&tex, &r, NULL, NULL), cudaErrorInvalidResourceHandle);
 	still_works(dev, out);
 	/* Integers are not mixed unless they are read as fractions. */
 	r = of_array(plain);

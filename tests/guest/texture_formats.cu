@@ -82,7 +82,8 @@ template <typename E> static void fractions(const char *name, float least, float
 		for (int i = 0; i < W * H; i++) {
 			float want = fmaxf((float)texels[i] / most, -1.0f);
 
-			REQUIRE(fabsf(back[i] - want) < 1e-5f, "%s %d: %.9g instead of %.9g", name,
+			/* A GPU's own arithmetic is that far off. */
+			REQUIRE(fabsf(back[i] - want) < 3e-5f, "%s %d: %.9g instead of %.9g", name,
 				(int)texels[i], back[i], want);
 		}
 	}
