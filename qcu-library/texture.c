@@ -342,8 +342,12 @@ cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *texture,
 					    cudaTextureObject_t object)
 {
 	struct object o;
-	cudaError_t err = ask(object, false, texture, &o);
+	cudaError_t err;
 
+	/* The others say cudaErrorInvalidValue. */
+	if (!texture)
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	err = ask(object, false, texture, &o);
 	if (!err)
 		*texture = o.texture;
 	return qcul_done(err);

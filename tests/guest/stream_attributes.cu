@@ -52,10 +52,6 @@ int main(void)
 	REQUIRE(policy(b) == at_first, "policy %d of the other stream", policy(b));
 	CHECK(cudaStreamCopyAttributes(b, a));
 	REQUIRE(policy(b) == cudaSyncPolicyBlockingSync, "policy %d, copied", policy(b));
-	EXPECT(cudaStreamSetAttribute(a, cudaStreamAttributeSynchronizationPolicy, NULL),
-	       cudaErrorInvalidValue);
-	EXPECT(cudaStreamGetAttribute(a, cudaStreamAttributeSynchronizationPolicy, NULL),
-	       cudaErrorInvalidValue);
 	EXPECT(cudaStreamGetId(a, NULL), cudaErrorInvalidValue);
 	(void)cudaGetLastError();
 

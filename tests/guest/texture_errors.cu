@@ -69,7 +69,7 @@ int main(void)
 	EXPECT(cudaCreateTextureObject(&tex, &r, &d, NULL), cudaErrorInvalidFilterSetting);
 	d.readMode = cudaReadModeNormalizedFloat;
 	CHECK(cudaCreateTextureObject(&tex, &r, &d, NULL));
-	EXPECT(cudaGetTextureObjectTextureDesc(NULL, tex), cudaErrorInvalidValue);
+	EXPECT(cudaGetTextureObjectTextureDesc(NULL, tex), cudaErrorInvalidResourceHandle);
 	CHECK(cudaGetTextureObjectTextureDesc(&got, tex));
 	EXPECT(cudaGetTextureObjectResourceViewDesc(&view, tex), cudaErrorInvalidValue);
 	CHECK(cudaDestroyTextureObject(tex));

@@ -59,14 +59,16 @@ static int *dev;
 static cudaError_t launch(const struct image *im)
 {
 	/* Never unregistered, as in a program that goes on. */
+	static struct wrapper wrappers[64];
+	static unsigned int used;
 	struct image *copy = malloc(sizeof(*copy));
-	struct wrapper *w = calloc(1, sizeof(*w));
+	struct wrapper *w = &wrappers[used++];
 	char *host = malloc(1);
 	void *args[] = {&dev};
 	const dim3 one = {1, 1, 1};
 	void **handle;
 
-	REQUIRE(copy && w && host, "no memory");
+	REQUIRE(copy && host && used <= 64, "no memory");
 	*copy = *im;
 	*w = (struct wrapper){.magic = 0x466243b1, .version = 1, .data = copy};
 	handle = __cudaRegisterFatBinary(w);
