@@ -128,11 +128,14 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 
 	if (wm->direct && wm->known)
 		return QCU_ERR_Success;
+	/* It may be this map itself that has made room. */
 	make_room(w, wm->len);
-	if (wm->direct)
-		return add_runs(w, wm);
-	rc = add(w, (void *)wm->va, wm->len);
-	wm->extra = !rc;
+	/* Copies go by the runs, and must be in order with the kernels that go by the address. */
+	rc = wm->known ? (int)QCU_ERR_Success : add_runs(w, wm);
+	if (!rc && !wm->direct) {
+		rc = add(w, (void *)wm->va, wm->len);
+		wm->extra = !rc;
+	}
 	return rc;
 }
 
