@@ -497,15 +497,20 @@ static const struct bad_call calls[] = {
 	CALL(cudaDeviceSynchronize(), 0),
 };
 
-/* Whether the runtime is ours: it alone has malloc in it. */
+/* Whether the runtime is ours: it alone has malloc in it, whoever else's is used. */
 static bool is_ours(void)
 {
 	Dl_info runtime, allocator;
-	void *from = dlsym(RTLD_DEFAULT, "cudaMalloc");
-	void *allocate = dlsym(RTLD_DEFAULT, "malloc");
+	void *from = dlsym(RTLD_DEFAULT, "cudaMalloc"), *allocate = NULL, *library;
 
-	return from && allocate && dladdr(from, &runtime) && dladdr(allocate, &allocator) &&
-	       runtime.dli_fbase == allocator.dli_fbase;
+	if (!from || !dladdr(from, &runtime))
+		return false;
+	library = dlopen(runtime.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (library) {
+		allocate = dlsym(library, "malloc");
+		dlclose(library);
+	}
+	return allocate && dladdr(allocate, &allocator) && runtime.dli_fbase == allocator.dli_fbase;
 }
 
 static void set_up(void)
