@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Runs the fuzzers one after another, FUZZ_SECONDS each; `make fuzz` builds them and calls it. What
-# they learn stays in BUILD/work, so that the next run goes on from there. An input that one of them
+# they learn stays in BUILD/kept, so that the next run goes on from there. An input that one of them
 # stumbles over lies beside it; it belongs, small, into tests/fuzz/corpus, with the fix.
 #
 #	tests/fuzz/run.sh BUILD SEEDS PROGRAMS [TARGET]...
@@ -32,7 +32,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 failed=0
 for target; do
-	work=$build/work/$target log=$build/work/$target.log
+	work=$build/kept/$target log=$build/kept/$target.log
 	mkdir -p "$work"
 	echo "fuzz_$target: $seconds s, log in $log"
 	case $target in
