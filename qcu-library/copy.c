@@ -384,7 +384,7 @@ static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route r
 		b->small = !b->rows && dst == PLACE_DEVICE && src == PLACE_HOST &&
 			   c->width <= QCU_MSG_MAX && c->height <= QCU_MSG_MAX / c->width;
 		b->post = b->small || (dst == PLACE_DEVICE && b->pinned && !c->sync);
-		if (b->small && c->sync && qcul_busy(qcul_self.device))
+		if (b->small && c->sync && qcul_legacy_busy(qcul_self.device))
 			return qcul_stream_wait(b->stream);
 		break;
 	case ROUTE_D2H:

@@ -116,7 +116,7 @@ static cudaError_t device_free(void *ptr)
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
 	/* It waits for all work, as in CUDA. Where there is none nobody has to wait for it. */
-	return mirror_free(range.start, !qcul_busy(range.device));
+	return mirror_free(range.start, !qcul_device_busy(range.device));
 }
 
 cudaError_t cudaMalloc(void **ptr, size_t size)

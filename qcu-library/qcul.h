@@ -88,8 +88,9 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);
  * waits.
  */
 cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count);
-/* Could there be work on the device that a synchronous call has to wait for? */
-bool qcul_busy(int device);
+/* Could there be work that the device's legacy stream waits for, or any at all? */
+bool qcul_legacy_busy(int device);
+bool qcul_device_busy(int device);
 /* CUDA_LAUNCH_BLOCKING=1. */
 bool qcul_blocking(void);
 

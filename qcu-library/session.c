@@ -229,18 +229,30 @@ static cudaError_t take_late(bool tell, cudaError_t err)
 
 /*
  * Is there unfinished work of which the program can tell that it is? It is so once a command about
- * it has been posted, and not so any more when the device or its legacy stream has been waited for.
+ * it has been posted. Not so any more, for what the legacy stream waits for, when that has been
+ * waited for; and for all of it when the device has: non-blocking streams go on meanwhile. A device
+ * that has never had such a stream has nothing else.
  */
-static atomic_bool busy[UINT8_MAX + 1]; /* by the mirror's number */
+#define WORK_BLOCKING 1u
+#define WORK_OTHER    2u
+static atomic_uchar work[UINT8_MAX + 1];       /* by the mirror's number */
+static atomic_bool nonblocking[UINT8_MAX + 1]; /* has had such a stream */
 
-bool qcul_busy(int device)
+bool qcul_legacy_busy(int device)
 {
-	return atomic_load(&busy[qcul_device_ordinal(device)]);
+	return atomic_load(&work[qcul_device_ordinal(device)]) & WORK_BLOCKING;
+}
+
+bool qcul_device_busy(int device)
+{
+	return atomic_load(&work[qcul_device_ordinal(device)]);
 }
 
 /* After it has been sent: a wait of another thread's that came before has not waited for it. */
 static void note_work(const struct qCUcmd *cmd)
 {
+	unsigned char there = WORK_BLOCKING;
+
 	switch (cmd->op) {
 	case QCU_OP_INFO:
 	case QCU_OP_DEVICE_INFO:
@@ -251,7 +263,6 @@ static void note_work(const struct qCUcmd *cmd)
 	case QCU_OP_HOST_REGISTER:
 	case QCU_OP_HOST_UNREGISTER:
 	case QCU_OP_COPY_SMALL:
-	case QCU_OP_STREAM_CREATE:
 	case QCU_OP_STREAM_DESTROY:
 	case QCU_OP_STREAM_SYNC:
 	case QCU_OP_STREAM_QUERY:
@@ -263,16 +274,20 @@ static void note_work(const struct qCUcmd *cmd)
 	case QCU_OP_HOST_NEXT:
 	case QCU_OP_PRINT_READ:
 		return;
+	case QCU_OP_STREAM_CREATE:
+		if (cmd->stream_create.flags & cudaStreamNonBlocking)
+			atomic_store(&nonblocking[cmd->device], true);
+		return;
 	}
-	if (!atomic_load_explicit(&busy[cmd->device], memory_order_relaxed))
-		atomic_store(&busy[cmd->device], true);
+	if (atomic_load_explicit(&nonblocking[cmd->device], memory_order_relaxed))
+		there |= WORK_OTHER;
+	if ((atomic_load_explicit(&work[cmd->device], memory_order_relaxed) & there) != there)
+		atomic_fetch_or(&work[cmd->device], there);
 }
 
-static bool waits_for_all(const struct qCUcmd *cmd)
+static bool waits_for_legacy(const struct qCUcmd *cmd)
 {
 	switch (cmd->op) {
-	case QCU_OP_DEVICE_SYNC:
-		return true;
 	case QCU_OP_STREAM_SYNC:
 		return cmd->stream_sync.stream == QCU_STREAM_LEGACY;
 	case QCU_OP_COPY_H2D:
@@ -289,6 +304,14 @@ static bool waits_for_all(const struct qCUcmd *cmd)
 		       cmd->rect_d2h.flags & QCU_COPY_SYNC;
 	}
 	return false;
+}
+
+/* Which work there is no more once it has been answered. */
+static unsigned char waits_for(const struct qCUcmd *cmd)
+{
+	if (cmd->op == QCU_OP_DEVICE_SYNC)
+		return WORK_BLOCKING | WORK_OTHER;
+	return waits_for_legacy(cmd) ? WORK_BLOCKING : 0;
 }
 
 static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
@@ -313,7 +336,7 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 
 		if (first == cudaSuccess)
 			first = err;
-		if (!waits_for_all(&cmds[i]))
+		if (!waits_for(&cmds[i]))
 			note_work(&cmds[i]);
 	}
 	return first;
@@ -322,14 +345,15 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 {
 	const struct qCUcmd *last = &cmds[count - 1];
-	bool tell = synchronises(last), was_busy = false;
+	unsigned char ends = waits_for(last), was = 0;
+	bool tell = synchronises(last);
 	cudaError_t err;
 
-	if (waits_for_all(last))
-		was_busy = atomic_exchange(&busy[last->device], false);
+	if (ends)
+		was = atomic_fetch_and(&work[last->device], (unsigned char)~ends) & ends;
 	err = send(cmds, count);
-	if (err && was_busy)
-		atomic_store(&busy[last->device], true);
+	if (err && was)
+		atomic_fetch_or(&work[last->device], was);
 	return take_late(tell, err);
 }
 

@@ -315,6 +315,31 @@ static void blocked_alone(void)
 	OK(cudaFree(dev));
 }
 
+/* Memory goes when all work has ended, also that which the legacy stream does not wait for. */
+static void take_a_while(void *ended)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	__atomic_store_n((int *)ended, 1, __ATOMIC_RELEASE);
+}
+
+static void freed_after_all_work(void)
+{
+	char *dev, *other, host[4];
+	cudaStream_t s;
+	int ended = 0;
+
+	OK(cudaMalloc((void **)&dev, 4));
+	OK(cudaMalloc((void **)&other, 4));
+	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	OK(cudaLaunchHostFunc(s, take_a_while, &ended));
+	OK(cudaMemsetAsync(dev, 1, 4, s));
+	OK(cudaMemcpy(host, other, 4, cudaMemcpyDeviceToHost));
+	OK(cudaFree(dev));
+	REQUIRE(__atomic_load_n(&ended, __ATOMIC_ACQUIRE), "cudaFree did not wait");
+	OK(cudaFree(other));
+	OK(cudaStreamDestroy(s));
+}
+
 /* With work on its way; what is not done is dropped. */
 static void ends_with_work(void)
 {
@@ -341,6 +366,7 @@ int main(void)
 	handed_over(s, true);
 	many_threads();
 	blocked_alone();
+	freed_after_all_work();
 	ends_with_work();
 	return 0;
 }

@@ -297,6 +297,40 @@ static void free_waits_for_work(void **state)
 	REFUSED(cudaFree(q), cudaErrorInvalidValue);
 }
 
+/*
+ * A wait for the legacy stream is none for a non-blocking one, so no memory may be freed by it. On
+ * a device that has never had such a stream it may.
+ */
+static void free_waits_for_nonblocking_streams(void **state)
+{
+	void *p[4];
+	cudaStream_t s;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		assert_int_equal(cudaMalloc(&p[i], 4096), cudaSuccess);
+	assert_int_equal(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), cudaSuccess);
+	COSTS(launch(1, 1, 0, s), 1, 0);
+	COSTS(cudaStreamSynchronize(0), 0, 1);
+	COSTS(cudaFree(p[0]), 0, 1);
+	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
+	COSTS(cudaFree(p[1]), 0, 1);
+	/* The copy goes by the legacy stream alone. */
+	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
+	/* It is gone, but its work need not be. */
+	COSTS(cudaStreamDestroy(s), 1, 0);
+	COSTS(cudaFree(p[2]), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaFree(p[3]), 1, 0);
+	assert_int_equal(cudaSetDevice(1), cudaSuccess);
+	assert_int_equal(cudaMalloc(&p[0], 4096), cudaSuccess);
+	assert_int_equal(launch(1, 1, 0, 0), cudaSuccess);
+	COSTS(cudaStreamSynchronize(0), 0, 1);
+	COSTS(cudaFree(p[0]), 1, 0);
+	assert_int_equal(cudaSetDevice(0), cudaSuccess);
+}
+
 /* Of work on one device the other knows nothing. */
 static void known_at_the_call(void **state)
 {
@@ -412,10 +446,15 @@ int main(void)
 {
 	static const struct CMUnitTest before[] = {cmocka_unit_test(launch_blocking)};
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_waits),		 cmocka_unit_test(these_wait),
-		cmocka_unit_test(small_and_synchronous), cmocka_unit_test(free_waits_for_work),
-		cmocka_unit_test(known_at_the_call),	 cmocka_unit_test(limits_change),
-		cmocka_unit_test(errors_come_late),	 cmocka_unit_test(sticky),
+		cmocka_unit_test(nobody_waits),
+		cmocka_unit_test(these_wait),
+		cmocka_unit_test(small_and_synchronous),
+		cmocka_unit_test(free_waits_for_work),
+		cmocka_unit_test(known_at_the_call),
+		cmocka_unit_test(limits_change),
+		cmocka_unit_test(errors_come_late),
+		cmocka_unit_test(free_waits_for_nonblocking_streams),
+		cmocka_unit_test(sticky),
 	};
 
 	return cmocka_run_group_tests(before, NULL, NULL) ||
