@@ -295,8 +295,26 @@ struct qcu_stream_destroy {
 struct qcu_stream_sync {
 	__u32 stream;
 };
+/*
+ * Who asks whether a stream or an event is done and hears cudaErrorNotReady need not ask again.
+ * WATCH names a page of the guest's with a word for each of QCU_WATCH_PLACES places, which the
+ * mirror writes and never reads. A query may have a token, any number but 0 and below
+ * QCU_WATCH_ASK. If `watched` says so in its answer, the mirror writes the token to that place when
+ * all is done, and with QCU_WATCH_ASK added when something else has happened, which the same query
+ * tells. A place serves the last query that named it.
+ */
+#define QCU_WATCH_BYTES	 4096u
+#define QCU_WATCH_PLACES (QCU_WATCH_BYTES / 8)
+#define QCU_WATCH_ASK	 (1ull << 63)
+struct qcu_watch {
+	struct qcu_buf buf;
+};
 struct qcu_stream_query {
 	__u32 stream;
+	__u32 place;
+	__u64 token;   /* 0: the answer is all that is wanted */
+	__u32 watched; /* out */
+	__u32 rsvd;
 };
 struct qcu_stream_wait_event {
 	__u32 stream;
@@ -334,8 +352,12 @@ struct qcu_event_record {
 struct qcu_event_sync {
 	__u32 event;
 };
-struct qcu_event_query {
+struct qcu_event_query { /* as qcu_stream_query */
 	__u32 event;
+	__u32 place;
+	__u64 token;
+	__u32 watched; /* out */
+	__u32 rsvd;
 };
 struct qcu_event_elapsed {
 	__u32 start;
@@ -711,7 +733,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(48, STREAM_CREATE,     stream_create,     POST, NONE,  QCU_UPTO(qcu_stream_create, priority)) \
 	X(49, STREAM_DESTROY,    stream_destroy,    POST, NONE,  QCU_UPTO(qcu_stream_destroy, stream)) \
 	X(50, STREAM_SYNC,       stream_sync,       USR, NONE,  QCU_UPTO(qcu_stream_sync, stream)) \
-	X(51, STREAM_QUERY,      stream_query,      USR, NONE,  QCU_UPTO(qcu_stream_query, stream)) \
+	X(51, STREAM_QUERY,      stream_query,      USR, NONE,  QCU_UPTO(qcu_stream_query, token)) \
 	X(52, STREAM_WAIT_EVENT, stream_wait_event, POST, NONE,  QCU_UPTO(qcu_stream_wait_event, flags)) \
 	X(53, STREAM_ATTR_SET,   stream_attr_set,   USR, NONE,  QCU_UPTO(qcu_stream_attr_set, value)) \
 	X(54, STREAM_ATTR_GET,   stream_attr_get,   USR, NONE,  QCU_UPTO(qcu_stream_attr_get, attr)) \
@@ -720,8 +742,9 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(57, EVENT_DESTROY,     event_destroy,     POST, NONE,  QCU_UPTO(qcu_event_destroy, event)) \
 	X(58, EVENT_RECORD,      event_record,      POST, NONE,  QCU_UPTO(qcu_event_record, flags)) \
 	X(59, EVENT_SYNC,        event_sync,        USR, NONE,  QCU_UPTO(qcu_event_sync, event)) \
-	X(60, EVENT_QUERY,       event_query,       USR, NONE,  QCU_UPTO(qcu_event_query, event)) \
+	X(60, EVENT_QUERY,       event_query,       USR, NONE,  QCU_UPTO(qcu_event_query, token)) \
 	X(61, EVENT_ELAPSED,     event_elapsed,     USR, NONE,  QCU_UPTO(qcu_event_elapsed, end)) \
+	X(62, WATCH,             watch,             USR, STAY,  QCU_UPTO(qcu_watch, buf)) \
 	X(64, MODULE_LOAD,       module_load,       USR, IN,    QCU_UPTO(qcu_module_load, module)) \
 	X(65, MODULE_UNLOAD,     module_unload,     USR, NONE,  QCU_UPTO(qcu_module_unload, module)) \
 	X(66, KERNEL_FIND,       kernel_find,       USR, MSG,   QCU_UPTO(qcu_kernel_find, kernel)) \

@@ -93,6 +93,8 @@ static int carry_out(struct call *c)
 	else
 		pthread_rwlock_rdlock(&m->reset);
 	status = functions[c->cmd->op](c);
+	if (c->waited && !status)
+		status = mir_watch_error(m);
 	pthread_rwlock_unlock(&m->reset);
 	return status;
 }
@@ -191,6 +193,7 @@ int mir_do_device_reset(struct call *c)
 
 	MIR_NEED(c, device_reset);
 	c->waited = true;
+	mir_watches_end(m);
 	handles_remove_if(&m->handles, HANDLE_EVENT, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_STREAM, match_device, &device);
 	mir_objects_end(m, &device);

@@ -208,7 +208,13 @@ int mir_do_map(struct call *c)
 
 int mir_do_unmap(struct call *c)
 {
-	return window_unmap(&c->m->window, c->cmd->unmap.va, c->cmd->unmap.len);
+	const struct qcu_unmap *unmap = &c->cmd->unmap;
+	int rc;
+
+	mir_watch_leaves(c->m, unmap->va, unmap->len);
+	rc = window_unmap(&c->m->window, unmap->va, unmap->len);
+	mir_watch_leaves(c->m, 0, 0);
+	return rc;
 }
 
 /* cudaHostAllocPortable, Mapped and WriteCombined; cudaHostRegisterReadOnly. */

@@ -59,6 +59,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	pthread_mutex_init(&m->lock, NULL);
 	handles_init(&m->handles, release, m);
 	mir_host_calls_init(m);
+	mir_watches_init(m);
 	rc = window_init(&m->window, cfg);
 	if (rc)
 		goto fail_window;
@@ -104,6 +105,7 @@ fail_lanes:
 fail_open:
 	window_fini(&m->window);
 fail_window:
+	mir_watches_fini(m);
 	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
 	pthread_mutex_destroy(&m->lock);
@@ -133,6 +135,7 @@ void mir_destroy(struct mirror *m)
 {
 	mir_host_calls_end(m);
 	lanes_destroy(m->lanes);
+	mir_watches_fini(m);
 	order_fini(&m->order);
 	mir_thread_streams_end(m, NULL, NULL);
 	mir_objects_end(m, NULL);

@@ -4,12 +4,14 @@
 #define QCU_MIRROR_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "qcu-device/handles.h"
 #include "qcu-device/lanes.h"
 #include "qcu-device/mirror.h"
 #include "qcu-device/order.h"
+#include "qcu-device/spin.h"
 #include "qcu-device/staging.h"
 #include "qcu-device/window.h"
 
@@ -41,6 +43,28 @@ struct host_calls {
 	bool ended;
 };
 
+/* What a query has been told "not ready" of. */
+struct watch {
+	uint64_t token;	     /* 0: nothing is watched */
+	struct handle *h;    /* stream or event, held; NULL: */
+	unsigned int device; /* the legacy stream of this one */
+};
+
+/* Answers that are written into a page of the guest's (watch.c). */
+struct watches {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	pthread_t thread;
+	bool running, stop;
+	uint64_t *page; /* only written; NULL: there is none */
+	uint64_t va;	/* where the guest has it */
+	uint64_t leaving_va, leaving_len;
+	unsigned int count;
+	struct watch place[QCU_WATCH_PLACES];
+	struct spin spin;
+	atomic_int error; /* that looking has brought, and nobody has been told of */
+};
+
 LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
 LIST_HEAD(object_list, object);
@@ -55,6 +79,7 @@ struct mirror {
 	struct lanes *lanes;
 	struct order order; /* under the lanes' lock */
 	struct host_calls host_calls;
+	struct watches watches;
 	struct mir_stats stats;
 	/* Commands hold it for reading; DEVICE_RESET for writing. */
 	pthread_rwlock_t reset;
@@ -105,6 +130,18 @@ void mir_host_calls_init(struct mirror *m);
 /* Lets the streams go that wait for the guest, and the guest that waits for them. */
 void mir_host_calls_end(struct mirror *m);
 void mir_host_calls_fini(struct mirror *m);
+
+/* watch.c */
+void mir_watches_init(struct mirror *m);
+void mir_watches_fini(struct mirror *m);
+/* A query was answered "not ready": tells the guest when it would not be any more. */
+bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watch *what);
+/* An error that looking has brought; whoever waits next is told. */
+int mir_watch_error(struct mirror *m);
+/* Watches nothing any more, and tells the guest to ask. */
+void mir_watches_end(struct mirror *m);
+/* Memory is about to leave the window; none (length 0) is. */
+void mir_watch_leaves(struct mirror *m, uint64_t va, uint64_t len);
 
 /* pools.c */
 struct pool_ref {

@@ -158,18 +158,23 @@ int mir_do_stream_sync(struct call *c)
 	return rc;
 }
 
+/* A per-thread stream is its lane's alone: nobody else may look at it. */
 int mir_do_stream_query(struct call *c)
 {
+	struct qcu_stream_query *q = &c->cmd->stream_query;
 	struct stream_ref s;
 	int rc;
 
 	MIR_NEED(c, stream_query);
-	rc = mir_stream_get(c, c->cmd->stream_query.stream, &s);
+	rc = mir_stream_get(c, q->stream, &s);
 	if (rc)
 		return rc;
 	rc = c->m->cfg.ops->stream_query(c->m->be, s.s);
+	if (rc == QCU_ERR_NotReady && q->stream != QCU_STREAM_PER_THREAD)
+		q->watched = mir_watch(c, q->place, q->token,
+				       &(struct watch){.h = s.h, .device = s.device});
 	mir_stream_put(c, &s);
-	return rc;
+	return rc ? rc : mir_watch_error(c->m);
 }
 
 int mir_do_stream_wait_event(struct call *c)
@@ -316,16 +321,19 @@ int mir_do_event_sync(struct call *c)
 
 int mir_do_event_query(struct call *c)
 {
+	struct qcu_event_query *q = &c->cmd->event_query;
 	struct handle *e;
 	int rc;
 
 	MIR_NEED(c, event_query);
-	e = handles_get(&c->m->handles, HANDLE_EVENT, c->cmd->event_query.event);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, q->event);
 	if (!e)
 		return QCU_ERR_InvalidResourceHandle;
 	rc = c->m->cfg.ops->event_query(c->m->be, e->event);
+	if (rc == QCU_ERR_NotReady)
+		q->watched = mir_watch(c, q->place, q->token, &(struct watch){.h = e});
 	handles_put(&c->m->handles, e);
-	return rc;
+	return rc ? rc : mir_watch_error(c->m);
 }
 
 int mir_do_event_elapsed(struct call *c)

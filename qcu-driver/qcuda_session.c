@@ -412,7 +412,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		return 0;
 	}
 	if (kind == QCU_BUFFER_STAY)
-		return qcud_register(session, req);
+		return req->cmd.op == QCU_OP_HOST_REGISTER ? qcud_register(session, req) : -EINVAL;
 	group = qcud_registered_use(session, addr, len);
 	if (group) {
 		req->group = group;

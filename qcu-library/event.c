@@ -119,17 +119,12 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-	struct qCUcmd cmd;
 	uint32_t id;
 	cudaError_t err = check(event, &id);
 
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[id]);
-	if (err)
-		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
-	cmd.event_query.event = id;
-	return qcul_done(qcul_send(&cmd, 1));
+	return qcul_done(err ? err : qcul_query_event(id));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

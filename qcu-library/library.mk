@@ -9,7 +9,7 @@ CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c batch.c choose.c copy.c copy3d.c device.c env.c errors.c event.c \
 	func.c handles.c hostfunc.c launch.c limits.c managed.c malloc_hook.c malloc_region.c malloc_tree.c \
 	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
-	pinned.c pool.c print.c properties.c ranges.c recycle.c register.c reserve.c session.c stream.c \
+	pinned.c pool.c print.c properties.c query.c ranges.c recycle.c register.c reserve.c session.c stream.c \
 	symbol.c unsupported.c window.c)
 LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c texture.c)
 LIBRARY_SRCS += $(addprefix qcu-library/,graph.c graph_capture.c graph_dot.c graph_exec.c graph_node.c \

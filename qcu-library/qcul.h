@@ -88,6 +88,9 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);
  * waits.
  */
 cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count);
+/* An answer that was found here: unless it is an error, that of what has been posted comes first.
+ */
+cudaError_t qcul_known(cudaError_t err);
 /* Could there be work that the device's legacy stream waits for, or any at all? */
 bool qcul_legacy_busy(int device);
 bool qcul_device_busy(int device);
@@ -143,6 +146,8 @@ struct qcul_handle {
 	int32_t priority;
 	int32_t device;
 	struct qcul_captured_event *capture; /* graph_capture.c: recorded in a capture */
+	/* query.c: how often an event was recorded, and which such number is known to be done */
+	_Atomic uint64_t recorded, done;
 };
 struct qcul_table {
 	struct qcul_handle *slots; /* QCU_ID_MAX + 1 */
@@ -166,6 +171,18 @@ void qcul_handles_unlock(void);
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id);
 cudaError_t qcul_stream_wait(uint32_t stream);
 int qcul_stream_device(uint32_t stream);
+
+/* ---- query.c: is it done? ---- */
+
+cudaError_t qcul_query_event(uint32_t event);
+cudaError_t qcul_query_stream(uint32_t stream);
+/* What it has to be told of: an answer that was waited for, */
+void qcul_query_waited(void);
+/* something new in a stream, an event that is recorded, or made: after it has been sent; */
+void qcul_query_moved(void);
+void qcul_query_recorded(uint32_t event);
+/* and a forked child. */
+void qcul_query_forget(void);
 
 /* ---- memmap.c: what is known of addresses ---- */
 

@@ -94,6 +94,7 @@ static void after_fork_child(void)
 	qcul_captures_forget();
 	qcul_mem_forget_session();
 	qcul_recycle_forget();
+	qcul_query_forget();
 	qcul_malloc_after_fork_child(had_session);
 }
 
@@ -262,23 +263,33 @@ static void note_work(const struct qCUcmd *cmd)
 	case QCU_OP_FREE:
 	case QCU_OP_HOST_REGISTER:
 	case QCU_OP_HOST_UNREGISTER:
-	case QCU_OP_COPY_SMALL:
 	case QCU_OP_STREAM_DESTROY:
 	case QCU_OP_STREAM_SYNC:
 	case QCU_OP_STREAM_QUERY:
-	case QCU_OP_EVENT_CREATE:
 	case QCU_OP_EVENT_DESTROY:
 	case QCU_OP_EVENT_SYNC:
 	case QCU_OP_EVENT_QUERY:
 	case QCU_OP_EVENT_ELAPSED:
 	case QCU_OP_HOST_NEXT:
 	case QCU_OP_PRINT_READ:
+	case QCU_OP_WATCH:
+		return;
+	case QCU_OP_EVENT_CREATE:
+		qcul_query_recorded(cmd->event_create.event);
+		return;
+	case QCU_OP_EVENT_RECORD:
+		qcul_query_recorded(cmd->event_record.event);
+		break;
+	case QCU_OP_COPY_SMALL:
+		qcul_query_moved();
 		return;
 	case QCU_OP_STREAM_CREATE:
+		qcul_query_moved();
 		if (cmd->stream_create.flags & cudaStreamNonBlocking)
 			atomic_store(&nonblocking[cmd->device], true);
 		return;
 	}
+	qcul_query_moved();
 	if (atomic_load_explicit(&nonblocking[cmd->device], memory_order_relaxed))
 		there |= WORK_OTHER;
 	if ((atomic_load_explicit(&work[cmd->device], memory_order_relaxed) & there) != there)
@@ -314,14 +325,24 @@ static unsigned char waits_for(const struct qCUcmd *cmd)
 	return waits_for_legacy(cmd) ? WORK_BLOCKING : 0;
 }
 
+/* May the program know more, now that this has been answered, of what is done? */
+static bool tells(const struct qCUcmd *cmd)
+{
+	return !(cmd->flags & QCU_F_POSTED) && cmd->op != QCU_OP_EVENT_QUERY &&
+	       cmd->op != QCU_OP_STREAM_QUERY;
+}
+
 static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 {
 	cudaError_t first = cudaSuccess;
+	bool told = false;
 	unsigned int i;
 	int rc;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		cmds[i].seq = ++qcul_self.seq;
+		told |= tells(&cmds[i]);
+	}
 	rc = qcul_transport_submit(cmds, count);
 	if (rc < 0) {
 		first = qcul_from_errno(rc);
@@ -339,6 +360,8 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 		if (!waits_for(&cmds[i]))
 			note_work(&cmds[i]);
 	}
+	if (told)
+		qcul_query_waited();
 	return first;
 }
 
@@ -355,6 +378,11 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 	if (err && was)
 		atomic_fetch_or(&work[last->device], was);
 	return take_late(tell, err);
+}
+
+cudaError_t qcul_known(cudaError_t err)
+{
+	return take_late(true, err);
 }
 
 bool qcul_blocking(void)

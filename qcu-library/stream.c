@@ -133,17 +133,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
-	struct qCUcmd cmd;
 	uint32_t id;
 	cudaError_t err = check(stream, &id);
 
 	if (!err && qcul_captured(stream, &err))
 		err = err ? err : qcul_capture_refuse(stream);
-	if (err)
-		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_STREAM_QUERY);
-	cmd.stream_query.stream = id;
-	return qcul_done(qcul_send(&cmd, 1));
+	return qcul_done(err ? err : qcul_query_stream(id));
 }
 
 static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned int flags)

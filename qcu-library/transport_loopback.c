@@ -570,6 +570,8 @@ static int prepare_memory(struct job *job, bool stays)
 		return 0;
 	}
 	rc = check_mapped(buf->addr, buf->len);
+	if (!rc && stays && job->req.cmd.op != QCU_OP_HOST_REGISTER)
+		rc = -EINVAL;
 	if (!rc && stays)
 		rc = make_writable(buf->addr, buf->len);
 	if (!rc && stays)

@@ -43,6 +43,46 @@ static cudaStream_t stream;
 static cudaEvent_t event;
 static char *dev, *pinned;
 
+static int let_go;
+
+static void hold(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&let_go, __ATOMIC_ACQUIRE))
+		usleep(200);
+}
+
+/* An event that is not done: asked about more than once, the mirror watches it. */
+static void begin_watching(cudaEvent_t e, cudaStream_t s)
+{
+	__atomic_store_n(&let_go, 0, __ATOMIC_RELEASE);
+	OK(cudaLaunchHostFunc(s, hold, NULL));
+	OK(cudaEventRecord(e, s));
+	EXPECT(cudaEventQuery(e), cudaErrorNotReady);
+	EXPECT(cudaEventQuery(e), cudaErrorNotReady);
+	EXPECT(cudaEventQuery(e), cudaErrorNotReady);
+}
+
+static void end_watching(cudaEvent_t e)
+{
+	__atomic_store_n(&let_go, 1, __ATOMIC_RELEASE);
+	while (cudaEventQuery(e) == cudaErrorNotReady)
+		;
+	OK(cudaEventQuery(e));
+}
+
+static void child_that_watches(void)
+{
+	cudaEvent_t e;
+	cudaStream_t s;
+
+	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	OK(cudaEventCreate(&e));
+	begin_watching(e, s);
+	end_watching(e);
+	REFUSED(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+}
+
 static void child_of_a_program_without_cuda(void)
 {
 	use(1);
@@ -77,6 +117,9 @@ int main(void)
 	OK(cudaMemset(dev, 7, LEN));
 	for (i = 0; i < 5; i++)
 		in_child(child_with_parents_handles);
+	begin_watching(event, stream);
+	in_child(child_that_watches);
+	end_watching(event);
 	use(4);
 	OK(cudaMemcpy(back, dev, LEN, cudaMemcpyDeviceToHost));
 	REQUIRE(back[0] == 7 && back[LEN - 1] == 7, "the child changed the parent's memory");

@@ -12,6 +12,7 @@ test_library_transport_OBJS := $(addprefix $(B)/qcu-library/,transport_dev.o err
 test_library_transport_LIBS := -Wl,--wrap=open,--wrap=close,--wrap=ioctl
 # All of the library but its ends: the road to the mirror, which the test is, and the malloc hook.
 test_library_posted_OBJS := $(filter-out %/malloc_hook.o,$(LIBRARY_OBJS))
+test_library_posted_LIBS := -Wl,--wrap=clock_gettime
 test_library_args_OBJS := $(B)/qcu-library/args.o
 test_library_env_OBJS := $(B)/qcu-library/env.o
 test_library_errors_OBJS := $(B)/qcu-library/errors.o

@@ -4,12 +4,15 @@
  * and where the errors of those that do not wait come out. What CUDA reports at the call must be
  * reported at the call, without asking the mirror.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -25,6 +28,10 @@
 static unsigned int posted, waited, submits;
 static int late;
 static struct qCUcmd last;
+/* What queries are answered, and the page in which the mirror would say otherwise. */
+static int query_answer;
+static bool no_page;
+static uint64_t *page;
 
 /* ---- the mirror ---- */
 
@@ -69,6 +76,21 @@ static void answer(struct qCUcmd *cmd)
 	case QCU_OP_MALLOC:
 		cmd->malloc.ptr = at;
 		at += 1 << 20;
+		break;
+	case QCU_OP_EVENT_QUERY:
+		cmd->status = query_answer;
+		cmd->event_query.watched = page && cmd->event_query.token;
+		break;
+	case QCU_OP_STREAM_QUERY:
+		cmd->status = query_answer;
+		cmd->stream_query.watched = page && cmd->stream_query.token;
+		break;
+	case QCU_OP_WATCH:
+		assert_int_equal(cmd->buf.len, QCU_WATCH_BYTES);
+		if (no_page)
+			cmd->status = cudaErrorInvalidValue;
+		else
+			page = (uint64_t *)(uintptr_t)cmd->buf.addr;
 		break;
 	case QCU_OP_HOST_REGISTER:
 		cmd->host_register.device = cmd->host_register.buf.addr;
@@ -126,16 +148,15 @@ void qcul_transport_thread_ends(void)
 
 int qcul_transport_map(void *addr, size_t len)
 {
-	(void)addr;
-	(void)len;
-	return 0;
+	return mmap(addr, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == addr
+		       ? 0
+		       : -ENOMEM;
 }
 
 int qcul_transport_unmap(void *addr, size_t len)
 {
-	(void)addr;
-	(void)len;
-	return 0;
+	return munmap(addr, len);
 }
 
 /* No hook: the test's malloc is the C library's. */
@@ -157,6 +178,16 @@ void qcul_malloc_refused(void)
 }
 void qcul_malloc_arm(void)
 {
+}
+
+/* Time stands still unless a test says otherwise. */
+static unsigned int clock_ms;
+int __wrap_clock_gettime(clockid_t id, struct timespec *t);
+int __wrap_clock_gettime(clockid_t id, struct timespec *t)
+{
+	(void)id;
+	*t = (struct timespec){.tv_sec = clock_ms / 1000, .tv_nsec = clock_ms % 1000 * 1000000};
+	return 0;
 }
 
 /* ---- the program ---- */
@@ -401,6 +432,188 @@ static void errors_come_late(void **state)
 	assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
 }
 
+/* ---- queries ---- */
+
+/* The call says that it is not done yet, and sends so many questions. */
+#define NOT_YET(call, want)                                        \
+	do {                                                       \
+		posted = waited = 0;                               \
+		assert_int_equal(call, cudaErrorNotReady);         \
+		assert_int_equal(posted, 0);                       \
+		if (waited != (unsigned int)(want))                \
+			fail_msg("%s: %u sent", #call, waited);    \
+		assert_int_equal(cudaGetLastError(), cudaSuccess); \
+	} while (0)
+
+/* Done stays done, until there is something new. */
+static void asked_once(void **state)
+{
+	cudaEvent_t e;
+
+	(void)state;
+	query_answer = 0;
+	assert_int_equal(cudaEventCreate(&e), cudaSuccess);
+	COSTS(cudaEventQuery(e), 0, 1);
+	COSTS(cudaEventQuery(e), 0, 0);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaEventQuery(e), 0, 0);
+	COSTS(cudaEventRecord(e, stream), 1, 0);
+	COSTS(cudaEventQuery(e), 0, 1);
+	COSTS(cudaEventQuery(e), 0, 0);
+	COSTS(cudaEventDestroy(e), 1, 0);
+	COSTS(cudaStreamQuery(stream), 0, 1);
+	COSTS(cudaStreamQuery(stream), 0, 0);
+	COSTS(cudaStreamQuery(0), 0, 1);
+	COSTS(cudaStreamQuery(0), 0, 0);
+	COSTS(cudaMemcpyAsync(dev, host, 4, cudaMemcpyHostToDevice, stream), 1, 0);
+	COSTS(cudaStreamQuery(0), 0, 1);
+	COSTS(cudaStreamQuery(stream), 0, 1);
+	COSTS(cudaStreamQuery(stream), 0, 0);
+	/* Of another device's legacy stream nothing is known. */
+	assert_int_equal(cudaSetDevice(1), cudaSuccess);
+	COSTS(cudaStreamQuery(0), 0, 1);
+	COSTS(cudaStreamQuery(0), 0, 0);
+	assert_int_equal(cudaSetDevice(0), cudaSuccess);
+	/* A thread's own is always asked about. */
+	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 1);
+	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 1);
+	/* An error of what was posted comes out of an answer that costs nothing, too. */
+	late = cudaErrorInvalidValue;
+	posted = waited = 0;
+	assert_int_equal(cudaStreamQuery(stream), cudaErrorInvalidValue);
+	assert_int_equal(waited, 0);
+	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);
+	COSTS(cudaStreamQuery(stream), 0, 0);
+}
+
+/* No page to be had: each question is sent, and the page is not asked for again. */
+static void asked_without_a_page(void **state)
+{
+	cudaEvent_t e;
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		no_page = true;
+		query_answer = cudaErrorNotReady;
+		if (cudaEventCreate(&e) || cudaEventRecord(e, 0))
+			_exit(1);
+		waited = 0;
+		if (cudaEventQuery(e) != cudaErrorNotReady || waited != 2 ||
+		    cudaEventQuery(e) != cudaErrorNotReady || waited != 3 ||
+		    cudaStreamQuery(0) != cudaErrorNotReady || waited != 4)
+			_exit(2);
+		query_answer = 0;
+		_exit(cudaEventQuery(e) || waited != 5 || cudaEventQuery(e) || waited != 5);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void looked_up(void **state)
+{
+	cudaEvent_t e, other[QCU_WATCH_PLACES];
+	uint64_t token;
+	uint32_t place;
+	unsigned int i;
+
+	(void)state;
+	query_answer = cudaErrorNotReady;
+	assert_int_equal(cudaEventCreate(&e), cudaSuccess);
+	COSTS(cudaEventRecord(e, stream), 1, 0);
+	/* The first one has the page made. */
+	NOT_YET(cudaEventQuery(e), 2);
+	assert_non_null(page);
+	NOT_YET(cudaEventQuery(e), 1);
+	token = last.event_query.token;
+	place = last.event_query.place;
+	assert_true(token && !(token & QCU_WATCH_ASK) && place < QCU_WATCH_PLACES);
+	for (i = 0; i < 100; i++)
+		NOT_YET(cudaEventQuery(e), 0);
+	/* Something else stands there. */
+	page[place] = token + 1;
+	NOT_YET(cudaEventQuery(e), 0);
+	page[place] = token;
+	COSTS(cudaEventQuery(e), 0, 0);
+	page[place] = 0;
+	COSTS(cudaEventQuery(e), 0, 0);
+
+	/* Recorded anew it is another question. */
+	page[place] = token;
+	COSTS(cudaEventRecord(e, stream), 1, 0);
+	NOT_YET(cudaEventQuery(e), 1);
+	assert_int_equal(last.event_query.place, place);
+	assert_int_not_equal(last.event_query.token, token);
+	NOT_YET(cudaEventQuery(e), 0);
+	/* Whoever has waited for something may know that it is done. */
+	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
+	NOT_YET(cudaEventQuery(e), 1);
+	NOT_YET(cudaEventQuery(e), 0);
+	/* The mirror wants to be asked: there is an error. */
+	page[place] = last.event_query.token | QCU_WATCH_ASK;
+	query_answer = cudaErrorLaunchOutOfResources;
+	posted = waited = 0;
+	assert_int_equal(cudaEventQuery(e), cudaErrorLaunchOutOfResources);
+	assert_int_equal(waited, 1);
+	assert_int_equal(cudaEventQuery(e), cudaErrorLaunchOutOfResources);
+	assert_int_equal(waited, 2);
+	assert_int_equal(cudaGetLastError(), cudaErrorLaunchOutOfResources);
+	query_answer = cudaErrorNotReady;
+
+	/* A stream, until something is put into any. */
+	NOT_YET(cudaStreamQuery(stream), 1);
+	NOT_YET(cudaStreamQuery(stream), 0);
+	COSTS(launch(1, 1, 0, 0), 1, 0);
+	NOT_YET(cudaStreamQuery(stream), 1);
+	NOT_YET(cudaStreamQuery(stream), 0);
+	page[last.stream_query.place] = last.stream_query.token;
+	COSTS(cudaStreamQuery(stream), 0, 0);
+	COSTS(launch(1, 1, 0, 0), 1, 0);
+	NOT_YET(cudaStreamQuery(stream), 1);
+
+	/* Two events for one place: one has it, until that one is done or recorded anew. */
+	NOT_YET(cudaEventQuery(e), 1);
+	NOT_YET(cudaEventQuery(e), 0);
+	for (i = 0; i < QCU_WATCH_PLACES; i++)
+		assert_int_equal(cudaEventCreate(&other[i]), cudaSuccess);
+	for (i = 0; i < QCU_WATCH_PLACES; i++)
+		if (((struct qcul_handle *)other[i] - (struct qcul_handle *)e) % QCU_WATCH_PLACES ==
+		    0)
+			break;
+	assert_true(i < QCU_WATCH_PLACES);
+	NOT_YET(cudaEventQuery(other[i]), 1);
+	assert_int_equal(last.event_query.token, 0);
+	NOT_YET(cudaEventQuery(other[i]), 1);
+	NOT_YET(cudaEventQuery(e), 0);
+	COSTS(cudaEventRecord(e, stream), 1, 0);
+	NOT_YET(cudaEventQuery(other[i]), 1);
+	assert_int_equal(last.event_query.place, place);
+	NOT_YET(cudaEventQuery(other[i]), 0);
+	NOT_YET(cudaEventQuery(e), 1);
+	NOT_YET(cudaEventQuery(e), 1);
+	for (i = 0; i < QCU_WATCH_PLACES; i++)
+		assert_int_equal(cudaEventDestroy(other[i]), cudaSuccess);
+	query_answer = 0;
+}
+
+/* The mirror may be no more: in the long run "not yet" is not believed without asking. */
+static void asked_in_the_long_run(void **state)
+{
+	cudaEvent_t e;
+
+	(void)state;
+	query_answer = cudaErrorNotReady;
+	assert_int_equal(cudaEventCreate(&e), cudaSuccess);
+	NOT_YET(cudaEventQuery(e), 1);
+	clock_ms += 50;
+	NOT_YET(cudaEventQuery(e), 0);
+	clock_ms += 100;
+	NOT_YET(cudaEventQuery(e), 1);
+	NOT_YET(cudaEventQuery(e), 0);
+	query_answer = 0;
+}
+
 /* The last test: nothing works afterwards. */
 static void sticky(void **state)
 {
@@ -454,6 +667,10 @@ int main(void)
 		cmocka_unit_test(limits_change),
 		cmocka_unit_test(errors_come_late),
 		cmocka_unit_test(free_waits_for_nonblocking_streams),
+		cmocka_unit_test(asked_once),
+		cmocka_unit_test(asked_without_a_page),
+		cmocka_unit_test(looked_up),
+		cmocka_unit_test(asked_in_the_long_run),
 		cmocka_unit_test(sticky),
 	};
 

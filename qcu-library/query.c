@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * cudaEventQuery and cudaStreamQuery, as far as they can be answered here.
+ *
+ * Done stays done: of an event until it is recorded anew, of a stream until something is put into
+ * any stream. Not done is what the mirror said last, until it writes otherwise into a page that it
+ * shares with this process, or until the program may know better: when a command has been waited
+ * for, or an answer has come from the page. Then, and now and then in case that the mirror is no
+ * more, the question is sent again. docs/async.md has the reasons.
+ *
+ * A question is named by a token that is never used twice: the event's number and how often it has
+ * been recorded, or the stream's and how often the mirror was asked about streams after new work.
+ * The word of the page that belongs to it serves one question at a time; others are sent.
+ */
+#include <time.h>
+
+#include "qcu-library/qcul.h"
+
+#define TOKEN_STREAM (1ull << 62)
+#define TOKEN_DEVICE 56 /* where the number of a legacy stream's device begins: 6 bits */
+#define TOKEN_COUNT  40 /* where the number of the stream or event does */
+
+/* How long "not ready" is believed without a word from the mirror. */
+#define BELIEVE_MS 100
+
+struct question {
+	uint64_t token, count;
+	unsigned int place;
+	_Atomic uint64_t *done; /* the count of which it is known that it is done */
+};
+
+struct place {
+	_Atomic uint64_t token;	    /* watched, or about to be; 0: none */
+	_Atomic uint64_t waits, ms; /* when the mirror last said that it is not ready */
+};
+
+static _Atomic(_Atomic uint64_t *) page; /* the mirror's to write; NULL: there is none yet */
+static atomic_bool tried;		 /* to make it */
+static struct place places[QCU_WATCH_PLACES];
+
+/* How often something has been waited for, or seen to be done. */
+static _Atomic uint64_t waits;
+
+/* Has anything been put into a stream since somebody asked about one? And how often was it so? */
+#define MOVED 1ull
+static _Atomic uint64_t moved;
+
+/* Of the devices' legacy streams. */
+static _Atomic uint64_t legacy_done[UINT8_MAX + 1];
+
+/* In a forked child: the parent's page is only memory. */
+void qcul_query_forget(void)
+{
+	void *old = (void *)atomic_exchange(&page, NULL);
+	unsigned int i;
+
+	atomic_store(&tried, false);
+	for (i = 0; i < QCU_WATCH_PLACES; i++)
+		atomic_store(&places[i].token, 0);
+	if (old)
+		qcul_window_unmap(old, QCU_WATCH_BYTES);
+}
+
+void qcul_query_waited(void)
+{
+	atomic_fetch_add(&waits, 1);
+}
+
+/* After it has been sent: a question that came before has not seen it. */
+void qcul_query_moved(void)
+{
+	if (!(atomic_load(&moved) & MOVED))
+		atomic_fetch_or(&moved, MOVED);
+}
+
+void qcul_query_recorded(uint32_t event)
+{
+	if (event <= QCU_ID_MAX)
+		atomic_fetch_add(&qcul_events.slots[event].recorded, 1);
+}
+
+/* From now on what is put into a stream is newer than the number that this returns. */
+static uint64_t movement(void)
+{
+	uint64_t now = atomic_load(&moved);
+
+	while (now & MOVED && !atomic_compare_exchange_weak(&moved, &now, now + MOVED))
+		;
+	return (now + MOVED) >> 1;
+}
+
+static uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- the page ---- */
+
+/* The first "not ready" of a session makes it. Without one all questions are sent. */
+static void make_page(void)
+{
+	struct qCUcmd cmd;
+	void *addr;
+
+	if (atomic_exchange(&tried, true))
+		return;
+	addr = qcul_window_map(QCU_WATCH_BYTES);
+	if (!addr)
+		return;
+	cmd = qcul_cmd(QCU_OP_WATCH);
+	cmd.watch.buf.addr = (uint64_t)(uintptr_t)addr;
+	cmd.watch.buf.len = QCU_WATCH_BYTES;
+	if (qcul_send(&cmd, 1) == cudaSuccess)
+		atomic_store(&page, addr);
+	else
+		qcul_window_unmap(addr, QCU_WATCH_BYTES);
+}
+
+static void release(const struct question *q)
+{
+	uint64_t token = q->token;
+
+	atomic_compare_exchange_strong(&places[q->place].token, &token, 0);
+}
+
+static void is_done(const struct question *q)
+{
+	/* First: whoever sees that this is done must not go on believing older answers. */
+	qcul_query_waited();
+	atomic_store(q->done, q->count);
+	release(q);
+}
+
+enum look { ASK, DONE, NOT_YET };
+
+static enum look look(const struct question *q)
+{
+	const struct place *p = &places[q->place];
+	_Atomic uint64_t *words = atomic_load_explicit(&page, memory_order_acquire);
+	uint64_t word;
+
+	if (atomic_load(q->done) == q->count)
+		return DONE;
+	if (!words || atomic_load_explicit(&p->token, memory_order_acquire) != q->token)
+		return ASK;
+	/* Pairs with the mirror's release. */
+	word = atomic_load_explicit(&words[q->place], memory_order_acquire);
+	if (word == q->token) {
+		is_done(q);
+		return DONE;
+	}
+	if (word == (q->token | QCU_WATCH_ASK) || atomic_load(&p->waits) != atomic_load(&waits) ||
+	    clock_ms() - atomic_load(&p->ms) > BELIEVE_MS)
+		return ASK;
+	return NOT_YET;
+}
+
+/* Is the question that has the place one that nobody can ask any more, or answered? */
+static bool is_over(uint64_t token, uint64_t word)
+{
+	uint32_t id = (uint32_t)(token >> TOKEN_COUNT) & QCU_ID_MAX;
+	uint64_t count = token & ((1ull << TOKEN_COUNT) - 1);
+
+	if ((word & ~QCU_WATCH_ASK) == token)
+		return true;
+	return count != (token & TOKEN_STREAM ? atomic_load(&moved) >> 1
+					      : atomic_load(&qcul_events.slots[id].recorded));
+}
+
+/* Whether the question may have the place. */
+static bool claim(const struct question *q)
+{
+	struct place *p = &places[q->place];
+	_Atomic uint64_t *words = atomic_load(&page);
+	uint64_t token = atomic_load(&p->token);
+
+	if (!words || !q->token)
+		return false;
+	if (token == q->token)
+		return true;
+	if ((token && !is_over(token, atomic_load(&words[q->place]))) ||
+	    !atomic_compare_exchange_strong(&p->token, &token, q->token))
+		return false;
+	/* It may have been asked before, and got an answer that is no longer so. */
+	atomic_store(&words[q->place], 0);
+	return true;
+}
+
+/* ---- the questions ---- */
+
+static struct question question(uint64_t kind, uint64_t id, uint64_t count, _Atomic uint64_t *done)
+{
+	return (struct question){
+		.token = kind | id << TOKEN_COUNT | (count & ((1ull << TOKEN_COUNT) - 1)),
+		.count = count,
+		.place = (id + (kind ? QCU_WATCH_PLACES / 2 : 0)) % QCU_WATCH_PLACES,
+		.done = done,
+	};
+}
+
+/* Sends it. token and place are members of the command, and so is what the answer says of them. */
+static cudaError_t ask(const struct question *q, struct qCUcmd *cmd, __u64 *token, __u32 *place,
+		       const __u32 *watched)
+{
+	struct place *p = &places[q->place];
+	uint64_t before = atomic_load(&waits);
+	bool mine = claim(q);
+	cudaError_t err;
+
+	if (mine) {
+		*token = q->token;
+		*place = q->place;
+	}
+	err = qcul_send(cmd, 1);
+	if (err == cudaErrorNotReady && *watched) {
+		atomic_store(&p->ms, clock_ms());
+		atomic_store(&p->waits, before);
+		return err;
+	}
+	if (err == cudaSuccess)
+		is_done(q);
+	else if (mine)
+		release(q);
+	if (err == cudaErrorNotReady)
+		make_page();
+	return err;
+}
+
+cudaError_t qcul_query_event(uint32_t event)
+{
+	struct qcul_handle *slot = &qcul_events.slots[event];
+	struct question q = question(0, event, atomic_load(&slot->recorded), &slot->done);
+	enum look seen = look(&q);
+	struct qCUcmd cmd;
+
+	if (seen != ASK)
+		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
+	cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
+	cmd.event_query.event = event;
+	return ask(&q, &cmd, &cmd.event_query.token, &cmd.event_query.place,
+		   &cmd.event_query.watched);
+}
+
+cudaError_t qcul_query_stream(uint32_t stream)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_QUERY);
+	struct question q;
+	enum look seen;
+
+	cmd.stream_query.stream = stream;
+	/* A thread's own. */
+	if (stream == QCU_STREAM_PER_THREAD)
+		return qcul_send(&cmd, 1);
+	if (stream == QCU_STREAM_LEGACY)
+		q = question(TOKEN_STREAM | (uint64_t)cmd.device << TOKEN_DEVICE, stream,
+			     movement(), &legacy_done[cmd.device]);
+	else
+		q = question(TOKEN_STREAM, stream, movement(), &qcul_streams.slots[stream].done);
+	seen = look(&q);
+	if (seen != ASK)
+		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
+	return ask(&q, &cmd, &cmd.stream_query.token, &cmd.stream_query.place,
+		   &cmd.stream_query.watched);
+}
