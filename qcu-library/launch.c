@@ -32,6 +32,11 @@ static bool within(const dim3 *d, const int *max)
 	       d->y <= (unsigned int)max[1] && d->z <= (unsigned int)max[2];
 }
 
+static uint64_t block_threads(const struct launch *l)
+{
+	return (uint64_t)l->block.x * l->block.y * l->block.z;
+}
+
 static cudaError_t check_shape(const struct launch *l)
 {
 	const struct qcu_device_desc *desc;
@@ -41,16 +46,17 @@ static cudaError_t check_shape(const struct launch *l)
 		return err;
 	if (!within(&l->grid, &desc->attr[cudaDevAttrMaxGridDimX]) ||
 	    !within(&l->block, &desc->attr[cudaDevAttrMaxBlockDimX]) ||
-	    (uint64_t)l->block.x * l->block.y * l->block.z >
-		    (uint64_t)desc->attr[cudaDevAttrMaxThreadsPerBlock] ||
+	    block_threads(l) > (uint64_t)desc->attr[cudaDevAttrMaxThreadsPerBlock] ||
 	    l->shared > UINT_MAX)
 		return cudaErrorInvalidValue;
 	return cudaSuccess;
 }
 
 /*
- * What this kernel in particular does not take. Whether all blocks of a cooperative launch fit, and
- * what it says about clusters, only the mirror knows: such a one cannot be posted.
+ * What this kernel in particular does not take. Whether all blocks of a cooperative launch fit,
+ * what it says about clusters, and whether a block is too large for the kernel's own bounds or for
+ * the registers that there are, which are two errors, only the mirror knows: it cannot be posted
+ * then.
  */
 static cudaError_t check_kernel(const struct launch *l, uint32_t stream, bool *post)
 {
@@ -59,9 +65,9 @@ static cudaError_t check_kernel(const struct launch *l, uint32_t stream, bool *p
 
 	if (err)
 		return err;
-	*post = !l->flags && !l->cluster.x && !limits->clusters;
-	if ((uint64_t)l->block.x * l->block.y * l->block.z > limits->max_threads ||
-	    l->shared > limits->max_dynamic || (l->kernel->param_count && !l->args))
+	*post = !l->flags && !l->cluster.x && !limits->clusters &&
+		block_threads(l) <= limits->max_threads;
+	if (l->shared > limits->max_dynamic || (l->kernel->param_count && !l->args))
 		return cudaErrorInvalidValue;
 	return qcul_stream_device(stream) == qcul_self.device ? cudaSuccess
 							      : cudaErrorInvalidResourceHandle;
@@ -106,9 +112,14 @@ static cudaError_t capture(const struct launch *l)
 		.sharedMemBytes = (unsigned int)l->shared,
 		.kernelParams = l->args,
 	};
+	const struct qcul_kernel_limits *limits;
 	struct qcul_node_params p;
-	cudaError_t err = qcul_node_captured_kernel(&p, l->kernel, &params);
+	cudaError_t err = qcul_kernel_limits(l->kernel, &limits);
 
+	if (!err && block_threads(l) > limits->max_threads)
+		err = cudaErrorInvalidValue;
+	if (!err)
+		err = qcul_node_captured_kernel(&p, l->kernel, &params);
 	if (err)
 		return err;
 	p.kernel.cooperative = l->flags & QCU_LAUNCH_COOPERATIVE;

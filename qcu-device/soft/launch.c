@@ -12,6 +12,7 @@
 #define WARP	     32u
 #define BLOCK_MAX    1024u
 #define REG_GRANULE  256u /* registers are given to warps by this many */
+#define SM_PARTS     4u	  /* each with a quarter of the registers, and every fourth warp */
 #define SHARED_GRAIN 256u
 
 /* cudaFuncAttribute */
@@ -68,10 +69,48 @@ int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *par
 	return QCU_ERR_Success;
 }
 
+static uint32_t warps_of(uint32_t threads)
+{
+	return (uint32_t)round_up(threads, WARP) / WARP;
+}
+
+/* How many warps there are registers for at one time. */
+static uint32_t warps_with(const struct soft_limits *lim, uint32_t regs)
+{
+	uint32_t each = (uint32_t)round_up((uint64_t)(regs ? regs : 1) * WARP, REG_GRANULE);
+
+	return lim->regs / SM_PARTS / each * SM_PARTS;
+}
+
+/*
+ * Registers of each thread. As ptxas does it, a kernel that has said how large its blocks are gets
+ * no more than such a block can have, so within its bounds no launch fails for them.
+ */
+static uint32_t regs_of(const struct soft_limits *lim, const struct ptx_kernel_info *info)
+{
+	uint32_t warps = warps_of(info->max_threads), most;
+
+	if (!info->bounded)
+		return info->regs;
+	if (info->min_blocks && info->min_blocks * warps <= lim->threads_per_sm / WARP)
+		warps *= info->min_blocks;
+	most = lim->regs / (uint32_t)round_up(warps, SM_PARTS) / REG_GRANULE * REG_GRANULE / WARP;
+	return info->regs < most ? info->regs : most;
+}
+
+/* Threads of the largest block that can be launched. */
+static uint32_t max_threads(const struct soft_limits *lim, const struct ptx_kernel_info *info)
+{
+	uint32_t most = warps_with(lim, regs_of(lim, info)) * WARP;
+
+	return most < info->max_threads ? most : info->max_threads;
+}
+
 int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
 		     struct qcu_kernel_desc *desc)
 {
 	int err = atomic_load(&be->sticky);
+	const struct soft_limits *lim = soft_limits(be->sm);
 	const struct ptx_kernel_info *info;
 	const struct ptx_kernel *ptx;
 
@@ -83,11 +122,11 @@ int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
 		.shared_bytes = info->shared_bytes,
 		.const_bytes = info->const_bytes,
 		.local_bytes = info->local_bytes,
-		.max_threads = info->max_threads,
-		.regs = info->regs,
+		.max_threads = max_threads(lim, info),
+		.regs = regs_of(lim, info),
 		.ptx_version = info->ptx_version,
 		.binary_version = be->sm,
-		.max_dynamic_shared = max_dynamic(k, dev, soft_limits(be->sm), info),
+		.max_dynamic_shared = max_dynamic(k, dev, lim, info),
 		.params = info->param_count,
 		.carveout = __atomic_load_n(&k->dev[dev].carveout, __ATOMIC_RELAXED),
 	};
@@ -127,17 +166,16 @@ int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32
 static uint32_t blocks_per_sm(const struct soft_limits *lim, const struct ptx_kernel_info *info,
 			      uint32_t threads, uint64_t dynamic)
 {
-	uint32_t warps = (uint32_t)round_up(threads, WARP) / WARP;
+	uint32_t warps = warps_of(threads), with_regs = warps_with(lim, regs_of(lim, info));
 	uint64_t shared = round_up(info->shared_bytes + dynamic, SHARED_GRAIN);
-	uint64_t regs = round_up((uint64_t)(info->regs ? info->regs : 1) * WARP, REG_GRANULE);
 	uint64_t n = lim->blocks_per_sm;
 
 	if (threads > BLOCK_MAX || shared > lim->shared_optin)
 		return 0;
 	if (n > lim->threads_per_sm / (warps * WARP))
 		n = lim->threads_per_sm / (warps * WARP);
-	if (n > lim->regs / (regs * warps))
-		n = lim->regs / (regs * warps);
+	if (n > with_regs / warps)
+		n = with_regs / warps;
 	if (shared + lim->shared_reserved &&
 	    n > lim->shared_per_sm / (shared + lim->shared_reserved))
 		n = lim->shared_per_sm / (shared + lim->shared_reserved);
@@ -228,11 +266,25 @@ int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 	return QCU_ERR_Success;
 }
 
+static int check_registers(const struct soft_limits *lim, const struct ptx_kernel_info *info,
+			   uint32_t threads)
+{
+	uint32_t regs = regs_of(lim, info);
+
+	if (warps_of(threads) <= warps_with(lim, regs))
+		return QCU_ERR_Success;
+	soft_say(
+		"kernel %s: no registers for %u threads with %u each, only for %u (a block has %u)",
+		info->name, threads, regs, warps_with(lim, regs) * WARP, lim->regs);
+	return QCU_ERR_LaunchOutOfResources;
+}
+
 static int check_launch(struct be *be, const struct be_kernel *k, const struct be_launch *l,
 			unsigned int dev, const struct ptx_kernel_info *info)
 {
 	const struct soft_limits *lim = soft_limits(be->sm);
 	uint64_t threads, grid;
+	int err;
 
 	if (!l->grid.x || !l->grid.y || !l->grid.z || l->grid.x > INT32_MAX ||
 	    l->grid.y > UINT16_MAX || l->grid.z > UINT16_MAX)
@@ -243,6 +295,9 @@ static int check_launch(struct be *be, const struct be_kernel *k, const struct b
 	threads = (uint64_t)l->block.x * l->block.y * l->block.z;
 	if (threads > BLOCK_MAX || threads > info->max_threads)
 		return QCU_ERR_InvalidValue;
+	err = check_registers(lim, info, (uint32_t)threads);
+	if (err)
+		return err;
 	if (info->req_threads[0] &&
 	    (info->req_threads[0] != l->block.x || info->req_threads[1] != l->block.y ||
 	     info->req_threads[2] != l->block.z))

@@ -81,9 +81,11 @@ struct ptx_kernel_info {
 	uint32_t shared_bytes;	 /* static */
 	uint32_t local_bytes;	 /* per thread */
 	uint32_t const_bytes;	 /* of the module's user constants */
-	uint32_t regs;		 /* estimate for attributes, at most 255 */
+	uint32_t regs;		 /* that a GPU would need at least, and at most 255 */
 	uint32_t max_threads;	 /* from .maxntid, else 1024 */
+	bool bounded;		 /* there is a .maxntid, or a .reqntid */
 	uint32_t req_threads[3]; /* .reqntid, else 0 */
+	uint32_t min_blocks;	 /* .minnctapersm, else 0 */
 	uint32_t ptx_version;	 /* 10 * major + minor of .target sm_XY, e.g. 75 */
 };
 

@@ -223,9 +223,10 @@ struct ptx_func {
 	const char **pnames, **rnames;
 	uint32_t param_bytes;
 	uint32_t max_threads, req_threads[3];
-	uint32_t regs;
-	uint32_t call_line;	   /* first call or definition, for messages */
-	struct ptx_func **callees; /* called directly */
+	uint32_t min_blocks, max_regs; /* 0: not said */
+	uint32_t regs;		       /* ptx_regs.c; then with what called functions need */
+	uint32_t call_line;	       /* first call or definition, for messages */
+	struct ptx_func **callees;     /* called directly */
 	unsigned int ncallees, callee_cap;
 	enum ptx_status bad; /* why it cannot run */
 	uint32_t bad_line;
@@ -308,6 +309,7 @@ struct ptx_module {
 	uint64_t const_size;
 	pthread_mutex_t heap_lock;
 	struct ptx_heap *heap;	/* what kernels got by malloc() */
+	bool bounded;		/* some kernel has said how large its blocks are */
 	uint32_t fshared_bytes; /* shared memory of functions that are not kernels */
 	ptx_fn *plain;		/* with checks: the handlers behind those of ptx_check.c */
 	char **files;		/* of .file, by number */

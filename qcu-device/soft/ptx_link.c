@@ -80,6 +80,9 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 		if (!c->mark)
 			walk(m, c, depth + 1);
 		below = c->stack_need > below ? c->stack_need : below;
+		/* A function must do with what the smallest kernel has that calls it. */
+		if (!m->bounded && c->regs > f->regs)
+			f->regs = c->regs;
 		f->recursive |= c->recursive;
 		f->reach_shared |= c->reach_shared;
 		if (!f->reach_bad)
@@ -114,8 +117,10 @@ static void fill_info(struct ptx_module *m, struct ptx_kernel *k)
 		.shared_bytes = k->shared_total,
 		.local_bytes = f->recursive ? f->local_bytes : f->stack_need - CALL_COST,
 		.const_bytes = (uint32_t)(m->const_size > 65536 ? 65536 : m->const_size),
-		.regs = f->regs,
+		.regs = f->max_regs && f->max_regs < f->regs ? f->max_regs : f->regs,
+		.min_blocks = f->min_blocks,
 		.max_threads = f->max_threads ? f->max_threads : 1024,
+		.bounded = f->max_threads != 0,
 		.ptx_version = m->target,
 	};
 	memcpy(k->info.req_threads, f->req_threads, sizeof(f->req_threads));
@@ -135,6 +140,7 @@ enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag)
 			mark_bad(f, PTX_UNSUPPORTED, f->call_line, "call of unknown function",
 				 f->name);
 		n += f->entry && f->defined;
+		m->bounded |= f->max_threads || f->max_regs;
 	}
 	st = link_calls(m, diag);
 	if (st != PTX_OK)

@@ -27,7 +27,6 @@ struct ptx_func *ptx_func_get(struct ptx_parser *P, const char *s, size_t n)
 	f = ptx_malloc_arena(P, sizeof(*f));
 	f->name = y->name;
 	f->index = m->nfuncs;
-	f->max_threads = 1024;
 	y->fn = f;
 	if (!ptx_grow((void **)&m->funcs, &m->funcs_cap, m->nfuncs + 1, sizeof(*m->funcs)))
 		ptx_fail_memory(P);
@@ -232,6 +231,12 @@ static void parse_hints(struct ptx_parser *P, struct ptx_func *f)
 		} else if (ptx_is_dot(P, "reqntid")) {
 			ptx_next(P);
 			f->max_threads = dims(P, f->req_threads);
+		} else if (ptx_is_dot(P, "minnctapersm")) {
+			ptx_next(P);
+			f->min_blocks = dims(P, d);
+		} else if (ptx_is_dot(P, "maxnreg")) {
+			ptx_next(P);
+			f->max_regs = dims(P, d);
 		} else if (ptx_is_dot(P, "pragma")) {
 			while (!ptx_is(P, ';')) {
 				if (P->t.kind == TK_EOF)
@@ -242,8 +247,7 @@ static void parse_hints(struct ptx_parser *P, struct ptx_func *f)
 		} else if (ptx_is_dot(P, "attribute")) {
 			ptx_next(P);
 			skip_pair(P, '(', ')', "')' expected");
-		} else if (ptx_is_dot(P, "minnctapersm") || ptx_is_dot(P, "maxnctapersm") ||
-			   ptx_is_dot(P, "maxnreg") || ptx_is_dot(P, "reqnctapercluster") ||
+		} else if (ptx_is_dot(P, "maxnctapersm") || ptx_is_dot(P, "reqnctapercluster") ||
 			   ptx_is_dot(P, "maxclusterrank") || ptx_is_dot(P, "abi_preserve") ||
 			   ptx_is_dot(P, "abi_preserve_control")) {
 			ptx_next(P);

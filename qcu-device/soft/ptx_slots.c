@@ -11,38 +11,22 @@
 #include <string.h>
 
 #include "qcu-device/soft/ptx_build_tex.h"
+#include "qcu-device/soft/ptx_slots.h"
 
 /* Above this many bits of liveness every register gets a place of its own. */
 #define MAX_LIVE_BITS (1ull << 29)
 
 #define NONE UINT32_MAX
 
-struct block {
-	uint32_t from, to; /* instructions, relative to the function */
-};
-
-struct slots {
-	struct ptx_module *m;
-	struct ptx_func *f;
-	const uint8_t *width;
-	uint32_t n, len;
-	struct block *blk;
-	uint32_t nblk, *blk_of; /* blk_of: block that starts at an instruction, else NONE */
-	size_t words;
-	uint64_t *in, *out, *kill;
-	uint32_t *start, *end, *place;
-};
-
-typedef void (*visit_fn)(struct slots *s, uint32_t *ref, bool def, uint32_t at, void *arg);
-
-static void visit_ref(struct slots *s, uint32_t *ref, bool def, uint32_t at, visit_fn fn, void *arg)
+static void visit_ref(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, ptx_visit_fn fn,
+		      void *arg)
 {
 	if ((*ref & REF_AREA) == REF_REG && *ref >> 2)
 		fn(s, ref, def, at, arg);
 }
 
-static void visit_args(struct slots *s, struct ptx_arg *a, unsigned int n, bool def, uint32_t at,
-		       visit_fn fn, void *arg)
+static void visit_args(struct ptx_slots *s, struct ptx_arg *a, unsigned int n, bool def,
+		       uint32_t at, ptx_visit_fn fn, void *arg)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (!a[i].in_area)
@@ -67,8 +51,7 @@ static void count_xops(const struct ptx_insn *in, unsigned int *defs, unsigned i
 			: 0;
 }
 
-/* Every register that an instruction names: what it reads, then what it writes. */
-static void visit(struct slots *s, uint32_t at, visit_fn fn, void *arg)
+void ptx_slots_visit(struct ptx_slots *s, uint32_t at, ptx_visit_fn fn, void *arg)
 {
 	struct ptx_insn *in = &s->m->code[s->f->pc + at];
 	unsigned int defs, uses;
@@ -112,7 +95,7 @@ static bool ends_block(const struct ptx_insn *in)
 	       in->ctl == CTL_EXIT;
 }
 
-static bool make_blocks(struct slots *s)
+static bool make_blocks(struct ptx_slots *s)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
 	uint8_t *lead = calloc(s->len + 1, 1);
@@ -151,7 +134,7 @@ static bool make_blocks(struct slots *s)
 }
 
 /* in: read before written in the block; kill: surely written. */
-static void gather(struct slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void gather(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	uint32_t b = *(uint32_t *)arg, v = *ref >> 2;
 	uint64_t *in = s->in + b * s->words, *kill = s->kill + b * s->words;
@@ -164,7 +147,7 @@ static void gather(struct slots *s, uint32_t *ref, bool def, uint32_t at, void *
 		in[v >> 6] |= bit;
 }
 
-static bool flow_into(struct slots *s, uint32_t b, uint32_t target)
+static bool flow_into(struct ptx_slots *s, uint32_t b, uint32_t target)
 {
 	uint64_t *out = s->out + b * s->words, *in = s->in + s->blk_of[target] * s->words;
 	bool changed = false;
@@ -177,14 +160,14 @@ static bool flow_into(struct slots *s, uint32_t b, uint32_t target)
 	return changed;
 }
 
-static void flow(struct slots *s)
+static void flow(struct ptx_slots *s)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
 	bool changed;
 
 	for (uint32_t b = 0; b < s->nblk; b++)
 		for (uint32_t i = s->blk[b].from; i < s->blk[b].to; i++)
-			visit(s, i, gather, &b);
+			ptx_slots_visit(s, i, gather, &b);
 	do {
 		changed = false;
 		for (uint32_t b = s->nblk; b-- > 0;) {
@@ -211,7 +194,7 @@ static void flow(struct slots *s)
 	} while (changed);
 }
 
-static void extend(struct slots *s, uint32_t v, uint32_t at)
+static void extend(struct ptx_slots *s, uint32_t v, uint32_t at)
 {
 	if (at < s->start[v])
 		s->start[v] = at;
@@ -219,24 +202,24 @@ static void extend(struct slots *s, uint32_t v, uint32_t at)
 		s->end[v] = at;
 }
 
-static void mention(struct slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void mention(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	(void)def;
 	(void)arg;
 	extend(s, *ref >> 2, at);
 }
 
-static void extend_set(struct slots *s, const uint64_t *set, uint32_t at)
+static void extend_set(struct ptx_slots *s, const uint64_t *set, uint32_t at)
 {
 	for (size_t k = 0; k < s->words; k++)
 		for (uint64_t w = set[k]; w; w &= w - 1)
 			extend(s, (uint32_t)(k * 64) + (uint32_t)__builtin_ctzll(w), at);
 }
 
-static void intervals(struct slots *s)
+static void intervals(struct ptx_slots *s)
 {
 	for (uint32_t i = 0; i < s->len; i++)
-		visit(s, i, mention, NULL);
+		ptx_slots_visit(s, i, mention, NULL);
 	for (unsigned int i = 0; i < s->f->nparams && !s->f->entry; i++)
 		if (!s->f->params[i].in_area)
 			extend(s, s->f->params[i].ref >> 2, 0);
@@ -260,12 +243,12 @@ static unsigned int slot_bytes(unsigned int width)
 }
 
 /* Linear scan: walk the code, give places to registers that start, take back those that ended. */
-static bool scan(struct slots *s)
+static bool scan(struct ptx_slots *s)
 {
 	uint32_t *first = malloc((s->len + 1) * sizeof(*first)), *next;
 	uint32_t *last = malloc((s->len + 1) * sizeof(*last)), *next_end;
 	struct pool pool[17] = {0};
-	uint32_t top = s->f->frame_bytes, preds = 0, pred_line = 0, words = 0, most = 0;
+	uint32_t top = s->f->frame_bytes, preds = 0, pred_line = 0;
 	bool ok = false;
 
 	next = malloc(s->n * sizeof(*next));
@@ -289,14 +272,11 @@ static bool scan(struct slots *s)
 			if (!ptx_grow((void **)&p->free, &p->cap, p->nfree + 1, sizeof(*p->free)))
 				goto out;
 			p->free[p->nfree++] = s->place[v];
-			words -= (s->width[v] + 3) / 4;
 		}
 		for (uint32_t v = first[i]; v != NONE; v = next[v]) {
 			unsigned int w = s->width[v];
 			struct pool *p = &pool[w];
 
-			words += (w + 3) / 4;
-			most = words > most ? words : most;
 			if (p->nfree) {
 				s->place[v] = p->free[--p->nfree];
 			} else if (w == 1) {
@@ -315,7 +295,6 @@ static bool scan(struct slots *s)
 		}
 	}
 	s->f->frame_bytes = top;
-	s->f->regs = most + 8 > 255 ? 255 : most + 8;
 	ok = true;
 out:
 	for (int i = 0; i < 17; i++)
@@ -327,7 +306,7 @@ out:
 	return ok;
 }
 
-static void patch(struct slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void patch(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	(void)def;
 	(void)at;
@@ -335,7 +314,7 @@ static void patch(struct slots *s, uint32_t *ref, bool def, uint32_t at, void *a
 	*ref = s->place[*ref >> 2] | REF_REG;
 }
 
-static void patch_formals(struct slots *s, struct ptx_arg *a, unsigned int n)
+static void patch_formals(struct ptx_slots *s, struct ptx_arg *a, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (!a[i].in_area)
@@ -345,7 +324,7 @@ static void patch_formals(struct slots *s, struct ptx_arg *a, unsigned int n)
 bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *width,
 		      uint32_t nregs)
 {
-	struct slots s = {.m = m, .f = f, .width = width, .n = nregs, .len = f->end - f->pc};
+	struct ptx_slots s = {.m = m, .f = f, .width = width, .n = nregs, .len = f->end - f->pc};
 	bool ok = false;
 
 	s.words = (nregs + 63) / 64;
@@ -363,7 +342,10 @@ bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *w
 			goto out;
 		flow(&s);
 		intervals(&s);
+		if (!ptx_count_regs(&s))
+			goto out;
 	} else {
+		f->regs = PTX_ENOUGH_REGS;
 		for (uint32_t v = 1; v < nregs; v++) {
 			s.start[v] = 0;
 			s.end[v] = s.len - 1;
@@ -372,7 +354,7 @@ bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *w
 	if (!scan(&s))
 		goto out;
 	for (uint32_t i = 0; i < s.len; i++)
-		visit(&s, i, patch, NULL);
+		ptx_slots_visit(&s, i, patch, NULL);
 	if (!f->entry)
 		patch_formals(&s, f->params, f->nparams);
 	patch_formals(&s, f->rets, f->nrets);

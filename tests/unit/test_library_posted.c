@@ -57,6 +57,7 @@ static void answer(struct qCUcmd *cmd)
 {
 	static uint64_t at = DEVICE_MEMORY;
 	struct qcu_device_desc *desc;
+	const struct qcu_launch_msg *launch_msg;
 	struct qcu_kernel_desc *kernel;
 	struct qcu_param *param;
 
@@ -98,6 +99,11 @@ static void answer(struct qCUcmd *cmd)
 	case QCU_OP_KERNEL_FIND:
 		cmd->kernel_find.params = 1;
 		cmd->kernel_find.param_bytes = 8;
+		break;
+	case QCU_OP_LAUNCH:
+		launch_msg = (const struct qcu_launch_msg *)(uintptr_t)cmd->launch.buf.addr;
+		if (launch_msg->block[0] > MAX_THREADS)
+			cmd->status = cudaErrorLaunchOutOfResources;
 		break;
 	case QCU_OP_KERNEL_INFO:
 		kernel = (struct qcu_kernel_desc *)(uintptr_t)cmd->buf.addr;
@@ -362,6 +368,20 @@ static void free_waits_for_nonblocking_streams(void **state)
 	assert_int_equal(cudaSetDevice(0), cudaSuccess);
 }
 
+/* Whether the kernel's bounds or its registers are in the way the mirror knows; it is asked at
+ * once. */
+static void too_large_for_the_kernel(void **state)
+{
+	(void)state;
+	assert_int_equal(launch(1, MAX_THREADS, 0, stream), cudaSuccess);
+	posted = waited = 0;
+	assert_int_equal(launch(1, MAX_THREADS + 1, 0, stream), cudaErrorLaunchOutOfResources);
+	assert_int_equal(posted, 0);
+	assert_int_equal(waited, 1);
+	assert_int_equal(cudaGetLastError(), cudaErrorLaunchOutOfResources);
+	COSTS(launch(1, MAX_THREADS, 0, stream), 1, 0);
+}
+
 /* Of work on one device the other knows nothing. */
 static void known_at_the_call(void **state)
 {
@@ -370,7 +390,6 @@ static void known_at_the_call(void **state)
 
 	(void)state;
 	REFUSED(launch(0, 1, 0, stream), cudaErrorInvalidValue);
-	REFUSED(launch(1, MAX_THREADS + 1, 0, stream), cudaErrorInvalidValue);
 	REFUSED(launch(1, 1, MAX_SHARED + 1, stream), cudaErrorInvalidValue);
 	REFUSED(launch(1, 1, 0, (cudaStream_t)host), cudaErrorInvalidResourceHandle);
 	REFUSED(cudaMemcpyAsync(dev + (1 << 20) - 8, host, 16, cudaMemcpyHostToDevice, stream),
@@ -665,6 +684,7 @@ int main(void)
 		cmocka_unit_test(free_waits_for_work),
 		cmocka_unit_test(known_at_the_call),
 		cmocka_unit_test(limits_change),
+		cmocka_unit_test(too_large_for_the_kernel),
 		cmocka_unit_test(errors_come_late),
 		cmocka_unit_test(free_waits_for_nonblocking_streams),
 		cmocka_unit_test(asked_once),

@@ -4,7 +4,7 @@
  */
 #include "tests/unit/test_soft_fake.h"
 
-#define KERNELS 8
+#define KERNELS 10
 
 struct ptx_kernel {
 	struct ptx_module *m;
@@ -19,9 +19,21 @@ struct ptx_module {
 
 _Atomic int fake_modules;
 
-static const char *const names[KERNELS] = {"step",   "gate",  "open",	 "store",
-					   "status", "print", "bounded", "shared"};
+static const char *const names[KERNELS] = {"step",  "gate",    "open",	 "store",  "status",
+					   "print", "bounded", "shared", "hungry", "held"};
 static const struct ptx_param params[3] = {{0, 8, 8}, {8, 8, 8}, {16, 8, 8}};
+
+/* hungry and held would like many registers; bounded and held have said how large a block is. */
+static void specials(struct ptx_kernel_info *info)
+{
+	if (!strcmp(info->name, "hungry") || !strcmp(info->name, "held"))
+		info->regs = 100;
+	if (!strcmp(info->name, "bounded"))
+		info->max_threads = 128;
+	if (!strcmp(info->name, "held"))
+		info->max_threads = 800;
+	info->bounded = info->max_threads < 1024;
+}
 
 enum ptx_status ptx_load(const char *text, size_t len, const struct ptx_env *env,
 			 struct ptx_module **out, struct ptx_diag *diag)
@@ -49,10 +61,11 @@ enum ptx_status ptx_load(const char *text, size_t len, const struct ptx_env *env
 			.params = params,
 			.param_bytes = 24,
 			.regs = 32,
-			.max_threads = strcmp(names[i], "bounded") ? 1024 : 128,
+			.max_threads = 1024,
 			.shared_bytes = strcmp(names[i], "shared") ? 0 : 4096,
 			.ptx_version = 75,
 		};
+		specials(&m->kernel[i].info);
 	}
 	atomic_fetch_add(&fake_modules, 1);
 	*out = m;

@@ -166,6 +166,46 @@ static void refuses_too_much_shared_memory(void **state)
 	assert_int_equal(launch(f, f->step), QCU_ERR_Success);
 }
 
+static void refuses_more_registers_than_there_are(void **state)
+{
+	struct fixture *f = *state;
+	struct be_kernel *hungry = fake_kernel(f->be, f->m, "hungry");
+	struct be_kernel *held = fake_kernel(f->be, f->m, "held");
+	struct qcu_kernel_desc d;
+	uint32_t n;
+
+	/* 100 registers are 3328 for a warp; a quarter of 65536 is enough for 4 warps. */
+	f->l.block = (struct be_dim3){1024, 1, 1};
+	assert_int_equal(launch(f, hungry), QCU_ERR_LaunchOutOfResources);
+	f->l.block = (struct be_dim3){19, 27, 1};
+	assert_int_equal(launch(f, hungry), QCU_ERR_LaunchOutOfResources);
+	f->l.flags = QCU_LAUNCH_COOPERATIVE;
+	assert_int_equal(launch(f, hungry), QCU_ERR_LaunchOutOfResources);
+	f->l.flags = 0;
+	f->l.block = (struct be_dim3){801, 1, 1};
+	assert_int_equal(launch(f, held), QCU_ERR_InvalidValue);
+	expect_nothing_ran(f);
+	assert_int_equal(be_soft.occupancy(f->be, 0, hungry, 513, 0, 0, &n), QCU_ERR_Success);
+	assert_int_equal(n, 0);
+
+	assert_int_equal(be_soft.kernel_desc(f->be, 0, hungry, &d), QCU_ERR_Success);
+	assert_int_equal(d.regs, 100);
+	assert_int_equal(d.max_threads, 512);
+	f->l.block = (struct be_dim3){512, 1, 1};
+	assert_int_equal(launch(f, hungry), QCU_ERR_Success);
+	assert_int_equal(be_soft.occupancy(f->be, 0, hungry, 512, 0, 0, &n), QCU_ERR_Success);
+	assert_int_equal(n, 1);
+	assert_int_equal(be_soft.occupancy(f->be, 0, hungry, 160, 0, 0, &n), QCU_ERR_Success);
+	assert_int_equal(n, 3);
+
+	/* Whoever says how large a block is gets no more registers than fit. */
+	assert_int_equal(be_soft.kernel_desc(f->be, 0, held, &d), QCU_ERR_Success);
+	assert_int_equal(d.regs, 72);
+	assert_int_equal(d.max_threads, 800);
+	f->l.block = (struct be_dim3){800, 1, 1};
+	assert_int_equal(launch(f, held), QCU_ERR_Success);
+}
+
 static int set(struct fixture *f, unsigned int dev, uint32_t attr, int value)
 {
 	return be_soft.kernel_set(f->be, dev, f->shared, attr, value);
@@ -397,6 +437,7 @@ int main(void)
 		T(refuses_bad_dimensions),
 		T(refuses_wrong_parameters),
 		T(refuses_too_much_shared_memory),
+		T(refuses_more_registers_than_there_are),
 		T(shared_memory_can_be_raised_and_lowered),
 		T(a_kernel_describes_itself),
 		T(occupancy_is_what_fits),
