@@ -17,13 +17,14 @@ include tests/fuzz/fuzz.mk
 
 # Unmodified CUDA, optimised; and the same again as a debugger wants it: host code and PTX are others.
 # That has no machine code: it runs in software, and that alone takes nvcc half of the time.
+$(B)/tests/guest/per_thread_% $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(B)/tests/guest/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -O3 -o $@ $<
+	$(NVCC) -cudart shared -O3 $(GUEST_FLAGS) -o $@ $<
 
 $(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -G -O0 -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(NVCC) -cudart shared -G -O0 $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # Under the sanitizers that is slow, and nearly all of it has run there optimised.
 DEBUG_SANITIZED := matmul reduction transpose
