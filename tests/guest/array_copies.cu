@@ -73,7 +73,7 @@ static void rectangles(unsigned char *from, unsigned char *to, cudaMemcpyKind up
 	CHECK(cudaFreeArray(array));
 }
 
-static void runs(void)
+static void runs(cudaStream_t stream)
 {
 	cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
 	const size_t row = W * 4, bytes = row * H;
@@ -89,6 +89,12 @@ static void runs(void)
 	memcpy(mirror + 2 * row + 200, host, 5 * row + 100);
 	CHECK(cudaMemcpyFromArray(back, a, 40, 1, bytes - row - 40, cudaMemcpyDeviceToHost));
 	same(back, mirror + row + 40, bytes - row - 40, "run");
+	CHECK(cudaMemcpyToArrayAsync(a, 12, 4, host, 3 * row, cudaMemcpyHostToDevice, stream));
+	memcpy(mirror + 4 * row + 12, host, 3 * row);
+	memset(back, 0, bytes);
+	CHECK(cudaMemcpyFromArrayAsync(back, a, 0, 3, 6 * row, cudaMemcpyDeviceToHost, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	same(back, mirror + 3 * row, 6 * row, "run in a stream");
 	/* Rows of another length. */
 	CHECK(cudaMemcpyArrayToArray(b, 16, 0, a, 8, 0, bytes - 8, cudaMemcpyDeviceToDevice));
 	CHECK(cudaMemcpyFromArray(back, b, 16, 0, bytes - 8, cudaMemcpyDeviceToHost));
@@ -260,7 +266,9 @@ static void info(void)
 	cudaChannelFormatDesc format = cudaCreateChannelDesc(16, 16, 0, 0, cudaChannelFormatKindSigned);
 	cudaChannelFormatDesc got = {};
 	cudaArraySparseProperties sparse;
-	cudaArray_t a;
+	cudaArrayMemoryRequirements wants;
+	cudaMipmappedArray_t mipmap;
+	cudaArray_t a, plane;
 	cudaExtent size;
 	unsigned int flags;
 	size_t most;
@@ -275,8 +283,14 @@ static void info(void)
 		size.height, size.depth);
 	REQUIRE(flags == (cudaArrayLayered | cudaArraySurfaceLoadStore), "%x", flags);
 	CHECK(cudaArrayGetInfo(NULL, NULL, NULL, a));
-	/* It is not sparse. */
+	/* It is not sparse, has one plane, and its memory. So it is with mipmaps. */
 	EXPECT(cudaArrayGetSparseProperties(&sparse, a), cudaErrorInvalidValue);
+	EXPECT(cudaArrayGetMemoryRequirements(&wants, a, 0), cudaErrorInvalidValue);
+	EXPECT(cudaArrayGetPlane(&plane, a, 0), cudaErrorInvalidValue);
+	CHECK(cudaMallocMipmappedArray(&mipmap, &format, make_cudaExtent(64, 32, 0), 2));
+	EXPECT(cudaMipmappedArrayGetSparseProperties(&sparse, mipmap), cudaErrorInvalidValue);
+	EXPECT(cudaMipmappedArrayGetMemoryRequirements(&wants, mipmap, 0), cudaErrorInvalidValue);
+	CHECK(cudaFreeMipmappedArray(mipmap));
 	(void)cudaGetLastError();
 	CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&most, &format, 0));
 	REQUIRE(most >= 1 << 20, "%zu", most);
@@ -337,7 +351,7 @@ int main(void)
 	rectangles(dev, dev2, cudaMemcpyDeviceToDevice, cudaMemcpyDeviceToDevice, NULL, "device");
 	rectangles(dev, pinned, cudaMemcpyDefault, cudaMemcpyDeviceToHost, stream, "device, stream");
 	captured(pinned, pinned2);
-	runs();
+	runs(stream);
 	boxes(false);
 	boxes(true);
 	levels();

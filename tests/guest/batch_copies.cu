@@ -71,6 +71,7 @@ static void boxes(cudaStream_t stream)
 	cudaMemcpy3DBatchOp op[2] = {};
 	cudaMemcpy3DPeerParms peer = {};
 	cudaPitchedPtr dev, other;
+	void *third;
 
 	fill_words(host, sizeof(host), 77);
 	CHECK(cudaMalloc3D(&dev, make_cudaExtent(W, H, D)));
@@ -89,14 +90,17 @@ static void boxes(cudaStream_t stream)
 	peer.dstPtr = other;
 	peer.extent = make_cudaExtent(W, H, D);
 	CHECK(cudaMemcpy3DPeerAsync(&peer, stream));
+	/* And from there to a third place without its form. */
+	CHECK(cudaMalloc(&third, other.pitch * H * D));
+	CHECK(cudaMemcpyPeerAsync(third, 0, other.ptr, 0, other.pitch * H * D, stream));
 	op[0].src.op.ptr = op[0].dst.op.ptr;
-	op[0].src.op.ptr.ptr = other.ptr;
+	op[0].src.op.ptr.ptr = third;
 	op[0].dst.op.ptr.ptr = back;
 	op[0].dst.op.ptr.rowLength = W;
 	/* The lower two slices and the upper one, each in its own copy. */
 	op[0].extent.depth = 2;
 	op[1] = op[0];
-	op[1].src.op.ptr.ptr = (char *)other.ptr + 2 * H * other.pitch;
+	op[1].src.op.ptr.ptr = (char *)third + 2 * H * other.pitch;
 	op[1].dst.op.ptr.ptr = back[2];
 	op[1].extent.depth = 1;
 	CHECK(cudaMemcpy3DBatchAsync(2, op, 0, stream));
@@ -111,6 +115,7 @@ static void boxes(cudaStream_t stream)
 	(void)cudaGetLastError();
 	CHECK(cudaFree(dev.ptr));
 	CHECK(cudaFree(other.ptr));
+	CHECK(cudaFree(third));
 }
 
 static void arrays(cudaStream_t stream)

@@ -138,11 +138,26 @@ static void attributes(void)
 	REQUIRE(n > 1, "%d blocks fit", n);
 	CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, plain, 2, 128));
 	REQUIRE(bytes >= 16 << 10, "%zu bytes for each of two blocks", bytes);
-	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, plain, 128, bytes));
+	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, (const void *)plain, 128, bytes));
 	REQUIRE(n >= 2, "%d blocks fit with %zu bytes", n, bytes);
 	EXPECT(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, plain, 0, 128),
 	       cudaErrorInvalidValue);
 	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(NULL, plain, 128, 0),
+	       cudaErrorInvalidValue);
+	/* The largest cluster has one block at least, and of such as that many fit as blocks do. */
+	attr[0].id = cudaLaunchAttributeClusterDimension;
+	attr[0].val.clusterDim.x = attr[0].val.clusterDim.y = attr[0].val.clusterDim.z = 1;
+	config.attrs = attr;
+	n = 0;
+	CHECK(cudaOccupancyMaxActiveClusters(&n, (const void *)plain, &config));
+	REQUIRE(n > 1, "%d clusters fit", n);
+	config.numAttrs = 0;
+	n = 0;
+	CHECK(cudaOccupancyMaxPotentialClusterSize(&n, (const void *)plain, &config));
+	REQUIRE(n >= 1, "%d blocks in a cluster", n);
+	REQUIRE(cudaOccupancyMaxActiveClusters(&n, (const void *)plain, &config) != cudaSuccess,
+		"clusters of no size");
+	EXPECT(cudaOccupancyMaxPotentialClusterSize(NULL, (const void *)plain, &config),
 	       cudaErrorInvalidValue);
 	(void)cudaGetLastError();
 	CHECK(cudaEventDestroy(event));

@@ -3,7 +3,12 @@
  * Limits of a device (stack, printf buffer, heap of malloc in kernels), its settings, what can be
  * asked of a kernel, and the ways to name a device: each is checked, kept, told, and obeyed.
  */
+#include <cuda_profiler_api.h>
+
 #include "check.h"
+
+/* Some of the calls are deprecated, and still there. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define MIB ((size_t)1 << 20)
 
@@ -43,6 +48,17 @@ static int dig_here(int depth, const int *above)
 	for (int i = 0; i < 64; i++)
 		mine[i] = above[(i * 7) & 63] + depth;
 	return depth ? dig_here(depth - 1, mine) + mine[depth & 63] : mine[0];
+}
+
+__global__ void reverse(int *to, int n)
+{
+	extern __shared__ int shared[];
+
+	for (int i = threadIdx.x; i < n; i += blockDim.x)
+		shared[i] = i;
+	__syncthreads();
+	for (int i = threadIdx.x; i < n; i += blockDim.x)
+		to[i] = shared[n - 1 - i];
 }
 
 __global__ void many(char a, double b, short c, long long d)
@@ -95,6 +111,7 @@ static void limits(void)
 
 static void settings(void)
 {
+	cudaSharedMemConfig banks;
 	cudaFuncCache cache;
 	unsigned int flags;
 
@@ -108,7 +125,12 @@ static void settings(void)
 	REQUIRE(cache == cudaFuncCachePreferL1 || cache == cudaFuncCachePreferNone, "cache %d",
 		cache);
 	EXPECT(cudaDeviceGetCacheConfig(NULL), cudaErrorInvalidValue);
+	CHECK(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeFourByte));
+	CHECK(cudaDeviceGetSharedMemConfig(&banks));
+	REQUIRE(banks == cudaSharedMemBankSizeFourByte, "banks %d", banks);
 	CHECK(cudaCtxResetPersistingL2Cache());
+	CHECK(cudaProfilerStart());
+	CHECK(cudaProfilerStop());
 	(void)cudaGetLastError();
 }
 
@@ -147,6 +169,33 @@ static void kernels(void)
 	(void)cudaGetLastError();
 }
 
+/* More dynamic shared memory than a kernel has without asking, allowed by its handle. */
+static void kernel_handles(void)
+{
+	const int n = 50000 / sizeof(int);
+	cudaKernel_t kernel;
+	int *dev, *back = (int *)malloc(n * sizeof(int));
+
+	CHECK(cudaMalloc(&dev, n * sizeof(int)));
+	CHECK(cudaGetKernel(&kernel, (const void *)reverse));
+	reverse<<<1, 128, n * sizeof(int)>>>(dev, n);
+	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
+	CHECK(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+					      n * sizeof(int), 0));
+	CHECK(cudaFuncSetSharedMemConfig((const void *)reverse, cudaSharedMemBankSizeFourByte));
+	reverse<<<1, 128, n * sizeof(int)>>>(dev, n);
+	CHECK_LAUNCH();
+	CHECK(cudaMemcpy(back, dev, n * sizeof(int), cudaMemcpyDeviceToHost));
+	for (int i = 0; i < n; i++)
+		REQUIRE(back[i] == n - 1 - i, "element %d is %d", i, back[i]);
+	REQUIRE(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+						1, 1000) != cudaSuccess,
+		"device 1000");
+	(void)cudaGetLastError();
+	CHECK(cudaFree(dev));
+	free(back);
+}
+
 static void devices(void)
 {
 	cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSuccess;
@@ -176,6 +225,10 @@ static void devices(void)
 	CHECK(cudaGetDriverEntryPointByVersion("cuThereIsNoSuchFunction", &fn, 12000,
 					       cudaEnableDefault, &found));
 	REQUIRE(!fn && found == cudaDriverEntryPointSymbolNotFound, "%p, %d", fn, found);
+	fn = id;
+	found = cudaDriverEntryPointSuccess;
+	CHECK(cudaGetDriverEntryPoint("cuThereIsNoSuchFunction", &fn, cudaEnableDefault, &found));
+	REQUIRE(!fn && found == cudaDriverEntryPointSymbolNotFound, "%p, %d", fn, found);
 	(void)cudaGetLastError();
 }
 
@@ -185,6 +238,7 @@ int main(void)
 	settings();
 	limits();
 	kernels();
+	kernel_handles();
 	/* Everything is back at its beginning. */
 	size_t before, after;
 

@@ -22,6 +22,48 @@ static int ask(cudaMemRangeAttribute attr, const void *p, size_t len)
 	return value;
 }
 
+/* Three ranges, the first two of them to the CPU; then all are discarded and written anew. */
+static void batches(cudaStream_t stream)
+{
+	const size_t piece = (size_t)2 << 20;
+	cudaMemLocation places[] = {{cudaMemLocationTypeHost, 0}, {cudaMemLocationTypeDevice, 0}};
+	size_t sizes[] = {piece, piece, piece}, first[] = {0, 2}, wrong[] = {1, 2};
+	void *ranges[3];
+	int *p;
+
+	CHECK(cudaMallocManaged(&p, 3 * piece));
+	for (int i = 0; i < 3; i++)
+		ranges[i] = (char *)p + i * piece;
+	for (int i = 0; i < N; i++)
+		p[i] = i;
+	CHECK(cudaMemPrefetchBatchAsync(ranges, sizes, 3, places, first, 2, 0, stream));
+	triple<<<32, 128, 0, stream>>>(p, N);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamSynchronize(stream));
+	for (int i = 0; i < N; i++)
+		REQUIRE(p[i] == 3 * i, "element %d is %d", i, p[i]);
+	REQUIRE(ask(cudaMemRangeAttributeLastPrefetchLocation, p, 2 * piece) == cudaCpuDeviceId,
+		"two ranges went elsewhere");
+	REQUIRE(ask(cudaMemRangeAttributeLastPrefetchLocation, ranges[2], piece) == 0,
+		"the third range went elsewhere");
+	CHECK(cudaMemDiscardBatchAsync(ranges, sizes, 2, 0, stream));
+	CHECK(cudaMemDiscardAndPrefetchBatchAsync(&ranges[1], sizes, 2, &places[1], first, 1, 0,
+						  stream));
+	CHECK(cudaMemsetAsync(p, 1, BYTES, stream));
+	triple<<<32, 128, 0, stream>>>(p, N);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamSynchronize(stream));
+	for (int i = 0; i < N; i++)
+		REQUIRE(p[i] == 0x03030303, "element %d is %x", i, p[i]);
+	REQUIRE(ask(cudaMemRangeAttributeLastPrefetchLocation, ranges[1], 2 * piece) == 0,
+		"the last two ranges went elsewhere");
+	EXPECT(cudaMemPrefetchBatchAsync(ranges, sizes, 3, places, wrong, 2, 0, stream),
+	       cudaErrorInvalidValue);
+	EXPECT(cudaMemDiscardBatchAsync(ranges, sizes, 3, 1, stream), cudaErrorInvalidValue);
+	(void)cudaGetLastError();
+	CHECK(cudaFree(p));
+}
+
 int main(void)
 {
 	cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, cpu = {cudaMemLocationTypeHost, 0},
@@ -83,6 +125,7 @@ int main(void)
 
 	CHECK(cudaStreamAttachMemAsync(stream, p, 0, cudaMemAttachGlobal));
 	CHECK(cudaStreamSynchronize(stream));
+	batches(stream);
 
 	/* What is no managed memory, no device, no advice. */
 	EXPECT(cudaMemAdvise(dev, BYTES, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);

@@ -101,6 +101,16 @@ static void handles(void)
 	CHECK(cudaEventDestroy(event));
 }
 
+static void in_words(void)
+{
+	REQUIRE(!strcmp(cudaGetErrorString(cudaSuccess), "no error"), "%s",
+		cudaGetErrorString(cudaSuccess));
+	REQUIRE(!strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument"), "%s",
+		cudaGetErrorString(cudaErrorInvalidValue));
+	REQUIRE(!strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory"), "%s",
+		cudaGetErrorString(cudaErrorMemoryAllocation));
+}
+
 int main(void)
 {
 	host = (char *)malloc(2 * BYTES);
@@ -111,6 +121,7 @@ int main(void)
 	allocation();
 	copies();
 	handles();
+	in_words();
 	CHECK(cudaFree(dev));
 	free(host);
 	free(back);

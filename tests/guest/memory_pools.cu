@@ -118,6 +118,15 @@ static void pools(void)
 	CHECK(cudaDeviceSetMemPool(0, pool));
 	CHECK(cudaDeviceGetMemPool(&now, 0));
 	REQUIRE(now == pool, "the device has not got the pool");
+	/* The same by the names that later came for it. */
+	CHECK(cudaMemSetMemPool(&here, cudaMemAllocationTypePinned, first));
+	CHECK(cudaDeviceGetMemPool(&now, 0));
+	REQUIRE(now == first, "the device has not got its own pool");
+	CHECK(cudaMemSetMemPool(&here, cudaMemAllocationTypePinned, pool));
+	CHECK(cudaMemGetMemPool(&now, &here, cudaMemAllocationTypePinned));
+	REQUIRE(now == pool, "the place has not got the pool");
+	CHECK(cudaMemGetDefaultMemPool(&now, &here, cudaMemAllocationTypePinned));
+	REQUIRE(now == first, "another default pool");
 	CHECK(cudaMallocAsync(&p, MIB, NULL));
 	CHECK(cudaDeviceSynchronize());
 	REQUIRE(get(pool, cudaMemPoolAttrUsedMemCurrent) >= MIB, "it comes from elsewhere");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cudaMemset and its asynchronous and two-dimensional forms: every byte of the range is set and not
+ * cudaMemset and its asynchronous, two- and three-dimensional forms: every byte of the range is set and not
  * one beside it, at odd addresses and lengths.
  */
 #include "check.h"
@@ -55,11 +55,26 @@ int main(void)
 		memset(want + at + y * pitch, 0xab, width);
 	compare(dev, "cudaMemset2D");
 
+	CHECK(cudaMemset2DAsync(dev + at + 1, pitch, 0xcd, width - 2, height - 1, stream));
+	for (size_t y = 0; y < height - 1; y++)
+		memset(want + at + 1 + y * pitch, 0xcd, width - 2);
+	CHECK(cudaStreamSynchronize(stream));
+	compare(dev, "cudaMemset2DAsync");
+
+	/* Of slices of 10 rows only the first 7. */
+	CHECK(cudaMemset3DAsync(make_cudaPitchedPtr(dev + 256, pitch, width, 10), 0xef,
+				make_cudaExtent(width, 7, 4), stream));
+	for (size_t y = 0; y < 40; y++)
+		if (y % 10 < 7)
+			memset(want + 256 + y * pitch, 0xef, width);
+	CHECK(cudaStreamSynchronize(stream));
+	compare(dev, "cudaMemset3DAsync");
+
 	EXPECT(cudaMemset2D(dev, 10, 0, 20, 2), cudaErrorInvalidValue);
 	EXPECT(cudaMemset(dev, 0, (size_t)1 << 40), cudaErrorInvalidValue);
 	EXPECT(cudaMemset(NULL, 0, 16), cudaErrorInvalidValue);
 	compare(dev, "after refused calls");
 	CHECK(cudaStreamDestroy(stream));
 	CHECK(cudaFree(dev));
-	return verified("%zu ranges set exactly", 2 * sizeof(cases) / sizeof(cases[0]) + 1);
+	return verified("%zu ranges set exactly", 2 * sizeof(cases) / sizeof(cases[0]) + 3);
 }

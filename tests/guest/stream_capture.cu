@@ -113,6 +113,50 @@ static void into_a_graph_that_exists()
 	CHECK(cudaGraphDestroy(graph));
 }
 
+/* What the stream's next node depends on is set by hand: two nodes side by side, then both. */
+static void with_other_dependencies()
+{
+	cudaStreamCaptureStatus status;
+	cudaGraphNode_t first, second;
+	const cudaGraphNode_t *tail;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	size_t count;
+
+	CHECK(cudaMemset(dev, 0, BYTES));
+	CHECK(cudaMemset(other, 0, BYTES));
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+	CHECK(cudaMemsetAsync(dev, 1, BYTES, one));
+	CHECK(cudaStreamGetCaptureInfo(one, &status, NULL, &graph, &tail, NULL, &count));
+	REQUIRE(count == 1, "%zu at the end", count);
+	first = tail[0];
+	CHECK(cudaStreamUpdateCaptureDependencies(one, NULL, NULL, 0,
+						  cudaStreamSetCaptureDependencies));
+	CHECK(cudaMemsetAsync(other, 2, BYTES, one));
+	CHECK(cudaStreamGetCaptureInfo(one, &status, NULL, &graph, &tail, NULL, &count));
+	second = tail[0];
+	CHECK(cudaGraphNodeGetDependencies(second, NULL, NULL, &count));
+	REQUIRE(count == 0, "%zu before the second", count);
+	CHECK(cudaStreamUpdateCaptureDependencies(one, &first, NULL, 1,
+						  cudaStreamAddCaptureDependencies));
+	CHECK(cudaStreamGetCaptureInfo(one, &status, NULL, &graph, &tail, NULL, &count));
+	REQUIRE(count == 2, "%zu at the end", count);
+	CHECK(cudaMemcpyAsync(host, dev, BYTES, cudaMemcpyDeviceToHost, one));
+	EXPECT(cudaStreamUpdateCaptureDependencies(two, &first, NULL, 1, 0), cudaErrorIllegalState);
+	CHECK(cudaStreamEndCapture(one, &graph));
+	CHECK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
+	REQUIRE(count == 2, "%zu edges", count);
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, one));
+	CHECK(cudaStreamSynchronize(one));
+	check_all(host, 0x01010101, "the first");
+	CHECK(cudaMemcpy(host, other, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, 0x02020202, "the second");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
 static void begin(cudaStreamCaptureMode mode)
 {
 	/* What was expected before is still the last error. */
@@ -223,6 +267,7 @@ int main()
 	CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
 	nothing_happens_until_launched();
 	into_a_graph_that_exists();
+	with_other_dependencies();
 	wrong();
 	CHECK(cudaFree(dev));
 	CHECK(cudaFree(other));

@@ -43,6 +43,7 @@ int main(void)
 	unsigned long long count = 99;
 	size_t size = 0;
 	void *addr = NULL;
+	cudaStream_t stream;
 	pair p;
 
 	CHECK(cudaMalloc(&dev, sizeof(out)));
@@ -78,6 +79,17 @@ int main(void)
 	CHECK(cudaMemcpy(addr, text, sizeof(text), cudaMemcpyHostToDevice));
 	CHECK(cudaMemcpyFromSymbol(text_back, bytes, sizeof(text) - 1, 1));
 	REQUIRE(!memcmp(text_back, text + 1, sizeof(text) - 1), "written by address, read by name");
+
+	/* In a stream, behind and before what else is in it. */
+	CHECK(cudaStreamCreate(&stream));
+	CHECK(cudaMemcpyToSymbolAsync(bytes, text + 1, 500, 100, cudaMemcpyHostToDevice, stream));
+	CHECK(cudaMemsetAsync((char *)addr + 200, 7, 10, stream));
+	CHECK(cudaMemcpyFromSymbolAsync(text_back, bytes, 600, 50, cudaMemcpyDeviceToHost, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	memmove(text + 100, text + 1, 500);
+	memset(text + 200, 7, 10);
+	REQUIRE(!memcmp(text_back, text + 50, 600), "written and read in a stream");
+	CHECK(cudaStreamDestroy(stream));
 
 	EXPECT(cudaMemcpyToSymbol(&not_a_symbol, &add, sizeof(add)), cudaErrorInvalidSymbol);
 	EXPECT(cudaGetSymbolSize(&size, &not_a_symbol), cudaErrorInvalidSymbol);

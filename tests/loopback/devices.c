@@ -146,6 +146,15 @@ static void without_a_choice(void)
 	REQUIRE(device == 0, "device %d of two alike", device);
 }
 
+/* Nothing else writes into a device's memory, so that it has always been flushed. */
+static void nothing_to_flush(void)
+{
+	OK(cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+					      cudaFlushGPUDirectRDMAWritesToOwner));
+	OK(cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+					      cudaFlushGPUDirectRDMAWritesToAllDevices));
+}
+
 int main(void)
 {
 	visible_devices();
@@ -154,5 +163,6 @@ int main(void)
 	reset_takes_everything();
 	between_devices();
 	without_a_choice();
+	nothing_to_flush();
 	return 0;
 }
