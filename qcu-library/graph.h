@@ -12,16 +12,16 @@
 
 #include "qcu-library/qcul.h"
 
-/* A kernel with a copy of its arguments, packed as the device wants them. */
+/* A kernel with a copy of its arguments, packed as the device wants them, and its attributes. */
 struct qcul_node_kernel {
 	const void *func;
 	struct CUkern_st *kernel;
 	dim3 grid, block;
 	unsigned int shared;
-	int cooperative;
-	int priority;
 	uint8_t *packed;
 	void **args; /* into packed, one for each parameter */
+	cudaLaunchAttribute *attrs;
+	unsigned int attr_count; /* each of another kind */
 };
 
 /* What a node does. Owns what it points to, but for memory that the program names. */
@@ -100,6 +100,15 @@ cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemset
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
 cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_release(struct qcul_node_params *p);
+
+/* ---- graph_attr.c ---- */
+
+/* As many kinds as a node can have. */
+#define QCUL_NODE_ATTRS 16
+
+cudaError_t qcul_node_attr_set(struct qcul_node_kernel *k, cudaLaunchAttributeID id,
+			       const cudaLaunchAttributeValue *value);
+cudaError_t qcul_node_attrs_copy(struct qcul_node_kernel *to, const struct qcul_node_kernel *from);
 
 /* ---- graph_exec.c ---- */
 

@@ -218,12 +218,25 @@ fail:
 
 /* ---- launching ---- */
 
-static cudaError_t run_kernel(const struct qcul_node_kernel *k, cudaStream_t stream)
+/* A kernel has the priority of the stream unless the graph was asked for those of its nodes. */
+static cudaError_t run_kernel(const struct CUgraphExec_st *x, const struct qcul_node_kernel *k,
+			      cudaStream_t stream)
 {
-	if (k->cooperative)
-		return cudaLaunchCooperativeKernel(k->func, k->grid, k->block, k->args, k->shared,
-						   stream);
-	return cudaLaunchKernel(k->func, k->grid, k->block, k->args, k->shared, stream);
+	cudaLaunchAttribute attrs[QCUL_NODE_ATTRS];
+	cudaLaunchConfig_t config = {
+		.gridDim = k->grid,
+		.blockDim = k->block,
+		.dynamicSmemBytes = k->shared,
+		.stream = stream,
+		.attrs = attrs,
+	};
+	unsigned int i;
+
+	for (i = 0; i < k->attr_count; i++)
+		if (k->attrs[i].id != cudaLaunchAttributePriority ||
+		    x->flags & cudaGraphInstantiateFlagUseNodePriority)
+			attrs[config.numAttrs++] = k->attrs[i];
+	return cudaLaunchKernelExC(&config, k->func, k->args);
 }
 
 static cudaError_t run_memset(const struct cudaMemsetParams *m, cudaStream_t stream)
@@ -240,7 +253,8 @@ static cudaError_t run_memset(const struct cudaMemsetParams *m, cudaStream_t str
 	return qcul_fill(&fill, stream);
 }
 
-static cudaError_t run(const struct CUgraphNode_st *n, cudaStream_t stream)
+static cudaError_t run(const struct CUgraphExec_st *x, const struct CUgraphNode_st *n,
+		       cudaStream_t stream)
 {
 	const struct qcul_node_params *p = &n->params;
 
@@ -248,7 +262,7 @@ static cudaError_t run(const struct CUgraphNode_st *n, cudaStream_t stream)
 		return cudaSuccess;
 	switch (p->type) {
 	case cudaGraphNodeTypeKernel:
-		return run_kernel(&p->kernel, stream);
+		return run_kernel(x, &p->kernel, stream);
 	case cudaGraphNodeTypeMemcpy:
 		return cudaMemcpy3DAsync(&p->copy, stream);
 	case cudaGraphNodeTypeMemset:
@@ -274,7 +288,7 @@ static cudaError_t take(struct CUgraphExec_st *x, const struct step *s)
 	case STEP_RECORD:
 		return cudaEventRecord(s->node->done, stream);
 	default:
-		return run(s->node, stream);
+		return run(x, s->node, stream);
 	}
 }
 

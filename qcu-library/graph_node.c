@@ -10,6 +10,7 @@ void qcul_node_release(struct qcul_node_params *p)
 	if (p->type == cudaGraphNodeTypeKernel) {
 		free(p->kernel.packed);
 		free(p->kernel.args);
+		free(p->kernel.attrs);
 	} else if (p->type == cudaGraphNodeTypeGraph) {
 		qcul_graph_free(p->child);
 	}
@@ -194,8 +195,10 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 		*to = *from;
 		to->kernel.packed = NULL;
 		to->kernel.args = NULL;
+		to->kernel.attrs = NULL;
 		k = from->kernel.kernel;
-		if (!room_for_args(&to->kernel)) {
+		if (!room_for_args(&to->kernel) ||
+		    qcul_node_attrs_copy(&to->kernel, &from->kernel)) {
 			qcul_node_release(to);
 			return cudaErrorMemoryAllocation;
 		}
@@ -477,8 +480,9 @@ static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_n
 		return qcul_done(err);
 	}
 	if (p->type == cudaGraphNodeTypeKernel) {
-		p->kernel.cooperative = node->params.kernel.cooperative;
-		p->kernel.priority = node->params.kernel.priority;
+		p->kernel.attrs = node->params.kernel.attrs;
+		p->kernel.attr_count = node->params.kernel.attr_count;
+		node->params.kernel.attrs = NULL;
 	}
 	qcul_node_release(&node->params);
 	node->params = *p;
@@ -657,49 +661,4 @@ cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNo
 	struct qcul_node_params p;
 
 	return replace(node_event(&p, cudaGraphNodeTypeWaitEvent, event), in_exec(exec, node), &p);
-}
-
-/* ---- settings of a kernel's launch ---- */
-
-cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
-					    const cudaLaunchAttributeValue *value)
-{
-	if (!value || !is(node, cudaGraphNodeTypeKernel))
-		return qcul_done(cudaErrorInvalidValue);
-	switch (id) {
-	case cudaLaunchAttributeCooperative:
-		node->params.kernel.cooperative = value->cooperative;
-		return cudaSuccess;
-	case cudaLaunchAttributePriority:
-		node->params.kernel.priority = value->priority;
-		return cudaSuccess;
-	default:
-		return qcul_done(cudaErrorNotSupported);
-	}
-}
-
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
-					    cudaLaunchAttributeValue *value)
-{
-	if (!value || !is(node, cudaGraphNodeTypeKernel))
-		return qcul_done(cudaErrorInvalidValue);
-	switch (id) {
-	case cudaLaunchAttributeCooperative:
-		value->cooperative = node->params.kernel.cooperative;
-		return cudaSuccess;
-	case cudaLaunchAttributePriority:
-		value->priority = node->params.kernel.priority;
-		return cudaSuccess;
-	default:
-		return qcul_done(cudaErrorNotSupported);
-	}
-}
-
-cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t dst, cudaGraphNode_t src)
-{
-	if (!is(src, cudaGraphNodeTypeKernel) || !is(dst, cudaGraphNodeTypeKernel))
-		return qcul_done(cudaErrorInvalidValue);
-	dst->params.kernel.cooperative = src->params.kernel.cooperative;
-	dst->params.kernel.priority = src->params.kernel.priority;
-	return cudaSuccess;
 }

@@ -103,6 +103,36 @@ static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_laun
 	return post ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }
 
+/*
+ * What a node keeps of a launch's attributes; hints are not among them. In a stream with a priority
+ * its kernels have it, too.
+ */
+static cudaError_t keep_attributes(const struct launch *l, struct qcul_node_kernel *k)
+{
+	uint32_t stream = qcul_handle_id(&qcul_streams, l->stream);
+	int priority = stream ? qcul_streams.slots[stream].priority : 0;
+	cudaLaunchAttributeValue value = {.cooperative = 1};
+	cudaError_t err = cudaSuccess;
+
+	if (l->flags & QCU_LAUNCH_COOPERATIVE)
+		err = qcul_node_attr_set(k, cudaLaunchAttributeCooperative, &value);
+	if (!err && l->flags & QCU_LAUNCH_CLUSTER) {
+		value.clusterDim.x = l->cluster.x;
+		value.clusterDim.y = l->cluster.y;
+		value.clusterDim.z = l->cluster.z;
+		err = qcul_node_attr_set(k, cudaLaunchAttributeClusterDimension, &value);
+	}
+	if (!err && l->cluster_policy) {
+		value.clusterSchedulingPolicyPreference = l->cluster_policy;
+		err = qcul_node_attr_set(k, cudaLaunchAttributeClusterSchedulingPolicyPreference,
+					 &value);
+	}
+	value.priority = l->flags & QCU_LAUNCH_PRIORITY ? l->priority : priority;
+	if (!err && value.priority)
+		err = qcul_node_attr_set(k, cudaLaunchAttributePriority, &value);
+	return err;
+}
+
 static cudaError_t capture(const struct launch *l)
 {
 	const struct cudaKernelNodeParams params = {
@@ -122,7 +152,11 @@ static cudaError_t capture(const struct launch *l)
 		err = qcul_node_captured_kernel(&p, l->kernel, &params);
 	if (err)
 		return err;
-	p.kernel.cooperative = l->flags & QCU_LAUNCH_COOPERATIVE;
+	err = keep_attributes(l, &p.kernel);
+	if (err) {
+		qcul_node_release(&p);
+		return err;
+	}
 	return qcul_capture_node(l->stream, &p);
 }
 

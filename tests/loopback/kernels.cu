@@ -85,6 +85,53 @@ static void launches()
 	OK(cudaDeviceSynchronize());
 }
 
+/* A graph launches with the attributes that a launch had, and with those of its nodes. */
+static void captured_attributes()
+{
+	cudaLaunchConfig_t config = {dim3(2), dim3(1), 0, 0, nullptr, 0};
+	cudaLaunchAttributeValue value = {}, got;
+	cudaLaunchAttribute attr = {};
+	cudaGraphExec_t exec;
+	cudaGraphNode_t node;
+	cudaStream_t stream;
+	cudaGraph_t graph;
+	size_t count = 1;
+	int least, greatest;
+
+	OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	OK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+	attr.id = cudaLaunchAttributeClusterDimension;
+	attr.val.clusterDim.x = 2;
+	attr.val.clusterDim.y = attr.val.clusterDim.z = 1;
+	config.attrs = &attr;
+	config.numAttrs = 1;
+	config.stream = stream;
+	OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+	OK(cudaLaunchKernelExC(&config, (const void *)take, args));
+	OK(cudaStreamEndCapture(stream, &graph));
+	OK(cudaGraphGetNodes(graph, &node, &count));
+	OK(cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributeClusterDimension, &got));
+	REQUIRE(got.clusterDim.x == 2 && got.clusterDim.y == 1, "%u", got.clusterDim.x);
+	OK(cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributePriority, &got));
+	REQUIRE(got.priority == greatest, "%d", got.priority);
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	/* The software GPU has no clusters of two blocks. */
+	REFUSED(cudaGraphLaunch(exec, stream), cudaErrorNotSupported);
+	OK(cudaGraphExecDestroy(exec));
+	value.clusterDim.x = value.clusterDim.y = value.clusterDim.z = 1;
+	OK(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &value));
+	REFUSED(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeSynchronizationPolicy,
+						&value),
+		cudaErrorInvalidValue);
+	OK(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagUseNodePriority));
+	OK(cudaGraphLaunch(exec, stream));
+	OK(cudaStreamSynchronize(stream));
+	came_through("cudaGraphLaunch");
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(graph));
+	OK(cudaStreamDestroy(stream));
+}
+
 static void questions()
 {
 	struct cudaFuncAttributes attr;
@@ -144,6 +191,7 @@ int main()
 	int status;
 
 	launches();
+	captured_attributes();
 	questions();
 	pid = fork();
 	if (pid == 0) {
