@@ -902,13 +902,23 @@ struct qcu_chunk_size {
 	__u32 rsvd;  /* zero */
 };
 
+/* How the session's callers wait for their answers. */
+struct qcu_waiting {
+	__u32 how;  /* QCU_WAIT_* */
+	__u32 rsvd; /* zero */
+};
+#define QCU_WAIT_ADAPT 0u /* look for a moment, if the last ones came so soon, then sleep */
+#define QCU_WAIT_LOOK  1u /* look until it is there, unless this is the only processor */
+#define QCU_WAIT_SLEEP 2u
+
 /*
  * SUBMIT returns how many records were taken. Those that are not posted have been answered and have
  * a status of their own; that of a posted one is 0, or why it could not be queued. Whose thread it
  * is the first record says.
  */
-#define QCU_IOC_HELLO  _IOWR('Q', 0x80, struct qcu_hello)
-#define QCU_IOC_SUBMIT _IOWR('Q', 0x81, struct qcu_submit)
-#define QCU_IOC_CHUNK  _IOW('Q', 0x82, struct qcu_chunk_size)
+#define QCU_IOC_HELLO	_IOWR('Q', 0x80, struct qcu_hello)
+#define QCU_IOC_SUBMIT	_IOWR('Q', 0x81, struct qcu_submit)
+#define QCU_IOC_CHUNK	_IOW('Q', 0x82, struct qcu_chunk_size)
+#define QCU_IOC_WAITING _IOW('Q', 0x83, struct qcu_waiting)
 
 #endif

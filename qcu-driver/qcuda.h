@@ -176,6 +176,7 @@ struct qcud_session {
 	spinlock_t lock;      /* mm to closing */
 	struct mm_struct *mm; /* who said hello; compared, never entered */
 	u32 chunk_bytes;
+	u32 waiting; /* QCU_WAIT_* */
 	bool mapped_once;
 	bool detached; /* the device has been reset: no mirror has our pages */
 	struct rb_root groups, registered;
@@ -296,7 +297,7 @@ int qcud_answer_missing(struct qcud_queue *queue);
 void qcud_queue_interrupts(struct qcud_queue *queue);
 void qcud_queue_want(struct qcud_queue *queue);
 void qcud_queue_unwant(struct qcud_queue *queue);
-void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req);
+void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req, u32 how);
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req);
 void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count);
 

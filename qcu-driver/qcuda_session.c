@@ -321,6 +321,20 @@ static int qcud_set_chunk(struct qcud_session *session, struct qcu_chunk_size __
 	return ret;
 }
 
+static int qcud_set_waiting(struct qcud_session *session, struct qcu_waiting __user *arg)
+{
+	struct qcu_waiting waiting;
+
+	if (!qcud_session_ours(session))
+		return -EPERM;
+	if (copy_from_user(&waiting, arg, sizeof(waiting)))
+		return -EFAULT;
+	if (waiting.rsvd || waiting.how > QCU_WAIT_SLEEP)
+		return -EINVAL;
+	WRITE_ONCE(session->waiting, waiting.how);
+	return 0;
+}
+
 static int qcud_message(struct qcud_request *req, u64 addr, u64 len)
 {
 	void *message;
@@ -531,7 +545,7 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 			killed = -EINTR;
 	}
 	if (last && !killed)
-		qcud_queue_kick_and_spin(session->queue, last);
+		qcud_queue_kick_and_spin(session->queue, last, READ_ONCE(session->waiting));
 	else
 		qcud_queue_kick(session->queue);
 
@@ -614,6 +628,8 @@ static long qcud_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 					     : qcud_submit(session, user);
 	case QCU_IOC_CHUNK:
 		return qcud_set_chunk(session, user);
+	case QCU_IOC_WAITING:
+		return qcud_set_waiting(session, user);
 	}
 	return -ENOTTY;
 }

@@ -8,6 +8,9 @@
  * they took longer than that, looking was in vain: the moment is halved each time, down to nothing,
  * and comes back with the first answer that it would have caught. With one processor there is
  * nothing to gain: the answer's sender, or its interrupt, may need it.
+ *
+ * A session may ask for something else (QCU_IOC_WAITING): to look until the answer is there, which
+ * saves long waits the time that waking up takes, or to sleep at once.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -114,29 +117,61 @@ static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 be
 	}
 }
 
+static void qcud_spin_begin(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->spinning++;
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+static void qcud_spin_end(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->spinning--;
+	qcud_queue_interrupts(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/* For how long to look for this answer, in nanoseconds. */
+static u64 qcud_spin_limit(const struct qcud_queue *queue, const struct qcud_request *req, u32 how)
+{
+	unsigned int timeout = READ_ONCE(answer_timeout);
+
+	/* It comes when the program has something for it to do. */
+	if (how == QCU_WAIT_SLEEP || req->cmd.op == QCU_OP_HOST_NEXT)
+		return 0;
+	if (how == QCU_WAIT_LOOK && num_online_cpus() > 1)
+		return timeout ? timeout * (u64)NSEC_PER_SEC : U64_MAX;
+	return min(READ_ONCE(queue->spin_ns), qcud_spin_max_ns());
+}
+
 /* Tells the device what is on the ring, and looks for the answer to the last of it. */
-void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req)
+void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req, u32 how)
 {
 	u64 began = ktime_get_ns();
-	u64 limit = min(READ_ONCE(queue->spin_ns), qcud_spin_max_ns());
-	unsigned long flags;
+	u64 limit = qcud_spin_limit(queue, req, how);
 
 	req->began = began;
 	if (!limit) {
 		qcud_queue_kick(queue);
 		return;
 	}
-	spin_lock_irqsave(&queue->lock, flags);
-	queue->spinning++;
-	spin_unlock_irqrestore(&queue->lock, flags);
+	qcud_spin_begin(queue);
 	qcud_queue_kick(queue);
-
 	qcud_spin(queue, req, began, limit);
-
-	spin_lock_irqsave(&queue->lock, flags);
-	queue->spinning--;
-	qcud_queue_interrupts(queue);
-	spin_unlock_irqrestore(&queue->lock, flags);
+	qcud_spin_end(queue);
+	/* Whoever else wants this processor gets it, and others on the queue their interrupts. */
+	while (how == QCU_WAIT_LOOK && !completion_done(&req->done) &&
+	       !fatal_signal_pending(current) && ktime_get_ns() - began <= limit) {
+		cond_resched();
+		qcud_spin_begin(queue);
+		qcud_spin(queue, req, began, limit);
+		qcud_spin_end(queue);
+	}
 	if (completion_done(&req->done))
 		qcud_queue_count(queue, QCUD_COUNT_SPINS);
 }
@@ -161,6 +196,8 @@ int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req)
 	long left = req->cmd.op == QCU_OP_HOST_NEXT ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout();
 
 	if (!completion_done(&req->done)) {
+		if (req->began && left != MAX_SCHEDULE_TIMEOUT)
+			left = max(left - (long)nsecs_to_jiffies(ktime_get_ns() - req->began), 1L);
 		qcud_queue_count(queue, QCUD_COUNT_WAITS);
 		left = wait_for_completion_killable_timeout(&req->done, left);
 		if (left < 0)

@@ -123,6 +123,44 @@ static void spinning(void)
 	AT_MOST(CALLS / 4, c.spins);
 }
 
+static void ask(int fd, __u32 how)
+{
+	struct qcu_waiting waiting = {.how = how};
+
+	SAME(ioctl(fd, QCU_IOC_WAITING, &waiting), 0);
+}
+
+/* What a session asks for goes before what the module does by itself. */
+static void asked(void)
+{
+	struct qcu_waiting bad[] = {{.how = QCU_WAIT_SLEEP + 1}, {.rsvd = 1}};
+	int fd = raw_session();
+	struct counts c;
+
+	FAILS(ioctl(fd, QCU_IOC_WAITING, &bad[0]), EINVAL);
+	FAILS(ioctl(fd, QCU_IOC_WAITING, &bad[1]), EINVAL);
+	FAILS(ioctl(fd, QCU_IOC_WAITING, NULL), EFAULT);
+
+	set_spin(10000);
+	ask(fd, QCU_WAIT_SLEEP);
+	c = calls(fd, CALLS);
+	SAME(c.spins, 0);
+	set_spin(0);
+	ask(fd, QCU_WAIT_LOOK);
+	c = calls(fd, CALLS);
+	if (sysconf(_SC_NPROCESSORS_ONLN) == 1) {
+		SAME(c.spins, 0);
+	} else {
+		/* One may be answered before it is looked for. */
+		SAME(c.waits, 0);
+		AT_MOST(CALLS / 2, c.spins);
+	}
+	ask(fd, QCU_WAIT_ADAPT);
+	c = calls(fd, CALLS);
+	SAME(c.spins, 0);
+	set_spin(50);
+}
+
 static void *thread(void *arg)
 {
 	int fd = *(int *)arg, i;
@@ -254,10 +292,9 @@ static void signals(void)
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"sleeping", sleeping}, {"spinning", spinning},
-		{"posted", posted},	{"polled", polled},
-		{"threads", threads},	{"totals", totals},
-		{"signals", signals},	{0},
+		{"sleeping", sleeping}, {"spinning", spinning}, {"posted", posted},
+		{"polled", polled},	{"threads", threads},	{"totals", totals},
+		{"signals", signals},	{"asked", asked},	{0},
 	};
 
 	return raw_main(argc, argv, cases);

@@ -8,7 +8,7 @@
 
 with "$guest"/{sleeper,vector_add} "$tools/wait_counts"
 guest_script "$tmp/script" <<'END'
-for test in sleeping spinning posted threads totals signals; do
+for test in sleeping spinning asked posted threads totals signals; do
 	expect "$test" 0 wait_counts "$test"
 done
 
@@ -112,7 +112,7 @@ scan_klog
 
 with "$tools/wait_counts"
 boot --cpus 1 "${with[@]}" <<'END'
-for test in sleeping spinning posted; do
+for test in sleeping spinning asked posted; do
 	expect "one-processor-$test" 0 wait_counts "$test"
 done
 END
