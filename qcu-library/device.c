@@ -168,6 +168,19 @@ cudaError_t cudaGetDevice(int *device)
 	return qcul_done(err);
 }
 
+/* They say, too, how this process waits. */
+static void set_flags(unsigned int flags)
+{
+	unsigned int how = flags & cudaDeviceScheduleMask;
+
+	atomic_store(&device_flags, flags | cudaDeviceMapHost);
+	if (how & (cudaDeviceScheduleSpin | cudaDeviceScheduleYield))
+		qcul_wait_how(QCU_WAIT_LOOK);
+	else
+		qcul_wait_how(how & cudaDeviceScheduleBlockingSync ? QCU_WAIT_SLEEP
+								   : QCU_WAIT_ADAPT);
+}
+
 cudaError_t cudaInitDevice(int device, unsigned int device_mask, unsigned int flags)
 {
 	cudaError_t err = check_device(device);
@@ -176,7 +189,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_mask, unsigned int fl
 	if (!err && flags & cudaInitDeviceFlagsAreValid && device_mask & ~cudaDeviceMask)
 		err = cudaErrorInvalidValue;
 	if (!err && flags & cudaInitDeviceFlagsAreValid)
-		atomic_store(&device_flags, device_mask | cudaDeviceMapHost);
+		set_flags(device_mask);
 	return qcul_done(err);
 }
 
@@ -184,7 +197,7 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
 {
 	if (flags & ~cudaDeviceMask)
 		return qcul_done(cudaErrorInvalidValue);
-	atomic_store(&device_flags, flags | cudaDeviceMapHost);
+	set_flags(flags);
 	return cudaSuccess;
 }
 

@@ -69,6 +69,8 @@ cudaError_t qcul_ready(void);
  * failure are told to malloc_hook.c, and nothing is said to the user.
  */
 void qcul_open_quietly(void);
+/* How calls wait for the host, also in sessions to come: QCU_WAIT_*. */
+void qcul_wait_how(uint32_t how);
 /* From now on every qcul_ready() returns err. */
 void qcul_break(cudaError_t err);
 bool qcul_broken(void);

@@ -21,6 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_open; /* release: hello and info are filled in */
 static atomic_int broken;   /* the sticky error */
 static atomic_uint epoch = 1;
+static uint32_t waiting = QCU_WAIT_ADAPT; /* with lock */
 static struct qcu_hello hello;
 static struct qcu_info info;
 
@@ -423,6 +424,8 @@ static cudaError_t open_locked(void)
 		atomic_store(&broken, 0);
 		return err;
 	}
+	if (waiting != QCU_WAIT_ADAPT)
+		qcul_transport_waiting(waiting);
 	info = cmd.info;
 	info.backend[sizeof(info.backend) - 1] = 0;
 	qcul_devices_start(info.devices);
@@ -450,6 +453,15 @@ cudaError_t qcul_open(void)
 			return err;
 	}
 	return qcul_device_count() > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+void qcul_wait_how(uint32_t how)
+{
+	pthread_mutex_lock(&lock);
+	if (how != waiting && atomic_load(&is_open))
+		qcul_transport_waiting(how);
+	waiting = how;
+	pthread_mutex_unlock(&lock);
 }
 
 void qcul_open_quietly(void)

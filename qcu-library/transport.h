@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "include/qcucmd.h"
 
@@ -28,6 +29,9 @@ bool qcul_transport_shares_memory(void);
  * or -errno; that of a posted one is 0 when it is on its way. Waits, too, while too much is.
  */
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count);
+
+/* How this session's callers wait, from now on: QCU_WAIT_*. */
+void qcul_transport_waiting(uint32_t how);
 
 /* The first error of what this thread has posted, as far as is known, once. 0: none. */
 int qcul_transport_late(void);

@@ -128,6 +128,14 @@ bool qcul_transport_shares_memory(void)
 	return false;
 }
 
+/* A session that has ended says so with the next command. */
+void qcul_transport_waiting(uint32_t how)
+{
+	struct qcu_waiting waiting = {.how = how};
+
+	(void)ioctl(fd, QCU_IOC_WAITING, &waiting);
+}
+
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 {
 	while (count > 0) {

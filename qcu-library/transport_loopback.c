@@ -89,6 +89,7 @@ static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct poster *posters;
 static unsigned int generation; /* counts sessions of this process */
 static bool may_spin;
+static atomic_uint waiting; /* QCU_WAIT_* */
 
 static __thread struct poster *mine;
 static __thread unsigned int mine_generation;
@@ -233,12 +234,15 @@ static void wait_init(struct wait *w)
 
 static void spin_until_zero(const atomic_uint *n)
 {
+	uint32_t how = atomic_load_explicit(&waiting, memory_order_relaxed);
 	uint64_t end = 0;
 	unsigned int i;
 
-	for (i = 1; may_spin && atomic_load_explicit(n, memory_order_acquire); i++) {
+	if (!may_spin || how == QCU_WAIT_SLEEP)
+		return;
+	for (i = 1; atomic_load_explicit(n, memory_order_acquire); i++) {
 		spin_pause();
-		if (i % 64)
+		if (i % 64 || how == QCU_WAIT_LOOK)
 			continue;
 		if (!end)
 			end = spin_clock() + SPIN_NS;
@@ -247,9 +251,10 @@ static void spin_until_zero(const atomic_uint *n)
 	}
 }
 
-static void wait_for_all(struct wait *w)
+static void wait_for_all(struct wait *w, bool look)
 {
-	spin_until_zero(&w->pending);
+	if (look)
+		spin_until_zero(&w->pending);
 	if (!atomic_load_explicit(&w->pending, memory_order_acquire))
 		return;
 	pthread_mutex_lock(&w->lock);
@@ -354,7 +359,7 @@ static int driver_command(struct job *job)
 	if (!p)
 		return -ENOMEM;
 	send(job, &p->driver_wait);
-	wait_for_all(&p->driver_wait);
+	wait_for_all(&p->driver_wait, true);
 	if (!job->sent || job->req.cmd.status == MIR_RULE_BROKEN) {
 		atomic_store(&ended, true);
 		return -EIO;
@@ -694,6 +699,11 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 	*cmd = job->req.cmd;
 }
 
+void qcul_transport_waiting(uint32_t how)
+{
+	atomic_store(&waiting, how);
+}
+
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 {
 	struct poster *p = poster();
@@ -718,7 +728,8 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 			rc = send_one(p, &jobs[i], &cmds[i]);
 		cmds[i].status = rc;
 	}
-	wait_for_all(&p->wait);
+	/* The next host function comes when the program has one: nobody looks for it. */
+	wait_for_all(&p->wait, cmds[count - 1].op != QCU_OP_HOST_NEXT);
 	for (i = 0; i < count; i++)
 		if (jobs[i].sent)
 			answer(&cmds[i], &jobs[i]);

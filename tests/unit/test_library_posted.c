@@ -148,6 +148,11 @@ int qcul_transport_late(void)
 	return err;
 }
 
+void qcul_transport_waiting(uint32_t how)
+{
+	(void)how;
+}
+
 void qcul_transport_thread_ends(void)
 {
 }
