@@ -106,6 +106,14 @@ static bool branch_indexed(struct run *r, const struct ptx_insn *in, uint32_t m)
 	return branch(r, same, table[k] >> 2);
 }
 
+static struct ptx_func *known(struct run *r, struct ptx_func *f, uint32_t m)
+{
+	if (f->defined || f->sys)
+		return f;
+	ptx_fault(r->w, ptx_lane(m), PTX_UNSUPPORTED, "call of unknown function '%s'", f->name);
+	return NULL;
+}
+
 static struct ptx_func *callee_of(struct run *r, const struct ptx_insn *in,
 				  const struct ptx_call *c, uint32_t *m)
 {
@@ -115,13 +123,8 @@ static struct ptx_func *callee_of(struct run *r, const struct ptx_insn *in,
 	struct ptx_func *f;
 	uint32_t same = 0;
 
-	if (c->callee && (c->callee->defined || c->callee->sys))
-		return c->callee;
-	if (c->callee) {
-		ptx_fault(r->w, ptx_lane(*m), PTX_UNSUPPORTED, "call of unknown function %s",
-			  c->callee->name);
-		return NULL;
-	}
+	if (c->callee)
+		return known(r, c->callee, *m);
 	v = to[ptx_lane(*m)];
 	i = (v - PTX_CODE_BASE) / 16;
 	for (uint32_t l = *m; l; l &= l - 1)
@@ -130,12 +133,13 @@ static struct ptx_func *callee_of(struct run *r, const struct ptx_insn *in,
 	*m = same;
 	f = v >= PTX_CODE_BASE && i < mod->nfuncs && v % 16 == 0 ? mod->funcs[i] : NULL;
 	f = f ? ptx_func_real(f) : NULL;
-	if (!f || f->entry || (!f->defined && !f->sys)) {
+	if (!f || f->entry) {
 		ptx_fault(r->w, ptx_lane(same), PTX_ILLEGAL_ADDRESS,
 			  "call through 0x%llx, which is no function", (unsigned long long)v);
 		return NULL;
 	}
-	if (!ptx_call_fits(c, f)) {
+	f = known(r, f, same);
+	if (f && !ptx_call_fits(c, f)) {
 		ptx_fault(r->w, ptx_lane(same), PTX_ILLEGAL_ADDRESS,
 			  "call through a pointer does not match %s", f->name);
 		return NULL;

@@ -21,14 +21,27 @@ struct ptx_func *ptx_func_real(struct ptx_func *f)
 	return f;
 }
 
-static void mark_bad(struct ptx_func *f, enum ptx_status st, uint32_t line, const char *what,
-		     const char *name)
+/* What nvcc's own code calls to launch a kernel from a kernel. */
+static bool is_launch(const char *name)
+{
+	static const char *const start[] = {"__cudaCDP2", "cudaLaunchDevice",
+					    "cudaGetParameterBuffer"};
+
+	for (size_t i = 0; i < sizeof(start) / sizeof(*start); i++)
+		if (!strncmp(name, start[i], strlen(start[i])))
+			return true;
+	return false;
+}
+
+static void mark_unknown(struct ptx_func *f)
 {
 	if (f->bad)
 		return;
-	f->bad = st;
-	f->bad_line = line;
-	snprintf(f->bad_text, sizeof(f->bad_text), "%s '%.40s'", what, name);
+	f->bad = PTX_UNSUPPORTED;
+	f->bad_line = f->call_line;
+	snprintf(f->bad_text, sizeof(f->bad_text), "%s '%.72s'",
+		 is_launch(f->name) ? "launch from a kernel by" : "call of unknown function",
+		 f->name);
 }
 
 static enum ptx_status link_calls(struct ptx_module *m, struct ptx_diag *diag)
@@ -137,8 +150,7 @@ enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag)
 		struct ptx_func *f = m->funcs[i];
 
 		if (!ptx_func_real(f)->defined && !ptx_func_real(f)->sys)
-			mark_bad(f, PTX_UNSUPPORTED, f->call_line, "call of unknown function",
-				 f->name);
+			mark_unknown(f);
 		n += f->entry && f->defined;
 		m->bounded |= f->max_threads || f->max_regs;
 	}

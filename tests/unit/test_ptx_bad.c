@@ -231,11 +231,48 @@ static void test_named(void **state)
 			fail_msg("%s: line %u: %s", missing[i], d.line, d.text);
 		ptx_unload(m);
 	}
-	/* A launch from a kernel is a call of what is nowhere. */
-	expect(HEAD ".extern .func (.param .b64 r) cudaGetParameterBufferV2(.param .b64 a);\n"
-		    ".entry k() { .param .b64 a; .param .b64 r; "
-		    "call (r), cudaGetParameterBufferV2, (a); ret; }\n",
-	       PTX_OK, 0);
+}
+
+/* A module may call what is nowhere; who launches a kernel that would is told its name. */
+static void test_unknown_functions(void **state)
+{
+	static const struct {
+		const char *name, *say;
+	} all[] = {
+		{"cudaGetParameterBufferV2", "launch from a kernel by 'cudaGetParameterBufferV2'"},
+		{"cudaLaunchDeviceV2", "launch from a kernel by 'cudaLaunchDeviceV2'"},
+		{"__cudaCDP2LaunchDeviceV2", "launch from a kernel by '__cudaCDP2LaunchDeviceV2'"},
+		{"cudaDeviceSynchronize", "call of unknown function 'cudaDeviceSynchronize'"},
+		{"_ZN9somewhere4else30a_function_in_another_unit_that_was_never_linkedEPKd",
+		 "'_ZN9somewhere4else30a_function_in_another_unit_that_was_never_linkedEPKd'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		char text[1024], kernel[3][8] = {"direct", "deep", "pointer"};
+		struct ptx_module *m;
+
+		snprintf(text, sizeof(text),
+			 HEAD ".extern .func %s();\n.func f() { call %s; ret; }\n"
+			      ".entry direct() { call %s; ret; }\n.entry deep() { call f; ret; }\n"
+			      ".entry pointer() { .reg .b64 %%d<1>; mov.u64 %%d0, %s;\n"
+			      "form: .callprototype _ (); call %%d0, (), form; ret; }\n"
+			      ".entry good() { ret; }\n",
+			 all[i].name, all[i].name, all[i].name, all[i].name);
+		m = must_load(text);
+		for (int k = 0; k < 3; k++) {
+			struct ptx_diag d;
+			enum ptx_status st = launch(m, kernel[k], 1, 1, 0, NULL, 0, &d);
+
+			if (st != PTX_UNSUPPORTED || d.line != (k == 2 ? 9 : 4) ||
+			    !strstr(d.text, kernel[k]) ||
+			    !strstr(d.text, k == 2 ? all[i].name : all[i].say))
+				fail_msg("%s: %s, line %u: %s", all[i].name, ptx_status_name(st),
+					 d.line, d.text);
+		}
+		must_launch(m, "good", 1, 32, 0, NULL, 0);
+		ptx_unload(m);
+	}
 }
 
 static void test_launches(void **state)
@@ -389,8 +426,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_malformed), cmocka_unit_test(test_unsupported),
-		cmocka_unit_test(test_named),	  cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_truncated), cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_named),	  cmocka_unit_test(test_unknown_functions),
+		cmocka_unit_test(test_launches),  cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
