@@ -29,17 +29,23 @@ static inline uint16_t half_out(double v, uint16_t flags)
 
 static inline float bf_in(uint16_t h, uint16_t flags)
 {
-	(void)flags;
+	if (flags & IF_FTZ && !(h & 0x7f80))
+		h &= 0x8000;
 	return fp_bf16_widen(h);
 }
 
 static inline uint16_t bf_out(double v, uint16_t flags)
 {
+	uint16_t h;
+
 	if (flags & IF_SAT)
 		v = d_sat(v);
 	if (flags & IF_RELU && !(v > 0) && v == v)
 		v = 0;
-	return fp_bf16_narrow(v, flags & IF_RND);
+	h = fp_bf16_narrow(v, flags & IF_RND);
+	if (flags & IF_FTZ && !(h & 0x7f80))
+		h &= 0x8000;
+	return h;
 }
 
 static inline double small_min(float x, float y, uint16_t flags)

@@ -73,15 +73,18 @@ static inline float half_of(uint64_t h)
 /* To half by search: the nearest of all, even on a tie. */
 static inline uint64_t to_half(double v)
 {
-	uint64_t sign = signbit(v) ? 0x8000 : 0, lo = 0;
+	uint64_t sign = signbit(v) ? 0x8000 : 0, lo = 0, hi = 0x7c00;
 	double a = fabs(v), dl, dh;
 
 	if (v != v)
 		return 0x7fff;
 	if (a >= 65520)
 		return sign | 0x7c00;
-	while (lo < 0x7bff && half_of(lo + 1) <= a)
-		lo++;
+	while (hi - lo > 1) {
+		uint64_t mid = (lo + hi) / 2;
+
+		*(half_of(mid) <= a ? &lo : &hi) = mid;
+	}
 	dl = a - half_of(lo);
 	dh = (lo == 0x7bff ? 65536.0 : half_of(lo + 1)) - a;
 	return sign | (dl < dh || (dl == dh && !(lo & 1)) ? lo : lo + 1);

@@ -84,6 +84,11 @@ static double hflush(double v)
 	return fabs(v) < 0x1p-14 ? copysign(0, v) : v;
 }
 
+static double bflush(double v)
+{
+	return fabs(v) < 0x1p-126 ? copysign(0, v) : v;
+}
+
 static uint64_t hflush_out(uint64_t h)
 {
 	return h & 0x7c00 ? h : h & 0x8000;
@@ -130,6 +135,10 @@ H(h_rni_s64, x != x || x < -1e9 ? 1ull << 63 : x > 1e9 ? INT64_MAX : (uint64_t)(
 H(h_rmi, to_half(floor(x)))
 H(h_sat, to_half(one(x)))
 H(h_to_bf, bf(x))
+H(h_ex2, to_half(exp2(x)))
+H(h_tanh, to_half(tanh(x)))
+B(b_ex2, bf(bflush(exp2(bflush(x)))))
+B(b_tanh, bf(tanh(x)))
 B(b_sub, bf(x - y))
 B(b_mul, bf(x *y))
 B(b_fma, bf(fma(x, y, z)))
@@ -159,6 +168,10 @@ PAIR(b2_fma, b_fma)
 PAIR(b2_min_nan, b_min_nan)
 PAIR(b2_max_xor, b_max_xor)
 PAIR(h2_neg, h_neg)
+PAIR(h2_ex2, h_ex2)
+PAIR(h2_tanh, h_tanh)
+PAIR(b2_ex2, b_ex2)
+PAIR(b2_tanh, b_tanh)
 
 static uint64_t h2_lt_or(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -336,8 +349,9 @@ FN(pack_u2, c << 4 | clamp(a, 0, 3) << 2 | clamp(b, 0, 3))
 #define PRED(s) "{ .reg .pred p; " s " selp.u32 $d, 1, 0, p; }"
 
 /* Every half; and every byte, twice in each 16 bits, with another one beside it. */
-static uint64_t halves[65536], bytes[256];
+static uint64_t halves[65536], pairs[65536], bytes[256];
 #define EVERY_HALF halves, halves, halves, 65536, 1, 1
+#define EVERY_PAIR pairs, pairs, pairs, 65536, 1, 1
 #define EVERY	   bytes, bytes, bytes, 256, 1, 1
 
 static const struct op_case cases[] = {
@@ -364,6 +378,14 @@ static const struct op_case cases[] = {
 	{"{ .reg .pred p, q, r; .reg .u32 %l; setp.ne.u32 r, $c, 0; mov.u32 $d, 0;"
 	 " setp.lt.or.f16x2 p|q, $a, $b, !r; @p or.b32 $d, $d, 1; @q or.b32 $d, $d, 2; }",
 	 FFF, h2_lt_or, h2v, h2v, iv, COUNT(h2v), COUNT(h2v), 3},
+	{"ex2.approx.f16 $d, $a;", H1, h_ex2, EVERY_HALF},
+	{"ex2.approx.f16x2 $d, $a;", F1, h2_ex2, EVERY_PAIR},
+	{"ex2.approx.ftz.bf16 $d, $a;", H1, b_ex2, EVERY_HALF},
+	{"ex2.approx.ftz.bf16x2 $d, $a;", F1, b2_ex2, EVERY_PAIR},
+	{"tanh.approx.f16 $d, $a;", H1, h_tanh, EVERY_HALF},
+	{"tanh.approx.f16x2 $d, $a;", F1, h2_tanh, EVERY_PAIR},
+	{"tanh.approx.bf16 $d, $a;", H1, b_tanh, EVERY_HALF},
+	{"tanh.approx.bf16x2 $d, $a;", F1, b2_tanh, EVERY_PAIR},
 	{"sub.bf16 $d, $a, $b;", HH, b_sub, V(hv)},
 	{"mul.bf16 $d, $a, $b;", HH, b_mul, V(hv)},
 	{"fma.rn.bf16 $d, $a, $b, $c;", HHH, b_fma, V(hv)},
@@ -433,7 +455,7 @@ static void test_exact(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < 65536; i++)
-		halves[i] = i;
+		halves[i] = i, pairs[i] = i << 16 | i * 40503 % 65536;
 	for (unsigned int i = 0; i < 256; i++)
 		bytes[i] = i << 8 | ((i * 37 + 11) & 255);
 	for (size_t i = 0; i < COUNT(cases); i++)
