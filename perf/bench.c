@@ -92,12 +92,35 @@ static void help(const char *about, const struct bench_extra *extra)
 	       "  --quick        fewer samples, half a second at most for a row\n"
 	       "  --only TEXT    only cases with TEXT in their name; may be repeated\n"
 	       "  --device N     the GPU, counted in PCI order (0)\n"
+	       "  --wait HOW     spin or sleep while the GPU works; auto leaves it to CUDA (auto)\n"
 	       "  --label TEXT   the first column of the result (run)\n"
 	       "  --csv FILE, --json FILE\n"
 	       "                 where to write the result, besides this table\n",
 	       bench.reps, bench.warmup, bench.budget * 1e3);
 	for (; extra && extra->name; extra++)
 		printf("  --%-12s %s\n", extra->name, extra->help);
+}
+
+/* In the environment, for the programs that a benchmark starts. */
+#define WAIT_HOW "PERF_WAIT"
+
+static void wait_how(const char *how)
+{
+	if (strcmp(how, "spin") && strcmp(how, "sleep") && strcmp(how, "auto"))
+		BENCH_FAIL(2, "--wait %s: must be spin, sleep or auto", how);
+	setenv(WAIT_HOW, how, 1);
+}
+
+cudaError_t bench_context(void)
+{
+	const char *how = getenv(WAIT_HOW);
+	cudaError_t ret = cudaSuccess;
+
+	if (how && !strcmp(how, "spin"))
+		ret = cudaSetDeviceFlags(cudaDeviceScheduleSpin);
+	else if (how && !strcmp(how, "sleep"))
+		ret = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
+	return ret == cudaSuccess ? cudaFree(NULL) : ret;
 }
 
 static const struct bench_extra *find_extra(const struct bench_extra *extra, const char *flag)
@@ -143,8 +166,8 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 		if (!extra && strcmp(flag, "--min") && strcmp(flag, "--max") &&
 		    strcmp(flag, "--reps") && strcmp(flag, "--warmup") &&
 		    strcmp(flag, "--budget") && strcmp(flag, "--limit") && strcmp(flag, "--only") &&
-		    strcmp(flag, "--device") && strcmp(flag, "--label") && strcmp(flag, "--csv") &&
-		    strcmp(flag, "--json"))
+		    strcmp(flag, "--device") && strcmp(flag, "--wait") && strcmp(flag, "--label") &&
+		    strcmp(flag, "--csv") && strcmp(flag, "--json"))
 			BENCH_FAIL(2, "unknown flag %s (try --help)", flag);
 		if (++i == argc || !*argv[i])
 			BENCH_FAIL(2, "%s needs a value (try --help)", flag);
@@ -165,6 +188,8 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 			bench.limit = (double)number_flag(flag, value, 1, 1000000);
 		else if (!strcmp(flag, "--device"))
 			bench.device = (int)number_flag(flag, value, 0, 63);
+		else if (!strcmp(flag, "--wait"))
+			wait_how(value);
 		else if (!strcmp(flag, "--label"))
 			bench.label = value;
 		else if (!strcmp(flag, "--csv"))
@@ -200,7 +225,7 @@ void bench_begin(int argc, char **argv, const char *name, const char *about, uin
 		BENCH_FAIL(2, "--device %d: there are %d", bench.device, devices);
 	ret = cudaSetDevice(bench.device);
 	if (ret == cudaSuccess)
-		ret = cudaFree(NULL);
+		ret = bench_context();
 	if (ret != cudaSuccess)
 		BENCH_FAIL(2, "the GPU cannot be used: %s", cudaGetErrorString(ret));
 	bench_first_call = bench_now() - start;

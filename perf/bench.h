@@ -74,6 +74,9 @@ void bench_begin(int argc, char **argv, const char *name, const char *about, uin
 /* The same without touching the GPU, for those that time exactly that. */
 void bench_begin_bare(int argc, char **argv, const char *name, const char *about, uint64_t min,
 		      uint64_t max, const struct bench_extra *extras);
+/* Makes the context, which waits as --wait says. For those who begin bare, and for their children.
+ */
+cudaError_t bench_context(void);
 bool bench_wants(const char *name);
 /* Is it asked for, and is there time to begin it? If not, the result is cut short and says so. */
 bool bench_begins(const char *name);

@@ -65,7 +65,7 @@ static int child(int out, uint64_t bytes, unsigned int reps)
 	char *pinned, *pageable, *dev;
 	double start;
 
-	if (cudaFree(NULL) != cudaSuccess) {
+	if (bench_context() != cudaSuccess) {
 		fprintf(stderr, "chunks: there is no GPU here: %s\n",
 			cudaGetErrorString(cudaGetLastError()));
 		return 2;

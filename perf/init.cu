@@ -30,7 +30,7 @@ static int child(int fd)
 	int *dev;
 
 	stamp[MAIN] = bench_now();
-	if (cudaFree(NULL) != cudaSuccess) {
+	if (bench_context() != cudaSuccess) {
 		fprintf(stderr, "init: there is no GPU here: %s\n",
 			cudaGetErrorString(cudaGetLastError()));
 		return 2;

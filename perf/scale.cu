@@ -41,7 +41,7 @@ static int child(int in, int out, uint64_t bytes, double seconds)
 	char word = 'r';
 	double start;
 
-	if (cudaFree(NULL) != cudaSuccess) {
+	if (bench_context() != cudaSuccess) {
 		fprintf(stderr, "scale: there is no GPU here: %s\n",
 			cudaGetErrorString(cudaGetLastError()));
 		return 2;
