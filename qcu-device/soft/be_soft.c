@@ -13,23 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/soft/soft.h"
 
 void soft_say(const char *fmt, ...)
 {
-	char line[640] = "qcu-soft: ";
-	size_t n = strlen(line);
+	char text[480];
 	va_list ap;
-	int got;
 
 	va_start(ap, fmt);
-	got = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (got < 0)
-		return;
-	n += (size_t)got < sizeof(line) - n - 1 ? (size_t)got : sizeof(line) - n - 2;
-	line[n++] = '\n';
-	fwrite(line, 1, n, stderr);
+	complain("soft GPU: %s", text);
 }
 
 static bool probe(void)

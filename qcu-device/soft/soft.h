@@ -251,7 +251,7 @@ struct be {
 	struct soft_device dev[SOFT_GPUS_MAX];
 };
 
-/* "qcu-soft: …" on stderr, in one write. */
+/* A line on stderr, as long as there are not too many: nearly all are about what a guest does. */
 void soft_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- stream.c ---- */

@@ -3,6 +3,11 @@
  * Modules, kernels and launches on the software GPU: what is refused at the call, what may be set,
  * how many blocks fit, and what a kernel prints.
  */
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qcu-device/complain.h"
 #include "qcu-device/soft/soft.h"
 #include "tests/unit/test_soft_fake.h"
 
@@ -427,6 +432,42 @@ static void output_is_there_after_an_error(void **state)
 	assert_int_equal(got, 4);
 }
 
+static unsigned int lines_in(FILE *f)
+{
+	unsigned int n = 0;
+	int c;
+
+	rewind(f);
+	while ((c = getc(f)) != EOF)
+		n += c == '\n';
+	return n;
+}
+
+/* Some at once, then one a second, and one about those that are left out. */
+static void a_guest_cannot_fill_the_log(void **state)
+{
+	struct fixture *f = *state;
+	int err = dup(STDERR_FILENO), i;
+	FILE *log = tmpfile();
+	struct timespec start, end;
+	unsigned int lines;
+
+	assert_non_null(log);
+	assert_true(err >= 0 && dup2(fileno(log), STDERR_FILENO) >= 0);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (i = 0; i < 2000; i++)
+		if (set(f, 0, 14, 1) != QCU_ERR_NotSupported)
+			break;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	lines = lines_in(log);
+	fclose(log);
+	assert_int_equal(i, 2000);
+	assert_in_range(lines, 1,
+			COMPLAIN_BURST + 2 * (unsigned int)(end.tv_sec - start.tv_sec + 2));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -448,6 +489,7 @@ int main(void)
 		T(what_kernels_print_can_be_read),
 		T(too_much_output_loses_the_oldest_lines),
 		T(output_is_there_after_an_error),
+		T(a_guest_cannot_fill_the_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
