@@ -13,6 +13,19 @@ struct box {
 	uint32_t width, height, depth;
 };
 
+/* All levels, without what the device adds to keep them in order. */
+static uint64_t array_bytes(const struct be_array_desc *d)
+{
+	uint32_t level = 0, size[3];
+	uint64_t bytes = 0;
+
+	do {
+		be_array_extent(d, level, size);
+		bytes += (uint64_t)size[0] * size[1] * size[2] * be_array_elem(d);
+	} while (++level < d->levels);
+	return bytes;
+}
+
 int mir_do_array_create(struct call *c)
 {
 	struct mirror *m = c->m;
@@ -48,6 +61,8 @@ int mir_do_array_create(struct call *c)
 		free(h);
 		return rc;
 	}
+	h->bytes = array_bytes(&h->desc);
+	m->stats.device_bytes += h->bytes;
 	rc = handles_add(&m->handles, ac->array, h);
 	if (rc)
 		handles_put(&m->handles, h);

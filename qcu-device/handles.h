@@ -36,6 +36,7 @@ struct handle {
 		struct be_pool *pool;
 	};
 	struct be_array_desc desc; /* of an array */
+	uint64_t bytes;		   /* that an array takes of the device's memory */
 	struct handle *parent;	   /* a kernel's module, referenced */
 	uint32_t params, param_bytes;
 };

@@ -28,6 +28,7 @@ static void release(void *ctx, struct handle *h)
 		break;
 	case HANDLE_ARRAY:
 		ops->array_destroy(m->be, h->array);
+		m->stats.device_bytes -= h->bytes;
 		break;
 	case HANDLE_POOL:
 		ops->pool_destroy(m->be, h->pool);

@@ -84,6 +84,18 @@ static struct qcu_array_write rectangle(uint32_t x, uint32_t y, uint32_t width, 
 	};
 }
 
+static struct qcu_stats_desc stats(void)
+{
+	struct qcu_stats_desc st;
+	const struct qcu_seg out = {300 * PAGE, sizeof(st)};
+	struct qCUcmd c = CMD(STATS, stats, .buf = {1, sizeof(st)});
+
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, &out, 1), 0);
+	memcpy(&st, ram + out.gpa, sizeof(st));
+	return st;
+}
+
 static void bad_arrays(void **state)
 {
 	struct qCUcmd c;
@@ -124,6 +136,28 @@ static void bad_arrays(void **state)
 	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 2)), 0);
 	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 2)),
 			 QCU_ERR_InvalidResourceHandle);
+}
+
+static void memory_is_counted(void **state)
+{
+	struct qCUcmd c;
+
+	(void)state;
+	assert_int_equal(create(2, QCU_LEVELS_MAX), QCU_ERR_InvalidValue);
+	assert_int_equal(create(2, 0), 0);
+	assert_int_equal(create(2, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(stats().device_bytes, 100 * 60 * 4);
+	assert_int_equal(create(3, 3), 0);
+	assert_int_equal(stats().device_bytes, (2 * 100 * 60 + 50 * 30 + 25 * 15) * 4);
+	c = CMD(ARRAY_CREATE, array_create, .array = 4, .width = 8, .height = 4, .depth = 3,
+		.levels = 2, .bits = {16, 16}, .flags = BE_ARRAY_LAYERED);
+	assert_int_equal(ask(c), 0);
+	assert_int_equal(stats().device_bytes,
+			 (2 * 100 * 60 + 50 * 30 + 25 * 15 + (8 * 4 + 4 * 2) * 3) * 4);
+	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 3)), 0);
+	assert_int_equal(stats().device_bytes, (100 * 60 + (8 * 4 + 4 * 2) * 3) * 4);
+	assert_int_equal(ask(CMD(DEVICE_RESET, device_reset, 0)), 0);
+	assert_int_equal(stats().device_bytes, 0);
 }
 
 static void bad_rectangles(void **state)
@@ -341,7 +375,6 @@ static void window_rows(void **state)
 	const uint64_t bytes = (uint64_t)ROW * HEIGHT;
 	struct qCUcmd c = {.op = QCU_OP_MAP, .flags = QCU_F_SEGS};
 	struct qcu_stats_desc st;
-	const struct qcu_seg out = {300 * PAGE, sizeof(st)};
 	uint8_t *want = malloc(9 * PAGE), *got = malloc(9 * PAGE);
 	struct qcu_array_write w = rectangle(0, 0, ROW, HEIGHT, ROW);
 
@@ -356,10 +389,7 @@ static void window_rows(void **state)
 	c.buf.addr = VA + 8;
 	c.flags = QCU_F_WINDOW;
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
-	c = CMD(STATS, stats, .buf = {1, sizeof(st)});
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &out, 1), 0);
-	memcpy(&st, ram + out.gpa, sizeof(st));
+	st = stats();
 	assert_int_equal(st.staged_bytes, 2 * ROW); /* two borders, a row across each */
 	assert_int_equal(st.window_bytes, bytes - 2 * ROW);
 	assert_int_equal(st.h2d_bytes, bytes);
@@ -516,8 +546,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, mirror_stop)
 	static const struct CMUnitTest tests[] = {
-		T(bad_arrays),	T(bad_rectangles), T(bad_boxes), T(bad_rects), T(scattered_rows),
-		T(window_rows), T(bad_textures),   T(objects),	 T(reset),
+		T(bad_arrays),	T(memory_is_counted), T(bad_rectangles),
+		T(bad_boxes),	T(bad_rects),	      T(scattered_rows),
+		T(window_rows), T(bad_textures),      T(objects),
+		T(reset),
 	};
 #undef T
 
