@@ -365,6 +365,41 @@ struct qcu_event_elapsed {
 	__u32 ms; /* out: the bits of a float */
 };
 
+/*
+ * Memory and events that processes of one VM give one another. What they pass on is a token: it
+ * names an entry in a table of the host's, and holds a secret that nobody can guess.
+ */
+struct qcu_ipc_token {
+	__u64 secret[2];
+	__u32 slot;
+	__u32 rsvd;
+};
+struct qcu_ipc_mem_export {
+	__u64 ptr;		    /* as MALLOC gave it */
+	struct qcu_ipc_token token; /* out */
+};
+/* Opened again by the same process it is the same memory, to be closed as often. */
+struct qcu_ipc_mem_open {
+	struct qcu_ipc_token token;
+	__u64 ptr;  /* out */
+	__u64 size; /* out */
+};
+struct qcu_ipc_mem_close {
+	__u64 ptr;
+	__u32 left; /* out: how often it is still open */
+	__u32 rsvd;
+};
+struct qcu_ipc_event_export {
+	__u32 event;
+	__u32 rsvd;
+	struct qcu_ipc_token token; /* out */
+};
+struct qcu_ipc_event_open {
+	struct qcu_ipc_token token;
+	__u32 event; /* the number that it gets */
+	__u32 rsvd;
+};
+
 struct qcu_module_load {
 	struct qcu_buf buf; /* a fat binary, whole */
 	__u32 module;
@@ -755,6 +790,11 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
+	X(80, IPC_MEM_EXPORT,    ipc_mem_export,    USR, NONE,  QCU_UPTO(qcu_ipc_mem_export, ptr)) \
+	X(81, IPC_MEM_OPEN,      ipc_mem_open,      USR, NONE,  QCU_UPTO(qcu_ipc_mem_open, token)) \
+	X(82, IPC_MEM_CLOSE,     ipc_mem_close,     USR, NONE,  QCU_UPTO(qcu_ipc_mem_close, ptr)) \
+	X(83, IPC_EVENT_EXPORT,  ipc_event_export,  USR, NONE,  QCU_UPTO(qcu_ipc_event_export, rsvd)) \
+	X(84, IPC_EVENT_OPEN,    ipc_event_open,    USR, NONE,  QCU_UPTO(qcu_ipc_event_open, rsvd)) \
 	X(96, HOST_FUNC,         host_func,         POST, NONE,  QCU_UPTO(qcu_host_func, flags)) \
 	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait)) \
 	X(98, LIMIT_SET,         limit_set,         USR, NONE,  QCU_UPTO(qcu_limit_set, value)) \

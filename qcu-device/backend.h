@@ -25,6 +25,8 @@
 
 #define BE_ABI 1u
 
+#define BE_IPC_BYTES 64
+
 struct be; /* one per mirror */
 struct be_stream;
 struct be_event;
@@ -240,6 +242,19 @@ struct be_ops {
 	int (*event_query)(struct be *be, struct be_event *e);
 	int (*event_elapsed)(struct be *be, struct be_event *start, struct be_event *end,
 			     float *ms);
+
+	/*
+	 * Memory and events for other processes. What export writes, BE_IPC_BYTES, import takes in
+	 * another mirror of the same host; import never sees bytes from anywhere else. Only memory
+	 * of mem_alloc and events made for it can be exported, not what has been imported.
+	 */
+	int (*mem_export)(struct be *be, unsigned int dev, uint64_t addr, void *handle);
+	int (*mem_import)(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+			  uint64_t *addr);
+	int (*mem_unimport)(struct be *be, uint64_t addr);
+	int (*event_export)(struct be *be, struct be_event *e, void *handle);
+	int (*event_import)(struct be *be, unsigned int dev, const void *handle,
+			    struct be_event **e);
 
 	/* image: a fat binary, an ELF image or PTX; copied if it is needed after the call. */
 	int (*module_load)(struct be *be, const void *image, size_t len, struct be_module **m);

@@ -52,6 +52,7 @@ struct mirror_args {
 	const struct device_options *opt;
 	const struct guestmem *mem;
 	pid_t parent;
+	struct shares *shares;
 	bool warm; /* be ready before the session comes */
 	/* Brings the session, then new call fds; ends when the main process does. */
 	int ctl_fd;

@@ -202,6 +202,7 @@ int mir_do_device_reset(struct call *c)
 	mir_thread_streams_end(m, NULL, &device);
 	staging_reset(&m->staging, device);
 	mir_allocations_end(m, &device);
+	mir_imports_end(m, &device);
 	return m->cfg.ops->device_reset(m->be, device);
 }
 

@@ -37,7 +37,9 @@ struct handle {
 	};
 	struct be_array_desc desc; /* of an array */
 	uint64_t bytes;		   /* that an array takes of the device's memory */
-	struct handle *parent;	   /* a kernel's module, referenced */
+	bool shared;		   /* of an event: `token` is for other processes */
+	struct qcu_ipc_token token;
+	struct handle *parent; /* a kernel's module, referenced */
 	uint32_t params, param_bytes;
 };
 

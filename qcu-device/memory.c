@@ -12,6 +12,8 @@ struct allocation {
 	uint64_t addr, size;
 	unsigned int device;
 	bool pooled; /* of MALLOC_ASYNC */
+	bool shared; /* `token` is for other processes */
+	struct qcu_ipc_token token;
 	LIST_ENTRY(allocation) link;
 };
 
@@ -52,6 +54,60 @@ static int remember(struct mirror *m, struct allocation *a)
 	return QCU_ERR_Success;
 }
 
+/* The one of MALLOC's that begins there; m->lock is held. */
+static struct allocation *find(struct mirror *m, uint64_t addr)
+{
+	struct allocation key = {.addr = addr}, **node;
+
+	node = tfind(&key, &m->allocations, compare);
+	return node && !(*node)->pooled ? *node : NULL;
+}
+
+bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device)
+{
+	const struct allocation *a;
+
+	pthread_mutex_lock(&m->lock);
+	a = find(m, addr);
+	if (a) {
+		*size = a->size;
+		*device = a->device;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return a;
+}
+
+bool mir_allocation_share(struct mirror *m, uint64_t addr, const struct qcu_ipc_token *token)
+{
+	struct allocation *a;
+	bool ok;
+
+	pthread_mutex_lock(&m->lock);
+	a = find(m, addr);
+	ok = a && !a->shared;
+	if (ok) {
+		a->shared = true;
+		a->token = *token;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return ok;
+}
+
+int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token *token)
+{
+	const struct allocation *a;
+	int rc = QCU_ERR_InvalidValue;
+
+	pthread_mutex_lock(&m->lock);
+	a = find(m, addr);
+	if (a) {
+		rc = a->shared ? QCU_ERR_Success : QCU_ERR_NotReady;
+		*token = a->token;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
 /* The allocation that begins there, no longer remembered. NULL: none does. */
 static struct allocation *forget(struct mirror *m, uint64_t addr, bool pooled_only)
 {
@@ -65,6 +121,9 @@ static struct allocation *forget(struct mirror *m, uint64_t addr, bool pooled_on
 		LIST_REMOVE(a, link);
 	}
 	pthread_mutex_unlock(&m->lock);
+	/* Before it is free: nobody shall open what is somebody else's by then. */
+	if (a && a->shared)
+		mir_share_end(m, &a->token);
 	return a;
 }
 
@@ -191,6 +250,8 @@ void mir_allocations_end(struct mirror *m, const unsigned int *device)
 	pthread_mutex_unlock(&m->lock);
 	while ((a = LIST_FIRST(&list))) {
 		LIST_REMOVE(a, link);
+		if (a->shared)
+			mir_share_end(m, &a->token);
 		m->cfg.ops->mem_free(m->be, a->addr);
 		m->stats.device_bytes -= a->size;
 		free(a);

@@ -21,6 +21,8 @@ static void release(void *ctx, struct handle *h)
 		ops->stream_destroy(m->be, h->stream);
 		break;
 	case HANDLE_EVENT:
+		if (h->shared)
+			mir_share_end(m, &h->token);
 		ops->event_destroy(m->be, h->event);
 		break;
 	case HANDLE_MODULE:
@@ -58,6 +60,8 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	m->cfg = *cfg;
 	pthread_rwlock_init(&m->reset, NULL);
 	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->share_lock, NULL);
+	pthread_mutex_init(&m->import_lock, NULL);
 	handles_init(&m->handles, release, m);
 	mir_host_calls_init(m);
 	mir_watches_init(m);
@@ -109,6 +113,8 @@ fail_window:
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
+	pthread_mutex_destroy(&m->import_lock);
+	pthread_mutex_destroy(&m->share_lock);
 	pthread_mutex_destroy(&m->lock);
 	pthread_rwlock_destroy(&m->reset);
 	free(m);
@@ -143,9 +149,12 @@ void mir_destroy(struct mirror *m)
 	handles_fini(&m->handles);
 	staging_fini(&m->staging);
 	mir_allocations_end(m, NULL);
+	mir_imports_end(m, NULL);
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
 	mir_host_calls_fini(m);
+	pthread_mutex_destroy(&m->import_lock);
+	pthread_mutex_destroy(&m->share_lock);
 	pthread_mutex_destroy(&m->lock);
 	pthread_rwlock_destroy(&m->reset);
 	free(m);

@@ -18,6 +18,7 @@
 #include "qcu-device/backend.h"
 
 struct mirror;
+struct shares;	 /* shares.h: what the mirrors of one VM have given one another */
 struct guestmem; /* guestmem.h: guest-physical ranges and where they are mapped here */
 
 enum mir_map { MIR_MAP_CVM, MIR_MAP_NCVM };
@@ -28,9 +29,10 @@ struct mir_config {
 	/* NULL: guest and mirror are one process, "guest-physical" addresses are pointers. */
 	const struct guestmem *mem;
 	enum mir_map map;
-	uint64_t pin_limit; /* bytes of chunks to keep registered; 0: all */
-	bool pin_ram;	    /* register all guest memory at the beginning */
-	bool trace;	    /* one line per command on stderr */
+	uint64_t pin_limit;    /* bytes of chunks to keep registered; 0: all */
+	bool pin_ram;	       /* register all guest memory at the beginning */
+	bool trace;	       /* one line per command on stderr */
+	struct shares *shares; /* NULL: nothing can be shared */
 	unsigned int session;
 };
 

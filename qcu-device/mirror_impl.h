@@ -68,6 +68,7 @@ struct watches {
 LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
 LIST_HEAD(object_list, object);
+LIST_HEAD(import_list, import);
 
 struct mirror {
 	struct mir_config cfg;
@@ -90,7 +91,10 @@ struct mirror {
 	unsigned int thread_stream_count;
 	void *objects; /* textures and surfaces: tree by number, and all of them */
 	struct object_list object_list;
-	uint8_t said[QCU_OP_COUNT]; /* "not supported" has been said */
+	uint8_t said[QCU_OP_COUNT];  /* "not supported" has been said */
+	pthread_mutex_t share_lock;  /* this session's part of cfg.shares */
+	pthread_mutex_t import_lock; /* what comes from other processes; before share_lock */
+	struct import_list imports;
 };
 
 /* One command on its way. */
@@ -153,6 +157,17 @@ void mir_pool_put(struct call *c, struct pool_ref *ref);
 
 /* memory.c */
 void mir_allocations_end(struct mirror *m, const unsigned int *device);
+/* Of an allocation of MALLOC's that begins there; false: none does. */
+bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device);
+/* Makes it end with the allocation; false: there is none, or it has one. */
+bool mir_allocation_share(struct mirror *m, uint64_t addr, const struct qcu_ipc_token *token);
+/* QCU_ERR_NotReady: it has none. */
+int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token *token);
+
+/* ipc.c */
+void mir_share_end(struct mirror *m, const struct qcu_ipc_token *token);
+/* Closes what other processes' memory is open on a device, or (NULL) anywhere. */
+void mir_imports_end(struct mirror *m, const unsigned int *device);
 
 /* copy.c: the buffer of a command. Writing beyond its end is QCU_ERR_InvalidValue. */
 int mir_pieces(struct call *c, struct pieces *ps);

@@ -275,6 +275,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.pin_limit = args->opt->pin_limit,
 		.pin_ram = args->opt->pin_ram,
 		.trace = args->opt->trace,
+		.shares = args->shares,
 	};
 
 	cfg.options.capture_stdout = true;

@@ -93,6 +93,8 @@ static void take_over(struct device *d, unsigned int queue)
 	close(s->mirror.pidfd);
 	close(s->mirror.ctl_fd);
 	s->mirror.pid = 0;
+	if (d->shares)
+		shares_end(d->shares, queue);
 	ring_take_over(&d->ring[queue]);
 	ring_drain(&d->ring[queue]);
 	/* The mirror may have died between a push and its call. */

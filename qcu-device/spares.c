@@ -38,6 +38,7 @@ static bool fork_mirror(struct device *d, struct mirror_process *p, bool warm)
 		.opt = d->opt,
 		.mem = &d->mem,
 		.parent = getpid(),
+		.shares = d->shares,
 		.warm = warm,
 	};
 	sigset_t none;

@@ -424,6 +424,8 @@ int vhost_serve(int sock, const struct device_options *opt)
 			strerror(errno));
 		goto fail_states;
 	}
+	/* Without it mirrors say that they cannot share. */
+	d->shares = shares_new(-1);
 	if (!vu_init(&d->vu, opt->sessions + 1, sock, vu_panicked, read_msg, set_watch,
 		     remove_watch, &iface)) {
 		fprintf(stderr, "qcu-device: libvhost-user does not start\n");
@@ -440,6 +442,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 	rc = d->failed ? DEVICE_EXIT_FAILURE : DEVICE_EXIT_OK;
 	vu_deinit(&d->vu);
 fail_vu:
+	shares_free(d->shares);
 	munmap(d->states, shared);
 fail_states:
 	close(signals);

@@ -6,6 +6,7 @@
 #include <libvhost-user.h>
 
 #include "qcu-device/device.h"
+#include "qcu-device/shares.h"
 
 enum session_state {
 	SESSION_NONE,
@@ -45,6 +46,7 @@ struct device {
 	unsigned int spares;
 	bool spares_fail;	   /* the last one did not come to anything */
 	struct ring_state *states; /* shared with mirrors, by queue */
+	struct shares *shares;	   /* the mirrors' own */
 	struct ring_chain chain;   /* the control command at hand */
 };
 

@@ -52,11 +52,13 @@ struct be_module {
 	struct be_kernel *kernels;
 };
 
-/* Device memory that exists now: of cudaMalloc, or (module set) a variable of a module. */
+/* Device memory that exists now: of cudaMalloc, or (module set) a variable, or another process's.
+ */
 struct cu_range {
 	uint64_t addr, size;
 	unsigned int dev;
 	const struct be_module *module;
+	bool imported; /* another process's */
 };
 
 /* Host memory that is registered now, and on which device that was done. */
@@ -104,6 +106,7 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 int cu_mem_free(struct be *be, uint64_t addr);
 /* Takes what begins there out of the table; false: nothing does that could be freed. */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
+bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 
@@ -119,6 +122,14 @@ int cu_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint3
 int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 		  uint64_t *addr);
 int cu_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
+
+/* be_cuda_ipc.c */
+int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
+int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		  uint64_t *addr);
+int cu_mem_unimport(struct be *be, uint64_t addr);
+int cu_event_export(struct be *be, struct be_event *e, void *handle);
+int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **e);
 
 /* be_cuda_host.c */
 int cu_host_open(struct be *be);
@@ -167,6 +178,8 @@ int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *
 int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
 int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		 struct be_stream *s);
+/* Sets the device of an event that is alive. */
+int cu_event_use(struct be *be, const struct be_event *e);
 int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
 int cu_event_destroy(struct be *be, struct be_event *e);
 int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);

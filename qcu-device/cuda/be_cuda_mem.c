@@ -19,9 +19,11 @@ void cu_mem_close(struct be *be)
 	size_t i;
 
 	for (i = 0; i < be->range_count; i++) {
-		if (be->ranges[i].module || cu_use(be, be->ranges[i].dev))
+		const struct cu_range *r = &be->ranges[i];
+
+		if (r->module || r->imported || cu_use(be, r->dev))
 			continue;
-		CU(be, cudaFree, (void *)(uintptr_t)be->ranges[i].addr);
+		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 	}
 	free(be->ranges);
 	pthread_rwlock_destroy(&be->range_lock);
@@ -121,14 +123,15 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return QCU_ERR_Success;
 }
 
-bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
+static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r)
 {
 	bool found = false;
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
-	if (at && be->ranges[at - 1].addr == addr && !be->ranges[at - 1].module) {
+	if (at && be->ranges[at - 1].addr == addr && !be->ranges[at - 1].module &&
+	    be->ranges[at - 1].imported == imported) {
 		*r = be->ranges[--at];
 		found = true;
 		be->range_count--;
@@ -137,6 +140,16 @@ bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
 	}
 	pthread_rwlock_unlock(&be->range_lock);
 	return found;
+}
+
+bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
+{
+	return take(be, addr, false, r);
+}
+
+bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r)
+{
+	return take(be, addr, true, r);
 }
 
 int cu_mem_free(struct be *be, uint64_t addr)

@@ -25,7 +25,7 @@ int cu_stream_use(struct be *be, const struct be_stream *s)
 	return cu_use(be, s->dev);
 }
 
-static int event_use(struct be *be, const struct be_event *e)
+int cu_event_use(struct be *be, const struct be_event *e)
 {
 	if (!event_alive(be, e))
 		return QCU_ERR_ContextIsDestroyed;
@@ -209,21 +209,21 @@ int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint
 
 int cu_event_sync(struct be *be, struct be_event *e)
 {
-	int ret = event_use(be, e);
+	int ret = cu_event_use(be, e);
 
 	return ret ? ret : CU(be, cudaEventSynchronize, e->e);
 }
 
 int cu_event_query(struct be *be, struct be_event *e)
 {
-	int ret = event_use(be, e);
+	int ret = cu_event_use(be, e);
 
 	return ret ? ret : CU(be, cudaEventQuery, e->e);
 }
 
 int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms)
 {
-	int ret = event_alive(be, end) ? event_use(be, start) : QCU_ERR_ContextIsDestroyed;
+	int ret = event_alive(be, end) ? cu_event_use(be, start) : QCU_ERR_ContextIsDestroyed;
 
 	*ms = 0;
 	return ret ? ret : CU(be, cudaEventElapsedTime, ms, start->e, end->e);

@@ -3,8 +3,12 @@
  * Events: a place in a stream that others can wait for, and the time when the stream reached it.
  * Each record makes a mark; an event points at the latest. A mark outlives its event while its
  * stream has not reached it.
+ *
+ * An event for several processes has a cell instead, and a stream that waits for it really waits:
+ * its thread does, because who records it may be another process.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "qcu-device/soft/soft.h"
@@ -25,7 +29,16 @@ struct be_event {
 	struct be_event *next;
 	unsigned int dev;
 	uint32_t flags;
-	struct mark *mark; /* NULL: never recorded */
+	struct mark *mark;	/* NULL: never recorded */
+	struct soft_cell *cell; /* NULL: this process's only */
+};
+
+/* Of an event with a cell: a record, or a wait for one. */
+struct cell_work {
+	struct soft_work work;
+	struct be *be;
+	struct soft_cell *cell;
+	uint64_t n;
 };
 
 struct record_work {
@@ -68,29 +81,142 @@ static void wait_free(struct soft_work *w)
 	free(w);
 }
 
-int soft_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **out)
+static int cell_record_run(struct soft_work *w)
 {
-	int err = atomic_load(&be->sticky);
-	struct be_event *e;
+	(void)w;
+	return 0;
+}
 
-	*out = NULL;
-	if (err)
-		return err;
-	if (flags & ~EVENT_FLAGS)
-		return QCU_ERR_InvalidValue;
-	if (flags & EVENT_INTERPROCESS)
-		return flags & EVENT_DISABLE_TIMING ? QCU_ERR_NotSupported : QCU_ERR_InvalidValue;
-	e = calloc(1, sizeof(*e));
-	if (!e)
+/* Also of what has been dropped: others need not wait for it. */
+static void cell_record_free(struct soft_work *w)
+{
+	struct cell_work *c = (struct cell_work *)w;
+
+	soft_cell_end(c->cell, c->n);
+	soft_cell_put(c->cell);
+	free(c);
+}
+
+static int cell_wait_run(struct soft_work *w)
+{
+	const struct cell_work *c = (const struct cell_work *)w;
+
+	soft_cell_wait(c->cell, c->n, &c->be->cancel);
+	return 0;
+}
+
+static void cell_wait_free(struct soft_work *w)
+{
+	soft_cell_put(((struct cell_work *)w)->cell);
+	free(w);
+}
+
+static struct cell_work *cell_work(struct be *be, struct be_event *e)
+{
+	struct cell_work *w = calloc(1, sizeof(*w));
+
+	if (w) {
+		w->be = be;
+		w->cell = soft_cell_get(e->cell);
+	}
+	return w;
+}
+
+static int cell_record(struct be *be, struct be_event *e, struct be_stream *s)
+{
+	struct cell_work *w = cell_work(be, e);
+
+	if (!w)
 		return QCU_ERR_MemoryAllocation;
+	w->work.run = cell_record_run;
+	w->work.free = cell_record_free;
+	w->n = soft_cell_begin(e->cell);
+	return soft_submit(s, &w->work, SOFT_SMALL, NULL);
+}
+
+static int cell_wait(struct be *be, struct be_event *e, struct be_stream *s)
+{
+	uint64_t n = soft_cell_last(e->cell);
+	struct cell_work *w;
+
+	if (soft_cell_done(e->cell, n))
+		return QCU_ERR_Success;
+	w = cell_work(be, e);
+	if (!w)
+		return QCU_ERR_MemoryAllocation;
+	w->work.run = cell_wait_run;
+	w->work.free = cell_wait_free;
+	w->n = n;
+	return soft_submit(s, &w->work, SOFT_QUEUE, NULL);
+}
+
+static int add_event(struct be *be, unsigned int dev, uint32_t flags, struct soft_cell *cell,
+		     struct be_event **out)
+{
+	struct be_event *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		soft_cell_put(cell);
+		return QCU_ERR_MemoryAllocation;
+	}
 	e->dev = dev;
 	e->flags = flags;
+	e->cell = cell;
 	pthread_mutex_lock(&be->lock);
 	e->next = be->events;
 	be->events = e;
 	pthread_mutex_unlock(&be->lock);
 	*out = e;
 	return QCU_ERR_Success;
+}
+
+int soft_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **out)
+{
+	int err = atomic_load(&be->sticky);
+	struct soft_cell *cell = NULL;
+
+	*out = NULL;
+	if (err)
+		return err;
+	if (flags & ~EVENT_FLAGS)
+		return QCU_ERR_InvalidValue;
+	if (flags & EVENT_INTERPROCESS) {
+		if (!(flags & EVENT_DISABLE_TIMING))
+			return QCU_ERR_InvalidValue;
+		cell = soft_cell_new();
+		if (!cell)
+			return QCU_ERR_MemoryAllocation;
+	}
+	return add_event(be, dev, flags, cell, out);
+}
+
+int soft_event_export(struct be *be, struct be_event *e, void *handle)
+{
+	struct soft_file f = {0};
+	int err = atomic_load(&be->sticky);
+
+	if (err)
+		return err;
+	if (!e->cell || !soft_cell_tell(e->cell, &f))
+		return QCU_ERR_InvalidResourceHandle;
+	memcpy(handle, &f, sizeof(f));
+	return QCU_ERR_Success;
+}
+
+int soft_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **out)
+{
+	int err = atomic_load(&be->sticky);
+	struct soft_cell *cell;
+	struct soft_file f;
+
+	*out = NULL;
+	if (err)
+		return err;
+	memcpy(&f, handle, sizeof(f));
+	cell = soft_cell_open(&f);
+	if (!cell)
+		return QCU_ERR_MapBufferObjectFailed;
+	return add_event(be, dev, EVENT_DISABLE_TIMING | EVENT_INTERPROCESS, cell, out);
 }
 
 int soft_event_destroy(struct be *be, struct be_event *e)
@@ -103,6 +229,7 @@ int soft_event_destroy(struct be *be, struct be_event *e)
 	*p = e->next;
 	mark_put(e->mark);
 	pthread_mutex_unlock(&be->lock);
+	soft_cell_put(e->cell);
 	free(e);
 	return atomic_load(&be->sticky);
 }
@@ -114,6 +241,7 @@ void soft_events_fini(struct be *be)
 	while ((e = be->events)) {
 		be->events = e->next;
 		mark_put(e->mark);
+		soft_cell_put(e->cell);
 		free(e);
 	}
 }
@@ -139,6 +267,8 @@ int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, ui
 		err = QCU_ERR_InvalidResourceHandle;
 	if (err)
 		return err;
+	if (e->cell)
+		return cell_record(be, e, s);
 	w = calloc(1, sizeof(*w));
 	m = calloc(1, sizeof(*m));
 	if (!w || !m) {
@@ -174,6 +304,8 @@ int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *
 		err = check_external(flags);
 	if (err)
 		return err;
+	if (e->cell)
+		return cell_wait(be, e, s);
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
@@ -193,6 +325,8 @@ int soft_event_sync(struct be *be, struct be_event *e)
 	struct soft_ticket at;
 	int err;
 
+	if (e->cell)
+		soft_cell_wait(e->cell, soft_cell_last(e->cell), &be->cancel);
 	pthread_mutex_lock(&be->lock);
 	if (e->mark) {
 		/* The event may be recorded again or destroyed meanwhile. */
@@ -207,12 +341,19 @@ int soft_event_sync(struct be *be, struct be_event *e)
 	return err;
 }
 
+static bool reached(const struct be_event *e)
+{
+	if (e->cell)
+		return soft_cell_done(e->cell, soft_cell_last(e->cell));
+	return !e->mark || soft_ticket_done(&e->mark->at);
+}
+
 int soft_event_query(struct be *be, struct be_event *e)
 {
 	int err;
 
 	pthread_mutex_lock(&be->lock);
-	if (!atomic_load(&be->sticky) && e->mark && !soft_ticket_done(&e->mark->at))
+	if (!atomic_load(&be->sticky) && !reached(e))
 		err = QCU_ERR_NotReady;
 	else
 		err = soft_take_error(be);

@@ -5,6 +5,9 @@
  * is. Allocations take addresses in ascending order and wrap late: a pointer that is used after its
  * cudaFree meets a hole, not somebody else's data. Holes lie between all allocations, too.
  *
+ * All of it is one file, so that other processes can map what this one exports. Memory that is
+ * imported lies among a device's own, on pages where its own file is not to be seen.
+ *
  * Host memory that kernels may use in place is a second table of the same kind.
  */
 #include <string.h>
@@ -22,7 +25,7 @@
 #define ALIGN_BIG   4096ull
 #define BIG	    (64ull << 10)
 
-enum { TAG_MEMORY = 1, TAG_VARIABLE = 2, TAG_HOST = 3, TAG_POOL = 4 };
+enum { TAG_MEMORY = 1, TAG_VARIABLE = 2, TAG_HOST = 3, TAG_POOL = 4, TAG_IMPORT = 5 };
 
 static uint64_t round_up(uint64_t v, uint64_t to)
 {
@@ -48,10 +51,9 @@ static bool in_window(uint64_t base, uint64_t size)
 }
 
 /* The hint only makes addresses easy to tell apart; where it is taken, any other place does. */
-static void *reserve(uint64_t hint, uint64_t size)
+static void *reserve(uint64_t hint, uint64_t size, int fd)
 {
-	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (p != MAP_FAILED && in_window((uintptr_t)p, size)) {
 		munmap(p, size);
@@ -63,7 +65,7 @@ static void *reserve(uint64_t hint, uint64_t size)
 bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 {
 	uint64_t size = vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : round_up(vram * 4, ARENA_STEP);
-	void *p;
+	void *p = MAP_FAILED;
 
 	if (vram > ARENA_STRIDE / 4 * 3)
 		return false;
@@ -71,8 +73,12 @@ bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 		size = ARENA_MIN;
 	if (!soft_ranges_init(&m->table))
 		return false;
-	p = reserve(ARENA_HINT + index * ARENA_STRIDE, size);
+	m->fd = soft_file_new(size);
+	if (m->fd >= 0)
+		p = reserve(ARENA_HINT + index * ARENA_STRIDE, size, m->fd);
 	if (p == MAP_FAILED) {
+		if (m->fd >= 0)
+			close(m->fd);
 		soft_ranges_fini(&m->table);
 		return false;
 	}
@@ -92,9 +98,21 @@ void soft_mem_fini(struct soft_mem *m)
 		return;
 	soft_check_fini(m);
 	munmap((void *)(uintptr_t)m->base, m->size);
+	close(m->fd);
 	soft_ranges_fini(&m->table);
 	pthread_mutex_destroy(&m->lock);
 	m->size = 0;
+}
+
+/* Where its neighbours may begin and end: what is imported has its pages for itself. */
+static uint64_t lower_edge(const struct soft_range *r)
+{
+	return r->tag == TAG_IMPORT ? round_down(r->lo, ALIGN_BIG) : r->lo;
+}
+
+static uint64_t upper_edge(const struct soft_range *r)
+{
+	return r->tag == TAG_IMPORT ? round_up(r->hi, ALIGN_BIG) : r->hi;
 }
 
 /* Finds room for `size` bytes at or above `from`; *index is where the table gets it. */
@@ -106,11 +124,11 @@ static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_
 	uint64_t at = from;
 
 	/* Every allocation begins one guard, at least `align` bytes, behind the one before it. */
-	if (i && soft_ranges_at(&m->table, i - 1, &r) && r.hi + align > at)
-		at = r.hi + align;
+	if (i && soft_ranges_at(&m->table, i - 1, &r) && upper_edge(&r) + align > at)
+		at = upper_edge(&r) + align;
 	for (;; i++) {
 		bool more = soft_ranges_at(&m->table, i, &r);
-		uint64_t end = more ? r.lo - ALIGN_SMALL : m->base + m->size;
+		uint64_t end = more ? lower_edge(&r) - ALIGN_SMALL : m->base + m->size;
 
 		at = round_up(at, align);
 		if (at <= end && size <= end - at) {
@@ -119,7 +137,7 @@ static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_
 		}
 		if (!more)
 			return 0;
-		at = r.hi + align;
+		at = upper_edge(&r) + align;
 	}
 }
 
@@ -182,7 +200,7 @@ static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
 	if (soft_ranges_at(&m->table, i + 1, &n) && n.lo < hi)
 		hi = round_down(n.lo, ALIGN_BIG);
 	/* Locked pages stay; they must not come back with old content all the same. */
-	if (lo < hi && madvise((void *)(uintptr_t)lo, hi - lo, MADV_DONTNEED))
+	if (lo < hi && madvise((void *)(uintptr_t)lo, hi - lo, MADV_REMOVE))
 		memset((void *)(uintptr_t)lo, 0, hi - lo);
 }
 
@@ -313,6 +331,107 @@ uint64_t soft_mem_take(struct soft_mem *m, uint64_t size)
 void soft_mem_give(struct soft_mem *m, uint64_t addr)
 {
 	arena_free(m, addr, TAG_POOL);
+}
+
+/* ---- memory of other processes ---- */
+
+int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
+{
+	struct soft_mem *m = &be->dev[dev].mem;
+	struct soft_file f = {0};
+	struct soft_range r;
+	int sticky = atomic_load(&be->sticky);
+
+	if (sticky)
+		return sticky;
+	if (!soft_ranges_find(&m->table, addr, &r) || r.lo != addr || r.tag != TAG_MEMORY)
+		return QCU_ERR_InvalidValue;
+	if (!soft_file_tell(m->fd, &f))
+		return QCU_ERR_OperatingSystem;
+	f.offset = r.lo - m->base;
+	f.len = r.hi - r.lo;
+	memcpy(handle, &f, sizeof(f));
+	return QCU_ERR_Success;
+}
+
+/* Shows pages of a file instead of what is there; m->lock is held. */
+static bool show(uint64_t at, uint64_t len, int fd, uint64_t offset)
+{
+	return mmap((void *)(uintptr_t)at, len, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)offset) != MAP_FAILED;
+}
+
+static uint64_t arena_import(struct soft_mem *m, const struct soft_file *f, int fd)
+{
+	uint64_t in_page = f->offset % ALIGN_BIG, full = round_up(in_page + f->len, ALIGN_BIG), at;
+	struct soft_range r = {.tag = TAG_IMPORT};
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	at = place(m, full, ALIGN_BIG, m->next, &i);
+	if (!at || !make_usable(m, at + full))
+		goto fail;
+	r.lo = at + in_page;
+	r.hi = r.lo + f->len;
+	if (!soft_ranges_insert(&m->table, i, &r))
+		goto fail;
+	if (!show(at, full, fd, f->offset - in_page)) {
+		soft_ranges_remove(&m->table, i);
+		goto fail;
+	}
+	m->next = at + full;
+	soft_check_mark(m, r.lo, f->len, true);
+	pthread_mutex_unlock(&m->lock);
+	return r.lo;
+fail:
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+/* It takes addresses of this device and none of its memory. */
+int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		    uint64_t *addr)
+{
+	struct soft_file f;
+	int fd, sticky = atomic_load(&be->sticky);
+
+	*addr = 0;
+	if (sticky)
+		return sticky;
+	memcpy(&f, handle, sizeof(f));
+	if (f.len != size)
+		return QCU_ERR_InvalidValue;
+	fd = soft_file_open(&f);
+	if (fd < 0)
+		return QCU_ERR_MapBufferObjectFailed;
+	*addr = arena_import(&be->dev[dev].mem, &f, fd);
+	close(fd);
+	return *addr ? QCU_ERR_Success : QCU_ERR_MapBufferObjectFailed;
+}
+
+/* The caller is done with the memory, whatever has become of this instance. */
+int soft_mem_unimport(struct be *be, uint64_t addr)
+{
+	struct soft_device *d = device_of(be, addr);
+	int err = QCU_ERR_InvalidValue;
+	struct soft_range r;
+	size_t i;
+
+	if (!d)
+		return err;
+	soft_wait(be, NULL);
+	pthread_mutex_lock(&d->mem.lock);
+	i = soft_ranges_upper(&d->mem.table, addr);
+	if (i && soft_ranges_at(&d->mem.table, i - 1, &r) && r.lo == addr && r.tag == TAG_IMPORT) {
+		uint64_t lo = lower_edge(&r);
+
+		/* Else the addresses stay taken. */
+		if (show(lo, upper_edge(&r) - lo, d->mem.fd, lo - d->mem.base))
+			soft_ranges_remove(&d->mem.table, i - 1);
+		err = atomic_load(&be->sticky);
+	}
+	pthread_mutex_unlock(&d->mem.lock);
+	return err;
 }
 
 int soft_host_register(struct be *be, void *addr, size_t len)

@@ -51,12 +51,29 @@ bool soft_ranges_at(struct soft_ranges *t, size_t i, struct soft_range *out);
 bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range *r);
 void soft_ranges_remove(struct soft_ranges *t, size_t i);
 
+/* ---- share.c ---- */
+
+/* A file of some process's, and a part of it: what the backend's handles say. */
+struct soft_file {
+	int pid, fd;
+	uint64_t dev, ino;
+	uint64_t offset, len;
+};
+_Static_assert(sizeof(struct soft_file) <= BE_IPC_BYTES, "a handle has room for it");
+
+/* -1: there is no memory for one. */
+int soft_file_new(uint64_t size);
+bool soft_file_tell(int fd, struct soft_file *f);
+/* -1: it is gone. */
+int soft_file_open(const struct soft_file *f);
+
 /* ---- mem.c ---- */
 
 struct soft_mem {
 	pthread_mutex_t lock;
 	struct soft_ranges table;
 	uint64_t base, size; /* reserved addresses */
+	int fd;		     /* the file that they show */
 	uint64_t usable;     /* how much of them is readable and writable so far */
 	uint64_t next; /* where to look first; moves upwards so that addresses come back late */
 	uint64_t vram, used;
@@ -81,6 +98,10 @@ int soft_mem_free(struct be *be, uint64_t addr);
 /* For pools: memory that is given back at once, without waiting for anyone. 0: none left. */
 uint64_t soft_mem_take(struct soft_mem *m, uint64_t size);
 void soft_mem_give(struct soft_mem *m, uint64_t addr);
+int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
+int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		    uint64_t *addr);
+int soft_mem_unimport(struct be *be, uint64_t addr);
 bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int soft_host_register(struct be *be, void *addr, size_t len);
 int soft_host_unregister(struct be *be, void *addr);
@@ -329,10 +350,29 @@ int soft_stream_sync(struct be *be, struct be_stream *s);
 int soft_stream_query(struct be *be, struct be_stream *s);
 int soft_device_sync(struct be *be, unsigned int dev);
 
+/* ---- cell.c: what several processes know of an event ---- */
+
+struct soft_cell;
+struct soft_cell *soft_cell_new(void);
+struct soft_cell *soft_cell_open(const struct soft_file *f);
+/* False: it is another process's. */
+bool soft_cell_tell(const struct soft_cell *c, struct soft_file *f);
+struct soft_cell *soft_cell_get(struct soft_cell *c);
+void soft_cell_put(struct soft_cell *c);
+/* A record begins and ends; the last one that has begun, and whether it has ended. */
+uint64_t soft_cell_begin(struct soft_cell *c);
+void soft_cell_end(struct soft_cell *c, uint64_t n);
+uint64_t soft_cell_last(const struct soft_cell *c);
+bool soft_cell_done(const struct soft_cell *c, uint64_t n);
+/* Returns, too, when *cancel is set. */
+void soft_cell_wait(const struct soft_cell *c, uint64_t n, const int *cancel);
+
 /* ---- event.c ---- */
 
 int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
 int soft_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
+int soft_event_export(struct be *be, struct be_event *e, void *handle);
+int soft_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **e);
 int soft_event_destroy(struct be *be, struct be_event *e);
 int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
 int soft_event_sync(struct be *be, struct be_event *e);

@@ -4,7 +4,7 @@
 
 SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c check.c props.c mem.c range.c stream.c event.c copy.c \
 	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c peer.c stream_attr.c)
-SOFT_SRCS += $(addprefix qcu-device/soft/,array.c texture.c)
+SOFT_SRCS += $(addprefix qcu-device/soft/,array.c texture.c share.c cell.c)
 # Also a part of the mirror, but tests run the software GPU without one.
 SOFT_SRCS += qcu-device/complain.c
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)

@@ -59,7 +59,7 @@ static int ask_with(struct qCUcmd *cmd, const void *msg, const struct qcu_seg *s
 	return status;
 }
 
-static int ask(struct qCUcmd cmd)
+static inline int ask(struct qCUcmd cmd)
 {
 	return ask_with(&cmd, NULL, NULL, 0);
 }
@@ -79,7 +79,7 @@ static int ask(struct qCUcmd cmd)
 	})
 
 /* Nothing of the backend's may be left over. */
-static int mirror_stop(void **state)
+static inline int mirror_stop(void **state)
 {
 	(void)state;
 	mir_destroy(mirror);

@@ -70,8 +70,6 @@ static void refuses_bad_flags(void **state)
 	assert_int_equal(be_soft.event_create(f->be, 0, 8, &e), QCU_ERR_InvalidValue);
 	assert_null(e);
 	assert_int_equal(be_soft.event_create(f->be, 0, INTERPROCESS, &e), QCU_ERR_InvalidValue);
-	assert_int_equal(be_soft.event_create(f->be, 0, INTERPROCESS | DISABLE_TIMING, &e),
-			 QCU_ERR_NotSupported);
 	assert_int_equal(be_soft.event_record(f->be, good, f->a, 2), QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.event_record(f->be, good, f->a, 1), QCU_ERR_IllegalState);
 	assert_int_equal(be_soft.stream_wait_event(f->be, f->a, good, 2), QCU_ERR_InvalidValue);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the mirrors of one VM have given one another: device memory and events, by tokens that a
+ * guest can pass around and not invent. The table lies in memory that all mirrors of the VM share,
+ * and no others: a token of one VM says nothing in another.
+ *
+ * Each session writes a part of its own, and whoever ends the session clears it, so there is no
+ * lock that a mirror could die with. Readers see an entry whole or not at all.
+ */
+#ifndef QCU_SHARES_H
+#define QCU_SHARES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qcu-device/backend.h"
+
+#define SHARES_EACH 1024u /* entries of one session */
+
+enum share_kind { SHARE_NONE, SHARE_MEMORY, SHARE_EVENT };
+
+struct share {
+	uint64_t kind;
+	uint64_t size; /* of memory */
+	uint8_t handle[BE_IPC_BYTES];
+};
+
+struct shares;
+
+/* fd: a file to keep it in, which other processes have, too; -1: this one and its children. */
+struct shares *shares_new(int fd);
+void shares_free(struct shares *s);
+
+/* Calls for one session come one at a time. False: too many. */
+bool shares_put(struct shares *s, unsigned int session, const struct share *share,
+		struct qcu_ipc_token *token);
+void shares_drop(struct shares *s, unsigned int session, const struct qcu_ipc_token *token);
+/* The session is over, and its mirror is no more. */
+void shares_end(struct shares *s, unsigned int session);
+
+/* False: no such thing has been given out, or not any more. */
+bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct share *share,
+		 unsigned int *session);
+
+/*
+ * Where nobody gives out sessions: one that no living process has, for the calling process. 0: none
+ * is left.
+ */
+unsigned int shares_join(struct shares *s);
+
+#endif
