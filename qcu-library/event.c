@@ -74,6 +74,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 	return qcul_done(err);
 }
 
+/* Another process may record it, and nothing that is known of it here stays so. */
+static bool of_others(uint32_t id)
+{
+	return qcul_events.slots[id].flags & cudaEventInterprocess;
+}
+
 static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
 {
 	struct qCUcmd cmd;
@@ -104,6 +110,9 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int f
 	cmd = qcul_cmd(QCU_OP_EVENT_RECORD);
 	cmd.event_record.event = id;
 	cmd.event_record.stream = stream_id;
+	/* Another process may be told of the record as soon as this call is over. */
+	if (of_others(id))
+		return qcul_send(&cmd, 1);
 	return qcul_post(&cmd, 1);
 }
 
@@ -117,6 +126,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 	return qcul_done(record(event, stream, flags));
 }
 
+static cudaError_t query_mirror(uint32_t id)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
+
+	cmd.event_query.event = id;
+	return qcul_send(&cmd, 1);
+}
+
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
 	uint32_t id;
@@ -124,7 +141,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[id]);
-	return qcul_done(err ? err : qcul_query_event(id));
+	if (err)
+		return qcul_done(err);
+	return qcul_done(of_others(id) ? query_mirror(id) : qcul_query_event(id));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

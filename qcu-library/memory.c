@@ -102,7 +102,7 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 
 static cudaError_t device_free(void *ptr)
 {
-	struct qcul_range range;
+	struct qcul_range range, known;
 	cudaError_t err = qcul_ready();
 
 	if (err || !ptr)
@@ -110,7 +110,11 @@ static cudaError_t device_free(void *ptr)
 	err = qcul_capture_unsafe();
 	if (err)
 		return err;
-	if (qcul_mem_find(ptr).kind == QCUL_MEM_MANAGED)
+	known = qcul_mem_find(ptr);
+	/* What another process has given is closed, not freed. */
+	if (known.flags & QCUL_MEM_IMPORTED && known.kind == QCUL_MEM_DEVICE)
+		return cudaErrorInvalidValue;
+	if (known.kind == QCUL_MEM_MANAGED)
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);
 	/* Out of the map first: once it is free, another thread may get the same address. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))

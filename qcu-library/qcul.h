@@ -202,6 +202,8 @@ enum qcul_mem {
 #define QCUL_MEM_AMBIGUOUS 1u
 /* Another: it comes from a pool, and may be freed in stream order. */
 #define QCUL_MEM_POOLED 2u
+/* Another: it is another process's (ipc.c). */
+#define QCUL_MEM_IMPORTED 4u
 
 bool qcul_mem_add(const struct qcul_range *range);
 /* Takes out the range that starts there, if it is of that kind. */
@@ -406,6 +408,11 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 void qcul_managed_forget(uint64_t start, uint64_t len);
 void qcul_managed_lock(void);
 void qcul_managed_unlock(void);
+
+/* ---- ipc.c ---- */
+
+void qcul_ipc_lock(void);
+void qcul_ipc_unlock(void);
 
 /* ---- hostfunc.c ---- */
 

@@ -45,6 +45,7 @@ static void before_fork(void)
 {
 	qcul_malloc_before_fork();
 	qcul_modules_lock();
+	qcul_ipc_lock();
 	pthread_mutex_lock(&lock);
 	qcul_recycle_lock();
 	qcul_mem_lock();
@@ -69,6 +70,7 @@ static void unlock_all(void)
 	qcul_mem_unlock();
 	qcul_recycle_unlock();
 	pthread_mutex_unlock(&lock);
+	qcul_ipc_unlock();
 }
 
 static void after_fork_parent(void)
@@ -273,6 +275,11 @@ static void note_work(const struct qCUcmd *cmd)
 	case QCU_OP_EVENT_ELAPSED:
 	case QCU_OP_HOST_NEXT:
 	case QCU_OP_PRINT_READ:
+	case QCU_OP_IPC_MEM_EXPORT:
+	case QCU_OP_IPC_MEM_OPEN:
+	case QCU_OP_IPC_MEM_CLOSE:
+	case QCU_OP_IPC_EVENT_EXPORT:
+	case QCU_OP_IPC_EVENT_OPEN:
 	case QCU_OP_WATCH:
 		return;
 	case QCU_OP_EVENT_CREATE:

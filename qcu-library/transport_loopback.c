@@ -6,13 +6,16 @@
  * pointer.
  *
  * QCU_LOOPBACK_GPUS: how many devices; QCU_LOOPBACK_BACKEND: the file of another backend, so that
- * the real GPU can be measured without a VM; QCU_TRACE: a line per command on stderr.
+ * the real GPU can be measured without a VM; QCU_LOOPBACK_SHARED: a file by which processes that
+ * have the same one can give each other memory and events, as processes of one VM can; QCU_TRACE: a
+ * line per command on stderr.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "qcu-library/transport.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,7 @@
 
 #include "include/qcuerror.h"
 #include "qcu-device/mirror.h"
+#include "qcu-device/shares.h"
 #include "qcu-device/spin.h"
 #include "qcu-library/qcul.h"
 
@@ -117,6 +121,24 @@ static const struct be_ops *backend(void)
 	return ops;
 }
 
+/* The file stays: others may come. */
+static void join_others(struct mir_config *cfg)
+{
+	const char *file = getenv("QCU_LOOPBACK_SHARED");
+	int fd = file && *file ? open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (fd < 0)
+		return;
+	cfg->shares = shares_new(fd);
+	close(fd);
+	cfg->session = cfg->shares ? shares_join(cfg->shares) : 0;
+	if (cfg->session)
+		return;
+	fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARED=%s: it is full, or cannot be mapped\n", file);
+	shares_free(cfg->shares);
+	cfg->shares = NULL;
+}
+
 int qcul_transport_open(struct qcu_hello *hello)
 {
 	struct mir_config cfg = {.ops = backend(), .trace = qcul_env_on("QCU_TRACE")};
@@ -126,6 +148,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 		return QCU_ERR_NoDevice;
 	if (qcul_env_bytes("QCU_LOOPBACK_GPUS", &n))
 		cfg.options.gpus = (unsigned int)n;
+	join_others(&cfg);
 	if (mir_create(&mirror, &cfg) < 0) {
 		mirror = NULL;
 		return QCU_ERR_NoDevice;

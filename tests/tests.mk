@@ -26,6 +26,8 @@ $(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(NVCC) -cudart shared -G -O0 $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
+$(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/ipc.h
+
 # Under the sanitizers that is slow, and nearly all of it has run there optimised.
 DEBUG_SANITIZED := matmul reduction transpose
 

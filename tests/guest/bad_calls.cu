@@ -225,10 +225,10 @@ static const struct bad_call calls[] = {
 	CALL(cudaEventElapsedTime(&f32, event, NULL), 400),
 	CALL(cudaEventElapsedTime(&f32, event, fresh_event), 400),
 	CALL(cudaEventElapsedTime(&f32, event, untimed), 400),
-	OURS(cudaIpcGetEventHandle(NULL, event), 400, 801, "IPC is not supported"),
-	OURS(cudaIpcGetEventHandle(&ipc_event, event), 400, 801, "IPC is not supported"),
-	OURS(cudaIpcGetEventHandle(&ipc_event, NULL), 1, 801, "IPC is not supported"),
-	OURS(cudaIpcOpenEventHandle(NULL, ipc_event), 1, 801, "IPC is not supported"),
+	CALL(cudaIpcGetEventHandle(NULL, event), 400),
+	CALL(cudaIpcGetEventHandle(&ipc_event, event), 400),
+	CALL(cudaIpcGetEventHandle(&ipc_event, NULL), 1),
+	CALL(cudaIpcOpenEventHandle(NULL, ipc_event), 1),
 
 	/* memory */
 	CALL(cudaMalloc(NULL, 16), 1),
@@ -283,12 +283,12 @@ static const struct bad_call calls[] = {
 	CALL(cudaMemPrefetchAsync(dev, 4096, location, 0, stream), 1),
 	CALL(cudaMemRangeGetAttribute(NULL, 4, cudaMemRangeAttributeReadMostly, heap, 4096), 1),
 	CALL(cudaMemRangeGetAttribute(&i32, 4, cudaMemRangeAttributeReadMostly, NULL, 4096), 1),
-	OURS(cudaIpcGetMemHandle(&ipc_mem, NULL), 1, 801, "IPC is not supported"),
-	OURS(cudaIpcGetMemHandle(&ipc_mem, heap), 1, 801, "IPC is not supported"),
-	OURS(cudaIpcOpenMemHandle(NULL, ipc_mem, cudaIpcMemLazyEnablePeerAccess), 1, 801, "IPC is not supported"),
-	OURS(cudaIpcOpenMemHandle(&p, ipc_mem, 0x40), 1, 801, "IPC is not supported"),
-	OURS(cudaIpcCloseMemHandle(NULL), 1, 801, "IPC is not supported"),
-	OURS(cudaIpcCloseMemHandle(dev), 1, 801, "IPC is not supported"),
+	CALL(cudaIpcGetMemHandle(&ipc_mem, NULL), 1),
+	CALL(cudaIpcGetMemHandle(&ipc_mem, heap), 1),
+	CALL(cudaIpcOpenMemHandle(NULL, ipc_mem, cudaIpcMemLazyEnablePeerAccess), 1),
+	CALL(cudaIpcOpenMemHandle(&p, ipc_mem, 0x40), 1),
+	CALL(cudaIpcCloseMemHandle(NULL), 1),
+	CALL(cudaIpcCloseMemHandle(dev), 1),
 
 	/* copies */
 	CALL(cudaMemcpy(NULL, heap, 16, cudaMemcpyHostToDevice), 1),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Two processes of one program, forked before either uses CUDA, and what they tell each other. */
+#ifndef IPC_H
+#define IPC_H
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+struct peer {
+	int fd;
+	pid_t pid; /* of the child; 0 in the child */
+};
+
+static inline void tell(const struct peer *p, const void *what, size_t len)
+{
+	REQUIRE(write(p->fd, what, len) == (ssize_t)len, "the other process is gone");
+}
+
+static inline void hear(const struct peer *p, void *what, size_t len)
+{
+	REQUIRE(recv(p->fd, what, len, MSG_WAITALL) == (ssize_t)len, "the other process is gone");
+}
+
+/* Both go on when both have come here. */
+static inline void meet(const struct peer *p)
+{
+	char here = 0;
+
+	tell(p, &here, 1);
+	hear(p, &here, 1);
+}
+
+static inline struct peer start_peer(void)
+{
+	struct peer p;
+	int fd[2];
+
+	REQUIRE(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "socketpair");
+	p.pid = fork();
+	REQUIRE(p.pid >= 0, "fork");
+	p.fd = fd[p.pid == 0];
+	close(fd[p.pid != 0]);
+	return p;
+}
+
+static inline void end_peer(const struct peer *p)
+{
+	int status;
+
+	REQUIRE(waitpid(p->pid, &status, 0) == p->pid && !status, "the child ended with %x",
+		status);
+}
+
+#endif
