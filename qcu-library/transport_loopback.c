@@ -30,8 +30,9 @@
 #include "qcu-device/spin.h"
 #include "qcu-library/qcul.h"
 
-/* What one thread may have posted and the mirror not carried out; then it waits for room. */
+/* What one thread may have posted and the mirror not carried out; then it waits for much room. */
 #define POSTS 1024
+#define ROOM  (POSTS / 4)
 /* Messages up to this size, which most launches' are, lie in the post itself. */
 #define SMALL_MSG 256
 /* How long an answer may take before the thread sleeps; with one processor it sleeps at once. */
@@ -55,15 +56,15 @@ struct wait {
 struct job {
 	struct mir_request req;
 	struct qcu_seg seg;
-	struct chunk *chunk;
-	void *message; /* to be freed */
 	struct wait *wait;
 	bool sent;
+	struct chunk *chunk;
+	void *message; /* to be freed */
 };
 
+/* What a launch needs of it lies in few cache lines: each has to come over to the lane. */
 struct post {
-	struct job job;
-	atomic_bool busy; /* the mirror has it */
+	_Alignas(64) struct job job;
 	struct poster *poster;
 	char message[SMALL_MSG];
 };
@@ -77,10 +78,15 @@ struct poster {
 	struct wait wait;
 	struct wait driver_wait; /* for commands of the driver's, in between */
 	atomic_int late;	 /* the first error of what it has posted */
-	uint64_t count;
-	atomic_bool wants_room;
-	bool taken; /* poster_lock */
+	bool taken;		 /* poster_lock */
 	struct poster *next;
+	/* of the thread */
+	_Alignas(64) uint64_t count;
+	uint64_t seen; /* of what has ended */
+	bool refused;
+	atomic_bool wants_room;
+	/* of the lane: how many have ended, which they do in order */
+	_Alignas(64) _Atomic uint64_t ended;
 	struct post post[POSTS];
 };
 
@@ -209,7 +215,8 @@ bool qcul_transport_shares_memory(void)
 
 static void release(struct job *job)
 {
-	free(job->message);
+	if (job->message)
+		free(job->message);
 	if (job->chunk)
 		atomic_fetch_sub(&job->chunk->users, 1);
 }
@@ -233,14 +240,24 @@ static void post_done(struct mir_request *req)
 	struct post *post = (struct post *)req;
 	struct poster *p = post->poster;
 	int status = req->cmd.status, none = 0;
+	uint64_t ended;
 
 	release(&post->job);
 	if (status == MIR_RULE_BROKEN)
 		atomic_store(&ended, true);
 	else if (status)
 		atomic_compare_exchange_strong(&p->late, &none, status);
-	/* Pairs with the look at `busy` after wants_room has been set. */
-	atomic_store(&post->busy, false);
+	/* It has not come as far as a lane. */
+	if (p == mine) {
+		p->refused = true;
+		return;
+	}
+	ended = atomic_load_explicit(&p->ended, memory_order_relaxed) + 1;
+	atomic_store_explicit(&p->ended, ended, memory_order_release);
+	if (ended % ROOM)
+		return;
+	/* Pairs with the look at `ended` after wants_room has been set. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load(&p->wants_room))
 		return;
 	pthread_mutex_lock(&p->wait.lock);
@@ -303,7 +320,7 @@ static bool send(struct job *job, struct wait *w)
 /* Is something of the thread that had it before still on its way? Its last post ends last. */
 static bool in_use(const struct poster *p)
 {
-	return p->taken || (p->count && atomic_load(&p->post[(p->count - 1) % POSTS].busy));
+	return p->taken || atomic_load(&p->ended) != p->count;
 }
 
 /* The calling thread's; NULL: no memory. */
@@ -318,8 +335,9 @@ static struct poster *poster(void)
 	for (p = posters; p && in_use(p); p = p->next)
 		;
 	if (!p) {
-		p = calloc(1, sizeof(*p));
+		p = aligned_alloc(64, sizeof(*p));
 		if (p) {
+			memset(p, 0, sizeof(*p));
 			wait_init(&p->wait);
 			wait_init(&p->driver_wait);
 			for (i = 0; i < POSTS; i++)
@@ -358,16 +376,25 @@ int qcul_transport_late(void)
 	return atomic_exchange(&p->late, 0);
 }
 
-/* The next post, when the mirror has no use for it any more. */
+/*
+ * The next post, when the mirror has no use for it any more. Where none is free the thread sleeps
+ * until many are: to wake it for each one would cost the lane more than the command.
+ */
 static struct post *next_post(struct poster *p)
 {
-	struct post *post = &p->post[p->count++ % POSTS];
+	struct post *post = &p->post[p->count % POSTS];
+	uint64_t enough;
 
-	if (!atomic_load_explicit(&post->busy, memory_order_acquire))
+	if (p->count - p->seen < POSTS)
 		return post;
+	p->seen = atomic_load_explicit(&p->ended, memory_order_acquire);
+	if (p->count - p->seen < POSTS)
+		return post;
+	enough = (p->seen / ROOM + 1) * ROOM;
 	pthread_mutex_lock(&p->wait.lock);
 	atomic_store(&p->wants_room, true);
-	while (atomic_load(&post->busy))
+	atomic_thread_fence(memory_order_seq_cst);
+	while ((p->seen = atomic_load(&p->ended)) < enough)
 		pthread_cond_wait(&p->wait.all_done, &p->wait.lock);
 	atomic_store(&p->wants_room, false);
 	pthread_mutex_unlock(&p->wait.lock);
@@ -692,11 +719,14 @@ static int post_one(struct poster *p, const struct qCUcmd *cmd)
 		return rc;
 	}
 	post->job.req.done = post_done;
-	atomic_store_explicit(&post->busy, true, memory_order_relaxed);
-	if (mir_submit(mirror, &post->job.req))
+	p->count++;
+	p->refused = false;
+	if (mir_submit(mirror, &post->job.req)) {
+		p->count -= p->refused;
 		return 0;
+	}
+	p->count--;
 	atomic_store(&ended, true);
-	atomic_store(&post->busy, false);
 	release(&post->job);
 	return -EPROTO;
 }
