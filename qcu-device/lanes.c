@@ -4,10 +4,12 @@
  * and ends after THREAD_EXIT, unless more has arrived by then; its counters go on when its place in
  * the table is taken anew, so that a point in its life means the same for ever.
  *
- * Handing a request over must cost less than the launch that it asks for. Whoever submits pushes it
- * on a stack with one atomic operation, the lane takes the whole stack with another and turns it
- * round. A lane that runs dry spins for a while before it sleeps, because the next request of a
- * program at work comes within microseconds; with one processor it sleeps at once.
+ * Handing a request over must cost less than the launch that it asks for. Requests are a chain:
+ * whoever submits makes his the last one with one atomic operation and then ties it to the one that
+ * was the last before; the lane follows the chain, and needs an atomic operation only to find out
+ * that a request is the last. It touches nothing of a request before it is that one's turn but what
+ * it fetches ahead. A lane that runs dry spins for a while before it sleeps, because the next
+ * request of a program at work comes within microseconds; with one processor it sleeps at once.
  *
  * Locks: lanes->lock guards the table and the order of submission. lane->lock and
  * lanes->passed_lock are only for sleeping, and taken last.
@@ -18,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qcu-device/lanes.h"
@@ -44,7 +47,8 @@ struct lane {
 	pthread_t thread;
 	struct lane *next_ended;
 	/* of both sides */
-	_Alignas(64) _Atomic(struct mir_request *) stack;
+	_Alignas(64) _Atomic(struct mir_request *) last; /* NULL: there is none */
+	_Atomic(struct mir_request *) head;		 /* of a chain that has just begun */
 	atomic_bool asleep;
 	bool stop; /* lock */
 	pthread_mutex_t lock;
@@ -58,12 +62,14 @@ struct lanes {
 	lanes_fn *run;
 	lanes_order_fn *order;
 	void *ctx;
-	pthread_mutex_t lock;
+	int spinners; /* how many may spin at once */
+	/* of those who submit */
+	_Alignas(64) pthread_mutex_t lock;
 	struct lane *lane[LANES_SLOTS]; /* the last one is the driver's */
 	struct lane *ended;		/* their threads want to be joined */
-	int spinners;			/* how many may spin at once */
+	/* of the lanes */
+	_Alignas(64) atomic_uint waiters; /* that sleep until a point has passed */
 	atomic_int spinning;
-	atomic_uint waiters; /* lanes that sleep until a point has passed */
 	pthread_mutex_t passed_lock;
 	pthread_cond_t passed;
 };
@@ -132,7 +138,7 @@ static void wait_for_point(struct lanes *lanes, lanes_point p)
 	if (spin(lanes, point_passed_in, &pi))
 		return;
 	pthread_mutex_lock(&lanes->passed_lock);
-	/* Pairs with the fence in advance(): either it sees us, or we see its count. */
+	/* Pairs with the order in advance(): either it sees us, or we see its count. */
 	atomic_fetch_add(&lanes->waiters, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	while (!point_passed(lanes, p))
@@ -147,9 +153,8 @@ static void advance(struct lane *l)
 	struct lanes *lanes = l->lanes;
 	uint64_t out = atomic_load_explicit(&l->out, memory_order_relaxed);
 
-	atomic_store_explicit(&l->out, out + 1, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&lanes->waiters, memory_order_relaxed)) {
+	atomic_store(&l->out, out + 1);
+	if (atomic_load(&lanes->waiters)) {
 		pthread_mutex_lock(&lanes->passed_lock);
 		pthread_cond_broadcast(&lanes->passed);
 		pthread_mutex_unlock(&lanes->passed_lock);
@@ -203,23 +208,32 @@ static bool has_more(const void *arg)
 {
 	const struct lane *l = arg;
 
-	return atomic_load_explicit(&l->stack, memory_order_relaxed);
+	return atomic_load(&l->last);
 }
 
-/* All that has been pushed, in the order in which it came. */
-static struct mir_request *take_stack(struct lane *l)
+/* Whoever submits is just about to tie it on; he may have lost the processor in between. */
+static struct mir_request *await(_Atomic(struct mir_request *) *at)
 {
-	struct mir_request *req = atomic_exchange_explicit(&l->stack, NULL, memory_order_acquire);
-	struct mir_request *list = NULL;
+	struct mir_request *req;
+	unsigned int i;
 
-	while (req) {
-		struct mir_request *next = req->order.next;
-
-		req->order.next = list;
-		list = req;
-		req = next;
+	for (i = 1; !(req = atomic_load_explicit(at, memory_order_acquire)); i++) {
+		spin_pause();
+		if (i % 1024 == 0)
+			nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
 	}
-	return list;
+	return req;
+}
+
+/* The one behind it, or NULL: it was the last, and whoever submits now begins a new chain. */
+static struct mir_request *behind(struct lane *l, struct mir_request *req)
+{
+	struct mir_request *next = atomic_load_explicit(&req->order.next, memory_order_acquire);
+	struct mir_request *last = req;
+
+	if (next || atomic_compare_exchange_strong(&l->last, &last, NULL))
+		return next;
+	return await(&req->order.next);
 }
 
 /*
@@ -231,7 +245,7 @@ static void fetch_ahead(const struct mir_request *req)
 	const char *p = (const char *)req;
 	unsigned int i;
 
-	for (i = 0; req && i < 8; i++)
+	for (i = 0; req && i < 6; i++)
 		__builtin_prefetch(p + 64 * i);
 }
 
@@ -243,13 +257,13 @@ static struct mir_request *next_request(struct lane *l)
 
 	while (!req && !stop) {
 		if (spin(l->lanes, has_more, l)) {
-			req = take_stack(l);
+			req = await(&l->head);
+			atomic_store_explicit(&l->head, NULL, memory_order_relaxed);
 			continue;
 		}
 		pthread_mutex_lock(&l->lock);
 		atomic_store(&l->asleep, true);
-		/* Pairs with the fence in push(). */
-		atomic_thread_fence(memory_order_seq_cst);
+		/* Pairs with the order in push(). */
 		while (!has_more(l) && !l->stop)
 			pthread_cond_wait(&l->more, &l->lock);
 		atomic_store(&l->asleep, false);
@@ -257,7 +271,7 @@ static struct mir_request *next_request(struct lane *l)
 		pthread_mutex_unlock(&l->lock);
 	}
 	if (req) {
-		l->first = req->order.next;
+		l->first = behind(l, req);
 		fetch_ahead(l->first);
 	}
 	return req;
@@ -302,14 +316,13 @@ static void *lane_main(void *arg)
 
 static void push(struct lane *l, struct mir_request *req)
 {
-	struct mir_request *top = atomic_load_explicit(&l->stack, memory_order_relaxed);
+	struct mir_request *before;
 
-	do {
-		req->order.next = top;
-	} while (!atomic_compare_exchange_weak_explicit(&l->stack, &top, req, memory_order_release,
-							memory_order_relaxed));
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&l->asleep, memory_order_relaxed)) {
+	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
+	before = atomic_exchange(&l->last, req);
+	/* The lane does not part with the one before until it has found this one. */
+	atomic_store_explicit(before ? &before->order.next : &l->head, req, memory_order_release);
+	if (atomic_load(&l->asleep)) {
 		pthread_mutex_lock(&l->lock);
 		pthread_cond_signal(&l->more);
 		pthread_mutex_unlock(&l->lock);
@@ -429,7 +442,10 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 		rc = -EAGAIN;
 		goto out;
 	}
-	req->order = (struct mir_order){.slot = l->slot};
+	req->order.slot = (uint16_t)l->slot;
+	req->order.count = 0;
+	req->order.failed = false;
+	req->order.more = NULL;
 	if (lanes->order)
 		lanes->order(lanes->ctx, req, lanes_point_of(l->slot, l->in + 1));
 	if (req->order.failed) {
@@ -446,11 +462,12 @@ out:
 
 int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void *ctx)
 {
-	struct lanes *lanes = calloc(1, sizeof(*lanes));
+	struct lanes *lanes = aligned_alloc(64, sizeof(*lanes));
 	pthread_mutexattr_t attr;
 
 	if (!lanes)
 		return -ENOMEM;
+	memset(lanes, 0, sizeof(*lanes));
 	lanes->run = run;
 	lanes->order = order;
 	lanes->ctx = ctx;

@@ -45,12 +45,12 @@ struct mir_config {
 /* Where a request waits and for what: lanes.c's. The points are of lanes.h. */
 #define MIR_AFTER 6
 struct mir_order {
-	struct mir_request *next;
-	unsigned int slot;
-	unsigned int count;
-	uint64_t after[MIR_AFTER];
-	uint64_t *more; /* by slot, when `after` has no room */
+	_Atomic(struct mir_request *) next; /* of the same lane */
+	uint16_t slot;
+	uint16_t count;
 	bool failed;
+	uint64_t *more; /* by slot, when `after` has no room */
+	uint64_t after[MIR_AFTER];
 };
 
 /*
@@ -67,6 +67,10 @@ struct mir_request {
 	void (*done)(struct mir_request *req);
 	struct mir_order order;
 };
+
+/* A lane on another processor has to fetch each one of them. */
+_Static_assert(offsetof(struct mir_request, order.after) == 128,
+	       "two cache lines, most of the time");
 
 /* Returns 0 or -errno; what is wrong has been said on stderr. */
 int mir_create(struct mirror **m, const struct mir_config *cfg);
