@@ -34,7 +34,9 @@ int cu_use(struct be *be, unsigned int dev)
 			return ret;
 		current_device = dev;
 	}
-	atomic_store_explicit(&be->used[dev], true, memory_order_relaxed);
+	/* Lanes would take it from one another with each launch. */
+	if (!atomic_load_explicit(&be->used[dev], memory_order_relaxed))
+		atomic_store_explicit(&be->used[dev], true, memory_order_relaxed);
 	return QCU_ERR_Success;
 }
 

@@ -326,10 +326,19 @@ int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 	return ret;
 }
 
-int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
+static int launch_with_attributes(struct be *be, struct be_kernel *k, const struct be_launch *l,
+				  struct be_stream *s, void **args)
 {
 	cudaLaunchAttribute attrs[LAUNCH_ATTRS];
 	cudaLaunchConfig_t config = launch_config(l, attrs);
+
+	config.stream = s->s;
+	return CU(be, cudaLaunchKernelExC, &config, k->k, args);
+}
+
+/* Most have no attributes, and are what a native program's are: the same call, at the same cost. */
+int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
+{
 	void *few[FEW_PARAMS];
 	void **args = few;
 	uint32_t i;
@@ -340,7 +349,6 @@ int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, str
 	ret = cu_stream_use(be, s);
 	if (ret)
 		return ret;
-	config.stream = s->s;
 	if (k->count > FEW_PARAMS) {
 		args = malloc(k->count * sizeof(*args));
 		if (!args)
@@ -348,7 +356,11 @@ int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, str
 	}
 	for (i = 0; i < k->count; i++)
 		args[i] = (char *)l->params + k->params[i].offset;
-	ret = CU(be, cudaLaunchKernelExC, &config, k->k, args);
+	if (l->flags)
+		ret = launch_with_attributes(be, k, l, s, args);
+	else
+		ret = CU(be, cudaLaunchKernel, k->k, (dim3){l->grid.x, l->grid.y, l->grid.z},
+			 (dim3){l->block.x, l->block.y, l->block.z}, args, l->dynamic_shared, s->s);
 	if (args != few)
 		free(args);
 	return ret;
