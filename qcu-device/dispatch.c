@@ -108,7 +108,7 @@ static bool has_text(struct mirror *m, read_fn *read)
 	return read && !read(m->be, NULL, 0, &got) && got;
 }
 
-/* What a software GPU's checks say comes without an error. */
+/* What a software GPU's checks say comes without an error; why it has no kernel, with any. */
 static bool has_output(struct mirror *m)
 {
 	return has_text(m, m->cfg.ops->print_read) || has_text(m, m->cfg.ops->assert_read);
@@ -138,7 +138,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	if (cmd->status == MIR_RULE_BROKEN)
 		complain("session %u: %s names memory that it may not", m->cfg.session,
 			 mir_op_name(cmd->op));
-	cmd->flags = c.waited && has_output(m) ? QCU_F_OUTPUT : 0;
+	cmd->flags = (c.waited || status > 0) && has_output(m) ? QCU_F_OUTPUT : 0;
 	if (m->cfg.trace)
 		fprintf(stderr, "qcu-device: session %u: thread %u seq %u %s: %s, %llu us\n",
 			m->cfg.session, cmd->tid, cmd->seq, mir_op_name(cmd->op),

@@ -10,13 +10,21 @@
 #include "include/qcuerror.h"
 #include "qcu-library/qcul.h"
 
+/* There may be a sentence about it: an assertion's, or why the software GPU cannot run a kernel. */
+static bool explained(cudaError_t err)
+{
+	return err == cudaErrorAssert || err == cudaErrorNoKernelImageForDevice ||
+	       err == cudaErrorInvalidKernelImage || err == cudaErrorInvalidPtx ||
+	       err == cudaErrorNotSupported;
+}
+
 /* NVIDIA's runtime 13 does not count "not ready" as an error. */
 cudaError_t qcul_done(cudaError_t err)
 {
 	if (err != cudaSuccess && err != cudaErrorNotReady)
 		qcul_self.last = err;
-	/* Whichever call tells of it: what the assertion says comes out now. */
-	if (err == cudaErrorAssert)
+	/* Whichever call tells of it: the sentence comes out now. */
+	if (explained(err))
 		qcul_print_flush();
 	return err;
 }

@@ -56,13 +56,16 @@ static int ptx_error_code(struct be *be, enum ptx_status st)
 int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *diag)
 {
 	int err = ptx_error_code(be, st);
+	char line[32] = "";
 
 	if (!err)
 		return err;
 	if (diag->line)
-		soft_say("%s (PTX line %u): %s", ptx_status_name(st), diag->line, diag->text);
+		snprintf(line, sizeof(line), " (PTX line %u)", diag->line);
+	if (st == PTX_UNSUPPORTED || st == PTX_INVALID_PTX)
+		soft_tell(be, "%s%s: %s", ptx_status_name(st), line, diag->text);
 	else
-		soft_say("%s: %s", ptx_status_name(st), diag->text);
+		soft_say("%s%s: %s", ptx_status_name(st), line, diag->text);
 	return err;
 }
 
@@ -113,7 +116,7 @@ static int read_image(struct be *be, const void *image, size_t len, char **text,
 		soft_units_free(&units);
 	}
 	if (err && why[0])
-		soft_say("%s", why);
+		soft_tell(be, "%s", why);
 	return err;
 }
 

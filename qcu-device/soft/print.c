@@ -3,6 +3,8 @@
  * What kernels print, until the guest program fetches it. As on a GPU the buffer has a fixed size,
  * and when nobody fetches in time the oldest output is lost; here always whole lines of it.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +107,23 @@ void soft_env_print(void *ctx, const char *text, size_t len)
 void soft_env_complain(void *ctx, const char *text, size_t len)
 {
 	add(&((struct soft_device *)ctx)->be->complaints, text, len);
+}
+
+void soft_tell(struct be *be, const char *fmt, ...)
+{
+	char line[512] = "qCUDA software GPU: ";
+	size_t n = strlen(line);
+	va_list ap;
+	int got;
+
+	va_start(ap, fmt);
+	got = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	va_end(ap);
+	if (got < 0)
+		return;
+	n = strlen(line);
+	line[n++] = '\n';
+	add(&be->complaints, line, n);
 }
 
 static int read_out(struct soft_print *p, void *buf, size_t max, size_t *got)

@@ -161,6 +161,8 @@ void soft_print_fini(struct soft_print *p);
 int soft_print_resize(struct soft_print *p, size_t size);
 void soft_env_print(void *ctx, const char *text, size_t len);
 void soft_env_complain(void *ctx, const char *text, size_t len);
+/* A line on the program's stderr: why its kernels cannot run here, though they may elsewhere. */
+void soft_tell(struct be *be, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
 int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 

@@ -527,6 +527,12 @@ static void output(void **state)
 	assert_int_equal(c.print_read.got, 2);
 	assert_string_equal(text, "hello");
 	fake.complaint = "no";
+	c = plain(QCU_OP_INFO);
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	assert_int_equal(c.flags, 0);
+	c = CMD(EVENT_RECORD, event_record, .event = 99);
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(c.flags, QCU_F_OUTPUT);
 	fake.lost = true;
 	fake.error = QCU_ERR_Assert;
 	c = plain(QCU_OP_DEVICE_SYNC);

@@ -70,12 +70,19 @@ static void refuses_bad_modules(void **state)
 	struct fixture *f = *state;
 	struct be_module *m;
 	const char *bad = FAKE_PTX "bad";
+	char said[512];
+	size_t got;
 
 	assert_int_equal(be_soft.module_load(f->be, NULL, 10, &m), QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.module_load(f->be, "", 0, &m), QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.module_load(f->be, "garbage", 7, &m), QCU_ERR_InvalidKernelImage);
+	assert_int_equal(be_soft.assert_read(f->be, said, sizeof(said), &got), QCU_ERR_Success);
 	assert_int_equal(be_soft.module_load(f->be, bad, strlen(bad), &m), QCU_ERR_InvalidPtx);
 	assert_null(m);
+	/* The program is told why, on its own stderr. */
+	assert_int_equal(be_soft.assert_read(f->be, said, sizeof(said) - 1, &got), QCU_ERR_Success);
+	said[got] = '\0';
+	assert_string_equal(said, "qCUDA software GPU: invalid PTX (PTX line 7): bad\n");
 }
 
 static void refuses_unknown_names(void **state)
