@@ -83,7 +83,7 @@ $(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
 $(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
 $(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
-loopback guest/peer_access-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/peer_access;
+$(foreach t,peer_access two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
 endef
 

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Two GPUs, in software: a guest sees both, each thread has its own, and copies go between them.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+with "$guest"/{device_query,peer_access,two_devices,multi_thread}
+boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
+for program in device_query peer_access two_devices multi_thread; do
+	expect $program 0 $program
+done
+END
