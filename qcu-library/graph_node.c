@@ -497,168 +497,32 @@ static cudaGraphNode_t in_exec(cudaGraphExec_t exec, cudaGraphNode_t node)
 	return g && qcul_node_valid(node) ? qcul_graph_find(g, node->serial) : NULL;
 }
 
-cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params)
-{
-	struct qcul_node_params p;
+/* cudaGraphNAME and cudaGraphExecNAME: `made` is the call that makes the new params, in p. */
+#define SETTER(name, made, ...)                                                                  \
+	cudaError_t cudaGraph##name(cudaGraphNode_t node, __VA_ARGS__)                           \
+	{                                                                                        \
+		struct qcul_node_params p;                                                       \
+                                                                                                 \
+		return replace(made, node, &p);                                                  \
+	}                                                                                        \
+	cudaError_t cudaGraphExec##name(cudaGraphExec_t exec, cudaGraphNode_t node, __VA_ARGS__) \
+	{                                                                                        \
+		struct qcul_node_params p;                                                       \
+                                                                                                 \
+		return replace(made, in_exec(exec, node), &p);                                   \
+	}
 
-	return replace(qcul_node_any(&p, params), node, &p);
-}
-
-cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-				       struct cudaGraphNodeParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_any(&p, params), in_exec(exec, node), &p);
-}
-
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-					 const struct cudaKernelNodeParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_kernel(&p, params), node, &p);
-}
-
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-					     const struct cudaKernelNodeParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_kernel(&p, params), in_exec(exec, node), &p);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
-					 const struct cudaMemcpy3DParms *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_copy(&p, params), node, &p);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-					     const struct cudaMemcpy3DParms *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_copy(&p, params), in_exec(exec, node), &p);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *dst, const void *src,
-					   size_t count, enum cudaMemcpyKind kind)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_copy_1d(&p, dst, src, count, kind), node, &p);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node,
-					       void *dst, const void *src, size_t count,
-					       enum cudaMemcpyKind kind)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_copy_1d(&p, dst, src, count, kind), in_exec(exec, node), &p);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol,
-						 const void *src, size_t count, size_t offset,
-						 enum cudaMemcpyKind kind)
-{
-	struct qcul_node_params p;
-
-	return replace(node_to_symbol(&p, symbol, src, count, offset, kind), node, &p);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
-						     const void *symbol, const void *src,
-						     size_t count, size_t offset,
-						     enum cudaMemcpyKind kind)
-{
-	struct qcul_node_params p;
-
-	return replace(node_to_symbol(&p, symbol, src, count, offset, kind), in_exec(exec, node),
-		       &p);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *dst,
-						   const void *symbol, size_t count, size_t offset,
-						   enum cudaMemcpyKind kind)
-{
-	struct qcul_node_params p;
-
-	return replace(node_from_symbol(&p, dst, symbol, count, offset, kind), node, &p);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
-						       void *dst, const void *symbol, size_t count,
-						       size_t offset, enum cudaMemcpyKind kind)
-{
-	struct qcul_node_params p;
-
-	return replace(node_from_symbol(&p, dst, symbol, count, offset, kind), in_exec(exec, node),
-		       &p);
-}
-
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
-					 const struct cudaMemsetParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_memset(&p, params), node, &p);
-}
-
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-					     const struct cudaMemsetParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(qcul_node_memset(&p, params), in_exec(exec, node), &p);
-}
-
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
-				       const struct cudaHostNodeParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(node_host(&p, params), node, &p);
-}
-
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-					   const struct cudaHostNodeParams *params)
-{
-	struct qcul_node_params p;
-
-	return replace(node_host(&p, params), in_exec(exec, node), &p);
-}
-
-cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
-{
-	struct qcul_node_params p;
-
-	return replace(node_event(&p, cudaGraphNodeTypeEventRecord, event), node, &p);
-}
-
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
-						 cudaEvent_t event)
-{
-	struct qcul_node_params p;
-
-	return replace(node_event(&p, cudaGraphNodeTypeEventRecord, event), in_exec(exec, node),
-		       &p);
-}
-
-cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
-{
-	struct qcul_node_params p;
-
-	return replace(node_event(&p, cudaGraphNodeTypeWaitEvent, event), node, &p);
-}
-
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
-					       cudaEvent_t event)
-{
-	struct qcul_node_params p;
-
-	return replace(node_event(&p, cudaGraphNodeTypeWaitEvent, event), in_exec(exec, node), &p);
-}
+SETTER(NodeSetParams, qcul_node_any(&p, params), struct cudaGraphNodeParams *params)
+SETTER(KernelNodeSetParams, qcul_node_kernel(&p, params), const struct cudaKernelNodeParams *params)
+SETTER(MemcpyNodeSetParams, qcul_node_copy(&p, params), const struct cudaMemcpy3DParms *params)
+SETTER(MemcpyNodeSetParams1D, qcul_node_copy_1d(&p, dst, src, count, kind), void *dst,
+       const void *src, size_t count, enum cudaMemcpyKind kind)
+SETTER(MemcpyNodeSetParamsToSymbol, node_to_symbol(&p, symbol, src, count, offset, kind),
+       const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind)
+SETTER(MemcpyNodeSetParamsFromSymbol, node_from_symbol(&p, dst, symbol, count, offset, kind),
+       void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind)
+SETTER(MemsetNodeSetParams, qcul_node_memset(&p, params), const struct cudaMemsetParams *params)
+SETTER(HostNodeSetParams, node_host(&p, params), const struct cudaHostNodeParams *params)
+SETTER(EventRecordNodeSetEvent, node_event(&p, cudaGraphNodeTypeEventRecord, event),
+       cudaEvent_t event)
+SETTER(EventWaitNodeSetEvent, node_event(&p, cudaGraphNodeTypeWaitEvent, event), cudaEvent_t event)
