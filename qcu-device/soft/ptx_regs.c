@@ -14,8 +14,9 @@
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_slots.h"
 
-#define MOST	 255u
-#define OVERHEAD 4u /* stack pointer, and what instructions need for themselves */
+#define MOST	   255u
+#define MAX_PASSES 8
+#define OVERHEAD   4u /* stack pointer, and what instructions need for themselves */
 
 struct need {
 	uint64_t *live, *held; /* held: registers with a value that is kept nowhere else */
@@ -65,9 +66,11 @@ static void hold(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void
 	}
 }
 
+/* Copies of copies against the order of the code are rare; those not followed count as free. */
 static void find_held(struct ptx_slots *s, struct need *n)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
+	int passes = 0;
 
 	for (unsigned int i = 0; i < s->f->nparams && !s->f->entry; i++)
 		if (!s->f->params[i].in_area)
@@ -77,7 +80,7 @@ static void find_held(struct ptx_slots *s, struct need *n)
 		for (uint32_t i = 0; i < s->len; i++)
 			if (!found_elsewhere(s, &code[i], n->held))
 				ptx_slots_visit(s, i, hold, n);
-	} while (n->changed);
+	} while (n->changed && ++passes < MAX_PASSES);
 }
 
 static uint32_t words_of(const struct ptx_slots *s, uint32_t v)
