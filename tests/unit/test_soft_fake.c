@@ -23,15 +23,15 @@ static const char *const names[KERNELS] = {"step",  "gate",    "open",	 "store",
 					   "print", "bounded", "shared", "hungry", "held"};
 static const struct ptx_param params[3] = {{0, 8, 8}, {8, 8, 8}, {16, 8, 8}};
 
-/* hungry and held would like many registers; bounded and held have said how large a block is. */
+/* Three would like many registers; bounded and held have said how large a block is. */
 static void specials(struct ptx_kernel_info *info)
 {
-	if (!strcmp(info->name, "hungry") || !strcmp(info->name, "held"))
-		info->regs = 100;
 	if (!strcmp(info->name, "bounded"))
-		info->max_threads = 128;
+		info->max_threads = 128, info->min_blocks = 8;
 	if (!strcmp(info->name, "held"))
-		info->max_threads = 800;
+		info->max_threads = 800, info->min_blocks = 2; /* more than there is room for */
+	if (!strcmp(info->name, "hungry") || info->min_blocks)
+		info->regs = 100;
 	info->bounded = info->max_threads < 1024;
 }
 

@@ -216,6 +216,10 @@ static void refuses_more_registers_than_there_are(void **state)
 	assert_int_equal(d.max_threads, 800);
 	f->l.block = (struct be_dim3){800, 1, 1};
 	assert_int_equal(launch(f, held), QCU_ERR_Success);
+	assert_int_equal(be_soft.kernel_desc(f->be, 0, f->bounded, &d), QCU_ERR_Success);
+	assert_int_equal(d.regs, 64);
+	assert_int_equal(be_soft.occupancy(f->be, 0, f->bounded, 128, 0, 0, &n), QCU_ERR_Success);
+	assert_int_equal(n, 8);
 }
 
 static int set(struct fixture *f, unsigned int dev, uint32_t attr, int value)
