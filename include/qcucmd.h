@@ -427,6 +427,17 @@ struct qcu_var_find {
 	__u64 addr; /* out */
 	__u64 size; /* out */
 };
+/*
+ * From now on this variable is memory of the guest's that has been registered. It must be so before
+ * a kernel of the module's is looked for.
+ */
+struct qcu_var_bind {
+	struct qcu_buf buf; /* message: the mangled name, no NUL */
+	__u32 module;
+	__u32 rsvd;
+	__u64 addr;
+	__u64 size;
+};
 struct qcu_launch {
 	struct qcu_buf buf; /* message: struct qcu_launch_msg, then the packed parameters */
 	__u32 kernel;
@@ -790,6 +801,7 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
+	X(74, VAR_BIND,          var_bind,          USR, MSG,   QCU_UPTO(qcu_var_bind, size)) \
 	X(80, IPC_MEM_EXPORT,    ipc_mem_export,    USR, NONE,  QCU_UPTO(qcu_ipc_mem_export, ptr)) \
 	X(81, IPC_MEM_OPEN,      ipc_mem_open,      USR, NONE,  QCU_UPTO(qcu_ipc_mem_open, token)) \
 	X(82, IPC_MEM_CLOSE,     ipc_mem_close,     USR, NONE,  QCU_UPTO(qcu_ipc_mem_close, ptr)) \

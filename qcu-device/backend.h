@@ -279,6 +279,12 @@ struct be_ops {
 				 const struct be_launch *l, uint32_t what, uint32_t *count);
 	int (*var_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 			uint64_t *addr, uint64_t *size);
+	/*
+	 * Puts a variable into host memory, on all devices: registered memory with the content that
+	 * it shall have. Before any kernel_find in the module; addresses of var_find are void.
+	 */
+	int (*var_bind)(struct be *be, struct be_module *m, const char *name, uint64_t addr,
+			uint64_t size);
 	int (*launch)(struct be *be, struct be_kernel *k, const struct be_launch *l,
 		      struct be_stream *s);
 

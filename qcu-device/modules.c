@@ -200,6 +200,28 @@ int mir_do_var_find(struct call *c)
 	return rc;
 }
 
+int mir_do_var_bind(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_var_bind *vb = &c->cmd->var_bind;
+	struct handle *module;
+	char *name;
+	int rc;
+
+	MIR_NEED(c, var_bind);
+	if (vb->rsvd || !vb->size || !window_pinned(&m->window, vb->addr, vb->size))
+		return QCU_ERR_InvalidValue;
+	module = handles_get(&m->handles, HANDLE_MODULE, vb->module);
+	if (!module)
+		return QCU_ERR_InvalidResourceHandle;
+	name = copy_name(c);
+	rc = name ? m->cfg.ops->var_bind(m->be, module->module, name, vb->addr, vb->size)
+		  : (int)QCU_ERR_InvalidSymbol;
+	free(name);
+	handles_put(&m->handles, module);
+	return rc;
+}
+
 /* A launch message, and the parameters that follow it. */
 static int read_launch(struct call *c, struct be_launch *l)
 {

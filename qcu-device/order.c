@@ -40,6 +40,7 @@ static struct about about(const struct qCUcmd *cmd)
 	case QCU_OP_KERNEL_FIND:
 	case QCU_OP_KERNEL_INFO:
 	case QCU_OP_VAR_FIND:
+	case QCU_OP_VAR_BIND:
 	case QCU_OP_OCCUPANCY:
 	case QCU_OP_WATCH:
 		a.alone = true;

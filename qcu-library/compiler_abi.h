@@ -13,6 +13,8 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 			    int *warp);
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
 		       size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name,
+			      int ext, size_t size, int constant, int global);
 char __cudaInitModule(void **handle);
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 					 struct CUstream_st *stream);

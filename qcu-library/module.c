@@ -13,6 +13,7 @@
 
 #include "qcu-library/device.h"
 #include "qcu-library/malloc_hook.h"
+#include "qcu-library/managed_var.h"
 #include "qcu-library/qcul.h"
 
 #define WRAPPER_MAGIC 0x466243b1
@@ -41,6 +42,7 @@ struct qcul_module {
 	cudaError_t why;
 	atomic_bool dead; /* unregistered; the mirror may not have been told yet */
 	struct variable *variables;
+	struct qcul_managed_vars managed;
 	struct qcul_module *next;
 };
 
@@ -221,13 +223,6 @@ void __cudaRegisterFatBinaryEnd(void **handle)
 	(void)handle;
 }
 
-/* Managed variables are registered by a function that is not supported and says so. */
-char __cudaInitModule(void **handle)
-{
-	(void)handle;
-	return 1;
-}
-
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
 			    int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
 			    int *warp)
@@ -273,6 +268,25 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 		v->next = v->module->variables;
 		v->module->variables = v;
 		ok = put(&variables, host, v);
+		pthread_rwlock_unlock(&table_lock);
+	}
+	if (!ok)
+		no_memory();
+}
+
+void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name,
+			      int ext, size_t size, int constant, int global)
+{
+	struct qcul_module *m = (struct qcul_module *)handle;
+	bool ok = false;
+
+	(void)device;
+	(void)ext;
+	(void)constant;
+	(void)global;
+	if (m) {
+		pthread_rwlock_wrlock(&table_lock);
+		ok = qcul_managed_var_add(&m->managed, name, pointer, size);
 		pthread_rwlock_unlock(&table_lock);
 	}
 	if (!ok)
@@ -330,9 +344,19 @@ static void unload_dead(void)
 		cmd = qcul_cmd(QCU_OP_MODULE_UNLOAD);
 		cmd.module_unload.module = m->id;
 		m->ready = 0;
-		if (qcul_send(&cmd, 1) == cudaSuccess)
+		if (qcul_send(&cmd, 1) == cudaSuccess) {
 			qcul_handle_drop(&qcul_module_ids, m->id);
+			qcul_managed_vars_free(&m->managed);
+		}
 	}
+}
+
+static void unload_unusable(struct qcul_module *m)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_MODULE_UNLOAD);
+
+	cmd.module_unload.module = m->id;
+	(void)qcul_send(&cmd, 1);
 }
 
 static cudaError_t load_module(struct qcul_module *m)
@@ -357,6 +381,11 @@ static cudaError_t load_module(struct qcul_module *m)
 	cmd.module_load.buf.len = m->bytes;
 	cmd.module_load.module = m->id;
 	err = qcul_send(&cmd, 1);
+	if (!err) {
+		err = qcul_managed_vars_bind(&m->managed, m->id);
+		if (err)
+			unload_unusable(m);
+	}
 	if (!err) {
 		m->ready = qcul_epoch();
 		return cudaSuccess;
@@ -599,11 +628,31 @@ out:
 	return err;
 }
 
+/* The compiler's code names a managed variable by where it is. */
+static cudaError_t managed_variable(const void *symbol, void **addr, size_t *size)
+{
+	const struct qcul_managed_var *v = NULL;
+	const struct qcul_module *m;
+
+	if (!symbol)
+		return cudaErrorInvalidSymbol;
+	pthread_rwlock_rdlock(&table_lock);
+	for (m = modules; m && !v; m = m->next)
+		if (!atomic_load(&m->dead))
+			v = qcul_managed_var_find(&m->managed, symbol);
+	pthread_rwlock_unlock(&table_lock);
+	if (!v)
+		return cudaErrorInvalidSymbol;
+	*addr = v->addr;
+	*size = v->bytes;
+	return cudaSuccess;
+}
+
 cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 {
 	struct variable *v = get(&variables, symbol);
 
-	return v ? locate(v, addr, size) : cudaErrorInvalidSymbol;
+	return v ? locate(v, addr, size) : managed_variable(symbol, addr, size);
 }
 
 /* ---- modules that a program loads by name ---- */
@@ -632,6 +681,24 @@ cudaError_t qcul_module_load(struct qcul_module *m)
 	err = load_module(m);
 	pthread_mutex_unlock(&load_lock);
 	return err;
+}
+
+/*
+ * Called before the program first touches a managed variable. Without memory behind them it will
+ * crash there, so that it is better to have said why.
+ */
+char __cudaInitModule(void **handle)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct qcul_module *m = (struct qcul_module *)handle;
+	cudaError_t err = m ? qcul_ready() : cudaErrorMemoryAllocation;
+
+	if (!err)
+		err = qcul_module_load(m);
+	if (err && m && m->managed.first)
+		qcul_say_once(&said, "the __managed__ variables cannot be set up: %s",
+			      cudaGetErrorName(err));
+	return 1;
 }
 
 void qcul_module_unload(struct qcul_module *m)

@@ -28,6 +28,11 @@ $(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
 
 $(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/ipc.h
 
+# A program of two units.
+MANAGED_UNITS := $(addprefix $(B)/tests/,guest/managed_units guest-O0/managed_units)
+$(MANAGED_UNITS): GUEST_FLAGS := -rdc=true tests/guest/units/managed_units.cu
+$(MANAGED_UNITS): $(wildcard tests/guest/units/*)
+
 # Under the sanitizers that is slow, and nearly all of it has run there optimised.
 DEBUG_SANITIZED := matmul reduction transpose
 

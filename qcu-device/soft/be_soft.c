@@ -260,6 +260,7 @@ const struct be_ops be_soft = {
 	.occupancy_shared = soft_occupancy_shared,
 	.occupancy_cluster = soft_occupancy_cluster,
 	.var_find = soft_var_find,
+	.var_bind = soft_var_bind,
 	.launch = soft_launch,
 	.print_read = soft_print_read,
 	.assert_read = soft_assert_read,

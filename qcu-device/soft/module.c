@@ -2,7 +2,8 @@
 /*
  * Modules: a fat binary's PTX, translated once for each device that uses it, because each device
  * has variables of its own. The first device's translation is made when the module is loaded, so
- * that a program which does not parse is found out then.
+ * that a program which does not parse is found out then. Variables that have been bound to host
+ * memory, managed ones, are the same on all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@ struct be_module {
 	size_t len;
 	struct ptx_module *dev[SOFT_GPUS_MAX]; /* NULL: not used there yet */
 	struct be_kernel *kernels;
+	struct ptx_bound *bound;
+	size_t bound_count;
 };
 
 static int ptx_error_code(struct be *be, enum ptx_status st)
@@ -72,25 +75,40 @@ int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *dia
 /* m->lock is held. */
 static int translate(struct be_module *m, unsigned int dev)
 {
+	struct ptx_env env = m->be->dev[dev].env;
 	struct ptx_diag diag = {0};
 	enum ptx_status st;
 
 	if (m->dev[dev])
 		return QCU_ERR_Success;
-	st = ptx_load(m->text, m->len, &m->be->dev[dev].env, &m->dev[dev], &diag);
+	env.bound = m->bound;
+	env.bound_count = m->bound_count;
+	st = ptx_load(m->text, m->len, &env, &m->dev[dev], &diag);
 	if (st != PTX_OK)
 		m->dev[dev] = NULL;
 	return soft_ptx_error(m->be, st, &diag);
 }
 
+static void drop_translations(struct be_module *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->be->gpus; i++) {
+		if (m->dev[i])
+			ptx_unload(m->dev[i]);
+		m->dev[i] = NULL;
+	}
+}
+
 static void free_module(struct be_module *m)
 {
 	struct be_kernel *k;
-	unsigned int i;
+	size_t i;
 
-	for (i = 0; i < m->be->gpus; i++)
-		if (m->dev[i])
-			ptx_unload(m->dev[i]);
+	drop_translations(m);
+	for (i = 0; i < m->bound_count; i++)
+		free((char *)m->bound[i].name);
+	free(m->bound);
 	while ((k = m->kernels)) {
 		m->kernels = k->next;
 		free(k->name);
@@ -289,5 +307,44 @@ int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const ch
 		err = QCU_ERR_InvalidSymbol;
 	pthread_mutex_unlock(&m->lock);
 	*size = len;
+	return err;
+}
+
+/* m->lock is held. */
+static int add_bound(struct be_module *m, const char *name, uint64_t addr, uint64_t size)
+{
+	struct ptx_bound *more;
+	size_t i;
+
+	for (i = 0; i < m->bound_count; i++)
+		if (!strcmp(m->bound[i].name, name))
+			return QCU_ERR_InvalidValue;
+	more = realloc(m->bound, (m->bound_count + 1) * sizeof(*more));
+	if (!more)
+		return QCU_ERR_MemoryAllocation;
+	m->bound = more;
+	more[m->bound_count] = (struct ptx_bound){strdup(name), addr, size};
+	if (!more[m->bound_count].name)
+		return QCU_ERR_MemoryAllocation;
+	m->bound_count++;
+	return QCU_ERR_Success;
+}
+
+/*
+ * Where variables are is part of a translation. Nothing runs in one of which no kernel has been
+ * found, so that those there are can just go; the next use makes them anew.
+ */
+int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
+		  uint64_t size)
+{
+	int err = atomic_load(&be->sticky);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	err = m->kernels ? (int)QCU_ERR_IllegalState : add_bound(m, name, addr, size);
+	if (!err)
+		drop_translations(m);
+	pthread_mutex_unlock(&m->lock);
 	return err;
 }

@@ -31,6 +31,12 @@ struct ptx_heap_room {
 	_Atomic bool used; /* by any kernel so far */
 };
 
+/* A variable that lies in memory of the caller's, which has its content. */
+struct ptx_bound {
+	const char *name;
+	uint64_t addr, size;
+};
+
 /*
  * The world around the machine. Addresses are this process's own: a device pointer can be
  * dereferenced once `range` has said that it may be. All functions are called from several threads.
@@ -58,6 +64,9 @@ struct ptx_env {
 	 */
 	bool (*written)(void *ctx, uint64_t addr, size_t len);
 	void (*wrote)(void *ctx, uint64_t addr, size_t len);
+	/* Read by ptx_load only. A variable that is not there is no error. */
+	const struct ptx_bound *bound;
+	size_t bound_count;
 	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: as much as there is */
 	unsigned int sm_count;		 /* for %nsmid */
 	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */

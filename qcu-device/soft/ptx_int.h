@@ -261,6 +261,7 @@ struct ptx_var {
 	uint32_t slot; /* operand that is its address, of one used before it was defined; or 0 */
 	bool is_extern;
 	bool own;      /* shared memory of one kernel, not of functions */
+	bool bound;    /* neither ours to initialise nor to free */
 	uint8_t *init; /* NULL: zero */
 	uint64_t init_len;
 	struct ptx_reloc *relocs;

@@ -82,7 +82,7 @@ void ptx_unload(struct ptx_module *m)
 		return;
 	ptx_heap_sweep(m, true);
 	for (struct ptx_var *v = m->vars; v; v = v->next)
-		if ((v->space == SPACE_GLOBAL || v->space == SPACE_CONST) && v->addr)
+		if ((v->space == SPACE_GLOBAL || v->space == SPACE_CONST) && v->addr && !v->bound)
 			m->env.free(m->env.ctx, v->addr);
 	pthread_mutex_destroy(&m->heap_lock);
 	free(m->code);

@@ -318,8 +318,21 @@ static bool addr_of(struct ptx_module *m, const struct ptx_reloc *r, uint64_t *a
 	return false;
 }
 
+/* One that is too large for its place gets memory here, where it harms nobody. */
+static void place_bound(const struct ptx_env *env, struct ptx_var *v)
+{
+	for (size_t i = 0; i < env->bound_count; i++)
+		if (v->space == SPACE_GLOBAL && v->size <= env->bound[i].size &&
+		    !strcmp(v->name, env->bound[i].name)) {
+			v->addr = env->bound[i].addr;
+			v->bound = true;
+		}
+}
+
 static bool place_var(struct ptx_module *m, struct ptx_var *v)
 {
+	if (!v->addr)
+		place_bound(&m->env, v);
 	if (!v->addr)
 		v->addr = m->env.alloc(m->env.ctx, v->size ? v->size : 1);
 	return v->addr;
@@ -359,13 +372,13 @@ bool ptx_init_vars(struct ptx_module *m, struct ptx_diag *diag, enum ptx_status 
 			return false;
 		}
 		fill_slot(m, v);
-		if (v->init_len)
+		if (v->init_len && !v->bound)
 			memcpy((void *)(uintptr_t)v->addr, v->init, v->init_len);
 		if (v->space == SPACE_CONST)
 			m->const_size += v->size;
 	}
 	for (struct ptx_var *v = m->vars; v; v = v->next)
-		for (struct ptx_reloc *r = v->relocs; r; r = r->next) {
+		for (struct ptx_reloc *r = v->bound ? NULL : v->relocs; r; r = r->next) {
 			uint64_t a;
 
 			if (!addr_of(m, r, &a)) {

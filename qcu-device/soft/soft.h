@@ -470,6 +470,8 @@ void soft_modules_fini(struct be *be);
 int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
 int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		  uint64_t *addr, uint64_t *size);
+int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
+		  uint64_t size);
 /* The kernel on a device, loaded there if need be. */
 int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
 		    const struct ptx_kernel_info **info);

@@ -21,6 +21,23 @@ __global__ void twice(uint32_t *p, int n)
 		p[i] *= 2;
 }
 
+__managed__ int counter = 5;
+
+__global__ void count(void)
+{
+	counter++;
+}
+
+/* The child's own from the fork on, with the parent's value. */
+static void count_here(int before)
+{
+	REQUIRE(counter == before, "%d instead of %d", counter, before);
+	count<<<1, 1>>>();
+	CHECK_LAUNCH();
+	CHECK(cudaDeviceSynchronize());
+	REQUIRE(counter == before + 1, "%d instead of %d", counter, before + 1);
+}
+
 static uint32_t *heap, *pinned, *managed, *dev, *target;
 
 static void expect_words(const uint32_t *p, uint32_t seed, uint32_t factor, const char *what)
@@ -58,6 +75,7 @@ static void child(int nr)
 		memset(managed, 7, BYTES);
 		return;
 	case 1: /* computes in what it inherited, then gives it back */
+		count_here(6);
 		compute(pinned, 11);
 		compute(managed, 12);
 		CHECK(cudaHostRegister(heap, BYTES, 0));
@@ -106,6 +124,7 @@ int main(int argc, char **argv)
 	CHECK(cudaMallocManaged(&managed, BYTES));
 	CHECK(cudaMalloc(&dev, BYTES));
 	CHECK(cudaStreamCreate(&stream));
+	count_here(5);
 	for (int nr = 0; nr < 4; nr++) {
 		fill_words(heap, BYTES, 1);
 		fill_words(pinned, BYTES, 2);
@@ -140,6 +159,7 @@ int main(int argc, char **argv)
 		expect_words(pinned, 1, 2, "pinned memory of the parent");
 		expect_words(managed, 3, 2, "managed memory of the parent");
 	}
+	count_here(6);
 	CHECK(cudaStreamDestroy(stream));
 	CHECK(cudaFree(dev));
 	CHECK(cudaFree(managed));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Managed memory: what the CPU writes a kernel reads and the other way round, whatever has been
- * advised and prefetched; and advice and prefetches can be asked back, for all of a range or a part.
+ * advised and prefetched; and advice and prefetches can be asked back, for all of a range or a
+ * part.
  */
 #include "check.h"
 

@@ -8,10 +8,12 @@
 #ifdef PLUGIN
 
 __device__ int bias = 5;
+__managed__ int managed = 7;
 
 __global__ void store(int *out, int x)
 {
 	*out = x + bias;
+	managed++;
 }
 
 extern "C" cudaError_t plugin_run(int *out, int x)
@@ -19,7 +21,10 @@ extern "C" cudaError_t plugin_run(int *out, int x)
 	int b = 100;
 
 	OK(cudaMemcpyToSymbol(bias, &b, sizeof(b)));
+	REQUIRE(managed == 7, "%d", managed);
 	store<<<1, 1>>>(out, x);
+	OK(cudaDeviceSynchronize());
+	REQUIRE(managed == 8, "%d", managed);
 	return cudaGetLastError();
 }
 

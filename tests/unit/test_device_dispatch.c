@@ -342,6 +342,15 @@ static int find(uint32_t module, uint32_t kernel, const char *name, size_t len,
 	return ask_with(reply, name, NULL, 0);
 }
 
+static int bind_var(uint32_t module, uint64_t addr, uint64_t size)
+{
+	struct qCUcmd c = CMD(VAR_BIND, var_bind, .buf = {.len = strlen(FAKE_VAR)},
+			      .module = module, .addr = addr, .size = size);
+
+	c.flags = QCU_F_MSG;
+	return ask_with(&c, FAKE_VAR, NULL, 0);
+}
+
 static void modules(void **state)
 {
 	static char name[5000];
@@ -405,6 +414,11 @@ static void modules(void **state)
 	c.flags = QCU_F_MSG;
 	assert_int_equal(ask_with(&c, FAKE_VAR, NULL, 0), 0);
 	assert_int_equal(c.var_find.size, 64);
+
+	/* A variable is bound to memory that has been registered, and there is none. */
+	assert_int_equal(bind_var(2, QCU_WINDOW_BASE, 64), QCU_ERR_InvalidValue);
+	assert_int_equal(bind_var(2, UINT64_MAX - 63, 64), QCU_ERR_InvalidValue);
+	assert_int_equal(bind_var(2, QCU_WINDOW_BASE, 0), QCU_ERR_InvalidValue);
 
 	assert_int_equal(ask(CMD(FUNC_SET, func_set, .kernel = 3)), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(ask(CMD(FUNC_SET, func_set, .kernel = 2, .attr = 8, .value = -5)), 0);

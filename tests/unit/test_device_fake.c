@@ -531,6 +531,17 @@ static int f_var_find(struct be *be, unsigned int dev, struct be_module *m, cons
 	return 0;
 }
 
+static int f_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
+		      uint64_t size)
+{
+	(void)be;
+	(void)m;
+	(void)name;
+	(void)addr;
+	(void)size;
+	abort(); /* no test has such memory */
+}
+
 static int f_launch(struct be *be, struct be_kernel *k, const struct be_launch *l,
 		    struct be_stream *s)
 {
@@ -628,6 +639,7 @@ const struct be_ops fake_ops = {
 	.kernel_desc = f_kernel_desc,
 	.kernel_set = f_kernel_set,
 	.var_find = f_var_find,
+	.var_bind = f_var_bind,
 	.launch = f_launch,
 	.print_read = f_print_read,
 	.assert_read = f_assert_read,

@@ -272,14 +272,58 @@ static void links_a_program_of_two_units(void **state)
 	expect_output(f, "first 1037\nsecond 3044\n");
 }
 
+static const char bound[] = ".version 9.0\n.target sm_75\n.address_size 64\n"
+			    ".visible .global .attribute(.managed) .align 4 .u32 first = 5;\n"
+			    ".visible .global .align 8 .b8 second[16] = {1, 2};\n"
+			    ".visible .entry bump() {\n"
+			    ".reg .u32 %r1;\n"
+			    "ld.global.u32 %r1, [first];\n"
+			    "add.u32 %r1, %r1, 1;\n"
+			    "st.global.u32 [first], %r1;\n"
+			    "st.global.u32 [second+4], %r1;\n"
+			    "ret;\n"
+			    "}\n";
+
+/* It keeps what it has where it lies; one that does not fit there stays where it was. */
+static void variables_are_bound_to_host_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct be_module *m = load(f, bound, sizeof(bound));
+	_Alignas(4096) static uint32_t host[1024];
+	uint64_t at = (uintptr_t)host, addr, size;
+	uint32_t got[4];
+
+	host[0] = 77;
+	assert_int_equal(be_soft.host_register(f->be, host, sizeof(host)), 0);
+	assert_int_equal(be_soft.var_bind(f->be, m, "first", at, 4), QCU_ERR_Success);
+	assert_int_equal(be_soft.var_bind(f->be, m, "first", at, 4), QCU_ERR_InvalidValue);
+	assert_int_equal(be_soft.var_bind(f->be, m, "second", at + 64, 15), QCU_ERR_Success);
+	assert_int_equal(be_soft.var_bind(f->be, m, "none", at + 128, 4), QCU_ERR_Success);
+	launch(f, m, "bump", 1, 1, NULL, 0);
+	assert_int_equal(be_soft.stream_sync(f->be, f->s), QCU_ERR_Success);
+	assert_int_equal(host[0], 78);
+	assert_int_equal(host[17], 0);
+	assert_int_equal(be_soft.var_find(f->be, 0, m, "first", &addr, &size), 0);
+	assert_int_equal(addr, at);
+	assert_int_equal(be_soft.var_find(f->be, 0, m, "second", &addr, &size), 0);
+	assert_int_equal(size, 16);
+	assert_int_equal(be_soft.copy_d2h(f->be, got, addr, size, f->s), 0);
+	assert_int_equal(got[0], 0x201);
+	assert_int_equal(got[1], 78);
+	assert_int_equal(be_soft.var_bind(f->be, m, "second", at + 64, 16), QCU_ERR_IllegalState);
+	assert_int_equal(be_soft.module_unload(f->be, m), QCU_ERR_Success);
+	assert_int_equal(host[0], 78);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(an_assertion_fails),	       T(a_null_pointer_is_caught),
-		T(host_memory_is_caught),      T(an_odd_address_is_caught),
-		T(runs_a_program_of_one_unit), T(links_a_program_of_two_units),
+		T(variables_are_bound_to_host_memory), T(an_assertion_fails),
+		T(a_null_pointer_is_caught),	       T(host_memory_is_caught),
+		T(an_odd_address_is_caught),	       T(runs_a_program_of_one_unit),
+		T(links_a_program_of_two_units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * __managed__ variables: chunk memory that both sides use in place. When a module has been loaded,
+ * what its variables hold at the beginning is copied from where the module has them into one block
+ * of managed memory, and the module's symbols are then bound to that.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/managed_var.h"
+
+/* No variable is where the block begins, or freeing it would free the block. */
+#define ALIGN 256u
+
+bool qcul_managed_var_add(struct qcul_managed_vars *vars, const char *name, void **pointer,
+			  size_t bytes)
+{
+	struct qcul_managed_var *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return false;
+	v->name = name;
+	v->pointer = pointer;
+	v->bytes = bytes;
+	v->place = vars->bytes + ALIGN;
+	v->next = vars->first;
+	vars->bytes = v->place + (bytes + ALIGN - 1) / ALIGN * ALIGN;
+	vars->first = v;
+	return true;
+}
+
+static cudaError_t find(struct qcul_managed_var *v, uint32_t module)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_VAR_FIND);
+	cudaError_t err;
+
+	cmd.var_find.buf.addr = (uint64_t)(uintptr_t)v->name;
+	cmd.var_find.buf.len = strlen(v->name);
+	cmd.var_find.module = module;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	v->module_addr = cmd.var_find.addr;
+	return cmd.var_find.size == v->bytes ? cudaSuccess : cudaErrorInvalidKernelImage;
+}
+
+/* What the module has there at the beginning. */
+static cudaError_t fetch(const struct qcul_managed_var *v, char *to)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_COPY_D2H);
+
+	cmd.copy_d2h.buf.addr = (uint64_t)(uintptr_t)to;
+	cmd.copy_d2h.buf.len = v->bytes;
+	cmd.copy_d2h.src = v->module_addr;
+	cmd.copy_d2h.stream = QCU_STREAM_LEGACY;
+	cmd.copy_d2h.flags = QCU_COPY_SYNC;
+	return qcul_send(&cmd, 1);
+}
+
+static cudaError_t bind(const struct qcul_managed_var *v, uint32_t module, const char *to)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_VAR_BIND);
+
+	cmd.var_bind.buf.addr = (uint64_t)(uintptr_t)v->name;
+	cmd.var_bind.buf.len = strlen(v->name);
+	cmd.var_bind.module = module;
+	cmd.var_bind.addr = (uint64_t)(uintptr_t)to;
+	cmd.var_bind.size = v->bytes;
+	return qcul_send(&cmd, 1);
+}
+
+/*
+ * A forked child has its parent's values, in memory that is no chunk of its own session. The old
+ * memory stays: pointers to it may be anywhere.
+ */
+static cudaError_t make_block(struct qcul_managed_vars *vars, bool *fresh)
+{
+	void *parents = vars->block;
+	cudaError_t err;
+
+	*fresh = !parents;
+	if (parents && vars->epoch == qcul_epoch())
+		return cudaSuccess;
+	err = qcul_host_alloc(&vars->block, vars->bytes, QCUL_MEM_MANAGED, 0);
+	if (err)
+		return err;
+	vars->epoch = qcul_epoch();
+	if (parents)
+		memcpy(vars->block, parents, vars->bytes);
+	return cudaSuccess;
+}
+
+cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t module)
+{
+	struct qcul_managed_var *v;
+	cudaError_t err = cudaSuccess;
+	bool fresh = false;
+
+	if (vars->first)
+		err = make_block(vars, &fresh);
+	/* All of this before any of that: binding voids the addresses that the module has had. */
+	for (v = vars->first; v && !err && fresh; v = v->next) {
+		err = find(v, module);
+		if (!err)
+			err = fetch(v, (char *)vars->block + v->place);
+	}
+	for (v = vars->first; v && !err; v = v->next)
+		err = bind(v, module, (char *)vars->block + v->place);
+	if (err && fresh)
+		qcul_managed_vars_free(vars);
+	for (v = vars->first; v && !err; v = v->next) {
+		atomic_store(&v->addr, (char *)vars->block + v->place);
+		*v->pointer = v->addr;
+	}
+	return err;
+}
+
+const struct qcul_managed_var *qcul_managed_var_find(const struct qcul_managed_vars *vars,
+						     const void *addr)
+{
+	const struct qcul_managed_var *v;
+
+	for (v = vars->first; v && atomic_load(&v->addr) != addr; v = v->next)
+		;
+	return v;
+}
+
+void qcul_managed_vars_free(struct qcul_managed_vars *vars)
+{
+	struct qcul_managed_var *v;
+
+	for (v = vars->first; v; v = v->next)
+		atomic_store(&v->addr, NULL);
+	if (vars->block)
+		(void)qcul_host_free(vars->block, QCUL_MEM_MANAGED);
+	vars->block = NULL;
+}
