@@ -282,6 +282,7 @@ cudaError_t cudaDeviceReset(void)
 	if (!err) {
 		qcul_limits_forget();
 		qcul_handles_forget(qcul_self.device);
+		qcul_graph_memory_forget(qcul_self.device);
 		qcul_mem_forget_device(qcul_self.device);
 		qcul_variables_forget(qcul_self.device);
 	}

@@ -24,8 +24,10 @@ struct CUgraph_st *qcul_graph_new(void)
 {
 	struct CUgraph_st *g = calloc(1, sizeof(*g));
 
-	if (g)
+	if (g) {
 		g->magic = GRAPH_MAGIC;
+		g->serial = atomic_fetch_add(&serials, 1);
+	}
 	return g;
 }
 
@@ -79,9 +81,15 @@ static cudaError_t connect(struct CUgraphNode_st *n, struct CUgraphNode_st *on,
 	return cudaSuccess;
 }
 
-cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
-			   const cudaGraphEdgeData *data, size_t dep_count,
-			   struct qcul_node_params *params, struct CUgraphNode_st **node)
+static bool is_memory(const struct qcul_node_params *p)
+{
+	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
+}
+
+static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			    const cudaGraphEdgeData *data, size_t dep_count,
+			    struct qcul_node_params *params, struct CUgraphNode_st **node,
+			    bool is_clone)
 {
 	struct CUgraphNode_st **more, *n = NULL;
 	cudaError_t err = cudaErrorInvalidValue;
@@ -111,6 +119,12 @@ cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *d
 		if (err)
 			goto fail;
 	}
+	if (is_memory(params) && !is_clone) {
+		err = qcul_node_memory_join(g, params);
+		if (err)
+			goto fail;
+	}
+	g->has_memory |= is_memory(params);
 	n->params = *params;
 	g->nodes[g->count++] = n;
 	*node = n;
@@ -121,6 +135,13 @@ fail:
 		free(n->deps);
 	free(n);
 	return err;
+}
+
+cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			   const cudaGraphEdgeData *data, size_t dep_count,
+			   struct qcul_node_params *params, struct CUgraphNode_st **node)
+{
+	return add_node(g, deps, data, dep_count, params, node, false);
 }
 
 struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
@@ -136,7 +157,7 @@ struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
 		struct CUgraphNode_st *copy;
 
 		if (qcul_node_clone(&params, &n->params) ||
-		    qcul_graph_add(c, NULL, NULL, 0, &params, &copy))
+		    add_node(c, NULL, NULL, 0, &params, &copy, true))
 			goto fail;
 		copy->origin = n->serial;
 	}
@@ -223,9 +244,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 	return cudaSuccess;
 }
 
+/* What a graph allocates is its own, and there is but one instance of it at a time. */
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
 {
-	if (!clone || !qcul_graph_valid(graph))
+	if (!clone || !qcul_graph_valid(graph) || graph->has_memory)
 		return qcul_done(cudaErrorInvalidValue);
 	*clone = qcul_graph_clone(graph);
 	return qcul_done(*clone ? cudaSuccess : cudaErrorMemoryAllocation);
@@ -248,7 +270,7 @@ static cudaError_t change_edges(cudaGraph_t graph, const cudaGraphNode_t *from,
 	cudaError_t err = cudaSuccess;
 	size_t i, k;
 
-	if (!qcul_graph_valid(graph) || (count && (!from || !to)))
+	if (!qcul_graph_valid(graph) || (count && (!from || !to)) || (!add && graph->has_memory))
 		return cudaErrorInvalidValue;
 	for (i = 0; i < count; i++)
 		if (!qcul_node_valid(from[i]) || !qcul_node_valid(to[i]) ||
@@ -293,7 +315,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
 	struct CUgraph_st *g;
 	size_t i, k, at = 0;
 
-	if (!qcul_node_valid(node))
+	if (!qcul_node_valid(node) || node->graph->has_memory)
 		return qcul_done(cudaErrorInvalidValue);
 	g = node->graph;
 	for (i = 0; i < g->count; i++) {

@@ -34,6 +34,7 @@ struct qcul_node_params {
 		struct cudaHostNodeParams host;
 		cudaGraph_t child;
 		cudaEvent_t event;
+		struct qcul_graph_memory *memory; /* that it allocates or frees */
 	};
 };
 
@@ -64,11 +65,13 @@ struct qcul_object_ref {
 
 struct CUgraph_st {
 	uint32_t magic;
+	uint64_t serial;
 	struct CUgraphNode_st **nodes; /* in the order in which they were added */
 	size_t count;
 	struct qcul_object_ref *objects;
 	size_t object_count;
-	bool is_child; /* belongs to a node */
+	bool is_child;	 /* belongs to a node */
+	bool has_memory; /* a node of it allocates or frees */
 };
 
 /* ---- graph.c ---- */
@@ -109,6 +112,31 @@ void qcul_node_release(struct qcul_node_params *p);
 cudaError_t qcul_node_attr_set(struct qcul_node_kernel *k, cudaLaunchAttributeID id,
 			       const cudaLaunchAttributeValue *value);
 cudaError_t qcul_node_attrs_copy(struct qcul_node_kernel *to, const struct qcul_node_kernel *from);
+
+/* ---- graph_memory.c ---- */
+
+cudaError_t qcul_node_memory(struct qcul_node_params *p,
+			     const struct cudaMemAllocNodeParams *params);
+cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr);
+void qcul_node_memory_clone(const struct qcul_node_params *p);
+void qcul_node_memory_release(const struct qcul_node_params *p);
+void *qcul_node_memory_ptr(const struct qcul_node_params *p);
+bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b);
+/* Such a node is about to be in this graph, which is no clone. */
+cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_node_params *p);
+
+struct qcul_graph_use;
+/*
+ * An instance is made of a graph that has such nodes. The event, which is recorded at the end of
+ * each launch, is taken over.
+ */
+cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
+				   struct qcul_graph_use **use);
+void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use);
+/* Around a launch into the stream. */
+cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, cudaStream_t stream,
+				    const struct qcul_graph_use *use);
+void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use);
 
 /* ---- graph_exec.c ---- */
 

@@ -13,6 +13,8 @@ static const char *const type_names[] = {
 	[cudaGraphNodeTypeEmpty] = "EMPTY",
 	[cudaGraphNodeTypeWaitEvent] = "WAIT_EVENT",
 	[cudaGraphNodeTypeEventRecord] = "EVENT_RECORD",
+	[cudaGraphNodeTypeMemAlloc] = "MEM_ALLOC",
+	[cudaGraphNodeTypeMemFree] = "MEM_FREE",
 };
 
 static void print_params(FILE *f, const struct qcul_node_params *p)
@@ -30,6 +32,10 @@ static void print_params(FILE *f, const struct qcul_node_params *p)
 	case cudaGraphNodeTypeMemset:
 		fprintf(f, "\\n%p, value %u\\n%zu x %zu of %u", p->memset.dst, p->memset.value,
 			p->memset.width, p->memset.height, p->memset.elementSize);
+		break;
+	case cudaGraphNodeTypeMemAlloc:
+	case cudaGraphNodeTypeMemFree:
+		fprintf(f, "\\n%p", qcul_node_memory_ptr(p));
 		break;
 	default:
 		break;

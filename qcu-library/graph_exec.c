@@ -38,6 +38,7 @@ struct CUgraphExec_st {
 	cudaEvent_t start;
 	cudaStream_t last; /* where it was launched last, and ends[0] recorded */
 	bool launched;
+	struct qcul_graph_use *use; /* of memory that it allocates or frees; it has ends[0] then */
 };
 
 static bool valid(const struct CUgraphExec_st *x)
@@ -143,6 +144,10 @@ static void exec_free(struct CUgraphExec_st *x)
 	unsigned int b;
 	size_t i;
 
+	if (x->use) {
+		qcul_exec_memory_end(x->graph, x->use);
+		x->ends[0] = NULL;
+	}
 	/* Work that is still queued in a stream or behind an event completes all the same. */
 	for (b = 0; b < BRANCHES_MAX; b++) {
 		if (b && x->streams[b])
@@ -203,6 +208,14 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		err = make_event(&x->ends[b]);
 		if (!err && b)
 			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
+	}
+	if (!err && graph->has_memory) {
+		cudaEvent_t end = x->ends[0];
+
+		x->ends[0] = NULL;
+		err = qcul_exec_memory_begin(x->graph, end, &x->use);
+		if (!err)
+			x->ends[0] = end;
 	}
 	if (err)
 		goto fail;
@@ -298,7 +311,11 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	unsigned int b;
 	size_t i;
 
-	if (x->launched && x->last != stream)
+	if (x->use)
+		err = qcul_exec_memory_launch(x->graph,
+					      x->flags & cudaGraphInstantiateFlagAutoFreeOnLaunch,
+					      stream, x->use);
+	if (!err && x->launched && x->last != stream)
 		err = cudaStreamWaitEvent(stream, x->ends[0], 0);
 	x->streams[0] = stream;
 	if (!err && x->branches > 1)
@@ -314,6 +331,8 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	}
 	if (!err)
 		err = cudaEventRecord(x->ends[0], stream);
+	if (!err && x->use)
+		qcul_exec_memory_launched(x->graph, x->use);
 	x->last = stream;
 	x->launched = true;
 	return err;
@@ -442,6 +461,11 @@ static bool same_deps(const struct CUgraphNode_st *a, const struct CUgraphNode_s
 	return true;
 }
 
+static bool is_memory(const struct qcul_node_params *p)
+{
+	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
+}
+
 static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 					      const struct CUgraph_st *now, cudaGraphNode_t *at)
 {
@@ -457,6 +481,9 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 			return cudaGraphExecUpdateErrorTopologyChanged;
 		if (old->nodes[i]->params.type != now->nodes[i]->params.type)
 			return cudaGraphExecUpdateErrorNodeTypeChanged;
+		if (is_memory(&now->nodes[i]->params) &&
+		    !qcul_same_memory(&old->nodes[i]->params, &now->nodes[i]->params))
+			return cudaGraphExecUpdateErrorParametersChanged;
 		if (now->nodes[i]->params.type != cudaGraphNodeTypeGraph)
 			continue;
 		r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);
@@ -481,6 +508,8 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 			err = take_params(to->child, from->child);
 			continue;
 		}
+		if (is_memory(from))
+			continue;
 		err = qcul_node_clone(&params, from);
 		if (!err) {
 			qcul_node_release(to);

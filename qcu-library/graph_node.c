@@ -13,6 +13,8 @@ void qcul_node_release(struct qcul_node_params *p)
 		free(p->kernel.attrs);
 	} else if (p->type == cudaGraphNodeTypeGraph) {
 		qcul_graph_free(p->child);
+	} else if (p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree) {
+		qcul_node_memory_release(p);
 	}
 	memset(p, 0, sizeof(*p));
 	p->type = cudaGraphNodeTypeEmpty;
@@ -128,7 +130,7 @@ static cudaError_t node_host(struct qcul_node_params *p, const struct cudaHostNo
 static cudaError_t node_child(struct qcul_node_params *p, cudaGraph_t child)
 {
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!qcul_graph_valid(child))
+	if (!qcul_graph_valid(child) || child->has_memory)
 		return cudaErrorInvalidValue;
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph};
 	p->child = qcul_graph_clone(child);
@@ -204,6 +206,11 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 		}
 		memcpy(to->kernel.packed, from->kernel.packed, k->param_bytes);
 		return cudaSuccess;
+	case cudaGraphNodeTypeMemAlloc:
+	case cudaGraphNodeTypeMemFree:
+		*to = *from;
+		qcul_node_memory_clone(to);
+		return cudaSuccess;
 	default:
 		*to = *from;
 		return cudaSuccess;
@@ -257,12 +264,12 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 		return node_event(p, from->type, from->eventWait.event);
 	case cudaGraphNodeTypeEventRecord:
 		return node_event(p, from->type, from->eventRecord.event);
-	case cudaGraphNodeTypeMemAlloc:
 	case cudaGraphNodeTypeMemFree:
+		return qcul_node_memory_free(p, from->free.dptr);
 	case cudaGraphNodeTypeConditional:
 	case cudaGraphNodeTypeExtSemaphoreSignal:
 	case cudaGraphNodeTypeExtSemaphoreWait:
-		return qcul_unsupported("a graph node that allocates, frees or is conditional",
+		return qcul_unsupported("a graph node that is conditional or for a semaphore",
 					&said);
 	default:
 		return cudaErrorInvalidValue;
@@ -279,12 +286,52 @@ static cudaError_t add(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t grap
 	return qcul_done(made ? made : qcul_graph_add(graph, deps, data, count, p, node));
 }
 
+/* The caller's params are told where the memory is. */
+static cudaError_t add_memory(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
+			      const cudaGraphEdgeData *data, size_t count,
+			      const struct cudaMemAllocNodeParams *params, void **ptr)
+{
+	struct qcul_node_params p;
+	cudaError_t err = qcul_node_memory(&p, params);
+	void *at = err ? NULL : qcul_node_memory_ptr(&p);
+
+	err = add(err, node, graph, deps, data, count, &p);
+	if (!err)
+		*ptr = at;
+	return err;
+}
+
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				     const cudaGraphNode_t *deps, size_t count,
+				     struct cudaMemAllocNodeParams *params)
+{
+	return add_memory(node, graph, deps, NULL, count, params, params ? &params->dptr : NULL);
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				    const cudaGraphNode_t *deps, size_t count, void *ptr)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_memory_free(&p, ptr), node, graph, deps, NULL, count, &p);
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
 			     const cudaGraphEdgeData *data, size_t count,
 			     struct cudaGraphNodeParams *params)
 {
 	struct qcul_node_params p;
 
+	if (params && params->type == cudaGraphNodeTypeMemAlloc) {
+		const struct cudaMemAllocNodeParams m = {
+			.poolProps = params->alloc.poolProps,
+			.accessDescs = params->alloc.accessDescs,
+			.accessDescCount = params->alloc.accessDescCount,
+			.bytesize = params->alloc.bytesize,
+		};
+
+		return add_memory(node, graph, deps, data, count, &m, &params->alloc.dptr);
+	}
 	return add(qcul_node_any(&p, params), node, graph, deps, data, count, &p);
 }
 
@@ -472,7 +519,8 @@ static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_n
 {
 	cudaError_t err = made;
 
-	if (!err && (!qcul_node_valid(node) || node->params.type != p->type))
+	if (!err && (!qcul_node_valid(node) || node->params.type != p->type ||
+		     p->type == cudaGraphNodeTypeMemFree))
 		err = cudaErrorInvalidValue;
 	if (err) {
 		if (!made)

@@ -116,6 +116,8 @@ static cudaError_t device_free(void *ptr)
 		return cudaErrorInvalidValue;
 	if (known.kind == QCUL_MEM_MANAGED)
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);
+	if (qcul_graph_memory_is(ptr))
+		return qcul_graph_memory_free(ptr);
 	/* Out of the map first: once it is free, another thread may get the same address. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;

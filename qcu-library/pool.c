@@ -69,7 +69,8 @@ static struct qCUcmd pool_cmd(enum qcu_op op, const struct pool *p)
 
 /* ---- memory ---- */
 
-static cudaError_t stream_for(cudaStream_t stream, uint32_t *id, int *device)
+/* `captured`: what is put into it is for a graph. */
+static cudaError_t stream_for(cudaStream_t stream, uint32_t *id, int *device, bool *captured)
 {
 	cudaError_t err = qcul_ready();
 
@@ -78,21 +79,66 @@ static cudaError_t stream_for(cudaStream_t stream, uint32_t *id, int *device)
 	if (err)
 		return err;
 	*device = *id < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[*id].device;
-	/* Nodes that allocate are not supported. */
-	if (qcul_captured(stream, &err))
-		return err ? err : qcul_capture_refuse(stream);
+	*captured = qcul_captured(stream, &err);
 	return err;
+}
+
+/* A node that allocates what the call would: for all devices that may use the pool's memory. */
+static cudaError_t capture_malloc(void **ptr, size_t size, uint32_t pool, int device,
+				  cudaStream_t stream)
+{
+	struct cudaMemAccessDesc access[QCUL_DEVICES];
+	struct cudaMemAllocNodeParams params = {
+		.poolProps.allocType = cudaMemAllocationTypePinned,
+		.poolProps.location = {.type = cudaMemLocationTypeDevice, .id = device},
+		.accessDescs = access,
+		.bytesize = size,
+	};
+	struct cudaMemLocation peer = {.type = cudaMemLocationTypeDevice};
+	enum cudaMemAccessFlags flags;
+	struct qcul_node_params p;
+	cudaError_t err = cudaSuccess;
+	void *at;
+
+	for (peer.id = 0; peer.id < qcul_device_count() && !err; peer.id++) {
+		if (peer.id == device)
+			continue;
+		err = cudaMemPoolGetAccess(&flags, handle_of(pool, device), &peer);
+		if (!err && flags == cudaMemAccessFlagsProtReadWrite)
+			access[params.accessDescCount++] = (struct cudaMemAccessDesc){peer, flags};
+	}
+	if (!err)
+		err = qcul_node_memory(&p, &params);
+	if (err)
+		return err;
+	at = qcul_node_memory_ptr(&p);
+	err = qcul_capture_node(stream, &p);
+	if (!err)
+		*ptr = at;
+	return err;
+}
+
+static cudaError_t capture_free(void *ptr, cudaStream_t stream)
+{
+	struct qcul_node_params p;
+	cudaError_t err = qcul_node_memory_free(&p, ptr);
+
+	return err ? err : qcul_capture_node(stream, &p);
 }
 
 static cudaError_t malloc_async(void **ptr, size_t size, cudaStream_t stream)
 {
 	struct qcul_pool_use from;
-	cudaError_t err =
-		ptr ? stream_for(stream, &from.stream, &from.device) : cudaErrorInvalidValue;
+	bool captured;
+	cudaError_t err = cudaErrorInvalidValue;
 
+	if (ptr)
+		err = stream_for(stream, &from.stream, &from.device, &captured);
 	if (err)
 		return err;
 	from.pool = current_pool(from.device);
+	if (captured)
+		return capture_malloc(ptr, size, from.pool, from.device, stream);
 	return qcul_device_alloc(ptr, size, &from);
 }
 
@@ -105,12 +151,15 @@ static cudaError_t malloc_from(void **ptr, size_t size, cudaMemPool_t pool, cuda
 {
 	struct qcul_pool_use from;
 	struct pool p;
+	bool captured;
 	cudaError_t err = ptr ? pool_of(pool, &p) : cudaErrorInvalidValue;
 
 	if (!err)
-		err = stream_for(stream, &from.stream, &from.device);
+		err = stream_for(stream, &from.stream, &from.device, &captured);
 	if (err)
 		return err;
+	if (captured)
+		return capture_malloc(ptr, size, p.id, p.device, stream);
 	from.pool = p.id;
 	from.device = p.device;
 	return qcul_device_alloc(ptr, size, &from);
@@ -128,10 +177,15 @@ static cudaError_t free_async(void *ptr, cudaStream_t stream)
 	struct qCUcmd cmd;
 	uint32_t id;
 	int device;
-	cudaError_t err = stream_for(stream, &id, &device);
+	bool captured;
+	cudaError_t err = stream_for(stream, &id, &device, &captured);
 
 	if (err || !ptr)
 		return err;
+	if (captured)
+		return capture_free(ptr, stream);
+	if (qcul_graph_memory_is(ptr))
+		return qcul_graph_memory_free_async(ptr, stream);
 	/* Memory of cudaMalloc is not freed in this way, and stays. */
 	range = qcul_mem_find(ptr);
 	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_POOLED))
@@ -152,7 +206,7 @@ cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 
 /* ---- pools ---- */
 
-static cudaError_t check_props(const struct cudaMemPoolProps *props)
+cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	static const unsigned char zero[sizeof(props->reserved)];
@@ -181,7 +235,7 @@ static cudaError_t create(cudaMemPool_t *pool, const struct cudaMemPoolProps *pr
 	cudaError_t err = pool && props ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
-		err = check_props(props);
+		err = qcul_pool_check(props);
 	if (err)
 		return err;
 	slot = qcul_handle_new(&qcul_pools, &p.id);

@@ -6,9 +6,9 @@
  * Errors: every function here returns a cudaError_t unless it says otherwise. A public call returns
  * through qcul_done(), which keeps the value for cudaGetLastError.
  *
- * Locks, in the order in which they may nest: arena, modules, session, then one of memory, reserve,
- * window, handles, print, captures, host calls. fork() takes all of them (session.c), so that the
- * child finds every table whole.
+ * Locks, in the order in which they may nest: arena, places of graph memory, modules, session, then
+ * one of memory, reserve, window, handles, print, captures (and graph memory under that), host
+ * calls. fork() takes all of them (session.c), so that the child finds every table whole.
  */
 #ifndef QCUL_H
 #define QCUL_H
@@ -401,6 +401,23 @@ struct qcul_pool_use {
 };
 /* Device memory; from NULL: of cudaMalloc. */
 cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from);
+
+/* ---- pool.c ---- */
+
+/* Can there be memory as these say? */
+cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
+
+/* ---- graph_memory.c: memory that graphs allocate ---- */
+
+bool qcul_graph_memory_is(const void *ptr);
+cudaError_t qcul_graph_memory_free(void *ptr);
+cudaError_t qcul_graph_memory_free_async(void *ptr, cudaStream_t stream);
+/* That of a device, or all of it (-1), is gone. */
+void qcul_graph_memory_forget(int device);
+void qcul_graph_places_lock(void);
+void qcul_graph_places_unlock(void);
+void qcul_graph_memory_lock(void);
+void qcul_graph_memory_unlock(void);
 
 /* ---- managed.c ---- */
 

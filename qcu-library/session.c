@@ -44,6 +44,7 @@ static void thread_ends(void *unused)
 static void before_fork(void)
 {
 	qcul_malloc_before_fork();
+	qcul_graph_places_lock();
 	qcul_modules_lock();
 	qcul_ipc_lock();
 	pthread_mutex_lock(&lock);
@@ -54,6 +55,7 @@ static void before_fork(void)
 	qcul_handles_lock();
 	qcul_print_lock();
 	qcul_captures_lock();
+	qcul_graph_memory_lock();
 	qcul_host_calls_lock();
 	qcul_managed_lock();
 }
@@ -62,6 +64,7 @@ static void unlock_all(void)
 {
 	qcul_managed_unlock();
 	qcul_host_calls_unlock();
+	qcul_graph_memory_unlock();
 	qcul_captures_unlock();
 	qcul_print_unlock();
 	qcul_handles_unlock();
@@ -77,6 +80,7 @@ static void after_fork_parent(void)
 {
 	unlock_all();
 	qcul_modules_unlock();
+	qcul_graph_places_unlock();
 	qcul_malloc_after_fork_parent();
 }
 
@@ -86,6 +90,7 @@ static void after_fork_child(void)
 
 	unlock_all();
 	qcul_modules_reset_lock();
+	qcul_graph_places_unlock();
 	qcul_self.tid = 0;
 	qcul_self.epoch = 0;
 	if (had_session)
@@ -94,6 +99,7 @@ static void after_fork_child(void)
 	atomic_store(&broken, 0);
 	atomic_fetch_add(&epoch, 1);
 	qcul_handles_forget(-1);
+	qcul_graph_memory_forget(-1);
 	qcul_captures_forget();
 	qcul_mem_forget_session();
 	qcul_recycle_forget();

@@ -4,7 +4,7 @@
 
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
 	streams threads
-LOOPBACK_C += bad_fatbin array_handles
+LOOPBACK_C += bad_fatbin array_handles graph_memory
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
