@@ -7,6 +7,7 @@
  * A container is a header and entries, one behind the other. Several containers in a row are the
  * translation units of a program built with -rdc=true.
  */
+#define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,34 @@ static bool unpack(const struct choice *c, char *to, size_t size)
 	return n >= 0 && (size_t)n == size;
 }
 
+/*
+ * What ptxas is to be told about an entry lies in its header: the place and the length of the text
+ * first. Of that only -maxrregcount=N is of interest. 0: it does not say so.
+ */
+static unsigned int max_regs(const struct choice *c)
+{
+	static const char name[] = "maxrregcount";
+	const unsigned char *head = c->payload - c->entry.header_size, *at;
+	uint32_t text[2], size = c->entry.header_size;
+	unsigned int n = 0;
+	size_t left;
+
+	if (c->entry.options_offset > size || size - c->entry.options_offset < sizeof(text))
+		return 0;
+	memcpy(text, head + c->entry.options_offset, sizeof(text));
+	if (text[0] > size || text[1] > size - text[0])
+		return 0;
+	at = memmem(head + text[0], text[1], name, sizeof(name) - 1);
+	if (!at)
+		return 0;
+	left = (size_t)(head + text[0] + text[1] - at) - (sizeof(name) - 1);
+	for (at += sizeof(name) - 1; left && (*at == '=' || *at == ' '); left--)
+		at++;
+	for (; left && isdigit(*at) && n < 1000; left--)
+		n = n * 10 + (unsigned int)(*at++ - '0');
+	return n;
+}
+
 static int add_unit(struct soft_units *units, char *text, size_t len, unsigned int arch)
 {
 	struct soft_unit *more = realloc(units->unit, (units->count + 1) * sizeof(*units->unit));
@@ -168,6 +197,8 @@ static int take_text(const struct choice *c, struct soft_units *units, char *why
 	err = add_unit(units, text, strlen(text), c->entry.arch);
 	if (err)
 		free(text);
+	else
+		units->unit[units->count - 1].max_regs = max_regs(c);
 	return err;
 }
 

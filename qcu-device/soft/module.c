@@ -17,6 +17,7 @@ struct be_module {
 	pthread_mutex_t lock; /* the members below */
 	char *text;
 	size_t len;
+	unsigned int max_regs;		       /* of its kernels, as nvcc was told; 0: not said */
 	struct ptx_module *dev[SOFT_GPUS_MAX]; /* NULL: not used there yet */
 	struct be_kernel *kernels;
 	struct ptx_bound *bound;
@@ -83,6 +84,7 @@ static int translate(struct be_module *m, unsigned int dev)
 		return QCU_ERR_Success;
 	env.bound = m->bound;
 	env.bound_count = m->bound_count;
+	env.max_regs = m->max_regs;
 	st = ptx_load(m->text, m->len, &env, &m->dev[dev], &diag);
 	if (st != PTX_OK)
 		m->dev[dev] = NULL;
@@ -119,22 +121,34 @@ static void free_module(struct be_module *m)
 	free(m);
 }
 
-static int read_image(struct be *be, const void *image, size_t len, char **text, size_t *text_len)
+/* Of several units the smallest: it must not be more than what a kernel's own unit says. */
+static unsigned int max_regs(const struct soft_units *units)
+{
+	unsigned int least = 0;
+
+	for (size_t i = 0; i < units->count; i++)
+		if (units->unit[i].max_regs && (!least || units->unit[i].max_regs < least))
+			least = units->unit[i].max_regs;
+	return least;
+}
+
+static int read_image(struct be_module *m, const void *image, size_t len)
 {
 	struct soft_units units;
 	char why[256] = "";
 	int err;
 
-	err = soft_fatbin_read(image, len, be->sm, &units, why, sizeof(why));
+	err = soft_fatbin_read(image, len, m->be->sm, &units, why, sizeof(why));
 	if (!err) {
-		err = soft_link(&units, text, text_len, why, sizeof(why));
-		if (!err && be->verbose)
+		err = soft_link(&units, &m->text, &m->len, why, sizeof(why));
+		m->max_regs = max_regs(&units);
+		if (!err && m->be->verbose)
 			soft_say("module: PTX for compute_%u, %zu units, %zu bytes",
-				 units.unit[0].arch, units.count, *text_len);
+				 units.unit[0].arch, units.count, m->len);
 		soft_units_free(&units);
 	}
 	if (err && why[0])
-		soft_tell(be, "%s", why);
+		soft_tell(m->be, "%s", why);
 	return err;
 }
 
@@ -153,7 +167,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, struct be_mod
 		return QCU_ERR_MemoryAllocation;
 	m->be = be;
 	pthread_mutex_init(&m->lock, NULL);
-	err = read_image(be, image, len, &m->text, &m->len);
+	err = read_image(m, image, len);
 	if (!err)
 		err = translate(m, 0);
 	if (err) {

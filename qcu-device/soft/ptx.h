@@ -69,6 +69,7 @@ struct ptx_env {
 	size_t bound_count;
 	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: as much as there is */
 	unsigned int sm_count;		 /* for %nsmid */
+	unsigned int max_regs;		 /* as .maxnreg, of every kernel; 0: not said */
 	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */
 };
 

@@ -107,6 +107,11 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 	f->mark = 2;
 }
 
+static uint32_t capped(uint32_t regs, uint32_t most)
+{
+	return most && most < regs ? most : regs;
+}
+
 static void fill_info(struct ptx_module *m, struct ptx_kernel *k)
 {
 	struct ptx_func *f = k->fn;
@@ -130,7 +135,7 @@ static void fill_info(struct ptx_module *m, struct ptx_kernel *k)
 		.shared_bytes = k->shared_total,
 		.local_bytes = f->recursive ? f->local_bytes : f->stack_need - CALL_COST,
 		.const_bytes = (uint32_t)(m->const_size > 65536 ? 65536 : m->const_size),
-		.regs = f->max_regs && f->max_regs < f->regs ? f->max_regs : f->regs,
+		.regs = capped(capped(f->regs, f->max_regs), m->env.max_regs),
 		.min_blocks = f->min_blocks,
 		.max_threads = f->max_threads ? f->max_threads : 1024,
 		.bounded = f->max_threads != 0,

@@ -429,6 +429,7 @@ struct soft_unit {
 	char *text; /* NUL-terminated */
 	size_t len;
 	unsigned int arch;
+	unsigned int max_regs; /* 0: not said */
 };
 
 struct soft_units {

@@ -326,6 +326,56 @@ static void says_how_to_compile(void **state)
 	assert_int_equal(check(&im, 75), QCU_ERR_NoKernelImageForDevice);
 }
 
+/* An entry with options at `place` of its header, which end where the header does. */
+static unsigned int max_regs_with(uint32_t place, uint32_t at, uint32_t size, const char *options)
+{
+	const unsigned int room = 64;
+	struct image im;
+	unsigned char *e = im.bytes + one_entry(&im, 1, 75, 0);
+	unsigned int n;
+	struct soft_units u;
+
+	memmove(e + 80 + room, e + 80, (size_t)(im.bytes + im.len - e) - 80);
+	im.len += room;
+	put64(im.bytes + 8, im.len - 16);
+	put32(e + 4, 80 + room);
+	put32(e + 20, place);
+	memset(e + 64, ' ', 16 + room);
+	memcpy(e + 80 + room - strlen(options), options, strlen(options));
+	if (place <= 80 + room - 8) {
+		put32(e + place, at);
+		put32(e + place + 4, size);
+	}
+	assert_int_equal(read_bytes(im.bytes, im.len, 75, &u), QCU_ERR_Success);
+	assert_string_equal(u.unit[0].text, TEXT);
+	n = u.unit[0].max_regs;
+	soft_units_free(&u);
+	return n;
+}
+
+static void options_lie_in_the_header(void **state)
+{
+	static const char good[] = "-maxrregcount=64 ";
+
+	(void)state;
+	assert_int_equal(max_regs_with(64, 72, 72, good), 64);
+	assert_int_equal(max_regs_with(72, 80, 64, "--maxrregcount 32"), 32);
+	assert_int_equal(max_regs_with(64, 72, 72, "-maxrregcount=12"), 12);
+	assert_int_equal(max_regs_with(64, 72, 71, "-maxrregcount=12"), 1);
+	assert_int_equal(max_regs_with(64, 72, 72, "-maxrregcount="), 0);
+	assert_int_equal(max_regs_with(64, 72, 72, "-maxrregcount"), 0);
+	assert_int_equal(max_regs_with(64, 72, 72, "-maxrregcoun"), 0);
+	assert_in_range(max_regs_with(64, 72, 72, "-maxrregcount=99999999999999999999"), 1000,
+			99999);
+	assert_int_equal(max_regs_with(64, 72, 73, good), 0);
+	assert_int_equal(max_regs_with(64, 145, 0, good), 0);
+	assert_int_equal(max_regs_with(64, UINT32_MAX, UINT32_MAX, good), 0);
+	assert_int_equal(max_regs_with(64, 72, UINT32_MAX, good), 0);
+	assert_int_equal(max_regs_with(137, 0, 0, good), 0);
+	assert_int_equal(max_regs_with(144, 0, 0, good), 0);
+	assert_int_equal(max_regs_with(UINT32_MAX, 0, 0, good), 0);
+}
+
 static void several_containers_are_several_units(void **state)
 {
 	struct image im = {.len = 0};
@@ -441,20 +491,24 @@ static void reads_what_nvcc_writes(void **state)
 {
 	static const struct {
 		const char *options;
-		unsigned int sm, arch;
+		unsigned int sm, arch, max_regs;
 	} cases[] = {
-		{"--compress-mode=none", 75, 75},
-		{"--compress-mode=size", 75, 75},
-		{"--compress-mode=speed", 75, 75},
-		{"--compress-mode=balance", 75, 75},
-		{"", 75, 75},
+		{"--compress-mode=none", 75, 75, 0},
+		{"--compress-mode=size", 75, 75, 0},
+		{"--compress-mode=speed", 75, 75, 0},
+		{"--compress-mode=balance", 75, 75, 0},
+		{"", 75, 75, 0},
 		{"-gencode arch=compute_75,code=compute_75 -gencode "
 		 "arch=compute_80,code=compute_80 "
 		 "-gencode arch=compute_90a,code=compute_90a",
-		 89, 80},
-		{"-rdc=true -gencode arch=compute_75,code=compute_75", 75, 75},
-		{"-lineinfo -gencode arch=compute_75,code=compute_75", 75, 75},
-		{"-G -gencode arch=compute_75,code=compute_75", 75, 75},
+		 89, 80, 0},
+		{"-rdc=true -gencode arch=compute_75,code=compute_75", 75, 75, 0},
+		{"-maxrregcount 48", 75, 75, 48},
+		{"-rdc=true -lineinfo -Xptxas -v,-maxrregcount=100 "
+		 "-gencode arch=compute_75,code=compute_75",
+		 75, 75, 100},
+		{"-lineinfo -gencode arch=compute_75,code=compute_75", 75, 75, 0},
+		{"-G -gencode arch=compute_75,code=compute_75", 75, 75, 0},
 	};
 	char nvcc[PATH_MAX], dir[] = "/tmp/qcu-fatbin-XXXXXX", path[64];
 	struct soft_units u;
@@ -479,6 +533,7 @@ static void reads_what_nvcc_writes(void **state)
 		assert_int_equal(read_bytes(p, len, cases[i].sm, &u), QCU_ERR_Success);
 		assert_int_equal(u.count, 1);
 		assert_int_equal(u.unit[0].arch, cases[i].arch);
+		assert_int_equal(u.unit[0].max_regs, cases[i].max_regs);
 		assert_non_null(strstr(u.unit[0].text, ".entry _Z4waveILi5EEvPf"));
 		assert_non_null(strstr(u.unit[0].text, ".entry _Z5helloi"));
 		/* However it is packed, it is the same. */
@@ -515,6 +570,7 @@ int main(void)
 		cmocka_unit_test(takes_plain_ptx),
 		cmocka_unit_test(unpacks_what_it_takes),
 		cmocka_unit_test(picks_the_best_that_runs),
+		cmocka_unit_test(options_lie_in_the_header),
 		cmocka_unit_test(several_containers_are_several_units),
 		cmocka_unit_test(reads_what_nvcc_writes),
 	};

@@ -53,6 +53,21 @@ static const char unit_b[] = "#include <cstdio>\n"
 			     "	printf(\"second %d\\n\", p[0]);\n"
 			     "}\n";
 
+/* 120 values are needed in each round of a loop. */
+static const char hungry[] =
+	"#define TEN(f, n) f(n \"0\") f(n \"1\") f(n \"2\") f(n \"3\") f(n \"4\") \\\n"
+	"	f(n \"5\") f(n \"6\") f(n \"7\") f(n \"8\") f(n \"9\")\n"
+	"#define EACH(f) TEN(f, \"1\") TEN(f, \"2\") TEN(f, \"3\") TEN(f, \"4\") \\\n"
+	"	TEN(f, \"5\") TEN(f, \"6\") TEN(f, \"7\") TEN(f, \"8\") TEN(f, \"9\") \\\n"
+	"	TEN(f, \"10\") TEN(f, \"11\") TEN(f, \"12\")\n"
+	"#define LOAD(n) \"ld.volatile.global.u32 v\" n \", [%0];\"\n"
+	"#define STORE(n) \"st.volatile.global.u32 [%0], v\" n \";\"\n"
+	"extern \"C\" __global__ void hungry(int *p) {\n"
+	"	asm volatile(\"{ .reg .b32 v<130>, left; .reg .pred more; mov.u32 left, 3;\"\n"
+	"		EACH(LOAD) \"again:\" EACH(STORE) \"sub.u32 left, left, 1;\"\n"
+	"		\"setp.ne.u32 more, left, 0; @more bra again; }\" : : \"l\"(p));\n"
+	"}\n";
+
 static char nvcc[PATH_MAX];
 
 static unsigned char *compile(const char *source, const char *options, size_t *len)
@@ -183,6 +198,42 @@ static void runs_a_program_of_one_unit(void **state)
 	launch(f, m, "say", 1, 1, &n, 4);
 	assert_int_equal(be_soft.device_sync(f->be, 0), QCU_ERR_Success);
 	expect_output(f, "n is 42\n");
+}
+
+/* What is cut to 64 registers by an option of nvcc's must run wherever it runs on a GPU. */
+static void options_limit_registers(void **state)
+{
+	static const struct {
+		const char *options;
+		int err;
+	} all[] = {
+		{OPTIONS, QCU_ERR_LaunchOutOfResources},
+		{OPTIONS " -maxrregcount=72", QCU_ERR_LaunchOutOfResources},
+		{OPTIONS " -maxrregcount=64", QCU_ERR_Success},
+		{OPTIONS " -rdc=true -Xptxas -maxrregcount=32", QCU_ERR_Success},
+	};
+	struct fixture *f = *state;
+	uint64_t p;
+
+	need_nvcc();
+	assert_int_equal(be_soft.mem_alloc(f->be, 0, 4, &p), QCU_ERR_Success);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct be_launch l = {
+			.grid = {1, 1, 1},
+			.block = {1024, 1, 1},
+			.params = &p,
+			.param_bytes = sizeof(p),
+		};
+		struct be_kernel *k;
+		size_t len;
+		unsigned char *image = compile(hungry, all[i].options, &len);
+
+		assert_int_equal(be_soft.kernel_find(f->be, load(f, image, len), "hungry", &k),
+				 QCU_ERR_Success);
+		assert_int_equal(be_soft.launch(f->be, k, &l, f->s), all[i].err);
+		assert_int_equal(be_soft.device_sync(f->be, 0), QCU_ERR_Success);
+		free(image);
+	}
 }
 
 static void run_and_fail(struct fixture *f, const char *name, const void *params, size_t bytes,
@@ -320,9 +371,13 @@ static void variables_are_bound_to_host_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(variables_are_bound_to_host_memory), T(an_assertion_fails),
-		T(a_null_pointer_is_caught),	       T(host_memory_is_caught),
-		T(an_odd_address_is_caught),	       T(runs_a_program_of_one_unit),
+		T(variables_are_bound_to_host_memory),
+		T(an_assertion_fails),
+		T(a_null_pointer_is_caught),
+		T(host_memory_is_caught),
+		T(an_odd_address_is_caught),
+		T(runs_a_program_of_one_unit),
+		T(options_limit_registers),
 		T(links_a_program_of_two_units),
 	};
 
