@@ -58,7 +58,7 @@ int mir_do_array_create(struct call *c)
 	if (!rc)
 		rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, &h->array);
 	if (rc) {
-		free(h);
+		handle_drop(&m->handles, h);
 		return rc;
 	}
 	h->bytes = array_bytes(&h->desc);

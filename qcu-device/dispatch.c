@@ -73,15 +73,44 @@ static bool any_device(const struct qCUcmd *cmd)
 	return !cmd->tid;
 }
 
-/* A reset keeps everyone out of the backend, and may itself wait for a host function's end. */
+/* Not on a lane. A reset keeps everyone out of the backend, and may itself wait for a host
+ * function's end. */
 static bool any_time(const struct qCUcmd *cmd)
 {
 	return cmd->op == QCU_OP_HOST_NEXT;
 }
 
+/*
+ * Nobody is in the backend but this command, which is a reset. While somebody is, all others may
+ * go on: he may be waiting for them.
+ */
+static int carry_out_alone(struct call *c)
+{
+	struct mirror *m = c->m;
+	unsigned int i = 0, busy;
+	int status;
+
+	while (i < MIR_USERS) {
+		for (i = 0; i < MIR_USERS && !pthread_mutex_trylock(&m->use[i].lock); i++)
+			;
+		busy = i;
+		while (busy < MIR_USERS && i)
+			pthread_mutex_unlock(&m->use[--i].lock);
+		if (busy < MIR_USERS) {
+			pthread_mutex_lock(&m->use[busy].lock);
+			pthread_mutex_unlock(&m->use[busy].lock);
+		}
+	}
+	status = functions[c->cmd->op](c);
+	while (i)
+		pthread_mutex_unlock(&m->use[--i].lock);
+	return status;
+}
+
 static int carry_out(struct call *c)
 {
 	struct mirror *m = c->m;
+	pthread_mutex_t *use;
 	int status;
 
 	if (!any_device(c->cmd) && c->cmd->device >= m->devices)
@@ -89,13 +118,13 @@ static int carry_out(struct call *c)
 	if (any_time(c->cmd))
 		return functions[c->cmd->op](c);
 	if (c->cmd->op == QCU_OP_DEVICE_RESET)
-		pthread_rwlock_wrlock(&m->reset);
-	else
-		pthread_rwlock_rdlock(&m->reset);
+		return carry_out_alone(c);
+	use = &m->use[c->req->order.slot].lock;
+	pthread_mutex_lock(use);
 	status = functions[c->cmd->op](c);
 	if (c->waited && !status)
 		status = mir_watch_error(m);
-	pthread_rwlock_unlock(&m->reset);
+	pthread_mutex_unlock(use);
 	return status;
 }
 

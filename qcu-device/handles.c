@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The tables behind handles.h: arrays of pages by number, made on first use. The backend is never
- * called with the lock held.
+ * The tables behind handles.h: arrays of pages by number, made on first use.
+ *
+ * Every launch looks two handles up, on many lanes at once, so that takes no lock: a reference is
+ * taken of what the entry names, unless there are none left, and then the entry must still name it.
+ * Whoever was slow may so hold a handle for a moment that is another's by now; the memory of
+ * handles is therefore used again for handles only, and never freed.
  */
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "qcu-device/handles.h"
 
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct handle *spare;
+
 void handles_init(struct handles *t, void (*release)(void *ctx, struct handle *h), void *ctx)
 {
-	*t = (struct handles){.release = release, .ctx = ctx};
+	memset(t, 0, sizeof(*t));
+	t->release = release;
+	t->ctx = ctx;
 	pthread_mutex_init(&t->lock, NULL);
 }
 
@@ -29,123 +40,131 @@ void handles_fini(struct handles *t)
 	for (i = 0; i < HANDLE_KINDS; i++) {
 		handles_remove_if(t, order[i], match_all, NULL);
 		for (p = 0; p < (QCU_ID_MAX + 1) / HANDLE_PAGE; p++)
-			free(t->page[order[i]][p]);
+			free(atomic_load(&t->page[order[i]][p]));
 	}
 	pthread_mutex_destroy(&t->lock);
 }
 
+/* Its count stays 0 until it is ready, so nobody who was slow takes a reference. */
 struct handle *handle_new(enum handle_kind kind)
 {
-	struct handle *h = calloc(1, sizeof(*h));
+	struct handle *h;
 
-	if (h) {
-		h->kind = kind;
-		h->refs = 1;
-	}
+	pthread_mutex_lock(&spare_lock);
+	h = spare;
+	if (h)
+		spare = h->next;
+	pthread_mutex_unlock(&spare_lock);
+	if (!h)
+		h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	h->kind = kind;
+	memset(&h->device, 0, sizeof(*h) - offsetof(struct handle, device));
+	atomic_store(&h->refs, 1);
 	return h;
 }
 
-/* Where the entry of a number is. NULL: not a number for objects, or its page is not there. */
-static struct handle **entry(struct handles *t, enum handle_kind kind, uint32_t id)
+void handle_drop(struct handles *t, struct handle *h)
 {
-	struct handle **page;
+	if (h)
+		h->kind = HANDLE_KINDS;
+	handles_put(t, h);
+}
+
+/* Where the entry of a number is. NULL: not a number for objects, or its page is not there. */
+static handle_entry *entry(struct handles *t, enum handle_kind kind, uint32_t id)
+{
+	handle_entry *page;
 
 	if (id < QCU_ID_FIRST || id > QCU_ID_MAX)
 		return NULL;
-	page = t->page[kind][id / HANDLE_PAGE];
+	page = atomic_load_explicit(&t->page[kind][id / HANDLE_PAGE], memory_order_acquire);
 	return page ? &page[id % HANDLE_PAGE] : NULL;
 }
 
 bool handles_free(struct handles *t, enum handle_kind kind, uint32_t id)
 {
-	struct handle **e;
-	bool is_free;
+	handle_entry *e = entry(t, kind, id);
 
-	if (id < QCU_ID_FIRST || id > QCU_ID_MAX)
-		return false;
-	pthread_mutex_lock(&t->lock);
-	e = entry(t, kind, id);
-	is_free = !e || !*e;
-	pthread_mutex_unlock(&t->lock);
-	return is_free;
+	return id >= QCU_ID_FIRST && id <= QCU_ID_MAX && (!e || !atomic_load(e));
 }
 
 int handles_add(struct handles *t, uint32_t id, struct handle *h)
 {
-	struct handle ***page, **e;
-	int rc = QCU_ERR_Success;
+	_Atomic(handle_entry *) *page;
+	struct handle *none = NULL;
+	handle_entry *e;
 
 	if (id < QCU_ID_FIRST || id > QCU_ID_MAX)
 		return QCU_ERR_InvalidResourceHandle;
-	pthread_mutex_lock(&t->lock);
 	page = &t->page[h->kind][id / HANDLE_PAGE];
-	if (!*page)
-		*page = calloc(HANDLE_PAGE, sizeof(**page));
+	pthread_mutex_lock(&t->lock);
+	if (!atomic_load(page))
+		atomic_store(page, calloc(HANDLE_PAGE, sizeof(**page)));
+	pthread_mutex_unlock(&t->lock);
 	e = entry(t, h->kind, id);
 	if (!e)
-		rc = QCU_ERR_MemoryAllocation;
-	else if (*e)
-		rc = QCU_ERR_InvalidResourceHandle;
-	else
-		*e = h;
-	pthread_mutex_unlock(&t->lock);
-	return rc;
+		return QCU_ERR_MemoryAllocation;
+	return atomic_compare_exchange_strong(e, &none, h) ? QCU_ERR_Success
+							   : QCU_ERR_InvalidResourceHandle;
+}
+
+/* One more reference, unless the last one has gone. */
+static bool hold(struct handle *h)
+{
+	unsigned int refs = atomic_load_explicit(&h->refs, memory_order_relaxed);
+
+	while (refs)
+		if (atomic_compare_exchange_weak(&h->refs, &refs, refs + 1))
+			return true;
+	return false;
 }
 
 struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id)
 {
-	struct handle **e, *h;
+	handle_entry *e = entry(t, kind, id);
+	struct handle *h;
 
-	pthread_mutex_lock(&t->lock);
-	e = entry(t, kind, id);
-	h = e ? *e : NULL;
-	if (h)
-		h->refs++;
-	pthread_mutex_unlock(&t->lock);
-	return h;
+	while (e && (h = atomic_load_explicit(e, memory_order_acquire))) {
+		if (!hold(h))
+			continue;
+		if (atomic_load(e) == h)
+			return h;
+		handles_put(t, h);
+	}
+	return NULL;
 }
 
 struct handle *handle_hold(struct handles *t, struct handle *h)
 {
-	pthread_mutex_lock(&t->lock);
-	h->refs++;
-	pthread_mutex_unlock(&t->lock);
+	(void)t;
+	atomic_fetch_add(&h->refs, 1);
 	return h;
 }
 
 void handles_put(struct handles *t, struct handle *h)
 {
-	while (h) {
-		struct handle *parent = NULL;
-		bool last;
+	while (h && atomic_fetch_sub(&h->refs, 1) == 1) {
+		struct handle *parent = h->parent;
 
-		pthread_mutex_lock(&t->lock);
-		last = !--h->refs;
-		pthread_mutex_unlock(&t->lock);
-		if (last) {
-			parent = h->parent;
+		if (h->kind != HANDLE_KINDS)
 			t->release(t->ctx, h);
-			free(h);
-		}
+		pthread_mutex_lock(&spare_lock);
+		h->next = spare;
+		spare = h;
+		pthread_mutex_unlock(&spare_lock);
 		h = parent;
 	}
 }
 
 bool handles_remove(struct handles *t, enum handle_kind kind, uint32_t id)
 {
-	struct handle **e, *h = NULL;
-	bool found;
+	handle_entry *e = entry(t, kind, id);
+	struct handle *h = e ? atomic_exchange(e, NULL) : NULL;
 
-	pthread_mutex_lock(&t->lock);
-	e = entry(t, kind, id);
-	if (e) {
-		h = *e;
-		*e = NULL;
-	}
-	pthread_mutex_unlock(&t->lock);
-	found = h;
 	handles_put(t, h);
-	return found;
+	return h;
 }
 
 void handles_remove_if(struct handles *t, enum handle_kind kind,
@@ -154,18 +173,14 @@ void handles_remove_if(struct handles *t, enum handle_kind kind,
 	unsigned int p, i;
 
 	for (p = 0; p < (QCU_ID_MAX + 1) / HANDLE_PAGE; p++) {
-		for (i = 0; i < HANDLE_PAGE; i++) {
-			struct handle **page, *h = NULL;
+		for (i = 0; i < HANDLE_PAGE && atomic_load(&t->page[kind][p]); i++) {
+			uint32_t id = p * HANDLE_PAGE + i;
+			struct handle *h = handles_get(t, kind, id), *now = h;
 
-			pthread_mutex_lock(&t->lock);
-			page = t->page[kind][p];
-			if (page && page[i] && match(page[i], arg)) {
-				h = page[i];
-				page[i] = NULL;
-			}
-			pthread_mutex_unlock(&t->lock);
-			if (!page)
-				break;
+			/* The table's reference, if it is still there. */
+			if (h && match(h, arg) &&
+			    atomic_compare_exchange_strong(entry(t, kind, id), &now, NULL))
+				handles_put(t, h);
 			handles_put(t, h);
 		}
 	}

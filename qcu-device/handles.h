@@ -8,6 +8,7 @@
 #define QCU_HANDLES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,8 +25,8 @@ enum handle_kind {
 };
 
 struct handle {
-	enum handle_kind kind;
-	unsigned int refs;   /* under the table's lock */
+	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
+	atomic_uint refs;
 	unsigned int device; /* of streams, events, arrays and pools */
 	union {
 		struct be_stream *stream;
@@ -41,13 +42,16 @@ struct handle {
 	struct qcu_ipc_token token;
 	struct handle *parent; /* a kernel's module, referenced */
 	uint32_t params, param_bytes;
+	struct handle *next; /* of those that wait to be used again */
 };
 
 #define HANDLE_PAGE 256u
 
+typedef _Atomic(struct handle *) handle_entry;
+
 struct handles {
-	pthread_mutex_t lock;
-	struct handle **page[HANDLE_KINDS][(QCU_ID_MAX + 1) / HANDLE_PAGE];
+	pthread_mutex_t lock; /* for new pages */
+	_Atomic(handle_entry *) page[HANDLE_KINDS][(QCU_ID_MAX + 1) / HANDLE_PAGE];
 	/* The last reference is gone. */
 	void (*release)(void *ctx, struct handle *h);
 	void *ctx;
@@ -58,6 +62,8 @@ void handles_fini(struct handles *t); /* drops what is left */
 
 /* A new handle with one reference, the caller's; not in the table yet. */
 struct handle *handle_new(enum handle_kind kind);
+/* The other way round, while it has no object. */
+void handle_drop(struct handles *t, struct handle *h);
 
 /* Is this number free to use? Adding says so again, this one is for asking before any work. */
 bool handles_free(struct handles *t, enum handle_kind kind, uint32_t id);

@@ -237,7 +237,7 @@ int mir_do_ipc_event_open(struct call *c)
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->event_import(m->be, h->device, share.handle, &h->event);
 	if (rc) {
-		free(h);
+		handle_drop(&m->handles, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, o->event, h);

@@ -48,17 +48,32 @@ static void put_in_order(void *mirror, struct mir_request *req, lanes_point end)
 	order_request(&m->order, req, end);
 }
 
+static void free_mirror(struct mirror *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < MIR_USERS; i++)
+		pthread_mutex_destroy(&m->use[i].lock);
+	pthread_mutex_destroy(&m->import_lock);
+	pthread_mutex_destroy(&m->share_lock);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
 int mir_create(struct mirror **out, const struct mir_config *cfg)
 {
-	struct mirror *m = calloc(1, sizeof(*m));
+	struct mirror *m = aligned_alloc(64, sizeof(*m));
+	unsigned int i;
 	int rc;
 
 	if (!m) {
 		complain("no memory for a mirror");
 		return -ENOMEM;
 	}
+	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
-	pthread_rwlock_init(&m->reset, NULL);
+	for (i = 0; i < MIR_USERS; i++)
+		pthread_mutex_init(&m->use[i].lock, NULL);
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->share_lock, NULL);
 	pthread_mutex_init(&m->import_lock, NULL);
@@ -113,11 +128,7 @@ fail_window:
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
-	pthread_mutex_destroy(&m->import_lock);
-	pthread_mutex_destroy(&m->share_lock);
-	pthread_mutex_destroy(&m->lock);
-	pthread_rwlock_destroy(&m->reset);
-	free(m);
+	free_mirror(m);
 	return rc;
 }
 
@@ -153,11 +164,7 @@ void mir_destroy(struct mirror *m)
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
 	mir_host_calls_fini(m);
-	pthread_mutex_destroy(&m->import_lock);
-	pthread_mutex_destroy(&m->share_lock);
-	pthread_mutex_destroy(&m->lock);
-	pthread_rwlock_destroy(&m->reset);
-	free(m);
+	free_mirror(m);
 }
 
 /* Are there segments, none empty, that make up exactly `len` bytes? */

@@ -15,16 +15,19 @@
 #include "qcu-device/staging.h"
 #include "qcu-device/window.h"
 
+/* Who may be in the backend: lanes, and the thread that watches. */
+#define MIR_USERS	     (LANES_SLOTS + 1)
+#define MIR_USER_WATCHING    LANES_SLOTS
 #define MIR_DEVICES_MAX	     64u
 #define MIR_THREAD_STREAMS   4096u	  /* per-thread default streams alive at once */
 #define MIR_NAME_MAX	     4096u	  /* bytes of a kernel's or a variable's name */
 #define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
 #define MIR_KERNEL_PARAM_MAX 4096u
 
-/* What STATS tells, counted by all lanes. */
+/* What STATS tells: counted by those who submit, then by all lanes. */
 struct mir_stats {
-	_Atomic uint64_t commands;
-	_Atomic uint64_t h2d_bytes, d2h_bytes, d2d_bytes;
+	_Alignas(64) _Atomic uint64_t commands;
+	_Alignas(64) _Atomic uint64_t h2d_bytes, d2h_bytes, d2d_bytes;
 	_Atomic uint64_t window_bytes, pages_bytes, staged_bytes;
 	_Atomic uint64_t copies;
 	_Atomic uint64_t device_bytes;
@@ -78,12 +81,14 @@ struct mirror {
 	struct handles handles;
 	struct staging staging;
 	struct lanes *lanes;
-	struct order order; /* under the lanes' lock */
-	struct host_calls host_calls;
+	_Alignas(64) struct order order; /* under the lanes' lock */
+	_Alignas(64) struct host_calls host_calls;
 	struct watches watches;
 	struct mir_stats stats;
-	/* Commands hold it for reading; DEVICE_RESET for writing. */
-	pthread_rwlock_t reset;
+	/* A lane holds its own while it carries a command out; DEVICE_RESET takes all of them. */
+	struct {
+		_Alignas(64) pthread_mutex_t lock;
+	} use[MIR_USERS];
 	pthread_mutex_t lock; /* what follows */
 	void *allocations;    /* tree by address, and all of them */
 	struct allocation_list allocation_list;

@@ -32,7 +32,7 @@ int mir_do_module_load(struct call *c)
 		rc = m->cfg.ops->module_load(m->be, image, len, &h->module);
 	free(image);
 	if (rc) {
-		free(h);
+		handle_drop(&m->handles, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, ml->module, h);

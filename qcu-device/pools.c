@@ -40,7 +40,7 @@ int mir_do_pool_create(struct call *c)
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->pool_create(m->be, h->device, pc->max_size, &h->pool);
 	if (rc) {
-		free(h);
+		handle_drop(&m->handles, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, pc->pool, h);

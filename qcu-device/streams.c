@@ -130,7 +130,7 @@ int mir_do_stream_create(struct call *c)
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->stream_create(m->be, h->device, sc->flags, sc->priority, &h->stream);
 	if (rc) {
-		free(h);
+		handle_drop(&m->handles, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, sc->stream, h);
@@ -265,7 +265,7 @@ int mir_do_event_create(struct call *c)
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->event_create(m->be, h->device, ec->flags, &h->event);
 	if (rc) {
-		free(h);
+		handle_drop(&m->handles, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, ec->event, h);

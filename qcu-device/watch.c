@@ -90,7 +90,7 @@ static bool look(struct mirror *m, unsigned int place)
 	int rc;
 
 	/* A reset of the device ends all watches first, and keeps us out. */
-	pthread_rwlock_rdlock(&m->reset);
+	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
 	pthread_mutex_lock(&w->lock);
 	now = w->place[place];
 	if (now.h)
@@ -113,7 +113,7 @@ static bool look(struct mirror *m, unsigned int place)
 	handles_put(&m->handles, done);
 	handles_put(&m->handles, now.h);
 out:
-	pthread_rwlock_unlock(&m->reset);
+	pthread_mutex_unlock(&m->use[MIR_USER_WATCHING].lock);
 	return came;
 }
 

@@ -233,13 +233,16 @@ cudaError_t qcul_query_event(uint32_t event)
 {
 	struct qcul_handle *slot = &qcul_events.slots[event];
 	struct question q = question(0, event, atomic_load(&slot->recorded), &slot->done);
-	enum look seen = look(&q);
-	struct qCUcmd cmd;
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
+	enum look seen;
 
+	cmd.event_query.event = event;
+	/* Other processes may record it anew. */
+	if (slot->flags & cudaEventInterprocess)
+		return qcul_send(&cmd, 1);
+	seen = look(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
-	cmd = qcul_cmd(QCU_OP_EVENT_QUERY);
-	cmd.event_query.event = event;
 	return ask(&q, &cmd, &cmd.event_query.token, &cmd.event_query.place,
 		   &cmd.event_query.watched);
 }

@@ -501,6 +501,14 @@ static void asked_once(void **state)
 	/* A thread's own is always asked about. */
 	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 1);
 	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 1);
+	/* So is an event that another process may record. */
+	assert_int_equal(cudaEventCreateWithFlags(&e,
+						  cudaEventInterprocess | cudaEventDisableTiming),
+			 cudaSuccess);
+	COSTS(cudaEventQuery(e), 0, 1);
+	COSTS(cudaEventQuery(e), 0, 1);
+	assert_int_equal(last.event_query.token, 0);
+	COSTS(cudaEventDestroy(e), 1, 0);
 	/* An error of what was posted comes out of an answer that costs nothing, too. */
 	late = cudaErrorInvalidValue;
 	posted = waited = 0;
