@@ -117,8 +117,10 @@ static int carry_out(struct call *c)
 		return QCU_ERR_InvalidDevice;
 	if (any_time(c->cmd))
 		return functions[c->cmd->op](c);
-	if (c->cmd->op == QCU_OP_DEVICE_RESET)
+	if (c->cmd->op == QCU_OP_DEVICE_RESET && !m->abandoned)
 		return carry_out_alone(c);
+	if (atomic_load_explicit(&m->abandoned, memory_order_relaxed))
+		return QCU_ERR_CudartUnloading;
 	use = &m->use[c->req->order.slot].lock;
 	pthread_mutex_lock(use);
 	status = functions[c->cmd->op](c);

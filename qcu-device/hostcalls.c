@@ -52,7 +52,7 @@ static struct mir_request *next_answer(struct host_calls *h)
 		return NULL;
 	h->parked = NULL;
 	req->cmd.flags = 0;
-	req->cmd.status = h->ended ? QCU_ERR_DevicesUnavailable : QCU_ERR_Success;
+	req->cmd.status = h->ended;
 	if (!h->ended) {
 		STAILQ_REMOVE_HEAD(&h->ready, order);
 		h->running = call;
@@ -100,7 +100,7 @@ void mir_host_calls_end(struct mirror *m)
 	struct mir_request *req;
 
 	pthread_mutex_lock(&h->lock);
-	h->ended = true;
+	h->ended = m->abandoned ? QCU_ERR_CudartUnloading : QCU_ERR_DevicesUnavailable;
 	req = next_answer(h);
 	pthread_cond_broadcast(&h->moved);
 	pthread_mutex_unlock(&h->lock);

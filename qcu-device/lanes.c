@@ -483,6 +483,25 @@ int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void 
 	return 0;
 }
 
+bool lanes_idle(struct lanes *lanes, unsigned int ms)
+{
+	const uint64_t end = spin_clock() + ms * 1000000ull;
+	unsigned int i;
+	bool idle;
+
+	for (;;) {
+		idle = true;
+		pthread_mutex_lock(&lanes->lock);
+		for (i = 0; i < LANES_SLOTS && idle; i++)
+			idle = !lanes->lane[i] ||
+			       lanes->lane[i]->in == atomic_load(&lanes->lane[i]->out);
+		pthread_mutex_unlock(&lanes->lock);
+		if (idle || spin_clock() > end)
+			return idle;
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	}
+}
+
 /* Ends one lane; one that ends by itself right now is joined with the others. */
 static void stop(struct lanes *lanes, struct lane *l)
 {

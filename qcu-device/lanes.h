@@ -47,6 +47,9 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req);
 /* Within order(): points of the request's own lane and those of the past change nothing. */
 void lanes_after(struct lanes *lanes, struct mir_request *req, lanes_point p);
 
+/* Waits until all that has been submitted is carried out, for so long at most. */
+bool lanes_idle(struct lanes *lanes, unsigned int ms);
+
 /* Waits for everything submitted and for the threads. */
 void lanes_destroy(struct lanes *lanes);
 

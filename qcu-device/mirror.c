@@ -149,6 +149,19 @@ void mir_begin(struct mirror *m, unsigned int session)
 	m->cfg.session = session;
 }
 
+/* How long what has begun may take; it may be waiting for the GPU. */
+#define LAST_CALLS_MS 200
+
+void mir_abandon(struct mirror *m)
+{
+	atomic_store(&m->abandoned, true);
+	mir_host_calls_end(m);
+	mir_watches_end(m);
+	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
+	pthread_mutex_unlock(&m->use[MIR_USER_WATCHING].lock);
+	(void)lanes_idle(m->lanes, LAST_CALLS_MS);
+}
+
 void mir_destroy(struct mirror *m)
 {
 	mir_host_calls_end(m);

@@ -90,6 +90,12 @@ void mir_begin(struct mirror *m, unsigned int session);
  */
 bool mir_submit(struct mirror *m, struct mir_request *req);
 
+/*
+ * The process is about to end, and the backend with it: what has been submitted and not begun is
+ * dropped, and answered so, as is what comes from now on. Waits a moment for what has begun.
+ */
+void mir_abandon(struct mirror *m);
+
 /* Waits for the lanes and gives everything back to the backend. No request may be outstanding. */
 void mir_destroy(struct mirror *m);
 

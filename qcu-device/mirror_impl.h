@@ -43,7 +43,7 @@ struct host_calls {
 	struct host_call_list all;  /* what has not been run yet */
 	struct host_call *running;  /* the guest has it */
 	struct mir_request *parked; /* the guest waits for the next one */
-	bool ended;
+	int ended;		    /* there are no more: what the guest is told */
 };
 
 /* What a query has been told "not ready" of. */
@@ -77,6 +77,7 @@ struct mirror {
 	struct mir_config cfg;
 	struct be *be;
 	unsigned int devices;
+	atomic_bool abandoned; /* the backend is not to be called any more */
 	struct window window;
 	struct handles handles;
 	struct staging staging;

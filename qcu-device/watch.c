@@ -193,7 +193,7 @@ bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watc
 	if (!token || token & QCU_WATCH_ASK || place >= QCU_WATCH_PLACES)
 		return false;
 	pthread_mutex_lock(&w->lock);
-	if (w->page && !w->running)
+	if (w->page && !w->running && !m->abandoned)
 		w->running = !pthread_create(&w->thread, NULL, watch_main, m);
 	if (w->page && w->running) {
 		before = take(w, place);

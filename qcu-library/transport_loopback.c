@@ -145,6 +145,17 @@ static void join_others(struct mir_config *cfg)
 	cfg->shares = NULL;
 }
 
+/*
+ * CUDA takes itself down when the process ends, in a function that it has registered when it was
+ * first called, and must not be called by lanes meanwhile or afterwards. Ours, registered later,
+ * comes before it.
+ */
+static void at_exit(void)
+{
+	if (mirror && owner == getpid())
+		mir_abandon(mirror);
+}
+
 int qcul_transport_open(struct qcu_hello *hello)
 {
 	struct mir_config cfg = {.ops = backend(), .trace = qcul_env_on("QCU_TRACE")};
@@ -159,6 +170,8 @@ int qcul_transport_open(struct qcu_hello *hello)
 		mirror = NULL;
 		return QCU_ERR_NoDevice;
 	}
+	if (cfg.ops != &be_soft && !generation)
+		atexit(at_exit);
 	owner = getpid();
 	generation++;
 	may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1;

@@ -4,7 +4,7 @@
 
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
 	streams threads
-LOOPBACK_C += bad_fatbin array_handles graph_memory
+LOOPBACK_C += bad_fatbin array_handles exit graph_memory
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
@@ -33,3 +33,8 @@ $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 		$(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
 	$(NVCC) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
+
+$(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so
+$(B)/tests/loopback/exit_backend.so: $(B)/tests/loopback/exit_backend.o $(SOFT_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $^ $(SOFT_LIBS)
