@@ -123,9 +123,20 @@ static int qcuda_validate_features(VirtIODevice *vdev)
 	return VHOST_USER_QCUDA(vdev)->gone ? -ENODEV : 0;
 }
 
+/*
+ * A VM that is stopped has its device go on: what a mirror has in hand cannot
+ * be stopped half way, nor taken up by another one later. It is as with a
+ * device that is passed through; the VM cannot be migrated in either case.
+ */
+static bool qcuda_only_stopped(VirtIODevice *vdev, uint8_t status)
+{
+	return !vdev->vm_running && virtio_device_started(vdev, status) &&
+	       vhost_dev_is_started(&VHOST_USER_BASE(vdev)->vhost_dev);
+}
+
 static void qcuda_set_status(VirtIODevice *vdev, uint8_t status)
 {
-	if (!VHOST_USER_QCUDA(vdev)->gone) {
+	if (!VHOST_USER_QCUDA(vdev)->gone && !qcuda_only_stopped(vdev, status)) {
 		VHOST_USER_QCUDA_GET_CLASS(vdev)->base_set_status(vdev, status);
 	}
 }

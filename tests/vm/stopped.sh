@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A VM that is stopped from QEMU's monitor and goes on: its sessions do, too, whether they wait, are
+# at work, or are opened and closed in between.
+#
+# The guest asks for it by a line "host: DEED" and goes on when it reads an answer.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+with "$guest"/{sleeper,vector_add,queries}
+guest_script "$tmp/script" <<'END'
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+expect first 0 vector_add
+mkfifo /tmp/in.idle /tmp/in.busy
+
+begin sessions-go-on
+sleeper </tmp/in.idle >/tmp/idle 2>&1 &
+idle=$!
+exec 3>/tmp/in.idle
+sleeper busy </tmp/in.busy >/tmp/busy 2>&1 &
+busy=$!
+exec 4>/tmp/in.busy
+until_true grep -q ready /tmp/idle
+until_true grep -q ready /tmp/busy
+why=
+for round in 1 2 3; do
+	ask stop-once
+	[ "$answer" = 'mirrors: the same' ] || why="$why; round $round: $answer"
+	vector_add >>$log 2>&1 || why="$why; round $round: a new session ended with $?"
+done
+exec 3>&- 4>&-
+wait $idle || why="$why; the idle session ended with $?"
+wait $busy || why="$why; the busy session ended with $?"
+cat /tmp/idle /tmp/busy >>$log
+[ -z "$why" ] && pass || fail "${why#; }"
+
+ask stop-often
+expect stopped-at-any-time 0 queries
+ask stopped-enough
+END
+
+mkfifo "$tmp/in" "$tmp/out" "$tmp/qmp.in" "$tmp/qmp.out"
+exec {qmp_in}<>"$tmp/qmp.in" {qmp_out}<>"$tmp/qmp.out"
+TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" \
+	--timeout 150 --qemu-arg -chardev --qemu-arg "pipe,id=qmp,path=$tmp/qmp" \
+	--qemu-arg -mon --qemu-arg chardev=qmp,mode=control \
+	"${with[@]}" <"$tmp/in" >"$tmp/out" 2>&1 &
+launcher=$!
+
+# qmp COMMAND: and waits for its answer.
+qmp() {
+	local line
+	printf '{"execute":"%s"}\n' "$1" >&"$qmp_in"
+	while IFS= read -r -t 30 -u "$qmp_out" line; do
+		[[ $line != '{"return"'* ]] || return 0
+	done
+	echo "the monitor does not answer: $1"
+	return 1
+}
+
+# stop_and_go SECONDS
+stop_and_go() {
+	qmp stop && sleep "$1" && qmp cont
+}
+
+before=''
+exec 3>"$tmp/in" 4<"$tmp/out"
+while IFS= read -r -t 120 line <&4; do
+	echo "$line"
+	case $line in
+	'host: stop-once')
+		[ -n "$before" ] || qmp qmp_capabilities
+		before=$(mirrors | sort)
+		stop_and_go 0.5
+		[ "$(mirrors | sort)" = "$before" ] && answer=same || answer=others
+		echo "mirrors: the $answer" >&3
+		;;
+	'host: stop-often')
+		for _ in {1..10}; do
+			stop_and_go 0.1 || break
+			sleep 0.2
+		done &
+		often=$!
+		echo 'begun' >&3
+		;;
+	'host: stopped-enough')
+		wait "$often"
+		echo 'yes' >&3
+		;;
+	esac
+done
+wait "$launcher"
+rc=$?
+exec 3>&- 4<&-
+[ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
+scan_klog
