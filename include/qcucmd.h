@@ -429,7 +429,7 @@ struct qcu_var_find {
 };
 /*
  * From now on this variable is memory of the guest's that has been registered. It must be so before
- * a kernel of the module's is looked for.
+ * a kernel of the module's is looked for. A backend that cannot do that answers "not supported".
  */
 struct qcu_var_bind {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */

@@ -2,11 +2,13 @@
 /*
  * __managed__ variables: chunk memory that both sides use in place. When a module has been loaded,
  * what its variables hold at the beginning is copied from where the module has them into one block
- * of managed memory, and the module's symbols are then bound to that.
+ * of managed memory, and the module's symbols are then bound to that. CUDA itself has no way to do
+ * so: there the variables stay where they are, and the program has copies.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-library/managed_copy.h"
 #include "qcu-library/managed_var.h"
 
 /* No variable is where the block begins, or freeing it would free the block. */
@@ -90,12 +92,40 @@ static cudaError_t make_block(struct qcul_managed_vars *vars, bool *fresh)
 	return cudaSuccess;
 }
 
+static void publish(struct qcul_managed_var *v, void *addr)
+{
+	atomic_store(&v->addr, addr);
+	*v->pointer = addr;
+}
+
+/* Also of what has been copied: in a forked child, and when a reset has moved the variables. */
+static cudaError_t copy_all(struct qcul_managed_vars *vars, uint32_t module)
+{
+	struct qcul_managed_var *v;
+	cudaError_t err = cudaSuccess;
+
+	for (v = vars->first; v && !err; v = v->next) {
+		const void *values = v->addr;
+
+		if (values)
+			qcul_managed_copy_drop(v->module_addr);
+		err = find(v, module);
+		if (!err)
+			err = qcul_managed_copy_new(v->module_addr, v->bytes, values);
+		if (!err)
+			publish(v, (void *)(uintptr_t)v->module_addr);
+	}
+	return err;
+}
+
 cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t module)
 {
 	struct qcul_managed_var *v;
 	cudaError_t err = cudaSuccess;
 	bool fresh = false;
 
+	if (vars->copied)
+		return copy_all(vars, module);
 	if (vars->first)
 		err = make_block(vars, &fresh);
 	/* All of this before any of that: binding voids the addresses that the module has had. */
@@ -106,12 +136,18 @@ cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t modu
 	}
 	for (v = vars->first; v && !err; v = v->next)
 		err = bind(v, module, (char *)vars->block + v->place);
+	if (err == cudaErrorNotSupported) {
+		qcul_managed_vars_free(vars);
+		vars->copied = true;
+		err = copy_all(vars, module);
+		if (err)
+			qcul_managed_vars_free(vars);
+		return err;
+	}
 	if (err && fresh)
 		qcul_managed_vars_free(vars);
-	for (v = vars->first; v && !err; v = v->next) {
-		atomic_store(&v->addr, (char *)vars->block + v->place);
-		*v->pointer = v->addr;
-	}
+	for (v = vars->first; v && !err; v = v->next)
+		publish(v, (char *)vars->block + v->place);
 	return err;
 }
 
@@ -129,8 +165,11 @@ void qcul_managed_vars_free(struct qcul_managed_vars *vars)
 {
 	struct qcul_managed_var *v;
 
-	for (v = vars->first; v; v = v->next)
+	for (v = vars->first; v; v = v->next) {
+		if (vars->copied && v->addr)
+			qcul_managed_copy_drop(v->module_addr);
 		atomic_store(&v->addr, NULL);
+	}
 	if (vars->block)
 		(void)qcul_host_free(vars->block, QCUL_MEM_MANAGED);
 	vars->block = NULL;

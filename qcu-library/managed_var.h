@@ -24,6 +24,7 @@ struct qcul_managed_vars {
 	size_t bytes;
 	void *block; /* managed memory in which all of them lie; NULL: not yet */
 	unsigned int epoch;
+	bool copied; /* the GPU has them elsewhere (managed_copy.c) */
 };
 
 /* False: no memory. */

@@ -193,6 +193,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const v
 	case QCUL_MEM_VARIABLE:
 		attr->type = cudaMemoryTypeDevice;
 		attr->devicePointer = (void *)(uintptr_t)ptr;
+		if (range.flags & QCUL_MEM_COPIED) {
+			attr->type = cudaMemoryTypeManaged;
+			attr->hostPointer = attr->devicePointer;
+		}
 		break;
 	case QCUL_MEM_PINNED:
 	case QCUL_MEM_REGISTERED:

@@ -769,6 +769,7 @@ cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void *
 
 void qcul_variables_forget(int device)
 {
+	struct qcul_module *m;
 	size_t i;
 
 	qcul_modules_lock();
@@ -778,5 +779,8 @@ void qcul_variables_forget(int device)
 		if (v && v->at)
 			v->at[device].epoch = 0;
 	}
+	for (m = modules; m; m = m->next)
+		if (m->managed.copied && m->ready == qcul_epoch())
+			(void)qcul_managed_vars_bind(&m->managed, m->id);
 	qcul_modules_unlock();
 }

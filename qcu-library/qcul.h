@@ -204,6 +204,8 @@ enum qcul_mem {
 #define QCUL_MEM_POOLED 2u
 /* Another: it is another process's (ipc.c). */
 #define QCUL_MEM_IMPORTED 4u
+/* Of a variable: the program has a copy of it at the same addresses (managed_copy.c). */
+#define QCUL_MEM_COPIED 8u
 
 bool qcul_mem_add(const struct qcul_range *range);
 /* Takes out the range that starts there, if it is of that kind. */
@@ -430,6 +432,16 @@ void qcul_managed_unlock(void);
 
 void qcul_ipc_lock(void);
 void qcul_ipc_unlock(void);
+
+/* ---- managed_copy.c ---- */
+
+/* Are there copies of managed variables? */
+extern atomic_bool qcul_managed_copied;
+/* If so: before work that may use them, and after it has been waited for. */
+cudaError_t qcul_managed_copies_to_gpu(void);
+cudaError_t qcul_managed_copies_back(void);
+void qcul_managed_copies_lock(void);
+void qcul_managed_copies_unlock(void);
 
 /* ---- hostfunc.c ---- */
 

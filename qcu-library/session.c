@@ -47,6 +47,7 @@ static void before_fork(void)
 	qcul_graph_places_lock();
 	qcul_modules_lock();
 	qcul_ipc_lock();
+	qcul_managed_copies_lock();
 	pthread_mutex_lock(&lock);
 	qcul_recycle_lock();
 	qcul_mem_lock();
@@ -73,6 +74,7 @@ static void unlock_all(void)
 	qcul_mem_unlock();
 	qcul_recycle_unlock();
 	pthread_mutex_unlock(&lock);
+	qcul_managed_copies_unlock();
 	qcul_ipc_unlock();
 }
 
@@ -379,18 +381,73 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 	return first;
 }
 
+/* Does the GPU read or write memory? */
+static bool uses_memory(const struct qCUcmd *cmd)
+{
+	switch (cmd->op) {
+	case QCU_OP_LAUNCH:
+	case QCU_OP_MEMSET:
+	case QCU_OP_COPY_SMALL:
+	case QCU_OP_COPY_H2D:
+	case QCU_OP_COPY_D2H:
+	case QCU_OP_COPY_D2D:
+	case QCU_OP_RECT_H2D:
+	case QCU_OP_RECT_D2H:
+	case QCU_OP_RECT_D2D:
+	case QCU_OP_ARRAY_WRITE:
+	case QCU_OP_ARRAY_READ:
+	case QCU_OP_ARRAY_DEVICE:
+	case QCU_OP_ARRAY_COPY:
+		return true;
+	}
+	return false;
+}
+
+static bool copies(void)
+{
+	return atomic_load_explicit(&qcul_managed_copied, memory_order_relaxed);
+}
+
+static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count && copies(); i++)
+		if (uses_memory(&cmds[i]))
+			return qcul_managed_copies_to_gpu();
+	return cudaSuccess;
+}
+
+/* May the program look at memory now? Who only asks whether work is done has not waited for it. */
+static bool waits(const struct qCUcmd *cmd)
+{
+	switch (cmd->op) {
+	case QCU_OP_STREAM_QUERY:
+	case QCU_OP_EVENT_QUERY:
+		return false;
+	/* To the program such a copy is done. */
+	case QCU_OP_COPY_SMALL:
+		return true;
+	}
+	return synchronises(cmd);
+}
+
 cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 {
 	const struct qCUcmd *last = &cmds[count - 1];
 	unsigned char ends = waits_for(last), was = 0;
 	bool tell = synchronises(last);
-	cudaError_t err;
+	cudaError_t err = prepare_memory(cmds, count);
 
+	if (err)
+		return err;
 	if (ends)
 		was = atomic_fetch_and(&work[last->device], (unsigned char)~ends) & ends;
 	err = send(cmds, count);
 	if (err && was)
 		atomic_fetch_or(&work[last->device], was);
+	if (!err && copies() && waits(last))
+		err = qcul_managed_copies_back();
 	return take_late(tell, err);
 }
 
@@ -413,13 +470,20 @@ bool qcul_blocking(void)
 
 cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count)
 {
+	cudaError_t err;
 	unsigned int i;
 
 	if (qcul_blocking())
 		return qcul_send(cmds, count);
+	err = prepare_memory(cmds, count);
+	if (err)
+		return err;
 	for (i = 0; i < count; i++)
 		cmds[i].flags = QCU_F_POSTED;
-	return take_late(false, send(cmds, count));
+	err = send(cmds, count);
+	if (!err && copies() && waits(&cmds[count - 1]))
+		err = qcul_managed_copies_back();
+	return take_late(false, err);
 }
 
 static cudaError_t open_locked(void)

@@ -4,6 +4,7 @@
  *
  * Environment, read when a mirror opens it:
  *   QCU_SOFT_SM=XY       compute capability X.Y instead of 7.5, see props.c
+ *   QCU_SOFT_BIND=0      managed variables stay where the GPU has them, as they do with CUDA
  *   QCU_SOFT_TIMEOUT=N   a kernel that runs for N seconds is stopped, see watchdog.c
  *   QCU_SOFT_CHECK=1     uninitialised reads and races on shared memory are told, see ptx_check.c
  */

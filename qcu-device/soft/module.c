@@ -351,10 +351,13 @@ static int add_bound(struct be_module *m, const char *name, uint64_t addr, uint6
 int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
 		  uint64_t size)
 {
+	const char *wanted = getenv("QCU_SOFT_BIND");
 	int err = atomic_load(&be->sticky);
 
 	if (err)
 		return err;
+	if (wanted && *wanted == '0')
+		return QCU_ERR_NotSupported;
 	pthread_mutex_lock(&m->lock);
 	err = m->kernels ? (int)QCU_ERR_IllegalState : add_bound(m, name, addr, size);
 	if (!err)
