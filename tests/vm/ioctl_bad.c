@@ -238,6 +238,12 @@ static void bad_buffers(void)
 	cmd.host_register.buf.addr = QCU_WINDOW_BASE;
 	cmd.host_register.buf.len = 4096;
 	SAME(raw_submit(fd, &cmd), -EFAULT);
+
+	/* Only chunk memory is for the mirror to write into at any time. */
+	cmd = raw_cmd(QCU_OP_WATCH);
+	cmd.watch.buf.addr = (uintptr_t)message;
+	cmd.watch.buf.len = QCU_WATCH_BYTES;
+	SAME(raw_submit(fd, &cmd), -EINVAL);
 	raw_works(fd);
 	SAME(raw_stat("pinned_pages"), 0);
 }
