@@ -26,7 +26,7 @@ $(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(NVCC) -cudart shared -G -O0 $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
-$(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/ipc.h
+$(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_killed ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/ipc.h
 
 # A program of two units.
 MANAGED_UNITS := $(addprefix $(B)/tests/,guest/managed_units guest-O0/managed_units)
@@ -89,6 +89,7 @@ $(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-
 $(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
+loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
 endef
 

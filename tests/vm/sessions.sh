@@ -5,7 +5,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-with "$guest"/{sleeper,crash,first_call,vector_add,matmul,async_copies,big_copies,illegal_access,out_of_memory}
+with "$guest"/{sleeper,crash,first_call,vector_add,matmul,async_copies,big_copies,illegal_access,out_of_memory,ipc_killed}
 boot --sessions 3 "${with[@]}" <<'END'
 # hold N [busy]: a session that stays open until release N, which leaves its exit code in $rc.
 hold() {
@@ -170,6 +170,7 @@ wait $pid_1 $pid_2 $pid_3
 exec 3>&- 4>&- 5>&-
 pass
 
+expect killed-while-others-use-its-memory 0 ipc_killed event
 expect crash 139 crash
 expect crash-again 139 crash
 # 2 GiB of memory: the program gets an error, and the OOM killer nothing to do.
