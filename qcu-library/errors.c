@@ -21,8 +21,12 @@ static bool explained(cudaError_t err)
 /* NVIDIA's runtime 13 does not count "not ready" as an error. */
 cudaError_t qcul_done(cudaError_t err)
 {
-	if (err != cudaSuccess && err != cudaErrorNotReady)
+	if (err != cudaSuccess && err != cudaErrorNotReady) {
+		qcul_log("%s: %s", cudaGetErrorName(err), cudaGetErrorString(err));
+		qcul_log_deliver();
+		/* Behind the errors that the program's callbacks made. */
 		qcul_self.last = err;
+	}
 	/* Whichever call tells of it: the sentence comes out now. */
 	if (explained(err))
 		qcul_print_flush();
@@ -101,6 +105,7 @@ void qcul_say_once(atomic_flag *said, const char *format, ...)
 	va_end(ap);
 	/* In one write, so that it stays a line among the output of others. */
 	fprintf(stderr, "qcuda: %s\n", text);
+	qcul_log("%s", text);
 }
 
 cudaError_t cudaGetLastError(void)

@@ -112,6 +112,14 @@ void qcul_say_once(atomic_flag *said, const char *format, ...)
 /* From now on, or no longer, qcul_say_once says nothing in this thread, and will say it later. */
 void qcul_hush(bool on);
 
+/* ---- logs.c: the log that a program may read ---- */
+
+void qcul_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Calls the program's callbacks; with no lock held. */
+void qcul_log_deliver(void);
+void qcul_logs_lock(void);
+void qcul_logs_unlock(void);
+
 /* ---- env.c ---- */
 
 /* Bytes with an optional K, M or G. False: not set, or no number (said on stderr). */

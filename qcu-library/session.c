@@ -59,10 +59,12 @@ static void before_fork(void)
 	qcul_graph_memory_lock();
 	qcul_host_calls_lock();
 	qcul_managed_lock();
+	qcul_logs_lock();
 }
 
 static void unlock_all(void)
 {
+	qcul_logs_unlock();
 	qcul_managed_unlock();
 	qcul_host_calls_unlock();
 	qcul_graph_memory_unlock();
