@@ -23,7 +23,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 1u
+#define BE_ABI 2u
 
 #define BE_IPC_BYTES 64
 

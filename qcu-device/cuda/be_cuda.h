@@ -52,8 +52,7 @@ struct be_module {
 	struct be_kernel *kernels;
 };
 
-/* Device memory that exists now: of cudaMalloc, or (module set) a variable, or another process's.
- */
+/* Device memory that exists now: of cudaMalloc, another process's, or (module set) a variable. */
 struct cu_range {
 	uint64_t addr, size;
 	unsigned int dev;
