@@ -5,8 +5,9 @@
  * is. Allocations take addresses in ascending order and wrap late: a pointer that is used after its
  * cudaFree meets a hole, not somebody else's data. Holes lie between all allocations, too.
  *
- * All of it is one file, so that other processes can map what this one exports. Memory that is
- * imported lies among a device's own, on pages where its own file is not to be seen.
+ * All of it is one file, so that other processes can map what this one exports. Where a limit on
+ * the size of files forbids that, it is memory that cannot be exported. Memory that is imported
+ * lies among a device's own, on pages where that is not to be seen.
  *
  * Host memory that kernels may use in place is a second table of the same kind.
  */
@@ -50,10 +51,16 @@ static bool in_window(uint64_t base, uint64_t size)
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE && QCU_WINDOW_BASE < base + size;
 }
 
+/* How memory of a device is mapped. */
+static int mapping(int fd)
+{
+	return MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+}
+
 /* The hint only makes addresses easy to tell apart; where it is taken, any other place does. */
 static void *reserve(uint64_t hint, uint64_t size, int fd)
 {
-	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE, mapping(fd), fd, 0);
 
 	if (p != MAP_FAILED && in_window((uintptr_t)p, size)) {
 		munmap(p, size);
@@ -65,7 +72,7 @@ static void *reserve(uint64_t hint, uint64_t size, int fd)
 bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 {
 	uint64_t size = vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : round_up(vram * 4, ARENA_STEP);
-	void *p = MAP_FAILED;
+	void *p;
 
 	if (vram > ARENA_STRIDE / 4 * 3)
 		return false;
@@ -74,8 +81,7 @@ bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 	if (!soft_ranges_init(&m->table))
 		return false;
 	m->fd = soft_file_new(size);
-	if (m->fd >= 0)
-		p = reserve(ARENA_HINT + index * ARENA_STRIDE, size, m->fd);
+	p = reserve(ARENA_HINT + index * ARENA_STRIDE, size, m->fd);
 	if (p == MAP_FAILED) {
 		if (m->fd >= 0)
 			close(m->fd);
@@ -98,7 +104,8 @@ void soft_mem_fini(struct soft_mem *m)
 		return;
 	soft_check_fini(m);
 	munmap((void *)(uintptr_t)m->base, m->size);
-	close(m->fd);
+	if (m->fd >= 0)
+		close(m->fd);
 	soft_ranges_fini(&m->table);
 	pthread_mutex_destroy(&m->lock);
 	m->size = 0;
@@ -200,7 +207,8 @@ static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
 	if (soft_ranges_at(&m->table, i + 1, &n) && n.lo < hi)
 		hi = round_down(n.lo, ALIGN_BIG);
 	/* Locked pages stay; they must not come back with old content all the same. */
-	if (lo < hi && madvise((void *)(uintptr_t)lo, hi - lo, MADV_REMOVE))
+	if (lo < hi &&
+	    madvise((void *)(uintptr_t)lo, hi - lo, m->fd < 0 ? MADV_DONTNEED : MADV_REMOVE))
 		memset((void *)(uintptr_t)lo, 0, hi - lo);
 }
 
@@ -346,6 +354,8 @@ int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle
 		return sticky;
 	if (!soft_ranges_find(&m->table, addr, &r) || r.lo != addr || r.tag != TAG_MEMORY)
 		return QCU_ERR_InvalidValue;
+	if (m->fd < 0)
+		return QCU_ERR_NotSupported;
 	if (!soft_file_tell(m->fd, &f))
 		return QCU_ERR_OperatingSystem;
 	f.offset = r.lo - m->base;
@@ -354,11 +364,11 @@ int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle
 	return QCU_ERR_Success;
 }
 
-/* Shows pages of a file instead of what is there; m->lock is held. */
+/* Shows pages of a file, or (-1) empty ones, instead of what is there; m->lock is held. */
 static bool show(uint64_t at, uint64_t len, int fd, uint64_t offset)
 {
-	return mmap((void *)(uintptr_t)at, len, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)offset) != MAP_FAILED;
+	return mmap((void *)(uintptr_t)at, len, PROT_READ | PROT_WRITE, mapping(fd) | MAP_FIXED, fd,
+		    (off_t)offset) != MAP_FAILED;
 }
 
 static uint64_t arena_import(struct soft_mem *m, const struct soft_file *f, int fd)

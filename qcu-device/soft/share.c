@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,8 +16,13 @@
 
 int soft_file_new(uint64_t size)
 {
-	int fd = memfd_create("qcu-soft", MFD_CLOEXEC);
+	struct rlimit most;
+	int fd;
 
+	/* Trying to go beyond the limit would end the process. */
+	if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < size)
+		return -1;
+	fd = memfd_create("qcu-soft", MFD_CLOEXEC);
 	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
 		close(fd);
 		fd = -1;

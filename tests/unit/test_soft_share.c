@@ -4,6 +4,7 @@
  * process that they came from has been killed.
  */
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -273,6 +274,29 @@ static void records_are_told_apart(void **state)
 	be_soft.close(be);
 }
 
+/* Where files may not be that large there is memory all the same, which is this process's alone. */
+static void works_without_files(void **state)
+{
+	struct be_options opt = {.vram = 64 * MIB, .threads = 1};
+	uint8_t handle[BE_IPC_BYTES];
+	struct rlimit old, few;
+	struct be *be;
+	uint64_t at;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	few = (struct rlimit){.rlim_cur = MIB, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	assert_int_equal(be_soft.open(&be, &opt), 0);
+	assert_int_equal(be_soft.mem_alloc(be, 0, WORDS * 4, &at), 0);
+	put(be, at, WORDS, 5);
+	assert_true(has(be, at, WORDS, 5));
+	assert_int_equal(be_soft.mem_export(be, 0, at, handle), QCU_ERR_NotSupported);
+	assert_int_equal(be_soft.mem_free(be, at), 0);
+	be_soft.close(be);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +307,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nobody_waits_for_the_dead, start_other, end_other),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_nobody, start_other, end_other),
 		cmocka_unit_test(records_are_told_apart),
+		cmocka_unit_test(works_without_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
