@@ -23,7 +23,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 2u
+#define BE_ABI 3u
 
 #define BE_IPC_BYTES 64
 
@@ -34,6 +34,7 @@ struct be_module;
 struct be_kernel;
 struct be_pool;
 struct be_array;
+struct be_cond;
 
 struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend's choice */
@@ -287,6 +288,22 @@ struct be_ops {
 			uint64_t size);
 	int (*launch)(struct be *be, struct be_kernel *k, const struct be_launch *l,
 		      struct be_stream *s);
+
+	/*
+	 * Conditional nodes, as qcucmd.h says it. `within` lives longer than what is made in it. A
+	 * stream of cond_record's ends like any other, and while it is there its node is. What
+	 * cannot be kept in it is cudaErrorStreamCaptureUnsupported. cond_node: s is such a stream
+	 * of c's `within`, or NULL; size is no more than QCU_COND_BODIES and fits the type.
+	 */
+	int (*cond_create)(struct be *be, unsigned int dev, struct be_cond *within,
+			   struct be_cond **c, uint64_t *handle);
+	int (*cond_node)(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
+			 struct be_stream *s);
+	int (*cond_record)(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
+	int (*cond_ready)(struct be *be, struct be_cond *c);
+	int (*cond_set)(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s);
+	int (*cond_run)(struct be *be, struct be_cond *c, struct be_stream *s);
+	int (*cond_destroy)(struct be *be, struct be_cond *c); /* work in streams still completes */
 
 	/*
 	 * Text that kernels have printed: up to max bytes into buf, *got says how many; buf NULL

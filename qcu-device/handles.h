@@ -21,13 +21,14 @@ enum handle_kind {
 	HANDLE_KERNEL,
 	HANDLE_ARRAY,
 	HANDLE_POOL,
+	HANDLE_COND,
 	HANDLE_KINDS,
 };
 
 struct handle {
 	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
 	atomic_uint refs;
-	unsigned int device; /* of streams, events, arrays and pools */
+	unsigned int device; /* of streams, events, arrays, pools and conditionals */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
@@ -35,13 +36,16 @@ struct handle {
 		struct be_kernel *kernel;
 		struct be_array *array;
 		struct be_pool *pool;
+		struct be_cond *cond;
 	};
 	struct be_array_desc desc; /* of an array */
 	uint64_t bytes;		   /* that an array takes of the device's memory */
 	bool shared;		   /* of an event: `token` is for other processes */
 	struct qcu_ipc_token token;
-	struct handle *parent; /* a kernel's module, referenced */
+	/* Referenced: a kernel's module, the conditional that a stream records or one is within. */
+	struct handle *parent;
 	uint32_t params, param_bytes;
+	struct kept *kept;   /* by a conditional, see conds.c */
 	struct handle *next; /* of those that wait to be used again */
 };
 

@@ -35,6 +35,9 @@ static void release(void *ctx, struct handle *h)
 	case HANDLE_POOL:
 		ops->pool_destroy(m->be, h->pool);
 		break;
+	case HANDLE_COND:
+		mir_cond_end(m, h);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* kernels go with their module, which `parent` holds */

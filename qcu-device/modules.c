@@ -268,9 +268,12 @@ int mir_do_launch(struct call *c)
 	if (!rc)
 		rc = mir_stream_get(c, c->cmd->launch.stream, &s);
 	if (!rc) {
+		rc = mir_cond_keep(m, &s, h);
 		/* A launch runs on the current device, in a stream of that device. */
-		rc = s.device == c->cmd->device ? m->cfg.ops->launch(m->be, h->kernel, &l, s.s)
-						: (int)QCU_ERR_InvalidResourceHandle;
+		if (!rc)
+			rc = s.device == c->cmd->device
+				     ? m->cfg.ops->launch(m->be, h->kernel, &l, s.s)
+				     : (int)QCU_ERR_InvalidResourceHandle;
 		mir_stream_put(c, &s);
 	}
 	handles_put(&m->handles, h);

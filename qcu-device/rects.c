@@ -169,7 +169,8 @@ int mir_rect(struct call *c, const struct mir_rect *r)
 	rc = mir_stream_get(c, r->stream, &x.stream);
 	if (rc)
 		return rc;
-	rc = mir_pieces(c, &x.ps);
+	rc = !window && mir_stream_is_body(&x.stream) ? (int)QCU_ERR_StreamCaptureUnsupported
+						      : mir_pieces(c, &x.ps);
 	if (rc)
 		goto out;
 	rc = issue_all(&x);

@@ -54,6 +54,7 @@ static bool cu_probe(void)
 
 static void cu_close(struct be *be)
 {
+	cu_cond_close(be);
 	cu_mem_close(be);
 	cu_host_close(be);
 	free(be);
@@ -86,6 +87,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		if (ret)
 			goto err_host;
 	}
+	pthread_mutex_init(&be->cond_lock, NULL);
 	*out = be;
 	return QCU_ERR_Success;
 
@@ -287,6 +289,13 @@ static const struct be_ops be_cuda = {
 	.event_sync = cu_event_sync,
 	.event_query = cu_event_query,
 	.event_elapsed = cu_event_elapsed,
+	.cond_create = cu_cond_create,
+	.cond_node = cu_cond_node,
+	.cond_record = cu_cond_record,
+	.cond_ready = cu_cond_ready,
+	.cond_set = cu_cond_set,
+	.cond_run = cu_cond_run,
+	.cond_destroy = cu_cond_destroy,
 	.module_load = cu_module_load,
 	.module_unload = cu_module_unload,
 	.kernel_find = cu_kernel_find,

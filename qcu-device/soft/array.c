@@ -138,10 +138,20 @@ static void move_box(struct be *be, const struct be_box *b)
 		}
 }
 
+static uint64_t span(const struct be_end *e, const struct be_box *b)
+{
+	return e->pitch * (e->rows * (b->depth - 1) + b->height - 1) + b->width;
+}
+
 static int box_run(struct soft_work *w)
 {
 	const struct box_work *b = (struct box_work *)w;
+	const struct be_end *dst = &b->box.dst, *src = &b->box.src;
 
+	if (!soft_work_usable(b->be, w, dst->addr, span(dst, &b->box)) ||
+	    (src->addr != (uintptr_t)b->aside &&
+	     !soft_work_usable(b->be, w, src->addr, span(src, &b->box))))
+		return QCU_ERR_IllegalAddress;
 	move_box(b->be, &b->box);
 	return 0;
 }
@@ -149,11 +159,6 @@ static int box_run(struct soft_work *w)
 static void box_free(struct soft_work *w)
 {
 	free(w);
-}
-
-static uint64_t span(const struct be_end *e, const struct be_box *b)
-{
-	return e->pitch * (e->rows * (b->depth - 1) + b->height - 1) + b->width;
 }
 
 int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
@@ -185,6 +190,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
 	w->work = (struct soft_work){.run = box_run, .free = box_free};
+	w->work.again = !box->dst.array && !box->src.array;
 	w->be = be;
 	w->box = *box;
 	if (aside) {

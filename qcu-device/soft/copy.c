@@ -30,6 +30,9 @@ static int copy_run(struct soft_work *w)
 {
 	struct copy_work *c = (struct copy_work *)w;
 
+	if (!soft_work_usable(c->be, w, (uintptr_t)c->to, c->len) ||
+	    (c->from != c->aside && !soft_work_usable(c->be, w, (uintptr_t)c->from, c->len)))
+		return QCU_ERR_IllegalAddress;
 	memmove(c->to, c->from, c->len);
 	soft_check_copied(c->be, c->to, c->from, c->len);
 	return 0;
@@ -47,7 +50,7 @@ static int copy(struct be_stream *s, void *to, const void *from, size_t len, enu
 
 	if (!c)
 		return QCU_ERR_MemoryAllocation;
-	c->work = (struct soft_work){.run = copy_run, .free = work_free};
+	c->work = (struct soft_work){.run = copy_run, .free = work_free, .again = true};
 	c->be = s->be;
 	c->to = to;
 	c->from = from;
@@ -124,6 +127,8 @@ static int fill_run(struct soft_work *w)
 	const struct be_memset *m = &f->m;
 	uint64_t y;
 
+	if (!soft_work_usable(f->be, w, m->dst, (m->height - 1) * m->pitch + m->width))
+		return QCU_ERR_IllegalAddress;
 	for (y = 0; y < m->height; y++) {
 		fill_row(pointer(m->dst + y * m->pitch), m->width, m->value, m->elem);
 		soft_check_filled(f->be, m->dst + y * m->pitch, m->width);
@@ -155,7 +160,7 @@ int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s)
 	w = malloc(sizeof(*w));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = fill_run, .free = work_free};
+	w->work = (struct soft_work){.run = fill_run, .free = work_free, .again = true};
 	w->be = be;
 	w->m = *m;
 	return soft_submit(s, &w->work, bytes <= SMALL ? SOFT_SMALL : SOFT_QUEUE, NULL);

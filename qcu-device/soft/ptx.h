@@ -54,6 +54,11 @@ struct ptx_env {
 	/* What a failed assertion says; NULL: print. */
 	void (*complain)(void *ctx, const char *text, size_t len);
 	/*
+	 * A kernel sets the value of a conditional node by its handle. False: there is none such,
+	 * which is also the answer of an env without this function.
+	 */
+	bool (*condition)(void *ctx, uint64_t handle, uint32_t value);
+	/*
 	 * The texture or surface that kernels know by this number; NULL: there is none, which is
 	 * also the answer of an env without this function. Stays true for the whole launch.
 	 */

@@ -194,7 +194,7 @@ struct ptx_arg {
 	uint32_t size;
 };
 
-enum ptx_sys { SYS_NONE, SYS_VPRINTF, SYS_ASSERTFAIL, SYS_MALLOC, SYS_FREE };
+enum ptx_sys { SYS_NONE, SYS_VPRINTF, SYS_ASSERTFAIL, SYS_MALLOC, SYS_FREE, SYS_SET_CONDITION };
 
 struct ptx_func;
 

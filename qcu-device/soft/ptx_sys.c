@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that a GPU's own runtime provides to kernels: printf, the end of a failed assert, and
- * the device heap.
+ * Functions that a GPU's own runtime provides to kernels: printf, the end of a failed assert, the
+ * device heap, and what a conditional node of a graph shall do.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ enum ptx_sys ptx_sys_find(const char *name)
 	} all[] = {{"vprintf", SYS_VPRINTF},
 		   {"__assertfail", SYS_ASSERTFAIL},
 		   {"malloc", SYS_MALLOC},
-		   {"free", SYS_FREE}};
+		   {"free", SYS_FREE},
+		   {"cudaGraphSetConditional", SYS_SET_CONDITION}};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(name, all[i].name))
@@ -250,11 +251,25 @@ static void do_assert(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 		say(env->ctx, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
+static void do_condition(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane)
+{
+	const struct ptx_env *env = &w->blk->grid->mod->env;
+	uint64_t handle = get_arg(w, &c->args[0], lane);
+	uint32_t value = (uint32_t)get_arg(w, &c->args[1], lane);
+
+	if (!env->condition || !env->condition(env->ctx, handle, value))
+		ptx_fault(w, lane, PTX_ILLEGAL_ADDRESS, "0x%llx is no handle of a conditional",
+			  (unsigned long long)handle);
+}
+
 void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys, uint32_t m)
 {
 	struct ptx_module *mod = w->blk->grid->mod;
-	static const uint8_t want[] = {
-		[SYS_VPRINTF] = 2, [SYS_ASSERTFAIL] = 5, [SYS_MALLOC] = 1, [SYS_FREE] = 1};
+	static const uint8_t want[] = {[SYS_VPRINTF] = 2,
+				       [SYS_ASSERTFAIL] = 5,
+				       [SYS_MALLOC] = 1,
+				       [SYS_FREE] = 1,
+				       [SYS_SET_CONDITION] = 2};
 
 	if (c->nargs != want[sys]) {
 		ptx_fault(w, ptx_lane(m), PTX_ILLEGAL_ADDRESS, "%u arguments to a system function",
@@ -275,6 +290,9 @@ void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys
 		case SYS_MALLOC:
 			v = get_arg(w, c->args, lane);
 			put_ret(w, c, lane, v ? ptx_heap_alloc(mod, v) : 0);
+			break;
+		case SYS_SET_CONDITION:
+			do_condition(w, c, lane);
 			break;
 		default:
 			v = get_arg(w, c->args, lane);

@@ -255,6 +255,8 @@ struct be {
 	struct be_stream *ended; /* whose thread waits to be joined */
 	struct be_event *events;
 	struct be_module *modules;
+	struct be_cond *conds;
+	uint64_t handles; /* given out for conditionals */
 
 	unsigned int timeout; /* seconds that a kernel may run; 0: any time */
 	bool watched;
@@ -292,6 +294,8 @@ struct soft_work {
 	int (*run)(struct soft_work *w);
 	void (*free)(struct soft_work *w); /* be->lock is held */
 	bool always;			   /* run after an error, too */
+	bool again;			   /* may be kept in a body, and run many times */
+	bool kept;			   /* is */
 	struct soft_ticket *after;	   /* other streams' work that comes first */
 	unsigned int after_count;
 };
@@ -309,8 +313,9 @@ struct be_stream {
 	struct soft_stream_attrs attrs;
 	bool blocking; /* waits for the legacy stream and it for this one */
 	int priority;
-	uint64_t last, done; /* tickets given out, work finished */
-	uint64_t oldest;     /* `order` of the oldest unfinished work; UINT64_MAX: idle */
+	struct soft_body *body; /* what is put into it is kept there; NULL: it is done */
+	uint64_t last, done;	/* tickets given out, work finished */
+	uint64_t oldest;	/* `order` of the oldest unfinished work; UINT64_MAX: idle */
 	struct soft_work *head, **tail;
 	pthread_cond_t wake;
 	pthread_t thread;
@@ -387,6 +392,26 @@ void soft_events_fini(struct be *be);
 int soft_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
 int soft_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
 int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
+
+/* ---- cond.c ---- */
+
+/* Work that is put into the stream of a body: takes it over. be->lock is held. */
+int soft_body_keep(struct be_stream *s, struct soft_work *w);
+/* Memory that kept work names may be gone when the work is done; other work need not ask. */
+bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len);
+/* The stream has come to its end. be->lock is held. */
+void soft_body_end(struct be_stream *s);
+int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *within, struct be_cond **c,
+		     uint64_t *handle);
+int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
+		   struct be_stream *s);
+int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
+int soft_cond_ready(struct be *be, struct be_cond *c);
+int soft_cond_set(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s);
+int soft_cond_run(struct be *be, struct be_cond *c, struct be_stream *s);
+int soft_cond_destroy(struct be *be, struct be_cond *c);
+/* The PTX machine's view. False: there is no such handle. */
+bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);
 
 /* ---- hostfunc.c ---- */
 

@@ -3,7 +3,7 @@
 # qcu-device and the tests link. PTX_SRCS comes from ptx.mk.
 
 SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c check.c props.c mem.c range.c stream.c event.c copy.c \
-	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c peer.c stream_attr.c)
+	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c cond.c peer.c stream_attr.c)
 SOFT_SRCS += $(addprefix qcu-device/soft/,array.c texture.c share.c cell.c)
 # Also a part of the mirror, but tests run the software GPU without one.
 SOFT_SRCS += qcu-device/complain.c

@@ -31,6 +31,7 @@ void soft_stream_put(struct be_stream *s)
 {
 	if (--s->refs)
 		return;
+	soft_body_end(s);
 	pthread_cond_destroy(&s->wake);
 	free(s);
 }
@@ -228,6 +229,8 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 	uint64_t n = s->last + 1;
 	bool idle = s->done == s->last;
 
+	if (!err && s->body)
+		return soft_body_keep(s, w);
 	if (!err)
 		err = collect_tickets(w, s, extra);
 	if (err) {
