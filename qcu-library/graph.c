@@ -47,6 +47,7 @@ void qcul_graph_free(struct CUgraph_st *g)
 		return;
 	for (i = 0; i < g->count; i++)
 		node_free(g->nodes[i]);
+	qcul_graph_conds_release(g);
 	qcul_objects_release(g);
 	g->magic = 0;
 	free(g->nodes);
@@ -125,6 +126,7 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 			goto fail;
 	}
 	g->has_memory |= is_memory(params);
+	g->has_conditional |= params->type == cudaGraphNodeTypeConditional;
 	n->params = *params;
 	g->nodes[g->count++] = n;
 	*node = n;
@@ -247,7 +249,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 /* What a graph allocates is its own, and there is but one instance of it at a time. */
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
 {
-	if (!clone || !qcul_graph_valid(graph) || graph->has_memory)
+	if (!clone || !qcul_graph_valid(graph) || graph->has_memory || graph->has_conditional)
 		return qcul_done(cudaErrorInvalidValue);
 	*clone = qcul_graph_clone(graph);
 	return qcul_done(*clone ? cudaSuccess : cudaErrorMemoryAllocation);

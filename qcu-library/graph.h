@@ -3,7 +3,7 @@
  * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects, and
  * launching one sends what its nodes would send as calls, each branch in a stream of its own. So a
  * graph works the same with every backend, and the host has nothing to check that it does not
- * check for single calls.
+ * check for single calls. Only what a conditional node decides is the host's (graph_cond.c).
  *
  * As with CUDA's own, a graph is not safe to change from two threads at once.
  */
@@ -24,6 +24,14 @@ struct qcul_node_kernel {
 	unsigned int attr_count; /* each of another kind */
 };
 
+/* One that does what kernels say. */
+struct qcul_node_cond {
+	struct qcul_cond *cond;
+	enum cudaGraphConditionalNodeType type;
+	unsigned int size;
+	cudaGraph_t *bodies; /* NULL: in an executable graph */
+};
+
 /* What a node does. Owns what it points to, but for memory that the program names. */
 struct qcul_node_params {
 	enum cudaGraphNodeType type;
@@ -34,6 +42,7 @@ struct qcul_node_params {
 		struct cudaHostNodeParams host;
 		cudaGraph_t child;
 		cudaEvent_t event;
+		struct qcul_node_cond cond;
 		struct qcul_graph_memory *memory; /* that it allocates or frees */
 	};
 };
@@ -70,7 +79,11 @@ struct CUgraph_st {
 	size_t count;
 	struct qcul_object_ref *objects;
 	size_t object_count;
-	bool is_child;	 /* belongs to a node */
+	bool is_child; /* belongs to a node */
+	bool has_conditional;
+	struct qcul_cond *body_of; /* this node's; NULL: it is no body */
+	struct qcul_cond **conds;  /* handles that were made for it */
+	size_t cond_count;
 	bool has_memory; /* a node of it allocates or frees */
 };
 
@@ -138,7 +151,36 @@ cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, 
 				    const struct qcul_graph_use *use);
 void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use);
 
+/* ---- graph_cond.c ---- */
+
+struct qcul_conds {
+	struct qcul_cond **cond;
+	size_t count;
+	bool claimed; /* for this executable graph */
+};
+
+cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
+			   const struct cudaConditionalNodeParams *from);
+void qcul_node_cond_clone(struct qcul_node_params *p);
+void qcul_node_cond_release(struct qcul_node_params *p);
+bool qcul_same_cond(const struct qcul_node_params *a, const struct qcul_node_params *b);
+void qcul_cond_put(struct qcul_cond *c);
+void qcul_graph_conds_release(struct CUgraph_st *g);
+/* Sends the bodies to the host, whatever was there before. */
+cudaError_t qcul_cond_ready(const struct qcul_node_params *p, unsigned long long flags);
+/* Of the graph that an instance is made of, not the copy. `all` is to be ended also on an error. */
+cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, unsigned long long flags,
+				  struct qcul_conds *all, cudaGraphInstantiateResult *result);
+void qcul_exec_conds_end(struct qcul_conds *all);
+/* At the beginning of a launch: the values that handles were made with. */
+cudaError_t qcul_exec_conds_launch(const struct qcul_conds *all, cudaStream_t stream);
+cudaError_t qcul_cond_run(const struct qcul_node_params *p, cudaStream_t stream);
+
 /* ---- graph_exec.c ---- */
+
+/* Puts what the node does into the stream; flags are those of the executable graph. */
+cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
+			  cudaStream_t stream);
 
 /* What it was instantiated from, as a copy of its own; NULL: it is no such handle. */
 struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec);

@@ -15,6 +15,7 @@ static const char *const type_names[] = {
 	[cudaGraphNodeTypeEventRecord] = "EVENT_RECORD",
 	[cudaGraphNodeTypeMemAlloc] = "MEM_ALLOC",
 	[cudaGraphNodeTypeMemFree] = "MEM_FREE",
+	[cudaGraphNodeTypeConditional] = "CONDITIONAL",
 };
 
 static void print_params(FILE *f, const struct qcul_node_params *p)

@@ -38,6 +38,7 @@ struct CUgraphExec_st {
 	cudaEvent_t start;
 	cudaStream_t last; /* where it was launched last, and ends[0] recorded */
 	bool launched;
+	struct qcul_conds conds;
 	struct qcul_graph_use *use; /* of memory that it allocates or frees; it has ends[0] then */
 };
 
@@ -161,6 +162,7 @@ static void exec_free(struct CUgraphExec_st *x)
 		if (x->graph->nodes[i]->done)
 			(void)cudaEventDestroy(x->graph->nodes[i]->done);
 	qcul_graph_free(x->graph);
+	qcul_exec_conds_end(&x->conds);
 	free(x->steps);
 	x->magic = 0;
 	free(x);
@@ -209,6 +211,8 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		if (!err && b)
 			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
 	}
+	if (!err)
+		err = qcul_exec_conds_begin(graph, flags, &x->conds, result);
 	if (!err && graph->has_memory) {
 		cudaEvent_t end = x->ends[0];
 
@@ -232,7 +236,7 @@ fail:
 /* ---- launching ---- */
 
 /* A kernel has the priority of the stream unless the graph was asked for those of its nodes. */
-static cudaError_t run_kernel(const struct CUgraphExec_st *x, const struct qcul_node_kernel *k,
+static cudaError_t run_kernel(const struct qcul_node_kernel *k, unsigned long long flags,
 			      cudaStream_t stream)
 {
 	cudaLaunchAttribute attrs[QCUL_NODE_ATTRS];
@@ -247,7 +251,7 @@ static cudaError_t run_kernel(const struct CUgraphExec_st *x, const struct qcul_
 
 	for (i = 0; i < k->attr_count; i++)
 		if (k->attrs[i].id != cudaLaunchAttributePriority ||
-		    x->flags & cudaGraphInstantiateFlagUseNodePriority)
+		    flags & cudaGraphInstantiateFlagUseNodePriority)
 			attrs[config.numAttrs++] = k->attrs[i];
 	return cudaLaunchKernelExC(&config, k->func, k->args);
 }
@@ -266,8 +270,8 @@ static cudaError_t run_memset(const struct cudaMemsetParams *m, cudaStream_t str
 	return qcul_fill(&fill, stream);
 }
 
-static cudaError_t run(const struct CUgraphExec_st *x, const struct CUgraphNode_st *n,
-		       cudaStream_t stream)
+cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
+			  cudaStream_t stream)
 {
 	const struct qcul_node_params *p = &n->params;
 
@@ -275,7 +279,7 @@ static cudaError_t run(const struct CUgraphExec_st *x, const struct CUgraphNode_
 		return cudaSuccess;
 	switch (p->type) {
 	case cudaGraphNodeTypeKernel:
-		return run_kernel(x, &p->kernel, stream);
+		return run_kernel(&p->kernel, flags, stream);
 	case cudaGraphNodeTypeMemcpy:
 		return cudaMemcpy3DAsync(&p->copy, stream);
 	case cudaGraphNodeTypeMemset:
@@ -286,6 +290,8 @@ static cudaError_t run(const struct CUgraphExec_st *x, const struct CUgraphNode_
 		return cudaEventRecord(p->event, stream);
 	case cudaGraphNodeTypeWaitEvent:
 		return cudaStreamWaitEvent(stream, p->event, 0);
+	case cudaGraphNodeTypeConditional:
+		return qcul_cond_run(p, stream);
 	default:
 		return cudaSuccess;
 	}
@@ -301,7 +307,7 @@ static cudaError_t take(struct CUgraphExec_st *x, const struct step *s)
 	case STEP_RECORD:
 		return cudaEventRecord(s->node->done, stream);
 	default:
-		return run(x, s->node, stream);
+		return qcul_node_run(s->node, x->flags, stream);
 	}
 }
 
@@ -318,6 +324,8 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	if (!err && x->launched && x->last != stream)
 		err = cudaStreamWaitEvent(stream, x->ends[0], 0);
 	x->streams[0] = stream;
+	if (!err)
+		err = qcul_exec_conds_launch(&x->conds, stream);
 	if (!err && x->branches > 1)
 		err = cudaEventRecord(x->start, stream);
 	for (b = 1; b < x->branches && !err; b++)
@@ -484,6 +492,9 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 		if (is_memory(&now->nodes[i]->params) &&
 		    !qcul_same_memory(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorParametersChanged;
+		if (now->nodes[i]->params.type == cudaGraphNodeTypeConditional &&
+		    !qcul_same_cond(&old->nodes[i]->params, &now->nodes[i]->params))
+			return cudaGraphExecUpdateErrorNotSupported;
 		if (now->nodes[i]->params.type != cudaGraphNodeTypeGraph)
 			continue;
 		r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);
@@ -506,6 +517,13 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 
 		if (from->type == cudaGraphNodeTypeGraph) {
 			err = take_params(to->child, from->child);
+			continue;
+		}
+		/* What is under way may be in the bodies that are replaced. */
+		if (from->type == cudaGraphNodeTypeConditional) {
+			err = qcul_devices_idle();
+			if (!err)
+				err = qcul_cond_ready(from, 0);
 			continue;
 		}
 		if (is_memory(from))

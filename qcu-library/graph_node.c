@@ -15,6 +15,8 @@ void qcul_node_release(struct qcul_node_params *p)
 		qcul_graph_free(p->child);
 	} else if (p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree) {
 		qcul_node_memory_release(p);
+	} else if (p->type == cudaGraphNodeTypeConditional) {
+		qcul_node_cond_release(p);
 	}
 	memset(p, 0, sizeof(*p));
 	p->type = cudaGraphNodeTypeEmpty;
@@ -130,7 +132,7 @@ static cudaError_t node_host(struct qcul_node_params *p, const struct cudaHostNo
 static cudaError_t node_child(struct qcul_node_params *p, cudaGraph_t child)
 {
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!qcul_graph_valid(child) || child->has_memory)
+	if (!qcul_graph_valid(child) || child->has_memory || child->has_conditional)
 		return cudaErrorInvalidValue;
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph};
 	p->child = qcul_graph_clone(child);
@@ -211,6 +213,10 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 		*to = *from;
 		qcul_node_memory_clone(to);
 		return cudaSuccess;
+	case cudaGraphNodeTypeConditional:
+		*to = *from;
+		qcul_node_cond_clone(to);
+		return cudaSuccess;
 	default:
 		*to = *from;
 		return cudaSuccess;
@@ -269,8 +275,8 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 	case cudaGraphNodeTypeConditional:
 	case cudaGraphNodeTypeExtSemaphoreSignal:
 	case cudaGraphNodeTypeExtSemaphoreWait:
-		return qcul_unsupported("a graph node that is conditional or for a semaphore",
-					&said);
+		return qcul_unsupported(
+			"a graph node for a semaphore, or a conditional one changed", &said);
 	default:
 		return cudaErrorInvalidValue;
 	}
@@ -316,6 +322,20 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
 	return add(qcul_node_memory_free(&p, ptr), node, graph, deps, NULL, count, &p);
 }
 
+/* The caller's params are told where the bodies are. */
+static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
+				   const cudaGraphNode_t *deps, const cudaGraphEdgeData *data,
+				   size_t count, struct cudaConditionalNodeParams *params)
+{
+	struct qcul_node_params p;
+	cudaError_t err =
+		add(qcul_node_cond(&p, graph, params), node, graph, deps, data, count, &p);
+
+	if (!err)
+		params->phGraph_out = (*node)->params.cond.bodies;
+	return err;
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
 			     const cudaGraphEdgeData *data, size_t count,
 			     struct cudaGraphNodeParams *params)
@@ -332,6 +352,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 
 		return add_memory(node, graph, deps, data, count, &m, &params->alloc.dptr);
 	}
+	if (params && params->type == cudaGraphNodeTypeConditional)
+		return add_conditional(node, graph, deps, data, count, &params->conditional);
 	return add(qcul_node_any(&p, params), node, graph, deps, data, count, &p);
 }
 

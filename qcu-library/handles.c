@@ -19,6 +19,8 @@ struct qcul_table qcul_kernel_ids = {.slots = kernel_slots, .next = QCU_ID_FIRST
 static struct qcul_handle array_slots[QCU_ID_MAX + 1];
 struct qcul_table qcul_arrays = {.slots = array_slots, .next = QCU_ID_FIRST};
 static struct qcul_handle pool_slots[QCU_ID_MAX + 1];
+static struct qcul_handle cond_slots[QCU_ID_MAX + 1];
+struct qcul_table qcul_conds = {.slots = cond_slots, .next = QCU_ID_FIRST};
 struct qcul_table qcul_pools = {.slots = pool_slots, .next = QCU_ID_FIRST};
 
 void qcul_handles_lock(void)
@@ -83,6 +85,7 @@ void qcul_handles_forget(int device)
 	forget(&qcul_events, device);
 	forget(&qcul_arrays, device);
 	forget(&qcul_pools, device);
+	forget(&qcul_conds, device);
 	qcul_objects_forget(device);
 	if (device < 0) {
 		forget(&qcul_module_ids, device);

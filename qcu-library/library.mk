@@ -13,7 +13,7 @@ LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c batch.c choose.c copy.c 
 	symbol.c unsupported.c window.c)
 LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c texture.c)
 LIBRARY_SRCS += $(addprefix qcu-library/,graph.c graph_attr.c graph_capture.c graph_dot.c graph_exec.c \
-	graph_memory.c graph_node.c graph_object.c library.c ipc.c managed_copy.c managed_var.c)
+	graph_cond.c graph_memory.c graph_node.c graph_object.c library.c ipc.c managed_copy.c managed_var.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
 LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_dev.o
 LIBRARY_LOOPBACK_OBJS := $(LIBRARY_OBJS) $(addprefix $(B)/qcu-library/,transport_loopback.o populate.o)

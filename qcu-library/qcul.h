@@ -7,8 +7,9 @@
  * through qcul_done(), which keeps the value for cudaGetLastError.
  *
  * Locks, in the order in which they may nest: arena, places of graph memory, modules, session, then
- * one of memory, reserve, window, handles, print, captures (and graph memory under that), host
- * calls. fork() takes all of them (session.c), so that the child finds every table whole.
+ * one of memory, reserve, window, handles, print, captures (and graph memory under that),
+ * conditionals, host calls. fork() takes all of them (session.c), so that the child finds every
+ * table whole.
  */
 #ifndef QCUL_H
 #define QCUL_H
@@ -164,7 +165,7 @@ struct qcul_table {
 	uint32_t next, top;
 };
 extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
-extern struct qcul_table qcul_pools;
+extern struct qcul_table qcul_pools, qcul_conds;
 extern struct qcul_table qcul_arrays;
 
 /* A free number and its slot, or NULL. */
@@ -416,6 +417,11 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 
 /* Can there be memory as these say? */
 cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
+
+/* ---- graph_cond.c ---- */
+
+void qcul_conds_lock(void);
+void qcul_conds_unlock(void);
 
 /* ---- graph_memory.c: memory that graphs allocate ---- */
 

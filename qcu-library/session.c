@@ -57,6 +57,7 @@ static void before_fork(void)
 	qcul_print_lock();
 	qcul_captures_lock();
 	qcul_graph_memory_lock();
+	qcul_conds_lock();
 	qcul_host_calls_lock();
 	qcul_managed_lock();
 	qcul_logs_lock();
@@ -67,6 +68,7 @@ static void unlock_all(void)
 	qcul_logs_unlock();
 	qcul_managed_unlock();
 	qcul_host_calls_unlock();
+	qcul_conds_unlock();
 	qcul_graph_memory_unlock();
 	qcul_captures_unlock();
 	qcul_print_unlock();
