@@ -41,6 +41,7 @@
 struct chunk {
 	uint64_t addr, len;
 	bool mapped;	   /* the mirror knows it */
+	bool mapping;	   /* it is being told */
 	bool registered;   /* no chunk: the program's own memory */
 	atomic_uint users; /* requests under way that use it */
 	struct chunk *next;
@@ -93,7 +94,12 @@ struct poster {
 static struct mirror *mirror;
 static pid_t owner;
 static atomic_bool ended; /* a rule of the wire was broken */
+/*
+ * Not held while the mirror is told of a chunk: a GPU's driver may allocate then, in this process,
+ * by this library's malloc, and what it gets is a chunk.
+ */
 static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t chunk_mapped = PTHREAD_COND_INITIALIZER;
 static struct chunk *chunks;
 static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct poster *posters;
@@ -113,7 +119,12 @@ static const struct be_ops *backend(void)
 
 	if (!file || !*file)
 		return &be_soft;
-	/* What it calls by CUDA's names is in it, not here. */
+	/*
+	 * The GPU's driver, which a mirror of its own would have with libc's malloc, gets that here
+	 * too, if it is there: the first to load it decides. What the backend calls by CUDA's names
+	 * is in it, not here.
+	 */
+	dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	lib = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	if (lib) {
 		*(void **)&fn = dlsym(lib, BE_PLUGIN_SYMBOL);
@@ -200,14 +211,16 @@ void qcul_transport_close(void)
 		mir_destroy(mirror);
 	} else {
 		static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+		static const pthread_cond_t fresh_cond = PTHREAD_COND_INITIALIZER;
 
 		/* The mirror's threads are the parent's; its memory here is a useless copy. */
 		chunk_lock = fresh;
+		chunk_mapped = fresh_cond;
 		poster_lock = fresh;
 		posters = NULL;
 	}
 	for (at = &chunks; (c = *at);) {
-		c->mapped = false;
+		c->mapped = c->mapping = false;
 		atomic_store(&c->users, 0);
 		if (c->registered) {
 			*at = c->next;
@@ -437,14 +450,10 @@ static bool contains(const struct chunk *c, uint64_t addr)
 	return addr - c->addr < c->len;
 }
 
-/* Under chunk_lock: makes the mirror know it. */
-static int map_chunk(struct chunk *c)
+static int tell_of_chunk(const struct chunk *c)
 {
 	struct job job = {.seg = {c->addr, c->len}};
-	int rc;
 
-	if (c->mapped)
-		return 0;
 	job.req.cmd.op = QCU_OP_MAP;
 	job.req.cmd.flags = QCU_F_SEGS;
 	job.req.cmd.map.va = c->addr;
@@ -452,8 +461,25 @@ static int map_chunk(struct chunk *c)
 	job.req.cmd.map.chunk_bytes = QCU_CHUNK_DEFAULT;
 	job.req.segs = &job.seg;
 	job.req.seg_count = 1;
-	rc = driver_command(&job);
+	return driver_command(&job);
+}
+
+/* Under chunk_lock, for a user of the chunk: the mirror knows it afterwards. */
+static int map_chunk(struct chunk *c)
+{
+	int rc;
+
+	while (c->mapping)
+		pthread_cond_wait(&chunk_mapped, &chunk_lock);
+	if (c->mapped)
+		return 0;
+	c->mapping = true;
+	pthread_mutex_unlock(&chunk_lock);
+	rc = tell_of_chunk(c);
+	pthread_mutex_lock(&chunk_lock);
+	c->mapping = false;
 	c->mapped = !rc;
+	pthread_cond_broadcast(&chunk_mapped);
 	return rc;
 }
 
@@ -472,9 +498,12 @@ static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 	if (c && len > c->len - (addr - c->addr)) {
 		rc = c->registered ? 0 : -EFAULT;
 	} else if (c) {
+		/* A user keeps it from being freed meanwhile. */
+		atomic_fetch_add(&c->users, 1);
 		rc = map_chunk(c);
-		if (!rc) {
-			atomic_fetch_add(&c->users, 1);
+		if (rc) {
+			atomic_fetch_sub(&c->users, 1);
+		} else {
 			job->chunk = c;
 			rc = 1;
 		}
@@ -506,16 +535,17 @@ static int register_memory(uint64_t addr, uint64_t len)
 	if (!c)
 		return -ENOMEM;
 	*c = (struct chunk){.addr = addr, .len = len, .registered = true};
-	pthread_mutex_lock(&chunk_lock);
-	rc = map_chunk(c);
-	if (!rc) {
-		c->next = chunks;
-		chunks = c;
-	}
-	pthread_mutex_unlock(&chunk_lock);
-	if (rc)
+	rc = tell_of_chunk(c);
+	if (rc) {
 		free(c);
-	return rc;
+		return rc;
+	}
+	c->mapped = true;
+	pthread_mutex_lock(&chunk_lock);
+	c->next = chunks;
+	chunks = c;
+	pthread_mutex_unlock(&chunk_lock);
+	return 0;
 }
 
 /*

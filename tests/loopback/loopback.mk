@@ -6,7 +6,7 @@ LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pi
 	streams threads
 LOOPBACK_C += bad_fatbin array_handles graph_memory logs
 # The sanitizers cannot be where a backend is loaded as the transport does it.
-LOOPBACK_C += $(if $(SAN),,exit)
+LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
@@ -36,7 +36,8 @@ $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 	@mkdir -p $(@D)
 	$(NVCC) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
 
+$(B)/tests/loopback/driver_malloc: $(B)/tests/loopback/driver_malloc_backend.so
 $(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so
-$(B)/tests/loopback/exit_backend.so: $(B)/tests/loopback/exit_backend.o $(SOFT_LIB)
+$(B)/tests/loopback/%_backend.so: $(B)/tests/loopback/%_backend.o $(SOFT_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -o $@ $^ $(SOFT_LIBS)
