@@ -47,8 +47,13 @@ struct be_kernel {
 	struct qcu_param params[];
 };
 
+/* A fat binary with the units that went into it, as the driver takes it. */
+struct cu_linked;
+
 struct be_module {
 	cudaLibrary_t lib;
+	char *image; /* with its units behind it; NULL: a single one, which the driver has copied */
+	struct cu_linked *linked;
 	pthread_mutex_t lock; /* of kernels */
 	struct be_kernel *kernels;
 };

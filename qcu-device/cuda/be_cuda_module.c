@@ -12,7 +12,7 @@
 /* A launch keeps its list of pointers on the stack up to this many parameters. */
 #define FEW_PARAMS 64u
 
-/* How a fat binary begins. */
+/* How a fat binary begins. Several in a row: what was linked, and the units that went into it. */
 struct fatbin_header {
 	uint32_t magic;
 	uint16_t version;
@@ -21,61 +21,124 @@ struct fatbin_header {
 };
 #define FATBIN_MAGIC 0xba55ed50u
 
-/* The driver trusts the length that the image itself tells; it must not exceed what there is. */
-static bool length_fits(const void *image, size_t len)
+#define UNITS_MAX 4096u
+
+/* How a program tells the driver of a fat binary and its units, a list that ends with NULL. */
+struct cu_linked {
+	int32_t magic, version;
+	const void *linked;
+	const void **units;
+	const void *unit[UNITS_MAX + 1];
+};
+#define LINKED_MAGIC   0x466243b1
+#define LINKED_VERSION 2
+
+/*
+ * The length of the fat binary that begins here; 0: it is none, or not all of it is there. The
+ * driver trusts the length that the image itself tells.
+ */
+static size_t fatbin_length(const char *image, size_t len)
 {
 	struct fatbin_header h;
 
 	if (len < sizeof(h))
-		return false;
+		return 0;
 	memcpy(&h, image, sizeof(h));
-	if (h.magic != FATBIN_MAGIC)
-		return true;
-	return h.header_bytes >= sizeof(h) && h.header_bytes <= len &&
-	       h.bytes <= len - h.header_bytes;
+	if (h.magic != FATBIN_MAGIC || h.header_bytes < sizeof(h) || h.header_bytes > len ||
+	    h.bytes > len - h.header_bytes)
+		return 0;
+	return h.header_bytes + h.bytes;
+}
+
+static bool is_fatbin(const char *image, size_t len)
+{
+	uint32_t magic;
+
+	if (len < sizeof(magic))
+		return false;
+	memcpy(&magic, image, sizeof(magic));
+	return magic == FATBIN_MAGIC;
+}
+
+/*
+ * Only the units have PTX, from which the driver links anew for a GPU of another architecture. When
+ * it does that is up to it, so all of this stays until the module goes.
+ */
+static int load_linked(struct be *be, struct be_module *m, size_t len, size_t linked)
+{
+	size_t at, bytes, n = 0;
+
+	m->linked = calloc(1, sizeof(*m->linked));
+	if (!m->linked)
+		return QCU_ERR_MemoryAllocation;
+	for (at = linked; at < len; at += bytes) {
+		bytes = fatbin_length(m->image + at, len - at);
+		if (!bytes || at % sizeof(uint64_t) || n == UNITS_MAX)
+			return QCU_ERR_InvalidKernelImage;
+		m->linked->unit[n++] = m->image + at;
+	}
+	m->linked->magic = LINKED_MAGIC;
+	m->linked->version = LINKED_VERSION;
+	m->linked->linked = m->image;
+	m->linked->units = m->linked->unit;
+	return CU(be, cudaLibraryLoadData, &m->lib, m->linked, NULL, NULL, 0, NULL, NULL, 0);
+}
+
+static int load_image(struct be *be, struct be_module *m, size_t len)
+{
+	size_t bytes = fatbin_length(m->image, len);
+	int ret;
+
+	if (bytes && bytes < len && is_fatbin(m->image + bytes, len - bytes))
+		return load_linked(be, m, len, bytes);
+	if (!bytes && (is_fatbin(m->image, len) || len < sizeof(struct fatbin_header)))
+		return QCU_ERR_InvalidKernelImage;
+	ret = CU(be, cudaLibraryLoadData, &m->lib, m->image, NULL, NULL, 0, NULL, NULL, 0);
+	/* What the driver needs of it later it has copied. */
+	free(m->image);
+	m->image = NULL;
+	return ret;
+}
+
+static void module_free(struct be_module *m)
+{
+	free(m->linked);
+	free(m->image);
+	free(m);
 }
 
 int cu_module_load(struct be *be, const void *image, size_t len, struct be_module **out)
 {
 	struct be_module *m;
-	char *copy;
 	int ret = cu_use(be, cu_current());
 
 	if (ret)
 		return ret;
 	m = calloc(1, sizeof(*m));
+	if (!m)
+		return QCU_ERR_MemoryAllocation;
 	/*
 	 * PTX must end with a NUL, an image must be aligned, and the caller's bytes may be changed
-	 * by others while the driver reads them. What the driver needs later it copies itself.
+	 * by others while the driver reads them.
 	 */
-	copy = malloc(len + 1);
-	if (!m || !copy) {
-		ret = QCU_ERR_MemoryAllocation;
-		goto err_free;
+	m->image = malloc(len + 1);
+	if (!m->image) {
+		module_free(m);
+		return QCU_ERR_MemoryAllocation;
 	}
-	memcpy(copy, image, len);
-	copy[len] = '\0';
-	if (!length_fits(copy, len)) {
-		ret = QCU_ERR_InvalidKernelImage;
-		goto err_free;
-	}
-	if (pthread_mutex_init(&m->lock, NULL)) {
+	memcpy(m->image, image, len);
+	m->image[len] = '\0';
+	ret = load_image(be, m, len);
+	if (!ret && pthread_mutex_init(&m->lock, NULL)) {
+		CU(be, cudaLibraryUnload, m->lib);
 		ret = QCU_ERR_OperatingSystem;
-		goto err_free;
 	}
-	ret = CU(be, cudaLibraryLoadData, &m->lib, copy, NULL, NULL, 0, NULL, NULL, 0);
-	if (ret)
-		goto err_lock;
-	free(copy);
+	if (ret) {
+		module_free(m);
+		return ret;
+	}
 	*out = m;
 	return QCU_ERR_Success;
-
-err_lock:
-	pthread_mutex_destroy(&m->lock);
-err_free:
-	free(copy);
-	free(m);
-	return ret;
 }
 
 int cu_module_unload(struct be *be, struct be_module *m)
@@ -92,7 +155,7 @@ int cu_module_unload(struct be *be, struct be_module *m)
 		k = next;
 	}
 	pthread_mutex_destroy(&m->lock);
-	free(m);
+	module_free(m);
 	return ret;
 }
 
