@@ -116,6 +116,8 @@ cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemset
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
 cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_release(struct qcul_node_params *p);
+/* May a node of an executable graph be given these? */
+bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now);
 
 /* ---- graph_attr.c ---- */
 

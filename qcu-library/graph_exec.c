@@ -495,6 +495,8 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 		if (now->nodes[i]->params.type == cudaGraphNodeTypeConditional &&
 		    !qcul_same_cond(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorNotSupported;
+		if (!qcul_node_can_become(&old->nodes[i]->params, &now->nodes[i]->params))
+			return cudaGraphExecUpdateErrorParametersChanged;
 		if (now->nodes[i]->params.type != cudaGraphNodeTypeGraph)
 			continue;
 		r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);

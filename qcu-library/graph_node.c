@@ -88,7 +88,8 @@ cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernel
 cudaError_t qcul_node_copy(struct qcul_node_params *p, const struct cudaMemcpy3DParms *from)
 {
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!from || !from->srcArray == !from->srcPtr.ptr || !from->dstArray == !from->dstPtr.ptr)
+	if (!from || !from->srcArray == !from->srcPtr.ptr || !from->dstArray == !from->dstPtr.ptr ||
+	    !from->extent.width || !from->extent.height || !from->extent.depth)
 		return cudaErrorInvalidValue;
 	if ((unsigned int)from->kind > cudaMemcpyDefault)
 		return cudaErrorInvalidMemcpyDirection;
@@ -567,6 +568,44 @@ static cudaGraphNode_t in_exec(cudaGraphExec_t exec, cudaGraphNode_t node)
 	return g && qcul_node_valid(node) ? qcul_graph_find(g, node->serial) : NULL;
 }
 
+static bool is_line(const struct cudaMemcpy3DParms *c)
+{
+	return c->extent.height == 1 && c->extent.depth == 1;
+}
+
+/* What has been instantiated can be told other lines to copy or set; rows stay where, and as many.
+ */
+bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now)
+{
+	const struct cudaMemsetParams *a = &old->memset, *b = &now->memset;
+
+	if (old->type != now->type)
+		return false;
+	switch (old->type) {
+	case cudaGraphNodeTypeMemcpy:
+		return (is_line(&old->copy) && is_line(&now->copy)) ||
+		       !memcmp(&old->copy, &now->copy, sizeof(old->copy));
+	case cudaGraphNodeTypeMemset:
+		return (a->height == 1 && b->height == 1) ||
+		       (a->height == b->height && a->width == b->width &&
+			a->elementSize == b->elementSize);
+	default:
+		return true;
+	}
+}
+
+static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphNode_t node,
+			      struct qcul_node_params *p)
+{
+	struct CUgraphNode_st *n = in_exec(exec, node);
+
+	if (!made && n && !qcul_node_can_become(&n->params, p)) {
+		qcul_node_release(p);
+		made = cudaErrorInvalidValue;
+	}
+	return replace(made, n, p);
+}
+
 /* cudaGraphNAME and cudaGraphExecNAME: `made` is the call that makes the new params, in p. */
 #define SETTER(name, made, ...)                                                                  \
 	cudaError_t cudaGraph##name(cudaGraphNode_t node, __VA_ARGS__)                           \
@@ -579,7 +618,7 @@ static cudaGraphNode_t in_exec(cudaGraphExec_t exec, cudaGraphNode_t node)
 	{                                                                                        \
 		struct qcul_node_params p;                                                       \
                                                                                                  \
-		return replace(made, in_exec(exec, node), &p);                                   \
+		return replace_in(exec, made, node, &p);                                         \
 	}
 
 SETTER(NodeSetParams, qcul_node_any(&p, params), struct cudaGraphNodeParams *params)

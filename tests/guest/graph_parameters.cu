@@ -99,11 +99,19 @@ static void same_rows(const int *got, const int *want, size_t height, const char
 	}
 }
 
+static void refuse_update(cudaGraphExec_t exec, cudaGraph_t graph)
+{
+	cudaGraphExecUpdateResultInfo info;
+
+	EXPECT(cudaGraphExecUpdate(exec, graph, &info), cudaErrorGraphExecUpdateFailure);
+	REQUIRE(info.result == cudaGraphExecUpdateErrorParametersChanged, "result %d", info.result);
+}
+
 static void boxes(void)
 {
 	cudaMemcpy3DParms p = rows(out, in, H), got;
+	cudaGraphNode_t node, other;
 	cudaGraphExec_t exec;
-	cudaGraphNode_t node;
 	cudaGraph_t graph;
 
 	CHECK(cudaGraphCreate(&graph, 0));
@@ -121,12 +129,69 @@ static void boxes(void)
 	run_once(graph);
 	same_rows(out2, in2, H - 2, "changed in the graph");
 	fresh(2);
+	/* An instance can be told of other lines, not of other rows. */
 	p = rows(out2, in, H);
+	EXPECT(cudaGraphExecMemcpyNodeSetParams(exec, node, &p), cudaErrorInvalidValue);
+	p = rows(out, in, 1);
+	EXPECT(cudaGraphExecMemcpyNodeSetParams(exec, node, &p), cudaErrorInvalidValue);
+	p = rows(out, in, H);
 	CHECK(cudaGraphExecMemcpyNodeSetParams(exec, node, &p));
+	refuse_update(exec, graph);
 	run(exec);
-	same_rows(out2, in, H, "changed in the instance");
+	same_rows(out, in, H, "as before");
+	p = rows(out, in, 0);
+	EXPECT(cudaGraphExecMemcpyNodeSetParams(exec, node, &p), cudaErrorInvalidValue);
+	EXPECT(cudaGraphAddMemcpyNode(&other, graph, NULL, 0, &p), cudaErrorInvalidValue);
 	EXPECT(cudaGraphMemcpyNodeSetParams(node, NULL), cudaErrorInvalidValue);
 	EXPECT(cudaGraphMemsetNodeSetParams(node, NULL), cudaErrorInvalidValue);
+	(void)cudaGetLastError();
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
+/* Of what is set, too: any line may become another one, and rows those of another place. */
+static void sets(void)
+{
+	cudaMemsetParams line = {}, rows = {};
+	cudaGraphExec_t exec;
+	cudaGraphNode_t node;
+	cudaGraph_t graph;
+
+	line.dst = dev;
+	line.elementSize = sizeof(int);
+	line.value = 1;
+	line.width = N;
+	line.height = 1;
+	rows = line;
+	rows.pitch = PITCH;
+	rows.width = W;
+	rows.height = H;
+	CHECK(cudaGraphCreate(&graph, 0));
+	CHECK(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &line));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	EXPECT(cudaGraphExecMemsetNodeSetParams(exec, node, &rows), cudaErrorInvalidValue);
+	CHECK(cudaGraphMemsetNodeSetParams(node, &rows));
+	refuse_update(exec, graph);
+	line.value = 2;
+	CHECK(cudaGraphExecMemsetNodeSetParams(exec, node, &line));
+	run(exec);
+	CHECK(cudaMemcpy(out, dev, BYTES, cudaMemcpyDeviceToHost));
+	all(out, 2, "a line");
+	CHECK(cudaGraphExecDestroy(exec));
+
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	EXPECT(cudaGraphExecMemsetNodeSetParams(exec, node, &line), cudaErrorInvalidValue);
+	rows.height--;
+	EXPECT(cudaGraphExecMemsetNodeSetParams(exec, node, &rows), cudaErrorInvalidValue);
+	rows.height++;
+	rows.dst = dev2;
+	rows.value = 0x01020304;
+	CHECK(cudaMemset(dev2, 0, BYTES));
+	CHECK(cudaGraphExecMemsetNodeSetParams(exec, node, &rows));
+	run(exec);
+	CHECK(cudaMemcpy(out, dev2, BYTES, cudaMemcpyDeviceToHost));
+	for (int i = 0; i < N; i++)
+		REQUIRE(out[i] == (i % (PITCH / 4) < W ? 0x01020304 : 0), "rows: word %d", i);
 	(void)cudaGetLastError();
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
@@ -229,7 +294,8 @@ static void CUDART_CB take_from_sum(void *data)
 static void kernels(void)
 {
 	int two = 2, five = 5, seven = 7, n = N;
-	void *args2[] = {&dev, &two, &n}, *args5[] = {&dev, &five, &n}, *args7[] = {&dev, &seven, &n};
+	void *args2[] = {&dev, &two, &n}, *args5[] = {&dev, &five, &n},
+	     *args7[] = {&dev, &seven, &n};
 	cudaKernelNodeParams plus2 = kernel(add, args2), times5 = kernel(multiply, args5);
 	cudaKernelNodeParams plus7 = kernel(add, args7);
 	cudaHostNodeParams add5 = {add_to_sum, &five}, add7 = {add_to_sum, &seven};
@@ -558,6 +624,7 @@ int main(void)
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	REQUIRE(!sem_init(&gate, 0, 0), "semaphore");
 	boxes();
+	sets();
 	flat();
 	symbols();
 	kernels();
