@@ -258,7 +258,9 @@ int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 		*count = blocks ? 1 : 0;
 		return QCU_ERR_Success;
 	}
-	if (!(l->flags & QCU_LAUNCH_CLUSTER) || !l->cluster.x || !l->cluster.y || !l->cluster.z)
+	if (!(l->flags & QCU_LAUNCH_CLUSTER))
+		return QCU_ERR_Success;
+	if (!l->cluster.x || !l->cluster.y || !l->cluster.z)
 		return QCU_ERR_InvalidClusterSize;
 	if (is_cluster(l))
 		return no_clusters();
