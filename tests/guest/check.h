@@ -48,6 +48,17 @@ static inline void check_failed(const char *file, int line, const char *cond, co
 	exit(1);
 }
 
+/*
+ * CUDA loads a kernel when it is first used, and may wait for the whole device then. Before work is
+ * held up by something that comes after a launch, its kernel has to be there.
+ */
+static inline void load_kernel(const void *kernel)
+{
+	cudaFuncAttributes attributes;
+
+	CHECK(cudaFuncGetAttributes(&attributes, kernel));
+}
+
 /* The last line of a program; the demo's table quotes it. */
 static inline int verified(const char *fmt, ...)
 {

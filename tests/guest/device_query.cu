@@ -26,8 +26,7 @@ static void query(int device)
 	printf("  device %d: %s\n", device, p.name);
 	printf("    compute capability %d.%d, %d multiprocessors, warps of %d\n", p.major, p.minor,
 	       p.multiProcessorCount, p.warpSize);
-	printf("    memory %.0f MiB, %.0f MiB of it free\n", (double)total / (1 << 20),
-	       (double)free_bytes / (1 << 20));
+	printf("    memory %.0f MiB\n", (double)total / (1 << 20));
 	printf("    block: %d threads, %zu KiB shared; grid: %d x %d x %d\n", p.maxThreadsPerBlock,
 	       p.sharedMemPerBlock >> 10, p.maxGridSize[0], p.maxGridSize[1], p.maxGridSize[2]);
 	printf("    unified addressing: %s, kernels may use pinned host memory: %s\n",

@@ -69,6 +69,7 @@ static void child(const struct peer *parent)
 	uint32_t *p, *host;
 	int pipe[2];
 
+	load_kernel((const void *)fill);
 	hear(parent, &m, sizeof(m));
 	CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	CHECK(cudaMallocHost(&host, N * 4));
@@ -136,6 +137,7 @@ int main(void)
 		child(&peer);
 		return 0;
 	}
+	load_kernel((const void *)fill);
 	CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	CHECK(cudaMallocHost(&host, N * 4));
 	CHECK(cudaMalloc(&p, N * 4));

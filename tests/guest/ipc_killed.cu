@@ -77,6 +77,7 @@ int main(int argc, char **)
 		child(&peer);
 		return 0;
 	}
+	load_kernel((const void *)add);
 	hear(&peer, &m, sizeof(m));
 	host = (uint32_t *)malloc(N * 4);
 	CHECK(cudaIpcOpenMemHandle((void **)&p, m.opened, LAZY));

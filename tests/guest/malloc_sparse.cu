@@ -69,6 +69,7 @@ int main()
 	REQUIRE(p && p[9 * GIB] == 0, "calloc");
 	expect_chunks(p, 1);
 	free(p);
-	return verified("16 GiB, of which three pages were used, are three chunks%s",
-			chunks_of(p) < 0 ? " (no driver to ask)" : "");
+	if (chunks_of(p) < 0)
+		fprintf(stderr, "malloc_sparse: there is no driver to ask how many chunks it took\n");
+	return verified("of 16 GiB three pages were used");
 }

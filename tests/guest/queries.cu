@@ -256,6 +256,8 @@ int main(void)
 
 	CHECK(cudaMalloc((void **)&dev, 64 * sizeof(*dev)));
 	CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	load_kernel((const void *)add);
+	load_kernel((const void *)fail);
 	bad_input(s);
 	asked_often(s, dev);
 	used_again(s, dev);
