@@ -22,6 +22,17 @@ int cu_result(const struct be *be, cudaError_t err, const char *call)
 	return err;
 }
 
+int cu_driver_function(const struct be *be, const char *name, void *fn)
+{
+	enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+	int ret = CU(be, cudaGetDriverEntryPointByVersion, name, fn, 12000, cudaEnableLegacyStream,
+		     &found);
+
+	if (!ret && (found != cudaDriverEntryPointSuccess || !*(void **)fn))
+		ret = QCU_ERR_CallRequiresNewerDriver;
+	return ret;
+}
+
 int cu_use(struct be *be, unsigned int dev)
 {
 	int ret;
@@ -71,6 +82,10 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		return QCU_ERR_MemoryAllocation;
 	be->verbose = opt->verbose;
 	ret = CU(be, cudaGetDeviceCount, &count);
+	if (!ret)
+		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
+	if (!ret)
+		ret = cu_driver_function(be, "cuKernelGetFunction", &be->kernel_function);
 	if (ret)
 		goto err_free;
 	be->devices = (unsigned int)count < CU_DEVICES ? (unsigned int)count : CU_DEVICES;

@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
 #include "qcu-device/backend.h"
@@ -39,11 +41,18 @@ struct be_pool {
 	unsigned int dev;
 };
 
+/* A kernel in the context of one device, which a reset takes away. */
+struct cu_function {
+	_Atomic(CUfunction) f;
+	atomic_uint life; /* the device's, plus 1; 0: not looked up */
+};
+
 struct be_kernel {
 	struct be_kernel *next;
 	cudaKernel_t k;
-	uint32_t count; /* of params */
-	uint32_t bytes; /* from the first parameter's begin to the last one's end */
+	struct cu_function *on; /* by device */
+	uint32_t count;		/* of params */
+	uint32_t bytes;		/* from the first parameter's begin to the last one's end */
 	struct qcu_param params[];
 };
 
@@ -75,6 +84,8 @@ struct cu_host {
 
 struct be {
 	bool verbose;
+	PFN_cuLaunchKernel_v4000 launch_kernel;
+	PFN_cuKernelGetFunction_v12000 kernel_function;
 	unsigned int devices;
 	struct be_stream legacy[CU_DEVICES];
 	struct be_pool pool[CU_DEVICES]; /* default ones */
@@ -98,6 +109,12 @@ struct be {
  */
 int cu_result(const struct be *be, cudaError_t err, const char *call);
 #define CU(be, call, ...) cu_result((be), call(__VA_ARGS__), #call)
+
+/*
+ * A function of the driver's, looked up at run time, so that this plugin needs no driver library to
+ * be built or loaded. The two APIs number their errors alike, as far as they come from there.
+ */
+int cu_driver_function(const struct be *be, const char *name, void *fn);
 
 /* Makes a device this thread's current one. */
 int cu_use(struct be *be, unsigned int dev);

@@ -3,9 +3,6 @@
  * Copies and memsets of the cuda backend. Where the memory is registered, CUDA's copy engines work
  * on it in place; where it is not, CUDA itself stages it and returns as pageable memory demands.
  */
-#include <cuda.h>
-#include <cudaTypedefs.h>
-
 #include "qcu-device/cuda/be_cuda.h"
 
 int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s)
@@ -36,21 +33,7 @@ int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be
 			len, cudaMemcpyDefault, s->s);
 }
 
-/*
- * The runtime API sets bytes only; elements of 2 and 4 bytes are the driver's. Its functions are
- * looked up at run time, so that this plugin needs no driver library to be built or loaded.
- */
-static int driver_function(struct be *be, const char *name, void **fn)
-{
-	enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-	int ret = CU(be, cudaGetDriverEntryPointByVersion, name, fn, 12000, cudaEnableLegacyStream,
-		     &found);
-
-	if (!ret && (found != cudaDriverEntryPointSuccess || !*fn))
-		ret = QCU_ERR_CallRequiresNewerDriver;
-	return ret;
-}
-
+/* The runtime API sets bytes only; elements of 2 and 4 bytes are the driver's. */
 static int set_elements(struct be *be, const struct be_memset *m, struct be_stream *s)
 {
 	uint64_t pitch = m->height > 1 ? m->pitch : m->width;
@@ -59,9 +42,9 @@ static int set_elements(struct be *be, const struct be_memset *m, struct be_stre
 	int ret;
 
 	if (m->elem == 2)
-		ret = driver_function(be, "cuMemsetD2D16Async", &fn);
+		ret = cu_driver_function(be, "cuMemsetD2D16Async", &fn);
 	else
-		ret = driver_function(be, "cuMemsetD2D32Async", &fn);
+		ret = cu_driver_function(be, "cuMemsetD2D32Async", &fn);
 	if (ret)
 		return ret;
 	if (m->elem == 2)
@@ -70,7 +53,6 @@ static int set_elements(struct be *be, const struct be_memset *m, struct be_stre
 	else
 		res = ((PFN_cuMemsetD2D32Async_v3020)fn)(m->dst, pitch, m->value, m->width / 4,
 							 m->height, s->s);
-	/* The two APIs number these errors alike. */
 	return cu_result(be, (cudaError_t)res, "cuMemsetD2DAsync");
 }
 
