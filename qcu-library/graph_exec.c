@@ -410,7 +410,9 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flag
 {
 	if (!valid(exec) || !flags)
 		return qcul_done(cudaErrorInvalidValue);
-	*flags = exec->flags;
+	/* CUDA does not tell of these two. */
+	*flags = exec->flags &
+		 ~(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority);
 	return cudaSuccess;
 }
 
