@@ -22,6 +22,7 @@ __device__ unsigned char symbol[BYTES];
 static unsigned char *dev, *other, *pinned, *pinned_back;
 static unsigned char host[BYTES], back[BYTES];
 static cudaArray_t array, array2;
+static bool is_held;
 
 static void same(const void *got, const void *want, size_t bytes, const char *what)
 {
@@ -130,7 +131,13 @@ static void arrays(uint32_t seed)
 
 	fresh(seed + 2);
 	CHECK(cudaMemcpyToArray(array, 0, 0, host, bytes, cudaMemcpyHostToDevice));
-	CHECK(cudaMemcpyArrayToArray(array2, 0, 0, array, 0, 0, bytes, cudaMemcpyDeviceToDevice));
+	/* CUDA's own waits for the legacy stream all the same. */
+	if (is_held)
+		CHECK(cudaMemcpy2DArrayToArray(array2, 0, 0, array, 0, 0, W, H,
+					       cudaMemcpyDeviceToDevice));
+	else
+		CHECK(cudaMemcpyArrayToArray(array2, 0, 0, array, 0, 0, bytes,
+					     cudaMemcpyDeviceToDevice));
 	CHECK(cudaMemcpyFromArray(back, array2, 0, 0, bytes, cudaMemcpyDeviceToHost));
 	same(back, host, bytes, "cudaMemcpyFromArray");
 	fresh(seed + 3);
@@ -258,6 +265,7 @@ int main(void)
 	peers(200);
 
 	CHECK(cudaLaunchHostFunc(held, wait_at_gate, NULL));
+	is_held = true;
 	everything(300);
 	EXPECT(cudaStreamQuery(held), cudaErrorNotReady);
 	/* The legacy stream does wait for it, and this thread's own for that one from then on. */
