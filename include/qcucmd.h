@@ -403,10 +403,20 @@ struct qcu_ipc_event_open {
 struct qcu_module_load {
 	struct qcu_buf buf; /* a fat binary, whole */
 	__u32 module;
-	__u32 rsvd;
+	__u32 max_regs; /* of each of its kernels' threads, if it is to be compiled; 0: any */
 };
 struct qcu_module_unload {
 	__u32 module;
+};
+/* The names of a module's kernels, or of its managed variables, each with a NUL behind it. */
+#define QCU_NAMES_KERNELS 0u
+#define QCU_NAMES_MANAGED 1u
+struct qcu_module_names {
+	struct qcu_buf buf; /* out: as many bytes as there is room for */
+	__u32 module;
+	__u32 what;
+	__u32 count; /* out */
+	__u32 bytes; /* out: of all of them */
 };
 struct qcu_kernel_find {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */
@@ -423,9 +433,9 @@ struct qcu_kernel_info {
 struct qcu_var_find {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */
 	__u32 module;
-	__u32 rsvd;
-	__u64 addr; /* out */
-	__u64 size; /* out */
+	__u32 managed; /* 1: only if it is a managed one */
+	__u64 addr;    /* out */
+	__u64 size;    /* out */
 };
 /*
  * From now on this variable is memory of the guest's that has been registered. It must be so before
@@ -836,17 +846,18 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(60, EVENT_QUERY,       event_query,       USR, NONE,  QCU_UPTO(qcu_event_query, token)) \
 	X(61, EVENT_ELAPSED,     event_elapsed,     USR, NONE,  QCU_UPTO(qcu_event_elapsed, end)) \
 	X(62, WATCH,             watch,             USR, STAY,  QCU_UPTO(qcu_watch, buf)) \
-	X(64, MODULE_LOAD,       module_load,       USR, IN,    QCU_UPTO(qcu_module_load, module)) \
+	X(64, MODULE_LOAD,       module_load,       USR, IN,    QCU_UPTO(qcu_module_load, max_regs)) \
 	X(65, MODULE_UNLOAD,     module_unload,     USR, NONE,  QCU_UPTO(qcu_module_unload, module)) \
 	X(66, KERNEL_FIND,       kernel_find,       USR, MSG,   QCU_UPTO(qcu_kernel_find, kernel)) \
 	X(67, KERNEL_INFO,       kernel_info,       USR, OUT,   QCU_UPTO(qcu_kernel_info, kernel)) \
-	X(68, VAR_FIND,          var_find,          USR, MSG,   QCU_UPTO(qcu_var_find, module)) \
+	X(68, VAR_FIND,          var_find,          USR, MSG,   QCU_UPTO(qcu_var_find, managed)) \
 	X(69, LAUNCH,            launch,            POST, MSG,   QCU_UPTO(qcu_launch, stream)) \
 	X(70, OCCUPANCY,         occupancy,         USR, NONE,  QCU_UPTO(qcu_occupancy, flags)) \
 	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
 	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
 	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
 	X(74, VAR_BIND,          var_bind,          USR, MSG,   QCU_UPTO(qcu_var_bind, size)) \
+	X(75, MODULE_NAMES,      module_names,      USR, OUT,   QCU_UPTO(qcu_module_names, what)) \
 	X(80, IPC_MEM_EXPORT,    ipc_mem_export,    USR, NONE,  QCU_UPTO(qcu_ipc_mem_export, ptr)) \
 	X(81, IPC_MEM_OPEN,      ipc_mem_open,      USR, NONE,  QCU_UPTO(qcu_ipc_mem_open, token)) \
 	X(82, IPC_MEM_CLOSE,     ipc_mem_close,     USR, NONE,  QCU_UPTO(qcu_ipc_mem_close, ptr)) \

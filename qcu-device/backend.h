@@ -23,7 +23,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 3u
+#define BE_ABI 4u
 
 #define BE_IPC_BYTES 64
 
@@ -257,9 +257,19 @@ struct be_ops {
 	int (*event_import)(struct be *be, unsigned int dev, const void *handle,
 			    struct be_event **e);
 
-	/* image: a fat binary, an ELF image or PTX; copied if it is needed after the call. */
-	int (*module_load)(struct be *be, const void *image, size_t len, struct be_module **m);
+	/*
+	 * image: a fat binary, an ELF image or PTX; copied if it is needed after the call.
+	 * max_regs: what a compiler may use for each thread, 0: what it wants.
+	 */
+	int (*module_load)(struct be *be, const void *image, size_t len, uint32_t max_regs,
+			   struct be_module **m);
 	int (*module_unload)(struct be *be, struct be_module *m);
+	/*
+	 * QCU_NAMES_*: each with its NUL, up to `room` bytes in all; *bytes is how many there are.
+	 * A backend that cannot list managed variables answers "not supported".
+	 */
+	int (*module_names)(struct be *be, struct be_module *m, uint32_t what, char *names,
+			    size_t room, size_t *bytes, uint32_t *count);
 	/* Kernels live as long as their module. */
 	int (*kernel_find)(struct be *be, struct be_module *m, const char *name,
 			   struct be_kernel **k);
@@ -280,6 +290,9 @@ struct be_ops {
 				 const struct be_launch *l, uint32_t what, uint32_t *count);
 	int (*var_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 			uint64_t *addr, uint64_t *size);
+	/* The same if it is a managed variable. */
+	int (*managed_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+			    uint64_t *addr, uint64_t *size);
 	/*
 	 * Puts a variable into host memory, on all devices: registered memory with the content that
 	 * it shall have. Before any kernel_find in the module; addresses of var_find are void.

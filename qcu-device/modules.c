@@ -29,7 +29,7 @@ int mir_do_module_load(struct call *c)
 	h = handle_new(HANDLE_MODULE);
 	rc = image && h ? mir_buf_read(c, image, len) : (int)QCU_ERR_MemoryAllocation;
 	if (!rc)
-		rc = m->cfg.ops->module_load(m->be, image, len, &h->module);
+		rc = m->cfg.ops->module_load(m->be, image, len, ml->max_regs, &h->module);
 	free(image);
 	if (rc) {
 		handle_drop(&m->handles, h);
@@ -88,6 +88,42 @@ static int param_layout(struct call *c, struct handle *h)
 		if (params[i].offset + params[i].size > h->param_bytes)
 			h->param_bytes = params[i].offset + params[i].size;
 	return QCU_ERR_Success;
+}
+
+int mir_do_module_names(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_module_names *mn = &c->cmd->module_names;
+	struct handle *h;
+	size_t bytes = 0;
+	char *names = NULL;
+	uint32_t count = 0;
+	int rc;
+
+	MIR_NEED(c, module_names);
+	if (mn->what > QCU_NAMES_MANAGED)
+		return QCU_ERR_InvalidValue;
+	h = handles_get(&m->handles, HANDLE_MODULE, mn->module);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = m->cfg.ops->module_names(m->be, h->module, mn->what, NULL, 0, &bytes, &count);
+	if (!rc && bytes > UINT32_MAX)
+		rc = QCU_ERR_NotSupported;
+	if (!rc && bytes) {
+		names = malloc(bytes);
+		rc = names ? m->cfg.ops->module_names(m->be, h->module, mn->what, names, bytes,
+						      &bytes, &count)
+			   : (int)QCU_ERR_MemoryAllocation;
+	}
+	if (!rc && bytes)
+		rc = mir_buf_write(c, 0, names, bytes < mn->buf.len ? bytes : mn->buf.len);
+	if (!rc) {
+		mn->count = count;
+		mn->bytes = (uint32_t)bytes;
+	}
+	free(names);
+	handles_put(&m->handles, h);
+	return rc;
 }
 
 int mir_do_kernel_find(struct call *c)
@@ -179,17 +215,23 @@ int mir_do_var_find(struct call *c)
 {
 	struct mirror *m = c->m;
 	struct qcu_var_find *vf = &c->cmd->var_find;
+	const struct be_ops *ops = m->cfg.ops;
 	uint64_t addr = 0, size = 0;
 	struct handle *module;
 	char *name;
 	int rc;
 
 	MIR_NEED(c, var_find);
+	if (vf->managed > 1)
+		return QCU_ERR_InvalidValue;
+	if (vf->managed)
+		MIR_NEED(c, managed_find);
 	module = handles_get(&m->handles, HANDLE_MODULE, vf->module);
 	if (!module)
 		return QCU_ERR_InvalidResourceHandle;
 	name = copy_name(c);
-	rc = name ? m->cfg.ops->var_find(m->be, c->cmd->device, module->module, name, &addr, &size)
+	rc = name ? (vf->managed ? ops->managed_find : ops->var_find)(
+			    m->be, c->cmd->device, module->module, name, &addr, &size)
 		  : (int)QCU_ERR_InvalidSymbol;
 	if (!rc) {
 		vf->addr = addr;

@@ -37,6 +37,7 @@ static struct about about(const struct qCUcmd *cmd)
 	case QCU_OP_PRINT_READ:
 	case QCU_OP_THREAD_EXIT:
 	case QCU_OP_MODULE_LOAD:
+	case QCU_OP_MODULE_NAMES:
 	case QCU_OP_KERNEL_FIND:
 	case QCU_OP_KERNEL_INFO:
 	case QCU_OP_VAR_FIND:

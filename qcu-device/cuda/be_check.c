@@ -255,6 +255,71 @@ static void check_params(struct check *c)
 	check(!check_kernel(c, "check_nothing"), "an unknown kernel is not found");
 }
 
+#define CHECK_KERNELS 7u /* in be_check_kernels.cu */
+
+static void check_names(struct check *c)
+{
+	char names[1024];
+	size_t bytes = 0, at, found = 0;
+	uint32_t count = 0;
+
+	want(CALL(c, module_names, c->module, QCU_NAMES_KERNELS, names, sizeof(names), &bytes,
+		  &count),
+	     0, "module_names");
+	if (!check(count == CHECK_KERNELS && bytes <= sizeof(names), "all kernels have names"))
+		return;
+	for (at = 0; at < bytes; at += strlen(names + at) + 1)
+		found += !strncmp(names + at, "check_", 6);
+	check(found == count, "names of kernels");
+}
+
+/* One body of a conditional node: a word is set. */
+static bool record_body(struct check *c, struct be_cond *cond, uint32_t body, uint32_t value)
+{
+	struct be_memset set = {
+		.dst = c->scratch, .width = 4, .height = 1, .value = value, .elem = 4};
+	struct be_stream *s = NULL;
+
+	return want(CALL(c, cond_record, cond, body, &s), 0, "cond_record") &&
+	       want(CALL(c, mem_set, &set, s), 0, "memset in a body") &&
+	       want(CALL(c, stream_destroy, s), 0, "the end of a body");
+}
+
+static int word(struct check *c)
+{
+	int *w = c->window;
+
+	want(CALL(c, copy_d2h, w, c->scratch, 4, c->legacy), 0, "copy_d2h");
+	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+	return *w;
+}
+
+/* What is set in a stream holds for what is run behind it there, and until it is set again. */
+static void check_conditional(struct check *c)
+{
+	struct be_cond *cond = NULL;
+	uint64_t handle;
+
+	if (!want(CALL(c, cond_create, 0, NULL, &cond, &handle), 0, "cond_create"))
+		return;
+	want(CALL(c, cond_node, cond, QCU_COND_IF, 2, NULL), 0, "cond_node");
+	check(CALL(c, cond_node, cond, QCU_COND_IF, 2, NULL) != 0, "no second node");
+	if (record_body(c, cond, 0, 11) && record_body(c, cond, 1, 22) &&
+	    want(CALL(c, cond_ready, cond), 0, "cond_ready")) {
+		want(CALL(c, cond_set, cond, 1, c->legacy), 0, "cond_set");
+		want(CALL(c, cond_run, cond, c->legacy), 0, "cond_run");
+		check(word(c) == 11, "the first body");
+		want(CALL(c, cond_set, cond, 0, c->legacy), 0, "cond_set");
+		want(CALL(c, cond_run, cond, c->legacy), 0, "cond_run");
+		check(word(c) == 22, "the second body");
+	}
+	if (record_body(c, cond, 1, 33) && want(CALL(c, cond_ready, cond), 0, "cond_ready again")) {
+		want(CALL(c, cond_run, cond, c->legacy), 0, "cond_run");
+		check(word(c) == 33, "a body that was recorded again, with the value as it was");
+	}
+	want(CALL(c, cond_destroy, cond), 0, "cond_destroy");
+}
+
 static void check_variables(struct check *c)
 {
 	struct be_kernel *k = check_kernel(c, "check_vars");
@@ -458,6 +523,7 @@ static void check_reset(struct check *c)
 	want(CALL(c, mem_alloc, 0, CHECK_BYTES, &c->scratch), 0, "mem_alloc after it");
 	check_host_memory(c);
 	check_variables(c);
+	check_conditional(c);
 }
 
 static void check_fault(struct check *c)
@@ -501,7 +567,7 @@ static bool start(struct check *c)
 	if (!check(c->legacy, "stream_legacy") ||
 	    !want(CALL(c, host_register, c->window, CHECK_WINDOW), 0, "host_register") ||
 	    !want(CALL(c, mem_alloc, 0, CHECK_BYTES, &c->scratch), 0, "mem_alloc") ||
-	    !want(CALL(c, module_load, c->image, c->image_len, &c->module), 0, "module_load"))
+	    !want(CALL(c, module_load, c->image, c->image_len, 0, &c->module), 0, "module_load"))
 		return false;
 	return true;
 }
@@ -523,7 +589,7 @@ static bool is_useless(struct check *c, const void *image, size_t len)
 	struct be_kernel *k = NULL;
 	bool useless;
 
-	if (CALL(c, module_load, image, len, &m))
+	if (CALL(c, module_load, image, len, 0, &m))
 		return true;
 	useless = CALL(c, kernel_find, m, "check_none", &k) != 0;
 	CALL(c, module_unload, m);
@@ -544,7 +610,9 @@ static void all_but_the_fault(struct check *c)
 	check(is_useless(c, nonsense, sizeof(nonsense)), "nonsense is no module");
 	check(is_useless(c, c->image, c->image_len / 2), "nor is half a module");
 	check_params(c);
+	check_names(c);
 	check_variables(c);
+	check_conditional(c);
 	check_host_memory(c);
 	check_shared(c);
 	check_print(c);

@@ -227,7 +227,10 @@ int cu_event_query(struct be *be, struct be_event *e);
 int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 
 /* be_cuda_module.c */
-int cu_module_load(struct be *be, const void *image, size_t len, struct be_module **m);
+int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+		   struct be_module **m);
+int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+		    size_t *bytes, uint32_t *count);
 int cu_module_unload(struct be *be, struct be_module *m);
 int cu_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
 int cu_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
@@ -243,6 +246,8 @@ int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 			 const struct be_launch *l, uint32_t what, uint32_t *count);
 int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		uint64_t *addr, uint64_t *size);
+int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		    uint64_t *addr, uint64_t *size);
 int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
 
 /* be_cuda_print.c */

@@ -60,11 +60,21 @@ static bool is_fatbin(const char *image, size_t len)
 	return magic == FATBIN_MAGIC;
 }
 
+static int library_load(struct be *be, struct be_module *m, const void *code, uint32_t max_regs)
+{
+	enum cudaJitOption option = cudaJitMaxRegisters;
+	void *value = (void *)(uintptr_t)max_regs;
+
+	return CU(be, cudaLibraryLoadData, &m->lib, code, &option, &value, max_regs ? 1 : 0, NULL,
+		  NULL, 0);
+}
+
 /*
  * Only the units have PTX, from which the driver links anew for a GPU of another architecture. When
  * it does that is up to it, so all of this stays until the module goes.
  */
-static int load_linked(struct be *be, struct be_module *m, size_t len, size_t linked)
+static int load_linked(struct be *be, struct be_module *m, size_t len, size_t linked,
+		       uint32_t max_regs)
 {
 	size_t at, bytes, n = 0;
 
@@ -81,19 +91,19 @@ static int load_linked(struct be *be, struct be_module *m, size_t len, size_t li
 	m->linked->version = LINKED_VERSION;
 	m->linked->linked = m->image;
 	m->linked->units = m->linked->unit;
-	return CU(be, cudaLibraryLoadData, &m->lib, m->linked, NULL, NULL, 0, NULL, NULL, 0);
+	return library_load(be, m, m->linked, max_regs);
 }
 
-static int load_image(struct be *be, struct be_module *m, size_t len)
+static int load_image(struct be *be, struct be_module *m, size_t len, uint32_t max_regs)
 {
 	size_t bytes = fatbin_length(m->image, len);
 	int ret;
 
 	if (bytes && bytes < len && is_fatbin(m->image + bytes, len - bytes))
-		return load_linked(be, m, len, bytes);
+		return load_linked(be, m, len, bytes, max_regs);
 	if (!bytes && (is_fatbin(m->image, len) || len < sizeof(struct fatbin_header)))
 		return QCU_ERR_InvalidKernelImage;
-	ret = CU(be, cudaLibraryLoadData, &m->lib, m->image, NULL, NULL, 0, NULL, NULL, 0);
+	ret = library_load(be, m, m->image, max_regs);
 	/* What the driver needs of it later it has copied. */
 	free(m->image);
 	m->image = NULL;
@@ -107,7 +117,8 @@ static void module_free(struct be_module *m)
 	free(m);
 }
 
-int cu_module_load(struct be *be, const void *image, size_t len, struct be_module **out)
+int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+		   struct be_module **out)
 {
 	struct be_module *m;
 	int ret = cu_use(be, cu_current());
@@ -128,7 +139,7 @@ int cu_module_load(struct be *be, const void *image, size_t len, struct be_modul
 	}
 	memcpy(m->image, image, len);
 	m->image[len] = '\0';
-	ret = load_image(be, m, len);
+	ret = load_image(be, m, len, max_regs);
 	if (!ret && pthread_mutex_init(&m->lock, NULL)) {
 		CU(be, cudaLibraryUnload, m->lib);
 		ret = QCU_ERR_OperatingSystem;
@@ -157,6 +168,41 @@ int cu_module_unload(struct be *be, struct be_module *m)
 	}
 	pthread_mutex_destroy(&m->lock);
 	module_free(m);
+	return ret;
+}
+
+/* CUDA lists kernels only. A name lives as long as its kernel. */
+int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+		    size_t *bytes, uint32_t *count)
+{
+	unsigned int n = 0, i;
+	cudaKernel_t *kernels;
+	const char *name;
+	int ret;
+
+	if (what != QCU_NAMES_KERNELS)
+		return QCU_ERR_NotSupported;
+	*bytes = 0;
+	*count = 0;
+	ret = cu_use(be, cu_current());
+	if (!ret)
+		ret = CU(be, cudaLibraryGetKernelCount, &n, m->lib);
+	if (ret || !n)
+		return ret;
+	kernels = calloc(n, sizeof(*kernels));
+	if (!kernels)
+		return QCU_ERR_MemoryAllocation;
+	ret = CU(be, cudaLibraryEnumerateKernels, kernels, n, m->lib);
+	for (i = 0; i < n && !ret; i++) {
+		ret = CU(be, cudaFuncGetName, &name, kernels[i]);
+		if (ret)
+			break;
+		if (*bytes + strlen(name) + 1 <= room)
+			strcpy(names + *bytes, name);
+		*bytes += strlen(name) + 1;
+	}
+	*count = n;
+	free(kernels);
 	return ret;
 }
 
@@ -298,10 +344,35 @@ int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t 
 	return ret;
 }
 
+/* A variable's memory lies there from now on. */
+static int add_variable(struct be *be, unsigned int dev, const struct be_module *m, void *p,
+			size_t bytes, uint64_t *addr, uint64_t *size)
+{
+	struct cu_range r = {.addr = (uintptr_t)p, .size = bytes, .dev = dev, .module = m};
+	int ret = cu_mem_add(be, &r);
+
+	if (ret)
+		return ret;
+	*addr = r.addr;
+	*size = r.size;
+	return QCU_ERR_Success;
+}
+
+int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		    uint64_t *addr, uint64_t *size)
+{
+	void *p = NULL;
+	size_t bytes = 0;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaLibraryGetManaged, &p, &bytes, m->lib, name);
+	return ret ? ret : add_variable(be, dev, m, p, bytes, addr, size);
+}
+
 int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		uint64_t *addr, uint64_t *size)
 {
-	struct cu_range r = {.dev = dev, .module = m};
 	void *p = NULL;
 	size_t bytes = 0;
 	int ret = cu_use(be, dev);
@@ -310,17 +381,8 @@ int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char
 		return ret;
 	ret = CU(be, cudaLibraryGetGlobal, &p, &bytes, m->lib, name);
 	if (ret == QCU_ERR_SymbolNotFound)
-		ret = CU(be, cudaLibraryGetManaged, &p, &bytes, m->lib, name);
-	if (ret)
-		return ret;
-	r.addr = (uintptr_t)p;
-	r.size = bytes;
-	ret = cu_mem_add(be, &r);
-	if (ret)
-		return ret;
-	*addr = r.addr;
-	*size = r.size;
-	return QCU_ERR_Success;
+		return cu_managed_find(be, dev, m, name, addr, size);
+	return ret ? ret : add_variable(be, dev, m, p, bytes, addr, size);
 }
 
 #define LAUNCH_ATTRS 5

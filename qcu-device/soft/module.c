@@ -122,7 +122,7 @@ static void free_module(struct be_module *m)
 }
 
 /* Of several units the smallest: it must not be more than what a kernel's own unit says. */
-static unsigned int max_regs(const struct soft_units *units)
+static unsigned int least_regs(const struct soft_units *units)
 {
 	unsigned int least = 0;
 
@@ -141,7 +141,7 @@ static int read_image(struct be_module *m, const void *image, size_t len)
 	err = soft_fatbin_read(image, len, m->be->sm, &units, why, sizeof(why));
 	if (!err) {
 		err = soft_link(&units, &m->text, &m->len, why, sizeof(why));
-		m->max_regs = max_regs(&units);
+		m->max_regs = least_regs(&units);
 		if (!err && m->be->verbose)
 			soft_say("module: PTX for compute_%u, %zu units, %zu bytes",
 				 units.unit[0].arch, units.count, m->len);
@@ -152,7 +152,8 @@ static int read_image(struct be_module *m, const void *image, size_t len)
 	return err;
 }
 
-int soft_module_load(struct be *be, const void *image, size_t len, struct be_module **out)
+int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+		     struct be_module **out)
 {
 	struct be_module *m;
 	int err = atomic_load(&be->sticky);
@@ -168,6 +169,8 @@ int soft_module_load(struct be *be, const void *image, size_t len, struct be_mod
 	m->be = be;
 	pthread_mutex_init(&m->lock, NULL);
 	err = read_image(m, image, len);
+	if (max_regs && (!m->max_regs || m->max_regs > max_regs))
+		m->max_regs = max_regs;
 	if (!err)
 		err = translate(m, 0);
 	if (err) {
@@ -260,6 +263,46 @@ static int any_device(struct be_module *m, unsigned int *dev)
 	return translate(m, 0);
 }
 
+struct names {
+	char *at;
+	size_t room, bytes;
+	uint32_t count;
+};
+
+static void add_name(struct names *n, const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	if (n->bytes + len <= n->room)
+		memcpy(n->at + n->bytes, name, len);
+	n->bytes += len;
+	n->count++;
+}
+
+int soft_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+		      size_t *bytes, uint32_t *count)
+{
+	struct names n = {.at = names, .room = room};
+	int err = atomic_load(&be->sticky);
+	const struct ptx_kernel *k;
+	const char *name;
+	unsigned int dev, i;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	err = any_device(m, &dev);
+	for (i = 0; !err && what == QCU_NAMES_KERNELS && (k = ptx_kernel_at(m->dev[dev], i)); i++)
+		add_name(&n, ptx_kernel_info(k)->name);
+	for (i = 0; !err && what == QCU_NAMES_MANAGED && (name = ptx_managed_at(m->dev[dev], i));
+	     i++)
+		add_name(&n, name);
+	pthread_mutex_unlock(&m->lock);
+	*bytes = n.bytes;
+	*count = n.count;
+	return err;
+}
+
 int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **out)
 {
 	int err = atomic_load(&be->sticky);
@@ -321,6 +364,33 @@ int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const ch
 		err = QCU_ERR_InvalidSymbol;
 	pthread_mutex_unlock(&m->lock);
 	*size = len;
+	return err;
+}
+
+/* m->lock is held. */
+static bool is_managed(struct be_module *m, unsigned int dev, const char *name)
+{
+	const char *other;
+	unsigned int i;
+
+	for (i = 0; (other = ptx_managed_at(m->dev[dev], i)); i++)
+		if (!strcmp(other, name))
+			return true;
+	return false;
+}
+
+int soft_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		      uint64_t *addr, uint64_t *size)
+{
+	int err = soft_var_find(be, dev, m, name, addr, size);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	err = translate(m, dev);
+	if (!err && !is_managed(m, dev, name))
+		err = QCU_ERR_InvalidSymbol;
+	pthread_mutex_unlock(&m->lock);
 	return err;
 }
 

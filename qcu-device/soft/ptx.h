@@ -146,6 +146,9 @@ const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k);
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size);
 
+/* Names of the managed ones among them, by number. NULL: there are no more. */
+const char *ptx_managed_at(const struct ptx_module *m, unsigned int i);
+
 /* Runs the whole grid and returns when it is done. diag gets kernel, line, block and thread. */
 enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 			struct ptx_diag *diag);

@@ -260,7 +260,8 @@ struct ptx_var {
 	uint64_t addr; /* global and const, once placed */
 	uint32_t slot; /* operand that is its address, of one used before it was defined; or 0 */
 	bool is_extern;
-	bool own;      /* shared memory of one kernel, not of functions */
+	bool own; /* shared memory of one kernel, not of functions */
+	bool managed;
 	bool bound;    /* neither ours to initialise nor to free */
 	uint8_t *init; /* NULL: zero */
 	uint64_t init_len;

@@ -120,6 +120,16 @@ const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k)
 	return &k->info;
 }
 
+const char *ptx_managed_at(const struct ptx_module *m, unsigned int i)
+{
+	const struct ptx_var *v;
+
+	for (v = m->vars; v; v = v->next)
+		if (v->managed && !i--)
+			return v->name;
+	return NULL;
+}
+
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size)
 {

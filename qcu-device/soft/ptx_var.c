@@ -212,6 +212,7 @@ void ptx_parse_var(struct ptx_parser *P, enum ptx_space space, bool is_extern)
 {
 	uint64_t align = 0, lanes = 1;
 	enum ptx_type type = T_NONE;
+	bool managed = false;
 
 	ptx_next(P);
 	while (P->t.kind == TK_DOT) {
@@ -227,6 +228,7 @@ void ptx_parse_var(struct ptx_parser *P, enum ptx_space space, bool is_extern)
 				if (P->t.kind == TK_EOF)
 					ptx_fail(P, PTX_INVALID_PTX, "')' expected");
 				ptx_next(P);
+				managed |= ptx_is_dot(P, "managed");
 			} while (!ptx_is(P, ')'));
 			ptx_next(P);
 			continue;
@@ -274,6 +276,7 @@ void ptx_parse_var(struct ptx_parser *P, enum ptx_space space, bool is_extern)
 		if (lanes > 1)
 			dim[nd++] = lanes;
 		v = declare(P, space, is_extern, s, n, size);
+		v->managed |= managed && space == SPACE_GLOBAL;
 		if (!v->align || align)
 			v->align = align ? (uint32_t)align : ptx_type_size(type) * (uint32_t)lanes;
 		if (ptx_accept(P, '=')) {

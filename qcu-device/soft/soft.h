@@ -488,7 +488,10 @@ struct be_kernel {
 	struct soft_kernel_dev dev[SOFT_GPUS_MAX];
 };
 
-int soft_module_load(struct be *be, const void *image, size_t len, struct be_module **m);
+int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+		     struct be_module **m);
+int soft_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+		      size_t *bytes, uint32_t *count);
 int soft_module_unload(struct be *be, struct be_module *m);
 /* Takes a module's code and variables off one device; they come back with the next use. */
 void soft_modules_reset(struct be *be, unsigned int dev);
@@ -496,6 +499,8 @@ void soft_modules_fini(struct be *be);
 int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
 int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		  uint64_t *addr, uint64_t *size);
+int soft_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		      uint64_t *addr, uint64_t *size);
 int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
 		  uint64_t size);
 /* The kernel on a device, loaded there if need be. */

@@ -342,6 +342,12 @@ static int find(uint32_t module, uint32_t kernel, const char *name, size_t len,
 	return ask_with(reply, name, NULL, 0);
 }
 
+static int names(uint32_t module, uint32_t what, char *to, size_t len, struct qCUcmd *reply)
+{
+	*reply = CMD(MODULE_NAMES, module_names, .module = module, .what = what);
+	return ask_out(reply, to, len);
+}
+
 static int bind_var(uint32_t module, uint64_t addr, uint64_t size)
 {
 	struct qCUcmd c = CMD(VAR_BIND, var_bind, .buf = {.len = strlen(FAKE_VAR)},
@@ -354,6 +360,7 @@ static int bind_var(uint32_t module, uint64_t addr, uint64_t size)
 static void modules(void **state)
 {
 	static char name[5000];
+	char text[64];
 	const char *kernel = FAKE_KERNEL;
 	size_t len = strlen(kernel);
 	struct {
@@ -414,6 +421,26 @@ static void modules(void **state)
 	c.flags = QCU_F_MSG;
 	assert_int_equal(ask_with(&c, FAKE_VAR, NULL, 0), 0);
 	assert_int_equal(c.var_find.size, 64);
+
+	assert_int_equal(names(7, 0, text, sizeof(text), &c), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(names(2, 2, text, sizeof(text), &c), QCU_ERR_InvalidValue);
+	assert_int_equal(names(2, QCU_NAMES_MANAGED, text, sizeof(text), &c), QCU_ERR_NotSupported);
+	/* No more than there is room for, and how much it would be. */
+	memset(text, '?', sizeof(text));
+	assert_int_equal(names(2, QCU_NAMES_KERNELS, text, 3, &c), 0);
+	assert_int_equal(c.module_names.count, 1);
+	assert_int_equal(c.module_names.bytes, sizeof(FAKE_KERNEL));
+	assert_memory_equal(text, FAKE_KERNEL, 3);
+	assert_int_equal(text[3], '?');
+	assert_int_equal(names(2, QCU_NAMES_KERNELS, text, sizeof(text), &c), 0);
+	assert_string_equal(text, FAKE_KERNEL);
+	assert_int_equal(text[sizeof(FAKE_KERNEL)], '?');
+	c = CMD(VAR_FIND, var_find, .buf = {.len = strlen(FAKE_VAR)}, .module = 2, .managed = 2);
+	c.flags = QCU_F_MSG;
+	assert_int_equal(ask_with(&c, FAKE_VAR, NULL, 0), QCU_ERR_InvalidValue);
+	c = CMD(VAR_FIND, var_find, .buf = {.len = strlen(FAKE_VAR)}, .module = 2, .managed = 1);
+	c.flags = QCU_F_MSG;
+	assert_int_equal(ask_with(&c, FAKE_VAR, NULL, 0), QCU_ERR_SymbolNotFound);
 
 	/* A variable is bound to memory that has been registered, and there is none. */
 	assert_int_equal(bind_var(2, QCU_WINDOW_BASE, 64), QCU_ERR_InvalidValue);

@@ -458,9 +458,11 @@ static int f_event_elapsed(struct be *be, struct be_event *start, struct be_even
 	return start->recorded && end->recorded ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
 }
 
-static int f_module_load(struct be *be, const void *image, size_t len, struct be_module **m)
+static int f_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+			 struct be_module **m)
 {
 	(void)be;
+	(void)max_regs;
 	if (len < 4 || memcmp(image, "FAKE", 4))
 		return QCU_ERR_InvalidKernelImage;
 	*m = calloc(1, sizeof(**m));
@@ -528,6 +530,32 @@ static int f_var_find(struct be *be, unsigned int dev, struct be_module *m, cons
 		return QCU_ERR_InvalidSymbol;
 	*addr = (uintptr_t)be->var;
 	*size = sizeof(be->var);
+	return 0;
+}
+
+static int f_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+			  uint64_t *addr, uint64_t *size)
+{
+	(void)be;
+	(void)dev;
+	(void)m;
+	(void)name;
+	(void)addr;
+	(void)size;
+	return QCU_ERR_SymbolNotFound;
+}
+
+static int f_module_names(struct be *be, struct be_module *m, uint32_t what, char *names,
+			  size_t room, size_t *bytes, uint32_t *count)
+{
+	(void)be;
+	(void)m;
+	if (what != QCU_NAMES_KERNELS)
+		return QCU_ERR_NotSupported;
+	*count = 1;
+	*bytes = sizeof(FAKE_KERNEL);
+	if (room >= *bytes)
+		memcpy(names, FAKE_KERNEL, *bytes);
 	return 0;
 }
 
@@ -639,6 +667,8 @@ const struct be_ops fake_ops = {
 	.kernel_desc = f_kernel_desc,
 	.kernel_set = f_kernel_set,
 	.var_find = f_var_find,
+	.managed_find = f_managed_find,
+	.module_names = f_module_names,
 	.var_bind = f_var_bind,
 	.launch = f_launch,
 	.print_read = f_print_read,
