@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "qcu-library/qcul.h"
 
@@ -70,16 +71,114 @@ static const void *image_of(const void *code, size_t *bytes)
 	return code;
 }
 
-static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes)
+/* What is asked of the compiler that makes machine code of PTX, and what is asked back. */
+struct compiling {
+	uint32_t max_regs;
+	float *ms;
+	char *log[2];
+	size_t log_size[2];
+};
+
+enum { LOG_INFO, LOG_ERROR };
+
+static uint32_t number(void *const *value)
 {
+	return (uint32_t)(uintptr_t)*value;
+}
+
+/*
+ * The compiler works on the other side, and what it says is said there: the logs are empty. Other
+ * options do not change what the code does.
+ */
+static cudaError_t read_options(const enum cudaJitOption *options, void **values,
+				unsigned int count, struct compiling *c)
+{
+	unsigned int i;
+
+	*c = (struct compiling){0};
+	if (count && (!options || !values))
+		return cudaErrorInvalidValue;
+	for (i = 0; i < count; i++) {
+		switch ((unsigned int)options[i]) {
+		case cudaJitMaxRegisters:
+			c->max_regs = number(&values[i]);
+			break;
+		case cudaJitWallTime:
+			c->ms = (float *)&values[i];
+			break;
+		case cudaJitInfoLogBuffer:
+		case cudaJitErrorLogBuffer:
+			c->log[options[i] == cudaJitErrorLogBuffer] = values[i];
+			break;
+		case cudaJitInfoLogBufferSizeBytes:
+		case cudaJitErrorLogBufferSizeBytes:
+			c->log_size[options[i] == cudaJitErrorLogBufferSizeBytes] =
+				number(&values[i]);
+			values[i] = NULL;
+			break;
+		case cudaJitThreadsPerBlock:
+		case cudaJitOptimizationLevel:
+		case cudaJitFallbackStrategy:
+		case cudaJitGenerateDebugInfo:
+		case cudaJitLogVerbose:
+		case cudaJitGenerateLineInfo:
+		case cudaJitCacheMode:
+		case cudaJitPositionIndependentCode:
+		case cudaJitMinCtaPerSm:
+		case cudaJitMaxThreadsPerBlock:
+		case cudaJitOverrideDirectiveValues:
+			break;
+		default:
+			return cudaErrorInvalidValue;
+		}
+	}
+	for (i = LOG_INFO; i <= LOG_ERROR; i++)
+		if (c->log[i] && c->log_size[i])
+			c->log[i][0] = '\0';
+	return cudaSuccess;
+}
+
+static cudaError_t read_library_options(const enum cudaLibraryOption *options, void *const *values,
+					unsigned int count, bool file)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	unsigned int i;
+
+	if (count && (!options || !values))
+		return cudaErrorInvalidValue;
+	for (i = 0; i < count; i++) {
+		if (options[i] == cudaLibraryHostUniversalFunctionAndDataTable)
+			return qcul_unsupported("a library with a table of the host's functions",
+						&said);
+		/* That the image stays where it is, is a hint. */
+		if (options[i] != cudaLibraryBinaryIsPreserved || file)
+			return cudaErrorInvalidValue;
+	}
+	return cudaSuccess;
+}
+
+static float since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (float)(now.tv_sec - start->tv_sec) * 1e3f +
+	       (float)(now.tv_nsec - start->tv_nsec) * 1e-6f;
+}
+
+static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes,
+			const struct compiling *c)
+{
+	struct timespec start;
 	struct CUlib_st *lib;
 	cudaError_t err = qcul_ready();
 
 	if (err)
 		return err;
+	clock_gettime(CLOCK_MONOTONIC, &start);
 	lib = calloc(1, sizeof(*lib));
 	if (lib)
-		lib->module = qcul_module_new(image, bytes);
+		lib->module = qcul_module_new(image, bytes, c->max_regs);
 	if (!lib || !lib->module) {
 		free(lib);
 		return cudaErrorMemoryAllocation;
@@ -90,30 +189,32 @@ static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes)
 		free(lib);
 		return err;
 	}
+	if (c->ms)
+		*c->ms = since(&start);
 	lib->magic = LIBRARY_MAGIC;
 	*library = lib;
 	return cudaSuccess;
 }
 
-/* Options of the compiler that makes machine code of PTX do not change what the code does. */
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
 				enum cudaJitOption *jit_options, void **jit_values,
 				unsigned int jit_count, enum cudaLibraryOption *options,
 				void **values, unsigned int count)
 {
 	const void *image;
+	struct compiling c;
+	cudaError_t err;
 	size_t bytes;
 
-	(void)jit_options;
-	(void)jit_values;
-	(void)jit_count;
-	(void)options;
-	(void)values;
-	(void)count;
 	if (!library || !code)
 		return qcul_done(cudaErrorInvalidValue);
+	err = read_library_options(options, values, count, false);
+	if (!err)
+		err = read_options(jit_options, jit_values, jit_count, &c);
+	if (err)
+		return qcul_done(err);
 	image = image_of(code, &bytes);
-	return qcul_done(load(library, image, bytes));
+	return qcul_done(load(library, image, bytes, &c));
 }
 
 /* The whole file with a NUL behind it, as text wants one. NULL: it cannot be read. */
@@ -143,22 +244,22 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *name,
 				    unsigned int jit_count, enum cudaLibraryOption *options,
 				    void **values, unsigned int count)
 {
+	struct compiling c;
 	size_t bytes;
 	cudaError_t err;
 	char *image;
 
-	(void)jit_options;
-	(void)jit_values;
-	(void)jit_count;
-	(void)options;
-	(void)values;
-	(void)count;
 	if (!library || !name)
 		return qcul_done(cudaErrorInvalidValue);
+	err = read_library_options(options, values, count, true);
+	if (!err)
+		err = read_options(jit_options, jit_values, jit_count, &c);
+	if (err)
+		return qcul_done(err);
 	image = read_file(name, &bytes);
 	if (!image)
 		return qcul_done(cudaErrorFileNotFound);
-	err = load(library, image, bytes);
+	err = load(library, image, bytes, &c);
 	free(image);
 	return qcul_done(err);
 }
@@ -197,6 +298,68 @@ cudaError_t cudaLibraryGetGlobal(void **ptr, size_t *size, cudaLibrary_t library
 		*ptr = at;
 	if (!err && size)
 		*size = bytes;
+	return qcul_done(err);
+}
+
+cudaError_t cudaLibraryGetManaged(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
+{
+	void *at;
+	size_t bytes;
+	cudaError_t err;
+
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	if (!name)
+		return qcul_done(cudaErrorInvalidValue);
+	err = qcul_module_managed(library->module, name, &at, &bytes);
+	if (!err && ptr)
+		*ptr = at;
+	if (!err && size)
+		*size = bytes;
+	return qcul_done(err);
+}
+
+/* No device here has functions that the host can call, too. */
+cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library, const char *name)
+{
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	return qcul_done(function && name ? cudaErrorSymbolNotFound : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaLibraryGetKernelCount(unsigned int *count, cudaLibrary_t library)
+{
+	cudaError_t err;
+	char *names;
+
+	if (!count)
+		return qcul_done(cudaErrorInvalidValue);
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	err = qcul_module_names(library->module, &names, count);
+	if (!err)
+		free(names);
+	return qcul_done(err);
+}
+
+/* A kernel has one handle, however it was found. */
+cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int room,
+					cudaLibrary_t library)
+{
+	unsigned int count, i;
+	char *names, *name;
+	cudaError_t err;
+
+	if (!kernels)
+		return qcul_done(cudaErrorInvalidValue);
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	err = qcul_module_names(library->module, &names, &count);
+	if (err)
+		return qcul_done(err);
+	for (i = 0, name = names; i < count && i < room && !err; i++, name += strlen(name) + 1)
+		err = qcul_module_kernel(library->module, name, &kernels[i]);
+	free(names);
 	return qcul_done(err);
 }
 

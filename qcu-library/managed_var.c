@@ -95,7 +95,8 @@ static cudaError_t make_block(struct qcul_managed_vars *vars, bool *fresh)
 static void publish(struct qcul_managed_var *v, void *addr)
 {
 	atomic_store(&v->addr, addr);
-	*v->pointer = addr;
+	if (v->pointer)
+		*v->pointer = addr;
 }
 
 /* Also of what has been copied: in a forked child, and when a reset has moved the variables. */
@@ -159,6 +160,34 @@ const struct qcul_managed_var *qcul_managed_var_find(const struct qcul_managed_v
 	for (v = vars->first; v && atomic_load(&v->addr) != addr; v = v->next)
 		;
 	return v;
+}
+
+const struct qcul_managed_var *qcul_managed_var_named(const struct qcul_managed_vars *vars,
+						      const char *name)
+{
+	const struct qcul_managed_var *v;
+
+	for (v = vars->first; v && strcmp(v->name, name); v = v->next)
+		;
+	return v;
+}
+
+cudaError_t qcul_managed_var_copy(struct qcul_managed_vars *vars, uint32_t module)
+{
+	struct qcul_managed_var *v = vars->first;
+	cudaError_t err = find(v, module);
+
+	if (!err)
+		err = qcul_managed_copy_new(v->module_addr, v->bytes, NULL);
+	if (err) {
+		vars->first = v->next;
+		free((char *)(uintptr_t)v->name);
+		free(v);
+		return err;
+	}
+	vars->copied = true;
+	publish(v, (void *)(uintptr_t)v->module_addr);
+	return cudaSuccess;
 }
 
 void qcul_managed_vars_free(struct qcul_managed_vars *vars)

@@ -11,7 +11,7 @@
 
 struct qcul_managed_var {
 	const char *name;
-	void **pointer; /* the compiler's */
+	void **pointer; /* the compiler's; NULL: there is none */
 	size_t bytes;
 	size_t place;	      /* in the module's block */
 	_Atomic(void *) addr; /* NULL: not yet */
@@ -35,6 +35,10 @@ cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t modu
 /* The one that lies there; NULL: none does. */
 const struct qcul_managed_var *qcul_managed_var_find(const struct qcul_managed_vars *vars,
 						     const void *addr);
+const struct qcul_managed_var *qcul_managed_var_named(const struct qcul_managed_vars *vars,
+						      const char *name);
+/* The one that was added last, to a module that is in use: makes a copy of it. */
+cudaError_t qcul_managed_var_copy(struct qcul_managed_vars *vars, uint32_t module);
 /* When the mirror has unloaded it. */
 void qcul_managed_vars_free(struct qcul_managed_vars *vars);
 

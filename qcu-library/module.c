@@ -36,6 +36,8 @@ struct fatbin {
 struct qcul_module {
 	const void *image; /* NULL: what was registered is none */
 	size_t bytes;
+	uint32_t max_regs; /* for each thread of its kernels; 0: any */
+	bool by_name;	   /* the program has loaded it, and registered nothing */
 	uint32_t id;
 	unsigned int ready;  /* epoch in which the mirror has it */
 	unsigned int failed; /* epoch in which it could not be loaded, and why */
@@ -359,6 +361,71 @@ static void unload_unusable(struct qcul_module *m)
 	(void)qcul_send(&cmd, 1);
 }
 
+/* What the mirror lists of a module that it knows, each with its NUL; to be freed. */
+static cudaError_t list_names(const struct qcul_module *m, uint32_t what, char **names,
+			      uint32_t *count)
+{
+	uint32_t room = 4096;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	for (;;) {
+		*names = malloc(room);
+		if (!*names)
+			return cudaErrorMemoryAllocation;
+		cmd = qcul_cmd(QCU_OP_MODULE_NAMES);
+		cmd.module_names.buf.addr = (uint64_t)(uintptr_t)*names;
+		cmd.module_names.buf.len = room;
+		cmd.module_names.module = m->id;
+		cmd.module_names.what = what;
+		err = qcul_send(&cmd, 1);
+		*count = cmd.module_names.count;
+		if (!err && cmd.module_names.bytes <= room)
+			return cudaSuccess;
+		free(*names);
+		*names = NULL;
+		if (err)
+			return err;
+		room = cmd.module_names.bytes;
+	}
+}
+
+static cudaError_t add_managed(struct qcul_module *m, const char *name)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_VAR_FIND);
+	cudaError_t err;
+	char *copy;
+
+	cmd.var_find.buf.addr = (uint64_t)(uintptr_t)name;
+	cmd.var_find.buf.len = strlen(name);
+	cmd.var_find.module = m->id;
+	cmd.var_find.managed = 1;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	copy = strdup(name);
+	if (copy && qcul_managed_var_add(&m->managed, copy, NULL, cmd.var_find.size))
+		return cudaSuccess;
+	free(copy);
+	return cudaErrorMemoryAllocation;
+}
+
+/* The managed variables of a module that nobody has registered. CUDA does not list them. */
+static cudaError_t list_managed(struct qcul_module *m)
+{
+	uint32_t count = 0, i;
+	cudaError_t err;
+	char *names, *name;
+
+	err = list_names(m, QCU_NAMES_MANAGED, &names, &count);
+	if (err == cudaErrorNotSupported)
+		return cudaSuccess;
+	for (i = 0, name = names; i < count && !err; i++, name += strlen(name) + 1)
+		err = add_managed(m, name);
+	free(names);
+	return err;
+}
+
 static cudaError_t load_module(struct qcul_module *m)
 {
 	struct qcul_handle *slot;
@@ -380,7 +447,10 @@ static cudaError_t load_module(struct qcul_module *m)
 	cmd.module_load.buf.addr = (uint64_t)(uintptr_t)m->image;
 	cmd.module_load.buf.len = m->bytes;
 	cmd.module_load.module = m->id;
+	cmd.module_load.max_regs = m->max_regs;
 	err = qcul_send(&cmd, 1);
+	if (!err && m->by_name && !m->managed.first)
+		err = list_managed(m);
 	if (!err) {
 		err = qcul_managed_vars_bind(&m->managed, m->id);
 		if (err)
@@ -657,7 +727,7 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 
 /* ---- modules that a program loads by name ---- */
 
-struct qcul_module *qcul_module_new(const void *image, size_t bytes)
+struct qcul_module *qcul_module_new(const void *image, size_t bytes, uint32_t max_regs)
 {
 	struct qcul_module *m = calloc(1, sizeof(*m));
 	void *copy = malloc(bytes);
@@ -669,6 +739,8 @@ struct qcul_module *qcul_module_new(const void *image, size_t bytes)
 	}
 	m->image = memcpy(copy, image, bytes);
 	m->bytes = bytes;
+	m->max_regs = max_regs;
+	m->by_name = true;
 	enlist(m);
 	return m;
 }
@@ -765,6 +837,41 @@ cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void *
 	pthread_rwlock_unlock(&table_lock);
 	err = locate(v, addr, size);
 	return err == cudaErrorInvalidSymbol ? cudaErrorSymbolNotFound : err;
+}
+
+cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **addr, size_t *size)
+{
+	const struct qcul_managed_var *v;
+	cudaError_t err;
+
+	pthread_mutex_lock(&load_lock);
+	err = load_module(m);
+	v = err ? NULL : qcul_managed_var_named(&m->managed, name);
+	/* One that was not listed stays where the GPU has it. */
+	if (!err && !v) {
+		err = add_managed(m, name);
+		if (!err)
+			err = qcul_managed_var_copy(&m->managed, m->id);
+		v = err ? NULL : m->managed.first;
+	}
+	if (v) {
+		*addr = v->addr;
+		*size = v->bytes;
+	}
+	pthread_mutex_unlock(&load_lock);
+	return err == cudaErrorInvalidSymbol ? cudaErrorSymbolNotFound : err;
+}
+
+cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int *count)
+{
+	cudaError_t err;
+
+	pthread_mutex_lock(&load_lock);
+	err = load_module(m);
+	if (!err)
+		err = list_names(m, QCU_NAMES_KERNELS, names, count);
+	pthread_mutex_unlock(&load_lock);
+	return err;
 }
 
 void qcul_variables_forget(int device)

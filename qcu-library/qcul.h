@@ -374,12 +374,16 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
  * Modules that a program loads itself; the image is copied. Kernels and variables are found by
  * their mangled names, and gone when the module is unloaded.
  */
-struct qcul_module *qcul_module_new(const void *image, size_t bytes);
+struct qcul_module *qcul_module_new(const void *image, size_t bytes, uint32_t max_regs);
 cudaError_t qcul_module_load(struct qcul_module *m);
 void qcul_module_unload(struct qcul_module *m);
 cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel);
 cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void **addr,
 				 size_t *size);
+/* The same for a managed variable, which is one for all devices. */
+cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **addr, size_t *size);
+/* The names of its kernels, each with its NUL; to be freed. */
+cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int *count);
 /* A reset has moved the variables of this device. */
 void qcul_variables_forget(int device);
 void qcul_modules_lock(void);

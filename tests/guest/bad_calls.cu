@@ -457,7 +457,12 @@ static const struct bad_call calls[] = {
 	CALL(cudaLibraryUnload(NULL), 400),
 	CALL(cudaLibraryGetKernel(NULL, NULL, "k"), 1),
 	CALL(cudaLibraryGetKernel(&kernel, NULL, "k"), 400),
-	OURS(cudaLibraryGetKernelCount(NULL, NULL), 1, 801, "a library's kernels are not counted"),
+	CALL(cudaLibraryGetKernelCount(NULL, NULL), 1),
+	CALL(cudaLibraryGetKernelCount(&u32, NULL), 400),
+	CALL(cudaLibraryEnumerateKernels(NULL, 1, NULL), 1),
+	CALL(cudaLibraryEnumerateKernels(&kernel, 1, NULL), 400),
+	CALL(cudaLibraryGetManaged(&p, &size, NULL, "g"), 400),
+	CALL(cudaLibraryGetUnifiedFunction(&p, NULL, "f"), 400),
 	CALL(cudaLibraryGetGlobal(&p, &size, NULL, "g"), 400),
 
 	/* graphs */
