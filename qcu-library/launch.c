@@ -58,7 +58,7 @@ static cudaError_t check_shape(const struct launch *l)
  * the registers that there are, which are two errors, only the mirror knows: it cannot be posted
  * then.
  */
-static cudaError_t check_kernel(const struct launch *l, uint32_t stream, bool *post)
+static cudaError_t check_kernel(const struct launch *l, bool *post)
 {
 	const struct qcul_kernel_limits *limits;
 	cudaError_t err = qcul_kernel_limits(l->kernel, &limits);
@@ -69,8 +69,7 @@ static cudaError_t check_kernel(const struct launch *l, uint32_t stream, bool *p
 		block_threads(l) <= limits->max_threads;
 	if (l->shared > limits->max_dynamic || (l->kernel->param_count && !l->args))
 		return cudaErrorInvalidValue;
-	return qcul_stream_device(stream) == qcul_self.device ? cudaSuccess
-							      : cudaErrorInvalidResourceHandle;
+	return cudaSuccess;
 }
 
 static void fill(const struct launch *l, struct qcu_launch_msg *msg)
@@ -160,25 +159,20 @@ static cudaError_t capture(const struct launch *l)
 	return qcul_capture_node(l->stream, &p);
 }
 
-static cudaError_t launch(const struct launch *l)
+static cudaError_t launch_on_current(const struct launch *l, uint32_t stream)
 {
 	struct {
 		struct qcu_launch_msg msg;
 		char params[PARAMS_ON_STACK];
 	} small;
 	struct qcu_launch_msg *msg = &small.msg, *big = NULL;
-	uint32_t stream;
 	bool post = false;
-	cudaError_t err = qcul_ready();
+	cudaError_t err = check_shape(l);
 
-	if (!err)
-		err = qcul_stream_id(l->stream, &stream);
-	if (!err)
-		err = check_shape(l);
 	if (!err)
 		err = qcul_kernel_load(l->kernel);
 	if (!err)
-		err = check_kernel(l, stream, &post);
+		err = check_kernel(l, &post);
 	if (err)
 		return err;
 	if (qcul_captured(l->stream, &err))
@@ -194,6 +188,23 @@ static cudaError_t launch(const struct launch *l)
 	free(big);
 	if (!err && qcul_blocking())
 		err = qcul_stream_wait(stream);
+	return err;
+}
+
+/* A kernel runs on its stream's device, whichever is the thread's current one. */
+static cudaError_t launch(const struct launch *l)
+{
+	int current = qcul_self.device;
+	uint32_t stream;
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_stream_id(l->stream, &stream);
+	if (err)
+		return err;
+	qcul_self.device = qcul_stream_device(stream);
+	err = launch_on_current(l, stream);
+	qcul_self.device = current;
 	return err;
 }
 

@@ -160,10 +160,14 @@ static void order(void)
 	for (int i = 0; i < N; i++)
 		REQUIRE(host[i] == 42, "element %d is %u", i, host[i]);
 
-	/* What belongs to one device is no handle for the other. */
+	/* A kernel runs on its stream's device; an event of another device is no handle there. */
 	CHECK(cudaSetDevice(0));
-	scale<<<1, 32, 0, stream1>>>(on0, 32, 1);
-	EXPECT(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+	scale<<<1, 32, 0, stream1>>>(on1, 32, 2);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamSynchronize(stream1));
+	CHECK(cudaMemcpy(host, on1, sizeof(host), cudaMemcpyDefault));
+	for (int i = 0; i < N; i++)
+		REQUIRE(host[i] == (i < 32 ? 85 : 42), "element %d is %u", i, host[i]);
 	EXPECT(cudaEventRecord(done0, stream1), cudaErrorInvalidResourceHandle);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidResourceHandle);
 	EXPECT(cudaEventElapsedTime(&ms, done0, done1), cudaErrorInvalidResourceHandle);
