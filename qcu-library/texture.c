@@ -255,8 +255,10 @@ static cudaError_t create_surface(cudaSurfaceObject_t *out, const struct cudaRes
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	if (!out || !resource || resource->resType != cudaResourceTypeArray)
+	if (!out || !resource)
 		return cudaErrorInvalidValue;
+	if (resource->resType != cudaResourceTypeArray)
+		return cudaErrorInvalidChannelDescriptor;
 	err = qcul_ready();
 	if (err)
 		return err;

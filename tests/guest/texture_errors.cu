@@ -89,7 +89,7 @@ int main(void)
 	EXPECT(cudaCreateSurfaceObject(NULL, &r), cudaErrorInvalidValue);
 	EXPECT(cudaCreateSurfaceObject(&surf, NULL), cudaErrorInvalidValue);
 	r.resType = cudaResourceTypeLinear;
-	EXPECT(cudaCreateSurfaceObject(&surf, &r), cudaErrorInvalidValue);
+	EXPECT(cudaCreateSurfaceObject(&surf, &r), cudaErrorInvalidChannelDescriptor);
 	r = of_array(plain);
 	EXPECT(cudaCreateSurfaceObject(&surf, &r), cudaErrorInvalidValue);
 	still_works(dev, out);
