@@ -380,6 +380,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
 {
 	cudaGraphInstantiateResult result;
 
+	/* There is no stream to upload it in. */
+	if (flags & cudaGraphInstantiateFlagUpload)
+		return qcul_done(cudaErrorInvalidValue);
 	return qcul_done(instantiate(exec, graph, flags, &result));
 }
 

@@ -340,7 +340,8 @@ static void attributes(void)
 	cudaKernelNodeParams plus1 = kernel(add, args);
 	cudaLaunchAttributeValue value = {};
 	cudaGraphNode_t a, b;
-	cudaGraphExec_t exec;
+	cudaGraphInstantiateParams upload = {};
+	cudaGraphExec_t exec, other;
 	cudaGraph_t graph;
 	unsigned long long flags = 0;
 
@@ -365,6 +366,16 @@ static void attributes(void)
 	/* CUDA does not tell of this one. */
 	CHECK(cudaGraphExecGetFlags(exec, &flags));
 	REQUIRE(flags == 0, "flags %llx", flags);
+	/* Where there is no stream for it nothing can be uploaded. */
+	EXPECT(cudaGraphInstantiate(&other, graph, cudaGraphInstantiateFlagUpload),
+	       cudaErrorInvalidValue);
+	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
+	upload.flags = cudaGraphInstantiateFlagUpload;
+	upload.uploadStream = stream;
+	CHECK(cudaGraphInstantiateWithParams(&other, graph, &upload));
+	CHECK(cudaGraphExecGetFlags(other, &flags));
+	REQUIRE(flags == 0, "flags %llx", flags);
+	CHECK(cudaGraphExecDestroy(other));
 	CHECK(cudaMemset(dev, 0, BYTES));
 	run(exec);
 	CHECK(cudaMemcpy(out, dev, BYTES, cudaMemcpyDeviceToHost));
