@@ -519,6 +519,7 @@ static void check_reset(struct check *c)
 	uint64_t old = c->scratch;
 
 	want(CALL(c, device_reset, 0), 0, "device_reset");
+	want(CALL(c, device_reset, 0), 0, "and once more");
 	check(!CALL(c, mem_valid, old, 1), "its memory is gone");
 	want(CALL(c, mem_alloc, 0, CHECK_BYTES, &c->scratch), 0, "mem_alloc after it");
 	check_host_memory(c);

@@ -46,8 +46,8 @@ int cu_use(struct be *be, unsigned int dev)
 		current_device = dev;
 	}
 	/* Lanes would take it from one another with each launch. */
-	if (!atomic_load_explicit(&be->used[dev], memory_order_relaxed))
-		atomic_store_explicit(&be->used[dev], true, memory_order_relaxed);
+	if (!atomic_load_explicit(&be->used[dev], memory_order_acquire))
+		cu_host_first_use(be, dev);
 	return QCU_ERR_Success;
 }
 

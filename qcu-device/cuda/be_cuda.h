@@ -80,6 +80,7 @@ struct cu_host {
 	void *addr;
 	size_t len;
 	unsigned int dev;
+	bool lost; /* in a reset; to be registered again when the device is used again */
 };
 
 struct be {
@@ -90,8 +91,9 @@ struct be {
 	struct be_stream legacy[CU_DEVICES];
 	struct be_pool pool[CU_DEVICES]; /* default ones */
 	atomic_uint life[CU_DEVICES];	 /* counts resets */
-	atomic_bool used[CU_DEVICES];	 /* a thread has made it current: it has a context */
-	pthread_rwlock_t range_lock;	 /* of the sorted array of ranges */
+	/* A thread has made it current since its last reset: it has a context, or will have one. */
+	atomic_bool used[CU_DEVICES];
+	pthread_rwlock_t range_lock; /* of the sorted array of ranges */
 	struct cu_range *ranges;
 	size_t range_count, range_room;
 	pthread_mutex_t host_lock; /* of the array of registrations */
@@ -160,6 +162,8 @@ int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct 
 int cu_host_open(struct be *be);
 void cu_host_close(struct be *be);
 void cu_host_reset(struct be *be, unsigned int dev);
+/* The calling thread is the first to use the device in its life. */
+void cu_host_first_use(struct be *be, unsigned int dev);
 int cu_host_register(struct be *be, void *addr, size_t len);
 int cu_host_unregister(struct be *be, void *addr);
 

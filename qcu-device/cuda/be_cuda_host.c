@@ -20,7 +20,7 @@ void cu_host_close(struct be *be)
 	size_t i;
 
 	for (i = 0; i < be->host_count; i++) {
-		if (!cu_use(be, be->hosts[i].dev))
+		if (!be->hosts[i].lost && !cu_use(be, be->hosts[i].dev))
 			CU(be, cudaHostUnregister, be->hosts[i].addr);
 	}
 	free(be->hosts);
@@ -85,12 +85,13 @@ static void wait_for_devices(struct be *be)
 		if (atomic_load(&be->used[i]) && !cu_use(be, i))
 			CU(be, cudaDeviceSynchronize);
 	}
-	cu_use(be, back);
+	if (cu_current() != back)
+		cu_use(be, back);
 }
 
 int cu_host_unregister(struct be *be, void *addr)
 {
-	unsigned int dev = 0;
+	struct cu_host h = {0};
 	bool found = false;
 	size_t i;
 	int ret;
@@ -100,28 +101,58 @@ int cu_host_unregister(struct be *be, void *addr)
 		if (be->hosts[i].addr != addr)
 			continue;
 		found = true;
-		dev = be->hosts[i].dev;
+		h = be->hosts[i];
 		be->hosts[i] = be->hosts[--be->host_count];
 	}
 	pthread_mutex_unlock(&be->host_lock);
 	if (!found)
 		return QCU_ERR_HostMemoryNotRegistered;
 	wait_for_devices(be);
-	ret = cu_use(be, dev);
+	if (h.lost)
+		return QCU_ERR_Success;
+	ret = cu_use(be, h.dev);
 	return ret ? ret : CU(be, cudaHostUnregister, addr);
 }
 
-/* A reset of the device ends the registrations made on it; the caller still counts on them. */
+/* Under the lock. */
+static void restore(struct be *be, unsigned int dev)
+{
+	struct cu_host *h;
+
+	for (h = be->hosts; h < be->hosts + be->host_count; h++) {
+		if (h->dev != dev || !h->lost)
+			continue;
+		CU(be, cudaHostRegister, h->addr, h->len, FLAGS);
+		h->lost = false;
+	}
+}
+
+void cu_host_first_use(struct be *be, unsigned int dev)
+{
+	pthread_mutex_lock(&be->host_lock);
+	restore(be, dev);
+	atomic_store_explicit(&be->used[dev], true, memory_order_release);
+	pthread_mutex_unlock(&be->host_lock);
+}
+
+/*
+ * A reset of the device ends the registrations made on it; the caller still counts on them. Most
+ * programs reset the device as the last thing that they do, so they are not made again, in a new
+ * context, before something else is done with the device. Another device may be using them now.
+ */
 void cu_host_reset(struct be *be, unsigned int dev)
 {
+	bool others = false;
 	size_t i;
 
 	pthread_mutex_lock(&be->host_lock);
-	for (i = 0; i < be->host_count; i++) {
-		const struct cu_host *h = &be->hosts[i];
-
-		if (h->dev == dev)
-			CU(be, cudaHostRegister, h->addr, h->len, FLAGS);
-	}
+	for (i = 0; i < be->host_count; i++)
+		be->hosts[i].lost |= be->hosts[i].dev == dev;
+	for (i = 0; i < be->devices; i++)
+		others |= i != dev && atomic_load(&be->used[i]);
+	if (others)
+		restore(be, dev);
+	else
+		atomic_store(&be->used[dev], false);
 	pthread_mutex_unlock(&be->host_lock);
 }
