@@ -184,6 +184,8 @@ fail:
 
 struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin)
 {
+	struct CUgraphNode_st *found = NULL;
+	unsigned int b;
 	size_t i;
 
 	for (i = 0; i < g->count; i++) {
@@ -191,11 +193,14 @@ struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t orig
 
 		if (n->origin == origin)
 			return n;
-		if (n->params.type == cudaGraphNodeTypeGraph) {
-			n = qcul_graph_find(n->params.child, origin);
-			if (n)
-				return n;
-		}
+		if (n->params.type == cudaGraphNodeTypeGraph)
+			found = qcul_graph_find(n->params.child, origin);
+		for (b = 0; n->params.type == cudaGraphNodeTypeConditional &&
+			    b < n->params.cond.size && !found;
+		     b++)
+			found = qcul_graph_find(n->params.cond.bodies[b], origin);
+		if (found)
+			return found;
 	}
 	return NULL;
 }

@@ -29,7 +29,8 @@ struct qcul_node_cond {
 	struct qcul_cond *cond;
 	enum cudaGraphConditionalNodeType type;
 	unsigned int size;
-	cudaGraph_t *bodies; /* NULL: in an executable graph */
+	cudaGraph_t *bodies;
+	bool copy; /* of an executable graph; the handle belongs to the node that it was made of */
 };
 
 /* What a node does. Owns what it points to, but for memory that the program names. */
@@ -81,7 +82,7 @@ struct CUgraph_st {
 	size_t object_count;
 	bool is_child; /* belongs to a node */
 	bool has_conditional;
-	struct qcul_cond *body_of; /* this node's; NULL: it is no body */
+	struct qcul_cond *body_of; /* it is, or is a child in, a body of this one's; or NULL */
 	struct qcul_cond **conds;  /* handles that were made for it */
 	size_t cond_count;
 	bool has_memory; /* a node of it allocates or frees */
@@ -163,16 +164,20 @@ struct qcul_conds {
 
 cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
 			   const struct cudaConditionalNodeParams *from);
-void qcul_node_cond_clone(struct qcul_node_params *p);
+cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_cond_release(struct qcul_node_params *p);
 bool qcul_same_cond(const struct qcul_node_params *a, const struct qcul_node_params *b);
 void qcul_cond_put(struct qcul_cond *c);
 void qcul_graph_conds_release(struct CUgraph_st *g);
-/* Sends the bodies to the host, whatever was there before. */
-cudaError_t qcul_cond_ready(const struct qcul_node_params *p, unsigned long long flags);
-/* Of the graph that an instance is made of, not the copy. `all` is to be ended also on an error. */
-cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, unsigned long long flags,
-				  struct qcul_conds *all, cudaGraphInstantiateResult *result);
+/*
+ * An instance is made: of the graph g, copied to `copy`. What is collected in `all` is to be ended
+ * also on an error.
+ */
+cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, const struct CUgraph_st *copy,
+				  unsigned long long flags, struct qcul_conds *all,
+				  cudaGraphInstantiateResult *result);
+/* Sends the bodies again, when what was sent before is done. */
+cudaError_t qcul_exec_conds_renew(const struct CUgraph_st *copy, unsigned long long flags);
 void qcul_exec_conds_end(struct qcul_conds *all);
 /* At the beginning of a launch: the values that handles were made with. */
 cudaError_t qcul_exec_conds_launch(const struct qcul_conds *all, cudaStream_t stream);
@@ -186,6 +191,8 @@ cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long fla
 
 /* What it was instantiated from, as a copy of its own; NULL: it is no such handle. */
 struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec);
+/* What a node of it does has been changed. */
+void qcul_exec_changed(cudaGraphExec_t exec, const struct CUgraphNode_st *n);
 
 /* ---- graph_object.c ---- */
 

@@ -250,11 +250,36 @@ cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *
 	return err;
 }
 
-/* An executable graph needs no bodies: the host has them. */
-void qcul_node_cond_clone(struct qcul_node_params *p)
+/* Also the graphs that are children in it. */
+static void mark_body(struct CUgraph_st *g, struct qcul_cond *c)
 {
-	hold(p->cond.cond);
-	p->cond.bodies = NULL;
+	size_t i;
+
+	g->is_child = true;
+	g->body_of = c;
+	for (i = 0; i < g->count; i++)
+		if (g->nodes[i]->params.type == cudaGraphNodeTypeGraph)
+			mark_body(g->nodes[i]->params.child, c);
+}
+
+cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from)
+{
+	unsigned int i;
+
+	*to = *from;
+	to->cond.copy = true;
+	hold(to->cond.cond);
+	to->cond.bodies = calloc(from->cond.size, sizeof(cudaGraph_t));
+	for (i = 0; to->cond.bodies && i < from->cond.size; i++) {
+		to->cond.bodies[i] = qcul_graph_clone(from->cond.bodies[i]);
+		if (!to->cond.bodies[i])
+			break;
+		mark_body(to->cond.bodies[i], to->cond.cond);
+	}
+	if (to->cond.bodies && i == from->cond.size)
+		return cudaSuccess;
+	qcul_node_release(to);
+	return cudaErrorMemoryAllocation;
 }
 
 void qcul_node_cond_release(struct qcul_node_params *p)
@@ -265,7 +290,7 @@ void qcul_node_cond_release(struct qcul_node_params *p)
 	for (i = 0; n->bodies && i < n->size; i++)
 		qcul_graph_free(n->bodies[i]);
 	/* The handle may have another node as long as the host has none. */
-	if (n->bodies && !n->cond->made)
+	if (!n->copy && !n->cond->made)
 		n->cond->used = false;
 	free(n->bodies);
 	qcul_cond_put(n->cond);
@@ -329,6 +354,8 @@ static cudaError_t record_node(const struct CUgraphNode_st *n, uint32_t stream,
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	cudaError_t err;
 
+	if (n->disabled)
+		return cudaSuccess;
 	switch (n->params.type) {
 	case cudaGraphNodeTypeEmpty:
 		return cudaSuccess;
@@ -424,7 +451,7 @@ static cudaError_t record_cond(const struct qcul_node_cond *n, uint32_t stream,
 	return err;
 }
 
-cudaError_t qcul_cond_ready(const struct qcul_node_params *p, unsigned long long flags)
+static cudaError_t ready(const struct qcul_node_params *p, unsigned long long flags)
 {
 	struct qCUcmd cmd;
 	int before = qcul_self.device;
@@ -487,21 +514,36 @@ static bool claim(struct qcul_conds *all)
 	return good;
 }
 
-cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, unsigned long long flags,
-				  struct qcul_conds *all, cudaGraphInstantiateResult *result)
+static cudaError_t send_bodies(const struct CUgraph_st *g, unsigned long long flags)
+{
+	cudaError_t err = cudaSuccess;
+	size_t i;
+
+	for (i = 0; i < g->count && !err; i++)
+		if (g->nodes[i]->params.type == cudaGraphNodeTypeConditional)
+			err = ready(&g->nodes[i]->params, flags);
+	return err;
+}
+
+cudaError_t qcul_exec_conds_renew(const struct CUgraph_st *copy, unsigned long long flags)
+{
+	cudaError_t err = qcul_devices_idle();
+
+	return err ? err : send_bodies(copy, flags);
+}
+
+cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, const struct CUgraph_st *copy,
+				  unsigned long long flags, struct qcul_conds *all,
+				  cudaGraphInstantiateResult *result)
 {
 	cudaError_t err = collect(g, all);
-	size_t i;
 
 	if (err == cudaErrorInvalidValue)
 		*result = cudaGraphInstantiateConditionalHandleUnused;
 	/* There is one instance at a time. */
 	if (!err && !claim(all))
 		err = cudaErrorInvalidValue;
-	for (i = 0; i < g->count && !err; i++)
-		if (g->nodes[i]->params.type == cudaGraphNodeTypeConditional)
-			err = qcul_cond_ready(&g->nodes[i]->params, flags);
-	return err;
+	return err ? err : send_bodies(copy, flags);
 }
 
 void qcul_exec_conds_end(struct qcul_conds *all)

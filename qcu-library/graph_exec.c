@@ -39,6 +39,7 @@ struct CUgraphExec_st {
 	cudaStream_t last; /* where it was launched last, and ends[0] recorded */
 	bool launched;
 	struct qcul_conds conds;
+	bool stale;		    /* the host has other bodies than these */
 	struct qcul_graph_use *use; /* of memory that it allocates or frees; it has ends[0] then */
 };
 
@@ -50,6 +51,11 @@ static bool valid(const struct CUgraphExec_st *x)
 struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec)
 {
 	return valid(exec) ? exec->graph : NULL;
+}
+
+void qcul_exec_changed(cudaGraphExec_t exec, const struct CUgraphNode_st *n)
+{
+	exec->stale |= n->graph->body_of != NULL;
 }
 
 /* ---- making one ---- */
@@ -212,7 +218,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
 	}
 	if (!err)
-		err = qcul_exec_conds_begin(graph, flags, &x->conds, result);
+		err = qcul_exec_conds_begin(graph, x->graph, flags, &x->conds, result);
 	if (!err && graph->has_memory) {
 		cudaEvent_t end = x->ends[0];
 
@@ -324,6 +330,10 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	if (!err && x->launched && x->last != stream)
 		err = cudaStreamWaitEvent(stream, x->ends[0], 0);
 	x->streams[0] = stream;
+	if (!err && x->stale) {
+		err = qcul_exec_conds_renew(x->graph, x->flags);
+		x->stale = err;
+	}
 	if (!err)
 		err = qcul_exec_conds_launch(&x->conds, stream);
 	if (!err && x->branches > 1)
@@ -437,6 +447,7 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
 	if (!n)
 		return qcul_done(cudaErrorInvalidValue);
 	n->disabled = !enabled;
+	qcul_exec_changed(exec, n);
 	return cudaSuccess;
 }
 
@@ -483,6 +494,7 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 					      const struct CUgraph_st *now, cudaGraphNode_t *at)
 {
 	enum cudaGraphExecUpdateResult r;
+	unsigned int b;
 	size_t i;
 
 	*at = NULL;
@@ -502,6 +514,14 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 			return cudaGraphExecUpdateErrorNotSupported;
 		if (!qcul_node_can_become(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorParametersChanged;
+		for (b = 0; now->nodes[i]->params.type == cudaGraphNodeTypeConditional &&
+			    b < now->nodes[i]->params.cond.size;
+		     b++) {
+			r = compare(old->nodes[i]->params.cond.bodies[b],
+				    now->nodes[i]->params.cond.bodies[b], at);
+			if (r)
+				return r;
+		}
 		if (now->nodes[i]->params.type != cudaGraphNodeTypeGraph)
 			continue;
 		r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);
@@ -516,6 +536,7 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *now)
 {
 	cudaError_t err = cudaSuccess;
+	unsigned int b;
 	size_t i;
 
 	for (i = 0; i < old->count && !err; i++) {
@@ -526,13 +547,11 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 			err = take_params(to->child, from->child);
 			continue;
 		}
-		/* What is under way may be in the bodies that are replaced. */
-		if (from->type == cudaGraphNodeTypeConditional) {
-			err = qcul_devices_idle();
-			if (!err)
-				err = qcul_cond_ready(from, 0);
+		for (b = 0;
+		     from->type == cudaGraphNodeTypeConditional && b < from->cond.size && !err; b++)
+			err = take_params(to->cond.bodies[b], from->cond.bodies[b]);
+		if (from->type == cudaGraphNodeTypeConditional)
 			continue;
-		}
 		if (is_memory(from))
 			continue;
 		err = qcul_node_clone(&params, from);
@@ -562,9 +581,13 @@ static cudaError_t update(struct CUgraph_st *old, const struct CUgraph_st *now,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 				cudaGraphExecUpdateResultInfo *info)
 {
+	cudaError_t err;
+
 	if (!info || !valid(exec) || !qcul_graph_valid(graph))
 		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(update(exec->graph, graph, info));
+	err = update(exec->graph, graph, info);
+	exec->stale |= !err && exec->conds.count;
+	return qcul_done(err);
 }
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
@@ -572,10 +595,14 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraph
 {
 	cudaGraphExecUpdateResultInfo info;
 	struct CUgraphNode_st *n = NULL;
+	cudaError_t err;
 
 	if (valid(exec) && qcul_node_valid(node))
 		n = qcul_graph_find(exec->graph, node->serial);
 	if (!n || n->params.type != cudaGraphNodeTypeGraph || !qcul_graph_valid(child))
 		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(update(n->params.child, child, &info));
+	err = update(n->params.child, child, &info);
+	if (!err)
+		qcul_exec_changed(exec, n);
+	return qcul_done(err);
 }

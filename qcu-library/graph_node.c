@@ -215,9 +215,7 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 		qcul_node_memory_clone(to);
 		return cudaSuccess;
 	case cudaGraphNodeTypeConditional:
-		*to = *from;
-		qcul_node_cond_clone(to);
-		return cudaSuccess;
+		return qcul_node_cond_clone(to, from);
 	default:
 		*to = *from;
 		return cudaSuccess;
@@ -603,7 +601,10 @@ static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphN
 		qcul_node_release(p);
 		made = cudaErrorInvalidValue;
 	}
-	return replace(made, n, p);
+	made = replace(made, n, p);
+	if (!made)
+		qcul_exec_changed(exec, n);
+	return made;
 }
 
 /* cudaGraphNAME and cudaGraphExecNAME: `made` is the call that makes the new params, in p. */

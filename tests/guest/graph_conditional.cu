@@ -370,6 +370,45 @@ static void branches(void)
 	CHECK(cudaFree(part));
 }
 
+/* A body does what an instance was told last; the graph itself, and others made of it, do not. */
+static void updated(void)
+{
+	int *to = count, ten = 10, hundred = 100, thousand = 1000;
+	void *first[] = {&to, &ten}, *second[] = {&to, &hundred}, *third[] = {&to, &thousand};
+	cudaGraphExecUpdateResultInfo info;
+	cudaGraphConditionalHandle handle;
+	cudaKernelNodeParams k = {};
+	cudaGraph_t graph, body;
+	cudaGraphNode_t node;
+	cudaGraphExec_t exec;
+
+	zero();
+	CHECK(cudaGraphCreate(&graph, 0));
+	CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+	add_conditional(graph, NULL, handle, cudaGraphCondTypeIf, 1, &body);
+	node = add_kernel(body, NULL, (const void *)add_to, first);
+	exec = instantiate(graph);
+	CHECK(cudaGraphLaunch(exec, stream));
+	CHECK(cudaGraphKernelNodeGetParams(node, &k));
+	k.kernelParams = second;
+	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &k));
+	CHECK(cudaGraphLaunch(exec, stream));
+	expect("told to an instance", 110);
+	/* As the graph has it, and then as that is changed. */
+	CHECK(cudaGraphExecUpdate(exec, graph, &info));
+	CHECK(cudaGraphLaunch(exec, stream));
+	k.kernelParams = third;
+	CHECK(cudaGraphKernelNodeSetParams(node, &k));
+	CHECK(cudaGraphLaunch(exec, stream));
+	CHECK(cudaGraphExecUpdate(exec, graph, &info));
+	CHECK(cudaGraphLaunch(exec, stream));
+	expect("updated twice", 1130);
+	CHECK(cudaGraphNodeSetEnabled(exec, node, 0));
+	CHECK(cudaGraphLaunch(exec, stream));
+	expect("disabled", 1130);
+	finish(exec, graph);
+}
+
 static void refused(const char *what, cudaError_t err)
 {
 	REQUIRE(err != cudaSuccess, "%s: it works", what);
@@ -431,6 +470,7 @@ int main(void)
 	by_number();
 	nested();
 	branches();
+	updated();
 	CHECK(cudaFree(count));
 	CHECK(cudaStreamDestroy(stream));
 	return verified("if, else, while and switch, and one in another");
