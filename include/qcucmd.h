@@ -131,7 +131,8 @@ struct qcu_close {
 
 /*
  * From the driver only: pages appear in and disappear from the window and the annex. Elsewhere,
- * too, if the mirror has nothing there; else MAP's status is QCU_MAP_TAKEN.
+ * too, if the mirror has nothing there; else MAP's status is QCU_MAP_TAKEN. UNMAP is answered when
+ * the GPU has finished with the pages. Later MAPs of other addresses are answered before that.
  */
 #define QCU_MAP_TAKEN 208 /* cudaErrorAlreadyMapped */
 struct qcu_map {

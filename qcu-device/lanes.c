@@ -65,7 +65,7 @@ struct lanes {
 	int spinners; /* how many may spin at once */
 	/* of those who submit */
 	_Alignas(64) pthread_mutex_t lock;
-	struct lane *lane[LANES_SLOTS]; /* the last one is the driver's */
+	struct lane *lane[LANES_SLOTS]; /* the last ones are the driver's */
 	struct lane *ended;		/* their threads want to be joined */
 	/* of the lanes */
 	_Alignas(64) atomic_uint waiters; /* that sleep until a point has passed */
@@ -108,7 +108,7 @@ static void lane_free(struct lane *l)
 
 /* ---- points ---- */
 
-static bool point_passed(const struct lanes *lanes, lanes_point p)
+bool lanes_passed(const struct lanes *lanes, lanes_point p)
 {
 	const struct lane *l = lanes->lane[lanes_point_slot(p)];
 
@@ -124,7 +124,7 @@ static bool point_passed_in(const void *arg)
 {
 	const struct point_in *pi = arg;
 
-	return point_passed(pi->lanes, pi->p);
+	return lanes_passed(pi->lanes, pi->p);
 }
 
 /*
@@ -141,7 +141,7 @@ static void wait_for_point(struct lanes *lanes, lanes_point p)
 	/* Pairs with the order in advance(): either it sees us, or we see its count. */
 	atomic_fetch_add(&lanes->waiters, 1);
 	atomic_thread_fence(memory_order_seq_cst);
-	while (!point_passed(lanes, p))
+	while (!lanes_passed(lanes, p))
 		pthread_cond_wait(&lanes->passed, &lanes->passed_lock);
 	atomic_fetch_sub(&lanes->waiters, 1);
 	pthread_mutex_unlock(&lanes->passed_lock);
@@ -166,7 +166,7 @@ void lanes_after(struct lanes *lanes, struct mir_request *req, lanes_point p)
 	struct mir_order *o = &req->order;
 	unsigned int slot = lanes_point_slot(p), i;
 
-	if (!p || slot == o->slot || point_passed(lanes, p))
+	if (!p || slot == o->slot || lanes_passed(lanes, p))
 		return;
 	for (i = 0; i < o->count; i++) {
 		if (lanes_point_slot(o->after[i]) == slot) {
@@ -407,9 +407,6 @@ static struct lane *find(struct lanes *lanes, uint32_t tid)
 	unsigned int home = tid % LANES_MAX, i, spare = LANES_MAX;
 	struct lane *shared = lanes->lane[home], *l;
 
-	if (!tid)
-		return lanes->lane[LANES_MAX] ? lanes->lane[LANES_MAX]
-					      : lane_begin(lanes, LANES_MAX, 0);
 	for (i = 0; i < LANES_MAX; i++) {
 		unsigned int slot = (home + i) % LANES_MAX;
 
@@ -429,6 +426,13 @@ static struct lane *find(struct lanes *lanes, uint32_t tid)
 	return l;
 }
 
+static struct lane *find_driver(struct lanes *lanes, uint16_t op)
+{
+	unsigned int slot = op == QCU_OP_UNMAP ? LANES_UNMAP : LANES_DRIVER;
+
+	return lanes->lane[slot] ? lanes->lane[slot] : lane_begin(lanes, slot, 0);
+}
+
 int lanes_submit(struct lanes *lanes, struct mir_request *req)
 {
 	struct lane *l;
@@ -437,7 +441,7 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 	pthread_mutex_lock(&lanes->lock);
 	if (lanes->ended)
 		join_ended(lanes);
-	l = find(lanes, req->cmd.tid);
+	l = req->cmd.tid ? find(lanes, req->cmd.tid) : find_driver(lanes, req->cmd.op);
 	if (!l) {
 		rc = -EAGAIN;
 		goto out;

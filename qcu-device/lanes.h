@@ -9,9 +9,14 @@
 
 #include "qcu-device/mirror.h"
 
-/* Guest threads beyond this many share lanes; the driver (tid 0) never does. */
-#define LANES_MAX   256u
-#define LANES_SLOTS (LANES_MAX + 1)
+/*
+ * Guest threads beyond this many share lanes. The driver (tid 0) never does, and has two: an UNMAP
+ * waits for the GPU, which may be waiting for the program, which may be waiting for a MAP.
+ */
+#define LANES_MAX    256u
+#define LANES_DRIVER LANES_MAX
+#define LANES_UNMAP  (LANES_MAX + 1)
+#define LANES_SLOTS  (LANES_MAX + 2)
 
 struct lanes;
 
@@ -27,6 +32,8 @@ static inline unsigned int lanes_point_slot(lanes_point p)
 {
 	return p & 511;
 }
+
+_Static_assert(LANES_SLOTS <= 512, "a slot's number has 9 bits of a point");
 
 /* Carries a request out and answers it; returns true if its guest thread ends with it. */
 typedef bool lanes_fn(void *ctx, struct mir_request *req);
@@ -46,6 +53,9 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req);
 
 /* Within order(): points of the request's own lane and those of the past change nothing. */
 void lanes_after(struct lanes *lanes, struct mir_request *req, lanes_point p);
+
+/* Within order(): is that moment over? */
+bool lanes_passed(const struct lanes *lanes, lanes_point p);
 
 /* Waits until all that has been submitted is carried out, for so long at most. */
 bool lanes_idle(struct lanes *lanes, unsigned int ms);

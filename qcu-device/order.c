@@ -10,9 +10,13 @@
  *
  * A command that is waited for leaves no mark: until it has been answered nobody can rely on it,
  * and a posted command must never wait for one that waits for the GPU.
+ *
+ * The driver's UNMAPs wait for the GPU beside its MAPs. A MAP comes after those UNMAPs before it
+ * that take out what it brings in, and after no others; an UNMAP comes after all MAPs before it.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "qcu-device/order.h"
 
@@ -169,6 +173,7 @@ void order_fini(struct order *o)
 	free(o->streams);
 	free(o->events);
 	free(o->nonblocking);
+	free(o->leaving);
 }
 
 static bool blocking(const struct order *o, uint32_t stream)
@@ -217,6 +222,50 @@ static void leave_marks(struct order *o, const struct about *a, lanes_point end)
 	}
 }
 
+/* Any numbers may stand in a MAP or UNMAP; the lane refuses what does not fit. */
+static uint64_t last_byte(uint64_t va, uint64_t len)
+{
+	return len - 1 > UINT64_MAX - va ? UINT64_MAX : va + (len - 1);
+}
+
+static void comes_in(struct order *o, struct mir_request *req, lanes_point end)
+{
+	const struct qcu_map *map = &req->cmd.map;
+	uint64_t last = last_byte(map->va, map->len);
+	size_t i;
+
+	for (i = 0; i < o->leaving_count; i++)
+		if (map->va <= o->leaving[i].last && o->leaving[i].va <= last)
+			lanes_after(o->lanes, req, o->leaving[i].end);
+	o->mapped = end;
+}
+
+static void goes_out(struct order *o, struct mir_request *req, lanes_point end)
+{
+	const struct qcu_unmap *unmap = &req->cmd.unmap;
+	size_t over = 0;
+
+	lanes_after(o->lanes, req, o->mapped);
+	while (over < o->leaving_count && lanes_passed(o->lanes, o->leaving[over].end))
+		over++;
+	o->leaving_count -= over;
+	if (over)
+		memmove(o->leaving, o->leaving + over, o->leaving_count * sizeof(*o->leaving));
+	if (o->leaving_count == o->leaving_room) {
+		size_t room = o->leaving_room ? 2 * o->leaving_room : 16;
+		struct order_leaving *more = realloc(o->leaving, room * sizeof(*more));
+
+		if (!more) {
+			req->order.failed = true;
+			return;
+		}
+		o->leaving = more;
+		o->leaving_room = room;
+	}
+	o->leaving[o->leaving_count++] = (struct order_leaving){
+		.va = unmap->va, .last = last_byte(unmap->va, unmap->len), .end = end};
+}
+
 void order_request(struct order *o, struct mir_request *req, lanes_point end)
 {
 	const struct qCUcmd *cmd = &req->cmd;
@@ -234,6 +283,10 @@ void order_request(struct order *o, struct mir_request *req, lanes_point end)
 		if (a.event2 <= QCU_ID_MAX)
 			lanes_after(o->lanes, req, o->events[a.event2]);
 	}
+	if (cmd->op == QCU_OP_MAP)
+		comes_in(o, req, end);
+	else if (cmd->op == QCU_OP_UNMAP)
+		goes_out(o, req, end);
 	if (cmd->flags & QCU_F_POSTED)
 		leave_marks(o, &a, end);
 }

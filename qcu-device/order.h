@@ -8,6 +8,12 @@
 
 #include "qcu-device/lanes.h"
 
+/* Memory that an UNMAP takes out of the window. */
+struct order_leaving {
+	uint64_t va, last; /* its last byte */
+	lanes_point end;
+};
+
 struct order {
 	struct lanes *lanes;
 	/* The last posted command about each stream and event, by number. */
@@ -21,6 +27,10 @@ struct order {
 	lanes_point posted[LANES_SLOTS];
 	lanes_point blocking[LANES_SLOTS]; /* in a blocking stream */
 	uint64_t blocking_at[LANES_SLOTS];
+	/* Of the driver: the last MAP, and UNMAPs that are not carried out, the oldest first. */
+	lanes_point mapped;
+	struct order_leaving *leaving;
+	size_t leaving_count, leaving_room;
 };
 
 /* 0 or -ENOMEM. */

@@ -111,6 +111,7 @@ int window_init(struct window *w, const struct mir_config *cfg)
 		.pin_ram = cfg->mem && cfg->pin_ram,
 		.ops = cfg->ops,
 	};
+	pthread_mutex_init(&w->leave, NULL);
 	pthread_mutex_init(&w->change, NULL);
 	pthread_mutex_init(&w->lock, NULL);
 	if (!w->mem)
@@ -121,6 +122,7 @@ int window_init(struct window *w, const struct mir_config *cfg)
 			QCU_WINDOW_BASE, QCU_WINDOW_BASE + RESERVED - 1, strerror(err));
 		pthread_mutex_destroy(&w->lock);
 		pthread_mutex_destroy(&w->change);
+		pthread_mutex_destroy(&w->leave);
 		return -err;
 	}
 	w->reserved = true;
@@ -193,6 +195,14 @@ static void add_run(struct window_map *wm, uint8_t *host, uint64_t len)
 		last->len += len;
 	else
 		wm->run[wm->count++] = (struct window_run){.host = host, .off = off, .len = len};
+}
+
+/* Holds w->lock. Has any byte of the range a map, or one that is about to go? */
+static bool occupied(struct window *w, uint64_t va, uint64_t len)
+{
+	return overlap(w, va, len) ||
+	       (w->leaving_len && va <= w->leaving_va + (w->leaving_len - 1) &&
+		w->leaving_va <= va + (len - 1));
 }
 
 /* Where the segments lie, as runs in address order. NULL with *rc set. */
@@ -280,7 +290,7 @@ int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg
 
 	pthread_mutex_lock(&w->change);
 	pthread_mutex_lock(&w->lock);
-	taken = overlap(w, va, len);
+	taken = occupied(w, va, len);
 	pthread_mutex_unlock(&w->lock);
 	rc = MIR_RULE_BROKEN;
 	wm = taken ? NULL : locate(w, va, len, segs, count, &rc);
@@ -320,6 +330,43 @@ out:
 	return rc;
 }
 
+/* Nobody finds the next map of the range any more; NULL: there is none. */
+static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, int *rc)
+{
+	struct window_map *wm;
+
+	pthread_mutex_lock(&w->change);
+	pthread_mutex_lock(&w->lock);
+	wm = overlap(w, va, len);
+	if (wm && (wm->va < va || wm->len > len || wm->va - va > len - wm->len)) {
+		*rc = MIR_RULE_BROKEN;
+		wm = NULL;
+	}
+	if (wm) {
+		tdelete(wm, &w->tree, compare);
+		LIST_REMOVE(wm, link);
+		w->leaving_va = wm->va;
+		w->leaving_len = wm->len;
+	}
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->change);
+	return wm;
+}
+
+/* Its addresses are free. */
+static void forget(struct window *w, struct window_map *wm)
+{
+	pthread_mutex_lock(&w->change);
+	w->mapped_bytes -= wm->len;
+	w->outside_bytes -= wm->outside ? wm->len : 0;
+	pthread_mutex_lock(&w->lock);
+	w->leaving_len = 0;
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_unlock(&w->change);
+	free(wm);
+}
+
+/* Others map and register meanwhile: the GPU may be waiting for a program that waits for that. */
 int window_unmap(struct window *w, uint64_t va, uint64_t len)
 {
 	struct window_map *wm;
@@ -327,25 +374,13 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len)
 
 	if (!len || len - 1 > UINT64_MAX - va)
 		return MIR_RULE_BROKEN;
-	pthread_mutex_lock(&w->change);
-	for (;;) {
-		pthread_mutex_lock(&w->lock);
-		wm = overlap(w, va, len);
-		if (wm && wm->va >= va && wm->va - va <= len - wm->len && wm->len <= len)
-			tdelete(wm, &w->tree, compare);
-		else if (wm)
-			rc = MIR_RULE_BROKEN;
-		pthread_mutex_unlock(&w->lock);
-		if (!wm || rc == MIR_RULE_BROKEN)
-			break;
-		LIST_REMOVE(wm, link);
+	pthread_mutex_lock(&w->leave);
+	while ((wm = take_out(w, va, len, &rc))) {
 		err = undo(w, wm);
 		rc = rc ? rc : err;
-		w->mapped_bytes -= wm->len;
-		w->outside_bytes -= wm->outside ? wm->len : 0;
-		free(wm);
+		forget(w, wm);
 	}
-	pthread_mutex_unlock(&w->change);
+	pthread_mutex_unlock(&w->leave);
 	return rc;
 }
 
@@ -357,6 +392,7 @@ void window_fini(struct window *w)
 		munmap((void *)QCU_WINDOW_BASE, RESERVED);
 	pthread_mutex_destroy(&w->lock);
 	pthread_mutex_destroy(&w->change);
+	pthread_mutex_destroy(&w->leave);
 }
 
 /* Under `change`. */

@@ -34,9 +34,11 @@ struct window {
 	enum mir_map map;
 	const struct be_ops *ops;
 	struct be *be;
-	pthread_mutex_t change; /* one MAP, UNMAP or HOST_REGISTER at a time; taken first */
+	pthread_mutex_t leave;	/* one UNMAP at a time, which waits for the GPU; taken first */
+	pthread_mutex_t change; /* one MAP or HOST_REGISTER at a time; then this one */
 	pthread_mutex_t lock;	/* the tree */
 	void *tree;		/* of struct window_map, by address */
+	uint64_t leaving_va, leaving_len; /* under `lock`: in no tree, and not gone yet */
 	bool reserved;
 	_Atomic uint64_t mapped_bytes, registered_bytes;
 	uint64_t outside_bytes; /* under `change`: mapped neither in the window nor in the annex */

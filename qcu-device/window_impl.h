@@ -28,13 +28,16 @@ struct window_map {
 	struct window_run run[];
 };
 
-/* All of these are called under `change`. They return a value of enum qcu_error. */
+/*
+ * All of these are called under `change`, except for a map that nobody finds any more. They return
+ * a value of enum qcu_error.
+ */
 
 /* A new map: its runs, if there is room for them, or the RAM that they lie in is registered. */
 int registered_add(struct window *w, struct window_map *wm);
 /* At va itself, which is mapped. Never undone for lack of room. */
 int registered_add_extra(struct window *w, struct window_map *wm);
-/* Everything, before the map goes. */
+/* Everything, before the map goes. Waits until the GPU does not use it any more. */
 int registered_drop(struct window *w, struct window_map *wm);
 /* The map is about to be used: what lack of room has undone is done again. */
 void registered_use(struct window *w, struct window_map *wm);

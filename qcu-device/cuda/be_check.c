@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -488,6 +489,71 @@ static void check_threads(struct check *c)
 	}
 }
 
+/* A stream that is held up, for 20 s at most, and memory that cannot be let go meanwhile. */
+struct held {
+	struct check *c;
+	atomic_bool entered, let_go, gave_up;
+	void *memory;
+	int ret;
+};
+
+static void hold(void *arg, int error)
+{
+	struct held *h = arg;
+	int ms;
+
+	(void)error;
+	h->entered = true;
+	for (ms = 0; ms < 20000 && !h->let_go; ms++)
+		usleep(1000);
+	h->gave_up = !h->let_go;
+}
+
+static void *unregister(void *arg)
+{
+	struct held *h = arg;
+
+	h->ret = CALL(h->c, host_unregister, h->memory);
+	return NULL;
+}
+
+/* While one thread waits in host_unregister, another registers memory and uses it. */
+static void check_held(struct check *c)
+{
+	struct held h = {.c = c, .memory = (char *)c->window + CHECK_WINDOW};
+	char *other = (char *)h.memory + CHECK_BYTES;
+	struct be_stream *held = NULL, *s = NULL;
+	pthread_t t;
+
+	if (mmap(h.memory, 2 * CHECK_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != h.memory ||
+	    !want(CALL(c, host_register, h.memory, CHECK_BYTES), 0, "host_register of more") ||
+	    CALL(c, stream_create, 0, 1, 0, &held) || CALL(c, stream_create, 0, 1, 0, &s) ||
+	    !want(CALL(c, host_func, hold, &h, false, held), 0, "host_func")) {
+		check(false, "a stream that is held up");
+		return;
+	}
+	while (!h.entered && !h.gave_up)
+		usleep(1000);
+	if (pthread_create(&t, NULL, unregister, &h)) {
+		check(false, "a thread");
+		exit(2);
+	}
+	usleep(50000);
+	want(CALL(c, host_register, other, CHECK_BYTES), 0, "host_register meanwhile");
+	memset(other, 1, CHECK_BYTES);
+	want(CALL(c, copy_h2d, c->scratch, other, CHECK_BYTES, s), 0, "copy_h2d meanwhile");
+	want(CALL(c, stream_sync, s), 0, "stream_sync meanwhile");
+	check(!h.gave_up, "nothing of this waits for host_unregister");
+	h.let_go = true;
+	pthread_join(t, NULL);
+	want(h.ret, 0, "host_unregister when the stream goes on");
+	want(CALL(c, host_unregister, other), 0, "host_unregister of the other");
+	CALL(c, stream_destroy, held);
+	CALL(c, stream_destroy, s);
+	munmap(h.memory, 2 * CHECK_BYTES);
+}
+
 static void check_two_devices(struct check *c)
 {
 	uint64_t b = 0;
@@ -618,6 +684,7 @@ static void all_but_the_fault(struct check *c)
 	check_shared(c);
 	check_print(c);
 	check_threads(c);
+	check_held(c);
 	check_two_devices(c);
 	if (c->seconds > 0)
 		check_timings(c, report);

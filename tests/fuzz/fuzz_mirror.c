@@ -56,7 +56,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	struct mirror *m;
-	unsigned int outstanding;
+	unsigned int outstanding, driving; /* of them, the driver's */
 	bool broken;
 	uint64_t pointer[POINTERS];
 	unsigned int pointers;
@@ -78,6 +78,7 @@ static void done(struct mir_request *req)
 		abort();
 	pthread_mutex_lock(&s.lock);
 	s.outstanding--;
+	s.driving -= !c->tid;
 	if (c->status == MIR_RULE_BROKEN)
 		s.broken = true;
 	else if (c->status < 0)
@@ -92,8 +93,14 @@ static void done(struct mir_request *req)
 	free(r);
 }
 
+/* Holds the lock. Is a command of a guest thread's, or one of the driver's, on its way? */
+static bool busy(bool threads, bool driver)
+{
+	return (threads && s.outstanding > s.driving) || (driver && s.driving);
+}
+
 /* False: some are still at it. They may well wait for what this input never sends. */
-static bool wait_all(void)
+static bool wait_for(bool threads, bool driver)
 {
 	struct timespec t;
 	bool all;
@@ -103,9 +110,9 @@ static bool wait_all(void)
 	t.tv_sec += t.tv_nsec / 1000000000;
 	t.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&s.lock);
-	while (s.outstanding && !pthread_cond_timedwait(&s.answered, &s.lock, &t))
+	while (busy(threads, driver) && !pthread_cond_timedwait(&s.answered, &s.lock, &t))
 		;
-	all = !s.outstanding;
+	all = !busy(threads, driver);
 	pthread_mutex_unlock(&s.lock);
 	return all;
 }
@@ -160,7 +167,7 @@ static bool read_tail(struct request *r, size_t tail)
 static bool command(const struct item *it, const uint8_t *record, const uint8_t *tail)
 {
 	struct request *r = calloc(1, sizeof(*r));
-	bool wait;
+	bool driver;
 
 	if (!r)
 		abort();
@@ -180,17 +187,22 @@ static bool command(const struct item *it, const uint8_t *record, const uint8_t 
 	r->sent = r->req.cmd;
 	if (!read_tail(r, it->tail))
 		goto refused;
-	wait = it->wait || !r->sent.tid;
-	/* Pages that go while a copy is at them end this process; that is the guest's own loss. */
-	if (!r->req.cmd.tid && !wait_all())
+	/*
+	 * Pages that go while a copy is at them end this process; that is the guest's own loss. The
+	 * driver's own commands may run beside each other.
+	 */
+	driver = !r->sent.tid;
+	if (!wait_for(driver, !driver))
 		goto refused;
 	pthread_mutex_lock(&s.lock);
 	s.outstanding++;
+	s.driving += driver;
 	pthread_mutex_unlock(&s.lock);
 	if (mir_submit(s.m, &r->req))
-		return !wait || wait_all();
+		return !it->wait || wait_for(true, true);
 	pthread_mutex_lock(&s.lock);
 	s.outstanding--;
+	s.driving -= driver;
 	pthread_mutex_unlock(&s.lock);
 refused:
 	free(r->tail);
@@ -263,7 +275,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cfg.pin_limit = data[0] & 4 ? 128u << 10 : 0;
 	cfg.options.gpus = data[0] & 8 ? 2 : 1;
 	s.broken = false;
-	s.pointers = 0;
+	s.pointers = s.driving = 0;
 	memset(s.pointer, 0, sizeof(s.pointer));
 	if (mir_create(&s.m, &cfg))
 		abort();

@@ -239,10 +239,21 @@ static int f_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc
 	return 0;
 }
 
+static void wait_for_gpu(void)
+{
+	struct timespec ms = {.tv_nsec = 1000000};
+
+	fake.waiting++;
+	while (fake.busy)
+		nanosleep(&ms, NULL);
+	fake.waiting--;
+}
+
 static int f_device_sync(struct be *be, unsigned int dev)
 {
 	if (fake.crash)
 		raise(SIGKILL);
+	wait_for_gpu();
 	return f_stream_sync(be, be->legacy[dev]);
 }
 
@@ -305,8 +316,10 @@ static int f_host_register(struct be *be, void *addr, size_t len)
 
 static int f_host_unregister(struct be *be, void *addr)
 {
-	size_t len = drop(be, be->registered, (uintptr_t)addr);
+	size_t len;
 
+	wait_for_gpu();
+	len = drop(be, be->registered, (uintptr_t)addr);
 	if (!len)
 		abort();
 	fake.registrations--;

@@ -29,6 +29,8 @@ struct fake {
 	int value;
 	_Atomic bool hold; /* event_sync does not return while this is set */
 	_Atomic unsigned int held;
+	_Atomic bool busy; /* the GPU: host_unregister and device_sync do not return */
+	_Atomic unsigned int waiting;
 	void (*host_fn)(void *arg, int error); /* of the last host_func; the test calls it */
 	void *host_arg;
 	bool host_always;

@@ -308,12 +308,111 @@ static void all_known(void **state)
 	}
 }
 
+/* The driver's two commands, about [va, va + len). */
+static struct item *memory(uint16_t op, uint64_t va, uint64_t len, bool held)
+{
+	struct item *it = new_item(op, 0, false);
+
+	it->held = held;
+	if (op == QCU_OP_MAP) {
+		it->req.cmd.map.va = va;
+		it->req.cmd.map.len = len;
+	} else {
+		it->req.cmd.unmap.va = va;
+		it->req.cmd.unmap.len = len;
+	}
+	return submit(it);
+}
+
+/* A MAP waits for the UNMAP of what it brings in, and for no other. */
+static void map_after_unmap(void **state)
+{
+	struct item *out, *below, *above, *elsewhere, *over, *first, *last;
+
+	(void)state;
+	out = memory(QCU_OP_UNMAP, 100, 10, true);
+	below = memory(QCU_OP_MAP, 90, 10, false);
+	above = memory(QCU_OP_MAP, 110, 10, false);
+	elsewhere = memory(QCU_OP_MAP, 1000, 10, false);
+	has_run(below);
+	has_run(above);
+	has_run(elsewhere);
+	first = memory(QCU_OP_MAP, 91, 10, false);
+	last = memory(QCU_OP_MAP, 109, 10, false);
+	over = memory(QCU_OP_MAP, 0, UINT64_MAX, false);
+	waits(first);
+	assert_false(last->ran || over->ran);
+	let_go(out);
+	has_run(first);
+	has_run(last);
+	has_run(over);
+}
+
+/* Lengths of which a lane will say that they are wrong make nobody wait for ever, either. */
+static void memory_of_any_length(void **state)
+{
+	static const uint64_t lengths[] = {0, 1, UINT64_MAX - 50, UINT64_MAX};
+	struct item *it;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		it = memory(QCU_OP_UNMAP, 100, lengths[i], true);
+		has_run(memory(QCU_OP_MAP, 50, 50, false));
+		let_go(it);
+		has_run(memory(QCU_OP_MAP, 100, lengths[i], false));
+		has_run(memory(QCU_OP_UNMAP, UINT64_MAX, lengths[i], false));
+	}
+}
+
+/* An UNMAP comes after the MAPs before it, whatever these wait for. */
+static void unmap_after_map(void **state)
+{
+	struct item *out = memory(QCU_OP_UNMAP, 100, 10, true), *in, *again, *other;
+
+	(void)state;
+	in = memory(QCU_OP_MAP, 100, 10, true);
+	again = memory(QCU_OP_UNMAP, 100, 10, false);
+	other = memory(QCU_OP_UNMAP, 500, 10, false);
+	waits(again);
+	let_go(out);
+	waits(again);
+	assert_false(other->ran);
+	let_go(in);
+	has_run(again);
+	has_run(other);
+}
+
+/* More UNMAPs than one has thought of, some of them over: each MAP waits for its own. */
+static void many_unmaps(void **state)
+{
+	struct item *out[100], *in[100];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		out[i] = memory(QCU_OP_UNMAP, 1000 + i * 10, 10, true);
+		if (i >= 20)
+			let_go(out[i - 20]);
+	}
+	for (i = 0; i < 80; i++)
+		has_run(in[i] = memory(QCU_OP_MAP, 1000 + i * 10, 10, false));
+	for (; i < 100; i++) {
+		in[i] = memory(QCU_OP_MAP, 1000 + i * 10, 10, false);
+		waits(in[i]);
+		let_go(out[i]);
+		has_run(in[i]);
+	}
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	static const struct CMUnitTest tests[] = {
-		T(same_stream),		  T(through_event), T(legacy), T(everything),
-		T(a_wait_is_no_obstacle), T(many),	    T(storm),  cmocka_unit_test(all_known),
+		T(same_stream),	    T(through_event),	      T(legacy),
+		T(everything),	    T(a_wait_is_no_obstacle), T(many),
+		T(storm),	    T(map_after_unmap),	      T(memory_of_any_length),
+		T(unmap_after_map), T(many_unmaps),	      cmocka_unit_test(all_known),
 	};
 #undef T
 
