@@ -173,7 +173,7 @@ struct qcud_session {
 
 	struct qcud_request *close_req; /* made at open, so that close cannot fail */
 
-	spinlock_t lock;      /* mm to closing */
+	spinlock_t lock;      /* mm to unmaps */
 	struct mm_struct *mm; /* who said hello; compared, never entered */
 	u32 chunk_bytes;
 	u32 waiting; /* QCU_WAIT_* */
@@ -181,6 +181,7 @@ struct qcud_session {
 	bool detached; /* the device has been reset: no mirror has our pages */
 	struct rb_root groups, registered;
 	struct list_head closing;
+	unsigned int unmaps;	/* of them, UNMAPs on the ring */
 	wait_queue_head_t wait; /* a closing group has moved on */
 
 	struct mutex map_lock; /* map_req */

@@ -2,7 +2,9 @@
 /*
  * What the mirror has of the process's chunks. A command may use chunks after MAP has put them into
  * the mirror's window, and their pages may go back to the kernel after UNMAP has taken them out.
- * Both are commands of the driver (tid 0), which the mirror carries out in the order of the ring.
+ * Both are commands of the driver (tid 0). An UNMAP's answer may take as long as the GPU's work
+ * does, and that may wait for the program; so nobody waits for one except a mapping at the same
+ * addresses, and no more than a few of them take room on the ring.
  *
  * A group counts its users: the mapping itself, and each command in flight that uses it. munmap
  * only takes the group out of the tree, so that no new user can find it. When the last user has
@@ -11,6 +13,9 @@
 #include <linux/slab.h>
 
 #include "qcuda.h"
+
+/* The mirror carries out one at a time. */
+#define QCUD_UNMAPS 16
 
 /* Any context. The last one starts the end of the group. */
 void qcud_group_unuse(struct qcud_group *group)
@@ -105,7 +110,8 @@ void qcud_session_reap(struct qcud_session *session)
 	list_for_each_entry_safe(group, next, &session->closing, closing_node) {
 		struct qcud_request *req = group->unmap;
 
-		if (qcud_group_claim(group, &list) || !qcud_group_idle(group) || !req)
+		if (qcud_group_claim(group, &list) || !qcud_group_idle(group) || !req ||
+		    session->unmaps == QCUD_UNMAPS)
 			continue;
 		/*
 		 * On an error the pages stay until CLOSE is answered; on a full ring the queue runs
@@ -119,6 +125,7 @@ void qcud_session_reap(struct qcud_session *session)
 			break;
 		}
 		qcud_stat_add(QCUD_STAT_UNMAPS, 1);
+		session->unmaps++;
 		sent = true;
 	}
 	spin_unlock(&session->lock);
@@ -130,13 +137,16 @@ void qcud_session_reap(struct qcud_session *session)
 	}
 }
 
-/* An UNMAP has come back, in the work item. */
+/* An UNMAP has come back, in the work item, which sends further ones afterwards. */
 void qcud_group_unmapped(struct qcud_request *req)
 {
 	struct qcud_group *group = req->group;
 	struct qcud_session *session = group->session;
 	LIST_HEAD(list);
 
+	spin_lock(&session->lock);
+	session->unmaps--;
+	spin_unlock(&session->lock);
 	if (!req->error && req->reply.status) {
 		pr_err("qcuda: session %u: the device could not unmap %#lx-%#lx: %d\n", session->id,
 		       group->mem.start, group->mem.end, req->reply.status);
@@ -154,10 +164,9 @@ void qcud_group_unmapped(struct qcud_request *req)
 }
 
 /*
- * Whether an earlier group at these addresses is still to be mapped or unmapped by someone. Once
- * its UNMAP is on the ring, a MAP that is put there later is also carried out later. The list has
- * the order in which mappings ended, so when this one has ended as well, those behind it are later
- * ones; they wait for it.
+ * Whether an earlier group at these addresses is still to be mapped or unmapped by someone. The
+ * list has the order in which mappings ended, so when this one has ended as well, those behind it
+ * are later ones; they wait for it.
  */
 static bool qcud_unmap_pending(const struct qcud_group *mine)
 {
@@ -170,8 +179,7 @@ static bool qcud_unmap_pending(const struct qcud_group *mine)
 	list_for_each_entry(group, &session->closing, closing_node) {
 		if (group == mine)
 			break;
-		if (group->unmap && group->at < at + len &&
-		    at < group->at + (group->mem.end - group->mem.start)) {
+		if (group->at < at + len && at < group->at + (group->mem.end - group->mem.start)) {
 			found = true;
 			break;
 		}
@@ -205,6 +213,11 @@ int qcud_map_settle(struct qcud_session *session)
 			chunk->mapped = true;
 		}
 		group->mapped_bytes += req->cmd.map.len;
+	} else if (!ret && req->reply.status && !group->mapped_bytes) {
+		/* It has none of the group: there is nothing to be taken out, nor to wait for. */
+		spin_lock(&session->lock);
+		group->sent = false;
+		spin_unlock(&session->lock);
 	}
 	mutex_unlock(&group->mem.lock);
 
@@ -279,7 +292,7 @@ static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned 
 
 /*
  * Takes map_lock when the group's addresses are free in the mirror. The wait for that is without
- * the lock: the last user of the earlier group may be waiting for it.
+ * the lock: the last user of the earlier group may be waiting for it, and other mappings pass.
  */
 static int qcud_map_lock(struct qcud_group *group)
 {

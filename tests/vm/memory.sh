@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Memory that a GPU uses when its process forks, memory that is registered; then with all of guest RAM
-# registered at the beginning, and with room for a few registrations only.
+# Memory that a GPU uses when its process forks, memory that is registered, mappings that end while
+# the GPU is busy; then with all of guest RAM registered at the beginning, and with room for a few
+# registrations only.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-with "$tools"/{fork,register} "$guest"/{host_register,fork_child}
+with "$tools"/{fork,register,unmap} "$guest"/{host_register,fork_child}
 boot --map cvm "${with[@]}" <<'END'
-for tool in register fork; do
+for tool in register fork unmap; do
 	for test in $($tool --list); do
 		expect "$tool/$test" 0 $tool "$test"
 	done
@@ -17,9 +18,11 @@ expect fork_child 0 fork_child
 END
 
 programs=(host_register fork_child big_copies async_copies pinned_zero_copy scattered_pages)
-with "$tools/"{register,mem_dma} "${programs[@]/#/$guest/}"
+with "$tools/"{register,mem_dma,unmap} "${programs[@]/#/$guest/}"
 for mode in pin-ram pin-limit=8M map=ncvm map=ncvm,pin-limit=6M; do
-	args=() dma=
+	args=() dma='' unmap='many same_addresses refused killed'
+	# To make room for a registration waits for the GPU, too.
+	[[ $mode != *pin-limit* ]] || unmap=
 	# Nothing is registered for a chunk alone then, so nothing else would wait for the copy. Memory
 	# beyond the limit is copied as pageable memory, before the call returns.
 	[ $mode != pin-ram ] || dma='upload_munmap download_munmap'
@@ -32,6 +35,9 @@ for test in in_place chunks many killed; do
 done
 for test in $dma; do
 	expect "$mode/mem_dma/\$test" 0 mem_dma "\$test"
+done
+for test in $unmap; do
+	expect "$mode/unmap/\$test" 0 unmap "\$test"
 done
 for program in ${programs[*]}; do
 	expect "$mode/\$program" 0 "\$program"
