@@ -38,14 +38,7 @@
 /* How long an answer may take before the thread sleeps; with one processor it sleeps at once. */
 #define SPIN_NS 20000
 
-struct chunk {
-	uint64_t addr, len;
-	bool mapped;	   /* the mirror knows it */
-	bool mapping;	   /* it is being told */
-	bool registered;   /* no chunk: the program's own memory */
-	atomic_uint users; /* requests under way that use it */
-	struct chunk *next;
-};
+struct chunk;
 
 /* All the records of one submit, or one command of our own. */
 struct wait {
@@ -61,6 +54,16 @@ struct job {
 	bool sent;
 	struct chunk *chunk;
 	void *message; /* to be freed */
+};
+
+struct chunk {
+	uint64_t addr, len;
+	bool mapped;	   /* the mirror knows it */
+	bool mapping;	   /* it is being told */
+	bool registered;   /* no chunk: the program's own memory */
+	atomic_uint users; /* the program, and requests under way that use it */
+	struct chunk *next;
+	struct mir_request unmap; /* when there is no user left */
 };
 
 /* What a launch needs of it lies in few cache lines: each has to come over to the lane. */
@@ -99,8 +102,10 @@ static atomic_bool ended; /* a rule of the wire was broken */
  * by this library's malloc, and what it gets is a chunk.
  */
 static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t chunk_mapped = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t chunk_mapped = PTHREAD_COND_INITIALIZER,
+		      chunk_left = PTHREAD_COND_INITIALIZER;
 static struct chunk *chunks;
+static struct chunk *leaving; /* the program has given them back, the GPU may use them yet */
 static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct poster *posters;
 static unsigned int generation; /* counts sessions of this process */
@@ -201,6 +206,27 @@ int qcul_transport_open(struct qcu_hello *hello)
 	return QCU_ERR_Success;
 }
 
+static struct chunk *chunk_new(uint64_t addr, uint64_t len, bool registered)
+{
+	struct chunk *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->addr = addr;
+	c->len = len;
+	c->registered = registered;
+	atomic_init(&c->users, 1);
+	return c;
+}
+
+/* Its pages go back, if they are not the program's own. */
+static void chunk_free(struct chunk *c)
+{
+	if (!c->registered)
+		munmap((void *)(uintptr_t)c->addr, c->len);
+	free(c);
+}
+
 void qcul_transport_close(void)
 {
 	struct chunk **at, *c;
@@ -215,13 +241,17 @@ void qcul_transport_close(void)
 
 		/* The mirror's threads are the parent's; its memory here is a useless copy. */
 		chunk_lock = fresh;
-		chunk_mapped = fresh_cond;
+		chunk_mapped = chunk_left = fresh_cond;
 		poster_lock = fresh;
 		posters = NULL;
 	}
+	while ((c = leaving)) {
+		leaving = c->next;
+		chunk_free(c);
+	}
 	for (at = &chunks; (c = *at);) {
 		c->mapped = c->mapping = false;
-		atomic_store(&c->users, 0);
+		atomic_store(&c->users, 1);
 		if (c->registered) {
 			*at = c->next;
 			free(c);
@@ -239,12 +269,58 @@ bool qcul_transport_shares_memory(void)
 
 /* ---- one request and its answer ---- */
 
+/* Nothing uses it any more. If the mirror could not let it go, its pages stay. */
+static void chunk_gone(struct chunk *c, bool back)
+{
+	struct chunk **at;
+
+	pthread_mutex_lock(&chunk_lock);
+	for (at = &leaving; *at != c; at = &(*at)->next)
+		;
+	*at = c->next;
+	if (back)
+		chunk_free(c);
+	pthread_cond_broadcast(&chunk_left);
+	pthread_mutex_unlock(&chunk_lock);
+}
+
+static void unmapped(struct mir_request *req)
+{
+	struct chunk *c = (struct chunk *)((char *)req - offsetof(struct chunk, unmap));
+
+	if (req->cmd.status == MIR_RULE_BROKEN)
+		atomic_store(&ended, true);
+	chunk_gone(c, !req->cmd.status);
+}
+
+/*
+ * The last one has the mirror take it out. The answer means that the GPU is done, for the mirror
+ * has put all that uses it into streams.
+ */
+static void chunk_unuse(struct chunk *c)
+{
+	if (atomic_fetch_sub(&c->users, 1) != 1)
+		return;
+	if (!c->mapped || !mirror || atomic_load(&ended)) {
+		chunk_gone(c, true);
+		return;
+	}
+	c->unmap.cmd.op = QCU_OP_UNMAP;
+	c->unmap.cmd.unmap.va = c->addr;
+	c->unmap.cmd.unmap.len = c->len;
+	c->unmap.done = unmapped;
+	if (mir_submit(mirror, &c->unmap))
+		return;
+	atomic_store(&ended, true);
+	chunk_gone(c, false);
+}
+
 static void release(struct job *job)
 {
 	if (job->message)
 		free(job->message);
 	if (job->chunk)
-		atomic_fetch_sub(&job->chunk->users, 1);
+		chunk_unuse(job->chunk);
 }
 
 /* The last access to a job is the count: who waits for it may be gone afterwards. */
@@ -427,7 +503,7 @@ static struct post *next_post(struct poster *p)
 	return post;
 }
 
-/* A command of the driver's own: MAP or UNMAP. */
+/* A command of the driver's own. */
 static int driver_command(struct job *job)
 {
 	struct poster *p = poster();
@@ -500,13 +576,10 @@ static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 	} else if (c) {
 		/* A user keeps it from being freed meanwhile. */
 		atomic_fetch_add(&c->users, 1);
+		job->chunk = c;
 		rc = map_chunk(c);
-		if (rc) {
-			atomic_fetch_sub(&c->users, 1);
-		} else {
-			job->chunk = c;
+		if (!rc)
 			rc = 1;
-		}
 	}
 	pthread_mutex_unlock(&chunk_lock);
 	return rc;
@@ -529,12 +602,11 @@ static bool fresh_chunk(uint64_t addr, uint64_t len)
 /* Memory that is no chunk is known like one from now on. */
 static int register_memory(uint64_t addr, uint64_t len)
 {
-	struct chunk *c = calloc(1, sizeof(*c));
+	struct chunk *c = chunk_new(addr, len, true);
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
-	*c = (struct chunk){.addr = addr, .len = len, .registered = true};
 	rc = tell_of_chunk(c);
 	if (rc) {
 		free(c);
@@ -548,44 +620,53 @@ static int register_memory(uint64_t addr, uint64_t len)
 	return 0;
 }
 
-/*
- * Takes out what starts there, if it has that length. UNMAP's answer means that the GPU is done,
- * provided that the mirror has put all of its work into streams: so requests come first.
- */
-static struct chunk *remove_chunk(uint64_t addr, uint64_t len, bool is_registered)
+/* Under chunk_lock. */
+static bool is_leaving(uint64_t addr, uint64_t len)
 {
-	struct chunk **at, *c = NULL;
+	const struct chunk *c;
+
+	for (c = leaving; c; c = c->next)
+		if (c->addr < addr + len && addr < c->addr + c->len)
+			return true;
+	return false;
+}
+
+static void wait_until_left(uint64_t addr, uint64_t len)
+{
+	pthread_mutex_lock(&chunk_lock);
+	while (is_leaving(addr, len))
+		pthread_cond_wait(&chunk_left, &chunk_lock);
+	pthread_mutex_unlock(&chunk_lock);
+}
+
+/* Takes out what starts there, if it has that length; the GPU may take its time. */
+static bool remove_chunk(uint64_t addr, uint64_t len, bool is_registered)
+{
+	struct chunk **at, *c;
 
 	pthread_mutex_lock(&chunk_lock);
-	for (at = &chunks; *at; at = &(*at)->next) {
-		if ((*at)->addr == addr && (*at)->len == len &&
-		    (*at)->registered == is_registered) {
-			c = *at;
-			*at = c->next;
+	for (at = &chunks; (c = *at); at = &c->next)
+		if (c->addr == addr && c->len == len && c->registered == is_registered)
 			break;
-		}
+	if (c) {
+		*at = c->next;
+		c->next = leaving;
+		leaving = c;
 	}
 	pthread_mutex_unlock(&chunk_lock);
-	while (c && atomic_load(&c->users) && !atomic_load(&ended))
-		usleep(20);
-	if (c && c->mapped && mirror && !atomic_load(&ended)) {
-		struct job job = {0};
-
-		job.req.cmd.op = QCU_OP_UNMAP;
-		job.req.cmd.unmap.va = c->addr;
-		job.req.cmd.unmap.len = c->len;
-		(void)driver_command(&job);
-	}
+	if (c)
+		chunk_unuse(c);
 	return c;
 }
 
 int qcul_transport_map(void *addr, size_t len)
 {
-	struct chunk *c = calloc(1, sizeof(*c));
+	struct chunk *c = chunk_new((uint64_t)(uintptr_t)addr, len, false);
 	void *p;
 
 	if (!c)
 		return -ENOMEM;
+	wait_until_left(c->addr, len);
 	p = mmap(addr, len, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (p != addr) {
@@ -596,8 +677,6 @@ int qcul_transport_map(void *addr, size_t len)
 		free(c);
 		return rc;
 	}
-	c->addr = (uint64_t)(uintptr_t)addr;
-	c->len = len;
 	pthread_mutex_lock(&chunk_lock);
 	c->next = chunks;
 	chunks = c;
@@ -607,12 +686,7 @@ int qcul_transport_map(void *addr, size_t len)
 
 int qcul_transport_unmap(void *addr, size_t len)
 {
-	struct chunk *c = remove_chunk((uint64_t)(uintptr_t)addr, len, false);
-
-	if (!c)
-		return -EINVAL;
-	free(c);
-	return munmap(addr, len) == 0 ? 0 : -errno;
+	return remove_chunk((uint64_t)(uintptr_t)addr, len, false) ? 0 : -EINVAL;
 }
 
 /* ---- records ---- */
@@ -790,8 +864,10 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 {
 	if (job->req.cmd.status == MIR_RULE_BROKEN)
 		atomic_store(&ended, true);
-	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status)
-		free(remove_chunk(cmd->host_unregister.addr, cmd->host_unregister.len, true));
+	/* The same memory may be registered anew at once, and has no other address here. */
+	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status &&
+	    remove_chunk(cmd->host_unregister.addr, cmd->host_unregister.len, true))
+		wait_until_left(cmd->host_unregister.addr, cmd->host_unregister.len);
 	*cmd = job->req.cmd;
 }
 

@@ -4,6 +4,9 @@
  * owners and the mirror can map whole chunks where the guest has them; when the window is too full
  * for that, a page boundary will do.
  *
+ * What has been given back may still be in use by the GPU, and whoever gets its addresses waits for
+ * that. So gaps are taken in turn, and the one that was left last comes last.
+ *
  * Nothing keeps a program from having mappings of its own there. They are left alone: what a
  * mapping of ours runs into is looked up in /proc/self/maps, and not tried again.
  */
@@ -19,6 +22,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_ranges used;
+static uint64_t turn; /* behind the last one that was taken */
 
 void qcul_window_lock(void)
 {
@@ -99,6 +103,13 @@ static void foreign(void)
 	qcul_window_unlock();
 }
 
+static uint64_t next_gap(uint64_t lo, uint64_t hi, size_t len, uint64_t align)
+{
+	uint64_t at = turn > lo ? qcul_ranges_gap(&used, turn, hi, len, align) : 0;
+
+	return at ? at : qcul_ranges_gap(&used, lo, hi, len, align);
+}
+
 static void *reserve(size_t len)
 {
 	const struct qcu_hello *hello = qcul_hello();
@@ -108,11 +119,13 @@ static void *reserve(size_t len)
 	struct qcul_range range = {.len = len};
 
 	qcul_window_lock();
-	range.start = qcul_ranges_gap(&used, lo, hi, len, chunk);
+	range.start = next_gap(lo, hi, len, chunk);
 	if (!range.start)
-		range.start = qcul_ranges_gap(&used, lo, hi, len, page);
+		range.start = next_gap(lo, hi, len, page);
 	if (!range.start || !qcul_ranges_add(&used, &range))
 		range.start = 0;
+	else
+		turn = range.start + len;
 	qcul_window_unlock();
 	return (void *)(uintptr_t)range.start;
 }

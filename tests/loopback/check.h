@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define EXPECT(call, code)                                                                    \
 	do {                                                                                  \
@@ -52,6 +54,23 @@ static inline void fill(void *p, size_t len, uint32_t seed)
 		x = x * 1664525 + 1013904223;
 		b[i] = (unsigned char)(x >> 24);
 	}
+}
+
+static inline bool mapped(const void *p)
+{
+	unsigned char vec;
+
+	return mincore((void *)((uintptr_t)p & ~4095ul), 4096, &vec) == 0;
+}
+
+/* Does it end to be mapped? Memory goes back some time after the call that frees it. */
+static inline bool goes_back(const void *p)
+{
+	int ms;
+
+	for (ms = 0; mapped(p) && ms < 30000; ms++)
+		usleep(1000);
+	return !mapped(p);
 }
 
 /* The first byte that differs; len if none does. */
