@@ -376,8 +376,8 @@ int main(void)
 	captured();
 	captured_to_graph();
 	asked();
-	threads();
 	memory();
+	threads();
 	CHECK(cudaFree(dev));
 	CHECK(cudaFree(other));
 	CHECK(cudaFree(theirs));
