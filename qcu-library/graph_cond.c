@@ -351,7 +351,7 @@ static cudaError_t record_cond(const struct qcul_node_cond *n, uint32_t stream,
 static cudaError_t record_node(const struct CUgraphNode_st *n, uint32_t stream,
 			       unsigned long long flags)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_flag said = ATOMIC_FLAG_INIT, said_copy = ATOMIC_FLAG_INIT;
 	cudaError_t err;
 
 	if (n->disabled)
@@ -367,7 +367,7 @@ static cudaError_t record_node(const struct CUgraphNode_st *n, uint32_t stream,
 		if (err == cudaErrorNotSupported)
 			return qcul_unsupported("a copy of an array or of pageable memory in the "
 						"body of a conditional node",
-						&said);
+						&said_copy);
 		return err;
 	case cudaGraphNodeTypeGraph:
 		return record_graph(n->params.child, stream, flags);

@@ -370,6 +370,57 @@ static void branches(void)
 	CHECK(cudaFree(part));
 }
 
+/* In the middle of a capture; the body is captured from another stream meanwhile. */
+static void captured(void)
+{
+	const cudaGraphNode_t *behind;
+	const cudaGraphEdgeData *edges;
+	cudaStreamCaptureStatus status;
+	cudaGraphConditionalHandle handle;
+	cudaGraph_t graph, same, body;
+	cudaGraphNodeParams p = {};
+	cudaStream_t other;
+	cudaGraphNode_t node;
+	cudaGraphExec_t exec;
+	size_t count_behind;
+	int *left, rounds = 4;
+
+	CHECK(cudaMalloc(&left, sizeof(int)));
+	CHECK(cudaStreamCreate(&other));
+	zero();
+	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	add_to<<<1, 1, 0, stream>>>(count, 1);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamGetCaptureInfo(stream, &status, NULL, &graph, &behind, &edges,
+				       &count_behind));
+	REQUIRE(status == cudaStreamCaptureStatusActive && count_behind == 1, "status %d, %zu",
+		status, count_behind);
+	CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+	p = params(handle, cudaGraphCondTypeWhile, 1);
+	CHECK(cudaGraphAddNode(&node, graph, behind, edges, count_behind, &p));
+	body = p.conditional.phGraph_out[0];
+	CHECK(cudaStreamUpdateCaptureDependencies(stream, &node, NULL, 1,
+						  cudaStreamSetCaptureDependencies));
+	CHECK(cudaStreamBeginCaptureToGraph(other, body, NULL, NULL, 0,
+					    cudaStreamCaptureModeThreadLocal));
+	add_to<<<1, 1, 0, other>>>(count, 10);
+	CHECK_LAUNCH();
+	count_down<<<1, 1, 0, other>>>(handle, left);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamEndCapture(other, &same));
+	add_to<<<1, 1, 0, stream>>>(count, 100);
+	CHECK_LAUNCH();
+	CHECK(cudaStreamEndCapture(stream, &same));
+	REQUIRE(same == graph, "another graph");
+	exec = instantiate(graph);
+	CHECK(cudaMemcpy(left, &rounds, sizeof(int), cudaMemcpyHostToDevice));
+	CHECK(cudaGraphLaunch(exec, stream));
+	expect("in a capture", 141);
+	finish(exec, graph);
+	CHECK(cudaStreamDestroy(other));
+	CHECK(cudaFree(left));
+}
+
 /* A body does what an instance was told last; the graph itself, and others made of it, do not. */
 static void updated(void)
 {
@@ -470,6 +521,7 @@ int main(void)
 	by_number();
 	nested();
 	branches();
+	captured();
 	updated();
 	CHECK(cudaFree(count));
 	CHECK(cudaStreamDestroy(stream));

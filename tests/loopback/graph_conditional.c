@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Conditional nodes of graphs where it could go wrong: what a body cannot have, handles without a
+ * node, of another graph, or from before a reset, in a child process; and after each of these a
+ * node that works. Its value is the default: no kernel is needed here.
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define LEN 4096u
+
+static unsigned char *data, *pinned;
+
+static cudaGraph_t new_graph(void)
+{
+	cudaGraph_t g;
+
+	OK(cudaGraphCreate(&g, 0));
+	return g;
+}
+
+static cudaGraphConditionalHandle new_handle(cudaGraph_t g)
+{
+	cudaGraphConditionalHandle h;
+
+	OK(cudaGraphConditionalHandleCreate(&h, g, 1, cudaGraphCondAssignDefault));
+	return h;
+}
+
+static cudaError_t add(cudaGraph_t g, cudaGraphConditionalHandle h, unsigned int size,
+		       cudaGraph_t *body)
+{
+	struct cudaGraphNodeParams p = {.type = cudaGraphNodeTypeConditional};
+	cudaGraphNode_t node;
+	cudaError_t err;
+
+	p.conditional.handle = h;
+	p.conditional.type = size > 2 ? cudaGraphCondTypeSwitch : cudaGraphCondTypeIf;
+	p.conditional.size = size;
+	err = cudaGraphAddNode(&node, g, NULL, NULL, 0, &p);
+	if (!err)
+		*body = p.conditional.phGraph_out[0];
+	return err;
+}
+
+static void add_set(cudaGraph_t g, int value)
+{
+	const struct cudaMemsetParams set = {.dst = data,
+					     .value = (unsigned int)value,
+					     .elementSize = 1,
+					     .width = LEN,
+					     .height = 1};
+	cudaGraphNode_t node;
+
+	OK(cudaGraphAddMemsetNode(&node, g, NULL, 0, &set));
+}
+
+/* With a body that sets all to `value`. */
+static cudaGraphExec_t good(cudaGraph_t *g, int value)
+{
+	cudaGraphExec_t exec;
+	cudaGraph_t body;
+
+	*g = new_graph();
+	OK(add(*g, new_handle(*g), 1, &body));
+	add_set(body, value);
+	OK(cudaGraphInstantiate(&exec, *g, 0));
+	return exec;
+}
+
+static void launch(cudaGraphExec_t exec, int value)
+{
+	size_t i;
+
+	OK(cudaMemset(data, 0, LEN));
+	OK(cudaGraphLaunch(exec, NULL));
+	OK(cudaMemcpy(pinned, data, LEN, cudaMemcpyDeviceToHost));
+	for (i = 0; i < LEN; i++)
+		REQUIRE(pinned[i] == value, "%d, not %d, at %zu", pinned[i], value, i);
+}
+
+static void still_works(int value)
+{
+	cudaGraph_t g;
+	cudaGraphExec_t exec = good(&g, value);
+
+	launch(exec, value);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+}
+
+static void refuses(cudaGraph_t g)
+{
+	cudaGraphExec_t exec;
+
+	REFUSED(cudaGraphInstantiate(&exec, g, 0), cudaErrorNotSupported);
+	OK(cudaGraphDestroy(g));
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+static void bad_bodies(void)
+{
+	const struct cudaHostNodeParams host = {.fn = nothing};
+	cudaGraph_t g, body, inner;
+	unsigned char mine[64];
+	cudaGraphNode_t node;
+	cudaGraphExec_t exec;
+	cudaEvent_t event;
+
+	g = new_graph();
+	OK(add(g, new_handle(g), 1, &body));
+	OK(cudaGraphAddHostNode(&node, body, NULL, 0, &host));
+	refuses(g);
+	g = new_graph();
+	OK(add(g, new_handle(g), 1, &body));
+	OK(cudaEventCreate(&event));
+	OK(cudaGraphAddEventRecordNode(&node, body, NULL, 0, event));
+	refuses(g);
+	OK(cudaEventDestroy(event));
+	g = new_graph();
+	OK(add(g, new_handle(g), 2, &body));
+	OK(cudaGraphAddMemcpyNode1D(&node, body, NULL, 0, data, mine, sizeof(mine),
+				    cudaMemcpyHostToDevice));
+	refuses(g);
+	still_works(1);
+	/* Twice, with one in another's body. */
+	g = new_graph();
+	OK(add(g, new_handle(g), 1, &body));
+	OK(add(body, new_handle(body), 1, &inner));
+	add_set(inner, 2);
+	OK(cudaGraphInstantiate(&exec, g, 0));
+	launch(exec, 2);
+	OK(cudaGraphExecDestroy(exec));
+	refuses(g);
+	/* A body belongs to its node, and is no graph of its own. */
+	g = new_graph();
+	OK(add(g, new_handle(g), 1, &body));
+	REFUSED(cudaGraphDestroy(body), cudaErrorInvalidValue);
+	OK(cudaGraphDestroy(g));
+	still_works(3);
+}
+
+static void bad_handles(void)
+{
+	cudaGraphInstantiateParams how = {0};
+	cudaGraphConditionalHandle h;
+	cudaGraph_t g, body, other;
+	cudaGraphExec_t exec;
+
+	g = new_graph();
+	other = new_graph();
+	h = new_handle(g);
+	REFUSED(add(g, h + 1000, 1, &body), cudaErrorInvalidValue);
+	REFUSED(add(g, 0, 1, &body), cudaErrorInvalidValue);
+	REFUSED(add(other, h, 1, &body), cudaErrorInvalidValue);
+	OK(cudaGraphDestroy(other));
+	REFUSED(add(g, h, 257, &body), cudaErrorNotSupported);
+	REFUSED(cudaGraphInstantiateWithParams(&exec, g, &how), cudaErrorInvalidValue);
+	REQUIRE(how.result_out == cudaGraphInstantiateConditionalHandleUnused, "result %d",
+		how.result_out);
+	/* None of that has used it up. */
+	OK(add(g, h, 256, &body));
+	REFUSED(add(body, new_handle(g), 1, &other), cudaErrorNotSupported);
+	OK(cudaGraphDestroy(g));
+	/* Its graph is gone. */
+	g = new_graph();
+	REFUSED(add(g, h, 1, &body), cudaErrorInvalidValue);
+	OK(cudaGraphDestroy(g));
+	still_works(4);
+}
+
+static void without_its_graph(void)
+{
+	cudaGraph_t g;
+	cudaGraphExec_t exec = good(&g, 5);
+
+	OK(cudaGraphDestroy(g));
+	launch(exec, 5);
+	OK(cudaGraphExecDestroy(exec));
+}
+
+/* The host has none of what the parent made. */
+static void in_a_child(void)
+{
+	cudaGraph_t g, body;
+	cudaGraphConditionalHandle h;
+	cudaGraphExec_t exec = good(&g, 6);
+	int status;
+	pid_t pid;
+
+	h = new_handle(g);
+	pid = fork();
+	if (!pid) {
+		REFUSED(cudaGraphLaunch(exec, NULL), cudaErrorInvalidValue);
+		REFUSED(add(g, h, 1, &body), cudaErrorInvalidValue);
+		OK(cudaGraphExecDestroy(exec));
+		OK(cudaMalloc((void **)&data, LEN));
+		OK(cudaMallocHost((void **)&pinned, LEN));
+		still_works(7);
+		_exit(0);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid && !status, "the child: %d", status);
+	launch(exec, 6);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+}
+
+static void after_a_reset(void)
+{
+	cudaGraph_t g, body;
+	cudaGraphConditionalHandle h;
+	cudaGraphExec_t exec = good(&g, 8);
+
+	h = new_handle(g);
+	OK(cudaDeviceReset());
+	OK(cudaMalloc((void **)&data, LEN));
+	OK(cudaMallocHost((void **)&pinned, LEN));
+	REFUSED(add(g, h, 1, &body), cudaErrorInvalidValue);
+	still_works(9);
+	/* A number that the host has given to another since then is not taken for it. */
+	REFUSED(cudaGraphLaunch(exec, NULL), cudaErrorInvalidValue);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+	still_works(10);
+}
+
+int main(void)
+{
+	OK(cudaMalloc((void **)&data, LEN));
+	OK(cudaMallocHost((void **)&pinned, LEN));
+	bad_bodies();
+	bad_handles();
+	without_its_graph();
+	in_a_child();
+	after_a_reset();
+	return 0;
+}
