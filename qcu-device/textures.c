@@ -205,8 +205,6 @@ int mir_do_surface_create(struct call *c)
 	o->array = array_of(c, sc->array, sc->level);
 	if (!o->array)
 		rc = QCU_ERR_InvalidResourceHandle;
-	else if (!(o->array->desc.flags & BE_ARRAY_SURFACE))
-		rc = QCU_ERR_InvalidValue;
 	else
 		rc = m->cfg.ops->surface_create(m->be, o->device, o->array->array, sc->level,
 						&o->number);

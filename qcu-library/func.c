@@ -82,6 +82,8 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 {
 	cudaError_t err = qcul_ready();
 
+	if (!err && !kernel)
+		err = cudaErrorInvalidResourceHandle;
 	if (!err && (device < 0 || device >= qcul_device_count()))
 		err = cudaErrorInvalidDevice;
 	return qcul_done(err ? err : set(kernel, attr, value, device));

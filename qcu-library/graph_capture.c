@@ -544,12 +544,12 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 	cudaError_t err = cudaSuccess;
 	size_t i;
 
-	if (flags > cudaStreamSetCaptureDependencies || (count && !deps))
-		return cudaErrorInvalidValue;
 	pthread_mutex_lock(&lock);
 	s = find(stream);
 	if (!s)
 		err = cudaErrorIllegalState;
+	else if (flags > cudaStreamSetCaptureDependencies || (count && !deps))
+		err = cudaErrorInvalidValue;
 	for (i = 0; i < count && !err; i++)
 		if (!qcul_node_valid(deps[i]) || deps[i]->graph != s->capture->graph)
 			err = cudaErrorInvalidValue;

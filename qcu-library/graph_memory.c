@@ -732,7 +732,7 @@ cudaError_t cudaDeviceGraphMemTrim(int device)
 	cudaError_t err = check_device(device);
 
 	if (err)
-		return qcul_done(err == cudaErrorInvalidDevice ? cudaErrorInvalidValue : err);
+		return qcul_done(err);
 	p = look(device);
 	return p.pool ? cudaMemPoolTrimTo(p.pool, 0) : cudaSuccess;
 }

@@ -176,6 +176,8 @@ static cudaError_t node_to_symbol(struct qcul_node_params *p, const void *symbol
 	cudaError_t err = symbol_place(symbol, count, offset, &at);
 
 	p->type = cudaGraphNodeTypeEmpty;
+	if (!err && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost))
+		err = cudaErrorInvalidMemcpyDirection;
 	return err ? err : qcul_node_copy_1d(p, at, src, count, kind);
 }
 
@@ -186,6 +188,8 @@ static cudaError_t node_from_symbol(struct qcul_node_params *p, void *dst, const
 	cudaError_t err = symbol_place(symbol, count, offset, &at);
 
 	p->type = cudaGraphNodeTypeEmpty;
+	if (!err && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice))
+		err = cudaErrorInvalidMemcpyDirection;
 	return err ? err : qcul_node_copy_1d(p, dst, at, count, kind);
 }
 

@@ -495,8 +495,6 @@ static void bad_textures(void **state)
 	t = good;
 	LINEAR;
 	assert_int_equal(texture(&t, len, &object), 0); /* left for the end */
-	assert_int_equal(ask(CMD(SURFACE_CREATE, surface_create, .array = 2)),
-			 QCU_ERR_InvalidValue); /* it was not made for that */
 	assert_int_equal(ask(CMD(SURFACE_CREATE, surface_create, .array = 9)),
 			 QCU_ERR_InvalidResourceHandle);
 }
