@@ -76,6 +76,16 @@ static enum cudaGraphNodeType type;
 static char text[64];
 static void *kernel_args[1];
 
+static cudaGraph_t good_graph;
+static cudaGraphNode_t a_kernel_node, a_memset_node, an_empty_node;
+static cudaGraphExec_t good_exec;
+static cudaEvent_t other_event;
+static struct cudaGraphNodeParams empty_params = {}, unknown_params = {};
+static struct cudaMemAllocNodeParams alloc_node;
+static cudaGraphInstantiateParams instantiate_params;
+static cudaLaunchAttributeValue launch_value;
+static enum cudaAtomicOperation atomic_op;
+
 static void CUDART_CB nothing(void *data)
 {
 	(void)data;
@@ -496,6 +506,191 @@ static const struct bad_call calls[] = {
 	CALL(cudaUserObjectRelease(NULL, 1), 1),
 	CALL(cudaUserObjectRetain(NULL, 1), 1),
 
+	/* nodes of graphs */
+	CALL(cudaGraphAddNode(NULL, good_graph, NULL, NULL, 0, &empty_params), 1),
+	CALL(cudaGraphAddNode(&node, NULL, NULL, NULL, 0, &empty_params), 1),
+	CALL(cudaGraphAddNode(&node, good_graph, NULL, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddNode(&node, good_graph, NULL, NULL, 1, &empty_params), 1),
+	CALL(cudaGraphAddNode(&node, good_graph, NULL, NULL, 0, &unknown_params), 1),
+	CALL(cudaGraphAddMemcpyNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddMemcpyNode(&node, NULL, NULL, 0, &parms3d), 1),
+	CALL(cudaGraphAddMemcpyNode(&node, good_graph, NULL, 0, &parms3d), 1),
+	CALL(cudaGraphAddMemcpyNodeToSymbol(&node, good_graph, NULL, 0, stack_like, heap, 16, 0,
+					    cudaMemcpyHostToDevice), 13),
+	CALL(cudaGraphAddMemcpyNodeToSymbol(&node, good_graph, NULL, 0, table, heap, 4096, 0,
+					    cudaMemcpyHostToDevice), 1),
+	CALL(cudaGraphAddMemcpyNodeToSymbol(&node, good_graph, NULL, 0, table, heap, 16, 0,
+					    cudaMemcpyDeviceToHost), 21),
+	CALL(cudaGraphAddMemcpyNodeFromSymbol(&node, good_graph, NULL, 0, heap, stack_like, 16, 0,
+					      cudaMemcpyDeviceToHost), 13),
+	CALL(cudaGraphAddMemcpyNodeFromSymbol(&node, good_graph, NULL, 0, heap, table, 16, 60,
+					      cudaMemcpyDeviceToHost), 1),
+	CALL(cudaGraphAddMemcpyNode1D(&node, good_graph, NULL, 0, dev, heap, 16, (cudaMemcpyKind)77),
+	     21),
+	CALL(cudaGraphAddMemcpyNode1D(&node, good_graph, NULL, 0, NULL, heap, 16,
+				      cudaMemcpyHostToDevice), 1),
+	CALL(cudaGraphAddEventRecordNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddEventRecordNode(NULL, good_graph, NULL, 0, event), 1),
+	CALL(cudaGraphAddEventWaitNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddEventWaitNode(&node, NULL, NULL, 0, event), 1),
+	CALL(cudaGraphAddMemAllocNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddMemAllocNode(&node, good_graph, NULL, 0, &alloc_node), 1),
+	CALL(cudaGraphAddMemFreeNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddMemFreeNode(&node, good_graph, NULL, 0, heap), 1),
+	CALL(cudaGraphAddMemsetNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddMemsetNode(&node, good_graph, NULL, 0, &memset_node), 1),
+	CALL(cudaGraphAddHostNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddHostNode(&node, good_graph, NULL, 0, &host_node), 1),
+	CALL(cudaGraphAddKernelNode(&node, good_graph, NULL, 0, NULL), 1),
+	CALL(cudaGraphAddKernelNode(&node, good_graph, NULL, 0, &kernel_node), 98),
+	CALL(cudaGraphKernelNodeGetParams(NULL, &kernel_node), 1),
+	CALL(cudaGraphKernelNodeGetParams(an_empty_node, &kernel_node), 1),
+	CALL(cudaGraphKernelNodeSetParams(NULL, &kernel_node), 98),
+	CALL(cudaGraphKernelNodeSetParams(a_memset_node, &kernel_node), 98),
+	CALL(cudaGraphKernelNodeSetParams(a_kernel_node, NULL), 1),
+	CALL(cudaGraphKernelNodeGetAttribute(NULL, cudaLaunchAttributePriority, &launch_value), 1),
+	CALL(cudaGraphKernelNodeGetAttribute(a_kernel_node, (cudaLaunchAttributeID)77, &launch_value),
+	     1),
+	CALL(cudaGraphKernelNodeSetAttribute(NULL, cudaLaunchAttributePriority, &launch_value), 1),
+	CALL(cudaGraphKernelNodeSetAttribute(a_kernel_node, (cudaLaunchAttributeID)77, &launch_value),
+	     1),
+	CALL(cudaGraphKernelNodeCopyAttributes(NULL, a_kernel_node), 1),
+	CALL(cudaGraphKernelNodeCopyAttributes(a_kernel_node, NULL), 1),
+	CALL(cudaGraphMemcpyNodeGetParams(NULL, &parms3d), 1),
+	CALL(cudaGraphMemcpyNodeGetParams(a_kernel_node, &parms3d), 1),
+	CALL(cudaGraphMemcpyNodeSetParams(a_kernel_node, &parms3d), 1),
+	CALL(cudaGraphMemcpyNodeSetParams(NULL, &parms3d), 1),
+	CALL(cudaGraphMemcpyNodeSetParams1D(NULL, dev, heap, 16, cudaMemcpyHostToDevice), 1),
+	CALL(cudaGraphMemcpyNodeSetParamsToSymbol(NULL, table, heap, 16, 0, cudaMemcpyHostToDevice),
+	     1),
+	CALL(cudaGraphMemcpyNodeSetParamsFromSymbol(NULL, heap, table, 16, 0,
+						    cudaMemcpyDeviceToHost), 1),
+	CALL(cudaGraphMemsetNodeGetParams(NULL, &memset_node), 1),
+	CALL(cudaGraphMemsetNodeGetParams(a_kernel_node, &memset_node), 1),
+	CALL(cudaGraphMemsetNodeSetParams(NULL, &memset_node), 1),
+	CALL(cudaGraphMemsetNodeSetParams(a_kernel_node, &memset_node), 1),
+	CALL(cudaGraphHostNodeGetParams(NULL, &host_node), 1),
+	CALL(cudaGraphHostNodeSetParams(NULL, &host_node), 1),
+	CALL(cudaGraphHostNodeSetParams(a_kernel_node, &host_node), 1),
+	CALL(cudaGraphChildGraphNodeGetGraph(NULL, &graph), 1),
+	CALL(cudaGraphChildGraphNodeGetGraph(a_kernel_node, &graph), 1),
+	CALL(cudaGraphEventRecordNodeGetEvent(NULL, &other_event), 1),
+	CALL(cudaGraphEventRecordNodeGetEvent(a_kernel_node, &other_event), 1),
+	CALL(cudaGraphEventRecordNodeSetEvent(NULL, event), 1),
+	CALL(cudaGraphEventRecordNodeSetEvent(a_kernel_node, event), 1),
+	CALL(cudaGraphEventWaitNodeGetEvent(NULL, &other_event), 1),
+	CALL(cudaGraphEventWaitNodeSetEvent(NULL, event), 1),
+	CALL(cudaGraphEventWaitNodeSetEvent(a_kernel_node, event), 1),
+	CALL(cudaGraphMemAllocNodeGetParams(NULL, &alloc_node), 1),
+	CALL(cudaGraphMemAllocNodeGetParams(a_kernel_node, &alloc_node), 1),
+	CALL(cudaGraphMemFreeNodeGetParams(NULL, &p), 1),
+	CALL(cudaGraphNodeSetParams(NULL, &empty_params), 1),
+	CALL(cudaGraphNodeSetParams(a_kernel_node, NULL), 1),
+	CALL(cudaGraphNodeSetParams(a_kernel_node, &empty_params), 1),
+	CALL(cudaGraphNodeGetDependencies(NULL, nodes, NULL, &size), 1),
+	CALL(cudaGraphNodeGetDependencies(a_kernel_node, NULL, NULL, NULL), 1),
+	CALL(cudaGraphNodeGetDependentNodes(NULL, nodes, NULL, &size), 1),
+	CALL(cudaGraphNodeFindInClone(NULL, a_kernel_node, good_graph), 1),
+	CALL(cudaGraphNodeFindInClone(&node, NULL, good_graph), 1),
+	CALL(cudaGraphNodeFindInClone(&node, a_kernel_node, NULL), 1),
+	CALL(cudaGraphNodeFindInClone(&node, a_kernel_node, good_graph), 1),
+	CALL(cudaGraphRemoveDependencies(NULL, &a_kernel_node, &a_memset_node, NULL, 1), 1),
+	CALL(cudaGraphAddDependencies(good_graph, &a_kernel_node, &a_kernel_node, NULL, 1), 1),
+	CALL(cudaGraphAddDependencies(good_graph, NULL, NULL, NULL, 1), 1),
+	CALL(cudaGraphRetainUserObject(good_graph, NULL, 1, 0), 1),
+	CALL(cudaGraphReleaseUserObject(good_graph, NULL, 1), 1),
+	CALL(cudaGraphRetainUserObject(NULL, NULL, 1, 0), 1),
+
+	/* what was instantiated */
+	CALL(cudaGraphInstantiateWithParams(&exec, good_graph, NULL), 1),
+	CALL(cudaGraphInstantiateWithParams(&exec, NULL, &instantiate_params), 1),
+	CALL(cudaGraphInstantiate(&exec, good_graph, 0x4000), 1),
+	CALL(cudaGraphExecGetFlags(NULL, &u64), 1),
+	CALL(cudaGraphExecGetFlags(good_exec, NULL), 1),
+	CALL(cudaGraphExecKernelNodeSetParams(NULL, a_kernel_node, &kernel_node), 98),
+	CALL(cudaGraphExecKernelNodeSetParams(good_exec, NULL, &kernel_node), 98),
+	CALL(cudaGraphExecKernelNodeSetParams(good_exec, a_memset_node, &kernel_node), 98),
+	CALL(cudaGraphExecMemcpyNodeSetParams(NULL, a_kernel_node, &parms3d), 1),
+	CALL(cudaGraphExecMemcpyNodeSetParams(good_exec, a_kernel_node, NULL), 1),
+	CALL(cudaGraphExecMemcpyNodeSetParams1D(good_exec, a_kernel_node, dev, heap, 16,
+						cudaMemcpyHostToDevice), 1),
+	CALL(cudaGraphExecMemcpyNodeSetParamsToSymbol(good_exec, a_kernel_node, table, heap, 16, 0,
+						      cudaMemcpyHostToDevice), 1),
+	CALL(cudaGraphExecMemcpyNodeSetParamsFromSymbol(good_exec, a_kernel_node, heap, table, 16,
+							0, cudaMemcpyDeviceToHost), 1),
+	CALL(cudaGraphExecMemsetNodeSetParams(good_exec, a_kernel_node, &memset_node), 1),
+	CALL(cudaGraphExecMemsetNodeSetParams(NULL, a_memset_node, &memset_node), 1),
+	CALL(cudaGraphExecHostNodeSetParams(good_exec, a_kernel_node, &host_node), 1),
+	CALL(cudaGraphExecChildGraphNodeSetParams(good_exec, a_kernel_node, good_graph), 1),
+	CALL(cudaGraphExecChildGraphNodeSetParams(NULL, a_kernel_node, good_graph), 1),
+	CALL(cudaGraphExecEventRecordNodeSetEvent(good_exec, a_kernel_node, event), 1),
+	CALL(cudaGraphExecEventWaitNodeSetEvent(good_exec, a_kernel_node, event), 1),
+	CALL(cudaGraphExecNodeSetParams(good_exec, a_kernel_node, NULL), 1),
+	CALL(cudaGraphExecNodeSetParams(NULL, a_kernel_node, &empty_params), 1),
+	CALL(cudaGraphNodeSetEnabled(NULL, a_kernel_node, 1), 1),
+	CALL(cudaGraphNodeSetEnabled(good_exec, NULL, 1), 1),
+	CALL(cudaGraphNodeSetEnabled(good_exec, an_empty_node, 1), 1),
+	CALL(cudaGraphNodeGetEnabled(good_exec, a_kernel_node, NULL), 1),
+	CALL(cudaGraphNodeGetEnabled(NULL, a_kernel_node, &u32), 1),
+	CALL(cudaGraphExecUpdate(good_exec, NULL, &update_info), 1),
+	CALL(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, NULL), 1),
+	CALL(cudaDeviceGetGraphMemAttribute(4711, cudaGraphMemAttrUsedMemCurrent, &u64), 101),
+	CALL(cudaDeviceGetGraphMemAttribute(0, (cudaGraphMemAttributeType)77, &u64), 1),
+	CALL(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &u64), 1),
+	CALL(cudaDeviceSetGraphMemAttribute(4711, cudaGraphMemAttrUsedMemHigh, &u64), 101),
+	CALL(cudaDeviceGraphMemTrim(4711), 101),
+
+	/* captures */
+	CALL(cudaStreamBeginCaptureToGraph(stream, NULL, NULL, NULL, 0, cudaStreamCaptureModeGlobal),
+	     1),
+	CALL(cudaStreamBeginCaptureToGraph(stream, good_graph, NULL, NULL, 1,
+					   cudaStreamCaptureModeGlobal), 1),
+	CALL(cudaStreamBeginCaptureToGraph(stream, good_graph, NULL, NULL, 0,
+					   (cudaStreamCaptureMode)77), 1),
+	CALL(cudaStreamUpdateCaptureDependencies(stream, NULL, NULL, 0, 0), 401),
+	CALL(cudaStreamUpdateCaptureDependencies(stream, NULL, NULL, 0, 77), 401),
+
+	/* batches */
+	CALL(cudaMemcpy3DBatchAsync(1, NULL, 0, stream), 1),
+	CALL(cudaMemcpy3DBatchAsync(0, NULL, 0, stream), 1),
+	CALL(cudaMemPrefetchBatchAsync(NULL, NULL, 1, &location, NULL, 1, 0, stream), 1),
+	CALL(cudaMemDiscardBatchAsync(NULL, NULL, 1, 0, stream), 1),
+	CALL(cudaMemDiscardAndPrefetchBatchAsync(NULL, NULL, 1, &location, NULL, 1, 0, stream), 1),
+	CALL(cudaMemRangeGetAttributes(NULL, NULL, NULL, 1, dev, 16), 1),
+
+	/* more of arrays, pools, kernels and logs */
+	CALL(cudaArrayGetMemoryRequirements(NULL, NULL, 0), 1),
+	CALL(cudaArrayGetPlane(&array, NULL, 0), 400),
+	CALL(cudaArrayGetSparseProperties(NULL, NULL), 1),
+	CALL(cudaMipmappedArrayGetMemoryRequirements(NULL, NULL, 0), 1),
+	CALL(cudaMipmappedArrayGetSparseProperties(NULL, NULL), 1),
+	CALL(cudaMemcpyToArray(NULL, 0, 0, heap, 16, cudaMemcpyHostToDevice), 400),
+	CALL(cudaMemcpyToArrayAsync(NULL, 0, 0, heap, 16, cudaMemcpyHostToDevice, stream), 400),
+	CALL(cudaMemcpyFromArray(heap, NULL, 0, 0, 16, cudaMemcpyDeviceToHost), 400),
+	CALL(cudaMemcpyFromArrayAsync(heap, NULL, 0, 0, 16, cudaMemcpyDeviceToHost, stream), 400),
+	CALL(cudaMemcpyArrayToArray(NULL, 0, 0, NULL, 0, 0, 16, cudaMemcpyDeviceToDevice), 400),
+	CALL(cudaGetTextureObjectResourceViewDesc(NULL, 0), 1),
+	CALL(cudaMemGetDefaultMemPool(NULL, &location, cudaMemAllocationTypePinned), 1),
+	CALL(cudaMemGetDefaultMemPool(&pool, NULL, cudaMemAllocationTypePinned), 1),
+	CALL(cudaMemGetMemPool(NULL, &location, cudaMemAllocationTypePinned), 1),
+	CALL(cudaMemSetMemPool(&location, cudaMemAllocationTypePinned, NULL), 1),
+	CALL(cudaDeviceGetHostAtomicCapabilities(NULL, &atomic_op, 1, 0), 1),
+	CALL(cudaDeviceGetHostAtomicCapabilities(&u32, &atomic_op, 1, 4711), 101),
+	CALL(cudaDeviceGetP2PAtomicCapabilities(&u32, &atomic_op, 1, 0, 4711), 101),
+	CALL(cudaFuncSetSharedMemConfig((const void *)stack_like, cudaSharedMemBankSizeDefault), 400),
+	CALL(cudaFuncSetSharedMemConfig((const void *)add_one, (cudaSharedMemConfig)77), 1),
+	CALL(cudaKernelSetAttributeForDevice(NULL, cudaFuncAttributeMaxDynamicSharedMemorySize, 1, 0),
+	     400),
+	CALL(cudaOccupancyAvailableDynamicSMemPerBlock(&size, (const void *)add_one, 0, 32), 1),
+	CALL(cudaOccupancyMaxActiveClusters(NULL, (const void *)add_one, &launch), 1),
+	CALL(cudaOccupancyMaxActiveClusters(&i32, (const void *)add_one, &launch), 0),
+	CALL(cudaOccupancyMaxPotentialClusterSize(NULL, (const void *)add_one, &launch), 1),
+	CALL(cudaLogsCurrent(NULL, 0), 1),
+	CALL(cudaLogsDumpToFile(NULL, "/nonexistent/file", 0), 1),
+	CALL(cudaLogsDumpToMemory(NULL, NULL, NULL, 0), 1),
+	CALL(cudaLogsRegisterCallback(NULL, NULL, NULL), 1),
+	CALL(cudaLogsUnregisterCallback(NULL), 1),
+
 	/* the driver's functions */
 	CALL(cudaGetDriverEntryPointByVersion("noSuchFunction", &p, 13000, cudaEnableDefault,
 					      &found), 0),
@@ -521,6 +716,27 @@ static bool is_ours(void)
 	return allocate && dladdr(allocate, &allocator) && runtime.dli_fbase == allocator.dli_fbase;
 }
 
+static void set_up_graph(void)
+{
+	struct cudaKernelNodeParams k = {};
+	struct cudaMemsetParams m = {};
+
+	k.func = (void *)add_one;
+	k.gridDim = k.blockDim = dim3(1);
+	k.kernelParams = kernel_args;
+	m.dst = dev;
+	m.elementSize = 1;
+	m.width = 16;
+	m.height = 1;
+	CHECK(cudaGraphCreate(&good_graph, 0));
+	CHECK(cudaGraphAddEmptyNode(&an_empty_node, good_graph, NULL, 0));
+	CHECK(cudaGraphAddKernelNode(&a_kernel_node, good_graph, NULL, 0, &k));
+	CHECK(cudaGraphAddMemsetNode(&a_memset_node, good_graph, NULL, 0, &m));
+	CHECK(cudaGraphInstantiate(&good_exec, good_graph, 0));
+	empty_params.type = cudaGraphNodeTypeEmpty;
+	unknown_params.type = (cudaGraphNodeType)77;
+}
+
 static void set_up(void)
 {
 	heap = (char *)malloc(BYTES);
@@ -537,6 +753,7 @@ static void set_up(void)
 	CHECK(cudaStreamSynchronize(stream));
 	channel = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
 	kernel_args[0] = &dev;
+	set_up_graph();
 }
 
 /* The table of docs/errors.md. */
