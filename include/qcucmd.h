@@ -551,27 +551,34 @@ struct qcu_free_async {
 	__u32 rsvd;
 };
 /*
- * Conditional nodes of graphs, by numbers that the guest chooses. COND_CREATE makes the handle that
- * kernels set a value by, COND_NODE the node; `within` is 0, or the conditional in one of whose
- * bodies it is going to be. COND_RECORD makes a stream: what is put into that is not done but kept
- * as the body, until the stream is destroyed. Only work of the GPU's own can be kept: launches,
- * copies, memsets, and, with COND_NODE's `stream`, nodes that are within. COND_READY says that all
- * bodies are there; after that COND_RUN does what the value says.
+ * Graphs with conditional nodes, by numbers that the guest chooses. COND_CREATE with `graph` 0
+ * makes the outermost graph, and otherwise a handle that kernels in a graph set a value by: `graph`
+ * and `body` say which, the outermost one (body 0) or one that a node decides about. COND_NODE
+ * makes the node of a handle, in the graph that the handle is for.
+ *
+ * COND_RECORD makes a stream: what is put into that is not done but kept as the graph's work, in
+ * place of what was there, until the stream is destroyed. Only work of the GPU's own can be kept:
+ * launches, copies, memsets, and with COND_PLACE the nodes. COND_READY says that all of the
+ * outermost graph is there; after that COND_RUN does it in a stream.
  */
-#define QCU_COND_IF	0u /* body 0, or 1 if there are two */
-#define QCU_COND_WHILE	1u
-#define QCU_COND_SWITCH 2u /* the body of that number */
-#define QCU_COND_BODIES 256u
+#define QCU_COND_IF	 0u /* body 0, or 1 if there are two */
+#define QCU_COND_WHILE	 1u
+#define QCU_COND_SWITCH	 2u /* the body of that number */
+#define QCU_COND_BODIES	 256u
+#define QCU_COND_DEFAULT 1u /* each run begins with `value` */
 struct qcu_cond_create {
 	__u32 cond;
-	__u32 within;
+	__u32 graph;
+	__u32 body;
+	__u32 value;
+	__u32 flags; /* QCU_COND_DEFAULT */
+	__u32 rsvd;
 	__u64 handle; /* out */
 };
 struct qcu_cond_node {
 	__u32 cond;
-	__u32 type;   /* QCU_COND_* */
-	__u32 size;   /* how many bodies */
-	__u32 stream; /* of the body that it is in; 0: in none */
+	__u32 type; /* QCU_COND_* */
+	__u32 size; /* how many bodies */
 };
 struct qcu_cond_record {
 	__u32 cond;
@@ -579,14 +586,12 @@ struct qcu_cond_record {
 	__u32 stream; /* the number that it gets */
 	__u32 rsvd;
 };
+struct qcu_cond_place {
+	__u32 cond;
+	__u32 stream;
+};
 struct qcu_cond_ready {
 	__u32 cond;
-};
-struct qcu_cond_set { /* in stream order, as a kernel does it */
-	__u32 cond;
-	__u32 value;
-	__u32 stream;
-	__u32 rsvd;
 };
 struct qcu_cond_run {
 	__u32 cond;
@@ -864,11 +869,11 @@ QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 	X(82, IPC_MEM_CLOSE,     ipc_mem_close,     USR, NONE,  QCU_UPTO(qcu_ipc_mem_close, ptr)) \
 	X(83, IPC_EVENT_EXPORT,  ipc_event_export,  USR, NONE,  QCU_UPTO(qcu_ipc_event_export, rsvd)) \
 	X(84, IPC_EVENT_OPEN,    ipc_event_open,    USR, NONE,  QCU_UPTO(qcu_ipc_event_open, rsvd)) \
-	X(88, COND_CREATE,       cond_create,       USR, NONE,  QCU_UPTO(qcu_cond_create, within)) \
-	X(89, COND_NODE,         cond_node,         USR, NONE,  QCU_UPTO(qcu_cond_node, stream)) \
+	X(88, COND_CREATE,       cond_create,       USR, NONE,  QCU_UPTO(qcu_cond_create, rsvd)) \
+	X(89, COND_NODE,         cond_node,         USR, NONE,  QCU_UPTO(qcu_cond_node, size)) \
 	X(90, COND_RECORD,       cond_record,       USR, NONE,  QCU_UPTO(qcu_cond_record, rsvd)) \
 	X(91, COND_READY,        cond_ready,        USR, NONE,  QCU_UPTO(qcu_cond_ready, cond)) \
-	X(92, COND_SET,          cond_set,          POST, NONE, QCU_UPTO(qcu_cond_set, rsvd)) \
+	X(92, COND_PLACE,        cond_place,        USR, NONE,  QCU_UPTO(qcu_cond_place, stream)) \
 	X(93, COND_RUN,          cond_run,          POST, NONE, QCU_UPTO(qcu_cond_run, stream)) \
 	X(94, COND_DESTROY,      cond_destroy,      POST, NONE, QCU_UPTO(qcu_cond_destroy, cond)) \
 	X(96, HOST_FUNC,         host_func,         POST, NONE,  QCU_UPTO(qcu_host_func, flags)) \

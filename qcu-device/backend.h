@@ -303,19 +303,20 @@ struct be_ops {
 		      struct be_stream *s);
 
 	/*
-	 * Conditional nodes, as qcucmd.h says it. `within` lives longer than what is made in it. A
-	 * stream of cond_record's ends like any other, and while it is there its node is. What
-	 * cannot be kept in it is cudaErrorStreamCaptureUnsupported. cond_node: s is such a stream
-	 * of c's `within`, or NULL; size is no more than QCU_COND_BODIES and fits the type.
+	 * Graphs with conditional nodes, as qcucmd.h says it. `in` lives longer than what is made
+	 * in it; NULL: the outermost graph is made, and body and first mean nothing. first NULL: a
+	 * run does not change the value that is there. A stream of cond_record's ends like any
+	 * other, and while it is there its graph is. What cannot be kept in it is
+	 * cudaErrorStreamCaptureUnsupported. cond_place: s is such a stream, of where c is, and it
+	 * has not been placed in this one; size is no more than QCU_COND_BODIES and fits the type.
 	 */
-	int (*cond_create)(struct be *be, unsigned int dev, struct be_cond *within,
-			   struct be_cond **c, uint64_t *handle);
-	int (*cond_node)(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
-			 struct be_stream *s);
+	int (*cond_create)(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+			   const uint32_t *first, struct be_cond **c, uint64_t *handle);
+	int (*cond_node)(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
 	int (*cond_record)(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
-	int (*cond_ready)(struct be *be, struct be_cond *c);
-	int (*cond_set)(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s);
-	int (*cond_run)(struct be *be, struct be_cond *c, struct be_stream *s);
+	int (*cond_place)(struct be *be, struct be_cond *c, struct be_stream *s);
+	int (*cond_ready)(struct be *be, struct be_cond *graph);
+	int (*cond_run)(struct be *be, struct be_cond *graph, struct be_stream *s);
 	int (*cond_destroy)(struct be *be, struct be_cond *c); /* work in streams still completes */
 
 	/*

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Conditional nodes: the commands about them. What a body launches stays as long as the node is
- * there, so its handle keeps the kernels; and a node that is within another keeps that.
+ * Graphs with conditional nodes: the commands about them. The outermost graph is a conditional
+ * without a value, whose one body is always done. What a graph launches stays as long as the
+ * outermost one is there, so that keeps the kernels; and what is in another keeps that.
  */
 #include <stdlib.h>
 
@@ -12,24 +13,36 @@ struct kept {
 	struct handle *kernel;
 };
 
+static struct handle *outermost(struct handle *cond)
+{
+	while (cond->parent)
+		cond = cond->parent;
+	return cond;
+}
+
 int mir_cond_keep(struct mirror *m, const struct stream_ref *s, struct handle *kernel)
 {
-	struct handle *cond;
-	struct kept *k;
+	struct handle *graph;
+	struct kept *k, *more;
 
-	if (!mir_stream_is_body(s))
+	if (!s->h || !s->h->parent)
 		return QCU_ERR_Success;
-	/* The outermost one: that is what runs what is within it. */
-	for (cond = s->h->parent; cond->parent; cond = cond->parent)
-		;
-	k = malloc(sizeof(*k));
-	if (!k)
+	graph = outermost(s->h->parent);
+	more = malloc(sizeof(*more));
+	if (!more)
 		return QCU_ERR_MemoryAllocation;
-	k->kernel = handle_hold(&m->handles, kernel);
 	pthread_mutex_lock(&m->lock);
-	k->next = cond->kept;
-	cond->kept = k;
+	/* Once is enough, however often the graph is recorded. */
+	for (k = graph->kept; k && k->kernel != kernel; k = k->next)
+		;
+	if (!k) {
+		more->kernel = handle_hold(&m->handles, kernel);
+		more->next = graph->kept;
+		graph->kept = more;
+	}
 	pthread_mutex_unlock(&m->lock);
+	if (k)
+		free(more);
 	return QCU_ERR_Success;
 }
 
@@ -50,43 +63,64 @@ static struct handle *get(struct call *c, uint32_t id)
 	return handles_get(&c->m->handles, HANDLE_COND, id);
 }
 
-int mir_do_cond_create(struct call *c)
+/* With the graph that it is in, or the outermost one that it is. */
+static int create_in(struct call *c, struct handle *in, struct handle **out)
 {
+	const struct qcu_cond_create *cc = &c->cmd->cond_create;
 	struct mirror *m = c->m;
-	struct qcu_cond_create *cc = &c->cmd->cond_create;
-	struct handle *within = NULL, *h;
 	uint64_t value = 0;
+	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, cond_create);
-	MIR_NEED(c, cond_destroy);
-	if (!handles_free(&m->handles, HANDLE_COND, cc->cond))
-		return QCU_ERR_InvalidResourceHandle;
-	if (cc->within) {
-		within = get(c, cc->within);
-		if (!within)
-			return QCU_ERR_InvalidResourceHandle;
-	}
+	if (in && in->device != c->cmd->device)
+		return QCU_ERR_InvalidDevice;
 	h = handle_new(HANDLE_COND);
-	if (!h) {
-		handles_put(&m->handles, within);
+	if (!h)
 		return QCU_ERR_MemoryAllocation;
-	}
-	h->parent = within;
 	h->device = c->cmd->device;
-	rc = within && within->device != h->device
-		     ? (int)QCU_ERR_InvalidDevice
-		     : m->cfg.ops->cond_create(m->be, h->device, within ? within->cond : NULL,
-					       &h->cond, &value);
+	h->body = cc->body;
+	rc = m->cfg.ops->cond_create(m->be, h->device, in ? in->cond : NULL, cc->body,
+				     cc->flags & QCU_COND_DEFAULT ? &cc->value : NULL, &h->cond,
+				     &value);
 	if (rc) {
 		handle_drop(&m->handles, h);
 		return rc;
 	}
-	rc = handles_add(&m->handles, cc->cond, h);
+	if (in)
+		h->parent = handle_hold(&m->handles, in);
+	c->cmd->cond_create.handle = value;
+	*out = h;
+	return QCU_ERR_Success;
+}
+
+int mir_do_cond_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_cond_create *cc = &c->cmd->cond_create;
+	struct handle *in = NULL, *h;
+	int rc;
+
+	MIR_NEED(c, cond_create);
+	MIR_NEED(c, cond_destroy);
+	if (cc->rsvd || cc->flags & ~QCU_COND_DEFAULT ||
+	    (!cc->graph && (cc->body || cc->value || cc->flags)))
+		return QCU_ERR_InvalidValue;
+	if (!handles_free(&m->handles, HANDLE_COND, cc->cond))
+		return QCU_ERR_InvalidResourceHandle;
+	if (cc->graph) {
+		in = get(c, cc->graph);
+		if (!in)
+			return QCU_ERR_InvalidResourceHandle;
+	}
+	rc = create_in(c, in, &h);
+	handles_put(&m->handles, in);
 	if (rc)
+		return rc;
+	rc = handles_add(&m->handles, cc->cond, h);
+	if (rc) {
+		c->cmd->cond_create.handle = 0;
 		handles_put(&m->handles, h);
-	else
-		cc->handle = value;
+	}
 	return rc;
 }
 
@@ -105,11 +139,9 @@ static bool size_fits(uint32_t type, uint32_t size)
 
 int mir_do_cond_node(struct call *c)
 {
-	struct mirror *m = c->m;
 	const struct qcu_cond_node *cn = &c->cmd->cond_node;
-	struct stream_ref s = {0};
 	struct handle *h;
-	int rc = QCU_ERR_Success;
+	int rc;
 
 	MIR_NEED(c, cond_node);
 	if (!size_fits(cn->type, cn->size))
@@ -117,15 +149,9 @@ int mir_do_cond_node(struct call *c)
 	h = get(c, cn->cond);
 	if (!h)
 		return QCU_ERR_InvalidResourceHandle;
-	if (cn->stream)
-		rc = mir_stream_get(c, cn->stream, &s);
-	/* In a body of the one that it was made to be in, if it was. */
-	if (!rc && (!cn->stream != !h->parent || (s.h ? s.h->parent : NULL) != h->parent))
-		rc = QCU_ERR_InvalidValue;
-	if (!rc)
-		rc = m->cfg.ops->cond_node(m->be, h->cond, cn->type, cn->size, s.s);
-	handles_put(&m->handles, s.h);
-	handles_put(&m->handles, h);
+	rc = h->parent ? c->m->cfg.ops->cond_node(c->m->be, h->cond, cn->type, cn->size)
+		       : (int)QCU_ERR_InvalidValue;
+	handles_put(&c->m->handles, h);
 	return rc;
 }
 
@@ -151,6 +177,10 @@ int mir_do_cond_record(struct call *c)
 	}
 	h->parent = cond;
 	h->device = cond->device;
+	h->body = cr->body;
+	pthread_mutex_lock(&m->lock);
+	h->recording = ++m->recordings;
+	pthread_mutex_unlock(&m->lock);
 	rc = m->cfg.ops->cond_record(m->be, cond->cond, cr->body, &h->stream);
 	if (rc) {
 		handle_drop(&m->handles, h);
@@ -162,59 +192,89 @@ int mir_do_cond_record(struct call *c)
 	return rc;
 }
 
-int mir_do_cond_ready(struct call *c)
+/* In the graph that it is in, and once: so nothing is ever in itself. */
+static int place(struct call *c, struct handle *h, const struct stream_ref *s)
 {
+	struct mirror *m = c->m;
+	bool again;
+
+	if (!s->h || !s->h->parent || s->h->parent != h->parent || s->h->body != h->body)
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&m->lock);
+	again = h->recording == s->h->recording;
+	h->recording = s->h->recording;
+	pthread_mutex_unlock(&m->lock);
+	return again ? (int)QCU_ERR_InvalidValue : m->cfg.ops->cond_place(m->be, h->cond, s->s);
+}
+
+int mir_do_cond_place(struct call *c)
+{
+	const struct qcu_cond_place *cp = &c->cmd->cond_place;
+	struct stream_ref s;
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, cond_ready);
-	h = get(c, c->cmd->cond_ready.cond);
+	MIR_NEED(c, cond_place);
+	h = get(c, cp->cond);
 	if (!h)
 		return QCU_ERR_InvalidResourceHandle;
-	rc = c->m->cfg.ops->cond_ready(c->m->be, h->cond);
-	handles_put(&c->m->handles, h);
-	return rc;
-}
-
-/* Both stand in a stream of the conditional's device, and no body has them. */
-static int in_stream(struct call *c, uint32_t cond, uint32_t stream, const uint32_t *value)
-{
-	const struct be_ops *ops = c->m->cfg.ops;
-	struct handle *h = get(c, cond);
-	struct stream_ref s;
-	int rc;
-
-	if (!h)
-		return QCU_ERR_InvalidResourceHandle;
-	rc = mir_stream_get(c, stream, &s);
+	rc = mir_stream_get(c, cp->stream, &s);
 	if (!rc) {
-		if (s.device != h->device)
-			rc = QCU_ERR_InvalidResourceHandle;
-		else if (mir_stream_is_body(&s))
-			rc = QCU_ERR_StreamCaptureUnsupported;
-		else
-			rc = value ? ops->cond_set(c->m->be, h->cond, *value, s.s)
-				   : ops->cond_run(c->m->be, h->cond, s.s);
+		rc = place(c, h, &s);
 		mir_stream_put(c, &s);
 	}
 	handles_put(&c->m->handles, h);
 	return rc;
 }
 
-int mir_do_cond_set(struct call *c)
+/* The outermost graph of this number. */
+static int get_graph(struct call *c, uint32_t id, struct handle **out)
 {
-	const struct qcu_cond_set *cs = &c->cmd->cond_set;
+	struct handle *h = get(c, id);
 
-	MIR_NEED(c, cond_set);
-	if (cs->rsvd)
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	if (h->parent) {
+		handles_put(&c->m->handles, h);
 		return QCU_ERR_InvalidValue;
-	return in_stream(c, cs->cond, cs->stream, &cs->value);
+	}
+	*out = h;
+	return QCU_ERR_Success;
+}
+
+int mir_do_cond_ready(struct call *c)
+{
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, cond_ready);
+	rc = get_graph(c, c->cmd->cond_ready.cond, &h);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->cond_ready(c->m->be, h->cond);
+	handles_put(&c->m->handles, h);
+	return rc;
 }
 
 int mir_do_cond_run(struct call *c)
 {
+	const struct qcu_cond_run *cr = &c->cmd->cond_run;
+	struct stream_ref s;
+	struct handle *h;
+	int rc;
+
 	MIR_NEED(c, cond_run);
-	return in_stream(c, c->cmd->cond_run.cond, c->cmd->cond_run.stream, NULL);
+	rc = get_graph(c, cr->cond, &h);
+	if (rc)
+		return rc;
+	rc = mir_stream_get(c, cr->stream, &s);
+	if (!rc) {
+		rc = s.device == h->device ? c->m->cfg.ops->cond_run(c->m->be, h->cond, s.s)
+					   : (int)QCU_ERR_InvalidResourceHandle;
+		mir_stream_put(c, &s);
+	}
+	handles_put(&c->m->handles, h);
+	return rc;
 }
 
 int mir_do_cond_destroy(struct call *c)

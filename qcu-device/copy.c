@@ -344,10 +344,6 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 		return rc;
 	if (!c->cmd->buf.len)
 		goto out;
-	if (!window && mir_stream_is_body(&cp->stream)) {
-		rc = QCU_ERR_StreamCaptureUnsupported;
-		goto out;
-	}
 	rc = mir_device_range(c, cp->device, c->cmd->buf.len);
 	if (!rc)
 		rc = mir_pieces(c, &cp->ps);

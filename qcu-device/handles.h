@@ -42,8 +42,10 @@ struct handle {
 	uint64_t bytes;		   /* that an array takes of the device's memory */
 	bool shared;		   /* of an event: `token` is for other processes */
 	struct qcu_ipc_token token;
-	/* Referenced: a kernel's module, the conditional that a stream records or one is within. */
+	/* Referenced: a kernel's module, the conditional that a stream records or one is in. */
 	struct handle *parent;
+	uint32_t body;	    /* which of it */
+	uint64_t recording; /* of such a stream, or of the last in which a conditional was placed */
 	uint32_t params, param_bytes;
 	struct kept *kept;   /* by a conditional, see conds.c */
 	struct handle *next; /* of those that wait to be used again */

@@ -94,6 +94,7 @@ struct mirror {
 	void *allocations;    /* tree by address, and all of them */
 	struct allocation_list allocation_list;
 	struct thread_stream_list thread_streams;
+	uint64_t recordings; /* of graphs, so far */
 	unsigned int thread_stream_count;
 	void *objects; /* textures and surfaces: tree by number, and all of them */
 	struct object_list object_list;
@@ -130,21 +131,13 @@ struct stream_ref {
 	unsigned int device;
 };
 int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref);
-/*
- * Does it record the body of a conditional node? Buffers that are there only for a command must not
- * be named in it.
- */
-static inline bool mir_stream_is_body(const struct stream_ref *s)
-{
-	return s->h && s->h->parent;
-}
 void mir_stream_put(struct call *c, struct stream_ref *ref);
 int mir_stream_wait(struct call *c, const struct stream_ref *ref);
 /* Ends the per-thread streams of a guest thread, or of a device, or (both NULL) all of them. */
 void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device);
 
 /* conds.c */
-/* A kernel is about to be launched: if that is in a body, it stays as long as that. */
+/* A kernel is about to be launched: if the stream records a graph, it stays as long as that. */
 int mir_cond_keep(struct mirror *m, const struct stream_ref *s, struct handle *kernel);
 void mir_cond_end(struct mirror *m, struct handle *cond);
 

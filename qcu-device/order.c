@@ -131,9 +131,6 @@ static struct about about(const struct qCUcmd *cmd)
 		a.event = cmd->event_elapsed.start;
 		a.event2 = cmd->event_elapsed.end;
 		break;
-	case QCU_OP_COND_SET:
-		a.stream = cmd->cond_set.stream;
-		break;
 	case QCU_OP_COND_RUN:
 		a.stream = cmd->cond_run.stream;
 		break;

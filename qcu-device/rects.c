@@ -169,8 +169,7 @@ int mir_rect(struct call *c, const struct mir_rect *r)
 	rc = mir_stream_get(c, r->stream, &x.stream);
 	if (rc)
 		return rc;
-	rc = !window && mir_stream_is_body(&x.stream) ? (int)QCU_ERR_StreamCaptureUnsupported
-						      : mir_pieces(c, &x.ps);
+	rc = mir_pieces(c, &x.ps);
 	if (rc)
 		goto out;
 	rc = issue_all(&x);

@@ -3,7 +3,7 @@
  * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects, and
  * launching one sends what its nodes would send as calls, each branch in a stream of its own. So a
  * graph works the same with every backend, and the host has nothing to check that it does not
- * check for single calls. Only what a conditional node decides is the host's (graph_cond.c).
+ * check for single calls. Only graphs with conditional nodes are the host's (graph_cond.c).
  *
  * As with CUDA's own, a graph is not safe to change from two threads at once.
  */
@@ -30,7 +30,7 @@ struct qcul_node_cond {
 	enum cudaGraphConditionalNodeType type;
 	unsigned int size;
 	cudaGraph_t *bodies;
-	bool copy; /* of an executable graph; the handle belongs to the node that it was made of */
+	bool is_clone; /* in an executable graph */
 };
 
 /* What a node does. Owns what it points to, but for memory that the program names. */
@@ -82,8 +82,10 @@ struct CUgraph_st {
 	size_t object_count;
 	bool is_child; /* belongs to a node */
 	bool has_conditional;
-	struct qcul_cond *body_of; /* it is, or is a child in, a body of this one's; or NULL */
-	struct qcul_cond **conds;  /* handles that were made for it */
+	struct qcul_cond *body_of;   /* this node's; NULL: it is no body */
+	unsigned int body;	     /* which */
+	struct qcul_cond *outermost; /* what the host has of it; NULL: it has no handles */
+	struct qcul_cond **conds;    /* handles that were made for it */
 	size_t cond_count;
 	bool has_memory; /* a node of it allocates or frees */
 };
@@ -156,32 +158,29 @@ void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use
 
 /* ---- graph_cond.c ---- */
 
-struct qcul_conds {
-	struct qcul_cond **cond;
-	size_t count;
-	bool claimed; /* for this executable graph */
+/* What an executable graph knows of it. */
+struct qcul_exec_cond {
+	struct qcul_cond *graph; /* claimed and held; NULL: there are no conditional nodes */
+	bool changed;		 /* the host does not know yet */
 };
 
 cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
 			   const struct cudaConditionalNodeParams *from);
+/* The graph has it now: so shall the host. */
+cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n);
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_cond_release(struct qcul_node_params *p);
-bool qcul_same_cond(const struct qcul_node_params *a, const struct qcul_node_params *b);
 void qcul_cond_put(struct qcul_cond *c);
 void qcul_graph_conds_release(struct CUgraph_st *g);
-/*
- * An instance is made: of the graph g, copied to `copy`. What is collected in `all` is to be ended
- * also on an error.
- */
-cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, const struct CUgraph_st *copy,
-				  unsigned long long flags, struct qcul_conds *all,
-				  cudaGraphInstantiateResult *result);
-/* Sends the bodies again, when what was sent before is done. */
-cudaError_t qcul_exec_conds_renew(const struct CUgraph_st *copy, unsigned long long flags);
-void qcul_exec_conds_end(struct qcul_conds *all);
-/* At the beginning of a launch: the values that handles were made with. */
-cudaError_t qcul_exec_conds_launch(const struct qcul_conds *all, cudaStream_t stream);
-cudaError_t qcul_cond_run(const struct qcul_node_params *p, cudaStream_t stream);
+/* An instance of this graph is made. */
+cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec_cond *x,
+				 cudaGraphInstantiateResult *result);
+void qcul_exec_cond_end(struct qcul_exec_cond *x);
+/* Sends the instance's own copy of the graph to the host, whatever was there before. */
+cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph_st *g,
+				  unsigned long long flags);
+cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st *g,
+			       unsigned long long flags, cudaStream_t stream);
 
 /* ---- graph_exec.c ---- */
 
@@ -189,10 +188,8 @@ cudaError_t qcul_cond_run(const struct qcul_node_params *p, cudaStream_t stream)
 cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
 			  cudaStream_t stream);
 
-/* What it was instantiated from, as a copy of its own; NULL: it is no such handle. */
-struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec);
-/* What a node of it does has been changed. */
-void qcul_exec_changed(cudaGraphExec_t exec, const struct CUgraphNode_st *n);
+/* The node of an executable graph that came from this one, to be changed; NULL: none did. */
+struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node);
 
 /* ---- graph_object.c ---- */
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Conditional nodes. What decides is a value that only kernels know, so these are the one kind of
- * node that the host carries out: its bodies are sent there when the graph is instantiated, as
- * calls in streams that keep them, and a launch says where the node stands among the rest.
+ * Graphs with conditional nodes. What decides is a value that only kernels know, and only kernels
+ * of the same graph may set it: so the host carries these graphs out as a whole. The graph and the
+ * bodies of its nodes are sent there when it is instantiated, as calls in streams that keep them,
+ * and a launch is one command.
  *
  * Handles have values of the host's own, because kernels use them.
  */
@@ -10,21 +11,20 @@
 
 #include "qcu-library/graph.h"
 
-/* A handle, and what the host makes for it. */
+/* A handle or the outermost graph, and what the host makes for it. */
 struct qcul_cond {
 	struct qcul_cond *next;
-	unsigned int refs; /* of its graph, its node, and executable graphs */
+	unsigned int refs; /* of its graph, its node, executable graphs, and what is in it */
 	cudaGraphConditionalHandle handle;
 	uint32_t id, stamp;
 	unsigned int epoch;
 	int device;
-	uint64_t graph;		  /* serial of the one that it was made for */
-	struct qcul_cond *within; /* whose body that is; held */
-	unsigned int first;	  /* value when a graph is launched */
-	bool has_first;
-	bool used;	/* it has a node */
-	bool made;	/* the host has the node */
+	uint64_t graph;	      /* serial of the one that it was made for */
+	struct qcul_cond *in; /* what that belongs to; held. NULL: this is the outermost graph */
+	bool used;	      /* it has a node */
+	/* Of the outermost graph. */
 	bool instanced; /* an executable graph has it */
+	bool recorded;	/* the host has been told what it does */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +60,7 @@ static void hold(struct qcul_cond *c)
 void qcul_cond_put(struct qcul_cond *c)
 {
 	while (c) {
-		struct qcul_cond **p = &conds, *within = c->within;
+		struct qcul_cond **p = &conds, *in = c->in;
 		struct qCUcmd cmd;
 		bool gone;
 
@@ -81,76 +81,99 @@ void qcul_cond_put(struct qcul_cond *c)
 			qcul_handle_drop(&qcul_conds, c->id);
 		}
 		free(c);
-		c = within;
+		c = in;
 	}
 }
 
 /* ---- handles ---- */
 
-static cudaError_t make(struct qcul_cond *c)
+/* As the command says it; the rest of the command is the caller's. */
+static cudaError_t make(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph,
+			struct qcul_cond **out)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_CREATE);
-	struct qcul_handle *slot = qcul_handle_new(&qcul_conds, &c->id);
+	struct qcul_cond *c = calloc(1, sizeof(*c));
+	struct qcul_handle *slot;
 	cudaError_t err;
 
-	if (!slot)
+	if (!c)
 		return cudaErrorMemoryAllocation;
-	slot->device = c->device;
-	slot->flags = c->stamp;
-	cmd.cond_create.cond = c->id;
-	cmd.cond_create.within = c->within ? c->within->id : 0;
-	err = qcul_send(&cmd, 1);
-	c->handle = cmd.cond_create.handle;
-	if (err)
-		qcul_handle_drop(&qcul_conds, c->id);
-	return err;
-}
-
-static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned int first,
-			  unsigned int flags)
-{
-	struct qcul_cond *c, **more;
-	cudaError_t err;
-
-	if (!handle || !qcul_graph_valid(graph) || flags & ~cudaGraphCondAssignDefault)
-		return cudaErrorInvalidValue;
-	err = qcul_ready();
-	if (err)
-		return err;
-	if (graph->body_of && !alive(graph->body_of))
-		return cudaErrorInvalidValue;
-	c = calloc(1, sizeof(*c));
-	more = realloc(graph->conds, (graph->cond_count + 1) * sizeof(struct qcul_cond *));
-	if (more)
-		graph->conds = more;
-	if (!c || !more) {
-		free(c);
-		return cudaErrorMemoryAllocation;
-	}
 	*c = (struct qcul_cond){
 		.refs = 1,
 		.stamp = __atomic_add_fetch(&stamps, 1, __ATOMIC_RELAXED),
 		.epoch = qcul_epoch(),
 		.device = qcul_self.device,
-		.graph = graph->serial,
-		.within = graph->body_of,
-		.first = first,
-		.has_first = flags,
+		.graph = graph,
+		.in = in,
 	};
-	err = make(c);
+	slot = qcul_handle_new(&qcul_conds, &c->id);
+	if (!slot) {
+		free(c);
+		return cudaErrorMemoryAllocation;
+	}
+	slot->device = c->device;
+	slot->flags = c->stamp;
+	cmd->cond_create.cond = c->id;
+	cmd->cond_create.graph = in ? in->id : 0;
+	err = qcul_send(cmd, 1);
 	if (err) {
+		qcul_handle_drop(&qcul_conds, c->id);
 		free(c);
 		return err;
 	}
-	if (c->within)
-		hold(c->within);
+	c->handle = cmd->cond_create.handle;
+	if (in)
+		hold(in);
 	qcul_conds_lock();
 	c->next = conds;
 	conds = c;
 	qcul_conds_unlock();
-	graph->conds[graph->cond_count++] = c;
-	*handle = c->handle;
+	*out = c;
 	return cudaSuccess;
+}
+
+/* What the host has of this graph, from its first handle on. */
+static cudaError_t need_graph(struct CUgraph_st *g, struct qcul_cond **in)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_CREATE);
+
+	*in = g->body_of ? g->body_of : g->outermost;
+	if (!*in) {
+		cudaError_t err = make(&cmd, NULL, g->serial, &g->outermost);
+
+		*in = g->outermost;
+		return err;
+	}
+	return alive(*in) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned int first,
+			  unsigned int flags)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_CREATE);
+	struct qcul_cond *in, **more;
+	cudaError_t err;
+
+	if (!handle || !qcul_graph_valid(graph) || flags & ~cudaGraphCondAssignDefault)
+		return cudaErrorInvalidValue;
+	err = qcul_ready();
+	if (!err)
+		err = need_graph(graph, &in);
+	if (err)
+		return err;
+	if (in->device != qcul_self.device)
+		return qcul_unsupported("a graph with conditional nodes on two devices", &said);
+	more = realloc(graph->conds, (graph->cond_count + 1) * sizeof(struct qcul_cond *));
+	if (!more)
+		return cudaErrorMemoryAllocation;
+	graph->conds = more;
+	cmd.cond_create.body = graph->body;
+	cmd.cond_create.value = flags ? first : 0;
+	cmd.cond_create.flags = flags ? QCU_COND_DEFAULT : 0;
+	err = make(&cmd, in, graph->serial, &more[graph->cond_count]);
+	if (!err)
+		*handle = more[graph->cond_count++]->handle;
+	return err;
 }
 
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
@@ -166,6 +189,7 @@ void qcul_graph_conds_release(struct CUgraph_st *g)
 	for (i = 0; i < g->cond_count; i++)
 		qcul_cond_put(g->conds[i]);
 	free(g->conds);
+	qcul_cond_put(g->outermost);
 }
 
 /* ---- nodes ---- */
@@ -189,7 +213,7 @@ static struct qcul_cond *find(cudaGraphConditionalHandle handle)
 	struct qcul_cond *c;
 
 	qcul_conds_lock();
-	for (c = conds; c && (c->handle != handle || !alive(c)); c = c->next)
+	for (c = conds; c && (!c->in || c->handle != handle || !alive(c)); c = c->next)
 		;
 	if (c)
 		c->refs++;
@@ -208,6 +232,7 @@ static cudaError_t make_bodies(struct qcul_node_cond *n)
 			return cudaErrorMemoryAllocation;
 		n->bodies[i]->is_child = true;
 		n->bodies[i]->body_of = n->cond;
+		n->bodies[i]->body = i;
 	}
 	return n->bodies ? cudaSuccess : cudaErrorMemoryAllocation;
 }
@@ -250,36 +275,35 @@ cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *
 	return err;
 }
 
-/* Also the graphs that are children in it. */
-static void mark_body(struct CUgraph_st *g, struct qcul_cond *c)
+cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n)
 {
-	size_t i;
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_NODE);
 
-	g->is_child = true;
-	g->body_of = c;
-	for (i = 0; i < g->count; i++)
-		if (g->nodes[i]->params.type == cudaGraphNodeTypeGraph)
-			mark_body(g->nodes[i]->params.child, c);
+	cmd.cond_node.cond = n->cond->id;
+	cmd.cond_node.type = n->type;
+	cmd.cond_node.size = n->size;
+	return qcul_send(&cmd, 1);
 }
 
+/* An executable graph has its own, so that the host can be told of them again. */
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from)
 {
 	unsigned int i;
 
 	*to = *from;
-	to->cond.copy = true;
-	hold(to->cond.cond);
+	to->cond.is_clone = true;
 	to->cond.bodies = calloc(from->cond.size, sizeof(cudaGraph_t));
-	for (i = 0; to->cond.bodies && i < from->cond.size; i++) {
+	if (!to->cond.bodies)
+		return cudaErrorMemoryAllocation;
+	hold(to->cond.cond);
+	for (i = 0; i < from->cond.size; i++) {
 		to->cond.bodies[i] = qcul_graph_clone(from->cond.bodies[i]);
-		if (!to->cond.bodies[i])
-			break;
-		mark_body(to->cond.bodies[i], to->cond.cond);
+		if (!to->cond.bodies[i]) {
+			qcul_node_release(to);
+			return cudaErrorMemoryAllocation;
+		}
 	}
-	if (to->cond.bodies && i == from->cond.size)
-		return cudaSuccess;
-	qcul_node_release(to);
-	return cudaErrorMemoryAllocation;
+	return cudaSuccess;
 }
 
 void qcul_node_cond_release(struct qcul_node_params *p)
@@ -289,19 +313,14 @@ void qcul_node_cond_release(struct qcul_node_params *p)
 
 	for (i = 0; n->bodies && i < n->size; i++)
 		qcul_graph_free(n->bodies[i]);
-	/* The handle may have another node as long as the host has none. */
-	if (!n->copy && !n->cond->made)
+	/* No other can have the handle, and a graph with one that has no node is wrong. */
+	if (!n->is_clone)
 		n->cond->used = false;
 	free(n->bodies);
 	qcul_cond_put(n->cond);
 }
 
-bool qcul_same_cond(const struct qcul_node_params *a, const struct qcul_node_params *b)
-{
-	return a->cond.cond == b->cond.cond;
-}
-
-/* ---- telling the host what the bodies are ---- */
+/* ---- telling the host what a graph does ---- */
 
 /* A place that the GPU knows, now and later; 0: it does not. */
 static uint64_t lasting(const struct cudaPitchedPtr *p, const struct cudaPos *pos)
@@ -345,8 +364,17 @@ static cudaError_t record_copy(const struct cudaMemcpy3DParms *p, uint32_t strea
 
 static cudaError_t record_graph(const struct CUgraph_st *g, uint32_t stream,
 				unsigned long long flags);
-static cudaError_t record_cond(const struct qcul_node_cond *n, uint32_t stream,
-			       unsigned long long flags);
+
+static cudaError_t place(const struct qcul_cond *c, uint32_t stream)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_PLACE);
+
+	if (!alive(c))
+		return cudaErrorInvalidValue;
+	cmd.cond_place.cond = c->id;
+	cmd.cond_place.stream = stream;
+	return qcul_send(&cmd, 1);
+}
 
 static cudaError_t record_node(const struct CUgraphNode_st *n, uint32_t stream,
 			       unsigned long long flags)
@@ -365,16 +393,16 @@ static cudaError_t record_node(const struct CUgraphNode_st *n, uint32_t stream,
 	case cudaGraphNodeTypeMemcpy:
 		err = record_copy(&n->params.copy, stream);
 		if (err == cudaErrorNotSupported)
-			return qcul_unsupported("a copy of an array or of pageable memory in the "
-						"body of a conditional node",
+			return qcul_unsupported("a copy of an array or of pageable memory in a "
+						"graph with conditional nodes",
 						&said_copy);
 		return err;
 	case cudaGraphNodeTypeGraph:
 		return record_graph(n->params.child, stream, flags);
 	case cudaGraphNodeTypeConditional:
-		return record_cond(&n->params.cond, stream, flags);
+		return place(n->params.cond.cond, stream);
 	default:
-		return qcul_unsupported("the body of a conditional node with a node that is no "
+		return qcul_unsupported("a graph with conditional nodes and a node that is no "
 					"kernel, copy, memset, graph or conditional",
 					&said);
 	}
@@ -393,26 +421,52 @@ static cudaError_t record_graph(const struct CUgraph_st *g, uint32_t stream,
 	return err;
 }
 
-/* All that goes into the stream is waited for, so that what is wrong with it is told here. */
-static cudaError_t record_body(const struct qcul_node_cond *n, unsigned int body,
-			       unsigned long long flags)
+static cudaError_t record(const struct qcul_cond *c, unsigned int body, const struct CUgraph_st *g,
+			  unsigned long long flags);
+
+static cudaError_t record_bodies(const struct CUgraph_st *g, unsigned long long flags)
+{
+	cudaError_t err = cudaSuccess;
+	unsigned int b;
+	size_t i;
+
+	for (i = 0; i < g->count && !err; i++) {
+		const struct qcul_node_params *p = &g->nodes[i]->params;
+
+		for (b = 0; p->type == cudaGraphNodeTypeConditional && b < p->cond.size && !err;
+		     b++)
+			err = record(p->cond.cond, b, p->cond.bodies[b], flags);
+	}
+	return err;
+}
+
+/*
+ * One of a conditional's bodies, or the outermost graph; the bodies in it come first, so that one
+ * recording is under way at a time. All that goes into the stream is waited for, so that what is
+ * wrong with it is told here.
+ */
+static cudaError_t record(const struct qcul_cond *c, unsigned int body, const struct CUgraph_st *g,
+			  unsigned long long flags)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_RECORD);
 	struct qcul_handle *slot;
 	cudaError_t err, late;
 	uint32_t stream;
 
+	err = alive(c) ? record_bodies(g, flags) : cudaErrorInvalidValue;
+	if (err)
+		return err;
 	slot = qcul_handle_new(&qcul_streams, &stream);
 	if (!slot)
 		return cudaErrorMemoryAllocation;
-	slot->device = n->cond->device;
+	slot->device = c->device;
 	slot->flags = cudaStreamNonBlocking;
-	cmd.cond_record.cond = n->cond->id;
+	cmd.cond_record.cond = c->id;
 	cmd.cond_record.body = body;
 	cmd.cond_record.stream = stream;
 	err = qcul_send(&cmd, 1);
 	if (!err) {
-		err = record_graph(n->bodies[body], stream, flags);
+		err = record_graph(g, stream, flags);
 		cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
 		cmd.stream_destroy.stream = stream;
 		late = qcul_known(qcul_send(&cmd, 1));
@@ -422,171 +476,111 @@ static cudaError_t record_body(const struct qcul_node_cond *n, unsigned int body
 	return err;
 }
 
-/* `stream`: of the body that it is in, or 0. */
-static cudaError_t record_cond(const struct qcul_node_cond *n, uint32_t stream,
-			       unsigned long long flags)
+static cudaError_t record_all(struct qcul_cond *graph, const struct CUgraph_st *g,
+			      unsigned long long flags)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-	struct qcul_cond *c = n->cond;
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_NODE);
-	cudaError_t err = cudaSuccess;
-	unsigned int i;
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_READY);
+	cudaError_t err, late;
 
-	if (!alive(c))
+	if (!alive(graph))
 		return cudaErrorInvalidValue;
-	if (c->made && stream)
-		return qcul_unsupported("a graph instantiated or updated again that has a "
-					"conditional node in another's body",
-					&said);
-	if (!c->made) {
-		cmd.cond_node.cond = c->id;
-		cmd.cond_node.type = n->type;
-		cmd.cond_node.size = n->size;
-		cmd.cond_node.stream = stream;
-		err = qcul_send(&cmd, 1);
-		c->made = !err;
-	}
-	for (i = 0; i < n->size && !err; i++)
-		err = record_body(n, i, flags);
-	return err;
-}
-
-static cudaError_t ready(const struct qcul_node_params *p, unsigned long long flags)
-{
-	struct qCUcmd cmd;
-	int before = qcul_self.device;
-	cudaError_t err;
-
-	/* The bodies are for the device that the handle was made on. */
-	qcul_self.device = p->cond.cond->device;
-	err = record_cond(&p->cond, 0, flags);
-	if (!err) {
-		cmd = qcul_cmd(QCU_OP_COND_READY);
-		cmd.cond_ready.cond = p->cond.cond->id;
-		err = qcul_send(&cmd, 1);
-	}
-	qcul_self.device = before;
-	return err;
+	/* What is under way may be what is replaced. */
+	err = graph->recorded ? qcul_devices_idle() : cudaSuccess;
+	if (err)
+		return err;
+	graph->recorded = true;
+	err = record(graph, 0, g, flags);
+	/* In any case: it ends what has failed on the host, too. */
+	cmd.cond_ready.cond = graph->id;
+	late = qcul_send(&cmd, 1);
+	return err ? err : late;
 }
 
 /* ---- executable graphs ---- */
 
-/* Those of a graph and of all bodies in it. */
-static cudaError_t collect(const struct CUgraph_st *g, struct qcul_conds *all)
+/* Every handle of the graph and of all bodies in it has its node. */
+static bool all_used(const struct CUgraph_st *g)
 {
-	struct qcul_cond **more;
-	cudaError_t err = cudaSuccess;
 	unsigned int b;
 	size_t i;
 
-	for (i = 0; i < g->cond_count; i++) {
+	for (i = 0; i < g->cond_count; i++)
 		if (!g->conds[i]->used)
-			return cudaErrorInvalidValue;
-		more = realloc(all->cond, (all->count + 1) * sizeof(*more));
-		if (!more)
-			return cudaErrorMemoryAllocation;
-		all->cond = more;
-		hold(g->conds[i]);
-		more[all->count++] = g->conds[i];
-	}
-	for (i = 0; i < g->count && !err; i++) {
+			return false;
+	for (i = 0; i < g->count; i++) {
 		const struct qcul_node_params *p = &g->nodes[i]->params;
 
-		for (b = 0; p->type == cudaGraphNodeTypeConditional && b < p->cond.size && !err;
-		     b++)
-			err = collect(p->cond.bodies[b], all);
+		for (b = 0; p->type == cudaGraphNodeTypeConditional && b < p->cond.size; b++)
+			if (!all_used(p->cond.bodies[b]))
+				return false;
 	}
-	return err;
+	return true;
 }
 
-static bool claim(struct qcul_conds *all)
+static bool claim(struct qcul_cond *graph)
 {
-	bool good = true;
-	size_t i;
+	bool good;
 
 	qcul_conds_lock();
-	for (i = 0; i < all->count && good; i++)
-		good = !all->cond[i]->instanced;
-	for (i = 0; i < all->count && good; i++)
-		all->cond[i]->instanced = true;
-	all->claimed = good;
+	good = !graph->instanced;
+	if (good) {
+		graph->instanced = true;
+		graph->refs++;
+	}
 	qcul_conds_unlock();
 	return good;
 }
 
-static cudaError_t send_bodies(const struct CUgraph_st *g, unsigned long long flags)
+cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec_cond *x,
+				 cudaGraphInstantiateResult *result)
 {
-	cudaError_t err = cudaSuccess;
-	size_t i;
-
-	for (i = 0; i < g->count && !err; i++)
-		if (g->nodes[i]->params.type == cudaGraphNodeTypeConditional)
-			err = ready(&g->nodes[i]->params, flags);
-	return err;
-}
-
-cudaError_t qcul_exec_conds_renew(const struct CUgraph_st *copy, unsigned long long flags)
-{
-	cudaError_t err = qcul_devices_idle();
-
-	return err ? err : send_bodies(copy, flags);
-}
-
-cudaError_t qcul_exec_conds_begin(const struct CUgraph_st *g, const struct CUgraph_st *copy,
-				  unsigned long long flags, struct qcul_conds *all,
-				  cudaGraphInstantiateResult *result)
-{
-	cudaError_t err = collect(g, all);
-
-	if (err == cudaErrorInvalidValue)
+	if (!from->outermost)
+		return cudaSuccess;
+	if (!all_used(from)) {
 		*result = cudaGraphInstantiateConditionalHandleUnused;
+		return cudaErrorInvalidValue;
+	}
 	/* There is one instance at a time. */
-	if (!err && !claim(all))
-		err = cudaErrorInvalidValue;
-	return err ? err : send_bodies(copy, flags);
+	if (!claim(from->outermost))
+		return cudaErrorInvalidValue;
+	x->graph = from->outermost;
+	return cudaSuccess;
 }
 
-void qcul_exec_conds_end(struct qcul_conds *all)
+void qcul_exec_cond_end(struct qcul_exec_cond *x)
 {
-	size_t i;
-
-	for (i = 0; i < all->count; i++) {
-		if (all->claimed)
-			all->cond[i]->instanced = false;
-		qcul_cond_put(all->cond[i]);
-	}
-	free(all->cond);
+	if (!x->graph)
+		return;
+	qcul_conds_lock();
+	x->graph->instanced = false;
+	qcul_conds_unlock();
+	qcul_cond_put(x->graph);
 }
 
-cudaError_t qcul_exec_conds_launch(const struct qcul_conds *all, cudaStream_t stream)
+cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph_st *g,
+				  unsigned long long flags)
 {
-	cudaError_t err = cudaSuccess;
-	uint32_t id;
-	size_t i;
+	int before = qcul_self.device;
+	cudaError_t err;
 
-	for (i = 0; i < all->count && !err; i++) {
-		const struct qcul_cond *c = all->cond[i];
-		struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_SET);
-
-		if (!alive(c))
-			return cudaErrorInvalidValue;
-		if (!c->has_first)
-			continue;
-		err = qcul_stream_id(stream, &id);
-		cmd.cond_set.cond = c->id;
-		cmd.cond_set.value = c->first;
-		cmd.cond_set.stream = id;
-		if (!err)
-			err = qcul_post(&cmd, 1);
-	}
+	/* All of it is for the device that the handles were made on. */
+	qcul_self.device = x->graph->device;
+	err = record_all(x->graph, g, flags);
+	qcul_self.device = before;
+	x->changed = err;
 	return err;
 }
 
-cudaError_t qcul_cond_run(const struct qcul_node_params *p, cudaStream_t stream)
+cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st *g,
+			       unsigned long long flags, cudaStream_t stream)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_RUN);
-	cudaError_t err = qcul_stream_id(stream, &cmd.cond_run.stream);
+	cudaError_t err = alive(x->graph) ? cudaSuccess : cudaErrorInvalidValue;
 
-	cmd.cond_run.cond = p->cond.cond->id;
+	if (!err && x->changed)
+		err = qcul_exec_cond_record(x, g, flags);
+	if (!err)
+		err = qcul_stream_id(stream, &cmd.cond_run.stream);
+	cmd.cond_run.cond = x->graph->id;
 	return err ? err : qcul_post(&cmd, 1);
 }

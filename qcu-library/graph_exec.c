@@ -38,8 +38,7 @@ struct CUgraphExec_st {
 	cudaEvent_t start;
 	cudaStream_t last; /* where it was launched last, and ends[0] recorded */
 	bool launched;
-	struct qcul_conds conds;
-	bool stale;		    /* the host has other bodies than these */
+	struct qcul_exec_cond cond;
 	struct qcul_graph_use *use; /* of memory that it allocates or frees; it has ends[0] then */
 };
 
@@ -48,14 +47,19 @@ static bool valid(const struct CUgraphExec_st *x)
 	return x && x->magic == EXEC_MAGIC;
 }
 
-struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec)
+static struct CUgraphNode_st *find(cudaGraphExec_t exec, cudaGraphNode_t node)
 {
-	return valid(exec) ? exec->graph : NULL;
+	return valid(exec) && qcul_node_valid(node) ? qcul_graph_find(exec->graph, node->serial)
+						    : NULL;
 }
 
-void qcul_exec_changed(cudaGraphExec_t exec, const struct CUgraphNode_st *n)
+struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node)
 {
-	exec->stale |= n->graph->body_of != NULL;
+	struct CUgraphNode_st *n = find(exec, node);
+
+	if (n)
+		exec->cond.changed = true;
+	return n;
 }
 
 /* ---- making one ---- */
@@ -168,7 +172,7 @@ static void exec_free(struct CUgraphExec_st *x)
 		if (x->graph->nodes[i]->done)
 			(void)cudaEventDestroy(x->graph->nodes[i]->done);
 	qcul_graph_free(x->graph);
-	qcul_exec_conds_end(&x->conds);
+	qcul_exec_cond_end(&x->cond);
 	free(x->steps);
 	x->magic = 0;
 	free(x);
@@ -209,7 +213,11 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		err = cudaErrorInvalidValue;
 		goto fail;
 	}
-	err = make_steps(x, order);
+	/* Of a graph with conditional nodes the host makes the steps. */
+	if (graph->outermost)
+		x->branches = 1;
+	else
+		err = make_steps(x, order);
 	if (!err)
 		err = make_event(&x->start);
 	for (b = 0; b < x->branches && !err; b++) {
@@ -218,7 +226,9 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
 	}
 	if (!err)
-		err = qcul_exec_conds_begin(graph, x->graph, flags, &x->conds, result);
+		err = qcul_exec_cond_begin(graph, &x->cond, result);
+	if (!err && x->cond.graph)
+		err = qcul_exec_cond_record(&x->cond, x->graph, flags);
 	if (!err && graph->has_memory) {
 		cudaEvent_t end = x->ends[0];
 
@@ -296,8 +306,6 @@ cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long fla
 		return cudaEventRecord(p->event, stream);
 	case cudaGraphNodeTypeWaitEvent:
 		return cudaStreamWaitEvent(stream, p->event, 0);
-	case cudaGraphNodeTypeConditional:
-		return qcul_cond_run(p, stream);
 	default:
 		return cudaSuccess;
 	}
@@ -330,12 +338,8 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	if (!err && x->launched && x->last != stream)
 		err = cudaStreamWaitEvent(stream, x->ends[0], 0);
 	x->streams[0] = stream;
-	if (!err && x->stale) {
-		err = qcul_exec_conds_renew(x->graph, x->flags);
-		x->stale = err;
-	}
-	if (!err)
-		err = qcul_exec_conds_launch(&x->conds, stream);
+	if (!err && x->cond.graph)
+		err = qcul_exec_cond_run(&x->cond, x->graph, x->flags, stream);
 	if (!err && x->branches > 1)
 		err = cudaEventRecord(x->start, stream);
 	for (b = 1; b < x->branches && !err; b++)
@@ -429,34 +433,28 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flag
 	return cudaSuccess;
 }
 
-static struct CUgraphNode_st *can_be_disabled(cudaGraphExec_t exec, cudaGraphNode_t node)
+static bool can_be_disabled(const struct CUgraphNode_st *n)
 {
-	struct CUgraphNode_st *n;
-
-	if (!valid(exec) || !qcul_node_valid(node))
-		return NULL;
-	n = qcul_graph_find(exec->graph, node->serial);
-	return n && n->params.type <= cudaGraphNodeTypeMemset ? n : NULL;
+	return n && n->params.type <= cudaGraphNodeTypeMemset;
 }
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
 				    unsigned int enabled)
 {
-	struct CUgraphNode_st *n = can_be_disabled(exec, node);
+	struct CUgraphNode_st *n = qcul_exec_node(exec, node);
 
-	if (!n)
+	if (!can_be_disabled(n))
 		return qcul_done(cudaErrorInvalidValue);
 	n->disabled = !enabled;
-	qcul_exec_changed(exec, n);
 	return cudaSuccess;
 }
 
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
 				    unsigned int *enabled)
 {
-	struct CUgraphNode_st *n = can_be_disabled(exec, node);
+	const struct CUgraphNode_st *n = find(exec, node);
 
-	if (!n || !enabled)
+	if (!can_be_disabled(n) || !enabled)
 		return qcul_done(cudaErrorInvalidValue);
 	*enabled = !n->disabled;
 	return cudaSuccess;
@@ -491,10 +489,26 @@ static bool is_memory(const struct qcul_node_params *p)
 }
 
 static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
+					      const struct CUgraph_st *now, cudaGraphNode_t *at);
+
+static enum cudaGraphExecUpdateResult compare_conds(const struct qcul_node_cond *old,
+						    const struct qcul_node_cond *now,
+						    cudaGraphNode_t *at)
+{
+	enum cudaGraphExecUpdateResult r = cudaGraphExecUpdateSuccess;
+	unsigned int i;
+
+	if (old->cond != now->cond)
+		return cudaGraphExecUpdateErrorNotSupported;
+	for (i = 0; i < old->size && !r; i++)
+		r = compare(old->bodies[i], now->bodies[i], at);
+	return r;
+}
+
+static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 					      const struct CUgraph_st *now, cudaGraphNode_t *at)
 {
 	enum cudaGraphExecUpdateResult r;
-	unsigned int b;
 	size_t i;
 
 	*at = NULL;
@@ -509,22 +523,14 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 		if (is_memory(&now->nodes[i]->params) &&
 		    !qcul_same_memory(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorParametersChanged;
-		if (now->nodes[i]->params.type == cudaGraphNodeTypeConditional &&
-		    !qcul_same_cond(&old->nodes[i]->params, &now->nodes[i]->params))
-			return cudaGraphExecUpdateErrorNotSupported;
 		if (!qcul_node_can_become(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorParametersChanged;
-		for (b = 0; now->nodes[i]->params.type == cudaGraphNodeTypeConditional &&
-			    b < now->nodes[i]->params.cond.size;
-		     b++) {
-			r = compare(old->nodes[i]->params.cond.bodies[b],
-				    now->nodes[i]->params.cond.bodies[b], at);
-			if (r)
-				return r;
-		}
-		if (now->nodes[i]->params.type != cudaGraphNodeTypeGraph)
-			continue;
-		r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);
+		r = cudaGraphExecUpdateSuccess;
+		if (now->nodes[i]->params.type == cudaGraphNodeTypeConditional)
+			r = compare_conds(&old->nodes[i]->params.cond, &now->nodes[i]->params.cond,
+					  at);
+		else if (now->nodes[i]->params.type == cudaGraphNodeTypeGraph)
+			r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);
 		if (r)
 			return r;
 	}
@@ -581,28 +587,19 @@ static cudaError_t update(struct CUgraph_st *old, const struct CUgraph_st *now,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 				cudaGraphExecUpdateResultInfo *info)
 {
-	cudaError_t err;
-
 	if (!info || !valid(exec) || !qcul_graph_valid(graph))
 		return qcul_done(cudaErrorInvalidValue);
-	err = update(exec->graph, graph, info);
-	exec->stale |= !err && exec->conds.count;
-	return qcul_done(err);
+	exec->cond.changed = true;
+	return qcul_done(update(exec->graph, graph, info));
 }
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
 						 cudaGraph_t child)
 {
 	cudaGraphExecUpdateResultInfo info;
-	struct CUgraphNode_st *n = NULL;
-	cudaError_t err;
+	struct CUgraphNode_st *n = qcul_exec_node(exec, node);
 
-	if (valid(exec) && qcul_node_valid(node))
-		n = qcul_graph_find(exec->graph, node->serial);
 	if (!n || n->params.type != cudaGraphNodeTypeGraph || !qcul_graph_valid(child))
 		return qcul_done(cudaErrorInvalidValue);
-	err = update(n->params.child, child, &info);
-	if (!err)
-		qcul_exec_changed(exec, n);
-	return qcul_done(err);
+	return qcul_done(update(n->params.child, child, &info));
 }

@@ -334,9 +334,15 @@ static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
 	cudaError_t err =
 		add(qcul_node_cond(&p, graph, params), node, graph, deps, data, count, &p);
 
-	if (!err)
-		params->phGraph_out = (*node)->params.cond.bodies;
-	return err;
+	if (err)
+		return err;
+	err = qcul_node_cond_added(&(*node)->params.cond);
+	if (err) {
+		(void)cudaGraphDestroyNode(*node);
+		return qcul_done(err);
+	}
+	params->phGraph_out = (*node)->params.cond.bodies;
+	return cudaSuccess;
 }
 
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
@@ -562,14 +568,6 @@ static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_n
 	return cudaSuccess;
 }
 
-/* The node of an executable graph that came from this one; NULL: none did. */
-static cudaGraphNode_t in_exec(cudaGraphExec_t exec, cudaGraphNode_t node)
-{
-	const struct CUgraph_st *g = qcul_exec_graph(exec);
-
-	return g && qcul_node_valid(node) ? qcul_graph_find(g, node->serial) : NULL;
-}
-
 static bool is_line(const struct cudaMemcpy3DParms *c)
 {
 	return c->extent.height == 1 && c->extent.depth == 1;
@@ -599,16 +597,13 @@ bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_
 static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphNode_t node,
 			      struct qcul_node_params *p)
 {
-	struct CUgraphNode_st *n = in_exec(exec, node);
+	struct CUgraphNode_st *n = qcul_exec_node(exec, node);
 
 	if (!made && n && !qcul_node_can_become(&n->params, p)) {
 		qcul_node_release(p);
 		made = cudaErrorInvalidValue;
 	}
-	made = replace(made, n, p);
-	if (!made)
-		qcul_exec_changed(exec, n);
-	return made;
+	return replace(made, n, p);
 }
 
 /* cudaGraphNAME and cudaGraphExecNAME: `made` is the call that makes the new params, in p. */

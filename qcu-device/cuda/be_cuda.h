@@ -27,7 +27,7 @@ struct be_stream {
 	cudaStream_t s;
 	unsigned int dev;
 	unsigned int life;
-	struct be_cond *body_of; /* what is put into it is captured as a body; NULL: it is done */
+	struct be_cond *body_of; /* what is put into it is captured for this; NULL: it is done */
 };
 
 struct be_event {
@@ -98,8 +98,6 @@ struct be {
 	size_t range_count, range_room;
 	pthread_mutex_t host_lock; /* of the array of registrations */
 	pthread_mutex_t cond_lock;
-	cudaLibrary_t cond_lib; /* has the kernel that sets a value; NULL: not needed so far */
-	cudaKernel_t cond_set;
 	struct cu_host *hosts;
 	size_t host_count, host_room;
 };
@@ -194,14 +192,13 @@ int cu_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint3
 int cu_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
 
 /* be_cuda_cond.c */
-int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *within, struct be_cond **c,
-		   uint64_t *handle);
-int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
-		 struct be_stream *s);
+int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+		   const uint32_t *first, struct be_cond **c, uint64_t *handle);
+int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
 int cu_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
-int cu_cond_ready(struct be *be, struct be_cond *c);
-int cu_cond_set(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s);
-int cu_cond_run(struct be *be, struct be_cond *c, struct be_stream *s);
+int cu_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
+int cu_cond_ready(struct be *be, struct be_cond *graph);
+int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
 void cu_cond_close(struct be *be);
 /* The stream of a body has come to its end: ends its capture. */

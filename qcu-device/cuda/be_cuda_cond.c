@@ -1,53 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Conditional nodes of the cuda backend: each that is in no other is a graph of CUDA's with this
- * one node, launched where the node stands in its stream. Bodies are captured from streams. A
- * handle's value stays what it is between launches, so that kernels which have run before, in the
- * same stream, set what the node finds; nothing is applied by CUDA when the graph starts.
+ * Graphs with conditional nodes, as CUDA's own: only kernels of such a graph may set the values of
+ * its handles, so all of it is here. What the graph and its bodies do is captured from streams. The
+ * conditional nodes are made once, before that, because handles are for one graph and one node, and
+ * the handles of a body need the body; whenever the graph is recorded, the nodes take their places
+ * among what is captured.
  */
 #include <stdlib.h>
 
 #include "qcu-device/cuda/be_cuda.h"
 
 struct be_cond {
-	struct be_cond *within;
+	struct be_cond *in; /* NULL: this is the outermost graph */
 	unsigned int dev;
 	unsigned int life;
-	cudaGraph_t graph; /* of one that is in no other; the rest belongs to such a one */
-	cudaGraphExec_t exec;
 	cudaGraphConditionalHandle handle;
-	cudaGraph_t *bodies; /* CUDA's; NULL: there is no node */
+	cudaGraph_t graph; /* that the node is in, or the outermost one itself */
+	cudaGraphNode_t node;
+	cudaGraph_t *bodies; /* of the node, CUDA's; of the outermost graph: that; NULL: no node */
 	uint32_t size;
-	int failed; /* a body could not be captured */
+	/* Of the outermost graph. */
+	cudaGraphExec_t exec;
+	int failed; /* something could not be captured; until COND_READY says so */
 };
-
-/* Only device code can set a value. The driver makes code of this for the GPU that it meets. */
-static const char set_ptx[] =
-	".version 8.3\n"
-	".target sm_75\n"
-	".address_size 64\n"
-	".extern .func cudaGraphSetConditional\n"
-	"(.param .b64 handle, .param .b32 value);\n"
-	".visible .entry qcu_cond_set(.param .u64 handle, .param .u32 value)\n"
-	"{\n"
-	".reg .b64 %h;\n"
-	".reg .b32 %v;\n"
-	"ld.param.u64 %h, [handle];\n"
-	"ld.param.u32 %v, [value];\n"
-	"{\n"
-	".param .b64 a;\n"
-	"st.param.b64 [a], %h;\n"
-	".param .b32 b;\n"
-	"st.param.b32 [b], %v;\n"
-	"call.uni cudaGraphSetConditional, (a, b);\n"
-	"}\n"
-	"ret;\n"
-	"}\n";
 
 static struct be_cond *outermost(struct be_cond *c)
 {
-	while (c->within)
-		c = c->within;
+	while (c->in)
+		c = c->in;
 	return c;
 }
 
@@ -58,28 +38,43 @@ static int cond_use(struct be *be, const struct be_cond *c)
 	return cu_use(be, c->dev);
 }
 
-int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *within, struct be_cond **out,
-		   uint64_t *handle)
+static int create_graph(struct be *be, struct be_cond *c)
+{
+	c->bodies = &c->graph;
+	c->size = 1;
+	return CU(be, cudaGraphCreate, &c->graph, 0);
+}
+
+static int create_handle(struct be *be, struct be_cond *c, uint32_t body, const uint32_t *first)
+{
+	int ret = QCU_ERR_InvalidValue;
+
+	pthread_mutex_lock(&be->cond_lock);
+	if (c->in->bodies && body < c->in->size) {
+		c->graph = c->in->bodies[body];
+		ret = CU(be, cudaGraphConditionalHandleCreate, &c->handle, c->graph,
+			 first ? *first : 0, first ? cudaGraphCondAssignDefault : 0);
+	}
+	pthread_mutex_unlock(&be->cond_lock);
+	return ret;
+}
+
+int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+		   const uint32_t *first, struct be_cond **out, uint64_t *handle)
 {
 	struct be_cond *c;
-	int ret = within ? cond_use(be, within) : cu_use(be, dev);
+	int ret = in ? cond_use(be, in) : cu_use(be, dev);
 
 	if (ret)
 		return ret;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return QCU_ERR_MemoryAllocation;
-	c->within = within;
+	c->in = in;
 	c->dev = dev;
 	c->life = atomic_load(&be->life[dev]);
-	if (!within)
-		ret = CU(be, cudaGraphCreate, &c->graph, 0);
-	if (!ret)
-		ret = CU(be, cudaGraphConditionalHandleCreate, &c->handle, outermost(c)->graph, 0,
-			 0);
+	ret = in ? create_handle(be, c, body, first) : create_graph(be, c);
 	if (ret) {
-		if (c->graph)
-			CU(be, cudaGraphDestroy, c->graph);
 		free(c);
 		return ret;
 	}
@@ -88,29 +83,7 @@ int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *within, stru
 	return QCU_ERR_Success;
 }
 
-/* Behind what the stream has captured so far. */
-static int add_captured(struct be *be, cudaStream_t s, struct cudaGraphNodeParams *params)
-{
-	enum cudaStreamCaptureStatus status;
-	const cudaGraphEdgeData *edges;
-	const cudaGraphNode_t *deps;
-	cudaGraphNode_t node;
-	cudaGraph_t graph;
-	size_t count;
-	int ret = CU(be, cudaStreamGetCaptureInfo, s, &status, NULL, &graph, &deps, &edges, &count);
-
-	if (!ret && status != cudaStreamCaptureStatusActive)
-		ret = QCU_ERR_StreamCaptureInvalidated;
-	if (!ret)
-		ret = CU(be, cudaGraphAddNode, &node, graph, deps, edges, count, params);
-	if (!ret)
-		ret = CU(be, cudaStreamUpdateCaptureDependencies, s, &node, NULL, 1,
-			 cudaStreamSetCaptureDependencies);
-	return ret;
-}
-
-int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
-		 struct be_stream *s)
+int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 {
 	struct cudaGraphNodeParams params = {
 		.type = cudaGraphNodeTypeConditional,
@@ -121,7 +94,6 @@ int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
 				.size = size,
 			},
 	};
-	cudaGraphNode_t node;
 	int ret = cond_use(be, c);
 
 	if (ret)
@@ -129,10 +101,8 @@ int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
 	pthread_mutex_lock(&be->cond_lock);
 	if (c->bodies)
 		ret = QCU_ERR_InvalidValue;
-	else if (s)
-		ret = add_captured(be, s->s, &params);
 	else
-		ret = CU(be, cudaGraphAddNode, &node, c->graph, NULL, NULL, 0, &params);
+		ret = CU(be, cudaGraphAddNode, &c->node, c->graph, NULL, NULL, 0, &params);
 	if (!ret) {
 		c->bodies = params.conditional.phGraph_out;
 		c->size = size;
@@ -150,21 +120,48 @@ static int drop_instance(struct be *be, struct be_cond *c)
 	return exec ? CU(be, cudaGraphExecDestroy, exec) : QCU_ERR_Success;
 }
 
-static int empty(struct be *be, cudaGraph_t body)
+/* Conditional nodes stay: their handles can have no others. */
+static int destroy_nodes(struct be *be, cudaGraph_t graph)
 {
+	enum cudaGraphNodeType type;
 	cudaGraphNode_t *nodes;
 	size_t count = 0, i;
-	int ret = CU(be, cudaGraphGetNodes, body, NULL, &count);
+	int ret = CU(be, cudaGraphGetNodes, graph, NULL, &count);
 
 	if (ret || !count)
 		return ret;
 	nodes = calloc(count, sizeof(*nodes));
 	if (!nodes)
 		return QCU_ERR_MemoryAllocation;
-	ret = CU(be, cudaGraphGetNodes, body, nodes, &count);
-	for (i = 0; i < count && !ret; i++)
-		ret = CU(be, cudaGraphDestroyNode, nodes[i]);
+	ret = CU(be, cudaGraphGetNodes, graph, nodes, &count);
+	for (i = 0; i < count && !ret; i++) {
+		ret = CU(be, cudaGraphNodeGetType, nodes[i], &type);
+		if (!ret && type != cudaGraphNodeTypeConditional)
+			ret = CU(be, cudaGraphDestroyNode, nodes[i]);
+	}
 	free(nodes);
+	return ret;
+}
+
+static int destroy_edges(struct be *be, cudaGraph_t graph)
+{
+	cudaGraphNode_t *ends;
+	cudaGraphEdgeData *data;
+	size_t count = 0;
+	int ret = CU(be, cudaGraphGetEdges, graph, NULL, NULL, NULL, &count);
+
+	if (ret || !count)
+		return ret;
+	ends = calloc(2 * count, sizeof(*ends));
+	data = calloc(count, sizeof(*data));
+	if (!ends || !data)
+		ret = QCU_ERR_MemoryAllocation;
+	if (!ret)
+		ret = CU(be, cudaGraphGetEdges, graph, ends, ends + count, data, &count);
+	if (!ret)
+		ret = CU(be, cudaGraphRemoveDependencies, graph, ends, ends + count, data, count);
+	free(ends);
+	free(data);
 	return ret;
 }
 
@@ -173,14 +170,14 @@ static int begin_body(struct be *be, struct be_cond *c, uint32_t body, struct be
 	int ret = drop_instance(be, outermost(c));
 
 	if (!ret)
-		ret = empty(be, c->bodies[body]);
+		ret = destroy_nodes(be, c->bodies[body]);
+	if (!ret)
+		ret = destroy_edges(be, c->bodies[body]);
 	if (!ret)
 		ret = CU(be, cudaStreamBeginCaptureToGraph, s->s, c->bodies[body], NULL, NULL, 0,
 			 cudaStreamCaptureModeRelaxed);
-	if (!ret) {
+	if (!ret)
 		s->body_of = c;
-		outermost(c)->failed = QCU_ERR_Success;
-	}
 	return ret;
 }
 
@@ -215,63 +212,31 @@ void cu_body_end(struct be *be, struct be_stream *s)
 	pthread_mutex_unlock(&be->cond_lock);
 }
 
-/* What is within another one becomes ready with that. */
-int cu_cond_ready(struct be *be, struct be_cond *c)
+/* Behind what the stream has captured so far. */
+static int add_dependencies(struct be *be, struct be_cond *c, struct be_stream *s)
 {
-	int ret = cond_use(be, c);
+	enum cudaStreamCaptureStatus status;
+	const cudaGraphEdgeData *edges;
+	const cudaGraphNode_t *deps;
+	cudaGraph_t graph;
+	size_t count, i;
+	int ret = CU(be, cudaStreamGetCaptureInfo, s->s, &status, NULL, &graph, &deps, &edges,
+		     &count);
 
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&be->cond_lock);
-	if (c->within || !c->bodies)
+	if (!ret && status != cudaStreamCaptureStatusActive)
+		ret = QCU_ERR_StreamCaptureInvalidated;
+	if (!ret && graph != c->graph)
 		ret = QCU_ERR_InvalidValue;
+	for (i = 0; i < count && !ret; i++)
+		ret = CU(be, cudaGraphAddDependencies, graph, &deps[i], &c->node,
+			 edges ? &edges[i] : NULL, 1);
 	if (!ret)
-		ret = c->failed;
-	if (!ret)
-		ret = drop_instance(be, c);
-	if (!ret)
-		ret = CU(be, cudaGraphInstantiate, &c->exec, c->graph, 0);
-	pthread_mutex_unlock(&be->cond_lock);
+		ret = CU(be, cudaStreamUpdateCaptureDependencies, s->s, &c->node, NULL, 1,
+			 cudaStreamSetCaptureDependencies);
 	return ret;
 }
 
-/* Under the lock. */
-static int need_set_kernel(struct be *be)
-{
-	int ret;
-
-	if (be->cond_set)
-		return QCU_ERR_Success;
-	ret = CU(be, cudaLibraryLoadData, &be->cond_lib, set_ptx, NULL, NULL, 0, NULL, NULL, 0);
-	if (ret)
-		return ret;
-	ret = CU(be, cudaLibraryGetKernel, &be->cond_set, be->cond_lib, "qcu_cond_set");
-	if (ret) {
-		CU(be, cudaLibraryUnload, be->cond_lib);
-		be->cond_lib = NULL;
-		be->cond_set = NULL;
-	}
-	return ret;
-}
-
-int cu_cond_set(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s)
-{
-	void *args[] = {&c->handle, &value};
-	int ret = cond_use(be, c);
-
-	if (!ret)
-		ret = cu_stream_use(be, s);
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&be->cond_lock);
-	ret = need_set_kernel(be);
-	pthread_mutex_unlock(&be->cond_lock);
-	return ret ? ret
-		   : CU(be, cudaLaunchKernel, be->cond_set, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args,
-			0, s->s);
-}
-
-int cu_cond_run(struct be *be, struct be_cond *c, struct be_stream *s)
+int cu_cond_place(struct be *be, struct be_cond *c, struct be_stream *s)
 {
 	int ret = cond_use(be, c);
 
@@ -280,7 +245,38 @@ int cu_cond_run(struct be *be, struct be_cond *c, struct be_stream *s)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&be->cond_lock);
-	ret = c->exec ? CU(be, cudaGraphLaunch, c->exec, s->s) : QCU_ERR_InvalidValue;
+	ret = c->bodies ? add_dependencies(be, c, s) : QCU_ERR_InvalidValue;
+	pthread_mutex_unlock(&be->cond_lock);
+	return ret;
+}
+
+int cu_cond_ready(struct be *be, struct be_cond *graph)
+{
+	int ret = cond_use(be, graph);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&be->cond_lock);
+	ret = graph->failed;
+	graph->failed = QCU_ERR_Success;
+	if (!ret)
+		ret = drop_instance(be, graph);
+	if (!ret)
+		ret = CU(be, cudaGraphInstantiate, &graph->exec, graph->graph, 0);
+	pthread_mutex_unlock(&be->cond_lock);
+	return ret;
+}
+
+int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s)
+{
+	int ret = cond_use(be, graph);
+
+	if (!ret)
+		ret = cu_stream_use(be, s);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&be->cond_lock);
+	ret = graph->exec ? CU(be, cudaGraphLaunch, graph->exec, s->s) : QCU_ERR_InvalidValue;
 	pthread_mutex_unlock(&be->cond_lock);
 	return ret;
 }
@@ -291,7 +287,7 @@ int cu_cond_destroy(struct be *be, struct be_cond *c)
 
 	if (!ret)
 		ret = drop_instance(be, c);
-	if (!ret && c->graph)
+	if (!ret && !c->in)
 		ret = CU(be, cudaGraphDestroy, c->graph);
 	free(c);
 	return ret;
@@ -299,7 +295,5 @@ int cu_cond_destroy(struct be *be, struct be_cond *c)
 
 void cu_cond_close(struct be *be)
 {
-	if (be->cond_lib)
-		CU(be, cudaLibraryUnload, be->cond_lib);
 	pthread_mutex_destroy(&be->cond_lock);
 }

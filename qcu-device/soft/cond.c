@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Conditional nodes. A body is a list of work that is kept: what is put into the body's stream goes
- * there instead of being done. The node itself is one piece of work, which looks at the value that
- * kernels have set and does the lists that it stands for, on the thread of the stream that it is
- * in.
+ * Graphs with conditional nodes. A graph is a list of work that is kept: what is put into the
+ * stream that records it goes there instead of being done. A node in it is one piece of work, which
+ * looks at the value that kernels have set and does the lists that it stands for; the outermost
+ * graph is one that always does its only list. All is done on the thread of the stream that the
+ * graph runs in.
  */
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
 /* One body as it was recorded; replaced when it is recorded again. */
 struct soft_body {
 	unsigned int refs;
-	struct be_cond *cond; /* held until the recording has ended */
+	struct be_cond *cond, *graph; /* held until the recording has ended */
 	uint32_t index;
 	struct soft_work *head, **tail;
 };
@@ -24,18 +25,22 @@ struct be_cond {
 	struct be *be;
 	unsigned int dev;
 	unsigned int refs; /* the owner's, and of work that is about it */
-	uint64_t handle;
+	uint64_t handle;   /* of the outermost graph, too, though no kernel knows that */
+	uint64_t graph;	   /* the outermost one that it is in */
 	_Atomic uint32_t value;
+	uint32_t first;
+	bool has_first;
 	uint32_t type, size;
 	struct soft_body **body; /* size entries; NULL: there is no node */
-	unsigned int recording;
+	/* Of the outermost graph. */
+	unsigned int recording; /* bodies of it */
+	unsigned int running;
 	bool ready;
 };
 
 struct cond_work {
 	struct soft_work work;
 	struct be_cond *cond;
-	uint32_t value;
 };
 
 /* ---- be->lock is held ---- */
@@ -94,7 +99,8 @@ void soft_body_end(struct be_stream *s)
 	c = b->cond;
 	body_put(c->body[b->index]);
 	c->body[b->index] = b;
-	c->recording--;
+	b->graph->recording--;
+	cond_put(b->graph);
 	cond_put(c);
 }
 
@@ -156,12 +162,31 @@ static int run_run(struct soft_work *w)
 	}
 }
 
-static int set_run(struct soft_work *w)
+/* A run begins, with the values that it begins with. be->lock is held. */
+static void begin(struct be_cond *graph)
 {
-	const struct cond_work *cw = (const struct cond_work *)w;
+	struct be_cond *c;
 
-	atomic_store(&cw->cond->value, cw->value);
-	return 0;
+	graph->running++;
+	for (c = graph->be->conds; c; c = c->next)
+		if (c->graph == graph->handle && c->has_first)
+			atomic_store(&c->value, c->first);
+}
+
+static int graph_run(struct soft_work *w)
+{
+	struct be_cond *graph = ((struct cond_work *)w)->cond;
+	struct be *be = graph->be;
+	int err;
+
+	pthread_mutex_lock(&be->lock);
+	begin(graph);
+	pthread_mutex_unlock(&be->lock);
+	err = do_body(graph, 0);
+	pthread_mutex_lock(&be->lock);
+	graph->running--;
+	pthread_mutex_unlock(&be->lock);
+	return err;
 }
 
 static void work_free(struct soft_work *w)
@@ -170,8 +195,7 @@ static void work_free(struct soft_work *w)
 	free(w);
 }
 
-static int submit(struct be_cond *c, struct be_stream *s, int (*run)(struct soft_work *w),
-		  uint32_t value)
+static int submit(struct be_cond *c, struct be_stream *s, int (*run)(struct soft_work *w))
 {
 	struct cond_work *w = calloc(1, sizeof(*w));
 
@@ -179,56 +203,75 @@ static int submit(struct be_cond *c, struct be_stream *s, int (*run)(struct soft
 		return QCU_ERR_MemoryAllocation;
 	w->work = (struct soft_work){.run = run, .free = work_free, .again = true};
 	w->cond = c;
-	w->value = value;
 	pthread_mutex_lock(&c->be->lock);
 	c->refs++;
 	pthread_mutex_unlock(&c->be->lock);
 	return soft_submit(s, &w->work, SOFT_QUEUE, NULL);
 }
 
+static struct be_cond *find(struct be *be, uint64_t handle)
+{
+	struct be_cond *c;
+
+	for (c = be->conds; c && c->handle != handle; c = c->next)
+		;
+	return c;
+}
+
+/* As on a GPU, only what runs in the graph that the handle is of may set it. */
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value)
 {
 	struct be *be = ((struct soft_device *)ctx)->be;
-	struct be_cond *c;
+	struct be_cond *c, *graph;
 
 	pthread_mutex_lock(&be->lock);
-	for (c = be->conds; c && c->handle != handle; c = c->next)
-		;
-	if (c)
+	c = find(be, handle);
+	graph = c && c->graph != handle ? find(be, c->graph) : NULL;
+	if (graph && graph->running)
 		atomic_store(&c->value, value);
+	else
+		c = NULL;
 	pthread_mutex_unlock(&be->lock);
 	return c;
 }
 
 /* ---- the backend's functions ---- */
 
-int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *within, struct be_cond **out,
-		     uint64_t *handle)
+int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+		     const uint32_t *first, struct be_cond **out, uint64_t *handle)
 {
 	int err = atomic_load(&be->sticky);
 	struct be_cond *c;
 
-	(void)within;
 	if (err)
 		return err;
+	if (in && body >= in->size)
+		return QCU_ERR_InvalidValue;
 	c = calloc(1, sizeof(*c));
-	if (!c)
+	if (c && !in)
+		c->body = calloc(1, sizeof(struct soft_body *));
+	if (!c || (!in && !c->body)) {
+		free(c);
 		return QCU_ERR_MemoryAllocation;
+	}
 	c->be = be;
 	c->dev = dev;
 	c->refs = 1;
+	c->size = !in;
+	c->first = first ? *first : 0;
+	c->has_first = first;
 	pthread_mutex_lock(&be->lock);
 	c->handle = ++be->handles;
+	c->graph = in ? in->graph : c->handle;
 	c->next = be->conds;
 	be->conds = c;
 	pthread_mutex_unlock(&be->lock);
 	*out = c;
-	*handle = c->handle;
+	*handle = in ? c->handle : 0;
 	return QCU_ERR_Success;
 }
 
-int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
-		   struct be_stream *s)
+int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 {
 	struct soft_body **body;
 	bool made;
@@ -244,11 +287,10 @@ int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t siz
 		c->body = body;
 	}
 	pthread_mutex_unlock(&be->lock);
-	if (made) {
-		free(body);
-		return QCU_ERR_InvalidValue;
-	}
-	return s ? submit(c, s, run_run, 0) : QCU_ERR_Success;
+	if (!made)
+		return QCU_ERR_Success;
+	free(body);
+	return QCU_ERR_InvalidValue;
 }
 
 int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **out)
@@ -265,10 +307,12 @@ int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_
 	if (!err) {
 		*b = (struct soft_body){.refs = 1, .cond = c, .index = body, .tail = &b->head};
 		pthread_mutex_lock(&be->lock);
-		if (body < c->size) {
+		b->graph = find(be, c->graph);
+		if (body < c->size && b->graph) {
 			c->refs++;
-			c->recording++;
-			c->ready = false;
+			b->graph->refs++;
+			b->graph->recording++;
+			b->graph->ready = false;
 			(*out)->body = b;
 		} else {
 			err = QCU_ERR_InvalidValue;
@@ -284,37 +328,43 @@ int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_
 	return err;
 }
 
-int soft_cond_ready(struct be *be, struct be_cond *c)
+int soft_cond_place(struct be *be, struct be_cond *c, struct be_stream *s)
+{
+	int err = atomic_load(&be->sticky);
+	bool made;
+
+	pthread_mutex_lock(&be->lock);
+	made = c->body;
+	pthread_mutex_unlock(&be->lock);
+	if (!err && !made)
+		err = QCU_ERR_InvalidValue;
+	return err ? err : submit(c, s, run_run);
+}
+
+int soft_cond_ready(struct be *be, struct be_cond *graph)
 {
 	int err = atomic_load(&be->sticky);
 
 	pthread_mutex_lock(&be->lock);
-	if (!err && (!c->body || c->recording))
+	if (!err && graph->recording)
 		err = QCU_ERR_InvalidValue;
 	if (!err)
-		c->ready = true;
+		graph->ready = true;
 	pthread_mutex_unlock(&be->lock);
 	return err;
 }
 
-int soft_cond_set(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s)
-{
-	int err = atomic_load(&be->sticky);
-
-	return err ? err : submit(c, s, set_run, value);
-}
-
-int soft_cond_run(struct be *be, struct be_cond *c, struct be_stream *s)
+int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s)
 {
 	int err = atomic_load(&be->sticky);
 	bool ready;
 
 	pthread_mutex_lock(&be->lock);
-	ready = c->ready;
+	ready = graph->ready;
 	pthread_mutex_unlock(&be->lock);
 	if (!err && !ready)
 		err = QCU_ERR_InvalidValue;
-	return err ? err : submit(c, s, run_run, 0);
+	return err ? err : submit(graph, s, graph_run);
 }
 
 int soft_cond_destroy(struct be *be, struct be_cond *c)

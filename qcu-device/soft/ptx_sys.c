@@ -258,7 +258,7 @@ static void do_condition(struct ptx_warp *w, const struct ptx_call *c, unsigned 
 	uint32_t value = (uint32_t)get_arg(w, &c->args[1], lane);
 
 	if (!env->condition || !env->condition(env->ctx, handle, value))
-		ptx_fault(w, lane, PTX_ILLEGAL_ADDRESS, "0x%llx is no handle of a conditional",
+		ptx_fault(w, lane, PTX_ILLEGAL_ADDRESS, "0x%llx is no handle of a graph that runs",
 			  (unsigned long long)handle);
 }
 

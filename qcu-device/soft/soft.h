@@ -401,14 +401,13 @@ int soft_body_keep(struct be_stream *s, struct soft_work *w);
 bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len);
 /* The stream has come to its end. be->lock is held. */
 void soft_body_end(struct be_stream *s);
-int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *within, struct be_cond **c,
-		     uint64_t *handle);
-int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size,
-		   struct be_stream *s);
+int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+		     const uint32_t *first, struct be_cond **c, uint64_t *handle);
+int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
 int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
-int soft_cond_ready(struct be *be, struct be_cond *c);
-int soft_cond_set(struct be *be, struct be_cond *c, uint32_t value, struct be_stream *s);
-int soft_cond_run(struct be *be, struct be_cond *c, struct be_stream *s);
+int soft_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
+int soft_cond_ready(struct be *be, struct be_cond *graph);
+int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int soft_cond_destroy(struct be *be, struct be_cond *c);
 /* The PTX machine's view. False: there is no such handle. */
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);

@@ -137,6 +137,14 @@ static void bad_bodies(void)
 	OK(cudaGraphInstantiate(&exec, g, 0));
 	launch(exec, 2);
 	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphInstantiate(&exec, g, 0));
+	launch(exec, 2);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+	/* Around the bodies nothing else can be, either. */
+	g = new_graph();
+	OK(add(g, new_handle(g), 1, &body));
+	OK(cudaGraphAddHostNode(&node, g, NULL, 0, &host));
 	refuses(g);
 	/* A body belongs to its node, and is no graph of its own. */
 	g = new_graph();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Conditional nodes in a mirror on the software GPU: commands that name what is not there, or come
- * in another order than they may, work that no body can keep, and what a body keeps of what the
- * guest gives up. The values come from a kernel.
+ * Graphs with conditional nodes in a mirror on the software GPU: commands that name what is not
+ * there, or come in another order than they may, work that no graph can keep, kernels that set a
+ * value from outside, and what a graph keeps of what the guest gives up. The values come from a
+ * kernel.
  */
 #include "tests/unit/test_device_mirror.h"
 
@@ -35,8 +36,10 @@ static const char ptx[] =
 
 #define MODULE 2
 #define KERNEL 2
-#define COND   2
-#define STREAM 2 /* the body's */
+#define GRAPH  2
+#define COND   3
+#define STREAM 2 /* the graph's */
+#define BODY   3 /* the body's */
 
 static uint64_t left, handle;
 
@@ -61,24 +64,39 @@ static int start(void **state)
 	return 0;
 }
 
-static int create(uint32_t id, uint32_t within)
+static int create(uint32_t id, uint32_t graph, uint32_t body)
 {
-	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = id, .within = within);
+	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = id, .graph = graph, .body = body);
 	int rc = ask_with(&c, NULL, NULL, 0);
 
 	handle = c.cond_create.handle;
 	return rc;
 }
 
-static int node(uint32_t id, uint32_t type, uint32_t size, uint32_t stream)
+/* In the outermost graph, with a value to begin with. */
+static int create_first(uint32_t id, uint32_t first)
 {
-	return ask(CMD(COND_NODE, cond_node, .cond = id, .type = type, .size = size,
-		       .stream = stream));
+	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = id, .graph = GRAPH, .value = first,
+			      .flags = QCU_COND_DEFAULT);
+	int rc = ask_with(&c, NULL, NULL, 0);
+
+	handle = c.cond_create.handle;
+	return rc;
+}
+
+static int node(uint32_t id, uint32_t type, uint32_t size)
+{
+	return ask(CMD(COND_NODE, cond_node, .cond = id, .type = type, .size = size));
 }
 
 static int record(uint32_t id, uint32_t body, uint32_t stream)
 {
 	return ask(CMD(COND_RECORD, cond_record, .cond = id, .body = body, .stream = stream));
+}
+
+static int place(uint32_t id, uint32_t stream)
+{
+	return ask(CMD(COND_PLACE, cond_place, .cond = id, .stream = stream));
 }
 
 static int end(uint32_t stream)
@@ -91,14 +109,24 @@ static int ready(uint32_t id)
 	return ask(CMD(COND_READY, cond_ready, .cond = id));
 }
 
-static int set(uint32_t id, uint32_t value, uint32_t stream)
-{
-	return ask(CMD(COND_SET, cond_set, .cond = id, .value = value, .stream = stream));
-}
-
 static int run(uint32_t id, uint32_t stream)
 {
 	return ask(CMD(COND_RUN, cond_run, .cond = id, .stream = stream));
+}
+
+/* A graph with this one node; its own stream is left open. */
+static void begin(uint32_t first, uint32_t type, uint32_t size)
+{
+	assert_int_equal(create(GRAPH, 0, 0), 0);
+	assert_int_equal(create_first(COND, first), 0);
+	assert_int_equal(node(COND, type, size), 0);
+	assert_int_equal(record(GRAPH, 0, STREAM), 0);
+}
+
+static void finish(void)
+{
+	assert_int_equal(end(STREAM), 0);
+	assert_int_equal(ready(GRAPH), 0);
 }
 
 static int step(uint64_t h, uint32_t n, uint32_t stream)
@@ -145,52 +173,107 @@ static uint32_t value_at(uint64_t at)
 static void bad_numbers(void **state)
 {
 	(void)state;
-	assert_int_equal(create(0, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(create(0x10000, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(create(COND, 3), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(create(COND, COND), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(node(COND, QCU_COND_IF, 1, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(create(0, 0, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(create(0x10000, 0, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(create(COND, GRAPH, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(create(COND, COND, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(node(COND, QCU_COND_IF, 1), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(record(COND, 0, STREAM), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(ready(COND), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(set(COND, 1, 0), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(run(COND, 0), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = COND)),
 			 QCU_ERR_InvalidResourceHandle);
 
-	assert_int_equal(create(COND, 0), 0);
-	assert_int_equal(create(COND, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(node(COND, QCU_COND_IF, 0, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_IF, 3, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_WHILE, 2, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_SWITCH, 0, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_SWITCH, QCU_COND_BODIES + 1, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, 3, 1, 0), QCU_ERR_InvalidValue);
-	/* It is in no other's body, and these streams are no bodies. */
-	assert_int_equal(node(COND, QCU_COND_IF, 1, QCU_STREAM_PER_THREAD), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_IF, 1, 7), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 7)), 0);
-	assert_int_equal(node(COND, QCU_COND_IF, 1, 7), QCU_ERR_InvalidValue);
+	/* The outermost graph has one body, no value and no node. */
+	assert_int_equal(create(GRAPH, 0, 1), QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = GRAPH, .value = 1)),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = GRAPH, .flags = 1)),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = GRAPH, .rsvd = 1)),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(create(GRAPH, 0, 0), 0);
+	assert_int_equal(handle, 0);
+	assert_int_equal(node(GRAPH, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
+	assert_int_equal(run(GRAPH, 0), QCU_ERR_InvalidValue);
+
+	assert_int_equal(create(COND, GRAPH, 1), QCU_ERR_InvalidValue);
+	assert_int_equal(
+		ask(CMD(COND_CREATE, cond_create, .cond = COND, .graph = GRAPH, .flags = 2)),
+		QCU_ERR_InvalidValue);
+	assert_int_equal(create(COND, GRAPH, 0), 0);
+	assert_int_not_equal(handle, 0);
+	assert_int_equal(create(COND, GRAPH, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(node(COND, QCU_COND_IF, 0), QCU_ERR_InvalidValue);
+	assert_int_equal(node(COND, QCU_COND_IF, 3), QCU_ERR_InvalidValue);
+	assert_int_equal(node(COND, QCU_COND_WHILE, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(node(COND, QCU_COND_SWITCH, 0), QCU_ERR_InvalidValue);
+	assert_int_equal(node(COND, QCU_COND_SWITCH, QCU_COND_BODIES + 1), QCU_ERR_InvalidValue);
+	assert_int_equal(node(COND, 3, 1), QCU_ERR_InvalidValue);
 
 	/* No node yet, then no such body, then one that is not done. */
-	assert_int_equal(record(COND, 0, STREAM), QCU_ERR_InvalidValue);
-	assert_int_equal(ready(COND), QCU_ERR_InvalidValue);
-	assert_int_equal(run(COND, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_IF, 2, 0), 0);
-	assert_int_equal(node(COND, QCU_COND_IF, 2, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(run(COND, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 2, STREAM), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 0, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(record(COND, 0, 7), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(record(COND, 0, STREAM), 0);
-	assert_int_equal(ready(COND), QCU_ERR_InvalidValue);
+	assert_int_equal(record(GRAPH, 1, STREAM), QCU_ERR_InvalidValue);
+	assert_int_equal(record(GRAPH, 0, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
 	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(ready(COND), 0);
-	assert_int_equal(run(COND, 9), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(set(COND, 1, 9), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(run(COND, 0), 0);
+	assert_int_equal(record(GRAPH, 0, STREAM), 0);
+	assert_int_equal(record(COND, 0, BODY), QCU_ERR_InvalidValue);
+	assert_int_equal(create(4, COND, 0), QCU_ERR_InvalidValue);
+	assert_int_equal(node(COND, QCU_COND_IF, 2), 0);
+	assert_int_equal(node(COND, QCU_COND_IF, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(create(4, COND, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(record(COND, 2, BODY), QCU_ERR_InvalidValue);
+	assert_int_equal(record(COND, 0, 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(record(COND, 0, STREAM), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(ready(COND), QCU_ERR_InvalidValue);
+	assert_int_equal(run(COND, 0), QCU_ERR_InvalidValue);
+	assert_int_equal(ready(GRAPH), QCU_ERR_InvalidValue);
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(end(STREAM), 0);
+	assert_int_equal(ready(GRAPH), QCU_ERR_InvalidValue);
+	assert_int_equal(end(BODY), 0);
+	assert_int_equal(ready(GRAPH), 0);
+	assert_int_equal(run(GRAPH, 9), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(run(GRAPH, 0), 0);
 }
 
-/* A body keeps what the GPU does alone. */
+/* A node is where its handle is, once; so no graph is in itself. */
+static void bad_places(void **state)
+{
+	(void)state;
+	begin(0, QCU_COND_IF, 2);
+	assert_int_equal(create(4, COND, 1), 0);
+	assert_int_equal(node(4, QCU_COND_IF, 1), 0);
+	assert_int_equal(place(COND, 0), QCU_ERR_InvalidValue);
+	assert_int_equal(place(COND, QCU_STREAM_PER_THREAD), QCU_ERR_InvalidValue);
+	assert_int_equal(place(COND, 7), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 7)), 0);
+	assert_int_equal(place(COND, 7), QCU_ERR_InvalidValue);
+	assert_int_equal(place(GRAPH, STREAM), QCU_ERR_InvalidValue);
+	assert_int_equal(place(4, STREAM), QCU_ERR_InvalidValue);
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(place(4, BODY), QCU_ERR_InvalidValue);
+	assert_int_equal(place(COND, BODY), QCU_ERR_InvalidValue);
+	assert_int_equal(end(BODY), 0);
+	assert_int_equal(record(COND, 1, BODY), 0);
+	assert_int_equal(place(COND, BODY), QCU_ERR_InvalidValue);
+	assert_int_equal(place(4, BODY), 0);
+	assert_int_equal(place(4, BODY), QCU_ERR_InvalidValue);
+	assert_int_equal(record(4, 0, 4), 0);
+	assert_int_equal(place(4, 4), QCU_ERR_InvalidValue);
+	assert_int_equal(end(4), 0);
+	assert_int_equal(end(BODY), 0);
+	assert_int_equal(place(COND, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
+	finish();
+	/* Another graph. */
+	assert_int_equal(create(5, 0, 0), 0);
+	assert_int_equal(record(5, 0, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
+}
+
+/* A graph keeps what the GPU does alone. */
 static void bad_work(void **state)
 {
 	static uint8_t mine[4096];
@@ -198,13 +281,18 @@ static void bad_work(void **state)
 	struct qCUcmd c;
 
 	(void)state;
-	assert_int_equal(create(COND, 0), 0);
-	assert_int_equal(node(COND, QCU_COND_WHILE, 1, 0), 0);
-	assert_int_equal(record(COND, 0, STREAM), 0);
+	begin(1, QCU_COND_WHILE, 1);
 	assert_int_equal(ask(CMD(EVENT_CREATE, event_create, .event = 2)), 0);
 	assert_int_equal(ask(CMD(EVENT_RECORD, event_record, .event = 2, .stream = STREAM)),
 			 QCU_ERR_StreamCaptureUnsupported);
+	assert_int_equal(
+		ask(CMD(STREAM_WAIT_EVENT, stream_wait_event, .event = 2, .stream = STREAM)),
+		QCU_ERR_StreamCaptureUnsupported);
+	assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync, .stream = STREAM)),
+			 QCU_ERR_StreamCaptureUnsupported);
 	assert_int_equal(ask(CMD(HOST_FUNC, host_func, .token = 5, .stream = STREAM)),
+			 QCU_ERR_StreamCaptureUnsupported);
+	assert_int_equal(ask(CMD(FREE_ASYNC, free_async, .ptr = left, .stream = STREAM)),
 			 QCU_ERR_StreamCaptureUnsupported);
 	c = CMD(COPY_H2D, copy_h2d, .buf = {1, 4096}, .dst = left, .stream = STREAM);
 	c.flags = QCU_F_SEGS;
@@ -216,39 +304,63 @@ static void bad_work(void **state)
 		.width = 4096, .height = 1, .stream = STREAM);
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, &here, 1), QCU_ERR_StreamCaptureUnsupported);
-	assert_int_equal(run(COND, STREAM), QCU_ERR_StreamCaptureUnsupported);
-	assert_int_equal(set(COND, 1, STREAM), QCU_ERR_StreamCaptureUnsupported);
-	/* One that was not made to be in it. */
-	assert_int_equal(create(3, 0), 0);
-	assert_int_equal(node(3, QCU_COND_IF, 1, STREAM), QCU_ERR_InvalidValue);
 	assert_int_equal(fill(left, 77, STREAM), 0);
 	assert_int_equal(sync(), 0);
 	assert_int_not_equal(value_at(left), 77); /* it is kept, not done */
+	finish();
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(run(GRAPH, BODY), QCU_ERR_StreamCaptureUnsupported);
 }
 
-/* `left` times round; the kernel's module, its number and the stream are gone by then. */
+/* `left` times round, twice; the kernel's module, its number and the streams are gone by then. */
 static void loop(void **state)
 {
 	(void)state;
-	assert_int_equal(create(COND, 0), 0);
-	assert_int_equal(node(COND, QCU_COND_WHILE, 1, 0), 0);
-	assert_int_equal(record(COND, 0, STREAM), 0);
-	assert_int_equal(step(handle, UINT32_MAX, STREAM), 0);
+	begin(1, QCU_COND_WHILE, 1);
+	assert_int_equal(fill(left, 5, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), 0);
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(step(handle, UINT32_MAX, BODY), 0);
 	assert_int_equal(ask(CMD(COPY_D2D, copy_d2d, .dst = left + 8, .src = left, .len = 4,
-				 .stream = STREAM)),
+				 .stream = BODY)),
 			 0);
-	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(ready(COND), 0);
+	assert_int_equal(end(BODY), 0);
+	finish();
 	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = MODULE)), 0);
 	assert_int_equal(step(handle, 1, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(fill(left, 5, 0), 0);
 	assert_int_equal(fill(left + 8, 9, 0), 0);
-	assert_int_equal(set(COND, 1, 0), 0);
-	assert_int_equal(run(COND, 0), 0);
+	assert_int_equal(run(GRAPH, 0), 0);
+	assert_int_equal(run(GRAPH, 0), 0);
 	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = COND)), 0);
+	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = GRAPH)), 0);
 	assert_int_equal(sync(), 0);
 	assert_int_equal(value_at(left), 0);
 	assert_int_equal(value_at(left + 8), 0);
+}
+
+/* What is recorded again is in place of what was there. */
+static void again(void **state)
+{
+	(void)state;
+	begin(1, QCU_COND_IF, 1);
+	assert_int_equal(fill(left, 1, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), 0);
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(fill(left + 4, 1, BODY), 0);
+	assert_int_equal(end(BODY), 0);
+	finish();
+	assert_int_equal(record(GRAPH, 0, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), 0);
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(step(handle, 3, BODY), 0);
+	assert_int_equal(end(BODY), 0);
+	finish();
+	assert_int_equal(fill(left, 7, 0), 0);
+	assert_int_equal(fill(left + 4, 7, 0), 0);
+	assert_int_equal(run(GRAPH, 0), 0);
+	assert_int_equal(sync(), 0);
+	assert_int_equal(value_at(left), 10);
+	assert_int_equal(value_at(left + 4), 7);
 }
 
 /* Memory that was freed after it was named in a body is an error, and nothing else is touched. */
@@ -258,15 +370,27 @@ static void memory_gone(void **state)
 
 	(void)state;
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
-	assert_int_equal(create(COND, 0), 0);
-	assert_int_equal(node(COND, QCU_COND_IF, 1, 0), 0);
-	assert_int_equal(record(COND, 0, STREAM), 0);
-	assert_int_equal(fill(c.malloc.ptr, 1, STREAM), 0);
-	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(ready(COND), 0);
+	begin(1, QCU_COND_IF, 1);
+	assert_int_equal(place(COND, STREAM), 0);
+	assert_int_equal(record(COND, 0, BODY), 0);
+	assert_int_equal(fill(c.malloc.ptr, 1, BODY), 0);
+	assert_int_equal(end(BODY), 0);
+	finish();
 	assert_int_equal(ask(CMD(FREE, free, .ptr = c.malloc.ptr)), 0);
-	assert_int_equal(set(COND, 1, 0), 0);
-	assert_int_equal(run(COND, 0), 0);
+	assert_int_equal(run(GRAPH, 0), 0);
+	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
+}
+
+/* As on a GPU: a value is for the kernels of its graph. */
+static void outside(void **state)
+{
+	(void)state;
+	begin(1, QCU_COND_IF, 1);
+	assert_int_equal(place(COND, STREAM), 0);
+	finish();
+	assert_int_equal(run(GRAPH, 0), 0);
+	assert_int_equal(sync(), 0);
+	assert_int_equal(step(handle, 1, 0), 0);
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
 }
 
@@ -278,31 +402,31 @@ static void made_up(void **state)
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
 }
 
-/* One within another; both numbers are given up while they run. */
+/* One within another; all numbers are given up while they run. */
 static void nested(void **state)
 {
 	uint64_t outer;
 
 	(void)state;
-	assert_int_equal(create(COND, 0), 0);
+	begin(1, QCU_COND_WHILE, 1);
 	outer = handle;
-	assert_int_equal(node(COND, QCU_COND_WHILE, 1, 0), 0);
-	assert_int_equal(create(3, COND), 0);
-	assert_int_equal(node(3, QCU_COND_IF, 1, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 0, STREAM), 0);
+	assert_int_equal(place(COND, STREAM), 0);
+	assert_int_equal(create(4, COND, 0), 0);
+	assert_int_equal(node(4, QCU_COND_IF, 1), 0);
+	assert_int_equal(record(COND, 0, BODY), 0);
 	/* 3 + 1, 2 + 1, 1 + 1, 0 + 1, and two off each time in the inner one. */
-	assert_int_equal(step(handle, 1, STREAM), 0);
-	assert_int_equal(node(3, QCU_COND_IF, 1, STREAM), 0);
-	assert_int_equal(record(3, 0, 3), 0);
-	assert_int_equal(step(outer, (uint32_t)-2, 3), 0);
-	assert_int_equal(end(3), 0);
-	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(ready(COND), 0);
+	assert_int_equal(step(handle, 1, BODY), 0);
+	assert_int_equal(place(4, BODY), 0);
+	assert_int_equal(record(4, 0, 4), 0);
+	assert_int_equal(step(outer, (uint32_t)-2, 4), 0);
+	assert_int_equal(end(4), 0);
+	assert_int_equal(end(BODY), 0);
+	finish();
 	assert_int_equal(fill(left, 3, 0), 0);
-	assert_int_equal(set(COND, 1, 0), 0);
-	assert_int_equal(run(COND, 0), 0);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = 3)), 0);
+	assert_int_equal(run(GRAPH, 0), 0);
+	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = GRAPH)), 0);
 	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = COND)), 0);
+	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = 4)), 0);
 	assert_int_equal(sync(), 0);
 	assert_int_equal(value_at(left), 0);
 }
@@ -320,11 +444,10 @@ static int start_limited(void **state)
 static void endless(void **state)
 {
 	(void)state;
-	assert_int_equal(create(COND, 0), 0);
-	assert_int_equal(node(COND, QCU_COND_WHILE, 1, 0), 0);
-	assert_int_equal(ready(COND), 0);
-	assert_int_equal(set(COND, 1, 0), 0);
-	assert_int_equal(run(COND, 0), 0);
+	begin(1, QCU_COND_WHILE, 1);
+	assert_int_equal(place(COND, STREAM), 0);
+	finish();
+	assert_int_equal(run(GRAPH, 0), 0);
 	assert_int_equal(sync(), QCU_ERR_LaunchTimeout);
 }
 
@@ -333,9 +456,12 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, start, mirror_stop)
 	static const struct CMUnitTest tests[] = {
 		T(bad_numbers),
+		T(bad_places),
 		T(bad_work),
 		T(loop),
+		T(again),
 		T(memory_gone),
+		T(outside),
 		T(made_up),
 		T(nested),
 		cmocka_unit_test_setup_teardown(endless, start_limited, mirror_stop),
