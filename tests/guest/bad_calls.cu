@@ -621,8 +621,6 @@ static const struct bad_call calls[] = {
 	CALL(cudaGraphExecMemsetNodeSetParams(good_exec, a_kernel_node, &memset_node), 1),
 	CALL(cudaGraphExecMemsetNodeSetParams(NULL, a_memset_node, &memset_node), 1),
 	CALL(cudaGraphExecHostNodeSetParams(good_exec, a_kernel_node, &host_node), 1),
-	CALL(cudaGraphExecChildGraphNodeSetParams(good_exec, a_kernel_node, good_graph), 1),
-	CALL(cudaGraphExecChildGraphNodeSetParams(NULL, a_kernel_node, good_graph), 1),
 	CALL(cudaGraphExecEventRecordNodeSetEvent(good_exec, a_kernel_node, event), 1),
 	CALL(cudaGraphExecEventWaitNodeSetEvent(good_exec, a_kernel_node, event), 1),
 	CALL(cudaGraphExecNodeSetParams(good_exec, a_kernel_node, NULL), 1),
