@@ -171,7 +171,7 @@ static void managed(const char *text)
 	EXPECT(cudaLibraryGetManaged(&p, &size, library, NULL), cudaErrorInvalidValue);
 	EXPECT(cudaLibraryGetManaged(&p, &size, library, "plain"), cudaErrorSymbolNotFound);
 	EXPECT(cudaLibraryGetManaged(&p, &size, library, "missing"), cudaErrorSymbolNotFound);
-	EXPECT(cudaLibraryGetUnifiedFunction(&p, library, "count"), cudaErrorSymbolNotFound);
+	EXPECT(cudaLibraryGetUnifiedFunction(&p, library, "count"), cudaErrorInvalidValue);
 	(void)cudaGetLastError();
 	CHECK(cudaLibraryGetManaged(&p, &size, library, "total"));
 	CHECK(cudaLibraryGetManaged(&same, NULL, library, "total"));
