@@ -21,7 +21,9 @@
 #include "qcu-device/complain.h"
 #include "qcu-device/vhost.h"
 
-#define VIRTIO_F_VERSION_1_BIT 32 /* its header is not among those that come with the library */
+/* Their header is not among those that come with the library. */
+#define VIRTIO_F_VERSION_1_BIT	    32
+#define VIRTIO_F_ORDER_PLATFORM_BIT 36
 
 /* Socket, signals, for each queue a kick and a pidfd, the pidfds of spares. */
 #define WATCHES_MAX (2 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX)
@@ -205,9 +207,16 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 	case VHOST_USER_NONE: /* read_msg saw the end */
 		return 1;
 	case VHOST_USER_GET_FEATURES:
+		/*
+		 * The platform's order: we are no CPU of the guest. QEMU makes plain accesses of
+		 * locked instructions while it emulates all CPUs in one thread, which are the
+		 * guest's barriers between CPUs. What it has stored then comes here after it has
+		 * looked whether we have moved, and both sleep.
+		 */
 		vmsg->payload.u64 =
-			1ull << VIRTIO_F_VERSION_1_BIT | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
-			1ull << VIRTIO_RING_F_EVENT_IDX | 1ull << VHOST_USER_F_PROTOCOL_FEATURES;
+			1ull << VIRTIO_F_VERSION_1_BIT | 1ull << VIRTIO_F_ORDER_PLATFORM_BIT |
+			1ull << VIRTIO_RING_F_INDIRECT_DESC | 1ull << VIRTIO_RING_F_EVENT_IDX |
+			1ull << VHOST_USER_F_PROTOCOL_FEATURES;
 		vmsg->size = sizeof(vmsg->payload.u64);
 		vmsg->fd_num = 0;
 		*do_reply = 1;

@@ -110,7 +110,7 @@ static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
 		uint32_t count, padding;
 		struct memory_region region;
 	} table = {.count = 1};
-	uint64_t features = 1ull << 32 | 1 << 30 | 1 << 29 | 1 << 28;
+	uint64_t features = 1ull << 36 | 1ull << 32 | 1 << 30 | 1 << 29 | 1 << 28;
 	uint64_t protocol = 1ull << 0 | 1 << 3 | 1 << 9 | 1 << 15;
 	int pair[2], i;
 
