@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Modules loaded while the program runs: PTX from memory and from a file, kernels and variables
- * found by name and used as registered ones are, or listed, managed memory, what the compiler is
- * told; and what is wrong is refused.
+ * found by name and used as registered ones are, or listed, managed memory; and what is wrong is
+ * refused.
  */
 #include <unistd.h>
 
@@ -36,30 +36,27 @@ static const char ptx[] = ".version 7.0\n"
 			  "done: ret;\n"
 			  "}\n";
 
-/* What a compiler may use for each of 1024 threads is 64 registers; this one needs more. */
-static const char hungry[] = ".version 7.0\n"
-			     ".target sm_75\n"
-			     ".address_size 64\n"
-			     ".visible .global .attribute(.managed) .align 4 .u32 total = 5;\n"
-			     ".visible .global .align 4 .u32 plain = 6;\n"
-			     ".visible .entry count(.param .u32 by)\n"
-			     "{\n"
-			     ".reg .b32 %r<3>;\n"
-			     "ld.param.u32 %r1, [by];\n"
-			     "atom.global.add.u32 %r2, [total], %r1;\n"
-			     "ret;\n"
-			     "}\n"
-			     ".visible .entry nothing()\n"
-			     "{\n"
-			     "ret;\n"
-			     "}\n"
-			     ".visible .entry sums(.param .u64 to)\n"
-			     "{\n"
-			     ".reg .pred %p;\n"
-			     ".reg .b32 %r<100>;\n"
-			     ".reg .b64 %rd<2>;\n"
-			     "ld.param.u64 %rd1, [to];\n"
-			     "cvta.to.global.u64 %rd1, %rd1;\n";
+/* Three kernels, and a variable of either kind. */
+static const char several[] = ".version 7.0\n"
+			      ".target sm_75\n"
+			      ".address_size 64\n"
+			      ".visible .global .attribute(.managed) .align 4 .u32 total = 5;\n"
+			      ".visible .global .align 4 .u32 plain = 6;\n"
+			      ".visible .entry count(.param .u32 by)\n"
+			      "{\n"
+			      ".reg .b32 %r<3>;\n"
+			      "ld.param.u32 %r1, [by];\n"
+			      "atom.global.add.u32 %r2, [total], %r1;\n"
+			      "ret;\n"
+			      "}\n"
+			      ".visible .entry nothing()\n"
+			      "{\n"
+			      "ret;\n"
+			      "}\n"
+			      ".visible .entry sums(.param .u64 to)\n"
+			      "{\n"
+			      "ret;\n"
+			      "}\n";
 
 __global__ void registered(int *p)
 {
@@ -109,34 +106,15 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Ninety numbers that are all alive at once, from one round of a loop to the next. */
-static const char *make_hungry(void)
-{
-	static char text[sizeof(hungry) + 200 * 60];
-	int n = sprintf(text, "%s", hungry);
-
-	for (int i = 1; i <= 90; i++)
-		n += sprintf(text + n, "ld.volatile.global.u32 %%r%d, [%%rd1+%d];\n", i, 4 * i);
-	n += sprintf(text + n, "ld.volatile.global.u32 %%r99, [%%rd1];\nagain:\n");
-	for (int i = 90; i > 1; i--)
-		n += sprintf(text + n, "mad.lo.u32 %%r%d, %%r%d, %%r%d, 7;\n", i - 1, i, i - 1);
-	n += sprintf(text + n, "xor.b32 %%r90, %%r90, %%r1;\n"
-			       "sub.u32 %%r99, %%r99, 1;\n"
-			       "setp.ne.u32 %%p, %%r99, 0;\n"
-			       "@%%p bra again;\n");
-	sprintf(text + n, "st.volatile.global.u32 [%%rd1], %%r1;\nret;\n}\n");
-	return text;
-}
-
 /* Each kernel once, with the handle that its name gives. */
-static void enumerate(const char *text)
+static void enumerate(void)
 {
 	cudaKernel_t kernels[8], found;
 	const char *names[8];
 	cudaLibrary_t library;
 	unsigned int count = 77;
 
-	CHECK(cudaLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cudaLibraryLoadData(&library, several, NULL, NULL, 0, NULL, NULL, 0));
 	EXPECT(cudaLibraryGetKernelCount(NULL, library), cudaErrorInvalidValue);
 	EXPECT(cudaLibraryGetKernelCount(&count, NULL), cudaErrorInvalidResourceHandle);
 	EXPECT(cudaLibraryEnumerateKernels(kernels, 8, NULL), cudaErrorInvalidResourceHandle);
@@ -158,7 +136,7 @@ static void enumerate(const char *text)
 }
 
 /* Both sides have it at one address. */
-static void managed(const char *text)
+static void managed(void)
 {
 	cudaLibrary_t library;
 	cudaKernel_t kernel;
@@ -166,7 +144,7 @@ static void managed(const char *text)
 	void *args[] = {&by}, *p, *same;
 	size_t size;
 
-	CHECK(cudaLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cudaLibraryLoadData(&library, several, NULL, NULL, 0, NULL, NULL, 0));
 	EXPECT(cudaLibraryGetManaged(&p, &size, NULL, "total"), cudaErrorInvalidResourceHandle);
 	EXPECT(cudaLibraryGetManaged(&p, &size, library, NULL), cudaErrorInvalidValue);
 	EXPECT(cudaLibraryGetManaged(&p, &size, library, "plain"), cudaErrorSymbolNotFound);
@@ -187,41 +165,6 @@ static void managed(const char *text)
 	}
 	printf("managed memory of a library: %d\n", *total);
 	CHECK(cudaLibraryUnload(library));
-}
-
-/* With fewer registers than it wants a kernel has larger blocks; the compiler finds a way. */
-static void registers(const char *text)
-{
-	enum cudaJitOption options[] = {cudaJitMaxRegisters, cudaJitErrorLogBuffer,
-					cudaJitErrorLogBufferSizeBytes, cudaJitWallTime};
-	enum cudaLibraryOption preserved = cudaLibraryBinaryIsPreserved;
-	char log[100] = "not touched";
-	void *values[] = {(void *)32, log, (void *)sizeof(log), NULL}, *one = (void *)1;
-	struct cudaFuncAttributes wide, narrow;
-	cudaLibrary_t library, limited;
-	cudaKernel_t kernel;
-
-	EXPECT(cudaLibraryLoadData(&library, text, NULL, values, 1, NULL, NULL, 0),
-	       cudaErrorInvalidValue);
-	EXPECT(cudaLibraryLoadData(&library, text, options, NULL, 1, NULL, NULL, 0),
-	       cudaErrorInvalidValue);
-	EXPECT(cudaLibraryLoadFromFile(&library, "/dev/null", NULL, NULL, 0, &preserved, &one, 1),
-	       cudaErrorInvalidValue);
-	(void)cudaGetLastError();
-	CHECK(cudaLibraryLoadData(&library, text, NULL, NULL, 0, &preserved, &one, 1));
-	CHECK(cudaLibraryGetKernel(&kernel, library, "sums"));
-	CHECK(cudaFuncGetAttributes(&wide, (const void *)kernel));
-	CHECK(cudaLibraryLoadData(&limited, text, options, values, 4, NULL, NULL, 0));
-	CHECK(cudaLibraryGetKernel(&kernel, limited, "sums"));
-	CHECK(cudaFuncGetAttributes(&narrow, (const void *)kernel));
-	REQUIRE(wide.numRegs > 64, "%d registers", wide.numRegs);
-	REQUIRE(narrow.numRegs <= 32, "%d registers where 32 are permitted", narrow.numRegs);
-	REQUIRE(wide.maxThreadsPerBlock < 1024 && narrow.maxThreadsPerBlock == 1024,
-		"blocks of %d and %d", wide.maxThreadsPerBlock, narrow.maxThreadsPerBlock);
-	REQUIRE(!log[0], "the compiler says: %s", log);
-	printf("a library of at most 32 registers has larger blocks\n");
-	CHECK(cudaLibraryUnload(library));
-	CHECK(cudaLibraryUnload(limited));
 }
 
 int main(void)
@@ -260,8 +203,7 @@ int main(void)
 	CHECK(cudaMemcpy(&got, dev, sizeof(got), cudaMemcpyDeviceToHost));
 	REQUIRE(got == 42, "%d", got);
 	CHECK(cudaFree(dev));
-	enumerate(make_hungry());
-	managed(make_hungry());
-	registers(make_hungry());
+	enumerate();
+	managed();
 	return verified("kernels and variables of libraries, found by name and listed");
 }

@@ -4,7 +4,7 @@
 
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
 	streams threads
-LOOPBACK_C += bad_fatbin array_handles graph_conditional graph_memory logs
+LOOPBACK_C += bad_fatbin array_handles graph_conditional graph_memory library_options logs
 # The sanitizers cannot be where a backend is loaded as the transport does it.
 LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
