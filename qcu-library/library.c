@@ -283,40 +283,36 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 	return qcul_done(qcul_module_kernel(library->module, name, kernel));
 }
 
-cudaError_t cudaLibraryGetGlobal(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
+typedef cudaError_t find_fn(struct qcul_module *m, const char *name, void **addr, size_t *size);
+
+/* The caller may want to know only one of the two. */
+static cudaError_t find_variable(cudaLibrary_t library, const char *name, find_fn *find, void **ptr,
+				 size_t *size)
 {
 	void *at;
 	size_t bytes;
 	cudaError_t err;
 
 	if (!valid(library))
-		return qcul_done(cudaErrorInvalidResourceHandle);
+		return cudaErrorInvalidResourceHandle;
 	if (!name)
-		return qcul_done(cudaErrorInvalidValue);
-	err = qcul_module_variable(library->module, name, &at, &bytes);
+		return cudaErrorInvalidValue;
+	err = find(library->module, name, &at, &bytes);
 	if (!err && ptr)
 		*ptr = at;
 	if (!err && size)
 		*size = bytes;
-	return qcul_done(err);
+	return err;
+}
+
+cudaError_t cudaLibraryGetGlobal(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
+{
+	return qcul_done(find_variable(library, name, qcul_module_variable, ptr, size));
 }
 
 cudaError_t cudaLibraryGetManaged(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
 {
-	void *at;
-	size_t bytes;
-	cudaError_t err;
-
-	if (!valid(library))
-		return qcul_done(cudaErrorInvalidResourceHandle);
-	if (!name)
-		return qcul_done(cudaErrorInvalidValue);
-	err = qcul_module_managed(library->module, name, &at, &bytes);
-	if (!err && ptr)
-		*ptr = at;
-	if (!err && size)
-		*size = bytes;
-	return qcul_done(err);
+	return qcul_done(find_variable(library, name, qcul_module_managed, ptr, size));
 }
 
 /* No device here has functions that the host can call, too. */
