@@ -407,7 +407,11 @@ static void known_at_the_call(void **state)
 	assert_int_equal(cudaStreamCreate(&other), cudaSuccess);
 	assert_int_equal(cudaEventCreate(&elsewhere), cudaSuccess);
 	assert_int_equal(cudaSetDevice(0), cudaSuccess);
-	REFUSED(launch(1, 1, 0, other), cudaErrorInvalidResourceHandle);
+	/* A kernel goes to its stream's device. */
+	assert_int_equal(launch(1, 1, 0, other), cudaSuccess);
+	assert_int_equal(last.device, 1);
+	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
+	assert_int_equal(last.device, 0);
 	REFUSED(cudaEventRecord(event, other), cudaErrorInvalidResourceHandle);
 	REFUSED(cudaEventRecord(elsewhere, 0), cudaErrorInvalidResourceHandle);
 	COSTS(cudaEventRecord(elsewhere, other), 1, 0);
