@@ -153,30 +153,14 @@ static cudaError_t node_event(struct qcul_node_params *p, enum cudaGraphNodeType
 	return cudaSuccess;
 }
 
-/* Where the variable lies on this thread's device, `offset` bytes into it. */
-static cudaError_t symbol_place(const void *symbol, size_t count, size_t offset, void **at)
-{
-	size_t size;
-	cudaError_t err = qcul_ready();
-
-	if (!err)
-		err = qcul_variable(symbol, at, &size);
-	if (err)
-		return err;
-	if (offset > size || count > size - offset)
-		return cudaErrorInvalidValue;
-	*at = (char *)*at + offset;
-	return cudaSuccess;
-}
-
 static cudaError_t node_to_symbol(struct qcul_node_params *p, const void *symbol, const void *src,
 				  size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
 	void *at;
-	cudaError_t err = symbol_place(symbol, count, offset, &at);
+	cudaError_t err = qcul_symbol_place(symbol, count, offset, &at);
 
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!err && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost))
+	if (!err && !qcul_symbol_kind_ok(kind, cudaMemcpyHostToDevice))
 		err = cudaErrorInvalidMemcpyDirection;
 	return err ? err : qcul_node_copy_1d(p, at, src, count, kind);
 }
@@ -185,10 +169,10 @@ static cudaError_t node_from_symbol(struct qcul_node_params *p, void *dst, const
 				    size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
 	void *at;
-	cudaError_t err = symbol_place(symbol, count, offset, &at);
+	cudaError_t err = qcul_symbol_place(symbol, count, offset, &at);
 
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!err && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice))
+	if (!err && !qcul_symbol_kind_ok(kind, cudaMemcpyDeviceToHost))
 		err = cudaErrorInvalidMemcpyDirection;
 	return err ? err : qcul_node_copy_1d(p, dst, at, count, kind);
 }

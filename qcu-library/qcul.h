@@ -272,6 +272,10 @@ cudaError_t qcul_fill(const struct qcul_fill *fill, cudaStream_t stream);
 cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
 cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
 			   cudaStream_t stream);
+/* Where a variable lies on this thread's device, `offset` bytes into it. */
+cudaError_t qcul_symbol_place(const void *symbol, size_t count, size_t offset, void **addr);
+/* A copy with a variable goes that way, or within the device. */
+bool qcul_symbol_kind_ok(enum cudaMemcpyKind kind, enum cudaMemcpyKind way);
 cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t count, size_t offset,
 				enum cudaMemcpyKind kind, cudaStream_t stream, bool sync);
 cudaError_t qcul_copy_from_symbol(void *dst, const void *symbol, size_t count, size_t offset,

@@ -2,7 +2,7 @@
 /* Copies to and from __device__ and __constant__ variables. */
 #include "qcu-library/qcul.h"
 
-static cudaError_t place(const void *symbol, size_t count, size_t offset, char **addr)
+cudaError_t qcul_symbol_place(const void *symbol, size_t count, size_t offset, void **addr)
 {
 	void *base;
 	size_t size;
@@ -18,6 +18,11 @@ static cudaError_t place(const void *symbol, size_t count, size_t offset, char *
 	return cudaSuccess;
 }
 
+bool qcul_symbol_kind_ok(enum cudaMemcpyKind kind, enum cudaMemcpyKind way)
+{
+	return kind == way || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault;
+}
+
 cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t count, size_t offset,
 				enum cudaMemcpyKind kind, cudaStream_t stream, bool sync)
 {
@@ -28,13 +33,12 @@ cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t coun
 		.kind = kind,
 		.sync = sync,
 	};
-	char *addr;
+	void *addr;
 	cudaError_t err;
 
-	if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
-	    kind != cudaMemcpyDefault)
+	if (!qcul_symbol_kind_ok(kind, cudaMemcpyHostToDevice))
 		return cudaErrorInvalidMemcpyDirection;
-	err = place(symbol, count, offset, &addr);
+	err = qcul_symbol_place(symbol, count, offset, &addr);
 	if (err)
 		return err;
 	c.dst = addr;
@@ -51,13 +55,12 @@ cudaError_t qcul_copy_from_symbol(void *dst, const void *symbol, size_t count, s
 		.kind = kind,
 		.sync = sync,
 	};
-	char *addr;
+	void *addr;
 	cudaError_t err;
 
-	if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
-	    kind != cudaMemcpyDefault)
+	if (!qcul_symbol_kind_ok(kind, cudaMemcpyDeviceToHost))
 		return cudaErrorInvalidMemcpyDirection;
-	err = place(symbol, count, offset, &addr);
+	err = qcul_symbol_place(symbol, count, offset, &addr);
 	if (err)
 		return err;
 	c.src = addr;
