@@ -19,11 +19,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 4u
+#define BE_ABI 5u
 
 #define BE_IPC_BYTES 64
 
@@ -189,6 +190,12 @@ struct be_ops {
 	int (*copy_h2d)(struct be *be, uint64_t dst, const void *src, size_t len,
 			struct be_stream *s);
 	int (*copy_d2h)(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+	/*
+	 * Registered host memory in several pieces, from or to device memory in one. The pieces may
+	 * go in any order. Without it the mirror copies each on its own.
+	 */
+	int (*copy_pieces)(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
+			   size_t count, struct be_stream *s);
 	int (*copy_d2d)(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
 	int (*mem_set)(struct be *be, const struct be_memset *m, struct be_stream *s);
 

@@ -162,15 +162,48 @@ static int issue(struct copy *cp, void *host, size_t len)
 	return rc;
 }
 
+static void count_direct(struct copy *cp, size_t len)
+{
+	if (cp->c->cmd->flags & QCU_F_WINDOW)
+		cp->c->m->stats.window_bytes += len;
+	else
+		cp->c->m->stats.pages_bytes += len;
+}
+
 /* A piece from an offset on, by the backend from where it lies. */
 static int issue_direct(struct copy *cp, const struct piece *p, size_t off)
 {
 	int rc = issue(cp, p->host + off, p->len - off);
 
-	if (!rc && cp->c->cmd->flags & QCU_F_WINDOW)
-		cp->c->m->stats.window_bytes += p->len - off;
-	else if (!rc)
-		cp->c->m->stats.pages_bytes += p->len - off;
+	if (!rc)
+		count_direct(cp, p->len - off);
+	return rc;
+}
+
+/* How many pieces the backend is given at once, at most. */
+#define TOGETHER 64
+
+/* Registered pieces in one call of the backend, [i, *next). */
+static int issue_together(struct copy *cp, size_t i, size_t end, size_t *next)
+{
+	struct mirror *m = cp->c->m;
+	struct iovec host[TOGETHER];
+	uint64_t began = tick(cp);
+	size_t n, len = 0;
+	int rc;
+
+	for (n = 0; n < TOGETHER && i < end; n++, i++) {
+		host[n] = (struct iovec){cp->ps.p[i].host, cp->ps.p[i].len};
+		len += host[n].iov_len;
+	}
+	*next = i;
+	rc = m->cfg.ops->copy_pieces(m->be, cp->h2d, cp->device, host, n, cp->stream.s);
+	cp->spent += tick(cp) - began;
+	if (!rc) {
+		cp->device += len;
+		m->stats.copies += n;
+		count_direct(cp, len);
+	}
 	return rc;
 }
 
@@ -311,10 +344,17 @@ static int issue_staged(struct copy *cp, size_t i, size_t end)
 static int issue_all(struct copy *cp)
 {
 	const struct pieces *ps = &cp->ps;
+	bool together = cp->c->m->cfg.ops->copy_pieces;
 	size_t i = 0, end;
 	int rc = QCU_ERR_Success;
 
 	while (i < ps->count && !rc) {
+		for (end = i; together && end < ps->count && ps->p[end].registered; end++)
+			;
+		if (end > i + 1) {
+			rc = issue_together(cp, i, end, &i);
+			continue;
+		}
 		for (end = i; end < ps->count && small(&ps->p[end]); end++)
 			;
 		/* One on its own costs the backend no more calls than a slot does. */

@@ -143,6 +143,39 @@ out:
 	CALL(c, mem_free, b);
 }
 
+#define PIECES 300u
+
+/* More pieces than CUDA is given at once, of two lengths, the last one first. */
+static void check_pieces(struct check *c, struct be_stream *s)
+{
+	struct iovec up[PIECES], down[PIECES];
+	uint32_t *w = c->window;
+	uint64_t dev = 0;
+	size_t i, at = 0, len;
+
+	if (!want(CALL(c, mem_alloc, 0, PIECES * 128, &dev), 0, "memory for pieces"))
+		return;
+	for (i = 0; i < PIECES; i++, at += len) {
+		len = i % 2 ? 64 : 128;
+		up[i] = (struct iovec){w + (PIECES - 1 - i) * 32, len};
+		down[i] = (struct iovec){w + (PIECES + i) * 32, len};
+		memset(up[i].iov_base, (int)i, 128);
+		memset(down[i].iov_base, 0xee, 128);
+	}
+	want(CALL(c, copy_pieces, true, dev, up, PIECES, s), 0, "copy_pieces up");
+	want(CALL(c, copy_pieces, false, dev, down, PIECES, s), 0, "copy_pieces down");
+	want(CALL(c, stream_sync, s), 0, "stream_sync");
+	for (i = 0; i < PIECES; i++) {
+		const unsigned char *got = down[i].iov_base;
+
+		if (got[0] != (i & 0xff) || got[down[i].iov_len - 1] != (i & 0xff) ||
+		    (i % 2 && got[64] != 0xee))
+			break;
+	}
+	check(i == PIECES, "every piece came to its place");
+	CALL(c, mem_free, dev);
+}
+
 static void check_memset(struct check *c)
 {
 	struct be_memset bytes = {.width = 5000, .height = 1, .value = 0x1a5, .elem = 1};
@@ -192,6 +225,8 @@ static void check_streams(struct check *c)
 	want(CALL(c, event_elapsed, start, end, &ms), 0, "event_elapsed");
 	check(ms >= 0 && ms < 10000, "%.3f ms went by", ms);
 	want(CALL(c, stream_query, s), 0, "stream_query: nothing left");
+	check_pieces(c, c->legacy);
+	check_pieces(c, s);
 	want(CALL(c, event_destroy, start), 0, "event_destroy");
 	want(CALL(c, event_destroy, end), 0, "event_destroy");
 	want(CALL(c, stream_destroy, s), 0, "stream_destroy");

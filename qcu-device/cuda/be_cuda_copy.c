@@ -23,6 +23,68 @@ int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_st
 			cudaMemcpyDeviceToHost, s->s);
 }
 
+static int one_by_one(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
+		      size_t count, struct be_stream *s)
+{
+	int ret = QCU_ERR_Success;
+	size_t i;
+
+	for (i = 0; i < count && !ret; device += host[i++].iov_len)
+		ret = h2d ? cu_copy_h2d(be, device, host[i].iov_base, host[i].iov_len, s)
+			  : cu_copy_d2h(be, host[i].iov_base, device, host[i].iov_len, s);
+	return ret;
+}
+
+#if CUDART_VERSION >= 13000
+#define BATCH 128
+
+/*
+ * A batch keeps the copy engine busy between its pieces. Measured on an H200, 256 MiB in pieces of
+ * 4 MiB, GB/s up and down: 53.3 and 53.7 one by one, 55.1 and 55.0 in a batch, 55.4 and 55.3 as one
+ * piece; with the flag that asks for overlap with other work no more.
+ */
+static int batch(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
+		 struct be_stream *s)
+{
+	struct cudaMemcpyAttributes attr = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+	const void *src[BATCH];
+	void *dst[BATCH];
+	size_t len[BATCH], first = 0, i;
+
+	for (i = 0; i < count; i++) {
+		dst[i] = h2d ? (void *)(uintptr_t)device : host[i].iov_base;
+		src[i] = h2d ? host[i].iov_base : (void *)(uintptr_t)device;
+		len[i] = host[i].iov_len;
+		device += len[i];
+	}
+	return CU(be, cudaMemcpyBatchAsync, dst, src, len, count, &attr, &first, 1, s->s);
+}
+
+int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
+		   struct be_stream *s)
+{
+	int ret = cu_stream_use(be, s);
+
+	/* CUDA takes no batches on this stream, and records none. */
+	if (s->s == cudaStreamLegacy || s->body_of)
+		return one_by_one(be, h2d, device, host, count, s);
+	while (count && !ret) {
+		size_t n = count < BATCH ? count : BATCH;
+
+		ret = batch(be, h2d, device, host, n, s);
+		for (count -= n; n; n--)
+			device += host++->iov_len;
+	}
+	return ret;
+}
+#else
+int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
+		   struct be_stream *s)
+{
+	return one_by_one(be, h2d, device, host, count, s);
+}
+#endif
+
 /* Default: either side may be registered host memory or lie on another device. */
 int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
 {

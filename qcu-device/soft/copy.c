@@ -97,6 +97,18 @@ int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_
 	return copy(s, dst, pointer(src), len, how, false);
 }
 
+int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
+		     size_t count, struct be_stream *s)
+{
+	int ret = QCU_ERR_Success;
+	size_t i;
+
+	for (i = 0; i < count && !ret; device += host[i++].iov_len)
+		ret = h2d ? soft_copy_h2d(be, device, host[i].iov_base, host[i].iov_len, s)
+			  : soft_copy_d2h(be, host[i].iov_base, device, host[i].iov_len, s);
+	return ret;
+}
+
 int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
 {
 	int err = atomic_load(&be->sticky);

@@ -4,6 +4,7 @@
  * copied them, and when the buffer is the guest's again.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -634,9 +635,45 @@ static void neighbours(void **state)
 	assert_int_equal(stats().copies, 6);
 	assert_int_equal(copy_window(false, dev, VA + 79 * PAGE, 2 * PAGE, 0), 0);
 	assert_int_equal(stats().copies, 8);
+	assert_int_equal(fake.batches, 3);
 	assert_int_equal(stats().staged_bytes, 0);
 	assert_int_equal(fake.registrations, 3);
 	assert_int_equal(unmap(VA, 96 * PAGE), 0);
+}
+
+/* More pieces than the backend is given at once. */
+static void many_pieces(void **state)
+{
+	static struct qcu_seg pages[150];
+	static uint8_t want[150 * PAGE], got[150 * PAGE];
+	const size_t len = sizeof(want);
+	struct qcu_stats_desc st;
+
+	(void)state;
+	scatter(pages, 150);
+	assert_int_equal(map(VA, pages, 150), 0);
+	gather(want, pages, 150);
+	assert_int_equal(copy_window(true, dev, VA + 1, len - 2, QCU_COPY_SYNC), 0);
+	assert_memory_equal((void *)dev, want + 1, len - 2);
+	assert_int_equal(fake.batches, 3);
+	memset(ram, 0xcc, RAM);
+	assert_int_equal(copy_window(false, dev, VA + 1, len - 2, 0), 0);
+	gather(got, pages, 150);
+	assert_memory_equal(got + 1, want + 1, len - 2);
+	assert_int_equal(got[0], 0xcc);
+	assert_int_equal(got[len - 1], 0xcc);
+	st = stats();
+	balanced(&st);
+	assert_int_equal(st.copies, 300);
+
+	/* The second call fails, and there is no third. */
+	fake.batches = 0;
+	fake.copies_left = 100;
+	fake.error = QCU_ERR_InvalidValue;
+	assert_int_equal(copy_window(true, dev, VA, len, QCU_COPY_SYNC), QCU_ERR_InvalidValue);
+	assert_int_equal(fake.batches, 2);
+	fake.copies_left = INT_MAX;
+	assert_int_equal(unmap(VA, len), 0);
 }
 
 /* Kernels and d2d copies use pinned window memory by its own address. */
@@ -709,6 +746,7 @@ int main(void)
 		T(slots_run_out), T(lanes_share_slots), T(devices_and_reset),
 		T(window_cvm),	  TN(window_ncvm),	TN(neighbours),
 		T(pinned),	  TN(pinned),		T(scattered_buffers),
+		TN(many_pieces),
 	};
 #undef T
 #undef TN

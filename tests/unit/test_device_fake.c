@@ -362,6 +362,19 @@ static int f_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct
 	return copy(be, s, dst, (void *)src, len, true);
 }
 
+static int f_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
+			 size_t count, struct be_stream *s)
+{
+	int err = 0;
+	size_t i;
+
+	fake.batches++;
+	for (i = 0; i < count && !err; device += host[i++].iov_len)
+		err = h2d ? f_copy_h2d(be, device, host[i].iov_base, host[i].iov_len, s)
+			  : f_copy_d2h(be, host[i].iov_base, device, host[i].iov_len, s);
+	return err;
+}
+
 static int f_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
 {
 	return copy(be, s, (void *)dst, (void *)src, len, true);
@@ -658,6 +671,7 @@ const struct be_ops fake_ops = {
 	.host_unregister = f_host_unregister,
 	.copy_h2d = f_copy_h2d,
 	.copy_d2h = f_copy_d2h,
+	.copy_pieces = f_copy_pieces,
 	.copy_d2d = f_copy_d2d,
 	.mem_set = f_mem_set,
 	.stream_create = f_stream_create,
