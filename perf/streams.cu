@@ -3,6 +3,10 @@
  * Do streams overlap copies with kernels, and does a guest keep what that gains? simpleStreams'
  * method, the paper's Table I: a kernel computes an array and a copy brings it back, once as a
  * whole and once cut into as many parts as there are streams. "updown" also uploads the array.
+ *
+ * As simpleStreams does it, a sample is ten of these in a row between two events, by the GPU's
+ * clock. "once" is the same for one, by the program's clock, from its first call until it has
+ * waited for the end.
  */
 #include "perf/bench.h"
 
@@ -28,6 +32,7 @@ struct work {
 	int rounds, streams; /* 0 streams: the whole array, one thing after the other */
 	bool up;
 	cudaStream_t stream[8];
+	cudaEvent_t start, end;
 };
 
 static void part(struct work *w, uint64_t at, uint64_t n, cudaStream_t stream)
@@ -41,19 +46,52 @@ static void part(struct work *w, uint64_t at, uint64_t n, cudaStream_t stream)
 	CHECK(cudaMemcpyAsync(w->host + at, w->dev + at, n * 4, cudaMemcpyDeviceToHost, stream));
 }
 
-static void run(void *arg, unsigned int times)
+static void issue(struct work *w)
 {
-	struct work *w = (struct work *)arg;
+	if (!w->streams)
+		part(w, 0, w->n, 0);
+	for (int i = 0; i < w->streams; i++)
+		part(w, w->n / (uint64_t)w->streams * (uint64_t)i, w->n / (uint64_t)w->streams,
+		     w->stream[i]);
+	CHECK(cudaGetLastError());
+}
 
+static void once(void *arg, unsigned int times)
+{
 	while (times--) {
-		if (!w->streams)
-			part(w, 0, w->n, 0);
-		for (int i = 0; i < w->streams; i++)
-			part(w, w->n / (uint64_t)w->streams * (uint64_t)i,
-			     w->n / (uint64_t)w->streams, w->stream[i]);
-		CHECK(cudaGetLastError());
+		issue((struct work *)arg);
 		CHECK(cudaDeviceSynchronize());
 	}
+}
+
+/* Milliseconds for each of ten. */
+static double ten(struct work *w)
+{
+	float ms;
+
+	CHECK(cudaEventRecord(w->start, 0));
+	for (int i = 0; i < 10; i++)
+		issue(w);
+	CHECK(cudaEventRecord(w->end, 0));
+	CHECK(cudaEventSynchronize(w->end));
+	CHECK(cudaEventElapsedTime(&ms, w->start, w->end));
+	return ms / 10;
+}
+
+#define SAMPLES 64
+
+static void row_of_ten(const char *name, struct work *w, const char *checked)
+{
+	unsigned int reps = bench.reps < SAMPLES ? bench.reps : SAMPLES, n = 0, i;
+	double sample[SAMPLES], spent = 0;
+
+	for (i = 0; i < bench.warmup; i++)
+		ten(w);
+	while (n < reps && (n < 3 || spent < bench.budget)) {
+		sample[n] = ten(w);
+		spent += sample[n++] * 10e-3;
+	}
+	bench_row(name, w->n * 4, "ms", sample, n, checked);
 }
 
 /* The array is `add` times `rounds`, plus what it was before. */
@@ -66,7 +104,7 @@ static void check(struct work *w, const char *name)
 	for (i = 0; i < w->n; i += step)
 		host[i] = (int)i;
 	CHECK(cudaMemcpy(w->add, &add, 4, cudaMemcpyHostToDevice));
-	run(w, 1);
+	once(w, 1);
 	for (i = 0; i < w->n; i += step) {
 		want = add * w->rounds + (w->up ? (int)i : 0);
 		REQUIRE(host[i] == want, "%s: element %llu is %d, not %d", name,
@@ -74,6 +112,34 @@ static void check(struct work *w, const char *name)
 	}
 	add = 0;
 	CHECK(cudaMemcpy(w->add, &add, 4, cudaMemcpyHostToDevice));
+}
+
+static void measure(struct work *w)
+{
+	const char *checked = w->n > 1 << 18 ? "sampled" : "whole";
+	struct bench_case b = {};
+	char name[64];
+	int prefix = 5; /* of "once/" */
+
+	if (w->streams)
+		snprintf(name, sizeof(name), "once/%s/%d-streams", w->up ? "updown" : "down",
+			 w->streams);
+	else
+		snprintf(name, sizeof(name), "once/%s/none", w->up ? "updown" : "down");
+	if (!bench_begins(name + prefix) && !bench_begins(name))
+		return;
+	check(w, name);
+	if (bench_wants(name + prefix))
+		row_of_ten(name + prefix, w, checked);
+	if (!bench_wants(name))
+		return;
+	b.name = name;
+	b.bytes = w->n * 4;
+	b.unit = "ms";
+	b.run = once;
+	b.arg = w;
+	b.checked = checked;
+	bench_run(&b);
 }
 
 int main(int argc, char **argv)
@@ -94,37 +160,21 @@ int main(int argc, char **argv)
 	REQUIRE(bench.min >= 4096, "--min: at least 4096");
 	for (i = 0; i < 8; i++)
 		CHECK(cudaStreamCreate(&w.stream[i]));
+	CHECK(cudaEventCreate(&w.start));
+	CHECK(cudaEventCreate(&w.end));
 	CHECK(cudaMalloc((void **)&w.add, 4));
 	w.rounds = (int)rounds;
-	for (bytes = bench.min; bytes != UINT64_MAX;
-	     bytes = bytes >= bench.max ? UINT64_MAX
-		     : bytes * 2 < bench.max ? bytes * 2 : bench.max) {
+	for (bytes = bench.min; bytes != UINT64_MAX; bytes = bytes >= bench.max	     ? UINT64_MAX
+							     : bytes * 2 < bench.max ? bytes * 2
+										     : bench.max) {
 		w.n = bytes / 4 / 8 * 8;
 		CHECK(cudaMallocHost((void **)&w.host, bytes));
 		CHECK(cudaMalloc((void **)&w.dev, bytes));
 		for (up = 0; up < 2; up++)
 			for (i = 0; i < 4; i++) {
-				struct bench_case b = {};
-				char name[64];
-
 				w.up = up;
 				w.streams = streams[i];
-				if (streams[i])
-					snprintf(name, sizeof(name), "%s/%d-streams",
-						 up ? "updown" : "down", streams[i]);
-				else
-					snprintf(name, sizeof(name), "%s/none",
-						 up ? "updown" : "down");
-				if (!bench_begins(name))
-					continue;
-				check(&w, name);
-				b.name = name;
-				b.bytes = bytes;
-				b.unit = "ms";
-				b.run = run;
-				b.arg = &w;
-				b.checked = w.n > 1 << 18 ? "sampled" : "whole";
-				bench_run(&b);
+				measure(&w);
 			}
 		CHECK(cudaFree(w.dev));
 		CHECK(cudaFreeHost(w.host));
