@@ -35,6 +35,7 @@ struct bench_flags {
 	uint64_t min, max; /* bytes: the range of sizes */
 	unsigned int reps, warmup;
 	double budget; /* seconds of repetitions for one row */
+	double pause;  /* seconds between the first call and the first sample */
 	double limit;  /* seconds after which no case begins; 0: none */
 	int device;
 	bool quick;

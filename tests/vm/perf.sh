@@ -25,7 +25,7 @@ expect_host run-unknown-way 2 'there is no way sideways' perf/run --ways sideway
 expect_host run-no-native 2 'a native run needs a GPU' perf/run --gpu soft --ways native
 
 # Cut short: what is there is whole, and the exit code says that it is not all.
-expect_host cut-short 3 'the time is over' "${over[@]}" "$bench/latency" --limit 1 --reps 200 --budget 60000 \
+expect_host cut-short 3 'the time is over' "${over[@]}" "$bench/latency" --pause 0 --limit 1 --reps 200 --budget 60000 \
 	--max 1M --only cuda --csv "$tmp/cut.csv"
 if grep -q '^run,latency,cudaMallocHost/fresh,' "$tmp/cut.csv" && ! grep -q cudaPointer "$tmp/cut.csv"; then
 	echo '@ok cut-short-rows'
@@ -48,7 +48,7 @@ expect_host disk-full 1 'cannot be written' bash -c '(trap "" XFSZ; ulimit -f 0
 	exit "${PIPESTATUS[0]}"' - "$PWD/$B" "$tmp"
 # shellcheck disable=SC2016
 expect_host killed 137 '^$|pinned' bash -c 'echo; LD_LIBRARY_PATH=$1/loopback timeout -s KILL 0.2 \
-	"$1/perf/bandwidth" --min 16M --max 64M --csv "$2/killed.csv"' - "$PWD/$B" "$tmp"
+	"$1/perf/bandwidth" --pause 0 --min 16M --max 64M --csv "$2/killed.csv"' - "$PWD/$B" "$tmp"
 if [ -e "$tmp/killed.csv" ] || compgen -G "$tmp/full.csv*" >/dev/null; then
 	ls "$tmp"
 	echo '@FAIL no-partial-file there is one'
