@@ -115,7 +115,7 @@ struct qcud_queue {
 	unsigned int answers;	      /* counts, so that a wait for room cannot miss one */
 	unsigned int spinning;	      /* callers that look for answers: no interrupts */
 	unsigned int wanted;  /* answers and waits for which an interrupt must come at once */
-	unsigned int heavy;   /* posted requests that hold memory of the program */
+	unsigned int heavy;   /* posted requests whose end lets memory go */
 	unsigned int spin_ns; /* how long the next one will; read without the lock */
 	unsigned int nr_late; /* read without the lock */
 	struct qcud_late late[QCUD_LATE];
@@ -143,7 +143,7 @@ struct qcud_request {
 	struct completion done;
 	int error;   /* valid when done: 0, or why there is no reply */
 	bool posted; /* nobody reads the reply */
-	bool light;  /* posted, and its end may be noticed at any time */
+	bool heavy;  /* posted, and counted in queue->heavy */
 	u64 sent;    /* ns, when it went on the ring; 0: not timed */
 	u64 began;   /* ns; 0: it does not matter how long the answer takes */
 
@@ -241,7 +241,7 @@ struct qcud_group {
 	/* session->lock */
 	struct rb_node node;
 	struct list_head closing_node;
-	bool closed;		    /* no longer in the tree */
+	bool closed;		    /* no longer in the tree; read without the lock */
 	bool claimed;		    /* someone is freeing it */
 	bool ready;		    /* registered: may be used */
 	struct qcud_request *unmap; /* made at mmap; NULL: sent */
@@ -288,6 +288,7 @@ void qcud_queue_drain(struct qcud_queue *queue);
 void qcud_queue_poll(struct qcud_queue *queue);
 void qcud_queue_callback(struct virtqueue *vq);
 void qcud_queue_kill(struct qcud_queue *queue, int error);
+void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group);
 void qcud_queue_detach(struct qcud_queue *queue);
 void qcud_queue_reap(struct qcud_queue *queue);
 s32 qcud_queue_late(struct qcud_queue *queue, u32 tid);

@@ -77,22 +77,24 @@ void qcud_group_close(struct qcud_group *group)
 {
 	struct qcud_session *session = group->session;
 	LIST_HEAD(list);
+	bool last;
 
 	spin_lock(&session->lock);
 	if (group->closed) {
 		spin_unlock(&session->lock);
 		return;
 	}
-	group->closed = true;
+	WRITE_ONCE(group->closed, true);
 	rb_erase(&group->node, group->registered ? &session->registered : &session->groups);
 	list_add_tail(&group->closing_node, &session->closing);
 	spin_unlock(&session->lock);
 
-	if (!refcount_dec_and_test(&group->users))
-		return;
+	last = refcount_dec_and_test(&group->users);
 	/* What the mirror never saw is freed here and now. */
 	spin_lock(&session->lock);
-	if (!qcud_group_claim(group, &list))
+	if (!last && !session->detached)
+		qcud_queue_expect(session->queue, group);
+	else if (last && !qcud_group_claim(group, &list))
 		queue_work(qcud_wq, &session->queue->work);
 	spin_unlock(&session->lock);
 	qcud_groups_free(session, &list);

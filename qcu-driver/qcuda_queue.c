@@ -170,10 +170,38 @@ s32 qcud_queue_late(struct qcud_queue *queue, u32 tid)
 	return status;
 }
 
-/* Is there nothing in it whose end may sleep? */
+/* Is there nothing in it, but for the use of a group, whose end may sleep? */
 static bool qcud_request_light(const struct qcud_request *req)
 {
-	return !req->pinned && !req->registered && !req->group && !is_vmalloc_addr(req->payload);
+	return !req->pinned && !req->registered && !req->bounce && !is_vmalloc_addr(req->payload);
+}
+
+/* It is posted, and its end lets memory go that somebody may be waiting for. */
+static bool qcud_request_heavy(const struct qcud_request *req)
+{
+	if (!req->posted)
+		return false;
+	return !qcud_request_light(req) || (req->group && READ_ONCE(req->group->closed));
+}
+
+/*
+ * A group is closed: the end of the requests that use it will let it go, so it must be heard of.
+ * Those that are not on the ring yet see that it is closed when they get there.
+ */
+void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group)
+{
+	struct qcud_request *req;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	list_for_each_entry(req, &queue->inflight, node) {
+		if (req->group != group || !req->posted || req->heavy)
+			continue;
+		req->heavy = true;
+		queue->heavy++;
+	}
+	qcud_queue_interrupts(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
 /* The device is done with a request: ends the queue's reference. */
@@ -182,7 +210,7 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 	list_del_init(&req->node);
 	if (!req->posted)
 		queue->wanted--;
-	else if (!req->light)
+	else if (req->heavy)
 		queue->heavy--;
 	qcud_count_time(req);
 	WRITE_ONCE(queue->answers, queue->answers + 1);
@@ -197,7 +225,7 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 	complete_all(&req->done);
 	if (!refcount_dec_and_test(&req->refs))
 		return;
-	if (qcud_request_light(req)) {
+	if (qcud_request_light(req) && !req->group) {
 		qcud_request_free(req);
 	} else {
 		list_add_tail(&req->node, &queue->reap);
@@ -290,10 +318,10 @@ int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned 
 		if (!from_work)
 			refcount_inc(&req->refs);
 		list_add_tail(&req->node, &queue->inflight);
-		req->light = req->posted && qcud_request_light(req);
+		req->heavy = qcud_request_heavy(req);
 		if (!req->posted)
 			queue->wanted++;
-		else if (!req->light)
+		else if (req->heavy)
 			queue->heavy++;
 	} else if (ret == -ENOSPC) {
 		if (from_work) {

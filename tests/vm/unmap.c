@@ -115,6 +115,38 @@ static void many(void)
 		use(mapping(i * SMALL));
 }
 
+/*
+ * Copies that nobody waits for, and of whose end nobody hears, have used the memory: it comes back
+ * without another call, whether or not they are done when the mapping ends.
+ */
+static void posted(void)
+{
+	struct qCUcmd cmds[16];
+	struct qcu_submit s = {.cmds = (uintptr_t)cmds};
+	int round, i;
+	char *p;
+
+	start();
+	for (round = 0; round < 40; round++) {
+		p = mapping(0);
+		s.count = 1 + (uint32_t)round % 16;
+		for (i = 0; i < (int)s.count; i++) {
+			cmds[i] = raw_cmd(QCU_OP_COPY_H2D);
+			cmds[i].flags = QCU_F_POSTED;
+			cmds[i].copy_h2d.buf.addr = (uintptr_t)p;
+			cmds[i].copy_h2d.buf.len = SMALL;
+			cmds[i].copy_h2d.dst = dev;
+			cmds[i].copy_h2d.stream = OTHER;
+			cmds[i].copy_h2d.flags = QCU_COPY_QUEUED;
+		}
+		SAME(ioctl(fd, QCU_IOC_SUBMIT, &s), s.count);
+		if (round % 2)
+			usleep(2000);
+		SAME(munmap(p, SMALL), 0);
+		pages_become(0);
+	}
+}
+
 static atomic_bool used;
 
 static void *use_it(void *p)
@@ -216,9 +248,8 @@ static void killed(void)
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"many", many},	      {"same_addresses", same_addresses},
-		{"refused", refused}, {"killed", killed},
-		{NULL, NULL},
+		{"many", many},	      {"posted", posted}, {"same_addresses", same_addresses},
+		{"refused", refused}, {"killed", killed}, {NULL, NULL},
 	};
 
 	return raw_main(argc, argv, cases);
