@@ -56,6 +56,14 @@ else
 	echo '@ok no-partial-file'
 fi
 
+if env -u LD_LIBRARY_PATH perf/run --smoke --spin --gpu soft --ways loopback --name spin --out "$tmp" init \
+	>"$tmp/spin.txt" 2>&1 && grep -q -e '--wait spin' "$tmp/spin/loopback/init.json"; then
+	echo '@ok run-spin'
+else
+	cat "$tmp/spin.txt"
+	echo '@FAIL run-spin'
+fi
+
 # The whole, as perf/run does it; it also reads the guest's kernel log.
 env -u LD_LIBRARY_PATH perf/run --smoke --gpu soft --ways loopback,vm,kcopy,vms --name smoke --out "$tmp" \
 	--limit 200 >"$tmp/log" 2>&1
