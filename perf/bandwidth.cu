@@ -105,9 +105,9 @@ static void kernels(void *arg, unsigned int n)
 
 static unsigned int queue_length(uint64_t bytes)
 {
-	uint64_t n = (2ull << 30) / bytes;
+	uint64_t n = (8ull << 30) / bytes;
 
-	return n < 4 ? 4 : n > 512 ? 512 : (unsigned int)n;
+	return n < 4 ? 4 : n > 4096 ? 4096 : (unsigned int)n;
 }
 
 static void row(const char *memory, const char *way, const char *direction, struct copy *c,
@@ -130,7 +130,7 @@ static void row(const char *memory, const char *way, const char *direction, stru
 	 * way of running.
 	 */
 	if (run != sync_copies) {
-		b.enough = bench.budget < 0.05 ? bench.budget : 0.05;
+		b.enough = bench.budget < 0.15 ? bench.budget : 0.15;
 		b.most = queue_length(c->bytes);
 	}
 	b.checked = pattern_checked(c->bytes);
