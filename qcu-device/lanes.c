@@ -8,8 +8,9 @@
  * whoever submits makes his the last one with one atomic operation and then ties it to the one that
  * was the last before; the lane follows the chain, and needs an atomic operation only to find out
  * that a request is the last. It touches nothing of a request before it is that one's turn but what
- * it fetches ahead. A lane that runs dry spins for a while before it sleeps, because the next
- * request of a program at work comes within microseconds; with one processor it sleeps at once.
+ * it fetches ahead. A lane that runs dry spins for a while before it sleeps (spin.h), because the
+ * next request of a program at work comes within microseconds; with one processor it sleeps at
+ * once.
  *
  * Locks: lanes->lock guards the table and the order of submission. lane->lock and
  * lanes->passed_lock are only for sleeping, and taken last.
@@ -26,7 +27,7 @@
 #include "qcu-device/lanes.h"
 #include "qcu-device/spin.h"
 
-/* How long the thread that handed something over may take to come back with the next. */
+/* How long it may take until something is carried out that comes before. */
 #define SPIN_NS 20000
 
 /* Something of a guest thread is in a lane that is not its own, up to its n-th request. */
@@ -56,13 +57,15 @@ struct lane {
 	/* of the lane */
 	_Alignas(64) _Atomic uint64_t out;
 	struct mir_request *first;
+	struct spin spin;
 };
 
 struct lanes {
 	lanes_fn *run;
 	lanes_order_fn *order;
 	void *ctx;
-	int spinners; /* how many may spin at once */
+	unsigned int spin_us; /* a lane that runs dry, at most */
+	int spinners;	      /* how many may spin at once */
 	/* of those who submit */
 	_Alignas(64) pthread_mutex_t lock;
 	struct lane *lane[LANES_SLOTS]; /* the last ones are the driver's */
@@ -74,14 +77,14 @@ struct lanes {
 	pthread_cond_t passed;
 };
 
-/* Spins until it is so, for a while at most, and if not too many do. */
-static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg)
+/* Spins until it is so, for so long at most, and if not too many do. */
+static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg, uint64_t ns)
 {
 	uint64_t end = 0;
 	bool is = done(arg);
 	int i;
 
-	if (is || lanes->spinners <= 0)
+	if (is || lanes->spinners <= 0 || !ns)
 		return is;
 	if (atomic_fetch_add(&lanes->spinning, 1) < lanes->spinners) {
 		for (i = 1; !(is = done(arg)); i++) {
@@ -89,7 +92,7 @@ static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void 
 			if (i % 64)
 				continue;
 			if (!end)
-				end = spin_clock() + SPIN_NS;
+				end = spin_clock() + ns;
 			else if (spin_clock() > end)
 				break;
 		}
@@ -135,7 +138,7 @@ static void wait_for_point(struct lanes *lanes, lanes_point p)
 {
 	const struct point_in pi = {lanes, p};
 
-	if (spin(lanes, point_passed_in, &pi))
+	if (spin(lanes, point_passed_in, &pi, SPIN_NS))
 		return;
 	pthread_mutex_lock(&lanes->passed_lock);
 	/* Pairs with the order in advance(): either it sees us, or we see its count. */
@@ -253,14 +256,17 @@ static void fetch_ahead(const struct mir_request *req)
 static struct mir_request *next_request(struct lane *l)
 {
 	struct mir_request *req = l->first;
+	uint64_t since = 0; /* when it began to sleep */
 	bool stop = false;
 
 	while (!req && !stop) {
-		if (spin(l->lanes, has_more, l)) {
+		if (spin(l->lanes, has_more, l, since ? 0 : l->spin.now_ns)) {
+			spin_came(&l->spin, since ? spin_clock() - since : 0);
 			req = await(&l->head);
 			atomic_store_explicit(&l->head, NULL, memory_order_relaxed);
 			continue;
 		}
+		since = spin_clock();
 		pthread_mutex_lock(&l->lock);
 		atomic_store(&l->asleep, true);
 		/* Pairs with the order in push(). */
@@ -353,6 +359,7 @@ static struct lane *lane_begin(struct lanes *lanes, unsigned int slot, uint32_t 
 		pthread_mutex_init(&l->lock, NULL);
 		pthread_cond_init(&l->more, NULL);
 	}
+	spin_init(&l->spin, lanes->spin_us);
 	l->tid = tid;
 	l->guest_count = 0;
 	if (pthread_create(&l->thread, NULL, lane_main, l)) {
@@ -464,7 +471,8 @@ out:
 	return rc;
 }
 
-int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void *ctx)
+int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void *ctx,
+		 unsigned int spin_us)
 {
 	struct lanes *lanes = aligned_alloc(64, sizeof(*lanes));
 	pthread_mutexattr_t attr;
@@ -475,6 +483,7 @@ int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void 
 	lanes->run = run;
 	lanes->order = order;
 	lanes->ctx = ctx;
+	lanes->spin_us = spin_us;
 	lanes->spinners = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
 	/* It is held for a tenth of a microsecond: not worth a sleep. */
 	pthread_mutexattr_init(&attr);

@@ -46,7 +46,8 @@ typedef bool lanes_fn(void *ctx, struct mir_request *req);
 typedef void lanes_order_fn(void *ctx, struct mir_request *req, lanes_point end);
 
 /* 0 or -errno. order may be NULL. */
-int lanes_create(struct lanes **lanes, lanes_fn *run, lanes_order_fn *order, void *ctx);
+int lanes_create(struct lanes **lanes, lanes_fn *run, lanes_order_fn *order, void *ctx,
+		 unsigned int spin_us);
 
 /* 0, or -errno if no thread could be made; the request is then still the caller's. */
 int lanes_submit(struct lanes *lanes, struct mir_request *req);

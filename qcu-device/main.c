@@ -37,7 +37,8 @@ static const char usage[] =
 	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
 	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
 	"                         with a software GPU 0)\n"
-	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 10000 (50)\n"
+	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 10000\n"
+	"                         (200; with fewer than four processors 20)\n"
 	"  --vram SIZE            memory of each software GPU, with K, M or G\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --verbose              say when sessions begin and end\n"
@@ -220,7 +221,7 @@ int main(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct device_options opt = {.sessions = SESSIONS_DEFAULT, .poll_us = SPIN_DEFAULT_US};
+	struct device_options opt = {.sessions = SESSIONS_DEFAULT, .poll_us = spin_default_us()};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL;
 	int fd = -1, prewarm = -1, o;

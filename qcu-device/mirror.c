@@ -111,7 +111,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 		complain("session %u: no memory for a mirror", cfg->session);
 		goto fail_lanes;
 	}
-	rc = lanes_create(&m->lanes, mir_dispatch, put_in_order, m);
+	rc = lanes_create(&m->lanes, mir_dispatch, put_in_order, m, cfg->poll_us);
 	if (rc) {
 		complain("session %u: no lanes: %s", cfg->session, strerror(-rc));
 		goto fail_order;

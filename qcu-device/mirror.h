@@ -34,6 +34,7 @@ struct mir_config {
 	bool trace;	       /* one line per command on stderr */
 	struct shares *shares; /* NULL: nothing can be shared */
 	unsigned int session;
+	unsigned int poll_us; /* for how long a lane looks for its next request before it sleeps */
 };
 
 /*

@@ -276,6 +276,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.pin_ram = args->opt->pin_ram,
 		.trace = args->opt->trace,
 		.shares = args->shares,
+		.poll_us = args->opt->poll_us,
 	};
 
 	cfg.options.capture_stdout = true;

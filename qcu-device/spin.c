@@ -6,13 +6,23 @@
 
 #include "qcu-device/spin.h"
 
-#define MIN_NS 1000u
+#define LEAST_NS 20000u
 
-void spin_init(struct spin *s, unsigned int max_us)
+static int processors(void)
 {
 	cpu_set_t cpus;
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2)
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+}
+
+unsigned int spin_default_us(void)
+{
+	return processors() < 4 ? 20 : 200;
+}
+
+void spin_init(struct spin *s, unsigned int max_us)
+{
+	if (processors() < 2)
 		max_us = 0;
 	s->max_ns = (uint64_t)max_us * 1000;
 	s->now_ns = s->max_ns;
@@ -20,14 +30,10 @@ void spin_init(struct spin *s, unsigned int max_us)
 
 void spin_came(struct spin *s, uint64_t after_ns)
 {
-	if (after_ns > s->max_ns)
-		s->now_ns = s->now_ns / 2 < MIN_NS ? 0 : s->now_ns / 2;
-	else if (2 * after_ns > s->max_ns)
+	if (after_ns <= s->max_ns)
 		s->now_ns = s->max_ns;
-	else
-		s->now_ns = 2 * after_ns < MIN_NS ? MIN_NS : 2 * after_ns;
-	if (s->now_ns > s->max_ns)
-		s->now_ns = s->max_ns;
+	else if (s->now_ns > LEAST_NS)
+		s->now_ns = s->now_ns / 2 > LEAST_NS ? s->now_ns / 2 : LEAST_NS;
 }
 
 uint64_t spin_clock(void)

@@ -18,6 +18,7 @@
 
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u
+#define LOOK_MAX_US  50u
 
 void mir_watches_init(struct mirror *m)
 {
@@ -29,7 +30,7 @@ void mir_watches_init(struct mirror *m)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->more, &attr);
 	pthread_condattr_destroy(&attr);
-	spin_init(&w->spin, SPIN_DEFAULT_US);
+	spin_init(&w->spin, LOOK_MAX_US);
 }
 
 void mir_watches_fini(struct mirror *m)

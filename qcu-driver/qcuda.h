@@ -81,7 +81,7 @@
 struct qcud_device;
 struct qcud_session;
 
-#define QCUD_SPIN_FIRST_NS (50 * NSEC_PER_USEC)
+#define QCUD_SPIN_FIRST_NS (200 * NSEC_PER_USEC)
 
 /* What is counted for each session, and in total as well; the names are in qcuda_logger.c. */
 enum qcud_count {

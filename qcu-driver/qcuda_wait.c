@@ -4,10 +4,11 @@
  * then sleeps. A host that answers within microseconds is so heard at once, and neither side pays
  * for an interrupt; one that takes longer costs no time of this processor.
  *
- * The moment is as long as the last answers took, and no longer than the parameter spin_us. When
- * they took longer than that, looking was in vain: the moment is halved each time, down to nothing,
- * and comes back with the first answer that it would have caught. With one processor there is
- * nothing to gain: the answer's sender, or its interrupt, may need it.
+ * The moment is the parameter spin_us, while that pays. An answer that took longer halves it, down
+ * to nothing, and it comes back with the first one that it would have caught. What a sleeper's
+ * answer takes has its waking up in it, and the host's, so spin_us is to be more than all of that:
+ * else who sleeps once would sleep ever after. With one processor there is nothing to gain: the
+ * answer's sender, or its interrupt, may need it.
  *
  * A session may ask for something else (QCU_IOC_WAITING): to look until the answer is there, which
  * saves long waits the time that waking up takes, or to sleep at once.
@@ -22,7 +23,7 @@
 #define QCUD_SPIN_MAX_US 10000U
 #define QCUD_SPIN_MIN_NS 1000U
 
-static unsigned int spin_us = 50;
+static unsigned int spin_us = 200;
 module_param(spin_us, uint, 0644);
 MODULE_PARM_DESC(spin_us, "microseconds for which a call looks for its answer before it sleeps");
 
@@ -182,10 +183,9 @@ static void qcud_spin_adapt(struct qcud_queue *queue, const struct qcud_request 
 	unsigned int max = qcud_spin_max_ns(), now = READ_ONCE(queue->spin_ns);
 	u64 took = ktime_get_ns() - req->began;
 
-	if (took <= max)
-		now = clamp_t(u64, 2 * took, QCUD_SPIN_MIN_NS, max);
-	else
-		now = now / 2 < QCUD_SPIN_MIN_NS ? 0 : now / 2;
+	now = took <= max ? max : min(now, max) / 2;
+	if (now < QCUD_SPIN_MIN_NS)
+		now = 0;
 	WRITE_ONCE(queue->spin_ns, now);
 }
 

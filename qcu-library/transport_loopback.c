@@ -37,6 +37,7 @@
 #define SMALL_MSG 256
 /* How long an answer may take before the thread sleeps; with one processor it sleeps at once. */
 #define SPIN_NS 20000
+#define POLL_US 20 /* of a lane, between requests */
 
 struct chunk;
 
@@ -174,7 +175,11 @@ static void at_exit(void)
 
 int qcul_transport_open(struct qcu_hello *hello)
 {
-	struct mir_config cfg = {.ops = backend(), .trace = qcul_env_on("QCU_TRACE")};
+	struct mir_config cfg = {
+		.ops = backend(),
+		.trace = qcul_env_on("QCU_TRACE"),
+		.poll_us = POLL_US,
+	};
 	uint64_t n;
 
 	if (!cfg.ops)

@@ -47,7 +47,7 @@ static struct lanes *start(void)
 	memset(next_seq, 0, sizeof(next_seq));
 	misordered = 0;
 	sem_init(&finished, 0, 0);
-	assert_int_equal(lanes_create(&l, run, NULL, &finished), 0);
+	assert_int_equal(lanes_create(&l, run, NULL, &finished, 20), 0);
 	return l;
 }
 

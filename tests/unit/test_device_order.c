@@ -51,7 +51,7 @@ static int start(void **state)
 {
 	(void)state;
 	seen_count = 0;
-	if (order_init(&order) || lanes_create(&lanes, run, in_order, NULL))
+	if (order_init(&order) || lanes_create(&lanes, run, in_order, NULL, 20))
 		return -1;
 	order.lanes = lanes;
 	return 0;

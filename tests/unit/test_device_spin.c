@@ -22,6 +22,7 @@ static void one_processor(void **state)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(spin_default_us(), 20);
 	spin_init(&s, 50);
 	assert_int_equal(s.now_ns, 0);
 	/* Nor does it begin later. */
@@ -29,6 +30,7 @@ static void one_processor(void **state)
 	spin_came(&s, 10);
 	assert_int_equal(s.now_ns, 0);
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(spin_default_us(), CPU_COUNT(&all) < 4 ? 20 : 200);
 }
 
 static void off(void **state)
@@ -43,24 +45,24 @@ static void off(void **state)
 
 static void adapts(void **state)
 {
-	struct spin s = {.max_ns = 50000, .now_ns = 50000};
+	struct spin s = {.max_ns = 50000, .now_ns = 50000},
+		    little = {.max_ns = 9000, .now_ns = 9000};
 	unsigned int i;
 
 	(void)state;
-	/* Soon: a little longer than it took. */
-	spin_came(&s, 3000);
-	assert_int_equal(s.now_ns, 6000);
+	/* What came soon does not make the look shorter than what comes next may take. */
 	spin_came(&s, 0);
-	assert_int_equal(s.now_ns, 1000);
+	assert_int_equal(s.now_ns, 50000);
 	spin_came(&s, 40000);
 	assert_int_equal(s.now_ns, 50000);
-	/* Never in time: less and less, then not at all. */
-	for (i = 0; i < 3; i++)
-		spin_came(&s, 50001);
-	assert_int_equal(s.now_ns, 6250);
+	/* Never in time: less and less, but for a moment that costs nothing. */
+	spin_came(&s, 50001);
+	assert_int_equal(s.now_ns, 25000);
 	for (i = 0; i < 10; i++)
 		spin_came(&s, UINT64_MAX);
-	assert_int_equal(s.now_ns, 0);
+	assert_int_equal(s.now_ns, 20000);
+	spin_came(&little, 9001);
+	assert_int_equal(little.now_ns, 9000);
 	/* And back with the first that would have been seen. */
 	spin_came(&s, 50000);
 	assert_int_equal(s.now_ns, 50000);

@@ -114,7 +114,7 @@ static void spinning(void)
 	set_spin(10000);
 	raw_works(fd);
 	c = calls(fd, CALLS);
-	set_spin(50);
+	set_spin(200);
 	if (sysconf(_SC_NPROCESSORS_ONLN) == 1) {
 		SAME(c.spins, 0);
 		return;
@@ -158,7 +158,7 @@ static void asked(void)
 	ask(fd, QCU_WAIT_ADAPT);
 	c = calls(fd, CALLS);
 	SAME(c.spins, 0);
-	set_spin(50);
+	set_spin(200);
 }
 
 static void *thread(void *arg)
@@ -252,7 +252,7 @@ static void polled(void)
 	set_spin(10000);
 	raw_works(fd);
 	c = calls(fd, CALLS);
-	set_spin(50);
+	set_spin(200);
 	AT_MOST(c.kicks, CALLS / 2);
 }
 
@@ -269,7 +269,7 @@ static void threads(void)
 		for (i = 0; i < 6; i++)
 			SAME(pthread_join(t[i], NULL), 0);
 	}
-	set_spin(50);
+	set_spin(200);
 	calls(fd, 10);
 }
 
