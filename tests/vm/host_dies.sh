@@ -30,6 +30,8 @@ ended() {
 
 busy() {
 	[ -p /tmp/never ] || mkfifo /tmp/never
+	# What the last one has said is not this one's.
+	: >/tmp/out
 	sleeper busy <>/tmp/never >/tmp/out 2>&1 &
 	pid=$!
 	until_true grep -q ready /tmp/out
