@@ -939,6 +939,7 @@ struct qCUcmd {
 #undef X
 		struct qcu_buf buf; /* of every command whose table line names one */
 		__u8 body[QCU_BODY];
+		__u32 words[QCU_BODY / 4];
 	};
 };
 QCU_ASSERT(sizeof(struct qCUcmd) == 64, "a record is one cache line");
@@ -955,6 +956,7 @@ QCU_ASSERT(offsetof(struct qCUcmd, body) == 16, "16 bytes of header");
 	QCU_ASSERT(sizeof(struct qcu_##name) <= QCU_BODY, #name ": fits a record"); \
 	QCU_ASSERT(sizeof(struct qcu_##name) % 4 == 0, #name ": padding");          \
 	QCU_ASSERT((in) <= sizeof(struct qcu_##name), #name ": request part");      \
+	QCU_ASSERT((in) % 4 == 0, #name ": request part in words");                 \
 	QCU_BUF_CHECK_##buffer(name)
 QCU_COMMANDS(X)
 #undef X
@@ -991,8 +993,8 @@ static inline int qcu_request_clean(const struct qCUcmd *cmd, const struct qcu_r
 
 	if (cmd->status)
 		return 0;
-	for (i = rule->in; i < QCU_BODY; i++)
-		if (cmd->body[i])
+	for (i = rule->in / 4; i < QCU_BODY / 4; i++)
+		if (cmd->words[i])
 			return 0;
 	return 1;
 }
