@@ -136,8 +136,9 @@ struct qcud_device {
 };
 
 struct qcud_request {
-	struct qCUcmd cmd;   /* as the device reads it */
-	struct qCUcmd reply; /* as the device writes it */
+	struct scatterlist sg_cmd, sg_reply; /* once and for all; what follows starts as zero */
+	struct qCUcmd cmd;		     /* as the device reads it */
+	struct qCUcmd reply;		     /* as the device writes it */
 	refcount_t refs;
 	struct list_head node; /* queue->inflight, then queue->reap */
 	struct completion done;
@@ -149,8 +150,8 @@ struct qcud_request {
 
 	void *payload; /* kvmalloc: message bytes or segments */
 	size_t payload_bytes;
-	struct scatterlist *sg; /* of a payload that is not physically contiguous */
-	struct scatterlist sg_cmd, sg_payload, sg_reply;
+	struct scatterlist *sg; /* of a payload that vmalloc() has made */
+	struct scatterlist sg_payload;
 
 	struct qcud_bounce *bounce; /* the segments are the kernel's (KERNEL_COPY) */
 	bool pinned;		    /* the segments are pinned user pages */
@@ -280,9 +281,12 @@ struct qcud_request *qcud_request_new(u16 op);
 void qcud_request_put(struct qcud_request *req);
 int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes);
 void qcud_queue_init(struct qcud_queue *queue);
+#define QCUD_SEND_KICK 1u /* nothing follows at once: the device is told, if it wants to be */
+#define QCUD_SEND_WORK 2u /* the sender is the queue's work item */
 int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
-		   bool from_work);
-int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req);
+		   unsigned int how);
+int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how);
+void qcud_queue_notify(struct qcud_queue *queue);
 void qcud_queue_kick(struct qcud_queue *queue);
 void qcud_queue_drain(struct qcud_queue *queue);
 void qcud_queue_poll(struct qcud_queue *queue);

@@ -121,7 +121,7 @@ void qcud_session_reap(struct qcud_session *session)
 		 */
 		req->group = group;
 		group->unmap = NULL;
-		if (qcud_queue_try(session->queue, req, &answers, true)) {
+		if (qcud_queue_try(session->queue, req, &answers, QCUD_SEND_WORK)) {
 			group->unmap = req;
 			req->group = NULL;
 			break;
@@ -337,14 +337,13 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 			return PTR_ERR_OR_ZERO(req);
 
 		first = req->last + 1;
-		ret = qcud_queue_send(session->queue, req);
+		ret = qcud_queue_send(session->queue, req, QCUD_SEND_KICK);
 		if (ret) {
 			qcud_request_put(req);
 			return ret;
 		}
 		qcud_stat_add(QCUD_STAT_MAPS, 1);
 		session->map_req = req;
-		qcud_queue_kick(session->queue);
 		ret = qcud_map_settle(session);
 		if (ret)
 			return ret;

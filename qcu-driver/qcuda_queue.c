@@ -14,10 +14,20 @@
 
 static struct kmem_cache *qcud_request_cache;
 
+/* Of the memory for a request, which many requests after one another have. */
+static void qcud_request_init(void *memory)
+{
+	struct qcud_request *req = memory;
+
+	sg_init_one(&req->sg_cmd, &req->cmd, sizeof(req->cmd));
+	sg_init_one(&req->sg_reply, &req->reply, sizeof(req->reply));
+}
+
 int qcud_request_cache_create(void)
 {
-	qcud_request_cache = kmem_cache_create("qcuda_request", sizeof(struct qcud_request), 64,
-					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
+	qcud_request_cache =
+		kmem_cache_create("qcuda_request", sizeof(struct qcud_request), 64,
+				  SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, qcud_request_init);
 	return qcud_request_cache ? 0 : -ENOMEM;
 }
 
@@ -28,16 +38,16 @@ void qcud_request_cache_destroy(void)
 
 struct qcud_request *qcud_request_new(u16 op)
 {
-	struct qcud_request *req = kmem_cache_zalloc(qcud_request_cache, GFP_KERNEL);
+	const size_t begin = offsetof(struct qcud_request, cmd);
+	struct qcud_request *req = kmem_cache_alloc(qcud_request_cache, GFP_KERNEL);
 
 	if (!req)
 		return NULL;
+	memset((void *)req + begin, 0, sizeof(*req) - begin);
 	req->cmd.op = op;
 	refcount_set(&req->refs, 1);
 	INIT_LIST_HEAD(&req->node);
 	init_completion(&req->done);
-	sg_init_one(&req->sg_cmd, &req->cmd, sizeof(req->cmd));
-	sg_init_one(&req->sg_reply, &req->reply, sizeof(req->reply));
 	qcud_stat_add(QCUD_STAT_REQUESTS, 1);
 	return req;
 }
@@ -77,8 +87,10 @@ static void qcud_request_free(struct qcud_request *req)
 		qcud_group_unmapped(req);
 	else if (req->group)
 		qcud_request_unuse(req);
-	kvfree(req->payload);
-	kfree(req->sg);
+	if (req->payload) {
+		kvfree(req->payload);
+		kfree(req->sg);
+	}
 	kmem_cache_free(qcud_request_cache, req);
 	qcud_stat_add(QCUD_STAT_REQUESTS, -1);
 }
@@ -173,7 +185,7 @@ s32 qcud_queue_late(struct qcud_queue *queue, u32 tid)
 /* Is there nothing in it, but for the use of a group, whose end may sleep? */
 static bool qcud_request_light(const struct qcud_request *req)
 {
-	return !req->pinned && !req->registered && !req->bounce && !is_vmalloc_addr(req->payload);
+	return !req->pinned && !req->registered && !req->bounce && !req->sg;
 }
 
 /* It is posted, and its end lets memory go that somebody may be waiting for. */
@@ -222,7 +234,9 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 		qcud_request_unuse(req);
 	if (req->posted && !req->error && req->reply.status)
 		qcud_queue_note(queue, req);
-	complete_all(&req->done);
+	/* For one that is posted nobody waits, but for a copy back out of the kernel's memory. */
+	if (!req->posted || req->bounce)
+		complete_all(&req->done);
 	if (!refcount_dec_and_test(&req->refs))
 		return;
 	if (qcud_request_light(req) && !req->group) {
@@ -292,12 +306,37 @@ void qcud_queue_poll(struct qcud_queue *queue)
 }
 
 /*
- * Puts a request on the ring if there is room; it is not kicked yet. With -ENOSPC, *answers is what
- * the queue had counted before. from_work: the caller's reference becomes the queue's, and if there
- * is no room the work item runs again when there is.
+ * Tells the device what is on the ring, if it wants to be told. The lock keeps the virtqueue from
+ * being deleted meanwhile; on PCI a notification is one write to a register.
+ */
+void qcud_queue_notify(struct qcud_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	qcud_queue_interrupts(queue);
+	if (!queue->vq || !virtqueue_kick_prepare(queue->vq))
+		return;
+	qcud_queue_count(queue, QCUD_COUNT_KICKS);
+	if (!virtqueue_notify(queue->vq))
+		qcud_queue_kill_locked(queue, -EIO);
+}
+
+void qcud_queue_kick(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	qcud_queue_notify(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/*
+ * Puts a request on the ring if there is room. With -ENOSPC, *answers is what the queue had counted
+ * before. From the work item: the caller's reference becomes the queue's, and if there is no room
+ * the work item runs again when there is.
  */
 int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
-		   bool from_work)
+		   unsigned int how)
 {
 	struct scatterlist *sgs[3];
 	unsigned int out = 0;
@@ -315,7 +354,7 @@ int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned 
 	if (!ret)
 		ret = virtqueue_add_sgs(queue->vq, sgs, out, 1, req, GFP_ATOMIC);
 	if (!ret) {
-		if (!from_work)
+		if (!(how & QCUD_SEND_WORK))
 			refcount_inc(&req->refs);
 		list_add_tail(&req->node, &queue->inflight);
 		req->heavy = qcud_request_heavy(req);
@@ -323,8 +362,10 @@ int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned 
 			queue->wanted++;
 		else if (req->heavy)
 			queue->heavy++;
+		if (how & QCUD_SEND_KICK)
+			qcud_queue_notify(queue);
 	} else if (ret == -ENOSPC) {
-		if (from_work) {
+		if (how & QCUD_SEND_WORK) {
 			queue->starved = true;
 			qcud_queue_interrupts(queue);
 		}
@@ -335,41 +376,24 @@ int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned 
 	return ret;
 }
 
-void qcud_queue_kick(struct qcud_queue *queue)
-{
-	unsigned long flags;
-
-	/*
-	 * Notifying under the lock keeps the virtqueue from being deleted meanwhile; on PCI it is
-	 * one write to a register.
-	 */
-	spin_lock_irqsave(&queue->lock, flags);
-	qcud_queue_interrupts(queue);
-	if (queue->vq && virtqueue_kick_prepare(queue->vq)) {
-		qcud_queue_count(queue, QCUD_COUNT_KICKS);
-		if (!virtqueue_notify(queue->vq))
-			qcud_queue_kill_locked(queue, -EIO);
-	}
-	spin_unlock_irqrestore(&queue->lock, flags);
-}
-
 static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answers)
 {
 	return READ_ONCE(queue->answers) != answers || READ_ONCE(queue->dead);
 }
 
 /* Puts a request on the ring, waiting for room if need be. */
-int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req)
+int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how)
 {
 	unsigned int answers;
 	int ret;
 
 	for (;;) {
-		long left = qcud_answer_timeout();
+		long left;
 
-		ret = qcud_queue_try(queue, req, &answers, false);
+		ret = qcud_queue_try(queue, req, &answers, how);
 		if (ret != -ENOSPC)
 			return ret;
+		left = qcud_answer_timeout();
 		qcud_queue_want(queue);
 		qcud_queue_kick(queue);
 		if (!qcud_queue_moved(queue, answers))

@@ -30,12 +30,11 @@ static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool 
 	long left;
 	int ret;
 
-	ret = qcud_queue_try(queue, req, &answers, false);
+	ret = qcud_queue_try(queue, req, &answers, QCUD_SEND_KICK);
 	if (ret == -ENOSPC)
 		goto broken;
 	if (ret)
 		return ret;
-	qcud_queue_kick(queue);
 
 	if (killable)
 		left = wait_for_completion_killable_timeout(&req->done, qcud_timeout());
@@ -464,9 +463,9 @@ static bool qcud_timed(const struct qCUcmd *cmd)
 
 /*
  * Checks one record and puts it on the ring. 0, or the status that it gets instead of a reply. A
- * posted one is the queue's alone from then on.
+ * posted one is the queue's alone from then on, and the device is told of the last one.
  */
-static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cmd,
+static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cmd, bool last,
 			   struct qcud_request **queued)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
@@ -495,7 +494,8 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 	if (!ret && cmd->op == QCU_OP_HOST_UNREGISTER)
 		ret = qcud_unregister(session, req);
 	if (!ret)
-		ret = qcud_queue_send(session->queue, req);
+		ret = qcud_queue_send(session->queue, req,
+				      last && req->posted ? QCUD_SEND_KICK : 0);
 	if (!ret && req->bounce && cmd->op == QCU_OP_COPY_D2H) {
 		qcud_queue_kick(session->queue);
 		ret = qcud_request_wait(session->queue, req);
@@ -532,24 +532,29 @@ static void qcud_answer(struct qCUcmd *cmd, const struct qCUcmd *reply)
  */
 static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
 {
-	struct qcud_request *queued[QCU_SUBMIT_MAX] = {};
+	struct qcud_request *queued[QCU_SUBMIT_MAX];
 	struct qcud_request *last = NULL;
+	bool told = false;
 	int killed = 0;
-	u32 i;
+	u32 i, taken;
 
 	qcud_queue_count(session->queue, QCUD_COUNT_IOCTLS);
-	for (i = 0; i < count && !killed; i++) {
-		cmds[i].status = qcud_submit_one(session, &cmds[i], &queued[i]);
-		last = queued[i] ?: last;
+	for (taken = 0; taken < count && !killed; taken++) {
+		struct qCUcmd *cmd = &cmds[taken];
+
+		queued[taken] = NULL;
+		cmd->status = qcud_submit_one(session, cmd, taken + 1 == count, &queued[taken]);
+		last = queued[taken] ?: last;
+		told = !cmd->status && !queued[taken];
 		if (fatal_signal_pending(current))
 			killed = -EINTR;
 	}
 	if (last && !killed)
 		qcud_queue_kick_and_spin(session->queue, last, READ_ONCE(session->waiting));
-	else
+	else if (!told || taken < count)
 		qcud_queue_kick(session->queue);
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; last && i < taken; i++) {
 		struct qcud_request *req = queued[i];
 		struct qcud_group *ended = NULL;
 		int ret;
@@ -577,11 +582,36 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 	return killed;
 }
 
+/* One at a time: what has a size that the compiler knows needs no check of where it lies. */
+static int qcud_records_in(struct qCUcmd *cmds, const struct qCUcmd __user *from, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (copy_from_user(&cmds[i], &from[i], sizeof(cmds[i])))
+			return -EFAULT;
+	return 0;
+}
+
+/* Of what is posted there is nothing to say, unless it was not. */
+static int qcud_records_out(struct qCUcmd __user *to, const struct qCUcmd *cmds, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (cmds[i].flags & QCU_F_POSTED && !cmds[i].status)
+			continue;
+		if (copy_to_user(&to[i], &cmds[i], sizeof(cmds[i])))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *arg)
 {
+	struct qCUcmd one, *cmds = &one;
+	struct qCUcmd __user *user;
 	struct qcu_submit submit;
-	struct qCUcmd *cmds;
-	size_t bytes;
 	s32 late;
 	long ret;
 
@@ -591,18 +621,23 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 		return -EFAULT;
 	if (submit.late || !submit.count || submit.count > QCU_SUBMIT_MAX)
 		return -EINVAL;
-	bytes = submit.count * sizeof(*cmds);
-	cmds = memdup_user(u64_to_user_ptr(submit.cmds), bytes);
-	if (IS_ERR(cmds))
-		return PTR_ERR(cmds);
+	user = u64_to_user_ptr(submit.cmds);
+	/* Mostly it is one. */
+	if (submit.count > 1)
+		cmds = kmalloc_array(submit.count, sizeof(*cmds), GFP_KERNEL);
+	if (!cmds)
+		return -ENOMEM;
 
-	ret = qcud_submit_all(session, cmds, submit.count);
-	if (!ret && copy_to_user(u64_to_user_ptr(submit.cmds), cmds, bytes))
-		ret = -EFAULT;
+	ret = qcud_records_in(cmds, user, submit.count);
+	if (!ret)
+		ret = qcud_submit_all(session, cmds, submit.count);
+	if (!ret)
+		ret = qcud_records_out(user, cmds, submit.count);
 	late = ret ? 0 : qcud_queue_late(session->queue, cmds[0].tid);
 	if (late && put_user(late, &arg->late))
 		ret = -EFAULT;
-	kfree(cmds);
+	if (cmds != &one)
+		kfree(cmds);
 	return ret ?: submit.count;
 }
 

@@ -118,12 +118,14 @@ static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 be
 	}
 }
 
+/* Tells the device, too, of what is on the ring. */
 static void qcud_spin_begin(struct qcud_queue *queue)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	queue->spinning++;
+	qcud_queue_notify(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
@@ -162,7 +164,6 @@ void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req
 		return;
 	}
 	qcud_spin_begin(queue);
-	qcud_queue_kick(queue);
 	qcud_spin(queue, req, began, limit);
 	qcud_spin_end(queue);
 	/* Whoever else wants this processor gets it, and others on the queue their interrupts. */
