@@ -8,21 +8,21 @@
 
 #define LEAST_NS 20000u
 
-static int processors(void)
+unsigned int spin_cpus(void)
 {
 	cpu_set_t cpus;
 
-	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (unsigned int)CPU_COUNT(&cpus);
 }
 
 unsigned int spin_default_us(void)
 {
-	return processors() < 4 ? 20 : 200;
+	return spin_cpus() < 4 ? 20 : 200;
 }
 
 void spin_init(struct spin *s, unsigned int max_us)
 {
-	if (processors() < 2)
+	if (spin_cpus() < 2)
 		max_us = 0;
 	s->max_ns = (uint64_t)max_us * 1000;
 	s->now_ns = s->max_ns;

@@ -26,6 +26,9 @@ struct spin {
  */
 unsigned int spin_default_us(void);
 
+/* Processors that this process may use; 1: or it is not known. */
+unsigned int spin_cpus(void);
+
 /* Never on a machine with one processor: whoever is waited for may need it. */
 void spin_init(struct spin *s, unsigned int max_us);
 

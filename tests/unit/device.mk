@@ -6,11 +6,13 @@ DEVICE_DRIVER := $(B)/tests/unit/test_device_driver.o
 
 UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_device_order test_device_window \
 	test_device_dispatch test_device_hostcalls test_device_copy test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
-UNIT_TESTS += test_device_arrays test_device_conds test_device_ipc test_device_unmap
+UNIT_TESTS += test_device_arrays test_device_conds test_device_ipc test_device_unmap test_device_carriers
 
 test_device_guestmem_OBJS := $(B)/qcu-device/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)
+test_device_carriers_OBJS := $(B)/qcu-device/carriers.o $(B)/qcu-device/spin.o
+test_device_carriers_LIBS := -Wl,--wrap=pthread_create
 test_device_order_OBJS := $(MIRROR_LIB)
 test_device_window_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_dispatch_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
