@@ -207,7 +207,8 @@ struct qcu_host_unregister {
  * buf is pinned memory: the answer then comes as soon as the copy is in its stream.
  * QCU_COPY_SYNC: the answer comes when the copy is complete on the device, as cudaMemcpy's does.
  * QCU_COPY_TIMED, which the driver sets when it is asked where time goes: the answer says how long
- * the mirror had the command, and how much of that it spent in the backend; 0xffffffff ns at most.
+ * the mirror had the command, and how much of that it spent copying, be it in the backend or
+ * between guest memory and memory of its own; 0xffffffff ns at most.
  */
 #define QCU_COPY_QUEUED 1u
 #define QCU_COPY_SYNC	2u

@@ -3,8 +3,9 @@
  * The data path: where a command's buffer lies, and the copies from and to it.
  *
  * A buffer is a list of pieces. Those in the window are registered, and the copy engines use them
- * in place. Those of other guest memory are used in place when they are long enough; short
- * scattered ones go through the slots of staging.c, the only bytes that a CPU copies on the way.
+ * in place. Those of other guest memory go to the backend as they are when they are long enough;
+ * short scattered ones go through the slots of staging.c. When there is much of such memory all of
+ * it does, and several threads carry it.
  */
 #include <string.h>
 
@@ -19,6 +20,12 @@
 #define DIRECT_MIN (1u << 20)
 /* With all of guest memory registered. Pieces of 64 KiB move at 18 GB/s then. */
 #define RAM_DIRECT_MIN (64u << 10)
+/*
+ * A CPU copies slower than PCIe moves, so several of them carry what is not registered of a large
+ * copy, long pieces too: to those CUDA would put a single one. Waking a thread takes 50 us there,
+ * in which a CPU carries half a megabyte, so each shall have twice that to do.
+ */
+#define SPREAD_EACH (1u << 20)
 
 static int add_segments(struct call *c, struct pieces *ps)
 {
@@ -122,23 +129,39 @@ int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
 	return window_pinned(&c->m->window, addr, len) ? QCU_ERR_Success : QCU_ERR_InvalidValue;
 }
 
-/* Bytes of a slot under way: where in the buffer's pieces they belong. */
-struct flight {
-	struct stage_slot *slot;
-	size_t piece, off, len;
+/* How many registered pieces the backend is given at once, at most. */
+#define TOGETHER 64
+
+/* What goes to the backend at once: through a slot, or from where it lies. */
+struct load {
+	enum { PIECEWISE, REGISTERED, STAGED } how;
+	struct stage_slot *slot; /* NULL: none */
+	uint64_t device;
+	size_t piece, off, len; /* where it begins in the buffer's pieces */
 };
 
-/* A host-device copy under way. */
+/* A host-device copy under way, and what its threads have in common. */
 struct copy {
 	struct call *c;
 	bool h2d;
-	uint64_t device; /* where the next byte goes to or comes from */
 	struct stream_ref stream;
 	struct pieces ps;
-	struct flight flight[STAGE_DEPTH]; /* a ring, the oldest first */
-	unsigned int first, flights;
+	bool spread; /* over several threads */
 	bool timed;
-	uint64_t spent; /* ns in the backend, if timed */
+	uint64_t spent;	      /* ns of copying, if timed */
+	pthread_mutex_t lock; /* what follows */
+	uint64_t device;      /* where the next load goes to or comes from */
+	size_t piece, off;    /* and where it begins */
+	int rc;		      /* the first error; nothing is begun after it */
+	bool waited;
+};
+
+/* One thread's part in it. */
+struct hand {
+	struct copy *cp;
+	struct call call;		 /* the thread's own, for what is noted there */
+	struct load flight[STAGE_DEPTH]; /* slots under way: a ring, the oldest first */
+	unsigned int first, flights;
 };
 
 static uint64_t tick(const struct copy *cp)
@@ -146,23 +169,109 @@ static uint64_t tick(const struct copy *cp)
 	return cp->timed ? mir_now_ns() : 0;
 }
 
-static int issue(struct copy *cp, void *host, size_t len)
+/* Does this piece go through slots if it has company there? */
+static bool for_slots(const struct copy *cp, size_t i)
+{
+	const struct piece *p = &cp->ps.p[i];
+
+	return i < cp->ps.count && !p->registered && (cp->spread || p->len < DIRECT_MIN);
+}
+
+static bool staged(const struct copy *cp, size_t i)
+{
+	/* A short one on its own costs the backend no more calls than a slot does. */
+	return for_slots(cp, i) &&
+	       (cp->spread || for_slots(cp, i + 1) || (i && for_slots(cp, i - 1)));
+}
+
+/* As much as goes into a slot, from where the copy has come to. */
+static void load_slot(struct copy *cp, struct load *l)
+{
+	while (l->len < STAGE_BYTES && staged(cp, cp->piece)) {
+		size_t left = cp->ps.p[cp->piece].len - cp->off, room = STAGE_BYTES - l->len;
+
+		l->len += left < room ? left : room;
+		cp->off += left < room ? left : room;
+		if (left > room)
+			break;
+		cp->piece++;
+		cp->off = 0;
+	}
+}
+
+/* One piece, or several registered ones if the backend takes them together. */
+static void load_whole(struct copy *cp, struct load *l)
+{
+	size_t most = cp->c->m->cfg.ops->copy_pieces ? TOGETHER : 1, n = 0;
+	const struct piece *p = &cp->ps.p[cp->piece];
+
+	if (!p->registered)
+		most = 1;
+	do
+		l->len += p[n++].len;
+	while (n < most && cp->piece + n < cp->ps.count && p[n].registered);
+	cp->piece += n;
+	l->how = n > 1 ? REGISTERED : PIECEWISE;
+}
+
+/* The next load, which is this thread's then; false: there is none. */
+static bool next_load(struct copy *cp, struct load *l)
+{
+	bool more;
+
+	pthread_mutex_lock(&cp->lock);
+	more = !cp->rc && cp->piece < cp->ps.count;
+	*l = (struct load){.device = cp->device, .piece = cp->piece, .off = cp->off};
+	if (more && staged(cp, cp->piece)) {
+		l->how = STAGED;
+		load_slot(cp, l);
+	} else if (more) {
+		load_whole(cp, l);
+	}
+	cp->device += l->len;
+	pthread_mutex_unlock(&cp->lock);
+	return more;
+}
+
+/* A walk through the pieces of a load. */
+struct walk {
+	const struct piece *p;
+	size_t off, left;
+};
+
+static struct walk walk_begin(const struct copy *cp, const struct load *l)
+{
+	return (struct walk){.p = &cp->ps.p[l->piece], .off = l->off, .left = l->len};
+}
+
+/* How much lies in one place, *host; 0: that was all. */
+static size_t walk(struct walk *w, uint8_t **host)
+{
+	size_t part;
+
+	if (!w->left)
+		return 0;
+	part = w->p->len - w->off < w->left ? w->p->len - w->off : w->left;
+	*host = w->p->host + w->off;
+	w->p++;
+	w->off = 0;
+	w->left -= part;
+	return part;
+}
+
+static int issue(const struct copy *cp, uint64_t device, void *host, size_t len)
 {
 	struct mirror *m = cp->c->m;
 	const struct be_ops *ops = m->cfg.ops;
-	uint64_t began = tick(cp);
-	int rc = cp->h2d ? ops->copy_h2d(m->be, cp->device, host, len, cp->stream.s)
-			 : ops->copy_d2h(m->be, host, cp->device, len, cp->stream.s);
+	int rc = cp->h2d ? ops->copy_h2d(m->be, device, host, len, cp->stream.s)
+			 : ops->copy_d2h(m->be, host, device, len, cp->stream.s);
 
-	cp->spent += tick(cp) - began;
-	if (!rc) {
-		cp->device += len;
+	if (!rc)
 		m->stats.copies++;
-	}
 	return rc;
 }
 
-static void count_direct(struct copy *cp, size_t len)
+static void count_direct(const struct copy *cp, size_t len)
 {
 	if (cp->c->cmd->flags & QCU_F_WINDOW)
 		cp->c->m->stats.window_bytes += len;
@@ -170,115 +279,103 @@ static void count_direct(struct copy *cp, size_t len)
 		cp->c->m->stats.pages_bytes += len;
 }
 
-/* A piece from an offset on, by the backend from where it lies. */
-static int issue_direct(struct copy *cp, const struct piece *p, size_t off)
-{
-	int rc = issue(cp, p->host + off, p->len - off);
-
-	if (!rc)
-		count_direct(cp, p->len - off);
-	return rc;
-}
-
-/* How many pieces the backend is given at once, at most. */
-#define TOGETHER 64
-
-/* Registered pieces in one call of the backend, [i, *next). */
-static int issue_together(struct copy *cp, size_t i, size_t end, size_t *next)
+/* Registered pieces in one call of the backend. */
+static int issue_together(const struct copy *cp, const struct load *l)
 {
 	struct mirror *m = cp->c->m;
+	struct walk w = walk_begin(cp, l);
 	struct iovec host[TOGETHER];
-	uint64_t began = tick(cp);
-	size_t n, len = 0;
+	uint8_t *at;
+	size_t n, part;
 	int rc;
 
-	for (n = 0; n < TOGETHER && i < end; n++, i++) {
-		host[n] = (struct iovec){cp->ps.p[i].host, cp->ps.p[i].len};
-		len += host[n].iov_len;
-	}
-	*next = i;
-	rc = m->cfg.ops->copy_pieces(m->be, cp->h2d, cp->device, host, n, cp->stream.s);
-	cp->spent += tick(cp) - began;
+	for (n = 0; (part = walk(&w, &at)); n++)
+		host[n] = (struct iovec){at, part};
+	rc = m->cfg.ops->copy_pieces(m->be, cp->h2d, l->device, host, n, cp->stream.s);
 	if (!rc) {
-		cp->device += len;
 		m->stats.copies += n;
-		count_direct(cp, len);
+		count_direct(cp, l->len);
 	}
 	return rc;
 }
 
-static bool small(const struct piece *p)
+/* By the backend from where it lies. */
+static int issue_direct(const struct copy *cp, const struct load *l)
 {
-	return !p->registered && p->len < DIRECT_MIN;
+	struct walk w = walk_begin(cp, l);
+	uint64_t device = l->device;
+	uint8_t *host;
+	size_t part;
+	int rc = QCU_ERR_Success;
+
+	while (!rc && (part = walk(&w, &host))) {
+		rc = issue(cp, device, host, part);
+		device += part;
+		if (!rc)
+			count_direct(cp, part);
+	}
+	return rc;
 }
 
 /* The CPU's part: between a slot and the pieces. */
-static void carry(struct copy *cp, const struct flight *f)
+static void carry(const struct copy *cp, const struct load *l)
 {
-	size_t i = f->piece, off = f->off, done = 0;
+	struct walk w = walk_begin(cp, l);
+	uint8_t *slot = l->slot->buf, *host;
+	size_t part;
 
-	while (done < f->len) {
-		const struct piece *p = &cp->ps.p[i++];
-		size_t part = p->len - off < f->len - done ? p->len - off : f->len - done;
-
-		if (cp->h2d)
-			memcpy(f->slot->buf + done, p->host + off, part);
-		else
-			memcpy(p->host + off, f->slot->buf + done, part);
-		done += part;
-		off = 0;
-	}
-	cp->c->m->stats.staged_bytes += f->len;
+	for (; (part = walk(&w, &host)); slot += part)
+		memcpy(cp->h2d ? slot : host, cp->h2d ? host : slot, part);
+	cp->c->m->stats.staged_bytes += l->len;
 }
 
 /* Waits for the oldest flight. What came down is carried to its place; the slot is the caller's. */
-static int land(struct copy *cp, struct stage_slot **slot)
+static int land(struct hand *h, struct stage_slot **slot)
 {
-	struct flight *f = &cp->flight[cp->first];
-	uint64_t began = tick(cp);
+	const struct load *l = &h->flight[h->first];
 	int rc;
 
-	cp->first = (cp->first + 1) % STAGE_DEPTH;
-	cp->flights--;
-	*slot = f->slot;
-	cp->c->waited = true;
-	rc = staging_wait(&cp->c->m->staging, f->slot);
-	cp->spent += tick(cp) - began;
-	if (!rc && !cp->h2d)
-		carry(cp, f);
+	h->first = (h->first + 1) % STAGE_DEPTH;
+	h->flights--;
+	*slot = l->slot;
+	h->call.waited = true;
+	rc = staging_wait(&h->call.m->staging, l->slot);
+	if (!rc && !h->cp->h2d)
+		carry(h->cp, l);
 	return rc;
 }
 
-/* A slot of the mirror's, or the oldest of this copy's own; NULL: there is none. */
-static int get_slot(struct copy *cp, struct stage_slot **slot)
+/* A slot of the mirror's, or the oldest of this thread's own; NULL: there is none. */
+static int get_slot(struct hand *h, struct stage_slot **slot)
 {
-	struct staging *st = &cp->c->m->staging;
+	struct staging *st = &h->call.m->staging;
 	int rc = QCU_ERR_Success;
 
 	*slot = NULL;
-	if (cp->flights < STAGE_DEPTH)
-		rc = staging_take(st, cp->stream.device, slot);
-	if (rc || *slot || !cp->flights)
+	if (h->flights < STAGE_DEPTH)
+		rc = staging_take(st, h->cp->stream.device, slot);
+	if (rc || *slot || !h->flights)
 		return rc;
-	rc = land(cp, slot);
+	rc = land(h, slot);
 	if (rc)
 		staging_give(st, *slot);
 	return rc;
 }
 
 /* Gives all slots back. Up, nobody needs to wait for them. Down, what is in them is wanted. */
-static int land_all(struct copy *cp, int rc)
+static int land_all(struct hand *h)
 {
-	struct staging *st = &cp->c->m->staging;
+	struct staging *st = &h->call.m->staging;
+	int rc = QCU_ERR_Success;
 
-	while (cp->flights && cp->h2d) {
-		staging_leave(st, cp->flight[cp->first].slot);
-		cp->first = (cp->first + 1) % STAGE_DEPTH;
-		cp->flights--;
+	while (h->flights && h->cp->h2d) {
+		staging_leave(st, h->flight[h->first].slot);
+		h->first = (h->first + 1) % STAGE_DEPTH;
+		h->flights--;
 	}
-	while (cp->flights) {
+	while (h->flights) {
 		struct stage_slot *slot;
-		int err = land(cp, &slot);
+		int err = land(h, &slot);
 
 		staging_give(st, slot);
 		rc = rc ? rc : err;
@@ -287,91 +384,101 @@ static int land_all(struct copy *cp, int rc)
 }
 
 /* Sends one slot's worth off. On an error the slot is free again. */
-static int fly(struct copy *cp, const struct flight *f)
+static int fly(struct hand *h, const struct load *l)
 {
-	struct staging *st = &cp->c->m->staging;
+	struct staging *st = &h->call.m->staging;
 	int rc;
 
-	if (cp->h2d)
-		carry(cp, f);
-	rc = issue(cp, f->slot->buf, f->len);
+	if (h->cp->h2d)
+		carry(h->cp, l);
+	rc = issue(h->cp, l->device, l->slot->buf, l->len);
 	if (!rc) {
-		rc = staging_mark(st, f->slot, cp->stream.s);
+		rc = staging_mark(st, l->slot, h->cp->stream.s);
 		/* Without a mark, only the stream itself can tell when the slot is free. */
 		if (rc)
-			mir_stream_wait(cp->c, &cp->stream);
+			mir_stream_wait(&h->call, &h->cp->stream);
 	}
 	if (rc) {
-		staging_give(st, f->slot);
+		staging_give(st, l->slot);
 		return rc;
 	}
-	cp->flight[(cp->first + cp->flights++) % STAGE_DEPTH] = *f;
+	h->flight[(h->first + h->flights++) % STAGE_DEPTH] = *l;
 	return QCU_ERR_Success;
 }
 
-/*
- * The short pieces [i, end), slot by slot. While the copy engine is at one slot, the CPU fills or
- * empties another. Where there is no slot to be had, the pieces go one by one.
- */
-static int issue_staged(struct copy *cp, size_t i, size_t end)
+static void note(struct hand *h, int rc)
 {
-	size_t off = 0, left = 0, k;
+	struct copy *cp = h->cp;
+
+	pthread_mutex_lock(&cp->lock);
+	cp->rc = cp->rc ? cp->rc : rc;
+	cp->waited |= h->call.waited;
+	pthread_mutex_unlock(&cp->lock);
+}
+
+/*
+ * What one thread does, until nothing is left to be begun. While the copy engine is at one slot,
+ * the CPU fills or empties another. When there is no slot to be had, the rest goes piece by piece.
+ */
+static void work(void *arg)
+{
+	struct copy *cp = arg;
+	struct hand h = {.cp = cp, .call = *cp->c};
+	struct load l;
+	bool slots = true;
 	int rc = QCU_ERR_Success;
 
-	for (k = i; k < end; k++)
-		left += cp->ps.p[k].len;
-	while (left && !rc) {
-		struct flight f = {.piece = i, .off = off};
-
-		f.len = left < STAGE_BYTES ? left : STAGE_BYTES;
-		rc = get_slot(cp, &f.slot);
+	while (!rc && next_load(cp, &l)) {
+		if (l.how == STAGED && slots) {
+			rc = get_slot(&h, &l.slot);
+			slots = l.slot;
+		}
 		if (rc)
 			break;
-		if (!f.slot) {
-			for (; i < end && !rc; i++, off = 0)
-				rc = issue_direct(cp, &cp->ps.p[i], off);
-			break;
-		}
-		left -= f.len;
-		for (k = f.len; k && k >= cp->ps.p[i].len - off; off = 0)
-			k -= cp->ps.p[i++].len - off;
-		off += k;
-		rc = fly(cp, &f);
+		if (l.slot)
+			rc = fly(&h, &l);
+		else if (l.how == REGISTERED)
+			rc = issue_together(cp, &l);
+		else
+			rc = issue_direct(cp, &l);
 	}
-	return rc;
+	note(&h, rc);
+	note(&h, land_all(&h));
+}
+
+/* How many threads have enough to do. */
+static unsigned int threads_for(const struct copy *cp)
+{
+	size_t i, bytes = 0;
+
+	for (i = 0; i < cp->ps.count; i++)
+		if (!cp->ps.p[i].registered)
+			bytes += cp->ps.p[i].len;
+	bytes /= SPREAD_EACH;
+	return bytes < CARRIERS_MAX ? (unsigned int)bytes : CARRIERS_MAX;
 }
 
 static int issue_all(struct copy *cp)
 {
-	const struct pieces *ps = &cp->ps;
-	bool together = cp->c->m->cfg.ops->copy_pieces;
-	size_t i = 0, end;
-	int rc = QCU_ERR_Success;
+	struct carriers *cs = &cp->c->m->carriers;
+	unsigned int threads = cs->max > 1 ? threads_for(cp) : 1;
 
-	while (i < ps->count && !rc) {
-		for (end = i; together && end < ps->count && ps->p[end].registered; end++)
-			;
-		if (end > i + 1) {
-			rc = issue_together(cp, i, end, &i);
-			continue;
-		}
-		for (end = i; end < ps->count && small(&ps->p[end]); end++)
-			;
-		/* One on its own costs the backend no more calls than a slot does. */
-		if (end <= i + 1) {
-			rc = issue_direct(cp, &ps->p[i++], 0);
-		} else {
-			rc = issue_staged(cp, i, end);
-			i = end;
-		}
-	}
-	return land_all(cp, rc);
+	cp->spread = threads > 1;
+	pthread_mutex_init(&cp->lock, NULL);
+	if (cp->spread)
+		carriers_run(cs, threads, work, cp);
+	else
+		work(cp);
+	pthread_mutex_destroy(&cp->lock);
+	cp->c->waited |= cp->waited;
+	return cp->rc;
 }
 
 static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 {
 	struct call *c = cp->c;
 	bool window = c->cmd->flags & QCU_F_WINDOW, wait;
+	uint64_t began;
 	int rc;
 
 	MIR_NEED(c, copy_h2d);
@@ -389,6 +496,7 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 		rc = mir_pieces(c, &cp->ps);
 	if (rc)
 		goto out;
+	began = tick(cp);
 	rc = issue_all(cp);
 	/*
 	 * The buffer must be the guest's again when we answer, unless it is pinned and the guest
@@ -398,12 +506,11 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	if (cp->h2d && !window && !c->m->window.ram_registered)
 		wait = false;
 	if (wait || flags & QCU_COPY_SYNC) {
-		uint64_t began = tick(cp);
 		int err = mir_stream_wait(c, &cp->stream);
 
-		cp->spent += tick(cp) - began;
 		rc = rc ? rc : err;
 	}
+	cp->spent = tick(cp) - began;
 	pieces_free(&cp->ps);
 out:
 	mir_stream_put(c, &cp->stream);

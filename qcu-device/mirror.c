@@ -80,6 +80,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->share_lock, NULL);
 	pthread_mutex_init(&m->import_lock, NULL);
+	carriers_init(&m->carriers, cfg->copiers);
 	handles_init(&m->handles, release, m);
 	mir_host_calls_init(m);
 	mir_watches_init(m);
@@ -131,6 +132,7 @@ fail_window:
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
+	carriers_fini(&m->carriers);
 	free_mirror(m);
 	return rc;
 }
@@ -169,6 +171,7 @@ void mir_destroy(struct mirror *m)
 {
 	mir_host_calls_end(m);
 	lanes_destroy(m->lanes);
+	carriers_fini(&m->carriers);
 	mir_watches_fini(m);
 	order_fini(&m->order);
 	mir_thread_streams_end(m, NULL, NULL);

@@ -31,6 +31,7 @@ struct mir_config {
 	enum mir_map map;
 	uint64_t pin_limit;    /* bytes of chunks to keep registered; 0: all */
 	bool pin_ram;	       /* register all guest memory at the beginning */
+	unsigned int copiers;  /* threads for one large copy, its lane among them; 0: 1 */
 	bool trace;	       /* one line per command on stderr */
 	struct shares *shares; /* NULL: nothing can be shared */
 	unsigned int session;

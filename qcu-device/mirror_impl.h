@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "qcu-device/carriers.h"
 #include "qcu-device/handles.h"
 #include "qcu-device/lanes.h"
 #include "qcu-device/mirror.h"
@@ -81,6 +82,7 @@ struct mirror {
 	struct window window;
 	struct handles handles;
 	struct staging staging;
+	struct carriers carriers;
 	struct lanes *lanes;
 	_Alignas(64) struct order order; /* under the lanes' lock */
 	_Alignas(64) struct host_calls host_calls;

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "qcu-device/backend.h"
+#include "qcu-device/carriers.h"
 
 /*
  * Measured on an H200 with PCIe 5, runs of 4 KiB, GB/s up and down, with 4 slots. A copy of 64 MiB:
@@ -22,8 +23,13 @@
  * down at 18.3 where 4 make it 20.3; 8 slots are no faster than 4.
  */
 #define STAGE_BYTES (512u << 10)
-#define STAGE_DEPTH 4u	/* slots of one copy */
-#define STAGE_SLOTS 16u /* of a mirror: what a guest process can pin in this way is 8 MiB */
+#define STAGE_DEPTH 4u /* slots of one thread at one copy */
+/*
+ * Of a mirror: all threads that help, stuck behind a stream that waits, leave enough for four
+ * copies besides. What a guest process can pin in this way is 22 MiB; a slot is made when it is
+ * needed.
+ */
+#define STAGE_SLOTS ((CARRIERS_MAX - 1 + 4) * STAGE_DEPTH)
 
 enum stage_state {
 	STAGE_UNMADE, /* there is no memory yet */

@@ -7,125 +7,22 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "qcu-device/guestmem.h"
 #include "qcu-device/staging.h"
-#include "tests/unit/test_device_mirror.h"
+#include "tests/unit/test_device_ram.h"
 
-#define PAGE 0x1000ull
-#define RAM  (4096 * PAGE)
-#define HIGH 0x100000000ull /* the second half of RAM */
-#define VA   QCU_WINDOW_BASE
-#define BIG  (1700 * PAGE)
-
-static struct guestmem mem;
-static uint8_t *ram;
-static uint64_t dev; /* BIG bytes of device memory */
-
-static int make_ram(void **state)
-{
-	int fd = memfd_create("ram", MFD_CLOEXEC);
-
-	(void)state;
-	if (fd < 0 || ftruncate(fd, RAM))
-		return -1;
-	ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return ram == MAP_FAILED || guestmem_add(&mem, 0, RAM / 2, ram) ||
-	       guestmem_add(&mem, HIGH, RAM / 2, ram + RAM / 2);
-}
-
-static int start(enum mir_map map)
-{
-	struct mir_config cfg = {.ops = &fake_ops, .session = 1, .mem = &mem, .map = map};
-	struct qCUcmd c = CMD(MALLOC, malloc, .size = BIG);
-	size_t i;
-
-	fake_reset();
-	if (mir_create(&mirror, &cfg) || ask_with(&c, NULL, NULL, 0))
-		return -1;
-	dev = c.malloc.ptr;
-	for (i = 0; i < RAM; i++)
-		ram[i] = (uint8_t)(i * 7 + (i >> 12));
-	return 0;
-}
+#define BIG (1700 * PAGE) /* device memory */
 
 static int start_cvm(void **state)
 {
 	(void)state;
-	return start(MIR_MAP_CVM);
+	return start((struct mir_config){.map = MIR_MAP_CVM}, BIG);
 }
 
 static int start_ncvm(void **state)
 {
 	(void)state;
-	return start(MIR_MAP_NCVM);
-}
-
-static struct qcu_stats_desc stats(void)
-{
-	const struct qcu_seg seg = {0, sizeof(struct qcu_stats_desc)};
-	struct qCUcmd c = CMD(STATS, stats, .buf = {0, seg.len});
-	struct qcu_stats_desc st;
-	uint8_t saved[sizeof(st)];
-
-	memcpy(saved, ram, sizeof(saved));
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
-	memcpy(&st, ram, sizeof(st));
-	memcpy(ram, saved, sizeof(saved));
-	return st;
-}
-
-/* A copy from or to segments of guest memory. */
-static int copy_segs(bool h2d, uint64_t addr, const struct qcu_seg *segs, size_t n, uint32_t flags)
-{
-	struct qCUcmd c;
-	uint64_t len = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		len += segs[i].len;
-	if (h2d)
-		c = CMD(COPY_H2D, copy_h2d, .buf = {1, len}, .dst = addr, .flags = flags);
-	else
-		c = CMD(COPY_D2H, copy_d2h, .buf = {1, len}, .src = addr, .flags = flags);
-	c.flags = QCU_F_SEGS;
-	return ask_with(&c, NULL, segs, n);
-}
-
-static int copy_window(bool h2d, uint64_t addr, uint64_t va, uint64_t len, uint32_t flags)
-{
-	struct qCUcmd c;
-
-	if (h2d)
-		c = CMD(COPY_H2D, copy_h2d, .buf = {va, len}, .dst = addr, .flags = flags);
-	else
-		c = CMD(COPY_D2H, copy_d2h, .buf = {va, len}, .src = addr, .flags = flags);
-	c.flags = QCU_F_WINDOW;
-	return ask_with(&c, NULL, NULL, 0);
-}
-
-static int map(uint64_t va, const struct qcu_seg *segs, size_t n)
-{
-	struct qCUcmd c = {.op = QCU_OP_MAP, .flags = QCU_F_SEGS};
-	size_t i;
-
-	c.map.va = va;
-	for (i = 0; i < n; i++)
-		c.map.len += segs[i].len;
-	return ask_with(&c, NULL, segs, n);
-}
-
-static int unmap(uint64_t va, uint64_t len)
-{
-	struct qCUcmd c = {.op = QCU_OP_UNMAP};
-
-	c.unmap.va = va;
-	c.unmap.len = len;
-	return ask(c);
+	return start((struct mir_config){.map = MIR_MAP_NCVM}, BIG);
 }
 
 static void bad_addresses(void **state)
@@ -257,37 +154,6 @@ static void bad_memsets(void **state)
 #undef MEMSET
 }
 
-static uint8_t *at_gpa(uint64_t gpa)
-{
-	return gpa >= HIGH ? ram + RAM / 2 + (gpa - HIGH) : ram + gpa;
-}
-
-/* The bytes of the segments, one behind the other. */
-static size_t gather(uint8_t *to, const struct qcu_seg *segs, size_t n)
-{
-	size_t i, len = 0;
-
-	for (i = 0; i < n; len += segs[i++].len)
-		memcpy(to + len, at_gpa(segs[i].gpa), segs[i].len);
-	return len;
-}
-
-/* n pages, none beside the one before it. */
-static void scatter(struct qcu_seg *segs, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		segs[i] = (struct qcu_seg){(n - 1 - i) * PAGE, PAGE};
-}
-
-/* Every byte moved counts in one way, and all that came over is accounted for. */
-static void balanced(const struct qcu_stats_desc *st)
-{
-	assert_int_equal(st->h2d_bytes + st->d2h_bytes,
-			 st->window_bytes + st->pages_bytes + st->staged_bytes);
-}
-
 /* Short scattered segments are staged, long ones and those on their own are not. */
 static void segments(void **state)
 {
@@ -375,30 +241,30 @@ static void pipelined(void **state)
  */
 static void slots_run_out(void **state)
 {
-	static struct qcu_seg segs[64];
-	static uint8_t want[64 * PAGE];
-	size_t i, len = 64 * PAGE;
+	static struct qcu_seg segs[16];
+	static uint8_t want[16 * PAGE];
+	size_t i, len = 16 * PAGE;
 	struct qcu_stats_desc st;
 
 	(void)state;
-	scatter(segs, 64);
-	gather(want, segs, 64);
+	scatter(segs, 16);
+	gather(want, segs, 16);
 	for (i = 0; i < STAGE_SLOTS; i++)
-		assert_int_equal(copy_segs(true, dev + i * len, segs, 64, 0), 0);
+		assert_int_equal(copy_segs(true, dev + i * len, segs, 16, 0), 0);
 	assert_int_equal(fake.registrations, STAGE_SLOTS);
 	st = stats();
 	assert_int_equal(st.copies, STAGE_SLOTS);
 	assert_int_equal(st.staged_bytes, STAGE_SLOTS * len);
-	assert_int_equal(copy_segs(true, dev + i * len, segs, 64, 0), 0);
+	assert_int_equal(copy_segs(true, dev + i * len, segs, 16, 0), 0);
 	st = stats();
 	balanced(&st);
-	assert_int_equal(st.copies, STAGE_SLOTS + 64);
+	assert_int_equal(st.copies, STAGE_SLOTS + 16);
 	assert_int_equal(st.pages_bytes, len);
 	/* The last copy read memory directly, and so had the stream do all before it. */
 	for (i = 0; i <= STAGE_SLOTS; i++)
 		assert_memory_equal((uint8_t *)dev + i * len, want, len);
-	assert_int_equal(copy_segs(true, dev, segs, 64, 0), 0);
-	assert_int_equal(stats().copies, STAGE_SLOTS + 65);
+	assert_int_equal(copy_segs(true, dev, segs, 16, 0), 0);
+	assert_int_equal(stats().copies, STAGE_SLOTS + 17);
 	assert_int_equal(fake.registrations, STAGE_SLOTS);
 }
 
