@@ -19,6 +19,7 @@ struct device_options {
 	unsigned int sessions;
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
 	unsigned int poll_us; /* how long a mirror looks for commands before it sleeps */
+	unsigned int copiers; /* threads for one large copy, if there are processors for them */
 	bool plugin;	      /* mirrors load the cuda backend; else soft, which is linked in */
 	bool verbose;
 	bool trace;

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "qcu-device/carriers.h"
 #include "qcu-device/device.h"
 #include "qcu-device/spin.h"
 
@@ -39,6 +40,8 @@ static const char usage[] =
 	"                         with a software GPU 0)\n"
 	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 10000\n"
 	"                         (200; with fewer than four processors 20)\n"
+	"  --copiers N            threads for a large copy of memory that is not registered with\n"
+	"                         the GPU, 1 to 8, and no more than there are processors (4)\n"
 	"  --vram SIZE            memory of each software GPU, with K, M or G\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --verbose              say when sessions begin and end\n"
@@ -211,6 +214,7 @@ int main(int argc, char **argv)
 		{"sessions", required_argument, NULL, 'n'},
 		{"prewarm", required_argument, NULL, 'w'},
 		{"poll", required_argument, NULL, 'P'},
+		{"copiers", required_argument, NULL, 'k'},
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
 		{"verbose", no_argument, NULL, 'v'},
@@ -221,7 +225,11 @@ int main(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct device_options opt = {.sessions = SESSIONS_DEFAULT, .poll_us = spin_default_us()};
+	struct device_options opt = {
+		.sessions = SESSIONS_DEFAULT,
+		.poll_us = spin_default_us(),
+		.copiers = CARRIERS_DEFAULT,
+	};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL;
 	int fd = -1, prewarm = -1, o;
@@ -254,6 +262,9 @@ int main(int argc, char **argv)
 			break;
 		case 'P':
 			opt.poll_us = number("poll", optarg, 0, SPIN_MAX_US);
+			break;
+		case 'k':
+			opt.copiers = number("copiers", optarg, 1, CARRIERS_MAX);
 			break;
 		case 'r':
 			opt.be.vram = size("vram", optarg);

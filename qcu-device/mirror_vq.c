@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "qcu-device/carriers.h"
 #include "qcu-device/complain.h"
 #include "qcu-device/device.h"
 #include "qcu-device/spin.h"
@@ -274,6 +275,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.map = args->opt->map,
 		.pin_limit = args->opt->pin_limit,
 		.pin_ram = args->opt->pin_ram,
+		.copiers = carriers_fit(args->opt->copiers),
 		.trace = args->opt->trace,
 		.shares = args->shares,
 		.poll_us = args->opt->poll_us,

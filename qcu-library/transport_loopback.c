@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "include/qcuerror.h"
+#include "qcu-device/carriers.h"
 #include "qcu-device/mirror.h"
 #include "qcu-device/shares.h"
 #include "qcu-device/spin.h"
@@ -179,6 +180,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 		.ops = backend(),
 		.trace = qcul_env_on("QCU_TRACE"),
 		.poll_us = POLL_US,
+		.copiers = carriers_fit(CARRIERS_DEFAULT),
 	};
 	uint64_t n;
 

@@ -274,6 +274,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cfg.pin_ram = data[0] & 2;
 	cfg.pin_limit = data[0] & 4 ? 128u << 10 : 0;
 	cfg.options.gpus = data[0] & 8 ? 2 : 1;
+	cfg.copiers = data[0] & 16 ? 3 : 1;
 	s.broken = false;
 	s.pointers = s.driving = 0;
 	memset(s.pointer, 0, sizeof(s.pointer));

@@ -114,6 +114,9 @@ static void bad_options(void **state)
 	refused("1 to 63", "--socket", sock, "--sessions", "4x");
 	refused("1 to 63", "--socket", sock, "--sessions", "-1");
 	refused("0 to 10000", "--socket", sock, "--poll", "10001");
+	refused("1 to 8", "--socket", sock, "--copiers", "0");
+	refused("1 to 8", "--socket", sock, "--copiers", "9");
+	refused("1 to 8", "--socket", sock, "--copiers", "2x");
 	refused("0 to 16", "--socket", sock, "--prewarm", "17");
 	refused("0 to 16", "--socket", sock, "--prewarm", "-1");
 	refused("1 to 64", "--socket", sock, "--gpus", "");

@@ -19,7 +19,7 @@ END
 
 programs=(host_register fork_child big_copies async_copies pinned_zero_copy scattered_pages)
 with "$tools/"{register,mem_dma,unmap} "${programs[@]/#/$guest/}"
-for mode in pin-ram pin-limit=8M map=ncvm map=ncvm,pin-limit=6M; do
+for mode in pin-ram pin-limit=8M map=ncvm,copiers=1 map=ncvm,pin-limit=6M; do
 	args=() dma='' unmap='many posted same_addresses refused killed'
 	# To make room for a registration waits for the GPU, too.
 	[[ $mode != *pin-limit* ]] || unmap=
