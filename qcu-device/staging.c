@@ -117,18 +117,20 @@ int staging_take(struct staging *st, unsigned int device, struct stage_slot **ou
 	if (!slot || rc)
 		return rc;
 
-	if (!slot->buf && !make(st, slot)) {
-		set_state(st, slot, STAGE_UNMADE);
-		return rc;
-	}
 	if (slot->mark && slot->device != device)
 		drop_mark(st, slot);
+	/* First, for it brings the thread to the device: memory is registered where that is. */
 	if (!slot->mark)
 		rc = st->ops->event_create(st->be, device, EVENT_DISABLE_TIMING, &slot->mark);
 	slot->device = device;
 	if (rc) {
 		slot->mark = NULL;
-		staging_give(st, slot);
+		set_state(st, slot, slot->buf ? STAGE_FREE : STAGE_UNMADE);
+		return rc;
+	}
+	if (!slot->buf && !make(st, slot)) {
+		drop_mark(st, slot);
+		set_state(st, slot, STAGE_UNMADE);
 		return rc;
 	}
 	*out = slot;

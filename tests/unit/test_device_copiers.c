@@ -317,6 +317,27 @@ static void all_at_once(void **state)
 }
 
 /*
+ * A thread that comes to help has no device yet, and what CUDA registers then makes a context on
+ * the first one.
+ */
+static void other_device(void **state)
+{
+	size_t n = many_pages();
+	struct qCUcmd c = CMD(COPY_H2D, copy_h2d, .buf = {1, n * PAGE}, .dst = dev);
+
+	(void)state;
+	gather(want, segs, n);
+	c.device = 1;
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, segs, n), 0);
+	assert_int_equal(fake.registered_on, 1u << 1);
+	c = CMD(STREAM_SYNC, stream_sync, .stream = 0);
+	c.device = 1;
+	assert_int_equal(ask(c), 0);
+	assert_memory_equal((void *)dev, want, n * PAGE);
+}
+
+/*
  * A copy that hangs, with all who help in it, holds no other lane up; nor do those that hang then
  * and have taken what slots are left.
  */
@@ -429,7 +450,7 @@ int main(void)
 		T(small_ones, start_several),	     T(odd_pieces, start_several),
 		T(among_registered, start_pinned),   T(in_window, start_limited),
 		T(all_at_once, start_several),	     T(others_go_on, start_several),
-		T(several_lanes, start_several),
+		T(several_lanes, start_several),     T(other_device, start_several),
 	};
 #undef T
 

@@ -53,6 +53,7 @@ struct be_kernel {
 };
 
 struct fake fake;
+static _Thread_local unsigned int current_device;
 static struct be_kernel the_kernel;
 
 void fake_reset(void)
@@ -311,6 +312,7 @@ static int f_host_register(struct be *be, void *addr, size_t len)
 	fake.registrations++;
 	fake.registered_ever++;
 	fake.registered_bytes += len;
+	fake.registered_on |= 1u << current_device;
 	return 0;
 }
 
@@ -418,8 +420,8 @@ static int f_stream_wait_event(struct be *be, struct be_stream *s, struct be_eve
 static int f_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e)
 {
 	(void)be;
-	(void)dev;
 	(void)flags;
+	current_device = dev;
 	*e = calloc(1, sizeof(**e));
 	fake.objects++;
 	return 0;

@@ -22,7 +22,8 @@ struct fake {
 	_Atomic unsigned int allocations;
 	_Atomic unsigned int registrations, registered_ever;
 	_Atomic uint64_t registered_bytes;
-	_Atomic unsigned int batches; /* calls of copy_pieces */
+	_Atomic unsigned int batches;	    /* calls of copy_pieces */
+	_Atomic unsigned int registered_on; /* devices of threads at the time, a bit for each */
 	_Atomic unsigned int launches;
 	struct be_launch launch; /* the last one; params are in params */
 	uint8_t params[64];
