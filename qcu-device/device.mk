@@ -2,7 +2,7 @@
 # qcu-device, the host process. What a mirror is made of is a library of its own, which the loopback
 # transport of the tests links as well.
 
-MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c staging.c streams.c modules.c \
+MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c memset.c staging.c streams.c modules.c \
 	lanes.c order.c spin.c handles.c hostcalls.c pools.c conds.c complain.c window.c registered.c guestmem.c watch.c carriers.c)
 MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
