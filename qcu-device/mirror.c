@@ -87,6 +87,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	rc = window_init(&m->window, cfg);
 	if (rc)
 		goto fail_window;
+	m->window.carriers = &m->carriers;
 
 	rc = cfg->ops->open(&m->be, &cfg->options);
 	if (rc) {

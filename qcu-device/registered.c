@@ -7,9 +7,19 @@
  * back. What HOST_REGISTER has promised to kernels stays. With all of guest RAM registered at the
  * beginning (--pin-ram) there is nothing to be done for a map.
  */
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "qcu-device/window_impl.h"
+
+/* Linux 5.14; where it is not known it changes nothing. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define TOUCH_SLICE (2u << 20)
+#define TOUCH_EACH  (4u << 20) /* for a thread that has to be woken */
 
 /*
  * Errors with which CUDA says, at whatever call comes next, that a fault has ended the context. It
@@ -35,6 +45,44 @@ static bool context_lost(int rc)
 		return true;
 	}
 	return false;
+}
+
+struct touch {
+	uint8_t *at;
+	size_t len;
+	_Atomic size_t next;
+};
+
+/* What one thread does. If it cannot be done, registering will say why. */
+static void touch(void *arg)
+{
+	struct touch *t = arg;
+	size_t off;
+
+	while ((off = atomic_fetch_add(&t->next, TOUCH_SLICE)) < t->len) {
+		size_t left = t->len - off;
+
+		madvise(t->at + off, left < TOUCH_SLICE ? left : TOUCH_SLICE, MADV_POPULATE_WRITE);
+	}
+}
+
+/*
+ * Fills the page tables of memory that is about to be registered. NVIDIA's driver would do it page
+ * by page. Measured on an H200, 256 MiB in 64 mappings: 36 ms to register them; 16 and 10 when one
+ * thread has done this before; 7 and 11 with four threads, 19 and 12 with eight.
+ */
+static void populate(struct window *w, void *addr, uint64_t len)
+{
+	struct touch t = {.at = addr, .len = len};
+
+	if (!w->mem)
+		return;
+	if (w->carriers && len / TOUCH_EACH > 1)
+		carriers_run(w->carriers,
+			     len / TOUCH_EACH < CARRIERS_MAX ? len / TOUCH_EACH : CARRIERS_MAX,
+			     touch, &t);
+	else
+		touch(&t);
 }
 
 static int add(struct window *w, void *addr, uint64_t len)
@@ -103,7 +151,10 @@ static int add_runs(struct window *w, struct window_map *wm)
 	int rc;
 
 	for (; wm->registered < wm->count; wm->registered++) {
-		rc = add(w, wm->run[wm->registered].host, wm->run[wm->registered].len);
+		const struct window_run *run = &wm->run[wm->registered];
+
+		populate(w, run->host, run->len);
+		rc = add(w, run->host, run->len);
 		if (rc)
 			return rc;
 	}
@@ -133,6 +184,7 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 	/* Copies go by the runs, and must be in order with the kernels that go by the address. */
 	rc = wm->known ? (int)QCU_ERR_Success : add_runs(w, wm);
 	if (!rc && !wm->direct) {
+		populate(w, (void *)wm->va, wm->len);
 		rc = add(w, (void *)wm->va, wm->len);
 		wm->extra = !rc;
 	}

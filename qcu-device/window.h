@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "qcu-device/carriers.h"
 #include "qcu-device/guestmem.h"
 #include "qcu-device/mirror.h"
 
@@ -34,10 +35,11 @@ struct window {
 	enum mir_map map;
 	const struct be_ops *ops;
 	struct be *be;
-	pthread_mutex_t leave;	/* one UNMAP at a time, which waits for the GPU; taken first */
-	pthread_mutex_t change; /* one MAP or HOST_REGISTER at a time; then this one */
-	pthread_mutex_t lock;	/* the tree */
-	void *tree;		/* of struct window_map, by address */
+	struct carriers *carriers; /* may be NULL */
+	pthread_mutex_t leave;	   /* one UNMAP at a time, which waits for the GPU; taken first */
+	pthread_mutex_t change;	   /* one MAP or HOST_REGISTER at a time; then this one */
+	pthread_mutex_t lock;	   /* the tree */
+	void *tree;		   /* of struct window_map, by address */
 	uint64_t leaving_va, leaving_len; /* under `lock`: in no tree, and not gone yet */
 	bool reserved;
 	_Atomic uint64_t mapped_bytes, registered_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The window over a memfd that plays guest RAM: CVM, NCVM, one process; overlaps and holes. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -104,6 +105,63 @@ static void bad_maps(void **state)
 		assert_int_equal(w.mapped_bytes, 0);
 		stop(&w);
 	}
+}
+
+/* Pages that this process's page tables have. */
+static size_t present(uint64_t va, size_t pages)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry;
+	size_t i, n = 0;
+
+	assert_true(fd >= 0);
+	for (i = 0; i < pages; i++) {
+		assert_int_equal(pread(fd, &entry, 8, (off_t)((va / PAGE + i) * 8)), 8);
+		n += entry >> 63;
+	}
+	close(fd);
+	return n;
+}
+
+/* What is registered has its page tables filled beforehand, by several threads if there is much. */
+static void populated(void **state)
+{
+	const size_t many = 16u << 20;
+	const struct qcu_seg whole = {0, many};
+	struct guestmem big = {.count = 0};
+	struct carriers carriers;
+	enum mir_map map;
+	struct window w;
+	uint8_t *p;
+	int fd = memfd_create("big", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)many), 0);
+	carriers_init(&carriers, 3);
+	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
+		p = mmap(NULL, many, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		assert_true(p != MAP_FAILED);
+		big.count = 0;
+		assert_int_equal(guestmem_add(&big, 0, many, p), 0);
+		start(&w, &big, map);
+		w.carriers = &carriers;
+		assert_int_equal(window_map(&w, BASE, many, &whole, 1), 0);
+		assert_int_equal(present(map == MIR_MAP_CVM ? BASE : (uintptr_t)p, many / PAGE),
+				 many / PAGE);
+		assert_int_equal(window_pin(&w, BASE, many), 0);
+		assert_int_equal(present(BASE, many / PAGE), many / PAGE);
+		stop(&w);
+		munmap(p, many);
+	}
+	carriers_fini(&carriers);
+	close(fd);
+
+	/* Without other threads. */
+	start(&w, &mem, MIR_MAP_CVM);
+	assert_int_equal(window_map(&w, BASE, 4 * PAGE, four, 3), 0);
+	assert_int_equal(present(BASE, 4), 4);
+	stop(&w);
 }
 
 static void overlaps(void **state)
@@ -456,7 +514,7 @@ int main(void)
 		cmocka_unit_test(cvm),	       cmocka_unit_test(ncvm),
 		cmocka_unit_test(one_process), cmocka_unit_test(taken),
 		cmocka_unit_test(outside),     cmocka_unit_test(limited),
-		cmocka_unit_test(all_ram),
+		cmocka_unit_test(all_ram),     cmocka_unit_test(populated),
 	};
 
 	return cmocka_run_group_tests(tests, make_ram, NULL);
