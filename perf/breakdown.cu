@@ -6,6 +6,7 @@
  *	total	  the call, measured here
  *	library	  total, less the driver's ioctl
  *	pin	  in the driver: making the buffer's pages known to the device
+ *	map	  of that, not counted there: the host maps and registers chunks that it has not had
  *	driver	  the rest of the ioctl, less the time on the ring
  *	queue	  on the ring, less the mirror's time: notification and interrupt
  *	device	  in the mirror, less the backend's calls
@@ -19,9 +20,11 @@
 #include "perf/memory.cuh"
 #include "perf/pattern.h"
 
-enum { COPIES, IOCTL, PIN, RING, MIRROR, COPY, STATS };
-static const char *const stat_name[STATS] = {"timed_copies",  "timed_ioctl_ns",	 "timed_pin_ns",
-					     "timed_ring_ns", "timed_mirror_ns", "timed_copy_ns"};
+enum { COPIES, IOCTL, PIN, MAP, RING, MIRROR, COPY, STATS };
+static const char *const stat_name[STATS] = {
+	"timed_copies", "timed_ioctl_ns",  "timed_pin_ns", "timed_map_ns",
+	"timed_ring_ns", "timed_mirror_ns", "timed_copy_ns"};
+#define PARTS 7
 
 #define SAMPLES 64
 
@@ -50,8 +53,9 @@ static double copies(char *host, char *dev, uint64_t bytes, bool up, unsigned in
 /* fresh: memory that no copy has used before, for each sample. */
 static void one(const char *memory, enum kind kind, bool fresh, bool up, uint64_t bytes)
 {
-	static const char *const part[] = {"library", "pin", "driver", "queue", "device", "copy"};
-	double share[6][SAMPLES], total[SAMPLES], before[STATS], after[STATS], spent = 0;
+	static const char *const part[PARTS] = {"library", "pin", "map", "driver", "queue", "device",
+						"copy"};
+	double share[PARTS][SAMPLES], total[SAMPLES], before[STATS], after[STATS], spent = 0;
 	unsigned int n = fresh || bytes >= 1 << 20 ? 1 : 16, reps = 0, k, most = bench.reps;
 	bool layers = true, several = false;
 	char name[64], *host = NULL, *dev;
@@ -89,11 +93,12 @@ static void one(const char *memory, enum kind kind, bool fresh, bool up, uint64_
 			after[k] = (after[k] - before[k]) / n * 1e-3;
 		if (layers) {
 			share[0][reps] = total[reps] - after[IOCTL];
-			share[1][reps] = after[PIN];
-			share[2][reps] = after[IOCTL] - after[RING] - after[PIN];
-			share[3][reps] = after[RING] - after[MIRROR];
-			share[4][reps] = after[MIRROR] - after[COPY];
-			share[5][reps] = after[COPY];
+			share[1][reps] = after[PIN] - after[MAP];
+			share[2][reps] = after[MAP];
+			share[3][reps] = after[IOCTL] - after[RING] - after[PIN];
+			share[4][reps] = after[RING] - after[MIRROR];
+			share[5][reps] = after[MIRROR] - after[COPY];
+			share[6][reps] = after[COPY];
 		}
 		reps++;
 	}
@@ -102,7 +107,7 @@ static void one(const char *memory, enum kind kind, bool fresh, bool up, uint64_
 	else if (!fresh)
 		pattern_gpu_must(dev, bytes, 5, name);
 	row(memory, up, "total", bytes, total, reps);
-	for (k = 0; layers && k < 6; k++)
+	for (k = 0; layers && k < PARTS; k++)
 		row(memory, up, part[k], bytes, share[k], reps);
 	if (!layers && bench_stats(stat_name, before, STATS))
 		bench_skip(name, several ? "it goes in several commands at once: no layers"

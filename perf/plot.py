@@ -146,7 +146,7 @@ def bandwidth(r):
 def breakdown(r):
     """The paper's Figure 5."""
     parts = [("copy", "#2b8cbe"), ("device", "#a6bddb"), ("queue", "#fdbb84"), ("driver", "#ef6548"),
-             ("pin", "#990000"), ("library", "#777777")]
+             ("map", "#238b45"), ("pin", "#990000"), ("library", "#777777")]
     memories = [m for m in ("pinned", "pageable", "first", "stack", "file")
                 if "%s/h2d/copy" % m in r.cases("breakdown")]
     labels = [w for w in r.labels("breakdown") if w not in ("native", "loopback")]

@@ -385,6 +385,7 @@ enum qcud_stat {
 	QCUD_STAT_TIMED_COPIES,
 	QCUD_STAT_TIMED_IOCTL,	/* from entry to exit */
 	QCUD_STAT_TIMED_PIN,	/* of it, making the buffer known to the device */
+	QCUD_STAT_TIMED_MAP,	/* of that, waiting for the mirror to map and register chunks */
 	QCUD_STAT_TIMED_RING,	/* from the ring to its answer */
 	QCUD_STAT_TIMED_MIRROR, /* of it, in the mirror */
 	QCUD_STAT_TIMED_COPY,	/* of it, in the backend */

@@ -35,6 +35,7 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 	[QCUD_STAT_TIMED_COPIES] = "timed_copies",
 	[QCUD_STAT_TIMED_IOCTL] = "timed_ioctl_ns",
 	[QCUD_STAT_TIMED_PIN] = "timed_pin_ns",
+	[QCUD_STAT_TIMED_MAP] = "timed_map_ns",
 	[QCUD_STAT_TIMED_RING] = "timed_ring_ns",
 	[QCUD_STAT_TIMED_MIRROR] = "timed_mirror_ns",
 	[QCUD_STAT_TIMED_COPY] = "timed_copy_ns",

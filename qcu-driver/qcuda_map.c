@@ -329,6 +329,7 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 
 	while (first <= last) {
 		struct qcud_request *req;
+		u64 began;
 
 		mutex_lock(&group->mem.lock);
 		req = qcud_map_request(group, &first, last);
@@ -337,6 +338,7 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 			return PTR_ERR_OR_ZERO(req);
 
 		first = req->last + 1;
+		began = READ_ONCE(qcud_trace) ? ktime_get_ns() : 0;
 		ret = qcud_queue_send(session->queue, req, QCUD_SEND_KICK);
 		if (ret) {
 			qcud_request_put(req);
@@ -347,6 +349,8 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 		ret = qcud_map_settle(session);
 		if (ret)
 			return ret;
+		if (began)
+			qcud_stat_add(QCUD_STAT_TIMED_MAP, ktime_get_ns() - began);
 	}
 	return 0;
 }

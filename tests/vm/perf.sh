@@ -94,6 +94,12 @@ else
 	echo '@ok run'
 fi
 
+# Where the time of a first use goes: some of it into having the memory mapped by the host.
+printf '%s\n' 'echo 1 >/sys/module/qcuda/parameters/trace' \
+	'breakdown --quick --pause 0 --reps 3 --only first/h2d --min 1M --max 1M' >"$tmp/first.sh"
+expect_host layers 0 'first/h2d/map +1048576 .* [.][.] +[1-9]' \
+	scripts/qcu vm --gpu soft --mem 512M --script "$tmp/first.sh" --with "$bench/breakdown"
+
 # A recommendation, from guests with both mappings. Which one it is, noise decides here.
 host_limit=160
 expect_host tune 0 '^Use: --map n?cvm --chunk (64K|256K)$' \
