@@ -6,10 +6,9 @@
  */
 #define _GNU_SOURCE
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "qcu-device/guestmem.h"
+#include "tests/unit/test_device_memfd.h"
 #include "tests/unit/test_device_mirror.h"
 
 #define PAGE 0x1000ull
@@ -28,14 +27,9 @@ static uint8_t *ram;
 
 static int make_ram(void **state)
 {
-	int fd = memfd_create("ram", MFD_CLOEXEC);
-
 	(void)state;
-	if (fd < 0 || ftruncate(fd, RAM))
-		return -1;
-	ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return ram == MAP_FAILED || guestmem_add(&mem, 0, RAM / 2, ram) ||
+	ram = memfd_ram(RAM);
+	return !ram || guestmem_add(&mem, 0, RAM / 2, ram) ||
 	       guestmem_add(&mem, HIGH, RAM / 2, ram + RAM / 2);
 }
 

@@ -409,18 +409,10 @@ static void *one_lane(void *arg)
 
 static void lanes_share_slots(void **state)
 {
-	pthread_t thread[LANES];
 	struct qcu_stats_desc st;
-	uintptr_t i;
-	void *wrong;
 
 	(void)state;
-	for (i = 0; i < LANES; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, one_lane, (void *)i), 0);
-	for (i = 0; i < LANES; i++) {
-		pthread_join(thread[i], &wrong);
-		assert_ptr_equal(wrong, NULL);
-	}
+	on_lanes(LANES, one_lane);
 	st = stats();
 	balanced(&st);
 	assert_in_range(fake.registrations, 1, STAGE_SLOTS);

@@ -3,10 +3,10 @@
 #ifndef TEST_DEVICE_RAM_H
 #define TEST_DEVICE_RAM_H
 
-#include <sys/mman.h>
-#include <unistd.h>
+#include <pthread.h>
 
 #include "qcu-device/guestmem.h"
+#include "tests/unit/test_device_memfd.h"
 #include "tests/unit/test_device_mirror.h"
 
 #define PAGE 0x1000ull
@@ -20,14 +20,9 @@ static uint64_t dev; /* device memory */
 
 static inline int make_ram(void **state)
 {
-	int fd = memfd_create("ram", MFD_CLOEXEC);
-
 	(void)state;
-	if (fd < 0 || ftruncate(fd, RAM))
-		return -1;
-	ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return ram == MAP_FAILED || guestmem_add(&mem, 0, RAM / 2, ram) ||
+	ram = memfd_ram(RAM);
+	return !ram || guestmem_add(&mem, 0, RAM / 2, ram) ||
 	       guestmem_add(&mem, HIGH, RAM / 2, ram + RAM / 2);
 }
 
@@ -135,6 +130,24 @@ static inline void scatter(struct qcu_seg *segs, size_t n)
 
 	for (i = 0; i < n; i++)
 		segs[i] = (struct qcu_seg){(n - 1 - i) * PAGE, PAGE};
+}
+
+#define LANES_AT_ONCE 6u
+
+/* Has so many threads do something, each for a lane of its own, and NULL is how it ends well. */
+static inline void on_lanes(unsigned int lanes, void *(*one_lane)(void *lane))
+{
+	pthread_t thread[LANES_AT_ONCE];
+	uintptr_t i;
+	void *wrong;
+
+	assert_in_range(lanes, 1, LANES_AT_ONCE);
+	for (i = 0; i < lanes; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, one_lane, (void *)i), 0);
+	for (i = 0; i < lanes; i++) {
+		pthread_join(thread[i], &wrong);
+		assert_null(wrong);
+	}
 }
 
 /* Every byte moved counts in one way, and all that came over is accounted for. */

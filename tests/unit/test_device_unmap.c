@@ -5,10 +5,10 @@
  * and is used: the program may need that for what the GPU waits for.
  */
 #define _GNU_SOURCE /* memfd_create */
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "qcu-device/guestmem.h"
+#include "tests/unit/test_device_memfd.h"
 #include "tests/unit/test_device_mirror.h"
 
 #define VA   QCU_WINDOW_BASE
@@ -23,14 +23,9 @@ static uint8_t back[LEN];
 
 static int make_ram(void **state)
 {
-	int fd = memfd_create("ram", 0);
-
 	(void)state;
-	if (fd < 0 || ftruncate(fd, RAM))
-		return -1;
-	ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return ram == MAP_FAILED || guestmem_add(&mem, 0, RAM, ram);
+	ram = memfd_ram(RAM);
+	return !ram || guestmem_add(&mem, 0, RAM, ram);
 }
 
 static int start_with(struct mir_config cfg)

@@ -13,6 +13,7 @@
 
 #include "qcu-device/window.h"
 #include "tests/unit/test_device_fake.h"
+#include "tests/unit/test_device_memfd.h"
 
 #define PAGE 0x1000ull
 #define RAM  (64 * PAGE)
@@ -26,15 +27,10 @@ static struct be *be;
 
 static int make_ram(void **state)
 {
-	int fd = memfd_create("ram", MFD_CLOEXEC);
-
 	(void)state;
-	if (fd < 0 || ftruncate(fd, RAM))
-		return -1;
-	ram = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	ram = memfd_ram(RAM);
 	mem.count = 0;
-	return ram == MAP_FAILED || guestmem_add(&mem, LOW, RAM / 2, ram) ||
+	return !ram || guestmem_add(&mem, LOW, RAM / 2, ram) ||
 	       guestmem_add(&mem, HIGH, RAM / 2, ram + RAM / 2);
 }
 
@@ -133,15 +129,12 @@ static void populated(void **state)
 	enum mir_map map;
 	struct window w;
 	uint8_t *p;
-	int fd = memfd_create("big", MFD_CLOEXEC);
 
 	(void)state;
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, (off_t)many), 0);
 	carriers_init(&carriers, 3);
 	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
-		p = mmap(NULL, many, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		assert_true(p != MAP_FAILED);
+		p = memfd_ram(many);
+		assert_non_null(p);
 		big.count = 0;
 		assert_int_equal(guestmem_add(&big, 0, many, p), 0);
 		start(&w, &big, map);
@@ -155,7 +148,6 @@ static void populated(void **state)
 		munmap(p, many);
 	}
 	carriers_fini(&carriers);
-	close(fd);
 
 	/* Without other threads. */
 	start(&w, &mem, MIR_MAP_CVM);
