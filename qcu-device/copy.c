@@ -465,10 +465,7 @@ static int issue_all(struct copy *cp)
 
 	cp->spread = threads > 1;
 	pthread_mutex_init(&cp->lock, NULL);
-	if (cp->spread)
-		carriers_run(cs, threads, work, cp);
-	else
-		work(cp);
+	carriers_run(cs, threads, work, cp);
 	pthread_mutex_destroy(&cp->lock);
 	cp->c->waited |= cp->waited;
 	return cp->rc;

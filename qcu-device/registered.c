@@ -13,11 +13,6 @@
 
 #include "qcu-device/window_impl.h"
 
-/* Linux 5.14; where it is not known it changes nothing. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define TOUCH_SLICE (2u << 20)
 #define TOUCH_EACH  (4u << 20) /* for a thread that has to be woken */
 
@@ -53,7 +48,10 @@ struct touch {
 	_Atomic size_t next;
 };
 
-/* What one thread does. If it cannot be done, registering will say why. */
+/*
+ * What one thread does. If it cannot be done, registering will say why; before Linux 5.14 it never
+ * can, and registering does it.
+ */
 static void touch(void *arg)
 {
 	struct touch *t = arg;
@@ -74,13 +72,13 @@ static void touch(void *arg)
 static void populate(struct window *w, void *addr, uint64_t len)
 {
 	struct touch t = {.at = addr, .len = len};
+	uint64_t threads = len / TOUCH_EACH;
 
 	if (!w->mem)
 		return;
-	if (w->carriers && len / TOUCH_EACH > 1)
-		carriers_run(w->carriers,
-			     len / TOUCH_EACH < CARRIERS_MAX ? len / TOUCH_EACH : CARRIERS_MAX,
-			     touch, &t);
+	if (w->carriers)
+		carriers_run(w->carriers, threads < CARRIERS_MAX ? threads : CARRIERS_MAX, touch,
+			     &t);
 	else
 		touch(&t);
 }
