@@ -92,7 +92,7 @@ static void help(const char *about, const struct bench_extra *extra)
 	       "  --quick        fewer samples, half a second at most for a row\n"
 	       "  --only TEXT    only cases with TEXT in their name; may be repeated\n"
 	       "  --device N     the GPU, counted in PCI order (0)\n"
-	       "  --pause MS    time between the first call and the first sample (%.0f)\n"
+	       "  --pause MS     time between the first call and the first sample (%.0f)\n"
 	       "  --wait HOW     spin or sleep while the GPU works; auto leaves it to CUDA (auto)\n"
 	       "  --label TEXT   the first column of the result (run)\n"
 	       "  --csv FILE, --json FILE\n"

@@ -9,8 +9,8 @@
  *	map	  of that, not counted there: the host maps and registers chunks that it has not had
  *	driver	  the rest of the ioctl, less the time on the ring
  *	queue	  on the ring, less the mirror's time: notification and interrupt
- *	device	  in the mirror, less the backend's calls
- *	copy	  the backend's calls: the GPU's copy engine
+ *	device	  in the mirror, less copying
+ *	copy	  copying: the GPU's copy engine, and what CPUs of the host carry to and from it
  *
  * The driver's and the device's shares are counted when the guest's driver is asked to (its
  * parameter trace); a bare host has "total" only, which is all copy. So has a copy that goes in
@@ -24,8 +24,8 @@ enum { COPIES, IOCTL, PIN, MAP, RING, MIRROR, COPY, STATS };
 static const char *const stat_name[STATS] = {
 	"timed_copies", "timed_ioctl_ns",  "timed_pin_ns", "timed_map_ns",
 	"timed_ring_ns", "timed_mirror_ns", "timed_copy_ns"};
-#define PARTS 7
 
+#define PARTS 7
 #define SAMPLES 64
 
 static void row(const char *memory, bool up, const char *part, uint64_t bytes, double *samples,

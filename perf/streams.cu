@@ -164,9 +164,9 @@ int main(int argc, char **argv)
 	CHECK(cudaEventCreate(&w.end));
 	CHECK(cudaMalloc((void **)&w.add, 4));
 	w.rounds = (int)rounds;
-	for (bytes = bench.min; bytes != UINT64_MAX; bytes = bytes >= bench.max	     ? UINT64_MAX
-							     : bytes * 2 < bench.max ? bytes * 2
-										     : bench.max) {
+	for (bytes = bench.min; bytes != UINT64_MAX;
+	     bytes = bytes >= bench.max ? UINT64_MAX
+		     : bytes * 2 < bench.max ? bytes * 2 : bench.max) {
 		w.n = bytes / 4 / 8 * 8;
 		CHECK(cudaMallocHost((void **)&w.host, bytes));
 		CHECK(cudaMalloc((void **)&w.dev, bytes));
