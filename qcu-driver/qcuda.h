@@ -12,14 +12,20 @@
  *	qcuda_fork.c	what a forked child has of its parent's chunks
  *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages may go
  *	qcuda_pin.c	other user memory as a table of segments
+ *	qcuda_place.c	where the mirror has registered memory
+ *	qcuda_user.c	what one user may have
+ *	qcuda_oom.c	what the kernel has to know when memory runs out
  *	qcuda_bounce.c	KERNEL_COPY: a copy's bytes in kernel memory, to compare with
  *	qcuda_register.c other user memory that is registered
  *	qcuda_logger.c	the groups by address, counters, debugfs
  *
  * Locks, outermost first. Whoever holds one may take those below it.
  *
+ * - qcud_life_lock, mutex: the device's beginnings and ends, but for suspend and resume, which the
+ *   kernel keeps apart from them. Held while the device is reset.
  * - qcud_lock, mutex: qcud_dev, the list of sessions, which queues are taken, and the flags
  *   stopping, stopped, kept. Never held while waiting for the device, never taken under mmap_lock.
+ *   Memory is not allocated under it: who waits for memory may want it (qcuda_oom.c).
  * - session->map_lock, mutex: one MAP at a time for each session, kept in map_req until it is
  *   answered. Held while waiting for the device; so it is never taken under mmap_lock, and no user
  *   memory is touched under it.
@@ -80,6 +86,7 @@
 
 struct qcud_device;
 struct qcud_session;
+struct qcud_user;
 
 #define QCUD_SPIN_FIRST_NS (200 * NSEC_PER_USEC)
 
@@ -130,7 +137,6 @@ struct qcud_device {
 	struct qcu_config config;
 	bool stopping, stopped;
 	unsigned long busy[BITS_TO_LONGS(QCU_MAX_SESSIONS + 1)];
-	struct work_struct reset_work;
 	unsigned int nr_queues;
 	struct qcud_queue queue[];
 };
@@ -156,6 +162,8 @@ struct qcud_request {
 	struct qcud_bounce *bounce; /* the segments are the kernel's (KERNEL_COPY) */
 	bool pinned;		    /* the segments are pinned user pages */
 	bool pinned_dirty;
+	struct qcud_user *payer; /* who has `paid` pages of what his commands may have pinned */
+	unsigned long paid;
 	struct qcud_group *registered; /* what the request begins or ends */
 	struct qcud_group *group;      /* a use; for UNMAP the group that ends with it */
 	bool writes;		       /* the use is counted in group->writers, too */
@@ -166,8 +174,9 @@ struct qcud_session {
 	struct kref refs;
 	struct qcud_device *dev;
 	struct qcud_queue *queue;
-	struct file *memory;   /* what its mappings are of */
-	struct list_head node; /* qcud_sessions */
+	struct qcud_user *user; /* who has opened it */
+	struct file *memory;	/* what its mappings are of */
+	struct list_head node;	/* qcud_sessions */
 	unsigned int id;
 	pid_t pid;
 	bool kept; /* the file is gone, the device did not confirm */
@@ -176,11 +185,14 @@ struct qcud_session {
 
 	spinlock_t lock;      /* mm to unmaps */
 	struct mm_struct *mm; /* who said hello; compared, never entered */
+	struct pid *owner;    /* the process that has it */
 	u32 chunk_bytes;
 	u32 waiting; /* QCU_WAIT_* */
 	bool mapped_once;
+	bool ending;   /* the file is gone */
 	bool detached; /* the device has been reset: no mirror has our pages */
 	struct rb_root groups, registered;
+	struct rb_root own, annex; /* where the mirror has registered ones, see qcuda_place.c */
 	struct list_head closing;
 	unsigned int unmaps;	/* of them, UNMAPs on the ring */
 	wait_queue_head_t wait; /* a closing group has moved on */
@@ -195,9 +207,10 @@ struct qcud_chunk {
 	unsigned int nr;   /* pages; 0: the content is lost */
 	unsigned int runs; /* physically contiguous ones */
 	/* chunks->lock of the group that has it */
-	bool pinned; /* the pages are the process's own */
-	bool mapped; /* in the mirror */
-	bool gpu;    /* registered: kernels may write it at any time */
+	bool pinned;  /* the pages are the process's own */
+	bool mapped;  /* in the mirror */
+	bool gpu;     /* registered: kernels may write it at any time */
+	bool counted; /* in mm's counters, by us and not by page tables */
 	struct page *pages[];
 };
 
@@ -232,10 +245,16 @@ struct qcud_group {
 	refcount_t users;
 	atomic_t writers; /* those of the users that let the device write */
 	struct qcud_session *session;
-	struct mm_struct *mm; /* compared, never entered */
+	struct mm_struct *mm; /* compared and counted in, never entered */
 	u64 at;		      /* where the mirror has, or will have, mem.start */
 	bool in_window;
 	bool registered;
+
+	/* session->lock; what is registered, by the mirror's addresses */
+	enum { QCUD_PLACED_NOWHERE, QCUD_PLACED_OWN, QCUD_PLACED_ANNEX } placed;
+	struct rb_node place;
+	u64 room, most_room; /* free addresses in front of it, and the most of the subtree */
+
 	u64 addr, len;		 /* registered: exactly what */
 	unsigned long accounted; /* pages, in mm->pinned_vm */
 
@@ -252,6 +271,7 @@ struct qcud_group {
 	bool freed; /* a late fault finds nothing */
 	bool sent;  /* the mirror may have seen it */
 	unsigned long nr_chunks, nr_pages, mapped_bytes;
+	long counted; /* pages, of the chunks that are */
 	unsigned long blocks[QCUD_BLOCK_ORDER + 1];
 };
 
@@ -332,7 +352,7 @@ void qcud_group_free(struct qcud_group *group);
 void qcud_group_put(struct qcud_group *group);
 
 /* qcuda_fork.c */
-void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, const atomic_t *writers);
+void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group);
 
 /* qcuda_map.c */
 int qcud_group_map(struct qcud_group *group, u64 addr, u64 len, enum qcud_use use);
@@ -344,8 +364,32 @@ void qcud_session_reap(struct qcud_session *session);
 int qcud_map_settle(struct qcud_session *session);
 
 /* qcuda_pin.c */
-int qcud_pin(struct qcud_request *req, u64 addr, u64 len, bool write);
+unsigned long qcud_pin_pages(u64 addr, u64 len);
+int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len, bool write);
 void qcud_unpin(struct qcud_request *req);
+
+/* qcuda_place.c */
+bool qcud_place(struct qcud_group *group, bool own);
+void qcud_place_end(struct qcud_group *group);
+
+/* qcuda_user.c */
+struct qcud_user *qcud_user_get(void);
+void qcud_user_put(struct qcud_user *user);
+bool qcud_user_session(struct qcud_user *user, unsigned int all);
+void qcud_user_session_end(struct qcud_user *user);
+int qcud_pin_begin(struct qcud_user *user, struct qcud_request *req, unsigned long pages);
+void qcud_pin_end(struct qcud_request *req);
+int qcud_pin_wait(struct qcud_session *session, unsigned long pages);
+
+/* qcuda_oom.c */
+void qcud_mm_count(struct mm_struct *mm, long pages);
+void qcud_mm_settle(struct mm_struct *mm);
+void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, bool here);
+void qcud_group_count(struct qcud_group *group);
+void qcud_memory_returned(unsigned long pages);
+void qcud_session_returned(void);
+int qcud_oom_register(void);
+void qcud_oom_unregister(void);
 
 /* qcuda_bounce.c */
 int qcud_bounce(struct qcud_request *req, bool out);
@@ -381,6 +425,9 @@ enum qcud_stat {
 	QCUD_STAT_MSG_BYTES,
 	QCUD_STAT_COPIED_IN_GUEST,
 	QCUD_STAT_FORK_COPIED_PAGES,
+	QCUD_STAT_PLACE_STEPS, /* of looking for addresses for what is registered */
+	QCUD_STAT_PIN_WAITS,   /* commands that have waited for others to unpin */
+	QCUD_STAT_OOM_WAITS,   /* how often the OOM killer has been held back */
 	/* with trace=1: where the time of copies goes, in ns */
 	QCUD_STAT_TIMED_COPIES,
 	QCUD_STAT_TIMED_IOCTL,	/* from entry to exit */

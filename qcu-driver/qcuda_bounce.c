@@ -47,7 +47,8 @@ static struct page *qcud_bounce_pages(u64 left, unsigned int *order)
 		if (page)
 			return page;
 	}
-	return alloc_page(GFP_KERNEL_ACCOUNT);
+	/* Memory that no process has on its account is no reason to kill one. */
+	return alloc_page(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
 /*

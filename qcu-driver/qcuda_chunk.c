@@ -234,9 +234,11 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 		mine->nr = chunk->nr;
 		mine->runs = chunk->runs;
 		mine->mapped = chunk->mapped;
+		mine->counted = chunk->counted;
 		chunk->nr = nr;
 		chunk->runs = runs;
 		chunk->mapped = false;
+		chunk->counted = false;
 		if (!nr)
 			pr_warn_ratelimited(
 				"qcuda: no memory for the copy that a fork has made of process %d's memory\n",
@@ -272,11 +274,14 @@ vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chu
 	pgoff_t base = (chunks->start + (index << chunks->shift)) >> PAGE_SHIFT;
 	pgoff_t first = max(base, vma->vm_pgoff);
 	unsigned long left = min(base + chunk->nr, vma->vm_pgoff + vma_pages(vma)) - first;
+	int ret;
 
 	lockdep_assert_held(&chunks->lock);
 
-	if (!vm_insert_pages(vma, vma->vm_start + ((first - vma->vm_pgoff) << PAGE_SHIFT),
-			     chunk->pages + (first - base), &left))
+	ret = vm_insert_pages(vma, vma->vm_start + ((first - vma->vm_pgoff) << PAGE_SHIFT),
+			      chunk->pages + (first - base), &left);
+	qcud_mm_settle(vma->vm_mm);
+	if (!ret)
 		return VM_FAULT_NOPAGE;
 	/*
 	 * Some are there already, or there is no memory for page tables. If this one is there by

@@ -108,9 +108,9 @@ static void qcud_zap(struct address_space *mapping, unsigned long start, unsigne
 		unmap_mapping_range(mapping, start, end - start, 1);
 }
 
-/* Takes what can be shared out of page tables, run by run. */
+/* Takes what can be shared out of page tables, run by run. The chunks are `group`'s if not NULL. */
 static void qcud_zap_shareable(struct address_space *mapping, struct qcud_chunks *from,
-			       unsigned long first, unsigned long last)
+			       struct qcud_group *group, unsigned long first, unsigned long last)
 {
 	unsigned long index, start = 0, end = 0;
 	struct qcud_chunk *chunk;
@@ -125,6 +125,8 @@ static void qcud_zap_shareable(struct address_space *mapping, struct qcud_chunks
 			start = at;
 		}
 		end = at + qcud_chunk_bytes(from, index);
+		if (group)
+			qcud_chunk_count(group, chunk, true);
 	}
 	qcud_zap(mapping, start, end);
 }
@@ -184,13 +186,13 @@ static struct qcud_snapshot *qcud_snapshot_new(struct mm_struct *mm, const struc
 
 /*
  * Called for the VMA of a child while it is being made, with the mmap_lock of parent and child held
- * for writing. The parent has these chunks; `writers` counts the commands that let the device write
- * to any of them, NULL: there is no device.
+ * for writing. The parent has these chunks; they are `group`'s, whose `writers` counts the commands
+ * that let the device write to any of them, or if that is NULL, no device knows them.
  *
  * A command that is about to begin is either counted by now, or finds what this leaves behind: it
  * takes from->lock after it has been counted.
  */
-void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, const atomic_t *writers)
+void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group)
 {
 	unsigned long first = qcud_chunk_index(from, vma->vm_pgoff);
 	unsigned long last = qcud_chunk_index(from, vma->vm_pgoff + vma_pages(vma) - 1);
@@ -205,7 +207,7 @@ void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, const atomi
 	vma->vm_private_data = snapshot;
 
 	mutex_lock(&from->lock);
-	share = !writers || !atomic_read(writers);
+	share = !group || !atomic_read(&group->writers);
 	if (!(vma->vm_flags & VM_WIPEONFORK)) {
 		/*
 		 * MADV_KEEPONFORK cannot be refused. The child's page tables are filled after this,
@@ -219,7 +221,7 @@ void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, const atomi
 		vma->vm_flags |= VM_WIPEONFORK;
 #endif
 	} else if (share && snapshot) {
-		qcud_zap_shareable(mapping, from, first, last);
+		qcud_zap_shareable(mapping, from, group, first, last);
 	}
 	if (!snapshot)
 		goto out;

@@ -5,6 +5,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 
 #include "qcuda.h"
@@ -32,6 +33,9 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 	[QCUD_STAT_MSG_BYTES] = "msg_bytes",
 	[QCUD_STAT_COPIED_IN_GUEST] = "copied_in_guest",
 	[QCUD_STAT_FORK_COPIED_PAGES] = "fork_copied_pages",
+	[QCUD_STAT_PLACE_STEPS] = "place_steps",
+	[QCUD_STAT_PIN_WAITS] = "pin_waits",
+	[QCUD_STAT_OOM_WAITS] = "oom_waits",
 	[QCUD_STAT_TIMED_COPIES] = "timed_copies",
 	[QCUD_STAT_TIMED_IOCTL] = "timed_ioctl_ns",
 	[QCUD_STAT_TIMED_PIN] = "timed_pin_ns",
@@ -70,6 +74,7 @@ int qcud_group_log(struct qcud_group *group)
 			goto out;
 		}
 	}
+	mmgrab(session->mm);
 	group->mm = session->mm;
 	group->mem.shift = ilog2(session->chunk_bytes);
 	session->mapped_once = true;

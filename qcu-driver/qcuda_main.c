@@ -7,13 +7,15 @@
 #include <linux/device.h>
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 
 #include "qcuda.h"
 
-/* The outermost lock, see qcuda.h. */
+/* See qcuda.h. */
+static DEFINE_MUTEX(qcud_life_lock);
 DEFINE_MUTEX(qcud_lock);
 struct qcud_device *qcud_dev;
 LIST_HEAD(qcud_sessions);
@@ -63,6 +65,10 @@ unsigned long qcud_timeout(void)
 
 static dev_t qcud_devt;
 static struct cdev qcud_cdev;
+
+static struct virtio_device *qcud_vdev; /* whose /dev/qcuda is */
+static void qcud_renew(struct work_struct *work);
+static DECLARE_WORK(qcud_renew_work, qcud_renew);
 
 /* Every user may have a GPU: what a session can do ends with its own memory. */
 #ifdef QCUD_HAVE_CONST_DEVNODE
@@ -151,19 +157,10 @@ static void qcud_device_stop(struct qcud_device *dev)
 		qcud_session_finish(session);
 }
 
-static void qcud_reset_work(struct work_struct *work)
-{
-	qcud_device_stop(container_of(work, struct qcud_device, reset_work));
-}
-
+/* In the midst of a suspend nothing begins anew. */
 static void qcud_config_changed(struct virtio_device *vdev)
 {
-	struct qcud_device *dev = vdev->priv;
-
-	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET) {
-		dev_err(&vdev->dev, "the device has failed and needs a reset\n");
-		queue_work(qcud_wq, &dev->reset_work);
-	}
+	queue_work(system_freezable_wq, &qcud_renew_work);
 }
 
 static int qcud_find_queues(struct qcud_device *dev)
@@ -224,6 +221,9 @@ out:
 
 static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config *config)
 {
+	/* Nobody is there yet, or any more; we hear when that changes. */
+	if (!memchr_inv(config, 0, sizeof(*config)))
+		return 0;
 	if (config->magic != QCU_CONFIG_MAGIC || config->version != QCU_WIRE_VERSION) {
 		dev_err(&vdev->dev,
 			"device: wire version %u, magic %#x; this module: wire version %u, magic %#x\n",
@@ -251,11 +251,11 @@ static int qcud_validate(struct virtio_device *vdev)
 	return 0;
 }
 
-static int qcud_probe(struct virtio_device *vdev)
+/* Sets the device up, and gives it to those who open /dev/qcuda from now on. */
+static int qcud_begin(struct virtio_device *vdev)
 {
 	struct qcu_config config;
 	struct qcud_device *dev;
-	struct device *node;
 	unsigned int i;
 	int ret;
 
@@ -275,69 +275,170 @@ static int qcud_probe(struct virtio_device *vdev)
 	dev->vdev = vdev;
 	dev->config = config;
 	dev->nr_queues = config.sessions + 1;
-	INIT_WORK(&dev->reset_work, qcud_reset_work);
 	for (i = 0; i < dev->nr_queues; i++)
 		qcud_queue_init(&dev->queue[i]);
 	vdev->priv = dev;
 	ret = qcud_find_queues(dev);
-	if (ret)
-		goto put;
-	virtio_device_ready(vdev);
-
-	mutex_lock(&qcud_lock);
-	ret = qcud_dev ? -EBUSY : 0;
-	if (!ret)
-		qcud_dev = dev;
-	mutex_unlock(&qcud_lock);
 	if (ret) {
-		dev_err(&vdev->dev, "/dev/qcuda is taken by another device\n");
-		goto stop;
+		vdev->priv = NULL;
+		qcud_device_put(dev);
+		return ret;
 	}
-	node = device_create(&qcud_class, &vdev->dev, qcud_devt, NULL, "qcuda");
-	if (IS_ERR(node)) {
-		ret = PTR_ERR(node);
-		goto unset;
-	}
-	dev_info(&vdev->dev, "%u sessions, wire version %u\n", config.sessions, config.version);
+	virtio_device_ready(vdev);
+	mutex_lock(&qcud_lock);
+	qcud_dev = dev;
+	mutex_unlock(&qcud_lock);
+	if (config.sessions)
+		dev_info(&vdev->dev, "%u sessions, wire version %u\n", config.sessions,
+			 config.version);
+	else
+		dev_warn(&vdev->dev, "qcu-device is not running on the host; waiting for it\n");
+	/* What has changed before we could hear of it. */
+	queue_work(system_freezable_wq, &qcud_renew_work);
 	return 0;
+}
 
-unset:
+static void qcud_end(struct virtio_device *vdev)
+{
+	struct qcud_device *dev = vdev->priv;
+
+	if (!dev)
+		return;
 	mutex_lock(&qcud_lock);
 	qcud_dev = NULL;
 	mutex_unlock(&qcud_lock);
-stop:
 	qcud_device_stop(dev);
-	cancel_work_sync(&dev->reset_work);
-put:
+	cancel_work_sync(&dev->queue[0].work);
+	qcud_queue_reap(&dev->queue[0]);
+	vdev->priv = NULL;
 	qcud_device_put(dev);
+}
+
+static int qcud_probe(struct virtio_device *vdev)
+{
+	struct device *node;
+	int ret;
+
+	mutex_lock(&qcud_life_lock);
+	if (qcud_vdev) {
+		dev_err(&vdev->dev, "/dev/qcuda is taken by another device\n");
+		ret = -EBUSY;
+		goto out;
+	}
+	ret = qcud_begin(vdev);
+	if (ret)
+		goto out;
+	node = device_create(&qcud_class, &vdev->dev, qcud_devt, NULL, "qcuda");
+	if (IS_ERR(node)) {
+		ret = PTR_ERR(node);
+		qcud_end(vdev);
+		goto out;
+	}
+	qcud_vdev = vdev;
+out:
+	mutex_unlock(&qcud_life_lock);
 	return ret;
 }
 
 static void qcud_remove(struct virtio_device *vdev)
 {
-	struct qcud_device *dev = vdev->priv;
-
 	device_destroy(&qcud_class, qcud_devt);
-	mutex_lock(&qcud_lock);
-	qcud_dev = NULL;
-	mutex_unlock(&qcud_lock);
-
-	/* A reset that is under way has to end before the virtio device may go. */
-	cancel_work_sync(&dev->reset_work);
-	qcud_device_stop(dev);
-	cancel_work_sync(&dev->queue[0].work);
-	qcud_queue_reap(&dev->queue[0]);
-	qcud_device_put(dev);
+	mutex_lock(&qcud_life_lock);
+	qcud_vdev = NULL;
+	qcud_end(vdev);
+	mutex_unlock(&qcud_life_lock);
+	cancel_work_sync(&qcud_renew_work);
 }
 
 #ifdef CONFIG_PM_SLEEP
-/* Sessions live in processes of the host; they would not be there after a resume. */
+/* Sessions are processes of the host, whose GPU knows nothing of our sleep. */
+static bool qcud_in_use(const struct qcud_device *dev)
+{
+	struct qcud_session *session;
+	bool used = false;
+
+	mutex_lock(&qcud_lock);
+	list_for_each_entry(session, &qcud_sessions, node)
+		used |= session->dev == dev && !dev->stopping;
+	mutex_unlock(&qcud_lock);
+	return used;
+}
+
+/* Programs are frozen now, so that none comes in between. */
 static int qcud_freeze(struct virtio_device *vdev)
 {
-	dev_err(&vdev->dev, "cannot be suspended\n");
-	return -EOPNOTSUPP;
+	if (vdev->priv && qcud_in_use(vdev->priv)) {
+		dev_err(&vdev->dev,
+			"no suspend while programs use CUDA: their work on the host would be lost\n");
+		return -EBUSY;
+	}
+	qcud_end(vdev);
+	return 0;
+}
+
+static int qcud_restore(struct virtio_device *vdev)
+{
+	return qcud_begin(vdev);
 }
 #endif
+
+/* Has the device failed, is it to be given up, or has one come where there was none? */
+static bool qcud_is_over(struct virtio_device *vdev)
+{
+	const struct qcud_device *dev = vdev->priv;
+	struct qcu_config config;
+
+	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET)
+		return true;
+	if (dev && dev->config.sessions && !READ_ONCE(dev->queue[0].dead))
+		return false;
+	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
+	return config.magic == QCU_CONFIG_MAGIC;
+}
+
+/*
+ * A device that fails takes its sessions along; their programs get errors. It is set up anew, as if
+ * the VM had slept, for those that start later. There may be nobody behind it now: then it has no
+ * sessions, and the config changes when somebody comes.
+ */
+static void qcud_renew(struct work_struct *work)
+{
+	struct virtio_device *vdev;
+	int ret = -EOPNOTSUPP;
+
+	mutex_lock(&qcud_life_lock);
+	vdev = qcud_vdev;
+	if (!vdev || !qcud_is_over(vdev))
+		goto out;
+	if (vdev->priv) {
+		dev_err(&vdev->dev,
+			"sessions end, as the device has failed or is another one now\n");
+		qcud_device_stop(vdev->priv);
+	}
+#ifdef CONFIG_PM_SLEEP
+	ret = virtio_device_freeze(vdev);
+	if (!ret)
+		ret = virtio_device_restore(vdev);
+#endif
+	if (ret)
+		dev_err(&vdev->dev, "the device has failed and cannot be set up again: %d\n", ret);
+out:
+	mutex_unlock(&qcud_life_lock);
+}
+
+/* Before a reboot, or before another kernel runs here: no DMA into memory that is no more ours. */
+static int qcud_rebooting(struct notifier_block *nb, unsigned long action, void *data)
+{
+	mutex_lock(&qcud_life_lock);
+	if (qcud_vdev && qcud_vdev->priv)
+		qcud_device_stop(qcud_vdev->priv);
+	mutex_unlock(&qcud_life_lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block qcud_reboot_notifier = {
+	.notifier_call = qcud_rebooting,
+};
 
 static const struct virtio_device_id qcud_ids[] = {
 	{QCU_VIRTIO_ID, VIRTIO_DEV_ANY_ID},
@@ -355,6 +456,7 @@ static struct virtio_driver qcud_driver = {
 	.config_changed = qcud_config_changed,
 #ifdef CONFIG_PM_SLEEP
 	.freeze = qcud_freeze,
+	.restore = qcud_restore,
 #endif
 };
 
@@ -365,7 +467,8 @@ static int __init qcud_init(void)
 	ret = qcud_request_cache_create();
 	if (ret)
 		return ret;
-	qcud_wq = alloc_workqueue("qcuda", WQ_UNBOUND, 0);
+	/* With a thread of its own for when none can be made: its work gives memory back. */
+	qcud_wq = alloc_workqueue("qcuda", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!qcud_wq) {
 		ret = -ENOMEM;
 		goto cache;
@@ -382,11 +485,21 @@ static int __init qcud_init(void)
 	if (ret)
 		goto cdev;
 	qcud_debugfs_create();
-	ret = register_virtio_driver(&qcud_driver);
+	ret = qcud_oom_register();
 	if (ret)
 		goto debugfs;
+	ret = register_reboot_notifier(&qcud_reboot_notifier);
+	if (ret)
+		goto oom;
+	ret = register_virtio_driver(&qcud_driver);
+	if (ret)
+		goto notifier;
 	return 0;
 
+notifier:
+	unregister_reboot_notifier(&qcud_reboot_notifier);
+oom:
+	qcud_oom_unregister();
 debugfs:
 	qcud_debugfs_remove();
 	class_unregister(&qcud_class);
@@ -404,6 +517,8 @@ cache:
 static void __exit qcud_exit(void)
 {
 	unregister_virtio_driver(&qcud_driver);
+	unregister_reboot_notifier(&qcud_reboot_notifier);
+	qcud_oom_unregister();
 	qcud_debugfs_remove();
 	class_unregister(&qcud_class);
 	cdev_del(&qcud_cdev);

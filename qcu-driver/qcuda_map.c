@@ -53,6 +53,7 @@ static bool qcud_group_claim(struct qcud_group *group, struct list_head *list)
 	if (group->claimed || !qcud_group_idle(group) || (group->sent && !group->session->detached))
 		return false;
 	group->claimed = true;
+	qcud_place_end(group);
 	list_move(&group->closing_node, list);
 	return true;
 }
@@ -177,6 +178,9 @@ static bool qcud_unmap_pending(const struct qcud_group *mine)
 	struct qcud_group *group;
 	bool found = false;
 
+	/* What is registered only gets addresses that are free. */
+	if (mine->registered)
+		return false;
 	spin_lock(&session->lock);
 	list_for_each_entry(group, &session->closing, closing_node) {
 		if (group == mine)

@@ -39,16 +39,28 @@ void qcud_unpin(struct qcud_request *req)
 	qcud_stat_add(QCUD_STAT_PINNED_PAGES, -pages);
 }
 
-/* Pins [addr, addr + len), which is not empty and does not wrap, as the request's segments. */
-int qcud_pin(struct qcud_request *req, u64 addr, u64 len, bool write)
+/* Those that [addr, addr + len) lies in; it is not empty and does not wrap. */
+unsigned long qcud_pin_pages(u64 addr, u64 len)
 {
-	unsigned long left = ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+	return ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+}
+
+/*
+ * Pins [addr, addr + len), which is not empty and does not wrap, as the request's segments.
+ * -ENOBUFS: the user has too much pinned just now.
+ */
+int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len, bool write)
+{
+	unsigned long left = qcud_pin_pages(addr, len);
 	unsigned int max = min_t(unsigned long, left, QCU_SEGS_MAX);
 	unsigned int nr = 0;
 	struct page **pages;
 	struct qcu_seg *segs;
-	int ret = 0;
+	int ret;
 
+	ret = qcud_pin_begin(user, req, left);
+	if (ret)
+		return ret;
 	segs = kvmalloc_array(max, sizeof(*segs), GFP_KERNEL_ACCOUNT);
 	if (!segs)
 		return -ENOMEM;

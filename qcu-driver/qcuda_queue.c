@@ -80,6 +80,8 @@ static void qcud_request_free(struct qcud_request *req)
 {
 	if (req->pinned)
 		qcud_unpin(req);
+	if (req->payer)
+		qcud_pin_end(req);
 	qcud_bounce_free(req->bounce);
 	if (req->registered)
 		qcud_registered_done(req);

@@ -6,8 +6,8 @@
  *
  * A registration is a group: its chunks hold pinned pages, its mapping lasts until HOST_UNREGISTER
  * or the end of the session, UNMAP and its answer come before the pages are let go. In the mirror
- * it lies at the process's own address if that is free there; else in the annex, addresses that
- * only this file gives out, and commands are translated.
+ * it lies at the process's own address if that is free there; else in the annex, and commands are
+ * translated.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -86,59 +86,6 @@ static int qcud_group_pin(struct qcud_group *group)
 		addr += bytes;
 	}
 	return ret;
-}
-
-/* ---- the address in the mirror ---- */
-
-/* A group that has any of these addresses of the mirror, or may still have them; NULL: none. */
-static struct qcud_group *qcud_at_taken(struct qcud_session *session, const struct qcud_group *mine,
-					u64 at, u64 len)
-{
-	struct qcud_group *group;
-	struct rb_node *node;
-
-	lockdep_assert_held(&session->lock);
-
-	for (node = rb_first(&session->registered); node; node = rb_next(node)) {
-		group = rb_entry(node, struct qcud_group, node);
-		if (group != mine && group->at < at + len &&
-		    at < group->at + (group->mem.end - group->mem.start))
-			return group;
-	}
-	list_for_each_entry(group, &session->closing, closing_node)
-		if (group->registered && group->at < at + len &&
-		    at < group->at + (group->mem.end - group->mem.start))
-			return group;
-	return NULL;
-}
-
-/* Chooses group->at; `own`: the process's own address if nothing speaks against it. */
-static bool qcud_place(struct qcud_group *group, bool own)
-{
-	struct qcud_session *session = group->session;
-	const struct qcu_config *config = &session->dev->config;
-	u64 len = group->mem.end - group->mem.start, at = group->mem.start;
-	u64 end = config->window_base + config->window_size;
-	struct qcud_group *other;
-	bool found;
-
-	spin_lock(&session->lock);
-	/* In the window are the mirror's chunks, whatever this process has there. */
-	found = own && (at + len <= config->window_base || at >= end) &&
-		!qcud_at_taken(session, group, at, len);
-	if (!found) {
-		at = end;
-		while (at + len <= end + QCU_ANNEX_SIZE && !found) {
-			other = qcud_at_taken(session, group, at, len);
-			if (other)
-				at = other->at + (other->mem.end - other->mem.start);
-			found = !other;
-		}
-	}
-	group->at = at;
-	spin_unlock(&session->lock);
-	group->unmap->cmd.unmap.va = at;
-	return found;
 }
 
 /* ---- the tree, by the exact ranges that were registered ---- */

@@ -87,14 +87,18 @@ void qcud_session_finish(struct qcud_session *session)
 	usable = queue->vq && !virtqueue_is_broken(queue->vq);
 	spin_unlock_irq(&queue->lock);
 
+	qcud_session_returned();
 	mutex_lock(&qcud_lock);
 	list_del(&session->node);
+	qcud_user_session_end(session->user);
 	if (usable)
 		__clear_bit(session->id, dev->busy);
 	mutex_unlock(&qcud_lock);
 
 	if (session->mm)
 		mmdrop(session->mm);
+	put_pid(session->owner);
+	qcud_user_put(session->user);
 	qcud_request_put(session->close_req);
 	fput(session->memory);
 	/* What is still mapped is memory that no device knows; its groups keep the structure. */
@@ -116,6 +120,9 @@ static void qcud_session_close(struct qcud_session *session)
 	bool keep, idle;
 	int ret;
 
+	spin_lock(&session->lock);
+	session->ending = true;
+	spin_unlock(&session->lock);
 	qcud_queue_kill(queue, -ESHUTDOWN);
 	ret = qcud_control(dev, session->close_req, false);
 	qcud_queue_poll(queue);
@@ -148,7 +155,7 @@ static int qcud_session_attach(struct qcud_session *session)
 
 	mutex_lock(&qcud_lock);
 	dev = qcud_dev;
-	if (!dev || dev->stopping) {
+	if (!dev || dev->stopping || !dev->config.sessions) {
 		ret = -ENODEV;
 		goto out;
 	}
@@ -159,6 +166,10 @@ static int qcud_session_attach(struct qcud_session *session)
 	session->id = find_next_zero_bit(dev->busy, dev->nr_queues, 1);
 	if (session->id >= dev->nr_queues) {
 		ret = -EBUSY;
+		goto out;
+	}
+	if (!qcud_user_session(session->user, dev->nr_queues - 1)) {
+		ret = -EDQUOT;
 		goto out;
 	}
 	__set_bit(session->id, dev->busy);
@@ -198,14 +209,17 @@ static int qcud_open(struct inode *inode, struct file *file)
 		kfree(session);
 		return ret;
 	}
+	session->user = qcud_user_get();
 	req = qcud_request_new(QCU_OP_OPEN);
 	session->close_req = qcud_request_new(QCU_OP_CLOSE);
-	if (!req || !session->close_req)
+	if (!session->user || !req || !session->close_req)
 		goto free;
 	session->pid = task_tgid_nr(current);
 	session->chunk_bytes = READ_ONCE(qcud_chunk_kb) << 10;
 	session->groups = RB_ROOT;
 	session->registered = RB_ROOT;
+	session->own = RB_ROOT;
+	session->annex = RB_ROOT;
 	spin_lock_init(&session->lock);
 	mutex_init(&session->map_lock);
 	INIT_LIST_HEAD(&session->closing);
@@ -227,7 +241,8 @@ static int qcud_open(struct inode *inode, struct file *file)
 		return 0;
 	}
 	if (!ret) {
-		pr_notice("qcuda: the device refuses a session: %d\n", req->reply.status);
+		pr_notice_ratelimited("qcuda: the device refuses a session: %d\n",
+				      req->reply.status);
 		ret = -EIO;
 		qcud_session_finish(session);
 	} else if (ret == -EINTR) {
@@ -243,6 +258,7 @@ static int qcud_open(struct inode *inode, struct file *file)
 free:
 	qcud_request_put(req);
 	qcud_request_put(session->close_req);
+	qcud_user_put(session->user);
 	fput(session->memory);
 	kfree(session);
 	return ret;
@@ -288,6 +304,7 @@ static int qcud_hello(struct qcud_session *session, struct qcu_hello __user *arg
 	} else if (match && !session->mm) {
 		mmgrab(current->mm);
 		session->mm = current->mm;
+		session->owner = get_task_pid(current, PIDTYPE_TGID);
 	}
 	spin_unlock(&session->lock);
 	if (ret)
@@ -400,7 +417,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		return 0;
 	if (!len) /* no buffer, except that "this memory" cannot be none */
 		return kind == QCU_BUFFER_STAY ? -EINVAL : 0;
-	if (addr + len < addr)
+	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr)
 		return -EFAULT;
 	if (kind == QCU_BUFFER_MSG)
 		return qcud_message(req, addr, len);
@@ -435,7 +452,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		return 0;
 	}
 
-	ret = qcud_pin(req, addr, len, kind == QCU_BUFFER_OUT);
+	ret = qcud_pin(session->user, req, addr, len, kind == QCU_BUFFER_OUT);
 	if (ret)
 		return ret;
 	req->cmd.flags |= QCU_F_SEGS;
@@ -526,36 +543,27 @@ static void qcud_answer(struct qCUcmd *cmd, const struct qCUcmd *reply)
 	cmd->flags = reply->flags & QCU_F_OUTPUT;
 }
 
-/*
- * All records in order, then the answers to those that are not posted. A thread that is killed
- * meanwhile leaves its requests to the queue. Returns -EINTR then, else 0.
- */
-static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
-{
+/* What one call has sent and waits for, and the first record that has not been answered. */
+struct qcud_batch {
+	struct qcud_session *session;
+	struct qCUcmd *cmds;
+	u32 answered;
+	struct qcud_request *last;
 	struct qcud_request *queued[QCU_SUBMIT_MAX];
-	struct qcud_request *last = NULL;
-	bool told = false;
-	int killed = 0;
-	u32 i, taken;
+};
 
-	qcud_queue_count(session->queue, QCUD_COUNT_IOCTLS);
-	for (taken = 0; taken < count && !killed; taken++) {
-		struct qCUcmd *cmd = &cmds[taken];
+/*
+ * The answers to those before `end` that are not posted. A thread that is killed meanwhile leaves
+ * its requests to the queue, and so does one that was before: -EINTR then, else 0.
+ */
+static int qcud_batch_answers(struct qcud_batch *batch, u32 end, int killed)
+{
+	struct qcud_session *session = batch->session;
 
-		queued[taken] = NULL;
-		cmd->status = qcud_submit_one(session, cmd, taken + 1 == count, &queued[taken]);
-		last = queued[taken] ?: last;
-		told = !cmd->status && !queued[taken];
-		if (fatal_signal_pending(current))
-			killed = -EINTR;
-	}
-	if (last && !killed)
-		qcud_queue_kick_and_spin(session->queue, last, READ_ONCE(session->waiting));
-	else if (!told || taken < count)
-		qcud_queue_kick(session->queue);
-
-	for (i = 0; last && i < taken; i++) {
-		struct qcud_request *req = queued[i];
+	batch->last = NULL;
+	for (; batch->answered < end; batch->answered++) {
+		struct qcud_request *req = batch->queued[batch->answered];
+		struct qCUcmd *cmd = &batch->cmds[batch->answered];
 		struct qcud_group *ended = NULL;
 		int ret;
 
@@ -565,10 +573,10 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 		if (ret == -EINTR)
 			killed = ret;
 		else if (ret)
-			cmds[i].status = ret;
+			cmd->status = ret;
 		else
-			qcud_answer(&cmds[i], &req->reply);
-		if (!ret && !cmds[i].status && cmds[i].op == QCU_OP_HOST_UNREGISTER)
+			qcud_answer(cmd, &req->reply);
+		if (!ret && !cmd->status && cmd->op == QCU_OP_HOST_UNREGISTER)
 			ended = req->registered;
 		if (ended)
 			kref_get(&ended->refs);
@@ -580,6 +588,52 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 		}
 	}
 	return killed;
+}
+
+/*
+ * There is no room for the pages of record `nr` (see qcuda_user.c): waits for some, first for that
+ * of the records before it.
+ */
+static int qcud_batch_room(struct qcud_batch *batch, u32 nr)
+{
+	const struct qcu_buf *buf = &batch->cmds[nr].buf;
+	int ret;
+
+	qcud_stat_add(QCUD_STAT_PIN_WAITS, 1);
+	qcud_queue_kick(batch->session->queue);
+	ret = qcud_batch_answers(batch, nr, 0);
+	return ret ?: qcud_pin_wait(batch->session, qcud_pin_pages(buf->addr, buf->len));
+}
+
+/* All records in order, then the answers. -EINTR: the thread is being killed. */
+static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
+{
+	struct qcud_batch batch = {.session = session, .cmds = cmds};
+	bool told = false;
+	int killed = 0;
+	u32 taken;
+
+	qcud_queue_count(session->queue, QCUD_COUNT_IOCTLS);
+	for (taken = 0; taken < count && !killed; taken++) {
+		struct qcud_request **queued = &batch.queued[taken];
+		struct qCUcmd *cmd = &cmds[taken];
+		int ret;
+
+		*queued = NULL;
+		do {
+			ret = qcud_submit_one(session, cmd, taken + 1 == count, queued);
+		} while (ret == -ENOBUFS && !(ret = qcud_batch_room(&batch, taken)));
+		cmd->status = ret;
+		batch.last = *queued ?: batch.last;
+		told = !ret && !*queued;
+		if (fatal_signal_pending(current))
+			killed = -EINTR;
+	}
+	if (batch.last && !killed)
+		qcud_queue_kick_and_spin(session->queue, batch.last, READ_ONCE(session->waiting));
+	else if (!told || taken < count)
+		qcud_queue_kick(session->queue);
+	return qcud_batch_answers(&batch, taken, killed);
 }
 
 /* One at a time: what has a size that the compiler knows needs no check of where it lies. */

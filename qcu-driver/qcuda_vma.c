@@ -93,6 +93,7 @@ static struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned lo
 		if (!IS_ERR(chunk)) {
 			group->nr_chunks++;
 			group->nr_pages += chunk->nr;
+			qcud_chunk_count(group, chunk, true);
 		}
 	} else if (use != QCUD_USE_READ) {
 		chunk = qcud_chunk_unshare(&group->mem, index, chunk, true);
@@ -154,8 +155,11 @@ void qcud_group_free(struct qcud_group *group)
 	mutex_lock(&group->mem.lock);
 	group->freed = true;
 	qcud_chunks_free(&group->mem);
+	qcud_mm_count(group->mm, -group->counted);
+	group->counted = 0;
 	if (group->registered)
 		qcud_unaccount(group);
+	qcud_memory_returned(group->nr_pages);
 	mutex_unlock(&group->mem.lock);
 }
 
@@ -168,10 +172,12 @@ static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
 
 	mutex_lock(&group->mem.lock);
 	chunk = qcud_group_chunk(group, index, QCUD_USE_FAULT);
-	if (IS_ERR(chunk))
+	if (IS_ERR(chunk)) {
 		ret = PTR_ERR(chunk) == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-	else
+	} else {
 		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk);
+		qcud_chunk_count(group, chunk, false);
+	}
 	mutex_unlock(&group->mem.lock);
 	return ret;
 }
@@ -182,7 +188,7 @@ static void qcud_vma_open(struct vm_area_struct *vma)
 	struct qcud_group *group = vma->vm_private_data;
 
 	if (vma->vm_mm != group->mm)
-		qcud_fork(vma, &group->mem, &group->writers);
+		qcud_fork(vma, &group->mem, group);
 	else
 		kref_get(&group->refs);
 }
@@ -193,7 +199,7 @@ static void qcud_group_release(struct kref *refs)
 
 	qcud_request_put(group->unmap);
 	qcud_session_put(group->session);
-	if (group->registered)
+	if (group->mm)
 		mmdrop(group->mm);
 	kfree(group);
 	qcud_stat_add(QCUD_STAT_GROUPS, -1);
@@ -209,8 +215,10 @@ static void qcud_vma_close(struct vm_area_struct *vma)
 	struct qcud_group *group = vma->vm_private_data;
 
 	/* Not for a copy that mremap gives up again. */
-	if (vma->vm_start == group->mem.start)
+	if (vma->vm_start == group->mem.start) {
+		qcud_group_count(group);
 		qcud_group_close(group);
+	}
 	qcud_group_put(group);
 }
 

@@ -45,6 +45,13 @@ static cudaError_t open_failed(int err)
 			"device more queues (%s)",
 			DEVICE, strerror(err));
 		return cudaErrorDevicesUnavailable;
+	case EDQUOT:
+		qcul_say_once(
+			&said,
+			"this user has as many sessions of %s as one may have: end another CUDA "
+			"program, or raise the qcuda module's user_sessions (%s)",
+			DEVICE, strerror(err));
+		return cudaErrorDevicesUnavailable;
 	case ENODEV: /* the node outlives the device behind it */
 	case EIO:
 	case ESHUTDOWN:

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Memory that a GPU uses when its process forks, memory that is registered, mappings that end while
-# the GPU is busy; then with all of guest RAM registered at the beginning, and with room for a few
-# registrations only.
+# the GPU is busy; then with room for a few registrations only.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -18,23 +17,17 @@ expect fork_child 0 fork_child
 END
 
 programs=(host_register fork_child big_copies async_copies pinned_zero_copy scattered_pages)
-with "$tools/"{register,mem_dma,unmap} "${programs[@]/#/$guest/}"
-for mode in pin-ram pin-limit=8M map=ncvm,copiers=1 map=ncvm,pin-limit=6M; do
-	args=() dma='' unmap='many posted same_addresses refused killed'
+with "$tools/"{register,unmap} "${programs[@]/#/$guest/}"
+for mode in pin-limit=8M map=ncvm,copiers=1 map=ncvm,pin-limit=6M; do
+	args=() unmap='many posted same_addresses refused killed'
 	# To make room for a registration waits for the GPU, too.
 	[[ $mode != *pin-limit* ]] || unmap=
-	# Nothing is registered for a chunk alone then, so nothing else would wait for the copy. Memory
-	# beyond the limit is copied as pageable memory, before the call returns.
-	[ $mode != pin-ram ] || dma='upload_munmap download_munmap'
 	for word in ${mode//,/ }; do
 		args+=(--device-arg "--$word")
 	done
 	boot "${args[@]}" "${with[@]}" <<END
 for test in in_place chunks many killed; do
 	expect "$mode/register/\$test" 0 register "\$test"
-done
-for test in $dma; do
-	expect "$mode/mem_dma/\$test" 0 mem_dma "\$test"
 done
 for test in $unmap; do
 	expect "$mode/unmap/\$test" 0 unmap "\$test"

@@ -120,9 +120,14 @@ static void refused(void)
 	SAME(register_at(fd, p, 0, &at), -EINVAL);
 	SAME(register_at(fd, p, -(uint64_t)(uintptr_t)p, &at), -EFAULT);
 	SAME(register_at(fd, (char *)-PAGE, 2 * PAGE, &at), -EFAULT);
+	/* Its end, rounded up to pages, would be 0. */
+	SAME(register_at(fd, (char *)-PAGE, 1, &at), -EFAULT);
+	SAME(register_at(fd, (char *)-PAGE, PAGE - 1, &at), -EFAULT);
+	SAME(register_at(fd, (char *)-2, 1, &at), -EFAULT);
 	SAME(register_at(fd, (char *)0xffff888000000000, PAGE, &at), -EFAULT);
 	SAME(register_at(fd, NULL, PAGE, &at), -EFAULT);
-	SAME(register_at(fd, p, (size_t)1 << 60, &at), -EINVAL);
+	SAME(register_at(fd, p, (size_t)1 << 60, &at), -EFAULT);
+	SAME(register_at(fd, (char *)(16 * PAGE), (size_t)1 << 40, &at), -EINVAL);
 	SAME(register_at(fd, r, PAGE, &at), -EFAULT);
 	SAME(munmap(p + 8 * PAGE, 8 * PAGE), 0);
 	SAME(register_at(fd, p, 9 * PAGE, &at), -EFAULT);
@@ -299,6 +304,41 @@ static void many(void)
 	SAME(highest >= ANNEX && highest < ANNEX + 200 * PAGE, 1);
 }
 
+/*
+ * Many registrations of the same few pages, all but a few of which lie in the annex: finding a
+ * place for one takes few steps, however many there are.
+ */
+static void places(void)
+{
+	const int n = 600, each = 40, step = 100;
+	int fd = raw_session(), i;
+	char *p = pages((size_t)n / each);
+	uint64_t at, first = 0;
+	long steps = raw_stat("place_steps");
+
+	for (i = 0; i < n; i++) {
+		SAME(register_at(fd, p + i / each * PAGE + i % each * step, step, &at), 0);
+		if (i == 1)
+			first = at;
+	}
+	steps = raw_stat("place_steps") - steps;
+	printf("%ld steps for %d places\n", steps, n);
+	SAME(steps > 0 && steps < n * 40, 1);
+	/* Those that go make room for others, at once. */
+	for (i = 1; i < n; i += 2)
+		SAME(unregister_at(fd, p + i / each * PAGE + i % each * step, step), 0);
+	steps = raw_stat("place_steps");
+	for (i = 1; i < n; i += 2) {
+		SAME(register_at(fd, p + i / each * PAGE + i % each * step, step, &at), 0);
+		SAME(at - ANNEX < (uint64_t)n * PAGE || at < ANNEX, 1);
+		if (i == 1)
+			SAME(at, first);
+	}
+	SAME(raw_stat("place_steps") - steps < n * 20, 1);
+	SAME(set_bytes(fd, at, step, 5), 0);
+	SAME(p[(n - 1) / each * PAGE + (n - 1) % each * step], 5);
+}
+
 struct worker {
 	int fd;
 	uint64_t dev;
@@ -437,19 +477,13 @@ static void killed(void)
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"in_place", in_place},
-		{"refused", refused},
-		{"chunks", chunks},
-		{"of_a_shared_file", of_a_shared_file},
-		{"scattered", scattered},
-		{"locked_limit", locked_limit},
-		{"unmapped", unmapped},
-		{"many", many},
-		{"under_copies", under_copies},
-		{"forked", forked},
-		{"inherited", inherited},
-		{"killed", killed},
-		{NULL, NULL},
+		{"in_place", in_place},	  {"refused", refused},
+		{"chunks", chunks},	  {"of_a_shared_file", of_a_shared_file},
+		{"scattered", scattered}, {"locked_limit", locked_limit},
+		{"unmapped", unmapped},	  {"many", many},
+		{"places", places},	  {"under_copies", under_copies},
+		{"forked", forked},	  {"inherited", inherited},
+		{"killed", killed},	  {NULL, NULL},
 	};
 
 	return raw_main(argc, argv, cases);

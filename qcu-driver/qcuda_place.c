@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the mirror has registered memory: at the process's own address, or in the annex, whose
+ * addresses only this file gives out. A program may register as much as it likes, and the lock is
+ * one that all of its threads need; so this takes as many steps as the logarithm of what is there.
+ *
+ * Two trees for each session, of ranges that do not overlap. Those of the annex know the room in
+ * front of them, and the most of it in their subtree: new ones go to the lowest address with room.
+ */
+#include <linux/rbtree_augmented.h>
+
+#include "qcuda.h"
+
+static u64 qcud_place_len(const struct qcud_group *group)
+{
+	return group->mem.end - group->mem.start;
+}
+
+static inline u64 qcud_place_room(struct qcud_group *group)
+{
+	return group->room;
+}
+
+RB_DECLARE_CALLBACKS_MAX(static, qcud_place_callbacks, struct qcud_group, place, u64, most_room,
+			 qcud_place_room)
+
+static struct qcud_group *qcud_placed(struct rb_node *node)
+{
+	return rb_entry(node, struct qcud_group, place);
+}
+
+static u64 qcud_annex(const struct qcud_session *session)
+{
+	return session->dev->config.window_base + session->dev->config.window_size;
+}
+
+/* At the process's own address, if nothing speaks against it. */
+static bool qcud_place_own(struct qcud_group *group, unsigned int *steps)
+{
+	struct qcud_session *session = group->session;
+	u64 at = group->mem.start, len = qcud_place_len(group);
+	struct rb_node **link = &session->own.rb_node, *parent = NULL;
+
+	/* In the window are the mirror's chunks, whatever this process has there. */
+	if (at + len > session->dev->config.window_base &&
+	    at < qcud_annex(session) + QCU_ANNEX_SIZE)
+		return false;
+	while (*link) {
+		struct qcud_group *other = qcud_placed(*link);
+
+		(*steps)++;
+		parent = *link;
+		if (at + len <= other->at)
+			link = &parent->rb_left;
+		else if (at >= other->at + qcud_place_len(other))
+			link = &parent->rb_right;
+		else
+			return false;
+	}
+	group->at = at;
+	group->placed = QCUD_PLACED_OWN;
+	rb_link_node(&group->place, parent, link);
+	rb_insert_color(&group->place, &session->own);
+	return true;
+}
+
+/* The first one in the annex with so much room in front of it; NULL: only behind the last. */
+static struct qcud_group *qcud_place_find(struct rb_node *node, u64 len, unsigned int *steps)
+{
+	while (node && qcud_placed(node)->most_room >= len) {
+		struct rb_node *left = node->rb_left;
+
+		(*steps)++;
+		if (left && qcud_placed(left)->most_room >= len)
+			node = left;
+		else if (qcud_placed(node)->room >= len)
+			return qcud_placed(node);
+		else
+			node = node->rb_right;
+	}
+	return NULL;
+}
+
+static bool qcud_place_annex(struct qcud_group *group, unsigned int *steps)
+{
+	struct qcud_session *session = group->session;
+	u64 at = qcud_annex(session), len = qcud_place_len(group);
+	u64 end = at + QCU_ANNEX_SIZE;
+	struct qcud_group *next = qcud_place_find(session->annex.rb_node, len, steps);
+	struct rb_node *last = next ? rb_prev(&next->place) : rb_last(&session->annex);
+	struct rb_node **link = &session->annex.rb_node, *parent = NULL;
+
+	if (last)
+		at = qcud_placed(last)->at + qcud_place_len(qcud_placed(last));
+	if (len > end - at)
+		return false;
+	if (next && !next->place.rb_left) {
+		parent = &next->place;
+		link = &parent->rb_left;
+	} else if (last) {
+		parent = last;
+		link = &parent->rb_right;
+	}
+	group->at = at;
+	group->placed = QCUD_PLACED_ANNEX;
+	group->room = 0;
+	group->most_room = 0;
+	rb_link_node(&group->place, parent, link);
+	if (next) {
+		next->room -= len;
+		qcud_place_callbacks.propagate(&next->place, NULL);
+	}
+	rb_insert_augmented(&group->place, &session->annex, &qcud_place_callbacks);
+	return true;
+}
+
+/* Chooses group->at; `own`: the process's own address if it can be. False: there is no room. */
+bool qcud_place(struct qcud_group *group, bool own)
+{
+	struct qcud_session *session = group->session;
+	unsigned int steps = 0;
+	bool found;
+
+	spin_lock(&session->lock);
+	found = (own && qcud_place_own(group, &steps)) || qcud_place_annex(group, &steps);
+	spin_unlock(&session->lock);
+	group->unmap->cmd.unmap.va = group->at;
+	qcud_stat_add(QCUD_STAT_PLACE_STEPS, steps);
+	return found;
+}
+
+/* The mirror has nothing of it any more. */
+void qcud_place_end(struct qcud_group *group)
+{
+	struct qcud_session *session = group->session;
+	struct qcud_group *next;
+	struct rb_node *node;
+
+	lockdep_assert_held(&session->lock);
+
+	if (group->placed == QCUD_PLACED_OWN)
+		rb_erase(&group->place, &session->own);
+	if (group->placed == QCUD_PLACED_ANNEX) {
+		node = rb_next(&group->place);
+		rb_erase_augmented(&group->place, &session->annex, &qcud_place_callbacks);
+		if (node) {
+			next = qcud_placed(node);
+			next->room += group->room + qcud_place_len(group);
+			qcud_place_callbacks.propagate(node, NULL);
+		}
+	}
+	group->placed = QCUD_PLACED_NOWHERE;
+}

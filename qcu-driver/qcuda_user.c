@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What one user of the guest may have: so many sessions that others can still get one, and so much
+ * memory pinned by commands that it is not all of it. Chunks and registered memory have limits of
+ * their own, the memory cgroup and RLIMIT_MEMLOCK.
+ *
+ * A command pins the pages of memory that is neither for as long as it takes, and one that waits
+ * for its stream may take for ever; meanwhile the program can unmap the pages and nobody sees that
+ * it has them. RLIMIT_MEMLOCK is no limit for that: it is 8 MiB by default, and a plain cudaMemcpy
+ * of more must work. So the limit is a share of the memory, and a command for which there is no
+ * room waits until earlier ones have ended. One that is alone may pin what it likes: it has all of
+ * it mapped.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "qcuda.h"
+
+static unsigned int user_sessions;
+module_param(user_sessions, uint, 0644);
+MODULE_PARM_DESC(user_sessions,
+		 "sessions for one user without CAP_SYS_RESOURCE; 0: all but an eighth");
+
+static unsigned int pin_percent = 50;
+module_param(pin_percent, uint, 0644);
+MODULE_PARM_DESC(pin_percent, "percent of the memory that commands of one user may have pinned");
+
+struct qcud_user {
+	struct list_head node;
+	kuid_t uid;
+	unsigned int refs, sessions; /* qcud_lock */
+	atomic_long_t pinned;	     /* pages */
+	wait_queue_head_t room;
+};
+
+static LIST_HEAD(qcud_users); /* qcud_lock */
+
+static unsigned int qcud_user_limit(unsigned int all)
+{
+	return READ_ONCE(user_sessions) ?: max(all - max(all / 8, 1U), 1U);
+}
+
+/* Who the caller is, until qcud_user_put(). NULL: no memory. */
+struct qcud_user *qcud_user_get(void)
+{
+	struct qcud_user *user, *mine = kzalloc(sizeof(*mine), GFP_KERNEL);
+
+	if (!mine)
+		return NULL;
+	mine->uid = current_uid();
+	init_waitqueue_head(&mine->room);
+	mutex_lock(&qcud_lock);
+	list_for_each_entry(user, &qcud_users, node)
+		if (uid_eq(user->uid, mine->uid))
+			goto found;
+	user = mine;
+	mine = NULL;
+	list_add(&user->node, &qcud_users);
+found:
+	user->refs++;
+	mutex_unlock(&qcud_lock);
+	kfree(mine);
+	return user;
+}
+
+void qcud_user_put(struct qcud_user *user)
+{
+	if (!user)
+		return;
+	mutex_lock(&qcud_lock);
+	if (--user->refs)
+		user = NULL;
+	else
+		list_del(&user->node);
+	mutex_unlock(&qcud_lock);
+	kfree(user);
+}
+
+/* One more session of the caller's, of so many that the device has. */
+bool qcud_user_session(struct qcud_user *user, unsigned int all)
+{
+	lockdep_assert_held(&qcud_lock);
+
+	if (user->sessions >= qcud_user_limit(all) && !capable(CAP_SYS_RESOURCE))
+		return false;
+	user->sessions++;
+	return true;
+}
+
+void qcud_user_session_end(struct qcud_user *user)
+{
+	lockdep_assert_held(&qcud_lock);
+
+	user->sessions--;
+}
+
+/* ---- pinned pages ---- */
+
+static bool qcud_pin_fits(const struct qcud_user *user, unsigned long have, unsigned long pages)
+{
+	unsigned long max = totalram_pages() / 100 * min(READ_ONCE(pin_percent), 100U);
+
+	return !have || (have < max && pages <= max - have);
+}
+
+/* Room for the request's pages, which is its own until qcud_pin_end(). -ENOBUFS: none now. */
+int qcud_pin_begin(struct qcud_user *user, struct qcud_request *req, unsigned long pages)
+{
+	long have = atomic_long_read(&user->pinned);
+
+	do {
+		if (!qcud_pin_fits(user, have, pages))
+			return -ENOBUFS;
+	} while (!atomic_long_try_cmpxchg(&user->pinned, &have, have + pages));
+	req->payer = user;
+	req->paid = pages;
+	return 0;
+}
+
+void qcud_pin_end(struct qcud_request *req)
+{
+	atomic_long_sub(req->paid, &req->payer->pinned);
+	wake_up_all(&req->payer->room);
+	req->payer = NULL;
+}
+
+/*
+ * Waits for room. The caller holds no requests that have some. Others of the user's may be in
+ * another program, which does not care; so this takes no longer than a host that is given up.
+ */
+int qcud_pin_wait(struct qcud_session *session, unsigned long pages)
+{
+	struct qcud_user *user = session->user;
+	struct qcud_queue *queue = session->queue;
+	long left;
+
+	qcud_queue_want(queue);
+	qcud_queue_kick(queue);
+	left = wait_event_killable_timeout(
+		user->room,
+		READ_ONCE(queue->dead) ||
+			qcud_pin_fits(user, atomic_long_read(&user->pinned), pages),
+		qcud_timeout());
+	qcud_queue_unwant(queue);
+	if (left < 0)
+		return -EINTR;
+	return left ? READ_ONCE(queue->dead) : -ENOMEM;
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Random ioctls, mappings and deaths against the driver (ioctl_fuzz.c). IOCTL_FUZZ_SECONDS makes it
+# run for longer, with seeds from IOCTL_FUZZ_SEED on.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+seconds=${IOCTL_FUZZ_SECONDS:-0} seed=${IOCTL_FUZZ_SEED:-1}
+with "$tools/ioctl_fuzz" "$guest/vector_add"
+{
+	echo "seed=$seed seconds=$seconds"
+	cat <<'END'
+# What kills itself by a wrong address need not be in the log.
+echo 0 >/proc/sys/debug/exception-trace
+if [ $seconds -gt 0 ]; then
+	limit=$((seconds + 60))
+	expect seed-$seed 0 ioctl_fuzz $seed 0 $seconds
+else
+	for n in 1 2; do
+		expect seed-$((seed + n)) 0 ioctl_fuzz $((seed + n)) 30
+	done
+fi
+cat $log
+expect next 0 vector_add
+END
+} | boot --sessions 16 "${with[@]}" --timeout $((300 + seconds))

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a process has in chunks counts as its resident memory, once, whoever has touched it: by that
+ * the kernel chooses whom to end when memory runs out.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "raw.h"
+
+#define LEN   (64 * MIB)
+#define CHUNK (4 * MIB)
+/* Counters of the kernel's are off by as much: it adds up what each CPU has found now and then. */
+#define SLACK (2 * MIB)
+
+static long resident(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	long kib = -1;
+
+	SAME(!f, 0);
+	while (kib < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "VmRSS: %ld", &kib);
+	fclose(f);
+	return kib * 1024;
+}
+
+static bool is(long before, long more)
+{
+	long now = resident();
+
+	return now >= before + more - (long)SLACK && now <= before + more + (long)SLACK;
+}
+
+static void grown(long before, long more)
+{
+	if (!is(before, more))
+		printf("resident: %ld, then %ld, not %ld more\n", before, resident(), more);
+	SAME(is(before, more), 1);
+}
+
+/* In time: the mirror has to let go first. */
+static void shrinks(long before, long more)
+{
+	int tries;
+
+	for (tries = 0; tries < 500 && !is(before, more); tries++)
+		usleep(10000);
+	grown(before, more);
+}
+
+static void pin(int fd, char *p, size_t len)
+{
+	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_REGISTER);
+
+	cmd.host_register.buf.addr = (uintptr_t)p;
+	cmd.host_register.buf.len = len;
+	SAME(raw_submit(fd, &cmd), 0);
+}
+
+static void touch(char *p)
+{
+	size_t i;
+
+	for (i = 0; i < LEN; i += CHUNK)
+		p[i] = 1;
+}
+
+/* Each touch brings a chunk: little of it may be counted late. */
+static void touched(void)
+{
+	int fd = raw_session();
+	char *p = raw_chunks(fd, 0, LEN);
+	long before = resident();
+
+	touch(p);
+	grown(before, LEN);
+	SAME(munmap(p, LEN), 0);
+	shrinks(before, 0);
+}
+
+static void *touch_it(void *p)
+{
+	touch(p);
+	return NULL;
+}
+
+/* A thread that touches and then sleeps keeps nothing to itself. */
+static void by_a_thread(void)
+{
+	int fd = raw_session();
+	char *p = raw_chunks(fd, 0, LEN);
+	long before = resident();
+	pthread_t thread;
+
+	SAME(pthread_create(&thread, NULL, touch_it, p), 0);
+	SAME(pthread_join(thread, NULL), 0);
+	grown(before, LEN);
+}
+
+/* Only commands have used it; then the program touches it, too. */
+static void untouched(void)
+{
+	int fd = raw_session();
+	char *p = raw_chunks(fd, 0, LEN);
+	long before = resident();
+
+	pin(fd, p, LEN);
+	grown(before, LEN);
+	touch(p);
+	grown(before, LEN);
+	SAME(munmap(p, LEN), 0);
+	shrinks(before, 0);
+}
+
+/* A mapping has gone, and the mirror still has the memory: a stream is held up. */
+static void unmapped(void)
+{
+	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_FUNC);
+	int fd = raw_session();
+	char *p = raw_chunks(fd, 0, LEN);
+	long before = resident();
+
+	pin(fd, p, LEN / 2);
+	touch(p);
+	grown(before, LEN);
+	cmd.host_func.token = 5;
+	SAME(raw_submit(fd, &cmd), 0);
+	SAME(munmap(p, LEN), 0);
+	grown(before, LEN);
+	cmd = raw_cmd(QCU_OP_HOST_NEXT);
+	cmd.host_next.wait = 1;
+	SAME(raw_submit(fd, &cmd), 0);
+	cmd = raw_cmd(QCU_OP_HOST_NEXT);
+	cmd.host_next.done = 5;
+	SAME(raw_submit(fd, &cmd), 0);
+	shrinks(before, 0);
+}
+
+/* A fork takes the parent's chunks out of its page tables. They are the parent's still. */
+static void forked(void)
+{
+	int fd = raw_session(), status, ends[2], turn;
+	char *p = raw_chunks(fd, 0, LEN), c;
+	long before = resident();
+	pid_t pid;
+
+	SAME(pipe(ends), 0);
+	touch(p);
+	pin(fd, p, CHUNK);
+	for (turn = 0; turn < 3; turn++) {
+		pid = fork();
+		if (!pid) {
+			SAME(read(ends[0], &c, 1), 1);
+			if (turn == 1)
+				touch(p);
+			_exit(0);
+		}
+		grown(before, LEN);
+		if (turn == 2)
+			touch(p);
+		grown(before, LEN);
+		SAME(write(ends[1], "", 1), 1);
+		SAME(waitpid(pid, &status, 0), pid);
+		SAME(status, 0);
+		grown(before, LEN);
+	}
+	touch(p);
+	grown(before, LEN);
+	SAME(munmap(p, LEN), 0);
+	shrinks(before, 0);
+}
+
+/* The session goes before its mappings. */
+static void closed(void)
+{
+	int fd = raw_session();
+	char *p = raw_chunks(fd, 0, LEN);
+	long before = resident();
+
+	pin(fd, p, LEN);
+	close(fd);
+	grown(before, LEN);
+	touch(p);
+	grown(before, LEN);
+	SAME(munmap(p, LEN), 0);
+	grown(before, 0);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct raw_case cases[] = {
+		{"touched", touched},	{"by_a_thread", by_a_thread}, {"untouched", untouched},
+		{"unmapped", unmapped}, {"forked", forked},	      {"closed", closed},
+		{NULL, NULL},
+	};
+
+	return raw_main(argc, argv, cases);
+}
