@@ -47,7 +47,11 @@ QCU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little-endian
 #define QCU_QUEUE_SIZE	 256
 #define QCU_MAX_SESSIONS 63
 
-/* Virtqueue 0 is control, 1 to `sessions` carry one session each. */
+/*
+ * Virtqueue 0 is control, 1 to `sessions` carry one session each. All zero: nobody serves the
+ * device now; the config changes when somebody does, and the driver then resets the device to begin
+ * anew.
+ */
 struct qcu_config {
 	__u32 magic;
 	__u32 version; /* QCU_WIRE_VERSION of the device */
@@ -131,8 +135,9 @@ struct qcu_close {
 
 /*
  * From the driver only: pages appear in and disappear from the window and the annex. Elsewhere,
- * too, if the mirror has nothing there; else MAP's status is QCU_MAP_TAKEN. UNMAP is answered when
- * the GPU has finished with the pages. Later MAPs of other addresses are answered before that.
+ * too, in the ranges that every mirror sets aside for that; else MAP's status is QCU_MAP_TAKEN.
+ * UNMAP is answered when the GPU and all commands have finished with the pages. Later MAPs of other
+ * addresses are answered before that.
  */
 #define QCU_MAP_TAKEN 208 /* cudaErrorAlreadyMapped */
 struct qcu_map {

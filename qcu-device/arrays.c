@@ -13,18 +13,41 @@ struct box {
 	uint32_t width, height, depth;
 };
 
-/* All levels, without what the device adds to keep them in order. */
-static uint64_t array_bytes(const struct be_array_desc *d)
+/* All levels, without what the device adds to keep them in order. False: more than a number. */
+static bool array_bytes(const struct be_array_desc *d, uint64_t *bytes)
 {
 	uint32_t level = 0, size[3];
-	uint64_t bytes = 0;
+	uint64_t n;
 
+	*bytes = 0;
 	do {
 		be_array_extent(d, level, size);
-		bytes += (uint64_t)size[0] * size[1] * size[2] * be_array_elem(d);
+		n = (uint64_t)size[0] * size[1];
+		if (__builtin_mul_overflow(n, (uint64_t)size[2] * be_array_elem(d), &n) ||
+		    __builtin_add_overflow(*bytes, n, bytes))
+			return false;
 	} while (++level < d->levels);
-	return bytes;
+	return true;
 }
+
+static int create_array(struct call *c, struct handle *h)
+{
+	struct mirror *m = c->m;
+	int rc;
+
+	if (!array_bytes(&h->desc, &h->bytes))
+		return QCU_ERR_InvalidValue;
+	rc = mir_take_memory(c, h->device, h->bytes);
+	if (rc)
+		return rc;
+	rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, &h->array);
+	if (rc)
+		mir_give_memory(m, h->device, h->bytes);
+	return rc;
+}
+
+/* Without those that leave out the memory. */
+#define ARRAY_FLAGS (BE_ARRAY_LAYERED | BE_ARRAY_SURFACE | BE_ARRAY_CUBEMAP | BE_ARRAY_GATHER)
 
 int mir_do_array_create(struct call *c)
 {
@@ -37,9 +60,9 @@ int mir_do_array_create(struct call *c)
 	MIR_NEED(c, array_destroy);
 	if (!handles_free(&m->handles, HANDLE_ARRAY, ac->array))
 		return QCU_ERR_InvalidResourceHandle;
-	h = handle_new(HANDLE_ARRAY);
-	if (!h)
-		return QCU_ERR_MemoryAllocation;
+	rc = mir_handle_new(c, HANDLE_ARRAY, &h);
+	if (rc)
+		return rc;
 	h->device = c->cmd->device;
 	h->desc = (struct be_array_desc){
 		.flags = ac->flags,
@@ -50,18 +73,16 @@ int mir_do_array_create(struct call *c)
 		.kind = ac->kind,
 	};
 	memcpy(h->desc.bits, ac->bits, sizeof(h->desc.bits));
-	rc = QCU_ERR_Success;
 	if (!be_array_elem(&h->desc))
 		rc = QCU_ERR_InvalidChannelDescriptor;
-	else if (!ac->width || ac->levels > QCU_LEVELS_MAX)
+	else if (!ac->width || ac->levels > QCU_LEVELS_MAX || ac->flags & ~ARRAY_FLAGS)
 		rc = QCU_ERR_InvalidValue;
 	if (!rc)
-		rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, &h->array);
+		rc = create_array(c, h);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_handle_drop(m, h);
 		return rc;
 	}
-	h->bytes = array_bytes(&h->desc);
 	m->stats.device_bytes += h->bytes;
 	rc = handles_add(&m->handles, ac->array, h);
 	if (rc)

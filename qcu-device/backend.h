@@ -24,7 +24,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 5u
+#define BE_ABI 7u
 
 #define BE_IPC_BYTES 64
 
@@ -44,9 +44,27 @@ struct be_options {
 	bool verbose;
 	/*
 	 * The process is a mirror and nothing else: what CUDA writes to stdout was printed by
-	 * kernels, print_read hands it out; assert_read the like on stderr. Otherwise both stay.
+	 * kernels, print_read hands it out; assert_read the assertions in what it writes to
+	 * stderr, and the rest of that goes to complain. Otherwise both stay.
 	 */
 	bool capture_stdout;
+	/*
+	 * Lines for the operator, some of which a guest may have chosen: it sees to it that they
+	 * are few and clean. A backend writes nothing to stderr itself. NULL: they are left out.
+	 */
+	void (*complain)(const char *who, const char *text, size_t len);
+	/* Text that kernels print and nobody fetches, of each kind; 0: the backend's choice. */
+	uint64_t printed_bytes;
+	/* How long a kernel may run; 0: for ever. For backends that see to it (kernel_time). */
+	uint32_t kernel_seconds;
+	/*
+	 * Asked before `bytes` more of the process's memory (or fewer, which is always granted) go
+	 * to work that waits in streams. NULL: as much as there is.
+	 */
+	bool (*queue_room)(void *ctx, int64_t bytes);
+	/* The same for what is made of a module's image, and stays. */
+	bool (*module_room)(void *ctx, int64_t bytes);
+	void *room_ctx;
 };
 
 struct be_dim3 {
@@ -132,6 +150,8 @@ struct be_box {
 struct be_ops {
 	uint32_t abi; /* BE_ABI */
 	const char *name;
+	/* It ends kernels itself that run for longer than options.kernel_seconds. */
+	bool kernel_time;
 
 	/* Is there a GPU? Called once in the device process, before any mirror; must not keep
 	 * state. */
@@ -139,6 +159,11 @@ struct be_ops {
 	int (*open)(struct be **be, const struct be_options *opt);
 	void (*close)(struct be *be);
 
+	/*
+	 * Bytes of each device, if that is the host's memory and each mirror's own, so that the
+	 * mirrors of a VM must share what one has.
+	 */
+	uint64_t (*memory)(const struct be_options *opt);
 	int (*device_count)(struct be *be, unsigned int *count);
 	int (*versions)(struct be *be, uint32_t *driver, uint32_t *runtime);
 	int (*device_desc)(struct be *be, unsigned int dev, struct qcu_device_desc *desc);

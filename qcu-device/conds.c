@@ -13,6 +13,13 @@ struct kept {
 	struct handle *kernel;
 };
 
+/* How much work a body has; what is recorded anew takes its place. */
+struct recorded {
+	struct recorded *next;
+	uint32_t body;
+	uint64_t nodes;
+};
+
 static struct handle *outermost(struct handle *cond)
 {
 	while (cond->parent)
@@ -20,17 +27,25 @@ static struct handle *outermost(struct handle *cond)
 	return cond;
 }
 
-int mir_cond_keep(struct mirror *m, const struct stream_ref *s, struct handle *kernel)
+int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *kernel)
 {
+	struct mirror *m = c->m;
 	struct handle *graph;
 	struct kept *k, *more;
+	int rc;
 
 	if (!s->h || !s->h->parent)
 		return QCU_ERR_Success;
 	graph = outermost(s->h->parent);
+	/* It counts as one more: however often the graph is recorded anew, they stay. */
+	rc = mir_take(c, LIMIT_GRAPH_NODES, 1);
+	if (rc)
+		return rc;
 	more = malloc(sizeof(*more));
-	if (!more)
+	if (!more) {
+		mir_give(m, LIMIT_GRAPH_NODES, 1);
 		return QCU_ERR_MemoryAllocation;
+	}
 	pthread_mutex_lock(&m->lock);
 	/* Once is enough, however often the graph is recorded. */
 	for (k = graph->kept; k && k->kernel != kernel; k = k->next)
@@ -41,19 +56,78 @@ int mir_cond_keep(struct mirror *m, const struct stream_ref *s, struct handle *k
 		graph->kept = more;
 	}
 	pthread_mutex_unlock(&m->lock);
-	if (k)
+	if (k) {
+		mir_give(m, LIMIT_GRAPH_NODES, 1);
 		free(more);
+	}
+	return QCU_ERR_Success;
+}
+
+int mir_cond_work(struct call *c, struct handle *stream)
+{
+	int rc = mir_take(c, LIMIT_GRAPH_NODES, 1);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&c->m->lock);
+	stream->nodes++;
+	pthread_mutex_unlock(&c->m->lock);
+	return rc;
+}
+
+void mir_cond_recorded(struct mirror *m, struct handle *stream)
+{
+	uint64_t before = stream->nodes;
+
+	if (!stream->parent)
+		return;
+	pthread_mutex_lock(&m->lock);
+	if (stream->recorded) {
+		before = stream->recorded->nodes;
+		stream->recorded->nodes = stream->nodes;
+	}
+	pthread_mutex_unlock(&m->lock);
+	mir_give(m, LIMIT_GRAPH_NODES, before);
+}
+
+/* The entry of a body that is to be recorded. */
+static int record_body(struct mirror *m, struct handle *cond, uint32_t body, struct recorded **out)
+{
+	struct recorded *more = calloc(1, sizeof(*more)), *r;
+
+	if (!more)
+		return QCU_ERR_MemoryAllocation;
+	pthread_mutex_lock(&m->lock);
+	for (r = cond->recorded; r && r->body != body; r = r->next)
+		;
+	if (!r) {
+		r = more;
+		r->body = body;
+		r->next = cond->recorded;
+		cond->recorded = r;
+		more = NULL;
+	}
+	pthread_mutex_unlock(&m->lock);
+	free(more);
+	*out = r;
 	return QCU_ERR_Success;
 }
 
 void mir_cond_end(struct mirror *m, struct handle *cond)
 {
+	struct recorded *r;
 	struct kept *k;
 
 	m->cfg.ops->cond_destroy(m->be, cond->cond);
+	while ((r = cond->recorded)) {
+		cond->recorded = r->next;
+		mir_give(m, LIMIT_GRAPH_NODES, r->nodes);
+		free(r);
+	}
 	while ((k = cond->kept)) {
 		cond->kept = k->next;
 		handles_put(&m->handles, k->kernel);
+		mir_give(m, LIMIT_GRAPH_NODES, 1);
 		free(k);
 	}
 }
@@ -74,16 +148,16 @@ static int create_in(struct call *c, struct handle *in, struct handle **out)
 
 	if (in && in->device != c->cmd->device)
 		return QCU_ERR_InvalidDevice;
-	h = handle_new(HANDLE_COND);
-	if (!h)
-		return QCU_ERR_MemoryAllocation;
+	rc = mir_handle_new(c, HANDLE_COND, &h);
+	if (rc)
+		return rc;
 	h->device = c->cmd->device;
 	h->body = cc->body;
 	rc = m->cfg.ops->cond_create(m->be, h->device, in ? in->cond : NULL, cc->body,
 				     cc->flags & QCU_COND_DEFAULT ? &cc->value : NULL, &h->cond,
 				     &value);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_handle_drop(m, h);
 		return rc;
 	}
 	if (in)
@@ -170,10 +244,10 @@ int mir_do_cond_record(struct call *c)
 	cond = get(c, cr->cond);
 	if (!cond)
 		return QCU_ERR_InvalidResourceHandle;
-	h = handle_new(HANDLE_STREAM);
-	if (!h) {
+	rc = mir_handle_new(c, HANDLE_STREAM, &h);
+	if (rc) {
 		handles_put(&m->handles, cond);
-		return QCU_ERR_MemoryAllocation;
+		return rc;
 	}
 	h->parent = cond;
 	h->device = cond->device;
@@ -183,7 +257,12 @@ int mir_do_cond_record(struct call *c)
 	pthread_mutex_unlock(&m->lock);
 	rc = m->cfg.ops->cond_record(m->be, cond->cond, cr->body, &h->stream);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_handle_drop(m, h);
+		return rc;
+	}
+	rc = record_body(m, cond, cr->body, &h->recorded);
+	if (rc) {
+		handles_put(&m->handles, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, cr->stream, h);
@@ -269,8 +348,14 @@ int mir_do_cond_run(struct call *c)
 		return rc;
 	rc = mir_stream_get(c, cr->stream, &s);
 	if (!rc) {
-		rc = s.device == h->device ? c->m->cfg.ops->cond_run(c->m->be, h->cond, s.s)
-					   : (int)QCU_ERR_InvalidResourceHandle;
+		if (s.device == h->device) {
+			struct timed *t = mir_time_begin(c, &s);
+
+			rc = c->m->cfg.ops->cond_run(c->m->be, h->cond, s.s);
+			mir_time_end(c, &s, t, !rc);
+		} else {
+			rc = QCU_ERR_InvalidResourceHandle;
+		}
 		mir_stream_put(c, &s);
 	}
 	handles_put(&c->m->handles, h);

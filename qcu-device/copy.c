@@ -18,8 +18,6 @@
  * down whatever their size. Up it pays from 256 KiB on, down from 3 MiB.
  */
 #define DIRECT_MIN (1u << 20)
-/* With all of guest memory registered. Pieces of 64 KiB move at 18 GB/s then. */
-#define RAM_DIRECT_MIN (64u << 10)
 /*
  * A CPU copies slower than PCIe moves, so several of them carry what is not registered of a large
  * copy, long pieces too: to those CUDA would put a single one. Waking a thread takes 50 us there,
@@ -42,8 +40,7 @@ static int add_segments(struct call *c, struct pieces *ps)
 
 			if (!part)
 				return MIR_RULE_BROKEN;
-			rc = pieces_add(ps, host, part,
-					c->m->window.ram_registered && part >= RAM_DIRECT_MIN);
+			rc = pieces_add(ps, host, part, false);
 			gpa += part;
 			left -= part;
 		}
@@ -56,7 +53,8 @@ int mir_pieces(struct call *c, struct pieces *ps)
 	int rc;
 
 	if (c->cmd->flags & QCU_F_WINDOW)
-		rc = window_resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps);
+		rc = window_resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps,
+				    &c->holds);
 	else
 		rc = add_segments(c, ps);
 	if (rc)
@@ -126,7 +124,8 @@ int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
 	if (addr - QCU_WINDOW_BASE >= QCU_WINDOW_SIZE &&
 	    c->m->cfg.ops->mem_valid(c->m->be, addr, len))
 		return QCU_ERR_Success;
-	return window_pinned(&c->m->window, addr, len) ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+	return window_pinned(&c->m->window, addr, len, &c->holds) ? QCU_ERR_Success
+								  : QCU_ERR_InvalidValue;
 }
 
 /* How many registered pieces the backend is given at once, at most. */
@@ -500,7 +499,7 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	 * said that it waits itself. What is not registered has been read by now.
 	 */
 	wait = !window || !(flags & QCU_COPY_QUEUED);
-	if (cp->h2d && !window && !c->m->window.ram_registered)
+	if (cp->h2d && !window)
 		wait = false;
 	if (wait || flags & QCU_COPY_SYNC) {
 		int err = mir_stream_wait(c, &cp->stream);

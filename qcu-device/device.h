@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "qcu-device/jail.h"
+#include "qcu-device/limits.h"
 #include "qcu-device/mirror.h"
 #include "qcu-device/ring.h"
 
@@ -14,13 +16,14 @@
 struct device_options {
 	struct be_options be;
 	enum mir_map map;
+	struct limits limits;
 	uint64_t pin_limit; /* as mir_config has them */
-	bool pin_ram;
 	unsigned int sessions;
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
 	unsigned int poll_us; /* how long a mirror looks for commands before it sleeps */
 	unsigned int copiers; /* threads for one large copy, if there are processors for them */
-	bool plugin;	      /* mirrors load the cuda backend; else soft, which is linked in */
+	struct jail jail;
+	bool plugin; /* mirrors load the cuda backend; else soft, which is linked in */
 	bool verbose;
 	bool trace;
 };
@@ -34,16 +37,25 @@ enum {
 
 /* Those of a mirror; the main process says what they mean. */
 enum {
-	MIRROR_EXIT_RULE = 3,  /* the guest broke a rule of the wire */
-	MIRROR_EXIT_SETUP = 4, /* no backend, no window, … */
+	MIRROR_EXIT_RULE = 3,	 /* the guest broke a rule of the wire */
+	MIRROR_EXIT_TIMEOUT = 5, /* a kernel did not end */
+	MIRROR_EXIT_SETUP = 4,	 /* no backend, no window, … */
 };
 
 /* plugin.c */
-enum plugin_probe { PLUGIN_GPU, PLUGIN_NO_GPU, PLUGIN_MISSING };
+enum plugin_probe {
+	PLUGIN_GPU,
+	PLUGIN_OPEN_GPU, /* its kernels reach memory that is not registered: HMM, ATS */
+	PLUGIN_NO_GPU,
+	PLUGIN_MISSING,
+};
 /* Asks the plugin in a process of its own. `quiet`: say nothing. */
 enum plugin_probe plugin_probe(bool quiet);
-/* For mirrors. NULL, said on stderr. */
-const struct be_ops *plugin_load(void);
+/* Where the plugin is. 0 or -errno. */
+#define PLUGIN_PATH_MAX (4096 + 32)
+int plugin_path(char *path, size_t size);
+/* For mirrors: from a file that is open. NULL, said on stderr. */
+const struct be_ops *plugin_load(int fd);
 
 /* vhost.c: serves one QEMU until it disconnects; an exit code. */
 int vhost_serve(int sock, const struct device_options *opt);
@@ -51,9 +63,11 @@ int vhost_serve(int sock, const struct device_options *opt);
 /* mirror_vq.c: the life of a mirror process. */
 struct mirror_args {
 	const struct device_options *opt;
+	const struct be_ops *ops;
 	const struct guestmem *mem;
-	pid_t parent;
+	struct ring_state *states; /* by queue */
 	struct shares *shares;
+	struct usage *usage;
 	bool warm; /* be ready before the session comes */
 	/* Brings the session, then new call fds; ends when the main process does. */
 	int ctl_fd;
@@ -61,13 +75,16 @@ struct mirror_args {
 void mirror_vq_run(const struct mirror_args *args) __attribute__((noreturn));
 
 /*
- * The session, as the first message on ctl_fd brings it, with its kick fd and its call fd. Its
- * pointers mean the same in a mirror, which is a fork of the sender.
+ * The session, as the first message on ctl_fd brings it, with its kick fd and its call fd. The
+ * queue's parts are guest-physical addresses: the sender has them mapped elsewhere.
  */
 struct mirror_job {
 	unsigned int session;
+	uint32_t guest_pid;
 	bool has_call;
-	struct ring ring;
+	bool event_idx;
+	unsigned int num;
+	uint64_t desc, avail, used;
 };
 
 #endif

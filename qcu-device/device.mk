@@ -2,11 +2,15 @@
 # qcu-device, the host process. What a mirror is made of is a library of its own, which the loopback
 # transport of the tests links as well.
 
-MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c memset.c staging.c streams.c modules.c \
+MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c memset.c staging.c streams.c modules.c image.c image_elf.c \
 	lanes.c order.c spin.c handles.c hostcalls.c pools.c conds.c complain.c window.c registered.c guestmem.c watch.c carriers.c)
-MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c)
+MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c limits.c usage.c charges.c kerneltime.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
-DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c)
+MIRROR_LIBS := -llz4 -lzstd
+DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c status.c birth.c ramfiles.c)
+DEVICE_SRCS += $(addprefix qcu-device/,jail.c jail_files.c jail_calls.c)
+# Static: a mirror loads its libraries as a user who may not be able to read just any folder.
+DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
 PARTS += $(B)/qcu-device/qcu-device
 
 $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)
@@ -23,10 +27,10 @@ $(VHOST_USER_LIB): scripts/build-qemu | deps
 		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
 
 # Only these see its headers, which are not written for our warnings.
-VHOST_OBJS := $(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o)
+VHOST_OBJS := $(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o status.o birth.o ramfiles.o)
 $(VHOST_OBJS): $(VHOST_USER_LIB)
 $(VHOST_OBJS): override CFLAGS += -isystem $(VHOST_USER)/include
 
 $(B)/qcu-device/qcu-device: $(DEVICE_SRCS:%.c=$(B)/%.o) $(MIRROR_LIB) \
 		$(B)/qcu-device/soft/libsoft.a $(VHOST_USER_LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ -llz4 -lzstd -lm -ldl
+	$(CC) $(LDFLAGS) -o $@ $^ $(DEVICE_LIBS)

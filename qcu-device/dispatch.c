@@ -54,8 +54,7 @@ int mir_not_supported(struct call *c)
 	m->said[c->cmd->op] = 1;
 	pthread_mutex_unlock(&m->lock);
 	if (first)
-		complain("session %u: %s is not supported by the %s backend", m->cfg.session,
-			 mir_op_name(c->cmd->op), m->cfg.ops->name);
+		complain("not supported by the %s backend", m->cfg.ops->name);
 	return QCU_ERR_NotSupported;
 }
 
@@ -142,7 +141,27 @@ static bool has_text(struct mirror *m, read_fn *read)
 /* What a software GPU's checks say comes without an error; why it has no kernel, with any. */
 static bool has_output(struct mirror *m)
 {
-	return has_text(m, m->cfg.ops->print_read) || has_text(m, m->cfg.ops->assert_read);
+	bool refusal;
+
+	pthread_mutex_lock(&m->lock);
+	refusal = m->refusal[0];
+	pthread_mutex_unlock(&m->lock);
+	return refusal || has_text(m, m->cfg.ops->print_read) ||
+	       has_text(m, m->cfg.ops->assert_read);
+}
+
+/* What the mirror itself has to say to the program, once; as much as there is room for. */
+static int read_refusal(struct call *c, uint64_t room, uint64_t *got)
+{
+	struct mirror *m = c->m;
+	char text[sizeof(m->refusal)];
+
+	pthread_mutex_lock(&m->lock);
+	memcpy(text, m->refusal, sizeof(text));
+	m->refusal[0] = '\0';
+	pthread_mutex_unlock(&m->lock);
+	*got = strlen(text) < room ? strlen(text) : room;
+	return *got ? mir_buf_write(c, 0, text, *got) : (int)QCU_ERR_Success;
 }
 
 uint64_t mir_now_ns(void)
@@ -157,24 +176,30 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 {
 	struct mirror *m = mirror;
 	struct qCUcmd *cmd = &req->cmd;
-	struct call c = {.m = m, .req = req, .cmd = cmd};
+	struct call c;
 	bool exits = cmd->op == QCU_OP_THREAD_EXIT;
 	uint64_t began = m->cfg.trace ? mir_now_ns() : 0;
 	int status;
 
+	c.m = m;
+	c.req = req;
+	c.cmd = cmd;
+	c.waited = false;
+	window_holds_init(&c.holds);
+	complain_command(mir_op_name(cmd->op));
 	status = carry_out(&c);
+	window_release(&m->window, &c.holds);
+	if (status == MIR_RULE_BROKEN)
+		complain("the guest names memory that it may not");
+	complain_command(NULL);
 	if (status == MIR_PARKED)
 		return false;
 	cmd->status = status;
-	if (cmd->status == MIR_RULE_BROKEN)
-		complain("session %u: %s names memory that it may not", m->cfg.session,
-			 mir_op_name(cmd->op));
 	cmd->flags = (c.waited || status > 0) && has_output(m) ? QCU_F_OUTPUT : 0;
 	if (m->cfg.trace)
-		fprintf(stderr, "qcu-device: session %u: thread %u seq %u %s: %s, %llu us\n",
-			m->cfg.session, cmd->tid, cmd->seq, mir_op_name(cmd->op),
-			mir_error_name(cmd->status),
-			(unsigned long long)(mir_now_ns() - began) / 1000);
+		complain_trace("thread %u seq %u %s: %s, %llu us", cmd->tid, cmd->seq,
+			       mir_op_name(cmd->op), mir_error_name(cmd->status),
+			       (unsigned long long)(mir_now_ns() - began) / 1000);
 	req->done(req);
 	return exits;
 }
@@ -201,6 +226,7 @@ int mir_do_device_info(struct call *c)
 
 	MIR_NEED(c, device_desc);
 	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
+	desc.total_mem = budget_memory_total(&c->m->budget, desc.total_mem);
 	return rc ? rc : mir_buf_write(c, 0, &desc, sizeof(desc));
 }
 
@@ -220,11 +246,12 @@ static bool match_device(const struct handle *h, const void *arg)
 int mir_do_device_reset(struct call *c)
 {
 	struct mirror *m = c->m;
-	unsigned int device = c->cmd->device;
+	unsigned int device = c->cmd->device, limit;
 
 	MIR_NEED(c, device_reset);
 	c->waited = true;
 	mir_watches_end(m);
+	mir_times_reset(m, device);
 	handles_remove_if(&m->handles, HANDLE_EVENT, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_STREAM, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_COND, match_device, &device);
@@ -234,19 +261,24 @@ int mir_do_device_reset(struct call *c)
 	mir_thread_streams_end(m, NULL, &device);
 	staging_reset(&m->staging, device);
 	mir_allocations_end(m, &device);
+	mir_pools_end(m, &device);
 	mir_imports_end(m, &device);
+	for (limit = 0; limit < 3; limit++)
+		mir_limit_back(m, device, limit, 0);
 	return m->cfg.ops->device_reset(m->be, device);
 }
 
 int mir_do_mem_info(struct call *c)
 {
-	uint64_t free_bytes = 0, total = 0;
+	uint64_t free_bytes = 0, total = 0, left;
 	int rc;
 
 	MIR_NEED(c, mem_info);
 	rc = c->m->cfg.ops->mem_info(c->m->be, c->cmd->device, &free_bytes, &total);
-	c->cmd->mem_info.free = free_bytes;
-	c->cmd->mem_info.total = total;
+	mir_pools_count(c->m);
+	left = budget_memory_left(&c->m->budget, c->cmd->device, total);
+	c->cmd->mem_info.free = free_bytes < left ? free_bytes : left;
+	c->cmd->mem_info.total = budget_memory_total(&c->m->budget, total);
 	return rc;
 }
 
@@ -262,6 +294,17 @@ int mir_do_peer_access(struct call *c)
 	return c->m->cfg.ops->peer_access(c->m->be, c->cmd->device, p->peer, p->enable);
 }
 
+/* The last cudaDeviceP2PAttr and the last cudaAtomicOperation, by which CUDA looks things up. */
+#define PEER_ATTR_LAST	 5u
+#define PEER_ATOMIC_LAST 12u
+
+static bool peer_attr_known(uint32_t attr)
+{
+	if (attr < QCU_PEER_ATOMICS)
+		return attr <= PEER_ATTR_LAST;
+	return attr < QCU_PEER_HOST_ATOMICS + 0x100u && (attr & 0xff) <= PEER_ATOMIC_LAST;
+}
+
 int mir_do_peer_info(struct call *c)
 {
 	struct qcu_peer_info *p = &c->cmd->peer_info;
@@ -269,6 +312,8 @@ int mir_do_peer_info(struct call *c)
 	int rc;
 
 	MIR_NEED(c, peer_info);
+	if (!peer_attr_known(p->attr))
+		return QCU_ERR_InvalidValue;
 	if (p->attr < QCU_PEER_HOST_ATOMICS &&
 	    (p->peer >= c->m->devices || p->peer == c->cmd->device))
 		return QCU_ERR_InvalidDevice;
@@ -280,9 +325,17 @@ int mir_do_peer_info(struct call *c)
 int mir_do_limit_set(struct call *c)
 {
 	const struct qcu_limit_set *l = &c->cmd->limit_set;
+	uint64_t before, value = l->value;
+	int rc;
 
 	MIR_NEED(c, limit_set);
-	return c->m->cfg.ops->limit_set(c->m->be, c->cmd->device, l->limit, l->value);
+	rc = mir_take_limit(c, l->limit, &value, &before);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->limit_set(c->m->be, c->cmd->device, l->limit, value);
+	if (rc)
+		mir_limit_back(c->m, c->cmd->device, l->limit, before);
+	return rc;
 }
 
 int mir_do_limit_get(struct call *c)
@@ -317,6 +370,10 @@ int mir_do_print_read(struct call *c)
 		return QCU_ERR_InvalidValue;
 	if (!read)
 		return mir_not_supported(c);
+	if (errors) {
+		rc = read_refusal(c, room, &off);
+		room -= off;
+	}
 	while (room && !rc) {
 		size_t got = 0;
 

@@ -25,6 +25,14 @@ enum handle_kind {
 	HANDLE_KINDS,
 };
 
+/* What a pool of memory takes of the device's: pools.c's. */
+struct pool_room {
+	struct be_pool *pool; /* NULL: it has not been used */
+	unsigned int device;
+	uint64_t charged;
+	struct pool_room *next;
+};
+
 struct handle {
 	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
 	atomic_uint refs;
@@ -39,7 +47,8 @@ struct handle {
 		struct be_cond *cond;
 	};
 	struct be_array_desc desc; /* of an array */
-	uint64_t bytes;		   /* that an array takes of the device's memory */
+	uint64_t bytes;		   /* that an array or a module takes of the device's memory */
+	struct pool_room room;	   /* of a pool */
 	bool shared;		   /* of an event: `token` is for other processes */
 	struct qcu_ipc_token token;
 	/* Referenced: a kernel's module, the conditional that a stream records or one is in. */
@@ -47,8 +56,10 @@ struct handle {
 	uint32_t body;	    /* which of it */
 	uint64_t recording; /* of such a stream, or of the last in which a conditional was placed */
 	uint32_t params, param_bytes;
-	struct kept *kept;   /* by a conditional, see conds.c */
-	struct handle *next; /* of those that wait to be used again */
+	struct kept *kept;	   /* by a conditional, see conds.c */
+	struct recorded *recorded; /* its bodies; of a stream: the one that it records */
+	uint64_t nodes;		   /* work that such a stream has put there */
+	struct handle *next;	   /* of those that wait to be used again */
 };
 
 #define HANDLE_PAGE 256u

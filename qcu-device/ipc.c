@@ -102,12 +102,18 @@ static int import(struct call *c, const struct qcu_ipc_token *token, struct impo
 	*out = NULL;
 	if (rc)
 		return rc;
+	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
+	if (rc)
+		return rc;
 	i = calloc(1, sizeof(*i));
-	if (!i)
+	if (!i) {
+		mir_give(m, LIMIT_ALLOCATIONS, 1);
 		return QCU_ERR_MemoryAllocation;
+	}
 	*i = (struct import){.token = *token, .size = share.size, .device = c->cmd->device};
 	rc = m->cfg.ops->mem_import(m->be, i->device, share.handle, i->size, &i->addr);
 	if (rc) {
+		mir_give(m, LIMIT_ALLOCATIONS, 1);
 		free(i);
 		return rc;
 	}
@@ -145,6 +151,7 @@ static int end_import(struct mirror *m, struct import *i)
 	int rc = m->cfg.ops->mem_unimport(m->be, i->addr);
 
 	LIST_REMOVE(i, link);
+	mir_give(m, LIMIT_ALLOCATIONS, 1);
 	free(i);
 	return rc;
 }
@@ -231,13 +238,13 @@ int mir_do_ipc_event_open(struct call *c)
 	rc = find(m, &o->token, SHARE_EVENT, &share);
 	if (rc)
 		return rc;
-	h = handle_new(HANDLE_EVENT);
-	if (!h)
-		return QCU_ERR_MemoryAllocation;
+	rc = mir_handle_new(c, HANDLE_EVENT, &h);
+	if (rc)
+		return rc;
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->event_import(m->be, h->device, share.handle, &h->event);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_handle_drop(m, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, o->event, h);

@@ -42,6 +42,7 @@ struct lane {
 	unsigned int slot;
 	uint32_t tid;
 	bool taken;
+	bool counted; /* take() has been asked */
 	uint64_t in;
 	struct guest *guests;
 	size_t guest_count;
@@ -64,6 +65,9 @@ struct lanes {
 	lanes_fn *run;
 	lanes_order_fn *order;
 	void *ctx;
+	unsigned int max; /* lanes of guest threads */
+	bool (*take)(void *ctx);
+	void (*give)(void *ctx);
 	unsigned int spin_us; /* a lane that runs dry, at most */
 	int spinners;	      /* how many may spin at once */
 	/* of those who submit */
@@ -283,6 +287,13 @@ static struct mir_request *next_request(struct lane *l)
 	return req;
 }
 
+static void give_back(struct lane *l)
+{
+	if (l->counted && l->lanes->give)
+		l->lanes->give(l->lanes->ctx);
+	l->counted = false;
+}
+
 /* The guest thread has ended: so does its lane, if it is alone on it and nothing else waits. */
 static bool lane_end(struct lane *l)
 {
@@ -293,6 +304,7 @@ static bool lane_end(struct lane *l)
 	end = l->in == atomic_load(&l->out) && l->slot < LANES_MAX && l->taken;
 	if (end) {
 		l->taken = false;
+		give_back(l);
 		l->next_ended = lanes->ended;
 		lanes->ended = l;
 	}
@@ -405,32 +417,51 @@ static bool add_guest(struct lane *l, uint32_t tid)
 	return true;
 }
 
+/* A lane at this free place, if there may be one more. The first one is always there. */
+static struct lane *one_more(struct lanes *lanes, unsigned int slot, uint32_t tid, bool first)
+{
+	bool counted = lanes->take && lanes->take(lanes->ctx);
+	struct lane *l = NULL;
+
+	if (counted || first || !lanes->take)
+		l = lane_begin(lanes, slot, tid);
+	if (l)
+		l->counted = counted;
+	else if (counted)
+		lanes->give(lanes->ctx);
+	return l;
+}
+
 /*
- * The lane of a guest thread. When all are taken it shares the lane at its home slot, and goes on
- * doing so until nothing of it is left there, or its requests would overtake one another.
+ * The lane of a guest thread. When there may be no more it shares the next one from its home slot
+ * on, and goes on doing so until nothing of it is left there, or its requests would overtake one
+ * another.
  */
 static struct lane *find(struct lanes *lanes, uint32_t tid)
 {
-	unsigned int home = tid % LANES_MAX, i, spare = LANES_MAX;
-	struct lane *shared = lanes->lane[home], *l;
+	unsigned int home = tid % lanes->max, i, spare = LANES_MAX;
+	struct lane *shared = NULL, *has = NULL, *l;
 
-	for (i = 0; i < LANES_MAX; i++) {
-		unsigned int slot = (home + i) % LANES_MAX;
+	for (i = 0; i < lanes->max && !has; i++) {
+		unsigned int slot = (home + i) % lanes->max;
 
 		l = lanes->lane[slot];
 		if (l && l->taken && l->tid == tid)
 			return l;
-		if ((!l || !l->taken) && spare == LANES_MAX)
+		if (l && l->taken) {
+			shared = shared ? shared : l;
+			has = lane_has(l, tid) ? l : NULL;
+		} else if (spare == LANES_MAX) {
 			spare = slot;
+		}
 	}
-	if (spare == home)
-		return lane_begin(lanes, home, tid);
 	l = NULL;
-	if (spare < LANES_MAX && !lane_has(shared, tid))
-		l = lane_begin(lanes, spare, tid);
-	if (!l && add_guest(shared, tid))
-		l = shared;
-	return l;
+	if (!has && spare < LANES_MAX)
+		l = one_more(lanes, spare, tid, !shared);
+	if (l)
+		return l;
+	shared = has ? has : shared;
+	return shared && add_guest(shared, tid) ? shared : NULL;
 }
 
 static struct lane *find_driver(struct lanes *lanes, uint16_t op)
@@ -484,6 +515,7 @@ int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void 
 	lanes->order = order;
 	lanes->ctx = ctx;
 	lanes->spin_us = spin_us;
+	lanes->max = LANES_MAX;
 	lanes->spinners = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
 	/* It is held for a tenth of a microsecond: not worth a sleep. */
 	pthread_mutexattr_init(&attr);
@@ -494,6 +526,14 @@ int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void 
 	pthread_cond_init(&lanes->passed, NULL);
 	*out = lanes;
 	return 0;
+}
+
+void lanes_bound(struct lanes *lanes, unsigned int max, bool (*take)(void *ctx),
+		 void (*give)(void *ctx))
+{
+	lanes->max = max < LANES_MAX ? max : LANES_MAX;
+	lanes->take = take;
+	lanes->give = give;
 }
 
 bool lanes_idle(struct lanes *lanes, unsigned int ms)
@@ -523,6 +563,7 @@ static void stop(struct lanes *lanes, struct lane *l)
 	pthread_mutex_lock(&lanes->lock);
 	taken = l->taken;
 	l->taken = false;
+	give_back(l);
 	pthread_mutex_unlock(&lanes->lock);
 	if (!taken)
 		return;

@@ -10,8 +10,9 @@
 #include "qcu-device/mirror.h"
 
 /*
- * Guest threads beyond this many share lanes. The driver (tid 0) never does, and has two: an UNMAP
- * waits for the GPU, which may be waiting for the program, which may be waiting for a MAP.
+ * Guest threads beyond this many, or fewer (lanes_bound), share lanes. The driver (tid 0) never
+ * does, and has two: an UNMAP waits for the GPU, which may be waiting for the program, which may be
+ * waiting for a MAP.
  */
 #define LANES_MAX    256u
 #define LANES_DRIVER LANES_MAX
@@ -48,6 +49,13 @@ typedef void lanes_order_fn(void *ctx, struct mir_request *req, lanes_point end)
 /* 0 or -errno. order may be NULL. */
 int lanes_create(struct lanes **lanes, lanes_fn *run, lanes_order_fn *order, void *ctx,
 		 unsigned int spin_us);
+
+/*
+ * No more than `max` lanes (1 to LANES_MAX), and take() must agree to each but the first; give()
+ * says that one has ended. Their ctx is that of lanes_create(). Before anything is submitted.
+ */
+void lanes_bound(struct lanes *lanes, unsigned int max, bool (*take)(void *ctx),
+		 void (*give)(void *ctx));
 
 /* 0, or -errno if no thread could be made; the request is then still the caller's. */
 int lanes_submit(struct lanes *lanes, struct mir_request *req);

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "qcu-device/birth.h"
 #include "qcu-device/carriers.h"
 #include "qcu-device/device.h"
 #include "qcu-device/spin.h"
@@ -33,7 +34,6 @@ static const char usage[] =
 	"  --fd N                 a connected socket that has been inherited\n"
 	"  --gpu soft|cuda|auto   a GPU in software, NVIDIA's, or that if there is one (auto)\n"
 	"  --map cvm|ncvm         how chunks are mapped: side by side (cvm), or left in place\n"
-	"  --pin-ram              register all guest memory with the GPU at the beginning\n"
 	"  --pin-limit SIZE       register no more than this, except what programs ask for\n"
 	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
 	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
@@ -42,12 +42,23 @@ static const char usage[] =
 	"                         (200; with fewer than four processors 20)\n"
 	"  --copiers N            threads for a large copy of memory that is not registered with\n"
 	"                         the GPU, 1 to 8, and no more than there are processors (4)\n"
-	"  --vram SIZE            memory of each software GPU, with K, M or G\n"
+	"  --limit NAME=VALUE     what each guest program may use, as vm-NAME what all of the VM\n"
+	"                         may; --limit help has the names\n"
+	"  --vram SIZE            the same as --limit vm-device-memory=SIZE, with K, M or G; a\n"
+	"                         software GPU has that much\n"
+	"  --kernel-timeout N     the same as --limit kernel-time=N: a kernel that runs for "
+	"longer\n"
+	"                         than N seconds ends its program's session\n"
 	"  --gpus N               how many software GPUs (1)\n"
+	"  --user USER            become this user; root becomes one that nobody else is\n"
+	"  --no-sandbox           keep all rights, for debugging\n"
+	"  --let-kernels-reach-all-memory\n"
+	"                         take a GPU that reads memory that is not registered with it\n"
 	"  --verbose              say when sessions begin and end\n"
 	"  --trace                one line for each command\n"
 	"  --version, --help\n"
 	"\n"
+	"SIGUSR1 has it print what each session uses of its limits.\n"
 	"The cuda backend, be_cuda.so, is looked for in QCU_BACKEND_DIR, else beside this "
 	"program.\n";
 
@@ -109,6 +120,25 @@ static unsigned int word(const char *option, const char *text, const char *const
 		if (!strcmp(text, words[i]))
 			return i;
 	die_usage("--%s %s: what is that? (try %s or %s)", option, text, words[0], words[1]);
+}
+
+/* --limit, or an option that is short for one of them. */
+static void limit(struct limits *l, const char *name, const char *value)
+{
+	char text[128], why[512];
+	unsigned int i;
+
+	if (!*name && !strcmp(value, "help")) {
+		puts("| limit | each program | the VM | what is counted |\n|---|---|---|---|");
+		for (i = 0; i < LIMIT_KINDS; i++) {
+			limits_line(l, (enum limit)i, why, sizeof(why));
+			puts(why);
+		}
+		exit(DEVICE_EXIT_OK);
+	}
+	snprintf(text, sizeof(text), "%s%s", name, value);
+	if (!limits_parse(l, text, why, sizeof(why)))
+		die_usage("%s", why);
 }
 
 static const char *socket_path;
@@ -182,14 +212,22 @@ static bool is_stream(int fd)
 }
 
 /* Which backend the mirrors will use. */
-static void choose(struct device_options *opt, enum gpu gpu)
+static void choose(struct device_options *opt, enum gpu gpu, bool open_gpu)
 {
 	enum plugin_probe found;
 
 	if (gpu == GPU_SOFT)
 		return;
 	found = plugin_probe(gpu == GPU_AUTO && !opt->verbose);
-	if (found == PLUGIN_GPU) {
+	if (found == PLUGIN_OPEN_GPU && !open_gpu) {
+		fprintf(stderr,
+			"qcu-device: this GPU reads memory that is not registered with it (HMM or "
+			"ATS), so kernels of any guest program can read and write all of the "
+			"guest's memory and this program's; --let-kernels-reach-all-memory "
+			"accepts that, --gpu soft runs without it\n");
+		exit(DEVICE_EXIT_USAGE);
+	}
+	if (found == PLUGIN_GPU || found == PLUGIN_OPEN_GPU) {
 		opt->plugin = true;
 	} else if (gpu == GPU_CUDA) {
 		fprintf(stderr, "qcu-device: --gpu cuda: %s; --gpu soft runs without a GPU\n",
@@ -217,10 +255,14 @@ int main(int argc, char **argv)
 		{"copiers", required_argument, NULL, 'k'},
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
+		{"limit", required_argument, NULL, 'L'},
+		{"user", required_argument, NULL, 'u'},
+		{"no-sandbox", no_argument, NULL, 'x'},
+		{"let-kernels-reach-all-memory", no_argument, NULL, 'a'},
+		{"kernel-timeout", required_argument, NULL, 'T'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"trace", no_argument, NULL, 't'},
 		{"version", no_argument, NULL, 'V'},
-		{"pin-ram", no_argument, NULL, 'p'},
 		{"pin-limit", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -232,8 +274,12 @@ int main(int argc, char **argv)
 	};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL;
+	bool open_gpu = false;
 	int fd = -1, prewarm = -1, o;
 
+	if (argc > 1 && !strcmp(argv[1], BIRTH_WORD))
+		birth_mirror();
+	limits_default(&opt.limits);
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
 		case 's':
@@ -247,9 +293,6 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			opt.map = (enum mir_map)word("map", optarg, map_words);
-			break;
-		case 'p':
-			opt.pin_ram = true;
 			break;
 		case 'l':
 			opt.pin_limit = size("pin-limit", optarg);
@@ -268,12 +311,30 @@ int main(int argc, char **argv)
 			break;
 		case 'r':
 			opt.be.vram = size("vram", optarg);
+			opt.limits.vm[LIMIT_DEVICE_MEMORY] = opt.be.vram;
+			break;
+		case 'L':
+			limit(&opt.limits, "", optarg);
+			break;
+		case 'T':
+			limit(&opt.limits, "kernel-time=", optarg);
 			break;
 		case 'c':
 			opt.be.gpus = number("gpus", optarg, 1, 64);
 			break;
+		case 'u':
+			if (!jail_user(&opt.jail, optarg))
+				die_usage("--user %s: an ordinary user's name or number is wanted",
+					  optarg);
+			break;
+		case 'x':
+			opt.jail.off = true;
+			break;
+		case 'a':
+			open_gpu = true;
+			break;
 		case 'v':
-			opt.verbose = opt.be.verbose = true;
+			opt.verbose = opt.be.verbose = opt.jail.verbose = true;
 			break;
 		case 't':
 			opt.trace = true;
@@ -292,19 +353,17 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		die_usage("what is %s?", argv[optind]);
-	if (opt.pin_ram && opt.pin_limit)
-		die_usage("--pin-ram registers everything: it goes with no --pin-limit");
 	if (!path == (fd < 0))
 		die_usage("either --socket PATH or --fd N is wanted");
 
 	if (!path && !is_stream(fd))
 		die_usage("--fd %d: that is no connected socket", fd);
 
-	choose(&opt, gpu);
+	choose(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
 	if (path)
 		fd = wait_for_qemu(path);
-	if (fd < 0)
+	if (fd < 0 || !birth_prepare(&opt, argv) || !jail_main(&opt.jail))
 		return DEVICE_EXIT_FAILURE;
 	return vhost_serve(fd, &opt);
 }

@@ -11,8 +11,9 @@
 struct allocation {
 	uint64_t addr, size;
 	unsigned int device;
-	bool pooled; /* of MALLOC_ASYNC */
-	bool shared; /* `token` is for other processes */
+	bool pooled;	     /* of MALLOC_ASYNC */
+	struct handle *pool; /* held; NULL: a default one, or none */
+	bool shared;	     /* `token` is for other processes */
 	struct qcu_ipc_token token;
 	LIST_ENTRY(allocation) link;
 };
@@ -24,15 +25,41 @@ static int compare(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static struct allocation *new_allocation(struct call *c, uint64_t size)
+static int new_allocation(struct call *c, uint64_t size, struct allocation **out)
 {
-	struct allocation *a = calloc(1, sizeof(*a));
+	int rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
+	struct allocation *a;
 
-	if (a) {
-		a->size = size;
-		a->device = c->cmd->device;
+	if (rc)
+		return rc;
+	a = calloc(1, sizeof(*a));
+	if (!a) {
+		mir_give(c->m, LIMIT_ALLOCATIONS, 1);
+		return QCU_ERR_MemoryAllocation;
 	}
-	return a;
+	a->size = size;
+	a->device = c->cmd->device;
+	*out = a;
+	return QCU_ERR_Success;
+}
+
+/* It has no memory, or none any more. */
+static void drop(struct mirror *m, struct allocation *a)
+{
+	mir_give(m, LIMIT_ALLOCATIONS, 1);
+	handles_put(&m->handles, a->pool);
+	free(a);
+}
+
+/* Its memory has been freed. */
+static void end(struct mirror *m, struct allocation *a)
+{
+	m->stats.device_bytes -= a->size;
+	if (a->pooled)
+		mir_pool_given(m, a->device, a->size);
+	else
+		mir_give_memory(m, a->device, a->size);
+	drop(m, a);
 }
 
 /* From now on it can be freed; takes it over. */
@@ -45,12 +72,12 @@ static int remember(struct mirror *m, struct allocation *a)
 	if (node)
 		LIST_INSERT_HEAD(&m->allocation_list, a, link);
 	pthread_mutex_unlock(&m->lock);
+	m->stats.device_bytes += a->size;
 	if (!node) {
 		m->cfg.ops->mem_free(m->be, a->addr);
-		free(a);
+		end(m, a);
 		return QCU_ERR_MemoryAllocation;
 	}
-	m->stats.device_bytes += a->size;
 	return QCU_ERR_Success;
 }
 
@@ -137,12 +164,17 @@ int mir_do_malloc(struct call *c)
 	MIR_NEED(c, mem_free);
 	if (!c->cmd->malloc.size)
 		return QCU_ERR_Success;
-	a = new_allocation(c, c->cmd->malloc.size);
-	if (!a)
-		return QCU_ERR_MemoryAllocation;
-	rc = m->cfg.ops->mem_alloc(m->be, a->device, a->size, &a->addr);
+	rc = new_allocation(c, c->cmd->malloc.size, &a);
+	if (rc)
+		return rc;
+	rc = mir_take_memory_from_pools(c, a->device, a->size);
+	if (!rc) {
+		rc = m->cfg.ops->mem_alloc(m->be, a->device, a->size, &a->addr);
+		if (rc)
+			mir_give_memory(m, a->device, a->size);
+	}
 	if (rc) {
-		free(a);
+		drop(m, a);
 		return rc;
 	}
 	c->cmd->malloc.ptr = a->addr;
@@ -166,9 +198,25 @@ int mir_do_free(struct call *c)
 		return QCU_ERR_InvalidValue;
 	c->waited = true;
 	rc = m->cfg.ops->mem_free(m->be, a->addr);
-	m->stats.device_bytes -= a->size;
-	free(a);
+	end(m, a);
 	return rc;
+}
+
+static int alloc_from(struct call *c, const struct pool_ref *p, struct be_stream *s,
+		      struct allocation *a)
+{
+	const struct be_ops *ops = c->m->cfg.ops;
+	struct be *be = c->m->be;
+	int rc = mir_pool_take(c, p, a->size), err;
+
+	if (rc)
+		return rc;
+	rc = ops->pool_alloc(be, p->p, a->size, s, &a->addr);
+	err = mir_pool_taken(c, p, a->size, !rc);
+	if (rc || !err)
+		return rc;
+	(void)(ops->pool_free ? ops->pool_free(be, a->addr, s) : ops->mem_free(be, a->addr));
+	return err;
 }
 
 int mir_do_malloc_async(struct call *c)
@@ -190,15 +238,15 @@ int mir_do_malloc_async(struct call *c)
 	rc = mir_stream_get(c, ma->stream, &s);
 	if (rc)
 		goto put_pool;
-	a = new_allocation(c, ma->size);
-	if (!a) {
-		rc = QCU_ERR_MemoryAllocation;
+	rc = new_allocation(c, ma->size, &a);
+	if (rc)
 		goto put_stream;
-	}
 	a->pooled = true;
-	rc = m->cfg.ops->pool_alloc(m->be, p.p, a->size, s.s, &a->addr);
+	a->device = p.device;
+	a->pool = p.h ? handle_hold(&m->handles, p.h) : NULL;
+	rc = alloc_from(c, &p, s.s, a);
 	if (rc) {
-		free(a);
+		drop(m, a);
 		goto put_stream;
 	}
 	ma->ptr = a->addr;
@@ -226,8 +274,7 @@ int mir_do_free_async(struct call *c)
 	a = forget(m, c->cmd->free_async.ptr, true);
 	rc = a ? m->cfg.ops->pool_free(m->be, a->addr, s.s) : (int)QCU_ERR_InvalidValue;
 	if (a)
-		m->stats.device_bytes -= a->size;
-	free(a);
+		end(m, a);
 	mir_stream_put(c, &s);
 	return rc;
 }
@@ -253,8 +300,7 @@ void mir_allocations_end(struct mirror *m, const unsigned int *device)
 		if (a->shared)
 			mir_share_end(m, &a->token);
 		m->cfg.ops->mem_free(m->be, a->addr);
-		m->stats.device_bytes -= a->size;
-		free(a);
+		end(m, a);
 	}
 }
 
@@ -263,8 +309,14 @@ void mir_allocations_end(struct mirror *m, const unsigned int *device)
 int mir_do_map(struct call *c)
 {
 	const struct qcu_map *map = &c->cmd->map;
+	int rc;
 
-	return window_map(&c->m->window, map->va, map->len, c->req->segs, c->req->seg_count);
+	rc = mir_take_mapping(c, map->len);
+	if (rc)
+		return rc;
+	rc = window_map(&c->m->window, map->va, map->len, c->req->segs, c->req->seg_count);
+	mir_mapping_ends(c->m);
+	return rc;
 }
 
 int mir_do_unmap(struct call *c)
@@ -275,6 +327,7 @@ int mir_do_unmap(struct call *c)
 	mir_watch_leaves(c->m, unmap->va, unmap->len);
 	rc = window_unmap(&c->m->window, unmap->va, unmap->len);
 	mir_watch_leaves(c->m, 0, 0);
+	mir_count_mapped(c->m);
 	return rc;
 }
 
@@ -299,7 +352,7 @@ int mir_do_host_unregister(struct call *c)
 	unsigned int dev;
 	int rc = QCU_ERR_Success, err;
 
-	if (!u->len || !window_pinned(&c->m->window, u->addr, u->len))
+	if (!u->len || !window_pinned(&c->m->window, u->addr, u->len, NULL))
 		return QCU_ERR_HostMemoryNotRegistered;
 	/* Natively the call returns when nothing uses the memory any more: it may be freed next. */
 	c->waited = true;

@@ -19,6 +19,7 @@ static void release(void *ctx, struct handle *h)
 	switch (h->kind) {
 	case HANDLE_STREAM:
 		ops->stream_destroy(m->be, h->stream);
+		mir_cond_recorded(m, h);
 		break;
 	case HANDLE_EVENT:
 		if (h->shared)
@@ -27,13 +28,16 @@ static void release(void *ctx, struct handle *h)
 		break;
 	case HANDLE_MODULE:
 		ops->module_unload(m->be, h->module);
+		mir_give_image(m, h);
 		break;
 	case HANDLE_ARRAY:
 		ops->array_destroy(m->be, h->array);
 		m->stats.device_bytes -= h->bytes;
+		mir_give_memory(m, h->device, h->bytes);
 		break;
 	case HANDLE_POOL:
 		ops->pool_destroy(m->be, h->pool);
+		mir_pool_gone(m, &h->room);
 		break;
 	case HANDLE_COND:
 		mir_cond_end(m, h);
@@ -42,6 +46,21 @@ static void release(void *ctx, struct handle *h)
 	case HANDLE_KINDS:
 		break; /* kernels go with their module, which `parent` holds */
 	}
+	mir_handle_gone(m, h);
+}
+
+static bool take_lane(void *mirror)
+{
+	struct mirror *m = mirror;
+
+	return budget_take(&m->budget, LIMIT_LANES, 1);
+}
+
+static void give_lane(void *mirror)
+{
+	struct mirror *m = mirror;
+
+	mir_give(m, LIMIT_LANES, 1);
 }
 
 static void put_in_order(void *mirror, struct mir_request *req, lanes_point end)
@@ -58,9 +77,80 @@ static void free_mirror(struct mirror *m)
 	for (i = 0; i < MIR_USERS; i++)
 		pthread_mutex_destroy(&m->use[i].lock);
 	pthread_mutex_destroy(&m->import_lock);
+	pthread_mutex_destroy(&m->image_lock);
+	pthread_mutex_destroy(&m->pool_lock);
 	pthread_mutex_destroy(&m->share_lock);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
+}
+
+/*
+ * What a driver can have on a ring of QCU_QUEUE_SIZE: work that waits in streams leaves so much to
+ * commands, so that these are refused only if a guest does what the driver does not.
+ */
+#define RING_BYTES (QCU_QUEUE_SIZE * QCU_SEGS_MAX * sizeof(struct qcu_seg))
+
+static bool queue_room(void *mirror, int64_t bytes)
+{
+	struct mirror *m = mirror;
+	uint64_t spare = m->budget.limits.session[LIMIT_QUEUED] / 4;
+
+	if (bytes < 0) {
+		mir_give(m, LIMIT_QUEUED, (uint64_t)-bytes);
+		return true;
+	}
+	if (spare > RING_BYTES)
+		spare = RING_BYTES;
+	if (!budget_take(&m->budget, LIMIT_QUEUED, (uint64_t)bytes + spare))
+		return false;
+	mir_give(m, LIMIT_QUEUED, spare);
+	return true;
+}
+
+static bool module_room(void *mirror, int64_t bytes)
+{
+	struct mirror *m = mirror;
+
+	if (bytes > 0)
+		return budget_take(&m->budget, LIMIT_MODULE_BYTES, (uint64_t)bytes);
+	mir_give(m, LIMIT_MODULE_BYTES, (uint64_t)-bytes);
+	return true;
+}
+
+bool mir_take_request(struct mirror *m, size_t bytes)
+{
+	return budget_take(&m->budget, LIMIT_QUEUED, bytes);
+}
+
+void mir_give_request(struct mirror *m, size_t bytes)
+{
+	mir_give(m, LIMIT_QUEUED, bytes);
+}
+
+/*
+ * The memory of a software GPU is the host's: all programs of the VM have as much of it as one GPU
+ * has.
+ */
+static void begin_budget(struct mirror *m)
+{
+	struct mir_config *cfg = &m->cfg;
+	struct limits *l = &m->budget.limits;
+	uint64_t ram = 0;
+	unsigned int i;
+
+	budget_init(&m->budget, cfg->limits, cfg->usage, cfg->session);
+	for (i = 0; cfg->mem && i < cfg->mem->count; i++)
+		ram += cfg->mem->regions[i].size;
+	limits_for_ram(l, cfg->mem ? ram : UINT64_MAX);
+	cfg->options.printed_bytes = l->session[LIMIT_PRINTED];
+	if (l->session[LIMIT_KERNEL_TIME] < UINT32_MAX)
+		cfg->options.kernel_seconds = (uint32_t)l->session[LIMIT_KERNEL_TIME];
+	cfg->options.queue_room = queue_room;
+	cfg->options.module_room = module_room;
+	cfg->options.room_ctx = m;
+	if (cfg->ops->memory && cfg->usage && l->vm[LIMIT_DEVICE_MEMORY] == LIMIT_NONE)
+		l->vm[LIMIT_DEVICE_MEMORY] = cfg->ops->memory(&cfg->options);
+	cfg->limits = l;
 }
 
 int mir_create(struct mirror **out, const struct mir_config *cfg)
@@ -75,24 +165,28 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	}
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
+	begin_budget(m);
+	m->cfg.options.complain = complain_text;
 	for (i = 0; i < MIR_USERS; i++)
 		pthread_mutex_init(&m->use[i].lock, NULL);
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->share_lock, NULL);
+	pthread_mutex_init(&m->pool_lock, NULL);
+	pthread_mutex_init(&m->image_lock, NULL);
 	pthread_mutex_init(&m->import_lock, NULL);
 	carriers_init(&m->carriers, cfg->copiers);
 	handles_init(&m->handles, release, m);
 	mir_host_calls_init(m);
 	mir_watches_init(m);
+	mir_times_init(m);
 	rc = window_init(&m->window, cfg);
 	if (rc)
 		goto fail_window;
 	m->window.carriers = &m->carriers;
 
-	rc = cfg->ops->open(&m->be, &cfg->options);
+	rc = cfg->ops->open(&m->be, &m->cfg.options);
 	if (rc) {
-		complain("session %u: the %s backend does not open: %s", cfg->session,
-			 cfg->ops->name, mir_error_name(rc));
+		complain("the %s backend does not open: %s", cfg->ops->name, mir_error_name(rc));
 		rc = -ENODEV;
 		goto fail_open;
 	}
@@ -101,8 +195,8 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	rc = cfg->ops->device_count ? cfg->ops->device_count(m->be, &m->devices)
 				    : QCU_ERR_NotSupported;
 	if (rc) {
-		complain("session %u: the %s backend counts no devices: %s", cfg->session,
-			 cfg->ops->name, mir_error_name(rc));
+		complain("the %s backend counts no devices: %s", cfg->ops->name,
+			 mir_error_name(rc));
 		rc = -ENODEV;
 		goto fail_lanes;
 	}
@@ -110,14 +204,19 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 		m->devices = MIR_DEVICES_MAX;
 	rc = order_init(&m->order);
 	if (rc) {
-		complain("session %u: no memory for a mirror", cfg->session);
+		complain("no memory for a mirror");
 		goto fail_lanes;
 	}
 	rc = lanes_create(&m->lanes, mir_dispatch, put_in_order, m, cfg->poll_us);
 	if (rc) {
-		complain("session %u: no lanes: %s", cfg->session, strerror(-rc));
+		complain("no lanes: %s", strerror(-rc));
 		goto fail_order;
 	}
+	lanes_bound(m->lanes,
+		    m->budget.limits.session[LIMIT_LANES] < LANES_MAX
+			    ? (unsigned int)m->budget.limits.session[LIMIT_LANES]
+			    : LANES_MAX,
+		    take_lane, give_lane);
 	m->order.lanes = m->lanes;
 	*out = m;
 	return 0;
@@ -130,6 +229,7 @@ fail_lanes:
 fail_open:
 	window_fini(&m->window);
 fail_window:
+	mir_times_fini(m);
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
@@ -153,6 +253,7 @@ void mir_warm(struct mirror *m)
 void mir_begin(struct mirror *m, unsigned int session)
 {
 	m->cfg.session = session;
+	budget_begin(&m->budget, session);
 }
 
 /* How long what has begun may take; it may be waiting for the GPU. */
@@ -165,6 +266,8 @@ void mir_abandon(struct mirror *m)
 	mir_watches_end(m);
 	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
 	pthread_mutex_unlock(&m->use[MIR_USER_WATCHING].lock);
+	pthread_mutex_lock(&m->use[MIR_USER_TIMING].lock);
+	pthread_mutex_unlock(&m->use[MIR_USER_TIMING].lock);
 	(void)lanes_idle(m->lanes, LAST_CALLS_MS);
 }
 
@@ -174,12 +277,14 @@ void mir_destroy(struct mirror *m)
 	lanes_destroy(m->lanes);
 	carriers_fini(&m->carriers);
 	mir_watches_fini(m);
+	mir_times_fini(m);
 	order_fini(&m->order);
 	mir_thread_streams_end(m, NULL, NULL);
 	mir_objects_end(m, NULL);
 	handles_fini(&m->handles);
 	staging_fini(&m->staging);
 	mir_allocations_end(m, NULL);
+	mir_pools_end(m, NULL);
 	mir_imports_end(m, NULL);
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
@@ -249,8 +354,7 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 	const char *why = rule ? broken_rule(req, rule) : "is no command";
 
 	if (why) {
-		complain("session %u: command %u (%s) %s", m->cfg.session, req->cmd.op,
-			 mir_op_name(req->cmd.op), why);
+		complain("command %u (%s) %s", req->cmd.op, mir_op_name(req->cmd.op), why);
 		return false;
 	}
 	m->stats.commands++;

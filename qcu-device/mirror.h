@@ -18,6 +18,8 @@
 #include "qcu-device/backend.h"
 
 struct mirror;
+struct limits;	 /* limits.h */
+struct usage;	 /* usage.h: what the mirrors of one VM use of the host */
 struct shares;	 /* shares.h: what the mirrors of one VM have given one another */
 struct guestmem; /* guestmem.h: guest-physical ranges and where they are mapped here */
 
@@ -29,11 +31,15 @@ struct mir_config {
 	/* NULL: guest and mirror are one process, "guest-physical" addresses are pointers. */
 	const struct guestmem *mem;
 	enum mir_map map;
-	uint64_t pin_limit;    /* bytes of chunks to keep registered; 0: all */
-	bool pin_ram;	       /* register all guest memory at the beginning */
-	unsigned int copiers;  /* threads for one large copy, its lane among them; 0: 1 */
-	bool trace;	       /* one line per command on stderr */
-	struct shares *shares; /* NULL: nothing can be shared */
+	uint64_t pin_limit;	     /* bytes of chunks to keep registered; 0: all */
+	unsigned int copiers;	     /* threads for one large copy, its lane among them; 0: 1 */
+	bool trace;		     /* one line per command on stderr */
+	struct shares *shares;	     /* NULL: nothing can be shared */
+	const struct limits *limits; /* NULL: the default ones */
+	/* A kernel has run for too long: the GPU does nothing more for this mirror. */
+	void (*timed_out)(void *ctx);
+	void *timed_out_ctx;
+	struct usage *usage; /* NULL: the limits of the session are all there are */
 	unsigned int session;
 	unsigned int poll_us; /* for how long a lane looks for its next request before it sleeps */
 };
@@ -85,6 +91,12 @@ void mir_warm(struct mirror *m);
 
 /* The session of a mirror that was made without one. Nothing has been submitted yet. */
 void mir_begin(struct mirror *m, unsigned int session);
+
+const char *mir_op_name(uint16_t op);
+
+/* A request has come that takes so much memory until it is done. False: too much. */
+bool mir_take_request(struct mirror *m, size_t bytes);
+void mir_give_request(struct mirror *m, size_t bytes);
 
 /*
  * Checks a request and hands it to its lane. False: the guest broke a rule of the wire (said on

@@ -4,12 +4,10 @@
  * path of a command. The main process comes back into play only when this one has died; all that
  * it needs then lies in the ring's shared state.
  */
-#define _GNU_SOURCE /* close_range */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +21,12 @@
 #include "qcu-device/device.h"
 #include "qcu-device/spin.h"
 
+/*
+ * What comes with a command counts from here on. Less does not, so that a launch costs nothing; of
+ * a full ring that is 4 MiB. What the driver can have on a ring of QCU_QUEUE_SIZE is 64 MiB.
+ */
+#define TAIL_FREE 4096u
+
 #define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into crumbs */
 
 struct vq {
@@ -31,7 +35,8 @@ struct vq {
 	struct mirror *m;
 	unsigned int session;
 	int kick_fd, call_fd, ctl_fd;
-	struct ring_chain chain; /* the one being taken */
+	struct ring_chain chain;		      /* the one being taken */
+	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: what is not answered */
 	struct spin spin;
 };
 
@@ -40,15 +45,16 @@ struct vq_request {
 	struct vq *vq;
 	uint16_t head;
 	unsigned int in_num;
+	size_t counted; /* bytes */
 	struct iovec in[REPLY_PIECES];
 	_Alignas(16) uint8_t tail[];
 };
 
 /* Ends the session; what is outstanding is returned by the main process. */
-static void __attribute__((noreturn)) rule_broken(struct vq *vq, const char *why)
+static void __attribute__((noreturn)) rule_broken(const char *why)
 {
 	if (why)
-		complain("session %u: the guest sent %s", vq->session, why);
+		complain("the guest sent %s", why);
 	_exit(MIRROR_EXIT_RULE);
 }
 
@@ -58,9 +64,12 @@ static void done(struct mir_request *req)
 	struct vq *vq = r->vq;
 
 	if (req->cmd.status == MIR_RULE_BROKEN)
-		rule_broken(vq, NULL);
+		rule_broken(NULL);
+	if (r->counted)
+		mir_give_request(vq->m, r->counted);
 	ring_copy_in(r->in, r->in_num, &req->cmd, sizeof(req->cmd));
 	pthread_mutex_lock(&vq->lock);
+	atomic_store_explicit(&vq->taken[r->head], NULL, memory_order_relaxed);
 	ring_push(&vq->ring, r->head, sizeof(req->cmd));
 	if (ring_wants_call(&vq->ring))
 		eventfd_write(vq->call_fd, 1);
@@ -68,11 +77,38 @@ static void done(struct mir_request *req)
 	free(r);
 }
 
+/*
+ * The GPU is at a kernel that does not end. Lanes wait for it, and cannot be told; so what they
+ * have is answered here, and the process ends. Under the lock no lane gives an answer any more.
+ */
+static void timed_out(void *arg)
+{
+	struct vq *vq = arg;
+	unsigned int head;
+
+	pthread_mutex_lock(&vq->lock);
+	for (head = 0; head < RING_MAX; head++) {
+		struct vq_request *r = atomic_load_explicit(&vq->taken[head], memory_order_acquire);
+		struct qCUcmd reply = {0};
+
+		if (!r)
+			continue;
+		reply.op = r->req.cmd.op;
+		reply.tid = r->req.cmd.tid;
+		reply.seq = r->req.cmd.seq;
+		reply.status = QCU_ERR_LaunchTimeout;
+		ring_copy_in(r->in, r->in_num, &reply, sizeof(reply));
+		ring_push(&vq->ring, r->head, sizeof(reply));
+	}
+	eventfd_write(vq->call_fd, 1);
+	_exit(MIRROR_EXIT_TIMEOUT);
+}
+
 /* Copies a chain out of guest memory, once. */
-static struct vq_request *copy_chain(struct vq *vq, const char **why)
+static struct vq_request *copy_chain(struct vq *vq, bool *refused, const char **why)
 {
 	const struct ring_chain *c = &vq->chain;
-	size_t tail = c->out_len - sizeof(struct qCUcmd);
+	size_t tail = c->out_len - sizeof(struct qCUcmd), counted;
 	struct vq_request *r;
 
 	if (c->out_len < sizeof(struct qCUcmd)) {
@@ -87,12 +123,17 @@ static struct vq_request *copy_chain(struct vq *vq, const char **why)
 		*why = "a chain that is too long";
 		return NULL;
 	}
+	counted = tail > TAIL_FREE ? tail : 0;
+	*refused = counted && !mir_take_request(vq->m, counted);
+	if (*refused)
+		counted = tail = 0;
 	r = malloc(sizeof(*r) + tail);
 	if (!r) {
 		*why = "more than there is memory for";
 		return NULL;
 	}
 	memset(r, 0, sizeof(*r));
+	r->counted = counted;
 	r->vq = vq;
 	r->head = c->head;
 	r->in_num = c->in_num;
@@ -122,17 +163,39 @@ static const char *read_tail(struct vq_request *r, size_t tail)
 	return "a message and segments in one command";
 }
 
+/*
+ * The guest has given us more than we keep: this one is not looked at. Its thread hears of it, and
+ * all that comes behind goes on, so nothing can wait for what is not taken off the queue.
+ */
+static void refuse(struct vq *vq, struct vq_request *r)
+{
+	complain_command(mir_op_name(r->req.cmd.op));
+	complain("%zu bytes more are over the limit queued",
+		 vq->chain.out_len - sizeof(r->req.cmd));
+	complain_command(NULL);
+	r->req.cmd.flags = 0;
+	r->req.cmd.status = QCU_ERR_MemoryAllocation;
+	done(&r->req);
+}
+
 static void take(struct vq *vq)
 {
 	const char *why = NULL;
-	struct vq_request *r = copy_chain(vq, &why);
+	bool refused = false;
+	struct vq_request *r = copy_chain(vq, &refused, &why);
 
+	if (r)
+		atomic_store_explicit(&vq->taken[r->head], r, memory_order_release);
+	if (r && refused) {
+		refuse(vq, r);
+		return;
+	}
 	if (r)
 		why = read_tail(r, vq->chain.out_len - sizeof(r->req.cmd));
 	if (why)
-		rule_broken(vq, why);
+		rule_broken(why);
 	if (!mir_submit(vq->m, &r->req))
-		rule_broken(vq, NULL);
+		rule_broken(NULL);
 }
 
 /* QEMU has given the queue another interrupt. */
@@ -208,7 +271,7 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 		idle = !rc && since && ring_kicks_on(&vq->ring);
 		pthread_mutex_unlock(&vq->lock);
 		if (rc < 0)
-			rule_broken(vq, why);
+			rule_broken(why);
 		if (rc) {
 			if (since)
 				spin_came(&vq->spin, spin_clock() - since);
@@ -223,16 +286,25 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 	}
 }
 
-/* Keeps stdio and the way to the main process; everything else is that one's. */
-static void close_others(int keep)
+/* The queue, where this process has it. False: it is not in the VM's memory. */
+static bool find_ring(struct vq *vq, const struct mirror_args *args, const struct mirror_job *job)
 {
-	if (keep > 3)
-		close_range(3, keep - 1, 0);
-	close_range(keep + 1, ~0u, 0);
+	struct ring *r = &vq->ring;
+
+	if (!job->num || job->num > RING_MAX || job->session > args->opt->sessions)
+		return false;
+	r->num = job->num;
+	r->event_idx = job->event_idx;
+	r->mem = args->mem;
+	r->state = &args->states[job->session];
+	r->desc = guestmem_translate(args->mem, job->desc, ring_desc_bytes(job->num));
+	r->avail = guestmem_translate(args->mem, job->avail, ring_avail_bytes(job->num));
+	r->used = guestmem_translate(args->mem, job->used, ring_used_bytes(job->num));
+	return r->desc && r->avail && r->used;
 }
 
 /* Waits for the session; without one there is nothing to do. */
-static void take_session(struct vq *vq)
+static void take_session(struct vq *vq, const struct mirror_args *args)
 {
 	struct mirror_job job;
 	int fds[2] = {-1, -1};
@@ -260,7 +332,9 @@ static void take_session(struct vq *vq)
 	vq->kick_fd = fds[0];
 	vq->call_fd = fds[1];
 	vq->session = job.session;
-	vq->ring = job.ring;
+	complain_context(job.session, job.guest_pid);
+	if (!find_ring(vq, args, &job))
+		_exit(MIRROR_EXIT_SETUP);
 	vq->ring.state->begun = true;
 	snprintf(name, sizeof(name), "qcu-mirror %u", job.session);
 	prctl(PR_SET_NAME, name);
@@ -270,37 +344,38 @@ void mirror_vq_run(const struct mirror_args *args)
 {
 	static struct vq vq;
 	struct mir_config cfg = {
+		.ops = args->ops,
 		.options = args->opt->be,
 		.mem = args->mem,
 		.map = args->opt->map,
 		.pin_limit = args->opt->pin_limit,
-		.pin_ram = args->opt->pin_ram,
 		.copiers = carriers_fit(args->opt->copiers),
 		.trace = args->opt->trace,
 		.shares = args->shares,
+		.limits = &args->opt->limits,
+		.usage = args->usage,
+		.timed_out = timed_out,
+		.timed_out_ctx = &vq,
 		.poll_us = args->opt->poll_us,
 	};
 
 	cfg.options.capture_stdout = true;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != args->parent)
-		_exit(DEVICE_EXIT_OK);
+	if (!complain_keep_stderr())
+		_exit(MIRROR_EXIT_SETUP);
 	prctl(PR_SET_NAME, "qcu-warming");
 	vq.ctl_fd = args->ctl_fd;
 	pthread_mutex_init(&vq.lock, NULL);
 	spin_init(&vq.spin, args->opt->poll_us);
-	close_others(vq.ctl_fd);
 
 	if (!args->warm)
-		take_session(&vq);
+		take_session(&vq, args);
 	cfg.session = vq.session;
-	cfg.ops = args->opt->plugin ? plugin_load() : &be_soft;
-	if (!cfg.ops || mir_create(&vq.m, &cfg))
+	if (mir_create(&vq.m, &cfg))
 		_exit(MIRROR_EXIT_SETUP);
 	if (args->warm) {
 		mir_warm(vq.m);
 		prctl(PR_SET_NAME, "qcu-spare");
-		take_session(&vq);
+		take_session(&vq, args);
 		mir_begin(vq.m, vq.session);
 	}
 	serve(&vq);

@@ -3,10 +3,49 @@
  * Modules, kernels and launches. An image or a name is first copied out of guest memory, so that
  * the backend parses bytes that stay what they are.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/complain.h"
+#include "qcu-device/image.h"
 #include "qcu-device/mirror_impl.h"
+
+/* No backend sees what is not an image. */
+static int check_image(struct mirror *m, const void *image, size_t len)
+{
+	const char *why;
+	int rc = image_check(image, len, &why);
+
+	if (!rc)
+		return rc;
+	complain("the image is refused: %s", why);
+	pthread_mutex_lock(&m->lock);
+	snprintf(m->refusal, sizeof(m->refusal), "qcuda: a module is refused: %s\n", why);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+static int take_image(struct call *c, struct handle *h, size_t len)
+{
+	int rc = mir_take(c, LIMIT_MODULE_BYTES, len);
+
+	if (rc)
+		return rc;
+	h->device = c->cmd->device;
+	rc = mir_take_memory(c, h->device, len);
+	if (rc)
+		mir_give(c->m, LIMIT_MODULE_BYTES, len);
+	else
+		h->bytes = len;
+	return rc;
+}
+
+void mir_give_image(struct mirror *m, const struct handle *h)
+{
+	mir_give(m, LIMIT_MODULE_BYTES, h->bytes);
+	mir_give_memory(m, h->device, h->bytes);
+}
 
 int mir_do_module_load(struct call *c)
 {
@@ -25,14 +64,27 @@ int mir_do_module_load(struct call *c)
 		return QCU_ERR_InvalidValue;
 	if (len > MIR_IMAGE_MAX)
 		return QCU_ERR_MemoryAllocation;
+	rc = mir_handle_new(c, HANDLE_MODULE, &h);
+	if (rc)
+		return rc;
+	rc = take_image(c, h, len);
+	if (rc) {
+		mir_handle_drop(m, h);
+		return rc;
+	}
 	image = malloc(len);
-	h = handle_new(HANDLE_MODULE);
-	rc = image && h ? mir_buf_read(c, image, len) : (int)QCU_ERR_MemoryAllocation;
+	rc = image ? mir_buf_read(c, image, len) : (int)QCU_ERR_MemoryAllocation;
+	/* One at a time: what is packed is unpacked there, a quarter of a gigabyte at most. */
+	pthread_mutex_lock(&m->image_lock);
+	if (!rc)
+		rc = check_image(m, image, len);
+	pthread_mutex_unlock(&m->image_lock);
 	if (!rc)
 		rc = m->cfg.ops->module_load(m->be, image, len, ml->max_regs, &h->module);
 	free(image);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_give_image(m, h);
+		mir_handle_drop(m, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, ml->module, h);
@@ -84,9 +136,15 @@ static int param_layout(struct call *c, struct handle *h)
 		return rc;
 	if (h->params > max)
 		return QCU_ERR_NotSupported;
-	for (i = 0; i < h->params; i++)
-		if (params[i].offset + params[i].size > h->param_bytes)
-			h->param_bytes = params[i].offset + params[i].size;
+	for (i = 0; i < h->params; i++) {
+		uint64_t end = (uint64_t)params[i].offset + params[i].size;
+
+		/* No launch could have them; what they are is said by the image. */
+		if (end > QCU_MSG_MAX)
+			return QCU_ERR_InvalidKernelImage;
+		if (end > h->param_bytes)
+			h->param_bytes = (uint32_t)end;
+	}
 	return QCU_ERR_Success;
 }
 
@@ -144,10 +202,8 @@ int mir_do_kernel_find(struct call *c)
 		return QCU_ERR_InvalidResourceHandle;
 	name = copy_name(c);
 	rc = name ? QCU_ERR_Success : QCU_ERR_SymbolNotFound;
-	if (!rc) {
-		h = handle_new(HANDLE_KERNEL);
-		rc = h ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
-	}
+	if (!rc)
+		rc = mir_handle_new(c, HANDLE_KERNEL, &h);
 	if (rc)
 		goto out;
 	h->parent = handle_hold(t, module);
@@ -253,7 +309,7 @@ int mir_do_var_bind(struct call *c)
 	/* Not said: the guest then does without. */
 	if (!m->cfg.ops->var_bind)
 		return QCU_ERR_NotSupported;
-	if (vb->rsvd || !vb->size || !window_pinned(&m->window, vb->addr, vb->size))
+	if (vb->rsvd || !vb->size || !window_pinned(&m->window, vb->addr, vb->size, &c->holds))
 		return QCU_ERR_InvalidValue;
 	module = handles_get(&m->handles, HANDLE_MODULE, vb->module);
 	if (!module)
@@ -310,12 +366,16 @@ int mir_do_launch(struct call *c)
 	if (!rc)
 		rc = mir_stream_get(c, c->cmd->launch.stream, &s);
 	if (!rc) {
-		rc = mir_cond_keep(m, &s, h);
+		rc = mir_cond_keep(c, &s, h);
 		/* A launch runs on the current device, in a stream of that device. */
-		if (!rc)
-			rc = s.device == c->cmd->device
-				     ? m->cfg.ops->launch(m->be, h->kernel, &l, s.s)
-				     : (int)QCU_ERR_InvalidResourceHandle;
+		if (!rc && s.device != c->cmd->device)
+			rc = QCU_ERR_InvalidResourceHandle;
+		if (!rc) {
+			struct timed *t = mir_time_begin(c, &s);
+
+			rc = m->cfg.ops->launch(m->be, h->kernel, &l, s.s);
+			mir_time_end(c, &s, t, !rc);
+		}
 		mir_stream_put(c, &s);
 	}
 	handles_put(&m->handles, h);

@@ -13,12 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qcu-device/complain.h"
 #include "qcu-device/device.h"
 
 #define PLUGIN_FILE "be_cuda.so"
 
+#define PAGEABLE_MEMORY_ACCESS 88 /* cudaDevAttrPageableMemoryAccess */
+
 /* QCU_BACKEND_DIR, or where this program lies. */
-static int plugin_path(char *path, size_t size)
+int plugin_path(char *path, size_t size)
 {
 	const char *dir = getenv("QCU_BACKEND_DIR");
 	char exe[4096], *slash;
@@ -39,42 +42,79 @@ static int plugin_path(char *path, size_t size)
 	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
 }
 
-static const struct be_ops *load(bool quiet)
+static const struct be_ops *load(const char *path, bool quiet)
 {
-	char path[4096 + sizeof("/" PLUGIN_FILE)];
 	const struct be_ops *ops;
 	be_plugin_fn *fn;
 	void *lib;
-	int rc = plugin_path(path, sizeof(path));
 
-	if (rc) {
-		if (!quiet)
-			fprintf(stderr, "qcu-device: where is " PLUGIN_FILE "? %s\n",
-				strerror(-rc));
-		return NULL;
-	}
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
 		if (!quiet)
-			fprintf(stderr, "qcu-device: the cuda backend cannot be loaded: %s\n",
-				dlerror());
+			complain("the cuda backend cannot be loaded: %s", dlerror());
 		return NULL;
 	}
 	*(void **)&fn = dlsym(lib, BE_PLUGIN_SYMBOL);
 	ops = fn ? fn() : NULL;
 	if (!ops || ops->abi != BE_ABI) {
-		fprintf(stderr,
-			"qcu-device: %s is not a backend of this version (it has abi %u, we need "
-			"%u)\n",
-			path, ops ? ops->abi : 0, BE_ABI);
+		complain("%s is not a backend of this version (it has abi %u, we need %u)", path,
+			 ops ? ops->abi : 0, BE_ABI);
 		return NULL;
 	}
 	return ops;
 }
 
-const struct be_ops *plugin_load(void)
+const struct be_ops *plugin_load(int fd)
 {
-	return load(false);
+	char path[32];
+	const struct be_ops *ops;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ops = load(path, false);
+	close(fd);
+	return ops;
+}
+
+static const struct be_ops *find_and_load(bool quiet)
+{
+	char path[PLUGIN_PATH_MAX];
+	int rc = plugin_path(path, sizeof(path));
+
+	if (!rc)
+		return load(path, quiet);
+	if (!quiet)
+		fprintf(stderr, "qcu-device: where is " PLUGIN_FILE "? %s\n", strerror(-rc));
+	return NULL;
+}
+
+/* Could kernels reach what nobody has registered: this process's memory, and all of the guest's? */
+static bool reads_everything(const struct be_ops *ops)
+{
+	static struct qcu_device_desc desc;
+	const struct be_options options = {0};
+	unsigned int count = 0, i;
+	bool yes = false;
+	struct be *be;
+
+	if (!ops->device_count || !ops->device_desc || ops->open(&be, &options))
+		return false;
+	if (ops->device_count(be, &count))
+		count = 0;
+	for (i = 0; i < count && !yes; i++)
+		yes = !ops->device_desc(be, i, &desc) && desc.attr[PAGEABLE_MEMORY_ACCESS];
+	ops->close(be);
+	return yes;
+}
+
+static enum plugin_probe look(bool quiet)
+{
+	const struct be_ops *ops = find_and_load(quiet);
+
+	if (!ops)
+		return PLUGIN_MISSING;
+	if (ops->probe && !ops->probe())
+		return PLUGIN_NO_GPU;
+	return reads_everything(ops) ? PLUGIN_OPEN_GPU : PLUGIN_GPU;
 }
 
 enum plugin_probe plugin_probe(bool quiet)
@@ -84,13 +124,8 @@ enum plugin_probe plugin_probe(bool quiet)
 
 	fflush(NULL);
 	pid = fork();
-	if (!pid) {
-		const struct be_ops *ops = load(quiet);
-
-		if (!ops)
-			_exit(PLUGIN_MISSING);
-		_exit(!ops->probe || ops->probe() ? PLUGIN_GPU : PLUGIN_NO_GPU);
-	}
+	if (!pid)
+		_exit(look(quiet));
 	if (pid < 0) {
 		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
 		return PLUGIN_MISSING;

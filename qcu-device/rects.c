@@ -3,7 +3,7 @@
  * Rows of guest memory that become rows of something on the GPU, or the other way round. As many
  * rows as lie in one piece of the buffer are one copy of the backend's, with the guest's own pitch
  * and in place. Rows that a piece's end cuts, and rows in short scattered pieces, are carried by
- * the CPU through a buffer of our own.
+ * the CPU through a buffer of our own, which has a size: of a longer row one part after the other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,24 +20,32 @@ struct rows {
 	struct stream_ref stream;
 	struct pieces ps;
 	size_t piece, start; /* the piece that we are in, and its offset in the buffer */
-	uint8_t *carry;
-	size_t room;
+	uint8_t *carry;	     /* CARRY_MAX bytes at most; NULL: none yet */
 };
 
-static int issue(struct rows *x, uint64_t row, uint64_t count, void *host, uint64_t pitch)
+/* Rows, or a part of them: `width` bytes from `off` on. */
+struct part {
+	uint64_t row, count;
+	uint64_t off, width;
+};
+
+static int issue(struct rows *x, const struct part *pt, void *host, uint64_t pitch)
 {
 	struct mirror *m = x->c->m;
 	const struct mir_rect *r = x->r;
-	struct be_end mem = {.addr = (uintptr_t)host, .pitch = pitch, .rows = count, .host = true};
+	struct be_end mem = {
+		.addr = (uintptr_t)host, .pitch = pitch, .rows = pt->count, .host = true};
 	struct be_end far = r->end;
-	struct be_box box = {.width = r->width, .height = count, .depth = 1};
+	struct be_box box = {.width = pt->width, .height = pt->count, .depth = 1};
 	int rc;
 
-	if (far.array)
-		far.y += (uint32_t)row;
-	else
-		far.addr += row * far.pitch;
-	far.rows = count;
+	if (far.array) {
+		far.x += (uint32_t)pt->off;
+		far.y += (uint32_t)pt->row;
+	} else {
+		far.addr += pt->row * far.pitch + pt->off;
+	}
+	far.rows = pt->count;
 	box.dst = r->down ? mem : far;
 	box.src = r->down ? far : mem;
 	rc = m->cfg.ops->copy_box(m->be, &box, x->stream.s);
@@ -47,15 +55,15 @@ static int issue(struct rows *x, uint64_t row, uint64_t count, void *host, uint6
 }
 
 /* Between the carrying buffer, where rows have no gaps, and the pieces. */
-static void carry(struct rows *x, uint64_t row, uint64_t count)
+static void carry(struct rows *x, const struct part *pt)
 {
 	const struct mir_rect *r = x->r;
 	size_t piece = x->piece, start = x->start;
 	uint8_t *at = x->carry;
 	uint64_t i;
 
-	for (i = row; i < row + count; i++) {
-		uint64_t off = i * r->pitch, left = r->width;
+	for (i = pt->row; i < pt->row + pt->count; i++) {
+		uint64_t off = i * r->pitch + pt->off, left = pt->width;
 
 		while (left) {
 			const struct piece *p = &x->ps.p[piece];
@@ -78,29 +86,44 @@ static void carry(struct rows *x, uint64_t row, uint64_t count)
 			left -= part;
 		}
 	}
-	x->c->m->stats.staged_bytes += count * r->width;
+	x->c->m->stats.staged_bytes += pt->count * pt->width;
 }
 
-static int issue_carried(struct rows *x, uint64_t row, uint64_t count)
+static int carry_part(struct rows *x, const struct part *pt)
 {
-	const struct mir_rect *r = x->r;
+	bool down = x->r->down;
 	int rc;
 
-	if (x->room < count * r->width) {
-		uint8_t *more = realloc(x->carry, count * r->width);
-
-		if (!more)
-			return QCU_ERR_MemoryAllocation;
-		x->carry = more;
-		x->room = count * r->width;
-	}
-	if (!r->down)
-		carry(x, row, count);
-	rc = issue(x, row, count, x->carry, r->width);
-	if (!rc && r->down)
+	if (!down)
+		carry(x, pt);
+	rc = issue(x, pt, x->carry, pt->width);
+	if (!rc && down)
 		rc = mir_stream_wait(x->c, &x->stream);
-	if (!rc && r->down)
-		carry(x, row, count);
+	if (!rc && down)
+		carry(x, pt);
+	return rc;
+}
+
+/* Several rows that the buffer has room for, or one. Its size is a multiple of any element's. */
+static int issue_carried(struct rows *x, uint64_t row, uint64_t count)
+{
+	struct part pt = {.row = row, .count = count, .width = x->r->width};
+	uint64_t left = x->r->width;
+	int rc = QCU_ERR_Success;
+
+	if (!x->carry)
+		x->carry =
+			malloc(x->r->width < CARRY_MAX / x->r->height ? x->r->width * x->r->height
+								      : CARRY_MAX);
+	if (!x->carry)
+		return QCU_ERR_MemoryAllocation;
+	if (left <= CARRY_MAX)
+		return carry_part(x, &pt);
+	for (pt.width = CARRY_MAX; left && !rc; pt.off += pt.width, left -= pt.width) {
+		if (pt.width > left)
+			pt.width = left;
+		rc = carry_part(x, &pt);
+	}
 	return rc;
 }
 
@@ -135,7 +158,9 @@ static int issue_all(struct rows *x)
 		count = rows_here(x, row);
 		if (count &&
 		    (p->registered || x->ps.count == 1 || count * r->width >= DIRECT_MIN)) {
-			rc = issue(x, row, count, p->host + (row * r->pitch - x->start), r->pitch);
+			const struct part pt = {.row = row, .count = count, .width = r->width};
+
+			rc = issue(x, &pt, p->host + (row * r->pitch - x->start), r->pitch);
 			*(x->c->cmd->flags & QCU_F_WINDOW ? &stats->window_bytes
 							  : &stats->pages_bytes) +=
 				count * r->width;
@@ -175,7 +200,7 @@ int mir_rect(struct call *c, const struct mir_rect *r)
 	rc = issue_all(&x);
 	/* As with copies of one row: see copy_host() in copy.c. */
 	wait = !window || !(r->flags & QCU_COPY_QUEUED);
-	if (!r->down && !window && !c->m->window.ram_registered)
+	if (!r->down && !window)
 		wait = false;
 	if (wait || r->flags & QCU_COPY_SYNC) {
 		int err = mir_stream_wait(c, &x.stream);

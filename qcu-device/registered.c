@@ -4,11 +4,9 @@
  * the host, so it is done once for each map and kept until the guest takes the pages back: a cache.
  * With a limit (--pin-limit) the maps that have not been used for longest lose their registration;
  * copies from and to them still work, at the speed of pageable memory, and their next use brings it
- * back. What HOST_REGISTER has promised to kernels stays. With all of guest RAM registered at the
- * beginning (--pin-ram) there is nothing to be done for a map.
+ * back. What HOST_REGISTER has promised to kernels stays.
  */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "qcu-device/window_impl.h"
@@ -164,10 +162,6 @@ int registered_add(struct window *w, struct window_map *wm)
 {
 	if (!w->ops->host_register || !w->ops->host_unregister)
 		return QCU_ERR_NotSupported;
-	if (w->ram_registered && !wm->remapped) {
-		wm->known = true;
-		return QCU_ERR_Success;
-	}
 	return make_room(w, wm->len) ? add_runs(w, wm) : QCU_ERR_Success;
 }
 
@@ -189,29 +183,10 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 	return rc;
 }
 
-/* What unregistering does besides: nothing uses the memory any more. */
-static int wait_for_devices(struct window *w)
-{
-	unsigned int count = 0, dev;
-	int rc = QCU_ERR_Success, err;
-
-	if (!w->ops->device_sync || w->ops->device_count(w->be, &count))
-		return QCU_ERR_NotSupported;
-	for (dev = 0; dev < count; dev++) {
-		err = w->ops->device_sync(w->be, dev);
-		if (!rc && !context_lost(err))
-			rc = err;
-	}
-	return rc;
-}
-
 int registered_drop(struct window *w, struct window_map *wm)
 {
 	int rc = QCU_ERR_Success, err;
 
-	/* The RAM that it lies in stays registered: there is nothing that would wait. */
-	if (wm->known && !wm->registered && !wm->extra)
-		rc = wait_for_devices(w);
 	if (wm->extra)
 		rc = drop(w, (void *)wm->va, wm->len);
 	wm->extra = false;
@@ -224,32 +199,4 @@ void registered_use(struct window *w, struct window_map *wm)
 	/* What does not work now is pageable memory, as before. */
 	if (!wm->known && make_room(w, wm->len) && add_runs(w, wm))
 		drop_runs(w, wm);
-}
-
-void window_register_ram(struct window *w)
-{
-	unsigned int i;
-	int rc = w->ops->host_register && w->ops->host_unregister ? QCU_ERR_Success
-								  : QCU_ERR_NotSupported;
-
-	for (i = 0; i < w->mem->count && !rc; i++)
-		rc = add(w, w->mem->regions[i].hva, w->mem->regions[i].size);
-	w->ram_registered = !rc;
-	if (!rc)
-		return;
-	while (i-- > 1)
-		drop(w, w->mem->regions[i - 1].hva, w->mem->regions[i - 1].size);
-	fprintf(stderr,
-		"qcu-device: the backend cannot register all guest memory (error %d): "
-		"doing it piece by piece\n",
-		rc);
-}
-
-void window_unregister_ram(struct window *w)
-{
-	unsigned int i;
-
-	for (i = 0; w->ram_registered && i < w->mem->count; i++)
-		drop(w, w->mem->regions[i].hva, w->mem->regions[i].size);
-	w->ram_registered = false;
 }

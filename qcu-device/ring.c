@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <linux/virtio_ring.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "qcu-device/ring.h"
 
@@ -46,6 +48,23 @@ size_t ring_avail_bytes(unsigned int num)
 size_t ring_used_bytes(unsigned int num)
 {
 	return sizeof(struct vring_used) + sizeof(struct vring_used_elem) * num + sizeof(uint16_t);
+}
+
+struct ring_state *ring_states_map(int fd, unsigned int count)
+{
+	size_t bytes = count * sizeof(struct ring_state);
+	void *p;
+
+	if (fd < 0 || ftruncate(fd, (off_t)bytes))
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void ring_states_unmap(struct ring_state *states, unsigned int count)
+{
+	if (states)
+		munmap(states, count * sizeof(*states));
 }
 
 void ring_start(struct ring *r, uint16_t base)

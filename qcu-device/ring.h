@@ -35,6 +35,10 @@ struct ring_state {
 	_Atomic bool begun; /* a mirror has taken the session; ring.c has no use for it */
 };
 
+/* As many of them, in a file that other processes have, too. NULL with errno. */
+struct ring_state *ring_states_map(int fd, unsigned int count);
+void ring_states_unmap(struct ring_state *states, unsigned int count);
+
 struct ring {
 	unsigned int num; /* a power of two; 0: not usable */
 	bool event_idx;

@@ -2,7 +2,7 @@
 /*
  * Sessions, seen from the main process: the control queue's OPEN and CLOSE, a mirror for each
  * session (spares.c has them), and what happens to its queue when the mirror is gone. The main
- * process has one thread, no CUDA, and waits for nothing but poll, so fork is safe in it.
+ * process has one thread, no CUDA, and waits for nothing but poll.
  */
 #include <errno.h>
 #include <signal.h>
@@ -76,6 +76,8 @@ static void describe(struct device *d, unsigned int queue, int status)
 			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == MIRROR_EXIT_RULE)
 		snprintf(text, sizeof(text), "ended, because the guest broke the protocol");
+	else if (WEXITSTATUS(status) == MIRROR_EXIT_TIMEOUT)
+		snprintf(text, sizeof(text), "ended, because a kernel ran for too long");
 	else if (WEXITSTATUS(status) == MIRROR_EXIT_SETUP)
 		snprintf(text, sizeof(text), "ended, because its mirror could not start");
 	else
@@ -92,9 +94,11 @@ static void take_over(struct device *d, unsigned int queue)
 	device_unwatch(d, s->mirror.pidfd);
 	close(s->mirror.pidfd);
 	close(s->mirror.ctl_fd);
+	jail_sweep(s->mirror.pid);
 	s->mirror.pid = 0;
 	if (d->shares)
 		shares_end(d->shares, queue);
+	usage_end(d->usage, queue);
 	ring_take_over(&d->ring[queue]);
 	ring_drain(&d->ring[queue]);
 	/* The mirror may have died between a push and its call. */
@@ -314,7 +318,7 @@ void sessions_control(struct device *d, unsigned int queue)
 	int rc;
 
 	if (eventfd_read(d->vu.vq[queue].kick_fd, &kicks) && errno != EAGAIN) {
-		fprintf(stderr, "qcu-device: control queue: %s\n", strerror(errno));
+		complain("control queue: %s", strerror(errno));
 		device_unwatch(d, d->vu.vq[queue].kick_fd);
 		return;
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where mirrors come from. A mirror is forked from the main process, opens its backend and carries
- * a session; with --prewarm it does the first two before there is a session, because making a GPU's
- * context takes longer than most programs' first call may. Such a spare waits on the socket on
- * which it will get its session, and has the VM's memory as it was when it was forked: when that
+ * Where mirrors come from. A mirror is a program of its own (birth.h), opens its backend and
+ * carries a session; with --prewarm it does the first two before there is a session, because making
+ * a GPU's context takes longer than most programs' first call may. Such a spare waits on the socket
+ * on which it will get its session, and has the VM's memory as it was when it began: when that
  * changes, spares are ended like sessions.
  */
 #define _GNU_SOURCE /* pidfd_open's number */
@@ -32,41 +32,26 @@ static int end(struct mirror_process *p)
 	return status;
 }
 
-static bool fork_mirror(struct device *d, struct mirror_process *p, bool warm)
+static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 {
-	struct mirror_args args = {
-		.opt = d->opt,
-		.mem = &d->mem,
-		.parent = getpid(),
-		.shares = d->shares,
-		.warm = warm,
-	};
-	sigset_t none;
 	int ctl[2];
 
 	p->spare = warm;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
-		fprintf(stderr, "qcu-device: socketpair: %s\n", strerror(errno));
+		complain("socketpair: %s", strerror(errno));
 		return false;
 	}
-	fflush(NULL);
-	p->pid = fork();
-	if (!p->pid) {
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		args.ctl_fd = ctl[1];
-		mirror_vq_run(&args);
-	}
+	p->pid = birth_give(d->opt, &d->ram, &d->shared, ctl[1], warm);
 	close(ctl[1]);
 	if (p->pid < 0) {
-		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
+		complain("no process for a mirror: %s", strerror(errno));
 		close(ctl[0]);
 		return false;
 	}
 	p->ctl_fd = ctl[0];
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {
-		fprintf(stderr, "qcu-device: pidfd_open: %s\n", strerror(errno));
+		complain("pidfd_open: %s", strerror(errno));
 		end(p);
 		return false;
 	}
@@ -113,7 +98,7 @@ void spares_fill(struct device *d)
 
 	/* With its control queue up, the guest has a driver, and QEMU has settled its memory. */
 	while (!d->over && !d->spares_fail && d->ring[0].num && d->spares < d->opt->prewarm) {
-		if (!fork_mirror(d, &p, true)) {
+		if (!new_mirror(d, &p, true)) {
 			d->spares_fail = true;
 			return;
 		}
@@ -163,8 +148,13 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 	const VuVirtq *vq = &d->vu.vq[queue];
 	const struct mirror_job job = {
 		.session = queue,
-		.ring = d->ring[queue],
+		.guest_pid = d->session[queue].guest_pid,
 		.has_call = vq->call_fd >= 0,
+		.event_idx = d->ring[queue].event_idx,
+		.num = d->ring[queue].num,
+		.desc = d->place[queue].desc,
+		.avail = d->place[queue].avail,
+		.used = d->place[queue].used,
 	};
 	const int fds[2] = {vq->kick_fd, vq->call_fd};
 
@@ -179,7 +169,7 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 		/* It has died, and we have not heard of it yet. */
 		end(out);
 	}
-	if (!fork_mirror(d, out, false))
+	if (!new_mirror(d, out, false))
 		return false;
 	if (give_session(out, &job, fds))
 		return true;

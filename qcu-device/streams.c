@@ -24,14 +24,12 @@ static int thread_stream(struct call *c, struct be_stream **s)
 	struct mirror *m = c->m;
 	const struct be_ops *ops = m->cfg.ops;
 	struct thread_stream *ts;
-	unsigned int count;
 	int rc;
 
 	pthread_mutex_lock(&m->lock);
 	LIST_FOREACH(ts, &m->thread_streams, link)
 	if (ts->tid == c->cmd->tid && ts->device == c->cmd->device)
 		break;
-	count = m->thread_stream_count;
 	pthread_mutex_unlock(&m->lock);
 	if (ts) {
 		*s = ts->s;
@@ -39,19 +37,24 @@ static int thread_stream(struct call *c, struct be_stream **s)
 	}
 	MIR_NEED(c, stream_create);
 	MIR_NEED(c, stream_destroy);
-	ts = count < MIR_THREAD_STREAMS ? calloc(1, sizeof(*ts)) : NULL;
-	if (!ts)
+	rc = mir_take(c, LIMIT_STREAMS, 1);
+	if (rc)
+		return rc;
+	ts = calloc(1, sizeof(*ts));
+	if (!ts) {
+		mir_give(m, LIMIT_STREAMS, 1);
 		return QCU_ERR_MemoryAllocation;
+	}
 	ts->tid = c->cmd->tid;
 	ts->device = c->cmd->device;
 	rc = ops->stream_create(m->be, ts->device, 0, 0, &ts->s);
 	if (rc) {
+		mir_give(m, LIMIT_STREAMS, 1);
 		free(ts);
 		return rc;
 	}
 	pthread_mutex_lock(&m->lock);
 	LIST_INSERT_HEAD(&m->thread_streams, ts, link);
-	m->thread_stream_count++;
 	pthread_mutex_unlock(&m->lock);
 	*s = ts->s;
 	return QCU_ERR_Success;
@@ -69,12 +72,12 @@ void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigne
 			continue;
 		LIST_REMOVE(ts, link);
 		LIST_INSERT_HEAD(&list, ts, link);
-		m->thread_stream_count--;
 	}
 	pthread_mutex_unlock(&m->lock);
 	while ((ts = LIST_FIRST(&list))) {
 		LIST_REMOVE(ts, link);
 		m->cfg.ops->stream_destroy(m->be, ts->s);
+		mir_give(m, LIMIT_STREAMS, 1);
 		free(ts);
 	}
 }
@@ -92,6 +95,7 @@ static bool can_be_kept(uint32_t op)
 int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
+	int rc;
 
 	*ref = (struct stream_ref){.device = c->cmd->device};
 	if (id == QCU_STREAM_LEGACY) {
@@ -108,6 +112,12 @@ int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 		handles_put(&c->m->handles, ref->h);
 		ref->h = NULL;
 		return QCU_ERR_StreamCaptureUnsupported;
+	}
+	rc = ref->h->parent ? mir_cond_work(c, ref->h) : (int)QCU_ERR_Success;
+	if (rc) {
+		handles_put(&c->m->handles, ref->h);
+		ref->h = NULL;
+		return rc;
 	}
 	ref->s = ref->h->stream;
 	ref->device = ref->h->device;
@@ -139,13 +149,13 @@ int mir_do_stream_create(struct call *c)
 	MIR_NEED(c, stream_destroy);
 	if (!handles_free(&m->handles, HANDLE_STREAM, sc->stream))
 		return QCU_ERR_InvalidResourceHandle;
-	h = handle_new(HANDLE_STREAM);
-	if (!h)
-		return QCU_ERR_MemoryAllocation;
+	rc = mir_handle_new(c, HANDLE_STREAM, &h);
+	if (rc)
+		return rc;
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->stream_create(m->be, h->device, sc->flags, sc->priority, &h->stream);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_handle_drop(m, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, sc->stream, h);
@@ -212,6 +222,38 @@ int mir_do_stream_wait_event(struct call *c)
 	return rc;
 }
 
+/*
+ * cudaStreamAttrID. In the values of others are pointers to CUDA's own objects, which no guest may
+ * make up or see.
+ */
+enum {
+	ATTR_ACCESS_POLICY = 1,
+	ATTR_SYNC_POLICY = 3,
+	ATTR_PRIORITY = 8,
+	ATTR_DOMAIN_MAP = 9,
+	ATTR_DOMAIN = 10,
+};
+
+static bool attr_is_numbers(uint32_t attr)
+{
+	return attr == ATTR_ACCESS_POLICY || attr == ATTR_SYNC_POLICY || attr == ATTR_PRIORITY ||
+	       attr == ATTR_DOMAIN_MAP || attr == ATTR_DOMAIN;
+}
+
+static int check_attr(struct call *c, const struct qcu_stream_attr_set *a)
+{
+	struct {
+		uint64_t addr, len;
+	} window; /* the beginning of a cudaAccessPolicyWindow */
+
+	if (!attr_is_numbers(a->attr))
+		return QCU_ERR_InvalidValue;
+	memcpy(&window, a->value, sizeof(window));
+	if (a->attr != ATTR_ACCESS_POLICY || !window.len)
+		return QCU_ERR_Success;
+	return mir_device_range(c, window.addr, window.len);
+}
+
 int mir_do_stream_attr_set(struct call *c)
 {
 	const struct qcu_stream_attr_set *a = &c->cmd->stream_attr_set;
@@ -219,7 +261,9 @@ int mir_do_stream_attr_set(struct call *c)
 	int rc;
 
 	MIR_NEED(c, stream_attr_set);
-	rc = mir_stream_get(c, a->stream, &s);
+	rc = check_attr(c, a);
+	if (!rc)
+		rc = mir_stream_get(c, a->stream, &s);
 	if (rc)
 		return rc;
 	rc = c->m->cfg.ops->stream_attr_set(c->m->be, s.s, a->attr, a->value);
@@ -234,6 +278,8 @@ int mir_do_stream_attr_get(struct call *c)
 	int rc;
 
 	MIR_NEED(c, stream_attr_get);
+	if (!attr_is_numbers(a->attr))
+		return QCU_ERR_InvalidValue;
 	rc = mir_stream_get(c, a->stream, &s);
 	if (rc)
 		return rc;
@@ -274,13 +320,13 @@ int mir_do_event_create(struct call *c)
 	MIR_NEED(c, event_destroy);
 	if (!handles_free(&m->handles, HANDLE_EVENT, ec->event))
 		return QCU_ERR_InvalidResourceHandle;
-	h = handle_new(HANDLE_EVENT);
-	if (!h)
-		return QCU_ERR_MemoryAllocation;
+	rc = mir_handle_new(c, HANDLE_EVENT, &h);
+	if (rc)
+		return rc;
 	h->device = c->cmd->device;
 	rc = m->cfg.ops->event_create(m->be, h->device, ec->flags, &h->event);
 	if (rc) {
-		handle_drop(&m->handles, h);
+		mir_handle_drop(m, h);
 		return rc;
 	}
 	rc = handles_add(&m->handles, ec->event, h);

@@ -27,6 +27,32 @@ static int compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static int new_object(struct call *c, bool surface, struct object **out)
+{
+	int rc = mir_take(c, LIMIT_TEXTURES, 1);
+	struct object *o;
+
+	if (rc)
+		return rc;
+	o = calloc(1, sizeof(*o));
+	if (!o) {
+		mir_give(c->m, LIMIT_TEXTURES, 1);
+		return QCU_ERR_MemoryAllocation;
+	}
+	o->surface = surface;
+	o->device = c->cmd->device;
+	*out = o;
+	return QCU_ERR_Success;
+}
+
+/* The backend has nothing of it, or nothing any more. */
+static void forget(struct mirror *m, struct object *o)
+{
+	mir_give(m, LIMIT_TEXTURES, 1);
+	handles_put(&m->handles, o->array);
+	free(o);
+}
+
 /* Destroys what is in no table any more. */
 static int end(struct mirror *m, struct object *o)
 {
@@ -34,8 +60,7 @@ static int end(struct mirror *m, struct object *o)
 	int rc = o->surface ? ops->surface_destroy(m->be, o->device, o->number)
 			    : ops->texture_destroy(m->be, o->device, o->number);
 
-	handles_put(&m->handles, o->array);
-	free(o);
+	forget(m, o);
 	return rc;
 }
 
@@ -55,8 +80,7 @@ static int add(struct mirror *m, struct object *o)
 		end(m, o);
 		return QCU_ERR_MemoryAllocation;
 	}
-	handles_put(&m->handles, o->array);
-	free(o);
+	forget(m, o);
 	return QCU_ERR_Unknown;
 }
 
@@ -163,17 +187,15 @@ int mir_do_texture_create(struct call *c)
 	if (c->cmd->buf.len != sizeof(t))
 		return QCU_ERR_InvalidValue;
 	memcpy(&t, c->req->msg, sizeof(t));
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return QCU_ERR_MemoryAllocation;
-	o->device = c->cmd->device;
+	rc = new_object(c, false, &o);
+	if (rc)
+		return rc;
 	rc = check(c, &t, &o->array);
 	if (!rc)
 		rc = m->cfg.ops->texture_create(m->be, o->device, &t,
 						o->array ? o->array->array : NULL, &o->number);
 	if (rc) {
-		handles_put(&m->handles, o->array);
-		free(o);
+		forget(m, o);
 		return rc;
 	}
 	c->cmd->texture_create.object = o->number;
@@ -197,11 +219,9 @@ int mir_do_surface_create(struct call *c)
 
 	MIR_NEED(c, surface_create);
 	MIR_NEED(c, surface_destroy);
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return QCU_ERR_MemoryAllocation;
-	o->surface = true;
-	o->device = c->cmd->device;
+	rc = new_object(c, true, &o);
+	if (rc)
+		return rc;
 	o->array = array_of(c, sc->array, sc->level);
 	if (!o->array)
 		rc = QCU_ERR_InvalidResourceHandle;
@@ -209,8 +229,7 @@ int mir_do_surface_create(struct call *c)
 		rc = m->cfg.ops->surface_create(m->be, o->device, o->array->array, sc->level,
 						&o->number);
 	if (rc) {
-		handles_put(&m->handles, o->array);
-		free(o);
+		forget(m, o);
 		return rc;
 	}
 	sc->object = o->number;

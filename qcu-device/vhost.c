@@ -113,23 +113,25 @@ static void read_memory(struct device *d)
 		rc = guestmem_add(&d->mem, r->gpa, r->size,
 				  (void *)(uintptr_t)(r->mmap_addr + r->mmap_offset));
 		if (rc)
-			fprintf(stderr,
-				"qcu-device: memory at 0x%llx, 0x%llx bytes, is not usable: %s\n",
-				(unsigned long long)r->gpa, (unsigned long long)r->size,
-				strerror(-rc));
+			complain("memory at 0x%llx, 0x%llx bytes, is not usable: %s",
+				 (unsigned long long)r->gpa, (unsigned long long)r->size,
+				 strerror(-rc));
 	}
 }
 
 /* QEMU gives a queue's parts by its own addresses; all of a part must lie in one region. */
-static void *from_qemu(struct device *d, uint64_t addr, size_t len)
+static void *from_qemu(struct device *d, uint64_t addr, size_t len, uint64_t *gpa)
 {
 	unsigned int i;
 
 	for (i = 0; i < d->vu.nregions; i++) {
 		const VuDevRegion *r = &d->vu.regions[i];
+		uint64_t off = addr - r->qva;
 
-		if (addr >= r->qva && addr - r->qva < r->size && len <= r->size - (addr - r->qva))
-			return (void *)(uintptr_t)(r->mmap_addr + r->mmap_offset + (addr - r->qva));
+		if (addr < r->qva || off >= r->size || len > r->size - off)
+			continue;
+		*gpa = r->gpa + off;
+		return (void *)(uintptr_t)(r->mmap_addr + r->mmap_offset + off);
 	}
 	return NULL;
 }
@@ -139,6 +141,7 @@ static void bind_ring(struct device *d, unsigned int queue)
 {
 	const VuVirtq *vq = &d->vu.vq[queue];
 	struct ring *r = &d->ring[queue];
+	struct ring_place *at = &d->place[queue];
 	unsigned int num = vq->vring.num;
 
 	r->num = 0;
@@ -151,9 +154,9 @@ static void bind_ring(struct device *d, unsigned int queue)
 		complain("queue %u has a size that it cannot have: %u", queue, num);
 		return;
 	}
-	r->desc = from_qemu(d, vq->vra.desc_user_addr, ring_desc_bytes(num));
-	r->avail = from_qemu(d, vq->vra.avail_user_addr, ring_avail_bytes(num));
-	r->used = from_qemu(d, vq->vra.used_user_addr, ring_used_bytes(num));
+	r->desc = from_qemu(d, vq->vra.desc_user_addr, ring_desc_bytes(num), &at->desc);
+	r->avail = from_qemu(d, vq->vra.avail_user_addr, ring_avail_bytes(num), &at->avail);
+	r->used = from_qemu(d, vq->vra.used_user_addr, ring_used_bytes(num), &at->used);
 	if (r->desc && r->avail && r->used)
 		r->num = num;
 	else
@@ -202,6 +205,7 @@ static void stop_queue(struct device *d, unsigned int queue)
 static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 {
 	struct device *d = device_of(vu);
+	int rc;
 
 	switch (vmsg->request) {
 	case VHOST_USER_NONE: /* read_msg saw the end */
@@ -236,6 +240,9 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 		sessions_end_all(d, "ended, because the VM's memory layout changes");
 		spares_end(d);
 		d->mem_changed = true;
+		rc = ramfiles_note(&d->ram, vmsg);
+		if (rc)
+			complain("the VM's memory is not usable: %s", strerror(-rc));
 		return 0;
 	case VHOST_USER_SET_VRING_CALL:
 		sessions_new_call_fd(d, vmsg->payload.u64 & VHOST_USER_VRING_IDX_MASK,
@@ -399,46 +406,82 @@ static void signalled(struct device *d, unsigned int queue)
 	struct signalfd_siginfo info;
 
 	(void)queue;
-	if (read(signals, &info, sizeof(info)) == sizeof(info) && d->opt->verbose)
+	if (read(signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGUSR1) {
+		status_print(d);
+		return;
+	}
+	if (d->opt->verbose)
 		fprintf(stderr, "qcu-device: %s, ending\n", strsignal(info.ssi_signo));
 	d->over = true;
 }
 
+/* Memory that all processes of the VM share, and the files that it lies in. */
+static bool make_shared(struct device *d)
+{
+	d->shared.states = memfd_create("qcu-states", MFD_CLOEXEC);
+	d->shared.shares = memfd_create("qcu-shares", MFD_CLOEXEC);
+	d->shared.usage = memfd_create("qcu-usage", MFD_CLOEXEC);
+	d->shared.account = memfd_create("qcu-account", MFD_CLOEXEC);
+	d->states = ring_states_map(d->shared.states, d->opt->sessions + 1);
+	if (!d->states) {
+		fprintf(stderr, "qcu-device: no memory to share with mirrors: %s\n",
+			strerror(errno));
+		return false;
+	}
+	/* Without it mirrors say that they cannot share. */
+	d->shares = shares_new(d->shared.shares);
+	/* It must be a file: no mirror begins without it. */
+	d->usage = d->shared.usage < 0 ? NULL : usage_new(d->shared.usage);
+	if (!d->usage) {
+		fprintf(stderr, "qcu-device: no memory to share with mirrors: %s\n",
+			strerror(errno));
+		return false;
+	}
+	if (d->opt->verbose)
+		complain_always();
+	else if (!complain_share(d->shared.account))
+		fprintf(stderr, "qcu-device: each mirror has a limit of its own for messages\n");
+	return true;
+}
+
+static void free_shared(struct device *d)
+{
+	usage_free(d->usage);
+	shares_free(d->shares);
+	ring_states_unmap(d->states, d->opt->sessions + 1);
+	close(d->shared.states);
+	close(d->shared.shares);
+	close(d->shared.usage);
+	close(d->shared.account);
+}
+
 int vhost_serve(int sock, const struct device_options *opt)
 {
-	size_t shared = sizeof(struct ring_state) * (opt->sessions + 1);
 	struct device *d = calloc(1, sizeof(*d));
 	sigset_t ends;
 	int rc = DEVICE_EXIT_FAILURE;
 
 	watch_count = 0;
-	if (opt->verbose)
-		complain_always();
-	else if (!complain_share())
-		fprintf(stderr, "qcu-device: each mirror has a limit of its own for messages\n");
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (!d || signals < 0) {
 		fprintf(stderr, "qcu-device: cannot start: %s\n", strerror(errno));
-		goto fail_signals;
+		goto out;
 	}
 	d->opt = opt;
-	d->states = mmap(NULL, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (d->states == MAP_FAILED) {
-		fprintf(stderr, "qcu-device: no memory to share with mirrors: %s\n",
-			strerror(errno));
-		goto fail_states;
-	}
-	/* Without it mirrors say that they cannot share. */
-	d->shares = shares_new(-1);
+	if (!make_shared(d))
+		goto out_shared;
 	if (!vu_init(&d->vu, opt->sessions + 1, sock, vu_panicked, read_msg, set_watch,
 		     remove_watch, &iface)) {
 		fprintf(stderr, "qcu-device: libvhost-user does not start\n");
-		goto fail_vu;
+		goto out_shared;
 	}
 	device_watch(d, sock, socket_ready, 0);
 	device_watch(d, signals, signalled, 0);
@@ -450,12 +493,12 @@ int vhost_serve(int sock, const struct device_options *opt)
 	spares_end(d);
 	rc = d->failed ? DEVICE_EXIT_FAILURE : DEVICE_EXIT_OK;
 	vu_deinit(&d->vu);
-fail_vu:
-	shares_free(d->shares);
-	munmap(d->states, shared);
-fail_states:
-	close(signals);
-fail_signals:
+	ramfiles_close(&d->ram);
+out_shared:
+	free_shared(d);
+out:
+	if (signals >= 0)
+		close(signals);
 	free(d);
 	return rc;
 }

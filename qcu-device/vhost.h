@@ -5,8 +5,11 @@
 
 #include <libvhost-user.h>
 
+#include "qcu-device/birth.h"
 #include "qcu-device/device.h"
+#include "qcu-device/ramfiles.h"
 #include "qcu-device/shares.h"
+#include "qcu-device/usage.h"
 
 enum session_state {
 	SESSION_NONE,
@@ -40,13 +43,19 @@ struct device {
 	bool failed; /* and not in good order */
 	bool mem_changed;
 	struct guestmem mem;
+	struct ramfiles ram;	    /* what lies behind it */
+	struct birth_shared shared; /* what lies behind states, shares and the limit of messages */
 	struct ring ring[QCU_MAX_SESSIONS + 1];
+	struct ring_place {
+		uint64_t desc, avail, used;
+	} place[QCU_MAX_SESSIONS + 1];		      /* where the rings lie, as the guest has it */
 	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not one */
 	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
 	unsigned int spares;
 	bool spares_fail;	   /* the last one did not come to anything */
 	struct ring_state *states; /* shared with mirrors, by queue */
 	struct shares *shares;	   /* the mirrors' own */
+	struct usage *usage;	   /* what they use, too */
 	struct ring_chain chain;   /* the control command at hand */
 };
 
@@ -62,6 +71,9 @@ void spares_fill(struct device *d);
 void spares_end(struct device *d);
 /* A mirror that has been given this queue's session: a spare, or a new one. False: said. */
 bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
+
+/* status.c: what each session uses of its limits, on stderr. */
+void status_print(struct device *d);
 
 /* sessions.c */
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */

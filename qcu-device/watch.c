@@ -237,9 +237,10 @@ void mir_watches_end(struct mirror *m)
 	}
 }
 
+/* Whatever the guest says: neither sum may be formed, it might wrap. */
 static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 {
-	return a < b + b_len && b < a + a_len;
+	return a_len && b_len && (a - b < b_len || b - a < a_len);
 }
 
 int mir_do_watch(struct call *c)

@@ -9,8 +9,16 @@
  * In one process with the guest nothing is mapped; the segments are pointers.
  *
  * Memory that is registered but lies in no chunk comes as maps outside of the window: at the
- * guest's address, of which only the mirror knows whether it is free, or in the annex. They are
- * always mapped there: two of them may have a page in common, and be registered each.
+ * guest's address, or in the annex. They are always mapped there: two of them may have a page in
+ * common, and be registered each.
+ *
+ * Where maps may lie is the same for every mirror and known to every guest: the window, the annex,
+ * and the ranges where programs have their own memory. All of them are set aside, inaccessible,
+ * before the mirror has put anything there, and stay so for its life. So a MAP's answer tells
+ * nothing about the mirror's own memory, and an address that a guest has given up never becomes
+ * memory of the mirror's.
+ *
+ * A command holds the maps that it uses, and UNMAP waits until nobody holds the map.
  *
  * The tree holds disjoint ranges, so a search that calls any overlap equal finds both "what holds
  * this address" and "does this range collide".
@@ -18,6 +26,7 @@
 #define _GNU_SOURCE /* mremap */
 #include <errno.h>
 #include <search.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +37,20 @@
 #include "qcu-device/window_impl.h"
 
 #define RESERVED (QCU_WINDOW_SIZE + QCU_ANNEX_SIZE)
-/* A null pointer of ours never leads into the guest's memory, even if the kernel would let it. */
-#define OUTSIDE_MIN (1u << 20)
+
+/*
+ * Where a guest program has its own memory: one that is linked to a fixed address; programs that
+ * are not, with their heap; what the kernel maps. Below are null pointers of ours, above are
+ * stacks, the mirror's too. The gap is AddressSanitizer's. A range in which something lies already,
+ * because this process was not started as a mirror is (jail.h), takes no maps at all.
+ */
+static const struct window_range outside_ranges[] = {
+	{0x100000, 0x7fff0000 - 0x100000},
+	{0x550000000000, 0x600000000000 - 0x550000000000},
+	{0x660000000000, 0x7ffbf0000000 - 0x660000000000},
+};
+_Static_assert(sizeof(outside_ranges) / sizeof(outside_ranges[0]) == WINDOW_RANGES - 1,
+	       "and the window with the annex");
 
 int pieces_add(struct pieces *ps, void *host, size_t len, bool registered)
 {
@@ -100,40 +121,55 @@ static int reserve(uint64_t va, uint64_t len)
 	return EEXIST;
 }
 
+static int set_aside(struct window *w, uint64_t va, uint64_t len)
+{
+	int err = reserve(va, len);
+
+	if (!err)
+		w->range[w->ranges++] = (struct window_range){va, len};
+	return err;
+}
+
+static void destroy_locks(struct window *w)
+{
+	pthread_cond_destroy(&w->unheld);
+	pthread_mutex_destroy(&w->lock);
+	pthread_mutex_destroy(&w->change);
+	pthread_mutex_destroy(&w->leave);
+}
+
 int window_init(struct window *w, const struct mir_config *cfg)
 {
+	unsigned int i;
 	int err;
 
 	*w = (struct window){
 		.mem = cfg->mem,
 		.map = cfg->map,
 		.limit = cfg->pin_limit,
-		.pin_ram = cfg->mem && cfg->pin_ram,
 		.ops = cfg->ops,
 	};
 	pthread_mutex_init(&w->leave, NULL);
 	pthread_mutex_init(&w->change, NULL);
 	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->unheld, NULL);
 	if (!w->mem)
 		return 0;
-	err = reserve(QCU_WINDOW_BASE, RESERVED);
+	err = set_aside(w, QCU_WINDOW_BASE, RESERVED);
 	if (err) {
-		fprintf(stderr, "qcu-device: cannot reserve addresses 0x%llx to 0x%llx: %s\n",
-			QCU_WINDOW_BASE, QCU_WINDOW_BASE + RESERVED - 1, strerror(err));
-		pthread_mutex_destroy(&w->lock);
-		pthread_mutex_destroy(&w->change);
-		pthread_mutex_destroy(&w->leave);
+		complain("cannot reserve addresses 0x%llx to 0x%llx: %s", QCU_WINDOW_BASE,
+			 QCU_WINDOW_BASE + RESERVED - 1, strerror(err));
+		destroy_locks(w);
 		return -err;
 	}
-	w->reserved = true;
+	for (i = 0; i < WINDOW_RANGES - 1; i++)
+		set_aside(w, outside_ranges[i].va, outside_ranges[i].len);
 	return 0;
 }
 
 void window_set_backend(struct window *w, struct be *be)
 {
 	w->be = be;
-	if (w->pin_ram)
-		window_register_ram(w);
 }
 
 /* Nothing to be read or written at these addresses any more. */
@@ -172,14 +208,12 @@ static int map_runs(struct window_map *wm)
 	return QCU_ERR_Success;
 }
 
+/* In one process with the guest, whose the addresses are, nothing is mapped there by us. */
 static int undo(struct window *w, struct window_map *wm)
 {
 	int rc = registered_drop(w, wm), err;
 
-	if (wm->outside) {
-		if (munmap((void *)wm->va, wm->len))
-			rc = rc ? rc : QCU_ERR_OperatingSystem;
-	} else if (wm->remapped) {
+	if (wm->remapped) {
 		err = reserve_again(wm->va, wm->len);
 		rc = rc ? rc : err;
 	}
@@ -254,25 +288,35 @@ static bool in_window(uint64_t va, uint64_t len)
 	       len <= QCU_WINDOW_SIZE - (va - QCU_WINDOW_BASE);
 }
 
-/* Wholly among the addresses that were reserved at the beginning? */
-static bool reserved(uint64_t va, uint64_t len)
+/* Wholly within one of the ranges that were set aside at the beginning? */
+static bool set_aside_for(const struct window *w, uint64_t va, uint64_t len)
 {
-	return va - QCU_WINDOW_BASE < RESERVED && len <= RESERVED - (va - QCU_WINDOW_BASE);
+	unsigned int i;
+
+	for (i = 0; i < w->ranges; i++) {
+		uint64_t off = va - w->range[i].va;
+
+		if (off < w->range[i].len && len <= w->range[i].len - off)
+			return true;
+	}
+	return !w->mem;
+}
+
+static bool is_outside(const struct window *w, uint64_t va)
+{
+	return w->mem && va - QCU_WINDOW_BASE >= RESERVED;
 }
 
 /*
- * Reserves the addresses of a map that lies outside. However often the guest names the same memory,
- * it gets no more addresses there than in the window: page tables are the host's memory.
+ * However often the guest names the same memory, it gets no more addresses outside than in the
+ * window: page tables are the host's memory.
  */
-static int take_addresses(struct window *w, struct window_map *wm)
+static int may_map(const struct window *w, uint64_t va, uint64_t len)
 {
-	if (!w->mem || reserved(wm->va, wm->len))
-		return QCU_ERR_Success;
-	if (wm->len > QCU_WINDOW_SIZE - w->outside_bytes)
-		return QCU_ERR_MemoryAllocation;
-	if (wm->va < OUTSIDE_MIN || reserve(wm->va, wm->len))
+	if (!set_aside_for(w, va, len))
 		return QCU_MAP_TAKEN;
-	wm->outside = true;
+	if (is_outside(w, va) && len > QCU_WINDOW_SIZE - w->outside_bytes)
+		return QCU_ERR_MemoryAllocation;
 	return QCU_ERR_Success;
 }
 
@@ -297,10 +341,10 @@ int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg
 	if (!wm)
 		goto out;
 
-	rc = take_addresses(w, wm);
+	rc = may_map(w, va, len);
 	if (rc)
 		goto fail;
-	if (w->mem && ((w->map == MIR_MAP_CVM && !w->ram_registered) || !in_window(va, len))) {
+	if (w->mem && (w->map == MIR_MAP_CVM || !in_window(va, len))) {
 		rc = map_runs(wm);
 		if (rc)
 			goto fail;
@@ -320,7 +364,7 @@ int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg
 	if (rc)
 		goto fail;
 	w->mapped_bytes += len;
-	w->outside_bytes += wm->outside ? len : 0;
+	w->outside_bytes += is_outside(w, va) ? len : 0;
 	goto out;
 fail:
 	undo(w, wm);
@@ -358,7 +402,7 @@ static void forget(struct window *w, struct window_map *wm)
 {
 	pthread_mutex_lock(&w->change);
 	w->mapped_bytes -= wm->len;
-	w->outside_bytes -= wm->outside ? wm->len : 0;
+	w->outside_bytes -= is_outside(w, wm->va) ? wm->len : 0;
 	pthread_mutex_lock(&w->lock);
 	w->leaving_len = 0;
 	pthread_mutex_unlock(&w->lock);
@@ -366,16 +410,25 @@ static void forget(struct window *w, struct window_map *wm)
 	free(wm);
 }
 
+/* Nobody finds the map any more; waits until those who have found it before have let it go. */
+static void wait_until_unheld(struct window *w, struct window_map *wm)
+{
+	atomic_fetch_or(&wm->holds, WINDOW_LEAVING);
+	pthread_mutex_lock(&w->lock);
+	while (atomic_load(&wm->holds) != WINDOW_LEAVING)
+		pthread_cond_wait(&w->unheld, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* Others map and register meanwhile: the GPU may be waiting for a program that waits for that. */
-int window_unmap(struct window *w, uint64_t va, uint64_t len)
+static int take_all_out(struct window *w, uint64_t va, uint64_t len)
 {
 	struct window_map *wm;
 	int rc = QCU_ERR_Success, err;
 
-	if (!len || len - 1 > UINT64_MAX - va)
-		return MIR_RULE_BROKEN;
 	pthread_mutex_lock(&w->leave);
 	while ((wm = take_out(w, va, len, &rc))) {
+		wait_until_unheld(w, wm);
 		err = undo(w, wm);
 		rc = rc ? rc : err;
 		forget(w, wm);
@@ -384,15 +437,27 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len)
 	return rc;
 }
 
+/* A range that was refused with QCU_MAP_TAKEN is unmapped, too: nothing is there. */
+int window_unmap(struct window *w, uint64_t va, uint64_t len)
+{
+	bool any;
+
+	if (!len || len - 1 > UINT64_MAX - va)
+		return MIR_RULE_BROKEN;
+	if (set_aside_for(w, va, len))
+		return take_all_out(w, va, len);
+	pthread_mutex_lock(&w->lock);
+	any = overlap(w, va, len);
+	pthread_mutex_unlock(&w->lock);
+	return any ? MIR_RULE_BROKEN : (int)QCU_ERR_Success;
+}
+
 void window_fini(struct window *w)
 {
-	window_unmap(w, 0, UINT64_MAX);
-	window_unregister_ram(w);
-	if (w->reserved)
-		munmap((void *)QCU_WINDOW_BASE, RESERVED);
-	pthread_mutex_destroy(&w->lock);
-	pthread_mutex_destroy(&w->change);
-	pthread_mutex_destroy(&w->leave);
+	take_all_out(w, 0, UINT64_MAX);
+	while (w->ranges--)
+		munmap((void *)w->range[w->ranges].va, w->range[w->ranges].len);
+	destroy_locks(w);
 }
 
 /* Under `change`. */
@@ -456,7 +521,54 @@ int window_pin(struct window *w, uint64_t va, uint64_t len)
 	return rc;
 }
 
-bool window_pinned(struct window *w, uint64_t va, uint64_t len)
+/* Holds w->lock. A map is held once for each command that uses it. */
+static int hold(struct window_holds *holds, struct window_map *wm)
+{
+	if (!holds || (holds->count && holds->map[holds->count - 1] == wm))
+		return QCU_ERR_Success;
+	if (holds->count == holds->room) {
+		size_t room = 2 * holds->room;
+		struct window_map **map = malloc(room * sizeof(*map));
+
+		if (!map)
+			return QCU_ERR_MemoryAllocation;
+		memcpy(map, holds->map, holds->count * sizeof(*map));
+		if (holds->map != holds->few)
+			free(holds->map);
+		holds->map = map;
+		holds->room = room;
+	}
+	atomic_fetch_add_explicit(&wm->holds, 1, memory_order_relaxed);
+	holds->map[holds->count++] = wm;
+	return QCU_ERR_Success;
+}
+
+void window_holds_init(struct window_holds *holds)
+{
+	holds->count = 0;
+	holds->room = WINDOW_HOLDS_FEW;
+	holds->map = holds->few;
+}
+
+void window_release(struct window *w, struct window_holds *holds)
+{
+	bool last = false;
+	size_t i;
+
+	/* Who takes the last hold away from a map that leaves must not touch it any more. */
+	for (i = 0; i < holds->count; i++)
+		last |= atomic_fetch_sub(&holds->map[i]->holds, 1) == (WINDOW_LEAVING | 1);
+	if (last) {
+		pthread_mutex_lock(&w->lock);
+		pthread_cond_broadcast(&w->unheld);
+		pthread_mutex_unlock(&w->lock);
+	}
+	if (holds->map != holds->few)
+		free(holds->map);
+	window_holds_init(holds);
+}
+
+bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds)
 {
 	bool all = true;
 
@@ -467,7 +579,7 @@ bool window_pinned(struct window *w, uint64_t va, uint64_t len)
 		struct window_map *wm = overlap(w, va, 1);
 		uint64_t part;
 
-		all = wm && wm->pinned;
+		all = wm && wm->pinned && !hold(holds, wm);
 		if (!all)
 			break;
 		part = part_of(wm, va, len);
@@ -507,11 +619,7 @@ static size_t run_at(const struct window_map *wm, uint64_t off)
 	return lo;
 }
 
-/*
- * Notes that the range is used. True: some of it has lost its registration. Maps neither come nor
- * go while a command uses them: the driver sees to that, and if it does not, it finds itself
- * refused.
- */
+/* Notes that the range is used. True: some of it has lost its registration. */
 static bool note_use(struct window *w, uint64_t va, uint64_t len)
 {
 	bool lost = false;
@@ -551,7 +659,8 @@ static void bring_back(struct window *w, uint64_t va, uint64_t len)
 	pthread_mutex_unlock(&w->change);
 }
 
-int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps)
+int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+		   struct window_holds *holds)
 {
 	int rc = QCU_ERR_Success;
 
@@ -565,10 +674,9 @@ int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *p
 		uint64_t off, end;
 		size_t i;
 
-		if (!wm) {
-			rc = QCU_ERR_InvalidValue;
+		rc = wm ? hold(holds, wm) : (int)QCU_ERR_InvalidValue;
+		if (rc)
 			break;
-		}
 		off = va - wm->va;
 		end = len > wm->len - off ? wm->len : off + len;
 		va += end - off;

@@ -30,6 +30,21 @@ struct pieces {
 int pieces_add(struct pieces *ps, void *host, size_t len, bool registered);
 void pieces_free(struct pieces *ps);
 
+/* Maps that a command uses: they stay until it lets them go. */
+#define WINDOW_HOLDS_FEW 4
+struct window_map;
+struct window_holds {
+	struct window_map **map;
+	size_t count, room;
+	struct window_map *few[WINDOW_HOLDS_FEW];
+};
+
+/* Addresses that are set aside for maps. */
+#define WINDOW_RANGES 4
+struct window_range {
+	uint64_t va, len;
+};
+
 struct window {
 	const struct guestmem *mem; /* NULL: one process, addresses are pointers */
 	enum mir_map map;
@@ -41,12 +56,12 @@ struct window {
 	pthread_mutex_t lock;	   /* the tree */
 	void *tree;		   /* of struct window_map, by address */
 	uint64_t leaving_va, leaving_len; /* under `lock`: in no tree, and not gone yet */
-	bool reserved;
+	pthread_cond_t unheld;		  /* with `lock`: a map that leaves is not held any more */
+	struct window_range range[WINDOW_RANGES];
+	unsigned int ranges;
 	_Atomic uint64_t mapped_bytes, registered_bytes;
 	uint64_t outside_bytes; /* under `change`: mapped neither in the window nor in the annex */
 	uint64_t limit;		/* bytes to be registered; 0: none */
-	bool pin_ram;		/* asked for */
-	bool ram_registered;	/* done: all of guest RAM, where it is mapped */
 	uint64_t clock;		/* under `lock` */
 	LIST_HEAD(window_maps, window_map) maps; /* under `change` */
 };
@@ -54,9 +69,6 @@ struct window {
 /* Reserves the addresses; the backend comes later. 0 or -errno, said on stderr. */
 int window_init(struct window *w, const struct mir_config *cfg);
 void window_set_backend(struct window *w, struct be *be);
-/* registered.c; what goes wrong is said on stderr, and is no obstacle. */
-void window_register_ram(struct window *w);
-void window_unregister_ram(struct window *w);
 void window_fini(struct window *w); /* undoes what is mapped */
 
 /* These return a value of enum qcu_error or MIR_RULE_BROKEN. */
@@ -66,7 +78,16 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len);
 
 /* Makes a mapped range usable at its own address by kernels and d2d copies. */
 int window_pin(struct window *w, uint64_t va, uint64_t len);
-bool window_pinned(struct window *w, uint64_t va, uint64_t len);
+
+/*
+ * What follows holds the maps that it finds until window_release(); `holds` may be NULL for who
+ * does not touch the memory. Held maps are let go before the command is answered.
+ */
+void window_holds_init(struct window_holds *holds);
+void window_release(struct window *w, struct window_holds *holds);
+
+/* Is all of it usable by kernels? */
+bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds);
 /*
  * How many of the bytes from va on a backend can take in one call: to the end of the registration
  * that va lies in, or all of them if it lies in none.
@@ -74,6 +95,7 @@ bool window_pinned(struct window *w, uint64_t va, uint64_t len);
 uint64_t window_span(struct window *w, uint64_t va, uint64_t len);
 
 /* Where [va, va + len) lies; QCU_ERR_InvalidValue if any part is not mapped. */
-int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps);
+int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+		   struct window_holds *holds);
 
 #endif

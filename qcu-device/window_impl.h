@@ -14,15 +14,17 @@ struct window_run {
 	uint64_t len;
 };
 
+#define WINDOW_LEAVING (1u << 31)
+
 struct window_map {
 	uint64_t va, len;
-	bool direct;   /* lies at va itself, as one run */
-	bool pinned;   /* HOST_REGISTER has made it memory that kernels may use */
-	bool remapped; /* mapped at va by us */
-	bool extra;    /* registered at va, besides the runs */
-	bool outside;  /* the addresses are reserved for this map alone */
-	bool known;    /* the backend has all runs registered; under window->lock */
-	uint64_t used; /* when, by window->clock; under window->lock */
+	bool direct;		/* lies at va itself, as one run */
+	bool pinned;		/* HOST_REGISTER has made it memory that kernels may use */
+	bool remapped;		/* mapped at va by us */
+	bool extra;		/* registered at va, besides the runs */
+	bool known;		/* the backend has all runs registered; under window->lock */
+	_Atomic uint32_t holds; /* by commands; and WINDOW_LEAVING when UNMAP waits for them */
+	uint64_t used;		/* when, by window->clock; under window->lock */
 	LIST_ENTRY(window_map) link;
 	size_t count, registered; /* runs */
 	struct window_run run[];

@@ -4,6 +4,7 @@
 # $(B)/tests/loopback/NAME. CUDA programs and the guest's own tools are found by their files.
 
 -include tests/unit/ptx.mk tests/unit/soft.mk tests/unit/device.mk tests/unit/library.mk tests/unit/malloc.mk
+-include tests/unit/launcher.mk
 -include tests/loopback/loopback.mk
 
 GUEST_PROGRAMS := $(patsubst tests/guest/%.cu,%,$(sort $(wildcard tests/guest/*.cu)))
@@ -14,6 +15,7 @@ LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access,$(GUEST_PROGRAMS)
 LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
 
 include tests/fuzz/fuzz.mk
+include tests/hostile/hostile.mk
 
 # Unmodified CUDA, optimised; and the same again as a debugger wants it: host code and PTX are others.
 # That has no machine code: it runs in software, and that alone takes nvcc half of the time.
@@ -77,12 +79,15 @@ $(WIRE)/qcu-device/vhost.o: $(VHOST_USER_LIB)
 $(WIRE)/qcu-device/vhost.o: override CFLAGS += -isystem $(VHOST_USER)/include
 $(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/vhost.o $(B)/qcu-device/qcu-device
 	$(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
-		$(SOFT_LIB) $(VHOST_USER_LIB) $(SOFT_LIBS) -ldl
+		$(SOFT_LIB) $(VHOST_USER_LIB) $(DEVICE_LIBS)
 
 # One test per line: group, name, command.
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
+$(foreach t,$(HOSTILE_ATTACKS),unit hostile_$(t) $(HOSTILE) $(t);)
+unit hostile_random $(HOSTILE) --seed 1 --commands 20000;
+$(if $(SAN),,unit faults $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
 $(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
 $(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
@@ -103,13 +108,13 @@ LOOPBACK_BINARIES := $(sort $(LOOPBACK_TESTS:%=$(B)/tests/loopback/%))
 define UNIT_RULE
 $(B)/tests/unit/$(1): $(B)/tests/unit/$(1).o $($(1)_OBJS)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) -lcmocka $$($(1)_LIBS) -lm
+	$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) -lcmocka $$($(1)_LIBS) $$(if $$(filter %/libmirror.a,$$^),$(MIRROR_LIBS)) -lm
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
 .PHONY: tests-build tests-build-host FORCE
 # What the sanitizers build a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) \
 	$(GUEST_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
-	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(WIRE_PARTS)
+	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)

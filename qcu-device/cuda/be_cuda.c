@@ -9,6 +9,9 @@
 
 #include "qcu-device/cuda/be_cuda.h"
 
+/* Text of kernels, for who does not say how much. */
+#define PRINTED_BYTES (8u << 20)
+
 /* cudaSetDevice binds a context each time; a lane seldom changes its device. */
 static _Thread_local int current_device = -1;
 
@@ -17,8 +20,12 @@ int cu_result(const struct be *be, cudaError_t err, const char *call)
 	if (err == cudaSuccess)
 		return QCU_ERR_Success;
 	cudaGetLastError();
-	if (be && be->verbose && err != cudaErrorNotReady)
-		fprintf(stderr, "be_cuda: %s: %d, %s\n", call, err, cudaGetErrorString(err));
+	if (be && be->verbose && be->complain && err != cudaErrorNotReady) {
+		char text[160];
+
+		snprintf(text, sizeof(text), "%s: %d, %s", call, err, cudaGetErrorString(err));
+		be->complain("cuda", text, strlen(text));
+	}
 	return err;
 }
 
@@ -81,6 +88,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	if (!be)
 		return QCU_ERR_MemoryAllocation;
 	be->verbose = opt->verbose;
+	be->complain = opt->complain;
 	ret = CU(be, cudaGetDeviceCount, &count);
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
@@ -98,7 +106,8 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	if (ret)
 		goto err_mem;
 	if (opt->capture_stdout) {
-		ret = cu_print_open();
+		ret = cu_print_open(opt->complain,
+				    opt->printed_bytes ? opt->printed_bytes : PRINTED_BYTES);
 		if (ret)
 			goto err_host;
 	}

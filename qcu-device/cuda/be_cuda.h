@@ -85,6 +85,7 @@ struct cu_host {
 
 struct be {
 	bool verbose;
+	void (*complain)(const char *who, const char *text, size_t len);
 	PFN_cuLaunchKernel_v4000 launch_kernel;
 	PFN_cuKernelGetFunction_v12000 kernel_function;
 	unsigned int devices;
@@ -254,7 +255,8 @@ int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const 
 int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
 
 /* be_cuda_print.c */
-int cu_print_open(void);
+/* What is no assertion of what CUDA writes to stderr goes to `other`. */
+int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
 int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
 int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 

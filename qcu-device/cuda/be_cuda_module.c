@@ -11,6 +11,8 @@
 
 /* A launch keeps its list of pointers on the stack up to this many parameters. */
 #define FEW_PARAMS 64u
+/* More than a kernel can have; an image might say anything. */
+#define PARAMS_MAX 65536u
 
 /* How a fat binary begins. Several in a row: what was linked, and the units that went into it. */
 struct fatbin_header {
@@ -239,6 +241,10 @@ static int read_layout(struct be *be, cudaKernel_t k, struct be_kernel **out)
 		if (err != cudaSuccess) {
 			free(kernel);
 			return cu_result(be, err, "cudaFuncGetParamInfo");
+		}
+		if (count == PARAMS_MAX || offset > QCU_MSG_MAX || size > QCU_MSG_MAX - offset) {
+			free(kernel);
+			return QCU_ERR_InvalidKernelImage;
 		}
 		kernel->params[count].offset = offset;
 		kernel->params[count].size = size;

@@ -2,47 +2,109 @@
 /*
  * What kernels print, and the text of their failed assertions. CUDA writes it to stdout and stderr
  * of the process that drives the GPU, a mirror, at moments of its own; it belongs to the guest
- * program. So stdout becomes a file in memory, from which the mirror fetches the text. A file and
- * not a pipe: CUDA writes inside of its own calls, and a full pipe would stop them.
+ * program. So stdout becomes a pipe, and a thread of ours empties it at once into a buffer: CUDA
+ * writes inside of its own calls, and a full pipe would stop them. The buffer has a limit, for a
+ * kernel may print without end, and nobody need fetch it; what is beyond is left out, which the
+ * program is told once.
  *
- * On stderr the device says things of its own, which must come out at once, even if the process
- * ends the moment after. So the stream `stderr` tells lines apart as they are written; what is
- * written past it, to file descriptor 2, is told apart when the mirror looks for text.
+ * So does file descriptor 2, and the stream `stderr` tells lines apart as they are written: nobody
+ * can say whether a line that is no assertion is of CUDA's or of a kernel's choice, so that the
+ * mirror's log gets it only as what it is, somebody else's text, and never as it stands. What the
+ * device itself has to say goes past both (complain.h).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "qcu-device/cuda/be_cuda.h"
 
 #define LINE_MAX_BYTES 8192
 
-struct capture {
-	int fd;
-	off_t at; /* how far it has been read */
+#define ROOM_MIN 65536
+
+/* Text that waits. */
+struct text {
+	char *buf;
+	size_t head, len, room;
 };
 
-static struct capture printed = {.fd = -1}; /* stdout */
-static struct capture raw = {.fd = -1};	    /* file descriptor 2 */
-static struct capture failed = {.fd = -1};  /* the assertions among what came to stderr */
-static int real_stderr = -1;
-static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER;
+static int printed_fd = -1, raw_fd = -1; /* of the pipes behind stdout and file descriptor 2 */
+static struct text printed;		 /* what came to stdout */
+static struct text failed;		 /* the assertions among what came to stderr */
+static char line[LINE_MAX_BYTES];	 /* of stderr, the beginning of one that is not whole */
+static size_t line_len;
+static size_t most;   /* bytes in each of the two */
+static uint64_t lost; /* bytes that there was no room for */
+static void (*to_log)(const char *who, const char *text, size_t len);
+static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER; /* all of the above */
 
-static void write_all(int fd, const char *text, size_t len)
+static bool make_room(struct text *t, size_t len)
 {
-	while (len) {
-		ssize_t n = write(fd, text, len);
+	size_t room = t->room ? t->room : ROOM_MIN;
+	char *more;
 
-		if (n <= 0)
-			return;
-		text += n;
-		len -= (size_t)n;
+	if (t->head) {
+		memmove(t->buf, t->buf + t->head, t->len);
+		t->head = 0;
 	}
+	while (room < t->len + len)
+		room *= 2;
+	if (room == t->room)
+		return true;
+	more = realloc(t->buf, room);
+	if (!more)
+		return false;
+	t->buf = more;
+	t->room = room;
+	return true;
+}
+
+/* Returns how many bytes there was no room for. */
+static size_t append(struct text *t, const char *text, size_t len)
+{
+	size_t fits = t->len < most ? most - t->len : 0;
+
+	if (fits > len)
+		fits = len;
+	if (fits && t->head + t->len + fits > t->room && !make_room(t, fits))
+		fits = 0;
+	if (fits) {
+		memcpy(t->buf + t->head + t->len, text, fits);
+		t->len += fits;
+	}
+	return len - fits;
+}
+
+static void add(struct text *t, const char *text, size_t len)
+{
+	static const char says[] = "qCUDA: kernels print more than the program fetches: some of it "
+				   "is left out\n";
+	size_t over = append(t, text, len);
+
+	if (over && !lost) {
+		/* This much there is always room for. */
+		most += sizeof(says);
+		append(&failed, says, sizeof(says) - 1);
+		most -= sizeof(says);
+	}
+	lost += over;
+}
+
+static size_t take(struct text *t, char *buf, size_t max)
+{
+	size_t n = t->len < max ? t->len : max;
+
+	if (!buf)
+		return t->len;
+	memcpy(buf, t->buf + t->head, n);
+	t->len -= n;
+	t->head = t->len ? t->head + n : 0;
+	return n;
 }
 
 /* FILE:LINE: FUNCTION: block: [x,y,z], thread: [x,y,z] Assertion `EXPRESSION` failed. */
@@ -63,7 +125,10 @@ static size_t sort_lines(const char *text, size_t len, bool all)
 
 		if (!end && !all)
 			break;
-		write_all(is_assertion(text + done, n) ? failed.fd : real_stderr, text + done, n);
+		if (is_assertion(text + done, n))
+			add(&failed, text + done, n);
+		else if (to_log)
+			to_log("stderr of CUDA", text + done, n);
 		done += n;
 	}
 	return done;
@@ -72,15 +137,72 @@ static size_t sort_lines(const char *text, size_t len, bool all)
 static ssize_t stderr_write(void *unused, const char *text, size_t len)
 {
 	(void)unused;
+	pthread_mutex_lock(&print_lock);
 	sort_lines(text, len, true);
+	pthread_mutex_unlock(&print_lock);
 	return (ssize_t)len;
 }
 
-/* Makes a file in memory, and a file descriptor of the process stand for it. */
-static bool divert(struct capture *c, int fd)
+/* A line that is not yet whole waits, unless it is longer than any should be. */
+static void sort_raw(const char *text, size_t len)
 {
-	c->fd = memfd_create("qcu-print", MFD_CLOEXEC);
-	return c->fd >= 0 && (fd < 0 || dup2(c->fd, fd) >= 0);
+	while (len) {
+		size_t n = sizeof(line) - line_len < len ? sizeof(line) - line_len : len;
+
+		memcpy(line + line_len, text, n);
+		line_len += n;
+		text += n;
+		len -= n;
+		n = sort_lines(line, line_len, false);
+		if (!n && line_len == sizeof(line))
+			n = sort_lines(line, line_len, true);
+		line_len -= n;
+		memmove(line, line + n, line_len);
+	}
+}
+
+/* Under the lock: what the pipes have now, and not what goes on coming. */
+static void drain(void)
+{
+	char text[16384];
+	unsigned int i;
+	ssize_t n;
+
+	for (i = 0; i < 256 && (n = read(printed_fd, text, sizeof(text))) > 0; i++)
+		add(&printed, text, (size_t)n);
+	for (i = 0; i < 256 && (n = read(raw_fd, text, sizeof(text))) > 0; i++)
+		sort_raw(text, (size_t)n);
+}
+
+static void *drain_main(void *unused)
+{
+	struct pollfd fds[2] = {
+		{.fd = printed_fd, .events = POLLIN},
+		{.fd = raw_fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		poll(fds, 2, -1);
+		pthread_mutex_lock(&print_lock);
+		drain();
+		pthread_mutex_unlock(&print_lock);
+	}
+	return unused;
+}
+
+/* Makes a file descriptor of the process the way into a pipe; returns the way out, or -1. */
+static int divert(int fd)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || dup2(ends[1], fd) < 0) {
+		close(ends[0]);
+		ends[0] = -1;
+	}
+	close(ends[1]);
+	return ends[0];
 }
 
 static int divert_stderr(void)
@@ -88,113 +210,59 @@ static int divert_stderr(void)
 	static const cookie_io_functions_t functions = {.write = stderr_write};
 	FILE *stream;
 
-	real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (real_stderr < 0)
-		return QCU_ERR_OperatingSystem;
 	stream = fopencookie(NULL, "w", functions);
 	if (!stream || setvbuf(stream, NULL, _IOLBF, LINE_MAX_BYTES))
 		return QCU_ERR_OperatingSystem;
 	fflush(stderr);
-	if (!divert(&failed, -1) || !divert(&raw, STDERR_FILENO))
+	raw_fd = divert(STDERR_FILENO);
+	if (raw_fd < 0)
 		return QCU_ERR_OperatingSystem;
 	stderr = stream;
 	return QCU_ERR_Success;
 }
 
-int cu_print_open(void)
+int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes)
 {
-	if (printed.fd >= 0)
+	pthread_t thread;
+	int ret;
+
+	if (printed_fd >= 0)
 		return QCU_ERR_Success;
+	to_log = other;
+	most = bytes < SIZE_MAX / 4 ? bytes : SIZE_MAX / 4;
 	fflush(stdout);
-	if (!divert(&printed, STDOUT_FILENO))
+	printed_fd = divert(STDOUT_FILENO);
+	if (printed_fd < 0)
 		return QCU_ERR_OperatingSystem;
-	return divert_stderr();
-}
-
-/* Under the lock. buf NULL: only how much there is. */
-static int take(struct capture *c, void *buf, size_t max, size_t *got)
-{
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(c->fd, &st))
-		return QCU_ERR_OperatingSystem;
-	if (st.st_size <= c->at)
-		return QCU_ERR_Success;
-	if (!buf) {
-		*got = st.st_size - c->at;
-		return QCU_ERR_Success;
-	}
-	n = pread(c->fd, buf, max, c->at);
-	if (n < 0)
-		return QCU_ERR_OperatingSystem;
-	*got = n;
-	return QCU_ERR_Success;
-}
-
-/* What has been read gives its memory back; the offset of the writer just goes on. */
-static void drop(struct capture *c, size_t n)
-{
-	fallocate(c->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, c->at, n);
-	c->at += n;
-}
-
-static int read_capture(struct capture *c, void *buf, size_t max, size_t *got)
-{
-	int ret = take(c, buf, max, got);
-
-	if (!ret && buf)
-		drop(c, *got);
+	ret = divert_stderr();
+	if (!ret && pthread_create(&thread, NULL, drain_main, NULL))
+		ret = QCU_ERR_OperatingSystem;
+	if (!ret)
+		pthread_detach(thread);
 	return ret;
+}
+
+static int fetch(struct text *t, FILE *stream, char *buf, size_t max, size_t *got)
+{
+	*got = 0;
+	if (raw_fd < 0)
+		return QCU_ERR_Success;
+	fflush(stream);
+	pthread_mutex_lock(&print_lock);
+	drain();
+	*got = take(t, buf, max);
+	pthread_mutex_unlock(&print_lock);
+	return QCU_ERR_Success;
 }
 
 int cu_print_read(struct be *be, void *buf, size_t max, size_t *got)
 {
-	int ret;
-
 	(void)be;
-	*got = 0;
-	if (printed.fd < 0)
-		return QCU_ERR_Success;
-	fflush(stdout);
-	pthread_mutex_lock(&print_lock);
-	ret = read_capture(&printed, buf, max, got);
-	pthread_mutex_unlock(&print_lock);
-	return ret;
-}
-
-/* A line that is not yet whole waits, unless it is longer than any should be. */
-static int sort_raw(void)
-{
-	char text[LINE_MAX_BYTES];
-	size_t got, n;
-	int ret;
-
-	for (;;) {
-		got = 0;
-		ret = take(&raw, text, sizeof(text), &got);
-		if (ret || !got)
-			return ret;
-		n = sort_lines(text, got, got == sizeof(text));
-		if (!n)
-			return QCU_ERR_Success;
-		drop(&raw, n);
-	}
+	return fetch(&printed, stdout, buf, max, got);
 }
 
 int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got)
 {
-	int ret;
-
 	(void)be;
-	*got = 0;
-	if (failed.fd < 0)
-		return QCU_ERR_Success;
-	fflush(stderr);
-	pthread_mutex_lock(&print_lock);
-	ret = sort_raw();
-	if (!ret)
-		ret = read_capture(&failed, buf, max, got);
-	pthread_mutex_unlock(&print_lock);
-	return ret;
+	return fetch(&failed, stderr, buf, max, got);
 }

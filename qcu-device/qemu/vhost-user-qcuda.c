@@ -4,27 +4,28 @@
  * everything to the qcu-device process behind the chardev.
  *
  * It stands on vhost-user-base and adds what that one lacks: a device process
- * that dies must not take the VM along. The base keeps calling into a cleaned
- * up vhost_dev then (asserts in vhost_dev_get_config and vhost_dev_start), and
- * it undoes a start that never happened. So this file handles the chardev's
- * events itself, answers config reads from a copy, and tells the guest that
- * the device needs a reset, which it then refuses at feature negotiation.
+ * that dies must not take the VM along, and one that comes back is used again.
+ * The base keeps calling into a cleaned up vhost_dev then (asserts in
+ * vhost_dev_get_config and vhost_dev_start), it undoes a start that never
+ * happened, and it gives the next process the rings of the last one. So this
+ * file handles the chardev's events itself. While there is no device process
+ * the config space is all zero; the guest is told that the device needs a
+ * reset, may reset it and set it up as always, and hears of a config change
+ * when the next process is there.
  */
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "qemu/log.h"
+#include "block/aio.h"
+#include "qemu/main-loop.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/virtio/virtio-bus.h"
 #include "hw/virtio/vhost-user-qcuda.h"
+#include "migration/blocker.h"
 #include "standard-headers/linux/vhost_types.h"
-
-static const VMStateDescription qcuda_vmstate = {
-	.name = "vhost-user-qcuda",
-	.unmigratable = 1,
-};
 
 static const Property qcuda_properties[] = {
 	DEFINE_PROP_CHR("chardev", VHostUserBase, chardev),
@@ -39,9 +40,30 @@ static void qcuda_watch(DeviceState *dev)
 				 NULL, true);
 }
 
-/* Runs from the main loop once no vhost code is on the stack any more. */
-static void qcuda_disconnect(DeviceState *dev)
+static void qcuda_watch_no_more(DeviceState *dev)
 {
+	qemu_chr_fe_set_handlers(&VHOST_USER_BASE(dev)->chardev, NULL, NULL, NULL, NULL, NULL, NULL,
+				 false);
+}
+
+/*
+ * Sessions are processes of the host, and what they have is on its GPU. Of the
+ * reasons against a migration QEMU tells the one that was added last, and each
+ * vhost_dev_init() adds one that says nothing to a user.
+ */
+static int qcuda_block_migration(VHostUserQcuda *q, Error **errp)
+{
+	migrate_del_blocker(&q->unmigratable);
+	error_setg(&q->unmigratable,
+		   "virtio-qcuda: the VM cannot be saved or migrated, because what its programs "
+		   "have on the host's GPU would be lost");
+	return migrate_add_blocker(&q->unmigratable, errp);
+}
+
+/* Runs from the main loop once no vhost code is on the stack any more. */
+static void qcuda_disconnect(void *opaque)
+{
+	DeviceState *dev = opaque;
 	VHostUserQcudaClass *qc = VHOST_USER_QCUDA_GET_CLASS(dev);
 	VHostUserBase *vub = VHOST_USER_BASE(dev);
 	VirtIODevice *vdev = VIRTIO_DEVICE(dev);
@@ -50,10 +72,10 @@ static void qcuda_disconnect(DeviceState *dev)
 	if (vub->connected) {
 		vub->connected = false;
 		/*
-		 * vhost_user_async_close() cleared the flag that the base goes
-		 * by when it gives the notifiers back. This other one is true
-		 * exactly between a start that succeeded and its stop, also
-		 * when the socket closed in the midst of either.
+		 * The flag that the base goes by when it gives the notifiers back
+		 * has been cleared. This other one is true exactly between a start
+		 * that succeeded and its stop, also when the socket closed in the
+		 * midst of either.
 		 */
 		vub->vhost_dev.started = vdev->vhost_started;
 		qc->base_set_status(vdev, 0);
@@ -62,47 +84,89 @@ static void qcuda_disconnect(DeviceState *dev)
 		virtio_error(vdev,
 			     "virtio-qcuda: qcu-device closed its socket; the VM runs on without "
 			     "the qCUDA device");
+		/* The next process may be there already, then this calls qcuda_event(). */
+		qcuda_watch(dev);
 	}
 	object_unref(OBJECT(dev));
+}
+
+/* Another device process serves the socket. */
+static void qcuda_reconnect(DeviceState *dev)
+{
+	VHostUserQcuda *q = VHOST_USER_QCUDA(dev);
+	VHostUserBase *vub = VHOST_USER_BASE(dev);
+	struct vhost_virtqueue *vqs = g_new0(struct vhost_virtqueue, vub->num_vqs);
+	Error *err = NULL;
+
+	vub->vhost_dev.nvqs = vub->num_vqs;
+	vub->vhost_dev.vqs = vqs;
+	if (vhost_dev_init(&vub->vhost_dev, &vub->vhost_user, VHOST_BACKEND_TYPE_USER, 0, &err)) {
+		goto fail;
+	}
+	/* The guest has agreed on the features of the one before. */
+	if (VIRTIO_DEVICE(dev)->host_features & ~vub->vhost_dev.features) {
+		error_setg(&err, "it lacks features of the one before");
+	} else if (!qemu_chr_fe_backend_open(&vub->chardev)) {
+		error_setg(&err, "it has gone again");
+	}
+	if (err || qcuda_block_migration(q, &err)) {
+		vhost_dev_cleanup(&vub->vhost_dev);
+		goto fail;
+	}
+	vub->connected = true;
+	q->gone = false;
+	info_report("virtio-qcuda: qcu-device is back; programs that start now can use it");
+	virtio_notify_config(VIRTIO_DEVICE(dev));
+	return;
+
+fail:
+	g_free(vqs);
+	error_reportf_err(err, "virtio-qcuda: the new qcu-device cannot be used: ");
+	qemu_chr_fe_disconnect(&vub->chardev);
 }
 
 static void qcuda_event(void *opaque, QEMUChrEvent event)
 {
 	DeviceState *dev = opaque;
 	VHostUserQcuda *q = VHOST_USER_QCUDA(dev);
-	VHostUserBase *vub = VHOST_USER_BASE(dev);
 
 	switch (event) {
 	case CHR_EVENT_OPENED:
 		if (q->gone) {
-			error_report("virtio-qcuda: qcu-device came back, but its sessions are "
-				     "lost; start the VM anew");
-			qemu_chr_fe_disconnect(&vub->chardev);
+			qcuda_reconnect(dev);
 		}
 		break;
 	case CHR_EVENT_CLOSED:
 		if (q->gone) {
 			break;
 		}
-		q->gone = true;
+		q->gone = q->lost = true;
+		/*
+		 * As vhost_user_async_close() does it; that one does nothing in a VM
+		 * that has been shut down, which may be reset and go on.
+		 */
 		object_ref(OBJECT(dev));
-		vhost_user_async_close(dev, &vub->chardev, &vub->vhost_dev, qcuda_disconnect);
+		qcuda_watch_no_more(dev);
+		VHOST_USER_BASE(dev)->vhost_dev.started = false;
+		aio_bh_schedule_oneshot(qemu_get_current_aio_context(), qcuda_disconnect, dev);
 		break;
 	default:
 		break;
 	}
 }
 
+/* All zero says that nobody is there. */
 static void qcuda_get_config(VirtIODevice *vdev, uint8_t *config)
 {
-	VHostUserQcuda *q = VHOST_USER_QCUDA(vdev);
 	VHostUserBase *vub = VHOST_USER_BASE(vdev);
 	Error *err = NULL;
 
-	if (!q->gone && vhost_dev_get_config(&vub->vhost_dev, q->config, sizeof(q->config), &err)) {
+	memset(config, 0, QCUDA_CONFIG_SIZE);
+	if (!VHOST_USER_QCUDA(vdev)->gone &&
+	    vhost_dev_get_config(&vub->vhost_dev, config, QCUDA_CONFIG_SIZE, &err)) {
 		error_report_err(err);
+		memset(config, 0, QCUDA_CONFIG_SIZE);
 	}
-	memcpy(config, q->config, sizeof(q->config));
 }
 
 static void qcuda_set_config(VirtIODevice *vdev, const uint8_t *config)
@@ -118,11 +182,6 @@ static uint64_t qcuda_get_features(VirtIODevice *vdev, uint64_t features, Error 
 	return qc->base_get_features(vdev, features, errp) & ~(1ULL << VHOST_F_LOG_ALL);
 }
 
-static int qcuda_validate_features(VirtIODevice *vdev)
-{
-	return VHOST_USER_QCUDA(vdev)->gone ? -ENODEV : 0;
-}
-
 /*
  * A VM that is stopped has its device go on: what a mirror has in hand cannot
  * be stopped half way, nor taken up by another one later. It is as with a
@@ -134,9 +193,15 @@ static bool qcuda_only_stopped(VirtIODevice *vdev, uint8_t status)
 	       vhost_dev_is_started(&VHOST_USER_BASE(vdev)->vhost_dev);
 }
 
+/* The rings of a device process that has gone are not for the next one: a reset comes first. */
 static void qcuda_set_status(VirtIODevice *vdev, uint8_t status)
 {
-	if (!VHOST_USER_QCUDA(vdev)->gone && !qcuda_only_stopped(vdev, status)) {
+	VHostUserQcuda *q = VHOST_USER_QCUDA(vdev);
+
+	if (!status) {
+		q->lost = false;
+	}
+	if (!q->gone && !q->lost && !qcuda_only_stopped(vdev, status)) {
 		VHOST_USER_QCUDA_GET_CLASS(vdev)->base_set_status(vdev, status);
 	}
 }
@@ -170,16 +235,36 @@ static void qcuda_realize(DeviceState *dev, Error **errp)
 	vub->virtio_id = VIRTIO_ID_QCUDA;
 	vub->num_vqs = q->sessions + 1;
 	vub->vq_size = QCUDA_QUEUE_SIZE;
-	vub->config_size = sizeof(q->config);
+	vub->config_size = QCUDA_CONFIG_SIZE;
 
+	/* A chardev that connects again and again has only begun with it. */
+	if (qemu_chr_fe_wait_connected(&vub->chardev, errp)) {
+		error_prepend(errp, "virtio-qcuda: ");
+		return;
+	}
+	if (qcuda_block_migration(q, errp)) {
+		return;
+	}
 	vubc->parent_realize(dev, errp);
 	if (*errp) {
 		/* The base leaves its own handler behind, for a device that is no more. */
-		qemu_chr_fe_set_handlers(&vub->chardev, NULL, NULL, NULL, NULL, NULL, NULL, false);
+		qcuda_watch_no_more(dev);
+		migrate_del_blocker(&q->unmigratable);
 		error_prepend(errp, "virtio-qcuda: qcu-device does not serve this socket: ");
 		return;
 	}
+	/* It was possible before, so it is now. */
+	qcuda_block_migration(q, &error_abort);
 	qcuda_watch(dev);
+}
+
+static void qcuda_unrealize(DeviceState *dev)
+{
+	qcuda_watch_no_more(dev);
+	migrate_del_blocker(&VHOST_USER_QCUDA(dev)->unmigratable);
+	/* What a disconnect that is under way would undo, the base undoes. */
+	VHOST_USER_BASE(dev)->connected = false;
+	VHOST_USER_QCUDA_GET_CLASS(dev)->base_unrealize(dev);
 }
 
 static void qcuda_class_init(ObjectClass *klass, void *data)
@@ -189,7 +274,6 @@ static void qcuda_class_init(ObjectClass *klass, void *data)
 	VHostUserBaseClass *vubc = VHOST_USER_BASE_CLASS(klass);
 	VHostUserQcudaClass *qc = VHOST_USER_QCUDA_CLASS(klass);
 
-	dc->vmsd = &qcuda_vmstate;
 	dc->desc = "qCUDA device, served by a qcu-device process";
 	device_class_set_props(dc, qcuda_properties);
 	device_class_set_parent_realize(dc, qcuda_realize, &vubc->parent_realize);
@@ -197,9 +281,10 @@ static void qcuda_class_init(ObjectClass *klass, void *data)
 
 	qc->base_set_status = vdc->set_status;
 	qc->base_get_features = vdc->get_features;
+	qc->base_unrealize = vdc->unrealize;
 	vdc->set_status = qcuda_set_status;
 	vdc->get_features = qcuda_get_features;
-	vdc->validate_features = qcuda_validate_features;
+	vdc->unrealize = qcuda_unrealize;
 	vdc->get_vhost = qcuda_get_vhost;
 	vdc->get_config = qcuda_get_config;
 	vdc->set_config = qcuda_set_config;

@@ -28,10 +28,11 @@ struct VHostUserQcuda {
 
 	uint16_t sessions;
 
-	/* The config space as the device process last told it. */
-	uint8_t config[QCUDA_CONFIG_SIZE];
-	/* The device process has closed its socket; it does not come back. */
+	/* The device process has closed its socket, and there is no other yet. */
 	bool gone;
+	/* It has done so since the guest last reset the device. */
+	bool lost;
+	Error *unmigratable;
 };
 
 struct VHostUserQcudaClass {
@@ -39,6 +40,7 @@ struct VHostUserQcudaClass {
 
 	void (*base_set_status)(VirtIODevice *vdev, uint8_t status);
 	uint64_t (*base_get_features)(VirtIODevice *vdev, uint64_t features, Error **errp);
+	void (*base_unrealize)(DeviceState *dev);
 };
 
 #endif

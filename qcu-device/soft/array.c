@@ -194,6 +194,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	w->be = be;
 	w->box = *box;
 	if (aside) {
+		w->work.bytes = (uint32_t)bytes;
 		w->box.dst = (struct be_end){
 			.addr = (uintptr_t)w->aside,
 			.pitch = box->width,

@@ -98,6 +98,8 @@ static void soft_close(struct be *be)
 	unsigned int i;
 
 	soft_streams_stop(be);
+	if (be->granted)
+		be->queue_room(be->room_ctx, -(int64_t)be->granted);
 	soft_watchdog_stop(be);
 	soft_events_fini(be);
 	soft_modules_fini(be);
@@ -114,9 +116,14 @@ static void soft_close(struct be *be)
 	free(be);
 }
 
+static uint64_t memory(const struct be_options *opt)
+{
+	return opt->vram ? opt->vram : soft_mem_default();
+}
+
 static int soft_open(struct be **out, const struct be_options *opt)
 {
-	uint64_t vram = opt->vram ? opt->vram : soft_mem_default();
+	uint64_t vram = memory(opt);
 	unsigned int gpus = opt->gpus ? opt->gpus : 1;
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_condattr_t attr;
@@ -139,13 +146,17 @@ static int soft_open(struct be **out, const struct be_options *opt)
 	pthread_condattr_destroy(&attr);
 	be->threads = opt->threads ? opt->threads : cores > 0 ? (unsigned int)cores : 1;
 	be->verbose = opt->verbose;
+	be->queue_room = opt->queue_room;
+	be->module_room = opt->module_room;
+	be->room_ctx = opt->room_ctx;
 	be->check = soft_check_wanted();
-	if (!read_sm(&be->sm) || !soft_watchdog_limit(&be->timeout)) {
+	if (!read_sm(&be->sm) || !soft_watchdog_limit(opt->kernel_seconds, &be->timeout)) {
 		soft_close(be);
 		return QCU_ERR_InvalidValue;
 	}
-	if (!soft_print_init(&be->print) || !soft_print_init(&be->complaints) ||
-	    !soft_ranges_init(&be->host) || !soft_images_init(&be->images))
+	if (!soft_print_init(&be->print, opt->printed_bytes) ||
+	    !soft_print_init(&be->complaints, opt->printed_bytes) || !soft_ranges_init(&be->host) ||
+	    !soft_images_init(&be->images))
 		goto no_memory;
 	for (; be->gpus < gpus; be->gpus++) {
 		if (!open_device(be, be->gpus, vram)) {
@@ -192,9 +203,11 @@ static int device_reset(struct be *be, unsigned int dev)
 const struct be_ops be_soft = {
 	.abi = BE_ABI,
 	.name = "soft",
+	.kernel_time = true,
 	.probe = probe,
 	.open = soft_open,
 	.close = soft_close,
+	.memory = memory,
 	.device_count = device_count,
 	.versions = soft_versions,
 	.device_desc = soft_device_desc,

@@ -56,6 +56,7 @@ static int copy(struct be_stream *s, void *to, const void *from, size_t len, enu
 	c->from = from;
 	c->len = len;
 	if (aside) {
+		c->work.bytes = (uint32_t)len;
 		memcpy(c->aside, from, len);
 		c->from = c->aside;
 	}

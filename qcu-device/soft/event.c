@@ -282,6 +282,13 @@ int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, ui
 	m->refs = 2; /* the work's and the event's */
 	m->at.s = s;
 	pthread_mutex_lock(&be->lock);
+	err = soft_queue_wait(s);
+	if (err) {
+		pthread_mutex_unlock(&be->lock);
+		free(w);
+		free(m);
+		return err;
+	}
 	soft_stream_get(s);
 	err = soft_submit_locked(s, &w->work, SOFT_SMALL, NULL, &n);
 	if (err) {
@@ -312,7 +319,8 @@ int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *
 	w->run = wait_run;
 	w->free = wait_free;
 	pthread_mutex_lock(&be->lock);
-	if (!e->mark || soft_ticket_done(&e->mark->at))
+	err = soft_queue_wait(s);
+	if (err || !e->mark || soft_ticket_done(&e->mark->at))
 		free(w);
 	else
 		err = soft_submit_locked(s, w, SOFT_SMALL, &e->mark->at, NULL);

@@ -16,6 +16,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include "qcu-device/image.h"
 #include "qcu-device/soft/soft.h"
 
 #define CONTAINER_MAGIC	  0xba55ed50u
@@ -194,6 +195,10 @@ static int take_text(const struct choice *c, struct soft_units *units, char *why
 		return bad(why, why_size, "the PTX in the fat binary does not unpack");
 	}
 	text[size] = '\0';
+	if (image_ptx_fault(text, size)) {
+		free(text);
+		return bad(why, why_size, "the PTX in the fat binary is damaged");
+	}
 	err = add_unit(units, text, strlen(text), c->entry.arch);
 	if (err)
 		free(text);

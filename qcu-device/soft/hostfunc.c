@@ -24,6 +24,7 @@ static int call_run(struct soft_work *w)
 
 static void call_free(struct soft_work *w)
 {
+	((struct call_work *)w)->be->calls--;
 	free(w);
 }
 
@@ -42,5 +43,10 @@ int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, b
 	c->be = be;
 	c->fn = fn;
 	c->arg = arg;
+	pthread_mutex_lock(&be->lock);
+	be->calls++;
+	/* Who waits for room waits for the guest from now on. */
+	pthread_cond_broadcast(&be->progress);
+	pthread_mutex_unlock(&be->lock);
 	return soft_submit(s, &c->work, SOFT_QUEUE, NULL);
 }

@@ -14,6 +14,7 @@
 struct be_module {
 	struct be_module *next;
 	struct be *be;
+	uint64_t cost;	      /* bytes of the text that the limit of modules has counted */
 	pthread_mutex_t lock; /* the members below */
 	char *text;
 	size_t len;
@@ -117,6 +118,8 @@ static void free_module(struct be_module *m)
 		free(k);
 	}
 	pthread_mutex_destroy(&m->lock);
+	if (m->cost)
+		m->be->module_room(m->be->room_ctx, -(int64_t)m->cost);
 	free(m->text);
 	free(m);
 }
@@ -169,6 +172,13 @@ int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_
 	m->be = be;
 	pthread_mutex_init(&m->lock, NULL);
 	err = read_image(m, image, len);
+	if (!err && be->module_room) {
+		/* Packed, it may have been a thousand times smaller. */
+		if (m->len && be->module_room(be->room_ctx, (int64_t)m->len))
+			m->cost = m->len;
+		else if (m->len)
+			err = QCU_ERR_MemoryAllocation;
+	}
 	if (max_regs && (!m->max_regs || m->max_regs > max_regs))
 		m->max_regs = max_regs;
 	if (!err)

@@ -12,9 +12,12 @@
 
 #define PRINT_BYTES (8u << 20) /* at first */
 
-bool soft_print_init(struct soft_print *p)
+bool soft_print_init(struct soft_print *p, uint64_t most)
 {
-	*p = (struct soft_print){.size = PRINT_BYTES};
+	*p = (struct soft_print){.size = PRINT_BYTES, .most = most ? most : UINT64_MAX};
+
+	if (p->size > p->most)
+		p->size = p->most;
 	p->buf = malloc(p->size);
 	if (!p->buf)
 		return false;
@@ -34,7 +37,7 @@ void soft_print_fini(struct soft_print *p)
 int soft_print_resize(struct soft_print *p, size_t size)
 {
 	int err = QCU_ERR_InvalidValue;
-	char *buf = malloc(size);
+	char *buf = size <= p->most ? malloc(size) : NULL;
 
 	if (!buf)
 		return QCU_ERR_MemoryAllocation;
@@ -72,12 +75,18 @@ static void take(struct soft_print *p, char *to, size_t len)
 	p->used -= len;
 }
 
-static void add(struct soft_print *p, const char *text, size_t len)
+/* True: something is lost, for the first time. */
+static bool add(struct soft_print *p, const char *text, size_t len)
 {
 	size_t at, first;
+	bool lost = false;
 
 	pthread_mutex_lock(&p->lock);
 	p->ever = true;
+	if (len > p->size - p->used) {
+		lost = !p->lost;
+		p->lost = true;
+	}
 	if (len > p->size) {
 		text += len - p->size;
 		len = p->size;
@@ -96,11 +105,15 @@ static void add(struct soft_print *p, const char *text, size_t len)
 	memcpy(p->buf, text + first, len - first);
 	p->used += len;
 	pthread_mutex_unlock(&p->lock);
+	return lost;
 }
 
 void soft_env_print(void *ctx, const char *text, size_t len)
 {
-	add(&((struct soft_device *)ctx)->be->print, text, len);
+	struct be *be = ((struct soft_device *)ctx)->be;
+
+	if (add(&be->print, text, len))
+		soft_tell(be, "kernels print more than the program fetches: the oldest is lost");
 }
 
 /* What failed assertions say. */

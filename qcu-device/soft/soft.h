@@ -152,10 +152,13 @@ struct soft_print {
 	char *buf;
 	size_t size;
 	size_t head, used; /* the oldest byte, how many follow it */
+	size_t most;	   /* bytes that it may have */
 	bool ever;	   /* something has been printed */
+	bool lost;	   /* and some of it was not fetched in time */
 };
 
-bool soft_print_init(struct soft_print *p);
+/* most: bytes that it may ever have; 0: any. */
+bool soft_print_init(struct soft_print *p, uint64_t most);
 void soft_print_fini(struct soft_print *p);
 /* Before anything is printed. */
 int soft_print_resize(struct soft_print *p, size_t size);
@@ -175,7 +178,7 @@ struct soft_running {
 	struct timespec deadline;
 };
 
-bool soft_watchdog_limit(unsigned int *seconds);
+bool soft_watchdog_limit(unsigned int most, unsigned int *seconds);
 bool soft_watchdog_start(struct be *be);
 void soft_watchdog_stop(struct be *be);
 void soft_watchdog_begin(struct be *be, struct soft_running *r, const char *name);
@@ -245,11 +248,16 @@ struct soft_device {
 
 struct be {
 	pthread_mutex_t lock;
-	pthread_cond_t progress; /* some work is done, an error has come up, or all ends */
-	uint64_t issued;	 /* numbers all work in the order in which it came */
-	_Atomic int sticky;	 /* what ended this instance, or 0; set once */
-	int pending;		 /* an error of asynchronous work that is told once */
-	int cancel;		 /* kernels that run now shall stop */
+	pthread_cond_t progress;  /* some work is done, an error has come up, or all ends */
+	uint64_t queued, granted; /* bytes of work that waits, and how many there may be */
+	unsigned int calls;	  /* host functions among it */
+	bool (*queue_room)(void *ctx, int64_t bytes);
+	bool (*module_room)(void *ctx, int64_t bytes);
+	void *room_ctx;
+	uint64_t issued;    /* numbers all work in the order in which it came */
+	_Atomic int sticky; /* what ended this instance, or 0; set once */
+	int pending;	    /* an error of asynchronous work that is told once */
+	int cancel;	    /* kernels that run now shall stop */
 	bool closing;
 	unsigned int workers;
 	struct be_stream *ended; /* whose thread waits to be joined */
@@ -296,6 +304,8 @@ struct soft_work {
 	bool always;			   /* run after an error, too */
 	bool again;			   /* may be kept in a body, and run many times */
 	bool kept;			   /* is */
+	uint32_t bytes;			   /* that it takes besides itself */
+	uint32_t cost;			   /* as it counts in the queue; 0: it is not there */
 	struct soft_ticket *after;	   /* other streams' work that comes first */
 	unsigned int after_count;
 };
@@ -335,6 +345,13 @@ enum soft_how {
 int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
 		const struct soft_ticket *extra);
 /* The same with be->lock held. The lock is dropped for a while if the work is done at once. */
+/*
+ * Before work is submitted: is there room for it? When what waits takes too much memory the caller
+ * waits until some of it is done, as with CUDA, whose queues have a size. But while a host function
+ * is among it, which only the guest can end, by a command that must get through to us, the answer
+ * is cudaErrorMemoryAllocation. be->lock is held, and let go of in the wait.
+ */
+int soft_queue_wait(struct be_stream *s);
 int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how how,
 		       const struct soft_ticket *extra, uint64_t *ticket);
 bool soft_ticket_done(const struct soft_ticket *t);

@@ -132,6 +132,49 @@ static void unlink_stream(struct be_stream *s)
 	s->linked = false;
 }
 
+#define WORK_COST   256u /* with what malloc adds, and its tickets */
+#define QUEUE_GRAIN (1u << 20)
+
+/* Is there room for one more? What there may be is asked for in large steps. */
+static bool has_room(struct be *be)
+{
+	if (!be->queue_room || be->queued < be->granted)
+		return true;
+	if (!be->queue_room(be->room_ctx, QUEUE_GRAIN))
+		return false;
+	be->granted += QUEUE_GRAIN;
+	return true;
+}
+
+int soft_queue_wait(struct be_stream *s)
+{
+	struct be *be = s->be;
+
+	while (!s->body && !has_room(be)) {
+		if (be->calls || !be->queued)
+			return QCU_ERR_MemoryAllocation;
+		if (atomic_load(&be->sticky) || be->closing)
+			break;
+		pthread_cond_wait(&be->progress, &be->lock);
+	}
+	return QCU_ERR_Success;
+}
+
+static void queue_in(struct be *be, struct soft_work *w)
+{
+	w->cost = WORK_COST + w->bytes;
+	be->queued += w->cost;
+}
+
+static void queue_out(struct be *be, const struct soft_work *w)
+{
+	be->queued -= w->cost;
+	while (be->granted > be->queued + 2 * QUEUE_GRAIN) {
+		be->granted -= QUEUE_GRAIN;
+		be->queue_room(be->room_ctx, -(int64_t)QUEUE_GRAIN);
+	}
+}
+
 /* Counts a piece of work as done. It is the oldest of its stream and no longer in the queue. */
 static void finish(struct be_stream *s, struct soft_work *w, int err)
 {
@@ -140,6 +183,7 @@ static void finish(struct be_stream *s, struct soft_work *w, int err)
 	s->done = w->n;
 	s->oldest = s->head ? s->head->order : UINT64_MAX;
 	drop_tickets(w);
+	queue_out(s->be, w);
 	w->free(w);
 	pthread_cond_broadcast(&s->be->progress);
 }
@@ -238,6 +282,7 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 		return err;
 	}
 	w->n = n;
+	w->cost = 0;
 	w->next = NULL;
 	w->order = ++be->issued;
 	if (how != SOFT_QUEUE && idle && !w->after_count) {
@@ -263,6 +308,7 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 		s->last = n;
 		if (idle)
 			s->oldest = w->order;
+		queue_in(be, w);
 		*s->tail = w;
 		s->tail = &w->next;
 		pthread_cond_signal(&s->wake);
@@ -281,7 +327,11 @@ int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
 	int err;
 
 	pthread_mutex_lock(&be->lock);
-	err = soft_submit_locked(s, w, how, extra, NULL);
+	err = soft_queue_wait(s);
+	if (err)
+		w->free(w);
+	else
+		err = soft_submit_locked(s, w, how, extra, NULL);
 	pthread_mutex_unlock(&be->lock);
 	return err;
 }

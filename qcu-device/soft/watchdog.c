@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A time limit for kernels, off unless QCU_SOFT_TIMEOUT says how many seconds. A GPU that also
+ * A time limit for kernels, off unless --kernel-timeout or QCU_SOFT_TIMEOUT says how many seconds,
+ * of which the shorter one holds. A GPU that also
  * draws a screen has one; here it is for tests, and for whoever debugs a kernel that does not end.
  * A kernel that goes over it is an error like a fault: it ends the instance.
  */
@@ -11,13 +12,13 @@
 
 #define SECONDS_MAX 1000000ul
 
-bool soft_watchdog_limit(unsigned int *seconds)
+bool soft_watchdog_limit(unsigned int most, unsigned int *seconds)
 {
 	const char *text = getenv("QCU_SOFT_TIMEOUT");
 	unsigned long v;
 	char *end;
 
-	*seconds = 0;
+	*seconds = most;
 	if (!text || !*text)
 		return true;
 	v = strtoul(text, &end, 10);
@@ -25,7 +26,8 @@ bool soft_watchdog_limit(unsigned int *seconds)
 		soft_say("QCU_SOFT_TIMEOUT=%s: not a number of seconds", text);
 		return false;
 	}
-	*seconds = (unsigned int)v;
+	if (v && (!most || v < most))
+		*seconds = (unsigned int)v;
 	return true;
 }
 

@@ -2,12 +2,13 @@
 # Fuzz targets: tests/fuzz/fuzz_NAME.c. With libFuzzer for `make fuzz` (clang), and with replay.c,
 # which feeds the saved corpus to them, as tests. Adds to: FUZZ_TARGETS.
 
-FUZZ_TARGETS := ptx fatbin mirror
+FUZZ_TARGETS := ptx fatbin image mirror
 FUZZ := $(B)/tests/fuzz
 FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 
 fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(SOFT_LIB)
+fuzz_image_OBJS := $(SOFT_LIB)
 fuzz_mirror_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 
 define FUZZ_RULES

@@ -127,13 +127,14 @@ static size_t repack(uint8_t *data, size_t size, size_t max, uint64_t *random)
 		const struct soft_unit *u = &units.unit[i];
 		unsigned int copies = 1 + !fuzz_random(random, 6);
 
-		if (u->len > TEXT_MAX)
+		if (u->len >= TEXT_MAX)
 			continue;
 		while (copies--) {
 			memcpy(text, u->text, u->len);
 			len = fuzz_random(random, 3)
-				      ? fuzz_mutate_ptx(text, u->len, TEXT_MAX, random)
+				      ? fuzz_mutate_ptx(text, u->len, TEXT_MAX - 1, random)
 				      : u->len;
+			text[len++] = '\0';
 			at += build(out + at, max - at, text, len, random);
 		}
 	}

@@ -271,7 +271,6 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(high, 0, 64u << 10);
 	memcpy(low + IMAGE_GPA, image, sizeof(image));
 	cfg.map = data[0] & 1 ? MIR_MAP_NCVM : MIR_MAP_CVM;
-	cfg.pin_ram = data[0] & 2;
 	cfg.pin_limit = data[0] & 4 ? 128u << 10 : 0;
 	cfg.options.gpus = data[0] & 8 ? 2 : 1;
 	cfg.copiers = data[0] & 16 ? 3 : 1;
@@ -443,7 +442,7 @@ static size_t make_item(uint8_t *out, uint64_t *random)
 		c.flags = QCU_F_SEGS;
 		it.tail = (uint16_t)make_segs(seg, &c.buf.len, random);
 		if (c.op == QCU_OP_MODULE_LOAD) {
-			seg[0] = (struct qcu_seg){IMAGE_GPA, sizeof(image) - 1};
+			seg[0] = (struct qcu_seg){IMAGE_GPA, sizeof(image)};
 			it.tail = sizeof(seg[0]);
 			c.buf.len = seg[0].len;
 		}

@@ -11,11 +11,11 @@ build=$1 seeds=$2 programs=$3
 shift 3
 seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
-[ $# -gt 0 ] || set -- ptx fatbin mirror
+[ $# -gt 0 ] || set -- ptx fatbin image mirror
 
 # What nvcc has put into our test programs.
 rm -rf "$build/seeds"
-mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/mirror"
+mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror"
 for program in "$programs"/* "$programs"-O0/*; do
 	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
 		continue
@@ -26,6 +26,8 @@ for program in "$programs"/* "$programs"-O0/*; do
 		"$build/seeds/fatbin/$name.bin" 2>/dev/null || true
 done
 "$seeds" "$build/seeds/ptx" "$build"/seeds/fatbin/*.bin
+mv "$build"/seeds/ptx/*.elf "$build/seeds/image"
+cp "$build"/seeds/fatbin/*.bin "$build"/seeds/ptx/*.ptx "$build/seeds/image"
 cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
@@ -37,7 +39,7 @@ for target; do
 	echo "fuzz_$target: $seconds s, log in $log"
 	case $target in
 	ptx) max=12800 ;;
-	fatbin) max=24576 ;;
+	fatbin | image) max=24576 ;;
 	mirror) max=8192 ;;
 	esac
 	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \

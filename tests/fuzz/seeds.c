@@ -2,7 +2,7 @@
 /*
  * Makes seeds for the fuzzers from what nvcc has put into programs: reads fat binaries (the section
  * .nv_fatbin of a program) and writes the PTX in them, kernel by kernel, because a fuzzer gets on
- * best with small inputs.
+ * best with small inputs, and what machine code is small and not packed.
  *
  *	seeds FOLDER FATBIN...
  */
@@ -34,15 +34,15 @@ out:
 	return p;
 }
 
-static void put_seed(const char *name, unsigned int i, const char *head, size_t head_len,
-		     const char *text, size_t len)
+static void put_seed(const char *name, unsigned int i, const char *kind, const char *head,
+		     size_t head_len, const char *text, size_t len)
 {
 	char path[4096];
 	FILE *f;
 
 	if (head_len + len > SEED_BYTES_MAX)
 		return;
-	snprintf(path, sizeof(path), "%s/%s-%u.ptx", folder, name, i);
+	snprintf(path, sizeof(path), "%s/%s-%u.%s", folder, name, i, kind);
 	f = fopen(path, "wb");
 	if (!f || fwrite(head, 1, head_len, f) != head_len || fwrite(text, 1, len, f) != len ||
 	    fclose(f)) {
@@ -98,7 +98,8 @@ static void split(const char *name, const char *text)
 			entry = strstr(text + at, ".entry");
 			if (entry && entry < text + end) {
 				if (pass)
-					put_seed(name, n++, head, head_len, text + at, end - at);
+					put_seed(name, n++, "ptx", head, head_len, text + at,
+						 end - at);
 			} else if (!pass && !is_section(text + at)) {
 				memcpy(head + head_len, text + at, end - at);
 				head_len += end - at;
@@ -106,6 +107,27 @@ static void split(const char *name, const char *text)
 		}
 	}
 	free(head);
+}
+
+/* Entries follow one another, whose headers tell how long they are. */
+static void cut_code(const char *name, const char *image, size_t len)
+{
+	unsigned int n = 0;
+	size_t at = 16;
+
+	while (len > 64 && at < len - 64) {
+		uint32_t header;
+		uint64_t payload;
+
+		memcpy(&header, image + at + 4, sizeof(header));
+		memcpy(&payload, image + at + 8, sizeof(payload));
+		if (header > len - at || payload > len - at - header)
+			return;
+		at += header;
+		if (payload > 4 && !memcmp(image + at, "\177ELF", 4))
+			put_seed(name, n++, "elf", "", 0, image + at, payload);
+		at += payload;
+	}
 }
 
 int main(int argc, char **argv)
@@ -125,6 +147,7 @@ int main(int argc, char **argv)
 			free(image);
 			continue;
 		}
+		cut_code(name, image, len);
 		if (!soft_link(&units, &text, &text_len, why, sizeof(why))) {
 			split(name, text);
 			free(text);

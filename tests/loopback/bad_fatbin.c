@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <elf.h>
 #include <unistd.h>
 
 #include "qcu-library/compiler_abi.h"
@@ -37,7 +38,7 @@ struct image {
 	char payload[512];
 };
 
-static void make_image(struct image *im, int kind, unsigned int arch, const char *text)
+static void make_image(struct image *im, int kind, unsigned int arch, const void *text, size_t len)
 {
 	memset(im, 0, sizeof(*im));
 	im->magic = 0xba55ed50;
@@ -49,8 +50,26 @@ static void make_image(struct image *im, int kind, unsigned int arch, const char
 	im->entry_header_size = 64;
 	im->payload_size = sizeof(im->payload);
 	im->arch = arch;
-	REQUIRE(strlen(text) < sizeof(im->payload), "%zu", strlen(text));
-	memcpy(im->payload, text, strlen(text));
+	REQUIRE(len < sizeof(im->payload), "%zu", len);
+	memcpy(im->payload, text, len);
+}
+
+static void make_ptx(struct image *im, unsigned int arch, const char *text)
+{
+	make_image(im, 1, arch, text, strlen(text));
+}
+
+/* Machine code without any code. */
+static void make_machine_code(struct image *im)
+{
+	const Elf64_Ehdr head = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
+		.e_machine = 190,
+		.e_ehsize = sizeof(head),
+	};
+
+	make_image(im, 2, 75, &head, sizeof(head));
 }
 
 static int *dev;
@@ -82,7 +101,7 @@ static void good_one_works(void)
 	struct image im;
 	int value = 0;
 
-	make_image(&im, 1, 75, GOOD);
+	make_ptx(&im, 75, GOOD);
 	OK(cudaMemset(dev, 0, sizeof(*dev)));
 	OK(launch(&im));
 	OK(cudaDeviceSynchronize());
@@ -122,36 +141,39 @@ int main(void)
 	OK(cudaMalloc((void **)&dev, sizeof(*dev)));
 	good_one_works();
 
-	make_image(&im, 2, 75, "machine code");
+	make_image(&im, 2, 75, "machine code", 12);
+	refused(&im, cudaErrorInvalidKernelImage, "no machine code of a GPU");
+	make_machine_code(&im);
 	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_75");
-	make_image(&im, 1, 90, GOOD);
+	make_ptx(&im, 90, GOOD);
 	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_75");
 
-	make_image(&im, 1, 75, GOOD);
+	make_ptx(&im, 75, GOOD);
 	im.version = 9;
 	refused(&im, cudaErrorInvalidKernelImage, "damaged");
-	make_image(&im, 1, 75, GOOD);
+	make_ptx(&im, 75, GOOD);
 	im.payload_size++;
 	refused(&im, cudaErrorInvalidKernelImage, "damaged");
-	make_image(&im, 1, 75, GOOD);
+	make_ptx(&im, 75, GOOD);
 	im.size = 100; /* ends within its one entry */
 	refused(&im, cudaErrorInvalidKernelImage, "damaged");
-	make_image(&im, 1, 75, GOOD);
+	make_ptx(&im, 75, GOOD);
 	im.flags = 0x8000; /* Zstandard, which it is not */
+	im.packed_size = sizeof(im.payload);
 	im.text_size = sizeof(im.payload);
 	refused(&im, cudaErrorInvalidKernelImage, "unpack");
 
-	make_image(&im, 1, 75, HEAD ".frobnicate 1;\n");
+	make_ptx(&im, 75, HEAD ".frobnicate 1;\n");
 	refused(&im, cudaErrorInvalidPtx, "line 4");
-	make_image(&im, 1, 75, HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\nadd.u");
+	make_ptx(&im, 75, HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\nadd.u");
 	refused(&im, cudaErrorInvalidPtx, "line 7");
-	make_image(&im, 1, 75,
-		   HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .f64 %f<2>;\n"
-			"add.u32 %f1, %f1, %f1;\nret;\n}\n");
+	make_ptx(&im, 75,
+		 HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .f64 %f<2>;\n"
+		      "add.u32 %f1, %f1, %f1;\nret;\n}\n");
 	refused(&im, cudaErrorInvalidPtx, "line 7");
-	make_image(&im, 1, 75,
-		   HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\n"
-			"add.u64 %d1, %d1, %d7;\nret;\n}\n");
+	make_ptx(&im, 75,
+		 HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\n"
+		      "add.u64 %d1, %d1, %d7;\nret;\n}\n");
 	refused(&im, cudaErrorInvalidPtx, "line 7");
 	return 0;
 }

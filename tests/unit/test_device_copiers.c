@@ -31,12 +31,6 @@ static int start_several(void **state)
 	return start((struct mir_config){.copiers = THREADS}, BIG);
 }
 
-static int start_pinned(void **state)
-{
-	(void)state;
-	return start((struct mir_config){.copiers = THREADS, .pin_ram = true}, BIG);
-}
-
 static int start_limited(void **state)
 {
 	(void)state;
@@ -226,26 +220,6 @@ static void odd_pieces(void **state)
 	assert_int_equal(st.h2d_bytes, st.d2h_bytes);
 	assert_int_equal(st.staged_bytes, 2 * st.h2d_bytes);
 	assert_in_range(fake.registrations, STAGE_DEPTH, THREADS * STAGE_DEPTH);
-}
-
-/* What is registered goes from where it lies, whoever comes to it. */
-static void among_registered(void **state)
-{
-	struct qcu_stats_desc st;
-	size_t n = 0, i, k;
-
-	(void)state;
-	for (i = 0; i < 40; i++) {
-		for (k = 0; k < 13; k++)
-			add(&n, (46 * i + 2 * k) * PAGE, PAGE);
-		add(&n, (46 * i + 26) * PAGE, 20 * PAGE - 1);
-	}
-	there_and_back(n, 0);
-	there_and_back(n, QCU_COPY_SYNC);
-	st = stats();
-	balanced(&st);
-	assert_int_equal(st.staged_bytes, 4 * 40 * 13 * PAGE);
-	assert_int_equal(st.pages_bytes, 4 * 40 * (20 * PAGE - 1));
 }
 
 /* Chunks beyond what may be registered. */
@@ -440,9 +414,9 @@ int main(void)
 		T(errors_in_between, start_several), T(lost_context, start_several),
 		T(no_slot_for_one, start_several),   T(left_to_one, start_alone),
 		T(small_ones, start_several),	     T(odd_pieces, start_several),
-		T(among_registered, start_pinned),   T(in_window, start_limited),
-		T(all_at_once, start_several),	     T(others_go_on, start_several),
-		T(several_lanes, start_several),     T(other_device, start_several),
+		T(in_window, start_limited),	     T(all_at_once, start_several),
+		T(others_go_on, start_several),	     T(several_lanes, start_several),
+		T(other_device, start_several),
 	};
 #undef T
 

@@ -573,15 +573,16 @@ static void pinned(void **state)
 /* A module's image and a description across segments and region borders. */
 static void scattered_buffers(void **state)
 {
-	const struct qcu_seg image[] = {{10, 2}, {HIGH + 5, 1}, {30, 9}};
+	const size_t len = sizeof(FAKE_IMAGE);
+	const struct qcu_seg image[] = {{10, 2}, {HIGH + 5, 1}, {30, len - 3}};
 	const struct qcu_seg out[] = {{PAGE - 3, 100}, {HIGH, 28}};
-	struct qCUcmd c = CMD(MODULE_LOAD, module_load, .buf = {1, 12}, .module = 2);
+	struct qCUcmd c = CMD(MODULE_LOAD, module_load, .buf = {1, len}, .module = 2);
 	struct qcu_stats_desc st = {0};
 
 	(void)state;
-	memcpy(ram + 10, "FA", 2);
-	memcpy(ram + RAM / 2 + 5, "K", 1);
-	memcpy(ram + 30, "E", 1);
+	memcpy(ram + 10, FAKE_IMAGE, 2);
+	memcpy(ram + RAM / 2 + 5, &FAKE_IMAGE[2], 1);
+	memcpy(ram + 30, &FAKE_IMAGE[3], len - 3);
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, image, 3), 0);
 	c = CMD(STATS, stats, .buf = {1, 128});

@@ -359,6 +359,7 @@ static int bind_var(uint32_t module, uint64_t addr, uint64_t size)
 
 static void modules(void **state)
 {
+	static const char wrapper[24] = "\xb1\x43\x62\x46\1\0\0\0\0\x40\x41\x41\x41\x41";
 	static char name[5000];
 	char text[64];
 	const char *kernel = FAKE_KERNEL;
@@ -371,10 +372,17 @@ static void modules(void **state)
 
 	(void)state;
 	assert_int_equal(load(2, "", 0), QCU_ERR_InvalidValue);
+	/* What names an image by a pointer, and what is none: no backend sees it. */
+	assert_int_equal(load(2, wrapper, sizeof(wrapper)), QCU_ERR_InvalidKernelImage);
 	assert_int_equal(load(2, "nonsense", 8), QCU_ERR_InvalidKernelImage);
-	assert_int_equal(load(1, "FAKE1234", 8), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(load(2, "FAKE1234", 8), 0);
-	assert_int_equal(load(2, "FAKE1234", 8), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(load(2, FAKE_IMAGE, strlen(FAKE_IMAGE)), QCU_ERR_InvalidKernelImage);
+	assert_int_equal(fake.images, 0);
+	/* What the backend itself does not take. */
+	assert_int_equal(load(2, ".version 1", 11), QCU_ERR_InvalidKernelImage);
+	assert_int_equal(load(1, FAKE_IMAGE, sizeof(FAKE_IMAGE)), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(fake.images, 1);
+	assert_int_equal(load(2, FAKE_IMAGE, sizeof(FAKE_IMAGE)), 0);
+	assert_int_equal(load(2, FAKE_IMAGE, sizeof(FAKE_IMAGE)), QCU_ERR_InvalidResourceHandle);
 	c = CMD(MODULE_LOAD, module_load, .buf = {QCU_WINDOW_BASE, 8}, .module = 3);
 	c.flags = QCU_F_WINDOW;
 	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
@@ -496,7 +504,7 @@ static void launches(void **state)
 	(void)state;
 	memset(good.params, 0x5a, sizeof(good.params));
 	assert_int_equal(launch(2, 0, &good, whole), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(load(2, "FAKE1234", 8), 0);
+	assert_int_equal(load(2, FAKE_IMAGE, sizeof(FAKE_IMAGE)), 0);
 	assert_int_equal(find(2, 2, FAKE_KERNEL, strlen(FAKE_KERNEL), &c), 0);
 
 	c = CMD(LAUNCH, launch, .kernel = 2);

@@ -162,7 +162,8 @@ static void advance(struct be *be, struct be_stream *s, uint64_t upto)
 		s->first = p->next;
 		if (!s->first)
 			s->last = &s->first;
-		memcpy(p->dst, p->src, p->len);
+		if (p->len)
+			memcpy(p->dst, p->src, p->len);
 		s->course->done++;
 		free(p);
 	}
@@ -491,7 +492,8 @@ static int f_module_load(struct be *be, const void *image, size_t len, uint32_t 
 {
 	(void)be;
 	(void)max_regs;
-	if (len < 4 || memcmp(image, "FAKE", 4))
+	fake.images++;
+	if (len < sizeof(FAKE_IMAGE) || memcmp(image, FAKE_IMAGE, sizeof(FAKE_IMAGE) - 1))
 		return QCU_ERR_InvalidKernelImage;
 	*m = calloc(1, sizeof(**m));
 	(*m)->len = len;
@@ -601,10 +603,10 @@ static int f_var_bind(struct be *be, struct be_module *m, const char *name, uint
 static int f_launch(struct be *be, struct be_kernel *k, const struct be_launch *l,
 		    struct be_stream *s)
 {
-	(void)be;
 	(void)k;
-	(void)s;
 	fake.launches++;
+	if (fake.endless)
+		copy(be, s, NULL, NULL, 0, true);
 	fake.launch = *l;
 	memcpy(fake.params, l->params, l->param_bytes);
 	return 0;

@@ -9,6 +9,8 @@
 
 #include "qcu-device/mirror.h"
 
+/* The beginning of images that it loads: PTX, because a mirror lets nothing else through. */
+#define FAKE_IMAGE ".version FAKE"
 /* Names that the fake knows in every module. */
 #define FAKE_KERNEL	"fake_kernel" /* parameters of 4, 8 and 2 bytes at 0, 8 and 16 */
 #define FAKE_KERNEL_LEN 18
@@ -19,12 +21,14 @@ struct fake {
 	int open_error;		      /* fake_ops.open returns it */
 	unsigned int open_ms;	      /* and takes that long */
 	_Atomic unsigned int objects; /* streams, events and modules that live */
+	_Atomic unsigned int images;  /* that have come as far as here */
 	_Atomic unsigned int allocations;
 	_Atomic unsigned int registrations, registered_ever;
 	_Atomic uint64_t registered_bytes;
 	_Atomic unsigned int batches;	    /* calls of copy_pieces */
 	_Atomic unsigned int registered_on; /* devices of threads at the time, a bit for each */
 	_Atomic unsigned int launches;
+	bool endless;		 /* kernels run until somebody waits for their stream */
 	struct be_launch launch; /* the last one; params are in params */
 	uint8_t params[64];
 	uint32_t attr; /* of the last kernel_set */

@@ -2,6 +2,7 @@
 /* A small vhost-user front end and guest driver; test_device_frontend.h says what for. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "qcu-device/birth.h"
 #include "qcu-device/device.h"
 #include "tests/unit/test_device_frontend.h"
 
@@ -88,6 +90,8 @@ void fe_start(struct frontend *fe)
 	fe_start_prewarm(fe, 0);
 }
 
+struct limits fe_limits;
+
 static void start(struct frontend *fe, unsigned int spares, int stderr_fd);
 
 void fe_start_prewarm(struct frontend *fe, unsigned int spares)
@@ -100,19 +104,10 @@ void fe_start_quiet(struct frontend *fe, int stderr_fd)
 	start(fe, 0, stderr_fd);
 }
 
-static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
+/* A connection, and memory for the guest; the device's end. */
+static int prepare(struct frontend *fe)
 {
-	const struct device_options opt = {.sessions = FE_SESSIONS,
-					   .prewarm = spares,
-					   .poll_us = 50,
-					   .verbose = stderr_fd < 0};
-	struct {
-		uint32_t count, padding;
-		struct memory_region region;
-	} table = {.count = 1};
-	uint64_t features = 1ull << 36 | 1ull << 32 | 1 << 30 | 1 << 29 | 1 << 28;
-	uint64_t protocol = 1ull << 0 | 1 << 3 | 1 << 9 | 1 << 15;
-	int pair[2], i;
+	int pair[2];
 
 	memset(fe, 0, sizeof(*fe));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -120,21 +115,23 @@ static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
 	assert_int_equal(ftruncate(fe->memfd, 2 * FE_RAM), 0);
 	fe->ram = mmap(NULL, 2 * FE_RAM, PROT_READ | PROT_WRITE, MAP_SHARED, fe->memfd, 0);
 	assert_ptr_not_equal(fe->ram, MAP_FAILED);
-	fflush(NULL);
-	fe->server = fork();
-	assert_true(fe->server >= 0);
-	if (!fe->server) {
-		close(pair[0]);
-		munmap(fe->ram, 2 * FE_RAM);
-		if (stderr_fd >= 0)
-			dup2(stderr_fd, 2);
-		_exit(vhost_serve(pair[1], &opt));
-	}
-	close(pair[1]);
 	fe->sock = pair[0];
+	fflush(NULL);
+	return pair[1];
+}
+
+static void connect_device(struct frontend *fe)
+{
+	struct {
+		uint32_t count, padding;
+		struct memory_region region;
+	} table = {.count = 1};
+	uint64_t features = 1ull << 36 | 1ull << 32 | 1 << 30 | 1 << 29 | 1 << 28;
+	uint64_t protocol = 1ull << 0 | 1 << 3 | 1 << 9 | 1 << 15;
+	int i;
+
 	for (i = 0; i < FE_QUEUES; i++)
 		fe->kick[i] = fe->call[i] = -1;
-
 	assert_int_equal(fe_get(fe, FE_GET_FEATURES), features);
 	fe_send(fe, FE_SET_FEATURES, &features, 8, -1);
 	assert_int_equal(fe_get(fe, FE_GET_PROTOCOL_FEATURES), protocol);
@@ -142,6 +139,60 @@ static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
 	assert_int_equal(fe_get(fe, FE_GET_QUEUE_NUM), FE_QUEUES);
 	table.region = (struct memory_region){0, FE_RAM, (uintptr_t)fe->ram, 0};
 	fe_send(fe, FE_SET_MEM_TABLE, &table, sizeof(table), fe->memfd);
+}
+
+static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
+{
+	const struct device_options opt = {.limits = fe_limits,
+					   .sessions = FE_SESSIONS,
+					   .prewarm = spares,
+					   .poll_us = 50,
+					   .jail.off = true,
+					   .verbose = stderr_fd < 0};
+	char name[] = "test", *argv[] = {name, NULL};
+	int sock = prepare(fe);
+
+	fe->server = fork();
+	assert_true(fe->server >= 0);
+	if (!fe->server) {
+		close(fe->sock);
+		munmap(fe->ram, 2 * FE_RAM);
+		if (stderr_fd >= 0)
+			dup2(stderr_fd, 2);
+		_exit(birth_prepare(&opt, argv) ? vhost_serve(sock, &opt) : 1);
+	}
+	close(sock);
+	connect_device(fe);
+}
+
+void fe_start_program(struct frontend *fe, char *const argv[], int stderr_fd)
+{
+	char fd_option[] = "--fd", sessions_option[] = "--sessions", number[16], sessions[16];
+	char *args[32];
+	int sock = prepare(fe);
+	unsigned int n;
+
+	for (n = 0; argv[n]; n++)
+		args[n] = argv[n];
+	assert_true(n + 5 <= sizeof(args) / sizeof(args[0]));
+	snprintf(number, sizeof(number), "%d", sock);
+	snprintf(sessions, sizeof(sessions), "%d", FE_SESSIONS);
+	args[n++] = fd_option;
+	args[n++] = number;
+	args[n++] = sessions_option;
+	args[n++] = sessions;
+	args[n] = NULL;
+	fe->server = fork();
+	assert_true(fe->server >= 0);
+	if (!fe->server) {
+		fcntl(sock, F_SETFD, 0);
+		if (stderr_fd >= 0)
+			dup2(stderr_fd, 2);
+		execv(args[0], args);
+		_exit(127);
+	}
+	close(sock);
+	connect_device(fe);
 }
 
 int fe_stop(struct frontend *fe)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/limits.h"
 #include "tests/unit/test_device_driver.h"
 
 #define FE_SESSIONS 4
@@ -27,11 +28,19 @@ struct frontend {
 	uint32_t seq;
 };
 
+/* Of the device processes that are started from now on. */
+extern struct limits fe_limits;
+
 /* The device process in a child, connected, with memory; queues are not started. */
 void fe_start(struct frontend *fe);
 void fe_start_prewarm(struct frontend *fe, unsigned int spares);
 /* Not verbose, and with this as its stderr. */
 void fe_start_quiet(struct frontend *fe, int stderr_fd);
+/*
+ * The program qcu-device, with these arguments and `--fd N --sessions M` behind them; stderr may be
+ * -1.
+ */
+void fe_start_program(struct frontend *fe, char *const argv[], int stderr_fd);
 /* Disconnects; the exit status of the device process. */
 int fe_stop(struct frontend *fe);
 

@@ -125,6 +125,10 @@ static void bad_options(void **state)
 	refused("--vram 1GG", "--socket", sock, "--vram", "1GG");
 	refused("--vram -1", "--socket", sock, "--vram", "-1");
 	refused("--vram 99999999999999G", "--socket", sock, "--vram", "99999999999999G");
+	refused("the names are device-memory", "--socket", sock, "--limit", "voodoo=1");
+	refused("--limit streams=0: a number from 1 on", "--socket", sock, "--limit", "streams=0");
+	refused("a size like 512M", "--socket", sock, "--limit", "vm-device-memory=1X");
+	refused("a number of seconds", "--socket", sock, "--kernel-timeout", "0");
 	refused("--gpu voodoo", "--socket", sock, "--gpu", "voodoo");
 	refused("--map bvm", "--socket", sock, "--map", "bvm");
 	refused("what is more", "--socket", sock, "more", NULL);

@@ -56,12 +56,6 @@ static int start_ncvm(void **state)
 	return start_with((struct mir_config){.map = MIR_MAP_NCVM});
 }
 
-static int start_pin_ram(void **state)
-{
-	(void)state;
-	return start_with((struct mir_config){.pin_ram = true});
-}
-
 /* Room for one piece of memory. */
 static int start_limit(void **state)
 {
@@ -246,10 +240,10 @@ static void limit(void **state)
 
 int main(void)
 {
-#define T(f)                                                                                \
-	{#f " (cvm)", f, start_cvm, stop, NULL}, {#f " (ncvm)", f, start_ncvm, stop, NULL}, \
-	{                                                                                   \
-#f " (pin-ram)", f, start_pin_ram, stop, NULL                               \
+#define T(f)                                            \
+	{#f " (cvm)", f, start_cvm, stop, NULL},        \
+	{                                               \
+#f " (ncvm)", f, start_ncvm, stop, NULL \
 	}
 	static const struct CMUnitTest tests[] = {
 		T(leaving),

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "include/qcuerror.h"
+#include "tests/unit/test_device_born.h"
 #include "tests/unit/test_device_fake.h"
 #include "tests/unit/test_device_frontend.h"
 
@@ -31,6 +32,7 @@ static int start(void **state)
 	fake_reset();
 	fake.hold = true; /* EVENT_SYNC never returns */
 	fake.crash = true;
+	born_tell();
 	fe_start(&fe);
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_start(&fe, q);
@@ -375,6 +377,31 @@ static void lying_guest(void **state)
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 }
 
+/* What a mirror says, and what is said about it, names the session and the guest's process. */
+static void messages_say_who(void **state)
+{
+	FILE *f = tmpfile();
+	char text[4096] = "";
+	unsigned int q;
+
+	(void)state;
+	assert_non_null(f);
+	fake_reset();
+	fe_start_quiet(&fe, fileno(f));
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_start(&fe, q);
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(ask(1, 127), FE_GONE);
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_int_equal(stop(NULL), 0);
+	rewind(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	fclose(f);
+	assert_non_null(strstr(text, "qcu-device: session 1 (pid 42): command 127 "));
+	assert_non_null(strstr(text, "qcu-device: session 1 (te?st-program-16, pid 42): ended, "));
+	assert_null(strchr(text, '\033'));
+}
+
 /* Whatever a guest does, again and again: the host's log stays short, and says that it does. */
 static void flood(void **state)
 {
@@ -385,6 +412,7 @@ static void flood(void **state)
 	(void)state;
 	assert_non_null(f);
 	fake_reset();
+	born_tell();
 	fe_start_quiet(&fe, fileno(f));
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_start(&fe, q);
@@ -521,6 +549,7 @@ static void start_prewarm(unsigned int spares)
 	fake_reset();
 	fake.hold = true;
 	fake.open_ms = OPEN_MS;
+	born_tell();
 	fe_start_prewarm(&fe, spares);
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_start(&fe, q);
@@ -628,6 +657,7 @@ static void spare_fails(void **state)
 	stop(NULL);
 	fake.open_error = QCU_ERR_NoDevice;
 	fake.open_ms = 0;
+	born_tell();
 	fe_start_prewarm(&fe, 1);
 	fe_queue_start(&fe, 0);
 	fe_queue_start(&fe, 1);
@@ -750,7 +780,7 @@ static void nonsense_from_qemu(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	static const struct CMUnitTest tests[] = {
@@ -768,6 +798,7 @@ int main(void)
 		T(new_interrupt),
 		T(reset),
 		T(memory_changes),
+		cmocka_unit_test(messages_say_who),
 		cmocka_unit_test(flood),
 		cmocka_unit_test(prewarmed),
 		cmocka_unit_test(spare_dies),
@@ -780,5 +811,6 @@ int main(void)
 	};
 #undef T
 
+	born_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

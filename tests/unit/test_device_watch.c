@@ -300,6 +300,28 @@ static void page_leaves(void **state)
 	assert_memory_equal(ram + 33 * PAGE, ram + 33 * PAGE + 8, PAGE - 8);
 }
 
+/* A length that wraps takes nothing away, and nothing is written to the page after it either. */
+static void page_leaves_by_wrapping(void **state)
+{
+	static const uint64_t from[] = {PAGE, VA + 8 * PAGE};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(map(VA + 8 * PAGE, 32 * PAGE, 2 * PAGE), 0);
+		assert_int_equal(watch(VA + 9 * PAGE, PAGE), 0);
+		work(2);
+		record(2, 2);
+		assert_true(query_event(2, 7, 5, QCU_ERR_NotReady));
+		assert_int_equal(unmap(from[i], 0 - from[i]), MIR_RULE_BROKEN);
+		memset(ram + 33 * PAGE, 0x5a, PAGE);
+		assert_false(query_event(2, 8, 6, QCU_ERR_NotReady));
+		finish(2);
+		assert_int_equal(ram[33 * PAGE + 7 * 8], 0x5a);
+		assert_int_equal(unmap(VA + 8 * PAGE, 2 * PAGE), 0);
+	}
+}
+
 int main(void)
 {
 #define T(f)                                            \
@@ -309,7 +331,7 @@ int main(void)
 	}
 	static const struct CMUnitTest tests[] = {
 		T(bad_pages), T(bad_queries), T(tells_when_done), T(place_taken),
-		T(destroyed), T(errors),      T(page_leaves),
+		T(destroyed), T(errors),      T(page_leaves),	  T(page_leaves_by_wrapping),
 	};
 #undef T
 

@@ -2,6 +2,7 @@
 /* The window over a memfd that plays guest RAM: CVM, NCVM, one process; overlaps and holes. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -191,13 +192,15 @@ static void resolve_bad(struct window *w)
 {
 	struct pieces ps = {0};
 
-	assert_int_equal(window_resolve(w, BASE + 3 * PAGE, PAGE, &ps), QCU_ERR_InvalidValue);
-	assert_int_equal(window_resolve(w, BASE + 4 * PAGE - 1, 2, &ps), QCU_ERR_InvalidValue);
-	assert_int_equal(window_resolve(w, BASE + 4 * PAGE, 4 * PAGE + 1, &ps),
+	assert_int_equal(window_resolve(w, BASE + 3 * PAGE, PAGE, &ps, NULL), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE - 1, 2, &ps, NULL),
 			 QCU_ERR_InvalidValue);
-	assert_int_equal(window_resolve(w, BASE + 4 * PAGE, ~0ull, &ps), QCU_ERR_InvalidValue);
-	assert_int_equal(window_resolve(w, ~0ull, 2, &ps), QCU_ERR_InvalidValue);
-	assert_int_equal(window_resolve(w, 0, 1, &ps), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE, 4 * PAGE + 1, &ps, NULL),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE, ~0ull, &ps, NULL),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, ~0ull, 2, &ps, NULL), QCU_ERR_InvalidValue);
+	assert_int_equal(window_resolve(w, 0, 1, &ps, NULL), QCU_ERR_InvalidValue);
 	pieces_free(&ps);
 }
 
@@ -208,7 +211,7 @@ static void check_bytes(struct window *w, uint64_t off, uint64_t len)
 	uint64_t at = off;
 	size_t i, j;
 
-	assert_int_equal(window_resolve(w, BASE + 4 * PAGE + off, len, &ps), 0);
+	assert_int_equal(window_resolve(w, BASE + 4 * PAGE + off, len, &ps, NULL), 0);
 	for (i = 0; i < ps.count; i++) {
 		assert_true(ps.p[i].registered);
 		for (j = 0; j < ps.p[i].len; j++, at++)
@@ -231,16 +234,16 @@ static void cvm(void **state)
 	check_bytes(&w, 0, 4 * PAGE);
 	check_bytes(&w, PAGE - 1, 2);
 	/* One piece, at the very address. */
-	assert_int_equal(window_resolve(&w, BASE + 4 * PAGE + 5, 3 * PAGE, &ps), 0);
+	assert_int_equal(window_resolve(&w, BASE + 4 * PAGE + 5, 3 * PAGE, &ps, NULL), 0);
 	assert_int_equal(ps.count, 1);
 	assert_ptr_equal(ps.p[0].host, BASE + 4 * PAGE + 5);
 	pieces_free(&ps);
 	assert_int_equal(fake.registrations, 1);
 	/* For copies it is registered, for kernels it is not. */
-	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE));
+	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE, NULL));
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
-	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE));
-	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE + 1));
+	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE, NULL));
+	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE + 1, NULL));
 	assert_int_equal(fake.registrations, 1);
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE + 1), QCU_ERR_InvalidValue);
 	/* The same pages, not copies. */
@@ -248,7 +251,7 @@ static void cvm(void **state)
 	assert_int_equal(ram[8 * PAGE], 77);
 	/* A neighbour: two registrations, two pieces. */
 	assert_int_equal(window_map(&w, BASE + 8 * PAGE, PAGE, &(struct qcu_seg){LOW, PAGE}, 1), 0);
-	assert_int_equal(window_resolve(&w, BASE + 7 * PAGE, 2 * PAGE, &ps), 0);
+	assert_int_equal(window_resolve(&w, BASE + 7 * PAGE, 2 * PAGE, &ps, NULL), 0);
 	assert_int_equal(ps.count, 2);
 	pieces_free(&ps);
 	/* After UNMAP the address holds nothing: mapping anew works, RAM has not changed. */
@@ -272,7 +275,7 @@ static void ncvm(void **state)
 	resolve_bad(&w);
 	check_bytes(&w, 0, 4 * PAGE);
 	check_bytes(&w, 2 * PAGE - 3, PAGE + 6);
-	assert_int_equal(window_resolve(&w, BASE + 5 * PAGE + 1, PAGE, &ps), 0);
+	assert_int_equal(window_resolve(&w, BASE + 5 * PAGE + 1, PAGE, &ps, NULL), 0);
 	assert_int_equal(ps.count, 2);
 	assert_ptr_equal(ps.p[0].host, ram + 2 * PAGE + 1);
 	assert_int_equal(ps.p[0].len, PAGE - 1);
@@ -281,10 +284,10 @@ static void ncvm(void **state)
 	assert_int_equal(window_map(&w, BASE, 2 * PAGE, adjacent, 2), 0);
 	assert_int_equal(fake.registrations, 4);
 	/* The addresses themselves work from HOST_REGISTER on. */
-	assert_false(window_pinned(&w, BASE + 4 * PAGE, 1));
+	assert_false(window_pinned(&w, BASE + 4 * PAGE, 1, NULL));
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE + 1, PAGE), 0);
 	assert_int_equal(fake.registrations, 5);
-	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE));
+	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE, NULL));
 	assert_int_equal(*(uint8_t *)(BASE + 7 * PAGE + 9), 4);
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
 	assert_int_equal(fake.registrations, 5);
@@ -295,38 +298,51 @@ static void ncvm(void **state)
 }
 
 /*
- * Memory that is registered and no chunk: at an address of the guest, if nothing is there, else in
- * the annex; two of them may have a page in common.
+ * Memory that is registered and no chunk: at an address of the guest, if maps may lie there, else
+ * in the annex; two of them may have a page in common. Where nothing has been set aside the answer
+ * is the same whether something of the mirror's lies there or not.
  */
 static void outside(void **state)
 {
-	const uint64_t annex = QCU_WINDOW_BASE + QCU_WINDOW_SIZE;
+	const uint64_t annex = QCU_WINDOW_BASE + QCU_WINDOW_SIZE, va = 0x10000000;
 	const struct qcu_seg two[] = {{LOW + 3 * PAGE, PAGE}, {LOW + 9 * PAGE, PAGE}};
 	void *p = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uint64_t not_ours[] = {
+		(uintptr_t)p,
+		(uintptr_t)p - PAGE,
+		(uintptr_t)none,
+		0,
+		0x80000000,
+		1ull << 63,
+		QCU_WINDOW_BASE - 2 * PAGE,
+		annex + QCU_ANNEX_SIZE,
+		0xff000,
+		0x7ffff000,
+		QCU_WINDOW_BASE - PAGE,
+	};
 	enum mir_map map;
 	struct window w;
-	uint64_t va = (uintptr_t)p;
+	size_t i;
 
 	(void)state;
+	munmap(none, PAGE); /* free, in all likelihood */
 	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
 		fill();
 		start(&w, &mem, map);
-		/* Something of ours is there, in part. */
-		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), QCU_MAP_TAKEN);
-		assert_int_equal(window_map(&w, va - PAGE, 2 * PAGE, two, 2), QCU_MAP_TAKEN);
-		assert_int_equal(window_map(&w, 0, PAGE, two, 1), QCU_MAP_TAKEN);
-		assert_int_equal(window_map(&w, 1ull << 63, PAGE, two, 1), QCU_MAP_TAKEN);
+		for (i = 0; i < sizeof(not_ours) / sizeof(not_ours[0]); i++)
+			assert_int_equal(window_map(&w, not_ours[i], 2 * PAGE, two, 2),
+					 QCU_MAP_TAKEN);
 		assert_int_equal(window_map(&w, ~0ull << 12, PAGE, two, 1), QCU_MAP_TAKEN);
 		assert_int_equal(window_map(&w, ~0ull << 12, 2 * PAGE, two, 2), MIR_RULE_BROKEN);
-		assert_int_equal(window_unmap(&w, va, 4 * PAGE), 0);
+		assert_int_equal(window_unmap(&w, (uintptr_t)p, 4 * PAGE), 0);
 		assert_int_equal(mprotect(p, PAGE, PROT_NONE), 0);
 		assert_int_equal(fake.registrations, 0);
 		assert_int_equal(window_map(&w, annex, 2 * PAGE, two, 2), 0);
 		assert_int_equal(window_pin(&w, annex, 2 * PAGE), 0);
-		assert_true(window_pinned(&w, annex, 2 * PAGE));
+		assert_true(window_pinned(&w, annex, 2 * PAGE, NULL));
 		assert_int_equal(*(uint8_t *)(annex + PAGE), ram[9 * PAGE]);
-		/* Now it is free. The same page once more. */
-		munmap(p, 4 * PAGE);
+		/* The same page once more. */
 		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), 0);
 		assert_int_equal(window_map(&w, va + PAGE, PAGE, two, 1), MIR_RULE_BROKEN);
 		*(uint8_t *)(va + PAGE + 1) = 99;
@@ -335,16 +351,124 @@ static void outside(void **state)
 		assert_int_equal(window_span(&w, annex + 5, 9 * PAGE), 2 * PAGE - 5);
 		assert_int_equal(window_span(&w, annex + 5, 9), 9);
 		assert_int_equal(window_span(&w, annex + 2 * PAGE, 9 * PAGE), 9 * PAGE);
-		/* Gone, and the addresses with it. */
-		assert_int_equal(window_unmap(&w, va, 2 * PAGE), 0);
-		assert_int_equal(msync((void *)va, PAGE, MS_ASYNC), -1);
-		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), 0);
 		stop(&w);
-		p = mmap((void *)va, 4 * PAGE, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		assert_ptr_equal(p, va);
 	}
 	munmap(p, 4 * PAGE);
+}
+
+/* Everything at once, by a length that wraps behind a page or ends where addresses end. */
+static void unmap_all_addresses(void **state)
+{
+	const struct qcu_seg one = {LOW, PAGE};
+	struct window w;
+
+	(void)state;
+	start(&w, &mem, MIR_MAP_CVM);
+	assert_int_equal(window_map(&w, BASE, PAGE, &one, 1), 0);
+	assert_int_equal(window_unmap(&w, 0x1000, ~0ull - 0xfff), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, 0x1000, ~0ull - 0x1fff), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, BASE, ~0ull), MIR_RULE_BROKEN);
+	assert_int_equal(window_unmap(&w, BASE, 3 * QCU_WINDOW_SIZE), MIR_RULE_BROKEN);
+	assert_int_equal(w.mapped_bytes, PAGE);
+	*(volatile uint8_t *)BASE = 1;
+	stop(&w);
+}
+
+/*
+ * What has been unmapped is nobody's: no access, and the allocator does not get it either, wherever
+ * it would like to have memory.
+ */
+static void unmapped_stays_set_aside(void **state)
+{
+	static const uint64_t places[] = {BASE + 16 * PAGE, BASE + QCU_WINDOW_SIZE + PAGE,
+					  0x10000000};
+	const struct qcu_seg one = {LOW, PAGE};
+	struct window w;
+	unsigned char in;
+	size_t i;
+	void *p;
+
+	(void)state;
+	start(&w, &mem, MIR_MAP_CVM);
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		void *at = (void *)places[i];
+
+		assert_int_equal(window_map(&w, places[i], PAGE, &one, 1), 0);
+		assert_int_equal(window_unmap(&w, places[i], PAGE), 0);
+		assert_int_equal(mincore(at, PAGE, &in), 0); /* something is there, */
+		assert_int_equal(madvise(at, PAGE, MADV_POPULATE_READ), -1);
+		p = mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(p, at); /* so the kernel takes another place */
+		munmap(p, PAGE);
+		assert_int_equal(window_map(&w, places[i], PAGE, &one, 1), 0);
+	}
+	stop(&w);
+}
+
+struct unmapper {
+	struct window *w;
+	uint64_t va, len;
+	_Atomic bool done;
+	int rc;
+};
+
+static void *unmap_main(void *arg)
+{
+	struct unmapper *u = arg;
+
+	u->rc = window_unmap(u->w, u->va, u->len);
+	u->done = true;
+	return NULL;
+}
+
+/* Memory that a command uses does not go, however it was found; what nobody uses does. */
+static void held(void **state)
+{
+	struct unmapper u = {.va = BASE, .len = 8 * PAGE};
+	struct window_holds holds;
+	struct pieces ps = {0};
+	struct qcu_seg seg = {LOW, PAGE};
+	struct window w;
+	unsigned int how, i;
+	pthread_t thread;
+	enum mir_map map;
+
+	(void)state;
+	window_holds_init(&holds);
+	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
+		for (how = 0; how < 2; how++) {
+			start(&w, &mem, map);
+			u.w = &w;
+			u.done = false;
+			/* More maps than there is room for at first. */
+			for (i = 0; i < 8; i++) {
+				seg.gpa = LOW + 2 * i * PAGE;
+				assert_int_equal(window_map(&w, BASE + i * PAGE, PAGE, &seg, 1), 0);
+			}
+			if (how) {
+				assert_int_equal(window_pin(&w, BASE, 8 * PAGE), 0);
+				assert_true(window_pinned(&w, BASE, 8 * PAGE, &holds));
+			} else {
+				assert_int_equal(window_resolve(&w, BASE, 8 * PAGE, &ps, &holds),
+						 0);
+			}
+			assert_int_equal(holds.count, 8);
+			assert_int_equal(pthread_create(&thread, NULL, unmap_main, &u), 0);
+			/* It has come to one of the maps, which then nobody finds any more. */
+			while (!window_resolve(&w, BASE, 8 * PAGE, &ps, NULL))
+				pieces_free(&ps);
+			assert_false(u.done);
+			assert_true(fake.registrations >= 8);
+			for (i = 0; i < 8 && map == MIR_MAP_CVM; i++)
+				*(volatile uint8_t *)(BASE + i * PAGE) = 1;
+			window_release(&w, &holds);
+			pthread_join(thread, NULL);
+			assert_int_equal(u.rc, 0);
+			assert_int_equal(fake.registrations, 0);
+			pieces_free(&ps);
+			stop(&w);
+		}
+	}
 }
 
 static bool registered_at(struct window *w, uint64_t va)
@@ -352,7 +476,7 @@ static bool registered_at(struct window *w, uint64_t va)
 	struct pieces ps = {0};
 	bool yes;
 
-	assert_int_equal(window_resolve(w, va, 1, &ps), 0);
+	assert_int_equal(window_resolve(w, va, 1, &ps, NULL), 0);
 	yes = ps.p[0].registered;
 	pieces_free(&ps);
 	return yes;
@@ -389,7 +513,7 @@ static void limited(void **state)
 		assert_true(registered_at(&w, BASE + 2 * PAGE));
 		assert_int_equal(fake.registered_ever, 7);
 		/* In one use of all five some must do without; every byte is there. */
-		assert_int_equal(window_resolve(&w, BASE, 5 * PAGE, &ps), 0);
+		assert_int_equal(window_resolve(&w, BASE, 5 * PAGE, &ps, NULL), 0);
 		assert_int_equal(*ps.p[0].host, 10);
 		assert_int_equal(ps.p[ps.count - 1].host[ps.p[ps.count - 1].len - 1], 14);
 		pieces_free(&ps);
@@ -400,7 +524,7 @@ static void limited(void **state)
 		assert_true(w.registered_bytes >= 4 * PAGE);
 		assert_false(registered_at(&w, BASE + 4 * PAGE));
 		for (i = 0; i < 4; i++) {
-			assert_true(window_pinned(&w, BASE + i * PAGE, PAGE));
+			assert_true(window_pinned(&w, BASE + i * PAGE, PAGE, NULL));
 			/* Or a queued copy would read it before the kernel that is to fill it. */
 			assert_true(registered_at(&w, BASE + i * PAGE));
 		}
@@ -409,52 +533,6 @@ static void limited(void **state)
 		assert_true(registered_at(&w, BASE + 4 * PAGE));
 		stop(&w);
 	}
-}
-
-/* All of RAM at the beginning: a map costs nothing, its bytes are used where they lie. */
-static void all_ram(void **state)
-{
-	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem, .pin_ram = true};
-	const struct qcu_seg one = {LOW, PAGE};
-	struct pieces ps = {0};
-	struct window w;
-
-	(void)state;
-	for (cfg.map = MIR_MAP_CVM; cfg.map <= MIR_MAP_NCVM; cfg.map++) {
-		fake_reset();
-		fill();
-		assert_int_equal(window_init(&w, &cfg), 0);
-		assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
-		window_set_backend(&w, be);
-		assert_int_equal(fake.registrations, 2);
-		assert_int_equal(w.registered_bytes, RAM);
-		assert_int_equal(window_map(&w, BASE + 4 * PAGE, 4 * PAGE, four, 3), 0);
-		assert_int_equal(fake.registrations, 2);
-		check_bytes(&w, 0, 4 * PAGE);
-		assert_int_equal(window_resolve(&w, BASE + 4 * PAGE, PAGE, &ps), 0);
-		assert_ptr_equal(ps.p[0].host, ram + 8 * PAGE);
-		pieces_free(&ps);
-		/* Only an address for kernels needs a registration of its own. */
-		assert_int_equal(window_pin(&w, BASE + 4 * PAGE, PAGE), 0);
-		assert_int_equal(fake.registrations, 3);
-		assert_int_equal(window_map(&w, BASE + 2 * QCU_WINDOW_SIZE - PAGE, PAGE, &one, 1),
-				 0);
-		assert_int_equal(fake.registrations, 4);
-		stop(&w);
-	}
-	/* A backend that cannot: map by map, as without. */
-	fake_reset();
-	assert_int_equal(window_init(&w, &cfg), 0);
-	assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
-	fake.error = QCU_ERR_MemoryAllocation;
-	fake.registers_left = 1;
-	window_set_backend(&w, be);
-	assert_int_equal(fake.registrations, 0);
-	assert_int_equal(w.registered_bytes, 0);
-	fake.registers_left = -1;
-	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 4 * PAGE, four, 3), 0);
-	assert_int_equal(fake.registrations, 3);
-	stop(&w);
 }
 
 static void one_process(void **state)
@@ -474,8 +552,8 @@ static void one_process(void **state)
 	assert_int_equal(fake.registrations, 1);
 	assert_int_equal(window_pin(&w, BASE + PAGE, 4 * PAGE), 0);
 	assert_int_equal(fake.registrations, 1);
-	assert_true(window_pinned(&w, BASE + PAGE, 4 * PAGE));
-	assert_int_equal(window_resolve(&w, BASE + PAGE + 3, 7, &ps), 0);
+	assert_true(window_pinned(&w, BASE + PAGE, 4 * PAGE, NULL));
+	assert_int_equal(window_resolve(&w, BASE + PAGE + 3, 7, &ps, NULL), 0);
 	assert_int_equal(ps.count, 1);
 	assert_ptr_equal(ps.p[0].host, BASE + PAGE + 3);
 	pieces_free(&ps);
@@ -506,7 +584,8 @@ int main(void)
 		cmocka_unit_test(cvm),	       cmocka_unit_test(ncvm),
 		cmocka_unit_test(one_process), cmocka_unit_test(taken),
 		cmocka_unit_test(outside),     cmocka_unit_test(limited),
-		cmocka_unit_test(all_ram),     cmocka_unit_test(populated),
+		cmocka_unit_test(populated),   cmocka_unit_test(unmap_all_addresses),
+		cmocka_unit_test(held),	       cmocka_unit_test(unmapped_stays_set_aside),
 	};
 
 	return cmocka_run_group_tests(tests, make_ram, NULL);

@@ -230,6 +230,12 @@ static void refuses_sizes_that_do_not_fit(void **state)
 		put16(im.bytes + 6, (uint16_t)i); /* of the container's header */
 		assert_int_equal(check(&im, 75), QCU_ERR_InvalidKernelImage);
 	}
+	/* A text that has no end. */
+	one_entry(&im, 1, 75, 0);
+	put64(im.bytes + e + 8, 64);
+	put64(im.bytes + 8, 80 + 64);
+	im.len = 16 + 80 + 64;
+	assert_int_equal(check(&im, 75), QCU_ERR_InvalidKernelImage);
 	one_entry(&im, 1, 75, ZSTD);
 	put64(im.bytes + e + 40, LZ4 | ZSTD);
 	assert_int_equal(check(&im, 75), QCU_ERR_InvalidKernelImage);
@@ -252,7 +258,9 @@ static void refuses_bombs(void **state)
 	size_t n;
 
 	(void)state;
-	memset(text, ' ', size);
+	memset(text, ' ', size - 1);
+	memcpy(text, FAKE_PTX, strlen(FAKE_PTX));
+	text[size - 1] = '\0';
 	n = ZSTD_compress(packed, 1 << 20, text, size, 1);
 	free(text);
 	assert_in_range(n, 1, 30000);
@@ -269,7 +277,7 @@ static void refuses_bombs(void **state)
 		close_container(&im, c);
 		if (!i) {
 			assert_int_equal(read_bytes(im.bytes, im.len, 75, &u), QCU_ERR_Success);
-			assert_int_equal(u.unit[0].len, size);
+			assert_int_equal(u.unit[0].len, size - 1);
 			soft_units_free(&u);
 		}
 	}

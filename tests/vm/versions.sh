@@ -22,7 +22,8 @@ fi
 expect the-right-one 0 vector_add
 END
 
-mkdir -p "$tmp/build/qcu-device" "$tmp/build/qcu-driver" "$tmp/build/qcu-library"
+mkdir -p "$tmp/build"/{qcu-device,qcu-driver,qcu-library}
+ln -s "$root/$B/scripts" "$tmp/build/"
 ln -s "$root/$wire/qcu-device/qcu-device" "$tmp/build/qcu-device/"
 ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/build/qcu-driver/"
 ln -s "$root/$B/qcu-library/libcudart.so.13" "$tmp/build/qcu-library/"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a guest may make the host spend. All limits stand once, in the table below: their names for
+ * --limit, their defaults, and what they mean. Each has two values, one for a guest program (a
+ * session, so one mirror) and one for all programs of the VM together. docs/limits.md has the sum.
+ *
+ * usage.h counts what is used and compares it with these numbers.
+ */
+#ifndef QCU_LIMITS_H
+#define QCU_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LIMIT_NONE UINT64_MAX
+/* Of the VM: there is only the limit of each session. */
+#define LIMIT_EACH (UINT64_MAX - 1)
+/* To be filled in when the VM's memory is known. */
+#define LIMIT_OF_RAM 0
+
+#define LIMIT_KIB(n) ((uint64_t)(n) << 10)
+#define LIMIT_MIB(n) ((uint64_t)(n) << 20)
+#define LIMIT_GIB(n) ((uint64_t)(n) << 30)
+
+/* X(NAME, "name", unit, of a session, of the VM, "what is counted") */
+/* clang-format off */
+#define LIMITS(X) \
+	X(DEVICE_MEMORY, "device-memory", BYTES, LIMIT_NONE, LIMIT_NONE, \
+	  "memory of each GPU, allocated or kept by a pool, with arrays and module images") \
+	X(ALLOCATIONS, "allocations", COUNT, 262144, 1048576, \
+	  "pieces of device memory, the program's own and those of others that it has opened") \
+	X(MAPPED, "mapped", BYTES, LIMIT_OF_RAM, LIMIT_OF_RAM, \
+	  "guest memory that a mirror has mapped and registered with the GPU") \
+	X(MODULES, "modules", COUNT, 16384, 32768, "modules (fat binaries) that are loaded") \
+	X(MODULE_BYTES, "module-bytes", BYTES, LIMIT_GIB(8), LIMIT_GIB(16), \
+	  "the images of these modules") \
+	X(KERNELS, "kernels", COUNT, 65534, 262144, "kernels that have been looked up") \
+	X(STREAMS, "streams", COUNT, 4096, 16384, "streams, per-thread default streams too") \
+	X(EVENTS, "events", COUNT, 65534, 262144, "events") \
+	X(POOLS, "pools", COUNT, 1024, 4096, "memory pools, without the default ones") \
+	X(ARRAYS, "arrays", COUNT, 16384, 65536, "arrays and mipmapped arrays") \
+	X(TEXTURES, "textures", COUNT, 65536, 262144, "texture and surface objects") \
+	X(GRAPHS, "graphs", COUNT, 4096, 16384, "graphs with conditions, and the conditions") \
+	X(GRAPH_NODES, "graph-nodes", COUNT, 262144, 1048576, \
+	  "work that is kept in such graphs") \
+	X(LANES, "lanes", COUNT, 256, 1024, \
+	  "threads that carry out commands; beyond it guest threads share them") \
+	X(QUEUED, "queued", BYTES, LIMIT_MIB(256), LIMIT_GIB(1), \
+	  "commands and work that have been taken and not been done") \
+	X(PRINTED, "printed", BYTES, LIMIT_MIB(8), LIMIT_EACH, \
+	  "what kernels have printed and the program has not fetched, for stdout and for stderr") \
+	X(KERNEL_TIME, "kernel-time", SECONDS, LIMIT_NONE, LIMIT_EACH, \
+	  "how long one kernel may run")
+/* clang-format on */
+
+enum limit {
+#define X(NAME, name, unit, session, vm, help) LIMIT_##NAME,
+	LIMITS(X)
+#undef X
+		LIMIT_KINDS
+};
+
+enum limit_unit { LIMIT_UNIT_BYTES, LIMIT_UNIT_COUNT, LIMIT_UNIT_SECONDS };
+
+/* Plain numbers: it goes to mirrors byte by byte. 0: the default. */
+struct limits {
+	uint64_t session[LIMIT_KINDS];
+	uint64_t vm[LIMIT_KINDS];
+};
+
+/* Puts the defaults where there is 0. */
+void limits_default(struct limits *l);
+
+/* What LIMIT_OF_RAM means with so much memory in the VM. */
+void limits_for_ram(struct limits *l, uint64_t bytes);
+
+/*
+ * NAME=VALUE, for the VM vm-NAME=VALUE: bytes with K, M or G, a number, seconds; or "none". False:
+ * nothing has changed, and `why` has a sentence about it.
+ */
+bool limits_parse(struct limits *l, const char *text, char *why, size_t size);
+
+const char *limit_name(enum limit what);
+const char *limit_help(enum limit what);
+enum limit_unit limit_unit(enum limit what);
+
+/* "12 MiB", "4096", "30 s", "none"; returns buf. */
+const char *limit_text(enum limit what, uint64_t value, char *buf, size_t size);
+
+/* The n-th line of the table, as --limit help prints it and docs/limits.md has it. */
+void limits_line(const struct limits *l, enum limit what, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# docs/limits.md says what qcu-device/limits.h says.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+diff -u <(sed -n '/^| limit /,/^$/p' docs/limits.md | grep '^| ') \
+	<("${B:-build}/qcu-device/qcu-device" --limit help | grep -v '^|---')

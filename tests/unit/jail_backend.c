@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A backend that tries, from inside a mirror, what a program that has broken into it would: INFO
+ * makes it do so, and say for each thing whether it was refused. Everything else is done by the
+ * backend that QCU_TEST_BACKEND names, be_cuda.so by its path, or the software GPU.
+ * QCU_TEST_PAGEABLE=1: its GPUs read memory that is not registered.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "qcu-device/backend.h"
+
+static struct be_ops ops;
+static const struct be_ops *real;
+static int report = -1; /* the device's stderr, before a backend takes it */
+
+static long connect_to(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
+	return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&addr, sizeof(addr));
+}
+
+static long run_true(void)
+{
+	char name[] = "/bin/true", *argv[] = {name, NULL}, *env[] = {NULL};
+
+	return syscall(SYS_execve, name, argv, env);
+}
+
+/* A process, not a thread; the child must not go on as if it were the mirror. */
+static long make_process(void)
+{
+	long pid = syscall(SYS_clone, (unsigned long)SIGCHLD, 0, 0, 0, 0);
+
+	if (!pid)
+		_exit(0);
+	return pid;
+}
+
+static long look_into(pid_t pid)
+{
+	char byte;
+	struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)0x1000, 1};
+
+	return syscall(SYS_process_vm_readv, pid, &here, 1ul, &there, 1ul, 0ul);
+}
+
+static void try(const char *what, long rc)
+{
+	int err = errno;
+
+	dprintf(report, "jail: %s: %s%s\n", what, rc < 0 ? "refused, " : "DONE",
+		rc < 0 ? strerror(err) : "");
+}
+
+/*
+ * Without a jail much of the rest would really happen, to the machine that the tests run on. So it
+ * is tried only by who has no rights anyway: an ordinary user that nobody else is, in a mount
+ * namespace of its own. (A mirror has a filter of system calls in any case.)
+ */
+static bool is_jailed(void)
+{
+	struct stat own, init;
+
+	return geteuid() >= 0x50000000u && !stat("/proc/self/ns/mnt", &own) &&
+	       (stat("/proc/1/ns/mnt", &init) || own.st_ino != init.st_ino);
+}
+
+/* These leave nothing behind. */
+static void try_harmless(void)
+{
+	try("read /etc/passwd", open("/etc/passwd", O_RDONLY));
+	try("read a folder", open("/etc", O_RDONLY | O_DIRECTORY));
+	try("write a nameless file", open("/tmp", O_WRONLY | O_TMPFILE, 0600));
+	try("socket(AF_INET)", socket(AF_INET, SOCK_STREAM, 0));
+	try("socket(AF_NETLINK)", socket(AF_NETLINK, SOCK_RAW, 0));
+	try("fork", make_process());
+	try("kill", kill(getppid(), 0));
+}
+
+static void try_all(void)
+{
+	struct perf_event_attr perf = {.size = sizeof(perf), .type = PERF_TYPE_SOFTWARE};
+	union bpf_attr bpf = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+	char letter = 'x';
+
+	try("write a new file", open("/tmp/qcu-jail", O_WRONLY | O_CREAT | O_TRUNC, 0600));
+	try("write a file here", open("qcu-jail", O_WRONLY | O_CREAT | O_TRUNC, 0600));
+	try("write the program's file", open("/bin/true", O_WRONLY));
+	try("make a folder", mkdir("/tmp/qcu-jail-dir", 0700));
+	try("make a device", mknod("/tmp/qcu-jail-null", S_IFCHR | 0600, 0x103));
+	try("make a link", symlink("/etc/passwd", "/tmp/qcu-jail-link"));
+	try("remove a file", unlink("/etc/hostname.qcu-jail"));
+	try("remove the program", unlinkat(AT_FDCWD, "/bin/true", 0));
+	try("change a mode", chmod("/tmp", 0777));
+	try("read a disk", open("/dev/vda", O_RDONLY));
+	try("socket(AF_INET6)", socket(AF_INET6, SOCK_DGRAM, 0));
+	try("socket(AF_VSOCK)", socket(AF_VSOCK, SOCK_STREAM, 0));
+	try("connect to the log", connect_to("/dev/log"));
+	try("connect to the bus", connect_to("/run/dbus/system_bus_socket"));
+	try("ptrace", ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	try("ptrace another", ptrace(PTRACE_SEIZE, getppid(), NULL, NULL));
+	try("read another's memory", look_into(getppid()));
+	try("execve", run_true());
+	try("kill init", kill(1, 0));
+	try("signal a thread of another", syscall(SYS_tgkill, getppid(), getppid(), 0));
+	try("take another's file", syscall(SYS_pidfd_open, getppid(), 0));
+	try("mount", mount("none", "/tmp", "tmpfs", 0, NULL));
+	try("umount", umount("/proc"));
+	try("chroot", chroot("/"));
+	try("unshare", unshare(CLONE_NEWUSER));
+	try("setuid", syscall(SYS_setuid, 0));
+	try("bpf", syscall(SYS_bpf, BPF_MAP_CREATE, &bpf, sizeof(bpf)));
+	try("perf_event_open", syscall(SYS_perf_event_open, &perf, 0, -1, -1, 0ul));
+	try("io_uring", syscall(SYS_io_uring_setup, 8, &(char[256]){0}));
+	try("userfaultfd", syscall(SYS_userfaultfd, O_CLOEXEC));
+	try("add_key", syscall(SYS_add_key, "user", "qcu", "x", 1ul, -3));
+	try("open_by_handle_at", syscall(SYS_open_by_handle_at, AT_FDCWD, &(char[256]){0}, 0));
+	try("init_module", syscall(SYS_init_module, "x", 1ul, ""));
+	try("raise a limit", syscall(SYS_setrlimit, 7, &(unsigned long[2]){1 << 20, 1 << 20}));
+	try("type into the terminal", ioctl(0, TIOCSTI, &letter));
+}
+
+static int versions(struct be *be, uint32_t *driver, uint32_t *runtime)
+{
+	try_harmless();
+	if (is_jailed())
+		try_all();
+	dprintf(report, "jail: that was all\n");
+	return real->versions(be, driver, runtime);
+}
+
+static int device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc)
+{
+	const char *pageable = getenv("QCU_TEST_PAGEABLE");
+	int rc = real->device_desc(be, dev, desc);
+
+	if (pageable)
+		desc->attr[88] = atoi(pageable);
+	return rc;
+}
+
+__attribute__((visibility("default"))) const struct be_ops *be_plugin(void);
+
+const struct be_ops *be_plugin(void)
+{
+	const char *name = getenv("QCU_TEST_BACKEND");
+	be_plugin_fn *fn;
+
+	real = &be_soft;
+	if (name && strcmp(name, "soft")) {
+		void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+		if (!lib)
+			fprintf(stderr, "jail: %s\n", dlerror());
+		*(void **)&fn = lib ? dlsym(lib, BE_PLUGIN_SYMBOL) : NULL;
+		real = fn ? fn() : NULL;
+	}
+	if (!real)
+		return NULL;
+	report = fcntl(2, F_DUPFD_CLOEXEC, 3);
+	ops = *real;
+	ops.versions = versions;
+	ops.device_desc = device_desc;
+	return &ops;
+}

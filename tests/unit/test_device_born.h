@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Mirrors of the fake backend are programs of their own: the test's, executed anew. What their
+ * backend shall do reaches them as a variable.
+ */
+#ifndef TEST_DEVICE_BORN_H
+#define TEST_DEVICE_BORN_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qcu-device/birth.h"
+#include "tests/unit/test_device_fake.h"
+
+#define BORN_FORMAT "hold %d crash %d open_ms %u open_error %d %d"
+
+/* Before the device is started. */
+static inline void born_tell(void)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), BORN_FORMAT, fake.hold, fake.crash, fake.open_ms,
+		 fake.open_error, fake.endless);
+	setenv("QCU_TEST_FAKE", text, 1);
+}
+
+/* First in main(): a mirror does not come back. */
+static inline void born_main(int argc, char **argv)
+{
+	const char *text = getenv("QCU_TEST_FAKE");
+	int hold, crash, endless;
+
+	if (argc < 2 || strcmp(argv[1], BIRTH_WORD))
+		return;
+	fake_reset();
+	if (!text || sscanf(text, BORN_FORMAT, &hold, &crash, &fake.open_ms, &fake.open_error,
+			    &endless) != 5)
+		_exit(99);
+	fake.hold = hold;
+	fake.crash = crash;
+	fake.endless = endless;
+	birth_mirror();
+}
+
+#endif
