@@ -31,6 +31,7 @@ include qcu-device/device.mk
 include qcu-device/cuda/cuda.mk
 include qcu-library/library.mk
 include qcu-driver/driver.mk
+include scripts/scripts.mk
 include perf/perf.mk
 include tests/tests.mk
 

@@ -6,6 +6,8 @@
 # machine's own package lists. Sourced, never run.
 
 set -euo pipefail
+# shellcheck disable=SC2034 # for scripts/qcu
+user_umask=$(umask) # for what is made in the caller's name
 umask 022
 export LC_ALL=C
 
@@ -49,6 +51,35 @@ need() {
 	for c in "$@"; do
 		command -v "$c" >/dev/null || die "$c is missing; run scripts/deps first"
 	done
+}
+
+# Runs what an ordinary user's PATH may not lead to.
+sbin() {
+	PATH=$PATH:/usr/sbin:/sbin "$@"
+}
+
+# vermagic MODULE: the kernel that it is for.
+vermagic() {
+	sbin modinfo -F vermagic "$1" | grep . ||
+		die "modinfo cannot tell which kernel $1 is for; run scripts/deps first, or remove the file"
+}
+
+# temporary NAME [keep]: makes a folder and sets tmp to it. It is removed at the
+# end, by the watcher when this script is killed and has no chance to.
+temporary() {
+	tmp=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX")
+	[ ${#tmp} -lt 80 ] || {
+		rmdir "$tmp"
+		tmp=$(mktemp -d "/tmp/$1.XXXXXX") # a socket's path has 107 characters at most
+	}
+	[ -z "${2:-}" ] || return 0
+	# Twice, because those who write there may still be about to end.
+	# shellcheck disable=SC2016
+	setsid sh -c 'tail -f --pid="$1" /dev/null; rm -rf "$2"; sleep 2; rm -rf "$2"' \
+		sh $$ "$tmp" </dev/null >/dev/null 2>&1 &
+	watcher=$!
+	disown
+	at_exit "rm -rf '$tmp'; kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
 }
 
 # need_space DIR MEGABYTES

@@ -107,7 +107,7 @@ write_environment() {
 		*) echo "export $name=$(quote "${entry#*=}")" ;;
 		esac
 	done <"/proc/$$/environ"
-	[ -z "${HOME:-}" ] || echo "mkdir -p $(quote "$HOME")"
+	echo "umask $user_umask"
 	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
 	# On a terminal a program shows each line at once; a pipe would change that.
 	if [ -e "$tmp/stage/qcu/lib/libstdbuf.so" ]; then
@@ -116,6 +116,32 @@ write_environment() {
 	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
 		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
 	fi
+}
+
+# The guest's users: root, the caller by the same numbers as here, and nobody.
+write_users() {
+	local g
+	uid=$EUID gid=$(id -g) user=root
+	mkdir -p "$tmp/stage/etc"
+	{
+		if [ "$uid" -ne 0 ]; then
+			user=$(id -un 2>/dev/null) || user=
+			# A name that means another user there would be taken for that one.
+			[[ $user =~ ^[A-Za-z_][A-Za-z0-9_.-]*$ && $user != root ]] || user=user
+			echo "$user:x:$uid:$gid:$user:${HOME:-/}:/bin/sh"
+		fi
+		echo root:x:0:0:root:/root:/bin/sh
+		echo nobody:x:65534:65534:nobody:/:/bin/sh
+	} >"$tmp/stage/etc/passwd"
+	{
+		if [ "$uid" -ne 0 ]; then
+			for g in $(id -G); do
+				echo "g$g:x:$g:$user"
+			done
+		fi
+		echo root:x:0:
+		echo nogroup:x:65534:
+	} >"$tmp/stage/etc/group"
 }
 
 write_program() {
@@ -134,7 +160,7 @@ write_program() {
 }
 
 pack_guest() {
-	local f
+	local f home
 	library_path='' to_link=() alias=
 	if ! is_shared "$cwd" && is_shared "$(pwd -P)"; then
 		alias=$cwd
@@ -163,7 +189,13 @@ pack_guest() {
 	elif ! is_shared "$cwd"; then
 		mkdir -p "$tmp/stage$cwd"
 	fi
+	write_users
 	{
+		# A script of the vm command is the guest's administrator.
+		[ "$mode" = run ] || user=root
+		home=${HOME:-}
+		! is_shared "$home" || home=
+		echo "user=$user uid=$uid gid=$gid home=$(quote "${home%/}")"
 		echo "share=$(quote "$share")"
 		echo "module=$use_module"
 		echo "module_args=$(quote "${module_args[*]}")"

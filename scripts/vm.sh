@@ -5,42 +5,122 @@
 # Starts qcu-device and QEMU, carries the guest's input and output, waits for
 # the program's exit code, and takes all down. Sourced by scripts/qcu.
 
-device_pid='' qemu_pid='' stdin_pid='' stdout_pid='' stderr_pid=''
+device_pid='' qemu_pid='' stdin_pid='' stdout_pid='' stderr_pid='' log_pids=()
 
 # Neither outlives this script, even if it is killed, nor hears the terminal's
 # Ctrl-C before it has decided what to do.
 guarded() {
-	exec setpriv --pdeathsig KILL setsid "$@"
+	mortal setsid "$@"
+}
+
+# The first half of it: for what hears the terminal as this script does.
+mortal() {
+	# shellcheck disable=SC2016
+	exec setpriv --pdeathsig KILL sh -c '[ "$PPID" -eq "$0" ] && exec "$@"' $$ "$@"
+}
+
+# QEMU, which serves the user's folder to a guest that may mean harm, with no more
+# rights than that needs: docs/launcher.md.
+confined() {
+	local rights=(--no-new-privs) files=()
+	# Root may go on with what others own, as without a guest, but give nothing away.
+	[ $EUID -ne 0 ] || rights+=("--bounding-set=-all,+dac_override,+fowner" --inh-caps=-all)
+	# Arguments of the user's may name any file.
+	[ ${#qemu_args[@]} -gt 0 ] || files=(
+		--read /usr --read /bin --read /lib --read /lib64 --read /etc/ld.so.cache --read /sys
+		--read /etc/localtime --read /dev/urandom --write /dev/null --write /dev/kvm
+		--read "$qemu_dir/.." --read "$guest_dir" --write "$tmp" ${share:+--share "$share"}
+	)
+	umask "$user_umask"
+	[ -n "$sandbox" ] || guarded "$@"
+	if [ -n "$verbose" ] && [ "$("$confine" --version-of-landlock)" -lt 2 ]; then
+		note "this kernel has no Landlock: QEMU is kept from no file that $(id -un) may open"
+	fi
+	guarded setpriv "${rights[@]}" "$confine" "${files[@]}" "$@"
 }
 
 alive() {
 	[ -n "$1" ] && kill -0 "$1" 2>/dev/null
 }
 
+# What a guest can make anybody write is kept in part: this much of the beginning
+# and, once the writer has ended, of the end.
+log_max=1048576
+
+# keep FILE: reads to the end whatever comes, so that nobody waits who writes. The
+# beginning is there at once for whoever looks on.
+keep() {
+	stdbuf -o0 head -c $log_max >"$1" || true
+	tail -c $log_max >"$1.end"
+}
+
+# log_pipe NAME: a pipe in the temporary folder, of which the log NAME is kept.
+log_pipe() {
+	mkfifo "$tmp/$1.pipe"
+	keep "$tmp/$1" <"$tmp/$1.pipe" >/dev/null 2>&1 &
+	log_pids+=($!)
+}
+
+# whole LOG: all that is left of it.
+whole() {
+	cat "$1" 2>/dev/null || true
+	[ -s "$1.end" ] || return 0
+	[ "$(stat -c %s "$1.end")" -lt $log_max ] || printf '\n[... left out ...]\n'
+	cat "$1.end"
+}
+
+# tell MESSAGE [FILE]: with the last words in it, less what a terminal would obey.
+tell() {
+	note "$1"
+	[ -z "${2:-}" ] || tail -n 20 "$2" | tr -d '\r' | tr -c '\t\n -~' '?' | cut -c 1-300 |
+		sed "s/^/$self:   /" >&"$notes"
+}
+
 # fail MESSAGE [LOG]: the VM or qcu-device broke; its last words help.
 fail() {
-	note "$1"
-	if [ -n "${2:-}" ] && [ -s "$2" ]; then
-		tail -n 20 "$2" | sed "s/\r$//; s/^/$self:   /" >&"$notes"
-	fi
+	end_logs
+	[ -z "${2:-}" ] || whole "$2" >"$tmp/why"
+	tell "$1" ${2:+"$tmp/why"}
 	save_klog
 	exit 125
 }
 
 # QEMU is gone before the program's end: its own fault, or the guest's kernel.
 crashed() {
+	end_logs
 	[ ! -s "$tmp/qemu.log" ] || fail 'QEMU has ended' "$tmp/qemu.log"
-	grep -a -E 'Kernel panic|BUG: |Oops|RIP: 0010' "$tmp/console" >"$tmp/why" || cp "$tmp/console" "$tmp/why"
-	fail 'the guest has crashed (--klog FILE saves all that its kernel said)' "$tmp/why"
+	whole "$tmp/console" >"$tmp/said"
+	grep -a -E 'Kernel panic|BUG: |Oops|RIP: 0010' "$tmp/said" >"$tmp/panic" || mv "$tmp/said" "$tmp/panic"
+	fail 'the guest has crashed (--klog FILE saves all that its kernel said)' "$tmp/panic"
 }
 
 save_klog() {
 	[ -n "$klog" ] || return 0
 	if [ -s "$tmp/klog" ]; then
-		cat "$tmp/klog" >"$klog"
+		whole "$tmp/klog" >"$klog"
 	else
-		tr -d '\r' <"$tmp/console" >"$klog" 2>/dev/null || true
+		whole "$tmp/console" | tr -d '\r' >"$klog"
 	fi
+}
+
+# Whoever writes logs ends, so that these are complete.
+end_logs() {
+	local pid log x
+	[ -z "$qemu_pid" ] || kill -KILL "$qemu_pid" 2>/dev/null || true
+	stop "$device_pid"
+	for log in "$tmp"/*.pipe; do
+		exec {x}<>"$log" {x}>&- # to no avail but for a reader whose writer never came
+	done
+	for _ in {1..150}; do
+		for pid in "${log_pids[@]}"; do
+			! alive "$pid" || {
+				sleep 0.02
+				continue 2
+			}
+		done
+		break
+	done
+	log_pids=()
 }
 
 # stop PID: asks, waits three seconds, then insists; the group goes with it.
@@ -62,6 +142,7 @@ stop_all() {
 	# With QEMU gone these have come to their end, unless it never opened them.
 	[ -z "$stdout_pid" ] || kill "$stdout_pid" 2>/dev/null || true
 	[ -z "$stderr_pid" ] || kill "$stderr_pid" 2>/dev/null || true
+	[ ${#log_pids[@]} -eq 0 ] || kill "${log_pids[@]}" 2>/dev/null || true
 	wait 2>/dev/null || true
 }
 
@@ -76,7 +157,8 @@ start_device() {
 	[ -z "$verbose" ] || cmd+=(--verbose)
 	hush
 	at_exit stop_all
-	(guarded "${cmd[@]}" "${device_args[@]}" </dev/null >"$tmp/device.log" 2>&1) &
+	log_pipe device.log
+	(guarded "${cmd[@]}" "${device_args[@]}" </dev/null >"$tmp/device.log.pipe" 2>&1) &
 	device_pid=$!
 }
 
@@ -89,8 +171,8 @@ await_device() {
 	if alive "$device_pid"; then
 		fail 'qcu-device does not open its socket' "$tmp/device.log"
 	fi
-	note 'qcu-device does not start'
-	tail -n 20 "$tmp/device.log" >&"$notes"
+	end_logs
+	tell 'qcu-device does not start' "$tmp/device.log"
 	exit 2
 }
 
@@ -99,17 +181,20 @@ comma() {
 	printf '%s' "${1//,/,,}"
 }
 
-# What the kernel need not look for, and nothing on the console below a warning.
+# What the kernel need not look for, and nothing on the console below a warning. Its
+# memory is in random places (its text is not: that is chosen by what unpacks it).
 kernel_args=(
-	console=ttyS0 quiet loglevel=5 log_buf_len=1M panic=-1 mitigations=off nokaslr
+	console=ttyS0 quiet loglevel=5 log_buf_len=1M panic=-1
 	tsc=reliable no_timer_check cryptomgr.notests random.trust_cpu=on audit=0
 	rcupdate.rcu_expedited=1 8250.nr_uarts=1
 )
 
 start_vm() {
 	local q=("$qemu_dir/bin/qemu-system-x86_64") t
-	# An emulated CPU has no steady speed to calibrate against.
-	[ "$accel" = kvm ] || kernel_args+=(lpj=4000000)
+	# An emulated CPU has no steady speed to calibrate against. And it does not guess
+	# ahead as a real one does with the kernel's instructions: what the kernel does
+	# against that helps nobody there, and makes each of its calls longer.
+	[ "$accel" = kvm ] || kernel_args+=(lpj=4000000 mitigations=off)
 	t=$(comma "$tmp")
 	hush
 	at_exit stop_all
@@ -120,14 +205,16 @@ start_vm() {
 		-object "memory-backend-memfd,id=ram,size=${mem_mb}M,share=on" -m "${mem_mb}M"
 		-smp "$cpus"
 		-kernel "$guest_dir/vmlinux" -initrd "$tmp/initrd" -append "${kernel_args[*]}"
-		-serial "file:$t/console"
+		-serial "file:$t/console.pipe"
 		-chardev stdio,id=mon,signal=off -mon chardev=mon,mode=control
 		-device virtio-serial-pci,max_ports=8
 		-chardev "file,id=in,path=/dev/null,input-path=$t/in"
 		-chardev "file,id=out,path=$t/out" -chardev "file,id=err,path=$t/err"
 		-chardev file,id=status,path=/dev/fdset/1,append=on
-		-chardev "file,id=klog,path=$t/klog"
+		-chardev "file,id=klog,path=$t/klog.pipe"
 	)
+	[ -z "$sandbox" ] ||
+		q+=(-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny)
 	local nr=0 port
 	for port in in out err status klog; do
 		nr=$((nr + 1))
@@ -152,14 +239,18 @@ start_vm() {
 	fi
 
 	mkfifo "$tmp"/{in,out,err,status,mon.in,mon.out}
-	: >"$tmp/klog"
+	local log
+	for log in console klog qemu.log; do
+		log_pipe "$log"
+	done
 	# The data pipes meet their other end when QEMU opens it.
-	cat "$tmp/out" &
+	(mortal cat "$tmp/out") &
 	stdout_pid=$!
-	cat "$tmp/err" >&"$notes" &
+	(mortal cat "$tmp/err") >&"$notes" &
 	stderr_pid=$!
 	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
-	(exec cat <&"$user_in" >"$tmp/in") 2>/dev/null &
+	# shellcheck disable=SC2016
+	(mortal sh -c 'exec cat >"$0"' "$tmp/in" <&"$user_in") 2>/dev/null &
 	stdin_pid=$!
 	exec {user_in}<&-
 	# Only QEMU holds the writing end of the status pipe: its death is the end of file.
@@ -168,8 +259,8 @@ start_vm() {
 	exec {status}<"$tmp/status" {write}>"$tmp/status" {both}>&-
 	exec {monitor_in}<>"$tmp/mon.in" {monitor_out}<>"$tmp/mon.out"
 	launched=${EPOCHREALTIME/./}
-	(guarded "${q[@]}" -add-fd "fd=$write,set=1" "${qemu_args[@]}" \
-		<"$tmp/mon.in" >"$tmp/mon.out" 2>"$tmp/qemu.log") &
+	(confined "${q[@]}" -add-fd "fd=$write,set=1" "${qemu_args[@]}" \
+		<"$tmp/mon.in" >"$tmp/mon.out" 2>"$tmp/qemu.log.pipe") &
 	qemu_pid=$!
 	exec {write}>&-
 }
@@ -193,6 +284,7 @@ drain() {
 		if [[ $answer == *'throttle on'* ]]; then
 			idle=0
 			alive "$stdout_pid" && alive "$stderr_pid" || return 0
+			check_time
 			sleep 0.05
 		else
 			idle=$((idle + 1))
@@ -200,7 +292,17 @@ drain() {
 	done
 }
 
+check_time() {
+	if [ "$timeout" -gt 0 ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((timeout * 1000000)) ]; then
+		note "ended after $timeout s"
+		end_logs
+		save_klog
+		exit 124
+	fi
+}
+
 check_health() {
+	checked=${EPOCHREALTIME/./}
 	if [ -n "$use_device" ] && ! alive "$device_pid"; then
 		fail 'qcu-device has died' "$tmp/device.log"
 	fi
@@ -212,11 +314,7 @@ check_health() {
 		say 'nobody reads the output any more'
 		exit 141
 	fi
-	if [ "$timeout" -gt 0 ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((timeout * 1000000)) ]; then
-		note "ended after $timeout s"
-		save_klog
-		exit 124
-	fi
+	check_time
 	if [ -z "$running" ] && [ $((${EPOCHREALTIME/./} - launched)) -ge 120000000 ]; then
 		fail 'the guest does not start within 120 s' "$tmp/console"
 	fi
@@ -237,7 +335,6 @@ finish_vm() {
 	qemu_pid=
 	wait "$stdout_pid" "$stderr_pid" 2>/dev/null || true
 	stdout_pid='' stderr_pid=''
-	save_klog
 	if [ -n "$use_device" ]; then
 		for _ in {1..500}; do
 			alive "$device_pid" || break
@@ -249,13 +346,21 @@ finish_vm() {
 		device_pid=
 		[ "$code" -eq 0 ] || fail "qcu-device ended with code $code" "$tmp/device.log"
 	fi
+	end_logs
+	save_klog
 }
 
 run_vm() {
-	local line part='' code
-	running='' ending=0
+	local line part='' code rc
+	running='' ending=0 checked=$launched
 	while :; do
-		if IFS= read -r -t 0.2 -u "$status" line; then
+		rc=0
+		IFS= read -r -t 0.2 -n 1000 -u "$status" line || rc=$?
+		[ $((${EPOCHREALTIME/./} - checked)) -lt 200000 ] || check_health
+		if [ ${#part} -ge 1000 ] || [ ${#line} -ge 1000 ]; then
+			fail 'the guest reports nonsense'
+		fi
+		if [ $rc -eq 0 ]; then
 			line=$part$line
 			part=
 			case $line in
@@ -265,18 +370,18 @@ run_vm() {
 				;;
 			exit\ *)
 				code=${line#exit }
+				[[ $code =~ ^(1?[0-9]{1,2}|2[0-4][0-9]|25[0-5])$ ]] || fail 'the guest reports nonsense'
 				break
 				;;
 			fail\ *)
-				sleep 0.1
-				fail "the guest: ${line#fail }" "$tmp/klog"
+				line=${line#fail }
+				fail "the guest: ${line//[^ -~]/?}" "$tmp/klog"
 				;;
 			esac
 		else
 			# More than 128: only the time was up, perhaps in the midst of a line.
-			[ $? -gt 128 ] || crashed
+			[ $rc -gt 128 ] || crashed
 			part+=$line
-			check_health
 		fi
 	done
 	finish_vm

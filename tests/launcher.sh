@@ -10,38 +10,15 @@ set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 qcu=$here/../scripts/qcu
+# shellcheck source=tests/vm/expect.sh
+. "$here/vm/expect.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder"
 cd "$dir/my folder" || exit 2
-failed=0
 
 plain() {
 	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
-}
-
-# expect NAME WHAT GOT WANTED
-started=${EPOCHREALTIME/./}
-expect() {
-	if [ "$3" = "$4" ]; then
-		return
-	fi
-	printf '     %s: wanted %q, got %q\n' "$2" "$4" "$3"
-	bad=1
-}
-
-# case_done NAME: the verdict over all that was expected since the last one.
-bad=0
-case_done() {
-	local now=${EPOCHREALTIME/./}
-	if [ "$bad" -eq 0 ]; then
-		echo "@ok $1 $(((now - started) / 1000000))"
-	else
-		echo "@FAIL $1"
-		failed=$((failed + 1))
-	fi
-	bad=0
-	started=$now
 }
 
 # ---- no VM is needed to be refused ----
@@ -84,6 +61,31 @@ refused 127 'no-such-command-here: command not found' run no-such-command-here
 refused 126 'not an executable file' run ./data
 refused 126 'not an executable file' run /tmp
 case_done bad-options
+
+# Called through links, all scripts find what they belong to.
+mkdir "$dir/links"
+for f in "$here"/../scripts/* "$here/../perf/run"; do
+	[ -x "$f" ] || continue
+	ln -s "$f" "$dir/links/$(basename "$f")"
+done
+ln -s links/qcu "$dir/link-to-link"
+for f in qcu build-guest build-qemu deps tune gpu-bundle run; do
+	"$dir/links/$f" --help >out 2>err
+	expect '' "exit code of $f --help through a link" $? 0
+	expect '' "error of $f --help through a link" "$(cat err)" ''
+done
+(cd / && "$dir/link-to-link" --help) >out 2>err
+expect '' 'error through two links' "$(cat err)" ''
+grep -q '^usage: scripts/qcu' out || expect '' 'output through two links' "$(cat out)" 'usage: ...'
+"$dir/links/commands-table" >out 2>err || expect '' 'commands-table through a link' failed good
+cmp -s out "$here/../docs/commands.md" || expect '' 'output of commands-table' different same
+# A part of the scripts: it finds nothing, and does nothing.
+cp "$here/../scripts/qcu" alone
+chmod +x alone
+./alone run --no-device /bin/true >out 2>err
+expect '' 'exit code of a script without its folder' $? 2
+rm alone
+case_done through-links
 
 if [ ! -e /dev/kvm ] || ! grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
 	refused 2 '--accel kvm: ' run --accel kvm /bin/true
@@ -267,9 +269,28 @@ pid=$!
 read -r line <started
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
-sleep 1
-expect '' 'processes left after SIGKILL' "$(mine)" ''
-rm -rf "${TMPDIR:?}"/* started
+rm started
+
+# nothing_left: of a launcher that was killed, once its watcher has seen it.
+nothing_left() {
+	for _ in {1..300}; do
+		[ -n "$(mine)$(ls "$TMPDIR")" ] || return
+		sleep 0.1
+	done
+	expect '' 'processes left after SIGKILL' "$(mine)" ''
+	expect '' 'files left after SIGKILL' "$(ls "$TMPDIR")" ''
+	rm -rf "${TMPDIR:?}"/*
+}
+nothing_left
+# Wherever it is: before the guest is packed, while QEMU starts, while the guest boots.
+for ms in 020 050 080 120 160 200 300 600; do
+	"$qcu" run --no-device --no-module './a prog' sleep 1000 >out 2>err &
+	pid=$!
+	sleep "0.$ms"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+done
+nothing_left
 case_done kill-9
 
 plain /bin/sh -c 'while :; do echo y; done' | head -n 3 >out

@@ -18,4 +18,12 @@ if git grep -nE 'https?://[a-z0-9.-]*debian' -- . ':!tests/check/tree.sh'; then
 	echo "a package mirror's name"
 	bad=1
 fi
+# What a guest can bring about is said by complain(). The main process says directly what happens once.
+if git grep -nE '(fprintf|fputs|putc|perror)[(].*(stderr|")' -- 'qcu-device/*.c' 'qcu-device/*.h' \
+	':!qcu-device/main.c' ':!qcu-device/vhost.c' ':!qcu-device/birth.c' ':!qcu-device/plugin.c' \
+	':!qcu-device/jail.c' ':!qcu-device/status.c' ':!qcu-device/qemu/*' ':!qcu-device/cuda/be_check*' |
+	grep -E 'stderr|perror'; then
+	echo "messages that are neither limited nor clean"
+	bad=1
+fi
 exit $bad

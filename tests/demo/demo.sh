@@ -5,7 +5,7 @@
 # run theirs, and ends with a table of what each has verified. Exit code 0 only if all four are good.
 set -uo pipefail
 export LC_ALL=C
-cd "$(dirname "$0")/../.." || exit 2
+cd "$(dirname "$(readlink -f "$0")")/../.." || exit 2
 B=${B:-build}
 
 programs=(device_query vector_add matmul bandwidth)

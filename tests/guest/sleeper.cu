@@ -4,7 +4,8 @@
  * and pageable memory, then waits for a line or the end of stdin, checks that all of it is still as
  * it was, and returns 0.
  *
- * With "busy" it copies and computes without a pause instead of waiting. A CUDA error ends it with
+ * With "busy" it copies and computes without a pause instead of waiting; with "wait" it waits for a
+ * stream that never goes on, with "poll" it asks for it again and again. A CUDA error ends it with
  * the error's number as exit code (255 if that is no number that an exit code can be).
  */
 #include <poll.h>
@@ -42,6 +43,26 @@ static bool told_to_stop(int timeout_ms)
 	return poll(&p, 1, timeout_ms) != 0;
 }
 
+static void hold(void *)
+{
+	for (;;)
+		pause();
+}
+
+/* Returns when that ends with an error, which is all that it can do. */
+static void never_done(bool poll)
+{
+	cudaError_t err;
+
+	TRY(cudaLaunchHostFunc(NULL, hold, NULL));
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	do {
+		err = poll ? cudaStreamQuery(NULL) : cudaStreamSynchronize(NULL);
+	} while (err == cudaSuccess || err == cudaErrorNotReady);
+	give_up(err, poll ? "cudaStreamQuery" : "cudaStreamSynchronize");
+}
+
 int main(int argc, char **argv)
 {
 	bool busy = argc > 1 && !strcmp(argv[1], "busy");
@@ -53,6 +74,8 @@ int main(int argc, char **argv)
 	fill_words(pageable, N * 4, 1);
 	fill_words(pinned, N * 4, 2);
 	TRY(cudaMemcpy(dev, pageable, N * 4, cudaMemcpyHostToDevice));
+	if (argc > 1 && !busy)
+		never_done(!strcmp(argv[1], "poll"));
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 

@@ -31,6 +31,24 @@ expect_host broken-nvcc 2 'does not tell its version' env CUDA_HOME="$tmp/cuda" 
 printf '#!/bin/sh\necho Cuda compilation tools, release 11.4, V11.4.0\n' >"$tmp/cuda/bin/nvcc"
 expect_host old-nvcc 2 'needs CUDA Toolkit 13' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
 
+# Where nothing is installed, every package that is listed is asked for.
+mkdir "$tmp/bare"
+printf '#!/bin/sh\nexit 1\n' >"$tmp/bare/dpkg-query"
+printf '#!/bin/sh\nexit 0\n' >"$tmp/bare/apt-cache"
+printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>"%s"\n' "$tmp/asked" >"$tmp/bare/apt-get"
+chmod +x "$tmp/bare"/*
+if [ "$(id -u)" -eq 0 ]; then
+	PATH=$tmp/bare:$PATH scripts/deps --no-cuda >"$tmp/deps.log" 2>&1
+	if scripts/deps --list | grep -v -x -F -f "$tmp/asked"; then
+		cat "$tmp/deps.log"
+		echo '@FAIL all-packages these are not installed'
+	else
+		echo '@ok all-packages'
+	fi
+else
+	echo '@skip all-packages only root installs packages'
+fi
+
 # Nothing is cached, and nothing answers where the sources should come from.
 mkdir "$tmp/cache"
 cached=${QCU_CACHE:-$HOME/.cache/qcuda}
@@ -53,12 +71,25 @@ fi
 # A qcu-device that does not start, one that never serves, one that ends at once.
 expect_host device-refuses 2 'qcu-device does not start' \
 	"$qcu" run --device-arg --no-such-option "$guest/vector_add"
-mkdir -p "$tmp/fake/qcu-device" "$tmp/fake/qcu-driver" "$tmp/fake/qcu-library"
+mkdir -p "$tmp/fake"/{qcu-device,qcu-driver,qcu-library}
+ln -s "$root/$B/scripts" "$tmp/fake/"
 ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/fake/qcu-driver/"
 ln -s "$root/$B/qcu-library/libcudart.so.13" "$tmp/fake/qcu-library/"
 printf '#!/bin/sh\necho "out of order" >&2\nexit 1\n' >"$tmp/fake/qcu-device/qcu-device"
 chmod +x "$tmp/fake/qcu-device/qcu-device"
 expect_host device-fails 2 'out of order' env QCU_BUILD="$tmp/fake" "$qcu" run "$guest/vector_add"
+
+# kmod is not on an ordinary user's PATH; and what it cannot read is not thrown away.
+ko=$tmp/fake/qcu-driver/qcuda.ko
+rm "$ko"
+cp "$root/$B/qcu-driver/qcuda.ko" "$ko"
+host_limit=200 expect_host kmod-not-on-path 0 started env PATH=/usr/bin:/bin QCU_BUILD="$tmp/fake" \
+	"$qcu" run --no-device /bin/echo started
+cmp "$root/$B/qcu-driver/qcuda.ko" "$ko" || echo '@FAIL kmod-not-on-path-module it is not the same any more'
+echo 'no module' >"$ko"
+expect_host module-unreadable 2 'cannot tell which kernel' env QCU_BUILD="$tmp/fake" \
+	"$qcu" run --no-device /bin/echo started
+[ "$(cat "$ko")" = 'no module' ] || echo '@FAIL module-unreadable-module it is gone'
 
 expect_host module-refuses 125 'chunk_kb=3 is not a power of two' \
 	"$qcu" run --module-arg chunk_kb=3 "$guest/vector_add"

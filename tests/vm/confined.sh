@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A guest that means harm, and its launcher: what it says fills no disk, orders no command and moves
+# no terminal; QEMU runs in a sandbox; what is made in the shared folder is the caller's. The folder
+# itself is in tests/vm/share.sh. Needs no qCUDA device.
+# shellcheck disable=SC2016 # what must not be expanded is the point
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+qcu=$here/scripts/qcu
+# shellcheck source=tests/vm/expect.sh
+. "$here/tests/vm/expect.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/work" "$dir/tmp"
+cd "$dir/work" || exit 2
+export TMPDIR=$dir/tmp
+
+plain() {
+	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
+}
+
+# vm OPTION...: the script from standard input.
+vm() {
+	cat >script
+	timeout -k 5 120 "$qcu" vm --no-device --no-module --script script "$@" >out 2>err </dev/null
+}
+
+# attack OPTION...: the same, on the port of the reports; only the first process has that, and loses
+# it to a driver that is bound anew.
+attack() {
+	{ cat take-port && cat; } | vm "$@"
+}
+
+# ---- what it says ----
+
+cat >take-port <<'END'
+cd /sys/bus/virtio/drivers/virtio_console
+for d in virtio*; do
+	echo $d >unbind
+	echo $d >bind
+done
+port=
+while [ -z "$port" ]; do
+	usleep 20000
+	for d in /sys/class/virtio-ports/*; do
+		[ "$(cat $d/name)" != qcu.status ] || port=/dev/${d##*/}
+	done
+done
+END
+
+# The first and the last of it are kept, and what a terminal would obey is not shown.
+vm --verbose --klog klog --timeout 110 <<'END'
+echo 'the first line' >/dev/vport0p5
+echo 'the first line' >/dev/ttyS0
+head -c 30000000 /dev/zero >/dev/vport0p5
+head -c 1200000 /dev/zero | tr '\0' . >/dev/ttyS0
+echo 'the last line' >/dev/vport0p5
+printf '\n\033[31mKernel panic in red\n' >/dev/ttyS0
+sleep 1
+echo c >/proc/sysrq-trigger
+END
+expect '' 'exit code' $? 125
+grep -q 'qcu: .*Kernel panic - not syncing' err || expect '' 'error' "$(cat err)" 'Kernel panic'
+grep -q 'Kernel panic in red' err || expect '' 'error' "$(cat err)" 'Kernel panic in red'
+! grep -q $'\033' err || expect '' 'error' 'escape sequences' 'none'
+for log in "$TMPDIR"/qcu.*/{console,console.end,klog.end}; do
+	size=$(stat -c %s "$log")
+	[ "${size:-2000000}" -le 1048576 ] || expect '' "size of $log" "$size" 'at most 1 MiB'
+done
+[ "$(du -sm --apparent-size --exclude initrd "$TMPDIR" | cut -f 1)" -le 12 ] ||
+	expect '' 'all that is kept' "$(du -am --apparent-size "$TMPDIR")" 'less than 12 MB'
+expect '' 'first line of the kernel log' "$(head -n 1 klog)" 'the first line'
+expect '' 'last line of the kernel log' "$(tail -n 1 klog | tr -d '\0')" 'the last line'
+[ "$(stat -c %s klog)" -le 2200000 ] || expect '' 'size of the kernel log' "$(stat -c %s klog)" 'about 2 MiB'
+rm -rf "$TMPDIR"/qcu.*
+case_done floods-its-logs
+
+# Reports: one without an end, many without end, and some that mean something else.
+attack --timeout 60 <<<'head -c 5000000 /dev/zero | tr "\0" x >$port; sleep 1000'
+expect '' 'exit code after a long report' $? 125
+expect '' 'error after a long report' "$(head -n 1 err)" 'qcu: the guest reports nonsense'
+attack --timeout 25 <<<'exec >$port; while :; do echo run; done'
+expect '' 'exit code after many reports' $? 124
+expect '' 'error after many reports' "$(cat err)" 'qcu: ended after 25 s'
+attack --timeout 60 <<<'echo "exit x[\$(touch pwned)]" >$port; sleep 1000'
+expect '' 'exit code after a wrong report' $? 125
+[ ! -e pwned ] || expect '' 'a command in a report' run 'not run'
+attack --timeout 60 <<<'printf "fail \033[31mred\n" >$port; sleep 1000'
+expect '' 'exit code after a failure' $? 125
+grep -q 'qcu: the guest: ?\[31mred' err || expect '' 'error after a failure' "$(cat err)" '?[31mred'
+case_done bad-reports
+
+# ---- what stands between QEMU and the host ----
+
+# qemu OPTION...: its status, in a file of that name, while a program runs in its guest.
+status_of_qemu() {
+	local launcher line p
+	mkfifo begun
+	"$qcu" run --no-device --no-module "$@" /bin/sh -c 'echo begun; exec sleep 1000' >begun 2>err &
+	launcher=$!
+	read -r line <begun
+	expect '' 'the program' "$line" begun
+	: >status
+	for p in $(pgrep -f "$TMPDIR/qcu"); do
+		[ "$(cat "/proc/$p/comm")" != qemu-system-x86 ] || cat "/proc/$p/status" >status
+	done
+	kill "$launcher"
+	wait "$launcher"
+	rm begun
+}
+
+field() {
+	sed -n "s/^$1:[[:space:]]*//p" status
+}
+
+status_of_qemu
+expect '' 'no new privileges' "$(field NoNewPrivs)" 1
+expect '' 'seccomp' "$(field Seccomp)" 2
+filters=$(field Seccomp_filters)
+[ "${filters:-2}" -ge 2 ] || expect '' 'filters' "$filters" 'ours and its own'
+if [ "$(id -u)" -eq 0 ]; then
+	# CAP_DAC_OVERRIDE and CAP_FOWNER
+	expect '' 'rights' "$(field CapEff)" 000000000000000a
+	expect '' 'rights that it could get' "$(field CapBnd)" 000000000000000a
+fi
+expect '' 'error' "$(cat err)" ''
+case_done qemu-in-a-sandbox
+
+status_of_qemu --no-sandbox
+expect '' 'seccomp' "$(field Seccomp)" 0
+grep -q '^qcu: --no-sandbox: a guest that means harm can do' err || expect '' 'error' "$(cat err)" 'a warning'
+case_done no-sandbox
+
+# ---- whose files ----
+
+out=$(umask 027 && plain /bin/sh -c 'umask; echo x >with-umask; cat /proc/cmdline >cmdline' && stat -c %a with-umask)
+expect '' 'umask in the guest, and of its file' "$out" "$(printf '%s\n' 0027 640)"
+case_done umask
+
+# The guest's kernel looks after itself; an emulated CPU needs that in part only.
+expect '' 'kernel at a known place' "$(grep -o -w nokaslr cmdline)" ''
+if [ -w /dev/kvm ] && grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
+	expect '' 'kernel without mitigations' "$(grep -o mitigations=off cmdline)" ''
+fi
+case_done kernel-options
+
+# user COMMAND...: as an ordinary user, who has a checkout and a cache of his own.
+user() {
+	setpriv --reuid 12345 --regid 12346 --groups 12346,12347 env HOME="$dir/user" \
+		TMPDIR="$dir/user" QCU_CACHE="$dir/user/cache" QCU_BUILD="$dir/user/build" "$@"
+}
+as_user() {
+	out=$(user timeout -k 5 120 "$dir/user/scripts/qcu" "$@" 2>err)
+}
+if [ "$(id -u)" -ne 0 ]; then
+	echo '@skip ordinary-user only root can become one'
+	exit $((failed > 0))
+fi
+chmod 755 "$dir"
+mkdir -p "$dir/user/cache" "$dir/user/share" "$dir/user/build" "$dir/user/qcu-device"
+cp -r "$here/scripts" "$dir/user/"
+cp -r "$here/qcu-device/qemu" "$dir/user/qcu-device/"
+cp -r "$here/${B:-build}/scripts" "$dir/user/build/"
+for f in "$("$here/scripts/build-qemu" --print-dir)" "$("$here/scripts/build-guest" | tail -n 1)"; do
+	cp -a "$f" "$dir/user/cache/"
+done
+chown 12345:12346 "$dir/user" "$dir/user/cache" "$dir/user/share"
+cd "$dir/user/share" || exit 2
+echo secret >roots
+chmod 600 roots
+user sh -c 'echo mine >his; chmod 600 his' 2>/dev/null || {
+	echo "@skip ordinary-user $dir is out of others' reach"
+	exit $((failed > 0))
+}
+cat >all <<'END'
+id -u; id -g; id -G
+cat his
+cat roots 2>/dev/null || echo refused
+(echo more >roots) 2>/dev/null || echo refused
+mkdir folder
+printf '#!/bin/sh\necho ran\n' >folder/program
+chmod 755 folder/program
+folder/program
+echo 'by name' >/dev/stdout
+echo 'on error' >/dev/stderr
+echo mine >/tmp/file && echo 'in /tmp'
+touch "$HOME/at-home" && echo 'at home'
+chmod 4755 folder/program 2>/dev/null || echo 'no setuid'
+mknod node p 2>/dev/null || echo 'no pipe'
+(cat /dev/vport0p5) 2>/dev/null || echo 'no port'
+cat his >copy
+END
+as_user run --no-device --no-module /bin/sh all
+expect '' 'exit code' $? 0
+expect '' 'what he can do' "$out" "$(printf '%s\n' 12345 12346 '12346 12347' mine refused refused ran \
+	'by name' 'in /tmp' 'at home' 'no setuid' 'no pipe' 'no port')"
+expect '' 'error' "$(cat err)" 'on error'
+expect '' 'what he made' "$(stat -c '%u %g %a %n' folder folder/program copy)" \
+	"$(printf '%s\n' '12345 12346 755 folder' '12345 12346 755 folder/program' '12345 12346 644 copy')"
+expect '' 'what is not his' "$(cat roots)" secret
+as_user run --no-device --no-module /bin/sh -c 'kill -11 $$'
+expect '' 'exit code by signal' $? 139
+# A script of the vm command is the guest's administrator, but not the host's.
+echo 'id -u; echo x >by-script; cat roots 2>/dev/null || echo refused' >../script
+as_user vm --no-device --no-module --script ../script
+expect '' 'a script of the vm command' "$out" "$(printf '%s\n' 0 refused)"
+expect '' 'whose file it makes' "$(stat -c '%u %g' by-script)" '12345 12346'
+expect '' 'left behind' "$(ls -d ../qcu.* 2>/dev/null)" ''
+case_done ordinary-user
+[ "$failed" -eq 0 ]
