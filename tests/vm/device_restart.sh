@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# qcu-device is killed under a running VM and started again at the same socket: programs that run get
+# an error, whatever they are at, and those that start later work, without a restart of the VM.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/machine.sh
+. tests/vm/machine.sh
+
+with "$guest"/{sleeper,first_call,vector_add}
+guest_script "$tmp/script" <<'END'
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+# hold NAME COMMAND...: a program with a session; its process is in $pid_NAME.
+hold() {
+	_name=$1
+	shift
+	rm -f "/tmp/in.$_name"
+	mkfifo "/tmp/in.$_name"
+	: >"/tmp/out.$_name"
+	"$@" <>"/tmp/in.$_name" >"/tmp/out.$_name" 2>&1 &
+	eval "pid_$_name=$!"
+	until_true grep -q ready "/tmp/out.$_name"
+}
+
+# result NAME: how it ends, in $rc; in 30 seconds, or it hangs.
+result() {
+	eval "_pid=\$pid_$1"
+	_tries=0
+	until [ ! -d "/proc/$_pid" ] || grep -q ') Z ' "/proc/$_pid/stat" || [ $_tries -ge 600 ]; do
+		_tries=$((_tries + 1))
+		usleep 50000
+	done 2>/dev/null
+	[ $_tries -lt 600 ] || kill -9 "$_pid"
+	wait "$_pid"
+	rc=$?
+	cat "/tmp/out.$1" >>$log
+}
+
+expect first 0 vector_add
+
+for round in 1 2; do
+	begin killed-and-back-$round
+	hold busy sleeper busy
+	hold idle sleeper
+	hold wait sleeper wait
+	hold poll sleeper poll
+	ask kill
+	codes=
+	for which in busy wait poll; do
+		result $which
+		codes="$codes$which $rc, "
+	done
+	# When the device is back, a session of the last one still is none of it.
+	until_true first_call 0 >>$log 2>&1
+	echo >/tmp/in.idle
+	result idle
+	codes="${codes}idle $rc"
+	[ "$codes" = 'busy 46, wait 46, poll 46, idle 46' ] && pass || fail "exit codes: $codes"
+	expect works-again-$round 0 vector_add
+done
+
+# While there is none, nothing waits for it.
+begin none-for-a-while
+ask kill-and-keep
+until_true first_call 100 >>$log 2>&1 || fail 'it is not said that there is no device'
+rmmod qcuda >>$log 2>&1 && insmod /qcu/run/qcuda.ko >>$log 2>&1
+loaded=$?
+timeout 20 first_call 100 >>$log 2>&1
+without=$?
+ask let-it-come
+until_true first_call 0 >>$log 2>&1
+[ $loaded$without$? = 000 ] && pass || fail "loading without a device: $loaded, then $without"
+expect works-after-a-while 0 vector_add
+
+# As often as it dies, and in the midst of whatever the driver does then.
+begin killed-often
+for round in 1 2 3 4 5 6; do
+	ask kill
+	timeout 20 vector_add >>$log 2>&1
+	[ $? -ne 124 ] || echo 'it hangs' >>$log
+done
+until_true first_call 0 >>$log 2>&1
+[ $? -eq 0 ] && ! grep -q 'it hangs' $log && pass || fail 'see above'
+expect works-after-all 0 vector_add
+
+# A monitor's stop and cont starts no device that the guest has not set up anew.
+ask kill-while-stopped
+begin killed-while-the-vm-is-stopped
+until_true first_call 0 >>$log 2>&1
+vector_add >>$log 2>&1 && pass || fail "exit code $?"
+END
+
+host_kill-while-stopped() {
+	qmp stop
+	host_kill >/dev/null
+	until_host is_connected
+	qmp cont
+	qmp stop
+	qmp cont
+	echo yes
+}
+
+# QEMU has taken the new one's socket.
+is_connected() {
+	[ -n "$(device_main)" ] && [ ! -S "$tmp/qcu.sock" ]
+}
+
+machine_start "${with[@]}"
+machine_serve
+machine_end

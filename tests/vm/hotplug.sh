@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The VM's memory changes under programs, by a DIMM that comes and goes: those that run get an error
+# and never touch memory that is another's now; those that start later work, also with the new memory.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/machine.sh
+. tests/vm/machine.sh
+
+with "$guest"/{sleeper,vector_add,bandwidth}
+guest_script "$tmp/script" <<'END'
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+begin_two() {
+	rm -f /tmp/never /tmp/in.idle
+	mkfifo /tmp/never /tmp/in.idle
+	: >/tmp/idle
+	: >/tmp/busy
+	sleeper </tmp/in.idle >/tmp/idle 2>&1 &
+	idle=$!
+	exec 3>/tmp/in.idle
+	sleeper busy <>/tmp/never >/tmp/busy 2>&1 &
+	busy=$!
+	until_true grep -q ready /tmp/idle
+	until_true grep -q ready /tmp/busy
+}
+
+# Their exit codes, in $codes.
+end_two() {
+	wait $busy
+	codes=$?
+	echo >&3
+	exec 3>&-
+	wait $idle
+	codes="$codes $?"
+	cat /tmp/idle /tmp/busy >>$log
+}
+
+# Blocks of memory that the kernel knows: blocks STATE
+blocks() {
+	grep -l "^$1" /sys/devices/system/memory/memory*/state | wc -l
+}
+
+more_blocks() {
+	[ "$(blocks .)" -gt "$before" ]
+}
+
+echo offline >/sys/devices/system/memory/auto_online_blocks
+# All that is used of the new memory can be moved away again.
+expect first 0 vector_add
+before=$(blocks .)
+
+begin a-dimm-comes
+begin_two
+ask plug
+until_true more_blocks
+end_two
+[ "$codes" = '46 46' ] && pass || fail "exit codes $codes"
+
+# Most of the old memory is taken, so that what comes now lies in the new one.
+begin programs-use-the-new-memory
+for state in /sys/devices/system/memory/memory*/state; do
+	read -r word <"$state"
+	[ "$word" != offline ] || echo online_movable >"$state" || echo "$state stays offline" >>$log
+done
+memory
+dd if=/dev/zero of=/dev/shm/hog bs=1M count=$((value / 1024 - 200)) 2>>$log
+bandwidth 64 >>$log 2>&1
+rc=$?
+rm /dev/shm/hog
+available=0
+[ $rc -eq 0 ] && [ "$(blocks offline)" -eq 0 ] && pass || fail "exit code $rc, blocks offline: $(blocks offline)"
+
+begin the-dimm-goes
+begin_two
+ask unplug
+end_two
+available=0
+[ "$codes" = '46 46' ] && [ "$answer" = gone ] && pass || fail "exit codes $codes, the DIMM: $answer"
+available=0
+expect works-after-all 0 vector_add
+END
+
+host_plug() {
+	qmp object-add '{"qom-type":"memory-backend-memfd","id":"more","size":268435456,"share":true}' &&
+		qmp device_add '{"driver":"pc-dimm","id":"dimm","memdev":"more"}' && echo plugged ||
+		echo "$qmp_answer"
+}
+
+# The guest takes its time to clear it.
+host_unplug() {
+	qmp_forget
+	qmp device_del '{"id":"dimm"}' && qmp_event DEVICE_DELETED && echo gone || echo "$qmp_answer"
+}
+
+machine_start --mem 512M --qemu-arg -m --qemu-arg slots=2,maxmem=2G "${with[@]}"
+machine_serve
+machine_end

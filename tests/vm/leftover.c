@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Chunk memory that a program gets must hold nothing of those that had its pages before. Each case
+ * takes so much of the guest's memory that it must meet pages of the one before it:
+ *
+ *	fill	 maps chunks, writes words that nobody else writes, and ends
+ *	look	 maps chunks, and reads them: all of it is zero
+ *	device	 the same with the device as the one that reads, from chunks that nobody has touched
+ *	again	 all of it in one process: unmapped, and mapped anew
+ *
+ * leftover CASE MEGABYTES
+ */
+#include "raw.h"
+
+#define CHUNK (4 * MIB)
+#define WORD  0x5ec4e7c0de5ec4e7ull
+
+static void fill(uint64_t *at, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes / sizeof(*at); i++)
+		at[i] = WORD + i;
+}
+
+static void zero(const uint64_t *at, size_t bytes, const char *who)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < bytes / sizeof(*at); i++)
+		n += at[i] != 0;
+	if (n) {
+		printf("%s: %zu of %zu words are not zero\n", who, n, bytes / sizeof(*at));
+		exit(1);
+	}
+}
+
+/* The mirror has these pages mapped, and lets them go when they are unmapped. */
+static void map_in_mirror(int fd, uint64_t device, char *chunks, size_t bytes)
+{
+	size_t at;
+
+	for (at = 0; at < bytes; at += CHUNK)
+		SAME(raw_upload(fd, device, chunks + at, CHUNK), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[1] : "";
+	size_t bytes = argc > 2 ? strtoul(argv[2], NULL, 10) * MIB / CHUNK * CHUNK : 0, at;
+	int fd = raw_session();
+	uint64_t device = raw_malloc(fd, CHUNK);
+	uint64_t *seen = malloc(CHUNK);
+	char *chunks;
+
+	if (!bytes || !seen) {
+		fputs("usage: leftover fill|look|device|again MEGABYTES\n", stderr);
+		return 2;
+	}
+	alarm(100);
+	chunks = raw_chunks(fd, 0, bytes);
+	if (!strcmp(what, "device")) {
+		for (at = 0; at < bytes; at += CHUNK) {
+			SAME(raw_upload(fd, device, chunks + at, CHUNK), 0);
+			SAME(raw_download(fd, seen, device, CHUNK), 0);
+			zero(seen, CHUNK, "the device");
+		}
+		return 0;
+	}
+	if (!strcmp(what, "look")) {
+		zero((uint64_t *)chunks, bytes, "the program");
+		return 0;
+	}
+	fill((uint64_t *)chunks, bytes);
+	map_in_mirror(fd, device, chunks, bytes);
+	if (strcmp(what, "again"))
+		return 0;
+	SAME(munmap(chunks, bytes), 0);
+	/* They are free when the mirror has let them go. */
+	while (raw_stat("chunk_pages"))
+		usleep(1000);
+	chunks = raw_chunks(fd, bytes, bytes);
+	zero((uint64_t *)chunks, bytes, "the same program");
+	return 0;
+}

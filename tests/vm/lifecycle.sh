@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A VM that is reset, rebooted and switched off, and a driver that loses its device, while programs
+# use it: no mirror outlives its guest, and the next program runs.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/machine.sh
+. tests/vm/machine.sh
+
+with "$guest"/{sleeper,vector_add}
+guest_script "$tmp/script" <<'END'
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+# begin_two: one program that waits for us and one at work; the driver and the mirrors have them.
+begin_two() {
+	# What is left in a pipe stays there as long as somebody has it open.
+	rm -f /tmp/never /tmp/in.idle
+	mkfifo /tmp/never /tmp/in.idle
+	: >/tmp/idle
+	: >/tmp/busy
+	sleeper </tmp/in.idle >/tmp/idle 2>&1 &
+	idle=$!
+	exec 3>/tmp/in.idle
+	sleeper busy <>/tmp/never >/tmp/busy 2>&1 &
+	busy=$!
+	until_true grep -q ready /tmp/idle
+	until_true grep -q ready /tmp/busy
+}
+
+ask boot
+boot=$answer
+expect boot-$boot-works 0 vector_add
+
+case $boot in
+1)
+	begin_two
+	ask reset
+	;;
+2)
+	begin unbound-under-programs
+	begin_two
+	cd /sys/bus/virtio/drivers/qcuda
+	dev=$(echo virtio*)
+	echo "$dev" >unbind
+	wait $busy
+	at_work=$?
+	timeout 20 vector_add >>$log 2>&1
+	without=$?
+	echo "$dev" >bind
+	vector_add >>$log 2>&1
+	after=$?
+	# The one that waited finds out now; its session does not come back.
+	echo >&3
+	exec 3>&-
+	wait $idle
+	waited=$?
+	cat /tmp/idle /tmp/busy >>$log
+	cd /
+	ask unbound
+	if [ $at_work$waited$after = 46460 ] && [ $without -ne 0 ] && [ $without -ne 124 ]; then
+		pass
+	else
+		fail "at work $at_work, without the device $without, after it $after, waiting $waited"
+	fi
+
+	begin_two
+	ask about-to-end
+	reboot -f
+	;;
+3)
+	begin_two
+	ask about-to-end
+	poweroff -f
+	;;
+esac
+END
+
+times=0
+host_boot() {
+	times=$((times + 1))
+	echo $times
+	case $times in
+	2) after_end reset 'the guest stopped or reset the device' ;;
+	3) after_end reboot 'the guest stopped or reset the device' ;;
+	esac >&2
+}
+
+host_unbound() {
+	after_end unbind 'the guest stopped or reset the device' >&2
+	echo yes
+}
+
+# after_end NAME WHY: nothing is left of two sessions, and the log says why.
+after_end() {
+	local said
+	said=$(grep -c "sleeper.*ended, because $2" "$device_log")
+	if ! until_host no_mirrors; then
+		echo "@FAIL $1-ends-sessions mirrors are left: $(mirrors)"
+	elif [ "$said" -ne 2 ]; then
+		echo "@FAIL $1-ends-sessions $said sessions ended for that reason"
+	else
+		echo "@ok $1-ends-sessions"
+	fi
+	cat "$device_log"
+	: >"$device_log"
+}
+
+host_reset() {
+	local n
+	n=$(mirrors | wc -l)
+	[ "$n" -eq 2 ] || echo "@FAIL reset-with-sessions there are $n mirrors" >&2
+	qmp system_reset
+}
+
+# Once the VM has been switched off nothing may write its memory any more.
+host_about-to-end() {
+	[ "$times" -eq 3 ] || {
+		echo yes
+		return
+	}
+	qmp_forget
+	echo yes >&"$to_guest"
+	qmp_event SHUTDOWN && qmp_event STOP || echo '@FAIL poweroff the VM does not stop' >&2
+	after_end poweroff 'the guest stopped or reset the device' >&2
+	qmp system_reset
+	qmp cont
+}
+
+machine_start --qemu-arg -action --qemu-arg reboot=reset,shutdown=pause "${with[@]}"
+machine_serve 2>&1
+if [ "$times" -ne 4 ]; then
+	echo "@FAIL times $times, expected 4"
+fi
+machine_end

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # set by lib.sh
+#
+# A VM whose host the test plays: it runs the VM's qcu-device, starts it again when it has ended, and
+# holds QEMU's monitor. Sourced behind lib.sh.
+#
+# The guest asks for each deed by a line "host: DEED" and goes on when it reads an answer.
+
+device_log=$tmp/device.log
+device_args=() machine_share=(--share "$tmp/share")
+
+# Starts qcu-device again and again, at the same socket, as a service manager would.
+supervise() {
+	local rc
+	while :; do
+		"$B/qcu-device/qcu-device" --socket "$tmp/qcu.sock" --sessions 8 "${device_args[@]}" \
+			</dev/null >>"$device_log" 2>&1
+		rc=$?
+		echo $rc >>"$tmp/device.codes"
+		while [ -e "$tmp/no-device" ]; do
+			sleep 0.1
+		done
+		# One that cannot start must not take the machine.
+		[ $rc -eq 0 ] || [ $rc -gt 128 ] || sleep 1
+	done
+} 2>>"$tmp/supervise.log"
+
+# machine_start OPTIONS...: of scripts/qcu, with $tmp/script as the guest's script. The array
+# $device_args has options for qcu-device.
+machine_start() {
+	: >"$device_log"
+	mkfifo "$tmp/in" "$tmp/out" "$tmp/qmp.in" "$tmp/qmp.out"
+	exec {qmp_in}<>"$tmp/qmp.in" {qmp_out}<>"$tmp/qmp.out"
+	supervise &
+	supervisor=$!
+	until [ -S "$tmp/qcu.sock" ]; do
+		sleep 0.05
+		kill -0 "$supervisor" || return
+	done
+	TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --timeout 400 --verbose \
+		--no-device "${machine_share[@]}" \
+		--qemu-arg -chardev --qemu-arg "pipe,id=qmp,path=$tmp/qmp" \
+		--qemu-arg -mon --qemu-arg chardev=qmp,mode=control \
+		--qemu-arg -chardev --qemu-arg "socket,id=qcu,path=$tmp/qcu.sock,reconnect-ms=200" \
+		--qemu-arg -device --qemu-arg virtio-qcuda-pci,id=gpu,chardev=qcu,sessions=8 \
+		"$@" <"$tmp/in" >"$tmp/out" 2>&1 &
+	launcher=$!
+	exec {to_guest}>"$tmp/in" {from_guest}<"$tmp/out"
+}
+
+# Calls host_DEED for each line "host: DEED ..." of the guest, and answers with what it prints.
+machine_serve() {
+	local line deed
+	while IFS= read -r -t 200 -u "$from_guest" line; do
+		echo "$line"
+		[[ $line == 'host: '* ]] || continue
+		read -r _ deed line <<<"$line"
+		# Before that it tells of no events either.
+		[ -n "$qmp_greeted" ] || qmp qmp_capabilities
+		qmp_greeted=1
+		"host_$deed" "$line" >"$tmp/answer"
+		cat "$tmp/answer" >&"$to_guest"
+	done
+}
+
+# The VM's end, and the device's.
+machine_end() {
+	local rc
+	wait "$launcher"
+	rc=$?
+	[ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
+	until [ -S "$tmp/qcu.sock" ]; do
+		sleep 0.1
+	done
+	kill "$supervisor"
+	wait "$supervisor" 2>/dev/null
+	# shellcheck disable=SC2046
+	kill $(device_main)
+	cat "$device_log"
+	rc=$(tail -n 1 "$tmp/device.codes")
+	if [ "$rc" = 0 ]; then
+		echo '@ok device-ends-with-its-vm 0.0'
+	else
+		echo "@FAIL device-ends-with-its-vm exit code $rc"
+	fi
+	# What the kernel warned of in all boots, not only in the last.
+	cat "$tmp"/qcu.*/console >>"$klogs/$script"
+	scan_klog
+}
+
+qmp_events=()
+qmp_answer=''
+qmp_greeted=''
+
+# One line of the monitor, in $qmp_line.
+qmp_read() {
+	IFS= read -r -t "${1:-30}" -u "$qmp_out" qmp_line || {
+		echo 'the monitor is silent' >&2
+		return 1
+	}
+	qmp_line=${qmp_line%$'\r'}
+	[[ $qmp_line != '{"timestamp"'* ]] || qmp_events+=("$qmp_line")
+}
+
+# qmp COMMAND [ARGUMENTS]: its answer is in $qmp_answer. False for an error.
+qmp() {
+	if [ $# -gt 1 ]; then
+		printf '{"execute":"%s","arguments":%s}\n' "$1" "$2" >&"$qmp_in"
+	else
+		printf '{"execute":"%s"}\n' "$1" >&"$qmp_in"
+	fi
+	while qmp_read; do
+		# shellcheck disable=SC2034 # for the scripts
+		qmp_answer=$qmp_line
+		[[ $qmp_line != '{"return"'* ]] || return 0
+		[[ $qmp_line != '{"error"'* ]] || return 1
+	done
+	return 1
+}
+
+# Waits for an event that has come since the last qmp_forget, or that comes.
+qmp_event() {
+	local e
+	for e in "${qmp_events[@]}"; do
+		[[ $e != *"\"event\": \"$1\""* ]] || return 0
+	done
+	while qmp_read 60; do
+		[[ $qmp_line != *"\"event\": \"$1\""* ]] || return 0
+	done
+	return 1
+}
+
+qmp_forget() {
+	qmp_events=()
+}
+
+# until_host COMMAND...: waits up to 20 seconds for it to succeed.
+until_host() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+no_mirrors() {
+	[ -z "$(mirrors)" ]
+}
+
+no_process() {
+	[ ! -e "/proc/$1" ]
+}
+
+# Deeds of the host that more than one test wants: qcu-device is killed, and comes back at once,
+host_kill() {
+	local main
+	main=$(device_main)
+	kill -9 "$main"
+	until_host no_process "$main"
+	echo killed
+}
+
+# or when it is told to.
+host_kill-and-keep() {
+	: >"$tmp/no-device"
+	host_kill
+}
+
+host_let-it-come() {
+	rm "$tmp/no-device"
+	echo yes
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A guest that goes to sleep: refused, with a reason, while programs use CUDA, which then go on; else
+# it sleeps and wakes up, and the next program works. Saving or migrating the VM is refused by QEMU,
+# with a reason, and changes nothing.
+#
+# The kernel's own test mode does all of it but the last step (Documentation/power/basic-pm-debugging):
+# this guest, which QEMU starts without a boot loader, does not come back from ACPI's S3, with or
+# without our device.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/vm/machine.sh
+. tests/vm/machine.sh
+B=$(realpath "$B")
+qcu=$root/$qcu guest=$B/tests/guest klogs=$B/tests/logs/klog
+
+with "$guest"/{sleeper,first_call,vector_add}
+guest_script "$tmp/script" <<'END'
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+# nap HOW: its exit code in $slept.
+nap() {
+	echo "$1" >/sys/power/state 2>>$log
+	slept=$?
+}
+
+# How often the driver has said so.
+said() {
+	dmesg | grep -c "$1"
+}
+
+echo platform >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
+expect first 0 vector_add
+
+round=0
+for how in mem freeze; do
+	round=$((round + 1))
+	begin refused-under-a-program-$how
+	mkfifo /tmp/in
+	sleeper </tmp/in >/tmp/out 2>&1 &
+	pid=$!
+	exec 3>/tmp/in
+	until_true grep -q ready /tmp/out
+	nap $how
+	exec 3>&-
+	wait $pid
+	rc=$?
+	rm /tmp/in
+	cat /tmp/out >>$log
+	said=$(said 'no suspend while programs use CUDA')
+	[ $slept -ne 0 ] && [ $rc -eq 0 ] && [ "$said" -eq $round ] && pass ||
+		fail "sleeping ended with $slept, the program with $rc, it was said $said times"
+
+	begin sleeps-and-wakes-up-$how
+	before=$(said 'qcuda.*sessions, wire version')
+	nap $how
+	vector_add >>$log 2>&1
+	rc=$?
+	again=$(($(said 'qcuda.*sessions, wire version') - before))
+	[ $slept$rc$again = 001 ] && pass ||
+		fail "sleeping ended with $slept, a program with $rc; set up anew $again times"
+done
+
+begin saved-and-migrated-under-a-program
+mkfifo /tmp/in
+sleeper </tmp/in >/tmp/out 2>&1 &
+pid=$!
+exec 3>/tmp/in
+until_true grep -q ready /tmp/out
+ask save-and-migrate
+exec 3>&-
+wait $pid
+rc=$?
+[ "$answer" = refused ] && [ $rc -eq 0 ] && pass || fail "$answer; the program ended with $rc"
+
+begin sleeps-without-a-device
+ask kill-and-keep
+until_true first_call 100 >>$log 2>&1
+nap mem
+first_call 100 >>$log 2>&1
+without=$?
+ask let-it-come
+until_true first_call 0 >>$log 2>&1
+[ $slept$without$? = 000 ] && pass || fail "sleeping ended with $slept, a program then with $without"
+expect works-after-all 0 vector_add
+END
+
+# Each with our sentence, and the VM runs on.
+host_save-and-migrate() {
+	local how
+	for how in 'human-monitor-command {"command-line":"savevm x"}' 'migrate {"uri":"exec:cat>/dev/null"}'; do
+		qmp "${how%% *}" "${how#* }"
+		case $qmp_answer in
+		*'virtio-qcuda: the VM cannot be saved or migrated, because'*) ;;
+		*)
+			echo "${how%% *} says $qmp_answer"
+			return
+			;;
+		esac
+	done
+	qmp query-status
+	[[ $qmp_answer == *'"status": "running"'* ]] && echo refused || echo "the VM is $qmp_answer"
+}
+
+# A shared folder does not survive the guest's sleep (Linux' 9p has nothing for it), and has a reason of
+# its own against saving. The root is never shared.
+machine_share=()
+cd / || exit
+machine_start "${with[@]}"
+cd "$root" || exit
+machine_serve
+machine_end
