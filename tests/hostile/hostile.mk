@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Guests that mean harm, against the real qcu-device. Adds to: HOSTILE_ATTACKS, which run as unit/hostile_NAME,
+# also under the sanitizers.
+
+HOSTILE := $(B)/tests/hostile/hostile
+HOSTILE_OBJS := $(addprefix $(B)/tests/hostile/,hostile.o guest.o host.o commands.o good.o random.o \
+	attacks_map.o attacks_image.o attacks_handle.o attacks_ring.o attacks_wear.o attacks_log.o attacks_read.o)
+
+HOSTILE_ATTACKS := map_bad map_tail map_tail_close map_oracle unmap_wrap map_race
+HOSTILE_ATTACKS += image_pointer image_malformed image_length image_changes
+HOSTILE_ATTACKS += op_flags handle_numbers handle_kinds handle_twice handle_devices tokens host_next
+HOSTILE_ATTACKS += ring_shapes ring_control ring_indices ring_changes ring_indices_change ring_self storm
+HOSTILE_ATTACKS += segs_repeat small_copies queued_work module_flood rect_carry lane_flood object_flood print_flood \
+	session_flood
+HOSTILE_ATTACKS += log_control log_sessions log_commands log_kernels
+HOSTILE_ATTACKS += read_addresses read_memory
+
+$(HOSTILE): $(HOSTILE_OBJS) $(B)/qcu-device/qcu-device
+	$(CC) $(LDFLAGS) -o $@ $(HOSTILE_OBJS)
+
+# The guest kernel that means harm, built as qcuda.ko is, with what that has found out.
+HOSTILE_KO := $(B)/tests/hostile/module/hostile_guest.ko
+hostile-ko-dir := $(B)/tests/hostile/module
+
+$(HOSTILE_KO): tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild include/qcucmd.h \
+		$(driver-dir)/qcuda.ko
+	@mkdir -p $(@D)
+	@cp tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild include/qcucmd.h \
+		$(driver-dir)/qcuda_probed.h $(@D)
+	@kdir="$(KDIR)"; export MAKEFLAGS="$${MAKEFLAGS%% -- *}"; \
+	env -u CC -u LD -u CFLAGS -u LDFLAGS -u CPPFLAGS \
+		$(MAKE) -C "$$kdir" M="$(abspath $(hostile-ko-dir))" $(KBUILD_FLAGS) modules
+	@touch $@
+
+# A qcu-device in which calls fail, and what makes them fail one after the other. Not under the
+# sanitizers, which have calls of their own.
+SWEEP := $(B)/tests/hostile/sweep
+FAULTY := $(B)/tests/hostile/qcu-device-faults
+FAULT_CALLS := malloc calloc realloc aligned_alloc strdup strndup tsearch mmap mmap64 mremap fork execve socketpair sendmsg \
+	recvmsg eventfd pipe2 memfd_create dup2 pthread_create be_soft
+
+# Libraries of others are shared here: what they do without memory is theirs.
+FAULTY_LIBS = $(or $(patsubst -l:lib%.a,-l%,$(DEVICE_LIBS)),-llz4 -lzstd -lm -ldl)
+
+$(FAULTY): $(DEVICE_SRCS:%.c=$(B)/%.o) $(B)/tests/hostile/faults.o $(MIRROR_LIB) $(B)/qcu-device/soft/libsoft.a \
+		$(VHOST_USER_LIB)
+	$(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(FAULTY_LIBS)
+
+$(SWEEP): $(addprefix $(B)/tests/hostile/,sweep.o guest.o host.o commands.o good.o) $(FAULTY)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
