@@ -206,6 +206,7 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 	b->live = 0;
 	if ((b->grid != g && !prepare(b, g)) || !ptx_check_start(b)) {
 		b->status = PTX_NO_MEMORY;
+		b->nwarps = 0; /* nothing runs that would have to end */
 		ptx_diag_set(&b->diag, 0, "no host memory to run a block");
 		return false;
 	}
