@@ -16,10 +16,12 @@ for test in $(resident --list); do
 done
 echo on >/proc/sys/kernel/printk_devkmsg
 
-# The kernel tells of a process that it kills with a call trace. Those of hogs are taken out of its
-# log, which is searched for such afterwards.
+# The kernel tells of a process that it kills with a call trace, and of what such a process still asks
+# for and does not get with another one. Those of hogs are taken out of its log, which is searched for
+# such afterwards.
 forgive() {
-	dmesg -c | sed '/invoked oom-killer/,/Out of memory: Killed process .*(hog)/d' >/tmp/klog
+	dmesg -c | sed -e '/invoked oom-killer/,/Out of memory: Killed process .*(hog)/d' \
+		-e '/ hog: page allocation failure/,/Mem-Info:/d' >/tmp/klog
 	while read -r line; do
 		echo "$line"
 	done </tmp/klog >/dev/kmsg
