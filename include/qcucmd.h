@@ -86,8 +86,13 @@ QCU_ASSERT(sizeof(struct qcu_seg) == 16, "segment is 16 bytes");
  * Guest processes map chunks in this range, and the mirror maps the same pages at the same
  * addresses. It lies where neither glibc, the kernel's mmap, ASan's shadow nor CUDA put anything.
  */
+#ifndef __SANITIZE_THREAD__
 #define QCU_WINDOW_BASE 0x200000000000ull
 #define QCU_WINDOW_SIZE 0x010000000000ull /* 1 TiB */
+#else /* for tests in one process: ThreadSanitizer's own memory lies there */
+#define QCU_WINDOW_BASE 0x002000000000ull
+#define QCU_WINDOW_SIZE 0x002000000000ull
+#endif
 
 /* Behind it lies what is registered and has no place in the mirror at the process's address. */
 #define QCU_ANNEX_SIZE QCU_WINDOW_SIZE

@@ -57,6 +57,12 @@ static void tell(struct watches *w, unsigned int place, uint64_t word)
 		__atomic_store_n(&w->page[place], word, __ATOMIC_RELEASE);
 }
 
+/* The thread looks at it without the lock first. */
+static void set_token(struct watch *at, uint64_t token)
+{
+	__atomic_store_n(&at->token, token, __ATOMIC_RELAXED);
+}
+
 /* Nothing is watched for this place any more. The caller drops the object, without the lock. */
 static struct handle *take(struct watches *w, unsigned int place)
 {
@@ -65,7 +71,8 @@ static struct handle *take(struct watches *w, unsigned int place)
 
 	if (at->token)
 		w->count--;
-	*at = (struct watch){0};
+	at->h = NULL;
+	set_token(at, 0);
 	return h;
 }
 
@@ -198,10 +205,11 @@ bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watc
 		w->running = !pthread_create(&w->thread, NULL, watch_main, m);
 	if (w->page && w->running) {
 		before = take(w, place);
-		w->place[place] = *what;
+		w->place[place].h = what->h;
+		w->place[place].device = what->device;
 		if (what->h)
 			handle_hold(&m->handles, what->h);
-		__atomic_store_n(&w->place[place].token, token, __ATOMIC_RELAXED);
+		set_token(&w->place[place], token);
 		w->count++;
 		pthread_cond_signal(&w->more);
 		watched = true;

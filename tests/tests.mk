@@ -112,7 +112,8 @@ $(B)/tests/unit/$(1): $(B)/tests/unit/$(1).o $($(1)_OBJS)
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
-.PHONY: tests-build tests-build-host FORCE
+.PHONY: loopback-build tests-build tests-build-host FORCE
+loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 # What the sanitizers build a second time.
 tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) \
