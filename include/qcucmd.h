@@ -8,8 +8,8 @@
  * and puts it on the session's virtqueue. A mirror process on the host carries it out and answers
  * with the same record: `status` and the fields marked "out" filled in.
  *
- * To add a command: a line in QCU_COMMANDS, a struct, a function in the library, one in
- * qcu-device/dispatch.c.
+ * To add a command: a line in QCU_COMMANDS (qcucmd_table.h), a struct here, a function in the
+ * library, one in the device.
  */
 #ifndef QCUCMD_H
 #define QCUCMD_H
@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 #endif
+#include "qcucmd_table.h"
 
 #ifdef __cplusplus
 #define QCU_ASSERT(cond, text) static_assert(cond, text)
@@ -810,117 +811,12 @@ struct qcu_stats_desc {
 };
 QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 
-/* ---- the table ---- */
-
-/*
- * X(number, NAME, name, who, buffer, in)
- *
- * who      CTL: control queue, driver only. DRV: session queue, driver only. USR: guest programs.
- *          POST: guest programs, which may post it: they get no answer, only, at some later submit,
- *          the first error among what the thread has posted (struct qcu_submit).
- * buffer   what `buf` is. NONE: there is none. IN, OUT: guest memory that the host reads, writes in
- *          place. MSG: bytes that travel with the record. STAY: memory that stays where it is from
- *          now on, and that the mirror has mapped: chunks, or pages that the driver has pinned.
- * in       bytes of the struct that a request fills in; all after them must be zero.
- */
-#define QCU_UPTO(s, f) (offsetof(struct s, f) + sizeof(((struct s *)0)->f))
-
-/* clang-format off */
-#define QCU_COMMANDS(X) \
-	X(1,  OPEN,              open,              CTL, NONE,  QCU_UPTO(qcu_open, comm)) \
-	X(2,  CLOSE,             close,             CTL, NONE,  QCU_UPTO(qcu_close, queue)) \
-	X(3,  MAP,               map,               DRV, NONE,  QCU_UPTO(qcu_map, chunk_bytes)) \
-	X(4,  UNMAP,             unmap,             DRV, NONE,  QCU_UPTO(qcu_unmap, len)) \
-	X(16, INFO,              info,              USR, NONE,  0) \
-	X(17, DEVICE_INFO,       device_info,       USR, OUT,   QCU_UPTO(qcu_device_info, buf)) \
-	X(18, DEVICE_SYNC,       device_sync,       USR, NONE,  0) \
-	X(19, DEVICE_RESET,      device_reset,      USR, NONE,  0) \
-	X(20, MEM_INFO,          mem_info,          USR, NONE,  0) \
-	X(21, THREAD_EXIT,       thread_exit,       POST, NONE,  0) \
-	X(22, PEER_ACCESS,       peer_access,       USR, NONE,  QCU_UPTO(qcu_peer_access, enable)) \
-	X(23, PEER_INFO,         peer_info,         USR, NONE,  QCU_UPTO(qcu_peer_info, attr)) \
-	X(32, MALLOC,            malloc,            USR, NONE,  QCU_UPTO(qcu_malloc, size)) \
-	X(33, FREE,              free,              POST, NONE,  QCU_UPTO(qcu_free, ptr)) \
-	X(34, HOST_REGISTER,     host_register,     USR, STAY,  QCU_UPTO(qcu_host_register, flags)) \
-	X(35, HOST_UNREGISTER,   host_unregister,   USR, NONE,  QCU_UPTO(qcu_host_unregister, len)) \
-	X(36, COPY_H2D,          copy_h2d,          POST, IN,    QCU_UPTO(qcu_copy_h2d, flags)) \
-	X(37, COPY_D2H,          copy_d2h,          POST, OUT,   QCU_UPTO(qcu_copy_d2h, flags)) \
-	X(38, COPY_D2D,          copy_d2d,          POST, NONE,  QCU_UPTO(qcu_copy_d2d, flags)) \
-	X(39, MEMSET,            memset,            POST, NONE,  QCU_UPTO(qcu_memset, flags)) \
-	X(47, COPY_SMALL,        copy_small,        POST, MSG,   QCU_UPTO(qcu_copy_small, stream)) \
-	X(48, STREAM_CREATE,     stream_create,     POST, NONE,  QCU_UPTO(qcu_stream_create, priority)) \
-	X(49, STREAM_DESTROY,    stream_destroy,    POST, NONE,  QCU_UPTO(qcu_stream_destroy, stream)) \
-	X(50, STREAM_SYNC,       stream_sync,       USR, NONE,  QCU_UPTO(qcu_stream_sync, stream)) \
-	X(51, STREAM_QUERY,      stream_query,      USR, NONE,  QCU_UPTO(qcu_stream_query, token)) \
-	X(52, STREAM_WAIT_EVENT, stream_wait_event, POST, NONE,  QCU_UPTO(qcu_stream_wait_event, flags)) \
-	X(53, STREAM_ATTR_SET,   stream_attr_set,   USR, NONE,  QCU_UPTO(qcu_stream_attr_set, value)) \
-	X(54, STREAM_ATTR_GET,   stream_attr_get,   USR, NONE,  QCU_UPTO(qcu_stream_attr_get, attr)) \
-	X(55, STREAM_ATTR_COPY,  stream_attr_copy,  USR, NONE,  QCU_UPTO(qcu_stream_attr_copy, from)) \
-	X(56, EVENT_CREATE,      event_create,      POST, NONE,  QCU_UPTO(qcu_event_create, flags)) \
-	X(57, EVENT_DESTROY,     event_destroy,     POST, NONE,  QCU_UPTO(qcu_event_destroy, event)) \
-	X(58, EVENT_RECORD,      event_record,      POST, NONE,  QCU_UPTO(qcu_event_record, flags)) \
-	X(59, EVENT_SYNC,        event_sync,        USR, NONE,  QCU_UPTO(qcu_event_sync, event)) \
-	X(60, EVENT_QUERY,       event_query,       USR, NONE,  QCU_UPTO(qcu_event_query, token)) \
-	X(61, EVENT_ELAPSED,     event_elapsed,     USR, NONE,  QCU_UPTO(qcu_event_elapsed, end)) \
-	X(62, WATCH,             watch,             USR, STAY,  QCU_UPTO(qcu_watch, buf)) \
-	X(64, MODULE_LOAD,       module_load,       USR, IN,    QCU_UPTO(qcu_module_load, max_regs)) \
-	X(65, MODULE_UNLOAD,     module_unload,     USR, NONE,  QCU_UPTO(qcu_module_unload, module)) \
-	X(66, KERNEL_FIND,       kernel_find,       USR, MSG,   QCU_UPTO(qcu_kernel_find, kernel)) \
-	X(67, KERNEL_INFO,       kernel_info,       USR, OUT,   QCU_UPTO(qcu_kernel_info, kernel)) \
-	X(68, VAR_FIND,          var_find,          USR, MSG,   QCU_UPTO(qcu_var_find, managed)) \
-	X(69, LAUNCH,            launch,            POST, MSG,   QCU_UPTO(qcu_launch, stream)) \
-	X(70, OCCUPANCY,         occupancy,         USR, NONE,  QCU_UPTO(qcu_occupancy, flags)) \
-	X(71, FUNC_SET,          func_set,          USR, NONE,  QCU_UPTO(qcu_func_set, value)) \
-	X(72, PRINT_READ,        print_read,        USR, OUT,   QCU_UPTO(qcu_print_read, rsvd)) \
-	X(73, STATS,             stats,             USR, OUT,   QCU_UPTO(qcu_stats, buf)) \
-	X(74, VAR_BIND,          var_bind,          USR, MSG,   QCU_UPTO(qcu_var_bind, size)) \
-	X(75, MODULE_NAMES,      module_names,      USR, OUT,   QCU_UPTO(qcu_module_names, what)) \
-	X(80, IPC_MEM_EXPORT,    ipc_mem_export,    USR, NONE,  QCU_UPTO(qcu_ipc_mem_export, ptr)) \
-	X(81, IPC_MEM_OPEN,      ipc_mem_open,      USR, NONE,  QCU_UPTO(qcu_ipc_mem_open, token)) \
-	X(82, IPC_MEM_CLOSE,     ipc_mem_close,     USR, NONE,  QCU_UPTO(qcu_ipc_mem_close, ptr)) \
-	X(83, IPC_EVENT_EXPORT,  ipc_event_export,  USR, NONE,  QCU_UPTO(qcu_ipc_event_export, rsvd)) \
-	X(84, IPC_EVENT_OPEN,    ipc_event_open,    USR, NONE,  QCU_UPTO(qcu_ipc_event_open, rsvd)) \
-	X(88, COND_CREATE,       cond_create,       USR, NONE,  QCU_UPTO(qcu_cond_create, rsvd)) \
-	X(89, COND_NODE,         cond_node,         USR, NONE,  QCU_UPTO(qcu_cond_node, size)) \
-	X(90, COND_RECORD,       cond_record,       USR, NONE,  QCU_UPTO(qcu_cond_record, rsvd)) \
-	X(91, COND_READY,        cond_ready,        USR, NONE,  QCU_UPTO(qcu_cond_ready, cond)) \
-	X(92, COND_PLACE,        cond_place,        USR, NONE,  QCU_UPTO(qcu_cond_place, stream)) \
-	X(93, COND_RUN,          cond_run,          POST, NONE, QCU_UPTO(qcu_cond_run, stream)) \
-	X(94, COND_DESTROY,      cond_destroy,      POST, NONE, QCU_UPTO(qcu_cond_destroy, cond)) \
-	X(96, HOST_FUNC,         host_func,         POST, NONE,  QCU_UPTO(qcu_host_func, flags)) \
-	X(97, HOST_NEXT,         host_next,         USR, NONE,  QCU_UPTO(qcu_host_next, wait)) \
-	X(98, LIMIT_SET,         limit_set,         USR, NONE,  QCU_UPTO(qcu_limit_set, value)) \
-	X(99, LIMIT_GET,         limit_get,         USR, NONE,  QCU_UPTO(qcu_limit_get, rsvd)) \
-	X(100, OCCUPANCY_SHARED, occupancy_shared,  USR, NONE,  QCU_UPTO(qcu_occupancy_shared, rsvd)) \
-	X(101, OCCUPANCY_CLUSTER, occupancy_cluster, USR, MSG,  QCU_UPTO(qcu_occupancy_cluster, what)) \
-	X(102, POOL_CREATE,      pool_create,       USR, NONE,  QCU_UPTO(qcu_pool_create, max_size)) \
-	X(103, POOL_DESTROY,     pool_destroy,      USR, NONE,  QCU_UPTO(qcu_pool_destroy, pool)) \
-	X(104, POOL_SET,         pool_set,          USR, NONE,  QCU_UPTO(qcu_pool_set, value)) \
-	X(105, POOL_GET,         pool_get,          USR, NONE,  QCU_UPTO(qcu_pool_get, attr)) \
-	X(106, POOL_TRIM,        pool_trim,         USR, NONE,  QCU_UPTO(qcu_pool_trim, keep)) \
-	X(107, POOL_ACCESS_SET,  pool_access_set,   USR, NONE,  QCU_UPTO(qcu_pool_access_set, flags)) \
-	X(108, POOL_ACCESS_GET,  pool_access_get,   USR, NONE,  QCU_UPTO(qcu_pool_access_get, peer)) \
-	X(109, MALLOC_ASYNC,     malloc_async,      USR, NONE,  QCU_UPTO(qcu_malloc_async, stream)) \
-	X(110, FREE_ASYNC,       free_async,        POST, NONE,  QCU_UPTO(qcu_free_async, stream)) \
-	X(112, ARRAY_CREATE,     array_create,      USR, NONE,  QCU_UPTO(qcu_array_create, kind)) \
-	X(113, ARRAY_DESTROY,    array_destroy,     USR, NONE,  QCU_UPTO(qcu_array_destroy, array)) \
-	X(114, ARRAY_WRITE,      array_write,       POST, IN,    QCU_UPTO(qcu_array_write, stream)) \
-	X(115, ARRAY_READ,       array_read,        POST, OUT,   QCU_UPTO(qcu_array_read, stream)) \
-	X(116, ARRAY_DEVICE,     array_device,      POST, NONE,  QCU_UPTO(qcu_array_device, stream)) \
-	X(117, ARRAY_COPY,       array_copy,        POST, NONE,  QCU_UPTO(qcu_array_copy, depth)) \
-	X(118, TEXTURE_CREATE,   texture_create,    USR, MSG,   QCU_UPTO(qcu_texture_create, buf)) \
-	X(119, TEXTURE_DESTROY,  texture_destroy,   USR, NONE,  QCU_UPTO(qcu_texture_destroy, object)) \
-	X(120, SURFACE_CREATE,   surface_create,    USR, NONE,  QCU_UPTO(qcu_surface_create, level)) \
-	X(121, SURFACE_DESTROY,  surface_destroy,   USR, NONE,  QCU_UPTO(qcu_surface_destroy, object)) \
-	X(122, RECT_H2D,         rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags)) \
-	X(123, RECT_D2H,         rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags)) \
-	X(124, RECT_D2D,         rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags))
-/* clang-format on */
+/* ---- the record ---- */
 
 #define QCU_OP_COUNT 128
 
 enum qcu_op {
-#define X(n, NAME, name, who, buffer, in) QCU_OP_##NAME = n,
+#define X(n, NAME, ...) QCU_OP_##NAME = n,
 	QCU_COMMANDS(X)
 #undef X
 };
@@ -935,6 +831,8 @@ enum qcu_buffer {
 	QCU_BUFFER_STAY,
 };
 
+enum qcu_order { QCU_ORDER_ALL = 0, QCU_ORDER_ABOUT, QCU_ORDER_FREE };
+
 #define QCU_BODY 48
 
 struct qCUcmd {
@@ -945,7 +843,7 @@ struct qCUcmd {
 	__u32 seq;    /* the sender's number, comes back unchanged */
 	__s32 status; /* reply: cudaError_t; towards user space also -errno from the driver */
 	union {
-#define X(n, NAME, name, who, buffer, in) struct qcu_##name name;
+#define X(n, NAME, name, ...) struct qcu_##name name;
 		QCU_COMMANDS(X)
 #undef X
 		struct qcu_buf buf; /* of every command whose table line names one */
@@ -962,12 +860,15 @@ QCU_ASSERT(offsetof(struct qCUcmd, body) == 16, "16 bytes of header");
 #define QCU_BUF_CHECK_OUT(name)	 QCU_BUF_CHECK_IN(name)
 #define QCU_BUF_CHECK_MSG(name)	 QCU_BUF_CHECK_IN(name)
 #define QCU_BUF_CHECK_STAY(name) QCU_BUF_CHECK_IN(name)
-#define X(n, NAME, name, who, buffer, in)                                           \
+#define X(n, NAME, name, who, buffer, in, order, stream, event, until, traits)      \
 	QCU_ASSERT((n) < QCU_OP_COUNT, #name ": number");                           \
 	QCU_ASSERT(sizeof(struct qcu_##name) <= QCU_BODY, #name ": fits a record"); \
 	QCU_ASSERT(sizeof(struct qcu_##name) % 4 == 0, #name ": padding");          \
 	QCU_ASSERT((in) <= sizeof(struct qcu_##name), #name ": request part");      \
 	QCU_ASSERT((in) % 4 == 0, #name ": request part in words");                 \
+	QCU_ASSERT((QCU_ORDER_##order == QCU_ORDER_ABOUT) ==                        \
+			   (QCU_FIELD_##stream(name) != QCU_FIELD_##event(name)),   \
+		   #name ": is about a stream or an event, or not");                \
 	QCU_BUF_CHECK_##buffer(name)
 QCU_COMMANDS(X)
 #undef X
@@ -977,18 +878,42 @@ struct qcu_rule {
 	__u8 who;    /* enum qcu_who; QCU_WHO_NOBODY: no such command */
 	__u8 buffer; /* enum qcu_buffer */
 	__u8 in;
+	__u8 order;		   /* enum qcu_order */
+	__u8 stream, event, until; /* where in the body; or QCU_FIELD_NONE, QCU_FIELD_ALWAYS */
+	__u16 traits;
 };
 
 /* The table as data. NULL: no such command. */
 static inline const struct qcu_rule *qcu_rule(__u16 op)
 {
 	static const struct qcu_rule rules[QCU_OP_COUNT] = {
-#define X(n, NAME, name, who, buffer, in) [n] = {QCU_WHO_##who, QCU_BUFFER_##buffer, (in)},
+#define X(n, NAME, name, who, buffer, in, order, stream, event, until, traits) \
+	[n] = {QCU_WHO_##who,                                                  \
+	       QCU_BUFFER_##buffer,                                            \
+	       (in),                                                           \
+	       QCU_ORDER_##order,                                              \
+	       QCU_FIELD_##stream(name),                                       \
+	       QCU_FIELD_##event(name),                                        \
+	       QCU_FIELD_##until(name),                                        \
+	       (traits)},
 		QCU_COMMANDS(X)
 #undef X
 	};
 
 	return op < QCU_OP_COUNT && rules[op].who != QCU_WHO_NOBODY ? &rules[op] : NULL;
+}
+
+/* A field that the table names; QCU_FIELD_NONE gives a number that no object has. */
+static inline __u32 qcu_field(const struct qCUcmd *cmd, __u8 at)
+{
+	return at < QCU_BODY ? cmd->words[at / 4] : 0xffffffffu;
+}
+
+/* Does its answer say that all earlier work of its stream is done? */
+static inline int qcu_waits_for_stream(const struct qCUcmd *cmd, const struct qcu_rule *rule)
+{
+	return rule->until == QCU_FIELD_ALWAYS ||
+	       (rule->until < QCU_BODY && qcu_field(cmd, rule->until) & QCU_COPY_SYNC);
 }
 
 /* May guest programs send it? */

@@ -16,7 +16,7 @@
 #define FUNCTION_POST(n, name) [n] = mir_do_##name,
 
 static mir_call_fn *const functions[QCU_OP_COUNT] = {
-#define X(n, NAME, name, who, buffer, in) FUNCTION_##who(n, name)
+#define X(n, NAME, name, who, ...) FUNCTION_##who(n, name)
 	QCU_COMMANDS(X)
 #undef X
 };
@@ -24,7 +24,7 @@ static mir_call_fn *const functions[QCU_OP_COUNT] = {
 const char *mir_op_name(uint16_t op)
 {
 	static const char *const names[QCU_OP_COUNT] = {
-#define X(n, NAME, name, who, buffer, in) [n] = #NAME,
+#define X(n, NAME, ...) [n] = #NAME,
 		QCU_COMMANDS(X)
 #undef X
 	};
@@ -58,27 +58,6 @@ int mir_not_supported(struct call *c)
 	return QCU_ERR_NotSupported;
 }
 
-/* Which commands do not care about the guest thread's current device. */
-static bool any_device(const struct qCUcmd *cmd)
-{
-	switch (cmd->op) {
-	case QCU_OP_INFO:
-	case QCU_OP_THREAD_EXIT:
-	case QCU_OP_PRINT_READ:
-	case QCU_OP_STATS:
-	case QCU_OP_HOST_NEXT:
-		return true;
-	}
-	return !cmd->tid;
-}
-
-/* Not on a lane. A reset keeps everyone out of the backend, and may itself wait for a host
- * function's end. */
-static bool any_time(const struct qCUcmd *cmd)
-{
-	return cmd->op == QCU_OP_HOST_NEXT;
-}
-
 /*
  * Nobody is in the backend but this command, which is a reset. While somebody is, all others may
  * go on: he may be waiting for them.
@@ -108,15 +87,17 @@ static int carry_out_alone(struct call *c)
 
 static int carry_out(struct call *c)
 {
+	unsigned int traits = qcu_rule(c->cmd->op)->traits;
 	struct mirror *m = c->m;
 	pthread_mutex_t *use;
 	int status;
 
-	if (!any_device(c->cmd) && c->cmd->device >= m->devices)
+	if (c->cmd->tid && !(traits & QCU_ANY_DEVICE) && c->cmd->device >= m->devices)
 		return QCU_ERR_InvalidDevice;
-	if (any_time(c->cmd))
+	/* Not on a lane. A reset keeps everyone out of the backend, and may itself wait for it. */
+	if (traits & QCU_PARKS)
 		return functions[c->cmd->op](c);
-	if (c->cmd->op == QCU_OP_DEVICE_RESET && !m->abandoned)
+	if (traits & QCU_ALONE && !m->abandoned)
 		return carry_out_alone(c);
 	if (atomic_load_explicit(&m->abandoned, memory_order_relaxed))
 		return QCU_ERR_CudartUnloading;

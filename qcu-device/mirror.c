@@ -362,7 +362,7 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 	    (req->cmd.op == QCU_OP_COPY_D2H && req->cmd.copy_d2h.flags & QCU_COPY_TIMED))
 		req->taken = mir_now_ns();
 	/* Not on a lane: it takes no time, and must get through when every lane waits for it. */
-	if (req->cmd.op == QCU_OP_HOST_NEXT) {
+	if (rule->traits & QCU_PARKS) {
 		mir_dispatch(m, req);
 		return true;
 	}

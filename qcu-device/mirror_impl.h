@@ -280,7 +280,7 @@ int mir_rect(struct call *c, const struct mir_rect *r);
 #define MIR_DECLARE_DRV(name)		  mir_call_fn mir_do_##name;
 #define MIR_DECLARE_USR(name)		  mir_call_fn mir_do_##name;
 #define MIR_DECLARE_POST(name)		  mir_call_fn mir_do_##name;
-#define X(n, NAME, name, who, buffer, in) MIR_DECLARE_##who(name)
+#define X(n, NAME, name, who, ...) MIR_DECLARE_##who(name)
 QCU_COMMANDS(X)
 #undef X
 

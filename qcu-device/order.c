@@ -6,7 +6,7 @@
  * do may reach the mirror in another lane, and must still come after. So each posted command leaves
  * a mark at what it is about, a stream or an event, and a later command about the same comes after
  * that mark. Streams that the legacy stream waits for leave their marks with it, too. Commands that
- * are about no stream, and those that this file does not know, come after everything posted.
+ * are about no stream or event come after everything posted; the command table says which.
  *
  * A command that is waited for leaves no mark: until it has been answered nobody can rely on it,
  * and a posted command must never wait for one that waits for the GPU.
@@ -21,135 +21,23 @@
 #include "qcu-device/order.h"
 
 #define NON_BLOCKING 1u /* cudaStreamNonBlocking */
-#define NOTHING	     UINT32_MAX
 
-/* Numbers beyond QCU_ID_MAX name nothing; the lane will say so. */
+/* What a command is about. Numbers beyond QCU_ID_MAX name nothing; the lane will say so. */
 struct about {
-	bool all, alone, known;
+	uint8_t order;
 	uint32_t stream, event, event2;
 };
 
 static struct about about(const struct qCUcmd *cmd)
 {
-	struct about a = {.stream = NOTHING, .event = NOTHING, .event2 = NOTHING};
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
 
-	switch (cmd->op) {
-	case QCU_OP_MAP:
-	case QCU_OP_UNMAP:
-	case QCU_OP_INFO:
-	case QCU_OP_DEVICE_INFO:
-	case QCU_OP_PRINT_READ:
-	case QCU_OP_THREAD_EXIT:
-	case QCU_OP_MODULE_LOAD:
-	case QCU_OP_MODULE_NAMES:
-	case QCU_OP_KERNEL_FIND:
-	case QCU_OP_KERNEL_INFO:
-	case QCU_OP_VAR_FIND:
-	case QCU_OP_VAR_BIND:
-	case QCU_OP_OCCUPANCY:
-	case QCU_OP_WATCH:
-		a.alone = true;
-		break;
-	case QCU_OP_LAUNCH:
-		a.stream = cmd->launch.stream;
-		break;
-	case QCU_OP_COPY_H2D:
-		a.stream = cmd->copy_h2d.stream;
-		break;
-	case QCU_OP_COPY_SMALL:
-		a.stream = cmd->copy_small.stream;
-		break;
-	case QCU_OP_COPY_D2H:
-		a.stream = cmd->copy_d2h.stream;
-		break;
-	case QCU_OP_COPY_D2D:
-		a.stream = cmd->copy_d2d.stream;
-		break;
-	case QCU_OP_RECT_H2D:
-		a.stream = cmd->rect_h2d.stream;
-		break;
-	case QCU_OP_RECT_D2H:
-		a.stream = cmd->rect_d2h.stream;
-		break;
-	case QCU_OP_RECT_D2D:
-		a.stream = cmd->rect_d2d.stream;
-		break;
-	case QCU_OP_ARRAY_WRITE:
-		a.stream = cmd->array_write.stream;
-		break;
-	case QCU_OP_ARRAY_READ:
-		a.stream = cmd->array_read.stream;
-		break;
-	case QCU_OP_ARRAY_DEVICE:
-		a.stream = cmd->array_device.stream;
-		break;
-	case QCU_OP_ARRAY_COPY:
-		a.stream = cmd->array_copy.stream;
-		break;
-	case QCU_OP_MEMSET:
-		a.stream = cmd->memset.stream;
-		break;
-	case QCU_OP_STREAM_CREATE:
-		a.stream = cmd->stream_create.stream;
-		break;
-	case QCU_OP_STREAM_DESTROY:
-		a.stream = cmd->stream_destroy.stream;
-		break;
-	case QCU_OP_STREAM_SYNC:
-		a.stream = cmd->stream_sync.stream;
-		break;
-	case QCU_OP_STREAM_QUERY:
-		a.stream = cmd->stream_query.stream;
-		break;
-	case QCU_OP_FREE_ASYNC:
-		a.stream = cmd->free_async.stream;
-		break;
-	case QCU_OP_HOST_FUNC:
-		a.stream = cmd->host_func.stream;
-		break;
-	case QCU_OP_STREAM_WAIT_EVENT:
-		a.stream = cmd->stream_wait_event.stream;
-		a.event = cmd->stream_wait_event.event;
-		break;
-	case QCU_OP_EVENT_RECORD:
-		a.stream = cmd->event_record.stream;
-		a.event = cmd->event_record.event;
-		break;
-	case QCU_OP_EVENT_CREATE:
-		a.event = cmd->event_create.event;
-		break;
-	case QCU_OP_EVENT_DESTROY:
-		a.event = cmd->event_destroy.event;
-		break;
-	case QCU_OP_EVENT_SYNC:
-		a.event = cmd->event_sync.event;
-		break;
-	case QCU_OP_EVENT_QUERY:
-		a.event = cmd->event_query.event;
-		break;
-	case QCU_OP_EVENT_ELAPSED:
-		a.event = cmd->event_elapsed.start;
-		a.event2 = cmd->event_elapsed.end;
-		break;
-	case QCU_OP_COND_RUN:
-		a.stream = cmd->cond_run.stream;
-		break;
-	case QCU_OP_COND_DESTROY:
-	case QCU_OP_FREE:
-		a.all = a.known = true;
-		break;
-	default:
-		a.all = true;
-	}
-	return a;
-}
-
-bool order_knows(uint16_t op)
-{
-	const struct qCUcmd cmd = {.op = op};
-	const struct about a = about(&cmd);
-
-	return !a.all || a.known;
+	return (struct about){
+		.order = rule->order,
+		.stream = qcu_field(cmd, rule->stream),
+		.event = qcu_field(cmd, rule->event),
+		.event2 = cmd->op == QCU_OP_EVENT_ELAPSED ? cmd->event_elapsed.end : UINT32_MAX,
+	};
 }
 
 int order_init(struct order *o)
@@ -271,9 +159,9 @@ void order_request(struct order *o, struct mir_request *req, lanes_point end)
 
 	if (cmd->op == QCU_OP_STREAM_CREATE && a.stream >= QCU_ID_FIRST && a.stream <= QCU_ID_MAX)
 		o->nonblocking[a.stream] = cmd->stream_create.flags & NON_BLOCKING;
-	for (i = 0; a.all && i < o->slots; i++)
+	for (i = 0; a.order == QCU_ORDER_ALL && i < o->slots; i++)
 		lanes_after(o->lanes, req, o->posted[i]);
-	if (!a.all && !a.alone) {
+	if (a.order == QCU_ORDER_ABOUT) {
 		after_stream(o, req, a.stream);
 		if (a.event <= QCU_ID_MAX)
 			lanes_after(o->lanes, req, o->events[a.event]);

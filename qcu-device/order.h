@@ -40,7 +40,4 @@ void order_fini(struct order *o);
 /* lanes_order_fn's work for the lanes in o->lanes. */
 void order_request(struct order *o, struct mir_request *req, lanes_point end);
 
-/* Does it know what this command is about? */
-bool order_knows(uint16_t op);
-
 #endif

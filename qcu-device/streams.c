@@ -82,16 +82,6 @@ void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigne
 	}
 }
 
-/*
- * What a stream that records can keep: work that names nothing which is there only for the command,
- * and that the device can do again and again by itself.
- */
-static bool can_be_kept(uint32_t op)
-{
-	return op == QCU_OP_LAUNCH || op == QCU_OP_MEMSET || op == QCU_OP_COPY_D2D ||
-	       op == QCU_OP_RECT_D2D || op == QCU_OP_COND_PLACE;
-}
-
 int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
@@ -108,7 +98,7 @@ int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 	ref->h = handles_get(&c->m->handles, HANDLE_STREAM, id);
 	if (!ref->h)
 		return QCU_ERR_InvalidResourceHandle;
-	if (ref->h->parent && !can_be_kept(c->cmd->op)) {
+	if (ref->h->parent && !(qcu_rule(c->cmd->op)->traits & QCU_KEPT)) {
 		handles_put(&c->m->handles, ref->h);
 		ref->h = NULL;
 		return QCU_ERR_StreamCaptureUnsupported;

@@ -14,13 +14,13 @@ $(driver-src): $(driver-dir)/%: qcu-driver/%
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(driver-dir)/qcucmd.h: include/qcucmd.h
+$(driver-dir)/%.h: include/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
 # Our compiler and flags are for user space: what was given on make's command line stays here.
 # KBUILD_FLAGS=W=1, KBUILD_FLAGS='C=2 CHECK=sparse' and the like are for kbuild.
-$(driver-dir)/qcuda.ko: $(driver-src) $(driver-dir)/qcucmd.h | deps
+$(driver-dir)/qcuda.ko: $(driver-src) $(driver-dir)/qcucmd.h $(driver-dir)/qcucmd_table.h | deps
 	@kdir="$(KDIR)"; [ -n "$$kdir" ] || { \
 		echo "no kernel headers: install linux-headers-amd64 or set KDIR" >&2; exit 1; }; \
 	export MAKEFLAGS="$${MAKEFLAGS%% -- *}"; \

@@ -139,13 +139,18 @@ static void qcud_spin_end(struct qcud_queue *queue)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
+/* Its answer comes when the program itself has done something: nobody looks out for it. */
+static bool qcud_request_parks(const struct qcud_request *req)
+{
+	return qcu_rule(req->cmd.op)->traits & QCU_PARKS;
+}
+
 /* For how long to look for this answer, in nanoseconds. */
 static u64 qcud_spin_limit(const struct qcud_queue *queue, const struct qcud_request *req, u32 how)
 {
 	unsigned int timeout = READ_ONCE(answer_timeout);
 
-	/* It comes when the program has something for it to do. */
-	if (how == QCU_WAIT_SLEEP || req->cmd.op == QCU_OP_HOST_NEXT)
+	if (how == QCU_WAIT_SLEEP || qcud_request_parks(req))
 		return 0;
 	if (how == QCU_WAIT_LOOK && num_online_cpus() > 1)
 		return timeout ? timeout * (u64)NSEC_PER_SEC : U64_MAX;
@@ -193,8 +198,7 @@ static void qcud_spin_adapt(struct qcud_queue *queue, const struct qcud_request 
 /* 0: the reply is good. -EINTR: the caller is being killed, the request goes on without it. */
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req)
 {
-	/* It waits for something that the program itself will do. */
-	long left = req->cmd.op == QCU_OP_HOST_NEXT ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout();
+	long left = qcud_request_parks(req) ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout();
 
 	if (!completion_done(&req->done)) {
 		if (req->began && left != MAX_SCHEDULE_TIMEOUT)

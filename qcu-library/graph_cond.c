@@ -466,7 +466,9 @@ static cudaError_t record(const struct qcul_cond *c, unsigned int body, const st
 	cmd.cond_record.stream = stream;
 	err = qcul_send(&cmd, 1);
 	if (!err) {
+		qcul_self.recording = true;
 		err = record_graph(g, stream, flags);
+		qcul_self.recording = false;
 		cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
 		cmd.stream_destroy.stream = stream;
 		late = qcul_known(qcul_send(&cmd, 1));

@@ -52,6 +52,7 @@ struct qcul_thread {
 	bool device_chosen; /* by this thread; else it follows cudaSetValidDevices */
 	cudaError_t last;
 	cudaError_t late; /* of what it has posted, and not been told of (session.c) */
+	bool recording;	  /* what it sends goes into a conditional graph */
 	bool in_callback; /* runs a host function: no call of CUDA's is permitted */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* of the <<<>>> configurations pushed and not popped */

@@ -203,28 +203,21 @@ struct qCUcmd qcul_cmd(enum qcu_op op)
 	return cmd;
 }
 
-/* Does it wait for work of the GPU, so that errors of earlier work are told by it? */
-static bool synchronises(const struct qCUcmd *cmd)
+static bool has_trait(const struct qCUcmd *cmd, unsigned int traits)
 {
-	switch (cmd->op) {
-	case QCU_OP_DEVICE_SYNC:
-	case QCU_OP_STREAM_SYNC:
-	case QCU_OP_STREAM_QUERY:
-	case QCU_OP_EVENT_SYNC:
-	case QCU_OP_EVENT_QUERY:
-	case QCU_OP_COPY_H2D:
-	case QCU_OP_COPY_D2H:
-	case QCU_OP_COPY_D2D:
-	case QCU_OP_RECT_H2D:
-	case QCU_OP_RECT_D2H:
-	case QCU_OP_RECT_D2D:
-	case QCU_OP_ARRAY_WRITE:
-	case QCU_OP_ARRAY_READ:
-	case QCU_OP_ARRAY_DEVICE:
-	case QCU_OP_ARRAY_COPY:
-		return !(cmd->flags & QCU_F_POSTED);
-	}
-	return false;
+	return qcu_rule(cmd->op)->traits & traits;
+}
+
+/* It goes into a graph: nothing has begun. */
+static bool is_recorded(const struct qCUcmd *cmd)
+{
+	return qcul_self.recording && has_trait(cmd, QCU_KEPT);
+}
+
+/* Are errors of earlier work of the GPU told by it? */
+static bool tells_errors(const struct qCUcmd *cmd)
+{
+	return has_trait(cmd, QCU_WAITS | QCU_ASKS) && !(cmd->flags & QCU_F_POSTED);
 }
 
 /* What posted commands have come to. Whoever asks for the last error is told, too. */
@@ -267,89 +260,39 @@ bool qcul_device_busy(int device)
 /* After it has been sent: a wait of another thread's that came before has not waited for it. */
 static void note_work(const struct qCUcmd *cmd)
 {
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
 	unsigned char there = WORK_BLOCKING;
 
-	switch (cmd->op) {
-	case QCU_OP_INFO:
-	case QCU_OP_DEVICE_INFO:
-	case QCU_OP_DEVICE_SYNC:
-	case QCU_OP_MEM_INFO:
-	case QCU_OP_MALLOC:
-	case QCU_OP_FREE:
-	case QCU_OP_HOST_REGISTER:
-	case QCU_OP_HOST_UNREGISTER:
-	case QCU_OP_STREAM_DESTROY:
-	case QCU_OP_STREAM_SYNC:
-	case QCU_OP_STREAM_QUERY:
-	case QCU_OP_EVENT_DESTROY:
-	case QCU_OP_EVENT_SYNC:
-	case QCU_OP_EVENT_QUERY:
-	case QCU_OP_EVENT_ELAPSED:
-	case QCU_OP_HOST_NEXT:
-	case QCU_OP_PRINT_READ:
-	case QCU_OP_IPC_MEM_EXPORT:
-	case QCU_OP_IPC_MEM_OPEN:
-	case QCU_OP_IPC_MEM_CLOSE:
-	case QCU_OP_IPC_EVENT_EXPORT:
-	case QCU_OP_IPC_EVENT_OPEN:
-	case QCU_OP_WATCH:
-		return;
-	case QCU_OP_EVENT_CREATE:
-		qcul_query_recorded(cmd->event_create.event);
-		return;
-	case QCU_OP_EVENT_RECORD:
-		qcul_query_recorded(cmd->event_record.event);
-		break;
-	case QCU_OP_COPY_SMALL:
+	if (cmd->op == QCU_OP_EVENT_CREATE || cmd->op == QCU_OP_EVENT_RECORD)
+		qcul_query_recorded(qcu_field(cmd, rule->event));
+	if (cmd->op == QCU_OP_STREAM_CREATE && cmd->stream_create.flags & cudaStreamNonBlocking)
+		atomic_store(&nonblocking[cmd->device], true);
+	if (rule->traits & (QCU_WORK | QCU_MEMORY) || cmd->op == QCU_OP_STREAM_CREATE)
 		qcul_query_moved();
+	if (!(rule->traits & QCU_WORK))
 		return;
-	case QCU_OP_STREAM_CREATE:
-		qcul_query_moved();
-		if (cmd->stream_create.flags & cudaStreamNonBlocking)
-			atomic_store(&nonblocking[cmd->device], true);
-		return;
-	}
-	qcul_query_moved();
 	if (atomic_load_explicit(&nonblocking[cmd->device], memory_order_relaxed))
 		there |= WORK_OTHER;
 	if ((atomic_load_explicit(&work[cmd->device], memory_order_relaxed) & there) != there)
 		atomic_fetch_or(&work[cmd->device], there);
 }
 
-static bool waits_for_legacy(const struct qCUcmd *cmd)
-{
-	switch (cmd->op) {
-	case QCU_OP_STREAM_SYNC:
-		return cmd->stream_sync.stream == QCU_STREAM_LEGACY;
-	case QCU_OP_COPY_H2D:
-		return cmd->copy_h2d.stream == QCU_STREAM_LEGACY &&
-		       cmd->copy_h2d.flags & QCU_COPY_SYNC;
-	case QCU_OP_COPY_D2H:
-		return cmd->copy_d2h.stream == QCU_STREAM_LEGACY &&
-		       cmd->copy_d2h.flags & QCU_COPY_SYNC;
-	case QCU_OP_RECT_H2D:
-		return cmd->rect_h2d.stream == QCU_STREAM_LEGACY &&
-		       cmd->rect_h2d.flags & QCU_COPY_SYNC;
-	case QCU_OP_RECT_D2H:
-		return cmd->rect_d2h.stream == QCU_STREAM_LEGACY &&
-		       cmd->rect_d2h.flags & QCU_COPY_SYNC;
-	}
-	return false;
-}
-
 /* Which work there is no more once it has been answered. */
 static unsigned char waits_for(const struct qCUcmd *cmd)
 {
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+
 	if (cmd->op == QCU_OP_DEVICE_SYNC)
 		return WORK_BLOCKING | WORK_OTHER;
-	return waits_for_legacy(cmd) ? WORK_BLOCKING : 0;
+	return qcu_waits_for_stream(cmd, rule) && qcu_field(cmd, rule->stream) == QCU_STREAM_LEGACY
+		       ? WORK_BLOCKING
+		       : 0;
 }
 
 /* May the program know more, now that this has been answered, of what is done? */
 static bool tells(const struct qCUcmd *cmd)
 {
-	return !(cmd->flags & QCU_F_POSTED) && cmd->op != QCU_OP_EVENT_QUERY &&
-	       cmd->op != QCU_OP_STREAM_QUERY;
+	return !(cmd->flags & QCU_F_POSTED) && !has_trait(cmd, QCU_ASKS);
 }
 
 static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
@@ -377,34 +320,12 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 
 		if (first == cudaSuccess)
 			first = err;
-		if (!waits_for(&cmds[i]))
+		if (!waits_for(&cmds[i]) && !is_recorded(&cmds[i]))
 			note_work(&cmds[i]);
 	}
 	if (told)
 		qcul_query_waited();
 	return first;
-}
-
-/* Does the GPU read or write memory? */
-static bool uses_memory(const struct qCUcmd *cmd)
-{
-	switch (cmd->op) {
-	case QCU_OP_LAUNCH:
-	case QCU_OP_MEMSET:
-	case QCU_OP_COPY_SMALL:
-	case QCU_OP_COPY_H2D:
-	case QCU_OP_COPY_D2H:
-	case QCU_OP_COPY_D2D:
-	case QCU_OP_RECT_H2D:
-	case QCU_OP_RECT_D2H:
-	case QCU_OP_RECT_D2D:
-	case QCU_OP_ARRAY_WRITE:
-	case QCU_OP_ARRAY_READ:
-	case QCU_OP_ARRAY_DEVICE:
-	case QCU_OP_ARRAY_COPY:
-		return true;
-	}
-	return false;
 }
 
 static bool copies(void)
@@ -417,30 +338,23 @@ static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
 	unsigned int i;
 
 	for (i = 0; i < count && copies(); i++)
-		if (uses_memory(&cmds[i]))
+		if (has_trait(&cmds[i], QCU_MEMORY) && !is_recorded(&cmds[i]))
 			return qcul_managed_copies_to_gpu();
 	return cudaSuccess;
 }
 
-/* May the program look at memory now? Who only asks whether work is done has not waited for it. */
+/* May the program look at memory now? */
 static bool waits(const struct qCUcmd *cmd)
 {
-	switch (cmd->op) {
-	case QCU_OP_STREAM_QUERY:
-	case QCU_OP_EVENT_QUERY:
-		return false;
-	/* To the program such a copy is done. */
-	case QCU_OP_COPY_SMALL:
-		return true;
-	}
-	return synchronises(cmd);
+	return has_trait(cmd, QCU_AT_ONCE) ||
+	       (has_trait(cmd, QCU_WAITS) && !(cmd->flags & QCU_F_POSTED));
 }
 
 cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 {
 	const struct qCUcmd *last = &cmds[count - 1];
 	unsigned char ends = waits_for(last), was = 0;
-	bool tell = synchronises(last);
+	bool tell = tells_errors(last);
 	cudaError_t err = prepare_memory(cmds, count);
 
 	if (err)

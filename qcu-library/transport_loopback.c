@@ -878,6 +878,14 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 	*cmd = job->req.cmd;
 }
 
+/* Its answer comes when the program itself has done something: nobody looks out for it. */
+static bool parks(const struct qCUcmd *cmd)
+{
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+
+	return rule && rule->traits & QCU_PARKS;
+}
+
 void qcul_transport_waiting(uint32_t how)
 {
 	atomic_store(&waiting, how);
@@ -907,8 +915,7 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 			rc = send_one(p, &jobs[i], &cmds[i]);
 		cmds[i].status = rc;
 	}
-	/* The next host function comes when the program has one: nobody looks for it. */
-	wait_for_all(&p->wait, cmds[count - 1].op != QCU_OP_HOST_NEXT);
+	wait_for_all(&p->wait, !parks(&cmds[count - 1]));
 	for (i = 0; i < count; i++)
 		if (jobs[i].sent)
 			answer(&cmds[i], &jobs[i]);

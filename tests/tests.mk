@@ -55,7 +55,7 @@ soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)
 	@LD_LIBRARY_PATH=$(B)/loopback taskset -c 0,1 $(SOFT_BENCH)
 
 # Static: the guest has no libraries of its own.
-$(B)/tests/vm/%: tests/vm/%.c $(wildcard tests/vm/*.h) include/qcucmd.h | deps
+$(B)/tests/vm/%: tests/vm/%.c $(wildcard tests/vm/*.h) $(wildcard include/*.h) | deps
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fsanitize=% -fPIC,$(CFLAGS)) -static -o $@ $<
 

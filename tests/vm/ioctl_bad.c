@@ -129,7 +129,7 @@ static void submit_arguments(void)
 static void unknown_opcodes(void)
 {
 	const int all = 0
-#define X(n, NAME, name, who, buffer, in) +1
+#define X(...) +1
 		QCU_COMMANDS(X)
 #undef X
 		;

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 export QCU_SOFT_BIND=0
-with "$guest"/{fork_child,managed_units,managed_variables,managed_advice,symbols}
+with "$guest"/{fork_child,managed_graphs,managed_units,managed_variables,managed_advice,symbols}
 boot "${with[@]}" <<'END'
 programs ''
 END

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The commands, each once, with all that is decided per command. Ids, names, the record's union,
+ * the checks of driver and device, the device's dispatch and order between threads, what the
+ * library knows about work under way, and docs/commands.md derive from this table.
+ *
+ * X(number, NAME, name, who, buffer, in, order, stream, event, until, traits)
+ *
+ * who      CTL: control queue, driver only. DRV: session queue, driver only. USR: guest programs.
+ *          POST: guest programs, which may post it: they get no answer, only, at some later submit,
+ *          the first error among what the thread has posted (struct qcu_submit).
+ * buffer   what `buf` is. NONE: there is none. IN, OUT: guest memory that the host reads, writes in
+ *          place. MSG: bytes that travel with the record. STAY: memory that stays where it is from
+ *          now on, and that the mirror has mapped: chunks, or pages that the driver has pinned.
+ * in       bytes of the struct that a request fills in; all after them must be zero.
+ * order    between threads of one program (qcu-device/order.c). ABOUT: after what other threads
+ * have posted about the same stream or event. ALL: after everything posted. FREE: after nothing.
+ * stream   the field with the stream that it is about, or none.
+ * event    the field with the event, or none. `start` is followed by a second one, `end`.
+ * until    when its answer says that all earlier work of its stream is done: always, never (none),
+ *          or if the field `flags` has QCU_COPY_SYNC.
+ * traits   QCU_ANY_DEVICE, QCU_WAITS ... below.
+ */
+#ifndef QCUCMD_TABLE_H
+#define QCUCMD_TABLE_H
+
+#define QCU_ANY_DEVICE 0x001u /* means the same whatever the thread's current device is */
+#define QCU_WAITS      0x002u /* unless posted, it waits for the GPU: errors of earlier work come too \
+			       */
+#define QCU_ASKS    0x004u /* tells whether the GPU is done, and such errors, and does not wait */
+#define QCU_WORK    0x008u /* may leave work under way on the GPU */
+#define QCU_MEMORY  0x010u /* the GPU reads or writes memory */
+#define QCU_AT_ONCE 0x020u /* to the program it is done when it is sent */
+#define QCU_KEPT    0x040u /* may be recorded into a conditional graph */
+#define QCU_PARKS   0x080u /* is answered when the program itself has done something */
+#define QCU_ALONE   0x100u /* nothing else of its session runs meanwhile */
+
+#define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
+
+#define QCU_UPTO(s, f) (offsetof(struct s, f) + sizeof(((struct s *)0)->f))
+
+/* clang-format off */
+#define QCU_COMMANDS(X) \
+	X(1,   OPEN,              open,              CTL,  NONE, QCU_UPTO(qcu_open, comm),               ALL,   none,   none,  none,   0) \
+	X(2,   CLOSE,             close,             CTL,  NONE, QCU_UPTO(qcu_close, queue),             ALL,   none,   none,  none,   0) \
+	X(3,   MAP,               map,               DRV,  NONE, QCU_UPTO(qcu_map, chunk_bytes),         FREE,  none,   none,  none,   0) \
+	X(4,   UNMAP,             unmap,             DRV,  NONE, QCU_UPTO(qcu_unmap, len),               FREE,  none,   none,  none,   0) \
+	X(16,  INFO,              info,              USR,  NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
+	X(17,  DEVICE_INFO,       device_info,       USR,  OUT,  QCU_UPTO(qcu_device_info, buf),         FREE,  none,   none,  none,   0) \
+	X(18,  DEVICE_SYNC,       device_sync,       USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WAITS) \
+	X(19,  DEVICE_RESET,      device_reset,      USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WORK | QCU_ALONE) \
+	X(20,  MEM_INFO,          mem_info,          USR,  NONE, 0,                                      ALL,   none,   none,  none,   0) \
+	X(21,  THREAD_EXIT,       thread_exit,       POST, NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
+	X(22,  PEER_ACCESS,       peer_access,       USR,  NONE, QCU_UPTO(qcu_peer_access, enable),      ALL,   none,   none,  none,   QCU_WORK) \
+	X(23,  PEER_INFO,         peer_info,         USR,  NONE, QCU_UPTO(qcu_peer_info, attr),          ALL,   none,   none,  none,   0) \
+	X(32,  MALLOC,            malloc,            USR,  NONE, QCU_UPTO(qcu_malloc, size),             ALL,   none,   none,  none,   0) \
+	X(33,  FREE,              free,              POST, NONE, QCU_UPTO(qcu_free, ptr),                ALL,   none,   none,  none,   0) \
+	X(34,  HOST_REGISTER,     host_register,     USR,  STAY, QCU_UPTO(qcu_host_register, flags),     ALL,   none,   none,  none,   0) \
+	X(35,  HOST_UNREGISTER,   host_unregister,   USR,  NONE, QCU_UPTO(qcu_host_unregister, len),     ALL,   none,   none,  none,   0) \
+	X(36,  COPY_H2D,          copy_h2d,          POST, IN,   QCU_UPTO(qcu_copy_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
+	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
+	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT) \
+	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_KEPT) \
+	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
+	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   0) \
+	X(49,  STREAM_DESTROY,    stream_destroy,    POST, NONE, QCU_UPTO(qcu_stream_destroy, stream),   ABOUT, stream, none,  none,   0) \
+	X(50,  STREAM_SYNC,       stream_sync,       USR,  NONE, QCU_UPTO(qcu_stream_sync, stream),      ABOUT, stream, none,  always, QCU_WAITS) \
+	X(51,  STREAM_QUERY,      stream_query,      USR,  NONE, QCU_UPTO(qcu_stream_query, token),      ABOUT, stream, none,  none,   QCU_ASKS) \
+	X(52,  STREAM_WAIT_EVENT, stream_wait_event, POST, NONE, QCU_UPTO(qcu_stream_wait_event, flags), ABOUT, stream, event, none,   QCU_WORK) \
+	X(53,  STREAM_ATTR_SET,   stream_attr_set,   USR,  NONE, QCU_UPTO(qcu_stream_attr_set, value),   ALL,   none,   none,  none,   QCU_WORK) \
+	X(54,  STREAM_ATTR_GET,   stream_attr_get,   USR,  NONE, QCU_UPTO(qcu_stream_attr_get, attr),    ALL,   none,   none,  none,   0) \
+	X(55,  STREAM_ATTR_COPY,  stream_attr_copy,  USR,  NONE, QCU_UPTO(qcu_stream_attr_copy, from),   ALL,   none,   none,  none,   QCU_WORK) \
+	X(56,  EVENT_CREATE,      event_create,      POST, NONE, QCU_UPTO(qcu_event_create, flags),      ABOUT, none,   event, none,   0) \
+	X(57,  EVENT_DESTROY,     event_destroy,     POST, NONE, QCU_UPTO(qcu_event_destroy, event),     ABOUT, none,   event, none,   0) \
+	X(58,  EVENT_RECORD,      event_record,      POST, NONE, QCU_UPTO(qcu_event_record, flags),      ABOUT, stream, event, none,   QCU_WORK) \
+	X(59,  EVENT_SYNC,        event_sync,        USR,  NONE, QCU_UPTO(qcu_event_sync, event),        ABOUT, none,   event, none,   QCU_WAITS) \
+	X(60,  EVENT_QUERY,       event_query,       USR,  NONE, QCU_UPTO(qcu_event_query, token),       ABOUT, none,   event, none,   QCU_ASKS) \
+	X(61,  EVENT_ELAPSED,     event_elapsed,     USR,  NONE, QCU_UPTO(qcu_event_elapsed, end),       ABOUT, none,   start, none,   0) \
+	X(62,  WATCH,             watch,             USR,  STAY, QCU_UPTO(qcu_watch, buf),               FREE,  none,   none,  none,   0) \
+	X(64,  MODULE_LOAD,       module_load,       USR,  IN,   QCU_UPTO(qcu_module_load, max_regs),    FREE,  none,   none,  none,   QCU_WORK) \
+	X(65,  MODULE_UNLOAD,     module_unload,     USR,  NONE, QCU_UPTO(qcu_module_unload, module),    ALL,   none,   none,  none,   QCU_WORK) \
+	X(66,  KERNEL_FIND,       kernel_find,       USR,  MSG,  QCU_UPTO(qcu_kernel_find, kernel),      FREE,  none,   none,  none,   0) \
+	X(67,  KERNEL_INFO,       kernel_info,       USR,  OUT,  QCU_UPTO(qcu_kernel_info, kernel),      FREE,  none,   none,  none,   0) \
+	X(68,  VAR_FIND,          var_find,          USR,  MSG,  QCU_UPTO(qcu_var_find, managed),        FREE,  none,   none,  none,   0) \
+	X(69,  LAUNCH,            launch,            POST, MSG,  QCU_UPTO(qcu_launch, stream),           ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_KEPT) \
+	X(70,  OCCUPANCY,         occupancy,         USR,  NONE, QCU_UPTO(qcu_occupancy, flags),         FREE,  none,   none,  none,   0) \
+	X(71,  FUNC_SET,          func_set,          USR,  NONE, QCU_UPTO(qcu_func_set, value),          ALL,   none,   none,  none,   QCU_WORK) \
+	X(72,  PRINT_READ,        print_read,        USR,  OUT,  QCU_UPTO(qcu_print_read, rsvd),         FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
+	X(73,  STATS,             stats,             USR,  OUT,  QCU_UPTO(qcu_stats, buf),               ALL,   none,   none,  none,   QCU_ANY_DEVICE) \
+	X(74,  VAR_BIND,          var_bind,          USR,  MSG,  QCU_UPTO(qcu_var_bind, size),           FREE,  none,   none,  none,   QCU_WORK) \
+	X(75,  MODULE_NAMES,      module_names,      USR,  OUT,  QCU_UPTO(qcu_module_names, what),       FREE,  none,   none,  none,   0) \
+	X(80,  IPC_MEM_EXPORT,    ipc_mem_export,    USR,  NONE, QCU_UPTO(qcu_ipc_mem_export, ptr),      ALL,   none,   none,  none,   0) \
+	X(81,  IPC_MEM_OPEN,      ipc_mem_open,      USR,  NONE, QCU_UPTO(qcu_ipc_mem_open, token),      ALL,   none,   none,  none,   0) \
+	X(82,  IPC_MEM_CLOSE,     ipc_mem_close,     USR,  NONE, QCU_UPTO(qcu_ipc_mem_close, ptr),       ALL,   none,   none,  none,   0) \
+	X(83,  IPC_EVENT_EXPORT,  ipc_event_export,  USR,  NONE, QCU_UPTO(qcu_ipc_event_export, rsvd),   ALL,   none,   none,  none,   0) \
+	X(84,  IPC_EVENT_OPEN,    ipc_event_open,    USR,  NONE, QCU_UPTO(qcu_ipc_event_open, rsvd),     ALL,   none,   none,  none,   0) \
+	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
+	X(89,  COND_NODE,         cond_node,         USR,  NONE, QCU_UPTO(qcu_cond_node, size),          ALL,   none,   none,  none,   QCU_WORK) \
+	X(90,  COND_RECORD,       cond_record,       USR,  NONE, QCU_UPTO(qcu_cond_record, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
+	X(91,  COND_READY,        cond_ready,        USR,  NONE, QCU_UPTO(qcu_cond_ready, cond),         ALL,   none,   none,  none,   QCU_WORK) \
+	X(92,  COND_PLACE,        cond_place,        USR,  NONE, QCU_UPTO(qcu_cond_place, stream),       ALL,   none,   none,  none,   QCU_WORK | QCU_KEPT) \
+	X(93,  COND_RUN,          cond_run,          POST, NONE, QCU_UPTO(qcu_cond_run, stream),         ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(94,  COND_DESTROY,      cond_destroy,      POST, NONE, QCU_UPTO(qcu_cond_destroy, cond),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
+	X(97,  HOST_NEXT,         host_next,         USR,  NONE, QCU_UPTO(qcu_host_next, wait),          ALL,   none,   none,  none,   QCU_ANY_DEVICE | QCU_PARKS) \
+	X(98,  LIMIT_SET,         limit_set,         USR,  NONE, QCU_UPTO(qcu_limit_set, value),         ALL,   none,   none,  none,   QCU_WORK) \
+	X(99,  LIMIT_GET,         limit_get,         USR,  NONE, QCU_UPTO(qcu_limit_get, rsvd),          ALL,   none,   none,  none,   0) \
+	X(100, OCCUPANCY_SHARED,  occupancy_shared,  USR,  NONE, QCU_UPTO(qcu_occupancy_shared, rsvd),   ALL,   none,   none,  none,   0) \
+	X(101, OCCUPANCY_CLUSTER, occupancy_cluster, USR,  MSG,  QCU_UPTO(qcu_occupancy_cluster, what),  ALL,   none,   none,  none,   0) \
+	X(102, POOL_CREATE,       pool_create,       USR,  NONE, QCU_UPTO(qcu_pool_create, max_size),    ALL,   none,   none,  none,   QCU_WORK) \
+	X(103, POOL_DESTROY,      pool_destroy,      USR,  NONE, QCU_UPTO(qcu_pool_destroy, pool),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(104, POOL_SET,          pool_set,          USR,  NONE, QCU_UPTO(qcu_pool_set, value),          ALL,   none,   none,  none,   QCU_WORK) \
+	X(105, POOL_GET,          pool_get,          USR,  NONE, QCU_UPTO(qcu_pool_get, attr),           ALL,   none,   none,  none,   0) \
+	X(106, POOL_TRIM,         pool_trim,         USR,  NONE, QCU_UPTO(qcu_pool_trim, keep),          ALL,   none,   none,  none,   QCU_WORK) \
+	X(107, POOL_ACCESS_SET,   pool_access_set,   USR,  NONE, QCU_UPTO(qcu_pool_access_set, flags),   ALL,   none,   none,  none,   QCU_WORK) \
+	X(108, POOL_ACCESS_GET,   pool_access_get,   USR,  NONE, QCU_UPTO(qcu_pool_access_get, peer),    ALL,   none,   none,  none,   0) \
+	X(109, MALLOC_ASYNC,      malloc_async,      USR,  NONE, QCU_UPTO(qcu_malloc_async, stream),     ALL,   none,   none,  none,   QCU_WORK) \
+	X(110, FREE_ASYNC,        free_async,        POST, NONE, QCU_UPTO(qcu_free_async, stream),       ABOUT, stream, none,  none,   QCU_WORK) \
+	X(112, ARRAY_CREATE,      array_create,      USR,  NONE, QCU_UPTO(qcu_array_create, kind),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(113, ARRAY_DESTROY,     array_destroy,     USR,  NONE, QCU_UPTO(qcu_array_destroy, array),     ALL,   none,   none,  none,   QCU_WORK) \
+	X(114, ARRAY_WRITE,       array_write,       POST, IN,   QCU_UPTO(qcu_array_write, stream),      ABOUT, stream, none,  none,   QCU_COPY) \
+	X(115, ARRAY_READ,        array_read,        POST, OUT,  QCU_UPTO(qcu_array_read, stream),       ABOUT, stream, none,  none,   QCU_COPY) \
+	X(116, ARRAY_DEVICE,      array_device,      POST, NONE, QCU_UPTO(qcu_array_device, stream),     ABOUT, stream, none,  none,   QCU_COPY) \
+	X(117, ARRAY_COPY,        array_copy,        POST, NONE, QCU_UPTO(qcu_array_copy, depth),        ABOUT, stream, none,  none,   QCU_COPY) \
+	X(118, TEXTURE_CREATE,    texture_create,    USR,  MSG,  QCU_UPTO(qcu_texture_create, buf),      ALL,   none,   none,  none,   QCU_WORK) \
+	X(119, TEXTURE_DESTROY,   texture_destroy,   USR,  NONE, QCU_UPTO(qcu_texture_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
+	X(120, SURFACE_CREATE,    surface_create,    USR,  NONE, QCU_UPTO(qcu_surface_create, level),    ALL,   none,   none,  none,   QCU_WORK) \
+	X(121, SURFACE_DESTROY,   surface_destroy,   USR,  NONE, QCU_UPTO(qcu_surface_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
+	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
+	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
+	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT)
+/* clang-format on */
+
+/* Where in a record's body a field lies that the table names. */
+#define QCU_FIELD_NONE	       0xff
+#define QCU_FIELD_ALWAYS       0xfe
+#define QCU_FIELD_none(name)   QCU_FIELD_NONE
+#define QCU_FIELD_always(name) QCU_FIELD_ALWAYS
+#define QCU_FIELD_stream(name) offsetof(struct qcu_##name, stream)
+#define QCU_FIELD_event(name)  offsetof(struct qcu_##name, event)
+#define QCU_FIELD_start(name)  offsetof(struct qcu_##name, start)
+#define QCU_FIELD_flags(name)  offsetof(struct qcu_##name, flags)
+
+#endif
