@@ -25,9 +25,10 @@
 #define QCUCMD_TABLE_H
 
 #define QCU_ANY_DEVICE 0x001u /* means the same whatever the thread's current device is */
-#define QCU_WAITS      0x002u /* unless posted, it waits for the GPU: errors of earlier work come too \
-			       */
-#define QCU_ASKS    0x004u /* tells whether the GPU is done, and such errors, and does not wait */
+#define QCU_WAITS                                                                                  \
+	0x002u		   /* unless posted, it waits for the GPU: errors of earlier work come too \
+			    */
+#define QCU_ASKS    0x004u /* whether the GPU is done; such errors come, too */
 #define QCU_WORK    0x008u /* may leave work under way on the GPU */
 #define QCU_MEMORY  0x010u /* the GPU reads or writes memory */
 #define QCU_AT_ONCE 0x020u /* to the program it is done when it is sent */

@@ -277,9 +277,9 @@ int mir_rect(struct call *c, const struct mir_rect *r);
 
 /* One function for each command. mir_do_open and mir_do_close do not exist. */
 #define MIR_DECLARE_CTL(name)
-#define MIR_DECLARE_DRV(name)		  mir_call_fn mir_do_##name;
-#define MIR_DECLARE_USR(name)		  mir_call_fn mir_do_##name;
-#define MIR_DECLARE_POST(name)		  mir_call_fn mir_do_##name;
+#define MIR_DECLARE_DRV(name)	   mir_call_fn mir_do_##name;
+#define MIR_DECLARE_USR(name)	   mir_call_fn mir_do_##name;
+#define MIR_DECLARE_POST(name)	   mir_call_fn mir_do_##name;
 #define X(n, NAME, name, who, ...) MIR_DECLARE_##who(name)
 QCU_COMMANDS(X)
 #undef X

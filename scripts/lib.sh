@@ -67,7 +67,8 @@ vermagic() {
 # temporary NAME [keep]: makes a folder and sets tmp to it. It is removed at the
 # end, by the watcher when this script is killed and has no chance to.
 temporary() {
-	tmp=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX")
+	tmp=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX" 2>/dev/null) ||
+		die "no folder can be made in ${TMPDIR:-/tmp}; set TMPDIR to one where that is possible"
 	[ ${#tmp} -lt 80 ] || {
 		rmdir "$tmp"
 		tmp=$(mktemp -d "/tmp/$1.XXXXXX") # a socket's path has 107 characters at most

@@ -176,6 +176,11 @@ await_device() {
 	exit 2
 }
 
+# What cannot be written, on a full disk for example, is lost, and the program goes on, as it would
+# here; unless nobody reads any more.
+# shellcheck disable=SC2016
+carry_output='exec 3<"$0"; setpriv --pdeathsig KILL cat <&3 2>/dev/null && exit; [ $? -lt 128 ] || exit; exec cat <&3 >/dev/null'
+
 # A value inside a QEMU option.
 comma() {
 	printf '%s' "${1//,/,,}"
@@ -244,9 +249,9 @@ start_vm() {
 		log_pipe "$log"
 	done
 	# The data pipes meet their other end when QEMU opens it.
-	(mortal cat "$tmp/out") &
+	(mortal sh -c "$carry_output" "$tmp/out") &
 	stdout_pid=$!
-	(mortal cat "$tmp/err") >&"$notes" &
+	(mortal sh -c "$carry_output" "$tmp/err") >&"$notes" &
 	stderr_pid=$!
 	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
 	# shellcheck disable=SC2016

@@ -60,6 +60,10 @@ refused 127 './gone: no such file' run ./gone
 refused 127 'no-such-command-here: command not found' run no-such-command-here
 refused 126 'not an executable file' run ./data
 refused 126 'not an executable file' run /tmp
+refused 126 'not an executable file' run .
+refused 126 'not an executable file' run ..
+TMPDIR=$dir/gone refused 2 "no folder can be made in $dir/gone" run --no-device --no-module /bin/true
+refused 2 'qcuda.ko has no such parameter' run --no-device --module-arg chunk_kb=64 --module-arg speed=9 /bin/true
 case_done bad-options
 
 # Called through links, all scripts find what they belong to.
@@ -298,6 +302,16 @@ expect '' 'exit code' "${PIPESTATUS[0]}" 141
 expect '' 'output' "$(cat out)" "$(printf 'y\ny\ny')"
 expect '' 'processes left' "$(mine)" ''
 case_done reader-gone
+
+# More than all pipes hold; what a program writes into the void is not its end.
+plain './a prog' both >/dev/full 2>err
+expect '' 'exit code into a full device' $? 0
+expect '' 'lines of the other output' "$(wc -l <err)" 40000
+plain './a prog' exit 7 >&- 2>err
+expect '' 'exit code without an output' $? 7
+plain /bin/sh -c 'cat; echo end; exit 8' <&- >&- 2>&-
+expect '' 'exit code without any of them' $? 8
+case_done output-that-fails
 
 plain --qemu-arg -no-such-option /bin/true >out 2>err
 expect '' 'exit code' $? 125

@@ -65,12 +65,13 @@ int main(void)
 			want += want_bonus++;
 		CHECK(cudaGraphLaunch(exec, 0));
 		CHECK(cudaDeviceSynchronize());
-		REQUIRE(total == want && bonus == want_bonus, "launch %d: %d and %d, not %d and %d", i,
-			total, bonus, want, want_bonus);
+		REQUIRE(total == want && bonus == want_bonus, "launch %d: %d and %d, not %d and %d",
+			i, total, bonus, want, want_bonus);
 		if (i == 4)
 			total = want = 1000;
 	}
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
-	return verified("6 launches of a conditional graph share managed variables with the program");
+	return verified(
+		"6 launches of a conditional graph share managed variables with the program");
 }
