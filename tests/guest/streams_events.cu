@@ -4,16 +4,18 @@
  * event marks, and not before; the legacy default stream waits for the others, except for those
  * that were created as non-blocking. Queries say "not ready" while a kernel runs.
  */
+#include <unistd.h>
+
 #include "check.h"
 
-/* Busy for a time that grows with `rounds`, then out[0] = value. The result needs every round. */
-__global__ void slow_store(uint32_t *out, uint32_t value, uint32_t rounds)
-{
-	uint32_t x = 1;
+/* Until the program says go for the n-th time, whatever time that takes. */
+static volatile int *gate;
 
-	for (uint32_t i = 0; i < rounds; i++)
-		x = x * 1664525u + 1013904223u;
-	out[0] = x == 0xffffffffu && rounds == 1 ? 0 : value;
+__global__ void gated_store(const volatile int *at, int n, uint32_t *out, uint32_t value)
+{
+	while (*at < n)
+		;
+	out[0] = value;
 }
 
 __global__ void add_one(const uint32_t *in, uint32_t *out)
@@ -21,22 +23,20 @@ __global__ void add_one(const uint32_t *in, uint32_t *out)
 	out[0] = in[0] + 1;
 }
 
-/* How many rounds keep this device busy for about a quarter of a second? */
-static uint32_t calibrate(uint32_t *dev)
+static int opened;
+
+static void store_when_opened(uint32_t *out, uint32_t value, cudaStream_t stream)
 {
-	uint32_t rounds = 1 << 14;
+	void *device_gate;
 
-	for (;;) {
-		double start = now(), took;
+	CHECK(cudaHostGetDevicePointer(&device_gate, (void *)gate, 0));
+	gated_store<<<1, 1, 0, stream>>>((const volatile int *)device_gate, opened + 1, out, value);
+	CHECK_LAUNCH();
+}
 
-		slow_store<<<1, 1>>>(dev, 1, rounds);
-		CHECK_LAUNCH();
-		CHECK(cudaDeviceSynchronize());
-		took = now() - start;
-		if (took > 0.1 || rounds > 1u << 30)
-			return took > 0.25 ? rounds : rounds + rounds / 2;
-		rounds *= 2;
-	}
+static void open_gate(void)
+{
+	*gate = ++opened;
 }
 
 static uint32_t value_of(const uint32_t *dev)
@@ -51,7 +51,7 @@ int main(void)
 {
 	cudaStream_t a, b, free_running;
 	cudaEvent_t start, stop, plain;
-	uint32_t *dev, rounds;
+	uint32_t *dev;
 	float ms = -1.0f, again = -1.0f;
 	double t;
 
@@ -63,7 +63,14 @@ int main(void)
 	CHECK(cudaEventCreate(&start));
 	CHECK(cudaEventCreate(&stop));
 	CHECK(cudaEventCreateWithFlags(&plain, cudaEventDisableTiming));
-	rounds = calibrate(dev);
+	CHECK(cudaHostAlloc((void **)&gate, sizeof(*gate), cudaHostAllocMapped));
+	*gate = 0;
+	/* Both kernels are loaded before one of them is held up. */
+	store_when_opened(dev, 1, 0);
+	open_gate();
+	add_one<<<1, 1>>>(dev, dev + 1);
+	CHECK_LAUNCH();
+	CHECK(cudaDeviceSynchronize());
 
 	/* Nothing recorded, nothing queued: all is ready, no time is known. */
 	CHECK(cudaEventQuery(start));
@@ -75,8 +82,7 @@ int main(void)
 	/* The launch returns while the kernel runs; b waits for the event in a. */
 	CHECK(cudaEventRecord(start, a));
 	t = now();
-	slow_store<<<1, 1, 0, a>>>(dev, 41, rounds);
-	CHECK_LAUNCH();
+	store_when_opened(dev, 41, a);
 	CHECK(cudaEventRecord(stop, a));
 	CHECK(cudaStreamWaitEvent(b, stop, 0));
 	add_one<<<1, 1, 0, b>>>(dev, dev + 1);
@@ -85,6 +91,9 @@ int main(void)
 	EXPECT(cudaStreamQuery(b), cudaErrorNotReady);
 	EXPECT(cudaEventQuery(stop), cudaErrorNotReady);
 	EXPECT(cudaEventElapsedTime(&ms, start, stop), cudaErrorNotReady);
+	CHECK(cudaEventSynchronize(start));
+	usleep(30000);
+	open_gate();
 	CHECK(cudaEventSynchronize(stop));
 	t = now() - t;
 	(void)cudaGetLastError();
@@ -98,41 +107,43 @@ int main(void)
 	REQUIRE(value_of(dev + 1) == 42, "b did not wait for a: %u", value_of(dev + 1));
 
 	/* An event recorded again marks the new place. */
-	slow_store<<<1, 1, 0, a>>>(dev, 77, rounds);
-	CHECK_LAUNCH();
+	store_when_opened(dev, 77, a);
 	CHECK(cudaEventRecord(plain, a));
 	EXPECT(cudaEventQuery(plain), cudaErrorNotReady);
 	(void)cudaGetLastError();
+	open_gate();
 	CHECK(cudaEventSynchronize(plain));
 	REQUIRE(value_of(dev) == 77, "%u", value_of(dev));
 	EXPECT(cudaEventElapsedTime(&ms, start, plain), cudaErrorInvalidResourceHandle);
 	(void)cudaGetLastError();
 
 	/* The default stream comes after a and before what is put into b later. */
-	slow_store<<<1, 1, 0, a>>>(dev + 2, 10, rounds);
+	store_when_opened(dev + 2, 10, a);
 	add_one<<<1, 1>>>(dev + 2, dev + 3);
 	add_one<<<1, 1, 0, b>>>(dev + 3, dev + 4);
 	CHECK_LAUNCH();
+	usleep(10000);
+	open_gate();
 	CHECK(cudaDeviceSynchronize());
 	REQUIRE(value_of(dev + 3) == 11 && value_of(dev + 4) == 12, "%u, %u", value_of(dev + 3),
 		value_of(dev + 4));
 
 	/* A non-blocking stream does not wait for the default stream. */
-	slow_store<<<1, 1>>>(dev + 5, 5, rounds);
-	CHECK_LAUNCH();
+	store_when_opened(dev + 5, 5, 0);
 	add_one<<<1, 1, 0, free_running>>>(dev + 4, dev + 6);
 	CHECK_LAUNCH();
 	CHECK(cudaStreamSynchronize(free_running));
 	EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
 	(void)cudaGetLastError();
+	open_gate();
 	CHECK(cudaDeviceSynchronize());
 	REQUIRE(value_of(dev + 5) == 5 && value_of(dev + 6) == 13, "%u, %u", value_of(dev + 5),
 		value_of(dev + 6));
 
 	/* A stream destroyed with work in it still does the work. */
-	slow_store<<<1, 1, 0, b>>>(dev + 7, 9, rounds / 4);
-	CHECK_LAUNCH();
+	store_when_opened(dev + 7, 9, b);
 	CHECK(cudaStreamDestroy(b));
+	open_gate();
 	CHECK(cudaDeviceSynchronize());
 	REQUIRE(value_of(dev + 7) == 9, "%u", value_of(dev + 7));
 
@@ -142,5 +153,6 @@ int main(void)
 	CHECK(cudaStreamDestroy(a));
 	CHECK(cudaStreamDestroy(free_running));
 	CHECK(cudaFree(dev));
+	CHECK(cudaFreeHost((void *)gate));
 	return verified("streams keep their order, events mark it, queries tell the truth");
 }
