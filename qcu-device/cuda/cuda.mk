@@ -25,7 +25,7 @@ $(B)/qcu-device/be_check: $(B)/qcu-device/cuda/be_check.o $(B)/qcu-device/cuda/b
 	$(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS) -ldl
 
 # A plain fat binary for be_check: machine code for sm_75, and PTX for every later GPU.
-$(B)/qcu-device/be_check.fatbin: qcu-device/cuda/be_check_kernels.cu
+$(B)/qcu-device/be_check.fatbin: qcu-device/cuda/be_check_kernels.cu | deps
 	@mkdir -p $(@D)
 	$(NVCC) -fatbin -arch=sm_75 -o $@ $<
 

@@ -38,7 +38,7 @@ PTX_KERNELS := $(B)/tests/unit/ptx_kernels
 $(PTX_KERNELS).fast.ptx: PTX_NVFLAGS := -O3
 $(PTX_KERNELS).math.ptx: PTX_NVFLAGS := -O3 --use_fast_math -lineinfo
 $(PTX_KERNELS).debug.ptx: PTX_NVFLAGS := -G -O0
-$(PTX_KERNELS).%.ptx: tests/unit/test_ptx_kernels.cu
+$(PTX_KERNELS).%.ptx: tests/unit/test_ptx_kernels.cu | deps
 	@mkdir -p $(@D)
 	$(NVCC) -ptx -arch=compute_75 $(PTX_NVFLAGS) $< -o $@
 
@@ -48,7 +48,7 @@ $(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: $(PTX_KERNELS).f
 # The same for GPUs that have more.
 $(PTX_KERNELS).sm80.ptx: PTX_ARCH := compute_80
 $(PTX_KERNELS).sm90.ptx: PTX_ARCH := compute_90
-$(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx: tests/unit/test_ptx_sm90.cu
+$(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx: tests/unit/test_ptx_sm90.cu | deps
 	@mkdir -p $(@D)
 	$(NVCC) -ptx -std=c++17 -O3 -arch=$(PTX_ARCH) $< -o $@
 
