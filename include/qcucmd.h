@@ -17,9 +17,11 @@
 #include <linux/types.h>
 #ifdef __KERNEL__
 #include <linux/build_bug.h>
+#include <linux/errno.h>
 #include <linux/ioctl.h>
 #include <linux/stddef.h>
 #else
+#include <errno.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #endif
@@ -933,6 +935,43 @@ static inline int qcu_request_clean(const struct qCUcmd *cmd, const struct qcu_r
 		if (cmd->words[i])
 			return 0;
 	return 1;
+}
+
+/*
+ * May a guest program send this record, whatever its memory is? 0 or -errno, which is its status
+ * then. Thread 0 is the driver: its commands have an order of their own.
+ */
+static inline int qcu_check_user(const struct qCUcmd *cmd)
+{
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	__u8 allowed;
+
+	if (!rule)
+		return -EOPNOTSUPP;
+	if (!qcu_rule_user(rule))
+		return -EPERM;
+	allowed = rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0;
+	if (cmd->flags & ~allowed || !cmd->tid || !qcu_request_clean(cmd, rule))
+		return -EINVAL;
+	/* Memory that stays where it is cannot be none. */
+	if (rule->buffer == QCU_BUFFER_STAY && !cmd->buf.len)
+		return -EINVAL;
+	if (rule->buffer == QCU_BUFFER_MSG && cmd->buf.len > QCU_MSG_MAX)
+		return -E2BIG;
+	if (rule->buffer != QCU_BUFFER_NONE && cmd->buf.len > ~cmd->buf.addr)
+		return -EFAULT;
+	return 0;
+}
+
+/* What a request says, its answer says, too, whatever was made of it on the way. */
+static inline void qcu_take_answer(struct qCUcmd *cmd, const struct qCUcmd *answer)
+{
+	unsigned int i;
+
+	for (i = qcu_rule(cmd->op)->in / 4; i < QCU_BODY / 4; i++)
+		cmd->words[i] = answer->words[i];
+	cmd->status = answer->status;
+	cmd->flags = answer->flags & QCU_F_OUTPUT;
 }
 #endif
 

@@ -355,8 +355,6 @@ static int qcud_message(struct qcud_request *req, u64 addr, u64 len)
 {
 	void *message;
 
-	if (len > QCU_MSG_MAX)
-		return -E2BIG;
 	message = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!message)
 		return -ENOMEM;
@@ -415,8 +413,8 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 
 	if (kind == QCU_BUFFER_NONE)
 		return 0;
-	if (!len) /* no buffer, except that "this memory" cannot be none */
-		return kind == QCU_BUFFER_STAY ? -EINVAL : 0;
+	if (!len)
+		return 0;
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr)
 		return -EFAULT;
 	if (kind == QCU_BUFFER_MSG)
@@ -487,19 +485,11 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 	struct qcud_request *req;
-	u8 allowed;
 	u64 began;
-	int ret;
+	int ret = qcu_check_user(cmd);
 
-	if (!rule)
-		return -EOPNOTSUPP;
-	if (!qcu_rule_user(rule))
-		return -EPERM;
-	/* Thread 0 is the driver: its commands have an order of their own. */
-	allowed = rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0;
-	if (cmd->flags & ~allowed || !cmd->tid || !qcu_request_clean(cmd, rule))
-		return -EINVAL;
-
+	if (ret)
+		return ret;
 	req = qcud_request_new(cmd->op);
 	if (!req)
 		return -ENOMEM;
@@ -531,16 +521,6 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		*queued = req;
 	}
 	return 0;
-}
-
-/* What a request says, the reply says, too, whatever we or the device have made of it. */
-static void qcud_answer(struct qCUcmd *cmd, const struct qCUcmd *reply)
-{
-	const struct qcu_rule *rule = qcu_rule(cmd->op);
-
-	memcpy(cmd->body + rule->in, reply->body + rule->in, QCU_BODY - rule->in);
-	cmd->status = reply->status;
-	cmd->flags = reply->flags & QCU_F_OUTPUT;
 }
 
 /* What one call has sent and waits for, and the first record that has not been answered. */
@@ -575,7 +555,7 @@ static int qcud_batch_answers(struct qcud_batch *batch, u32 end, int killed)
 		else if (ret)
 			cmd->status = ret;
 		else
-			qcud_answer(cmd, &req->reply);
+			qcu_take_answer(cmd, &req->reply);
 		if (!ret && !cmd->status && cmd->op == QCU_OP_HOST_UNREGISTER)
 			ended = req->registered;
 		if (ended)

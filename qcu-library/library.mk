@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# libcudart.so.13, twice from the same files: over /dev/qcuda (the product), and over a mirror in the
-# program's own process (tests). cudart.syms says what is exported; a function in it that nothing
+# libcudart.so.13 over /dev/qcuda. For tests there is one over a mirror in the program's own process,
+# from the same files (tests/transport/transport.mk). cudart.syms says what is exported; a function in it that nothing
 # implements gets a body that says so.
 
 CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
@@ -16,11 +16,9 @@ LIBRARY_SRCS += $(addprefix qcu-library/,graph.c graph_attr.c graph_capture.c gr
 	graph_cond.c graph_memory.c graph_node.c graph_object.c library.c ipc.c managed_copy.c managed_var.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
 LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_dev.o
-LIBRARY_LOOPBACK_OBJS := $(LIBRARY_OBJS) $(addprefix $(B)/qcu-library/,transport_loopback.o populate.o)
 LIBRARY_MAP := $(B)/qcu-library/cudart.map
 
-$(LIBRARY_DEV_OBJS) $(B)/qcu-library/transport_loopback.o: \
-	override CFLAGS += -isystem $(dir $(CUDART_INC)) -I$(B)/qcu-library
+$(LIBRARY_DEV_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC)) -I$(B)/qcu-library
 
 # Says what is missing instead of what a compiler makes of it.
 .PHONY: cudart-header
@@ -34,7 +32,7 @@ else
 		"Set CUDA_HOME=DIR to a CUDA 13 toolkit." >&2; exit 1; }
 endif
 
-$(LIBRARY_DEV_OBJS) $(B)/qcu-library/transport_loopback.o: | cudart-header
+$(LIBRARY_DEV_OBJS): | cudart-header
 
 # For scripts/api-table.
 .PHONY: print-cudart-include
@@ -63,13 +61,6 @@ LIBRARY_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 $(B)/qcu-library/libcudart.so.13: $(LIBRARY_DEV_OBJS) $(LIBRARY_MAP)
 	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_DEV_OBJS)
-	ln -sf libcudart.so.13 $(@D)/libcudart.so
-
-$(B)/loopback/libcudart.so.13: $(LIBRARY_LOOPBACK_OBJS) $(B)/qcu-device/libmirror.a $(SOFT_LIB) \
-		$(LIBRARY_MAP)
-	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_LOOPBACK_OBJS) \
-		$(B)/qcu-device/libmirror.a $(SOFT_LIB) $(SOFT_LIBS)
 	ln -sf libcudart.so.13 $(@D)/libcudart.so
 
 PARTS += $(B)/qcu-library/libcudart.so.13

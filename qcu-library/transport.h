@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How the library reaches a mirror. transport_dev.c goes through /dev/qcuda; transport_loopback.c,
- * used by tests, runs a mirror in this process. Exactly one of them is linked into a library.
+ * How the library reaches a mirror. transport_dev.c goes through /dev/qcuda. For tests there is
+ * tests/transport/, which runs a mirror in this process. A library has exactly one of them.
  */
 #ifndef QCU_TRANSPORT_H
 #define QCU_TRANSPORT_H
@@ -45,8 +45,5 @@ void qcul_transport_thread_ends(void);
  */
 int qcul_transport_map(void *addr, size_t len);
 int qcul_transport_unmap(void *addr, size_t len);
-
-/* populate.c, for the loopback transport: pages for memory that is about to be pinned. */
-void qcul_populate(void *addr, size_t len);
 
 #endif

@@ -3,6 +3,7 @@
 # names them: UNIT_TESTS += NAME with NAME_OBJS and NAME_LIBS, LOOPBACK_TESTS += NAME with a rule for
 # $(B)/tests/loopback/NAME. CUDA programs and the guest's own tools are found by their files.
 
+include tests/transport/transport.mk
 -include tests/unit/ptx.mk tests/unit/soft.mk tests/unit/device.mk tests/unit/library.mk tests/unit/malloc.mk
 -include tests/unit/launcher.mk
 -include tests/loopback/loopback.mk
@@ -12,7 +13,6 @@ VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
 
 # Without a VM: all but those that end by a signal or wait for one.
 LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access,$(GUEST_PROGRAMS))
-LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
 
 include tests/fuzz/fuzz.mk
 include tests/hostile/hostile.mk

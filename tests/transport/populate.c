@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "qcu-library/transport.h"
+#include "tests/transport/populate.h"
 
 #define THREADS 8
 /* One thread's share at least: starting one costs as much as clearing a few MiB. */
@@ -22,7 +22,7 @@ struct share {
 	size_t len;
 };
 
-static void *populate(void *arg)
+static void *populate_share(void *arg)
 {
 	const struct share *s = arg;
 
@@ -30,7 +30,7 @@ static void *populate(void *arg)
 	return NULL;
 }
 
-void qcul_populate(void *addr, size_t len)
+void populate(void *addr, size_t len)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct share shares[THREADS];
@@ -52,7 +52,7 @@ void qcul_populate(void *addr, size_t len)
 	for (i = 0; i < n && i * each < len; i++) {
 		shares[i].start = (char *)addr + i * each;
 		shares[i].len = len - i * each < each ? len - i * each : each;
-		if (pthread_create(&threads[i], NULL, populate, &shares[i]))
+		if (pthread_create(&threads[i], NULL, populate_share, &shares[i]))
 			break;
 		started++;
 	}

@@ -4,18 +4,11 @@
  * without a VM. It plays the driver's part: checks records, copies messages, says where buffers
  * are, tells the mirror of chunk memory before it is first used. A guest-physical address is a
  * pointer.
- *
- * QCU_LOOPBACK_GPUS: how many devices; QCU_LOOPBACK_BACKEND: the file of another backend, so that
- * the real GPU can be measured without a VM; QCU_LOOPBACK_SHARED: a file by which processes that
- * have the same one can give each other memory and events, as processes of one VM can; QCU_TRACE: a
- * line per command on stderr.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "qcu-library/transport.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +20,10 @@
 #include "include/qcuerror.h"
 #include "qcu-device/carriers.h"
 #include "qcu-device/mirror.h"
-#include "qcu-device/shares.h"
 #include "qcu-device/spin.h"
 #include "qcu-library/qcul.h"
+#include "tests/transport/populate.h"
+#include "tests/transport/settings.h"
 
 /* What one thread may have posted and the mirror not carried out; then it waits for much room. */
 #define POSTS 1024
@@ -117,52 +111,6 @@ static atomic_uint waiting; /* QCU_WAIT_* */
 static __thread struct poster *mine;
 static __thread unsigned int mine_generation;
 
-static const struct be_ops *backend(void)
-{
-	const char *file = getenv("QCU_LOOPBACK_BACKEND");
-	const struct be_ops *ops = NULL;
-	be_plugin_fn *fn;
-	void *lib;
-
-	if (!file || !*file)
-		return &be_soft;
-	/*
-	 * The GPU's driver, which a mirror of its own would have with libc's malloc, gets that here
-	 * too, if it is there: the first to load it decides. What the backend calls by CUDA's names
-	 * is in it, not here.
-	 */
-	dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	lib = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	if (lib) {
-		*(void **)&fn = dlsym(lib, BE_PLUGIN_SYMBOL);
-		ops = fn ? fn() : NULL;
-	}
-	if (!ops || ops->abi != BE_ABI) {
-		fprintf(stderr, "qcuda: QCU_LOOPBACK_BACKEND=%s: %s\n", file,
-			lib ? "no backend of this version" : dlerror());
-		return NULL;
-	}
-	return ops;
-}
-
-/* The file stays: others may come. */
-static void join_others(struct mir_config *cfg)
-{
-	const char *file = getenv("QCU_LOOPBACK_SHARED");
-	int fd = file && *file ? open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-
-	if (fd < 0)
-		return;
-	cfg->shares = shares_new(fd);
-	close(fd);
-	cfg->session = cfg->shares ? shares_join(cfg->shares) : 0;
-	if (cfg->session)
-		return;
-	fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARED=%s: it is full, or cannot be mapped\n", file);
-	shares_free(cfg->shares);
-	cfg->shares = NULL;
-}
-
 /*
  * CUDA takes itself down when the process ends, in a function that it has registered when it was
  * first called, and must not be called by lanes meanwhile or afterwards. Ours, registered later,
@@ -177,7 +125,7 @@ static void at_exit(void)
 int qcul_transport_open(struct qcu_hello *hello)
 {
 	struct mir_config cfg = {
-		.ops = backend(),
+		.ops = loopback_backend(),
 		.trace = qcul_env_on("QCU_TRACE"),
 		.poll_us = POLL_US,
 		.copiers = carriers_fit(CARRIERS_DEFAULT),
@@ -188,7 +136,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 		return QCU_ERR_NoDevice;
 	if (qcul_env_bytes("QCU_LOOPBACK_GPUS", &n))
 		cfg.options.gpus = (unsigned int)n;
-	join_others(&cfg);
+	loopback_join_others(&cfg);
 	if (mir_create(&mirror, &cfg) < 0) {
 		mirror = NULL;
 		return QCU_ERR_NoDevice;
@@ -707,8 +655,6 @@ static int check_mapped(uint64_t addr, uint64_t len)
 	size_t pages;
 	int rc = 0;
 
-	if (len - 1 > UINT64_MAX - addr)
-		return -EFAULT;
 	pages = (addr + len - start + page - 1) / page;
 	if (pages > sizeof(few))
 		vec = malloc(pages);
@@ -738,9 +684,9 @@ static int prepare_memory(struct job *job, bool stays)
 	int rc;
 
 	if (!buf->len)
-		return stays ? -EINVAL : 0;
+		return 0;
 	if (stays && fresh_chunk(buf->addr, buf->len))
-		qcul_populate((void *)(uintptr_t)buf->addr, buf->len);
+		populate((void *)(uintptr_t)buf->addr, buf->len);
 	rc = use_chunk(job, buf->addr, buf->len);
 	if (rc < 0)
 		return rc;
@@ -790,8 +736,6 @@ static int prepare_message(struct job *job, void *room)
 	void *msg = room;
 	int rc = 0;
 
-	if (buf->len > QCU_MSG_MAX)
-		return -EINVAL;
 	if (!room || buf->len > SMALL_MSG)
 		msg = job->message = malloc(buf->len + 1);
 	if (!msg)
@@ -808,20 +752,16 @@ static int prepare_message(struct job *job, void *room)
 /* What the driver does with a record from user space. 0 or -errno for its status. */
 static int prepare(struct job *job, const struct qCUcmd *cmd, void *room)
 {
-	const struct qcu_rule *rule = qcu_rule(cmd->op);
-	unsigned int allowed;
+	int rc = qcu_check_user(cmd);
 
 	job->req.cmd = *cmd;
 	job->req.segs = NULL;
 	job->req.seg_count = 0;
 	job->chunk = NULL;
 	job->message = NULL;
-	if (!rule || !qcu_rule_user(rule))
-		return -EINVAL;
-	allowed = rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0;
-	if (cmd->flags & ~allowed || !cmd->tid || !qcu_request_clean(cmd, rule))
-		return -EINVAL;
-	switch (rule->buffer) {
+	if (rc)
+		return rc;
+	switch (qcu_rule(cmd->op)->buffer) {
 	case QCU_BUFFER_IN:
 	case QCU_BUFFER_OUT:
 		return prepare_memory(job, false);
@@ -875,7 +815,7 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status &&
 	    remove_chunk(cmd->host_unregister.addr, cmd->host_unregister.len, true))
 		wait_until_left(cmd->host_unregister.addr, cmd->host_unregister.len);
-	*cmd = job->req.cmd;
+	qcu_take_answer(cmd, &job->req.cmd);
 }
 
 /* Its answer comes when the program itself has done something: nobody looks out for it. */

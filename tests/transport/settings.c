@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the environment says of the loopback transport's mirror. QCU_LOOPBACK_GPUS: how many
+ * devices; QCU_LOOPBACK_BACKEND: the file of another backend, so that the real GPU can be measured
+ * without a VM; QCU_LOOPBACK_SHARED: a file by which processes that have the same one can give each
+ * other memory and events, as processes of one VM can; QCU_TRACE: a line per command on stderr.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "qcu-device/shares.h"
+#include "tests/transport/settings.h"
+
+const struct be_ops *loopback_backend(void)
+{
+	const char *file = getenv("QCU_LOOPBACK_BACKEND");
+	const struct be_ops *ops = NULL;
+	be_plugin_fn *fn;
+	void *lib;
+
+	if (!file || !*file)
+		return &be_soft;
+	/*
+	 * The GPU's driver, which a mirror of its own would have with libc's malloc, gets that here
+	 * too, if it is there: the first to load it decides. What the backend calls by CUDA's names
+	 * is in it, not here.
+	 */
+	dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	lib = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	if (lib) {
+		*(void **)&fn = dlsym(lib, BE_PLUGIN_SYMBOL);
+		ops = fn ? fn() : NULL;
+	}
+	if (!ops || ops->abi != BE_ABI) {
+		fprintf(stderr, "qcuda: QCU_LOOPBACK_BACKEND=%s: %s\n", file,
+			lib ? "no backend of this version" : dlerror());
+		return NULL;
+	}
+	return ops;
+}
+
+void loopback_join_others(struct mir_config *cfg)
+{
+	const char *file = getenv("QCU_LOOPBACK_SHARED");
+	int fd = file && *file ? open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (fd < 0)
+		return;
+	cfg->shares = shares_new(fd);
+	close(fd);
+	cfg->session = cfg->shares ? shares_join(cfg->shares) : 0;
+	if (cfg->session)
+		return;
+	fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARED=%s: it is full, or cannot be mapped\n", file);
+	shares_free(cfg->shares);
+	cfg->shares = NULL;
+}

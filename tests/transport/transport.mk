@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The guest library over a mirror in the program's own process. Sets: LOOPBACK_LIBRARY.
+
+LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
+LOOPBACK_OBJS := $(addprefix $(B)/tests/transport/,loopback.o populate.o settings.o)
+
+$(B)/tests/transport/loopback.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(B)/tests/transport/loopback.o: | cudart-header
+
+$(LOOPBACK_LIBRARY): $(LIBRARY_OBJS) $(LOOPBACK_OBJS) $(MIRROR_LIB) $(SOFT_LIB) $(LIBRARY_MAP)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_OBJS) $(LOOPBACK_OBJS) \
+		$(MIRROR_LIB) $(SOFT_LIB) $(SOFT_LIBS)
+	ln -sf libcudart.so.13 $(@D)/libcudart.so
