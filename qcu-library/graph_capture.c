@@ -4,6 +4,7 @@
  * next one will depend on. It begins with one stream, takes in others that wait for an event of
  * its own, and must find them all joined when it ends.
  */
+#include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 
 #include <stdlib.h>
@@ -117,18 +118,10 @@ static void end(struct capture *c)
 	atomic_fetch_sub(&qcul_captures, 1);
 }
 
-void qcul_captures_lock(void)
+/* The child's streams are not its parent's. */
+static void forget_all(bool had_session)
 {
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_captures_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-void qcul_captures_forget(void)
-{
+	(void)had_session;
 	while (streams) {
 		struct CUgraph_st *made = streams->capture->given ? NULL : streams->capture->graph;
 
@@ -136,6 +129,8 @@ void qcul_captures_forget(void)
 		qcul_graph_free(made);
 	}
 }
+
+QCUL_AT_FORK(QCUL_FORK_CAPTURES, .lock = &lock, .forget = forget_all)
 
 /* The capture that this number was given to, while it goes on. */
 static struct capture *capture_with(unsigned long long id)

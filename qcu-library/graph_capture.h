@@ -39,9 +39,4 @@ void qcul_event_forget_capture(struct qcul_handle *event);
 /* For calls that might wait for a captured stream in ways that nobody sees, cudaMalloc for one. */
 cudaError_t qcul_capture_unsafe(void);
 
-/* Around fork(); the child's streams are not its parent's. */
-void qcul_captures_lock(void);
-void qcul_captures_unlock(void);
-void qcul_captures_forget(void);
-
 #endif

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/graph.h"
 
 /* A handle or the outermost graph, and what the host makes for it. */
@@ -28,18 +29,9 @@ struct qcul_cond {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_CONDS, .lock = &lock)
 static struct qcul_cond *conds;
 static uint32_t stamps;
-
-void qcul_conds_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_conds_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 /* The host has it, in this session and after every reset. */
 static bool alive(const struct qcul_cond *c)
@@ -52,9 +44,9 @@ static bool alive(const struct qcul_cond *c)
 
 static void hold(struct qcul_cond *c)
 {
-	qcul_conds_lock();
+	pthread_mutex_lock(&lock);
 	c->refs++;
-	qcul_conds_unlock();
+	pthread_mutex_unlock(&lock);
 }
 
 void qcul_cond_put(struct qcul_cond *c)
@@ -64,14 +56,14 @@ void qcul_cond_put(struct qcul_cond *c)
 		struct qCUcmd cmd;
 		bool gone;
 
-		qcul_conds_lock();
+		pthread_mutex_lock(&lock);
 		gone = !--c->refs;
 		if (gone) {
 			while (*p != c)
 				p = &(*p)->next;
 			*p = c->next;
 		}
-		qcul_conds_unlock();
+		pthread_mutex_unlock(&lock);
 		if (!gone)
 			return;
 		if (alive(c)) {
@@ -123,10 +115,10 @@ static cudaError_t make(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph
 	c->handle = cmd->cond_create.handle;
 	if (in)
 		hold(in);
-	qcul_conds_lock();
+	pthread_mutex_lock(&lock);
 	c->next = conds;
 	conds = c;
-	qcul_conds_unlock();
+	pthread_mutex_unlock(&lock);
 	*out = c;
 	return cudaSuccess;
 }
@@ -212,12 +204,12 @@ static struct qcul_cond *find(cudaGraphConditionalHandle handle)
 {
 	struct qcul_cond *c;
 
-	qcul_conds_lock();
+	pthread_mutex_lock(&lock);
 	for (c = conds; c && (!c->in || c->handle != handle || !alive(c)); c = c->next)
 		;
 	if (c)
 		c->refs++;
-	qcul_conds_unlock();
+	pthread_mutex_unlock(&lock);
 	return c;
 }
 
@@ -523,13 +515,13 @@ static bool claim(struct qcul_cond *graph)
 {
 	bool good;
 
-	qcul_conds_lock();
+	pthread_mutex_lock(&lock);
 	good = !graph->instanced;
 	if (good) {
 		graph->instanced = true;
 		graph->refs++;
 	}
-	qcul_conds_unlock();
+	pthread_mutex_unlock(&lock);
 	return good;
 }
 
@@ -553,9 +545,9 @@ void qcul_exec_cond_end(struct qcul_exec_cond *x)
 {
 	if (!x->graph)
 		return;
-	qcul_conds_lock();
+	pthread_mutex_lock(&lock);
 	x->graph->instanced = false;
-	qcul_conds_unlock();
+	pthread_mutex_unlock(&lock);
 	qcul_cond_put(x->graph);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "qcu-library/device.h"
+#include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 
 /* The end of what used memory: of the launches of an instance, or a free in a stream. */
@@ -49,26 +50,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_graph_memory *memories;
 static atomic_uint count;
 
-void qcul_graph_places_lock(void)
-{
-	pthread_mutex_lock(&places_lock);
-}
-
-void qcul_graph_places_unlock(void)
-{
-	pthread_mutex_unlock(&places_lock);
-}
-
-void qcul_graph_memory_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_graph_memory_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 void qcul_graph_memory_forget(int device)
 {
 	struct qcul_graph_memory *m;
@@ -83,6 +64,21 @@ void qcul_graph_memory_forget(int device)
 			places[d] = (struct place){0};
 	pthread_mutex_unlock(&lock);
 }
+
+static void forget_all(bool had_session)
+{
+	(void)had_session;
+	qcul_graph_memory_forget(-1);
+}
+
+static struct qcul_fork_part places_at_fork = {QCUL_FORK_GRAPH_PLACES, .lock = &places_lock};
+
+__attribute__((constructor)) static void register_places(void)
+{
+	qcul_at_fork(&places_at_fork);
+}
+
+QCUL_AT_FORK(QCUL_FORK_GRAPH_MEMORY, .lock = &lock, .forget = forget_all)
 
 /* ---- under the lock ---- */
 

@@ -5,6 +5,7 @@
  * so be checked without touching what it points to, and a destroyed handle is an error, not a
  * crash. Modules and kernels get their numbers from tables of the same make.
  */
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,3 +94,11 @@ void qcul_handles_forget(int device)
 	}
 	qcul_handles_unlock();
 }
+
+static void forget_all(bool had_session)
+{
+	(void)had_session;
+	qcul_handles_forget(-1);
+}
+
+QCUL_AT_FORK(QCUL_FORK_HANDLES, .lock = &lock, .forget = forget_all)

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 #include "qcu-library/qcul.h"
 
@@ -21,18 +22,9 @@ struct host_call {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_HOST_CALLS, .lock = &lock)
 static unsigned int served; /* epoch in which the thread is there */
 static sem_t expected;	    /* calls that the mirror has, and will tell of */
-
-void qcul_host_calls_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_host_calls_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 static void run(struct host_call *call, cudaError_t error)
 {
@@ -80,7 +72,7 @@ static cudaError_t start(void)
 	pthread_t thread;
 	int rc = 0;
 
-	qcul_host_calls_lock();
+	pthread_mutex_lock(&lock);
 	if (served != qcul_epoch()) {
 		sem_init(&expected, 0, 0);
 		/* Signals are for the program's own threads. */
@@ -96,7 +88,7 @@ static cudaError_t start(void)
 			served = qcul_epoch();
 		}
 	}
-	qcul_host_calls_unlock();
+	pthread_mutex_unlock(&lock);
 	return rc ? cudaErrorOperatingSystem : cudaSuccess;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 
 #define MEM_MAGIC   0x316d656d63707163ull
@@ -22,16 +23,7 @@ _Static_assert(sizeof(cudaIpcEventHandle_t) == CUDA_IPC_HANDLE_SIZE, "of an even
 
 /* So that what is known here of imported memory changes as it does in the mirror. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void qcul_ipc_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_ipc_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+QCUL_AT_FORK(QCUL_FORK_IPC, .lock = &lock)
 
 static void pack(void *handle, uint64_t magic, const struct qcu_ipc_token *token)
 {
@@ -139,11 +131,11 @@ static cudaError_t open_mem(void **ptr, const cudaIpcMemHandle_t *handle, unsign
 		return err;
 	cmd = qcul_cmd(QCU_OP_IPC_MEM_OPEN);
 	cmd.ipc_mem_open.token = token;
-	qcul_ipc_lock();
+	pthread_mutex_lock(&lock);
 	err = qcul_send(&cmd, 1);
 	if (!err)
 		err = remember(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size);
-	qcul_ipc_unlock();
+	pthread_mutex_unlock(&lock);
 	if (!err)
 		*ptr = (void *)(uintptr_t)cmd.ipc_mem_open.ptr;
 	return err;
@@ -162,7 +154,7 @@ static cudaError_t close_mem(const void *ptr)
 
 	if (err)
 		return err;
-	qcul_ipc_lock();
+	pthread_mutex_lock(&lock);
 	range = qcul_mem_find(ptr);
 	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_IMPORTED) ||
 	    range.start != (uint64_t)(uintptr_t)ptr) {
@@ -172,7 +164,7 @@ static cudaError_t close_mem(const void *ptr)
 		if (!err && !left)
 			(void)qcul_mem_take(range.start, QCUL_MEM_DEVICE, &range);
 	}
-	qcul_ipc_unlock();
+	pthread_mutex_unlock(&lock);
 	return err;
 }
 

@@ -6,7 +6,7 @@
 CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
 
-LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c batch.c choose.c copy.c copy3d.c device.c env.c errors.c event.c \
+LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c batch.c choose.c copy.c copy3d.c device.c env.c errors.c event.c fork.c \
 	func.c handles.c hostfunc.c launch.c limits.c logs.c managed.c malloc_hook.c malloc_region.c malloc_tree.c \
 	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
 	pinned.c pool.c print.c properties.c query.c ranges.c recycle.c register.c reserve.c session.c stream.c \

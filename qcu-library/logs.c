@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 #define LINES 100
@@ -24,6 +25,7 @@ struct CUlogsCallbackEntry_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_LOGS, .lock = &lock)
 static char lines[LINES][LINE];
 static cudaLogIterator total; /* lines ever, the last LINES of which are kept */
 static cudaLogIterator delivered;
@@ -31,16 +33,6 @@ static struct CUlogsCallbackEntry_st *callbacks;
 
 /* In a callback: errors of its own would lead to more of them. */
 static __thread bool calling;
-
-void qcul_logs_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_logs_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 /* The callbacks as they are now: one may take itself out, or another. */
 static struct CUlogsCallbackEntry_st *copy_callbacks(size_t *count)

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "qcu-library/arena.h"
+#include "qcu-library/fork.h"
 #include "qcu-library/malloc_hook.h"
 #include "qcu-library/malloc_region.h"
 #include "qcu-library/qcul.h"
@@ -66,7 +67,7 @@ static atomic_size_t threshold = NEVER;
 static atomic_int state;
 static _Atomic(size_t (*)(void *)) libc_usable_size;
 
-/* Acquire pairs with the store in qcul_malloc_start: who sees the size sees the base. */
+/* Acquire pairs with the store in start(): who sees the size sees the base. */
 static bool in_window(const void *p)
 {
 	size_t size = atomic_load_explicit(&window_size, memory_order_acquire);
@@ -105,7 +106,7 @@ void qcul_malloc_arm(void)
 		atomic_store(&threshold, threshold_wanted());
 }
 
-void qcul_malloc_start(void)
+static void start(void)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
@@ -122,7 +123,7 @@ void qcul_malloc_start(void)
 	qcul_trace("malloc: large allocations are chunks");
 }
 
-void qcul_malloc_refused(void)
+static void refused(void)
 {
 	int from = STATE_ARMED;
 
@@ -132,17 +133,24 @@ void qcul_malloc_refused(void)
 	qcul_trace("malloc: no session, everything stays with libc");
 }
 
-void qcul_malloc_before_fork(void)
+static struct qcul_session_user session_user = {.opened = start, .refused = refused};
+
+__attribute__((constructor)) static void tell_of_sessions(void)
+{
+	qcul_session_tell(&session_user);
+}
+
+static void before_fork(void)
 {
 	qcul_arena_before_fork();
 }
 
-void qcul_malloc_after_fork_parent(void)
+static void after_fork_parent(void)
 {
 	qcul_arena_after_fork(false);
 }
 
-void qcul_malloc_after_fork_child(bool had_session)
+static void forget(bool had_session)
 {
 	if (had_session) {
 		atomic_store(&state, STATE_LIBC);
@@ -152,6 +160,9 @@ void qcul_malloc_after_fork_child(bool had_session)
 	/* The child has no registrations. */
 	qcul_free_kept();
 }
+
+/* Outermost: from before the fork until after it, large allocations come from libc. */
+QCUL_AT_FORK(QCUL_FORK_MALLOC, .before = before_fork, .parent = after_fork_parent, .forget = forget)
 
 /* Whether large allocations are chunks, after an attempt to make them so. */
 static bool on(void)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "qcu-library/device.h"
+#include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 
 #define CPU_BIT (1ull << 63) /* in accessed_by; below it a bit for each device */
@@ -31,18 +32,9 @@ struct piece {
 static const struct piece nothing;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_MANAGED, .lock = &lock)
 static struct piece *pieces; /* by address */
 static size_t count, room;
-
-void qcul_managed_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_managed_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 /* ---- the list of pieces; the lock is held ---- */
 
@@ -113,12 +105,12 @@ void qcul_managed_forget(uint64_t start, uint64_t len)
 	uint64_t end = start + len;
 	size_t i, kept = 0;
 
-	qcul_managed_lock();
+	pthread_mutex_lock(&lock);
 	for (i = 0; i < count; i++)
 		if (pieces[i].end <= start || pieces[i].start >= end)
 			pieces[kept++] = pieces[i];
 	count = kept;
-	qcul_managed_unlock();
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- arguments ---- */
@@ -224,14 +216,14 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
-	qcul_managed_lock();
+	pthread_mutex_lock(&lock);
 	if (cover(start, end)) {
 		for (i = find(start); i < count && pieces[i].start < end; i++)
 			apply(&pieces[i], advice, &place);
 	} else {
 		err = cudaErrorMemoryAllocation;
 	}
-	qcul_managed_unlock();
+	pthread_mutex_unlock(&lock);
 	return qcul_done(err);
 }
 
@@ -260,14 +252,14 @@ static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLoc
 		err = check_place(location, &place);
 	if (err)
 		return err;
-	qcul_managed_lock();
+	pthread_mutex_lock(&lock);
 	if (cover(start, end)) {
 		for (i = find(start); i < count && pieces[i].start < end; i++)
 			pieces[i].prefetched = place;
 	} else {
 		err = cudaErrorMemoryAllocation;
 	}
-	qcul_managed_unlock();
+	pthread_mutex_unlock(&lock);
 	return err;
 }
 
@@ -468,9 +460,9 @@ cudaError_t cudaMemRangeGetAttributes(void **data, size_t *sizes,
 
 	if (err)
 		return qcul_done(err);
-	qcul_managed_lock();
+	pthread_mutex_lock(&lock);
 	all = common(start, end);
-	qcul_managed_unlock();
+	pthread_mutex_unlock(&lock);
 	for (i = 0; i < n && !err; i++)
 		err = tell(&all, attributes[i], data[i], sizes[i]);
 	return qcul_done(err);

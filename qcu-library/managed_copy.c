@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/managed_copy.h"
 
 #define BLOCK 4096u
@@ -25,20 +26,10 @@ struct copy {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_MANAGED_COPIES, .lock = &lock)
 static struct copy *copies;
 static atomic_bool gpu_has; /* work of the GPU's may be under way */
 static __thread bool busy;  /* this thread is at it */
-atomic_bool qcul_managed_copied;
-
-void qcul_managed_copies_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_managed_copies_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 static char *program(const struct copy *c)
 {
@@ -145,7 +136,7 @@ static void done(void)
 
 /* ---- what session.c tells of ---- */
 
-cudaError_t qcul_managed_copies_to_gpu(void)
+static cudaError_t to_gpu(void)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -159,7 +150,7 @@ cudaError_t qcul_managed_copies_to_gpu(void)
 	return err;
 }
 
-cudaError_t qcul_managed_copies_back(void)
+static cudaError_t back(void)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -175,6 +166,8 @@ cudaError_t qcul_managed_copies_back(void)
 	done();
 	return err;
 }
+
+static const struct qcul_mover mover = {to_gpu, back};
 
 /* ---- copies come and go ---- */
 
@@ -230,7 +223,7 @@ static cudaError_t add(struct copy *c, const void *values)
 	(void)qcul_mem_add(&range);
 	c->next = copies;
 	copies = c;
-	atomic_store(&qcul_managed_copied, true);
+	qcul_session_moves(&mover);
 	atomic_store(&gpu_has, false);
 	return cudaSuccess;
 }

@@ -4,6 +4,7 @@
  * it has looked up, and memory in the window that both sides use. This is how cudaMemcpyDefault,
  * cudaFree and cudaPointerGetAttributes tell one kind of pointer from another.
  */
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,10 +135,14 @@ void qcul_mem_forget_device(int device)
 	qcul_mem_unlock();
 }
 
-void qcul_mem_forget_session(void)
+/* After fork: the parent's device memory and registrations are not the child's. */
+static void forget_session(bool had_session)
 {
+	(void)had_session;
 	qcul_mem_lock();
 	forget(of_session, -1);
 	atomic_store(&registered, 0);
 	qcul_mem_unlock();
 }
+
+QCUL_AT_FORK(QCUL_FORK_MEMORY, .lock = &lock, .forget = forget_session)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "qcu-library/device.h"
+#include "qcu-library/fork.h"
 #include "qcu-library/malloc_hook.h"
 #include "qcu-library/managed_var.h"
 #include "qcu-library/qcul.h"
@@ -76,19 +77,19 @@ static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct symbols kernels, variables;
 static struct qcul_module *modules;
 
-void qcul_modules_lock(void)
+static void lock_all(void)
 {
 	pthread_mutex_lock(&load_lock);
 	pthread_rwlock_wrlock(&table_lock);
 }
 
-void qcul_modules_unlock(void)
+static void unlock_all(void)
 {
 	pthread_rwlock_unlock(&table_lock);
 	pthread_mutex_unlock(&load_lock);
 }
 
-void qcul_modules_reset_lock(void)
+static void unlock_in_child(void)
 {
 	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
 
@@ -96,6 +97,8 @@ void qcul_modules_reset_lock(void)
 	table_lock = fresh;
 	pthread_mutex_unlock(&load_lock);
 }
+
+QCUL_AT_FORK(QCUL_FORK_MODULES, .before = lock_all, .parent = unlock_all, .child = unlock_in_child)
 
 /* ---- tables ---- */
 
@@ -879,7 +882,7 @@ void qcul_variables_forget(int device)
 	struct qcul_module *m;
 	size_t i;
 
-	qcul_modules_lock();
+	lock_all();
 	for (i = 0; i < variables.room; i++) {
 		struct variable *v = variables.v[i].value;
 
@@ -889,5 +892,5 @@ void qcul_variables_forget(int device)
 	for (m = modules; m; m = m->next)
 		if (m->managed.copied && m->ready == qcul_epoch())
 			(void)qcul_managed_vars_bind(&m->managed, m->id);
-	qcul_modules_unlock();
+	unlock_all();
 }

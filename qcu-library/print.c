@@ -6,21 +6,13 @@
  */
 #include <stdio.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_PRINT, .lock = &lock)
 static atomic_bool pending;
 static char text[64 << 10];
-
-void qcul_print_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_print_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 void qcul_print_note(void)
 {
@@ -61,12 +53,12 @@ void qcul_print_flush(void)
 
 	if (!atomic_load_explicit(&pending, memory_order_relaxed))
 		return;
-	qcul_print_lock();
+	pthread_mutex_lock(&lock);
 	if (atomic_exchange(&pending, false)) {
 		while ((got = fetch(QCU_PRINT_OUT)) > 0)
 			fwrite(text, 1, got, stdout);
 		fflush(stdout);
 		flush_errors();
 	}
-	qcul_print_unlock();
+	pthread_mutex_unlock(&lock);
 }

@@ -62,6 +62,21 @@ extern __thread struct qcul_thread qcul_self;
 
 /* ---- session.c ---- */
 
+/* Who wants to hear when there is a session; called with its lock held. */
+struct qcul_session_user {
+	void (*opened)(void);
+	void (*refused)(void); /* malloc has asked for one, and there is none */
+	struct qcul_session_user *next;
+};
+void qcul_session_tell(struct qcul_session_user *user);
+
+/* Memory that is not in one place for program and GPU: NULL while there is none. */
+struct qcul_mover {
+	cudaError_t (*to_gpu)(void); /* before commands that use memory */
+	cudaError_t (*back)(void);   /* after a wait */
+};
+void qcul_session_moves(const struct qcul_mover *mover);
+
 /* Opens the session if there is none. Works also after a sticky error. */
 cudaError_t qcul_open(void);
 /* The same, then the sticky error if there is one: for calls that need a working context. */
@@ -119,8 +134,6 @@ void qcul_hush(bool on);
 void qcul_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Calls the program's callbacks; with no lock held. */
 void qcul_log_deliver(void);
-void qcul_logs_lock(void);
-void qcul_logs_unlock(void);
 
 /* ---- env.c ---- */
 
@@ -190,11 +203,9 @@ cudaError_t qcul_query_event(uint32_t event);
 cudaError_t qcul_query_stream(uint32_t stream);
 /* What it has to be told of: an answer that was waited for, */
 void qcul_query_waited(void);
-/* something new in a stream, an event that is recorded, or made: after it has been sent; */
+/* something new in a stream, an event that is recorded, or made: after it has been sent. */
 void qcul_query_moved(void);
 void qcul_query_recorded(uint32_t event);
-/* and a forked child. */
-void qcul_query_forget(void);
 
 /* ---- memmap.c: what is known of addresses ---- */
 
@@ -230,8 +241,6 @@ uint64_t qcul_mem_device_address(const void *addr);
 /* The range around addr; kind QCUL_MEM_HOST: nothing is known of it. */
 struct qcul_range qcul_mem_find(const void *addr);
 void qcul_mem_forget_device(int device);
-/* After fork: the parent's device memory and registrations are not the child's. */
-void qcul_mem_forget_session(void);
 void qcul_mem_lock(void);
 void qcul_mem_unlock(void);
 
@@ -239,16 +248,12 @@ void qcul_mem_unlock(void);
 
 /* Keeps this process from using the addresses of device memory. False: it has something there. */
 bool qcul_reserve(uint64_t start, uint64_t len);
-void qcul_reserve_lock(void);
-void qcul_reserve_unlock(void);
 
 /* ---- window.c ---- */
 
 /* Chunk memory at an address of the window, mapped. NULL: none left. */
 void *qcul_window_map(size_t len);
 void qcul_window_unmap(void *addr, size_t len);
-void qcul_window_lock(void);
-void qcul_window_unlock(void);
 
 /* ---- copy.c ---- */
 
@@ -337,10 +342,6 @@ bool qcul_recycle_keep(uint64_t start, uint64_t len);
 void *qcul_recycle_take(uint64_t len);
 /* Gives everything back; false: there was nothing. */
 bool qcul_recycle_drop(void);
-/* In a forked child. */
-void qcul_recycle_forget(void);
-void qcul_recycle_lock(void);
-void qcul_recycle_unlock(void);
 
 /* ---- module.c ---- */
 
@@ -391,10 +392,6 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int *count);
 /* A reset has moved the variables of this device. */
 void qcul_variables_forget(int device);
-void qcul_modules_lock(void);
-void qcul_modules_unlock(void);
-/* After fork, in the child. */
-void qcul_modules_reset_lock(void);
 
 /* ---- args.c ---- */
 
@@ -408,8 +405,6 @@ bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint3
 void qcul_print_note(void);
 /* Writes it to stdout. Called where CUDA does: at the end of calls that wait. */
 void qcul_print_flush(void);
-void qcul_print_lock(void);
-void qcul_print_unlock(void);
 
 /* ---- memory.c ---- */
 
@@ -427,11 +422,6 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 /* Can there be memory as these say? */
 cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
 
-/* ---- graph_cond.c ---- */
-
-void qcul_conds_lock(void);
-void qcul_conds_unlock(void);
-
 /* ---- graph_memory.c: memory that graphs allocate ---- */
 
 bool qcul_graph_memory_is(const void *ptr);
@@ -439,37 +429,13 @@ cudaError_t qcul_graph_memory_free(void *ptr);
 cudaError_t qcul_graph_memory_free_async(void *ptr, cudaStream_t stream);
 /* That of a device, or all of it (-1), is gone. */
 void qcul_graph_memory_forget(int device);
-void qcul_graph_places_lock(void);
-void qcul_graph_places_unlock(void);
-void qcul_graph_memory_lock(void);
-void qcul_graph_memory_unlock(void);
 
 /* ---- managed.c ---- */
 
 /* Managed memory has been freed: what was said of it is void. */
 void qcul_managed_forget(uint64_t start, uint64_t len);
-void qcul_managed_lock(void);
-void qcul_managed_unlock(void);
-
-/* ---- ipc.c ---- */
-
-void qcul_ipc_lock(void);
-void qcul_ipc_unlock(void);
-
-/* ---- managed_copy.c ---- */
-
-/* Are there copies of managed variables? */
-extern atomic_bool qcul_managed_copied;
-/* If so: before work that may use them, and after it has been waited for. */
-cudaError_t qcul_managed_copies_to_gpu(void);
-cudaError_t qcul_managed_copies_back(void);
-void qcul_managed_copies_lock(void);
-void qcul_managed_copies_unlock(void);
 
 /* ---- hostfunc.c ---- */
-
-void qcul_host_calls_lock(void);
-void qcul_host_calls_unlock(void);
 
 /* ---- unsupported.c ---- */
 

@@ -14,6 +14,7 @@
  */
 #include <time.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 #define TOKEN_STREAM (1ull << 62)
@@ -49,17 +50,20 @@ static _Atomic uint64_t moved;
 static _Atomic uint64_t legacy_done[UINT8_MAX + 1];
 
 /* In a forked child: the parent's page is only memory. */
-void qcul_query_forget(void)
+static void forget(bool had_session)
 {
 	void *old = (void *)atomic_exchange(&page, NULL);
 	unsigned int i;
 
+	(void)had_session;
 	atomic_store(&tried, false);
 	for (i = 0; i < QCU_WATCH_PLACES; i++)
 		atomic_store(&places[i].token, 0);
 	if (old)
 		qcul_window_unmap(old, QCU_WATCH_BYTES);
 }
+
+QCUL_AT_FORK(QCUL_FORK_QUERY, .forget = forget)
 
 void qcul_query_waited(void)
 {

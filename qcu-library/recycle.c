@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 #define BLOCKS	    64
@@ -29,16 +30,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block blocks[BLOCKS]; /* the oldest first */
 static unsigned int count;
 static uint64_t kept;
-
-void qcul_recycle_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_recycle_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 static uint64_t total_memory(void)
 {
@@ -169,11 +160,14 @@ void *qcul_recycle_take(uint64_t len)
 }
 
 /* The parent's blocks are registered in the parent's mirror; here they are only memory. */
-void qcul_recycle_forget(void)
+static void forget(bool had_session)
 {
+	(void)had_session;
 	while (count) {
 		struct block b = take(0);
 
 		qcul_window_unmap((void *)(uintptr_t)b.start, b.len);
 	}
 }
+
+QCUL_AT_FORK(QCUL_FORK_RECYCLE, .lock = &lock, .forget = forget)

@@ -8,6 +8,7 @@
  */
 #include <sys/mman.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 #include "qcu-library/transport.h"
 
@@ -15,17 +16,8 @@
 #define BLOCK (2ull << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_RESERVE, .lock = &lock)
 static struct qcul_ranges reserved;
-
-void qcul_reserve_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_reserve_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 static bool take(uint64_t start, uint64_t len)
 {
@@ -55,7 +47,7 @@ bool qcul_reserve(uint64_t start, uint64_t len)
 	if (__builtin_add_overflow(start, len + (BLOCK - 1), &end))
 		return false;
 	end -= end % BLOCK;
-	qcul_reserve_lock();
+	pthread_mutex_lock(&lock);
 	while (ok && at < end) {
 		const struct qcul_range *range = qcul_ranges_find(&reserved, at);
 		uint64_t next;
@@ -69,6 +61,6 @@ bool qcul_reserve(uint64_t start, uint64_t len)
 		ok = take(at, next - at);
 		at = next;
 	}
-	qcul_reserve_unlock();
+	pthread_mutex_unlock(&lock);
 	return ok;
 }

@@ -8,8 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "qcu-library/graph_capture.h"
-#include "qcu-library/malloc_hook.h"
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 #include "qcu-library/transport.h"
 
@@ -41,62 +40,11 @@ static void thread_ends(void *unused)
 	qcul_self.epoch = 0;
 }
 
-static void before_fork(void)
-{
-	qcul_malloc_before_fork();
-	qcul_graph_places_lock();
-	qcul_modules_lock();
-	qcul_ipc_lock();
-	qcul_managed_copies_lock();
-	pthread_mutex_lock(&lock);
-	qcul_recycle_lock();
-	qcul_mem_lock();
-	qcul_reserve_lock();
-	qcul_window_lock();
-	qcul_handles_lock();
-	qcul_print_lock();
-	qcul_captures_lock();
-	qcul_graph_memory_lock();
-	qcul_conds_lock();
-	qcul_host_calls_lock();
-	qcul_managed_lock();
-	qcul_logs_lock();
-}
-
-static void unlock_all(void)
-{
-	qcul_logs_unlock();
-	qcul_managed_unlock();
-	qcul_host_calls_unlock();
-	qcul_conds_unlock();
-	qcul_graph_memory_unlock();
-	qcul_captures_unlock();
-	qcul_print_unlock();
-	qcul_handles_unlock();
-	qcul_window_unlock();
-	qcul_reserve_unlock();
-	qcul_mem_unlock();
-	qcul_recycle_unlock();
-	pthread_mutex_unlock(&lock);
-	qcul_managed_copies_unlock();
-	qcul_ipc_unlock();
-}
-
-static void after_fork_parent(void)
-{
-	unlock_all();
-	qcul_modules_unlock();
-	qcul_graph_places_unlock();
-	qcul_malloc_after_fork_parent();
-}
-
 static void after_fork_child(void)
 {
 	bool had_session = atomic_load(&is_open);
 
-	unlock_all();
-	qcul_modules_reset_lock();
-	qcul_graph_places_unlock();
+	qcul_fork_child();
 	qcul_self.tid = 0;
 	qcul_self.epoch = 0;
 	if (had_session)
@@ -104,18 +52,14 @@ static void after_fork_child(void)
 	atomic_store(&is_open, false);
 	atomic_store(&broken, 0);
 	atomic_fetch_add(&epoch, 1);
-	qcul_handles_forget(-1);
-	qcul_graph_memory_forget(-1);
-	qcul_captures_forget();
-	qcul_mem_forget_session();
-	qcul_recycle_forget();
-	qcul_query_forget();
-	qcul_malloc_after_fork_child(had_session);
+	qcul_fork_forget(had_session);
 }
+
+QCUL_AT_FORK(QCUL_FORK_SESSION, .lock = &lock)
 
 __attribute__((constructor)) static void start(void)
 {
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	pthread_atfork(qcul_fork_before, qcul_fork_parent, after_fork_child);
 	have_thread_key = pthread_key_create(&thread_key, thread_ends) == 0;
 }
 
@@ -328,18 +272,25 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 	return first;
 }
 
-static bool copies(void)
+static _Atomic(const struct qcul_mover *) mover;
+
+void qcul_session_moves(const struct qcul_mover *m)
 {
-	return atomic_load_explicit(&qcul_managed_copied, memory_order_relaxed);
+	atomic_store(&mover, m);
+}
+
+static const struct qcul_mover *moves(void)
+{
+	return atomic_load_explicit(&mover, memory_order_acquire);
 }
 
 static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
 {
 	unsigned int i;
 
-	for (i = 0; i < count && copies(); i++)
+	for (i = 0; i < count && moves(); i++)
 		if (has_trait(&cmds[i], QCU_MEMORY) && !is_recorded(&cmds[i]))
-			return qcul_managed_copies_to_gpu();
+			return moves()->to_gpu();
 	return cudaSuccess;
 }
 
@@ -364,8 +315,8 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 	err = send(cmds, count);
 	if (err && was)
 		atomic_fetch_or(&work[last->device], was);
-	if (!err && copies() && waits(last))
-		err = qcul_managed_copies_back();
+	if (!err && moves() && waits(last))
+		err = moves()->back();
 	return take_late(tell, err);
 }
 
@@ -399,13 +350,31 @@ cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count)
 	for (i = 0; i < count; i++)
 		cmds[i].flags = QCU_F_POSTED;
 	err = send(cmds, count);
-	if (!err && copies() && waits(&cmds[count - 1]))
-		err = qcul_managed_copies_back();
+	if (!err && moves() && waits(&cmds[count - 1]))
+		err = moves()->back();
 	return take_late(false, err);
+}
+
+/* Added before there is a second thread. */
+static struct qcul_session_user *users;
+
+void qcul_session_tell(struct qcul_session_user *user)
+{
+	user->next = users;
+	users = user;
+}
+
+static void refused_all(void)
+{
+	const struct qcul_session_user *user;
+
+	for (user = users; user; user = user->next)
+		user->refused();
 }
 
 static cudaError_t open_locked(void)
 {
+	const struct qcul_session_user *user;
 	struct qCUcmd cmd;
 	cudaError_t err;
 
@@ -424,7 +393,8 @@ static cudaError_t open_locked(void)
 	info = cmd.info;
 	info.backend[sizeof(info.backend) - 1] = 0;
 	qcul_devices_start(info.devices);
-	qcul_malloc_start();
+	for (user = users; user; user = user->next)
+		user->opened();
 	return cudaSuccess;
 }
 
@@ -468,7 +438,7 @@ void qcul_open_quietly(void)
 		if (open_locked() == cudaSuccess)
 			atomic_store_explicit(&is_open, true, memory_order_release);
 		else
-			qcul_malloc_refused();
+			refused_all();
 		qcul_hush(false);
 	}
 	pthread_mutex_unlock(&lock);

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 #include "qcu-library/transport.h"
 
@@ -21,18 +22,9 @@
 #define TRIES 16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_WINDOW, .lock = &lock)
 static struct qcul_ranges used;
 static uint64_t turn; /* behind the last one that was taken */
-
-void qcul_window_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void qcul_window_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
 
 /* Marks [start, end), as far as it is not ours. */
 static void mark(uint64_t start, uint64_t end)
@@ -98,9 +90,9 @@ static void foreign(void)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
-	qcul_window_lock();
+	pthread_mutex_lock(&lock);
 	mark_all(hello->window_base, hello->window_base + hello->window_size);
-	qcul_window_unlock();
+	pthread_mutex_unlock(&lock);
 }
 
 static uint64_t next_gap(uint64_t lo, uint64_t hi, size_t len, uint64_t align)
@@ -118,7 +110,7 @@ static void *reserve(size_t len)
 	uint64_t chunk = hello->chunk_bytes > page ? hello->chunk_bytes : page;
 	struct qcul_range range = {.len = len};
 
-	qcul_window_lock();
+	pthread_mutex_lock(&lock);
 	range.start = next_gap(lo, hi, len, chunk);
 	if (!range.start)
 		range.start = next_gap(lo, hi, len, page);
@@ -126,7 +118,7 @@ static void *reserve(size_t len)
 		range.start = 0;
 	else
 		turn = range.start + len;
-	qcul_window_unlock();
+	pthread_mutex_unlock(&lock);
 	return (void *)(uintptr_t)range.start;
 }
 
@@ -134,11 +126,11 @@ static void release(void *addr)
 {
 	const struct qcul_range *range;
 
-	qcul_window_lock();
+	pthread_mutex_lock(&lock);
 	range = qcul_ranges_find(&used, (uint64_t)(uintptr_t)addr);
 	if (range)
 		qcul_ranges_remove(&used, range);
-	qcul_window_unlock();
+	pthread_mutex_unlock(&lock);
 }
 
 void *qcul_window_map(size_t len)

@@ -171,22 +171,6 @@ int qcul_transport_unmap(void *addr, size_t len)
 }
 
 /* No hook: the test's malloc is the C library's. */
-void qcul_malloc_before_fork(void)
-{
-}
-void qcul_malloc_after_fork_parent(void)
-{
-}
-void qcul_malloc_after_fork_child(bool had_session)
-{
-	(void)had_session;
-}
-void qcul_malloc_start(void)
-{
-}
-void qcul_malloc_refused(void)
-{
-}
 void qcul_malloc_arm(void)
 {
 }
