@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Links in the documents lead somewhere, files that they name exist, and docs/README.md lists all of them.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bad=0
+say() {
+	echo "$*"
+	bad=1
+}
+
+while read -r doc; do
+	dir=$(dirname "$doc")
+	while read -r link; do
+		[ -e "$dir/${link%%#*}" ] || say "$doc: the link $link leads nowhere"
+	done < <(grep -o '](\([^)#]*\)' "$doc" | sed 's/^](//' | grep -v '^https\?:')
+	while read -r path; do
+		compgen -G "$path" >/dev/null || [ -e "$path.c" ] || say "$doc: there is no $path"
+	done < <(grep -o '`[a-zA-Z./_*-]*`' "$doc" | tr -d '`' |
+		grep -E '^(qcu-library|qcu-driver|qcu-device|include|scripts|tests|perf|docs)/' | grep -v NAME | sort -u)
+done < <(git ls-files '*.md')
+
+for doc in docs/*.md; do
+	name=${doc##*/}
+	[ "$name" = README.md ] || grep -q "]($name)" docs/README.md || say "docs/README.md does not list $name"
+done
+
+# Names of files in the pictures, which stand there without their folders; _x.c goes with what is before it.
+files=$(git ls-files)
+while read -r name; do
+	grep -q "/$name\$" <<<"$files" || say "docs/pictures: there is no $name"
+done < <(grep -h 'monospace' docs/pictures/*.svg | sed 's/<[^>]*>//g' | tr ', ' '\n\n' | grep -E '^[a-z][a-z_0-9]*\.[ch]$' | sort -u)
+exit $bad
