@@ -73,21 +73,27 @@ if [ -n "${HOSTILE_SECONDS:-}" ]; then
 	quiet=$(($(rounds) - from))
 fi
 
+# All that its qcu-device says, of which the launcher would keep a part.
+mkdir -p "$tmp/build/qcu-device"
+ln -s "$root/$B"/{scripts,qcu-driver,qcu-library} "$tmp/build/"
+mkfifo "$tmp/said"
+cat >"$tmp/build/qcu-device/qcu-device" <<END
+#!/bin/sh
+exec "$root/$B/qcu-device/qcu-device" "\$@" 2>"$tmp/said"
+END
+chmod +x "$tmp/build/qcu-device/qcu-device"
+cat "$tmp/said" >"$tmp/device.log" &
+log=$!
+
 from=$(rounds) start=${EPOCHREALTIME/./}
-TMPDIR=$tmp/hostile "${apart_hostile[@]}" "$qcu" vm --no-module --script "$tmp/hostile-script" --share "$tmp/share" \
+QCU_BUILD=$tmp/build TMPDIR=$tmp/hostile "${apart_hostile[@]}" "$qcu" vm --no-module --script "$tmp/hostile-script" --share "$tmp/share" \
 	--klog "$tmp/hostile-klog" --sessions 4 --device-arg --verbose --device-arg --vram --device-arg 256M \
 	--timeout $limit --with "$module" >"$tmp/hostile.out" 2>&1 </dev/null &
 hostile=$!
-# What its qcu-device says lies in the launcher's folder, which goes with it.
-: >"$tmp/device.log"
-while kill -0 $hostile 2>/dev/null; do
-	for f in "$tmp"/hostile/*/device.log; do
-		[ ! -e "$f" ] || cat "$f" "$f.end" >"$tmp/device.log" 2>/dev/null
-	done
-	sleep 0.3
-done
 wait $hostile
 rc=$?
+exec {x}<>"$tmp/said" {x}>&- # for a reader whose writer never came
+wait $log
 us=$((${EPOCHREALTIME/./} - start))
 during=$(($(rounds) - from))
 cat "$tmp/hostile.out"
