@@ -49,9 +49,9 @@
  *		  until a reset of the device makes its pages safe to free.
  *	request	  counted: one reference is the queue's while the device has it, one is the
  *		  sender's. Pins live as long as the request.
- *	group	  counted by its VMAs, and by itself until its pages are freed. Besides,
- *		  group->users counts who needs it mapped in the mirror: 1 until munmap, and one for
- *		  each command that uses it. UNMAP is sent when it reaches 0.
+ *	group	  counted by its VMAs, by its UNMAP, and by itself until its pages are freed.
+ *		  Besides, group->users counts who needs it mapped in the mirror: 1 until munmap,
+ *		  and one for each command that uses it. UNMAP is sent when it reaches 0.
  *	chunk	  counted by the groups and snapshots that have it.
  *	snapshot  counted by its VMAs.
  */

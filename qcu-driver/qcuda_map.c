@@ -118,13 +118,15 @@ void qcud_session_reap(struct qcud_session *session)
 			continue;
 		/*
 		 * On an error the pages stay until CLOSE is answered; on a full ring the queue runs
-		 * this again.
+		 * this again. When the session ends, the group may be freed before the request.
 		 */
+		kref_get(&group->refs);
 		req->group = group;
 		group->unmap = NULL;
 		if (qcud_queue_try(session->queue, req, &answers, QCUD_SEND_WORK)) {
 			group->unmap = req;
 			req->group = NULL;
+			qcud_group_put(group); /* never the last one */
 			break;
 		}
 		qcud_stat_add(QCUD_STAT_UNMAPS, 1);
@@ -154,16 +156,14 @@ void qcud_group_unmapped(struct qcud_request *req)
 		pr_err("qcuda: session %u: the device could not unmap %#lx-%#lx: %d\n", session->id,
 		       group->mem.start, group->mem.end, req->reply.status);
 		qcud_queue_kill(session->queue, -EIO);
-		return;
+	} else if (!req->error) {
+		spin_lock(&session->lock);
+		group->sent = false;
+		qcud_group_claim(group, &list);
+		spin_unlock(&session->lock);
+		qcud_groups_free(session, &list);
 	}
-	if (req->error)
-		return;
-
-	spin_lock(&session->lock);
-	group->sent = false;
-	qcud_group_claim(group, &list);
-	spin_unlock(&session->lock);
-	qcud_groups_free(session, &list);
+	qcud_group_put(group);
 }
 
 /*

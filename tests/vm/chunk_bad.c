@@ -287,6 +287,30 @@ static void ordinary_pages(void)
 	SAME(unlink("/tmp/ordinary_pages"), 0);
 }
 
+/*
+ * The file is closed while the mirror lets go of what was mapped, and the driver frees the first of
+ * it. Only a kernel with KASAN complains when the driver then uses what it has freed.
+ */
+static void closed_amid_unmaps(void)
+{
+	const size_t len = 8 * MIB;
+	int fd, round, i;
+
+	for (round = 0; round < 16; round++) {
+		uint64_t dev;
+
+		fd = raw_session();
+		dev = raw_malloc(fd, len);
+		for (i = 0; i < 12; i++)
+			SAME(raw_upload(fd, dev, raw_chunks(fd, i * len, len), len), 0);
+		for (i = 0; i < 12; i++)
+			SAME(munmap(WINDOW + i * len, len), 0);
+		usleep(round * 1000);
+		close(fd);
+	}
+	raw_works(raw_session());
+}
+
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
@@ -300,6 +324,7 @@ int main(int argc, char **argv)
 		{"faults_and_dma", faults_and_dma},
 		{"unmap_under_dma", unmap_under_dma},
 		{"ordinary_pages", ordinary_pages},
+		{"closed_amid_unmaps", closed_amid_unmaps},
 		{NULL, NULL},
 	};
 
