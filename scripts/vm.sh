@@ -7,6 +7,9 @@
 
 device_pid='' qemu_pid='' stdin_pid='' stdout_pid='' stderr_pid='' log_pids=()
 
+# All limits are so many times longer: a debug kernel takes its time.
+slow=${QCU_SLOW:-1}
+
 # Neither outlives this script, even if it is killed, nor hears the terminal's
 # Ctrl-C before it has decided what to do.
 guarded() {
@@ -298,8 +301,9 @@ drain() {
 }
 
 check_time() {
-	if [ "$timeout" -gt 0 ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((timeout * 1000000)) ]; then
-		note "ended after $timeout s"
+	local limit=$((timeout * slow))
+	if [ $limit -gt 0 ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((limit * 1000000)) ]; then
+		note "ended after $limit s"
 		end_logs
 		save_klog
 		exit 124
@@ -320,8 +324,8 @@ check_health() {
 		exit 141
 	fi
 	check_time
-	if [ -z "$running" ] && [ $((${EPOCHREALTIME/./} - launched)) -ge 120000000 ]; then
-		fail 'the guest does not start within 120 s' "$tmp/console"
+	if [ -z "$running" ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((slow * 120000000)) ]; then
+		fail "the guest does not start within $((slow * 120)) s" "$tmp/console"
 	fi
 }
 

@@ -28,9 +28,15 @@ with() {
 	done
 }
 
+# With a kernel that takes its time, limits are so many times longer.
+slow=${QCU_SLOW:-1}
+
 # guest_script FILE: standard input behind what all guest scripts share.
 guest_script() {
-	cat tests/vm/guest.sh - >"$1"
+	{
+		echo "slow=$slow"
+		cat tests/vm/guest.sh -
+	} >"$1"
 }
 
 # boot OPTIONS...: runs the guest script from standard input; the tests in it print their results.
@@ -86,7 +92,7 @@ expect_host() {
 	local name=$1 want=$2 pattern=$3 rc start us
 	shift 3
 	start=${EPOCHREALTIME/./}
-	timeout -k 5 "${host_limit:-60}" "$@" >"$tmp/out" 2>&1 </dev/null
+	timeout -k 5 "$((${host_limit:-60} * slow))" "$@" >"$tmp/out" 2>&1 </dev/null
 	rc=$?
 	us=$((${EPOCHREALTIME/./} - start))
 	cat "$tmp/out"

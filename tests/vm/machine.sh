@@ -52,7 +52,7 @@ machine_start() {
 # Calls host_DEED for each line "host: DEED ..." of the guest, and answers with what it prints.
 machine_serve() {
 	local line deed
-	while IFS= read -r -t 200 -u "$from_guest" line; do
+	while IFS= read -r -t $((200 * slow)) -u "$from_guest" line; do
 		echo "$line"
 		[[ $line == 'host: '* ]] || continue
 		read -r _ deed line <<<"$line"
@@ -95,7 +95,7 @@ qmp_greeted=''
 
 # One line of the monitor, in $qmp_line.
 qmp_read() {
-	IFS= read -r -t "${1:-30}" -u "$qmp_out" qmp_line || {
+	IFS= read -r -t $((${1:-30} * slow)) -u "$qmp_out" qmp_line || {
 		echo 'the monitor is silent' >&2
 		return 1
 	}
@@ -138,7 +138,7 @@ qmp_forget() {
 # until_host COMMAND...: waits up to 20 seconds for it to succeed.
 until_host() {
 	local i
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 200 * slow; i++)); do
 		! "$@" || return 0
 		sleep 0.1
 	done
