@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The wire: everything that the guest library, the guest driver and the host device say to one
- * another. All three compile this one file, in C and C++, in user space and in the kernel.
+ * The wire format: everything that the guest library, the guest driver and the host device send to
+ * each other. All three compile this one file, in C and C++, in user space and in the kernel.
  *
- * A command is a record of 64 bytes, struct qCUcmd. The library fills records in and hands them to
- * the driver by ioctl. The driver checks each against the table below, turns pointers into pages,
- * and puts it on the session's virtqueue. A mirror process on the host carries it out and answers
- * with the same record: `status` and the fields marked "out" filled in.
+ * A command is a record of 64 bytes, struct qCUcmd. The library fills in records and passes them to
+ * the driver by ioctl. The driver checks each record against the table (qcucmd_table.h), replaces
+ * pointers with pages, and puts the record on the session's virtqueue. A mirror process on the host
+ * carries the command out. It answers with the same record, with `status` and the fields marked
+ * "out" filled in.
  *
- * To add a command: a line in QCU_COMMANDS (qcucmd_table.h), a struct here, a function in the
- * library, one in the device.
+ * To add a command: add a line to QCU_COMMANDS (qcucmd_table.h), a struct here, a function in the
+ * library, and a function in the device.
  */
 #ifndef QCUCMD_H
 #define QCUCMD_H
@@ -38,8 +39,9 @@ QCU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little-endian
 #endif
 
 /*
- * Raised whenever anything in this file changes meaning. Library and driver compare it at
- * QCU_IOC_HELLO, driver and device at probe; both numbers are printed when they differ.
+ * Increase this number whenever anything in this file changes meaning. The library and the driver
+ * compare it at QCU_IOC_HELLO, the driver and the device at probe. When the numbers differ, both
+ * are printed.
  */
 #define QCU_WIRE_VERSION 1u
 
@@ -51,9 +53,9 @@ QCU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little-endian
 #define QCU_MAX_SESSIONS 63
 
 /*
- * Virtqueue 0 is control, 1 to `sessions` carry one session each. All zero: nobody serves the
- * device now; the config changes when somebody does, and the driver then resets the device to begin
- * anew.
+ * Virtqueue 0 is the control queue. Queues 1 to `sessions` carry one session each. If all fields
+ * are zero, no process on the host serves the device now. The config changes when a process starts
+ * to serve it. The driver then resets the device and sets it up again.
  */
 struct qcu_config {
 	__u32 magic;
@@ -67,10 +69,11 @@ struct qcu_config {
 QCU_ASSERT(sizeof(struct qcu_config) == 64, "config space is 64 bytes");
 
 /*
- * One descriptor chain is one command. Device-readable: the record, then as its flags say either
- * message bytes or an array of struct qcu_seg, to the end of the readable part, which is exactly
- * that long. Device-writable: exactly one record, the reply. A reply of length 0 means that the
- * mirror is gone and nothing more will be done in this session.
+ * One descriptor chain is one command. Its device-readable part holds the record, and then, as the
+ * record's flags say, message bytes or an array of struct qcu_seg. This payload ends exactly at the
+ * end of the device-readable part. Its device-writable part holds exactly one record, the reply. A
+ * reply of length 0 means that the mirror is gone and that nothing more will be done in this
+ * session.
  */
 
 /* A run of guest-physical memory. Only the driver writes these. */
@@ -87,17 +90,20 @@ QCU_ASSERT(sizeof(struct qcu_seg) == 16, "segment is 16 bytes");
 
 /*
  * Guest processes map chunks in this range, and the mirror maps the same pages at the same
- * addresses. It lies where neither glibc, the kernel's mmap, ASan's shadow nor CUDA put anything.
+ * addresses. glibc, the kernel's mmap, ASan's shadow memory and CUDA all use other addresses.
  */
 #ifndef __SANITIZE_THREAD__
 #define QCU_WINDOW_BASE 0x200000000000ull
 #define QCU_WINDOW_SIZE 0x010000000000ull /* 1 TiB */
-#else /* for tests in one process: ThreadSanitizer's own memory lies there */
+#else /* for tests in one process: ThreadSanitizer uses the range above for its own memory */
 #define QCU_WINDOW_BASE 0x002000000000ull
 #define QCU_WINDOW_SIZE 0x002000000000ull
 #endif
 
-/* Behind it lies what is registered and has no place in the mirror at the process's address. */
+/*
+ * The annex lies directly behind the window. It holds registered memory that the mirror cannot map
+ * at the process's own address.
+ */
 #define QCU_ANNEX_SIZE QCU_WINDOW_SIZE
 
 #define QCU_CHUNK_MIN	  (64u << 10)
@@ -106,30 +112,33 @@ QCU_ASSERT(sizeof(struct qcu_seg) == 16, "segment is 16 bytes");
 
 /* ---- records ---- */
 
-/* Memory of the guest process. First member of every command that has one. */
+/* Memory of the guest process. It is the first member of every command that has a buffer. */
 struct qcu_buf {
 	__u64 addr;
 	__u64 len;
 };
 
-/* qCUcmd.flags of a request; all but POSTED are set by the driver and zero from user space. */
+/*
+ * qCUcmd.flags of a request. The driver sets all of them except POSTED; from user space those must
+ * be zero.
+ */
 #define QCU_F_MSG    0x01 /* message bytes follow */
 #define QCU_F_SEGS   0x02 /* a segment table follows */
-#define QCU_F_WINDOW 0x04 /* buf is an address of the mirror: in chunks, or registered */
-#define QCU_F_POSTED 0x08 /* nobody waits for the reply */
+#define QCU_F_WINDOW 0x04 /* buf is an address in the mirror: in chunks or in registered memory */
+#define QCU_F_POSTED 0x08 /* no caller waits for the reply */
 #define QCU_F_ALL    0x0f
 /* qCUcmd.flags of a reply. */
-#define QCU_F_OUTPUT 0x80 /* kernels have printed; fetch it with PRINT_READ */
+#define QCU_F_OUTPUT 0x80 /* kernels have printed; PRINT_READ fetches the text */
 
-/* Streams and events by number. The guest library chooses them; these two always exist. */
+/* Stream and event numbers. The guest library chooses them. These two streams always exist. */
 #define QCU_STREAM_LEGACY     0u
 #define QCU_STREAM_PER_THREAD 1u /* one for each (guest thread, device) */
 #define QCU_ID_FIRST	      2u
 #define QCU_ID_MAX	      0xffffu
 
-#define QCU_ATTRS 160 /* cudaDeviceAttr values that a device description carries */
+#define QCU_ATTRS 160 /* how many cudaDeviceAttr values a device description carries */
 
-/* Control queue: a session's beginning and end. */
+/* Control queue: a session begins and ends. */
 struct qcu_open {
 	__u32 queue; /* 1 .. sessions */
 	__u32 pid;
@@ -142,8 +151,10 @@ struct qcu_close {
 };
 
 /*
- * From the driver only: pages appear in and disappear from the window and the annex. Elsewhere,
- * too, in the ranges that every mirror sets aside for that; else MAP's status is QCU_MAP_TAKEN.
+ * Sent by the driver only: MAP adds pages to the mirror's address space, UNMAP takes them out. The
+ * pages lie in the window, in the annex, or elsewhere. Every mirror sets address ranges aside for
+ * the last case; for an address outside of these ranges MAP's status is QCU_MAP_TAKEN.
+ *
  * UNMAP is answered when the GPU and all commands have finished with the pages. Later MAPs of other
  * addresses are answered before that.
  */
@@ -161,7 +172,7 @@ struct qcu_unmap {
 
 struct qcu_info {
 	__u32 devices;	       /* out */
-	__u32 driver_version;  /* out, as cudaDriverGetVersion tells it */
+	__u32 driver_version;  /* out, as cudaDriverGetVersion returns it */
 	__u32 runtime_version; /* out */
 	__u32 rsvd;
 	char backend[16]; /* out */
@@ -179,14 +190,14 @@ struct qcu_mem_info {
 	__u64 free;  /* out */
 	__u64 total; /* out */
 };
-/* May kernels of the command's device use the memory of another one? */
+/* May kernels of the command's device use the memory of another device, the peer? */
 struct qcu_peer_access {
 	__u32 peer;
 	__u32 enable;
 };
-#define QCU_PEER_POSSIBLE     0u     /* could it be enabled? Else a cudaDeviceP2PAttr, or */
-#define QCU_PEER_ATOMICS      0x100u /* and a cudaAtomicOperation: capabilities towards the peer */
-#define QCU_PEER_HOST_ATOMICS 0x200u /* the same towards the host; the peer does not matter */
+#define QCU_PEER_POSSIBLE     0u     /* 0: can access be enabled? 1 to 255: a cudaDeviceP2PAttr */
+#define QCU_PEER_ATOMICS      0x100u /* plus a cudaAtomicOperation: capabilities towards the peer */
+#define QCU_PEER_HOST_ATOMICS 0x200u /* the same towards the host; the peer is ignored */
 struct qcu_peer_info {
 	__u32 peer;
 	__u32 attr;
@@ -203,12 +214,12 @@ struct qcu_malloc {
 struct qcu_free {
 	__u64 ptr;
 };
-/* Kernels and asynchronous copies will use the range; flags as of cudaHostAlloc. */
+/* Kernels and asynchronous copies will use the range. The flags are those of cudaHostAlloc. */
 struct qcu_host_register {
 	struct qcu_buf buf;
 	__u32 flags;
 	__u32 rsvd;
-	__u64 device; /* out: its address for kernels */
+	__u64 device; /* out: the address that kernels use for it */
 };
 struct qcu_host_unregister {
 	__u64 addr;
@@ -216,12 +227,14 @@ struct qcu_host_unregister {
 };
 
 /*
- * Copies. The answer comes when `buf` may be reused, except with QCU_COPY_QUEUED, which says that
- * buf is pinned memory: the answer then comes as soon as the copy is in its stream.
- * QCU_COPY_SYNC: the answer comes when the copy is complete on the device, as cudaMemcpy's does.
- * QCU_COPY_TIMED, which the driver sets when it is asked where time goes: the answer says how long
- * the mirror had the command, and how much of that it spent copying, be it in the backend or
- * between guest memory and memory of its own; 0xffffffff ns at most.
+ * Copies. Without flags, the answer comes when the guest may reuse `buf`.
+ *
+ * - QCU_COPY_QUEUED: buf is pinned memory. The answer comes as soon as the copy is in its stream.
+ * - QCU_COPY_SYNC: the answer comes when the copy is complete on the device, as with cudaMemcpy.
+ * - QCU_COPY_TIMED: the driver sets this flag when it measures where time goes. The answer says how
+ *   long the mirror had the command (mirror_ns), and how much of that time it spent copying
+ *   (copy_ns), either in the backend or between guest memory and its own memory. Each value is at
+ *   most 0xffffffff ns.
  */
 #define QCU_COPY_QUEUED 1u
 #define QCU_COPY_SYNC	2u
@@ -235,7 +248,7 @@ struct qcu_copy_h2d {
 	__u32 mirror_ns; /* out */
 	__u32 copy_ns;	 /* out */
 };
-/* At most QCU_MSG_MAX bytes, which travel with the record. */
+/* At most QCU_MSG_MAX bytes. They travel with the record. */
 struct qcu_copy_small {
 	struct qcu_buf buf; /* message: the bytes */
 	__u64 dst;
@@ -250,19 +263,19 @@ struct qcu_copy_d2h {
 	__u32 mirror_ns; /* out */
 	__u32 copy_ns;	 /* out */
 };
-struct qcu_copy_d2d { /* either may also lie in registered window memory */
+struct qcu_copy_d2d { /* either address may also lie in registered window memory */
 	__u64 dst;
 	__u64 src;
 	__u64 len;
 	__u32 stream;
 	__u32 flags;
 };
-/* The same for rows with gaps; buf ends with the last row. */
+/* The same copies for rows with gaps between them; buf ends with the last row. */
 struct qcu_rect_h2d {
 	struct qcu_buf buf;
 	__u64 dst;
 	__u32 pitch;	 /* of buf */
-	__u32 dst_pitch; /* at least the width, as pitch */
+	__u32 dst_pitch; /* pitches are at least the width */
 	__u32 width;
 	__u32 height;
 	__u32 stream;
@@ -311,12 +324,16 @@ struct qcu_stream_sync {
 	__u32 stream;
 };
 /*
- * Who asks whether a stream or an event is done and hears cudaErrorNotReady need not ask again.
- * WATCH names a page of the guest's with a word for each of QCU_WATCH_PLACES places, which the
- * mirror writes and never reads. A query may have a token, any number but 0 and below
- * QCU_WATCH_ASK. If `watched` says so in its answer, the mirror writes the token to that place when
- * all is done, and with QCU_WATCH_ASK added when something else has happened, which the same query
- * tells. A place serves the last query that named it.
+ * A library thread that polls a stream or an event and gets cudaErrorNotReady can wait without
+ * further queries.
+ *
+ * - WATCH names a page of guest memory. It holds one word for each of QCU_WATCH_PLACES places. The
+ *   mirror writes these words and never reads them.
+ * - A query may carry a token: any number except 0, below QCU_WATCH_ASK.
+ * - If the answer sets `watched`, the mirror later writes to the place. It writes the token when
+ *   all work is done. It writes the token plus QCU_WATCH_ASK when something else has happened; then
+ *   the same query, sent again, says what.
+ * - A place serves the last query that named it.
  */
 #define QCU_WATCH_BYTES	 4096u
 #define QCU_WATCH_PLACES (QCU_WATCH_BYTES / 8)
@@ -327,7 +344,7 @@ struct qcu_watch {
 struct qcu_stream_query {
 	__u32 stream;
 	__u32 place;
-	__u64 token;   /* 0: the answer is all that is wanted */
+	__u64 token;   /* 0: do not watch, only answer */
 	__u32 watched; /* out */
 	__u32 rsvd;
 };
@@ -381,8 +398,8 @@ struct qcu_event_elapsed {
 };
 
 /*
- * Memory and events that processes of one VM give one another. What they pass on is a token: it
- * names an entry in a table of the host's, and holds a secret that nobody can guess.
+ * Memory and events that processes of one VM share with each other. They pass on a token. It names
+ * an entry in a table on the host, and holds a secret that cannot be guessed.
  */
 struct qcu_ipc_token {
 	__u64 secret[2];
@@ -390,10 +407,13 @@ struct qcu_ipc_token {
 	__u32 rsvd;
 };
 struct qcu_ipc_mem_export {
-	__u64 ptr;		    /* as MALLOC gave it */
+	__u64 ptr;		    /* as MALLOC returned it */
 	struct qcu_ipc_token token; /* out */
 };
-/* Opened again by the same process it is the same memory, to be closed as often. */
+/*
+ * If the same process opens the memory again, it gets the same memory. It must close the memory as
+ * often as it opened it.
+ */
 struct qcu_ipc_mem_open {
 	struct qcu_ipc_token token;
 	__u64 ptr;  /* out */
@@ -401,7 +421,7 @@ struct qcu_ipc_mem_open {
 };
 struct qcu_ipc_mem_close {
 	__u64 ptr;
-	__u32 left; /* out: how often it is still open */
+	__u32 left; /* out: how many opens are not closed yet */
 	__u32 rsvd;
 };
 struct qcu_ipc_event_export {
@@ -423,15 +443,15 @@ struct qcu_module_load {
 struct qcu_module_unload {
 	__u32 module;
 };
-/* The names of a module's kernels, or of its managed variables, each with a NUL behind it. */
+/* The names of a module's kernels or of its managed variables. A NUL follows each name. */
 #define QCU_NAMES_KERNELS 0u
 #define QCU_NAMES_MANAGED 1u
 struct qcu_module_names {
-	struct qcu_buf buf; /* out: as many bytes as there is room for */
+	struct qcu_buf buf; /* out: as many bytes as fit */
 	__u32 module;
 	__u32 what;
 	__u32 count; /* out */
-	__u32 bytes; /* out: of all of them */
+	__u32 bytes; /* out: length of all names */
 };
 struct qcu_kernel_find {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */
@@ -448,13 +468,14 @@ struct qcu_kernel_info {
 struct qcu_var_find {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */
 	__u32 module;
-	__u32 managed; /* 1: only if it is a managed one */
+	__u32 managed; /* 1: find it only if it is managed */
 	__u64 addr;    /* out */
 	__u64 size;    /* out */
 };
 /*
- * From now on this variable is memory of the guest's that has been registered. It must be so before
- * a kernel of the module's is looked for. A backend that cannot do that answers "not supported".
+ * From now on this variable is guest memory that has been registered. The guest must send VAR_BIND
+ * before it looks for a kernel of the module. A backend that cannot bind variables answers "not
+ * supported".
  */
 struct qcu_var_bind {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */
@@ -475,7 +496,7 @@ struct qcu_occupancy {
 	__u32 flags;
 	__u32 blocks; /* out */
 };
-/* The most dynamic shared memory with which so many blocks fit on a multiprocessor. */
+/* The largest dynamic shared memory size with which this many blocks fit on a multiprocessor. */
 struct qcu_occupancy_shared {
 	__u32 kernel;
 	__u32 blocks;
@@ -483,7 +504,7 @@ struct qcu_occupancy_shared {
 	__u32 rsvd;
 	__u64 bytes; /* out */
 };
-#define QCU_CLUSTERS_ACTIVE  0u /* how many of the launch's clusters fit on the device */
+#define QCU_CLUSTERS_ACTIVE  0u /* how many clusters of this launch fit on the device */
 #define QCU_CLUSTERS_LARGEST 1u /* blocks in the largest cluster */
 struct qcu_occupancy_cluster {
 	struct qcu_buf buf; /* message: struct qcu_launch_msg, without parameters */
@@ -498,9 +519,14 @@ struct qcu_func_set {
 	__s32 value;
 };
 /*
- * A function of the guest program's, run by the program when the stream comes to it; the stream
- * goes on when HOST_NEXT has said that it is done. HOST_NEXT is answered with the next one, without
- * `wait` at once and with none. QCU_HOST_ALWAYS: also after an error, which is then its status.
+ * A function of the guest program. The guest program runs it when the stream reaches it. The stream
+ * continues when a HOST_NEXT has said that the function is done.
+ *
+ * With `wait`, HOST_NEXT is answered when there is a next function to run, and the answer names it.
+ * Without `wait`, it is answered at once and the answer names no function.
+ *
+ * QCU_HOST_ALWAYS: the function runs also after an error in the stream. The error is then its
+ * status.
  */
 #define QCU_HOST_ALWAYS 1u
 struct qcu_host_func {
@@ -509,7 +535,7 @@ struct qcu_host_func {
 	__u32 flags;
 };
 struct qcu_host_next {
-	__u64 done; /* token of the one that has been run; 0: none */
+	__u64 done; /* token of the function that has been run; 0: none */
 	__u32 wait;
 	__u32 rsvd;
 	__u64 token; /* out */
@@ -517,13 +543,13 @@ struct qcu_host_next {
 	__u32 rsvd1;
 };
 /*
- * Stream-ordered memory. Pools have numbers that the guest chooses, each on the command's device;
- * pool 0 is the device's default pool.
+ * Stream-ordered memory. Pools have numbers that the guest chooses. Each pool belongs to the
+ * command's device. Pool 0 is the device's default pool.
  */
 struct qcu_pool_create {
 	__u32 pool;
 	__u32 rsvd;
-	__u64 max_size; /* 0: no limit of its own */
+	__u64 max_size; /* 0: the pool has no limit of its own */
 };
 struct qcu_pool_destroy {
 	__u32 pool;
@@ -565,19 +591,21 @@ struct qcu_free_async {
 	__u32 rsvd;
 };
 /*
- * Graphs with conditional nodes, by numbers that the guest chooses. COND_CREATE with `graph` 0
- * makes the outermost graph, and otherwise a handle that kernels in a graph set a value by: `graph`
- * and `body` say which, the outermost one (body 0) or one that a node decides about. COND_NODE
- * makes the node of a handle, in the graph that the handle is for.
+ * Graphs with conditional nodes. They have numbers that the guest chooses.
  *
- * COND_RECORD makes a stream: what is put into that is not done but kept as the graph's work, in
- * place of what was there, until the stream is destroyed. Only work of the GPU's own can be kept:
- * launches, copies, memsets, and with COND_PLACE the nodes. COND_READY says that all of the
- * outermost graph is there; after that COND_RUN does it in a stream.
+ * - COND_CREATE with `graph` 0 makes an outermost graph. Otherwise it makes a handle. Kernels in a
+ *   graph use the handle to set a value. `graph` and `body` name that graph: body 0 is the
+ *   outermost graph; any other is a graph that a node decides about.
+ * - COND_NODE makes the node of a handle, in the graph that the handle is for.
+ * - COND_RECORD makes a stream. Work that is put into this stream is not done. It is kept as the
+ *   work of the graph, in place of earlier work, until the stream is destroyed. Only work of the
+ *   GPU itself can be kept: launches, copies, memsets, and, with COND_PLACE, the nodes.
+ * - COND_READY says that the outermost graph is complete.
+ * - COND_RUN, after COND_READY, runs the graph in a stream.
  */
-#define QCU_COND_IF	 0u /* body 0, or 1 if there are two */
+#define QCU_COND_IF	 0u /* runs body 0, or 1 if the value is 0 and there are two */
 #define QCU_COND_WHILE	 1u
-#define QCU_COND_SWITCH	 2u /* the body of that number */
+#define QCU_COND_SWITCH	 2u /* runs the body with that number */
 #define QCU_COND_BODIES	 256u
 #define QCU_COND_DEFAULT 1u /* each run begins with `value` */
 struct qcu_cond_create {
@@ -637,9 +665,9 @@ struct qcu_stats {
 };
 
 /*
- * CUDA arrays and mipmapped arrays, by numbers that the guest chooses. A position in one is a level
- * (0 where there is but one), a byte in a row, a row, and a slice or layer. A size of 0 says that
- * the array does not have this dimension.
+ * CUDA arrays and mipmapped arrays. They have numbers that the guest chooses. A position in an
+ * array consists of a level (0 if there is only one), a byte in a row, a row, and a slice or layer.
+ * A size of 0 means that the array does not have this dimension.
  */
 #define QCU_LEVELS_MAX 18u
 struct qcu_array_create {
@@ -654,7 +682,7 @@ struct qcu_array_destroy {
 	__u32 array;
 };
 #define QCU_COPY_DOWN 4u /* from the array to memory */
-/* Rows of one slice, from or to guest memory; buf ends with the last row. */
+/* Rows of one slice, copied from or to guest memory. buf ends with the last row. */
 struct qcu_array_write {
 	struct qcu_buf buf;
 	__u16 array;
@@ -675,7 +703,7 @@ struct qcu_array_read {
 	__u32 pitch;
 	__u32 stream;
 };
-/* A box from or to memory that the GPU can use. */
+/* A box, copied from or to memory that the GPU can use. */
 struct qcu_array_device {
 	__u64 addr;
 	__u16 array;
@@ -686,7 +714,7 @@ struct qcu_array_device {
 	__u32 pitch, rows; /* of the memory: bytes of a row, rows of a slice */
 	__u32 stream;
 };
-/* A box from one array to another. */
+/* A box, copied from one array to another. */
 struct qcu_array_copy {
 	__u16 dst, src;
 	__u8 dst_level, src_level;
@@ -700,7 +728,7 @@ struct qcu_array_copy {
 
 /*
  * Texture and surface objects. Kernels take their numbers as arguments, so the numbers are the
- * GPU's own; commands about them are compared with what has been given out.
+ * GPU's own. The mirror compares the numbers in commands with those that it has given out.
  */
 struct qcu_texture_create {
 	struct qcu_buf buf; /* message: struct qcu_texture_msg */
@@ -725,11 +753,14 @@ struct qcu_surface_destroy {
 #define QCU_TEXTURE_LINEAR 2u
 #define QCU_TEXTURE_PITCH  3u /* rows with a pitch */
 
-/* What a texture reads and how; the numbers are those of CUDA's descriptors, floats as bits. */
+/*
+ * What a texture reads and how. The numbers are those of CUDA's descriptors. Floats are passed as
+ * their bits.
+ */
 struct qcu_texture_msg {
 	__u32 kind;
 	__u32 array, level;
-	__u32 format; /* cudaChannelFormatKind; of memory, as the two lines below */
+	__u32 format; /* cudaChannelFormatKind; memory only, as the next two lines */
 	__u8 bits[4];
 	__u32 width, height;
 	__u32 pitch;
@@ -740,7 +771,7 @@ struct qcu_texture_msg {
 	__u32 normalized, anisotropy;
 	__u32 mip_filter, mip_bias, mip_min, mip_max;
 	__u32 no_trilinear_optimization, seamless;
-	__u32 view; /* 0 or 1: what follows holds */
+	__u32 view; /* 1: the fields below are valid; 0: they are not */
 	__u32 view_format;
 	__u32 view_width, view_height, view_depth;
 	__u32 first_level, last_level, first_layer, last_layer;
@@ -770,7 +801,7 @@ struct qcu_kernel_desc {
 	__s32 carveout;
 	__u32 cache_mode;
 	__u32 cluster_must_be_set;
-	__u32 cluster[3]; /* that it was compiled for; 0: any */
+	__u32 cluster[3]; /* the size that it was compiled for; 0: any */
 	__u32 cluster_policy;
 	__u32 cluster_any_size;
 };
@@ -782,9 +813,9 @@ struct qcu_param {
 };
 
 #define QCU_LAUNCH_COOPERATIVE 0x1u
-#define QCU_LAUNCH_CLUSTER     0x2u /* cluster and cluster_policy mean something */
-#define QCU_LAUNCH_PRIORITY    0x4u /* priority does */
-#define QCU_LAUNCH_OVERLAP     0x8u /* may begin before the launch before it has ended */
+#define QCU_LAUNCH_CLUSTER     0x2u /* cluster and cluster_policy are valid */
+#define QCU_LAUNCH_PRIORITY    0x4u /* priority is valid */
+#define QCU_LAUNCH_OVERLAP     0x8u /* may begin before the previous launch has ended */
 #define QCU_LAUNCH_FLAGS       0xfu
 struct qcu_launch_msg {
 	__u32 grid[3];
@@ -803,8 +834,8 @@ QCU_ASSERT(sizeof(struct qcu_launch_msg) == 64, "launch message");
 struct qcu_stats_desc {
 	__u64 commands;
 	__u64 h2d_bytes, d2h_bytes, d2d_bytes;
-	__u64 window_bytes; /* moved straight from or to chunks */
-	__u64 pages_bytes;  /* moved straight from or to other guest memory */
+	__u64 window_bytes; /* moved directly from or to chunks */
+	__u64 pages_bytes;  /* moved directly from or to other guest memory */
 	__u64 staged_bytes;
 	__u64 copies; /* calls to the backend */
 	__u64 mapped_bytes, registered_bytes;
@@ -842,13 +873,13 @@ struct qCUcmd {
 	__u8 device;  /* ordinal that the guest thread has set */
 	__u8 flags;   /* QCU_F_* */
 	__u32 tid;    /* guest thread; 0: the driver */
-	__u32 seq;    /* the sender's number, comes back unchanged */
-	__s32 status; /* reply: cudaError_t; towards user space also -errno from the driver */
+	__u32 seq;    /* the sender's number; the reply has the same */
+	__s32 status; /* reply: cudaError_t; to user space also -errno from the driver */
 	union {
 #define X(n, NAME, name, ...) struct qcu_##name name;
 		QCU_COMMANDS(X)
 #undef X
-		struct qcu_buf buf; /* of every command whose table line names one */
+		struct qcu_buf buf; /* in every command whose table line names a buffer */
 		__u8 body[QCU_BODY];
 		__u32 words[QCU_BODY / 4];
 	};
@@ -881,7 +912,7 @@ struct qcu_rule {
 	__u8 buffer; /* enum qcu_buffer */
 	__u8 in;
 	__u8 order;		   /* enum qcu_order */
-	__u8 stream, event, until; /* where in the body; or QCU_FIELD_NONE, QCU_FIELD_ALWAYS */
+	__u8 stream, event, until; /* offset in the body, or QCU_FIELD_NONE, QCU_FIELD_ALWAYS */
 	__u16 traits;
 };
 
@@ -905,26 +936,26 @@ static inline const struct qcu_rule *qcu_rule(__u16 op)
 	return op < QCU_OP_COUNT && rules[op].who != QCU_WHO_NOBODY ? &rules[op] : NULL;
 }
 
-/* A field that the table names; QCU_FIELD_NONE gives a number that no object has. */
+/* The value of a field that the table names. QCU_FIELD_NONE gives a number that no object has. */
 static inline __u32 qcu_field(const struct qCUcmd *cmd, __u8 at)
 {
 	return at < QCU_BODY ? cmd->words[at / 4] : 0xffffffffu;
 }
 
-/* Does its answer say that all earlier work of its stream is done? */
+/* Does the command's answer say that all earlier work of its stream is done? */
 static inline int qcu_waits_for_stream(const struct qCUcmd *cmd, const struct qcu_rule *rule)
 {
 	return rule->until == QCU_FIELD_ALWAYS ||
 	       (rule->until < QCU_BODY && qcu_field(cmd, rule->until) & QCU_COPY_SYNC);
 }
 
-/* May guest programs send it? */
+/* May guest programs send the command? */
 static inline int qcu_rule_user(const struct qcu_rule *rule)
 {
 	return rule->who == QCU_WHO_USR || rule->who == QCU_WHO_POST;
 }
 
-/* What a request must leave zero is zero: status, and the body after its request part. */
+/* Are status, and the body after the request part, zero? A request must leave them zero. */
 static inline int qcu_request_clean(const struct qCUcmd *cmd, const struct qcu_rule *rule)
 {
 	unsigned int i;
@@ -938,8 +969,9 @@ static inline int qcu_request_clean(const struct qCUcmd *cmd, const struct qcu_r
 }
 
 /*
- * May a guest program send this record, whatever its memory is? 0 or -errno, which is its status
- * then. Thread 0 is the driver: its commands have an order of their own.
+ * May a guest program send this record? The memory that it names is not checked here. Returns 0 or
+ * -errno, which becomes the record's status. Thread id 0 is the driver's, and is refused: the
+ * driver's commands have an order of their own.
  */
 static inline int qcu_check_user(const struct qCUcmd *cmd)
 {
@@ -953,7 +985,7 @@ static inline int qcu_check_user(const struct qCUcmd *cmd)
 	allowed = rule->who == QCU_WHO_POST ? QCU_F_POSTED : 0;
 	if (cmd->flags & ~allowed || !cmd->tid || !qcu_request_clean(cmd, rule))
 		return -EINVAL;
-	/* Memory that stays where it is cannot be none. */
+	/* A STAY buffer must not be empty. */
 	if (rule->buffer == QCU_BUFFER_STAY && !cmd->buf.len)
 		return -EINVAL;
 	if (rule->buffer == QCU_BUFFER_MSG && cmd->buf.len > QCU_MSG_MAX)
@@ -963,7 +995,10 @@ static inline int qcu_check_user(const struct qCUcmd *cmd)
 	return 0;
 }
 
-/* What a request says, its answer says, too, whatever was made of it on the way. */
+/*
+ * Copies an answer into the caller's record. The request part of the record stays as the caller
+ * wrote it, although the driver may have changed its own copy of it on the way.
+ */
 static inline void qcu_take_answer(struct qCUcmd *cmd, const struct qCUcmd *answer)
 {
 	unsigned int i;
@@ -991,7 +1026,8 @@ struct qcu_hello {
 struct qcu_submit {
 	__u64 cmds;  /* address of an array of struct qCUcmd, replies written over it */
 	__u32 count; /* 1 .. QCU_SUBMIT_MAX */
-	__s32 late;  /* zero; out: the first error of what this thread has posted, told once */
+	__s32 late;  /* zero; out: the first error among what this thread has posted, reported once
+		      */
 };
 #define QCU_SUBMIT_MAX 64u
 
@@ -1005,14 +1041,14 @@ struct qcu_waiting {
 	__u32 how;  /* QCU_WAIT_* */
 	__u32 rsvd; /* zero */
 };
-#define QCU_WAIT_ADAPT 0u /* look for a moment, if the last ones came so soon, then sleep */
-#define QCU_WAIT_LOOK  1u /* look until it is there, unless this is the only processor */
+#define QCU_WAIT_ADAPT 0u /* poll for a moment if the last answers came fast, then sleep */
+#define QCU_WAIT_LOOK  1u /* poll until the answer comes, unless there is only one processor */
 #define QCU_WAIT_SLEEP 2u
 
 /*
- * SUBMIT returns how many records were taken. Those that are not posted have been answered and have
- * a status of their own; that of a posted one is 0, or why it could not be queued. Whose thread it
- * is the first record says.
+ * SUBMIT returns how many records were taken. A record that is not posted has been answered and has
+ * its own status. The status of a posted record is 0, or the reason why it could not be queued. The
+ * first record names the thread that submits.
  */
 #define QCU_IOC_HELLO	_IOWR('Q', 0x80, struct qcu_hello)
 #define QCU_IOC_SUBMIT	_IOWR('Q', 0x81, struct qcu_submit)

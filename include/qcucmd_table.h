@@ -1,40 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The commands, each once, with all that is decided per command. Ids, names, the record's union,
- * the checks of driver and device, the device's dispatch and order between threads, what the
- * library knows about work under way, and docs/commands.md derive from this table.
+ * The table of commands: one line per command, with everything that differs between commands. These
+ * are made from this table: ids, names, the union in the record, the checks of the driver and the
+ * device, the device's dispatch and its order between threads, what the library knows about
+ * unfinished work, and docs/commands.md.
  *
  * X(number, NAME, name, who, buffer, in, order, stream, event, until, traits)
  *
- * who      CTL: control queue, driver only. DRV: session queue, driver only. USR: guest programs.
- *          POST: guest programs, which may post it: they get no answer, only, at some later submit,
- *          the first error among what the thread has posted (struct qcu_submit).
- * buffer   what `buf` is. NONE: there is none. IN, OUT: guest memory that the host reads, writes in
- *          place. MSG: bytes that travel with the record. STAY: memory that stays where it is from
- *          now on, and that the mirror has mapped: chunks, or pages that the driver has pinned.
- * in       bytes of the struct that a request fills in; all after them must be zero.
- * order    between threads of one program (qcu-device/order.c). ABOUT: after what other threads
- * have posted about the same stream or event. ALL: after everything posted. FREE: after nothing.
- * stream   the field with the stream that it is about, or none.
- * event    the field with the event, or none. `start` is followed by a second one, `end`.
- * until    when its answer says that all earlier work of its stream is done: always, never (none),
- *          or if the field `flags` has QCU_COPY_SYNC.
- * traits   QCU_ANY_DEVICE, QCU_WAITS ... below.
+ *   who      who may send the command. CTL: the driver, on the control queue. DRV: the driver, on a
+ *            session queue. USR: guest programs. POST: guest programs, which may also post it. A
+ *            posted command gets no answer. A later submit of the thread reports the first error
+ *            among the commands that the thread has posted (struct qcu_submit).
+ *   buffer   what `buf` is. NONE: there is no buf. IN: guest memory that the host reads in place.
+ *            OUT: guest memory that the host writes in place. MSG: bytes that travel with the
+ *            record. STAY: memory that does not move from now on and that the mirror has mapped:
+ *            chunks, or pages that the driver has pinned.
+ *   in       how many bytes of the struct a request fills in. All bytes after them must be zero.
+ *   order    order between the threads of one program (qcu-device/order.c). ABOUT: after what other
+ *            threads have posted about the same stream or event. ALL: after everything posted.
+ *            FREE: after nothing.
+ *   stream   the field with the stream that the command is about, or none.
+ *   event    the field with the event that the command is about, or none. With `start` there is a
+ *            second event, in the field `end`.
+ *   until    when the answer says that all earlier work of the stream is done: always, never
+ * (none), or, with `flags`, if that field has QCU_COPY_SYNC. traits   QCU_ANY_DEVICE, QCU_WAITS ...
+ * below.
  */
 #ifndef QCUCMD_TABLE_H
 #define QCUCMD_TABLE_H
 
-#define QCU_ANY_DEVICE 0x001u /* means the same whatever the thread's current device is */
-#define QCU_WAITS                                                                                  \
-	0x002u		   /* unless posted, it waits for the GPU: errors of earlier work come too \
-			    */
-#define QCU_ASKS    0x004u /* whether the GPU is done; such errors come, too */
-#define QCU_WORK    0x008u /* may leave work under way on the GPU */
+#define QCU_ANY_DEVICE 0x001u /* does not depend on the thread's current device */
+#define QCU_WAITS                                                                       \
+	0x002u /* unless posted, waits for the GPU; also returns errors of earlier work \
+		*/
+#define QCU_ASKS    0x004u /* asks whether the GPU is done; also returns errors of earlier work */
+#define QCU_WORK    0x008u /* may leave unfinished work on the GPU */
 #define QCU_MEMORY  0x010u /* the GPU reads or writes memory */
-#define QCU_AT_ONCE 0x020u /* to the program it is done when it is sent */
+#define QCU_AT_ONCE 0x020u /* for the program, the command is done when it is sent */
 #define QCU_KEPT    0x040u /* may be recorded into a conditional graph */
-#define QCU_PARKS   0x080u /* is answered when the program itself has done something */
-#define QCU_ALONE   0x100u /* nothing else of its session runs meanwhile */
+#define QCU_PARKS   0x080u /* is answered only after the program itself has done something */
+#define QCU_ALONE   0x100u /* no other command of its session runs at the same time */
 
 #define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
 
@@ -132,7 +137,7 @@
 	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT)
 /* clang-format on */
 
-/* Where in a record's body a field lies that the table names. */
+/* Offsets in a record's body of the fields that the table names. */
 #define QCU_FIELD_NONE	       0xff
 #define QCU_FIELD_ALWAYS       0xfe
 #define QCU_FIELD_none(name)   QCU_FIELD_NONE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CUDA's error codes, for the parts that are built without CUDA, with the names and texts that
- * programs print. QCU_ERR_X has the value of cudaErrorX; a test compares all of them with the
- * toolkit's header and library.
+ * CUDA's error codes with their names and texts, for the parts that are built without CUDA.
+ * Programs print these names and texts. QCU_ERR_X has the value of cudaErrorX. A test compares all
+ * of them with the toolkit's header and library.
  */
 #ifndef QCUERROR_H
 #define QCUERROR_H
