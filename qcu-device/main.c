@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * qcu-device: the qCUDA device of one VM. QEMU connects to its socket; when QEMU goes, so does it.
+ * qcu-device: the qCUDA device of one VM. QEMU connects to its socket. qcu-device exits when QEMU
+ * disconnects.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -111,7 +112,7 @@ static uint64_t size(const char *option, const char *text)
 	return n << shift;
 }
 
-/* One of two or three words; its place in the list. */
+/* Returns the index of `text` in `words`, a list of two or three words. */
 static unsigned int word(const char *option, const char *text, const char *const *words)
 {
 	unsigned int i;
@@ -122,7 +123,7 @@ static unsigned int word(const char *option, const char *text, const char *const
 	die_usage("--%s %s: what is that? (try %s or %s)", option, text, words[0], words[1]);
 }
 
-/* --limit, or an option that is short for one of them. */
+/* Handles --limit, and the options that are short for one limit. */
 static void limit(struct limits *l, const char *name, const char *value)
 {
 	char text[128], why[512];
@@ -151,8 +152,9 @@ static void ended(int sig)
 }
 
 /*
- * Is a process serving the socket at this address? Connecting would take the one connection that
- * it accepts; a socket of another kind is told apart from nobody without that.
+ * Is a process serving the socket at this address? A connection would use up the only one that the
+ * process accepts. So this function connects with a socket of another type: EPROTOTYPE then means
+ * that a process listens there.
  */
 static bool served(const struct sockaddr_un *addr)
 {
@@ -165,7 +167,7 @@ static bool served(const struct sockaddr_un *addr)
 	return yes;
 }
 
-/* The one connection that we serve, or -1. The socket's file is gone afterwards. */
+/* Returns the one connection that this process serves, or -1. Removes the socket's file. */
 static int wait_for_qemu(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -211,7 +213,7 @@ static bool is_stream(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
 }
 
-/* Which backend the mirrors will use. */
+/* Chooses the backend that the mirrors will use. */
 static void choose(struct device_options *opt, enum gpu gpu, bool open_gpu)
 {
 	enum plugin_probe found;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Device memory and the window: allocations, which are remembered so that only what has been given
- * out can be freed, and the commands that bring chunks in and out.
+ * Device memory and the window. The mirror remembers each allocation, so that the guest can free
+ * only what it was given. The commands that bring chunks into the window and take them out are
+ * here, too.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 struct allocation {
 	uint64_t addr, size;
 	unsigned int device;
-	bool pooled;	     /* of MALLOC_ASYNC */
-	struct handle *pool; /* held; NULL: a default one, or none */
-	bool shared;	     /* `token` is for other processes */
+	bool pooled;	     /* allocated by MALLOC_ASYNC */
+	struct handle *pool; /* held; NULL: a default pool, or no pool */
+	bool shared;	     /* `token` is valid, for other processes */
 	struct qcu_ipc_token token;
 	LIST_ENTRY(allocation) link;
 };
@@ -43,7 +44,7 @@ static int new_allocation(struct call *c, uint64_t size, struct allocation **out
 	return QCU_ERR_Success;
 }
 
-/* It has no memory, or none any more. */
+/* Frees the record of an allocation that has no memory, or no memory any more. */
 static void drop(struct mirror *m, struct allocation *a)
 {
 	mir_give(m, LIMIT_ALLOCATIONS, 1);
@@ -51,7 +52,7 @@ static void drop(struct mirror *m, struct allocation *a)
 	free(a);
 }
 
-/* Its memory has been freed. */
+/* The memory has been freed: gives back what it counted as, and frees the record. */
 static void end(struct mirror *m, struct allocation *a)
 {
 	m->stats.device_bytes -= a->size;
@@ -62,7 +63,7 @@ static void end(struct mirror *m, struct allocation *a)
 	drop(m, a);
 }
 
-/* From now on it can be freed; takes it over. */
+/* From now on the guest can free the allocation. Takes `a` over, also when it fails. */
 static int remember(struct mirror *m, struct allocation *a)
 {
 	void *node;
@@ -81,7 +82,7 @@ static int remember(struct mirror *m, struct allocation *a)
 	return QCU_ERR_Success;
 }
 
-/* The one of MALLOC's that begins there; m->lock is held. */
+/* Returns the allocation by MALLOC that begins at `addr`, or NULL. The caller holds m->lock. */
 static struct allocation *find(struct mirror *m, uint64_t addr)
 {
 	struct allocation key = {.addr = addr}, **node;
@@ -135,7 +136,10 @@ int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token 
 	return rc;
 }
 
-/* The allocation that begins there, no longer remembered. NULL: none does. */
+/*
+ * Returns the allocation that begins at `addr`, and no longer remembers it. NULL: none begins
+ * there.
+ */
 static struct allocation *forget(struct mirror *m, uint64_t addr, bool pooled_only)
 {
 	struct allocation key = {.addr = addr}, **node, *a = NULL;
@@ -148,7 +152,10 @@ static struct allocation *forget(struct mirror *m, uint64_t addr, bool pooled_on
 		LIST_REMOVE(a, link);
 	}
 	pthread_mutex_unlock(&m->lock);
-	/* Before it is free: nobody shall open what is somebody else's by then. */
+	/*
+	 * End the share before the memory is freed. Otherwise another process could open the
+	 * address when the memory already belongs to something else.
+	 */
 	if (a && a->shared)
 		mir_share_end(m, &a->token);
 	return a;
@@ -279,7 +286,7 @@ int mir_do_free_async(struct call *c)
 	return rc;
 }
 
-/* Frees what is left; an error here has nobody to be told to. */
+/* Frees the remaining allocations. Errors are ignored: there is no caller to report them to. */
 void mir_allocations_end(struct mirror *m, const unsigned int *device)
 {
 	struct allocation *a, *next;
@@ -344,7 +351,7 @@ int mir_do_host_register(struct call *c)
 	return window_pin(&c->m->window, r->buf.addr, r->buf.len);
 }
 
-/* The chunks stay registered until they leave the window; that is what makes the next use cheap. */
+/* The chunks stay registered until they leave the window. This makes the next use cheap. */
 int mir_do_host_unregister(struct call *c)
 {
 	const struct qcu_host_unregister *u = &c->cmd->host_unregister;
@@ -354,7 +361,10 @@ int mir_do_host_unregister(struct call *c)
 
 	if (!u->len || !window_pinned(&c->m->window, u->addr, u->len, NULL))
 		return QCU_ERR_HostMemoryNotRegistered;
-	/* Natively the call returns when nothing uses the memory any more: it may be freed next. */
+	/*
+	 * Native CUDA returns from this call only when nothing uses the memory any more: the
+	 * program may free the memory next.
+	 */
 	c->waited = true;
 	for (dev = 0; dev < c->m->devices && ops->device_sync; dev++) {
 		err = ops->device_sync(c->m->be, dev);

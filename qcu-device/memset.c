@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory on the GPU's side that is filled with a value: one range, or rows with gaps in between. */
+/* Fills memory that the GPU can use with a value: one range, or rows with gaps between them. */
 #include "qcu-device/mirror_impl.h"
 
-/* How many bytes lie between the first and the last that a memset writes. */
+/* Computes the distance from the first byte to the end of the last byte that a memset writes. */
 static int memset_extent(const struct qcu_memset *s, uint64_t *len)
 {
 	uint64_t above;
@@ -22,7 +22,10 @@ static int memset_extent(const struct qcu_memset *s, uint64_t *len)
 	return QCU_ERR_Success;
 }
 
-/* In one call, or row by row and piece by piece where the memory has several registrations. */
+/*
+ * Issues one call. If the memory has several registrations: one call per row and per piece of a
+ * row.
+ */
 static int issue_memset(struct mirror *m, const struct be_memset *op, uint64_t extent,
 			struct be_stream *s)
 {

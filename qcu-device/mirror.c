@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A mirror's beginning and end, and the gate that every request passes: what the wire forbids is
- * refused here, before any lane sees it.
+ * Start and end of a mirror, and the check that every request passes. A request that the wire
+ * forbids is refused here, before any lane sees it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void release(void *ctx, struct handle *h)
 		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
-		break; /* kernels go with their module, which `parent` holds */
+		break; /* a kernel goes with its module, which `parent` holds */
 	}
 	mir_handle_gone(m, h);
 }
@@ -85,8 +85,9 @@ static void free_mirror(struct mirror *m)
 }
 
 /*
- * What a driver can have on a ring of QCU_QUEUE_SIZE: work that waits in streams leaves so much to
- * commands, so that these are refused only if a guest does what the driver does not.
+ * The most that a driver can have on a ring of QCU_QUEUE_SIZE. Work that waits in streams leaves
+ * this much room for commands. So commands are refused only if a guest does what the driver does
+ * not do.
  */
 #define RING_BYTES (QCU_QUEUE_SIZE * QCU_SEGS_MAX * sizeof(struct qcu_seg))
 
@@ -128,8 +129,8 @@ void mir_give_request(struct mirror *m, size_t bytes)
 }
 
 /*
- * The memory of a software GPU is the host's: all programs of the VM have as much of it as one GPU
- * has.
+ * The memory of a software GPU is host memory. So all programs of the VM together get as much of it
+ * as one GPU has.
  */
 static void begin_budget(struct mirror *m)
 {
@@ -239,8 +240,9 @@ fail_window:
 }
 
 /*
- * The context of the device that every program begins with. The others cost as much GPU memory
- * each, and few programs use them: theirs are made when they do.
+ * Creates the context of device 0, which every program begins with. The contexts of the other
+ * devices cost as much GPU memory each, and few programs use them. So each of them is created at
+ * its first use.
  */
 void mir_warm(struct mirror *m)
 {
@@ -256,7 +258,7 @@ void mir_begin(struct mirror *m, unsigned int session)
 	budget_begin(&m->budget, session);
 }
 
-/* How long what has begun may take; it may be waiting for the GPU. */
+/* How long to wait for commands that have begun. They may be waiting for the GPU. */
 #define LAST_CALLS_MS 200
 
 void mir_abandon(struct mirror *m)
@@ -292,7 +294,7 @@ void mir_destroy(struct mirror *m)
 	free_mirror(m);
 }
 
-/* Are there segments, none empty, that make up exactly `len` bytes? */
+/* True if no segment is empty and all segments together have exactly `len` bytes. */
 static bool segs_sum(const struct mir_request *req, uint64_t len)
 {
 	size_t i;
@@ -309,7 +311,7 @@ static bool segs_sum(const struct mir_request *req, uint64_t len)
 	return !len;
 }
 
-/* NULL, or which rule of the wire the request breaks. */
+/* Returns which rule of the wire the request breaks, or NULL. */
 static const char *broken_rule(const struct mir_request *req, const struct qcu_rule *rule)
 {
 	const struct qCUcmd *cmd = &req->cmd;
@@ -361,7 +363,10 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 	if ((req->cmd.op == QCU_OP_COPY_H2D && req->cmd.copy_h2d.flags & QCU_COPY_TIMED) ||
 	    (req->cmd.op == QCU_OP_COPY_D2H && req->cmd.copy_d2h.flags & QCU_COPY_TIMED))
 		req->taken = mir_now_ns();
-	/* Not on a lane: it takes no time, and must get through when every lane waits for it. */
+	/*
+	 * This request does not go to a lane. It takes no time, and it must get through even when
+	 * every lane waits for it.
+	 */
 	if (rule->traits & QCU_PARKS) {
 		mir_dispatch(m, req);
 		return true;

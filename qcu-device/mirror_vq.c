@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The mirror process: it works its session's virtqueue itself, so that no other process is on the
- * path of a command. The main process comes back into play only when this one has died; all that
+ * The mirror process. It works its session's virtqueue itself, so that no other process is on the
+ * path of a command. The main process takes the queue back only when the mirror has died. All that
  * it needs then lies in the ring's shared state.
  */
 #include <errno.h>
@@ -22,21 +22,22 @@
 #include "qcu-device/spin.h"
 
 /*
- * What comes with a command counts from here on. Less does not, so that a launch costs nothing; of
- * a full ring that is 4 MiB. What the driver can have on a ring of QCU_QUEUE_SIZE is 64 MiB.
+ * Data that comes with a command is counted from this size on. Smaller data is not counted, so that
+ * a launch costs nothing; in a full ring it adds up to 4 MiB. The driver can have 64 MiB on a ring
+ * of QCU_QUEUE_SIZE.
  */
 #define TAIL_FREE 4096u
 
-#define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into crumbs */
+#define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into more pieces */
 
 struct vq {
 	struct ring ring;
-	pthread_mutex_t lock; /* the ring, and call_fd */
+	pthread_mutex_t lock; /* protects `ring` and `call_fd` */
 	struct mirror *m;
 	unsigned int session;
 	int kick_fd, call_fd, ctl_fd;
-	struct ring_chain chain;		      /* the one being taken */
-	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: what is not answered */
+	struct ring_chain chain;		      /* the chain that is being taken */
+	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: requests that are not answered */
 	struct spin spin;
 };
 
@@ -45,12 +46,12 @@ struct vq_request {
 	struct vq *vq;
 	uint16_t head;
 	unsigned int in_num;
-	size_t counted; /* bytes */
+	size_t counted; /* bytes that count as queued */
 	struct iovec in[REPLY_PIECES];
 	_Alignas(16) uint8_t tail[];
 };
 
-/* Ends the session; what is outstanding is returned by the main process. */
+/* Ends the session. The main process returns the outstanding chains. */
 static void __attribute__((noreturn)) rule_broken(const char *why)
 {
 	if (why)
@@ -78,8 +79,9 @@ static void done(struct mir_request *req)
 }
 
 /*
- * The GPU is at a kernel that does not end. Lanes wait for it, and cannot be told; so what they
- * have is answered here, and the process ends. Under the lock no lane gives an answer any more.
+ * The GPU runs a kernel that does not end. Lanes wait for the GPU, and nothing can wake them. So
+ * this function answers their requests, and the process ends. The function holds the lock, so no
+ * lane can give an answer any more.
  */
 static void timed_out(void *arg)
 {
@@ -144,7 +146,7 @@ static struct vq_request *copy_chain(struct vq *vq, bool *refused, const char **
 	return r;
 }
 
-/* The tail is exactly what the flags say. */
+/* The tail must be exactly what the flags say. */
 static const char *read_tail(struct vq_request *r, size_t tail)
 {
 	const struct qCUcmd *cmd = &r->req.cmd;
@@ -164,8 +166,9 @@ static const char *read_tail(struct vq_request *r, size_t tail)
 }
 
 /*
- * The guest has given us more than we keep: this one is not looked at. Its thread hears of it, and
- * all that comes behind goes on, so nothing can wait for what is not taken off the queue.
+ * The guest has sent more data than we keep, so this command is not read. The guest thread gets an
+ * error, and all later commands go on. So every command is taken off the queue, and none can wait
+ * for one that is not.
  */
 static void refuse(struct vq *vq, struct vq_request *r)
 {
@@ -224,7 +227,7 @@ static void new_call_fd(struct vq *vq)
 	if (vq->call_fd >= 0)
 		close(vq->call_fd);
 	vq->call_fd = fd;
-	/* A call may have gone to the old one after QEMU stopped looking there. */
+	/* A call may have gone to the old fd after QEMU stopped reading it. */
 	if (fd >= 0)
 		eventfd_write(fd, 1);
 	pthread_mutex_unlock(&vq->lock);
@@ -246,7 +249,7 @@ static void wait_for_work(struct vq *vq)
 		new_call_fd(vq);
 }
 
-/* Looks for work for a moment, unasked: meanwhile the guest need not notify us. */
+/* Polls for work for a moment. Meanwhile the guest need not notify us. */
 static void look_for_work(struct vq *vq, uint64_t since)
 {
 	while (!ring_has_work(&vq->ring)) {
@@ -258,7 +261,7 @@ static void look_for_work(struct vq *vq, uint64_t since)
 
 static void __attribute__((noreturn)) serve(struct vq *vq)
 {
-	uint64_t since = 0; /* when the queue was found empty; 0: it is not */
+	uint64_t since = 0; /* when the queue was found empty; 0: it is not empty */
 
 	for (;;) {
 		const char *why;
@@ -286,7 +289,7 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 	}
 }
 
-/* The queue, where this process has it. False: it is not in the VM's memory. */
+/* Finds the queue in this process's memory. False: it is not in the VM's memory. */
 static bool find_ring(struct vq *vq, const struct mirror_args *args, const struct mirror_job *job)
 {
 	struct ring *r = &vq->ring;
@@ -303,7 +306,10 @@ static bool find_ring(struct vq *vq, const struct mirror_args *args, const struc
 	return r->desc && r->avail && r->used;
 }
 
-/* Waits for the session; without one there is nothing to do. */
+/*
+ * Waits for the session. If the socket is closed first, there is nothing to do, and the process
+ * exits.
+ */
 static void take_session(struct vq *vq, const struct mirror_args *args)
 {
 	struct mirror_job job;

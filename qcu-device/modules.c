@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Modules, kernels and launches. An image or a name is first copied out of guest memory, so that
- * the backend parses bytes that stay what they are.
+ * Modules, kernels and launches. The mirror first copies an image or a name out of guest memory, so
+ * that the bytes cannot change while the backend parses them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "qcu-device/image.h"
 #include "qcu-device/mirror_impl.h"
 
-/* No backend sees what is not an image. */
+/* The backend gets only what is an image. */
 static int check_image(struct mirror *m, const void *image, size_t len)
 {
 	const char *why;
@@ -74,7 +74,7 @@ int mir_do_module_load(struct call *c)
 	}
 	image = malloc(len);
 	rc = image ? mir_buf_read(c, image, len) : (int)QCU_ERR_MemoryAllocation;
-	/* One at a time: what is packed is unpacked there, a quarter of a gigabyte at most. */
+	/* One at a time, because this unpacks what is packed: a quarter of a gigabyte at most. */
 	pthread_mutex_lock(&m->image_lock);
 	if (!rc)
 		rc = check_image(m, image, len);
@@ -114,7 +114,7 @@ int mir_do_module_unload(struct call *c)
 	return ours ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
 }
 
-/* A name with a NUL at its end, to be freed. NULL: not a name. */
+/* Returns a name with a NUL at its end, which the caller frees. NULL: it is not a name. */
 static char *copy_name(struct call *c)
 {
 	size_t len = c->cmd->buf.len;
@@ -124,7 +124,7 @@ static char *copy_name(struct call *c)
 	return strndup(c->req->msg, len);
 }
 
-/* How many bytes the parameters of a kernel take, packed. */
+/* Computes how many bytes the packed parameters of a kernel take. */
 static int param_layout(struct call *c, struct handle *h)
 {
 	struct qcu_param params[MIR_KERNEL_PARAM_MAX];
@@ -139,7 +139,10 @@ static int param_layout(struct call *c, struct handle *h)
 	for (i = 0; i < h->params; i++) {
 		uint64_t end = (uint64_t)params[i].offset + params[i].size;
 
-		/* No launch could have them; what they are is said by the image. */
+		/*
+		 * No launch could carry these parameters. The image describes them, so the image is
+		 * invalid.
+		 */
 		if (end > QCU_MSG_MAX)
 			return QCU_ERR_InvalidKernelImage;
 		if (end > h->param_bytes)
@@ -219,8 +222,10 @@ int mir_do_kernel_find(struct call *c)
 		handles_put(t, h);
 		goto out;
 	}
-	/* Unloading the module takes its kernels' numbers along, but cannot have seen this one if
-	 * it came in between. */
+	/*
+	 * Unloading the module also removes the numbers of its kernels. An unload that came in
+	 * between cannot have seen this kernel.
+	 */
 	now = handles_get(t, HANDLE_MODULE, kf->module);
 	if (now != module)
 		handles_remove(t, HANDLE_KERNEL, kf->kernel);
@@ -260,7 +265,9 @@ int mir_do_kernel_info(struct call *c)
 	rc = mir_buf_write(c, 0, &desc, sizeof(desc));
 	if (rc || !count)
 		return rc;
-	/* As many parameters as the guest has room for; desc.params tells how many there are. */
+	/*
+	 * Write as many parameters as the guest has room for; desc.params says how many there are.
+	 */
 	room = (ki->buf.len - sizeof(desc)) / sizeof(params[0]);
 	if (room > count)
 		room = count;
@@ -306,7 +313,7 @@ int mir_do_var_bind(struct call *c)
 	char *name;
 	int rc;
 
-	/* Not said: the guest then does without. */
+	/* Not reported, because the guest works without it. */
 	if (!m->cfg.ops->var_bind)
 		return QCU_ERR_NotSupported;
 	if (vb->rsvd || !vb->size || !window_pinned(&m->window, vb->addr, vb->size, &c->holds))
@@ -322,7 +329,7 @@ int mir_do_var_bind(struct call *c)
 	return rc;
 }
 
-/* A launch message, and the parameters that follow it. */
+/* Reads a launch message and the parameters that follow it. */
 static int read_launch(struct call *c, struct be_launch *l)
 {
 	struct qcu_launch_msg msg;

@@ -2,17 +2,19 @@
 /*
  * The rules of order between lanes.
  *
- * A guest thread goes on as soon as a posted command is queued. What it then makes another thread
- * do may reach the mirror in another lane, and must still come after. So each posted command leaves
- * a mark at what it is about, a stream or an event, and a later command about the same comes after
- * that mark. Streams that the legacy stream waits for leave their marks with it, too. Commands that
- * are about no stream or event come after everything posted; the command table says which.
+ * A guest thread goes on as soon as its posted command is queued. It may then cause another thread
+ * to send a command. That command may reach the mirror in another lane, and must still come after
+ * the posted one. So each posted command leaves a mark at the stream or event that it is about, and
+ * a later command about the same stream or event comes after that mark. Streams that the legacy
+ * stream waits for leave their marks with the legacy stream, too. Commands that are about no stream
+ * or event come after everything that is posted; the command table says which commands these are.
  *
- * A command that is waited for leaves no mark: until it has been answered nobody can rely on it,
- * and a posted command must never wait for one that waits for the GPU.
+ * A command that the guest waits for leaves no mark: until it has been answered, nobody can rely on
+ * it. Also, a posted command must never wait for a command that waits for the GPU.
  *
- * The driver's UNMAPs wait for the GPU beside its MAPs. A MAP comes after those UNMAPs before it
- * that take out what it brings in, and after no others; an UNMAP comes after all MAPs before it.
+ * The driver's UNMAPs wait for the GPU beside its MAPs. A MAP comes after those earlier UNMAPs that
+ * take out addresses which it brings in, and after no others. An UNMAP comes after all earlier
+ * MAPs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@
 
 #define NON_BLOCKING 1u /* cudaStreamNonBlocking */
 
-/* What a command is about. Numbers beyond QCU_ID_MAX name nothing; the lane will say so. */
+/* What a command is about. Numbers beyond QCU_ID_MAX name nothing; the lane will report that. */
 struct about {
 	uint8_t order;
 	uint32_t stream, event, event2;
@@ -72,14 +74,17 @@ static void after_stream(struct order *o, struct mir_request *req, uint32_t stre
 
 	if (stream > QCU_ID_MAX)
 		return;
-	/* A per-thread stream is its lane's alone. */
+	/* Only its own lane uses a per-thread stream. */
 	if (stream >= QCU_ID_FIRST)
 		lanes_after(o->lanes, req, o->streams[stream]);
 	if (blocking(o, stream))
 		lanes_after(o->lanes, req, o->legacy);
 	if (stream != QCU_STREAM_LEGACY)
 		return;
-	/* What had come before the last one in the legacy stream, that one has waited for. */
+	/*
+	 * The last command in the legacy stream has waited for what came before it. Only later
+	 * marks matter.
+	 */
 	for (i = 0; i < o->slots; i++)
 		if (o->blocking_at[i] > o->legacy_at)
 			lanes_after(o->lanes, req, o->blocking[i]);
@@ -107,7 +112,7 @@ static void leave_marks(struct order *o, const struct about *a, lanes_point end)
 	}
 }
 
-/* Any numbers may stand in a MAP or UNMAP; the lane refuses what does not fit. */
+/* A MAP or UNMAP may contain any numbers; the lane refuses those that do not fit. */
 static uint64_t last_byte(uint64_t va, uint64_t len)
 {
 	return len - 1 > UINT64_MAX - va ? UINT64_MAX : va + (len - 1);
