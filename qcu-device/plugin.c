@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The cuda backend is a shared object that only mirrors load. A process that has initialised CUDA
- * must not fork, and a fault in it must not take other sessions along; so even the question
- * whether there is a GPU is asked in a child.
+ * must not fork, and a fault in CUDA must not end other sessions. So even the question whether
+ * there is a GPU is asked in a child process.
  */
-#define _GNU_SOURCE /* dladdr's neighbours, program_invocation_name */
+#define _GNU_SOURCE /* dladdr and its like, program_invocation_name */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 #define PAGEABLE_MEMORY_ACCESS 88 /* cudaDevAttrPageableMemoryAccess */
 
-/* QCU_BACKEND_DIR, or where this program lies. */
+/* Finds the plugin in QCU_BACKEND_DIR, or else in the folder of this program. */
 int plugin_path(char *path, size_t size)
 {
 	const char *dir = getenv("QCU_BACKEND_DIR");
@@ -87,7 +87,7 @@ static const struct be_ops *find_and_load(bool quiet)
 	return NULL;
 }
 
-/* Could kernels reach what nobody has registered: this process's memory, and all of the guest's? */
+/* Could kernels reach memory that nobody has registered: this process's, and all of the guest's? */
 static bool reads_everything(const struct be_ops *ops)
 {
 	static struct qcu_device_desc desc;

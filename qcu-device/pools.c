@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory pools: the commands about them, and which pool a number in a command means. */
+/* Memory pools: the commands about them, and which pool the number in a command names. */
 #include <stdlib.h>
 
 #include "qcu-device/mirror_impl.h"
@@ -30,8 +30,9 @@ void mir_pool_put(struct call *c, struct pool_ref *ref)
 }
 
 /*
- * A pool keeps memory that has been freed, so where there is a limit what counts is what pools have
- * reserved, and that is asked of the backend. Without one the pieces of memory are just added up.
+ * A pool keeps memory that has been freed. So if there is a limit, it counts what pools have
+ * reserved, and the mirror asks the backend for that number. Without a limit the mirror just adds
+ * up the sizes of the allocations.
  */
 static bool limited(const struct mirror *m)
 {
@@ -40,7 +41,7 @@ static bool limited(const struct mirror *m)
 		m->budget.limits.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE);
 }
 
-/* m->pool_lock is held, here and in the next two. */
+/* The caller holds m->pool_lock. This is also true for the next two functions. */
 static void count(struct mirror *m, struct pool_room *room)
 {
 	uint64_t now = 0;
@@ -107,7 +108,7 @@ int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bo
 	pthread_mutex_lock(&m->pool_lock);
 	remember(m, ref);
 	count(m, ref->room);
-	/* A pool takes more from the device than it is asked for. */
+	/* A pool takes more memory from the device than it is asked for. */
 	if (budget_memory_over(&m->budget, ref->device))
 		rc = QCU_ERR_MemoryAllocation;
 	pthread_mutex_unlock(&m->pool_lock);
@@ -130,7 +131,7 @@ void mir_pools_count(struct mirror *m)
 	pthread_mutex_unlock(&m->pool_lock);
 }
 
-/* m->pool_lock is held. */
+/* The caller holds m->pool_lock. */
 static void take_out(struct mirror *m, struct pool_room **at)
 {
 	struct pool_room *room = *at;
@@ -199,7 +200,7 @@ int mir_do_pool_destroy(struct call *c)
 		       : QCU_ERR_InvalidResourceHandle;
 }
 
-/* cudaMemPoolAttr. All up to the last are int or uint64_t, as the backends take them. */
+/* cudaMemPoolAttr. All attributes up to the last are int or uint64_t, as the backends take them. */
 #define POOL_ATTR_LAST 8u
 
 static bool pool_attr_known(uint32_t attr)

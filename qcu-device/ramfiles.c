@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The files behind ramfiles.h; whether regions make sense is for libvhost-user and guestmem.c. */
+/* Implements ramfiles.h. libvhost-user and guestmem.c check that the regions make sense. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files that the VM's memory lies in. QEMU sends one with each region; libvhost-user maps it
- * and closes it, but a mirror is a program of its own and has to map it, too.
+ * The files that the VM's memory lies in. QEMU sends one with each region. libvhost-user maps the
+ * file and closes it, but a mirror is a program of its own and has to map it, too.
  */
 #ifndef QCU_RAMFILES_H
 #define QCU_RAMFILES_H
@@ -11,7 +11,7 @@
 #include "qcu-device/guestmem.h"
 
 struct ramfile {
-	uint64_t gpa, size, offset; /* in the file */
+	uint64_t gpa, size, offset; /* `offset` is in the file */
 	int fd;
 };
 
@@ -20,7 +20,9 @@ struct ramfiles {
 	struct ramfile file[GUESTMEM_REGIONS];
 };
 
-/* A message about memory, before the library takes the files out of it. 0 or -errno. */
+/*
+ * Notes a message about memory, before the library takes the files out of it. Returns 0 or -errno.
+ */
 int ramfiles_note(struct ramfiles *f, const VhostUserMsg *msg);
 void ramfiles_close(struct ramfiles *f);
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows of guest memory that become rows of something on the GPU, or the other way round. As many
- * rows as lie in one piece of the buffer are one copy of the backend's, with the guest's own pitch
- * and in place. Rows that a piece's end cuts, and rows in short scattered pieces, are carried by
- * the CPU through a buffer of our own, which has a size: of a longer row one part after the other.
+ * Copies rows between guest memory and the GPU's side. Rows that lie in one piece of the buffer are
+ * one copy of the backend, in place and with the guest's own pitch. The CPU carries the other rows
+ * through a buffer of ours: rows that the end of a piece cuts, and rows in short scattered pieces.
+ * That buffer is limited, so a longer row is carried in several parts.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/mirror_impl.h"
 
-/* In memory that is not registered, what is less in one piece goes with others (see copy.c). */
+/*
+ * If memory is not registered and one piece has less than this, it is carried with others (see
+ * copy.c).
+ */
 #define DIRECT_MIN (1u << 20)
 #define CARRY_MAX  (1u << 20)
 
@@ -19,11 +22,11 @@ struct rows {
 	const struct mir_rect *r;
 	struct stream_ref stream;
 	struct pieces ps;
-	size_t piece, start; /* the piece that we are in, and its offset in the buffer */
-	uint8_t *carry;	     /* CARRY_MAX bytes at most; NULL: none yet */
+	size_t piece, start; /* the current piece, and its offset in the buffer */
+	uint8_t *carry;	     /* at most CARRY_MAX bytes; NULL: not allocated yet */
 };
 
-/* Rows, or a part of them: `width` bytes from `off` on. */
+/* Rows, or a part of each: `width` bytes from `off` on. */
 struct part {
 	uint64_t row, count;
 	uint64_t off, width;
@@ -54,7 +57,7 @@ static int issue(struct rows *x, const struct part *pt, void *host, uint64_t pit
 	return rc;
 }
 
-/* Between the carrying buffer, where rows have no gaps, and the pieces. */
+/* Copies between the carrying buffer, where rows have no gaps, and the pieces. */
 static void carry(struct rows *x, const struct part *pt)
 {
 	const struct mir_rect *r = x->r;
@@ -104,7 +107,10 @@ static int carry_part(struct rows *x, const struct part *pt)
 	return rc;
 }
 
-/* Several rows that the buffer has room for, or one. Its size is a multiple of any element's. */
+/*
+ * Carries several rows for which the buffer has room, or one row. The buffer's size is a multiple
+ * of the size of any element.
+ */
 static int issue_carried(struct rows *x, uint64_t row, uint64_t count)
 {
 	struct part pt = {.row = row, .count = count, .width = x->r->width};
@@ -127,7 +133,7 @@ static int issue_carried(struct rows *x, uint64_t row, uint64_t count)
 	return rc;
 }
 
-/* How many rows from this one on end within the piece that it begins in. */
+/* Returns how many rows, from this one on, end in the piece in which this one begins. */
 static uint64_t rows_here(const struct rows *x, uint64_t row)
 {
 	const struct mir_rect *r = x->r;
@@ -165,7 +171,7 @@ static int issue_all(struct rows *x)
 							  : &stats->pages_bytes) +=
 				count * r->width;
 		} else {
-			/* Of registered memory only the row that is cut. */
+			/* In registered memory, carry only the row that is cut. */
 			count = p->registered || r->width > CARRY_MAX ? 1 : CARRY_MAX / r->width;
 			if (count > r->height - row)
 				count = r->height - row;
@@ -198,7 +204,7 @@ int mir_rect(struct call *c, const struct mir_rect *r)
 	if (rc)
 		goto out;
 	rc = issue_all(&x);
-	/* As with copies of one row: see copy_host() in copy.c. */
+	/* As for copies of one row: see copy_host() in copy.c. */
 	wait = !window || !(r->flags & QCU_COPY_QUEUED);
 	if (!r->down && !window)
 		wait = false;
@@ -217,7 +223,10 @@ out:
 	return rc;
 }
 
-/* The rows of device memory: one allocation or one registration, as window_span() has it. */
+/*
+ * Describes rows of device memory. They must lie in one allocation or one registration, as
+ * window_span() sees it.
+ */
 static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t width,
 		       uint64_t height, struct be_end *end)
 {
@@ -228,7 +237,7 @@ static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t w
 		return QCU_ERR_InvalidValue;
 	if (height > 1 && pitch < width)
 		return QCU_ERR_InvalidPitchValue;
-	len = pitch * (height - 1) + width; /* less than 64 bits: all are of 32 */
+	len = pitch * (height - 1) + width; /* cannot overflow: all values have 32 bits */
 	rc = mir_device_range(c, addr, len);
 	if (!rc && window_span(&c->m->window, addr, len) != len)
 		rc = QCU_ERR_InvalidValue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the backend has registered of the guest's memory. Registering costs time and pins pages of
- * the host, so it is done once for each map and kept until the guest takes the pages back: a cache.
- * With a limit (--pin-limit) the maps that have not been used for longest lose their registration;
- * copies from and to them still work, at the speed of pageable memory, and their next use brings it
- * back. What HOST_REGISTER has promised to kernels stays.
+ * What the mirror has registered of the guest's memory. Registering costs time and pins pages of
+ * the host. So each map is registered once, and stays registered until the guest takes the pages
+ * back: a cache. With a limit (--pin-limit), the maps that have been unused for longest lose their
+ * registration. Copies from and to them still work, at the speed of pageable memory, and their next
+ * use registers them again. Memory that HOST_REGISTER has promised to kernels stays registered.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -12,11 +12,11 @@
 #include "qcu-device/window_impl.h"
 
 #define TOUCH_SLICE (2u << 20)
-#define TOUCH_EACH  (4u << 20) /* for a thread that has to be woken */
+#define TOUCH_EACH  (4u << 20) /* bytes for which a thread is worth waking */
 
 /*
- * Errors with which CUDA says, at whatever call comes next, that a fault has ended the context. It
- * does no more work, so for memory that is to leave the window this is no obstacle.
+ * Errors with which CUDA says, in whatever call comes next, that a fault has ended the context. The
+ * context then does no more work, so these errors do not keep memory from leaving the window.
  */
 static bool context_lost(int rc)
 {
@@ -47,8 +47,8 @@ struct touch {
 };
 
 /*
- * What one thread does. If it cannot be done, registering will say why; before Linux 5.14 it never
- * can, and registering does it.
+ * What one thread does. If madvise() fails, registering the memory will say why. Before Linux 5.14
+ * it always fails, and registering does this work.
  */
 static void touch(void *arg)
 {
@@ -63,9 +63,10 @@ static void touch(void *arg)
 }
 
 /*
- * Fills the page tables of memory that is about to be registered. NVIDIA's driver would do it page
- * by page. Measured on an H200, 256 MiB in 64 mappings: 36 ms to register them; 16 and 10 when one
- * thread has done this before; 7 and 11 with four threads, 19 and 12 with eight.
+ * Fills the page tables of memory that is about to be registered. Otherwise NVIDIA's driver does
+ * it, page by page. Measured on an H200, 256 MiB in 64 mappings: registering alone takes 36 ms.
+ * This function and then registering take 16 and 10 ms with one thread, 7 and 11 ms with four, 19
+ * and 12 ms with eight.
  */
 static void populate(struct window *w, void *addr, uint64_t len)
 {
@@ -110,7 +111,7 @@ static int drop_runs(struct window *w, struct window_map *wm)
 {
 	int rc = QCU_ERR_Success, err;
 
-	/* Copies that begin from now on take the memory for pageable. */
+	/* From now on, copies that begin treat the memory as pageable. */
 	if (wm->registered)
 		know(w, wm, false);
 	while (wm->registered) {
@@ -122,7 +123,7 @@ static int drop_runs(struct window *w, struct window_map *wm)
 	return rc;
 }
 
-/* Whether `len` more bytes may be registered, after others have made room. */
+/* May `len` more bytes be registered? Other maps lose their registration to make room. */
 static bool make_room(struct window *w, uint64_t len)
 {
 	if (!w->limit)
@@ -171,9 +172,12 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 
 	if (wm->direct && wm->known)
 		return QCU_ERR_Success;
-	/* It may be this map itself that has made room. */
+	/* To make room, this very map may have lost its registration. */
 	make_room(w, wm->len);
-	/* Copies go by the runs, and must be in order with the kernels that go by the address. */
+	/*
+	 * Copies use the runs and kernels use the address. Copies must be in order with these
+	 * kernels, so the runs are registered, too.
+	 */
 	rc = wm->known ? (int)QCU_ERR_Success : add_runs(w, wm);
 	if (!rc && !wm->direct) {
 		populate(w, (void *)wm->va, wm->len);
@@ -196,7 +200,7 @@ int registered_drop(struct window *w, struct window_map *wm)
 
 void registered_use(struct window *w, struct window_map *wm)
 {
-	/* What does not work now is pageable memory, as before. */
+	/* If this fails, the memory is pageable, as before. */
 	if (!wm->known && make_room(w, wm->len) && add_runs(w, wm))
 		drop_runs(w, wm);
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The virtqueue, written so that it can be taken over.
+ * The virtqueue, written so that another process can take it over.
  *
  * Taking a chain:  inflight[head] = popped + 1, then popped + 1.
- *                  Died in between: the mark equals popped + 1, the chain counts as not taken.
+ *                  If the process dies in between: the mark equals popped + 1, and the chain
+ *                  counts as not taken.
  * Giving it back:  push = (head, used index), used->ring[], used->idx + 1, inflight[head] = 0,
  *                  pushed + 1, push = 0.
- *                  Died in between: used->idx tells whether the guest has been told.
+ *                  If the process dies in between: used->idx says whether the guest knows.
  *
- * Every store of `state` is a release, so a process that has reaped the dead one sees them in
- * this order. Within a mirror the caller's lock keeps pops and pushes apart.
+ * Every store to `state` is a release, so a process that has reaped the dead one sees the stores in
+ * this order. Within a mirror, the caller's lock keeps pops and pushes apart.
  */
 #include <errno.h>
 #include <linux/virtio_ring.h>
@@ -75,13 +76,15 @@ void ring_start(struct ring *r, uint16_t base)
 	r->signalled_valid = false;
 }
 
-/* How many chains wait; more than the queue holds means that the guest's index is nonsense. */
+/*
+ * Returns how many chains wait. More than the queue holds means that the guest's index is nonsense.
+ */
 static uint16_t waiting(const struct ring *r)
 {
 	return LOAD_ACQUIRE(r->avail->idx) - (uint16_t)get(&r->state->popped);
 }
 
-/* Takes the next head. The caller knows that one waits. */
+/* Takes the next head. The caller knows that there is one. */
 static int take_head(struct ring *r, uint16_t *head, const char **why)
 {
 	uint64_t popped = get(&r->state->popped);
@@ -244,7 +247,7 @@ bool ring_wants_call(struct ring *r)
 	uint16_t old = r->signalled;
 	bool valid = r->signalled_valid;
 
-	/* used->idx must be visible before we look at what the guest asks for. */
+	/* used->idx must be visible before we read what the guest asks for. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!r->event_idx)
 		return !(READ_ONCE(r->avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
@@ -255,7 +258,9 @@ bool ring_wants_call(struct ring *r)
 
 void ring_kicks_off(struct ring *r)
 {
-	/* With event indices there is nothing to do: an index that stays behind asks for none. */
+	/*
+	 * With event indices there is nothing to do: an index that stays behind asks for no kick.
+	 */
 	if (r->num && !r->event_idx)
 		STORE_RELEASE(r->used->flags, VRING_USED_F_NO_NOTIFY);
 }
@@ -272,7 +277,9 @@ bool ring_kicks_on(struct ring *r)
 	} else {
 		STORE_RELEASE(r->used->flags, 0);
 	}
-	/* Pairs with the guest's barrier between its avail->idx and its look at our event. */
+	/*
+	 * Pairs with the guest's barrier between its store of avail->idx and its read of our event.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	return !waiting(r);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sessions, seen from the main process: the control queue's OPEN and CLOSE, a mirror for each
- * session (spares.c has them), and what happens to its queue when the mirror is gone. The main
- * process has one thread, no CUDA, and waits for nothing but poll.
+ * Sessions, seen from the main process: OPEN and CLOSE on the control queue, a mirror for each
+ * session (made by spares.c), and what happens to the session's queue when the mirror is gone. The
+ * main process has one thread, has no CUDA, and waits only in poll().
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ static void say(struct device *d, unsigned int queue, const char *what)
 
 /* ---- a queue without a mirror ---- */
 
-/* Everything that the guest still puts there comes back with length 0. */
+/* Returns everything that the guest still puts into the queue, with length 0. */
 static void drain(struct device *d, unsigned int queue)
 {
 	struct ring *r = &d->ring[queue];
@@ -36,7 +36,9 @@ static void drain(struct device *d, unsigned int queue)
 	} while (n < RING_MAX && !ring_kicks_on(r));
 	if (n)
 		device_call(d, queue);
-	/* A guest that adds faster than we return must not keep us from other queues. */
+	/*
+	 * A guest that adds chains faster than we return them must not keep us from other queues.
+	 */
 	if (n >= RING_MAX)
 		eventfd_write(d->vu.vq[queue].kick_fd, 1);
 }
@@ -118,7 +120,7 @@ static void take_over(struct device *d, unsigned int queue)
 
 static void reap(struct device *d, unsigned int queue);
 
-/* A spare has died before it came to take the session: the guest need not know. */
+/* A spare has died before it took the session. The guest need not know of it. */
 static bool another_mirror(struct device *d, unsigned int queue)
 {
 	struct session *s = &d->session[queue];
@@ -167,7 +169,7 @@ void sessions_end_all(struct device *d, const char *why)
 {
 	unsigned int q;
 
-	/* All at once: giving up a GPU context takes a while. */
+	/* Kill all of them first: giving up a GPU context takes a while. */
 	for (q = 1; q <= d->opt->sessions; q++) {
 		if (d->session[q].state != SESSION_LIVE)
 			continue;
@@ -216,7 +218,7 @@ void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
 		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
 	}
-	/* A mirror that does not read these any more hangs or is dying. */
+	/* A mirror that does not read these messages any more hangs or is dying. */
 	if (sendmsg(s->mirror.ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
 	    errno != ECONNRESET)
 		sessions_end(d, queue, "ended, because its mirror does not respond");
@@ -256,7 +258,7 @@ static int session_open(struct device *d, const struct qcu_open *o)
 	return QCU_ERR_Success;
 }
 
-/* True if the answer comes later. */
+/* True: the answer comes later. */
 static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 {
 	uint32_t queue = cmd->close.queue;
@@ -286,7 +288,7 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 	return false;
 }
 
-/* One command of the control queue. False: it cannot even be answered. */
+/* Carries out one command of the control queue. False: it cannot even be answered. */
 static bool control(struct device *d)
 {
 	struct ring_chain *c = &d->chain;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table behind shares.h. An entry's number is odd while it is being written. */
+/*
+ * The table behind shares.h. The sequence number of an entry is odd while the entry is being
+ * written.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,8 +26,8 @@ struct slot {
 };
 
 struct part {
-	_Atomic int owner;     /* shares_join's */
-	_Atomic uint32_t used; /* slots that may hold something lie below */
+	_Atomic int owner;     /* process id, set by shares_join() */
+	_Atomic uint32_t used; /* no slot from this index on holds anything */
 	struct slot slot[SHARES_EACH];
 };
 
@@ -52,12 +55,12 @@ void shares_free(struct shares *s)
 static void store(struct slot *slot, const struct content *c)
 {
 	uint64_t word[WORDS];
-	/* A writer that died in the middle has left it odd. */
+	/* If a writer died in the middle, the number is odd. */
 	uint64_t seq = atomic_load(&slot->seq) | 1;
 	size_t i;
 
 	memcpy(word, c, sizeof(word));
-	/* Pairs with load(): who sees one of the words sees this, too. */
+	/* Pairs with load(): a reader that sees one of the new words also sees this number. */
 	atomic_store(&slot->seq, seq);
 	atomic_thread_fence(memory_order_seq_cst);
 	for (i = 0; i < WORDS; i++)
@@ -65,7 +68,7 @@ static void store(struct slot *slot, const struct content *c)
 	atomic_store_explicit(&slot->seq, seq + 1, memory_order_release);
 }
 
-/* False: somebody is writing it. */
+/* False: the entry is being written. */
 static bool load(struct slot *slot, struct content *c)
 {
 	uint64_t word[WORDS], seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
@@ -132,10 +135,10 @@ bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct sha
 	*session = token->slot / SHARES_EACH;
 	if (*session > QCU_MAX_SESSIONS || token->rsvd)
 		return false;
-	/* Who is just writing it gives out another token, or none. */
+	/* An entry that is being written will have another token, or none. */
 	if (!load(&s->part[*session].slot[token->slot % SHARES_EACH], &c))
 		return false;
-	/* All of it is compared, so that the time which that takes tells nothing. */
+	/* Compare the whole secret, so that the time that this takes tells nothing. */
 	if (c.share.kind == SHARE_NONE ||
 	    ((c.secret[0] ^ token->secret[0]) | (c.secret[1] ^ token->secret[1])))
 		return false;

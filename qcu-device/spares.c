@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where mirrors come from. A mirror is a program of its own (birth.h), opens its backend and
- * carries a session; with --prewarm it does the first two before there is a session, because making
- * a GPU's context takes longer than most programs' first call may. Such a spare waits on the socket
- * on which it will get its session, and has the VM's memory as it was when it began: when that
- * changes, spares are ended like sessions.
+ * Where mirrors come from. A mirror is a program of its own (birth.h), opens its backend, and
+ * carries a session. With --prewarm it starts and opens its backend before there is a session,
+ * because making a GPU context takes longer than the first call of most programs may take. Such a
+ * mirror is a spare. It waits on the socket on which it will get its session. It has the VM's
+ * memory as that was when the spare began, so when the memory changes, spares are ended like
+ * sessions.
  */
-#define _GNU_SOURCE /* pidfd_open's number */
+#define _GNU_SOURCE /* SYS_pidfd_open */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "qcu-device/complain.h"
 #include "qcu-device/vhost.h"
 
-/* Signal and reap; the process may have ended before. */
+/* Kills and reaps a process. It may have ended before. */
 static int end(struct mirror_process *p)
 {
 	int status = 0;
@@ -65,7 +66,8 @@ static void remove_spare(struct device *d, unsigned int i)
 	memmove(&d->spare[i], &d->spare[i + 1], (d->spares - i) * sizeof(d->spare[0]));
 }
 
-/* One that cannot even wait: no other is made until a guest program asks for a mirror. */
+/* A spare died before it had a session. No other spare is made until a guest program asks for a
+ * mirror. */
 static void spare_died(struct device *d, unsigned int unused)
 {
 	siginfo_t info;
@@ -96,7 +98,9 @@ void spares_fill(struct device *d)
 {
 	struct mirror_process p;
 
-	/* With its control queue up, the guest has a driver, and QEMU has settled its memory. */
+	/*
+	 * If the control queue is up, the guest has a driver, and QEMU has settled the VM's memory.
+	 */
 	while (!d->over && !d->spares_fail && d->ring[0].num && d->spares < d->opt->prewarm) {
 		if (!new_mirror(d, &p, true)) {
 			d->spares_fail = true;
@@ -111,7 +115,7 @@ void spares_end(struct device *d)
 {
 	unsigned int i;
 
-	/* All at once, as with sessions. */
+	/* Kill all of them first, as with sessions. */
 	for (i = 0; i < d->spares; i++)
 		kill(d->spare[i].pid, SIGKILL);
 	while (d->spares) {
@@ -161,12 +165,12 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 	d->spares_fail = false;
 	d->states[queue].begun = false;
 	while (d->spares) {
-		/* The oldest is the one that is most likely ready. */
+		/* The oldest spare is the most likely one to be ready. */
 		*out = d->spare[0];
 		remove_spare(d, 0);
 		if (give_session(out, &job, fds))
 			return true;
-		/* It has died, and we have not heard of it yet. */
+		/* The spare has died, and the poll loop has not seen it yet. */
 		end(out);
 	}
 	if (!new_mirror(d, out, false))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How long a mirror's threads look for work before they sleep. */
+/* How long a mirror's threads poll for work before they sleep. */
 #define _GNU_SOURCE /* CPU_COUNT */
 #include <sched.h>
 #include <time.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long to look for something that may come soon, before sleeping for it: as long as it is worth
- * at most, while that pays. What comes later than that halves the time, down to 20 us, which costs
- * no more than the waking up before it; the first that would have been seen brings it back.
+ * How long to poll for something that may come soon, before sleeping. As long as polling pays, the
+ * time is max_ns. Whatever comes later than max_ns halves the time, down to 20 us; polling that
+ * long costs no more than the wake-up before it. The first thing that comes within max_ns brings
+ * the full time back.
  *
- * A wait that ends with waking up takes longer for that, so the longest time is to be more than
- * what is waited for takes and waking up together: else who sleeps once would sleep ever after.
+ * A wait that ends with a wake-up is longer by that wake-up. So max_ns must be more than the time
+ * of the work and of the wake-up together. Otherwise a thread that sleeps once would always sleep.
  */
 #ifndef QCU_SPIN_H
 #define QCU_SPIN_H
@@ -15,24 +16,24 @@
 #define SPIN_MAX_US 10000u
 
 struct spin {
-	uint64_t max_ns; /* 0: never */
+	uint64_t max_ns; /* 0: never poll */
 	uint64_t now_ns;
 };
 
 /*
- * The longest time that is worth it for a mirror. Three look at once: the thread that takes
- * commands, the one that carries them out, and the guest for the answer. Where they have not a
- * processor each, and one to spare, they keep each other from work.
+ * The longest time that pays for a mirror. Three threads poll at once: the one that takes commands,
+ * the one that carries them out, and the guest's, for the answer. If they do not have a processor
+ * each, and one to spare, they keep each other from work.
  */
 unsigned int spin_default_us(void);
 
-/* Processors that this process may use; 1: or it is not known. */
+/* The number of processors that this process may use. 1 also if it is not known. */
 unsigned int spin_cpus(void);
 
-/* Never on a machine with one processor: whoever is waited for may need it. */
+/* On a machine with one processor nothing is polled: the thread that is waited for may need it. */
 void spin_init(struct spin *s, unsigned int max_us);
 
-/* What was waited for has come, so long after the wait began. */
+/* What the caller waited for has come, `after_ns` after the wait began. */
 void spin_came(struct spin *s, uint64_t after_ns);
 
 uint64_t spin_clock(void);

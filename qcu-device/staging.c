@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Staging memory, see staging.h. Slots are searched in the order of what they cost: a free one, one
- * whose work has come to its end, one that has to be made first. The search is under the lock, what
- * takes time is done by the slot's owner without it.
+ * Staging memory, see staging.h. Slots are searched in the order of their cost: a free slot, then
+ * one whose work has ended, then one that has to be made first. The search holds the lock. What
+ * takes time is done by the slot's owner, without the lock.
  */
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 
 #define EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 
-/* A backend that leaves one of these out gets its data without staging. */
+/* A backend without one of these ops gets its data without staging. */
 static bool usable(const struct be_ops *ops)
 {
 	return ops->host_register && ops->host_unregister && ops->event_create &&
@@ -30,7 +30,7 @@ static void drop_mark(struct staging *st, struct stage_slot *slot)
 	slot->mark = NULL;
 }
 
-/* The owner's. False: no memory, or the backend does not register any more of it. */
+/* Called by the owner. False: there is no memory, or the backend registers no more of it. */
 static bool make(struct staging *st, struct stage_slot *slot)
 {
 	void *p = mmap(NULL, STAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -53,7 +53,7 @@ static void set_state(struct staging *st, struct stage_slot *slot, enum stage_st
 	pthread_mutex_unlock(&st->lock);
 }
 
-/* Under the lock. Among slots of one kind, rather one with a mark on this device. */
+/* Called under the lock. Among slots of one state, prefers one with a mark on this device. */
 static struct stage_slot *find(struct staging *st, enum stage_state state, unsigned int device)
 {
 	struct stage_slot *found = NULL;
@@ -73,8 +73,8 @@ static struct stage_slot *find(struct staging *st, enum stage_state state, unsig
 }
 
 /*
- * Under the lock. Slots whose work has ended become free. An error that the backend tells at this
- * occasion is the caller's to pass on; it also means that the work has ended.
+ * Called under the lock. Slots whose work has ended become free. If the backend reports an error
+ * here, the caller must pass it on; it also means that the work has ended.
  */
 static int collect(struct staging *st)
 {
@@ -119,7 +119,10 @@ int staging_take(struct staging *st, unsigned int device, struct stage_slot **ou
 
 	if (slot->mark && slot->device != device)
 		drop_mark(st, slot);
-	/* First, for it brings the thread to the device: memory is registered where that is. */
+	/*
+	 * Create the event first. This sets the thread's device, and memory is registered on that
+	 * device.
+	 */
 	if (!slot->mark)
 		rc = st->ops->event_create(st->be, device, EVENT_DISABLE_TIMING, &slot->mark);
 	slot->device = device;
@@ -157,7 +160,10 @@ void staging_leave(struct staging *st, struct stage_slot *slot)
 	set_state(st, slot, STAGE_LEFT);
 }
 
-/* An error of the wait has nobody to be told to, and says that there is nothing to wait for. */
+/*
+ * An error of the wait is ignored: there is no caller to report it to, and it means that there is
+ * nothing to wait for.
+ */
 static void settle(struct staging *st, struct stage_slot *slot)
 {
 	if (slot->state == STAGE_LEFT)

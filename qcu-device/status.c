@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* SIGUSR1: what each session uses of its limits, and the VM of its own. One line for each. */
+/*
+ * SIGUSR1: what each session uses of its limits, and what the VM uses of its own. One line for
+ * each.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

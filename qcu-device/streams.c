@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Streams and events: the commands about them, and which stream a number in a command means. The
- * two default streams always exist; the per-thread one is made when a guest thread first uses it.
+ * Streams and events: the commands about them, and which stream the number in a command names. The
+ * two default streams always exist. The per-thread stream is made when a guest thread first uses
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@ struct thread_stream {
 };
 
 /*
- * Only the lane of this guest thread makes, uses and ends its streams (DEVICE_RESET ends them too,
- * with all lanes outside), so none goes away while it is used.
+ * Only the lane of this guest thread makes, uses and ends the thread's streams. DEVICE_RESET ends
+ * them, too, while all lanes are outside. So no stream ends while it is used.
  */
 static int thread_stream(struct call *c, struct be_stream **s)
 {
@@ -173,7 +174,7 @@ int mir_do_stream_sync(struct call *c)
 	return rc;
 }
 
-/* A per-thread stream is its lane's alone: nobody else may look at it. */
+/* Only its own lane may use a per-thread stream, so no other thread watches it. */
 int mir_do_stream_query(struct call *c)
 {
 	struct qcu_stream_query *q = &c->cmd->stream_query;
@@ -213,8 +214,8 @@ int mir_do_stream_wait_event(struct call *c)
 }
 
 /*
- * cudaStreamAttrID. In the values of others are pointers to CUDA's own objects, which no guest may
- * make up or see.
+ * cudaStreamAttrID. The values of the other attributes contain pointers to CUDA's own objects,
+ * which no guest may make up or see.
  */
 enum {
 	ATTR_ACCESS_POLICY = 1,
@@ -345,7 +346,7 @@ int mir_do_event_record(struct call *c)
 		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_stream_get(c, r->stream, &s);
 	if (!rc) {
-		/* CUDA wants both on one device. */
+		/* CUDA requires both on the same device. */
 		rc = s.device != e->device
 			     ? (int)QCU_ERR_InvalidResourceHandle
 			     : c->m->cfg.ops->event_record(c->m->be, e->event, s.s, r->flags);
