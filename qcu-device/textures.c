@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Texture and surface objects. Their numbers are the backend's, because kernels use them; a command
- * that names one is looked up here first, so that only what has been given out is ever destroyed.
- * An object holds the array that it reads: that goes with the last of them.
+ * Texture and surface objects. Their numbers are the backend's, because kernels use these numbers.
+ * A command that names an object is looked up here first, so that only what was given out is ever
+ * destroyed. An object holds the array that it reads. The array goes with the last such object.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 struct object {
 	uint64_t number;
-	bool surface; /* the two kinds are counted apart */
+	bool surface; /* the two kinds are numbered apart */
 	unsigned int device;
-	struct handle *array; /* NULL: of memory */
+	struct handle *array; /* NULL: the object reads memory */
 	LIST_ENTRY(object) link;
 };
 
@@ -45,7 +45,7 @@ static int new_object(struct call *c, bool surface, struct object **out)
 	return QCU_ERR_Success;
 }
 
-/* The backend has nothing of it, or nothing any more. */
+/* Frees the record of an object that the backend does not have, or has no more. */
 static void forget(struct mirror *m, struct object *o)
 {
 	mir_give(m, LIMIT_TEXTURES, 1);
@@ -53,7 +53,7 @@ static void forget(struct mirror *m, struct object *o)
 	free(o);
 }
 
-/* Destroys what is in no table any more. */
+/* Destroys an object that is in no table any more. */
 static int end(struct mirror *m, struct object *o)
 {
 	const struct be_ops *ops = m->cfg.ops;
@@ -75,7 +75,7 @@ static int add(struct mirror *m, struct object *o)
 	pthread_mutex_unlock(&m->lock);
 	if (node && *node == o)
 		return QCU_ERR_Success;
-	/* No memory; or a number that is given out twice, of which one is to be destroyed. */
+	/* No memory; or a number that was given out twice, of which only one is to be destroyed. */
 	if (!node) {
 		end(m, o);
 		return QCU_ERR_MemoryAllocation;
@@ -124,7 +124,7 @@ void mir_objects_end(struct mirror *m, const unsigned int *device)
 	}
 }
 
-/* An array of the command's device; NULL if it is not there or has no such level. */
+/* Returns an array of the command's device. NULL: it is not there, or it has no such level. */
 static struct handle *array_of(struct call *c, uint32_t id, uint32_t level)
 {
 	struct handle *h = handles_get(&c->m->handles, HANDLE_ARRAY, id);
@@ -136,7 +136,7 @@ static struct handle *array_of(struct call *c, uint32_t id, uint32_t level)
 	return h;
 }
 
-/* The memory that a texture reads is memory of the GPU, all of it. */
+/* All of the memory that a texture reads must be memory that the GPU may use. */
 static int check_memory(struct call *c, const struct qcu_texture_msg *t)
 {
 	struct be_array_desc d = {.bits = {t->bits[0], t->bits[1], t->bits[2], t->bits[3]}};

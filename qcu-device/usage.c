@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The counts behind usage.h. A session adds to its own count first and then looks at all of them:
- * of two sessions that take the last of something at the same time at least one sees the other, so
- * that there is never more than the limit; it may be that neither gets it.
+ * The counts behind usage.h. A session first adds to its own count, and then looks at all counts.
+ * If two sessions take the last of something at the same time, at least one of them sees the other.
+ * So there is never more than the limit; it may be that neither session gets it.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "qcu-device/usage.h"
 
-/* No count of a session comes this far, so no sum of them wraps. */
+/* No count of a session gets this large, so no sum of counts wraps. */
 #define COUNT_MAX (1ull << 57)
 
 struct usage *usage_new(int fd)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The connection to QEMU: libvhost-user does the protocol (memory, queues, config space), this file
- * gives it a poll loop and keeps our own view of memory and queues in step. The rings are worked by
- * ring.c and not by the library, because a mirror must be able to die in the middle.
+ * The connection to QEMU. libvhost-user implements the protocol (memory, queues, config space).
+ * This file gives it a poll loop, and keeps our own view of memory and queues in step with it.
+ * ring.c works the rings, and not the library, because a mirror must be able to die in the middle.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -21,18 +21,18 @@
 #include "qcu-device/complain.h"
 #include "qcu-device/vhost.h"
 
-/* Their header is not among those that come with the library. */
+/* The header that defines these does not come with the library. */
 #define VIRTIO_F_VERSION_1_BIT	    32
 #define VIRTIO_F_ORDER_PLATFORM_BIT 36
 
-/* Socket, signals, for each queue a kick and a pidfd, the pidfds of spares. */
+/* The socket, the signals, a kick and a pidfd for each queue, and the pidfds of spares. */
 #define WATCHES_MAX (2 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX)
 
 static struct watch {
 	int fd;
 	watch_fn *fn;
 	unsigned int queue;
-	uint64_t number; /* tells it from one before it with the same fd */
+	uint64_t number; /* tells this watch from an earlier one with the same fd */
 } watches[WATCHES_MAX];
 static unsigned int watch_count;
 static uint64_t watches_ever;
@@ -75,7 +75,7 @@ static void poll_once(struct device *d)
 		}
 		return;
 	}
-	/* A callback may end other watches and begin new ones, so look each one up again. */
+	/* A callback may end other watches and begin new ones, so look up each one again. */
 	for (i = 0; i < n && !d->over; i++) {
 		if (!fds[i].revents)
 			continue;
@@ -119,7 +119,7 @@ static void read_memory(struct device *d)
 	}
 }
 
-/* QEMU gives a queue's parts by its own addresses; all of a part must lie in one region. */
+/* QEMU gives the parts of a queue by its own addresses. Each part must lie in one region. */
 static void *from_qemu(struct device *d, uint64_t addr, size_t len, uint64_t *gpa)
 {
 	unsigned int i;
@@ -136,7 +136,7 @@ static void *from_qemu(struct device *d, uint64_t addr, size_t len, uint64_t *gp
 	return NULL;
 }
 
-/* Where the queue lies now. Its state goes on. */
+/* Finds where the queue lies now. The queue's state goes on. */
 static void bind_ring(struct device *d, unsigned int queue)
 {
 	const VuVirtq *vq = &d->vu.vq[queue];
@@ -188,7 +188,7 @@ static void queue_set_started(VuDev *vu, int queue, bool started)
 		device_watch(d, vu->vq[0].kick_fd, sessions_control, 0);
 }
 
-/* Before a queue stops or gets another kick: nothing of it may be outstanding. */
+/* Called before a queue stops or gets another kick fd: no chain of it may be outstanding. */
 static void stop_queue(struct device *d, unsigned int queue)
 {
 	VuVirtq *vq;
@@ -201,21 +201,22 @@ static void stop_queue(struct device *d, unsigned int queue)
 		vq->last_avail_idx = vq->shadow_avail_idx = (uint16_t)d->ring[queue].state->popped;
 }
 
-/* Returns 1 if the message needs nothing more from the library. */
+/* Returns 1 if the library need not do anything more about the message. */
 static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 {
 	struct device *d = device_of(vu);
 	int rc;
 
 	switch (vmsg->request) {
-	case VHOST_USER_NONE: /* read_msg saw the end */
+	case VHOST_USER_NONE: /* read_msg() has seen the end of the connection */
 		return 1;
 	case VHOST_USER_GET_FEATURES:
 		/*
-		 * The platform's order: we are no CPU of the guest. QEMU makes plain accesses of
-		 * locked instructions while it emulates all CPUs in one thread, which are the
-		 * guest's barriers between CPUs. What it has stored then comes here after it has
-		 * looked whether we have moved, and both sleep.
+		 * VIRTIO_F_ORDER_PLATFORM: we are not a CPU of the guest. The guest's barriers
+		 * between its CPUs are locked instructions. While QEMU emulates all CPUs in one
+		 * thread, it turns locked instructions into plain accesses. What the guest has
+		 * stored could then come here after the guest has looked whether we have moved, and
+		 * both sides would sleep.
 		 */
 		vmsg->payload.u64 =
 			1ull << VIRTIO_F_VERSION_1_BIT | 1ull << VIRTIO_F_ORDER_PLATFORM_BIT |
@@ -275,7 +276,7 @@ static int get_config(VuDev *vu, uint8_t *config, uint32_t len)
 	return 0;
 }
 
-/* The guest cannot write there; that QEMU asks at all is not worth a connection. */
+/* The guest cannot write there. That QEMU asks at all is no reason to end the connection. */
 static int set_config(VuDev *vu, const uint8_t *data, uint32_t offset, uint32_t size,
 		      uint32_t flags)
 {
@@ -301,7 +302,7 @@ static void vu_panicked(VuDev *vu, const char *text)
 	d->over = d->failed = true;
 }
 
-/* The library's watches are for kicks that it handles itself; we have none of those. */
+/* The library sets watches for kicks that it handles itself. We have none of those. */
 static void set_watch(VuDev *vu, int fd, int condition, vu_watch_cb cb, void *data)
 {
 	(void)condition;
@@ -315,7 +316,7 @@ static void remove_watch(VuDev *vu, int fd)
 	device_unwatch(device_of(vu), fd);
 }
 
-/* All of len bytes. False: the other side has gone. */
+/* Reads exactly `len` bytes. False: the other side has gone. */
 static bool read_all(int fd, void *buf, size_t len)
 {
 	char *to = buf;
@@ -334,8 +335,8 @@ static bool read_all(int fd, void *buf, size_t len)
 }
 
 /*
- * The library's own reader takes a short read for a bug and the end of the connection for a message
- * that makes it exit; QEMU being killed is neither.
+ * The library's own reader takes a short read for a bug, and the end of the connection for a
+ * message that makes it exit. When QEMU is killed, it is neither.
  */
 static bool read_msg(VuDev *vu, int sock, VhostUserMsg *vmsg)
 {
@@ -417,7 +418,7 @@ static void signalled(struct device *d, unsigned int queue)
 	d->over = true;
 }
 
-/* Memory that all processes of the VM share, and the files that it lies in. */
+/* Makes the memory that all processes of the VM share, and the files that it lies in. */
 static bool make_shared(struct device *d)
 {
 	d->shared.states = memfd_create("qcu-states", MFD_CLOEXEC);
@@ -430,9 +431,9 @@ static bool make_shared(struct device *d)
 			strerror(errno));
 		return false;
 	}
-	/* Without it mirrors say that they cannot share. */
+	/* Without it, mirrors report that they cannot share. */
 	d->shares = shares_new(d->shared.shares);
-	/* It must be a file: no mirror begins without it. */
+	/* It must be a file: no mirror starts without it. */
 	d->usage = d->shared.usage < 0 ? NULL : usage_new(d->shared.usage);
 	if (!d->usage) {
 		fprintf(stderr, "qcu-device: no memory to share with mirrors: %s\n",

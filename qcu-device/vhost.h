@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between vhost.c, which talks to QEMU, and sessions.c, which answers the control queue. */
+/* What vhost.c, which talks to QEMU, and sessions.c, which answers the control queue, share. */
 #ifndef QCU_VHOST_H
 #define QCU_VHOST_H
 
@@ -15,15 +15,15 @@ enum session_state {
 	SESSION_NONE,
 	SESSION_LIVE,	 /* a mirror works the queue */
 	SESSION_CLOSING, /* its mirror has been killed for CLOSE, which is not answered yet */
-	SESSION_ENDING,	 /* its mirror has been killed, for a reason that has been said */
-	SESSION_DEAD,	 /* its mirror is gone; whatever comes is returned with length 0 */
+	SESSION_ENDING,	 /* its mirror has been killed, and the reason has been reported */
+	SESSION_DEAD,	 /* its mirror is gone; all chains are returned with length 0 */
 };
 
 struct mirror_process {
 	pid_t pid;
 	int pidfd;
 	int ctl_fd; /* our end */
-	bool spare; /* was made before there was a session for it */
+	bool spare; /* made before there was a session for it */
 };
 
 struct session {
@@ -40,36 +40,39 @@ struct device {
 	const struct device_options *opt;
 	VuDev vu;
 	bool over;   /* QEMU has gone, or we were told to end */
-	bool failed; /* and not in good order */
+	bool failed; /* the end was not in good order */
 	bool mem_changed;
 	struct guestmem mem;
-	struct ramfiles ram;	    /* what lies behind it */
-	struct birth_shared shared; /* what lies behind states, shares and the limit of messages */
+	struct ramfiles ram;	    /* the files behind `mem` */
+	struct birth_shared shared; /* the files of states, shares, usage and the message limit */
 	struct ring ring[QCU_MAX_SESSIONS + 1];
 	struct ring_place {
 		uint64_t desc, avail, used;
-	} place[QCU_MAX_SESSIONS + 1];		      /* where the rings lie, as the guest has it */
-	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not one */
+	} place[QCU_MAX_SESSIONS + 1]; /* where the rings lie, in guest-physical addresses */
+	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not a session */
 	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
 	unsigned int spares;
-	bool spares_fail;	   /* the last one did not come to anything */
+	bool spares_fail;	   /* the last spare failed */
 	struct ring_state *states; /* shared with mirrors, by queue */
-	struct shares *shares;	   /* the mirrors' own */
-	struct usage *usage;	   /* what they use, too */
-	struct ring_chain chain;   /* the control command at hand */
+	struct shares *shares;	   /* what mirrors share with one another */
+	struct usage *usage;	   /* what mirrors use of the host */
+	struct ring_chain chain;   /* the control command that is being carried out */
 };
 
 /* vhost.c: what the poll loop watches. One callback for each fd. */
 typedef void watch_fn(struct device *d, unsigned int queue);
 void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
 void device_unwatch(struct device *d, int fd);
-/* Tells the guest, if it wants to know, that something has been pushed. */
+/* Notifies the guest, if it wants that, of chains that have been pushed. */
 void device_call(struct device *d, unsigned int queue);
 
 /* spares.c */
 void spares_fill(struct device *d);
 void spares_end(struct device *d);
-/* A mirror that has been given this queue's session: a spare, or a new one. False: said. */
+/*
+ * Gives this queue's session to a mirror, a spare or a new one. False: this failed, and the reason
+ * has been reported.
+ */
 bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
 
 /* status.c: what each session uses of its limits, on stderr. */
@@ -77,12 +80,12 @@ void status_print(struct device *d);
 
 /* sessions.c */
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
-/* Kills one mirror, or all of them, waits, and returns what they had. */
+/* Kills one mirror, or all of them, waits, and returns the chains that they had. */
 void sessions_end(struct device *d, unsigned int queue, const char *why);
 void sessions_end_all(struct device *d, const char *why);
-/* Before a queue stops: nothing of it may be outstanding. */
+/* Called before a queue stops: no chain of it may be outstanding. */
 void sessions_queue_stops(struct device *d, unsigned int queue);
-/* QEMU gives a queue another interrupt (-1: none); the fd stays the caller's. */
+/* QEMU gives a queue another interrupt (-1: none). The fd stays the caller's. */
 void sessions_new_call_fd(struct device *d, unsigned int queue, int fd);
 
 #endif

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Queries that are answered without being asked. A guest program that polls a stream or an event
- * would send a command each time; instead its first "not ready" has the mirror watch for it, and
- * the guest looks into a page of its own that the mirror writes.
+ * Queries that are answered without being sent. A guest program that polls a stream or an event
+ * would send a command each time. Instead, the first "not ready" makes the mirror watch the stream
+ * or event. The guest then looks into a page of its own, which the mirror writes.
  *
- * One thread does all of it, begun with the first such query: lanes do not poll, because they may
- * be waiting for something, and what they hand over must not cost more. It asks the backend again
- * and again while there is anything to watch, without a pause for as long as it lately paid, then
- * with pauses of an eighth of the time that it has been waiting already.
+ * One thread does all of this, and starts with the first such query. Lanes do not poll: they may be
+ * waiting for something, and handing over a command must not cost more. While there is anything to
+ * watch, the thread asks the backend again and again. It does so without a pause for as long as
+ * that has paid lately, and then with pauses of an eighth of the time that it has been waiting
+ * already.
  *
- * The page is the guest's, who may write what it likes into it: it is never read here.
+ * The page is the guest's, which may write anything into it. So the mirror never reads it.
  */
 #include <string.h>
 #include <time.h>
@@ -50,20 +51,23 @@ void mir_watches_fini(struct mirror *m)
 
 /* ---- under the lock ---- */
 
-/* Puts a word into the guest's page. Release: what the guest does next comes after. */
+/*
+ * Puts a word into the guest's page. Release: what the guest does after it reads the word comes
+ * after what has been done here.
+ */
 static void tell(struct watches *w, unsigned int place, uint64_t word)
 {
 	if (w->page)
 		__atomic_store_n(&w->page[place], word, __ATOMIC_RELEASE);
 }
 
-/* The thread looks at it without the lock first. */
+/* The thread first reads the token without the lock. */
 static void set_token(struct watch *at, uint64_t token)
 {
 	__atomic_store_n(&at->token, token, __ATOMIC_RELAXED);
 }
 
-/* Nothing is watched for this place any more. The caller drops the object, without the lock. */
+/* Ends the watch of this place. The caller puts the returned handle, without the lock. */
 static struct handle *take(struct watches *w, unsigned int place)
 {
 	struct watch *at = &w->place[place];
@@ -88,7 +92,7 @@ static int ask(struct mirror *m, const struct watch *at)
 				 at->h ? at->h->stream : ops->stream_legacy(m->be, at->device));
 }
 
-/* One place: true if there is nothing to watch there any more. */
+/* Asks about one place. True: the watch of this place has ended. */
 static bool look(struct mirror *m, unsigned int place)
 {
 	struct watches *w = &m->watches;
@@ -97,7 +101,9 @@ static bool look(struct mirror *m, unsigned int place)
 	bool came = false;
 	int rc;
 
-	/* A reset of the device ends all watches first, and keeps us out. */
+	/*
+	 * A reset of the device first ends all watches, and keeps this thread out of the backend.
+	 */
 	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
 	pthread_mutex_lock(&w->lock);
 	now = w->place[place];
@@ -136,7 +142,7 @@ static bool look_at_all(struct mirror *m)
 	return came;
 }
 
-/* Holds the lock. */
+/* The caller holds the lock. */
 static void pause_for(struct watches *w, uint64_t ns)
 {
 	struct timespec until;
@@ -245,7 +251,7 @@ void mir_watches_end(struct mirror *m)
 	}
 }
 
-/* Whatever the guest says: neither sum may be formed, it might wrap. */
+/* The guest chooses these numbers. No sum of them may be computed, because it might wrap. */
 static bool overlaps(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 {
 	return a_len && b_len && (a - b < b_len || b - a < a_len);
@@ -277,7 +283,7 @@ int mir_do_watch(struct call *c)
 	return rc;
 }
 
-/* The driver takes memory out, one piece after the other: nothing is written there from now on. */
+/* The driver takes memory out, one piece after the other. From now on nothing is written there. */
 void mir_watch_leaves(struct mirror *m, uint64_t va, uint64_t len)
 {
 	struct watches *w = &m->watches;

@@ -2,26 +2,26 @@
 /*
  * Chunks in the window.
  *
- * CVM: every segment of guest RAM gets a second mapping at its address in the window (mremap with
- * old size 0 duplicates a shared mapping without needing its fd), and the whole run is registered.
- * NCVM: the segments are registered where they lie in the RAM mapping, neighbours merged, and come
- * into the window only when HOST_REGISTER wants the address itself to be usable.
- * In one process with the guest nothing is mapped; the segments are pointers.
+ * CVM: every segment of guest RAM gets a second mapping at its address in the window, and the whole
+ * run is registered. (mremap() with an old size of 0 duplicates a shared mapping without its fd.)
+ * NCVM: the segments are registered where they lie in the RAM mapping, and neighbours are merged.
+ * They come into the window only when HOST_REGISTER wants the address itself to be usable. If guest
+ * and mirror are one process, nothing is mapped; the segments are pointers.
  *
  * Memory that is registered but lies in no chunk comes as maps outside of the window: at the
- * guest's address, or in the annex. They are always mapped there: two of them may have a page in
- * common, and be registered each.
+ * guest's address, or in the annex. These maps are always mapped there: two of them may have a page
+ * in common, and both may be registered.
  *
- * Where maps may lie is the same for every mirror and known to every guest: the window, the annex,
- * and the ranges where programs have their own memory. All of them are set aside, inaccessible,
- * before the mirror has put anything there, and stay so for its life. So a MAP's answer tells
- * nothing about the mirror's own memory, and an address that a guest has given up never becomes
- * memory of the mirror's.
+ * The places where maps may lie are the same for every mirror and known to every guest: the window,
+ * the annex, and the ranges where programs have their own memory. All of them are set aside,
+ * inaccessible, before the mirror has put anything there, and stay set aside for the mirror's life.
+ * So the answer to a MAP tells nothing about the mirror's own memory, and an address that a guest
+ * has given up never becomes memory of the mirror.
  *
- * A command holds the maps that it uses, and UNMAP waits until nobody holds the map.
+ * A command holds the maps that it uses. UNMAP waits until no command holds the map.
  *
- * The tree holds disjoint ranges, so a search that calls any overlap equal finds both "what holds
- * this address" and "does this range collide".
+ * The tree holds disjoint ranges. For a search, all ranges that overlap are equal. So a search
+ * answers both "what holds this address" and "does this range collide".
  */
 #define _GNU_SOURCE /* mremap */
 #include <errno.h>
@@ -39,10 +39,11 @@
 #define RESERVED (QCU_WINDOW_SIZE + QCU_ANNEX_SIZE)
 
 /*
- * Where a guest program has its own memory: one that is linked to a fixed address; programs that
- * are not, with their heap; what the kernel maps. Below are null pointers of ours, above are
- * stacks, the mirror's too. The gap is AddressSanitizer's. A range in which something lies already,
- * because this process was not started as a mirror is (jail.h), takes no maps at all.
+ * Where a guest program has its own memory: a program that is linked to a fixed address; other
+ * programs, with their heap; what the kernel maps. Below these ranges are our null pointers. Above
+ * them are stacks, the mirror's too. The gap before the last range is AddressSanitizer's. A range
+ * takes no maps at all if something lies in it already, because this process was not started in the
+ * way that mirrors are (jail.h).
  */
 static const struct window_range outside_ranges[] = {
 	{0x100000, 0x7fff0000 - 0x100000},
@@ -88,7 +89,10 @@ static int compare(const void *a, const void *b)
 	return y->va + (y->len - 1) < x->va;
 }
 
-/* Holds w->lock. A map that has any byte of the range, or NULL. The range is not empty. */
+/*
+ * The caller holds w->lock. Returns a map that has any byte of the range, or NULL. The range is not
+ * empty.
+ */
 static struct window_map *overlap(struct window *w, uint64_t va, uint64_t len)
 {
 	struct window_map key = {.va = va, .len = len};
@@ -107,7 +111,7 @@ static bool page_aligned(uint64_t x)
 	return !(x & (page_size() - 1));
 }
 
-/* Makes addresses that nobody has ours. 0 or an errno. */
+/* Reserves addresses that nobody has. Returns 0 or an errno. */
 static int reserve(uint64_t va, uint64_t len)
 {
 	void *p = mmap((void *)va, len, PROT_NONE,
@@ -172,7 +176,7 @@ void window_set_backend(struct window *w, struct be *be)
 	w->be = be;
 }
 
-/* Nothing to be read or written at these addresses any more. */
+/* From now on nothing can be read or written at these addresses. */
 static int reserve_again(uint64_t va, uint64_t len)
 {
 	void *p = mmap((void *)va, len, PROT_NONE,
@@ -181,7 +185,7 @@ static int reserve_again(uint64_t va, uint64_t len)
 	return p == MAP_FAILED ? QCU_ERR_OperatingSystem : QCU_ERR_Success;
 }
 
-/* A second mapping, at va, of pages of guest RAM that are mapped at host. */
+/* Maps pages of guest RAM, which are mapped at `host`, a second time at `va`. */
 static int map_again(void *host, uint64_t len, uint64_t va)
 {
 	if (mremap(host, 0, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) == MAP_FAILED) {
@@ -208,7 +212,9 @@ static int map_runs(struct window_map *wm)
 	return QCU_ERR_Success;
 }
 
-/* In one process with the guest, whose the addresses are, nothing is mapped there by us. */
+/*
+ * In one process with the guest, the addresses are the guest's, and we have mapped nothing there.
+ */
 static int undo(struct window *w, struct window_map *wm)
 {
 	int rc = registered_drop(w, wm), err;
@@ -231,7 +237,9 @@ static void add_run(struct window_map *wm, uint8_t *host, uint64_t len)
 		wm->run[wm->count++] = (struct window_run){.host = host, .off = off, .len = len};
 }
 
-/* Holds w->lock. Has any byte of the range a map, or one that is about to go? */
+/*
+ * The caller holds w->lock. Does any byte of the range belong to a map, or to one that is leaving?
+ */
 static bool occupied(struct window *w, uint64_t va, uint64_t len)
 {
 	return overlap(w, va, len) ||
@@ -239,7 +247,7 @@ static bool occupied(struct window *w, uint64_t va, uint64_t len)
 		w->leaving_va <= va + (len - 1));
 }
 
-/* Where the segments lie, as runs in address order. NULL with *rc set. */
+/* Finds where the segments lie, as runs in address order. Returns NULL with *rc set if it fails. */
 static struct window_map *locate(struct window *w, uint64_t va, uint64_t len,
 				 const struct qcu_seg *segs, size_t count, int *rc)
 {
@@ -264,7 +272,10 @@ static struct window_map *locate(struct window *w, uint64_t va, uint64_t len,
 			void *host = (void *)gpa;
 			uint64_t part = w->mem ? guestmem_run(w->mem, gpa, todo, &host) : todo;
 
-			/* Segments that overlap can span region borders more than once each. */
+			/*
+			 * Segments that overlap may span the same region border, so there may be
+			 * more runs than room.
+			 */
 			if (!part || wm->count == room ||
 			    (w->mem && (!page_aligned((uintptr_t)host) || !page_aligned(part))))
 				goto fail;
@@ -288,7 +299,7 @@ static bool in_window(uint64_t va, uint64_t len)
 	       len <= QCU_WINDOW_SIZE - (va - QCU_WINDOW_BASE);
 }
 
-/* Wholly within one of the ranges that were set aside at the beginning? */
+/* Is the range wholly within one of the ranges that were set aside at the beginning? */
 static bool set_aside_for(const struct window *w, uint64_t va, uint64_t len)
 {
 	unsigned int i;
@@ -309,7 +320,7 @@ static bool is_outside(const struct window *w, uint64_t va)
 
 /*
  * However often the guest names the same memory, it gets no more addresses outside than in the
- * window: page tables are the host's memory.
+ * window, because page tables are memory of the host.
  */
 static int may_map(const struct window *w, uint64_t va, uint64_t len)
 {
@@ -327,7 +338,7 @@ int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg
 	bool taken;
 	int rc;
 
-	/* In one process maps need not be pages: nothing is mapped. */
+	/* In one process, maps need not be whole pages: nothing is mapped. */
 	if (!len || len - 1 > UINT64_MAX - va ||
 	    (w->mem && (!page_aligned(va) || !page_aligned(len))))
 		return MIR_RULE_BROKEN;
@@ -374,7 +385,7 @@ out:
 	return rc;
 }
 
-/* Nobody finds the next map of the range any more; NULL: there is none. */
+/* Takes out the next map of the range: from now on no search finds it. NULL: there is none. */
 static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, int *rc)
 {
 	struct window_map *wm;
@@ -397,7 +408,7 @@ static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, 
 	return wm;
 }
 
-/* Its addresses are free. */
+/* The map is gone, and its addresses are free. */
 static void forget(struct window *w, struct window_map *wm)
 {
 	pthread_mutex_lock(&w->change);
@@ -410,7 +421,9 @@ static void forget(struct window *w, struct window_map *wm)
 	free(wm);
 }
 
-/* Nobody finds the map any more; waits until those who have found it before have let it go. */
+/*
+ * No search finds the map any more. Waits until the commands that found it before have released it.
+ */
 static void wait_until_unheld(struct window *w, struct window_map *wm)
 {
 	atomic_fetch_or(&wm->holds, WINDOW_LEAVING);
@@ -420,7 +433,10 @@ static void wait_until_unheld(struct window *w, struct window_map *wm)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Others map and register meanwhile: the GPU may be waiting for a program that waits for that. */
+/*
+ * Other threads map and register meanwhile, because the GPU may be waiting for a program that waits
+ * for them.
+ */
 static int take_all_out(struct window *w, uint64_t va, uint64_t len)
 {
 	struct window_map *wm;
@@ -437,7 +453,7 @@ static int take_all_out(struct window *w, uint64_t va, uint64_t len)
 	return rc;
 }
 
-/* A range that was refused with QCU_MAP_TAKEN is unmapped, too: nothing is there. */
+/* A range that was refused with QCU_MAP_TAKEN is unmapped, too. Nothing is there. */
 int window_unmap(struct window *w, uint64_t va, uint64_t len)
 {
 	bool any;
@@ -460,7 +476,7 @@ void window_fini(struct window *w)
 	destroy_locks(w);
 }
 
-/* Under `change`. */
+/* Called under `change`. */
 static int pin_map(struct window *w, struct window_map *wm)
 {
 	int rc;
@@ -487,7 +503,7 @@ static int pin_map(struct window *w, struct window_map *wm)
 	return QCU_ERR_Success;
 }
 
-/* How much of [va, va + len) the map at va holds; all of it if there is none. */
+/* Returns how much of [va, va + len) the map at `va` holds. Without a map: all of it. */
 static uint64_t part_of(const struct window_map *wm, uint64_t va, uint64_t len)
 {
 	uint64_t left = wm ? wm->len - (va - wm->va) : len;
@@ -501,7 +517,7 @@ int window_pin(struct window *w, uint64_t va, uint64_t len)
 
 	if (!len || len - 1 > UINT64_MAX - va)
 		return rc;
-	/* With `change` held, maps neither come nor go. */
+	/* While `change` is held, maps neither come nor go. */
 	pthread_mutex_lock(&w->change);
 	while (len) {
 		struct window_map *wm;
@@ -521,7 +537,7 @@ int window_pin(struct window *w, uint64_t va, uint64_t len)
 	return rc;
 }
 
-/* Holds w->lock. A map is held once for each command that uses it. */
+/* The caller holds w->lock. Each command that uses a map holds it once. */
 static int hold(struct window_holds *holds, struct window_map *wm)
 {
 	if (!holds || (holds->count && holds->map[holds->count - 1] == wm))
@@ -555,7 +571,10 @@ void window_release(struct window *w, struct window_holds *holds)
 	bool last = false;
 	size_t i;
 
-	/* Who takes the last hold away from a map that leaves must not touch it any more. */
+	/*
+	 * A thread that has released the last hold of a leaving map must not touch the map any
+	 * more.
+	 */
 	for (i = 0; i < holds->count; i++)
 		last |= atomic_fetch_sub(&holds->map[i]->holds, 1) == (WINDOW_LEAVING | 1);
 	if (last) {
@@ -603,7 +622,7 @@ uint64_t window_span(struct window *w, uint64_t va, uint64_t len)
 	return span;
 }
 
-/* The index of the run that holds the offset. */
+/* Returns the index of the run that has the offset. */
 static size_t run_at(const struct window_map *wm, uint64_t off)
 {
 	size_t lo = 0, hi = wm->count;

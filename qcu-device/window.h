@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The window: the range of addresses in which guest process and mirror see the same chunks. MAP
- * brings chunks in and registers them with the backend, UNMAP takes them out; in between, copies
+ * brings chunks in and registers them with the backend. UNMAP takes them out. In between, copies
  * ask where the bytes of a range lie.
  */
 #ifndef QCU_WINDOW_H
@@ -18,7 +18,7 @@
 struct piece {
 	uint8_t *host;
 	size_t len;
-	bool registered; /* all of it within one registration */
+	bool registered; /* all of it lies in one registration */
 };
 
 struct pieces {
@@ -26,11 +26,11 @@ struct pieces {
 	size_t count, room;
 };
 
-/* 0 or QCU_ERR_MemoryAllocation. Joins neighbours that are not registered. */
+/* Returns 0 or QCU_ERR_MemoryAllocation. Joins neighbours that are not registered. */
 int pieces_add(struct pieces *ps, void *host, size_t len, bool registered);
 void pieces_free(struct pieces *ps);
 
-/* Maps that a command uses: they stay until it lets them go. */
+/* Maps that a command uses. They stay until the command releases them. */
 #define WINDOW_HOLDS_FEW 4
 struct window_map;
 struct window_holds {
@@ -52,24 +52,27 @@ struct window {
 	struct be *be;
 	struct carriers *carriers; /* may be NULL */
 	pthread_mutex_t leave;	   /* one UNMAP at a time, which waits for the GPU; taken first */
-	pthread_mutex_t change;	   /* one MAP or HOST_REGISTER at a time; then this one */
-	pthread_mutex_t lock;	   /* the tree */
+	pthread_mutex_t change;	   /* one MAP or HOST_REGISTER at a time; taken second */
+	pthread_mutex_t lock;	   /* protects the tree */
 	void *tree;		   /* of struct window_map, by address */
-	uint64_t leaving_va, leaving_len; /* under `lock`: in no tree, and not gone yet */
-	pthread_cond_t unheld;		  /* with `lock`: a map that leaves is not held any more */
+	uint64_t leaving_va, leaving_len; /* under `lock`: out of the tree, not gone yet */
+	pthread_cond_t unheld;		  /* with `lock`: a leaving map is not held any more */
 	struct window_range range[WINDOW_RANGES];
 	unsigned int ranges;
 	_Atomic uint64_t mapped_bytes, registered_bytes;
-	uint64_t outside_bytes; /* under `change`: mapped neither in the window nor in the annex */
-	uint64_t limit;		/* bytes to be registered; 0: none */
+	uint64_t outside_bytes; /* under `change`: mapped outside of the window and the annex */
+	uint64_t limit;		/* bytes that may be registered; 0: no limit */
 	uint64_t clock;		/* under `lock` */
 	LIST_HEAD(window_maps, window_map) maps; /* under `change` */
 };
 
-/* Reserves the addresses; the backend comes later. 0 or -errno, said on stderr. */
+/*
+ * Reserves the addresses. The backend comes later. Returns 0 or -errno, which has been reported on
+ * stderr.
+ */
 int window_init(struct window *w, const struct mir_config *cfg);
 void window_set_backend(struct window *w, struct be *be);
-void window_fini(struct window *w); /* undoes what is mapped */
+void window_fini(struct window *w); /* unmaps everything */
 
 /* These return a value of enum qcu_error or MIR_RULE_BROKEN. */
 int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
@@ -80,21 +83,21 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len);
 int window_pin(struct window *w, uint64_t va, uint64_t len);
 
 /*
- * What follows holds the maps that it finds until window_release(); `holds` may be NULL for who
- * does not touch the memory. Held maps are let go before the command is answered.
+ * The functions below hold the maps that they find until window_release(). `holds` may be NULL if
+ * the caller does not touch the memory. The maps are released before the command is answered.
  */
 void window_holds_init(struct window_holds *holds);
 void window_release(struct window *w, struct window_holds *holds);
 
-/* Is all of it usable by kernels? */
+/* Can kernels use all of the range? */
 bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds);
 /*
- * How many of the bytes from va on a backend can take in one call: to the end of the registration
- * that va lies in, or all of them if it lies in none.
+ * Returns how many bytes, from `va` on, a backend can take in one call: up to the end of the
+ * registration in which `va` lies, or all of them if it lies in none.
  */
 uint64_t window_span(struct window *w, uint64_t va, uint64_t len);
 
-/* Where [va, va + len) lies; QCU_ERR_InvalidValue if any part is not mapped. */
+/* Finds where [va, va + len) lies. QCU_ERR_InvalidValue: some part is not mapped. */
 int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
 		   struct window_holds *holds);
 
