@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tries a backend alone, without a guest, a mirror or QEMU: is it the GPU or the way to it that
- * fails? It asks of a backend what the mirror will, the wrong things too.
+ * Tries a backend alone, without a guest, a mirror or QEMU. So it shows whether the GPU fails, or
+ * the way to it. It asks the backend for what the mirror will ask for, and also for wrong things.
  *
  *   be_check soft|PLUGIN.so FATBIN [seconds for timings; 0: none]
  *
@@ -23,7 +23,7 @@
 
 static unsigned int passed, failed;
 
-/* Results go here; stdout may have been taken for what kernels print. */
+/* Results go here, because stdout may have been taken for what kernels print. */
 static FILE *report;
 
 static bool check(bool good, const char *fmt, ...)
@@ -42,7 +42,7 @@ static bool check(bool good, const char *fmt, ...)
 	return good;
 }
 
-/* An op that the backend leaves out is a failure here, named, and not a crash. */
+/* An op that the backend leaves out is a failure with a name here, and not a crash. */
 #define CALL(c, op, ...) \
 	((c)->ops->op ? (c)->ops->op((c)->be, ##__VA_ARGS__) : QCU_ERR_NotSupported)
 
@@ -68,7 +68,7 @@ static void check_device(struct check *c)
 	for (i = 0; i < count; i++) {
 		if (!want(CALL(c, device_desc, i, &desc), 0, "device_desc"))
 			continue;
-		/* 75 and 76: compute capability, 16: multiprocessors, as cudaDeviceAttr has them */
+		/* numbers of cudaDeviceAttr: 75 and 76: compute capability, 16: multiprocessors */
 		fprintf(report, "        device %u: %s, %d.%d, %d SMs, %.1f GiB\n", i, desc.name,
 			desc.attr[75], desc.attr[76], desc.attr[16], desc.total_mem / 1073741824.0);
 		check(desc.name[0] && desc.attr[75] >= 5 && desc.attr[16] > 0 && desc.total_mem,
@@ -102,7 +102,7 @@ static void check_alloc(struct check *c)
 	want(CALL(c, device_sync, 0), 0, "no error is left behind");
 }
 
-/* Copies both ways, on registered memory in the window and on memory that is not registered. */
+/* Copies both ways, with registered memory in the window and with memory that is not registered. */
 static void check_copies(struct check *c)
 {
 	struct be_stream *s = c->legacy;
@@ -126,7 +126,7 @@ static void check_copies(struct check *c)
 	for (i = 0; i < n; i++)
 		plain[i] = ~w[i];
 	want(CALL(c, copy_h2d, a, plain, CHECK_BYTES, s), 0, "copy_h2d, not registered");
-	memset(plain, 0, 64); /* it may be reused at once */
+	memset(plain, 0, 64); /* this memory may be reused at once */
 	want(CALL(c, copy_d2h, w, a, CHECK_BYTES, s), 0, "copy_d2h, registered");
 	want(CALL(c, stream_sync, s), 0, "stream_sync");
 	check(w[0] == ~0u && w[5] == ~(5 * 2654435761u) &&
@@ -145,7 +145,7 @@ out:
 
 #define PIECES 300u
 
-/* More pieces than CUDA is given at once, of two lengths, the last one first. */
+/* More pieces than CUDA gets in one call. They have two lengths, and the last one comes first. */
 static void check_pieces(struct check *c, struct be_stream *s)
 {
 	struct iovec up[PIECES], down[PIECES];
@@ -277,7 +277,7 @@ static void check_params(struct check *c)
 	l.param_bytes = sizeof(params);
 	CALL(c, copy_h2d, src, in, n * 4, c->legacy);
 	want(CALL(c, launch, k, &l, c->legacy), 0, "launch");
-	memset(params, 0xff, sizeof(params)); /* they have been read */
+	memset(params, 0xff, sizeof(params)); /* the launch has read them */
 	CALL(c, copy_d2h, out, dst, n * 4, c->legacy);
 	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
 	for (i = 0; i < n; i++)
@@ -309,7 +309,7 @@ static void check_names(struct check *c)
 	check(found == count, "names of kernels");
 }
 
-/* A graph that sets a word, and after that does what the node of `place` decides, if any. */
+/* Records a graph that sets a word. If there is a `place`, its node then decides what runs next. */
 static bool record(struct check *c, struct be_cond *cond, uint32_t body, uint32_t value,
 		   struct be_cond *place)
 {
@@ -479,7 +479,7 @@ struct worker {
 	int ret;
 };
 
-/* A thread as a lane is one: its own stream, its own part of the memory. */
+/* A thread that works like a lane: it has its own stream and its own part of the memory. */
 static void *work(void *arg)
 {
 	struct worker *me = arg;
@@ -534,7 +534,7 @@ static void check_threads(struct check *c)
 	}
 }
 
-/* A stream that is held up, for 20 s at most, and memory that cannot be let go meanwhile. */
+/* A stream that is held up for 20 s at most, and memory that cannot be unregistered meanwhile. */
 struct held {
 	struct check *c;
 	atomic_bool entered, let_go, gave_up;
@@ -624,7 +624,7 @@ static void check_two_devices(struct check *c)
 	want(CALL(c, mem_free, b), 0, "mem_free on the second device");
 }
 
-/* Everything of the device goes, modules and registrations stay. */
+/* A reset ends everything of the device, but modules and registrations stay. */
 static void check_reset(struct check *c)
 {
 	uint64_t old = c->scratch;
@@ -694,7 +694,7 @@ static void finish(struct check *c)
 	c->ops->close(c->be);
 }
 
-/* A driver may take anything for PTX until something of it is needed. */
+/* A driver may take anything for PTX until it needs something of it. */
 static bool is_useless(struct check *c, const void *image, size_t len)
 {
 	struct be_module *m = NULL;
@@ -743,7 +743,7 @@ static void the_fault(struct check *c)
 		check_fault(c);
 }
 
-/* As a mirror does: CUDA is first called after the fork. */
+/* As in a mirror, CUDA is first called after the fork. */
 static void in_child(struct check *c, void (*fn)(struct check *c))
 {
 	int status = 0;

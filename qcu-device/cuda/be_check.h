@@ -10,7 +10,7 @@
 #include "qcu-device/backend.h"
 
 #define CHECK_BYTES  (4u << 20)	 /* of device memory that each check may overwrite */
-#define CHECK_WINDOW (64u << 20) /* of registered memory, at the window's begin */
+#define CHECK_WINDOW (64u << 20) /* of registered memory, at the start of the window */
 
 struct check {
 	const struct be_ops *ops;
@@ -26,7 +26,7 @@ struct check {
 	bool verbose;
 };
 
-/* NULL: there is none of that name. */
+/* NULL: there is no kernel of that name. */
 struct be_kernel *check_kernel(struct check *c, const char *name);
 
 /* be_check_time.c */

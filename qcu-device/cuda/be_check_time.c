@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * be_check's timings: what the backend alone can do, to hold against native programs (is the
- * backend slow?) and against the guest (is the way slow?). One CSV line each, medians.
+ * be_check's timings: what the backend alone can do. Compare them with native programs (is the
+ * backend slow?) and with the guest (is the way to the backend slow?). One CSV line each, with
+ * medians.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ struct job {
 
 typedef int job_fn(const struct job *j);
 
-/* The median time of one call, in seconds; negative: it failed. */
+/* Returns the median time of one call, in seconds. Negative: the call failed. */
 static double median(const struct job *j, job_fn *fn)
 {
 	double t[ROUNDS], began = now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The cuda backend: the table that qcu-device finds in be_cuda.so, and what concerns a whole
- * device. Everything else is in the files beside this one.
+ * The cuda backend: the table that qcu-device finds in be_cuda.so, and the functions for a whole
+ * device. Everything else is in the other files of this folder.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 
 #include "qcu-device/cuda/be_cuda.h"
 
-/* Text of kernels, for who does not say how much. */
+/* How much text of kernels is kept if the caller does not say. */
 #define PRINTED_BYTES (8u << 20)
 
-/* cudaSetDevice binds a context each time; a lane seldom changes its device. */
+/* cudaSetDevice binds a context at each call, and a lane seldom changes its device. */
 static _Thread_local int current_device = -1;
 
 int cu_result(const struct be *be, cudaError_t err, const char *call)
@@ -52,7 +52,10 @@ int cu_use(struct be *be, unsigned int dev)
 			return ret;
 		current_device = dev;
 	}
-	/* Lanes would take it from one another with each launch. */
+	/*
+	 * Only read it here: with a write, lanes would take the cache line from one another at each
+	 * launch.
+	 */
 	if (!atomic_load_explicit(&be->used[dev], memory_order_acquire))
 		cu_host_first_use(be, dev);
 	return QCU_ERR_Success;
@@ -163,7 +166,7 @@ static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_des
 	for (i = 0; i < QCU_ATTRS; i++) {
 		int value = 0;
 
-		/* Numbers that this driver does not know stay 0; that is no failure. */
+		/* Numbers that this driver does not know stay 0. This is no failure. */
 		if (cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)i, dev) == cudaSuccess)
 			desc->attr[i] = value;
 		else
@@ -176,7 +179,7 @@ static int cu_device_sync(struct be *be, unsigned int dev)
 {
 	int ret;
 
-	/* Without a context there is nothing to wait for, and this is no reason to make one. */
+	/* Without a context there is nothing to wait for, and no reason to make a context. */
 	if (!atomic_load(&be->used[dev]))
 		return QCU_ERR_Success;
 	ret = cu_use(be, dev);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of the cuda backend share. The backend is a thin layer over the CUDA runtime API
- * (linked in statically, so that it can live in one process with a libcudart.so of ours): its own
- * work is to know which addresses and handles are alive, which device a thread has set, and to
- * keep a failed call from leaving an error behind for the next one.
+ * What the files of the cuda backend share. The backend is a thin layer over the CUDA runtime API.
+ * The runtime is linked in statically, so that it can live in one process with a libcudart.so of
+ * ours. The backend's own work is:
+ *
+ * - to know which addresses and handles are alive;
+ * - to know which device a thread has set;
+ * - to keep a failed call from leaving an error behind for the next call.
  */
 #ifndef QCU_BE_CUDA_H
 #define QCU_BE_CUDA_H
@@ -20,14 +23,14 @@
 #define CU_DEVICES 64u
 
 /*
- * Streams and events remember in which life of their device they were made: a reset destroys them
- * inside CUDA, which then may not be asked about them any more.
+ * Streams and events remember in which life of their device they were made. A reset destroys them
+ * inside CUDA, and CUDA must not be asked about them any more.
  */
 struct be_stream {
 	cudaStream_t s;
 	unsigned int dev;
 	unsigned int life;
-	struct be_cond *body_of; /* what is put into it is captured for this; NULL: it is done */
+	struct be_cond *body_of; /* its work is captured for this; NULL: it is carried out */
 };
 
 struct be_event {
@@ -41,46 +44,46 @@ struct be_pool {
 	unsigned int dev;
 };
 
-/* A kernel in the context of one device, which a reset takes away. */
+/* A kernel in the context of one device. A reset of the device takes it away. */
 struct cu_function {
 	_Atomic(CUfunction) f;
-	atomic_uint life; /* the device's, plus 1; 0: not looked up */
+	atomic_uint life; /* the device's life, plus 1; 0: not looked up */
 };
 
 struct be_kernel {
 	struct be_kernel *next;
 	cudaKernel_t k;
 	struct cu_function *on; /* by device */
-	uint32_t count;		/* of params */
-	uint32_t bytes;		/* from the first parameter's begin to the last one's end */
+	uint32_t count;		/* number of params */
+	uint32_t bytes; /* from the start of the first parameter to the end of the last one */
 	struct qcu_param params[];
 };
 
-/* A fat binary with the units that went into it, as the driver takes it. */
+/* A fat binary and the units that went into it, in the form that the driver takes. */
 struct cu_linked;
 
 struct be_module {
 	cudaLibrary_t lib;
-	char *image; /* with its units behind it; NULL: a single one, which the driver has copied */
+	char *image; /* followed by its units; NULL: the driver has copied a single fat binary */
 	struct cu_linked *linked;
-	pthread_mutex_t lock; /* of kernels */
+	pthread_mutex_t lock; /* protects `kernels` */
 	struct be_kernel *kernels;
 };
 
-/* Device memory that exists now: of cudaMalloc, another process's, or (module set) a variable. */
+/* Device memory that exists now: of cudaMalloc, of another process, or (module set) a variable. */
 struct cu_range {
 	uint64_t addr, size;
 	unsigned int dev;
 	const struct be_module *module;
-	bool imported; /* another process's */
+	bool imported; /* of another process */
 };
 
-/* Host memory that is registered now, and on which device that was done. */
+/* Host memory that is registered now, and the device on which it was registered. */
 struct cu_host {
 	void *addr;
 	size_t len;
 	unsigned int dev;
-	bool lost; /* in a reset; to be registered again when the device is used again */
+	bool lost; /* lost in a reset; registered again when the device is used again */
 };
 
 struct be {
@@ -90,36 +93,39 @@ struct be {
 	PFN_cuKernelGetFunction_v12000 kernel_function;
 	unsigned int devices;
 	struct be_stream legacy[CU_DEVICES];
-	struct be_pool pool[CU_DEVICES]; /* default ones */
-	atomic_uint life[CU_DEVICES];	 /* counts resets */
-	/* A thread has made it current since its last reset: it has a context, or will have one. */
+	struct be_pool pool[CU_DEVICES]; /* default pools */
+	atomic_uint life[CU_DEVICES];	 /* counts the resets */
+	/*
+	 * A thread has made the device current since its last reset: it has a context, or will have
+	 * one.
+	 */
 	atomic_bool used[CU_DEVICES];
-	pthread_rwlock_t range_lock; /* of the sorted array of ranges */
+	pthread_rwlock_t range_lock; /* protects the sorted array of ranges */
 	struct cu_range *ranges;
 	size_t range_count, range_room;
-	pthread_mutex_t host_lock; /* of the array of registrations */
+	pthread_mutex_t host_lock; /* protects the array of registrations */
 	pthread_mutex_t cond_lock;
 	struct cu_host *hosts;
 	size_t host_count, host_room;
 };
 
 /*
- * Turns what CUDA said into the backend's return value. A failed call also leaves its error for
- * cudaGetLastError, where a later, innocent call would find it; so it is taken away here. Errors
- * that stick to the process come again by themselves.
+ * Turns CUDA's result into the backend's return value. A failed call also leaves its error for
+ * cudaGetLastError(), where a later, innocent call would find it. So this function takes that error
+ * away. Errors that stick to the process come again by themselves.
  */
 int cu_result(const struct be *be, cudaError_t err, const char *call);
 #define CU(be, call, ...) cu_result((be), call(__VA_ARGS__), #call)
 
 /*
- * A function of the driver's, looked up at run time, so that this plugin needs no driver library to
- * be built or loaded. The two APIs number their errors alike, as far as they come from there.
+ * Looks up a function of the driver at run time, so that no driver library is needed to build or
+ * load this plugin. Errors that come from the driver have the same numbers in both APIs.
  */
 int cu_driver_function(const struct be *be, const char *name, void *fn);
 
 /* Makes a device this thread's current one. */
 int cu_use(struct be *be, unsigned int dev);
-/* The one that this thread has set, or 0. */
+/* Returns the device that this thread has set, or 0. */
 unsigned int cu_current(void);
 
 /* be_cuda_mem.c */
@@ -130,7 +136,10 @@ void cu_mem_forget(struct be *be, const struct be_module *m);
 int cu_mem_add(struct be *be, const struct cu_range *r);
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int cu_mem_free(struct be *be, uint64_t addr);
-/* Takes what begins there out of the table; false: nothing does that could be freed. */
+/*
+ * Takes the range that begins at `addr` out of the table. False: no range that could be freed
+ * begins there.
+ */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
@@ -161,7 +170,7 @@ int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct 
 int cu_host_open(struct be *be);
 void cu_host_close(struct be *be);
 void cu_host_reset(struct be *be, unsigned int dev);
-/* The calling thread is the first to use the device in its life. */
+/* The calling thread is the first one to use the device in this life of the device. */
 void cu_host_first_use(struct be *be, unsigned int dev);
 int cu_host_register(struct be *be, void *addr, size_t len);
 int cu_host_unregister(struct be *be, void *addr);
@@ -204,7 +213,7 @@ int cu_cond_ready(struct be *be, struct be_cond *graph);
 int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
 void cu_cond_close(struct be *be);
-/* The stream of a body has come to its end: ends its capture. */
+/* The stream of a body ends: ends its capture. */
 void cu_body_end(struct be *be, struct be_stream *s);
 
 /* be_cuda_stream.c */
@@ -221,7 +230,7 @@ int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *
 int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
 int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		 struct be_stream *s);
-/* Sets the device of an event that is alive. */
+/* Sets the device of an event, if the event is alive. */
 int cu_event_use(struct be *be, const struct be_event *e);
 int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
 int cu_event_destroy(struct be *be, struct be_event *e);
@@ -255,7 +264,7 @@ int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const 
 int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
 
 /* be_cuda_print.c */
-/* What is no assertion of what CUDA writes to stderr goes to `other`. */
+/* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */
 int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
 int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
 int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CUDA arrays of the cuda backend, and copies of boxes. The levels of a mipmapped array are asked
- * for once: they are CUDA's and go with it.
+ * CUDA arrays of the cuda backend, and copies of boxes. The backend asks once for the levels of a
+ * mipmapped array. They are CUDA's and go with the array.
  */
 #include <stdlib.h>
 
@@ -72,7 +72,7 @@ int cu_array_destroy(struct be *be, struct be_array *a)
 	return ret;
 }
 
-/* CUDA counts in elements as soon as there is an array. */
+/* CUDA counts in elements as soon as one side is an array. */
 static void put_end(const struct be_end *e, const struct be_box *box, cudaArray_t *array,
 		    struct cudaPos *pos, struct cudaPitchedPtr *ptr)
 {
@@ -100,7 +100,7 @@ int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 
 	if (ret)
 		return ret;
-	/* An array may be gone when a body runs. */
+	/* An array may be gone when the body runs. */
 	if (a && s->body_of)
 		return QCU_ERR_StreamCaptureUnsupported;
 	if (box->dst.host)

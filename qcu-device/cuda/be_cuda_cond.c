@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs with conditional nodes, as CUDA's own: only kernels of such a graph may set the values of
- * its handles, so all of it is here. What the graph and its bodies do is captured from streams. The
- * conditional nodes are made once, before that, because handles are for one graph and one node, and
- * the handles of a body need the body; whenever the graph is recorded, the nodes take their places
- * among what is captured.
+ * Graphs with conditional nodes, as CUDA's own graphs. Only kernels of such a graph may set the
+ * values of its handles, so the whole graph is here. What the graph and its bodies do is captured
+ * from streams.
+ *
+ * The conditional nodes are made once, before any capture, for two reasons: a handle is for one
+ * graph and one node, and the handles of a body need the body. Whenever the graph is recorded, the
+ * nodes take their places among what is captured.
  */
 #include <stdlib.h>
 
@@ -15,13 +17,13 @@ struct be_cond {
 	unsigned int dev;
 	unsigned int life;
 	cudaGraphConditionalHandle handle;
-	cudaGraph_t graph; /* that the node is in, or the outermost one itself */
+	cudaGraph_t graph; /* the graph that the node is in, or the outermost graph itself */
 	cudaGraphNode_t node;
-	cudaGraph_t *bodies; /* of the node, CUDA's; of the outermost graph: that; NULL: no node */
+	cudaGraph_t *bodies; /* CUDA's, of the node; outermost graph: &graph; NULL: no node */
 	uint32_t size;
-	/* Of the outermost graph. */
+	/* Only for the outermost graph: */
 	cudaGraphExec_t exec;
-	int failed; /* something could not be captured; until COND_READY says so */
+	int failed; /* something could not be captured; COND_READY reports it */
 };
 
 static struct be_cond *outermost(struct be_cond *c)
@@ -111,7 +113,9 @@ int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 	return ret;
 }
 
-/* There is one instance of a graph with such nodes at a time, and none while it is changed. */
+/*
+ * There is one instance of a graph with such nodes at a time, and none while the graph is changed.
+ */
 static int drop_instance(struct be *be, struct be_cond *c)
 {
 	cudaGraphExec_t exec = c->exec;
@@ -120,7 +124,7 @@ static int drop_instance(struct be *be, struct be_cond *c)
 	return exec ? CU(be, cudaGraphExecDestroy, exec) : QCU_ERR_Success;
 }
 
-/* Conditional nodes stay: their handles can have no others. */
+/* Conditional nodes stay, because their handles can have no other nodes. */
 static int destroy_nodes(struct be *be, cudaGraph_t graph)
 {
 	enum cudaGraphNodeType type;
@@ -212,7 +216,7 @@ void cu_body_end(struct be *be, struct be_stream *s)
 	pthread_mutex_unlock(&be->cond_lock);
 }
 
-/* Behind what the stream has captured so far. */
+/* Puts the node behind what the stream has captured so far. */
 static int add_dependencies(struct be *be, struct be_cond *c, struct be_stream *s)
 {
 	enum cudaStreamCaptureStatus status;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Copies and memsets of the cuda backend. Where the memory is registered, CUDA's copy engines work
- * on it in place; where it is not, CUDA itself stages it and returns as pageable memory demands.
+ * Copies and memsets of the cuda backend. If the memory is registered, CUDA's copy engines work on
+ * it in place. If it is not, CUDA itself stages it, and returns when the rules for pageable memory
+ * say so.
  */
 #include "qcu-device/cuda/be_cuda.h"
 
@@ -41,7 +42,7 @@ static int one_by_one(struct be *be, bool h2d, uint64_t device, const struct iov
 /*
  * A batch keeps the copy engine busy between its pieces. Measured on an H200, 256 MiB in pieces of
  * 4 MiB, GB/s up and down: 53.3 and 53.7 one by one, 55.1 and 55.0 in a batch, 55.4 and 55.3 as one
- * piece; with the flag that asks for overlap with other work no more.
+ * piece. The flag that asks for overlap with other work brings no more.
  */
 static int batch(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
 		 struct be_stream *s)
@@ -65,7 +66,7 @@ int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec 
 {
 	int ret = cu_stream_use(be, s);
 
-	/* CUDA takes no batches on this stream, and records none. */
+	/* CUDA takes no batches on the legacy stream, and captures none. */
 	if (s->s == cudaStreamLegacy || s->body_of)
 		return one_by_one(be, h2d, device, host, count, s);
 	while (count && !ret) {
@@ -85,7 +86,7 @@ int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec 
 }
 #endif
 
-/* Default: either side may be registered host memory or lie on another device. */
+/* cudaMemcpyDefault, because either side may be registered host memory or lie on another device. */
 int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
 {
 	int ret = cu_stream_use(be, s);
@@ -95,7 +96,7 @@ int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be
 			len, cudaMemcpyDefault, s->s);
 }
 
-/* The runtime API sets bytes only; elements of 2 and 4 bytes are the driver's. */
+/* The runtime API sets only bytes. Elements of 2 and 4 bytes need the driver API. */
 static int set_elements(struct be *be, const struct be_memset *m, struct be_stream *s)
 {
 	uint64_t pitch = m->height > 1 ? m->pitch : m->width;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Host memory that the GPU may use in place. Guest chunks lie in a window at addresses that CUDA
- * never chooses itself, so after cudaHostRegister the host pointer and the device pointer are the
+ * never chooses itself. So after cudaHostRegister, the host pointer and the device pointer are the
  * same number.
  */
 #include <stdlib.h>
@@ -58,7 +58,7 @@ int cu_host_register(struct be *be, void *addr, size_t len)
 	ret = CU(be, cudaHostRegister, addr, len, FLAGS);
 	if (ret)
 		goto out;
-	/* Everything above relies on one number for both; a GPU that needs two is refused here. */
+	/* All code above relies on one number for both. A GPU that needs two is refused here. */
 	ret = CU(be, cudaHostGetDevicePointer, &mapped, addr, 0);
 	if (!ret && mapped != addr)
 		ret = QCU_ERR_NotSupported;
@@ -74,7 +74,7 @@ out:
 
 /*
  * CUDA does not say that cudaHostUnregister waits for work that uses the memory, and the pages go
- * to someone else next. So wait for every device that this process uses.
+ * to another owner next. So wait for every device that this process uses.
  */
 static void wait_for_devices(struct be *be)
 {
@@ -114,7 +114,7 @@ int cu_host_unregister(struct be *be, void *addr)
 	return ret ? ret : CU(be, cudaHostUnregister, addr);
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static void restore(struct be *be, unsigned int dev)
 {
 	struct cu_host *h;
@@ -136,9 +136,10 @@ void cu_host_first_use(struct be *be, unsigned int dev)
 }
 
 /*
- * A reset of the device ends the registrations made on it; the caller still counts on them. Most
- * programs reset the device as the last thing that they do, so they are not made again, in a new
- * context, before something else is done with the device. Another device may be using them now.
+ * A reset of the device ends the registrations made on it, but the caller still counts on them. For
+ * most programs, a reset is the last thing that they do. So the memory is registered again, in a
+ * new context, only when the device is used again. But if other devices are in use, they may be
+ * using the memory now, and it is registered again at once.
  */
 void cu_host_reset(struct be *be, unsigned int dev)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory and events of one mirror in another. Handles are CUDA's own; the caller sees to it that
- * nothing comes in here that did not come out in another mirror.
+ * Memory and events of one mirror in another. The handles are CUDA's own. The caller makes sure
+ * that only handles come in here that came out in another mirror.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Device memory of the cuda backend, and the table of what exists. CUDA itself answers for a wild
- * address with an error that ends the whole process's use of the GPU, or not at all; the device
- * must know before. The table also sees to it that only what was given out is ever freed.
+ * Device memory of the cuda backend, and the table of what exists. CUDA itself answers a wild
+ * address with an error that ends the whole process's use of the GPU, or does not answer at all. So
+ * the device must check the address before. The table also makes sure that only what was given out
+ * is ever freed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ void cu_mem_close(struct be *be)
 	pthread_rwlock_destroy(&be->range_lock);
 }
 
-/* Index of the first range that begins after addr. Under the lock. */
+/* Returns the index of the first range that begins after `addr`. Called under the lock. */
 static size_t above(const struct be *be, uint64_t addr)
 {
 	size_t lo = 0, hi = be->range_count;
@@ -45,7 +46,7 @@ static size_t above(const struct be *be, uint64_t addr)
 	return lo;
 }
 
-/* Adds a range; one that is there already, a variable asked for again, stays as it is. */
+/* Adds a range. A range that is there already (a variable asked for again) stays as it is. */
 int cu_mem_add(struct be *be, const struct cu_range *r)
 {
 	int ret = QCU_ERR_Success;
@@ -75,7 +76,7 @@ out:
 	return ret;
 }
 
-/* Takes out the ranges of a module, or without one all of a device. */
+/* Takes out the ranges of a module. Without a module: all ranges of a device. */
 static void forget(struct be *be, const struct be_module *m, unsigned int dev)
 {
 	size_t i, kept = 0;
@@ -159,7 +160,9 @@ int cu_mem_free(struct be *be, uint64_t addr)
 
 	if (!addr)
 		return QCU_ERR_Success;
-	/* Out of the table first: the same address may be given out again during cudaFree. */
+	/*
+	 * Take it out of the table first: the same address may be given out again during cudaFree.
+	 */
 	if (!cu_mem_take(be, addr, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Modules, kernels and launches of the cuda backend, by the runtime API's library functions: they
- * take a fat binary as nvcc made it, belong to no context, and their kernel handles work wherever
- * the runtime API takes a kernel.
+ * Modules, kernels and launches of the cuda backend, with the library functions of the runtime API.
+ * These take a fat binary as nvcc made it, and belong to no context. Their kernel handles work
+ * wherever the runtime API takes a kernel.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/cuda/be_cuda.h"
 
-/* A launch keeps its list of pointers on the stack up to this many parameters. */
+/* Up to this many parameters, a launch keeps its list of pointers on the stack. */
 #define FEW_PARAMS 64u
-/* More than a kernel can have; an image might say anything. */
+/* More than a kernel can have. An image might claim any number. */
 #define PARAMS_MAX 65536u
 
-/* How a fat binary begins. Several in a row: what was linked, and the units that went into it. */
+/*
+ * How a fat binary begins. Several in a row: the one that was linked, then the units that went into
+ * it.
+ */
 struct fatbin_header {
 	uint32_t magic;
 	uint16_t version;
@@ -25,7 +28,9 @@ struct fatbin_header {
 
 #define UNITS_MAX 4096u
 
-/* How a program tells the driver of a fat binary and its units, a list that ends with NULL. */
+/*
+ * How a program passes a fat binary and its units to the driver. The list of units ends with NULL.
+ */
 struct cu_linked {
 	int32_t magic, version;
 	const void *linked;
@@ -36,8 +41,8 @@ struct cu_linked {
 #define LINKED_VERSION 2
 
 /*
- * The length of the fat binary that begins here; 0: it is none, or not all of it is there. The
- * driver trusts the length that the image itself tells.
+ * Returns the length of the fat binary that begins here. 0: it is not one, or not all of it is
+ * there. The driver trusts the length that the image itself states.
  */
 static size_t fatbin_length(const char *image, size_t len)
 {
@@ -72,8 +77,8 @@ static int library_load(struct be *be, struct be_module *m, const void *code, ui
 }
 
 /*
- * Only the units have PTX, from which the driver links anew for a GPU of another architecture. When
- * it does that is up to it, so all of this stays until the module goes.
+ * Only the units have PTX, from which the driver links again for a GPU of another architecture. The
+ * driver decides when it does that, so all of this stays until the module goes.
  */
 static int load_linked(struct be *be, struct be_module *m, size_t len, size_t linked,
 		       uint32_t max_regs)
@@ -106,7 +111,7 @@ static int load_image(struct be *be, struct be_module *m, size_t len, uint32_t m
 	if (!bytes && (is_fatbin(m->image, len) || len < sizeof(struct fatbin_header)))
 		return QCU_ERR_InvalidKernelImage;
 	ret = library_load(be, m, m->image, max_regs);
-	/* What the driver needs of it later it has copied. */
+	/* The driver has copied what it will need of the image. */
 	free(m->image);
 	m->image = NULL;
 	return ret;
@@ -131,8 +136,8 @@ int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_re
 	if (!m)
 		return QCU_ERR_MemoryAllocation;
 	/*
-	 * PTX must end with a NUL, an image must be aligned, and the caller's bytes may be changed
-	 * by others while the driver reads them.
+	 * PTX must end with a NUL, and an image must be aligned. Also, others may change the
+	 * caller's bytes while the driver reads them.
 	 */
 	m->image = malloc(len + 1);
 	if (!m->image) {
@@ -173,7 +178,7 @@ int cu_module_unload(struct be *be, struct be_module *m)
 	return ret;
 }
 
-/* CUDA lists kernels only. A name lives as long as its kernel. */
+/* CUDA lists only kernels. A name lives as long as its kernel. */
 int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
 		    size_t *bytes, uint32_t *count)
 {
@@ -209,8 +214,8 @@ int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *nam
 }
 
 /*
- * Where each parameter lies. CUDA tells neither how many there are nor that an index is past the
- * last one by an error of its own: it is an invalid value.
+ * Finds out where each parameter lies. CUDA does not say how many there are. An index past the last
+ * one gets no error of its own: it is an invalid value.
  */
 static int read_layout(struct be *be, cudaKernel_t k, struct be_kernel **out)
 {
@@ -350,7 +355,7 @@ int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t 
 	return ret;
 }
 
-/* A variable's memory lies there from now on. */
+/* From now on, the memory of a variable lies at `p`. */
 static int add_variable(struct be *be, unsigned int dev, const struct be_module *m, void *p,
 			size_t bytes, uint64_t *addr, uint64_t *size)
 {
@@ -474,8 +479,9 @@ static int launch_with_attributes(struct be *be, struct be_kernel *k, const stru
 }
 
 /*
- * The kernel as the driver launches it. Two threads may look it up at once, and find the same. To
- * set the device gives the thread a context of it, also after another thread has reset it.
+ * Finds the kernel in the form in which the driver launches it. Two threads may look it up at once,
+ * and find the same. cudaSetDevice gives the thread a context of the device, also after another
+ * thread has reset the device.
  */
 static int function_on(struct be *be, struct be_kernel *k, unsigned int dev, CUfunction *out)
 {
@@ -500,7 +506,10 @@ static int function_on(struct be *be, struct be_kernel *k, unsigned int dev, CUf
 	return QCU_ERR_Success;
 }
 
-/* Most have no attributes. For them the driver's own call is 4 % faster than the runtime's. */
+/*
+ * Most launches have no attributes. For them the driver's own call is 4 % faster than the
+ * runtime's.
+ */
 static int launch_plain(struct be *be, struct be_kernel *k, const struct be_launch *l,
 			struct be_stream *s, void **args)
 {

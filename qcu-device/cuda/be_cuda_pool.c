@@ -13,7 +13,7 @@ int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **out)
 		ret = CU(be, cudaDeviceGetDefaultMemPool, &p, (int)dev);
 	if (ret)
 		return ret;
-	/* Every thread writes the same. */
+	/* Every thread writes the same values. */
 	be->pool[dev].p = p;
 	be->pool[dev].dev = dev;
 	*out = &be->pool[dev];
@@ -55,7 +55,7 @@ int cu_pool_destroy(struct be *be, struct be_pool *p)
 	return ret;
 }
 
-/* The first three are of type int. */
+/* The first three attributes are of type int. */
 static bool is_int(uint32_t attr)
 {
 	return attr <= cudaMemPoolReuseAllowInternalDependencies;
@@ -138,7 +138,7 @@ int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_str
 	return QCU_ERR_Success;
 }
 
-/* Commands that come after this one are not told of the memory any more. */
+/* Commands that come after this one cannot use the memory any more: it is not in the table. */
 int cu_pool_free(struct be *be, uint64_t addr, struct be_stream *s)
 {
 	struct cu_range r;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What kernels print, and the text of their failed assertions. CUDA writes it to stdout and stderr
- * of the process that drives the GPU, a mirror, at moments of its own; it belongs to the guest
- * program. So stdout becomes a pipe, and a thread of ours empties it at once into a buffer: CUDA
- * writes inside of its own calls, and a full pipe would stop them. The buffer has a limit, for a
- * kernel may print without end, and nobody need fetch it; what is beyond is left out, which the
- * program is told once.
+ * of the process that drives the GPU, which is a mirror, and chooses the time itself. The text
+ * belongs to the guest program. So stdout becomes a pipe, and a thread of ours empties the pipe at
+ * once into a buffer: CUDA writes inside its own calls, and a full pipe would stop them. The buffer
+ * has a limit, because a kernel may print without end, and the program need not fetch the text.
+ * What is beyond the limit is left out, and the program is told once.
  *
- * So does file descriptor 2, and the stream `stderr` tells lines apart as they are written: nobody
- * can say whether a line that is no assertion is of CUDA's or of a kernel's choice, so that the
- * mirror's log gets it only as what it is, somebody else's text, and never as it stands. What the
- * device itself has to say goes past both (complain.h).
+ * File descriptor 2 becomes a pipe, too, and the stream `stderr` sorts lines as they are written.
+ * Nobody can say whether a line that is no assertion was written by CUDA or by a kernel. So the
+ * mirror's log gets such a line only marked as the text of others, and never as it stands. The
+ * device's own messages go past both (complain.h).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -27,21 +27,21 @@
 
 #define ROOM_MIN 65536
 
-/* Text that waits. */
+/* Text that waits to be fetched. */
 struct text {
 	char *buf;
 	size_t head, len, room;
 };
 
-static int printed_fd = -1, raw_fd = -1; /* of the pipes behind stdout and file descriptor 2 */
-static struct text printed;		 /* what came to stdout */
-static struct text failed;		 /* the assertions among what came to stderr */
-static char line[LINE_MAX_BYTES];	 /* of stderr, the beginning of one that is not whole */
+static int printed_fd = -1, raw_fd = -1; /* read ends of the pipes behind stdout and fd 2 */
+static struct text printed;		 /* text that came to stdout */
+static struct text failed;		 /* assertions that came to stderr */
+static char line[LINE_MAX_BYTES];	 /* the start of an incomplete line of stderr */
 static size_t line_len;
-static size_t most;   /* bytes in each of the two */
-static uint64_t lost; /* bytes that there was no room for */
+static size_t most;   /* limit for `printed` and for `failed`, in bytes */
+static uint64_t lost; /* bytes for which there was no room */
 static void (*to_log)(const char *who, const char *text, size_t len);
-static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER; /* all of the above */
+static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all of the above */
 
 static bool make_room(struct text *t, size_t len)
 {
@@ -64,7 +64,7 @@ static bool make_room(struct text *t, size_t len)
 	return true;
 }
 
-/* Returns how many bytes there was no room for. */
+/* Returns the number of bytes for which there was no room. */
 static size_t append(struct text *t, const char *text, size_t len)
 {
 	size_t fits = t->len < most ? most - t->len : 0;
@@ -87,7 +87,7 @@ static void add(struct text *t, const char *text, size_t len)
 	size_t over = append(t, text, len);
 
 	if (over && !lost) {
-		/* This much there is always room for. */
+		/* There is always room for this much. */
 		most += sizeof(says);
 		append(&failed, says, sizeof(says) - 1);
 		most -= sizeof(says);
@@ -114,7 +114,7 @@ static bool is_assertion(const char *line, size_t len)
 	       memmem(line, len, "] Assertion `", 13);
 }
 
-/* Sends each line where it belongs; returns how many bytes made up whole lines. */
+/* Sends each line where it belongs. Returns how many bytes made up whole lines. */
 static size_t sort_lines(const char *text, size_t len, bool all)
 {
 	size_t done = 0;
@@ -143,7 +143,7 @@ static ssize_t stderr_write(void *unused, const char *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* A line that is not yet whole waits, unless it is longer than any should be. */
+/* An incomplete line waits, unless it is longer than any line should be. */
 static void sort_raw(const char *text, size_t len)
 {
 	while (len) {
@@ -161,7 +161,7 @@ static void sort_raw(const char *text, size_t len)
 	}
 }
 
-/* Under the lock: what the pipes have now, and not what goes on coming. */
+/* Called under the lock. Reads what the pipes have now, and not what goes on coming. */
 static void drain(void)
 {
 	char text[16384];
@@ -190,7 +190,7 @@ static void *drain_main(void *unused)
 	return unused;
 }
 
-/* Makes a file descriptor of the process the way into a pipe; returns the way out, or -1. */
+/* Makes a file descriptor of the process the write end of a pipe. Returns the read end, or -1. */
 static int divert(int fd)
 {
 	int ends[2];

@@ -17,7 +17,7 @@ static bool event_alive(const struct be *be, const struct be_event *e)
 	return e->life == atomic_load(&be->life[e->dev]);
 }
 
-/* Sets the stream's device; the legacy stream means that of the current device. */
+/* Sets the stream's device. The legacy stream is always that of the current device. */
 int cu_stream_use(struct be *be, const struct be_stream *s)
 {
 	if (!stream_alive(be, s))
@@ -147,7 +147,7 @@ static void CUDART_CB host_callback(cudaStream_t s, cudaError_t error, void *dat
 	call.fn(call.arg, error);
 }
 
-/* A call that CUDA leaves out after an error is lost; this process ends soon then. */
+/* A call that CUDA leaves out after an error is lost. In that case this process ends soon. */
 int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		 struct be_stream *s)
 {

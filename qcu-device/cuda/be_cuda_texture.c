@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Texture and surface objects of the cuda backend: CUDA's own descriptors, filled in. */
+/* Texture and surface objects of the cuda backend. Fills in CUDA's own descriptors. */
 #include <string.h>
 
 #include "qcu-device/cuda/be_cuda.h"

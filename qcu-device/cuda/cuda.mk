@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The cuda backend, a plugin that qcu-device loads from its own folder, and a tool that tries any
-# backend alone. The plugin needs the toolkit to be built (no GPU, no driver); without the toolkit
-# there is none, and qcu-device runs with the soft backend only.
+# The cuda backend, and a tool that tries any backend alone. The backend is a plugin that qcu-device
+# loads from its own folder. To build it, the CUDA toolkit is needed, but no GPU and no driver.
+# Without the toolkit it is not built, and qcu-device runs with the soft backend only.
 
 CUDA_INC := $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/x86_64-linux/include))
 CUDA_STATIC := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
