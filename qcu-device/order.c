@@ -9,8 +9,8 @@
  * stream waits for leave their marks with the legacy stream, too. Commands that are about no stream
  * or event come after everything that is posted; the command table says which commands these are.
  *
- * A command that the guest waits for leaves no mark: until it has been answered, nobody can rely on
- * it. Also, a posted command must never wait for a command that waits for the GPU.
+ * A command that the guest waits for leaves no mark: until it has been answered, no thread can rely
+ * on it. Also, a posted command must never wait for a command that waits for the GPU.
  *
  * The driver's UNMAPs wait for the GPU beside its MAPs. A MAP comes after those earlier UNMAPs that
  * take out addresses which it brings in, and after no others. An UNMAP comes after all earlier

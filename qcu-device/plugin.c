@@ -87,7 +87,7 @@ static const struct be_ops *find_and_load(bool quiet)
 	return NULL;
 }
 
-/* Could kernels reach memory that nobody has registered: this process's, and all of the guest's? */
+/* Could kernels reach memory that is not registered: this process's, and all of the guest's? */
 static bool reads_everything(const struct be_ops *ops)
 {
 	static struct qcu_device_desc desc;

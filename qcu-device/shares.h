@@ -45,8 +45,8 @@ bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct sha
 		 unsigned int *session);
 
 /*
- * For programs in which nobody gives out sessions: returns one that no living process has, for the
- * calling process. 0: none is left.
+ * For programs in which no process gives out sessions: returns one that no living process has, for
+ * the calling process. 0: none is left.
  */
 unsigned int shares_join(struct shares *s);
 

@@ -111,7 +111,7 @@ static bool page_aligned(uint64_t x)
 	return !(x & (page_size() - 1));
 }
 
-/* Reserves addresses that nobody has. Returns 0 or an errno. */
+/* Reserves addresses that are free. Returns 0 or an errno. */
 static int reserve(uint64_t va, uint64_t len)
 {
 	void *p = mmap((void *)va, len, PROT_NONE,
