@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * malloc and its family. Large allocations come from chunks, so that a program's ordinary buffers
- * are what the GPU's copy engines like best; all others are libc's. free() tells one from the other
- * by the address: chunks lie in the window, and nothing else does.
+ * malloc and its family. Large allocations come from chunks, because the GPU's copy engines are
+ * fastest with chunks. All other allocations come from libc. free() tells the two apart by the
+ * address: chunks lie in the window, and libc's memory never does.
  *
- * When does it begin? Opening the session starts a mirror on the host and takes memory of the GPU,
- * so a program that has nothing to do with CUDA must never cause it, preloaded library or not.
- * But many a CUDA program gets its buffers before its first CUDA call. So:
+ * Opening the session starts a mirror on the host and takes GPU memory. A program that does not use
+ * CUDA must never open it, even if the library is preloaded. But many CUDA programs allocate their
+ * buffers before their first CUDA call. Therefore:
  *
- *	- before anything else: all of libc, at the price of one comparison;
- *	- once kernels have been registered, which their compiler has a program do before main():
- *the first large allocation tries to open the session. If there is no device it says nothing and
- *	  tries no more; the first CUDA call will have its say;
- *	- once a CUDA call has opened the session: chunks;
- *	- in a forked child of a process that had a session: libc, until it makes a CUDA call
- *itself. Most such children never do.
+ * - At first, everything comes from libc. This costs one comparison.
+ * - Once kernels have been registered (nvcc's start-up code does this before main()), the first
+ *   large allocation tries to open the session. If there is no device, it prints nothing and does
+ *   not try again; the first CUDA call will report the error.
+ * - Once a CUDA call has opened the session, large allocations come from chunks.
+ * - In a forked child of a process that had a session, everything comes from libc until the child
+ *   makes a CUDA call. Most such children never do.
  *
- * When a mapping fails, libc gets its chance. QCU_MALLOC=0 leaves everything to libc,
- * QCU_MALLOC_THRESHOLD says what is large.
+ * If a mapping fails, libc is asked instead. QCU_MALLOC=0 leaves everything to libc.
+ * QCU_MALLOC_THRESHOLD sets which size is large.
  *
- * libc's allocator is called by its __libc_ names, which work from the first instruction of the
- * dynamic linker on. What the library itself allocates never comes from chunks, lest making a
- * mapping need a mapping: library.mk has the linker send its calls to __wrap_malloc and so on.
+ * This file calls libc's allocator by its __libc_ names, which work from the first instruction of
+ * the dynamic linker on. The library's own allocations never come from chunks: otherwise making a
+ * mapping could need a mapping. library.mk has the linker send the library's calls to __wrap_malloc
+ * and so on.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -55,19 +56,19 @@ void *__wrap_realloc(void *p, size_t size);
 void __wrap_free(void *p);
 
 enum state {
-	STATE_LIBC,  /* large is libc's */
-	STATE_ARMED, /* the next large one may open the session */
+	STATE_LIBC,  /* large allocations come from libc */
+	STATE_ARMED, /* the next large allocation may open the session */
 	STATE_ON,
 };
 
-/* What is in [base, base + size) is no libc's. Set once. */
+/* Memory in [base, base + size) is not libc's. Set once. */
 static atomic_size_t window_base, window_size;
 /* Read by every malloc; NEVER in STATE_LIBC. */
 static atomic_size_t threshold = NEVER;
 static atomic_int state;
 static _Atomic(size_t (*)(void *)) libc_usable_size;
 
-/* Acquire pairs with the store in start(): who sees the size sees the base. */
+/* The acquire pairs with the store in start(): a thread that sees the size also sees the base. */
 static bool in_window(const void *p)
 {
 	size_t size = atomic_load_explicit(&window_size, memory_order_acquire);
@@ -84,7 +85,7 @@ static bool wanted(void)
 	return !text || strcmp(text, "0") != 0;
 }
 
-/* Read once, so that what is wrong with it is said once. */
+/* Reads the variable once, so that a wrong value is reported once. */
 static size_t threshold_wanted(void)
 {
 	static atomic_size_t known;
@@ -110,7 +111,10 @@ static void start(void)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
-	/* Pinned memory lies there too, and free() of it has to be found out in any case. */
+	/*
+	 * Needed in any case: pinned memory lies in the window too, and free() of it must be
+	 * detected.
+	 */
 	if (!atomic_load(&window_size)) {
 		atomic_store(&window_base, hello->window_base);
 		atomic_store(&window_size, hello->window_size);
@@ -161,10 +165,13 @@ static void forget(bool had_session)
 	qcul_free_kept();
 }
 
-/* Outermost: from before the fork until after it, large allocations come from libc. */
+/*
+ * This handler is the outermost: from before the fork until after it, large allocations come from
+ * libc.
+ */
 QCUL_AT_FORK(QCUL_FORK_MALLOC, .before = before_fork, .parent = after_fork_parent, .forget = forget)
 
-/* Whether large allocations are chunks, after an attempt to make them so. */
+/* Do large allocations come from chunks? Tries to open the session first if it may. */
 static bool on(void)
 {
 	int now = atomic_load(&state);
@@ -183,7 +190,7 @@ static bool large(size_t size)
 	return __builtin_expect(size >= atomic_load_explicit(&threshold, memory_order_relaxed), 0);
 }
 
-/* errno stays what it was, whatever the driver said meanwhile. */
+/* Keeps errno, whatever the driver returns. */
 static void *chunks(size_t size, size_t align, bool zero, bool grows)
 {
 	int saved = errno;
@@ -228,7 +235,7 @@ static void *aligned(size_t align, size_t size)
 	return __libc_memalign(align, size);
 }
 
-/* Any alignment will do: glibc takes the next power of two. */
+/* Any alignment is allowed: like glibc, this rounds it up to the next power of two. */
 PUBLIC void *memalign(size_t align, size_t size)
 {
 	size_t power = 1;
@@ -238,7 +245,7 @@ PUBLIC void *memalign(size_t align, size_t size)
 	return aligned(power < align ? align : power, size);
 }
 
-/* Here, as in C17 and as in glibc since 2.38, it must be one. */
+/* Here the alignment must be a power of two, as in C17 and in glibc since 2.38. */
 PUBLIC void *aligned_alloc(size_t align, size_t size)
 {
 	if (!align || align & (align - 1)) {
@@ -279,9 +286,12 @@ PUBLIC void *pvalloc(size_t size)
 	return aligned(QCUL_PAGE, rounded & ~(QCUL_PAGE - 1));
 }
 
-/* ---- freeing, and what else takes a pointer ---- */
+/* ---- free, and the other functions that take a pointer ---- */
 
-/* As glibc does: a program that frees what is not malloc's would go on with a broken heap. */
+/*
+ * Aborts as glibc does. A program that frees memory that is not malloc's would go on with a broken
+ * heap.
+ */
 __attribute__((noreturn, cold)) static void invalid(const char *text)
 {
 	if (write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -308,8 +318,8 @@ static size_t size_in_libc(void *p)
 }
 
 /*
- * Natively the GPU keeps the pages of registered memory until cudaHostUnregister, whatever becomes
- * of the addresses before. Here nobody else gets them until then.
+ * Natively the GPU keeps the pages of registered memory until cudaHostUnregister, even if the
+ * program frees the addresses before. Here the block is not given to another allocation until then.
  */
 static bool kept(void *p)
 {
@@ -344,7 +354,7 @@ PUBLIC size_t malloc_usable_size(void *p)
 	return in_window(p) ? size_in_window(p) : size_in_libc(p);
 }
 
-/* Another place for what is at p; NULL: none, and errno says so. */
+/* Moves the block at p to another place. NULL: no memory, errno is set. */
 static void *move(void *p, size_t old, size_t size)
 {
 	void *to = large(size) ? chunks(size, 1, false, size > old) : NULL;
@@ -369,17 +379,17 @@ static void *realloc_in_window(void *p, size_t size)
 		free(p);
 		return NULL;
 	}
-	/* No part of what is registered goes to somebody else. */
+	/* A registered block stays whole: no part of it may go to another allocation. */
 	if (size <= old && qcul_is_registered(p, old))
 		return p;
-	/* What has become small is no reason to keep a chunk. */
+	/* A block that has become small must not keep a chunk. */
 	if ((large(size) || size >= old / 2) && qcul_arena_resize(p, size))
 		return p;
 	to = move(p, old, size);
 	return to || size > old ? to : p;
 }
 
-/* Memory that libc had gets into chunks when it grows, for then its content moves anyway. */
+/* A libc block that grows large moves to chunks, because its content has to be copied anyway. */
 static void *realloc_in_libc(void *p, size_t size)
 {
 	size_t old = large(size) ? size_in_libc(p) : 0;
@@ -402,7 +412,10 @@ PUBLIC void *realloc(void *p, size_t size)
 	return in_window(p) ? realloc_in_window(p, size) : realloc_in_libc(p, size);
 }
 
-/* Through realloc's public name: a program may have one of its own, and this pointer from it. */
+/*
+ * Calls realloc by its public name: a program may have its own realloc, and this pointer may come
+ * from it.
+ */
 PUBLIC void *reallocarray(void *p, size_t count, size_t size)
 {
 	size_t total;
@@ -414,7 +427,7 @@ PUBLIC void *reallocarray(void *p, size_t count, size_t size)
 	return realloc(p, total);
 }
 
-/* ---- what the library's own calls become ---- */
+/* ---- the library's own calls end here ---- */
 
 void *__wrap_malloc(size_t size)
 {
@@ -431,7 +444,7 @@ void *__wrap_realloc(void *p, size_t size)
 	return __libc_realloc(p, size);
 }
 
-/* Some of it is from libc's own calls of malloc. */
+/* Some of this memory was allocated by libc's own calls of malloc. */
 void __wrap_free(void *p)
 {
 	free(p);

@@ -3,7 +3,7 @@
 #ifndef QCUL_MALLOC_HOOK_H
 #define QCUL_MALLOC_HOOK_H
 
-/* The program has CUDA code in it: its next large allocation may open the session. */
+/* The program contains CUDA code: its next large allocation may open the session. */
 void qcul_malloc_arm(void);
 
 #endif

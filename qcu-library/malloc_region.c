@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * First fit, lowest address first: this keeps the upper part of a region unused and therefore
- * untouched and zero. A region is one chunk or a few, so that there are few runs to look through.
+ * First fit, lowest address first. This keeps the upper part of a region unused, and therefore
+ * untouched and zero. A region is one chunk or a few, so there are few runs to search.
  */
 #include "qcu-library/malloc_region.h"
 
@@ -36,7 +36,7 @@ static void set_live(struct qcul_region *r, uint32_t page, uint32_t n)
 		r->high = page + n;
 }
 
-/* A free run is about to become something else. */
+/* Call this before a free run changes. */
 static void unset_free(struct qcul_region *r, uint32_t page)
 {
 	r->foot[page + length(r, page) - 1] = 0;
@@ -59,7 +59,7 @@ void qcul_region_delete(struct qcul_region *r)
 	free(r);
 }
 
-/* Where in the free run a block with this alignment would begin. */
+/* The first page in this free run where a block with this alignment can begin. */
 static uint32_t aligned(uint64_t start, uint32_t page, size_t align)
 {
 	uint64_t addr = start + page * QCUL_PAGE;
@@ -108,7 +108,7 @@ void qcul_region_give(struct qcul_region *r, uint32_t page)
 	uint32_t n = length(r, page), next = page + n, before;
 
 	r->used -= n;
-	/* So that a second free() of it finds nothing live here. */
+	/* After this, a second free() of the block finds nothing live here. */
 	r->head[page] = n;
 	if (next < r->pages && !live(r, next)) {
 		unset_free(r, next);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A search tree by address that is a heap by random ranks, and so is balanced well enough: programs
- * hold up to some ten thousand mappings, the most that Linux gives a process.
+ * A search tree by address that is also a heap by random ranks, which keeps it balanced well
+ * enough. Programs hold up to some ten thousand mappings, the most that Linux gives a process.
  */
 #include "qcu-library/malloc_tree.h"
 
-/* What lies below addr and what does not. */
+/* Splits a tree into the nodes that start below addr and the others. */
 static void split(struct qcul_node *node, uint64_t addr, struct qcul_node **below,
 		  struct qcul_node **above)
 {

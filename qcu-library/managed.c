@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a program can say about managed memory, and ask back. The memory lies in chunks of guest RAM
- * that the GPU uses in place, so there is nothing to move: advice and prefetches are checked and
- * remembered, page by page, and change nothing else.
+ * Advice and prefetches for managed memory, and the queries about them. The memory lies in chunks
+ * of guest RAM that the GPU uses in place, so there is nothing to move. The library checks advice
+ * and prefetches and remembers them page by page. They change nothing else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +12,16 @@
 #include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 
-#define CPU_BIT (1ull << 63) /* in accessed_by; below it a bit for each device */
+#define CPU_BIT (1ull << 63) /* in accessed_by; the bits below are one for each device */
 _Static_assert(QCUL_DEVICES <= 64, "a bit for each device and one for the CPU");
 
-/* Places are NONE, or of a type that CUDA knows. */
+/* The type of a place is 0 (none) or one that CUDA defines. */
 struct place {
 	enum cudaMemLocationType type;
 	int id;
 };
 
-/* What has been said of [start, end). Pages of which nothing has been said are in no piece. */
+/* The advice and prefetches for [start, end). Pages without any are in no piece. */
 struct piece {
 	uint64_t start, end;
 	bool read_mostly;
@@ -65,7 +65,7 @@ static bool insert(size_t at, const struct piece *p)
 	return true;
 }
 
-/* Makes addr a border between pieces. */
+/* Splits the piece that contains addr, so that addr is a border. */
 static bool split(uint64_t addr)
 {
 	size_t i = find(addr);
@@ -115,7 +115,7 @@ void qcul_managed_forget(uint64_t start, uint64_t len)
 
 /* ---- arguments ---- */
 
-/* Whole pages around it. Only managed memory of this process will do. */
+/* Finds the whole pages around the range. The range must be managed memory of this process. */
 static cudaError_t check_range(const void *ptr, size_t len, uint64_t *start, uint64_t *end)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), addr = (uint64_t)(uintptr_t)ptr;
@@ -211,7 +211,7 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 
 	if (!err)
 		err = check_advice(advice, &location, &place);
-	/* Of advice, a device that is not there is just a wrong value. */
+	/* For advice, CUDA reports a device that does not exist as a wrong value. */
 	if (err == cudaErrorInvalidDevice)
 		err = cudaErrorInvalidValue;
 	if (err)
@@ -285,7 +285,7 @@ static cudaError_t discard(void **ptrs, const size_t *sizes, size_t n, unsigned 
 	return err;
 }
 
-/* Which location each range is for: that of the last index that is not above its own. */
+/* locations[k] is for the ranges from index first[k] to the one before first[k + 1]. */
 static cudaError_t prefetch_all(void **ptrs, const size_t *sizes, size_t n,
 				const struct cudaMemLocation *locations, const size_t *first,
 				size_t places)
@@ -321,7 +321,7 @@ cudaError_t cudaMemPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
 	return qcul_done(err ? err : prefetch_all(ptrs, sizes, n, locations, first, places));
 }
 
-/* What is in discarded memory is undefined: that it stays there is one of the possibilities. */
+/* The content of discarded memory is undefined, so it may as well stay as it is. */
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
 						struct cudaMemLocation *locations, size_t *first,
 						size_t places, unsigned long long flags,
@@ -341,7 +341,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *ptr, size_t len,
 	if (range.kind != QCUL_MEM_MANAGED || (uint64_t)(uintptr_t)ptr != range.start ||
 	    len > range.len)
 		err = cudaErrorInvalidValue;
-	/* The null stream is all of them, so nothing can be its alone. */
+	/* The null stream stands for all streams, so memory cannot be attached to it alone. */
 	if (flags == cudaMemAttachSingle && (!stream || stream == cudaStreamLegacy))
 		err = cudaErrorInvalidValue;
 	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost &&
@@ -357,7 +357,7 @@ static bool same(const struct place *a, const struct place *b)
 	return a->type == b->type && a->id == b->id;
 }
 
-/* What holds for all of a range; the lock is held. */
+/* The settings that hold for the whole range; the lock is held. */
 static struct piece common(uint64_t start, uint64_t end)
 {
 	size_t i = find(start);
@@ -375,11 +375,11 @@ static struct piece common(uint64_t start, uint64_t end)
 		if (!same(&all.prefetched, &p->prefetched))
 			all.prefetched = nothing.prefetched;
 	}
-	/* Of pages that are in no piece nothing has been said. */
+	/* Pages that are in no piece have no settings. */
 	return all.end && start >= end ? all : nothing;
 }
 
-/* As older versions of CUDA number places. */
+/* The number of a place in older versions of CUDA. */
 static int old_number(const struct place *p)
 {
 	switch ((int)p->type) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copies of managed variables. A second copy, the twin, holds what both sides agreed on last:
- * blocks that differ from it are what the program has written, or what the GPU has.
+ * Copies of managed variables. A second copy, the twin, holds the content that both sides last
+ * agreed on. A block that differs from the twin was written by the program or by the GPU.
  *
- * Either the program has them or the GPU. Before the first work after a wait the program's changes
- * go to the GPU; the first wait after work waits for all of the device, and brings the GPU's. This
- * is what CUDA asks for where concurrentManagedAccess is 0.
+ * At any time, either the program or the GPU owns the variables. Before the first work after a
+ * wait, the program's changes go to the GPU. The first wait after work waits for the whole device
+ * and then brings the GPU's changes. This is the rule that CUDA has for devices where
+ * concurrentManagedAccess is 0.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,8 @@ struct copy {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_MANAGED_COPIES, .lock = &lock)
 static struct copy *copies;
-static atomic_bool gpu_has; /* work of the GPU's may be under way */
-static __thread bool busy;  /* this thread is at it */
+static atomic_bool gpu_has; /* GPU work may be under way */
+static __thread bool busy;  /* this thread is inside this file */
 
 static char *program(const struct copy *c)
 {
@@ -62,7 +63,7 @@ static cudaError_t store(const struct copy *c, size_t at, size_t len)
 	return qcul_send(&cmd, 1);
 }
 
-/* The next run of blocks from *at on that differ; its length, 0: there is none. */
+/* Finds the next run of blocks from *at on that differ. Returns its length, 0 if there is none. */
 static size_t differ(const char *a, const char *b, size_t bytes, size_t *at)
 {
 	size_t end;
@@ -134,7 +135,7 @@ static void done(void)
 	busy = false;
 }
 
-/* ---- what session.c tells of ---- */
+/* ---- called by session.c ---- */
 
 static cudaError_t to_gpu(void)
 {
@@ -169,9 +170,12 @@ static cudaError_t back(void)
 
 static const struct qcul_mover mover = {to_gpu, back};
 
-/* ---- copies come and go ---- */
+/* ---- adding and removing copies ---- */
 
-/* Memory of the program's where the GPU has the variable, and other variables of the pages. */
+/*
+ * Gives the program writable memory at the addresses of the variable. Pages that other variables
+ * share are already writable.
+ */
 static bool make_room(uint64_t addr, size_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = addr & ~(page - 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * __managed__ variables: chunk memory that both sides use in place. When a module has been loaded,
- * what its variables hold at the beginning is copied from where the module has them into one block
- * of managed memory, and the module's symbols are then bound to that. CUDA itself has no way to do
- * so: there the variables stay where they are, and the program has copies.
+ * __managed__ variables: chunk memory that both sides use in place. After a module has been loaded,
+ * the initial values of its variables are copied from the module into one block of managed memory.
+ * Then the module's symbols are bound to that block. CUDA itself has no way to do this binding:
+ * with the cuda backend the variables stay where they are, and the program has copies.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "qcu-library/managed_copy.h"
 #include "qcu-library/managed_var.h"
 
-/* No variable is where the block begins, or freeing it would free the block. */
+/* No variable lies at the start of the block: freeing that variable would free the block. */
 #define ALIGN 256u
 
 bool qcul_managed_var_add(struct qcul_managed_vars *vars, const char *name, void **pointer,
@@ -46,7 +46,7 @@ static cudaError_t find(struct qcul_managed_var *v, uint32_t module)
 	return cmd.var_find.size == v->bytes ? cudaSuccess : cudaErrorInvalidKernelImage;
 }
 
-/* What the module has there at the beginning. */
+/* Copies the initial value from the module. */
 static cudaError_t fetch(const struct qcul_managed_var *v, char *to)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COPY_D2H);
@@ -72,8 +72,9 @@ static cudaError_t bind(const struct qcul_managed_var *v, uint32_t module, const
 }
 
 /*
- * A forked child has its parent's values, in memory that is no chunk of its own session. The old
- * memory stays: pointers to it may be anywhere.
+ * In a forked child the values are in the parent's memory, which is not a chunk of the child's
+ * session. The child gets a new block with these values. The old memory stays, because pointers to
+ * it may be anywhere.
  */
 static cudaError_t make_block(struct qcul_managed_vars *vars, bool *fresh)
 {
@@ -99,7 +100,10 @@ static void publish(struct qcul_managed_var *v, void *addr)
 		*v->pointer = addr;
 }
 
-/* Also of what has been copied: in a forked child, and when a reset has moved the variables. */
+/*
+ * Makes copies of all variables. Also used to make them again: in a forked child, and after a reset
+ * has moved the variables.
+ */
 static cudaError_t copy_all(struct qcul_managed_vars *vars, uint32_t module)
 {
 	struct qcul_managed_var *v;
@@ -129,7 +133,7 @@ cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t modu
 		return copy_all(vars, module);
 	if (vars->first)
 		err = make_block(vars, &fresh);
-	/* All of this before any of that: binding voids the addresses that the module has had. */
+	/* Fetch all values before binding any: binding makes the module's old addresses invalid. */
 	for (v = vars->first; v && !err && fresh; v = v->next) {
 		err = find(v, module);
 		if (!err)

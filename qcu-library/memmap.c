@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the library knows of addresses: device memory that it has allocated, module variables that
- * it has looked up, and memory in the window that both sides use. This is how cudaMemcpyDefault,
- * cudaFree and cudaPointerGetAttributes tell one kind of pointer from another.
+ * What the library knows about addresses: device memory that it has allocated, module variables
+ * that it has looked up, and memory in the window that both sides use. cudaMemcpyDefault, cudaFree
+ * and cudaPointerGetAttributes use this to tell one kind of pointer from another.
  */
 #include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_ranges ranges;
-static atomic_uint registered; /* of them */
+static atomic_uint registered; /* number of registered ranges */
 
 void qcul_mem_lock(void)
 {
@@ -58,7 +58,7 @@ struct qcul_range qcul_mem_find(const void *addr)
 
 	qcul_mem_lock();
 	found = qcul_ranges_find(&ranges, (uint64_t)(uintptr_t)addr);
-	/* A parent's pinned memory is just memory to its child. */
+	/* The parent's pinned memory is ordinary memory in the child. */
 	if (found && found->epoch == qcul_epoch())
 		range = *found;
 	qcul_mem_unlock();
@@ -135,7 +135,7 @@ void qcul_mem_forget_device(int device)
 	qcul_mem_unlock();
 }
 
-/* After fork: the parent's device memory and registrations are not the child's. */
+/* After fork: the parent's device memory and registrations do not belong to the child. */
 static void forget_session(bool had_session)
 {
 	(void)had_session;

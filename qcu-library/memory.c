@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Device memory: getting it, giving it back, and telling what a pointer points to. */
+/* Device memory: allocate it, free it, and find out what a pointer points to. */
 #include <string.h>
 
 #include "qcu-library/graph_capture.h"
 
-/* What cudaMallocPitch rounds rows up to; texture and copy engines want no more on any device. */
+/* cudaMallocPitch rounds rows up to this. No device needs more for its texture and copy engines. */
 #define PITCH 512
 
-/* How often another place is tried for, when something of this process lies at the first. */
+/* How many other places to try if this process already uses the addresses of the first. */
 #define TRIES 8
 
 static cudaError_t pool_alloc(const struct qcul_pool_use *from, size_t size, uint64_t *addr)
@@ -45,7 +45,10 @@ static cudaError_t mirror_free(uint64_t addr, bool post)
 	return post ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }
 
-/* Device memory at addresses that mean nothing else here, or marked as ambiguous. */
+/*
+ * Allocates device memory at addresses that this process does not use. If that fails, marks the
+ * range as ambiguous.
+ */
 static cudaError_t alloc_distinct(const struct qcul_pool_use *from, struct qcul_range *range)
 {
 	uint64_t tried[TRIES];
@@ -111,17 +114,22 @@ static cudaError_t device_free(void *ptr)
 	if (err)
 		return err;
 	known = qcul_mem_find(ptr);
-	/* What another process has given is closed, not freed. */
+	/* Imported memory of another process is closed, not freed. */
 	if (known.flags & QCUL_MEM_IMPORTED && known.kind == QCUL_MEM_DEVICE)
 		return cudaErrorInvalidValue;
 	if (known.kind == QCUL_MEM_MANAGED)
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);
 	if (qcul_graph_memory_is(ptr))
 		return qcul_graph_memory_free(ptr);
-	/* Out of the map first: once it is free, another thread may get the same address. */
+	/*
+	 * Remove it from memmap.c first: once it is free, another thread may get the same address.
+	 */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
-	/* It waits for all work, as in CUDA. Where there is none nobody has to wait for it. */
+	/*
+	 * The free waits for all work, as in CUDA. If the device has no work, the caller need not
+	 * wait for the answer.
+	 */
 	return mirror_free(range.start, !qcul_device_busy(range.device));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Calls that need no device, and the answer of those that are not implemented. */
+/* Calls that need no device, and the answer of calls that are not implemented. */
 #include "qcu-library/qcul.h"
 
 cudaError_t qcul_unsupported(const char *name, atomic_flag *said)
@@ -14,7 +14,7 @@ struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
 	return (struct cudaChannelFormatDesc){.x = x, .y = y, .z = z, .w = w, .f = kind};
 }
 
-/* Without a profiler attached these do nothing natively either. */
+/* Natively these calls do nothing either if no profiler is attached. */
 cudaError_t cudaProfilerStart(void)
 {
 	return cudaSuccess;

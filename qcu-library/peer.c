@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Several devices in one program: whether kernels of one may use the memory of another, and copies
- * between them, which always work.
+ * Several devices in one program: may kernels of one device use the memory of another? And copies
+ * between devices, which always work.
  */
 #include "qcu-library/device.h"
 

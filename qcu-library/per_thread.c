@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The names that a program compiled with --default-stream per-thread calls: the same functions,
- * with stream 0 meaning the calling thread's own default stream. (_ptds variants have no stream
- * argument and stand beside their twins.)
+ * The function names that a program calls if it was compiled with --default-stream per-thread. They
+ * do the same, but stream 0 means the calling thread's own default stream. (The _ptds variants have
+ * no stream argument. They stand next to the functions that they vary.)
  */
 #include "qcu-library/qcul.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Host memory that the GPU uses in place: chunk memory in the window, registered with the mirror at
- * the same address. cudaMallocHost, cudaHostAlloc and cudaMallocManaged all get it here.
+ * the same address. cudaMallocHost, cudaHostAlloc and cudaMallocManaged all allocate it here.
  *
- * A program may have taken the window's addresses for something else. Then pinned memory lies where
- * the kernel puts it, registered as cudaHostRegister would: it works the same, but kernels may know
- * it by another address.
+ * A program may already use all addresses of the window. Then pinned memory lies where the kernel
+ * puts it, and is registered as cudaHostRegister does it. It works the same, but kernels may have
+ * to use another address for it.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static cudaError_t host_register(void *addr, size_t len, unsigned int flags)
 	return qcul_send(&cmd, 1);
 }
 
-/* Outside of the window. Managed memory has to have one address for both sides. */
+/* Allocates outside of the window. Managed memory must have the same address on both sides. */
 static cudaError_t alloc_elsewhere(void **ptr, struct qcul_range *range)
 {
 	void *addr =
@@ -33,7 +33,7 @@ static cudaError_t alloc_elsewhere(void **ptr, struct qcul_range *range)
 
 	if (addr == MAP_FAILED)
 		return cudaErrorMemoryAllocation;
-	/* The fewer pieces it is made of, the better for the copy engines. */
+	/* The fewer pieces the memory consists of, the faster the copy engines are. */
 	(void)madvise(addr, range->len, MADV_HUGEPAGE);
 	range->start = (uint64_t)(uintptr_t)addr;
 	err = qcul_register(range);
@@ -120,7 +120,7 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 		return cudaErrorInvalidValue;
 	if (kind == QCUL_MEM_MANAGED)
 		qcul_managed_forget(range.start, range.len);
-	/* A parent's memory is known to the parent's mirror only. */
+	/* Only the parent's mirror knows the parent's memory. */
 	if (range.epoch == qcul_epoch()) {
 		if (kind == QCUL_MEM_PINNED && in_window(ptr)) {
 			err = qcul_devices_idle();
@@ -178,7 +178,7 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int fla
 	return qcul_done(err);
 }
 
-/* Under unified addressing all of it is mapped, whatever was asked for. */
+/* Under unified addressing all pinned memory is mapped, whatever flags the program gave. */
 cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
 {
 	struct qcul_range range;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Stream-ordered memory and the pools that it comes from. A cudaMemPool_t is the address of a slot:
- * of a table like that of streams, or, for default pools, which always exist, of an array by
- * device. Memory is given out and taken back by the mirror, in the order of the stream.
+ * Stream-ordered memory and its pools. A cudaMemPool_t is the address of a slot. A default pool
+ * always exists and has its slot in an array indexed by device. Other pools have a slot in a table
+ * like that of streams. The mirror allocates and frees the memory in the order of the stream.
  */
 #include <string.h>
 
 #include "qcu-library/device.h"
 #include "qcu-library/graph_capture.h"
 
-static char default_pools[QCUL_DEVICES];  /* only their addresses mean something */
-static atomic_uint current[QCUL_DEVICES]; /* number of the pool that cudaMallocAsync takes */
+static char default_pools[QCUL_DEVICES];  /* only their addresses are used */
+static atomic_uint current[QCUL_DEVICES]; /* number of the pool that cudaMallocAsync uses */
 
 struct pool {
 	uint32_t id; /* 0: the default pool */
@@ -49,7 +49,7 @@ static cudaMemPool_t handle_of(uint32_t id, int device)
 	return id ? (cudaMemPool_t)&qcul_pools.slots[id] : (cudaMemPool_t)&default_pools[device];
 }
 
-/* A pool that has been destroyed is no longer the device's. */
+/* Returns 0, the default pool, if the device's pool has been destroyed. */
 static uint32_t current_pool(int device)
 {
 	uint32_t id = atomic_load(&current[device]);
@@ -69,7 +69,7 @@ static struct qCUcmd pool_cmd(enum qcu_op op, const struct pool *p)
 
 /* ---- memory ---- */
 
-/* `captured`: what is put into it is for a graph. */
+/* `captured`: work for this stream goes into a graph. */
 static cudaError_t stream_for(cudaStream_t stream, uint32_t *id, int *device, bool *captured)
 {
 	cudaError_t err = qcul_ready();
@@ -83,7 +83,10 @@ static cudaError_t stream_for(cudaStream_t stream, uint32_t *id, int *device, bo
 	return err;
 }
 
-/* A node that allocates what the call would: for all devices that may use the pool's memory. */
+/*
+ * Adds a node that allocates what the call would allocate. All devices that may use the pool's
+ * memory may use the node's memory.
+ */
 static cudaError_t capture_malloc(void **ptr, size_t size, uint32_t pool, int device,
 				  cudaStream_t stream)
 {
@@ -186,11 +189,13 @@ static cudaError_t free_async(void *ptr, cudaStream_t stream)
 		return capture_free(ptr, stream);
 	if (qcul_graph_memory_is(ptr))
 		return qcul_graph_memory_free_async(ptr, stream);
-	/* Memory of cudaMalloc is not freed in this way, and stays. */
+	/* Memory of cudaMalloc cannot be freed in this way. It stays allocated. */
 	range = qcul_mem_find(ptr);
 	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_POOLED))
 		return cudaErrorInvalidValue;
-	/* Out of the map first: once it is free, another thread may get the same address. */
+	/*
+	 * Remove it from memmap.c first: once it is free, another thread may get the same address.
+	 */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
 	cmd = qcul_cmd(QCU_OP_FREE_ASYNC);
@@ -276,7 +281,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 	return qcul_done(err);
 }
 
-/* The first three attributes are of type int, the others of 64 bits. */
+/* The first three attributes are int, the others have 64 bits. */
 static bool is_int(enum cudaMemPoolAttr attr)
 {
 	return attr <= cudaMemPoolReuseAllowInternalDependencies;
@@ -390,7 +395,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 	return qcul_done(err);
 }
 
-/* ---- which pool a device has ---- */
+/* ---- the pool of a device ---- */
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {
@@ -405,7 +410,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 {
 	cudaError_t err = pool ? check_device(device) : cudaErrorInvalidValue;
 
-	/* This one call alone says it so. */
+	/* Only this call returns cudaErrorInvalidValue for a wrong device. */
 	if (err == cudaErrorInvalidDevice)
 		err = cudaErrorInvalidValue;
 	if (!err)

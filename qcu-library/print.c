@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What kernels print comes out of this program's stdout, through stdio, so that it keeps its place
- * among what the program itself prints; the text of failed assertions comes out of its stderr. As
- * with CUDA it appears when a call has waited for the GPU.
+ * The output of kernels. It goes to this program's stdout through stdio, so that it keeps its order
+ * with the program's own output. The text of failed assertions goes to stderr. As with CUDA, the
+ * output appears when a call has waited for the GPU.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ void qcul_print_note(void)
 	atomic_store(&pending, true);
 }
 
-/* Returns how much was there; 0 also when it cannot be had any more. */
+/* Returns the number of bytes that it got. Also 0 if the text cannot be fetched any more. */
 static size_t fetch(uint32_t channel)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
@@ -33,8 +33,9 @@ static size_t fetch(uint32_t channel)
 }
 
 /*
- * The text of failed assertions, and of the software GPU's checks. CUDA writes the first when it is
- * asked to wait, and the call that told of the error need not have been such a one.
+ * The text of failed assertions, and of the software GPU's checks. CUDA writes the text of an
+ * assertion when it is asked to wait. The call that returned the error may not have waited, so wait
+ * here.
  */
 static void flush_errors(void)
 {

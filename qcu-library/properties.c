@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A device's attributes, and the big structure that CUDA builds from them. */
+/* A device's attributes, and struct cudaDeviceProp, which CUDA builds from them. */
 #include <string.h>
 
 #include "qcu-library/device.h"

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * cudaEventQuery and cudaStreamQuery, as far as they can be answered here.
+ * cudaEventQuery and cudaStreamQuery, as far as the library can answer them itself.
  *
- * Done stays done: of an event until it is recorded anew, of a stream until something is put into
- * any stream. Not done is what the mirror said last, until it writes otherwise into a page that it
- * shares with this process, or until the program may know better: when a command has been waited
- * for, or an answer has come from the page. Then, and now and then in case that the mirror is no
- * more, the question is sent again. docs/async.md has the reasons.
+ * "Done" stays true: for an event until it is recorded again, for a stream until work is put into
+ * any stream.
  *
- * A question is named by a token that is never used twice: the event's number and how often it has
- * been recorded, or the stream's and how often the mirror was asked about streams after new work.
- * The word of the page that belongs to it serves one question at a time; others are sent.
+ * "Not done" is the mirror's last answer. The library believes it until one of these happens:
+ *
+ * - The mirror writes something else into a page that it shares with this process.
+ * - The program may know better: a command has been waited for, or an answer has come from the
+ *   page.
+ * - Some time has passed (BELIEVE_MS), because the mirror may no longer exist.
+ *
+ * In the last two cases the library sends the question again. docs/async.md has the reasons.
+ *
+ * A question has a token that is never used twice. For an event it consists of the event's number
+ * and how often the event was recorded; for a stream, of the stream's number and how often the
+ * mirror was asked about streams after new work. The token selects a word of the page. The word
+ * serves one question at a time; other questions are sent to the mirror.
  */
 #include <time.h>
 
@@ -18,38 +25,42 @@
 #include "qcu-library/qcul.h"
 
 #define TOKEN_STREAM (1ull << 62)
-#define TOKEN_DEVICE 56 /* where the number of a legacy stream's device begins: 6 bits */
-#define TOKEN_COUNT  40 /* where the number of the stream or event does */
+#define TOKEN_DEVICE 56 /* first bit of the device number of a legacy stream: 6 bits */
+#define TOKEN_COUNT  40 /* first bit of the number of the stream or event */
 
-/* How long "not ready" is believed without a word from the mirror. */
+/* How long the library believes "not ready" without a word from the mirror. */
 #define BELIEVE_MS 100
 
 struct question {
 	uint64_t token, count;
 	unsigned int place;
-	_Atomic uint64_t *done; /* the count of which it is known that it is done */
+	_Atomic uint64_t *done; /* the last count that is known to be done */
 };
 
 struct place {
-	_Atomic uint64_t token;	    /* watched, or about to be; 0: none */
-	_Atomic uint64_t waits, ms; /* when the mirror last said that it is not ready */
+	_Atomic uint64_t token; /* the question that is watched or about to be; 0: none */
+	_Atomic uint64_t waits,
+		ms; /* value of `waits`, and time, when the mirror last said "not ready" */
 };
 
-static _Atomic(_Atomic uint64_t *) page; /* the mirror's to write; NULL: there is none yet */
-static atomic_bool tried;		 /* to make it */
+static _Atomic(_Atomic uint64_t *) page; /* the mirror writes it; NULL: not made yet */
+static atomic_bool tried;		 /* tried to make the page */
 static struct place places[QCU_WATCH_PLACES];
 
-/* How often something has been waited for, or seen to be done. */
+/* How often a call has waited for something, or has seen that something is done. */
 static _Atomic uint64_t waits;
 
-/* Has anything been put into a stream since somebody asked about one? And how often was it so? */
+/*
+ * Bit 0 (MOVED): work was put into a stream since the last question about a stream. The other bits
+ * count how often that was so.
+ */
 #define MOVED 1ull
 static _Atomic uint64_t moved;
 
-/* Of the devices' legacy streams. */
+/* The `done` counts of the legacy streams, by device. */
 static _Atomic uint64_t legacy_done[UINT8_MAX + 1];
 
-/* In a forked child: the parent's page is only memory. */
+/* In a forked child the parent's page is ordinary memory. */
 static void forget(bool had_session)
 {
 	void *old = (void *)atomic_exchange(&page, NULL);
@@ -70,7 +81,9 @@ void qcul_query_waited(void)
 	atomic_fetch_add(&waits, 1);
 }
 
-/* After it has been sent: a question that came before has not seen it. */
+/*
+ * Called after the record has been sent: a question that was sent earlier has not seen this work.
+ */
 void qcul_query_moved(void)
 {
 	if (!(atomic_load(&moved) & MOVED))
@@ -83,7 +96,7 @@ void qcul_query_recorded(uint32_t event)
 		atomic_fetch_add(&qcul_events.slots[event].recorded, 1);
 }
 
-/* From now on what is put into a stream is newer than the number that this returns. */
+/* Returns the current count. Work that is sent after this call gets a higher count. */
 static uint64_t movement(void)
 {
 	uint64_t now = atomic_load(&moved);
@@ -103,7 +116,7 @@ static uint64_t clock_ms(void)
 
 /* ---- the page ---- */
 
-/* The first "not ready" of a session makes it. Without one all questions are sent. */
+/* The first "not ready" of a session makes the page. Without a page, all questions are sent. */
 static void make_page(void)
 {
 	struct qCUcmd cmd;
@@ -132,7 +145,10 @@ static void release(const struct question *q)
 
 static void is_done(const struct question *q)
 {
-	/* First: whoever sees that this is done must not go on believing older answers. */
+	/*
+	 * Do this first: a thread that sees that this is done must not go on believing older
+	 * answers.
+	 */
 	qcul_query_waited();
 	atomic_store(q->done, q->count);
 	release(q);
@@ -150,7 +166,7 @@ static enum look look(const struct question *q)
 		return DONE;
 	if (!words || atomic_load_explicit(&p->token, memory_order_acquire) != q->token)
 		return ASK;
-	/* Pairs with the mirror's release. */
+	/* Pairs with the mirror's release store of the word. */
 	word = atomic_load_explicit(&words[q->place], memory_order_acquire);
 	if (word == q->token) {
 		is_done(q);
@@ -162,7 +178,7 @@ static enum look look(const struct question *q)
 	return NOT_YET;
 }
 
-/* Is the question that has the place one that nobody can ask any more, or answered? */
+/* Is the question that holds the place answered, or out of date so that it is never asked again? */
 static bool is_over(uint64_t token, uint64_t word)
 {
 	uint32_t id = (uint32_t)(token >> TOKEN_COUNT) & QCU_ID_MAX;
@@ -174,7 +190,7 @@ static bool is_over(uint64_t token, uint64_t word)
 					      : atomic_load(&qcul_events.slots[id].recorded));
 }
 
-/* Whether the question may have the place. */
+/* Takes the place for the question. False: the question cannot have it. */
 static bool claim(const struct question *q)
 {
 	struct place *p = &places[q->place];
@@ -188,7 +204,7 @@ static bool claim(const struct question *q)
 	if ((token && !is_over(token, atomic_load(&words[q->place]))) ||
 	    !atomic_compare_exchange_strong(&p->token, &token, q->token))
 		return false;
-	/* It may have been asked before, and got an answer that is no longer so. */
+	/* This question may have been asked before, and its answer may be out of date. */
 	atomic_store(&words[q->place], 0);
 	return true;
 }
@@ -205,7 +221,10 @@ static struct question question(uint64_t kind, uint64_t id, uint64_t count, _Ato
 	};
 }
 
-/* Sends it. token and place are members of the command, and so is what the answer says of them. */
+/*
+ * Sends the question. token, place and watched point to members of the command; watched is part of
+ * the answer.
+ */
 static cudaError_t ask(const struct question *q, struct qCUcmd *cmd, __u64 *token, __u32 *place,
 		       const __u32 *watched)
 {
@@ -241,7 +260,7 @@ cudaError_t qcul_query_event(uint32_t event)
 	enum look seen;
 
 	cmd.event_query.event = event;
-	/* Other processes may record it anew. */
+	/* Other processes may record the event again. */
 	if (slot->flags & cudaEventInterprocess)
 		return qcul_send(&cmd, 1);
 	seen = look(&q);
@@ -258,7 +277,7 @@ cudaError_t qcul_query_stream(uint32_t stream)
 	enum look seen;
 
 	cmd.stream_query.stream = stream;
-	/* A thread's own. */
+	/* A per-thread stream is different for each thread. */
 	if (stream == QCU_STREAM_PER_THREAD)
 		return qcul_send(&cmd, 1);
 	if (stream == QCU_STREAM_LEGACY)

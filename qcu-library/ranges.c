@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A sorted array. Look-ups happen on every copy and are a binary search; changes happen when memory
- * is allocated or freed, which costs far more than moving the tail of an array does.
+ * A sorted array. Every copy does look-ups, by binary search. The array changes only when memory is
+ * allocated or freed, which costs far more than moving the tail of an array.
  */
 #include "qcu-library/ranges.h"
 

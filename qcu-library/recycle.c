@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Pinned memory that has been freed, kept for the next allocation of that size: getting pages,
- * clearing, mapping and registering them again takes a hundred times longer than everything else
- * about an allocation. It stays mapped and registered, so nothing has to be said to the mirror.
+ * Freed pinned memory, kept for the next allocation of the same size. To get, clear, map and
+ * register new pages takes a hundred times longer than all the rest of an allocation. A kept block
+ * stays mapped and registered, so the mirror need not be told.
  *
- * Like cudaFreeHost itself, keeping a block waits until the GPU has nothing left to do: the next
- * owner must not find a copy of the last one's still going on. What is kept is bounded, and goes
- * back when memory gets short, when an allocation fails, or at a reset of the device.
+ * A block is kept only after the GPU is idle, as cudaFreeHost itself waits for that: a copy of the
+ * last owner must not go on when the next owner gets the block. The amount kept is limited. Blocks
+ * are given back when memory gets short, when an allocation fails, and at a reset of the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +17,9 @@
 
 #define BLOCKS	    64
 #define DEFAULT_MAX ((uint64_t)4 << 30)
-/* Recycled blocks up to this size are cleared, which costs little, larger ones are not. */
+/* Recycled blocks up to this size are cleared, because that costs little. Larger ones are not. */
 #define CLEAR_MAX ((uint64_t)1 << 20)
-/* From this size on it is worth a look at how much memory is left. */
+/* For blocks of at least this size, check how much memory is left. */
 #define LOOK_MIN ((uint64_t)1 << 20)
 
 struct block {
@@ -27,7 +27,7 @@ struct block {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct block blocks[BLOCKS]; /* the oldest first */
+static struct block blocks[BLOCKS]; /* oldest first */
 static unsigned int count;
 static uint64_t kept;
 
@@ -38,7 +38,7 @@ static uint64_t total_memory(void)
 	return sysinfo(&info) ? 0 : (uint64_t)info.totalram * info.mem_unit;
 }
 
-/* QCU_PINNED_CACHE, or a quarter of the memory and no more than 4 GiB. */
+/* QCU_PINNED_CACHE; else a quarter of the memory, at most 4 GiB. */
 static uint64_t limit(void)
 {
 	static _Atomic uint64_t known; /* plus 1 */
@@ -55,7 +55,7 @@ static uint64_t limit(void)
 	return bytes;
 }
 
-/* Has the machine less than an eighth of its memory left? Not known is no. */
+/* Is less than an eighth of the machine's memory left? Unknown counts as no. */
 static bool memory_is_short(void)
 {
 	unsigned long long kb = 0, total = 0;
@@ -72,7 +72,7 @@ static bool memory_is_short(void)
 	return kb && kb < total / 8;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static struct block take(unsigned int i)
 {
 	struct block b = blocks[i];
@@ -91,7 +91,7 @@ static void give_back(const struct block *b)
 	qcul_window_unmap((void *)(uintptr_t)b->start, b->len);
 }
 
-/* Gives back the oldest until no more than `max` bytes are kept, in room for one more block. */
+/* Gives back the oldest blocks until no more than `max` bytes and `most` blocks are kept. */
 static bool shrink(uint64_t max, unsigned int most)
 {
 	bool any = false;
@@ -129,7 +129,7 @@ bool qcul_recycle_keep(uint64_t start, uint64_t len)
 	}
 	shrink(max - len, BLOCKS - 1);
 	pthread_mutex_lock(&lock);
-	/* Another thread may have been faster. */
+	/* Another thread may have added a block meanwhile. */
 	if (count == BLOCKS || kept > max - len) {
 		pthread_mutex_unlock(&lock);
 		return false;
@@ -146,7 +146,7 @@ void *qcul_recycle_take(uint64_t len)
 	unsigned int i;
 
 	pthread_mutex_lock(&lock);
-	/* The youngest: it is the one that caches may still have. */
+	/* Take the youngest block: it is the one that CPU caches may still hold. */
 	for (i = count; i-- > 0;) {
 		if (blocks[i].len == len) {
 			addr = (void *)(uintptr_t)take(i).start;
@@ -159,7 +159,9 @@ void *qcul_recycle_take(uint64_t len)
 	return addr;
 }
 
-/* The parent's blocks are registered in the parent's mirror; here they are only memory. */
+/*
+ * The parent's blocks are registered in the parent's mirror. In the child they are ordinary memory.
+ */
 static void forget(bool had_session)
 {
 	(void)had_session;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * cudaHostRegister: memory that the program has, made usable by kernels and asynchronous copies in
- * place. In chunks it is already; the pages of all other memory stay pinned until it is
- * unregistered. Kernels nearly always know it by the program's own address. Where the mirror has
- * something else at that address it gets another, an alias, which means the same memory in every
- * call.
+ * cudaHostRegister: kernels and asynchronous copies can then use the program's own memory in place.
+ * Chunk memory can always be used so. The pages of all other memory stay pinned until the memory is
+ * unregistered. Kernels nearly always use the program's own address for it. If the mirror has
+ * something else at that address, the memory gets another address, an alias. The alias means the
+ * same memory in every call.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,11 +12,11 @@
 #include "qcu-library/arena.h"
 #include "qcu-library/qcul.h"
 
-/* Memory of other devices (cudaHostRegisterIoMemory) is nothing that a guest could pin. */
+/* cudaHostRegisterIoMemory is missing: a guest cannot pin memory of other devices. */
 #define REGISTER_FLAGS \
 	(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly)
 
-/* Why a range could not be entered. */
+/* The error for a range that could not be added. */
 static cudaError_t in_the_way(const struct qcul_range *range)
 {
 	struct qcul_range other;
@@ -27,7 +27,7 @@ static cudaError_t in_the_way(const struct qcul_range *range)
 						 : cudaErrorInvalidValue;
 }
 
-/* The alias is a second range, unless its addresses mean something else in this process. */
+/* Adds the alias as a second range, unless this process uses its addresses for something else. */
 static void add_alias(const struct qcul_range *range)
 {
 	struct qcul_range alias = *range;
@@ -52,7 +52,7 @@ cudaError_t qcul_register(struct qcul_range *range)
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	/* Entered first, so that of two threads only one asks the driver. */
+	/* Add the range first, so that only one of two threads asks the driver. */
 	range->other = range->start;
 	if (!qcul_mem_add(range))
 		return in_the_way(range);
@@ -71,16 +71,16 @@ cudaError_t qcul_register(struct qcul_range *range)
 	return qcul_mem_add(range) ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-/* ---- blocks of malloc that were freed while they are registered ---- */
+/* ---- malloc blocks that were freed while registered ---- */
 
-/* Under the lock of what is known of addresses, as the registrations are. */
+/* Protected by the lock of memmap.c, as the registrations are. */
 static struct kept {
 	void *p;
 	size_t size;
 	struct kept *next;
 } * kept;
 
-/* In the middle of fork() this thread has the lock already. */
+/* During fork() this thread already holds the lock. */
 static void lock_kept(void)
 {
 	if (!qcul_arena_in_fork())
@@ -122,7 +122,7 @@ bool qcul_keep_registered(void *p, size_t size, bool *twice)
 	keep = size && overlaps(p, size);
 	for (other = kept; keep && other; other = other->next)
 		*twice |= other->p == p;
-	/* Without memory for the note it is kept for good. */
+	/* Without memory for the note, the block is never freed. */
 	if (keep && !*twice && k) {
 		*k = (struct kept){.p = p, .size = size, .next = kept};
 		kept = k;
@@ -177,7 +177,9 @@ cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 	err = qcul_ready();
 	if (err)
 		return qcul_done(err);
-	/* cudaDevAttrHostRegisterReadOnlySupported is 0: a kernel could write it all the same. */
+	/*
+	 * cudaDevAttrHostRegisterReadOnlySupported is 0: a kernel could still write to the memory.
+	 */
 	if (flags & cudaHostRegisterReadOnly)
 		return qcul_done(cudaErrorNotSupported);
 	if (size > all_memory())
@@ -209,7 +211,7 @@ static cudaError_t do_unregister(void *ptr)
 		return err;
 	if (qcul_mem_find(ptr).kind == QCUL_MEM_HOST)
 		return cudaErrorHostMemoryNotRegistered;
-	/* Out of the table first: the addresses may be registered again during the call. */
+	/* Remove the range first: the addresses may be registered again during the call. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_REGISTERED, &range))
 		return cudaErrorInvalidValue;
 	err = qcul_unregister(&range);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Device memory has addresses of the mirror's process. Nothing keeps this process from having
- * something of its own at the same ones, and then a pointer no longer tells host from device, as it
- * does under unified addressing. So the addresses of every allocation are made unusable here:
- * blocks of them are mapped without access, cost no memory, and are kept, for the GPU gives the
- * same addresses out again and again.
+ * Device memory has addresses of the mirror process. This process could have other memory at the
+ * same addresses. Then a pointer would no longer tell host from device memory, as it does under
+ * unified addressing. So the library reserves the addresses of every allocation in this process: it
+ * maps blocks of them without access, which cost no memory. The reservations are kept, because the
+ * GPU hands out the same addresses again and again.
  */
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 #include "qcu-library/qcul.h"
 #include "qcu-library/transport.h"
 
-/* CUDA gets memory from the GPU in pieces of this size, and cuts small allocations from them. */
+/* CUDA gets memory from the GPU in pieces of this size, and takes small allocations from them. */
 #define BLOCK (2ull << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,7 +29,7 @@ static bool take(uint64_t start, uint64_t len)
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got == MAP_FAILED)
 		return false;
-	/* A kernel that does not know MAP_FIXED_NOREPLACE takes the address for a wish. */
+	/* A kernel without MAP_FIXED_NOREPLACE treats the address as a hint. */
 	if (got != want || !qcul_ranges_add(&reserved, &range)) {
 		munmap(got, len);
 		return false;

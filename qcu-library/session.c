@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The process's session with its mirror: opened at the first call that needs a device, never closed
- * (the kernel does that when the process ends, so that nothing can hang at exit), and gone in the
- * child after fork(), which opens its own when it first uses CUDA.
+ * The session of this process with its mirror. The first call that needs a device opens it. The
+ * library never closes it: the kernel does that when the process ends, so that nothing can hang at
+ * exit. After fork() the child has no session. It opens its own when it first uses CUDA.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,17 +17,17 @@ __thread struct qcul_thread qcul_self = {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool is_open; /* release: hello and info are filled in */
+static atomic_bool is_open; /* release: hello and info are filled in before */
 static atomic_int broken;   /* the sticky error */
 static atomic_uint epoch = 1;
-static uint32_t waiting = QCU_WAIT_ADAPT; /* with lock */
+static uint32_t waiting = QCU_WAIT_ADAPT; /* under lock */
 static struct qcu_hello hello;
 static struct qcu_info info;
 
 static pthread_key_t thread_key;
 static bool have_thread_key;
 
-/* The mirror keeps a lane for each thread that has sent something; this ends it. */
+/* The mirror keeps a lane for each thread that has sent a command. This ends the lane. */
 static void thread_ends(void *unused)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_THREAD_EXIT);
@@ -96,7 +96,10 @@ static void say_gone(int negative)
 		      strerror(-negative));
 }
 
-/* An error that sticks. What a failed assertion has said is wanted, whoever was told of it. */
+/*
+ * Keeps a sticky error. After a failed assertion, its message is fetched whichever thread got the
+ * error.
+ */
 static void broken_by(cudaError_t err)
 {
 	int none = 0;
@@ -105,7 +108,7 @@ static void broken_by(cudaError_t err)
 		qcul_print_note();
 }
 
-/* What a record says, in CUDA's terms. */
+/* The result of a record as a CUDA error. */
 static cudaError_t answer(const struct qCUcmd *cmd)
 {
 	cudaError_t err = cmd->status < 0 ? qcul_from_errno(cmd->status) : (cudaError_t)cmd->status;
@@ -152,19 +155,19 @@ static bool has_trait(const struct qCUcmd *cmd, unsigned int traits)
 	return qcu_rule(cmd->op)->traits & traits;
 }
 
-/* It goes into a graph: nothing has begun. */
+/* The command goes into a graph: no work has begun. */
 static bool is_recorded(const struct qCUcmd *cmd)
 {
 	return qcul_self.recording && has_trait(cmd, QCU_KEPT);
 }
 
-/* Are errors of earlier work of the GPU told by it? */
+/* Does the answer to this command report errors of earlier GPU work? */
 static bool tells_errors(const struct qCUcmd *cmd)
 {
 	return has_trait(cmd, QCU_WAITS | QCU_ASKS) && !(cmd->flags & QCU_F_POSTED);
 }
 
-/* What posted commands have come to. Whoever asks for the last error is told, too. */
+/* Collects the errors of posted commands. cudaGetLastError reports such an error, too. */
 static cudaError_t take_late(bool tell, cudaError_t err)
 {
 	int late = qcul_transport_late();
@@ -181,15 +184,19 @@ static cudaError_t take_late(bool tell, cudaError_t err)
 }
 
 /*
- * Is there unfinished work of which the program can tell that it is? It is so once a command about
- * it has been posted. Not so any more, for what the legacy stream waits for, when that has been
- * waited for; and for all of it when the device has: non-blocking streams go on meanwhile. A device
- * that has never had such a stream has nothing else.
+ * Can there be unfinished work? The bits of a device are set once a command with work for it has
+ * been sent. They are cleared like this:
+ *
+ * - A wait for the legacy stream clears WORK_BLOCKING only, because non-blocking streams go on
+ *   meanwhile.
+ * - A wait for the whole device clears both.
+ *
+ * WORK_OTHER is only set on a device that has had a non-blocking stream.
  */
 #define WORK_BLOCKING 1u
 #define WORK_OTHER    2u
-static atomic_uchar work[UINT8_MAX + 1];       /* by the mirror's number */
-static atomic_bool nonblocking[UINT8_MAX + 1]; /* has had such a stream */
+static atomic_uchar work[UINT8_MAX + 1];       /* index: the mirror's device number */
+static atomic_bool nonblocking[UINT8_MAX + 1]; /* the device has had a non-blocking stream */
 
 bool qcul_legacy_busy(int device)
 {
@@ -201,7 +208,10 @@ bool qcul_device_busy(int device)
 	return atomic_load(&work[qcul_device_ordinal(device)]);
 }
 
-/* After it has been sent: a wait of another thread's that came before has not waited for it. */
+/*
+ * Called after the record has been sent. A wait of another thread that was sent earlier has not
+ * waited for this work.
+ */
 static void note_work(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
@@ -221,7 +231,7 @@ static void note_work(const struct qCUcmd *cmd)
 		atomic_fetch_or(&work[cmd->device], there);
 }
 
-/* Which work there is no more once it has been answered. */
+/* Which kinds of work are finished once this command has been answered. */
 static unsigned char waits_for(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
@@ -233,7 +243,7 @@ static unsigned char waits_for(const struct qCUcmd *cmd)
 		       : 0;
 }
 
-/* May the program know more, now that this has been answered, of what is done? */
+/* Can the answer to this command tell the program that work is done? */
 static bool tells(const struct qCUcmd *cmd)
 {
 	return !(cmd->flags & QCU_F_POSTED) && !has_trait(cmd, QCU_ASKS);
@@ -294,7 +304,7 @@ static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
 	return cudaSuccess;
 }
 
-/* May the program look at memory now? */
+/* May the program read memory after this command? */
 static bool waits(const struct qCUcmd *cmd)
 {
 	return has_trait(cmd, QCU_AT_ONCE) ||
@@ -355,7 +365,7 @@ cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count)
 	return take_late(false, err);
 }
 
-/* Added before there is a second thread. */
+/* Modules add themselves before there is a second thread. */
 static struct qcul_session_user *users;
 
 void qcul_session_tell(struct qcul_session_user *user)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Streams: creation and destruction, waiting, and what a program can ask about them. */
+/* Streams: create, destroy, wait, and query their properties. */
 #include <string.h>
 
 #include "qcu-library/graph_capture.h"
@@ -113,7 +113,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 	return qcul_done(destroy(stream));
 }
 
-/* The session is there, and so is the stream. */
+/* Checks that the session works and the stream exists. */
 static cudaError_t check(cudaStream_t stream, uint32_t *id)
 {
 	cudaError_t err = qcul_ready();
@@ -155,7 +155,7 @@ static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned i
 	if (flags & ~cudaEventWaitExternal)
 		return cudaErrorInvalidValue;
 	if (flags & cudaEventWaitExternal) {
-		/* Of a capture it is a node; else there is no such thing. */
+		/* In a capture this becomes a node. Outside of a capture it is not allowed. */
 		struct qcul_node_params p = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
 
 		if (!qcul_captured(stream, &err))
@@ -205,7 +205,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 	return qcul_done(err);
 }
 
-/* Different for any two streams: a per-thread stream's also carries its thread. */
+/* Different for any two streams: the number of a per-thread stream also contains the thread. */
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
 {
 	uint32_t id;
@@ -241,7 +241,7 @@ static cudaError_t set_attribute(cudaStream_t stream, cudaStreamAttrID attr,
 	cmd.stream_attr_set.attr = attr;
 	memcpy(cmd.stream_attr_set.value, value, QCU_STREAM_ATTR);
 	err = qcul_send(&cmd, 1);
-	/* It has been put into bounds. */
+	/* The mirror has limited the priority to the valid range, so read it back. */
 	if (!err && attr == cudaLaunchAttributePriority && id >= QCU_ID_FIRST &&
 	    !cudaStreamGetAttribute(stream, attr, &now))
 		qcul_streams.slots[id].priority = now.priority;

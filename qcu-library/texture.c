@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Texture and surface objects. A program hands their numbers to kernels, so these are the GPU's
- * own. What it may ask about an object is answered from a copy of the descriptors that it gave.
+ * Texture and surface objects. A program passes their numbers to kernels, so the numbers are the
+ * GPU's own. Queries about an object are answered from a copy of the descriptors that the program
+ * gave.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct object {
 	struct cudaResourceViewDesc view;
 };
 
-/* Under the handles' lock, which fork takes: a tree by number, and all of them. */
+/* A tree by number, and a list of all objects. Protected by the handles' lock, which fork takes. */
 static void *objects;
 static LIST_HEAD(, object) all = LIST_HEAD_INITIALIZER(all);
 
@@ -209,7 +210,7 @@ static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaRes
 	err = qcul_ready();
 	if (!err)
 		err = put_resource(resource, &msg);
-	/* In this order, and with these codes, as NVIDIA's library looks at them. */
+	/* NVIDIA's library makes these checks in this order and returns these codes. */
 	if (!err && !texture)
 		err = cudaErrorInvalidResourceHandle;
 	if (!err && !out)
@@ -317,7 +318,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object)
 	return qcul_done(qcul_send(&cmd, 1));
 }
 
-/* An object and a place for the answer. */
+/* Checks `out` and finds the object. */
 static cudaError_t ask(unsigned long long number, bool surface, const void *out, struct object *o)
 {
 	cudaError_t err = out ? qcul_ready() : cudaErrorInvalidValue;
@@ -344,7 +345,7 @@ cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *texture,
 	struct object o;
 	cudaError_t err;
 
-	/* The others say cudaErrorInvalidValue. */
+	/* The other queries return cudaErrorInvalidValue. */
 	if (!texture)
 		return qcul_done(cudaErrorInvalidResourceHandle);
 	err = ask(object, false, texture, &o);
@@ -361,7 +362,7 @@ cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *vi
 
 	if (!err && !find(object, false, &o))
 		err = cudaErrorInvalidValue;
-	/* Of an object without one it is all zeroes, and nobody need want to know. */
+	/* The view of an object without one is all zeroes. The caller may pass NULL. */
 	if (!err && view)
 		*view = o.view;
 	return qcul_done(err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The road to the mirror in a guest: /dev/qcuda. An open file is a session; commands go by ioctl,
- * chunk memory comes by mmap. What can be wrong with the setup is said here, once, in a sentence
- * that tells what to do about it.
+ * The transport in a guest: /dev/qcuda. An open file is a session. Commands go by ioctl, chunk
+ * memory comes by mmap. If something is wrong with the setup, this file prints it once, in a
+ * sentence that says what to do about it.
  */
 #include "qcu-library/transport.h"
 
@@ -52,7 +52,7 @@ static cudaError_t open_failed(int err)
 			"program, or raise the qcuda module's user_sessions (%s)",
 			DEVICE, strerror(err));
 		return cudaErrorDevicesUnavailable;
-	case ENODEV: /* the node outlives the device behind it */
+	case ENODEV: /* the node can exist longer than its device */
 	case EIO:
 	case ESHUTDOWN:
 	case ETIMEDOUT:
@@ -135,7 +135,7 @@ bool qcul_transport_shares_memory(void)
 	return false;
 }
 
-/* A session that has ended says so with the next command. */
+/* Errors are ignored: if the session has ended, the next command returns the error. */
 void qcul_transport_waiting(uint32_t how)
 {
 	struct qcu_waiting waiting = {.how = how};

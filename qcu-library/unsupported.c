@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Every function that NVIDIA's library has and this one does not implement. A program that has such
- * a call in it loads and runs; if it makes the call, it is told so, by name, and gets an error.
+ * All functions that NVIDIA's library has and this library does not implement. A program that
+ * contains such a call loads and runs. If it makes the call, a message names the function and the
+ * call returns an error.
  *
- * The list comes from cudart.syms. The functions are defined without their parameters, which they
- * do not read; on x86-64 the caller puts them away itself. CUDA's header must not be seen here.
+ * The list comes from cudart.syms. The functions are defined without their parameters, because they
+ * do not read them; on x86-64 the caller removes the parameters itself. This file must not include
+ * CUDA's header.
  */
 #include <stdatomic.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* cudaError_t in CUDA's terms; qcul.h cannot be included. */
+/* Returns a cudaError_t. This file cannot include qcul.h. */
 int qcul_unsupported(const char *name, atomic_flag *said);
 
 #define UNSUPPORTED(name)                                   \

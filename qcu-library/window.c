@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Addresses inside the window. Every mapping starts on a chunk boundary, so that no chunk has two
- * owners and the mirror can map whole chunks where the guest has them; when the window is too full
- * for that, a page boundary will do.
+ * Addresses inside the window. Every mapping starts on a chunk boundary. So no chunk has two
+ * owners, and the mirror can map whole chunks at the guest's addresses. If the window is too full
+ * for that, a mapping starts on a page boundary.
  *
- * What has been given back may still be in use by the GPU, and whoever gets its addresses waits for
- * that. So gaps are taken in turn, and the one that was left last comes last.
+ * The GPU may still use memory that has been given back, and the next user of its addresses has to
+ * wait for that. So the gaps are used in turn, and the gap that was freed last is used last.
  *
- * Nothing keeps a program from having mappings of its own there. They are left alone: what a
- * mapping of ours runs into is looked up in /proc/self/maps, and not tried again.
+ * A program may have its own mappings in the window. They are left alone: if a mapping of ours
+ * fails because of one, the library reads all mappings from /proc/self/maps and does not try their
+ * addresses again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +25,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_WINDOW, .lock = &lock)
 static struct qcul_ranges used;
-static uint64_t turn; /* behind the last one that was taken */
+static uint64_t turn; /* end of the last range that was taken */
 
-/* Marks [start, end), as far as it is not ours. */
+/* Marks the parts of [start, end) that are not ours as used. */
 static void mark(uint64_t start, uint64_t end)
 {
 	while (start < end) {
@@ -54,8 +55,8 @@ static int digit(char c)
 }
 
 /*
- * Marks all that is mapped in the window. Each line of the file begins "START-END "; it is read
- * without stdio, for this happens inside of malloc.
+ * Marks everything that is mapped in the window as used. Each line of the file begins "START-END ".
+ * The file is read without stdio, because this happens inside malloc.
  */
 static void mark_all(uint64_t lo, uint64_t hi)
 {
@@ -157,7 +158,7 @@ void *qcul_window_map(size_t len)
 
 void qcul_window_unmap(void *addr, size_t len)
 {
-	/* Memory that could not be unmapped keeps its addresses. */
+	/* If the memory cannot be unmapped, its addresses stay taken. */
 	if (qcul_transport_unmap(addr, len) == 0)
 		release(addr);
 }
