@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The road to a mirror in this same process, on the soft backend: the whole library is tested on it
- * without a VM. It plays the driver's part: checks records, copies messages, says where buffers
- * are, tells the mirror of chunk memory before it is first used. A guest-physical address is a
- * pointer.
+ * A transport to a mirror in this same process, with the soft backend. It lets the whole library be
+ * tested without a VM. It does the work of the guest driver: it checks records, copies messages,
+ * finds buffers, and tells the mirror of chunk memory before the memory is first used. A
+ * guest-physical address is a pointer here.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "qcu-library/transport.h"
@@ -25,18 +25,21 @@
 #include "tests/transport/populate.h"
 #include "tests/transport/settings.h"
 
-/* What one thread may have posted and the mirror not carried out; then it waits for much room. */
+/*
+ * The most commands that one thread may have posted and the mirror not yet finished. At this limit
+ * the thread waits until the number of finished commands reaches the next multiple of ROOM.
+ */
 #define POSTS 1024
 #define ROOM  (POSTS / 4)
-/* Messages up to this size, which most launches' are, lie in the post itself. */
+/* Messages up to this size lie in the post itself. Most launches' messages do. */
 #define SMALL_MSG 256
-/* How long an answer may take before the thread sleeps; with one processor it sleeps at once. */
+/* How long a thread polls for an answer before it sleeps. With one processor it sleeps at once. */
 #define SPIN_NS 20000
-#define POLL_US 20 /* of a lane, between requests */
+#define POLL_US 20 /* how long a lane polls for the next request */
 
 struct chunk;
 
-/* All the records of one submit, or one command of our own. */
+/* Waits for all records of one submit, or for one command of the driver's own. */
 struct wait {
 	pthread_mutex_t lock;
 	pthread_cond_t all_done;
@@ -49,20 +52,23 @@ struct job {
 	struct wait *wait;
 	bool sent;
 	struct chunk *chunk;
-	void *message; /* to be freed */
+	void *message; /* NULL, or to be freed */
 };
 
 struct chunk {
 	uint64_t addr, len;
-	bool mapped;	   /* the mirror knows it */
-	bool mapping;	   /* it is being told */
-	bool registered;   /* no chunk: the program's own memory */
-	atomic_uint users; /* the program, and requests under way that use it */
+	bool mapped;	   /* the mirror has mapped it */
+	bool mapping;	   /* a thread is telling the mirror of it */
+	bool registered;   /* not a chunk, but the program's own memory */
+	atomic_uint users; /* the program, and unfinished requests that use it */
 	struct chunk *next;
-	struct mir_request unmap; /* when there is no user left */
+	struct mir_request unmap; /* sent when there is no user left */
 };
 
-/* What a launch needs of it lies in few cache lines: each has to come over to the lane. */
+/*
+ * A launch needs only a few cache lines of this, because each line must be copied to the lane's
+ * processor.
+ */
 struct post {
 	_Alignas(64) struct job job;
 	struct poster *poster;
@@ -70,22 +76,22 @@ struct post {
 };
 
 /*
- * A thread that talks to the mirror: what it has posted and how it waits. It is never freed,
- * because the mirror may still have to do with it when the thread has long ended; another thread
- * takes it.
+ * A thread that uses the mirror: what it has posted and how it waits. A poster is never freed,
+ * because the mirror may still use it long after the thread has ended. Then another thread takes it
+ * over.
  */
 struct poster {
 	struct wait wait;
-	struct wait driver_wait; /* for commands of the driver's, in between */
-	atomic_int late;	 /* the first error of what it has posted */
-	bool taken;		 /* poster_lock */
+	struct wait driver_wait; /* for the driver's own commands, which may come in between */
+	atomic_int late;	 /* the first error of its posted commands */
+	bool taken;		 /* under poster_lock */
 	struct poster *next;
-	/* of the thread */
+	/* The thread writes these. */
 	_Alignas(64) uint64_t count;
-	uint64_t seen; /* of what has ended */
+	uint64_t seen; /* number of finished posts that the thread has seen */
 	bool refused;
 	atomic_bool wants_room;
-	/* of the lane: how many have ended, which they do in order */
+	/* The lane writes this: the number of finished posts. They finish in order. */
 	_Alignas(64) _Atomic uint64_t ended;
 	struct post post[POSTS];
 };
@@ -94,14 +100,14 @@ static struct mirror *mirror;
 static pid_t owner;
 static atomic_bool ended; /* a rule of the wire was broken */
 /*
- * Not held while the mirror is told of a chunk: a GPU's driver may allocate then, in this process,
- * by this library's malloc, and what it gets is a chunk.
+ * Not held while the mirror is told of a chunk: the GPU driver may allocate memory then. It does so
+ * in this process and with this library's malloc, and may get a chunk.
  */
 static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t chunk_mapped = PTHREAD_COND_INITIALIZER,
 		      chunk_left = PTHREAD_COND_INITIALIZER;
 static struct chunk *chunks;
-static struct chunk *leaving; /* the program has given them back, the GPU may use them yet */
+static struct chunk *leaving; /* given back by the program; the GPU may still use them */
 static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct poster *posters;
 static unsigned int generation; /* counts sessions of this process */
@@ -112,9 +118,9 @@ static __thread struct poster *mine;
 static __thread unsigned int mine_generation;
 
 /*
- * CUDA takes itself down when the process ends, in a function that it has registered when it was
- * first called, and must not be called by lanes meanwhile or afterwards. Ours, registered later,
- * comes before it.
+ * When the process ends, CUDA shuts itself down, in a function that it registered when it was first
+ * called. Lanes must not call CUDA then or later. This function was registered later, so it runs
+ * earlier.
  */
 static void at_exit(void)
 {
@@ -174,7 +180,7 @@ static struct chunk *chunk_new(uint64_t addr, uint64_t len, bool registered)
 	return c;
 }
 
-/* Its pages go back, if they are not the program's own. */
+/* Unmaps the chunk's pages, unless they are the program's own memory. */
 static void chunk_free(struct chunk *c)
 {
 	if (!c->registered)
@@ -194,7 +200,10 @@ void qcul_transport_close(void)
 		static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 		static const pthread_cond_t fresh_cond = PTHREAD_COND_INITIALIZER;
 
-		/* The mirror's threads are the parent's; its memory here is a useless copy. */
+		/*
+		 * The mirror's threads run only in the parent. Its memory in the child is a useless
+		 * copy.
+		 */
 		chunk_lock = fresh;
 		chunk_mapped = chunk_left = fresh_cond;
 		poster_lock = fresh;
@@ -224,7 +233,10 @@ bool qcul_transport_shares_memory(void)
 
 /* ---- one request and its answer ---- */
 
-/* Nothing uses it any more. If the mirror could not let it go, its pages stay. */
+/*
+ * Nothing uses the chunk any more. If the mirror could not unmap it (back is false), its pages
+ * stay.
+ */
 static void chunk_gone(struct chunk *c, bool back)
 {
 	struct chunk **at;
@@ -249,8 +261,9 @@ static void unmapped(struct mir_request *req)
 }
 
 /*
- * The last one has the mirror take it out. The answer means that the GPU is done, for the mirror
- * has put all that uses it into streams.
+ * Drops a user of the chunk. The last user has the mirror unmap it. When the mirror answers, the
+ * GPU has finished with the chunk, because the mirror has put all work that uses the chunk into
+ * streams.
  */
 static void chunk_unuse(struct chunk *c)
 {
@@ -278,7 +291,7 @@ static void release(struct job *job)
 		chunk_unuse(job->chunk);
 }
 
-/* The last access to a job is the count: who waits for it may be gone afterwards. */
+/* The count must be the last access to the job: after it the waiting thread may free the job. */
 static void done(struct mir_request *req)
 {
 	struct job *job = (struct job *)req;
@@ -304,7 +317,7 @@ static void post_done(struct mir_request *req)
 		atomic_store(&ended, true);
 	else if (status)
 		atomic_compare_exchange_strong(&p->late, &none, status);
-	/* It has not come as far as a lane. */
+	/* The mirror refused the request in the submitting thread, so no lane has seen it. */
 	if (p == mine) {
 		p->refused = true;
 		return;
@@ -313,7 +326,7 @@ static void post_done(struct mir_request *req)
 	atomic_store_explicit(&p->ended, ended, memory_order_release);
 	if (ended % ROOM)
 		return;
-	/* Pairs with the look at `ended` after wants_room has been set. */
+	/* Pairs with the fence in next_post(), which sets wants_room and then reads `ended`. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load(&p->wants_room))
 		return;
@@ -374,13 +387,13 @@ static bool send(struct job *job, struct wait *w)
 	return job->sent;
 }
 
-/* Is something of the thread that had it before still on its way? Its last post ends last. */
+/* Is a post of the previous thread still on its way? Its last post finishes last. */
 static bool in_use(const struct poster *p)
 {
 	return p->taken || atomic_load(&p->ended) != p->count;
 }
 
-/* The calling thread's; NULL: no memory. */
+/* The calling thread's poster. NULL: no memory. */
 static struct poster *poster(void)
 {
 	struct poster *p;
@@ -434,8 +447,8 @@ int qcul_transport_late(void)
 }
 
 /*
- * The next post, when the mirror has no use for it any more. Where none is free the thread sleeps
- * until many are: to wake it for each one would cost the lane more than the command.
+ * Returns the next post, once the mirror no longer uses it. If no post is free, the thread sleeps
+ * until many are free: to wake it for each post would cost the lane more than the command does.
  */
 static struct post *next_post(struct poster *p)
 {
@@ -458,7 +471,7 @@ static struct post *next_post(struct poster *p)
 	return post;
 }
 
-/* A command of the driver's own. */
+/* Sends a command of the driver's own, and waits for it. */
 static int driver_command(struct job *job)
 {
 	struct poster *p = poster();
@@ -495,7 +508,7 @@ static int tell_of_chunk(const struct chunk *c)
 	return driver_command(&job);
 }
 
-/* Under chunk_lock, for a user of the chunk: the mirror knows it afterwards. */
+/* Makes the mirror map the chunk. The caller holds chunk_lock and is a user of the chunk. */
 static int map_chunk(struct chunk *c)
 {
 	int rc;
@@ -515,8 +528,8 @@ static int map_chunk(struct chunk *c)
 }
 
 /*
- * 1: [addr, addr + len) is chunk memory or registered, and the mirror has it; the job uses it until
- * it is released. 0: no chunk memory. Else -errno.
+ * Returns 1 if [addr, addr + len) is chunk memory or registered, and the mirror has mapped it. The
+ * job then uses it until release(). Returns 0 if it is not chunk memory, else -errno.
  */
 static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 {
@@ -529,7 +542,7 @@ static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 	if (c && len > c->len - (addr - c->addr)) {
 		rc = c->registered ? 0 : -EFAULT;
 	} else if (c) {
-		/* A user keeps it from being freed meanwhile. */
+		/* While the chunk has a user it is not freed. */
 		atomic_fetch_add(&c->users, 1);
 		job->chunk = c;
 		rc = map_chunk(c);
@@ -540,7 +553,7 @@ static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 	return rc;
 }
 
-/* Is it chunk memory that the mirror does not know yet? */
+/* Is this chunk memory that the mirror has not mapped yet? */
 static bool fresh_chunk(uint64_t addr, uint64_t len)
 {
 	struct chunk *c;
@@ -554,7 +567,7 @@ static bool fresh_chunk(uint64_t addr, uint64_t len)
 	return fresh;
 }
 
-/* Memory that is no chunk is known like one from now on. */
+/* Registers memory that is not a chunk. From now on it is handled like a chunk. */
 static int register_memory(uint64_t addr, uint64_t len)
 {
 	struct chunk *c = chunk_new(addr, len, true);
@@ -575,7 +588,7 @@ static int register_memory(uint64_t addr, uint64_t len)
 	return 0;
 }
 
-/* Under chunk_lock. */
+/* The caller holds chunk_lock. */
 static bool is_leaving(uint64_t addr, uint64_t len)
 {
 	const struct chunk *c;
@@ -594,7 +607,9 @@ static void wait_until_left(uint64_t addr, uint64_t len)
 	pthread_mutex_unlock(&chunk_lock);
 }
 
-/* Takes out what starts there, if it has that length; the GPU may take its time. */
+/*
+ * Removes the chunk that starts here, if it has this length. The GPU may still use it for a while.
+ */
 static bool remove_chunk(uint64_t addr, uint64_t len, bool is_registered)
 {
 	struct chunk **at, *c;
@@ -646,7 +661,7 @@ int qcul_transport_unmap(void *addr, size_t len)
 
 /* ---- records ---- */
 
-/* As pinning would: -EFAULT where nothing is mapped. */
+/* As pinning does: -EFAULT if some page is not mapped. */
 static int check_mapped(uint64_t addr, uint64_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -667,7 +682,7 @@ static int check_mapped(uint64_t addr, uint64_t len)
 	return rc;
 }
 
-/* As pinning for writing would: -EFAULT where the program may not write. */
+/* As pinning for writing does: -EFAULT if the program may not write some page. */
 static int make_writable(uint64_t addr, uint64_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -714,7 +729,7 @@ static int prepare_memory(struct job *job, bool stays)
 	return 0;
 }
 
-/* Memory of the program that may not be there. */
+/* Copies from memory of the program that may not be mapped. */
 static int copy_from_user(void *to, uint64_t addr, size_t len)
 {
 	struct iovec here = {to, len}, there = {(void *)(uintptr_t)addr, len};
@@ -722,14 +737,17 @@ static int copy_from_user(void *to, uint64_t addr, size_t len)
 
 	if (n >= 0 || errno == EFAULT)
 		return (size_t)n == len ? 0 : -EFAULT;
-	/* Not for everyone in every container. */
+	/* Some containers do not permit process_vm_readv. */
 	if (check_mapped(addr, len))
 		return -EFAULT;
 	memcpy(to, (const void *)(uintptr_t)addr, len);
 	return 0;
 }
 
-/* room: where a small message may lie, NULL: nowhere. The library's own messages are there. */
+/*
+ * room: space for a small message, NULL: none. A message of any command but COPY_SMALL is the
+ * library's own memory, so it is mapped.
+ */
 static int prepare_message(struct job *job, void *room)
 {
 	const struct qcu_buf *buf = &job->req.cmd.buf;
@@ -749,7 +767,10 @@ static int prepare_message(struct job *job, void *room)
 	return rc;
 }
 
-/* What the driver does with a record from user space. 0 or -errno for its status. */
+/*
+ * Does what the driver does with a record from user space. Returns 0, or -errno for the record's
+ * status.
+ */
 static int prepare(struct job *job, const struct qCUcmd *cmd, void *room)
 {
 	int rc = qcu_check_user(cmd);
@@ -806,19 +827,25 @@ static int send_one(struct poster *p, struct job *job, const struct qCUcmd *cmd)
 	return send(job, &p->wait) ? 0 : -EPROTO;
 }
 
-/* What a record says, when it has been waited for. */
+/* Takes the answer of a record that the thread has waited for. */
 static void answer(struct qCUcmd *cmd, const struct job *job)
 {
 	if (job->req.cmd.status == MIR_RULE_BROKEN)
 		atomic_store(&ended, true);
-	/* The same memory may be registered anew at once, and has no other address here. */
+	/*
+	 * The same memory may be registered again at once, and has no other address in this
+	 * process.
+	 */
 	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status &&
 	    remove_chunk(cmd->host_unregister.addr, cmd->host_unregister.len, true))
 		wait_until_left(cmd->host_unregister.addr, cmd->host_unregister.len);
 	qcu_take_answer(cmd, &job->req.cmd);
 }
 
-/* Its answer comes when the program itself has done something: nobody looks out for it. */
+/*
+ * The answer to such a command comes only after the program has done something, so polling for it
+ * is useless.
+ */
 static bool parks(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);

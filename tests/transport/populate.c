@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Pages for memory that will be pinned, where the loopback transport plays the driver: in the
- * largest pieces that the kernel has, and by several threads, because clearing them is most of what
- * a large allocation costs. It is a help and no duty: whoever pins the memory finds pages that are
- * still missing.
+ * Allocates the pages of memory that will be pinned, where the loopback transport does the driver's
+ * work. It uses the largest pages that the kernel has, and several threads, because clearing the
+ * pages is most of the cost of a large allocation. This is only an optimisation: pages that are
+ * still missing are allocated when the memory is pinned.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "tests/transport/populate.h"
 
 #define THREADS 8
-/* One thread's share at least: starting one costs as much as clearing a few MiB. */
+/* The smallest share of one thread: starting a thread costs as much as clearing a few MiB. */
 #define SHARE_MIN ((size_t)32 << 20)
 #define HUGE	  ((size_t)2 << 20)
 
@@ -45,7 +45,7 @@ void populate(void *addr, size_t len)
 		n = (size_t)cpus;
 	if (n < 2)
 		return;
-	/* The program's signals are for its own threads. */
+	/* Only the program's own threads may get its signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	each = (len / n + HUGE - 1) & ~(HUGE - 1);

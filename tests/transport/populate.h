@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pages for memory that is about to be pinned. */
+/* Allocates the pages of memory that is about to be pinned. */
 #ifndef TRANSPORT_POPULATE_H
 #define TRANSPORT_POPULATE_H
 

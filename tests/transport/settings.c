@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What the environment says of the loopback transport's mirror. QCU_LOOPBACK_GPUS: how many
- * devices; QCU_LOOPBACK_BACKEND: the file of another backend, so that the real GPU can be measured
- * without a VM; QCU_LOOPBACK_SHARED: a file by which processes that have the same one can give each
- * other memory and events, as processes of one VM can; QCU_TRACE: a line per command on stderr.
+ * Settings of the loopback transport's mirror, from the environment:
+ *
+ * - QCU_LOOPBACK_GPUS: the number of devices.
+ * - QCU_LOOPBACK_BACKEND: the file of another backend, so that the real GPU can be measured without
+ *   a VM.
+ * - QCU_LOOPBACK_SHARED: a file. Processes that use the same file can give each other memory and
+ *   events, as processes of one VM can.
+ * - QCU_TRACE: one line per command on stderr.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,9 +28,10 @@ const struct be_ops *loopback_backend(void)
 	if (!file || !*file)
 		return &be_soft;
 	/*
-	 * The GPU's driver, which a mirror of its own would have with libc's malloc, gets that here
-	 * too, if it is there: the first to load it decides. What the backend calls by CUDA's names
-	 * is in it, not here.
+	 * In a mirror process of its own the GPU driver would use libc's malloc. Loading the driver
+	 * first, with RTLD_DEEPBIND, makes it do so here, too: the first dlopen of a library
+	 * decides. This does nothing if the driver is not installed. RTLD_DEEPBIND also makes the
+	 * backend find CUDA's functions in itself, not in this library.
 	 */
 	dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	lib = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

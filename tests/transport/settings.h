@@ -4,9 +4,11 @@
 
 #include "qcu-device/mirror.h"
 
-/* NULL: the one that the environment names cannot be had, and it has been said why. */
+/* NULL: the backend that the environment names cannot be loaded. The reason has been printed. */
 const struct be_ops *loopback_backend(void);
-/* Has the mirror share with those that have the same file. The file stays: others may come. */
+/*
+ * Lets the mirror share with the mirrors that use the same file. The file stays: others may come.
+ */
 void loopback_join_others(struct mir_config *cfg);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The guest library over a mirror in the program's own process. Sets: LOOPBACK_LIBRARY.
+# The guest library with a mirror in the program's own process. Sets: LOOPBACK_LIBRARY.
 
 LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
 LOOPBACK_OBJS := $(addprefix $(B)/tests/transport/,loopback.o populate.o settings.o)
