@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# libcudart.so.13 over /dev/qcuda. For tests there is one over a mirror in the program's own process,
-# from the same files (tests/transport/transport.mk). cudart.syms says what is exported; a function in it that nothing
-# implements gets a body that says so.
+# libcudart.so.13 over /dev/qcuda. For tests, tests/transport/transport.mk builds another one from the
+# same files, with a mirror in the program's own process. cudart.syms lists what is exported. A
+# function in that list that no file implements gets a body that says so.
 
 CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
@@ -20,7 +20,7 @@ LIBRARY_MAP := $(B)/qcu-library/cudart.map
 
 $(LIBRARY_DEV_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC)) -I$(B)/qcu-library
 
-# Says what is missing instead of what a compiler makes of it.
+# If the header is missing, say so. The compiler's messages would be less clear.
 .PHONY: cudart-header
 cudart-header:
 ifeq ($(CUDART_INC),)
@@ -43,8 +43,8 @@ $(B)/qcu-library/unsupported.inc: qcu-library/cudart.syms
 	@mkdir -p $(@D)
 	awk '$$2 == "unsupported" { print "UNSUPPORTED(" $$1 ")" }' $< >$@
 
-# No "local: *": malloc and its family have no version, so that they stand for libc's, which have
-# another. What is not public is hidden by the compiler's -fvisibility.
+# No "local: *" here: malloc and its family are exported without a version, so that they replace
+# libc's, which have a different version. The compiler's -fvisibility hides what is not public.
 $(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk
 	@mkdir -p $(@D)
 	awk 'BEGIN { print "libcudart.so.13 {\nglobal:" } !/^#/ { print "\t" $$1 ";" } \
@@ -52,11 +52,11 @@ $(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk
 
 $(B)/qcu-library/unsupported.o: $(B)/qcu-library/unsupported.inc
 
-# A sanitizer's runtime comes with the program, so only the product must have no open ends.
+# No -z defs with a sanitizer: its runtime comes with the program, so its symbols stay undefined here.
 LIBRARY_LDFLAGS = -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script=$(LIBRARY_MAP) \
 	-Wl,-z,relro,-z,now $(if $(SAN),,-Wl,-z,defs $(LIBRARY_WRAP))
 
-# What the library itself allocates must not come from its own malloc (malloc_hook.c).
+# The library's own allocations must not come from its own malloc (malloc_hook.c).
 LIBRARY_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 $(B)/qcu-library/libcudart.so.13: $(LIBRARY_DEV_OBJS) $(LIBRARY_MAP)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What nvcc's start-up code registers: fat binaries, and the kernels and variables in them by the
- * address of their host-side shadow. Registering only takes notes. The mirror hears of a module
- * when something in it is first used, so that a program that never calls CUDA never opens the
+ * What nvcc's start-up code registers: fat binaries, and the kernels and variables in them, by the
+ * address of their host-side shadow. Registering only stores this information. The mirror learns of
+ * a module when something in it is first used, so a program that never calls CUDA never opens the
  * device.
  *
- * Nothing registered is ever freed. A program that is unloading or exiting may still be launching
- * from another thread, and what it holds must stay a valid thing to look at.
+ * Nothing that was registered is ever freed. A program that is unloading or exiting may still
+ * launch from another thread, and the objects that this thread holds must stay readable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,12 @@
 #define FATBIN_MAGIC  0xba55ed50u
 #define KERNEL_MAGIC  0x6c6e7271u
 
-/* What the compiler leaves in a program for each fat binary, and how the binary begins. */
+/* What the compiler puts into a program for each fat binary, and the start of the fat binary. */
 struct wrapper {
 	int magic, version;
 	const struct fatbin *data;
-	const struct fatbin *const
-		*parts; /* version 2: of each unit, behind what they were linked to */
+	/* version 2: the fat binary of each unit; data is the result of linking them */
+	const struct fatbin *const *parts;
 };
 struct fatbin {
 	uint32_t magic;
@@ -35,13 +35,13 @@ struct fatbin {
 };
 
 struct qcul_module {
-	const void *image; /* NULL: what was registered is none */
+	const void *image; /* NULL: the registered data is not an image */
 	size_t bytes;
-	uint32_t max_regs; /* for each thread of its kernels; 0: any */
-	bool by_name;	   /* the program has loaded it, and registered nothing */
+	uint32_t max_regs; /* limit of registers for each thread of its kernels; 0: none */
+	bool by_name;	   /* the program loaded it at run time; nothing in it was registered */
 	uint32_t id;
 	unsigned int ready;  /* epoch in which the mirror has it */
-	unsigned int failed; /* epoch in which it could not be loaded, and why */
+	unsigned int failed; /* epoch in which the mirror could not load it, and the error */
 	cudaError_t why;
 	atomic_bool dead; /* unregistered; the mirror may not have been told yet */
 	struct variable *variables;
@@ -57,11 +57,11 @@ struct place {
 struct variable {
 	const char *name;
 	struct qcul_module *module;
-	struct variable *next; /* of the module's */
-	struct place *at;      /* by device; made on first use */
+	struct variable *next; /* next variable of the module */
+	struct place *at;      /* one for each device; allocated on first use */
 };
 
-/* Open addressing by host address; a value of NULL marks what has been unregistered. */
+/* Hash table with open addressing, by host address. A value of NULL marks an unregistered entry. */
 struct symbol {
 	const void *host;
 	void *value;
@@ -71,7 +71,10 @@ struct symbols {
 	size_t count, room;
 };
 
-/* load_lock: what the mirror knows. table_lock: the tables; launches take it for reading. */
+/*
+ * load_lock protects what the mirror has loaded. table_lock protects the tables; launches take it
+ * for reading.
+ */
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct symbols kernels, variables;
@@ -93,7 +96,7 @@ static void unlock_in_child(void)
 {
 	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
 
-	/* Its owner was a thread of the parent. */
+	/* The owner of the old lock was a thread of the parent. */
 	table_lock = fresh;
 	pthread_mutex_unlock(&load_lock);
 }
@@ -102,7 +105,7 @@ QCUL_AT_FORK(QCUL_FORK_MODULES, .before = lock_all, .parent = unlock_all, .child
 
 /* ---- tables ---- */
 
-/* The slot of a host address, or the empty one where it belongs. The table is never full. */
+/* The slot of a host address, or the empty slot where it belongs. The table is never full. */
 static struct symbol *slot_of(const struct symbols *t, const void *host)
 {
 	size_t i = ((uint64_t)(uintptr_t)host * 0x9e3779b97f4a7c15ull) >> 32;
@@ -178,8 +181,8 @@ static size_t length(const struct fatbin *f)
 }
 
 /*
- * A program built with -rdc=true has, beside the linked machine code, the fat binaries that went
- * into it. Only they have PTX, so all of them go to the device, one behind the other.
+ * A program built with -rdc=true contains, besides the linked machine code, the fat binaries that
+ * were linked. Only these contain PTX. So all of them go to the device, one after the other.
  */
 static void take_image(struct qcul_module *m, const struct wrapper *w)
 {
@@ -247,7 +250,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 		k->name = name;
 		k->module = (struct qcul_module *)handle;
 		pthread_rwlock_wrlock(&table_lock);
-		/* A cudaKernel_t may stand where a host function may. */
+		/* Callers may pass a cudaKernel_t in place of a host function. */
 		ok = put(&kernels, host, k) && put(&kernels, k, k);
 		pthread_rwlock_unlock(&table_lock);
 	}
@@ -298,7 +301,7 @@ void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const
 		no_memory();
 }
 
-/* Nothing in it can be found any more. */
+/* Removes the module's kernels and variables from the tables, and marks the module as dead. */
 static void retire(struct qcul_module *m)
 {
 	size_t i;
@@ -323,8 +326,9 @@ static void retire(struct qcul_module *m)
 }
 
 /*
- * At exit this runs after everything else, when a wait for the mirror would be a hang if it hangs.
- * So nothing is sent: the session's end unloads the module, or the next load in this process does.
+ * At exit this runs after everything else. If the mirror hangs, a wait for it here would hang, too.
+ * So nothing is sent. The module is unloaded by the end of the session, or by the next load in this
+ * process.
  */
 void __cudaUnregisterFatBinary(void **handle)
 {
@@ -332,7 +336,7 @@ void __cudaUnregisterFatBinary(void **handle)
 		retire((struct qcul_module *)handle);
 }
 
-/* ---- making the mirror know; load_lock is held ---- */
+/* ---- loading in the mirror; load_lock is held ---- */
 
 static void unload_dead(void)
 {
@@ -364,7 +368,10 @@ static void unload_unusable(struct qcul_module *m)
 	(void)qcul_send(&cmd, 1);
 }
 
-/* What the mirror lists of a module that it knows, each with its NUL; to be freed. */
+/*
+ * Gets a list of names of a module from the mirror, each with its NUL. The module must be loaded.
+ * The caller frees the list.
+ */
 static cudaError_t list_names(const struct qcul_module *m, uint32_t what, char **names,
 			      uint32_t *count)
 {
@@ -413,7 +420,10 @@ static cudaError_t add_managed(struct qcul_module *m, const char *name)
 	return cudaErrorMemoryAllocation;
 }
 
-/* The managed variables of a module that nobody has registered. CUDA does not list them. */
+/*
+ * Finds the managed variables of a module that the program loaded at run time. CUDA does not list
+ * them (then there is nothing to do here).
+ */
 static cudaError_t list_managed(struct qcul_module *m)
 {
 	uint32_t count = 0, i;
@@ -464,7 +474,7 @@ static cudaError_t load_module(struct qcul_module *m)
 		return cudaSuccess;
 	}
 	qcul_handle_drop(&qcul_module_ids, m->id);
-	/* What is wrong with an image stays wrong; memory may come back. */
+	/* An error in the image is permanent. Missing memory is not: memory may be free later. */
 	if (err != cudaErrorMemoryAllocation && !qcul_sticky(err)) {
 		m->failed = qcul_epoch();
 		m->why = err;
@@ -506,7 +516,7 @@ static bool params_fit(const struct qcu_param *params, uint32_t count, uint32_t 
 	return true;
 }
 
-/* The places of the parameters, for launches to pack arguments by. */
+/* Gets the places of the parameters. Launches need them to pack the arguments. */
 static cudaError_t learn_params(struct CUkern_st *k)
 {
 	size_t bytes = sizeof(struct qcu_kernel_desc) + k->param_count * sizeof(struct qcu_param);
@@ -578,7 +588,7 @@ cudaError_t qcul_kernel_limits(struct CUkern_st *k, const struct qcul_kernel_lim
 	int device = qcul_self.device;
 	cudaError_t err = cudaSuccess;
 
-	/* Loading has made the table. */
+	/* Loading the kernel has allocated the table. */
 	if (atomic_load_explicit(&k->limits[device].epoch, memory_order_acquire) != qcul_epoch()) {
 		pthread_mutex_lock(&load_lock);
 		err = learn_limits(k, device);
@@ -593,7 +603,10 @@ cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
 	int device = qcul_self.device;
 	cudaError_t err = cudaSuccess;
 
-	/* The launches' own numbers are single words; this is not. */
+	/*
+	 * The lock is needed because this copies a whole structure. The numbers that launches read
+	 * are single words.
+	 */
 	pthread_mutex_lock(&load_lock);
 	if (atomic_load(&k->limits[device].epoch) != qcul_epoch())
 		err = learn_limits(k, device);
@@ -638,7 +651,10 @@ cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel)
 	if (!func)
 		return cudaErrorInvalidDeviceFunction;
 	*kernel = get(&kernels, func);
-	/* NVIDIA's runtime takes an unknown function for a stale cudaKernel_t, and so says this. */
+	/*
+	 * NVIDIA's runtime treats an unknown function as a stale cudaKernel_t, and returns this
+	 * error.
+	 */
 	return *kernel ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
@@ -672,7 +688,7 @@ static cudaError_t find_variable(struct variable *v, struct place *place)
 	range.epoch = qcul_epoch();
 	if (!qcul_reserve(range.start, range.len))
 		range.flags = QCUL_MEM_AMBIGUOUS;
-	/* Refused if an earlier look-up has put it there. */
+	/* This fails if an earlier look-up has already added the range. */
 	(void)qcul_mem_add(&range);
 	return cudaSuccess;
 }
@@ -701,7 +717,7 @@ out:
 	return err;
 }
 
-/* The compiler's code names a managed variable by where it is. */
+/* The compiler's code identifies a managed variable by its address. */
 static cudaError_t managed_variable(const void *symbol, void **addr, size_t *size)
 {
 	const struct qcul_managed_var *v = NULL;
@@ -728,7 +744,7 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 	return v ? locate(v, addr, size) : managed_variable(symbol, addr, size);
 }
 
-/* ---- modules that a program loads by name ---- */
+/* ---- modules that a program loads at run time ---- */
 
 struct qcul_module *qcul_module_new(const void *image, size_t bytes, uint32_t max_regs)
 {
@@ -759,8 +775,8 @@ cudaError_t qcul_module_load(struct qcul_module *m)
 }
 
 /*
- * Called before the program first touches a managed variable. Without memory behind them it will
- * crash there, so that it is better to have said why.
+ * Called before the program first uses a managed variable. If the variables have no memory the
+ * program will crash there, so print the reason first.
  */
 char __cudaInitModule(void **handle)
 {
@@ -850,7 +866,7 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 	pthread_mutex_lock(&load_lock);
 	err = load_module(m);
 	v = err ? NULL : qcul_managed_var_named(&m->managed, name);
-	/* One that was not listed stays where the GPU has it. */
+	/* A variable that was not listed stays where the GPU has it. */
 	if (!err && !v) {
 		err = add_managed(m, name);
 		if (!err)
