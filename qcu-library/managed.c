@@ -33,7 +33,7 @@ static const struct piece nothing;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_MANAGED, .lock = &lock)
-static struct piece *pieces; /* by address */
+static struct piece *pieces; /* sorted by address */
 static size_t count, room;
 
 /* ---- the list of pieces; the lock is held ---- */

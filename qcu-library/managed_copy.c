@@ -30,7 +30,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_MANAGED_COPIES, .lock = &lock)
 static struct copy *copies;
 static atomic_bool gpu_has; /* GPU work may be under way */
-static __thread bool busy;  /* this thread is inside this file */
+static __thread bool busy;  /* this thread is moving or adding copies */
 
 static char *program(const struct copy *c)
 {

@@ -14,7 +14,7 @@ struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
 	return (struct cudaChannelFormatDesc){.x = x, .y = y, .z = z, .w = w, .f = kind};
 }
 
-/* Natively these calls do nothing either if no profiler is attached. */
+/* These calls do nothing natively either if no profiler is attached. */
 cudaError_t cudaProfilerStart(void)
 {
 	return cudaSuccess;

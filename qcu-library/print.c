@@ -34,8 +34,8 @@ static size_t fetch(uint32_t channel)
 
 /*
  * The text of failed assertions, and of the software GPU's checks. CUDA writes the text of an
- * assertion when it is asked to wait. The call that returned the error may not have waited, so wait
- * here.
+ * assertion when it is asked to wait. The call that returned the error may not have waited, so this
+ * function waits.
  */
 static void flush_errors(void)
 {

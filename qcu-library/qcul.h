@@ -65,7 +65,7 @@ extern __thread struct qcul_thread qcul_self;
 /* Functions to call when a session opens. The session lock is held during the calls. */
 struct qcul_session_user {
 	void (*opened)(void);
-	void (*refused)(void); /* malloc tried to open a session and failed */
+	void (*refused)(void); /* malloc tried to open a session, and that failed */
 	struct qcul_session_user *next;
 };
 void qcul_session_tell(struct qcul_session_user *user);
@@ -150,8 +150,8 @@ void qcul_log_deliver(void);
 /* ---- env.c ---- */
 
 /*
- * Reads a number of bytes with an optional K, M or G. False: not set, or not a number (then a
- * message is printed on stderr).
+ * Reads a number of bytes with an optional K, M or G. False: not set, or not a number. The second
+ * case is reported on stderr.
  */
 bool qcul_env_bytes(const char *name, uint64_t *bytes);
 bool qcul_env_on(const char *name);
@@ -188,12 +188,8 @@ struct qcul_handle {
 	uint32_t flags;
 	int32_t priority;
 	int32_t device;
-	struct qcul_captured_event
-		*capture; /* graph_capture.c: the event was recorded in a capture */
-	/*
-	 * query.c: how often an event was recorded, and which of these recordings are known to be
-	 * done
-	 */
+	struct qcul_captured_event *capture; /* recorded in a capture (graph_capture.c) */
+	/* query.c: how often an event was recorded; the last of these known to be done */
 	_Atomic uint64_t recorded, done;
 };
 struct qcul_table {
@@ -223,9 +219,12 @@ int qcul_stream_device(uint32_t stream);
 
 cudaError_t qcul_query_event(uint32_t event);
 cudaError_t qcul_query_stream(uint32_t stream);
-/* The rest of the library must report to query.c: an answer that a call waited for, */
+/* Call this after an answer that a call waited for. */
 void qcul_query_waited(void);
-/* new work in a stream; an event that was recorded or created (each after the record is sent). */
+/*
+ * Call these after the record has been sent: for new work in a stream; for an event that was
+ * recorded or created.
+ */
 void qcul_query_moved(void);
 void qcul_query_recorded(uint32_t event);
 
@@ -305,7 +304,7 @@ cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExten
 			   cudaStream_t stream);
 /* The address `offset` bytes into a variable, on this thread's device. */
 cudaError_t qcul_symbol_place(const void *symbol, size_t count, size_t offset, void **addr);
-/* Does the kind of copy fit: `way`, or within the device? */
+/* For a copy with a variable: is its kind `way`, within the device, or the default? */
 bool qcul_symbol_kind_ok(enum cudaMemcpyKind kind, enum cudaMemcpyKind way);
 cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t count, size_t offset,
 				enum cudaMemcpyKind kind, cudaStream_t stream, bool sync);
@@ -394,7 +393,7 @@ cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel);
 bool qcul_kernel_valid(const struct CUkern_st *kernel);
 /* Loads the kernel in the mirror. Returns at once if the mirror already has it. */
 cudaError_t qcul_kernel_load(struct CUkern_st *kernel);
-/* The kernel's limits on the calling thread's device. The kernel must be loaded. */
+/* The kernel's limits on the calling thread's device. The kernel must be loaded already. */
 cudaError_t qcul_kernel_limits(struct CUkern_st *kernel, const struct qcul_kernel_limits **limits);
 void qcul_kernel_limits_forget(struct CUkern_st *kernel, int device);
 /*
@@ -442,7 +441,7 @@ struct qcul_pool_use {
 	int device;
 	uint32_t stream;
 };
-/* Allocates device memory. from NULL: as cudaMalloc does. */
+/* Allocates device memory. `from` is NULL: as cudaMalloc does. */
 cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from);
 
 /* ---- pool.c ---- */

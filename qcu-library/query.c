@@ -38,9 +38,8 @@ struct question {
 };
 
 struct place {
-	_Atomic uint64_t token; /* the question that is watched or about to be; 0: none */
-	_Atomic uint64_t waits,
-		ms; /* value of `waits`, and time, when the mirror last said "not ready" */
+	_Atomic uint64_t token;	    /* the question that is watched or about to be; 0: none */
+	_Atomic uint64_t waits, ms; /* at the mirror's last "not ready" */
 };
 
 static _Atomic(_Atomic uint64_t *) page; /* the mirror writes it; NULL: not made yet */

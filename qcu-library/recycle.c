@@ -41,7 +41,7 @@ static uint64_t total_memory(void)
 /* QCU_PINNED_CACHE; else a quarter of the memory, at most 4 GiB. */
 static uint64_t limit(void)
 {
-	static _Atomic uint64_t known; /* plus 1 */
+	static _Atomic uint64_t known; /* the limit plus 1; 0: not known */
 	uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (bytes)

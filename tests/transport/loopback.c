@@ -39,7 +39,7 @@
 
 struct chunk;
 
-/* Waits for all records of one submit, or for one command of the driver's own. */
+/* A wait for all records of one submit, or for one command of the driver's own. */
 struct wait {
 	pthread_mutex_t lock;
 	pthread_cond_t all_done;
