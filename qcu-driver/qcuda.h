@@ -1,57 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of qcuda.ko share: its few structures, and the rules of locking that hold them
- * together. One file each:
+ * Declarations that the files of qcuda.ko share: its structures, and the rules of locking and
+ * lifetime. The files:
  *
  *	qcuda_main.c	module, /dev/qcuda, virtio probe and remove
  *	qcuda_session.c	open, close, ioctl
- *	qcuda_queue.c	requests on a virtqueue, from the first byte to the last reference
- *	qcuda_wait.c	waiting for answers: looking, then sleeping; interrupts
- *	qcuda_chunk.c	chunks: made of pages, copied, shared, freed
+ *	qcuda_queue.c	requests on a virtqueue, from creation to the last reference
+ *	qcuda_wait.c	waiting for answers: polling, then sleeping; interrupts
+ *	qcuda_chunk.c	chunks: make, copy, share and free them
  *	qcuda_vma.c	mmap and page faults: groups and their chunks
- *	qcuda_fork.c	what a forked child has of its parent's chunks
- *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages may go
+ *	qcuda_fork.c	what a forked child gets of its parent's chunks
+ *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages are freed
  *	qcuda_pin.c	other user memory as a table of segments
- *	qcuda_place.c	where the mirror has registered memory
- *	qcuda_user.c	what one user may have
- *	qcuda_oom.c	what the kernel has to know when memory runs out
- *	qcuda_bounce.c	KERNEL_COPY: a copy's bytes in kernel memory, to compare with
- *	qcuda_register.c other user memory that is registered
+ *	qcuda_place.c	the mirror's addresses of registered memory
+ *	qcuda_user.c	limits for one user
+ *	qcuda_oom.c	what the kernel must know when memory runs out
+ *	qcuda_bounce.c	KERNEL_COPY: copies through kernel memory, for comparison
+ *	qcuda_register.c registration of other user memory
  *	qcuda_logger.c	the groups by address, counters, debugfs
  *
- * Locks, outermost first. Whoever holds one may take those below it.
+ * Locks, outermost first. A thread that holds a lock may take the locks below it.
  *
- * - qcud_life_lock, mutex: the device's beginnings and ends, but for suspend and resume, which the
- *   kernel keeps apart from them. Held while the device is reset.
+ * - qcud_life_lock, mutex: set-up and end of the device, except for suspend and resume. The kernel
+ *   never runs those at the same time as the others. Held while the device is reset.
  * - qcud_lock, mutex: qcud_dev, the list of sessions, which queues are taken, and the flags
  *   stopping, stopped, kept. Never held while waiting for the device, never taken under mmap_lock.
- *   Memory is not allocated under it: who waits for memory may want it (qcuda_oom.c).
- * - session->map_lock, mutex: one MAP at a time for each session, kept in map_req until it is
- *   answered. Held while waiting for the device; so it is never taken under mmap_lock, and no user
- *   memory is touched under it.
- * - mm->mmap_lock, the kernel's: held by our mmap, close and fault.
- * - chunks->lock, mutex: the chunks of one mapping and their state. Memory is allocated under it,
- *   the device is never waited for.
+ *   Memory is not allocated under it, because the OOM notifier (qcuda_oom.c) takes it.
+ * - session->map_lock, mutex: allows one MAP at a time for each session. The MAP is kept in map_req
+ *   until it is answered. The lock is held while waiting for the device. So it is never taken under
+ *   mmap_lock, and no user memory is touched under it.
+ * - mm->mmap_lock, the kernel's: held when the kernel calls our mmap, close and fault.
+ * - chunks->lock, mutex: the chunks of one mapping and their state. Memory may be allocated under
+ *   it. No thread waits for the device under it.
  * - chunk->lock, mutex: the pages of a chunk that has several owners.
- * - session->lock, spinlock, process context: the tree of groups, the list of those that are
- *   closing, mm and chunk size.
- * - queue->lock, spinlock, interrupts off: the virtqueue itself, what is in flight on it, why it is
- *   dead.
+ * - session->lock, spinlock, process context: the tree of groups, the list of closing groups, mm
+ *   and chunk size.
+ * - queue->lock, spinlock, interrupts off: the virtqueue itself, the requests in flight on it, the
+ *   reason why the queue is dead.
  *
- * Contexts. The virtqueue's callback (hard interrupt) takes queue->lock only: it marks requests as
- * answered, wakes who waits, and leaves all that may sleep (unpinning, freeing pages) to
+ * Contexts. The virtqueue's callback (hard interrupt) takes queue->lock only. It marks requests as
+ * answered and wakes the waiters. It leaves all work that may sleep (unpinning, freeing pages) to
  * queue->work. munmap and exit (qcud_vma_close) never wait for the device.
  *
- * Lives.
- *	device	  counted: the probe's reference and one for each session.
- *	session	  ends with the open file; the structure is counted by that and by its groups.
- *		  When the device does not answer CLOSE, the session outlives the file as "kept",
- *		  until a reset of the device makes its pages safe to free.
- *	request	  counted: one reference is the queue's while the device has it, one is the
- *		  sender's. Pins live as long as the request.
- *	group	  counted by its VMAs, by its UNMAP, and by itself until its pages are freed.
- *		  Besides, group->users counts who needs it mapped in the mirror: 1 until munmap,
- *		  and one for each command that uses it. UNMAP is sent when it reaches 0.
+ * Lifetimes.
+ *	device	  counted: one reference of the probe and one for each session.
+ *	session	  ends with the open file. The structure is counted: references of the open file
+ *		  and of the session's groups. When the device does not answer CLOSE, the session
+ *		  outlives the file as "kept", until a reset of the device makes its pages safe to
+ *		  free.
+ *	request	  counted: the queue has one reference while the device has the request, the
+ *		  sender has one. Pins live as long as the request.
+ *	group	  counted: references of its VMAs and of its UNMAP, and one of its own until its
+ *pages are freed. group->users counts separately who needs the group mapped in the mirror: 1 until
+ *		  munmap, and 1 for each command that uses it. UNMAP is sent when it reaches 0.
  *	chunk	  counted by the groups and snapshots that have it.
  *	snapshot  counted by its VMAs.
  */
@@ -78,7 +79,7 @@
 #include "qcucmd.h"
 #include "qcuda_probed.h"
 
-/* The largest block asked of the page allocator; larger chunks are made of several. */
+/* The largest block that the driver allocates. A larger chunk has several blocks. */
 #define QCUD_BLOCK_ORDER (22 - PAGE_SHIFT)
 
 /* Descriptors of the largest request: record, QCU_SEGS_MAX segments page by page, reply. */
@@ -90,41 +91,44 @@ struct qcud_user;
 
 #define QCUD_SPIN_FIRST_NS (200 * NSEC_PER_USEC)
 
-/* What is counted for each session, and in total as well; the names are in qcuda_logger.c. */
+/* Counters of each session, and the same in total. The names are in qcuda_logger.c. */
 enum qcud_count {
 	QCUD_COUNT_COMMANDS,
 	QCUD_COUNT_IOCTLS,     /* SUBMIT */
-	QCUD_COUNT_KICKS,      /* notifications that the device had asked for */
-	QCUD_COUNT_INTERRUPTS, /* that it has sent */
-	QCUD_COUNT_WAITS,      /* a caller has slept */
-	QCUD_COUNT_SPINS,      /* a caller found its answer without */
-	QCUD_COUNT_POSTED,     /* commands that nobody waits for */
+	QCUD_COUNT_KICKS,      /* notifications sent; the device had asked for them */
+	QCUD_COUNT_INTERRUPTS, /* interrupts from the device */
+	QCUD_COUNT_WAITS,      /* a caller slept for its answer */
+	QCUD_COUNT_SPINS,      /* a caller found its answer by polling */
+	QCUD_COUNT_POSTED,     /* commands that no caller waits for */
 	QCUD_COUNTS,
 };
 
-/* How many threads' errors are kept until they ask; the last one stands for all further ones. */
+/*
+ * How many late errors are kept until their threads ask. The last entry then stands for the errors
+ * of all further threads.
+ */
 #define QCUD_LATE 32
 
-/* The first error among what a thread has posted and not been told of. */
+/* The first error among the commands that a thread has posted. The thread does not know it yet. */
 struct qcud_late {
-	u32 tid; /* 0: whoever asks first */
+	u32 tid; /* 0: for the first thread that asks */
 	s32 status;
 };
 
 struct qcud_queue {
-	spinlock_t lock;	      /* all of the below, except counts */
+	spinlock_t lock;	      /* all fields below, except counts */
 	struct virtqueue *vq;	      /* NULL once the device has been reset */
 	struct qcud_session *session; /* NULL: control, or free */
-	struct list_head inflight;    /* requests that the device has */
-	struct list_head reap;	      /* answered ones that nobody waits for */
-	int dead;		      /* 0, or the -errno that all requests get */
+	struct list_head inflight;    /* requests that the device has now */
+	struct list_head reap;	      /* answered requests that no caller waits for */
+	int dead;		      /* 0, or the -errno that all requests fail with */
 	bool starved;		      /* the work item found the ring full */
-	unsigned int answers;	      /* counts, so that a wait for room cannot miss one */
-	unsigned int spinning;	      /* callers that look for answers: no interrupts */
-	unsigned int wanted;  /* answers and waits for which an interrupt must come at once */
-	unsigned int heavy;   /* posted requests whose end lets memory go */
-	unsigned int spin_ns; /* how long the next one will; read without the lock */
-	unsigned int nr_late; /* read without the lock */
+	unsigned int answers;	      /* counted, so that a wait for room misses none */
+	unsigned int spinning;	      /* callers that poll for answers; meanwhile no interrupts */
+	unsigned int wanted;	      /* answers and waits that need an interrupt at once */
+	unsigned int heavy;	      /* posted requests whose end releases memory */
+	unsigned int spin_ns;	      /* how long the next caller polls; read without the lock */
+	unsigned int nr_late;	      /* read without the lock */
 	struct qcud_late late[QCUD_LATE];
 	atomic64_t counts[QCUD_COUNTS];
 	wait_queue_head_t room;
@@ -142,60 +146,60 @@ struct qcud_device {
 };
 
 struct qcud_request {
-	struct scatterlist sg_cmd, sg_reply; /* once and for all; what follows starts as zero */
-	struct qCUcmd cmd;		     /* as the device reads it */
-	struct qCUcmd reply;		     /* as the device writes it */
+	struct scatterlist sg_cmd, sg_reply; /* set up once; the fields below start as zero */
+	struct qCUcmd cmd;		     /* the device reads it */
+	struct qCUcmd reply;		     /* the device writes it */
 	refcount_t refs;
 	struct list_head node; /* queue->inflight, then queue->reap */
 	struct completion done;
 	int error;   /* valid when done: 0, or why there is no reply */
-	bool posted; /* nobody reads the reply */
+	bool posted; /* no caller reads the reply */
 	bool heavy;  /* posted, and counted in queue->heavy */
-	u64 sent;    /* ns, when it went on the ring; 0: not timed */
-	u64 began;   /* ns; 0: it does not matter how long the answer takes */
+	u64 sent;    /* ns: time when it was put on the ring; 0: not timed */
+	u64 began;   /* ns: start of the wait for the answer; 0: not timed */
 
 	void *payload; /* kvmalloc: message bytes or segments */
 	size_t payload_bytes;
-	struct scatterlist *sg; /* of a payload that vmalloc() has made */
+	struct scatterlist *sg; /* if the payload is vmalloc() memory */
 	struct scatterlist sg_payload;
 
-	struct qcud_bounce *bounce; /* the segments are the kernel's (KERNEL_COPY) */
+	struct qcud_bounce *bounce; /* the segments are kernel memory (KERNEL_COPY) */
 	bool pinned;		    /* the segments are pinned user pages */
 	bool pinned_dirty;
-	struct qcud_user *payer; /* who has `paid` pages of what his commands may have pinned */
+	struct qcud_user *payer; /* the user whose pin limit was charged `paid` pages */
 	unsigned long paid;
-	struct qcud_group *registered; /* what the request begins or ends */
-	struct qcud_group *group;      /* a use; for UNMAP the group that ends with it */
-	bool writes;		       /* the use is counted in group->writers, too */
-	unsigned long first, last;     /* MAP: chunks */
+	struct qcud_group *registered; /* the registration that the request begins or ends */
+	struct qcud_group *group;      /* a use of the group; for UNMAP the group that it ends */
+	bool writes;		       /* the use is also counted in group->writers */
+	unsigned long first, last;     /* MAP: numbers of the chunks */
 };
 
 struct qcud_session {
 	struct kref refs;
 	struct qcud_device *dev;
 	struct qcud_queue *queue;
-	struct qcud_user *user; /* who has opened it */
-	struct file *memory;	/* what its mappings are of */
+	struct qcud_user *user; /* the user who opened the session */
+	struct file *memory;	/* the file that the session's mappings belong to */
 	struct list_head node;	/* qcud_sessions */
 	unsigned int id;
 	pid_t pid;
-	bool kept; /* the file is gone, the device did not confirm */
+	bool kept; /* the file is closed, but the device did not confirm CLOSE */
 
-	struct qcud_request *close_req; /* made at open, so that close cannot fail */
+	struct qcud_request *close_req; /* allocated at open, so that close cannot fail */
 
-	spinlock_t lock;      /* mm to unmaps */
-	struct mm_struct *mm; /* who said hello; compared, never entered */
-	struct pid *owner;    /* the process that has it */
+	spinlock_t lock;      /* the fields from mm to unmaps */
+	struct mm_struct *mm; /* address space that sent HELLO; only compared, never used */
+	struct pid *owner;    /* the process with that address space */
 	u32 chunk_bytes;
 	u32 waiting; /* QCU_WAIT_* */
 	bool mapped_once;
-	bool ending;   /* the file is gone */
-	bool detached; /* the device has been reset: no mirror has our pages */
+	bool ending;   /* the file is closed */
+	bool detached; /* the device has been reset: no mirror has the session's pages */
 	struct rb_root groups, registered;
-	struct rb_root own, annex; /* where the mirror has registered ones, see qcuda_place.c */
+	struct rb_root own, annex; /* registered groups by address, see qcuda_place.c */
 	struct list_head closing;
-	unsigned int unmaps;	/* of them, UNMAPs on the ring */
-	wait_queue_head_t wait; /* a closing group has moved on */
+	unsigned int unmaps;	/* of the closing groups, those with UNMAP on the ring */
+	wait_queue_head_t wait; /* woken when a closing group makes progress */
 
 	struct mutex map_lock; /* map_req */
 	struct qcud_request *map_req;
@@ -204,13 +208,13 @@ struct qcud_session {
 struct qcud_chunk {
 	refcount_t refs;
 	struct mutex lock; /* nr, runs and pages, while there are several owners */
-	unsigned int nr;   /* pages; 0: the content is lost */
-	unsigned int runs; /* physically contiguous ones */
-	/* chunks->lock of the group that has it */
-	bool pinned;  /* the pages are the process's own */
-	bool mapped;  /* in the mirror */
+	unsigned int nr;   /* number of pages; 0: the content is lost */
+	unsigned int runs; /* number of physically contiguous runs */
+	/* protected by chunks->lock of the group that has the chunk */
+	bool pinned;  /* the chunk holds pinned pages of the process */
+	bool mapped;  /* the mirror has it mapped */
 	bool gpu;     /* registered: kernels may write it at any time */
-	bool counted; /* in mm's counters, by us and not by page tables */
+	bool counted; /* counted in mm's counters by the driver, not through page tables */
 	struct page *pages[];
 };
 
@@ -218,22 +222,22 @@ struct qcud_chunk {
 struct qcud_chunks {
 	unsigned long start, end;
 	unsigned int shift;
-	struct mutex lock; /* of what follows */
+	struct mutex lock; /* the fields below */
 	struct xarray xa;
 };
 
-/* The number of the chunk with this page. The mappings' offsets are addresses. */
+/* The number of the chunk that contains this page. The page offset of a mapping is its address. */
 static inline unsigned long qcud_chunk_index(const struct qcud_chunks *chunks, pgoff_t pgoff)
 {
 	return ((pgoff << PAGE_SHIFT) - chunks->start) >> chunks->shift;
 }
 
-/* What a chunk is wanted for. */
+/* What the caller wants to do with a chunk. */
 enum qcud_use {
 	QCUD_USE_READ,	/* a command reads it */
 	QCUD_USE_WRITE, /* a command writes it */
 	QCUD_USE_GPU,	/* kernels may write it from now on */
-	QCUD_USE_FAULT, /* the program touches it */
+	QCUD_USE_FAULT, /* the CPU touches it (page fault) */
 };
 
 /*
@@ -243,35 +247,35 @@ enum qcud_use {
 struct qcud_group {
 	struct kref refs;
 	refcount_t users;
-	atomic_t writers; /* those of the users that let the device write */
+	atomic_t writers; /* how many of the users let the device write */
 	struct qcud_session *session;
-	struct mm_struct *mm; /* compared and counted in, never entered */
-	u64 at;		      /* where the mirror has, or will have, mem.start */
+	struct mm_struct *mm; /* only compared, and its counters changed; never used otherwise */
+	u64 at;		      /* the mirror's address of mem.start, also before it is mapped */
 	bool in_window;
 	bool registered;
 
-	/* session->lock; what is registered, by the mirror's addresses */
+	/* protected by session->lock; registered groups, sorted by the mirror's addresses */
 	enum { QCUD_PLACED_NOWHERE, QCUD_PLACED_OWN, QCUD_PLACED_ANNEX } placed;
 	struct rb_node place;
-	u64 room, most_room; /* free addresses in front of it, and the most of the subtree */
+	u64 room, most_room; /* free bytes before the group; the most of the subtree */
 
-	u64 addr, len;		 /* registered: exactly what */
-	unsigned long accounted; /* pages, in mm->pinned_vm */
+	u64 addr, len;		 /* registered: the exact range */
+	unsigned long accounted; /* pages counted in mm->pinned_vm */
 
 	/* session->lock */
 	struct rb_node node;
 	struct list_head closing_node;
-	bool closed;		    /* no longer in the tree; read without the lock */
-	bool claimed;		    /* someone is freeing it */
-	bool ready;		    /* registered: may be used */
-	struct qcud_request *unmap; /* made at mmap; NULL: sent */
+	bool closed;		    /* not in the tree any more; read without the lock */
+	bool claimed;		    /* a thread is freeing it */
+	bool ready;		    /* registered: commands may use it */
+	struct qcud_request *unmap; /* allocated at mmap; NULL: sent */
 
 	struct qcud_chunks mem;
-	/* mem.lock */
-	bool freed; /* a late fault finds nothing */
-	bool sent;  /* the mirror may have seen it */
+	/* protected by mem.lock */
+	bool freed; /* the pages are freed; a late fault fails */
+	bool sent;  /* a MAP was sent; the mirror may have the group */
 	unsigned long nr_chunks, nr_pages, mapped_bytes;
-	long counted; /* pages, of the chunks that are */
+	long counted; /* pages of the chunks that have `counted` set */
 	unsigned long blocks[QCUD_BLOCK_ORDER + 1];
 };
 
@@ -301,7 +305,7 @@ struct qcud_request *qcud_request_new(u16 op);
 void qcud_request_put(struct qcud_request *req);
 int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes);
 void qcud_queue_init(struct qcud_queue *queue);
-#define QCUD_SEND_KICK 1u /* nothing follows at once: the device is told, if it wants to be */
+#define QCUD_SEND_KICK 1u /* nothing follows at once: notify the device, if it wants that */
 #define QCUD_SEND_WORK 2u /* the sender is the queue's work item */
 int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
 		   unsigned int how);
@@ -408,7 +412,7 @@ void qcud_unaccount(struct qcud_group *group);
 
 /* qcuda_logger.c */
 enum qcud_stat {
-	/* what is there now */
+	/* current values */
 	QCUD_STAT_SESSIONS,
 	QCUD_STAT_GROUPS,
 	QCUD_STAT_CHUNK_PAGES,
@@ -425,17 +429,17 @@ enum qcud_stat {
 	QCUD_STAT_MSG_BYTES,
 	QCUD_STAT_COPIED_IN_GUEST,
 	QCUD_STAT_FORK_COPIED_PAGES,
-	QCUD_STAT_PLACE_STEPS, /* of looking for addresses for what is registered */
-	QCUD_STAT_PIN_WAITS,   /* commands that have waited for others to unpin */
-	QCUD_STAT_OOM_WAITS,   /* how often the OOM killer has been held back */
-	/* with trace=1: where the time of copies goes, in ns */
+	QCUD_STAT_PLACE_STEPS, /* steps of the search for addresses of registered memory */
+	QCUD_STAT_PIN_WAITS,   /* commands that waited for others to unpin */
+	QCUD_STAT_OOM_WAITS,   /* how often the driver held the OOM killer back */
+	/* with trace=1: where the time of copies is spent, in ns */
 	QCUD_STAT_TIMED_COPIES,
 	QCUD_STAT_TIMED_IOCTL,	/* from entry to exit */
-	QCUD_STAT_TIMED_PIN,	/* of it, making the buffer known to the device */
-	QCUD_STAT_TIMED_MAP,	/* of that, waiting for the mirror to map and register chunks */
-	QCUD_STAT_TIMED_RING,	/* from the ring to its answer */
-	QCUD_STAT_TIMED_MIRROR, /* of it, in the mirror */
-	QCUD_STAT_TIMED_COPY,	/* of it, in the backend */
+	QCUD_STAT_TIMED_PIN,	/* of IOCTL: to make the buffer known to the device */
+	QCUD_STAT_TIMED_MAP,	/* of PIN: to wait for the mirror to map and register chunks */
+	QCUD_STAT_TIMED_RING,	/* from the ring to the answer */
+	QCUD_STAT_TIMED_MIRROR, /* of RING: in the mirror */
+	QCUD_STAT_TIMED_COPY,	/* of RING: in the backend */
 	QCUD_STATS,
 };
 
@@ -453,8 +457,8 @@ void qcud_debugfs_remove(void);
 void qcud_stats_check(void);
 
 /*
- * Adds memory to a table of segments, merging it with the last one where they touch. False: the
- * table is full.
+ * Adds memory to a table of segments. Merges it with the last segment if the two touch. Returns
+ * false if the table is full.
  */
 static inline bool qcud_seg_add(struct qcu_seg *segs, unsigned int *nr, unsigned int max, u64 gpa,
 				u64 len)

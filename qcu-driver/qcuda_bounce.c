@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KERNEL_COPY: copies through memory of the guest's kernel, as a driver does that cannot show user
- * pages to its device. It is what the other ways are compared with, and nothing that anyone should
- * use: the module's parameter kernel_copy switches it on, for copies from and to memory that is not
- * registered and that no stream comes to later. Bytes are taken when the call is made: what a
- * kernel that still runs writes into pinned memory, a cudaMemcpy from there may miss.
+ * KERNEL_COPY: copies through memory of the guest's kernel, as in a driver that cannot give user
+ * pages to its device. It exists only for comparison with the other ways; programs should not use
+ * it. The module parameter kernel_copy switches it on. It applies to copies from and to memory that
+ * is not registered and that is not copied later in stream order. The driver copies the bytes at
+ * the time of the call. So a cudaMemcpy from pinned memory may miss what a running kernel writes
+ * there.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -13,7 +14,7 @@
 
 #include "qcuda.h"
 
-/* As large as chunks are, where the kernel has such blocks. */
+/* The same size as chunks, if the kernel has blocks of that size. */
 #define QCUD_BOUNCE_ORDER min(10, QCUD_BLOCK_ORDER)
 
 struct qcud_block {
@@ -47,13 +48,14 @@ static struct page *qcud_bounce_pages(u64 left, unsigned int *order)
 		if (page)
 			return page;
 	}
-	/* Memory that no process has on its account is no reason to kill one. */
+	/* This memory is on no process's account, so the kernel must not kill a process for it. */
 	return alloc_page(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
 /*
- * Gives a copy's request kernel memory in place of the user's; with the user's bytes in it when the
- * device will read them. The request owns it from then on, also when this fails.
+ * Gives a copy request kernel memory in place of the user's memory. If the device will read the
+ * memory, the user's bytes are copied into it. From then on the request owns the memory, also when
+ * this function fails.
  */
 int qcud_bounce(struct qcud_request *req, bool out)
 {
@@ -99,7 +101,7 @@ int qcud_bounce(struct qcud_request *req, bool out)
 	return qcud_request_payload(req, segs, nr * sizeof(*segs));
 }
 
-/* The device has filled the request's memory, all of it: to the user. */
+/* The device has filled all of the request's kernel memory. Copies it to the user's memory. */
 int qcud_bounce_out(const struct qcud_request *req)
 {
 	const struct qcud_bounce *bounce = req->bounce;

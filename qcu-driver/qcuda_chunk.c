@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunks: memory of a guest process in blocks as large as a GPU's copy engine likes them. They are
- * ordinary pages, so all that the kernel does with user memory (O_DIRECT, ptrace, vmsplice) works
- * on them. Here they are made, copied, shared and freed; qcuda_vma.c and qcuda_fork.c put them
- * under addresses.
+ * Chunks: memory of a guest process in blocks that are large enough for a GPU's copy engine to be
+ * fast. They are ordinary pages. So everything that the kernel does with user memory (O_DIRECT,
+ * ptrace, vmsplice) works on them. This file makes, copies, shares and frees chunks. qcuda_vma.c
+ * and qcuda_fork.c map them at addresses.
  *
- * A chunk belongs to whoever has a reference. With one owner it may be in page tables and written.
- * With several, the ones that a fork has made, it is in nobody's page tables and does not change:
- * who wants to touch it first becomes the only owner of a chunk with the same content.
+ * Every holder of a reference owns the chunk. A chunk with one owner may be in page tables and may
+ * be written. A chunk gets several owners by fork. It is then in no page tables and does not
+ * change. The first owner that wants to touch it becomes the only owner of a chunk with the same
+ * content.
  */
 #include <linux/highmem.h>
 #include <linux/log2.h>
@@ -32,7 +33,7 @@ void qcud_chunks_init(struct qcud_chunks *chunks, unsigned long start, unsigned 
 	xa_init_flags(&chunks->xa, XA_FLAGS_ACCOUNT);
 }
 
-/* Memory that munmap gave back and that only waits for the mirror to let go of it. */
+/* Is there memory that munmap gave back and that only waits for the mirror to release it? */
 static bool qcud_memory_coming(struct qcud_session *session)
 {
 	bool coming;
@@ -45,10 +46,10 @@ static bool qcud_memory_coming(struct qcud_session *session)
 }
 
 /*
- * Large blocks are a matter of speed: a short try, no complaint. Single pages are a matter of
- * success. Before the kernel is pressed for one, which may end in the OOM killer, wait a moment for
- * pages that are on their way back, once for each chunk. Only for a page that a program touches
- * need any process be killed: a command can fail, and so can a copy.
+ * Large blocks only make copies faster: one short try without a warning. Single pages must succeed.
+ * An allocation of a single page under pressure may end in the OOM killer. So before that, wait a
+ * moment for pages that are on their way back, once for each chunk. The kernel may kill a process
+ * only for a page that a program touches: a command can fail, and so can a copy.
  */
 static struct page *qcud_block_alloc(struct qcud_session *session, unsigned int order, gfp_t gfp,
 				     bool *waited)
@@ -67,7 +68,7 @@ static struct page *qcud_block_alloc(struct qcud_session *session, unsigned int 
 	return alloc_page(gfp);
 }
 
-/* A chunk that has room for `want` pages and no page yet. */
+/* Makes a chunk with room for `want` pages and without pages. */
 struct qcud_chunk *qcud_chunk_new(unsigned int want)
 {
 	struct qcud_chunk *chunk;
@@ -102,7 +103,7 @@ void qcud_chunk_put(struct qcud_chunk *chunk)
 	kvfree(chunk);
 }
 
-/* All of its pages or none; blocks[order] are counted. */
+/* Allocates all pages of the chunk or none. Counts the blocks of each order in blocks[]. */
 static bool qcud_chunk_fill(struct qcud_chunk *chunk, unsigned int want,
 			    struct qcud_session *session, gfp_t gfp, unsigned long *blocks)
 {
@@ -124,7 +125,7 @@ static bool qcud_chunk_fill(struct qcud_chunk *chunk, unsigned int want,
 			qcud_chunk_drop_pages(chunk);
 			return false;
 		}
-		/* Single pages, each with its own count, are what page tables and GUP deal in. */
+		/* Page tables and GUP work with single pages, each with its own count. */
 		if (order)
 			split_page(page, order);
 		if (!chunk->nr || chunk->pages[chunk->nr - 1] + 1 != page)
@@ -140,8 +141,8 @@ static bool qcud_chunk_fill(struct qcud_chunk *chunk, unsigned int want,
 }
 
 /*
- * Makes a chunk of zeros where there is none. `blocks` and the session that may have memory to come
- * back are a group's, else NULL.
+ * Makes a chunk of zeros where none exists. For a group, `blocks` and `session` are the group's;
+ * the session may have memory that comes back. Else both are NULL.
  */
 struct qcud_chunk *qcud_chunk_make(struct qcud_chunks *chunks, unsigned long index,
 				   struct qcud_session *session, unsigned long *blocks, bool fault)
@@ -171,9 +172,9 @@ struct qcud_chunk *qcud_chunk_make(struct qcud_chunks *chunks, unsigned long ind
 }
 
 /*
- * A chunk with the same content. One without pages, which is what a chunk becomes whose content is
- * lost, if there is no memory for them; NULL if there is none at all. The caller sees to it that
- * the content stands still.
+ * Makes a chunk with the same content. If there is no memory for the pages, returns a chunk without
+ * pages; that means that its content is lost. Returns NULL if there is no memory at all. The caller
+ * makes sure that the content does not change meanwhile.
  */
 struct qcud_chunk *qcud_chunk_copy(struct qcud_chunk *chunk)
 {
@@ -183,7 +184,7 @@ struct qcud_chunk *qcud_chunk_copy(struct qcud_chunk *chunk)
 
 	if (!copy)
 		return NULL;
-	/* Whether it can be had at all, before everyone else is pressed for it. */
+	/* Check first that the memory is there, before the kernel takes it from others. */
 	if (chunk->nr > max(si_mem_available(), 0L) ||
 	    !qcud_chunk_fill(copy, chunk->nr, NULL, gfp, NULL))
 		return copy;
@@ -196,9 +197,9 @@ struct qcud_chunk *qcud_chunk_copy(struct qcud_chunk *chunk)
 }
 
 /*
- * Whether others have this chunk, too. The answer "no" stays true as long as the caller's own lock
- * of its chunks is held. Acquire pairs with refcount_dec in qcud_chunk_put(): whoever has left has
- * read the pages before.
+ * Do others own this chunk, too? The answer "no" stays true while the caller holds the lock of its
+ * own chunks. The acquire pairs with refcount_dec in qcud_chunk_put(): an owner that has dropped
+ * its reference has read the pages before.
  */
 static bool qcud_chunk_shared(const struct qcud_chunk *chunk)
 {
@@ -206,9 +207,10 @@ static bool qcud_chunk_shared(const struct qcud_chunk *chunk)
 }
 
 /*
- * Makes the caller the only owner of what is stored under this number. The copy goes to the others
- * if `keep`, because a GPU may know the pages, else to the caller. When there is no memory for a
- * copy, the one whom it was for is left with a chunk without pages. Returns the caller's chunk.
+ * Makes the caller the only owner of the chunk that is stored under this number. With `keep`, the
+ * caller keeps the pages, because a GPU may know them, and the other owners get the copy. Else the
+ * caller gets the copy. If there is no memory for the copy, the side that should get it gets a
+ * chunk without pages. Returns the caller's chunk.
  */
 struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long index,
 				      struct qcud_chunk *chunk, bool keep)
@@ -247,13 +249,13 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 	mutex_unlock(&chunk->lock);
 	if (!mine)
 		return ERR_PTR(-ENOMEM);
-	/* An entry that is there is replaced in place. */
+	/* Cannot fail: the entry exists and is replaced in place. */
 	xa_store(&chunks->xa, index, mine, GFP_KERNEL);
 	qcud_chunk_put(chunk);
 	return mine;
 }
 
-/* Gives all of them back. */
+/* Drops the references to all chunks. */
 void qcud_chunks_free(struct qcud_chunks *chunks)
 {
 	struct qcud_chunk *chunk;
@@ -266,7 +268,10 @@ void qcud_chunks_free(struct qcud_chunks *chunks)
 	xa_destroy(&chunks->xa);
 }
 
-/* Puts the chunk into page tables, as much of it as the VMA has, and the touched page for sure. */
+/*
+ * Puts the chunk into page tables: as much of it as lies in the VMA, and in any case the touched
+ * page.
+ */
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
 			     unsigned long index, struct qcud_chunk *chunk)
 {
@@ -284,8 +289,8 @@ vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chu
 	if (!ret)
 		return VM_FAULT_NOPAGE;
 	/*
-	 * Some are there already, or there is no memory for page tables. If this one is there by
-	 * now, the kernel drops the reference.
+	 * Some pages are mapped already, or there is no memory for page tables. If the touched page
+	 * has been mapped meanwhile, the kernel drops the reference.
 	 */
 	vmf->page = chunk->pages[vmf->pgoff - base];
 	get_page(vmf->page);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a forked child has of its parent's chunks: a snapshot. It shares the parent's chunks, which
- * are taken out of page tables for that, and whichever of the two touches one first makes the copy.
- * The parent's pages stay the parent's, as a GPU may know them; so the copy is the child's then.
+ * A snapshot: what a forked child gets of its parent's chunks. The snapshot shares the parent's
+ * chunks. They are taken out of page tables, and the first of the two processes that touches a
+ * chunk makes the copy. The parent keeps its pages, because a GPU may know them; the child gets the
+ * copy.
  *
- * A chunk that a GPU may write without the driver's knowledge, because it is registered, or that
- * someone may be writing at this moment, is copied at once. vfork and posix_spawn do not come here.
+ * Two kinds of chunks are copied at once: chunks that a GPU may write without the driver's
+ * knowledge, because they are registered, and chunks that may be written at this moment. vfork and
+ * posix_spawn do not call this code.
  *
- * To the driver a snapshot has neither session nor group; to the child it is ordinary memory, which
- * it may cut, move and hand down to children of its own. Without memory for a copy the child loses
- * it, as it would lose a file's pages that cannot be read: SIGBUS.
+ * In the driver a snapshot has neither session nor group. For the child it is ordinary memory: the
+ * child may cut it, move it, and pass it on to its own children. If there is no memory for a copy,
+ * the child loses the content. A touch then gives SIGBUS, as with a file whose pages cannot be
+ * read.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -18,9 +21,9 @@
 
 struct qcud_snapshot {
 	struct kref refs;	/* VMAs */
-	struct mm_struct *mm;	/* compared, never entered */
-	bool incomplete;	/* a chunk that is missing is lost, else it was never touched */
-	struct qcud_chunks mem; /* numbered as the parent's */
+	struct mm_struct *mm;	/* only compared, never used */
+	bool incomplete;	/* a missing chunk is lost; else it was never touched */
+	struct qcud_chunks mem; /* chunk numbers are the same as the parent's */
 };
 
 static void qcud_snapshot_release(struct kref *refs)
@@ -40,7 +43,7 @@ static void qcud_snapshot_close(struct vm_area_struct *vma)
 		kref_put(&snapshot->refs, qcud_snapshot_release);
 }
 
-/* Forked once more, or cut, or moved. */
+/* The VMA was forked again, or cut, or moved. */
 static void qcud_snapshot_open(struct vm_area_struct *vma)
 {
 	struct qcud_snapshot *snapshot = vma->vm_private_data;
@@ -99,8 +102,8 @@ static const struct vm_operations_struct qcud_snapshot_ops = {
 };
 
 /*
- * Out of the page tables of all who have these pages of the file. That others of the family lose
- * theirs, too, only costs them a fault.
+ * Takes a range of the file out of the page tables of all processes that map it. Other processes of
+ * the family lose their entries, too. That costs them only a page fault.
  */
 static void qcud_zap(struct address_space *mapping, unsigned long start, unsigned long end)
 {
@@ -108,7 +111,10 @@ static void qcud_zap(struct address_space *mapping, unsigned long start, unsigne
 		unmap_mapping_range(mapping, start, end - start, 1);
 }
 
-/* Takes what can be shared out of page tables, run by run. The chunks are `group`'s if not NULL. */
+/*
+ * Takes the chunks that can be shared out of page tables, run by run. If `group` is not NULL, the
+ * chunks belong to it.
+ */
 static void qcud_zap_shareable(struct address_space *mapping, struct qcud_chunks *from,
 			       struct qcud_group *group, unsigned long first, unsigned long last)
 {
@@ -132,9 +138,9 @@ static void qcud_zap_shareable(struct address_space *mapping, struct qcud_chunks
 }
 
 /*
- * Whether nobody can change the chunk: it has been taken out of page tables, and no page has a
- * reference left but ours. get_user_pages_fast() takes its reference before it looks at the page
- * table again; the barrier pairs with the one in there.
+ * Is it sure that the chunk cannot change? It has been taken out of page tables, so no page may
+ * have a reference except ours. get_user_pages_fast() takes its reference before it reads the page
+ * table again. The barrier here pairs with the barrier in get_user_pages_fast().
  */
 static bool qcud_chunk_still(const struct qcud_chunk *chunk)
 {
@@ -149,7 +155,7 @@ static bool qcud_chunk_still(const struct qcud_chunk *chunk)
 	return true;
 }
 
-/* The child's reference to a chunk, shared or a copy. False: it has none. */
+/* Gives the child the chunk, shared or as a copy. Returns false if the child gets neither. */
 static bool qcud_snapshot_take(struct qcud_snapshot *snapshot, unsigned long index,
 			       struct qcud_chunk *chunk, bool share)
 {
@@ -185,12 +191,13 @@ static struct qcud_snapshot *qcud_snapshot_new(struct mm_struct *mm, const struc
 }
 
 /*
- * Called for the VMA of a child while it is being made, with the mmap_lock of parent and child held
- * for writing. The parent has these chunks; they are `group`'s, whose `writers` counts the commands
- * that let the device write to any of them, or if that is NULL, no device knows them.
+ * Called for the VMA of a child while the kernel sets it up, with the mmap_lock of parent and child
+ * held for writing. `from` holds the parent's chunks. `group` is the parent's group, and its
+ * `writers` counts the commands that let the device write to any of the chunks. If `group` is NULL,
+ * no device knows the chunks.
  *
- * A command that is about to begin is either counted by now, or finds what this leaves behind: it
- * takes from->lock after it has been counted.
+ * A command that is about to begin takes from->lock after it has been counted in `writers`. So
+ * either it is counted by now, or it finds the state that this function leaves behind.
  */
 void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group)
 {
@@ -210,8 +217,9 @@ void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud
 	share = !group || !atomic_read(&group->writers);
 	if (!(vma->vm_flags & VM_WIPEONFORK)) {
 		/*
-		 * MADV_KEEPONFORK cannot be refused. The child's page tables are filled after this,
-		 * or, before 6.9's commit 35e351780fa9, have been, and then this empties them.
+		 * The driver cannot refuse MADV_KEEPONFORK. The kernel fills the child's page
+		 * tables after this call. Before 6.9's commit 35e351780fa9 it filled them earlier;
+		 * then this call empties them.
 		 */
 		qcud_zap(mapping, vma->vm_pgoff << PAGE_SHIFT,
 			 (vma->vm_pgoff + vma_pages(vma)) << PAGE_SHIFT);
@@ -226,7 +234,7 @@ void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud
 	if (!snapshot)
 		goto out;
 	xa_for_each_range(&from->xa, index, chunk, first, last) {
-		/* A child that is given up anyway need not be complete. */
+		/* A child whose fork fails anyway need not be complete. */
 		if (fatal_signal_pending(current) ||
 		    !qcud_snapshot_take(snapshot, index, chunk, share && qcud_chunk_still(chunk)))
 			snapshot->incomplete = true;

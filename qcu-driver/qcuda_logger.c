@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The memory logger: every mapping of /dev/qcuda as a group, found by address, and everything that
- * the driver counts. Both can be read in /sys/kernel/debug/qcuda.
+ * The memory logger. It finds every mapping of /dev/qcuda, as a group, by address, and it holds the
+ * driver's counters. Both can be read in /sys/kernel/debug/qcuda.
  */
 #include <linux/debugfs.h>
 #include <linux/log2.h>
@@ -47,7 +47,7 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 
 static struct dentry *qcud_debugfs;
 
-/* Enters a new group into its session's tree and gives it the session's chunk size. */
+/* Adds a new group to its session's tree and gives it the session's chunk size. */
 int qcud_group_log(struct qcud_group *group)
 {
 	struct qcud_session *session = group->session;
@@ -56,7 +56,7 @@ int qcud_group_log(struct qcud_group *group)
 	int ret = 0;
 
 	spin_lock(&session->lock);
-	/* One session has one address space, so that a range of addresses has one meaning. */
+	/* A session has one address space, so that each range of addresses has one meaning. */
 	if (session->mm != current->mm) {
 		ret = -EPERM;
 		goto out;
@@ -85,7 +85,10 @@ out:
 	return ret;
 }
 
-/* The group that [addr, addr + len) lies in as a whole, with a use; NULL if there is none. */
+/*
+ * Finds the group that contains all of [addr, addr + len), and counts a use of it. Returns NULL if
+ * there is none.
+ */
 struct qcud_group *qcud_group_find(struct qcud_session *session, u64 addr, u64 len)
 {
 	struct qcud_group *found = NULL;
@@ -101,7 +104,7 @@ struct qcud_group *qcud_group_find(struct qcud_session *session, u64 addr, u64 l
 		} else if (addr >= group->mem.end) {
 			node = node->rb_right;
 		} else {
-			/* In the tree means not closed: the mapping's own use is still there. */
+			/* A group in the tree is not closed: its mapping still counts as a use. */
 			if (len <= group->mem.end - addr) {
 				refcount_inc(&group->users);
 				found = group;
@@ -169,7 +172,7 @@ static int stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
-/* pid, then name and number of each count, for every session */
+/* for every session: pid, then the name and value of each counter */
 static int sessions_show(struct seq_file *m, void *unused)
 {
 	struct qcud_session *session;
@@ -201,7 +204,7 @@ void qcud_debugfs_remove(void)
 	debugfs_remove_recursive(qcud_debugfs);
 }
 
-/* When the module goes, nothing may be left. */
+/* When the module is unloaded, all current values must be zero. */
 void qcud_stats_check(void)
 {
 	static const enum qcud_stat now[] = {
