@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The module and its device: parameters, /dev/qcuda, and the virtio driver that brings the queues
- * up and takes them down, also under open sessions.
+ * The module and its device: parameters, /dev/qcuda, and the virtio driver. The virtio driver sets
+ * the queues up and takes them down, also while sessions are open.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -14,7 +14,7 @@
 
 #include "qcuda.h"
 
-/* See qcuda.h. */
+/* qcuda.h describes these locks. */
 static DEFINE_MUTEX(qcud_life_lock);
 DEFINE_MUTEX(qcud_lock);
 struct qcud_device *qcud_dev;
@@ -66,11 +66,11 @@ unsigned long qcud_timeout(void)
 static dev_t qcud_devt;
 static struct cdev qcud_cdev;
 
-static struct virtio_device *qcud_vdev; /* whose /dev/qcuda is */
+static struct virtio_device *qcud_vdev; /* the device that /dev/qcuda belongs to */
 static void qcud_renew(struct work_struct *work);
 static DECLARE_WORK(qcud_renew_work, qcud_renew);
 
-/* Every user may have a GPU: what a session can do ends with its own memory. */
+/* Every user may use the GPU: a session can reach no other memory than its own. */
 #ifdef QCUD_HAVE_CONST_DEVNODE
 static char *qcud_devnode(const struct device *device, umode_t *mode)
 #else
@@ -83,8 +83,8 @@ static char *qcud_devnode(struct device *device, umode_t *mode)
 }
 
 /*
- * A class of our own and not a misc device: misc_open() holds a lock of all misc devices while it
- * calls open, and ours waits for the host.
+ * The driver has its own class and is no misc device: misc_open() holds a lock of all misc devices
+ * while it calls open, and our open waits for the host.
  */
 static struct class qcud_class = {
 	.name = "qcuda",
@@ -101,7 +101,7 @@ void qcud_device_put(struct qcud_device *dev)
 	kref_put(&dev->refs, qcud_device_release);
 }
 
-/* The device does not do its part: everyone gets an error, and nothing is sent any more. */
+/* The device does not work as it should: all requests fail, and nothing more is sent. */
 void qcud_device_break(struct qcud_device *dev)
 {
 	unsigned int i;
@@ -111,8 +111,9 @@ void qcud_device_break(struct qcud_device *dev)
 }
 
 /*
- * Resets the device for good. From then on it touches no memory of ours, so what open sessions wait
- * for ends, and kept ones are freed. Open ones stay with their files and get -ENODEV.
+ * Resets the device for good. After the reset the device touches no memory of the guest. So
+ * everything that open sessions wait for ends, and kept sessions are freed. Open sessions stay
+ * until their files are closed; their requests fail with -ENODEV.
  */
 static void qcud_device_stop(struct qcud_device *dev)
 {
@@ -157,7 +158,7 @@ static void qcud_device_stop(struct qcud_device *dev)
 		qcud_session_finish(session);
 }
 
-/* In the midst of a suspend nothing begins anew. */
+/* The workqueue is freezable: the device is not set up again during a suspend. */
 static void qcud_config_changed(struct virtio_device *vdev)
 {
 	queue_work(system_freezable_wq, &qcud_renew_work);
@@ -196,7 +197,10 @@ static int qcud_find_queues(struct qcud_device *dev)
 	if (ret)
 		goto out;
 
-	/* The largest command without indirect descriptors; OPEN and CLOSE of all sessions. */
+	/*
+	 * Room for the largest command without indirect descriptors; on the control queue, for OPEN
+	 * and CLOSE of all sessions.
+	 */
 	need = max_t(unsigned int, QCUD_SG_MAX, 4 * (nr - 1));
 	for (i = 0; i < nr; i++) {
 		if (virtqueue_get_vring_size(vqs[i]) < need) {
@@ -221,7 +225,7 @@ out:
 
 static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config *config)
 {
-	/* Nobody is there yet, or any more; we hear when that changes. */
+	/* No host process serves the device now. The config interrupt reports a change. */
 	if (!memchr_inv(config, 0, sizeof(*config)))
 		return 0;
 	if (config->magic != QCU_CONFIG_MAGIC || config->version != QCU_WIRE_VERSION) {
@@ -244,14 +248,14 @@ static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config
 	return 0;
 }
 
-/* Commands carry guest-physical addresses, which an IOMMU in between would not understand. */
+/* Commands carry guest-physical addresses. An IOMMU in between would not translate them. */
 static int qcud_validate(struct virtio_device *vdev)
 {
 	__virtio_clear_bit(vdev, VIRTIO_F_ACCESS_PLATFORM);
 	return 0;
 }
 
-/* Sets the device up, and gives it to those who open /dev/qcuda from now on. */
+/* Sets the device up. Sessions that open /dev/qcuda from now on use it. */
 static int qcud_begin(struct virtio_device *vdev)
 {
 	struct qcu_config config;
@@ -293,7 +297,7 @@ static int qcud_begin(struct virtio_device *vdev)
 			 config.version);
 	else
 		dev_warn(&vdev->dev, "qcu-device is not running on the host; waiting for it\n");
-	/* What has changed before we could hear of it. */
+	/* The config may have changed before the driver was told of changes. */
 	queue_work(system_freezable_wq, &qcud_renew_work);
 	return 0;
 }
@@ -351,7 +355,7 @@ static void qcud_remove(struct virtio_device *vdev)
 }
 
 #ifdef CONFIG_PM_SLEEP
-/* Sessions are processes of the host, whose GPU knows nothing of our sleep. */
+/* Sessions are processes on the host. The host's GPU takes no part in the guest's suspend. */
 static bool qcud_in_use(const struct qcud_device *dev)
 {
 	struct qcud_session *session;
@@ -364,7 +368,7 @@ static bool qcud_in_use(const struct qcud_device *dev)
 	return used;
 }
 
-/* Programs are frozen now, so that none comes in between. */
+/* Programs are frozen now, so no new session can begin. */
 static int qcud_freeze(struct virtio_device *vdev)
 {
 	if (vdev->priv && qcud_in_use(vdev->priv)) {
@@ -382,7 +386,10 @@ static int qcud_restore(struct virtio_device *vdev)
 }
 #endif
 
-/* Has the device failed, is it to be given up, or has one come where there was none? */
+/*
+ * Must the device be set up again: has it failed, was it given up, or is there a host process where
+ * there was none?
+ */
 static bool qcud_is_over(struct virtio_device *vdev)
 {
 	const struct qcud_device *dev = vdev->priv;
@@ -397,9 +404,10 @@ static bool qcud_is_over(struct virtio_device *vdev)
 }
 
 /*
- * A device that fails takes its sessions along; their programs get errors. It is set up anew, as if
- * the VM had slept, for those that start later. There may be nobody behind it now: then it has no
- * sessions, and the config changes when somebody comes.
+ * When the device fails, its sessions end and their programs get errors. This function sets the
+ * device up again, as after a suspend, for programs that start later. Perhaps no host process
+ * serves the device now. It then has no sessions, and the config changes when a process starts to
+ * serve it.
  */
 static void qcud_renew(struct work_struct *work)
 {
@@ -426,7 +434,10 @@ out:
 	mutex_unlock(&qcud_life_lock);
 }
 
-/* Before a reboot, or before another kernel runs here: no DMA into memory that is no more ours. */
+/*
+ * Called before a reboot or before another kernel starts here. After this the device does no DMA
+ * into memory that the next kernel uses.
+ */
 static int qcud_rebooting(struct notifier_block *nb, unsigned long action, void *data)
 {
 	mutex_lock(&qcud_life_lock);
@@ -467,7 +478,10 @@ static int __init qcud_init(void)
 	ret = qcud_request_cache_create();
 	if (ret)
 		return ret;
-	/* With a thread of its own for when none can be made: its work gives memory back. */
+	/*
+	 * WQ_MEM_RECLAIM: the queue has a rescuer thread for times when no thread can be created.
+	 * Its work gives memory back.
+	 */
 	qcud_wq = alloc_workqueue("qcuda", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!qcud_wq) {
 		ret = -ENOMEM;

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the mirror has of the process's chunks. A command may use chunks after MAP has put them into
- * the mirror's window, and their pages may go back to the kernel after UNMAP has taken them out.
- * Both are commands of the driver (tid 0). An UNMAP's answer may take as long as the GPU's work
- * does, and that may wait for the program; so nobody waits for one except a mapping at the same
- * addresses, and no more than a few of them take room on the ring.
+ * Which chunks of the process the mirror has. Commands may use chunks after MAP has put them into
+ * the mirror's window. Their pages may go back to the kernel after UNMAP has taken them out. The
+ * driver sends both commands itself (tid 0).
  *
- * A group counts its users: the mapping itself, and each command in flight that uses it. munmap
- * only takes the group out of the tree, so that no new user can find it. When the last user has
- * gone, the session's work item sends UNMAP, and when that is answered, frees the pages.
+ * The answer to an UNMAP may take as long as the GPU's work, and this work may wait for the
+ * program. So no thread waits for an UNMAP, except a mapping at the same addresses, and only a few
+ * UNMAPs at a time take room on the ring.
+ *
+ * A group counts its users: the mapping itself, and each command in flight that uses the group.
+ * munmap only takes the group out of the tree, so that no new user can find it. When the last user
+ * is gone, the session's work item sends UNMAP. When UNMAP is answered, the work item frees the
+ * pages.
  */
 #include <linux/slab.h>
 
 #include "qcuda.h"
 
-/* The mirror carries out one at a time. */
+/* The most UNMAPs on the ring. The mirror carries out one at a time. */
 #define QCUD_UNMAPS 16
 
-/* Any context. The last one starts the end of the group. */
+/* Drops a use of the group. Any context. The last use starts the end of the group. */
 void qcud_group_unuse(struct qcud_group *group)
 {
 	struct qcud_queue *queue = group->session->queue;
@@ -26,7 +29,7 @@ void qcud_group_unuse(struct qcud_group *group)
 		queue_work(qcud_wq, &queue->work);
 }
 
-/* Any context: the end of what a command uses. */
+/* Drops the use of the group that a command holds. Any context. */
 void qcud_request_unuse(struct qcud_request *req)
 {
 	struct qcud_group *group = req->group;
@@ -43,8 +46,8 @@ static bool qcud_group_idle(const struct qcud_group *group)
 }
 
 /*
- * Whoever gets true frees the group: no user is left, no mirror has the pages, and the group has
- * moved to `list`.
+ * The caller that gets true frees the group: it has no user left, no mirror has its pages, and it
+ * has been moved to `list`.
  */
 static bool qcud_group_claim(struct qcud_group *group, struct list_head *list)
 {
@@ -58,7 +61,9 @@ static bool qcud_group_claim(struct qcud_group *group, struct list_head *list)
 	return true;
 }
 
-/* `list` holds groups that were taken from the session's list of closing ones, for good. */
+/*
+ * Frees the groups in `list`. They were taken from the session's list of closing groups for good.
+ */
 static void qcud_groups_free(struct qcud_session *session, struct list_head *list)
 {
 	struct qcud_group *group, *next;
@@ -73,7 +78,7 @@ static void qcud_groups_free(struct qcud_session *session, struct list_head *lis
 	wake_up_all(&session->wait);
 }
 
-/* The mapping is gone. Does not wait for the device: munmap and exit call this. */
+/* The mapping is gone. This function does not wait for the device: munmap and exit call it. */
 void qcud_group_close(struct qcud_group *group)
 {
 	struct qcud_session *session = group->session;
@@ -91,7 +96,7 @@ void qcud_group_close(struct qcud_group *group)
 	spin_unlock(&session->lock);
 
 	last = refcount_dec_and_test(&group->users);
-	/* What the mirror never saw is freed here and now. */
+	/* A group that the mirror never saw is freed here at once. */
 	spin_lock(&session->lock);
 	if (!last && !session->detached)
 		qcud_queue_expect(session->queue, group);
@@ -101,7 +106,10 @@ void qcud_group_close(struct qcud_group *group)
 	qcud_groups_free(session, &list);
 }
 
-/* The work item's part: sends UNMAP for groups without users, frees those that need none. */
+/*
+ * Called by the work item. Sends UNMAP for groups without users, and frees those that need no
+ * UNMAP.
+ */
 void qcud_session_reap(struct qcud_session *session)
 {
 	struct qcud_group *group, *next;
@@ -117,8 +125,11 @@ void qcud_session_reap(struct qcud_session *session)
 		    session->unmaps == QCUD_UNMAPS)
 			continue;
 		/*
-		 * On an error the pages stay until CLOSE is answered; on a full ring the queue runs
-		 * this again. When the session ends, the group may be freed before the request.
+		 * On an error the pages stay until CLOSE is answered. On a full ring the queue
+		 * calls this function again later.
+		 *
+		 * The request has a reference of the group: when the session ends, the group
+		 * may be freed before the request.
 		 */
 		kref_get(&group->refs);
 		req->group = group;
@@ -142,7 +153,7 @@ void qcud_session_reap(struct qcud_session *session)
 	}
 }
 
-/* An UNMAP has come back, in the work item, which sends further ones afterwards. */
+/* An UNMAP has been answered. Called in the work item, which sends further UNMAPs afterwards. */
 void qcud_group_unmapped(struct qcud_request *req)
 {
 	struct qcud_group *group = req->group;
@@ -167,9 +178,9 @@ void qcud_group_unmapped(struct qcud_request *req)
 }
 
 /*
- * Whether an earlier group at these addresses is still to be mapped or unmapped by someone. The
- * list has the order in which mappings ended, so when this one has ended as well, those behind it
- * are later ones; they wait for it.
+ * Is an earlier group at these addresses still to be mapped or unmapped by another thread? The list
+ * is in the order in which mappings ended. So if this group has ended too, groups behind it in the
+ * list are later ones, and they wait for this group.
  */
 static bool qcud_unmap_pending(const struct qcud_group *mine)
 {
@@ -178,7 +189,7 @@ static bool qcud_unmap_pending(const struct qcud_group *mine)
 	struct qcud_group *group;
 	bool found = false;
 
-	/* What is registered only gets addresses that are free. */
+	/* Registered memory only gets addresses that are free. */
 	if (mine->registered)
 		return false;
 	spin_lock(&session->lock);
@@ -194,7 +205,7 @@ static bool qcud_unmap_pending(const struct qcud_group *mine)
 	return found && !READ_ONCE(session->queue->dead);
 }
 
-/* Takes note of the answer to the session's MAP, if one is out. */
+/* Waits for the answer to the session's MAP, if one is outstanding, and records the result. */
 int qcud_map_settle(struct qcud_session *session)
 {
 	struct qcud_request *req = session->map_req;
@@ -208,7 +219,7 @@ int qcud_map_settle(struct qcud_session *session)
 		return 0;
 	ret = qcud_request_wait(session->queue, req);
 	if (ret == -EINTR)
-		return ret; /* whoever comes next settles it */
+		return ret; /* the next caller settles it */
 
 	group = req->group;
 	mutex_lock(&group->mem.lock);
@@ -220,14 +231,14 @@ int qcud_map_settle(struct qcud_session *session)
 		}
 		group->mapped_bytes += req->cmd.map.len;
 	} else if (!ret && req->reply.status && !group->mapped_bytes) {
-		/* It has none of the group: there is nothing to be taken out, nor to wait for. */
+		/* The mirror has no part of the group. Nothing must be unmapped or waited for. */
 		spin_lock(&session->lock);
 		group->sent = false;
 		spin_unlock(&session->lock);
 	}
 	mutex_unlock(&group->mem.lock);
 
-	/* What the backend said is the answer to the command that needed the memory. */
+	/* The backend's error becomes the status of the command that needed the memory. */
 	if (!ret && req->reply.status)
 		ret = req->reply.status > 0 ? req->reply.status : -EIO;
 	session->map_req = NULL;
@@ -236,9 +247,9 @@ int qcud_map_settle(struct qcud_session *session)
 }
 
 /*
- * A MAP request for the first run of chunks in [*first, last] that the mirror does not have, as
- * many as one table of segments describes; NULL if it has them all. Whole chunks always fit: the
- * largest chunk in single pages is QCU_SEGS_MAX segments.
+ * Makes a MAP request for the first run of chunks in [*first, last] that the mirror does not have,
+ * as many chunks as one table of segments can describe. Returns NULL if the mirror has all of them.
+ * A whole chunk always fits: the largest chunk, in single pages, is QCU_SEGS_MAX segments.
  */
 static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned long *first,
 					     unsigned long last)
@@ -297,8 +308,9 @@ static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned 
 }
 
 /*
- * Takes map_lock when the group's addresses are free in the mirror. The wait for that is without
- * the lock: the last user of the earlier group may be waiting for it, and other mappings pass.
+ * Takes map_lock when the group's addresses are free in the mirror. It waits for that without the
+ * lock, because the last user of the earlier group may be waiting for the lock, and so that other
+ * mappings can go on.
  */
 static int qcud_map_lock(struct qcud_group *group)
 {
@@ -326,7 +338,7 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 	struct qcud_session *session = group->session;
 	int ret;
 
-	/* One that a killed thread left behind may be for these very chunks. */
+	/* A killed thread may have left a MAP behind, and it may be for these same chunks. */
 	ret = qcud_map_settle(session);
 	if (ret == -EINTR)
 		return ret;
@@ -360,8 +372,9 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 }
 
 /*
- * Makes [addr, addr + len), which lies in the group, resident and mapped in the mirror. The caller
- * has a use of the group. 0, -errno, or the cudaError_t with which the mirror refused.
+ * Makes [addr, addr + len) resident and mapped in the mirror. The range lies in the group, and the
+ * caller holds a use of the group. Returns 0, -errno, or the cudaError_t with which the mirror
+ * refused.
  */
 int qcud_group_map(struct qcud_group *group, u64 addr, u64 len, enum qcud_use use)
 {

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the kernel has to know when memory runs out: how much of it a process has in chunks, so that
- * it ends the right one, and that the memory of one that it has ended takes a moment to come back,
- * so that it does not end a second one meanwhile.
+ * What the kernel must know when memory runs out:
  *
- * A page in a process's page tables is counted by the kernel. Chunks that only commands have used
- * are in none, nor are those that a fork has taken out of them, nor those whose mapping is gone and
- * that the mirror still has: these are counted here, as the same kind of memory (RssFile), in the
- * counters of the process, until they are free.
+ * - how much memory a process has in chunks, so that the kernel kills the right process;
+ * - that the memory of a killed process takes a moment to come back, so that the kernel does not
+ *   kill a second process meanwhile.
  *
- * Pages that the mirror knows are not freed when their process dies, but when the host has let go
- * of them. The kernel takes a victim without any memory left to free for done, and looks for the
- * next one. It asks us before that: we wait until pages have come back. Whoever waits holds the
- * kernel's oom_lock, so the wait must end by itself: it is for the host's answer and for work that
- * allocates nothing, and it is bounded. A program can keep its memory on the way back for as long
- * as it likes, one session after the other; so after a wait for nothing the next ones are short.
- * That does not shorten the waits for a process that has been ended.
+ * The kernel counts a page that is in a process's page tables. Some chunks are in no page tables:
+ * those that only commands have used, those that a fork has taken out, and those whose mapping is
+ * gone but that the mirror still has. The driver counts these chunks in the counters of the
+ * process, as the same kind of memory (RssFile), until they are free.
+ *
+ * Pages that the mirror knows are not freed when their process dies, but when the host has released
+ * them. The kernel thinks that it is done with a victim that has no memory left to free, and looks
+ * for the next victim. Before that it calls our notifier, which waits until pages have come back.
+ * The waiting thread holds the kernel's oom_lock, so the wait must end by itself: it waits only for
+ * the host's answer and for work that allocates nothing, and it is bounded. A program can keep its
+ * memory "on the way back" as long as it likes, in one session after the other. So after a wait
+ * without result the next waits are short. That does not shorten the waits for a process that has
+ * been killed.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -29,22 +32,28 @@
 
 #include "qcuda.h"
 
-/* For how long the kernel is held back; and if that was for nothing, for how long from then on. */
+/*
+ * The longest wait; the longest wait after one without result; how long a wait without result
+ * counts.
+ */
 #define QCUD_OOM_WAIT	(10 * HZ)
 #define QCUD_OOM_SHORT	HZ
 #define QCUD_OOM_FORGET (60 * HZ)
 
-/* So many more free pages, and there is something to try again for. */
+/* With this many more free pages, the kernel can try the allocation again. */
 #define QCUD_OOM_FREED (SZ_1M >> PAGE_SHIFT)
 
-/* Count up: pages that have come back, sessions whose memory all has, and when the last one's. */
+/*
+ * These only grow: pages that have come back, sessions whose memory has come back completely. The
+ * third is the time of the last such session.
+ */
 static atomic_long_t qcud_returned;
 static atomic_t qcud_ended;
 static unsigned long qcud_ended_at;
 
 /* ---- how much a process has ---- */
 
-/* The counters may be changed after the process's end, as long as mm is there. */
+/* The counters may be changed after the process has ended, as long as mm exists. */
 void qcud_mm_count(struct mm_struct *mm, long pages)
 {
 	if (!pages)
@@ -57,8 +66,9 @@ void qcud_mm_count(struct mm_struct *mm, long pages)
 }
 
 /*
- * Before 6.2's commit f1a7941243c1 a thread keeps what it has added to the process's counters to
- * itself for 64 page faults. That is little where a fault brings a page; ours bring up to 16,384.
+ * Before 6.2's commit f1a7941243c1 a thread collects its changes to the process's counters for 64
+ * page faults before it adds them. That is little when a fault brings one page. A fault of ours
+ * brings up to 16,384 pages.
  */
 void qcud_mm_settle(struct mm_struct *mm)
 {
@@ -72,7 +82,7 @@ void qcud_mm_settle(struct mm_struct *mm)
 #endif
 }
 
-/* The chunk's pages are counted here from now on, or by their page tables. */
+/* From now on the driver counts the chunk's pages (`here`), or the page tables do (not `here`). */
 void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, bool here)
 {
 	long pages = here ? chunk->nr : -(long)chunk->nr;
@@ -86,7 +96,7 @@ void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, bool h
 	qcud_mm_count(group->mm, pages);
 }
 
-/* The group is in no page tables any more: all of it is counted here. */
+/* The group is in no page tables any more: the driver counts all of it. */
 void qcud_group_count(struct qcud_group *group)
 {
 	struct qcud_chunk *chunk;
@@ -105,7 +115,10 @@ void qcud_memory_returned(unsigned long pages)
 	atomic_long_add(pages, &qcud_returned);
 }
 
-/* Called while the session can still be found: between the two nobody thinks that all is lost. */
+/*
+ * Called while the session is still in the list. So there is no moment in which the notifier sees
+ * neither the session nor its memory.
+ */
 void qcud_session_returned(void)
 {
 	WRITE_ONCE(qcud_ended_at, jiffies);
@@ -113,10 +126,13 @@ void qcud_session_returned(void)
 	atomic_long_inc(&qcud_returned);
 }
 
-/* Has a session ended since the last call, just now? Its pages may not have been seen yet. */
+/*
+ * Has a session ended since the last call, and within the last second? The kernel may not have seen
+ * its pages yet.
+ */
 static bool qcud_just_ended(void)
 {
-	static int seen; /* under the kernel's oom_lock */
+	static int seen; /* protected by the kernel's oom_lock */
 	int ended = atomic_read(&qcud_ended);
 	bool just = ended != seen && time_before(jiffies, READ_ONCE(qcud_ended_at) + HZ);
 
@@ -124,7 +140,7 @@ static bool qcud_just_ended(void)
 	return just;
 }
 
-/* The process is being killed, or has gone already. */
+/* Is the process being killed, or is it gone already? */
 static bool qcud_owner_ends(const struct qcud_session *session)
 {
 	struct task_struct *task;
@@ -141,16 +157,19 @@ static bool qcud_owner_ends(const struct qcud_session *session)
 
 /* Whose memory is on its way back. */
 enum qcud_returning {
-	QCUD_RETURNING_ENDED, /* of a process that ends, or of a session */
-	QCUD_RETURNING_FREED, /* of one that goes on and has unmapped it */
+	QCUD_RETURNING_ENDED, /* of a process that ends, or of a session that ends */
+	QCUD_RETURNING_FREED, /* of a process that goes on and has unmapped the memory */
 	QCUD_RETURNINGS,
 };
 
-/* For how long the kernel waits for each of them now, and when it last has for nothing; jiffies. */
+/*
+ * In jiffies: until when the kernel waits for each kind now, and when it last waited without
+ * result.
+ */
 static struct {
 	unsigned long end, in_vain;
 	bool brief;
-} qcud_patience[QCUD_RETURNINGS]; /* the kernel's oom_lock */
+} qcud_patience[QCUD_RETURNINGS]; /* protected by the kernel's oom_lock */
 
 static unsigned int qcud_session_returns(struct qcud_session *session)
 {
@@ -174,7 +193,7 @@ static unsigned int qcud_returns(void)
 	struct qcud_session *session;
 	unsigned int which = 0;
 
-	/* Held for moments only, and memory is not allocated under it. */
+	/* Other threads hold qcud_lock only for a moment, and do not allocate memory under it. */
 	if (!mutex_trylock(&qcud_lock))
 		return BIT(QCUD_RETURNING_ENDED);
 	list_for_each_entry(session, &qcud_sessions, node)
@@ -217,14 +236,17 @@ static unsigned long qcud_free_pages(void)
 	return global_zone_page_state(NR_FREE_PAGES);
 }
 
-/* The kernel is about to choose a process to end, unless *freed says that there are pages again. */
+/*
+ * The kernel is about to choose a process to kill. It does not if *freed says that there are pages
+ * again.
+ */
 static int qcud_oom(struct notifier_block *unused, unsigned long zero, void *freed)
 {
 	long before = atomic_long_read(&qcud_returned), pages;
 	unsigned long had = qcud_free_pages();
 	unsigned int which = qcud_returns();
 
-	/* What we would wait for may be this very thread, which gets memory without that. */
+	/* The driver might wait for this very thread. The thread gets memory without that wait. */
 	if (fatal_signal_pending(current) || current->flags & PF_EXITING)
 		return NOTIFY_OK;
 	if (qcud_just_ended()) {
@@ -239,7 +261,7 @@ static int qcud_oom(struct notifier_block *unused, unsigned long zero, void *fre
 		msleep(10);
 		which = qcud_returns();
 		pages = atomic_long_read(&qcud_returned) - before;
-		/* Other memory counts as well: the kernel does not look again after this. */
+		/* Other free memory counts, too: the kernel does not check again after this. */
 		if (!pages && qcud_free_pages() > had + QCUD_OOM_FREED)
 			pages = QCUD_OOM_FREED;
 	} while (!pages && qcud_patience_left(which));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * User memory that is not in chunks: stack, static data, files, memory from before the library
- * started. Its pages are pinned for the time of one command and described to the host as segments;
- * nothing is copied.
+ * started. The driver pins its pages for the time of one command and describes them to the host as
+ * segments. It copies nothing.
  *
- * The pins are short-term ones although a command may wait for its stream: FOLL_LONGTERM would
- * refuse pages of file mappings and first move others out of CMA and movable zones, for a pin that
- * in general ends with the call. Registered memory is what chunks are for.
+ * The pins are short-term pins, although a command may wait for its stream. FOLL_LONGTERM would
+ * refuse pages of file mappings. It would also move pages out of CMA and movable zones first, for a
+ * pin that usually ends with the call. Registered memory has chunks for that.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -27,7 +27,7 @@ void qcud_unpin(struct qcud_request *req)
 	size_t i, nr = req->payload_bytes / sizeof(*segs);
 	s64 pages = 0;
 
-	/* A segment ends inside a page only at the end of the range: no page is in two of them. */
+	/* Only the end of the range can lie inside a page, so no page is in two segments. */
 	for (i = 0; i < nr; i++) {
 		unsigned long n = qcud_seg_pages(&segs[i]);
 
@@ -39,15 +39,15 @@ void qcud_unpin(struct qcud_request *req)
 	qcud_stat_add(QCUD_STAT_PINNED_PAGES, -pages);
 }
 
-/* Those that [addr, addr + len) lies in; it is not empty and does not wrap. */
+/* The number of pages that [addr, addr + len) touches. The range is not empty and does not wrap. */
 unsigned long qcud_pin_pages(u64 addr, u64 len)
 {
 	return ((addr + len - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
 }
 
 /*
- * Pins [addr, addr + len), which is not empty and does not wrap, as the request's segments.
- * -ENOBUFS: the user has too much pinned just now.
+ * Pins [addr, addr + len) as the request's segments. The range is not empty and does not wrap.
+ * Returns -ENOBUFS if the user has too much memory pinned now.
  */
 int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len, bool write)
 {
@@ -101,7 +101,7 @@ int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len
 	}
 	free_page((unsigned long)pages);
 
-	/* The request owns table and pins now, whether it is sent or not. */
+	/* The request owns the table and the pins now, also if it is never sent. */
 	req->pinned = true;
 	req->pinned_dirty = write;
 	if (!ret)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the mirror has registered memory: at the process's own address, or in the annex, whose
- * addresses only this file gives out. A program may register as much as it likes, and the lock is
- * one that all of its threads need; so this takes as many steps as the logarithm of what is there.
+ * Chooses the mirror's addresses of registered memory: the process's own address, or an address in
+ * the annex. Only this file gives out annex addresses. A program may register as many ranges as it
+ * likes, and all of its threads need the lock. So the number of steps is logarithmic in the number
+ * of ranges.
  *
- * Two trees for each session, of ranges that do not overlap. Those of the annex know the room in
- * front of them, and the most of it in their subtree: new ones go to the lowest address with room.
+ * Each session has two trees of ranges that do not overlap. In the tree of the annex each range
+ * knows the room in front of it and the largest such room in its subtree. A new range goes to the
+ * lowest address with enough room.
  */
 #include <linux/rbtree_augmented.h>
 
@@ -34,14 +36,14 @@ static u64 qcud_annex(const struct qcud_session *session)
 	return session->dev->config.window_base + session->dev->config.window_size;
 }
 
-/* At the process's own address, if nothing speaks against it. */
+/* Places the group at the process's own address, if that is possible. */
 static bool qcud_place_own(struct qcud_group *group, unsigned int *steps)
 {
 	struct qcud_session *session = group->session;
 	u64 at = group->mem.start, len = qcud_place_len(group);
 	struct rb_node **link = &session->own.rb_node, *parent = NULL;
 
-	/* In the window are the mirror's chunks, whatever this process has there. */
+	/* The mirror keeps the window for chunks, whatever this process has mapped there. */
 	if (at + len > session->dev->config.window_base &&
 	    at < qcud_annex(session) + QCU_ANNEX_SIZE)
 		return false;
@@ -64,7 +66,10 @@ static bool qcud_place_own(struct qcud_group *group, unsigned int *steps)
 	return true;
 }
 
-/* The first one in the annex with so much room in front of it; NULL: only behind the last. */
+/*
+ * The first group in the annex with this much room in front of it. NULL: there is only room behind
+ * the last group.
+ */
 static struct qcud_group *qcud_place_find(struct rb_node *node, u64 len, unsigned int *steps)
 {
 	while (node && qcud_placed(node)->most_room >= len) {
@@ -114,7 +119,10 @@ static bool qcud_place_annex(struct qcud_group *group, unsigned int *steps)
 	return true;
 }
 
-/* Chooses group->at; `own`: the process's own address if it can be. False: there is no room. */
+/*
+ * Chooses group->at. With `own`, tries the process's own address first. Returns false if there is
+ * no room.
+ */
 bool qcud_place(struct qcud_group *group, bool own)
 {
 	struct qcud_session *session = group->session;
@@ -129,7 +137,7 @@ bool qcud_place(struct qcud_group *group, bool own)
 	return found;
 }
 
-/* The mirror has nothing of it any more. */
+/* Gives the group's addresses back. The mirror has no part of the group any more. */
 void qcud_place_end(struct qcud_group *group)
 {
 	struct qcud_session *session = group->session;

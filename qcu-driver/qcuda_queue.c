@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests and the virtqueue that carries them. This is the only file that touches a virtqueue: a
- * request goes in with a reference for the queue, and that reference comes back exactly once, from
- * the device's answer or from a reset. Whoever sent it may have given up long before.
+ * Requests and the virtqueue that carries them. This is the only file that touches a virtqueue. A
+ * request goes on the ring with one reference for the queue. The queue drops that reference exactly
+ * once, at the device's answer or at a reset. The sender may have given up long before.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@
 
 static struct kmem_cache *qcud_request_cache;
 
-/* Of the memory for a request, which many requests after one another have. */
+/* The slab constructor. It runs once for memory that many requests use, one after the other. */
 static void qcud_request_init(void *memory)
 {
 	struct qcud_request *req = memory;
@@ -52,7 +52,7 @@ struct qcud_request *qcud_request_new(u16 op)
 	return req;
 }
 
-/* Takes over `payload`, which kvfree() will free, also when this fails. */
+/* Takes over `payload`, also when this fails. The payload is later freed with kvfree(). */
 int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes)
 {
 	size_t pages, i;
@@ -64,7 +64,7 @@ int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes)
 		return 0;
 	}
 
-	/* vmalloc memory is page-aligned, so the first page is a whole one. */
+	/* vmalloc memory is page-aligned, so it begins with a whole page. */
 	pages = DIV_ROUND_UP(bytes, PAGE_SIZE);
 	req->sg = kmalloc_array(pages, sizeof(*req->sg), GFP_KERNEL_ACCOUNT);
 	if (!req->sg)
@@ -97,7 +97,7 @@ static void qcud_request_free(struct qcud_request *req)
 	qcud_stat_add(QCUD_STAT_REQUESTS, -1);
 }
 
-/* May sleep when it is the last one. */
+/* May sleep when the caller drops the last reference. */
 void qcud_request_put(struct qcud_request *req)
 {
 	if (req && refcount_dec_and_test(&req->refs))
@@ -113,7 +113,7 @@ static void qcud_queue_kill_locked(struct qcud_queue *queue, int error)
 	if (queue->dead)
 		return;
 	WRITE_ONCE(queue->dead, error);
-	/* Nobody shall wait for these any more, yet the device still has them. */
+	/* No caller waits for these requests any more, but the device still has them. */
 	list_for_each_entry(req, &queue->inflight, node) {
 		req->error = error;
 		complete_all(&req->done);
@@ -132,7 +132,7 @@ void qcud_queue_kill(struct qcud_queue *queue, int error)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-/* Adds up where a copy's time has gone. */
+/* Adds the times of a copy to the statistics. */
 static void qcud_count_time(const struct qcud_request *req)
 {
 	const struct qCUcmd *reply = &req->reply;
@@ -147,7 +147,7 @@ static void qcud_count_time(const struct qcud_request *req)
 	qcud_stat_add(QCUD_STAT_TIMED_COPY, up ? reply->copy_h2d.copy_ns : reply->copy_d2h.copy_ns);
 }
 
-/* Keeps what a posted command came to for the thread that posted it. */
+/* Keeps the error of a posted command for the thread that posted it. */
 static void qcud_queue_note(struct qcud_queue *queue, const struct qcud_request *req)
 {
 	unsigned int i;
@@ -164,7 +164,7 @@ static void qcud_queue_note(struct qcud_queue *queue, const struct qcud_request 
 	WRITE_ONCE(queue->nr_late, i + 1);
 }
 
-/* What is kept for this thread, which is no longer then; mostly 0. */
+/* Returns and forgets the error that is kept for this thread. Usually there is none: 0. */
 s32 qcud_queue_late(struct qcud_queue *queue, u32 tid)
 {
 	unsigned int i;
@@ -184,13 +184,13 @@ s32 qcud_queue_late(struct qcud_queue *queue, u32 tid)
 	return status;
 }
 
-/* Is there nothing in it, but for the use of a group, whose end may sleep? */
+/* Does the request hold nothing whose release may sleep, except perhaps the use of a group? */
 static bool qcud_request_light(const struct qcud_request *req)
 {
 	return !req->pinned && !req->registered && !req->bounce && !req->sg;
 }
 
-/* It is posted, and its end lets memory go that somebody may be waiting for. */
+/* Is the request posted, and does its end release memory that another thread may wait for? */
 static bool qcud_request_heavy(const struct qcud_request *req)
 {
 	if (!req->posted)
@@ -199,8 +199,9 @@ static bool qcud_request_heavy(const struct qcud_request *req)
 }
 
 /*
- * A group is closed: the end of the requests that use it will let it go, so it must be heard of.
- * Those that are not on the ring yet see that it is closed when they get there.
+ * A group is closed. The end of the requests that use it releases its memory, so the driver must
+ * notice that end. Requests that are not on the ring yet see that the group is closed when they are
+ * put there.
  */
 void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group)
 {
@@ -218,7 +219,7 @@ void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-/* The device is done with a request: ends the queue's reference. */
+/* The device is done with a request. Drops the queue's reference. */
 static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *req)
 {
 	list_del_init(&req->node);
@@ -229,14 +230,15 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 	qcud_count_time(req);
 	WRITE_ONCE(queue->answers, queue->answers + 1);
 	/*
-	 * The use ends here and not with the request: a thread that waits for a closing group may
-	 * be the one that would free the request. MAP and UNMAP look after theirs themselves.
+	 * The request's use of the group ends here, not when the request is freed: a thread that
+	 * waits for a closing group may be the thread that would free the request. MAP and UNMAP
+	 * end their own uses.
 	 */
 	if (req->group && req->cmd.op != QCU_OP_MAP && req->cmd.op != QCU_OP_UNMAP)
 		qcud_request_unuse(req);
 	if (req->posted && !req->error && req->reply.status)
 		qcud_queue_note(queue, req);
-	/* For one that is posted nobody waits, but for a copy back out of the kernel's memory. */
+	/* No caller waits for a posted request, except to copy data back from kernel memory. */
 	if (!req->posted || req->bounce)
 		complete_all(&req->done);
 	if (!refcount_dec_and_test(&req->refs))
@@ -249,14 +251,14 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 	}
 }
 
-/* A reply answers the record it came for, and is exactly one record long. */
+/* A reply must match the record that it answers, and must be exactly one record long. */
 static bool qcud_reply_fits(const struct qcud_request *req, unsigned int len)
 {
 	return len == sizeof(req->reply) && req->reply.op == req->cmd.op &&
 	       req->reply.tid == req->cmd.tid && req->reply.seq == req->cmd.seq;
 }
 
-/* Takes the answers that have come. */
+/* Takes the answers that have arrived. */
 void qcud_queue_drain(struct qcud_queue *queue)
 {
 	struct qcud_request *req;
@@ -286,7 +288,7 @@ void qcud_queue_drain(struct qcud_queue *queue)
 
 void qcud_queue_callback(struct virtqueue *vq)
 {
-	/* Not vq->priv: that is the transport's. */
+	/* Not vq->priv, which belongs to the transport. */
 	struct qcud_device *dev = vq->vdev->priv;
 	struct qcud_queue *queue = &dev->queue[vq->index];
 	unsigned long flags;
@@ -297,7 +299,7 @@ void qcud_queue_callback(struct virtqueue *vq)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-/* Takes answers without waiting for their interrupt. */
+/* Takes the answers that have arrived, without an interrupt. */
 void qcud_queue_poll(struct qcud_queue *queue)
 {
 	spin_lock_irq(&queue->lock);
@@ -308,8 +310,8 @@ void qcud_queue_poll(struct qcud_queue *queue)
 }
 
 /*
- * Tells the device what is on the ring, if it wants to be told. The lock keeps the virtqueue from
- * being deleted meanwhile; on PCI a notification is one write to a register.
+ * Notifies the device of new requests on the ring, if it wants to be notified. The lock keeps the
+ * virtqueue from being deleted meanwhile. On PCI a notification is one write to a register.
  */
 void qcud_queue_notify(struct qcud_queue *queue)
 {
@@ -333,9 +335,9 @@ void qcud_queue_kick(struct qcud_queue *queue)
 }
 
 /*
- * Puts a request on the ring if there is room. With -ENOSPC, *answers is what the queue had counted
- * before. From the work item: the caller's reference becomes the queue's, and if there is no room
- * the work item runs again when there is.
+ * Puts a request on the ring if there is room. On -ENOSPC, *answers is the queue's count of answers
+ * before the attempt. With QCUD_SEND_WORK (the work item): the queue takes over the caller's
+ * reference, and if there is no room, the work item runs again when there is.
  */
 int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
 		   unsigned int how)
@@ -383,7 +385,7 @@ static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answer
 	return READ_ONCE(queue->answers) != answers || READ_ONCE(queue->dead);
 }
 
-/* Puts a request on the ring, waiting for room if need be. */
+/* Puts a request on the ring. Waits for room if necessary. */
 int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how)
 {
 	unsigned int answers;
@@ -410,7 +412,7 @@ int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned
 	}
 }
 
-/* After a reset: what the device still had, it has no more, and the virtqueue may be deleted. */
+/* Called after a reset. The device no longer has any request, and the virtqueue may be deleted. */
 void qcud_queue_detach(struct qcud_queue *queue)
 {
 	struct qcud_request *req;
@@ -425,7 +427,10 @@ void qcud_queue_detach(struct qcud_queue *queue)
 	wake_up_all(&queue->room);
 }
 
-/* What the callback left to a context that may sleep. One at a time for each queue. */
+/*
+ * Does the work that the callback left to a context that may sleep. Runs once at a time for each
+ * queue.
+ */
 void qcud_queue_reap(struct qcud_queue *queue)
 {
 	struct qcud_request *req, *next;

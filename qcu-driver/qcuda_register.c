@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory of the process that is registered although it does not lie in chunks. Its pages are pinned
- * for as long as the registration lasts, counted against RLIMIT_MEMLOCK, and mapped in the mirror
- * as chunks are, so that commands and kernels use them in place.
+ * Registered memory of the process that does not lie in chunks. Its pages are pinned for as long as
+ * the registration lasts, counted against RLIMIT_MEMLOCK, and mapped in the mirror as chunks are.
+ * So commands and kernels use them in place.
  *
- * A registration is a group: its chunks hold pinned pages, its mapping lasts until HOST_UNREGISTER
- * or the end of the session, UNMAP and its answer come before the pages are let go. In the mirror
- * it lies at the process's own address if that is free there; else in the annex, and commands are
- * translated.
+ * A registration is a group. Its chunks hold pinned pages. It lasts until HOST_UNREGISTER or the
+ * end of the session. The pages are unpinned only after UNMAP has been answered. The mirror maps
+ * the memory at the process's own address if that is free there. Else it maps the memory in the
+ * annex, and the driver translates the addresses in commands.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -18,7 +18,7 @@
 
 /* ---- the pages ---- */
 
-/* As RDMA does it: mm->pinned_vm, which the process can see as VmPin. */
+/* As RDMA does: counted in mm->pinned_vm, which the process sees as VmPin. */
 static int qcud_account(struct qcud_group *group)
 {
 	unsigned long pages = (group->mem.end - group->mem.start) >> PAGE_SHIFT;
@@ -32,7 +32,7 @@ static int qcud_account(struct qcud_group *group)
 	return 0;
 }
 
-/* The pages have been let go. */
+/* The pages have been unpinned. */
 void qcud_unaccount(struct qcud_group *group)
 {
 	atomic64_sub(group->accounted, &group->mm->pinned_vm);
@@ -62,7 +62,10 @@ static int qcud_chunk_pin(struct qcud_chunk *chunk, unsigned long addr, unsigned
 	return 0;
 }
 
-/* Nobody else knows the group's chunks yet: no lock, which must not be held while pages come. */
+/*
+ * No other thread knows the group's chunks yet. So no lock is needed; none may be held while pages
+ * are faulted in.
+ */
 static int qcud_group_pin(struct qcud_group *group)
 {
 	unsigned long addr = group->mem.start, index;
@@ -88,7 +91,7 @@ static int qcud_group_pin(struct qcud_group *group)
 	return ret;
 }
 
-/* ---- the tree, by the exact ranges that were registered ---- */
+/* ---- the tree, sorted by the exact ranges that were registered ---- */
 
 static int qcud_registered_add(struct qcud_group *group)
 {
@@ -137,7 +140,10 @@ static struct qcud_group *qcud_registered_find(struct qcud_session *session, u64
 	return NULL;
 }
 
-/* The registration that [addr, addr + len) lies in as a whole, with a use; else NULL. */
+/*
+ * Finds the registration that contains all of [addr, addr + len), and counts a use of it. Returns
+ * NULL if there is none.
+ */
 struct qcud_group *qcud_registered_use(struct qcud_session *session, u64 addr, u64 len)
 {
 	struct qcud_group *group;
@@ -152,7 +158,7 @@ struct qcud_group *qcud_registered_use(struct qcud_session *session, u64 addr, u
 	return group;
 }
 
-/* Where the mirror has an address of the registered memory. */
+/* The mirror's address for an address of the registered memory. */
 u64 qcud_registered_at(const struct qcud_group *group, u64 addr)
 {
 	return group->at + (addr - group->mem.start);
@@ -165,7 +171,7 @@ static bool qcud_gone(const struct qcud_group *group)
 	return READ_ONCE(group->freed) || READ_ONCE(group->session->queue->dead);
 }
 
-/* Waits until the pages of a closed registration are free; a caller that is killed does not. */
+/* Waits until the pages of a closed registration are free. A killed caller does not wait. */
 void qcud_registered_wait(struct qcud_group *group)
 {
 	struct qcud_queue *queue = group->session->queue;
@@ -201,7 +207,7 @@ static int qcud_register_at(struct qcud_session *session, u64 addr, u64 len, boo
 		qcud_group_put(group);
 		return ret;
 	}
-	/* Besides the reference until the pages are freed, one for the request. */
+	/* The group has one reference until its pages are freed. This one is for the request. */
 	kref_get(&group->refs);
 	ret = qcud_group_pin(group);
 	if (!ret && !qcud_place(group, own))
@@ -219,8 +225,8 @@ static int qcud_register_at(struct qcud_session *session, u64 addr, u64 len, boo
 }
 
 /*
- * Turns HOST_REGISTER of memory outside of chunks into one of memory that the mirror has. Result as
- * of qcud_group_map().
+ * Changes HOST_REGISTER of memory outside of chunks into a command about memory that the mirror
+ * has. Returns the same values as qcud_group_map().
  */
 int qcud_register(struct qcud_session *session, struct qcud_request *req)
 {
@@ -243,7 +249,10 @@ int qcud_register(struct qcud_session *session, struct qcud_request *req)
 	return 0;
 }
 
-/* HOST_UNREGISTER: nothing new may use the memory from now on. Chunks have no registration here. */
+/*
+ * HOST_UNREGISTER: no new command may use the memory from now on. Chunks have no registration in
+ * this tree.
+ */
 int qcud_unregister(struct qcud_session *session, struct qcud_request *req)
 {
 	u64 addr = req->cmd.host_unregister.addr;
@@ -265,7 +274,7 @@ int qcud_unregister(struct qcud_session *session, struct qcud_request *req)
 	return ret;
 }
 
-/* The end of a request that began or ends a registration, answered or not. */
+/* Called at the end of a request that begins or ends a registration, answered or not. */
 void qcud_registered_done(struct qcud_request *req)
 {
 	bool good = !req->error && req->reply.op == req->cmd.op && !req->reply.status;
@@ -281,7 +290,7 @@ void qcud_registered_done(struct qcud_request *req)
 	qcud_group_put(group);
 }
 
-/* The session is over, and so are all of its registrations. */
+/* Ends all registrations at the end of the session. */
 void qcud_registered_end(struct qcud_session *session)
 {
 	struct qcud_group *group;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What one user of the guest may have: so many sessions that others can still get one, and so much
- * memory pinned by commands that it is not all of it. Chunks and registered memory have limits of
- * their own, the memory cgroup and RLIMIT_MEMLOCK.
+ * Limits for one user of the guest. A user may have only so many sessions that other users can
+ * still get one. The user's commands may pin only a part of the memory. Chunks and registered
+ * memory have limits of their own: the memory cgroup and RLIMIT_MEMLOCK.
  *
- * A command pins the pages of memory that is neither for as long as it takes, and one that waits
- * for its stream may take for ever; meanwhile the program can unmap the pages and nobody sees that
- * it has them. RLIMIT_MEMLOCK is no limit for that: it is 8 MiB by default, and a plain cudaMemcpy
- * of more must work. So the limit is a share of the memory, and a command for which there is no
- * room waits until earlier ones have ended. One that is alone may pin what it likes: it has all of
- * it mapped.
+ * Other memory is pinned for as long as a command takes. A command that waits for its stream may
+ * take for ever. Meanwhile the program can unmap the pages, and then nothing shows that the program
+ * still holds them. RLIMIT_MEMLOCK is no good limit here: it is 8 MiB by default, and a plain
+ * cudaMemcpy of more must work. So the limit is a share of all memory. A command that does not fit
+ * waits until earlier commands have ended. A command that is alone may pin as much as it likes,
+ * because its program has all of that memory mapped anyway.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -43,7 +43,7 @@ static unsigned int qcud_user_limit(unsigned int all)
 	return READ_ONCE(user_sessions) ?: max(all - max(all / 8, 1U), 1U);
 }
 
-/* Who the caller is, until qcud_user_put(). NULL: no memory. */
+/* Returns the caller's user, to be released with qcud_user_put(). NULL: no memory. */
 struct qcud_user *qcud_user_get(void)
 {
 	struct qcud_user *user, *mine = kzalloc(sizeof(*mine), GFP_KERNEL);
@@ -79,7 +79,7 @@ void qcud_user_put(struct qcud_user *user)
 	kfree(user);
 }
 
-/* One more session of the caller's, of so many that the device has. */
+/* Counts one more session of the caller. `all` is the number of sessions that the device has. */
 bool qcud_user_session(struct qcud_user *user, unsigned int all)
 {
 	lockdep_assert_held(&qcud_lock);
@@ -106,7 +106,7 @@ static bool qcud_pin_fits(const struct qcud_user *user, unsigned long have, unsi
 	return !have || (have < max && pages <= max - have);
 }
 
-/* Room for the request's pages, which is its own until qcud_pin_end(). -ENOBUFS: none now. */
+/* Reserves room for the request's pages until qcud_pin_end(). -ENOBUFS: no room now. */
 int qcud_pin_begin(struct qcud_user *user, struct qcud_request *req, unsigned long pages)
 {
 	long have = atomic_long_read(&user->pinned);
@@ -128,8 +128,9 @@ void qcud_pin_end(struct qcud_request *req)
 }
 
 /*
- * Waits for room. The caller holds no requests that have some. Others of the user's may be in
- * another program, which does not care; so this takes no longer than a host that is given up.
+ * Waits for room. The caller must hold no requests that occupy room. Other requests of the user may
+ * belong to another program, which does not know about this wait. So the wait takes no longer than
+ * the timeout after which a host is given up.
  */
 int qcud_pin_wait(struct qcud_session *session, unsigned long pages)
 {
