@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# qcuda.ko. Kbuild writes beside the sources, so it gets copies of them in the build folder.
+# Builds qcuda.ko. Kbuild writes its output beside the sources, so it gets copies of the sources in
+# the build folder.
 
-# Headers of the kernel that the module is for; asked only when the module is built.
+# The headers of the kernel that the module is for. Evaluated only when the module is built.
 KDIR ?= $(shell scripts/build-guest --print-kdir)
 
 driver-dir := $(B)/qcu-driver
@@ -18,8 +19,8 @@ $(driver-dir)/%.h: include/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
-# Our compiler and flags are for user space: what was given on make's command line stays here.
-# KBUILD_FLAGS=W=1, KBUILD_FLAGS='C=2 CHECK=sparse' and the like are for kbuild.
+# The compiler and flags of this build are for user space. So the variables of make's command line
+# are not passed on to kbuild. Flags for kbuild: KBUILD_FLAGS=W=1, KBUILD_FLAGS='C=2 CHECK=sparse'.
 $(driver-dir)/qcuda.ko: $(driver-src) $(driver-dir)/qcucmd.h $(driver-dir)/qcucmd_table.h | deps
 	@kdir="$(KDIR)"; [ -n "$$kdir" ] || { \
 		echo "no kernel headers: install linux-headers-amd64 or set KDIR" >&2; exit 1; }; \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A session: one open file of /dev/qcuda, one virtqueue, one mirror on the host, one address space.
- * Here are its beginning and end and the three ioctls. What user space passes is copied once, then
- * checked against the table of commands, and only the copy is used.
+ * This file has its beginning, its end and the ioctls. Data from user space is copied once, then
+ * checked against the table of commands. Only the copy is used.
  *
- * Errors: a function returns 0 or -errno. In a record's status stands what the device said
- * (cudaError_t) or, negative, why the driver did not let the device say anything.
+ * Errors: a function returns 0 or -errno. A record's status is what the device answered
+ * (cudaError_t), or, if negative, the reason why the driver did not let the device answer.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -20,8 +20,8 @@
 #include "qcuda.h"
 
 /*
- * Sends a command on the control queue and waits for the answer. If there is none in time the
- * device is given up. There is always room: a session sends one OPEN and one CLOSE.
+ * Sends a command on the control queue and waits for the answer. If no answer comes in time, the
+ * device is given up. The queue always has room: a session sends only one OPEN and one CLOSE.
  */
 static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool killable)
 {
@@ -60,7 +60,7 @@ void qcud_session_put(struct qcud_session *session)
 	kref_put(&session->refs, qcud_session_release);
 }
 
-/* Nothing on the host has pages of this session any more: gives everything back. */
+/* No process on the host has pages of this session any more. Gives everything back. */
 void qcud_session_finish(struct qcud_session *session)
 {
 	struct qcud_queue *queue = session->queue;
@@ -71,13 +71,16 @@ void qcud_session_finish(struct qcud_session *session)
 	session->detached = true;
 	spin_unlock(&session->lock);
 
-	/* The MAP of a killed thread keeps a group in use. Its answer is there: no wait. */
+	/*
+	 * A MAP of a killed thread keeps a group in use. Its answer has come, so this does not
+	 * wait.
+	 */
 	mutex_lock(&session->map_lock);
 	qcud_map_settle(session);
 	mutex_unlock(&session->map_lock);
 	cancel_work_sync(&queue->work);
 	qcud_queue_reap(queue);
-	/* Ending the last requests may have asked for one more round. */
+	/* The end of the last requests may have queued the work item once more. */
 	cancel_work_sync(&queue->work);
 	qcud_queue_reap(queue);
 	qcud_registered_end(session);
@@ -101,7 +104,9 @@ void qcud_session_finish(struct qcud_session *session)
 	qcud_user_put(session->user);
 	qcud_request_put(session->close_req);
 	fput(session->memory);
-	/* What is still mapped is memory that no device knows; its groups keep the structure. */
+	/*
+	 * No device knows the memory that is still mapped. Its groups keep the session structure.
+	 */
 	session->queue = NULL;
 	session->dev = NULL;
 	qcud_session_put(session);
@@ -110,8 +115,9 @@ void qcud_session_finish(struct qcud_session *session)
 }
 
 /*
- * Ends the mirror, then the session. The device kills the mirror, answers everything outstanding
- * and then CLOSE, so after that no DMA touches our pages. Without that answer they must stay.
+ * Ends the mirror, then the session. The device kills the mirror, answers all outstanding requests,
+ * and then answers CLOSE. So after that answer no DMA touches the session's pages. Without that
+ * answer the pages must stay.
  */
 static void qcud_session_close(struct qcud_session *session)
 {
@@ -141,12 +147,12 @@ static void qcud_session_close(struct qcud_session *session)
 		pr_warn("qcuda: leak: session %u of process %d keeps its pages until a reset\n",
 			session->id, session->pid);
 	mutex_unlock(&qcud_lock);
-	/* A kept session is the reset's from now on. */
+	/* From now on a kept session is freed by a reset. */
 	if (!keep)
 		qcud_session_finish(session);
 }
 
-/* Takes a free queue of the device, if there is a device and it has one. */
+/* Gives the session a free queue of the device. Fails if there is no device or no free queue. */
 static int qcud_session_attach(struct qcud_session *session)
 {
 	struct qcud_device *dev;
@@ -246,10 +252,10 @@ static int qcud_open(struct inode *inode, struct file *file)
 		ret = -EIO;
 		qcud_session_finish(session);
 	} else if (ret == -EINTR) {
-		/* OPEN is on its way, CLOSE overtakes nothing. */
+		/* OPEN is on the control queue already; CLOSE is answered after it. */
 		qcud_session_close(session);
 	} else {
-		/* No command has been sent in this session, so no page is at risk. */
+		/* The session has sent no command, so the device has none of its pages. */
 		qcud_session_finish(session);
 	}
 	qcud_request_put(req);
@@ -264,14 +270,14 @@ free:
 	return ret;
 }
 
-/* Mappings may still be there; they are of another file. */
+/* Mappings of the session may still exist. They belong to another file. */
 static int qcud_release(struct inode *inode, struct file *file)
 {
 	qcud_session_close(file->private_data);
 	return 0;
 }
 
-/* One session has one address space, the one that said hello. */
+/* Is the caller's address space the session's? A session has one, the one that sent HELLO. */
 static bool qcud_session_ours(struct qcud_session *session)
 {
 	return READ_ONCE(session->mm) == current->mm;
@@ -385,8 +391,9 @@ static bool qcud_is_copy(const struct qCUcmd *cmd)
 }
 
 /*
- * Does KERNEL_COPY apply? Not to what the program has pinned and copies in stream order, nor to
- * what it has registered: their bytes count when the stream comes to them, not now.
+ * Does KERNEL_COPY apply? It does not apply to pinned memory that is copied in stream order, nor to
+ * registered memory. For these the bytes count at the time when the stream reaches the copy, not
+ * now.
  */
 static bool qcud_bounces(struct qcud_session *session, const struct qcud_request *req)
 {
@@ -404,7 +411,7 @@ static bool qcud_bounces(struct qcud_session *session, const struct qcud_request
 	return !group;
 }
 
-/* Turns the request's buffer into what the device can use. Result as of qcud_group_map(). */
+/* Makes the request's buffer usable for the device. Returns the same values as qcud_group_map(). */
 static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u8 kind)
 {
 	u64 addr = req->cmd.buf.addr, len = req->cmd.buf.len;
@@ -458,7 +465,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 	return 0;
 }
 
-/* Asks the device for its part of a copy's time, and counts ours. */
+/* Counts the driver's part of a copy's time, and asks the device to report its own part. */
 static void qcud_time_copy(struct qcud_request *req, u64 began)
 {
 	if (!began)
@@ -477,8 +484,9 @@ static bool qcud_timed(const struct qCUcmd *cmd)
 }
 
 /*
- * Checks one record and puts it on the ring. 0, or the status that it gets instead of a reply. A
- * posted one is the queue's alone from then on, and the device is told of the last one.
+ * Checks one record and puts it on the ring. Returns 0, or the status that the record gets instead
+ * of a reply. After that only the queue holds a posted request. If the last record is posted, the
+ * device is notified.
  */
 static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cmd, bool last,
 			   struct qcud_request **queued)
@@ -523,7 +531,10 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 	return 0;
 }
 
-/* What one call has sent and waits for, and the first record that has not been answered. */
+/*
+ * The requests that one SUBMIT call has sent and waits for. `answered` is the first record without
+ * an answer yet.
+ */
 struct qcud_batch {
 	struct qcud_session *session;
 	struct qCUcmd *cmds;
@@ -533,8 +544,9 @@ struct qcud_batch {
 };
 
 /*
- * The answers to those before `end` that are not posted. A thread that is killed meanwhile leaves
- * its requests to the queue, and so does one that was before: -EINTR then, else 0.
+ * Waits for the answers to the records before `end` that are not posted. A thread that is killed
+ * meanwhile, or was killed before (`killed`), leaves its requests to the queue: then returns
+ * -EINTR. Else returns 0.
  */
 static int qcud_batch_answers(struct qcud_batch *batch, u32 end, int killed)
 {
@@ -561,7 +573,7 @@ static int qcud_batch_answers(struct qcud_batch *batch, u32 end, int killed)
 		if (ended)
 			kref_get(&ended->refs);
 		qcud_request_put(req);
-		/* The next one may need the room under RLIMIT_MEMLOCK. */
+		/* The next record may need the room under RLIMIT_MEMLOCK. */
 		if (ended) {
 			qcud_registered_wait(ended);
 			qcud_group_put(ended);
@@ -571,8 +583,8 @@ static int qcud_batch_answers(struct qcud_batch *batch, u32 end, int killed)
 }
 
 /*
- * There is no room for the pages of record `nr` (see qcuda_user.c): waits for some, first for that
- * of the records before it.
+ * There is no room for the pages of record `nr` (see qcuda_user.c). First waits for the answers to
+ * the records before it, which hold room. Then waits for room.
  */
 static int qcud_batch_room(struct qcud_batch *batch, u32 nr)
 {
@@ -585,7 +597,7 @@ static int qcud_batch_room(struct qcud_batch *batch, u32 nr)
 	return ret ?: qcud_pin_wait(batch->session, qcud_pin_pages(buf->addr, buf->len));
 }
 
-/* All records in order, then the answers. -EINTR: the thread is being killed. */
+/* Sends all records in order, then waits for the answers. -EINTR: the thread is being killed. */
 static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
 {
 	struct qcud_batch batch = {.session = session, .cmds = cmds};
@@ -616,7 +628,10 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 	return qcud_batch_answers(&batch, taken, killed);
 }
 
-/* One at a time: what has a size that the compiler knows needs no check of where it lies. */
+/*
+ * Copies the records one at a time: for a size that the compiler knows, no run-time check of the
+ * object's bounds is needed.
+ */
 static int qcud_records_in(struct qCUcmd *cmds, const struct qCUcmd __user *from, u32 count)
 {
 	u32 i;
@@ -627,7 +642,7 @@ static int qcud_records_in(struct qCUcmd *cmds, const struct qCUcmd __user *from
 	return 0;
 }
 
-/* Of what is posted there is nothing to say, unless it was not. */
+/* A posted record is written back only if it could not be queued. */
 static int qcud_records_out(struct qCUcmd __user *to, const struct qCUcmd *cmds, u32 count)
 {
 	u32 i;
@@ -656,7 +671,7 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 	if (submit.late || !submit.count || submit.count > QCU_SUBMIT_MAX)
 		return -EINVAL;
 	user = u64_to_user_ptr(submit.cmds);
-	/* Mostly it is one. */
+	/* Usually there is one record. */
 	if (submit.count > 1)
 		cmds = kmalloc_array(submit.count, sizeof(*cmds), GFP_KERNEL);
 	if (!cmds)

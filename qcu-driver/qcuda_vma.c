@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mappings of /dev/qcuda, the groups. A mapping reserves addresses; chunks come on the first touch
- * by the CPU or by a command.
+ * Mappings of /dev/qcuda: the groups. A mapping only reserves addresses. A chunk is made at its
+ * first touch by the CPU or by a command.
  *
- * The mappings of a session are of a file of its own and not of the one that was opened: a forked
- * child keeps that, and the session must end with the parent nevertheless. The file has an address
- * space of its own, in which the offset of a page is its address: what a fork shares is taken out
- * of page tables by that.
+ * A session's mappings belong to the session's own file, not to the file that was opened. A forked
+ * child keeps the mapped file open, but the session must end with the parent. The session's file
+ * has its own address space (struct address_space). The offset of a page in it is the page's
+ * address. This is how chunks that a fork shares are taken out of page tables.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
@@ -48,7 +48,7 @@ static const struct file_operations qcud_memory_fops = {
 	.release = qcud_memory_release,
 };
 
-/* What the mappings of a new session will be of. */
+/* Makes the file that the mappings of a new session will belong to. */
 struct file *qcud_memory_file(void)
 {
 	struct inode *inode;
@@ -76,7 +76,10 @@ release:
 	return file;
 }
 
-/* A chunk of the group; for all but reading nobody else may have it. */
+/*
+ * Returns a chunk of the group, and makes it if necessary. For any use except reading, the group
+ * becomes its only owner.
+ */
 static struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long index,
 					   enum qcud_use use)
 {
@@ -103,7 +106,7 @@ static struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned lo
 	return chunk;
 }
 
-/* Whether memory for all missing chunks from `first` on can be had at all. */
+/* Is there enough memory for all missing chunks from `first` to `last`? */
 static bool qcud_memory_enough(struct qcud_group *group, unsigned long first, unsigned long last)
 {
 	unsigned long pages, end;
@@ -117,7 +120,7 @@ static bool qcud_memory_enough(struct qcud_group *group, unsigned long first, un
 	return pages <= (unsigned long)max(si_mem_available(), 0L);
 }
 
-/* Makes chunks resident for a command; *mapped tells whether the mirror has them all already. */
+/* Makes chunks resident for a command. *mapped: the mirror has all of them already. */
 int qcud_group_populate(struct qcud_group *group, unsigned long first, unsigned long last,
 			enum qcud_use use, bool *mapped)
 {
@@ -129,7 +132,10 @@ int qcud_group_populate(struct qcud_group *group, unsigned long first, unsigned 
 	for (i = first; i <= last && !ret; i++) {
 		struct qcud_chunk *chunk;
 
-		/* One at a time: page faults in the same mapping get their turn. */
+		/*
+		 * The lock is taken for one chunk at a time, so that page faults in the same
+		 * mapping can go on.
+		 */
 		mutex_lock(&group->mem.lock);
 		if (!checked && !xa_load(&group->mem.xa, i)) {
 			checked = true;
@@ -149,7 +155,7 @@ int qcud_group_populate(struct qcud_group *group, unsigned long first, unsigned 
 	return ret;
 }
 
-/* Gives the pages back. Neither mirror nor commands use them any more. */
+/* Gives the pages back. No mirror and no command uses them any more. */
 void qcud_group_free(struct qcud_group *group)
 {
 	mutex_lock(&group->mem.lock);
@@ -182,7 +188,10 @@ static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-/* A child gets a copy. Else mremap has made one to move: one more user. */
+/*
+ * After a fork the child gets a snapshot. Else mremap has copied the VMA to move it: one more
+ * reference.
+ */
 static void qcud_vma_open(struct vm_area_struct *vma)
 {
 	struct qcud_group *group = vma->vm_private_data;
@@ -214,7 +223,7 @@ static void qcud_vma_close(struct vm_area_struct *vma)
 {
 	struct qcud_group *group = vma->vm_private_data;
 
-	/* Not for a copy that mremap gives up again. */
+	/* mremap makes a copy of the VMA and gives it up again. Its end does not end the group. */
 	if (vma->vm_start == group->mem.start) {
 		qcud_group_count(group);
 		qcud_group_close(group);
@@ -222,13 +231,13 @@ static void qcud_vma_close(struct vm_area_struct *vma)
 	qcud_group_put(group);
 }
 
-/* A mapping begins and ends as one: a piece of it would be a group that nobody has logged. */
+/* A mapping cannot be split: a piece of it would be a group that is not in the tree. */
 static int qcud_vma_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	return -EINVAL;
 }
 
-/* The mirror has the pages at their first address. */
+/* A mapping cannot move: the mirror has the pages at their first address. */
 static int qcud_vma_mremap(struct vm_area_struct *vma)
 {
 	return -EINVAL;
@@ -274,8 +283,8 @@ struct qcud_group *qcud_group_new(struct qcud_session *session, unsigned long st
 static void qcud_vma_set_flags(struct vm_area_struct *vma)
 {
 	/*
-	 * MIXEDMAP: filled with vm_insert_pages(). DONTEXPAND: a group does not grow. WIPEONFORK: a
-	 * child has none of the pages in its page tables when qcud_fork() is called.
+	 * MIXEDMAP: the VMA is filled with vm_insert_pages(). DONTEXPAND: a group does not grow.
+	 * WIPEONFORK: a child has none of the pages in its page tables when qcud_fork() is called.
 	 */
 	unsigned long set = VM_MIXEDMAP | VM_DONTEXPAND | VM_WIPEONFORK;
 
@@ -309,7 +318,7 @@ int qcud_mmap(struct file *file, struct vm_area_struct *vma)
 		qcud_group_put(group);
 		return ret;
 	}
-	/* Besides the VMA's reference, one until the pages are freed. */
+	/* The VMA has one reference. This one lasts until the pages are freed. */
 	kref_get(&group->refs);
 	qcud_vma_set_flags(vma);
 	vma_set_file(vma, session->memory);

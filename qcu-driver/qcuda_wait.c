@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How a caller waits for an answer: it looks for it itself for a moment, without interrupts, and
- * then sleeps. A host that answers within microseconds is so heard at once, and neither side pays
- * for an interrupt; one that takes longer costs no time of this processor.
+ * How a caller waits for an answer: it polls for a short time without interrupts, then it sleeps.
+ * If the host answers within microseconds, the caller sees the answer at once, and neither side
+ * pays for an interrupt. If the host takes longer, the wait costs no time of this processor.
  *
- * The moment is the parameter spin_us, while that pays. An answer that took longer halves it, down
- * to nothing, and it comes back with the first one that it would have caught. What a sleeper's
- * answer takes has its waking up in it, and the host's, so spin_us is to be more than all of that:
- * else who sleeps once would sleep ever after. With one processor there is nothing to gain: the
- * answer's sender, or its interrupt, may need it.
+ * The caller polls for spin_us microseconds (a module parameter), as long as that pays. An answer
+ * that took longer halves the time, down to zero. The first answer that would have come within
+ * spin_us sets it back to spin_us. The time of an answer to a sleeping caller includes the wake-up
+ * of the caller and of the host. So spin_us must be larger than all of that together: else a caller
+ * that sleeps once would never poll again. With one processor polling gains nothing: the sender of
+ * the answer, or its interrupt, may need the processor.
  *
- * A session may ask for something else (QCU_IOC_WAITING): to look until the answer is there, which
- * saves long waits the time that waking up takes, or to sleep at once.
+ * A session may choose another way (QCU_IOC_WAITING): to poll until the answer comes, which saves
+ * the time of the wake-up also on long waits, or to sleep at once.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -39,7 +40,7 @@ static unsigned int qcud_spin_max_ns(void)
 	return min(READ_ONCE(spin_us), QCUD_SPIN_MAX_US) * NSEC_PER_USEC;
 }
 
-/* The longest that an answer may take, in jiffies. */
+/* The longest time that an answer may take, in jiffies. */
 long qcud_answer_timeout(void)
 {
 	unsigned int seconds = READ_ONCE(answer_timeout);
@@ -47,7 +48,7 @@ long qcud_answer_timeout(void)
 	return seconds ? min_t(long, seconds, 24 * 3600) * HZ : MAX_SCHEDULE_TIMEOUT;
 }
 
-/* The host does not answer, and whoever set answer_timeout does not want to wait for it. */
+/* The host has not answered within answer_timeout. Ends the session. */
 int qcud_answer_missing(struct qcud_queue *queue)
 {
 	pr_err_ratelimited("qcuda: a session of process %d has had no answer for %u s: ended\n",
@@ -57,9 +58,10 @@ int qcud_answer_missing(struct qcud_queue *queue)
 }
 
 /*
- * Interrupts are for those who sleep: there are none while somebody looks for answers. Posted
- * commands have nobody who waits. Those that hold pages of the program get one interrupt for many
- * of them; the end of all others is noticed when there is something else to do on the queue.
+ * Turns interrupts on or off. Sleeping callers need interrupts. While a caller polls for answers,
+ * interrupts are off. No caller waits for posted commands. Posted commands that hold pages of the
+ * program get one interrupt for many of them. The driver notices the end of all other posted
+ * commands when it does something else on the queue.
  */
 void qcud_queue_interrupts(struct qcud_queue *queue)
 {
@@ -80,7 +82,7 @@ void qcud_queue_interrupts(struct qcud_queue *queue)
 	}
 }
 
-/* The caller is about to sleep until something on the queue has been answered. */
+/* The caller is about to sleep until a request on the queue has been answered. */
 void qcud_queue_want(struct qcud_queue *queue)
 {
 	unsigned long flags;
@@ -105,7 +107,7 @@ static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 be
 	unsigned long flags;
 
 	while (!completion_done(&req->done)) {
-		/* Whoever has the lock takes the answers of all. */
+		/* The thread that has the lock takes the answers for all threads. */
 		if (spin_trylock_irqsave(&queue->lock, flags)) {
 			if (queue->vq)
 				qcud_queue_drain(queue);
@@ -118,7 +120,7 @@ static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 be
 	}
 }
 
-/* Tells the device, too, of what is on the ring. */
+/* Begins to poll. Also notifies the device of new requests on the ring. */
 static void qcud_spin_begin(struct qcud_queue *queue)
 {
 	unsigned long flags;
@@ -139,13 +141,16 @@ static void qcud_spin_end(struct qcud_queue *queue)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-/* Its answer comes when the program itself has done something: nobody looks out for it. */
+/*
+ * Does the answer come only after the program itself has done something? No caller polls for it
+ * then.
+ */
 static bool qcud_request_parks(const struct qcud_request *req)
 {
 	return qcu_rule(req->cmd.op)->traits & QCU_PARKS;
 }
 
-/* For how long to look for this answer, in nanoseconds. */
+/* How long to poll for this answer, in nanoseconds. */
 static u64 qcud_spin_limit(const struct qcud_queue *queue, const struct qcud_request *req, u32 how)
 {
 	unsigned int timeout = READ_ONCE(answer_timeout);
@@ -157,7 +162,7 @@ static u64 qcud_spin_limit(const struct qcud_queue *queue, const struct qcud_req
 	return min(READ_ONCE(queue->spin_ns), qcud_spin_max_ns());
 }
 
-/* Tells the device what is on the ring, and looks for the answer to the last of it. */
+/* Notifies the device of new requests on the ring, and polls for the answer to the last of them. */
 void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req, u32 how)
 {
 	u64 began = ktime_get_ns();
@@ -171,7 +176,10 @@ void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req
 	qcud_spin_begin(queue);
 	qcud_spin(queue, req, began, limit);
 	qcud_spin_end(queue);
-	/* Whoever else wants this processor gets it, and others on the queue their interrupts. */
+	/*
+	 * Between rounds other threads get this processor, and other callers on the queue get their
+	 * interrupts.
+	 */
 	while (how == QCU_WAIT_LOOK && !completion_done(&req->done) &&
 	       !fatal_signal_pending(current) && ktime_get_ns() - began <= limit) {
 		cond_resched();
@@ -183,7 +191,10 @@ void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req
 		qcud_queue_count(queue, QCUD_COUNT_SPINS);
 }
 
-/* What an answer took tells how long to look for the next one. Concurrent guesses may get lost. */
+/*
+ * Sets how long to poll for the next answer from the time of this one. Concurrent updates may get
+ * lost; that is harmless.
+ */
 static void qcud_spin_adapt(struct qcud_queue *queue, const struct qcud_request *req)
 {
 	unsigned int max = qcud_spin_max_ns(), now = READ_ONCE(queue->spin_ns);
@@ -195,7 +206,10 @@ static void qcud_spin_adapt(struct qcud_queue *queue, const struct qcud_request 
 	WRITE_ONCE(queue->spin_ns, now);
 }
 
-/* 0: the reply is good. -EINTR: the caller is being killed, the request goes on without it. */
+/*
+ * Waits for the reply. 0: the reply is valid. -EINTR: the caller is being killed, and the request
+ * continues without it.
+ */
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req)
 {
 	long left = qcud_request_parks(req) ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels from 6.2 on give class.devnode a constant device. */
+/* Since 6.2 class.devnode gets a constant device. */
 #include <linux/device.h>
 
 static char *devnode(const struct device *device, umode_t *mode)

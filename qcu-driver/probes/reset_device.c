@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels before 5.17 reset a virtio device through its transport's operation. */
+/* Before 5.17 a virtio device is reset through an operation of its transport. */
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels before 6.2 count a process's pages in atomic counters. */
+/* Before 6.2 the pages of a process are counted in atomic counters. */
 #include <linux/mm.h>
 
 void probe(struct mm_struct *mm);

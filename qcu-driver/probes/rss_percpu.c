@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels from 6.2 on count a process's pages in per-CPU counters. */
+/* Since 6.2 the pages of a process are counted in per-CPU counters. */
 #include <linux/mm.h>
 #include <linux/percpu_counter.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels before 6.2 let each thread collect what it adds to these counters. */
+/* Before 6.2 each thread collects its changes to these counters. */
 #include <linux/mm.h>
 #include <linux/sched.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels from 6.11 on describe virtqueues by an array of structs, not by one array for each field.
- */
+/* Since 6.11 an array of structs describes virtqueues. Before, each field had its own array. */
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kernels from 6.3 on change vma->vm_flags through functions only. */
+/* Since 6.3 vma->vm_flags is changed only through functions. */
 #include <linux/mm.h>
 
 void probe(struct vm_area_struct *vma);
