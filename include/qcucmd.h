@@ -438,7 +438,7 @@ struct qcu_ipc_event_open {
 struct qcu_module_load {
 	struct qcu_buf buf; /* a fat binary, whole */
 	__u32 module;
-	__u32 max_regs; /* of each of its kernels' threads, if it is to be compiled; 0: any */
+	__u32 max_regs; /* registers per thread, if the module must be compiled; 0: no limit */
 };
 struct qcu_module_unload {
 	__u32 module;
@@ -457,7 +457,7 @@ struct qcu_kernel_find {
 	struct qcu_buf buf; /* message: the mangled name, no NUL */
 	__u32 module;
 	__u32 kernel;	   /* the number that it gets */
-	__u32 params;	   /* out: how many */
+	__u32 params;	   /* out: number of parameters */
 	__u32 param_bytes; /* out */
 };
 struct qcu_kernel_info {
@@ -711,7 +711,7 @@ struct qcu_array_device {
 	__u8 flags; /* QCU_COPY_SYNC, QCU_COPY_DOWN */
 	__u32 x, y, z;
 	__u32 width, height, depth;
-	__u32 pitch, rows; /* of the memory: bytes of a row, rows of a slice */
+	__u32 pitch, rows; /* layout of the memory: bytes of a row, rows of a slice */
 	__u32 stream;
 };
 /* A box, copied from one array to another. */
@@ -1024,7 +1024,7 @@ struct qcu_hello {
 };
 
 struct qcu_submit {
-	__u64 cmds;  /* address of an array of struct qCUcmd, replies written over it */
+	__u64 cmds;  /* address of an array of struct qCUcmd; replies overwrite the records */
 	__u32 count; /* 1 .. QCU_SUBMIT_MAX */
 	__s32 late;  /* zero; out: the first error among what this thread has posted, reported once
 		      */

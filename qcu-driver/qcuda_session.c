@@ -152,7 +152,10 @@ static void qcud_session_close(struct qcud_session *session)
 		qcud_session_finish(session);
 }
 
-/* Gives the session a free queue of the device. Fails if there is no device or no free queue. */
+/*
+ * Gives the session a free queue of the device. Fails if there is no device, no free queue, or if
+ * the user has too many sessions.
+ */
 static int qcud_session_attach(struct qcud_session *session)
 {
 	struct qcud_device *dev;
