@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CUDA arrays and what is copied from and to them. The backend only hears of boxes that lie within
- * an array that exists: their numbers, levels and positions are compared here.
+ * CUDA arrays and the copies from and to them. This file checks the handles, levels and positions
+ * in each command: the backend gets only boxes that lie within an existing array.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct box {
 	uint32_t width, height, depth;
 };
 
-/* All levels, without what the device adds to keep them in order. False: more than a number. */
+/* The bytes of all levels, without the padding that the device adds. False: the sum overflows. */
 static bool array_bytes(const struct be_array_desc *d, uint64_t *bytes)
 {
 	uint32_t level = 0, size[3];
@@ -46,7 +46,7 @@ static int create_array(struct call *c, struct handle *h)
 	return rc;
 }
 
-/* Without those that leave out the memory. */
+/* All flags of an array except those that create it without memory. */
 #define ARRAY_FLAGS (BE_ARRAY_LAYERED | BE_ARRAY_SURFACE | BE_ARRAY_CUBEMAP | BE_ARRAY_GATHER)
 
 int mir_do_array_create(struct call *c)
@@ -103,7 +103,7 @@ static bool within(uint32_t pos, uint32_t len, uint64_t size)
 	return len && pos <= size && len <= size - pos;
 }
 
-/* The array's end of a copy; the handle is to be put back when there is no error. */
+/* The array's end of a copy. On success the caller must put back the handle. */
 static int array_end(struct call *c, uint32_t id, uint32_t level, const struct box *b,
 		     struct be_end *end, struct handle **out)
 {
@@ -189,7 +189,7 @@ static int issue_box(struct call *c, const struct be_box *box, uint32_t stream, 
 	return rc;
 }
 
-/* The memory's end: one allocation or one registration. */
+/* The memory's end: the range must lie in one allocation or one registration. */
 static int memory_end(struct call *c, const struct qcu_array_device *a, struct be_end *end)
 {
 	uint64_t rows = (uint64_t)a->rows * (a->depth - 1) + a->height - 1, len;

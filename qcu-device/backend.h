@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a GPU must be able to do for the device: one table of functions, filled in by `soft` (a GPU
- * in software, linked in) and by `cuda` (the real thing, a plugin). A backend knows nothing of
- * guests and records. A function left out answers "not supported".
+ * The interface to a GPU: one table of functions. Two backends fill it in: `soft` (a GPU in
+ * software, linked in) and `cuda` (the real GPU, a plugin). A backend knows nothing of guests and
+ * records. If a function is left out (NULL), the command fails with "not supported".
  *
  * All calls happen in a mirror process, from any of its threads. Every function returns a value of
- * enum qcu_error, with the meaning that CUDA gives it. Addresses are the mirror's own; those of
- * device memory are the backend's to choose, outside of the window. `dev` is a device ordinal that
- * be_device_count has announced. Streams, events, modules and kernels are the backend's objects;
- * the caller never passes one that has been destroyed.
+ * enum qcu_error, with the meaning that CUDA gives it. Addresses are addresses of the mirror
+ * process. The backend chooses the addresses of device memory, outside the window. `dev` is a
+ * device ordinal below the count from device_count. Streams, events, modules and kernels are
+ * objects of the backend; the caller never passes one that has been destroyed.
  *
- * Copies, memsets, launches and event records are put into a stream and return. Memory that is not
- * registered keeps pageable meaning: a copy from it may return only when it has been read.
+ * Copies, memsets, launches and event records are put into a stream, and the function returns.
+ * Memory that is not registered is pageable, as in CUDA: a copy from it may only return after the
+ * backend has read it.
  */
 #ifndef QCU_BACKEND_H
 #define QCU_BACKEND_H
@@ -38,31 +39,37 @@ struct be_array;
 struct be_cond;
 
 struct be_options {
-	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend's choice */
-	unsigned int gpus;    /* how many soft devices; 0: 1 */
+	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend chooses */
+	unsigned int gpus;    /* number of soft devices; 0: 1 */
 	unsigned int threads; /* host threads of a soft device; 0: all cores */
 	bool verbose;
 	/*
-	 * The process is a mirror and nothing else: what CUDA writes to stdout was printed by
-	 * kernels, print_read hands it out; assert_read the assertions in what it writes to
-	 * stderr, and the rest of that goes to complain. Otherwise both stay.
+	 * The process is a mirror and does nothing else. So all that CUDA writes to stdout was
+	 * printed by kernels: print_read returns it. assert_read returns the assertions in what
+	 * CUDA writes to stderr; the rest of stderr goes to complain. If false, stdout and stderr
+	 * stay as they are.
 	 */
 	bool capture_stdout;
 	/*
-	 * Lines for the operator, some of which a guest may have chosen: it sees to it that they
-	 * are few and clean. A backend writes nothing to stderr itself. NULL: they are left out.
+	 * Prints lines for the operator. A guest may have chosen the text of some: this function
+	 * limits how many are printed and escapes what is not printable. A backend writes nothing
+	 * to stderr itself. NULL: the lines are dropped.
 	 */
 	void (*complain)(const char *who, const char *text, size_t len);
-	/* Text that kernels print and nobody fetches, of each kind; 0: the backend's choice. */
+	/*
+	 * Most bytes kept of printed text (and of assertions) until they are read; 0: the backend
+	 * chooses.
+	 */
 	uint64_t printed_bytes;
-	/* How long a kernel may run; 0: for ever. For backends that see to it (kernel_time). */
+	/* How long a kernel may run; 0: no limit. For backends that enforce it (kernel_time). */
 	uint32_t kernel_seconds;
 	/*
-	 * Asked before `bytes` more of the process's memory (or fewer, which is always granted) go
-	 * to work that waits in streams. NULL: as much as there is.
+	 * Called before work that waits in streams takes `bytes` more of the process's memory.
+	 * Returns whether it may. A negative number gives memory back and always succeeds. NULL: no
+	 * limit.
 	 */
 	bool (*queue_room)(void *ctx, int64_t bytes);
-	/* The same for what is made of a module's image, and stays. */
+	/* The same for memory that is made from a module's image and stays. */
 	bool (*module_room)(void *ctx, int64_t bytes);
 	void *room_ctx;
 };
@@ -78,7 +85,7 @@ struct be_launch {
 	struct be_dim3 cluster;
 	uint32_t cluster_policy;
 	int32_t priority;
-	const void *params; /* packed as kernel_params says; read before the call returns */
+	const void *params; /* packed as kernel_params describes; read before the call returns */
 	size_t param_bytes;
 };
 
@@ -87,7 +94,7 @@ struct be_memset {
 	uint32_t value, elem;
 };
 
-/* As struct qcu_array_create says it. */
+/* Fields as in struct qcu_array_create. */
 struct be_array_desc {
 	uint32_t flags;
 	uint32_t width, height, depth;
@@ -117,7 +124,10 @@ static inline uint32_t be_array_elem(const struct be_array_desc *d)
 	return channels == 3 ? 0 : bits / 8 * channels;
 }
 
-/* What a level measures, at least 1 in each direction. Layers and faces are as many in each. */
+/*
+ * The size of a level, at least 1 in each direction. All levels have the same number of layers and
+ * faces.
+ */
 static inline void be_array_extent(const struct be_array_desc *d, uint32_t level, uint32_t size[3])
 {
 	uint32_t full[3] = {d->width, d->height, d->depth}, i;
@@ -137,31 +147,34 @@ struct be_end {
 	uint32_t level;
 	uint32_t x, y, z; /* x in bytes */
 	uint64_t addr;
-	uint64_t pitch, rows; /* bytes from row to row, rows from slice to slice */
-	bool host;	      /* addr is the host's: one registration, or not registered at all */
+	uint64_t pitch, rows; /* bytes from one row to the next, rows from one slice to the next */
+	bool host; /* addr is host memory: in one registration, or not registered at all */
 };
 
 struct be_box {
-	struct be_end dst, src; /* one of them is an array, or both are, or none */
-	uint64_t width;		/* bytes: whole elements */
+	struct be_end dst, src; /* each may be an array or memory */
+	uint64_t width;		/* in bytes: whole elements */
 	uint64_t height, depth;
 };
 
 struct be_ops {
 	uint32_t abi; /* BE_ABI */
 	const char *name;
-	/* It ends kernels itself that run for longer than options.kernel_seconds. */
+	/* The backend itself ends kernels that run longer than options.kernel_seconds. */
 	bool kernel_time;
 
-	/* Is there a GPU? Called once in the device process, before any mirror; must not keep
-	 * state. */
+	/*
+	 * Is there a GPU? Called once in the device process, before any mirror exists. Must not
+	 * keep state.
+	 */
 	bool (*probe)(void);
 	int (*open)(struct be **be, const struct be_options *opt);
 	void (*close)(struct be *be);
 
 	/*
-	 * Bytes of each device, if that is the host's memory and each mirror's own, so that the
-	 * mirrors of a VM must share what one has.
+	 * Bytes of memory of each device, for a backend whose device memory is host memory that
+	 * each mirror allocates for itself. All mirrors of a VM must then share the amount of one
+	 * device.
 	 */
 	uint64_t (*memory)(const struct be_options *opt);
 	int (*device_count)(struct be *be, unsigned int *count);
@@ -171,22 +184,22 @@ struct be_ops {
 	int (*device_reset)(struct be *be, unsigned int dev);
 	int (*mem_info)(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 	/*
-	 * From dev to peer, which are different. attr: QCU_PEER_* or a cudaDeviceP2PAttr; with
-	 * QCU_PEER_HOST_ATOMICS peer may be anything.
+	 * From dev to peer, which must differ. attr: QCU_PEER_* or a cudaDeviceP2PAttr. With
+	 * QCU_PEER_HOST_ATOMICS, peer may have any value.
 	 */
 	int (*peer_access)(struct be *be, unsigned int dev, unsigned int peer, bool enable);
 	int (*peer_info)(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
 			 int32_t *value);
-	/* limit: cudaLimit. What is set is a wish; what is got is what holds. */
+	/* limit: cudaLimit. limit_set is a request; limit_get returns the value in effect. */
 	int (*limit_set)(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
 	int (*limit_get)(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
 
 	int (*mem_alloc)(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 	int (*mem_free)(struct be *be, uint64_t addr);
 	/*
-	 * Stream-ordered memory. What has been allocated may be used by what is put into the stream
-	 * from then on; what is freed, by what was put there before. mem_free takes it, too. A pool
-	 * that is destroyed stays until the last of its memory is freed. Default pools always are.
+	 * Stream-ordered memory. Work put into the stream after pool_alloc may use the memory; so
+	 * may work put there before pool_free. mem_free accepts such memory, too. A destroyed pool
+	 * stays until the last of its memory is freed. Default pools always exist.
 	 */
 	int (*pool_default)(struct be *be, unsigned int dev, struct be_pool **p);
 	int (*pool_create)(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
@@ -199,25 +212,28 @@ struct be_ops {
 	int (*pool_alloc)(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 			  uint64_t *addr);
 	int (*pool_free)(struct be *be, uint64_t addr, struct be_stream *s);
-	/* Does [addr, addr + len) lie in one allocation of device memory or one module variable? */
+	/*
+	 * Does [addr, addr + len) lie in one allocation of device memory or in one module variable?
+	 */
 	bool (*mem_valid)(struct be *be, uint64_t addr, uint64_t len);
 	/*
-	 * Host memory that copy engines and kernels may use in place from now on, at the same
+	 * From now on, copy engines and kernels may use this host memory in place, at the same
 	 * address. Unregister waits until nothing uses it any more.
 	 */
 	int (*host_register)(struct be *be, void *addr, size_t len);
 	int (*host_unregister)(struct be *be, void *addr);
 
 	/*
-	 * In stream order. The host side lies within one registration, or wholly in memory that is
-	 * not registered. A d2d address may also lie in registered host memory.
+	 * Copies in stream order. The host side lies within one registration, or wholly in memory
+	 * that is not registered. A d2d address may also lie in registered host memory.
 	 */
 	int (*copy_h2d)(struct be *be, uint64_t dst, const void *src, size_t len,
 			struct be_stream *s);
 	int (*copy_d2h)(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 	/*
-	 * Registered host memory in several pieces, from or to device memory in one. The pieces may
-	 * go in any order. Without it the mirror copies each on its own.
+	 * Copies between several pieces of registered host memory and one range of device memory.
+	 * The pieces may be copied in any order. Without this function the mirror copies each piece
+	 * on its own.
 	 */
 	int (*copy_pieces)(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 			   size_t count, struct be_stream *s);
@@ -225,7 +241,7 @@ struct be_ops {
 	int (*mem_set)(struct be *be, const struct be_memset *m, struct be_stream *s);
 
 	/*
-	 * Arrays of CUDA. The caller of copy_box has compared the box with the array's size.
+	 * CUDA arrays. The caller of copy_box has checked that the box lies within the array.
 	 * Destroy waits until nothing uses the array any more.
 	 */
 	int (*array_create)(struct be *be, unsigned int dev, const struct be_array_desc *desc,
@@ -234,9 +250,9 @@ struct be_ops {
 	int (*copy_box)(struct be *be, const struct be_box *box, struct be_stream *s);
 
 	/*
-	 * Objects that kernels read textures and surfaces by. `a` is the array that t->array names,
-	 * if it names one; it lives longer than the object. So far as t tells of memory, all of it
-	 * is memory that the GPU can use now.
+	 * The objects through which kernels read textures and surfaces. If t->array names an array,
+	 * `a` is that array; it lives longer than the object. If t describes memory, the GPU can
+	 * use all of that memory now.
 	 */
 	int (*texture_create)(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
 			      struct be_array *a, uint64_t *object);
@@ -249,7 +265,7 @@ struct be_ops {
 	int (*stream_create)(struct be *be, unsigned int dev, uint32_t flags, int priority,
 			     struct be_stream **s);
 	struct be_stream *(*stream_legacy)(struct be *be, unsigned int dev);
-	int (*stream_destroy)(struct be *be, struct be_stream *s); /* work in it still completes */
+	int (*stream_destroy)(struct be *be, struct be_stream *s); /* queued work still completes */
 	int (*stream_sync)(struct be *be, struct be_stream *s);
 	int (*stream_query)(struct be *be, struct be_stream *s);
 	int (*stream_wait_event)(struct be *be, struct be_stream *s, struct be_event *e,
@@ -261,9 +277,9 @@ struct be_ops {
 	int (*stream_attr_get)(struct be *be, struct be_stream *s, uint32_t attr, void *value);
 	int (*stream_attr_copy)(struct be *be, struct be_stream *to, struct be_stream *from);
 	/*
-	 * Puts a call of fn(arg, 0) into a stream, which waits until it returns; the call comes on
-	 * a thread of the backend's, and must not call the backend. After an error that has ended
-	 * everything it is left out, or, with `always`, made with that error.
+	 * Queues a call of fn(arg, 0) in a stream. The stream waits until fn returns. fn runs on a
+	 * thread of the backend and must not call the backend. After an error that has ended
+	 * everything, fn is not called, unless `always` is true: then it is called with that error.
 	 */
 	int (*host_func)(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 			 struct be_stream *s);
@@ -277,9 +293,10 @@ struct be_ops {
 			     float *ms);
 
 	/*
-	 * Memory and events for other processes. What export writes, BE_IPC_BYTES, import takes in
-	 * another mirror of the same host; import never sees bytes from anywhere else. Only memory
-	 * of mem_alloc and events made for it can be exported, not what has been imported.
+	 * Memory and events shared with other processes. Export writes BE_IPC_BYTES; import takes
+	 * those bytes in another mirror of the same host, and never gets bytes from any other
+	 * source. Only memory from mem_alloc and events created for it can be exported. Imported
+	 * memory and events cannot.
 	 */
 	int (*mem_export)(struct be *be, unsigned int dev, uint64_t addr, void *handle);
 	int (*mem_import)(struct be *be, unsigned int dev, const void *handle, uint64_t size,
@@ -290,22 +307,23 @@ struct be_ops {
 			    struct be_event **e);
 
 	/*
-	 * image: a fat binary, an ELF image or PTX; copied if it is needed after the call.
-	 * max_regs: what a compiler may use for each thread, 0: what it wants.
+	 * image: a fat binary, an ELF image or PTX. The backend copies it if it needs it after the
+	 * call. max_regs: how many registers a compiler may use for each thread; 0: no limit.
 	 */
 	int (*module_load)(struct be *be, const void *image, size_t len, uint32_t max_regs,
 			   struct be_module **m);
 	int (*module_unload)(struct be *be, struct be_module *m);
 	/*
-	 * QCU_NAMES_*: each with its NUL, up to `room` bytes in all; *bytes is how many there are.
-	 * A backend that cannot list managed variables answers "not supported".
+	 * what: QCU_NAMES_*. Writes each name with its NUL, up to `room` bytes in all; *bytes is
+	 * the size of all names. A backend that cannot list managed variables returns "not
+	 * supported".
 	 */
 	int (*module_names)(struct be *be, struct be_module *m, uint32_t what, char *names,
 			    size_t room, size_t *bytes, uint32_t *count);
-	/* Kernels live as long as their module. */
+	/* A kernel lives as long as its module. */
 	int (*kernel_find)(struct be *be, struct be_module *m, const char *name,
 			   struct be_kernel **k);
-	/* max entries are written at most; *count is how many there are. */
+	/* Writes at most max entries; *count is how many there are. */
 	int (*kernel_params)(struct be *be, struct be_kernel *k, struct qcu_param *params,
 			     uint32_t max, uint32_t *count);
 	int (*kernel_desc)(struct be *be, unsigned int dev, struct be_kernel *k,
@@ -322,12 +340,13 @@ struct be_ops {
 				 const struct be_launch *l, uint32_t what, uint32_t *count);
 	int (*var_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 			uint64_t *addr, uint64_t *size);
-	/* The same if it is a managed variable. */
+	/* The same, for managed variables only. */
 	int (*managed_find)(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 			    uint64_t *addr, uint64_t *size);
 	/*
-	 * Puts a variable into host memory, on all devices: registered memory with the content that
-	 * it shall have. Before any kernel_find in the module; addresses of var_find are void.
+	 * Places a variable in host memory, on all devices. The memory is registered and already
+	 * holds the variable's content. Call it before any kernel_find in the module. Addresses
+	 * that var_find returned before are void.
 	 */
 	int (*var_bind)(struct be *be, struct be_module *m, const char *name, uint64_t addr,
 			uint64_t size);
@@ -335,12 +354,16 @@ struct be_ops {
 		      struct be_stream *s);
 
 	/*
-	 * Graphs with conditional nodes, as qcucmd.h says it. `in` lives longer than what is made
-	 * in it; NULL: the outermost graph is made, and body and first mean nothing. first NULL: a
-	 * run does not change the value that is there. A stream of cond_record's ends like any
-	 * other, and while it is there its graph is. What cannot be kept in it is
-	 * cudaErrorStreamCaptureUnsupported. cond_place: s is such a stream, of where c is, and it
-	 * has not been placed in this one; size is no more than QCU_COND_BODIES and fits the type.
+	 * Graphs with conditional nodes; qcucmd.h describes them.
+	 *
+	 * - cond_create: `in` lives longer than what is made in it. If `in` is NULL, the outermost
+	 *   graph is made, and body and first are not used. If first is NULL, a run does not change
+	 *   the present value.
+	 * - cond_record: the stream is destroyed like any other; its graph exists at least as long.
+	 *   Work that the graph cannot hold fails with cudaErrorStreamCaptureUnsupported.
+	 * - cond_place: s is a stream from cond_record, of the graph that c is in, and c has not
+	 *   been placed in this recording yet.
+	 * - cond_node: size is at most QCU_COND_BODIES and fits the type.
 	 */
 	int (*cond_create)(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
 			   const uint32_t *first, struct be_cond **c, uint64_t *handle);
@@ -349,11 +372,11 @@ struct be_ops {
 	int (*cond_place)(struct be *be, struct be_cond *c, struct be_stream *s);
 	int (*cond_ready)(struct be *be, struct be_cond *graph);
 	int (*cond_run)(struct be *be, struct be_cond *graph, struct be_stream *s);
-	int (*cond_destroy)(struct be *be, struct be_cond *c); /* work in streams still completes */
+	int (*cond_destroy)(struct be *be, struct be_cond *c); /* queued work still completes */
 
 	/*
-	 * Text that kernels have printed: up to max bytes into buf, *got says how many; buf NULL
-	 * only asks whether there is any (*got != 0).
+	 * Text that kernels have printed: copies up to max bytes into buf and stores their number
+	 * in *got. With buf NULL it only asks whether there is any (*got != 0).
 	 */
 	int (*print_read)(struct be *be, void *buf, size_t max, size_t *got);
 	/* The same for the text of failed assertions, which belongs on stderr. */
@@ -362,7 +385,7 @@ struct be_ops {
 
 extern const struct be_ops be_soft;
 
-/* The one symbol that a plugin exports. */
+/* The only symbol that a plugin exports. */
 #define BE_PLUGIN_SYMBOL "be_plugin"
 typedef const struct be_ops *be_plugin_fn(void);
 

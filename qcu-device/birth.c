@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Executing a mirror, and what it does before it is one (birth.h). */
+/* Executing a mirror, and what the new process does before it is a mirror (birth.h). */
 #define _GNU_SOURCE /* close_range, MADV_DONTDUMP */
 #include <elf.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #define HUGETLBFS 0x958458f6u
 
-/* The numbers that a mirror finds its files at; those of the VM's memory come last. */
+/* The file numbers in a new mirror. The files of the VM's memory come last. */
 enum {
 	FD_CTL = 3,
 	FD_PROGRAM,
@@ -59,7 +59,10 @@ static struct {
 	char **argv, **env;
 } birth = {.program = -1, .plugin = -1};
 
-/* What may say something to the program, its libraries and CUDA; the rest is the operator's. */
+/*
+ * Variables that the program, its libraries or CUDA may read. A mirror does not get the operator's
+ * others.
+ */
 static bool wanted(const char *variable)
 {
 	static const char *const begin[] = {"QCU_",   "CUDA_", "NVIDIA_", "LD_",	   "ASAN_",
@@ -81,7 +84,7 @@ static size_t count(char *const *list)
 	return n;
 }
 
-/* No file of the operator's is for CUDA to keep compiled kernels in. */
+/* CUDA must not keep compiled kernels in a file of the operator's, so its cache is off. */
 static bool make_environment(void)
 {
 	static char no_cache[] = "CUDA_CACHE_DISABLE=1";
@@ -117,7 +120,7 @@ static bool make_arguments(char *const *argv)
 	return true;
 }
 
-/* What the kernel would start this program with. */
+/* The path of the program loader with which the kernel started this program. */
 static const char *find_loader(void)
 {
 	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
@@ -173,7 +176,7 @@ const char *birth_loader(void)
 	return birth.loader;
 }
 
-/* A file with the setup, at its beginning. -1. */
+/* Returns a file with the setup, its position at the beginning; -1 on error. */
 static int write_setup(const struct setup *s)
 {
 	int fd = memfd_create("qcu-setup", MFD_CLOEXEC);
@@ -185,7 +188,9 @@ static int write_setup(const struct setup *s)
 	return fd;
 }
 
-/* Moves the files to the numbers from 3 on, in this order; -1 stays a hole. All others are closed.
+/*
+ * Moves the files to the numbers from 3 on, in this order. An entry of -1 leaves its number closed.
+ * Closes all other files.
  */
 static bool place(int *fd, unsigned int n)
 {
@@ -208,8 +213,9 @@ static bool place(int *fd, unsigned int n)
 }
 
 /*
- * The old layout: the kernel maps from one place upwards, and not down from the stack. Without
- * brk the C library's heap is mapped, too: an answer of 0 is what it takes for "no more".
+ * Selects the kernel's older address layout: it maps from one address upwards instead of down from
+ * the stack. brk is made to return 0, which the C library takes for "no more memory", so that it
+ * maps its heap, too.
  */
 static bool lay_out(void)
 {
@@ -278,7 +284,10 @@ static void __attribute__((noreturn)) stillborn(const char *why)
 	_exit(MIRROR_EXIT_SETUP);
 }
 
-/* libvhost-user does the same: an offset into huge pages is mapped from the page's beginning. */
+/*
+ * If the offset lies inside a huge page, the mapping starts at the beginning of that page, as in
+ * libvhost-user.
+ */
 static void map_region(struct guestmem *mem, const struct region *r, int fd)
 {
 	uint64_t skip = 0;
@@ -322,7 +331,7 @@ void birth_mirror(void)
 	args.states = ring_states_map(FD_STATES, s.opt.sessions + 1);
 	if (!args.states)
 		stillborn("no memory to share with the main process");
-	/* Without it the mirror says that it cannot share. */
+	/* NULL on failure: the mirror then reports that it cannot share. */
 	args.shares = shares_new(FD_SHARES);
 	args.usage = usage_new(FD_USAGE);
 	if (!args.usage)

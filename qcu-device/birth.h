@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a mirror comes into the world: as a program of its own, this same one executed anew, so that
- * its addresses are nobody else's. Both sides are here: the main process hands over files by fixed
- * numbers, the new program takes them.
+ * Starting a mirror: as a process of its own that executes this same program anew, so that it
+ * shares its address layout with no other process. Both sides are here: the main process passes
+ * files by fixed numbers, and the new program takes them.
  *
- * It is started through the program loader, with the kernel's older layout of addresses and without
- * a heap by brk: then all that it has, its stack aside, lies in one area of the address space, at
- * random places, and the ranges in which guest programs have their memory are free (window.c).
+ * The main process starts it through the program loader, with the kernel's older address layout and
+ * without a brk heap. Then all of the mirror's memory except its stack lies in one area of the
+ * address space, at random addresses, and the ranges that guest programs use are free (window.c).
  */
 #ifndef QCU_BIRTH_H
 #define QCU_BIRTH_H
@@ -14,30 +14,34 @@
 #include "qcu-device/device.h"
 #include "qcu-device/guestmem.h"
 
-/* The word on its command line that makes the program a mirror; main() calls birth_mirror(). */
+/* The command line word that makes the program a mirror. main() then calls birth_mirror(). */
 #define BIRTH_WORD "--mirror"
 
 struct ramfiles;
 
 struct birth_shared {
-	int states, shares, usage, account; /* files of memory that all processes of the VM share */
+	int states, shares, usage, account; /* memory files that all processes of the VM share */
 };
 
 /*
- * The main process, once, while it may still open files: the program, its loader, and the plugin
- * if there is one. argv is what a mirror shows as its command line, too. False: said on stderr.
+ * The main process calls this once, while it may still open files. Opens the program and, if there
+ * is one, the plugin; finds the loader. argv: its options also appear on the command line of each
+ * mirror. False: an error was printed on stderr.
  */
 bool birth_prepare(const struct device_options *opt, char *const *argv);
-/* Files that a mirror opens: the program, the plugin (-1: none); and the loader's path. */
+/* The program and the plugin (-1: none), which a mirror opens; and the path of the loader. */
 int birth_program(void);
 int birth_plugin(void);
 const char *birth_loader(void);
 
-/* Executes a mirror with its end of the control socket; its pid, or -1 with errno. */
+/*
+ * Executes a mirror, which gets ctl_fd, its end of the control socket. Returns its pid, or -1 with
+ * errno.
+ */
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 		 const struct birth_shared *shared, int ctl_fd, bool warm);
 
-/* The mirror. */
+/* The new process: becomes a mirror. */
 void birth_mirror(void) __attribute__((noreturn));
 
 #endif

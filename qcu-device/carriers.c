@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Helping threads, see carriers.h. A job is an offer: it stays in the list while it takes more
- * threads. When the first of those at it is through, nothing is left to be begun, so the offer is
- * withdrawn; the caller waits only for those who have come.
+ * Helping threads, see carriers.h. A job is an offer: it stays in the list while it wants more
+ * threads. When the first thread returns from the job's function, no work is left to start, so the
+ * offer is withdrawn. The caller waits only for the threads that have joined.
  */
 #include "qcu-device/carriers.h"
 #include "qcu-device/spin.h"
@@ -10,7 +10,7 @@
 struct carriers_job {
 	void (*fn)(void *arg);
 	void *arg;
-	unsigned int wanted; /* that may still come; 0: not in the list */
+	unsigned int wanted; /* threads that may still join; 0: not in the list */
 	unsigned int at_it;
 	TAILQ_ENTRY(carriers_job) link;
 };
@@ -46,7 +46,7 @@ void carriers_fini(struct carriers *cs)
 	pthread_mutex_destroy(&cs->lock);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void withdraw(struct carriers *cs, struct carriers_job *job)
 {
 	if (job->wanted)
@@ -54,7 +54,7 @@ static void withdraw(struct carriers *cs, struct carriers_job *job)
 	job->wanted = 0;
 }
 
-/* Under the lock, which is open while the work is done. */
+/* The caller holds the lock; it is released while fn runs. */
 static void help(struct carriers *cs, struct carriers_job *job)
 {
 	if (!--job->wanted)
@@ -88,7 +88,10 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-/* Under the lock: makes the threads that this job is the first to want. */
+/*
+ * The caller holds the lock. Creates a thread for each wanted one that is not idle, up to the
+ * maximum.
+ */
 static void make_helpers(struct carriers *cs, unsigned int wanted)
 {
 	unsigned int idle = cs->idle;

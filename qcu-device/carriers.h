@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads that help others with work which one CPU is too slow for: they are lent out for one job
- * at a time, as many as have nothing to do. A caller never waits for a thread that is busy with
- * another's job, so a job that hangs holds up nobody else's.
+ * Carriers: threads that help with work for which one CPU is too slow. Each idle carrier can join
+ * one job at a time. A caller never waits for a thread that is busy with another job, so a job that
+ * hangs delays no other job.
  */
 #ifndef QCU_CARRIERS_H
 #define QCU_CARRIERS_H
@@ -12,8 +12,8 @@
 #include <sys/queue.h>
 
 /*
- * Threads at one job. A CPU of the H200's host copies 7 to 15 GB/s, and four of them about as much
- * as PCIe 5 takes.
+ * Threads per job. A CPU of the H200's host copies 7 to 15 GB/s; four CPUs copy about as much as
+ * PCIe 5 can move.
  */
 #define CARRIERS_DEFAULT 4u
 #define CARRIERS_MAX	 8u
@@ -21,27 +21,27 @@
 TAILQ_HEAD(carriers_jobs, carriers_job);
 
 struct carriers {
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t more, left;
-	unsigned int max; /* threads at one job, its caller among them */
+	unsigned int max; /* threads per job, including its caller */
 	unsigned int made, idle;
 	bool stop;
-	struct carriers_jobs jobs; /* that take more threads */
+	struct carriers_jobs jobs; /* that want more threads */
 	pthread_t thread[CARRIERS_MAX - 1];
 };
 
-/* Of that many threads, those that the process has processors for. */
+/* `threads`, or the number of processors of the process if that is lower. */
 unsigned int carriers_fit(unsigned int threads);
 
-/* No thread is made before a job asks for one. 0 is like 1: nobody ever helps. */
+/* Creates no thread until a job needs one. max 0 means the same as 1: the caller gets no help. */
 void carriers_init(struct carriers *cs, unsigned int max);
-/* No job is under way. */
+/* No job may be running. */
 void carriers_fini(struct carriers *cs);
 
 /*
- * Calls fn(arg) on this thread and, meanwhile, on others, on no more than `threads` in all; returns
- * when all calls have returned. There may be any number of them, down to this thread's alone: each
- * has to go on until nothing is left to be begun.
+ * Calls fn(arg) on this thread and, at the same time, on others: at most `threads` in all. Returns
+ * when all calls have returned. There may be fewer calls, down to the one on this thread, so each
+ * call must go on until no work is left to start.
  */
 void carriers_run(struct carriers *cs, unsigned int threads, void (*fn)(void *arg), void *arg);
 
