@@ -57,8 +57,8 @@ struct be_options {
 	 */
 	void (*complain)(const char *who, const char *text, size_t len);
 	/*
-	 * Most bytes kept of printed text (and of assertions) until they are read; 0: the backend
-	 * chooses.
+	 * How many bytes of text that kernels print are kept until they are read, for each kind
+	 * (printed text, assertions); 0: the backend chooses.
 	 */
 	uint64_t printed_bytes;
 	/* How long a kernel may run; 0: no limit. For backends that enforce it (kernel_time). */
@@ -148,7 +148,7 @@ struct be_end {
 	uint32_t x, y, z; /* x in bytes */
 	uint64_t addr;
 	uint64_t pitch, rows; /* bytes from one row to the next, rows from one slice to the next */
-	bool host; /* addr is host memory: in one registration, or not registered at all */
+	bool host;	      /* host memory: in one registration, or not registered at all */
 };
 
 struct be_box {

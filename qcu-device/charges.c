@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a guest program's commands take of its limits. A command that would go over one is answered
- * with CUDA's error for lack of memory before the backend hears of it.
+ * Charges the resources that a guest program's commands use against its limits. A command that
+ * would exceed a limit fails with CUDA's error for lack of memory before the backend is called.
  */
 #include <inttypes.h>
 
@@ -27,7 +27,10 @@ void mir_give(struct mirror *m, enum limit what, uint64_t n)
 	budget_give(&m->budget, what, n);
 }
 
-/* Small pieces take as much as the larger ones that a GPU's memory is divided into. */
+/*
+ * Sizes are rounded up to a multiple of this: a GPU divides its memory into units, and a small
+ * piece takes up a whole unit.
+ */
 #define GRAIN 512u
 
 static uint64_t grains(uint64_t bytes)
@@ -47,7 +50,7 @@ void mir_give_memory(struct mirror *m, unsigned int device, uint64_t bytes)
 	budget_give_memory(&m->budget, device, grains(bytes));
 }
 
-/* m->lock is held. MAPs come one at a time, UNMAPs beside them. */
+/* The caller holds m->lock. Only one MAP runs at a time, but UNMAPs may run at the same time. */
 static bool count_mapped(struct mirror *m)
 {
 	return budget_set(&m->budget, LIMIT_MAPPED, m->window.mapped_bytes + m->mapping);
@@ -84,7 +87,10 @@ void mir_count_mapped(struct mirror *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Of cudaDeviceSetLimit: the stacks of all threads that can be there, printf's buffer, the heap. */
+/*
+ * Values of cudaDeviceSetLimit that take device memory: the stacks of all threads that can exist,
+ * printf's buffer, and the heap.
+ */
 enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP };
 
 /* cudaDevAttrMultiProcessorCount and cudaDevAttrMaxThreadsPerMultiProcessor */
@@ -119,8 +125,10 @@ int mir_take_limit(struct call *c, uint32_t limit, uint64_t *value, uint64_t *be
 	pthread_mutex_lock(&m->lock);
 	now = &m->limit_bytes[dev][limit];
 	*before = *now;
-	/* CUDA takes a buffer or a heap of any size, and makes what it can; so there is what is
-	 * left. */
+	/*
+	 * CUDA accepts a buffer or a heap of any size and makes it as large as it can. So does
+	 * this: it takes what is left.
+	 */
 	most = *now + budget_memory_left(&m->budget, dev, UINT64_MAX - *now);
 	if (limit != LIMIT_STACK && bytes > most && most)
 		*value = bytes = most;
@@ -131,7 +139,7 @@ int mir_take_limit(struct call *c, uint32_t limit, uint64_t *value, uint64_t *be
 	if (!rc)
 		*now = bytes;
 	pthread_mutex_unlock(&m->lock);
-	/* CUDA's word for a stack that is too large. */
+	/* The error that CUDA returns for a stack that is too large. */
 	return rc && limit == LIMIT_STACK ? (int)QCU_ERR_InvalidValue : rc;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said about a guest, and no more of it than somebody may want to read. */
+/* Messages about a guest, limited in number and in what they may contain. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #define BURST_NS    (COMPLAIN_BURST * INTERVAL_NS)
 
 /*
- * The time until which what has been said is paid for, at one interval for each message. It may be
- * ahead of the clock by COMPLAIN_BURST intervals.
+ * paid_ns is the time until which the messages so far are paid for, at one interval per message. It
+ * may be ahead of the clock by COMPLAIN_BURST intervals.
  */
 struct account {
 	_Atomic uint64_t paid_ns;
@@ -29,9 +29,9 @@ static struct account own;
 static struct account *account = &own;
 static bool always;
 
-/* Whom this process is there for, and where it writes to. */
+/* The session that this process serves, and the file to which it writes its messages. */
 static struct {
-	unsigned int session; /* 0: nobody in particular */
+	unsigned int session; /* 0: none */
 	uint32_t guest_pid;
 	int fd;
 } self = {.fd = STDERR_FILENO};
@@ -94,7 +94,7 @@ static bool may_speak(void)
 	paid = atomic_load(&account->paid_ns);
 	do {
 		next = (paid > now ? paid : now) + INTERVAL_NS;
-		/* Nobody has paid for that long: another process has written nonsense. */
+		/* This process never pays so far ahead: another process has written nonsense. */
 		if (paid > now && paid - now > BURST_NS)
 			next = now + BURST_NS;
 		else if (next - now > BURST_NS)
@@ -103,7 +103,10 @@ static bool may_speak(void)
 	return true;
 }
 
-/* Whatever could be taken for a line of another kind, or for orders to a terminal, is a number. */
+/*
+ * Writes a byte as a number if it could be taken for the start of another line or for a terminal's
+ * control character.
+ */
 static void add(struct line *l, const char *text, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -164,7 +167,7 @@ static struct line begin(void)
 	return l;
 }
 
-/* In one piece: lines of several processes do not end up in one another. */
+/* One write() for the whole line, so that the lines of several processes do not mix. */
 static void end(struct line *l)
 {
 	const char *at = l->text;
@@ -188,7 +191,7 @@ static void end(struct line *l)
 	errno = error;
 }
 
-/* May a line be said? If so, it is said first how many were not. */
+/* May a line be printed now? If so, first prints how many lines were left out before it. */
 static bool turn(void)
 {
 	unsigned long long left_out;

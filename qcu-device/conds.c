@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs with conditional nodes: the commands about them. The outermost graph is a conditional
- * without a value, whose one body is always done. What a graph launches stays as long as the
- * outermost one is there, so that keeps the kernels; and what is in another keeps that.
+ * The commands for graphs with conditional nodes.
+ *
+ * The outermost graph is a conditional without a value, with one body that always runs. What a
+ * graph launches must stay as long as the outermost graph exists. So the outermost graph holds
+ * references to the kernels, and each inner conditional holds a reference to the one it is in.
  */
 #include <stdlib.h>
 
@@ -13,7 +15,7 @@ struct kept {
 	struct handle *kernel;
 };
 
-/* How much work a body has; what is recorded anew takes its place. */
+/* The amount of work in a body. A new recording of the body replaces it. */
 struct recorded {
 	struct recorded *next;
 	uint32_t body;
@@ -37,7 +39,10 @@ int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *ker
 	if (!s->h || !s->h->parent)
 		return QCU_ERR_Success;
 	graph = outermost(s->h->parent);
-	/* It counts as one more: however often the graph is recorded anew, they stay. */
+	/*
+	 * Each kept kernel counts as one more node: it stays even if the graph is recorded again
+	 * without it.
+	 */
 	rc = mir_take(c, LIMIT_GRAPH_NODES, 1);
 	if (rc)
 		return rc;
@@ -47,7 +52,7 @@ int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *ker
 		return QCU_ERR_MemoryAllocation;
 	}
 	pthread_mutex_lock(&m->lock);
-	/* Once is enough, however often the graph is recorded. */
+	/* One reference per kernel is enough, however often the graph is recorded. */
 	for (k = graph->kept; k && k->kernel != kernel; k = k->next)
 		;
 	if (!k) {
@@ -90,7 +95,7 @@ void mir_cond_recorded(struct mirror *m, struct handle *stream)
 	mir_give(m, LIMIT_GRAPH_NODES, before);
 }
 
-/* The entry of a body that is to be recorded. */
+/* Finds or adds the entry of a body that is about to be recorded. */
 static int record_body(struct mirror *m, struct handle *cond, uint32_t body, struct recorded **out)
 {
 	struct recorded *more = calloc(1, sizeof(*more)), *r;
@@ -137,7 +142,7 @@ static struct handle *get(struct call *c, uint32_t id)
 	return handles_get(&c->m->handles, HANDLE_COND, id);
 }
 
-/* With the graph that it is in, or the outermost one that it is. */
+/* Creates a conditional in the graph `in`, or an outermost graph if `in` is NULL. */
 static int create_in(struct call *c, struct handle *in, struct handle **out)
 {
 	const struct qcu_cond_create *cc = &c->cmd->cond_create;
@@ -271,7 +276,10 @@ int mir_do_cond_record(struct call *c)
 	return rc;
 }
 
-/* In the graph that it is in, and once: so nothing is ever in itself. */
+/*
+ * A conditional may only be placed in the graph that it was made for, and only once per recording.
+ * So nothing can ever contain itself.
+ */
 static int place(struct call *c, struct handle *h, const struct stream_ref *s)
 {
 	struct mirror *m = c->m;
@@ -306,7 +314,7 @@ int mir_do_cond_place(struct call *c)
 	return rc;
 }
 
-/* The outermost graph of this number. */
+/* The outermost graph with this number. */
 static int get_graph(struct call *c, uint32_t id, struct handle **out)
 {
 	struct handle *h = get(c, id);

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The data path: where a command's buffer lies, and the copies from and to it.
+ * The data path: finds the memory of a command's buffer, and copies from and to it.
  *
- * A buffer is a list of pieces. Those in the window are registered, and the copy engines use them
- * in place. Those of other guest memory go to the backend as they are when they are long enough;
- * short scattered ones go through the slots of staging.c. When there is much of such memory all of
- * it does, and several threads carry it.
+ * A buffer is a list of pieces. Pieces in the window are registered: the copy engines use them in
+ * place. Pieces of other guest memory go to the backend as they are if they are long enough; short
+ * scattered ones go through the slots of staging.c. If there is a lot of such memory, all of it
+ * goes through the slots, and several threads copy it.
  */
 #include <string.h>
 
 #include "qcu-device/mirror_impl.h"
 
 /*
- * Pieces from here on are worth a copy of their own. CUDA stages memory that is not registered
- * itself, piece by piece. Measured on an H200 with pieces of 64 KiB, 256 KiB, 1 MiB, 4 MiB, GB/s up
- * that way: 10.7, 16.5, 18.8, 18.3, down: 5.4, 10.3, 13.0, 17.3; through our slots: 16.3 up, 16.6
- * down whatever their size. Up it pays from 256 KiB on, down from 3 MiB.
+ * Pieces of this length and more are worth a copy of their own. CUDA itself stages memory that is
+ * not registered, piece by piece. Measured on an H200, in GB/s, with pieces of 64 KiB, 256 KiB,
+ * 1 MiB and 4 MiB:
+ *
+ * - staged by CUDA: up 10.7, 16.5, 18.8, 18.3; down 5.4, 10.3, 13.0, 17.3;
+ * - through our slots: 16.3 up and 16.6 down, for any piece size.
+ *
+ * So a copy of its own is faster up from 256 KiB on, and down from 3 MiB on.
  */
 #define DIRECT_MIN (1u << 20)
 /*
- * A CPU copies slower than PCIe moves, so several of them carry what is not registered of a large
- * copy, long pieces too: to those CUDA would put a single one. Waking a thread takes 50 us there,
- * in which a CPU carries half a megabyte, so each shall have twice that to do.
+ * A CPU copies more slowly than PCIe transfers, so several CPUs carry the unregistered memory of a
+ * large copy. This includes long pieces, for which CUDA would use a single CPU. Waking a thread
+ * takes 50 us on that host. In that time a CPU copies half a megabyte, so each thread must have
+ * twice that to do.
  */
 #define SPREAD_EACH (1u << 20)
 
@@ -128,18 +133,18 @@ int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
 								  : QCU_ERR_InvalidValue;
 }
 
-/* How many registered pieces the backend is given at once, at most. */
+/* The most registered pieces that the backend gets in one call. */
 #define TOGETHER 64
 
-/* What goes to the backend at once: through a slot, or from where it lies. */
+/* What the backend gets at once: through a slot, or from its place in memory. */
 struct load {
 	enum { PIECEWISE, REGISTERED, STAGED } how;
 	struct stage_slot *slot; /* NULL: none */
 	uint64_t device;
-	size_t piece, off, len; /* where it begins in the buffer's pieces */
+	size_t piece, off, len; /* position of its start in the buffer's pieces */
 };
 
-/* A host-device copy under way, and what its threads have in common. */
+/* A host-device copy in progress, and the state that its threads share. */
 struct copy {
 	struct call *c;
 	bool h2d;
@@ -148,18 +153,18 @@ struct copy {
 	bool spread; /* over several threads */
 	bool timed;
 	uint64_t spent;	      /* ns of copying, if timed */
-	pthread_mutex_t lock; /* what follows */
-	uint64_t device;      /* where the next load goes to or comes from */
-	size_t piece, off;    /* and where it begins */
-	int rc;		      /* the first error; nothing is begun after it */
+	pthread_mutex_t lock; /* protects what follows */
+	uint64_t device;      /* device address of the next load */
+	size_t piece, off;    /* and its position in the pieces */
+	int rc;		      /* the first error; no load is started after it */
 	bool waited;
 };
 
-/* One thread's part in it. */
+/* One thread's part of a copy. */
 struct hand {
 	struct copy *cp;
-	struct call call;		 /* the thread's own, for what is noted there */
-	struct load flight[STAGE_DEPTH]; /* slots under way: a ring, the oldest first */
+	struct call call;		 /* the thread's own copy, because it is written to */
+	struct load flight[STAGE_DEPTH]; /* slots in use by the GPU: a ring, the oldest first */
 	unsigned int first, flights;
 };
 
@@ -168,7 +173,7 @@ static uint64_t tick(const struct copy *cp)
 	return cp->timed ? mir_now_ns() : 0;
 }
 
-/* Does this piece go through slots if it has company there? */
+/* May this piece go through a slot? staged() also looks at its neighbours. */
 static bool for_slots(const struct copy *cp, size_t i)
 {
 	const struct piece *p = &cp->ps.p[i];
@@ -178,12 +183,15 @@ static bool for_slots(const struct copy *cp, size_t i)
 
 static bool staged(const struct copy *cp, size_t i)
 {
-	/* A short one on its own costs the backend no more calls than a slot does. */
+	/*
+	 * A short piece without such a neighbour is copied directly: that costs the backend no more
+	 * calls than a slot does.
+	 */
 	return for_slots(cp, i) &&
 	       (cp->spread || for_slots(cp, i + 1) || (i && for_slots(cp, i - 1)));
 }
 
-/* As much as goes into a slot, from where the copy has come to. */
+/* Takes as much as fits into a slot, from the copy's present position on. */
 static void load_slot(struct copy *cp, struct load *l)
 {
 	while (l->len < STAGE_BYTES && staged(cp, cp->piece)) {
@@ -198,7 +206,7 @@ static void load_slot(struct copy *cp, struct load *l)
 	}
 }
 
-/* One piece, or several registered ones if the backend takes them together. */
+/* Takes one piece, or several registered pieces if the backend accepts several in one call. */
 static void load_whole(struct copy *cp, struct load *l)
 {
 	size_t most = cp->c->m->cfg.ops->copy_pieces ? TOGETHER : 1, n = 0;
@@ -213,7 +221,7 @@ static void load_whole(struct copy *cp, struct load *l)
 	l->how = n > 1 ? REGISTERED : PIECEWISE;
 }
 
-/* The next load, which is this thread's then; false: there is none. */
+/* Takes the next load for this thread. False: there is none. */
 static bool next_load(struct copy *cp, struct load *l)
 {
 	bool more;
@@ -243,7 +251,7 @@ static struct walk walk_begin(const struct copy *cp, const struct load *l)
 	return (struct walk){.p = &cp->ps.p[l->piece], .off = l->off, .left = l->len};
 }
 
-/* How much lies in one place, *host; 0: that was all. */
+/* Returns the length of the next contiguous part, which begins at *host. 0: the end. */
 static size_t walk(struct walk *w, uint8_t **host)
 {
 	size_t part;
@@ -278,7 +286,7 @@ static void count_direct(const struct copy *cp, size_t len)
 		cp->c->m->stats.pages_bytes += len;
 }
 
-/* Registered pieces in one call of the backend. */
+/* Copies several registered pieces in one call of the backend. */
 static int issue_together(const struct copy *cp, const struct load *l)
 {
 	struct mirror *m = cp->c->m;
@@ -298,7 +306,7 @@ static int issue_together(const struct copy *cp, const struct load *l)
 	return rc;
 }
 
-/* By the backend from where it lies. */
+/* The backend copies each piece in place. */
 static int issue_direct(const struct copy *cp, const struct load *l)
 {
 	struct walk w = walk_begin(cp, l);
@@ -316,7 +324,7 @@ static int issue_direct(const struct copy *cp, const struct load *l)
 	return rc;
 }
 
-/* The CPU's part: between a slot and the pieces. */
+/* The CPU's part: copies between a slot and the pieces. */
 static void carry(const struct copy *cp, const struct load *l)
 {
 	struct walk w = walk_begin(cp, l);
@@ -328,7 +336,10 @@ static void carry(const struct copy *cp, const struct load *l)
 	cp->c->m->stats.staged_bytes += l->len;
 }
 
-/* Waits for the oldest flight. What came down is carried to its place; the slot is the caller's. */
+/*
+ * Waits for the oldest slot in use. For a copy down, carries its data to the pieces. The slot is
+ * then the caller's.
+ */
 static int land(struct hand *h, struct stage_slot **slot)
 {
 	const struct load *l = &h->flight[h->first];
@@ -344,7 +355,9 @@ static int land(struct hand *h, struct stage_slot **slot)
 	return rc;
 }
 
-/* A slot of the mirror's, or the oldest of this thread's own; NULL: there is none. */
+/*
+ * Takes a slot from the mirror, or else this thread's oldest one. *slot is NULL if there is none.
+ */
 static int get_slot(struct hand *h, struct stage_slot **slot)
 {
 	struct staging *st = &h->call.m->staging;
@@ -361,7 +374,10 @@ static int get_slot(struct hand *h, struct stage_slot **slot)
 	return rc;
 }
 
-/* Gives all slots back. Up, nobody needs to wait for them. Down, what is in them is wanted. */
+/*
+ * Gives all slots back. For a copy up, nothing needs to wait for them. For a copy down, their data
+ * must first be carried to the pieces.
+ */
 static int land_all(struct hand *h)
 {
 	struct staging *st = &h->call.m->staging;
@@ -382,7 +398,7 @@ static int land_all(struct hand *h)
 	return rc;
 }
 
-/* Sends one slot's worth off. On an error the slot is free again. */
+/* Starts the copy of one slot. On an error the slot is free again. */
 static int fly(struct hand *h, const struct load *l)
 {
 	struct staging *st = &h->call.m->staging;
@@ -393,7 +409,7 @@ static int fly(struct hand *h, const struct load *l)
 	rc = issue(h->cp, l->device, l->slot->buf, l->len);
 	if (!rc) {
 		rc = staging_mark(st, l->slot, h->cp->stream.s);
-		/* Without a mark, only the stream itself can tell when the slot is free. */
+		/* Without a mark, only waiting for the stream shows when the slot is free. */
 		if (rc)
 			mir_stream_wait(&h->call, &h->cp->stream);
 	}
@@ -416,8 +432,8 @@ static void note(struct hand *h, int rc)
 }
 
 /*
- * What one thread does, until nothing is left to be begun. While the copy engine is at one slot,
- * the CPU fills or empties another. When there is no slot to be had, the rest goes piece by piece.
+ * The work of one thread, until no load is left to start. While the copy engine works on one slot,
+ * the CPU fills or empties another. If no slot is available, the rest is copied piece by piece.
  */
 static void work(void *arg)
 {
@@ -445,7 +461,7 @@ static void work(void *arg)
 	note(&h, land_all(&h));
 }
 
-/* How many threads have enough to do. */
+/* The number of threads that would have enough to do. */
 static unsigned int threads_for(const struct copy *cp)
 {
 	size_t i, bytes = 0;
@@ -495,8 +511,8 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	began = tick(cp);
 	rc = issue_all(cp);
 	/*
-	 * The buffer must be the guest's again when we answer, unless it is pinned and the guest
-	 * said that it waits itself. What is not registered has been read by now.
+	 * The guest must own the buffer again when we answer, unless the buffer is pinned and the
+	 * guest has said that it waits itself. Unregistered memory has been read by now.
 	 */
 	wait = !window || !(flags & QCU_COPY_QUEUED);
 	if (cp->h2d && !window)
@@ -548,7 +564,9 @@ int mir_do_copy_d2h(struct call *c)
 	return rc;
 }
 
-/* The backend has read the message when it returns: it is no registered memory. */
+/*
+ * When the backend returns it has read the message, because the message is not registered memory.
+ */
 int mir_do_copy_small(struct call *c)
 {
 	const struct qcu_copy_small *cs = &c->cmd->copy_small;
@@ -574,7 +592,7 @@ int mir_do_copy_small(struct call *c)
 	return rc;
 }
 
-/* Either end may be host memory that consists of several registrations. */
+/* Either end may be host memory in several registrations, so the copy is split. */
 static int issue_d2d(struct mirror *m, struct qcu_copy_d2d d, struct be_stream *s)
 {
 	while (d.len) {

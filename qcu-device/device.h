@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the qcu-device process share: options, and the calls between its files. */
+/*
+ * What the parts of the qcu-device process share: the options, and the functions that its files
+ * call in each other.
+ */
 #ifndef QCU_DEVICE_H
 #define QCU_DEVICE_H
 
@@ -17,13 +20,13 @@ struct device_options {
 	struct be_options be;
 	enum mir_map map;
 	struct limits limits;
-	uint64_t pin_limit; /* as mir_config has them */
+	uint64_t pin_limit; /* as in mir_config */
 	unsigned int sessions;
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
-	unsigned int poll_us; /* how long a mirror looks for commands before it sleeps */
-	unsigned int copiers; /* threads for one large copy, if there are processors for them */
+	unsigned int poll_us; /* how long a mirror polls for commands before it sleeps */
+	unsigned int copiers; /* threads for one large copy, at most one per processor */
 	struct jail jail;
-	bool plugin; /* mirrors load the cuda backend; else soft, which is linked in */
+	bool plugin; /* mirrors load the cuda backend; false: soft, which is linked in */
 	bool verbose;
 	bool trace;
 };
@@ -31,11 +34,11 @@ struct device_options {
 /* Exit codes of the program. */
 enum {
 	DEVICE_EXIT_OK = 0,
-	DEVICE_EXIT_FAILURE = 1, /* said on stderr */
-	DEVICE_EXIT_USAGE = 2,	 /* bad options, or a backend that is not there */
+	DEVICE_EXIT_FAILURE = 1, /* an error was printed on stderr */
+	DEVICE_EXIT_USAGE = 2,	 /* bad options, or the backend is not there */
 };
 
-/* Those of a mirror; the main process says what they mean. */
+/* Exit codes of a mirror. The main process prints what they mean. */
 enum {
 	MIRROR_EXIT_RULE = 3,	 /* the guest broke a rule of the wire */
 	MIRROR_EXIT_TIMEOUT = 5, /* a kernel did not end */
@@ -45,19 +48,19 @@ enum {
 /* plugin.c */
 enum plugin_probe {
 	PLUGIN_GPU,
-	PLUGIN_OPEN_GPU, /* its kernels reach memory that is not registered: HMM, ATS */
+	PLUGIN_OPEN_GPU, /* its kernels can use memory that is not registered: HMM, ATS */
 	PLUGIN_NO_GPU,
 	PLUGIN_MISSING,
 };
-/* Asks the plugin in a process of its own. `quiet`: say nothing. */
+/* Runs the plugin's probe in a process of its own. `quiet`: prints nothing. */
 enum plugin_probe plugin_probe(bool quiet);
-/* Where the plugin is. 0 or -errno. */
+/* The path of the plugin. Returns 0 or -errno. */
 #define PLUGIN_PATH_MAX (4096 + 32)
 int plugin_path(char *path, size_t size);
-/* For mirrors: from a file that is open. NULL, said on stderr. */
+/* For mirrors: loads the plugin from an open file. NULL: an error was printed on stderr. */
 const struct be_ops *plugin_load(int fd);
 
-/* vhost.c: serves one QEMU until it disconnects; an exit code. */
+/* vhost.c: serves one QEMU until it disconnects. Returns an exit code. */
 int vhost_serve(int sock, const struct device_options *opt);
 
 /* mirror_vq.c: the life of a mirror process. */
@@ -65,18 +68,21 @@ struct mirror_args {
 	const struct device_options *opt;
 	const struct be_ops *ops;
 	const struct guestmem *mem;
-	struct ring_state *states; /* by queue */
+	struct ring_state *states; /* indexed by queue */
 	struct shares *shares;
 	struct usage *usage;
-	bool warm; /* be ready before the session comes */
-	/* Brings the session, then new call fds; ends when the main process does. */
+	bool warm; /* get ready before the session arrives */
+	/*
+	 * The control socket: it brings the session, and later new call fds. The main process's end
+	 * closes when that process ends.
+	 */
 	int ctl_fd;
 };
 void mirror_vq_run(const struct mirror_args *args) __attribute__((noreturn));
 
 /*
- * The session, as the first message on ctl_fd brings it, with its kick fd and its call fd. The
- * queue's parts are guest-physical addresses: the sender has them mapped elsewhere.
+ * The session: the first message on ctl_fd, sent with the kick fd and the call fd. The addresses of
+ * the queue's parts are guest-physical, because the sender has them mapped at other addresses.
  */
 struct mirror_job {
 	unsigned int session;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From a request to its answer. The table of functions comes from QCU_COMMANDS, so a command
- * without one does not link; what all commands have in common happens once, in mir_dispatch().
+ * From a request to its answer. The table of functions is made from QCU_COMMANDS, so a command
+ * without a function does not link. What all commands have in common happens in mir_dispatch().
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +59,8 @@ int mir_not_supported(struct call *c)
 }
 
 /*
- * Nobody is in the backend but this command, which is a reset. While somebody is, all others may
- * go on: he may be waiting for them.
+ * Runs a command, a reset, while no other command is in the backend. If another command is there,
+ * this releases all locks while it waits, because that command may be waiting for a third one.
  */
 static int carry_out_alone(struct call *c)
 {
@@ -94,7 +94,10 @@ static int carry_out(struct call *c)
 
 	if (c->cmd->tid && !(traits & QCU_ANY_DEVICE) && c->cmd->device >= m->devices)
 		return QCU_ERR_InvalidDevice;
-	/* Not on a lane. A reset keeps everyone out of the backend, and may itself wait for it. */
+	/*
+	 * A command that parks does not run on a lane. A reset keeps all others out of the backend,
+	 * and may itself wait for this command.
+	 */
 	if (traits & QCU_PARKS)
 		return functions[c->cmd->op](c);
 	if (traits & QCU_ALONE && !m->abandoned)
@@ -119,7 +122,10 @@ static bool has_text(struct mirror *m, read_fn *read)
 	return read && !read(m->be, NULL, 0, &got) && got;
 }
 
-/* What a software GPU's checks say comes without an error; why it has no kernel, with any. */
+/*
+ * Is there text to fetch? The checks of a software GPU print text without an error. The reason why
+ * an image was refused may come with any error.
+ */
 static bool has_output(struct mirror *m)
 {
 	bool refusal;
@@ -131,7 +137,7 @@ static bool has_output(struct mirror *m)
 	       has_text(m, m->cfg.ops->assert_read);
 }
 
-/* What the mirror itself has to say to the program, once; as much as there is room for. */
+/* Text of the mirror's own for the program, delivered once, cut to the room there is. */
 static int read_refusal(struct call *c, uint64_t room, uint64_t *got)
 {
 	struct mirror *m = c->m;
@@ -223,7 +229,7 @@ static bool match_device(const struct handle *h, const void *arg)
 	return h->device == *(const unsigned int *)arg;
 }
 
-/* All other lanes are outside of the backend now. */
+/* All other lanes are out of the backend now. */
 int mir_do_device_reset(struct call *c)
 {
 	struct mirror *m = c->m;
@@ -275,7 +281,7 @@ int mir_do_peer_access(struct call *c)
 	return c->m->cfg.ops->peer_access(c->m->be, c->cmd->device, p->peer, p->enable);
 }
 
-/* The last cudaDeviceP2PAttr and the last cudaAtomicOperation, by which CUDA looks things up. */
+/* The last values of cudaDeviceP2PAttr and cudaAtomicOperation, which CUDA uses as indexes. */
 #define PEER_ATTR_LAST	 5u
 #define PEER_ATOMIC_LAST 12u
 
