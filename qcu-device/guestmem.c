@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GPA to HVA. A guest may ask for any 64-bit address and any 64-bit length; comparisons here are
- * written as `len > size - off` so that none of them can wrap.
+ * GPA to HVA. A guest may pass any 64-bit address and any 64-bit length, so comparisons here are
+ * written as `len > size - off`, which cannot wrap.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "qcu-device/guestmem.h"
 
-/* The index of the first region that ends behind gpa. */
+/* The index of the first region that ends after gpa. */
 static unsigned int first_after(const struct guestmem *mem, uint64_t gpa)
 {
 	unsigned int lo = 0, hi = mem->count;

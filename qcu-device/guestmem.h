@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The VM's memory as the host sees it: guest-physical ranges and where each is mapped here. Every
- * address that a guest gives goes through this file, always together with its length.
+ * The VM's memory as the host sees it: ranges of guest-physical memory, and the address at which
+ * each is mapped in this process. Every address from a guest is translated here, always together
+ * with its length.
  */
 #ifndef QCU_GUESTMEM_H
 #define QCU_GUESTMEM_H
@@ -20,18 +21,18 @@ struct guestmem_region {
 
 struct guestmem {
 	unsigned int count;
-	struct guestmem_region regions[GUESTMEM_REGIONS]; /* by gpa, disjoint */
+	struct guestmem_region regions[GUESTMEM_REGIONS]; /* sorted by gpa, disjoint */
 };
 
-/* 0; -EINVAL for an empty, wrapping or overlapping region; -ENOSPC. */
+/* Returns 0; -EINVAL for an empty, wrapping or overlapping region; -ENOSPC. */
 int guestmem_add(struct guestmem *mem, uint64_t gpa, uint64_t size, void *hva);
 
-/* Where [gpa, gpa + len) lies, if all of it lies in one region; else NULL. */
+/* The host address of [gpa, gpa + len) if all of it lies in one region; else NULL. */
 void *guestmem_translate(const struct guestmem *mem, uint64_t gpa, uint64_t len);
 
 /*
- * For ranges that may span regions: how many of the len bytes at gpa are in one piece, which begins
- * at *hva. 0: nothing is there.
+ * For ranges that may span regions: returns how many of the len bytes at gpa are contiguous on the
+ * host, and stores their address in *hva. 0: there is no memory at gpa.
  */
 uint64_t guestmem_run(const struct guestmem *mem, uint64_t gpa, uint64_t len, void **hva);
 

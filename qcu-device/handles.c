@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The tables behind handles.h: arrays of pages by number, made on first use.
+ * The tables behind handles.h: arrays of pages, indexed by number; a page is made on first use.
  *
- * Every launch looks two handles up, on many lanes at once, so that takes no lock: a reference is
- * taken of what the entry names, unless there are none left, and then the entry must still name it.
- * Whoever was slow may so hold a handle for a moment that is another's by now; the memory of
- * handles is therefore used again for handles only, and never freed.
+ * Every launch looks up two handles, on many lanes at once, so a lookup takes no lock. It takes a
+ * reference to the handle that the entry names, unless the count is 0, and then checks that the
+ * entry still names that handle. A slow thread may therefore hold a reference, for a moment, to a
+ * handle that already belongs to another object. So the memory of a handle is never freed; it is
+ * only used again for other handles.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -46,7 +47,10 @@ void handles_fini(struct handles *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* Its count stays 0 until it is ready, so nobody who was slow takes a reference. */
+/*
+ * The reference count stays 0 until the handle is ready, so that a slow lookup takes no reference
+ * to it.
+ */
 struct handle *handle_new(enum handle_kind kind)
 {
 	struct handle *h;
@@ -73,7 +77,7 @@ void handle_drop(struct handles *t, struct handle *h)
 	handles_put(t, h);
 }
 
-/* Where the entry of a number is. NULL: not a number for objects, or its page is not there. */
+/* The entry of a number. NULL: the number is out of range, or its page does not exist. */
 static handle_entry *entry(struct handles *t, enum handle_kind kind, uint32_t id)
 {
 	handle_entry *page;
@@ -111,7 +115,7 @@ int handles_add(struct handles *t, uint32_t id, struct handle *h)
 							   : QCU_ERR_InvalidResourceHandle;
 }
 
-/* One more reference, unless the last one has gone. */
+/* Takes a reference, unless the count is already 0. */
 static bool hold(struct handle *h)
 {
 	unsigned int refs = atomic_load_explicit(&h->refs, memory_order_relaxed);
@@ -178,7 +182,7 @@ void handles_remove_if(struct handles *t, enum handle_kind kind,
 			uint32_t id = p * HANDLE_PAGE + i;
 			struct handle *h = handles_get(t, kind, id), *now = h;
 
-			/* The table's reference, if it is still there. */
+			/* Drops the table's reference, unless another thread removed it first. */
 			if (h && match(h, arg) &&
 			    atomic_compare_exchange_strong(entry(t, kind, id), &now, NULL))
 				handles_put(t, h);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams, events, modules, kernels and arrays by the numbers that the guest has given them. One
- * table for each kind. A lane that uses an object holds a reference, so that another one may
- * destroy it at any moment: the number is free at once, the object goes with the last reference.
+ * Streams, events, modules, kernels, arrays, pools and conditionals, found by the number that the
+ * guest gave each. There is one table for each kind. A lane that uses an object holds a reference,
+ * so another lane may destroy the object at any time: its number is free at once, and the object is
+ * released with the last reference.
  */
 #ifndef QCU_HANDLES_H
 #define QCU_HANDLES_H
@@ -25,9 +26,9 @@ enum handle_kind {
 	HANDLE_KINDS,
 };
 
-/* What a pool of memory takes of the device's: pools.c's. */
+/* What a memory pool takes of the device's memory (pools.c). */
 struct pool_room {
-	struct be_pool *pool; /* NULL: it has not been used */
+	struct be_pool *pool; /* NULL: the pool has not been used */
 	unsigned int device;
 	uint64_t charged;
 	struct pool_room *next;
@@ -47,19 +48,22 @@ struct handle {
 		struct be_cond *cond;
 	};
 	struct be_array_desc desc; /* of an array */
-	uint64_t bytes;		   /* that an array or a module takes of the device's memory */
+	uint64_t bytes;		   /* device memory of an array or a module */
 	struct pool_room room;	   /* of a pool */
-	bool shared;		   /* of an event: `token` is for other processes */
+	bool shared;		   /* an event whose `token` is for other processes */
 	struct qcu_ipc_token token;
-	/* Referenced: a kernel's module, the conditional that a stream records or one is in. */
+	/*
+	 * A counted reference: of a kernel, to its module; of a stream that records, or of an inner
+	 * conditional, to the conditional that it belongs to.
+	 */
 	struct handle *parent;
-	uint32_t body;	    /* which of it */
-	uint64_t recording; /* of such a stream, or of the last in which a conditional was placed */
+	uint32_t body;	    /* which body of the parent */
+	uint64_t recording; /* of such a stream, or the last where a conditional was placed */
 	uint32_t params, param_bytes;
-	struct kept *kept;	   /* by a conditional, see conds.c */
-	struct recorded *recorded; /* its bodies; of a stream: the one that it records */
-	uint64_t nodes;		   /* work that such a stream has put there */
-	struct handle *next;	   /* of those that wait to be used again */
+	struct kept *kept;	   /* a graph's kernels, see conds.c */
+	struct recorded *recorded; /* a conditional's bodies; the one that a stream records */
+	uint64_t nodes;		   /* work that such a stream has recorded */
+	struct handle *next;	   /* in the list of unused handles */
 };
 
 #define HANDLE_PAGE 256u
@@ -67,9 +71,9 @@ struct handle {
 typedef _Atomic(struct handle *) handle_entry;
 
 struct handles {
-	pthread_mutex_t lock; /* for new pages */
+	pthread_mutex_t lock; /* protects the creation of pages */
 	_Atomic(handle_entry *) page[HANDLE_KINDS][(QCU_ID_MAX + 1) / HANDLE_PAGE];
-	/* The last reference is gone. */
+	/* Called when the last reference is gone. */
 	void (*release)(void *ctx, struct handle *h);
 	void *ctx;
 };
@@ -77,28 +81,30 @@ struct handles {
 void handles_init(struct handles *t, void (*release)(void *ctx, struct handle *h), void *ctx);
 void handles_fini(struct handles *t); /* drops what is left */
 
-/* A new handle with one reference, the caller's; not in the table yet. */
+/* Returns a new handle with one reference, the caller's. It is not in the table yet. */
 struct handle *handle_new(enum handle_kind kind);
-/* The other way round, while it has no object. */
+/* Drops a handle that has no object yet. */
 void handle_drop(struct handles *t, struct handle *h);
 
-/* Is this number free to use? Adding says so again, this one is for asking before any work. */
+/*
+ * Is this number free? handles_add() checks it again; this is for asking before any work is done.
+ */
 bool handles_free(struct handles *t, enum handle_kind kind, uint32_t id);
 
-/* The table takes over the caller's reference. A value of enum qcu_error. */
+/* The table takes over the caller's reference. Returns a value of enum qcu_error. */
 int handles_add(struct handles *t, uint32_t id, struct handle *h);
 
-/* A reference to the object, or NULL. */
+/* Returns a reference to the object, or NULL. */
 struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id);
 
-/* One more reference to one that the caller holds. */
+/* Takes one more reference to a handle on which the caller holds one. */
 struct handle *handle_hold(struct handles *t, struct handle *h);
 void handles_put(struct handles *t, struct handle *h); /* h may be NULL */
 
-/* Frees the number and drops the table's reference. False: there was none. */
+/* Frees the number and drops the table's reference. False: there was no such object. */
 bool handles_remove(struct handles *t, enum handle_kind kind, uint32_t id);
 
-/* The same for all that match. */
+/* The same for all objects that match. */
 void handles_remove_if(struct handles *t, enum handle_kind kind,
 		       bool (*match)(const struct handle *h, const void *arg), const void *arg);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Host functions and stream callbacks. They are the guest program's, so they run there: when a
- * stream comes to one, the backend calls run() here, which hands its token to the guest and keeps
- * the stream waiting until the guest says that it is done. The guest has one thread for them, as
- * CUDA has, so one is with the guest at a time.
+ * Host functions and stream callbacks. They belong to the guest program, so they run in the guest.
+ * When a stream reaches one, the backend calls run(), which sends the function's token to the guest
+ * and blocks the stream until the guest reports that the function has returned. The guest has one
+ * thread for them, as CUDA has, so only one is in the guest at a time.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ void mir_host_calls_init(struct mirror *m)
 	STAILQ_INIT(&h->all);
 }
 
-/* What is left are calls that the backend has dropped. */
+/* Frees the calls that the backend has dropped. */
 void mir_host_calls_fini(struct mirror *m)
 {
 	struct host_calls *h = &m->host_calls;
@@ -42,7 +42,10 @@ void mir_host_calls_fini(struct mirror *m)
 	pthread_mutex_destroy(&h->lock);
 }
 
-/* Under the lock: the request that can be answered now, and is no longer parked. */
+/*
+ * The caller holds the lock. Returns the parked request if it can be answered now; it is then no
+ * longer parked.
+ */
 static struct mir_request *next_answer(struct host_calls *h)
 {
 	struct mir_request *req = h->parked;
@@ -68,7 +71,7 @@ static void answer(struct mir_request *req)
 		req->done(req);
 }
 
-/* On a thread of the backend's; the stream waits. */
+/* Runs on a thread of the backend; the stream waits. */
 static void run(void *arg, int error)
 {
 	struct host_call *call = arg;
@@ -85,7 +88,7 @@ static void run(void *arg, int error)
 	pthread_mutex_lock(&h->lock);
 	while (!call->done && !h->ended)
 		pthread_cond_wait(&h->moved, &h->lock);
-	/* After the end fini frees it. */
+	/* After the end, mir_host_calls_fini() frees it. */
 	if (call->done)
 		STAILQ_REMOVE(&h->all, call, host_call, link);
 	else
@@ -143,7 +146,7 @@ out:
 	return rc;
 }
 
-/* Called on the thread that feeds the mirror, with no lock held. */
+/* Called on the thread that passes requests to the mirror, with no lock held. */
 int mir_do_host_next(struct call *c)
 {
 	struct qcu_host_next *n = &c->cmd->host_next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Images of device code, from the outside in: what kind of image it is, the containers and entries
- * of fat binaries, and PTX. Machine code is looked at in image_elf.c.
+ * Checks images of device code, from the outside in: the kind of image, the containers and entries
+ * of fat binaries, and PTX. image_elf.c checks machine code.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 #define CONTAINER_MAGIC	  0xba55ed50u
 #define CONTAINER_VERSION 1u
-/* How a structure begins that has pointers to images in it. */
+/* The first word of a structure that has pointers to images. */
 #define WRAPPER_MAGIC 0x466243b1u
 
 struct container_header {
@@ -31,20 +31,20 @@ _Static_assert(sizeof(struct container_header) == 16, "container header");
 enum {
 	KIND_PTX = 1,
 	KIND_ELF = 2,
-	KIND_LINKER = 8, /* code between PTX and its source, for optimising at link time */
+	KIND_LINKER = 8, /* code between source and PTX, for optimising at link time */
 };
 
 #define ENTRY_VERSION	0x101u
 #define ENTRY_LZ4	0x2000ull
 #define ENTRY_ZSTD	0x8000ull
-#define ENTRY_ENCRYPTED 0x10000ull /* the linker's code always is */
+#define ENTRY_ENCRYPTED 0x10000ull /* always set for the linker's code */
 
 struct entry_header {
 	uint16_t kind;
 	uint16_t version;
 	uint32_t header_size;
 	uint64_t payload_size;
-	uint32_t packed_size; /* 0: it is not packed */
+	uint32_t packed_size; /* 0: not packed */
 	uint32_t options_offset;
 	uint16_t isa_minor, isa_major;
 	uint32_t arch;
@@ -55,14 +55,19 @@ struct entry_header {
 };
 _Static_assert(sizeof(struct entry_header) == 64, "entry header");
 
-/* A walk through a fat binary: first along the sizes only, then into what the entries hold. */
+/*
+ * A walk through a fat binary. The first walk checks only sizes; the second looks inside the
+ * entries.
+ */
 struct walk {
 	bool inside;
-	size_t unpacked; /* bytes, by what the entries say */
+	size_t unpacked; /* bytes, as the entries declare */
 	bool no_memory;
 };
 
-/* One at a time: this is how much memory all lanes together take for it. */
+/*
+ * Only one entry is unpacked at a time. This limits how much memory all lanes together use for it.
+ */
 static pthread_mutex_t unpack_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t word_at(const unsigned char *p, size_t len)
@@ -79,7 +84,7 @@ static bool all_zero(const unsigned char *p, size_t len)
 	return !len || (!*p && !memcmp(p, p + 1, len - 1));
 }
 
-/* PTX begins, after blanks and comments, with its version. There is a zero byte at the end. */
+/* After blanks and comments, PTX begins with its version. The text ends with a zero byte. */
 static bool begins_as_ptx(const char *p)
 {
 	for (;;) {
@@ -165,7 +170,7 @@ static const char *packed_fault(const struct entry_header *e, const unsigned cha
 	return why;
 }
 
-/* Options are named by the place and the length of a text, which lie where options_offset says. */
+/* An entry's options are a text. Its offset and length are stored at options_offset. */
 static bool options_fit(const unsigned char *head, const struct entry_header *e)
 {
 	uint32_t text[2];
@@ -202,7 +207,7 @@ static const char *payload_fault(const struct entry_header *e, const unsigned ch
 	uint64_t how = e->flags & (ENTRY_LZ4 | ENTRY_ZSTD);
 
 	if (e->kind == KIND_LINKER) {
-		/* Nothing in it can be read here; no more than that it is all there. */
+		/* The content cannot be read here, so only sizes are checked. */
 		return e->unpacked_size > IMAGE_ENTRY_MAX
 			       ? "the fat binary unpacks to more than it may"
 			       : NULL;

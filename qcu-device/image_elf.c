@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Machine code of a GPU: an ELF file. Every offset, size and number in its headers is compared with
- * what is really there, and so are names, symbols and relocations. What the sections' contents mean
- * beyond that is the driver's business. Tables may not lie in one another, so that a small file
- * cannot keep us busy for long; other sections do, in what nvcc makes for newer GPUs.
+ * Checks machine code of a GPU: an ELF file. Every offset, size and number in its headers must
+ * agree with the file; so must names, symbols and relocations. What the contents of the sections
+ * mean beyond that is left to the GPU driver. Tables may not overlap, so that a small file cannot
+ * keep the check busy for long. Other sections may overlap, because they do in what nvcc makes for
+ * newer GPUs.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -17,11 +18,11 @@
 #define NOBITS_MAX   ((uint64_t)1 << 40) /* more memory than a GPU has */
 
 /*
- * Types of CUDA's own. For newer GPUs the code is there twice, once packed, and there are tables
- * for that: their symbols and relocations are about what it unpacks to.
+ * CUDA's own types. For newer GPUs the file contains the code twice, one copy packed. Tables of the
+ * packed types belong to that copy: their symbols and relocations refer to the unpacked code.
  */
 enum {
-	SHT_CUDA_GLOBAL = 0x70000007, /* no bits of these three are in the file */
+	SHT_CUDA_GLOBAL = 0x70000007, /* these three have no bytes in the file */
 	SHT_CUDA_LOCAL = 0x70000009,
 	SHT_CUDA_SHARED = 0x7000000a,
 	SHT_PACKED_RELA = 0x70000082,
@@ -32,8 +33,8 @@ struct elf {
 	const unsigned char *p;
 	size_t len;
 	Elf64_Ehdr head;
-	uint64_t sections; /* how many */
-	uint64_t names;	   /* the section with their names */
+	uint64_t sections; /* their number */
+	uint64_t names;	   /* index of the section with their names */
 };
 
 static bool fits(const struct elf *elf, uint64_t offset, uint64_t size)
@@ -86,7 +87,10 @@ static const char *head_fault(struct elf *elf)
 	return NULL;
 }
 
-/* A file with very many sections has the numbers that do not fit in its first, empty section. */
+/*
+ * A file with very many sections keeps the numbers that do not fit into the header in its first,
+ * empty section.
+ */
 static const char *count_sections(struct elf *elf)
 {
 	Elf64_Shdr first;
@@ -133,7 +137,7 @@ static const char *segments_fault(const struct elf *elf)
 	return NULL;
 }
 
-/* The place and the size of every section. */
+/* Checks the place and the size of every section. */
 static const char *places_fault(const struct elf *elf)
 {
 	uint64_t i;
@@ -161,7 +165,7 @@ static const char *places_fault(const struct elf *elf)
 	return NULL;
 }
 
-/* Does a name begin there, in this table of names? An empty table has the empty name. */
+/* Does a name begin at this offset in this table of names? An empty table has the empty name. */
 static bool name_fits(const Elf64_Shdr *names, uint32_t at)
 {
 	return names->sh_type == SHT_STRTAB && (at < names->sh_size || !at);
@@ -219,7 +223,10 @@ static const char *symbols_fault(const struct elf *elf, const Elf64_Shdr *table)
 	return why;
 }
 
-/* What is written when the code is loaded, and where. Both kinds begin alike. */
+/*
+ * Checks where loading will write, and which symbol it uses. Both kinds of entry begin with the
+ * same fields.
+ */
 static const char *relocations_fault(const struct elf *elf, const Elf64_Shdr *table)
 {
 	size_t each = table->sh_type == SHT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela);

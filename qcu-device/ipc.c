@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory and events that guest processes give one another. The guest only ever has tokens; what the
- * backend's export has written lies in the table of shares.h, and import gets it from there.
+ * Memory and events that guest processes share with each other. The guest only gets tokens. What
+ * the backend's export wrote is in the table of shares.h, and import reads it from there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct import {
 	struct qcu_ipc_token token;
 	uint64_t addr, size;
 	unsigned int device;
-	uint32_t count; /* how often */
+	uint32_t count; /* how often it is open */
 	LIST_ENTRY(import) link;
 };
 
@@ -41,7 +41,7 @@ static int put(struct mirror *m, const struct share *share, struct qcu_ipc_token
 	return ok ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
-/* What a token of another process stands for. */
+/* Finds the object for which a token of another process stands. */
 static int find(struct mirror *m, const struct qcu_ipc_token *token, enum share_kind kind,
 		struct share *share)
 {
@@ -49,7 +49,7 @@ static int find(struct mirror *m, const struct qcu_ipc_token *token, enum share_
 
 	if (!shares_find(m->cfg.shares, token, share, &session) || share->kind != kind)
 		return QCU_ERR_InvalidValue;
-	/* CUDA's word for it: the context is the exporting one. */
+	/* CUDA returns this error for a token of the process itself. */
 	return session == m->cfg.session ? QCU_ERR_DeviceUninitialized : QCU_ERR_Success;
 }
 
@@ -74,14 +74,14 @@ int mir_do_ipc_mem_export(struct call *c)
 		rc = put(m, &share, &token);
 	if (rc)
 		return rc;
-	/* Another thread may have done the same meanwhile, or freed it. */
+	/* Meanwhile another thread may have exported the memory, or freed it. */
 	if (!mir_allocation_share(m, x->ptr, &token))
 		mir_share_end(m, &token);
 	rc = mir_allocation_shared(m, x->ptr, &x->token);
 	return rc == QCU_ERR_NotReady ? (int)QCU_ERR_InvalidValue : rc;
 }
 
-/* m->import_lock is held, here and in all below about imports. */
+/* The caller holds m->import_lock, here and in all functions about imports below. */
 static struct import *opened(struct mirror *m, const struct qcu_ipc_token *token)
 {
 	struct import *i;
@@ -133,7 +133,9 @@ int mir_do_ipc_mem_open(struct call *c)
 	MIR_NEED(c, mem_unimport);
 	NEED_SHARES(c);
 	pthread_mutex_lock(&m->import_lock);
-	/* One that its owner has freed meanwhile is still open. */
+	/*
+	 * Memory that this process has already opened stays open, even if its owner has freed it.
+	 */
 	i = opened(m, &o->token);
 	if (!i)
 		rc = import(c, &o->token, &i);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* User, namespaces and limits of the jail (jail.h); files are in jail_files.c, calls in
- * jail_calls.c. */
+/*
+ * The user, namespaces and limits of the jail (jail.h). jail_files.c limits files, jail_calls.c
+ * system calls.
+ */
 #define _GNU_SOURCE /* unshare */
 #include <dirent.h>
 #include <errno.h>
@@ -22,14 +24,17 @@
 #include "qcu-device/jail.h"
 #include "qcu-device/jail_impl.h"
 
-/* Users that no system gives out: one for each VM, told apart by the main process's number. */
+/*
+ * The first of a range of user numbers that no system assigns. Each VM gets one: this plus the main
+ * process's pid.
+ */
 #define FRESH_USERS 0x50000000u
 #define NOBODY	    65534u
 
 #define SHM "/dev/shm"
 
 #define FILES_MAX     4096u
-#define PROCESSES_MAX 65536u /* of one fresh user: each lane of each mirror is one */
+#define PROCESSES_MAX 65536u /* of one fresh user: each lane of each mirror counts as one */
 
 static bool complain_of(const char *what)
 {
@@ -71,7 +76,7 @@ static bool write_file(const char *path, const char *text)
 	return ok;
 }
 
-/* An ordinary user gets other namespaces only in a user namespace of its own. */
+/* An ordinary user can create other namespaces only inside a user namespace of its own. */
 static bool own_user_namespace(void)
 {
 	char text[64];
@@ -88,7 +93,7 @@ static bool own_user_namespace(void)
 	return true;
 }
 
-/* Does a path that the loader will look for libraries in begin with this folder? */
+/* Does the loader search for libraries in a path that begins with this folder? */
 static bool has_libraries(const char *dir)
 {
 	static const char *const lists[] = {"LD_LIBRARY_PATH", "LD_PRELOAD"};
@@ -107,12 +112,13 @@ static bool has_libraries(const char *dir)
 	return false;
 }
 
-/* Is there shared memory of the VM's own? */
+/* Does the VM have shared memory of its own? */
 static bool own_shm;
 
 /*
- * Other programs' sockets lie in these folders, which a file's permissions do not always protect.
- * CUDA's events between processes lie in shared memory: the VM gets some of its own.
+ * These folders hold other programs' sockets, which file permissions do not always protect. CUDA
+ * keeps its events between processes in shared memory, so the VM gets a shared memory folder of its
+ * own.
  */
 static void replace_folders(void)
 {
@@ -129,7 +135,7 @@ static void replace_folders(void)
 			      MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555");
 }
 
-/* What the host does not allow is left out: the filters hold without it. */
+/* Namespaces that the host does not allow are left out. The filters hold without them. */
 static void take_namespaces(const struct jail *j)
 {
 	if (geteuid() && !own_user_namespace()) {
@@ -150,7 +156,7 @@ static void take_namespaces(const struct jail *j)
 
 /* ---- the user ---- */
 
-/* The group that may use the GPU, where not everybody may. */
+/* The group that may use the GPU, if not all users may. */
 static size_t gpu_group(gid_t *gid)
 {
 	struct stat st;
@@ -183,7 +189,7 @@ static bool drop_user(const struct jail *j)
 		return become(j->uid, j->gid) || complain_of("the user of --user");
 	if (become(fresh, fresh))
 		return true;
-	/* In a container that has few users. */
+	/* A container with few users may not have the fresh one. */
 	return become(NOBODY, NOBODY) || complain_of("an unprivileged user");
 }
 
@@ -213,7 +219,7 @@ static bool limit(int what, rlim_t most)
 
 static bool take_limits(void)
 {
-	/* A core would hold the guest's memory. */
+	/* A core file would contain the guest's memory. */
 	return limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, FILES_MAX) &&
 	       (geteuid() || limit(RLIMIT_NPROC, PROCESSES_MAX));
 }
@@ -229,7 +235,7 @@ static bool take_limits(void)
 #ifdef HAS_LEAK_CHECKER
 static bool jailed;
 
-/* The leak checker traces the process from outside, which the jail does not let it. */
+/* The leak checker traces the process from outside, which the jail forbids. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
@@ -259,7 +265,9 @@ bool jail_main(const struct jail *j)
 	return jail_calls(JAIL_MAIN) || complain_of("system calls");
 }
 
-/* CUDA names its files after user, process and a number: cuda.shm.0.1f4.1, in hexadecimal. */
+/*
+ * CUDA names its files after the user, the process and a number, in hexadecimal: cuda.shm.0.1f4.1.
+ */
 void jail_sweep(pid_t pid)
 {
 	char part[32];
@@ -282,7 +290,7 @@ bool jail_mirror(const struct jail *j)
 {
 	if (j->off)
 		return true;
-	/* When the host has no memory left, the VM itself should be the last to go. */
+	/* If the host runs out of memory, the kernel should end a mirror before the VM itself. */
 	write_file("/proc/self/oom_score_adj", "500");
 	return jail_calls(JAIL_MIRROR) || complain_of("system calls");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The jail: what qcu-device and its mirrors give up before they look at anything that comes from a
- * guest. docs/SECURITY.md says what it promises; docs/sandbox.md how the lists in it came about.
+ * The jail: what qcu-device and its mirrors give up before they read anything from a guest.
+ * docs/SECURITY.md says what the jail promises; docs/sandbox.md says how its lists were made.
  *
- * One user, one set of namespaces and one Landlock domain for all processes of a VM, taken by the
- * main process; a filter of system calls for each process, the mirrors' being the narrower one.
+ * All processes of a VM share one user, one set of namespaces and one Landlock domain, which the
+ * main process sets up. Each process has a system call filter; that of the mirrors allows less.
  */
 #ifndef QCU_JAIL_H
 #define QCU_JAIL_H
@@ -14,22 +14,25 @@
 
 struct jail {
 	bool off;   /* --no-sandbox */
-	bool named; /* --user: `uid` and `gid` are the operator's choice */
+	bool named; /* --user: the operator chose `uid` and `gid` */
 	bool verbose;
 	uid_t uid;
 	gid_t gid;
 };
 
-/* --user: a name or a number. False: there is no such user, or it is root. */
+/* --user: parses a name or a number. False: there is no such user, or it is root. */
 bool jail_user(struct jail *j, const char *name);
 
-/* The main process, with one thread, after it has opened what it needs. False: said on stderr. */
+/*
+ * For the main process, while it has one thread and after it has opened what it needs. False: an
+ * error was printed on stderr.
+ */
 bool jail_main(const struct jail *j);
 
-/* A mirror has ended: removes what it has left in the VM's own shared memory. */
+/* Removes the files that an ended mirror has left in the VM's own shared memory. */
 void jail_sweep(pid_t pid);
 
-/* A mirror, with one thread. False: said on stderr. */
+/* For a mirror, while it has one thread. False: an error was printed on stderr. */
 bool jail_mirror(const struct jail *j);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The system calls that are left. The mirrors' list is what CUDA called under strace while the
- * backend's own test ran on it, and what the mirror itself and the C library need; how it was made
- * says docs/sandbox.md. The main process's filter comes first, is inherited, and so contains it.
+ * The system calls that are allowed. The mirrors' list has what CUDA called under strace while the
+ * backend's own test ran, and what the mirror itself and the C library need. docs/sandbox.md says
+ * how it was made. The mirrors inherit the main process's filter, which is loaded first, so that
+ * filter must allow everything in theirs.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -18,13 +19,13 @@
 
 /* clang-format off */
 
-/* Without conditions, for both. */
+/* Allowed for both, without conditions. */
 static const int both[] = {
 	/* memory */
 	C(brk), C(madvise), C(mincore), C(mlock), C(mmap), C(mprotect), C(mremap), C(msync),
 	C(munlock), C(munmap), C(mbind), C(get_mempolicy), C(set_mempolicy), C(membarrier),
 	C(memfd_create),
-	/* files that are open already, or that Landlock lets through */
+	/* files that are already open, or that Landlock allows */
 	C(access), C(close), C(close_range), C(dup), C(dup2), C(dup3), C(faccessat), C(faccessat2),
 	C(fadvise64), C(fallocate), C(fcntl), C(flock), C(fstat), C(fstatfs), C(ftruncate),
 	C(getcwd), C(getdents64), C(lseek), C(lstat), C(newfstatat), C(open), C(openat), C(pread64),
@@ -43,18 +44,24 @@ static const int both[] = {
 	C(sched_getaffinity), C(sched_getparam), C(sched_getscheduler), C(sched_get_priority_max),
 	C(sched_get_priority_min), C(sched_setaffinity), C(set_robust_list), C(set_tid_address),
 	C(sigaltstack), C(sysinfo), C(times), C(umask), C(uname),
-	/* sockets between the processes of one VM: CUDA's IPC passes files there */
+	/* sockets between the processes of one VM: CUDA's IPC passes files through them */
 	C(accept4), C(bind), C(connect), C(getsockname), C(getsockopt), C(listen), C(recvfrom),
 	C(recvmsg), C(sendmsg), C(sendto), C(setsockopt), C(shutdown),
 };
 
-/* The main process makes mirrors, ends them, and starts the loader with its own filter. */
+/*
+ * The main process starts mirrors, ends them, and starts the program loader, which runs under the
+ * main process's filter.
+ */
 static const int main_only[] = {
 	C(execve), C(clone), C(fork), C(kill), C(tgkill), C(personality), C(prlimit64),
 	C(pidfd_open), C(seccomp), C(signalfd4), C(wait4), C(waitid), C(ioctl),
 };
 
-/* CUDA makes links below /dev/char. It goes on where that folder is missing, and only then. */
+/*
+ * CUDA creates links below /dev/char. It continues without them only if the error says that the
+ * folder does not exist.
+ */
 static const int no_such_file[] = {C(symlink)};
 
 /* clang-format on */
@@ -69,7 +76,7 @@ static int answer(scmp_filter_ctx f, uint32_t action, const int *list, size_t n)
 	return rc;
 }
 
-/* This call, if its argument, or the bits of it that the mask has, are just this. */
+/* Applies the action to a call if the bits of its argument that are in mask equal value. */
 static int answer_if(scmp_filter_ctx f, uint32_t action, int call, unsigned int argument,
 		     uint64_t mask, uint64_t value)
 {
@@ -86,7 +93,9 @@ static int allow_sockets(scmp_filter_ctx f)
 	return rc ? rc : answer_if(f, SCMP_ACT_ALLOW, C(socketpair), 0, UINT32_MAX, AF_UNIX);
 }
 
-/* A thread, but no process; an error in this one, but in no other; limits, but only to see them. */
+/*
+ * Allows clone for threads only, tgkill for this process only, and prlimit64 only to read limits.
+ */
 static int allow_narrowly(scmp_filter_ctx f)
 {
 	int rc = answer_if(f, SCMP_ACT_ALLOW, C(clone), 0, CLONE_THREAD, CLONE_THREAD);
@@ -98,7 +107,7 @@ static int allow_narrowly(scmp_filter_ctx f)
 	return rc ? rc : seccomp_rule_add(f, SCMP_ACT_ALLOW, C(ioctl), 0);
 }
 
-/* Nothing is typed into the operator's terminal: its requests are those that begin with 'T'. */
+/* Nothing may type into the operator's terminal: terminal requests begin with the byte 'T'. */
 static int load_without_terminals(void)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
@@ -122,14 +131,20 @@ bool jail_calls(enum jail_who who)
 			    sizeof(no_such_file) / sizeof(no_such_file[0]));
 	if (!rc)
 		rc = allow_sockets(f);
-	/* Its arguments lie in memory; the C library then takes the one that can be looked at. */
+	/*
+	 * The arguments of clone3 are in memory, where the filter cannot see them. After ENOSYS the
+	 * C library uses clone, whose arguments it can see.
+	 */
 	if (!rc)
 		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), C(clone3), 0);
 	if (!rc && who == JAIL_MAIN)
 		rc = answer(f, SCMP_ACT_ALLOW, main_only, sizeof(main_only) / sizeof(main_only[0]));
 	if (!rc && who == JAIL_MIRROR)
 		rc = allow_narrowly(f);
-	/* A tree in place of a list; kernels before 5.11 walk it for each call. */
+	/*
+	 * Makes the filter a tree instead of a list. Kernels before 5.11 run through it for each
+	 * call.
+	 */
 	if (!rc)
 		rc = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (!rc && who == JAIL_MIRROR)

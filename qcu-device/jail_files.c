@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a mirror may open. The list is what CUDA opened under strace, while the backend's own test
- * ran on it (docs/sandbox.md). There is no library for Landlock; the kernel's interface is three
- * calls. Constants that come after Linux 6.1's headers are given here by the numbers that they
- * have.
+ * The files that a mirror may open. The list has what CUDA opened under strace while the backend's
+ * own test ran (docs/sandbox.md). There is no library for Landlock; the kernel's interface is three
+ * system calls. Constants that are newer than the headers of Linux 6.1 are defined here by number.
  */
 #define _GNU_SOURCE /* O_PATH */
 #include <errno.h>
@@ -27,14 +26,14 @@
 #define WRITE	  (READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
 #define SHARE \
 	(READ | WRITE | TRUNCATE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
-#define REFER	  (1ull << 13) /* version 2 */
-#define TRUNCATE  (1ull << 14) /* 3 */
-#define IOCTL_DEV (1ull << 15) /* 5 */
+#define REFER	  (1ull << 13) /* from version 2 */
+#define TRUNCATE  (1ull << 14) /* from version 3 */
+#define IOCTL_DEV (1ull << 15) /* from version 5 */
 #define VERSION_1 ((1ull << 13) - 1)
 
-#define TCP	       3ull /* 4: bind and connect */
-#define SCOPE_ABSTRACT 1ull /* 6: sockets without a file, */
-#define SCOPE_SIGNAL   2ull /* and signals, within this VM's processes only */
+#define TCP	       3ull /* from version 4: bind and connect */
+#define SCOPE_ABSTRACT 1ull /* from version 6: keeps sockets without a file, */
+#define SCOPE_SIGNAL   2ull /* and signals, within this VM's processes */
 #define ALL_OF_A_FILE  (EXECUTE | WRITE | TRUNCATE | IOCTL_DEV)
 
 struct ruleset {
@@ -45,15 +44,18 @@ static const struct {
 	const char *path;
 	uint64_t access;
 } places[] = {
-	/* Libraries; what is there to be executed cannot be. */
+	/* Libraries. Programs there cannot be executed. */
 	{"/usr", READ},
 	{"/lib", READ},
 	{"/lib64", READ},
 	{"/etc/ld.so.cache", READ},
-	/* The processors, the GPUs and where they are. */
+	/* The processors, the GPUs, and where they are attached. */
 	{"/sys/devices", READ},
 	{"/sys/bus/pci/devices", READ},
-	/* The process itself: its maps, its threads' names. Others are not in this domain. */
+	/*
+	 * The process's own files: its maps, the names of its threads. Other processes are outside
+	 * this Landlock domain.
+	 */
 	{"/proc", READ | WRITE | TRUNCATE},
 	{"/dev/null", WRITE},
 	{"/dev/zero", WRITE},
@@ -74,7 +76,7 @@ static bool add_fd(int rules, int fd, uint64_t access, uint64_t handled)
 	return !syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-/* What is not there need not be allowed. */
+/* A path that does not exist is not an error. */
 static bool add_path(int rules, const char *path, uint64_t access, uint64_t handled)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
@@ -102,7 +104,7 @@ static bool add_pattern(int rules, const char *pattern, uint64_t access, uint64_
 	return ok;
 }
 
-/* Where the operator has told the loader to look. */
+/* Adds the folders and libraries that the operator named for the loader. */
 static bool add_list(int rules, const char *variable, uint64_t handled)
 {
 	const char *at = getenv(variable);
@@ -131,7 +133,10 @@ static bool add_all(int rules, uint64_t handled)
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (!add_pattern(rules, places[i].path, places[i].access, handled))
 			return false;
-	/* The one program that can be executed, and the files that it is given by number. */
+	/*
+	 * The loader is the only program that may be executed. The program and the plugin are open
+	 * files that it gets by number.
+	 */
 	return add_list(rules, "LD_LIBRARY_PATH", handled) &&
 	       add_list(rules, "LD_PRELOAD", handled) &&
 	       add_path(rules, birth_loader(), EXECUTE | READ, handled) &&
@@ -154,7 +159,7 @@ bool jail_files(bool own_shm)
 	attr.fs |= version >= 5 ? IOCTL_DEV : 0;
 	attr.net = version >= 4 ? TCP : 0;
 	attr.scoped = version >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0;
-	/* A kernel takes a longer structure than it knows if the rest is zero. */
+	/* A kernel accepts a structure that is longer than it knows if the rest is zero. */
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (rules < 0)
 		return false;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How long kernels run, for a backend that does not take their time itself (--kernel-timeout with
- * the cuda backend). Each is put between two events of ours. When the first one is done the stream
- * has come to the kernel: what waits for something else, for a host function of the guest's too,
- * does not count. When the second one is not done in time, the session is over: CUDA cannot stop a
- * kernel but by ending the process.
+ * Limits how long a kernel may run, for a backend that does not do so itself (--kernel-timeout with
+ * the cuda backend).
  *
- * One thread looks, a few times within the limit. Of each stream it asks about the oldest kernel
- * only. Without a limit none of this happens, and a launch costs one more look at a number.
+ * Each kernel is put between two events of ours. When the first event is done, the stream has
+ * reached the kernel. So the time in which a kernel waits for other work, or for a host function of
+ * the guest, does not count. If the second event is not done in time, the session ends: CUDA can
+ * stop a kernel only by ending the process.
+ *
+ * One thread checks a few times within the limit. For each stream it queries only the oldest
+ * kernel. Without a limit none of this happens, and a launch costs one extra test of a number.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -18,16 +20,19 @@
 #define EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 #define NS_PER_S	     1000000000ull
 #define LOOK_MAX_NS	     NS_PER_S
-#define LOOKS		     8u /* within the limit */
+#define LOOKS		     8u /* how often the thread checks within the limit */
 
 struct timed {
 	struct timed *next;
 	unsigned int device;
 	struct be_event *before, *after;
-	uint64_t began; /* when we saw that it had; 0: not yet */
+	uint64_t began; /* when we saw that it had begun; 0: not yet */
 };
 
-/* A stream stays here when it is gone: another may get its address, and its kernels come behind. */
+/*
+ * An entry stays after its stream is destroyed. Another stream may get the same address; its
+ * kernels are then added behind those in the entry.
+ */
 struct timed_stream {
 	struct timed_stream *next;
 	const struct be_stream *s;
@@ -60,7 +65,7 @@ static void destroy(struct mirror *m, struct timed *t)
 	free(t);
 }
 
-/* All of a device, or of every one. Nobody else is at it. */
+/* Drops the entries of one device, or of all if device is NULL. No other thread may use them. */
 static void drop(struct mirror *m, const unsigned int *device)
 {
 	struct kernel_times *k = &m->times;
@@ -113,13 +118,16 @@ void mir_times_fini(struct mirror *m)
 
 /* ---- the thread ---- */
 
-/* k->lock is held. Has the oldest kernel of the stream been at it for too long? */
+/* The caller holds k->lock. Has the oldest kernel of this stream run for too long? */
 static bool too_long(struct mirror *m, struct timed_stream *st, uint64_t now)
 {
 	struct kernel_times *k = &m->times;
 	struct timed *t;
 
-	/* An error is the end of the context: nothing runs any more. */
+	/*
+	 * After an error the context has ended and nothing runs any more, so an error also counts
+	 * as done.
+	 */
 	while ((t = st->first) && m->cfg.ops->event_query(m->be, t->after) != QCU_ERR_NotReady) {
 		st->first = t->next;
 		if (!st->first)
@@ -182,7 +190,7 @@ static void *times_main(void *arg)
 
 /* ---- the lanes' side ---- */
 
-/* k->lock is held. NULL: there is none of this device. */
+/* The caller holds k->lock. NULL: there is none for this device. */
 static struct timed *take_spare(struct kernel_times *k, unsigned int device)
 {
 	struct timed **at, *t;
@@ -215,7 +223,7 @@ struct timed *mir_time_begin(struct call *c, const struct stream_ref *s)
 	struct kernel_times *k = &m->times;
 	struct timed *t;
 
-	/* What is recorded runs with the graph that it is in. */
+	/* Recorded work runs later, with its graph. */
 	if (!k->limit_ns || (s->h && s->h->parent))
 		return NULL;
 	pthread_mutex_lock(&k->lock);
@@ -233,7 +241,7 @@ struct timed *mir_time_begin(struct call *c, const struct stream_ref *s)
 	return NULL;
 }
 
-/* k->lock is held. */
+/* The caller holds k->lock. */
 static struct timed_stream *stream_of(struct kernel_times *k, const struct stream_ref *s)
 {
 	struct timed_stream *st;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A thread and a queue per guest thread. A lane begins with the first request of its guest thread
- * and ends after THREAD_EXIT, unless more has arrived by then; its counters go on when its place in
- * the table is taken anew, so that a point in its life means the same for ever.
+ * One thread and one queue per guest thread. A lane starts with the first request of its guest
+ * thread and ends after THREAD_EXIT, unless more requests have arrived by then. When its slot in
+ * the table is used again, its counters continue, so a point in a slot always means the same.
  *
- * Handing a request over must cost less than the launch that it asks for. Requests are a chain:
- * whoever submits makes his the last one with one atomic operation and then ties it to the one that
- * was the last before; the lane follows the chain, and needs an atomic operation only to find out
- * that a request is the last. It touches nothing of a request before it is that one's turn but what
- * it fetches ahead. A lane that runs dry spins for a while before it sleeps (spin.h), because the
- * next request of a program at work comes within microseconds; with one processor it sleeps at
- * once.
+ * Submitting a request must cost less than the launch that it asks for. So requests form a chain. A
+ * submitter makes its request the last one with one atomic operation, and then links it to the
+ * request that was last before. The lane follows the chain, and needs an atomic operation only to
+ * find out that a request is the last. The lane does not touch a request before its turn, except to
+ * prefetch it.
  *
- * Locks: lanes->lock guards the table and the order of submission. lane->lock and
- * lanes->passed_lock are only for sleeping, and taken last.
+ * A lane without requests spins for a while before it sleeps (spin.h), because the next request of
+ * a busy program comes within microseconds. With one processor it sleeps at once.
+ *
+ * Locks: lanes->lock protects the table and the order of submission. lane->lock and
+ * lanes->passed_lock are only for sleeping, and are taken last.
  */
 #define _GNU_SOURCE /* PTHREAD_MUTEX_ADAPTIVE_NP */
 #include <errno.h>
@@ -27,22 +28,22 @@
 #include "qcu-device/lanes.h"
 #include "qcu-device/spin.h"
 
-/* How long it may take until something is carried out that comes before. */
+/* How long a lane spins, at most, until a point has passed; then it sleeps. */
 #define SPIN_NS 20000
 
-/* Something of a guest thread is in a lane that is not its own, up to its n-th request. */
+/* A guest thread has requests in a lane that is not its own; the last one is that lane's n-th. */
 struct guest {
 	uint32_t tid;
 	uint64_t n;
 };
 
 struct lane {
-	/* of those who submit, under lanes->lock */
+	/* of the submitters, under lanes->lock */
 	struct lanes *lanes;
 	unsigned int slot;
 	uint32_t tid;
 	bool taken;
-	bool counted; /* take() has been asked */
+	bool counted; /* take() has agreed to it */
 	uint64_t in;
 	struct guest *guests;
 	size_t guest_count;
@@ -50,12 +51,12 @@ struct lane {
 	struct lane *next_ended;
 	/* of both sides */
 	_Alignas(64) _Atomic(struct mir_request *) last; /* NULL: there is none */
-	_Atomic(struct mir_request *) head;		 /* of a chain that has just begun */
+	_Atomic(struct mir_request *) head;		 /* of a new chain */
 	atomic_bool asleep;
-	bool stop; /* lock */
+	bool stop; /* protected by `lock` */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	/* of the lane */
+	/* of the lane's own thread */
 	_Alignas(64) _Atomic uint64_t out;
 	struct mir_request *first;
 	struct spin spin;
@@ -68,20 +69,20 @@ struct lanes {
 	unsigned int max; /* lanes of guest threads */
 	bool (*take)(void *ctx);
 	void (*give)(void *ctx);
-	unsigned int spin_us; /* a lane that runs dry, at most */
-	int spinners;	      /* how many may spin at once */
-	/* of those who submit */
+	unsigned int spin_us; /* the longest that a lane without requests spins */
+	int spinners;	      /* how many threads may spin at once */
+	/* of the submitters */
 	_Alignas(64) pthread_mutex_t lock;
-	struct lane *lane[LANES_SLOTS]; /* the last ones are the driver's */
-	struct lane *ended;		/* their threads want to be joined */
+	struct lane *lane[LANES_SLOTS]; /* the last ones are for the driver */
+	struct lane *ended;		/* whose threads must be joined */
 	/* of the lanes */
-	_Alignas(64) atomic_uint waiters; /* that sleep until a point has passed */
+	_Alignas(64) atomic_uint waiters; /* threads that sleep until a point has passed */
 	atomic_int spinning;
 	pthread_mutex_t passed_lock;
 	pthread_cond_t passed;
 };
 
-/* Spins until it is so, for so long at most, and if not too many do. */
+/* Spins until done() is true: for ns at most, and not at all if too many threads spin already. */
 static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg, uint64_t ns)
 {
 	uint64_t end = 0;
@@ -135,8 +136,8 @@ static bool point_passed_in(const void *arg)
 }
 
 /*
- * The slot is not empty any more, nor will it be, once a point of it has been given out, so the
- * table may be looked at without the lock.
+ * Waits until the point has passed. The table is read without the lock: once a point of a slot has
+ * been given out, the slot has a lane and keeps it.
  */
 static void wait_for_point(struct lanes *lanes, lanes_point p)
 {
@@ -145,7 +146,10 @@ static void wait_for_point(struct lanes *lanes, lanes_point p)
 	if (spin(lanes, point_passed_in, &pi, SPIN_NS))
 		return;
 	pthread_mutex_lock(&lanes->passed_lock);
-	/* Pairs with the order in advance(): either it sees us, or we see its count. */
+	/*
+	 * Pairs with the order in advance(): either advance() sees this waiter, or this thread sees
+	 * the new count.
+	 */
 	atomic_fetch_add(&lanes->waiters, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	while (!lanes_passed(lanes, p))
@@ -154,7 +158,7 @@ static void wait_for_point(struct lanes *lanes, lanes_point p)
 	pthread_mutex_unlock(&lanes->passed_lock);
 }
 
-/* One more request has been carried out. */
+/* Counts one more request as carried out. */
 static void advance(struct lane *l)
 {
 	struct lanes *lanes = l->lanes;
@@ -218,7 +222,10 @@ static bool has_more(const void *arg)
 	return atomic_load(&l->last);
 }
 
-/* Whoever submits is just about to tie it on; he may have lost the processor in between. */
+/*
+ * Waits until a submitter has linked its request. The submitter is just about to do it, but may
+ * have lost the processor in between.
+ */
 static struct mir_request *await(_Atomic(struct mir_request *) *at)
 {
 	struct mir_request *req;
@@ -232,7 +239,10 @@ static struct mir_request *await(_Atomic(struct mir_request *) *at)
 	return req;
 }
 
-/* The one behind it, or NULL: it was the last, and whoever submits now begins a new chain. */
+/*
+ * The request behind this one. NULL: this one was the last, and the next submitter starts a new
+ * chain.
+ */
 static struct mir_request *behind(struct lane *l, struct mir_request *req)
 {
 	struct mir_request *next = atomic_load_explicit(&req->order.next, memory_order_acquire);
@@ -244,8 +254,9 @@ static struct mir_request *behind(struct lane *l, struct mir_request *req)
 }
 
 /*
- * What another processor has just written takes a while to come over; while one request is carried
- * out the next one does, with the message that mostly lies behind it.
+ * Data that another processor has just written takes a while to arrive. The prefetch lets the next
+ * request, and its message, which usually lies behind it, arrive while the current request is
+ * carried out.
  */
 static void fetch_ahead(const struct mir_request *req)
 {
@@ -256,11 +267,11 @@ static void fetch_ahead(const struct mir_request *req)
 		__builtin_prefetch(p + 64 * i);
 }
 
-/* The next request, or NULL: the end. */
+/* Returns the next request. NULL: the lane must end. */
 static struct mir_request *next_request(struct lane *l)
 {
 	struct mir_request *req = l->first;
-	uint64_t since = 0; /* when it began to sleep */
+	uint64_t since = 0; /* when the lane began to sleep */
 	bool stop = false;
 
 	while (!req && !stop) {
@@ -294,7 +305,9 @@ static void give_back(struct lane *l)
 	l->counted = false;
 }
 
-/* The guest thread has ended: so does its lane, if it is alone on it and nothing else waits. */
+/*
+ * The guest thread has ended. Its lane ends, too, unless it is shared or has more requests waiting.
+ */
 static bool lane_end(struct lane *l)
 {
 	struct lanes *lanes = l->lanes;
@@ -330,7 +343,7 @@ static void *lane_main(void *arg)
 	return NULL;
 }
 
-/* ---- the side of those who submit; lanes->lock is held ---- */
+/* ---- the submitters' side; the caller holds lanes->lock ---- */
 
 static void push(struct lane *l, struct mir_request *req)
 {
@@ -338,7 +351,7 @@ static void push(struct lane *l, struct mir_request *req)
 
 	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
 	before = atomic_exchange(&l->last, req);
-	/* The lane does not part with the one before until it has found this one. */
+	/* The lane does not let go of the request before this one until it has found this one. */
 	atomic_store_explicit(before ? &before->order.next : &l->head, req, memory_order_release);
 	if (atomic_load(&l->asleep)) {
 		pthread_mutex_lock(&l->lock);
@@ -384,7 +397,10 @@ static struct lane *lane_begin(struct lanes *lanes, unsigned int slot, uint32_t 
 	return l;
 }
 
-/* Is something of this guest thread, which has no lane, waiting or running there? */
+/*
+ * Does this guest thread, which has no lane of its own, have a request waiting or running in this
+ * lane?
+ */
 static bool lane_has(const struct lane *l, uint32_t tid)
 {
 	uint64_t out = atomic_load(&l->out);
@@ -396,7 +412,7 @@ static bool lane_has(const struct lane *l, uint32_t tid)
 	return false;
 }
 
-/* Remembers a request of a guest thread in a lane that is another's. */
+/* Remembers that a guest thread has a request in a lane of another guest thread. */
 static bool add_guest(struct lane *l, uint32_t tid)
 {
 	uint64_t out = atomic_load(&l->out);
@@ -417,7 +433,9 @@ static bool add_guest(struct lane *l, uint32_t tid)
 	return true;
 }
 
-/* A lane at this free place, if there may be one more. The first one is always there. */
+/*
+ * Starts a lane in this free slot, if the limits allow one more. The first lane is always allowed.
+ */
 static struct lane *one_more(struct lanes *lanes, unsigned int slot, uint32_t tid, bool first)
 {
 	bool counted = lanes->take && lanes->take(lanes->ctx);
@@ -433,9 +451,9 @@ static struct lane *one_more(struct lanes *lanes, unsigned int slot, uint32_t ti
 }
 
 /*
- * The lane of a guest thread. When there may be no more it shares the next one from its home slot
- * on, and goes on doing so until nothing of it is left there, or its requests would overtake one
- * another.
+ * Finds the lane of a guest thread. If no new lane is allowed, the guest thread shares the first
+ * lane from its home slot on. It keeps sharing that lane until none of its requests are left there;
+ * otherwise its requests could overtake one another.
  */
 static struct lane *find(struct lanes *lanes, uint32_t tid)
 {
@@ -517,7 +535,7 @@ int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void 
 	lanes->spin_us = spin_us;
 	lanes->max = LANES_MAX;
 	lanes->spinners = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	/* It is held for a tenth of a microsecond: not worth a sleep. */
+	/* The lock is held for a tenth of a microsecond, so spinning is better than sleeping. */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
 	pthread_mutex_init(&lanes->lock, &attr);
@@ -555,7 +573,7 @@ bool lanes_idle(struct lanes *lanes, unsigned int ms)
 	}
 }
 
-/* Ends one lane; one that ends by itself right now is joined with the others. */
+/* Ends one lane. A lane that is just ending by itself is joined with the others that have ended. */
 static void stop(struct lanes *lanes, struct lane *l)
 {
 	bool taken;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of limits.h as data, and the text of --limit. */
+/* The table of limits.h as data, and the parser and printer for --limit. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 #include "qcu-device/limits.h"
 
-/* A mapping costs page tables: the 512th part of its bytes, and an entry for each of its pieces. */
+/* A mapping needs page tables: 1/512 of its bytes, and one entry for each of its pieces. */
 #define MAPPED_MORE    LIMIT_MIB(256)
 #define MAPPED_SESSION 2u
 #define MAPPED_VM      8u
 
-/* Sums of what 64 sessions have stay numbers. */
+/* Limits the values so that the sum over 64 sessions does not overflow. */
 #define VALUE_MAX (1ull << 56)
 
 static const struct {

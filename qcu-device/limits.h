@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a guest may make the host spend. All limits stand once, in the table below: their names for
- * --limit, their defaults, and what they mean. Each has two values, one for a guest program (a
- * session, so one mirror) and one for all programs of the VM together. docs/limits.md has the sum.
+ * How much of the host's resources a guest may use. All limits are defined once, in the table
+ * below: their names for --limit, their defaults, and what they count. Each has two values: one for
+ * a guest program (a session, so one mirror) and one for all programs of the VM together.
+ * docs/limits.md adds them up.
  *
- * usage.h counts what is used and compares it with these numbers.
+ * usage.h counts the use and compares it with these limits.
  */
 #ifndef QCU_LIMITS_H
 #define QCU_LIMITS_H
@@ -14,16 +15,16 @@
 #include <stdint.h>
 
 #define LIMIT_NONE UINT64_MAX
-/* Of the VM: there is only the limit of each session. */
+/* As a VM's value: there is no limit for the VM, only one for each session. */
 #define LIMIT_EACH (UINT64_MAX - 1)
-/* To be filled in when the VM's memory is known. */
+/* Filled in when the VM's memory is known. */
 #define LIMIT_OF_RAM 0
 
 #define LIMIT_KIB(n) ((uint64_t)(n) << 10)
 #define LIMIT_MIB(n) ((uint64_t)(n) << 20)
 #define LIMIT_GIB(n) ((uint64_t)(n) << 30)
 
-/* X(NAME, "name", unit, of a session, of the VM, "what is counted") */
+/* X(NAME, "name", unit, value per session, value per VM, "what is counted") */
 /* clang-format off */
 #define LIMITS(X) \
 	X(DEVICE_MEMORY, "device-memory", BYTES, LIMIT_NONE, LIMIT_NONE, \
@@ -63,21 +64,21 @@ enum limit {
 
 enum limit_unit { LIMIT_UNIT_BYTES, LIMIT_UNIT_COUNT, LIMIT_UNIT_SECONDS };
 
-/* Plain numbers: it goes to mirrors byte by byte. 0: the default. */
+/* Plain numbers only, because the structure is passed to mirrors byte by byte. 0: the default. */
 struct limits {
 	uint64_t session[LIMIT_KINDS];
 	uint64_t vm[LIMIT_KINDS];
 };
 
-/* Puts the defaults where there is 0. */
+/* Replaces each 0 with the default. */
 void limits_default(struct limits *l);
 
-/* What LIMIT_OF_RAM means with so much memory in the VM. */
+/* Replaces LIMIT_OF_RAM with the value for a VM with this much memory. */
 void limits_for_ram(struct limits *l, uint64_t bytes);
 
 /*
- * NAME=VALUE, for the VM vm-NAME=VALUE: bytes with K, M or G, a number, seconds; or "none". False:
- * nothing has changed, and `why` has a sentence about it.
+ * Parses NAME=VALUE, or vm-NAME=VALUE for the VM. VALUE is bytes with K, M or G, a number, seconds,
+ * or "none". False: nothing has changed, and `why` holds a sentence about the error.
  */
 bool limits_parse(struct limits *l, const char *text, char *why, size_t size);
 
@@ -85,10 +86,10 @@ const char *limit_name(enum limit what);
 const char *limit_help(enum limit what);
 enum limit_unit limit_unit(enum limit what);
 
-/* "12 MiB", "4096", "30 s", "none"; returns buf. */
+/* Writes "12 MiB", "4096", "30 s" or "none" to buf. Returns buf. */
 const char *limit_text(enum limit what, uint64_t value, char *buf, size_t size);
 
-/* The n-th line of the table, as --limit help prints it and docs/limits.md has it. */
+/* Writes one line of the table, as --limit help prints it and docs/limits.md shows it. */
 void limits_line(const struct limits *l, enum limit what, char *buf, size_t size);
 
 #endif
