@@ -310,7 +310,7 @@ static void post_done(struct mir_request *req)
 	struct post *post = (struct post *)req;
 	struct poster *p = post->poster;
 	int status = req->cmd.status, none = 0;
-	uint64_t ended;
+	uint64_t count;
 
 	release(&post->job);
 	if (status == MIR_RULE_BROKEN)
@@ -322,9 +322,9 @@ static void post_done(struct mir_request *req)
 		p->refused = true;
 		return;
 	}
-	ended = atomic_load_explicit(&p->ended, memory_order_relaxed) + 1;
-	atomic_store_explicit(&p->ended, ended, memory_order_release);
-	if (ended % ROOM)
+	count = atomic_load_explicit(&p->ended, memory_order_relaxed) + 1;
+	atomic_store_explicit(&p->ended, count, memory_order_release);
+	if (count % ROOM)
 		return;
 	/* Pairs with the fence in next_post(), which sets wants_room and then reads `ended`. */
 	atomic_thread_fence(memory_order_seq_cst);
