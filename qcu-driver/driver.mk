@@ -15,13 +15,14 @@ $(driver-src): $(driver-dir)/%: qcu-driver/%
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(driver-dir)/%.h: include/%.h
+driver-wire := $(patsubst include/%,$(driver-dir)/%,$(wildcard include/qcucmd*.h))
+$(driver-wire): $(driver-dir)/%.h: include/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
 # The compiler and flags of this build are for user space. So the variables of make's command line
 # are not passed on to kbuild. Flags for kbuild: KBUILD_FLAGS=W=1, KBUILD_FLAGS='C=2 CHECK=sparse'.
-$(driver-dir)/qcuda.ko: $(driver-src) $(driver-dir)/qcucmd.h $(driver-dir)/qcucmd_table.h | deps
+$(driver-dir)/qcuda.ko: $(driver-src) $(driver-wire) | deps
 	@kdir="$(KDIR)"; [ -n "$$kdir" ] || { \
 		echo "no kernel headers: install linux-headers-amd64 or set KDIR" >&2; exit 1; }; \
 	export MAKEFLAGS="$${MAKEFLAGS%% -- *}"; \

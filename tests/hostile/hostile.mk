@@ -22,10 +22,10 @@ $(HOSTILE): $(HOSTILE_OBJS) $(B)/qcu-device/qcu-device
 HOSTILE_KO := $(B)/tests/hostile/module/hostile_guest.ko
 hostile-ko-dir := $(B)/tests/hostile/module
 
-$(HOSTILE_KO): tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild include/qcucmd.h include/qcucmd_table.h \
+$(HOSTILE_KO): tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild $(wildcard include/qcucmd*.h) \
 		$(driver-dir)/qcuda.ko
 	@mkdir -p $(@D)
-	@cp tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild include/qcucmd.h include/qcucmd_table.h \
+	@cp tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild $(wildcard include/qcucmd*.h) \
 		$(driver-dir)/qcuda_probed.h $(@D)
 	@kdir="$(KDIR)"; export MAKEFLAGS="$${MAKEFLAGS%% -- *}"; \
 	env -u CC -u LD -u CFLAGS -u LDFLAGS -u CPPFLAGS \

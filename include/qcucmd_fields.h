@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The body of each command's record, and the messages and descriptions that commands point to. A
+ * field marked "out" is filled in by the answer. qcucmd.h has the record around it, and includes
+ * this file.
+ */
+#ifndef QCUCMD_FIELDS_H
+#define QCUCMD_FIELDS_H
+
+#include <linux/types.h>
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#else
+#include <stddef.h>
+#endif
+
+#ifdef __cplusplus
+#define QCU_ASSERT(cond, text) static_assert(cond, text)
+#else
+#define QCU_ASSERT(cond, text) _Static_assert(cond, text)
+#endif
+
+#ifdef __BYTE_ORDER__
+QCU_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little-endian");
+#endif
+
+/* ---- records ---- */
+
+/* Memory of the guest process. It is the first member of every command that has a buffer. */
+struct qcu_buf {
+	__u64 addr;
+	__u64 len;
+};
+
+/*
+ * qCUcmd.flags of a request. The driver sets all of them except POSTED; from user space those must
+ * be zero.
+ */
+#define QCU_F_MSG    0x01 /* message bytes follow */
+#define QCU_F_SEGS   0x02 /* a segment table follows */
+#define QCU_F_WINDOW 0x04 /* buf is an address in the mirror: in chunks or in registered memory */
+#define QCU_F_POSTED 0x08 /* no caller waits for the reply */
+#define QCU_F_ALL    0x0f
+/* qCUcmd.flags of a reply. */
+#define QCU_F_OUTPUT 0x80 /* kernels have printed; PRINT_READ fetches the text */
+
+/* Stream and event numbers. The guest library chooses them. These two streams always exist. */
+#define QCU_STREAM_LEGACY     0u
+#define QCU_STREAM_PER_THREAD 1u /* one for each (guest thread, device) */
+#define QCU_ID_FIRST	      2u
+#define QCU_ID_MAX	      0xffffu
+
+#define QCU_ATTRS 160 /* how many cudaDeviceAttr values a device description carries */
+
+/* Control queue: a session begins and ends. */
+struct qcu_open {
+	__u32 queue; /* 1 .. sessions */
+	__u32 pid;
+	__u32 chunk_bytes;
+	__u32 rsvd;
+	char comm[16];
+};
+struct qcu_close {
+	__u32 queue;
+};
+
+/*
+ * Sent by the driver only: MAP adds pages to the mirror's address space, UNMAP takes them out. The
+ * pages lie in the window, in the annex, or elsewhere. Every mirror sets address ranges aside for
+ * the last case; for an address outside of these ranges MAP's status is QCU_MAP_TAKEN.
+ *
+ * UNMAP is answered when the GPU and all commands have finished with the pages. Later MAPs of other
+ * addresses are answered before that.
+ */
+#define QCU_MAP_TAKEN 208 /* cudaErrorAlreadyMapped */
+struct qcu_map {
+	__u64 va;
+	__u64 len; /* the sum of the segments */
+	__u32 chunk_bytes;
+	__u32 rsvd;
+};
+struct qcu_unmap {
+	__u64 va;
+	__u64 len;
+};
+
+struct qcu_info {
+	__u32 devices;	       /* out */
+	__u32 driver_version;  /* out, as cudaDriverGetVersion returns it */
+	__u32 runtime_version; /* out */
+	__u32 rsvd;
+	char backend[16]; /* out */
+};
+struct qcu_device_info {
+	struct qcu_buf buf; /* out: struct qcu_device_desc */
+};
+struct qcu_device_sync {
+	__u32 rsvd;
+};
+struct qcu_device_reset {
+	__u32 rsvd;
+};
+struct qcu_mem_info {
+	__u64 free;  /* out */
+	__u64 total; /* out */
+};
+/* May kernels of the command's device use the memory of another device, the peer? */
+struct qcu_peer_access {
+	__u32 peer;
+	__u32 enable;
+};
+#define QCU_PEER_POSSIBLE     0u     /* 0: can access be enabled? 1 to 255: a cudaDeviceP2PAttr */
+#define QCU_PEER_ATOMICS      0x100u /* plus a cudaAtomicOperation: capabilities towards the peer */
+#define QCU_PEER_HOST_ATOMICS 0x200u /* the same towards the host; the peer is ignored */
+struct qcu_peer_info {
+	__u32 peer;
+	__u32 attr;
+	__s32 value; /* out */
+};
+struct qcu_thread_exit {
+	__u32 rsvd;
+};
+
+struct qcu_malloc {
+	__u64 size;
+	__u64 ptr; /* out */
+};
+struct qcu_free {
+	__u64 ptr;
+};
+/* Kernels and asynchronous copies will use the range. The flags are those of cudaHostAlloc. */
+struct qcu_host_register {
+	struct qcu_buf buf;
+	__u32 flags;
+	__u32 rsvd;
+	__u64 device; /* out: the address that kernels use for it */
+};
+struct qcu_host_unregister {
+	__u64 addr;
+	__u64 len;
+};
+
+/*
+ * Copies. Without flags, the answer comes when the guest may reuse `buf`.
+ *
+ * - QCU_COPY_QUEUED: buf is pinned memory. The answer comes as soon as the copy is in its stream.
+ * - QCU_COPY_SYNC: the answer comes when the copy is complete on the device, as with cudaMemcpy.
+ * - QCU_COPY_TIMED: the driver sets this flag when it measures where time goes. The answer says how
+ *   long the mirror had the command (mirror_ns), and how much of that time it spent copying
+ *   (copy_ns), either in the backend or between guest memory and its own memory. Each value is at
+ *   most 0xffffffff ns.
+ */
+#define QCU_COPY_QUEUED 1u
+#define QCU_COPY_SYNC	2u
+#define QCU_COPY_FLAGS	3u
+#define QCU_COPY_TIMED	4u /* COPY_H2D and COPY_D2H only */
+struct qcu_copy_h2d {
+	struct qcu_buf buf;
+	__u64 dst;
+	__u32 stream;
+	__u32 flags;
+	__u32 mirror_ns; /* out */
+	__u32 copy_ns;	 /* out */
+};
+/* At most QCU_MSG_MAX bytes. They travel with the record. */
+struct qcu_copy_small {
+	struct qcu_buf buf; /* message: the bytes */
+	__u64 dst;
+	__u32 stream;
+	__u32 rsvd;
+};
+struct qcu_copy_d2h {
+	struct qcu_buf buf;
+	__u64 src;
+	__u32 stream;
+	__u32 flags;
+	__u32 mirror_ns; /* out */
+	__u32 copy_ns;	 /* out */
+};
+struct qcu_copy_d2d { /* either address may also lie in registered window memory */
+	__u64 dst;
+	__u64 src;
+	__u64 len;
+	__u32 stream;
+	__u32 flags;
+};
+/* The same copies for rows with gaps between them; buf ends with the last row. */
+struct qcu_rect_h2d {
+	struct qcu_buf buf;
+	__u64 dst;
+	__u32 pitch;	 /* of buf */
+	__u32 dst_pitch; /* pitches are at least the width */
+	__u32 width;
+	__u32 height;
+	__u32 stream;
+	__u32 flags; /* QCU_COPY_FLAGS */
+};
+struct qcu_rect_d2h {
+	struct qcu_buf buf;
+	__u64 src;
+	__u32 pitch;
+	__u32 src_pitch;
+	__u32 width;
+	__u32 height;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_rect_d2d {
+	__u64 dst;
+	__u64 src;
+	__u32 dst_pitch;
+	__u32 src_pitch;
+	__u32 width;
+	__u32 height;
+	__u32 stream;
+	__u32 flags; /* QCU_COPY_SYNC or 0 */
+};
+struct qcu_memset {
+	__u64 dst;
+	__u64 pitch; /* 0 when height is 1 */
+	__u64 width; /* bytes */
+	__u64 height;
+	__u32 value; /* low 8, 16 or 32 bits */
+	__u32 stream;
+	__u32 elem;  /* 1, 2 or 4 bytes */
+	__u32 flags; /* QCU_COPY_SYNC or 0 */
+};
+
+struct qcu_stream_create {
+	__u32 stream;
+	__u32 flags;
+	__s32 priority;
+};
+struct qcu_stream_destroy {
+	__u32 stream;
+};
+struct qcu_stream_sync {
+	__u32 stream;
+};
+/*
+ * A library thread that polls a stream or an event and gets cudaErrorNotReady can wait without
+ * further queries.
+ *
+ * - WATCH names a page of guest memory. It holds one word for each of QCU_WATCH_PLACES places. The
+ *   mirror writes these words and never reads them.
+ * - A query may carry a token: any number except 0, below QCU_WATCH_ASK.
+ * - If the answer sets `watched`, the mirror later writes to the place. It writes the token when
+ *   all work is done. It writes the token plus QCU_WATCH_ASK when something else has happened; then
+ *   the same query, sent again, says what.
+ * - A place serves the last query that named it.
+ */
+#define QCU_WATCH_BYTES	 4096u
+#define QCU_WATCH_PLACES (QCU_WATCH_BYTES / 8)
+#define QCU_WATCH_ASK	 (1ull << 63)
+struct qcu_watch {
+	struct qcu_buf buf;
+};
+struct qcu_stream_query {
+	__u32 stream;
+	__u32 place;
+	__u64 token;   /* 0: do not watch, only answer */
+	__u32 watched; /* out */
+	__u32 rsvd;
+};
+struct qcu_stream_wait_event {
+	__u32 stream;
+	__u32 event;
+	__u32 flags;
+};
+/* Attributes of a stream; the value is the first bytes of a cudaStreamAttrValue. */
+#define QCU_STREAM_ATTR 32u
+struct qcu_stream_attr_set {
+	__u32 stream;
+	__u32 attr; /* cudaStreamAttrID */
+	__u8 value[QCU_STREAM_ATTR];
+};
+struct qcu_stream_attr_get {
+	__u32 stream;
+	__u32 attr;
+	__u8 value[QCU_STREAM_ATTR]; /* out */
+};
+struct qcu_stream_attr_copy {
+	__u32 to;
+	__u32 from;
+};
+struct qcu_event_create {
+	__u32 event;
+	__u32 flags;
+};
+struct qcu_event_destroy {
+	__u32 event;
+};
+struct qcu_event_record {
+	__u32 event;
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_event_sync {
+	__u32 event;
+};
+struct qcu_event_query { /* as qcu_stream_query */
+	__u32 event;
+	__u32 place;
+	__u64 token;
+	__u32 watched; /* out */
+	__u32 rsvd;
+};
+struct qcu_event_elapsed {
+	__u32 start;
+	__u32 end;
+	__u32 ms; /* out: the bits of a float */
+};
+
+/*
+ * Memory and events that processes of one VM share with each other. They pass on a token. It names
+ * an entry in a table on the host, and holds a secret that cannot be guessed.
+ */
+struct qcu_ipc_token {
+	__u64 secret[2];
+	__u32 slot;
+	__u32 rsvd;
+};
+struct qcu_ipc_mem_export {
+	__u64 ptr;		    /* as MALLOC returned it */
+	struct qcu_ipc_token token; /* out */
+};
+/*
+ * If the same process opens the memory again, it gets the same memory. It must close the memory as
+ * often as it opened it.
+ */
+struct qcu_ipc_mem_open {
+	struct qcu_ipc_token token;
+	__u64 ptr;  /* out */
+	__u64 size; /* out */
+};
+struct qcu_ipc_mem_close {
+	__u64 ptr;
+	__u32 left; /* out: how many opens are not closed yet */
+	__u32 rsvd;
+};
+struct qcu_ipc_event_export {
+	__u32 event;
+	__u32 rsvd;
+	struct qcu_ipc_token token; /* out */
+};
+struct qcu_ipc_event_open {
+	struct qcu_ipc_token token;
+	__u32 event; /* the number that it gets */
+	__u32 rsvd;
+};
+
+struct qcu_module_load {
+	struct qcu_buf buf; /* a fat binary, whole */
+	__u32 module;
+	__u32 max_regs; /* registers per thread, if the module must be compiled; 0: no limit */
+};
+struct qcu_module_unload {
+	__u32 module;
+};
+/* The names of a module's kernels or of its managed variables. A NUL follows each name. */
+#define QCU_NAMES_KERNELS 0u
+#define QCU_NAMES_MANAGED 1u
+struct qcu_module_names {
+	struct qcu_buf buf; /* out: as many bytes as fit */
+	__u32 module;
+	__u32 what;
+	__u32 count; /* out */
+	__u32 bytes; /* out: length of all names */
+};
+struct qcu_kernel_find {
+	struct qcu_buf buf; /* message: the mangled name, no NUL */
+	__u32 module;
+	__u32 kernel;	   /* the number that it gets */
+	__u32 params;	   /* out: number of parameters */
+	__u32 param_bytes; /* out */
+};
+struct qcu_kernel_info {
+	struct qcu_buf buf; /* out: struct qcu_kernel_desc, then `params` of struct qcu_param */
+	__u32 kernel;
+	__u32 rsvd;
+};
+struct qcu_var_find {
+	struct qcu_buf buf; /* message: the mangled name, no NUL */
+	__u32 module;
+	__u32 managed; /* 1: find it only if it is managed */
+	__u64 addr;    /* out */
+	__u64 size;    /* out */
+};
+/*
+ * From now on this variable is guest memory that has been registered. The guest must send VAR_BIND
+ * before it looks for a kernel of the module. A backend that cannot bind variables answers "not
+ * supported".
+ */
+struct qcu_var_bind {
+	struct qcu_buf buf; /* message: the mangled name, no NUL */
+	__u32 module;
+	__u32 rsvd;
+	__u64 addr;
+	__u64 size;
+};
+struct qcu_launch {
+	struct qcu_buf buf; /* message: struct qcu_launch_msg, then the packed parameters */
+	__u32 kernel;
+	__u32 stream;
+};
+struct qcu_occupancy {
+	__u32 kernel;
+	__u32 block_threads;
+	__u64 dynamic_shared;
+	__u32 flags;
+	__u32 blocks; /* out */
+};
+/* The largest dynamic shared memory size with which this many blocks fit on a multiprocessor. */
+struct qcu_occupancy_shared {
+	__u32 kernel;
+	__u32 blocks;
+	__u32 block_threads;
+	__u32 rsvd;
+	__u64 bytes; /* out */
+};
+#define QCU_CLUSTERS_ACTIVE  0u /* how many clusters of this launch fit on the device */
+#define QCU_CLUSTERS_LARGEST 1u /* blocks in the largest cluster */
+struct qcu_occupancy_cluster {
+	struct qcu_buf buf; /* message: struct qcu_launch_msg, without parameters */
+	__u32 kernel;
+	__u32 what;
+	__u32 count; /* out */
+	__u32 rsvd;
+};
+struct qcu_func_set {
+	__u32 kernel;
+	__u32 attr; /* cudaFuncAttribute */
+	__s32 value;
+};
+/*
+ * A function of the guest program. The guest program runs it when the stream reaches it. The stream
+ * continues when a HOST_NEXT has said that the function is done.
+ *
+ * With `wait`, HOST_NEXT is answered when there is a next function to run, and the answer names it.
+ * Without `wait`, it is answered at once and the answer names no function.
+ *
+ * QCU_HOST_ALWAYS: the function runs also after an error in the stream. The error is then its
+ * status.
+ */
+#define QCU_HOST_ALWAYS 1u
+struct qcu_host_func {
+	__u64 token; /* not 0; comes back in HOST_NEXT */
+	__u32 stream;
+	__u32 flags;
+};
+struct qcu_host_next {
+	__u64 done; /* token of the function that has been run; 0: none */
+	__u32 wait;
+	__u32 rsvd;
+	__u64 token; /* out */
+	__u32 error; /* out: 0 or a cudaError_t that the stream has met */
+	__u32 rsvd1;
+};
+/*
+ * Stream-ordered memory. Pools have numbers that the guest chooses. Each pool belongs to the
+ * command's device. Pool 0 is the device's default pool.
+ */
+struct qcu_pool_create {
+	__u32 pool;
+	__u32 rsvd;
+	__u64 max_size; /* 0: the pool has no limit of its own */
+};
+struct qcu_pool_destroy {
+	__u32 pool;
+};
+struct qcu_pool_set {
+	__u32 pool;
+	__u32 attr; /* cudaMemPoolAttr */
+	__u64 value;
+};
+struct qcu_pool_get {
+	__u32 pool;
+	__u32 attr;
+	__u64 value; /* out */
+};
+struct qcu_pool_trim {
+	__u32 pool;
+	__u32 rsvd;
+	__u64 keep;
+};
+struct qcu_pool_access_set {
+	__u32 pool;
+	__u32 peer;
+	__u32 flags; /* cudaMemAccessFlags */
+};
+struct qcu_pool_access_get {
+	__u32 pool;
+	__u32 peer;
+	__u32 flags; /* out */
+};
+struct qcu_malloc_async {
+	__u64 size;
+	__u32 pool;
+	__u32 stream;
+	__u64 ptr; /* out */
+};
+struct qcu_free_async {
+	__u64 ptr;
+	__u32 stream;
+	__u32 rsvd;
+};
+/*
+ * Graphs with conditional nodes. They have numbers that the guest chooses.
+ *
+ * - COND_CREATE with `graph` 0 makes an outermost graph. Otherwise it makes a handle. Kernels in a
+ *   graph use the handle to set a value. `graph` and `body` name that graph: body 0 is the
+ *   outermost graph; any other is a graph that a node decides about.
+ * - COND_NODE makes the node of a handle, in the graph that the handle is for.
+ * - COND_RECORD makes a stream. Work that is put into this stream is not done. It is kept as the
+ *   work of the graph, in place of earlier work, until the stream is destroyed. Only work of the
+ *   GPU itself can be kept: launches, copies, memsets, and, with COND_PLACE, the nodes.
+ * - COND_READY says that the outermost graph is complete.
+ * - COND_RUN, after COND_READY, runs the graph in a stream.
+ */
+#define QCU_COND_IF	 0u /* runs body 0, or 1 if the value is 0 and there are two */
+#define QCU_COND_WHILE	 1u
+#define QCU_COND_SWITCH	 2u /* runs the body with that number */
+#define QCU_COND_BODIES	 256u
+#define QCU_COND_DEFAULT 1u /* each run begins with `value` */
+struct qcu_cond_create {
+	__u32 cond;
+	__u32 graph;
+	__u32 body;
+	__u32 value;
+	__u32 flags; /* QCU_COND_DEFAULT */
+	__u32 rsvd;
+	__u64 handle; /* out */
+};
+struct qcu_cond_node {
+	__u32 cond;
+	__u32 type; /* QCU_COND_* */
+	__u32 size; /* how many bodies */
+};
+struct qcu_cond_record {
+	__u32 cond;
+	__u32 body;
+	__u32 stream; /* the number that it gets */
+	__u32 rsvd;
+};
+struct qcu_cond_place {
+	__u32 cond;
+	__u32 stream;
+};
+struct qcu_cond_ready {
+	__u32 cond;
+};
+struct qcu_cond_run {
+	__u32 cond;
+	__u32 stream;
+};
+struct qcu_cond_destroy {
+	__u32 cond;
+};
+#define QCU_PRINT_OUT 0u /* what kernels print, for stdout */
+#define QCU_PRINT_ERR 1u /* the text of failed assertions, for stderr */
+struct qcu_limit_set {
+	__u32 limit; /* cudaLimit */
+	__u32 rsvd;
+	__u64 value;
+};
+struct qcu_limit_get {
+	__u32 limit;
+	__u32 rsvd;
+	__u64 value; /* out */
+};
+struct qcu_print_read {
+	struct qcu_buf buf; /* out */
+	__u32 channel;
+	__u32 rsvd;
+	__u64 got; /* out */
+};
+struct qcu_stats {
+	struct qcu_buf buf; /* out: struct qcu_stats_desc */
+};
+
+/*
+ * CUDA arrays and mipmapped arrays. They have numbers that the guest chooses. A position in an
+ * array consists of a level (0 if there is only one), a byte in a row, a row, and a slice or layer.
+ * A size of 0 means that the array does not have this dimension.
+ */
+#define QCU_LEVELS_MAX 18u
+struct qcu_array_create {
+	__u32 array; /* the number that it gets */
+	__u32 flags; /* as of cudaMalloc3DArray */
+	__u32 width, height, depth;
+	__u32 levels; /* 0: not a mipmapped array */
+	__u8 bits[4]; /* of each channel */
+	__u32 kind;   /* cudaChannelFormatKind */
+};
+struct qcu_array_destroy {
+	__u32 array;
+};
+#define QCU_COPY_DOWN 4u /* from the array to memory */
+/* Rows of one slice, copied from or to guest memory. buf ends with the last row. */
+struct qcu_array_write {
+	struct qcu_buf buf;
+	__u16 array;
+	__u8 level;
+	__u8 flags; /* QCU_COPY_QUEUED, QCU_COPY_SYNC */
+	__u32 x, y, z;
+	__u32 width, height; /* bytes, rows */
+	__u32 pitch;	     /* of buf */
+	__u32 stream;
+};
+struct qcu_array_read {
+	struct qcu_buf buf;
+	__u16 array;
+	__u8 level;
+	__u8 flags;
+	__u32 x, y, z;
+	__u32 width, height;
+	__u32 pitch;
+	__u32 stream;
+};
+/* A box, copied from or to memory that the GPU can use. */
+struct qcu_array_device {
+	__u64 addr;
+	__u16 array;
+	__u8 level;
+	__u8 flags; /* QCU_COPY_SYNC, QCU_COPY_DOWN */
+	__u32 x, y, z;
+	__u32 width, height, depth;
+	__u32 pitch, rows; /* layout of the memory: bytes of a row, rows of a slice */
+	__u32 stream;
+};
+/* A box, copied from one array to another. */
+struct qcu_array_copy {
+	__u16 dst, src;
+	__u8 dst_level, src_level;
+	__u8 flags; /* QCU_COPY_SYNC */
+	__u8 rsvd;
+	__u32 stream;
+	__u32 dx, dy, dz;
+	__u32 sx, sy, sz;
+	__u32 width, height, depth;
+};
+
+/*
+ * Texture and surface objects. Kernels take their numbers as arguments, so the numbers are the
+ * GPU's own. The mirror compares the numbers in commands with those that it has given out.
+ */
+struct qcu_texture_create {
+	struct qcu_buf buf; /* message: struct qcu_texture_msg */
+	__u64 object;	    /* out */
+};
+struct qcu_texture_destroy {
+	__u64 object;
+};
+struct qcu_surface_create {
+	__u32 array;
+	__u32 level;
+	__u64 object; /* out */
+};
+struct qcu_surface_destroy {
+	__u64 object;
+};
+
+/* ---- messages and descriptions that commands point to ---- */
+
+#define QCU_TEXTURE_ARRAY  0u /* a level of an array */
+#define QCU_TEXTURE_MIPMAP 1u
+#define QCU_TEXTURE_LINEAR 2u
+#define QCU_TEXTURE_PITCH  3u /* rows with a pitch */
+
+/*
+ * What a texture reads and how. The numbers are those of CUDA's descriptors. Floats are passed as
+ * their bits.
+ */
+struct qcu_texture_msg {
+	__u32 kind;
+	__u32 array, level;
+	__u32 format; /* cudaChannelFormatKind; memory only, as the next two lines */
+	__u8 bits[4];
+	__u32 width, height;
+	__u32 pitch;
+	__u64 addr, bytes;
+	__u32 address[3];
+	__u32 filter, read, srgb;
+	__u32 border[4];
+	__u32 normalized, anisotropy;
+	__u32 mip_filter, mip_bias, mip_min, mip_max;
+	__u32 no_trilinear_optimization, seamless;
+	__u32 view; /* 1: the fields below are valid; 0: they are not */
+	__u32 view_format;
+	__u32 view_width, view_height, view_depth;
+	__u32 first_level, last_level, first_layer, last_layer;
+	__u32 rsvd;
+};
+QCU_ASSERT(sizeof(struct qcu_texture_msg) == 160, "texture message");
+
+struct qcu_device_desc {
+	char name[256];
+	__u8 uuid[16];
+	__u64 total_mem;
+	__u64 rsvd[5];
+	__s32 attr[QCU_ATTRS]; /* by cudaDeviceAttr */
+};
+QCU_ASSERT(sizeof(struct qcu_device_desc) == 256 + 16 + 48 + 4 * QCU_ATTRS, "device description");
+
+struct qcu_kernel_desc {
+	__u64 shared_bytes;
+	__u64 const_bytes;
+	__u64 local_bytes;
+	__u32 max_threads;
+	__u32 regs;
+	__u32 ptx_version;
+	__u32 binary_version;
+	__u32 max_dynamic_shared;
+	__u32 params;
+	__s32 carveout;
+	__u32 cache_mode;
+	__u32 cluster_must_be_set;
+	__u32 cluster[3]; /* the size that it was compiled for; 0: any */
+	__u32 cluster_policy;
+	__u32 cluster_any_size;
+};
+QCU_ASSERT(sizeof(struct qcu_kernel_desc) == 80, "kernel description");
+
+struct qcu_param {
+	__u32 offset;
+	__u32 size;
+};
+
+#define QCU_LAUNCH_COOPERATIVE 0x1u
+#define QCU_LAUNCH_CLUSTER     0x2u /* cluster and cluster_policy are valid */
+#define QCU_LAUNCH_PRIORITY    0x4u /* priority is valid */
+#define QCU_LAUNCH_OVERLAP     0x8u /* may begin before the previous launch has ended */
+#define QCU_LAUNCH_FLAGS       0xfu
+struct qcu_launch_msg {
+	__u32 grid[3];
+	__u32 block[3];
+	__u32 dynamic_shared;
+	__u32 flags;
+	__u32 param_bytes;
+	__u32 cluster[3];
+	__u32 cluster_policy; /* cudaClusterSchedulingPolicy */
+	__s32 priority;
+	__u32 rsvd[2];
+};
+QCU_ASSERT(sizeof(struct qcu_launch_msg) == 64, "launch message");
+
+/* What one mirror has done. "staged" bytes are those that a CPU copied on the way. */
+struct qcu_stats_desc {
+	__u64 commands;
+	__u64 h2d_bytes, d2h_bytes, d2d_bytes;
+	__u64 window_bytes; /* moved directly from or to chunks */
+	__u64 pages_bytes;  /* moved directly from or to other guest memory */
+	__u64 staged_bytes;
+	__u64 copies; /* calls to the backend */
+	__u64 mapped_bytes, registered_bytes;
+	__u64 device_bytes; /* allocated now */
+	__u64 rsvd[5];
+};
+QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
+
+#endif
