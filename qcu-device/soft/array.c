@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CUDA arrays of the software GPU: rows without gaps in its device memory, one level behind the
- * other. Copies of boxes from and to them, as work in a stream.
+ * CUDA arrays of the software GPU. An array is rows without gaps in device memory, and its levels
+ * follow each other. This file also copies boxes from and to arrays, as work in a stream.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/soft/soft.h"
 
-/* Of unregistered memory, as much as this is copied aside; for more the call waits. */
+/*
+ * A copy from unregistered memory first copies up to this many bytes aside. All other copies from
+ * or to unregistered memory are done before the call returns.
+ */
 #define SMALL (64u << 10)
 
 struct box_work {
@@ -18,7 +21,7 @@ struct box_work {
 	unsigned char aside[];
 };
 
-/* The sizes that props.c announces. */
+/* Checks the sizes against those that props.c announces. */
 static bool size_ok(const struct be_array_desc *d)
 {
 	bool layered = d->flags & BE_ARRAY_LAYERED, cube = d->flags & BE_ARRAY_CUBEMAP;
@@ -86,7 +89,7 @@ int soft_array_create(struct be *be, unsigned int dev, const struct be_array_des
 		free(a);
 		return rc;
 	}
-	/* Surfaces write it without telling whom. */
+	/* Surface writes are not tracked, so the whole array counts as written. */
 	soft_check_filled(be, a->addr, a->bytes);
 	for (i = 0; i < a->levels; i++)
 		a->level[i].addr += a->addr;
@@ -102,7 +105,7 @@ int soft_array_destroy(struct be *be, struct be_array *a)
 	return rc;
 }
 
-/* Where a box's first byte is, and how far apart rows and slices are. */
+/* Returns the first byte of a box, and stores the distance between rows and between slices. */
 static unsigned char *first(const struct be_end *e, uint64_t *pitch, uint64_t *slice)
 {
 	const struct soft_level *l;
@@ -129,7 +132,7 @@ static void move_box(struct be *be, const struct be_box *b)
 			unsigned char *row = to + z * to_slice + y * to_pitch;
 
 			memmove(row, from + z * from_slice + y * from_pitch, b->width);
-			/* Surfaces are not watched: what is in an array counts as written. */
+			/* Surface writes are not tracked: all of an array counts as written. */
 			if (b->src.array)
 				soft_check_filled(be, (uintptr_t)row, b->width);
 			else

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The software GPU as a backend: the table of what it can do, its beginning and its end.
+ * The software GPU as a backend: the table of its functions, and how an instance is opened and
+ * closed.
  *
- * Environment, read when a mirror opens it:
+ * Environment variables, read when a mirror opens the backend:
  *   QCU_SOFT_SM=XY       compute capability X.Y instead of 7.5, see props.c
- *   QCU_SOFT_BIND=0      managed variables stay where the GPU has them, as they do with CUDA
+ *   QCU_SOFT_BIND=0      managed variables stay in the GPU's memory, as with CUDA
  *   QCU_SOFT_TIMEOUT=N   a kernel that runs for N seconds is stopped, see watchdog.c
- *   QCU_SOFT_CHECK=1     uninitialised reads and races on shared memory are told, see ptx_check.c
+ *   QCU_SOFT_CHECK=1     reports uninitialised reads and races on shared memory, see ptx_check.c
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -182,8 +183,9 @@ static int device_count(struct be *be, unsigned int *count)
 }
 
 /*
- * Memory and the modules' variables go back, streams and events stay: their owner destroys them.
- * After an error the device is gone for this process, as with CUDA, where the call itself succeeds.
+ * Frees device memory and the variables of modules. Streams and events stay: their owner destroys
+ * them. After an error the device is unavailable to this process, but the call itself succeeds.
+ * CUDA does the same.
  */
 static int device_reset(struct be *be, unsigned int dev)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an event for several processes is: a page that all of them have mapped. Each record takes a
- * number, and says in the number's slot that it is done; to wait for the event is to wait for the
- * number that was the last one at that moment. A slot that a later record has is done, too: nobody
- * has that many records of one event under way.
+ * An event that several processes share is a page that all of them map. Each record of the event
+ * takes a number, and marks itself as done in the slot of that number. To wait for the event is to
+ * wait for the number that is the last one at that moment.
+ *
+ * Numbers share slots. If a slot shows a later record as done, the earlier one counts as done, too.
+ * This relies on an event having fewer than SLOTS unfinished records at any time.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -16,23 +18,24 @@
 
 #include "qcu-device/soft/soft.h"
 
-#define SLOTS	255u
-#define POLL_NS 50000000 /* how soon it is noticed that a process has died, or that all ends */
+#define SLOTS 255u
+/* How long it may take to notice that another process has died, or that this instance closes. */
+#define POLL_NS 50000000
 
 struct slot {
-	_Atomic uint64_t done; /* the highest number here that is */
-	_Atomic int owner;     /* who is at it */
+	_Atomic uint64_t done; /* the highest number of this slot that is done */
+	_Atomic int owner;     /* pid of the process that began the latest record here */
 };
 
 struct page {
-	_Atomic uint64_t last;	/* number given out */
-	_Atomic uint32_t moved; /* counts what gets done */
+	_Atomic uint64_t last;	/* the last number given out */
+	_Atomic uint32_t moved; /* a futex; counts the records that end */
 	struct slot slot[SLOTS];
 };
 
 struct soft_cell {
 	_Atomic unsigned int refs;
-	int fd; /* -1: another process's */
+	int fd; /* -1: another process made the page */
 	struct page *page;
 };
 
@@ -131,7 +134,7 @@ void soft_cell_end(struct soft_cell *c, uint64_t n)
 	syscall(SYS_futex, &c->page->moved, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Asked without kill(), which a mirror may not call for another process. */
+/* Looks in /proc, because a mirror may not call kill() for another process. */
 static bool is_gone(int pid)
 {
 	char path[32];
@@ -140,7 +143,10 @@ static bool is_gone(int pid)
 	return access(path, F_OK) && errno == ENOENT;
 }
 
-/* What a process had not done when it died will never be. */
+/*
+ * If a process died before its record ended, the record counts as done: nothing else would ever end
+ * it.
+ */
 bool soft_cell_done(const struct soft_cell *c, uint64_t n)
 {
 	const struct slot *s = slot_of(c, n);

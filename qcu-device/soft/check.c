@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QCU_SOFT_CHECK=1: which bytes of device memory have ever been written, one bit for each. Kernels
- * and copies set them, an allocation clears them, and a copy within the device takes them along.
- * The PTX machine asks; ptx_check.c says what it does with the answer.
+ * QCU_SOFT_CHECK=1: remembers which bytes of device memory have ever been written, one bit for
+ * each. Kernels, copies and fills set the bits, and an allocation clears them. A copy within device
+ * memory also copies the bits. The PTX machine asks for them; ptx_check.c says how it uses the
+ * answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ bool soft_check_wanted(void)
 	return text && !strcmp(text, "1");
 }
 
-/* Address space for all that the device can have; pages come when bits are set. */
+/* Reserves address space for all bits. A page is allocated when a bit in it is set. */
 bool soft_check_init(struct soft_mem *m)
 {
 	void *p = mmap(NULL, m->size / 8, PROT_READ | PROT_WRITE,
@@ -34,7 +35,10 @@ void soft_check_fini(struct soft_mem *m)
 	m->written = NULL;
 }
 
-/* Bits [lo, hi) within one byte. Threads of other blocks may be at its other bits. */
+/*
+ * Sets or clears bits [lo, hi) of one byte. Atomic, because threads of other blocks may change the
+ * other bits of the byte at the same time.
+ */
 static void put_bits(uint8_t *p, unsigned int lo, unsigned int hi, bool on)
 {
 	uint8_t mask = (uint8_t)((1u << hi) - (1u << lo));
@@ -81,7 +85,10 @@ static struct soft_mem *mem_of(struct be *be, uint64_t addr)
 	return NULL;
 }
 
-/* A copy has been made: what was not written is not written there either. */
+/*
+ * Call after a copy. Bytes that were never written at the source count as never written at the
+ * destination, too.
+ */
 void soft_check_copied(struct be *be, const void *to, const void *from, uint64_t len)
 {
 	uint64_t dst = (uintptr_t)to, src = (uintptr_t)from, i, run;
@@ -111,7 +118,10 @@ void soft_check_filled(struct be *be, uint64_t addr, uint64_t len)
 		soft_check_mark(m, addr, len, true);
 }
 
-/* Host memory that kernels use in place is the host's to look after. */
+/*
+ * True if any of the bytes has been written. Host memory that kernels use in place is not tracked
+ * and counts as written.
+ */
 bool soft_env_written(void *ctx, uint64_t addr, size_t len)
 {
 	const struct soft_mem *m = &((struct soft_device *)ctx)->mem;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Graphs with conditional nodes. A graph is a list of work that is kept: what is put into the
- * stream that records it goes there instead of being done. A node in it is one piece of work, which
- * looks at the value that kernels have set and does the lists that it stands for; the outermost
- * graph is one that always does its only list. All is done on the thread of the stream that the
- * graph runs in.
+ * Graphs with conditional nodes. A graph is a list of work. Work that is put into the stream that
+ * records a graph is not done but kept in this list. A conditional node is one piece of work in the
+ * list: it reads the value that kernels have set, and then does the work of the bodies that it
+ * selects. The outermost graph is a node that always does its only body. Everything is done on the
+ * thread of the stream in which the graph runs.
  */
 #include <stdlib.h>
 
@@ -12,10 +12,10 @@
 
 #define NON_BLOCKING 1u /* cudaStreamNonBlocking */
 
-/* One body as it was recorded; replaced when it is recorded again. */
+/* One recording of a body. A new recording of the same body replaces it. */
 struct soft_body {
 	unsigned int refs;
-	struct be_cond *cond, *graph; /* held until the recording has ended */
+	struct be_cond *cond, *graph; /* referenced until the recording ends */
 	uint32_t index;
 	struct soft_work *head, **tail;
 };
@@ -24,16 +24,17 @@ struct be_cond {
 	struct be_cond *next;
 	struct be *be;
 	unsigned int dev;
-	unsigned int refs; /* the owner's, and of work that is about it */
-	uint64_t handle;   /* of the outermost graph, too, though no kernel knows that */
-	uint64_t graph;	   /* the outermost one that it is in */
+	unsigned int refs; /* held by the owner, by work and by recordings */
+	/* The outermost graph has a handle, too, but no kernel knows it. */
+	uint64_t handle;
+	uint64_t graph; /* handle of the outermost graph that this is in */
 	_Atomic uint32_t value;
 	uint32_t first;
 	bool has_first;
 	uint32_t type, size;
-	struct soft_body **body; /* size entries; NULL: there is no node */
-	/* Of the outermost graph. */
-	unsigned int recording; /* bodies of it */
+	struct soft_body **body; /* size entries; NULL: no node has been made yet */
+	/* The members below are used in the outermost graph only. */
+	unsigned int recording; /* bodies of this graph that are being recorded */
 	unsigned int running;
 	bool ready;
 };
@@ -43,7 +44,7 @@ struct cond_work {
 	struct be_cond *cond;
 };
 
-/* ---- be->lock is held ---- */
+/* ---- called with be->lock held ---- */
 
 static void cond_put(struct be_cond *c);
 
@@ -109,7 +110,7 @@ bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, u
 	return !w->kept || soft_mem_usable(be, addr, len);
 }
 
-/* ---- doing it ---- */
+/* ---- running work ---- */
 
 static int do_body(struct be_cond *c, uint32_t i)
 {
@@ -131,7 +132,7 @@ static int do_body(struct be_cond *c, uint32_t i)
 	return err;
 }
 
-/* Under the same limit of time as a kernel: it need not end, either. */
+/* A loop has the same time limit as a kernel, because it might not end either. */
 static int loop(struct be_cond *c)
 {
 	struct be *be = c->be;
@@ -162,7 +163,7 @@ static int run_run(struct soft_work *w)
 	}
 }
 
-/* A run begins, with the values that it begins with. be->lock is held. */
+/* Begins a run: sets each node to its initial value, if it has one. be->lock is held. */
 static void begin(struct be_cond *graph)
 {
 	struct be_cond *c;
@@ -218,7 +219,10 @@ static struct be_cond *find(struct be *be, uint64_t handle)
 	return c;
 }
 
-/* As on a GPU, only what runs in the graph that the handle is of may set it. */
+/*
+ * As on a GPU, only kernels that run in the handle's own graph may set its value. This function
+ * checks that the graph is running.
+ */
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value)
 {
 	struct be *be = ((struct soft_device *)ctx)->be;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies and fills, as work in a stream. Registered host memory is used when the stream gets there.
- * Memory that is not registered may change as soon as the call returns: little of it is copied
- * aside, for more the call waits.
+ * Copies and fills, as work in a stream. Registered host memory is read or written when the stream
+ * reaches the work. Memory that is not registered may change as soon as the call returns. So a copy
+ * from it first copies up to SMALL bytes aside; all other copies from or to it are done before the
+ * call returns.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events: a place in a stream that others can wait for, and the time when the stream reached it.
- * Each record makes a mark; an event points at the latest. A mark outlives its event while its
- * stream has not reached it.
+ * Events. An event is a place in a stream that others can wait for, and the time at which the
+ * stream reached it. Each record makes a mark, and the event points at the latest mark. If an event
+ * is destroyed before its stream reaches the mark, the mark lives on until then.
  *
- * An event for several processes has a cell instead, and a stream that waits for it really waits:
- * its thread does, because who records it may be another process.
+ * An event that several processes share has a cell instead of marks. The record may come from
+ * another process, so the thread of a stream that waits for such an event blocks in the wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 struct mark {
 	unsigned int refs;
-	struct soft_ticket at; /* holds the stream */
+	struct soft_ticket at; /* holds a reference to the stream */
 	uint64_t ns;
 };
 
@@ -30,10 +30,10 @@ struct be_event {
 	unsigned int dev;
 	uint32_t flags;
 	struct mark *mark;	/* NULL: never recorded */
-	struct soft_cell *cell; /* NULL: this process's only */
+	struct soft_cell *cell; /* NULL: only this process uses the event */
 };
 
-/* Of an event with a cell: a record, or a wait for one. */
+/* Work on an event with a cell: a record, or a wait for one. */
 struct cell_work {
 	struct soft_work work;
 	struct be *be;
@@ -87,7 +87,10 @@ static int cell_record_run(struct soft_work *w)
 	return 0;
 }
 
-/* Also of what has been dropped: others need not wait for it. */
+/*
+ * Also called for a record that is dropped after an error. The record then ends, so that nobody
+ * waits for it any longer.
+ */
 static void cell_record_free(struct soft_work *w)
 {
 	struct cell_work *c = (struct cell_work *)w;
@@ -250,7 +253,7 @@ static int check_external(uint32_t flags)
 {
 	if (flags & ~EVENT_EXTERNAL)
 		return QCU_ERR_InvalidValue;
-	/* Has a meaning only while a stream is captured into a graph. */
+	/* The flag is meaningful only while a stream is being captured into a graph. */
 	return flags ? QCU_ERR_IllegalState : QCU_ERR_Success;
 }
 
@@ -279,7 +282,7 @@ int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, ui
 	w->work.run = record_run;
 	w->work.free = record_free;
 	w->mark = m;
-	m->refs = 2; /* the work's and the event's */
+	m->refs = 2; /* one for the work, one for the event */
 	m->at.s = s;
 	pthread_mutex_lock(&be->lock);
 	err = soft_queue_wait(s);
@@ -337,7 +340,7 @@ int soft_event_sync(struct be *be, struct be_event *e)
 		soft_cell_wait(e->cell, soft_cell_last(e->cell), &be->cancel);
 	pthread_mutex_lock(&be->lock);
 	if (e->mark) {
-		/* The event may be recorded again or destroyed meanwhile. */
+		/* The event may be recorded again or destroyed during the wait, so use a copy. */
 		at = e->mark->at;
 		soft_stream_get(at.s);
 		while (!soft_ticket_done(&at))

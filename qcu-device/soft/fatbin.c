@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads fat binaries, the containers into which nvcc puts a program's device code: PTX and machine
- * code for several GPUs, compressed or not. Everything here comes from the guest, so nothing is
- * believed before it has been compared with the length of what is really there.
+ * Reads fat binaries: the containers in which nvcc stores the device code of a program. The device
+ * code is PTX and machine code for several GPUs, compressed or not. All of it comes from the guest,
+ * so every size and offset is checked against the length of the image before it is used.
  *
- * A container is a header and entries, one behind the other. Several containers in a row are the
- * translation units of a program built with -rdc=true.
+ * A container is a header followed by entries. A program that was built with -rdc=true has several
+ * containers in a row, one for each translation unit.
  */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
@@ -37,9 +37,9 @@ enum { KIND_PTX = 1 };
 #define ENTRY_LZ4	0x2000ull
 #define ENTRY_ZSTD	0x8000ull
 #define ENTRY_ARCH_ONLY 0x100000ull /* compute_XYa: that GPU and no other */
-#define ENTRY_FAMILY	0x200000ull /* compute_XYf: that one and later ones of its family */
+#define ENTRY_FAMILY	0x200000ull /* compute_XYf: that GPU and later ones of its family */
 
-/* The fields that matter here; the header may be longer than this, header_size says. */
+/* The fields that this file needs. The real header may be longer; header_size is its length. */
 struct entry_header {
 	uint16_t kind;
 	uint16_t version;
@@ -52,15 +52,15 @@ struct entry_header {
 	uint32_t name_offset, name_size;
 	uint64_t flags;
 	uint64_t rsvd;
-	uint64_t text_size; /* when it is unpacked */
+	uint64_t text_size; /* the size after unpacking */
 };
 _Static_assert(sizeof(struct entry_header) == 64, "entry header");
 
-/* What a container holds, and which of its entries is the one to use. */
+/* The best entry found in a container so far, and what else was seen. */
 struct choice {
-	const unsigned char *payload; /* NULL: none that this device can run */
+	const unsigned char *payload; /* NULL: no entry that this device can run */
 	struct entry_header entry;
-	unsigned int lowest_ptx; /* of those that it cannot run; 0: none */
+	unsigned int lowest_ptx; /* the lowest PTX entry that the device cannot run; 0: none */
 	unsigned int other;	 /* entries that are not PTX */
 };
 
@@ -95,7 +95,7 @@ static void consider(struct choice *c, const struct entry_header *e, const unsig
 	}
 }
 
-/* Reads one container of exactly `len` bytes behind its header. */
+/* Reads the entries of one container: exactly `len` bytes at p, after its header. */
 static bool read_container(const unsigned char *p, size_t len, unsigned int sm, struct choice *c)
 {
 	struct entry_header e;
@@ -132,8 +132,9 @@ static bool unpack(const struct choice *c, char *to, size_t size)
 }
 
 /*
- * What ptxas is to be told about an entry lies in its header: the place and the length of the text
- * first. Of that only -maxrregcount=N is of interest. 0: it does not say so.
+ * Returns N of the option -maxrregcount=N, or 0 if it is not given. The header of an entry holds
+ * the options for ptxas: at options_offset are the offset and the length of the option text, 32
+ * bits each. No other option matters here.
  */
 static unsigned int max_regs(const struct choice *c)
 {
@@ -266,7 +267,7 @@ static int read_containers(const unsigned char *p, size_t len, unsigned int sm,
 	return units->count ? 0 : nothing_to_run(&seen, sm, why, why_size);
 }
 
-/* The number in ".target sm_XY", 0 when there is none. */
+/* Returns the number in ".target sm_XY", or 0 if there is none. */
 static unsigned int target_of(const char *text)
 {
 	const char *t = strstr(text, ".target");
@@ -280,7 +281,7 @@ static unsigned int target_of(const char *text)
 	return n;
 }
 
-/* PTX begins, after blanks and comments, with its version. */
+/* PTX text begins with ".version", after optional blanks and comments. */
 static bool is_ptx(const char *p)
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Host functions: work that is a call. It runs on the stream's own thread, so that streams with
- * host functions wait for them and not for one another.
+ * Host functions: work that calls a function. The call runs on the stream's own thread, so that a
+ * stream waits for its own host functions and not for those of other streams.
  */
 #include <stdlib.h>
 
@@ -45,7 +45,10 @@ int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, b
 	c->arg = arg;
 	pthread_mutex_lock(&be->lock);
 	be->calls++;
-	/* Who waits for room waits for the guest from now on. */
+	/*
+	 * Wakes the callers that wait in soft_queue_wait. The queue may now depend on the guest, so
+	 * they must not wait any longer.
+	 */
 	pthread_cond_broadcast(&be->progress);
 	pthread_mutex_unlock(&be->lock);
 	return soft_submit(s, &c->work, SOFT_QUEUE, NULL);

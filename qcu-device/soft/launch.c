@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernels: what they need, what may be set on them, how many of their blocks fit, and the launch.
- * The checks at the call and their order of codes are those seen on an H200 with CUDA 13.0:
- * whatever the dimensions or the shared memory have wrong is cudaErrorInvalidValue.
+ * Kernels: the resources that they need, the attributes that can be set, how many of their blocks
+ * fit on a multiprocessor, and the launch. The launch checks and the order of their error codes are
+ * those that an H200 with CUDA 13.0 showed: any wrong dimension or shared memory size is
+ * cudaErrorInvalidValue.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 #define WARP	     32u
 #define BLOCK_MAX    1024u
-#define REG_GRANULE  256u /* registers are given to warps by this many */
-#define SM_PARTS     4u	  /* each with a quarter of the registers, and every fourth warp */
+#define REG_GRANULE  256u /* a warp gets registers in multiples of this */
+#define SM_PARTS     4u	  /* each has a quarter of the registers, and runs every fourth warp */
 #define SHARED_GRAIN 256u
 
 /* cudaFuncAttribute */
@@ -36,7 +37,7 @@ static uint64_t round_up(uint64_t v, uint64_t to)
 	return (v + to - 1) / to * to;
 }
 
-/* Dynamic shared memory that a launch may ask for. */
+/* Returns the dynamic shared memory that a launch may ask for. */
 static uint32_t max_dynamic(const struct be_kernel *k, unsigned int dev,
 			    const struct soft_limits *lim, const struct ptx_kernel_info *info)
 {
@@ -74,7 +75,7 @@ static uint32_t warps_of(uint32_t threads)
 	return (uint32_t)round_up(threads, WARP) / WARP;
 }
 
-/* How many warps there are registers for at one time. */
+/* Returns how many warps can have `regs` registers per thread at the same time. */
 static uint32_t warps_with(const struct soft_limits *lim, uint32_t regs)
 {
 	uint32_t each = (uint32_t)round_up((uint64_t)(regs ? regs : 1) * WARP, REG_GRANULE);
@@ -83,8 +84,9 @@ static uint32_t warps_with(const struct soft_limits *lim, uint32_t regs)
 }
 
 /*
- * Registers of each thread. As ptxas does it, a kernel that has said how large its blocks are gets
- * no more than such a block can have, so within its bounds no launch fails for them.
+ * Returns the registers of each thread. As with ptxas, a kernel with launch bounds gets no more
+ * registers than blocks within these bounds can have. So a launch within the bounds never fails for
+ * lack of registers.
  */
 static uint32_t regs_of(const struct soft_limits *lim, const struct ptx_kernel_info *info)
 {
@@ -98,7 +100,7 @@ static uint32_t regs_of(const struct soft_limits *lim, const struct ptx_kernel_i
 	return info->regs < most ? info->regs : most;
 }
 
-/* Threads of the largest block that can be launched. */
+/* Returns the number of threads in the largest block that can be launched. */
 static uint32_t max_threads(const struct soft_limits *lim, const struct ptx_kernel_info *info)
 {
 	uint32_t most = warps_with(lim, regs_of(lim, info)) * WARP;
@@ -150,7 +152,7 @@ int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32
 			return QCU_ERR_InvalidValue;
 		__atomic_store_n(&k->dev[dev].max_dynamic, value, __ATOMIC_RELAXED);
 		return QCU_ERR_Success;
-	case FUNC_CARVEOUT: /* a hint, and there is no cache to share with */
+	case FUNC_CARVEOUT: /* a hint; no cache shares this memory */
 		if (value < -1 || value > 100)
 			return QCU_ERR_InvalidValue;
 		__atomic_store_n(&k->dev[dev].carveout, value, __ATOMIC_RELAXED);
@@ -189,7 +191,9 @@ int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_
 	const struct ptx_kernel_info *info;
 	const struct ptx_kernel *ptx;
 
-	/* The one flag, cudaOccupancyDisableCachingOverride, is about a cache that is not here. */
+	/*
+	 * The only flag, cudaOccupancyDisableCachingOverride, is for a cache that is absent here.
+	 */
 	if (!err && (!block_threads || block_threads > INT32_MAX || flags & ~1u))
 		err = QCU_ERR_InvalidValue;
 	if (!err)
@@ -229,7 +233,7 @@ int soft_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, 
 	return QCU_ERR_Success;
 }
 
-/* A cluster of one block is a block; there are no others here. */
+/* A cluster of one block is just a block. Larger clusters are not supported. */
 static bool is_cluster(const struct be_launch *l)
 {
 	return l->flags & QCU_LAUNCH_CLUSTER &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cudaDeviceSetLimit. The heap of malloc() in kernels and the printf buffer have the size that is
- * asked for. A stack is never smaller than what a kernel is known to need; functions that call
- * themselves get what is asked for, or more. The rest is kept and told.
+ * cudaDeviceSetLimit. The heap of malloc() in kernels and the printf buffer get the size that is
+ * asked for. A stack is never smaller than the kernel is known to need; kernels with recursive
+ * functions get the size that is asked for, or more. All other limits are only stored and returned.
  */
 #include "qcu-device/soft/soft.h"
 
@@ -44,7 +44,7 @@ static bool known(const struct be *be, uint32_t limit)
 	switch (limit) {
 	case LIMIT_SYNC_DEPTH:
 		return be->sm < 90;
-	case LIMIT_PERSISTING_L2: /* there is no cache of which a part could be kept */
+	case LIMIT_PERSISTING_L2: /* there is no cache of which to set a part aside */
 		return false;
 	}
 	return limit < SOFT_LIMITS;
@@ -55,7 +55,7 @@ static uint64_t round_up(uint64_t v, uint64_t to)
 	return (v + to - 1) / to * to;
 }
 
-/* Puts what was asked for into bounds, and makes it so. */
+/* Adjusts the value to its bounds, and applies it. */
 static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t *value)
 {
 	switch (limit) {
@@ -70,7 +70,10 @@ static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t 
 		*value = round_up(*value < PRINTF_MIN ? PRINTF_MIN : *value, PRINTF_MIN);
 		return soft_print_resize(&be->print, *value);
 	case LIMIT_MALLOC_HEAP:
-		/* More than there is fails when a kernel asks for it, as on a GPU. */
+		/*
+		 * A heap that is larger than the device's memory is accepted, as on a GPU. The
+		 * malloc() of a kernel fails later.
+		 */
 		if (*value > d->mem.vram)
 			*value = d->mem.vram;
 		if (atomic_load(&d->limits.heap.used))

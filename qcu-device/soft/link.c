@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Links the PTX of several translation units, as nvcc -rdc=true leaves them in a program, into one
- * text. The PTX machine takes declarations and definitions in any order, so nothing has to move:
+ * Links the PTX of several translation units, which nvcc -rdc=true leaves separate in a program,
+ * into one text. The PTX machine takes declarations and definitions in any order, so nothing has to
+ * move:
  *
- * - headers, and sections with debug information, stay in the first unit only;
- * - source files, which .loc names by number, get numbers of their own in each unit;
- * - a symbol without linkage that another unit knows by the same name gets a name of its own;
- * - of several weak definitions one stays, a strong one before all others; the rest become
- *   declarations. Two strong ones are an error.
+ * - headers stay in the first unit only, and sections with debug information are dropped;
+ * - source files, which .loc names by number, get new numbers, so that no two units share a number;
+ * - a local symbol whose name another unit also uses is renamed;
+ * - of several weak definitions one stays, but a strong definition has precedence over all of them.
+ *   The other definitions become declarations. Two strong definitions are an error.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 
 #include "qcu-device/soft/soft.h"
 
-#define FILES_MAX 100000ul /* beyond, whoever reads the text no longer knows the name */
+/* File numbers are cut off here. The PTX parser knows no name above PTX_MAX_FILES anyway. */
+#define FILES_MAX 100000ul
 
 enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_OTHER };
 
@@ -34,9 +36,9 @@ struct stmt {
 	enum stmt_kind kind;
 	enum linkage linkage;
 	struct token link_word; /* ".weak", ".visible", … */
-	struct token name;	/* of a function or variable */
+	struct token name;	/* the name of the function or variable */
 	const char *begin, *end;
-	const char *value; /* the body or what initialises it; NULL: none */
+	const char *value; /* the body or the initial value; NULL: none */
 	bool defines;
 };
 
@@ -54,7 +56,8 @@ struct linker {
 	size_t count, room;
 	char *out;
 	size_t len, size;
-	unsigned long file_base, file_next; /* of this unit's files, of the next one's */
+	/* The first file number of this unit, and of the next one. */
+	unsigned long file_base, file_next;
 	bool no_memory;
 };
 
@@ -81,7 +84,7 @@ static const char *skip_blanks(const char *p)
 	}
 }
 
-/* Words are names, numbers and, with their dot, directives. Texts end at NUL. */
+/* Words are names, numbers and directives with their dot. Texts end with a NUL. */
 static struct token next_token(const char *p)
 {
 	struct token t = {.kind = TOKEN_OTHER, .at = skip_blanks(p), .len = 1};
@@ -112,7 +115,7 @@ static bool is_char(const struct token *t, char c)
 	return t->kind == TOKEN_OTHER && *t->at == c;
 }
 
-/* The end of what the bracket in front of p opened. */
+/* p is just after an opening bracket. Returns the position after the matching closing bracket. */
 static const char *skip_group(const char *p, char open, char close)
 {
 	unsigned int depth = 1;
@@ -158,7 +161,7 @@ static void note_linkage(struct stmt *s, const struct token *t)
 	s->link_word = *t;
 }
 
-/* From a statement's first word to its end; false at the end of the text. */
+/* Reads a statement from its first word to its end. False: the text has ended. */
 static bool read_stmt(const char *p, struct stmt *s)
 {
 	struct token t = next_token(p);
@@ -256,7 +259,7 @@ static bool collect(struct linker *l, const struct soft_units *units)
 	return true;
 }
 
-/* Decides about all symbols of one name. */
+/* Decides what happens to the symbols of one name. */
 static int resolve_name(struct symbol *sym, size_t count, char *why, size_t why_size)
 {
 	const struct symbol *chosen = NULL;
@@ -334,7 +337,7 @@ static bool names_file(const struct token *t)
 	return is_word(t, ".loc") || is_word(t, ".file") || is_word(t, "inlined_at");
 }
 
-/* The number of a source file, and behind it as much as has been read of the text. */
+/* Writes the new number of a source file. Returns the position in the text after the old number. */
 static const char *put_file(struct linker *l, const char *p)
 {
 	struct token t = next_token(p);
@@ -355,7 +358,7 @@ static const char *put_file(struct linker *l, const char *p)
 	return t.at + t.len;
 }
 
-/* Copies [p, end) with the names that the unit's symbols get. */
+/* Copies [p, end), and renames the symbols of the unit that need it. */
 static void put_renamed(struct linker *l, const char *p, const char *end, uint32_t unit)
 {
 	const struct symbol *s;
