@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How chunk memory is divided among allocations. Large ones have a mapping each. Others share
- * regions, mappings of a chunk or a few (malloc_region.c); regions are kept in lists by their
- * longest free run, so that one with room is found at once.
+ * How chunk memory is divided among allocations. Each large allocation has its own
+ * mapping. The others share regions: mappings of one chunk or a few (malloc_region.c). Regions are
+ * kept in lists by their longest free run, so that a region with room is found at once.
  *
- * A mapping costs addresses; a chunk of it costs memory from its first touch until all of the
- * mapping goes back, for the driver takes back whole mappings only. So an empty mapping goes back
- * unless it is likely to be wanted again soon: one in use has been filled with zeroes by the kernel
- * and registered with the GPU, which together cost far more than the program's own work with it
- * often does. SPARE_BYTES limits what is kept.
+ * A mapping costs addresses. A chunk of it costs memory from its first touch until the whole
+ * mapping is given back, because the driver takes back whole mappings only. So an empty mapping is
+ * given back unless it is likely to be needed again soon. A mapping in use has been filled with
+ * zeroes by the kernel and registered with the GPU; together this often costs far more than the
+ * program's own work with the memory. SPARE_BYTES limits what is kept.
  *
- * The lock is held for table work only. Mappings are made and given back outside of it; both are
- * calls into the driver, and giving back 16 GiB takes its time.
+ * The lock is held for table work only. Mappings are made and given back without the lock: both
+ * are calls into the driver, and giving back 16 GiB takes a long time.
  */
 #include "qcu-library/arena.h"
 
@@ -24,21 +24,21 @@
 #include "qcu-library/malloc_tree.h"
 #include "qcu-library/qcul.h"
 
-/* Regions are no smaller, whatever the chunk size: fewer mappings to make and to look through. */
+/* The smallest region, for any chunk size: fewer mappings to make and to search. */
 #define REGION_MIN ((size_t)4 << 20)
 
 /* Empty mappings that are kept: this many bytes of large ones, and this many regions. */
 #define SPARE_BYTES   ((size_t)128 << 20)
 #define SPARE_REGIONS 2
 
-/* Regions looked at in the one list where not all of them have room enough. */
+/* The most regions that a search tries in one list, where not every region has enough room. */
 #define TRIES 8
 
 #define BUCKETS 32
 
 struct mapping {
 	struct qcul_node node;
-	struct qcul_region *region; /* NULL: one allocation has all of it */
+	struct qcul_region *region; /* NULL: one allocation has the whole mapping */
 	struct mapping *prev, *next;
 	unsigned int bucket; /* of a region: the list that it is in */
 	unsigned int epoch;
@@ -47,19 +47,19 @@ struct mapping {
 	uint64_t high;	   /* bytes of the mapping from here on have never been handed out */
 };
 
-/* A ring around this; the newest comes first. */
+/* A doubly linked list; the newest mapping comes first. */
 struct list {
 	struct mapping *first, *last;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(pthread_t) forking; /* the thread that has the mutex across fork(), or 0 */
+static _Atomic(pthread_t) forking; /* the thread that holds the mutex across fork(), or 0 */
 static atomic_size_t region_bytes;
 
-/* All of the below: the mutex. */
+/* The mutex protects everything below. */
 static struct qcul_tree tree;
 static struct list buckets[BUCKETS]; /* regions of this epoch by log2 of `largest` */
-static struct list spares;	     /* freed large ones */
+static struct list spares;	     /* freed large mappings */
 static size_t spare_bytes;
 static unsigned int empty_regions;
 static unsigned int epoch;
@@ -151,7 +151,7 @@ no_region:
 	return NULL;
 }
 
-/* Not under the lock. The mapping is in no table any more; m may be NULL. */
+/* Call it without the lock. The mapping is no longer in any table; m may be NULL. */
 static void mapping_delete(struct mapping *m)
 {
 	while (m) {
@@ -164,7 +164,7 @@ static void mapping_delete(struct mapping *m)
 	}
 }
 
-/* Takes m out of the tree and puts it before others that mapping_delete gets. */
+/* Takes m out of the tree and adds it to the front of the list for mapping_delete. */
 static void discard(struct mapping *m, struct mapping **gone)
 {
 	qcul_tree_remove(&tree, &m->node);
@@ -185,7 +185,7 @@ static void put_in_bucket(struct mapping *m)
 	link_first(&buckets[m->bucket], m);
 }
 
-/* After every change of a region of this epoch. */
+/* Call it after every change to a region of this epoch. */
 static void settle(struct mapping *m)
 {
 	if (log2_of(m->region->largest) == m->bucket)
@@ -210,7 +210,7 @@ static void *take_from(struct mapping *m, size_t size, size_t align, size_t *dir
 	return (void *)(uintptr_t)(m->node.start + page * QCUL_PAGE);
 }
 
-/* From regions that are there. */
+/* Takes pages from the existing regions. */
 static void *take(size_t size, size_t align, size_t *dirty)
 {
 	uint32_t n = (uint32_t)(size / QCUL_PAGE);
@@ -318,7 +318,7 @@ static struct mapping *spare_take(size_t size, size_t align)
 	return m;
 }
 
-/* Drops the oldest spare mappings until those left are no more than `most` bytes. */
+/* Drops the oldest spare mappings until at most `most` bytes of them are left. */
 static void spare_limit(size_t most, struct mapping **gone)
 {
 	while (spare_bytes > most) {

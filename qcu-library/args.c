@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A kernel's arguments, from the pointers that a launch passes to the bytes that the kernel sees.
+/* Packs a kernel's arguments: from the pointers that a launch passes to the bytes that the kernel
+ * reads.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@ bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint3
 {
 	uint32_t i;
 
-	/* Gaps between parameters must not carry what the stack held before. */
+	/* Gaps between parameters must not leak old stack contents. */
 	memset(to, 0, room);
 	for (i = 0; i < count; i++) {
 		if (params[i].offset > room || params[i].size > room - params[i].offset)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which device a program gets that does not name one: the first of a list, or the one most alike.
+/* Chooses the device of a program that names none: the first of a list, or the most similar one.
  */
 #include "qcu-library/device.h"
 
-static atomic_int first_choice; /* of threads that choose none themselves */
+static atomic_int first_choice; /* for threads that choose no device themselves */
 
 int qcul_device_default(void)
 {
@@ -26,7 +26,8 @@ cudaError_t cudaSetValidDevices(int *devices, int len)
 	return cudaSuccess;
 }
 
-/* How well a device does what is asked for. A capability or memory that it lacks outweighs all. */
+/* How well a device matches the request. A missing capability or too little memory outweighs all
+ * else. */
 static int match(const struct cudaDeviceProp *want, const struct cudaDeviceProp *have)
 {
 	int points = 0;

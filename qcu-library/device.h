@@ -8,8 +8,8 @@
 #define QCUL_DEVICES 64
 
 /*
- * The highest stream priority that CUDA has had so far. A device with fewer levels takes it for its
- * own highest; the mirror sees to that.
+ * The highest stream priority that CUDA has had so far. On a device with fewer levels it means
+ * the highest level of that device; the mirror ensures this.
  */
 #define QCUL_GREATEST_PRIORITY (-5)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fork(): the parts that are to be right again afterwards, in the order of their locks.
+ * fork(): the modules whose state must be correct again afterwards, in the order of their locks.
  */
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a module must have right again after fork(). It says so itself, when the library is loaded.
+ * What a module must restore after fork(). Each module registers itself when the library is loaded.
  */
 #ifndef QCUL_FORK_H
 #define QCUL_FORK_H
@@ -38,7 +38,7 @@ struct qcul_fork_part {
 	enum qcul_fork_order order;
 	pthread_mutex_t *lock;		  /* held across fork(); NULL: none */
 	void (*before)(void);		  /* instead of taking the lock, where that is not enough */
-	void (*parent)(void);		  /* instead of releasing it */
+	void (*parent)(void);		  /* instead of releasing the lock */
 	void (*child)(void);		  /* the same in the child */
 	void (*forget)(bool had_session); /* in the child, which has no session any more */
 	struct qcul_fork_part *next;
@@ -54,7 +54,7 @@ void qcul_at_fork(struct qcul_fork_part *part);
 		qcul_at_fork(&fork_part);                               \
 	}
 
-/* For session.c. The locks are free before anything is forgotten. */
+/* For session.c. The locks are released before any module forgets its state. */
 void qcul_fork_before(void);
 void qcul_fork_parent(void);
 void qcul_fork_child(void);

@@ -2,10 +2,10 @@
 /*
  * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects, and
  * launching one sends what its nodes would send as calls, each branch in a stream of its own. So a
- * graph works the same with every backend, and the host has nothing to check that it does not
- * check for single calls. Only graphs with conditional nodes are the host's (graph_cond.c).
+ * graph works the same with every backend, and the host needs no checks beyond those for single
+ * calls. Only graphs with conditional nodes are carried out by the host (graph_cond.c).
  *
- * As with CUDA's own, a graph is not safe to change from two threads at once.
+ * As in CUDA, two threads must not change a graph at the same time.
  */
 #ifndef QCUL_GRAPH_H
 #define QCUL_GRAPH_H
@@ -21,10 +21,10 @@ struct qcul_node_kernel {
 	uint8_t *packed;
 	void **args; /* into packed, one for each parameter */
 	cudaLaunchAttribute *attrs;
-	unsigned int attr_count; /* each of another kind */
+	unsigned int attr_count; /* each of a different kind */
 };
 
-/* One that does what kernels say. */
+/* A conditional node: kernels decide what it does. */
 struct qcul_node_cond {
 	struct qcul_cond *cond;
 	enum cudaGraphConditionalNodeType type;
@@ -33,7 +33,7 @@ struct qcul_node_cond {
 	bool is_clone; /* in an executable graph */
 };
 
-/* What a node does. Owns what it points to, but for memory that the program names. */
+/* What a node does. It owns what it points to, except memory that the program names. */
 struct qcul_node_params {
 	enum cudaGraphNodeType type;
 	union {
@@ -44,7 +44,7 @@ struct qcul_node_params {
 		cudaGraph_t child;
 		cudaEvent_t event;
 		struct qcul_node_cond cond;
-		struct qcul_graph_memory *memory; /* that it allocates or frees */
+		struct qcul_graph_memory *memory; /* that the node allocates or frees */
 	};
 };
 
@@ -57,7 +57,7 @@ struct CUgraphNode_st {
 	uint32_t magic;
 	struct CUgraph_st *graph;
 	uint64_t serial;
-	uint64_t origin; /* of a clone: the serial of what it was cloned from */
+	uint64_t origin; /* of a clone: the serial of the original */
 	struct qcul_edge *deps;
 	size_t dep_count;
 	struct qcul_node_params params;
@@ -65,7 +65,7 @@ struct CUgraphNode_st {
 	/* In an executable graph only. */
 	bool disabled;
 	unsigned int branch;
-	cudaEvent_t done; /* recorded behind it, where another branch waits for it */
+	cudaEvent_t done; /* recorded after the node, if another branch waits for it */
 };
 
 struct qcul_object_ref {
@@ -99,11 +99,11 @@ struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g);
 void qcul_graph_free(struct CUgraph_st *g);
 /* The node that was cloned from the one with this serial, in the graph or its children. */
 struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin);
-/* Takes over params, also when it fails. */
+/* Takes ownership of params, also when it fails. */
 cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			   const cudaGraphEdgeData *data, size_t dep_count,
 			   struct qcul_node_params *params, struct CUgraphNode_st **node);
-/* Nodes so that each comes after those that it depends on; to be freed. NULL: a circle. */
+/* The nodes, each after those that it depends on; the caller frees the array. NULL: a cycle. */
 struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
 
 /* ---- graph_node.c ---- */
@@ -119,7 +119,7 @@ cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemset
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
 cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_release(struct qcul_node_params *p);
-/* May a node of an executable graph be given these? */
+/* May these parameters replace those of a node in an executable graph? */
 bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now);
 
 /* ---- graph_attr.c ---- */
@@ -140,13 +140,13 @@ void qcul_node_memory_clone(const struct qcul_node_params *p);
 void qcul_node_memory_release(const struct qcul_node_params *p);
 void *qcul_node_memory_ptr(const struct qcul_node_params *p);
 bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b);
-/* Such a node is about to be in this graph, which is no clone. */
+/* A memory node is about to be added to this graph, which is not a clone. */
 cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_node_params *p);
 
 struct qcul_graph_use;
 /*
- * An instance is made of a graph that has such nodes. The event, which is recorded at the end of
- * each launch, is taken over.
+ * An instance is made of a graph that has memory nodes. The function takes ownership of the event,
+ * which is recorded at the end of each launch.
  */
 cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 				   struct qcul_graph_use **use);
@@ -158,7 +158,7 @@ void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use
 
 /* ---- graph_cond.c ---- */
 
-/* What an executable graph knows of it. */
+/* What an executable graph knows of its conditional nodes. */
 struct qcul_exec_cond {
 	struct qcul_cond *graph; /* claimed and held; NULL: there are no conditional nodes */
 	bool changed;		 /* the host does not know yet */
@@ -166,7 +166,7 @@ struct qcul_exec_cond {
 
 cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
 			   const struct cudaConditionalNodeParams *from);
-/* The graph has it now: so shall the host. */
+/* The graph now has the node, so the host must have it too. */
 cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n);
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_cond_release(struct qcul_node_params *p);
@@ -184,11 +184,11 @@ cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st
 
 /* ---- graph_exec.c ---- */
 
-/* Puts what the node does into the stream; flags are those of the executable graph. */
+/* Puts the work of the node into the stream; flags are those of the executable graph. */
 cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
 			  cudaStream_t stream);
 
-/* The node of an executable graph that came from this one, to be changed; NULL: none did. */
+/* The node of an executable graph that was made from this node, to be changed; NULL: none. */
 struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node);
 
 /* ---- graph_object.c ---- */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Stream capture: calls on a stream that is being captured become nodes of a graph instead of being
- * sent. Each call that puts something into a stream asks qcul_captured() first; as long as nobody
- * captures anything that is one load.
+ * sent. Each call that puts something into a stream asks qcul_captured() first. As long as no
+ * stream is being captured, that costs one load.
  */
 #ifndef QCUL_GRAPH_CAPTURE_H
 #define QCUL_GRAPH_CAPTURE_H
 
 #include "qcu-library/graph.h"
 
-extern atomic_uint qcul_captures; /* how many go on */
+extern atomic_uint qcul_captures; /* captures in progress */
 
 bool qcul_captured_slow(cudaStream_t stream, cudaError_t *err);
 
 /*
- * Is the call not for the GPU? True with an error: the call may not be made while something is
- * being captured. True without one: it belongs into a graph, by one of the functions below.
+ * True: the call must not go to the GPU. With an error: the call is not allowed while something is
+ * being captured. Without an error: the call belongs in a graph, by one of the functions below.
  */
 static inline bool qcul_captured(cudaStream_t stream, cudaError_t *err)
 {
@@ -23,20 +23,20 @@ static inline bool qcul_captured(cudaStream_t stream, cudaError_t *err)
 	       qcul_captured_slow(stream, err);
 }
 
-/* Takes p over. */
+/* Takes ownership of p. */
 cudaError_t qcul_capture_node(cudaStream_t stream, struct qcul_node_params *p);
 cudaError_t qcul_capture_record(cudaStream_t stream, struct qcul_handle *event);
-/* What may not be done with such a stream: the capture is spoiled. */
+/* For a call that is not allowed on a captured stream: it makes the capture invalid. */
 cudaError_t qcul_capture_refuse(cudaStream_t stream);
 
 /* For a wait of `stream`: has the event been recorded in a capture? Then this is all of it. */
 bool qcul_capture_wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *err);
-/* An event that was recorded in a capture tells nothing, and asking it spoils the capture. */
+/* An event recorded in a capture has no state to query; a query makes the capture invalid. */
 cudaError_t qcul_capture_asked(const struct qcul_handle *event);
-/* It is recorded anew, or destroyed. */
+/* The event is recorded again, or destroyed. */
 void qcul_event_forget_capture(struct qcul_handle *event);
 
-/* For calls that might wait for a captured stream in ways that nobody sees, cudaMalloc for one. */
+/* For calls that might wait for a captured stream implicitly, such as cudaMalloc. */
 cudaError_t qcul_capture_unsafe(void);
 
 #endif
