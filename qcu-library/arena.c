@@ -332,7 +332,7 @@ static void spare_limit(size_t most, struct mapping **gone)
 
 static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
 {
-	/* Mappings begin at a page at least. */
+	/* A mapping begins at least at a page boundary. */
 	size_t slack = align > QCUL_PAGE ? align : 0, len;
 	struct mapping *m;
 	void *p;
@@ -378,8 +378,8 @@ static bool large_free(struct mapping *m, const void *p, struct mapping **gone)
 }
 
 /*
- * A large one grows as far as its mapping goes. It shrinks where it is unless most of its memory
- * would stay without a use.
+ * A large allocation grows in place up to the end of its mapping. It shrinks in place, unless most
+ * of its memory would stay unused.
  */
 static bool large_resize(struct mapping *m, size_t size)
 {
@@ -500,7 +500,7 @@ void qcul_arena_before_fork(void)
 	atomic_store(&forking, pthread_self());
 }
 
-/* No allocation gets into the regions that there are; those without any go. */
+/* Takes the existing regions out of use for new allocations, and discards the empty ones. */
 static void drop_regions(struct mapping **gone)
 {
 	struct mapping *m, *next;
@@ -517,7 +517,8 @@ static void drop_regions(struct mapping **gone)
 	empty_regions = 0;
 }
 
-/* The child's copies of its parent's memory are no chunks: it keeps what it has, and no more. */
+/* In the child, the copies of the parent's memory are not chunk memory: the child keeps the
+ * allocations in them, but makes no new ones there. */
 void qcul_arena_after_fork(bool child)
 {
 	struct mapping *gone = NULL;

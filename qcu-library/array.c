@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* CUDA arrays and mipmapped arrays: making them, giving them back, and what they are. */
+/* CUDA arrays and mipmapped arrays: creation, release and queries. */
 #include <string.h>
 
 #include "qcu-library/array.h"
@@ -12,7 +12,7 @@
 #define SUPPORTED_FLAGS \
 	(cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather)
 
-/* Untouched pages of it cost nothing. */
+/* Untouched pages of this table cost nothing. */
 static struct qcul_array arrays[QCU_ID_MAX + 1];
 
 static const struct qcul_array *lookup(const void *handle)
@@ -91,7 +91,7 @@ static cudaError_t check(const struct cudaChannelFormatDesc *format, struct cuda
 	if (flags & ~SUPPORTED_FLAGS)
 		return qcul_unsupported("an array that is sparse, deferred or a color attachment",
 					&said_flags);
-	/* More than that no dimension of any array has. */
+	/* No dimension of any array is larger than UINT32_MAX. */
 	if (!extent.width || extent.width > UINT32_MAX || extent.height > UINT32_MAX ||
 	    extent.depth > UINT32_MAX)
 		return cudaErrorInvalidValue;
@@ -173,7 +173,7 @@ cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormat
 	return qcul_done(err);
 }
 
-/* The most levels that can be: down to one element. */
+/* The largest possible number of levels: down to one element. */
 static unsigned int levels_of(struct cudaExtent e, unsigned int flags)
 {
 	size_t most = e.width > e.height ? e.width : e.height;
@@ -206,7 +206,8 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmap,
 	return qcul_done(err);
 }
 
-/* Always the same handle for a level. Of two threads that make one at a time, one drops its own. */
+/* A level always has the same handle. If two threads create it at the same time, one of them drops
+ * its own slot and uses the other. */
 static cudaError_t get_level(struct qcul_array *mipmap, uint32_t level, void **out)
 {
 	struct qcul_handle *slot;
@@ -332,8 +333,9 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_c
 }
 
 /*
- * What only arrays of several planes, sparse ones and those without memory of their own have. None
- * of them can be made here, and of any other array CUDA says that the question is wrong.
+ * For queries that apply only to arrays of several planes, sparse arrays and arrays without memory
+ * of their own. The library cannot create any of these. For any other array CUDA answers that the
+ * value is invalid.
  */
 static cudaError_t has_none(const void *out, cudaArray_const_t array)
 {
@@ -385,7 +387,7 @@ cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *requ
 	return mipmap_has_none(requirements, mipmap);
 }
 
-/* How many elements of a format a linear texture can have. */
+/* The largest number of elements of a format in a linear texture. */
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width,
 						 const struct cudaChannelFormatDesc *format,
 						 int device)

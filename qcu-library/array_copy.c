@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copies from and to CUDA arrays. To guest memory they go slice by slice: a command takes rows with
- * a pitch, in pinned or malloc memory as many as there are, elsewhere as many as fit its pages.
+ * Copies from and to CUDA arrays. Copies from and to guest memory go slice by slice: a
+ * command takes rows with a pitch. In pinned or malloc memory one command takes all the rows; in
+ * other memory it takes as many as fit the pages of a command.
  */
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ struct batch {
 	struct qCUcmd cmds[QCU_SUBMIT_MAX];
 	unsigned int count;
 	uint32_t stream;
-	bool post; /* nothing to wait for, and nothing to be told */
+	bool post; /* the commands need no wait and no answer */
 };
 
 static cudaError_t flush(struct batch *b)
@@ -55,7 +56,7 @@ static bool fits(const struct place *p, const struct size *s)
 	       within(p->y, s->height, e.height) && within(p->z, s->depth, e.depth);
 }
 
-/* Is the memory for the GPU to address, or are its pages looked for here? */
+/* True: the GPU addresses the memory itself. False: the memory is the guest's. */
 static bool on_device(const struct memory *m, enum cudaMemcpyKind kind, bool *pinned)
 {
 	struct qcul_range range = qcul_mem_find(m->addr);
@@ -82,7 +83,7 @@ static bool inside(const struct qcul_range *range, const void *addr, size_t len)
 	return len <= range->len && offset <= range->len - len;
 }
 
-/* Bytes from the first row's first to the last row's last. */
+/* The length from the first byte of the first row to the last byte of the last row. */
 static bool span(size_t pitch, size_t rows, size_t width, size_t *len)
 {
 	return !__builtin_mul_overflow(pitch, rows - 1, len) &&
@@ -128,7 +129,7 @@ static cudaError_t add_rows(struct batch *b, const struct place *p, const struct
 	return cudaSuccess;
 }
 
-/* How many rows one command can take if all of them are scattered pages. */
+/* How many rows one command can take if all their pages are scattered. */
 static size_t rows_at_once(size_t pitch, size_t width)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -180,7 +181,7 @@ static cudaError_t device_copy(struct batch *b, const struct place *p, const str
 	if (m->rows > UINT32_MAX ||
 	    !span(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
 		return cudaErrorInvalidValue;
-	/* What the library does not know the mirror may refuse. */
+	/* The mirror may refuse memory that the library does not know, so its answer is needed. */
 	b->post = range.kind != QCUL_MEM_HOST && inside(&range, m->addr, len);
 	*cmd = qcul_cmd(QCU_OP_ARRAY_DEVICE);
 	cmd->array_device.addr = qcul_mem_device_address(m->addr);
@@ -309,7 +310,8 @@ cudaError_t qcul_array_copy_2d(cudaArray_const_t array, size_t x, size_t y, void
 	return memory_copy(&p, &m, &s, kind, stream, down, sync);
 }
 
-/* A run of bytes through an array's rows: the rest of a row, whole rows, the beginning of one. */
+/* Copies a run of bytes through an array's rows: the rest of one row, whole rows, then the
+ * beginning of one row. */
 cudaError_t qcul_array_copy_run(cudaArray_const_t array, size_t x, size_t y, void *addr,
 				size_t count, enum cudaMemcpyKind kind, cudaStream_t stream,
 				bool down, bool sync)
@@ -355,7 +357,7 @@ cudaError_t qcul_array_to_array_2d(cudaArray_t dst, size_t dx, size_t dy, cudaAr
 	return array_copy(&to, &from, &s, stream);
 }
 
-/* Both run through their rows; each step goes as far as both have one. */
+/* Both runs go through the rows of their arrays; each step ends where either row ends. */
 cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaArray_const_t src,
 				    size_t sx, size_t sy, size_t count, enum cudaMemcpyKind kind,
 				    cudaStream_t stream)
@@ -422,7 +424,7 @@ cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t s
 	one = p->dstArray ? &dst : &src;
 	if (!one->array)
 		return cudaErrorInvalidResourceHandle;
-	/* With an array the width counts elements, and so does the place in memory. */
+	/* With an array, the width and the position in memory count elements. */
 	if (__builtin_mul_overflow(s.width, (size_t)one->array->elem, &s.width) ||
 	    __builtin_mul_overflow(pos.x, (size_t)one->array->elem, &pos.x))
 		return cudaErrorInvalidValue;

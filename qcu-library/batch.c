@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Many copies in one call, and boxes between devices: each is what cudaMemcpyAsync or
- * cudaMemcpy3DAsync does, so the copies of a batch are done one after another, as they may be.
+ * Many copies in one call, and boxes between devices: each copy is done as by
+ * cudaMemcpyAsync or cudaMemcpy3DAsync, so the copies of a batch run one after another. CUDA allows
+ * this.
  */
 #include "qcu-library/device.h"
 
@@ -55,7 +56,7 @@ static cudaError_t copy_batch(void *const *dsts, const void *const *srcs, const 
 
 		if (k + 1 < n && first[k + 1] == i)
 			k++;
-		/* The source is the program's again when the call returns. */
+		/* The program may change the source as soon as the call returns. */
 		c.sync = attrs[k].srcAccessOrder == cudaMemcpySrcAccessOrderDuringApiCall;
 		err = qcul_copy(&c, stream);
 	}
@@ -71,7 +72,7 @@ cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, con
 
 /* ---- boxes ---- */
 
-/* Lengths are counted in elements: of the array, if one end is one, else in bytes. */
+/* Lengths count elements of the array if one end is an array, else bytes. */
 static cudaError_t element_size(const struct cudaMemcpy3DOperand *o, size_t *bytes)
 {
 	struct cudaChannelFormatDesc desc;
@@ -156,7 +157,7 @@ cudaError_t cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBatchOp *ops
 	return qcul_done(box_batch(count, ops, flags, stream));
 }
 
-/* Where memory lies its address says. */
+/* The address alone says which device the memory is on. */
 static cudaError_t copy_peer(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream, bool sync)
 {
 	struct cudaMemcpy3DParms q;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Every copy and memset goes through here: which command moves this kind of memory to that, and in
- * which pieces.
+ * Every copy and memset goes through this file. It chooses the command for the two kinds of memory,
+ * and the pieces.
  *
- * Memory in the window, pinned or of malloc, goes in one piece, however large: the mirror has it
- * mapped. Only pinned memory may be in use after the call (QCU_COPY_QUEUED). Other memory is
- * pinned page by page for the time of the copy, and a command takes at most QCU_SEGS_MAX pages;
- * little of it travels with the command, upwards, so that nobody has to wait. What neither end
- * needs the GPU for is copied here, after the work before it in its stream.
+ * Memory in the window (pinned or from malloc) goes in one piece of any size, because the mirror
+ * has mapped it. Only pinned memory may still be in use after the call (QCU_COPY_QUEUED). Other
+ * memory is pinned page by page during the copy, and a command takes at most QCU_SEGS_MAX pages. A
+ * small copy of such memory to the device travels with the command, so that the caller need not
+ * wait. If neither end needs the GPU, the library copies the bytes itself, after the earlier work
+ * in the stream.
  *
  * The rules of direction are those of NVIDIA's runtime under unified addressing: the direction says
- * which end must be memory that a GPU can use, the addresses say the rest.
+ * which end must be memory that a GPU can use; the addresses decide the rest.
  */
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ struct batch {
 	struct qCUcmd cmds[QCU_SUBMIT_MAX];
 	unsigned int count;
 	uint32_t stream;
-	bool post;   /* nothing to wait for, and nothing to be told */
+	bool post;   /* no wait, no answer */
 	bool pinned; /* the host's end */
 	bool whole;  /* and in one piece for a command */
 	bool small;  /* travels with the command */
@@ -41,8 +42,8 @@ static bool inside(const struct qcul_range *range, const void *addr, size_t len)
 }
 
 /*
- * PLACE_WINDOW only if all of it lies in one piece of pinned memory. Where host and device memory
- * have the same addresses, the direction decides.
+ * PLACE_WINDOW only if the whole range lies in one piece of pinned memory. If host and device
+ * memory have the same addresses, the direction decides.
  */
 static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind kind,
 			    enum place *place)
@@ -52,7 +53,7 @@ static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind ki
 	*place = PLACE_HOST;
 	if (range.kind == QCUL_MEM_HOST)
 		return cudaSuccess;
-	/* Memory that is registered in part is what it would be without. */
+	/* Memory that is only partly registered counts as not registered. */
 	if (range.kind == QCUL_MEM_REGISTERED && !inside(&range, addr, len))
 		return cudaSuccess;
 	*place = range.kind == QCUL_MEM_DEVICE || range.kind == QCUL_MEM_VARIABLE ||
@@ -68,8 +69,8 @@ static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind ki
 }
 
 /*
- * An end that the direction calls device memory is taken for that if the library does not know it:
- * the mirror knows all of it, and refuses the copy if it is not.
+ * If the library does not know an end that the direction calls device memory, it treats this end as
+ * device memory. The mirror knows all device memory, and refuses the copy if the end is not.
  */
 static enum route route_of(enum cudaMemcpyKind kind, enum place dst, enum place src)
 {
@@ -96,7 +97,7 @@ static cudaError_t flush(struct batch *b)
 	return err;
 }
 
-/* A place for one more command; sends what has been collected when there is none. */
+/* Returns a place for one more command. If the batch is full, it sends the batch first. */
 static cudaError_t next(struct batch *b, enum qcu_op op, struct qCUcmd **cmd)
 {
 	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush(b) : cudaSuccess;
@@ -122,7 +123,7 @@ static cudaError_t add_d2d(struct batch *b, void *dst, const void *src, size_t l
 	return cudaSuccess;
 }
 
-/* As much of [addr, addr + len) as one command can take if all of it is scattered pages. */
+/* The part of [addr, addr + len) that one command can take if all its pages are scattered. */
 static size_t piece(uint64_t addr, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -194,7 +195,8 @@ static cudaError_t add_row(struct batch *b, enum route route, char *dst, const c
 	return cudaSuccess;
 }
 
-/* The last command of a synchronous copy answers when all of it is done: they share a stream. */
+/* The last command of a synchronous copy answers when the whole copy is done, because all its
+ * commands are in one stream. */
 static void wait_for_last(struct batch *b, enum route route)
 {
 	struct qCUcmd *last = &b->cmds[b->count - 1];
@@ -213,7 +215,8 @@ static void wait_for_last(struct batch *b, enum route route)
 		last->copy_d2d.flags = QCU_COPY_SYNC;
 }
 
-/* Bytes from the first row's first to the last row's last; false: no such address range. */
+/* The length from the first byte of the first row to the last byte of the last row. False: there is
+ * no such address range. */
 static bool span(const struct qcul_copy *c, size_t pitch, size_t *len)
 {
 	return !__builtin_mul_overflow(pitch, c->height - 1, len) &&
@@ -239,7 +242,7 @@ static cudaError_t check(struct qcul_copy *c)
 	return cudaSuccess;
 }
 
-/* How many rows one command can take if all that they lie in is scattered pages. */
+/* How many rows one command can take if all their pages are scattered. */
 static size_t rows_at_once(const struct qcul_copy *c, size_t pitch)
 {
 	size_t most = (QCU_SEGS_MAX - 1) * (size_t)sysconf(_SC_PAGESIZE);
@@ -247,7 +250,7 @@ static size_t rows_at_once(const struct qcul_copy *c, size_t pitch)
 	return c->width > most ? 1 : 1 + (most - c->width) / pitch;
 }
 
-/* `rows` rows from here on in one command. */
+/* Adds one command for the next `rows` rows. */
 static cudaError_t add_rect(struct batch *b, const struct qcul_copy *c, enum route route, char *dst,
 			    const char *src, size_t rows)
 {
@@ -361,9 +364,10 @@ static bool is_alias(const void *addr)
 }
 
 /*
- * Which copies return before they are done. Where the library does not know the device's end, the
- * mirror's answer is waited for. A copy within device memory never waits, as in CUDA; one of little
- * pageable memory does not, but a synchronous one first waits for what is in its stream.
+ * Which copies return before they are done. If the library does not know the device end, it
+ * waits for the mirror's answer. A copy within device memory never waits, as in CUDA. A small copy
+ * of pageable memory does not wait either, but if it is synchronous it first waits for the earlier
+ * work in its stream.
  */
 static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route route,
 			enum place dst, enum place src, size_t src_len, size_t dst_len)

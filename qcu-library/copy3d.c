@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Boxes of memory: a box is slices of rows, and each slice is a copy with a pitch. Where an end is
- * a CUDA array, array_copy.c does it.
+ * Boxes of memory: a box is slices of rows, and each slice is a copy with a pitch. If an end is a
+ * CUDA array, array_copy.c does the copy.
  */
 #include "qcu-library/graph_capture.h"
 #include "qcu-library/qcul.h"
 
-/* The byte at a box's position, and how far apart its slices are. */
+/* The address of a box's first byte, and the distance between its slices. */
 static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, char **at,
 		   size_t *slice)
 {
@@ -56,7 +56,7 @@ cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream,
 		.kind = p->kind,
 		.sync = sync,
 	};
-	/* Slices without gaps are one. */
+	/* Slices without gaps are one slice. */
 	if (p->dstPtr.ysize == c.height && p->srcPtr.ysize == c.height) {
 		if (__builtin_mul_overflow(c.height, p->extent.depth, &c.height))
 			return cudaErrorInvalidValue;
