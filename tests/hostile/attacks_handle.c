@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Attacks by numbers: every command with every combination of flags, every kind of object named by
- * every kind of number, objects used after their end, forged tokens.
+ * Attacks with numbers: every command with every combination of flags, every kind of object named
+ * by every kind of number, objects used after they are destroyed, forged tokens.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 
 #define Q ATTACK_FIRST
 
-/* Asks, and opens another session if this one is over. True: it is answered, or over. */
+/*
+ * Sends a command. Opens another session if the command ends this one. Returns true if the command
+ * is answered, or if the session is over.
+ */
 static bool settled(struct scene *s, struct qCUcmd *c, const void *tail, uint32_t len)
 {
 	int slot = guest_post(&s->g, Q, c, tail, len);
@@ -19,14 +22,14 @@ static bool settled(struct scene *s, struct qCUcmd *c, const void *tail, uint32_
 
 	guest_kick(&s->g, Q);
 	rc = guest_wait(&s->g, Q, slot, c, c->op == QCU_OP_HOST_NEXT ? 50 : GUEST_WAIT_MS);
-	/* One that waits for a host function is not answered. */
+	/* HOST_NEXT waits for a host function, so it may get no answer. */
 	if (rc == GUEST_LATE && c->op != QCU_OP_HOST_NEXT)
 		return fell("command %u is not answered", c->op);
 	if (rc == GUEST_GONE) {
 		guest_fresh(&s->g, Q);
 		return true;
 	}
-	/* Nothing else shall wait for that. */
+	/* Run the host function now, so that no later command waits for it. */
 	if (!rc && c->op == QCU_OP_HOST_FUNC && !cmd_host_run(&s->g, Q, 1))
 		return fell("a host function ends the session");
 	return session_settled(s, Q, &over);
@@ -70,7 +73,7 @@ static bool op_flags(struct scene *s)
 	return true;
 }
 
-/* Fills what a request says, but its buffer, with one number. */
+/* Fills all words of a request, except its buffer, with one number. */
 static void fill(struct qCUcmd *c, const struct qcu_rule *rule, uint32_t x, bool wide)
 {
 	unsigned int from = rule->buffer == QCU_BUFFER_NONE ? 0 : sizeof(struct qcu_buf) / 4, i;
@@ -133,7 +136,9 @@ static bool handle_numbers(struct scene *s)
 	return true;
 }
 
-/* Objects of all kinds by one number, in the order of the table: then each is what others are not.
+/*
+ * Makes objects of all kinds under one number, in the order of the command table. Each command then
+ * finds objects of other kinds under its number.
  */
 static bool handle_kinds(struct scene *s)
 {
@@ -206,7 +211,7 @@ static bool handle_twice(struct scene *s)
 	return true;
 }
 
-/* What belongs to one device, named in commands for another, for one that is not there. */
+/* Names the objects of one device in commands for another device, which may not exist. */
 static bool handle_devices(struct scene *s)
 {
 	unsigned int device;
@@ -240,7 +245,7 @@ static bool tokens(struct scene *s)
 	if (guest_ask(g, Q, &c, NULL, 0))
 		die("IPC_MEM_EXPORT: %d", c.status);
 	t = c.ipc_mem_export.token;
-	/* Every bit that is wrong, in turn. */
+	/* Each bit in turn is wrong. */
 	for (i = 0; i < 8 * sizeof(t); i++) {
 		open = command(QCU_OP_IPC_MEM_OPEN, 1);
 		open.ipc_mem_open.token = t;
@@ -261,7 +266,7 @@ static bool tokens(struct scene *s)
 		if (!guest_ask(g, Q + 1, &open, NULL, 0))
 			return fell("a forged token opens something");
 	}
-	/* The right one does. */
+	/* The right token opens the memory. */
 	open = command(QCU_OP_IPC_MEM_OPEN, 1);
 	open.ipc_mem_open.token = t;
 	if (guest_ask(g, Q + 1, &open, NULL, 0))
@@ -269,7 +274,7 @@ static bool tokens(struct scene *s)
 	return true;
 }
 
-/* Answers to host functions that have not been asked. */
+/* Answers host functions that the device did not ask for. */
 static bool host_next(struct scene *s)
 {
 	static const uint64_t done[] = {1, 6, 8, 7ull << 32, UINT64_MAX, 1ull << 63};
@@ -298,7 +303,7 @@ static bool host_next(struct scene *s)
 		if (guest_ask(g, Q, &c, NULL, 0) <= 0)
 			return fell("HOST_NEXT takes token 0x%llx", (unsigned long long)done[i]);
 	}
-	/* Two that wait at once. */
+	/* Two HOST_NEXT commands that wait at once. */
 	c = command(QCU_OP_HOST_NEXT, 1);
 	c.host_next.done = 7;
 	c.host_next.wait = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Attacks by module images: what a driver would take for pointers of its own, lengths that lie, and
- * bytes that change while they are read.
+ * Attacks with module images: fields that a driver would take for its own pointers, lengths that
+ * are wrong, and bytes that change while the device reads them.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,7 +18,7 @@
 #define SEEDS_MAX  64
 #define IMAGE_MAX  0x100000u
 #define IMAGE	   GUEST_SPACE(Q)
-#define CUDA_ERROR 999 /* no cudaError_t lies above it */
+#define CUDA_ERROR 999 /* no cudaError_t is above this */
 
 static struct {
 	uint8_t *bytes;
@@ -42,7 +42,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Always in the same order. */
+/* Reads the files always in the same order. */
 static void read_corpus(void)
 {
 	static uint8_t bytes[IMAGE_MAX];
@@ -66,7 +66,7 @@ static void read_corpus(void)
 	add_seed(plain_image, plain_image_bytes);
 }
 
-/* The answer is one of CUDA's, or the session is over. */
+/* The answer must be an error of CUDA's or success, unless the session is over. */
 static bool load(struct scene *s, const void *bytes, size_t len, bool must_fail)
 {
 	int rc;
@@ -90,7 +90,10 @@ static bool load(struct scene *s, const void *bytes, size_t len, bool must_fail)
 	return true;
 }
 
-/* The wrapper that compilers put around a fat binary holds pointers: none may be followed. */
+/*
+ * Compilers put a wrapper around a fat binary. The wrapper holds pointers; the device must follow
+ * none of them.
+ */
 static bool image_pointer(struct scene *s)
 {
 	static const uint64_t to[] = {
@@ -138,7 +141,7 @@ static void change(struct scene *s, uint8_t *bytes, size_t len)
 	unsigned int times = 1 + rnd(s, 6);
 
 	while (times--) {
-		/* Headers are what is parsed first. */
+		/* The device parses the headers first. */
 		size_t at = rnd(s, 2) ? rnd(s, (uint32_t)(len < 256 ? len : 256))
 				      : rnd(s, (uint32_t)len);
 
@@ -170,7 +173,7 @@ static bool image_malformed(struct scene *s)
 	return true;
 }
 
-/* Lengths that say more than there is, and text without an end, at the end of all memory. */
+/* Lengths that exceed the image, and text without an end, at the end of guest memory. */
 static bool image_length(struct scene *s)
 {
 	struct guest *g = &s->g;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Attacks on who reads the log: more of it than anybody can keep, and bytes that terminals obey. */
+/*
+ * Attacks on the reader of the log: more text than anybody can keep, and bytes that control a
+ * terminal.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/hostile/attack.h"
 
 #define Q ATTACK_FIRST
-/* An operator's own patience; a flood would be some hundred times that. */
+/* As much as an operator can read. A flood would be some hundred times that. */
 #define LOG_BYTES 32768u
 
 static bool bounded_log(struct scene *s)
@@ -44,7 +47,7 @@ static bool log_sessions(struct scene *s)
 	return bounded_log(s);
 }
 
-/* Commands that a backend or a mirror may have something to say about. */
+/* Commands about which a backend or a mirror may print something. */
 static bool log_commands(struct scene *s)
 {
 	unsigned int i, k;
@@ -80,7 +83,7 @@ static bool log_commands(struct scene *s)
 	return bounded_log(s);
 }
 
-/* What a kernel's failed assertion says, and a module that the compiler has much to say about. */
+/* Kernels with a failed assertion, and a module about which the compiler prints a lot. */
 static bool log_kernels(struct scene *s)
 {
 	static const char image[] =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Attacks on the mirror's address space: memory that goes while it is used, addresses that are not
- * the guest's, ranges that wrap, and questions whose answers would tell where things lie.
+ * Attacks on the mirror's address space: memory that is unmapped while it is used, addresses
+ * outside the guest's ranges, ranges that wrap, and questions whose answers could tell the guest
+ * where the mirror's memory is.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -14,10 +15,13 @@
 #define Q    ATTACK_FIRST
 #define PAGE 0x1000ull
 #define PART 0x400000ull
-/* Longer than anything takes that does not have to wait. */
+/* Longer than any command takes that does not have to wait. */
 #define HELD_MS 400
 
-/* A place of the mirror's own where nothing is, below its lowest library. */
+/*
+ * Finds a place in the mirror's own address space where nothing is mapped, below the lowest
+ * library.
+ */
 static uint64_t free_place(struct scene *s)
 {
 	unsigned long from, to, low = 0;
@@ -48,7 +52,10 @@ static uint64_t copies_begun(struct scene *s)
 	return d.copies;
 }
 
-/* A map of one part of the guest's memory again and again, so that it is longer than that. */
+/*
+ * Maps one part of the guest's memory several times in a row, so that the map is longer than the
+ * memory.
+ */
 static int map_long(struct scene *s, uint64_t va, unsigned int parts)
 {
 	struct qcu_seg segs[32];
@@ -78,8 +85,9 @@ static int fill_device(struct scene *s, uint64_t device, uint64_t len)
 }
 
 /*
- * Two maps, side by side; two long rows come down into both. The border cuts the second, so that a
- * CPU carries it. All waits for a host function. Meanwhile the second map goes, new threads come.
+ * Makes two maps, side by side. A copy of two long rows writes into both maps. The border between
+ * the maps cuts the second row, so that a CPU carries this row. The copy waits for a host function.
+ * Meanwhile the guest unmaps the second map, and new guest threads start.
  */
 static bool tail_goes(struct scene *s, uint64_t va)
 {
@@ -200,8 +208,8 @@ static int probe(struct scene *s, uint64_t va)
 }
 
 /*
- * What the mirror has somewhere and the nothing beside it must look the same to the guest. The test
- * sees the mirror's map, as the guest does not.
+ * An address that the mirror uses and the free address beside it must look the same to the guest.
+ * The test can read the mirror's map; the guest cannot.
  */
 static bool map_oracle(struct scene *s)
 {
@@ -248,7 +256,7 @@ static bool map_oracle(struct scene *s)
 
 /* ---- ranges that wrap, or are not the guest's ---- */
 
-/* Is the watch page in it, if it is taken for what it says? */
+/* Is the watch page in this range, if the numbers are taken literally? */
 static bool covers(const struct qcu_unmap *u)
 {
 	return u->va <= QCU_WINDOW_BASE && u->len > QCU_WINDOW_BASE - u->va;
@@ -290,7 +298,7 @@ static bool unmap_wrap(struct scene *s)
 		c.watch.buf = (struct qcu_buf){QCU_WINDOW_BASE, QCU_WATCH_BYTES};
 		if (guest_ask(g, Q, &c, NULL, 0) || cmd_host_func(g, Q, 2, 7))
 			die("the attack cannot be set up");
-		/* It may have to wait for the function. */
+		/* UNMAP may have to wait for the host function. */
 		c = command(QCU_OP_UNMAP, 0);
 		c.unmap = ranges[i];
 		slot = guest_post(g, Q, &c, NULL, 0);
@@ -319,7 +327,7 @@ static bool unmap_wrap(struct scene *s)
 		c = command(QCU_OP_STREAM_SYNC, 1);
 		c.stream_sync.stream = 2;
 		guest_ask(g, Q, &c, NULL, 0);
-		/* The watching thread looks every millisecond at least. */
+		/* The watching thread polls at least every millisecond. */
 		usleep(5000);
 		if (gone && page[3])
 			return fell("range %u: a page that has gone is written to", i);
@@ -376,7 +384,10 @@ static bool map_bad(struct scene *s)
 	return true;
 }
 
-/* Nobody waits for anybody: maps come and go under copies, registrations and a watch page. */
+/*
+ * Sends commands without waiting for answers: maps come and go under copies, registrations and a
+ * watch page.
+ */
 static bool map_race(struct scene *s)
 {
 	struct guest *g = &s->g;

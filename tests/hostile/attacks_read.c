@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a guest can read: no answer of the device may hold an address of one of its processes, and
- * memory that a session gets holds nothing of a session that was there before.
+ * What a guest can read. No answer of the device may hold an address of one of its processes.
+ * Memory that a session gets may hold nothing of an earlier session.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,18 +13,18 @@
 #define Q ATTACK_FIRST
 
 /*
- * Addresses that a guest is told: the window, what lies behind it, and the memory of software GPUs,
- * which lies at the same place in every mirror.
+ * Addresses that a guest is told: the window, the annex behind it, and the memory of software GPUs.
+ * That memory is at the same place in every mirror.
  */
 #define TOLD_FROM QCU_WINDOW_BASE
 #define TOLD_TO	  0x400000000000ull
 
-/* One mapping of this size is an address space that a sanitizer has set aside. */
+/* A mapping of this size is address space that a sanitizer has reserved. */
 #define MAPPING_MAX (1ull << 40)
 
 /*
- * AddressSanitizer's notes about memory, in its own build: two small numbers side by side look like
- * an address among them.
+ * AddressSanitizer's shadow memory, in its own build. Two small numbers side by side look like an
+ * address in this range.
  */
 static bool is_note(uint64_t from, uint64_t to)
 {
@@ -69,12 +69,12 @@ static void note_process(pid_t pid)
 		die("%s cannot be read", path);
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "%llx-%llx %7s", &from, &to, rights) == 3 &&
-		    strncmp(rights, "---", 3)) /* nothing is there, it is only set aside */
+		    strncmp(rights, "---", 3)) /* reserved address space, nothing is there */
 			add_range(from, to);
 	fclose(f);
 }
 
-/* All that the device's processes have mapped now is known from here on. */
+/* Notes all present mappings of the main process and of the mirror. */
 static void note(struct scene *s)
 {
 	pid_t mirror = host_mirror(&s->h, Q);
@@ -85,7 +85,7 @@ static void note(struct scene *s)
 	note_process(mirror);
 }
 
-/* Is there a word in it that points to something of the host's? */
+/* Returns false if a word of the data points into a noted mapping of the host. */
 static bool clean(const void *data, size_t bytes, const char *what, unsigned int op)
 {
 	const uint8_t *p = data;
@@ -95,7 +95,10 @@ static bool clean(const void *data, size_t bytes, const char *what, unsigned int
 
 	for (at = 0; at + sizeof(word) <= bytes; at += 4) {
 		memcpy(&word, p + at, sizeof(word));
-		/* Below are numbers and text, and nothing above half of the address space. */
+		/*
+		 * Smaller values are numbers and text. No address is in the upper half of the
+		 * address space.
+		 */
 		if (word < 1ull << 32 || word >> 47)
 			continue;
 		for (i = 0; i < range_count; i++)
@@ -106,11 +109,11 @@ static bool clean(const void *data, size_t bytes, const char *what, unsigned int
 	return true;
 }
 
-/* What a command may bring along or get back, in memory of its own. */
+/* Memory of its own for what a command sends or gets back. */
 #define PLACE	    (GUEST_SPACE(Q) + 0x400000)
 #define PLACE_BYTES 0x10000ull
 
-/* One command, with every number that it has set to x. */
+/* Sends one command, with every number in it set to x. */
 static bool any(struct scene *s, uint16_t op, uint32_t x)
 {
 	const struct qcu_seg seg = {PLACE, PLACE_BYTES};
@@ -152,14 +155,14 @@ static bool any(struct scene *s, uint16_t op, uint32_t x)
 	if (rc == GUEST_LATE || rc == GUEST_GONE)
 		return fell("command %u with %u: %d", op, x, rc);
 	note(s);
-	/* Nothing else shall wait for it. */
+	/* Run the host function now, so that no later command waits for it. */
 	if (!rc && op == QCU_OP_HOST_FUNC && !cmd_host_run(&s->g, Q, 1))
 		return fell("a host function ends the session");
 	return clean(&c, sizeof(c), "the answer", op) &&
 	       clean(s->g.ram + PLACE, PLACE_BYTES, "what was asked for", op);
 }
 
-/* One of each kind of object, as number 2. */
+/* Makes one object of each kind, as number 2. */
 static void make_objects(struct scene *s)
 {
 	struct guest *g = &s->g;
@@ -193,7 +196,7 @@ static void make_objects(struct scene *s)
 		die("no graph");
 }
 
-/* What succeeds where the numbers fit together. */
+/* Sends a command whose numbers fit together: it must succeed. */
 static bool some(struct scene *s, const char *what, struct qCUcmd *c, const void *tail,
 		 uint32_t len)
 {
@@ -255,11 +258,11 @@ static bool read_addresses(struct scene *s)
 		for (op = 0; op < QCU_OP_COUNT; op++)
 			if (!any(s, op, numbers[i]))
 				return false;
-	/* Rings, pages that are watched, whatever else has been written. */
+	/* All of guest RAM: rings, watched pages, and whatever else the device has written. */
 	return clean(s->g.ram, GUEST_RAM, "the VM's memory", 0);
 }
 
-/* ---- memory of those that were there before ---- */
+/* ---- memory of earlier sessions ---- */
 
 #define BLOCKS	    8u
 #define BLOCK_BYTES (2ull << 20)
@@ -280,7 +283,7 @@ static bool fill(struct scene *s, uint64_t ptr)
 	return !rc || fell("a memset gives %d", rc);
 }
 
-/* How many of the block's words are not zero; -1: said. */
+/* Returns how many of the block's words are not zero; -1: the read failed, and this is printed. */
 static int left_in(struct scene *s, struct qCUcmd *c)
 {
 	const struct qcu_seg seg = {PLACE, BLOCK_BYTES};
@@ -344,7 +347,7 @@ static bool allocate(struct scene *s, unsigned int i, uint64_t *ptr)
 	return !rc || fell("an allocation gives %d", rc);
 }
 
-/* Nearly all of the GPU's memory is filled; whoever comes next has the same addresses, all zero. */
+/* Fills nearly all of the GPU's memory. The next session gets the same addresses, all zero. */
 static bool read_memory(struct scene *s)
 {
 	uint64_t before[BLOCKS], ptr;
@@ -369,7 +372,7 @@ static bool read_memory(struct scene *s)
 		n = left_in_array(s, QCU_ID_FIRST);
 		if (n)
 			return fell("round %u: %d words of an array are not zero", round, n);
-		/* With CLOSE, or because it has broken a rule. */
+		/* The session ends with CLOSE, or because it breaks a rule. */
 		if (round == 1) {
 			struct qCUcmd c = command(QCU_OP_COUNT, 1);
 
@@ -381,7 +384,10 @@ static bool read_memory(struct scene *s)
 }
 
 const struct attack read_attacks[] = {
-	/* A limit of its own: what it asks for must not be missing to the program beside it. */
+	/*
+	 * This attack has a memory limit of its own, so that the good program does not run out of
+	 * memory.
+	 */
 	{"read_addresses",
 	 read_addresses,
 	 {"--vram", "256M", "--limit", "device-memory=64M"},

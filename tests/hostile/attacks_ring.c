@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Attacks on the virtqueues: chains that lead nowhere, indices that jump, descriptors that change
- * while they are read, storms of notifications.
+ * while the device reads them, storms of notifications.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -21,7 +21,7 @@
 
 struct shape {
 	const char *what;
-	struct vring_desc d[4]; /* in the queue's table from 0 on */
+	struct vring_desc d[4]; /* at the start of the queue's table */
 	uint16_t head;
 };
 
@@ -67,7 +67,7 @@ static void put_head(struct queue *vq, uint16_t head)
 	__atomic_store_n(&vq->avail->idx, ++vq->added, __ATOMIC_RELEASE);
 }
 
-/* Whatever became of the session: control answers, and a new one can be had. */
+/* Whatever became of the session: the control queue answers, and a new session can be opened. */
 static bool over_or_well(struct scene *s, unsigned int q, const char *what)
 {
 	if (q) {
@@ -94,13 +94,13 @@ static void fill_table(struct scene *s, unsigned int kind)
 	memset(s->g.ram + MEM, 0, 0x10000);
 	for (i = 0; i < 4096; i++) {
 		switch (kind) {
-		case 0: /* in circles */
+		case 0: /* a circle */
 			d[i] = (struct vring_desc){MEM, 1, NEXT, (uint16_t)(i & 1 ? 0 : 1)};
 			break;
 		case 1: /* tables in the table */
 			d[i] = (struct vring_desc){MEM, 64, TABLE, 0};
 			break;
-		case 2: /* crumbs */
+		case 2: /* one byte each */
 			d[i] = (struct vring_desc){MEM, 1, NEXT, (uint16_t)(i + 1)};
 			break;
 		default:
@@ -124,7 +124,7 @@ static bool shapes_on(struct scene *s, unsigned int q)
 			memcpy(vq->desc, shapes[i].d, sizeof(shapes[i].d));
 			put_head(vq, shapes[i].head);
 			guest_kick(&s->g, q);
-			/* The shape took what free slots would use. */
+			/* The shape has used descriptors of free slots. */
 			memset(vq->out, 0, sizeof(vq->out));
 			vq->out[0] = true;
 			if (!over_or_well(s, q, shapes[i].what))
@@ -162,7 +162,7 @@ static bool ring_indices(struct scene *s)
 			if (!over_or_well(s, q, "a jump of the index"))
 				return false;
 		}
-		/* The same head again and again, and all of the queue at once. */
+		/* The same head again and again, and the whole queue at once. */
 		if (q)
 			guest_fresh(&s->g, q);
 		vq = &s->g.q[q];
@@ -179,7 +179,7 @@ static bool ring_indices(struct scene *s)
 	return true;
 }
 
-/* ---- another processor of the guest's ---- */
+/* ---- another processor of the guest ---- */
 
 static struct {
 	pthread_t thread;
@@ -189,7 +189,7 @@ static struct {
 	bool indices;
 } vandal;
 
-/* Where answers may land: all of it belongs to the session that attacks, or to nobody. */
+/* Where answers may be written: all of it belongs to the session that attacks, or to no session. */
 static uint64_t spoilt_address(uint64_t x)
 {
 	static const uint64_t odd[] = {GUEST_RAM, GUEST_RAM - 32, UINT64_MAX - 31, 1ull << 47};
@@ -291,7 +291,10 @@ static bool ring_indices_change(struct scene *s)
 	return changing(s, true);
 }
 
-/* Notifications without work, on a queue that is served, one whose session is over, and control. */
+/*
+ * Sends notifications without work: on a queue that is served, on a queue whose session is over,
+ * and on the control queue.
+ */
 static bool storm(struct scene *s)
 {
 	struct guest *g = &s->g;
@@ -312,7 +315,7 @@ static bool storm(struct scene *s)
 		if (i % 1000 == 0 && cmd_simple(g, Q, QCU_OP_INFO, 1))
 			return fell("no answer in a storm");
 	}
-	/* A queue without a mirror gives all back, whatever comes. */
+	/* A queue without a mirror gives back every chain at once. */
 	for (i = 0; i < 20000; i++) {
 		c = command(QCU_OP_INFO, 1);
 		guest_take(g, Q + 1);
@@ -322,7 +325,7 @@ static bool storm(struct scene *s)
 	return !guest_close(g, Q) && !guest_close(g, Q + 1);
 }
 
-/* Answers that land in the ring itself, in the question, in the table. */
+/* Answers that are written into the ring itself, into the request, into the descriptor table. */
 static bool ring_self(struct scene *s)
 {
 	struct guest *g = &s->g;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Attacks that take what there is: page tables, queues that never empty, images, threads, objects.
- * None may cost the host more than a bound, which is memory and not time: each process's own pages,
- * its page tables, and its memfds.
+ * Attacks that use up resources: page tables, queues that never empty, images, threads, objects. No
+ * attack may cost the host more than a bound. The bound is on memory, not on time: the private
+ * pages of each process, its page tables, and its memfds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define Q  ATTACK_FIRST
 #define MB (1ull << 20)
 
-/* Shadow memory and what the sanitizer holds back are not the guest's doing. */
+/* The sanitizer's shadow memory and quarantine are not the guest's doing. */
 #ifdef __SANITIZE_ADDRESS__
 #define HELD_BACK 8
 #else
@@ -30,7 +30,10 @@ static bool bounded(struct scene *s, uint64_t before, uint64_t bound)
 	return more <= bound * HELD_BACK || fell("that is too much");
 }
 
-/* Posts and lets the ring go on; false: it does not any more, or the session is over. */
+/*
+ * Posts a command and lets the ring go on. Returns false if the ring stays full, or if the session
+ * is over.
+ */
 static bool push(struct scene *s, unsigned int q, const struct qCUcmd *c, const void *tail,
 		 uint32_t len)
 {
@@ -49,7 +52,7 @@ static bool push(struct scene *s, unsigned int q, const struct qCUcmd *c, const 
 	return false;
 }
 
-/* One page of guest memory, named often enough to fill a terabyte. */
+/* Maps one page of guest memory so often that the maps add up to a terabyte. */
 static bool segs_repeat(struct scene *s)
 {
 	struct guest *g = &s->g;
@@ -77,7 +80,7 @@ static bool segs_repeat(struct scene *s)
 	return bounded(s, before, 32 * MB);
 }
 
-/* Copies that bring their bytes along, behind a host function that nobody runs. */
+/* Sends copies that carry their bytes with them, behind a host function that nobody runs. */
 static bool small_copies(struct scene *s)
 {
 	static uint8_t bytes[GUEST_TAIL];
@@ -99,11 +102,11 @@ static bool small_copies(struct scene *s)
 		if (!push(s, Q, &c, bytes, sizeof(bytes)))
 			break;
 	printf("%u copies are taken\n", n);
-	/* As much as may be queued in a session (docs/limits.md), and something for the rest. */
+	/* As much as a session may queue (docs/limits.md), and something for the rest. */
 	return bounded(s, before, 300 * MB);
 }
 
-/* The same with launches, memsets, events and host functions. */
+/* The same with memsets, events, host functions and copies in the GPU. */
 static bool queued_work(struct scene *s)
 {
 	static const uint16_t ops[] = {QCU_OP_MEMSET, QCU_OP_EVENT_RECORD, QCU_OP_STREAM_WAIT_EVENT,
@@ -167,7 +170,7 @@ static bool module_flood(struct scene *s)
 	uint32_t n;
 	int rc = 0;
 
-	/* A variable that is mostly initialised, so that nobody can leave it out. */
+	/* A variable that is mostly initialised, so that the compiler cannot leave it out. */
 	n = (uint32_t)snprintf((char *)image, 200,
 			       ".version 8.0\n.target sm_75\n.address_size 64\n"
 			       ".visible .global .align 1 .b8 v[65536] = {1");
@@ -187,7 +190,7 @@ static bool module_flood(struct scene *s)
 	printf("%u images are taken, then: %d\n", n - 2, rc);
 	if (!bounded(s, before, 256 * MB))
 		return false;
-	/* One image that is one page, many times. */
+	/* One image that is the same page, many times. */
 	{
 		struct qcu_seg *segs = (void *)(g->ram + GUEST_SPACE(Q) + 0x200000);
 		struct qCUcmd c = command(QCU_OP_MODULE_LOAD, 1);
@@ -205,7 +208,7 @@ static bool module_flood(struct scene *s)
 	return bounded(s, before, 256 * MB);
 }
 
-/* Rows that a CPU has to carry, on many lanes at once, behind a host function. */
+/* Sends rows that a CPU has to carry, on many lanes at once, behind a host function. */
 static bool rect_carry(struct scene *s)
 {
 	const uint32_t width = 24u << 20;
@@ -281,7 +284,7 @@ static bool lane_flood(struct scene *s)
 	return bounded(s, before, 160 * MB);
 }
 
-/* As many objects of each kind as there are numbers. */
+/* Makes as many objects of each kind as there are numbers. */
 static bool object_flood(struct scene *s)
 {
 	static const struct {
@@ -343,7 +346,7 @@ static bool print_flood(struct scene *s)
 
 	guest_fresh(&s->g, Q);
 	before = host_cost(&s->h);
-	/* As much room for it as can be had. */
+	/* Set the print buffer as large as the device allows. */
 	for (n = 1; n < 64; n++) {
 		c = command(QCU_OP_LIMIT_SET, 1);
 		c.limit_set.limit = 1;
@@ -358,11 +361,13 @@ static bool print_flood(struct scene *s)
 		if (cmd_launch(&s->g, Q, 2, QCU_STREAM_LEGACY, 4, 0, 0) == GUEST_GONE)
 			return fell("the session is over");
 	cmd_simple(&s->g, Q, QCU_OP_DEVICE_SYNC, 1);
-	/* The buffer is memory of the GPU. */
+	/* The print buffer is memory of the GPU. */
 	return session_settled(s, Q, &over) && bounded(s, before, 96 * MB);
 }
 
-/* Sessions that come and go, well and badly, leave nothing behind. */
+/*
+ * Sessions come and go, closed properly or ended for a broken rule. They must leave nothing behind.
+ */
 static bool session_flood(struct scene *s)
 {
 	unsigned int round, fds = 0, children = 0, q;

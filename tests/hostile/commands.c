@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Commands that attacks are made of. */
+/* The commands that the attacks use. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ bool fell(const char *format, ...)
 	return false;
 }
 
-/* A linear congruential generator: the same numbers everywhere. */
+/* A linear congruential generator: the same numbers on every machine. */
 uint32_t rnd(struct scene *s, uint32_t below)
 {
 	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
@@ -161,7 +161,7 @@ bool cmd_host_run(struct guest *g, unsigned int q, unsigned int count)
 
 bool session_settled(struct scene *s, unsigned int q, bool *over)
 {
-	/* A thread of its own, which waits for nothing that others have begun. */
+	/* A guest thread ID of its own: the command waits for no work of other threads. */
 	int rc = cmd_simple(&s->g, q, QCU_OP_INFO, 0x7fff0000);
 
 	*over = rc == GUEST_GONE;

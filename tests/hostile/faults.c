@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is linked into a qcu-device of its own (--wrap), so that one call of a kind fails: QCU_FAULT
- * is KIND:N:WHERE, where N counts from 1 and WHERE is 0 for the main process, or says whose calls
- * are counted: the first, second ... mirror's. When it happens it is said on stderr, for the test
- * to see. KIND `op` is a call of the backend's table: it answers "out of memory" and has done
- * nothing.
+ * Linked into a special build of qcu-device (--wrap), so that one call of a kind fails.
+ *
+ * QCU_FAULT is KIND:N:WHERE. N counts the calls from 1. WHERE says whose calls count: 0 is the main
+ * process, 1 the first mirror, 2 the second mirror, and so on. When the call fails, a line on
+ * stderr tells the test.
+ *
+ * KIND `op` is a call of the backend's table: the call returns "out of memory" and does nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -81,7 +83,7 @@ pid_t __wrap_fork(void)
 	return pid;
 }
 
-/* A mirror that is executed hears from here whether it is the one. */
+/* Tells a mirror that is started with execve() whether its calls count. */
 int __real_execve(const char *path, char *const argv[], char *const env[]);
 int __wrap_execve(const char *path, char *const argv[], char *const env[])
 {
@@ -96,7 +98,7 @@ int __wrap_execve(const char *path, char *const argv[], char *const env[])
 	return __real_execve(path, argv, more);
 }
 
-/* ---- what the C library gives ---- */
+/* ---- calls of the C library ---- */
 
 #define WRAP(type, name, params, args, error, failed) \
 	type __real_##name params;                    \
@@ -163,15 +165,16 @@ extern const struct be_ops __real_be_soft;
 struct be_ops __wrap_be_soft;
 static void *slot[128];
 
-/* Where a call goes on; NULL: it fails. */
+/* Returns the function that the call goes to; NULL: the call fails. */
 __attribute__((used)) static void *fault_op(uint64_t i)
 {
 	return hit("op") ? NULL : slot[i];
 }
 
 /*
- * A door for each call: all arguments stay where they are, whatever they are. The number of the
- * door lies where the return address of fault_op's caller would.
+ * A door for each call of the table. A door leaves all arguments where they are, whatever their
+ * types. The number of the door is on the stack where fault_op's caller would have its return
+ * address.
  */
 __asm__(".pushsection .text\n"
 	".p2align 4\n"
@@ -202,7 +205,7 @@ __asm__(".pushsection .text\n"
 extern const char fault_doors[] __attribute__((visibility("hidden")));
 _Static_assert(QCU_ERR_MemoryAllocation == 2, "what a door answers");
 
-/* Those that answer something else than a status, or nothing. */
+/* Calls that return something other than a status, or nothing: these never fail. */
 static bool left_alone(size_t at)
 {
 	static const size_t offsets[] = {

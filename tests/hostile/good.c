@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The neighbour: a program that means well, in a session of the same device as the attacks. It
- * copies, launches and compares without a pause; a wrong number or an error is the attack's
- * success.
+ * The neighbour: a program that behaves well, in a session of the same device as the attacks. It
+ * copies, launches and compares without a pause. If it sees a wrong number or an error, the attack
+ * has succeeded.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -147,7 +147,7 @@ void good_wait(uint64_t more)
 
 bool good_stop(void)
 {
-	/* Whatever has been done to the device: it goes on. */
+	/* Whatever the attack has done to the device, the neighbour must go on. */
 	uint64_t before = good.rounds;
 
 	good_wait(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The guest's and QEMU's side of the wire; guest.h says what for. */
+/* The guest's and QEMU's side of the protocol; guest.h describes it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #include "tests/hostile/guest.h"
 
-/* Where the parts of a queue lie, its records, and what they bring along. */
+/* Where a queue has its rings, its records, and the data of its commands. */
 #define RINGS(q)	 ((q)*0x4000ull)
 #define RECORDS(q, slot) (0x100000ull + (q)*0x10000ull + (slot)*0x100ull)
 #define TAILS(q, slot)	 (0x400000ull + (q)*0x40000ull + (slot) * (uint64_t)GUEST_TAIL)
@@ -191,7 +191,10 @@ void guest_queue_start(struct guest *g, unsigned int q)
 	send_message(g, SET_VRING_KICK, &v, 8, g->q[q].kick);
 	send_message(g, SET_VRING_CALL, &v, 8, g->q[q].call);
 	send_message(g, SET_VRING_ENABLE, &enable, sizeof(enable), -1);
-	/* The device reads the socket and the kicks in no fixed order; this waits for the first. */
+	/*
+	 * The device reads the socket and the kicks in no fixed order. This call waits until the
+	 * device has read the messages above.
+	 */
 	get(g, GET_QUEUE_NUM);
 }
 
@@ -257,7 +260,10 @@ int guest_post(struct guest *g, unsigned int q, const struct qCUcmd *cmd, const 
 	return post(g, q, slot, cmd, TAILS(q, slot), len);
 }
 
-/* As Linux does it: only if the device has asked to hear of what came since the last time. */
+/*
+ * Kicks as Linux does: only if the device has asked for a notification about entries since the last
+ * kick.
+ */
 void guest_kick(struct guest *g, unsigned int q)
 {
 	struct queue *vq = &g->q[q];
@@ -321,7 +327,7 @@ int guest_wait(struct guest *g, unsigned int q, int slot, struct qCUcmd *cmd, in
 	return cmd->status;
 }
 
-/* Waits for room as a guest's driver does. */
+/* Waits for a free slot, as a guest's driver does. */
 static bool room(struct guest *g, unsigned int q)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -374,7 +380,10 @@ void guest_fresh(struct guest *g, unsigned int q)
 {
 	int rc;
 
-	/* Stopping the queue ends the session, and clears what the guest has done to the ring. */
+	/*
+	 * Stopping the queue ends the session, and clears the damage that the guest did to the
+	 * ring.
+	 */
 	if (g->q[q].started)
 		guest_queue_stop(g, q);
 	guest_queue_start(g, q);

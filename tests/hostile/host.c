@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The device under attack as the host sees it; host.h says what for. */
+/* The device under attack as the host sees it; host.h describes it. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,10 @@
 #define PROCESSES  256
 #define MEMFDS	   256
 
-/* What no guest may bring about. A mirror that is ended by the device is killed by signal 9. */
+/*
+ * Text that no guest may cause in the log. Signal 9 is not in the list: the device ends a mirror
+ * with it.
+ */
 static const char *const bad_words[] = {
 	"signal 4 (",  "signal 5 (",  "signal 6 (",	"signal 7 (",	  "signal 8 (",
 	"signal 11 (", "signal 31 (", "Sanitizer",	"runtime error:", "libvhost-user.a:",
@@ -116,8 +119,8 @@ static void __attribute__((noreturn)) run(const struct host_options *o, int sock
 	dup2(log, 2);
 	setenv("QCU_SOFT_TIMEOUT", "2", 0);
 	/*
-	 * What looks for leaks at the end traces the process, which the sandbox refuses; memory
-	 * that is held back would count as the guest's doing.
+	 * LeakSanitizer traces the process at its end, which the sandbox refuses. A larger
+	 * quarantine would count as memory that the guest has used up.
 	 */
 	snprintf(asan, sizeof(asan), "%s:detect_leaks=0:quarantine_size_mb=8", given ? given : "");
 	setenv("ASAN_OPTIONS", asan, 1);
@@ -290,7 +293,7 @@ static uint64_t own_memory(pid_t pid)
 	return sum << 10;
 }
 
-/* Bytes in the process's memfds that are not guest RAM and that no other one has been seen with. */
+/* Returns the bytes in the process's memfds, without guest RAM and without memfds in seen[]. */
 static uint64_t memfds(pid_t pid, ino_t *seen, unsigned int *seen_count)
 {
 	char path[96], to[64];

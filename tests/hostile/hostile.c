@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest that means harm, against a real qcu-device with real mirrors. Each attack gets a device
- * of its own, in which a second program goes on computing; docs/hostile-tests.md says what they
- * play.
+ * A hostile guest, against a real qcu-device with real mirrors. Each attack gets a device of its
+ * own. In this device the good program goes on computing. docs/hostile-tests.md describes the
+ * attacks.
  *
- * An attack has failed when its own session is all that may have ended: the device lives, goes on
- * serving, ends well when its VM does, and no mirror has died of anything but the device's own kill
- * or a rule that was broken.
+ * The device has held if at most the attack's own session has ended. The device lives, goes on
+ * serving, and ends well when its VM does. No mirror has died, except by the device's own kill or
+ * for a broken rule.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -65,7 +65,7 @@ static bool play(const struct attack *a)
 	return ok;
 }
 
-/* In a process of its own: what goes wrong there ends this attack only. */
+/* Runs an attack in a process of its own: a failure there ends this attack only. */
 static bool run(const struct attack *a)
 {
 	struct timespec from, to;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Random play: over several sessions at once, commands that keep most rules and such that keep
- * none, memory and rings that change meanwhile, sessions that open and close. What is chosen
- * follows from the seed alone: answers are used where the choice says "the n-th allocation", and
- * change nothing about what comes next.
+ * Random play over several sessions at once: commands that keep most rules and commands that keep
+ * none, memory and rings that change meanwhile, sessions that open and close. The seed alone
+ * decides the choice. Answers are used only where the choice says "the n-th allocation"; they
+ * change nothing about the choices after that.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #define FIRST	 ATTACK_FIRST
 #define SESSIONS 4
 #define IMAGE(q) (GUEST_SPACE(q) + 0x700000)
-/* The upper half of a number that stands for the n-th memory that a session has been given. */
+/* The upper half of a number that stands for the n-th pointer that a session got. */
 #define POINTER	 0xfeed0000u
 #define POINTERS 8u
 
@@ -33,12 +33,12 @@ static struct {
 	uint64_t commands, opened, ended, late;
 } count;
 
-/* ---- another processor of the guest's: it writes to what the device reads ---- */
+/* ---- another processor of the guest: it writes to memory that the device reads ---- */
 
 static struct {
 	pthread_t thread;
 	atomic_bool stop;
-	atomic_uint q; /* 0: to none */
+	atomic_uint q; /* the queue it spoils; 0: none */
 	struct scene *s;
 } vandal;
 
@@ -127,7 +127,7 @@ static uint32_t pick_narrow(struct scene *s)
 	return narrow[rnd(s, sizeof(narrow) / sizeof(narrow[0]))];
 }
 
-/* Segments of the session's own memory, most of the time; their sum in *len. */
+/* Picks segments, most of the time in the session's own memory. Stores their sum in *len. */
 static uint32_t pick_segs(struct scene *s, unsigned int q, struct qcu_seg *seg, uint64_t *len)
 {
 	unsigned int n = 1 + rnd(s, 4), i;
@@ -252,7 +252,7 @@ static uint32_t pick_command(struct scene *s, unsigned int q, struct qCUcmd *c, 
 	return n;
 }
 
-/* Breaks a rule. */
+/* Breaks a rule, most of the time. */
 static void mutate(struct scene *s, struct qCUcmd *c, uint8_t *tail, uint32_t *n)
 {
 	switch (rnd(s, 6)) {
@@ -292,7 +292,7 @@ static void put_pointers(const struct player *p, uint8_t *at, size_t len)
 	}
 }
 
-/* Has it come to its end? */
+/* Notes if the session is over. */
 static void look(struct scene *s, unsigned int q)
 {
 	struct queue *vq = &s->g.q[q];
@@ -316,7 +316,7 @@ static void open_session(struct scene *s, unsigned int q)
 		vandal.q = 0;
 	*p = (struct player){.open = true};
 	guest_fresh(&s->g, q);
-	/* Slots that have never come back look like none that came back empty. */
+	/* A slot that was never used must not look like one that came back empty. */
 	memset(s->g.q[q].len, 0xff, sizeof(s->g.q[q].len));
 	memcpy(s->g.ram + IMAGE(q), plain_image, plain_image_bytes);
 	cmd_load(&s->g, q, GOOD_ID, IMAGE(q), plain_image_bytes);
@@ -356,7 +356,7 @@ static void send_command(struct scene *s, unsigned int q)
 		p->pointer[p->pointers++ % POINTERS] = r.var_find.addr;
 }
 
-/* A chain of any descriptors, under a head of any number. */
+/* Sends a chain of random descriptors, under a random head. */
 static void send_nonsense(struct scene *s, unsigned int q)
 {
 	struct queue *vq = &s->g.q[q];
@@ -390,7 +390,7 @@ static void send_control(struct scene *s)
 	struct qCUcmd c = command((uint16_t)rnd(s, 6), 0);
 	uint32_t q = rnd(s, 4) ? FIRST + rnd(s, SESSIONS) : rnd(s, 80);
 
-	/* Not the neighbour's session: closing that is within a guest's rights. */
+	/* Not the good program's session: a guest has the right to close its own sessions. */
 	c.close.queue = q == GOOD_SESSION ? 0 : q;
 	if (c.op == QCU_OP_OPEN && q >= FIRST && q < FIRST + SESSIONS)
 		c.open.queue = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every call of one kind that the device or a mirror makes fails in turn (faults.c), over a fixed
- * script of what guests do. Each time: every command is answered, nobody crashes or hangs, the next
- * session works, and the main process has the descriptors and children that it had before.
+ * Plays a fixed script of guest commands many times. Each time another call of one kind fails, in
+ * the device or in a mirror (faults.c). Each time the test checks: every command is answered, no
+ * process crashes or hangs, the next session works, and the main process has as many descriptors
+ * and children as before.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -15,7 +16,7 @@
 #include "tests/hostile/attack.h"
 
 #define Q	 ATTACK_FIRST
-#define NO_FAULT 3 /* exit code: there were fewer calls than that */
+#define NO_FAULT 3 /* exit code: there were fewer calls than n */
 #define LEAST	 60
 #define FAULTS	 "build/tests/hostile/qcu-device-faults"
 
@@ -28,7 +29,7 @@ static const char *const kinds[] = {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static struct scene s;
-static bool over; /* the session that is played is */
+static bool over; /* the session of the script is over */
 
 static int play(struct qCUcmd *c, const void *tail, uint32_t len)
 {
@@ -44,7 +45,7 @@ static int play(struct qCUcmd *c, const void *tail, uint32_t len)
 	return rc;
 }
 
-/* Numbers in the order of the record's words. */
+/* Sends a command; the numbers are in the order of the record's words. */
 static int simple(uint16_t op, uint32_t a, uint32_t b, uint32_t d)
 {
 	struct qCUcmd c = command(op, 1);
@@ -74,7 +75,7 @@ static void memory(uint64_t device)
 	struct qCUcmd c;
 	unsigned int i, down;
 
-	/* Pieces that are gathered through slots, then whole chunks. */
+	/* Small pieces that are gathered through slots, then whole chunks. */
 	for (i = 0; i < 8; i++)
 		segs[i] = (struct qcu_seg){GUEST_SPACE(Q) + i * 0x3000, 1000 + i};
 	for (down = 0; down < 2; down++) {
@@ -290,7 +291,7 @@ static void script(void)
 	simple(QCU_OP_INFO, 0, 0, 0);
 }
 
-/* A session that works, from its beginning to its end; 0: it does. */
+/* Plays a session that must work, from OPEN to CLOSE. Returns 0 if the session works. */
 static int one_that_works(void)
 {
 	int rc = guest_open(&s.g, Q);
@@ -303,7 +304,7 @@ static int one_that_works(void)
 	return guest_close(&s.g, Q) || rc;
 }
 
-/* The main process may end, with a sentence, when it lacks what it cannot do without. */
+/* The main process may end, with a message, if it cannot get something that it needs. */
 static void ended_by_itself(void)
 {
 	unsigned int tries;
@@ -312,7 +313,7 @@ static void ended_by_itself(void)
 		usleep(1000);
 	if (host_alive(&s.h))
 		return;
-	/* Its exit code is not 0, which is well here. */
+	/* The exit code is not 0. Here this is right. */
 	host_stop(&s.h);
 	fflush(NULL);
 	_exit(s.h.bad[0] || s.h.controls || !host_said(&s.h, "qcu-device: ") ||
@@ -334,7 +335,7 @@ static int once(const char *program, const char *kind, unsigned long n, unsigned
 	if (!where)
 		atexit(ended_by_itself);
 	guest_start(&s.g, s.h.sock);
-	/* The first mirror, which no fault is for; what it opened stays open. */
+	/* The first mirror meets no fault. What the device opens for it stays open. */
 	rc = one_that_works();
 	if (rc && where)
 		die("the first session does not work: %d", rc);
@@ -347,7 +348,7 @@ static int once(const char *program, const char *kind, unsigned long n, unsigned
 		if (guest_close(&s.g, Q))
 			die("the session cannot be closed");
 	}
-	/* It may be this one's turn to meet the fault of the main process. */
+	/* The main process may meet the fault in this session instead. */
 	if (one_that_works() && (where || one_that_works()))
 		die("no session works afterwards");
 	for (tries = 0; host_children(&s.h, list, 64) > children && tries < 1000; tries++)
@@ -357,7 +358,7 @@ static int once(const char *program, const char *kind, unsigned long n, unsigned
 		    host_children(&s.h, list, 64), fds, children);
 	guest_stop(&s.g);
 	ok = host_stop(&s.h);
-	/* What fails when the guest has gone shows in the exit code. */
+	/* A call that fails after the guest has gone shows in the exit code. */
 	if (!where && host_said(&s.h, "fault: "))
 		ok = !s.h.bad[0] && !s.h.controls;
 	if (!ok)
@@ -366,7 +367,7 @@ static int once(const char *program, const char *kind, unsigned long n, unsigned
 	_exit(!ok ? 1 : host_said(&s.h, "fault: ") ? 0 : NO_FAULT);
 }
 
-/* How many it has played, or -1. */
+/* Returns how many calls have failed, or -1. */
 static long sweep(const char *program, const char *kind, unsigned int where, unsigned int growth)
 {
 	unsigned long n = 1;
@@ -434,7 +435,7 @@ int main(int argc, char **argv)
 			total += n;
 		}
 	}
-	/* Fewer would mean that calls are no longer caught. */
+	/* A smaller number would mean that calls are no longer caught. */
 	if (optind == argc && total < LEAST) {
 		printf("FAIL only %ld calls have failed\n", total);
 		ok = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest kernel that means harm: it takes the virtio device instead of qcuda.ko and works the
- * rings by hand. Commands of all kinds, well made and not, garbage in rings and descriptors, forged
- * addresses, chains that loop, memory that another processor changes while the device reads, storms
- * of notifications, resets in the midst of it. The choice follows from the seed.
+ * A hostile guest kernel module: it takes the virtio device instead of qcuda.ko and fills the rings
+ * by hand. It sends good and bad commands of all kinds, garbage in rings and descriptors, forged
+ * addresses, chains that loop, memory that another processor changes while the device reads it,
+ * storms of notifications, and resets in the middle of these. The seed decides the choice.
  *
- * What the device writes may land in the arena below or nowhere: this guest wants to live on.
+ * The device may write only into the arena below, or nowhere: this guest must stay alive.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -29,10 +29,10 @@ static ulong seed = 1;
 module_param(seed, ulong, 0444);
 MODULE_PARM_DESC(seed, "of the choice");
 
-#define QUEUES	   5 /* control, and as many sessions */
+#define QUEUES	   5 /* control, and the sessions */
 #define ARENA_ORD  8
 #define ARENA	   (PAGE_SIZE << ARENA_ORD)
-#define SLOTS	   32 /* of a queue, each with three descriptors */
+#define SLOTS	   32 /* in a queue, each with three descriptors */
 #define SLOT_BYTES 1024
 #define WAIT_MS	   20000
 
@@ -82,7 +82,7 @@ static u64 odd(void)
 	return numbers[pick(ARRAY_SIZE(numbers))];
 }
 
-/* The upper half of the arena: what commands are about. */
+/* The upper half of the arena: commands name addresses in it. */
 static u64 somewhere(void)
 {
 	return h.pa + ARENA / 2 + (pick(ARENA / 2 - 0x10000) & (pick(4) ? ~4095u : ~0u));
@@ -117,7 +117,7 @@ static void describe(struct hqueue *hq, unsigned int i, u64 addr, u32 len, u16 f
 	d->next = cpu_to_virtio16(h.vdev, next);
 }
 
-/* A record, what it brings along (that lies behind it already), and room for the answer. */
+/* Posts a record, its data (which is behind the record already), and room for the answer. */
 static void post(unsigned int q, unsigned int slot, const struct qCUcmd *cmd, u32 tail)
 {
 	struct hqueue *hq = &h.q[q];
@@ -131,7 +131,7 @@ static void post(unsigned int q, unsigned int slot, const struct qCUcmd *cmd, u3
 	publish(hq, i);
 }
 
-/* Asks control; false: no answer, or not the one that is wanted. */
+/* Sends a control command. Returns false if there is no answer, or if the status is an error. */
 static bool control(u16 op, unsigned int queue)
 {
 	struct qCUcmd c = {.op = op};
@@ -201,13 +201,13 @@ static void reset(void)
 	h.vdev->config->del_vqs(h.vdev);
 }
 
-/* As after a boot: whatever was done to the rings. */
+/* Starts the device as after a boot, whatever the guest did to the rings. */
 static int start_again(void)
 {
 	int ret;
 
 	WRITE_ONCE(h.spoil, 0);
-	/* The other processor may have been in the midst of it. */
+	/* The other processor may still be writing. */
 	msleep(2);
 	reset();
 	h.resets++;
@@ -263,7 +263,7 @@ static int spoil(void *unused)
 
 /* ---- steps ---- */
 
-/* Segments in the slot; their sum. */
+/* Puts segments in the slot and returns their sum. */
 static u64 segments(unsigned int q, unsigned int slot, u32 *tail)
 {
 	struct qcu_seg *seg = (void *)(slot_of(q, slot) + 128);
@@ -351,7 +351,7 @@ static void send_nonsense(unsigned int q)
 	virtqueue_notify(hq->vq);
 }
 
-/* Has it come back empty? Then the session is over. */
+/* If a command came back empty, the session is over. */
 static void look(unsigned int q)
 {
 	struct hqueue *hq = &h.q[q];
@@ -373,7 +373,7 @@ static int step(void)
 	if (!hq->spoilt)
 		look(q);
 	if (!hq->open) {
-		/* One that is over is closed first. What control answers to the rest is its own. */
+		/* A session that is over is closed first. The answer to CLOSE does not matter. */
 		control(QCU_OP_CLOSE, q);
 		hq->taken = virtio16_to_cpu(h.vdev, READ_ONCE(hq->ring->used->idx));
 		if (hq->spoilt || !control(QCU_OP_OPEN, q)) {
@@ -404,7 +404,10 @@ static int step(void)
 	} else {
 		send_command(q);
 	}
-	/* The ring holds more than there are slots; the device shall see most of them. */
+	/*
+	 * The ring is larger than the number of slots. Give the device time to see most of the
+	 * commands.
+	 */
 	if (hq->added % SLOTS == SLOTS - 1)
 		usleep_range(200, 400);
 	return 0;
@@ -424,7 +427,7 @@ static int play(void)
 		if (h.played % 10000 == 0)
 			pr_info("hostile: %llu steps\n", h.played);
 	}
-	/* It still serves. */
+	/* Check that the device still serves. */
 	if (!ret)
 		ret = start_again();
 	if (!ret && !control(QCU_OP_OPEN, 1))
@@ -459,9 +462,9 @@ static int hostile_probe(struct virtio_device *vdev)
 	}
 	reset();
 out:
-	/* What the device had of the arena went with the reset. */
+	/* The reset has taken the arena away from the device. */
 	free_pages((unsigned long)h.arena, ARENA_ORD);
-	/* The driver that means well takes over next: nothing shall be bound. */
+	/* Bind no device: qcuda.ko takes it over next. */
 	return ret ?: -ENODEV;
 }
 
