@@ -56,7 +56,7 @@ static bool fits(const struct place *p, const struct size *s)
 	       within(p->y, s->height, e.height) && within(p->z, s->depth, e.depth);
 }
 
-/* True: the GPU addresses the memory itself. False: the memory is the guest's. */
+/* True: the GPU addresses the memory itself. False: its pages are looked up in the guest. */
 static bool on_device(const struct memory *m, enum cudaMemcpyKind kind, bool *pinned)
 {
 	struct qcul_range range = qcul_mem_find(m->addr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Devices: which of them the program sees, the current one of each thread, synchronising and
- * resetting. What a device is like is asked once and kept (struct qcu_device_desc); properties.c
- * turns it into CUDA's structures.
+ * resetting. The description of a device is asked for once and kept (struct qcu_device_desc);
+ * properties.c turns it into CUDA's structures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ _Static_assert(QCUL_DEVICES <= 64, "a bit for each device");
 static atomic_uint device_flags = cudaDeviceMapHost;
 static atomic_int cache_config = cudaFuncCachePreferNone;
 
-/* CUDA_VISIBLE_DEVICES is a list of numbers; as with CUDA, the first wrong one ends it. */
+/* CUDA_VISIBLE_DEVICES is a list of numbers; as in CUDA, the first wrong number ends the list. */
 void qcul_devices_start(unsigned int count)
 {
 	const char *text = getenv("CUDA_VISIBLE_DEVICES");
@@ -46,7 +46,7 @@ void qcul_devices_start(unsigned int count)
 		if (end == text || (*end && *end != ',') || n >= count)
 			break;
 		for (i = 0; i < (unsigned int)visible_count; i++) {
-			/* A device named twice makes the whole list void. */
+			/* If a device is named twice, the whole list is void. */
 			if (visible[i] == n) {
 				visible_count = 0;
 				return;
@@ -104,7 +104,7 @@ static cudaError_t fetch_desc(int device)
 	if (err)
 		return err;
 	desc[device].name[sizeof(desc[device].name) - 1] = 0;
-	/* The mirror has all guest memory for reading and writing (register.c). */
+	/* The mirror maps all guest memory for reading and writing (register.c). */
 	desc[device].attr[cudaDevAttrHostRegisterReadOnlySupported] = 0;
 	atomic_store_explicit(&desc_known[device], true, memory_order_release);
 	return cudaSuccess;
@@ -168,7 +168,7 @@ cudaError_t cudaGetDevice(int *device)
 	return qcul_done(err);
 }
 
-/* They say, too, how this process waits. */
+/* The flags also set how this process waits. */
 static void set_flags(unsigned int flags)
 {
 	unsigned int how = flags & cudaDeviceScheduleMask;
@@ -185,7 +185,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_mask, unsigned int fl
 {
 	cudaError_t err = check_device(device);
 
-	/* Flags that mean nothing are no error here. */
+	/* Flags without a meaning are not an error here. */
 	if (!err && flags & cudaInitDeviceFlagsAreValid && device_mask & ~cudaDeviceMask)
 		err = cudaErrorInvalidValue;
 	if (!err && flags & cudaInitDeviceFlagsAreValid)
@@ -261,8 +261,8 @@ cudaError_t cudaDeviceSynchronize(void)
 }
 
 /*
- * Everything that the process had on the device is gone afterwards. A broken context is not mended
- * by that: as with NVIDIA's runtime, later calls find the device unavailable.
+ * Frees everything that the process has on the device. This does not repair a broken context: as
+ * with NVIDIA's runtime, later calls find the device unavailable.
  */
 cudaError_t cudaDeviceReset(void)
 {
@@ -305,7 +305,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 	return qcul_done(err);
 }
 
-/* With no device there is no driver either: version 0, which is no error. */
+/* Without a device there is no driver either: the version is 0, which is not an error. */
 cudaError_t cudaDriverGetVersion(int *version)
 {
 	if (!version)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Errors: the last one of each thread, which of them end all work in the process, how a driver's
- * errno reads in CUDA's terms, and their names and texts.
+ * Errors: the last one of each thread, which of them end all work in the process, which CUDA
+ * error stands for an errno of the driver, and the names and texts of errors.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,7 +10,8 @@
 #include "include/qcuerror.h"
 #include "qcu-library/qcul.h"
 
-/* There may be a sentence about it: an assertion's, or why the software GPU cannot run a kernel. */
+/* The error may have an explanation: the text of an assertion, or why the software GPU cannot run a
+ * kernel. */
 static bool explained(cudaError_t err)
 {
 	return err == cudaErrorAssert || err == cudaErrorNoKernelImageForDevice ||
@@ -24,10 +25,10 @@ cudaError_t qcul_done(cudaError_t err)
 	if (err != cudaSuccess && err != cudaErrorNotReady) {
 		qcul_log("%s: %s", cudaGetErrorName(err), cudaGetErrorString(err));
 		qcul_log_deliver();
-		/* Behind the errors that the program's callbacks made. */
+		/* After the callbacks of the program, because they may set errors too. */
 		qcul_self.last = err;
 	}
-	/* Whichever call tells of it: the sentence comes out now. */
+	/* Print the explanation now, whichever call reports the error. */
 	if (explained(err))
 		qcul_print_flush();
 	return err;
@@ -86,7 +87,7 @@ cudaError_t qcul_from_errno(int negative)
 	return cudaErrorUnknown;
 }
 
-static _Atomic(pthread_t) hushed; /* one at a time: the session's lock is held */
+static _Atomic(pthread_t) hushed; /* one thread at a time: the caller holds the session's lock */
 
 void qcul_hush(bool on)
 {
@@ -103,7 +104,7 @@ void qcul_say_once(atomic_flag *said, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	/* In one write, so that it stays a line among the output of others. */
+	/* One write, so that the line is not mixed with other output. */
 	fprintf(stderr, "qcuda: %s\n", text);
 	qcul_log("%s", text);
 }

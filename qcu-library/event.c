@@ -29,7 +29,7 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 	cmd = qcul_cmd(QCU_OP_EVENT_CREATE);
 	cmd.event_create.event = id;
 	cmd.event_create.flags = flags;
-	/* Whether there can be such a one only the mirror knows. */
+	/* Only the mirror knows whether an interprocess event is possible. */
 	err = flags & cudaEventInterprocess ? qcul_send(&cmd, 1) : qcul_post(&cmd, 1);
 	if (err)
 		qcul_handle_drop(&qcul_events, id);
@@ -48,7 +48,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 	return qcul_done(create(event, flags));
 }
 
-/* The session is there, and so is the event. */
+/* Checks that the session and the event exist. */
 static cudaError_t check(cudaEvent_t event, uint32_t *id)
 {
 	cudaError_t err = qcul_ready();
@@ -74,7 +74,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 	return qcul_done(err);
 }
 
-/* Another process may record it, and nothing that is known of it here stays so. */
+/* Another process may record the event, so its state must not be cached here. */
 static bool of_others(uint32_t id)
 {
 	return qcul_events.slots[id].flags & cudaEventInterprocess;
@@ -110,7 +110,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int f
 	cmd = qcul_cmd(QCU_OP_EVENT_RECORD);
 	cmd.event_record.event = id;
 	cmd.event_record.stream = stream_id;
-	/* Another process may be told of the record as soon as this call is over. */
+	/* The program may tell another process of the record as soon as this call returns. */
 	if (of_others(id))
 		return qcul_send(&cmd, 1);
 	return qcul_post(&cmd, 1);

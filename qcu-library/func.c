@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a program can ask and set about a kernel. */
+/* Queries and settings of kernels. */
 #include <string.h>
 
 #include "qcu-library/qcul.h"
@@ -89,7 +89,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 	return qcul_done(err ? err : set(kernel, attr, value, device));
 }
 
-/* A preference, as cudaDeviceSetCacheConfig is. */
+/* A preference, like cudaDeviceSetCacheConfig. */
 cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
 {
 	struct CUkern_st *k;
@@ -100,7 +100,7 @@ cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
 	return qcul_done(err);
 }
 
-/* Banks have had one width for long; another one can be asked for, to no effect. */
+/* Banks have long had a single width. A program can ask for another width, without effect. */
 cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfig config)
 {
 	struct CUkern_st *k;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Graphs and their edges: made, cloned, taken apart, and asked about. */
+/* Graphs and their edges: creation, cloning, removal and queries. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,7 +251,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 	return cudaSuccess;
 }
 
-/* What a graph allocates is its own, and there is but one instance of it at a time. */
+/* Graphs that allocate memory or have conditional nodes cannot be cloned: they own that memory, and
+ * only one instance may exist at a time. */
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
 {
 	if (!clone || !qcul_graph_valid(graph) || graph->has_memory || graph->has_conditional)
@@ -269,7 +270,7 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t orig
 	return qcul_done(*node ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-/* Edges have an order only if someone asks: those of a node, as they were made. */
+/* The edges of a node are kept in the order in which they were made. */
 static cudaError_t change_edges(cudaGraph_t graph, const cudaGraphNode_t *from,
 				const cudaGraphNode_t *to, const cudaGraphEdgeData *data,
 				size_t count, bool add)
@@ -295,7 +296,7 @@ static cudaError_t change_edges(cudaGraph_t graph, const cudaGraphNode_t *from,
 			if (n->deps[k].from == from[i] &&
 			    (!data || same_edge(&n->deps[k].data, &data[i])))
 				break;
-		/* Named twice, it is gone already. */
+		/* An edge that is named twice has already been removed. */
 		if (k < n->dep_count)
 			memmove(&n->deps[k], &n->deps[k + 1],
 				(--n->dep_count - k) * sizeof(n->deps[0]));
@@ -340,7 +341,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
 	return cudaSuccess;
 }
 
-/* A list that the caller has room for `*room` of; with no list, it is told how many there are. */
+/* A list for which the caller has `room` places. Without a list, the caller gets the count. */
 struct listing {
 	cudaGraphNode_t *nodes;
 	size_t room, found;
@@ -405,7 +406,7 @@ static cudaError_t list_edges(const struct CUgraph_st *g, const struct CUgraphNo
 			if ((from || to) && l_from.found < l_from.room) {
 				if (data)
 					data[l_from.found] = n->deps[k].data;
-				/* What it carries would be lost without a word. */
+				/* The data of the edge would be lost silently. */
 				else if (!same_edge(&n->deps[k].data, &(cudaGraphEdgeData){0}))
 					return cudaErrorLossyQuery;
 			}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Attributes of a kernel's launch that are set on its node, and go along with each launch. */
+/* Launch attributes that are set on a kernel node and apply to each launch of it. */
 #include <stdlib.h>
 #include <string.h>
 

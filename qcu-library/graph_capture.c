@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Stream capture. A capture is a graph that grows, and for each stream in it the nodes that the
- * next one will depend on. It begins with one stream, takes in others that wait for an event of
- * its own, and must find them all joined when it ends.
+ * Stream capture. A capture is a growing graph and, for each captured stream, the nodes that the
+ * next node will depend on. A capture begins with one stream and takes in other streams that wait
+ * for one of its events. When it ends, all of these must have been joined.
  */
 #include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
@@ -30,9 +30,9 @@ struct capture {
 	enum cudaStreamCaptureMode mode;
 	uint32_t tid;
 	struct CUgraph_st *graph;
-	bool given; /* the graph is the program's */
+	bool given; /* the graph belongs to the program */
 	bool spoiled;
-	bool blocking; /* the legacy stream would wait for it */
+	bool blocking; /* the legacy stream would wait for the captured stream */
 	struct captured_stream *origin;
 };
 
@@ -118,7 +118,7 @@ static void end(struct capture *c)
 	atomic_fetch_sub(&qcul_captures, 1);
 }
 
-/* The child's streams are not its parent's. */
+/* The child has none of its parent's streams. */
 static void forget_all(bool had_session)
 {
 	(void)had_session;
@@ -132,7 +132,7 @@ static void forget_all(bool had_session)
 
 QCUL_AT_FORK(QCUL_FORK_CAPTURES, .lock = &lock, .forget = forget_all)
 
-/* The capture that this number was given to, while it goes on. */
+/* The capture with this number, if it is still in progress. */
 static struct capture *capture_with(unsigned long long id)
 {
 	struct captured_stream *s;
@@ -295,7 +295,7 @@ bool qcul_capture_wait(cudaStream_t stream, struct qcul_handle *event, cudaError
 	s = find(stream);
 	c = e ? capture_with(e->id) : NULL;
 	if (!c && !e) {
-		/* From outside of the capture. */
+		/* The event was recorded outside the capture. */
 		ends_here = s;
 		if (s) {
 			s->capture->spoiled = true;
@@ -494,7 +494,7 @@ static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *stat
 		err = qcul_stream_id(stream, &id);
 	if (err)
 		return err;
-	/* The legacy stream cannot be captured itself, but be in the way of one. */
+	/* The legacy stream cannot be captured, but using it may break a capture. */
 	if (id == QCU_STREAM_LEGACY && qcul_captured(stream, &err))
 		return err;
 	*status = cudaStreamCaptureStatusNone;
@@ -521,7 +521,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 	return qcul_done(state(stream, status, NULL, NULL, NULL, NULL));
 }
 
-/* Edges that are captured here carry nothing. */
+/* Captured edges carry no data. */
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
 				     unsigned long long *number, cudaGraph_t *graph,
 				     const cudaGraphNode_t **deps, const cudaGraphEdgeData **edges,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Graphs with conditional nodes. What decides is a value that only kernels know, and only kernels
- * of the same graph may set it: so the host carries these graphs out as a whole. The graph and the
+ * Graphs with conditional nodes. The condition is a value that only kernels know, and only kernels
+ * of the same graph may set it. So the host carries out the whole graph. The graph and the
  * bodies of its nodes are sent there when it is instantiated, as calls in streams that keep them,
  * and a launch is one command.
  *
- * Handles have values of the host's own, because kernels use them.
+ * The host chooses the values of handles, because kernels use them.
  */
 #include <stdlib.h>
 
@@ -79,7 +79,7 @@ void qcul_cond_put(struct qcul_cond *c)
 
 /* ---- handles ---- */
 
-/* As the command says it; the rest of the command is the caller's. */
+/* Creates what the command says; the caller has filled in the rest of the command. */
 static cudaError_t make(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph,
 			struct qcul_cond **out)
 {
@@ -199,7 +199,7 @@ static bool size_fits(enum cudaGraphConditionalNodeType type, unsigned int size)
 	return false;
 }
 
-/* With a reference. */
+/* Returns it with a reference. */
 static struct qcul_cond *find(cudaGraphConditionalHandle handle)
 {
 	struct qcul_cond *c;
@@ -484,7 +484,7 @@ static cudaError_t record_all(struct qcul_cond *graph, const struct CUgraph_st *
 		return err;
 	graph->recorded = true;
 	err = record(graph, 0, g, flags);
-	/* In any case: it ends what has failed on the host, too. */
+	/* Send this in any case: it also ends a failed recording on the host. */
 	cmd.cond_ready.cond = graph->id;
 	late = qcul_send(&cmd, 1);
 	return err ? err : late;
@@ -534,7 +534,7 @@ cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec
 		*result = cudaGraphInstantiateConditionalHandleUnused;
 		return cudaErrorInvalidValue;
 	}
-	/* There is one instance at a time. */
+	/* Only one instance may exist at a time. */
 	if (!claim(from->outermost))
 		return cudaErrorInvalidValue;
 	x->graph = from->outermost;

@@ -67,7 +67,7 @@ static void print_graph(FILE *f, const struct CUgraph_st *g, unsigned int *numbe
 	fprintf(f, "}\n");
 }
 
-/* The flags ask for more or for less; all that is known is always there. */
+/* The flags select details; the output always contains everything that is known. */
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags)
 {
 	unsigned int number = 0;

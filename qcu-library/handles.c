@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Streams, events and arrays. A cudaStream_t or the like is the address of a slot in a table of
- * fixed size, and the slot's index is the number on the wire. Any pointer that a program passes can
- * so be checked without touching what it points to, and a destroyed handle is an error, not a
- * crash. Modules and kernels get their numbers from tables of the same make.
+ * fixed size, and the slot's index is the number on the wire. So the library can check any
+ * pointer that a program passes without reading what it points to, and a destroyed handle gives an
+ * error, not a crash. Modules and kernels get their numbers from tables of the same kind.
  */
 #include "qcu-library/fork.h"
 #include "qcu-library/qcul.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Untouched pages of these cost nothing. */
+/* Untouched pages of these tables cost nothing. */
 static struct qcul_handle stream_slots[QCU_ID_MAX + 1], event_slots[QCU_ID_MAX + 1];
 static struct qcul_handle module_slots[QCU_ID_MAX + 1], kernel_slots[QCU_ID_MAX + 1];
 struct qcul_table qcul_streams = {.slots = stream_slots, .next = QCU_ID_FIRST};
@@ -34,7 +34,7 @@ void qcul_handles_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Goes round the table, so that a number rests as long as possible before it is used again. */
+/* Goes round the table, so that a number is reused as late as possible. */
 struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id)
 {
 	struct qcul_handle *slot = NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Host functions and stream callbacks. The mirror tells when a stream has come to one; a thread of
- * ours, which the first of them starts, runs it in this process and tells the mirror that it is
- * done. The thread asks the mirror only while there is something to come, and sleeps otherwise.
+ * Host functions and stream callbacks. The mirror reports when a stream has reached one. A thread
+ * of the library, started by the first of them, runs the function in this process and tells the
+ * mirror that it is done. The thread asks the mirror only while calls are outstanding, and sleeps
+ * otherwise.
  */
 #define _GNU_SOURCE /* pthread_setname_np */
 #include <errno.h>
@@ -23,8 +24,8 @@ struct host_call {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_HOST_CALLS, .lock = &lock)
-static unsigned int served; /* epoch in which the thread is there */
-static sem_t expected;	    /* calls that the mirror has, and will tell of */
+static unsigned int served; /* epoch in which the thread exists */
+static sem_t expected;	    /* calls that the mirror has and will report */
 
 static void run(struct host_call *call, cudaError_t error)
 {
@@ -56,7 +57,7 @@ static void *serve(void *unused)
 				;
 			cmd.host_next.wait = 1;
 		}
-		/* The session has ended, and with it every stream. */
+		/* The session has ended, and so has every stream. */
 		if (qcul_send(&cmd, 1) != cudaSuccess)
 			return NULL;
 		done = cmd.host_next.token;
