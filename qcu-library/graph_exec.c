@@ -11,7 +11,7 @@
 #include "qcu-library/graph_capture.h"
 
 #define EXEC_MAGIC 0x43455845u
-/* Streams that run at once; more branches than that share them. */
+/* Streams that run at once; if there are more branches, they share these streams. */
 #define BRANCHES_MAX 8
 
 #define INSTANTIATE_FLAGS                                                            \
@@ -33,10 +33,10 @@ struct CUgraphExec_st {
 	struct step *steps;
 	size_t step_count;
 	unsigned int branches;
-	cudaStream_t streams[BRANCHES_MAX]; /* the first is not ours */
+	cudaStream_t streams[BRANCHES_MAX]; /* the first is the stream of the launch */
 	cudaEvent_t ends[BRANCHES_MAX];
 	cudaEvent_t start;
-	cudaStream_t last; /* where it was launched last, and ends[0] recorded */
+	cudaStream_t last; /* the stream of the last launch, in which ends[0] was recorded */
 	bool launched;
 	struct qcul_exec_cond cond;
 	struct qcul_graph_use *use; /* of memory that it allocates or frees; it has ends[0] then */
@@ -92,7 +92,7 @@ static bool add_run(struct CUgraphExec_st *x, unsigned int branch, struct CUgrap
 	return order && good;
 }
 
-/* Goes on in the branch of a node that nothing has followed yet, or else in a new one. */
+/* Continues the branch of a node that no other node follows yet, or else begins a new branch. */
 static void choose_branches(struct CUgraphExec_st *x, struct CUgraphNode_st **order)
 {
 	size_t i, k;
@@ -159,7 +159,7 @@ static void exec_free(struct CUgraphExec_st *x)
 		qcul_exec_memory_end(x->graph, x->use);
 		x->ends[0] = NULL;
 	}
-	/* Work that is still queued in a stream or behind an event completes all the same. */
+	/* Work that is still queued in a stream or behind an event completes anyway. */
 	for (b = 0; b < BRANCHES_MAX; b++) {
 		if (b && x->streams[b])
 			(void)cudaStreamDestroy(x->streams[b]);
@@ -213,7 +213,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		err = cudaErrorInvalidValue;
 		goto fail;
 	}
-	/* Of a graph with conditional nodes the host makes the steps. */
+	/* The host makes the steps of a graph with conditional nodes. */
 	if (graph->outermost)
 		x->branches = 1;
 	else
@@ -379,7 +379,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 	return qcul_done(launch(exec, stream));
 }
 
-/* There is nothing to bring to the device ahead of time. */
+/* Nothing has to be brought to the device before a launch. */
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	uint32_t id;
@@ -427,7 +427,7 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flag
 {
 	if (!valid(exec) || !flags)
 		return qcul_done(cudaErrorInvalidValue);
-	/* CUDA does not tell of these two. */
+	/* CUDA does not report these two flags. */
 	*flags = exec->flags &
 		 ~(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority);
 	return cudaSuccess;

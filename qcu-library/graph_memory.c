@@ -41,11 +41,11 @@ struct place {
 	uint64_t used, used_high;
 };
 
-/* Makes places. Taken before any other lock. */
+/* Protects the creation of places. Taken before any other lock. */
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct place places[QCUL_DEVICES];
 
-/* The list and all that is in it. No other lock is taken under it. */
+/* Protects the list and everything in it. No other lock is taken while it is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_graph_memory *memories;
 static atomic_uint count;
@@ -143,7 +143,7 @@ static int device_of(const struct qcul_graph_memory *m)
 
 /* ---- what used it last ---- */
 
-/* Takes the event over, also when it fails. */
+/* Takes ownership of the event, also when it fails. */
 static struct qcul_graph_use *new_use(cudaEvent_t event)
 {
 	struct qcul_graph_use *use = calloc(1, sizeof(*use));
@@ -343,7 +343,7 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 	err = keep_accesses(m, &place);
 	if (!err)
 		err = cudaMallocFromPoolAsync(&m->ptr, params->bytesize, place.pool, place.take);
-	/* Any stream may use it from now on. */
+	/* Any stream may use the memory from now on. */
 	if (!err)
 		err = cudaStreamSynchronize(place.take);
 	if (err) {
@@ -487,7 +487,8 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 	drop_use(use);
 }
 
-/* May the graph be launched? Memory that it allocates must not be, memory that it frees must. */
+/* May the graph be launched? Memory that it allocates must not be allocated yet; memory that it
+ * frees must be allocated. */
 static cudaError_t may_launch(const struct CUgraph_st *g, bool auto_free)
 {
 	cudaError_t err = cudaSuccess;

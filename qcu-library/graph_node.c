@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a node does: parameters checked, copied, read back and replaced, for each type of node. */
+/* What a node does: checking, copying, reading and replacing the parameters of each node type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,7 +279,7 @@ static cudaError_t add(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t grap
 	return qcul_done(made ? made : qcul_graph_add(graph, deps, data, count, p, node));
 }
 
-/* The caller's params are told where the memory is. */
+/* Writes the address of the memory into the caller's params. */
 static cudaError_t add_memory(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
 			      const cudaGraphEdgeData *data, size_t count,
 			      const struct cudaMemAllocNodeParams *params, void **ptr)
@@ -309,7 +309,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
 	return add(qcul_node_memory_free(&p, ptr), node, graph, deps, NULL, count, &p);
 }
 
-/* The caller's params are told where the bodies are. */
+/* Writes the bodies into the caller's params. */
 static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
 				   const cudaGraphNode_t *deps, const cudaGraphEdgeData *data,
 				   size_t count, struct cudaConditionalNodeParams *params)
@@ -529,7 +529,7 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
 
 /* ---- replacing, in a graph or in one that can be launched ---- */
 
-/* Takes p over. The launch's own settings, which params do not carry, stay. */
+/* Takes ownership of p. The launch settings that params do not carry stay as they are. */
 static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_node_params *p)
 {
 	cudaError_t err = made;

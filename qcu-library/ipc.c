@@ -61,7 +61,7 @@ static cudaError_t get_mem(cudaIpcMemHandle_t *handle, const void *ptr)
 	err = qcul_ready();
 	if (err)
 		return err;
-	/* As in CUDA a handle is always that of the whole allocation. */
+	/* As in CUDA, a handle always stands for the whole allocation. */
 	range = qcul_mem_find(ptr);
 	if (!exportable(&range))
 		return cudaErrorInvalidValue;
@@ -89,7 +89,7 @@ static cudaError_t mirror_close(uint64_t ptr, uint32_t *left)
 	return err;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static cudaError_t remember(uint64_t ptr, uint64_t size)
 {
 	struct qcul_range range = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Launches. What is wrong with one and can be seen here is refused here, with the codes that
- * NVIDIA's runtime 13 returns; what goes wrong in the kernel surfaces at a later call.
+ * Launches. The library refuses a launch with an error that it can detect, with the codes that
+ * NVIDIA's runtime 13 returns. An error in the kernel itself is reported by a later call.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct launch {
 	dim3 cluster;
 	uint32_t cluster_policy;
 	int32_t priority;
-	cudaEvent_t event; /* to be recorded behind it */
+	cudaEvent_t event; /* to be recorded after the launch */
 };
 
 static bool within(const dim3 *d, const int *max)
@@ -191,7 +191,7 @@ static cudaError_t launch_on_current(const struct launch *l, uint32_t stream)
 	return err;
 }
 
-/* A kernel runs on its stream's device, whichever is the thread's current one. */
+/* A kernel runs on the device of its stream, whatever the thread's current device is. */
 static cudaError_t launch(const struct launch *l)
 {
 	int current = qcul_self.device;
@@ -319,7 +319,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 	cudaError_t err = take_config(config, &l);
 
 	if (!err && l.event) {
-		/* An event that is none must be found out before the launch. */
+		/* An invalid event must be detected before the launch. */
 		err = qcul_ready();
 		if (!err && !qcul_handle_id(&qcul_events, l.event))
 			err = cudaErrorInvalidResourceHandle;

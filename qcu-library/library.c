@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Libraries: modules that a program loads while it runs, from memory or a file, and finds kernels
- * and variables in by name.
+ * Libraries: modules that a program loads at run time from memory or a file. It finds their kernels
+ * and variables by name.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -150,7 +150,7 @@ static cudaError_t read_library_options(const enum cudaLibraryOption *options, v
 		if (options[i] == cudaLibraryHostUniversalFunctionAndDataTable)
 			return qcul_unsupported("a library with a table of the host's functions",
 						&said);
-		/* That the image stays where it is, is a hint. */
+		/* That the image stays in place is only a hint. */
 		if (options[i] != cudaLibraryBinaryIsPreserved || file)
 			return cudaErrorInvalidValue;
 	}
@@ -217,7 +217,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
 	return qcul_done(load(library, image, bytes, &c));
 }
 
-/* The whole file with a NUL behind it, as text wants one. NULL: it cannot be read. */
+/* The whole file with a NUL at the end, which text needs. NULL: it cannot be read. */
 static char *read_file(const char *name, size_t *bytes)
 {
 	FILE *f = fopen(name, "rb");
@@ -315,7 +315,7 @@ cudaError_t cudaLibraryGetManaged(void **ptr, size_t *size, cudaLibrary_t librar
 	return qcul_done(find_variable(library, name, qcul_module_managed, ptr, size));
 }
 
-/* No device here has functions that the host can call, too. */
+/* No device here has functions that the host can call as well. */
 cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library, const char *name)
 {
 	(void)function;
@@ -338,7 +338,7 @@ cudaError_t cudaLibraryGetKernelCount(unsigned int *count, cudaLibrary_t library
 	return qcul_done(err);
 }
 
-/* A kernel has one handle, however it was found. */
+/* A kernel has one handle, no matter how the program found it. */
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int room,
 					cudaLibrary_t library)
 {

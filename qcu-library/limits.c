@@ -101,7 +101,7 @@ cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWrites
 	return qcul_done(err);
 }
 
-/* There is no driver API in the guest, and so none of its functions. */
+/* The guest has no driver API, so none of its functions exist. */
 static cudaError_t entry_point(const char *symbol, void **function, unsigned long long flags,
 			       enum cudaDriverEntryPointQueryResult *status)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The log of errors that a program can have called back or dumped: a line for each call that gave
- * an error, and for each thing that this library says on stderr. The last hundred are kept.
+ * The log of errors that a program can get by callback or as a dump: a line for each call that
+ * returned an error, and for each message that this library prints on stderr. The last hundred are
+ * kept.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,14 +28,14 @@ struct CUlogsCallbackEntry_st {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_LOGS, .lock = &lock)
 static char lines[LINES][LINE];
-static cudaLogIterator total; /* lines ever, the last LINES of which are kept */
+static cudaLogIterator total; /* all lines so far; the last LINES of them are kept */
 static cudaLogIterator delivered;
 static struct CUlogsCallbackEntry_st *callbacks;
 
-/* In a callback: errors of its own would lead to more of them. */
+/* True in a callback: errors in a callback would cause more callbacks. */
 static __thread bool calling;
 
-/* The callbacks as they are now: one may take itself out, or another. */
+/* A copy of the current callbacks: a callback may remove itself or another one. */
 static struct CUlogsCallbackEntry_st *copy_callbacks(size_t *count)
 {
 	struct CUlogsCallbackEntry_st *c, *copy;
@@ -70,7 +71,7 @@ void qcul_log(const char *format, ...)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The next line that nobody has been called with, and whom to call. NULL: there is none. */
+/* The next line that has not been delivered, and the callbacks to call. NULL: there is no line. */
 static struct CUlogsCallbackEntry_st *next_delivery(char *line, size_t *count)
 {
 	struct CUlogsCallbackEntry_st *to = NULL;
@@ -157,7 +158,7 @@ static size_t line_bytes(cudaLogIterator i)
 	return strlen(lines[i % LINES]) + 1;
 }
 
-/* The first line to dump, so that they fit; `cut`: there were more. */
+/* The first line to dump, so that the lines fit. `cut`: older lines are left out. */
 static cudaLogIterator first_line(const cudaLogIterator *iterator, size_t room, bool *cut)
 {
 	cudaLogIterator oldest = total < LINES ? 0 : total - LINES;
