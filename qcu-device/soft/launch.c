@@ -191,9 +191,7 @@ int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_
 	const struct ptx_kernel_info *info;
 	const struct ptx_kernel *ptx;
 
-	/*
-	 * The only flag, cudaOccupancyDisableCachingOverride, is for a cache that is absent here.
-	 */
+	/* The only flag, cudaOccupancyDisableCachingOverride, is for a cache; there is none. */
 	if (!err && (!block_threads || block_threads > INT32_MAX || flags & ~1u))
 		err = QCU_ERR_InvalidValue;
 	if (!err)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Device memory. Each device owns a range of addresses that nothing else in the process uses, so
- * that a device pointer can be told from a host pointer and dereferenced by the PTX machine as it
- * is. Allocations take addresses in ascending order and wrap late: a pointer that is used after its
- * cudaFree meets a hole, not somebody else's data. Holes lie between all allocations, too.
+ * Device memory. Each device owns a range of addresses that nothing else in the process uses. So a
+ * device pointer can be told from a host pointer, and the PTX machine can dereference it as it is.
+ * Allocations take ascending addresses and wrap late, and there is a hole between any two of them.
+ * So a pointer that is used soon after its cudaFree points into a hole, not at other data.
  *
- * All of it is one file, so that other processes can map what this one exports. Where a limit on
- * the size of files forbids that, it is memory that cannot be exported. Memory that is imported
- * lies among a device's own, on pages where that is not to be seen.
+ * All memory of a device is one file, so that other processes can map what this process exports. If
+ * RLIMIT_FSIZE forbids such a file, the memory is anonymous and cannot be exported. Imported memory
+ * is mapped at addresses of the importing device. Pages of the device's own file that were there
+ * are hidden until the memory is unimported.
  *
- * Host memory that kernels may use in place is a second table of the same kind.
+ * Host memory that kernels may use in place is kept in a second table of the same kind.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -17,10 +18,10 @@
 
 #include "qcu-device/soft/soft.h"
 
-#define ARENA_HINT   0x300000000000ull /* above the window, below what the kernel hands out */
+#define ARENA_HINT   0x300000000000ull /* above the window, below what mmap() chooses */
 #define ARENA_STRIDE (1ull << 40)
 #define ARENA_MIN    (16ull << 30)
-#define ARENA_STEP   (64ull << 20) /* made usable at a time */
+#define ARENA_STEP   (64ull << 20) /* how much is made usable at a time */
 
 #define ALIGN_SMALL 512ull
 #define ALIGN_BIG   4096ull
@@ -51,13 +52,16 @@ static bool in_window(uint64_t base, uint64_t size)
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE && QCU_WINDOW_BASE < base + size;
 }
 
-/* How memory of a device is mapped. */
+/* The mmap() flags for device memory. */
 static int mapping(int fd)
 {
 	return MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
 }
 
-/* The hint only makes addresses easy to tell apart; where it is taken, any other place does. */
+/*
+ * The hint only makes addresses of different devices easy to recognise. If it is taken, any other
+ * place outside the window is as good.
+ */
 static void *reserve(uint64_t hint, uint64_t size, int fd)
 {
 	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE, mapping(fd), fd, 0);
@@ -111,7 +115,10 @@ void soft_mem_fini(struct soft_mem *m)
 	m->size = 0;
 }
 
-/* Where its neighbours may begin and end: what is imported has its pages for itself. */
+/*
+ * The edges of a range for its neighbours. Imported memory is mapped in whole pages, so no
+ * neighbour may share them.
+ */
 static uint64_t lower_edge(const struct soft_range *r)
 {
 	return r->tag == TAG_IMPORT ? round_down(r->lo, ALIGN_BIG) : r->lo;
@@ -122,7 +129,10 @@ static uint64_t upper_edge(const struct soft_range *r)
 	return r->tag == TAG_IMPORT ? round_up(r->hi, ALIGN_BIG) : r->hi;
 }
 
-/* Finds room for `size` bytes at or above `from`; *index is where the table gets it. */
+/*
+ * Finds room for `size` bytes at or above `from`. *index gets the position of the new range in the
+ * table. 0: no room.
+ */
 static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_t from,
 		      size_t *index)
 {
@@ -130,7 +140,7 @@ static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_
 	struct soft_range r;
 	uint64_t at = from;
 
-	/* Every allocation begins one guard, at least `align` bytes, behind the one before it. */
+	/* Each allocation begins at least one guard of `align` bytes after the previous one. */
 	if (i && soft_ranges_at(&m->table, i - 1, &r) && upper_edge(&r) + align > at)
 		at = upper_edge(&r) + align;
 	for (;; i++) {
@@ -174,7 +184,10 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 		goto out;
 	full = round_up(size, ALIGN_SMALL);
 	at = place(m, full, align, m->next, &i);
-	/* Where the kernel grants no more, what has been given back still serves. */
+	/*
+	 * No room above m->next, or mprotect() failed: look from the start for addresses that were
+	 * freed.
+	 */
 	if (!at || !make_usable(m, at + full)) {
 		at = place(m, full, align, m->base, &i);
 		if (!at || !make_usable(m, at + full)) {
@@ -189,14 +202,20 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 	}
 	m->used += full;
 	m->next = at + full;
-	/* Variables have values, or are zero; and what a kernel gets by malloc() is let pass. */
+	/*
+	 * Variables are initialised or zero, so they count as written. Memory from malloc() in a
+	 * kernel has the same tag, and is not checked either.
+	 */
 	soft_check_mark(m, at, size, tag == TAG_VARIABLE);
 out:
 	pthread_mutex_unlock(&m->lock);
 	return at;
 }
 
-/* Gives the kernel those pages around the hole that the i-th allocation leaves. */
+/*
+ * When the i-th allocation is freed, returns its pages to the operating system, except those that
+ * another allocation also uses.
+ */
 static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
 {
 	uint64_t lo = round_down(r->lo, ALIGN_BIG), hi = round_up(r->hi, ALIGN_BIG);
@@ -206,7 +225,10 @@ static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
 		lo = round_up(n.hi, ALIGN_BIG);
 	if (soft_ranges_at(&m->table, i + 1, &n) && n.lo < hi)
 		hi = round_down(n.lo, ALIGN_BIG);
-	/* Locked pages stay; they must not come back with old content all the same. */
+	/*
+	 * madvise() fails on locked pages. They stay, so clear them: old content must not come
+	 * back.
+	 */
 	if (lo < hi &&
 	    madvise((void *)(uintptr_t)lo, hi - lo, m->fd < 0 ? MADV_DONTNEED : MADV_REMOVE))
 		memset((void *)(uintptr_t)lo, 0, hi - lo);
@@ -364,7 +386,7 @@ int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle
 	return QCU_ERR_Success;
 }
 
-/* Shows pages of a file, or (-1) empty ones, instead of what is there; m->lock is held. */
+/* Maps pages of a file over what is there now; fd -1: empty pages. m->lock is held. */
 static bool show(uint64_t at, uint64_t len, int fd, uint64_t offset)
 {
 	return mmap((void *)(uintptr_t)at, len, PROT_READ | PROT_WRITE, mapping(fd) | MAP_FIXED, fd,
@@ -398,7 +420,7 @@ fail:
 	return 0;
 }
 
-/* It takes addresses of this device and none of its memory. */
+/* Imported memory takes addresses of this device, but does not count as its memory. */
 int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
 		    uint64_t *addr)
 {
@@ -419,7 +441,7 @@ int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_
 	return *addr ? QCU_ERR_Success : QCU_ERR_MapBufferObjectFailed;
 }
 
-/* The caller is done with the memory, whatever has become of this instance. */
+/* Works after a sticky error, too, because the caller no longer uses the memory. */
 int soft_mem_unimport(struct be *be, uint64_t addr)
 {
 	struct soft_device *d = device_of(be, addr);
@@ -435,7 +457,7 @@ int soft_mem_unimport(struct be *be, uint64_t addr)
 	if (i && soft_ranges_at(&d->mem.table, i - 1, &r) && r.lo == addr && r.tag == TAG_IMPORT) {
 		uint64_t lo = lower_edge(&r);
 
-		/* Else the addresses stay taken. */
+		/* If mmap() fails, the addresses stay taken. */
 		if (show(lo, upper_edge(&r) - lo, d->mem.fd, lo - d->mem.base))
 			soft_ranges_remove(&d->mem.table, i - 1);
 		err = atomic_load(&be->sticky);
@@ -467,8 +489,9 @@ int soft_host_register(struct be *be, void *addr, size_t len)
 }
 
 /*
- * The caller will unmap the memory, so this must work after an error, too. Work that was queued
- * before must still find it; what another thread queues during the wait must not be left with it.
+ * The caller will unmap the memory, so this must work after an error, too. The first wait is for
+ * work that was queued before: it must still find the range. The second wait is for work that
+ * another thread queued during the first one: it must not use the memory after the return.
  */
 int soft_host_unregister(struct be *be, void *addr)
 {
@@ -501,7 +524,10 @@ uint64_t soft_env_alloc(void *ctx, size_t size)
 	struct soft_device *d = ctx;
 	uint64_t at = arena_alloc(&d->mem, size ? size : 1, TAG_VARIABLE);
 
-	/* Whole pages are zero. One shared with other allocations may hold old content. */
+	/*
+	 * Whole pages are already zero. A page that is shared with other allocations may hold old
+	 * content, so clear that part.
+	 */
 	if (at && size < BIG)
 		memset((void *)(uintptr_t)at, 0, size);
 	else if (at)
@@ -517,7 +543,7 @@ void soft_env_free(void *ctx, uint64_t addr)
 	arena_free(&d->mem, addr, TAG_VARIABLE);
 }
 
-/* Memory of another device, as far as this one may use it. */
+/* The range of another device around addr, with the access that this device has to it. */
 static struct ptx_range peer_range(struct soft_device *d, struct soft_device *owner, uint64_t addr)
 {
 	unsigned int access;
@@ -534,7 +560,7 @@ static struct ptx_range peer_range(struct soft_device *d, struct soft_device *ow
 	return (struct ptx_range){.lo = r.lo, .hi = r.hi, .writable = access & 2};
 }
 
-/* A kernel reaches its own device's memory, that of peers, and registered host memory. */
+/* A kernel may use memory of its own device, memory of peers, and registered host memory. */
 struct ptx_range soft_env_range(void *ctx, uint64_t addr)
 {
 	struct soft_device *d = ctx, *owner = device_of(d->be, addr);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules: a fat binary's PTX, translated once for each device that uses it, because each device
- * has variables of its own. The first device's translation is made when the module is loaded, so
- * that a program which does not parse is found out then. Variables that have been bound to host
- * memory, managed ones, are the same on all of them.
+ * Modules. The PTX of a fat binary is translated once for each device that uses it, because each
+ * device has its own variables. The translation for device 0 is made when the module is loaded, so
+ * that a program that does not parse is rejected at once. Managed variables that have been bound to
+ * host memory are the same on all devices.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 struct be_module {
 	struct be_module *next;
 	struct be *be;
-	uint64_t cost;	      /* bytes of the text that the limit of modules has counted */
-	pthread_mutex_t lock; /* the members below */
+	uint64_t cost;	      /* bytes of the text that count against the limit for modules */
+	pthread_mutex_t lock; /* protects the members below */
 	char *text;
 	size_t len;
-	unsigned int max_regs;		       /* of its kernels, as nvcc was told; 0: not said */
+	unsigned int max_regs; /* the limit for its kernels, from nvcc or the load; 0: none */
 	struct ptx_module *dev[SOFT_GPUS_MAX]; /* NULL: not used there yet */
 	struct be_kernel *kernels;
 	struct ptx_bound *bound;
@@ -47,7 +47,9 @@ static int ptx_error_code(struct be *be, enum ptx_status st)
 	case PTX_ASSERT:
 		return QCU_ERR_Assert;
 	case PTX_KILLED:
-		/* Stopped because of another kernel's error or the end of all, else for its time.
+		/*
+		 * If cancel is set, another error or the end of the instance stopped the kernel: no
+		 * new error. Otherwise the kernel ran out of time.
 		 */
 		return __atomic_load_n(&be->cancel, __ATOMIC_RELAXED) ? QCU_ERR_Success
 								      : QCU_ERR_LaunchTimeout;
@@ -124,7 +126,10 @@ static void free_module(struct be_module *m)
 	free(m);
 }
 
-/* Of several units the smallest: it must not be more than what a kernel's own unit says. */
+/*
+ * The smallest limit of all units, because no kernel may have more registers than its own unit
+ * allows.
+ */
 static unsigned int least_regs(const struct soft_units *units)
 {
 	unsigned int least = 0;
@@ -173,7 +178,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_
 	pthread_mutex_init(&m->lock, NULL);
 	err = read_image(m, image, len);
 	if (!err && be->module_room) {
-		/* Packed, it may have been a thousand times smaller. */
+		/* Count the unpacked text: the packed image may be a thousand times smaller. */
 		if (m->len && be->module_room(be->room_ctx, (int64_t)m->len))
 			m->cost = m->len;
 		else if (m->len)
@@ -258,7 +263,10 @@ static struct be_kernel *new_kernel(struct be_module *m, const char *name)
 	return k;
 }
 
-/* The first device that the module has been translated for; there always is one in use. */
+/*
+ * Finds the first device for which the module is translated. If there is none, translates it for
+ * device 0. m->lock is held.
+ */
 static int any_device(struct be_module *m, unsigned int *dev)
 {
 	unsigned int i;
@@ -425,8 +433,9 @@ static int add_bound(struct be_module *m, const char *name, uint64_t addr, uint6
 }
 
 /*
- * Where variables are is part of a translation. Nothing runs in one of which no kernel has been
- * found, so that those there are can just go; the next use makes them anew.
+ * The addresses of variables are part of a translation. Until a kernel of the module has been
+ * looked up, nothing can run in its translations, so they can be dropped. The next use makes new
+ * ones.
  */
 int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
 		  uint64_t size)

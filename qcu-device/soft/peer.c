@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernels of one device in the memory of another. All of it is memory of this process, so the only
- * thing between them is whether the program has asked for it. Pools have their own lists (pool.c).
+ * Access of kernels on one device to the memory of another. All of it is memory of this process, so
+ * the only condition is that the program has enabled the access. Pools have their own access lists,
+ * see pool.c.
  */
 #include "qcu-device/soft/soft.h"
 
@@ -24,7 +25,7 @@ int soft_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool en
 		old = atomic_fetch_or(&d->peers, bit);
 		return old & bit ? QCU_ERR_PeerAccessAlreadyEnabled : QCU_ERR_Success;
 	}
-	/* Kernels that run now were launched when they might. */
+	/* Kernels that run now were launched while access was enabled, so wait for them. */
 	soft_wait(be, d);
 	old = atomic_fetch_and(&d->peers, ~bit);
 	return old & bit ? QCU_ERR_Success : QCU_ERR_PeerAccessNotEnabled;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stream-ordered memory. An allocation has its address and its memory from the call on; a free is
- * work in its stream, and takes effect when the stream gets there. A pool keeps nothing back that
- * has been freed, so it has as much in reserve as is in use, and no other pool ever lacks it.
+ * Stream-ordered memory. An allocation gets its address and its memory in the call. A free is work
+ * in its stream, and takes effect when the stream reaches it. A pool does not keep freed memory. So
+ * its reserved size is always its used size, and no other pool ever lacks that memory.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,8 @@ enum {
 
 struct be_pool {
 	struct soft_device *dev;
-	unsigned int refs; /* its owner, and every block; under the device's pool_lock */
+	/* The owner and each block hold one reference. Protected by the pool_lock of the device. */
+	unsigned int refs;
 	uint64_t max_size;
 	uint64_t attr[POOL_ATTRS];
 	_Atomic uint8_t access[SOFT_GPUS_MAX];
@@ -42,7 +43,7 @@ struct soft_block {
 struct free_work {
 	struct soft_work work;
 	struct soft_device *dev;
-	struct soft_block *block; /* NULL: done */
+	struct soft_block *block; /* NULL: already freed */
 };
 
 static struct be_pool *new_pool(struct soft_device *d, uint64_t max_size)
@@ -86,7 +87,7 @@ static void account(struct be_pool *p, uint64_t size, bool more)
 		a[POOL_RESERVED_HIGH] = a[POOL_RESERVED];
 }
 
-/* The block is in no list any more. pool_lock is held. */
+/* Frees a block that is already out of the list. pool_lock is held. */
 static void end_block(struct soft_device *d, struct soft_block *b)
 {
 	soft_mem_give(&d->mem, b->addr);
@@ -189,7 +190,7 @@ int soft_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t valu
 		return err;
 	if (!attr || attr >= POOL_ATTRS || attr == POOL_RESERVED || attr == POOL_USED)
 		return QCU_ERR_InvalidValue;
-	/* A high-water mark can only be begun anew. */
+	/* A high-water mark can only be set to 0; it then restarts at the present value. */
 	if ((attr == POOL_RESERVED_HIGH || attr == POOL_USED_HIGH) && value)
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&p->dev->pool_lock);
@@ -228,7 +229,7 @@ int soft_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uin
 		return err;
 	if (flags != ACCESS_NONE && flags != ACCESS_READ && flags != ACCESS_READ_WRITE)
 		return QCU_ERR_InvalidValue;
-	/* Its own device always has access. */
+	/* A device always has access to its own pools. */
 	if (dev == p->dev->index && flags != ACCESS_READ_WRITE)
 		return QCU_ERR_InvalidValue;
 	atomic_store(&p->access[dev], (uint8_t)flags);
@@ -257,7 +258,7 @@ static int alloc_locked(struct be_pool *p, struct soft_block *b)
 	return QCU_ERR_Success;
 }
 
-/* As a GPU does: when memory is short, what will be freed anyway is waited for. */
+/* If memory is short, waits for all frees that are still queued in streams, as a GPU does. */
 int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 		    uint64_t *addr)
 {
@@ -303,7 +304,7 @@ static int free_run(struct soft_work *w)
 	return 0;
 }
 
-/* After an error the work is dropped, and the memory with it. */
+/* Work that was dropped after an error has not run, so its memory is freed here. */
 static void free_free(struct soft_work *w)
 {
 	struct free_work *f = (struct free_work *)w;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What kernels print, until the guest program fetches it. As on a GPU the buffer has a fixed size,
- * and when nobody fetches in time the oldest output is lost; here always whole lines of it.
+ * Buffers for what kernels print, until the guest program fetches it. As on a GPU, a buffer has a
+ * fixed size, and if the program does not fetch in time, the oldest output is lost. Here it is
+ * always whole lines that are lost.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #include "qcu-device/soft/soft.h"
 
-#define PRINT_BYTES (8u << 20) /* at first */
+#define PRINT_BYTES (8u << 20) /* the initial size */
 
 bool soft_print_init(struct soft_print *p, uint64_t most)
 {
@@ -75,7 +76,7 @@ static void take(struct soft_print *p, char *to, size_t len)
 	p->used -= len;
 }
 
-/* True: something is lost, for the first time. */
+/* True: some output is lost, for the first time. */
 static bool add(struct soft_print *p, const char *text, size_t len)
 {
 	size_t at, first;
@@ -116,7 +117,7 @@ void soft_env_print(void *ctx, const char *text, size_t len)
 		soft_tell(be, "kernels print more than the program fetches: the oldest is lost");
 }
 
-/* What failed assertions say. */
+/* The messages of failed assertions. */
 void soft_env_complain(void *ctx, const char *text, size_t len)
 {
 	add(&((struct soft_device *)ctx)->be->complaints, text, len);
@@ -152,7 +153,7 @@ static int read_out(struct soft_print *p, void *buf, size_t max, size_t *got)
 	return QCU_ERR_Success;
 }
 
-/* Also after an error: what a kernel said before its assertion failed is wanted most. */
+/* Works after an error, too: what a kernel printed before its assertion failed is needed most. */
 int soft_print_read(struct be *be, void *buf, size_t max, size_t *got)
 {
 	return read_out(&be->print, buf, max, got);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the device says it is: a GPU of compute capability 7.5, the one that nvcc 13 compiles for
- * when it is told nothing, so that ordinary programs bring PTX that the device takes. A program
- * compiled only for something newer is turned away, as such a GPU would; QCU_SOFT_SM=90 makes the
- * device a compute 9.0 one, with that one's limits, for those.
+ * The properties of the device: a GPU of compute capability 7.5. This is the capability that nvcc
+ * 13 compiles for by default, so ordinary programs contain PTX that the device can run. A program
+ * that is compiled only for a newer capability is rejected, as a real GPU of capability 7.5 would
+ * do. For such programs, QCU_SOFT_SM=90 makes the device one of capability 9.0, with the limits of
+ * that capability.
  *
- * The numbers in `fixed` belong to every such device. What depends on the capability, the host or
- * the options is filled in behind them. It has as many multiprocessors as the launches have host
- * threads, since that is how many blocks run at a time.
+ * The numbers in `fixed` are the same for every device. soft_device_desc adds those that depend on
+ * the capability, the host or the options. The device has as many multiprocessors as a launch has
+ * host threads, because that is how many blocks run at the same time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -130,7 +131,7 @@ enum {
 	ATTR_DEFERRED_ARRAYS = 121,
 	ATTR_IPC_EVENTS = 125,
 	ATTR_SYNC_DOMAINS = 126,
-	ATTR_UNIFIED_FUNCTION_POINTERS = 129, /* from the driver API's list */
+	ATTR_UNIFIED_FUNCTION_POINTERS = 129, /* number from the driver API's list */
 	ATTR_NUMA_CONFIG = 130,
 	ATTR_NUMA_ID = 131,
 	ATTR_MPS = 133,
@@ -147,7 +148,9 @@ enum {
 _Static_assert(ATTR_PARTIAL_HOST_ATOMICS < QCU_ATTRS, "all attributes fit the description");
 
 static const struct soft_limits limits[] = {
-	/* sm, threads and blocks per SM, shared memory per SM, block, opt-in, reserved; registers
+	/*
+	 * sm; threads and blocks per SM; shared memory per SM, per block, opt-in, reserved;
+	 * registers
 	 */
 	{75, 1024, 16, 64 << 10, 48 << 10, 64 << 10, 0, 65536},
 	{80, 2048, 32, 164 << 10, 48 << 10, 163 << 10, 1024, 65536},
@@ -177,7 +180,7 @@ static const struct {
 	{ATTR_TOTAL_CONSTANT, 64 << 10},
 	{ATTR_WARP_SIZE, 32},
 	{ATTR_MAX_PITCH, INT32_MAX},
-	{ATTR_CLOCK_KHZ, 1000000}, /* what clock64 counts: nanoseconds */
+	{ATTR_CLOCK_KHZ, 1000000}, /* in nanoseconds, like clock64 */
 	{ATTR_TEXTURE_ALIGNMENT, 512},
 	{ATTR_GPU_OVERLAP, 1},
 	{ATTR_CAN_MAP_HOST, 1},
@@ -243,7 +246,7 @@ static const struct {
 	{ATTR_NUMA_ID, -1},
 	{ATTR_HOST_NUMA_ID, -1},
 	{ATTR_SYNC_DOMAINS, 1},
-	/* What it does not have, and what is not so. */
+	/* Features that the device lacks, and statements that are false for it. */
 	{ATTR_KERNEL_TIMEOUT, 0},
 	{ATTR_INTEGRATED, 0},
 	{ATTR_COMPUTE_MODE, 0},
@@ -299,7 +302,7 @@ int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *de
 
 	memset(desc, 0, sizeof(*desc));
 	snprintf(desc->name, sizeof(desc->name), "qCUDA software GPU");
-	/* The same on every machine: nothing tells one software GPU from another but its number. */
+	/* The same on every host: only the device number tells one software GPU from another. */
 	memcpy(desc->uuid, "qCUDA soft GPU\0\0", sizeof(desc->uuid));
 	desc->uuid[15] = (uint8_t)dev;
 	desc->total_mem = be->dev[dev].mem.vram;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An ordered table of address ranges. Kernels look addresses up from many threads while the program
- * allocates from others, so readers take no lock: they read a sequence number before and after, and
- * try again if a writer was at work in between.
+ * An ordered table of address ranges. Kernels look addresses up on many threads while the program
+ * allocates memory on others, so readers take no lock. A reader reads a sequence number before and
+ * after the lookup, and tries again if a writer was active in between.
  *
- * The table lies in reserved address space of its greatest size. It is never moved, so a reader
- * that comes late reads old entries, never freed memory.
+ * The table lies in reserved address space of its maximum size and is never moved. So a slow reader
+ * may read old entries, but never freed memory.
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ void soft_ranges_fini(struct soft_ranges *t)
 	t->slots = NULL;
 }
 
-/* How many of the first n ranges begin at or below addr. */
+/* Returns how many of the first n ranges begin at or below addr. */
 static size_t ranges_search(struct soft_ranges *t, size_t n, uint64_t addr)
 {
 	size_t lo = 0, hi = n;
@@ -73,7 +73,7 @@ bool soft_ranges_find(struct soft_ranges *t, uint64_t addr, struct soft_range *o
 			r.hi = atomic_load_explicit(&s->hi, memory_order_acquire);
 			r.tag = atomic_load_explicit(&s->tag, memory_order_acquire);
 		}
-		/* The acquire loads above keep this one behind them. */
+		/* The acquire loads above keep this load after them. */
 		if (atomic_load_explicit(&t->seq, memory_order_relaxed) == seq)
 			break;
 	}
@@ -111,7 +111,10 @@ static void ranges_end(struct soft_ranges *t)
 	atomic_fetch_add_explicit(&t->seq, 1, memory_order_release);
 }
 
-/* Release, so that nobody sees the new entry together with the old, even sequence number. */
+/*
+ * Release pairs with the acquire loads of soft_ranges_find: a reader that sees the new entry also
+ * sees the odd sequence number from ranges_begin, never the old, even one.
+ */
 static void slot_set(struct soft_slot *s, const struct soft_range *r)
 {
 	atomic_store_explicit(&s->lo, r->lo, memory_order_release);

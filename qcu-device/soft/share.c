@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What other processes may use of this one's: files in memory. All device memory lies in one, and
- * so does each event that is made for it. Another process opens them by this one's number, and
- * keeps what it has mapped when this one is long gone.
+ * Files in memory, through which other processes may use memory of this one. All memory of a device
+ * is one such file, and so is each event that is made for several processes. Another process opens
+ * a file through /proc, by the pid and the file descriptor of this process. What it has mapped
+ * stays valid after this process has ended.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <fcntl.h>
@@ -19,7 +20,7 @@ int soft_file_new(uint64_t size)
 	struct rlimit most;
 	int fd;
 
-	/* Trying to go beyond the limit would end the process. */
+	/* Exceeding the limit in ftruncate() would end the process with SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < size)
 		return -1;
 	fd = memfd_create("qcu-soft", MFD_CLOEXEC);
@@ -43,7 +44,10 @@ bool soft_file_tell(int fd, struct soft_file *f)
 	return true;
 }
 
-/* The number may belong to another process by now: then it has another file there, or none. */
+/*
+ * The pid may belong to another process by now. That process then has no such file descriptor, or
+ * another file there, so the device and inode numbers are compared.
+ */
 int soft_file_open(const struct soft_file *f)
 {
 	char path[64];

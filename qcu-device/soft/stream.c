@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams: queues of work, each with a thread of its own, so that they run side by side.
+ * Streams: queues of work. Each stream has its own thread, so streams run in parallel.
  *
- * A stream numbers its work; "stream s has done n" is a ticket, and all order between streams is
- * work that waits for tickets. They are collected when the work is queued: a blocking stream waits
- * for what the legacy stream of its device has, the legacy stream for what all blocking streams
- * have. Tickets only ever point at earlier work, so nothing can wait in a circle.
+ * A stream numbers its work. A ticket means "stream s has done its work number n". All order
+ * between streams is work that waits for tickets. The tickets are collected when the work is
+ * queued: work in a blocking stream waits for the work in the legacy stream of its device, and work
+ * in the legacy stream waits for the work in all blocking streams. Tickets only point at earlier
+ * work, so streams cannot wait in a circle.
  *
- * An error of work in a stream ends the whole instance, as it ends a CUDA context: kernels that run
+ * An error of work in a stream ends the whole instance, as it ends a CUDA context: running kernels
  * are stopped, work that has not begun is dropped, and every call returns that error.
  */
 #include <stdlib.h>
@@ -36,7 +37,7 @@ void soft_stream_put(struct be_stream *s)
 	free(s);
 }
 
-/* Faults of a kernel, against which a GPU has no remedy but a new context. */
+/* The faults of a kernel after which a GPU needs a new context. */
 static bool is_sticky(int err)
 {
 	switch (err) {
@@ -132,10 +133,10 @@ static void unlink_stream(struct be_stream *s)
 	s->linked = false;
 }
 
-#define WORK_COST   256u /* with what malloc adds, and its tickets */
+#define WORK_COST   256u /* of one piece of work, with its tickets and the overhead of malloc() */
 #define QUEUE_GRAIN (1u << 20)
 
-/* Is there room for one more? What there may be is asked for in large steps. */
+/* True: there is room for one more piece of work. More room is requested in large steps. */
 static bool has_room(struct be *be)
 {
 	if (!be->queue_room || be->queued < be->granted)
@@ -175,7 +176,10 @@ static void queue_out(struct be *be, const struct soft_work *w)
 	}
 }
 
-/* Counts a piece of work as done. It is the oldest of its stream and no longer in the queue. */
+/*
+ * Marks work as done, and frees it. The work is the oldest of its stream, and is no longer in the
+ * queue.
+ */
 static void finish(struct be_stream *s, struct soft_work *w, int err)
 {
 	if (err)
@@ -208,7 +212,7 @@ static void *worker(void *arg)
 		struct soft_work *w = s->head;
 		int err = 0;
 
-		/* The work before it may be in the hands of a caller, see soft_submit_locked. */
+		/* A caller may still be running the previous work, see soft_submit_locked. */
 		if (!w || s->done != w->n - 1) {
 			if (!w && s->stop)
 				break;
@@ -238,7 +242,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Joins threads that have come to their end. */
+/* Joins threads that have ended. */
 static void reap(struct be *be)
 {
 	struct be_stream *s;
@@ -323,7 +327,7 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
 		const struct soft_ticket *extra)
 {
-	struct be *be = s->be; /* s may be gone afterwards */
+	struct be *be = s->be; /* s may be freed during the call */
 	int err;
 
 	pthread_mutex_lock(&be->lock);
@@ -396,7 +400,9 @@ bool soft_streams_init(struct soft_device *d)
 	return d->legacy;
 }
 
-/* be->lock is held. What is queued is still done; the stream goes when it is. */
+/*
+ * be->lock is held. Work that is queued is still done; the stream is released after the last of it.
+ */
 static void stop_stream(struct be_stream *s)
 {
 	if (s->stop)
@@ -469,7 +475,7 @@ int soft_stream_destroy(struct be *be, struct be_stream *s)
 	return atomic_load(&be->sticky);
 }
 
-/* As a GPU does: to wait for the legacy stream is to wait for all blocking ones. */
+/* As on a GPU, to wait for the legacy stream is to wait for all blocking streams. */
 static bool stream_busy(const struct be_stream *s, uint64_t order)
 {
 	const struct be_stream *o;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be set on a stream beyond its creation. There is no cache to keep something in, one
- * domain of memory, and a thread that waits always sleeps: values are checked, kept and told.
+ * Attributes that can be set on a stream after its creation. They have no effect here: there is no
+ * persisting cache, there is only one memory domain, and a thread that waits always sleeps. So
+ * values are only checked, stored and returned.
  */
 #include <string.h>
 
@@ -48,7 +49,7 @@ static int set(struct be_stream *s, uint32_t attr, const void *value)
 	memcpy(&w, value, sizeof(w));
 	switch (attr) {
 	case ATTR_ACCESS_POLICY:
-		/* No window is small enough for a device without such a cache; none at all is. */
+		/* The device has no persisting cache, so only an empty window is accepted. */
 		return w.bytes ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 	case ATTR_SYNC_POLICY:
 		if (v < SYNC_POLICY_FIRST || v > SYNC_POLICY_LAST)
@@ -58,7 +59,7 @@ static int set(struct be_stream *s, uint32_t attr, const void *value)
 	case ATTR_PRIORITY:
 		return set_priority(s, (int32_t)v);
 	case ATTR_DOMAIN_MAP:
-		/* Both kinds of memory are of domain 0, the only one. */
+		/* Both kinds of memory are in domain 0, the only one. */
 		memcpy(&v, value, 2);
 		return v & 0xffff ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 	case ATTR_DOMAIN:

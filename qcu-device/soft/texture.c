@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Texture and surface objects of the software GPU: descriptions that the PTX machine reads by. A
- * number has the object's slot in its lower half, and in its upper half one that changes each time,
- * so that a kernel with a number from long ago finds nothing.
+ * Texture and surface objects of the software GPU: descriptions of how the PTX machine reads an
+ * image. The number of an object has the slot in its lower half. The upper half is different for
+ * each new object, so that a kernel with an old number finds nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "qcu-device/soft/ptx_image.h"
 #include "qcu-device/soft/soft.h"
 
-#define SLOTS	     65536u /* slot 0 stays free: 0 is no object */
-#define LINEAR_ALIGN 512u   /* as props.c announces them */
+#define SLOTS	     65536u /* slot 0 is not used: 0 means no object */
+#define LINEAR_ALIGN 512u   /* the alignments and the limit are announced by props.c */
 #define PITCH_ALIGN  32u
 #define LINEAR_MAX   268435456u
 
@@ -48,7 +48,7 @@ static struct soft_image *find(struct soft_images *t, uint64_t number)
 	return i && i->number == number ? i : NULL;
 }
 
-/* An object that a launch has found is there until the launch has ended: see destroy(). */
+/* An object that a launch has found exists until the launch has ended: see destroy(). */
 const struct ptx_image *soft_env_image(void *ctx, uint64_t number)
 {
 	struct soft_device *d = ctx;
@@ -80,7 +80,10 @@ static int add(struct soft_images *t, struct soft_image *image, uint64_t *number
 	return QCU_ERR_MemoryAllocation;
 }
 
-/* What is queued now shall still find it; what another thread queues meanwhile may have, too. */
+/*
+ * Work that is queued now must still find the object: the first wait. Work that another thread
+ * queues during that wait may have found it, too: the second wait, before the free.
+ */
 static int destroy(struct be *be, uint64_t number, bool surface)
 {
 	struct soft_images *t = &be->images;
@@ -169,7 +172,7 @@ static int set_memory(struct be *be, struct ptx_image *img, const struct qcu_tex
 	return soft_mem_usable(be, t->addr, len) ? QCU_ERR_Success : QCU_ERR_InvalidValue;
 }
 
-/* A view may narrow the levels and layers; other formats and sizes it may not give. */
+/* A view may select levels and layers. It may not change the format or the size. */
 static int set_view(struct ptx_image *img, const struct qcu_texture_msg *t,
 		    const struct be_array *a)
 {

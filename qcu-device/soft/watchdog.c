@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A time limit for kernels, off unless --kernel-timeout or QCU_SOFT_TIMEOUT says how many seconds,
- * of which the shorter one holds. A GPU that also
- * draws a screen has one; here it is for tests, and for whoever debugs a kernel that does not end.
- * A kernel that goes over it is an error like a fault: it ends the instance.
+ * A time limit for kernels. It is off unless --kernel-timeout or QCU_SOFT_TIMEOUT sets it, in
+ * seconds; if both do, the shorter one applies. A GPU that also drives a screen has such a limit.
+ * Here it is for tests, and for debugging a kernel that does not end. A kernel that exceeds the
+ * limit fails with an error that ends the instance, like a fault.
  */
 #include <stdlib.h>
 #include <time.h>
