@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of the software GPU's runtime share. The PTX machine behind ptx.h is a part of its
- * own; this is everything around it: memory, streams, events, modules.
+ * The interfaces between the files of the software GPU's runtime: memory, streams, events, modules
+ * and so on. The PTX machine behind ptx.h is a separate part.
  *
- * One lock, be->lock, guards streams, tickets, events and errors. Memory tables have a lock for
- * writers and none for readers, because kernels ask them all the time. Order: be->lock is never
- * taken while a memory lock is held.
+ * be->lock protects streams, tickets, events and errors. Each memory table has a lock for writers
+ * only, because kernels look addresses up all the time. Lock order: be->lock is never taken while a
+ * memory lock is held.
  */
 #ifndef QCU_SOFT_H
 #define QCU_SOFT_H
@@ -26,11 +26,11 @@
 
 struct soft_slot {
 	_Atomic uint64_t lo, hi;
-	_Atomic uint32_t tag; /* the owner's */
+	_Atomic uint32_t tag; /* the meaning is up to the owner of the table */
 };
 
 struct soft_ranges {
-	_Atomic uint32_t seq; /* odd while a writer is at work */
+	_Atomic uint32_t seq; /* odd while a writer changes the table */
 	_Atomic size_t count;
 	struct soft_slot *slots;
 	size_t max;
@@ -43,9 +43,12 @@ struct soft_range {
 
 bool soft_ranges_init(struct soft_ranges *t);
 void soft_ranges_fini(struct soft_ranges *t);
-/* The range that addr lies in. */
+/* Finds the range that contains addr. */
 bool soft_ranges_find(struct soft_ranges *t, uint64_t addr, struct soft_range *out);
-/* All below: writers only, one at a time. upper: the first range that begins above addr. */
+/*
+ * The functions below are for writers only, one at a time. soft_ranges_upper returns the index of
+ * the first range that begins above addr.
+ */
 size_t soft_ranges_upper(struct soft_ranges *t, uint64_t addr);
 bool soft_ranges_at(struct soft_ranges *t, size_t i, struct soft_range *out);
 bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range *r);
@@ -53,7 +56,7 @@ void soft_ranges_remove(struct soft_ranges *t, size_t i);
 
 /* ---- share.c ---- */
 
-/* A file of some process's, and a part of it: what the backend's handles say. */
+/* A part of a file that a process has open. The IPC handles of this backend contain this struct. */
 struct soft_file {
 	int pid, fd;
 	uint64_t dev, ino;
@@ -61,10 +64,10 @@ struct soft_file {
 };
 _Static_assert(sizeof(struct soft_file) <= BE_IPC_BYTES, "a handle has room for it");
 
-/* -1: there is no memory for one. */
+/* -1: there is no memory for the file, or RLIMIT_FSIZE forbids its size. */
 int soft_file_new(uint64_t size);
 bool soft_file_tell(int fd, struct soft_file *f);
-/* -1: it is gone. */
+/* -1: the file no longer exists, or cannot be opened. */
 int soft_file_open(const struct soft_file *f);
 
 /* ---- mem.c ---- */
@@ -72,12 +75,13 @@ int soft_file_open(const struct soft_file *f);
 struct soft_mem {
 	pthread_mutex_t lock;
 	struct soft_ranges table;
-	uint64_t base, size; /* reserved addresses */
-	int fd;		     /* the file that they show */
-	uint64_t usable;     /* how much of them is readable and writable so far */
-	uint64_t next; /* where to look first; moves upwards so that addresses come back late */
+	uint64_t base, size; /* the reserved addresses */
+	int fd;		     /* the file that is mapped there; -1: anonymous memory */
+	uint64_t usable;     /* how many of the bytes are readable and writable so far */
+	/* Where to look for room first. Moves up, so that freed addresses are used again late. */
+	uint64_t next;
 	uint64_t vram, used;
-	uint8_t *written; /* see check.c; NULL: nobody asks */
+	uint8_t *written; /* see check.c; NULL: checking is off */
 };
 
 struct soft_device;
@@ -85,17 +89,20 @@ struct soft_device;
 bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram);
 void soft_mem_fini(struct soft_mem *m);
 uint64_t soft_mem_default(void);
-/* Gives back every allocation that is not a module's. */
+/* Frees everything that soft_mem_alloc has allocated, but not variables, pools and imports. */
 void soft_mem_reset(struct soft_mem *m);
 
-/* Does the whole range lie in one allocation, or in registered host memory? */
+/* True if the whole range lies in one allocation, or in registered host memory. */
 bool soft_mem_usable(struct be *be, uint64_t addr, uint64_t len);
 bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len);
 
 int soft_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int soft_mem_free(struct be *be, uint64_t addr);
-/* For pools: memory that is given back at once, without waiting for anyone. 0: none left. */
+/*
+ * For pools: these allocate and free memory at once, without waiting for streams. soft_mem_take
+ * returns 0 if there is no memory.
+ */
 uint64_t soft_mem_take(struct soft_mem *m, uint64_t size);
 void soft_mem_give(struct soft_mem *m, uint64_t addr);
 int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
@@ -106,7 +113,7 @@ bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int soft_host_register(struct be *be, void *addr, size_t len);
 int soft_host_unregister(struct be *be, void *addr);
 
-/* The PTX machine's view; ctx is a struct soft_device. */
+/* Callbacks of the PTX machine; ctx is a struct soft_device. */
 uint64_t soft_env_alloc(void *ctx, size_t size);
 void soft_env_free(void *ctx, uint64_t addr);
 struct ptx_range soft_env_range(void *ctx, uint64_t addr);
@@ -115,11 +122,11 @@ struct ptx_range soft_env_range(void *ctx, uint64_t addr);
 
 void soft_pools_init(struct soft_device *d);
 void soft_pools_fini(struct soft_device *d);
-/* All memory of a device's pools is gone. */
+/* Frees all memory of the pools of a device. */
 void soft_pools_reset(struct soft_device *d);
-/* How a device may use memory that a pool of `owner` has given out: cudaMemAccessFlags. */
+/* Returns cudaMemAccessFlags: how device `dev` may use pool memory of `owner`. */
 unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned int dev);
-/* cudaFree of pool memory, when all streams have come to their end. False: it is none. */
+/* cudaFree of pool memory. The caller has waited for all streams. False: addr is no pool memory. */
 bool soft_pool_drop(struct soft_device *d, uint64_t addr);
 int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
 int soft_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
@@ -138,7 +145,7 @@ int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
 bool soft_check_wanted(void);
 bool soft_check_init(struct soft_mem *m);
 void soft_check_fini(struct soft_mem *m);
-/* Written from now on, or not. */
+/* Marks bytes as written (on) or as not written. */
 void soft_check_mark(struct soft_mem *m, uint64_t addr, uint64_t len, bool on);
 void soft_check_copied(struct be *be, const void *to, const void *from, uint64_t len);
 void soft_check_filled(struct be *be, uint64_t addr, uint64_t len);
@@ -151,27 +158,30 @@ struct soft_print {
 	pthread_mutex_t lock;
 	char *buf;
 	size_t size;
-	size_t head, used; /* the oldest byte, how many follow it */
-	size_t most;	   /* bytes that it may have */
+	size_t head, used; /* the oldest byte, and the number of bytes from there on */
+	size_t most;	   /* the largest size that the buffer may get */
 	bool ever;	   /* something has been printed */
-	bool lost;	   /* and some of it was not fetched in time */
+	bool lost;	   /* some output was lost because it was not fetched in time */
 };
 
-/* most: bytes that it may ever have; 0: any. */
+/* most: the largest size that the buffer may ever get; 0: no limit. */
 bool soft_print_init(struct soft_print *p, uint64_t most);
 void soft_print_fini(struct soft_print *p);
-/* Before anything is printed. */
+/* Fails once something has been printed. */
 int soft_print_resize(struct soft_print *p, size_t size);
 void soft_env_print(void *ctx, const char *text, size_t len);
 void soft_env_complain(void *ctx, const char *text, size_t len);
-/* A line on the program's stderr: why its kernels cannot run here, though they may elsewhere. */
+/*
+ * Queues a line for the stderr of the guest program. For example, why its kernels cannot run here,
+ * although they may run on another GPU.
+ */
 void soft_tell(struct be *be, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
 int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 
 /* ---- watchdog.c ---- */
 
-/* A kernel that runs, on the stack of the thread that runs it. */
+/* A running kernel. The struct is on the stack of the thread that runs the kernel. */
 struct soft_running {
 	struct soft_running *next;
 	const char *name;
@@ -189,7 +199,7 @@ void soft_watchdog_end(struct be *be, struct soft_running *r);
 int soft_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable);
 int soft_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
 		   int32_t *value);
-/* After a reset nobody has access to the device, and it has none to others. */
+/* On a reset: no device has access to this one any more, and this one has no access to others. */
 void soft_peers_reset(struct be *be, unsigned int dev);
 bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *owner);
 
@@ -198,11 +208,11 @@ bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *ow
 #define SOFT_LIMITS 7
 
 struct soft_device_limits {
-	_Atomic uint64_t value[SOFT_LIMITS]; /* by cudaLimit */
+	_Atomic uint64_t value[SOFT_LIMITS]; /* indexed by cudaLimit */
 	struct ptx_heap_room heap;
 };
 
-/* As they are at the beginning and after a reset. */
+/* Sets all limits to their initial values; also used by a reset. */
 void soft_limits_default(struct soft_device *d);
 int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
 int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
@@ -211,12 +221,12 @@ int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *va
 
 struct soft_image;
 
-/* The objects that live, by number. Kernels look them up without a lock. */
+/* The existing texture and surface objects, by number. Kernels look them up without a lock. */
 struct soft_images {
 	pthread_mutex_t lock;
 	_Atomic(struct soft_image *) *slots;
 	uint32_t next;
-	uint32_t made; /* counts, so that a number comes back late */
+	uint32_t made; /* counts objects, so that a number is used again late */
 };
 
 bool soft_images_init(struct soft_images *t);
@@ -237,39 +247,40 @@ struct soft_device {
 	struct soft_mem mem;
 	struct ptx_env env;
 	struct soft_device_limits limits;
-	_Atomic uint32_t peers; /* devices whose memory kernels here may use, a bit each */
+	_Atomic uint32_t peers; /* a bit for each device whose memory kernels here may use */
 	pthread_mutex_t pool_lock;
-	struct soft_block *blocks; /* memory that pools have given out */
-	struct be_pool *pool;	   /* the default one */
-	unsigned int freeing;	   /* blocks that a stream will give back */
-	struct be_stream *streams; /* all with work or a user; list by next */
+	struct soft_block *blocks; /* allocations from pools */
+	struct be_pool *pool;	   /* the default pool */
+	unsigned int freeing;	   /* blocks whose free is queued in a stream */
+	/* All streams that have work or are not destroyed yet; linked by next. */
+	struct be_stream *streams;
 	struct be_stream *legacy;
 };
 
 struct be {
 	pthread_mutex_t lock;
-	pthread_cond_t progress;  /* some work is done, an error has come up, or all ends */
-	uint64_t queued, granted; /* bytes of work that waits, and how many there may be */
-	unsigned int calls;	  /* host functions among it */
+	pthread_cond_t progress;  /* work is done, an error occurred, or the instance closes */
+	uint64_t queued, granted; /* bytes of queued work, and how many are allowed */
+	unsigned int calls;	  /* host functions that are not done */
 	bool (*queue_room)(void *ctx, int64_t bytes);
 	bool (*module_room)(void *ctx, int64_t bytes);
 	void *room_ctx;
-	uint64_t issued;    /* numbers all work in the order in which it came */
-	_Atomic int sticky; /* what ended this instance, or 0; set once */
-	int pending;	    /* an error of asynchronous work that is told once */
-	int cancel;	    /* kernels that run now shall stop */
+	uint64_t issued;    /* numbers all work in the order of submission */
+	_Atomic int sticky; /* the error that ended this instance, or 0; set once */
+	int pending;	    /* an error of asynchronous work that is reported once */
+	int cancel;	    /* 1: running kernels must stop */
 	bool closing;
 	unsigned int workers;
-	struct be_stream *ended; /* whose thread waits to be joined */
+	struct be_stream *ended; /* streams whose thread has ended and must be joined */
 	struct be_event *events;
 	struct be_module *modules;
 	struct be_cond *conds;
-	uint64_t handles; /* given out for conditionals */
+	uint64_t handles; /* the last handle given to a conditional */
 
-	unsigned int timeout; /* seconds that a kernel may run; 0: any time */
+	unsigned int timeout; /* seconds that a kernel may run; 0: no limit */
 	bool watched;
 	pthread_t watchdog;
-	pthread_cond_t watch; /* `running` or the end has changed */
+	pthread_cond_t watch; /* `running` has changed, or the instance closes */
 	struct soft_running *running;
 
 	pthread_mutex_t host_lock;
@@ -284,12 +295,15 @@ struct be {
 	struct soft_device dev[SOFT_GPUS_MAX];
 };
 
-/* A line on stderr, as long as there are not too many: nearly all are about what a guest does. */
+/*
+ * Prints a line on stderr, through complain(). That limits the rate, because a guest can cause
+ * nearly all of these lines.
+ */
 void soft_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- stream.c ---- */
 
-/* The moment when the stream has done its n-th piece of work. Holds a reference on the stream. */
+/* The moment when stream s has done its n-th piece of work. Holds a reference to the stream. */
 struct soft_ticket {
 	struct be_stream *s;
 	uint64_t n;
@@ -297,21 +311,21 @@ struct soft_ticket {
 
 struct soft_work {
 	struct soft_work *next;
-	uint64_t n;	/* in its stream */
-	uint64_t order; /* in the instance */
+	uint64_t n;	/* its number in the stream */
+	uint64_t order; /* its number in the instance */
 	int (*run)(struct soft_work *w);
-	void (*free)(struct soft_work *w); /* be->lock is held */
-	bool always;			   /* run after an error, too */
-	bool again;			   /* may be kept in a body, and run many times */
-	bool kept;			   /* is */
-	uint32_t bytes;			   /* that it takes besides itself */
-	uint32_t cost;			   /* as it counts in the queue; 0: it is not there */
-	struct soft_ticket *after;	   /* other streams' work that comes first */
+	void (*free)(struct soft_work *w); /* called with be->lock held */
+	bool always;			   /* runs after an error, too */
+	bool again;			   /* may be kept in a body and run many times */
+	bool kept;			   /* it is kept in a body */
+	uint32_t bytes;			   /* bytes allocated in addition to the struct */
+	uint32_t cost;		   /* bytes that it counts in the queue; 0: it is not queued */
+	struct soft_ticket *after; /* work of other streams that must be done first */
 	unsigned int after_count;
 };
 
 struct soft_stream_attrs {
-	uint32_t sync_policy; /* 0: as it comes */
+	uint32_t sync_policy; /* 0: never set */
 	uint32_t domain;
 };
 
@@ -321,10 +335,10 @@ struct be_stream {
 	struct be_stream *next;
 	unsigned int refs;
 	struct soft_stream_attrs attrs;
-	bool blocking; /* waits for the legacy stream and it for this one */
+	bool blocking; /* it waits for the legacy stream, and the legacy stream for it */
 	int priority;
-	struct soft_body *body; /* what is put into it is kept there; NULL: it is done */
-	uint64_t last, done;	/* tickets given out, work finished */
+	struct soft_body *body; /* work put into the stream is kept there; NULL: work is done */
+	uint64_t last, done;	/* number of the last work submitted, and of the last work done */
 	uint64_t oldest;	/* `order` of the oldest unfinished work; UINT64_MAX: idle */
 	struct soft_work *head, **tail;
 	pthread_cond_t wake;
@@ -333,38 +347,45 @@ struct be_stream {
 };
 
 enum soft_how {
-	SOFT_QUEUE, /* into the stream */
-	SOFT_SMALL, /* so little that the caller may do it where the stream is idle */
-	SOFT_WAIT,  /* return when it is done */
+	SOFT_QUEUE, /* always queue the work */
+	SOFT_SMALL, /* so little work that the caller may do it if the stream is idle */
+	SOFT_WAIT,  /* return when the work is done */
 };
 
 /*
- * Puts work into a stream, after everything that CUDA's rules put before it, and after `extra` when
- * that is not NULL. Takes the work over in any case.
+ * Puts work into a stream, after everything that CUDA's rules put before it, and after `extra` if
+ * that is not NULL. Takes ownership of the work, even on failure.
  */
 int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
 		const struct soft_ticket *extra);
-/* The same with be->lock held. The lock is dropped for a while if the work is done at once. */
 /*
- * Before work is submitted: is there room for it? When what waits takes too much memory the caller
- * waits until some of it is done, as with CUDA, whose queues have a size. But while a host function
- * is among it, which only the guest can end, by a command that must get through to us, the answer
- * is cudaErrorMemoryAllocation. be->lock is held, and let go of in the wait.
+ * Waits for room in the queue; call it before submitting work. If queued work takes too much
+ * memory, the caller waits until some of it is done; CUDA's queues have a limited size, too. But if
+ * a host function is queued, the result is cudaErrorMemoryAllocation: only the guest can end a host
+ * function, and the command for that must get through. be->lock is held, and dropped during the
+ * wait.
  */
 int soft_queue_wait(struct be_stream *s);
+/*
+ * Like soft_submit, but the caller holds be->lock and has called soft_queue_wait. If the work is
+ * done at once, the lock is dropped while it runs.
+ */
 int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how how,
 		       const struct soft_ticket *extra, uint64_t *ticket);
 bool soft_ticket_done(const struct soft_ticket *t);
 void soft_stream_get(struct be_stream *s);
-void soft_stream_put(struct be_stream *s); /* be->lock is held, or all has ended */
-/* Waits for all that has been submitted so far to a device; NULL: to all. */
+void soft_stream_put(struct be_stream *s); /* be->lock is held, or all streams have ended */
+/* Waits for all work submitted so far to a device; NULL: to all devices. */
 void soft_wait(struct be *be, const struct soft_device *d);
-/* The sticky error, or one that is to be told once. be->lock is held, here and below. */
+/*
+ * Returns the sticky error; if there is none, returns the pending one and clears it. be->lock is
+ * held here and in soft_fail.
+ */
 int soft_take_error(struct be *be);
 void soft_fail(struct be *be, int err);
 
 bool soft_streams_init(struct soft_device *d);
-void soft_streams_stop(struct be *be); /* drops what has not begun and ends all threads */
+void soft_streams_stop(struct be *be); /* drops work that has not begun, and ends all threads */
 
 int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
 		       struct be_stream **s);
@@ -374,21 +395,24 @@ int soft_stream_sync(struct be *be, struct be_stream *s);
 int soft_stream_query(struct be *be, struct be_stream *s);
 int soft_device_sync(struct be *be, unsigned int dev);
 
-/* ---- cell.c: what several processes know of an event ---- */
+/* ---- cell.c: an event that several processes share ---- */
 
 struct soft_cell;
 struct soft_cell *soft_cell_new(void);
 struct soft_cell *soft_cell_open(const struct soft_file *f);
-/* False: it is another process's. */
+/* False: another process made the cell. */
 bool soft_cell_tell(const struct soft_cell *c, struct soft_file *f);
 struct soft_cell *soft_cell_get(struct soft_cell *c);
 void soft_cell_put(struct soft_cell *c);
-/* A record begins and ends; the last one that has begun, and whether it has ended. */
+/*
+ * A record begins, and ends. soft_cell_last returns the number of the last record that has begun,
+ * and soft_cell_done whether a record has ended.
+ */
 uint64_t soft_cell_begin(struct soft_cell *c);
 void soft_cell_end(struct soft_cell *c, uint64_t n);
 uint64_t soft_cell_last(const struct soft_cell *c);
 bool soft_cell_done(const struct soft_cell *c, uint64_t n);
-/* Returns, too, when *cancel is set. */
+/* Also returns when *cancel is set. */
 void soft_cell_wait(const struct soft_cell *c, uint64_t n, const int *cancel);
 
 /* ---- event.c ---- */
@@ -412,11 +436,14 @@ int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream 
 
 /* ---- cond.c ---- */
 
-/* Work that is put into the stream of a body: takes it over. be->lock is held. */
+/* Keeps work that is put into the stream of a body. Takes ownership. be->lock is held. */
 int soft_body_keep(struct be_stream *s, struct soft_work *w);
-/* Memory that kept work names may be gone when the work is done; other work need not ask. */
+/*
+ * True if work may use the memory. Kept work must ask when it runs, because the memory may have
+ * been freed since it was recorded. For other work this is always true.
+ */
 bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len);
-/* The stream has come to its end. be->lock is held. */
+/* Called when the stream is released: its recording ends. be->lock is held. */
 void soft_body_end(struct be_stream *s);
 int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
 		     const uint32_t *first, struct be_cond **c, uint64_t *handle);
@@ -426,7 +453,7 @@ int soft_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
 int soft_cond_ready(struct be *be, struct be_cond *graph);
 int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int soft_cond_destroy(struct be *be, struct be_cond *c);
-/* The PTX machine's view. False: there is no such handle. */
+/* Callback of the PTX machine. False: there is no such handle, or its graph does not run. */
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);
 
 /* ---- hostfunc.c ---- */
@@ -467,7 +494,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
 
 /* ---- fatbin.c, link.c ---- */
 
-/* The PTX of one translation unit. */
+/* The PTX text of one translation unit. */
 struct soft_unit {
 	char *text; /* NUL-terminated */
 	size_t len;
@@ -481,21 +508,22 @@ struct soft_units {
 };
 
 /*
- * Takes from an image (fat binary, several of them in a row, PTX text) what a device of compute
- * capability `sm` can run. When that is nothing, the answer is an error and `why` a sentence.
+ * Reads an image: a fat binary, several of them in a row, or PTX text. Takes the parts that a
+ * device of compute capability `sm` can run. If there are none, returns an error and writes a
+ * sentence to `why`.
  */
 int soft_fatbin_read(const void *image, size_t len, unsigned int sm, struct soft_units *units,
 		     char *why, size_t why_size);
 void soft_units_free(struct soft_units *units);
 
-/* Makes one text of several units. The units stay the caller's. */
+/* Links several units into one text. The caller still owns the units. */
 int soft_link(const struct soft_units *units, char **text, size_t *len, char *why, size_t why_size);
 
 /* ---- module.c, launch.c ---- */
 
 struct soft_kernel_dev {
 	const struct ptx_kernel *ptx; /* NULL: not looked up yet */
-	int max_dynamic;	      /* -1: as it comes */
+	int max_dynamic;	      /* -1: the default */
 	int carveout;
 };
 
@@ -511,7 +539,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_
 int soft_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
 		      size_t *bytes, uint32_t *count);
 int soft_module_unload(struct be *be, struct be_module *m);
-/* Takes a module's code and variables off one device; they come back with the next use. */
+/* Removes the code and variables of all modules from one device. The next use loads them again. */
 void soft_modules_reset(struct be *be, unsigned int dev);
 void soft_modules_fini(struct be *be);
 int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
@@ -521,7 +549,7 @@ int soft_managed_find(struct be *be, unsigned int dev, struct be_module *m, cons
 		      uint64_t *addr, uint64_t *size);
 int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
 		  uint64_t size);
-/* The kernel on a device, loaded there if need be. */
+/* Returns the kernel on a device. Loads the module there if needed. */
 int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
 		    const struct ptx_kernel_info **info);
 int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *diag);
@@ -549,7 +577,7 @@ struct soft_limits {
 };
 
 #define SOFT_SM_DEFAULT 75
-/* NULL: there is no such GPU. */
+/* NULL: this capability is not supported. */
 const struct soft_limits *soft_limits(unsigned int sm);
 int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc);
 int soft_versions(struct be *be, uint32_t *driver, uint32_t *runtime);

@@ -8,8 +8,9 @@
  * in the legacy stream waits for the work in all blocking streams. Tickets only point at earlier
  * work, so streams cannot wait in a circle.
  *
- * An error of work in a stream ends the whole instance, as it ends a CUDA context: running kernels
- * are stopped, work that has not begun is dropped, and every call returns that error.
+ * An error of work in a stream ends the whole instance if is_sticky() says so, as it ends a CUDA
+ * context: running kernels are stopped, work that has not begun is dropped, and every call returns
+ * that error.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Texture and surface objects of the software GPU: descriptions of how the PTX machine reads an
- * image. The number of an object has the slot in its lower half. The upper half is different for
- * each new object, so that a kernel with an old number finds nothing.
+ * image. The number of an object has the slot in its low 16 bits. A counter above them makes the
+ * number of each new object different, so that a kernel with an old number finds nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +81,8 @@ static int add(struct soft_images *t, struct soft_image *image, uint64_t *number
 }
 
 /*
- * Work that is queued now must still find the object: the first wait. Work that another thread
- * queues during that wait may have found it, too: the second wait, before the free.
+ * The first wait is for work that is queued now: it must still find the object. The second wait is
+ * for work that another thread queued during the first one: it may have found the object, too.
  */
 static int destroy(struct be *be, uint64_t number, bool surface)
 {
