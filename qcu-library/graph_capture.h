@@ -29,7 +29,8 @@ cudaError_t qcul_capture_record(cudaStream_t stream, struct qcul_handle *event);
 /* For a call that is not allowed on a captured stream: it makes the capture invalid. */
 cudaError_t qcul_capture_refuse(cudaStream_t stream);
 
-/* For a wait of `stream`: has the event been recorded in a capture? Then this is all of it. */
+/* For a wait of `stream`: was the event recorded in a capture? If so, this call does the whole
+ * wait. */
 bool qcul_capture_wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *err);
 /* An event recorded in a capture has no state to query; a query makes the capture invalid. */
 cudaError_t qcul_capture_asked(const struct qcul_handle *event);

@@ -2,8 +2,8 @@
 /*
  * Executable graphs: a copy of the graph, and the steps that a launch takes, in an order in which
  * each comes after what it depends on. Nodes that need not wait for one another are in different
- * branches: the first is the stream of the launch, the others are streams of the graph's own. As
- * with CUDA's own, a launch begins when the one before is done.
+ * branches. The first branch is the stream of the launch; the others are the graph's own streams.
+ * As in CUDA, a launch begins when the previous launch is done.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Device memory and events that processes of one VM give one another. What a program passes on is a
- * token of the host's with a mark in front that tells memory from events; the host finds what it
- * stands for.
+ * Device memory and events that processes of one VM share. A program passes on a token of the host,
+ * with a prefix that tells memory from events. The host finds the object behind the token.
  */
 #include <string.h>
 
