@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# One Makefile for all four parts; each part's fragment lists its sources. `make help` lists targets.
+# One Makefile for all four parts. Each part has a fragment that lists its sources. `make help` lists
+# the targets.
 
 B ?= build
 CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc 2>/dev/null))),/usr/local/cuda)
 NVCC ?= $(CUDA_HOME)/bin/nvcc
 
-# ThreadSanitizer does not see fences; GCC says so of each.
+# ThreadSanitizer does not model fences, and GCC warns about each one: hence -Wno-tsan.
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
 	$(if $(findstring thread,$(SAN)),-Wno-tsan)
 CFLAGS ?= -O2 -g
@@ -18,7 +19,7 @@ override LDFLAGS += -pthread $(SAN_FLAGS)
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
-# All processors unless the caller says otherwise.
+# Use all processors, unless the caller gives -j.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -37,7 +38,7 @@ include scripts/scripts.mk
 include perf/perf.mk
 include tests/tests.mk
 
-# Everything is built after the packages that it needs are there.
+# deps installs the packages, so every compilation comes after it.
 $(B)/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -48,14 +49,14 @@ $(B)/%.o: %.c | deps
 
 all: $(PARTS)
 
-# For the static checks: everything that is not the kernel module, and the module alone.
+# For the static checks: userspace is everything except the kernel module, driver is only the module.
 userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%) $(PERF_OBJS) $(FUZZ_REPLAYS)
 driver: $(B)/qcu-driver/qcuda.ko
 
 deps:
 	@scripts/deps
 
-# QEMU with our front end, and the guest's kernel and initramfs; both live in the cache.
+# Builds QEMU with our front end, and the guest's kernel and initramfs. Both are in the cache.
 vm: | deps
 	@scripts/build-qemu >/dev/null
 	@scripts/build-guest >/dev/null
@@ -67,8 +68,8 @@ demo: all vm $(DEMO_PROGRAMS:%=$(B)/tests/guest/%)
 test: all vm tests-build perf
 	@tests/run
 
-# All of `make test` that needs no VM: formats, headers, both compilers, sparse, unit and loopback
-# tests plain and under the sanitizers.
+# The part of `make test` that needs no VM: formats, headers, both compilers, sparse, and the unit and
+# loopback tests, both plain and under the sanitizers.
 check: all tests-build
 	@tests/run check unit loopback sanitizers races
 

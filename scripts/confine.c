@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * qcu-confine: what QEMU may do with the host's files, kept by the kernel and not by QEMU.
+ * qcu-confine: limits what QEMU may do with the host's files. The kernel enforces the limits, not
+ * QEMU.
  *
- * The guest's folder is QEMU's 9p server: its kernel may ask that for anything, and QEMU runs as
- * whoever called the launcher. Two locks, which hold for all that is executed behind them:
+ * QEMU's 9p server serves the shared folder to the guest. The guest kernel may send any request to
+ * that server, and QEMU runs as the user who called the launcher. There are two locks, which hold
+ * for every program that is executed after them:
  *
- * seccomp   no file with a set-user-ID or set-group-ID bit, no device node, pipe or socket,
- * whatever the folder. The modes are arguments of system calls, so a filter sees them; calls that
- *           hide them in memory (openat2, io_uring) are not there.
- * Landlock  only the files that are named here. A kernel without it, or before 5.19, when it could
- *           not tell a move from a copy, goes without.
+ * seccomp   QEMU can make no file with a set-user-ID or set-group-ID bit, no device node, pipe or
+ *           socket, in any folder. The modes are arguments of system calls, so a filter sees them.
+ *           Calls that pass the modes in memory (openat2, io_uring) are refused with ENOSYS.
+ * Landlock  QEMU can reach only the files that are named on the command line. This lock is left
+ *           out on a kernel without Landlock, and on a kernel before 5.19, whose Landlock could
+ *           not tell a move from a copy.
  *
- * Neither gives anything back, so that a QEMU that obeys its guest has no way out of them.
+ * Neither lock can be undone, so a QEMU that the guest controls cannot leave them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of Linux' <linux/landlock.h>: the headers of Debian 12 end at version 2. */
+/* From Linux' <linux/landlock.h>. The headers of Debian 12 know Landlock only up to version 2. */
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule	    445
@@ -92,7 +95,10 @@ static int landlock_version(void)
 	return version < 0 ? 0 : (int)version;
 }
 
-/* A ruleset that forbids all that this kernel can forbid; -1 where it can too little. */
+/*
+ * Makes a ruleset that forbids all that this kernel can forbid. Returns -1 if the kernel's Landlock
+ * is missing or older than version 2.
+ */
 static int ruleset(void)
 {
 	struct ruleset_attr attr = {.fs = FS_ALL_1 | FS_REFER};
@@ -117,7 +123,7 @@ static int ruleset(void)
 	return fd;
 }
 
-/* Not every host has every file that is allowed. */
+/* Allows rights on path. A path that does not exist is no error: hosts differ. */
 static void allow(int rules, const char *path, uint64_t rights)
 {
 	struct path_attr attr = {.allowed = rights};
@@ -153,8 +159,9 @@ static void refuse(scmp_filter_ctx filter, int error, int number, unsigned int c
 }
 
 /*
- * refuse_bits: the call, when its argument mode has one of the two bits and, where some is not 0,
- * its argument flags has all of these.
+ * refuse_bits: refuses system call number when its argument number mode has the set-user-ID or the
+ * set-group-ID bit. If some is not 0, the call is refused only when its argument number flags also
+ * has all bits of some.
  */
 static void refuse_bits(scmp_filter_ctx filter, int number, unsigned int mode, unsigned int flags,
 			unsigned int some)
@@ -185,7 +192,7 @@ static void filter_modes(void)
 	refuse_bits(filter, SCMP_SYS(fchmodat), 2, 0, 0);
 	refuse_bits(filter, 452 /* fchmodat2 */, 2, 0, 0);
 	refuse_bits(filter, SCMP_SYS(creat), 1, 0, 0);
-	/* The mode counts only when something is made; else it may be anything. */
+	/* open() uses its mode only when it makes a file; otherwise the mode may be any value. */
 	refuse_bits(filter, SCMP_SYS(open), 2, 1, O_CREAT);
 	refuse_bits(filter, SCMP_SYS(open), 2, 1, (unsigned int)tmpfile);
 	refuse_bits(filter, SCMP_SYS(openat), 3, 2, O_CREAT);

@@ -1,34 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What the scripts share: how they fail, where the cache is, how a directory
-# appears in it all at once, and how packages are fetched without touching the
-# machine's own package lists. Sourced, never run.
+# Functions that the scripts share: how a script fails, where the cache is, how a
+# directory is added to the cache atomically, and how packages are fetched without
+# a change to the machine's own package lists. This file is sourced, never run.
 
 set -euo pipefail
 # shellcheck disable=SC2034 # for scripts/qcu
-user_umask=$(umask) # for what is made in the caller's name
+user_umask=$(umask) # for files that are made in the caller's name
 umask 022
 export LC_ALL=C
 
 self=$(basename "$0")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${QCU_CACHE:-${HOME:-/root}/.cache/qcuda}
-dist=trixie # QEMU 10.0 is in this release of Debian
+dist=trixie # this release of Debian has QEMU 10.0
 
-# Where notes go; scripts/qcu moves it, to keep the shell's own remarks apart.
+# The file descriptor that notes go to. scripts/qcu changes it, to separate the notes from the
+# shell's own messages.
 notes=2
 note() {
 	echo "$self: $*" >&"$notes"
 }
 
-# Every failure is one sentence and exit code 2.
+# Every failure prints one sentence and ends with exit code 2.
 die() {
 	note "$*"
 	exit 2
 }
 
-# Undone on every way out, last in first out.
+# at_exit COMMAND: runs COMMAND on every way out of the script. The last one added runs first.
 cleanups=()
 at_exit() {
 	cleanups+=("$*")
@@ -53,28 +54,28 @@ need() {
 	done
 }
 
-# Runs what an ordinary user's PATH may not lead to.
+# Runs a command from the sbin folders, which an ordinary user's PATH may not contain.
 sbin() {
 	PATH=$PATH:/usr/sbin:/sbin "$@"
 }
 
-# vermagic MODULE: the kernel that it is for.
+# vermagic MODULE: prints the kernel that MODULE is for.
 vermagic() {
 	sbin modinfo -F vermagic "$1" | grep . ||
 		die "modinfo cannot tell which kernel $1 is for; run scripts/deps first, or remove the file"
 }
 
-# temporary NAME [keep]: makes a folder and sets tmp to it. It is removed at the
-# end, by the watcher when this script is killed and has no chance to.
+# temporary NAME [keep]: makes a folder and sets tmp to it. The script removes the
+# folder when it ends. If the script is killed, the watcher removes the folder.
 temporary() {
 	tmp=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX" 2>/dev/null) ||
 		die "no folder can be made in ${TMPDIR:-/tmp}; set TMPDIR to one where that is possible"
 	[ ${#tmp} -lt 80 ] || {
 		rmdir "$tmp"
-		tmp=$(mktemp -d "/tmp/$1.XXXXXX") # a socket's path has 107 characters at most
+		tmp=$(mktemp -d "/tmp/$1.XXXXXX") # the path of a socket has at most 107 characters
 	}
 	[ -z "${2:-}" ] || return 0
-	# Twice, because those who write there may still be about to end.
+	# Remove it twice: processes that write to the folder may still be ending.
 	# shellcheck disable=SC2016
 	setsid sh -c 'tail -f --pid="$1" /dev/null; rm -rf "$2"; sleep 2; rm -rf "$2"' \
 		sh $$ "$tmp" </dev/null >/dev/null 2>&1 &
@@ -83,7 +84,7 @@ temporary() {
 	at_exit "rm -rf '$tmp'; kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
 }
 
-# need_space DIR MEGABYTES
+# need_space DIR MEGABYTES: fails if DIR has less free space.
 need_space() {
 	local free
 	free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
@@ -95,7 +96,7 @@ make_cache() {
 	[ -w "$cache" ] || die "cannot write to $cache; set QCU_CACHE to a folder that can be written"
 }
 
-# lock NAME: waits for the other one, which most likely does our work.
+# lock NAME: waits for the script that holds the lock. That script most likely does our work.
 lock() {
 	local fd
 	exec {fd}>"$cache/.$1.lock"
@@ -105,21 +106,22 @@ lock() {
 	fi
 }
 
-# A scratch folder beside the cache's own folders, so that a rename is atomic.
-# Called with the lock held: what lies there is left from one that was killed.
+# Makes a scratch folder in the cache, so that a rename into the cache is atomic.
+# The caller holds the lock, so an older scratch folder is from a script that was killed.
 scratch() {
 	rm -rf "$cache/.$self".??????
 	work=$(mktemp -d "$cache/.$self.XXXXXX")
 	at_exit "rm -rf '$work'"
 }
 
-# fingerprint FILE_OR_FOLDER...: what a cached result depends on, in 12 characters.
+# fingerprint FILE_OR_FOLDER...: prints 12 characters of a hash over all files that a cached result
+# depends on.
 fingerprint() {
 	(cd "$root" && find "$@" -type f -print0 | sort -z | xargs -0 sha256sum) | sha256sum | cut -c1-12
 }
 
-# Where this machine gets Debian from: apt's own reading of its configuration,
-# which covers every format that apt knows.
+# Prints where this machine gets Debian from. apt itself reads its configuration
+# here, so every format that apt knows is covered.
 debian_uri() {
 	local uri
 	if [ -n "${QCU_DEBIAN_URI:-}" ]; then
@@ -133,8 +135,8 @@ debian_uri() {
 	echo "$uri"
 }
 
-# apt_private DIR: an apt that knows only Debian's $dist and keeps all its
-# state in DIR. Proxies and the like are taken over, hooks are not.
+# apt_private DIR: configures an apt that knows only Debian's $dist and keeps all
+# its state in DIR. It takes over proxies and similar settings, but not hooks.
 apt_private() {
 	local dir=$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg uri
 	[ -r "$keys" ] || die "Debian's keys are missing ($keys); install debian-archive-keyring"
@@ -160,7 +162,7 @@ apt_private() {
 	} >"$dir/apt.conf"
 }
 
-# in_apt DIR COMMAND...
+# in_apt DIR COMMAND...: runs COMMAND with the apt that apt_private configured.
 in_apt() {
 	local dir=$1
 	shift

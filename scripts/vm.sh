@@ -3,32 +3,34 @@
 # shellcheck disable=SC2154 # set by scripts/qcu
 #
 # Starts qcu-device and QEMU, carries the guest's input and output, waits for
-# the program's exit code, and takes all down. Sourced by scripts/qcu.
+# the program's exit code, and stops everything. scripts/qcu sources this file.
 
 device_pid='' qemu_pid='' stdin_pid='' stdout_pid='' stderr_pid='' log_pids=()
 
-# All limits are so many times longer: a debug kernel takes its time.
+# All time limits are multiplied by this number, because a debug kernel is slow.
 slow=${QCU_SLOW:-1}
 
-# Neither outlives this script, even if it is killed, nor hears the terminal's
-# Ctrl-C before it has decided what to do.
+# guarded COMMAND...: runs qcu-device or QEMU. The process ends with this script, even
+# if the script is killed. It does not receive the terminal's Ctrl-C: this script
+# receives it and decides what to do.
 guarded() {
 	mortal setsid "$@"
 }
 
-# The first half of it: for what hears the terminal as this script does.
+# mortal COMMAND...: the process ends with this script, but receives the terminal's signals as this
+# script does.
 mortal() {
 	# shellcheck disable=SC2016
 	exec setpriv --pdeathsig KILL sh -c '[ "$PPID" -eq "$0" ] && exec "$@"' $$ "$@"
 }
 
-# QEMU, which serves the user's folder to a guest that may mean harm, with no more
-# rights than that needs: docs/launcher.md.
+# confined COMMAND...: runs QEMU with only the rights that it needs. QEMU serves the
+# user's folder to a guest that may be hostile: docs/launcher.md.
 confined() {
 	local rights=(--no-new-privs) files=()
-	# Root may go on with what others own, as without a guest, but give nothing away.
+	# Root may still use files that others own, as without a guest, but cannot change a file's owner.
 	[ $EUID -ne 0 ] || rights+=("--bounding-set=-all,+dac_override,+fowner" --inh-caps=-all)
-	# Arguments of the user's may name any file.
+	# The user's own QEMU arguments may name any file, so with them there is no list of files.
 	[ ${#qemu_args[@]} -gt 0 ] || files=(
 		--read /usr --read /bin --read /lib --read /lib64 --read /etc/ld.so.cache --read /sys
 		--read /etc/localtime --read /dev/urandom --write /dev/null --write /dev/kvm
@@ -46,25 +48,26 @@ alive() {
 	[ -n "$1" ] && kill -0 "$1" 2>/dev/null
 }
 
-# What a guest can make anybody write is kept in part: this much of the beginning
-# and, once the writer has ended, of the end.
+# A guest can make its host processes write logs without end. So a log keeps at most
+# this many bytes of the beginning and, once the writer has ended, of the end.
 log_max=1048576
 
-# keep FILE: reads to the end whatever comes, so that nobody waits who writes. The
-# beginning is there at once for whoever looks on.
+# keep FILE: reads everything to the end, so that the writer never waits. The
+# beginning is in FILE at once, for a reader that follows the log.
 keep() {
 	stdbuf -o0 head -c $log_max >"$1" || true
 	tail -c $log_max >"$1.end"
 }
 
-# log_pipe NAME: a pipe in the temporary folder, of which the log NAME is kept.
+# log_pipe NAME: makes the pipe NAME.pipe in the temporary folder. keep writes what
+# comes out of it to the log NAME.
 log_pipe() {
 	mkfifo "$tmp/$1.pipe"
 	keep "$tmp/$1" <"$tmp/$1.pipe" >/dev/null 2>&1 &
 	log_pids+=($!)
 }
 
-# whole LOG: all that is left of it.
+# whole LOG: prints all that was kept of LOG.
 whole() {
 	cat "$1" 2>/dev/null || true
 	[ -s "$1.end" ] || return 0
@@ -72,14 +75,16 @@ whole() {
 	cat "$1.end"
 }
 
-# tell MESSAGE [FILE]: with the last words in it, less what a terminal would obey.
+# tell MESSAGE [FILE]: prints MESSAGE and the last lines of FILE, without control characters, which
+# a terminal would obey.
 tell() {
 	note "$1"
 	[ -z "${2:-}" ] || tail -n 20 "$2" | tr -d '\r' | tr -c '\t\n -~' '?' | cut -c 1-300 |
 		sed "s/^/$self:   /" >&"$notes"
 }
 
-# fail MESSAGE [LOG]: the VM or qcu-device broke; its last words help.
+# fail MESSAGE [LOG]: the VM or qcu-device failed. Prints the end of its LOG, saves the kernel log
+# and ends with exit code 125.
 fail() {
 	end_logs
 	[ -z "${2:-}" ] || whole "$2" >"$tmp/why"
@@ -88,7 +93,7 @@ fail() {
 	exit 125
 }
 
-# QEMU is gone before the program's end: its own fault, or the guest's kernel.
+# QEMU has ended before the program: because of QEMU's own error, or because the guest's kernel crashed.
 crashed() {
 	end_logs
 	[ ! -s "$tmp/qemu.log" ] || fail 'QEMU has ended' "$tmp/qemu.log"
@@ -106,13 +111,13 @@ save_klog() {
 	fi
 }
 
-# Whoever writes logs ends, so that these are complete.
+# Ends all processes that write logs, so that the logs are complete.
 end_logs() {
 	local pid log x
 	[ -z "$qemu_pid" ] || kill -KILL "$qemu_pid" 2>/dev/null || true
 	stop "$device_pid"
 	for log in "$tmp"/*.pipe; do
-		exec {x}<>"$log" {x}>&- # to no avail but for a reader whose writer never came
+		exec {x}<>"$log" {x}>&- # ends a reader whose writer never opened the pipe; else no effect
 	done
 	for _ in {1..150}; do
 		for pid in "${log_pids[@]}"; do
@@ -126,7 +131,7 @@ end_logs() {
 	log_pids=()
 }
 
-# stop PID: asks, waits three seconds, then insists; the group goes with it.
+# stop PID: sends SIGTERM, waits up to three seconds, then sends SIGKILL to the process group.
 stop() {
 	local pid=$1
 	[ -n "$pid" ] || return 0
@@ -142,14 +147,15 @@ stop_all() {
 	[ -z "$qemu_pid" ] || kill -KILL "$qemu_pid" 2>/dev/null || true
 	[ -z "$stdin_pid" ] || kill "$stdin_pid" 2>/dev/null || true
 	stop "$device_pid"
-	# With QEMU gone these have come to their end, unless it never opened them.
+	# QEMU has ended, so these have reached the end of their pipes, unless QEMU never opened the pipes.
 	[ -z "$stdout_pid" ] || kill "$stdout_pid" 2>/dev/null || true
 	[ -z "$stderr_pid" ] || kill "$stderr_pid" 2>/dev/null || true
 	[ ${#log_pids[@]} -eq 0 ] || kill "${log_pids[@]}" 2>/dev/null || true
 	wait 2>/dev/null || true
 }
 
-# From here on children are killed, and bash would tell the user about each.
+# From here on children are killed, and bash would print a message about each one. Send the shell's
+# messages to a file, and keep the notes on the user's standard error.
 hush() {
 	[ "$notes" = 2 ] || return 0
 	exec {notes}>&2 2>>"$tmp/shell.log"
@@ -179,18 +185,20 @@ await_device() {
 	exit 2
 }
 
-# What cannot be written, on a full disk for example, is lost, and the program goes on, as it would
-# here; unless nobody reads any more.
+# Carries the guest's output. Output that cannot be written, for example on a full disk, is lost, and
+# the program goes on, as it would here. The exception is a signal: when nobody reads any more,
+# SIGPIPE ends cat, and this process ends too.
 # shellcheck disable=SC2016
 carry_output='exec 3<"$0"; setpriv --pdeathsig KILL cat <&3 2>/dev/null && exit; [ $? -lt 128 ] || exit; exec cat <&3 >/dev/null'
 
-# A value inside a QEMU option.
+# comma VALUE: quotes VALUE for use inside a QEMU option.
 comma() {
 	printf '%s' "${1//,/,,}"
 }
 
-# What the kernel need not look for, and nothing on the console below a warning. Its
-# memory is in random places (its text is not: that is chosen by what unpacks it).
+# These arguments skip what the kernel need not look for, and keep messages below a
+# warning off the console. The kernel's memory is at random addresses. Its text is
+# not: the code that unpacks a kernel chooses that address, and this one is not packed.
 kernel_args=(
 	console=ttyS0 quiet loglevel=5 log_buf_len=1M panic=-1
 	tsc=reliable no_timer_check cryptomgr.notests random.trust_cpu=on audit=0
@@ -199,9 +207,9 @@ kernel_args=(
 
 start_vm() {
 	local q=("$qemu_dir/bin/qemu-system-x86_64") t
-	# An emulated CPU has no steady speed to calibrate against. And it does not guess
-	# ahead as a real one does with the kernel's instructions: what the kernel does
-	# against that helps nobody there, and makes each of its calls longer.
+	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
+	# emulated CPU also does not speculate. The kernel's mitigations against speculation
+	# are useless there, and make each system call slower.
 	[ "$accel" = kvm ] || kernel_args+=(lpj=4000000 mitigations=off)
 	t=$(comma "$tmp")
 	hush
@@ -231,10 +239,10 @@ start_vm() {
 	if [ "$accel" = kvm ]; then
 		q+=(-accel kvm -cpu host)
 	else
-		# One thread for all CPUs: with one for each, QEMU 10.0 now and then dies of its
+		# One thread for all CPUs: with one thread per CPU, QEMU 10.0 sometimes fails its
 		# own assertion (iotlb_to_section) while Linux moves the BARs of PCI devices.
-		# Without erms and fsrm: with them Linux clears and copies pages by string
-		# instructions on bytes, which emulation does one by one, three times slower.
+		# Without erms and fsrm: with them Linux clears and copies pages with string
+		# instructions on bytes. Emulation runs these byte by byte, three times slower.
 		q+=(-accel tcg,thread=single -cpu max,-erms,-fsrm)
 	fi
 	if [ -n "$share" ]; then
@@ -251,7 +259,7 @@ start_vm() {
 	for log in console klog qemu.log; do
 		log_pipe "$log"
 	done
-	# The data pipes meet their other end when QEMU opens it.
+	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
 	(mortal sh -c "$carry_output" "$tmp/out") &
 	stdout_pid=$!
 	(mortal sh -c "$carry_output" "$tmp/err") >&"$notes" &
@@ -261,7 +269,7 @@ start_vm() {
 	(mortal sh -c 'exec cat >"$0"' "$tmp/in" <&"$user_in") 2>/dev/null &
 	stdin_pid=$!
 	exec {user_in}<&-
-	# Only QEMU holds the writing end of the status pipe: its death is the end of file.
+	# Only QEMU holds the writing end of the status pipe, so the end of QEMU is the end of file.
 	local both write
 	exec {both}<>"$tmp/status"
 	exec {status}<"$tmp/status" {write}>"$tmp/status" {both}>&-
@@ -273,7 +281,7 @@ start_vm() {
 	exec {write}>&-
 }
 
-# monitor COMMAND: sends it, leaves its answer in $answer.
+# monitor COMMAND: sends COMMAND to QEMU's monitor and sets $answer to the answer.
 monitor() {
 	printf '%s\n' "$1" >&"$monitor_in"
 	while IFS= read -r -t 5 -u "$monitor_out" answer; do
@@ -282,8 +290,8 @@ monitor() {
 	return 1
 }
 
-# The guest has handed all its output to QEMU, but a slow reader may still hold
-# QEMU up. A port is idle when it is not throttled in two rounds of its main loop.
+# The guest has given all its output to QEMU, but QEMU may still wait for a slow
+# reader. A port is idle when it is not throttled in two rounds of QEMU's main loop.
 drain() {
 	local idle=0
 	monitor '{"execute":"qmp_capabilities"}' || return 0
@@ -315,8 +323,8 @@ check_health() {
 	if [ -n "$use_device" ] && ! alive "$device_pid"; then
 		fail 'qcu-device has died' "$tmp/device.log"
 	fi
-	# As the program would have got SIGPIPE here. When both are at their end, it
-	# is QEMU that is ending; give it time to.
+	# Without a VM the program would get SIGPIPE when nobody reads its output. But when
+	# both output processes have ended, QEMU is ending: give it time.
 	if ! alive "$stdout_pid"; then
 		ending=$((ending + 1))
 		alive "$stderr_pid" || [ $ending -gt 25 ] || return 0
@@ -329,8 +337,8 @@ check_health() {
 	fi
 }
 
-# The VM's normal end: QEMU first, then the output that it left in the pipes,
-# then qcu-device, which ends by itself when QEMU does, and whose exit code counts.
+# The VM's normal end: first QEMU ends, then the output that is left in the pipes is
+# read, then qcu-device ends. It ends by itself when QEMU does. Its exit code counts.
 finish_vm() {
 	local code=0
 	drain
@@ -388,7 +396,7 @@ run_vm() {
 				;;
 			esac
 		else
-			# More than 128: only the time was up, perhaps in the midst of a line.
+			# More than 128 is only a timeout of read, perhaps in the middle of a line.
 			[ $rc -gt 128 ] || crashed
 			part+=$line
 		fi
