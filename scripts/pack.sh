@@ -2,17 +2,17 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # set by scripts/qcu
 #
-# Puts a program, what it links to and how to run it into a cpio archive that
-# is appended to the guest's initramfs. Sourced by scripts/qcu.
+# Puts a program, its libraries and a script that runs it into a cpio archive, which
+# is appended to the guest's initramfs. scripts/qcu sources this file.
 #
-# Files keep their host paths. A library from a folder that the loader does not
-# search by itself also gets a link in one that it does, so that the guest needs
-# no loader cache. libcudart is always ours, never one of the host's.
+# Files keep their host paths. The loader searches only some folders by itself. A
+# library from another folder also gets a link in one of these folders, so that the
+# guest needs no loader cache. libcudart is always ours, never one of the host's.
 
-# The loader's own folders on this distribution: where libc is.
+# The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
 
-# quote STRING: for a POSIX shell, whatever is in it.
+# quote STRING: quotes STRING for a POSIX shell. STRING may contain any character.
 quote() {
 	printf "'%s'" "${1//\'/\'\\\'\'}"
 }
@@ -24,9 +24,9 @@ absolute() {
 	esac
 }
 
-# Visible in the guest through the share, where a packed file would be hidden.
-# The user may have come to the folder through a link, $alias, which leads there
-# in the guest as well.
+# is_shared PATH: the guest sees PATH through the share, which would hide a packed
+# file. The user may have entered the folder through a link, $alias. The link leads
+# to the folder in the guest as well.
 is_shared() {
 	[ -n "$share" ] && [[ $1/ == "$share"/* ]] || [ -n "$alias" ] && [[ $1/ == "$alias"/* ]]
 }
@@ -35,7 +35,7 @@ is_shared() {
 pack_file() {
 	local to
 	to=$(realpath -m -s -- "$2")
-	# The guest has one folder for programs.
+	# The guest has only one folder for programs.
 	case $to in
 	/usr/bin/* | /usr/sbin/* | /sbin/*) to=/bin/${to##*/} ;;
 	esac
@@ -52,13 +52,13 @@ pack_link() {
 	ln -s "$1" "$tmp/links$2"
 }
 
-# pack_libraries FILE...: all that they load at start.
+# pack_libraries FILE...: packs all libraries that the files load at start.
 pack_libraries() {
 	local name path
 	while read -r name path; do
 		case $name in
 		libcudart.so*)
-			# A program's own search path may lead to NVIDIA's in the share.
+			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue
 			;;
@@ -73,7 +73,7 @@ pack_libraries() {
 		-e 's|^\t(/[^ ]*/([^ /]+)) \(0x[0-9a-f]+\)$|\2 \1|p')
 }
 
-# pack_program FILE GUEST_PATH: with its interpreter, if it is a script.
+# pack_program FILE GUEST_PATH: packs a program. If it is a script, packs its interpreter too.
 pack_program() {
 	local line interpreter
 	pack_file "$1" "$2"
@@ -94,7 +94,7 @@ pack_program() {
 	fi
 }
 
-# The environment is passed on, less what would only be wrong in the guest.
+# Passes the environment on, without the variables that would be wrong in the guest.
 write_environment() {
 	local entry name
 	echo 'unset HOME TERM PWD OLDPWD'
@@ -109,7 +109,8 @@ write_environment() {
 	done <"/proc/$$/environ"
 	echo "umask $user_umask"
 	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
-	# On a terminal a program shows each line at once; a pipe would change that.
+	# On a terminal a program prints each line at once. In the guest its output is a pipe, so
+	# libstdbuf sets line buffering.
 	if [ -e "$tmp/stage/qcu/lib/libstdbuf.so" ]; then
 		echo 'export _STDBUF_O=L LD_PRELOAD=/qcu/lib/libstdbuf.so'
 	fi
@@ -118,7 +119,7 @@ write_environment() {
 	fi
 }
 
-# The guest's users: root, the caller by the same numbers as here, and nobody.
+# Writes the guest's users: root, the caller (with the same numbers as on the host), and nobody.
 write_users() {
 	local g
 	uid=$EUID gid=$(id -g) user=root
@@ -126,7 +127,7 @@ write_users() {
 	{
 		if [ "$uid" -ne 0 ]; then
 			user=$(id -un 2>/dev/null) || user=
-			# A name that means another user there would be taken for that one.
+			# A user named root here, but with another number, must not get that name in the guest.
 			[[ $user =~ ^[A-Za-z_][A-Za-z0-9_.-]*$ && $user != root ]] || user=user
 			echo "$user:x:$uid:$gid:$user:${HOME:-/}:/bin/sh"
 		fi
@@ -191,7 +192,7 @@ pack_guest() {
 	fi
 	write_users
 	{
-		# A script of the vm command is the guest's administrator.
+		# The script of the vm command runs as root in the guest.
 		[ "$mode" = run ] || user=root
 		home=${HOME:-}
 		! is_shared "$home" || home=
@@ -207,7 +208,7 @@ pack_guest() {
 		archive "$tmp/links"
 	} >"$tmp/initrd" || die "cannot write the guest's initramfs in $tmp; is the disk full?"
 	rm -rf "$tmp/stage" "$tmp/links"
-	# It lies in the guest's memory twice while the kernel unpacks it.
+	# While the kernel unpacks the initramfs, the guest's memory holds it twice.
 	local packed=$(($(stat -c %s "$tmp/initrd") >> 20))
 	[ $((packed * 2 + mem_mb / 8 + 64)) -lt "$mem_mb" ] ||
 		die "the program and its libraries take $packed MB, too much for a guest of --mem $mem"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the launcher runs that is no script: QEMU behind a system call filter.
+# The only compiled program of the launcher: it runs QEMU behind a system call filter and Landlock.
 
 PARTS += $(B)/scripts/qcu-confine
 
