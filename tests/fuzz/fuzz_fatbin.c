@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzzes what reads a program's device code: fat binaries are taken apart, unpacked, linked, and
- * loaded as the software GPU loads them.
+ * Fuzzes the reader of a program's device code: it takes fat binaries apart, unpacks and links
+ * them, and loads them as the software GPU does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define TEXT_MAX  32768u
 #define UNITS_MAX 6u
 
-/* As in fatbin.c, written down a second time so that one error is not made twice. */
+/* The same numbers as in fatbin.c, written a second time so that one error is not made twice. */
 #define MAGIC	   0xba55ed50u
 #define HEADER	   16u
 #define ENTRY	   64u
@@ -30,7 +30,7 @@ static void read_and_link(const uint8_t *data, size_t size, unsigned int sm)
 	char why[64], *text = NULL;
 	size_t len = 0;
 
-	/* A short buffer for the sentence: long names must not lead beyond it. */
+	/* A short buffer for the message: long names must not lead to writes beyond its end. */
 	if (soft_fatbin_read(data, size, sm, &units, why, sizeof(why))) {
 		if (units.count || strlen(why) >= sizeof(why))
 			abort();
@@ -62,7 +62,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		be_soft.module_unload(be, m);
 	be_soft.mem_info(be, 0, &free_after, &total);
 	if (free_before != free_after)
-		abort(); /* variables' memory is lost */
+		abort(); /* memory of variables is lost */
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static void put(uint8_t *p, uint64_t v, unsigned int bytes)
 	memcpy(p, &v, bytes);
 }
 
-/* One container with the text in it, packed in any way. 0: no room. */
+/* Builds one container with the text, packed in a random way. Returns 0 if there is no room. */
 static size_t build(uint8_t *out, size_t room, const char *text, size_t len, uint64_t *random)
 {
 	static const uint32_t archs[] = {50, 75, 75, 80, 89, 90, 90, 100, 120};
@@ -110,7 +110,10 @@ static size_t build(uint8_t *out, size_t room, const char *text, size_t len, uin
 	return HEADER + ENTRY + packed;
 }
 
-/* Changes the PTX in it and packs it again, so that the sizes are right. 0: not to be done. */
+/*
+ * Changes the PTX in the fat binary and packs it again, so that the sizes are right. Returns 0 if
+ * that is not possible.
+ */
 static size_t repack(uint8_t *data, size_t size, size_t max, uint64_t *random)
 {
 	struct soft_units units;
@@ -146,7 +149,7 @@ static size_t repack(uint8_t *data, size_t size, size_t max, uint64_t *random)
 	return at;
 }
 
-/* Another number in one of the first headers. */
+/* Puts another number into one of the first headers. */
 static size_t change_field(uint8_t *data, size_t size, uint64_t *random)
 {
 	static const uint64_t values[] = {0,	      1,	  2,	      7,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzzes what looks at an image before a backend sees it (image.c): fat binaries and what they
- * unpack to, machine code, PTX. What it lets through, the software GPU must not find damaged.
+ * Fuzzes the check of an image that comes before the backend (image.c): fat binaries and what is
+ * unpacked from them, machine code, PTX. If the check accepts an image, the software GPU must not
+ * find it damaged.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static uint64_t value(size_t size, uint64_t *random)
 	return values[fuzz_random(random, sizeof(values) / sizeof(values[0]))];
 }
 
-/* Another number in the header, a section's header, or somewhere in the middle. */
+/* Puts another number into the header, into a section's header, or somewhere in the middle. */
 static void change_code(uint8_t *p, size_t size, uint64_t *random)
 {
 	size_t at = 2 * fuzz_random(random, sizeof(Elf64_Ehdr) / 2), n = 2;
@@ -98,7 +99,10 @@ static void put(uint8_t *p, uint64_t v, unsigned int bytes)
 	memcpy(p, &v, bytes);
 }
 
-/* Machine code as the one entry of a fat binary, packed or not. 0: there is no room. */
+/*
+ * Wraps machine code as the only entry of a fat binary, packed or not. Returns 0 if there is no
+ * room.
+ */
 static size_t wrap(const uint8_t *code, size_t len, uint8_t *out, size_t room, uint64_t *random)
 {
 	static const uint32_t flags[] = {0, FLAG_LZ4, FLAG_ZSTD};
@@ -145,7 +149,7 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 	if (!fuzz_random(&random, 4))
 		return LLVMFuzzerMutate(data, size, max);
 	if (!code) {
-		/* Container and entry begin with the same kind of numbers. */
+		/* The container and the entry begin with the same kind of numbers. */
 		n = fuzz_random(&random, HEADER + ENTRY + 16) & ~1u;
 		if (n + 8 <= size && size >= HEADER + ENTRY)
 			put(data + n, value(size, &random), fuzz_random(&random, 2) ? 4 : 8);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzzes a mirror, as a hostile guest would: any record with any segments or message, on guest
- * memory that the same guest fills, with the software GPU behind it. What comes before mir_submit,
- * taking a chain off the virtqueue, is done here as mirror_vq.c does it.
+ * Fuzzes a mirror as a hostile guest would: any record with any segments or message, on guest
+ * memory that the same guest fills, with the software GPU as the backend. The step before
+ * mir_submit, which takes a chain off the virtqueue, is done here as in mirror_vq.c.
  *
- * An input is a byte of settings and then items: a struct item, a record for a command, and `tail`
- * bytes: what travels with the command, or what is written to guest memory.
+ * An input is a byte of settings and then items. An item is a struct item, a record for a command,
+ * and `tail` bytes: the data of the command, or the data to write to guest memory.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,12 +20,12 @@
 #define LOW_BYTES  (1u << 20)
 #define HIGH_GPA   (1ull << 32)
 #define HIGH_BYTES (256u << 10)
-/* A module that is always there. */
+/* A module that is in guest memory for every input. */
 #define IMAGE_GPA 0x1000u
 #define ITEMS_MAX 64u
 #define WAIT_MS	  100
 
-/* The upper half of a number that stands for the n-th memory that MALLOC or VAR_FIND has given. */
+/* The upper half of a number that stands for the n-th pointer from MALLOC or VAR_FIND. */
 #define POINTER	 0xfeed0000u
 #define POINTERS 16u
 
@@ -51,12 +51,12 @@ static const char image[] =
 static struct guestmem mem;
 static uint8_t *low, *high;
 
-/* One input's session. */
+/* The session of one input. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	struct mirror *m;
-	unsigned int outstanding, driving; /* of them, the driver's */
+	unsigned int outstanding, driving; /* driving: how many of them are the driver's */
 	bool broken;
 	uint64_t pointer[POINTERS];
 	unsigned int pointers;
@@ -65,7 +65,7 @@ static struct {
 struct request {
 	struct mir_request req;
 	struct qCUcmd sent;
-	uint8_t *tail; /* of exactly that many bytes: the sanitizer watches its end */
+	uint8_t *tail; /* of exactly the data's size: the sanitizer watches its end */
 };
 
 static void done(struct mir_request *req)
@@ -93,13 +93,19 @@ static void done(struct mir_request *req)
 	free(r);
 }
 
-/* Holds the lock. Is a command of a guest thread's, or one of the driver's, on its way? */
+/*
+ * Call with the lock held. Returns true if a command of a guest thread, or of the driver, is not
+ * answered yet.
+ */
 static bool busy(bool threads, bool driver)
 {
 	return (threads && s.outstanding > s.driving) || (driver && s.driving);
 }
 
-/* False: some are still at it. They may well wait for what this input never sends. */
+/*
+ * Returns false if some commands are still not answered. They may wait for something that this
+ * input never sends.
+ */
 static bool wait_for(bool threads, bool driver)
 {
 	struct timespec t;
@@ -130,7 +136,7 @@ static void put_pointers(uint8_t *p, size_t len)
 	}
 }
 
-/* Grids of millions of blocks are allowed, and take their time. */
+/* Grids of millions of blocks are valid, but take too long here. */
 static void shrink_grid(uint8_t *tail, size_t len)
 {
 	struct qcu_launch_msg msg;
@@ -144,7 +150,7 @@ static void shrink_grid(uint8_t *tail, size_t len)
 	memcpy(tail, &msg, sizeof(msg));
 }
 
-/* What mirror_vq.c refuses never gets here. */
+/* Returns false for a chain that mirror_vq.c refuses. */
 static bool read_tail(struct request *r, size_t tail)
 {
 	struct mir_request *req = &r->req;
@@ -163,7 +169,7 @@ static bool read_tail(struct request *r, size_t tail)
 	return false;
 }
 
-/* False: this is the end of the session. */
+/* Returns false at the end of the session. */
 static bool command(const struct item *it, const uint8_t *record, const uint8_t *tail)
 {
 	struct request *r = calloc(1, sizeof(*r));
@@ -188,7 +194,8 @@ static bool command(const struct item *it, const uint8_t *record, const uint8_t 
 	if (!read_tail(r, it->tail))
 		goto refused;
 	/*
-	 * Pages that go while a copy is at them end this process; that is the guest's own loss. The
+	 * A process that unmaps pages under a copy ends, and this is the guest's own loss. So the
+	 * driver's commands and the guest threads' commands do not run at the same time here. The
 	 * driver's own commands may run beside each other.
 	 */
 	driver = !r->sent.tid;
@@ -245,7 +252,7 @@ static void play(const uint8_t *data, size_t size)
 
 static void make_memory(void)
 {
-	/* A kernel that the input loads need not end by itself. */
+	/* A kernel of the input need not end by itself. */
 	setenv("QCU_SOFT_TIMEOUT", "1", 1);
 	low = mmap(NULL, LOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	high = mmap(NULL, HIGH_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -332,7 +339,7 @@ static uint32_t pick_narrow(uint64_t *random)
 	return narrow[fuzz_random(random, sizeof(narrow) / sizeof(narrow[0]))];
 }
 
-/* Where the items begin. */
+/* Finds the start of each item. */
 static unsigned int list_items(const uint8_t *data, size_t size, size_t *at)
 {
 	unsigned int n = 0;
@@ -355,7 +362,7 @@ static unsigned int list_items(const uint8_t *data, size_t size, size_t *at)
 	return n;
 }
 
-/* Segments that make up `len` bytes, most of the time of whole pages. */
+/* Makes segments, most of the time of whole pages. Stores the sum of their lengths in *len. */
 static size_t make_segs(struct qcu_seg *seg, __u64 *len, uint64_t *random)
 {
 	unsigned int n = 1 + fuzz_random(random, 4), i;
@@ -397,7 +404,7 @@ static size_t make_message(uint8_t *tail, uint16_t op, uint64_t *random)
 	return sizeof(msg) + msg.param_bytes;
 }
 
-/* A command that keeps most rules. */
+/* Makes a command that keeps most rules. */
 static size_t make_item(uint8_t *out, uint64_t *random)
 {
 	struct item it = {.wait = fuzz_random(random, 3) != 0};
@@ -461,7 +468,7 @@ static size_t make_item(uint8_t *out, uint64_t *random)
 	return sizeof(it) + sizeof(c) + it.tail;
 }
 
-/* Another number in one record or its tail. */
+/* Puts another number into one record or its tail. */
 static void change_number(uint8_t *data, size_t from, size_t to, uint64_t *random)
 {
 	size_t off = sizeof(struct item) + fuzz_random(random, 20) * 4;
@@ -500,11 +507,11 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 		i = fuzz_random(&random, n + 1);
 		len = i < n ? at[i + 1] - at[i] : 0;
 		switch (fuzz_random(&random, 8)) {
-		case 0: /* gone */
+		case 0: /* remove an item */
 			memmove(data + at[i], data + at[i] + len, size - at[i] - len);
 			size -= len;
 			break;
-		case 1: /* again */
+		case 1: /* repeat an item */
 			if (len && len <= sizeof(bytes)) {
 				memcpy(bytes, data + at[i], len);
 				i = fuzz_random(&random, n + 1);
@@ -526,7 +533,7 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 	return size;
 }
 
-/* The items of one behind those of the other. */
+/* Appends the items of one input to the first items of the other. */
 FUZZ_ENTRY size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
 					    size_t b_size, uint8_t *out, size_t max,
 					    unsigned int seed)

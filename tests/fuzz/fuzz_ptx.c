@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzzes the PTX machine: any text is loaded, and every kernel that comes out of it runs. Memory of
- * the device is what malloc gives, byte for byte, so that the sanitizer sees each access that the
- * machine should have refused. A kernel that does not end is stopped after a while.
+ * Fuzzes the PTX machine: loads any text and runs every kernel in it. Device memory comes from
+ * malloc with its exact size, so that the sanitizer sees each access that the machine should have
+ * refused. A kernel that does not end is stopped after a while.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void mem_free(void *ctx, uint64_t addr)
 		memory[i].p = NULL;
 		return;
 	}
-	abort(); /* the machine gives back what it never got */
+	abort(); /* the machine frees memory that it never got */
 }
 
 static struct ptx_range mem_range(void *ctx, uint64_t addr)
@@ -72,7 +72,7 @@ static struct ptx_range mem_range(void *ctx, uint64_t addr)
 	return (struct ptx_range){0};
 }
 
-/* Reads what it is given: the sanitizer shall see it. */
+/* Reads the whole text, so that the sanitizer checks it. */
 static void mem_print(void *ctx, const char *text, size_t len)
 {
 	static volatile char sink;
@@ -83,7 +83,7 @@ static void mem_print(void *ctx, const char *text, size_t len)
 	(void)sink;
 }
 
-/* For QCU_SOFT_CHECK: some of the memory has been written. */
+/* For QCU_SOFT_CHECK: says that some of the memory has been written. */
 static bool mem_written(void *ctx, uint64_t addr, size_t len)
 {
 	(void)ctx;
@@ -121,7 +121,7 @@ static void limit_time(int ms)
 	setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 
-/* Pointers to a buffer for what is as wide as one, a length for the rest. */
+/* Fills 8-byte parameters with pointers to a buffer, and 4-byte parameters with a length. */
 static void fill_params(const struct ptx_kernel_info *info, uint8_t *params, uint64_t buffer)
 {
 	const uint32_t count = 70;
@@ -140,7 +140,7 @@ static void fill_params(const struct ptx_kernel_info *info, uint8_t *params, uin
 static void run_kernel(const struct ptx_kernel *k, uint64_t buffer, bool cooperative)
 {
 	const struct ptx_kernel_info *info = ptx_kernel_info(k);
-	/* On the heap and of exactly that size: the sanitizer watches its end. */
+	/* On the heap, with the exact size: the sanitizer watches its end. */
 	uint8_t *params = malloc(info->param_bytes ? info->param_bytes : 1);
 	struct ptx_launch l = {
 		.grid = {2, 1, 2},
@@ -178,7 +178,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	env.complain = mem_print;
 	env.written = size % 3 ? NULL : mem_written;
 	env.wrote = mem_wrote;
-	/* Both sets of operations, see ptx_module.c. */
+	/* Uses both sets of operations, see ptx_module.c. */
 	setenv("QCU_SOFT_BASE_OPS", size % 8 ? "0" : "1", 1);
 	text = malloc(size ? size : 1);
 	buffer = mem_alloc(NULL, BUFFER_BYTES);
@@ -188,7 +188,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(text, data, size);
 	if (ptx_load(text, size, &env, &m, &diag) == PTX_OK) {
-		/* What the module keeps is its own. */
+		/* The module must have copied all that it needs of the text. */
 		free(text);
 		text = NULL;
 		for (unsigned int i = 0; i < KERNELS_MAX && i < ptx_kernel_count(m); i++)
@@ -201,7 +201,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mem_free(NULL, buffer);
 	for (int i = 0; i < BLOCKS_MAX; i++)
 		if (memory[i].p)
-			abort(); /* lost */
+			abort(); /* memory is lost */
 	return 0;
 }
 

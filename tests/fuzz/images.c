@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Textures and surfaces for fuzzed kernels: any number is one of these. Their texels end where
- * their memory ends, so that the sanitizer sees a step beyond them.
+ * Textures and surfaces for fuzzed kernels: any number names one of these. Their texels end where
+ * their memory ends, so that the sanitizer sees an access beyond them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static const struct shape {
 		 .levels = 1},
 	 .size = {64, 1, 1},
 	 .buffer = true},
-	/* Larger than the buffer: what is not there must be noticed. */
+	/* Larger than the buffer: the machine must notice the missing part. */
 	{.img = {.dims = 2,
 		 .memory = true,
 		 .channels = 1,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mutations of PTX text. Bytes changed at random hardly ever get past the parser; lines that come,
- * go and change places, registers that become other registers, and modifiers, types and numbers
- * that become others, do so often, and what they make reaches the executor.
+ * Mutations of PTX text. Text with bytes changed at random hardly ever gets past the parser. These
+ * mutations often do, and reach the executor: they insert, remove and move lines, and replace
+ * registers, modifiers, types and numbers by others.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define LINE_MAX_BYTES 512u
 #define WORD_MAX_BYTES 64u
 
-/* What stands where another of the same list may stand. */
+/* Words of the same list may replace one another. */
 static const char *const types[] = {".u8",   ".s8",   ".b8",	".u16",	  ".s16",  ".b16",
 				    ".u32",  ".s32",  ".b32",	".u64",	  ".s64",  ".b64",
 				    ".f16",  ".f32",  ".f64",	".f16x2", ".bf16", ".bf16x2",
@@ -137,7 +137,10 @@ static const struct {
 	     LIST(vectors), LIST(others), LIST(opcodes), LIST(numbers),	 LIST(specials)};
 #define LISTS (sizeof(lists) / sizeof(lists[0]))
 
-/* Whole statements; nvcc names registers like this, so they mean something in its code. */
+/*
+ * Whole statements. They use names as nvcc gives them to registers, so they make sense in nvcc's
+ * code.
+ */
 static const char *const statements[] = {
 	"\tbar.sync 0;\n",
 	"\tbar.sync 1, 32;\n",
@@ -337,7 +340,7 @@ static const char *const statements[] = {
 };
 #define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
 
-/* Puts `n` bytes of `s` in the place of `cut` bytes at `at`. */
+/* Replaces `cut` bytes at `at` with `n` bytes of `s`. */
 static size_t splice(char *text, size_t len, size_t max, size_t at, size_t cut, const char *s,
 		     size_t n)
 {
@@ -348,7 +351,7 @@ static size_t splice(char *text, size_t len, size_t max, size_t at, size_t cut, 
 	return len - cut + n;
 }
 
-/* A line: where it begins, and its length with the newline. */
+/* Picks a line. Returns where it begins, and its length with the newline. */
 static size_t pick_line(const char *text, size_t len, uint64_t *random, size_t *n)
 {
 	size_t at = len ? fuzz_random(random, (uint32_t)len) : 0, end;
@@ -367,7 +370,8 @@ static bool in_word(char c)
 	       c == ':';
 }
 
-/* A word: a register, a number, one modifier, a name. 0: there is none near. */
+/* Picks a word: a register, a number, one modifier, a name. Stores 0 in *n if there is none near.
+ */
 static size_t pick_word(const char *text, size_t len, uint64_t *random, size_t *n)
 {
 	size_t at = len ? fuzz_random(random, (uint32_t)len) : 0, end;
@@ -387,7 +391,7 @@ static size_t pick_word(const char *text, size_t len, uint64_t *random, size_t *
 	return at;
 }
 
-/* The list that a word is in. */
+/* Returns the list that a word is in, or -1. */
 static int list_of(const char *s, size_t n)
 {
 	for (unsigned int i = 0; i < LISTS; i++)
@@ -397,7 +401,10 @@ static int list_of(const char *s, size_t n)
 	return -1;
 }
 
-/* Like with like most of the time: a type by a type, a register by a register of the text. */
+/*
+ * Most of the time replaces a word with a similar one: a type with a type, a register with a
+ * register of the text.
+ */
 static size_t change_word(char *text, size_t len, size_t max, uint64_t *random)
 {
 	char other[WORD_MAX_BYTES];
@@ -410,7 +417,9 @@ static size_t change_word(char *text, size_t len, size_t max, uint64_t *random)
 	if (isdigit((unsigned char)text[at]))
 		list = 9;
 	if (list < 0 || !fuzz_random(random, 8)) {
-		/* A word from elsewhere, of the same beginning if one is soon found. */
+		/*
+		 * Take a word from elsewhere, with the same first character if one is soon found.
+		 */
 		for (unsigned int tries = 0; tries < 16; tries++) {
 			size_t from = pick_word(text, len, random, &m);
 
@@ -465,11 +474,11 @@ static size_t mutate_once(char *text, size_t len, size_t max, uint64_t *random)
 		s = statements[fuzz_random(random, STATEMENTS)];
 		at = pick_line(text, len, random, &n);
 		return splice(text, len, max, at, 0, s, strlen(s));
-	case 8: /* one more modifier */
+	case 8: /* insert a modifier */
 		at = pick_word(text, len, random, &n);
 		s = lists[fuzz_random(random, 8)].words[0];
 		return splice(text, len, max, at + n, 0, s, strlen(s));
-	case 9: /* one word less */
+	case 9: /* remove a word */
 		at = pick_word(text, len, random, &n);
 		return splice(text, len, max, at, n, "", 0);
 	default:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Feeds saved inputs to a fuzz target: files, or all files of folders. What a fuzzer once found
- * stays a test, with any compiler and without libFuzzer. Each file also comes cut short.
+ * Feeds saved inputs to a fuzz target: files, or all files of folders. So an input that a fuzzer
+ * once found stays a test, with any compiler and without libFuzzer. Each file is also fed in
+ * shorter versions.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void one_file(const char *path)
 		exit(1);
 	}
 	fclose(f);
-	/* Before, so that it can be seen which one was the end. */
+	/* Printed before the run, so that the last line names the input of a crash. */
 	printf("%s\n", path);
 	fflush(stdout);
 	for (size_t i = CUTS; i; i--)

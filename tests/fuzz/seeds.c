@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Makes seeds for the fuzzers from what nvcc has put into programs: reads fat binaries (the section
- * .nv_fatbin of a program) and writes the PTX in them, kernel by kernel, because a fuzzer gets on
- * best with small inputs, and what machine code is small and not packed.
+ * Makes seeds for the fuzzers from nvcc's output. The program reads fat binaries (the section
+ * .nv_fatbin of a program). It writes their PTX kernel by kernel, because a fuzzer works best with
+ * small inputs. It also writes machine code that is small and not packed.
  *
- *	seeds FOLDER FATBIN...
+ *   seeds FOLDER FATBIN...
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,10 @@ static void put_seed(const char *name, unsigned int i, const char *kind, const c
 	written++;
 }
 
-/* The end of an item of the outer level: behind its ';' or the brace that closes its body. */
+/*
+ * Returns the end of an item of the outer level: behind its ';', or behind the brace that closes
+ * its body.
+ */
 static size_t item_end(const char *s, size_t at)
 {
 	unsigned int depth = 0;
@@ -68,13 +71,13 @@ static size_t item_end(const char *s, size_t at)
 	return at;
 }
 
-/* What a debugger reads is most of the text, and of no interest here. */
+/* Debug sections are most of the text, and of no use here. */
 static bool is_section(const char *s)
 {
 	return !strncmp(s + strspn(s, " \t\n"), ".section", 8);
 }
 
-/* Everything else that is no kernel goes before each kernel. */
+/* Everything that is not a kernel goes before each kernel. */
 static void split(const char *name, const char *text)
 {
 	size_t len = strlen(text), head_len, at, end;
@@ -109,7 +112,7 @@ static void split(const char *name, const char *text)
 	free(head);
 }
 
-/* Entries follow one another, whose headers tell how long they are. */
+/* The entries follow one another. Their headers hold their lengths. */
 static void cut_code(const char *name, const char *image, size_t len)
 {
 	unsigned int n = 0;

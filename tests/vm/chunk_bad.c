@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mappings of /dev/qcuda, used as they are meant and as they are not: what is refused, what a chunk
- * costs, that it is zero, and that it is there for DMA while it is still being touched.
+ * Uses mappings of /dev/qcuda in the right and in the wrong way: what the driver refuses, what a
+ * chunk costs, that a chunk is zero, and that DMA finds the chunk while a CPU still touches it for
+ * the first time.
  */
 #define _GNU_SOURCE /* mremap */
 #include <pthread.h>
@@ -29,7 +30,7 @@ static void refused_mappings(void)
 	p = raw_chunks(fd, 0, 8 * MIB);
 	p[0] = p[5 * MIB] = 1;
 	FAILS(mprotect(p, 8 * MIB, RW | PROT_EXEC), EACCES);
-	/* No part of it may go, move or change. */
+	/* No part of a mapping can be unmapped, moved or changed. */
 	FAILS(munmap(p, 4096), EINVAL);
 	FAILS(munmap(p + 4 * MIB, 4 * MIB), EINVAL);
 	FAILS(munmap(p + MIB, MIB), EINVAL);
@@ -70,7 +71,7 @@ static void odd_lengths(void)
 	raw_works(fd);
 }
 
-/* An address outside of the window is ordinary memory; commands still find its pages. */
+/* An address outside the window is ordinary memory. Commands still find its pages. */
 static void elsewhere(void)
 {
 	int fd = raw_session();
@@ -149,7 +150,7 @@ static void chunk_sizes(void)
 		p = raw_chunks(fd, 0, 2 * (size_t)bytes + 4096);
 		p[bytes - 1] = 1;
 		SAME(raw_stat("chunk_pages"), bytes / 4096);
-		/* The last one is cut off by the mapping's end. */
+		/* The end of the mapping cuts off the last chunk. */
 		p[2 * (size_t)bytes] = 1;
 		SAME(raw_stat("chunk_pages"), bytes / 4096 + 1);
 		size.bytes = 65536;
@@ -159,7 +160,7 @@ static void chunk_sizes(void)
 	}
 }
 
-/* More than the guest has: an error for a command, and nothing else is harmed. */
+/* More memory than the guest has: the command gets an error, and nothing else is harmed. */
 static void more_than_there_is(void)
 {
 	const size_t len = (size_t)64 << 30;
@@ -185,8 +186,8 @@ struct turn {
 };
 
 /*
- * Commands on memory that other threads touch for the first time at that moment: all four share one
- * mapping whose chunks straddle their parts.
+ * Commands use memory that other threads touch for the first time at that moment. All four threads
+ * share one mapping. Its chunks straddle the borders of the threads' parts.
  */
 static void *touch_and_copy(void *arg)
 {
@@ -194,11 +195,11 @@ static void *touch_and_copy(void *arg)
 	char *part = WINDOW + t->nr * PER_TURN, *back = WINDOW + 256 * MIB + t->nr * PER_TURN;
 	size_t i;
 
-	/* Untouched: zero on the device. */
+	/* Never touched: the device gets zeros. */
 	SAME(raw_upload(t->fd, t->dev, part, PER_TURN), 0);
 	for (i = 0; i < PER_TURN; i += 512)
 		part[i] = (char)(t->nr * 16 + i / 512);
-	/* Down into untouched memory while the neighbours touch theirs. */
+	/* Download into untouched memory while the other threads touch theirs. */
 	SAME(raw_download(t->fd, back, t->dev, PER_TURN), 0);
 	for (i = 0; i < PER_TURN; i++)
 		if (back[i])
@@ -243,7 +244,10 @@ static void *copy_until_refused(void *arg)
 	return NULL;
 }
 
-/* munmap while commands use the memory: they end well or are refused, and the pages come back. */
+/*
+ * munmap while commands use the memory. Each command ends well or is refused, and the pages come
+ * back.
+ */
 static void unmap_under_dma(void)
 {
 	pthread_t thread[THREADS];
@@ -265,7 +269,7 @@ static void unmap_under_dma(void)
 	raw_works(fd);
 }
 
-/* Ordinary pages: other parts of the kernel can read and write them. */
+/* Chunks are ordinary pages: other parts of the kernel can read and write them. */
 static void ordinary_pages(void)
 {
 	int fd = raw_session(), file, ends[2];
@@ -288,8 +292,9 @@ static void ordinary_pages(void)
 }
 
 /*
- * The file is closed while the mirror lets go of what was mapped, and the driver frees the first of
- * it. Only a kernel with KASAN complains when the driver then uses what it has freed.
+ * The program closes the file while the mirror releases earlier mappings, and while the driver
+ * frees the first of them. If the driver uses memory that it has freed, only a kernel with KASAN
+ * reports it.
  */
 static void closed_amid_unmaps(void)
 {

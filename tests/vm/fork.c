@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fork() of a process that has chunks: the child has the content as of the fork and nothing that
- * either of them does later is seen by the other, whoever touches a chunk first, whether the GPU
- * uses it, in every generation. What becomes another program, or shares its parent's memory, costs
- * no copy. Without memory for a copy the child gets SIGBUS and nobody else notices.
+ * fork() of a process that has chunks. The child has the content as of the fork. Neither process
+ * sees what the other does later: whichever touches a chunk first, whether or not the GPU uses the
+ * chunk, and in every generation. A child that executes another program, or that shares its
+ * parent's memory, costs no copy. If there is no memory for a copy, the child gets SIGBUS and no
+ * other process notices.
  */
 #define _GNU_SOURCE /* mremap, vfork */
 #include <pthread.h>
@@ -45,7 +46,7 @@ static void registered(int fd, char *p, size_t len)
 	SAME(raw_submit(fd, &cmd), 0);
 }
 
-/* Two processes take turns: each step of one waits for a word from the other. */
+/* Two processes take turns: each step of one waits for a byte from the other. */
 static int to_child[2], to_parent[2];
 
 static void turns(void)
@@ -81,7 +82,7 @@ static void joined_by(pid_t pid, int signal_nr)
 	SAME(WIFSIGNALED(status) ? WTERMSIG(status) : -status, signal_nr);
 }
 
-/* Chunk 0 was touched, 1 uploaded, 2 downloaded to, 3 registered, 4 never touched. */
+/* Chunk 0 is touched, 1 uploaded, 2 downloaded to, 3 registered, 4 never touched. */
 #define KINDS 5
 
 static char *all_kinds(int fd, uint64_t dev)
@@ -132,7 +133,7 @@ static void child_reads_first(void)
 	all_unchanged(p, 0);
 	for (i = 0; i < KINDS; i++)
 		fill(p + i * CHUNK, CHUNK, 200 + i);
-	/* The GPU still has the very pages that the parent has. */
+	/* The GPU still has the same pages as the parent. */
 	SAME(raw_upload(fd, dev, p + 3 * CHUNK, CHUNK), 0);
 	SAME(raw_download(fd, p, dev, CHUNK), 0);
 	check(p, CHUNK, 203);
@@ -165,7 +166,10 @@ static void parent_writes_first(void)
 	raw_works(fd);
 }
 
-/* Not the parent's CPU writes, but a copy from the device, a memset and a copy by the GPU. */
+/*
+ * The first writes after the fork are not the parent's CPU's, but the GPU's: copies from the device
+ * and a memset.
+ */
 static void device_writes_first(void)
 {
 	int fd = raw_session();
@@ -204,7 +208,7 @@ static void device_writes_first(void)
 	check(p + 4 * CHUNK, CHUNK, 50);
 }
 
-/* Forks while other threads copy from the device: what arrives is whole, and nothing is lost. */
+/* Forks while other threads copy from the device: all bytes of a copy arrive, and none are lost. */
 struct copier {
 	int fd;
 	uint64_t dev;
@@ -260,7 +264,7 @@ static void copies_in_flight(void)
 	raw_works(fd);
 }
 
-/* Threads that write all the time: a child's memory stands still. */
+/* Threads of the parent write all the time: the child's memory does not change. */
 static void *write_on(void *arg)
 {
 	struct copier *c = arg;
@@ -346,7 +350,7 @@ static void generations(void)
 	all_unchanged(p, 0);
 }
 
-/* Several children of one parent, which goes before them. */
+/* Several children of one parent. The parent ends before them. */
 static void orphans(void)
 {
 	int ends[2], i;
@@ -363,7 +367,9 @@ static void orphans(void)
 		for (i = 0; i < 3; i++) {
 			if (fork())
 				continue;
-			/* The parent's session must end with it, so its file is not ours to keep.
+			/*
+			 * The parent's session must end with the parent, so the child must not keep
+			 * the file open.
 			 */
 			close(fd);
 			usleep(200000);
@@ -383,7 +389,9 @@ static void orphans(void)
 	SAME(read(ends[0], &c, 1), 0);
 }
 
-/* The child's own session takes what it inherited for the ordinary memory that it is. */
+/*
+ * The child opens a session of its own. To this session, the inherited memory is ordinary memory.
+ */
 static void child_has_session(void)
 {
 	int fd = raw_session();
@@ -404,7 +412,7 @@ static void child_has_session(void)
 		SAME(raw_upload(fd, dev, q, CHUNK), 0);
 		SAME(raw_download(fd, p + 3 * CHUNK, dev, CHUNK), 0);
 		check(p + 3 * CHUNK, CHUNK, 5);
-		/* Its addresses are free for chunks once it is gone. */
+		/* After munmap, the addresses are free for chunks again. */
 		SAME(munmap(p, KINDS * CHUNK), 0);
 		p = raw_chunks(fd, 0, CHUNK);
 		SAME(p[0], 0);
@@ -414,7 +422,7 @@ static void child_has_session(void)
 	all_unchanged(p, 0);
 }
 
-/* For this driver's eyes: what a fork has cost so far. */
+/* A counter of the driver's own: how many pages forks have copied so far. */
 static long copied(void)
 {
 	return raw_stat("fork_copied_pages");
@@ -451,7 +459,7 @@ static void nothing_copied(void)
 	joined(pid);
 	SAME(copied(), before);
 	SAME(raw_stat("snapshots"), 0);
-	/* fork and exec: no more than what the GPU may write at any moment. */
+	/* fork and exec: copies only the chunks that the GPU may write at any moment. */
 	pid = fork();
 	if (!pid) {
 		execve("/proc/self/exe", args, env);
@@ -461,7 +469,7 @@ static void nothing_copied(void)
 	SAME(copied(), before + (long)(CHUNK / 4096));
 	SAME(raw_stat("chunk_pages"), chunks);
 	SAME(raw_stat("snapshots"), 0);
-	/* What the child touches is what it costs. */
+	/* Only the chunks that the child touches are copied, in addition to those. */
 	pid = fork();
 	if (!pid) {
 		p[2 * CHUNK] = p[7 * CHUNK] = 3;
@@ -469,7 +477,7 @@ static void nothing_copied(void)
 		_exit(0);
 	}
 	joined(pid);
-	/* Nobody shares them any more: the parent writes where it wrote before. */
+	/* The chunks are no longer shared: the parent writes them in place. */
 	before = copied();
 	for (i = 0; i < 16; i++)
 		p[i * CHUNK]++;
@@ -486,7 +494,7 @@ static void *upload_on(void *arg)
 	return NULL;
 }
 
-/* A device that only reads is no reason to copy. */
+/* While the device only reads chunks, a fork copies nothing. */
 static void reads_in_flight(void)
 {
 	static char *const args[] = {(char *)"fork", (char *)"--list", NULL};
@@ -546,7 +554,7 @@ static void advice(void)
 	check(p, 2 * CHUNK, 1);
 }
 
-/* The child may do with it what can be done with any memory. */
+/* The child can unmap, protect and move pieces of the inherited memory, as with any memory. */
 static void pieces(void)
 {
 	int fd = raw_session(), file;
@@ -585,7 +593,10 @@ static void pieces(void)
 	check(p, 4 * CHUNK, 6);
 }
 
-/* Memory for half of it: what cannot be copied costs the child its life, and only the child's. */
+/*
+ * There is memory for a copy of half the chunks only. The missing copy kills the child, and only
+ * the child.
+ */
 static void no_memory(bool by_gpu, bool parent_first)
 {
 	struct sysinfo info;
@@ -640,7 +651,7 @@ static void no_memory_at_fork(void)
 	no_memory(true, false);
 }
 
-/* A mapping outlives its file as any mapping does. The session ends with the file. */
+/* A mapping outlives its file, as any mapping does. The session ends with the file. */
 static void file_closed(void)
 {
 	int fd = raw_session();

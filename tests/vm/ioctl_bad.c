@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * ioctls that no library would make. Every one gets its error, and the session works as before,
- * except where the device, which has to distrust the guest, ends it.
+ * ioctls that no library makes. Each one gets its error, and the session works as before. The
+ * exception: some records make the device end the session, because it must distrust the guest.
  */
 #include "raw.h"
 
-/* A page that is there, followed by nothing. */
+/* Maps a page that is followed by an unmapped page. */
 static char *last_page(void)
 {
 	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -24,7 +24,7 @@ static void unknown_ioctl(void)
 	FAILS(ioctl(fd, ~0u, room), ENOTTY);
 	FAILS(ioctl(fd, _IO('Q', 0x99), room), ENOTTY);
 	FAILS(ioctl(fd, _IO('R', 0x80), room), ENOTTY);
-	/* The right number for a struct of another size or in another direction. */
+	/* The right ioctl number, for a struct of another size or in another direction. */
 	FAILS(ioctl(fd, _IOWR('Q', 0x80, char[8]), room), ENOTTY);
 	FAILS(ioctl(fd, _IOR('Q', 0x81, struct qcu_submit), room), ENOTTY);
 	raw_works(fd);
@@ -49,7 +49,7 @@ static void hello(void)
 	SAME(h.window_base, QCU_WINDOW_BASE);
 	SAME(h.window_size, QCU_WINDOW_SIZE);
 	SAME(h.chunk_bytes >= QCU_CHUNK_MIN, 1);
-	/* Saying it twice is no crime. */
+	/* A second HELLO is allowed. */
 	SAME(ioctl(fd, QCU_IOC_HELLO, &h), 0);
 	raw_works(fd);
 }
@@ -67,7 +67,7 @@ static void wrong_version(void)
 		FAILS(ioctl(fd, QCU_IOC_HELLO, &h), EPROTO);
 		SAME(h.driver_version, QCU_WIRE_VERSION);
 		SAME(h.device_version, QCU_WIRE_VERSION);
-		/* It was no hello. */
+		/* HELLO has failed, so the session takes no commands. */
 		SAME(raw_submit(fd, &cmd), -EPERM);
 	}
 }
@@ -113,13 +113,13 @@ static void submit_arguments(void)
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, &s), EFAULT);
 	s.cmds = 0xffffffff81000000ull;
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, &s), EFAULT);
-	/* The second of two records is not there. */
+	/* The second of two records is in unmapped memory. */
 	edge = (struct qCUcmd *)(last_page() + 4096 - sizeof(*edge));
 	*edge = raw_cmd(QCU_OP_MEM_INFO);
 	s.cmds = (uintptr_t)edge;
 	s.count = 2;
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, &s), EFAULT);
-	/* The answer cannot be written. */
+	/* The answer cannot be written to a read-only page. */
 	SAME(mprotect((void *)((uintptr_t)edge & ~4095ul), 4096, PROT_READ), 0);
 	s.count = 1;
 	FAILS(ioctl(fd, QCU_IOC_SUBMIT, &s), EFAULT);
@@ -162,7 +162,7 @@ static void driver_commands(void)
 	raw_works(fd);
 }
 
-/* One after the other, everything that must be zero in every command. */
+/* Sets in turn each field that must be zero in every command. */
 static void dirty_records(void)
 {
 	struct qCUcmd cmd;
@@ -229,7 +229,7 @@ static void bad_buffers(void)
 	cmd.kernel_find.buf.len = 16;
 	SAME(raw_submit(fd, &cmd), -EFAULT);
 
-	/* What is to stay mapped for kernels must be there as a whole. */
+	/* Memory that stays mapped for kernels must be mapped as a whole. */
 	cmd = raw_cmd(QCU_OP_HOST_REGISTER);
 	cmd.host_register.buf.addr = (uintptr_t)edge;
 	cmd.host_register.buf.len = 8192;
@@ -239,7 +239,9 @@ static void bad_buffers(void)
 	cmd.host_register.buf.len = 4096;
 	SAME(raw_submit(fd, &cmd), -EFAULT);
 
-	/* Only chunk memory is for the mirror to write into at any time. */
+	/*
+	 * The mirror may write to a watch page at any time, so a watch page must be chunk memory.
+	 */
 	cmd = raw_cmd(QCU_OP_WATCH);
 	cmd.watch.buf.addr = (uintptr_t)message;
 	cmd.watch.buf.len = QCU_WATCH_BYTES;
@@ -249,8 +251,8 @@ static void bad_buffers(void)
 }
 
 /*
- * What only the device can know to be wrong: it says so or ends the session, in which case all
- * that follows fails; a new session works.
+ * Numbers that only the device can check. The device returns an error or ends the session. After
+ * that all commands of the session fail; a new session works.
  */
 static void bad_numbers(void)
 {
@@ -308,7 +310,7 @@ static void bad_module(void)
 	raw_works(fd);
 }
 
-/* A child has the file but is not the process that said hello. */
+/* A child inherits the file, but it is not the process that made the HELLO ioctl. */
 static void inherited_file(void)
 {
 	int fd = raw_session(), status;
@@ -323,7 +325,7 @@ static void inherited_file(void)
 		FAILS((long)mmap(WINDOW, MIB, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0),
 		      EPERM);
 		close(fd);
-		/* One of its own is fine. */
+		/* A session of its own works. */
 		raw_works(raw_session());
 		exit(0);
 	}
@@ -344,7 +346,7 @@ static void two_sessions_in_one_process(void)
 	}
 	SAME(raw_upload(a, da, p, 64), 0);
 	SAME(raw_upload(b, db, q, 64), 0);
-	/* Memory of the other session is ordinary memory here, and its pages can be used. */
+	/* Memory of session a is ordinary memory to session b. Its pages can be used. */
 	SAME(raw_download(a, got, da, 64), 0);
 	SAME(memcmp(got, p, 64), 0);
 	SAME(raw_download(b, got, db, 64), 0);
@@ -354,7 +356,7 @@ static void two_sessions_in_one_process(void)
 	SAME(memcmp(got, q, 64), 0);
 	close(a);
 	raw_works(b);
-	/* a's mapping keeps its file, and so the session, alive. */
+	/* The mapping of session a keeps the file open, and so the session alive. */
 	SAME(p[63], 63);
 	SAME(munmap(p, MIB), 0);
 	raw_works(b);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Random use of /dev/qcuda by programs that live for a moment: any ioctl, any record, mappings that
- * are made, changed and taken away by several threads at once, children that inherit all of it, and
- * death at any moment. Nothing is expected of a call but that it returns; the kernel's log, what is
- * left behind and whether the next program works tell how it went.
+ * Random use of /dev/qcuda by short-lived processes ("lives"): any ioctl, any record, mappings that
+ * several threads make, change and unmap at once, children that inherit all of it, and death at any
+ * moment. A call must return; nothing more is expected of it. The result is in the kernel's log, in
+ * what is left behind, and in whether the next program works.
  *
- *	ioctl_fuzz SEED LIVES [SECONDS]
+ * ioctl_fuzz SEED LIVES [SECONDS]
  *
- * ends after so many lives, or so many seconds if given. What one life does depends on the seed and
- * the life's number, and on how its threads come to run.
+ * ends after LIVES lives, or after SECONDS seconds if given. What one life does depends on the
+ * seed, on the life's number, and on how its threads are scheduled.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -25,10 +25,10 @@
 #define PLACES	32
 #define FDS	6
 #define THREADS 4
-#define SPACE	(64 * MIB) /* of the window, that mappings are made in */
-#define ALIVE	400	   /* ms, at most */
+#define SPACE	(64 * MIB) /* of the window, for mappings */
+#define ALIVE	400	   /* ms at most */
 
-/* What the threads of a life share, and change without asking one another. */
+/* The threads of a life share this, and change it without a lock. */
 static struct {
 	char *at;
 	size_t len;
@@ -55,7 +55,7 @@ static bool one_in(unsigned int n)
 	return below(n) == 0;
 }
 
-/* A fault of a thread's own making ends that thread. */
+/* A thread that causes a fault ends. */
 static void fault(int sig)
 {
 	(void)sig;
@@ -72,7 +72,7 @@ static size_t any_len(void)
 		5 << 20,  16 << 20, 1ull << 32, 1ull << 40, 1ull << 47, 1ull << 63, ~0ull,
 	};
 
-	/* Mostly one that a mapping may have. */
+	/* Most of the time a length that a mapping may have. */
 	return one_in(8) ? lens[below(sizeof(lens) / sizeof(lens[0]))] : lens[below(14)];
 }
 
@@ -135,7 +135,9 @@ static struct qCUcmd any_record(void)
 	}
 	for (i = rule ? rule->in : 0; rule && i < QCU_BODY && !one_in(512); i++)
 		cmd.body[i] = 0;
-	/* A function that nobody runs holds its stream up; a call that waits for one does not end.
+	/*
+	 * A host function that nobody runs blocks its stream. A call that waits for it does not
+	 * return.
 	 */
 	if (cmd.op == QCU_OP_HOST_NEXT && !one_in(64))
 		cmd.host_next.wait = 0;
@@ -160,7 +162,7 @@ static void submit(void)
 	ioctl(fds[below(FDS)], QCU_IOC_SUBMIT, &s);
 }
 
-/* A copy that is as it should be, from or to some of the memory. */
+/* A correct copy, from or to a part of the memory. */
 static void copy(void)
 {
 	unsigned int i = below(PLACES);
@@ -358,7 +360,7 @@ static void touch(void)
 			p[at]++;
 }
 
-/* The kernel's own ways to the memory. */
+/* The kernel's own accesses to the memory. */
 static void around(void)
 {
 	unsigned int i = below(PLACES);
@@ -402,7 +404,10 @@ static void around(void)
 	}
 }
 
-/* Memory whose pages come when this program likes, which it does not, or go while they are used. */
+/*
+ * Special memory: pages that this program provides when it likes, pages that it never provides, and
+ * pages that go away while they are used.
+ */
 static void strange(void)
 {
 	unsigned int i = below(PLACES);
@@ -439,7 +444,7 @@ static void strange(void)
 
 static void steps(unsigned int n);
 
-/* A child has all of it, too, and may have a session of its own. */
+/* A child inherits all of it, too, and may open a session of its own. */
 static void child(void)
 {
 	unsigned int dies = below(4);
@@ -506,7 +511,7 @@ static void *thread(void *seed)
 	return NULL;
 }
 
-/* Until it is killed, or its threads have all hurt themselves. */
+/* Lives until it is killed, or until all its threads have ended after a fault. */
 static void life(uint64_t seed)
 {
 	unsigned int i, n;
@@ -563,7 +568,7 @@ int main(int argc, char **argv)
 		setpgid(pid, pid);
 		kill(-pid, SIGKILL);
 		SAME(waitpid(pid, &status, 0), pid);
-		/* A good program has no trouble beside or after it. */
+		/* A correct program must work beside a life and after it. */
 		if (n % 4 == 3) {
 			fd = raw_session();
 			raw_works(fd);

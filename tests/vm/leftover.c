@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunk memory that a program gets must hold nothing of those that had its pages before. Each case
- * takes so much of the guest's memory that it must meet pages of the one before it:
+ * Chunk memory that a program gets must hold nothing of the programs that had the pages before.
+ * Each case takes so much of the guest's memory that it must get pages of the case before it:
  *
- *	fill	 maps chunks, writes words that nobody else writes, and ends
- *	look	 maps chunks, and reads them: all of it is zero
- *	device	 the same with the device as the one that reads, from chunks that nobody has touched
- *	again	 all of it in one process: unmapped, and mapped anew
+ *   fill	 maps chunks, writes words that no other program writes, and ends
+ *   look	 maps chunks, and reads them: all bytes must be zero
+ *   device	 the same, but the device reads the chunks, which no CPU has touched
+ *   again	 all in one process: chunks are unmapped, and mapped again
  *
  * leftover CASE MEGABYTES
  */
@@ -35,7 +35,7 @@ static void zero(const uint64_t *at, size_t bytes, const char *who)
 	}
 }
 
-/* The mirror has these pages mapped, and lets them go when they are unmapped. */
+/* The mirror maps these pages. It releases them when the program unmaps them. */
 static void map_in_mirror(int fd, uint64_t device, char *chunks, size_t bytes)
 {
 	size_t at;
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	if (strcmp(what, "again"))
 		return 0;
 	SAME(munmap(chunks, bytes), 0);
-	/* They are free when the mirror has let them go. */
+	/* The pages are free as soon as the mirror has released them. */
 	while (raw_stat("chunk_pages"))
 		usleep(1000);
 	chunks = raw_chunks(fd, bytes, bytes);

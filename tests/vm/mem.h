@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For the tests of transfers: kinds of memory, patterns, what the mirror has counted. */
+/* For the tests of transfers: kinds of memory, patterns, and the counters of the mirror. */
 #ifndef MEM_H
 #define MEM_H
 
@@ -28,7 +28,7 @@ static inline void mem_chunk_size(int fd, unsigned int bytes)
 	SAME(ioctl(fd, QCU_IOC_CHUNK, &size), 0);
 }
 
-/* Words that say where they belong; every seed gives other ones. */
+/* Fills memory with words that depend on their place and on the seed. */
 static inline void mem_fill(void *at, size_t len, uint64_t seed)
 {
 	uint64_t word = (seed + 1) * 0x9e3779b97f4a7c15ull;
@@ -42,7 +42,7 @@ static inline void mem_fill(void *at, size_t len, uint64_t seed)
 	memcpy(p, &word, len);
 }
 
-/* The first byte that differs, or len. */
+/* Returns the index of the first byte that differs, or len. */
 static inline size_t mem_differs(const void *a, const void *b, size_t len)
 {
 	const char *x = a, *y = b;
@@ -64,7 +64,10 @@ static inline char *mem_anonymous(size_t len)
 	return p;
 }
 
-/* Touched in an order that jumps about, so that neighbours are none in guest memory. */
+/*
+ * Touches the pages in an order that jumps, so that pages side by side here are not side by side in
+ * guest memory.
+ */
 static inline char *mem_scattered(size_t len)
 {
 	size_t pages = len / 4096, page = 0, i;
@@ -79,7 +82,7 @@ static inline char *mem_scattered(size_t len)
 	return p;
 }
 
-/* On boundaries of 2 MiB and in huge pages, if the kernel has some to give. */
+/* Aligned to 2 MiB and in huge pages, if the kernel has some left. */
 static inline char *mem_huge(size_t len)
 {
 	char *p = mmap(NULL, len + 2 * MIB, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -103,7 +106,7 @@ static inline char *mem_file(size_t len)
 	return p;
 }
 
-/* One copy: 0, or what went wrong. */
+/* Makes one copy. Returns 0 or an error. */
 static inline int mem_copy(int fd, int op, uint64_t device, void *host, uint64_t len,
 			   uint32_t stream, uint32_t flags)
 {
@@ -111,7 +114,7 @@ static inline int mem_copy(int fd, int op, uint64_t device, void *host, uint64_t
 
 	cmd.copy_h2d.buf.addr = (uintptr_t)host;
 	cmd.copy_h2d.buf.len = len;
-	cmd.copy_h2d.dst = device; /* at the place of copy_d2h.src */
+	cmd.copy_h2d.dst = device; /* has the same offset as copy_d2h.src */
 	cmd.copy_h2d.stream = stream;
 	cmd.copy_h2d.flags = flags;
 	return raw_submit(fd, &cmd);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory goes while the device still works on it: by munmap, by the end of the process. Its pages
- * may come back to the guest only after that: what has been queued takes the old bytes, and whoever
- * gets the pages next finds his own. The queue is held up by slow work in front.
+ * Memory goes away while the device still works on it: by munmap, or because the process ends. The
+ * guest may get the pages back only when the device is done. A queued copy must read the old bytes.
+ * The program that gets the pages next must find only its own bytes in them. Slow work in front
+ * holds up the queue.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #define LEN    (8 * MIB)
 #define SLOW   (64 * MIB)
 #define HELD   1.5	   /* seconds */
-#define GRAB   (192 * MIB) /* more than what was freed, so that it is among it */
+#define GRAB   (192 * MIB) /* more than was freed, so that it includes the freed pages */
 
 static void new_stream(int fd)
 {
@@ -25,7 +26,7 @@ static void new_stream(int fd)
 	SAME(raw_submit(fd, &cmd), 0);
 }
 
-/* As another guest thread, whom a copy under way does not hold up. */
+/* Sends from another guest thread: a copy under way does not hold up this thread. */
 static int stream(int fd, int op)
 {
 	struct qCUcmd cmd = raw_cmd(op);
@@ -48,7 +49,9 @@ static int slow(int fd, uint64_t dev, uint32_t stream)
 	return raw_submit(fd, &cmd);
 }
 
-/* Keeps the stream busy for HELD seconds, however fast the device is; a while longer at most. */
+/*
+ * Keeps the stream busy for HELD seconds or a little longer, however fast the device is.
+ */
 static void hold_up(int fd)
 {
 	uint64_t dev = raw_malloc(fd, SLOW);
@@ -70,7 +73,7 @@ static void still_busy(int fd)
 	SAME(stream(fd, QCU_OP_STREAM_QUERY), 600 /* cudaErrorNotReady */);
 }
 
-/* Half of it in huge pages: freed blocks of any size find a taker. */
+/* Half of the memory is in huge pages, so that freed blocks of any size are used again. */
 static char *grab(void)
 {
 	char *p = mem_anonymous(GRAB);
@@ -102,7 +105,7 @@ static void soon(const char *name, long value)
 	SAME(raw_stat(name), value);
 }
 
-/* Chunks under a queued upload. */
+/* Unmaps chunks under a queued upload. */
 static void upload_munmap(void)
 {
 	int fd = raw_session();
@@ -131,7 +134,7 @@ static void upload_munmap(void)
 	soon("chunk_pages", resident - (long)(LEN / 4096));
 }
 
-/* Chunks under a queued download. */
+/* Unmaps chunks under a queued download. */
 static void download_munmap(void)
 {
 	int fd = raw_session();
@@ -170,7 +173,7 @@ static void *copying(void *arg)
 	return NULL;
 }
 
-/* Other memory, while a copy in another thread waits for its turn. */
+/* Unmaps memory that is no chunk, while a copy in another thread waits for its turn. */
 static void pages_munmap(int op, char *p, size_t len)
 {
 	int fd = raw_session();
@@ -202,7 +205,7 @@ static void pages_munmap(int op, char *p, size_t len)
 	soon("pinned_pages", pinned);
 }
 
-/* More than what fits into staging memory at once, so that some is read late. */
+/* More than fits into staging memory at once, so that the mirror reads some of it late. */
 static void upload_pages(void)
 {
 	pages_munmap(QCU_OP_COPY_H2D, mem_scattered(16 * MIB), 16 * MIB);
@@ -223,7 +226,7 @@ static void download_huge_pages(void)
 	pages_munmap(QCU_OP_COPY_D2H, mem_huge(LEN), LEN);
 }
 
-/* The process ends with a download into its memory under way. */
+/* The process ends while a download into its memory is under way. */
 static void download_end(bool chunks, bool by_signal)
 {
 	int ready[2], status;

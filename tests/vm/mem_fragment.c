@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fragments the guest's memory: takes nearly all of it in single pages, gives every other one back,
- * then takes the large blocks that are left, as chunks, until there is none, and none that the
- * kernel can make by moving pages.
- * Prints "ready" and keeps all that until the end of standard input.
+ * Fragments the guest's memory. The program takes nearly all memory in single pages and frees every
+ * other page. Then it takes the large blocks that are left, as chunks, until there are none, and
+ * until the kernel can make none by moving pages. Then it prints "ready" and keeps the memory until
+ * the end of standard input.
  */
 #define _GNU_SOURCE
 #include "mem.h"
@@ -12,7 +12,7 @@
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
 
-#define LEAVE_KIB (96 << 10) /* less would bring the OOM killer */
+#define LEAVE_KIB (96 << 10) /* with less, the OOM killer comes */
 #define CHUNK	  (4 * MIB)
 #define PAGE	  ((size_t)4096)
 
@@ -30,7 +30,7 @@ static size_t free_kib(void)
 	return kib;
 }
 
-/* Bytes in blocks of more than 64 KiB in the chunks of this process. */
+/* Returns the bytes in blocks of more than 64 KiB in the chunks of this process. */
 static size_t large_blocks(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/qcuda/groups", "r");
@@ -63,9 +63,9 @@ static void set_vm(const char *path, const char *value)
 }
 
 /*
- * An allocation moves pages together only now and then, since it gives up for a while once it has
- * failed. So all that can be moved is moved first, the files of the initramfs for one: what a test
- * is given later shall not depend on when it asks.
+ * An allocation compacts memory only now and then: after a failure, the kernel gives up for a
+ * while. So this function compacts first all that the kernel can move, for example the files of the
+ * initramfs. What a later test gets must not depend on when it asks.
  */
 static void take_large_blocks(void)
 {
@@ -89,18 +89,21 @@ int main(void)
 	size_t len, i;
 	char *p, c;
 
-	/* Locked pages are not moved together again. */
+	/* The kernel must not compact locked pages. */
 	set_vm("/proc/sys/vm/compact_unevictable_allowed", "0");
-	/* Nor shall the kernel keep more back the more fragmented it is: that brings the OOM
-	 * killer, too. */
+	/*
+	 * The kernel must not keep more memory back when memory is more fragmented: that, too,
+	 * brings the OOM killer.
+	 */
 	set_vm("/proc/sys/vm/watermark_boost_factor", "0");
 	SAME(free_kib() > 2 * LEAVE_KIB, 1);
 	len = (free_kib() - LEAVE_KIB) << 10;
 	p = mem_anonymous(len);
 	SAME(mlock(p, len), 0);
 	/*
-	 * Without munlock, which would make a mapping of its own of each page. The last eighth in
-	 * eight pages at a time: fork needs two together, and without them wakes the OOM killer.
+	 * munlock would make a separate mapping of each page, so MADV_DONTNEED_LOCKED is used. The
+	 * last eighth is freed in runs of eight pages: fork needs two pages together, and wakes the
+	 * OOM killer without them.
 	 */
 	for (i = 0; i < len / 8 * 7; i += 2 * PAGE)
 		SAME(madvise(p + i, PAGE, MADV_DONTNEED_LOCKED), 0);

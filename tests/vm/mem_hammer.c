@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Transfers of all kinds without a pause, in two threads, until somebody kills it. Prints "ready"
- * when the first have been done. With "free" it only prints how much device memory is free.
+ * Makes transfers of all kinds without a pause, in two threads, until it is killed. Prints "ready"
+ * when the first transfers are done. With the argument "free" it only prints how much device memory
+ * is free.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

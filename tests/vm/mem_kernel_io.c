@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunks are ordinary pages: what the kernel does with a process's memory on behalf of files, pipes
- * and other processes, it does with theirs, and the device sees the result. QCU_TEST_FILE names a
- * file that can be read past the page cache, QCU_TEST_DIR a folder to write one into.
+ * Chunks are ordinary pages. The kernel accesses a process's memory for files, pipes and other
+ * processes. It accesses chunks in the same way, and the device sees the result. QCU_TEST_FILE
+ * names a file that can be read past the page cache. QCU_TEST_DIR names a folder where the test may
+ * write one.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -34,7 +35,7 @@ static void read_all(int file, char *to, size_t len)
 	}
 }
 
-/* The device has these bytes at dev. */
+/* Checks that the device has these bytes at dev. */
 static void device_has(int fd, uint64_t dev, const char *want, size_t len)
 {
 	char *got = mem_anonymous(len);
@@ -51,7 +52,7 @@ static void direct_read(void)
 	uint64_t dev = raw_malloc(fd, LEN);
 
 	SAME(file < 0, 0);
-	/* Into pages that nobody has touched, and once more into others that the device has. */
+	/* Reads into pages that nothing has touched, then into pages that the device has. */
 	read_all(file, p, LEN);
 	close(file);
 	file = open(env("QCU_TEST_FILE"), O_RDONLY);
@@ -80,7 +81,7 @@ static void direct_write(void)
 	snprintf(name, sizeof(name), "%s/written", env("QCU_TEST_DIR"));
 	file = open(name, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT, 0600);
 	SAME(file < 0, 0);
-	/* What the file gets has come down from the device. */
+	/* The bytes written to the file come from the device. */
 	mem_fill(want, LEN, 5);
 	SAME(raw_upload(fd, dev, want, LEN), 0);
 	SAME(raw_download(fd, p, dev, LEN), 0);
@@ -98,7 +99,7 @@ static void direct_write(void)
 	unlink(name);
 }
 
-/* The pipe holds the pages themselves: what the device writes into them comes out. */
+/* The pipe holds the pages themselves: what the device writes into them comes out of the pipe. */
 static void spliced(void)
 {
 	int fd = raw_session(), ends[2];
@@ -114,7 +115,7 @@ static void spliced(void)
 	SAME(raw_download(fd, p, dev, MIB), 0);
 	read_all(ends[0], got, part.iov_len);
 	SAME(mem_differs(got, want + 4096, part.iov_len), part.iov_len);
-	/* They stay good for the pipe when the mapping goes. */
+	/* The pages stay valid for the pipe when the mapping goes. */
 	SAME(vmsplice(ends[1], &part, 1, 0), part.iov_len);
 	SAME(munmap(p, MIB), 0);
 	read_all(ends[0], got, part.iov_len);

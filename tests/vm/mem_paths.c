@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Transfers from and to every kind of memory: which bytes arrive, and who has copied them. The
- * mirror counts what its CPU copied (staged) and what the backend took where it lay; the driver
- * what it copied itself, which may be nothing but messages.
+ * mirror counts what its CPU copied (staged) and what the backend took in place. The driver counts
+ * what it copied itself, which may be messages only.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -57,7 +57,7 @@ static void balanced(const struct qcu_stats_desc *st)
 	SAME(st->h2d_bytes + st->d2h_bytes, st->window_bytes + st->pages_bytes + st->staged_bytes);
 }
 
-/* Up from one, down into the other; guards on both sides of the target. */
+/* Uploads from src and downloads into dst. Guard bytes are on both sides of the target. */
 static void there_and_back(int fd, uint64_t dev, const char *src, const char *src_name, char *dst,
 			   const char *dst_name, size_t len)
 {
@@ -98,7 +98,7 @@ static void every_pair(void)
 				there_and_back(fd, dev + turn % 3, src[a] + offsets[turn % 4],
 					       names[a], dst[b] + offsets[turn / 4 % 4], names[b],
 					       sizes[s]);
-	/* Static data comes from the program's file until it is written. */
+	/* The pages of static data belong to the program's file until the program writes them. */
 	there_and_back(fd, dev, in_static + 1, names[STATIC], dst[CHUNKS], names[CHUNKS], 100001);
 	there_and_back(fd, dev, src[CHUNKS] + 1, names[CHUNKS], in_static + 9, names[STATIC],
 		       100001);
@@ -108,7 +108,9 @@ static void every_pair(void)
 	SAME(raw_stat("copied_in_guest"), raw_stat("msg_bytes"));
 }
 
-/* What one transfer in each direction adds to the counters; p is memory of that kind. */
+/*
+ * Returns how much one transfer in each direction adds to the counters; p is memory of that kind.
+ */
 static struct qcu_stats_desc cost_at(int fd, enum kind kind, char *p, size_t off, size_t len)
 {
 	bool window = kind == CHUNKS || kind == REGISTERED;
@@ -148,7 +150,10 @@ static struct qcu_stats_desc cost(int fd, enum kind kind, size_t off, size_t len
 	return cost_at(fd, kind, get(fd, kind, 0, len + off), off, len);
 }
 
-/* Chunk memory: nobody copies a byte. Side by side in the mirror, it is one copy each way. */
+/*
+ * Chunk memory: no CPU copies a byte. If the chunks are side by side in the mirror, each direction
+ * takes one copy.
+ */
 static void chunks_of(unsigned int bytes)
 {
 	const char *map = getenv("QCU_TEST_MAP");
@@ -190,7 +195,9 @@ static void chunks_16m(void)
 	chunks_of(16 << 20);
 }
 
-/* Any other memory: a CPU copies each byte once at most, and none of a long run, if it is little.
+/*
+ * Any other memory: a CPU copies each byte at most once. If there is little data, a CPU copies none
+ * of a long run of pages.
  */
 static void pages(void)
 {
@@ -209,7 +216,7 @@ static void pages(void)
 	SAME(st.pages_bytes, 2 * len);
 }
 
-/* Each byte once, in place or by way of one copy of a CPU on the host. */
+/* Each byte is transferred once: in place, or with one copy by a CPU of the host. */
 static void once(const struct qcu_stats_desc *st, size_t len)
 {
 	SAME(st->window_bytes, 0);
@@ -233,7 +240,7 @@ static void stack(void)
 	once(&st, len);
 }
 
-/* Of a file that has blocks, shared with it and private to the process. */
+/* Memory of a file on disk: shared with the file, and private to the process. */
 static void disk_file(void)
 {
 	static const int flags[] = {MAP_SHARED, MAP_PRIVATE};
@@ -256,7 +263,7 @@ static void disk_file(void)
 	}
 }
 
-/* Registered, the same scattered pages are no pieces for a CPU any more. */
+/* When the same scattered pages are registered, no CPU gathers pieces any more. */
 static void registered(void)
 {
 	size_t len = 6 * MIB - 4000;
@@ -272,7 +279,7 @@ static void registered(void)
 	SAME(st.staged_bytes, 0);
 	SAME(st.pages_bytes, 0);
 	SAME(st.window_bytes, 2 * len);
-	/* Always side by side on the host: one copy each way. */
+	/* They are always side by side on the host: one copy in each direction. */
 	SAME(st.copies, 2);
 }
 
@@ -290,13 +297,13 @@ static void chunks_64_mib(void)
 	all_at_once(64 * MIB);
 }
 
-/* In a guest with 4 GiB; tests/vm/transfers.sh says when. */
+/* Needs a guest with 4 GiB; tests/vm/transfers.sh decides when it runs. */
 static void chunks_1_gib(void)
 {
 	all_at_once(1024 * MIB);
 }
 
-/* The longest table of segments there is, less a few bytes. */
+/* The longest possible table of segments, less a few bytes. */
 static void scattered_64_mib(void)
 {
 	struct qcu_stats_desc st = cost(raw_session(), SCATTERED, 0, 64 * MIB);
@@ -305,7 +312,10 @@ static void scattered_64_mib(void)
 	SAME(st.staged_bytes > 64 * MIB, 1);
 }
 
-/* A fragmented guest has no large blocks to give; transfers do not care. QCU_TEST_SMALL is set. */
+/*
+ * A fragmented guest has no large blocks. Transfers must work all the same. Runs with
+ * QCU_TEST_SMALL set.
+ */
 static void in_small_blocks(void)
 {
 	int fd = raw_session();
@@ -331,7 +341,7 @@ static void in_small_blocks(void)
 		}
 	}
 	fclose(f);
-	/* Nearly all of it, or the guest was not fragmented. */
+	/* Nearly all blocks must be small; otherwise the guest was not fragmented. */
 	SAME(small > 12 << 10, 1);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunks are charged to the memory cgroup of the process they belong to: its counter grows and
- * shrinks with them, and its limit holds. A command that needs more gets an error; a program that
- * touches more is killed, it alone, and all that it had comes back.
+ * Chunks are charged to the memory cgroup of their process: the group's counter grows and shrinks
+ * with them, and the group's limit holds. A command that needs more gets an error. A program that
+ * touches more is killed, no other program is, and all memory of the killed program comes back.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -14,7 +14,7 @@
 #define GROUP "/sys/fs/cgroup/qcuda-test"
 #define LIMIT (96 * MIB)
 #define CHUNK (4 * MIB)
-/* What page tables, the session and the counter's own batches may add. */
+/* Page tables, the session and the counter's own batches may add this much. */
 #define SLACK (6 * MIB)
 
 static void put(const char *name, const char *value)
@@ -59,7 +59,7 @@ static void group(bool limited)
 	put(GROUP "/memory.max", text);
 }
 
-/* The last one out has left no charge behind. */
+/* After the last process has ended, no charge is left. */
 static void group_ends(void)
 {
 	int tries;
@@ -82,7 +82,7 @@ static void nothing_left(void)
 	SAME(raw_stat("pinned_pages"), 0);
 }
 
-/* In a process in the group: what becomes of it. */
+/* Runs a function in a process in the group. Returns the exit status. */
 static int inside(void (*run)(void))
 {
 	int status;
@@ -125,19 +125,19 @@ static void charge(void)
 	char *p = raw_chunks(fd, 0, 1024 * MIB);
 	size_t i;
 
-	/* Addresses cost nothing. */
+	/* Address space alone costs nothing. */
 	grown(before, 0);
 	for (i = 0; i < 8; i++)
 		p[i * CHUNK] = 1;
 	grown(before, 8 * CHUNK);
-	/* Nobody has touched these but a command: its process pays. */
+	/* Only a command has touched these chunks: its process pays. */
 	SAME(raw_upload(fd, dev, p + 8 * CHUNK, 4 * CHUNK), 0);
 	grown(before, 12 * CHUNK);
 	SAME(raw_download(fd, p + 12 * CHUNK, dev, 4 * CHUNK), 0);
 	grown(before, 16 * CHUNK);
 	SAME(munmap(p, 1024 * MIB), 0);
 	shrunk(before);
-	/* The smallest ones are no exception. */
+	/* The smallest chunks are charged, too. */
 	close(fd);
 	fd = raw_session();
 	SAME(ioctl(fd, QCU_IOC_CHUNK, &(struct qcu_chunk_size){.bytes = 64 << 10}), 0);
@@ -156,7 +156,7 @@ static void charged(void)
 	nothing_left();
 }
 
-/* More than there may be, in a command: an error, and the process goes on. */
+/* A command asks for more than the limit: it gets an error, and the process goes on. */
 static void ask_for_too_much(void)
 {
 	int fd = raw_session();
@@ -166,7 +166,7 @@ static void ask_for_too_much(void)
 
 	SAME(raw_download(fd, p, dev, 2 * LIMIT), -ENOMEM);
 	SAME(current() <= LIMIT, 1);
-	/* What it did get is there until the mapping goes. */
+	/* The memory that the command did get stays until the mapping goes. */
 	SAME(munmap(p, 2 * LIMIT), 0);
 	shrunk(0);
 	p = raw_chunks(fd, 0, 2 * LIMIT);
@@ -204,7 +204,10 @@ static void touch_too_much(void)
 	_exit(1);
 }
 
-/* The kernel kills it, for that is what a limit means; its neighbour works as before. */
+/*
+ * A program that touches more than the limit is killed by the kernel. Its neighbour works as
+ * before.
+ */
 static void touching_is_killed(void)
 {
 	int fd = raw_session(), status;

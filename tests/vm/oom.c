@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs for a guest whose memory runs out: hogs that fill it with chunks, in several ways, until
- * the kernel kills them, and an innocent one that has some memory and goes on using a little more.
- * The first argument is what to be; see main().
+ * Programs for a guest whose memory runs out. Hogs fill the memory with chunks, in several ways,
+ * until the kernel kills them. An innocent program has some memory and goes on using a little more.
+ * The first argument selects the program; see main().
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -24,7 +24,7 @@ static char *anonymous(size_t len)
 	return p;
 }
 
-/* In this folder a file says how far we are; the script looks for it. */
+/* Creates a file that shows the progress. The script waits for it. */
 static void say(const char *file)
 {
 	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -42,7 +42,7 @@ static int pin(int fd, char *p, size_t len)
 	return raw_submit(fd, &cmd);
 }
 
-/* As much pinned memory as commands give. */
+/* Pins as much memory as commands can get. */
 static char *fill(int fd, bool touch)
 {
 	char *p = raw_chunks(fd, 0, SPACE), *end = p + SPACE;
@@ -53,7 +53,7 @@ static char *fill(int fd, bool touch)
 	return p;
 }
 
-/* Pins memory and touches it, and when no more can be pinned, touches more. */
+/* Pins memory and touches it. When no more can be pinned, it touches more. */
 static void touched(int fd)
 {
 	char *p = fill(fd, true), *end = WINDOW + SPACE;
@@ -62,7 +62,7 @@ static void touched(int fd)
 		*p = 1;
 }
 
-/* Pins memory and touches none. Somebody else finds that there is none left. */
+/* Pins memory and touches none of it. Another program then finds that no memory is left. */
 static void untouched(int fd, const char *file)
 {
 	fill(fd, false);
@@ -71,7 +71,7 @@ static void untouched(int fd, const char *file)
 		pause();
 }
 
-/* Chunks that only the CPU has touched, then a few that the mirror has. */
+/* Touches chunks with the CPU; only a few of them are mapped in the mirror. */
 static void faulted(int fd)
 {
 	char *p = raw_chunks(fd, 0, SPACE), *end = p + SPACE;
@@ -82,7 +82,7 @@ static void faulted(int fd)
 		*p = 1;
 }
 
-/* What is unmapped and comes back when a stream is done, which it never is. */
+/* Unmaps memory that comes back only when a stream is done. The stream is never done. */
 static void held(int fd, const char *file)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_FUNC);
@@ -97,7 +97,7 @@ static void held(int fd, const char *file)
 		pause();
 }
 
-/* The memory of ordinary programs, which is no chunk. */
+/* Uses the memory of ordinary programs, no chunks. */
 static void ordinary(void)
 {
 	char *p = anonymous(SPACE), *end = p + SPACE;
@@ -106,7 +106,7 @@ static void ordinary(void)
 		*p = 1;
 }
 
-/* Takes so many bytes more, and gives them back. */
+/* Takes this many bytes more, and frees them. */
 static void take(size_t len)
 {
 	char *p = anonymous(len);
@@ -117,7 +117,7 @@ static void take(size_t len)
 	SAME(munmap(p, len), 0);
 }
 
-/* Until the script removes the file. */
+/* Runs until the script removes the file. */
 static void innocent(const char *file)
 {
 	const size_t len = 60 * MIB;
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 		prctl(PR_SET_NAME, "held");
 		held(raw_session(), file);
 	}
-	/* What the kernel log calls it. */
+	/* The name in the kernel's log. */
 	prctl(PR_SET_NAME, "hog");
 	if (!strcmp(what, "ordinary"))
 		ordinary();

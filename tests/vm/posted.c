@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Commands that nobody waits for, as a program can give them to the driver: what they cost, what
- * becomes of their errors and of their memory, and what happens when there are too many.
+ * Posted commands, as a program can give them to the driver: what they cost, what becomes of their
+ * errors and of their memory, and what happens when there are too many.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -43,7 +43,7 @@ static struct costs since(struct costs a)
 	return b;
 }
 
-/* How many records were taken or -errno; the error of earlier ones in *late. */
+/* Returns how many records were taken, or -errno. Stores the error of earlier commands in *late. */
 static int submit(int fd, struct qCUcmd *cmds, unsigned int count, int *late)
 {
 	struct qcu_submit s = {.cmds = (uintptr_t)cmds, .count = count};
@@ -90,7 +90,10 @@ static struct qCUcmd copy_cmd(int op, uint64_t device, void *host, uint64_t len)
 	return cmd;
 }
 
-/* Nobody waits, and one synchronous call costs one notification and one interrupt at most. */
+/*
+ * No caller waits for posted commands. One synchronous call costs at most one notification and one
+ * interrupt.
+ */
 static void what_they_cost(void)
 {
 	int fd = raw_session(), i;
@@ -130,7 +133,10 @@ static void what_they_cost(void)
 	SAME(c.interrupts <= N, 1);
 }
 
-/* Some of a batch posted and some not: the answers are those of the ones that are waited for. */
+/*
+ * A batch in which some commands are posted and some are not: the answers belong to the commands
+ * that are waited for.
+ */
 static void mixed(void)
 {
 	int fd = raw_session();
@@ -173,7 +179,7 @@ static void may_not_be_posted(void)
 		SAME(submit(fd, &cmd, 1, NULL), 1);
 		SAME(cmd.status, -EINVAL);
 	}
-	/* What the driver sees to be wrong it says at once. */
+	/* The driver reports at once the errors that it finds itself. */
 	cmd = copy_cmd(QCU_OP_COPY_H2D, 0, (void *)16, 16);
 	SAME(submit(fd, &cmd, 1, NULL), 1);
 	SAME(cmd.status, -EFAULT);
@@ -191,7 +197,7 @@ static int late_of(int fd, unsigned int tid)
 	return late;
 }
 
-/* Posts; what the submit itself had to tell of earlier ones. */
+/* Posts a command. Returns the error of earlier commands that this submit reported. */
 static int post_and_hear(int fd, struct qCUcmd cmd)
 {
 	int late = -1;
@@ -202,8 +208,9 @@ static int post_and_hear(int fd, struct qCUcmd cmd)
 }
 
 /*
- * What the mirror says of a posted command is kept for its thread: the first until it is told, and
- * told once. It may be told by any submit after the command is done, its own included.
+ * The mirror's error for a posted command is kept for the command's thread. The first error is kept
+ * until it is reported, and it is reported once. Any submit after the end of the command may report
+ * it, even the submit of the command itself.
  */
 static void errors_are_kept(void)
 {
@@ -215,7 +222,7 @@ static void errors_are_kept(void)
 	cmd.flags = QCU_F_POSTED;
 	cmd.event_destroy.event = 77;
 	early = post_and_hear(fd, cmd);
-	/* A second one, which would be 1. */
+	/* A second command that fails, with error 1. */
 	if (!early)
 		early = post_and_hear(fd, memset_cmd(16, 1, 0));
 	SAME(late_of(fd, 2), 0);
@@ -224,10 +231,12 @@ static void errors_are_kept(void)
 		early = 400;
 	}
 	SAME(early, 400);
-	/* The second, if it came after the first had been told. */
+	/* Reports the second error, if that came after the first error was reported. */
 	late_of(fd, 1);
 	SAME(late_of(fd, 1), 0);
-	/* More threads than there is room for: somebody is told for those. */
+	/*
+	 * More threads than the driver has room for: the other errors are reported to any thread.
+	 */
 	for (tid = 10; tid < 90; tid++) {
 		cmd.tid = tid;
 		told += post_and_hear(fd, cmd) == 400;
@@ -257,7 +266,7 @@ static void check_device(int fd, uint64_t dev, size_t len, uint64_t seed)
 	free(got);
 }
 
-/* The source goes while the copy is on its way. */
+/* The source is unmapped while the copy is under way. */
 static void unmapped_at_once(void)
 {
 	const size_t len = MIB;
@@ -271,7 +280,7 @@ static void unmapped_at_once(void)
 		mem_fill(p, len, (uint64_t)i);
 		post(fd, copy_cmd(QCU_OP_COPY_H2D, dev, p, len));
 		SAME(munmap(p, len), 0);
-		/* Whoever gets the pages now must not be read. */
+		/* Another mapping may get the pages now. The copy must not read it. */
 		p = mem_anonymous(len);
 		memset(p, 0xaa, len);
 		SAME(munmap(p, len), 0);
@@ -279,7 +288,10 @@ static void unmapped_at_once(void)
 	}
 }
 
-/* So does the target: nobody else's pages are written. */
+/*
+ * The target is unmapped while the copy is under way. The copy must not write to pages of another
+ * mapping.
+ */
 static void target_unmapped(void)
 {
 	const size_t len = MIB;
@@ -344,7 +356,7 @@ static void *flood(void *arg)
 	return NULL;
 }
 
-/* The ring is full most of the time: all wait for room, nothing is lost. */
+/* The ring is full most of the time. All threads wait for room, and no command is lost. */
 static void full_ring(void)
 {
 	static struct worker w[THREADS];
@@ -373,7 +385,7 @@ static void *flood_for_ever(void *arg)
 	return NULL;
 }
 
-/* Killed, or at its end, with a full ring and threads that wait for room. */
+/* The process ends or is killed while the ring is full and threads wait for room. */
 static void ends_with_work(void)
 {
 	static struct worker w[16];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For programs that talk to /dev/qcuda without the library, to say what the library never would.
- * Each has a table of cases and runs the one that its argument names, in a session of its own:
- * exit code 0, or 1 after saying what was wrong. --list prints the names.
+ * For programs that talk to /dev/qcuda without the library, to send what the library never sends.
+ * Each program has a table of cases. It runs the case that its argument names, in a session of its
+ * own. The exit code is 0, or 1 after a message about what was wrong. --list prints the names.
  */
 #ifndef RAW_H
 #define RAW_H
@@ -23,7 +23,7 @@
 #define WINDOW ((char *)QCU_WINDOW_BASE)
 #define MIB    ((size_t)1 << 20)
 
-/* a == b, or say so with both values and give up. */
+/* a == b; otherwise prints both values and exits. */
 #define SAME(a, b)                                                                                \
 	do {                                                                                      \
 		long long a_ = (long long)(a), b_ = (long long)(b);                               \
@@ -69,7 +69,7 @@ static inline struct qCUcmd raw_cmd(int op)
 	return cmd;
 }
 
-/* The record's status, or -errno of the ioctl. */
+/* Returns the record's status, or -errno of the ioctl. */
 static inline int raw_submit(int fd, struct qCUcmd *cmd)
 {
 	struct qcu_submit submit = {.cmds = (uintptr_t)cmd, .count = 1};
@@ -78,7 +78,7 @@ static inline int raw_submit(int fd, struct qCUcmd *cmd)
 	return n == 1 ? cmd->status : n < 0 ? -errno : -EPROTO;
 }
 
-/* Is the session still good for something? */
+/* Checks that the session still works. */
 static inline void raw_works(int fd)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_MEM_INFO);
@@ -119,7 +119,7 @@ static inline int raw_download(int fd, void *to, uint64_t src, uint64_t len)
 	return raw_submit(fd, &cmd);
 }
 
-/* Chunk memory at this distance into the window. */
+/* Maps chunk memory at this offset in the window. */
 static inline char *raw_chunks(int fd, size_t at, size_t len)
 {
 	char *p = mmap(WINDOW + at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
@@ -132,7 +132,7 @@ static inline char *raw_chunks(int fd, size_t at, size_t len)
 	return p;
 }
 
-/* A counter of the driver. */
+/* Returns a counter of the driver. */
 static inline long raw_stat(const char *name)
 {
 	FILE *f = fopen("/sys/kernel/debug/qcuda/stats", "r");

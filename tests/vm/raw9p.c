@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest that means harm and speaks 9p to QEMU itself: no kernel of ours stands between, which
- * would not send most of this. It drives the virtio device through its legacy ports, from user
- * space, and tries to leave on the host what the launcher promises will never be there, or to get
- * out of the folder that is shared. tests/vm/share.sh lays the folder out and looks at it later.
+ * A hostile guest that speaks 9p to QEMU itself. No guest kernel is in between: a kernel would not
+ * send most of this. The program drives the virtio device through its legacy ports, from user
+ * space. It tries to leave on the host what the launcher promises will never be there, or to get
+ * out of the shared folder. tests/vm/share.sh prepares the folder and checks it afterwards.
  *
- * The kernel's driver must be off the device, and one huge page free.
+ * The kernel's driver must be unbound from the device, and one huge page must be free.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -43,7 +43,7 @@ enum { /* of the 9p2000.L protocol */
        RLERROR = 7,
        NO_FID = -1,
        ROOT = 1, /* the fid of the folder */
-       AT = 2,	 /* one that a test has walked to */
+       AT = 2,	 /* a fid that a test has walked to */
        AT_2 = 3,
 };
 
@@ -142,7 +142,7 @@ static void start_device(void)
 	outb(7, port + STATUS);
 }
 
-/* What is sent: a request is put together here, and its reply read. */
+/* The buffer for the request; the reply is read from it, too. */
 static uint8_t *request(void)
 {
 	return (uint8_t *)memory + BUFFER;
@@ -153,7 +153,7 @@ static uint8_t *reply(void)
 	return (uint8_t *)memory + 2 * BUFFER;
 }
 
-/* Sends the request of that length; returns 0 or the error that the reply says. */
+/* Sends the request of that length. Returns 0, or the error in the reply. */
 static int exchange(uint32_t length)
 {
 	size_t avail_at = slots * sizeof(struct desc);
@@ -188,8 +188,8 @@ static int exchange(uint32_t length)
 }
 
 /*
- * call TYPE FORMAT ...: a request of these fields: 2, 4 and 8 are numbers of so many bytes, s is
- * a string. Returns as exchange() does.
+ * call TYPE FORMAT ...: sends a request with these fields. In FORMAT, 2, 4 and 8 are numbers of
+ * that many bytes, s is a string. Returns as exchange() does.
  */
 static int call(int type, const char *format, ...)
 {
@@ -220,7 +220,10 @@ static int call(int type, const char *format, ...)
 	return exchange((uint32_t)(p - request()));
 }
 
-/* walk FID NAME: fid is then what lies there; a name may be several, with '|' between. */
+/*
+ * walk FID NAME: FID then stands for that file. A name may have several parts, with '|' between
+ * them.
+ */
 static int walk(int fid, const char *names)
 {
 	uint8_t *p = request() + 4;
@@ -305,7 +308,7 @@ static int node(const char *name, int mode)
 	return call(TMKNOD, "4s4444", ROOT, name, mode, 1, 3, 0);
 }
 
-/* What an honest guest does, so that the refusals below are no accident. */
+/* Does what an honest guest does, so that the refusals below are no accident. */
 static void honest(void)
 {
 	good("create a program", create(".", "program", 0755));
@@ -331,12 +334,13 @@ static void forbidden_files(void)
 	refused("mode with setgid", set_mode(AT, 02755));
 	refused("another owner", set_owner(AT, 1000, -1));
 	refused("another group", set_owner(AT, -1, 1000));
-	call(TMKDIR, "4s44", ROOT, "setdir", 06755, 0); /* made without: the host's side looks */
+	call(TMKDIR, "4s44", ROOT, "setdir", 06755,
+	     0); /* made without the bits: the host's side checks */
 	good("walk to a folder", walk(AT, "folder"));
 	set_mode(AT, 06755);
 }
 
-/* A capability on a file is as good as setuid. */
+/* A capability on a file is as dangerous as setuid. */
 static void capabilities(void)
 {
 	/* vfs_cap_data, revision 2: everything permitted, effective at once */
@@ -356,7 +360,7 @@ static void capabilities(void)
 		memcpy(p + 16, caps, sizeof(caps));
 		error = exchange(7 + 16 + sizeof(caps));
 	}
-	/* It is set when the fid goes. */
+	/* The attribute is set when the fid is closed. */
 	if (!error)
 		error = call(TCLUNK, "4", AT);
 	refused("a file with capabilities", error);
@@ -389,7 +393,7 @@ static void ways_out(void)
 	}
 }
 
-/* Through a symbolic link that leads out, to a folder and to a file. */
+/* Goes through a symbolic link that leads out of the share, to a folder and to a file. */
 static void links_out(void)
 {
 	good("the link itself", walk(AT, "link-out"));
@@ -413,7 +417,7 @@ static void links_out(void)
 		call(TLCREATE, "4s444", ROOT, "link-file", O_WRONLY | O_TRUNC, 0644, 0));
 }
 
-/* A folder that the guest holds becomes a link. */
+/* A folder whose fid the guest holds becomes a link. */
 static void folder_to_link(void)
 {
 	good("a folder", call(TMKDIR, "4s44", ROOT, "turns", 0755, 0));
@@ -425,7 +429,7 @@ static void folder_to_link(void)
 	refused("create in it", call(TLCREATE, "4s444", AT, "planted", O_RDWR, 0644, 0));
 }
 
-/* What the host's users have put there. */
+/* Files that users of the host have put there. */
 static void hosts_own(void)
 {
 	good("the host's pipe", walk(AT, "host-pipe"));

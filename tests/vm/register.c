@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Registered memory that lies in no chunk: which pages are pinned and for how long, what that
- * counts against, where the GPU has it, and that nothing of it is left, however the program ends.
+ * Registered memory that is not in chunks: which pages are pinned and for how long, which limit
+ * they count against, at which address the GPU has them, and that nothing is left of them, however
+ * the program ends.
  */
 #define _GNU_SOURCE
 #include <grp.h>
@@ -26,7 +27,7 @@ static int register_at(int fd, const void *p, size_t len, uint64_t *device)
 	cmd.host_register.buf.len = len;
 	status = raw_submit(fd, &cmd);
 	if (!status) {
-		/* What was asked comes back as it was. */
+		/* The fields of the request come back unchanged. */
 		SAME(cmd.host_register.buf.addr, (uintptr_t)p);
 		SAME(cmd.host_register.buf.len, len);
 		*device = cmd.host_register.device;
@@ -47,7 +48,7 @@ static int unregister_at(int fd, const void *p, size_t len)
 	return status;
 }
 
-/* By the GPU, at an address of the GPU. */
+/* Sets bytes with the GPU, at an address of the GPU. */
 static int set_bytes(int fd, uint64_t device, size_t len, int value)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_MEMSET);
@@ -79,19 +80,19 @@ static void in_place(void)
 	memset(p, 1, 64 * PAGE);
 	SAME(register_at(fd, p + 100, 10 * PAGE, &at), 0);
 	SAME(raw_stat("pinned_pages"), 11);
-	/* The program's own address, unless the mirror has something there. */
+	/* The program's own address, unless the mirror uses that address itself. */
 	SAME(at == (uintptr_t)p + 100 || at - ANNEX < QCU_ANNEX_SIZE, 1);
 	SAME(set_bytes(fd, at + 5, 3 * PAGE, 7), 0);
 	SAME(p[104] * 16 + p[105], 0x17);
 	SAME(p[104 + 3 * PAGE] * 16 + p[105 + 3 * PAGE], 0x71);
-	/* A page that is registered already: another address, the same page. */
+	/* A page that is registered already gets a second address for the same page. */
 	SAME(register_at(fd, p, 100, &second), 0);
 	SAME(raw_stat("pinned_pages"), 12);
 	SAME(second != (uintptr_t)p, 1);
 	SAME(second % PAGE, 0);
 	SAME(set_bytes(fd, second, 100, 3), 0);
 	SAME(p[99] * 16 + p[100], 0x31);
-	/* Copies find it by the program's address, and pin nothing. */
+	/* Copies find the registration by the program's address, and pin nothing. */
 	before = raw_stat("pages_bytes");
 	SAME(raw_upload(fd, dev, p + 100, 10 * PAGE), 0);
 	SAME(raw_upload(fd, dev, p + 7, 90), 0);
@@ -99,7 +100,7 @@ static void in_place(void)
 	SAME(raw_stat("pages_bytes"), before);
 	SAME(raw_download(fd, got, dev, 16), 0);
 	SAME(got[0], 3);
-	/* Beyond its end it is memory like any other. */
+	/* Beyond its end, memory is ordinary memory. */
 	SAME(raw_upload(fd, dev, p + 99, 10 * PAGE), 0);
 	SAME(raw_stat("pages_bytes") > before, 1);
 	SAME(unregister_at(fd, p + 100, 10 * PAGE), 0);
@@ -120,7 +121,7 @@ static void refused(void)
 	SAME(register_at(fd, p, 0, &at), -EINVAL);
 	SAME(register_at(fd, p, -(uint64_t)(uintptr_t)p, &at), -EFAULT);
 	SAME(register_at(fd, (char *)-PAGE, 2 * PAGE, &at), -EFAULT);
-	/* Its end, rounded up to pages, would be 0. */
+	/* The end, rounded up to pages, would be 0. */
 	SAME(register_at(fd, (char *)-PAGE, 1, &at), -EFAULT);
 	SAME(register_at(fd, (char *)-PAGE, PAGE - 1, &at), -EFAULT);
 	SAME(register_at(fd, (char *)-2, 1, &at), -EFAULT);
@@ -146,7 +147,7 @@ static void refused(void)
 	raw_works(fd);
 }
 
-/* Chunks need no pins; what lies only half in them cannot be registered. */
+/* Chunks need no pins. Memory that is only partly in chunks cannot be registered. */
 static void chunks(void)
 {
 	int fd = raw_session();
@@ -186,8 +187,8 @@ static void of_a_shared_file(void)
 }
 
 /*
- * More segments than one command can carry: two mappings touched in turns have no two neighbouring
- * pages, or few.
+ * Needs more segments than one command can carry: when two mappings are touched in turns, few or no
+ * pages of either are side by side.
  */
 static void scattered(void)
 {
@@ -218,7 +219,7 @@ static void scattered(void)
 	SAME(raw_stat("pinned_pages"), 0);
 }
 
-/* In a child of an ordinary user, who may lock 64 KiB. */
+/* Runs in a child of an ordinary user, who may lock 64 KiB. */
 static void locked_limit(void)
 {
 	const struct rlimit limit = {65536, 65536};
@@ -228,7 +229,7 @@ static void locked_limit(void)
 	pid_t pid;
 
 	SAME(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
-	/* root may lock as it likes. */
+	/* root may lock any amount. */
 	SAME(register_at(fd, p, 64 * PAGE, &at), 0);
 	SAME(unregister_at(fd, p, 64 * PAGE), 0);
 	close(fd);
@@ -246,7 +247,7 @@ static void locked_limit(void)
 		SAME(register_at(fd, p, 8 * PAGE, &at), 0);
 		SAME(register_at(fd, p + 8 * PAGE, 8 * PAGE, &at), 0);
 		SAME(register_at(fd, p + 16 * PAGE, 1, &at), -ENOMEM);
-		/* A failed one counts nothing, nor does a closed session. */
+		/* Neither a failed registration nor a closed session counts against the limit. */
 		SAME(munmap(p + 40 * PAGE, PAGE), 0);
 		SAME(unregister_at(fd, p, 8 * PAGE), 0);
 		SAME(register_at(fd, p + 39 * PAGE, 2 * PAGE, &at), -EFAULT);
@@ -260,7 +261,10 @@ static void locked_limit(void)
 	SAME(status, 0);
 }
 
-/* The pages stay the registration's when their mapping goes; at the end they are free. */
+/*
+ * The registration keeps the pages when their mapping goes. When the registration ends, the pages
+ * are free.
+ */
 static void unmapped(void)
 {
 	int fd = raw_session();
@@ -305,8 +309,8 @@ static void many(void)
 }
 
 /*
- * Many registrations of the same few pages, all but a few of which lie in the annex: finding a
- * place for one takes few steps, however many there are.
+ * Many registrations of the same few pages. All but a few of them are in the annex. Finding a place
+ * takes few steps, however many registrations there are.
  */
 static void places(void)
 {
@@ -324,7 +328,7 @@ static void places(void)
 	steps = raw_stat("place_steps") - steps;
 	printf("%ld steps for %d places\n", steps, n);
 	SAME(steps > 0 && steps < n * 40, 1);
-	/* Those that go make room for others, at once. */
+	/* When a registration ends, its place can be used again at once. */
 	for (i = 1; i < n; i += 2)
 		SAME(unregister_at(fd, p + i / each * PAGE + i % each * step, step), 0);
 	steps = raw_stat("place_steps");
@@ -357,7 +361,10 @@ static void *copy_on(void *arg)
 	return NULL;
 }
 
-/* Others copy from and to the memory all the while: registered or not, it is the same to them. */
+/*
+ * Other threads copy from and to the memory all the time. For them it makes no difference whether
+ * the memory is registered.
+ */
 static void under_copies(void)
 {
 	struct worker w = {.fd = raw_session(), .p = pages(128)};
@@ -382,7 +389,7 @@ static void under_copies(void)
 			SAME(w.p[i], 0x66);
 }
 
-/* The parent keeps the pages that the GPU has. */
+/* After a fork, the parent keeps the pages that the GPU has. */
 static void forked(void)
 {
 	int fd = raw_session(), status, ends[2];
@@ -410,7 +417,7 @@ static void forked(void)
 	SAME(p[0] * 16 + p[PAGE], 0x43);
 }
 
-/* What a child inherited from chunks lies in the window, yet it is memory like any other. */
+/* Memory that a child inherits from chunks is in the window, but it is ordinary memory. */
 static void inherited(void)
 {
 	int fd = raw_session(), status;
@@ -445,7 +452,7 @@ static void *churn(void *arg)
 	}
 }
 
-/* At any moment of it. */
+/* The process is killed at random moments. */
 static void killed(void)
 {
 	int round, status;

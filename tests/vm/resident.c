@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a process has in chunks counts as its resident memory, once, whoever has touched it: by that
- * the kernel chooses whom to end when memory runs out.
+ * Chunks count as resident memory of their process, once, whoever has touched them. When memory
+ * runs out, the kernel uses this number to choose the process to kill.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -11,7 +11,10 @@
 
 #define LEN   (64 * MIB)
 #define CHUNK (4 * MIB)
-/* Counters of the kernel's are off by as much: it adds up what each CPU has found now and then. */
+/*
+ * The kernel's counters may be off by this much: the kernel adds up the counts of the CPUs only now
+ * and then.
+ */
 #define SLACK (2 * MIB)
 
 static long resident(void)
@@ -41,7 +44,7 @@ static void grown(long before, long more)
 	SAME(is(before, more), 1);
 }
 
-/* In time: the mirror has to let go first. */
+/* After some time: the mirror must release the memory first. */
 static void shrinks(long before, long more)
 {
 	int tries;
@@ -68,7 +71,7 @@ static void touch(char *p)
 		p[i] = 1;
 }
 
-/* Each touch brings a chunk: little of it may be counted late. */
+/* Each touch brings a chunk, so little of it may be counted late. */
 static void touched(void)
 {
 	int fd = raw_session();
@@ -87,7 +90,7 @@ static void *touch_it(void *p)
 	return NULL;
 }
 
-/* A thread that touches and then sleeps keeps nothing to itself. */
+/* A thread touches memory and then sleeps: its pages are counted all the same. */
 static void by_a_thread(void)
 {
 	int fd = raw_session();
@@ -100,7 +103,7 @@ static void by_a_thread(void)
 	grown(before, LEN);
 }
 
-/* Only commands have used it; then the program touches it, too. */
+/* First only commands use the memory; then the program touches it, too. */
 static void untouched(void)
 {
 	int fd = raw_session();
@@ -115,7 +118,7 @@ static void untouched(void)
 	shrinks(before, 0);
 }
 
-/* A mapping has gone, and the mirror still has the memory: a stream is held up. */
+/* The mapping has gone, but the mirror still has the memory, because a stream is held up. */
 static void unmapped(void)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_FUNC);
@@ -139,7 +142,7 @@ static void unmapped(void)
 	shrinks(before, 0);
 }
 
-/* A fork takes the parent's chunks out of its page tables. They are the parent's still. */
+/* A fork removes the parent's chunks from its page tables. They still belong to the parent. */
 static void forked(void)
 {
 	int fd = raw_session(), status, ends[2], turn;
@@ -173,7 +176,7 @@ static void forked(void)
 	shrinks(before, 0);
 }
 
-/* The session goes before its mappings. */
+/* The session ends before its mappings. */
 static void closed(void)
 {
 	int fd = raw_session();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mappings that end while the GPU is busy for as long as it likes: a stream is held up by a host
- * function that this program does not run. Their memory stays until the GPU is done; other mappings
- * are made and used meanwhile, however many wait, and only one at the same addresses has to wait.
+ * Mappings that end while the GPU is busy for an unlimited time: a host function that this program
+ * does not run holds up a stream. The memory of the mappings stays until the GPU is done. Meanwhile
+ * the program can make and use other mappings, however many are waiting to be released. Only a
+ * mapping at the same addresses has to wait.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,7 +14,7 @@
 #include "mem.h"
 
 #define SMALL  QCU_CHUNK_MIN
-#define MANY   1100 /* more than fit on any ring of QEMU's at once */
+#define MANY   1100 /* more than any ring of QEMU can hold at once */
 #define STREAM QCU_ID_FIRST
 #define OTHER  (QCU_ID_FIRST + 1)
 
@@ -25,7 +26,7 @@ static void stream_create(uint32_t stream)
 	struct qCUcmd cmd = raw_cmd(QCU_OP_STREAM_CREATE);
 
 	cmd.stream_create.stream = stream;
-	cmd.stream_create.flags = 1; /* waits for no other stream */
+	cmd.stream_create.flags = 1; /* does not wait for the default stream */
 	SAME(raw_submit(fd, &cmd), 0);
 }
 
@@ -38,7 +39,7 @@ static void start(void)
 	stream_create(OTHER);
 }
 
-/* From now on the GPU is not done with anything. */
+/* After this call, the GPU finishes nothing. */
 static void hold(void)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_FUNC);
@@ -60,7 +61,7 @@ static void let_go(void)
 	SAME(raw_submit(fd, &cmd), 0);
 }
 
-/* A new mapping goes to the device and back, with what is in it now. */
+/* Makes a new mapping and fills it. use() copies it to the device and back. */
 static char *mapping(size_t at)
 {
 	char *p = raw_chunks(fd, at, SMALL);
@@ -78,7 +79,7 @@ static void use(const char *p)
 	SAME(mem_differs(p, back, SMALL), SMALL);
 }
 
-/* What the driver has of chunks goes down to this, in time. */
+/* Waits until the driver has no more than this many pages in chunks. */
 static void pages_become(long pages)
 {
 	int ms;
@@ -88,7 +89,7 @@ static void pages_become(long pages)
 	SAME(raw_stat("chunk_pages"), pages);
 }
 
-/* Many mappings have ended; those that are made afterwards do not notice. */
+/* Many mappings end; mappings made after them are not held up. */
 static void many(void)
 {
 	const long each = SMALL / 4096;
@@ -116,8 +117,9 @@ static void many(void)
 }
 
 /*
- * Copies that nobody waits for, and of whose end nobody hears, have used the memory: it comes back
- * without another call, whether or not they are done when the mapping ends.
+ * Posted copies use the memory. No caller waits for them, and the guest gets no interrupt at their
+ * end. The memory comes back without another call, whether or not the copies are done when the
+ * mapping ends.
  */
 static void posted(void)
 {
@@ -161,7 +163,7 @@ static void *use_it(void *p)
 	return NULL;
 }
 
-/* At the addresses of one that has ended: waits for it, and holds nobody up. */
+/* A mapping at the addresses of one that has ended waits for it, and holds up no other mapping. */
 static void same_addresses(void)
 {
 	pthread_t thread;
@@ -186,8 +188,8 @@ static void same_addresses(void)
 }
 
 /*
- * What the mirror refuses, because it has something at these addresses itself, leaves nothing to be
- * waited for: the memory gets other addresses there at once.
+ * The mirror refuses a map at addresses that it uses itself. Such a map does not have to wait: the
+ * memory gets other addresses in the mirror at once.
  */
 static void refused(void)
 {
@@ -214,7 +216,7 @@ static void refused(void)
 	SAME(raw_stat("pinned_pages"), 0);
 }
 
-/* The process is killed while one waits, and nothing is let go. */
+/* The process is killed while a mapping waits, and the stream is never released. */
 static void killed(void)
 {
 	int status, fds[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What one user may have of what all share: sessions, and memory that commands have pinned. The
- * device has eight sessions (users.sh), the guest 1 GiB.
+ * What one user may have of shared resources: sessions, and memory that commands have pinned. The
+ * device has eight sessions (users.sh), the guest has 1 GiB.
  */
 #define _GNU_SOURCE
 #include <grp.h>
@@ -43,7 +43,7 @@ static void becomes(const char *counter, long value)
 
 /* ---- sessions ---- */
 
-/* Opens as many as it can; how many, and why no more. */
+/* Opens as many sessions as possible. Returns how many, and stores the last error in *why. */
 static int open_all(int *fds, int *why)
 {
 	int n;
@@ -57,7 +57,9 @@ static int open_all(int *fds, int *why)
 	return n;
 }
 
-/* In a process of an ordinary user, which holds what it has until the pipe is closed. */
+/*
+ * Opens sessions in a process of an ordinary user. The process holds them until the pipe is closed.
+ */
 static pid_t ordinary_user(uid_t uid, int expect, int *end)
 {
 	int ends[2], back[2], fds[SESSIONS + 1], why, status;
@@ -71,7 +73,7 @@ static pid_t ordinary_user(uid_t uid, int expect, int *end)
 		SAME(setgroups(0, NULL) | setgid(uid) | setuid(uid), 0);
 		SAME(open_all(fds, &why), expect);
 		SAME(why, EDQUOT);
-		/* One goes, one comes. */
+		/* When one session is closed, another can be opened. */
 		close(fds[expect - 1]);
 		fds[expect - 1] = open("/dev/qcuda", O_RDWR | O_CLOEXEC);
 		SAME(fds[expect - 1] >= 0, 1);
@@ -100,7 +102,7 @@ static void goes(pid_t pid, int end)
 	becomes("sessions", 0);
 }
 
-/* One user cannot have them all; root can have what is left, and all. */
+/* One user cannot have all sessions. root can have the rest, or all. */
 static void sessions(void)
 {
 	int fds[SESSIONS + 1], why, end, i;
@@ -116,7 +118,10 @@ static void sessions(void)
 		close(fds[i]);
 }
 
-/* As many as the parameter says; another user does not count in it. */
+/*
+ * A user can have as many sessions as the parameter says. The sessions of another user do not
+ * count.
+ */
 static void sessions_by_parameter(void)
 {
 	int end, other_end;
@@ -146,7 +151,7 @@ static void start(void)
 	SAME(raw_submit(fd, &cmd), 0);
 }
 
-/* The stream comes to nothing else until let_go(). */
+/* The stream does no more work until let_go(). */
 static void hold(void)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_FUNC);
@@ -178,7 +183,7 @@ static struct qCUcmd down(char *to, uint32_t stream)
 	return cmd;
 }
 
-/* A copy into ordinary memory that waits for the stream; nobody waits for it. */
+/* Posts a copy into ordinary memory that waits for the stream. No caller waits for the copy. */
 static int post(char *to)
 {
 	struct qCUcmd cmd = down(to, STREAM);
@@ -199,7 +204,7 @@ static void *post_third(void *unused)
 	return NULL;
 }
 
-/* One percent of 1 GiB is two and a half of our copies. */
+/* One percent of 1 GiB is enough for two and a half of our copies. */
 static void two_wait(void)
 {
 	parameter("pin_percent", 1);
@@ -211,14 +216,14 @@ static void two_wait(void)
 	SAME(raw_stat("pinned_pages"), 2 * PAGES);
 }
 
-/* What has no room waits until earlier ones have ended. */
+/* A copy that finds no room waits until earlier copies have ended. */
 static void pins(void)
 {
 	long waits = raw_stat("pin_waits");
 	pthread_t thread;
 
 	two_wait();
-	/* Its pages are the kernel's only: nobody but the driver sees that they are taken. */
+	/* Only the pins keep these pages: the driver alone sees that they are in use. */
 	SAME(munmap(memory, LEN), 0);
 	SAME(pthread_create(&thread, NULL, post_third, NULL), 0);
 	becomes("pin_waits", waits + 1);
@@ -233,7 +238,7 @@ static void pins(void)
 	parameter("pin_percent", 50);
 }
 
-/* One that is alone may be larger than the limit, and one call's records wait for one another. */
+/* A single copy may be larger than the limit. The records of one call wait for one another. */
 static void alone(void)
 {
 	struct qCUcmd cmds[6];
@@ -253,7 +258,10 @@ static void alone(void)
 	parameter("pin_percent", 50);
 }
 
-/* Nor does it wait for ever: who needs the memory may be who would run the host function. */
+/*
+ * A copy does not wait for ever: the program that needs the memory may be the one that must run the
+ * host function.
+ */
 static void no_room(void)
 {
 	two_wait();
@@ -268,7 +276,7 @@ static void no_room(void)
 	parameter("pin_percent", 50);
 }
 
-/* Another program of the user's has the room; the one that waits for it is killed. */
+/* Another program of the same user has the room. The program that waits for the room is killed. */
 static void killed(void)
 {
 	long waits = raw_stat("pin_waits");
@@ -307,7 +315,10 @@ static long killed_by_kernel(void)
 	return value;
 }
 
-/* Kernel memory for a copy of more than there is: an error for whoever wants it, and no more. */
+/*
+ * A copy needs more kernel memory than there is: the caller gets an error, and no process is
+ * killed.
+ */
 static void kernel_copy(void)
 {
 	const size_t len = 2048 * MIB;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What calls cost, as the driver counts it for this session: ioctls, notifications, interrupts, and
- * how often the caller has slept or found its answer by looking for it.
+ * how often the caller has slept or has found its answer by polling.
  */
 #define _GNU_SOURCE /* gettid */
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct counts {
 	long commands, ioctls, kicks, interrupts, waits, spins;
 };
 
-/* One line for each session: the process, then names and numbers. */
+/* The file has one line for each session: the process, then names and numbers. */
 static struct counts counts(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/qcuda/sessions", "r");
@@ -54,7 +54,7 @@ static void set_spin(unsigned int us)
 	SAME(f && fprintf(f, "%u\n", us) > 0 && fclose(f) == 0, 1);
 }
 
-/* a <= b, or say so. */
+/* a <= b; otherwise prints both values and exits. */
 #define AT_MOST(a, b)                                                                            \
 	do {                                                                                     \
 		long a_ = (a), b_ = (b);                                                         \
@@ -86,14 +86,14 @@ static struct counts calls(int fd, unsigned int n)
 	SAME(b.ioctls, n);
 	AT_MOST(b.kicks, n);
 	AT_MOST(b.interrupts, n);
-	/* Some are answered between the kick and the wait. */
+	/* Some commands are answered between the kick and the wait. */
 	AT_MOST(b.waits + b.spins, n);
-	/* Interrupts are for those who sleep. */
+	/* Only a caller that sleeps needs an interrupt. */
 	AT_MOST(b.interrupts, n - b.spins + 1);
 	return b;
 }
 
-/* No looking: at most one notification, interrupt and sleep for each call. */
+/* No polling: at most one notification, one interrupt and one sleep for each call. */
 static void sleeping(void)
 {
 	int fd = raw_session();
@@ -105,7 +105,7 @@ static void sleeping(void)
 	AT_MOST(CALLS / 2, c.waits);
 }
 
-/* Looking long enough: most calls sleep no more, and need no interrupt. */
+/* The caller polls for long enough: most calls do not sleep, and need no interrupt. */
 static void spinning(void)
 {
 	int fd = raw_session();
@@ -119,7 +119,7 @@ static void spinning(void)
 		SAME(c.spins, 0);
 		return;
 	}
-	/* A busy host is now and then slower than it was the last time. */
+	/* A busy host is sometimes slower than it was for the last call. */
 	AT_MOST(CALLS / 4, c.spins);
 }
 
@@ -130,7 +130,7 @@ static void ask(int fd, __u32 how)
 	SAME(ioctl(fd, QCU_IOC_WAITING, &waiting), 0);
 }
 
-/* What a session asks for goes before what the module does by itself. */
+/* The session's own setting takes precedence over the module's parameter. */
 static void asked(void)
 {
 	struct qcu_waiting bad[] = {{.how = QCU_WAIT_SLEEP + 1}, {.rsvd = 1}};
@@ -151,7 +151,7 @@ static void asked(void)
 	if (sysconf(_SC_NPROCESSORS_ONLN) == 1) {
 		SAME(c.spins, 0);
 	} else {
-		/* One may be answered before it is looked for. */
+		/* A command may be answered before the caller polls. */
 		SAME(c.waits, 0);
 		AT_MOST(CALLS / 2, c.spins);
 	}
@@ -191,13 +191,13 @@ static void post_many(int fd, struct qCUcmd cmd)
 	       b.kicks - a.kicks, b.interrupts - a.interrupts, b.waits - a.waits);
 	SAME(b.commands - a.commands, 3 * CALLS);
 	SAME(b.spins - a.spins, 0);
-	/* The ring may have been full now and then. */
+	/* The ring may have been full sometimes. */
 	AT_MOST(b.waits - a.waits, CALLS / 20);
 	AT_MOST(b.interrupts - a.interrupts, 6 + 4 * (b.waits - a.waits));
 	raw_works(fd);
 }
 
-/* Nobody waits for posted commands, and nobody is interrupted for them. */
+/* No caller waits for posted commands, and they cause no interrupts. */
 static void posted(void)
 {
 	struct qCUcmd cmd = raw_cmd(QCU_OP_MEMSET), copy = raw_cmd(QCU_OP_COPY_H2D);
@@ -210,7 +210,7 @@ static void posted(void)
 	cmd.memset.elem = 1;
 	post_many(fd, cmd);
 
-	/* Nor for copies of memory that the mirror has. */
+	/* The same for copies of memory that the mirror has. */
 	copy.copy_h2d.buf.addr = (uintptr_t)memset(raw_chunks(fd, 0, 4096), 1, 4096);
 	copy.copy_h2d.buf.len = 4096;
 	copy.copy_h2d.dst = cmd.memset.dst;
@@ -221,12 +221,15 @@ static void posted(void)
 	for (i = 0; raw_stat("chunk_pages") && i < 200; i++)
 		usleep(10000);
 	SAME(raw_stat("chunk_pages"), 0);
-	/* CLOSE has been made beforehand; UNMAP goes as soon as it has been answered. */
+	/*
+	 * The driver allocates CLOSE in advance, so one request stays. The request of UNMAP is
+	 * freed as soon as UNMAP is answered.
+	 */
 	for (i = 0; raw_stat("requests") != 1 && i < 200; i++)
 		usleep(10000);
 	SAME(raw_stat("requests"), 1);
 
-	/* Memory of the program comes back without another call. */
+	/* Ordinary memory of the program is released without another call. */
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	SAME(page != MAP_FAILED, 1);
 	memset(page, 1, 4096);
@@ -239,7 +242,10 @@ static void posted(void)
 	raw_works(fd);
 }
 
-/* The device looks for commands long enough: it need not be told of those that come in a row. */
+/*
+ * The device polls for commands long enough: commands that follow one another closely need no
+ * notification.
+ */
 static void polled(void)
 {
 	int fd = raw_session();
@@ -256,7 +262,7 @@ static void polled(void)
 	AT_MOST(c.kicks, CALLS / 2);
 }
 
-/* Threads on one queue: some sleep while others look and take their answers, too. */
+/* Threads on one queue: some sleep while others poll and take the sleepers' answers, too. */
 static void threads(void)
 {
 	int fd = raw_session(), round, i;
@@ -273,7 +279,7 @@ static void threads(void)
 	calls(fd, 10);
 }
 
-/* The totals are the sum of what sessions count. */
+/* The totals are the sums of the sessions' counts. */
 static void totals(void)
 {
 	long before = raw_stat("ioctls"), waits = raw_stat("waits") + raw_stat("spins");
@@ -292,7 +298,7 @@ static void tick(int sig)
 	ticks++;
 }
 
-/* Signals do not disturb a call: it goes on, and the handlers run. */
+/* Signals do not disturb a call: the call goes on, and the handlers run. */
 static void signals(void)
 {
 	struct sigaction sa = {.sa_handler = tick}; /* no SA_RESTART */
