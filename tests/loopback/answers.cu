@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What cannot change is answered without asking the mirror, the second time at the latest: the
- * program runs itself with QCU_TRACE and counts the commands between its marks.
+ * The library answers questions about constant properties without a command to the mirror, at
+ * the latest from the second time on. The program runs itself with QCU_TRACE and counts the
+ * commands between its marks.
  */
 #include <errno.h>
 #include <sys/wait.h>
@@ -18,7 +19,7 @@ __global__ void kernel(int *p)
 	*p = shared[0];
 }
 
-/* Commands of the calls from here to the next mark: exactly so many. */
+/* The calls from here to the next mark must send exactly this many commands. */
 static void mark(const char *name, unsigned int want)
 {
 	fprintf(stderr, "mark %u %s\n", want, name);
@@ -84,7 +85,10 @@ static int traced(void)
 	mark("a launch that cannot be", 0);
 	kernel<<<1, 100000, 4>>>(dev);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
-	/* Posted ones are carried out some time; a wait brings them to their end. */
+	/*
+	 * A posted command is carried out at some later time. The wait makes it end before the
+	 * next mark.
+	 */
 	mark("a launch, and a wait", 2);
 	kernel<<<1, 1, 4>>>(dev);
 	OK(cudaGetLastError());

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Handles of arrays and numbers of textures that are stale, of another kind, or never were: each
- * call says so, and none of them touches what the handle points to. A GPU's own library does not
- * survive some of these calls, so this is no program for it.
+ * Array handles and texture numbers that are stale, that belong to another kind of object, or that
+ * never existed. Each call returns an error, and no call touches what the handle points to. The
+ * library of a real GPU does not survive some of these calls, so this program is not for a real
+ * GPU.
  */
 #include "check.h"
 
-/* Their calls are deprecated, and still there. */
+/* The deprecated functions are still tested. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static struct cudaChannelFormatDesc format = {32, 0, 0, 0, cudaChannelFormatKindFloat};
 static const struct cudaExtent size = {16, 16, 0};
 static float host[256];
 
-/* Every call that takes an array. */
+/* Calls every function that takes an array. */
 static void no_array(cudaArray_t a, cudaError_t code)
 {
 	const enum cudaMemcpyKind up = cudaMemcpyHostToDevice, down = cudaMemcpyDeviceToHost;
@@ -59,7 +60,7 @@ static void arrays(void)
 	OK(cudaMallocMipmappedArray(&mipmap, &format, size, 3, 0));
 	OK(cudaGetMipmappedArrayLevel(&level, mipmap, 1));
 	OK(cudaStreamCreate(&stream));
-	/* Others' handles, and places beside a good one. */
+	/* Handles of other kinds, and addresses that are near a good handle or in other memory. */
 	wild[0] = (cudaArray_t)(void *)mipmap;
 	wild[1] = (cudaArray_t)(void *)stream;
 	wild[2] = (cudaArray_t)((char *)a + 1);
@@ -72,7 +73,7 @@ static void arrays(void)
 	REFUSED(cudaFreeMipmappedArray((cudaMipmappedArray_t)(void *)a), bad);
 	REFUSED(cudaGetMipmappedArrayLevel(&level, (cudaMipmappedArray_t)(void *)a, 0), bad);
 	REFUSED(cudaGetMipmappedArrayLevel(&level, NULL, 0), bad);
-	/* A level is its mipmapped array's. */
+	/* A level belongs to its mipmapped array and cannot be freed alone. */
 	REFUSED(cudaFreeArray(level), bad);
 	OK(cudaMemcpy2DToArray(level, 0, 0, host, 32, 32, 8, cudaMemcpyHostToDevice));
 	OK(cudaFreeMipmappedArray(mipmap));
@@ -100,7 +101,9 @@ static void objects(void)
 	REFUSED(cudaDestroySurfaceObject(tex), cudaErrorInvalidValue);
 	REFUSED(cudaGetTextureObjectResourceDesc(&r, surf), cudaErrorInvalidValue);
 	REFUSED(cudaGetSurfaceObjectResourceDesc(&r, tex), cudaErrorInvalidValue);
-	/* The array goes first; the objects can still be destroyed, and keep their numbers so long.
+	/*
+	 * The array is freed first. The objects can still be destroyed, and keep their numbers
+	 * until then.
 	 */
 	OK(cudaFreeArray(r.res.array.array));
 	OK(cudaMallocArray(&r.res.array.array, &format, 16, 16, 0));
@@ -111,7 +114,7 @@ static void objects(void)
 	REFUSED(cudaGetTextureObjectTextureDesc(&d, tex), cudaErrorInvalidValue);
 	OK(cudaDestroySurfaceObject(surf));
 	REFUSED(cudaDestroySurfaceObject(surf), cudaErrorInvalidValue);
-	/* A reset takes all of them. */
+	/* A reset destroys all arrays and objects. */
 	OK(cudaDeviceReset());
 	REFUSED(cudaDestroyTextureObject(other), cudaErrorInvalidValue);
 	REFUSED(cudaFreeArray(r.res.array.array), cudaErrorInvalidResourceHandle);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Programs whose device code cannot be used: none for this GPU, damaged, cut short, or PTX that is
- * wrong. The first use gets CUDA's code for it, whoever can read finds out why, and everything else
- * of the program goes on, kernels of its other fat binaries too.
+ * Programs whose device code cannot be used: no code for this GPU, or code that is damaged, cut
+ * short, or wrong PTX. The first use returns CUDA's error, and a message on stderr gives the
+ * reason. Everything else in the program goes on, also kernels of its other fat binaries.
  */
 #include "check.h"
 
@@ -22,7 +22,7 @@ struct wrapper {
 	void *unused;
 };
 
-/* As nvcc writes it: a container with one entry, see qcu-device/soft/fatbin.c. */
+/* The layout that nvcc writes: a container with one entry, see qcu-device/soft/fatbin.c. */
 struct image {
 	uint32_t magic;
 	uint16_t version, header_size;
@@ -59,7 +59,7 @@ static void make_ptx(struct image *im, unsigned int arch, const char *text)
 	make_image(im, 1, arch, text, strlen(text));
 }
 
-/* Machine code without any code. */
+/* An ELF file without any machine code in it. */
 static void make_machine_code(struct image *im)
 {
 	const Elf64_Ehdr head = {
@@ -74,7 +74,7 @@ static void make_machine_code(struct image *im)
 
 static int *dev;
 
-/* What an image's kernel `k` gets for its launch. */
+/* Launches an image's kernel `k` and returns the error. */
 static cudaError_t launch(const struct image *im)
 {
 	/* Never unregistered, as in a program that goes on. */
@@ -109,7 +109,7 @@ static void good_one_works(void)
 	REQUIRE(value == 42, "%d", value);
 }
 
-/* The code, twice, and something like the sentence on stderr. */
+/* The launch must return this code, twice, and stderr must hold the text. */
 static void refused(const struct image *im, cudaError_t code, const char *sentence)
 {
 	char said[4096];
@@ -158,7 +158,7 @@ int main(void)
 	im.size = 100; /* ends within its one entry */
 	refused(&im, cudaErrorInvalidKernelImage, "damaged");
 	make_ptx(&im, 75, GOOD);
-	im.flags = 0x8000; /* Zstandard, which it is not */
+	im.flags = 0x8000; /* says Zstandard, but is not */
 	im.packed_size = sizeof(im.payload);
 	im.text_size = sizeof(im.payload);
 	refused(&im, cudaErrorInvalidKernelImage, "unpack");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Wrong arguments get the codes that NVIDIA's runtime 13 returns on a real GPU, at the call, and
- * the next good call works.
+ * Wrong arguments: the call must return the same error as NVIDIA's runtime 13 on a real GPU, and
+ * the next good call must work.
  */
 #include "check.h"
 
@@ -97,7 +97,10 @@ static void copies(void)
 	BAD(cudaMemcpy2D(dev, 16, host, 16, 16, 2, (enum cudaMemcpyKind)9),
 	    cudaErrorInvalidMemcpyDirection);
 	OK(cudaMemcpy2D(dev, 16, host, 16, 0, 2, H2D));
-	/* Directions that are wrong but harmless, as natively: both ends are the GPU's to use. */
+	/*
+	 * Directions that are wrong but harmless, as with NVIDIA's runtime: the GPU can use both
+	 * ends.
+	 */
 	OK(cudaMemcpy(dev, dev + 64, 16, H2D));
 	OK(cudaMemcpy(dev, dev + 64, 16, D2H));
 	OK(cudaMemcpy(host, dev, 16, H2H));
@@ -162,7 +165,7 @@ static void handles(void)
 	BAD(cudaStreamWaitEvent(stream, other, 9), cudaErrorInvalidValue);
 	BAD(cudaStreamWaitEvent(stream, other, cudaEventWaitExternal), cudaErrorIllegalState);
 	OK(cudaStreamWaitEvent(stream, other, 0));
-	/* A stream is no event, and the other way round. */
+	/* A stream is no event, and an event is no stream. */
 	BAD(cudaEventQuery((cudaEvent_t)stream), cudaErrorInvalidResourceHandle);
 	BAD(cudaStreamQuery((cudaStream_t)event), cudaErrorInvalidResourceHandle);
 	OK(cudaEventDestroy(event));
@@ -250,7 +253,7 @@ static void host_function(void *data)
 	(void)data;
 }
 
-/* Programs still call these. */
+/* Deprecated, but programs still call these functions. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static void banks(void)
@@ -368,7 +371,7 @@ static void managed(void)
 	BAD(cudaStreamAttachMemAsync(stream, p, 0, 77), cudaErrorInvalidValue);
 	BAD(cudaStreamAttachMemAsync(NULL, p, 0, cudaMemAttachSingle), cudaErrorInvalidValue);
 	OK(cudaStreamAttachMemAsync(stream, p, 0, cudaMemAttachSingle));
-	/* What was said of freed memory is void. */
+	/* Advice about freed memory is no longer valid. */
 	OK(cudaMemAdvise(p, 4096, cudaMemAdviseSetReadMostly, gpu));
 	OK(cudaFree(p));
 	BAD(cudaMemRangeGetAttribute(&value, 4, attr, p, 8), cudaErrorInvalidValue);

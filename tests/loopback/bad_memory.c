@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that is not there, not what it is said to be, not the caller's to free, or too much: each
- * gets CUDA's own error at the call, and the next good call works. One function for each kind.
+ * Memory that does not exist, that is not of the stated kind, that the caller may not free, or that
+ * is too much. The call must return CUDA's own error, and the next good call must work. One
+ * function tests each kind.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -18,7 +19,7 @@
 static const enum cudaMemcpyKind UP = cudaMemcpyHostToDevice, DOWN = cudaMemcpyDeviceToHost;
 static char *dev, *pinned, *heap;
 
-/* Without a driver nobody pins pages or makes them: what depends on that is not to be had. */
+/* Without a driver, no pages are pinned or made, so tests that depend on this cannot run. */
 static bool in_guest(void)
 {
 	return access("/dev/qcuda", F_OK) == 0;
@@ -49,7 +50,7 @@ static char *pages(size_t n)
 	return p;
 }
 
-/* Nobody can use [p, p + len). */
+/* [p, p + len) cannot be used by any call. */
 static void nobody(char *p, size_t len)
 {
 	BAD(cudaMemcpy(dev, p, len, UP), cudaErrorInvalidValue);
@@ -67,7 +68,7 @@ static void not_mapped(void)
 	nobody(p, 1);
 	nobody(p + 5, 64 * PAGE - 5);
 	nobody((char *)16, 16);
-	/* The kernel's. */
+	/* A kernel address. */
 	nobody((char *)0xffff888000000000, PAGE);
 }
 
@@ -108,7 +109,7 @@ static void read_only(void)
 
 static void the_other_side(void)
 {
-	/* Host memory where the direction says device, and the other way round. */
+	/* Host memory where the direction says device, and device memory where it says host. */
 	BAD(cudaMemcpy(heap, heap + 64, 16, UP), cudaErrorInvalidValue);
 	BAD(cudaMemcpy(heap, heap + 64, 16, DOWN), cudaErrorInvalidValue);
 	BAD(cudaMemcpy(dev, heap, 16, DOWN), cudaErrorInvalidValue);
@@ -141,7 +142,7 @@ static void not_yours_to_free(void)
 	OK(cudaHostUnregister(heap));
 }
 
-/* With libc's own words and signal. */
+/* free() of pinned memory ends the program with libc's own message and signal. */
 static void free_of_pinned(void)
 {
 	pid_t pid = fork();
@@ -191,7 +192,7 @@ static void too_much(void)
 	free(big);
 }
 
-/* An ordinary user may lock 64 KiB; copies do not count. */
+/* An ordinary user may lock 64 KiB. Copies do not count as locked memory. */
 static void locked_limit(void)
 {
 	const struct rlimit limit = {65536, 65536};
@@ -215,7 +216,7 @@ static void locked_limit(void)
 		OK(cudaMemcpy(dev, p, 64 * PAGE, UP));
 		OK(cudaHostUnregister(p));
 		OK(cudaHostRegister(p + 32 * PAGE, PAGE, 0));
-		/* Chunks are no locked pages. */
+		/* Chunks do not count as locked pages. */
 		OK(cudaMallocHost((void **)&p, 8 * M));
 		_exit(0);
 	}

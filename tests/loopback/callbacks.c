@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The thread that runs host functions: there is none before the first, a child of fork() gets one
- * of its own, and what many threads put into many streams at a time is all run, in each stream's
- * order.
+ * The thread that runs host functions. It does not exist before the first host function. A child of
+ * fork() gets a thread of its own. When many threads put host functions into many streams at once,
+ * all functions run, in the order of each stream.
  */
 #include <dirent.h>
 #include <pthread.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For the loopback tests: a call must return this code, a condition must hold; else say so, fail.
+/*
+ * For the loopback tests: a call must return this code, a condition must hold; otherwise the macro
+ * prints a message and the test fails.
  */
 #ifndef LOOPBACK_CHECK_H
 #define LOOPBACK_CHECK_H
@@ -35,7 +37,7 @@
 		}                                                                  \
 	} while (0)
 
-/* The error is returned, is the last error once, and is gone then. */
+/* The call returns the error. The error is the last error once, and is then cleared. */
 #define REFUSED(call, code)                          \
 	do {                                         \
 		EXPECT(call, code);                  \
@@ -63,7 +65,10 @@ static inline bool mapped(const void *p)
 	return mincore((void *)((uintptr_t)p & ~4095ul), 4096, &vec) == 0;
 }
 
-/* Does it end to be mapped? Memory goes back some time after the call that frees it. */
+/*
+ * Waits until the memory is unmapped: this happens some time after the call that frees it. Returns
+ * false if it stays mapped.
+ */
 static inline bool goes_back(const void *p)
 {
 	int ms;
@@ -73,7 +78,7 @@ static inline bool goes_back(const void *p)
 	return !mapped(p);
 }
 
-/* The first byte that differs; len if none does. */
+/* Returns the index of the first byte that differs, or len if none does. */
 static inline size_t differs(const void *a, const void *b, size_t len)
 {
 	size_t i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Every direction, from and to every kind of memory, at odd offsets and sizes, with one row and
- * with many: the bytes that should move do, and those beside them stay.
+ * Copies in every direction, from and to every kind of memory, at odd offsets and sizes, with one
+ * row and with many. The right bytes must move, and the bytes beside them must stay.
  */
 #include "check.h"
 
@@ -18,7 +18,7 @@ static bool on_device(enum kind k)
 	return k == DEVICE;
 }
 
-/* What the CPU may look at directly. */
+/* Copies directly where the CPU can access the memory. */
 static void put(enum kind k, char *to, const char *from, size_t len)
 {
 	if (on_device(k))
@@ -118,7 +118,7 @@ static void boxes(void)
 	down.kind = cudaMemcpyDeviceToHost;
 	OK(cudaMemcpy3D(&down));
 	REQUIRE(differs(from, to, sizeof(to)) == sizeof(to), "a box came back different");
-	/* One byte of the middle: slice 1, row 2, column 3. */
+	/* One byte in the middle: slice 1, row 2, column 3. */
 	down.srcPos = (struct cudaPos){3, 2, 1};
 	down.extent = (struct cudaExtent){1, 1, 1};
 	OK(cudaMemcpy3D(&down));
@@ -172,7 +172,7 @@ int main(void)
 	}
 	for (n = -1; n <= 1; n++)
 		all_kinds(7, 9, (4u << 20) + n);
-	/* More than the pages that one command can name, in either direction. */
+	/* More pages than one command can name, in either direction. */
 	for (k = 0; k < KINDS; k++) {
 		one(DEVICE, k, 3, 5, (66u << 20) + 11, 0);
 		one(k, DEVICE, 5, 3, (66u << 20) + 11, 2);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What devices say of themselves, which of them a program sees, and what a reset leaves. */
+/* What devices report about themselves, which devices a program sees, and what a reset leaves. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
 
-/* In a child, because the list is read when the session opens. */
+/* Runs in a child, because the library reads the list when the session opens. */
 static void sees(const char *list, int want)
 {
 	pid_t pid = fork();
@@ -123,7 +123,7 @@ static void *look(void *unused)
 	return NULL;
 }
 
-/* A list of devices is for threads that choose none themselves. */
+/* The list of valid devices applies to threads that have not chosen a device. */
 static void without_a_choice(void)
 {
 	int list[] = {1, 0}, device = -1;
@@ -146,7 +146,7 @@ static void without_a_choice(void)
 	REQUIRE(device == 0, "device %d of two alike", device);
 }
 
-/* Nothing else writes into a device's memory, so that it has always been flushed. */
+/* No other device writes into a device's memory, so a flush has nothing to do. */
 static void nothing_to_flush(void)
 {
 	OK(cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,

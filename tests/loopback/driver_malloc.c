@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The driver of a GPU in the program's own process allocates with the program's malloc, which is
- * ours: also while the library waits for the answer to what the driver does just then.
+ * When the GPU driver runs in the program's own process, it allocates with the program's malloc,
+ * which is ours. It does so also while the library waits for the answer to the very command that
+ * the driver is working on.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #define BYTES	(40u << 20)
 #define THREADS 4
 
-/* Each buffer is new to the mirror; two threads use it at once. */
+/* Each buffer is new to the mirror. Two threads use it at once. */
 static void *copy(void *buffer)
 {
 	void *dev;

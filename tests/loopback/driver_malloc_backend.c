@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The soft GPU, with a driver that allocates more than fits into what the program's malloc has left
- * whenever host memory is registered, and frees it later.
+ * The soft GPU, with a driver that allocates memory whenever host memory is registered: more than
+ * the program's malloc has left. It frees the memory later.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static void *kept;
 
-/* The program's, not what this file is bound to. */
+/* Finds the program's function, not the function that this file is linked to. */
 static void *named(const char *name)
 {
 	return dlsym(dlopen(NULL, RTLD_NOW), name);

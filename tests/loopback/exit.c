@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program that ends with work posted, a host function that has not returned, an event that is
- * watched, and a thread that waits: it ends, also when the backend must not be called any more once
- * its own end has begun. What its functions for the end ask for is refused, not waited for.
+ * A program ends with posted work, with a host function that has not returned, with an event that
+ * is watched, and with a thread that waits. The program must end, also when the backend must not be
+ * called any more once its own end has begun. A call in an exit handler is refused; it does not
+ * wait.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 static char *dev;
 static cudaStream_t stream;
 
-/* Registered before the backend is there, so it comes after the backend's end. */
+/* Registered before the backend is loaded, so it runs after the backend's end. */
 static void last_call(void)
 {
 	cudaError_t err = cudaMemset(dev, 1, 16);

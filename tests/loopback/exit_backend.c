@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A backend that behaves at the end of the process as CUDA does: it takes itself down in a function
- * registered with atexit(), and hangs there if it is called at that time or afterwards. All else
- * is the soft GPU's, with memsets that take their time.
+ * A backend that behaves at the end of the process as CUDA does. A function registered with
+ * atexit() takes it down. If the backend is called during that function or afterwards, it hangs
+ * there. Everything else is the soft GPU's, with slow memsets.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void sleep_ms(unsigned int ms)
 static void take_down(void)
 {
 	atomic_store(&down, true);
-	/* Long enough for whoever still has something to do. */
+	/* Long enough for threads that still have something to do. */
 	sleep_ms(300);
 	while (atomic_load(&called))
 		pause();

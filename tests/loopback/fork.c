@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fork(): the child has a session of its own. The parent's handles and device pointers mean nothing
- * there, and what the child does is not seen by the parent.
+ * fork(): the child has a session of its own. The parent's handles and device pointers are not
+ * valid there, and the parent does not see what the child does.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ static void hold(void *unused)
 		usleep(200);
 }
 
-/* An event that is not done: asked about more than once, the mirror watches it. */
+/* The event is not done. After more than one query, the mirror watches it. */
 static void begin_watching(cudaEvent_t e, cudaStream_t s)
 {
 	__atomic_store_n(&let_go, 0, __ATOMIC_RELEASE);

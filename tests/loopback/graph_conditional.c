@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Conditional nodes of graphs where it could go wrong: what a body cannot have, handles without a
- * node, of another graph, or from before a reset, in a child process; and after each of these a
- * node that works. Its value is the default: no kernel is needed here.
+ * Conditional nodes of graphs in difficult cases: nodes that a body cannot have; handles without a
+ * node, of another graph, or from before a reset; a child process. After each case, a conditional
+ * node must still work. Its value is the default, so no kernel is needed.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ static void add_set(cudaGraph_t g, int value)
 	OK(cudaGraphAddMemsetNode(&node, g, NULL, 0, &set));
 }
 
-/* With a body that sets all to `value`. */
+/* Makes a graph with a conditional node. The body sets all bytes to `value`. */
 static cudaGraphExec_t good(cudaGraph_t *g, int value)
 {
 	cudaGraphExec_t exec;
@@ -129,7 +129,7 @@ static void bad_bodies(void)
 				    cudaMemcpyHostToDevice));
 	refuses(g);
 	still_works(1);
-	/* Twice, with one in another's body. */
+	/* Two conditional nodes, one of them in the body of another. */
 	g = new_graph();
 	OK(add(g, new_handle(g), 1, &body));
 	OK(add(body, new_handle(body), 1, &inner));
@@ -141,12 +141,12 @@ static void bad_bodies(void)
 	launch(exec, 2);
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(g));
-	/* Around the bodies nothing else can be, either. */
+	/* The graph around the bodies cannot have other nodes either. */
 	g = new_graph();
 	OK(add(g, new_handle(g), 1, &body));
 	OK(cudaGraphAddHostNode(&node, g, NULL, 0, &host));
 	refuses(g);
-	/* A body belongs to its node, and is no graph of its own. */
+	/* A body belongs to its node. It is not a graph of its own. */
 	g = new_graph();
 	OK(add(g, new_handle(g), 1, &body));
 	REFUSED(cudaGraphDestroy(body), cudaErrorInvalidValue);
@@ -172,11 +172,11 @@ static void bad_handles(void)
 	REFUSED(cudaGraphInstantiateWithParams(&exec, g, &how), cudaErrorInvalidValue);
 	REQUIRE(how.result_out == cudaGraphInstantiateConditionalHandleUnused, "result %d",
 		how.result_out);
-	/* None of that has used it up. */
+	/* The refused calls have not used up the handle. */
 	OK(add(g, h, 256, &body));
 	REFUSED(add(body, new_handle(g), 1, &other), cudaErrorNotSupported);
 	OK(cudaGraphDestroy(g));
-	/* Its graph is gone. */
+	/* The handle's graph is destroyed. */
 	g = new_graph();
 	REFUSED(add(g, h, 1, &body), cudaErrorInvalidValue);
 	OK(cudaGraphDestroy(g));
@@ -193,7 +193,7 @@ static void without_its_graph(void)
 	OK(cudaGraphExecDestroy(exec));
 }
 
-/* The host has none of what the parent made. */
+/* The host does not have the parent's objects in the child's session. */
 static void in_a_child(void)
 {
 	cudaGraph_t g, body;
@@ -231,7 +231,10 @@ static void after_a_reset(void)
 	OK(cudaMallocHost((void **)&pinned, LEN));
 	REFUSED(add(g, h, 1, &body), cudaErrorInvalidValue);
 	still_works(9);
-	/* A number that the host has given to another since then is not taken for it. */
+	/*
+	 * The host may have given the number to another graph since then. It is not taken for that
+	 * graph.
+	 */
 	REFUSED(cudaGraphLaunch(exec, NULL), cudaErrorInvalidValue);
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(g));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory of graphs where it could go wrong: given back while a launch still uses it, by a reset, in
- * a child process, on another device than the thread's, and by calls that may not free it.
+ * Memory of graphs in difficult cases: freed while a launch still uses it, freed by a reset, in a
+ * child process, on a device other than the thread's, and freed by calls that may not free it.
  */
 #include <semaphore.h>
 #include <sys/wait.h>
@@ -30,7 +30,10 @@ static struct cudaMemAllocNodeParams on_device(int device)
 	};
 }
 
-/* Allocates, sets all to `value`, copies it out, and frees it if it is to. */
+/*
+ * Makes a graph that allocates memory, sets all bytes to `value`, copies them out, and, if `frees`
+ * is set, frees the memory.
+ */
 static cudaGraphExec_t make(cudaGraph_t *graph, int device, int value, void *to, bool frees,
 			    void **ptr)
 {
@@ -94,7 +97,9 @@ static void bad_input(void)
 	REFUSED(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &value),
 		cudaErrorInvalidValue);
 	OK(cudaGraphDestroy(graph));
-	/* Only what a graph has allocated is freed in a capture; and only once it is allocated. */
+	/*
+	 * A capture can free only memory that a graph has allocated, and only once it is allocated.
+	 */
 	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	OK(cudaMallocAsync(&p, LEN, s));
 	OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
@@ -117,7 +122,7 @@ static uint64_t reserved(void)
 	return bytes;
 }
 
-/* Nobody gets the memory while what was launched has not been done. */
+/* The memory is not given out again before the launched work is done. */
 static void while_it_is_used(void)
 {
 	cudaGraphExec_t exec;
@@ -140,7 +145,7 @@ static void while_it_is_used(void)
 	all(out2, 2, "another graph");
 	REQUIRE(reserved() >= 2 * LEN, "%llu bytes while two graphs use some",
 		(unsigned long long)reserved());
-	/* Freed behind the stream that is held up. */
+	/* The free is in the stream that is held up. */
 	OK(cudaFreeAsync(q, s));
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(graph));
@@ -162,7 +167,7 @@ static void while_it_is_used(void)
 	OK(cudaStreamDestroy(other));
 }
 
-/* A free that the stream has not come to yet holds up the next launch, in any stream. */
+/* A free that its stream has not reached yet holds up the next launch, in any stream. */
 static void freed_and_launched_again(void)
 {
 	cudaGraphExec_t exec;
@@ -210,7 +215,7 @@ static void once(int device, int value)
 	OK(cudaGraphDestroy(graph));
 }
 
-/* What a parent or the time before a reset had is gone; the graphs are not, and are no harm. */
+/* Memory of the parent, or from before a reset, is gone. The graphs still exist and do no harm. */
 static void lost(void)
 {
 	static unsigned char plain[LEN];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Everything about a kernel but running it: its name, attributes, parameters, occupancy; the ways
- * to launch it; arguments of every size at their places; a child process launches too.
+ * Everything about a kernel except its run: its name, attributes, parameters and occupancy, the
+ * ways to launch it, arguments of every size at their places, and a launch in a child process.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ static void launches()
 	OK(cudaDeviceSynchronize());
 }
 
-/* A graph launches with the attributes that a launch had, and with those of its nodes. */
+/* A graph launches with the attributes of the captured launch and with those of its nodes. */
 static void captured_attributes()
 {
 	cudaLaunchConfig_t config = {dim3(2), dim3(1), 0, 0, nullptr, 0};
@@ -115,7 +115,7 @@ static void captured_attributes()
 	OK(cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributePriority, &got));
 	REQUIRE(got.priority == greatest, "%d", got.priority);
 	OK(cudaGraphInstantiate(&exec, graph, 0));
-	/* The software GPU has no clusters of two blocks. */
+	/* The software GPU cannot have clusters of two blocks. */
 	REFUSED(cudaGraphLaunch(exec, stream), cudaErrorNotSupported);
 	OK(cudaGraphExecDestroy(exec));
 	value.clusterDim.x = value.clusterDim.y = value.clusterDim.z = 1;
@@ -179,7 +179,7 @@ static void symbols()
 	REFUSED(cudaMemcpyToSymbol(variable, host, 4, sizeof(variable) + 1), cudaErrorInvalidValue);
 	REFUSED(cudaMemcpyFromSymbol(host, variable, 4, 0, cudaMemcpyHostToDevice),
 		cudaErrorInvalidMemcpyDirection);
-	/* A reset gives a variable its first value back, wherever it lies then. */
+	/* After a reset, a variable has its first value again, wherever it is then. */
 	OK(cudaDeviceReset());
 	OK(cudaMemcpyFromSymbol(to, variable, sizeof(to)));
 	REQUIRE(to[0] == 0 && to[15] == 0, "%d %d", to[0], to[15]);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the compiler is told when a library is loaded: how many registers a kernel may have. */
+/* Options for the compiler when a library is loaded: how many registers a kernel may have. */
 #include "check.h"
 
-/* What a compiler may use for each of 1024 threads is 64 registers; this one needs more. */
+/*
+ * For blocks of 1024 threads, the compiler may use 64 registers per thread. This kernel needs more.
+ */
 static const char head[] = ".version 7.0\n"
 			   ".target sm_75\n"
 			   ".address_size 64\n"
@@ -14,7 +16,7 @@ static const char head[] = ".version 7.0\n"
 			   "ld.param.u64 %rd1, [to];\n"
 			   "cvta.to.global.u64 %rd1, %rd1;\n";
 
-/* Ninety numbers that are all alive at once, from one round of a loop to the next. */
+/* Ninety numbers are in use at once, from one round of a loop to the next. */
 static const char *make_hungry(void)
 {
 	static char text[sizeof(head) + 200 * 60];
@@ -33,7 +35,7 @@ static const char *make_hungry(void)
 	return text;
 }
 
-/* With fewer registers than it wants a kernel has larger blocks; the compiler finds a way. */
+/* With fewer registers than it needs, a kernel can have larger blocks. The compiler finds a way. */
 int main(void)
 {
 	const char *text = make_hungry();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The log of errors: a line for each, called back at once and dumped from where one likes, also
- * when it is more than there is room for.
+ * The log of errors: each error adds one line. The line goes to the callbacks at once. The log can
+ * be dumped from any position, also when it has more lines than it can hold.
  */
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ static void note(void *data, cudaLogLevel level, char *message, size_t length)
 	REQUIRE(length == strlen(message) && length < sizeof(last), "%zu", length);
 	memcpy(last, message, length + 1);
 	calls++;
-	/* An error of its own does not call it again. */
+	/* An error in the callback does not call the callback again. */
 	EXPECT(cudaMalloc(NULL, 1), cudaErrorInvalidValue);
 	EXPECT(cudaMalloc(&p, (size_t)1 << 60), cudaErrorMemoryAllocation);
 }
@@ -47,7 +47,7 @@ static void bad_input(void)
 	REFUSED(cudaLogsDumpToMemory(NULL, text, NULL, 0), cudaErrorInvalidValue);
 	REFUSED(cudaLogsDumpToFile(NULL, NULL, 0), cudaErrorInvalidValue);
 	REFUSED(cudaLogsDumpToFile(NULL, "/no/such/folder/file", 0), cudaErrorInvalidValue);
-	/* No room for a single line. */
+	/* The buffer has no room for a single line. */
 	REFUSED(cudaLogsDumpToMemory(NULL, text, &size, 0), cudaErrorInvalidValue);
 	REQUIRE(size == 0, "%zu bytes", size);
 }
@@ -94,7 +94,7 @@ static void dumped(void)
 	size = sizeof(text);
 	OK(cudaLogsDumpToMemory(&at, text, &size, 0));
 	REQUIRE(size == 0, "%zu bytes, twice", size);
-	/* The last ones are what there is room for. */
+	/* If there is not enough room, the dump holds the last lines. */
 	at = again;
 	size = 200;
 	OK(cudaLogsDumpToMemory(&at, text, &size, 0));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * malloc and its family as a program sees them when large allocations are chunks: bad input first,
- * then alignment, zeroing, usable size, growth and shrinking, and the threshold's two sides.
+ * then alignment, zeroing, usable size, growing and shrinking, and sizes on both sides of the
+ * threshold.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -67,7 +68,7 @@ static void bad_input(void)
 	free(p);
 }
 
-/* How a child ends that does this. */
+/* Runs a function in a child. Returns how the child ends. */
 static int ends(void (*what)(void))
 {
 	pid_t pid = fork();
@@ -75,7 +76,7 @@ static int ends(void (*what)(void))
 
 	REQUIRE(pid >= 0, "fork");
 	if (pid == 0) {
-		/* Nobody needs to read what it says. */
+		/* Hides the child's message. */
 		close(STDERR_FILENO);
 		what();
 		_exit(0);
@@ -156,7 +157,7 @@ static void sizes(void)
 		REQUIRE((uintptr_t)p % _Alignof(max_align_t) == 0, "%p", p);
 		usable = malloc_usable_size(p);
 		REQUIRE(usable >= some[i], "%zu of %zu", usable, some[i]);
-		/* All of it is the program's. */
+		/* The program can use all of it. */
 		memset(p, 0x77, usable);
 		free(p);
 	}
@@ -245,7 +246,7 @@ static void reallocs(void)
 	memset(p, 4, M);
 	p = reallocarray(p, 3, M);
 	REQUIRE(p && malloc_usable_size(p) >= 3 * M && all(p, 0, M, 4), "reallocarray");
-	/* Both ways across the threshold. */
+	/* Across the threshold in both directions. */
 	for (i = 0; i < 10; i++) {
 		p = realloc(p, 1000);
 		REQUIRE(p && all(p, 0, 1000, 4), "to libc");
@@ -253,7 +254,7 @@ static void reallocs(void)
 		REQUIRE(p && all(p, 0, 1000, 4), "to chunks");
 		memset(p, 4, 2 * M);
 	}
-	/* In place when what follows is free. */
+	/* Grows in place if the memory behind it is free. */
 	free(p);
 	p = malloc(500 * K);
 	q = realloc(p, 900 * K);
@@ -284,7 +285,7 @@ static size_t resident(void)
 	return pages * 4096;
 }
 
-/* Far more than there is; what is not touched costs nothing. */
+/* Far more than the machine has. Memory that is not touched costs nothing. */
 static void barely_touched(void)
 {
 	size_t before = resident();
@@ -319,7 +320,7 @@ static void across_threads(void)
 	free(p);
 }
 
-/* Freed by an exit handler, after the library's own code has had its turn. */
+/* Freed by an exit handler that runs after the library's own exit code. */
 static char *kept[3];
 
 static void last(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Preloaded into programs that know nothing of CUDA: says on stderr when one opens /dev/qcuda, and,
- * with TEST_ARM set, registers a fat binary as a CUDA program does before main().
+ * Preloaded into programs that do not use CUDA. It prints a line on stderr when a program opens
+ * /dev/qcuda. With TEST_ARM set, it registers a fat binary before main(), as a CUDA program does.
  */
 #include <fcntl.h>
 #include <stdarg.h>

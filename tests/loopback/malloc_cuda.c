@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory of malloc that lies in chunks stays pageable in CUDA's eyes, however it is moved: what a
- * program writes after cudaMemcpyAsync has returned never reaches the device, no attribute says
- * that it is pinned, and it is nothing for cudaFreeHost.
+ * Memory of malloc that is in chunks stays pageable memory for CUDA, whichever way it is copied.
+ * What a program writes after cudaMemcpyAsync has returned never reaches the device. No attribute
+ * says that the memory is pinned. cudaFreeHost refuses it.
  */
 #include "check.h"
 
@@ -36,7 +36,7 @@ static void unregistered(void)
 	free(p);
 }
 
-/* The source is the program's again as soon as the call returns. */
+/* The program may change the source as soon as the call returns. */
 static void overwritten_at_once(void)
 {
 	unsigned char *src = malloc(LEN), *back = malloc(LEN);
@@ -52,7 +52,7 @@ static void overwritten_at_once(void)
 		OK(cudaMemcpyAsync(dev, src, LEN, cudaMemcpyHostToDevice, stream));
 		src[0] = src[LEN / 2] = src[LEN - 1] = 0;
 		OK(cudaMemcpyAsync(back, dev, LEN, cudaMemcpyDeviceToHost, stream));
-		/* And what has come back is there when the call returns. */
+		/* The bytes of a download are there when the call returns. */
 		REQUIRE(back[0] == (unsigned char)(i | 1) && back[LEN / 2] == back[0] &&
 				back[LEN - 1] == back[0],
 			"round %d: %u %u %u", i, back[0], back[LEN / 2], back[LEN - 1]);
@@ -89,7 +89,7 @@ static void content(void)
 	free(back);
 }
 
-/* Memory that the GPU has used comes back for something else. */
+/* Memory that the GPU has used is given out again for other data. */
 static void reused(void)
 {
 	char *dev;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fork() with memory in chunks: the child reads what was there, neither sees what the other writes
- * from then on, both can allocate, free and use CUDA, and a fork in the middle of other threads'
- * allocations leaves no lock behind. Without CUDA in the child, the child's memory is libc's.
+ * fork() with memory in chunks. The child reads what was there before the fork. From then on,
+ * neither process sees what the other writes. Both can allocate, free and use CUDA. A fork in the
+ * middle of other threads' allocations leaves no lock held. As long as the child does not use CUDA,
+ * its new memory is libc's.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -57,7 +58,7 @@ static void child(void)
 {
 	char *p, *dev;
 
-	/* The parent has written by now. */
+	/* The parent has written when this returns. */
 	wait_for_other(to_child);
 	REQUIRE(all(small, M, 1) && all(large, 20 * M, 2), "the parent's writes are seen");
 	REQUIRE(malloc_usable_size(small) >= M, "%zu", malloc_usable_size(small));
@@ -102,14 +103,14 @@ static void private_copy(void)
 		child();
 		_exit(0);
 	}
-	/* A child that dies is the end of its pipe. */
+	/* If the child dies, its pipe ends. */
 	close(to_parent[1]);
 	memset(small, 3, M);
 	memset(large, 4, 20 * M);
 	signal_other(to_child);
 	wait_for_other(to_parent);
 	REQUIRE(all(small, M, 3) && all(large, 20 * M, 4), "the child's writes are seen");
-	/* The GPU still finds the parent's memory where it was. */
+	/* The GPU still finds the parent's memory at its place. */
 	OK(cudaMemcpy(dev, large, 20 * M, cudaMemcpyHostToDevice));
 	back = malloc(20 * M);
 	OK(cudaMemcpy(back, dev, 20 * M, cudaMemcpyDeviceToHost));
@@ -167,7 +168,7 @@ static void among_threads(void)
 		pthread_join(t[i], NULL);
 }
 
-/* ---- handlers of others ---- */
+/* ---- atfork handlers of the program ---- */
 
 static char *in_handler;
 static bool handlers_on;
@@ -207,7 +208,10 @@ static void early(void)
 	pthread_atfork(handler, handler, handler);
 }
 
-/* Before any library's constructor, so that they run while fork() has the library's locks. */
+/*
+ * Runs before the constructor of any library, so that the handlers run while fork() holds the
+ * library's locks.
+ */
 __attribute__((section(".preinit_array"), used)) static void (*const first)(void) = early;
 
 int main(void)

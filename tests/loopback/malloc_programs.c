@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Real programs with the library preloaded do what they do without it: with their large allocations
- * in chunks, with a library that finds no device (which must say nothing about it), and as programs
- * without a kernel, which must not even look for the device.
+ * Real programs with the library preloaded must work as they do without it: with their large
+ * allocations in chunks; with a library that finds no device, which must print nothing about that;
+ * and as programs without a kernel, which must not even look for the device.
  */
 #include <unistd.h>
 
@@ -81,7 +81,7 @@ static void run(const char *env, const char *command, struct output *o)
 	memset(errors + sizeof(errors) - 7, 'X', 6);
 }
 
-/* The environment with our library: [build folder]/[kind]/libcudart.so.13. */
+/* Returns an environment with our library: [build folder]/[kind]/libcudart.so.13. */
 static const char *with(const char *kind, const char *more)
 {
 	static char env[4096];

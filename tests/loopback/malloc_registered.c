@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory of malloc that is freed, resized or forgotten while it is registered. Natively the GPU
- * keeps its pages until cudaHostUnregister: nobody else may get them before, what is in flight ends
- * well, and unregistering works as if nothing had happened.
+ * Memory of malloc that is freed or resized while it is registered, or that is never unregistered.
+ * With NVIDIA's runtime, the GPU keeps the pages until cudaHostUnregister. Until then the memory
+ * must not be given out again, copies in flight must end well, and unregistering must work as
+ * usual.
  */
 #include <malloc.h>
 #include <signal.h>
@@ -27,7 +28,9 @@ static bool apart(const char *a, size_t a_len, const char *b, size_t b_len)
 	return a + a_len <= b || b + b_len <= a;
 }
 
-/* The allocator would give the block out again at once; it must not, in whatever size. */
+/*
+ * The allocator would normally give the block out again at once. It must not do so, for any size.
+ */
 static void not_reused(const char *p, size_t len)
 {
 	static char *other[TURNS];
@@ -44,7 +47,7 @@ static void not_reused(const char *p, size_t len)
 		free(other[i]);
 }
 
-/* Given out again now, to one of many who ask, or gone back as a whole? */
+/* The memory must now be given out again to one of many allocations, or be unmapped as a whole. */
 static void reused(const char *p, size_t len)
 {
 	static char *other[4 * TURNS];
@@ -78,7 +81,7 @@ static void freed_first(size_t len)
 	OK(cudaPointerGetAttributes(&attr, p));
 	REQUIRE(attr.type == cudaMemoryTypeHost, "type %d", attr.type);
 	REFUSED(cudaHostRegister(p, len, 0), cudaErrorHostMemoryAlreadyRegistered);
-	/* The content is still there for the GPU, too. */
+	/* The GPU still finds the content, too. */
 	REQUIRE(differs(p, back, len) == len, "byte %zu", differs(p, back, len));
 	OK(cudaHostUnregister(p));
 	REFUSED(cudaHostUnregister(p), cudaErrorHostMemoryNotRegistered);
@@ -87,7 +90,10 @@ static void freed_first(size_t len)
 	free(back);
 }
 
-/* Pieces of a block, one after the other; the last one counts. */
+/*
+ * Pieces of a block, registered one after the other. The last one to be unregistered frees the
+ * block.
+ */
 static void in_pieces(void)
 {
 	char *p = malloc(M);
@@ -102,7 +108,7 @@ static void in_pieces(void)
 	reused(p, M);
 }
 
-/* What is registered does not move to somebody else in part. */
+/* Shrinking a registered block must not give a part of it to another allocation. */
 static void shrunk(void)
 {
 	char *p = malloc(2 * M), *q, *grown;
@@ -113,7 +119,7 @@ static void shrunk(void)
 	REQUIRE(q == p && malloc_usable_size(q) >= 256 << 10, "%p", q);
 	not_reused(p, 2 * M);
 	OK(cudaMemcpy(dev, p, 2 * M, cudaMemcpyHostToDevice));
-	/* Where it grows beyond its place, the old one stays until it is unregistered. */
+	/* If it cannot grow in place, the old block stays until it is unregistered. */
 	grown = realloc(p, 60 * M);
 	REQUIRE(grown && (grown == p || apart(p, 2 * M, grown, 60 * M)), "%p", grown);
 	if (grown != p)
@@ -127,8 +133,8 @@ static void shrunk(void)
 }
 
 /*
- * A copy down is still in its stream when the memory is unregistered and freed: it is over when
- * cudaHostUnregister returns, and writes to nobody else's memory.
+ * A download is still in its stream when the memory is unregistered and freed. The download is done
+ * when cudaHostUnregister returns, and does not write to another allocation's memory.
  */
 static void in_flight(void)
 {
@@ -193,7 +199,7 @@ static void wrong(void (*what)(void))
 		"status %x", status);
 }
 
-/* The registration is the parent's; to its child the block is freed memory. */
+/* The registration belongs to the parent. For its child, the block is freed memory. */
 static void forked(void)
 {
 	char *p = malloc(M);
@@ -230,7 +236,7 @@ int main(void)
 	shrunk();
 	in_flight();
 	forked();
-	/* Nobody unregisters this one. */
+	/* This block is never unregistered. */
 	block = malloc(M);
 	OK(cudaHostRegister(block, M, 0));
 	free(block);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * posix_spawn, system, popen and vfork+exec of a process that holds much memory in chunks, and
- * fork+exec while nobody touches it, copy none of it. Half a GiB, or four with QCU_TEST_LARGE.
- * Where qCUDA's driver can be asked, its counters and the memory that is left have to say so:
- * before the child, from inside of it, and afterwards.
+ * A process holds much memory in chunks: half a GiB, or four GiB with QCU_TEST_LARGE. posix_spawn,
+ * system, popen and vfork+exec copy none of it. Neither does fork+exec if no process touches the
+ * memory. If qCUDA's driver is there, the test checks the driver's counters and the free memory:
+ * before the child, in the child, and afterwards.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@
 #define M      ((size_t)1 << 20)
 #define WINDOW 0x200000000000ull
 #define STATS  "/sys/kernel/debug/qcuda/stats"
-/* What processes cost besides, in KiB. */
+/* Other costs of processes, in KiB. */
 #define NOISE (64l << 10)
 
 extern char **environ;
@@ -22,9 +22,9 @@ extern char **environ;
 static char self[1024];
 static bool driver;
 static size_t len = 512 * M;
-static long available, copied; /* before */
+static long available, copied; /* before the child */
 
-/* A number of a file of names and numbers. */
+/* Reads one number from a file of names and numbers. */
 static long number(const char *file, const char *name)
 {
 	FILE *f = fopen(file, "r");
@@ -40,7 +40,7 @@ static long number(const char *file, const char *name)
 	return value;
 }
 
-/* Also in a child: whatever has been copied is still there then. */
+/* Checked in the child, too, while a copy would still exist. */
 static void nothing_copied(const char *where)
 {
 	long now;
@@ -83,7 +83,9 @@ static void vforked(char **argv)
 	joined(pid, "vfork");
 }
 
-/* The child has the memory until it becomes another program, and has not paid for it. */
+/*
+ * The child has the memory until it executes another program, and no page has been copied for it.
+ */
 static void forked(char **argv)
 {
 	pid_t pid = fork();
@@ -138,7 +140,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < len; i += 4096)
 		memcpy(p + i, &i, sizeof(i));
 	memset(back, 0, 64 * M);
-	/* Known to the GPU, too. */
+	/* The GPU uses some of the memory, too. */
 	OK(cudaMemcpy(dev, p, 64 * M, cudaMemcpyHostToDevice));
 	if (driver) {
 		available = number("/proc/meminfo", "MemAvailable:");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Eight threads allocate, resize and free at random, often what another one has allocated, and
- * check what they find. Ten seconds, or as many as QCU_TEST_SECONDS says, or the first argument.
+ * Eight threads allocate, resize and free at random, often memory that another thread has
+ * allocated, and check the content. This takes ten seconds, or as many as QCU_TEST_SECONDS or the
+ * first argument says.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -31,7 +32,7 @@ static uint32_t next(uint32_t *x)
 	return *x;
 }
 
-/* From a few bytes to 1 MiB, now and then to 32 MiB. */
+/* From a few bytes to 1 MiB, sometimes up to 32 MiB. */
 static size_t some_size(uint32_t *x)
 {
 	size_t size = (size_t)16 << next(x) % (next(x) % 16 ? 17 : 22);
@@ -39,7 +40,7 @@ static size_t some_size(uint32_t *x)
 	return size + next(x) % size;
 }
 
-/* One byte in each page, the ends, and not more: it is the allocator that is to be busy. */
+/* Writes only one byte in each page and the ends, so that the allocator has most of the work. */
 static void mark(struct slot *s, size_t from, unsigned char value)
 {
 	size_t i;

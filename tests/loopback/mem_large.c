@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * One GiB and a few bytes at once, up from pinned memory and down into memory of malloc, all at odd
- * addresses.
+ * Copies one GiB and a few bytes at once, from pinned memory to the device and from there to memory
+ * of malloc, all at odd addresses.
  */
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ int main(void)
 	char *pinned, *heap, *dev;
 	size_t at;
 
-	/* Five times as much would be in use at most. */
+	/* At most five times as much is in use at once. */
 	if ((unsigned long)sysconf(_SC_AVPHYS_PAGES) * (unsigned long)sysconf(_SC_PAGESIZE) <
 	    5 * LEN) {
 		puts("less than 5 GiB of memory are free");

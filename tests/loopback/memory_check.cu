@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QCU_SOFT_CHECK=1: kernels with mistakes that a GPU lets pass are reported once each, with file
- * and line of their unit, on the program's stderr; kernels without mistakes are not.
+ * QCU_SOFT_CHECK=1: kernels with mistakes that a GPU does not notice are reported on the
+ * program's stderr, each once, with the file and the line of their unit. Kernels without
+ * mistakes are not reported.
  */
 #include <unistd.h>
 
 #include "check.h"
 
 #define N 128
-/* The line of a mistake, for the test below. */
+/* Notes the line of a mistake for the test below. */
 #define MISTAKE(kernel) static const int kernel##_line = __LINE__
 
 __device__ int second_unit(int *s, int i);
@@ -60,7 +61,10 @@ __global__ void races_in_warp(int *out)
 	out[threadIdx.x] = s[threadIdx.x ^ 1];
 }
 
-/* All that must not be reported: the orders there are, and writes that change nothing. */
+/*
+ * Everything that must not be reported: all the ways to order accesses, and writes that change
+ * nothing.
+ */
 __global__ void clean(const int *in, int *out, int *total)
 {
 	__shared__ int s[N], lock, flag, sum, bins[4];
@@ -106,7 +110,10 @@ __global__ void draws(cudaSurfaceObject_t surf)
 
 static int report;
 
-/* What has been said since the last time: so many lines (-1: any), one of which says all this. */
+/*
+ * Checks the messages since the last call: there must be `count` lines (-1: any number), and one
+ * line must hold all of these texts.
+ */
 static void must_say(int count, const char *what, const char *kernel, const char *file, int line)
 {
 	static char text[1 << 16];
@@ -131,7 +138,7 @@ static void must_say(int count, const char *what, const char *kernel, const char
 	exit(1);
 }
 
-/* Memory that is copied from what a kernel has drawn. */
+/* Fills `out` with a copy of what a kernel has drawn on a surface. */
 static void drawn(int *out)
 {
 	cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
@@ -197,7 +204,7 @@ int main(void)
 	races_in_warp<<<1, 32>>>(out);
 	must_say(-1, "race on shared memory", "races_in_warp", here, races_in_warp_line);
 
-	/* A copy of what was never written is not written either. */
+	/* A copy of memory that was never written does not count as written either. */
 	OK(cudaMemcpy(out, never, N * sizeof(int), cudaMemcpyDeviceToDevice));
 	reads_global<<<1, N>>>(out, in);
 	must_say(1, "uninitialised read of 4 bytes of global memory", "reads_global", here,

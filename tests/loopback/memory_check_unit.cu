@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The second unit of memory_check.cu: its lines must be told by its own name.
+ * The second unit of memory_check.cu: its lines must be reported with its own file name.
  */
 __device__ int second_unit(int *s, int i)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Compiled with --default-stream per-thread: stream 0 is the thread's own, through the _ptsz and
- * _ptds names, for launches, copies, memsets, symbols and events.
+ * Compiled with --default-stream per-thread: stream 0 is the thread's own stream, through the
+ * _ptsz and _ptds names, for launches, copies, memsets, symbols and events.
  */
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Pinned memory: where it lies, what is known of it, that freed addresses come back zeroed. */
+/* Pinned memory: where it is, what attributes it has, and that freed addresses come back zeroed. */
 #include "check.h"
 #include "include/qcucmd.h"
 
@@ -83,7 +83,7 @@ static void many_at_once(void)
 	OK(cudaFree(dev));
 }
 
-/* A copy in flight has been done, or still reads the old pages, when its memory is freed. */
+/* When the memory of a copy in flight is freed, the copy is done, or still reads the old pages. */
 static void freed_in_flight(void)
 {
 	enum { LEN = 8 << 20 };
@@ -110,7 +110,7 @@ static void freed_in_flight(void)
 	free(want);
 }
 
-/* The source may be overwritten as soon as the call is back: that is what pageable memory means. */
+/* The source is pageable, so the program may overwrite it as soon as the call returns. */
 static void pageable_is_read_at_once(void)
 {
 	enum { LEN = 40000 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A kernel in a shared object that is loaded and unloaded again and again, as applications do with
- * plugins. One file, compiled twice: with PLUGIN it is the object.
+ * A kernel in a shared object that is loaded and unloaded again and again, as applications do
+ * with plugins. This file is compiled twice: with PLUGIN it is the shared object.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Stream-ordered memory, its bad input, and what only the software GPU shows so exactly: a free
- * takes effect when its stream gets there, and no sooner.
+ * Stream-ordered memory: bad input, and what only the software GPU shows so exactly: a free takes
+ * effect when its stream reaches it, and not before.
  */
 #include <unistd.h>
 
@@ -82,7 +82,7 @@ static void bad_input(cudaMemPool_t pool)
 	REFUSED(cudaFreeAsync(m, NULL), cudaErrorInvalidValue);
 	REFUSED(cudaFree(m), cudaErrorInvalidValue);
 	OK(cudaFreeAsync(NULL, NULL));
-	/* cudaMalloc's memory is not freed in this way, and not harmed. */
+	/* cudaFreeAsync refuses memory of cudaMalloc, and does not harm it. */
 	OK(cudaMalloc(&m, LEN));
 	REFUSED(cudaFreeAsync(m, NULL), cudaErrorInvalidValue);
 	OK(cudaMemset(m, 1, LEN));
@@ -111,7 +111,7 @@ int main(void)
 	OK(cudaFreeAsync(m, s));
 	REQUIRE(used(pool) == LEN, "%llu bytes before the stream is there",
 		(unsigned long long)used(pool));
-	/* Other memory, meanwhile, in other streams. */
+	/* Meanwhile other streams get other memory. */
 	OK(cudaMallocAsync(&n, LEN, NULL));
 	REQUIRE(n != m, "memory that is in use");
 	OK(cudaMemset(n, 5, LEN));
@@ -125,7 +125,7 @@ int main(void)
 	OK(cudaStreamDestroy(s));
 	OK(cudaMemGetInfo(&after, &total));
 	REQUIRE(after == before, "%zu bytes are gone", before - after);
-	/* More than there is, at once: what a stream will free is waited for. */
+	/* Asks for more memory than there is: the call waits for memory that a stream will free. */
 	for (int i = 0; i < 6; i++) {
 		OK(cudaMallocAsync(&m, before / 2 + LEN, NULL));
 		OK(cudaMemsetAsync(m, i, 100, NULL));
@@ -134,7 +134,7 @@ int main(void)
 	OK(cudaMallocAsync(&m, before / 2 + LEN, NULL));
 	REFUSED(cudaMallocAsync(&n, before / 2 + LEN, NULL), cudaErrorMemoryAllocation);
 	OK(cudaFree(m));
-	/* A reset takes everything. */
+	/* A reset frees everything. */
 	OK(cudaMallocAsync(&m, LEN, NULL));
 	OK(cudaDeviceReset());
 	REFUSED(cudaFreeAsync(m, NULL), cudaErrorInvalidValue);

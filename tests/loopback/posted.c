@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Posted commands: what must hold although nobody waits for them. Pageable memory may be
- * overwritten and pinned memory freed at once, threads that hand a stream or an event to one
- * another find their work in order, more is posted than there is room for, and the errors come out
- * where CUDA's do.
+ * Posted commands: what must hold although no caller waits for them. Pageable memory may be
+ * overwritten and pinned memory freed at once. Threads that pass a stream or an event to one
+ * another find their work in order. A program can post more than there is room for. Errors are
+ * returned where CUDA returns them.
  */
 #include <pthread.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 #define THREADS 64
 #define LEN	4096
 
-/* The source is the program's again when the call returns, in a stream that is busy, too. */
+/* The program may change the source when the call returns, also if the stream is busy. */
 static void pageable_at_once(void)
 {
 	enum { N = 200, PART = 1000 };
@@ -37,7 +37,10 @@ static void pageable_at_once(void)
 		OK(cudaMemcpy(back, dev + i * PART, PART, cudaMemcpyDeviceToHost));
 		REQUIRE(differs(src, back, PART) == PART, "copy %d", i);
 	}
-	/* The largest that travels along, the smallest that does not, rows of a rectangle. */
+	/*
+	 * The largest copy whose bytes travel with the command, the smallest copy whose bytes do
+	 * not, and the rows of a rectangle.
+	 */
 	for (i = 0; i < 2; i++) {
 		char *again = malloc((64 << 10) + 1);
 
@@ -65,7 +68,7 @@ static void pageable_at_once(void)
 	OK(cudaStreamDestroy(s));
 }
 
-/* A synchronous copy of little memory waits for the work before it, as CUDA's does. */
+/* A small synchronous copy waits for the work before it, as in CUDA. */
 static void small_copy_waits_for_work(void)
 {
 	const size_t len = 64 << 20;
@@ -86,7 +89,7 @@ static void small_copy_waits_for_work(void)
 	OK(cudaFree(dev));
 }
 
-/* The copies are on their way, or not even begun, when their memory goes. */
+/* The memory is freed while the copies are under way or have not begun. */
 static void freed_while_posted(void)
 {
 	enum { N = 40, SIZE = 1 << 20 };
@@ -112,7 +115,7 @@ static void freed_while_posted(void)
 	free(back);
 }
 
-/* Memory of the program's own: it is the program's alone again after the call. */
+/* Registered memory of the program: after cudaHostUnregister, the program alone uses it again. */
 static void unregistered_while_posted(void)
 {
 	enum { N = 20, SIZE = 1 << 20 };
@@ -131,7 +134,7 @@ static void unregistered_while_posted(void)
 		memset(src, 0xee, SIZE);
 		OK(cudaMemcpy(back, dev, SIZE, cudaMemcpyDeviceToHost));
 		REQUIRE(differs(want, back, SIZE) == SIZE, "round %d", round);
-		/* And downwards: nothing is written after it. */
+		/* The same for downloads: nothing is written after the call. */
 		OK(cudaHostRegister(src, SIZE, cudaHostRegisterDefault));
 		for (i = 0; i < 16; i++)
 			OK(cudaMemcpyAsync(src, dev, SIZE, cudaMemcpyDeviceToHost, 0));
@@ -159,8 +162,8 @@ struct relay {
 };
 
 /*
- * Each in turn moves one byte on by one place, then hands over by a mutex. Any step out of order
- * leaves a gap.
+ * The threads take turns. Each moves one byte on by one place, then passes the turn under a mutex.
+ * A step out of order leaves a gap.
  */
 static void *relay_run(void *arg, int me)
 {
@@ -216,7 +219,7 @@ static void handed_over(cudaStream_t stream, bool with_event)
 	REQUIRE(!pthread_create(&t[1], NULL, second, &r), "no thread");
 	pthread_join(t[0], NULL);
 	pthread_join(t[1], NULL);
-	/* A third thread waits for what the two have posted. */
+	/* A third thread waits for the work that the two threads have posted. */
 	OK(with_event ? cudaEventSynchronize(r.event) : cudaStreamSynchronize(stream));
 	OK(cudaMemcpy(all, r.dev, (size_t)r.rounds + 1, cudaMemcpyDeviceToHost));
 	for (i = 0; i <= r.rounds; i++)
@@ -271,7 +274,7 @@ static void many_threads(void)
 	OK(cudaFree(slots));
 }
 
-/* ---- a thread that waits holds up none that does not ---- */
+/* ---- a thread that waits does not hold up threads that do not wait ---- */
 
 static cudaStream_t held_stream;
 static int let_go;
@@ -303,7 +306,10 @@ static void blocked_alone(void)
 	OK(cudaLaunchHostFunc(held_stream, hold, NULL));
 	REQUIRE(!pthread_create(&t, NULL, wait_for_held, NULL), "no thread");
 	for (i = 0; i < 100; i++) {
-		/* In the stream that is waited for, and in another to its end. */
+		/*
+		 * One command in the stream that is waited for, and one in another stream, until
+		 * that one is done.
+		 */
 		OK(cudaMemsetAsync(dev, 1, 8, held_stream));
 		OK(cudaMemcpyAsync(dev, host, 16, cudaMemcpyHostToDevice, s));
 		OK(cudaStreamSynchronize(s));
@@ -315,7 +321,7 @@ static void blocked_alone(void)
 	OK(cudaFree(dev));
 }
 
-/* Memory goes when all work has ended, also that which the legacy stream does not wait for. */
+/* Memory is freed when all work has ended, also work that the legacy stream does not wait for. */
 static void take_a_while(void *ended)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -340,7 +346,7 @@ static void freed_after_all_work(void)
 	OK(cudaStreamDestroy(s));
 }
 
-/* With work on its way; what is not done is dropped. */
+/* The program ends with work under way. Work that is not done is dropped. */
 static void ends_with_work(void)
 {
 	char *dev, *pinned;

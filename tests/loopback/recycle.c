@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Freed pinned memory comes back for the next allocation of its size, without any command but the
- * one that waits for the GPU; it is bounded, not known as anything while it is free, and given back
- * where it must be.
+ * Freed pinned memory is kept for the next allocation of its size. This takes no command except the
+ * one that waits for the GPU. The amount kept is bounded. While a block is free, it is not known as
+ * any kind of memory. Blocks are unmapped when they must be.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* How many of them are still mapped, when those beyond `most` have had time to go. */
+/* Waits for blocks beyond `most` to be unmapped. Returns how many blocks are still mapped. */
 static unsigned int kept_of(char *const *p, unsigned int count, unsigned int most)
 {
 	unsigned int kept = UINT_MAX, ms, i;
@@ -27,7 +27,7 @@ static unsigned int kept_of(char *const *p, unsigned int count, unsigned int mos
 	return kept;
 }
 
-/* Commands that the traced part of the program has sent, in all and of one name. */
+/* Counts the commands in the traced part of the program: all of them, or those of one name. */
 static unsigned int commands(FILE *trace, const char *name)
 {
 	char line[512];
@@ -50,7 +50,7 @@ static void same_block_again(void)
 		REQUIRE(!p[0] && !p[len - 1], "fresh memory is not zero");
 		fill(p, len, 1);
 		OK(cudaFreeHost(p));
-		/* Free it is nothing: no pinned memory, not to be freed again. */
+		/* A free block is not pinned memory, and cannot be freed again. */
 		OK(cudaPointerGetAttributes(&attr, p));
 		REQUIRE(attr.type == cudaMemoryTypeUnregistered, "type %d", attr.type);
 		REFUSED(cudaFreeHost(p), cudaErrorInvalidValue);
@@ -68,7 +68,7 @@ static void same_block_again(void)
 	OK(cudaFree(dev));
 }
 
-/* Managed memory is not recycled, nor does it get what was pinned. */
+/* Managed memory is not recycled, and does not get blocks that were pinned memory. */
 static void managed_is_its_own(void)
 {
 	char *p, *q;
@@ -98,11 +98,11 @@ static void what_is_kept_is_bounded(void)
 	kept = kept_of(p, 40, 16);
 	REQUIRE(kept > 0 && kept <= 16, "%u blocks of 2 MiB are kept", kept);
 	REQUIRE(mapped(p[39]), "the youngest is not among them");
-	/* One that is larger than the bound does not drive out the others. */
+	/* A block that is larger than the bound does not push out the others. */
 	OK(cudaMallocHost((void **)&large, 40 * MIB));
 	OK(cudaFreeHost(large));
 	REQUIRE(goes_back(large) && mapped(p[39]), "a block beyond the bound is kept");
-	/* A reset of the device ends all. */
+	/* A reset of the device unmaps all blocks. */
 	OK(cudaDeviceReset());
 	for (i = 0; i < 40; i++)
 		REQUIRE(goes_back(p[i]), "block %u outlives a reset", i);
@@ -146,7 +146,7 @@ static void child_has_none_of_it(void)
 	OK(cudaFreeHost(q));
 }
 
-/* A program of its own, traced: what getting and giving back a block costs. */
+/* Runs as a separate, traced program: counts what it costs to get and free a block. */
 static int traced(void)
 {
 	unsigned int i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Streams and events: what they tell of themselves, and that work happens in their order. */
+/* Streams and events: what they report about themselves, and that work is done in their order. */
 #include "check.h"
 
 #define LEN (4 << 20)
@@ -38,7 +38,7 @@ static void what_they_tell(void)
 	OK(cudaStreamDestroy(t));
 }
 
-/* Not ready is an answer, not an error. */
+/* "Not ready" is an answer, not an error. */
 static void query(cudaStream_t s)
 {
 	cudaError_t err;
@@ -51,7 +51,7 @@ static void query(cudaStream_t s)
 	} while (err == cudaErrorNotReady);
 }
 
-/* A chain over three streams, held together by events, ends with what was put in at its start. */
+/* A chain over three streams, connected by events: the bytes from its start must reach its end. */
 static void chain(void)
 {
 	char *src, *dst, *a, *b;
@@ -96,7 +96,10 @@ static void chain(void)
 	OK(cudaFree(b));
 }
 
-/* The default stream waits for the others and they for it, unless they are non-blocking. */
+/*
+ * The default stream waits for the other streams, and they wait for it, unless they are
+ * non-blocking.
+ */
 static void legacy_stream_orders_all(void)
 {
 	char *dev, *host;
@@ -141,7 +144,7 @@ static void time_passes(void)
 	OK(cudaFree(dev));
 }
 
-/* Handles are given out again after a while, never twice at once. */
+/* Handles are given out again after a while, but never twice at once. */
 static void thousands(void)
 {
 	enum { N = 3000 };

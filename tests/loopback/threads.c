@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Threads: the current device and the last error are each thread's own, per-thread default streams
- * too, and threads that come and go leave nothing behind that the next would stumble over.
+ * Threads: the current device, the last error and the per-thread default stream belong to each
+ * thread alone. Threads that come and go leave nothing behind that disturbs later threads.
  */
 #include <pthread.h>
 

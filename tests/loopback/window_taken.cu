@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program has mappings of its own where the library puts chunks. They stay what they are; memory
- * that both sides use finds the room between them, and where there is none it lies elsewhere,
- * works, and QCU_TRACE says so.
+ * A program has mappings of its own where the library puts chunks. The mappings stay as they
+ * are. Memory that both sides use goes between them. If there is no room, the memory is
+ * elsewhere, works, and QCU_TRACE reports it.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static void take(char *from, char *to)
 	REQUIRE(p == from, "mmap at %p", from);
 }
 
-/* Pinned memory in every use; d is its address for kernels. */
+/* Uses pinned memory in every way; d is its address for kernels. */
 static void use(unsigned char *p, unsigned char *d)
 {
 	static unsigned char want[LEN], back[LEN];
@@ -87,7 +87,7 @@ static void managed(bool inside)
 	unsigned char *p;
 	cudaError_t err = cudaMallocManaged((void **)&p, LEN, cudaMemAttachGlobal);
 
-	/* Where both sides cannot have one address there is none. */
+	/* There is no managed memory where the two sides cannot have the same address. */
 	if (err == cudaErrorMemoryAllocation && !inside) {
 		OK(cudaGetLastError() == err ? cudaSuccess : err);
 		return;
@@ -120,7 +120,10 @@ static int child(void)
 	int n, s, count = 0;
 	char *hole = window + 5000 * CHUNK, *end = window + WINDOW_SIZE;
 
-	/* What is there is little and in the way; then two holes; then all of it is taken. */
+	/*
+	 * First a few mappings are in the way, then only two holes are left, then the whole
+	 * window is taken.
+	 */
 	take(window, window + 4096);
 	take(window + 2 * CHUNK + 8192, window + 3 * CHUNK);
 	*(volatile char *)mmap(window + 7 * CHUNK, 4096, PROT_READ | PROT_WRITE,
@@ -139,12 +142,14 @@ static int child(void)
 			OK(cudaMallocHost(&many[count], sizes[s]));
 			n += in_window(many[count]);
 		} while (in_window(many[count++]));
-		/* 100 chunks less what has been taken of them, 4 behind the program's own. */
+		/*
+		 * 100 chunks, less those taken above, plus 4 behind the program's own mappings.
+		 */
 		REQUIRE(s || (n > 90 && n < 104), "%d of them are in the window", n);
 	}
 	pinned(false);
 	managed(false);
-	/* The allocator has some left, but not that much. */
+	/* The allocator has some memory left in the window, but not that much. */
 	pageable(40 * M, false);
 	while (count)
 		OK(cudaFreeHost(many[--count]));
