@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A launch: checks, then blocks to host threads.
+ * A launch: checks it, then hands its blocks to host threads.
  *
- * Each thread takes blocks in order and runs each to its end. A block that takes long, or waits for
- * another one, shares its thread with blocks that come after it: so grids whose blocks wait for
- * each other make progress with fewer threads than blocks.
+ * Each host thread takes blocks in order and runs each block to its end. A block that takes long,
+ * or that waits for another block, shares its host thread with later blocks. So a grid whose blocks
+ * wait for each other makes progress even with fewer host threads than blocks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,10 @@
 
 #define MAX_BLOCK_THREADS 1024u
 #define MAX_SHARED	  (227u << 10)
-/* Blocks that one thread has under way; all of them in a cooperative launch. */
+/*
+ * The most blocks that one host thread runs at a time. A cooperative launch has all its blocks
+ * running, so MAX_COOPERATIVE also limits its grid.
+ */
 #define MAX_RESIDENT	32u
 #define MAX_COOPERATIVE 2048u
 
@@ -26,7 +29,7 @@ static void report(struct ptx_grid *g, const struct ptx_block *b)
 {
 	int ok = PTX_OK;
 
-	/* The first to fail says why; the others are only told to stop. */
+	/* The first block that fails gives the reason; the others only stop. */
 	pthread_mutex_lock(&g->lock);
 	if (atomic_compare_exchange_strong(&g->status, &ok, (int)b->status)) {
 		g->diag = b->diag;
@@ -67,7 +70,10 @@ none:
 	return NULL;
 }
 
-/* One host thread's part of a launch. The blocks under way form a ring in `list`. */
+/*
+ * One host thread's part of a launch. Its running blocks form a queue that starts at `first`; a
+ * block that yields goes to the end of the queue.
+ */
 static void work(struct ptx_grid *g)
 {
 	uint32_t sms = g->mod->env.sm_count ? g->mod->env.sm_count : 1;
@@ -157,7 +163,10 @@ static enum ptx_status check(const struct ptx_kernel *k, const struct ptx_launch
 	return PTX_OK;
 }
 
-/* Own shared memory, that of functions, and the dynamic part, one after another. */
+/*
+ * The kernel's own shared memory, then the shared memory of functions, the dynamic part, and the
+ * part reserved for the system.
+ */
 static void lay_out_shared(struct ptx_grid *g)
 {
 	const struct ptx_kernel *k = g->kernel;
@@ -171,7 +180,7 @@ static void lay_out_shared(struct ptx_grid *g)
 	}
 }
 
-/* Cooperative groups keep the grid's barrier in memory that the launch provides. */
+/* The launch provides the memory in which cooperative groups keep the barrier of the grid. */
 static bool workspace(struct ptx_grid *g, struct ptx_diag *diag)
 {
 	const uint32_t size = WORKSPACE;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * malloc() and free() in kernels. Memory that a kernel frees goes back when no launch of the module
- * runs: other blocks may still remember that they were allowed to touch it.
+ * malloc() and free() in kernels. Memory that a kernel frees is given back only when no launch of
+ * the module runs: until then, other blocks may still have its address range in their caches of
+ * allowed ranges.
  */
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ struct ptx_heap {
 	struct ptx_heap *next;
 };
 
-/* What a block of the heap costs there beyond its size. */
+/* Bytes that an allocation takes from heap_room in addition to its size. */
 #define COST 16u
 
 static bool take_room(struct ptx_heap_room *room, uint64_t size)
@@ -80,7 +81,10 @@ bool ptx_heap_free(struct ptx_module *m, uint64_t addr)
 	return ok;
 }
 
-/* Called with heap_lock held and no launch running, or at the module's end. */
+/*
+ * Frees what kernels have freed; all: everything. Called with heap_lock held and no launch running,
+ * or when the module is unloaded.
+ */
 void ptx_heap_sweep(struct ptx_module *m, bool all)
 {
 	struct ptx_heap **p, *h;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the PTX machine knows of textures and surfaces: where their texels are, what these are made
- * of, and how they are to be read. Whoever loads a module answers for the numbers by which kernels
- * name them (ptx_env.image).
+ * What the PTX machine knows about textures and surfaces: where their texels are, the format of a
+ * texel, and how a kernel reads it. Kernels name an image by a number; the code that loads a module
+ * provides the function that finds the image (ptx_env.image).
  */
 #ifndef QCU_SOFT_PTX_IMAGE_H
 #define QCU_SOFT_PTX_IMAGE_H
@@ -23,15 +23,15 @@ struct ptx_image_level {
 
 struct ptx_image {
 	bool surface;
-	bool memory; /* no array: may be freed while the image lives, so every access is checked */
-	bool fetch;  /* a line of memory: only by index, nothing beyond its ends */
+	bool memory; /* no array: it may be freed before the image, so every access is checked */
+	bool fetch;  /* linear memory: read by index only, zero outside */
 	bool layered, cube;
-	uint8_t dims; /* 1 to 3, layers not counted */
+	uint8_t dims; /* 1 to 3, without the layers */
 	uint8_t channels, bits, elem;
 	enum ptx_texel texel;
 	/* Textures only. */
 	bool unit;	 /* integers are read as fractions of 1 */
-	bool srgb;	 /* ... on sRGB's curve */
+	bool srgb;	 /* ... and converted from sRGB */
 	bool linear;	 /* filter */
 	bool normalized; /* coordinates */
 	bool mip_linear;
@@ -44,26 +44,26 @@ struct ptx_image {
 
 struct ptx_warp;
 
-/* Where one lane reads, and how finely. */
+/* The place and the level of detail at which one lane reads. */
 struct ptx_sample {
 	struct ptx_warp *w;
 	unsigned int lane;
 	const struct ptx_image *img;
-	uint32_t layer; /* slice in the level, for layers and faces */
-	bool exact;	/* index holds texels, else at holds coordinates */
+	uint32_t layer; /* slice in the level, for layers and cube faces */
+	bool exact;	/* true: index has texel indices; false: at has coordinates */
 	int32_t index[3];
 	float at[3];
 	float lod;
 };
 
 /*
- * ptx_sample.c: the texel or the mixture of texels that a texture has there, as four registers.
- * False: the lane has a fault.
+ * ptx_sample.c: reads a texture at this place, filtered if the texture says so, into four
+ * registers. False: the lane has a fault.
  */
 bool ptx_sample(const struct ptx_sample *s, uint32_t out[4]);
-/* One component of the four texels that a linear filter would mix. */
+/* Reads one component of each of the four texels that a linear filter would mix. */
 bool ptx_gather(const struct ptx_sample *s, unsigned int component, uint32_t out[4]);
-/* From how far the coordinates of neighbours lie apart. */
+/* The level of detail, from the differences between the coordinates of neighbours. */
 float ptx_sample_lod(const struct ptx_image *img, const float *dx, const float *dy);
 
 #endif

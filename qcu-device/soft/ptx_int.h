@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parts of the PTX machine share: the decoded form of a module, and the state of a running
+ * Shared by the parts of the PTX machine: the decoded form of a module, and the state of a running
  * grid.
  *
- * Decoded form: one flat array of 64-byte instructions for the whole module. An operand is a "ref",
- * a byte offset into one of three areas, with the area in its two low bits. All areas hold one
+ * Decoded form: one flat array of 64-byte instructions for the whole module. An operand is a "ref":
+ * a byte offset into one of three areas, with the area in the two low bits. All areas hold one
  * value per lane, side by side (structure of arrays), so an instruction is one loop over 32 lanes.
- * Predicates are the exception: one bit per lane in a single word.
+ * Predicates are the exception: they have one bit per lane in a single word.
  */
 #ifndef QCU_SOFT_PTX_INT_H
 #define QCU_SOFT_PTX_INT_H
@@ -20,15 +20,18 @@
 #define PTX_LANES    32u
 #define PTX_FULL     0xffffffffu
 #define PTX_BARRIERS 16u
-/* Shared memory that the system keeps behind a block's own, where a kernel asks for it. */
+/*
+ * Shared memory reserved for the system, behind the block's own. It exists only if the module reads
+ * %reserved_smem_offset.
+ */
 #define PTX_RESERVED_SHARED 1024u
 
 #define ptx_likely(x)	__builtin_expect(!!(x), 1)
 #define ptx_unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * Generic addresses of what is not global memory. No user pointer of x86-64 (47 or 56 bits) looks
- * like these, so one look at the top four bits tells the space.
+ * Bases of the generic addresses of all spaces other than global memory. No user pointer of x86-64
+ * (47 or 56 bits) has one of these bits, so the top four bits tell the space.
  */
 #define PTX_SPACE_SHIFT 60
 #define PTX_SHARED_BASE 0x4000000000000000ull
@@ -60,7 +63,7 @@ enum ptx_type {
 	T_S64,
 	T_F64,
 	T_B128,
-	/* formats that only conversions and packed arithmetic know */
+	/* formats that only conversions and packed arithmetic use */
 	T_TF32,
 	T_F32X2,
 	T_E4M3X2,
@@ -88,7 +91,7 @@ enum ptx_space {
 #define REF_AREA    3u
 #define REF_OFF	    (~3u)
 
-/* Special registers that are plain values while a warp lives; 32 words of 32 bits each. */
+/* Special registers whose value does not change while a warp lives; 32 words of 32 bits each. */
 enum ptx_special {
 	SP_TID_X,
 	SP_TID_Y,
@@ -121,10 +124,10 @@ enum ptx_special {
 	SP_GRIDID,		       /* 64 bits: two words per lane */
 	SP_DYN_SHARED = SP_GRIDID + 2, /* where dynamic shared memory starts, 32 bits */
 	SP_FUNC_SHARED,		       /* where shared variables of functions start */
-	SP_DYN_SHARED64,	       /* the same in 64 bits */
+	SP_DYN_SHARED64,	       /* the two above, in 64 bits */
 	SP_FUNC_SHARED64 = SP_DYN_SHARED64 + 2,
-	SP_RESERVED = SP_FUNC_SHARED64 + 2, /* shared memory that the system keeps: its start */
-	SP_RESERVED1,			    /* the part that cooperative groups use */
+	SP_RESERVED = SP_FUNC_SHARED64 + 2, /* start of the shared memory reserved for the system */
+	SP_RESERVED1,			    /* start of the part that cooperative groups use */
 	SP_RESERVED_END,
 	SP_COUNT,
 };
@@ -140,12 +143,12 @@ enum ptx_ctl {
 	CTL_EXIT,
 	CTL_BAR,
 	CTL_WARP,  /* gathers lanes: shfl, vote, ... */
-	CTL_YIELD, /* its handler may have found out that others must run first */
+	CTL_YIELD, /* the handler may find that other lanes or warps must run first */
 	CTL_TRAP,
 	CTL_UNSUPPORTED,
 };
 
-/* ptx_insn.flags; each family of instructions uses its own. */
+/* ptx_insn.flags; each family of instructions uses some of them. */
 #define IF_RND	 0x03u /* rounding: 0 rn, 1 rz, 2 rm, 3 rp */
 #define IF_FTZ	 0x04u
 #define IF_SAT	 0x08u
@@ -159,10 +162,13 @@ enum ptx_ctl {
 #define IF_XOR	 0x800u
 #define IF_A32	 0x1000u /* the address register has 32 bits */
 #define IF_HI	 0x2000u /* multiply: upper half */
-/* Of loads, stores and atomics: another thread may do the same; and it orders what is around it. */
+/*
+ * Of loads, stores and atomics. STRONG: it does not race with another thread's strong access to the
+ * same bytes. ORDER: it also orders the accesses around it.
+ */
 #define IF_STRONG 0x01u
 #define IF_ORDER  0x02u
-#define IF_FIN	  0x4000u /* what does not fit becomes the largest number */
+#define IF_FIN	  0x4000u /* a value that does not fit becomes the largest number */
 
 struct ptx_warp;
 struct ptx_insn;
@@ -170,10 +176,10 @@ typedef void (*ptx_fn)(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m
 
 struct ptx_insn {
 	ptx_fn fn;
-	uint32_t d, d2;	     /* written; 0: none */
-	uint32_t a, b, c, e; /* read */
+	uint32_t d, d2;	     /* refs that it writes; 0: none */
+	uint32_t a, b, c, e; /* refs that it reads */
 	uint32_t pred;	     /* ref of the guard, bit 0: negated; 0: none */
-	uint32_t loc;	     /* of the source, from .loc: file << 20 | line; 0: unknown */
+	uint32_t loc;	     /* source line, from .loc: file << 20 | line; 0: unknown */
 	int64_t imm;	     /* address offset, branch target, immediate */
 	uint32_t x;	     /* first of nx refs in module.xops, or an index (calls, tables) */
 	uint32_t line;	     /* of the PTX text */
@@ -186,7 +192,7 @@ struct ptx_insn {
 };
 _Static_assert(sizeof(struct ptx_insn) == 64, "an instruction is one cache line");
 
-/* One value that crosses a call: bytes of a parameter area, or a register. */
+/* One argument or result of a call: bytes of a parameter area, or a register. */
 struct ptx_arg {
 	bool in_area;
 	uint32_t ref; /* register or constant */
@@ -199,7 +205,7 @@ enum ptx_sys { SYS_NONE, SYS_VPRINTF, SYS_ASSERTFAIL, SYS_MALLOC, SYS_FREE, SYS_
 struct ptx_func;
 
 struct ptx_call {
-	struct ptx_func *callee; /* NULL: through ref */
+	struct ptx_func *callee; /* NULL: ref has the address */
 	uint32_t ref;
 	unsigned int nargs, nrets;
 	struct ptx_arg *args, *rets;
@@ -209,42 +215,42 @@ struct ptx_func {
 	const char *name;
 	unsigned int index;
 	bool entry, defined, indirect, shared_used;
-	bool allocates; /* alloca */
+	bool allocates; /* it has an alloca */
 	enum ptx_sys sys;
 	uint32_t pc;	       /* first instruction */
 	uint32_t end;	       /* one past the last */
 	uint32_t frame_bytes;  /* registers and parameter area */
 	uint32_t area_bytes;   /* parameter area, bytes per lane */
 	uint32_t local_bytes;  /* .local of this function */
-	uint32_t shared_bytes; /* entry: its own static shared memory, without the functions' */
+	uint32_t shared_bytes; /* entry: its own static shared memory, without that of functions */
 	unsigned int nparams, nrets;
 	struct ptx_arg *params, *rets;
 	struct ptx_param *kparams; /* entry: layout of the parameter buffer */
 	const char **pnames, **rnames;
 	uint32_t param_bytes;
 	uint32_t max_threads, req_threads[3];
-	uint32_t min_blocks, max_regs; /* 0: not said */
-	uint32_t regs;		       /* ptx_regs.c; then with what called functions need */
+	uint32_t min_blocks, max_regs; /* 0: not given */
+	uint32_t regs;		       /* from ptx_regs.c; later with called functions */
 	uint32_t call_line;	       /* first call or definition, for messages */
-	struct ptx_func **callees;     /* called directly */
+	struct ptx_func **callees;     /* functions that it calls directly */
 	unsigned int ncallees, callee_cap;
-	enum ptx_status bad; /* why it cannot run */
+	enum ptx_status bad; /* why it cannot run; PTX_OK: it can */
 	uint32_t bad_line;
 	char bad_text[112];
-	/* ptx_link.c: what the calls below this function need */
+	/* ptx_link.c: the needs of this function with all calls below it */
 	unsigned int mark;
 	uint32_t stack_need;
 	bool recursive, reach_shared;
 	const struct ptx_func *reach_bad;
-	struct ptx_func *next; /* .alias: the function it stands for */
+	struct ptx_func *next; /* .alias: the function that this one is another name of */
 };
 
 struct ptx_kernel {
 	struct ptx_kernel_info info;
 	struct ptx_module *mod;
 	struct ptx_func *fn;
-	uint32_t shared_total; /* with what called functions use */
-	uint32_t stack_bytes;  /* of a thread, with calls */
+	uint32_t shared_total; /* with the part of called functions */
+	uint32_t stack_bytes;  /* per thread, with calls */
 	enum ptx_status bad;
 	uint32_t bad_line;
 	const char *bad_func;
@@ -256,13 +262,13 @@ struct ptx_var {
 	enum ptx_space space;
 	uint32_t align;
 	uint64_t size;
-	uint64_t off;  /* in its space's block */
-	uint64_t addr; /* global and const, once placed */
-	uint32_t slot; /* operand that is its address, of one used before it was defined; or 0 */
+	uint64_t off;  /* local and shared: offset in its space */
+	uint64_t addr; /* global and const: address, once it is placed */
+	uint32_t slot; /* ref of the constant for its address, if used before it is defined */
 	bool is_extern;
-	bool own; /* shared memory of one kernel, not of functions */
+	bool own; /* shared: belongs to one kernel, not to functions */
 	bool managed;
-	bool bound;    /* neither ours to initialise nor to free */
+	bool bound;    /* at an address from ptx_env.bound: not ours to initialise or free */
 	uint8_t *init; /* NULL: zero */
 	uint64_t init_len;
 	struct ptx_reloc *relocs;
@@ -275,7 +281,7 @@ struct ptx_reloc {
 	unsigned int size;
 	const char *name;
 	int64_t add;
-	unsigned int shift; /* which byte, for 0xFF00(name) */
+	unsigned int shift; /* right shift of the address, for 0xFF00(name) */
 	uint32_t line;
 	struct ptx_reloc *next;
 };
@@ -310,36 +316,36 @@ struct ptx_module {
 
 	uint64_t const_size;
 	pthread_mutex_t heap_lock;
-	struct ptx_heap *heap;	/* what kernels got by malloc() */
-	bool bounded;		/* some kernel has said how large its blocks are */
+	struct ptx_heap *heap;	/* allocations by malloc() in kernels */
+	bool bounded;		/* some function has .maxntid, .reqntid or .maxnreg */
 	uint32_t fshared_bytes; /* shared memory of functions that are not kernels */
-	ptx_fn *plain;		/* with checks: the handlers behind those of ptx_check.c */
-	char **files;		/* of .file, by number */
+	ptx_fn *plain;		/* with checks: the real handlers, called by those of ptx_check.c */
+	char **files;		/* file names from .file, by number */
 	uint32_t nfiles, files_cap;
-	bool reserved_used;   /* somebody reads %reserved_smem_offset */
+	bool reserved_used;   /* the module reads %reserved_smem_offset */
 	unsigned int target;  /* sm_75: 75 */
-	unsigned int running; /* launches; under heap_lock */
+	unsigned int running; /* number of running launches; under heap_lock */
 };
 
 /* ---- running ---- */
 
 struct ptx_frame {
-	struct ptx_frame *up;  /* the caller's */
-	struct ptx_frame *all; /* every frame that the block ever got */
+	struct ptx_frame *up;  /* the caller's frame */
+	struct ptx_frame *all; /* next in the list of all frames that the block has allocated */
 	const struct ptx_func *fn;
-	uint32_t lanes; /* that are in this call */
+	uint32_t lanes; /* the lanes that are in this call */
 	uint32_t ret_pc;
 	uint32_t depth;
 	unsigned int cls;
 	uint32_t local;		 /* where its .local starts in a thread's stack */
-	uint32_t dyn[PTX_LANES]; /* bytes of alloca behind it, if fn->allocates */
+	uint32_t dyn[PTX_LANES]; /* bytes of alloca behind .local, if fn->allocates */
 	_Alignas(64) uint8_t mem[];
 };
 #define PTX_FRAME_AREA (PTX_LANES * 8u) /* the parameter area follows the local-base slot */
 
 enum ptx_wait { WAIT_NOT, WAIT_BARRIER, WAIT_LANES };
 
-/* Lanes of a warp that run together: same frame, same place. */
+/* Lanes of a warp that run together: they have the same frame and the same pc. */
 struct ptx_split {
 	uint32_t mask;
 	uint32_t pc;
@@ -354,19 +360,19 @@ struct ptx_block;
 
 struct ptx_warp {
 	uint8_t *base[4];
-	uint32_t dead;	 /* lanes that never were or have ended */
+	uint32_t dead;	 /* lanes that never existed or have ended */
 	uint32_t cc;	 /* carry, one bit per lane */
 	uint32_t pc;	 /* of the running instruction */
 	uint32_t active; /* lanes of the running split */
 	enum ptx_status fault;
 	struct ptx_frame *frame;
 	struct ptx_block *blk;
-	uint8_t *local; /* stacks of its threads, interleaved by 8 bytes */
+	uint8_t *local; /* stacks of its threads, interleaved in units of 8 bytes */
 	unsigned int id, nsplit;
-	bool yield;	    /* CTL_YIELD: let others run */
-	uint32_t sync;	    /* counts what orders its lanes, for ptx_check.c */
-	uint32_t cluster;   /* lanes that arrived at the cluster's barrier and may have to wait */
-	unsigned int spent; /* fuel since the one that waited longest had its turn */
+	bool yield;	    /* CTL_YIELD: let other lanes and warps run */
+	uint32_t sync;	    /* counts the events that order its lanes, for ptx_check.c */
+	uint32_t cluster;   /* lanes that arrived at the cluster's barrier, which is not complete */
+	unsigned int spent; /* fuel used since the last turn of the split that had waited longest */
 	uint64_t seq;
 	struct ptx_split split[PTX_LANES];
 	_Alignas(64) uint32_t special[SP_COUNT * PTX_LANES];
@@ -375,8 +381,8 @@ struct ptx_warp {
 struct ptx_barrier {
 	uint32_t arrived;     /* threads */
 	uint32_t need;	      /* 0: all of the block */
-	uint32_t waiting;     /* of them, blocked */
-	uint32_t voted, popc; /* bar.red: took part, and with true */
+	uint32_t waiting;     /* threads of these that are blocked */
+	uint32_t voted, popc; /* bar.red: threads that voted, and that voted true */
 };
 
 #define PTX_RANGES	  64u
@@ -384,7 +390,7 @@ struct ptx_barrier {
 
 struct ptx_grid;
 
-/* One block at work, with everything it needs; kept and used again for the next block. */
+/* One running block, with everything it needs. It is kept and used again for the next block. */
 struct ptx_block {
 	struct ptx_grid *grid;
 	uint32_t ctaid[3];
@@ -396,13 +402,13 @@ struct ptx_block {
 	uint32_t stack_bytes;
 	struct ptx_warp *warps;
 	unsigned int warp_cap;
-	struct ptx_barrier bar[PTX_BARRIERS + 1]; /* the last is the cluster's */
+	struct ptx_barrier bar[PTX_BARRIERS + 1]; /* the last one is the cluster's barrier */
 	struct ptx_range range[PTX_RANGES];
-	struct ptx_frame *spare[PTX_FRAME_CLASSES]; /* to use again, by size */
+	struct ptx_frame *spare[PTX_FRAME_CLASSES]; /* free frames to use again, by size class */
 	struct ptx_frame *all_frames;
 	size_t frame_total;
 	uint32_t smid;
-	uint32_t sync; /* counts what orders its threads, for ptx_check.c */
+	uint32_t sync; /* counts the events that order its threads, for ptx_check.c */
 	struct ptx_check *check;
 	enum ptx_status status;
 	struct ptx_diag diag;
@@ -415,19 +421,19 @@ struct ptx_grid {
 	const struct ptx_insn *code;
 	struct ptx_launch l;
 	uint8_t *params;
-	uint8_t *seen; /* with checks: what has been said of each instruction */
+	uint8_t *seen; /* with checks: what has been reported, for each instruction */
 	uint32_t shared_bytes, func_off, dyn_off, reserved_off;
-	uint64_t workspace; /* cooperative: barrier of the grid, in device memory */
+	uint64_t workspace; /* cooperative: the barrier of the grid, in device memory */
 	uint64_t id, nblocks;
 	_Atomic uint64_t next_block;
 	_Atomic int status;
 	_Atomic uint32_t smid;
-	unsigned int helpers; /* pool threads at work; under the pool's lock */
-	unsigned int wanted;  /* how many more may join */
-	pthread_mutex_t lock; /* for diag */
+	unsigned int helpers; /* pool threads that work on it; under the pool's lock */
+	unsigned int wanted;  /* how many more pool threads may join */
+	pthread_mutex_t lock; /* protects diag */
 	struct ptx_diag diag;
 	struct ptx_grid *next;
-	unsigned int fuel; /* of a warp's turn; see ptx_exec.c */
+	unsigned int fuel; /* for one turn of a warp; see ptx_exec.c */
 	void (*work)(struct ptx_grid *g);
 };
 
@@ -446,7 +452,7 @@ bool ptx_type_signed(enum ptx_type t);
 enum ptx_type ptx_type_from(const char *s, size_t n);
 const char *ptx_type_name(enum ptx_type t);
 
-/* ptx_slots.c: virtual registers to places in the frame */
+/* ptx_slots.c: gives virtual registers their places in the frame */
 bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *width,
 		      uint32_t nregs);
 
@@ -471,7 +477,7 @@ int ptx_pick(struct ptx_warp *w, bool force, uint32_t *stop);
 unsigned int ptx_split_add(struct ptx_warp *w, uint32_t mask, uint32_t pc, struct ptx_frame *frame);
 void ptx_split_drop(struct ptx_warp *w, unsigned int i);
 
-/* ptx_warpop.c: instructions of several lanes together */
+/* ptx_warpop.c: instructions that several lanes do together */
 bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_warpop_wait(struct ptx_warp *w, const struct ptx_insn *in, unsigned int cur);
 bool ptx_warpop_retry(struct ptx_warp *w);
@@ -487,7 +493,7 @@ __attribute__((format(printf, 4, 5))) void ptx_fault(struct ptx_warp *w, unsigne
 __attribute__((format(printf, 3, 4))) void ptx_diag_set(struct ptx_diag *d, unsigned int line,
 							const char *fmt, ...);
 
-/* ptx_addr.c: addresses to host pointers, checked */
+/* ptx_addr.c: turns addresses into host pointers and checks them */
 enum ptx_shape { SHAPE_FAULT, SHAPE_SCATTER, SHAPE_LINEAR, SHAPE_UNIFORM };
 enum ptx_shape ptx_resolve(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m,
 			   unsigned int size, bool write, uint8_t **p);
@@ -545,13 +551,13 @@ static inline void *ptx_at(struct ptx_warp *w, uint32_t ref)
 	return w->base[ref & REF_AREA] + (ref & REF_OFF);
 }
 
-/* Where byte off of a lane's share of interleaved memory lies. */
+/* The address of byte off of one lane's part of interleaved memory. */
 static inline uint8_t *ptx_cell(uint8_t *mem, unsigned int lane, uint64_t off)
 {
 	return mem + (off >> 3) * (PTX_LANES * 8) + lane * 8 + (off & 7);
 }
 
-/* The byte o after p, where p points into interleaved memory. */
+/* The address of the byte o bytes after p, where p points into interleaved memory. */
 static inline uint8_t *ptx_cell_next(uint8_t *p, unsigned int o)
 {
 	unsigned int in = ((uintptr_t)p & 7) + o;

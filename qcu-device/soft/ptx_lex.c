@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PTX text to tokens. The text need not end with a NUL and may contain anything.
+ * Splits PTX text into tokens. The text need not end with a NUL and may contain any bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* Digits of the base up to the first other character. */
+/* Reads digits of this base up to the first character that is not one. */
 static uint64_t digits(struct ptx_parser *P, unsigned int base, unsigned int *count)
 {
 	uint64_t v = 0;
@@ -205,7 +205,7 @@ void ptx_next(struct ptx_parser *P)
 		P->p++;
 		while (P->p < P->end && is_name(*P->p))
 			P->p++;
-		/* `.L1::evict_last` and the like are one word. */
+		/* Words like `.L1::evict_last` are one token. */
 		while (P->end - P->p > 2 && P->p[0] == ':' && P->p[1] == ':' && is_name(P->p[2])) {
 			P->p += 2;
 			while (P->p < P->end && is_name(*P->p))
@@ -241,7 +241,9 @@ void ptx_lex_start(struct ptx_parser *P, const char *text, size_t len)
 	ptx_next(P);
 }
 
-/* The rest of the current token's line; for debug directives, which have no other end. */
+/*
+ * Skips the rest of the current token's line; for debug directives, which end with their line.
+ */
 void ptx_skip_line(struct ptx_parser *P)
 {
 	unsigned int line = P->t.line;

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * After a module is read: calls find their functions, and each kernel learns what everything below
- * it needs in stack and shared memory, and whether something there cannot run.
+ * The last step of loading a module. It connects calls to their functions, and finds for each
+ * kernel how much stack and shared memory the kernel and all functions below it need, and whether
+ * one of these functions cannot run.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "qcu-device/soft/ptx_int.h"
 
-/* Per thread, where recursion or calls through pointers leave no bound. */
+/* Stack per thread where recursion or calls through pointers leave no bound. */
 #define STACK_UNBOUNDED (256u << 10)
 #define CALL_COST	32u
 #define MAX_WALK	512u
 
-/* The function behind aliases. A ring of them ends too, at one that is not defined. */
+/*
+ * The function behind aliases. The walk also ends in a ring of aliases: at one of them, which is
+ * not defined.
+ */
 struct ptx_func *ptx_func_real(struct ptx_func *f)
 {
 	for (int i = 0; f->next && i < 16; i++)
@@ -21,7 +25,7 @@ struct ptx_func *ptx_func_real(struct ptx_func *f)
 	return f;
 }
 
-/* What nvcc's own code calls to launch a kernel from a kernel. */
+/* True for the functions that nvcc's code calls to launch a kernel from a kernel. */
 static bool is_launch(const char *name)
 {
 	static const char *const start[] = {"__cudaCDP2", "cudaLaunchDevice",
@@ -93,7 +97,10 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 		if (!c->mark)
 			walk(m, c, depth + 1);
 		below = c->stack_need > below ? c->stack_need : below;
-		/* A function must do with what the smallest kernel has that calls it. */
+		/*
+		 * In a bounded module, a function must run with the registers of the smallest
+		 * kernel that calls it, so its own number does not raise that of its caller.
+		 */
 		if (!m->bounded && c->regs > f->regs)
 			f->regs = c->regs;
 		f->recursive |= c->recursive;

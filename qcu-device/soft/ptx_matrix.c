@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * ldmatrix, stmatrix and movmatrix: 8 x 8 matrices of 16-bit elements, spread over the lanes of a
- * warp. Lane i holds elements 2 * (i % 4) and the next of row i / 4, packed. The machine has no
- * tensor cores; but to move data in their layout is no more than that.
+ * warp. Lane i holds two elements of row i / 4, packed: number 2 * (i % 4) and the next one. The
+ * machine has no tensor cores, but these instructions only move data in the layout that tensor
+ * cores use.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 #define SIDE 8u
 
-/* The element of row r and column c, as lanes hold it. */
+/* The element of row r and column c, read from the lane that holds it. */
 static uint16_t held(const uint32_t *lane, unsigned int r, unsigned int c)
 {
 	return (uint16_t)(lane[r * 4 + c / 2] >> c % 2 * 16);
@@ -47,7 +48,7 @@ void ptx_h_ldmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 					    : e[r][c] | (uint32_t)e[r][c + 1] << 16;
 		}
 	}
-	/* A destination may be the address. */
+	/* Written last: a destination may be the register with the address. */
 	for (unsigned int k = 0; k < in->nx; k++)
 		if (x[k])
 			memcpy(ptx_at(w, x[k]), out[k], sizeof(out[k]));

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * mbarrier: a barrier that is an object of 64 bits in shared memory. What the bits mean is ours: a
- * kernel only hands them back. All threads of a block run on one host thread, one after another, so
- * nothing here is atomic; and copies that would complete later have completed when they are issued.
+ * mbarrier: a barrier that is an object of 64 bits in shared memory. We choose the meaning of the
+ * bits: a kernel only hands them back. All threads of a block run on one host thread, one after
+ * another, so nothing here is atomic. Asynchronous copies complete when they are issued.
  */
 #include <string.h>
 
 #include "qcu-device/soft/ptx_build.h"
 
-#define COUNT_MAX 0xfffffu /* of arrivals, as PTX says */
+#define COUNT_MAX 0xfffffu /* the most arrivals, from the PTX manual */
 #define TX_MAX	  0xfffff
 
 struct barrier {
 	uint32_t pending, expected;
-	int32_t tx; /* bytes that still have to come */
+	int32_t tx; /* bytes that have not come yet */
 	unsigned int phase;
 	bool valid;
 };
@@ -76,7 +76,7 @@ static bool arrive(struct ptx_warp *w, unsigned int lane, struct barrier *b, uin
 	return true;
 }
 
-/* One lane's operation; false: a fault. *res is what it gives back. */
+/* Does one lane's operation; its result goes to *res. False: a fault. */
 static bool operate(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane, uint8_t *p,
 		    uint64_t arg, uint64_t *res)
 {
@@ -121,7 +121,7 @@ static bool operate(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 		*res = in->flags & MBAR_PARITY ? (b.phase & 1) != (arg & 1)
 					       : b.phase != unpack(arg).phase;
 		return true;
-	default: /* MBAR_TRACK: the copies are complete, and what counts them up counts them down */
+	default: /* MBAR_TRACK: the copies are complete, so they add an arrival and take it away */
 		return true;
 	}
 	if (b.phase != unpack(v).phase)
@@ -161,7 +161,7 @@ void ptx_h_mbarrier(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	}
 }
 
-/* mbarrier.pending_count: of a state that arrive gave back. */
+/* mbarrier.pending_count: reads the count from a state that an arrive returned. */
 void ptx_h_mbarrier_count(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint64_t *a = ptx_at(w, in->a);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loads and stores. Values narrower than their register are extended as the type says.
+ * Loads and stores. A value narrower than its register is sign- or zero-extended, as its type says.
  */
 #ifndef __clang__
 #pragma GCC optimize("O3")
@@ -170,8 +170,8 @@ void ptx_h_st(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 }
 
 /*
- * Pointers to element k of each lane's vector. In interleaved memory (local, and a function's
- * parameters) the next element may be in the next row.
+ * Pointers to the element at byte `off` of each lane's vector. In interleaved memory (local memory,
+ * and a function's parameters) the next element may be in the next row.
  */
 static void element(struct ptx_warp *w, const struct ptx_insn *in, enum ptx_shape shape, uint32_t m,
 		    uint8_t **p, unsigned int off, uint8_t **q)
@@ -183,7 +183,7 @@ static void element(struct ptx_warp *w, const struct ptx_insn *in, enum ptx_shap
 		return;
 	}
 	if (shape == SHAPE_LINEAR) {
-		/* linear in whole vectors */
+		/* the vectors are linear; the elements are not */
 		for (unsigned int i = 0; i < PTX_LANES; i++)
 			q[i] = p[0] + (size_t)i * ptx_type_size((enum ptx_type)in->type) * in->nx +
 			       off;
@@ -230,7 +230,7 @@ void ptx_h_st_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	}
 }
 
-/* A register of 128 bits is one access, but two rows of interleaved memory. */
+/* A register of 128 bits is one access, but it takes two rows of interleaved memory. */
 static void copy128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m, uint8_t *reg,
 		    bool load)
 {
@@ -258,7 +258,9 @@ void ptx_h_st128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	copy128(w, in, m, ptx_at(w, in->b), false);
 }
 
-/* Parameters of a function, by name: the offset was checked when the module was read. */
+/*
+ * Loads a function's parameter, named directly: the offset was checked when the module was loaded.
+ */
 void ptx_h_ld_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	uint8_t *p[PTX_LANES], *mem = w->frame->mem + PTX_FRAME_AREA;
@@ -278,7 +280,7 @@ void ptx_h_st_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	      m);
 }
 
-/* Parameters of the kernel are the same for all threads. */
+/* Loads a parameter of the kernel: it is the same for all threads. */
 void ptx_h_ld_kparam(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	uint8_t *p[PTX_LANES];
@@ -293,7 +295,10 @@ void ptx_h_ld_kparam(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	load(SHAPE_SCATTER, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
 }
 
-/* cp.async: nx bytes from global to shared, of which the source gives e, the rest is zero. */
+/*
+ * cp.async: writes nx bytes to shared memory. The first e bytes come from global memory (without e:
+ * all of them); the rest is zero.
+ */
 void ptx_h_cp_async(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *src_size = in->e ? ptx_at(w, in->e) : NULL;
@@ -304,7 +309,7 @@ void ptx_h_cp_async(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	memcpy(&dst_imm, ptx_at(w, in->c), 8);
 	to.imm = (int64_t)dst_imm;
 	to.flags = in->sub ? IF_A32 : 0;
-	/* Forcing each lane by itself: only the scattered form has a pointer for every lane. */
+	/* Resolve each lane by itself: only the scattered form has a pointer for every lane. */
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
 		uint32_t n = src_size ? src_size[i] : in->nx;

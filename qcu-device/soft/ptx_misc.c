@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Handlers that are neither arithmetic nor memory: packing, predicates from comparisons, clocks,
- * and the questions that a thread asks about addresses and neighbours.
+ * and queries about addresses and about other lanes.
  */
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,7 @@ void ptx_h_nop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	(void)m;
 }
 
-/* nanosleep: whoever waits lets the others run. */
+/* nanosleep: a thread that waits lets the others run. */
 void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	(void)in;
@@ -41,7 +41,7 @@ void ptx_h_activemask(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		d[ptx_lane(r)] = m;
 }
 
-/* The elements of xops, side by side, into d. */
+/* Packs the elements of xops side by side into d. */
 void ptx_h_pack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *x = w->blk->grid->mod->xops + in->x;
@@ -89,7 +89,10 @@ void ptx_h_mov128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		memmove(d + ptx_lane(r) * 16, a + ptx_lane(r) * 16, 16);
 }
 
-/* The address of a variable in another block of the cluster: there is only this one. */
+/*
+ * mapa: the address of a variable in another block of the cluster. A cluster has only one block
+ * here.
+ */
 void ptx_h_mapa(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *rank = ptx_at(w, in->b), *a = ptx_at(w, in->a);
@@ -120,7 +123,7 @@ static uint64_t now_ns(clockid_t c)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* %clock counts nanoseconds: a GPU of 1 GHz. */
+/* %clock counts nanoseconds, as on a GPU with a clock of 1 GHz. */
 void ptx_h_time(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	unsigned int sp = in->sub + SP_COUNT;
@@ -237,7 +240,7 @@ static bool compare(float x, float y, unsigned int cmp)
 	}
 }
 
-/* setp on pairs: the lower elements decide d, the upper ones d2. */
+/* setp on pairs: d is the result of the lower elements, d2 that of the upper ones. */
 void ptx_h_setp2(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	uint32_t *d = ptx_at(w, in->d), *q = ptx_at(w, in->d2), lo = 0, hi = 0;

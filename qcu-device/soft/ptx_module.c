@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The public face of a module: load, look up, unload.
+ * The interface of a module: load, look up, unload.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "qcu-device/soft/ptx_ops.h"
 #include "qcu-device/soft/ptx_parse.h"
 
-/* QCU_SOFT_BASE_OPS=1: as on a processor without AVX2, for tests. */
+/* QCU_SOFT_BASE_OPS=1: use the handlers for processors without AVX2. For tests. */
 static const struct ptx_ops *pick_ops(void)
 {
 	const char *base = getenv("QCU_SOFT_BASE_OPS");
@@ -22,7 +22,7 @@ static const struct ptx_ops *pick_ops(void)
 	return &ptx_ops_base;
 }
 
-/* Apart from ptx_load(), so that no local variable lives across the jump. */
+/* A function of its own, so that no local variable of ptx_load() lives across the longjmp(). */
 static enum ptx_status parse(struct ptx_parser *P, const char *text, size_t len)
 {
 	if (setjmp(P->out))
