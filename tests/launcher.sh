@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# scripts/qcu as its user sees it: a program run in the guest must look like
-# the same program run here. Needs no qCUDA device, so that it tells a fault of
-# the launcher from one of the device. Prints a line for each test, as tests/run
-# wants it.
-# shellcheck disable=SC2016 # what must not be expanded is the point
+# Tests scripts/qcu as its user sees it: a program that runs in the guest must look
+# like the same program run here. The tests need no qCUDA device, so that a failure
+# is the launcher's and not the device's. Prints one line for each test, in the
+# format of tests/run.
+# shellcheck disable=SC2016 # the tests pass text that must not be expanded
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,9 +21,10 @@ plain() {
 	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
 }
 
-# ---- no VM is needed to be refused ----
+# ---- refusals, which need no VM ----
 
-# refused CODE TEXT ARG...: that exit code, nothing on standard output, TEXT said.
+# refused CODE TEXT ARG...: qcu ARG... must end with exit code CODE, print nothing on standard output,
+# and print TEXT on standard error.
 refused() {
 	local code=$1 text=$2 out
 	shift 2
@@ -66,7 +67,7 @@ TMPDIR=$dir/gone refused 2 "no folder can be made in $dir/gone" run --no-device 
 refused 2 'qcuda.ko has no such parameter' run --no-device --module-arg chunk_kb=64 --module-arg speed=9 /bin/true
 case_done bad-options
 
-# Called through links, all scripts find what they belong to.
+# All scripts find their folder when they are called through links.
 mkdir "$dir/links"
 for f in "$here"/../scripts/* "$here/../perf/run"; do
 	[ -x "$f" ] || continue
@@ -83,7 +84,7 @@ expect '' 'error through two links' "$(cat err)" ''
 grep -q '^usage: scripts/qcu' out || expect '' 'output through two links' "$(cat out)" 'usage: ...'
 "$dir/links/commands-table" >out 2>err || expect '' 'commands-table through a link' failed good
 cmp -s out "$here/../docs/commands.md" || expect '' 'output of commands-table' different same
-# A part of the scripts: it finds nothing, and does nothing.
+# A script without its folder finds no lib.sh, and does nothing.
 cp "$here/../scripts/qcu" alone
 chmod +x alone
 ./alone run --no-device /bin/true >out 2>err
@@ -172,7 +173,7 @@ cmp out out.want || expect '' 'standard output' different same
 cmp err err.want || expect '' 'standard error' different same
 case_done two-streams
 
-# Binary, larger than any buffer, and to its very end.
+# The input is binary and larger than any buffer, and it arrives to its last byte.
 head -c 3000001 /dev/urandom >data
 plain /bin/cat <data >out 2>err
 expect '' 'exit code' $? 0
@@ -215,7 +216,7 @@ out=$(cd "$dir/link" && plain './a prog' cwd && ls file2)
 expect '' 'folder behind a link' "$out" "$(printf '%s\n' "$PWD" file2)"
 case_done other-folders
 
-# A library from a folder that no loader searches, and a script's interpreter.
+# A library from a folder that the loader does not search by itself, and a script's interpreter.
 mkdir "$dir/lib"
 echo 'int answer(void) { return 17; }' | gcc -shared -fPIC -x c -o "$dir/lib/libanswer.so" -
 printf 'int answer(void);\nint main(void) { return answer(); }\n' |
@@ -233,9 +234,9 @@ expect '' 'output' "$(cat out)" parent
 [ $((SECONDS - start)) -lt 60 ] || expect '' 'time' long short
 case_done child-left-behind
 
-# ---- being stopped ----
+# ---- runs that are stopped ----
 
-# What belongs to one run carries its temporary folder's name.
+# All processes of one run have its temporary folder's name in their command line.
 mine() {
 	pgrep -f "$dir/tmp/qcu" || true
 }
@@ -250,7 +251,7 @@ expect '' 'files left' "$(ls "$TMPDIR")" ''
 case_done timeout
 
 for sig in INT:130 TERM:143; do
-	# Not through timeout(1), which would be in the way; with a pipe to know the moment.
+	# Not with timeout(1), which would receive the signal. A pipe tells when the program runs.
 	mkfifo started
 	(trap - INT && exec "$qcu" run --no-device --no-module './a prog' sleep 1000) >started 2>err &
 	pid=$!
@@ -266,7 +267,7 @@ for sig in INT:130 TERM:143; do
 done
 case_done interrupt
 
-# Nothing may be left even when it has no chance to clean up.
+# Nothing may be left, even when the launcher has no chance to clean up.
 mkfifo started
 "$qcu" run --no-device --no-module './a prog' sleep 1000 >started 2>err &
 pid=$!
@@ -275,7 +276,7 @@ kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 rm started
 
-# nothing_left: of a launcher that was killed, once its watcher has seen it.
+# nothing_left: waits until the watcher has removed everything of a launcher that was killed.
 nothing_left() {
 	for _ in {1..300}; do
 		[ -n "$(mine)$(ls "$TMPDIR")" ] || return
@@ -286,7 +287,7 @@ nothing_left() {
 	rm -rf "${TMPDIR:?}"/*
 }
 nothing_left
-# Wherever it is: before the guest is packed, while QEMU starts, while the guest boots.
+# The kill may come at any point: before the guest is packed, while QEMU starts, while the guest boots.
 for ms in 020 050 080 120 160 200 300 600; do
 	"$qcu" run --no-device --no-module './a prog' sleep 1000 >out 2>err &
 	pid=$!
@@ -303,7 +304,7 @@ expect '' 'output' "$(cat out)" "$(printf 'y\ny\ny')"
 expect '' 'processes left' "$(mine)" ''
 case_done reader-gone
 
-# More than all pipes hold; what a program writes into the void is not its end.
+# The output is more than all pipes hold. Output that cannot be written must not end the program.
 plain './a prog' both >/dev/full 2>err
 expect '' 'exit code into a full device' $? 0
 expect '' 'lines of the other output' "$(wc -l <err)" 40000
@@ -323,7 +324,7 @@ expect '' 'exit code' $? 125
 grep -q '^qcu: .*Kernel panic' err || expect '' 'error' "$(cat err)" 'Kernel panic'
 case_done guest-crashes
 
-# ---- the other command, and the kernel's log ----
+# ---- the vm command, and the kernel's log ----
 
 cat >test.sh <<'END'
 echo "$# $1"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What tests/run runs, and how it is built. A fragment beside the unit and loopback tests of each part
-# names them: UNIT_TESTS += NAME with NAME_OBJS and NAME_LIBS, LOOPBACK_TESTS += NAME with a rule for
-# $(B)/tests/loopback/NAME. CUDA programs and the guest's own tools are found by their files.
+# The tests that tests/run runs, and the rules that build them. Each part has a fragment beside its unit
+# and loopback tests, which names them: UNIT_TESTS += NAME with NAME_OBJS and NAME_LIBS, and
+# LOOPBACK_TESTS += NAME with a rule for $(B)/tests/loopback/NAME. CUDA programs and the guest's own
+# tools are not listed: make finds their files.
 
 include tests/transport/transport.mk
 -include tests/unit/ptx.mk tests/unit/soft.mk tests/unit/device.mk tests/unit/library.mk tests/unit/malloc.mk
@@ -11,14 +12,15 @@ include tests/transport/transport.mk
 GUEST_PROGRAMS := $(patsubst tests/guest/%.cu,%,$(sort $(wildcard tests/guest/*.cu)))
 VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
 
-# Without a VM: all but those that end by a signal or wait for one.
+# The programs that run without a VM: all except those that end by a signal or wait for input.
 LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access,$(GUEST_PROGRAMS))
 
 include tests/fuzz/fuzz.mk
 include tests/hostile/hostile.mk
 
-# Unmodified CUDA, optimised; and the same again as a debugger wants it: host code and PTX are others.
-# That has no machine code: it runs in software, and that alone takes nvcc half of the time.
+# Unmodified CUDA programs, built twice: optimised, and for a debugger, which gives different host code
+# and different PTX. The debugger's build has no machine code: it runs in software, and the machine
+# code would take half of nvcc's time.
 $(B)/tests/guest/per_thread_% $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(B)/tests/guest/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
@@ -30,21 +32,23 @@ $(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
 
 $(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_killed ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/ipc.h
 
-# A program of two units.
+# A program of two compilation units.
 MANAGED_UNITS := $(addprefix $(B)/tests/,guest/managed_units guest-O0/managed_units)
 $(MANAGED_UNITS): GUEST_FLAGS := -rdc=true tests/guest/units/managed_units.cu
 $(MANAGED_UNITS): $(wildcard tests/guest/units/*)
 
-# Under the sanitizers that is slow, and nearly all of it has run there optimised.
+# The debugger's builds that run under the sanitizers. Only a few: they are slow there, and the
+# optimised builds already test nearly the same code.
 DEBUG_SANITIZED := matmul reduction transpose
 
-# With approximate division, roots and exponentials, denormals that are zero, and fused multiplies.
+# Programs built with approximate division, roots and exponentials, denormals flushed to zero, and fused
+# multiplies.
 FAST_PROGRAMS := black_scholes mandelbrot nbody
 $(B)/tests/guest-fast/%: tests/guest/%.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(NVCC) -cudart shared -O3 --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
 
-# The software GPU's speed, on two cores; also a test, with what it promised as a limit.
+# Measures the software GPU's speed on two cores. It is also a test, with the promised times as limits.
 SOFT_BENCH := $(B)/perf/soft/kernels
 $(SOFT_BENCH): perf/soft/kernels.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
@@ -54,12 +58,12 @@ $(SOFT_BENCH): perf/soft/kernels.cu tests/guest/check.h | deps
 soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)
 	@LD_LIBRARY_PATH=$(B)/loopback taskset -c 0,1 $(SOFT_BENCH)
 
-# Static: the guest has no libraries of its own.
+# These are static, because the guest has no libraries of its own.
 $(B)/tests/vm/%: tests/vm/%.c $(wildcard tests/vm/*.h) $(wildcard include/*.h) | deps
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fsanitize=% -fPIC,$(CFLAGS)) -static -o $@ $<
 
-# A library and a device that speak another version of the wire than the rest.
+# A library and a device with another wire version than all other parts.
 WIRE := $(B)/tests/wire
 WIRE_PARTS := $(WIRE)/libcudart.so.13 $(WIRE)/qcu-device/qcu-device
 
@@ -81,7 +85,7 @@ $(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/vhost.o $(B)/qcu-device/qcu-de
 	$(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
 		$(SOFT_LIB) $(VHOST_USER_LIB) $(DEVICE_LIBS)
 
-# One test per line: group, name, command.
+# The list of tests, one per line: group, name, command.
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
@@ -114,7 +118,7 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
 .PHONY: loopback-build tests-build tests-build-host FORCE
 loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
-# What the sanitizers build a second time.
+# The sanitizers build this target a second time.
 tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) \
 	$(GUEST_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \

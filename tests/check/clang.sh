@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Everything in user space also builds with clang, without a warning; `make` itself uses gcc.
+# All user-space code also builds with clang, without a warning. `make` itself uses gcc.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 make -j"$(nproc)" B=build/clang CC=clang userspace

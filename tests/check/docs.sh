@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Links in the documents lead somewhere, files that they name exist, and docs/README.md lists all of them.
+# Every link in the documents leads to a file, every file that a document names exists, and
+# docs/README.md lists all documents.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
@@ -25,7 +26,8 @@ for doc in docs/*.md; do
 	[ "$name" = README.md ] || grep -q "]($name)" docs/README.md || say "docs/README.md does not list $name"
 done
 
-# Names of files in the pictures, which stand there without their folders; _x.c goes with what is before it.
+# File names in the pictures, which have no folder. A name such as _x.c belongs to the name before it,
+# and is not checked.
 files=$(git ls-files)
 while read -r name; do
 	grep -q "/$name\$" <<<"$files" || say "docs/pictures: there is no $name"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# .clang-format is law: every C file is exactly what clang-format makes of it.
+# Every C file is exactly as clang-format formats it, with .clang-format.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mapfile -t files < <(git ls-files '*.c' '*.h')

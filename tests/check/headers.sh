@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# include/ compiles alone, as C11 and as C++11, with gcc and clang, without a warning. The driver's
-# build shows the same for the kernel.
+# Each header of include/ compiles alone, as C11 and as C++11, with gcc and clang, without a warning.
+# The build of the driver checks the same for the kernel.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)

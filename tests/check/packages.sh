@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whatever is compiled from a source is compiled after the packages have been installed: each such
-# rule of make comes after `deps`, or after a library that does.
+# Every source is compiled after the packages have been installed: each such rule of make depends on
+# `deps`, or on a library that depends on `deps`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 none=$(mktemp -d)

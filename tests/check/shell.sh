@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The scripts that users run: shellcheck has nothing to say, and each finds its folder when it is
+# The scripts that users run: shellcheck finds nothing, and each script finds its folder when it is
 # called through a link, or ends before it does anything.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."

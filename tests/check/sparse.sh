@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The driver passes sparse (address spaces, endianness, lock balance) without a word.
+# sparse (address spaces, endianness, lock balance) finds nothing in the driver.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v sparse >/dev/null || { echo "sparse is not installed"; exit 77; }

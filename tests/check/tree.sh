@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every source file carries an SPDX line, none is left unfinished, and no script names a package
-# mirror: sources come from the machine's own apt configuration.
+# Every source file has an SPDX line, no source file has unfinished code, and no script names a package
+# mirror: package sources come from the machine's own apt configuration.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
@@ -18,7 +18,8 @@ if git grep -nE 'https?://[a-z0-9.-]*debian' -- . ':!tests/check/tree.sh'; then
 	echo "a package mirror's name"
 	bad=1
 fi
-# What a guest can bring about is said by complain(). The main process says directly what happens once.
+# Messages that a guest can cause go through complain(). Only the files of the main process that are
+# listed here may print directly, for events that happen once.
 if git grep -nE '(fprintf|fputs|putc|perror)[(].*(stderr|")' -- 'qcu-device/*.c' 'qcu-device/*.h' \
 	':!qcu-device/main.c' ':!qcu-device/vhost.c' ':!qcu-device/birth.c' ':!qcu-device/plugin.c' \
 	':!qcu-device/jail.c' ':!qcu-device/status.c' ':!qcu-device/qemu/*' ':!qcu-device/cuda/be_check*' |

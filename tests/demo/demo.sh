@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# `make demo`, once everything is built: boots one VM, runs four CUDA programs in it as any user would
-# run theirs, and ends with a table of what each has verified. Exit code 0 only if all four are good.
+# `make demo` builds everything and calls this script. It boots one VM, runs four CUDA programs in it as
+# any user would, and prints a table of what each program has verified. The exit code is 0 only if all
+# four programs succeed.
 set -uo pipefail
 export LC_ALL=C
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit 2
@@ -18,7 +19,8 @@ for p in "${programs[@]}"; do
 	with+=(--with "$B/tests/guest/$p")
 done
 
-# Runs in the guest, by busybox. No `tee`: what a program prints is shown line by line as it comes.
+# This script runs in the guest, with busybox. It uses no `tee`, so that each line of a program's output
+# is shown at once.
 cat >"$tmp/script" <<'END'
 rule='─────────────────────────────────────────────────────────────────────────────────────────'
 

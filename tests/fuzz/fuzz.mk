@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Fuzz targets: tests/fuzz/fuzz_NAME.c. With libFuzzer for `make fuzz` (clang), and with replay.c,
-# which feeds the saved corpus to them, as tests. Adds to: FUZZ_TARGETS.
+# Fuzz targets: tests/fuzz/fuzz_NAME.c. `make fuzz` links them with libFuzzer (clang). The tests link
+# them with replay.c, which gives them the saved corpus. Adds to: FUZZ_TARGETS.
 
 FUZZ_TARGETS := ptx fatbin image mirror
 FUZZ := $(B)/tests/fuzz
@@ -22,13 +22,13 @@ $(foreach t,$(FUZZ_TARGETS),$(eval $(call FUZZ_RULES,$(t))))
 $(FUZZ)/seeds: $(FUZZ)/seeds.o $(SOFT_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)
 
-# What tests-build builds, and what tests/run then runs.
+# tests-build builds these, and tests/run runs them.
 FUZZ_REPLAYS := $(FUZZ_TARGETS:%=$(FUZZ)/replay_%)
 
 .PHONY: fuzz fuzz-build
 fuzz-build: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 
-# Seeds come from the test programs, so those are built first.
+# The seeds are made from the test programs, so the test programs are built first.
 fuzz: $(FUZZ)/seeds $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
 	@$(MAKE) B=$(B)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build >/dev/null
 	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(B)/tests/guest $(FUZZ_TARGETS)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Runs the fuzzers one after another, FUZZ_SECONDS each; `make fuzz` builds them and calls it. What
-# they learn stays in BUILD/kept, so that the next run goes on from there. An input that one of them
-# stumbles over lies beside it; it belongs, small, into tests/fuzz/corpus, with the fix.
+# Runs the fuzzers one after another, FUZZ_SECONDS each. `make fuzz` builds them and calls this script.
+# BUILD/kept keeps the inputs that a fuzzer finds useful, so that the next run continues from there.
+# An input that makes a fuzzer fail is saved there too. Reduce it, and add it to tests/fuzz/corpus
+# together with the fix.
 #
 #	tests/fuzz/run.sh BUILD SEEDS PROGRAMS [TARGET]...
 set -euo pipefail
@@ -13,7 +14,7 @@ seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
 [ $# -gt 0 ] || set -- ptx fatbin image mirror
 
-# What nvcc has put into our test programs.
+# The seeds: the fat binaries and PTX that nvcc has put into our test programs.
 rm -rf "$build/seeds"
 mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror"
 for program in "$programs"/* "$programs"-O0/*; do

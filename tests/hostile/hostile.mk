@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Guests that mean harm, against the real qcu-device. Adds to: HOSTILE_ATTACKS, which run as unit/hostile_NAME,
-# also under the sanitizers.
+# Tests of the real qcu-device with hostile guests. Adds to: HOSTILE_ATTACKS, which run as
+# unit/hostile_NAME, also under the sanitizers.
 
 HOSTILE := $(B)/tests/hostile/hostile
 HOSTILE_OBJS := $(addprefix $(B)/tests/hostile/,hostile.o guest.o host.o commands.o good.o random.o \
@@ -18,7 +18,8 @@ HOSTILE_ATTACKS += read_addresses read_memory
 $(HOSTILE): $(HOSTILE_OBJS) $(B)/qcu-device/qcu-device
 	$(CC) $(LDFLAGS) -o $@ $(HOSTILE_OBJS)
 
-# The guest kernel that means harm, built as qcuda.ko is, with what that has found out.
+# The hostile guest kernel's module. It is built like qcuda.ko, with the kernel features that the build
+# of qcuda.ko has probed (qcuda_probed.h).
 HOSTILE_KO := $(B)/tests/hostile/module/hostile_guest.ko
 hostile-ko-dir := $(B)/tests/hostile/module
 
@@ -32,14 +33,15 @@ $(HOSTILE_KO): tests/hostile/module/hostile_guest.c tests/hostile/module/Kbuild 
 		$(MAKE) -C "$$kdir" M="$(abspath $(hostile-ko-dir))" $(KBUILD_FLAGS) modules
 	@touch $@
 
-# A qcu-device in which calls fail, and what makes them fail one after the other. Not under the
-# sanitizers, which have calls of their own.
+# A qcu-device in which chosen calls fail, and the program sweep, which makes them fail one after the
+# other. Not under the sanitizers, which replace some of these calls themselves.
 SWEEP := $(B)/tests/hostile/sweep
 FAULTY := $(B)/tests/hostile/qcu-device-faults
 FAULT_CALLS := malloc calloc realloc aligned_alloc strdup strndup tsearch mmap mmap64 mremap fork execve socketpair sendmsg \
 	recvmsg eventfd pipe2 memfd_create dup2 pthread_create be_soft
 
-# Libraries of others are shared here: what they do without memory is theirs.
+# Third-party libraries are linked dynamically here, so that calls inside them do not fail. How they
+# behave without memory is not tested.
 FAULTY_LIBS = $(or $(patsubst -l:lib%.a,-l%,$(DEVICE_LIBS)),-llz4 -lzstd -lm -ldl)
 
 $(FAULTY): $(DEVICE_SRCS:%.c=$(B)/%.o) $(B)/tests/hostile/faults.o $(MIRROR_LIB) $(B)/qcu-device/soft/libsoft.a \

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Kills, at random moments and under load: guest programs, their mirrors, qcu-device, QEMU. After each,
-# the guest goes on if it can, and nothing is left behind: no session, page or program in the guest, no
-# process, descriptor, folder or shared memory on the host.
+# Kills guest programs, their mirrors, qcu-device and QEMU, at random moments and under load. After each
+# kill the guest goes on if it can, and nothing is left: no session, page or program in the guest, and
+# no process, descriptor, folder or shared memory on the host.
 #
 #	tests/hostile/kills.sh [ROUNDS [SEED]]
 #
-# A round is one kill. Every fifth ends the VM, and the next one boots another.
+# One round is one kill. Every fifth kill ends the VM, and the next round boots a new VM.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
@@ -19,7 +19,7 @@ with "$guest"/{sleeper,vector_add}
 guest_script "$tmp/script" <<'END'
 mkfifo /tmp/never
 
-# start N: a program that copies and computes for ever.
+# start N: starts a program that copies and computes without end.
 start() {
 	: >/tmp/out.$1
 	sleeper busy <>/tmp/never >/tmp/out.$1 2>&1 &
@@ -32,7 +32,7 @@ running() {
 	esac
 }
 
-# Those that have ended are counted, and started again.
+# Counts the programs that have ended, and starts them again.
 again() {
 	ended=0
 	for _i in 1 2 3; do
@@ -66,7 +66,7 @@ while read -r order; do
 		eval "kill -9 \$pid_$((1 + $(cut -d ' ' -f 1 /proc/uptime | tr -d .) % 3))"
 		;;
 	mirror)
-		# The host has done it: a program is told, sooner or later.
+		# The host has killed a mirror. Its program gets an error, sooner or later.
 		;;
 	rest)
 		kill -9 $pid_1 $pid_2 $pid_3
@@ -103,7 +103,7 @@ wait $pid_1 $pid_2 $pid_3 2>/dev/null
 vector_add >$log 2>&1 || echo "@FAIL kills vector_add ended with $?"
 END
 
-# The device's processes: their command line holds our folder, or their ancestor's does.
+# qcu-device's main process: its command line contains our folder. The mirrors are its descendants.
 main_process() {
 	pgrep -o -f -- "--socket $tmp/"
 }
@@ -133,7 +133,7 @@ wrong() {
 	bad=1
 }
 
-# say ORDER, and what the guest answers to it
+# Waits until the guest says that it is ready, or at rest.
 wait_ready() {
 	local line
 	while IFS= read -r -t 200 line <&4; do
@@ -160,7 +160,7 @@ start_vm() {
 	wait_ready || wrong 'the VM does not come up'
 }
 
-# All that this VM was has gone by itself, some time after its launcher.
+# Checks that all processes and folders of this VM disappear by themselves, soon after the launcher ends.
 all_gone() {
 	local tries=0
 	wait $launcher
@@ -200,7 +200,7 @@ while [ $done_rounds -lt "$rounds" ] && [ $bad -eq 0 ]; do
 		wait_ready || wrong 'the guest does not go on'
 		done_rounds=$((done_rounds + 1))
 	done
-	# At rest, the device has what it had at rest before.
+	# At each rest, qcu-device has no mirror, and no more descriptors than at the rest before.
 	for _ in 1 2; do
 		echo rest >&3
 		wait_ready || wrong 'the guest does not come to rest'

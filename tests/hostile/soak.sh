@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Eight programs at a time start, compute, stop and are killed in one VM, for SECONDS (60). Now and
-# then all of them rest, and then nothing may be left: no session, no page, no mirror, no descriptor.
-# In the end memory is as at the first rest, on both sides, and no program has had a wrong result.
+# Eight programs at a time start, compute, stop and are killed in one VM, for SECONDS (60). From time
+# to time all of them rest. Then nothing may be left: no session, no page, no mirror, no descriptor.
+# At the end, guest and host use as much memory as at the first rest, and no program has had a wrong
+# result.
 #
 #	tests/hostile/soak.sh [SECONDS]
 #
-# Not part of `make test`; CI runs the same programs one after the other.
+# This is not part of `make test`. CI runs the same programs one after the other.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
 seconds=${1:-60}
-# Not among them: programs that want something done by a certain time, which eight at once may miss.
+# Programs with time limits are left out: with eight programs at once they may miss their limits.
 programs=(vector_add matmul async_copies reduction scan sha256 fft graphs
 	memory_pools pinned_zero_copy printf_kernel texture_2d array_copies multi_thread
 	managed_variables per_thread_streams fork_child symbols atomics_histogram)
@@ -34,7 +35,7 @@ now() {
 	ticks=${ticks%.*}
 }
 
-# worker N: one program after the other, each another one than its neighbours'.
+# worker N: runs one program after the other. Workers run different programs at the same time.
 worker() {
 	_n=0
 	_skip=$1
@@ -63,7 +64,7 @@ worker() {
 	: >/tmp/w/idle.$1
 }
 
-# killer N: programs that copy and compute, killed in the midst of it.
+# killer N: starts programs that copy and compute, and kills each while it works.
 killer() {
 	_n=0
 	while [ ! -e /tmp/over ]; do
@@ -148,7 +149,7 @@ fi
 END
 } >"$tmp/script"
 
-# memory_of PID: KiB of its own, with page tables.
+# memory_of PID: prints the KiB of its anonymous memory and page tables.
 memory_of() {
 	awk '/^(RssAnon|VmPTE):/ { sum += $2 } END { print sum + 0 }' "/proc/$1/status"
 }

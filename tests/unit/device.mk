@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Unit tests of the device process. The fake backend stands in for a GPU.
+# Unit tests of the device process. They use the fake backend instead of a GPU.
 
 DEVICE_FAKE := $(B)/tests/unit/test_device_fake.o
 DEVICE_DRIVER := $(B)/tests/unit/test_device_driver.o
@@ -43,10 +43,10 @@ ifneq ($(CUDA_INC),)
 UNIT_TESTS += test_cuda_print
 test_cuda_print_OBJS := $(B)/qcu-device/cuda/be_cuda_print.o $(B)/qcu-device/complain.o
 endif
-# Not linked, but run.
+# The test does not link this file, it runs it.
 test_device_main_OBJS := $(B)/qcu-device/qcu-device
 
-# Limits.
+# Tests of limits.
 UNIT_TESTS += test_device_limits test_device_quota test_device_quota_soft test_device_carry test_device_vhost_limits test_device_queued test_device_kerneltime
 test_device_limits_OBJS := $(MIRROR_LIB)
 test_device_quota_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
@@ -59,7 +59,7 @@ test_device_vhost_limits_LIBS := $(DEVICE_LIBS)
 test_device_queued_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_queued_LIBS := $(SOFT_LIBS)
 
-# The program, with a backend that tries what the sandbox is there to refuse.
+# Tests the sandbox: qcu-device runs with a backend that tries what the sandbox must refuse.
 UNIT_TESTS += test_device_jail
 JAIL_BACKEND := $(B)/tests/jail/be_cuda.so
 $(JAIL_BACKEND): $(B)/tests/unit/jail_backend.o $(SOFT_LIB)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests of malloc: its arena on memory of the test's own, the hook in a whole library without a VM, and
-# real programs under it.
+# Tests of malloc: the arena on the test's own memory, the hook in a whole library without a VM, and
+# real programs with the hook.
 
 MALLOC_UNIT := test_library_arena test_library_malloc
 UNIT_TESTS += $(MALLOC_UNIT)
@@ -12,7 +12,7 @@ $(MALLOC_UNIT:%=$(B)/tests/unit/%.o): override CFLAGS += -isystem $(dir $(CUDART
 	-DCUDART_OURS='"$(B)/qcu-library/libcudart.so.13"'
 $(MALLOC_UNIT:%=$(B)/tests/unit/%.o): | cudart-header
 
-# A sanitizer has a malloc of its own, which comes first.
+# Not under a sanitizer: its own malloc would be called instead of ours.
 MALLOC_C := bad_memory malloc_api malloc_cuda malloc_fork malloc_registered malloc_spawn malloc_threads \
 	malloc_programs
 ifeq ($(SAN),)
@@ -27,7 +27,7 @@ $(MALLOC_C:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: $(B)/tests/loopback/
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< -L$(B)/loopback -lcudart '-Wl,-rpath,$$ORIGIN/../../loopback'
 
-# What malloc_programs preloads into programs besides the library.
+# malloc_programs preloads this file into programs, together with the library.
 $(B)/tests/loopback/malloc_arm.so: $(B)/tests/loopback/malloc_arm.o
 	$(CC) $(LDFLAGS) -shared -o $@ $<
 

@@ -33,7 +33,7 @@ test_ptx_sm90_LIBS := -lm
 test_ptx_nvcc_OBJS := $(PTX_OBJS)
 test_ptx_nvcc_LIBS := -lm
 
-# What nvcc makes of one source, optimised, with fast math, and for a debugger.
+# The PTX that nvcc makes from one source: optimised, with fast math, and for a debugger.
 PTX_KERNELS := $(B)/tests/unit/ptx_kernels
 $(PTX_KERNELS).fast.ptx: PTX_NVFLAGS := -O3
 $(PTX_KERNELS).math.ptx: PTX_NVFLAGS := -O3 --use_fast_math -lineinfo
@@ -45,7 +45,7 @@ $(PTX_KERNELS).%.ptx: tests/unit/test_ptx_kernels.cu | deps
 $(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
 $(B)/tests/unit/test_ptx_nvcc.o $(B)/tests/unit/test_ptx_bad.o: $(PTX_KERNELS).fast.ptx $(PTX_KERNELS).math.ptx \
 	$(PTX_KERNELS).debug.ptx
-# The same for GPUs that have more.
+# The same for newer GPUs, which have more instructions.
 $(PTX_KERNELS).sm80.ptx: PTX_ARCH := compute_80
 $(PTX_KERNELS).sm90.ptx: PTX_ARCH := compute_90
 $(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx: tests/unit/test_ptx_sm90.cu | deps
@@ -54,6 +54,6 @@ $(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx: tests/unit/test_ptx_sm90.cu | d
 
 $(B)/tests/unit/test_ptx_sm90.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
 $(B)/tests/unit/test_ptx_sm90.o: $(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx
-# The references round in modes of their own.
+# The reference functions in these tests set their own rounding modes.
 $(B)/tests/unit/test_ptx_float.o: override CFLAGS += -frounding-math -ffp-contract=off
 $(B)/tests/unit/test_ptx_small.o: override CFLAGS += -frounding-math -ffp-contract=off
