@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The PTX machine: text in, results in memory out.
+ * The PTX machine: it loads PTX text, and runs kernels that write their results to memory.
  *
- * It knows nothing of CUDA streams, guests or the wire. Whoever loads a module says, through struct
- * ptx_env, where device memory is and which of it exists; every access of a kernel outside of it
- * ends the launch with the error that a GPU gives, never with a signal in this process.
+ * The machine knows nothing of CUDA streams, guests or the wire. The caller that loads a module
+ * says, through struct ptx_env, where device memory is and which parts of it are allocated. If a
+ * kernel accesses memory outside of these parts, the launch ends with the error that a GPU gives,
+ * never with a signal in this process.
  *
  * A module is parsed and translated once. Launches only read it, so many can run at the same time.
  */
@@ -19,68 +20,73 @@
 
 struct ptx_image; /* ptx_image.h */
 
-/* Half-open range of addresses that a kernel may touch. lo == hi: nothing there. */
+/* Half-open range of addresses that a kernel may access. lo == hi: nothing is allocated there. */
 struct ptx_range {
 	uint64_t lo, hi;
 	bool writable;
 };
 
-/* How much memory kernels may still get by malloc(), all modules of a device together. */
+/* How much memory kernels may still get by malloc(), for all modules of a device together. */
 struct ptx_heap_room {
 	_Atomic uint64_t bytes;
-	_Atomic bool used; /* by any kernel so far */
+	_Atomic bool used; /* a kernel has called malloc() */
 };
 
-/* A variable that lies in memory of the caller's, which has its content. */
+/* A variable in memory that belongs to the caller, who has also set its content. */
 struct ptx_bound {
 	const char *name;
 	uint64_t addr, size;
 };
 
 /*
- * The world around the machine. Addresses are this process's own: a device pointer can be
- * dereferenced once `range` has said that it may be. All functions are called from several threads.
+ * What the caller provides. Device addresses are addresses of this process: a device pointer can be
+ * dereferenced after `range` has returned a range that holds it. All functions are called from
+ * several threads.
  */
 struct ptx_env {
 	void *ctx;
-	/* Memory for a module's .global and .const variables; zeroed; 256-byte aligned. 0 = none
-	 * left. */
+	/*
+	 * Allocates zeroed, 256-byte aligned memory: for a module's .global and .const variables,
+	 * for malloc() in kernels, and for cooperative launches. Returns 0 if none is left.
+	 */
 	uint64_t (*alloc)(void *ctx, size_t size);
 	void (*free)(void *ctx, uint64_t addr);
-	/* The allocation around addr. The answer stays true for the whole launch. */
+	/* Returns the allocation that holds addr. The answer stays true for the whole launch. */
 	struct ptx_range (*range)(void *ctx, uint64_t addr);
-	/* What a kernel printed: already formatted text. */
+	/* Takes the text that a kernel printed, already formatted. */
 	void (*print)(void *ctx, const char *text, size_t len);
-	/* What a failed assertion says; NULL: print. */
+	/* Takes the message of a failed assertion; NULL: the message goes to `print`. */
 	void (*complain)(void *ctx, const char *text, size_t len);
 	/*
-	 * A kernel sets the value of a conditional node by its handle. False: there is none such,
-	 * which is also the answer of an env without this function.
+	 * Sets the value of a conditional node, which the kernel names by its handle. Returns false
+	 * if there is no such node. NULL: there are no conditional nodes.
 	 */
 	bool (*condition)(void *ctx, uint64_t handle, uint32_t value);
 	/*
-	 * The texture or surface that kernels know by this number; NULL: there is none, which is
-	 * also the answer of an env without this function. Stays true for the whole launch.
+	 * Returns the texture or surface that kernels know by this number, or NULL if there is
+	 * none. The answer stays true for the whole launch. A NULL function means that there are no
+	 * textures and surfaces.
 	 */
 	const struct ptx_image *(*image)(void *ctx, uint64_t number);
 	/*
-	 * Not NULL: look for reads of memory that nobody has written, and for races, and tell
-	 * `complain`. Says whether any byte there has been written; `wrote` is told of writes.
+	 * If `written` is not NULL, the machine looks for reads of memory that was never written,
+	 * and for races, and reports them to `complain`. `written` returns whether any byte of the
+	 * range has been written. The machine calls `wrote` for each write.
 	 */
 	bool (*written)(void *ctx, uint64_t addr, size_t len);
 	void (*wrote)(void *ctx, uint64_t addr, size_t len);
-	/* Read by ptx_load only. A variable that is not there is no error. */
+	/* Read by ptx_load() only. It is no error if the module has no such variable. */
 	const struct ptx_bound *bound;
 	size_t bound_count;
-	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: as much as there is */
+	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: no limit */
 	unsigned int sm_count;		 /* for %nsmid */
-	unsigned int max_regs;		 /* as .maxnreg, of every kernel; 0: not said */
+	unsigned int max_regs;		 /* as .maxnreg, for every kernel; 0: no limit */
 	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */
 };
 
-/* Where and why something went wrong; text is one line without newline. */
+/* Where and why something failed. text is one line without a newline. */
 struct ptx_diag {
-	unsigned int line; /* of the PTX text; 0: unknown */
+	unsigned int line; /* line of the PTX text; 0: unknown */
 	char text[240];
 };
 
@@ -95,10 +101,10 @@ struct ptx_kernel_info {
 	uint32_t param_bytes;
 	uint32_t shared_bytes;	 /* static */
 	uint32_t local_bytes;	 /* per thread */
-	uint32_t const_bytes;	 /* of the module's user constants */
-	uint32_t regs;		 /* that a GPU would need at least, and at most 255 */
+	uint32_t const_bytes;	 /* user constants of the module */
+	uint32_t regs;		 /* a GPU needs at least so many per thread; at most 255 */
 	uint32_t max_threads;	 /* from .maxntid, else 1024 */
-	bool bounded;		 /* there is a .maxntid, or a .reqntid */
+	bool bounded;		 /* the kernel has .maxntid or .reqntid */
 	uint32_t req_threads[3]; /* .reqntid, else 0 */
 	uint32_t min_blocks;	 /* .minnctapersm, else 0 */
 	uint32_t ptx_version;	 /* 10 * major + minor of .target sm_XY, e.g. 75 */
@@ -107,11 +113,11 @@ struct ptx_kernel_info {
 struct ptx_launch {
 	uint32_t grid[3], block[3];
 	uint32_t dynamic_shared;
-	const void *params; /* packed as ptx_kernel_info says */
+	const void *params; /* laid out as in ptx_kernel_info */
 	size_t param_bytes;
 	bool cooperative;
-	uint32_t stack_bytes;	    /* of each thread, at least, where functions call themselves */
-	volatile const int *cancel; /* not NULL and *cancel != 0: stop soon, PTX_KILLED */
+	uint32_t stack_bytes;	    /* per thread, at least, if functions are recursive */
+	volatile const int *cancel; /* may be NULL; *cancel != 0: stop soon with PTX_KILLED */
 };
 
 enum ptx_status {
@@ -123,7 +129,7 @@ enum ptx_status {
 	PTX_BAD_LAUNCH, /* dimensions or shared memory out of range */
 	PTX_ILLEGAL_ADDRESS,
 	PTX_MISALIGNED_ADDRESS,
-	PTX_TRAP, /* trap, or a kernel that cannot go on (e.g. barrier deadlock) */
+	PTX_TRAP, /* trap, or the kernel cannot go on (e.g. barrier deadlock) */
 	PTX_ASSERT,
 	PTX_STACK_OVERFLOW,
 	PTX_KILLED,
@@ -142,14 +148,17 @@ const struct ptx_kernel *ptx_kernel_at(const struct ptx_module *m, unsigned int 
 const struct ptx_kernel *ptx_kernel_find(const struct ptx_module *m, const char *name);
 const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k);
 
-/* A .global or .const variable: PTX_NOT_FOUND or its address and size. */
+/* Finds a .global or .const variable: stores address and size, or returns PTX_NOT_FOUND. */
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size);
 
-/* Names of the managed ones among them, by number. NULL: there are no more. */
+/* Returns the name of the managed variable with number i. NULL: there are no more. */
 const char *ptx_managed_at(const struct ptx_module *m, unsigned int i);
 
-/* Runs the whole grid and returns when it is done. diag gets kernel, line, block and thread. */
+/*
+ * Runs the whole grid and returns when it is done. After a fault, diag names the kernel, the line,
+ * the block and the thread.
+ */
 enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 			struct ptx_diag *diag);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The PTX machine. Set: PTX_SRCS.
+# The PTX machine. Sets: PTX_SRCS.
 
 PTX_SRCS := $(addprefix qcu-device/soft/, \
 	ptx_addr.c ptx_arena.c ptx_atom.c ptx_bar.c ptx_block.c ptx_body.c ptx_build.c \

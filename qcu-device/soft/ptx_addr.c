@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From the address operand of a warp to pointers of this process, checked: in range, writable,
- * aligned. Nothing else in the machine follows an address that a kernel computed.
+ * Turns the address operand of a warp into pointers of this process, and checks that they are in
+ * range, writable and aligned. No other part of the machine follows an address that a kernel
+ * computed.
  *
- * Ranges of global memory are remembered per instruction: an instruction mostly stays in one
+ * Ranges of global memory are cached per instruction, because an instruction mostly stays in one
  * allocation.
  */
 #ifndef __clang__
@@ -106,7 +107,10 @@ static uint8_t *one_kparam(struct ptx_warp *w, unsigned int lane, uint64_t addr,
 	return g->params + addr;
 }
 
-/* .param by a computed address: a kernel's parameters, or a function's own area. */
+/*
+ * An access to .param by a computed address. A kernel accesses its parameters, any other function
+ * the parameter area of its frame.
+ */
 static uint8_t *one_param(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size,
 			  bool write)
 {
@@ -185,7 +189,11 @@ uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigne
 	return one(w, in, lane, addr, size, write);
 }
 
-/* All lanes on, all in global memory. */
+/*
+ * All lanes are active and access global memory. p[0] gets the first pointer if the lanes access
+ * consecutive elements (SHAPE_LINEAR) or all the same element (SHAPE_UNIFORM). SHAPE_SCATTER means
+ * neither, or that a check failed: each() then looks at every lane by itself.
+ */
 static enum ptx_shape full_global(struct ptx_warp *w, const uint64_t *addr, unsigned int size,
 				  bool write, uint8_t **p)
 {
@@ -228,7 +236,7 @@ static bool scatter_shared(struct ptx_warp *w, const uint64_t *addr, unsigned in
 	return true;
 }
 
-/* Local memory: lanes at the same offset lie side by side. */
+/* Local memory, all lanes at the same offset: their cells are side by side. */
 static bool same_local(struct ptx_warp *w, const uint64_t *addr, unsigned int size, uint8_t **p)
 {
 	uint64_t off = addr[0], diff = 0;

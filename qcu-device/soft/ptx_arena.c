@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory that is given back all at once: names, symbols and tables of a module. Parsing can stop at
- * any token; with an arena there is nothing to unwind.
+ * Memory that is freed all at once: names, symbols and tables of a module. Parsing can stop at any
+ * token; because of the arena there is nothing to clean up then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ void ptx_arena_free(struct ptx_arena *a)
 	}
 }
 
-/* Makes room for `need` elements in an array that grows by half. */
+/* Makes room for `need` elements in an array. The array grows by about half of its size. */
 bool ptx_grow(void **p, uint32_t *cap, uint32_t need, size_t elem)
 {
 	uint64_t n = *cap;

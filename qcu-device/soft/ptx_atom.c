@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * atom and red. Global memory is shared with other blocks, other grids and the host, so every
- * operation is an atomic one of this processor; what it lacks is a loop of compare and exchange.
- * Lanes go one after another, in order.
+ * atom and red. Other blocks, other grids and the host use global memory at the same time, so every
+ * operation is an atomic operation of the host processor. If the processor does not have the
+ * operation, a loop of compare and exchange does it. Lanes go one after another, in order.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static float add_f32(float a, float b)
 	return f_canon(a + b);
 }
 
-/* One 16-bit element of a word: op on half or bfloat16. */
+/* Applies op to one 16-bit element: bfloat16 if bf is true, else half. */
 static uint16_t small_op(uint16_t a, uint16_t b, enum ptx_atom op, bool bf)
 {
 	float x = bf ? fp_bf16_widen(a) : fp_half_widen(a);
@@ -148,7 +148,7 @@ static uint64_t atom_any(uint8_t *at, uint64_t v, uint64_t o, unsigned int size,
 	return atom16((uint16_t *)(void *)at, (uint16_t)v, (uint16_t)o, in);
 }
 
-/* nx elements side by side: xops has where the old ones go, then the operands. */
+/* nx elements side by side. xops holds nx destinations for the old values, then nx operands. */
 void ptx_h_atom_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *x = w->blk->grid->mod->xops + in->x;
@@ -165,14 +165,17 @@ void ptx_h_atom_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			memcpy(&v, (uint8_t *)ptx_at(w, x[in->nx + k]) + i * size, size);
 			old[k] = atom_any(p + k * size, v, 0, size, in);
 		}
-		/* A destination may be an operand of a later element. */
+		/* Written last, because a destination may be an operand of a later element. */
 		for (unsigned int k = 0; k < in->nx; k++)
 			if (x[k])
 				memcpy((uint8_t *)ptx_at(w, x[k]) + i * size, &old[k], size);
 	}
 }
 
-/* 16 bytes at once: true if *p was *old, else *old becomes what it was. */
+/*
+ * Compares and exchanges 16 bytes. True: *p was equal to old, and is new now. False: old gets the
+ * value of *p.
+ */
 static bool swap128(uint8_t *p, uint64_t old[2], const uint64_t new[2])
 {
 	bool done;

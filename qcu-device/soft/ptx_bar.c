@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Barriers of a block. Threads are counted one by one, so a warp may come in pieces; threads that
- * have ended are not waited for.
+ * Barriers of a block. A barrier counts threads, not warps, so the lanes of a warp may arrive at
+ * different times. Threads that have ended are not waited for.
  */
 #include "qcu-device/soft/ptx_build.h"
 
@@ -45,13 +45,16 @@ static bool complete(const struct ptx_block *b, const struct ptx_barrier *bar)
 {
 	if (!bar->arrived)
 		return false;
-	/* With a count, threads that ended stand for themselves once the rest is here. */
+	/*
+	 * A barrier with a count is also complete when all live threads have arrived, even if they
+	 * are fewer than the count: the missing threads have ended.
+	 */
 	return bar->arrived >= (bar->need && bar->need < b->live ? bar->need : b->live);
 }
 
 /*
- * A cluster is one block here. Its barrier comes in two steps: threads that arrived and meet the
- * wait before the others have arrived stay there.
+ * A cluster is one block here. Its barrier has two steps, arrive and wait. A thread that has
+ * arrived waits at the second step until all others have arrived.
  */
 static void cluster(struct ptx_warp *w, const struct ptx_insn *in, struct ptx_split *s)
 {
@@ -116,7 +119,7 @@ void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 		release(b, id);
 }
 
-/* Threads have ended: a barrier may have waited for nobody else. */
+/* Called after threads have ended: a barrier may have waited only for these threads. */
 void ptx_bar_exit(struct ptx_block *b)
 {
 	for (unsigned int i = 0; i <= PTX_BARRIERS; i++)

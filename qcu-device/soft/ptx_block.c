@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One block: its warps, shared and local memory. All of it is kept after the block has ended and
- * used for the next one, of this launch or another.
+ * One block: its warps, shared and local memory. After a block has ended, all of this is kept and
+ * used for the next block, of the same launch or of another one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 
 #include "qcu-device/soft/ptx_int.h"
 
-/* Above this a block at rest gives its frames and stacks back. */
+/* A block that is not in use gives back its frames, or its stacks, if they take more than this. */
 #define KEEP_BYTES (16u << 20)
 #define KEEP_MAX   64u
 
-/* Rounds over all warps before other blocks get a turn. */
+/* The number of rounds over all warps before other blocks get a turn. */
 #define ROUNDS 32u
 
 static struct {
@@ -22,7 +22,7 @@ static struct {
 	unsigned int count;
 } store = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A child of fork() may find the lock held by a thread that it does not have. */
+/* For a child of fork(): the lock may be held by a thread that does not exist in the child. */
 void ptx_block_forked(void)
 {
 	pthread_mutex_init(&store.lock, NULL);
@@ -111,7 +111,7 @@ static void fill_lanes(struct ptx_warp *w, const struct ptx_grid *g)
 	}
 }
 
-/* What stays the same for all blocks of a grid. */
+/* Sets what is the same for all blocks of a grid. */
 static void prepare_warp(struct ptx_block *b, struct ptx_grid *g, unsigned int id)
 {
 	struct ptx_warp *w = &b->warps[id];
@@ -194,7 +194,7 @@ static bool prepare(struct ptx_block *b, struct ptx_grid *g)
 	return true;
 }
 
-/* False: no memory, or a fault before the first instruction. */
+/* Returns false if there is no memory, or after a fault before the first instruction. */
 bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 {
 	const struct ptx_func *fn = g->kernel->fn;
@@ -206,7 +206,7 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 	b->live = 0;
 	if ((b->grid != g && !prepare(b, g)) || !ptx_check_start(b)) {
 		b->status = PTX_NO_MEMORY;
-		b->nwarps = 0; /* nothing runs that would have to end */
+		b->nwarps = 0; /* ptx_block_end() has no warp to end */
 		ptx_diag_set(&b->diag, 0, "no host memory to run a block");
 		return false;
 	}
@@ -291,7 +291,7 @@ enum ptx_ran ptx_block_run(struct ptx_block *b)
 	return RAN_YIELD;
 }
 
-/* After the last instruction or a fault. */
+/* Called after the last instruction, or after a fault. */
 void ptx_block_end(struct ptx_block *b)
 {
 	if (b->status != PTX_OK)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How a kernel fails: the first fault of a block ends its launch, and says which kernel, which line
- * of the PTX, which block and which thread.
+ * Faults of kernels. The first fault of a block ends the launch. Its message names the kernel, the
+ * line of the PTX text, the block and the thread.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ void ptx_diag_set(struct ptx_diag *d, unsigned int line, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* NULL: the module was not compiled with line numbers. */
+/* Returns NULL if the module was compiled without line numbers. */
 const char *ptx_file_name(const struct ptx_module *m, uint32_t loc)
 {
 	return loc && loc >> 20 < m->nfiles ? m->files[loc >> 20] : NULL;

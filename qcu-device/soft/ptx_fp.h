@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Floating-point pieces that more than one part needs: bits, denormals, canonical NaN, small
- * formats, and rounding modes of the processor.
+ * Floating-point helpers that several parts of the machine need: bits, denormals, canonical NaN,
+ * small formats, and rounding modes of the processor.
  */
 #ifndef QCU_SOFT_PTX_FP_H
 #define QCU_SOFT_PTX_FP_H
@@ -15,7 +15,10 @@
 #define PTX_NAN32 0x7fffffffu
 #define PTX_NAN64 0xfff8000000000000ull
 
-/* The rounding that IF_RND holds; the last, ties away from zero, only conversions have. */
+/*
+ * Rounding modes. The first four are the values of IF_RND. The last one, ties away from zero, is
+ * for conversions only.
+ */
 enum ptx_rnd { RND_N, RND_Z, RND_M, RND_P, RND_A };
 
 static inline uint32_t f_bits(float x)
@@ -50,7 +53,7 @@ static inline double d_from(uint64_t u)
 	return x;
 }
 
-/* Denormals to zero of the same sign. */
+/* Turns a denormal into zero of the same sign. */
 static inline float f_flush(float x)
 {
 	uint32_t u = f_bits(x);
@@ -65,7 +68,7 @@ static inline double d_flush(double x)
 	return d_from(u & 0x7ff0000000000000ull ? u : u & 0x8000000000000000ull);
 }
 
-/* Every NaN that single precision arithmetic makes is this one. */
+/* Replaces any NaN by the one NaN that single precision arithmetic returns. */
 static inline float f_canon(float x)
 {
 	return x != x ? f_from(PTX_NAN32) : x;
@@ -83,8 +86,9 @@ static inline double d_sat(double x)
 }
 
 /*
- * Sets rounding and denormal handling of the vector unit. The barriers keep arithmetic, whose
- * operands and results are in memory, between enter and leave.
+ * Sets the rounding mode and the denormal handling of the vector unit, until fp_leave(). The
+ * compiler barriers in both functions keep the arithmetic between them. This works because its
+ * operands and results are in memory.
  */
 static inline unsigned int fp_enter(uint16_t flags)
 {
@@ -106,8 +110,9 @@ static inline void fp_leave(unsigned int old)
 }
 
 /*
- * The bits of |v|, which is finite, in a format with `mant` stored bits and `ebits` of exponent:
- * rounded once, and perhaps beyond what the format has.
+ * Returns the bits of |v| in a format with `mant` stored bits of mantissa and `ebits` bits of
+ * exponent, rounded once. v must be finite. The result may be larger than the largest number of the
+ * format.
  */
 static inline uint64_t fp_round(double v, unsigned int mant, unsigned int ebits, unsigned int rnd)
 {
@@ -126,7 +131,7 @@ static inline uint64_t fp_round(double v, unsigned int mant, unsigned int ebits,
 		e = 1;
 	e += bias - 1023;
 	if (e < 1) {
-		/* denormal there */
+		/* denormal in the target format */
 		shift += (unsigned int)(1 - e);
 		e = 0;
 		if (shift > 63) {
@@ -154,11 +159,11 @@ static inline uint64_t fp_round(double v, unsigned int mant, unsigned int ebits,
 		up = false;
 	}
 	q += up;
-	/* q carries its leading one, which adds 1 to the exponent field below it. */
+	/* q includes its leading one, which adds 1 to the exponent field: add only e - 1. */
 	return e ? q + ((uint64_t)(e - 1) << mant) : q;
 }
 
-/* The same with sign, infinity and NaN. */
+/* Like fp_round(), but with sign, infinity and NaN, and with overflow as the mode demands. */
 static inline uint32_t fp_narrow(double v, unsigned int mant, unsigned int ebits, unsigned int rnd)
 {
 	uint64_t u = d_bits(v), q;
@@ -201,7 +206,10 @@ static inline uint16_t fp_bf16_narrow(double v, unsigned int rnd)
 	return (uint16_t)fp_narrow(v, 7, 8, rnd);
 }
 
-/* a * b + c with the last bit made odd if anything was lost, so that one more rounding is right. */
+/*
+ * Returns a * b + c. If anything was lost, the last bit is made odd, so that one more rounding
+ * gives the right result.
+ */
 static inline double fp_fma_odd(float a, float b, float c)
 {
 	double p = (double)a * b, z = c, s = p + z, t, err;

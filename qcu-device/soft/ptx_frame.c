@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Frames: the registers of one call of a function, for the lanes that made the call together.
+ * A frame holds the registers of one call of a function, for the lanes that made the call together.
  *
- * Lanes that call at different times get frames of their own, so lanes never meet in memory laid
- * out for different functions. A frame goes back to its block's store when its last lane leaves.
+ * Lanes that call at different times get separate frames, so lanes never share memory that is laid
+ * out for different functions. When its last lane leaves, a frame goes back to the spare frames of
+ * its block.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/soft/ptx_int.h"
 
-/* What all frames of one block may take. A runaway recursion ends here at the latest. */
+/* The limit for all frames of one block. An endless recursion ends here at the latest. */
 #define MAX_FRAME_TOTAL (512u << 20)
-/* What a call costs a thread's stack beside its .local variables. */
+/* Bytes of a thread's stack that each call takes in addition to its .local variables. */
 #define CALL_COST 32u
 
-/* Frames are kept by size, a power of two, so that any module can use them again. */
+/* Spare frames are sorted by size, a power of two, so that any module can use them again. */
 static unsigned int class_of(size_t size)
 {
 	return 64 - (unsigned int)__builtin_clzll(size - 1);
 }
 
-/* The end of a lane's .local variables, without what it got by alloca. */
+/* Returns the end of a lane's .local variables, with the bytes that it got by alloca. */
 uint32_t ptx_frame_top(const struct ptx_frame *f, unsigned int lane)
 {
 	uint32_t top = f->local + ((f->fn->local_bytes + 15) & ~15u);
@@ -39,7 +40,7 @@ static uint32_t local_after(const struct ptx_frame *f, uint32_t lanes)
 	return ((top + 15) & ~15u) + CALL_COST;
 }
 
-/* NULL: the stack is full, and the warp has a fault. */
+/* Returns NULL if the stack is full or there is no memory. The warp has a fault then. */
 struct ptx_frame *ptx_frame_get(struct ptx_warp *w, const struct ptx_func *fn, struct ptx_frame *up,
 				uint32_t lanes)
 {
@@ -95,7 +96,7 @@ void ptx_frame_put(struct ptx_block *b, struct ptx_frame *f)
 	b->spare[f->cls] = f;
 }
 
-/* Lanes that end leave all their frames at once. */
+/* Removes lanes that end from frame f and from the frames of all its callers. */
 void ptx_frame_drop(struct ptx_block *b, struct ptx_frame *f, uint32_t lanes)
 {
 	while (f) {
@@ -108,7 +109,7 @@ void ptx_frame_drop(struct ptx_block *b, struct ptx_frame *f, uint32_t lanes)
 	}
 }
 
-/* After a launch that ended anyhow: no frame is in use any more. */
+/* Called after a block that failed. None of its frames is in use any more: all become spare. */
 void ptx_frames_reset(struct ptx_block *b)
 {
 	memset(b->spare, 0, sizeof(b->spare));
@@ -133,7 +134,7 @@ uint8_t *ptx_frame_area(const struct ptx_frame *f, uint32_t off)
 	return (uint8_t *)f->mem + PTX_FRAME_AREA + (size_t)(off >> 3) * (PTX_LANES * 8);
 }
 
-/* `stride` is the width of the register, `size` what is passed of it. */
+/* `stride` is the width of the register, `size` is how many of its bytes are passed. */
 static void copy_reg_in(uint8_t *cell, const uint8_t *reg, unsigned int stride, unsigned int size,
 			uint32_t m)
 {
@@ -162,7 +163,7 @@ static uint8_t *reg_of(struct ptx_warp *w, const struct ptx_frame *f, uint32_t r
 	return ptx_at(w, ref);
 }
 
-/* One value from one side of a call to the other; sizes were compared before. */
+/* Copies one value from one side of a call to the other. The sizes were compared before. */
 static void move(struct ptx_warp *w, struct ptx_frame *to, const struct ptx_arg *t,
 		 const struct ptx_frame *from, const struct ptx_arg *a, uint32_t m)
 {
@@ -205,7 +206,7 @@ static bool args_fit(const struct ptx_arg *a, unsigned int na, const struct ptx_
 	return true;
 }
 
-/* Does a call pass what the function takes? A constant (8 bytes) may be narrowed. */
+/* Do the arguments and results of a call fit the function? A constant (8 bytes) may be narrowed. */
 bool ptx_call_fits(const struct ptx_call *c, const struct ptx_func *f)
 {
 	return args_fit(c->args, c->nargs, f->params, f->nparams) &&
