@@ -38,7 +38,7 @@ def get_matplotlib():
         os.environ["QCU_PLOT_AGAIN"] = "1"
         os.execv("/usr/bin/python3", ["/usr/bin/python3", os.path.abspath(__file__)] + sys.argv[1:])
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "qcuda"  # the same file from the same numbers
+    matplotlib.rcParams["svg.hashsalt"] = "qcuda"  # the same numbers give the same file
     matplotlib.rcParams["font.size"] = 9
     import matplotlib.pyplot as plt
     return plt
@@ -159,7 +159,7 @@ def breakdown(r):
             ax = axes[row][column]
             sizes = r.line(label, "breakdown", "%s/%s/total" % (memory, direction))[0]
             below = [0.0] * len(sizes)
-            # Each part is a median of its own, so that their sum is the total only nearly.
+            # Each part is a separate median, so the sum of the parts is only nearly the total.
             time = {(p, s): max(r.value(label, "breakdown", "%s/%s/%s" % (memory, direction, p), s) or 0, 0)
                     for p, _ in parts for s in sizes}
             whole = {s: sum(time[p, s] for p, _ in parts) or 1 for s in sizes}
