@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A guest that means harm, and its launcher: what it says fills no disk, orders no command and moves
-# no terminal; QEMU runs in a sandbox; what is made in the shared folder is the caller's. The folder
-# itself is in tests/vm/share.sh. Needs no qCUDA device.
-# shellcheck disable=SC2016 # what must not be expanded is the point
+# Tests the launcher with a hostile guest: the guest's output fills no disk, runs no command on the
+# host and controls no terminal; QEMU runs in a sandbox; files that the guest makes in the shared folder
+# belong to the caller. tests/vm/share.sh tests the folder itself. Needs no qCUDA device.
+# shellcheck disable=SC2016 # the tests pass text that must not be expanded
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,19 +21,19 @@ plain() {
 	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
 }
 
-# vm OPTION...: the script from standard input.
+# vm OPTION...: runs the script from standard input in a guest.
 vm() {
 	cat >script
 	timeout -k 5 120 "$qcu" vm --no-device --no-module --script script "$@" >out 2>err </dev/null
 }
 
-# attack OPTION...: the same, on the port of the reports; only the first process has that, and loses
-# it to a driver that is bound anew.
+# attack OPTION...: like vm, but the script first takes the port that reports go to, as $port. Only the
+# guest's first process has that port. Binding the driver anew takes the port away from it.
 attack() {
 	{ cat take-port && cat; } | vm "$@"
 }
 
-# ---- what it says ----
+# ---- the guest's output ----
 
 cat >take-port <<'END'
 cd /sys/bus/virtio/drivers/virtio_console
@@ -50,7 +50,7 @@ while [ -z "$port" ]; do
 done
 END
 
-# The first and the last of it are kept, and what a terminal would obey is not shown.
+# The beginning and the end of the output are kept. Control characters are not shown.
 vm --verbose --klog klog --timeout 110 <<'END'
 echo 'the first line' >/dev/vport0p5
 echo 'the first line' >/dev/ttyS0
@@ -77,7 +77,7 @@ expect '' 'last line of the kernel log' "$(tail -n 1 klog | tr -d '\0')" 'the la
 rm -rf "$TMPDIR"/qcu.*
 case_done floods-its-logs
 
-# Reports: one without an end, many without end, and some that mean something else.
+# Bad reports: one line without an end, lines without end, and reports with special characters.
 attack --timeout 60 <<<'head -c 5000000 /dev/zero | tr "\0" x >$port; sleep 1000'
 expect '' 'exit code after a long report' $? 125
 expect '' 'error after a long report' "$(head -n 1 err)" 'qcu: the guest reports nonsense'
@@ -92,9 +92,10 @@ expect '' 'exit code after a failure' $? 125
 grep -q 'qcu: the guest: ?\[31mred' err || expect '' 'error after a failure' "$(cat err)" '?[31mred'
 case_done bad-reports
 
-# ---- what stands between QEMU and the host ----
+# ---- QEMU's sandbox ----
 
-# qemu OPTION...: its status, in a file of that name, while a program runs in its guest.
+# status_of_qemu OPTION...: writes QEMU's /proc/PID/status to the file status, while a program runs in
+# the guest.
 status_of_qemu() {
 	local launcher line p
 	mkfifo begun
@@ -133,20 +134,20 @@ expect '' 'seccomp' "$(field Seccomp)" 0
 grep -q '^qcu: --no-sandbox: a guest that means harm can do' err || expect '' 'error' "$(cat err)" 'a warning'
 case_done no-sandbox
 
-# ---- whose files ----
+# ---- the owner of the files ----
 
 out=$(umask 027 && plain /bin/sh -c 'umask; echo x >with-umask; cat /proc/cmdline >cmdline' && stat -c %a with-umask)
 expect '' 'umask in the guest, and of its file' "$out" "$(printf '%s\n' 0027 640)"
 case_done umask
 
-# The guest's kernel looks after itself; an emulated CPU needs that in part only.
+# The guest's kernel uses its own protections. An emulated CPU needs only a part of them.
 expect '' 'kernel at a known place' "$(grep -o -w nokaslr cmdline)" ''
 if [ -w /dev/kvm ] && grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
 	expect '' 'kernel without mitigations' "$(grep -o mitigations=off cmdline)" ''
 fi
 case_done kernel-options
 
-# user COMMAND...: as an ordinary user, who has a checkout and a cache of his own.
+# user COMMAND...: runs COMMAND as an ordinary user, who has his own checkout and cache.
 user() {
 	setpriv --reuid 12345 --regid 12346 --groups 12346,12347 env HOME="$dir/user" \
 		TMPDIR="$dir/user" QCU_CACHE="$dir/user/cache" QCU_BUILD="$dir/user/build" "$@"
@@ -202,7 +203,7 @@ expect '' 'what he made' "$(stat -c '%u %g %a %n' folder folder/program copy)" \
 expect '' 'what is not his' "$(cat roots)" secret
 as_user run --no-device --no-module /bin/sh -c 'kill -11 $$'
 expect '' 'exit code by signal' $? 139
-# A script of the vm command is the guest's administrator, but not the host's.
+# A script of the vm command is root in the guest, but not on the host.
 echo 'id -u; echo x >by-script; cat roots 2>/dev/null || echo refused' >../script
 as_user vm --no-device --no-module --script ../script
 expect '' 'a script of the vm command' "$out" "$(printf '%s\n' 0 refused)"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every test program, optimised (-O3), through the whole stack as users get it: chunks of the
-# driver's size, remapped side by side on the host. Those that move data once more with other chunks.
+# Runs every test program, optimised (-O3), with the whole stack and its defaults: the driver's chunk
+# size, and chunks remapped side by side on the host. Programs that move much data run again with other
+# chunk sizes.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -16,7 +17,7 @@ for chunk in 64K 1M 16M; do
 done
 unset QCU_CHUNK
 
-# Through kernel memory, the way that the others are compared with.
+# Copies through kernel memory: the way that the other ways are compared with.
 echo 1 >/sys/module/qcuda/parameters/kernel_copy
 stat copied_in_guest
 before=$value
@@ -30,7 +31,7 @@ stat copied_in_guest
 echo 0 >/sys/module/qcuda/parameters/kernel_copy
 END
 
-# What the software GPU says of a program that it cannot run comes out of the program's stderr.
+# If the software GPU cannot run a program, its message appears on the program's stderr.
 boot --gpu soft --with "$B/tests/loopback/bad_fatbin" <<'END'
 expect bad_fatbin 0 bad_fatbin
 END

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# qcu-device is killed under a running VM and started again at the same socket: programs that run get
-# an error, whatever they are at, and those that start later work, without a restart of the VM.
+# qcu-device is killed while its VM runs, and is started again at the same socket. Running programs get
+# an error, whatever they are doing. Programs that start later work, without a restart of the VM.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/vm/machine.sh
@@ -14,7 +14,7 @@ ask() {
 	read -r answer
 }
 
-# hold NAME COMMAND...: a program with a session; its process is in $pid_NAME.
+# hold NAME COMMAND...: starts a program that opens a session. Its process is in $pid_NAME.
 hold() {
 	_name=$1
 	shift
@@ -26,7 +26,8 @@ hold() {
 	until_true grep -q ready "/tmp/out.$_name"
 }
 
-# result NAME: how it ends, in $rc; in 30 seconds, or it hangs.
+# result NAME: waits for the program and sets $rc to its exit code. A program that has not ended after
+# 30 seconds hangs, and is killed.
 result() {
 	eval "_pid=\$pid_$1"
 	_tries=0
@@ -54,7 +55,7 @@ for round in 1 2; do
 		result $which
 		codes="$codes$which $rc, "
 	done
-	# When the device is back, a session of the last one still is none of it.
+	# When the device is back, a session of the old device is still not valid.
 	until_true first_call 0 >>$log 2>&1
 	echo >/tmp/in.idle
 	result idle
@@ -63,7 +64,7 @@ for round in 1 2; do
 	expect works-again-$round 0 vector_add
 done
 
-# While there is none, nothing waits for it.
+# While there is no device, nothing waits for it.
 begin none-for-a-while
 ask kill-and-keep
 until_true first_call 100 >>$log 2>&1 || fail 'it is not said that there is no device'
@@ -76,7 +77,7 @@ until_true first_call 0 >>$log 2>&1
 [ $loaded$without$? = 000 ] && pass || fail "loading without a device: $loaded, then $without"
 expect works-after-a-while 0 vector_add
 
-# As often as it dies, and in the midst of whatever the driver does then.
+# The device is killed often, at any point of the driver's work.
 begin killed-often
 for round in 1 2 3 4 5 6; do
 	ask kill
@@ -87,7 +88,7 @@ until_true first_call 0 >>$log 2>&1
 [ $? -eq 0 ] && ! grep -q 'it hangs' $log && pass || fail 'see above'
 expect works-after-all 0 vector_add
 
-# A monitor's stop and cont starts no device that the guest has not set up anew.
+# The monitor's stop and cont must not start a device that the guest has not set up again.
 ask kill-while-stopped
 begin killed-while-the-vm-is-stopped
 until_true first_call 0 >>$log 2>&1
@@ -104,7 +105,7 @@ host_kill-while-stopped() {
 	echo yes
 }
 
-# QEMU has taken the new one's socket.
+# True when qcu-device is running and QEMU has connected to it: then the socket's file is gone.
 is_connected() {
 	[ -n "$(device_main)" ] && [ ! -S "$tmp/qcu.sock" ]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The driver without the library in between: programs that make every wrong ioctl and mapping, and
-# what it has agreed on with the device.
+# Tests the driver without the library: programs that make every wrong ioctl and mapping, and the
+# features that the driver and the device have negotiated.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -13,8 +13,8 @@ for tool in ioctl_bad chunk_bad; do
 	done
 done
 
-# Locked instructions order nothing for the device's processes where the CPU is emulated. The kernel
-# uses fences on a virtqueue whose device asks for the platform's order.
+# On an emulated CPU, locked instructions do not order memory accesses for the device's processes. The
+# kernel uses fences on a virtqueue only if the device offers VIRTIO_F_ORDER_PLATFORM.
 begin virtqueue_order
 features=$(cat /sys/bus/virtio/drivers/qcuda/virtio*/features)
 [ "$(echo "$features" | cut -c 37)" = 1 ] && pass || fail "no VIRTIO_F_ORDER_PLATFORM in $features"

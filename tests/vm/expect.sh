@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What the tests of the launcher share: a case is many expectations and one result line, as tests/run
-# wants it. Sourced.
+# Functions that the tests of the launcher share. A case is many expectations and one result line, in
+# the format of tests/run. Sourced.
 failed=0
 
-# expect NAME WHAT GOT WANTED
+# expect NAME WHAT GOT WANTED: the case fails unless GOT is WANTED.
 started=${EPOCHREALTIME/./}
 expect() {
 	if [ "$3" = "$4" ]; then
@@ -15,7 +15,7 @@ expect() {
 	bad=1
 }
 
-# case_done NAME: the verdict over all that was expected since the last one.
+# case_done NAME: prints the result of all expectations since the last case.
 bad=0
 case_done() {
 	local now=${EPOCHREALTIME/./}

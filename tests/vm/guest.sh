@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=dash
 #
-# What the scripts that run inside the guest share; tests/vm/lib.sh puts it in front of each. A guest
-# boots once and runs many tests. After every one of them nothing of it may be left: no session, no
-# chunk, no pinned page, no request, and the memory is back.
+# Functions that the scripts inside the guest share. tests/vm/lib.sh puts this file in front of each
+# script. A guest boots once and runs many tests. After each test nothing of it may be left: no
+# session, no chunk, no pinned page, no request, and the memory must be free again.
 #
-# Mind the forks: under emulation each costs milliseconds.
+# Avoid forks: under emulation each fork costs milliseconds.
 #
-# All limits are $slow times what they say; tests/vm/lib.sh may set it.
+# All time limits are multiplied by $slow, which tests/vm/lib.sh may set.
 
 stats=/sys/kernel/debug/qcuda/stats
 log=/tmp/test.log
 limit=60 # seconds, for each program
 slow=${slow:-1}
-available=0 # MemAvailable of the idle guest, in KiB; 0: not known yet
-slack=8192  # so much of it may be missing
-# KASAN keeps what was freed, up to a 32nd of the memory, and kmemleak writes down what is allocated.
+available=0 # the idle guest's memory (see memory), in KiB; 0: not known yet
+slack=8192  # how many KiB of it may be missing
+# KASAN keeps freed memory, up to a 32nd of all memory, and kmemleak records each allocation.
 [ ! -e /sys/kernel/debug/kmemleak ] || slack=131072
 
-# Hundredths of a second since boot, in $ticks.
+# clock: sets $ticks to the time since boot, in hundredths of a second.
 clock() {
 	read -r ticks _ </proc/uptime
 	ticks=${ticks%.*}${ticks#*.}
 }
 
-# stat NAME: a counter of the driver, in $value.
+# stat NAME: sets $value to the driver's counter NAME.
 stat() {
 	value=
 	while read -r _key _value; do
@@ -32,8 +32,8 @@ stat() {
 	done <"$stats"
 }
 
-# The memory that programs could have, in $value, in KiB: what the kernel says, and the free pages
-# that each CPU keeps for itself, which it leaves out although they are tens of megabytes.
+# memory: sets $value to the memory that programs could get, in KiB. This is MemAvailable plus the free
+# pages that each CPU keeps. MemAvailable does not count these, although they are tens of megabytes.
 memory() {
 	while read -r _key _value _; do
 		[ "$_key" != MemAvailable: ] || value=$_value
@@ -43,7 +43,8 @@ memory() {
 	done </proc/zoneinfo
 }
 
-# What is left, in $left; gives the driver two seconds for what a killed program leaves behind.
+# leftovers: sets $left to what is left behind. The driver gets two seconds to clean up after a killed
+# program.
 leftovers() {
 	_tries=0
 	while :; do
@@ -67,7 +68,7 @@ leftovers() {
 	done
 }
 
-# begin NAME; ...; then one of pass, fail WHY
+# begin NAME: starts a test. The test ends with pass or with fail WHY.
 begin() {
 	name=$1
 	clock
@@ -82,7 +83,7 @@ pass() {
 			fail "left behind:$left"
 			return
 		}
-		# The first program has filled caches that stay.
+		# The first program fills caches, which stay. So the memory is measured after it.
 		[ "$available" -gt 0 ] || available=$value
 	fi
 	clock
@@ -95,7 +96,8 @@ fail() {
 	echo "@FAIL $name $*"
 }
 
-# expect NAME CODE COMMAND...: runs it, output into $log; CODE is a number or a pattern.
+# expect NAME CODE COMMAND...: a test that runs COMMAND and expects exit code CODE, a number or a
+# pattern. The output goes to $log.
 expect() {
 	begin "$1"
 	_want=$2
@@ -110,7 +112,7 @@ expect() {
 	esac
 }
 
-# Every test program once: programs PREFIX
+# programs PREFIX: runs every test program once. PREFIX is put before the test's name.
 programs() {
 	for _p in /qcu/bin/*; do
 		_p=${_p##*/}
@@ -127,7 +129,7 @@ programs() {
 	done
 }
 
-# until COMMAND...: waits up to ten seconds for it to succeed.
+# until_true COMMAND...: waits up to ten seconds for COMMAND to succeed.
 until_true() {
 	_tries=0
 	until "$@"; do
@@ -137,7 +139,7 @@ until_true() {
 	done
 }
 
-# is STAT VALUE
+# is STAT VALUE: true if the driver's counter STAT has this value.
 is() {
 	stat "$1"
 	[ "$value" = "$2" ]

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The host's processes die while a guest program uses them: first its mirror, then qcu-device as a
-# whole. The program gets an error and never hangs; after a mirror's death the next program runs;
-# after the device's the VM still does.
+# The host's processes are killed while a guest program uses them: first the program's mirror, then
+# qcu-device as a whole. The program gets an error and never hangs. After the mirror is killed, the next
+# program runs. After qcu-device is killed, the VM still runs.
 #
-# The guest asks for each deed by a line "host: DEED" and goes on when it reads an answer.
+# The guest asks for each action with a line "host: ACTION" and goes on when it reads an answer.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +15,7 @@ ask() {
 	read -r answer
 }
 
-# Ends by itself within 20 s, or it hangs.
+# ended PID: true if the process ends within 20 s. Otherwise it hangs.
 ended() {
 	_tries=0
 	while [ -d "/proc/$1" ] && [ $_tries -lt 400 ]; do
@@ -30,14 +30,14 @@ ended() {
 
 busy() {
 	[ -p /tmp/never ] || mkfifo /tmp/never
-	# What the last one has said is not this one's.
+	# Remove the output of the last program.
 	: >/tmp/out
 	sleeper busy <>/tmp/never >/tmp/out 2>&1 &
 	pid=$!
 	until_true grep -q ready /tmp/out
 }
 
-# What became of it: result CODES
+# result CODE...: the test passes if the program ends with one of the codes.
 result() {
 	if ! ended $pid; then
 		kill -9 $pid
@@ -121,7 +121,7 @@ while IFS= read -r -t 120 line <&4; do
 		echo 'done' >&3
 		;;
 	'host: kill-device')
-		# The launcher would take down the VM at once; what the guest sees is the point.
+		# Stop the launcher, which would end the VM at once: this test is about what the guest sees.
 		kill -STOP $launcher
 		stopped=1
 		# shellcheck disable=SC2046

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A host that lacks something: each script says what in one sentence, with an exit code that is not
-# 0, and leaves nothing half done behind.
+# The host lacks something that a script needs. The script prints in one sentence what is missing, ends
+# with an exit code that is not 0, and leaves nothing half done.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Where no toolkit is installed and none is on PATH.
+# Runs a command as if no CUDA Toolkit were installed or on PATH.
 cat >"$tmp/without_cuda" <<'END'
 #!/bin/bash -e
 for d in /usr/local /opt; do
@@ -31,7 +31,7 @@ expect_host broken-nvcc 2 'does not tell its version' env CUDA_HOME="$tmp/cuda" 
 printf '#!/bin/sh\necho Cuda compilation tools, release 11.4, V11.4.0\n' >"$tmp/cuda/bin/nvcc"
 expect_host old-nvcc 2 'needs CUDA Toolkit 13' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
 
-# Where nothing is installed, every package that is listed is asked for.
+# If no package is installed, scripts/deps installs every package on its list.
 mkdir "$tmp/bare"
 printf '#!/bin/sh\nexit 1\n' >"$tmp/bare/dpkg-query"
 printf '#!/bin/sh\nexit 0\n' >"$tmp/bare/apt-cache"
@@ -49,7 +49,7 @@ else
 	echo '@skip all-packages only root installs packages'
 fi
 
-# Nothing is cached, and nothing answers where the sources should come from.
+# The cache is empty, and the server of the sources does not answer.
 mkdir "$tmp/cache"
 cached=${QCU_CACHE:-$HOME/.cache/qcuda}
 [ ! -d "$cached/venv" ] || ln -s "$cached/venv" "$tmp/cache/venv"
@@ -68,7 +68,7 @@ else
 	expect_host kvm-out-of-reach 2 '/dev/kvm|vmx' "$qcu" run --accel kvm "$guest/vector_add"
 fi
 
-# A qcu-device that does not start, one that never serves, one that ends at once.
+# A qcu-device that refuses its options, and one that ends at once.
 expect_host device-refuses 2 'qcu-device does not start' \
 	"$qcu" run --device-arg --no-such-option "$guest/vector_add"
 mkdir -p "$tmp/fake"/{qcu-device,qcu-driver,qcu-library}
@@ -79,7 +79,7 @@ printf '#!/bin/sh\necho "out of order" >&2\nexit 1\n' >"$tmp/fake/qcu-device/qcu
 chmod +x "$tmp/fake/qcu-device/qcu-device"
 expect_host device-fails 2 'out of order' env QCU_BUILD="$tmp/fake" "$qcu" run "$guest/vector_add"
 
-# kmod is not on an ordinary user's PATH; and what it cannot read is not thrown away.
+# kmod is not on an ordinary user's PATH, but is found. A module that kmod cannot read is not deleted.
 ko=$tmp/fake/qcu-driver/qcuda.ko
 rm "$ko"
 cp "$root/$B/qcu-driver/qcuda.ko" "$ko"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A guest kernel that means harm to its device (tests/hostile/module/), and beside it another VM with
-# a qcu-device of its own, which must not notice: its programs go on and are right.
+# A hostile guest kernel attacks its device (tests/hostile/module/). Another VM, with its own
+# qcu-device, runs at the same time and must not notice: its programs go on, with right results.
 #
-# HOSTILE_SECONDS=600 plays for so long, each VM on processors of its own, and prints how much of its
-# throughput the other VM keeps; without it a number of steps is played, and no time is looked at.
+# With HOSTILE_SECONDS=600 the attack runs for that time, each VM has its own processors, and the test
+# prints how much of its throughput the other VM keeps. Without it the attack has a fixed number of
+# steps, and no time is measured.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -26,7 +27,7 @@ dmesg | grep 'hostile:' | tail -n 1
 dmesg | grep -q 'hostile: .* resets: 0\$'
 END
 
-# The other one says "round N" for each copy that was right, and goes on until a line comes.
+# The other VM's script prints "round N" after each right copy, and goes on until it reads a line.
 with "$guest"/{bandwidth,vector_add,sleeper}
 guest_script "$tmp/script" <<'END'
 vector_add >$log 2>&1 || echo "@FAIL before-it vector_add ended with $?"
@@ -55,7 +56,7 @@ rounds() {
 	grep -c '^round' "$tmp/other.out"
 }
 
-# until_other PATTERN COUNT
+# until_other PATTERN COUNT: waits until the other VM has printed COUNT lines that match PATTERN.
 until_other() {
 	local tries=0
 	until [ "$(grep -c "$1" "$tmp/other.out")" -ge "$2" ]; do
@@ -73,7 +74,7 @@ if [ -n "${HOSTILE_SECONDS:-}" ]; then
 	quiet=$(($(rounds) - from))
 fi
 
-# All that its qcu-device says, of which the launcher would keep a part.
+# Keep all messages of the hostile VM's qcu-device. The launcher would keep only a part.
 mkdir -p "$tmp/build/qcu-device"
 ln -s "$root/$B"/{scripts,qcu-driver,qcu-library} "$tmp/build/"
 mkfifo "$tmp/said"
@@ -92,7 +93,7 @@ QCU_BUILD=$tmp/build TMPDIR=$tmp/hostile "${apart_hostile[@]}" "$qcu" vm --no-mo
 hostile=$!
 wait $hostile
 rc=$?
-exec {x}<>"$tmp/said" {x}>&- # for a reader whose writer never came
+exec {x}<>"$tmp/said" {x}>&- # ends the reader if its writer never opened the pipe
 wait $log
 us=$((${EPOCHREALTIME/./} - start))
 during=$(($(rounds) - from))
@@ -104,7 +105,7 @@ else
 	echo "@ok hostile-kernel $((us / 1000000)).$((us / 100000 % 10))"
 fi
 
-# Rules are broken all the time; a mirror that crashes is another matter.
+# The guest breaks rules all the time, and its sessions end. But no mirror may crash.
 begun=$(grep -c ': open$' "$tmp/device.log")
 if grep -a -E 'signal (4|5|6|7|8|11|31) |Sanitizer|runtime error' "$tmp/device.log"; then
 	echo '@FAIL mirrors a mirror has crashed'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The VM's memory changes under programs, by a DIMM that comes and goes: those that run get an error
-# and never touch memory that is another's now; those that start later work, also with the new memory.
+# The VM's memory changes while programs run: a DIMM is plugged in and removed. Running programs get an
+# error, and never touch memory that now belongs to somebody else. Programs that start later work, also
+# with the new memory.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/vm/machine.sh
@@ -28,7 +29,7 @@ begin_two() {
 	until_true grep -q ready /tmp/busy
 }
 
-# Their exit codes, in $codes.
+# end_two: waits for both programs and sets $codes to their exit codes.
 end_two() {
 	wait $busy
 	codes=$?
@@ -39,7 +40,7 @@ end_two() {
 	cat /tmp/idle /tmp/busy >>$log
 }
 
-# Blocks of memory that the kernel knows: blocks STATE
+# blocks STATE: prints how many of the kernel's memory blocks have this state.
 blocks() {
 	grep -l "^$1" /sys/devices/system/memory/memory*/state | wc -l
 }
@@ -49,7 +50,8 @@ more_blocks() {
 }
 
 echo offline >/sys/devices/system/memory/auto_online_blocks
-# All that is used of the new memory can be moved away again.
+# Blocks of new memory do not come online by themselves. Below they are set to online_movable, so that
+# everything in them can be moved away again.
 expect first 0 vector_add
 before=$(blocks .)
 
@@ -60,7 +62,7 @@ until_true more_blocks
 end_two
 [ "$codes" = '46 46' ] && pass || fail "exit codes $codes"
 
-# Most of the old memory is taken, so that what comes now lies in the new one.
+# Most of the old memory is in use, so the program gets memory of the new DIMM.
 begin programs-use-the-new-memory
 for state in /sys/devices/system/memory/memory*/state; do
 	read -r word <"$state"
@@ -90,7 +92,7 @@ host_plug() {
 		echo "$qmp_answer"
 }
 
-# The guest takes its time to clear it.
+# The guest needs some time to empty the DIMM.
 host_unplug() {
 	qmp_forget
 	qmp device_del '{"id":"dimm"}' && qmp_event DEVICE_DELETED && echo gone || echo "$qmp_answer"

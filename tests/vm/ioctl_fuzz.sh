@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Random ioctls, mappings and deaths against the driver (ioctl_fuzz.c). IOCTL_FUZZ_SECONDS makes it
-# run for longer, with seeds from IOCTL_FUZZ_SEED on.
+# Tests the driver with random ioctls, mappings and kills (ioctl_fuzz.c). IOCTL_FUZZ_SECONDS makes it
+# run longer, with seeds from IOCTL_FUZZ_SEED on.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ with "$tools/ioctl_fuzz" "$guest/vector_add"
 {
 	echo "seed=$seed seconds=$seconds"
 	cat <<'END'
-# What kills itself by a wrong address need not be in the log.
+# Programs that crash at a wrong address need not appear in the kernel's log.
 echo 0 >/proc/sys/debug/exception-trace
 if [ $seconds -gt 0 ]; then
 	limit=$((seconds + 60))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What the VM tests share on the host's side: booting a guest with a script in it, and checking its
-# kernel log afterwards. Sourced; tests/run calls the scripts and reads their result lines.
+# Functions that the VM tests share on the host's side: they boot a guest with a script in it, and check
+# its kernel log afterwards. The scripts source this file. tests/run runs them and reads their results.
 set -uo pipefail
 export LC_ALL=C
 
@@ -19,7 +19,7 @@ mkdir "$tmp/share"
 # shellcheck disable=SC2034 # for the scripts
 qcu=scripts/qcu guest=$B/tests/guest tools=$B/tests/vm
 
-# with NAME...: the options that take test programs along, in the array $with.
+# with FILE...: sets the array $with to the launcher's options that take these programs along.
 with() {
 	local p
 	with=()
@@ -28,10 +28,10 @@ with() {
 	done
 }
 
-# With a kernel that takes its time, limits are so many times longer.
+# All time limits are multiplied by this number, for a slow (debug) kernel.
 slow=${QCU_SLOW:-1}
 
-# guest_script FILE: standard input behind what all guest scripts share.
+# guest_script FILE: writes guest.sh, which all guest scripts share, and then standard input to FILE.
 guest_script() {
 	{
 		echo "slow=$slow"
@@ -39,7 +39,7 @@ guest_script() {
 	} >"$1"
 }
 
-# boot OPTIONS...: runs the guest script from standard input; the tests in it print their results.
+# boot OPTIONS...: runs the guest script from standard input. Its tests print their results.
 boot() {
 	local rc
 	guest_script "$tmp/script"
@@ -50,7 +50,7 @@ boot() {
 	scan_klog
 }
 
-# The guest's kernel must have had nothing to complain about.
+# Checks that the kernel log exists and contains no errors.
 boots=0
 scan_klog() {
 	local name=kernel-log
@@ -65,12 +65,12 @@ scan_klog() {
 	fi
 }
 
-# Processes of this boot's qcu-device: its socket lies in our own folder.
+# Prints the processes of this boot's qcu-device: its socket is in our own folder.
 device_processes() {
 	pgrep -f -- "--socket $tmp/"
 }
 
-# Those whose parent is not one of them, and the others.
+# device_main prints the processes whose parent is not one of them; mirrors prints the others.
 device_main() {
 	local p all
 	all=$(device_processes)
@@ -87,7 +87,8 @@ mirrors() {
 	done
 }
 
-# expect_host NAME CODE PATTERN COMMAND...: exit code and a sentence, from a command on the host.
+# expect_host NAME CODE PATTERN COMMAND...: runs COMMAND on the host. It must end with exit code CODE,
+# and its output must match PATTERN.
 expect_host() {
 	local name=$1 want=$2 pattern=$3 rc start us
 	shift 3

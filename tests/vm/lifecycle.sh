@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A VM that is reset, rebooted and switched off, and a driver that loses its device, while programs
-# use it: no mirror outlives its guest, and the next program runs.
+# The VM is reset, rebooted and switched off, and the driver loses its device, while programs use the
+# device. No mirror outlives its guest program, and the next program runs.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/vm/machine.sh
@@ -14,9 +14,9 @@ ask() {
 	read -r answer
 }
 
-# begin_two: one program that waits for us and one at work; the driver and the mirrors have them.
+# begin_two: starts one program that waits for us, and one that works. Both have a session and a mirror.
 begin_two() {
-	# What is left in a pipe stays there as long as somebody has it open.
+	# Make new pipes: data that is left in a pipe stays there while a process has the pipe open.
 	rm -f /tmp/never /tmp/in.idle
 	mkfifo /tmp/never /tmp/in.idle
 	: >/tmp/idle
@@ -52,7 +52,7 @@ case $boot in
 	echo "$dev" >bind
 	vector_add >>$log 2>&1
 	after=$?
-	# The one that waited finds out now; its session does not come back.
+	# The program that waited gets its error now: its session does not come back.
 	echo >&3
 	exec 3>&-
 	wait $idle
@@ -93,7 +93,8 @@ host_unbound() {
 	echo yes
 }
 
-# after_end NAME WHY: nothing is left of two sessions, and the log says why.
+# after_end NAME WHY: checks that no mirror of the two sessions is left, and that the log says why they
+# ended.
 after_end() {
 	local said
 	said=$(grep -c "sleeper.*ended, because $2" "$device_log")
@@ -115,7 +116,7 @@ host_reset() {
 	qmp system_reset
 }
 
-# Once the VM has been switched off nothing may write its memory any more.
+# After the VM has been switched off, nothing may write to its memory.
 host_about-to-end() {
 	[ "$times" -eq 3 ] || {
 		echo yes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A VM that may have less than the GPU has: programs see the quota, come to its end, and go on.
+# The VM has a quota that is smaller than the GPU's memory. Programs see the quota, reach it, and go on.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -2,15 +2,15 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # set by lib.sh
 #
-# A VM whose host the test plays: it runs the VM's qcu-device, starts it again when it has ended, and
-# holds QEMU's monitor. Sourced behind lib.sh.
+# Functions for tests that act as the VM's host: they run the VM's qcu-device, start it again after it
+# has ended, and control QEMU with its monitor. Sourced after lib.sh.
 #
-# The guest asks for each deed by a line "host: DEED" and goes on when it reads an answer.
+# The guest asks for each action with a line "host: ACTION" and goes on when it reads an answer.
 
 device_log=$tmp/device.log
 device_args=() machine_share=(--share "$tmp/share")
 
-# Starts qcu-device again and again, at the same socket, as a service manager would.
+# Runs qcu-device, and starts it again whenever it ends, at the same socket, as a service manager would.
 supervise() {
 	local rc
 	while :; do
@@ -21,13 +21,13 @@ supervise() {
 		while [ -e "$tmp/no-device" ]; do
 			sleep 0.1
 		done
-		# One that cannot start must not take the machine.
+		# Wait, so that a qcu-device that cannot start does not use a whole processor.
 		[ $rc -eq 0 ] || [ $rc -gt 128 ] || sleep 1
 	done
 } 2>>"$tmp/supervise.log"
 
-# machine_start OPTIONS...: of scripts/qcu, with $tmp/script as the guest's script. The array
-# $device_args has options for qcu-device.
+# machine_start OPTIONS...: starts scripts/qcu with OPTIONS, and with $tmp/script as the guest's script.
+# The array $device_args has the options for qcu-device.
 machine_start() {
 	: >"$device_log"
 	mkfifo "$tmp/in" "$tmp/out" "$tmp/qmp.in" "$tmp/qmp.out"
@@ -49,14 +49,14 @@ machine_start() {
 	exec {to_guest}>"$tmp/in" {from_guest}<"$tmp/out"
 }
 
-# Calls host_DEED for each line "host: DEED ..." of the guest, and answers with what it prints.
+# Calls host_ACTION for each line "host: ACTION ..." of the guest, and sends its output as the answer.
 machine_serve() {
 	local line deed
 	while IFS= read -r -t $((200 * slow)) -u "$from_guest" line; do
 		echo "$line"
 		[[ $line == 'host: '* ]] || continue
 		read -r _ deed line <<<"$line"
-		# Before that it tells of no events either.
+		# Before this command the monitor accepts no others, and reports no events.
 		[ -n "$qmp_greeted" ] || qmp qmp_capabilities
 		qmp_greeted=1
 		"host_$deed" "$line" >"$tmp/answer"
@@ -64,7 +64,7 @@ machine_serve() {
 	done
 }
 
-# The VM's end, and the device's.
+# Waits for the end of the VM, then ends qcu-device and checks its exit code.
 machine_end() {
 	local rc
 	wait "$launcher"
@@ -84,7 +84,7 @@ machine_end() {
 	else
 		echo "@FAIL device-ends-with-its-vm exit code $rc"
 	fi
-	# What the kernel warned of in all boots, not only in the last.
+	# Add the warnings of all boots, not only of the last one.
 	cat "$tmp"/qcu.*/console >>"$klogs/$script"
 	scan_klog
 }
@@ -93,7 +93,7 @@ qmp_events=()
 qmp_answer=''
 qmp_greeted=''
 
-# One line of the monitor, in $qmp_line.
+# qmp_read [SECONDS]: reads one line from the monitor into $qmp_line, and keeps events.
 qmp_read() {
 	IFS= read -r -t $((${1:-30} * slow)) -u "$qmp_out" qmp_line || {
 		echo 'the monitor is silent' >&2
@@ -103,7 +103,7 @@ qmp_read() {
 	[[ $qmp_line != '{"timestamp"'* ]] || qmp_events+=("$qmp_line")
 }
 
-# qmp COMMAND [ARGUMENTS]: its answer is in $qmp_answer. False for an error.
+# qmp COMMAND [ARGUMENTS]: sends a command and sets $qmp_answer. Returns false for an error.
 qmp() {
 	if [ $# -gt 1 ]; then
 		printf '{"execute":"%s","arguments":%s}\n' "$1" "$2" >&"$qmp_in"
@@ -119,7 +119,7 @@ qmp() {
 	return 1
 }
 
-# Waits for an event that has come since the last qmp_forget, or that comes.
+# qmp_event NAME: waits for an event. An event since the last qmp_forget counts too.
 qmp_event() {
 	local e
 	for e in "${qmp_events[@]}"; do
@@ -135,7 +135,7 @@ qmp_forget() {
 	qmp_events=()
 }
 
-# until_host COMMAND...: waits up to 20 seconds for it to succeed.
+# until_host COMMAND...: waits up to 20 seconds for COMMAND to succeed.
 until_host() {
 	local i
 	for ((i = 0; i < 200 * slow; i++)); do
@@ -153,7 +153,8 @@ no_process() {
 	[ ! -e "/proc/$1" ]
 }
 
-# Deeds of the host that more than one test wants: qcu-device is killed, and comes back at once,
+# Actions of the host that more than one test uses. host_kill kills qcu-device, which starts again at
+# once.
 host_kill() {
 	local main
 	main=$(device_main)
@@ -162,7 +163,7 @@ host_kill() {
 	echo killed
 }
 
-# or when it is told to.
+# host_kill-and-keep kills qcu-device, which starts again only after host_let-it-come.
 host_kill-and-keep() {
 	: >"$tmp/no-device"
 	host_kill

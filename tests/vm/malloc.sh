@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# malloc in a guest with its driver: what is in chunks costs what is touched, moves without pages
-# being pinned, and all of it comes back.
+# Tests malloc in a guest, with the driver: memory in chunks uses only the pages that are touched, it is
+# copied without pinning pages, and all of it is freed again.
 #
-# QCU_TEST_SECONDS says how long the threads are to work (10); QCU_TEST_LARGE=1 adds a guest of 6 GiB
-# with a process that holds 4 GiB of them and starts others.
+# QCU_TEST_SECONDS sets how long the threads work (10). QCU_TEST_LARGE=1 adds a guest of 6 GiB, with a
+# process that holds 4 GiB of them and starts other processes.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -22,7 +22,7 @@ for chunk in 64K 1M 16M; do
 done
 unset QCU_CHUNK
 
-# Chunks are never pinned, other memory is.
+# Chunks are never pinned. Other memory is.
 begin moves-as-chunks
 stat window_bytes
 before=$value

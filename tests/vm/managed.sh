@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Managed variables that the GPU keeps where it has them, as CUDA does: the programs have copies.
+# Managed variables that stay in the GPU's memory, as with CUDA: the programs have copies of them.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Memory cgroups: chunks are charged to the one of their process, and its limit holds.
+# Memory cgroups: chunks are charged to the cgroup of their process, and its limit holds.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -10,15 +10,15 @@ for test in charged commands_are_refused touching_is_killed; do
 	expect $test 0 memcg $test
 done
 
-# The kernel tells of a killed process with a call trace. Nothing but that is taken out of its log,
-# which is searched for such afterwards.
+# When the kernel kills a process, it writes a call trace to its log. Only this trace is removed,
+# because the log is searched for call traces afterwards.
 echo on >/proc/sys/kernel/printk_devkmsg
 dmesg -c | sed '/invoked oom-killer/,/Memory cgroup out of memory: Killed process .*(memcg)/d' >/tmp/klog
 while read -r line; do
 	echo "$line"
 done </tmp/klog >/dev/kmsg
 
-# A whole CUDA program: an error and not a signal, then others run.
+# A whole CUDA program gets an error and no signal. Then another program runs.
 begin pinned-memory-beyond-the-limit
 group=/sys/fs/cgroup/qcuda-program
 mkdir $group

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Memory that a GPU uses when its process forks, memory that is registered, mappings that end while
-# the GPU is busy; then with room for a few registrations only.
+# Memory that a GPU uses while its process forks, memory that is registered, and mappings that end while
+# the GPU is busy. Then the same with room for only a few registrations.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -20,7 +20,8 @@ programs=(host_register fork_child big_copies async_copies pinned_zero_copy scat
 with "$tools/"{register,unmap} "${programs[@]/#/$guest/}"
 for mode in pin-limit=8M map=ncvm,copiers=1 map=ncvm,pin-limit=6M; do
 	args=() unmap='many posted same_addresses refused killed'
-	# To make room for a registration waits for the GPU, too.
+	# With a pin limit, a registration that needs room also waits for the GPU. So the unmap tests are
+	# left out.
 	[[ $mode != *pin-limit* ]] || unmap=
 	for word in ${mode//,/ }; do
 		args+=(--device-arg "--$word")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every test program once more, compiled for a debugger (-G -O0), which is other code on both sides.
-# Without remapping on the host, with small chunks, so that a copy is many pieces, in a guest with
-# little memory.
+# Runs every test program again, compiled for a debugger (-G -O0), which gives different code for host
+# and GPU. There is no remapping on the host, the chunks are small, so that a copy has many pieces, and
+# the guest has little memory.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

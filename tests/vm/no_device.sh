@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A VM without the qCUDA device: the module loads and waits, programs are told that there is no
-# device, and what to do.
+# A VM without the qCUDA device: the module loads and waits. Programs get an error, and a message that
+# says that there is no device and what to do.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

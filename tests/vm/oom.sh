@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A guest whose memory runs out. The kernel ends the program that has filled it with chunks, and
-# nobody else: it has to see how much that program has, and to know that what it had takes a moment
-# to come back. OOM_ROUNDS says how often each is tried.
+# The guest's memory runs out. The kernel must kill the program that has filled the memory with chunks,
+# and no other program. So the kernel must see how much memory that program has, and must wait until
+# the memory of a killed program is freed, which takes a moment. OOM_ROUNDS sets how often each case runs.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -16,9 +16,9 @@ for test in $(resident --list); do
 done
 echo on >/proc/sys/kernel/printk_devkmsg
 
-# The kernel tells of a process that it kills with a call trace, and of what such a process still asks
-# for and does not get with another one. Those of hogs are taken out of its log, which is searched for
-# such afterwards.
+# When the kernel kills a process, it writes a call trace to its log. It writes another one when an
+# allocation of such a process fails. The traces of hogs are removed, because the log is searched for
+# call traces afterwards.
 forgive() {
 	dmesg -c | sed -e '/invoked oom-killer/,/Out of memory: Killed process .*(hog)/d' \
 		-e '/ hog: page allocation failure/,/Mem-Info:/d' >/tmp/klog
@@ -27,7 +27,8 @@ forgive() {
 	done </tmp/klog >/dev/kmsg
 }
 
-# one HOG: it is killed; the innocent one is not, nor whoever asks for memory when there is none.
+# one HOG: runs a hog. The hog must be killed, but not the innocent program, and not a program that asks
+# for memory when there is none.
 one() {
 	oom innocent /tmp/ready >>$log 2>&1 &
 	innocent=$!
@@ -53,7 +54,7 @@ one() {
 	return 1
 }
 
-# Memory that does not come back keeps nobody from being ended for long.
+# Unmapped memory that a busy stream still holds is not freed. It must not delay the kill for long.
 begin held
 oom held /tmp/held >>$log 2>&1 &
 holder=$!

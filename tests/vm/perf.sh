@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every benchmark, small, on the software GPU: over the loopback library and in one VM. Before that,
-# what they say to those who call them wrongly, and that a result that is not whole is never there.
+# Runs every benchmark with small sizes on the software GPU: with the loopback library and in one VM.
+# Before that, tests the messages for wrong arguments, and that no incomplete result file is left.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -24,7 +24,7 @@ expect_host run-unknown-benchmark 2 'there is no benchmark speed' perf/run speed
 expect_host run-unknown-way 2 'there is no way sideways' perf/run --ways sideways
 expect_host run-no-native 2 'a native run needs a GPU' perf/run --gpu soft --ways native
 
-# Cut short: what is there is whole, and the exit code says that it is not all.
+# A run that is cut short: its rows are complete, and the exit code says that some are missing.
 expect_host cut-short 3 'the time is over' "${over[@]}" "$bench/latency" --pause 0 --limit 1 --reps 200 --budget 60000 \
 	--max 1M --only cuda --csv "$tmp/cut.csv"
 if grep -q '^run,latency,cudaMallocHost/fresh,' "$tmp/cut.csv" && ! grep -q cudaPointer "$tmp/cut.csv"; then
@@ -41,7 +41,7 @@ expect_host plot-no-number 2 'not a table of perf/run' perf/plot.py "$tmp"
 rm "$tmp/all.csv"
 expect_host tune-bad-size 2 'huge: must be a size' scripts/qcu tune --max huge
 
-# A full disk, and an end in the middle: no file of that name.
+# After a full disk, or a kill in the middle, there is no result file.
 # shellcheck disable=SC2016
 expect_host disk-full 1 'cannot be written' bash -c '(trap "" XFSZ; ulimit -f 0
 	LD_LIBRARY_PATH=$1/loopback "$1/perf/init" --reps 1 --csv "$2/full.csv" 2>&1) | cat
@@ -64,7 +64,7 @@ else
 	echo '@FAIL run-spin'
 fi
 
-# The whole, as perf/run does it; it also reads the guest's kernel log.
+# A whole run of perf/run, which also checks the guest's kernel log.
 env -u LD_LIBRARY_PATH perf/run --smoke --gpu soft --ways loopback,vm,kcopy,vms --name smoke --out "$tmp" \
 	--limit 200 >"$tmp/log" 2>&1
 rc=$?
@@ -94,18 +94,18 @@ else
 	echo '@ok run'
 fi
 
-# Where the time of a first use goes: some of it into having the memory mapped by the host.
+# The time of a first use is split into layers. Some of it is the host's mapping of the memory.
 printf '%s\n' 'echo 1 >/sys/module/qcuda/parameters/trace' \
 	'breakdown --quick --pause 0 --reps 3 --only first/h2d --min 1M --max 1M' >"$tmp/first.sh"
 expect_host layers 0 'first/h2d/map +1048576 .* [.][.] +[1-9]' \
 	scripts/qcu vm --gpu soft --mem 512M --script "$tmp/first.sh" --with "$bench/breakdown"
 
-# A recommendation, from guests with both mappings. Which one it is, noise decides here.
+# tune measures guests with both mappings and recommends one. Here noise decides which one.
 host_limit=160
 expect_host tune 0 '^Use: --map n?cvm --chunk (64K|256K)$' \
 	scripts/qcu tune --gpu soft --mem 1G --max 128K --most 256K --limit 150
 
-# The plots of that result, where there is something to draw with.
+# The plots of that result, if matplotlib is installed.
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	expect_host plots 0 'scale.png' perf/plot.py "$tmp/smoke"
 else

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Commands that nobody waits for: what they cost in ioctls, notifications, interrupts and waits, and
-# all that can go wrong with them.
+# Posted commands, which the guest program does not wait for: how many ioctls, notifications, interrupts
+# and waits they need, and everything that can go wrong with them.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

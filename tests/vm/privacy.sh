@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Memory that a program gets from the driver is zero, whoever had it before: a program that has ended
-# or was killed, the same one, one from before the module was loaded anew.
+# Memory that a program gets from the driver is zero, whichever program had it before: one that has
+# ended or was killed, the same program, or one that ran before the module was loaded again.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 with "$tools/leftover" "$guest"/vector_add
 boot --mem 512M "${with[@]}" <<'END'
 expect first 0 vector_add
-# Two that have more than half of it have pages in common.
+# Two programs that each use more than half of the memory must get some of the same pages.
 memory
 size=$((value / 1024 * 6 / 10))
 echo "$size of $((value / 1024)) MB"

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sessions come and go: several at once, more than there are queues, ended by kill and by crash; and
-# what the module does meanwhile: it cannot go while one is open, and can come back when none is.
+# Sessions are opened and closed: several at once, more than there are queues, and some that end by a
+# kill or a crash. The module cannot be unloaded while a session is open, and can be unloaded and
+# loaded again when none is.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 with "$guest"/{sleeper,crash,first_call,vector_add,matmul,async_copies,big_copies,illegal_access,out_of_memory,ipc_killed}
 boot --sessions 3 "${with[@]}" <<'END'
-# hold N [busy]: a session that stays open until release N, which leaves its exit code in $rc.
+# hold N [busy]: starts a program whose session stays open until release N. release sets $rc to the
+# program's exit code.
 hold() {
 	mkfifo "/tmp/in.$1"
 	sleeper $2 <"/tmp/in.$1" >"/tmp/out.$1" 2>&1 &
@@ -21,7 +23,7 @@ hold() {
 }
 
 release() {
-	# A line, not the end of file: later sleepers have inherited the pipe.
+	# Send a line. Closing the pipe gives no end of file, because later sleepers have inherited the pipe.
 	case $1 in
 	1)
 		echo >&3
@@ -147,7 +149,7 @@ fi
 begin as-an-ordinary-user
 su -s /bin/sh nobody -c /qcu/bin/vector_add >>$log 2>&1 && pass || fail "exit code $?"
 
-# Killed while it copies and computes, after ever longer times.
+# The program is killed while it copies and computes, each round after a longer time.
 mkfifo /tmp/never
 for round in 1 2 3 4 5 6; do
 	begin kill-9-$round
@@ -173,7 +175,7 @@ pass
 expect killed-while-others-use-its-memory 0 ipc_killed event
 expect crash 139 crash
 expect crash-again 139 crash
-# 2 GiB of memory: the program gets an error, and the OOM killer nothing to do.
+# The guest has 2 GiB of memory. The program gets an error, and the OOM killer does not run.
 expect more-pinned-memory-than-there-is 0 out_of_memory 3
 expect last 0 big_copies
 END

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The folder that a guest shares with its host, and a guest that means harm: what it can leave there
-# and where it can get to. First as its kernel lets it, then by speaking 9p to QEMU itself.
+# Tests the shared folder with a hostile guest: which files the guest can make there, and which files
+# it can reach. First with the guest kernel's 9p client, then with its own 9p messages to QEMU.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -27,7 +27,7 @@ with "$tools/raw9p"
 boot --no-device --no-module "${with[@]}" <<'END'
 cd "$QCU_TEST_DIR"
 
-# refuse COMMAND...: it must fail.
+# refuse COMMAND...: COMMAND must fail.
 refuse() {
 	! "$@" >>$log 2>&1 || why="$why; was let: $*"
 }
@@ -78,7 +78,7 @@ expect speaking-9p-itself 0 raw9p
 cat $log
 END
 
-# has PATH OCTAL_MODE
+# has PATH OCTAL_MODE: prints an error unless PATH belongs to root and has this mode.
 has() {
 	local got
 	got=$(stat -c '%u %a' "$share/$1" 2>&1)
@@ -87,7 +87,7 @@ has() {
 
 find "$share" -printf '%y %m %U:%G %P\n'
 found=$(find "$share" ! -name 'host-*' \( -perm /6000 ! -type d -o -perm /4000 -o -type b -o -type c -o -type p -o -type s -o ! -uid 0 \))
-# Folders may have the bit of the one that they are in, and it stays.
+# Folders inside a folder with the set-group-ID bit inherit the bit and keep it. No others may have it.
 found+=$(find "$share" -type d -perm /2000 ! -path "$share/group*")
 found+=$(find "$share/host-setuid" -perm /6000)
 found+=$(getcap -r "$share" 2>/dev/null)

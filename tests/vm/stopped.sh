@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A VM that is stopped from QEMU's monitor and goes on: its sessions do, too, whether they wait, are
+# QEMU's monitor stops the VM and lets it go on. The VM's sessions go on too, whether they wait, are
 # at work, or are opened and closed in between.
 #
-# The guest asks for it by a line "host: DEED" and goes on when it reads an answer.
+# The guest asks for each action with a line "host: ACTION" and goes on when it reads an answer.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -28,7 +28,7 @@ until_true grep -q ready /tmp/idle
 until_true grep -q ready /tmp/busy
 why=
 for round in 1 2 3; do
-	# Of a program that has ended nothing is left on the host when the driver says so.
+	# When the driver no longer counts a session, nothing of its program is left on the host.
 	until_true is sessions 2
 	ask stop-once
 	[ "$answer" = 'mirrors: the same' ] || why="$why; round $round: $answer"
@@ -53,7 +53,7 @@ TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$t
 	"${with[@]}" <"$tmp/in" >"$tmp/out" 2>&1 &
 launcher=$!
 
-# qmp COMMAND: and waits for its answer.
+# qmp COMMAND: sends COMMAND to the monitor and waits for the answer.
 qmp() {
 	local line
 	printf '{"execute":"%s"}\n' "$1" >&"$qmp_in"
@@ -64,7 +64,7 @@ qmp() {
 	return 1
 }
 
-# stop_and_go SECONDS
+# stop_and_go SECONDS: stops the VM for that time.
 stop_and_go() {
 	qmp stop && sleep "$1" && qmp cont
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A guest that goes to sleep: refused, with a reason, while programs use CUDA, which then go on; else
-# it sleeps and wakes up, and the next program works. Saving or migrating the VM is refused by QEMU,
-# with a reason, and changes nothing.
+# The guest is suspended. While programs use CUDA, the driver refuses this with a reason, and the
+# programs go on. Otherwise the guest sleeps and wakes up, and the next program works. QEMU refuses to
+# save or migrate the VM, with a reason, and nothing changes.
 #
-# The kernel's own test mode does all of it but the last step (Documentation/power/basic-pm-debugging):
-# this guest, which QEMU starts without a boot loader, does not come back from ACPI's S3, with or
-# without our device.
+# The test uses the kernel's own test mode, which does all steps except the last one
+# (Documentation/power/basic-pm-debugging). QEMU starts this guest without a boot loader, so the guest
+# does not wake up from ACPI's S3, with or without our device.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/vm/machine.sh
@@ -21,13 +21,13 @@ ask() {
 	read -r answer
 }
 
-# nap HOW: its exit code in $slept.
+# nap HOW: suspends the guest and sets $slept to the exit code.
 nap() {
 	echo "$1" >/sys/power/state 2>>$log
 	slept=$?
 }
 
-# How often the driver has said so.
+# said TEXT: prints how often TEXT is in the kernel's log.
 said() {
 	dmesg | grep -c "$1"
 }
@@ -89,7 +89,7 @@ until_true first_call 0 >>$log 2>&1
 expect works-after-all 0 vector_add
 END
 
-# Each with our sentence, and the VM runs on.
+# Both must be refused with our message, and the VM must run on.
 host_save-and-migrate() {
 	local how
 	for how in 'human-monitor-command {"command-line":"savevm x"}' 'migrate {"uri":"exec:cat>/dev/null"}'; do
@@ -106,8 +106,8 @@ host_save-and-migrate() {
 	[[ $qmp_answer == *'"status": "running"'* ]] && echo refused || echo "the VM is $qmp_answer"
 }
 
-# A shared folder does not survive the guest's sleep (Linux' 9p has nothing for it), and has a reason of
-# its own against saving. The root is never shared.
+# This VM has no shared folder: Linux' 9p does not support suspend, and a shared folder alone would
+# prevent saving the VM. In / the launcher shares nothing, because it never shares the root folder.
 machine_share=()
 cd / || exit
 machine_start "${with[@]}"

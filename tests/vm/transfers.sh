@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where the bytes of transfers go and who copies them: every kind of memory to every other, counters,
-# fragmented guest memory, memory that goes while the device works on it, what the kernel does with
-# chunks, and kill -9 at random moments. Once with chunks remapped on the host, once without.
+# Tests transfers: copies from every kind of memory to every other, the counters that show who copies,
+# fragmented guest memory, memory that is freed while the device uses it, the kernel's access to chunks,
+# and kill -9 at random moments. Once with chunks remapped on the host, once without.
 #
-# QCU_TEST_KILLS says how often to kill (25); QCU_TEST_LARGE=1 adds a copy of 1 GiB.
+# QCU_TEST_KILLS sets how often to kill (25). QCU_TEST_LARGE=1 adds a copy of 1 GiB.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -12,7 +12,7 @@ export QCU_TEST_KILLS=${QCU_TEST_KILLS:-25} QCU_TEST_LARGE=${QCU_TEST_LARGE:-}
 export QCU_TEST_DIR=$tmp/share QCU_TEST_FILE=$tmp/share/data
 head -c $((3 << 20)) /dev/urandom >"$QCU_TEST_FILE"
 
-# The children of this boot's qcu-device, as a number: its socket lies in our own folder.
+# Prints how many children this boot's qcu-device has. Its socket is in our own folder.
 mirrors() {
 	local p n=0 all
 	all=$(pgrep -f -- "--socket $tmp/")
@@ -22,7 +22,7 @@ mirrors() {
 	echo $n
 }
 
-# Answers the guest's question how many mirrors there are, in the folder that both see.
+# The guest asks how many mirrors there are. Answers through the shared folder.
 answer() {
 	while sleep 0.2; do
 		if [ -e "$tmp/share/ask" ]; then
@@ -66,10 +66,10 @@ cat /tmp/fragment >>$log
 rm /tmp/hold
 [ -z "$bad" ] && pass || fail "failed:$bad"
 
-# mirrors: how many the host has, in $value.
+# mirrors: sets $value to the number of mirrors on the host.
 mirrors() {
 	rm -f "$QCU_TEST_DIR/answer"
-	# The host may have taken it away again before the guest has looked at what it made.
+	# touch may fail: the host may remove the file before the guest has looked at it.
 	touch "$QCU_TEST_DIR/ask" 2>/dev/null
 	until_true [ -e "$QCU_TEST_DIR/answer" ]
 	read -r value <"$QCU_TEST_DIR/answer"
@@ -82,7 +82,7 @@ while [ $round -lt "$QCU_TEST_KILLS" ] && [ -z "$why" ]; do
 	round=$((round + 1))
 	mem_hammer >/tmp/hammer 2>&1 &
 	pid=$!
-	# Every other one is killed while it starts, perhaps.
+	# Every second program may be killed while it starts.
 	[ $((round % 2)) -eq 0 ] || until_true grep -q ready /tmp/hammer
 	usleep $((RANDOM * 10))
 	{

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Two GPUs, in software: a guest sees both, each thread has its own, and copies go between them.
+# Two software GPUs: the guest sees both, each thread has its own current GPU, and copies between the
+# GPUs work.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

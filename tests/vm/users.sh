@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What one user of the guest may have of what all users share: sessions, and pinned memory.
+# Limits for one user of the guest on what all users share: sessions and pinned memory.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Library, driver and device of different releases: nobody works with another version of the wire,
-# and both numbers are said. The ones of version 9999 are built for this.
+# Library, driver and device are of different releases. None of them works with another wire version,
+# and the message names both versions. Special builds have version 9999.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 

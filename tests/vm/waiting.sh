@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# How calls wait for the host: what one costs in notifications, interrupts and sleeps, with two
-# processors and with one; signals; and a host that does not answer, which is a mirror that has been
-# stopped. The guest asks for that by a line "host: DEED" and goes on when it reads an answer.
+# How calls wait for the host: how many notifications, interrupts and sleeps one call needs, with two
+# processors and with one; signals; and a host that does not answer, because its mirror is stopped. The
+# guest asks the host to stop mirrors with a line "host: stop-mirrors" and goes on when it reads an
+# answer.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -14,7 +15,7 @@ done
 
 busy() {
 	[ -p /tmp/never ] || mkfifo /tmp/never
-	# What the last one has said is not this one's.
+	# Remove the output of the last program.
 	: >/tmp/out
 	sleeper busy <>/tmp/never >/tmp/out 2>&1 &
 	pid=$!
@@ -26,8 +27,8 @@ stop_mirrors() {
 	read -r answer
 }
 
-# gone SECONDS: whether the program ends in that time; how it ended is in $rc, how long it took in
-# $took, in hundredths of a second.
+# gone SECONDS: returns whether the program ends in that time. Sets $rc to its exit code, and $took to
+# the time in hundredths of a second.
 gone() {
 	clock
 	_began=$ticks
@@ -58,7 +59,7 @@ else
 	pass
 fi
 
-# Nothing ends by itself unless that was asked for.
+# Without a limit for answers, the program does not end by itself.
 begin no-answer-and-no-limit
 busy
 stop_mirrors
@@ -107,7 +108,7 @@ wait $launcher
 rc=$?
 exec 3>&- 4<&-
 [ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
-# Which it says is what the driver was asked to say.
+# The driver must report the missing answer. This report is expected, so it is removed from the log.
 grep -q 'has had no answer for 2 s' "$klogs/$script" && echo '@ok says-so 0.0' || echo '@FAIL says-so'
 sed -i '/has had no answer for 2 s/d' "$klogs/$script"
 scan_klog
@@ -119,7 +120,7 @@ for test in sleeping spinning asked posted; do
 done
 END
 
-# A mirror that looks for commands for 10 ms: an emulated guest is slow.
+# The mirror polls for commands for 10 ms, because an emulated guest is slow.
 [ "$(nproc)" -gt 1 ] || {
 	echo '@skip polled the host has one processor'
 	exit
