@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Function bodies: declarations, labels, and instructions with their operands. Each instruction
- * goes to its builder as soon as it is read.
+ * Parses function bodies: declarations, labels, and instructions with their operands. Each
+ * instruction goes to its builder as soon as it is parsed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void parse_reg(struct ptx_parser *P)
 	ptx_expect(P, ';');
 }
 
-/* A .param variable of a call sequence: some bytes of the parameter area. */
+/* Parses a .param variable of a call sequence. It takes some bytes of the parameter area. */
 static void parse_param(struct ptx_parser *P)
 {
 	uint64_t count = 1;
@@ -174,7 +174,7 @@ static bool parse_special(struct ptx_parser *P, struct ptx_opnd *o, const char *
 			o->special = s[7] == '1' ? SP_ENVREG1 : SP_ENVREG2;
 		return true;
 	}
-	/* Performance counters, launches as a cluster, graphs: nothing of this is here. */
+	/* 0: the machine has no performance counters, cluster launches or graphs. */
 	if ((n > 3 && !memcmp(s, "%pm", 3)) || name_is(s, n, "%is_explicit_cluster") ||
 	    name_is(s, n, "%current_graph_exec")) {
 		o->kind = O_IMM;
@@ -190,7 +190,7 @@ static bool parse_special(struct ptx_parser *P, struct ptx_opnd *o, const char *
 	return false;
 }
 
-/* A register by name: declared alone, or as member of a family such as %r<100>. */
+/* Finds a register by name. It is declared alone, or as a member of a family such as %r<100>. */
 static bool find_reg(struct ptx_parser *P, const char *s, size_t n, struct ptx_opnd *o)
 {
 	struct ptx_sym *y = ptx_sym_find(P, s, n);
@@ -251,7 +251,7 @@ static void parse_name(struct ptx_parser *P, struct ptx_opnd *o, bool mem)
 		return;
 	o->sym = ptx_sym_find(P, s, n);
 	if (!o->sym || o->sym->kind == SYM_LABEL) {
-		/* A label, perhaps one that comes later. */
+		/* A label, which may be defined later. */
 		struct ptx_sym *y = ptx_palloc(P, sizeof(*y));
 
 		y->name = s;
@@ -294,7 +294,7 @@ static void parse_number(struct ptx_parser *P, struct ptx_opnd *o)
 	ptx_next(P);
 }
 
-/* {a, b, ...}, behind the brace. */
+/* Parses {a, b, ...} after the opening brace. */
 static void parse_vector(struct ptx_parser *P, struct ptx_opnd *o)
 {
 	struct ptx_opnd v[PTX_MAX_VEC];
@@ -312,7 +312,7 @@ static void parse_vector(struct ptx_parser *P, struct ptx_opnd *o)
 	memcpy(o->vec, v, o->nvec * sizeof(v[0]));
 }
 
-/* [object, {...}] or [object, a], behind the comma. */
+/* Parses [object, {...}] or [object, a] after the comma. */
 static void parse_coordinates(struct ptx_parser *P, struct ptx_opnd *o)
 {
 	if (ptx_accept(P, '{')) {
@@ -325,7 +325,11 @@ static void parse_coordinates(struct ptx_parser *P, struct ptx_opnd *o)
 		o->nvec = 1;
 	}
 	o->kind = O_IMAGE;
-	/* A sampler of its own comes before its coordinates. */
+	/*
+	 * [object, sampler, {...}]: the operand above was a separate sampler, and the
+	 * coordinates follow. They are dropped, because the builders do not support separate
+	 * samplers.
+	 */
 	while (ptx_accept(P, ',')) {
 		struct ptx_opnd more = {0};
 
@@ -335,7 +339,7 @@ static void parse_coordinates(struct ptx_parser *P, struct ptx_opnd *o)
 	}
 }
 
-/* Behind the bar of a|p. */
+/* Parses p of a|p after the bar. */
 static void parse_pair(struct ptx_parser *P, struct ptx_opnd *o)
 {
 	struct ptx_opnd q = {0};
@@ -393,7 +397,7 @@ void ptx_parse_operand(struct ptx_parser *P, struct ptx_opnd *o)
 		parse_offset(P, o);
 }
 
-/* Only the builders of video instructions look at these. */
+/* Refuses parts and signs of operands. Only the builders of video instructions handle them. */
 static void refuse_parts(struct ptx_parser *P, const struct ptx_stmt *s)
 {
 	for (unsigned int i = 0; i < s->nop; i++)
@@ -423,7 +427,7 @@ static void add_mod(struct ptx_parser *P, struct ptx_stmt *s)
 	s->mod[s->nmod++] = c;
 	if (t && s->ntype < 4)
 		s->type[s->ntype++] = t;
-	/* For messages only; a word that does not fit is left out. */
+	/* s->text is for messages only. A word that does not fit is left out. */
 	if (n + 1 > room)
 		return;
 	s->text[len] = '.';
@@ -546,7 +550,7 @@ void ptx_label_ref(struct ptx_parser *P, const char *s, size_t n, uint32_t where
 	P->fixups = f;
 }
 
-/* .loc file line column ... : where the next instructions come from */
+/* Parses ".loc file line column ...": the source line of the next instructions. */
 static void parse_loc(struct ptx_parser *P)
 {
 	unsigned int line = P->t.line;
@@ -643,7 +647,7 @@ void ptx_parse_body(struct ptx_parser *P, struct ptx_func *f)
 			parse_statement(P);
 		}
 	}
-	/* A body may end without ret; a label may stand at its end. */
+	/* Adds a return: a body may end without ret, and a label may stand at its end. */
 	memset(s, 0, sizeof(*s));
 	s->line = P->t.line;
 	ptx_emit(P, s, NULL)->ctl = f->entry ? CTL_EXIT : CTL_RET;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From a statement to a decoded instruction: operands to refs, constants to the pool, and the
- * checks that all instructions share.
+ * Turns a statement into a decoded instruction. Operands become refs, and constants go to the pool.
+ * The checks that all instructions share are also here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn
 	struct ptx_module *m = P->m;
 	struct ptx_insn *in;
 
-	/* Branch targets and refs keep two bits for other things. */
+	/* Branch targets and refs use two of their bits for other things. */
 	if (m->ncode >= 1u << 28)
 		ptx_fail(P, PTX_UNSUPPORTED, "module too large");
 	if (!ptx_grow((void **)&m->code, &m->code_cap, m->ncode + 1, sizeof(*m->code)))
@@ -27,7 +27,10 @@ struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn
 	return in;
 }
 
-/* Marks the function: it has an instruction that this machine does not know. */
+/*
+ * Emits a placeholder for an instruction that the machine does not know, and marks the function
+ * that contains it.
+ */
 void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line)
 {
 	struct ptx_stmt s = {.line = line, .pred = P->stmt.pred};
@@ -59,7 +62,10 @@ static bool const_is(const struct ptx_module *m, uint32_t entry, unsigned int wi
 	return have == v;
 }
 
-/* A hash entry is the offset with the width's code in the low bits; 0: free. */
+/*
+ * Doubles the hash table. An entry is the offset of a constant, with a code for its width in the
+ * low bits. 0: free.
+ */
 static bool const_rehash(struct ptx_module *m)
 {
 	uint32_t cap = m->const_hash_cap ? m->const_hash_cap * 2 : 1024;
@@ -97,13 +103,13 @@ static uint32_t const_room(struct ptx_parser *P, unsigned int width)
 	return off;
 }
 
-/* One of 8 bytes that is shared with nobody, to be filled in later. */
+/* Adds a constant of 8 bytes that is never shared with an equal one. Its value is set later. */
 uint32_t ptx_const_own(struct ptx_parser *P)
 {
 	return const_room(P, 8) | REF_CONST;
 }
 
-/* The value, once for each lane. */
+/* Returns the ref of a constant: the value, once for each lane. Equal constants are shared. */
 uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v)
 {
 	struct ptx_module *m = P->m;
@@ -139,7 +145,7 @@ uint32_t ptx_xop(struct ptx_parser *P, uint32_t ref)
 	return m->nxops++;
 }
 
-/* The bits that an immediate stands for in an instruction of type t. */
+/* Returns the bits of an immediate in an instruction of type t. */
 uint64_t ptx_imm_bits(const struct ptx_opnd *o, enum ptx_type t)
 {
 	bool flt = ptx_type_float(t);
@@ -197,7 +203,10 @@ static uint32_t src_special(struct ptx_parser *P, struct ptx_stmt *s, struct ptx
 	return r << 2;
 }
 
-/* A variable's address in its own space, or the number of a function. */
+/*
+ * A symbol as a source: the address of a variable or parameter in its own space, or the code
+ * address of a function, which contains the function's number.
+ */
 static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o,
 			   unsigned int width)
 {
@@ -227,7 +236,7 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 				base = width == 8 ? SP_REF(SP_FUNC_SHARED64)
 						  : SP_REF(SP_FUNC_SHARED);
 		} else if (width == 8) {
-			base = REF_REG; /* slot 0 of the frame */
+			base = REF_REG; /* slot 0 of the frame: where .local starts */
 		} else {
 			ptx_fail(P, PTX_INVALID_PTX, "%s: address of '%s' needs 64 bits", s->text,
 				 v->name);
@@ -252,7 +261,7 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 	}
 }
 
-/* A source whose register may have any width; *width says which it is. */
+/* A source whose register may have any width. *width gets the width. */
 uint32_t ptx_src_any(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o, enum ptx_type t,
 		     unsigned int *width)
 {
@@ -375,8 +384,9 @@ ptx_build_fn ptx_build_find(const char *op)
 }
 
 /*
- * Arithmetic and control flow look for the modifiers that mean something to them. A word that is
- * none of all these would change the meaning unseen.
+ * The builders of arithmetic and control flow only look for the modifiers that they know. An
+ * unknown modifier may change the meaning of an instruction, and they would not notice it. So every
+ * modifier must be one of the words below.
  */
 static bool modifiers_known(const struct ptx_stmt *s)
 {
@@ -432,7 +442,10 @@ bool ptx_known_form(const struct ptx_stmt *s)
 	return !strcmp(s->op, "cp") && (ptx_has(s, "bulk") || ptx_has(s, "reduce"));
 }
 
-/* Instructions of PTX that this machine does not have; anything else is not PTX. */
+/*
+ * Is op a PTX instruction that the machine does not have? A word that is neither here nor in the
+ * table of a builder is not PTX.
+ */
 bool ptx_known_opcode(const char *op)
 {
 	static const char *const known[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the builders share: handlers that are not in the table of arithmetic, and small helpers.
+ * Shared by the builders: handlers that are not in the table of arithmetic operations, and small
+ * helpers.
  */
 #ifndef QCU_SOFT_PTX_BUILD_H
 #define QCU_SOFT_PTX_BUILD_H
@@ -74,7 +75,7 @@ enum ptx_atom {
 	ATOM_CAS,
 };
 
-/* Operations of lanes together, in ptx_insn.sub. */
+/* Operations that several lanes do together, in ptx_insn.sub. */
 enum ptx_lanes_op {
 	LANES_SHFL_UP,
 	LANES_SHFL_DOWN,
@@ -96,7 +97,7 @@ enum ptx_lanes_op {
 	LANES_ELECT,
 };
 
-/* ptx_build_mixed.c; op is of single precision */
+/* ptx_build_mixed.c; op is done in single precision */
 enum ptx_status ptx_build_mixed(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op);
 enum ptx_status ptx_build_f32x2(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
 				unsigned int nsrc);
@@ -112,7 +113,7 @@ enum ptx_bar_op {
 	BAR_CLUSTER_WAIT,
 };
 
-/* Operations on an mbarrier, in ptx_insn.sub, and how, in flags. */
+/* Operations on an mbarrier, in ptx_insn.sub. Their variants, MBAR_ARRIVE etc., are in flags. */
 enum ptx_mbar_op {
 	MBAR_INIT,
 	MBAR_INVAL,
@@ -122,18 +123,18 @@ enum ptx_mbar_op {
 	MBAR_TEST,
 	MBAR_TRACK, /* cp.async.mbarrier.arrive */
 };
-/* IF_A32 is in the same word. */
-#define MBAR_ARRIVE	 0x01u /* with expect_tx */
+/* For ptx_insn.flags, which may also hold IF_A32. */
+#define MBAR_ARRIVE	 0x01u /* expect_tx that also arrives */
 #define MBAR_DROP	 0x02u
 #define MBAR_NO_COMPLETE 0x04u
 #define MBAR_PARITY	 0x08u
 
-/* An address as written; see ptx_build_mem.c. */
+/* An address as written in the PTX text; see ptx_build_mem.c. */
 struct ptx_place {
 	uint32_t ref;
 	int64_t imm;
 	bool a32;
-	struct ptx_sym *param; /* a parameter by name */
+	struct ptx_sym *param; /* not NULL: a parameter, given by name */
 };
 struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
 			     enum ptx_space sp);
@@ -142,7 +143,7 @@ uint16_t ptx_order_flags(const struct ptx_stmt *s);
 bool ptx_is_space(const char *m, enum ptx_space *sp);
 bool ptx_is_hint(const char *m);
 
-/* Integer kind of a type; B counts as unsigned. */
+/* Returns the kind of a type. A .b type counts as unsigned. */
 static inline enum ptx_kind ptx_kind(enum ptx_type t)
 {
 	static const uint8_t k[T_COUNT] = {
@@ -157,7 +158,7 @@ static inline enum ptx_kind ptx_kind(enum ptx_type t)
 	return (enum ptx_kind)k[t];
 }
 
-/* Kind by size alone: how bits are moved. */
+/* Returns the kind by size alone, for operations that only move bits. */
 static inline enum ptx_kind ptx_kind_bits(enum ptx_type t)
 {
 	switch (ptx_type_size(t)) {
@@ -174,7 +175,7 @@ static inline enum ptx_kind ptx_kind_bits(enum ptx_type t)
 	}
 }
 
-/* The type whose registers hold results twice as wide. */
+/* Returns the type that is twice as wide, or T_NONE. */
 static inline enum ptx_type ptx_type_wide(enum ptx_type t)
 {
 	switch (t) {

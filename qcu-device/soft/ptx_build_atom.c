@@ -27,7 +27,7 @@ static bool atom_allowed(enum ptx_atom op, enum ptx_type t)
 	}
 }
 
-/* Each element is atomic by itself, as PTX says. */
+/* As PTX says, each element is atomic by itself, and the vector as a whole is not. */
 static enum ptx_status atomic_vector(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_space sp,
 				     bool red, int op, unsigned int vec)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls. `call (ret), name, (args), prototype;` has a syntax of its own, and the values that cross
- * it are bytes of the caller's parameter area or, in hand-written PTX, registers and constants.
+ * Calls. `call (ret), name, (args), prototype;` has its own syntax. Arguments and results are bytes
+ * of the caller's parameter area or, in hand-written PTX, registers and constants.
  */
 #include "qcu-device/soft/ptx_build.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for control flow, barriers, and instructions that lanes do together.
+ * Builders for control flow, barriers, and instructions that the lanes of a warp do together.
  */
 #include "qcu-device/soft/ptx_build.h"
 
@@ -61,7 +61,7 @@ static enum ptx_status b_trap(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-/* Under the same guard everybody may go on. */
+/* With a guard, the lanes that it leaves out yield together with the others. */
 static enum ptx_status b_nanosleep(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	uint32_t a;
@@ -108,7 +108,10 @@ static enum ptx_status cluster_barrier(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-/* bar.sync a{, b}; bar.arrive a, b; bar.red.op.type d, a{, b}, {!}p; and with the name barrier. */
+/*
+ * bar.sync a{, b}; bar.arrive a, b; bar.red.op.type d, a{, b}, {!}p. "barrier" is another name for
+ * "bar".
+ */
 static enum ptx_status b_bar(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_bar_op op = BAR_SYNC;
@@ -164,7 +167,7 @@ static enum ptx_status b_bar(struct ptx_parser *P, struct ptx_stmt *s)
 static enum ptx_status b_shfl(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	static const char *const modes[] = {"up", "down", "bfly", "idx"};
-	bool sync = ptx_has(s, "sync"); /* without: PTX for targets before sm_70 */
+	bool sync = ptx_has(s, "sync"); /* without .sync: PTX for targets before sm_70 */
 	uint32_t d, d2, a, b, c, e = 0;
 	struct ptx_insn *in;
 	uint8_t mode;

@@ -5,7 +5,7 @@
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_fp.h"
 
-/* The few conversions that compilers emit all the time have handlers of their own. */
+/* Returns a fast handler, or NULL. Only conversions that compilers emit all the time have one. */
 static ptx_fn fast_cvt(struct ptx_parser *P, enum ptx_type dt, enum ptx_type st, uint16_t flags,
 		       bool to_int)
 {
@@ -93,7 +93,7 @@ static struct ptx_insn *emit(struct ptx_parser *P, struct ptx_stmt *s, ptx_fn fn
 	return in;
 }
 
-/* To and from pairs of the formats of 4, 6 and 8 bits. */
+/* Conversions to and from pairs of values in formats of 4, 6 and 8 bits. */
 static enum ptx_status cvt_small(struct ptx_parser *P, struct ptx_stmt *s, const struct rounding *r)
 {
 	enum ptx_type dt = s->type[0], st = s->type[1];
@@ -197,7 +197,7 @@ static enum ptx_status cvt_pair(struct ptx_parser *P, struct ptx_stmt *s, const 
 	return PTX_OK;
 }
 
-/* One value of one type to one of another. */
+/* Conversion of one value to another type. */
 static enum ptx_status cvt_plain(struct ptx_parser *P, struct ptx_stmt *s, const struct rounding *r)
 {
 	enum ptx_type dt = s->type[0], st = s->type[1];
@@ -252,7 +252,7 @@ static enum ptx_status b_cvt(struct ptx_parser *P, struct ptx_stmt *s)
 	if (ptx_has(s, "pack"))
 		return cvt_pack(P, s);
 	if (s->ntype != 2)
-		return PTX_UNSUPPORTED; /* with a scale beside it, or a format not known here */
+		return PTX_UNSUPPORTED; /* has a scale, or a format that is not known here */
 	if (!modifiers(s, &r))
 		return PTX_INVALID_PTX;
 	if (r.random)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for floating point alone, comparisons, conversions and mov.
+ * Builders for operations that only floating point has, for comparisons, and for mov.
  */
 #include "qcu-device/soft/ptx_build.h"
 
@@ -43,7 +43,7 @@ static enum ptx_status b_fma(struct ptx_parser *P, struct ptx_stmt *s)
 	struct ptx_insn *in;
 
 	if (ptx_has(s, "oob"))
-		return PTX_UNSUPPORTED; /* about what TMA writes outside of tensors */
+		return PTX_UNSUPPORTED; /* .oob: what TMA writes outside of tensors */
 	if (s->ntype == 2)
 		return ptx_build_mixed(P, s, V_FMA);
 	if (t == T_F32X2)
@@ -198,7 +198,7 @@ static uint16_t bool_flags(const struct ptx_stmt *s)
 	return 0;
 }
 
-/* The comparison of operands 1 and 2, into predicates d and d2. */
+/* Compares operands 1 and 2, and writes predicates d and d2. */
 static enum ptx_status compare(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_type t,
 			       uint32_t d, uint32_t d2)
 {
@@ -226,7 +226,7 @@ static enum ptx_status compare(struct ptx_parser *P, struct ptx_stmt *s, enum pt
 	return PTX_OK;
 }
 
-/* The same of two halves at a time. */
+/* Compares two halves at a time. d gets the result of the low halves, d2 of the high ones. */
 static enum ptx_status compare_pair(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_type t,
 				    uint32_t d, uint32_t d2)
 {
@@ -284,7 +284,10 @@ static struct ptx_insn *emit_bits(struct ptx_parser *P, struct ptx_stmt *s, enum
 	return in;
 }
 
-/* Each half of d becomes one, or all ones in an integer, where its comparison is true. */
+/*
+ * Each half of d gets the result of its comparison. True is 1.0, or all ones for an integer type;
+ * false is 0.
+ */
 static enum ptx_status set_pair(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_type dt = s->type[0];
@@ -321,7 +324,7 @@ static enum ptx_status set_pair(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-/* set is setp and then a choice of constants. */
+/* set is built from setp and a choice between two constants. */
 static enum ptx_status b_set(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_type dt = s->type[0];

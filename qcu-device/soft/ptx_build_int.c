@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for arithmetic and logic that integers have; where floating point shares the opcode
- * (add, min, ...), this file takes both.
+ * Builders for integer arithmetic and logic. If floating point has the same opcode (add, min, ...),
+ * this file builds both.
  */
 #include "qcu-device/soft/ptx_build.h"
 
-/* The type of a statement that has one. */
+/* Returns the type of a statement that must have exactly one. */
 static enum ptx_type type1(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	if (s->ntype != 1)
@@ -24,7 +24,7 @@ static enum ptx_kind float_kind(enum ptx_type t, uint16_t flags)
 	return k;
 }
 
-/* d, a, b, c of one type. */
+/* An instruction whose operands d, a, b and c have the same type. */
 static enum ptx_status plain(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
 			     enum ptx_type t, unsigned int nsrc, uint16_t flags, bool bits)
 {
@@ -198,7 +198,7 @@ static enum ptx_status b_rem(struct ptx_parser *P, struct ptx_stmt *s)
 	return plain(P, s, V_REM, type1(P, s), 2, 0, false);
 }
 
-/* Integers below zero become zero afterwards. */
+/* .relu on integers: a second instruction turns results below zero into zero. */
 static enum ptx_status min_max_relu(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
 				    enum ptx_type t)
 {
@@ -307,7 +307,7 @@ static enum ptx_status b_cnot(struct ptx_parser *P, struct ptx_stmt *s)
 	return plain(P, s, V_CNOT, type1(P, s), 1, 0, true);
 }
 
-/* Destination type, then the types of up to four sources. */
+/* dt is the type of the destination; ta, tb and tc are the types of the n sources. */
 static enum ptx_status mixed(struct ptx_parser *P, struct ptx_stmt *s, ptx_fn fn, enum ptx_type dt,
 			     unsigned int n, enum ptx_type ta, enum ptx_type tb, enum ptx_type tc)
 {
@@ -422,7 +422,7 @@ static enum ptx_status lop3(struct ptx_parser *P, struct ptx_stmt *s)
 	return st;
 }
 
-/* lop3.or.b32 d|p, a, b, c, table, q: p says whether d, combined with q, is not zero. */
+/* lop3.or.b32 d|p, a, b, c, table, q: p becomes (d != 0) or q. The same with and. */
 static enum ptx_status lop3_pred(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	bool or = !strcmp(s->mod[0], "or"), neg;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for loads, stores, atomics, and everything else that speaks of addresses.
+ * Builders for loads, stores, fences, asynchronous copies, and other instructions about addresses.
+ * Atomics are in ptx_build_atom.c.
  */
 #include "qcu-device/soft/ptx_build.h"
 
-/* Words of the memory model and hints to caches: nothing here reorders or caches. */
+/*
+ * Is m a word of the memory model or a cache hint? The machine does not reorder or cache, so these
+ * words do not change what an instruction does.
+ */
 bool ptx_is_hint(const char *m)
 {
 	static const char *const hints[] = {
@@ -40,7 +44,7 @@ bool ptx_is_space(const char *m, enum ptx_space *sp)
 	return false;
 }
 
-/* What the modifiers of a load or store say; false if one is not understood. */
+/* Reads the modifiers of a load or store. False: one of them is unknown. */
 static bool mem_mods(const struct ptx_stmt *s, enum ptx_space *sp, unsigned int *vec)
 {
 	*sp = SPACE_GENERIC;
@@ -133,7 +137,10 @@ void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_sp
 	in->space = (uint8_t)sp;
 }
 
-/* Where a named parameter's bytes are; checked once, here. */
+/*
+ * Returns the offset of a named parameter's bytes. Range and alignment are checked here, and not
+ * again at run time.
+ */
 static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s, const struct ptx_place *p,
 			  unsigned int at, unsigned int size)
 {
@@ -150,7 +157,7 @@ static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s, const struct
 	return (uint32_t)off;
 }
 
-/* The registers that a load or store names, one or a vector, as refs and widths. */
+/* Stores the refs and widths of the registers of a load or store: one register, or a vector. */
 static void data_regs(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd *o, bool load,
 		      enum ptx_type t, unsigned int vec, uint32_t *ref, uint8_t *width)
 {
@@ -180,7 +187,7 @@ static void data_regs(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd 
 	}
 }
 
-/* ld.param and st.param by name: one instruction for each element. */
+/* ld.param and st.param by name: emits one instruction for each element. */
 static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_place *p,
 				    bool load, enum ptx_type t, unsigned int vec,
 				    const uint32_t *ref, const uint8_t *width)
@@ -237,7 +244,7 @@ static enum ptx_status load_store(struct ptx_parser *P, struct ptx_stmt *s, bool
 		return PTX_UNSUPPORTED;
 	if (s->ntype != 1 || t == T_PRED)
 		return PTX_INVALID_PTX;
-	ptx_want(P, s, 2, 3); /* the third is a cache policy */
+	ptx_want(P, s, 2, 3); /* the third is a cache policy, which is ignored */
 	if (t == T_B128)
 		return vec == 1 ? load_store128(P, s, sp, load) : PTX_UNSUPPORTED;
 	if (!load && sp == SPACE_CONST)
@@ -283,8 +290,8 @@ static enum ptx_status b_st(struct ptx_parser *P, struct ptx_stmt *s)
 }
 
 /*
- * cvta: generic addresses of global and const are the addresses themselves; those of the other
- * spaces carry the space in the upper bits.
+ * cvta: a generic address of global or const memory is the address itself. A generic address of any
+ * other space has the space in its upper bits.
  */
 static enum ptx_status b_cvta(struct ptx_parser *P, struct ptx_stmt *s)
 {
@@ -339,8 +346,9 @@ static enum ptx_status b_isspacep(struct ptx_parser *P, struct ptx_stmt *s)
 }
 
 /*
- * fence, membar: of all kinds the strongest. Proxies are other ways to the same memory, which the
- * machine does not have; only descriptors of tensors it has not.
+ * fence and membar: all kinds become the strongest fence. A proxy is another way to access the same
+ * memory. The machine has no such ways, so fences of proxies need nothing more. Only the proxy of
+ * tensor descriptors (tensormap) is not supported.
  */
 static enum ptx_status b_fence(struct ptx_parser *P, struct ptx_stmt *s)
 {
@@ -368,7 +376,7 @@ static enum ptx_status b_fence(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-/* Prefetches are hints. */
+/* Prefetches are hints, which the machine ignores. */
 static enum ptx_status b_prefetch(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	for (unsigned int i = 0; i < s->nmod; i++)
@@ -396,7 +404,7 @@ static uint32_t bytes_unless(struct ptx_parser *P, struct ptx_stmt *s, unsigned 
 	return d;
 }
 
-/* Copies at once; then groups are always complete. */
+/* cp.async copies at once. So groups of copies are always complete. */
 static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	struct ptx_insn *in;
@@ -419,7 +427,7 @@ static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 	if (s->op_[2].kind != O_IMM || (size != 4 && size != 8 && size != 16))
 		return PTX_INVALID_PTX;
 	if (s->nop > 3) {
-		/* How much the source gives: all, or, where the predicate says so, nothing. */
+		/* The number of bytes that are read. A predicate: none if it is true, else all. */
 		if (s->op_[3].kind == O_REG && s->op_[3].type == T_PRED)
 			e = bytes_unless(P, s, 3, size);
 		else if (!ptx_has(s, "L2::cache_hint") || s->nop > 4)

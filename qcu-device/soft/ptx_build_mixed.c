@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for floating point that is put together from simpler instructions: operands of half
- * precision in arithmetic of single precision, pairs of floats, and min and max with all their
- * words. The last have a handler for every type, here too.
+ * Builders for floating point operations that are made of simpler instructions: arithmetic of
+ * single precision with operands of half precision, and pairs of floats. Also min and max with all
+ * their modifiers, which have one handler for all types, in this file.
  */
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_fp.h"
 
-/* An operand of 16 bits as one of 32; exact. */
+/* Converts an operand from 16 to 32 bits, which is exact. */
 static uint32_t widen(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, enum ptx_type t)
 {
 	uint32_t a = ptx_src(P, s, i, t), d = ptx_new_reg(P, T_F32) << 2;
@@ -21,7 +21,10 @@ static uint32_t widen(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, 
 	return d;
 }
 
-/* add.f32.f16 d, a, c; sub the same; fma.f32.f16 d, a, b, c: all but the last are narrow. */
+/*
+ * add.f32.f16 d, a, c, and sub with the same operands; fma.f32.f16 d, a, b, c. All sources but the
+ * last have 16 bits.
+ */
 enum ptx_status ptx_build_mixed(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op)
 {
 	unsigned int nsrc = op == V_FMA ? 3 : 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for what came with later GPUs: mbarrier, clusters (of one block), moves of matrices,
- * alloca, and hints that mean nothing here.
+ * Builders for instructions that came with later GPUs: mbarrier, clusters (of one block), moves of
+ * matrices, alloca, and hints that do nothing here.
  */
 #include "qcu-device/soft/ptx_build.h"
 
@@ -61,7 +61,7 @@ static enum ptx_status mbar_arrive(struct ptx_parser *P, struct ptx_stmt *s, enu
 	return PTX_OK;
 }
 
-/* mbarrier.test_wait{.parity} p, [addr], state; try_wait may have a time limit, too. */
+/* mbarrier.test_wait{.parity} p, [addr], state. try_wait may have a time limit; it is ignored. */
 static enum ptx_status mbar_test(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_space sp)
 {
 	bool parity = ptx_has(s, "parity");
@@ -130,8 +130,8 @@ static enum ptx_status b_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 }
 
 /*
- * cp.async.mbarrier.arrive: the copies before it are complete. With .noinc the arrival is one that
- * mbarrier.init counted; without, it is counted up and down again.
+ * cp.async.mbarrier.arrive: the copies before it are already complete. With .noinc, the arrival is
+ * one that mbarrier.init counted. Without .noinc, the pending count goes up by one and down again.
  */
 enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 {
@@ -190,7 +190,7 @@ static enum ptx_status b_getctarank(struct ptx_parser *P, struct ptx_stmt *s)
 
 /* ---- hints ---- */
 
-/* A policy is a number that only loads and stores take, and they take no notice. */
+/* A policy is a number that only loads and stores take as an operand. They ignore it. */
 static enum ptx_status b_createpolicy(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	if (!s->nmod || s->ntype != 1 || s->type[0] != T_B64)
@@ -217,7 +217,7 @@ static enum ptx_status b_cache(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-/* Launches of one stream follow each other, so what a kernel depends on is complete. */
+/* Launches of one stream run one after another, so a kernel's dependencies are complete. */
 static enum ptx_status b_griddepcontrol(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	if (s->nmod != 1 || (strcmp(s->mod[0], "wait") && strcmp(s->mod[0], "launch_dependents")))
@@ -241,7 +241,7 @@ static enum ptx_status b_setmaxnreg(struct ptx_parser *P, struct ptx_stmt *s)
 
 /* ---- matrices ---- */
 
-/* The lanes come together first: what follows reads registers of all of them. */
+/* First waits for all lanes, because the next instruction reads registers of all of them. */
 static void gather_warp(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	uint32_t e = ptx_const(P, 4, PTX_FULL);

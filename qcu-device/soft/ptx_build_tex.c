@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for textures and surfaces that are named by objects: tex, tld4, txq, suld, sust, sured,
- * suq. Those that are named by module variables ended with CUDA 11.
+ * Builders for texture and surface instructions: tex, tld4, txq, suld, sust, sured, suq. They name
+ * textures and surfaces by objects. Naming them by module variables is not supported: this ended
+ * with CUDA 11.
  */
 #include "qcu-device/soft/ptx_build_tex.h"
 
@@ -13,13 +14,13 @@ static const struct {
 	{"a2d", GEOM_A2D}, {"cube", GEOM_CUBE}, {"acube", GEOM_ACUBE},
 };
 
-/* Each modifier is of these kinds, or is not understood. */
+/* The modifiers of an instruction, by kind. A modifier of any other kind is unknown. */
 struct mods {
 	uint8_t geom;
-	unsigned int vec; /* 0: none was named */
+	unsigned int vec; /* 0: not given */
 	bool level, grad, formatted, raw;
 	int component;
-	int outside; /* -1: not said */
+	int outside; /* -1: not given */
 	int atom;
 };
 
@@ -54,7 +55,7 @@ static bool one_mod(struct mods *o, const char *m)
 	return ptx_type_from(m, strlen(m)) != T_NONE;
 }
 
-/* first: how many of the modifiers have been looked at already. */
+/* Reads the modifiers from number `first` on. False: one of them is unknown. */
 static bool get_mods(const struct ptx_stmt *s, unsigned int first, struct mods *o)
 {
 	for (unsigned int i = first; i < s->nmod; i++)
@@ -69,7 +70,10 @@ static bool has_sampler(const struct ptx_opnd *o)
 	       ptx_type_size(o->vec[0].type) == 8;
 }
 
-/* The object and, behind the registers that are there already, the coordinates. */
+/*
+ * Returns the ref of the object of operand i. Appends the coordinates to xops, after the registers
+ * that are already there, and adds their number to *count.
+ */
 static uint32_t image(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, uint8_t geom,
 		      enum ptx_type t, unsigned int *count)
 {
@@ -80,7 +84,7 @@ static uint32_t image(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, 
 		ptx_fail(P, PTX_INVALID_PTX, "%s: an object and coordinates expected", s->text);
 	obj.reg = o->reg;
 	obj.type = o->type;
-	/* Some come in vectors of four whose end counts for nothing. */
+	/* Three coordinates may come as a vector of four, whose last element is ignored. */
 	if (o->nvec < want || o->nvec > (want < 3 ? want : 4))
 		ptx_fail(P, PTX_INVALID_PTX, "%s: %u coordinates where %u are needed", s->text,
 			 o->nvec, want);
@@ -93,7 +97,7 @@ static uint32_t image(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, 
 	return ptx_src_opnd(P, s, &obj, T_U64);
 }
 
-/* Registers in braces, or one alone. */
+/* Returns the registers of an operand, in braces or one alone, and stores their number. */
 static struct ptx_opnd *list(struct ptx_opnd *o, unsigned int *n)
 {
 	*n = o->kind == O_VEC ? o->nvec : 1;
@@ -120,10 +124,10 @@ static void add_srcs(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, u
 	unsigned int n;
 	struct ptx_opnd *v = list(&s->op_[i], &n);
 
-	/* Gradients of three come as four. */
+	/* Gradients of three values may come as vectors of four. */
 	if (i >= s->nop || n < want || n > (want < 3 ? want : 4))
 		ptx_fail(P, PTX_INVALID_PTX, "%s: operand of %u values expected", s->text, want);
-	/* Bytes travel in registers of 16 bits. */
+	/* Bytes are in registers of 16 bits. */
 	if (ptx_type_size(t) == 1)
 		t = T_B16;
 	for (unsigned int k = 0; k < want; k++) {
@@ -166,7 +170,7 @@ static enum ptx_status texture(struct ptx_parser *P, struct ptx_stmt *s, bool ga
 	if (gather && o.geom != GEOM_2D)
 		return PTX_UNSUPPORTED;
 	ptx_want(P, s, 2 + (flags & TEX_LEVEL ? 1u : flags & TEX_GRAD ? 2u : 0u), 4);
-	/* What may follow: an offset, a value to compare depths with. */
+	/* A further operand would be an offset, or a value to compare depths with. */
 	if (s->nop > 2 + (flags & TEX_LEVEL ? 1u : flags & TEX_GRAD ? 2u : 0u))
 		return PTX_UNSUPPORTED;
 	dsts = add_dsts(P, s, 4, to);
@@ -217,7 +221,7 @@ static enum ptx_status query(struct ptx_parser *P, struct ptx_stmt *s, bool surf
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(s->mod[level], names[i]))
 			what = i;
-	/* What is left asks for numbers of other languages. */
+	/* The remaining queries ask for numbers that other languages define. */
 	if (what > (surface ? QUERY_LAYERS : QUERY_NORMALIZED))
 		return PTX_UNSUPPORTED;
 	if (level && what > QUERY_DEPTH)
@@ -252,7 +256,7 @@ static enum ptx_status b_suq(struct ptx_parser *P, struct ptx_stmt *s)
 	return query(P, s, true);
 }
 
-/* Hints to caches, which there are none of. */
+/* Skips cache hints from modifier i on, because there are no caches. Returns the next number. */
 static unsigned int skip_hints(const struct ptx_stmt *s, unsigned int i)
 {
 	static const char *const hints[] = {"ca", "cg", "cs", "cv", "wb", "wt"};
@@ -266,7 +270,7 @@ static unsigned int skip_hints(const struct ptx_stmt *s, unsigned int i)
 	return i;
 }
 
-/* What the modifiers of a surface instruction say, beyond its .b or .p. */
+/* Reads the modifiers of a surface instruction. The first is .b or .p. */
 static enum ptx_status surface_mods(const struct ptx_stmt *s, struct mods *o)
 {
 	unsigned int first = 1;
@@ -276,7 +280,7 @@ static enum ptx_status surface_mods(const struct ptx_stmt *s, struct mods *o)
 		return PTX_INVALID_PTX;
 	o->formatted = s->mod[0][0] == 'p';
 	while (first < s->nmod && skip_hints(s, first) != first) {
-		/* The geometry comes before a hint or behind it. */
+		/* The geometry may come before or after a hint. */
 		first = skip_hints(s, first);
 	}
 	for (unsigned int i = first; i < s->nmod; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What builders and handlers of texture and surface instructions share. Such an instruction keeps
- * its registers in xops: first ptx_insn.type2 that it writes, then those that it reads, nx in all.
+ * Shared by the builders and handlers of texture and surface instructions. Such an instruction
+ * keeps its registers in xops: first those that it writes (ptx_insn.type2 is their number), then
+ * those that it reads. ptx_insn.nx is the number of both together.
  */
 #ifndef QCU_SOFT_PTX_BUILD_TEX_H
 #define QCU_SOFT_PTX_BUILD_TEX_H
@@ -9,7 +10,10 @@
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_image.h"
 
-/* Geometries, in ptx_insn.sub: dimensions, with a layer in front, directions of a cube. */
+/*
+ * Geometries, in ptx_insn.sub. The two low bits are the number of dimensions. 4: a layer comes
+ * first. 8: the coordinates are a direction in a cube map.
+ */
 enum ptx_geom {
 	GEOM_1D = 1,
 	GEOM_2D,
@@ -24,7 +28,7 @@ enum ptx_geom {
 #define GEOM_IS_CUBE(g)	 (((g)&8u) != 0)
 #define GEOM_OPERANDS(g) (GEOM_DIMS(g) + GEOM_LAYERED(g) + GEOM_IS_CUBE(g))
 
-/* A layer and three coordinates, and two gradients of three. */
+/* The most operands: a layer, three coordinates, and two gradients of three values each. */
 #define TEX_OPERANDS 10u
 
 /* ptx_insn.flags */
@@ -42,7 +46,7 @@ enum ptx_query {
 	QUERY_NORMALIZED,
 };
 
-/* What a surface does with a place that it does not have, in ptx_insn.space. */
+/* What an access outside of the surface does, in ptx_insn.space. */
 enum ptx_outside { OUTSIDE_TRAP, OUTSIDE_CLAMP, OUTSIDE_ZERO };
 
 #define SURF_FORMATTED 1u /* ptx_insn.flags: x counts elements, values are converted */
@@ -62,7 +66,7 @@ void ptx_h_suld(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_sust(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_sured(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 
-/* Does it keep registers in xops as said above? */
+/* Does the instruction keep its registers in xops as described above? */
 static inline bool ptx_is_image(const struct ptx_insn *in)
 {
 	return in->fn == ptx_h_tex || in->fn == ptx_h_suld || in->fn == ptx_h_sust ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builders for video instructions. Their operands may name a part of a word (%r1.b2), or, packed,
- * which elements of both sources they take (%r1.h32).
+ * Builders for video instructions. An operand may name a part of a word (%r1.b2). In packed
+ * instructions, an operand may name the elements that it takes from both sources (%r1.h32).
  */
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_video.h"
@@ -18,7 +18,7 @@ static const struct video_name video_names[] = {
 	{"vmad", VIDEO_MAD},
 };
 
-/* The operation behind a name, and how many elements its last character says. */
+/* Finds the operation of a name. A 2 or 4 at the end of the name is the number of elements. */
 static bool find_op(const char *name, struct ptx_video *v)
 {
 	size_t n = strlen(name);
@@ -81,11 +81,11 @@ static bool types(const struct ptx_stmt *s, struct ptx_video *v)
 	v->dsigned = at && s->type[0] == T_S32;
 	v->asigned = s->type[at] == T_S32;
 	v->bsigned = s->type[at + 1] == T_S32;
-	/* Nothing is shifted by less than nothing. */
+	/* A shift count cannot be negative. */
 	return !v->bsigned || (v->op != VIDEO_SHL && v->op != VIDEO_SHR);
 }
 
-/* b0 to b3, h0, h1 */
+/* Parses the part of a scalar operand: b0 to b3, h0, h1. */
 static unsigned int part(struct ptx_parser *P, const struct ptx_stmt *s, const struct ptx_opnd *o)
 {
 	const char *p = o->part;
@@ -99,7 +99,7 @@ static unsigned int part(struct ptx_parser *P, const struct ptx_stmt *s, const s
 	ptx_fail(P, PTX_INVALID_PTX, "%s: no such part of an operand", s->text);
 }
 
-/* h10 or b3210: the element for the highest place first. */
+/* Parses a choice of elements such as h10 or b3210. The element for the highest place is first. */
 static unsigned int select_elements(struct ptx_parser *P, const struct ptx_stmt *s,
 				    const struct ptx_opnd *o, unsigned int n, unsigned int start)
 {
@@ -121,7 +121,7 @@ static unsigned int select_elements(struct ptx_parser *P, const struct ptx_stmt 
 	return sel;
 }
 
-/* h0, h1, h10 or b0 to b3210: the elements that are written. */
+/* Parses the elements that are written: h0, h1, h10 or b0 to b3210. Without a part: all. */
 static unsigned int write_mask(struct ptx_parser *P, const struct ptx_stmt *s,
 			       const struct ptx_opnd *o, unsigned int n)
 {
