@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * QCU_SOFT_CHECK: reads of what nobody has written, and races on shared memory.
+ * QCU_SOFT_CHECK: finds reads of memory that was never written, and races on shared memory.
  *
  * When a module is loaded with checks, every instruction that reads or writes memory gets the
- * handler here, which looks at its addresses and then does what the instruction does. Without
- * checks nothing of this is there. What is found is said, once per launch and instruction; the
- * kernel runs on.
+ * handler of this file. It checks the addresses, and then calls the instruction's own handler.
+ * Without checks, none of this code runs. Each finding is reported once per launch and instruction.
+ * The kernel goes on after it.
  *
- * Shared memory has a record for each byte: who wrote it last and who read it since. Two accesses
- * are in order when the same thread makes them, or something that orders threads lies between: a
- * barrier of the block, an mbarrier's phase or a fence for all of it, and for threads of one warp
- * also whatever makes lanes wait for each other. That is more order than a GPU promises, so some
- * races stay unseen; but what is reported has nothing between.
+ * Each byte of shared memory has a cell, which says which thread wrote the byte last, and which
+ * threads have read it. Two accesses are in order if the same thread makes them, or if something
+ * between them orders the threads:
+ *
+ * - For all threads of the block: a barrier of the block, a phase of an mbarrier, or a fence.
+ * - For threads of one warp: also anything that makes lanes wait for each other.
+ *
+ * This is more order than a GPU promises, so some races are not found. But if a race is reported,
+ * there is nothing between the two accesses that orders them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +33,14 @@ struct mark {
 };
 
 struct cell {
-	struct mark write, read[2]; /* of the readers, two that differ */
-	uint8_t value;		    /* last written */
+	struct mark write, read[2]; /* read: two readers, of different warps if possible */
+	uint8_t value;		    /* the last one written */
 };
 
 struct ptx_check {
 	struct cell *shared;
 	uint32_t shared_cap;
-	uint8_t *local; /* 1: written; laid out as the stacks are */
+	uint8_t *local; /* 1: written; laid out like the stacks */
 	size_t local_cap;
 };
 
@@ -45,13 +49,13 @@ struct access {
 	struct ptx_warp *w;
 	const struct ptx_insn *in;
 	unsigned int lane, size;
-	uint64_t addr; /* in its space */
+	uint64_t addr; /* within its space */
 	enum ptx_space space;
 	bool read, write, strong;
-	const uint8_t *value; /* what is written, where that is known */
+	const uint8_t *value; /* the bytes to write; NULL: not known */
 };
 
-/* ---- saying it ---- */
+/* ---- reports ---- */
 
 static const char *where(const struct ptx_warp *w, uint32_t pc, char *buf, size_t size)
 {
@@ -79,7 +83,7 @@ static unsigned int thread_of(const struct access *a)
 	return a->w->id * PTX_LANES + a->lane;
 }
 
-/* False: this has been said before, of this instruction in this launch. */
+/* False: this has been reported before, for this instruction in this launch. */
 static bool first_time(const struct access *a, uint8_t found)
 {
 	uint8_t *seen = &a->w->blk->grid->seen[a->w->pc];
@@ -158,7 +162,7 @@ static void remember_read(struct cell *c, const struct access *a)
 {
 	struct mark new = mark_of(a);
 
-	/* Prefer to keep one of another warp: it is in order with fewer. */
+	/* Prefer to keep a reader of another warp, too: it is in order with fewer accesses. */
 	if (c->read[0].valid && c->read[0].block_time == new.block_time &&
 	    c->read[0].thread / PTX_LANES != new.thread / PTX_LANES)
 		c->read[1] = new;
@@ -192,7 +196,7 @@ static void check_shared(const struct access *a)
 
 	if (a->addr >= b->shared_bytes || b->shared_bytes - a->addr < a->size)
 		return;
-	/* The system's part is not a matter of the kernel's. */
+	/* Do not check the part that belongs to the system. */
 	if (b->grid->mod->reserved_used && a->addr >= b->grid->reserved_off)
 		return;
 	c = b->check->shared + a->addr;
@@ -278,7 +282,7 @@ static uint64_t address(struct ptx_warp *w, uint32_t ref, bool a32, int64_t imm,
 static void check_lane(struct access *a, unsigned int count)
 {
 	const struct ptx_insn *in = a->in;
-	const uint32_t *x = a->w->blk->grid->mod->xops; /* NULL: no instruction has any */
+	const uint32_t *x = a->w->blk->grid->mod->xops; /* NULL if no instruction has any */
 	uint64_t at = address(a->w, in->a, in->flags & IF_A32, in->imm, a->lane);
 	ptx_fn fn = a->w->blk->grid->mod->plain[a->w->pc];
 
@@ -332,7 +336,7 @@ static void checked(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	bool vec = fn == ptx_h_ld_vec || fn == ptx_h_st_vec || fn == ptx_h_atom_vec;
 	bool whole = fn == ptx_h_ld128 || fn == ptx_h_st128 || fn == ptx_h_atom128;
 
-	/* What acquires or releases orders the threads that wait for it. */
+	/* An acquire or a release orders the threads that wait for it. */
 	if (in->flags & IF_ORDER)
 		w->blk->sync++;
 	for (uint32_t r = m; r; r &= r - 1) {
@@ -378,7 +382,7 @@ bool ptx_check_install(struct ptx_module *m)
 	return true;
 }
 
-/* A block begins: nobody has written its shared memory. */
+/* Called when a block starts. Its shared memory counts as not written. False: no memory. */
 bool ptx_check_start(struct ptx_block *b)
 {
 	size_t local = (size_t)b->stack_bytes * PTX_LANES * b->nwarps;
@@ -410,7 +414,7 @@ bool ptx_check_start(struct ptx_block *b)
 	return true;
 }
 
-/* A call begins: its local variables hold nothing yet. */
+/* Called when a function is called. Its local variables count as not written. */
 void ptx_check_frame(struct ptx_warp *w, const struct ptx_frame *f)
 {
 	const struct ptx_block *b = w->blk;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cvt in all its forms. The common ones have vector handlers; everything else comes here, one lane
- * after another, and is exact: integers stay integers, and a float is rounded once.
+ * cvt in all its forms. The common forms have vector handlers. All other forms are done here, one
+ * lane after another, and are exact: integers stay integers, and a float is rounded once.
  */
 #include <float.h>
 
@@ -34,7 +34,7 @@ static void write_reg(void *p, unsigned int i, unsigned int width, uint64_t v)
 	}
 }
 
-/* The low bits of v as a number of type t, extended to 64 bits. */
+/* Returns the low bits of v as a number of type t, extended to 64 bits. */
 static uint64_t extend(uint64_t v, enum ptx_type t)
 {
 	unsigned int bits = ptx_type_size(t) * 8;
@@ -71,7 +71,7 @@ static double round_int(double d, unsigned int rnd)
 	case RND_P:
 		return ceil(d);
 	default:
-		return rint(d); /* the thread's mode is to nearest */
+		return rint(d); /* the host thread rounds to nearest */
 	}
 }
 
@@ -98,7 +98,10 @@ static uint64_t float_to_int(double d, enum ptx_type t, unsigned int rnd, enum p
 	return (uint64_t)d;
 }
 
-/* An integer, rounded once to `keep` bits as a double: exact for every narrower format after. */
+/*
+ * Converts an integer to a double, rounded once to `keep` bits. `keep` is the precision of the
+ * target format, so a conversion of the double to this format does not round again.
+ */
 static double int_to_double(uint64_t v, bool neg, unsigned int keep, unsigned int rnd)
 {
 	uint64_t mag = neg ? 0 - v : v, q, rem, half;
@@ -205,7 +208,7 @@ static uint64_t convert(uint64_t v, const struct ptx_insn *in)
 	d = to_double(v, st, in->flags & IF_FTZ);
 	if (!df)
 		return extend(float_to_int(d, dt, rnd, st), dt);
-	if (in->nx) /* rounds to an integer, in the same format */
+	if (in->nx) /* the instruction rounds to an integer, in the same format */
 		d = round_int(d, rnd);
 	return narrow(d, dt, in->flags);
 }
@@ -223,7 +226,7 @@ void ptx_h_cvt(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	}
 }
 
-/* cvt.pack: a and b, clamped, in the low bits; what c held moves up. */
+/* cvt.pack: a and b are clamped and go to the low bits of d. The bits of c move up. */
 void ptx_h_cvt_pack(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const int32_t *a = ptx_at(w, in->a), *b = ptx_at(w, in->b);

@@ -7,11 +7,11 @@
 
 struct format {
 	uint8_t mant, ebits;
-	uint8_t bits; /* of an element and its sign */
+	uint8_t bits; /* of an element, with its sign */
 	uint8_t max;  /* the largest number */
 	uint8_t inf;  /* 0: has none */
-	uint8_t nan;  /* what is written; 0: has none */
-	uint8_t step; /* from one element to the next */
+	uint8_t nan;  /* the one that is written; 0: has none */
+	uint8_t step; /* bits from one element to the next */
 };
 
 static const struct format *format_of(unsigned int t)
@@ -53,7 +53,7 @@ static double decode(uint32_t u, const struct format *f)
 	return u >> (f->bits - 1) & 1 ? -v : v;
 }
 
-/* A power of two alone, as a scale: the sign does not count. */
+/* A scale is only a power of two: the sign is ignored. */
 static uint32_t encode_scale(float x, unsigned int rnd, uint16_t flags)
 {
 	uint32_t u = f_bits(x) & 0x7fffffffu, e = u >> 23;
@@ -126,7 +126,7 @@ void ptx_h_cvt_from_small(struct ptx_warp *w, const struct ptx_insn *in, uint32_
 	}
 }
 
-/* The format of single precision with 10 bits of mantissa. */
+/* tf32 is single precision with 10 bits of mantissa. */
 void ptx_h_cvt_tf32(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const float *a = ptx_at(w, in->a);

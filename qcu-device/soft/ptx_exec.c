@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The main loop: runs a warp until all its lanes have ended, wait, or have had their share.
+ * The main loop: runs a warp until all its lanes have ended or wait, or until its turn is over.
  */
 #include "qcu-device/soft/ptx_ops.h"
 
-/* Backward branches and calls until lanes that diverged must let the others run, ... */
+/*
+ * Fuel counts backward branches and calls. After FUEL_SPLIT of them, lanes that diverged must let
+ * the other lanes run. After grid->fuel of them, a warp must let other warps run.
+ */
 #define FUEL_SPLIT 64u
-/* What waiting for others costs: more than any turn has. */
+/* The cost of yielding. It is more than the fuel of any turn, so it ends the turn. */
 #define FUEL_YIELD (1u << 20)
-/* ... and grid->fuel is what a warp has until it must let other warps run. */
 
 struct run {
 	struct ptx_warp *w;
@@ -17,7 +19,7 @@ struct run {
 	unsigned int cur, fuel, spent;
 };
 
-/* Lanes of the running split go elsewhere; false if none is left here. */
+/* Removes lanes m from the running split. False: no lane is left in it. */
 static bool leave(struct run *r, uint32_t m)
 {
 	r->mask &= ~m;
@@ -44,7 +46,8 @@ static uint32_t end_lanes(struct run *r, uint32_t m)
 }
 
 /*
- * m jumps to `to`, the others go on behind the branch. The lower address runs first.
+ * Lanes m jump to `to`, the others go on after the branch. The split with the lower address runs
+ * first.
  */
 static void diverge(struct run *r, uint32_t m, uint32_t to)
 {
@@ -78,7 +81,10 @@ static bool branch(struct run *r, uint32_t m, uint32_t to)
 	return --r->fuel;
 }
 
-/* brx.idx: the first lane's target now; lanes with other targets come here again by themselves. */
+/*
+ * brx.idx: the lanes with the first lane's target jump now. Lanes with other targets come here
+ * again, in a split of their own.
+ */
 static bool branch_indexed(struct run *r, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *idx = ptx_at(r->w, in->a);
@@ -93,7 +99,7 @@ static bool branch_indexed(struct run *r, const struct ptx_insn *in, uint32_t m)
 			  "branch index %u beyond %lld targets", k, (long long)in->imm);
 		return false;
 	}
-	/* Those that the guard left out go on; those with another index run this again. */
+	/* Lanes that the guard left out go on. Lanes with another index run this again. */
 	if (r->mask & ~m)
 		ptx_split_add(r->w, r->mask & ~m, r->pc + 1, r->w->frame);
 	if (m & ~same)
@@ -159,7 +165,7 @@ static bool call(struct run *r, const struct ptx_insn *in, uint32_t m)
 	if (fn->sys && !fn->defined) {
 		ptx_sys_call(w, c, fn->sys, m);
 		if (m != r->mask) {
-			/* the others still have to make their call, or skip it */
+			/* the other lanes still have to make their call, or skip it */
 			ptx_split_add(w, m, r->pc + 1, up);
 			leave(r, m);
 			return false;
@@ -207,7 +213,7 @@ static bool give_back(struct run *r, uint32_t m)
 	r->pc = back;
 	if (!f->lanes)
 		ptx_frame_put(w->blk, f);
-	/* Others may stand in the caller already: let the scheduler look. */
+	/* Other lanes may already be in the caller: let the scheduler decide. */
 	return w->nsplit == 1;
 }
 
@@ -219,8 +225,8 @@ static void unsupported(struct ptx_warp *w, const struct ptx_insn *in, uint32_t 
 }
 
 /*
- * Instructions that are more than arithmetic. True: the split goes on at r->pc; false: its state is
- * in r, and the scheduler decides.
+ * Runs an instruction that is more than arithmetic. True: the split goes on at r->pc. False: the
+ * state of the split is in r, and the scheduler decides what runs next.
  */
 static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
 {
@@ -248,7 +254,7 @@ static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
 		r->pc = w->split[r->cur].pc;
 		return false;
 	case CTL_WARP:
-		/* Without members by name they are those that are here. */
+		/* Without a member mask, the members are the lanes that are here. */
 		if ((m == r->mask || !in->e) && ptx_warpop(w, in, m)) {
 			r->pc++;
 			return true;
@@ -278,7 +284,7 @@ static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
 	}
 }
 
-/* Runs the picked split. */
+/* Runs the chosen split until the scheduler must choose again. */
 static void run_split(struct run *r)
 {
 	struct ptx_warp *w = r->w;
@@ -319,12 +325,12 @@ enum ptx_ran ptx_warp_run(struct ptx_warp *w)
 	unsigned int fuel = w->blk->grid->fuel;
 
 	while (w->nsplit) {
-		/* Counted over turns: a loop that calls comes here at every return. */
+		/* w->spent adds up: a loop with calls comes back here at every return. */
 		bool force = w->spent >= FUEL_SPLIT;
 		struct ptx_split *s;
 		int i;
 
-		/* Before the choice: who is chosen and does not run would lose its turn. */
+		/* Before the choice: a chosen split that does not run would lose its turn. */
 		if (!fuel)
 			return RAN_YIELD;
 		i = ptx_pick(w, force, &r.stop);
