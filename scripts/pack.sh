@@ -31,7 +31,7 @@ is_shared() {
 	[ -n "$share" ] && [[ $1/ == "$share"/* ]] || [ -n "$alias" ] && [[ $1/ == "$alias"/* ]]
 }
 
-# pack_file HOST_FILE GUEST_PATH
+# pack_file HOST_FILE GUEST_PATH: packs a file, unless the share or the package already has it.
 pack_file() {
 	local to
 	to=$(realpath -m -s -- "$2")
@@ -45,7 +45,7 @@ pack_file() {
 	ln -s "$(absolute "$1")" "$tmp/stage$to"
 }
 
-# pack_link TARGET GUEST_PATH
+# pack_link TARGET GUEST_PATH: packs a symbolic link.
 pack_link() {
 	[ ! -L "$tmp/links$2" ] || return 0
 	mkdir -p "$tmp/links${2%/*}"
