@@ -108,8 +108,8 @@ static uint8_t *one_kparam(struct ptx_warp *w, unsigned int lane, uint64_t addr,
 }
 
 /*
- * An access to .param by a computed address. A kernel accesses its parameters, any other function
- * the parameter area of its frame.
+ * An access to .param by a computed address. In a kernel, it goes to the kernel's
+ * parameters. In any other function, it goes to the parameter area of the frame.
  */
 static uint8_t *one_param(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size,
 			  bool write)

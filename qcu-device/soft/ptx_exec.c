@@ -46,7 +46,7 @@ static uint32_t end_lanes(struct run *r, uint32_t m)
 }
 
 /*
- * Lanes m jump to `to`, the others go on after the branch. The split with the lower address runs
+ * Lanes m jump to `to`, and the others go on after the branch. The lanes with the lower address run
  * first.
  */
 static void diverge(struct run *r, uint32_t m, uint32_t to)
