@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A backend that tries, from inside a mirror, what a program that has broken into it would: INFO
- * makes it do so, and say for each thing whether it was refused. Everything else is done by the
- * backend that QCU_TEST_BACKEND names, be_cuda.so by its path, or the software GPU.
- * QCU_TEST_PAGEABLE=1: its GPUs read memory that is not registered.
+ * A backend that tries, from inside a mirror, what an attacker in the mirror would try. The command
+ * INFO makes it do so. It reports for each attempt whether it was refused. Everything else is done
+ * by the backend that QCU_TEST_BACKEND names: the path of be_cuda.so, or by default the software
+ * GPU. With QCU_TEST_PAGEABLE=1 its GPUs read memory that is not registered.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +31,7 @@
 
 static struct be_ops ops;
 static const struct be_ops *real;
-static int report = -1; /* the device's stderr, before a backend takes it */
+static int report = -1; /* the device's stderr, from before a backend replaces it */
 
 static long connect_to(const char *path)
 {
@@ -49,7 +49,7 @@ static long run_true(void)
 	return syscall(SYS_execve, name, argv, env);
 }
 
-/* A process, not a thread; the child must not go on as if it were the mirror. */
+/* Makes a process, not a thread. The child must not go on as if it were the mirror. */
 static long make_process(void)
 {
 	long pid = syscall(SYS_clone, (unsigned long)SIGCHLD, 0, 0, 0, 0);
@@ -76,9 +76,9 @@ static void try(const char *what, long rc)
 }
 
 /*
- * Without a jail much of the rest would really happen, to the machine that the tests run on. So it
- * is tried only by who has no rights anyway: an ordinary user that nobody else is, in a mount
- * namespace of its own. (A mirror has a filter of system calls in any case.)
+ * Without a jail many of the attempts would really happen to the machine that runs the tests. So
+ * they are made only by an ordinary user whom no other process runs as, in a mount namespace of its
+ * own. (A mirror has a filter of system calls in any case.)
  */
 static bool is_jailed(void)
 {
@@ -88,7 +88,7 @@ static bool is_jailed(void)
 	       (stat("/proc/1/ns/mnt", &init) || own.st_ino != init.st_ino);
 }
 
-/* These leave nothing behind. */
+/* These attempts leave nothing behind. */
 static void try_harmless(void)
 {
 	try("read /etc/passwd", open("/etc/passwd", O_RDONLY));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * qcu-confine: what a QEMU that obeys its guest cannot do. This program starts itself behind it,
- * once for each attempt, and the attempt's error is its exit code.
+ * qcu-confine: what a QEMU that obeys its guest cannot do. This program starts itself behind
+ * qcu-confine, once for each attempt. The error of the attempt is its exit code.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -30,10 +30,9 @@
 #define SYS_fchmodat2 452
 #endif
 
-static char
-	base[64]; /* the test's folder; share/ in it is what is shared, and where attempts run */
+static char base[64]; /* the test's folder; share/ in it is shared, and attempts run there */
 
-/* 0, or the error that the call left. */
+/* Returns 0, or the error of the call. */
 static int result(long value)
 {
 	return value < 0 ? errno : 0;
@@ -69,7 +68,7 @@ static int try_fchmodat2(void)
 	return result(syscall(SYS_fchmodat2, AT_FDCWD, "file", 04755, 0));
 }
 
-/* Modes are 16 bits for the kernel; what is above them must not hide any. */
+/* For the kernel, modes are 16 bits. Bits above them must not hide the bits that are refused. */
 static int try_chmod_high_bits(void)
 {
 	return result(syscall(SYS_chmod, "file", 0xffffffff00000000UL | 0xffff0000UL | 04755));
@@ -134,7 +133,7 @@ static int try_mkfifo(void)
 	return result(mkfifo("made", 0666));
 }
 
-/* The call of 32-bit programs, which has another number: ends by a signal. */
+/* The system call of 32-bit programs has another number: it must end the program by a signal. */
 static int try_32_bits(void)
 {
 #ifdef __x86_64__
@@ -148,7 +147,7 @@ static int try_32_bits(void)
 #endif
 }
 
-/* With Landlock only. */
+/* Refused with Landlock only. */
 static int try_bind(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "made"};
@@ -196,7 +195,7 @@ static int try_make_in_write_only(void)
 	return result(open("../write/made", O_CREAT | O_WRONLY, 0644));
 }
 
-/* And what must go on working. */
+/* These calls must go on working. */
 static int try_honest(void)
 {
 	int fd = open("made", O_CREAT | O_EXCL | O_RDWR, 0755);
@@ -212,7 +211,7 @@ static int try_honest(void)
 		return errno;
 	if (unlink("folder/moved") || rmdir("folder") || stat("again", &st) || unlink("again"))
 		return errno;
-	/* Without O_CREAT the mode is nothing. */
+	/* Without O_CREAT the mode is ignored. */
 	if (syscall(SYS_openat, AT_FDCWD, "file", O_RDONLY, 04755) < 0)
 		return errno;
 	if (open("../read/file", O_RDONLY) < 0 || open("../write/file", O_RDWR | O_TRUNC) < 0)
@@ -223,7 +222,7 @@ static int try_honest(void)
 static const struct attempt {
 	const char *name;
 	int (*run)(void);
-	int error; /* what it must end with; -1: by a signal */
+	int error; /* the expected error; -1: a signal */
 } modes[] =
 	{
 		{"chmod", try_chmod, EPERM},
@@ -261,7 +260,7 @@ static const struct attempt {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The attempt of that name, as this program's exit code. */
+/* Runs the attempt of that name. Returns this program's exit code. */
 static int attempt(const char *name)
 {
 	for (size_t i = 0; i < COUNT(modes); i++) {
@@ -316,7 +315,7 @@ static int stop(void **state)
 	return system(command);
 }
 
-/* What the shell says of the command, which runs in the shared folder; -1 for a signal. */
+/* Runs a command in the shared folder. Returns the shell's exit code, or -1 for a signal. */
 static int shell(const char *command)
 {
 	char line[2048];
@@ -329,7 +328,7 @@ static int shell(const char *command)
 
 static char *self, *confine;
 
-/* behind OPTIONS NAME: the attempt behind qcu-confine with these options. */
+/* behind OPTIONS NAME: runs the attempt behind qcu-confine with these options. */
 static int behind(const char *options, const char *name)
 {
 	char command[1024], here[512];
@@ -392,7 +391,7 @@ static void only_these_files(void **state)
 	check_all(paths(), files, COUNT(files));
 }
 
-/* It says what is wrong, and starts nothing. */
+/* qcu-confine reports the error, and starts nothing. */
 static void wrong_calls(void **state)
 {
 	char command[1024];

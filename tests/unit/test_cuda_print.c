@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The cuda backend's capture of stdout and stderr, without CUDA: what a driver would write comes
- * out of print_read and assert_read, and what the device says itself on the real stderr.
+ * The cuda backend's capture of stdout and stderr, without CUDA. What a driver writes comes out of
+ * print_read and assert_read. What the device itself writes comes out on the real stderr.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static const char *all(int (*read)(struct be *, void *, size_t, size_t *))
 	size_t len = 0, got;
 
 	do {
-		/* Pieces of an odd size. */
+		/* Reads pieces of an odd size. */
 		if (read(NULL, text + len, 77, &got))
 			_exit(10);
 		len += got;
@@ -76,7 +76,7 @@ static void as_a_mirror(void)
 	_exit(0);
 }
 
-/* What a mirror's log has in the end. */
+/* Runs a mirror and returns all that is in its log. */
 static const char *log_of(void (*mirror)(void))
 {
 	static char got[1 << 16];
@@ -112,7 +112,7 @@ static void told_apart(void **state)
 				   "other\n" MIRROR "last\n");
 }
 
-/* A kernel chooses the text of its assertion, and may put lines of its own into it. */
+/* A kernel chooses the text of its assertion, and may put several lines into it. */
 static void as_a_hostile_kernel(void)
 {
 	static const char line[] = "k.cu:1: k: block: [0,0,0], thread: [0,0,0] Assertion `x\n"
@@ -143,7 +143,7 @@ static void clean_and_few(void **state)
 	}
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(text, "all is well\\x1b[2J\n"));
-	/* A slow machine gets one more a second. */
+	/* A slow machine logs one more line each second. */
 	assert_in_range(lines, COMPLAIN_BURST, COMPLAIN_BURST + 60);
 }
 
@@ -171,7 +171,10 @@ static size_t fetch(int (*read)(struct be *, void *, size_t, size_t *), char *to
 	return len;
 }
 
-/* Nobody fetches what a kernel prints without end: the mirror keeps so much, and goes on. */
+/*
+ * A kernel prints without end and no program fetches the text. The mirror keeps a limited amount,
+ * and goes on.
+ */
 static void as_a_flood(void)
 {
 	static char piece[4096], much[2 * MOST];
@@ -189,7 +192,7 @@ static void as_a_flood(void)
 	much[len] = 0;
 	if (strncmp(much, "qCUDA: ", 7) || strchr(much, '\n') != much + len - 1)
 		_exit(16);
-	/* There is room again, and it has been said. */
+	/* There is room again, and the earlier loss has been reported. */
 	if (write(1, "more\n", 5) != 5 || fetch(cu_print_read, much, sizeof(much)) != 5)
 		_exit(17);
 	write_much(1, piece, sizeof(piece));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Arrays in a mirror whose guest is another process, on the software GPU: what names an array, a
- * level or a place that is not there is refused, and rows find their way between an array and
- * guest memory however its pages lie.
+ * Arrays in a mirror whose guest is another process, on the software GPU. Names of arrays, levels
+ * or places that do not exist are refused. Rows are copied correctly between an array and guest
+ * memory, wherever the guest's pages are.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define HEIGHT 60u
 #define ROW    (WIDTH * 4)
 
-struct fake fake; /* for test_device_mirror.h; the backend here is the software GPU */
+struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
 
 static struct guestmem mem;
 static uint8_t *ram;
@@ -51,7 +51,7 @@ static int create(uint32_t id, uint32_t levels)
 		       .levels = levels, .bits = {32}, .kind = 2));
 }
 
-/* Rows of one array against segments of guest memory. */
+/* Copies rows of one array to or from segments of guest memory. */
 static int rows(bool down, const struct qcu_array_write *w, const struct qcu_seg *segs, size_t n)
 {
 	struct qCUcmd c = CMD(ARRAY_WRITE, array_write, .flags = 0);
@@ -118,7 +118,7 @@ static void bad_arrays(void **state)
 	assert_int_equal(ask(c), QCU_ERR_MemoryAllocation);
 	c.array_create.flags = 0x80000000;
 	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
-	/* A cube has faces that are squares, six of them. */
+	/* A cube has six faces, and they must be squares. */
 	c = CMD(ARRAY_CREATE, array_create, .array = 2, .width = 4, .height = 4, .depth = 5,
 		.bits = {8}, .flags = BE_ARRAY_CUBEMAP);
 	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
@@ -184,7 +184,7 @@ static void bad_rectangles(void **state)
 	BAD(w.height = 0, QCU_ERR_InvalidValue);
 	BAD(w.height = UINT32_MAX, QCU_ERR_InvalidValue);
 	BAD(w.pitch = ROW - 1, QCU_ERR_InvalidPitchValue);
-	BAD(w.pitch = ROW + 1, QCU_ERR_InvalidValue); /* more than there is */
+	BAD(w.pitch = ROW + 1, QCU_ERR_InvalidValue); /* more than the row has */
 	BAD(w.pitch = UINT32_MAX, QCU_ERR_InvalidValue);
 	BAD(w.stream = 77, QCU_ERR_InvalidResourceHandle);
 #undef BAD
@@ -243,7 +243,7 @@ static void bad_boxes(void **state)
 	assert_int_equal(ask(c), QCU_ERR_InvalidResourceHandle);
 }
 
-/* Rows of device memory and rows of the guest's. */
+/* Rows of device memory and rows of guest memory. */
 static void bad_rects(void **state)
 {
 	const struct qcu_seg all = {0, ROW * HEIGHT};
@@ -295,7 +295,7 @@ static void bad_rects(void **state)
 	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
 }
 
-/* The bytes of segments, one behind the other. */
+/* Joins the bytes of the segments. */
 static void gather(uint8_t *to, const struct qcu_seg *segs, size_t n)
 {
 	size_t i;
@@ -307,7 +307,7 @@ static void gather(uint8_t *to, const struct qcu_seg *segs, size_t n)
 	}
 }
 
-/* What is written from one set of pages and read into another is the same, byte for byte. */
+/* Writes from one set of pages and reads into another: the bytes must be the same. */
 static void there_and_back(const struct qcu_seg *from, size_t nfrom, const struct qcu_seg *to,
 			   size_t nto, uint32_t pitch)
 {
@@ -323,7 +323,7 @@ static void there_and_back(const struct qcu_seg *from, size_t nfrom, const struc
 	gather(got, to, nto);
 	for (y = 0; y < HEIGHT; y++) {
 		assert_memory_equal(got + y * pitch, want + y * pitch, ROW);
-		/* What lies between the rows is nobody's business. */
+		/* The bytes between the rows do not matter. */
 		if (y + 1 < HEIGHT)
 			assert_memory_equal(got + y * pitch + ROW, before + y * pitch + ROW,
 					    pitch - ROW);
@@ -362,7 +362,9 @@ static void scattered_rows(void **state)
 	there_and_back(small, k, &other, 1, pitch);
 }
 
-/* Chunks that are mapped: in place, and only the rows that a border cuts are carried. */
+/*
+ * Chunks that are mapped: the rows are copied in place. Only rows that cross a border are carried.
+ */
 static void window_rows(void **state)
 {
 	const struct qcu_seg chunks[] = {{64 * PAGE, 2 * PAGE}, {HIGH, 3 * PAGE}, {0, 4 * PAGE}};
@@ -384,7 +386,7 @@ static void window_rows(void **state)
 	c.flags = QCU_F_WINDOW;
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
 	st = stats();
-	assert_int_equal(st.staged_bytes, 2 * ROW); /* two borders, a row across each */
+	assert_int_equal(st.staged_bytes, 2 * ROW); /* two borders with a row across each */
 	assert_int_equal(st.window_bytes, bytes - 2 * ROW);
 	assert_int_equal(st.h2d_bytes, bytes);
 	for (size_t i = 0; i < 3; i++)
@@ -396,7 +398,7 @@ static void window_rows(void **state)
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
 	gather(got, chunks, 3);
 	assert_memory_equal(got + 8, want + 8, bytes);
-	/* Beyond what is mapped. */
+	/* Beyond the end of the map. */
 	c.buf.addr = VA + 9 * PAGE - bytes + 1;
 	c.status = 0;
 	c.flags = QCU_F_WINDOW;
@@ -454,8 +456,10 @@ static void bad_textures(void **state)
 	BAD(t.filter = 2, QCU_ERR_InvalidValue);
 	BAD(t.read = UINT32_MAX, QCU_ERR_InvalidValue);
 	BAD(t.address[2] = 4, QCU_ERR_InvalidValue);
-	BAD(t.kind = QCU_TEXTURE_MIPMAP, QCU_ERR_InvalidValue); /* of an array that is none */
-	BAD((t.kind = QCU_TEXTURE_MIPMAP, t.array = 3), QCU_ERR_InvalidValue); /* in texels */
+	BAD(t.kind = QCU_TEXTURE_MIPMAP,
+	    QCU_ERR_InvalidValue); /* of an array that is not mipmapped */
+	BAD((t.kind = QCU_TEXTURE_MIPMAP, t.array = 3),
+	    QCU_ERR_InvalidValue); /* the unit is texels */
 	BAD((t.view = 1, t.last_level = 1, t.view_width = WIDTH), QCU_ERR_InvalidValue);
 	BAD((t.view = 1, t.view_width = WIDTH, t.view_format = 3), QCU_ERR_NotSupported);
 	BAD((t.view = 1, t.view_width = WIDTH, t.first_layer = 1), QCU_ERR_InvalidValue);
@@ -488,12 +492,15 @@ static void bad_textures(void **state)
 	assert_int_equal(texture_destroy(object), 0);
 	t = good;
 	LINEAR;
-	assert_int_equal(texture(&t, len, &object), 0); /* left for the end */
+	assert_int_equal(texture(&t, len, &object), 0); /* left for the end of the mirror */
 	assert_int_equal(ask(CMD(SURFACE_CREATE, surface_create, .array = 9)),
 			 QCU_ERR_InvalidResourceHandle);
 }
 
-/* Only what has been given out, once, and as what it is; its array stays for it. */
+/*
+ * Only objects that exist can be destroyed, once, and as their own kind. Their array stays as long
+ * as they do.
+ */
 static void objects(void **state)
 {
 	struct qcu_texture_msg t = {.kind = QCU_TEXTURE_ARRAY, .array = 2};
@@ -523,7 +530,7 @@ static void objects(void **state)
 		QCU_ERR_InvalidValue);
 }
 
-/* A reset takes them along; what is left goes with the mirror. */
+/* A reset destroys the objects. The rest is freed with the mirror. */
 static void reset(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Mirrors of the fake backend are programs of their own: the test's, executed anew. What their
- * backend shall do reaches them as a variable.
+ * Mirrors of the fake backend are separate programs: the test's program, executed again. An
+ * environment variable tells them what their backend must do.
  */
 #ifndef TEST_DEVICE_BORN_H
 #define TEST_DEVICE_BORN_H
@@ -16,7 +16,7 @@
 
 #define BORN_FORMAT "hold %d crash %d open_ms %u open_error %d %d"
 
-/* Before the device is started. */
+/* Call before the device is started. */
 static inline void born_tell(void)
 {
 	char text[128];
@@ -26,7 +26,7 @@ static inline void born_tell(void)
 	setenv("QCU_TEST_FAKE", text, 1);
 }
 
-/* First in main(): a mirror does not come back. */
+/* Call first in main(): in a mirror it does not return. */
 static inline void born_main(int argc, char **argv)
 {
 	const char *text = getenv("QCU_TEST_FAKE");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Helping threads: who comes, who does not, and that nobody waits for a thread that is busy. */
+/*
+ * Carriers (helping threads): which threads help and which do not, and that no job waits for a busy
+ * thread.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +16,7 @@
 
 #include "qcu-device/carriers.h"
 
-/* As if the system gave no more threads than this. */
+/* The number of threads that the system still gives. */
 static int threads_left;
 
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
@@ -27,7 +30,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(
 	return __real_pthread_create(t, attr, fn, arg);
 }
 
-/* A job whose threads say that they have come, and go when they may. */
+/* A job whose threads report when they have come, and stay until they are released. */
 struct work {
 	sem_t come, go;
 	atomic_uint calls, at_it;
@@ -99,7 +102,7 @@ static void nobody_helps(void **state)
 		assert_true(w.caller_came);
 		carriers_fini(&cs);
 	}
-	/* Those who may be helped, but do not want to be. */
+	/* Carriers are allowed, but the job does not want any. */
 	threads_left = 1000;
 	carriers_init(&cs, 4);
 	for (max = 0; max < 2; max++) {
@@ -128,7 +131,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Begins a job on a thread of its own, and waits until so many are at it. */
+/* Begins a job on a thread of its own, and waits until `come` threads work on it. */
 static void run_begin(struct run *r, struct carriers *cs, unsigned int threads, unsigned int come)
 {
 	r->cs = cs;
@@ -147,7 +150,7 @@ static void run_end(struct run *r, unsigned int calls)
 	assert_true(r->w.caller_came);
 }
 
-/* No more threads than there are to be had. */
+/* The job gets only as many threads as the system gives. */
 static void few_threads(void **state)
 {
 	struct carriers cs;
@@ -158,7 +161,7 @@ static void few_threads(void **state)
 	carriers_init(&cs, 6);
 	run_begin(&r, &cs, 6, 3);
 	run_end(&r, 3);
-	/* Later there are. */
+	/* Later the system gives more threads. */
 	threads_left = 1000;
 	run_begin(&r, &cs, 6, 6);
 	run_end(&r, 6);
@@ -166,7 +169,10 @@ static void few_threads(void **state)
 	carriers_fini(&cs);
 }
 
-/* All come while the job is under way, and no more than are wanted; threads are made once. */
+/*
+ * All wanted threads come while the job is under way, and no more than are wanted. Threads are made
+ * once.
+ */
 static void all_help(void **state)
 {
 	static const unsigned int wanted[] = {2, 4, 3, 4, 9, 2};
@@ -184,7 +190,7 @@ static void all_help(void **state)
 	}
 	assert_int_equal(threads_left, 997);
 	carriers_fini(&cs);
-	/* Nor more than there can be. */
+	/* Never more than CARRIERS_MAX. */
 	threads_left = 1000;
 	carriers_init(&cs, 1000);
 	run_begin(&r, &cs, 1000, CARRIERS_MAX);
@@ -193,7 +199,10 @@ static void all_help(void **state)
 	carriers_fini(&cs);
 }
 
-/* A job that holds all of them holds up nobody, and an offer that nobody took is none later. */
+/*
+ * A job that holds all carriers does not hold up other jobs. An offer that no carrier took is not
+ * open any more when its job ends.
+ */
 static void busy(void **state)
 {
 	struct carriers cs;
@@ -214,7 +223,7 @@ static void busy(void **state)
 	assert_int_equal(w.calls, 100);
 }
 
-/* Whoever gets free helps where work is under way, with the oldest job first. */
+/* A carrier that becomes free helps with work under way, the oldest job first. */
 static void come_later(void **state)
 {
 	struct run first, second, third;
@@ -241,7 +250,7 @@ static void come_later(void **state)
 #define ROUNDS	300
 #define PARTS	40
 
-/* What is to be done, and who does it, as a copy has it. */
+/* The parts of the work, and how often each was done, as in a copy. */
 struct parts {
 	atomic_uint next, done[PARTS];
 };

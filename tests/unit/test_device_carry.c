@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Rows of scattered guest memory that are longer than the buffer in which the mirror carries them:
- * they go in parts. A row may have 4 GiB, and each lane has such a buffer.
+ * they are carried in parts. A row may have up to 4 GiB, and each lane has one such buffer.
  */
 #define _GNU_SOURCE
 #include "tests/unit/test_device_ram.h"
@@ -12,14 +12,14 @@
 #define LEN   (PITCH + WIDTH) /* two rows */
 #define PAGES (LEN / PAGE + 1)
 
-struct fake fake; /* for test_device_mirror.h; the backend here is the software GPU */
+struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
 const struct be_ops fake_ops;
 
 static struct be_ops ops;
 static struct qcu_seg segs[PAGES];
 static uint64_t widest, boxes;
 
-/* What the backend gets from memory that is not the guest's own. */
+/* Notes the largest box that the backend gets from memory other than the guest's own. */
 static int copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 {
 	const struct be_end *host = box->dst.host ? &box->dst : &box->src;
@@ -64,7 +64,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* The buffer's byte at this offset. */
+/* The address of the buffer's byte at this offset. */
 static uint8_t *at(uint64_t off)
 {
 	return at_gpa(segs[off / PAGE].gpa + off % PAGE);
@@ -93,7 +93,7 @@ static void check_round_trip(struct qCUcmd up, struct qCUcmd down)
 		uint64_t n = gpa >= HIGH ? RAM / 2 + (gpa - HIGH) : gpa;
 		uint8_t was = (uint8_t)(n * 7 + (n >> 12));
 
-		/* Between the rows nothing has been written. */
+		/* Nothing has been written between the rows. */
 		if (i >= WIDTH && i < PITCH)
 			was ^= 0xff;
 		if (*at(i) != was)
@@ -113,7 +113,7 @@ static void memory(void **state)
 	check_round_trip(up, down);
 }
 
-/* An array of this GPU has rows of 2 MiB at most. */
+/* On this GPU, a row of an array has at most 2 MiB. */
 static void array(void **state)
 {
 	struct qCUcmd w = CMD(ARRAY_WRITE, array_write, .array = 2, .width = 131072 * 16,

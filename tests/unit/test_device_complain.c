@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is said about a guest: one clean line of limited length for each message, and not too many
- * of them. Each test speaks in a process of its own, whose stderr is a file.
+ * Messages about a guest: each message is one clean line of limited length, and the number of
+ * messages is limited. Each test runs in a process of its own, whose stderr is a file.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 
 static char log_text[1 << 20];
 
-/* What a process says that does this. */
+/* Runs a function in a process and returns its messages. */
 static const char *said(void (*speak)(void))
 {
 	FILE *f = tmpfile();
@@ -43,7 +43,7 @@ static const char *said(void (*speak)(void))
 	n = fread(log_text, 1, sizeof(log_text) - 1, f);
 	log_text[n] = '\0';
 	fclose(f);
-	/* Whatever it was: nothing but printable lines of limited length. */
+	/* Whatever the input was: there are only printable lines of limited length. */
 	for (const char *line = log_text; *line;) {
 		size_t len = strcspn(line, "\n");
 
@@ -85,7 +85,7 @@ static void escapes(void **state)
 			    "qcu-device: \n");
 }
 
-/* Also what is one character in UTF-8: terminals take some of those for orders. */
+/* Also bytes that form one character in UTF-8: some terminals take them for commands. */
 static void speak_bytes(void)
 {
 	complain("%s", "\xff\xfe \xc3\x28 \xed\xa0\x80 \xf8");
@@ -111,7 +111,7 @@ static void speak_long_lines(void)
 	memset(text, 'x', BOAST);
 	complain("%s", text);
 	complain_text("somebody", text, BOAST);
-	/* A character that is four does not end in the middle. */
+	/* A character whose escape takes four bytes is not cut in the middle. */
 	memset(text, '\n', BOAST);
 	complain("%s", text);
 	memset(text, 'x', BOAST);
@@ -135,7 +135,7 @@ static void long_lines(void **state)
 			assert_int_equal(strncmp(line + len - 7, "\\x0a", 4), 0);
 		line += len + 1;
 	}
-	/* This one is not longer than it may be. */
+	/* This message is not too long. */
 	assert_null(strstr(line, "..."));
 }
 
@@ -179,7 +179,7 @@ static void speak_a_lot(void)
 	complain_text("somebody", text, sizeof(text));
 }
 
-/* As many as may be said at once; a machine that takes its time gets one more a second. */
+/* A limited number of messages at once. A slow machine gets one more each second. */
 static void flood(void **state)
 {
 	const char *text = said(speak_a_lot);
@@ -190,7 +190,7 @@ static void flood(void **state)
 	assert_null(strstr(text, "message 1999\n"));
 }
 
-/* Until something is said again, however long that takes. */
+/* Waits until another message is let through, however long that takes. */
 static void speak_again(void)
 {
 	struct stat before, after;
@@ -208,7 +208,7 @@ static void speak_again(void)
 	} while (before.st_size == after.st_size);
 }
 
-/* With those that were said, and those that are counted, all are accounted for. */
+/* The messages and the numbers of left-out messages add up to all messages. */
 static void left_out(void **state)
 {
 	const char *text = said(speak_again), *line;

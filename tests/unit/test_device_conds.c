@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs with conditional nodes in a mirror on the software GPU: commands that name what is not
- * there, or come in another order than they may, work that no graph can keep, kernels that set a
- * value from outside, and what a graph keeps of what the guest gives up. The values come from a
- * kernel.
+ * Graphs with conditional nodes in a mirror on the software GPU: commands that name things that do
+ * not exist, or that come in a wrong order; work that no graph can keep; kernels that set a value
+ * from outside the graph; and what a graph keeps of objects that the guest destroys. A kernel sets
+ * the values.
  */
 #include "tests/unit/test_device_mirror.h"
 
-struct fake fake; /* for test_device_mirror.h; the backend here is the software GPU */
+struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
 
 static const char ptx[] =
 	".version 8.3\n.target sm_75\n.address_size 64\n"
 	".extern .func cudaGraphSetConditional\n"
 	"(.param .b64 handle, .param .b32 value);\n"
-	/* *left += step, and that is the value */
+	/* *left += n, and the result is the value */
 	".visible .entry step(.param .u64 handle, .param .u64 left, .param .u32 n)\n"
 	"{\n"
 	".reg .b64 %h, %p;\n"
@@ -38,8 +38,8 @@ static const char ptx[] =
 #define KERNEL 2
 #define GRAPH  2
 #define COND   3
-#define STREAM 2 /* the graph's */
-#define BODY   3 /* the body's */
+#define STREAM 2 /* the graph's stream */
+#define BODY   3 /* the body's stream */
 
 static uint64_t left, handle;
 
@@ -73,7 +73,7 @@ static int create(uint32_t id, uint32_t graph, uint32_t body)
 	return rc;
 }
 
-/* In the outermost graph, with a value to begin with. */
+/* Makes a node's handle in the outermost graph, with a first value. */
 static int create_first(uint32_t id, uint32_t first)
 {
 	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = id, .graph = GRAPH, .value = first,
@@ -114,7 +114,7 @@ static int run(uint32_t id, uint32_t stream)
 	return ask(CMD(COND_RUN, cond_run, .cond = id, .stream = stream));
 }
 
-/* A graph with this one node; its own stream is left open. */
+/* Begins a graph with this one node. The graph's own stream is left open. */
 static void begin(uint32_t first, uint32_t type, uint32_t size)
 {
 	assert_int_equal(create(GRAPH, 0, 0), 0);
@@ -212,7 +212,10 @@ static void bad_numbers(void **state)
 	assert_int_equal(node(COND, QCU_COND_SWITCH, QCU_COND_BODIES + 1), QCU_ERR_InvalidValue);
 	assert_int_equal(node(COND, 3, 1), QCU_ERR_InvalidValue);
 
-	/* No node yet, then no such body, then one that is not done. */
+	/*
+	 * A node that does not exist yet, then a body that does not exist, then a body that is not
+	 * done.
+	 */
 	assert_int_equal(record(GRAPH, 1, STREAM), QCU_ERR_InvalidValue);
 	assert_int_equal(record(GRAPH, 0, STREAM), 0);
 	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
@@ -238,7 +241,9 @@ static void bad_numbers(void **state)
 	assert_int_equal(run(GRAPH, 0), 0);
 }
 
-/* A node is where its handle is, once; so no graph is in itself. */
+/*
+ * A node can be placed only in its handle's graph, and only once. So no graph can contain itself.
+ */
 static void bad_places(void **state)
 {
 	(void)state;
@@ -273,7 +278,7 @@ static void bad_places(void **state)
 	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
 }
 
-/* A graph keeps what the GPU does alone. */
+/* A graph keeps only work that the GPU does without the host. */
 static void bad_work(void **state)
 {
 	static uint8_t mine[4096];
@@ -306,13 +311,16 @@ static void bad_work(void **state)
 	assert_int_equal(ask_with(&c, NULL, &here, 1), QCU_ERR_StreamCaptureUnsupported);
 	assert_int_equal(fill(left, 77, STREAM), 0);
 	assert_int_equal(sync(), 0);
-	assert_int_not_equal(value_at(left), 77); /* it is kept, not done */
+	assert_int_not_equal(value_at(left), 77); /* recorded, not done */
 	finish();
 	assert_int_equal(record(COND, 0, BODY), 0);
 	assert_int_equal(run(GRAPH, BODY), QCU_ERR_StreamCaptureUnsupported);
 }
 
-/* `left` times round, twice; the kernel's module, its number and the streams are gone by then. */
+/*
+ * The loop runs as often as `left` says, in two runs. By then the kernel's module, its number and
+ * the streams are destroyed.
+ */
 static void loop(void **state)
 {
 	(void)state;
@@ -338,7 +346,7 @@ static void loop(void **state)
 	assert_int_equal(value_at(left + 8), 0);
 }
 
-/* What is recorded again is in place of what was there. */
+/* A second recording replaces the first. */
 static void again(void **state)
 {
 	(void)state;
@@ -363,7 +371,7 @@ static void again(void **state)
 	assert_int_equal(value_at(left + 4), 7);
 }
 
-/* Memory that was freed after it was named in a body is an error, and nothing else is touched. */
+/* A body names memory that is then freed: the run is an error, and no other memory is touched. */
 static void memory_gone(void **state)
 {
 	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4096);
@@ -381,7 +389,7 @@ static void memory_gone(void **state)
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
 }
 
-/* As on a GPU: a value is for the kernels of its graph. */
+/* As on a GPU, only the kernels of its graph can set a value. */
 static void outside(void **state)
 {
 	(void)state;
@@ -394,7 +402,7 @@ static void outside(void **state)
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
 }
 
-/* A kernel that makes a handle up ends the session, as any bad pointer does. */
+/* A kernel that invents a handle ends the session, as with any bad pointer. */
 static void made_up(void **state)
 {
 	(void)state;
@@ -402,7 +410,7 @@ static void made_up(void **state)
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
 }
 
-/* One within another; all numbers are given up while they run. */
+/* One graph within another. All numbers are destroyed while the graphs run. */
 static void nested(void **state)
 {
 	uint64_t outer;
@@ -414,7 +422,10 @@ static void nested(void **state)
 	assert_int_equal(create(4, COND, 0), 0);
 	assert_int_equal(node(4, QCU_COND_IF, 1), 0);
 	assert_int_equal(record(COND, 0, BODY), 0);
-	/* 3 + 1, 2 + 1, 1 + 1, 0 + 1, and two off each time in the inner one. */
+	/*
+	 * The outer step adds 1 and the inner step subtracts 2, each time: 3 + 1, 2 + 1, 1 + 1, 0 +
+	 * 1.
+	 */
 	assert_int_equal(step(handle, 1, BODY), 0);
 	assert_int_equal(place(4, BODY), 0);
 	assert_int_equal(record(4, 0, 4), 0);

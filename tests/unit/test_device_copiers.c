@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Large copies of memory that is not registered, which several threads carry: errors first, then
- * what is left to one thread, the bytes, and lanes that have nothing to lend each other.
+ * Large copies of memory that is not registered: several threads carry them. First errors, then
+ * copies that one thread does alone, the bytes, and lanes that find no free carrier.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -37,13 +37,13 @@ static int start_limited(void **state)
 	return start((struct mir_config){.copiers = THREADS, .pin_limit = PAGE}, BIG);
 }
 
-/* The n-th page of guest memory. */
+/* The guest-physical address of page n. */
 static uint64_t page(size_t n)
 {
 	return n < RAM / 2 / PAGE ? n * PAGE : HIGH + n * PAGE - RAM / 2;
 }
 
-/* Scattered pages of 10.2 MiB: each of the threads has more slots' worth than it may have slots. */
+/* Scattered pages of 10.2 MiB: for each thread more than fits into the slots that it may have. */
 static size_t many_pages(void)
 {
 	size_t i;
@@ -53,7 +53,7 @@ static size_t many_pages(void)
 	return i;
 }
 
-/* Up, and down again over something else, which must stay around it. */
+/* Copies up, and down again over other content. The bytes around the target must stay. */
 static void there_and_back(size_t n, uint32_t flags)
 {
 	size_t i, len = gather(want, segs, n);
@@ -72,7 +72,7 @@ static void there_and_back(size_t n, uint32_t flags)
 	assert_memory_equal(ram, image, RAM);
 }
 
-/* An error of any thread is told, and leaves no slot busy and nothing waiting. */
+/* An error in any thread is returned. It leaves no slot busy and no copy waiting. */
 static void errors_in_between(void **state)
 {
 	_Atomic int *const turns[] = {&fake.copies_left, &fake.records_left};
@@ -91,7 +91,7 @@ static void errors_in_between(void **state)
 		}
 	}
 	there_and_back(n, 0);
-	/* None was lost, or others would have had to be made. */
+	/* No slot was lost: otherwise more would have been made. */
 	assert_in_range(fake.registrations, 1, 2 * THREADS * STAGE_DEPTH);
 }
 
@@ -109,7 +109,7 @@ static void lost_context(void **state)
 	assert_int_equal(copy_segs(true, dev, segs, n, QCU_COPY_SYNC), QCU_ERR_IllegalAddress);
 }
 
-/* A backend that registers no memory for one of them. */
+/* The backend registers no memory for one of the threads. */
 static void no_slot_for_one(void **state)
 {
 	size_t n = many_pages(), len = n * PAGE;
@@ -128,7 +128,7 @@ static void no_slot_for_one(void **state)
 	assert_int_equal(st.d2h_bytes, 10 * len);
 }
 
-/* Without other threads long pieces are the backend's, as those of small copies are. */
+/* Without other threads, long pieces go to the backend directly, as in small copies. */
 static void left_to_one(void **state)
 {
 	const struct qcu_seg whole = {0, 4 * MIB};
@@ -165,7 +165,7 @@ static void add(size_t *n, uint64_t gpa, uint64_t len)
 	segs[(*n)++] = (struct qcu_seg){gpa, len};
 }
 
-/* Pieces that end before, at and behind the end of a slot's worth, of all lengths. */
+/* Pieces of all lengths that end before, at and behind a slot's border. */
 static size_t lay_out(unsigned int kind)
 {
 	const uint64_t near[] = {STAGE_BYTES - 1, STAGE_BYTES, STAGE_BYTES + 1};
@@ -173,20 +173,20 @@ static size_t lay_out(unsigned int kind)
 	size_t n = 0, i;
 
 	switch (kind) {
-	case 0: /* a single one, at an odd place */
+	case 0: /* one piece, at an odd address */
 		add(&n, 5, 7 * MIB + 77);
 		break;
-	case 1: /* two, in two parts of the memory */
+	case 1: /* two, in both parts of the memory */
 		add(&n, HIGH + 9, 5 * MIB + 1);
 		add(&n, PAGE - 1, 4 * MIB);
 		break;
 	case 2:
 	case 3:
-	case 4: /* all of one length */
+	case 4: /* all of the same length */
 		for (i = 0; i < 13; i++, at += near[kind - 2] + 5)
 			add(&n, at, near[kind - 2]);
 		break;
-	case 5: /* long ones among crumbs */
+	case 5: /* long ones among short ones */
 		for (i = 0; i < 4; i++) {
 			add(&n, at, 1 + i);
 			add(&n, at + 100, 4000);
@@ -195,7 +195,7 @@ static size_t lay_out(unsigned int kind)
 		}
 		add(&n, HIGH, 1);
 		break;
-	case 6: /* exactly as much as the slots of all of them */
+	case 6: /* exactly the size of all slots of all threads */
 		add(&n, 0, THREADS * STAGE_DEPTH * (uint64_t)STAGE_BYTES);
 		break;
 	default:
@@ -222,7 +222,7 @@ static void odd_pieces(void **state)
 	assert_in_range(fake.registrations, STAGE_DEPTH, THREADS * STAGE_DEPTH);
 }
 
-/* Chunks beyond what may be registered. */
+/* Chunks beyond the limit of registered memory. */
 static void in_window(void **state)
 {
 	const struct qcu_seg chunks[] = {{0, 512 * PAGE}, {HIGH, 512 * PAGE}, {600 * PAGE, PAGE}};
@@ -253,7 +253,7 @@ static void until_held(unsigned int threads)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* Of one or two segments. */
+/* Begins a copy of one or two segments. */
 static void begin_copy(struct question *qu, bool h2d, uint32_t tid, uint64_t addr,
 		       const struct qcu_seg seg[2])
 {
@@ -270,7 +270,7 @@ static void begin_copy(struct question *qu, bool h2d, uint32_t tid, uint64_t add
 	assert_true(ask_begin(qu));
 }
 
-/* All of them are at it at once, with all slots that they may have. */
+/* All threads carry at once, with all slots that they may have. */
 static void all_at_once(void **state)
 {
 	const struct qcu_seg all[2] = {{0, RAM / 2}, {HIGH, BIG - RAM / 2}};
@@ -291,8 +291,8 @@ static void all_at_once(void **state)
 }
 
 /*
- * A thread that comes to help has no device yet, and what CUDA registers then makes a context on
- * the first one.
+ * A thread that comes to help has no device yet. Memory that CUDA registers in such a thread
+ * creates a context on the first device.
  */
 static void other_device(void **state)
 {
@@ -312,8 +312,8 @@ static void other_device(void **state)
 }
 
 /*
- * A copy that hangs, with all who help in it, holds no other lane up; nor do those that hang then
- * and have taken what slots are left.
+ * A copy that hangs, with all threads that help, does not hold up other lanes. The same holds for
+ * further copies that hang and take the remaining slots.
  */
 static void others_go_on(void **state)
 {
@@ -362,7 +362,7 @@ static void others_go_on(void **state)
 #define LANES 3u
 #define PAGES 576u
 
-/* Every lane finds its own bytes. */
+/* Each lane must find its own bytes. */
 static void *one_lane(void *arg)
 {
 	uint32_t lane = (uint32_t)(uintptr_t)arg, round;

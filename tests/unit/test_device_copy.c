@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The data path of a mirror whose guest is another process: bad input first, then the bytes, who
- * copied them, and when the buffer is the guest's again.
+ * The data path of a mirror whose guest is another process: first bad input, then the bytes, which
+ * side copied them, and when the guest may use the buffer again.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -67,7 +67,7 @@ static void bad_addresses(void **state)
 		QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(copy_window(true, dev, VA, PAGE, 0), QCU_ERR_InvalidValue);
 	assert_int_equal(copy_window(false, dev, ~0ull - 10, 100, 0), QCU_ERR_InvalidValue);
-	/* A copy of nothing works, whatever the addresses are. */
+	/* A copy of no bytes works with any addresses. */
 	assert_int_equal(ask(CMD(COPY_H2D, copy_h2d, .dst = 5)), 0);
 	assert_int_equal(ask(CMD(COPY_D2H, copy_d2h, .src = 5, .flags = QCU_COPY_SYNC)), 0);
 	assert_int_equal(ask(CMD(COPY_D2D, copy_d2d, .dst = 5)), 0);
@@ -75,7 +75,7 @@ static void bad_addresses(void **state)
 	assert_int_equal(stats().copies, 0);
 }
 
-/* A copy tells its time when it is asked to, and otherwise nothing. */
+/* A copy reports its time only if the command asks for it. */
 static void told_times(void **state)
 {
 	const struct qcu_seg seg = {0, 256 * PAGE};
@@ -105,7 +105,7 @@ static void told_times(void **state)
 		}
 }
 
-/* Memory that the VM does not have is the driver's fault: the session ends. */
+/* Memory that the VM does not have is the guest driver's fault: the session ends. */
 static void bad_guest_addresses(void **state)
 {
 	const struct qcu_seg bad[] = {
@@ -145,7 +145,7 @@ static void bad_memsets(void **state)
 			 QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(MEMSET(.width = 0, .height = 1, .elem = 1), 0);
 	assert_int_equal(MEMSET(.width = 4, .height = 0, .elem = 1), 0);
-	/* The last row may end where the memory does. */
+	/* The last row may end where the memory ends. */
 	assert_int_equal(MEMSET(.width = 8, .height = BIG / 16, .pitch = 16, .elem = 2,
 				.value = 0x1234, .flags = QCU_COPY_SYNC),
 			 0);
@@ -154,7 +154,7 @@ static void bad_memsets(void **state)
 #undef MEMSET
 }
 
-/* Short scattered segments are staged, long ones and those on their own are not. */
+/* Short scattered segments are staged. Long segments and single segments are not. */
 static void segments(void **state)
 {
 	static struct qcu_seg segs[400];
@@ -163,7 +163,7 @@ static void segments(void **state)
 	size_t i, n = 0, len, staged = 0;
 
 	(void)state;
-	for (i = 0; i < 100; i++) { /* odd pages backwards, one byte short at the front */
+	for (i = 0; i < 100; i++) { /* odd pages in reverse, the first starts one byte late */
 		segs[n++] = (struct qcu_seg){(401 - 2 * i) * PAGE + 1, PAGE - 1};
 		staged += PAGE - 1;
 	}
@@ -182,7 +182,7 @@ static void segments(void **state)
 	assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync, .stream = 0)), 0);
 	assert_memory_equal((void *)dev, want, len);
 
-	/* And back, into memory that held something else. */
+	/* Back, into memory that held other content. */
 	memset(ram, 0xcc, RAM);
 	assert_int_equal(copy_segs(false, dev, segs, n, QCU_COPY_QUEUED), 0);
 	gather(got, segs, n);
@@ -197,7 +197,10 @@ static void segments(void **state)
 	assert_int_equal(st.copies, 10);
 }
 
-/* Many slots' worth, at any offset: up and down while the CPU is at another slot. */
+/*
+ * Data for many slots, at any offset: the GPU copies one slot while the CPU fills or empties
+ * another.
+ */
 static void pipelined(void **state)
 {
 	static struct qcu_seg segs[1600];
@@ -209,10 +212,10 @@ static void pipelined(void **state)
 	scatter(segs, n);
 	segs[0].gpa += 7;
 	segs[0].len -= 7;
-	segs[n - 1].len = 11; /* a slot's border is in the middle of a page */
+	segs[n - 1].len = 11; /* the border of a slot is inside a page */
 	len = gather(want, segs, n);
 	assert_int_equal(copy_segs(true, dev + 1, segs, n, 0), 0);
-	/* Answered, though the last ones still wait in the stream. */
+	/* The command is answered while the last copies still wait in the stream. */
 	assert_int_equal(fake.waiting_most, STAGE_DEPTH);
 	assert_int_equal(ask(CMD(STREAM_QUERY, stream_query, .stream = 0)), QCU_ERR_NotReady);
 	memset(ram, 0xcc, RAM);
@@ -236,8 +239,8 @@ static void pipelined(void **state)
 }
 
 /*
- * Copies that nobody waits for keep slots until their stream has done them. When all are taken the
- * pieces go without; when the stream goes on the slots come back.
+ * Posted copies keep their slots until their stream has done them. When all slots are taken, pieces
+ * are copied without a slot. When the stream goes on, the slots come back.
  */
 static void slots_run_out(void **state)
 {
@@ -260,7 +263,7 @@ static void slots_run_out(void **state)
 	balanced(&st);
 	assert_int_equal(st.copies, STAGE_SLOTS + 16);
 	assert_int_equal(st.pages_bytes, len);
-	/* The last copy read memory directly, and so had the stream do all before it. */
+	/* The last copy read memory directly, so the stream had to do all copies before it. */
 	for (i = 0; i <= STAGE_SLOTS; i++)
 		assert_memory_equal((uint8_t *)dev + i * len, want, len);
 	assert_int_equal(copy_segs(true, dev, segs, 16, 0), 0);
@@ -268,7 +271,7 @@ static void slots_run_out(void **state)
 	assert_int_equal(fake.registrations, STAGE_SLOTS);
 }
 
-/* A backend that registers no more memory, or none at all. */
+/* The backend registers no more memory, or none at all. */
 static void no_slots(void **state)
 {
 	static struct qcu_seg segs[300];
@@ -296,7 +299,7 @@ static void no_slots(void **state)
 	}
 }
 
-/* An error at any step is told, and leaves no slot busy and nothing waiting. */
+/* An error at any step is returned. It leaves no slot busy and no copy waiting. */
 static void errors_in_between(void **state)
 {
 	static struct qcu_seg segs[1600];
@@ -323,7 +326,7 @@ static void errors_in_between(void **state)
 	gather(want, segs, 1600);
 	assert_int_equal(copy_segs(true, dev, segs, 1600, QCU_COPY_SYNC), 0);
 	assert_memory_equal((void *)dev, want, sizeof(want));
-	/* None was lost, or others would have had to be made. */
+	/* No slot was lost: otherwise more would have been made. */
 	assert_in_range(fake.registrations, 1, 2 * STAGE_DEPTH);
 }
 
@@ -342,7 +345,7 @@ static void lost_context(void **state)
 	assert_int_equal(copy_segs(false, dev, segs, 2, QCU_COPY_SYNC), QCU_ERR_IllegalAddress);
 }
 
-/* Slots serve any device; a mark belongs to one. A reset takes its marks. */
+/* Slots serve any device; a mark belongs to one device. A reset destroys the device's marks. */
 static void devices_and_reset(void **state)
 {
 	static struct qcu_seg segs[300];
@@ -374,7 +377,7 @@ static void devices_and_reset(void **state)
 
 #define LANES 6
 
-/* Up and down through slots that the lanes share; every lane finds its own bytes. */
+/* Copies up and down through slots that the lanes share. Each lane must find its own bytes. */
 static void *one_lane(void *arg)
 {
 	uint32_t lane = (uint32_t)(uintptr_t)arg;
@@ -383,7 +386,7 @@ static void *one_lane(void *arg)
 	uintptr_t wrong = 0;
 	size_t i, round;
 
-	/* Pages of its own, each with its own first byte; the targets lie between them. */
+	/* Pages of the lane's own, each with its own first byte. The targets are between them. */
 	for (i = 0; i < 256; i++) {
 		up[i] = (struct qcu_seg){base + (511 - 2 * i) * PAGE, PAGE};
 		down[i] = (struct qcu_seg){base + 2 * i * PAGE, PAGE};
@@ -440,7 +443,10 @@ static void in_window(size_t copies)
 	assert_int_equal(st.mapped_bytes, 8 * PAGE);
 	assert_int_equal(st.registered_bytes, 8 * PAGE);
 
-	/* Queued: the answer comes before the copy, which then takes what is there by then. */
+	/*
+	 * Queued: the answer comes before the copy. The copy takes the bytes that are there when it
+	 * runs.
+	 */
 	assert_int_equal(copy_window(true, dev, VA + PAGE, PAGE, QCU_COPY_QUEUED), 0);
 	assert_int_equal(ask(CMD(STREAM_QUERY, stream_query, .stream = 0)), QCU_ERR_NotReady);
 	ram[8 * PAGE] = 0x99;
@@ -450,7 +456,7 @@ static void in_window(size_t copies)
 			 0);
 	assert_int_equal(ask(CMD(STREAM_QUERY, stream_query, .stream = 0)), 0);
 
-	/* Back to other addresses of the window. */
+	/* Back, to other addresses of the window. */
 	assert_int_equal(copy_window(false, dev, VA + 4 * PAGE + 5, 2 * PAGE, QCU_COPY_QUEUED), 0);
 	assert_int_equal(ask(CMD(STREAM_QUERY, stream_query, .stream = 0)), QCU_ERR_NotReady);
 	assert_int_equal(copy_window(false, dev, VA + 4 * PAGE + 5, 2 * PAGE, 0), 0);
@@ -473,7 +479,7 @@ static void window_ncvm(void **state)
 	in_window(3);
 }
 
-/* What lies side by side in guest memory is one copy, whatever chunks it came in. */
+/* Memory that is contiguous in the guest is one copy, whatever chunks it is in. */
 static void neighbours(void **state)
 {
 	const struct qcu_seg chunks[] = {{0, 16 * PAGE},	 {16 * PAGE, 16 * PAGE},
@@ -499,7 +505,7 @@ static void neighbours(void **state)
 	assert_int_equal(unmap(VA, 96 * PAGE), 0);
 }
 
-/* More pieces than the backend is given at once. */
+/* More pieces than the backend takes in one call. */
 static void many_pieces(void **state)
 {
 	static struct qcu_seg pages[150];
@@ -534,7 +540,7 @@ static void many_pieces(void **state)
 	assert_int_equal(unmap(VA, len), 0);
 }
 
-/* Kernels and d2d copies use pinned window memory by its own address. */
+/* Kernels and device-to-device copies use pinned window memory by its own address. */
 static void pinned(void **state)
 {
 	struct qCUcmd reg = CMD(HOST_REGISTER, host_register, .buf = {VA + PAGE, 8 * PAGE});
@@ -570,7 +576,7 @@ static void pinned(void **state)
 	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
 }
 
-/* A module's image and a description across segments and region borders. */
+/* A module's image, and a description, across segments and region borders. */
 static void scattered_buffers(void **state)
 {
 	const size_t len = sizeof(FAKE_IMAGE);

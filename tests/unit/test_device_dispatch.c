@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Every command's bad input first, then what it does: handles, launches, devices, lanes. */
+/*
+ * For each command: first bad input, then what the command does: handles, launches, devices, lanes.
+ */
 #include <stdio.h>
 #include <time.h>
 
@@ -19,7 +21,7 @@ static struct qCUcmd plain(uint16_t op)
 	return (struct qCUcmd){.op = op, .tid = 1};
 }
 
-/* What no guest may send ends the session: mir_submit refuses it. */
+/* Records that no guest may send end the session: mir_submit refuses them. */
 static void wire_rules(void **state)
 {
 	const struct qcu_seg seg = {0x1000, 4};
@@ -44,7 +46,7 @@ static void wire_rules(void **state)
 			assert_int_equal(ask(c), REFUSED);
 			continue;
 		}
-		/* Something behind the request part, a status, unknown flags. */
+		/* A byte behind the request part, a status, unknown flags. */
 		for (i = rule->in; i < QCU_BODY; i++) {
 			c = plain(op);
 			c.tid = qcu_rule_user(rule);
@@ -67,7 +69,7 @@ static void wire_rules(void **state)
 		assert_int_equal(ask_with(&c, NULL, &seg, 1), REFUSED);
 		c.flags = QCU_F_MSG | QCU_F_WINDOW;
 		assert_int_equal(ask_with(&c, "x", NULL, 0), REFUSED);
-		/* The kind of buffer that it does not have. */
+		/* A kind of buffer that the command does not have. */
 		if (rule->buffer != QCU_BUFFER_MSG) {
 			c.flags = QCU_F_MSG;
 			assert_int_equal(ask_with(&c, "x", NULL, 0), REFUSED);
@@ -76,7 +78,7 @@ static void wire_rules(void **state)
 			c.flags = QCU_F_WINDOW;
 			assert_int_equal(ask(c), REFUSED);
 		}
-		/* Segments without the flag; a buffer that is nowhere. */
+		/* Segments without the flag, and a buffer without any. */
 		c.flags = 0;
 		assert_int_equal(ask_with(&c, NULL, &seg, 1), REFUSED);
 		if (rule->buffer != QCU_BUFFER_NONE) {
@@ -111,7 +113,7 @@ static void bad_segments(void **state)
 	assert_int_equal(ask_with(&c, "x", NULL, 0), REFUSED);
 }
 
-/* An OUT command with a buffer of our own as its one segment. */
+/* Sends an OUT command whose one segment is a buffer of the test. */
 static int ask_out(struct qCUcmd *c, void *buf, size_t len)
 {
 	const struct qcu_seg seg = {(uintptr_t)buf, len};
@@ -128,7 +130,7 @@ static void devices(void **state)
 	struct qCUcmd c = plain(QCU_OP_INFO);
 
 	(void)state;
-	c.device = 99; /* does not matter here */
+	c.device = 99; /* ignored here */
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
 	assert_int_equal(c.info.devices, 2);
 	assert_int_equal(c.info.driver_version, 13000);
@@ -267,7 +269,7 @@ static void streams_and_events(void **state)
 	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 2)), 0);
 }
 
-/* One default stream for each guest thread and device, until the thread ends. */
+/* Each guest thread has one default stream on each device, until the thread ends. */
 static void per_thread_streams(void **state)
 {
 	unsigned int before = fake.objects, tid, device;
@@ -372,12 +374,15 @@ static void modules(void **state)
 
 	(void)state;
 	assert_int_equal(load(2, "", 0), QCU_ERR_InvalidValue);
-	/* What names an image by a pointer, and what is none: no backend sees it. */
+	/*
+	 * An image that names another by a pointer, and bytes that are no image: no backend sees
+	 * them.
+	 */
 	assert_int_equal(load(2, wrapper, sizeof(wrapper)), QCU_ERR_InvalidKernelImage);
 	assert_int_equal(load(2, "nonsense", 8), QCU_ERR_InvalidKernelImage);
 	assert_int_equal(load(2, FAKE_IMAGE, strlen(FAKE_IMAGE)), QCU_ERR_InvalidKernelImage);
 	assert_int_equal(fake.images, 0);
-	/* What the backend itself does not take. */
+	/* An image that the backend itself refuses. */
 	assert_int_equal(load(2, ".version 1", 11), QCU_ERR_InvalidKernelImage);
 	assert_int_equal(load(1, FAKE_IMAGE, sizeof(FAKE_IMAGE)), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(fake.images, 1);
@@ -433,7 +438,7 @@ static void modules(void **state)
 	assert_int_equal(names(7, 0, text, sizeof(text), &c), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(names(2, 2, text, sizeof(text), &c), QCU_ERR_InvalidValue);
 	assert_int_equal(names(2, QCU_NAMES_MANAGED, text, sizeof(text), &c), QCU_ERR_NotSupported);
-	/* No more than there is room for, and how much it would be. */
+	/* Returns as much as there is room for, and the full length. */
 	memset(text, '?', sizeof(text));
 	assert_int_equal(names(2, QCU_NAMES_KERNELS, text, 3, &c), 0);
 	assert_int_equal(c.module_names.count, 1);
@@ -450,7 +455,7 @@ static void modules(void **state)
 	c.flags = QCU_F_MSG;
 	assert_int_equal(ask_with(&c, FAKE_VAR, NULL, 0), QCU_ERR_SymbolNotFound);
 
-	/* A variable is bound to memory that has been registered, and there is none. */
+	/* A variable can be bound only to registered memory, and there is none. */
 	assert_int_equal(bind_var(2, QCU_WINDOW_BASE, 64), QCU_ERR_InvalidValue);
 	assert_int_equal(bind_var(2, UINT64_MAX - 63, 64), QCU_ERR_InvalidValue);
 	assert_int_equal(bind_var(2, QCU_WINDOW_BASE, 0), QCU_ERR_InvalidValue);
@@ -460,7 +465,7 @@ static void modules(void **state)
 	assert_int_equal(fake.attr, 8);
 	assert_int_equal(fake.value, -5);
 
-	/* Its kernels go with a module. */
+	/* A module's kernels are destroyed with it. */
 	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = 2)), 0);
 	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = 2)),
 			 QCU_ERR_InvalidResourceHandle);
@@ -641,7 +646,7 @@ static void no_backend(void **state)
 	assert_null(m);
 }
 
-/* Bytes from nowhere: whatever happens, it is an answer or a refusal. */
+/* Random bytes: each record must be answered or refused. */
 static void noise(void **state)
 {
 	uint32_t seed = 12345;
@@ -667,7 +672,7 @@ static void noise(void **state)
 			memset(c.body + qcu_rule(c.op)->in, 0, QCU_BODY - qcu_rule(c.op)->in);
 		if (c.flags & QCU_F_MSG)
 			c.buf.len %= sizeof(msg);
-		/* Segments are pointers here, which the driver would not make up. */
+		/* Segments are pointers here. The driver would not invent them. */
 		if (c.flags & QCU_F_SEGS)
 			continue;
 		memset(msg, seed, sizeof(msg));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A virtqueue as the guest's driver sees it, with a fixed place for each chain. */
+/* A virtqueue as the guest's driver uses it, with a fixed slot for each chain. */
 #include <stdlib.h>
 #include <string.h>
 

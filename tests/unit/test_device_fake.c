@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The backend that the tests of the device see through; test_device_fake.h says what it does. */
+/* The transparent backend for the tests of the device; test_device_fake.h describes it. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,14 +34,14 @@ struct be_stream {
 	struct pending *first, **last;
 	struct course *course;
 };
-/* How far a stream has come; lives as long as an event that asks. */
+/* How far a stream has come. Lives as long as an event refers to it. */
 struct course {
 	_Atomic uint64_t queued, done;
 	unsigned int refs;
 };
 struct be_event {
 	uint64_t recorded;
-	struct be_stream *s; /* may be gone when it has done what `upto` counts */
+	struct be_stream *s; /* may be freed once `upto` is reached */
 	struct course *course;
 	uint64_t upto;
 };
@@ -68,7 +68,7 @@ void fake_reset(void)
 	};
 }
 
-/* Is it this call's turn to fail? */
+/* Returns true if this call must fail. */
 static int injected(_Atomic int *left)
 {
 	if (fake.lost)
@@ -152,7 +152,7 @@ static int f_stream_create(struct be *be, unsigned int dev, uint32_t flags, int 
 	return 0;
 }
 
-/* Does what the stream has queued, until it has done so many. */
+/* Does queued work of the stream until the counter has reached `upto`. */
 static void advance(struct be *be, struct be_stream *s, uint64_t upto)
 {
 	struct pending *p;
@@ -291,7 +291,7 @@ static int f_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t 
 static int f_mem_free(struct be *be, uint64_t addr)
 {
 	if (!drop(be, be->memory, addr))
-		abort(); /* the mirror must not ask for it */
+		abort(); /* the mirror must not call this */
 	free((void *)addr);
 	fake.allocations--;
 	return 0;
@@ -468,7 +468,7 @@ static int f_event_sync(struct be *be, struct be_event *e)
 		advance(be, e->s, e->upto);
 	if (fake.lost)
 		return fake.error;
-	/* Touches the event after the wait: it must still be there. */
+	/* Reads the event after the wait: the event must still exist. */
 	return e->recorded ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
 }
 
@@ -655,7 +655,7 @@ static bool f_probe(void)
 	return true;
 }
 
-/* No `occupancy`: one command that answers "not supported". */
+/* Without `occupancy`: one command that returns "not supported". */
 const struct be_ops fake_ops = {
 	.abi = BE_ABI,
 	.name = "fake",
@@ -706,5 +706,5 @@ const struct be_ops fake_ops = {
 	.assert_read = f_assert_read,
 };
 
-/* For what links the soft backend. */
+/* For tests that link the soft backend. */
 extern const struct be_ops be_soft __attribute__((alias("fake_ops")));

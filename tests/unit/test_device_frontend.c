@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A small vhost-user front end and guest driver; test_device_frontend.h says what for. */
+/* A small vhost-user front end and guest driver; test_device_frontend.h describes it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 #define WAIT_MS 20000
 
-/* Where the records of a slot lie. */
+/* The place of a slot's records. */
 #define RECORDS(q, slot) (0x100000ull + (q)*0x10000ull + (slot)*0x100ull)
 
 struct message {
@@ -104,7 +104,7 @@ void fe_start_quiet(struct frontend *fe, int stderr_fd)
 	start(fe, 0, stderr_fd);
 }
 
-/* A connection, and memory for the guest; the device's end. */
+/* Makes a connection and memory for the guest. Returns the device's end. */
 static int prepare(struct frontend *fe)
 {
 	int pair[2];
@@ -254,7 +254,10 @@ void fe_queue_start(struct frontend *fe, unsigned int q)
 	fe_send(fe, FE_SET_VRING_KICK, &v, 8, fe->kick[q]);
 	fe_new_call(fe, q);
 	fe_send(fe, FE_SET_VRING_ENABLE, &enable, sizeof(enable), -1);
-	/* The device reads the socket and the kicks in no fixed order; this waits for the first. */
+	/*
+	 * The device reads the socket and the kicks in no fixed order. This call waits until the
+	 * device has read the messages above.
+	 */
 	fe_get(fe, FE_GET_QUEUE_NUM);
 	fe->started[q] = true;
 }
@@ -290,7 +293,10 @@ unsigned int fe_post(struct frontend *fe, unsigned int q, const struct qCUcmd *c
 	return slot;
 }
 
-/* As Linux does it: only if the device has asked to hear of what came since the last time. */
+/*
+ * Kicks as Linux does: only if the device has asked for a notification about entries since the last
+ * kick.
+ */
 void fe_kick(struct frontend *fe, unsigned int q)
 {
 	struct driver_queue *dq = &fe->q[q];
@@ -318,7 +324,7 @@ uint32_t fe_wait(struct frontend *fe, unsigned int q, unsigned int slot, struct 
 		assert_true(n >= 0);
 		if (!dq->out[slot])
 			break;
-		if (n) /* the device was asked about an older index */
+		if (n) /* the device had asked about an older index */
 			continue;
 		if (poll(&p, 1, WAIT_MS) != 1)
 			fail_msg("queue %u, slot %u: no call", q, slot);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QEMU's part and the guest driver's, for tests of the device process: the vhost-user messages over
- * a socket pair, guest RAM in a memfd, and commands on virtqueues.
+ * Plays QEMU and the guest driver for tests of the device process: vhost-user messages over a
+ * socket pair, guest RAM in a memfd, and commands on virtqueues.
  */
 #ifndef TEST_DEVICE_FRONTEND_H
 #define TEST_DEVICE_FRONTEND_H
@@ -15,7 +15,7 @@
 #define FE_SESSIONS 4
 #define FE_QUEUES   (FE_SESSIONS + 1)
 #define FE_RAM	    0x1000000ull
-#define FE_FREE	    0x800000ull /* from here on tests may use RAM as they like */
+#define FE_FREE	    0x800000ull /* tests may use RAM freely from here on */
 
 struct frontend {
 	int sock;
@@ -28,23 +28,22 @@ struct frontend {
 	uint32_t seq;
 };
 
-/* Of the device processes that are started from now on. */
+/* For the device processes that are started from now on. */
 extern struct limits fe_limits;
 
-/* The device process in a child, connected, with memory; queues are not started. */
+/* Starts the device process in a child, connected, with memory. Queues are not started. */
 void fe_start(struct frontend *fe);
 void fe_start_prewarm(struct frontend *fe, unsigned int spares);
-/* Not verbose, and with this as its stderr. */
+/* The same without --verbose, and with this file as stderr. */
 void fe_start_quiet(struct frontend *fe, int stderr_fd);
 /*
- * The program qcu-device, with these arguments and `--fd N --sessions M` behind them; stderr may be
- * -1.
+ * Starts the program qcu-device with these arguments, then `--fd N --sessions M`. stderr may be -1.
  */
 void fe_start_program(struct frontend *fe, char *const argv[], int stderr_fd);
-/* Disconnects; the exit status of the device process. */
+/* Disconnects. Returns the exit status of the device process. */
 int fe_stop(struct frontend *fe);
 
-/* One message; the reply's 64 bits if it has one. */
+/* Sends one message. Returns the 64 bits of the reply, if there is one. */
 enum fe_request {
 	FE_GET_FEATURES = 1,
 	FE_SET_FEATURES = 2,
@@ -67,27 +66,32 @@ uint32_t fe_recv(struct frontend *fe, unsigned int request, void *payload, uint3
 uint64_t fe_get(struct frontend *fe, unsigned int request);
 
 void fe_queue_start(struct frontend *fe, unsigned int q);
-uint16_t fe_queue_stop(struct frontend *fe, unsigned int q); /* its index */
+uint16_t fe_queue_stop(struct frontend *fe, unsigned int q); /* returns its index */
 void fe_new_call(struct frontend *fe, unsigned int q);
 void fe_add_memory(struct frontend *fe, uint64_t gpa);
 
-/* Puts a command on a queue, with len bytes of RAM at gpa as its tail; its slot. */
+/* Puts a command on a queue, with len bytes of RAM at gpa as its tail. Returns the slot. */
 unsigned int fe_post(struct frontend *fe, unsigned int q, const struct qCUcmd *cmd, uint64_t gpa,
 		     uint32_t len);
 void fe_kick(struct frontend *fe, unsigned int q);
-/* The used length that it comes back with; the reply in *cmd. Fails the test after a while. */
+/* Returns the used length of the slot; the reply is in *cmd. Fails the test after a timeout. */
 uint32_t fe_wait(struct frontend *fe, unsigned int q, unsigned int slot, struct qCUcmd *cmd);
-/* All three; the status, or FE_GONE if it came back with length 0. */
+/*
+ * Post, kick and wait in one call. Returns the status, or FE_GONE if the command came back with
+ * length 0.
+ */
 #define FE_GONE (-1000)
 int fe_ask(struct frontend *fe, unsigned int q, struct qCUcmd *cmd, uint64_t gpa, uint32_t len);
 
 int fe_open(struct frontend *fe, unsigned int q);
 int fe_close(struct frontend *fe, unsigned int q);
 
-/* The mirror of a session, by its name among the device's children; 0: none. */
+/* Finds the mirror of a session by its name among the device's children; 0: there is none. */
 pid_t fe_mirror(struct frontend *fe, unsigned int session);
-/* A child of the device by its whole name, other than `not`: a spare is qcu-warming, then
- * qcu-spare. */
+/*
+ * Finds a child of the device by its whole name, other than `not`. A spare is named qcu-warming,
+ * then qcu-spare.
+ */
 pid_t fe_child(struct frontend *fe, const char *want, pid_t not );
 
 #endif

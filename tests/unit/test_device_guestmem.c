@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Guest-physical ranges: nothing outside of a region is ever translated, however it is asked. */
+/*
+ * Guest-physical ranges: an address outside all regions is never translated, in whatever way it is
+ * asked for.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +14,7 @@
 
 static uint8_t low[0x4000], high[0x8000];
 
-/* 0x1000..0x4fff, 0x5000..0xcfff, and one that ends at the end of all addresses. */
+/* 0x1000..0x4fff, 0x5000..0xcfff, and a range that ends at the end of the address space. */
 static void setup(struct guestmem *mem)
 {
 	mem->count = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tables of handles: numbers out of range, duplicate and stale ones, and objects still in use. */
+/*
+ * Tables of handles: numbers out of range, duplicate and stale numbers, and objects that are still
+ * in use.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -99,7 +102,9 @@ static void in_use(void **state)
 
 #define ROUNDS 20000
 
-/* Creates and destroys while others use: nothing is used after its release. */
+/*
+ * Creates and destroys objects while other threads use them: no object is used after its release.
+ */
 static void *churn(void *arg)
 {
 	struct handles *t = arg;

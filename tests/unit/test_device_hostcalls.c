@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Host functions in the mirror: who waits for whom, and what a guest may not say. */
+/* Host functions in the mirror: which side waits for which, and what a guest may not answer. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static int mirror_start(void **state)
 	return mir_create(&mirror, &cfg);
 }
 
-/* A stream that has come to a host function. */
+/* A stream that has reached a host function. */
 struct stream {
 	pthread_t thread;
 	void (*fn)(void *arg, int error);
@@ -59,7 +59,7 @@ static void refused(void **state)
 	fake.lost = true;
 	fake.error = QCU_ERR_IllegalAddress;
 	assert_int_equal(ask(CMD(HOST_FUNC, host_func, .token = 1)), QCU_ERR_IllegalAddress);
-	/* Nothing is there, and nobody waits. */
+	/* No function is ready, and the command does not wait. */
 	assert_int_equal(ask(next(0, 0)), QCU_ERR_Success);
 }
 
@@ -71,7 +71,7 @@ static void one_after_another(void **state)
 
 	(void)state;
 	assert_true(ask_begin(&waiting));
-	/* Only one can wait. */
+	/* Only one command can wait. */
 	assert_int_equal(ask(next(0, 1)), QCU_ERR_InvalidValue);
 	assert_int_equal(ask(CMD(HOST_FUNC, host_func, .token = 11, .flags = QCU_HOST_ALWAYS)), 0);
 	assert_true(fake.host_always);
@@ -83,7 +83,7 @@ static void one_after_another(void **state)
 	reach(&b, QCU_ERR_Assert);
 	usleep(20000);
 	assert_false(atomic_load(&a.passed));
-	/* Another one's end, or none, is not what it waits for. */
+	/* The end of another function, or of none, is refused: the stream goes on waiting. */
 	assert_int_equal(ask(next(12, 1)), QCU_ERR_InvalidValue);
 	assert_int_equal(ask(next(0, 1)), QCU_ERR_InvalidValue);
 	assert_false(atomic_load(&a.passed));
@@ -98,7 +98,7 @@ static void one_after_another(void **state)
 	assert_int_equal(ask(next(12, 0)), QCU_ERR_InvalidValue);
 }
 
-/* The mirror ends while a function is with the guest, one is ready, and one was dropped. */
+/* The mirror ends while one function is with the guest, one is ready, and one was dropped. */
 static void ends(void **state)
 {
 	struct mir_config cfg = {.ops = &fake_ops, .session = 1};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which images a mirror hands on. Images are made here byte by byte, then one thing in them is made
- * wrong; and all that nvcc has put into the test programs is let through. Each image has memory of
- * exactly its length, so that the sanitizers see a read beyond its end.
+ * Which images a mirror passes on. The test makes images byte by byte and then makes one thing in
+ * them wrong. Everything that nvcc has put into the test programs must be let through. Each image
+ * has memory of exactly its length, so that the sanitizers see a read beyond its end.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -55,7 +55,7 @@ static void bad(const char *what, const void *image, size_t len, const char *rea
 		fail_msg("%s: %d, %s; not: %s", what, rc, why ? why : "let through", reason);
 }
 
-/* One number in an image that is made wrong, and the reason that is then given. */
+/* One number in an image that is made wrong, and the expected reason. */
 struct wrong {
 	const char *what;
 	size_t at, bytes;
@@ -78,7 +78,10 @@ static void all_wrong(const void *image, size_t len, const struct wrong *w, size
 	free(copy);
 }
 
-/* Cut short anywhere, and with any byte changed, it is refused or not, and nothing else happens. */
+/*
+ * The image is cut short at every place, and each byte is changed. It is accepted or refused;
+ * nothing else may happen.
+ */
 static void survive(const void *image, size_t len)
 {
 	unsigned char *copy = malloc(len), old;
@@ -224,7 +227,7 @@ static void make_code(struct machine_code *mc)
 	PUT(mc, SEC_SYMTAB, 19, SHT_SYMTAB, symbol);
 	PUT(mc, SEC_TEXT, 27, SHT_PROGBITS, text);
 	PUT(mc, SEC_RELA, 35, SHT_RELA, rela);
-	/* Larger than the file, as it may be: it is not in it. */
+	/* The section is larger than the file. That is valid: its bytes are not in the file. */
 	put_section(mc, SEC_GLOBAL, 48, SHT_NOBITS, sizeof(*mc), 1 << 20);
 	mc->section[SEC_SYMTAB].sh_link = SEC_STRTAB;
 	mc->section[SEC_SYMTAB].sh_info = 1;
@@ -300,7 +303,7 @@ static void code_sections(void **state)
 	(void)state;
 	make_code(&mc);
 	all_wrong(&mc, sizeof(mc), wrong, sizeof(wrong) / sizeof(*wrong));
-	/* A small file with a lot to look at: the same symbols again and again. */
+	/* A small file that takes long to check: the same symbols again and again. */
 	for (i = SEC_SYMTAB; i < SECTIONS; i++) {
 		PUT(&mc, i, 0, SHT_SYMTAB, text);
 		mc.section[i].sh_size = 10 * sizeof(mc.symbol[0]);
@@ -357,10 +360,10 @@ static void code_that_is_good(void **state)
 	make_code(&mc);
 	good("machine code", &mc, sizeof(mc));
 	survive(&mc, sizeof(mc));
-	/* As it comes from a file. */
+	/* Machine code as a program gets it from a file. */
 	memcpy(longer, &mc, sizeof(mc));
 	good("machine code with a zero byte behind it", longer, sizeof(longer));
-	/* Numbers that do not fit in the header. */
+	/* Numbers that do not fit into the header. */
 	mc.section[0].sh_size = SECTIONS;
 	mc.section[0].sh_link = SEC_SHSTRTAB;
 	mc.head.e_shnum = 0;
@@ -371,7 +374,7 @@ static void code_that_is_good(void **state)
 	mc.section[0].sh_link = SEC_SHSTRTAB;
 	mc.section[0].sh_size = UINT64_MAX / 64 + 2;
 	bad("one that wraps", &mc, sizeof(mc), "more sections");
-	/* Types of CUDA's own. */
+	/* Section types of CUDA's own. */
 	make_code(&mc);
 	mc.head.e_phnum = 0;
 	mc.section[SEC_GLOBAL].sh_type = 0x70000007;
@@ -410,7 +413,7 @@ struct fatbin {
 #define FLAG_ENCRYPTED 0x10000u
 #define HEADERS	       offsetof(struct fatbin, payload)
 
-/* Returns how long it is. */
+/* Returns the length. */
 static size_t make_fatbin(struct fatbin *f, unsigned int kind, uint32_t flags, const void *code,
 			  size_t len)
 {
@@ -519,7 +522,7 @@ static void fatbin_in_a_row(void **state)
 static void fatbin_contents(void **state)
 {
 	static const uint32_t flags[] = {0, FLAG_LZ4, FLAG_ZSTD};
-	char endless[64]; /* no zeros are put behind it */
+	char endless[64]; /* no zeros behind it */
 	struct machine_code mc;
 	struct fatbin f;
 	size_t i, len;
@@ -582,7 +585,7 @@ static void what_unpacks(void **state)
 	bad("too much in one", &f, len, "more than it may");
 	f.e.unpacked_size = UINT64_MAX;
 	bad("as much as can be", &f, len, "more than it may");
-	/* Of these it is known before any is unpacked. */
+	/* The sizes of these are checked before any is unpacked. */
 	f.e.unpacked_size = IMAGE_ENTRY_MAX;
 	for (i = 0; i < 5; i++)
 		memcpy(five + i * len, &f, len);
@@ -592,7 +595,7 @@ static void what_unpacks(void **state)
 
 /* ---- what nvcc makes ---- */
 
-/* A section of a program's, in memory of its own; NULL: it has none. */
+/* Reads a section of a program into memory of its own; NULL: there is none. */
 static void *section_of(const char *path, const char *name, size_t *len)
 {
 	FILE *f = fopen(path, "rb");
@@ -628,7 +631,7 @@ out:
 	return p;
 }
 
-/* Beside this program's folder lie those of the test programs, when they have been built. */
+/* The test programs are in folders beside this program's folder, if they have been built. */
 static unsigned int programs_in(const char *folder)
 {
 	char path[PATH_MAX + 512], self[PATH_MAX] = "", *slash;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What mirrors give one another: tokens that were never given out, are of another VM or are not
- * good any more never reach the backend, and good ones do what they should. The mirrors are of the
- * software GPU, all in this process; their backend's imports are counted.
+ * Sharing between mirrors. Tokens that were never issued, that belong to another VM, or that are no
+ * longer valid never reach the backend. Valid tokens do what they should. The mirrors use the
+ * software GPU, all in this process. The test counts the imports of their backend.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ struct fake fake; /* for test_device_mirror.h */
 static struct shares *vm, *other_vm;
 static struct mirror *giver, *taker, *stranger;
 static struct be_ops counted;
-static unsigned int imports; /* calls of them */
+static unsigned int imports; /* number of calls */
 
 static int count_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
 			    uint64_t *addr)
@@ -150,7 +150,7 @@ static int take_event(struct mirror *m, const struct qcu_ipc_token *token, uint3
 	return ask_at(m, &c);
 }
 
-/* A token with any bit of it changed is none. */
+/* A token with any one bit changed is invalid. */
 static void forged_tokens_are_refused(void **state)
 {
 	struct qcu_ipc_token memory, event, forged = {.secret = {0}};
@@ -172,7 +172,7 @@ static void forged_tokens_are_refused(void **state)
 		((uint8_t *)&forged)[bit / 8] ^= 1u << bit % 8;
 		assert_int_equal(take_event(taker, &forged, 2), QCU_ERR_InvalidValue);
 	}
-	/* Memory is no event, nor is an event memory. */
+	/* A memory token opens no event, and an event token opens no memory. */
 	assert_int_equal(take(taker, &event, &p), QCU_ERR_InvalidValue);
 	assert_int_equal(take_event(taker, &memory, 2), QCU_ERR_InvalidValue);
 	assert_int_equal(imports, 0);
@@ -235,7 +235,10 @@ static void memory_is_taken_and_closed(void **state)
 	assert_int_equal(shut(taker, p + 1, &left), QCU_ERR_InvalidValue);
 	assert_int_equal(shut(taker, p, &left), QCU_ERR_Success);
 	assert_int_equal(left, 1);
-	/* Freed by its owner it cannot be opened any more, except where it is open. */
+	/*
+	 * Memory that its owner has freed cannot be opened any more. It stays where it is already
+	 * open.
+	 */
 	free_at(giver, a);
 	assert_int_equal(take(stranger, &t, &still), QCU_ERR_InvalidValue);
 	assert_int_equal(take(taker, &t, &still), QCU_ERR_Success);
@@ -338,7 +341,7 @@ static void the_end_of_a_session_clears_its_part(void **state)
 	assert_false(shares_put(vm, 63, &share, &last));
 	assert_true(shares_find(vm, &mine, &found, &session));
 	assert_int_equal(session, 63);
-	/* Only who has given it takes it back. */
+	/* Only the session that shared an object can withdraw it. */
 	shares_drop(vm, 62, &mine);
 	assert_true(shares_find(vm, &mine, &found, &session));
 	shares_drop(vm, 63, &mine);
@@ -351,7 +354,7 @@ static void the_end_of_a_session_clears_its_part(void **state)
 	assert_int_equal(found.size, BYTES);
 }
 
-/* Whoever is killed while it writes leaves nothing that is half there. */
+/* A process that is killed while it writes leaves no half-written entry. */
 static void a_writer_may_die_at_any_moment(void **state)
 {
 	struct share share = {.kind = SHARE_EVENT}, found;
@@ -400,7 +403,7 @@ static void processes_join_and_leave(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/* All are the dead one's. */
+	/* All entries belong to the dead process. */
 	assert_int_equal(shares_join(vm), 1);
 	assert_int_equal(shares_join(vm), 2);
 	assert_int_equal(shares_join(vm), 3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The jail, from inside: a mirror of the program qcu-device tries what a program that has broken
- * into it would (jail_backend.c). QCU_TEST_BACKEND=PATH does it with be_cuda.so, on a GPU.
+ * The jail, from inside: a mirror of the program qcu-device tries what an attacker in the mirror
+ * would try (jail_backend.c). QCU_TEST_BACKEND=PATH runs the test with be_cuda.so, on a GPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@ static char program[4096 + 64], backend_dir[4096 + 64];
 static struct frontend fe;
 static FILE *log_file;
 
-/* They lie beside the folder of the tests. */
+/* The programs are beside the folder of the tests. */
 static int find_programs(void **state)
 {
 	char self[4096], *cut;
@@ -47,7 +47,7 @@ static int find_programs(void **state)
 	return access(program, X_OK);
 }
 
-/* A session whose backend has tried everything; what it said is in log_file. */
+/* Runs a session whose backend makes all the attempts. Its messages are in log_file. */
 static void start(char *option)
 {
 	char gpu_option[] = "--gpu", gpu[] = "cuda";
@@ -72,7 +72,7 @@ static void stop(void)
 	fclose(log_file);
 }
 
-/* How many lines say that something was refused, and how many that it was done. */
+/* Counts the lines about refused attempts and about attempts that succeeded. */
 static void count(unsigned int *refused, unsigned int *done, bool *all)
 {
 	char line[256];
@@ -105,7 +105,7 @@ static void everything_is_refused(void **state)
 	stop();
 }
 
-/* The same attempts succeed, in part, where there is no jail; and it is said that there is none. */
+/* Without a jail, some of the same attempts succeed. A message says that there is no jail. */
 static void without_a_jail(void **state)
 {
 	char option[] = "--no-sandbox", line[256];
@@ -140,7 +140,7 @@ static unsigned long number(pid_t pid, const char *file, const char *format)
 	return value;
 }
 
-/* Where the first mapping begins that has this in its name. */
+/* Returns where the first mapping with this name begins. */
 static unsigned long place(pid_t pid, const char *name)
 {
 	char path[64], line[512];
@@ -158,7 +158,7 @@ static unsigned long place(pid_t pid, const char *name)
 	return at;
 }
 
-/* An ordinary user, no capabilities, no new privileges, and addresses of its own. */
+/* An ordinary user, no capabilities, no new privileges, and randomised addresses. */
 static void rights_and_addresses(void **state)
 {
 	unsigned long mine = number(getpid(), "status", "Uid: %lu"), stack[2], first[2];
@@ -191,7 +191,7 @@ static void rights_and_addresses(void **state)
 	stop();
 }
 
-/* A GPU whose kernels would reach the mirror's own memory is taken only by name. */
+/* A GPU whose kernels could reach the mirror's own memory is used only if it is named. */
 static void open_gpu(void **state)
 {
 	char gpu_option[] = "--gpu", gpu[] = "cuda", fd_option[] = "--fd", fd[] = "0";

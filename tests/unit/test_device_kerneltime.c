@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A kernel that does not end, with a backend that does not see to that itself: it is found when its
- * time is over, and not before; what only waits is not taken for it.
+ * Kernels that do not end, with a backend that does not watch for them itself. Such a kernel is
+ * found when its time is over, and not before. A kernel that only waits is not mistaken for one.
  */
 #define _GNU_SOURCE
 #include "tests/unit/test_device_ram.h"
@@ -10,7 +10,7 @@
 #include "qcu-device/mirror_impl.h"
 
 #define S	1000000000ull
-#define SECONDS 1000u /* so that the mirror's own thread never finds anything */
+#define SECONDS 1000u /* so long that the mirror's own thread finds nothing */
 
 static unsigned int found;
 
@@ -94,13 +94,13 @@ static void one_does_not(void **state)
 	assert_int_equal(found, 0);
 	look(SECONDS + 1);
 	assert_int_equal(found, 1);
-	/* Once is enough. */
+	/* It is reported only once. */
 	look(3 * SECONDS);
 	assert_int_equal(found, 1);
 	assert_int_equal(sync_stream(2), 0);
 }
 
-/* A long queue of short kernels: each has the time for itself. */
+/* A long queue of short kernels: each kernel has the full time. */
 static void many_short_ones(void **state)
 {
 	unsigned int i;
@@ -120,7 +120,7 @@ static void many_short_ones(void **state)
 	assert_int_equal(sync_stream(2), 0);
 }
 
-/* The stream has not come to the kernel: before it is something that takes as long as it likes. */
+/* The stream has not reached the kernel: before the kernel is work that may take any time. */
 static void behind_something(void **state)
 {
 	const struct qcu_seg seg = {0, PAGE};
@@ -137,7 +137,7 @@ static void behind_something(void **state)
 	assert_int_equal(unmap(VA, PAGE), 0);
 }
 
-/* A stream that is gone, and a device that is reset. */
+/* The stream is destroyed, or the device is reset. */
 static void gone(void **state)
 {
 	(void)state;

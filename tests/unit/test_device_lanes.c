@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lanes: order within a guest thread, independence between them, their end, and too many. */
+/*
+ * Lanes: order within a guest thread, independence between threads, the end of lanes, and too many
+ * threads.
+ */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -16,7 +19,7 @@
 struct item {
 	struct mir_request req;
 	pthread_t ran_on;
-	sem_t *wait; /* before it is done */
+	sem_t *wait; /* before the item is done */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,7 +68,7 @@ static void wait_for(unsigned int n)
 		sem_wait(&finished);
 }
 
-/* A lane that blocks holds up nobody else, and not the driver. */
+/* A lane that blocks does not hold up other lanes or the driver's commands. */
 static void independent(void **state)
 {
 	struct item a = {0}, b = {0}, c = {0}, d = {0};
@@ -92,7 +95,7 @@ static void independent(void **state)
 	assert_int_equal(misordered, 0);
 }
 
-/* What has been submitted is carried out even if the end comes at once. */
+/* Submitted requests are carried out even if the end comes at once. */
 static void end_waits(void **state)
 {
 	static struct item it[500];
@@ -109,7 +112,7 @@ static void end_waits(void **state)
 	assert_int_equal(misordered, 0);
 }
 
-/* Requests behind THREAD_EXIT still run, in order; the number may come back. */
+/* Requests behind THREAD_EXIT still run, in order. The thread's number may be used again. */
 static void thread_exit(void **state)
 {
 	static struct item it[4000];
@@ -125,7 +128,7 @@ static void thread_exit(void **state)
 	assert_int_equal(misordered, 0);
 }
 
-/* More guest threads than lanes: all are served, each in order, while others come and go. */
+/* More guest threads than lanes: all are served, each in order, while other threads come and go. */
 static void too_many(void **state)
 {
 	static struct item it[TIDS * 8];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of limits: text that means nothing, text that does. And the counts that the mirrors of
- * a VM share: limits of a session and of the VM, mirrors that die with something in their hands,
- * and many that take the last of something at the same time.
+ * The table of limits: text that means nothing, and text that is valid. The counts that the mirrors
+ * of a VM share: limits of a session and of the VM, mirrors that die while they hold something, and
+ * many mirrors that take the last unit at the same time.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -94,7 +94,7 @@ static void text(void **state)
 	limits_line(&l, LIMIT_STREAMS, line, sizeof(line));
 	assert_string_equal(line,
 			    "| streams | 12 | none | streams, per-thread default streams too |");
-	/* Whatever memory the VM has, the numbers stay numbers. */
+	/* The limits stay sensible for any amount of VM memory. */
 	limits_for_ram(&l, UINT64_MAX);
 	assert_true(l.vm[LIMIT_MAPPED] < 1ull << 57);
 	for (i = 0; i < LIMIT_KINDS; i++)
@@ -145,7 +145,7 @@ static void both_limits(void **state)
 	usage_end(u, 2);
 	assert_int_equal(usage_sum(u, LIMIT_STREAMS, 0), 2);
 	assert_int_equal(u->part[1].refused[LIMIT_STREAMS], 4);
-	/* A mirror that shares with nobody. */
+	/* A mirror that shares with no other mirror. */
 	assert_true(budget_take(&alone, LIMIT_STREAMS, 3));
 	assert_false(budget_take(&alone, LIMIT_STREAMS, 1));
 	assert_false(budget_set(&a, LIMIT_STREAMS, 4));
@@ -186,7 +186,7 @@ static void memory_by_device(void **state)
 	usage_free(u);
 }
 
-/* A mirror dies in the middle: what it had is free when its session has been ended. */
+/* A mirror dies in the middle: what it held is free when its session has been ended. */
 static void killed(void **state)
 {
 	struct limits l = {.vm[LIMIT_STREAMS] = 10};

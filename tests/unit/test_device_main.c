@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The program qcu-device: options that make no sense, its socket, and how it ends. */
+/* The program qcu-device: invalid options, its socket, and how it ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -51,7 +51,7 @@ static int clean_up(void **state)
 	return rmdir(dir);
 }
 
-/* Starts it with its stderr in a pipe. */
+/* Starts the program with its stderr in a pipe. */
 static pid_t start(char *const args[], int *err)
 {
 	int fds[2];
@@ -73,7 +73,7 @@ static pid_t start(char *const args[], int *err)
 	return pid;
 }
 
-/* Its exit code; its stderr in text. */
+/* Returns the exit code; the program's stderr is in text. */
 static int finish(pid_t pid, int err, char *text, size_t size)
 {
 	size_t len = 0;
@@ -88,7 +88,7 @@ static int finish(pid_t pid, int err, char *text, size_t size)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A bad command line: exit code 2, and a sentence with this in it. */
+/* A bad command line: exit code 2, and a message that contains this text. */
 static void refused(const char *says, const char *a, const char *b, const char *c, const char *d)
 {
 	char *const args[] = {program, (char *)a, (char *)b, (char *)c, (char *)d, NULL};
@@ -172,7 +172,7 @@ static void wait_for_socket(void)
 	}
 }
 
-/* A client, once somebody listens. */
+/* Connects a client as soon as the program listens. */
 static int client(void)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -188,7 +188,7 @@ static int client(void)
 	return fd;
 }
 
-/* One connection, and no file left. A second process does not disturb the first. */
+/* One connection, and no file is left. A second process does not disturb the first. */
 static void serves_once(void **state)
 {
 	char *const args[] = {program, "--gpu", "soft", "--socket", sock, NULL};
@@ -223,7 +223,7 @@ static void stale_socket(void **state)
 	close(client());
 	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
 
-	/* Told to end while it waits for QEMU. */
+	/* The program is told to end while it waits for QEMU. */
 	pid = start(args, &err);
 	wait_for_socket();
 	kill(pid, SIGTERM);

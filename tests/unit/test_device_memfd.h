@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory that plays a guest's RAM, shared as QEMU shares it. */
+/* Memory that serves as guest RAM, shared as QEMU shares it. */
 #ifndef TEST_DEVICE_MEMFD_H
 #define TEST_DEVICE_MEMFD_H
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* NULL: there is none. */
+/* Returns NULL if there is no memory. */
 static inline void *memfd_ram(size_t bytes)
 {
 	int fd = memfd_create("ram", MFD_CLOEXEC);

@@ -15,7 +15,7 @@
 #include "qcu-device/mirror.h"
 #include "tests/unit/test_device_fake.h"
 
-#define REFUSED (-1000) /* mir_submit said no */
+#define REFUSED (-1000) /* mir_submit has refused the command */
 
 static struct mirror *mirror;
 
@@ -43,7 +43,7 @@ static int ask_end(struct question *qu)
 	return qu->req.cmd.status;
 }
 
-/* With segments or a message, or neither. The reply is written over cmd. */
+/* Sends a command with segments, with a message, or with neither. The reply is written over cmd. */
 static int ask_with(struct qCUcmd *cmd, const void *msg, const struct qcu_seg *segs, size_t count)
 {
 	struct question qu = {.req = {.cmd = *cmd, .msg = msg, .segs = segs, .seg_count = count}};
@@ -65,8 +65,8 @@ static inline int ask(struct qCUcmd cmd)
 }
 
 /*
- * A record of guest thread 1 with the given members of its body. Not one initializer: that would
- * leave the rest of the union's bytes to the compiler, and they must be zero.
+ * A record of guest thread 1 with the given members of its body. This is not one initializer: an
+ * initializer leaves the rest of the union's bytes to the compiler, and they must be zero.
  */
 #define CMD(NAME, member, ...)                                    \
 	({                                                        \
@@ -78,7 +78,7 @@ static inline int ask(struct qCUcmd cmd)
 		cmd_;                                             \
 	})
 
-/* Nothing of the backend's may be left over. */
+/* No object of the backend may be left over. */
 static inline int mirror_stop(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers of a guest's that CUDA would take for something else than a number: attributes whose
- * values are pointers, indices into tables, sizes that the image of a kernel makes up. No backend
- * hears of them. The backend here is the fake one, which takes anything and counts.
+ * Numbers of a guest that CUDA would not take as plain numbers: attributes whose values are
+ * pointers, indices into tables, and sizes that a kernel's image invents. They must not reach the
+ * backend. The backend here is the fake one, which accepts anything and counts the calls.
  */
 #include "tests/unit/test_device_mirror.h"
 
@@ -115,7 +115,9 @@ static int attr_set(uint32_t attr, uint64_t first, uint64_t second)
 
 static void stream_attributes(void **state)
 {
-	/* Events and nodes of graphs, by their addresses, and what nobody knows. */
+	/*
+	 * Attributes whose values are addresses of events or graph nodes, and unknown attributes.
+	 */
 	static const uint32_t pointers[] = {0, 2, 4, 5, 6, 7, 11, 12, 13, 14, 99, UINT32_MAX};
 	static const uint32_t numbers[] = {3, 8, 9, 10};
 	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4096);
@@ -181,7 +183,7 @@ static void peer_attributes(void **state)
 	assert_int_equal(reached, sizeof(good) / sizeof(*good));
 }
 
-/* Arrays whose memory comes later, or only in part. */
+/* Arrays that get their memory later, or only a part of it. */
 static void array_flags(void **state)
 {
 	static const uint32_t bad[] = {0x10, 0x20, 0x40, 0x80, 0x80000000};
@@ -209,7 +211,7 @@ static int find(struct qcu_param p)
 	return ask_with(&c, FAKE_KERNEL, NULL, 0);
 }
 
-/* The image says where a kernel's parameters lie, and a launch is read by that. */
+/* The image says where a kernel's parameters are. The mirror reads a launch according to this. */
 static void parameters(void **state)
 {
 	static const struct qcu_param bad[] = {{UINT32_MAX, 2},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Order between guest threads that post: what comes after what, and what must not wait for what.
- * Requests run when this test lets them; a lane that waits for another one's is seen not to run.
+ * Order between guest threads that post: which command comes after which, and which must not wait
+ * for which. Requests run when the test lets them. If a lane waits for another lane, the test sees
+ * that its request does not run.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -123,7 +124,7 @@ static void has_run(struct item *it)
 	assert_true(it->ran);
 }
 
-/* Long enough for a lane that does not wait to have run it. */
+/* Long enough for a lane to run the item if it does not wait. */
 static void waits(struct item *it)
 {
 	usleep(30000);
@@ -136,7 +137,10 @@ static void let_go(struct item *it)
 	has_run(it);
 }
 
-/* A launches, then B launches, waits, asks in the same stream. Others are not concerned. */
+/*
+ * Thread A launches. Then thread B launches in the same stream, and a third thread synchronises
+ * with it. Other streams are not affected.
+ */
 static void same_stream(void **state)
 {
 	struct item *a = launch(1, 5, true), *b, *sync, *other, *elsewhere;
@@ -159,7 +163,7 @@ static void same_stream(void **state)
 	has_run(sync);
 }
 
-/* Through an event: its record in one thread, the wait in another, the record anew in a third. */
+/* Order through an event: one thread records it, another waits for it, a third records it again. */
 static void through_event(void **state)
 {
 	struct item *a = record(1, 9, 5, true), *b, *c, *d, *e;
@@ -181,7 +185,10 @@ static void through_event(void **state)
 	assert_ptr_equal(seen[1], b);
 }
 
-/* The legacy stream comes after blocking streams and before them; not so non-blocking ones. */
+/*
+ * The legacy stream comes after earlier work in blocking streams and before later work there.
+ * Non-blocking streams are not affected.
+ */
 static void legacy(void **state)
 {
 	struct item *make = new_item(QCU_OP_STREAM_CREATE, 1, true), *free_one, *a, *b, *c, *own;
@@ -205,7 +212,10 @@ static void legacy(void **state)
 	let_go(free_one);
 }
 
-/* What is about no stream comes after all that has been posted, and nothing comes after it. */
+/*
+ * A command that concerns no stream comes after everything posted before it. Nothing waits for this
+ * command.
+ */
 static void everything(void **state)
 {
 	struct item *a = launch(1, 5, true), *b, *c;
@@ -218,14 +228,14 @@ static void everything(void **state)
 	has_run(c);
 	waits(b);
 	let_go(a);
-	/* It is carried out now, and takes its time: posted ones do not wait for it. */
+	/* The command now runs, and takes its time. Posted commands do not wait for it. */
 	has_run(launch(1, 5, false));
 	has_run(launch(3, QCU_STREAM_LEGACY, false));
 	assert_false(b->ran);
 	let_go(b);
 }
 
-/* A thread that waits for a stream holds up nobody who posts to it. */
+/* A thread that waits for a stream does not hold up threads that post to the stream. */
 static void a_wait_is_no_obstacle(void **state)
 {
 	struct item *sync = new_item(QCU_OP_STREAM_SYNC, 1, false);
@@ -260,7 +270,9 @@ static void many(void **state)
 	has_run(free_all);
 }
 
-/* In each stream what was submitted first runs first, whoever submits. */
+/*
+ * In each stream the requests run in the order of their submission, whichever thread submits them.
+ */
 static void storm(void **state)
 {
 	enum { N = 4000 };
@@ -286,7 +298,7 @@ static void storm(void **state)
 		int seq = (int)seen[i]->req.cmd.seq;
 		unsigned int s = streams[seq];
 
-		/* The legacy stream and each other one are one order. */
+		/* The legacy stream is in one order with each of the other streams. */
 		for (k = 0; k < 8; k++)
 			if (!s || !k || k == s)
 				assert_true(seq > last[k]);
@@ -294,7 +306,7 @@ static void storm(void **state)
 	}
 }
 
-/* The driver's two commands, about [va, va + len). */
+/* The driver's two commands, for [va, va + len). */
 static struct item *memory(uint16_t op, uint64_t va, uint64_t len, bool held)
 {
 	struct item *it = new_item(op, 0, false);
@@ -310,7 +322,7 @@ static struct item *memory(uint16_t op, uint64_t va, uint64_t len, bool held)
 	return submit(it);
 }
 
-/* A MAP waits for the UNMAP of what it brings in, and for no other. */
+/* A MAP waits for an UNMAP that overlaps it, and for no other UNMAP. */
 static void map_after_unmap(void **state)
 {
 	struct item *out, *below, *above, *elsewhere, *over, *first, *last;
@@ -334,7 +346,7 @@ static void map_after_unmap(void **state)
 	has_run(over);
 }
 
-/* Lengths of which a lane will say that they are wrong make nobody wait for ever, either. */
+/* Lengths that a lane will later refuse must not make other commands wait for ever either. */
 static void memory_of_any_length(void **state)
 {
 	static const uint64_t lengths[] = {0, 1, UINT64_MAX - 50, UINT64_MAX};
@@ -351,7 +363,7 @@ static void memory_of_any_length(void **state)
 	}
 }
 
-/* An UNMAP comes after the MAPs before it, whatever these wait for. */
+/* An UNMAP comes after the MAPs before it, whatever the MAPs wait for. */
 static void unmap_after_map(void **state)
 {
 	struct item *out = memory(QCU_OP_UNMAP, 100, 10, true), *in, *again, *other;
@@ -369,7 +381,7 @@ static void unmap_after_map(void **state)
 	has_run(other);
 }
 
-/* More UNMAPs than one has thought of, some of them over: each MAP waits for its own. */
+/* More UNMAPs than the first table holds, some of them done: each MAP waits for its own UNMAP. */
 static void many_unmaps(void **state)
 {
 	struct item *out[100], *in[100];

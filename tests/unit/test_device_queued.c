@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Work that cannot begin: small copies, which the software GPU keeps the bytes of. 24,000 of them
- * behind a host function that does not end took 1.5 GiB. Now there is a limit; whoever comes to it
- * waits while the GPU goes on by itself, and is refused while only the guest can let it go on.
+ * Work that cannot begin: small copies, whose bytes the software GPU keeps. Once, 24,000 of them
+ * behind a host function that does not end took 1.5 GiB. Now there is a limit. A command that
+ * exceeds it waits if the GPU goes on by itself. The command is refused if only the guest can make
+ * the GPU go on.
  */
 #define _GNU_SOURCE
 #include "tests/unit/test_device_mirror.h"
@@ -15,14 +16,14 @@
 #define SMALL QCU_MSG_MAX
 #define MANY  400u
 
-struct fake fake; /* for test_device_mirror.h; the backend here is the software GPU */
+struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
 
 static struct usage *usage;
 static struct limits limits;
 static uint64_t dst;
 static uint8_t bytes[SMALL];
 
-/* Goes round until the word is not 0. */
+/* Loops until the word is not 0. */
 static const char ptx[] = ".version 8.3\n.target sm_75\n.address_size 64\n"
 			  ".visible .entry spin(.param .u64 at)\n"
 			  "{\n"
@@ -110,14 +111,14 @@ static void behind_a_host_function(void **state)
 		assert_int_equal(rc, QCU_ERR_MemoryAllocation);
 		assert_in_range(i, 64, 8 * KIB * KIB / SMALL);
 		assert_in_range(usage_sum(usage, LIMIT_QUEUED, 0), i * SMALL, 8 * KIB * KIB);
-		/* Other work, too, also in other streams. */
+		/* Other work is refused, too, also in other streams. */
 		assert_int_equal(ask(CMD(HOST_FUNC, host_func, .token = 6, .stream = 2)),
 				 QCU_ERR_MemoryAllocation);
 		assert_int_equal(ask(CMD(EVENT_CREATE, event_create, .event = 2 + round)), 0);
 		assert_int_equal(
 			ask(CMD(EVENT_RECORD, event_record, .event = 2 + round, .stream = 2)),
 			QCU_ERR_MemoryAllocation);
-		/* What ends it gets through. */
+		/* Commands that end the wait are accepted. */
 		assert_int_equal(ask(next(5, 0)), 0);
 		assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync, .stream = 2)), 0);
 		assert_int_equal(copy(), 0);
@@ -146,7 +147,7 @@ static void copy_done(struct mir_request *req)
 	sem_post(&((struct question *)req)->answered);
 }
 
-/* As with CUDA, whose queues have a size: the caller waits, and no work is lost. */
+/* As with CUDA, whose queues have a limited size: the caller waits, and no work is lost. */
 static void behind_a_kernel(void **state)
 {
 	static struct question q[MANY];
@@ -164,7 +165,7 @@ static void behind_a_kernel(void **state)
 	while (usage_sum(usage, LIMIT_QUEUED, 0) + 3 * KIB * KIB < 8 * KIB * KIB)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	assert_in_range(answers, 0, 8 * KIB * KIB / SMALL);
-	/* Another thread that asks for nothing such is not delayed. */
+	/* Another thread whose command queues no work is not delayed. */
 	assert_int_equal(ask((struct qCUcmd){.op = QCU_OP_INFO, .tid = 9}), 0);
 	__atomic_store_n((uint32_t *)dst, 1, __ATOMIC_SEQ_CST);
 	for (i = 0; i < MANY; i++)

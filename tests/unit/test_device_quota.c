@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A guest that wants more than it may have: each limit refuses the command that would go over it
- * before the backend hears of it, and what has been given back can be had again.
+ * A guest that wants more than it may have. Each limit refuses the command that would exceed it,
+ * before the backend sees the command. What the guest gives back, it can have again.
  */
 #define _GNU_SOURCE
 #include "tests/unit/test_device_ram.h"
@@ -11,7 +11,7 @@
 static struct usage *usage;
 static struct limits limits;
 
-/* A mirror with the limits that have been set, as session 2. */
+/* Starts a mirror with the current limits, as session 2. */
 static void begin(void)
 {
 	struct mir_config cfg = {
@@ -34,7 +34,7 @@ static int reset(void **state)
 	return !usage;
 }
 
-/* Nothing is left of what was counted. */
+/* All counts must be back at zero. */
 static int end(void **state)
 {
 	unsigned int i, wrong = 0;
@@ -71,7 +71,7 @@ static void streams(void **state)
 	(void)state;
 	limits.session[LIMIT_STREAMS] = 3;
 	begin();
-	/* What is refused for other reasons takes nothing. */
+	/* A command that is refused for another reason uses nothing up. */
 	assert_int_equal(stream(1), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 2, .flags = 8)),
 			 QCU_ERR_InvalidValue);
@@ -119,7 +119,7 @@ static void events(void **state)
 	assert_int_equal(event(4), 0);
 }
 
-/* What others of the VM have counts, too. */
+/* Resources of the VM's other sessions count, too. */
 static void others(void **state)
 {
 	(void)state;
@@ -185,7 +185,10 @@ static void modules(void **state)
 	assert_int_equal(usage->part[2].memory[0], 2 * IMAGE + 2 * 512);
 }
 
-/* As many modules as there are numbers for, which were 65,534 of up to 1 GiB each. */
+/*
+ * As many modules as there are numbers. Before the limit, these were 65,534 modules of up to 1 GiB
+ * each.
+ */
 static void module_flood(void **state)
 {
 	uint32_t id = QCU_ID_FIRST;
@@ -228,7 +231,10 @@ static void memory(void **state)
 	assert_int_equal(alloc(0, 0, &p), 0);
 	assert_int_equal(alloc(1000, 0, &p), 0);
 	assert_int_equal(usage->part[2].memory[0], 1024);
-	/* The quota is what there is: the GPU has 2000 bytes, of which 1000 are free. */
+	/*
+	 * The guest sees its quota as the size of the memory. The GPU has 2000 bytes, of which 1000
+	 * are free.
+	 */
 	assert_int_equal(ask_with(&info, NULL, NULL, 0), 0);
 	assert_int_equal(info.mem_info.total, 1500);
 	assert_int_equal(info.mem_info.free, 1500 - 1024);
@@ -242,7 +248,7 @@ static void memory(void **state)
 	assert_int_equal(usage->part[2].memory[0], 0);
 	assert_int_equal(alloc(1, 0, &p), 0);
 	assert_int_equal(alloc(1, 0, &p), 0);
-	/* Many small ones cost the host memory, too. */
+	/* Many small allocations cost the host memory, too. */
 	assert_int_equal(alloc(1, 1, &q), QCU_ERR_MemoryAllocation);
 	assert_int_equal(fake.allocations, 3);
 	assert_int_equal(ask(CMD(FREE, free, .ptr = other)), 0);
@@ -276,7 +282,9 @@ static void description(void **state)
 	assert_int_equal(d.total_mem, 12345);
 }
 
-/* One page again and again: the attack had 64 GiB of page tables filled by 64 MiB of memory. */
+/*
+ * Maps the same page again and again. The attack made 64 MiB of memory fill 64 GiB of page tables.
+ */
 static void one_page_many_times(void **state)
 {
 	static struct qcu_seg segs[QCU_SEGS_MAX];
@@ -300,7 +308,7 @@ static void one_page_many_times(void **state)
 	assert_int_equal(used(LIMIT_MAPPED), va - VA - len);
 	assert_int_equal(map(VA, segs, QCU_SEGS_MAX), 0);
 	assert_int_equal(map(va, segs, QCU_SEGS_MAX), QCU_ERR_MemoryAllocation);
-	/* The rest is not taken by the refusal. */
+	/* The refused command has not used up the rest. */
 	assert_int_equal(map(va, segs, 1), 0);
 	assert_int_equal(unmap(VA, va - VA + PAGE), 0);
 	assert_int_equal(used(LIMIT_MAPPED), 0);
@@ -323,7 +331,7 @@ static void mapped_by_others(void **state)
 	assert_int_equal(unmap(VA, seg.len), 0);
 }
 
-/* Threads of the guest's are many; those of the mirror are not. */
+/* The guest may have many threads. The mirror's threads are limited. */
 static void lanes(void **state)
 {
 	struct question held[2] = {
@@ -344,7 +352,7 @@ static void lanes(void **state)
 		held[i].req.cmd.tid = 100 + i;
 		assert_true(ask_begin(&held[i]));
 	}
-	/* Some wait behind those two, and none gets lost. */
+	/* Some commands wait behind those two, and none is lost. */
 	memset(c.body, 0, sizeof(c.body));
 	for (i = 0; i < 64; i++) {
 		more[i] = (struct question){.req.cmd = c};
@@ -360,7 +368,7 @@ static void lanes(void **state)
 	assert_int_equal(used(LIMIT_LANES), 4);
 }
 
-/* When the VM has no more of them, a session still has one. */
+/* If the VM has no lanes left, a session still has one. */
 static void last_lane(void **state)
 {
 	struct qCUcmd c = CMD(INFO, info, .devices = 0);
@@ -377,7 +385,7 @@ static void last_lane(void **state)
 	}
 	assert_int_equal(used(LIMIT_LANES), 0);
 	usage_end(usage, 5);
-	/* A thread goes on where it was; a new one has a lane of its own. */
+	/* A known thread stays on its lane. A new thread gets a lane of its own. */
 	c.tid = 77;
 	assert_int_equal(ask(c), 0);
 	assert_int_equal(used(LIMIT_LANES), 1);

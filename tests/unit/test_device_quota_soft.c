@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Limits of what only a backend with all functions has, here the software GPU: pools and what they
- * keep, arrays, textures, graphs, the heap and the stacks of kernels; and two mirrors of one VM,
- * whose memory is one GPU's.
+ * Limits that need a backend with all functions, here the software GPU: pools and the memory they
+ * keep, arrays, textures, graphs, the heap and the stacks of kernels; and two mirrors of one VM
+ * that share the memory of one GPU.
  */
 #define _GNU_SOURCE
 #include "tests/unit/test_device_mirror.h"
@@ -18,7 +18,7 @@ static struct usage *usage;
 static struct limits limits;
 static struct mirror *other;
 
-/* A pool that keeps what has been freed until it is trimmed: so much more than is in use. */
+/* A pool that keeps freed memory until it is trimmed: this many bytes more than are in use. */
 static _Atomic uint64_t kept;
 static atomic_uint trims;
 
@@ -148,7 +148,7 @@ static void pooled_memory(void **state)
 	assert_int_equal(ask(CMD(FREE, free, .ptr = p)), 0);
 }
 
-/* What a pool keeps counts, and goes when there is need of it. */
+/* Memory that a pool keeps counts. It is released when memory is needed. */
 static void kept_memory(void **state)
 {
 	uint64_t p, q;
@@ -165,7 +165,7 @@ static void kept_memory(void **state)
 	assert_int_equal(trims, 1);
 	assert_int_equal(memory_used(), 8 * MIB);
 	assert_int_equal(alloc(3 * MIB, &q), QCU_ERR_MemoryAllocation);
-	/* One that takes more than it was asked for. */
+	/* The allocation takes more memory than it asked for. */
 	kept = 1 * MIB + 4096;
 	assert_int_equal(malloc_async(1 * MIB, 0, &q), QCU_ERR_MemoryAllocation);
 	assert_int_equal(q, 0);
@@ -187,7 +187,9 @@ static void pools(void **state)
 	assert_int_equal(ask(c), 0);
 	c.pool_create.pool = 4;
 	assert_int_equal(ask(c), QCU_ERR_MemoryAllocation);
-	/* Its memory lives longer, and so does the pool. */
+	/*
+	 * The pool's memory is still in use after the pool is destroyed, so the pool still counts.
+	 */
 	assert_int_equal(malloc_async(1 * MIB, 3, &p), 0);
 	assert_int_equal(ask(CMD(POOL_DESTROY, pool_destroy, .pool = 3)), 0);
 	assert_int_equal(memory_used(), 1 * MIB);
@@ -256,7 +258,7 @@ static void textures(void **state)
 	assert_int_equal(texture(&b), 0);
 }
 
-/* A graph whose body is recorded again and again, with ever more in it. */
+/* A graph whose body is recorded again and again, with more and more work in it. */
 static void graphs(void **state)
 {
 	struct qCUcmd record = CMD(COND_RECORD, cond_record, .cond = 2, .stream = 2), set;
@@ -304,14 +306,14 @@ static uint64_t device_limit_now(uint32_t limit)
 	return c.limit_get.value;
 }
 
-/* What kernels allocate from, and their stacks: a guest could ask for all of the GPU with it. */
+/* The heap and the stacks of kernels: a guest could ask for all of the GPU's memory with them. */
 static void device_limits(void **state)
 {
 	(void)state;
 	limits.session[LIMIT_DEVICE_MEMORY] = 10 * MIB;
 	mirror = new_mirror(1);
 	assert_int_equal(device_limit(0, UINT64_MAX), QCU_ERR_InvalidValue);
-	/* Of a heap there is what is left. */
+	/* A heap gets at most what is left. */
 	assert_int_equal(device_limit(2, 10 * MIB + 1), 0);
 	assert_int_equal(memory_used(), 10 * MIB);
 	assert_int_equal(device_limit(2, UINT64_MAX), 0);
@@ -324,13 +326,13 @@ static void device_limits(void **state)
 	assert_int_equal(memory_used(), 10 * MIB);
 	assert_int_equal(device_limit(2, 4 * MIB), 0);
 	assert_int_equal(memory_used(), 4 * MIB);
-	/* One that the backend does not want. */
+	/* A limit that the backend refuses. */
 	assert_int_equal(device_limit(99, 1), QCU_ERR_InvalidValue);
 	assert_int_equal(ask(CMD(DEVICE_RESET, device_reset, 0)), 0);
 	assert_int_equal(memory_used(), 0);
 }
 
-/* The buffer for what kernels print is the host's memory here. */
+/* The buffer for the output of kernels is host memory here. */
 static void print_buffer(void **state)
 {
 	(void)state;
@@ -345,7 +347,10 @@ static void print_buffer(void **state)
 static const char ptx[] = ".version 8.3\n.target sm_75\n.address_size 64\n"
 			  ".visible .entry nothing()\n{\nret;\n}\n";
 
-/* What is made of an image counts besides it: packed, it may be a thousand times smaller. */
+/*
+ * The text that is made from an image counts in addition to the image: a packed image may be a
+ * thousand times smaller.
+ */
 static void module_text(void **state)
 {
 	struct qCUcmd c = CMD(MODULE_LOAD, module_load, .buf = {1, sizeof(ptx)}, .module = 2);
@@ -387,7 +392,7 @@ static int launch(uint32_t kernel)
 	return ask_with(&c, &m, NULL, 0);
 }
 
-/* Another kernel each time that the graph is recorded: it keeps all of them. */
+/* Each recording has another kernel. The graph keeps all of these kernels. */
 static void kept_kernels(void **state)
 {
 	struct qCUcmd c = CMD(MODULE_LOAD, module_load, .buf = {1, sizeof(ptx)}, .module = 2);
@@ -405,7 +410,7 @@ static void kept_kernels(void **state)
 		find_kernel(2 + i);
 		assert_int_equal(ask(CMD(COND_RECORD, cond_record, .cond = 2, .stream = 2)), 0);
 		rc = launch(2 + i);
-		/* The same again is one more piece of work, and no more to keep. */
+		/* The same kernel again is one more node, but no additional kernel to keep. */
 		if (!i)
 			assert_int_equal(launch(2), 0);
 		assert_int_equal(ask(CMD(STREAM_DESTROY, stream_destroy, .stream = 2)), 0);
@@ -417,7 +422,10 @@ static void kept_kernels(void **state)
 	assert_int_equal(usage->part[1].used[LIMIT_GRAPH_NODES], 0);
 }
 
-/* Two mirrors of a VM have a software GPU of 64 MiB each, and together no more than one. */
+/*
+ * Each of two mirrors of a VM has a software GPU of 64 MiB. Together they have no more than one
+ * GPU.
+ */
 static void one_gpu(void **state)
 {
 	struct mirror *first;

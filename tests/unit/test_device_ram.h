@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A mirror whose guest is another process: its memory, and copies from and to it. */
+/* A mirror whose guest is another process: the guest's memory, and copies from and to it. */
 #ifndef TEST_DEVICE_RAM_H
 #define TEST_DEVICE_RAM_H
 
@@ -58,7 +58,7 @@ static inline struct qcu_stats_desc stats(void)
 	return st;
 }
 
-/* A copy from or to segments of guest memory. */
+/* Copies from or to segments of guest memory. */
 static inline int copy_segs(bool h2d, uint64_t addr, const struct qcu_seg *segs, size_t n,
 			    uint32_t flags)
 {
@@ -113,7 +113,7 @@ static inline uint8_t *at_gpa(uint64_t gpa)
 	return gpa >= HIGH ? ram + RAM / 2 + (gpa - HIGH) : ram + gpa;
 }
 
-/* The bytes of the segments, one behind the other. */
+/* Joins the bytes of the segments. */
 static inline size_t gather(uint8_t *to, const struct qcu_seg *segs, size_t n)
 {
 	size_t i, len = 0;
@@ -123,7 +123,7 @@ static inline size_t gather(uint8_t *to, const struct qcu_seg *segs, size_t n)
 	return len;
 }
 
-/* n pages, none beside the one before it. */
+/* Makes segments of n pages, of which no two are side by side. */
 static inline void scatter(struct qcu_seg *segs, size_t n)
 {
 	size_t i;
@@ -134,7 +134,7 @@ static inline void scatter(struct qcu_seg *segs, size_t n)
 
 #define LANES_AT_ONCE 6u
 
-/* Has so many threads do something, each for a lane of its own, and NULL is how it ends well. */
+/* Starts this many threads, each for a lane of its own. A thread returns NULL if it ends well. */
 static inline void on_lanes(unsigned int lanes, void *(*one_lane)(void *lane))
 {
 	pthread_t thread[LANES_AT_ONCE];
@@ -150,7 +150,7 @@ static inline void on_lanes(unsigned int lanes, void *(*one_lane)(void *lane))
 	}
 }
 
-/* Every byte moved counts in one way, and all that came over is accounted for. */
+/* Each byte moved counts in exactly one way, and all transferred bytes are counted. */
 static inline void balanced(const struct qcu_stats_desc *st)
 {
 	assert_int_equal(st->h2d_bytes + st->d2h_bytes,

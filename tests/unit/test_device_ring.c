@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The virtqueue, from the device's side: chains that break the rules, notifications, and a worker
- * that is killed: at every single instruction of a short run, and at random in long ones. Each
- * chain must come back exactly once.
+ * that is killed. The worker is killed at every single instruction of a short run, and at random in
+ * long runs. Each chain must come back exactly once.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 
 #define RAM  0x10000ull
 #define GPA  0x80000000ull
-#define GPA2 0x90000000ull /* the last page again, elsewhere */
+#define GPA2 0x90000000ull /* the last page again, at another address */
 #define DATA (GPA + 0x8000)
 
 static uint8_t *ram;
@@ -163,7 +163,7 @@ static void bad_chains(void **state)
 	bad_chain(&indirect, 1);
 }
 
-/* What leaves the queue itself unusable takes nothing, and draining still ends. */
+/* If the queue itself is unusable, no chain is taken, and draining still ends. */
 static void bad_queue(void **state)
 {
 	(void)state;
@@ -207,7 +207,7 @@ static void notifications(void **state)
 	assert_true(ring_kicks_on(&ring));
 	assert_int_equal(*avail_event, 1);
 	ring_push(&ring, chain.head, 64);
-	assert_true(ring_wants_call(&ring)); /* the first is always told */
+	assert_true(ring_wants_call(&ring)); /* the first call is always needed */
 	*used_event = 2;
 	add_pair();
 	add_pair();
@@ -241,7 +241,10 @@ static void clean(void)
 	assert_int_equal(driver_outstanding(&q), 0);
 }
 
-/* How often ring_wants_call() says yes while n chains go through, whatever the guest wishes. */
+/*
+ * Passes n chains through the ring. Returns how often ring_wants_call() says yes, for this event
+ * index of the guest.
+ */
 static unsigned int calls(uint16_t used_event, unsigned int n)
 {
 	unsigned int yes = 0;
@@ -257,7 +260,7 @@ static unsigned int calls(uint16_t used_event, unsigned int n)
 	return yes;
 }
 
-/* An event index is a wish: a wrong one costs the guest interrupts, or spares it some. */
+/* An event index is only a wish: a wrong one costs the guest interrupts, or saves some. */
 static void events_that_lie(void **state)
 {
 	static const uint16_t wish[] = {0, 1, 7, 0x7fff, 0x8000, 0xfffe, 0xffff};
@@ -267,12 +270,14 @@ static void events_that_lie(void **state)
 	assert_int_equal(calls(0, 1), 1);
 	for (i = 0; i < sizeof(wish) / sizeof(wish[0]); i++)
 		assert_true(calls(wish[i], 300) <= 1);
-	/* One that never moves is met once in all numbers, also when they wrap. */
+	/*
+	 * An index that never moves is reached once in 0x10000 chains, also when the numbers wrap.
+	 */
 	assert_int_equal(calls(5, 0x10000), 1);
 	clean();
 }
 
-/* What only we write there we do not read back; what the guest says of itself is checked. */
+/* The device does not read back what only the device writes. It checks what the guest writes. */
 static void indices_that_lie(void **state)
 {
 	static const uint16_t jump[] = {0xffff, DRIVER_NUM + 1, 0x8000, 0x1234};
@@ -301,7 +306,7 @@ static void indices_that_lie(void **state)
 	}
 	clean();
 
-	/* The index goes back, or far ahead, also after we have asked for kicks. */
+	/* The index goes back, or far ahead, also after the device has asked for kicks. */
 	for (i = 0; i < sizeof(jump) / sizeof(jump[0]); i++) {
 		fresh(NULL);
 		assert_true(ring_kicks_on(&ring));
@@ -315,7 +320,7 @@ static void indices_that_lie(void **state)
 		assert_int_equal(ring_pop(&ring, &chain, &why), 0);
 	}
 
-	/* Nor does a take-over ask the guest what has been given back. */
+	/* A take-over does not ask the guest either what has been given back. */
 	for (i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
 		fresh(NULL);
 		for (n = 0; n < 3; n++) {
@@ -336,7 +341,7 @@ static void indices_that_lie(void **state)
 	assert_int_equal(ring_pop(&ring, &chain, &why), 0);
 }
 
-/* Three chains, given back in another order than taken. */
+/* Takes three chains and gives them back in another order. */
 static void __attribute__((noreturn)) short_run(void)
 {
 	uint16_t head[3];
@@ -366,7 +371,7 @@ static bool may_trace(void)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* All that the worker shares with anyone. */
+/* All memory that the worker shares. */
 struct shot {
 	uint8_t ram[DRIVER_BYTES];
 	struct ring_state state;
@@ -388,8 +393,9 @@ static void restore(const struct shot *s)
 }
 
 /*
- * As if the worker were dead now: how many of the three it has answered. `quick`: the guest takes
- * what it is told of, and uses the place again, before the take-over.
+ * Continues as if the worker had died now. Returns how many of the three chains it has answered.
+ * `quick`: before the take-over, the guest takes the chains that it was told of, and uses their
+ * slots again.
  */
 static unsigned int dead_now(bool quick)
 {
@@ -413,7 +419,7 @@ static unsigned int dead_now(bool quick)
 	for (i = 0; i < 3; i++)
 		answered += q.len[i] == 64;
 	clean();
-	/* The queue goes on. */
+	/* The queue still works. */
 	add_pair();
 	assert_int_equal(ring_pop(&ring, &chain, &why), 1);
 	ring_push(&ring, chain.head, 64);
@@ -423,8 +429,8 @@ static unsigned int dead_now(bool quick)
 }
 
 /*
- * One worker, stepped through its run. After each instruction the memory that it shares is what a
- * kill would leave behind; it is taken over, checked, and put back.
+ * One worker runs step by step. After each instruction, the memory that it shares is what a kill at
+ * this moment would leave. The test takes the queue over, checks it, and restores the memory.
  */
 static void killed_at_every_instruction(void **state)
 {
@@ -462,7 +468,7 @@ static void killed_at_every_instruction(void **state)
 		assert_true(times[i]);
 }
 
-/* Takes and gives back for ever, a few at a time and out of order. */
+/* Takes and gives back chains for ever, a few at a time and out of order. */
 static void __attribute__((noreturn)) long_run(unsigned int seed)
 {
 	uint16_t held[4];
@@ -486,7 +492,7 @@ static void killed_at_random(void **state)
 	unsigned int round, seed = 1, answered = 0, returned = 0, i;
 
 	(void)state;
-	/* On a busy machine a child may be killed before it runs: then it takes more of them. */
+	/* On a busy machine a child may be killed before it runs; then more rounds are needed. */
 	for (round = 0; round < 300 || (answered <= 1000 && round < 6000); round++) {
 		struct timespec now, end;
 		pid_t pid = fork();

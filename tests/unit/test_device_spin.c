@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How long to look before sleeping. */
+/* How long to poll before sleeping. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static void one_processor(void **state)
 	assert_int_equal(spin_default_us(), 20);
 	spin_init(&s, 50);
 	assert_int_equal(s.now_ns, 0);
-	/* Nor does it begin later. */
+	/* It does not begin to poll later either. */
 	spin_came(&s, 0);
 	spin_came(&s, 10);
 	assert_int_equal(s.now_ns, 0);
@@ -50,12 +50,15 @@ static void adapts(void **state)
 	unsigned int i;
 
 	(void)state;
-	/* What came soon does not make the look shorter than what comes next may take. */
+	/* An early answer does not shorten the time to poll: the next answer may take longer. */
 	spin_came(&s, 0);
 	assert_int_equal(s.now_ns, 50000);
 	spin_came(&s, 40000);
 	assert_int_equal(s.now_ns, 50000);
-	/* Never in time: less and less, but for a moment that costs nothing. */
+	/*
+	 * Answers never come in time: the time to poll shrinks, down to a minimum that costs
+	 * nothing.
+	 */
 	spin_came(&s, 50001);
 	assert_int_equal(s.now_ns, 25000);
 	for (i = 0; i < 10; i++)
@@ -63,7 +66,7 @@ static void adapts(void **state)
 	assert_int_equal(s.now_ns, 20000);
 	spin_came(&little, 9001);
 	assert_int_equal(little.now_ns, 9000);
-	/* And back with the first that would have been seen. */
+	/* The first answer that a full poll would have caught restores the full time. */
 	spin_came(&s, 50000);
 	assert_int_equal(s.now_ns, 50000);
 }

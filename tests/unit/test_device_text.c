@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Text that a kernel chooses: what it prints and what its assertions say is the guest program's, as
- * it stands; nothing of it gets into the log. What the device itself says about a kernel has names
- * of the kernel's choice in it: that is clean, and not too much. A mirror on the software GPU, each
- * in a process of its own, whose stderr is a file.
+ * Text that a kernel chooses. The output and the assertions of a kernel go unchanged to the guest
+ * program, and none of this text goes to the log. The device's own messages about a kernel contain
+ * names that the kernel chose. These messages must be clean and limited in number. Each test runs a
+ * mirror on the software GPU, in a process of its own, whose stderr is a file.
  */
 #include <stdio.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include "qcu-device/complain.h"
 #include "tests/unit/test_device_mirror.h"
 
-struct fake fake; /* for test_device_mirror.h; the backend here is the software GPU */
+struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
 
 /* "\e[2J\nqcu-device: all is well\n" */
 #define BYTES                                                                                      \
@@ -81,7 +81,7 @@ static int synchronize(void)
 	return ask(CMD(DEVICE_SYNC, device_sync, 0));
 }
 
-/* What the guest program fetches of what has been printed. */
+/* Fetches the kernels' output as the guest program does. */
 static const char *fetch(uint32_t channel)
 {
 	static char text[8192];
@@ -143,7 +143,7 @@ static void what_it_prints_is_the_programs(void **state)
 	const char *text = log_of(print_and_fail);
 
 	(void)state;
-	/* That there was an assertion may be said, but not what it says. */
+	/* The log may say that an assertion failed, but not the assertion's text. */
 	assert_null(strchr(text, '\033'));
 	assert_null(strstr(text, "all is well"));
 }
@@ -171,7 +171,7 @@ static void what_is_said_about_it_is_clean(void **state)
 		for (size_t i = 0; i < strcspn(line, "\n"); i++)
 			assert_in_range(line[i], ' ', '~');
 	}
-	/* A slow machine gets one more a second. */
+	/* A slow machine logs one more line each second. */
 	assert_in_range(lines, COMPLAIN_BURST, 3 * COMPLAIN_BURST - 1);
 }
 

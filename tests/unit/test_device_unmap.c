@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory leaves the window while the GPU is busy, for as long as it likes. Until it is gone it
- * counts, nobody may use it, and nothing else gets its addresses. Other memory comes in meanwhile
- * and is used: the program may need that for what the GPU waits for.
+ * Memory is unmapped from the window while the GPU is busy, for an unlimited time. Until the UNMAP
+ * is done, the memory counts, no command may use it, and nothing else gets its addresses. Meanwhile
+ * other memory is mapped and used: the program may need that memory for the work that the GPU waits
+ * for.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <unistd.h>
@@ -56,7 +57,7 @@ static int start_ncvm(void **state)
 	return start_with((struct mir_config){.map = MIR_MAP_NCVM});
 }
 
-/* Room for one piece of memory. */
+/* A limit of registered memory with room for one map. */
 static int start_limit(void **state)
 {
 	(void)state;
@@ -69,7 +70,7 @@ static int stop(void **state)
 	return mirror_stop(state);
 }
 
-/* A MAP of pages from gpa on, which has to live as long as the question. */
+/* A MAP of pages from gpa on. The segment must live as long as the question. */
 struct map_question {
 	struct question qu;
 	struct qcu_seg seg;
@@ -105,7 +106,7 @@ static void unmap_begin(struct question *qu, uint64_t va)
 	assert_true(ask_begin(qu));
 }
 
-/* Its answer would have come by now. */
+/* Without a wait, the answer would have come by now. */
 static void not_answered(struct question *qu)
 {
 	usleep(20000);
@@ -140,7 +141,7 @@ static int copy(bool up, uint64_t va)
 	return ask(c);
 }
 
-/* What the mirror has at va begins with the page of this number. */
+/* Checks that the mirror's memory at va begins with the page of this number. */
 static void has(uint64_t va, uint64_t page)
 {
 	assert_int_equal(copy(true, va), 0);
@@ -161,7 +162,7 @@ static struct qcu_stats_desc stats(void)
 	return d;
 }
 
-/* Nobody may use it any more, and it is not gone. */
+/* No command may use the memory any more, but it is not unmapped yet. */
 static void leaving(void **state)
 {
 	struct qcu_stats_desc before, now;
@@ -186,7 +187,9 @@ static void leaving(void **state)
 	assert_int_equal(now.registered_bytes, fake.registered_bytes);
 }
 
-/* Other memory comes and is used, what comes to its place waits, and so does the next to leave. */
+/*
+ * Other memory is mapped and used. A MAP at the same addresses waits, and so does the next UNMAP.
+ */
 static void others_pass(void **state)
 {
 	struct map_question over;
@@ -216,7 +219,7 @@ static void others_pass(void **state)
 	assert_int_equal(copy(true, VA + 2 * LEN), QCU_ERR_InvalidValue);
 }
 
-/* What is registered stays within the limit, and what leaves still counts. */
+/* The registered memory stays within the limit, and memory that is being unmapped still counts. */
 static void limit(void **state)
 {
 	struct question out;
@@ -232,7 +235,7 @@ static void limit(void **state)
 	fake.busy = false;
 	assert_int_equal(ask_end(&out), 0);
 	assert_int_equal(fake.registrations, 0);
-	/* The next use has room. */
+	/* There is room for the next use. */
 	has(VA + LEN, 4);
 	assert_int_equal(stats().registered_bytes, LEN);
 	assert_int_equal(fake.registrations, 1);

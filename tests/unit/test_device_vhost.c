@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The device process as QEMU and the guest see it: sessions that open and close, mirrors that are
- * killed or kill themselves, guests that lie, queues that stop, memory that changes.
+ * killed or that crash, guests that lie, queues that stop, and memory that changes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static int ask(unsigned int q, uint16_t op)
 	return fe_ask(&fe, q, &c, 0, 0);
 }
 
-/* The device has noticed that a mirror is gone. */
+/* Waits until the device has noticed that a mirror is gone. */
 static void wait_reaped(unsigned int session)
 {
 	struct timespec ms = {.tv_nsec = 1000000};
@@ -127,7 +127,7 @@ static void bad_control(void **state)
 		assert_int_equal(fe_wait(&fe, 0, slot, &c), 0);
 	}
 	assert_int_equal(fe_mirror(&fe, 1), 0);
-	/* It goes on. */
+	/* The control queue goes on. */
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_open(&fe, 1), QCU_ERR_InvalidValue);
 	assert_int_equal(fe_close(&fe, 1), 0);
@@ -142,7 +142,7 @@ static void not_started(void **state)
 	assert_int_equal(fe_open(&fe, 1), 0);
 }
 
-/* A control queue that makes no sense is given up; sessions live on. */
+/* The device gives up an invalid control queue. The sessions live on. */
 static void broken_control(void **state)
 {
 	(void)state;
@@ -151,7 +151,7 @@ static void broken_control(void **state)
 	fe.q[0].avail->idx = ++fe.q[0].added;
 	fe_kick(&fe, 0);
 	assert_int_equal(ask(1, QCU_OP_INFO), 0);
-	/* A reset of the queue brings it back. */
+	/* A reset of the queue makes it work again. */
 	fe_queue_stop(&fe, 0);
 	fe_queue_start(&fe, 0);
 	assert_int_equal(fe_close(&fe, 1), 0);
@@ -175,7 +175,7 @@ static void a_session(void **state)
 	c.malloc.size = 0x4000;
 	assert_int_equal(fe_ask(&fe, 1, &c, 0, 0), 0);
 	p = c.malloc.ptr;
-	/* From pages of the guest to the device, through the window back to others. */
+	/* From pages of the guest to the device, and through the window back to other pages. */
 	memset(fe.ram + FE_FREE + 0x10000, 0xa1, 0x2000);
 	memset(fe.ram + FE_FREE + 0x20000, 0xb2, 0x2000);
 	segs[0] = (struct qcu_seg){FE_FREE + 0x20000, 0x2000};
@@ -201,7 +201,7 @@ static void a_session(void **state)
 
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(fe_mirror(&fe, 1), 0);
-	/* The next one starts from nothing. */
+	/* The next session starts empty. */
 	assert_int_equal(fe_open(&fe, 1), 0);
 	c = (struct qCUcmd){.op = QCU_OP_FREE, .tid = 1};
 	c.free.ptr = p;
@@ -231,7 +231,7 @@ static void many_in_flight(void **state)
 	}
 }
 
-/* Blocks an event on a session for ever; the slot of the command that waits. */
+/* Blocks an event of a session for ever. Returns the slot of the command that waits. */
 static unsigned int block(unsigned int q)
 {
 	struct qCUcmd c = {.op = QCU_OP_EVENT_CREATE, .tid = 1};
@@ -258,7 +258,7 @@ static void killed_mirror(void **state)
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 	assert_int_equal(kill(fe_mirror(&fe, 1), SIGKILL), 0);
 	assert_int_equal(fe_wait(&fe, 1, slot, &c), 0);
-	/* Whatever comes now comes back unserved, until CLOSE. */
+	/* Commands now come back unserved, until CLOSE. */
 	assert_int_equal(ask(1, QCU_OP_INFO), FE_GONE);
 	assert_int_equal(ask(1, QCU_OP_INFO), FE_GONE);
 	assert_int_equal(fe_open(&fe, 1), QCU_ERR_InvalidValue);
@@ -279,7 +279,7 @@ static void crashing_backend(void **state)
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 }
 
-/* CLOSE with commands outstanding: they come back before its answer. */
+/* CLOSE while commands are outstanding: they come back before CLOSE is answered. */
 static void close_while_busy(void **state)
 {
 	unsigned int a, b;
@@ -297,7 +297,7 @@ static void close_while_busy(void **state)
 	assert_int_equal(ask(1, QCU_OP_INFO), 0);
 }
 
-/* Each of these ends its session and nothing else. */
+/* Each of these chains ends its own session and nothing else. */
 static void lying_guest(void **state)
 {
 	const struct vring_desc in = {.addr = FE_FREE + 64, .len = 64, .flags = VRING_DESC_F_WRITE};
@@ -344,7 +344,7 @@ static void lying_guest(void **state)
 		assert_int_equal(ask(2, QCU_OP_INFO), 0);
 		assert_int_equal(fe_close(&fe, 1), 0);
 	}
-	/* No room for a reply, too much of it. */
+	/* No room for a reply, or too much. */
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(fe_open(&fe, 1), 0);
 		memset(rec, 0, 256);
@@ -358,7 +358,7 @@ static void lying_guest(void **state)
 		assert_int_equal(fe_wait(&fe, 1, slot, &c), 0);
 		assert_int_equal(fe_close(&fe, 1), 0);
 	}
-	/* A queue that makes no sense. */
+	/* An invalid queue. */
 	assert_int_equal(fe_open(&fe, 1), 0);
 	fe.q[1].avail->ring[fe.q[1].added % DRIVER_NUM] = 999;
 	fe.q[1].avail->idx = ++fe.q[1].added;
@@ -368,7 +368,7 @@ static void lying_guest(void **state)
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(ask(1, QCU_OP_INFO), 0);
-	/* Memory that is not the VM's, found by a lane. */
+	/* Memory that the VM does not have; a lane finds the error. */
 	c = (struct qCUcmd){.op = QCU_OP_MAP, .flags = QCU_F_SEGS};
 	c.map.va = QCU_WINDOW_BASE;
 	c.map.len = 0x1000;
@@ -377,7 +377,7 @@ static void lying_guest(void **state)
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 }
 
-/* What a mirror says, and what is said about it, names the session and the guest's process. */
+/* The mirror's messages and the messages about it name the session and the guest's process. */
 static void messages_say_who(void **state)
 {
 	FILE *f = tmpfile();
@@ -402,7 +402,9 @@ static void messages_say_who(void **state)
 	assert_null(strchr(text, '\033'));
 }
 
-/* Whatever a guest does, again and again: the host's log stays short, and says that it does. */
+/*
+ * Whatever a guest does again and again, the host's log stays short, and reports what is left out.
+ */
 static void flood(void **state)
 {
 	unsigned int i, q, lines = 0, left_out = 0, n;
@@ -421,7 +423,7 @@ static void flood(void **state)
 		assert_int_equal(fe_close(&fe, 1), QCU_ERR_InvalidValue);
 		assert_int_equal(ask(0, 9999), QCU_ERR_InvalidValue);
 	}
-	/* Mirrors come and go, but what they may say is counted together. */
+	/* Mirrors come and go, but their messages are counted together. */
 	for (i = 0; i < 40; i++) {
 		assert_int_equal(fe_open(&fe, 1), 0);
 		assert_int_equal(ask(1, 127), FE_GONE);
@@ -443,7 +445,10 @@ static void flood(void **state)
 	assert_true(left_out > 800);
 }
 
-/* The mirror is killed at random while commands flow; each comes back once, and it starts over. */
+/*
+ * The mirror is killed at random while commands flow. Each command comes back once, and a new
+ * session works.
+ */
 static void killed_at_random(void **state)
 {
 	unsigned int round, i, gone = 0, answered = 0;
@@ -493,7 +498,7 @@ static void new_interrupt(void **state)
 	assert_int_equal(fe_close(&fe, 1), 0);
 }
 
-/* The guest reboots: queues stop with sessions open, then everything starts anew. */
+/* The guest reboots: queues stop with sessions open, then everything starts again. */
 static void reset(void **state)
 {
 	unsigned int q, slot;
@@ -555,7 +560,7 @@ static void start_prewarm(unsigned int spares)
 		fe_queue_start(&fe, q);
 }
 
-/* Waits for a spare that is ready, and is not this one. */
+/* Waits for a spare that is ready, other than `other`. */
 static pid_t wait_spare(pid_t other)
 {
 	struct timespec ms = {.tv_nsec = 5000000};
@@ -572,7 +577,7 @@ static pid_t wait_spare(pid_t other)
 	return 0;
 }
 
-/* How long a session's first command takes, its OPEN included. */
+/* Returns the time of a session's OPEN and first command. */
 static unsigned int first_ms(unsigned int q)
 {
 	struct timespec a, b;
@@ -599,13 +604,16 @@ static void prewarmed(void **state)
 	first = wait_spare(0);
 	assert_true(first_ms(1) < OPEN_MS / 2);
 	assert_int_equal(fe_mirror(&fe, 1), first);
-	/* The next one is made meanwhile, and is another process. */
+	/* Meanwhile the next spare is made. It is another process. */
 	second = wait_spare(first);
 	assert_true(first_ms(2) < OPEN_MS / 2);
 	assert_int_equal(fe_mirror(&fe, 2), second);
-	/* One that is not ready yet is still sooner ready than a new one. */
+	/* A spare that is not ready yet is still ready sooner than a new mirror. */
 	assert_true(first_ms(3) >= OPEN_MS / 10);
-	/* They are mirrors like any other: to be blocked, closed, given another interrupt. */
+	/*
+	 * A spare becomes a mirror like any other: it can be blocked, closed, and given another
+	 * interrupt.
+	 */
 	block(1);
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 	fe_new_call(&fe, 2);
@@ -626,14 +634,17 @@ static void spare_dies(void **state)
 	one = wait_spare(0);
 	wait_spare(one);
 	assert_int_equal(kill(one, SIGKILL), 0);
-	/* The device hears of it; it makes a new one when a session has taken the other. */
+	/*
+	 * The device notices the death. It makes a new spare when a session has taken the other
+	 * one.
+	 */
 	for (i = 0; !kill(one, 0); i++) {
 		assert_true(i < 10000);
 		nanosleep(&ms, NULL);
 	}
 	assert_true(first_ms(1) < OPEN_MS / 2);
 
-	/* All of them, and the device learns of it only when it needs one. */
+	/* All spares die, and the device learns of it only when it needs one. */
 	one = wait_spare(0);
 	two = wait_spare(one);
 	assert_int_equal(kill(fe.server, SIGSTOP), 0);
@@ -646,7 +657,10 @@ static void spare_dies(void **state)
 	assert_int_equal(stop(NULL), 0);
 }
 
-/* A backend that does not open: one complaint, not a loop; a session is refused as without. */
+/*
+ * The backend does not open: the device reports it once and does not try again and again. A session
+ * is refused as without spares.
+ */
 static void spare_fails(void **state)
 {
 	struct timespec ms = {.tv_nsec = 100000000};
@@ -670,7 +684,7 @@ static void spare_fails(void **state)
 	assert_int_equal(stop(NULL), 0);
 }
 
-/* The VM's memory changes: a spare that does not know must not be used. */
+/* The VM's memory changes: a spare that does not know of it must not be used. */
 static void spare_and_memory(void **state)
 {
 	struct qCUcmd c = {.op = QCU_OP_STATS, .tid = 1, .flags = QCU_F_SEGS};
@@ -689,7 +703,7 @@ static void spare_and_memory(void **state)
 	*(struct qcu_seg *)(fe.ram + FE_FREE) =
 		(struct qcu_seg){high + 8, sizeof(struct qcu_stats_desc)};
 	assert_int_equal(fe_ask(&fe, 1, &c, FE_FREE, 16), 0);
-	/* And the end: no spare is left, ready or not. */
+	/* At the end no spare is left, whether ready or not. */
 	new = wait_spare(new);
 	assert_int_equal(stop(NULL), 0);
 	assert_int_equal(kill(new, 0), -1);
@@ -705,7 +719,7 @@ static void gone_with_sessions(void **state)
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_open(&fe, 2), 0);
 	block(1);
-	/* A mirror is found by its name, which it has by the time it answers. */
+	/* The test finds a mirror by its name. The mirror has the name by the time it answers. */
 	assert_int_equal(ask(2, QCU_OP_INFO), 0);
 	a = fe_mirror(&fe, 1);
 	b = fe_mirror(&fe, 2);
@@ -734,7 +748,7 @@ static void told_to_end(void **state)
 	assert_int_equal(kill(a, 0), -1);
 }
 
-/* The device dies, not QEMU: its mirrors do not outlive it. */
+/* The device dies, but QEMU does not: the mirrors do not outlive the device. */
 static void killed_device(void **state)
 {
 	struct timespec ms = {.tv_nsec = 1000000};
@@ -772,7 +786,7 @@ static void nonsense_from_qemu(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 1);
 
-	/* Half a message, then the end. */
+	/* Half a message, then the connection ends. */
 	start(NULL);
 	assert_int_equal(send(fe.sock, header, 5, 0), 5);
 	status = fe_stop(&fe);

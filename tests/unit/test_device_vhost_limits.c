@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Limits as the guest driver and the host's operator meet them: commands with more behind them than
- * the device keeps, and the table that SIGUSR1 prints, also of what a killed mirror had.
+ * Limits as the guest driver and the host's operator meet them: commands with more data than the
+ * device keeps, and the table that SIGUSR1 prints, also after a mirror was killed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define SMALL QCU_MSG_MAX
 
 static struct frontend fe;
-static int out; /* what the device says */
+static int out; /* the device's output */
 
 static int start(void **state)
 {
@@ -62,7 +62,7 @@ static int ask(unsigned int q, struct qCUcmd c)
 	return fe_ask(&fe, q, &c, 0, 0);
 }
 
-/* What the device prints, up to this text. */
+/* Reads the device's output up to this text. */
 static void read_until(const char *end, char *text, size_t size)
 {
 	size_t len = 0;
@@ -92,7 +92,8 @@ static void too_much_behind(void **state)
 	assert_int_equal(ask(1, record), 0);
 	held = fe_post(&fe, 1, &wait, 0, 0);
 	copy.buf.len = SMALL;
-	/* The thread's next command waits with all that it has, and there is no room for another.
+	/*
+	 * The thread's next command waits with all its data, and there is no room for another one.
 	 */
 	first = fe_post(&fe, 1, &copy, FE_FREE, SMALL);
 	second = fe_post(&fe, 1, &copy, FE_FREE, SMALL);
@@ -102,7 +103,7 @@ static void too_much_behind(void **state)
 	assert_int_equal(c.op, QCU_OP_COPY_SMALL);
 	read_until("limit queued", text, sizeof(text));
 	assert_non_null(strstr(text, "COPY_SMALL: 65536 bytes more"));
-	/* What brings nothing along gets through, and another session has room of its own. */
+	/* Commands without data are accepted, and another session has room of its own. */
 	c = (struct qCUcmd){.op = QCU_OP_INFO, .tid = 2};
 	assert_int_equal(ask(1, c), 0);
 	c = (struct qCUcmd){.op = QCU_OP_HOST_NEXT, .tid = 3};
@@ -112,7 +113,7 @@ static void too_much_behind(void **state)
 	copy.seq = fe.seq++;
 	c = copy;
 	assert_int_equal(fe_ask(&fe, 2, &c, FE_FREE, 5000), QCU_ERR_InvalidValue);
-	/* The mirror ends, and what it had is nobody's any more. */
+	/* The mirror ends, and its data is no longer counted. */
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(fe_wait(&fe, 1, held, &c), 0);
 	assert_int_equal(fe_wait(&fe, 1, first, &c), 0);
@@ -147,7 +148,7 @@ static void status(void **state)
 	assert_non_null(strstr(text, "qcu-device: VM: lanes: 2 of 1024\n"));
 	assert_non_null(strstr(text, "VM: 2 of 4 sessions\n"));
 	assert_null(strstr(text, "streams"));
-	/* Killed, its mirror leaves nothing behind. */
+	/* The mirror is killed and leaves nothing behind. */
 	assert_int_equal(fe_close(&fe, 2), 0);
 	kill(fe.server, SIGUSR1);
 	read_until("sessions\n", text, sizeof(text));
@@ -163,7 +164,10 @@ static int ask_with_tail(struct qCUcmd c, const void *tail, uint32_t len)
 	return fe_ask(&fe, 1, &c, FE_FREE, len);
 }
 
-/* Who waits for it is told, and the session is over; so is that of no other program. */
+/*
+ * The command that waits for the kernel gets the error, and the session is over. No other program's
+ * session ends.
+ */
 static void endless_kernel(void **state)
 {
 	const struct qcu_seg image = {FE_FREE + 4096, sizeof(FAKE_IMAGE)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Queries that the mirror goes on asking by itself, and the page in which it says how they end. The
- * page is the guest's: what stands there must not matter, and once it is gone nothing may be
- * written there.
+ * Queries that the mirror goes on asking by itself, and the page in which it writes the results.
+ * The page belongs to the guest: its content must not matter to the mirror. When the page is
+ * unmapped, the mirror must not write there any more.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <time.h>
@@ -54,7 +54,7 @@ static int watch(uint64_t va, uint64_t len)
 	return ask(c);
 }
 
-/* The page is that of the guest's physical address 0; behind it lies what copies move. */
+/* The page is at the guest's physical address 0. Behind it is the memory that copies move. */
 static int start(enum mir_map how)
 {
 	struct mir_config cfg = {.ops = &fake_ops, .session = 1, .mem = &mem, .map = how};
@@ -84,14 +84,14 @@ static int start_ncvm(void **state)
 
 static int stop(void **state)
 {
-	/* What is queued needs the memory. */
+	/* Queued copies need the memory. */
 	ask(CMD(STREAM_SYNC, stream_sync, .stream = 2));
 	unmap(VA, 4 * PAGE);
 	ask(CMD(FREE, free, .ptr = dev));
 	return mirror_stop(state);
 }
 
-/* Work in the stream that goes on until the stream is waited for. */
+/* Puts work into the stream that goes on until the stream is waited for. */
 static void work(uint32_t stream)
 {
 	struct qCUcmd c = CMD(COPY_H2D, copy_h2d, .buf = {VA + PAGE, LEN}, .dst = dev,
@@ -111,7 +111,7 @@ static void finish(uint32_t stream)
 	assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync, .stream = stream)), 0);
 }
 
-/* Asks, and tells whether the mirror watches. */
+/* Sends a query. Returns whether the mirror watches. */
 static bool query_event(uint32_t event, uint32_t place, uint64_t token, int want)
 {
 	struct qCUcmd c =
@@ -140,7 +140,7 @@ static void a_moment(void)
 	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* The test's own time limit is the limit. */
+/* There is no time limit except the test's own. */
 static void becomes(unsigned int place, uint64_t want)
 {
 	while (word(place) != want)
@@ -193,7 +193,7 @@ static void tells_when_done(void **state)
 	(void)state;
 	assert_int_equal(watch(VA, PAGE), 0);
 	for (i = 1; i < 50; i++) {
-		/* What the guest writes there is its own affair. */
+		/* What the guest writes there does not matter. */
 		memset(ram, i % 3 ? 0xff : 0, PAGE);
 		work(2);
 		record(2, 2);
@@ -207,7 +207,10 @@ static void tells_when_done(void **state)
 		becomes(7, i);
 		becomes(QCU_WATCH_PLACES - 1, i << 8);
 	}
-	/* The legacy stream; a thread's own only its lane may look at. */
+	/*
+	 * The legacy stream is watched. A per-thread stream is not: only the thread's lane may
+	 * query it.
+	 */
 	work(QCU_STREAM_LEGACY);
 	work(QCU_STREAM_PER_THREAD);
 	assert_true(query_stream(QCU_STREAM_LEGACY, 1, 77, QCU_ERR_NotReady));
@@ -218,7 +221,7 @@ static void tells_when_done(void **state)
 	assert_int_equal(ask((struct qCUcmd){.op = QCU_OP_THREAD_EXIT, .tid = 1}), 0);
 }
 
-/* The last query that names a place has it. */
+/* The last query that names a place has the place. */
 static void place_taken(void **state)
 {
 	(void)state;
@@ -237,7 +240,7 @@ static void place_taken(void **state)
 	becomes(7, 6);
 }
 
-/* What is watched may be destroyed, or be gone with its device. */
+/* Watched objects may be destroyed, or may go with a reset of their device. */
 static void destroyed(void **state)
 {
 	(void)state;
@@ -256,11 +259,11 @@ static void destroyed(void **state)
 	assert_int_equal(ask((struct qCUcmd){.op = QCU_OP_DEVICE_RESET, .tid = 1}), 0);
 	assert_int_equal(word(7), 8 | QCU_WATCH_ASK);
 	assert_int_equal(word(9), 10 | QCU_WATCH_ASK);
-	/* The reset took it along. */
+	/* The reset has freed the memory. */
 	dev = 0;
 }
 
-/* An error is not "done", and is told to whoever asks or waits next. */
+/* An error is not "done". The next query or wait gets it. */
 static void errors(void **state)
 {
 	(void)state;
@@ -272,13 +275,13 @@ static void errors(void **state)
 	fake.lost = true;
 	becomes(7, 5 | QCU_WATCH_ASK);
 	assert_false(query_event(2, 7, 5, QCU_ERR_LaunchFailure));
-	/* As of one that the backend tells but once. */
+	/* As if the backend reported the error only once. */
 	fake.lost = false;
 	assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync, .stream = 2)), QCU_ERR_LaunchFailure);
 	finish(2);
 }
 
-/* The memory goes back to the guest: nothing may be written there any more. */
+/* The memory goes back to the guest: the mirror must not write there any more. */
 static void page_leaves(void **state)
 {
 	(void)state;
@@ -290,7 +293,7 @@ static void page_leaves(void **state)
 	assert_int_equal(unmap(VA + 8 * PAGE, 2 * PAGE), 0);
 	memset(ram + 33 * PAGE, 0x5a, PAGE);
 	assert_false(query_event(2, 8, 6, QCU_ERR_NotReady));
-	/* Another page serves from now on; what was watched before is told there. */
+	/* Another page is used from now on. Results of earlier queries are written there. */
 	assert_int_equal(watch(VA, PAGE), 0);
 	assert_true(query_event(2, 9, 7, QCU_ERR_NotReady));
 	finish(2);
@@ -300,7 +303,7 @@ static void page_leaves(void **state)
 	assert_memory_equal(ram + 33 * PAGE, ram + 33 * PAGE + 8, PAGE - 8);
 }
 
-/* A length that wraps takes nothing away, and nothing is written to the page after it either. */
+/* An UNMAP whose length wraps unmaps nothing. Afterwards nothing is written to the page either. */
 static void page_leaves_by_wrapping(void **state)
 {
 	static const uint64_t from[] = {PAGE, VA + 8 * PAGE};

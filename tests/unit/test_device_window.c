@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The window over a memfd that plays guest RAM: CVM, NCVM, one process; overlaps and holes. */
+/* The window over a memfd that serves as guest RAM: CVM, NCVM, one process; overlaps and holes. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #define PAGE 0x1000ull
 #define RAM  (64 * PAGE)
 #define BASE QCU_WINDOW_BASE
-#define HIGH 0x100000000ull /* where the second half of RAM appears in the guest */
+#define HIGH 0x100000000ull /* where the guest has the second half of RAM */
 #define LOW  0ull
 
 static struct guestmem mem;
@@ -104,7 +104,7 @@ static void bad_maps(void **state)
 	}
 }
 
-/* Pages that this process's page tables have. */
+/* Returns how many of these pages are in this process's page tables. */
 static size_t present(uint64_t va, size_t pages)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -120,7 +120,10 @@ static size_t present(uint64_t va, size_t pages)
 	return n;
 }
 
-/* What is registered has its page tables filled beforehand, by several threads if there is much. */
+/*
+ * Registered memory has its page tables filled beforehand. Several threads do this if there is much
+ * memory.
+ */
 static void populated(void **state)
 {
 	const size_t many = 16u << 20;
@@ -172,14 +175,14 @@ static void overlaps(void **state)
 	assert_int_equal(window_map(&w, BASE + 6 * PAGE, PAGE, &one, 1), 0);
 	assert_int_equal(window_map(&w, BASE + 3 * PAGE, PAGE, &one, 1), 0);
 	assert_int_equal(w.mapped_bytes, 4 * PAGE);
-	/* Half of a map cannot go. */
+	/* Half of a map cannot be unmapped. */
 	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, PAGE), MIR_RULE_BROKEN);
 	assert_int_equal(window_unmap(&w, BASE + 5 * PAGE, PAGE), MIR_RULE_BROKEN);
 	assert_int_equal(window_unmap(&w, BASE, ~0ull), MIR_RULE_BROKEN);
 	assert_int_equal(window_unmap(&w, BASE, 0), MIR_RULE_BROKEN);
 	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, 2 * PAGE), 0);
 	assert_int_equal(window_map(&w, BASE + 4 * PAGE, 2 * PAGE, &two, 1), 0);
-	/* Several at once, with holes around. */
+	/* Several maps at once, with holes around them. */
 	assert_int_equal(window_unmap(&w, BASE, 16 * PAGE), 0);
 	assert_int_equal(w.mapped_bytes, 0);
 	assert_int_equal(w.registered_bytes, 0);
@@ -204,7 +207,7 @@ static void resolve_bad(struct window *w)
 	pieces_free(&ps);
 }
 
-/* The bytes of [BASE + 4 pages, + 4 pages) through the pieces, from an offset on. */
+/* Checks the bytes of [BASE + 4 pages, + 4 pages) through the pieces, from an offset on. */
 static void check_bytes(struct window *w, uint64_t off, uint64_t len)
 {
 	struct pieces ps = {0};
@@ -233,28 +236,30 @@ static void cvm(void **state)
 	resolve_bad(&w);
 	check_bytes(&w, 0, 4 * PAGE);
 	check_bytes(&w, PAGE - 1, 2);
-	/* One piece, at the very address. */
+	/* One piece, at exactly this address. */
 	assert_int_equal(window_resolve(&w, BASE + 4 * PAGE + 5, 3 * PAGE, &ps, NULL), 0);
 	assert_int_equal(ps.count, 1);
 	assert_ptr_equal(ps.p[0].host, BASE + 4 * PAGE + 5);
 	pieces_free(&ps);
 	assert_int_equal(fake.registrations, 1);
-	/* For copies it is registered, for kernels it is not. */
+	/* The memory is registered for copies, but not for kernels. */
 	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE, NULL));
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
 	assert_true(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE, NULL));
 	assert_false(window_pinned(&w, BASE + 4 * PAGE, 4 * PAGE + 1, NULL));
 	assert_int_equal(fake.registrations, 1);
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE, 4 * PAGE + 1), QCU_ERR_InvalidValue);
-	/* The same pages, not copies. */
+	/* The same pages, not copies of them. */
 	*(uint8_t *)(BASE + 4 * PAGE) = 77;
 	assert_int_equal(ram[8 * PAGE], 77);
-	/* A neighbour: two registrations, two pieces. */
+	/* A map beside it: two registrations, two pieces. */
 	assert_int_equal(window_map(&w, BASE + 8 * PAGE, PAGE, &(struct qcu_seg){LOW, PAGE}, 1), 0);
 	assert_int_equal(window_resolve(&w, BASE + 7 * PAGE, 2 * PAGE, &ps, NULL), 0);
 	assert_int_equal(ps.count, 2);
 	pieces_free(&ps);
-	/* After UNMAP the address holds nothing: mapping anew works, RAM has not changed. */
+	/*
+	 * After UNMAP, the address holds nothing. It can be mapped again, and RAM has not changed.
+	 */
 	assert_int_equal(window_unmap(&w, BASE + 4 * PAGE, 4 * PAGE), 0);
 	assert_int_equal(ram[8 * PAGE], 77);
 	resolve_bad(&w);
@@ -280,10 +285,10 @@ static void ncvm(void **state)
 	assert_ptr_equal(ps.p[0].host, ram + 2 * PAGE + 1);
 	assert_int_equal(ps.p[0].len, PAGE - 1);
 	pieces_free(&ps);
-	/* Neighbours in RAM are one run. */
+	/* Pages that are side by side in RAM are one run. */
 	assert_int_equal(window_map(&w, BASE, 2 * PAGE, adjacent, 2), 0);
 	assert_int_equal(fake.registrations, 4);
-	/* The addresses themselves work from HOST_REGISTER on. */
+	/* Kernels can use the addresses themselves after HOST_REGISTER. */
 	assert_false(window_pinned(&w, BASE + 4 * PAGE, 1, NULL));
 	assert_int_equal(window_pin(&w, BASE + 4 * PAGE + 1, PAGE), 0);
 	assert_int_equal(fake.registrations, 5);
@@ -298,9 +303,9 @@ static void ncvm(void **state)
 }
 
 /*
- * Memory that is registered and no chunk: at an address of the guest, if maps may lie there, else
- * in the annex; two of them may have a page in common. Where nothing has been set aside the answer
- * is the same whether something of the mirror's lies there or not.
+ * Registered memory that is not in chunks. It is at the guest's own address if maps may be there,
+ * otherwise in the annex. Two of these maps may have a page in common. Where no address space has
+ * been set aside, the answer is the same whether or not the mirror uses the address.
  */
 static void outside(void **state)
 {
@@ -326,7 +331,7 @@ static void outside(void **state)
 	size_t i;
 
 	(void)state;
-	munmap(none, PAGE); /* free, in all likelihood */
+	munmap(none, PAGE); /* very probably stays free */
 	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
 		fill();
 		start(&w, &mem, map);
@@ -342,7 +347,7 @@ static void outside(void **state)
 		assert_int_equal(window_pin(&w, annex, 2 * PAGE), 0);
 		assert_true(window_pinned(&w, annex, 2 * PAGE, NULL));
 		assert_int_equal(*(uint8_t *)(annex + PAGE), ram[9 * PAGE]);
-		/* The same page once more. */
+		/* The same page a second time. */
 		assert_int_equal(window_map(&w, va, 2 * PAGE, two, 2), 0);
 		assert_int_equal(window_map(&w, va + PAGE, PAGE, two, 1), MIR_RULE_BROKEN);
 		*(uint8_t *)(va + PAGE + 1) = 99;
@@ -356,7 +361,10 @@ static void outside(void **state)
 	munmap(p, 4 * PAGE);
 }
 
-/* Everything at once, by a length that wraps behind a page or ends where addresses end. */
+/*
+ * Tries to unmap everything at once, with a length that wraps or ends at the end of the address
+ * space.
+ */
 static void unmap_all_addresses(void **state)
 {
 	const struct qcu_seg one = {LOW, PAGE};
@@ -375,8 +383,8 @@ static void unmap_all_addresses(void **state)
 }
 
 /*
- * What has been unmapped is nobody's: no access, and the allocator does not get it either, wherever
- * it would like to have memory.
+ * No one can use unmapped addresses: an access fails, and the kernel gives them to no allocation,
+ * whatever address the allocation asks for.
  */
 static void unmapped_stays_set_aside(void **state)
 {
@@ -395,7 +403,7 @@ static void unmapped_stays_set_aside(void **state)
 
 		assert_int_equal(window_map(&w, places[i], PAGE, &one, 1), 0);
 		assert_int_equal(window_unmap(&w, places[i], PAGE), 0);
-		assert_int_equal(mincore(at, PAGE, &in), 0); /* something is there, */
+		assert_int_equal(mincore(at, PAGE, &in), 0); /* the place is not empty, */
 		assert_int_equal(madvise(at, PAGE, MADV_POPULATE_READ), -1);
 		p = mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_ptr_not_equal(p, at); /* so the kernel takes another place */
@@ -421,7 +429,10 @@ static void *unmap_main(void *arg)
 	return NULL;
 }
 
-/* Memory that a command uses does not go, however it was found; what nobody uses does. */
+/*
+ * Memory that a command uses is not unmapped, however the command found it. Memory that no command
+ * uses is unmapped.
+ */
 static void held(void **state)
 {
 	struct unmapper u = {.va = BASE, .len = 8 * PAGE};
@@ -440,7 +451,7 @@ static void held(void **state)
 			start(&w, &mem, map);
 			u.w = &w;
 			u.done = false;
-			/* More maps than there is room for at first. */
+			/* More maps than the table has room for at first. */
 			for (i = 0; i < 8; i++) {
 				seg.gpa = LOW + 2 * i * PAGE;
 				assert_int_equal(window_map(&w, BASE + i * PAGE, PAGE, &seg, 1), 0);
@@ -454,7 +465,10 @@ static void held(void **state)
 			}
 			assert_int_equal(holds.count, 8);
 			assert_int_equal(pthread_create(&thread, NULL, unmap_main, &u), 0);
-			/* It has come to one of the maps, which then nobody finds any more. */
+			/*
+			 * The UNMAP has reached one of the maps. From then on, this map is not
+			 * found any more.
+			 */
 			while (!window_resolve(&w, BASE, 8 * PAGE, &ps, NULL))
 				pieces_free(&ps);
 			assert_false(u.done);
@@ -482,7 +496,10 @@ static bool registered_at(struct window *w, uint64_t va)
 	return yes;
 }
 
-/* Room for three pages: who has not been used for longest loses its registration, and not more. */
+/*
+ * Room for three pages: the map that has been unused for the longest time loses its registration,
+ * and no other map does.
+ */
 static void limited(void **state)
 {
 	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem, .pin_limit = 3 * PAGE};
@@ -504,7 +521,9 @@ static void limited(void **state)
 		}
 		assert_int_equal(fake.registrations, 3);
 		assert_int_equal(w.registered_bytes, 3 * PAGE);
-		/* Map 0 comes back, and 2 goes for it; 3 and 4 stay. */
+		/*
+		 * Map 0 is registered again, and map 2 loses its registration. 3 and 4 keep theirs.
+		 */
 		assert_true(registered_at(&w, BASE));
 		assert_int_equal(fake.registrations, 3);
 		assert_true(registered_at(&w, BASE + 3 * PAGE));
@@ -512,20 +531,24 @@ static void limited(void **state)
 		assert_int_equal(fake.registered_ever, 6);
 		assert_true(registered_at(&w, BASE + 2 * PAGE));
 		assert_int_equal(fake.registered_ever, 7);
-		/* In one use of all five some must do without; every byte is there. */
+		/*
+		 * When all five are used at once, some have no registration. All bytes are there.
+		 */
 		assert_int_equal(window_resolve(&w, BASE, 5 * PAGE, &ps, NULL), 0);
 		assert_int_equal(*ps.p[0].host, 10);
 		assert_int_equal(ps.p[ps.count - 1].host[ps.p[ps.count - 1].len - 1], 14);
 		pieces_free(&ps);
 		assert_true(w.registered_bytes <= 3 * PAGE);
-		/* What kernels may use stays, also beyond the limit. */
+		/* Memory that kernels may use stays registered, also beyond the limit. */
 		for (i = 0; i < 4; i++)
 			assert_int_equal(window_pin(&w, BASE + i * PAGE, PAGE), 0);
 		assert_true(w.registered_bytes >= 4 * PAGE);
 		assert_false(registered_at(&w, BASE + 4 * PAGE));
 		for (i = 0; i < 4; i++) {
 			assert_true(window_pinned(&w, BASE + i * PAGE, PAGE, NULL));
-			/* Or a queued copy would read it before the kernel that is to fill it. */
+			/*
+			 * Otherwise a queued copy would read it before the kernel that writes it.
+			 */
 			assert_true(registered_at(&w, BASE + i * PAGE));
 		}
 		assert_int_equal(window_unmap(&w, BASE, 4 * PAGE), 0);
