@@ -15,8 +15,8 @@
 #define MAX_WALK	512u
 
 /*
- * The function behind aliases. The walk also ends in a ring of aliases: at one of them, which is
- * not defined.
+ * The function behind aliases. In a ring of aliases, the walk ends at one of them, which is not
+ * defined.
  */
 struct ptx_func *ptx_func_real(struct ptx_func *f)
 {

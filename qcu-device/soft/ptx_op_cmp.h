@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * setp for every comparison and type; see ptx_ops.h for why this is a header. The result is a word
- * with one bit per lane, computed for all lanes and stored through the mask.
+ * with one bit per lane. It is computed for all lanes; the mask selects the bits to store.
  */
 #include "qcu-device/soft/ptx_fp.h"
 #include "qcu-device/soft/ptx_op_loop.h"
@@ -26,7 +26,7 @@ static const uint32_t lane_bit[PTX_LANES] = {B4(0),  B4(4),  B4(8),  B4(12),
 		d = ptx_at(w, in->d);                                                \
 		*d = (*d & ~m) | (r & m);                                            \
 	}
-/* With .ftz, and for small formats: the operands go through `conv` first. */
+/* With .ftz, and for small formats: `conv` converts the operands first. */
 #define SETPC(name, T, conv, e)                                       \
 	HANDLER(name)                                                 \
 	{                                                             \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Handlers for single and double precision; see ptx_ops.h for why this is a header. Each has two
- * forms: the plain one (round to nearest, denormals kept), and the X form for instructions with
- * modifiers, which sets the processor's rounding and flush mode around the same loop.
+ * forms. The plain form rounds to nearest and keeps denormals. The X form is for instructions with
+ * modifiers: it runs the same loop with the processor's rounding and flush mode set.
  */
 #include "qcu-device/soft/ptx_fp.h"
 #include "qcu-device/soft/ptx_op_loop.h"
@@ -50,7 +50,7 @@ OP3(fma_f64, double, double, double, double, __builtin_fma(x, y, z))
 XFORM(fma_f32x, float, FOR_LANES(d[i] = f_canon(__builtin_fmaf(a[i], b[i], c[i]));))
 XFORM(fma_f64x, double, FOR_LANES(d[i] = __builtin_fma(a[i], b[i], c[i]);))
 
-/* The square root of a negative number is NaN without help from errno (-fno-math-errno). */
+/* Built with -fno-math-errno: the square root of a negative number is NaN, without errno. */
 OP1(sqrt_f32, float, float, f_canon(__builtin_sqrtf(x)))
 OP1(sqrt_f64, double, double, __builtin_sqrt(x))
 XFORM(sqrt_f32x, float, FOR_LANES(d[i] = f_canon(__builtin_sqrtf(a[i]));))
@@ -60,7 +60,7 @@ OP1(rcp_f64, double, double, 1.0 / x)
 XFORM(rcp_f32x, float, FOR_LANES(d[i] = f_canon(1.0f / a[i]);))
 XFORM(rcp_f64x, double, FOR_LANES(d[i] = 1.0 / a[i];))
 
-/* Functions that round in their own way: flush by hand if asked, then call. */
+/* Functions that round in their own way: with .ftz, flush the operand and the result by hand. */
 #define FUNC1(n, e)                                                                               \
 	OP1(n##_f32, float, float, f_canon(e))                                                    \
 	HANDLER(n##_f32x)                                                                         \
@@ -80,7 +80,7 @@ FUNC1(tanh, tanhf(x))
 OP1(rsqrt_f64, double, double, 1.0 / __builtin_sqrt(x))
 XFORM(rsqrt_f64x, double, FOR_LANES(d[i] = 1.0 / __builtin_sqrt(a[i]);))
 
-/* rcp/rsqrt.approx.ftz.f64 look at the upper word only and give an upper word. */
+/* rcp/rsqrt.approx.ftz.f64 read only the upper word and return only an upper word. */
 #define UPPER(v) d_from(d_bits(v) & 0xffffffff00000000ull)
 OP1(rcp64h, double, double, UPPER(d_flush(1.0 / d_flush(UPPER(x)))))
 OP1(rsqrt64h, double, double, UPPER(d_flush(1.0 / __builtin_sqrt(d_flush(UPPER(x))))))
@@ -95,7 +95,7 @@ OP2(copysign_f32, uint32_t, uint32_t, uint32_t, (x & 0x80000000u) | (y & 0x7ffff
 OP2(copysign_f64, uint64_t, uint64_t, uint64_t,
     (x & 0x8000000000000000ull) | (y & 0x7fffffffffffffffull))
 
-/* The number wins over NaN, unless .NaN; -0 is less than +0. */
+/* Of a number and a NaN the result is the number, unless .NaN is given; -0 is less than +0. */
 static inline float f_min(float x, float y)
 {
 	float r = x < y ? x : y < x ? y : f_from(f_bits(x) | f_bits(y));
@@ -146,6 +146,6 @@ OP1(cvt_f32_u32, float, uint32_t, x)
 OP1(cvt_f64_s32, double, int32_t, x)
 OP1(cvt_f64_f32, double, float, x)
 OP1(cvt_f32_f64, float, double, f_canon((float)x))
-/* NaN is 0; what does not fit is clamped. 2147483520 is the last float below 2^31. */
+/* NaN becomes 0; a value that does not fit is clamped. 2147483520 is the last float below 2^31. */
 OP1(cvt_s32_f32, int32_t, float,
     x >= 0x1p31f ? INT32_MAX : (x != x ? 0 : (int32_t)(x < -0x1p31f ? -0x1p31f : x)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Handlers for half and bfloat16, alone and packed; see ptx_ops.h for why this is a header. Values
- * are widened, computed with enough bits that the one rounding back is exact, and narrowed.
+ * Handlers for half and bfloat16, single and packed; see ptx_ops.h for why this is a header. Values
+ * are widened, computed with enough bits that the single rounding at the end is correct, and
+ * narrowed.
  */
 #include "qcu-device/soft/ptx_fp.h"
 #include "qcu-device/soft/ptx_op_loop.h"
@@ -108,7 +109,7 @@ SMALL_ALL(max, small_max(x, y, fl))
 SMALL_ALL(ex2, exp2((double)x))
 SMALL_ALL(tanh, tanh((double)x))
 
-/* Signs are bits; a NaN stays as it is. */
+/* These change only the sign bit; a NaN keeps its other bits. */
 OP1(neg_f16, uint16_t, uint16_t, x ^ 0x8000)
 OP1(abs_f16, uint16_t, uint16_t, x & 0x7fff)
 OP1(neg_f16x2, uint32_t, uint32_t, x ^ 0x80008000u)

@@ -79,8 +79,8 @@ OP3(mad24hisat_s32, int32_t, int32_t, int32_t, int32_t,
 OP3(madhisat_s32, int32_t, int32_t, int32_t, int32_t, clamp_s32(((int64_t)x * y >> 32) + z))
 
 /*
- * Division by zero gives all ones and the dividend as remainder, as GPUs do; the one quotient that
- * overflows wraps.
+ * As on a GPU, division by zero gives the quotient all ones, and the dividend as remainder. The
+ * only quotient that overflows wraps.
  */
 OP2_ALL(div, y ? x / y : (__typeof__(x))~(__typeof__(x))0)
 OP2_ALL(rem, y ? x % y : x)
@@ -119,7 +119,7 @@ OP1(cnot_u16, uint16_t, uint16_t, !x)
 OP1(cnot_u32, uint32_t, uint32_t, !x)
 OP1(cnot_u64, uint64_t, uint64_t, !x)
 
-/* Shift counts are 32 bits wide for every type, and clamp. */
+/* Shift counts have 32 bits for every type, and are clamped to the width. */
 OP2(shl_u16, uint16_t, uint16_t, uint32_t, y > 15 ? 0 : (uint32_t)x << y)
 OP2(shl_u32, uint32_t, uint32_t, uint32_t, y > 31 ? 0 : x << (y & 31))
 OP2(shl_u64, uint64_t, uint64_t, uint32_t, y > 63 ? 0 : x << (y & 63))
@@ -225,7 +225,7 @@ static inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t t)
 }
 OP3(lop3_32, uint32_t, uint32_t, uint32_t, uint32_t, lop3(x, y, z, (uint32_t)in->imm))
 
-/* shf: (b:a) shifted by c; left keeps the upper word, right the lower. */
+/* shf: shifts (b:a) by c. A left shift returns the upper word, a right shift the lower word. */
 #define CAT(x, y) ((uint64_t)(y) << 32 | (x))
 OP3(shf_l_wrap, uint32_t, uint32_t, uint32_t, uint32_t, CAT(x, y) << (z & 31) >> 32)
 OP3(shf_l_clamp, uint32_t, uint32_t, uint32_t, uint32_t, CAT(x, y) << (z > 32 ? 32 : z) >> 32)
@@ -304,7 +304,7 @@ OP2(szext_s32, uint32_t, uint32_t, uint32_t, szext(x, y, false, true))
 OP2(szext_wrap_u32, uint32_t, uint32_t, uint32_t, szext(x, y, true, false))
 OP2(szext_wrap_s32, uint32_t, uint32_t, uint32_t, szext(x, y, true, true))
 
-/* The n-th set bit from `base` on, upwards or downwards. */
+/* The position of the n-th set bit from `base` on: upwards, or downwards if n is negative. */
 static inline uint32_t fns(uint32_t mask, uint32_t base, int32_t n)
 {
 	int step = n < 0 ? -1 : 1;
@@ -333,7 +333,7 @@ SELP(selp_64, uint64_t)
 OP3(slct_s_16, uint16_t, uint16_t, uint16_t, int32_t, z >= 0 ? x : y)
 OP3(slct_s_32, uint32_t, uint32_t, uint32_t, int32_t, z >= 0 ? x : y)
 OP3(slct_s_64, uint64_t, uint64_t, uint64_t, int32_t, z >= 0 ? x : y)
-/* Denormals count as zero only below the sign, so .ftz changes one case: a negative denormal. */
+/* slct compares with zero, so .ftz changes only one case: a negative denormal. */
 static inline bool slct_nonneg(float z, uint16_t flags)
 {
 	return z >= 0.0f || (flags & IF_FTZ && z > -0x1p-126f);
@@ -344,8 +344,8 @@ OP3(slct_f_64, uint64_t, uint64_t, uint64_t, float, slct_nonneg(z, in->flags) ? 
 
 /*
  * Extended precision: the carry of each lane is a bit of w->cc. A subtraction adds the complement,
- * so it leaves 1 where nothing was borrowed. The manual calls that bit a borrow; the difference
- * shows where addc reads what sub.cc wrote, which nvcc's own 128-bit division does.
+ * so the carry is 1 where nothing was borrowed. The manual calls this bit a borrow. The difference
+ * is visible where addc reads the bit that sub.cc wrote, as nvcc's own 128-bit division does.
  */
 #define CARRY(name, T, body)                                                 \
 	HANDLER(name)                                                        \
@@ -392,7 +392,7 @@ CARRY(madc_32, uint32_t, CARRY_MAD(uint64_t, 32))
 #define MUL_HI_U(x, y) ((uint64_t)((u128)(x) * (y) >> 64))
 CARRY(madc_64, uint64_t, CARRY_MAD(u128, 64))
 
-/* sub: bit 0 a is signed, bit 1 b is signed, bit 2 dp2a.hi */
+/* sub: bit 0: a is signed; bit 1: b is signed; bit 2: dp2a.hi */
 static inline int32_t dp_elem(uint32_t v, unsigned int at, unsigned int bits, bool sign)
 {
 	v = v >> at & ((1u << bits) - 1);
@@ -439,7 +439,7 @@ OP1(cvt_s64_s32, int64_t, int32_t, x)
 OP1(cvt_u64_u32, uint64_t, uint32_t, x)
 OP1(cvt_u32_u64, uint32_t, uint64_t, x)
 
-/* Logic on predicates is logic on words. sub: bit 0 a negated, bit 1 b negated. */
+/* Logic on predicates is logic on whole words. sub: bit 0: a is negated; bit 1: b is negated. */
 #define PRED2(name, e)                                                                     \
 	HANDLER(name)                                                                      \
 	{                                                                                  \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a handler walks the lanes. With all lanes at work it is a plain loop over 32 elements, which
- * the compiler turns into vector code; lanes that have ended may be computed too, nobody reads
- * them. Otherwise it visits the set bits of the mask.
+ * How a handler walks the lanes. If all live lanes run, it is a plain loop over 32 elements, which
+ * the compiler turns into vector code. This loop also computes lanes that have ended; nothing reads
+ * their results. Otherwise the handler visits the set bits of the mask.
  */
 #ifndef QCU_SOFT_PTX_OP_LOOP_H
 #define QCU_SOFT_PTX_OP_LOOP_H
 
 #include "qcu-device/soft/ptx_ops.h"
 
-/* A register may be source and destination; lanes never depend on each other. */
+/* A register may be both source and destination, but lanes never depend on each other. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed" /* not every loop can be vector code */
 #define PTX_IVDEP _Pragma("clang loop vectorize(assume_safety)")
@@ -34,7 +34,7 @@
 
 #define HANDLER(name) static void name(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
-/* Instructions of one, two and three sources; `e` says what x, y, z become. */
+/* Instructions of one, two and three sources; `e` is the result as an expression of x, y, z. */
 #define OP1(name, D, T, e)                                   \
 	HANDLER(name)                                        \
 	{                                                    \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The table of handlers that do arithmetic on registers. There are two such tables, compiled from
- * the same source: one for any x86-64, one for processors with AVX2 and FMA. A module picks one
- * when it is loaded.
+ * the same source, which is why the handlers are in headers: one table for any x86-64, and one for
+ * processors with AVX2 and FMA. ptx_load() picks one for each module.
  */
 #ifndef QCU_SOFT_PTX_OPS_H
 #define QCU_SOFT_PTX_OPS_H
@@ -142,7 +142,7 @@ struct ptx_ops {
 
 extern const struct ptx_ops ptx_ops_base, ptx_ops_avx2;
 
-/* ptx_cmp.c: setp that combines with another predicate or writes two */
+/* ptx_misc.c: setp that combines its result with another predicate, or writes two predicates */
 void ptx_setp_combine(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m, uint32_t r);
 
 /* Predicate operand c of an instruction, one bit per lane. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The same handlers for processors with AVX2 and FMA: 8 lanes to a register, and fused multiply-add
- * as one instruction. Only ptx_load() may pick this table, after it has asked the processor.
+ * The same handlers for processors with AVX2 and FMA: 8 lanes per register, and fused multiply-add
+ * as one instruction. Only ptx_load() may pick this table, after it has checked the processor.
  */
 #include <math.h>
 #include <string.h>

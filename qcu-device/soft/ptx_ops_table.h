@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table itself; PTX_OPS_NAME says which of the two is being compiled. An empty place means that
+ * The table itself; PTX_OPS_NAME is the name of the one that is compiled. An empty entry means that
  * PTX has no such instruction for that type.
  */
 #include "qcu-device/soft/ptx_op_int.h"

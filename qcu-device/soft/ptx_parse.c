@@ -8,7 +8,7 @@
 #include "qcu-device/soft/ptx_parse.h"
 
 #define MAX_FORMALS 1024u
-/* What a kernel's parameters may take together on any real device. */
+/* The most bytes of parameters that a kernel may have on a real device. */
 #define MAX_KPARAM_BYTES 32764u
 #define MAX_AREA_BYTES	 65536u
 
@@ -34,7 +34,7 @@ struct ptx_func *ptx_func_get(struct ptx_parser *P, const char *s, size_t n)
 	return f;
 }
 
-/* From an opening mark to the closing one that belongs to it. */
+/* Skips from an opening mark to the closing mark that matches it. */
 static void skip_pair(struct ptx_parser *P, char open, char close, const char *missing)
 {
 	unsigned int depth = 0;
@@ -78,7 +78,7 @@ static struct formal *parse_formal(struct ptx_parser *P)
 			continue;
 		}
 		if (ptx_is_dot(P, "ptr")) {
-			/* What follows speaks of the memory pointed to. */
+			/* The words that follow describe the memory that it points to. */
 			ptx_next(P);
 			while (P->t.kind == TK_DOT) {
 				bool al = ptx_is_dot(P, "align");
@@ -123,7 +123,7 @@ static struct formal *parse_formal(struct ptx_parser *P)
 		ptx_fail(P, PTX_INVALID_PTX, "register parameter of this kind");
 	f->size = (uint32_t)count * ptx_type_size(f->type);
 	if (f->reg && f->size < 2)
-		f->size = 2; /* there are no smaller registers */
+		f->size = 2; /* no register is smaller */
 	f->align = align ? (uint32_t)align : ptx_type_size(f->type);
 	return f;
 }
@@ -148,7 +148,7 @@ static struct formal *parse_formals(struct ptx_parser *P, unsigned int *n)
 	return first;
 }
 
-/* Places formals in the function's parameter area, or in registers. */
+/* Places formal parameters in the function's parameter area, or in registers. */
 static struct ptx_arg *place(struct ptx_parser *P, struct formal *f, unsigned int n, bool body)
 {
 	struct ptx_arg *args = ptx_malloc_arena(P, (n + 1) * sizeof(*args));
@@ -355,12 +355,12 @@ static void parse_alias(struct ptx_parser *P)
 	b = ptx_func_get(P, P->t.s, P->t.n);
 	ptx_next(P);
 	ptx_expect(P, ';');
-	/* Calls seen before this line hold `a` itself; ptx_link() follows next. */
+	/* Calls before this line refer to `a` itself; ptx_link() follows `next`. */
 	a->next = b;
 	y->fn = b;
 }
 
-/* .file number "name" ...: only the name's last part is of use. */
+/* .file number "name" ...: only the last part of the name is kept. */
 void ptx_parse_file(struct ptx_parser *P)
 {
 	unsigned int line = P->t.line;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading PTX text: tokens, names and their scopes, statements, and the form in which a statement
- * is handed to the builders. Nothing of this outlives ptx_load(), except what lies in the module's
+ * Parsing PTX text: tokens, names and their scopes, statements, and the form in which the builders
+ * get a statement. All of this is freed when ptx_load() returns, except the data in the module's
  * arena.
  *
- * The first error ends the reading: ptx_fail() jumps back to ptx_load(). All memory belongs to an
- * arena or the module, so nothing is lost on the way.
+ * The first error ends the parsing: ptx_fail() jumps back to ptx_load(). All memory belongs to an
+ * arena, the parser or the module, so nothing leaks.
  */
 #ifndef QCU_SOFT_PTX_PARSE_H
 #define QCU_SOFT_PTX_PARSE_H
@@ -20,7 +20,7 @@
 #define PTX_MAX_VEC   8
 #define PTX_MAX_DEPTH 64
 
-/* Special registers that change while a warp runs: read by an instruction of their own. */
+/* Special registers that change while a warp runs: a separate instruction reads them. */
 enum {
 	PTX_SP_CLOCK = SP_COUNT,
 	PTX_SP_CLOCK_HI,
@@ -36,7 +36,7 @@ enum ptx_tok_kind {
 	TK_ID,	/* name, %name */
 	TK_DOT, /* .word */
 	TK_INT,
-	TK_F32, /* bits in val */
+	TK_F32, /* val has the bits */
 	TK_F64,
 	TK_STR,
 	TK_PUNCT,
@@ -57,8 +57,8 @@ enum ptx_sym_kind {
 	SYM_FAMILY, /* %r<100> */
 	SYM_VAR,
 	SYM_FUNC,
-	SYM_PARAM,  /* formal of a function, or .param variable of a call */
-	SYM_KPARAM, /* formal of a kernel */
+	SYM_PARAM,  /* formal parameter of a function, or .param variable of a call */
+	SYM_KPARAM, /* formal parameter of a kernel */
 	SYM_LABEL,
 	SYM_PROTO,
 	SYM_TARGETS, /* .branchtargets */
@@ -72,7 +72,7 @@ struct ptx_sym {
 	struct ptx_sym *bucket_next, *scope_next;
 	enum ptx_type type; /* of a register */
 	uint32_t reg, count;
-	uint32_t off; /* parameter: place; label: pc */
+	uint32_t off; /* parameter: offset; label: pc */
 	uint64_t size;
 	struct ptx_var *var;
 	struct ptx_func *fn;
@@ -83,31 +83,31 @@ struct ptx_sym {
 enum ptx_opk { O_NONE, O_REG, O_IMM, O_SYM, O_MEM, O_VEC, O_SREG, O_SINK, O_IMAGE };
 
 /*
- * An operand as written. O_MEM: [reg + imm] or [sym + imm] or [imm]. O_IMAGE: [reg, {...}], with
- * the list as in O_VEC.
+ * An operand as written in the text. O_MEM: [reg + imm] or [sym + imm] or [imm]. O_IMAGE:
+ * [reg, {...}], with the list as in O_VEC.
  */
 struct ptx_opnd {
 	enum ptx_opk kind;
 	bool neg;	    /* !%p */
-	bool minus;	    /* -%r, of video instructions */
+	bool minus;	    /* -%r, in video instructions */
 	enum ptx_type type; /* of a register */
 	uint32_t reg;	    /* virtual register, from 1 */
 	struct ptx_sym *sym;
 	bool has_pair;
-	uint32_t pair; /* %a|%b: the second, a predicate */
-	uint8_t num;   /* immediates: TK_INT, TK_F32, TK_F64 */
+	uint32_t pair; /* %a|%b: the second one, a predicate */
+	uint8_t num;   /* O_IMM: TK_INT, TK_F32 or TK_F64 */
 	uint64_t imm;
 	unsigned int special; /* O_SREG */
-	const char *part;     /* %r.b0, of video instructions; npart: 0 if there is none */
+	const char *part;     /* %r.b0, in video instructions; npart is 0 if there is none */
 	size_t npart;
 	unsigned int nvec;
 	struct ptx_opnd *vec;
 };
 
-/* One instruction as written. */
+/* One instruction as written in the text. */
 struct ptx_stmt {
 	const char *op; /* first word */
-	char text[100]; /* with modifiers, for messages */
+	char text[100]; /* the name with modifiers, for messages */
 	unsigned int line;
 	const char *mod[PTX_MAX_MODS];
 	unsigned int nmod;
@@ -122,7 +122,7 @@ struct ptx_fixup {
 	const char *name;
 	size_t len;
 	unsigned int depth, line;
-	uint32_t where; /* instruction, or element of xops if table */
+	uint32_t where; /* index of the instruction, or of the element of xops if table */
 	bool table;
 	struct ptx_fixup *next;
 };
@@ -138,7 +138,7 @@ struct ptx_parser {
 
 	const char *p, *end;
 	unsigned int line;
-	struct ptx_tok t; /* the token to look at */
+	struct ptx_tok t; /* the current token */
 
 	struct ptx_sym *bucket[PTX_SYM_BUCKETS];
 	struct ptx_sym *scope[PTX_MAX_DEPTH];
@@ -146,10 +146,10 @@ struct ptx_parser {
 	unsigned int depth;
 
 	struct ptx_func *fn;
-	uint8_t *width; /* of virtual registers, by number, in bytes; 1: predicate */
+	uint8_t *width; /* bytes of each virtual register, by number; 1: predicate */
 	uint32_t width_cap, nregs;
-	uint32_t area; /* parameter area in use */
-	uint32_t loc;  /* of the last .loc */
+	uint32_t area; /* bytes of the parameter area in use */
+	uint32_t loc;  /* from the last .loc */
 	struct ptx_fixup *fixups;
 	bool seen_version;
 	struct ptx_stmt stmt;
@@ -212,7 +212,7 @@ void ptx_want(struct ptx_parser *P, const struct ptx_stmt *s, unsigned int min, 
 uint16_t ptx_float_flags(const struct ptx_stmt *s);
 uint64_t ptx_imm_bits(const struct ptx_opnd *o, enum ptx_type t);
 
-/* ptx_build_*.c: one function per family */
+/* ptx_build_*.c: one function per family of instructions */
 typedef enum ptx_status (*ptx_build_fn)(struct ptx_parser *P, struct ptx_stmt *s);
 struct ptx_build_entry {
 	const char *op;
@@ -225,10 +225,13 @@ ptx_build_fn ptx_build_find(const char *op);
 enum ptx_status ptx_build_stmt(struct ptx_parser *P, struct ptx_stmt *s);
 bool ptx_is_video(const char *op);
 bool ptx_known_opcode(const char *op);
-/* Instructions that have builders, but not with these modifiers: their operands look different. */
+/*
+ * True for instructions that have a builder, but not with these modifiers. Their operands look
+ * different.
+ */
 bool ptx_known_form(const struct ptx_stmt *s);
 
-/* Forms that one file of builders takes from another */
+/* Forms that one file of builders uses from another */
 enum ptx_status ptx_build_minmax(struct ptx_parser *P, struct ptx_stmt *s, bool max);
 enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s);
 

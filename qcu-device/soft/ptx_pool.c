@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Host threads that help with launches. They live as long as the process and sleep when there is
- * nothing to do; whoever launches works too, so a launch never waits for a thread to be free.
+ * Host threads that help with launches. They live as long as the process, and sleep when there is
+ * nothing to do. The thread that launches works too, so a launch never waits for a free helper.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -13,14 +13,14 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle;
-	struct ptx_grid *jobs; /* that want helpers */
+	struct ptx_grid *jobs; /* running launches; g->wanted: helpers that they still want */
 	unsigned int threads;
 	bool fork_seen;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .work = PTHREAD_COND_INITIALIZER,
 	  .idle = PTHREAD_COND_INITIALIZER};
 
-/* The child has none of the threads, and perhaps a lock that nobody will open. */
+/* The child has none of the threads, and maybe a lock that no thread will unlock. */
 static void forked(void)
 {
 	pthread_mutex_init(&pool.lock, NULL);
@@ -68,7 +68,7 @@ static void start_thread(void)
 	pthread_attr_t attr;
 	pthread_t t;
 
-	/* Signals belong to the program around us. */
+	/* Signals belong to the program around the library: helpers block all of them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
@@ -79,7 +79,7 @@ static void start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Runs work(g) here and on up to threads - 1 helpers; returns when all have come back. */
+/* Runs work(g) in this thread and on up to threads - 1 helpers. Returns when all are done. */
 void ptx_pool_run(struct ptx_grid *g, unsigned int threads)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);

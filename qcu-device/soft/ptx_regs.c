@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How many registers a real GPU would need for a function: for attributes, occupancy, and to refuse
- * a launch of more threads than there are registers for.
+ * Estimates how many registers a real GPU would need for a function. This is used for attributes,
+ * for occupancy, and to refuse a launch with more threads than there are registers for.
  *
- * It must not be refused where a GPU would run it, so this is no more than what ptxas needs. Values
- * alive from one block of code to another have to be somewhere. Within a block ptxas orders the
- * instructions as it likes: of 201 values alive at once in nvcc's order it has kept 128. No block
- * of threads is too large for 64 registers, and up to there nvcc's order is as good a guess as any.
+ * A launch that a GPU would run must not be refused, so the estimate must not be above the number
+ * that ptxas needs. Values that are alive from one block of code to another must be kept somewhere.
+ * Within a block, ptxas orders the instructions as it likes: of 201 values alive at once in nvcc's
+ * order, it has kept 128. With 64 registers no block of threads is too large, and up to there
+ * nvcc's order is as good a guess as any.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,10 @@
 
 #define MOST	   255u
 #define MAX_PASSES 8
-#define OVERHEAD   4u /* stack pointer, and what instructions need for themselves */
+#define OVERHEAD   4u /* the stack pointer, and registers that instructions need for themselves */
 
 struct need {
-	uint64_t *live, *held; /* held: registers with a value that is kept nowhere else */
+	uint64_t *live, *held; /* held: registers whose value exists nowhere else */
 	bool changed;
 	uint32_t words, most, edge;
 };
@@ -37,14 +38,14 @@ static bool moves(const struct ptx_slots *s, const struct ptx_insn *in)
 	return false;
 }
 
-/* From memory that an instruction can have as its operand. */
+/* Loads from memory that an instruction can also name directly as its operand. */
 static bool loads_constant(const struct ptx_insn *in)
 {
 	return (in->fn == ptx_h_ld || in->fn == ptx_h_ld_vec || in->fn == ptx_h_ld128) &&
 	       (in->space == SPACE_PARAM || in->space == SPACE_CONST);
 }
 
-/* Parameters, constants and special registers can be read again where they are needed. */
+/* True for parameters, constants and special registers: they can be read again at each use. */
 static bool found_elsewhere(const struct ptx_slots *s, const struct ptx_insn *in,
 			    const uint64_t *held)
 {
@@ -66,7 +67,10 @@ static void hold(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void
 	}
 }
 
-/* Copies of copies against the order of the code are rare; those not followed count as free. */
+/*
+ * Each pass follows copies in the order of the code. Chains of copies against that order are rare;
+ * registers that MAX_PASSES passes do not reach count as free.
+ */
 static void find_held(struct ptx_slots *s, struct need *n)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
