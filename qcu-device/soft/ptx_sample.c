@@ -2,8 +2,8 @@
 /*
  * Reading textures: from coordinates to texels, and from texels to a value.
  *
- * Coordinates that a linear filter mixes at are rounded to 1/256 of a texel, as GPUs do it: their
- * weights have 8 bits behind the point. The mixing itself is done in double and rounded once.
+ * For a linear filter, coordinates are rounded to 1/256 of a texel. GPUs do the same: their weights
+ * have 8 fraction bits. The mixing itself is done in double and rounded once.
  */
 #include <math.h>
 #include <string.h>
@@ -36,13 +36,13 @@ static float from_srgb(float v)
 	return v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
 }
 
-/* Do a texture's registers hold floats? */
+/* True if the texture returns floats. */
 static bool is_float(const struct ptx_image *img)
 {
 	return img->texel == TEXEL_FLOAT || img->unit;
 }
 
-/* An integer of `bits` bits as a fraction: 0 to 1, or -1 to 1. */
+/* Converts an integer of `bits` bits to a fraction: 0 to 1, or -1 to 1 if it is signed. */
 static float fraction(const struct ptx_image *img, uint32_t v)
 {
 	float most = img->bits == 8 ? 255.0f : 65535.0f, f;
@@ -54,7 +54,7 @@ static float fraction(const struct ptx_image *img, uint32_t v)
 	return f < -1.0f ? -1.0f : f;
 }
 
-/* A texel as registers; channels that it does not have are 0, the fourth 1. */
+/* Converts a texel to four registers. Missing channels are 0; a missing fourth channel is 1. */
 static void decode(const struct ptx_image *img, const uint8_t *p, uint32_t out[4])
 {
 	out[1] = out[2] = 0;
@@ -88,7 +88,7 @@ static void border(const struct ptx_image *img, uint32_t out[4])
 	}
 }
 
-/* The texel with these indices, each inside of the level or BORDER. */
+/* Reads the texel at these indices. Each is inside of the level, or BORDER. */
 static bool texel(const struct ptx_sample *s, const struct ptx_image_level *l, const int32_t i[3],
 		  uint32_t out[4])
 {
@@ -114,7 +114,7 @@ static enum ptx_address mode_of(const struct ptx_image *img, unsigned int d)
 {
 	enum ptx_address mode = img->cube ? ADDRESS_CLAMP : img->address[d];
 
-	/* Only what is counted in whole textures can be repeated. */
+	/* Only textures with normalized coordinates can repeat. */
 	if (!img->normalized && (mode == ADDRESS_WRAP || mode == ADDRESS_MIRROR))
 		mode = ADDRESS_CLAMP;
 	return mode;
@@ -139,7 +139,7 @@ static int32_t to_index(enum ptx_address mode, int64_t i, uint32_t size)
 	}
 }
 
-/* A coordinate in texels of a level. */
+/* Converts a coordinate to texels of a level. */
 static double position(const struct ptx_image *img, float at, unsigned int d, uint32_t size)
 {
 	enum ptx_address mode = mode_of(img, d);
@@ -158,7 +158,7 @@ static double position(const struct ptx_image *img, float at, unsigned int d, ui
 	return x < -FAR ? -FAR : x > FAR ? FAR : x;
 }
 
-/* In 1/256 of a texel, from the middle of the first one. */
+/* The coordinate in 1/256 of a texel, counted from the middle of the first texel. */
 static int64_t grid(const struct ptx_image *img, float at, unsigned int d, uint32_t size)
 {
 	return (int64_t)floor(position(img, at, d, size) * 256 + 0.5) - 128;
@@ -198,7 +198,7 @@ static bool mixed(const struct ptx_sample *s, const struct ptx_image_level *l, u
 			part *= high ? weight[d] : 1 - weight[d];
 			i[d] = to_index(mode_of(s->img, d), low[d] + high, l->size[d]);
 		}
-		/* What has no weight is not looked at: not even an infinity counts. */
+		/* Skip texels without weight: 0 times an infinity would be NaN. */
 		if (part == 0)
 			continue;
 		if (!texel(s, l, i, v))
@@ -218,7 +218,7 @@ static bool from_level(const struct ptx_sample *s, unsigned int level, uint32_t 
 	return s->img->linear ? mixed(s, l, out) : nearest(s, l, out);
 }
 
-/* By index: what is outside reads as zero. */
+/* Reads by index; outside of the level the result is zero. */
 static bool by_index(const struct ptx_sample *s, uint32_t out[4])
 {
 	unsigned int level = s->lod > 0 ? (unsigned int)fminf(s->lod, PTX_IMAGE_LEVELS) : 0;
@@ -265,7 +265,7 @@ bool ptx_sample(const struct ptx_sample *s, uint32_t out[4])
 
 bool ptx_gather(const struct ptx_sample *s, unsigned int component, uint32_t out[4])
 {
-	/* From the lower left corner, against the clock. */
+	/* Counterclockwise, starting at the lower left corner. */
 	static const uint8_t corner[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
 	const struct ptx_image_level *l = &s->img->level[0];
 	int64_t low[2];

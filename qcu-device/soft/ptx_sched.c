@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which lanes of a warp run next.
+ * Chooses which lanes of a warp run next.
  *
- * Lanes with the same place and frame form a split. The deepest call goes first, then the lowest
- * address: so lanes that left the common path come back to it before the others go on, and the warp
- * converges where the compiler meant it to. That order alone would starve a lane that others spin
- * on, so whenever a split has used up its fuel, the one that has waited longest gets a turn.
+ * Lanes with the same pc and frame form a split. The split in the deepest call runs first; of
+ * these, the one with the lowest pc. So lanes that left the common path come back to it before the
+ * others go on, and the warp converges where the compiler meant it to. With this order alone, a
+ * lane that others spin on would never run. So whenever a split has used up its fuel, the split
+ * that has waited longest gets a turn.
  */
 #include "qcu-device/soft/ptx_int.h"
 
@@ -50,8 +51,9 @@ static bool before(const struct ptx_split *a, const struct ptx_split *b)
 }
 
 /*
- * The split to run, or -1 if all wait. *stop is where it must come back here, because others stand
- * there in the same frame.
+ * Returns the split to run, or -1 if all of them wait. *stop is the pc at which the split must stop
+ * running, because another split is there in the same frame. force: picks the split that has waited
+ * longest, with no such stop.
  */
 int ptx_pick(struct ptx_warp *w, bool force, uint32_t *stop)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Virtual registers to places in the frame.
+ * Gives virtual registers their places in the frame.
  *
- * nvcc writes PTX with a fresh register for nearly every result. Giving each its own 128 bytes
- * would push a kernel's frame out of the cache, so registers that are never alive together share a
- * place. Liveness is that of one lane's path through the code, which is enough: a lane reads and
- * writes only its own element, and places are shared among registers of one width only.
+ * nvcc writes PTX with a new register for nearly every result. With 128 bytes for each register, a
+ * kernel's frame would not fit in the cache. So registers that are never alive at the same time
+ * share a place. Liveness is computed for one lane's path through the code. This is enough: a lane
+ * reads and writes only its own element, and only registers of one width share a place.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "qcu-device/soft/ptx_build_tex.h"
 #include "qcu-device/soft/ptx_slots.h"
 
-/* Above this many bits of liveness every register gets a place of its own. */
+/* If the liveness sets need more bits than this, every register gets a place of its own. */
 #define MAX_LIVE_BITS (1ull << 29)
 
 #define NONE UINT32_MAX
@@ -33,7 +33,7 @@ static void visit_args(struct ptx_slots *s, struct ptx_arg *a, unsigned int n, b
 			visit_ref(s, &a[i].ref, def, at, fn, arg);
 }
 
-/* How many registers behind in->x are written, and how many after them are read. */
+/* How many of the registers from in->x on are written, and how many after these are read. */
 static void count_xops(const struct ptx_insn *in, unsigned int *defs, unsigned int *uses)
 {
 	bool both = in->fn == ptx_h_atom_vec;
@@ -55,7 +55,7 @@ void ptx_slots_visit(struct ptx_slots *s, uint32_t at, ptx_visit_fn fn, void *ar
 {
 	struct ptx_insn *in = &s->m->code[s->f->pc + at];
 	unsigned int defs, uses;
-	bool def = !in->pred; /* under a guard the old value may survive */
+	bool def = !in->pred; /* under a guard, the old value may remain */
 	struct ptx_call *c = NULL;
 
 	count_xops(in, &defs, &uses);
@@ -63,7 +63,7 @@ void ptx_slots_visit(struct ptx_slots *s, uint32_t at, ptx_visit_fn fn, void *ar
 		c = &s->m->calls[in->x];
 		visit_args(s, c->args, c->nargs, false, at, fn, arg);
 	}
-	/* Copies: the function's own list is patched once, not at every ret. */
+	/* Visit copies: the function's own list must be patched once, not at every ret. */
 	for (unsigned int i = 0; i < s->f->nrets && in->ctl == CTL_RET; i++) {
 		struct ptx_arg copy = s->f->rets[i];
 
@@ -133,7 +133,7 @@ static bool make_blocks(struct ptx_slots *s)
 	return true;
 }
 
-/* in: read before written in the block; kill: surely written. */
+/* in: registers that the block reads before it writes them; kill: those that it surely writes. */
 static void gather(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	uint32_t b = *(uint32_t *)arg, v = *ref >> 2;
@@ -242,7 +242,10 @@ static unsigned int slot_bytes(unsigned int width)
 	return width == 1 ? 4 : width * PTX_LANES;
 }
 
-/* Linear scan: walk the code, give places to registers that start, take back those that ended. */
+/*
+ * Linear scan: walks the code, gives a place to each register that starts to live, and takes back
+ * the places of those that ended.
+ */
 static bool scan(struct ptx_slots *s)
 {
 	uint32_t *first = malloc((s->len + 1) * sizeof(*first)), *next;
@@ -280,7 +283,7 @@ static bool scan(struct ptx_slots *s)
 			if (p->nfree) {
 				s->place[v] = p->free[--p->nfree];
 			} else if (w == 1) {
-				/* sixteen predicates to a cache line */
+				/* sixteen predicates per cache line */
 				if (preds++ % 16 == 0) {
 					pred_line = top;
 					top += 64;

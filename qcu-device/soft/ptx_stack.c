@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * alloca: memory on a thread's own stack that lives until the function returns, or until
- * stackrestore. Each lane has its own amount; a call starts behind the largest.
+ * stackrestore. Each lane has its own amount; the frame of a call starts behind the largest.
  */
 #include "qcu-device/soft/ptx_build.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Surfaces: loads, stores and reductions at a place in an array. What is asked for outside of it
- * ends the kernel, is moved to the edge, or does not happen, as the instruction says.
+ * Surfaces: loads, stores and reductions at a place in an array. The instruction says what an
+ * access outside of the array does: it ends the kernel, it is moved to the edge, or it does nothing
+ * (a load returns zero).
  */
 #include <string.h>
 
@@ -16,7 +17,10 @@ struct access {
 	unsigned int size; /* bytes */
 };
 
-/* One coordinate against its limit; false: outside, and there is nothing to be done. */
+/*
+ * Checks one coordinate against its limit, and clamps it if the instruction says so. False: it is
+ * outside; *trap says whether that ends the kernel.
+ */
 static bool limit(const struct access *a, int64_t *at, int64_t size, bool *trap)
 {
 	if (*at >= 0 && *at < size)
@@ -30,8 +34,8 @@ static bool limit(const struct access *a, int64_t *at, int64_t size, bool *trap)
 }
 
 /*
- * The bytes of the place, or NULL. x counts bytes; an access is a whole number of them from a
- * multiple of its size on.
+ * Returns the address of the place, or NULL. x counts bytes, and must be a multiple of the size of
+ * the access; a formatted access counts elements.
  */
 static uint8_t *locate(const struct access *a, const uint32_t *c)
 {
@@ -58,7 +62,7 @@ static uint8_t *locate(const struct access *a, const uint32_t *c)
 			  (long long)unit);
 		return NULL;
 	}
-	/* In units, so that the edge is where the last whole one is. */
+	/* Count in units, so that the edge is at the last whole unit. */
 	x /= unit;
 	if (!limit(a, &x, row / unit, &trap) || !limit(a, &y, l->size[1], &trap) ||
 	    !limit(a, &z, l->size[2], &trap)) {
@@ -73,7 +77,7 @@ static uint8_t *locate(const struct access *a, const uint32_t *c)
 				      (uint64_t)(x * unit));
 }
 
-/* Begins an access; false: the lane has a fault. *p is NULL where nothing is to happen. */
+/* Begins an access. False: the lane has a fault. *p is NULL if the access does nothing. */
 static bool begin(struct access *a, struct ptx_image_last *last, uint8_t **p)
 {
 	const struct ptx_insn *in = a->in;
@@ -90,7 +94,7 @@ static bool begin(struct access *a, struct ptx_image_last *last, uint8_t **p)
 	return !a->w->fault;
 }
 
-/* Registers are as wide as the type, but at least 16 bits. */
+/* A register is as wide as the type, but has at least 16 bits. */
 static void get_reg(struct ptx_warp *w, uint32_t ref, unsigned int lane, unsigned int size,
 		    void *to)
 {
@@ -128,7 +132,7 @@ void ptx_h_suld(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	}
 }
 
-/* A register's value as an element of the surface. */
+/* Converts a register's value to an element of the surface. */
 static void convert(const struct ptx_image *img, uint32_t v, uint8_t *p)
 {
 	uint16_t half;
@@ -209,7 +213,7 @@ void ptx_h_sured(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			return;
 		if (!p)
 			continue;
-		/* Formatted: of elements that are narrower there is no reduction. */
+		/* A formatted reduction needs elements of exactly its size. */
 		if (size > a.img->elem || (in->flags & SURF_FORMATTED && a.img->elem != size)) {
 			ptx_fault(w, a.lane, PTX_MISALIGNED_ADDRESS,
 				  "reduction of %u bytes in elements of %u", size, a.img->elem);

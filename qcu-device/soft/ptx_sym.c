@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names and their scopes. Scope 0 is the module, 1 a function, more are the braces in it.
+ * Names and their scopes. Scope 0 is the module, scope 1 a function, higher scopes are braces in
+ * the function.
  */
 #include <string.h>
 
@@ -74,8 +75,8 @@ void ptx_scope_push(struct ptx_parser *P)
 }
 
 /*
- * Branches that wait for a label look in the scope that ends; those that find none wait for the
- * scope around it.
+ * Branches whose label is not known yet look for it in the scope that ends. If it is not there,
+ * they look again when the scope around this one ends.
  */
 static void resolve_labels(struct ptx_parser *P)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that a GPU's own runtime provides to kernels: printf, the end of a failed assert, the
- * device heap, and what a conditional node of a graph shall do.
+ * Functions that the runtime of a GPU provides to kernels: printf, the end of a failed assert, the
+ * device heap, and setting the condition of a conditional node of a graph.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void put_ret(struct ptx_warp *w, const struct ptx_call *c, unsigned int l
 		memcpy((uint8_t *)ptx_at(w, a->ref) + lane * size, &v, size);
 }
 
-/* A string of the kernel's, byte by byte: it may end where its memory ends. */
+/* Reads a string of the kernel byte by byte: its memory may end right after the string. */
 static bool get_string(struct ptx_warp *w, unsigned int lane, uint64_t addr, char *buf, size_t cap)
 {
 	for (size_t i = 0; i + 1 < cap; i++) {
@@ -90,7 +90,7 @@ struct args {
 	uint64_t at;
 };
 
-/* The next argument: packed like members of a struct. */
+/* Reads the next argument. Arguments are laid out like the members of a struct. */
 static bool next_arg(struct args *a, unsigned int size, uint64_t *v)
 {
 	const uint8_t *p;
@@ -105,7 +105,7 @@ static bool next_arg(struct args *a, unsigned int size, uint64_t *v)
 	return true;
 }
 
-/* One conversion, from '%' on. Returns where the format goes on, or NULL after a fault. */
+/* Does one conversion; f is at its '%'. Returns the rest of the format, or NULL after a fault. */
 static const char *convert(struct args *a, const char *f, struct out *o, unsigned int *count)
 {
 	char spec[64] = "%", buf[512], str[MAX_STRING];
@@ -119,13 +119,13 @@ static const char *convert(struct args *a, const char *f, struct out *o, unsigne
 		if (*f == '*') {
 			if (!next_arg(a, 4, &v))
 				return NULL;
-			/* A width beyond this is an accident. */
+			/* A larger width is a mistake. */
 			n += (unsigned int)snprintf(spec + n, 8, "%d", (int)(int32_t)v % 500);
 			f++;
 		} else if (*f >= '1' && *f <= '9') {
 			unsigned long width = strtoul(f, (char **)(uintptr_t)&f, 10);
 
-			/* More than any line is wide; the host's printf would try. */
+			/* No line is wider than this, but the host's printf would try. */
 			n += (unsigned int)snprintf(spec + n, 8, "%lu", width > 400 ? 400 : width);
 		} else {
 			spec[n++] = *f++;

@@ -5,7 +5,7 @@
 
 #include "qcu-device/soft/ptx_build_tex.h"
 
-/* The image that a lane names; `last` saves looking it up again for its neighbours. */
+/* Returns the image that a lane names; `last` saves a second look-up for the next lanes. */
 const struct ptx_image *ptx_image_find(struct ptx_warp *w, unsigned int lane, uint64_t number,
 				       bool surface, struct ptx_image_last *last)
 {
@@ -34,7 +34,7 @@ static float to_float(uint32_t u)
 	return f;
 }
 
-/* A cube's face, and the place in it of a direction. */
+/* Converts a direction to a face of a cube and the place in this face. */
 static void face(struct ptx_sample *s, const float dir[3], uint32_t layer)
 {
 	float x = dir[0], y = dir[1], z = dir[2], ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
@@ -62,7 +62,7 @@ static void face(struct ptx_sample *s, const float dir[3], uint32_t layer)
 	s->layer = layer * 6 + f;
 }
 
-/* The coordinates of one lane. c: as many registers as the instruction has. */
+/* Reads the coordinates of one lane. c: the values of the instruction's registers. */
 static bool place(struct ptx_sample *s, const struct ptx_insn *in, const uint32_t *c)
 {
 	const struct ptx_image *img = s->img;
@@ -90,7 +90,7 @@ static bool place(struct ptx_sample *s, const struct ptx_insn *in, const uint32_
 	}
 	for (unsigned int i = 0; i < GEOM_DIMS(in->sub); i++) {
 		s->at[i] = in->type == T_S32 ? 0 : to_float(at[i]);
-		/* Infinities and the like are nowhere. */
+		/* NaN, infinities and large values have no texel. */
 		s->index[i] = in->type == T_S32		  ? (int32_t)at[i]
 			      : fabsf(s->at[i]) < 0x1p31f ? (int32_t)floorf(s->at[i])
 							  : -1;
@@ -120,7 +120,7 @@ static void put(struct ptx_warp *w, const struct ptx_insn *in, const uint32_t *x
 	for (unsigned int k = 0; k < in->type2; k++)
 		if (x[k])
 			((uint32_t *)ptx_at(w, x[k]))[lane] = v[k];
-	/* Is all of it there? There is nothing that is not. */
+	/* The predicate d2 says whether all texels are resident. Here they always are. */
 	if (in->d2)
 		*(uint32_t *)ptx_at(w, in->d2) |= 1u << lane;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The types of PTX by name, with their sizes.
+ * The types of PTX, with names and sizes.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Variables of a module and of functions: declarations, initialisers, and where they end up.
+ * Variables of a module and of functions: declarations, initialisers, and places in memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "qcu-device/soft/ptx_parse.h"
 
 #define MAX_VAR_BYTES (1ull << 40)
-/* Nobody writes out more; a small text shall not make us build it. */
+/* No real program has a larger one. The limit keeps a small text from taking a lot of memory. */
 #define MAX_INIT_BYTES	(256ull << 20)
 #define MAX_LOCAL_BYTES (512u << 10)
 #define MAX_SHARED	(227u << 10)
@@ -17,10 +17,10 @@ struct init {
 	struct ptx_var *v;
 	enum ptx_type type;
 	unsigned int esize;
-	bool open;    /* the size is what the initialisers make it */
-	uint64_t cap; /* bytes that the declared size allows */
-	uint8_t *buf; /* up to the last value; what follows is zero */
-	uint64_t len; /* where the next value goes */
+	bool open;    /* the initialisers determine the size */
+	uint64_t cap; /* the declared size in bytes */
+	uint8_t *buf; /* bytes up to the last value; the rest is zero */
+	uint64_t len; /* offset of the next value */
 	uint64_t alloc;
 };
 
@@ -113,7 +113,7 @@ static void put_value(struct ptx_parser *P, struct init *in)
 	o.imm = P->t.val;
 	ptx_next(P);
 	if (o.num == TK_INT && ptx_accept(P, '(')) {
-		/* 0xFF00(name): one byte of an address */
+		/* 0xFF00(name): one byte of an address, here the second */
 		put_reloc(P, in, o.imm);
 		ptx_expect(P, ')');
 		return;
@@ -145,7 +145,7 @@ static void parse_init(struct ptx_parser *P, struct init *in, const uint64_t *di
 			parse_init(P, in, dim + 1, nd - 1);
 		while (ptx_accept(P, ','));
 	ptx_expect(P, '}');
-	/* Braces that are not full leave zeros. */
+	/* Values missing between braces are zero. */
 	if (!in->open && in->len - start < span)
 		in->len = start + span;
 }
@@ -183,7 +183,7 @@ static uint64_t align_up(uint64_t v, uint64_t a)
 	return (v + a - 1) & ~(a - 1);
 }
 
-/* Local and shared variables get their place at once; shared ones of the module at first use. */
+/* Gives local and shared variables their places. Others get theirs in place_var(). */
 static void place_now(struct ptx_parser *P, struct ptx_var *v)
 {
 	struct ptx_func *f = P->fn;
@@ -321,7 +321,10 @@ static bool addr_of(struct ptx_module *m, const struct ptx_reloc *r, uint64_t *a
 	return false;
 }
 
-/* One that is too large for its place gets memory here, where it harms nobody. */
+/*
+ * Gives a variable the address from env->bound, if there is one. A variable that is too large for
+ * this place gets memory of its own in place_var(), so that it overwrites nothing else.
+ */
 static void place_bound(const struct ptx_env *env, struct ptx_var *v)
 {
 	for (size_t i = 0; i < env->bound_count; i++)
@@ -342,9 +345,10 @@ static bool place_var(struct ptx_module *m, struct ptx_var *v)
 }
 
 /*
- * The address of a variable in .global or .const as an operand. A variable that is defined gets its
- * memory now. How large one is that so far is only declared, nobody knows yet: its address goes
- * into a constant that ptx_init_vars() fills in. Initialisers are written there, too.
+ * Returns the operand for the address of a variable in .global or .const. A variable that is
+ * defined gets its memory now. If it is only declared so far, its size is not known yet: its
+ * address goes into a constant that ptx_init_vars() fills in later. ptx_init_vars() also writes the
+ * initialisers.
  */
 uint32_t ptx_var_ref(struct ptx_parser *P, struct ptx_var *v)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Video instructions: arithmetic on bytes and halves of words, with saturation, a second operation,
- * or a merge. No compiler writes many of them, so they go one lane after another.
+ * or a merge. Compilers write few of them, so they run one lane after another.
  */
 #include <string.h>
 

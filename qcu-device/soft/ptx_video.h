@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a video instruction says beside its operands, small enough to travel in ptx_insn.imm.
+ * The modifiers of a video instruction, in a form that fits in ptx_insn.imm.
  */
 #ifndef QCU_SOFT_PTX_VIDEO_H
 #define QCU_SOFT_PTX_VIDEO_H
@@ -22,7 +22,7 @@ enum ptx_video_op {
 
 enum ptx_video_second { SECOND_NONE, SECOND_ADD, SECOND_MIN, SECOND_MAX };
 
-/* A byte or half of a word, of operands and results of scalar instructions. */
+/* The byte or half word of an operand or result of a scalar instruction. */
 enum ptx_video_part { PART_ALL, PART_B0, PART_B1, PART_B2, PART_B3, PART_H0, PART_H1 };
 
 struct ptx_video {
@@ -30,7 +30,9 @@ struct ptx_video {
 	uint64_t elements : 3; /* 1, 2 or 4 */
 	uint64_t sat : 1, dsigned : 1, asigned : 1, bsigned : 1;
 	uint64_t apart : 3, bpart : 3, dpart : 3;
-	/* Of packed instructions: for each element which one of (b:a), and whether it is written.
+	/*
+	 * Packed instructions. asel, bsel: for each element, which element of (b:a) is its operand.
+	 * mask: the elements that are written.
 	 */
 	uint64_t asel : 12, bsel : 12, mask : 4;
 	uint64_t wrap : 1;				     /* vshl, vshr */

@@ -2,16 +2,16 @@
 /*
  * Instructions that lanes of a warp do together: shfl, vote, match, redux, bar.warp.sync.
  *
- * Each names its members by a mask. Usually all of them are here at once. If not, the split waits
- * until the members that still live have come to an instruction of the same kind with the same
- * mask, wherever in the code that is; then it is done for all of them.
+ * Each of them names its members by a mask. Usually all members are in the running split. If not,
+ * the split waits until all members that have not ended have reached an instruction of the same
+ * kind with the same mask, anywhere in the code. Then the instruction is done for all of them.
  */
 #include <string.h>
 
 #include "qcu-device/soft/ptx_build.h"
 #include "qcu-device/soft/ptx_fp.h"
 
-/* The operands of all lanes side by side, whichever split they come from, and the results. */
+/* The operands of all lanes side by side, from all splits that take part, and the results. */
 struct gather {
 	uint32_t m;
 	uint64_t a[PTX_LANES];
@@ -99,7 +99,7 @@ static void shfl(struct gather *g, unsigned int mode)
 			j = min | (int)(b & ~seg);
 			ok = j <= max;
 		}
-		/* The value of a lane that takes no part is not defined; its own is safe. */
+		/* The value of a lane that takes no part is undefined: use the lane's own. */
 		if (!ok || !(g->m >> j & 1))
 			j = (int)i;
 		g->out[i] = (uint32_t)g->a[j];
@@ -130,7 +130,7 @@ static void match_any(struct gather *g)
 	}
 }
 
-/* redux of floats. NaN loses against a number unless .NaN says that it wins. */
+/* redux of floats. NaN is ignored if there is a number; with .NaN, any NaN makes the result NaN. */
 static uint32_t reduce_float(const struct gather *g, const struct ptx_insn *in)
 {
 	uint32_t v = 0;
@@ -233,7 +233,7 @@ static void compute(struct ptx_warp *w, struct gather *g, const struct ptx_insn 
 	}
 }
 
-/* The common case: every member is in this split. False: it is not. */
+/* The common case: every member is in this split. False: a member is elsewhere. */
 bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *mask = ptx_at(w, in->e);
@@ -255,7 +255,7 @@ bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	return true;
 }
 
-/* Same kind, same mask, same qualifiers: these wait for each other. */
+/* Splits wait for each other if they have the same kind, mask and qualifiers. */
 static bool together(struct ptx_warp *w, const struct ptx_split *a, const struct ptx_split *b)
 {
 	const struct ptx_insn *x = w->blk->grid->code + a->pc, *y = w->blk->grid->code + b->pc;
@@ -264,7 +264,7 @@ static bool together(struct ptx_warp *w, const struct ptx_split *a, const struct
 	       x->sub == y->sub && x->type == y->type && x->type2 == y->type2;
 }
 
-/* If all members of split i's group have come, does the instruction for all of them. */
+/* Does the instruction for the whole group of split i, if all its members are there. */
 static bool try_group(struct ptx_warp *w, unsigned int i)
 {
 	const struct ptx_insn *code = w->blk->grid->code;
@@ -297,7 +297,7 @@ static bool try_group(struct ptx_warp *w, unsigned int i)
 	return true;
 }
 
-/* The running split waits; lanes with another mask wait apart. */
+/* Makes the running split wait. Lanes with different masks wait in different splits. */
 void ptx_warpop_wait(struct ptx_warp *w, const struct ptx_insn *in, unsigned int cur)
 {
 	const uint32_t *mask = ptx_at(w, in->e);
@@ -324,7 +324,10 @@ void ptx_warpop_wait(struct ptx_warp *w, const struct ptx_insn *in, unsigned int
 	}
 }
 
-/* When nothing else can run: members may have ended since the others began to wait. */
+/*
+ * Tries all waiting groups again when nothing else can run: members may have ended since the others
+ * began to wait.
+ */
 bool ptx_warpop_retry(struct ptx_warp *w)
 {
 	for (unsigned int i = 0; i < w->nsplit; i++)
