@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The arena on ordinary memory: what it hands out is aligned, its own, zero where it has to be,
- * untouched where it may be, and goes back.
+ * The arena on ordinary memory: the blocks that it hands out are aligned, do not overlap, are zero
+ * where they have to be, are untouched where they may be, and are returned to the system.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #define G     ((size_t)1 << 30)
 #define CHUNK (4 * M)
 
-/* ---- the window, as the arena knows it ---- */
+/* ---- the window, as the arena sees it ---- */
 
 static unsigned int mappings, made, refuse;
 static size_t mapped;
@@ -34,7 +34,7 @@ void *qcul_window_map(size_t len)
 
 	if (refuse)
 		return NULL;
-	/* At a chunk's boundary, as window.c does. */
+	/* Aligned to a chunk, as in window.c. */
 	p = mmap(NULL, len + CHUNK, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -84,7 +84,7 @@ static void put(void *p)
 	assert_true(qcul_arena_free(p));
 }
 
-/* Each test begins with an arena that keeps nothing, as a forked child has it. */
+/* Each test begins with an empty arena, as a forked child has it. */
 static int start(void **state)
 {
 	(void)state;
@@ -121,7 +121,9 @@ static void shares_a_chunk(void **state)
 	assert_int_equal(mappings, 1);
 	for (i = 0; i < 16; i++)
 		assert_true(all(p[i], 256 * K, (char)i));
-	/* The next one needs another chunk; neighbours that were freed make room for a larger one.
+	/*
+	 * The next block needs another chunk. Neighbours that were freed make room for a larger
+	 * block.
 	 */
 	put(get(256 * K, 1));
 	assert_int_equal(mappings, 2);
@@ -156,7 +158,7 @@ static void returns_empty_mappings(void **state)
 	for (i = 0; i < 8; i++)
 		put(large[i]);
 	assert_true(mapped <= 128 * M + 2 * CHUNK);
-	/* More than is ever kept. */
+	/* More than the arena ever keeps. */
 	i = mappings;
 	put(get(G, 1));
 	assert_int_equal(mappings, i);
@@ -212,14 +214,14 @@ static void zero_when_asked(void **state)
 		assert_true(all(p, sizes[i], 0));
 		put(p);
 	}
-	/* What is fresh is not touched for that. */
+	/* Fresh memory is zero already and is not touched. */
 	p = qcul_arena_alloc(8 * G, 1, true, false);
 	assert_non_null(p);
 	assert_int_equal(resident(p, 64 * M), 0);
 	p[5 * G] = 1;
 	assert_int_equal(resident(p + 5 * G, QCUL_PAGE), 1);
 	put(p);
-	/* Nor what is fresh in a region of which other parts are not. */
+	/* The same for fresh memory in a region whose other parts are not fresh. */
 	start(state);
 	p = get(M, 1);
 	memset(p, 1, M);
@@ -251,7 +253,7 @@ static void resizes_in_place(void **state)
 	assert_false(qcul_arena_resize(p, 4 * M + 1));
 	put(p);
 
-	/* A large one: what was reserved behind it, and not a byte more. */
+	/* A large block can grow into what was reserved behind it, and not a byte more. */
 	p = qcul_arena_alloc(10 * M, 1, false, true);
 	assert_non_null(p);
 	assert_int_equal(qcul_arena_size(p), 10 * M);
@@ -259,7 +261,7 @@ static void resizes_in_place(void **state)
 	assert_int_equal(qcul_arena_size(p), 20 * M);
 	assert_false(qcul_arena_resize(p, 20 * M + 1));
 	assert_true(qcul_arena_resize(p, 15 * M));
-	/* Most of it would be wasted. */
+	/* Most of the block would be wasted. */
 	assert_false(qcul_arena_resize(p, M));
 	put(p);
 }
@@ -281,7 +283,7 @@ static void knows_its_own(void **state)
 	assert_false(qcul_arena_holds(&on_stack, 1));
 	put(small);
 	put(large);
-	/* Both are kept for reuse, and free all the same. */
+	/* Both blocks are kept for reuse, but they are free. */
 	assert_false(qcul_arena_free(small));
 	assert_false(qcul_arena_free(large));
 	assert_int_equal(qcul_arena_size(large), 0);
@@ -300,7 +302,7 @@ static void without_addresses(void **state)
 	assert_null(qcul_arena_alloc(SIZE_MAX - QCUL_PAGE, 1, false, false));
 	assert_null(qcul_arena_alloc(PTRDIFF_MAX, SIZE_MAX / 2 + 1, false, false));
 	assert_false(qcul_arena_resize(p, SIZE_MAX));
-	/* What is there still serves. */
+	/* The chunk that exists can still be used. */
 	put(get(M, 1));
 	put(p);
 }
@@ -312,14 +314,17 @@ static void around_fork(void **state)
 	(void)state;
 	memset(p, 1, M);
 	qcul_arena_before_fork();
-	/* Another's handler may allocate and free now, in this thread. */
+	/* Now a fork handler of the program may allocate and free, in this thread. */
 	assert_null(qcul_arena_alloc(64 * M, 1, false, false));
 	more = get(M, 1);
 	put(more);
 	put(large);
 	assert_int_equal(qcul_arena_size(p), M);
 	qcul_arena_after_fork(true);
-	/* The child: what it has inherited is there, nothing new comes from it, and it can go. */
+	/*
+	 * The child: inherited memory is still there and can be freed, but the arena gives out none
+	 * of it.
+	 */
 	assert_true(all(p, M, 1));
 	assert_false(qcul_arena_holds(p, M));
 	assert_int_equal(mappings, 1);
@@ -330,7 +335,7 @@ static void around_fork(void **state)
 	put(more);
 }
 
-/* Against a plain record of what is allocated. */
+/* Compared with a simple record of the allocations. */
 static void at_random(void **state)
 {
 	enum { SLOTS = 200, ROUNDS = 200000 };
@@ -391,7 +396,7 @@ static void finds_by_address(void **state)
 
 	(void)state;
 	for (i = 0; i < N; i++) {
-		/* Every other place, in an order of its own. */
+		/* Only every other place is used, in a scattered order. */
 		nodes[i].start = (i * 7919u % N) * 20 + 100;
 		nodes[i].len = 10;
 		qcul_tree_add(&t, &nodes[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A kernel's arguments end up where its parameters are, and nothing else does. */
+/* A kernel's arguments are written to the places of its parameters, and nowhere else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

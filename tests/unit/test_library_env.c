@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Sizes in environment variables: what is taken, and what is refused. */
+/* Sizes in environment variables: which texts are accepted, and which are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

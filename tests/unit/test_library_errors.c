@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names and texts of all error codes are NVIDIA's, where its library is there to compare with. */
+/*
+ * Names and texts of all error codes are the same as NVIDIA's, if NVIDIA's library is there for
+ * comparison.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -67,7 +70,7 @@ static void last_error_is_kept_once(void **state)
 	assert_int_equal(cudaGetLastError(), cudaSuccess);
 	assert_int_equal(qcul_done(cudaErrorInvalidValue), cudaErrorInvalidValue);
 	assert_int_equal(qcul_done(cudaSuccess), cudaSuccess);
-	/* NVIDIA's runtime 13 does not record this one. */
+	/* NVIDIA's runtime 13 does not record this error. */
 	assert_int_equal(qcul_done(cudaErrorNotReady), cudaErrorNotReady);
 	assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidValue);
 	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);

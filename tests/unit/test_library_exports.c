@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A program that was linked with NVIDIA's library finds every function of it in ours, under the
- * same symbol version; the list in the tree says the same as both files.
+ * A program that was linked with NVIDIA's library finds each of its functions in ours, under the
+ * same symbol version. The list in the tree agrees with both files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void finish(struct names *n)
 	qsort(n->v, n->count, sizeof(*n->v), by_name);
 }
 
-/* Exported functions as name@@version; those of malloc have none (test_library_malloc.c). */
+/* Exported functions as name@@version. Those of malloc have no version (test_library_malloc.c). */
 static void exports(const char *file, struct names *n)
 {
 	char command[512], line[512], name[400], type;
@@ -118,7 +118,7 @@ static void as_the_list_says(void **state)
 	forget(&list);
 }
 
-/* Only libc and its loader: the library goes into a guest that has nothing else. */
+/* Only libc and its loader: the library must work in a guest that has nothing else. */
 static void needs_only_libc(void **state)
 {
 	char line[512];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What of malloc's family the library exports: all of it, without a version, for a symbol with the
- * library's own version would not stand for libc's; and nothing else slips out beside it.
+ * Which functions of malloc's family the library exports: all of them, without a version, because a
+ * symbol with the library's own version would not replace libc's. It exports nothing else by
+ * accident.
  */
 #include <setjmp.h>
 #include <stdarg.h>

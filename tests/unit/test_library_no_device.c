@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Where there is no /dev/qcuda the library says once what to do about it and returns
- * cudaErrorNoDevice; calls that need no device work and say nothing.
+ * Without /dev/qcuda the library prints once what to do about it, and returns cudaErrorNoDevice.
+ * Calls that need no device work and print nothing.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -94,7 +94,7 @@ static void no_driver_is_version_0(void **state)
 	assert_int_equal(version, 0);
 }
 
-/* Whoever links it finds all functions; what is not implemented says so by name, once. */
+/* A program links with all functions. A function that is not implemented reports its name, once. */
 static void unsupported_says_its_name(void **state)
 {
 	char text[1000];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which calls wait for the mirror and which do not, counted on a transport that this test plays;
- * and where the errors of those that do not wait come out. What CUDA reports at the call must be
- * reported at the call, without asking the mirror.
+ * Which calls wait for the mirror and which do not, counted on a transport that this test replaces;
+ * and which later call returns the error of a call that does not wait. An error that CUDA reports
+ * at the call must be reported at the call, without a question to the mirror.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@
 static unsigned int posted, waited, submits;
 static int late;
 static struct qCUcmd last;
-/* What queries are answered, and the page in which the mirror would say otherwise. */
+/* The answer to queries, and the page in which the mirror would write the result. */
 static int query_answer;
 static bool no_page;
 static uint64_t *page;
@@ -170,12 +170,12 @@ int qcul_transport_unmap(void *addr, size_t len)
 	return munmap(addr, len);
 }
 
-/* No hook: the test's malloc is the C library's. */
+/* No hook: the test uses the malloc of the C library. */
 void qcul_malloc_arm(void)
 {
 }
 
-/* Time stands still unless a test says otherwise. */
+/* Time stands still unless a test changes it. */
 static unsigned int clock_ms;
 int __wrap_clock_gettime(clockid_t id, struct timespec *t);
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
@@ -222,7 +222,7 @@ static cudaError_t launch(unsigned int grid, unsigned int block, size_t shared, 
 	return cudaLaunchKernel(&kernel, g, b, args, shared, s);
 }
 
-/* The call is good, and sends so many records of each sort. */
+/* The call succeeds, and sends this many records of each kind. */
 #define COSTS(call, want_posted, want_waited)                                        \
 	do {                                                                         \
 		posted = waited = 0;                                                 \
@@ -279,14 +279,14 @@ static void these_wait(void **state)
 	COSTS(cudaMemcpyAsync(host, dev, 16, cudaMemcpyDeviceToHost, stream), 0, 1);
 	COSTS(cudaMemcpy(dev, pinned, 16, cudaMemcpyHostToDevice), 0, 1);
 	COSTS(cudaMemcpy(pinned, dev, 16, cudaMemcpyDeviceToHost), 0, 1);
-	/* The host's memory is in use until it is done. */
+	/* The host's memory is in use until the copy is done. */
 	COSTS(cudaMemcpy(dev, pinned, 16, cudaMemcpyDeviceToDevice), 0, 1);
 	COSTS(cudaMemset(pinned, 1, 4096), 0, 1);
 	COSTS(cudaStreamSynchronize(stream), 0, 1);
 	COSTS(cudaEventSynchronize(event), 0, 1);
 }
 
-/* Little memory, synchronously: only when there is other work. */
+/* A small synchronous copy waits only if there is other work. */
 static void small_and_synchronous(void **state)
 {
 	(void)state;
@@ -298,7 +298,7 @@ static void small_and_synchronous(void **state)
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
 	COSTS(cudaEventRecord(event, 0), 1, 0);
 	COSTS(cudaStreamSynchronize(stream), 0, 1);
-	/* That was not the legacy stream. */
+	/* The wait was not for the legacy stream. */
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 1);
 	COSTS(launch(1, 1, 0, stream), 1, 0);
 	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
@@ -308,7 +308,7 @@ static void small_and_synchronous(void **state)
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
 }
 
-/* To free memory is to wait for all work; where there is none nobody waits. */
+/* Freeing memory waits for all work. If there is none, the call does not wait. */
 static void free_waits_for_work(void **state)
 {
 	void *p, *q;
@@ -324,8 +324,9 @@ static void free_waits_for_work(void **state)
 }
 
 /*
- * A wait for the legacy stream is none for a non-blocking one, so no memory may be freed by it. On
- * a device that has never had such a stream it may.
+ * A wait for the legacy stream does not include non-blocking streams. So after such a wait, memory
+ * cannot be freed without a further wait, except on a device that has never had a non-blocking
+ * stream.
  */
 static void free_waits_for_nonblocking_streams(void **state)
 {
@@ -342,9 +343,9 @@ static void free_waits_for_nonblocking_streams(void **state)
 	COSTS(cudaFree(p[0]), 0, 1);
 	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
 	COSTS(cudaFree(p[1]), 0, 1);
-	/* The copy goes by the legacy stream alone. */
+	/* The copy uses the legacy stream alone. */
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
-	/* It is gone, but its work need not be. */
+	/* The stream is destroyed, but its work may still run. */
 	COSTS(cudaStreamDestroy(s), 1, 0);
 	COSTS(cudaFree(p[2]), 0, 1);
 	COSTS(cudaDeviceSynchronize(), 0, 1);
@@ -357,8 +358,10 @@ static void free_waits_for_nonblocking_streams(void **state)
 	assert_int_equal(cudaSetDevice(0), cudaSuccess);
 }
 
-/* Whether the kernel's bounds or its registers are in the way the mirror knows; it is asked at
- * once. */
+/*
+ * Only the mirror knows whether the kernel's bounds or its registers forbid the launch. The call
+ * asks the mirror at once.
+ */
 static void too_large_for_the_kernel(void **state)
 {
 	(void)state;
@@ -371,7 +374,7 @@ static void too_large_for_the_kernel(void **state)
 	COSTS(launch(1, MAX_THREADS, 0, stream), 1, 0);
 }
 
-/* Of work on one device the other knows nothing. */
+/* Errors that the library finds at the call. Work on one device does not affect the other. */
 static void known_at_the_call(void **state)
 {
 	cudaStream_t other;
@@ -391,7 +394,7 @@ static void known_at_the_call(void **state)
 	assert_int_equal(cudaStreamCreate(&other), cudaSuccess);
 	assert_int_equal(cudaEventCreate(&elsewhere), cudaSuccess);
 	assert_int_equal(cudaSetDevice(0), cudaSuccess);
-	/* A kernel goes to its stream's device. */
+	/* A kernel runs on its stream's device. */
 	assert_int_equal(launch(1, 1, 0, other), cudaSuccess);
 	assert_int_equal(last.device, 1);
 	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
@@ -402,7 +405,7 @@ static void known_at_the_call(void **state)
 	COSTS(cudaStreamWaitEvent(stream, elsewhere, 0), 1, 0);
 }
 
-/* An attribute changes what may be launched; it is asked for once. */
+/* An attribute changes which launches are allowed. The library asks for the limits once. */
 static void limits_change(void **state)
 {
 	(void)state;
@@ -416,26 +419,28 @@ static void limits_change(void **state)
 static void errors_come_late(void **state)
 {
 	(void)state;
-	/* It is the next synchronising call's, and then the last error. */
+	/* The next synchronising call returns the error. The error is then the last error. */
 	late = cudaErrorLaunchOutOfResources;
 	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
 	assert_int_equal(cudaStreamSynchronize(stream), cudaErrorLaunchOutOfResources);
 	assert_int_equal(cudaGetLastError(), cudaErrorLaunchOutOfResources);
 	assert_int_equal(cudaGetLastError(), cudaSuccess);
 	assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
-	/* Or the last error, once it is known. */
+	/* It may also be the last error as soon as it is known. */
 	late = cudaErrorInvalidValue;
 	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
 	assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidValue);
 	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);
 	assert_int_equal(cudaGetLastError(), cudaSuccess);
 	assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-	/* An allocation that succeeds says so. */
+	/*
+	 * A call that succeeds returns success; the error comes with the next synchronising call.
+	 */
 	late = cudaErrorInvalidValue;
 	assert_int_equal(cudaMemGetInfo(NULL, NULL), cudaSuccess);
 	assert_int_equal(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
 	assert_int_equal(cudaGetLastError(), cudaErrorInvalidValue);
-	/* The first of several. */
+	/* The first of several errors. */
 	late = cudaErrorInvalidValue;
 	assert_int_equal(launch(1, 1, 0, stream), cudaSuccess);
 	late = cudaErrorLaunchOutOfResources;
@@ -446,7 +451,7 @@ static void errors_come_late(void **state)
 
 /* ---- queries ---- */
 
-/* The call says that it is not done yet, and sends so many questions. */
+/* The call returns "not ready", and sends this many queries. */
 #define NOT_YET(call, want)                                        \
 	do {                                                       \
 		posted = waited = 0;                               \
@@ -457,7 +462,7 @@ static void errors_come_late(void **state)
 		assert_int_equal(cudaGetLastError(), cudaSuccess); \
 	} while (0)
 
-/* Done stays done, until there is something new. */
+/* What is done stays done, until there is new work. */
 static void asked_once(void **state)
 {
 	cudaEvent_t e;
@@ -481,12 +486,12 @@ static void asked_once(void **state)
 	COSTS(cudaStreamQuery(0), 0, 1);
 	COSTS(cudaStreamQuery(stream), 0, 1);
 	COSTS(cudaStreamQuery(stream), 0, 0);
-	/* Of another device's legacy stream nothing is known. */
+	/* Nothing is known about another device's legacy stream. */
 	assert_int_equal(cudaSetDevice(1), cudaSuccess);
 	COSTS(cudaStreamQuery(0), 0, 1);
 	COSTS(cudaStreamQuery(0), 0, 0);
 	assert_int_equal(cudaSetDevice(0), cudaSuccess);
-	/* A thread's own is always asked about. */
+	/* A thread's own default stream is always queried. */
 	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 1);
 	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 1);
 	/* So is an event that another process may record. */
@@ -497,7 +502,7 @@ static void asked_once(void **state)
 	COSTS(cudaEventQuery(e), 0, 1);
 	assert_int_equal(last.event_query.token, 0);
 	COSTS(cudaEventDestroy(e), 1, 0);
-	/* An error of what was posted comes out of an answer that costs nothing, too. */
+	/* The error of a posted command is returned, too, by a query that sends nothing. */
 	late = cudaErrorInvalidValue;
 	posted = waited = 0;
 	assert_int_equal(cudaStreamQuery(stream), cudaErrorInvalidValue);
@@ -506,7 +511,7 @@ static void asked_once(void **state)
 	COSTS(cudaStreamQuery(stream), 0, 0);
 }
 
-/* No page to be had: each question is sent, and the page is not asked for again. */
+/* The page cannot be had: each query is sent, and the library does not ask for the page again. */
 static void asked_without_a_page(void **state)
 {
 	cudaEvent_t e;
@@ -542,7 +547,7 @@ static void looked_up(void **state)
 	query_answer = cudaErrorNotReady;
 	assert_int_equal(cudaEventCreate(&e), cudaSuccess);
 	COSTS(cudaEventRecord(e, stream), 1, 0);
-	/* The first one has the page made. */
+	/* The first query has the page made. */
 	NOT_YET(cudaEventQuery(e), 2);
 	assert_non_null(page);
 	NOT_YET(cudaEventQuery(e), 1);
@@ -551,7 +556,7 @@ static void looked_up(void **state)
 	assert_true(token && !(token & QCU_WATCH_ASK) && place < QCU_WATCH_PLACES);
 	for (i = 0; i < 100; i++)
 		NOT_YET(cudaEventQuery(e), 0);
-	/* Something else stands there. */
+	/* Another token is in the place. */
 	page[place] = token + 1;
 	NOT_YET(cudaEventQuery(e), 0);
 	page[place] = token;
@@ -559,18 +564,18 @@ static void looked_up(void **state)
 	page[place] = 0;
 	COSTS(cudaEventQuery(e), 0, 0);
 
-	/* Recorded anew it is another question. */
+	/* A query after a new record is a new question. */
 	page[place] = token;
 	COSTS(cudaEventRecord(e, stream), 1, 0);
 	NOT_YET(cudaEventQuery(e), 1);
 	assert_int_equal(last.event_query.place, place);
 	assert_int_not_equal(last.event_query.token, token);
 	NOT_YET(cudaEventQuery(e), 0);
-	/* Whoever has waited for something may know that it is done. */
+	/* After a wait, the event may be done: the query is sent again. */
 	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
 	NOT_YET(cudaEventQuery(e), 1);
 	NOT_YET(cudaEventQuery(e), 0);
-	/* The mirror wants to be asked: there is an error. */
+	/* The mirror wants a query: there is an error. */
 	page[place] = last.event_query.token | QCU_WATCH_ASK;
 	query_answer = cudaErrorLaunchOutOfResources;
 	posted = waited = 0;
@@ -581,7 +586,7 @@ static void looked_up(void **state)
 	assert_int_equal(cudaGetLastError(), cudaErrorLaunchOutOfResources);
 	query_answer = cudaErrorNotReady;
 
-	/* A stream, until something is put into any. */
+	/* A stream: the answer is valid until work is put into any stream. */
 	NOT_YET(cudaStreamQuery(stream), 1);
 	NOT_YET(cudaStreamQuery(stream), 0);
 	COSTS(launch(1, 1, 0, 0), 1, 0);
@@ -592,7 +597,9 @@ static void looked_up(void **state)
 	COSTS(launch(1, 1, 0, 0), 1, 0);
 	NOT_YET(cudaStreamQuery(stream), 1);
 
-	/* Two events for one place: one has it, until that one is done or recorded anew. */
+	/*
+	 * Two events have the same place: one of them owns it, until it is done or recorded again.
+	 */
 	NOT_YET(cudaEventQuery(e), 1);
 	NOT_YET(cudaEventQuery(e), 0);
 	for (i = 0; i < QCU_WATCH_PLACES; i++)
@@ -617,7 +624,7 @@ static void looked_up(void **state)
 	query_answer = 0;
 }
 
-/* The mirror may be no more: in the long run "not yet" is not believed without asking. */
+/* The mirror may have died: after a while, "not ready" is not believed without a query. */
 static void asked_in_the_long_run(void **state)
 {
 	cudaEvent_t e;
@@ -645,7 +652,10 @@ static void sticky(void **state)
 	assert_int_equal(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), cudaErrorIllegalAddress);
 }
 
-/* In a process of its own, because it is asked for once. Launches wait for their kernel, too. */
+/*
+ * In a process of its own, because the library reads the variable once. Launches also wait for
+ * their kernel.
+ */
 static int with_launch_blocking(void)
 {
 	cudaEvent_t e;

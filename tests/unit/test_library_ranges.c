@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The ordered ranges, and the window's address allocator that is made of them. */
+/* The ordered ranges, and the window's address allocator that is built on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +137,7 @@ static void stays_inside_its_bounds(void **state)
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, 4 * CHUNK + 1, CHUNK), 0);
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, UINT64_MAX, CHUNK), 0);
 	assert_int_equal(qcul_ranges_gap(&r, UINT64_MAX - 5, UINT64_MAX, 1, CHUNK), 0);
-	/* What lies outside of the window does not matter to it. */
+	/* Addresses outside the window do not matter to the allocator. */
 	assert_true(add(&r, PAGE, PAGE));
 	assert_true(add(&r, end + CHUNK, PAGE));
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, CHUNK, CHUNK), BASE);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Addresses of device memory are kept free of this process's own memory, or known not to be. */
+/*
+ * Addresses of device memory are kept free of this process's own memory, or are known to be taken.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +41,7 @@ static void what_is_reserved_cannot_be_used(void **state)
 	assert_false(can_map(BASE));
 	assert_false(can_map(BASE + BLOCK - 4096));
 	assert_true(can_map(BASE + BLOCK));
-	/* A neighbour in the same block, and a large one around it. */
+	/* A neighbour in the same block, and a large range around it. */
 	assert_true(qcul_reserve(BASE + 1024, 16));
 	assert_true(qcul_reserve(BASE - 3 * BLOCK, 8 * BLOCK));
 	assert_false(can_map(BASE - 3 * BLOCK));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The road through /dev/qcuda, with a device that this test plays: what each failure says and
- * returns, and that a submit is carried to its end across signals and partial answers.
+ * The transport through /dev/qcuda, with a device that this test replaces: the message and the
+ * error of each failure, and that a submit is completed despite signals and partial answers.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 
 __thread struct qcul_thread qcul_self;
 
-/* errors.c wants it; nothing is printed here. */
+/* errors.c needs this function; nothing is printed here. */
 void qcul_print_flush(void)
 {
 }
@@ -105,7 +105,10 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* What opening returns and says; in a child, because a sentence is said once in a process. */
+/*
+ * Opens the transport in a child, because a message is printed once in a process. Returns the
+ * error; the messages are in text.
+ */
 static int opening(char *text, size_t room)
 {
 	struct qcu_hello h;
@@ -139,7 +142,7 @@ static void assert_says(int code, const char *word, const char *second)
 	assert_int_equal(opening(text, sizeof(text)), code & 0xff);
 	assert_non_null(strstr(text, word));
 	assert_non_null(strstr(text, second));
-	/* One line, though it was tried twice. */
+	/* One line, although the test tried twice. */
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 }
 
@@ -180,7 +183,7 @@ static void says_both_versions(void **state)
 	assert_says(cudaErrorInsufficientDriver, "module 7", "libcudart speaks 1");
 	hello_errno = EPROTO;
 	driver_version = QCU_WIRE_VERSION;
-	/* An exit code is 8 bits of this one. */
+	/* The exit code holds only the low 8 bits of this error. */
 	assert_says(cudaErrorSystemDriverMismatch, "module 1", "device 8");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is wrong must be said, with its line, and must not harm: malformed text, wrong types,
- * truncation anywhere, random damage, absurd launches, and instructions that are not there.
+ * Wrong input must be reported with its line, and must do no harm: malformed text, wrong types,
+ * truncation at any place, random damage, absurd launches, and unsupported instructions.
  */
 #include "tests/unit/test_ptx_env.h"
 
@@ -152,7 +152,7 @@ static void test_malformed(void **state)
 		assert_false(world.mem[i].addr);
 }
 
-/* A kernel with an instruction that is not there does not keep the others from running. */
+/* A kernel with an unsupported instruction does not keep the other kernels from running. */
 static void test_unsupported(void **state)
 {
 	static const char text[] =
@@ -179,7 +179,10 @@ static void test_unsupported(void **state)
 	expect(HEAD ".extern .func cudaNobody();\n.entry k() { call cudaNobody; }\n", PTX_OK, 0);
 }
 
-/* Tensor cores, their copy engine, what reaches over blocks or GPUs: each says its whole name. */
+/*
+ * Tensor cores, their copy engine, and instructions that reach across blocks or GPUs: the message
+ * has the whole name of the instruction.
+ */
 static void test_named(void **state)
 {
 	static const char *const missing[] = {
@@ -233,7 +236,10 @@ static void test_named(void **state)
 	}
 }
 
-/* A module may call what is nowhere; who launches a kernel that would is told its name. */
+/*
+ * A module may contain calls of unknown functions. The launch of a kernel with such a call fails,
+ * and the message has the function's name.
+ */
 static void test_unknown_functions(void **state)
 {
 	static const struct {
@@ -343,7 +349,7 @@ static char *slurp(size_t *n)
 	return text;
 }
 
-/* An exact copy of the bytes, so that a sanitizer sees any step beyond them. */
+/* An exact copy of the bytes, so that a sanitizer sees any access beyond them. */
 static void try_text(const char *text, size_t n, bool run)
 {
 	char *copy = malloc(n ? n : 1);
@@ -367,7 +373,7 @@ static void try_text(const char *text, size_t n, bool run)
 				       .param_bytes = sizeof(params),
 				       .cancel = &cancel};
 
-		/* null pointers everywhere: whatever happens must be a status */
+		/* null pointers everywhere: the call must return a status, whatever happens */
 		ptx_run(ptx_kernel_at(m, i), &l, &d);
 	}
 	ptx_unload(m);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The checks of QCU_SOFT_CHECK on PTX by hand: each kind of access, each thing that orders threads,
- * the names of files and lines, and that nothing is different without checks. The kernels' results
- * must be right all the same.
+ * The checks of QCU_SOFT_CHECK on handwritten PTX: each kind of access, each way to order threads,
+ * the names of files and lines. Without checks nothing may be different, and with checks the
+ * kernels' results must still be right.
  */
 #include "tests/unit/test_ptx_env.h"
 
@@ -14,7 +14,7 @@
 	"add.u64 %d0, %d0, %d1; mov.u32 %r1, s; shl.b32 %r2, %r0, 4;\n"            \
 	"add.u32 %r1, %r1, %r2; xor.b32 %r3, %r0, 33; shl.b32 %r3, %r3, 4;\n"      \
 	"mov.u32 %r4, s; add.u32 %r3, %r3, %r4;\n"
-/* %r1: this thread's 16 bytes of shared memory; %r3: those of one in another warp */
+/* %r1: this thread's 16 bytes of shared memory; %r3: the bytes of a thread in another warp */
 #define KERNEL(code) HEAD ".entry k(.param .u64 p)\n{\n" START code "\nret;\n}\n"
 
 static uint8_t written[4096];
@@ -39,7 +39,7 @@ static void wrote(void *ctx, uint64_t addr, size_t len)
 		memset(written + (addr - buffer), 1, len);
 }
 
-/* Runs with 64 threads; what is said must contain `say`, or be nothing. */
+/* Runs with 64 threads. The messages must contain `say`, or there must be none. */
 static void check(const char *text, const char *say)
 {
 	struct ptx_env env = world_env;
@@ -94,7 +94,7 @@ static void test_unwritten(void **state)
 		     "1;\n"
 		     "ld.local.u32 %r5, [l+4]; ld.u32 %r6, [%d2+8];"),
 	      "read of 4 bytes " LOCAL);
-	/* a call's variables hold nothing, though the call before it wrote there */
+	/* a call's variables are uninitialised, although an earlier call wrote to the same place */
 	check(HEAD ".func f(.reg .u32 %w) { .reg .pred %q; .reg .u32 %v; .local .u32 l;\n"
 		   "setp.eq.u32 %q, %w, 0; @%q bra R; st.local.u32 [l], 5; ret;\n"
 		   "R: ld.local.u32 %v, [l]; ret; }\n"
@@ -128,20 +128,23 @@ static void test_races(void **state)
 	}
 	check(KERNEL("st.shared.u32 [%r1], 0; bar.sync 0;\n" EXCHANGE("")), RACE);
 	check(KERNEL("st.shared.u32 [%r1], 0; bar.sync 0;\n" EXCHANGE("bar.warp.sync -1;")), RACE);
-	/* what changes nothing harms nobody, whoever writes it */
+	/* a write that changes nothing is no race, whichever thread writes */
 	check(KERNEL("st.shared.u32 [%r4], 7; st.shared.u32 [%r4], 7;"), NULL);
 	check(KERNEL("st.shared.u32 [%r4], %r0;"), RACE);
-	/* one byte each is no race, though it is one word */
+	/* one byte each is no race, although the bytes are in one word */
 	check(KERNEL("add.u32 %r5, %r4, %r0; cvt.u16.u32 %h1, %r0; st.shared.u8 [%r5], %h1;"),
 	      NULL);
-	/* between lanes of one warp a warp's barrier is enough */
+	/* between lanes of one warp, a barrier of the warp is enough */
 	check(KERNEL("xor.b32 %r5, %r0, 1; shl.b32 %r5, %r5, 4; add.u32 %r5, %r5, %r4;\n"
 		     "st.shared.u32 [%r1], %r0; bar.warp.sync -1; ld.shared.u32 %r6, [%r5];"),
 	      NULL);
 	check(KERNEL("xor.b32 %r5, %r0, 1; shl.b32 %r5, %r5, 4; add.u32 %r5, %r5, %r4;\n"
 		     "st.shared.u32 [%r1], %r0; ld.shared.u32 %r6, [%r5];"),
 	      RACE);
-	/* atomics do not race with atomics, nor volatile with volatile, but with others */
+	/*
+	 * atomics do not race with atomics, nor volatile with volatile, but each races with the
+	 * rest
+	 */
 	check(KERNEL("st.shared.u32 [%r4], 0; bar.sync 0; atom.shared.add.u32 %r5, [%r4], 1;"),
 	      NULL);
 	check(KERNEL("st.shared.u32 [%r4], 0; bar.sync 0; atom.shared.add.u32 %r5, [%r4], 1;\n"

@@ -9,7 +9,7 @@
 #include "tests/unit/test_ptx_env.h"
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
-/* %r0: thread; %d0: where this thread's word goes; %d1: the buffer */
+/* %r0: thread; %d0: the address of this thread's word; %d1: the buffer */
 #define START                                                                     \
 	".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<16>; .reg .b64 %d<8>;\n" \
 	"ld.param.u64 %d1, [p]; mov.u32 %r0, %tid.x; mul.wide.u32 %d0, %r0, 4;\n" \
@@ -90,7 +90,9 @@ static void test_register_calls(void **state)
 
 static void test_barriers(void **state)
 {
-	/* Warp 0 produces, warp 1 consumes; barrier 1 without waiting, barrier 2 for 64. */
+	/*
+	 * Warp 0 produces and warp 1 consumes: barrier 1 without waiting, barrier 2 for 64 threads.
+	 */
 	uint32_t *o =
 		run(KERNEL(".shared .u32 s[64]; mov.u32 %r1, s; shl.b32 %r2, %r0, 2;\n"
 			   "add.u32 %r1, %r1, %r2; setp.ge.u32 %p1, %r0, 32;\n"
@@ -113,7 +115,7 @@ static void test_barriers(void **state)
 	run_fails(KERNEL("bar.sync 16;"), PTX_TRAP);
 	run_fails(KERNEL("bar.sync 1, 33;"), PTX_TRAP);
 	run_fails(KERNEL("trap;"), PTX_TRAP);
-	/* a lane that is waited for waits elsewhere */
+	/* a lane that others wait for waits elsewhere */
 	run_fails(KERNEL("setp.eq.u32 %p1, %r0, 3; @%p1 bar.sync 1; @!%p1 bar.warp.sync -1; ret;"),
 		  PTX_TRAP);
 }
@@ -185,7 +187,7 @@ static void test_spaces(void **state)
 	dev_free(o);
 }
 
-/* Each access that must not be, and none of them may hurt this process. */
+/* Each invalid access must fail, and none may harm this process. */
 static void test_bad_accesses(void **state)
 {
 	static const struct {
@@ -225,8 +227,8 @@ static void test_bad_accesses(void **state)
 	}
 }
 
-/* What only a call through a pointer reaches is found out when it is reached. */
-/* What -rdc=true leaves: a use, behind it the definition, larger than the declaration says. */
+/* A function that only a call through a pointer reaches is checked when it is reached. */
+/* As -rdc=true leaves it: a use, then the definition, which is larger than the declaration. */
 static void test_used_before_defined(void **state)
 {
 	static const char text[] =
@@ -274,7 +276,7 @@ static void test_call_to_nothing(void **state)
 		  PTX_UNSUPPORTED);
 }
 
-/* A block that waits for a later one, without a cooperative launch. */
+/* A block waits for a later block, without a cooperative launch. */
 static void test_waiting_blocks(void **state)
 {
 	uint32_t *o = run(KERNEL("mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 7;\n"
@@ -331,7 +333,7 @@ static void test_parallel_launches(void **state)
 	dev_free(out);
 }
 
-/* A child of fork() has none of the helper threads and must launch all the same. */
+/* A child of fork() has none of the helper threads. Its launches must work all the same. */
 static void test_fork(void **state)
 {
 	struct ptx_module *m = must_load(count_text);

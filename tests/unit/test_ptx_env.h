@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A world for PTX tests: device memory from malloc with a table of ranges, a buffer for what
- * kernels print, and a launch in one call. Each test file is one program, so this is a header.
+ * An environment for PTX tests: device memory from malloc with a table of ranges, a buffer for the
+ * output of kernels, and a launch in one call. Each test file is one program, so this is a header.
  */
 #ifndef TEST_PTX_ENV_H
 #define TEST_PTX_ENV_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Floating point and conversions against C: every rounding mode, .ftz, .sat, NaN, infinities and
- * denormals. References round with the host's fesetround() or by exact arithmetic.
+ * Floating point and conversions compared with C: every rounding mode, .ftz, .sat, NaN, infinities
+ * and denormals. The expected values are rounded with the host's fesetround() or by exact
+ * arithmetic.
  */
 #include <fenv.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static const uint64_t dv[] = {
 	0x4004000000000000,
 	0xbfe0000000000000,
 };
-/* half: 0, 1, -1, denormals, largest, infinity, NaN, some between */
+/* half: 0, 1, -1, denormals, the largest, infinity, NaN, some between */
 static const uint64_t hv[] = {0,      0x8000, 0x3c00, 0xbc00, 0x0001, 0x83ff, 0x0400, 0x7bff,
 			      0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3555, 0x4248, 0xc900, 0x6400};
 static const uint64_t iv[] = {0,
@@ -162,8 +163,9 @@ FN(setp_d_lt, p < q)
 FN(setp_d_geu, !(p < q))
 FN(setp_d_nan, p != p || q != q)
 /*
- * A result is too small if, rounded with all the exponents one could wish for, it is below the
- * smallest normal number; and so one that only rounding to a denormal brings up to that is zero.
+ * A result counts as too small if it is below the smallest normal number when rounded with an
+ * unlimited exponent. So a result that reaches the smallest normal number only by rounding to a
+ * denormal becomes zero.
  */
 static uint64_t flush_result(double exact, float rounded)
 {
@@ -399,7 +401,7 @@ static void test_exact(void **state)
 		op_check(&cases[i]);
 }
 
-/* Approximations: within the error that PTX allows, and the special values exactly. */
+/* Approximations: within the error that PTX allows; special values must be exact. */
 static void test_approximations(void **state)
 {
 	static const struct {

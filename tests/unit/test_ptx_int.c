@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Integer instructions of PTX against C, with the values at the edges.
- */
+/* Integer instructions of PTX compared with C, with the values at the edges. */
 #include "tests/unit/test_ptx_op.h"
 
 static const uint64_t edge[] = {0,	    1,		2,	    7,

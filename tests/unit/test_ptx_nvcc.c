@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs test_ptx_kernels.cu, as nvcc compiles it for speed, with fast math, and for a debugger, and
- * compares every result with C. Also prints how long the loops that matter take.
+ * Runs test_ptx_kernels.cu as nvcc compiles it for speed, with fast math, and for a debugger, and
+ * compares every result with C. Also prints how long the important loops take.
  */
 #include <math.h>
 #include <time.h>
@@ -391,7 +391,7 @@ static void test_halves(void **state)
 
 	(void)state;
 	for (int i = 0; i < 64; i++) {
-		/* 1.i and 2.j in half: exact, so that results can be told in float */
+		/* 1.i and 2.j in half: exact, so that float can show the results */
 		h[2 * i] = (uint16_t)(0x3c00 + i * 16);
 		h[2 * i + 1] = (uint16_t)(0x4000 + i * 8);
 	}
@@ -404,7 +404,7 @@ static void test_halves(void **state)
 		float three;
 
 		assert_true(f[t] == x);
-		/* max of two positive halves is the larger pattern */
+		/* the larger of two positive halves has the larger bit pattern */
 		assert_int_equal(h[(t + 128) * 2], h[(t + 32) * 2]);
 		u = (uint32_t)b[t] << 16;
 		memcpy(&three, &u, 4);
@@ -523,7 +523,7 @@ static void test_grid_sync(void **state)
 	assert_int_equal(part[B], total);
 	for (int b = 0; b < B; b++)
 		assert_int_equal(part[b], T * (T - 1) / 2 + T * b + total);
-	/* without a cooperative launch there is no grid to wait for */
+	/* without a cooperative launch there is no grid barrier */
 	l.cooperative = false;
 	assert_int_equal(ptx_run(ptx_kernel_find(mod, "grid_sum"), &l, &d), PTX_TRAP);
 	dev_free(part);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One instruction against one C function: every combination of the given values goes through the
- * instruction, on whole warps and again on single lanes (under a guard), and must give the bits
- * that the function gives.
+ * Compares one instruction with one C function. Every combination of the given values goes through
+ * the instruction, on whole warps and again on single lanes (under a guard). The result must have
+ * the same bits as the function's.
  */
 #ifndef TEST_PTX_OP_H
 #define TEST_PTX_OP_H

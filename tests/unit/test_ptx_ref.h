@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What tests of floating point compare with: bits, small formats by search, and the little rules of
- * PTX about NaN, denormals and saturation.
+ * Expected values for the tests of floating point: bits, small formats by search, and PTX's own
+ * rules for NaN, denormals and saturation.
  */
 #ifndef TEST_PTX_REF_H
 #define TEST_PTX_REF_H
@@ -70,7 +70,7 @@ static inline float half_of(uint64_t h)
 	return h & 0x8000 ? -v : v;
 }
 
-/* To half by search: the nearest of all, even on a tie. */
+/* Converts to half by search: the nearest half, even on a tie. */
 static inline uint64_t to_half(double v)
 {
 	uint64_t sign = signbit(v) ? 0x8000 : 0, lo = 0, hi = 0x7c00;

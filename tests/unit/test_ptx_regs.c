@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How many registers a kernel is said to need: never more than it must have, because a launch is
- * refused for them, and all of what it keeps from one block of code to another.
+ * How many registers a kernel needs according to the machine: never more than it must have, because
+ * a launch can be refused for them; and all registers whose values live from one block of code to
+ * another.
  */
 #include "tests/unit/test_ptx_env.h"
 
@@ -48,7 +49,7 @@ static void each(unsigned int n, const char *format)
 		put(format, i, i * 8);
 }
 
-/* A loop around what is done with all of them. */
+/* A loop around the uses of all registers. */
 static void loop(unsigned int n, const char *format)
 {
 	put("more:\n");
@@ -84,7 +85,10 @@ static void twice_as_much_in_64_bits(void **state)
 	assert_in_range(end().regs, 120, 128);
 }
 
-/* Parameters, constants, special registers and what was made of them by cvta; and predicates. */
+/*
+ * Values that can be made again do not count: parameters, constants, special registers, and what
+ * cvta makes of them. Predicates do not count either.
+ */
 static void what_can_be_had_again_does_not(void **state)
 {
 	(void)state;
@@ -113,7 +117,7 @@ static void predicates_do_not(void **state)
 	assert_in_range(end().regs, 1, 12);
 }
 
-/* What lies in one block of code ptxas puts in another order. */
+/* Within one block of code, ptxas can change the order. */
 static void order_is_not_counted_in_full(void **state)
 {
 	(void)state;
@@ -152,7 +156,10 @@ static uint32_t calls(const char *hints)
 	return regs;
 }
 
-/* But ptxas makes a function with few registers if one kernel that calls it has few. */
+/*
+ * A called function counts, but ptxas compiles it with few registers if a kernel that calls it has
+ * few.
+ */
 static void called_functions_count(void **state)
 {
 	(void)state;
@@ -184,7 +191,7 @@ static void what_the_program_says_is_kept(void **state)
 	assert_true(info.bounded);
 }
 
-/* Too many for their lives to be followed. */
+/* Too many registers to follow all their lives. */
 static void where_nothing_is_known_nothing_is_refused(void **state)
 {
 	(void)state;

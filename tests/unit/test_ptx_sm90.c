@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs what nvcc makes for compute_80 and compute_90 of barriers, pipelines, large tiles, fp8 and
- * vector atomics, and compares with the same in C.
+ * Runs nvcc's code for compute_80 and compute_90: barriers, pipelines, large tiles, fp8 and vector
+ * atomics. Compares the results with C.
  */
 #include <math.h>
 
@@ -94,7 +94,7 @@ static void test_tiles(void **state)
 	dev_free(out);
 }
 
-/* The value of a code of 8 bits by its definition. */
+/* The value of an 8-bit code, by its definition. */
 static double eight(unsigned int u, int mant, int ebits)
 {
 	unsigned int mag = u & 127, m = mag & ((1u << mant) - 1);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Half, bfloat16, the formats of 4, 6 and 8 bits and tf32 against C: arithmetic with .relu, .ftz
- * and .sat, min and max with all their words, conversions with every rounding, cvt.pack, mixed
- * precision and pairs of floats. Narrow results are found by search among all there are.
+ * Half, bfloat16, the formats of 4, 6 and 8 bits and tf32 compared with C: arithmetic with .relu,
+ * .ftz and .sat, min and max with all their modifiers, conversions with every rounding, cvt.pack,
+ * mixed precision and pairs of floats. The expected narrow results are found by a search among all
+ * values.
  */
 #include <fenv.h>
 
@@ -34,7 +35,7 @@ static double bf_of(uint64_t h)
 
 static uint64_t bf(double v)
 {
-	/* Sums and products of two are exact in double; so one rounding is enough. */
+	/* Sums and products of two values are exact in double, so one rounding is enough. */
 	uint64_t lo = signbit(v) ? 0x8000 : 0, sign = lo;
 	double a = fabs(v);
 
@@ -99,7 +100,7 @@ static double one(double v)
 	return v > 0 ? v < 1 ? v : 1 : 0;
 }
 
-/* -0 below +0, a number before NaN unless `nan`. */
+/* -0 is below +0, and a number is before NaN unless `nan`. */
 static double lesser(double x, double y, bool nan)
 {
 	if (x != x || y != y)
@@ -129,7 +130,7 @@ H(h_abs, a & 0x7fff)
 H(h_ltu_ftz, !(hflush(x) >= hflush(y)))
 H(h_set_lt, x < y ? 0x3c00 : 0)
 H(h_set_nan, x != x || y != y ? 0xffff : 0)
-/* by way of the NaN of single precision */
+/* through the NaN of single precision */
 H(h_to_f64, x != x ? 0x7fffffffe0000000 : bits_d(x))
 H(h_rni_s64, x != x || x < -1e9 ? 1ull << 63 : x > 1e9 ? INT64_MAX : (uint64_t)(int64_t)rint(x))
 H(h_rmi, to_half(floor(x)))
@@ -201,7 +202,7 @@ static uint64_t mix_sub_rz(uint64_t a, uint64_t b, uint64_t c)
 	return canon(r);
 }
 
-/* Two floats in 64 bits; the lower from the values, the upper from their complement. */
+/* Two floats in 64 bits: the lower from the values, the upper from their complement. */
 #define F32X2(n, e)                                                              \
 	static uint64_t n(uint64_t a, uint64_t b, uint64_t c)                    \
 	{                                                                        \
@@ -236,7 +237,7 @@ static double small_of(unsigned int u, int mant, int ebits, int inf)
 	return u >> (mant + ebits) & 1 ? -v : v;
 }
 
-/* The nearest of all that are finite, even on a tie. */
+/* The nearest of all finite values, even on a tie. */
 static unsigned int to_small(double v, int mant, int ebits, int max, int nan)
 {
 	unsigned int sign = (unsigned int)(signbit(v) ? 1 : 0) << (mant + ebits), best = 0;
@@ -295,7 +296,7 @@ FN(ue8_rp, scale(x, true, true) << 8 | scale(y, true, true))
 FN(ue8_bf, bf((a >> 8 & 255) == 255 ? NAN : ldexp(1, (int)(a >> 8 & 255) - 127)) << 16 |
 		   bf((a & 255) == 255 ? NAN : ldexp(1, (int)(a & 255) - 127)))
 
-/* tf32: the bits that are dropped decide. */
+/* tf32: the dropped bits decide the rounding. */
 static uint64_t tf32(uint64_t a, int mode)
 {
 	uint64_t low = a & 0x1fff, r = a & ~0x1fffull;
@@ -348,7 +349,7 @@ FN(pack_u2, c << 4 | clamp(a, 0, 3) << 2 | clamp(b, 0, 3))
 #define F1	'r', 'r', '-', '-'
 #define PRED(s) "{ .reg .pred p; " s " selp.u32 $d, 1, 0, p; }"
 
-/* Every half; and every byte, twice in each 16 bits, with another one beside it. */
+/* Every half; and every byte, twice in each 16 bits, with another byte beside it. */
 static uint64_t halves[65536], pairs[65536], bytes[256];
 #define EVERY_HALF halves, halves, halves, 65536, 1, 1
 #define EVERY_PAIR pairs, pairs, pairs, 65536, 1, 1

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What later GPUs added: mbarrier, clusters of one block, copies with mbarriers, moves of matrices,
- * alloca, 128-bit registers, vector atomics; and, from long ago, shuffles and votes without .sync.
+ * Instructions of later GPUs: mbarrier, clusters of one block, copies with mbarriers, moves of
+ * matrices, alloca, 128-bit registers, vector atomics; and old ones: shuffles and votes without
+ * .sync.
  */
 #include <math.h>
 
 #include "tests/unit/test_ptx_env.h"
 
 #define HEAD ".version 9.0\n.target sm_100a\n.address_size 64\n"
-/* %r0: thread; %d0: where this thread's 16 bytes go; %d1: the buffer */
+/* %r0: thread; %d0: the address of this thread's 16 bytes; %d1: the buffer */
 #define START                                                                      \
 	".reg .pred %p<4>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %d<12>;\n" \
 	".reg .f32 %f<8>; .reg .b128 %q<4>;\n"                                     \
@@ -58,7 +59,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Every round: all write, arrive and wait, then read a neighbour's. Both kinds of wait. */
+/*
+ * In every round all threads write, arrive and wait, then read a neighbour's value. Both kinds of
+ * wait.
+ */
 static void test_mbarrier(void **state)
 {
 	(void)state;
@@ -81,7 +85,7 @@ static void test_mbarrier(void **state)
 	    96);
 	for (unsigned int t = 0; t < 96; t++)
 		assert_int_equal(out[4 * t], 5 * (t ^ 1) + 10);
-	/* the last round's states: each arrival found one less pending */
+	/* the last round's states: each arrival found one fewer pending */
 	for (unsigned int k = 1; k <= 96; k++) {
 		unsigned int found = 0;
 
@@ -91,7 +95,7 @@ static void test_mbarrier(void **state)
 	}
 }
 
-/* Bytes that are expected hold a phase open; dropping lowers what later phases need. */
+/* Expected bytes hold a phase open. A drop lowers what later phases need. */
 static void test_mbarrier_counts(void **state)
 {
 	(void)state;
@@ -109,7 +113,7 @@ static void test_mbarrier_counts(void **state)
 		   "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], 0; @%p1 or.b32 %r9, %r9, 8;\n"
 		   "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], 1;\n"
 		   "@!%p1 or.b32 %r9, %r9, 16;\n"
-		   /* the next phase: one drops out, two come; then two are enough */
+		   /* the next phase: one drops out, two arrive; after that two are enough */
 		   "mbarrier.arrive_drop.b64 %d2, [%d3]; mbarrier.arrive.shared.b64 _, [%r1], 2;\n"
 		   "mbarrier.test_wait.b64 %p1, [%d3], %d2; @%p1 or.b32 %r9, %r9, 32;\n"
 		   "mbarrier.arrive.noComplete.shared.b64 %d2, [%r1], 1;\n"
@@ -196,7 +200,7 @@ static void test_cluster(void **state)
 		  64, PTX_TRAP, "deadlock");
 }
 
-/* Four matrices of numbered elements into registers, plain and transposed, and back. */
+/* Four matrices of numbered elements go into registers, plain and transposed, and back. */
 static void test_matrices(void **state)
 {
 	const uint16_t *e = (const uint16_t *)(const void *)out;
@@ -238,7 +242,7 @@ static void test_matrices(void **state)
 		  32, PTX_MISALIGNED_ADDRESS, "misaligned");
 }
 
-/* Each thread its own amount, in a loop that gives it back, and behind a call. */
+/* Each thread allocates an amount of its own, in a loop that frees it, and behind a call. */
 static void test_alloca(void **state)
 {
 	(void)state;
@@ -295,7 +299,8 @@ static void test_128(void **state)
 	}
 	assert_int_equal(out[256], 64);
 	assert_int_equal(out[258], 192);
-	assert_int_equal(out[264], 63); /* one found zero, the others what one before left */
+	assert_int_equal(out[264],
+			 63); /* one lane found zero, the others the value of a lane before */
 	run_fails(KERNEL("ld.global.b128 %q0, [%d1+8];"), 1, PTX_MISALIGNED_ADDRESS, "16 bytes");
 }
 
@@ -341,7 +346,7 @@ static void test_vector_atomics(void **state)
 		  PTX_MISALIGNED_ADDRESS, "16 bytes");
 }
 
-/* Without .sync the members are the lanes that are there. */
+/* Without .sync, the members are the active lanes. */
 static void test_old_lanes(void **state)
 {
 	(void)state;
@@ -392,7 +397,7 @@ static void test_redux_float(void **state)
 	}
 }
 
-/* What only tells the hardware something changes nothing, and every form of a fence is there. */
+/* Hints for the hardware change nothing, and every form of a fence is supported. */
 static void test_hints(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Texture and surface instructions of the PTX machine: forms that are no PTX, numbers that are no
- * objects, and values to the last bit, which the CUDA programs in tests/guest/ cannot ask for
- * because a GPU rounds on its way.
+ * Texture and surface instructions of the PTX machine: invalid forms, numbers that name no object,
+ * and values to the last bit. The CUDA programs in tests/guest/ cannot test the last bit, because a
+ * GPU rounds on its way.
  */
 #include <math.h>
 
@@ -23,7 +23,7 @@ static const struct ptx_image *world_image(void *ctx, uint64_t number)
 	return number == TEXTURE ? &texture : number == SURFACE ? &surface : NULL;
 }
 
-/* A kernel that stores %r0 to %r3 per thread, after `insn`; %x is a float of the thread's. */
+/* A kernel that runs `insn` and then stores %r0 to %r3 per thread; %x is a float of the thread. */
 static void kernel_text(const char *insn, char *out, size_t cap)
 {
 	snprintf(out, cap,
@@ -50,7 +50,7 @@ static enum ptx_status load(const char *insn, struct ptx_module **m, struct ptx_
 	return ptx_load(text, strlen(text), &env, m, d);
 }
 
-/* Runs it with n threads; in and out are four words for each. */
+/* Runs the kernel with n threads; in and out have four words for each. */
 static enum ptx_status run(const char *insn, uint64_t object, unsigned int n, const void *in,
 			   void *out, struct ptx_diag *d)
 {
@@ -179,7 +179,7 @@ static void no_such_forms(void **state)
 	}
 }
 
-/* They load; a kernel that has one in it does not run, and says which. */
+/* These load. A kernel that contains one does not run, and the message names it. */
 static void not_here(void **state)
 {
 	static const char *const forms[] = {
@@ -219,19 +219,19 @@ static void no_such_objects(void **state)
 		assert_int_equal(run(suld, numbers[i], 1, in, out, &d), PTX_ILLEGAL_ADDRESS);
 	}
 	assert_non_null(strstr(d.text, "no texture"));
-	/* One taken for the other. */
+	/* A texture used as a surface, and a surface used as a texture. */
 	assert_int_equal(run(tex, SURFACE, 1, in, out, &d), PTX_ILLEGAL_ADDRESS);
 	assert_int_equal(run(suld, TEXTURE, 1, in, out, &d), PTX_ILLEGAL_ADDRESS);
 	/* Another shape. */
 	assert_int_equal(run("tex.cube.v4.b32.f32 {%r0,%r1,%r2,%r3}, [%t0, {%x,%y,%z,%z}];",
 			     TEXTURE, 1, in, out, &d),
 			 PTX_ILLEGAL_ADDRESS);
-	/* Nobody has any. */
+	/* No objects at all. */
 	env.image = NULL;
 	assert_int_equal(run(tex, TEXTURE, 1, in, out, &d), PTX_ILLEGAL_ADDRESS);
 }
 
-/* Memory that is freed while the texture lives. */
+/* Memory that is freed while the texture exists. */
 static void freed_memory(void **state)
 {
 	static const char *const tex = "tex.1d.v4.b32.s32 {%r0,%r1,%r2,%r3}, [%t0, {%r4}];";
@@ -248,7 +248,7 @@ static void freed_memory(void **state)
 	must_run(tex, TEXTURE, 1, in, out);
 	assert_int_equal(out[0], 99);
 	assert_int_equal(out[3], 1);
-	/* Longer than the memory is. */
+	/* Longer than the memory. */
 	texture.level[0].size[0]++;
 	in[0] = 1 << 18;
 	assert_int_equal(run(tex, TEXTURE, 1, in, out, &d), PTX_ILLEGAL_ADDRESS);
@@ -257,7 +257,7 @@ static void freed_memory(void **state)
 	assert_int_equal(run(tex, TEXTURE, 1, in, out, &d), PTX_ILLEGAL_ADDRESS);
 }
 
-/* Coordinates that are no numbers read something, and nothing else happens. */
+/* Coordinates that are NaN or infinite read some value, and nothing else happens. */
 static void wild_coordinates(void **state)
 {
 	const float wild[] = {NAN,	     -NAN,	     INFINITY, -INFINITY, 3.4e38f, -3.4e38f,
@@ -300,7 +300,7 @@ static void wild_coordinates(void **state)
 		 out);
 }
 
-/* Weights have 8 bits behind the point, and what has none is not looked at. */
+/* Weights have 8 bits behind the point. A texel of weight 0 is not read. */
 static void weights(void **state)
 {
 	enum { N = 8 };
@@ -359,7 +359,7 @@ static void borders(void **state)
 	assert_int_equal(ints[0][0], 2);
 }
 
-/* A sink, a guard, a pair, coordinates as immediates, lanes that differ in their object. */
+/* A sink, a guard, a pair, coordinates as immediates, lanes with different objects. */
 static void operands(void **state)
 {
 	uint32_t in[32][4], out[32][4];
@@ -389,7 +389,7 @@ static void operands(void **state)
 		 TEXTURE, 32, in, out);
 	for (unsigned int i = 0; i < 32; i++)
 		assert_int_equal(out[i][0], i < 16 ? 1000 + i : 0);
-	/* The result may go where a coordinate came from. */
+	/* The result may go to the register of a coordinate. */
 	must_run("tex.2d.v4.u32.s32 {%r4,%r5,%r2,%r3}, [%t0, {%r4,%r5}]; mov.b32 %r0, %r4;",
 		 TEXTURE, 16, in, out);
 	for (unsigned int i = 0; i < 16; i++)
@@ -428,7 +428,7 @@ static void queries(void **state)
 	}
 }
 
-/* The element size, the edges, and what happens there. */
+/* The element size, the edges, and accesses beyond them. */
 static void surfaces(void **state)
 {
 	uint32_t in[4][4] = {{0, 0}, {60, 7}, {64, 0}, {0, 8}}, out[4][4];
@@ -502,7 +502,7 @@ static void reductions(void **state)
 	assert_int_equal(words[3], 15);
 	assert_int_equal(words[4], UINT32_MAX);
 	assert_int_equal(words[6], 255);
-	/* 64 bits do not fit elements of 32. */
+	/* 64 bits do not fit elements of 32 bits. */
 	assert_int_equal(run("sured.b.add.2d.u64.trap [%t0, {32, 0}], 1;", SURFACE, 1, in, out, &d),
 			 PTX_MISALIGNED_ADDRESS);
 	surface.elem = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Integer instructions that few programs use, against C: video instructions with their parts,
+ * Integer instructions that few programs use, compared with C: video instructions with their parts,
  * masks, saturation and second operations; packed 16-bit arithmetic; 24-bit multiplication; masks
  * and the modes of prmt; lop3 with a predicate.
  */
@@ -56,7 +56,7 @@ FN(vmad_neg, sat(-(S32(a) * SB(b, 0)) + S32(c), 32, true))
 FN(vset, U32(a) < S32(b))
 FN(vset_add, c + (SB(a, 1) >= UH(b, 0)))
 
-/* Element k of (b:a) that a digit of a selector names. */
+/* Element k of (b:a), as named by a digit of a selector. */
 static int64_t pick(uint64_t a, uint64_t b, int k, int bits, bool sign)
 {
 	uint64_t v = (b << 32 | a) >> k * bits & ((1u << bits) - 1);

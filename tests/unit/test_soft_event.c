@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Events of the software GPU: flags, what is an error, what waits for what, and time.
- */
+/* Events of the software GPU: flags, errors, what waits for what, and times. */
 #include "tests/unit/test_soft_fake.h"
 
 #define DISABLE_TIMING 2u
@@ -111,7 +109,7 @@ static void an_event_is_ready_when_its_stream_gets_there(void **state)
 	record(f, after, f->a);
 	assert_int_equal(be_soft.event_query(f->be, after), QCU_ERR_NotReady);
 	assert_int_equal(elapsed(f, before, after, &ms), QCU_ERR_NotReady);
-	/* That there is no time to be had comes before that it is not there yet. */
+	/* The error that there is no time comes before the error that the event is not ready. */
 	assert_int_equal(elapsed(f, plain, after, &ms), QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(elapsed(f, after, plain, &ms), QCU_ERR_InvalidResourceHandle);
 	atomic_store(&f->door, 1);
@@ -151,7 +149,7 @@ static void a_stream_waits_for_an_event_of_another(void **state)
 	record(f, e, f->a);
 	assert_int_equal(be_soft.stream_wait_event(f->be, f->b, e, 0), QCU_ERR_Success);
 	fake_launch(f->be, f->step, f->b, (uintptr_t)&f->count, (uintptr_t)&in_b, 0);
-	/* What is recorded later changes nothing for those that wait already. */
+	/* A later record changes nothing for those that already wait. */
 	gate(f, f->a);
 	record(f, e, f->a);
 	assert_int_equal(be_soft.stream_query(f->be, f->b), QCU_ERR_NotReady);

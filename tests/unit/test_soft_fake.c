@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The PTX machine of test_soft_fake.h.
- */
+/* The PTX machine of test_soft_fake.h. */
 #include "tests/unit/test_soft_fake.h"
 
 #define KERNELS 10
@@ -23,7 +21,7 @@ static const char *const names[KERNELS] = {"step",  "gate",    "open",	 "store",
 					   "print", "bounded", "shared", "hungry", "held"};
 static const struct ptx_param params[3] = {{0, 8, 8}, {8, 8, 8}, {16, 8, 8}};
 
-/* Three would like many registers; bounded and held have said how large a block is. */
+/* Three kernels need many registers; bounded and held declare how large a block is. */
 static void specials(struct ptx_kernel_info *info)
 {
 	if (!strcmp(info->name, "bounded"))

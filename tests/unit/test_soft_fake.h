@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * For the tests of the software GPU's runtime: a PTX machine whose kernels are C functions, so that
- * streams, events, memory and errors are tested alone. Any text loads; `bad` in it does not.
- * All kernels take three 64-bit parameters.
+ * streams, events, memory and errors are tested alone. Any text loads, except with `bad` in it. All
+ * kernels take three 64-bit parameters.
  *
  *   step     waits c milliseconds, then takes the next number of counter a and stores it at b
  *   gate     waits until the int at a is not 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The fat binary reader: images made here byte by byte, damaged in every way, and what nvcc itself
- * writes, where there is one.
+ * The fat binary reader: images that the test makes byte by byte and damages in every way, and the
+ * output of nvcc itself, if nvcc is there.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void put64(unsigned char *p, uint64_t v)
 	memcpy(p, &v, 8);
 }
 
-/* Opens a container; close_container writes how long it has become. */
+/* Opens a container; close_container writes its final length. */
 static size_t open_container(struct image *im)
 {
 	size_t at = im->len;
@@ -104,7 +104,7 @@ static size_t one_entry(struct image *im, unsigned int kind, unsigned int arch, 
 static int read_bytes(const void *p, size_t len, unsigned int sm, struct soft_units *units)
 {
 	char why[256] = "";
-	/* Its own allocation, so that a read beyond the end is seen. */
+	/* Its own allocation, so that a sanitizer sees a read beyond the end. */
 	void *copy = malloc(len ? len : 1);
 	int err;
 
@@ -131,7 +131,7 @@ static int check(const struct image *im, unsigned int sm)
 	return err;
 }
 
-/* The arch of the text that a device gets, or the negative error. */
+/* Returns the arch of the text that a device gets, or the negative error. */
 static int choose(const struct image *im, unsigned int sm)
 {
 	struct soft_units u;
@@ -169,7 +169,7 @@ static void takes_plain_ptx(void **state)
 	struct soft_units u;
 
 	(void)state;
-	/* Without a NUL at the end, and with one in it. */
+	/* Without a NUL at the end, and with a NUL inside. */
 	assert_int_equal(read_bytes(text, strlen(text), 75, &u), 0);
 	assert_int_equal(u.count, 1);
 	assert_int_equal(u.unit[0].len, strlen(text));
@@ -230,7 +230,7 @@ static void refuses_sizes_that_do_not_fit(void **state)
 		put16(im.bytes + 6, (uint16_t)i); /* of the container's header */
 		assert_int_equal(check(&im, 75), QCU_ERR_InvalidKernelImage);
 	}
-	/* A text that has no end. */
+	/* A text without an end. */
 	one_entry(&im, 1, 75, 0);
 	put64(im.bytes + e + 8, 64);
 	put64(im.bytes + 8, 80 + 64);
@@ -247,7 +247,7 @@ static void refuses_sizes_that_do_not_fit(void **state)
 	assert_int_equal(check(&im, 75), QCU_ERR_Success);
 }
 
-/* 200 MiB of blanks pack into a few KiB; two of those are more than the 256 MiB that are taken. */
+/* 200 MiB of blanks are packed into a few KiB. Two of these exceed the limit of 256 MiB. */
 static void refuses_bombs(void **state)
 {
 	const size_t size = 200u << 20;
@@ -328,13 +328,13 @@ static void says_how_to_compile(void **state)
 	assert_non_null(strstr(why, "compute_90"));
 	assert_non_null(strstr(why, "7.5"));
 	assert_non_null(strstr(why, "QCU_SOFT_SM=90"));
-	/* No container with anything in it. */
+	/* No container with an entry in it. */
 	im.len = 0;
 	close_container(&im, open_container(&im));
 	assert_int_equal(check(&im, 75), QCU_ERR_NoKernelImageForDevice);
 }
 
-/* An entry with options at `place` of its header, which end where the header does. */
+/* An entry with options at `place` of its header; they end where the header ends. */
 static unsigned int max_regs_with(uint32_t place, uint32_t at, uint32_t size, const char *options)
 {
 	const unsigned int room = 64;
@@ -408,7 +408,7 @@ static void several_containers_are_several_units(void **state)
 	soft_units_free(&u);
 }
 
-/* Whatever comes, an answer comes; what is cut off never passes for the whole. */
+/* Any image gets an answer. A truncated image never passes for a whole one. */
 static void survive(const unsigned char *image, size_t len)
 {
 	unsigned char *copy = malloc(len);
@@ -448,7 +448,7 @@ static void survives_damage(void **state)
 	add_entry(&im, 2, 75, ZSTD, TEXT);
 	add_entry(&im, 1, 75, 0, TEXT);
 	close_container(&im, c);
-	/* Cut between the containers it is a whole image. */
+	/* Cut between the containers, it is a whole image. */
 	survive(im.bytes + c, im.len - c);
 }
 
@@ -544,7 +544,7 @@ static void reads_what_nvcc_writes(void **state)
 		assert_int_equal(u.unit[0].max_regs, cases[i].max_regs);
 		assert_non_null(strstr(u.unit[0].text, ".entry _Z4waveILi5EEvPf"));
 		assert_non_null(strstr(u.unit[0].text, ".entry _Z5helloi"));
-		/* However it is packed, it is the same. */
+		/* Each kind of packing gives the same text. */
 		if (!first)
 			first = strdup(u.unit[0].text);
 		else if (i < 5)

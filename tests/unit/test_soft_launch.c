@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules, kernels and launches on the software GPU: what is refused at the call, what may be set,
- * how many blocks fit, and what a kernel prints.
+ * Modules, kernels and launches on the software GPU: what is refused at the call, which settings
+ * are allowed, how many blocks fit, and the output of kernels.
  */
 #include <stdio.h>
 #include <time.h>
@@ -80,7 +80,7 @@ static void refuses_bad_modules(void **state)
 	assert_int_equal(be_soft.assert_read(f->be, said, sizeof(said), &got), QCU_ERR_Success);
 	assert_int_equal(be_soft.module_load(f->be, bad, strlen(bad), 0, &m), QCU_ERR_InvalidPtx);
 	assert_null(m);
-	/* The program is told why, on its own stderr. */
+	/* The program gets the reason on its own stderr. */
 	assert_int_equal(be_soft.assert_read(f->be, said, sizeof(said) - 1, &got), QCU_ERR_Success);
 	said[got] = '\0';
 	assert_string_equal(said, "qCUDA software GPU: invalid PTX (PTX line 7): bad\n");
@@ -187,7 +187,9 @@ static void refuses_more_registers_than_there_are(void **state)
 	struct qcu_kernel_desc d;
 	uint32_t n;
 
-	/* 100 registers are 3328 for a warp; a quarter of 65536 is enough for 4 warps. */
+	/*
+	 * 100 registers per thread are 3328 for a warp; a quarter of 65536 is enough for 4 warps.
+	 */
 	f->l.block = (struct be_dim3){1024, 1, 1};
 	assert_int_equal(launch(f, hungry), QCU_ERR_LaunchOutOfResources);
 	f->l.block = (struct be_dim3){19, 27, 1};
@@ -211,7 +213,7 @@ static void refuses_more_registers_than_there_are(void **state)
 	assert_int_equal(be_soft.occupancy(f->be, 0, hungry, 160, 0, 0, &n), QCU_ERR_Success);
 	assert_int_equal(n, 3);
 
-	/* Whoever says how large a block is gets no more registers than fit. */
+	/* A kernel that declares its block size gets no more registers than fit. */
 	assert_int_equal(be_soft.kernel_desc(f->be, 0, held, &d), QCU_ERR_Success);
 	assert_int_equal(d.regs, 72);
 	assert_int_equal(d.max_threads, 800);
@@ -247,7 +249,7 @@ static void shared_memory_can_be_raised_and_lowered(void **state)
 	assert_int_equal(set(f, 0, MAX_DYNAMIC, 60 << 10), QCU_ERR_Success);
 	assert_int_equal(be_soft.kernel_desc(f->be, 0, f->shared, &d), QCU_ERR_Success);
 	assert_int_equal(d.max_dynamic_shared, 60 << 10);
-	/* Each device has its own. */
+	/* Each device has its own attributes. */
 	assert_int_equal(be_soft.kernel_desc(f->be, 1, f->shared, &d), QCU_ERR_Success);
 	assert_int_equal(d.max_dynamic_shared, 44 << 10);
 	f->l.dynamic_shared = 60 << 10;
@@ -316,7 +318,7 @@ static void a_cooperative_grid_must_fit(void **state)
 
 	f->l.flags = QCU_LAUNCH_COOPERATIVE;
 	f->l.block.x = 256;
-	f->l.grid.x = 9; /* 4 on each of 2 multiprocessors */
+	f->l.grid.x = 9; /* 4 fit on each of 2 multiprocessors */
 	assert_int_equal(launch(f, f->step), QCU_ERR_CooperativeLaunchTooLarge);
 	f->l.grid = (struct be_dim3){0x7fffffff, 65535, 65535};
 	assert_int_equal(launch(f, f->step), QCU_ERR_CooperativeLaunchTooLarge);
@@ -337,7 +339,7 @@ static void parameters_are_read_at_the_call(void **state)
 	assert_int_equal(f->slot, 2);
 }
 
-/* Each device has variables of its own. */
+/* Each device has its own variables. */
 static void a_module_is_on_all_devices(void **state)
 {
 	struct fixture *f = *state;
@@ -402,7 +404,7 @@ static void what_kernels_print_can_be_read(void **state)
 	assert_int_equal(got, 0);
 }
 
-/* What nobody reads is lost from the front, by whole lines, and nothing else is. */
+/* Output that is not read is lost from the front, in whole lines, and nothing else is lost. */
 static void too_much_output_loses_the_oldest_lines(void **state)
 {
 	enum { LINE = 1000003, LINES = 12 };
@@ -422,7 +424,7 @@ static void too_much_output_loses_the_oldest_lines(void **state)
 		assert_int_equal(buf[at + LINE - 2], 'a' + (int)i);
 		assert_int_equal(buf[at + LINE - 1], '\n');
 	}
-	/* One that is larger than the buffer keeps its end. */
+	/* An output that is larger than the buffer keeps its end. */
 	print(f, 9u << 20, 3);
 	assert_int_equal(be_soft.print_read(f->be, buf, 16u << 20, &got), QCU_ERR_Success);
 	assert_int_equal(got, 8u << 20);
@@ -455,7 +457,7 @@ static unsigned int lines_in(FILE *f)
 	return n;
 }
 
-/* Some at once, then one a second, and one about those that are left out. */
+/* Some lines at once, then one each second, and one about lines that are left out. */
 static void a_guest_cannot_fill_the_log(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Linking the PTX of several translation units: what is renamed, what gives way, what is an error,
- * and that text which is no PTX does no harm.
+ * Linking the PTX of several translation units: what is renamed, which definition is dropped, what
+ * is an error, and that text which is no PTX does no harm.
  */
 #include <stdio.h>
 

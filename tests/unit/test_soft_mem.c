@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory of the software GPU: what may be had, what is refused, who may touch what, and that it
- * comes back.
+ * Memory of the software GPU: which allocations succeed, which are refused, who may access what,
+ * and that memory is returned.
  */
 #include <sys/mman.h>
 
@@ -123,7 +123,7 @@ static void an_address_comes_back_late(void **state)
 	assert_false(be_soft.mem_valid(be, a, 1));
 }
 
-/* More in total than the addresses that the device has, so they are used again. */
+/* More in total than the device has addresses, so addresses are used again. */
 static void lasts_for_ever(void **state)
 {
 	struct be *be = *state;
@@ -139,7 +139,7 @@ static void lasts_for_ever(void **state)
 	assert_true(be_soft.mem_valid(be, keep, 100));
 }
 
-/* Bytes of the device's memory that the host has pages for. */
+/* Bytes of the device's memory for which the host has pages. */
 static size_t resident(struct be *be)
 {
 	static unsigned char page[64u << 10];
@@ -169,7 +169,7 @@ static void memory_goes_back_to_the_host(void **state)
 	assert_true(resident(be) >= 48 * MIB);
 	assert_int_equal(be_soft.mem_free(be, a[0]), QCU_ERR_Success);
 	assert_int_equal(resident(be), 0);
-	/* Small ones share pages; the last to go takes the page along. */
+	/* Small allocations share pages; the last one to be freed frees the page. */
 	for (i = 0; i < 1024; i++) {
 		a[i] = alloc(be, 1700);
 		memset((void *)(uintptr_t)a[i], 1, 1700);
@@ -191,7 +191,7 @@ static void the_quota_holds(void **state)
 	b = alloc(be, 24 * MIB);
 	assert_int_equal(free_bytes(be), 0);
 	assert_int_equal(be_soft.mem_alloc(be, 0, 1, &b), QCU_ERR_MemoryAllocation);
-	/* Another device has memory of its own. */
+	/* Another device has its own memory. */
 	assert_int_equal(be_soft.mem_alloc(be, 1, 64 * MIB, &b), QCU_ERR_Success);
 	assert_true(be_soft.mem_valid(be, b, 64 * MIB));
 	assert_int_equal(be_soft.mem_free(be, a), QCU_ERR_Success);
@@ -301,7 +301,7 @@ static void variables_are_zero_and_not_freed_by_hand(void **state)
 	uint64_t a, var, size, i;
 	struct be_module *m;
 
-	/* Leave old content in pages that stay because another allocation shares them. */
+	/* Leaves old content in pages that stay because another allocation shares them. */
 	for (i = 0; i < 64; i++) {
 		a = alloc(be, 512);
 		memset((void *)(uintptr_t)a, 0xff, 512);

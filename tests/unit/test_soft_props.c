@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the software GPU says about itself, and the compute capability that it takes.
- */
+/* The software GPU's properties, and which compute capability it accepts. */
 #include <stdio.h>
 
 #include "qcu-device/soft/soft.h"
@@ -80,8 +78,8 @@ static void follows_the_capability_asked_for(void **state)
 }
 
 /*
- * Every attribute that programs size their work by must not be 0. Which those are comes from the
- * toolkit's own list, so that a new one is noticed.
+ * Every attribute by which programs size their work must be nonzero. The list of these attributes
+ * comes from the toolkit, so that a new one is noticed.
  */
 static void has_every_limit_that_the_toolkit_knows(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The whole software GPU, runtime and PTX machine together, with fat binaries from nvcc: one
- * program in one unit, and one in two units built with -rdc=true and linked here.
+ * program in one unit, and one in two units that are built with -rdc=true and linked here.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static const char whole[] = "#include <cassert>\n"
 			    "__global__ void poke(int *p) { *p = 1; }\n"
 			    "}\n";
 
-/* Both units have a private string, an inline function and a static variable of one name. */
+/* Both units have a private string, an inline function and a static variable of the same name. */
 static const char unit_a[] = "#include <cstdio>\n"
 			     "extern __device__ int twice(int);\n"
 			     "extern __device__ int far_away;\n"
@@ -200,7 +200,10 @@ static void runs_a_program_of_one_unit(void **state)
 	expect_output(f, "n is 42\n");
 }
 
-/* What is cut to 64 registers by an option of nvcc's must run wherever it runs on a GPU. */
+/*
+ * A kernel that an option of nvcc limits to 64 registers must run in each case where it runs on a
+ * GPU.
+ */
 static void options_limit_registers(void **state)
 {
 	static const struct {
@@ -259,7 +262,7 @@ static void an_assertion_fails(void **state)
 	size_t got;
 
 	run_and_fail(f, "check", &n, 4, QCU_ERR_Assert);
-	/* Not among what kernels print. */
+	/* This text is not in the output of kernels. */
 	expect_output(f, "");
 	assert_int_equal(be_soft.assert_read(f->be, NULL, 0, &got), QCU_ERR_Success);
 	assert_true(got > 0);
@@ -335,7 +338,10 @@ static const char bound[] = ".version 9.0\n.target sm_75\n.address_size 64\n"
 			    "ret;\n"
 			    "}\n";
 
-/* It keeps what it has where it lies; one that does not fit there stays where it was. */
+/*
+ * A bound variable has the content of the host memory. A variable that does not fit there stays
+ * where it was.
+ */
 static void variables_are_bound_to_host_memory(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The software GPU's memory and events in another process: what both see, and what is left when the
- * process that they came from has been killed.
+ * The software GPU's memory and events in another process: what both processes see, and what is
+ * left when the process that shared them has been killed.
  */
 #include <signal.h>
 #include <sys/resource.h>
@@ -21,7 +21,7 @@ struct exports {
 
 struct other {
 	pid_t pid;
-	int in, out; /* our ends */
+	int in, out; /* this process's ends */
 	struct exports exports;
 };
 
@@ -55,7 +55,7 @@ static void hold(void *pipe, int error)
 	(void)!read(*(int *)pipe, &byte, 1);
 }
 
-/* Exports everything, changes it when it is told to, and has an event that waits for its end. */
+/* Exports everything, changes it when told to, and has an event that waits for its end. */
 static void __attribute__((noreturn)) other_main(int in, int out)
 {
 	struct be_options opt = {.vram = 64 * MIB, .threads = 1};
@@ -136,7 +136,7 @@ static void bad_handles(void **state)
 
 	assert_int_equal(be_soft.mem_import(be, 0, handle, 4096, &at), QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.event_import(be, 0, handle, &e), QCU_ERR_MapBufferObjectFailed);
-	/* Of another size, of another kind, and of a file that is another one by now. */
+	/* Of another size, of another kind, and of a file that has been replaced. */
 	assert_int_equal(be_soft.mem_import(be, 0, o->exports.big, WORDS * 4 + 1, &at),
 			 QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.event_import(be, 0, o->exports.big, &e),
@@ -146,7 +146,7 @@ static void bad_handles(void **state)
 	assert_int_equal(be_soft.mem_import(be, 0, handle, WORDS * 4, &at),
 			 QCU_ERR_MapBufferObjectFailed);
 	assert_int_equal(be_soft.mem_unimport(be, 0), QCU_ERR_InvalidValue);
-	/* What cannot be exported: nothing, the middle of something, what has been imported. */
+	/* What cannot be exported: nothing, the middle of an allocation, imported memory. */
 	assert_int_equal(be_soft.mem_export(be, 0, 4096, handle), QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.mem_alloc(be, 0, 4096, &var), 0);
 	assert_int_equal(be_soft.mem_export(be, 0, var + 512, handle), QCU_ERR_InvalidValue);
@@ -175,7 +175,7 @@ static void both_see_it(void **state)
 	assert_int_equal(be_soft.mem_import(be, 0, o->exports.big, WORDS * 4, &big), 0);
 	be_soft.mem_info(be, 0, &free_after, &total);
 	assert_int_equal(free_before, free_after);
-	/* Exactly what was exported, and none of what lies on the same pages. */
+	/* Exactly what was exported, and nothing else on the same pages. */
 	assert_true(be_soft.mem_valid(be, small, 400));
 	assert_false(be_soft.mem_valid(be, small, 401));
 	assert_false(be_soft.mem_valid(be, small - 1, 1));
@@ -188,7 +188,7 @@ static void both_see_it(void **state)
 	assert_int_equal(read(o->in, &byte, 1), 1);
 	assert_true(has(be, small, 100, 7));
 
-	/* When it is closed, there is nothing of it at these addresses, and they can be used. */
+	/* After it is closed, the memory is not there any more, and its addresses can be used. */
 	assert_int_equal(be_soft.mem_unimport(be, small), 0);
 	assert_false(be_soft.mem_valid(be, small, 1));
 	assert_int_equal(be_soft.mem_unimport(be, small), QCU_ERR_InvalidValue);
@@ -246,7 +246,7 @@ static void the_end_waits_for_nobody(void **state)
 	be_soft.close(be);
 }
 
-/* A wait is for what has been recorded, whatever is recorded later and done earlier. */
+/* A wait is for the record that existed then, even if a later record is done earlier. */
 static void records_are_told_apart(void **state)
 {
 	struct be *be = fake_open(1, 64 * MIB);
@@ -274,7 +274,7 @@ static void records_are_told_apart(void **state)
 	be_soft.close(be);
 }
 
-/* Where files may not be that large there is memory all the same, which is this process's alone. */
+/* If files may not be that large, there is still memory, which only this process can use. */
 static void works_without_files(void **state)
 {
 	struct be_options opt = {.vram = 64 * MIB, .threads = 1};

@@ -2,7 +2,7 @@
 /*
  * Streams of the software GPU: what runs after what, what runs side by side, when a call returns,
  * and what an error does. A gate is a kernel that runs until the test opens it, so nothing here
- * depends on how long something takes.
+ * depends on time.
  */
 #include "tests/unit/test_soft_fake.h"
 
@@ -54,7 +54,7 @@ static void open_gate(struct fixture *f)
 	atomic_store(&f->door, 1);
 }
 
-/* `slot` will hold the place that this work had in the order of all. */
+/* `slot` gets the position of this work in the order of all work. */
 static void step(struct fixture *f, struct be_stream *s, uint64_t *slot)
 {
 	assert_int_equal(fake_launch(f->be, f->step, s, (uintptr_t)&f->count, (uintptr_t)slot, 0),
@@ -84,7 +84,7 @@ static void refuses_bad_flags(void **state)
 	assert_int_equal(be_soft.stream_create(f->be, 0, 2, 0, &s), QCU_ERR_InvalidValue);
 	assert_null(s);
 	assert_int_equal(be_soft.stream_destroy(f->be, f->legacy), QCU_ERR_InvalidResourceHandle);
-	/* Priorities out of range are moved into it. */
+	/* Priorities out of range are moved into the range. */
 	assert_int_equal(be_soft.stream_create(f->be, 0, 0, -99, &s), QCU_ERR_Success);
 	assert_int_equal(be_soft.stream_create(f->be, 0, 0, 99, &s), QCU_ERR_Success);
 }
@@ -106,7 +106,7 @@ static void work_of_a_stream_is_in_order(void **state)
 	query(f, f->a, QCU_ERR_Success);
 }
 
-/* The first waits for what the second does. One after the other it would never end. */
+/* The first waits for what the second does: one after the other, it would never end. */
 static void streams_run_side_by_side(void **state)
 {
 	struct fixture *f = *state;
@@ -149,13 +149,16 @@ static void blocking_streams_wait_for_the_legacy_stream(void **state)
 	step(f, f->b, &in_b);
 	open_gate(f);
 	sync_all(f);
-	/* The second piece in the legacy stream came after a's. */
+	/* The second item in the legacy stream came after a's work. */
 	assert_int_equal(in_a, 2);
 	assert_int_equal(in_legacy, 3);
 	assert_int_equal(in_b, 4);
 }
 
-/* As on a GPU: asking the legacy stream asks all blocking ones, but not the other way round. */
+/*
+ * As on a GPU: a query of the legacy stream includes all blocking streams, but not the other way
+ * round.
+ */
 static void asking_the_legacy_stream_asks_blocking_streams(void **state)
 {
 	struct fixture *f = *state;
@@ -318,7 +321,7 @@ static void fills_set_rows_and_nothing_between(void **state)
 	}
 }
 
-/* Memory that is not registered has been read when the call returns, and not earlier written. */
+/* Memory that is not registered has been read when the call returns, and is not written before. */
 static void pageable_copies_may_be_reused_at_once(void **state)
 {
 	static const size_t sizes[] = {1, 4096, 64 << 10, (64 << 10) + 1, 8 << 20};
@@ -328,7 +331,7 @@ static void pageable_copies_may_be_reused_at_once(void **state)
 	size_t i, k;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		/* Small ones do not even wait for the stream. */
+		/* Small copies do not even wait for the stream. */
 		atomic_store(&f->door, sizes[i] > 64 << 10);
 		gate(f, f->a);
 		for (k = 0; k < sizes[i]; k++)
@@ -357,7 +360,7 @@ static void registered_copies_are_queued(void **state)
 	assert_int_equal(be_soft.copy_d2h(f->be, host + (1 << 20), b, 1 << 20, f->a),
 			 QCU_ERR_Success);
 	query(f, f->a, QCU_ERR_NotReady);
-	/* What is there when the stream comes to the copy is what counts. */
+	/* The bytes count that are there when the stream reaches the copy. */
 	memset(host, 0x5a, 1 << 20);
 	open_gate(f);
 	/* Unregistering waits. */
@@ -380,7 +383,10 @@ static void copies_between_devices(void **state)
 	assert_string_equal(in, out);
 }
 
-/* Everything that CUDA refuses after an error is refused; what it still answers is answered. */
+/*
+ * After an error, all calls that CUDA refuses are refused; the calls that CUDA still answers are
+ * answered.
+ */
 static void expect_broken(struct fixture *f, int err)
 {
 	struct be_memset m = {.dst = 1, .width = 1, .height = 1, .elem = 1};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which records a guest program may send: the question that the driver and the loopback transport
- * ask, and what of an answer gets back into the record.
+ * Which records a guest program may send: the check that the driver and the loopback transport
+ * make, and which parts of an answer get back into the record.
  */
 #include <setjmp.h>
 #include <stdarg.h>
