@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Graphs with conditional nodes. The condition is a value that only kernels know, and only kernels
- * of the same graph may set it. So the host carries out the whole graph. The graph and the
- * bodies of its nodes are sent there when it is instantiated, as calls in streams that keep them,
- * and a launch is one command.
+ * of the same graph may set it. So the host carries out the whole graph. When the graph is
+ * instantiated, the library sends the graph and the bodies of its nodes to the host: as calls in
+ * streams that keep the work instead of doing it. A launch is then one command.
  *
  * The host chooses the values of handles, because kernels use them.
  */
@@ -12,20 +12,22 @@
 #include "qcu-library/fork.h"
 #include "qcu-library/graph.h"
 
-/* A handle or the outermost graph, and what the host makes for it. */
+/* A conditional handle or an outermost graph. The host has an object with the same number. */
 struct qcul_cond {
 	struct qcul_cond *next;
-	unsigned int refs; /* of its graph, its node, executable graphs, and what is in it */
+	unsigned int refs; /* from its graph, its node, executable graphs, and objects inside it */
 	cudaGraphConditionalHandle handle;
-	uint32_t id, stamp;
+	uint32_t id, stamp; /* the stamp tells users of the same id apart */
 	unsigned int epoch;
 	int device;
-	uint64_t graph;	      /* serial of the one that it was made for */
-	struct qcul_cond *in; /* what that belongs to; held. NULL: this is the outermost graph */
-	bool used;	      /* it has a node */
-	/* Of the outermost graph. */
-	bool instanced; /* an executable graph has it */
-	bool recorded;	/* the host has been told what it does */
+	uint64_t graph; /* serial of the graph that it was made for */
+	/* The handle whose body this graph is, or the outermost graph; holds a reference. NULL:
+	 * this object is the outermost graph itself. */
+	struct qcul_cond *in;
+	bool used; /* a node uses the handle */
+	/* For the outermost graph only. */
+	bool instanced; /* there is an executable graph */
+	bool recorded;	/* the host has received the work of the graph */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +35,8 @@ QCUL_AT_FORK(QCUL_FORK_CONDS, .lock = &lock)
 static struct qcul_cond *conds;
 static uint32_t stamps;
 
-/* The host has it, in this session and after every reset. */
+/* True if the host still has the object: it is of this session, and no device reset has destroyed
+ * it. */
 static bool alive(const struct qcul_cond *c)
 {
 	const struct qcul_handle *slot = &qcul_conds.slots[c->id];
@@ -79,7 +82,8 @@ void qcul_cond_put(struct qcul_cond *c)
 
 /* ---- handles ---- */
 
-/* Creates what the command says; the caller has filled in the rest of the command. */
+/* Creates an object here and on the host. The caller fills in the command, except for `cond` and
+ * `graph`. */
 static cudaError_t make(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph,
 			struct qcul_cond **out)
 {
@@ -123,7 +127,8 @@ static cudaError_t make(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph
 	return cudaSuccess;
 }
 
-/* What the host has of this graph, from its first handle on. */
+/* Returns in *in the object that a new handle of graph g belongs to. For an outermost graph, the
+ * first handle creates this object. */
 static cudaError_t need_graph(struct CUgraph_st *g, struct qcul_cond **in)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_CREATE);
@@ -199,7 +204,7 @@ static bool size_fits(enum cudaGraphConditionalNodeType type, unsigned int size)
 	return false;
 }
 
-/* Returns it with a reference. */
+/* Returns the handle, with a reference for the caller. NULL: there is no such handle. */
 static struct qcul_cond *find(cudaGraphConditionalHandle handle)
 {
 	struct qcul_cond *c;
@@ -277,7 +282,8 @@ cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n)
 	return qcul_send(&cmd, 1);
 }
 
-/* An executable graph has its own, so that the host can be told of them again. */
+/* An executable graph has its own copies of the bodies, so that it can send them to the host again.
+ */
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from)
 {
 	unsigned int i;
@@ -305,7 +311,8 @@ void qcul_node_cond_release(struct qcul_node_params *p)
 
 	for (i = 0; n->bodies && i < n->size; i++)
 		qcul_graph_free(n->bodies[i]);
-	/* No other can have the handle, and a graph with one that has no node is wrong. */
+	/* Only one node may use a handle, and a graph with an unused handle cannot be instantiated.
+	 */
 	if (!n->is_clone)
 		n->cond->used = false;
 	free(n->bodies);
@@ -314,7 +321,8 @@ void qcul_node_cond_release(struct qcul_node_params *p)
 
 /* ---- telling the host what a graph does ---- */
 
-/* A place that the GPU knows, now and later; 0: it does not. */
+/* The GPU's address of a place. It stays valid for all launches. 0: the GPU has no such address,
+ * because the memory is pageable. */
 static uint64_t lasting(const struct cudaPitchedPtr *p, const struct cudaPos *pos)
 {
 	const char *at = (const char *)p->ptr + (pos->z * p->ysize + pos->y) * p->pitch + pos->x;
@@ -433,9 +441,9 @@ static cudaError_t record_bodies(const struct CUgraph_st *g, unsigned long long 
 }
 
 /*
- * One of a conditional's bodies, or the outermost graph; the bodies in it come first, so that one
- * recording is under way at a time. All that goes into the stream is waited for, so that what is
- * wrong with it is told here.
+ * Records one body of a handle, or the outermost graph. The bodies inside it are recorded first, so
+ * that there is only one recording at a time. At the end, the library waits until the host
+ * has taken all commands in the stream, so that their errors are returned here.
  */
 static cudaError_t record(const struct qcul_cond *c, unsigned int body, const struct CUgraph_st *g,
 			  unsigned long long flags)
@@ -478,7 +486,7 @@ static cudaError_t record_all(struct qcul_cond *graph, const struct CUgraph_st *
 
 	if (!alive(graph))
 		return cudaErrorInvalidValue;
-	/* What is under way may be what is replaced. */
+	/* A launch that is not finished may still use the work that is now replaced. */
 	err = graph->recorded ? qcul_devices_idle() : cudaSuccess;
 	if (err)
 		return err;
@@ -492,7 +500,7 @@ static cudaError_t record_all(struct qcul_cond *graph, const struct CUgraph_st *
 
 /* ---- executable graphs ---- */
 
-/* Every handle of the graph and of all bodies in it has its node. */
+/* True if every handle of the graph, and of all bodies in it, has a node. */
 static bool all_used(const struct CUgraph_st *g)
 {
 	unsigned int b;
@@ -557,7 +565,7 @@ cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph
 	int before = qcul_self.device;
 	cudaError_t err;
 
-	/* All of it is for the device that the handles were made on. */
+	/* The whole graph runs on the device on which its handles were made. */
 	qcul_self.device = x->graph->device;
 	err = record_all(x->graph, g, flags);
 	qcul_self.device = before;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Executable graphs: a copy of the graph, and the steps that a launch takes, in an order in which
- * each comes after what it depends on. Nodes that need not wait for one another are in different
- * branches. The first branch is the stream of the launch; the others are the graph's own streams.
- * As in CUDA, a launch begins when the previous launch is done.
+ * Executable graphs: a copy of the graph, and the steps of a launch. Each step comes after the
+ * steps that it depends on. Nodes that need not wait for one another are in different branches. The
+ * first branch runs in the stream of the launch, the others in the graph's own streams. As in CUDA,
+ * a launch begins when the previous launch is done.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "qcu-library/graph_capture.h"
 
 #define EXEC_MAGIC 0x43455845u
-/* Streams that run at once; if there are more branches, they share these streams. */
+/* The number of streams that run at once. Further branches share these streams. */
 #define BRANCHES_MAX 8
 
 #define INSTANTIATE_FLAGS                                                            \
@@ -23,7 +23,7 @@ enum step_type { STEP_WAIT, STEP_RUN, STEP_RECORD };
 struct step {
 	enum step_type type;
 	unsigned int branch;
-	struct CUgraphNode_st *node; /* whose event, or what to run */
+	struct CUgraphNode_st *node; /* the node to run, or whose event to wait for or record */
 };
 
 struct CUgraphExec_st {
@@ -39,7 +39,9 @@ struct CUgraphExec_st {
 	cudaStream_t last; /* the stream of the last launch, in which ends[0] was recorded */
 	bool launched;
 	struct qcul_exec_cond cond;
-	struct qcul_graph_use *use; /* of memory that it allocates or frees; it has ends[0] then */
+	/* The use of the memory that the graph allocates or frees; NULL: there is none. It owns
+	 * ends[0]. */
+	struct qcul_graph_use *use;
 };
 
 static bool valid(const struct CUgraphExec_st *x)
@@ -62,7 +64,7 @@ struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node
 	return n;
 }
 
-/* ---- making one ---- */
+/* ---- instantiating ---- */
 
 static bool add_step(struct CUgraphExec_st *x, enum step_type type, unsigned int branch,
 		     struct CUgraphNode_st *node)
@@ -76,7 +78,7 @@ static bool add_step(struct CUgraphExec_st *x, enum step_type type, unsigned int
 	return true;
 }
 
-/* A child graph runs where its node stands, one node after the other. */
+/* A child graph runs in the branch of its node, one node after the other. */
 static bool add_run(struct CUgraphExec_st *x, unsigned int branch, struct CUgraphNode_st *node)
 {
 	struct CUgraphNode_st **order;
@@ -92,7 +94,10 @@ static bool add_run(struct CUgraphExec_st *x, unsigned int branch, struct CUgrap
 	return order && good;
 }
 
-/* Continues the branch of a node that no other node follows yet, or else begins a new branch. */
+/*
+ * If a node depends on the last node of a branch, it continues that branch. Otherwise it begins a
+ * new branch, or shares one if there are already BRANCHES_MAX.
+ */
 static void choose_branches(struct CUgraphExec_st *x, struct CUgraphNode_st **order)
 {
 	size_t i, k;
@@ -110,7 +115,7 @@ static void choose_branches(struct CUgraphExec_st *x, struct CUgraphNode_st **or
 		} else {
 			n->branch = (unsigned int)(i % BRANCHES_MAX);
 		}
-		/* From here on: the last of its branch. */
+		/* From here on, a marked node is the last one of its branch. */
 		n->mark = true;
 	}
 	if (!x->branches)
@@ -213,7 +218,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		err = cudaErrorInvalidValue;
 		goto fail;
 	}
-	/* The host makes the steps of a graph with conditional nodes. */
+	/* The host carries out a graph with conditional nodes, so it needs no steps here. */
 	if (graph->outermost)
 		x->branches = 1;
 	else
@@ -251,7 +256,8 @@ fail:
 
 /* ---- launching ---- */
 
-/* A kernel has the priority of the stream unless the graph was asked for those of its nodes. */
+/* A kernel has the priority of the stream, or of its node if the graph was instantiated with
+ * cudaGraphInstantiateFlagUseNodePriority. */
 static cudaError_t run_kernel(const struct qcul_node_kernel *k, unsigned long long flags,
 			      cudaStream_t stream)
 {
@@ -379,7 +385,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 	return qcul_done(launch(exec, stream));
 }
 
-/* Nothing has to be brought to the device before a launch. */
+/* A launch needs nothing on the device beforehand, so there is nothing to upload. */
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	uint32_t id;
@@ -388,13 +394,13 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 	return qcul_done(err ? err : qcul_stream_id(stream, &id));
 }
 
-/* ---- the calls ---- */
+/* ---- the CUDA functions ---- */
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
 	cudaGraphInstantiateResult result;
 
-	/* There is no stream to upload it in. */
+	/* An upload needs a stream, and this call has none. */
 	if (flags & cudaGraphInstantiateFlagUpload)
 		return qcul_done(cudaErrorInvalidValue);
 	return qcul_done(instantiate(exec, graph, flags, &result));
@@ -538,7 +544,8 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 	return cudaGraphExecUpdateSuccess;
 }
 
-/* Both have the same shape. The children stay, so that the steps go on naming their nodes. */
+/* Both graphs have the same shape. Child graphs are changed in place, because the steps point to
+ * their nodes. */
 static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *now)
 {
 	cudaError_t err = cudaSuccess;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that graphs allocate and free. Its address must hold from the making of the node on, so
- * the memory is there from then on as well, until no graph names it and nobody has it allocated;
- * what the nodes do at a launch is to say whose it is. It comes from a pool of its own, one for
- * each device, through a stream that nothing else is in, and goes back through another one,
- * behind what used it last.
+ * Memory that graphs allocate and free. The address of the memory must be valid as soon as the node
+ * exists. So the library allocates the memory when it makes the node, and frees it when no node
+ * refers to the memory and no launch has left it allocated. At a launch, the nodes only mark the
+ * memory as allocated or free.
+ *
+ * Each device has one pool for this memory, and two streams that nothing else uses. The memory is
+ * allocated in one of the streams, and freed in the other one after its last use.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,10 @@
 #include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
 
-/* The end of what used memory: of the launches of an instance, or a free in a stream. */
+/*
+ * A use of memory: the launches of one instance, or a free in a stream. The event is recorded at
+ * the end of the use.
+ */
 struct qcul_graph_use {
 	cudaEvent_t event;
 	unsigned int refs;
@@ -22,30 +27,32 @@ struct qcul_graph_use {
 struct qcul_graph_memory {
 	struct qcul_graph_memory *next;
 	void *ptr;
-	struct cudaMemAllocNodeParams params; /* with a list of accesses of its own */
+	struct cudaMemAllocNodeParams params; /* with its own copy of the access list */
 	uint64_t owner;			      /* serial of the graph that it was made for */
-	unsigned int refs;		      /* nodes, and one while it is allocated */
-	unsigned int instances;		      /* of executable graphs that allocate it */
-	unsigned int epoch;
-	struct qcul_graph_use *use; /* the last; NULL: none yet */
-	bool freed_inside;	    /* by a node of the graph that owns it */
-	bool freed_outside;
-	bool allocated; /* and not freed by the launch that did so */
-	bool used;	/* by an instance that has been launched, or since */
-	bool here;	/* scratch, of one look at a graph */
+	unsigned int refs;		      /* one for each node, and one while it is allocated */
+	unsigned int instances;		      /* executable graphs that allocate it */
+	unsigned int epoch;		      /* 0: a device reset or fork() took it away */
+	struct qcul_graph_use *use;	      /* the last use; NULL: none yet */
+	bool freed_inside;		      /* a node of the owner frees it */
+	bool freed_outside;		      /* a node of another graph frees it */
+	bool allocated; /* a launch has allocated it, and nothing has freed it since */
+	bool used; /* counted in place.used: from a launch that allocates it until it is free and no
+		    * instance allocates it */
+	bool here; /* for may_launch() only: the same graph allocates it */
 };
 
 struct place {
-	cudaMemPool_t pool; /* NULL: not needed yet */
-	cudaStream_t take, give;
-	uint64_t used, used_high;
+	cudaMemPool_t pool;	  /* NULL: not needed yet */
+	cudaStream_t take, give;  /* the streams for allocating and for freeing */
+	uint64_t used, used_high; /* bytes: now, and the most so far */
 };
 
-/* Protects the creation of places. Taken before any other lock. */
+/* Protects the creation of places. Of all other locks, only malloc's comes before it (fork.h). */
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct place places[QCUL_DEVICES];
 
-/* Protects the list and everything in it. No other lock is taken while it is held. */
+/* Protects the list, everything in it, and the contents of places. No other lock is taken while it
+ * is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct qcul_graph_memory *memories;
 static atomic_uint count;
@@ -111,7 +118,8 @@ static void set_used(struct qcul_graph_memory *m, bool used)
 		p->used_high = p->used;
 }
 
-/* True: nobody needs it any more, and it is the caller's, for give_back(). */
+/* Drops a reference. True: it was the last one, and the memory is no longer in the list. The caller
+ * must call give_back() after it releases the lock. */
 static bool drop(struct qcul_graph_memory *m)
 {
 	struct qcul_graph_memory **at = &memories;
@@ -141,7 +149,7 @@ static int device_of(const struct qcul_graph_memory *m)
 	return m->params.poolProps.location.id;
 }
 
-/* ---- what used it last ---- */
+/* ---- the last use ---- */
 
 /* Takes ownership of the event, also when it fails. */
 static struct qcul_graph_use *new_use(cudaEvent_t event)
@@ -184,7 +192,7 @@ static void set_use(struct qcul_graph_memory *m, struct qcul_graph_use *use)
 	drop_use(old);
 }
 
-/* With a reference for the caller; NULL: there is none, or it is this one. */
+/* Returns the last use, with a reference for the caller. NULL: there is none, or it is `than`. */
 static struct qcul_graph_use *other_use(struct qcul_graph_memory *m,
 					const struct qcul_graph_use *than)
 {
@@ -200,7 +208,10 @@ static struct qcul_graph_use *other_use(struct qcul_graph_memory *m,
 
 /* ---- giving back ---- */
 
-/* May be called under the lock of captures: so nothing here looks for one. */
+/*
+ * The caller may hold the lock of captures, so this function must not take it. This is why it posts
+ * the commands itself: cudaFreeAsync would look for a capture.
+ */
 static void post_free(const struct qcul_graph_memory *m, uint32_t stream)
 {
 	struct qCUcmd cmds[2] = {qcul_cmd(QCU_OP_STREAM_WAIT_EVENT), qcul_cmd(QCU_OP_FREE_ASYNC)};
@@ -239,7 +250,8 @@ static void release(struct qcul_graph_memory *m)
 
 /* ---- making ---- */
 
-/* The streams are the device's, and so for a moment is this thread. */
+/* A new stream belongs to the thread's current device, so this function changes that for a moment.
+ */
 static cudaError_t make_streams(struct place *p, int device)
 {
 	int before = qcul_self.device;
@@ -273,7 +285,8 @@ static cudaError_t make_place(struct place *p, int device)
 	int off = 0;
 	cudaError_t err = cudaMemPoolCreate(&p->pool, &props);
 
-	/* It keeps what it has until it is told otherwise; and no allocation waits for a free. */
+	/* The pool keeps its memory until cudaDeviceGraphMemTrim(). No allocation waits for a free
+	 * in another stream. */
 	if (!err)
 		err = cudaMemPoolSetAttribute(p->pool, cudaMemPoolAttrReleaseThreshold, &all);
 	if (!err)
@@ -343,7 +356,7 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 	err = keep_accesses(m, &place);
 	if (!err)
 		err = cudaMallocFromPoolAsync(&m->ptr, params->bytesize, place.pool, place.take);
-	/* Any stream may use the memory from now on. */
+	/* Wait, so that any stream may use the memory from now on. */
 	if (!err)
 		err = cudaStreamSynchronize(place.take);
 	if (err) {
@@ -428,7 +441,7 @@ cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_
 	return err;
 }
 
-/* ---- executable graphs; of graphs that have such nodes ---- */
+/* ---- executable graphs made from graphs with memory nodes ---- */
 
 static bool allocates(const struct CUgraphNode_st *n)
 {
@@ -487,8 +500,10 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 	drop_use(use);
 }
 
-/* May the graph be launched? Memory that it allocates must not be allocated yet; memory that it
- * frees must be allocated. */
+/*
+ * May the graph be launched? Memory that the graph allocates must not be allocated yet, except with
+ * auto_free. Memory that it frees must be allocated, by the graph itself or before.
+ */
 static cudaError_t may_launch(const struct CUgraph_st *g, bool auto_free)
 {
 	cudaError_t err = cudaSuccess;
@@ -511,7 +526,8 @@ static cudaError_t may_launch(const struct CUgraph_st *g, bool auto_free)
 	return err;
 }
 
-/* A node of the graph names all of it, so that nothing goes here that would be given back. */
+/* Updates the state of the memory for a launch. The graph's nodes hold references to the memory, so
+ * no reference count becomes 0 here. */
 static void take_effect(const struct CUgraph_st *g)
 {
 	size_t i;
@@ -536,7 +552,8 @@ static void take_effect(const struct CUgraph_st *g)
 	}
 }
 
-/* Behind what others did with memory that is allocated now, or freed. */
+/* For the memory that the graph allocates or frees: makes the stream wait for the last use, unless
+ * this is the instance's own (`mine`). */
 static cudaError_t wait_for_others(const struct CUgraph_st *g, cudaStream_t stream,
 				   const struct qcul_graph_use *mine)
 {
@@ -584,7 +601,7 @@ bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_p
 	return a->memory == b->memory;
 }
 
-/* ---- freeing by hand ---- */
+/* ---- freeing with cudaFree and cudaFreeAsync ---- */
 
 bool qcul_graph_memory_is(const void *ptr)
 {
@@ -598,7 +615,8 @@ bool qcul_graph_memory_is(const void *ptr)
 	return is;
 }
 
-/* The caller has the reference of "allocated" afterwards. */
+/* Marks the memory as free. The caller gets the reference that `allocated` stands for, and must
+ * release it. */
 static cudaError_t take_allocated(void *ptr, struct qcul_graph_memory **m)
 {
 	cudaError_t err = cudaErrorInvalidValue;
@@ -649,7 +667,7 @@ cudaError_t qcul_graph_memory_free(void *ptr)
 	return err;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 static cudaError_t check_device(int device)
 {
@@ -693,7 +711,8 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 	return qcul_done(err);
 }
 
-/* Only what was reached can be set, and only to nothing. */
+/* Only the two high values can be set, and only to 0. Each then starts again at the present value.
+ */
 cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr,
 					   void *value)
 {

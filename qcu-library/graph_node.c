@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a node does: checking, copying, reading and replacing the parameters of each node type. */
+/* Graph nodes: checking, copying, reading and replacing the parameters of each node type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ void qcul_node_release(struct qcul_node_params *p)
 	p->type = cudaGraphNodeTypeEmpty;
 }
 
-/* Room for the arguments of k->kernel, and pointers into it. */
+/* Allocates room for the arguments of k->kernel, and the pointers into it. */
 static bool room_for_args(struct qcul_node_kernel *k)
 {
 	const struct CUkern_st *kernel = k->kernel;
@@ -271,7 +271,8 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 
 /* ---- adding ---- */
 
-/* Params are made before the graph is looked at, and given up if that went wrong. */
+/* The params are made before the graph is checked. `made` is the result. If the graph is refused,
+ * qcul_graph_add() releases the params. */
 static cudaError_t add(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t graph,
 		       const cudaGraphNode_t *deps, const cudaGraphEdgeData *data, size_t count,
 		       struct qcul_node_params *p)
@@ -527,9 +528,10 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
 	return qcul_done(get_event(node, cudaGraphNodeTypeWaitEvent, event));
 }
 
-/* ---- replacing, in a graph or in one that can be launched ---- */
+/* ---- replacing params, in a graph or in an executable graph ---- */
 
-/* Takes ownership of p. The launch settings that params do not carry stay as they are. */
+/* Takes ownership of p. A kernel node keeps its launch attributes, which are not part of the
+ * params. */
 static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_node_params *p)
 {
 	cudaError_t err = made;
@@ -557,7 +559,10 @@ static bool is_line(const struct cudaMemcpy3DParms *c)
 	return c->extent.height == 1 && c->extent.depth == 1;
 }
 
-/* What has been instantiated can be told other lines to copy or set; rows stay where, and as many.
+/*
+ * In an executable graph, a copy or memset of a single line can become any other one of a single
+ * line. A copy of several rows cannot change at all. A memset of several rows must keep its number
+ * of rows, width and element size.
  */
 bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now)
 {
@@ -590,7 +595,8 @@ static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphN
 	return replace(made, n, p);
 }
 
-/* cudaGraphNAME and cudaGraphExecNAME: `made` is the call that makes the new params, in p. */
+/* Defines cudaGraphNAME and cudaGraphExecNAME. `made` is the call that makes the new params in p.
+ */
 #define SETTER(name, made, ...)                                                                  \
 	cudaError_t cudaGraph##name(cudaGraphNode_t node, __VA_ARGS__)                           \
 	{                                                                                        \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* User objects: what a graph keeps alive for as long as it, a clone or an instance of it lives. */
+/* User objects: a graph keeps them alive as long as the graph, a clone or an instance of it exists.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static void drop(struct CUuserObject_st *o, unsigned int count)
 	free(o);
 }
 
-/* The place of an object in a graph's list, or the end of it. */
+/* Returns the index of the object in the graph's list, or object_count if it is not there. */
 static size_t find(const struct CUgraph_st *g, const struct CUuserObject_st *o)
 {
 	size_t i = 0;
