@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The public names of copies from and to CUDA arrays; array_copy.c does the work. */
+/* The CUDA functions that copy from and to CUDA arrays. array_copy.c does the work. */
 #include "qcu-library/qcul.h"
 
+/* In the _ptsz variants, stream 0 is the thread's own stream. */
 static cudaStream_t own(cudaStream_t stream)
 {
 	return stream ? stream : cudaStreamPerThread;

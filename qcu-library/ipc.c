@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Device memory and events that processes of one VM share. A program passes on a token of the host,
- * with a prefix that tells memory from events. The host finds the object behind the token.
+ * Device memory and events that the processes of one VM share. A handle contains a token that the
+ * host has made, and a prefix that tells memory from events. The program passes the handle to
+ * another process. The host then finds the object that the token stands for.
  */
 #include <string.h>
 
@@ -20,7 +21,8 @@ _Static_assert(sizeof(struct wire_handle) == CUDA_IPC_HANDLE_SIZE, "fills a hand
 _Static_assert(sizeof(cudaIpcMemHandle_t) == CUDA_IPC_HANDLE_SIZE, "of memory");
 _Static_assert(sizeof(cudaIpcEventHandle_t) == CUDA_IPC_HANDLE_SIZE, "of an event");
 
-/* So that what is known here of imported memory changes as it does in the mirror. */
+/* Held while imported memory is opened or closed, so that the library and the mirror see these
+ * changes in the same order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_IPC, .lock = &lock)
 
@@ -60,7 +62,7 @@ static cudaError_t get_mem(cudaIpcMemHandle_t *handle, const void *ptr)
 	err = qcul_ready();
 	if (err)
 		return err;
-	/* As in CUDA, a handle always stands for the whole allocation. */
+	/* As in CUDA, the handle stands for the whole allocation, wherever ptr is in it. */
 	range = qcul_mem_find(ptr);
 	if (!exportable(&range))
 		return cudaErrorInvalidValue;
@@ -88,7 +90,8 @@ static cudaError_t mirror_close(uint64_t ptr, uint32_t *left)
 	return err;
 }
 
-/* The caller holds the lock. */
+/* Adds the memory to what the library knows, unless it is known already. The caller holds the lock.
+ */
 static cudaError_t remember(uint64_t ptr, uint64_t size)
 {
 	struct qcul_range range = {

@@ -10,7 +10,7 @@
 #include "qcu-library/device.h"
 #include "qcu-library/graph_capture.h"
 
-/* Kernels take at most 4 KiB of parameters on most GPUs; more goes through the heap. */
+/* On most GPUs, kernels take at most 4 KiB of parameters. Larger ones go through the heap. */
 #define PARAMS_ON_STACK 4096
 
 struct launch {
@@ -53,10 +53,15 @@ static cudaError_t check_shape(const struct launch *l)
 }
 
 /*
- * What this kernel in particular does not take. Whether all blocks of a cooperative launch fit,
- * what it says about clusters, and whether a block is too large for the kernel's own bounds or for
- * the registers that there are, which are two errors, only the mirror knows: it cannot be posted
- * then.
+ * Checks the launch against the limits of this kernel. Some things only the mirror can check:
+ *
+ * - whether all blocks of a cooperative launch fit;
+ * - the kernel's own rules for clusters;
+ * - whether a block is too large for the kernel's own bounds or for the number of registers, which
+ *   are two different errors.
+ *
+ * If the mirror must check, *post is false: the launch needs the mirror's answer, so it cannot be
+ * posted.
  */
 static cudaError_t check_kernel(const struct launch *l, bool *post)
 {
@@ -103,8 +108,8 @@ static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_laun
 }
 
 /*
- * What a node keeps of a launch's attributes; hints are not among them. In a stream with a priority
- * its kernels have it, too.
+ * Stores the attributes of a captured launch in the node, except for hints. A launch without a
+ * priority of its own has the priority of its stream.
  */
 static cudaError_t keep_attributes(const struct launch *l, struct qcul_node_kernel *k)
 {
@@ -247,8 +252,9 @@ cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block,
 }
 
 /*
- * What the GPU decides about goes to the mirror. Hints are taken and may come to nothing. An event
- * that asks to be recorded early is recorded when the kernel has ended, which CUDA allows itself.
+ * Attributes that the GPU must obey go to the mirror. Hints are accepted and have no effect. Some
+ * attributes name an event that may be recorded before the kernel ends. The library records it when
+ * the kernel has ended, which CUDA allows.
  */
 static cudaError_t take_attribute(const cudaLaunchAttribute *a, struct launch *l)
 {
@@ -374,7 +380,7 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *func,
 	return qcul_done(clusters(size, func, config, QCU_CLUSTERS_LARGEST));
 }
 
-/* ---- what nvcc makes of kernel<<<grid, block, shared, stream>>>(...) ---- */
+/* ---- the calls that nvcc generates for kernel<<<grid, block, shared, stream>>>(...) ---- */
 
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 					 struct CUstream_st *stream)

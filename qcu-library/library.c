@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Libraries: modules that a program loads at run time from memory or a file. It finds their kernels
- * and variables by name.
+ * Libraries: modules that a program loads at run time from memory or from a file. The program finds
+ * their kernels and variables by name.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static uint32_t word_at(const void *image, size_t offset)
 	return word;
 }
 
-/* An ELF file ends with its tables or with the last of its sections. */
+/* The size of an ELF file: it ends with one of its two tables or with the last of its sections. */
 static size_t elf_bytes(const char *image)
 {
 	Elf64_Ehdr head;
@@ -53,7 +53,8 @@ static size_t elf_bytes(const char *image)
 	return end;
 }
 
-/* The image and its length: the call says neither what it is nor where it ends. */
+/* Returns the image and its length. The caller passes only a pointer: neither the format nor the
+ * length. */
 static const void *image_of(const void *code, size_t *bytes)
 {
 	if (word_at(code, 0) == WRAPPER_MAGIC)
@@ -71,7 +72,7 @@ static const void *image_of(const void *code, size_t *bytes)
 	return code;
 }
 
-/* What is asked of the compiler that makes machine code of PTX, and what is asked back. */
+/* The options for the compiler that makes machine code from PTX, and where its results go. */
 struct compiling {
 	uint32_t max_regs;
 	float *ms;
@@ -87,8 +88,8 @@ static uint32_t number(void *const *value)
 }
 
 /*
- * The compiler works on the other side, and what it says is said there: the logs are empty. Other
- * options do not change what the code does.
+ * The compiler runs on the host, and its messages stay there. So the logs that the caller gets are
+ * empty. The options that are ignored here do not change what the code does.
  */
 static cudaError_t read_options(const enum cudaJitOption *options, void **values,
 				unsigned int count, struct compiling *c)
@@ -150,7 +151,7 @@ static cudaError_t read_library_options(const enum cudaLibraryOption *options, v
 		if (options[i] == cudaLibraryHostUniversalFunctionAndDataTable)
 			return qcul_unsupported("a library with a table of the host's functions",
 						&said);
-		/* That the image stays in place is only a hint. */
+		/* cudaLibraryBinaryIsPreserved is only a hint: the image will stay in place. */
 		if (options[i] != cudaLibraryBinaryIsPreserved || file)
 			return cudaErrorInvalidValue;
 	}
@@ -217,7 +218,8 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
 	return qcul_done(load(library, image, bytes, &c));
 }
 
-/* The whole file with a NUL at the end, which text needs. NULL: it cannot be read. */
+/* Returns the whole file with a NUL after it, which PTX text needs. NULL: the file cannot be read.
+ */
 static char *read_file(const char *name, size_t *bytes)
 {
 	FILE *f = fopen(name, "rb");
@@ -285,7 +287,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 
 typedef cudaError_t find_fn(struct qcul_module *m, const char *name, void **addr, size_t *size);
 
-/* The caller may want to know only one of the two. */
+/* ptr or size may be NULL. */
 static cudaError_t find_variable(cudaLibrary_t library, const char *name, find_fn *find, void **ptr,
 				 size_t *size)
 {
@@ -315,7 +317,7 @@ cudaError_t cudaLibraryGetManaged(void **ptr, size_t *size, cudaLibrary_t librar
 	return qcul_done(find_variable(library, name, qcul_module_managed, ptr, size));
 }
 
-/* No device here has functions that the host can call as well. */
+/* No device here has functions that the CPU can call as well. */
 cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library, const char *name)
 {
 	(void)function;
@@ -359,7 +361,8 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int room
 	return qcul_done(err);
 }
 
-/* A function is a kernel of the current device, and kernels here are good on every device. */
+/* In CUDA, a function is a kernel on the current device. In this library, one kernel handle is
+ * valid on every device, so it is also the function. */
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
 {
 	cudaKernel_t kernel;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Settings of a device: its limits, which the mirror keeps, and preferences about hardware that
- * today's GPUs do not have, which are checked and change nothing, as natively.
+ * Settings of a device. The mirror keeps the limits. The other settings are preferences about
+ * hardware that today's GPUs do not have: they are checked, but have no effect, as with NVIDIA's
+ * runtime.
  */
 #include "qcu-library/device.h"
 
-#define LIMITS 16 /* values of cudaLimit, and some to come */
+#define LIMITS 16 /* enough for the values of cudaLimit, and for some future ones */
 
-/* What has been asked for is known until any limit is set, and in this session only. */
+/* Limits that the mirror has reported. They are valid in this session, until any limit is set or a
+ * device is reset. */
 static struct {
-	_Atomic uint64_t when; /* as now() was before it was asked for; release: value */
+	_Atomic uint64_t when; /* now() before the mirror was asked; release: value is stored */
 	_Atomic uint64_t value;
 } known[QCUL_DEVICES][LIMITS];
 static atomic_uint changes;
@@ -82,13 +84,15 @@ cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
 	return qcul_done(err);
 }
 
-/* Nothing is kept in the cache for longer than it would be anyway (stream attributes). */
+/* There is nothing to do: which lines the L2 cache keeps longer (stream attributes) changes only
+ * how fast a program is. */
 cudaError_t cudaCtxResetPersistingL2Cache(void)
 {
 	return qcul_done(qcul_ready());
 }
 
-/* A guest has no other device that could write into this one's memory. */
+/* A guest has no other device that can write into the memory of a GPU, so nothing must be flushed.
+ */
 cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target,
 					       enum cudaFlushGPUDirectRDMAWritesScope scope)
 {
@@ -101,7 +105,7 @@ cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWrites
 	return qcul_done(err);
 }
 
-/* The guest has no driver API, so none of its functions exist. */
+/* The guest has no driver API, so no function is ever found. */
 static cudaError_t entry_point(const char *symbol, void **function, unsigned long long flags,
 			       enum cudaDriverEntryPointQueryResult *status)
 {
@@ -130,7 +134,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
 	return qcul_done(err ? err : entry_point(symbol, function, flags, status));
 }
 
-/* Which stream a function means by 0 matters to functions that there are. */
+/* The _ptsz variants differ only in the meaning of stream 0 in the function that is found. No
+ * function is ever found, so here they do the same. */
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
 					 unsigned long long flags,
 					 enum cudaDriverEntryPointQueryResult *status)
