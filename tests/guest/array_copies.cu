@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CUDA arrays hold what every kind of copy puts into them: rows with a pitch from pageable, pinned
- * and device memory, boxes, runs through rows, array to array, layers and mipmap levels; and they
- * tell what they are.
+ * CUDA arrays hold what every kind of copy writes to them: rows with a pitch from pageable,
+ * pinned and device memory, boxes, runs through rows, copies from array to array, layers and
+ * mipmap levels. Queries about the arrays are tested, too.
  */
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@
 #define D 5
 #define PITCH 512
 
-/* Their calls are deprecated, and still there. */
+/* The deprecated functions are still tested. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static unsigned char *host, *back, *mirror;
@@ -25,7 +25,10 @@ static void same(const void *a, const void *b, size_t bytes, const char *what)
 	REQUIRE(at == bytes, "%s: byte %zu of %zu", what, at, bytes);
 }
 
-/* What must be in the array, packed, after a rectangle of `from` has been put there. */
+/*
+ * Updates the expected packed content of the array after a rectangle of `from` has been copied
+ * there.
+ */
 static void put(unsigned char *array, size_t row, size_t x, size_t y, const unsigned char *from,
 		size_t pitch, size_t width, size_t height)
 {
@@ -48,7 +51,7 @@ static void rectangles(unsigned char *from, unsigned char *to, cudaMemcpyKind up
 	else
 		CHECK(cudaMemcpy2DToArray(array, 0, 0, from, PITCH, row, H, up));
 	put(mirror, row, 0, 0, host, PITCH, row, H);
-	/* A part of it, shifted. */
+	/* A part of the rectangle, at another place. */
 	if (stream)
 		CHECK(cudaMemcpy2DToArrayAsync(array, 12, 3, from + 4, PITCH, 40, 20, up, stream));
 	else
@@ -67,7 +70,7 @@ static void rectangles(unsigned char *from, unsigned char *to, cudaMemcpyKind up
 		same(back + y * PITCH, mirror + (y + 1) * row + 8, row - 8, what);
 	for (size_t y = 0; y < H - 1; y++)
 		REQUIRE(!back[y * PITCH + row - 8], "%s: row %zu is written too far", what, y);
-	/* All of it, without gaps. */
+	/* The whole array, without gaps. */
 	CHECK(cudaMemcpy2DFromArray(back, row, array, 0, 0, row, H, cudaMemcpyDeviceToHost));
 	same(back, mirror, bytes, what);
 	CHECK(cudaFreeArray(array));
@@ -83,7 +86,7 @@ static void runs(cudaStream_t stream)
 	CHECK(cudaMallocArray(&a, &format, W, H));
 	CHECK(cudaMallocArray(&b, &format, W + 9, H));
 	CHECK(cudaMemcpyToArray(a, 0, 0, host, bytes, cudaMemcpyHostToDevice));
-	/* From the middle of a row to the middle of another. */
+	/* From the middle of one row to the middle of another. */
 	CHECK(cudaMemcpyToArray(a, 200, 2, host, 5 * row + 100, cudaMemcpyHostToDevice));
 	memcpy(mirror, host, bytes);
 	memcpy(mirror + 2 * row + 200, host, 5 * row + 100);
@@ -124,7 +127,7 @@ static void boxes(bool layered)
 	p.extent = extent;
 	p.kind = cudaMemcpyHostToDevice;
 	CHECK(cudaMemcpy3D(&p));
-	/* a to b, a box; b to device memory; from there to the host. */
+	/* A box from a to b, from b to device memory, and from there to the host. */
 	p = {};
 	p.srcArray = a;
 	p.srcPos = make_cudaPos(2, 3, 1);
@@ -139,7 +142,7 @@ static void boxes(bool layered)
 	p.srcArray = b;
 	p.srcPos = make_cudaPos(20, 5, 2);
 	p.dstPtr = dev;
-	/* In elements, as CUDA counts in memory too when the other side is an array. */
+	/* In elements: if the other side is an array, CUDA counts in elements in memory, too. */
 	p.dstPos = make_cudaPos(4, 7, 1);
 	p.extent = make_cudaExtent(50, 30, 3);
 	p.kind = cudaMemcpyDeviceToDevice;
@@ -203,7 +206,7 @@ static void levels(void)
 	CHECK(cudaFreeMipmappedArray(mipmap));
 }
 
-/* Captured, the copies are a graph; each launch makes them again. */
+/* The copies are captured into a graph. Each launch makes them again. */
 static void captured(unsigned char *pinned, unsigned char *pinned2)
 {
 	cudaChannelFormatDesc format = cudaCreateChannelDesc<ushort2>();
@@ -240,7 +243,7 @@ static void captured(unsigned char *pinned, unsigned char *pinned2)
 	CHECK(cudaFreeArray(array));
 }
 
-/* Memory that is neither pinned nor of malloc, in rows that pages cut. */
+/* Memory that is neither pinned nor from malloc, in rows that cross page borders. */
 static void elsewhere(void)
 {
 	cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
@@ -283,7 +286,10 @@ static void info(void)
 		size.height, size.depth);
 	REQUIRE(flags == (cudaArrayLayered | cudaArraySurfaceLoadStore), "%x", flags);
 	CHECK(cudaArrayGetInfo(NULL, NULL, NULL, a));
-	/* It is not sparse, has one plane, and its memory. So it is with mipmaps. */
+	/*
+	 * The array is not sparse, has one plane, and has its own memory. The same holds for
+	 * mipmaps.
+	 */
 	EXPECT(cudaArrayGetSparseProperties(&sparse, a), cudaErrorInvalidValue);
 	EXPECT(cudaArrayGetMemoryRequirements(&wants, a, 0), cudaErrorInvalidValue);
 	EXPECT(cudaArrayGetPlane(&plane, a, 0), cudaErrorInvalidValue);

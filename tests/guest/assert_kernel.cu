@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * assert in a kernel: as long as it holds nothing happens; when it fails the error is
- * cudaErrorAssert, sticks to the context, and a line on stderr names the expression, the thread and
- * the block. Nothing comes out of stdout.
+ * assert in a kernel. As long as the condition holds, nothing happens. When it fails, the error
+ * is cudaErrorAssert. The error stays with the context, and a line on stderr names the
+ * expression, the thread and the block. Nothing is written to stdout.
  */
 #include <string>
 
@@ -21,7 +21,7 @@ __global__ void checked(int *x, int limit)
 	x[i]++;
 }
 
-/* Nobody waits: the error comes up in a call that only puts something into the stream. */
+/* The program does not wait: a call that only puts work into the stream returns the error. */
 static void found_later(void)
 {
 	cudaError_t code = cudaSuccess;

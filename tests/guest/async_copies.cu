@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Four streams, each with its part of one array: up, through a kernel, down, nobody waits until the
- * end. Once from pinned memory and once from malloc. A pageable source may be overwritten as soon
- * as the call returns; the device must still get the old bytes.
+ * Four streams, each with its part of one array: copy up, run a kernel, copy down, and wait only
+ * at the end. This is done once with pinned memory and once with memory of malloc. A pageable
+ * source may be overwritten as soon as the call returns; the device must still get the old
+ * bytes.
  */
 #include "check.h"
 

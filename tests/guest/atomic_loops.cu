@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Operations the hardware has no atomic for, made from compare-and-swap on 16, 32 and 64 bits: a
- * product, a maximum of doubles, a saturating counter. And the atomics of wider types, in global
- * and shared memory: double and half2 sums, 64-bit minima and logic.
+ * Operations for which the hardware has no atomic, made from compare-and-swap on 16, 32 and 64
+ * bits: a product, a maximum of doubles, a saturating counter. Also the atomics of wider types,
+ * in global and shared memory: double and half2 sums, 64-bit minima and logic.
  */
 #include <cuda_fp16.h>
 #include <float.h>
@@ -50,7 +50,7 @@ __global__ void run(results *r)
 		old = seen;
 		seen = atomicCAS(&r->product, old, old * (2 * t + 1));
 	} while (seen != old);
-	/* Two counters side by side in one word, up to 100 and no further. */
+	/* Two counters side by side in one word, each up to 100 and no further. */
 	do {
 		was = now;
 		now = atomicCAS(&r->small[t & 1], was, (unsigned short)(was < 100 ? was + 1 : was));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A histogram of bytes: each block counts in shared memory and adds its counts to global memory,
- * both with atomics. Beside it the other atomic operations, whose results do not depend on order.
+ * both with atomics. Also the other atomic operations whose results do not depend on order.
  */
 #include "check.h"
 
@@ -43,7 +43,7 @@ __global__ void operations(results *r, unsigned int *seen)
 	atomicInc(&r->wrapped, 99);
 	atomicAdd(&r->wide, 1ull << 33);
 	atomicAdd(&r->real, 0.5f);
-	/* Every value is handed over exactly once. */
+	/* Every value is passed on exactly once. */
 	old = atomicExch(&r->exchanged, (unsigned int)t + 1);
 	atomicAdd(&seen[old], 1u);
 	/* A counter made from compare-and-swap. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every function of the runtime with arguments that it must refuse, or take though they look odd:
- * null pointers, wrong kinds and flags, stale and foreign handles, negative and huge sizes. The
- * table holds the code that NVIDIA's library gives on a real GPU (`bad_calls --record` prints it
- * there); where ours gives another, OURS says so with the reason, and docs/errors.md, which
- * `bad_calls --differences` prints, lists it.
+ * Calls every function of the runtime with arguments that it must refuse, or that it must accept
+ * although they look odd: null pointers, wrong kinds and flags, stale and foreign handles,
+ * negative and huge sizes. The table holds the code that NVIDIA's library returns on a real GPU
+ * (`bad_calls --record` prints it there). Where our library returns another code, OURS says so
+ * and gives the reason. docs/errors.md lists these cases; `bad_calls --differences` prints it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 
 #include "check.h"
 
-/* The table calls deprecated functions too. */
+/* The table calls deprecated functions, too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define ELEMENTS 4096
@@ -601,7 +601,7 @@ static const struct bad_call calls[] = {
 	CALL(cudaGraphReleaseUserObject(good_graph, NULL, 1), 1),
 	CALL(cudaGraphRetainUserObject(NULL, NULL, 1, 0), 1),
 
-	/* what was instantiated */
+	/* instances of graphs */
 	CALL(cudaGraphInstantiateWithParams(&exec, good_graph, NULL), 1),
 	CALL(cudaGraphInstantiateWithParams(&exec, NULL, &instantiate_params), 1),
 	CALL(cudaGraphInstantiate(&exec, good_graph, 0x4000), 1),
@@ -656,7 +656,7 @@ static const struct bad_call calls[] = {
 	CALL(cudaMemDiscardAndPrefetchBatchAsync(NULL, NULL, 1, &location, NULL, 1, 0, stream), 1),
 	CALL(cudaMemRangeGetAttributes(NULL, NULL, NULL, 1, dev, 16), 1),
 
-	/* more of arrays, pools, kernels and logs */
+	/* more functions of arrays, pools, kernels and logs */
 	CALL(cudaArrayGetMemoryRequirements(NULL, NULL, 0), 1),
 	CALL(cudaArrayGetPlane(&array, NULL, 0), 400),
 	CALL(cudaArrayGetSparseProperties(NULL, NULL), 1),
@@ -689,16 +689,19 @@ static const struct bad_call calls[] = {
 	CALL(cudaLogsRegisterCallback(NULL, NULL, NULL), 1),
 	CALL(cudaLogsUnregisterCallback(NULL), 1),
 
-	/* the driver's functions */
+	/* functions of the driver */
 	CALL(cudaGetDriverEntryPointByVersion("noSuchFunction", &p, 13000, cudaEnableDefault,
 					      &found), 0),
 
-	/* and after all of that a good one */
+	/* a good call after all of these */
 	CALL(cudaMemcpy(dev, heap, BYTES, cudaMemcpyHostToDevice), 0),
 	CALL(cudaDeviceSynchronize(), 0),
 };
 
-/* Whether the runtime is ours: it alone has malloc in it, whoever else's is used. */
+/*
+ * Whether the runtime is ours: only our library defines malloc, whichever runtime the program
+ * uses.
+ */
 static bool is_ours(void)
 {
 	Dl_info runtime, allocator;
@@ -754,7 +757,7 @@ static void set_up(void)
 	set_up_graph();
 }
 
-/* The table of docs/errors.md. */
+/* Prints the table of docs/errors.md. */
 static void differences(void)
 {
 	puts("<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n"
@@ -786,7 +789,7 @@ int main(int argc, char **argv)
 
 		if (count++ < from)
 			continue;
-		/* A call that NVIDIA's library does not survive has no place in the table. */
+		/* A call that crashes NVIDIA's library has no place in the table. */
 		if (record) {
 			printf("%d\t%s\t", count, c.text);
 			fflush(stdout);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How fast do copies go, and does every byte arrive? Pageable (malloc) and pinned (cudaMallocHost)
- * memory, both directions, 4 KiB to 64 MiB. After each upload a kernel checks what lies on the
- * device; after each download the CPU compares all of it.
+ * How fast are copies, and does every byte arrive? Pageable (malloc) and pinned (cudaMallocHost)
+ * memory, both directions, 4 KiB to 64 MiB. After each upload a kernel checks the memory on the
+ * device. After each download the CPU compares all of it.
  */
 #include "check.h"
 
 #define CHECKERS 1024
 
-/* Each thread looks at words spread over the whole buffer, the first and the last among them. */
+/*
+ * Each thread checks words spread over the whole buffer. The first and the last word are always
+ * checked.
+ */
 __global__ void check_words(const uint32_t *word, uint32_t words, uint32_t seed, uint32_t *bad)
 {
 	uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -26,7 +29,9 @@ struct rates {
 	double up, down;
 };
 
-/* Seconds per copy: the best of a few rounds, each long enough for a guest's clock. */
+/*
+ * Returns the seconds per copy: the best of a few rounds, each long enough for a guest's clock.
+ */
 static double timed(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
 	double best = 1e9;

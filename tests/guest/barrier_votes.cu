@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Barriers that count and vote over a block, whole warps and ragged ones, and barriers that threads
- * reach at different places of the program.
+ * Barriers that count and vote over a block, with whole and with partial warps, and barriers
+ * that threads reach at different places in the program.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Many copies in one call: from the host, between places on the device and back, boxes with a pitch
- * and arrays; and boxes copied between devices, here one and the same.
+ * Many copies in one call: from the host, between places on the device, and back; boxes with a
+ * pitch, and arrays. Also boxes copied between devices, where both devices are the same.
  */
 #include "check.h"
 
@@ -46,7 +46,10 @@ static void flat(cudaStream_t stream)
 			"copy %d differs at byte %zu", i,
 			first_difference(back[i], host[i], sizes[i]));
 
-	/* No copies, attributes that begin elsewhere or out of order, no order, no stream. */
+	/*
+	 * No copies, attributes that begin at another index or out of order, no order, no
+	 * stream.
+	 */
 	size_t wrong[] = {1, 5}, back_again[] = {0, 0};
 	cudaMemcpyAttributes none = {};
 
@@ -90,14 +93,14 @@ static void boxes(cudaStream_t stream)
 	peer.dstPtr = other;
 	peer.extent = make_cudaExtent(W, H, D);
 	CHECK(cudaMemcpy3DPeerAsync(&peer, stream));
-	/* And from there to a third place without its form. */
+	/* From there to a third place that has no pitch. */
 	CHECK(cudaMalloc(&third, other.pitch * H * D));
 	CHECK(cudaMemcpyPeerAsync(third, 0, other.ptr, 0, other.pitch * H * D, stream));
 	op[0].src.op.ptr = op[0].dst.op.ptr;
 	op[0].src.op.ptr.ptr = third;
 	op[0].dst.op.ptr.ptr = back;
 	op[0].dst.op.ptr.rowLength = W;
-	/* The lower two slices and the upper one, each in its own copy. */
+	/* The lower two slices in one copy, the upper slice in another. */
 	op[0].extent.depth = 2;
 	op[1] = op[0];
 	op[1].src.op.ptr.ptr = (char *)third + 2 * H * other.pitch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * bfloat16: conversion in every direction of rounding, sums, differences and products of one and
- * of two numbers at a time. The exact results fit in double; the CPU rounds them to eight bits
- * once, or twice where a GPU without bfloat16 goes through float.
+ * of two numbers at a time. The exact results fit in double. The CPU rounds them to eight bits
+ * once, or twice where a GPU without bfloat16 calculates in float.
  */
 #include <cuda_bf16.h>
 #include <math.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Breadth-first search level by level: a frontier in one queue makes the next in another, claimed
- * with compare and swap; the host looks at the queue's length between levels.
+ * Breadth-first search level by level: the frontier in one queue makes the next frontier in
+ * another queue. Threads claim vertices with compare-and-swap. The host reads the queue's length
+ * between levels.
  */
 #include <queue>
 #include <vector>

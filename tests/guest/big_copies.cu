@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Copies at odd sizes and addresses from and to every kind of host memory a program has: malloc,
- * pinned, the stack, static data, anonymous mappings, a private and a shared file mapping, text
- * that can only be read. Guard bytes around each target stay as they were.
+ * Copies at odd sizes and addresses from and to every kind of host memory that a program has:
+ * malloc, pinned, the stack, static data, anonymous mappings, a private and a shared file
+ * mapping, read-only text. Guard bytes around each target must not change.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ static const size_t offsets[] = {0, 1, 7, 4095};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* One piece of host memory as the target of a download, guards and all. */
+/* Uses a piece of host memory as the target of a download, with guard bytes. */
 static void download(unsigned char *host, size_t len, const char *kind)
 {
 	size_t at;
@@ -37,7 +37,10 @@ static void download(unsigned char *host, size_t len, const char *kind)
 			"%zu bytes down to %s: a byte beside them changed", len, kind);
 }
 
-/* ... and as the source of an upload; it comes back through memory known to be good. */
+/*
+ * Uses it as the source of an upload. The bytes come back through memory that is known to be
+ * good.
+ */
 static void upload(const unsigned char *host, size_t len, const char *kind)
 {
 	size_t at;
@@ -98,7 +101,7 @@ int main(void)
 	host = (unsigned char *)mmap(NULL, MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				     -1, 0);
 	REQUIRE(host != MAP_FAILED, "mmap");
-	/* Not touched yet: zeros on the way up, fresh pages on the way down. */
+	/* Untouched memory: zeros in the upload, fresh pages in the download. */
 	upload(host, 1 << 20, "untouched memory");
 	download(host + (2 << 20), (1 << 20) - 999, "untouched memory");
 	both_ways(host, MAX, "an anonymous mapping");
@@ -109,7 +112,7 @@ int main(void)
 	host = (unsigned char *)mmap(NULL, MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	REQUIRE(host != MAP_FAILED, "mmap of a file");
 	both_ways(host, 1 << 20, "a shared file mapping");
-	/* What a download wrote is in the file. */
+	/* The bytes of a download are in the file. */
 	memset(reference, 0x77, 5000);
 	CHECK(cudaMemcpy(dev + 5, reference, 5000, cudaMemcpyHostToDevice));
 	download(host + 100, 5000, "a shared file mapping");

@@ -2,7 +2,7 @@
 /*
  * Numbers wider than a register: 128-bit addition and subtraction with carries in PTX (add.cc,
  * addc, sub.cc, subc), a product of two 64-bit halves with mad.lo.cc and madc.hi, __umul64hi and
- * __mul64hi, the compiler's own 128-bit integers, and a 512-bit product by the schoolbook.
+ * __mul64hi, the compiler's own 128-bit integers, and a 512-bit product by long multiplication.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bits: population count, leading zeros, first set bit, reversal, byte permutation, funnel shifts,
- * rotations, absolute differences, rounded averages, 24-bit products; in 32 and 64 bits, for zeros,
- * ones and all between.
+ * Bits: population count, leading zeros, first set bit, reversal, byte permutation, funnel
+ * shifts, rotations, absolute differences, rounded averages, 24-bit products; in 32 and 64 bits,
+ * for zeros, ones and everything in between.
  */
 #include "check.h"
 

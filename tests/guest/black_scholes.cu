@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * European options priced with the Black-Scholes formula in float: logarithms, square roots,
- * exponentials and the normal distribution, against double on the CPU. Call and put must also obey
- * put-call parity.
+ * exponentials and the normal distribution, compared with double on the CPU. Call and put must
+ * also satisfy put-call parity.
  */
 #include <math.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every test program needs: a call that must succeed, a call that must fail in one exact way,
- * a condition that must hold, a clock, numbers that look random, and the last line.
+ * What every test program needs: a call that must succeed, a call that must fail with one exact
+ * error, a condition that must hold, a clock, numbers that look random, and the last line.
  *
- * A program is plain CUDA: it knows nothing of qCUDA and also runs on a bare host. It computes its
- * result a second time on the CPU, ends with one line that says what it has verified, and returns
- * 0, or 1 after saying on stderr what was wrong.
+ * A program is plain CUDA: it does not know qCUDA and also runs on a bare host. It computes its
+ * result a second time on the CPU. It ends with one line that says what it has verified, and
+ * returns 0; or it prints to stderr what was wrong, and returns 1.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -23,7 +23,7 @@
 #define EXPECT(call, code) check_code(__FILE__, __LINE__, #call, (call), (code))
 #define REQUIRE(cond, ...) ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond, __VA_ARGS__))
 
-/* After <<<>>>: the launch was accepted. */
+/* After <<<>>>: checks that the launch was accepted. */
 #define CHECK_LAUNCH() CHECK(cudaGetLastError())
 
 static inline void check_code(const char *file, int line, const char *call, cudaError_t got,
@@ -49,8 +49,8 @@ static inline void check_failed(const char *file, int line, const char *cond, co
 }
 
 /*
- * CUDA loads a kernel when it is first used, and may wait for the whole device then. Before work is
- * held up by something that comes after a launch, its kernel has to be there.
+ * CUDA loads a kernel when it is first used, and may then wait for the whole device. So if
+ * something after a launch holds up the work, its kernel must be loaded before.
  */
 static inline void load_kernel(const void *kernel)
 {
@@ -80,7 +80,7 @@ static inline double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* The same numbers in every run, on both sides, computable for any index alone. */
+/* The same numbers in every run and on both sides; any index can be computed alone. */
 static inline __host__ __device__ uint32_t scramble(uint32_t i, uint32_t seed)
 {
 	uint32_t x = i * 0x9e3779b1u + seed * 0x85ebca77u + 0x27d4eb2fu;

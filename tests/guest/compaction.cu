@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stream compaction: the elements that pass a test move together and keep their order. Ranks in a
- * warp come from a ballot and a population count, those of a block from shared memory. Beside it
- * the unordered kind, where one lane asks for space on behalf of those that are active.
+ * Stream compaction: the elements that pass a test are moved together and keep their order.
+ * Ranks in a warp come from a ballot and a population count, ranks in a block from shared
+ * memory. Also the unordered kind, where one lane asks for space for all active lanes.
  */
 #include <algorithm>
 #include <vector>

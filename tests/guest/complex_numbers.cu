@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A complex number class with operators, in float and double: roots of a polynomial by Newton's
- * method, each thread from its own start. Every thread must end at a root, and at the root the CPU
- * reaches from the same start wherever the paths are not chaotic.
+ * method, where each thread starts from its own point. Every thread must end at a root. It must
+ * be the root that the CPU reaches from the same start, except where the paths are chaotic.
  */
 #include <math.h>
 

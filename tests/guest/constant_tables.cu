@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tables that the program is born with: constant and global device memory with initialisers
- * (numbers, strings, structures, addresses of other variables), read by every lane at another
- * place, and 60 KiB of constant memory filled at run time.
+ * Tables that the program has from its start: constant and global device memory with
+ * initialisers (numbers, strings, structures, addresses of other variables), which each lane
+ * reads at another index. Also 60 KiB of constant memory that is filled at run time.
  */
 #include "check.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Conversions between integers, float and double in every direction of rounding. Conversions to
- * integers saturate and make zero of what is not a number. The CPU rounds with its own rounding
- * mode.
+ * integers saturate, and turn NaN into zero. The CPU rounds with its own rounding mode.
  */
 #include <fenv.h>
 #include <limits.h>
@@ -53,12 +52,15 @@ __global__ void convert(const double *real, const long long *whole, results *out
 	out[i] = r;
 }
 
-/* What an optimising compiler makes of rint() itself knows no other mode than the usual one. */
+/*
+ * The compiler may replace rint() by code that knows only the usual rounding mode. The pointer
+ * prevents this.
+ */
 static double (*volatile whole_number)(double) = rint;
 
 static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/* Saturated; `x` is rounded already. */
+/* Saturates; `x` is rounded already. */
 static long long to_signed(double x, long long low, long long high)
 {
 	return x >= (double)high ? high : x <= (double)low ? low : (long long)x;
@@ -152,7 +154,7 @@ int main(void)
 			SAME(d2u, to_unsigned(from_d, UINT_MAX));
 			SAME(d2ll, to_signed(from_d, LLONG_MIN, LLONG_MAX));
 			SAME(d2ull, to_unsigned(from_d, ULLONG_MAX));
-			/* Fast math makes zero of floats below the normal ones. */
+			/* With fast math, floats below the normal ones become zero. */
 			REQUIRE(r.d2f[m] == narrow || (r.d2f[m] == 0 && fabsf(narrow) < 1.18e-38f),
 				"%.17g to float, mode %d: %g", d, m, r.d2f[m]);
 			SAME(i2f, i2f);

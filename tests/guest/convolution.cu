@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A separable convolution of an image, rows then columns, with the filter in constant memory and
- * the tile with its margins in shared memory. The image is no multiple of the tile.
+ * the tile with its margins in shared memory. The image size is no multiple of the tile size.
  */
 #include <math.h>
 

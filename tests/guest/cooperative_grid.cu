@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Cooperative launches: all blocks of the grid run at the same time and meet at grid.sync(). As many
- * as the occupancy functions allow can be launched, one more per multiprocessor cannot. And the
- * attributes of cudaLaunchKernelExC, and how much shared memory a block may have.
+ * Cooperative launches: all blocks of the grid run at the same time and meet at grid.sync(). As
+ * many blocks as the occupancy functions report can be launched; one more per multiprocessor
+ * cannot. Also the attributes of cudaLaunchKernelExC, and how much shared memory a block may
+ * have.
  */
 #include <cooperative_groups.h>
 
@@ -13,7 +14,7 @@ namespace cg = cooperative_groups;
 #define THREADS 64
 #define ROUNDS	20
 
-/* In every round each block needs what all the others wrote in the round before. */
+/* In every round each block needs what all other blocks wrote in the round before. */
 __global__ void rounds(int *a, int *b, int blocks, int *late)
 {
 	cg::grid_group grid = cg::this_grid();
@@ -144,7 +145,10 @@ static void attributes(void)
 	       cudaErrorInvalidValue);
 	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(NULL, plain, 128, 0),
 	       cudaErrorInvalidValue);
-	/* The largest cluster has one block at least, and of such as that many fit as blocks do. */
+	/*
+	 * The largest cluster has at least one block. As many clusters of one block fit as
+	 * blocks do.
+	 */
 	attr[0].id = cudaLaunchAttributeClusterDimension;
 	attr[0].val.clusterDim.x = attr[0].val.clusterDim.y = attr[0].val.clusterDim.z = 1;
 	config.attrs = attr;

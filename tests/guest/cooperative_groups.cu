@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Cooperative groups: the block as an object, tiles of it from 4 to 32 threads, groups of the
- * threads that took a branch, and the shuffles, votes and reductions that these have as methods.
+ * Cooperative groups: the block as an object, tiles of 4 to 32 of its threads, groups of the
+ * threads that took a branch, and the shuffles, votes and reductions of these groups.
  */
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -74,7 +74,10 @@ template <int SIZE> static void test(const int *in, const int *dev_in, seen *dev
 			s.across);
 		REQUIRE(!!s.any == any && !!s.all == all, "tiles of %d, thread %d: votes", SIZE, i);
 		if (in[i] % 3 == 0) {
-			/* How many meet is the machine's business; that they agree is not. */
+			/*
+			 * The machine may choose how many threads meet, but the threads must
+			 * agree on the number.
+			 */
 			REQUIRE(s.branch_size >= 1 && s.branch_size <= 32 &&
 					s.branch_rank < s.branch_size && s.branch_first >= warp &&
 					s.branch_first <= i,

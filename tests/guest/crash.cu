@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Dies in the middle: device memory, pinned memory, chunk memory and a stream with work in it, then
- * a write to NULL. Whatever it held must be given back by those that are left. Ends by signal.
+ * Dies in the middle of its work, with device memory, pinned memory, chunk memory and a stream
+ * with work: it writes to NULL. The driver and the host must free everything that it held. Ends
+ * by a signal.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CRC-32 with a table that a kernel makes in shared memory: one message per thread, messages of any
- * length at any byte address. "123456789" must give the value that the standard names.
+ * CRC-32 with a table that a kernel makes in shared memory: one message per thread, messages of
+ * any length at any byte address. "123456789" must give the value in the standard.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The two-dimensional cosine transform of 8 x 8 pixels: forward, quantised, back, as image coders
- * do. The matrix is in constant memory, a tile in shared memory with a padded row. Against the
- * definition in double.
+ * The two-dimensional cosine transform of 8 x 8 pixels: forward, quantised, and back, as in
+ * image coders. The matrix is in constant memory; a tile is in shared memory with a padded row.
+ * Compared with the definition in double.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 __constant__ float basis[8][8];
 
-/* Eight threads by eight per tile, several tiles per block. */
+/* Eight by eight threads per tile, several tiles per block. */
 __global__ void dct(const float *in, float *out, bool inverse)
 {
 	__shared__ float tile[4][8][9], half[4][8][9];
@@ -84,7 +84,10 @@ int main(void)
 	dct<<<grid, block>>>(dev + n, dev, true);
 	CHECK_LAUNCH();
 	CHECK(cudaMemcpy(back, dev, sizeof(back), cudaMemcpyDeviceToHost));
-	/* Parseval: the error of a tile is that of its coefficients, at most half a step each. */
+	/*
+	 * Parseval: the error of a tile is the error of its coefficients, at most half a step
+	 * each.
+	 */
 	for (int top = 0; top < SIDE; top += 8) {
 		for (int left = 0; left < SIDE; left += 8) {
 			double error = 0;

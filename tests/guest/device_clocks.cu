@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Clocks as a kernel sees them: clock64, clock and globaltimer only go forward, a busy loop and
- * nanosleep take the time they should at least, and the global timer agrees between two launches
- * with the order in which they ran.
+ * Clocks as a kernel sees them: clock64, clock and globaltimer only go forward. A busy loop and
+ * nanosleep take at least the time that they should. The global timer of two launches agrees
+ * with their order.
  */
 #include "check.h"
 

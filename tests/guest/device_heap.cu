@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory that kernels allocate themselves: malloc, new and delete from many threads at once, a list
- * built by one kernel and read and freed by the next.
+ * Memory that kernels allocate themselves: malloc, new and delete from many threads at once, and
+ * a list that one kernel builds and the next one reads and frees.
  */
 #include "check.h"
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Limits of a device (stack, printf buffer, heap of malloc in kernels), its settings, what can be
- * asked of a kernel, and the ways to name a device: each is checked, kept, told, and obeyed.
+ * Limits of a device (stack, printf buffer, heap of malloc in kernels), its settings, the
+ * queries about a kernel, and the ways to name a device. Each value is checked, kept, returned
+ * and obeyed.
  */
 #include <cuda_profiler_api.h>
 
 #include "check.h"
 
-/* Some of the calls are deprecated, and still there. */
+/* Some of the functions are deprecated; they are still tested. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define MIB ((size_t)1 << 20)
@@ -22,7 +23,7 @@ __global__ void take(size_t bytes, int *got)
 	free(p);
 }
 
-/* Each call keeps an array that the next one reads. */
+/* Each call keeps an array that the next call reads. */
 __device__ int dig(int depth, const int *above)
 {
 	int mine[64];
@@ -121,7 +122,7 @@ static void settings(void)
 	EXPECT(cudaSetDeviceFlags(0x10000), cudaErrorInvalidValue);
 	CHECK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1));
 	CHECK(cudaDeviceGetCacheConfig(&cache));
-	/* A GPU where the size is fixed has no preference. */
+	/* A GPU with a fixed cache size has no preference. */
 	REQUIRE(cache == cudaFuncCachePreferL1 || cache == cudaFuncCachePreferNone, "cache %d",
 		cache);
 	EXPECT(cudaDeviceGetCacheConfig(NULL), cudaErrorInvalidValue);
@@ -169,7 +170,7 @@ static void kernels(void)
 	(void)cudaGetLastError();
 }
 
-/* More dynamic shared memory than a kernel has without asking, allowed by its handle. */
+/* Allows a kernel more dynamic shared memory than the default, by its handle. */
 static void kernel_handles(void)
 {
 	const int n = 50000 / sizeof(int);
@@ -239,7 +240,7 @@ int main(void)
 	limits();
 	kernels();
 	kernel_handles();
-	/* Everything is back at its beginning. */
+	/* All values are back at their defaults. */
 	size_t before, after;
 
 	CHECK(cudaDeviceSetLimit(cudaLimitStackSize, 4096));

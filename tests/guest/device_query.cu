@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a program can ask about the devices: versions, count, properties, attributes, memory. The
- * answers are checked against one another and against what any CUDA device of the last years has.
+ * answers are compared with one another and with what every recent CUDA device has.
  */
 #include "check.h"
 

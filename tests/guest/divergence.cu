@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads of a warp that go separate ways: nested loops with breaks and continues at different
- * trips, early returns, goto, one lane waiting for another's flag, and lanes that must be together
- * again where __syncwarp says so.
+ * Threads of a warp that take separate paths: nested loops with breaks and continues in
+ * different rounds, early returns, goto, one lane that waits for another lane's flag, and lanes
+ * that must be together again after __syncwarp.
  */
 #include "check.h"
 
@@ -47,7 +47,7 @@ __global__ void paths(int *out, int n)
 		out[t] += __popc(__ballot_sync(__activemask(), 1)) > 0;
 }
 
-/* Lane 0 waits for what lane 31 does later, behind a branch. */
+/* Lane 0 waits for something that lane 31 does later, behind a branch. */
 __global__ void handshake(volatile int *flag, int *out)
 {
 	int lane = threadIdx.x;
@@ -63,7 +63,7 @@ __global__ void handshake(volatile int *flag, int *out)
 	out[1 + lane] = __shfl_sync(0xffffffffu, out[0], 0);
 }
 
-/* Each step one lane writes what the next reads. */
+/* In each step one lane writes what the next lane reads. */
 __global__ void relay(int *out)
 {
 	__shared__ volatile int baton;

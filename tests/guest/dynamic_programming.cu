@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two tables filled in the order of their dependencies: the knapsack row by row, one launch per
- * item, and the edit distance of word pairs along anti-diagonals, one block per pair.
+ * Two tables filled in the order of their dependencies: the knapsack row by row with one launch
+ * per item, and the edit distance of word pairs along anti-diagonals with one block per pair.
  */
 #include <algorithm>
 #include <string>

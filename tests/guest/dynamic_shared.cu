@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory whose size the launch decides: several arrays carved from it, beside static arrays;
- * more than 48 KiB only after cudaFuncSetAttribute has allowed it.
+ * Shared memory whose size the launch sets: several arrays are placed in it, beside static
+ * arrays. More than 48 KiB is possible only after cudaFuncSetAttribute has allowed it.
  */
 #include "check.h"
 
@@ -37,7 +37,7 @@ __global__ void big(int words, unsigned long long *sum)
 	for (int i = threadIdx.x; i < words; i += blockDim.x)
 		word[i] = scramble(i, blockIdx.x);
 	__syncthreads();
-	/* What the next warp wrote. */
+	/* Reads what the next warp wrote. */
 	for (int i = (threadIdx.x + 32) % blockDim.x; i < words; i += blockDim.x)
 		mine += word[i];
 	atomicAdd(&sum[blockIdx.x], mine);

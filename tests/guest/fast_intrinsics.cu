@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The approximate functions that the hardware has: __sinf, __cosf, __expf, __exp10f, __logf,
- * __log2f,
- * __log10f, __powf, __tanf, __fdividef, __frsqrt_rn and __saturatef, each within its documented
- * error.
+ * The approximate functions of the hardware: __sinf, __cosf, __expf, __exp10f, __logf, __log2f,
+ * __log10f, __powf, __tanf, __fdividef, __frsqrt_rn and __saturatef. Each must be within its
+ * documented error.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A radix-2 Fourier transform in shared memory: bit reversal with __brev, twiddles with sincospif.
- * Against the definition in double, and back again.
+ * A radix-2 Fourier transform in shared memory: bit reversal with __brev, twiddle factors with
+ * sincospif. Compared with the definition in double, and transformed back.
  */
 #include <math.h>
 

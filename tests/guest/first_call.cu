@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where there is no device to be had, the first calls must say so, each in the same way, and
- * nothing may hang or crash. The argument is the number of the error to expect (0: it must work).
+ * Without a usable device the first calls must all return the same error, and nothing may hang
+ * or crash. The argument is the number of the expected error (0: the calls must work).
  */
 #include "check.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fork() in the middle of CUDA work, which NVIDIA's runtime does not allow: the child finds all of
- * its parent's host memory as it was, pinned and managed memory too, and uses the GPU in a session
- * of its own, while the parent's copies go on. So this program is for a guest, not for a bare host.
+ * fork() in the middle of CUDA work, which NVIDIA's runtime does not allow. The child finds all
+ * of its parent's host memory unchanged, also pinned and managed memory. It uses the GPU in a
+ * session of its own while the parent's copies go on. This program is for a guest, not for a
+ * bare host.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ __global__ void count(void)
 	counter++;
 }
 
-/* The child's own from the fork on, with the parent's value. */
+/* From the fork on, the counter is the child's own, with the parent's value. */
 static void count_here(int before)
 {
 	REQUIRE(counter == before, "%d instead of %d", counter, before);
@@ -46,7 +47,7 @@ static void expect_words(const uint32_t *p, uint32_t seed, uint32_t factor, cons
 		REQUIRE(p[i] == scramble(i, seed) * factor, "%s: word %d is %08x", what, i, p[i]);
 }
 
-/* In a process without a device pointer of its own. */
+/* Computes in a process that has no device pointer of its own. */
 static void compute(uint32_t *host, uint32_t seed)
 {
 	uint32_t *d;
@@ -69,12 +70,12 @@ static void child(int nr)
 	expect_words(pinned, 2, 1, "pinned in the child");
 	expect_words(managed, 3, 1, "managed in the child");
 	switch (nr) {
-	case 0: /* writes all and goes */
+	case 0: /* writes all memory and ends */
 		memset(heap, 7, BYTES);
 		memset(pinned, 7, BYTES);
 		memset(managed, 7, BYTES);
 		return;
-	case 1: /* computes in what it inherited, then gives it back */
+	case 1: /* computes in inherited memory, then frees it */
 		count_here(6);
 		compute(pinned, 11);
 		compute(managed, 12);
@@ -84,7 +85,7 @@ static void child(int nr)
 		free(heap);
 		CHECK(cudaFreeHost(pinned));
 		break;
-	case 2: /* its own memory beside it */
+	case 2: /* uses memory of its own, too */
 		CHECK(cudaMallocHost(&fresh, BYTES));
 		compute(fresh, 14);
 		expect_words(heap, 1, 1, "heap beside it");
@@ -142,7 +143,7 @@ int main(int argc, char **argv)
 				child(nr);
 				_exit(0);
 			}
-			/* Neither side sees what the other does from here on. */
+			/* From here on, neither process sees what the other does. */
 			fill_words(heap, BYTES, 4);
 			twice<<<(N + 255) / 256, 256, 0, stream>>>(managed, N);
 			CHECK_LAUNCH();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls whose target is known only at run time: function pointers in a constant table, one passed
- * to a kernel from the host after it was read from a device symbol, member function pointers, and
- * virtual functions of objects that the kernel made itself. Lanes of one warp call different ones.
+ * Calls whose target is known only at run time: function pointers in a constant table, a pointer
+ * that the host reads from a device symbol and passes to a kernel, member function pointers, and
+ * virtual functions of objects that the kernel makes itself. Lanes of one warp call different
+ * functions.
  */
 #include "check.h"
 

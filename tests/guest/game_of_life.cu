@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Conway's game of life on a torus of bytes, 40 generations in a row with a halo in shared memory;
- * and a glider, which must come back four generations later, one cell down and right.
+ * Conway's game of life on a torus of bytes: 40 generations in a row with a halo in shared
+ * memory. A glider must appear again after four generations, one cell down and right.
  */
 #include "check.h"
 

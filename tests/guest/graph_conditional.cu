@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Conditional nodes of graphs: if, if and else, while and switch, what their values come from (the
- * handle's default, a kernel before the node, a kernel in its body), what a body may hold, one
- * node in another's body, and what a graph with such a node cannot be used for.
+ * Conditional nodes of graphs: if, if and else, while and switch; where their values come from
+ * (the handle's default, a kernel before the node, a kernel in its body); what a body may hold;
+ * one node in another's body; and what a graph with such a node cannot be used for.
  */
 #include "check.h"
 
@@ -21,7 +21,7 @@ __global__ void set(cudaGraphConditionalHandle handle, unsigned int value)
 	cudaGraphSetConditional(handle, value);
 }
 
-/* Counts down; the value is what is left. */
+/* Counts down; the remaining count is the value. */
 __global__ void count_down(cudaGraphConditionalHandle handle, int *left)
 {
 	cudaGraphSetConditional(handle, --*left);
@@ -139,7 +139,7 @@ static void finish(cudaGraphExec_t exec, cudaGraph_t graph)
 	CHECK(cudaGraphDestroy(graph));
 }
 
-/* The default holds at each launch, whatever was set in the one before. */
+/* The default is valid at each launch, whatever the launch before has set. */
 static void by_default(void)
 {
 	for (unsigned int first = 0; first < 2; first++) {
@@ -166,7 +166,7 @@ static void by_default(void)
 	}
 }
 
-/* A kernel before the node decides; without a second body nothing is done. */
+/* A kernel before the node decides. Without a second body, "else" does nothing. */
 static void by_kernel(void)
 {
 	cudaGraphConditionalHandle handle;
@@ -198,7 +198,9 @@ static void by_kernel(void)
 	CHECK(cudaFreeHost(value));
 }
 
-/* A loop, its body captured: kernels, a memset, copies down, up and along, a graph. */
+/*
+ * A loop whose body is captured: kernels, a memset, copies down, up and on the device, a graph.
+ */
 static void loop(void)
 {
 	cudaGraphConditionalHandle handle;
@@ -260,7 +262,7 @@ static void loop(void)
 	CHECK(cudaFreeHost(host));
 }
 
-/* Each value has its body, and those beyond the last have none. */
+/* Each value has its own body. Values beyond the last body do nothing. */
 static void by_number(void)
 {
 	cudaGraphConditionalHandle handle;
@@ -292,7 +294,7 @@ static void by_number(void)
 	CHECK(cudaFreeHost(value));
 }
 
-/* A loop with a decision in it: 10 to 1, and the even ones count. */
+/* A loop with an if node in it: it counts from 10 to 1 and adds up the even numbers. */
 static void nested(void)
 {
 	cudaGraphConditionalHandle outer, inner;
@@ -330,7 +332,10 @@ static void nested(void)
 	CHECK(cudaFree(left));
 }
 
-/* What an instance does around the node can be changed, and it goes on deciding. */
+/*
+ * The nodes around the conditional node can be changed in an instance, and the node still
+ * decides.
+ */
 static void changed(void)
 {
 	cudaGraphConditionalHandle handle;
@@ -362,7 +367,7 @@ static void changed(void)
 	finish(exec, graph);
 }
 
-/* Two of them in branches of one graph, which come together again. */
+/* Two conditional nodes in branches of one graph. The branches join again. */
 static void branches(void)
 {
 	cudaGraphConditionalHandle handle[2];
@@ -394,7 +399,7 @@ static void branches(void)
 	CHECK(cudaFree(part));
 }
 
-/* In the middle of a capture; the body is captured from another stream meanwhile. */
+/* In the middle of a capture. Meanwhile the body is captured from another stream. */
 static void captured(void)
 {
 	const cudaGraphNode_t *behind;
@@ -445,7 +450,10 @@ static void captured(void)
 	CHECK(cudaFree(left));
 }
 
-/* A body does what an instance was told last; the graph itself, and others made of it, do not. */
+/*
+ * A body does what its instance was told last. The graph and other instances of it do not
+ * change.
+ */
 static void updated(void)
 {
 	int *to = count, ten = 10, hundred = 100, thousand = 1000;
@@ -469,7 +477,7 @@ static void updated(void)
 	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &k));
 	CHECK(cudaGraphLaunch(exec, stream));
 	expect("told to an instance", 110);
-	/* As the graph has it, and then as that is changed. */
+	/* First with the graph's own parameters, then with changed ones. */
 	CHECK(cudaGraphExecUpdate(exec, graph, &info));
 	CHECK(cudaGraphLaunch(exec, stream));
 	k.kernelParams = third;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory that graphs allocate and free: inside of one launch, from one graph to the next or to the
- * stream behind it, freed at the next launch by itself; by nodes and by captured calls. More of it,
- * one graph after the other, than the device has; and all of it comes back.
+ * Memory that graphs allocate and free: within one launch, from one graph to the next or to the
+ * stream behind it, or freed automatically at the next launch; by nodes and by captured calls.
+ * Graph after graph allocates more than the device has in total, and all of it is freed.
  */
 #include "check.h"
 
@@ -77,7 +77,7 @@ static void run(cudaGraphExec_t exec)
 	CHECK(cudaStreamSynchronize(stream));
 }
 
-/* Allocated, used and freed by one graph; what it may not be used for. */
+/* One graph allocates, uses and frees the memory. Then uses that are not allowed. */
 static void inside(void)
 {
 	cudaMemAllocNodeParams m = on_device(BYTES), got;
@@ -121,7 +121,7 @@ static void inside(void)
 	REQUIRE(cudaGraphAddChildGraphNode(&children, other, NULL, 0, graph) != cudaSuccess,
 		"a child");
 	(void)cudaGetLastError();
-	/* After the first instance there may be another. */
+	/* After the first instance is destroyed, there may be another. */
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	run(exec);
@@ -132,7 +132,7 @@ static void inside(void)
 	CHECK(cudaFree(plain));
 }
 
-/* The memory is there behind the launch, until it is freed in one of three ways. */
+/* The memory exists after the launch, until it is freed in one of three ways. */
 static void left_behind(void)
 {
 	cudaGraphNodeParams any = {};
@@ -155,7 +155,7 @@ static void left_behind(void)
 	any.free.dptr = p;
 	CHECK(cudaGraphCreate(&free_graph, 0));
 	CHECK(cudaGraphAddNode(&freed, free_graph, NULL, NULL, 0, &any));
-	/* Freed elsewhere, it cannot be freed here as well. */
+	/* Another graph frees the memory, so this graph cannot free it as well. */
 	EXPECT(cudaGraphAddMemFreeNode(&freed, graph, &node, 1, p), cudaErrorInvalidValue);
 	(void)cudaGetLastError();
 	CHECK(cudaGraphInstantiate(&free_exec, free_graph, 0));
@@ -164,7 +164,7 @@ static void left_behind(void)
 		add<<<(N + 127) / 128, 128, 0, stream>>>((int *)p, (int *)p, N);
 		CHECK_LAUNCH();
 		CHECK(cudaMemcpyAsync(out, p, BYTES, cudaMemcpyDeviceToHost, stream));
-		/* It is allocated already. */
+		/* The memory is still allocated. */
 		EXPECT(cudaGraphLaunch(exec, stream), cudaErrorInvalidValue);
 		(void)cudaGetLastError();
 		if (i % 3 == 0)
@@ -176,7 +176,7 @@ static void left_behind(void)
 			CHECK(cudaFree(p));
 		expect(out, 14, 2, "behind the graph");
 	}
-	/* It stays when the graph goes. */
+	/* The memory stays when the graph is destroyed. */
 	CHECK(cudaGraphLaunch(exec, stream));
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
@@ -209,7 +209,7 @@ static void freed_by_launch(void)
 	CHECK(cudaGraphDestroy(graph));
 }
 
-/* As a program does it that knows nothing of nodes. */
+/* As in a program that does not use nodes. */
 static void captured(void)
 {
 	cudaGraphExec_t exec;
@@ -238,7 +238,7 @@ static void captured(void)
 		run(exec);
 		expect(out, 3, 2, "captured");
 	}
-	/* Not waited for when it goes. */
+	/* The program destroys the graph without waiting for the launch. */
 	memset(out, 0, BYTES);
 	CHECK(cudaGraphLaunch(exec, stream));
 	CHECK(cudaGraphExecDestroy(exec));
@@ -255,7 +255,7 @@ static size_t get(cudaGraphMemAttributeType attr)
 	return value;
 }
 
-/* Graph after graph; each has memory that the ones before had. */
+/* Graph after graph: each uses memory that earlier graphs had. */
 static void one_after_another(void)
 {
 	size_t free_bytes, total;

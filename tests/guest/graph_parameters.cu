@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What nodes of a graph do is replaced, in the graph and in what was instantiated from it, for each
- * type of node and by each of the calls: the next launch does the new thing, and what was
- * instantiated before goes on doing what it was told.
+ * Replaces what the nodes of a graph do, in the graph and in its instances, for each type of
+ * node and with each of the calls. The next launch does the new work. Instances made earlier go
+ * on doing what they were told.
  */
 #include <semaphore.h>
 
@@ -35,7 +35,7 @@ __global__ void multiply(int *p, int what, int n)
 static int *dev, *dev2, *in, *in2, *out, *out2;
 static cudaStream_t stream;
 
-/* Host memory filled anew: in and in2 with different words, out and out2 with zeroes. */
+/* Fills host memory again: in and in2 with different words, out and out2 with zeros. */
 static void fresh(uint32_t seed)
 {
 	fill_words(in, BYTES, seed);
@@ -50,7 +50,7 @@ static void run(cudaGraphExec_t exec)
 	CHECK(cudaStreamSynchronize(stream));
 }
 
-/* The graph as it is now, once. */
+/* Runs the graph once in its present state. */
 static void run_once(cudaGraph_t graph)
 {
 	cudaGraphExec_t exec;
@@ -129,7 +129,7 @@ static void boxes(void)
 	run_once(graph);
 	same_rows(out2, in2, H - 2, "changed in the graph");
 	fresh(2);
-	/* An instance can be told of other lines, not of other rows. */
+	/* An instance accepts other parameters for a copy of one line, but not for a copy of rows. */
 	p = rows(out2, in, H);
 	EXPECT(cudaGraphExecMemcpyNodeSetParams(exec, node, &p), cudaErrorInvalidValue);
 	p = rows(out, in, 1);
@@ -149,7 +149,9 @@ static void boxes(void)
 	CHECK(cudaGraphDestroy(graph));
 }
 
-/* Of what is set, too: any line may become another one, and rows those of another place. */
+/*
+ * Memsets of an instance, too: a line may become any other line, and rows may move to another place.
+ */
 static void sets(void)
 {
 	cudaMemsetParams line = {}, rows = {};
@@ -363,10 +365,10 @@ static void attributes(void)
 	CHECK(cudaGraphKernelNodeGetAttribute(b, cudaLaunchAttributePriority, &value));
 	REQUIRE(value.priority == greatest, "priority %d, copied", value.priority);
 	CHECK(cudaGraphInstantiateWithFlags(&exec, graph, cudaGraphInstantiateFlagUseNodePriority));
-	/* CUDA does not tell of this one. */
+	/* CUDA does not return this flag. */
 	CHECK(cudaGraphExecGetFlags(exec, &flags));
 	REQUIRE(flags == 0, "flags %llx", flags);
-	/* Where there is no stream for it nothing can be uploaded. */
+	/* Without a stream, the upload is not possible. */
 	EXPECT(cudaGraphInstantiate(&other, graph, cudaGraphInstantiateFlagUpload),
 	       cudaErrorInvalidValue);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
@@ -466,7 +468,7 @@ static void waits(void)
 	CHECK(cudaStreamSynchronize(stream));
 	same(out, in, BYTES, "behind the event");
 
-	/* Now for the one that nobody holds up. */
+	/* Now the event that nothing holds up. */
 	CHECK(cudaGraphExecEventWaitNodeSetEvent(exec, node, open));
 	CHECK(cudaLaunchHostFunc(blocked, wait_at_gate, NULL));
 	CHECK(cudaEventRecord(held, blocked));
@@ -546,7 +548,7 @@ static void any_type(void)
 	run_once(graph);
 	all(out, 33, "30 + 3");
 	REQUIRE(host_sum == 10, "sum %d", host_sum);
-	/* A node stays of its type. */
+	/* A node keeps its type. */
 	REQUIRE(cudaGraphNodeSetParams(node[0], &k) != cudaSuccess, "a kernel's for a memset");
 	EXPECT(cudaGraphAddNode(&node[0], graph, NULL, NULL, 0, NULL), cudaErrorInvalidValue);
 	(void)cudaGetLastError();

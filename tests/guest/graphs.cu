@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs made node by node: every type of node does its work in the order of its edges, in branches
- * that join again, as often as it is launched, and with parameters that change in between; what was
- * put in can be asked for; what is wrong is refused.
+ * Graphs made node by node. Every type of node does its work in the order of its edges, in
+ * branches that join again, as often as the graph is launched, and with parameters that change
+ * in between. Queries return what was put in. Wrong calls are refused.
  */
 #include <vector>
 
@@ -160,7 +160,7 @@ static void launching(const diamond &d, cudaStream_t stream)
 		expect(3, 14, "launch");
 		REQUIRE(host_calls == round, "%d host calls", host_calls);
 	}
-	/* Many in a row, and one in another stream behind them. */
+	/* Many launches in a row, and one in another stream behind them. */
 	for (int i = 0; i < 20; i++)
 		CHECK(cudaGraphLaunch(exec, stream));
 	CHECK(cudaGraphLaunch(exec, cudaStreamLegacy));
@@ -168,7 +168,7 @@ static void launching(const diamond &d, cudaStream_t stream)
 	REQUIRE(host_calls == 26, "%d host calls", host_calls);
 	expect(3, 14, "many launches");
 
-	/* Other arguments, other memsets, a node that rests. */
+	/* Other arguments, other memsets, and a disabled node. */
 	int five = 5, n = N;
 	void *args[] = {&a, &five, &n};
 	cudaKernelNodeParams k = kernel((void *)scale, args);
@@ -186,7 +186,7 @@ static void launching(const diamond &d, cudaStream_t stream)
 	expect(5, 100, "changed");
 	EXPECT(cudaGraphNodeSetEnabled(exec, d.sum, 0), cudaErrorInvalidValue);
 
-	/* All of it back from a graph of the same shape. */
+	/* Restores everything from a graph of the same shape. */
 	cudaGraphExecUpdateResultInfo info;
 	cudaGraph_t other;
 	cudaGraphNode_t extra;
@@ -204,7 +204,7 @@ static void launching(const diamond &d, cudaStream_t stream)
 	CHECK(cudaGraphExecDestroy(exec));
 }
 
-/* A clone stands for itself, and its nodes can be found by the first ones. */
+/* A clone is independent, and its nodes can be found by the original nodes. */
 static void cloning(const diamond &d, cudaStream_t stream)
 {
 	cudaGraph_t clone;
@@ -226,7 +226,7 @@ static void cloning(const diamond &d, cudaStream_t stream)
 	CHECK(cudaGraphExecDestroy(exec));
 }
 
-/* A graph as a node of another, between variables and events. */
+/* A graph as a node of another graph, between variables and events. */
 static void nesting(const diamond &d, cudaStream_t stream)
 {
 	cudaGraph_t graph, child;
@@ -314,7 +314,7 @@ static void wrong(const diamond &d)
 	       cudaErrorInvalidValue);
 	EXPECT(cudaGraphKernelNodeGetParams(d.up, NULL), cudaErrorInvalidValue);
 	EXPECT(cudaGraphInstantiate(&exec, other, 0x4000), cudaErrorInvalidValue);
-	/* Edges come and go. */
+	/* Edges are added and removed. */
 	CHECK(cudaGraphAddEmptyNode(&node, other, NULL, 0));
 	CHECK(cudaGraphDestroyNode(node));
 	CHECK(cudaGraphRemoveDependencies(d.graph, &d.up, &d.times3, NULL, 1));

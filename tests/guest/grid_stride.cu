@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One kernel, many launch shapes: a grid-stride loop gives the same result for any number of blocks
- * and threads; __launch_bounds__ is kept to; a kernel that does nothing can be launched too, and a
- * grid of many rows counts every block of it.
+ * One kernel, many launch shapes: a grid-stride loop gives the same result for any number of
+ * blocks and threads. __launch_bounds__ is obeyed. An empty kernel can be launched, too. In a
+ * grid of many rows every block is counted.
  */
 #include "check.h"
 

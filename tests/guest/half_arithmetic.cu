@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Half precision: sums, products, fused products, quotients, comparisons, minima and functions of
- * one and of two halves at a time. A half's exact result fits in double, so the CPU computes it
+ * Half precision: sums, products, fused products, quotients, comparisons, minima and functions
+ * of one and of two halves at a time. The exact result fits in double, so the CPU computes it
  * there and rounds once.
  */
 #include <cuda_fp16.h>
@@ -46,7 +46,7 @@ __global__ void compute(const __half *x, results *out)
 	out[i] = r;
 }
 
-/* The half nearest to x, ties to even; x is exact, or far from a tie. */
+/* The half nearest to x, ties to even. x is exact, or far from a tie. */
 static double rounded(double x)
 {
 	int exponent;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory comes and goes while a stream is held up by a host function that waits for the program.
- * All kinds of host memory are freed before and meanwhile; what the program allocates then must be
- * there and be right without the stream's going on. The function does not wait for ever, so that
- * whatever waits for it is told from a program that hangs.
+ * A host function that waits for the program holds up a stream. Meanwhile memory is allocated
+ * and freed. All kinds of host memory are freed before and during this time. New allocations
+ * must succeed and hold the right bytes although the stream does not go on. The host function
+ * gives up after a while, so that the test can tell a call that waits for it from a program that
+ * hangs.
  */
 #include <atomic>
 
@@ -40,7 +41,7 @@ static void in_time(const char *what)
 static cudaStream_t stream;
 static char *dev, *back;
 
-/* Up, and back to other memory. */
+/* Copies up, and back to other memory. */
 static void use(void *mem, size_t len, uint32_t seed, const char *what)
 {
 	fill_words(mem, len, seed);
@@ -78,7 +79,7 @@ int main(void)
 	CHECK(cudaMalloc((void **)&dev, PINNED));
 	CHECK(cudaMallocHost((void **)&back, PINNED));
 
-	/* What goes back some time after the call that frees it. */
+	/* Memory that is released some time after the call that frees it. */
 	blocks(block, 1, "malloc's memory");
 	CHECK(cudaMallocManaged((void **)&managed, PINNED));
 	use(managed, PINNED, 50, "managed memory");
@@ -109,7 +110,7 @@ int main(void)
 	CHECK(cudaHostUnregister(own));
 	CHECK(cudaFree(managed));
 	CHECK(cudaFreeHost(pinned));
-	/* All that has been freed is gone, and its addresses serve again. */
+	/* All freed memory has been released, and its addresses are used again. */
 	blocks(block, 200, "malloc's memory");
 	free_all(block);
 	CHECK(cudaFreeHost(back));

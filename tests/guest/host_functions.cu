@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cudaLaunchHostFunc and cudaStreamAddCallback: functions of this process, run in stream order while
- * the stream waits. They may not call CUDA. A program may end, or be killed, in one.
+ * cudaLaunchHostFunc and cudaStreamAddCallback: functions of this process that run in stream
+ * order while the stream waits. They may not call CUDA. A program may end, or be killed, in such
+ * a function.
  */
 #include <atomic>
 
@@ -31,7 +32,7 @@ struct step {
 	int got;
 };
 
-/* Sees what the kernel before it wrote; the kernel after it sees what this writes. */
+/* Reads what the kernel before it wrote. The kernel after it reads what this function writes. */
 static void CUDART_CB between(void *data)
 {
 	struct step *s = (struct step *)data;
@@ -73,7 +74,10 @@ static void CUDART_CB slow(void *)
 	left++;
 }
 
-/* The stream waits for the function, and whoever waits for the stream or an event in it, too. */
+/*
+ * The stream waits for the function. So does everything that waits for the stream or for an
+ * event in it.
+ */
 static void waits(void)
 {
 	cudaStream_t stream, other;
@@ -132,7 +136,7 @@ static void callbacks(void)
 	REQUIRE(allocated == cudaErrorNotPermitted, "cudaMalloc: %s", cudaGetErrorName(allocated));
 	REQUIRE(synchronized == cudaErrorNotPermitted, "cudaDeviceSynchronize: %s",
 		cudaGetErrorName(synchronized));
-	/* What a callback does wrong is not this thread's error. */
+	/* An error in a callback is not this thread's error. */
 	CHECK(cudaGetLastError());
 	CHECK(cudaStreamDestroy(stream));
 	EXPECT(cudaLaunchHostFunc(NULL, NULL, NULL), cudaErrorInvalidValue);
@@ -141,7 +145,7 @@ static void callbacks(void)
 	(void)cudaGetLastError();
 }
 
-/* The device is reset while a function runs: afterwards everything works again. */
+/* The device is reset while a function runs. Afterwards everything works again. */
 static void reset(void)
 {
 	cudaStream_t stream;
@@ -173,7 +177,7 @@ static void CUDART_CB never(void *)
 	fault_status = -1;
 }
 
-/* After an error callbacks are told of it, and host functions are left out. */
+/* After an error, callbacks get the error, and host functions are left out. */
 static int fault(void)
 {
 	cudaStream_t stream;
@@ -220,7 +224,7 @@ int main(void)
 {
 	int status;
 
-	/* Before this process uses CUDA: NVIDIA's runtime does not allow a fork after it. */
+	/* Before this process uses CUDA: NVIDIA's runtime does not allow a fork after that. */
 	status = end(0);
 	REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 7, "exit in a function: %x", status);
 	status = end(1);

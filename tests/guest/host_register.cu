@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cudaHostRegister of whatever memory a program has: heap, static, stack, mapped, of a file, at odd
- * addresses, two ranges in one page. Kernels, copies and memsets use it in place; every wrong call
- * gets the error that NVIDIA's runtime gives.
+ * cudaHostRegister of every kind of memory in a program: heap, static, stack, mapped, of a file,
+ * at odd addresses, two ranges in one page. Kernels, copies and memsets use the memory in place.
+ * Every wrong call gets the same error as with NVIDIA's runtime.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -47,7 +47,7 @@ static void expect_bytes(const unsigned char *p, size_t len, uint32_t seed, unsi
 			what, i, len, p[i]);
 }
 
-/* p is registered, all of it. */
+/* Uses the memory at p, all of which is registered. */
 static void use(unsigned char *p, size_t len, const char *what)
 {
 	unsigned char *d = device_pointer(p);
@@ -72,7 +72,7 @@ static void use(unsigned char *p, size_t len, const char *what)
 	CHECK(cudaStreamSynchronize(stream));
 	expect_bytes(p, len, 1, 12, what);
 
-	/* By its other address, and as one end of what the direction leaves open. */
+	/* Uses the other address, and copies whose direction is left open. */
 	fill_words(p, len, 2);
 	CHECK(cudaMemcpy(dev, d, len, cudaMemcpyDefault));
 	CHECK(cudaMemset(d, 0xee, len));
@@ -102,7 +102,7 @@ static void kind(unsigned char *p, size_t len, const char *what)
 	CHECK(cudaHostUnregister(p));
 	EXPECT(cudaHostUnregister(p), cudaErrorHostMemoryNotRegistered);
 	cudaGetLastError();
-	/* Again, in part and at odd places. */
+	/* Again, in part and at odd addresses. */
 	CHECK(cudaHostRegister(p + 1, len - 1, cudaHostRegisterPortable));
 	use(p + 1, len - 1, what);
 	CHECK(cudaHostUnregister(p + 1));
@@ -128,7 +128,10 @@ static void neighbours(unsigned char *p)
 		CHECK(cudaHostUnregister(p + i * 1000));
 }
 
-/* A copy that only begins in registered memory, or only ends there, is a copy all the same. */
+/*
+ * A copy may begin in registered memory and end outside, or the other way round. It must still
+ * be right.
+ */
 static void in_part(unsigned char *p)
 {
 	CHECK(cudaHostRegister(p + 8192, 8192, 0));
@@ -227,7 +230,10 @@ int main(void)
 	of_a_file();
 	neighbours(mapped + 500);
 	in_part(mapped);
-	/* What nobody unregisters ends with the program; the pages outlive the mapping. */
+	/*
+	 * A registration that is never removed ends with the program. The pages outlive the
+	 * mapping.
+	 */
 	CHECK(cudaHostRegister(mapped, size, 0));
 	CHECK(cudaHostRegister(small, 20000, 0));
 	munmap(mapped, size);

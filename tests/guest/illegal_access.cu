@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A kernel that writes where nothing is: cudaErrorIllegalAddress at the next synchronising call and
- * from every call after it, for as long as the process lives. Seeing exactly that is success.
+ * A kernel writes to an address where there is no memory. The next synchronising call returns
+ * cudaErrorIllegalAddress, and so does every later call, for as long as the process lives. The
+ * test succeeds if it sees exactly that.
  *
  * An argument picks the address: 0 (NULL, the default), 1 (far beyond an allocation), 2 (host
  * memory that is not pinned).

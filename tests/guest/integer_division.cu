@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Division and remainder of integers from 8 to 64 bits, signed and unsigned, at the edges of their
- * ranges, by variables and by constants. Division truncates; the remainder has the dividend's sign.
+ * Division and remainder of integers from 8 to 64 bits, signed and unsigned, at the edges of
+ * their ranges, by variables and by constants. Division truncates. The remainder has the sign of
+ * the dividend.
  */
 #include "check.h"
 
@@ -52,7 +53,7 @@ template <typename T> __host__ __device__ results<T> divide(T a, T b)
 	return r;
 }
 
-/* The one signed quotient that does not fit, and division by nothing. */
+/* False for the one signed quotient that does not fit, and for a division by zero. */
 template <typename T> __host__ __device__ bool defined(T a, T b)
 {
 	return b != 0 && !((T)-1 < (T)0 && b == (T)-1 && a == edge<T>(1));

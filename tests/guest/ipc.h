@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two processes of one program, forked before either uses CUDA, and what they tell each other. */
+/* Two processes of one program, forked before either uses CUDA, and the messages between them. */
 #ifndef IPC_H
 #define IPC_H
 
@@ -24,7 +24,7 @@ static inline void hear(const struct peer *p, void *what, size_t len)
 	REQUIRE(recv(p->fd, what, len, MSG_WAITALL) == (ssize_t)len, "the other process is gone");
 }
 
-/* Both go on when both have come here. */
+/* Each process waits here until the other process is here, too. */
 static inline void meet(const struct peer *p)
 {
 	char here = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of two processes: a stream of the one waits for work of the other, both ways, and only for
- * what had been recorded when the wait was queued. A host function holds the work back until the
- * other process has queued its wait, so that the order is seen and not hoped for.
+ * Events between two processes: a stream of one process waits for work of the other, in both
+ * directions, and only for work that was recorded when the wait was queued. A host function
+ * holds back the work until the other process has queued its wait, so the test does not depend
+ * on timing.
  */
 #include "ipc.h"
 
@@ -21,7 +22,7 @@ __global__ void fill(uint32_t *p, uint32_t what)
 	p[blockIdx.x * blockDim.x + threadIdx.x] = what;
 }
 
-/* The stream waits until somebody writes to the pipe. */
+/* The stream waits until a process writes to the pipe. */
 static void CUDART_CB hold(void *pipe)
 {
 	char go;
@@ -41,7 +42,7 @@ static void expect_all(const uint32_t *host, uint32_t what, const char *who)
 		REQUIRE(host[i] == what, "%s: word %d is %08x", who, i, host[i]);
 }
 
-/* Work that is held back, its end recorded. */
+/* Queues work that is held back, and records its end. */
 static void queue_held(int pipe[2], uint32_t *p, uint32_t what, cudaEvent_t event, cudaStream_t s)
 {
 	REQUIRE(!::pipe(pipe), "pipe");
@@ -52,7 +53,7 @@ static void queue_held(int pipe[2], uint32_t *p, uint32_t what, cudaEvent_t even
 	EXPECT(cudaEventQuery(event), cudaErrorNotReady);
 }
 
-/* A copy that waits for the other process, queued before that one's work may begin. */
+/* Queues a copy that waits for the other process, before that process's work may begin. */
 static void queue_copy(uint32_t *host, const uint32_t *p, cudaEvent_t event, cudaStream_t s)
 {
 	EXPECT(cudaEventQuery(event), cudaErrorNotReady);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A process is killed that has given memory to another: that one goes on, and what it has open stays
- * as it was. With an argument, what a GPU's own driver does not promise: nobody waits for an event of
- * the dead one's, and a handle that has not been opened yet is worth nothing.
+ * A process that has shared its memory with another process is killed. The other process goes
+ * on, and the memory that it has open does not change. With an argument, the test also checks
+ * what a GPU's own driver does not promise: nothing waits for an event of the dead process, and
+ * a handle that has not been opened yet becomes invalid.
  */
 #include <signal.h>
 
@@ -31,7 +32,10 @@ static void CUDART_CB hold(void *unused)
 		pause();
 }
 
-/* Gives what it has away, with work under way that does not end, and waits for its end. */
+/*
+ * Shares its memory and its event while work is under way that does not end, and waits to be
+ * killed.
+ */
 static void child(const struct peer *parent)
 {
 	uint32_t *p, *late, *host = (uint32_t *)malloc(N * 4);
@@ -100,7 +104,10 @@ int main(int argc, char **)
 	for (int i = 0; i < N; i++)
 		REQUIRE(host[i] == scramble(i, 1) + 6, "word %d is %08x", i, host[i]);
 
-	/* The host hears of the end when the guest's kernel has tidied up; no sooner, and soon. */
+	/*
+	 * The host learns of the end after the guest's kernel has cleaned up. This takes a short
+	 * time.
+	 */
 	while (waits && cudaIpcOpenMemHandle(&late, m.late, LAZY) == cudaSuccess) {
 		CHECK(cudaIpcCloseMemHandle(late));
 		usleep(1000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Device memory that one process gives another by a handle: what each side writes the other one
- * sees, an allocation within a page as well as one of many. Handles that were made up are refused.
+ * Device memory that one process shares with another by a handle. Each process sees what the
+ * other one writes, in an allocation smaller than a page and in one of many pages. Invented
+ * handles are refused.
  */
 #include "ipc.h"
 
@@ -48,7 +49,7 @@ static void expect(const uint32_t *p, int n, uint32_t seed, uint32_t plus, const
 	free(host);
 }
 
-/* Any error will do: what a GPU's driver says of them is its own affair. */
+/* Any error is right: a GPU's driver may choose which one it returns. */
 static void refuse(const cudaIpcMemHandle_t *h, const char *what)
 {
 	void *p = NULL;
@@ -84,7 +85,10 @@ static void child(const struct peer *parent)
 	EXPECT(cudaFree(big), cudaErrorInvalidValue);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
 
-	/* Opened again it is the same, and a handle of its middle is one of the whole. */
+	/*
+	 * Opened again, it has the same address. A handle made from its middle is a handle of
+	 * the whole.
+	 */
 	CHECK(cudaIpcOpenMemHandle((void **)&again, m.big, LAZY));
 	REQUIRE(again == big, "%p instead of %p", again, big);
 	CHECK(cudaIpcOpenMemHandle((void **)&inside, m.inside, LAZY));
@@ -101,7 +105,7 @@ static void child(const struct peer *parent)
 	CHECK(cudaIpcCloseMemHandle(big));
 	EXPECT(cudaIpcCloseMemHandle(big), cudaErrorInvalidValue);
 	meet(parent);
-	/* The other one stays open, until the process ends. */
+	/* The other allocation stays open until the process ends. */
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Heat in a plate with fixed edges: Jacobi steps until the largest change, kept with an atomic
- * maximum on the bits of a float, is small. The CPU takes the same steps.
+ * Heat in a plate with fixed edges: Jacobi steps until the largest change is small. An atomic
+ * maximum on the bits of a float keeps the largest change. The CPU takes the same steps.
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@ __global__ void relax(const float *from, float *to, int *change)
 	if (x == 0 || y == 0 || x >= SIDE - 1 || y >= SIDE - 1)
 		return;
 	to[i] = 0.25f * (from[i - 1] + from[i + 1] + from[i - SIDE] + from[i + SIDE]);
-	/* Floats that are not negative order as integers do. */
+	/* Floats that are not negative have the same order as integers. */
 	atomicMax(change, __float_as_int(fabsf(to[i] - from[i])));
 }
 

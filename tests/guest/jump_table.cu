@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A small machine per thread, interpreted: a switch with many cases in a loop (a table of branch
- * targets), where the lanes of a warp run different programs and meet again at the end.
+ * Each thread interprets a small program: a switch with many cases in a loop (a table of branch
+ * targets). The lanes of a warp run different programs and meet again at the end.
  */
 #include "check.h"
 
@@ -79,7 +79,7 @@ __host__ __device__ static int interpret(int program)
 	return (int)(a + fuel * 1000);
 }
 
-/* Beside its own result, each lane gets the sum over its warp. */
+/* Each lane stores its own result and the sum over its warp. */
 __global__ void run(int *out, int *sums)
 {
 	int i = threadIdx.x, x = interpret(i), sum = x;

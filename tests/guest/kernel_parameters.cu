@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parameters of kernels: every scalar type, structures by value with holes and alignment, arrays in
- * structures indexed at run time, references to templates' types, and blocks of 4000 bytes.
+ * Parameters of kernels: every scalar type, structures by value with padding and alignment,
+ * arrays in structures that are indexed at run time, template types, and blocks of 4000 bytes.
  */
 #include "check.h"
 
@@ -52,7 +52,7 @@ __global__ void structures(odd o, char between, aligned a, odd again, int *out)
 		 (int)(a.v.x + a.v.y * 2 + a.v.z * 3 + a.v.w * 4) - again.s[(t + 1) % 3];
 }
 
-/* Also written to: a thread's parameters are its own. */
+/* The kernel also writes to its parameters: each thread has its own copy. */
 __global__ void large(block b, int *out)
 {
 	int t = threadIdx.x;

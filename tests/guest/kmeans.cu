@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * k-means on integer points until nothing moves: nearest centre per thread, sums per block with
- * shared atomics, new centres by one block. The CPU runs the same rounds.
+ * k-means on integer points until no point changes its cluster: the nearest centre per thread,
+ * sums per block with shared atomics, new centres by one block. The CPU runs the same rounds.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sum in one launch: each block leaves its part in global memory, fences, takes a ticket; the
- * block that draws the last ticket adds the parts. Which block that is changes from run to run; the
- * sum does not. The counter wraps to zero by itself, so that the launch can be repeated.
+ * A sum in one launch: each block writes its part to global memory, executes a fence, and takes
+ * a ticket. The block with the last ticket adds the parts. Which block that is changes from run
+ * to run; the sum does not. The counter wraps to zero by itself, so the launch can be repeated.
  */
 #include "check.h"
 

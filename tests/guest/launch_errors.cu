@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A launch that cannot work is refused at the call with CUDA's own code, once, and the next good
- * launch runs. The codes are those that CUDA 13.0 gives with a 580 driver: "invalid value" also for
+ * launch runs. The codes are those of CUDA 13.0 with a 580 driver: "invalid value" also for
  * dimensions that older releases called an invalid configuration.
  */
 #include "check.h"
@@ -57,7 +57,7 @@ int main(void)
 	refused(dim3(1), dim3(1), (48 << 10) + 4);
 	refused(dim3(1), dim3(1), (size_t)1 << 30);
 
-	/* More than 48 KiB of shared memory, once it has been asked for. */
+	/* More than 48 KiB of shared memory, after the program has asked for it. */
 	CHECK(cudaDeviceGetAttribute(&opt_in, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
 	REQUIRE(opt_in >= 48 << 10, "%d", opt_in);
 	CHECK(cudaFuncSetAttribute(store, cudaFuncAttributeMaxDynamicSharedMemorySize, opt_in));
@@ -69,7 +69,7 @@ int main(void)
 	       cudaErrorInvalidValue);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
 
-	/* The same launch by its function's address; what is not a kernel is refused. */
+	/* The same launch by the function's address. An address that is no kernel is refused. */
 	CHECK(cudaLaunchKernel((const void *)store, dim3(1), dim3(1), args, words, 0));
 	CHECK(cudaMemcpy(&value, dev, sizeof(value), cudaMemcpyDeviceToHost));
 	REQUIRE(value == 5, "%d", value);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A block of threads must get its registers. A kernel that keeps far more than 64 values in a loop
- * cannot have 1024 threads, which is refused at the call, and runs with as many as its attributes
- * say; the same kernel with launch bounds has been made with fewer registers, and runs.
+ * A block of threads must get its registers. A kernel that keeps far more than 64 values in a
+ * loop cannot have 1024 threads: this is refused at the call. It runs with as many threads as
+ * its attributes say. The same kernel with launch bounds is compiled with fewer registers, and
+ * runs.
  */
 #include "check.h"
 
@@ -27,7 +28,10 @@
 	"sub.u32 left, left, 1; setp.ne.u32 more, left, 0; @more bra again;\n" \
 	"mov.b32 %0, sum;\n}"
 
-/* In PTX and within the kernel: for a debugger nvcc keeps values in memory, and calls functions. */
+/*
+ * In PTX, and inside the kernel: for a debugger, nvcc keeps values in memory and calls
+ * functions.
+ */
 #define MIX_ON_GPU(sum, in, rounds) \
 	asm volatile(START EACH(LOAD) "again:\n" EACH(MIX) END : "+r"(sum) : "l"(in), "r"(rounds))
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Modules loaded while the program runs: PTX from memory and from a file, kernels and variables
- * found by name and used as registered ones are, or listed, managed memory; and what is wrong is
- * refused.
+ * Modules loaded while the program runs: PTX from memory and from a file. Kernels and variables
+ * are found by name and used like registered ones, or are listed; managed memory; and wrong
+ * calls are refused.
  */
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ static const char ptx[] = ".version 7.0\n"
 			  "done: ret;\n"
 			  "}\n";
 
-/* Three kernels, and a variable of either kind. */
+/* Three kernels, and a variable of each kind. */
 static const char several[] = ".version 7.0\n"
 			      ".target sm_75\n"
 			      ".address_size 64\n"
@@ -106,7 +106,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Each kernel once, with the handle that its name gives. */
+/* Lists each kernel once, with the handle that its name gives. */
 static void enumerate(void)
 {
 	cudaKernel_t kernels[8], found;
@@ -135,7 +135,7 @@ static void enumerate(void)
 	CHECK(cudaLibraryUnload(library));
 }
 
-/* Both sides have it at one address. */
+/* The host and the device have the variable at the same address. */
 static void managed(void)
 {
 	cudaLibrary_t library;
@@ -188,7 +188,7 @@ int main(void)
 	close(fd);
 	CHECK(cudaLibraryLoadFromFile(&two, path, NULL, NULL, 0, NULL, NULL, 0));
 	remove(path);
-	/* Its variable is its own. */
+	/* The second module has its own variable. */
 	use(two, "from a file");
 	CHECK(cudaLibraryUnload(one));
 	CHECK(cudaLibraryGetKernel(&kernel, two, "shift"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A linear system in double: LU with partial pivoting in one block (the pivot is found by a tree
- * over shared memory), substitution forward and back. The residual must vanish.
+ * A linear system in double: LU with partial pivoting in one block (a tree over shared memory
+ * finds the pivot), then forward and back substitution. The residual must be zero within
+ * rounding.
  */
 #include <math.h>
 

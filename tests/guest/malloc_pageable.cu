@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory of malloc is pageable: the program overwrites its buffer as soon as cudaMemcpyAsync has
- * returned, ten thousand times, while the stream is kept busy, and the device never gets the new
- * bytes. The first argument says how many times.
+ * Memory of malloc is pageable. The program overwrites its buffer as soon as cudaMemcpyAsync has
+ * returned, ten thousand times, while the stream is kept busy. The device must never get the new
+ * bytes. The first argument is the number of copies.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Far more memory than there is, of which three pages are touched, costs three chunks. A program's
- * buffers are chunks although it gets them before its first CUDA call. Where qCUDA's driver can be
- * asked, its figures have to say so.
+ * An allocation much larger than the memory, of which only three pages are touched, costs three
+ * chunks. A program's buffers are chunks although it allocates them before its first CUDA call.
+ * If qCUDA's driver is there, its counters must confirm this.
  */
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ __global__ void unused(void)
 {
 }
 
-/* The chunks of the group of this process that p lies in; -1: the driver cannot be asked. */
+/* Returns the number of chunks in this process's group at p; -1: there is no driver to ask. */
 static long chunks_of(const void *p)
 {
 	FILE *f = fopen("/sys/kernel/debug/qcuda/groups", "r");
@@ -47,14 +47,14 @@ int main()
 	char *p = (char *)malloc(16 * GIB), *dev;
 
 	REQUIRE(p, "malloc(16 GiB)");
-	/* Of no group, or of one without chunks. */
+	/* p is in no group, or in one without chunks. */
 	expect_chunks(p, 0);
 	p[0] = 1;
 	p[5 * GIB + 12345] = 2;
 	p[16 * GIB - 1] = 3;
 	expect_chunks(p, 3);
 
-	/* A command needs no more than what it copies. */
+	/* A command needs no more chunks than the bytes that it copies. */
 	CHECK(cudaMalloc(&dev, 8192));
 	CHECK(cudaMemcpy(dev, p + 5 * GIB + 8192, 8192, cudaMemcpyHostToDevice));
 	CHECK(cudaMemcpy(p + 16 * GIB - 8192, dev, 8192, cudaMemcpyDeviceToHost));
@@ -64,7 +64,7 @@ int main()
 	free(p);
 	expect_chunks(p, 0);
 
-	/* And calloc touches nothing. */
+	/* calloc touches nothing either. */
 	p = (char *)calloc(16, GIB);
 	REQUIRE(p && p[9 * GIB] == 0, "calloc");
 	expect_chunks(p, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Managed memory: what the CPU writes a kernel reads and the other way round, whatever has been
- * advised and prefetched; and advice and prefetches can be asked back, for all of a range or a
- * part.
+ * Managed memory: kernels read what the CPU writes, and the CPU reads what kernels write,
+ * whatever was advised and prefetched. Advice and prefetches can be queried, for a whole range
+ * or a part of it.
  */
 #include "check.h"
 
@@ -23,7 +23,9 @@ static int ask(cudaMemRangeAttribute attr, const void *p, size_t len)
 	return value;
 }
 
-/* Three ranges, the first two of them to the CPU; then all are discarded and written anew. */
+/*
+ * Prefetches three ranges, the first two to the CPU. Then all are discarded and written again.
+ */
 static void batches(cudaStream_t stream)
 {
 	const size_t piece = (size_t)2 << 20;
@@ -128,7 +130,7 @@ int main(void)
 	CHECK(cudaStreamSynchronize(stream));
 	batches(stream);
 
-	/* What is no managed memory, no device, no advice. */
+	/* Not managed memory, not a device, not valid advice. */
 	EXPECT(cudaMemAdvise(dev, BYTES, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
 	EXPECT(cudaMemAdvise(p, 0, cudaMemAdviseSetReadMostly, gpu), cudaErrorInvalidValue);
 	EXPECT(cudaMemAdvise(p, BYTES, (cudaMemoryAdvise)100, gpu), cudaErrorInvalidValue);

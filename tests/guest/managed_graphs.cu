@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A graph with a conditional node, launched again and again: each launch sees the managed variables
- * as the program has left them, and the program sees what each launch has made of them.
+ * A graph with a conditional node is launched again and again. Each launch sees the managed
+ * variables as the program has left them, and the program sees what each launch has written.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Managed variables in a program of several units that are linked for the device: each unit uses
- * what the other defines, and both have one of the same name for themselves.
+ * Managed variables in a program of several units that are linked for the device. Each unit uses
+ * a variable that the other one defines, and each has a private variable of the same name.
  */
 #include "units/managed_units.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Variables that host and device code use by one name: whole types of them, initialised or not, by
- * name and by pointers to them, which mean the same on both sides.
+ * Variables that host and device code use by the same name: of many types, initialised or not,
+ * by name and by pointers to them. A pointer means the same on both sides.
  */
 #include "check.h"
 
@@ -100,7 +100,7 @@ int main(void)
 			both == -375,
 		"%g %g %g", big[3], big[4], big[5]);
 
-	/* What the host writes after a synchronisation the next kernel sees, in any stream. */
+	/* After a synchronisation, the next kernel in any stream sees what the host writes. */
 	CHECK(cudaStreamCreate(&s));
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < BIG; i++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The Mandelbrot set: every thread leaves its loop at another time. In fixed point, so that the CPU
- * counts exactly the same iterations, and in double with explicit rounding, for the same reason.
+ * The Mandelbrot set: every thread leaves its loop after a different number of rounds. In fixed
+ * point, so that the CPU counts exactly the same iterations, and in double with explicit
+ * rounding for the same reason.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A kernel that keeps far more than 64 values alive at once, and one that indexes arrays of its own
- * with indices known only at run time, so that they live in local memory.
+ * A kernel that keeps far more than 64 values alive at once, and a kernel that indexes its own
+ * arrays with indices known only at run time, so that the arrays are in local memory.
  */
 #include "check.h"
 
@@ -15,7 +15,7 @@ __host__ __device__ static uint32_t stir(uint32_t seed)
 #pragma unroll
 	for (int i = 0; i < VALUES; i++)
 		v[i] = scramble(i, seed);
-		/* Every value needs all others before any of them is done. */
+		/* Every value needs all the others before any of them is done. */
 #pragma unroll
 	for (int round = 0; round < 3; round++) {
 #pragma unroll

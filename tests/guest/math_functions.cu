@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The functions of math.h in float and double against the CPU's in double: within the errors that
- * CUDA documents, or, where the compiler was told to be fast, within those of the fast ones.
- * Special arguments give what the standard says.
+ * The functions of math.h in float and double, compared with the CPU's in double. They must be
+ * within the errors that CUDA documents, or, with fast math, within the errors of the fast
+ * functions. Special arguments must give what the standard says.
  */
 #include <math.h>
 
@@ -10,8 +10,10 @@
 
 #define N 512
 
-/* Name, expression of x and y, range of x, allowed error: floats in units of 1e-7 and double in
- * 1e-16. */
+/*
+ * Name, expression of x and y, range of x, allowed error: float in units of 1e-7, double in
+ * 1e-16.
+ */
 #define FUNCTIONS(F)                              \
 	F(sin, sin(x), -100, 100, 40)             \
 	F(cos, cos(x), -100, 100, 40)             \
@@ -77,7 +79,7 @@ template <typename T> __global__ void compute(const T *all_x, const T *all_y, T 
 	int i = threadIdx.x;
 	T y = all_y[i], x;
 
-	/* A block per function. */
+	/* One block per function. */
 	switch (blockIdx.x) {
 #define F(name, expr, ...)                          \
 	case FN_##name:                             \
@@ -132,7 +134,7 @@ template <typename T> static void test(double unit)
 		double want = reference(f, x[k], y[i]);
 		double scale = f == FN_sin || f == FN_cos ? 1 : fabs(want);
 
-		/* Near a zero of a logarithm the error is absolute. */
+		/* Near a zero of a logarithm, the error is absolute. */
 		if (f == FN_log || f == FN_log2 || f == FN_log10)
 			scale = fmax(scale, 1);
 		REQUIRE(fabs(out[k] - want) <= range[f].units * unit * scale,

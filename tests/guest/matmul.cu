@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tiled matrix multiply: blocks of 16 x 16 threads move tiles into shared memory, meet at a barrier
- * and multiply from there. C (m x n) = A (m x k) * B (k x n), no dimension a multiple of the tile
- * by default.
+ * Tiled matrix multiplication: blocks of 16 x 16 threads copy tiles into shared memory, meet at
+ * a barrier and multiply from there. C (m x n) = A (m x k) * B (k x n). By default no dimension
+ * is a multiple of the tile.
  */
 #include <math.h>
 
@@ -81,7 +81,10 @@ int main(int argc, char **argv)
 			for (int l = 0; l < k; l++)
 				sum += (double)a[i * k + l] * b[l * n + j];
 			diff = fabsf(c[i * n + j] - (float)sum);
-			/* Every product is below 1: a sum of k of them in single precision. */
+			/*
+			 * Every product is below 1: this is a sum of k products in single
+			 * precision.
+			 */
 			REQUIRE(diff <= 2e-7f * k, "row %d, column %d: %g, the CPU says %g", i, j,
 				c[i * n + j], sum);
 			worst = diff > worst ? diff : worst;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * When a buffer may be used again. Pageable memory: as soon as the call returns, ten thousand
- * times, with the stream held up so that a copy which came late would be seen. Pinned memory: the
- * call returns while a kernel in front of the copy still runs, and the copy takes what is there
- * then. Memory given back while a copy of it is queued: the copy is right all the same.
+ * When a buffer may be used again.
+ *
+ * - Pageable memory: as soon as the call returns. Tested ten thousand times with a busy stream,
+ *   so that a late copy would be seen.
+ * - Pinned memory: the call returns while a kernel in front of the copy still runs, and the copy
+ *   takes the bytes that are there when it runs.
+ * - Memory that is freed while a copy of it is queued: the copy is right all the same.
  */
 #include "check.h"
 
@@ -67,7 +70,7 @@ static void pageable(cudaStream_t stream)
 	free(on_heap);
 }
 
-/* If one of these calls waited for its copy it would never return. */
+/* If one of these calls waited for its copy, it would never return. */
 static void pinned(cudaStream_t stream)
 {
 	const size_t bytes = (8 << 20) + 3;
@@ -79,7 +82,7 @@ static void pinned(cudaStream_t stream)
 	CHECK(cudaMallocHost(&up, bytes));
 	CHECK(cudaMallocHost(&down, bytes));
 	CHECK(cudaMallocHost(&flag, 4));
-	/* What a first use may have to set up, it may wait for. */
+	/* The first use of the memory may wait for its setup. */
 	fill_words(up, bytes, 1);
 	CHECK(cudaMemcpy(dev, up, bytes, cudaMemcpyHostToDevice));
 	memset(down, 0, bytes);

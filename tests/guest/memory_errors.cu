@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Wrong pointers, directions and sizes get CUDA's own error codes at the call, and the device works
- * as before after each.
+ * Wrong pointers, directions and sizes get CUDA's own error codes at the call. After each, the
+ * device works as before.
  */
 #include <sys/mman.h>
 
@@ -78,7 +78,7 @@ static void copies(void)
 		cudaErrorInvalidMemcpyDirection);
 	REFUSED(cudaMemset(host, 0, 16), cudaErrorInvalidValue);
 	CHECK(cudaMemcpy(dev, host, 0, up));
-	/* Uploading from memory that can only be read is fine. */
+	/* An upload from read-only memory is allowed. */
 	CHECK(cudaMemcpy(dev, read_only, 8192, up));
 	still_works();
 	munmap(read_only, 8192);

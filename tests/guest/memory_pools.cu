@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stream-ordered memory: cudaMallocAsync and cudaFreeAsync in the order of their stream, pools with
- * their attributes, the pool that a device has, and more memory in a row than the device has at all.
+ * Stream-ordered memory: cudaMallocAsync and cudaFreeAsync in the order of their stream, pools
+ * with their attributes, a device's pool, and a row of allocations that add up to more memory
+ * than the device has.
  */
 #include "check.h"
 
@@ -28,7 +29,7 @@ static size_t get(cudaMemPool_t pool, cudaMemPoolAttr attr)
 	return value;
 }
 
-/* Nothing is waited for until the end: every free comes behind what still uses the memory. */
+/* The program waits only at the end: each free is behind the last use of its memory. */
 static void in_order(void)
 {
 	static int got[8][N];
@@ -118,7 +119,7 @@ static void pools(void)
 	CHECK(cudaDeviceSetMemPool(0, pool));
 	CHECK(cudaDeviceGetMemPool(&now, 0));
 	REQUIRE(now == pool, "the device has not got the pool");
-	/* The same by the names that later came for it. */
+	/* The same with the newer functions. */
 	CHECK(cudaMemSetMemPool(&here, cudaMemAllocationTypePinned, first));
 	CHECK(cudaDeviceGetMemPool(&now, 0));
 	REQUIRE(now == first, "the device has not got its own pool");
@@ -130,7 +131,9 @@ static void pools(void)
 	CHECK(cudaMallocAsync(&p, MIB, NULL));
 	CHECK(cudaDeviceSynchronize());
 	REQUIRE(get(pool, cudaMemPoolAttrUsedMemCurrent) >= MIB, "it comes from elsewhere");
-	/* The pool goes; its memory stays until it is freed, which cudaFree does as well. */
+	/*
+	 * The pool is destroyed. Its memory stays until it is freed. cudaFree can free it, too.
+	 */
 	CHECK(cudaDeviceSetMemPool(0, first));
 	CHECK(cudaMemPoolDestroy(pool));
 	count_up<<<1, 4>>>(p, 4, 5);
@@ -146,7 +149,7 @@ static void pools(void)
 	(void)cudaGetLastError();
 }
 
-/* 12 GiB and more on devices of 4; each piece is in use when the next one is asked for. */
+/* 12 GiB and more on devices of 4 GiB. Each piece is in use when the next one is allocated. */
 static void one_after_another(void)
 {
 	size_t total, free_before, piece;

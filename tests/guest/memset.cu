@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cudaMemset and its asynchronous, two- and three-dimensional forms: every byte of the range is set and not
- * one beside it, at odd addresses and lengths.
+ * cudaMemset and its asynchronous, two- and three-dimensional forms: every byte of the range is
+ * set, and no byte beside it, at odd addresses and lengths.
  */
 #include "check.h"
 
@@ -61,7 +61,7 @@ int main(void)
 	CHECK(cudaStreamSynchronize(stream));
 	compare(dev, "cudaMemset2DAsync");
 
-	/* Of slices of 10 rows only the first 7. */
+	/* Only the first 7 rows of slices of 10 rows. */
 	CHECK(cudaMemset3DAsync(make_cudaPitchedPtr(dev + 256, pitch, width, 10), 0xef,
 				make_cudaExtent(width, 7, 4), stream));
 	for (size_t y = 0; y < 40; y++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A mipmapped texture: each level has a color of its own, so what is read tells which levels were
- * used, and in which parts: by level, by gradient, nearest and mixed, with bias and limits.
+ * A mipmapped texture. Each level has a color of its own, so a value shows which levels were
+ * used, and in which shares: by level, by gradient, nearest and mixed, with bias and limits.
  */
 #include <math.h>
 
@@ -15,7 +15,10 @@ __global__ void by_level(cudaTextureObject_t tex, float *out)
 {
 	int i = threadIdx.x;
 
-	/* From one below the first level to one above the last, in eighths and a bit. */
+	/*
+	 * From one below the first level to one above the last, in steps of an eighth, with a
+	 * small offset.
+	 */
 	out[i] = tex2DLod<float>(tex, 0.3f, 0.7f, (float)i / 8 - 1 + 1.0f / 32);
 }
 
@@ -126,7 +129,7 @@ int main(void)
 		levels(mipmap, dev, mixed, 0, 2, 4);
 		levels(mipmap, dev, mixed, 1.25f, 0, 100);
 	}
-	/* One level with a texture of its own in it. */
+	/* A separate texture of one level. */
 	for (int k = 0; k < 64; k++)
 		host[k] = (float)(k * k);
 	CHECK(cudaGetMipmappedArrayLevel(&level, mipmap, 3));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pi by throwing darts: each thread has its own xorshift generator, a warp adds its hits, one lane
- * adds them to the total. The CPU throws the same darts, so the count is exact.
+ * Pi by random points: each thread has its own xorshift generator, a warp adds its hits, one
+ * lane adds them to the total. The CPU uses the same points, so the count is exact.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Eight host threads, each with a stream, buffers and kernels of its own, all at once. Results do
- * not mix, and neither do errors: one thread's mistake is not another's last error.
+ * Eight host threads, each with its own stream, buffers and kernels, all at once. Results do not
+ * mix, and errors do not either: one thread's mistake is not another's last error.
  */
 #include <pthread.h>
 

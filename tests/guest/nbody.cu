@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Gravity between all pairs of bodies: positions pass through shared memory in tiles of float4,
- * accelerations use rsqrtf. A few steps, against double on the CPU; momentum must not change.
+ * Gravity between all pairs of bodies: positions go through shared memory in tiles of float4,
+ * accelerations use rsqrtf. A few steps, compared with double on the CPU. Momentum must not
+ * change.
  */
 #include <math.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Asking for more than there is gets cudaErrorMemoryAllocation, pinned or on the device, in one
- * piece or in many; what was had before is untouched, and after giving it back there is room again.
- * The argument is how many GiB are too many for pinned memory.
+ * A request for more memory than there is returns cudaErrorMemoryAllocation: pinned or on the
+ * device, in one piece or in many. Earlier allocations are not touched, and after they are freed
+ * there is room again. The argument is how many GiB are too many for pinned memory.
  */
 #include "check.h"
 

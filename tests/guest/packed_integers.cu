@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Several small integers in one word: dot products of four bytes and of two shorts (__dp4a,
- * __dp2a), and lane by lane sums, differences, minima, comparisons and saturation of bytes and
- * shorts.
+ * __dp2a), and sums, differences, minima, comparisons and saturation of bytes and shorts, lane
+ * by lane.
  */
 #include "check.h"
 
@@ -64,7 +64,7 @@ template <typename F> static unsigned int each(int bits, unsigned int a, unsigne
 	return word;
 }
 
-/* `expr` of each part: signed x and y, unsigned u and v. */
+/* `expr` for each part: x and y are signed, u and v unsigned. */
 #define LANES(bits, a, b, expr)                           \
 	each(bits, a, b, [](int u, int v, int x, int y) { \
 		(void)u, (void)v, (void)x, (void)y;       \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two devices: with peer access a kernel on one uses the memory of the other; memory of a pool that
- * grants it needs none. Without, it is an illegal address. With one device there is only what the
- * calls say about that.
+ * Two devices. With peer access, a kernel on one device uses the memory of the other. Memory of
+ * a pool that grants access needs no peer access. Otherwise the access is an illegal address.
+ * With one device, the test only checks what the calls return.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void expect_fetched(int *to, const int *from, int first)
 		REQUIRE(back[i] == first + i + 1, "element %d is %d", i, back[i]);
 }
 
-/* Memory of device 1 with a sequence in it. */
+/* Allocates memory of device 1 with a sequence in it. */
 static int *sequence(int first)
 {
 	static int host[N];
@@ -68,7 +68,7 @@ static void with(void)
 	EXPECT(cudaDeviceEnablePeerAccess(1, 0), cudaErrorPeerAccessAlreadyEnabled);
 	(void)cudaGetLastError();
 	expect_fetched(near, far, 7);
-	/* And writes there, too. */
+	/* The kernel writes there, too. */
 	fetch<<<N / 128, 128>>>(far, near, N);
 	CHECK_LAUNCH();
 	CHECK(cudaMemcpy(&value, far, sizeof(value), cudaMemcpyDeviceToHost));

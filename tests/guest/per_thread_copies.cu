@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compiled with --default-stream per-thread: every copy and memset on stream 0, synchronous ones
- * too, is in the thread's own stream. All of them are made once, and once more while another
- * stream is held up: the legacy stream waits for that one, and nothing that is done here may.
+ * Compiled with --default-stream per-thread: every copy and memset on stream 0, also the
+ * synchronous ones, is in the thread's own stream. All of them are made once, and a second time
+ * while another stream is held up. The legacy stream waits for that stream; none of the calls
+ * here may wait for it.
  */
 #include <semaphore.h>
 
 #include "check.h"
 
-/* Some of the calls are deprecated, and still there. */
+/* Some of the functions are deprecated; they are still tested. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define W     60
@@ -31,7 +32,7 @@ static void same(const void *got, const void *want, size_t bytes, const char *wh
 	REQUIRE(at == bytes, "%s: byte %zu of %zu differs", what, at, bytes);
 }
 
-/* Rows of W bytes, PITCH apart, and nothing between them. */
+/* Rows of W bytes, PITCH apart. The bytes between them do not matter. */
 static void same_rows(const unsigned char *got, const unsigned char *want, size_t rows,
 		      const char *what)
 {
@@ -131,7 +132,7 @@ static void arrays(uint32_t seed)
 
 	fresh(seed + 2);
 	CHECK(cudaMemcpyToArray(array, 0, 0, host, bytes, cudaMemcpyHostToDevice));
-	/* CUDA's own waits for the legacy stream all the same. */
+	/* CUDA's own call waits for the legacy stream all the same. */
 	if (is_held)
 		CHECK(cudaMemcpy2DArrayToArray(array2, 0, 0, array, 0, 0, W, H,
 					       cudaMemcpyDeviceToDevice));
@@ -184,7 +185,10 @@ static void memsets(int value)
 	check_set(value + 4, W, H * D, "cudaMemset3DAsync");
 }
 
-/* No batch is for the legacy stream, and what 0 means is left open: so the stream by its name. */
+/*
+ * A batch cannot use the legacy stream, and the meaning of 0 is not defined. So the test names
+ * the stream.
+ */
 static void batches(uint32_t seed)
 {
 	void *dsts[] = {dev, dev + BYTES / 2};
@@ -218,7 +222,10 @@ static void everything(uint32_t seed)
 	batches(seed + 30);
 }
 
-/* Between devices, here one and the same. The synchronous one waits for all of a device. */
+/*
+ * Copies between devices, where both are the same device. The synchronous call waits for all of
+ * a device.
+ */
 static void peers(uint32_t seed)
 {
 	cudaMemcpy3DPeerParms p = {};
@@ -260,7 +267,7 @@ int main(void)
 	CHECK(cudaStreamCreate(&held));
 	REQUIRE(!sem_init(&gate, 0, 0), "semaphore");
 
-	/* What is loaded at first use is loaded now. */
+	/* Loads now what is loaded at first use. */
 	everything(100);
 	peers(200);
 
@@ -268,7 +275,10 @@ int main(void)
 	is_held = true;
 	everything(300);
 	EXPECT(cudaStreamQuery(held), cudaErrorNotReady);
-	/* The legacy stream does wait for it, and this thread's own for that one from then on. */
+	/*
+	 * The legacy stream does wait for the held stream. From then on, this thread's own
+	 * stream waits for the legacy stream.
+	 */
 	memset(pinned_back, 0, BYTES);
 	CHECK(cudaMemsetAsync(dev, 77, BYTES, cudaStreamLegacy));
 	CHECK(cudaMemcpyAsync(pinned_back, dev, BYTES, cudaMemcpyDeviceToHost));

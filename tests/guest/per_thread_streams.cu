@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compiled with --default-stream per-thread: launches, events, callbacks, captures, graphs, pools
- * and hints on stream 0 are in the thread's own stream. A capture of that stream shows it: what is
- * put into stream 0 becomes a node of the graph. Two threads' streams run side by side, and the
- * legacy stream waits for both, and both for it.
+ * Compiled with --default-stream per-thread: launches, events, callbacks, captures, graphs,
+ * pools and hints on stream 0 are in the thread's own stream. A capture of that stream proves
+ * it: work put into stream 0 becomes a node of the graph. The streams of two threads run side by
+ * side. The legacy stream waits for both, and both wait for it.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,7 +26,10 @@ __global__ void add(int *p, int what, int n)
 		p[i] += what + added;
 }
 
-/* A C compiler makes this of cudaGraphLaunch, and nvcc makes the other one with the thread's stream. */
+/*
+ * A C compiler uses this function for cudaGraphLaunch. nvcc uses the other one, with the
+ * thread's stream.
+ */
 extern "C" cudaError_t launch_graph(cudaGraphExec_t exec, cudaStream_t stream)
 	__asm__("cudaGraphLaunch_ptsz");
 
@@ -73,7 +76,10 @@ static void launch(bool cooperative, int *what)
 	CHECK(cudaLaunchKernelExC(&config, (const void *)add, args));
 }
 
-/* From zeroes, with kernels that add 5 + 3 each: three times as much, in pinned and in other. */
+/*
+ * Starts from zeros with kernels that add 5 + 3 each. The results are three times as much, in
+ * pinned memory and in `other`.
+ */
 static int put_work(void)
 {
 	cudaMemcpy3DParms p = {};
@@ -150,7 +156,7 @@ static void captured(void)
 					cudaMemcpyDeviceToHost));
 	CHECK(cudaStreamGetCaptureInfo(0, &status, &id, &now, &deps, NULL, &n));
 	REQUIRE(status == cudaStreamCaptureStatusActive && id && n == 1, "%zu at the end", n);
-	/* An empty node behind it by hand, and the capture goes on behind that. */
+	/* Adds an empty node by hand; the capture goes on behind it. */
 	tail = deps[0];
 	CHECK(cudaGraphAddEmptyNode(&node, now, &tail, 1));
 	CHECK(cudaStreamUpdateCaptureDependencies(0, &node, NULL, 1,
@@ -227,7 +233,10 @@ static void asked(void)
 	REQUIRE(priority == 0, "priority %d", priority);
 	CHECK(cudaStreamGetDevice(0, &device));
 	REQUIRE(device == 0, "device %d", device);
-	/* What is set on 0 is copied to another, and what is set on that one back to 0. */
+	/*
+	 * Attributes set on 0 are copied to another stream, and attributes set on that one are
+	 * copied back to 0.
+	 */
 	value.syncPolicy = cudaSyncPolicyBlockingSync;
 	CHECK(cudaStreamSetAttribute(0, cudaStreamAttributeSynchronizationPolicy, &value));
 	CHECK(cudaStreamCopyAttributes(side, 0));
@@ -278,14 +287,14 @@ static void memory(void)
 	CHECK(cudaMemPrefetchAsync(managed, HALF, gpu, 0, 0));
 	add<<<(N + 255) / 256, 256>>>(managed, 10, N);
 	CHECK_LAUNCH();
-	/* No batch is for the legacy stream, and what 0 means is left open. */
+	/* A batch cannot use the legacy stream, and the meaning of 0 is not defined. */
 	CHECK(cudaMemPrefetchBatchAsync(halves, sizes, 2, places, first, 2, 0, cudaStreamPerThread));
 	CHECK(cudaStreamSynchronize(0));
 	check_all(managed, 16, "prefetched memory");
 	CHECK(cudaMemRangeGetAttribute(&where, sizeof(where),
 				       cudaMemRangeAttributeLastPrefetchLocation, managed, HALF));
 	REQUIRE(where == cudaCpuDeviceId, "prefetched to %d", where);
-	/* What is discarded may hold anything until it is written again. */
+	/* Discarded memory may hold anything until it is written again. */
 	CHECK(cudaMemDiscardBatchAsync(halves, sizes, 2, 0, cudaStreamPerThread));
 	CHECK(cudaMemDiscardAndPrefetchBatchAsync(halves, sizes, 2, &gpu, first, 1, 0,
 						  cudaStreamPerThread));
@@ -316,14 +325,14 @@ static void *beside(void *arg)
 {
 	int back[N], rounds = *(int *)arg;
 
-	/* Nothing but this thread's own stream is waited for. */
+	/* Waits for this thread's own stream only. */
 	CHECK(cudaMemset(theirs, 0, BYTES));
 	for (int i = 0; i < rounds; i++)
 		add<<<(N + 255) / 256, 256>>>(theirs, 1, N);
 	CHECK_LAUNCH();
 	CHECK(cudaMemcpy(back, theirs, BYTES, cudaMemcpyDeviceToHost));
 	check_all(back, 6 * rounds, "the other thread");
-	/* Left behind for the legacy stream. */
+	/* Work left for the legacy stream to wait for. */
 	add<<<(N + 255) / 256, 256>>>(theirs, 1, N);
 	CHECK_LAUNCH();
 	return NULL;
@@ -335,7 +344,7 @@ static void threads(void)
 	pthread_t thread;
 	int rounds = 10;
 
-	/* This thread's stream is held up; the other one's is not. */
+	/* This thread's stream is held up; the other thread's stream is not. */
 	CHECK(cudaMemset(dev, 0, BYTES));
 	CHECK(cudaMemset(other, 0, BYTES));
 	CHECK(cudaLaunchHostFunc(0, wait_at_gate, NULL));
@@ -344,13 +353,15 @@ static void threads(void)
 	REQUIRE(!pthread_create(&thread, NULL, beside, &rounds), "thread");
 	REQUIRE(!pthread_join(thread, NULL), "thread");
 	EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
-	/* The legacy stream waits for both, and this thread's for the legacy one. */
+	/*
+	 * The legacy stream waits for both, and this thread's stream waits for the legacy one.
+	 */
 	add<<<(N + 255) / 256, 256, 0, cudaStreamLegacy>>>(dev, 10, N);
 	CHECK_LAUNCH();
 	CHECK(cudaMemcpyAsync(other, theirs, BYTES, cudaMemcpyDeviceToDevice, cudaStreamLegacy));
 	add<<<(N + 255) / 256, 256>>>(dev, 100, N);
 	CHECK_LAUNCH();
-	/* A stream that asks for none of this does not wait for the legacy one. */
+	/* A non-blocking stream does not wait for the legacy one. */
 	CHECK(cudaMemcpyAsync(pinned, dev, BYTES, cudaMemcpyDeviceToHost, side));
 	CHECK(cudaStreamSynchronize(side));
 	check_all(pinned, 0, "while the stream is held up");

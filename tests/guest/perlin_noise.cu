@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Gradient noise in three dimensions, four octaves: a permutation in constant memory that every
- * lane indexes elsewhere, floor, fade curves. Against the same formula in double; zero on the
- * lattice.
+ * Gradient noise in three dimensions, four octaves: a permutation in constant memory that each
+ * lane reads at another index, floor, fade curves. Compared with the same formula in double. The
+ * noise is zero on the lattice.
  */
 #include <math.h>
 

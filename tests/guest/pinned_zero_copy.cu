@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pinned host memory in kernels, through the very pointer that the CPU uses: read, written, and
+ * Pinned host memory in kernels, through the same pointer that the CPU uses: read, written, and
  * both at once, without any copy call. Also as source and target of copies in every direction.
  */
 #include "check.h"
@@ -50,7 +50,7 @@ int main(void)
 		CHECK(cudaDeviceSynchronize());
 		compare(out, n, round, round, "host to host");
 	}
-	/* One side on the device. */
+	/* One end on the device. */
 	fill_words(in, bytes, 8);
 	combine<<<(n + 127) / 128, 128>>>(in, dev, n, 8);
 	CHECK_LAUNCH();

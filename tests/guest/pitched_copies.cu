@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows with gaps, and boxes of them: copies between every two kinds of memory move the rows and
- * leave the gaps alone, and so do memsets, whether the rows are few or many, short or long.
+ * Rows with gaps, and boxes of such rows. Copies between every two kinds of memory move the rows
+ * and leave the gaps unchanged, and so do memsets, whether the rows are few or many, short or
+ * long.
  */
 #include <sys/mman.h>
 
@@ -57,7 +58,7 @@ static void one(int dst, int src, size_t dpitch, size_t spitch, size_t width, si
 
 static void boxes(cudaStream_t stream)
 {
-	/* 7 rows to a slice here, 9 there: slices have gaps, too. */
+	/* 7 rows per slice on one side, 9 on the other: slices have gaps, too. */
 	const size_t w = 300, h = 7, d = 5;
 	cudaMemcpy3DParms p = {};
 	size_t at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * printf in a kernel knows the formats that printf on the host knows: flags, widths, precisions,
- * length modifiers, strings and characters, one argument or many, and what its return value means.
- * The same macro prints on both sides; the text must be the same.
+ * printf in a kernel supports the same formats as printf on the host: flags, widths, precisions,
+ * length modifiers, strings and characters, one argument or many; also its return value. The
+ * same macro prints on both sides, and the text must be the same.
  */
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What kernels print comes out of this program's stdout at the next synchronisation, in order with
- * what the program itself prints. Stdout is turned into a file for a while to compare it.
+ * The output of kernels comes out of this program's stdout at the next synchronisation, in order
+ * with the program's own output. The test redirects stdout to a file for a while to compare it.
  */
 #include <algorithm>
 #include <string>

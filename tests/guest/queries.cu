@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Asking whether events and streams are done, over and over, while they are not and when they are:
- * never too early, never "not yet" of what has been waited for, also of events that are recorded
- * anew, destroyed and made again, by several threads, and an error when there has been one. Where a
- * driver counts what a program sends, asking again has to be nearly free.
+ * Queries whether events and streams are done, again and again, while they are not done and when
+ * they are. The answer must never be "done" too early, and never "not ready" after a wait. This
+ * must also hold for events that are recorded again, and for events that are destroyed and made
+ * again; for several threads; and after an error, the query must return it. If a driver counts
+ * what a program sends, repeated queries must cost nearly nothing.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -44,7 +45,7 @@ __global__ void fail(void)
 	__trap();
 }
 
-/* What this process has sent; -1: nobody counts. */
+/* Returns how many commands this process has sent; -1: no driver counts them. */
 static long sent(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/qcuda/sessions", "r");
@@ -78,7 +79,10 @@ static void bad_input(cudaStream_t s)
 	EXPECT(cudaGetLastError(), cudaErrorInvalidResourceHandle);
 	CHECK(cudaEventCreate(&e));
 	CHECK(cudaEventQuery(e));
-	/* Of what is being captured nothing can be said, whatever was known of the event. */
+	/*
+	 * A query of an event in a capture is an error, whatever was known about the event
+	 * before.
+	 */
 	CHECK(cudaEventRecord(e, s));
 	CHECK(cudaStreamSynchronize(s));
 	CHECK(cudaEventQuery(e));
@@ -138,7 +142,7 @@ static void asked_often(cudaStream_t s, int *dev)
 	CHECK(cudaEventDestroy(after));
 }
 
-/* What is known of an event or a stream does not outlive its next work. */
+/* An answer about an event or a stream is not valid any more after its next work. */
 static void used_again(cudaStream_t s, int *dev)
 {
 	cudaEvent_t e;
@@ -166,7 +170,7 @@ static void used_again(cudaStream_t s, int *dev)
 			EXPECT(cudaEventQuery(e), cudaErrorNotReady);
 		}
 		release();
-		/* Whoever has waited for it knows. */
+		/* After a wait, the program knows that the work is done. */
 		if (round % 3 == 0)
 			CHECK(cudaStreamSynchronize(s));
 		else if (round % 3 == 1)
@@ -198,7 +202,7 @@ static void *thread(void *arg)
 		do {
 			after = cudaEventQuery(e[1]);
 			before = cudaEventQuery(e[0]);
-			/* The first comes first. */
+			/* The first event is done first. */
 			REQUIRE(after != cudaSuccess || before == cudaSuccess, "round %d", i);
 			REQUIRE(after == cudaSuccess || after == cudaErrorNotReady, "%d", after);
 		} while (after != cudaSuccess);
@@ -228,7 +232,7 @@ static void threads(int *dev)
 		pthread_join(t[i], NULL);
 }
 
-/* The last: nothing works afterwards. */
+/* The last test: nothing works afterwards. */
 static void error_comes_out(cudaStream_t s)
 {
 	cudaEvent_t e;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Recursion with a branch taken differently by each thread: every thread sorts an array of its own
- * length with quicksort, on the stack of its calls.
+ * Recursion in which each thread takes its own branches: every thread sorts an array of its own
+ * length with quicksort, on its call stack.
  */
 #include <algorithm>
 
@@ -45,7 +45,10 @@ __global__ void sort_all(int *data)
 	quicksort(data + i * MOST, length(i));
 }
 
-/* A real GPU starts with 1 KiB per thread. A device without such a limit need not know the call. */
+/*
+ * A real GPU starts with 1 KiB of stack per thread. A device without this limit may not support
+ * the call.
+ */
 static void deepen_stack(void)
 {
 	cudaError_t code = cudaDeviceSetLimit(cudaLimitStackSize, 16384);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that call themselves and one another: Fibonacci, Ackermann, the towers of Hanoi, a pair
- * of mutually recursive ones, and a sum whose depth each thread chooses.
+ * Functions that call themselves and one another: Fibonacci, Ackermann, the towers of Hanoi, a
+ * pair of mutually recursive functions, and a sum whose depth each thread chooses.
  */
 #include "check.h"
 
@@ -47,7 +47,7 @@ __host__ __device__ static bool is_odd(int n)
 	return n == 0 ? false : is_even(n - 1);
 }
 
-/* Not a tail call: what comes back is still needed, with a local array in every frame. */
+/* Not a tail call: the result is still needed, and every frame has a local array. */
 __host__ __device__ static int deep(const int *x, int n)
 {
 	int keep[4] = {x[n], x[n / 2], n, x[0]}, below = n ? deep(x, n - 1) : 0;
@@ -80,7 +80,10 @@ __global__ void recurse(const int *x, results *out)
 	all(threadIdx.x, x, &out[threadIdx.x]);
 }
 
-/* A real GPU starts with 1 KiB per thread. A device without such a limit need not know the call. */
+/*
+ * A real GPU starts with 1 KiB of stack per thread. A device without this limit may not support
+ * the call.
+ */
 static void deepen_stack(void)
 {
 	cudaError_t code = cudaDeviceSetLimit(cudaLimitStackSize, 16384);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sum in three steps: every thread over its stride, a warp with __shfl_down_sync, a block through
- * shared memory. Integers, so that the order does not matter. Then the other shuffles and votes,
- * lane by lane.
+ * A sum in three steps: each thread over its stride, a warp with __shfl_down_sync, a block
+ * through shared memory. In integers, so that the order does not matter. Then the other shuffles
+ * and votes, lane by lane.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sums, products, quotients, roots and fused products in all four directions of rounding, in float
- * and double, bit for bit as the CPU computes them; with infinities, zeros of both signs and
- * numbers below the normal ones.
+ * Sums, products, quotients, roots and fused products in all four directions of rounding, in
+ * float and double, bit for bit as the CPU computes them; with infinities, zeros of both signs
+ * and numbers below the normal ones.
  */
 #include <fenv.h>
 #include <float.h>
@@ -54,7 +54,7 @@ __global__ void compute(const double *x, results<double> *out)
 
 static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/* Fast math makes zero of floats below the normal ones, going in and coming out. */
+/* Fast math turns floats below the normal ones into zero, in operands and in results. */
 static bool flushed;
 
 template <typename T> static bool same(T got, T want)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Prefix sums two ways: Hillis and Steele's (inclusive, two shared arrays that take turns) within
- * blocks, and Blelloch's (exclusive, up and down a tree) over the block totals. Together they scan
- * an array of many blocks.
+ * Prefix sums in two ways: Hillis and Steele's (inclusive, with two shared arrays that take
+ * turns) within blocks, and Blelloch's (exclusive, up and down a tree) over the block totals.
+ * Together they scan an array of many blocks.
  */
 #include "check.h"
 

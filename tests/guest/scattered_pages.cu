@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Copies of ordinary memory whose pages lie all over the machine: first touched in an order that
- * jumps about, so that neighbours in the program are none in memory, more of them than one command
- * can name, from and to an address in the middle of a page.
+ * Copies of ordinary memory whose pages are scattered over the machine's memory. The pages are
+ * first touched in an order that jumps, so that neighbours in the program are not neighbours in
+ * memory. There are more pages than one command can name, and the copies begin and end in the
+ * middle of a page.
  */
 #include <sys/mman.h>
 
@@ -10,7 +11,7 @@
 
 #define PAGE   4096
 #define PAGES  (18 << 10) /* 72 MiB */
-#define STRIDE 977	  /* a prime, and no divisor of PAGES */
+#define STRIDE 977	  /* a prime that does not divide PAGES */
 
 static unsigned char *scattered(void)
 {

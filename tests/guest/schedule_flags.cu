@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that asks for it spins while it waits for the GPU, or sleeps: it can tell by the
- * processor time that a long wait has cost. Each in a process of its own, since a context keeps
- * what it was made with.
+ * A program can ask to spin or to sleep while it waits for the GPU. The test sees the difference
+ * in the processor time of a long wait. Each case runs in a process of its own, because a
+ * context keeps its flags.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 #include "check.h"
 
 #define WAIT_NS 100000000ull
-#define SPINS	0.05 /* of a processor, at least; others may want it, too */
+#define SPINS	0.05 /* of a processor, at least; others may use it, too */
 #define SLEEPS	0.2  /* at most; a busy machine makes a system call seem long */
 #define TRIES	5
 
@@ -37,7 +37,7 @@ static double seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The share of a processor that a wait takes. */
+/* Returns the share of a processor that a wait uses. */
 static double wait_once(unsigned int *done)
 {
 	double cpu, began;
@@ -51,7 +51,7 @@ static double wait_once(unsigned int *done)
 	return (seconds(CLOCK_THREAD_CPUTIME_ID) - cpu) / (seconds(CLOCK_MONOTONIC) - began);
 }
 
-/* Tries again: other programs may have had the processors. */
+/* Tries again, because other programs may have used the processors. */
 static int wait_with(unsigned int flags)
 {
 	bool sleeps = flags == cudaDeviceScheduleBlockingSync;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * C++ atomics in device code with memory orders and scopes: a message handed over with release and
+ * C++ atomics in device code with memory orders and scopes: a message passed with release and
  * acquire, a counter with relaxed additions, compare and exchange, minimum and maximum.
  */
 #include <cuda/atomic>
@@ -30,7 +30,9 @@ __global__ void count(state *s)
 		atomicAdd(&s->passes, 1);
 }
 
-/* Two warps of a block throw a ball to and fro; what lies beside it is written plainly. */
+/*
+ * Two warps of a block pass a value to and fro. The data beside it is written with plain stores.
+ */
 __global__ void pass(int *out)
 {
 	__shared__ cuda::atomic<int, cuda::thread_scope_block> turn;

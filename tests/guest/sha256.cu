@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * SHA-256, a message per thread: rotations, byte order, a schedule in local memory. The standard's
- * own examples, and messages of every length around the block size against the CPU.
+ * SHA-256, one message per thread: rotations, byte order, a schedule in local memory. The
+ * standard's own examples, and messages of every length around the block size, compared with the
+ * CPU.
  */
 #include "check.h"
 
 #define MESSAGES 140
 
-/* First 32 bits behind the point of the cube roots of the first 64 primes. */
+/* The first 32 bits behind the point of the cube roots of the first 64 primes. */
 __constant__ uint32_t round_key[64];
 static uint32_t host_key[64];
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keeps a session open for as long as a test needs one. Prints "ready" once it holds device, pinned
- * and pageable memory, then waits for a line or the end of stdin, checks that all of it is still as
- * it was, and returns 0.
+ * Keeps a session open for as long as a test needs it. The program gets device, pinned and
+ * pageable memory and prints "ready". It waits for a line or the end of stdin, checks that all
+ * memory is unchanged, and returns 0.
  *
- * With "busy" it copies and computes without a pause instead of waiting; with "wait" it waits for a
- * stream that never goes on, with "poll" it asks for it again and again. A CUDA error ends it with
- * the error's number as exit code (255 if that is no number that an exit code can be).
+ * With "busy" it copies and computes without a pause instead of waiting. With "wait" it waits
+ * for a stream that never goes on. With "poll" it queries such a stream again and again. A CUDA
+ * error ends it with the error's number as exit code (255 if the number does not fit into an
+ * exit code).
  */
 #include <poll.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ static void hold(void *)
 		pause();
 }
 
-/* Returns when that ends with an error, which is all that it can do. */
+/* Returns when the wait ends with an error. It cannot end otherwise. */
 static void never_done(bool poll)
 {
 	cudaError_t err;

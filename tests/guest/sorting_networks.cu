@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two sorting networks over keys with values: bitonic (short strides in shared memory, long ones in
- * global memory) and Batcher's odd-even merge in one block.
+ * Two sorting networks over keys with values: bitonic (short strides in shared memory, long
+ * strides in global memory) and Batcher's odd-even merge in one block.
  */
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a thread can read about itself: indices and sizes in three dimensions, lane, lane masks,
- * warp and number of warps, block of the grid; for a grid and blocks of awkward shapes.
+ * warp and number of warps, block of the grid; for a grid and blocks of unusual shapes.
  */
 #include "check.h"
 
@@ -71,7 +71,7 @@ static void test(dim3 grid, dim3 block)
 			w.ge);
 		REQUIRE(w.warp < w.warps_at_most && w.sm < w.sms, "thread %u: warp %u, sm %u", i,
 			w.warp, w.sm);
-		/* A warp's number is the machine's choice, but all its lanes agree. */
+		/* The machine chooses a warp's number, but all lanes of the warp must agree. */
 		REQUIRE(lane == 0 || (w.warp == out[i - 1].warp && w.sm == out[i - 1].sm),
 			"thread %u is in another warp", i);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A lock made from compare-and-swap, taken by every thread: by 32 threads of one warp (which hangs
- * where threads of a warp cannot go separate ways), by the threads of a block and by many blocks.
- * What the lock guards is an ordinary counter and a linked list.
+ * A lock made from compare-and-swap that every thread takes: the 32 threads of one warp (this
+ * hangs if threads of a warp cannot take separate paths), the threads of a block, and many
+ * blocks. The lock protects an ordinary counter and a linked list.
  */
 #include "check.h"
 

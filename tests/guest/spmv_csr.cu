@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sparse matrix (compressed rows) times a vector, a thread per row and a warp per row, in double.
- * Rows have 0 to 40 elements, one is long.
+ * A sparse matrix (compressed rows) times a vector, one thread per row and one warp per row, in
+ * double. Rows have 0 to 40 elements; one row is long.
  */
 #include <math.h>
 #include <vector>

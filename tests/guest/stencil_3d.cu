@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A stencil in a box: blocks and the grid have three dimensions, no side of the box is a multiple
- * of the block's. Each point adds its 26 neighbours with weights; beyond the box is zero. Integers.
+ * A stencil in a box: blocks and the grid have three dimensions, and no side of the box is a
+ * multiple of the block's side. Each point adds its 26 neighbours with weights; beyond the box,
+ * values are zero. In integers.
  */
 #include "check.h"
 

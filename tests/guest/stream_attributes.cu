@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What can be asked of a stream (flags, priority, device, number) and set on it (attributes), and
- * events that are recorded with flags.
+ * What a program can query about a stream (flags, priority, device, number) and set on it
+ * (attributes), and events that are recorded with flags.
  */
 #include "check.h"
 
@@ -43,7 +43,7 @@ int main(void)
 	CHECK(cudaStreamGetAttribute(a, cudaStreamAttributePriority, &value));
 	REQUIRE(value.priority == greatest, "priority %d, not %d", value.priority, greatest);
 
-	/* What it is before it is set, NVIDIA's library does not tell. */
+	/* NVIDIA's library does not define the value before it is set. */
 	const cudaSynchronizationPolicy at_first = policy(b);
 
 	value.syncPolicy = cudaSyncPolicyBlockingSync;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Capture: what is put into a stream becomes a graph and is not done until that is launched; other
- * streams join by events; what would wait spoils the capture, and CUDA's codes say so.
+ * Capture: work put into a stream becomes a graph, and is not done until the graph is launched.
+ * Other streams join by events. A call that would wait invalidates the capture, and CUDA's error
+ * codes say so.
  */
 #include "check.h"
 
@@ -61,7 +62,7 @@ static void nothing_happens_until_launched()
 		status, count);
 	CHECK(cudaEventRecord(join_event, two));
 	CHECK(cudaStreamWaitEvent(one, join_event, 0));
-	/* Not before: nothing else keeps it away from what the other stream copies. */
+	/* Not earlier: nothing else orders this work with the other stream's copy. */
 	put_work(one, 10);
 	CHECK(cudaLaunchHostFunc(one, count_call, NULL));
 	CHECK(cudaMemcpyAsync(host, dev, BYTES, cudaMemcpyDeviceToHost, one));
@@ -113,7 +114,9 @@ static void into_a_graph_that_exists()
 	CHECK(cudaGraphDestroy(graph));
 }
 
-/* What the stream's next node depends on is set by hand: two nodes side by side, then both. */
+/*
+ * The dependencies of the stream's next node are set by hand: two nodes side by side, then both.
+ */
 static void with_other_dependencies()
 {
 	cudaStreamCaptureStatus status;
@@ -159,7 +162,7 @@ static void with_other_dependencies()
 
 static void begin(cudaStreamCaptureMode mode)
 {
-	/* What was expected before is still the last error. */
+	/* The error expected above is still the last error. */
 	(void)cudaGetLastError();
 	CHECK(cudaStreamBeginCapture(one, mode));
 	put_work(one, 1);
@@ -230,7 +233,7 @@ static void wrong()
 	EXPECT(cudaStreamEndCapture(two, &graph), cudaErrorStreamCaptureUnmatched);
 	spoiled(cudaErrorStreamCaptureInvalidated, "ended in another stream");
 
-	/* A graph cannot be launched into another. */
+	/* A graph cannot be launched into another graph. */
 	cudaGraphExec_t exec;
 
 	begin(cudaStreamCaptureModeRelaxed);
@@ -242,7 +245,7 @@ static void wrong()
 	spoiled(cudaErrorStreamCaptureInvalidated, "a launch of a graph");
 	CHECK(cudaGraphExecDestroy(exec));
 
-	/* And then all works again. */
+	/* After that everything works again. */
 	(void)cudaGetLastError();
 	CHECK(cudaMemset(dev, 0, BYTES));
 	put_work(one, 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Work in several streams held in order by events alone: a diamond of kernels (one fans out to
- * three, three join in one), many times, with streams that do not wait for the default one.
+ * Work in several streams, ordered only by events: a diamond of kernels (one fans out to three,
+ * three join in one), many times, with streams that do not wait for the default stream.
  */
 #include "check.h"
 

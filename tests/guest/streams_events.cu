@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Order: work in one stream runs in order; a stream that waits for an event runs after what the
- * event marks, and not before; the legacy default stream waits for the others, except for those
- * that were created as non-blocking. Queries say "not ready" while a kernel runs.
+ * Order. Work in one stream runs in order. A stream that waits for an event runs after the work
+ * that the event marks, and not before. The legacy default stream waits for the other streams,
+ * except for non-blocking ones. Queries return "not ready" while a kernel runs.
  */
 #include <unistd.h>
 
 #include "check.h"
 
-/* Until the program says go for the n-th time, whatever time that takes. */
+/*
+ * The kernel waits until the program opens the gate for the n-th time, however long that takes.
+ */
 static volatile int *gate;
 
 __global__ void gated_store(const volatile int *at, int n, uint32_t *out, uint32_t value)
@@ -72,7 +74,7 @@ int main(void)
 	CHECK_LAUNCH();
 	CHECK(cudaDeviceSynchronize());
 
-	/* Nothing recorded, nothing queued: all is ready, no time is known. */
+	/* Nothing is recorded and nothing queued: everything is ready, and no time is known. */
 	CHECK(cudaEventQuery(start));
 	CHECK(cudaEventSynchronize(start));
 	CHECK(cudaStreamQuery(a));
@@ -106,7 +108,7 @@ int main(void)
 	CHECK(cudaStreamSynchronize(b));
 	REQUIRE(value_of(dev + 1) == 42, "b did not wait for a: %u", value_of(dev + 1));
 
-	/* An event recorded again marks the new place. */
+	/* An event that is recorded again marks the new place. */
 	store_when_opened(dev, 77, a);
 	CHECK(cudaEventRecord(plain, a));
 	EXPECT(cudaEventQuery(plain), cudaErrorNotReady);
@@ -117,7 +119,7 @@ int main(void)
 	EXPECT(cudaEventElapsedTime(&ms, start, plain), cudaErrorInvalidResourceHandle);
 	(void)cudaGetLastError();
 
-	/* The default stream comes after a and before what is put into b later. */
+	/* The default stream comes after a, and before later work in b. */
 	store_when_opened(dev + 2, 10, a);
 	add_one<<<1, 1>>>(dev + 2, dev + 3);
 	add_one<<<1, 1, 0, b>>>(dev + 3, dev + 4);
@@ -140,7 +142,7 @@ int main(void)
 	REQUIRE(value_of(dev + 5) == 5 && value_of(dev + 6) == 13, "%u, %u", value_of(dev + 5),
 		value_of(dev + 6));
 
-	/* A stream destroyed with work in it still does the work. */
+	/* A stream that is destroyed with work in it still does the work. */
 	store_when_opened(dev + 7, 9, b);
 	CHECK(cudaStreamDestroy(b));
 	open_gate();

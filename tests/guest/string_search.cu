@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All places of words in a text: a thread per position compares bytes, hits are kept in order of
- * arrival through an atomic counter. Words at the very end, overlapping ones and one that is
- * absent.
+ * Finds all places of words in a text: one thread per position compares bytes, and an atomic
+ * counter stores the hits in the order of their arrival. Words at the very end, overlapping
+ * words, and a word that does not occur.
  */
 #include <algorithm>
 #include <string>

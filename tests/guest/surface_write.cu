@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Surfaces: kernels write arrays of one, two and three dimensions and of layers in place, read them
- * again, and a texture sees what they have written. Beyond the edges a write is lost or lands on
- * the edge, and a read gives zero or the edge, as each asks for.
+ * Surfaces: kernels write arrays of one, two and three dimensions and of layers in place and
+ * read them again. A texture sees what the kernels have written. Beyond the edges, a write is
+ * lost or goes to the edge, and a read gives zero or the edge, according to the boundary mode.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Variables of a module: __device__ and __constant__, with and without initial values, written and
- * read by name and by address, seen by kernels.
+ * Variables of a module: __device__ and __constant__, with and without initial values, written
+ * and read by name and by address, and used by kernels.
  */
 #include "check.h"
 
@@ -55,7 +55,7 @@ int main(void)
 			REQUIRE(out[i] == on_cpu(values, factors, add, i),
 				"round %d, %d: %g, expected %g", round, i, out[i],
 				on_cpu(values, factors, add, i));
-		/* The next round: other values, the tables only in part. */
+		/* The next round has other values, and only a part of the tables. */
 		add = 1000 + round;
 		factors[2] = 3.5f + round;
 		for (int i = 100; i < 200; i++)
@@ -80,7 +80,7 @@ int main(void)
 	CHECK(cudaMemcpyFromSymbol(text_back, bytes, sizeof(text) - 1, 1));
 	REQUIRE(!memcmp(text_back, text + 1, sizeof(text) - 1), "written by address, read by name");
 
-	/* In a stream, behind and before what else is in it. */
+	/* In a stream, between other work. */
 	CHECK(cudaStreamCreate(&stream));
 	CHECK(cudaMemcpyToSymbolAsync(bytes, text + 1, 500, 100, cudaMemcpyHostToDevice, stream));
 	CHECK(cudaMemsetAsync((char *)addr + 200, 7, 10, stream));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Generic code: kernels instantiated for many types and sizes, functors and lambdas of the device,
- * variadic templates, recursion at compile time, constexpr tables.
+ * Generic code: kernels instantiated for many types and sizes, functors and lambdas of the
+ * device, variadic templates, recursion at compile time, constexpr tables.
  */
 #include "check.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A 2D texture, read at every kind of place with every address mode, nearest and linear, in texels
- * and in fractions of its size: each value is what the CPU makes of the same texels.
+ * A 2D texture, read at every kind of place with every address mode, nearest and linear, in
+ * texels and in fractions of its size. Each value must be what the CPU computes from the same
+ * texels.
  */
 #include <math.h>
 
@@ -32,7 +33,7 @@ static const float border = 5;
 /* A GPU rounds the weights of a mixture; values are below 1024. */
 #define TOLERANCE 4
 
-/* An index after the address mode; -1: the border. */
+/* Returns an index after the address mode; -1: the border. */
 static int index_of(int i, int n, cudaTextureAddressMode mode)
 {
 	switch (mode) {
@@ -115,7 +116,7 @@ static void one(cudaArray_t array, const point *dev, float *out, bool linear, bo
 	}
 }
 
-/* Between these places the weights are rounded: never by more than 1/256. */
+/* Between these places the weights are rounded, never by more than 1/256. */
 static void precision(cudaArray_t array, point *dev, float *out)
 {
 	cudaResourceDesc resource = {};
@@ -167,7 +168,7 @@ int main(void)
 	CHECK(cudaMalloc(&dev, sizeof(points)));
 	CHECK(cudaMalloc(&out, sizeof(got)));
 	for (int normalized = 0; normalized < 2; normalized++) {
-		/* Sixteenths of texels, from one size below to two above; no two are on an edge. */
+		/* Sixteenths of texels, from one size below to two above; none is on an edge. */
 		for (int i = 0; i < N; i++) {
 			int x = (int)(scramble(i, 2) % (W * 16 * 3)) - W * 16;
 			int y = (int)(scramble(i, 3) % (H * 16 * 3)) - H * 16;
@@ -188,7 +189,7 @@ int main(void)
 						       modes[my] == cudaAddressModeWrap ||
 						       modes[my] == cudaAddressModeMirror;
 
-					/* Texels cannot be repeated. */
+					/* Texel coordinates cannot repeat. */
 					if (normalized || !repeats)
 						one(array, dev, out, linear, normalized, modes[mx],
 						    modes[my]);

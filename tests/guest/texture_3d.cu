@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Textures of one and three dimensions, of layers, and of the faces of a cube: point and linear
- * reads against the CPU, and four neighbours gathered at a time.
+ * reads compared with the CPU, and gathers of four neighbours.
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@ __global__ void read_1d(cudaTextureObject_t tex, float *out)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-	/* From before the first to behind the last, in quarters. */
+	/* From before the first texel to behind the last, in quarters. */
 	out[i] = tex1D<float>(tex, (float)(i - 8) / 4);
 }
 
@@ -69,14 +69,14 @@ __global__ void read_cube(cudaTextureObject_t tex, float *out)
 		x = -s, y = -t, z = -1;
 		break;
 	}
-	/* Its length does not count. */
+	/* The length of the direction does not matter. */
 	out[(blockIdx.x * N + threadIdx.y) * N + threadIdx.x] =
 		texCubemap<float>(tex, 3 * x, 3 * y, 3 * z);
 }
 
 __global__ void gather(cudaTextureObject_t tex, float4 *out)
 {
-	/* Corners between texels: no rounding moves them. */
+	/* Corners between texels: rounding does not change them. */
 	out[threadIdx.y * N + threadIdx.x] =
 		tex2Dgather<float4>(tex, threadIdx.x, threadIdx.y, 1);
 }

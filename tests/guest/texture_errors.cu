@@ -63,7 +63,7 @@ int main(void)
 	EXPECT(cudaCreateTextureObject(&tex, NULL, &d, NULL), cudaErrorInvalidValue);
 	EXPECT(cudaCreateTextureObject(&tex, &r, NULL, NULL), cudaErrorInvalidResourceHandle);
 	still_works(dev, out);
-	/* Integers are not mixed unless they are read as fractions. */
+	/* Integers cannot be filtered unless they are read as fractions. */
 	r = of_array(plain);
 	d.filterMode = cudaFilterModeLinear;
 	EXPECT(cudaCreateTextureObject(&tex, &r, &d, NULL), cudaErrorInvalidFilterSetting);
@@ -74,7 +74,7 @@ int main(void)
 	CHECK(cudaGetTextureObjectResourceViewDesc(&view, tex));
 	CHECK(cudaDestroyTextureObject(tex));
 	still_works(dev, out);
-	/* Memory. */
+	/* Linear memory. */
 	r = {};
 	r.resType = cudaResourceTypeLinear;
 	r.res.linear.desc = floats;
@@ -84,13 +84,13 @@ int main(void)
 	r.res.linear.devPtr = (char *)dev + 4;
 	EXPECT(cudaCreateTextureObject(&tex, &r, &d, NULL), cudaErrorInvalidValue);
 	still_works(dev, out);
-	/* Surfaces are of arrays. */
+	/* A surface needs an array. */
 	r = of_array(array);
 	EXPECT(cudaCreateSurfaceObject(NULL, &r), cudaErrorInvalidValue);
 	EXPECT(cudaCreateSurfaceObject(&surf, NULL), cudaErrorInvalidValue);
 	r.resType = cudaResourceTypeLinear;
 	EXPECT(cudaCreateSurfaceObject(&surf, &r), cudaErrorInvalidChannelDescriptor);
-	/* An array that was not made for it is taken all the same. */
+	/* An array made without the flag is accepted all the same. */
 	r = of_array(plain);
 	CHECK(cudaCreateSurfaceObject(&surf, &r));
 	CHECK(cudaDestroySurfaceObject(surf));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What texels can be made of: 8, 16 and 32 bits, signed, unsigned and float, one to four of them;
- * read as they are, as fractions of one, and on sRGB's curve.
+ * The formats of texels: 8, 16 and 32 bits, signed, unsigned and float, one to four channels;
+ * read unchanged, as fractions of one, and with the sRGB curve.
  */
 #include <cuda_fp16.h>
 #include <math.h>
@@ -68,7 +68,10 @@ template <typename E> static void as_they_are(const char *name)
 	REQUIRE(at == sizeof(texels), "%s: byte %zu", name, at);
 }
 
-/* The least, the most, and all between: each fourth of a row is one channel. */
+/*
+ * The least value, the greatest, and values in between. Each channel has a fourth of a row's
+ * values.
+ */
 template <typename E> static void fractions(const char *name, float least, float most)
 {
 	static E texels[W * H];
@@ -82,7 +85,7 @@ template <typename E> static void fractions(const char *name, float least, float
 		for (int i = 0; i < W * H; i++) {
 			float want = fmaxf((float)texels[i] / most, -1.0f);
 
-			/* A GPU's own arithmetic is that far off. */
+			/* A GPU's own arithmetic has an error of this size. */
 			REQUIRE(fabsf(back[i] - want) < 3e-5f, "%s %d: %.9g instead of %.9g", name,
 				(int)texels[i], back[i], want);
 		}
@@ -97,7 +100,7 @@ static void halves(void)
 
 	for (int i = 0; i < W * H; i++)
 		texels[i] = __float2half((float)(i - 100) * 0.37f);
-	texels[0] = __ushort_as_half(1);      /* the smallest there is */
+	texels[0] = __ushort_as_half(1);      /* the smallest of all */
 	texels[1] = __ushort_as_half(0x7c00); /* infinity */
 	texels[2] = __ushort_as_half(0xfbff); /* -65504 */
 	read_back(format, texels, back, cudaReadModeElementType);
@@ -117,7 +120,7 @@ static void curve(void)
 		float v = (float)texels[i].x / 255;
 		float want = v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
 
-		/* Its tables are not very fine; the fourth channel is no color. */
+		/* The GPU's tables are not very fine. The fourth channel is no color. */
 		REQUIRE(fabsf(back[i].x - want) < 4e-3f, "sRGB %d: %g instead of %g", i, back[i].x,
 			want);
 		REQUIRE(fabsf(back[i].w - v) < 1e-5f, "alpha %d: %g", i, back[i].w);

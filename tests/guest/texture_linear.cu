@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Textures over ordinary device memory: a line of elements read by index, and rows with a pitch
- * that are filtered. What a kernel has written there, the next one reads through the texture.
+ * Textures over ordinary device memory: a line of elements that is read by index, and rows with
+ * a pitch that are filtered. What a kernel has written there, the next one reads through the
+ * texture.
  */
 #include <math.h>
 
@@ -48,7 +49,7 @@ __global__ void blur(cudaTextureObject_t tex, float *out)
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
 
-	/* At corners: the mean of four. */
+	/* At corners: the mean of four texels. */
 	if (x < W && y < H)
 		out[y * W + x] = tex2D<float>(tex, x, y);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Transpose through a padded tile in shared memory, with fewer threads than elements in a tile and
- * a matrix that is no multiple of it; twice gives the original.
+ * Transpose through a padded tile in shared memory. There are fewer threads than elements in a
+ * tile, and the matrix is no multiple of the tile. Transposing twice gives the original.
  */
 #include "check.h"
 

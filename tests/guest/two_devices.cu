@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two devices in one program: each thread has a current one of its own; streams, events and memory
- * belong to the one that they were made on; copies go from one to the other in both directions and
- * in order. With one device there is only what the calls say about a second.
+ * Two devices in one program. Each thread has its own current device. Streams, events and memory
+ * belong to the device on which they were made. Copies go from one device to the other in both
+ * directions and in order. With one device, the test only checks what the calls return about a
+ * second device.
  */
 #include <pthread.h>
 
@@ -20,7 +21,7 @@ __global__ void scale(uint32_t *word, int n, uint32_t by)
 		word[i] = word[i] * by + 1;
 }
 
-/* Long enough that whoever does not wait for it is too early. */
+/* Takes so long that a reader that does not wait reads too early. */
 __global__ void late(uint32_t *word, int n, uint32_t value)
 {
 	unsigned long long began = 0, now = 0;
@@ -121,7 +122,7 @@ static void copies(void)
 		CHECK(cudaMemcpy(on0 + 1, on1, len, cudaMemcpyDefault));
 		expect_bytes(on0 + 1, a, len, "by address");
 	}
-	/* Memory is freed wherever one is. */
+	/* Memory can be freed with any current device. */
 	CHECK(cudaFree(on0));
 	CHECK(cudaSetDevice(0));
 	CHECK(cudaFree(on1));
@@ -160,7 +161,9 @@ static void order(void)
 	for (int i = 0; i < N; i++)
 		REQUIRE(host[i] == 42, "element %d is %u", i, host[i]);
 
-	/* A kernel runs on its stream's device; an event of another device is no handle there. */
+	/*
+	 * A kernel runs on its stream's device. An event of another device is not valid there.
+	 */
 	CHECK(cudaSetDevice(0));
 	scale<<<1, 32, 0, stream1>>>(on1, 32, 2);
 	CHECK_LAUNCH();
@@ -181,7 +184,7 @@ static void order(void)
 	CHECK(cudaStreamDestroy(stream1));
 }
 
-/* Pinned memory is every device's; a device that is reset takes nothing of the other along. */
+/* All devices can use pinned memory. A reset of one device destroys nothing of the other. */
 static void shared(void)
 {
 	uint32_t *pinned, *on0, value = 6;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Connected components of a graph: threads link the roots of the two ends of their edge with
- * compare and swap until they agree. The label of a component is its smallest vertex.
+ * compare-and-swap until the roots are the same. The label of a component is its smallest
+ * vertex.
  */
 #include <algorithm>
 #include <numeric>
@@ -38,7 +39,9 @@ __global__ void link(const int2 *edge, int *parent)
 			a = b;
 			b = t;
 		}
-		/* Only a root may be hung below another; somebody else may have been faster. */
+		/*
+		 * Only a root may be linked below another; another thread may have been faster.
+		 */
 		if (atomicCAS(&parent[a], a, b) == a)
 			return;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loads and stores of two and four elements at once, of every width, through plain pointers, __ldg
- * and the cache operators; vectors in shared memory; unions that look at the same bits in two ways.
+ * Loads and stores of two and four elements at once, of every width, through plain pointers,
+ * __ldg and the cache operators; vectors in shared memory; unions that read the same bits in two
+ * ways.
  */
 #include "check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The fast Walsh-Hadamard transform: large strides in global memory, four points per thread, small
- * ones in shared memory. Integers, so the result is exact; transforming twice multiplies by the
- * length.
+ * The fast Walsh-Hadamard transform: large strides in global memory with four points per thread,
+ * small strides in shared memory. In integers, so the result is exact. Transforming twice
+ * multiplies by the length.
  */
 #include "check.h"
 
@@ -65,7 +65,7 @@ int main(void)
 	CHECK(cudaMemcpy(dev, in, sizeof(in), cudaMemcpyHostToDevice));
 	transform(dev);
 	CHECK(cudaMemcpy(got, dev, sizeof(got), cudaMemcpyDeviceToHost));
-	/* The definition, for some of the outputs. */
+	/* Checks some of the outputs with the definition. */
 	for (int k = 0; k < N; k += 73) {
 		int want = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lanes that hold the same value find one another: __match_any_sync and __match_all_sync with 32
- * and 64 bits, over the whole warp and over a part of it; ballots and shuffles by part of a warp.
+ * Lanes with the same value find one another: __match_any_sync and __match_all_sync with 32 and
+ * 64 bits, over the whole warp and over a part of it; ballots and shuffles in a part of a warp.
  */
 #include "check.h"
 

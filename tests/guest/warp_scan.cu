@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Prefix sums inside warps with __shfl_up_sync, for 32-bit, 64-bit, float and double values, and
- * for warps cut into groups of 8 lanes. All sums are exact, also in float.
+ * for warps split into groups of 8 lanes. All sums are exact, also in float.
  */
 #include "check.h"
 

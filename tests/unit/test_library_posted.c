@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which calls wait for the mirror and which do not, counted on a transport that this test replaces;
+ * Which calls wait for the mirror and which do not, counted on a transport that this test provides;
  * and which later call returns the error of a call that does not wait. An error that CUDA reports
  * at the call must be reported at the call, without a question to the mirror.
  */

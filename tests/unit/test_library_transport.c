@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The transport through /dev/qcuda, with a device that this test replaces: the message and the
+ * The transport through /dev/qcuda, with a device that this test provides: the message and the
  * error of each failure, and that a submit is completed despite signals and partial answers.
  */
 #include <errno.h>
