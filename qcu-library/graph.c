@@ -163,7 +163,7 @@ struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
 			goto fail;
 		copy->origin = n->serial;
 	}
-	/* An edge may lead to a node that was added later. */
+	/* Add the edges when all nodes exist: an edge may come from a node that was added later. */
 	for (i = 0; i < g->count; i++) {
 		const struct CUgraphNode_st *n = g->nodes[i];
 
@@ -233,7 +233,7 @@ struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g)
 	return NULL;
 }
 
-/* ---- the calls ---- */
+/* ---- the CUDA functions ---- */
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags)
 {
@@ -251,8 +251,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 	return cudaSuccess;
 }
 
-/* Graphs that allocate memory or have conditional nodes cannot be cloned: they own that memory, and
- * only one instance may exist at a time. */
+/* A graph with memory nodes or conditional nodes cannot be cloned: it owns its memory, and only one
+ * instance of it may exist at a time. */
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
 {
 	if (!clone || !qcul_graph_valid(graph) || graph->has_memory || graph->has_conditional)
@@ -341,7 +341,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
 	return cudaSuccess;
 }
 
-/* A list for which the caller has `room` places. Without a list, the caller gets the count. */
+/* A list with room for `room` nodes from the caller. Without a list, the caller gets the count. */
 struct listing {
 	cudaGraphNode_t *nodes;
 	size_t room, found;
@@ -388,7 +388,7 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
 	return qcul_done(list_nodes(graph, nodes, count, true));
 }
 
-/* All edges, or those into or out of one node. */
+/* Lists all edges, or only those into or out of one node. */
 static cudaError_t list_edges(const struct CUgraph_st *g, const struct CUgraphNode_st *into,
 			      const struct CUgraphNode_st *out_of, cudaGraphNode_t *from,
 			      cudaGraphNode_t *to, cudaGraphEdgeData *data, size_t *count)

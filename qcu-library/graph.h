@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects, and
- * launching one sends what its nodes would send as calls, each branch in a stream of its own. So a
- * graph works the same with every backend, and the host needs no checks beyond those for single
- * calls. Only graphs with conditional nodes are carried out by the host (graph_cond.c).
+ * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects. A
+ * launch sends the same commands that the nodes would send as single calls, each branch in a stream
+ * of its own. So a graph works the same with every backend, and the host needs no checks beyond
+ * those for single calls. Only graphs with conditional nodes are carried out by the host
+ * (graph_cond.c).
  *
  * As in CUDA, two threads must not change a graph at the same time.
  */
@@ -82,12 +83,12 @@ struct CUgraph_st {
 	size_t object_count;
 	bool is_child; /* belongs to a node */
 	bool has_conditional;
-	struct qcul_cond *body_of;   /* this node's; NULL: it is no body */
-	unsigned int body;	     /* which */
-	struct qcul_cond *outermost; /* what the host has of it; NULL: it has no handles */
-	struct qcul_cond **conds;    /* handles that were made for it */
+	struct qcul_cond *body_of;   /* the handle whose body it is; NULL: it is not a body */
+	unsigned int body;	     /* the number of the body */
+	struct qcul_cond *outermost; /* this graph on the host; NULL: it has no handles */
+	struct qcul_cond **conds;    /* handles that were made for this graph */
 	size_t cond_count;
-	bool has_memory; /* a node of it allocates or frees */
+	bool has_memory; /* it has nodes that allocate or free memory */
 };
 
 /* ---- graph.c ---- */
@@ -97,13 +98,15 @@ bool qcul_node_valid(const struct CUgraphNode_st *n);
 struct CUgraph_st *qcul_graph_new(void);
 struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g);
 void qcul_graph_free(struct CUgraph_st *g);
-/* The node that was cloned from the one with this serial, in the graph or its children. */
+/* The node that was cloned from the one with this serial, in the graph, its child graphs or the
+ * bodies of its nodes. */
 struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin);
 /* Takes ownership of params, also when it fails. */
 cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			   const cudaGraphEdgeData *data, size_t dep_count,
 			   struct qcul_node_params *params, struct CUgraphNode_st **node);
-/* The nodes, each after those that it depends on; the caller frees the array. NULL: a cycle. */
+/* The nodes, each after those that it depends on. The caller frees the array. NULL: the graph has a
+ * cycle, or there is no memory. */
 struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
 
 /* ---- graph_node.c ---- */
@@ -124,7 +127,7 @@ bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_
 
 /* ---- graph_attr.c ---- */
 
-/* As many kinds as a node can have. */
+/* At least the number of attributes of different kinds that a node can have. */
 #define QCUL_NODE_ATTRS 16
 
 cudaError_t qcul_node_attr_set(struct qcul_node_kernel *k, cudaLaunchAttributeID id,
@@ -151,17 +154,17 @@ struct qcul_graph_use;
 cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 				   struct qcul_graph_use **use);
 void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use);
-/* Around a launch into the stream. */
+/* Called before and after the work of a launch is put into the stream. */
 cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, cudaStream_t stream,
 				    const struct qcul_graph_use *use);
 void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use);
 
 /* ---- graph_cond.c ---- */
 
-/* What an executable graph knows of its conditional nodes. */
+/* What an executable graph knows about its conditional nodes. */
 struct qcul_exec_cond {
 	struct qcul_cond *graph; /* claimed and held; NULL: there are no conditional nodes */
-	bool changed;		 /* the host does not know yet */
+	bool changed;		 /* it differs from what the host has */
 };
 
 cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
@@ -176,7 +179,7 @@ void qcul_graph_conds_release(struct CUgraph_st *g);
 cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec_cond *x,
 				 cudaGraphInstantiateResult *result);
 void qcul_exec_cond_end(struct qcul_exec_cond *x);
-/* Sends the instance's own copy of the graph to the host, whatever was there before. */
+/* Sends the instance's own copy of the graph to the host, in place of what the host had. */
 cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph_st *g,
 				  unsigned long long flags);
 cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st *g,
@@ -188,7 +191,8 @@ cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st
 cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
 			  cudaStream_t stream);
 
-/* The node of an executable graph that was made from this node, to be changed; NULL: none. */
+/* Finds the node of an executable graph that was made from this node. The caller will change it.
+ * NULL: there is none. */
 struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node);
 
 /* ---- graph_object.c ---- */

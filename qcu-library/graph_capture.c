@@ -2,7 +2,8 @@
 /*
  * Stream capture. A capture is a growing graph and, for each captured stream, the nodes that the
  * next node will depend on. A capture begins with one stream and takes in other streams that wait
- * for one of its events. When it ends, all of these must have been joined.
+ * for one of its events. When the capture ends, the first stream must have waited for all the
+ * others.
  */
 #include "qcu-library/fork.h"
 #include "qcu-library/graph_capture.h"
@@ -19,7 +20,7 @@ struct nodes {
 
 struct captured_stream {
 	cudaStream_t stream;
-	uint32_t tid; /* of a per-thread stream */
+	uint32_t tid; /* for a per-thread stream: its thread */
 	struct capture *capture;
 	struct nodes tail;
 	struct captured_stream *next;
@@ -30,13 +31,13 @@ struct capture {
 	enum cudaStreamCaptureMode mode;
 	uint32_t tid;
 	struct CUgraph_st *graph;
-	bool given; /* the graph belongs to the program */
-	bool spoiled;
+	bool given;    /* the graph belongs to the program */
+	bool spoiled;  /* the capture is invalid */
 	bool blocking; /* the legacy stream would wait for the captured stream */
 	struct captured_stream *origin;
 };
 
-/* What an event stands for when it was recorded in a capture. */
+/* An event that was recorded in a capture stands for these nodes. */
 struct qcul_captured_event {
 	unsigned long long id;
 	struct nodes nodes;
@@ -118,7 +119,7 @@ static void end(struct capture *c)
 	atomic_fetch_sub(&qcul_captures, 1);
 }
 
-/* The child has none of its parent's streams. */
+/* The child does not have the streams of its parent. */
 static void forget_all(bool had_session)
 {
 	(void)had_session;
@@ -143,7 +144,7 @@ static struct capture *capture_with(unsigned long long id)
 	return NULL;
 }
 
-/* ---- what other calls ask ---- */
+/* ---- checks for other calls ---- */
 
 bool qcul_captured_slow(cudaStream_t stream, cudaError_t *err)
 {
@@ -159,8 +160,8 @@ bool qcul_captured_slow(cudaStream_t stream, cudaError_t *err)
 		if (s && s->capture->spoiled)
 			*err = cudaErrorStreamCaptureInvalidated;
 	} else {
-		/* It would wait for all the blocking ones, and none of them has anything to wait
-		 * for. */
+		/* The legacy stream would wait for all blocking streams. But a captured stream has
+		 * no work that it could wait for. */
 		for (s = streams; s; s = s->next) {
 			struct capture *c = s->capture;
 
@@ -395,7 +396,7 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
 
 /* ---- ending ---- */
 
-/* Marks what `set` depends on, itself included. */
+/* Marks the nodes of `set`, and all nodes that they depend on. */
 static void mark(const struct nodes *set)
 {
 	struct nodes todo = {0};
@@ -414,7 +415,7 @@ static void mark(const struct nodes *set)
 	free(todo.v);
 }
 
-/* Every stream that was taken in has been waited for. */
+/* True if the first stream has waited for every other stream of the capture. */
 static bool all_joined(const struct capture *c)
 {
 	const struct captured_stream *s;
@@ -480,7 +481,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 	return qcul_done(end_capture(stream, graph));
 }
 
-/* ---- asking ---- */
+/* ---- queries and changes ---- */
 
 static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
 			 unsigned long long *number, cudaGraph_t *graph,
