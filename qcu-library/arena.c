@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How chunk memory is divided among allocations. Each large allocation has its own
- * mapping. The others share regions: mappings of one chunk or a few (malloc_region.c). Regions are
- * kept in lists by their longest free run, so that a region with room is found at once.
+ * How chunk memory is divided among allocations. Each large allocation has its own mapping. The
+ * others share regions: mappings of one chunk or a few (malloc_region.c). Regions are kept in lists
+ * by their longest free run, so that a region with room is found at once.
  *
  * A mapping costs addresses. A chunk of it costs memory from its first touch until the whole
  * mapping is given back, because the driver takes back whole mappings only. So an empty mapping is
- * given back unless it is likely to be needed again soon. A mapping in use has been filled with
- * zeroes by the kernel and registered with the GPU; together this often costs far more than the
- * program's own work with the memory. SPARE_BYTES limits what is kept.
+ * given back unless it is likely to be needed again soon: the kernel would have to fill a new one
+ * with zeroes and register it with the GPU. Together this often costs far more than the program's
+ * own work with the memory. SPARE_BYTES limits what is kept.
  *
  * The lock is held for table work only. Mappings are made and given back without the lock: both
  * are calls into the driver, and giving back 16 GiB takes a long time.
@@ -24,7 +24,8 @@
 #include "qcu-library/malloc_tree.h"
 #include "qcu-library/qcul.h"
 
-/* The smallest region, for any chunk size: fewer mappings to make and to search. */
+/* The smallest size of a region, for any chunk size. Smaller regions would mean more mappings to
+ * make and to search. */
 #define REGION_MIN ((size_t)4 << 20)
 
 /* Empty mappings that are kept: this many bytes of large ones, and this many regions. */
@@ -44,7 +45,7 @@ struct mapping {
 	unsigned int epoch;
 	bool spare;	   /* freed, and kept */
 	uint64_t at, used; /* the allocation: its address, and its bytes */
-	uint64_t high;	   /* bytes of the mapping from here on have never been handed out */
+	uint64_t high;	   /* the bytes from this offset on have never been handed out */
 };
 
 /* A doubly linked list; the newest mapping comes first. */
@@ -255,7 +256,7 @@ static void *shared_alloc(size_t size, size_t align, size_t *dirty)
 	return p;
 }
 
-/* True: a block began at p and is free now. */
+/* Frees the block that begins at p. False: no block begins there. */
 static bool shared_free(struct mapping *m, const void *p, struct mapping **gone)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)p - m->node.start;
@@ -279,7 +280,7 @@ static bool shared_free(struct mapping *m, const void *p, struct mapping **gone)
 	return true;
 }
 
-/* ---- large ones ---- */
+/* ---- large allocations ---- */
 
 static void *place(struct mapping *m, size_t size, size_t align, size_t *dirty)
 {

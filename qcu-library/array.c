@@ -70,7 +70,7 @@ struct cudaExtent qcul_array_size(const struct qcul_array *a)
 	return e;
 }
 
-/* One of CUDA's compressed, planar and normalized formats. */
+/* True for CUDA's compressed, planar and normalized formats. */
 static bool other_format(const struct cudaChannelFormatDesc *f)
 {
 	return f->f > cudaChannelFormatKindNone;
@@ -173,7 +173,7 @@ cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormat
 	return qcul_done(err);
 }
 
-/* The largest possible number of levels: down to one element. */
+/* The largest possible number of levels: the last level has one element. */
 static unsigned int levels_of(struct cudaExtent e, unsigned int flags)
 {
 	size_t most = e.width > e.height ? e.width : e.height;
@@ -334,8 +334,8 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_c
 
 /*
  * For queries that apply only to arrays of several planes, sparse arrays and arrays without memory
- * of their own. The library cannot create any of these. For any other array CUDA answers that the
- * value is invalid.
+ * of their own. The library cannot create any of these. For any other array, CUDA returns
+ * cudaErrorInvalidValue.
  */
 static cudaError_t has_none(const void *out, cudaArray_const_t array)
 {
@@ -387,7 +387,7 @@ cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *requ
 	return mipmap_has_none(requirements, mipmap);
 }
 
-/* The largest number of elements of a format in a linear texture. */
+/* The largest number of elements in a linear 1D texture. It is the same for all formats. */
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width,
 						 const struct cudaChannelFormatDesc *format,
 						 int device)

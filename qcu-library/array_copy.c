@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copies from and to CUDA arrays. Copies from and to guest memory go slice by slice: a
- * command takes rows with a pitch. In pinned or malloc memory one command takes all the rows; in
- * other memory it takes as many as fit the pages of a command.
+ * Copies from and to CUDA arrays. Copies from and to guest memory go slice by slice: a command
+ * takes rows with a pitch. In pinned or malloc memory, one command takes all rows of a slice. In
+ * other memory, it takes as many rows as fit in the pages that one command can name.
  */
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +56,8 @@ static bool fits(const struct place *p, const struct size *s)
 	       within(p->y, s->height, e.height) && within(p->z, s->depth, e.depth);
 }
 
-/* True: the GPU addresses the memory itself. False: its pages are looked up in the guest. */
+/* True: the GPU accesses the memory by this address. False: it is guest memory, which a command
+ * names by its pages. */
 static bool on_device(const struct memory *m, enum cudaMemcpyKind kind, bool *pinned)
 {
 	struct qcul_range range = qcul_mem_find(m->addr);
@@ -103,7 +104,7 @@ static bool span(size_t pitch, size_t rows, size_t width, size_t *len)
 		(record)->pitch = (uint32_t)(m)->pitch;       \
 	} while (0)
 
-/* The rows s of one slice. */
+/* Adds one command for s->height rows of one slice, from `row` on. */
 static cudaError_t add_rows(struct batch *b, const struct place *p, const struct memory *m,
 			    const struct size *s, size_t row, size_t slice, bool down,
 			    uint32_t flags)
@@ -221,7 +222,7 @@ static cudaError_t capture(const struct place *p, const struct memory *m, const 
 	return err ? err : qcul_capture_node(stream, &params);
 }
 
-/* Between a box of an array and memory. */
+/* Copies between a box of an array and memory. */
 static cudaError_t memory_copy(const struct place *p, const struct memory *m, const struct size *s,
 			       enum cudaMemcpyKind kind, cudaStream_t stream, bool down, bool sync)
 {
@@ -357,7 +358,7 @@ cudaError_t qcul_array_to_array_2d(cudaArray_t dst, size_t dx, size_t dy, cudaAr
 	return array_copy(&to, &from, &s, stream);
 }
 
-/* Both runs go through the rows of their arrays; each step ends where either row ends. */
+/* Both runs go through the rows of their arrays. Each step ends where one of the two rows ends. */
 cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaArray_const_t src,
 				    size_t sx, size_t sy, size_t count, enum cudaMemcpyKind kind,
 				    cudaStream_t stream)
@@ -386,7 +387,8 @@ cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaA
 	return err;
 }
 
-/* The position in memory, counted in bytes. */
+/* Finds the address of a position in memory; pos->x counts bytes. False: there is no such address.
+ */
 static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, struct memory *m)
 {
 	size_t slice, z, y;

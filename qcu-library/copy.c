@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Every copy and memset goes through this file. It chooses the command for the two kinds of memory,
- * and the pieces.
+ * Every copy and memset goes through this file, except copies from and to CUDA arrays
+ * (array_copy.c). It chooses the command, which depends on the kind of memory at the two ends, and
+ * divides the copy into pieces.
  *
  * Memory in the window (pinned or from malloc) goes in one piece of any size, because the mirror
  * has mapped it. Only pinned memory may still be in use after the call (QCU_COPY_QUEUED). Other
@@ -27,11 +28,11 @@ struct batch {
 	struct qCUcmd cmds[QCU_SUBMIT_MAX];
 	unsigned int count;
 	uint32_t stream;
-	bool post;   /* no wait, no answer */
-	bool pinned; /* the host's end */
-	bool whole;  /* and in one piece for a command */
-	bool small;  /* travels with the command */
-	bool rows;   /* many with one command */
+	bool post;   /* the commands need no wait and no answer */
+	bool pinned; /* the end in guest memory is pinned */
+	bool whole;  /* one command can take the end in guest memory as one piece */
+	bool small;  /* the bytes travel with the command */
+	bool rows;   /* one command takes many rows */
 };
 
 static bool inside(const struct qcul_range *range, const void *addr, size_t len)
@@ -42,8 +43,8 @@ static bool inside(const struct qcul_range *range, const void *addr, size_t len)
 }
 
 /*
- * PLACE_WINDOW only if the whole range lies in one piece of pinned memory. If host and device
- * memory have the same addresses, the direction decides.
+ * PLACE_WINDOW only if the whole range lies in one piece of pinned memory. An address may stand for
+ * both guest memory and device memory (QCUL_MEM_AMBIGUOUS). Then the direction decides.
  */
 static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind kind,
 			    enum place *place)
@@ -97,7 +98,7 @@ static cudaError_t flush(struct batch *b)
 	return err;
 }
 
-/* Returns a place for one more command. If the batch is full, it sends the batch first. */
+/* Returns room for one more command. If the batch is full, this function sends it first. */
 static cudaError_t next(struct batch *b, enum qcu_op op, struct qCUcmd **cmd)
 {
 	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush(b) : cudaSuccess;
@@ -364,10 +365,10 @@ static bool is_alias(const void *addr)
 }
 
 /*
- * Which copies return before they are done. If the library does not know the device end, it
- * waits for the mirror's answer. A copy within device memory never waits, as in CUDA. A small copy
- * of pageable memory does not wait either, but if it is synchronous it first waits for the earlier
- * work in its stream.
+ * Decides which copies return before they are done. If the library does not know the device end,
+ * it waits for the mirror's answer. A copy within device memory never waits, as in CUDA. A small
+ * copy of pageable memory does not wait either, but if it is synchronous it first waits for the
+ * earlier work in its stream.
  */
 static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route route,
 			enum place dst, enum place src, size_t src_len, size_t dst_len)
@@ -376,8 +377,8 @@ static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route r
 	b->whole = b->pinned || (route == ROUTE_H2D ? qcul_arena_holds(c->src, src_len)
 						    : qcul_arena_holds(c->dst, dst_len));
 	b->small = b->post = false;
-	/* The GPU's end is one allocation; the program's own memory may be several registrations.
-	 */
+	/* One command takes many rows only if the GPU's ends are device memory, where a range lies
+	 * in one allocation. The program's own memory may consist of several registrations. */
 	b->rows = c->height > 1 && route != ROUTE_HOST &&
 		  (route == ROUTE_H2D || src == PLACE_DEVICE) &&
 		  (route == ROUTE_D2H || dst == PLACE_DEVICE) && c->dpitch <= INT32_MAX &&
@@ -490,7 +491,8 @@ cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 	cmd.memset.value = f->value;
 	cmd.memset.stream = id;
 	cmd.memset.elem = f->elem;
-	/* The CPU reads pinned memory next, and does not wait for a stream to do so. */
+	/* A memset of pinned memory is synchronous: the program may read the memory next, without
+	 * waiting for the stream. */
 	cmd.memset.flags = place == PLACE_WINDOW ? QCU_COPY_SYNC : 0;
 	return place == PLACE_DEVICE ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }

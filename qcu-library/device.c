@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Devices: which of them the program sees, the current one of each thread, synchronising and
- * resetting. The description of a device is asked for once and kept (struct qcu_device_desc);
- * properties.c turns it into CUDA's structures.
+ * Devices: which of them the program sees, the current device of each thread, synchronising and
+ * resetting. The library asks for the description of a device once and keeps it (struct
+ * qcu_device_desc); properties.c turns it into CUDA's structures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static struct qcu_device_desc desc[QCUL_DEVICES];
 static atomic_bool desc_known[QCUL_DEVICES]; /* release: desc is filled in */
 static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Atomic uint64_t used; /* a bit for each device */
+static _Atomic uint64_t used; /* a bit for each device that this session has used */
 _Static_assert(QCUL_DEVICES <= 64, "a bit for each device");
 
 static atomic_uint device_flags = cudaDeviceMapHost;
@@ -168,7 +168,7 @@ cudaError_t cudaGetDevice(int *device)
 	return qcul_done(err);
 }
 
-/* The flags also set how this process waits. */
+/* The flags also decide how this process waits for the mirror. */
 static void set_flags(unsigned int flags)
 {
 	unsigned int how = flags & cudaDeviceScheduleMask;
@@ -185,7 +185,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_mask, unsigned int fl
 {
 	cudaError_t err = check_device(device);
 
-	/* Flags without a meaning are not an error here. */
+	/* Unknown bits in `flags` are not an error here. */
 	if (!err && flags & cudaInitDeviceFlagsAreValid && device_mask & ~cudaDeviceMask)
 		err = cudaErrorInvalidValue;
 	if (!err && flags & cudaInitDeviceFlagsAreValid)
@@ -209,7 +209,8 @@ cudaError_t cudaGetDeviceFlags(unsigned int *flags)
 	return cudaSuccess;
 }
 
-/* A preference, which hardware with one pool for L1 cache and shared memory is free to ignore. */
+/* This is only a preference. Hardware with one pool for L1 cache and shared memory may ignore it.
+ */
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
 {
 	cudaError_t err = config > cudaFuncCachePreferEqual ? cudaErrorInvalidValue : qcul_ready();
@@ -305,7 +306,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 	return qcul_done(err);
 }
 
-/* Without a device there is no driver either: the version is 0, which is not an error. */
+/* Without a device there is no GPU driver either. The version is then 0, and this is no error. */
 cudaError_t cudaDriverGetVersion(int *version)
 {
 	if (!version)

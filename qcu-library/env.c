@@ -74,7 +74,7 @@ void qcul_trace(const char *format, ...)
 	if (n < 0)
 		return;
 	strcat(line, "\n");
-	/* Whoever calls malloc may be holding stderr. */
+	/* The caller of malloc may hold the lock of stderr. */
 	if (write(STDERR_FILENO, line, strlen(line)) < 0)
 		return;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Errors: the last one of each thread, which of them end all work in the process, which CUDA
- * error stands for an errno of the driver, and the names and texts of errors.
+ * Errors: the last error of each thread, the errors that end all work in the process, the CUDA
+ * error for each errno of the driver, and the names and texts of errors.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ cudaError_t qcul_done(cudaError_t err)
 	if (err != cudaSuccess && err != cudaErrorNotReady) {
 		qcul_log("%s: %s", cudaGetErrorName(err), cudaGetErrorString(err));
 		qcul_log_deliver();
-		/* After the callbacks of the program, because they may set errors too. */
+		/* Set this after the program's callbacks, because they may set errors too. */
 		qcul_self.last = err;
 	}
 	/* Print the explanation now, whichever call reports the error. */
@@ -87,7 +87,9 @@ cudaError_t qcul_from_errno(int negative)
 	return cudaErrorUnknown;
 }
 
-static _Atomic(pthread_t) hushed; /* one thread at a time: the caller holds the session's lock */
+/* The thread whose messages are suppressed, or 0. There is only one at a time, because the caller
+ * of qcul_hush() holds the session's lock. */
+static _Atomic(pthread_t) hushed;
 
 void qcul_hush(bool on)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fork(): the modules whose state must be correct again afterwards, in the order of their locks.
+ * fork(): the list of modules that must act before and after it, in the order of their locks.
  */
 #include <stddef.h>
 
 #include "qcu-library/fork.h"
 
-/* In order, and from its end: parts are added before there is a second thread. */
+/* Sorted by `order`. The list needs no lock, because modules register before there is a second
+ * thread. */
 static struct qcul_fork_part *parts;
 
 void qcul_at_fork(struct qcul_fork_part *part)
@@ -37,7 +38,7 @@ static void release(const struct qcul_fork_part *p, bool child)
 		pthread_mutex_unlock(p->lock);
 }
 
-/* The last one taken is released first. */
+/* The lock that was taken last is released first. */
 static void release_from(const struct qcul_fork_part *p, bool child)
 {
 	if (!p)

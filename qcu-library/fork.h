@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * The order in which locks are taken, before fork() as at any other time: a lock further down may
- * be taken while one further up is held.
+ * The order in which locks are taken, before fork() and at any other time: a lock further down this
+ * list may be taken while one further up is held.
  */
 enum qcul_fork_order {
 	QCUL_FORK_MALLOC,
@@ -37,10 +37,10 @@ enum qcul_fork_order {
 struct qcul_fork_part {
 	enum qcul_fork_order order;
 	pthread_mutex_t *lock;		  /* held across fork(); NULL: none */
-	void (*before)(void);		  /* instead of taking the lock, where that is not enough */
+	void (*before)(void);		  /* instead of taking the lock, if that is not enough */
 	void (*parent)(void);		  /* instead of releasing the lock */
 	void (*child)(void);		  /* the same in the child */
-	void (*forget)(bool had_session); /* in the child, which has no session any more */
+	void (*forget)(bool had_session); /* in the child, which has no session */
 	struct qcul_fork_part *next;
 };
 

@@ -4,7 +4,7 @@
 
 #include "qcu-library/qcul.h"
 
-/* The kernel behind a function, known to the mirror. */
+/* Finds the kernel of a function, and loads it in the mirror. */
 static cudaError_t loaded(const void *func, struct CUkern_st **kernel)
 {
 	cudaError_t err = qcul_ready();
@@ -89,7 +89,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 	return qcul_done(err ? err : set(kernel, attr, value, device));
 }
 
-/* A preference, like cudaDeviceSetCacheConfig. */
+/* This is only a preference, like cudaDeviceSetCacheConfig. */
 cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
 {
 	struct CUkern_st *k;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Host functions and stream callbacks. The mirror reports when a stream has reached one. A thread
- * of the library, started by the first of them, runs the function in this process and tells the
- * mirror that it is done. The thread asks the mirror only while calls are outstanding, and sleeps
- * otherwise.
+ * of the library runs the function in this process and tells the mirror when it is done. The first
+ * host function or callback of a session starts the thread. The thread asks the mirror only while
+ * calls are outstanding, and sleeps otherwise.
  */
 #define _GNU_SOURCE /* pthread_setname_np */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "qcu-library/qcul.h"
 
 struct host_call {
-	cudaHostFn_t fn; /* or */
+	cudaHostFn_t fn; /* NULL: use callback */
 	cudaStreamCallback_t callback;
 	cudaStream_t stream;
 	void *data;
@@ -57,7 +57,7 @@ static void *serve(void *unused)
 				;
 			cmd.host_next.wait = 1;
 		}
-		/* The session has ended, and so has every stream. */
+		/* If this fails, the session has ended, and all its streams with it. */
 		if (qcul_send(&cmd, 1) != cudaSuccess)
 			return NULL;
 		done = cmd.host_next.token;

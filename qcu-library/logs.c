@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The log of errors that a program can get by callback or as a dump: a line for each call that
- * returned an error, and for each message that this library prints on stderr. The last hundred are
- * kept.
+ * The log of errors, which a program can get by callback or as a dump. It has a line for each call
+ * that returned an error, and for each message that this library prints on stderr. The last hundred
+ * lines are kept.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +32,8 @@ static cudaLogIterator total; /* all lines so far; the last LINES of them are ke
 static cudaLogIterator delivered;
 static struct CUlogsCallbackEntry_st *callbacks;
 
-/* True in a callback: errors in a callback would cause more callbacks. */
+/* True while this thread runs a callback. Errors in the callback are not logged, because each would
+ * cause another callback. */
 static __thread bool calling;
 
 /* A copy of the current callbacks: a callback may remove itself or another one. */
@@ -158,7 +159,8 @@ static size_t line_bytes(cudaLogIterator i)
 	return strlen(lines[i % LINES]) + 1;
 }
 
-/* The first line to dump, so that the lines fit. `cut`: older lines are left out. */
+/* Returns the first line to dump, so that all lines from there on fit. *cut: older lines are left
+ * out. */
 static cudaLogIterator first_line(const cudaLogIterator *iterator, size_t room, bool *cut)
 {
 	cudaLogIterator oldest = total < LINES ? 0 : total - LINES;
