@@ -6,8 +6,8 @@
  *
  * A mapping costs addresses. A chunk of it costs memory from its first touch until the whole
  * mapping is given back, because the driver takes back whole mappings only. So an empty mapping is
- * given back unless it is likely to be needed again soon: the kernel would have to fill a new one
- * with zeroes and register it with the GPU. Together this often costs far more than the program's
+ * given back unless it is likely to be needed again soon: a new one must be filled with zeroes (by
+ * the kernel) and registered with the GPU. Together this often costs far more than the program's
  * own work with the memory. SPARE_BYTES limits what is kept.
  *
  * The lock is held for table work only. Mappings are made and given back without the lock: both
