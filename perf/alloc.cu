@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What memory costs to get and to give back, by size: on the GPU, pinned, and malloc, once as the
- * program's malloc does it (in a guest that is the hook) and once as glibc does.
+ * What it costs to allocate and to free memory, by size: on the GPU, pinned, and with malloc.
+ * malloc is measured twice: as the program's malloc (in a guest this is the hook) and as
+ * glibc's.
  */
 #include "perf/bench.h"
 
-/* glibc's own, behind whatever stands for malloc. */
+/* glibc's own function, behind any replacement of malloc. */
 extern "C" void *__libc_malloc(size_t bytes);
 extern "C" void __libc_free(void *p);
 
@@ -58,7 +59,7 @@ static void libc_put(void *p)
 	__libc_free(p);
 }
 
-/* What a page costs shows only when it is used. */
+/* The cost of a page shows only when the page is used. */
 static void touch(char *p, uint64_t bytes)
 {
 	volatile char *v = p;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whole programs' GPU work, as their authors wrote it: memory on the GPU, input up, kernels, result
- * down, memory given back; ordinary memory, one thing after the other. Six are virtio-CL's, one is
- * Vocale's, two are Gxen's. Each row "NAME/total" is split into init (getting and giving back GPU
- * memory), copies and kernels; "NAME/cpu" is the program's own work, making the input, which no GPU
- * takes part in.
+ * The GPU work of whole programs, as their authors wrote it: allocate memory on the GPU, copy
+ * the input up, run kernels, copy the result down, free the memory; with ordinary memory, one
+ * step after the other. Six programs are virtio-CL's, one is Vocale's, two are Gxen's. Each row
+ * "NAME/total" is split into init (allocating and freeing GPU memory), copies and kernels.
+ * "NAME/cpu" is the program's own work, making the input, which uses no GPU.
  */
 #include "perf/apps.cuh"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How fast do bytes go between memory and GPU? Each kind of host memory, both directions, one copy
- * at a time (sync) and many in a row (async), both directions at once, and kernels that use the
- * memory in place. These are the paper's Figures 3 and 4.
+ * How fast are copies between memory and GPU? Each kind of host memory, both directions, one
+ * copy at a time (sync) and many in a row (async), both directions at once, and kernels that use
+ * the memory in place. These are the paper's Figures 3 and 4.
  *
- * Cases are named MEMORY/WAY/DIRECTION. "first" is memory that no copy has used before, fresh for
- * each sample, touched by the CPU; "pageable" is malloc memory that has been used once.
+ * Cases are named MEMORY/WAY/DIRECTION. "first" is memory that no copy has used before: fresh
+ * for each sample, and touched by the CPU. "pageable" is malloc memory that has been used once.
  */
 #include "perf/bench.h"
 #include "perf/memory.cuh"
@@ -60,7 +60,7 @@ static void both_ways(void *arg, unsigned int n)
 	CHECK(cudaStreamSynchronize(c->stream_back));
 }
 
-/* 16 bytes at a time, as a program that cares would. */
+/* Reads 16 bytes at a time, as an optimised program does. */
 __global__ void read_in_place(const uint4 *from, uint64_t n, uint32_t *sum)
 {
 	uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
@@ -126,8 +126,8 @@ static void row(const char *memory, const char *way, const char *direction, stru
 	b.run = run;
 	b.arg = c;
 	/*
-	 * Back to back: so many that the one wait at the end is none of it, and as many in every
-	 * way of running.
+	 * Copies back to back: so many that the one wait at the end does not count, and equally
+	 * many for each way.
 	 */
 	if (run != sync_copies) {
 		b.enough = bench.budget < 0.15 ? bench.budget : 0.15;
@@ -137,7 +137,7 @@ static void row(const char *memory, const char *way, const char *direction, stru
 	bench_run(&b);
 }
 
-/* Every byte is wrong before a copy is measured and right afterwards. */
+/* All bytes are wrong before a copy is measured, and must be right afterwards. */
 static void direction(const char *memory, const char *way, struct copy *c,
 		      void (*run)(void *, unsigned int), bool up)
 {
@@ -150,7 +150,7 @@ static void direction(const char *memory, const char *way, struct copy *c,
 	seed++;
 	c->up = up;
 	if (up) {
-		/* The buffer gets its contents by DMA, which the CPU then checks. */
+		/* DMA fills the buffer. Then the CPU checks it. */
 		pattern_on_gpu(c->dev, c->bytes, seed);
 		CHECK(cudaMemcpy(c->host, c->dev, c->bytes, cudaMemcpyDeviceToHost));
 		pattern_cpu_must(c->host, c->bytes, seed, what);
@@ -198,7 +198,7 @@ static void one_kind(enum kind kind, struct copy *c)
 	put(kind, c->host, c->bytes);
 }
 
-/* Fresh memory for each sample: only the copy is timed, not the touch before it. */
+/* Fresh memory for each sample. Only the copy is timed, not the touch before it. */
 static void first_use(struct copy *c, bool up)
 {
 	const char *name = up ? "first/sync/h2d" : "first/sync/d2h";
@@ -211,7 +211,7 @@ static void first_use(struct copy *c, bool up)
 	for (i = 0; i < reps; i++) {
 		char *p = get(PAGEABLE, c->bytes);
 
-		/* The same bytes all over, then the marks that the check looks at. */
+		/* The same byte everywhere, then the marks for the check. */
 		memset(p, 0x5a, c->bytes);
 		start = bench_now();
 		if (up)
@@ -249,7 +249,7 @@ static void bidirectional(struct copy *c)
 	put(PINNED, c->host, c->bytes);
 }
 
-/* A kernel that reads or writes host memory where it lies. */
+/* A kernel that reads or writes host memory in place. */
 static void in_place(struct copy *from)
 {
 	struct copy c = *from;
@@ -269,7 +269,7 @@ static void in_place(struct copy *from)
 	pattern_cpu_must(c.host, c.bytes, IN_PLACE_SEED, "mapped/kernel/write");
 	c.up = true;
 	row("mapped", "kernel", "read", &c, kernels, 1);
-	/* The same sum from a copy on the GPU. */
+	/* The same sum, computed from a copy on the GPU. */
 	CHECK(cudaMemset(sum, 0, 4));
 	kernels(&c, 1);
 	CHECK(cudaMemcpy(&got, sum, 4, cudaMemcpyDeviceToHost));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Flags, timing and statistics of the benchmarks. A row is the median of some samples; a sample is
- * long enough for a guest's clock. The guest driver's counters are read around the samples where
- * there are any, so that a row also says what an operation costs in notifications and interrupts.
+ * Flags, timing and statistics of the benchmarks. A row is the median of some samples. A sample is
+ * long enough for a guest's clock. If there are counters of a guest driver, they are read before
+ * and after the samples, so that a row also says how many notifications and interrupts an operation
+ * costs.
  */
 #include <errno.h>
 #include <math.h>
@@ -209,7 +210,7 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 		BENCH_FAIL(2, "--label %s: no commas, quotes or backslashes", bench.label);
 	if (bench.min > bench.max)
 		BENCH_FAIL(2, "--min is above --max");
-	/* The same GPU on the bare host and for the device process. */
+	/* Makes the bare host and the device process use the same GPU. */
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 }
 
@@ -234,8 +235,8 @@ void bench_begin(int argc, char **argv, const char *name, const char *about, uin
 		BENCH_FAIL(2, "the GPU cannot be used: %s", cudaGetErrorString(ret));
 	bench_first_call = bench_now() - start;
 	/*
-	 * A host that keeps contexts ready makes the next one now, and NVIDIA's driver does much
-	 * for one program at a time: a cudaMalloc beside that takes a millisecond or two.
+	 * A host that keeps spare contexts makes the next one now. NVIDIA's driver does many things
+	 * for one program at a time: meanwhile a cudaMalloc takes a millisecond or two.
 	 */
 	usleep((useconds_t)(bench.pause * 1e6));
 }
@@ -394,7 +395,7 @@ static double in_unit(const struct bench_case *c, double seconds)
 	return seconds * (strcmp(c->unit, "ms") ? 1e6 : 1e3);
 }
 
-/* Seconds of `n` operations, all together. */
+/* Returns the seconds of `n` operations, all together. */
 static double sample(const struct bench_case *c, unsigned int n)
 {
 	double start = bench_now(), took;
@@ -415,7 +416,7 @@ double bench_run(const struct bench_case *c)
 	struct bench_result *r;
 	bool counted;
 
-	/* These also find how many operations a sample needs. */
+	/* These runs also find out how many operations a sample needs. */
 	took = sample(c, 1);
 	for (i = 1; i < bench.warmup || (took < enough && (!c->most || n < c->most)); i++) {
 		if (took < enough) {
@@ -433,7 +434,7 @@ double bench_run(const struct bench_case *c)
 		took = sample(c, n);
 		spent += took;
 		samples[reps++] = in_unit(c, took / n);
-		/* One that is longer than all the time there is stands alone. */
+		/* A run that takes longer than the whole budget is the only sample. */
 		if (took > 2 * bench.budget)
 			break;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every benchmark shares: one set of flags, one way to time something, one table of results.
- * A benchmark is plain CUDA and knows nothing of qCUDA; the same binary runs on a bare host and in
- * a guest, and whoever starts it labels the result.
+ * What all benchmarks share: one set of flags, one way to measure time, one table of results. A
+ * benchmark is plain CUDA and does not know qCUDA. The same binary runs on a bare host and in a
+ * guest. The script that starts it labels the result.
  *
  *	bench_begin()	reads the flags, finds the GPU
  *	bench_wants()	is this case asked for?
@@ -10,8 +10,8 @@
  *	bench_run()	warms up, repeats, adds a row: median, least, most, spread
  *	bench_end()	writes CSV and JSON, whole or not at all
  *
- * A benchmark checks what it has moved and computed; a wrong byte ends it with exit code 1 and
- * without a file. What it was asked and cannot do ends it with a sentence and exit code 2.
+ * A benchmark checks what it has moved and computed. A wrong byte ends it with exit code 1 and
+ * without a file. A request that it cannot fulfil ends it with a message and exit code 2.
  */
 #ifndef PERF_BENCH_H
 #define PERF_BENCH_H
@@ -45,7 +45,7 @@ struct bench_flags {
 };
 extern struct bench_flags bench;
 
-/* What the first CUDA call of this process took, in seconds. */
+/* The time of this process's first CUDA call, in seconds. */
 extern double bench_first_call;
 
 struct bench_case {
@@ -53,12 +53,12 @@ struct bench_case {
 	uint64_t bytes;		       /* of one operation, for the table */
 	const char *unit;	       /* "GB/s", "us", "ms" or "1/s" */
 	double work;		       /* GB/s: bytes moved by one operation */
-	void (*run)(void *, unsigned); /* does the operation so many times */
+	void (*run)(void *, unsigned); /* does the operation this many times */
 	void (*settle)(void *);	       /* after each sample, not timed; may be NULL */
 	void *arg;
 	unsigned int most;   /* operations in one sample; 0: as many as the clock needs */
 	double enough;	     /* seconds that a sample should take; 0: what the clock needs */
-	const char *checked; /* how its result is verified: "whole", "sampled" or "-" */
+	const char *checked; /* how the result is verified: "whole", "sampled" or "-" */
 };
 
 /* An extra flag of one benchmark: --NAME N. */
@@ -69,31 +69,39 @@ struct bench_extra {
 	const char *help;
 };
 
-/* extras end with a NULL name, or are NULL. */
+/* extras ends with a NULL name, or is NULL. */
 void bench_begin(int argc, char **argv, const char *name, const char *about, uint64_t min,
 		 uint64_t max, const struct bench_extra *extras);
-/* The same without touching the GPU, for those that time exactly that. */
+/* The same without using the GPU, for benchmarks that measure the GPU's start. */
 void bench_begin_bare(int argc, char **argv, const char *name, const char *about, uint64_t min,
 		      uint64_t max, const struct bench_extra *extras);
-/* Makes the context, which waits as --wait says. For those who begin bare, and for their children.
+/*
+ * Makes the context, which waits as --wait says. For benchmarks that use bench_begin_bare(), and
+ * for their children.
  */
 cudaError_t bench_context(void);
 bool bench_wants(const char *name);
-/* Is it asked for, and is there time to begin it? If not, the result is cut short and says so. */
+/*
+ * Is the case asked for, and is there time to begin it? If there is no time, the result is cut
+ * short and says so.
+ */
 bool bench_begins(const char *name);
 void bench_needs(uint64_t host_bytes, uint64_t device_bytes);
 double bench_run(const struct bench_case *c); /* the median, in the case's unit */
-/* A row from samples taken elsewhere, already in their unit. Sorts them. */
+/* Adds a row from samples taken elsewhere, already in their unit. Sorts the samples. */
 void bench_row(const char *name, uint64_t bytes, const char *unit, double *samples, unsigned int n,
 	       const char *checked);
-/* A case that cannot run here, and why: a line in the JSON and on stderr. */
+/* Reports a case that cannot run here, with the reason: a line in the JSON and on stderr. */
 void bench_skip(const char *name, const char *why);
 int bench_end(void); /* the exit code; 3: cut short */
 
 double bench_now(void);
-/* Counters of a guest's driver by name; -1: it has no such one. False: there is no such driver. */
+/*
+ * Reads counters of a guest's driver by name; -1: there is no such counter. Returns false if there
+ * is no such driver.
+ */
 bool bench_stats(const char *const *names, double *values, unsigned int n);
-uint64_t bench_next_size(uint64_t bytes); /* powers of four, and the largest */
+uint64_t bench_next_size(uint64_t bytes); /* powers of four, then the largest */
 
 #define BENCH_FAIL(code, ...)                        \
 	do {                                         \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The benchmarks' files: CSV for tables and plots, JSON for those who want to know where a number
- * comes from. Each is written under another name and renamed when it is whole and on the disk.
+ * The benchmarks' files: CSV for tables and plots, JSON to find out where a number comes from. Each
+ * file is written under another name, and renamed when it is complete and on the disk.
  */
 #include <errno.h>
 #include <time.h>
@@ -35,7 +35,7 @@ static void json_member(FILE *f, const char *name, const char *text)
 	fprintf(f, ",\n");
 }
 
-/* The rest of the first line of `path` that begins with `key`, behind the colon. */
+/* Stores the rest, behind the colon, of the first line of `path` that begins with `key`. */
 static void proc_line(const char *path, const char *key, char *out, size_t bytes)
 {
 	char line[4096], *at;
@@ -178,7 +178,7 @@ static void write_csv(FILE *f, int argc, char **argv)
 	}
 }
 
-/* A file that is there is whole. */
+/* A file with the final name is always complete. */
 static void write_whole(const char *path, void (*fill)(FILE *, int, char **), int argc, char **argv)
 {
 	char part[4096];

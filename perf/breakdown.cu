@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where does the time of one cudaMemcpy go? The paper's Figure 5. Everyone measures durations on a
- * clock of their own, so that no two clocks need to agree:
+ * Where does the time of one cudaMemcpy go? The paper's Figure 5. Each layer measures durations on
+ * its own clock, so that no two clocks need to agree:
  *
  *	total	  the call, measured here
  *	library	  total, less the driver's ioctl
  *	pin	  in the driver: making the buffer's pages known to the device
- *	map	  of that, not counted there: the host maps and registers chunks that it has not had
+ *	map	  part of pin, but not counted in it: the host maps and registers new chunks
  *	driver	  the rest of the ioctl, less the time on the ring
  *	queue	  on the ring, less the mirror's time: notification and interrupt
  *	device	  in the mirror, less copying
- *	copy	  copying: the GPU's copy engine, and what CPUs of the host carry to and from it
+ *	copy	  copying: the GPU's copy engine, and the copies by CPUs of the host to and from it
  *
- * The driver's and the device's shares are counted when the guest's driver is asked to (its
- * parameter trace); a bare host has "total" only, which is all copy. So has a copy that goes in
- * several commands at once: their times overlap.
+ * The driver's and the device's shares are counted if the guest driver's parameter trace is set. A
+ * bare host has "total" only, and all of it is copy. A copy that takes several commands at once
+ * has "total" only, too, because their times overlap.
  */
 #include "perf/bench.h"
 #include "perf/memory.cuh"
@@ -37,7 +37,7 @@ static void row(const char *memory, bool up, const char *part, uint64_t bytes, d
 	bench_row(name, bytes, "us", samples, n, pattern_checked(bytes));
 }
 
-/* Copies enough for the clocks, seconds for each. */
+/* Makes n copies, enough for the clocks. Returns the seconds for each. */
 static double copies(char *host, char *dev, uint64_t bytes, bool up, unsigned int n)
 {
 	double start = bench_now();
@@ -50,7 +50,7 @@ static double copies(char *host, char *dev, uint64_t bytes, bool up, unsigned in
 	return (bench_now() - start) / n;
 }
 
-/* fresh: memory that no copy has used before, for each sample. */
+/* fresh: each sample uses memory that no copy has used before. */
 static void one(const char *memory, enum kind kind, bool fresh, bool up, uint64_t bytes)
 {
 	static const char *const part[PARTS] = {"library", "pin", "map", "driver", "queue", "device",
@@ -87,7 +87,7 @@ static void one(const char *memory, enum kind kind, bool fresh, bool up, uint64_
 		layers = layers && bench_stats(stat_name, after, STATS);
 		spent += total[reps] * n * 1e-6;
 		several = several || (layers && after[COPIES] - before[COPIES] > n);
-		/* Or a driver that was not asked. */
+		/* Otherwise the copies took several commands, or the trace is off. */
 		layers = layers && after[COPIES] - before[COPIES] == n;
 		for (k = 0; layers && k < STATS; k++)
 			after[k] = (after[k] - before[k]) / n * 1e-3;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How does the size of the chunks that a guest's memory comes in change the rate of copies? For each
- * size this program starts itself anew with QCU_CHUNK set, because a process has one size for life;
- * a bare host takes no notice, and shows how much the figures wander. Whether the host maps chunks
- * side by side is a matter of how the VM was started, and so is what memory is left for them.
+ * How does the size of the chunks of a guest's memory change the rate of copies? For each size
+ * this program starts itself again with QCU_CHUNK set, because a process has one chunk size for
+ * its whole life. A bare host ignores the variable, and shows how much the numbers vary. Whether
+ * the host maps chunks side by side depends on how the VM was started, and so does the memory
+ * left for such maps.
  *
- * Rows are CHUNK/MEMORY/DIRECTION; "new" is what a fresh pinned buffer costs until its first copy
- * is done, and its end.
+ * Rows are CHUNK/MEMORY/DIRECTION. "new" is the time to allocate a fresh pinned buffer, make its
+ * first copy, and free it.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ struct result {
 	double samples[SAMPLES];
 };
 
-/* One after the other, without waiting; GB/s. */
+/* Copies one after the other, without waiting; returns GB/s. */
 static double rate(char *host, char *dev, uint64_t bytes, bool up)
 {
 	unsigned int n = bytes >= 16 << 20 ? 4 : bytes >= 1 << 20 ? 16 : 64;

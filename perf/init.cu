@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How long until a program that uses CUDA has its first result, and until it has ended? The program
- * is this one, started anew for each sample; it tells its parent when it got where, on the clock
- * that both share. The parent has no CUDA of its own until the end.
+ * How long does a program that uses CUDA take until its first result, and until its end? The
+ * program is this one, started again for each sample. It reports to its parent when it reached
+ * each point, on a clock that both share. The parent does not use CUDA until the end.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ static int child(int fd)
 	return write(fd, stamp, sizeof(stamp)) == sizeof(stamp) ? 0 : 1;
 }
 
-/* Seconds since the start, by stamp, and the end. */
+/* Stores the seconds from the start to each stamp, and to the end. */
 static void start_one(const char *self, double *stamp, double *end)
 {
 	char fd_text[16], flag[] = "--child-of-init";
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	bench_begin_bare(argc, argv, "init",
 			 "From a process's start to its first result and its end, in ms.", 4, 4,
 			 NULL);
-	/* The one before the first warms the page cache, and the driver's cache of kernels. */
+	/* The first run warms up the page cache, and the driver's cache of kernels. */
 	start_one(argv[0], stamp, &end);
 	reps = bench.reps < 16 ? bench.reps : 16;
 	for (i = 0; i < reps; i++) {

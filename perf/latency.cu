@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What one call costs, in microseconds, when there is nothing to wait for but the call itself. In a
- * guest the columns "commands", "kicks" and "interrupts" say what it costs in round trips.
+ * The cost of one call, in microseconds, when there is nothing to wait for except the call
+ * itself. In a guest, the columns "commands", "kicks" and "interrupts" show the cost in round
+ * trips.
  */
 #include <pthread.h>
 
@@ -88,7 +89,7 @@ OPERATION(pointer, {
 	CHECK(cudaPointerGetAttributes(&a, s->dev));
 })
 
-/* Launches and the wait for all of them; the GPU counts along. */
+/* Launches, and the wait for all of them. The kernel counts the launches. */
 static void drained(void *arg, unsigned int n)
 {
 	struct state *s = (struct state *)arg;
@@ -118,7 +119,7 @@ static void one(struct state *s, const char *name, uint64_t bytes,
 	b.settle = queues ? settle : NULL;
 	b.arg = s;
 	b.most = most;
-	/* A row of calls that nobody waits for, not the wait after them, is what is meant. */
+	/* Measures a row of calls that do not wait, not the wait after them. */
 	b.enough = queues || run == drained ? 0.02 : 0;
 	b.checked = run == drained ? "whole" : "-";
 	bench_run(&b);
@@ -237,7 +238,7 @@ int main(int argc, char **argv)
 	CHECK(cudaEventRecord(s.event, s.stream));
 	CHECK(cudaStreamSynchronize(s.stream));
 
-	/* Few enough that a queue is never full: then it would be the GPU that is measured. */
+	/* So few that a queue is never full: otherwise the row would measure the GPU. */
 	one(&s, "launch/issue", 0, launch, 128, true);
 	one(&s, "launch/drained", 0, drained, 1000, false);
 	one(&s, "launch+sync", 0, launch_sync, 0, false);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the benchmarks move: words that say where they belong, so that one look at any of them finds
- * a byte that is missing, late or in the wrong place. The GPU writes and checks them all; the CPU,
- * which an emulated guest makes slow, looks at all of a small buffer and at each page of a large
- * one.
+ * What the benchmarks move: words that depend on their place, so that a check of any word finds
+ * bytes that are missing, late or in the wrong place. The GPU writes and checks all words. The CPU,
+ * which is slow in an emulated guest, checks all of a small buffer, and each page of a large one.
  */
 #ifndef PERF_PATTERN_H
 #define PERF_PATTERN_H
@@ -17,7 +16,7 @@ static inline __host__ __device__ uint32_t pattern_word(uint64_t i, uint32_t see
 	return x ^ x >> 15;
 }
 
-/* step: 1 for every word, more for a look here and there. */
+/* step: 1 checks every word, more checks only some of them. */
 __global__ void pattern_fill(uint32_t *word, uint64_t words, uint32_t seed)
 {
 	uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
@@ -36,7 +35,7 @@ __global__ void pattern_check(const uint32_t *word, uint64_t words, uint64_t ste
 			atomicAdd(bad, 1);
 }
 
-/* A GPU in software takes seconds for what the other does in no time. */
+/* A software GPU takes seconds for what a real GPU does in almost no time. */
 static inline bool pattern_slow_gpu(void)
 {
 	static int slow = -1;
@@ -64,7 +63,7 @@ static inline void pattern_on_gpu(void *dev, uint64_t bytes, uint32_t seed)
 	CHECK(cudaDeviceSynchronize());
 }
 
-/* How, for the table. */
+/* How the data is checked, for the table. */
 static inline const char *pattern_checked(uint64_t bytes)
 {
 	return bytes <= 1 << 20 ? "whole" : "sampled";
@@ -93,7 +92,7 @@ static inline void pattern_cpu_must(const void *host, uint64_t bytes, uint32_t s
 	const volatile uint32_t *word = (const volatile uint32_t *)host;
 	uint64_t words = bytes / 4, i;
 
-	/* Of a large buffer the first and last word of each page. */
+	/* In a large buffer, the first and last word of each page. */
 	for (i = 0; i < words; i += bytes <= 1 << 20 ? 1 : i & 1023 ? 1 : 1023)
 		REQUIRE(word[i] == pattern_word(i, seed), "%s: byte %llu is wrong in memory", what,
 			(unsigned long long)(i * 4));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How do several programs share one GPU? Each of 1, 2, 4 and 8 processes uploads a buffer, has a
- * kernel change it and downloads it, over and over for the same stretch of time, which begins for
- * all at once. Rows: what they moved together, the one that got least and the one that got most,
- * and the ratio of those two. --programs N runs just so many.
+ * How do several programs share one GPU? 1, 2, 4 and 8 processes each upload a buffer, let a
+ * kernel change it and download it, over and over, for the same stretch of time. The time begins
+ * for all of them at once. Rows: what they moved together, the program that moved least, the
+ * program that moved most, and the ratio of these two. --programs N runs only N programs.
  *
- * Several VMs run one program each. They begin together by way of two files: when this program is
- * ready it makes the one that PERF_READY names, and goes on when the one that PERF_GO names is there.
+ * Several VMs run one program each. Two files make them begin together: when this program is
+ * ready, it makes the file that PERF_READY names. It goes on when the file that PERF_GO names
+ * exists.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -32,7 +33,7 @@ struct report {
 	double bytes, seconds;
 };
 
-/* Says that it is ready, waits for the word, works, says what it has done. */
+/* Reports that it is ready, waits for the start, works, and reports what it has done. */
 static int child(int in, int out, uint64_t bytes, double seconds)
 {
 	uint64_t words = bytes / 4, rounds = 0;
@@ -95,7 +96,7 @@ static void start(struct program *p, const char *self, uint64_t bytes, uint64_t 
 	p->from = from[0];
 }
 
-/* A child's end of file is its end, which says more. */
+/* If a child's pipe ends, the child has ended; its exit status says more. */
 static void hear(struct program *p, void *what, ssize_t bytes)
 {
 	int status;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Do streams overlap copies with kernels, and does a guest keep what that gains? simpleStreams'
- * method, the paper's Table I: a kernel computes an array and a copy brings it back, once as a
- * whole and once cut into as many parts as there are streams. "updown" also uploads the array.
+ * Do streams overlap copies with kernels, and does a guest keep what that gains? The method of
+ * simpleStreams, the paper's Table I: a kernel computes an array and a copy brings it back, once
+ * as a whole and once in as many parts as there are streams. "updown" also uploads the array.
  *
- * As simpleStreams does it, a sample is ten of these in a row between two events, by the GPU's
- * clock. "once" is the same for one, by the program's clock, from its first call until it has
- * waited for the end.
+ * As in simpleStreams, a sample is ten of these in a row between two events, by the GPU's clock.
+ * "once" is the same for a single one, by the program's clock, from its first call until the end
+ * of its wait.
  */
 #include "perf/bench.h"
 
 #define THREADS 512
 
-/* Long enough that kernel and copy of a part take similar time. */
+/* Long enough that the kernel and the copy of a part take similar time. */
 __global__ void compute(int *to, const int *add, int rounds, bool keep, uint64_t n)
 {
 	uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
@@ -21,7 +21,7 @@ __global__ void compute(int *to, const int *add, int rounds, bool keep, uint64_t
 		return;
 	if (!keep)
 		to[i] = 0;
-	/* Through memory each time, since `add` might lie there. */
+	/* Reads memory each time, since `add` might be in it. */
 	for (int k = 0; k < rounds; k++)
 		to[i] += *add;
 }
@@ -29,7 +29,7 @@ __global__ void compute(int *to, const int *add, int rounds, bool keep, uint64_t
 struct work {
 	int *host, *dev, *add;
 	uint64_t n;
-	int rounds, streams; /* 0 streams: the whole array, one thing after the other */
+	int rounds, streams; /* 0 streams: the whole array, one step after the other */
 	bool up;
 	cudaStream_t stream[8];
 	cudaEvent_t start, end;
@@ -64,7 +64,7 @@ static void once(void *arg, unsigned int times)
 	}
 }
 
-/* Milliseconds for each of ten. */
+/* Returns the milliseconds for each of ten. */
 static double ten(struct work *w)
 {
 	float ms;
@@ -94,7 +94,7 @@ static void row_of_ten(const char *name, struct work *w, const char *checked)
 	bench_row(name, w->n * 4, "ms", sample, n, checked);
 }
 
-/* The array is `add` times `rounds`, plus what it was before. */
+/* The array must be `add` times `rounds`, plus its earlier value. */
 static void check(struct work *w, const char *name)
 {
 	volatile int *host = w->host;
@@ -119,7 +119,7 @@ static void measure(struct work *w)
 	const char *checked = w->n > 1 << 18 ? "sampled" : "whole";
 	struct bench_case b = {};
 	char name[64];
-	int prefix = 5; /* of "once/" */
+	int prefix = 5; /* length of "once/" */
 
 	if (w->streams)
 		snprintf(name, sizeof(name), "once/%s/%d-streams", w->up ? "updown" : "down",

@@ -129,7 +129,7 @@ static void boxes(void)
 	run_once(graph);
 	same_rows(out2, in2, H - 2, "changed in the graph");
 	fresh(2);
-	/* An instance accepts other parameters for a copy of one line, but not for a copy of rows. */
+	/* An instance accepts other parameters for a copy of one line, not for a copy of rows. */
 	p = rows(out2, in, H);
 	EXPECT(cudaGraphExecMemcpyNodeSetParams(exec, node, &p), cudaErrorInvalidValue);
 	p = rows(out, in, 1);
@@ -150,7 +150,7 @@ static void boxes(void)
 }
 
 /*
- * Memsets of an instance, too: a line may become any other line, and rows may move to another place.
+ * Memsets, too: a line may become any other line, and rows may move to another place.
  */
 static void sets(void)
 {

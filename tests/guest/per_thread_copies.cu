@@ -32,7 +32,7 @@ static void same(const void *got, const void *want, size_t bytes, const char *wh
 	REQUIRE(at == bytes, "%s: byte %zu of %zu differs", what, at, bytes);
 }
 
-/* Rows of W bytes, PITCH apart. The bytes between them do not matter. */
+/* Rows of W bytes, PITCH apart. Nothing may be written between them. */
 static void same_rows(const unsigned char *got, const unsigned char *want, size_t rows,
 		      const char *what)
 {
