@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The applications' kernels, and what each needs: how much memory for an input of so many bytes,
- * what to put in, what to launch, and what must have come out (looked at here and there, by a
- * second computation on the CPU). Ordinary textbook versions: the point is the mix of copies and
- * kernels, not the last FLOP.
+ * The applications' kernels, and what each application needs: how much memory for an input of a
+ * given size, what to put in, what to launch, and which result must come out (the CPU computes some
+ * elements a second time and compares). Ordinary textbook versions: the mix of copies and kernels
+ * matters, not the last FLOP.
  */
 #ifndef PERF_APPS_CUH
 #define PERF_APPS_CUH
@@ -63,7 +63,7 @@ static void square(struct plan *p, uint64_t bytes, unsigned int matrices)
 	p->out_bytes = p->n * 4;
 }
 
-/* Elements that a check looks at: 64 of them, the first and the last among them. */
+/* The elements that a check compares: 64 of them, always with the first and the last. */
 static uint64_t probe(uint64_t n, unsigned int k)
 {
 	return k == 63 ? n - 1 : n / 63 * k + (k ? k % 7 : 0) % n;
@@ -159,7 +159,7 @@ __global__ void walsh_small(const int *in, int *out)
 	unsigned int t = threadIdx.x;
 	uint64_t base = blockIdx.x * (uint64_t)WALSH_BLOCK;
 
-	/* Few bits of each, so that no sum is too large. */
+	/* Only a few bits of each, so that no sum is too large. */
 	part[t] = in[base + t] & 15;
 	part[t + WALSH_BLOCK / 2] = in[base + t + WALSH_BLOCK / 2] & 15;
 	for (unsigned int stride = 1; stride < WALSH_BLOCK; stride *= 2) {
@@ -193,7 +193,7 @@ static void walsh_launch(struct plan *p)
 		walsh_step<<<blocks_of(p->n / 2, 256), 256>>>((int *)p->dout, stride, p->n / 2);
 }
 
-/* Two of the results; each is a sum over the whole input. */
+/* Checks two of the results; each is a sum over the whole input. */
 static void walsh_check(const struct plan *p)
 {
 	const int *in = (const int *)p->in, *out = (const int *)p->out;
@@ -231,7 +231,7 @@ static __host__ __device__ uint32_t mt_temper(uint32_t y)
 	return y ^ y >> 18;
 }
 
-/* A block is a generator. A word may depend on one that is new already: three phases. */
+/* A block is a generator. A word may depend on a new word: hence three phases. */
 __global__ void mersenne_twister(const uint32_t *seed, uint32_t *out)
 {
 	__shared__ uint32_t state[2][MT_WORDS];
@@ -377,7 +377,7 @@ static void add_check(const struct plan *p)
 	}
 }
 
-/* ---- scan: sums of all that came before, level by level ---- */
+/* ---- scan: sums of all earlier elements, level by level ---- */
 
 #define SCAN 1024 /* elements of a block, two for each thread */
 
@@ -419,7 +419,7 @@ static void scan_plan(struct plan *p, uint64_t bytes)
 	p->tmp_bytes = (p->n / SCAN + 1) * 12 + 4096;
 }
 
-/* In place where in and out are the same. */
+/* Works in place if in and out are the same. */
 static void scan_level(uint32_t *in, uint32_t *out, uint32_t *tmp, uint64_t n)
 {
 	unsigned int blocks = blocks_of(n, SCAN);

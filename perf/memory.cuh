@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kinds of host memory that a program may copy from and to. A guest has chunks behind some of
- * them (malloc, pinned, managed); of the others it pins the pages for each copy.
+ * The kinds of host memory that a program may copy from and to. In a guest some of them are chunks
+ * (malloc, pinned, managed). For the others, the guest pins the pages for each copy.
  */
 #ifndef PERF_MEMORY_CUH
 #define PERF_MEMORY_CUH
@@ -20,7 +20,7 @@ static const char *const kind_name[] = {"pageable", "pinned", "registered", "man
 static char static_memory[STATIC_BYTES] __attribute__((aligned(4096)));
 static char file_name[] = "/tmp/qcu-perf.XXXXXX";
 
-/* NULL when there is no such memory here; the reason has been said. */
+/* Returns NULL if there is no such memory here; the reason has been printed. */
 static char *get(enum kind kind, uint64_t bytes)
 {
 	cudaError_t ret = cudaSuccess;
@@ -49,7 +49,7 @@ static char *get(enum kind kind, uint64_t bytes)
 	case STATIC:
 		p = static_memory;
 		break;
-	case STACK: /* the thread's own stack lies in such memory, too */
+	case STACK: /* the thread's own stack is in such memory, too */
 		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 		break;

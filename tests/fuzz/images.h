@@ -5,9 +5,9 @@
 
 #include "qcu-device/soft/ptx_image.h"
 
-/* Makes them, some of the 16 KiB of device memory at `buffer`. */
+/* Makes the images, some of them in the 16 KiB of device memory at `buffer`. */
 void fuzz_images(uint64_t buffer);
-/* As struct ptx_env wants it. */
+/* The function that struct ptx_env needs. */
 const struct ptx_image *fuzz_image(void *ctx, uint64_t number);
 
 #endif

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tests of the whole library without a VM: plain C programs, and CUDA ones where a kernel must run, on
-# the library that has its mirror in the program's own process.
+# Tests of the whole library without a VM, on the library that has its mirror in the program's own
+# process. They are plain C programs, or CUDA programs if a kernel must run.
 
 LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
 	streams threads
 LOOPBACK_C += bad_fatbin array_handles graph_conditional graph_memory library_options logs
-# The sanitizers cannot be where a backend is loaded as the transport does it.
+# These tests load a backend as the transport does. This does not work with the sanitizers.
 LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))

@@ -138,7 +138,7 @@ extern "C" __global__ void warp_ops(int *o, const int *in)
 		o[t + 256] = __shfl_sync(0xaaaaaaaa, v, (t + 2) & 31);
 	else
 		o[t + 256] = __shfl_sync(0x55555555, v, (t + 4) & 31);
-	/* one shfl, reached by two ways */
+	/* one shfl, reached in two ways */
 	if (t < 11)
 		o[t + 288] = __shfl_sync(~0u, v, 31 - t) + 1;
 	else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kernels for test_ptx_sm90.c: what nvcc makes of barriers, pipelines and collectives where the GPU
- * has instructions for them, which is on compute_90 and not on compute_75.
+ * Kernels for test_ptx_sm90.c: nvcc's code for barriers, pipelines and collectives on a GPU that
+ * has instructions for them. compute_90 has them, compute_75 does not.
  */
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
@@ -15,7 +15,10 @@ namespace cg = cooperative_groups;
 
 #define N 256
 
-/* Rounds of: write, arrive, wait, read a neighbour's; then half of the threads drop out. */
+/*
+ * In each round all threads write, arrive, wait and read a neighbour's value; then half of the
+ * threads drop out.
+ */
 extern "C" __global__ void rounds(int *out)
 {
 	__shared__ cuda::barrier<cuda::thread_scope_block> bar;
@@ -32,7 +35,7 @@ extern "C" __global__ void rounds(int *out)
 		sum += s[t ^ 37];
 		bar.arrive_and_wait();
 	}
-	/* Blocks write the same, and none reads what another may have written. */
+	/* Blocks write the same values, and none reads what another may have written. */
 	if (t & 1) {
 		out[t] = sum;
 		bar.arrive_and_drop();
@@ -76,7 +79,7 @@ extern "C" __global__ void copies(int *out, const int *in, int tiles)
 	out[t] = sum;
 }
 
-/* Tiles larger than a warp meet in memory that the system keeps. */
+/* Tiles larger than a warp meet in memory that the system reserves. */
 extern "C" __global__ void tiles(int *out)
 {
 	__shared__ cg::block_tile_memory<N> memory;
@@ -101,7 +104,7 @@ extern "C" __global__ void eights(unsigned char *codes, float *back, const float
 	back[t + N] = float(b);
 }
 
-/* Vectors of floats in one atomic, memory on the stack, and threads of another size each. */
+/* Vectors of floats in one atomic, memory on the stack, and a different size for each thread. */
 extern "C" __global__ void mixed(float *sums, int *out)
 {
 	int t = threadIdx.x, n = t % 13 + 1;

@@ -4,7 +4,7 @@
 
 #include "../check.h"
 
-/* The variables are declared where they are not defined: nvcc does not take both in one unit. */
+/* The variables are declared where they are not defined: nvcc does not accept both in one unit. */
 int hidden_there(void);
 void add_there(int n);
 
