@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Is the software GPU fast enough for tests to stay pleasant? Two loops that matter, each run a few
- * times: 1 M elements added, which is memory and dispatch, and 256 x 256 x 256 multiplied and added,
- * which is arithmetic; the latter as anybody writes it first, and in tiles through shared memory.
- * Prints the median and the best time beside what was promised for two cores. It is a failure if even
- * the best is over that, and not because others had the processor meanwhile.
+ * Is the software GPU fast enough for tests? Runs two important loops a few times. One adds 1 M
+ * elements: memory and dispatch. The other multiplies and adds 256 x 256 x 256 numbers:
+ * arithmetic, in the simplest form, and in tiles through shared memory. Prints the median and
+ * the best time beside the promised time for two cores. The program fails if even the best time
+ * is over that, unless other programs used the processor meanwhile.
  */
 #include <algorithm>
 #include <ctime>

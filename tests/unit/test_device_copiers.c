@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Large copies of memory that is not registered: several threads carry them. First errors, then
- * copies that one thread does alone, the bytes, and lanes that find no free carrier.
+ * copies that one thread does alone, the bytes, and lanes that have no thread or slot to spare for
+ * one another.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
