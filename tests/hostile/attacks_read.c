@@ -384,13 +384,9 @@ static bool read_memory(struct scene *s)
 }
 
 const struct attack read_attacks[] = {
-	/*
-	 * This attack has a memory limit of its own, so that the good program does not run out of
-	 * memory.
-	 */
 	{"read_addresses",
 	 read_addresses,
-	 {"--vram", "256M", "--limit", "device-memory=64M"},
+	 {"--vram", "256M"},
 	 false,
 	 "answers that hold addresses of the host"},
 	{"read_memory", read_memory, {"--vram", "32M"}, false, "GPU memory of a session before"},

@@ -39,8 +39,29 @@ static const char usage[] =
 	"  --arg ARG          one more argument for it\n"
 	"  --print            what it says is printed at once\n";
 
+/*
+ * The attacker's session gets its own limit of device memory, a little less than all of the VM's.
+ * Otherwise it could take all of it, and the good session would fail although the device is right.
+ */
+static const char *memory_limit(const struct attack *a)
+{
+	static char text[40];
+	unsigned long vram = 256;
+	unsigned int i;
+
+	for (i = 0; i < 6 && a->arg[i]; i++) {
+		if (!strcmp(a->arg[i], "--limit"))
+			return NULL;
+		if (!strcmp(a->arg[i], "--vram"))
+			vram = strtoul(a->arg[i + 1], NULL, 10);
+	}
+	snprintf(text, sizeof(text), "device-memory=%luM", vram - 8);
+	return text;
+}
+
 static bool play(const struct attack *a)
 {
+	const char *limit = memory_limit(a);
 	struct host_options o = host;
 	unsigned int n = 0, i;
 	bool ok;
@@ -49,6 +70,10 @@ static bool play(const struct attack *a)
 		n++;
 	for (i = 0; i < 6 && a->arg[i] && n < HOST_ARGS - 1; i++)
 		o.arg[n++] = a->arg[i];
+	if (limit && n < HOST_ARGS - 2) {
+		o.arg[n++] = "--limit";
+		o.arg[n++] = limit;
+	}
 	o.quiet = a->quiet;
 	host_start(&scene.h, &o);
 	guest_start(&scene.g, scene.h.sock);
