@@ -68,20 +68,25 @@ vermagic() {
 # temporary NAME [keep]: makes a folder and sets tmp to it. The script removes the
 # folder when it ends. If the script is killed, the watcher removes the folder.
 temporary() {
-	tmp=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX" 2>/dev/null) ||
-		die "no folder can be made in ${TMPDIR:-/tmp}; set TMPDIR to one where that is possible"
-	[ ${#tmp} -lt 80 ] || {
-		rmdir "$tmp"
-		tmp=$(mktemp -d "/tmp/$1.XXXXXX") # the path of a socket has at most 107 characters
-	}
-	[ -z "${2:-}" ] || return 0
+	tmp=$(mktemp -u "${TMPDIR:-/tmp}/$1.XXXXXX")
+	# A socket's path has 107 characters at most.
+	[ ${#tmp} -lt 80 ] || tmp=$(mktemp -u "/tmp/$1.XXXXXX")
+	[ -n "${2:-}" ] || watch_temporary
+	mkdir -m 700 "$tmp" 2>/dev/null ||
+		die "no folder can be made in ${tmp%/*}; set TMPDIR to one where that is possible"
+	[ -n "${2:-}" ] || at_exit "rm -rf '$tmp'"
+}
+
+# Removes the folder when this script has ended, even if it was killed. This is started before the
+# folder is made, so that no kill comes too early for it.
+watch_temporary() {
 	# Remove it twice: processes that write to the folder may still be ending.
 	# shellcheck disable=SC2016
 	setsid sh -c 'tail -f --pid="$1" /dev/null; rm -rf "$2"; sleep 2; rm -rf "$2"' \
 		sh $$ "$tmp" </dev/null >/dev/null 2>&1 &
 	watcher=$!
 	disown
-	at_exit "rm -rf '$tmp'; kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
+	at_exit "kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
 }
 
 # need_space DIR MEGABYTES: fails if DIR has less free space.

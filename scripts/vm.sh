@@ -323,11 +323,14 @@ check_health() {
 	if [ -n "$use_device" ] && ! alive "$device_pid"; then
 		fail 'qcu-device has died' "$tmp/device.log"
 	fi
-	# Without a VM the program would get SIGPIPE when nobody reads its output. But when
-	# both output processes have ended, QEMU is ending: give it time.
-	if ! alive "$stdout_pid"; then
-		ending=$((ending + 1))
-		alive "$stderr_pid" || [ $ending -gt 25 ] || return 0
+	# The exit code of the output process says why it has ended. 0: QEMU has closed the pipe,
+	# because it is ending. Anything else: nobody reads the output. Without a VM the program
+	# would get SIGPIPE then.
+	if [ -z "$stdout_code" ] && ! alive "$stdout_pid"; then
+		stdout_code=0
+		wait "$stdout_pid" || stdout_code=$?
+	fi
+	if [ "${stdout_code:-0}" -ne 0 ]; then
 		say 'nobody reads the output any more'
 		exit 141
 	fi
@@ -369,7 +372,7 @@ finish_vm() {
 
 run_vm() {
 	local line part='' code rc
-	running='' ending=0 checked=$launched
+	running='' stdout_code='' checked=$launched
 	while :; do
 		rc=0
 		IFS= read -r -t 0.2 -n 1000 -u "$status" line || rc=$?
