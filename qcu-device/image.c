@@ -14,6 +14,7 @@
 
 #include "include/qcuerror.h"
 #include "qcu-device/image.h"
+#include "qcu-device/ptx_text.h"
 
 #define CONTAINER_MAGIC	  0xba55ed50u
 #define CONTAINER_VERSION 1u
@@ -84,24 +85,6 @@ static bool all_zero(const unsigned char *p, size_t len)
 	return !len || (!*p && !memcmp(p, p + 1, len - 1));
 }
 
-/* After blanks and comments, PTX begins with its version. The text ends with a zero byte. */
-static bool begins_as_ptx(const char *p)
-{
-	for (;;) {
-		p += strspn(p, " \t\r\n");
-		if (p[0] == '/' && p[1] == '/') {
-			p += strcspn(p, "\n");
-		} else if (p[0] == '/' && p[1] == '*') {
-			p = strstr(p + 2, "*/");
-			if (!p)
-				return false;
-			p += 2;
-		} else {
-			return !strncmp(p, ".version", 8);
-		}
-	}
-}
-
 const char *image_ptx_fault(const void *image, size_t len)
 {
 	const unsigned char *text = image;
@@ -111,7 +94,7 @@ const char *image_ptx_fault(const void *image, size_t len)
 		return "it is no fat binary and no machine code, and no zero byte ends it as PTX";
 	if (!all_zero(text + n, len - n))
 		return "PTX has a zero byte in it";
-	if (!begins_as_ptx(image))
+	if (!ptx_text_begins(image))
 		return "it is neither a fat binary, nor machine code, nor PTX";
 	return NULL;
 }

@@ -17,6 +17,7 @@
 #include <zstd.h>
 
 #include "qcu-device/image.h"
+#include "qcu-device/ptx_text.h"
 #include "qcu-device/soft/soft.h"
 
 #define CONTAINER_MAGIC	  0xba55ed50u
@@ -281,24 +282,6 @@ static unsigned int target_of(const char *text)
 	return n;
 }
 
-/* PTX text begins with ".version", after optional blanks and comments. */
-static bool is_ptx(const char *p)
-{
-	for (;;) {
-		p += strspn(p, " \t\r\n");
-		if (p[0] == '/' && p[1] == '/') {
-			p += strcspn(p, "\n");
-		} else if (p[0] == '/' && p[1] == '*') {
-			p = strstr(p + 2, "*/");
-			if (!p)
-				return false;
-			p += 2;
-		} else {
-			return !strncmp(p, ".version", 8);
-		}
-	}
-}
-
 static int read_text(const void *image, size_t len, unsigned int sm, struct soft_units *units,
 		     char *why, size_t why_size)
 {
@@ -312,7 +295,7 @@ static int read_text(const void *image, size_t len, unsigned int sm, struct soft
 		return QCU_ERR_MemoryAllocation;
 	memcpy(text, image, len);
 	text[len] = '\0';
-	if (!is_ptx(text)) {
+	if (!ptx_text_begins(text)) {
 		err = bad(why, why_size, "the image is neither a fat binary nor PTX");
 	} else if (target_of(text) > sm) {
 		struct choice seen = {.lowest_ptx = target_of(text)};
