@@ -5,9 +5,9 @@
 # tools are not listed: make finds their files.
 
 include tests/transport/transport.mk
--include tests/unit/ptx.mk tests/unit/soft.mk tests/unit/device.mk tests/unit/library.mk tests/unit/malloc.mk
--include tests/unit/launcher.mk
--include tests/loopback/loopback.mk
+include $(addprefix tests/unit/,ptx/ptx.mk soft/soft.mk device/device.mk library/library.mk library/malloc.mk \
+	launcher/launcher.mk)
+include tests/loopback/loopback.mk
 
 GUEST_PROGRAMS := $(patsubst tests/guest/%.cu,%,$(sort $(wildcard tests/guest/*.cu)))
 VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
@@ -109,8 +109,10 @@ $(B)/tests/list: FORCE
 UNIT_BINARIES := $(sort $(UNIT_TESTS:%=$(B)/tests/unit/%))
 LOOPBACK_BINARIES := $(sort $(LOOPBACK_TESTS:%=$(B)/tests/loopback/%))
 
+UNIT_SRCS := $(wildcard tests/unit/*/*.c tests/unit/*/*/*.c)
+
 define UNIT_RULE
-$(B)/tests/unit/$(1): $(B)/tests/unit/$(1).o $($(1)_OBJS)
+$(B)/tests/unit/$(1): $(patsubst %.c,$(B)/%.o,$(filter %/$(1).c,$(UNIT_SRCS))) $($(1)_OBJS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) -lcmocka $$($(1)_LIBS) $$(if $$(filter %/libmirror.a,$$^),$(MIRROR_LIBS)) -lm
 endef

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Unit tests of the device process. They use the fake backend instead of a GPU.
+
+DEVICE_FAKE := $(B)/tests/unit/device/mirror/test_device_fake.o
+DEVICE_DRIVER := $(B)/tests/unit/device/host/test_device_driver.o
+
+UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_device_order test_device_window \
+	test_device_dispatch test_device_hostcalls test_device_copy test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
+UNIT_TESTS += test_device_image test_device_numbers test_device_complain test_device_text test_wire_check
+UNIT_TESTS += test_device_arrays test_device_conds test_device_ipc test_device_unmap test_device_carriers test_device_copiers
+
+test_device_guestmem_OBJS := $(B)/qcu-device/guestmem.o
+test_device_handles_OBJS := $(MIRROR_LIB)
+test_device_lanes_OBJS := $(MIRROR_LIB)
+test_device_image_OBJS := $(MIRROR_LIB)
+test_device_text_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_text_LIBS := $(SOFT_LIBS)
+test_device_complain_OBJS := $(B)/qcu-device/complain.o
+test_device_numbers_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_carriers_OBJS := $(B)/qcu-device/carriers.o $(B)/qcu-device/spin.o
+test_device_carriers_LIBS := -Wl,--wrap=pthread_create
+test_device_order_OBJS := $(MIRROR_LIB)
+test_device_window_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_dispatch_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_hostcalls_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_watch_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_unmap_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_copy_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_copiers_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_arrays_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_conds_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_arrays_LIBS := $(SOFT_LIBS)
+test_device_conds_LIBS := $(SOFT_LIBS)
+test_device_ipc_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_ipc_LIBS := $(SOFT_LIBS)
+test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/ring.o $(B)/qcu-device/guestmem.o
+test_device_spin_OBJS := $(B)/qcu-device/spin.o
+test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DEVICE_FAKE) \
+	$(DEVICE_DRIVER) \
+	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(VHOST_USER_LIB)
+test_device_vhost_LIBS := $(DEVICE_LIBS)
+ifneq ($(CUDA_INC),)
+UNIT_TESTS += test_cuda_print
+test_cuda_print_OBJS := $(B)/qcu-device/cuda/be_cuda_print.o $(B)/qcu-device/complain.o
+endif
+# The test does not link this file, it runs it.
+test_device_main_OBJS := $(B)/qcu-device/qcu-device
+
+# Tests of limits.
+UNIT_TESTS += test_device_limits test_device_quota test_device_quota_soft test_device_carry test_device_vhost_limits test_device_queued test_device_kerneltime
+test_device_limits_OBJS := $(MIRROR_LIB)
+test_device_quota_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_quota_soft_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_quota_soft_LIBS := $(SOFT_LIBS)
+test_device_carry_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_carry_LIBS := $(SOFT_LIBS)
+test_device_vhost_limits_OBJS = $(test_device_vhost_OBJS)
+test_device_vhost_limits_LIBS := $(DEVICE_LIBS)
+test_device_queued_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_queued_LIBS := $(SOFT_LIBS)
+
+# Tests the sandbox: qcu-device runs with a backend that tries what the sandbox must refuse.
+UNIT_TESTS += test_device_jail
+JAIL_BACKEND := $(B)/tests/jail/be_cuda.so
+$(JAIL_BACKEND): $(B)/tests/unit/device/host/jail_backend.o $(SOFT_LIB)
+	@mkdir -p $(@D)
+	$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(SOFT_LIBS) -ldl
+test_device_jail_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DEVICE_DRIVER) \
+	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(SOFT_LIB) $(VHOST_USER_LIB) \
+	$(B)/qcu-device/qcu-device $(JAIL_BACKEND)
+test_device_jail_LIBS := $(DEVICE_LIBS)
+test_device_kerneltime_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
