@@ -9,7 +9,12 @@ include $(addprefix tests/unit/,ptx/ptx.mk soft/soft.mk device/device.mk library
 	launcher/launcher.mk)
 include tests/loopback/loopback.mk
 
-GUEST_PROGRAMS := $(patsubst tests/guest/%.cu,%,$(sort $(wildcard tests/guest/*.cu)))
+# A folder for each topic. All programs are built into one folder, so each has a name of its own.
+GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu))
+GUEST_PROGRAMS := $(sort $(notdir $(GUEST_SRCS:.cu=)))
+ifneq ($(words $(GUEST_SRCS)),$(words $(GUEST_PROGRAMS)))
+$(error two files in tests/guest/ have the same name)
+endif
 VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
 
 # The programs that run without a VM: all except those that end by a signal or wait for input.
@@ -21,21 +26,22 @@ include tests/hostile/hostile.mk
 # Unmodified CUDA programs, built twice: optimised, and for a debugger, which gives different host code
 # and different PTX. The debugger's build has no machine code: it runs in software, and the machine
 # code would take half of nvcc's time.
+vpath %.cu $(sort $(dir $(GUEST_SRCS)))
 $(B)/tests/guest/per_thread_% $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
-$(B)/tests/guest/%: tests/guest/%.cu tests/guest/check.h | deps
+$(B)/tests/guest/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -O3 $(GUEST_FLAGS) -o $@ $<
+	$(NVCC) -cudart shared -O3 -Itests/guest $(GUEST_FLAGS) -o $@ $<
 
-$(B)/tests/guest-O0/%: tests/guest/%.cu tests/guest/check.h | deps
+$(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -G -O0 $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(NVCC) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
-$(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_killed ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/ipc.h
+$(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_killed ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/processes/ipc.h
 
 # A program of two compilation units.
 MANAGED_UNITS := $(addprefix $(B)/tests/,guest/managed_units guest-O0/managed_units)
-$(MANAGED_UNITS): GUEST_FLAGS := -rdc=true tests/guest/units/managed_units.cu
-$(MANAGED_UNITS): $(wildcard tests/guest/units/*)
+$(MANAGED_UNITS): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
+$(MANAGED_UNITS): $(wildcard tests/guest/managed/units/*)
 
 # The debugger's builds that run under the sanitizers. Only a few: they are slow there, and the
 # optimised builds already test nearly the same code.
@@ -44,9 +50,9 @@ DEBUG_SANITIZED := matmul reduction transpose
 # Programs built with approximate division, roots and exponentials, denormals flushed to zero, and fused
 # multiplies.
 FAST_PROGRAMS := black_scholes mandelbrot nbody
-$(B)/tests/guest-fast/%: tests/guest/%.cu tests/guest/check.h | deps
+$(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -O3 --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(NVCC) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # Measures the software GPU's speed on two cores. It is also a test, with the promised times as limits.
 SOFT_BENCH := $(B)/perf/soft/kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The other unit of tests/guest/managed_units.cu. */
+/* The other unit of tests/guest/managed/managed_units.cu. */
 #include "managed_units.h"
 
 extern __managed__ int ours[4];

@@ -2,7 +2,7 @@
 #ifndef MANAGED_UNITS_H
 #define MANAGED_UNITS_H
 
-#include "../check.h"
+#include "check.h"
 
 /* The variables are declared where they are not defined: nvcc does not accept both in one unit. */
 int hidden_there(void);

@@ -763,7 +763,7 @@ static void differences(void)
 	puts("<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n"
 	     "<!-- Printed by build/tests/guest/bad_calls --differences; do not edit. -->\n"
 	     "# Where an error code differs from NVIDIA's\n\n"
-	     "`tests/guest/bad_calls.cu` makes every call of its table natively and in the VM. These\n"
+	     "`tests/guest/errors/bad_calls.cu` makes every call of its table natively and in the VM. These\n"
 	     "give another code than NVIDIA's library does on a real GPU; all the others the same.\n\n"
 	     "| call | native | here | why |\n|---|---|---|---|");
 	for (const struct bad_call &c : calls)
