@@ -54,10 +54,9 @@ struct setup {
 /* ---- the main process ---- */
 
 static struct {
-	int program, plugin;
-	const char *loader;
+	struct jail_opened opened;
 	char **argv, **env;
-} birth = {.program = -1, .plugin = -1};
+} birth = {.opened = {.program = -1, .plugin = -1}};
 
 /*
  * Variables that the program, its libraries or CUDA may read. A mirror does not get the operator's
@@ -141,15 +140,15 @@ bool birth_prepare(const struct device_options *opt, char *const *argv)
 {
 	char path[PLUGIN_PATH_MAX];
 
-	birth.loader = find_loader();
-	birth.program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	if (!birth.loader || birth.program < 0) {
+	birth.opened.loader = find_loader();
+	birth.opened.program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (!birth.opened.loader || birth.opened.program < 0) {
 		fprintf(stderr, "qcu-device: it cannot find itself to start mirrors\n");
 		return false;
 	}
 	if (opt->plugin && !plugin_path(path, sizeof(path)))
-		birth.plugin = open(path, O_RDONLY | O_CLOEXEC);
-	if (opt->plugin && birth.plugin < 0) {
+		birth.opened.plugin = open(path, O_RDONLY | O_CLOEXEC);
+	if (opt->plugin && birth.opened.plugin < 0) {
 		fprintf(stderr, "qcu-device: the cuda backend cannot be opened: %s\n",
 			strerror(errno));
 		return false;
@@ -161,19 +160,9 @@ bool birth_prepare(const struct device_options *opt, char *const *argv)
 	return true;
 }
 
-int birth_program(void)
+const struct jail_opened *birth_opened(void)
 {
-	return birth.program;
-}
-
-int birth_plugin(void)
-{
-	return birth.plugin;
-}
-
-const char *birth_loader(void)
-{
-	return birth.loader;
+	return &birth.opened;
 }
 
 /* Returns a file with the setup, its position at the beginning; -1 on error. */
@@ -235,7 +224,7 @@ static void __attribute__((noreturn)) become(int *fd, unsigned int n)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (place(fd, n) && lay_out())
-		execve(birth.loader, birth.argv, birth.env);
+		execve(birth.opened.loader, birth.argv, birth.env);
 	complain("a mirror cannot be executed: %s", strerror(errno));
 	_exit(MIRROR_EXIT_SETUP);
 }
@@ -259,12 +248,12 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 		fd[n++] = f->fd;
 	}
 	fd[FD_CTL - 3] = ctl_fd;
-	fd[FD_PROGRAM - 3] = birth.program;
+	fd[FD_PROGRAM - 3] = birth.opened.program;
 	fd[FD_STATES - 3] = shared->states;
 	fd[FD_SHARES - 3] = shared->shares;
 	fd[FD_USAGE - 3] = shared->usage;
 	fd[FD_ACCOUNT - 3] = shared->account;
-	fd[FD_PLUGIN - 3] = birth.plugin;
+	fd[FD_PLUGIN - 3] = birth.opened.plugin;
 	fd[FD_SETUP - 3] = write_setup(&s);
 	if (fd[FD_SETUP - 3] < 0)
 		return -1;

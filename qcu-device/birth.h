@@ -29,10 +29,8 @@ struct birth_shared {
  * mirror. False: an error was printed on stderr.
  */
 bool birth_prepare(const struct device_options *opt, char *const *argv);
-/* The program and the plugin (-1: none), which a mirror opens; and the path of the loader. */
-int birth_program(void);
-int birth_plugin(void);
-const char *birth_loader(void);
+/* What birth_prepare() has opened. */
+const struct jail_opened *birth_opened(void);
 
 /*
  * Executes a mirror, which gets ctl_fd, its end of the control socket. Returns its pid, or -1 with

@@ -7,7 +7,7 @@ MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c memse
 MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c limits.c usage.c charges.c kerneltime.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
-DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c status.c birth.c ramfiles.c)
+DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c status.c birth.c ramfiles.c poll.c)
 DEVICE_SRCS += $(addprefix qcu-device/,jail.c jail_files.c jail_calls.c)
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
@@ -27,7 +27,7 @@ $(VHOST_USER_LIB): scripts/build-qemu | deps
 		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
 
 # Only these objects see the library's headers, which are not written for our warning flags.
-VHOST_OBJS := $(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o status.o birth.o ramfiles.o)
+VHOST_OBJS := $(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o status.o birth.o ramfiles.o poll.o)
 $(VHOST_OBJS): $(VHOST_USER_LIB)
 $(VHOST_OBJS): override CFLAGS += -isystem $(VHOST_USER)/include
 

@@ -243,7 +243,7 @@ int __lsan_is_turned_off(void)
 }
 #endif
 
-bool jail_main(const struct jail *j)
+bool jail_main(const struct jail *j, const struct jail_opened *opened)
 {
 	if (j->off) {
 		fprintf(stderr, "qcu-device: NO SANDBOX: a guest that breaks into its mirror has "
@@ -260,7 +260,7 @@ bool jail_main(const struct jail *j)
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return complain_of("no new privileges");
-	if (!jail_files(own_shm))
+	if (!jail_files(own_shm, opened))
 		return complain_of("files (Landlock)");
 	return jail_calls(JAIL_MAIN) || complain_of("system calls");
 }

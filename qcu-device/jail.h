@@ -24,10 +24,19 @@ struct jail {
 bool jail_user(struct jail *j, const char *name);
 
 /*
+ * The files that mirrors are executed from: the main process opens them before it goes to jail, and
+ * they are all that a mirror may execute or load.
+ */
+struct jail_opened {
+	int program, plugin; /* -1: there is no plugin */
+	const char *loader;  /* the path of the program loader */
+};
+
+/*
  * For the main process, while it has one thread and after it has opened what it needs. False: an
  * error was printed on stderr.
  */
-bool jail_main(const struct jail *j);
+bool jail_main(const struct jail *j, const struct jail_opened *opened);
 
 /* Removes the files that an ended mirror has left in the VM's own shared memory. */
 void jail_sweep(pid_t pid);

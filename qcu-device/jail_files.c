@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "qcu-device/birth.h"
 #include "qcu-device/jail_impl.h"
 
 #define EXECUTE	  LANDLOCK_ACCESS_FS_EXECUTE
@@ -126,7 +125,7 @@ static bool add_list(int rules, const char *variable, uint64_t handled)
 	return ok;
 }
 
-static bool add_all(int rules, uint64_t handled)
+static bool add_all(int rules, uint64_t handled, const struct jail_opened *opened)
 {
 	size_t i;
 
@@ -139,12 +138,12 @@ static bool add_all(int rules, uint64_t handled)
 	 */
 	return add_list(rules, "LD_LIBRARY_PATH", handled) &&
 	       add_list(rules, "LD_PRELOAD", handled) &&
-	       add_path(rules, birth_loader(), EXECUTE | READ, handled) &&
-	       add_fd(rules, birth_program(), READ, handled) &&
-	       (birth_plugin() < 0 || add_fd(rules, birth_plugin(), READ, handled));
+	       add_path(rules, opened->loader, EXECUTE | READ, handled) &&
+	       add_fd(rules, opened->program, READ, handled) &&
+	       (opened->plugin < 0 || add_fd(rules, opened->plugin, READ, handled));
 }
 
-bool jail_files(bool own_shm)
+bool jail_files(bool own_shm, const struct jail_opened *opened)
 {
 	struct ruleset attr = {.fs = VERSION_1};
 	long version =
@@ -163,7 +162,8 @@ bool jail_files(bool own_shm)
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (rules < 0)
 		return false;
-	ok = add_all(rules, attr.fs) && (!own_shm || add_path(rules, "/dev/shm", SHARE, attr.fs)) &&
+	ok = add_all(rules, attr.fs, opened) &&
+	     (!own_shm || add_path(rules, "/dev/shm", SHARE, attr.fs)) &&
 	     !syscall(SYS_landlock_restrict_self, rules, 0);
 	close(rules);
 	return ok;

@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
+#include "qcu-device/jail.h"
+
 /*
  * Landlock: allows reading the files that CUDA needs, writing to the GPU's devices, and using
  * /dev/shm if it is the VM's own.
  */
-bool jail_files(bool own_shm);
+bool jail_files(bool own_shm, const struct jail_opened *opened);
 
 enum jail_who { JAIL_MAIN, JAIL_MIRROR };
 

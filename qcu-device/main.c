@@ -365,7 +365,7 @@ int main(int argc, char **argv)
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
 	if (path)
 		fd = wait_for_qemu(path);
-	if (fd < 0 || !birth_prepare(&opt, argv) || !jail_main(&opt.jail))
+	if (fd < 0 || !birth_prepare(&opt, argv) || !jail_main(&opt.jail, birth_opened()))
 		return DEVICE_EXIT_FAILURE;
 	return vhost_serve(fd, &opt);
 }

@@ -23,6 +23,15 @@ static void say(struct device *d, unsigned int queue, const char *what)
 	complain("session %u (%s, pid %u): %s", queue, s->comm, s->guest_pid, what);
 }
 
+/* Notifies the guest, if it wants that, of chains that have been pushed. */
+static void call_guest(struct device *d, unsigned int queue)
+{
+	VuVirtq *vq = &d->vu.vq[queue];
+
+	if (d->ring[queue].num && vq->call_fd >= 0 && ring_wants_call(&d->ring[queue]))
+		eventfd_write(vq->call_fd, 1);
+}
+
 /* ---- a queue without a mirror ---- */
 
 /* Returns everything that the guest still puts into the queue, with length 0. */
@@ -35,7 +44,7 @@ static void drain(struct device *d, unsigned int queue)
 		n += ring_drain(r);
 	} while (n < RING_MAX && !ring_kicks_on(r));
 	if (n)
-		device_call(d, queue);
+		call_guest(d, queue);
 	/*
 	 * A guest that adds chains faster than we return them must not keep us from other queues.
 	 */
@@ -59,7 +68,7 @@ static void answer(struct device *d, uint16_t head, const struct iovec *in, stru
 	cmd->status = status;
 	ring_copy_in(in, 1, cmd, sizeof(*cmd));
 	ring_push(&d->ring[0], head, sizeof(*cmd));
-	device_call(d, 0);
+	call_guest(d, 0);
 }
 
 static void describe(struct device *d, unsigned int queue, int status)
@@ -340,7 +349,7 @@ void sessions_control(struct device *d, unsigned int queue)
 				return;
 			}
 			ring_push(r, d->chain.head, 0);
-			device_call(d, queue);
+			call_guest(d, queue);
 		}
 	} while (budget && !ring_kicks_on(r));
 	if (!budget)

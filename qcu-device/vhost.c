@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The connection to QEMU. libvhost-user implements the protocol (memory, queues, config space).
- * This file gives it a poll loop, and keeps our own view of memory and queues in step with it.
+ * This file runs its poll loop, and keeps our own view of memory and queues in step with it.
  * ring.c works the rings, and not the library, because a mirror must be able to die in the middle.
  */
 #define _GNU_SOURCE
 #include <endian.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,75 +23,6 @@
 /* The header that defines these does not come with the library. */
 #define VIRTIO_F_VERSION_1_BIT	    32
 #define VIRTIO_F_ORDER_PLATFORM_BIT 36
-
-/* The socket, the signals, a kick and a pidfd for each queue, and the pidfds of spares. */
-#define WATCHES_MAX (2 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX)
-
-static struct watch {
-	int fd;
-	watch_fn *fn;
-	unsigned int queue;
-	uint64_t number; /* tells this watch from an earlier one with the same fd */
-} watches[WATCHES_MAX];
-static unsigned int watch_count;
-static uint64_t watches_ever;
-
-void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue)
-{
-	device_unwatch(d, fd);
-	if (watch_count < WATCHES_MAX)
-		watches[watch_count++] = (struct watch){
-			.fd = fd, .fn = fn, .queue = queue, .number = ++watches_ever};
-}
-
-void device_unwatch(struct device *d, int fd)
-{
-	unsigned int i;
-
-	(void)d;
-	for (i = 0; i < watch_count; i++) {
-		if (watches[i].fd == fd) {
-			watches[i] = watches[--watch_count];
-			return;
-		}
-	}
-}
-
-static void poll_once(struct device *d)
-{
-	struct pollfd fds[WATCHES_MAX];
-	uint64_t number[WATCHES_MAX];
-	unsigned int n = watch_count, i, w;
-
-	for (i = 0; i < n; i++) {
-		fds[i] = (struct pollfd){.fd = watches[i].fd, .events = POLLIN};
-		number[i] = watches[i].number;
-	}
-	if (poll(fds, n, -1) < 0) {
-		if (errno != EINTR) {
-			fprintf(stderr, "qcu-device: poll: %s\n", strerror(errno));
-			d->over = d->failed = true;
-		}
-		return;
-	}
-	/* A callback may end other watches and begin new ones, so look up each one again. */
-	for (i = 0; i < n && !d->over; i++) {
-		if (!fds[i].revents)
-			continue;
-		for (w = 0; w < watch_count && watches[w].number != number[i]; w++)
-			;
-		if (w < watch_count)
-			watches[w].fn(d, watches[w].queue);
-	}
-}
-
-void device_call(struct device *d, unsigned int queue)
-{
-	VuVirtq *vq = &d->vu.vq[queue];
-
-	if (d->ring[queue].num && vq->call_fd >= 0 && ring_wants_call(&d->ring[queue]))
-		eventfd_write(vq->call_fd, 1);
-}
 
 /* ---- our view of memory and queues ---- */
 
@@ -464,7 +394,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 	sigset_t ends;
 	int rc = DEVICE_EXIT_FAILURE;
 
-	watch_count = 0;
+	device_watch_nothing();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
@@ -487,7 +417,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 	device_watch(d, sock, socket_ready, 0);
 	device_watch(d, signals, signalled, 0);
 	while (!d->over) {
-		poll_once(d);
+		device_poll(d);
 		spares_fill(d);
 	}
 	sessions_end_all(d, "ended, because QEMU is gone");

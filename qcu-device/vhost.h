@@ -59,12 +59,13 @@ struct device {
 	struct ring_chain chain;   /* the control command that is being carried out */
 };
 
-/* vhost.c: what the poll loop watches. One callback for each fd. */
+/* poll.c: what the poll loop watches. One callback for each fd. */
 typedef void watch_fn(struct device *d, unsigned int queue);
+void device_watch_nothing(void);
 void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
 void device_unwatch(struct device *d, int fd);
-/* Notifies the guest, if it wants that, of chains that have been pushed. */
-void device_call(struct device *d, unsigned int queue);
+/* Waits until a watched file is ready, and calls the callbacks of all that are. */
+void device_poll(struct device *d);
 
 /* spares.c */
 void spares_fill(struct device *d);
