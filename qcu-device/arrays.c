@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 struct box {
 	uint32_t x, y, z;

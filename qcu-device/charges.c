@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "qcu-device/complain.h"
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/call.h"
 
 static int refuse(enum limit what, uint64_t n)
 {

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 struct kept {
 	struct kept *next;
@@ -66,18 +66,6 @@ int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *ker
 		free(more);
 	}
 	return QCU_ERR_Success;
-}
-
-int mir_cond_work(struct call *c, struct handle *stream)
-{
-	int rc = mir_take(c, LIMIT_GRAPH_NODES, 1);
-
-	if (rc)
-		return rc;
-	pthread_mutex_lock(&c->m->lock);
-	stream->nodes++;
-	pthread_mutex_unlock(&c->m->lock);
-	return rc;
 }
 
 void mir_cond_recorded(struct mirror *m, struct handle *stream)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The data path: finds the memory of a command's buffer, and copies from and to it.
+ * The data path: copies between the buffer of a command and device memory.
  *
- * A buffer is a list of pieces. Pieces in the window are registered: the copy engines use them in
- * place. Pieces of other guest memory go to the backend as they are if they are long enough; short
- * scattered ones go through the slots of staging.c. If there is a lot of such memory, all of it
- * goes through the slots, and several threads copy it.
+ * A buffer is a list of pieces (call.c). Pieces in the window are registered: the copy engines use
+ * them in place. Pieces of other guest memory go to the backend as they are if they are long
+ * enough; short scattered ones go through the slots of staging.c. If there is a lot of such memory,
+ * all of it goes through the slots, and several threads copy it.
  */
 #include <string.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 /*
  * Pieces of this length and more are worth a copy of their own. CUDA itself stages memory that is
@@ -29,109 +29,6 @@
  * twice that to do.
  */
 #define SPREAD_EACH (1u << 20)
-
-static int add_segments(struct call *c, struct pieces *ps)
-{
-	const struct guestmem *mem = c->m->cfg.mem;
-	int rc = QCU_ERR_Success;
-	size_t i;
-
-	for (i = 0; i < c->req->seg_count && !rc; i++) {
-		uint64_t gpa = c->req->segs[i].gpa, left = c->req->segs[i].len;
-
-		while (left && !rc) {
-			void *host = (void *)gpa;
-			uint64_t part = mem ? guestmem_run(mem, gpa, left, &host) : left;
-
-			if (!part)
-				return MIR_RULE_BROKEN;
-			rc = pieces_add(ps, host, part, false);
-			gpa += part;
-			left -= part;
-		}
-	}
-	return rc;
-}
-
-int mir_pieces(struct call *c, struct pieces *ps)
-{
-	int rc;
-
-	if (c->cmd->flags & QCU_F_WINDOW)
-		rc = window_resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps,
-				    &c->holds);
-	else
-		rc = add_segments(c, ps);
-	if (rc)
-		pieces_free(ps);
-	return rc;
-}
-
-int mir_buf_write(struct call *c, size_t off, const void *src, size_t len)
-{
-	struct pieces ps = {0};
-	const uint8_t *from = src;
-	size_t i;
-	int rc;
-
-	if (off > c->cmd->buf.len || len > c->cmd->buf.len - off)
-		return QCU_ERR_InvalidValue;
-	rc = mir_pieces(c, &ps);
-	if (rc)
-		return rc;
-	for (i = 0; i < ps.count && len; i++) {
-		size_t part = ps.p[i].len;
-
-		if (off >= part) {
-			off -= part;
-			continue;
-		}
-		part -= off;
-		if (part > len)
-			part = len;
-		memcpy(ps.p[i].host + off, from, part);
-		from += part;
-		len -= part;
-		off = 0;
-	}
-	pieces_free(&ps);
-	return QCU_ERR_Success;
-}
-
-int mir_buf_read(struct call *c, void *dst, size_t len)
-{
-	struct pieces ps = {0};
-	uint8_t *to = dst;
-	size_t i;
-	int rc;
-
-	if (len > c->cmd->buf.len)
-		return QCU_ERR_InvalidValue;
-	rc = mir_pieces(c, &ps);
-	if (rc)
-		return rc;
-	for (i = 0; i < ps.count && len; i++) {
-		size_t part = ps.p[i].len > len ? len : ps.p[i].len;
-
-		memcpy(to, ps.p[i].host, part);
-		to += part;
-		len -= part;
-	}
-	pieces_free(&ps);
-	return QCU_ERR_Success;
-}
-
-int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
-{
-	MIR_NEED(c, mem_valid);
-	if (!len || len - 1 > UINT64_MAX - addr)
-		return QCU_ERR_InvalidValue;
-	if (addr - QCU_WINDOW_BASE >= QCU_WINDOW_SIZE &&
-	    c->m->cfg.ops->mem_valid(c->m->be, addr, len))
-		return QCU_ERR_Success;
-	return window_pinned(&c->m->window, addr, len, &c->holds) ? QCU_ERR_Success
-								  : QCU_ERR_InvalidValue;
-}
 
 /* The most registered pieces that the backend gets in one call. */
 #define TOGETHER 64
@@ -170,7 +67,7 @@ struct hand {
 
 static uint64_t tick(const struct copy *cp)
 {
-	return cp->timed ? mir_now_ns() : 0;
+	return cp->timed ? spin_clock() : 0;
 }
 
 /* May this piece go through a slot? staged() also looks at its neighbours. */
@@ -543,7 +440,7 @@ int mir_do_copy_h2d(struct call *c)
 	if (!rc)
 		c->m->stats.h2d_bytes += h->buf.len;
 	if (cp.timed) {
-		h->mirror_ns = short_ns(mir_now_ns() - c->req->taken);
+		h->mirror_ns = short_ns(spin_clock() - c->req->taken);
 		h->copy_ns = short_ns(cp.spent);
 	}
 	return rc;
@@ -558,7 +455,7 @@ int mir_do_copy_d2h(struct call *c)
 	if (!rc)
 		c->m->stats.d2h_bytes += h->buf.len;
 	if (cp.timed) {
-		h->mirror_ns = short_ns(mir_now_ns() - c->req->taken);
+		h->mirror_ns = short_ns(spin_clock() - c->req->taken);
 		h->copy_ns = short_ns(cp.spent);
 	}
 	return rc;

@@ -4,7 +4,7 @@
 
 MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c memset.c staging.c streams.c modules.c image.c image_elf.c \
 	lanes.c order.c spin.c handles.c hostcalls.c pools.c conds.c complain.c window.c registered.c guestmem.c watch.c carriers.c)
-MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c limits.c usage.c charges.c kerneltime.c)
+MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c limits.c usage.c charges.c kerneltime.c call.c stream_ref.c tokens.c output.c devices.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
 DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c status.c birth.c ramfiles.c poll.c)

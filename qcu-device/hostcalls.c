@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 struct host_call {
 	struct mirror *m;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory and events that guest processes share with each other. The guest only gets tokens. What
- * the backend's export wrote is in the table of shares.h, and import reads it from there.
+ * Memory and events that guest processes share with each other. The guest only gets tokens, for
+ * which tokens.c keeps what the backend's export wrote; import takes it from there.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/mirror_impl.h"
-#include "qcu-device/shares.h"
+#include "qcu-device/commands.h"
 
 /* Memory of another process that this one has opened. */
 struct import {
@@ -23,35 +22,6 @@ struct import {
 		if (!(c)->m->cfg.shares)               \
 			return mir_not_supported((c)); \
 	} while (0)
-
-void mir_share_end(struct mirror *m, const struct qcu_ipc_token *token)
-{
-	pthread_mutex_lock(&m->share_lock);
-	shares_drop(m->cfg.shares, m->cfg.session, token);
-	pthread_mutex_unlock(&m->share_lock);
-}
-
-static int put(struct mirror *m, const struct share *share, struct qcu_ipc_token *token)
-{
-	bool ok;
-
-	pthread_mutex_lock(&m->share_lock);
-	ok = shares_put(m->cfg.shares, m->cfg.session, share, token);
-	pthread_mutex_unlock(&m->share_lock);
-	return ok ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
-}
-
-/* Finds the object for which a token of another process stands. */
-static int find(struct mirror *m, const struct qcu_ipc_token *token, enum share_kind kind,
-		struct share *share)
-{
-	unsigned int session;
-
-	if (!shares_find(m->cfg.shares, token, share, &session) || share->kind != kind)
-		return QCU_ERR_InvalidValue;
-	/* CUDA returns this error for a token of the process itself. */
-	return session == m->cfg.session ? QCU_ERR_DeviceUninitialized : QCU_ERR_Success;
-}
 
 int mir_do_ipc_mem_export(struct call *c)
 {
@@ -71,7 +41,7 @@ int mir_do_ipc_mem_export(struct call *c)
 		return QCU_ERR_InvalidValue;
 	rc = m->cfg.ops->mem_export(m->be, device, x->ptr, share.handle);
 	if (!rc)
-		rc = put(m, &share, &token);
+		rc = mir_share_put(m, &share, &token);
 	if (rc)
 		return rc;
 	/* Meanwhile another thread may have exported the memory, or freed it. */
@@ -97,7 +67,7 @@ static int import(struct call *c, const struct qcu_ipc_token *token, struct impo
 	struct mirror *m = c->m;
 	struct share share;
 	struct import *i;
-	int rc = find(m, token, SHARE_MEMORY, &share);
+	int rc = mir_share_find(m, token, SHARE_MEMORY, &share);
 
 	*out = NULL;
 	if (rc)
@@ -212,7 +182,7 @@ int mir_do_ipc_event_export(struct call *c)
 	if (!h->shared) {
 		rc = m->cfg.ops->event_export(m->be, h->event, share.handle);
 		if (!rc)
-			rc = put(m, &share, &h->token);
+			rc = mir_share_put(m, &share, &h->token);
 		h->shared = !rc;
 	}
 	if (!rc)
@@ -237,7 +207,7 @@ int mir_do_ipc_event_open(struct call *c)
 		return QCU_ERR_InvalidValue;
 	if (!handles_free(&m->handles, HANDLE_EVENT, o->event))
 		return QCU_ERR_InvalidResourceHandle;
-	rc = find(m, &o->token, SHARE_EVENT, &share);
+	rc = mir_share_find(m, &o->token, SHARE_EVENT, &share);
 	if (rc)
 		return rc;
 	rc = mir_handle_new(c, HANDLE_EVENT, &h);

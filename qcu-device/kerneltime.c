@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "qcu-device/complain.h"
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 #define EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 #define NS_PER_S	     1000000000ull
@@ -181,7 +181,7 @@ static void *times_main(void *arg)
 		if (k->stop)
 			break;
 		pthread_mutex_unlock(&k->lock);
-		mir_times_look(m, mir_now_ns());
+		mir_times_look(m, spin_clock());
 		pthread_mutex_lock(&k->lock);
 	}
 	pthread_mutex_unlock(&k->lock);

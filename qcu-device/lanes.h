@@ -7,7 +7,7 @@
 #ifndef QCU_LANES_H
 #define QCU_LANES_H
 
-#include "qcu-device/mirror.h"
+#include "qcu-device/request.h"
 
 /*
  * If there are more guest threads than this, or than lanes_bound() allows, they share lanes. The

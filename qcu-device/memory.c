@@ -7,7 +7,7 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 struct allocation {
 	uint64_t addr, size;
@@ -214,7 +214,7 @@ static int alloc_from(struct call *c, const struct pool_ref *p, struct be_stream
 {
 	const struct be_ops *ops = c->m->cfg.ops;
 	struct be *be = c->m->be;
-	int rc = mir_pool_take(c, p, a->size), err;
+	int rc = mir_take_memory_from_pools(c, p->device, a->size), err;
 
 	if (rc)
 		return rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Fills memory that the GPU can use with a value: one range, or rows with gaps between them. */
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 /* Computes the distance from the first byte to the end of the last byte that a memset writes. */
 static int memset_extent(const struct qcu_memset *s, uint64_t *len)

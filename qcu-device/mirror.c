@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "qcu-device/complain.h"
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
+#include "qcu-device/dispatch.h"
+#include "qcu-device/mirror.h"
 
 static void release(void *ctx, struct handle *h)
 {
@@ -180,7 +182,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	mir_host_calls_init(m);
 	mir_watches_init(m);
 	mir_times_init(m);
-	rc = window_init(&m->window, cfg);
+	rc = window_init(&m->window, cfg->ops, cfg->mem, cfg->map, cfg->pin_limit);
 	if (rc)
 		goto fail_window;
 	m->window.carriers = &m->carriers;
@@ -362,7 +364,7 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 	m->stats.commands++;
 	if ((req->cmd.op == QCU_OP_COPY_H2D && req->cmd.copy_h2d.flags & QCU_COPY_TIMED) ||
 	    (req->cmd.op == QCU_OP_COPY_D2H && req->cmd.copy_d2h.flags & QCU_COPY_TIMED))
-		req->taken = mir_now_ns();
+		req->taken = spin_clock();
 	/*
 	 * This request does not go to a lane. It takes no time, and it must get through even when
 	 * every lane waits for it.

@@ -12,74 +12,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#include "include/qcucmd.h"
-#include "qcu-device/backend.h"
+#include "qcu-device/config.h"
+#include "qcu-device/request.h"
 
 struct mirror;
-struct limits;	 /* limits.h */
-struct usage;	 /* usage.h: what the mirrors of one VM use of the host */
-struct shares;	 /* shares.h: what the mirrors of one VM share with one another */
-struct guestmem; /* guestmem.h: guest-physical ranges, and where this process maps them */
-
-enum mir_map { MIR_MAP_CVM, MIR_MAP_NCVM };
-
-struct mir_config {
-	const struct be_ops *ops;
-	struct be_options options;
-	/* NULL: guest and mirror are one process, and "guest-physical" addresses are pointers. */
-	const struct guestmem *mem;
-	enum mir_map map;
-	uint64_t pin_limit;	     /* bytes of chunks to keep registered; 0: all */
-	unsigned int copiers;	     /* threads for one large copy, including the lane; 0: 1 */
-	bool trace;		     /* one line per command on stderr */
-	struct shares *shares;	     /* NULL: nothing can be shared */
-	const struct limits *limits; /* NULL: the default limits */
-	/* Called when a kernel has run for too long: the GPU does no more work for this mirror. */
-	void (*timed_out)(void *ctx);
-	void *timed_out_ctx;
-	struct usage *usage; /* NULL: only the session's own limits apply */
-	unsigned int session;
-	unsigned int poll_us; /* how long a lane polls for its next request before it sleeps */
-};
-
-/*
- * A reply with this status must not be sent. It means: the guest broke a rule of the wire, which
- * showed only when the command was carried out (it has been reported on stderr). The caller must
- * end the session.
- */
-#define MIR_RULE_BROKEN (-71) /* -EPROTO */
-
-/* Where a request waits, and for what; only lanes.c uses this. The points are those of lanes.h. */
-#define MIR_AFTER 6
-struct mir_order {
-	_Atomic(struct mir_request *) next; /* next request of the same lane */
-	uint16_t slot;
-	uint16_t count;
-	bool failed;
-	uint64_t *more; /* by slot, when `after` is full */
-	uint64_t after[MIR_AFTER];
-};
-
-/*
- * One command and the data that came with it. The caller has copied all of it out of memory that
- * the guest can write, and does not touch it until `done` is called.
- */
-struct mir_request {
-	struct qCUcmd cmd;	    /* becomes the reply */
-	const void *msg;	    /* QCU_F_MSG: cmd.buf.len bytes */
-	const struct qcu_seg *segs; /* QCU_F_SEGS */
-	size_t seg_count;
-	uint64_t taken; /* ns: when a copy with QCU_COPY_TIMED arrived */
-	/* Called exactly once, on any thread. This function may free the request. */
-	void (*done)(struct mir_request *req);
-	struct mir_order order;
-};
-
-/* A lane on another processor has to fetch each of these cache lines. */
-_Static_assert(offsetof(struct mir_request, order.after) == 128,
-	       "two cache lines, most of the time");
 
 /* Returns 0 or -errno. The error has been reported on stderr. */
 int mir_create(struct mirror **m, const struct mir_config *cfg);
@@ -92,8 +29,6 @@ void mir_warm(struct mirror *m);
 
 /* Gives a session to a mirror that was made without one. Nothing has been submitted yet. */
 void mir_begin(struct mirror *m, unsigned int session);
-
-const char *mir_op_name(uint16_t op);
 
 /* Counts a request that takes `bytes` of memory until it is done. False: that is too much. */
 bool mir_take_request(struct mirror *m, size_t bytes);

@@ -19,6 +19,7 @@
 #include "qcu-device/carriers.h"
 #include "qcu-device/complain.h"
 #include "qcu-device/device.h"
+#include "qcu-device/dispatch.h"
 #include "qcu-device/spin.h"
 
 /*

@@ -9,7 +9,7 @@
 
 #include "qcu-device/complain.h"
 #include "qcu-device/image.h"
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 /* The backend gets only what is an image. */
 static int check_image(struct mirror *m, const void *image, size_t len)

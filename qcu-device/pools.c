@@ -2,7 +2,7 @@
 /* Memory pools: the commands about them, and which pool the number in a command names. */
 #include <stdlib.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 /* cudaMemPoolAttrReservedMemCurrent */
 #define RESERVED 5u
@@ -89,11 +89,6 @@ int mir_take_memory_from_pools(struct call *c, unsigned int device, uint64_t siz
 		pthread_mutex_unlock(&m->pool_lock);
 	}
 	return mir_take_memory(c, device, size);
-}
-
-int mir_pool_take(struct call *c, const struct pool_ref *ref, uint64_t size)
-{
-	return mir_take_memory_from_pools(c, ref->device, size);
 }
 
 int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bool came)

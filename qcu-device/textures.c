@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 struct object {
 	uint64_t number;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 #define PAUSE_MIN_NS 20000u
 #define PAUSE_MAX_NS 1000000u

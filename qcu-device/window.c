@@ -142,16 +142,17 @@ static void destroy_locks(struct window *w)
 	pthread_mutex_destroy(&w->leave);
 }
 
-int window_init(struct window *w, const struct mir_config *cfg)
+int window_init(struct window *w, const struct be_ops *ops, const struct guestmem *mem,
+		enum mir_map map, uint64_t pin_limit)
 {
 	unsigned int i;
 	int err;
 
 	*w = (struct window){
-		.mem = cfg->mem,
-		.map = cfg->map,
-		.limit = cfg->pin_limit,
-		.ops = cfg->ops,
+		.mem = mem,
+		.map = map,
+		.limit = pin_limit,
+		.ops = ops,
 	};
 	pthread_mutex_init(&w->leave, NULL);
 	pthread_mutex_init(&w->change, NULL);

@@ -10,9 +10,18 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "qcu-device/backend.h"
 #include "qcu-device/carriers.h"
 #include "qcu-device/guestmem.h"
-#include "qcu-device/mirror.h"
+
+enum mir_map { MIR_MAP_CVM, MIR_MAP_NCVM };
+
+/*
+ * A reply with this status must not be sent. It means: the guest broke a rule of the wire, which
+ * showed only when the command was carried out (it has been reported on stderr). The caller must
+ * end the session.
+ */
+#define MIR_RULE_BROKEN (-71) /* -EPROTO */
 
 /* A contiguous part of a buffer of the guest. */
 struct piece {
@@ -67,10 +76,11 @@ struct window {
 };
 
 /*
- * Reserves the addresses. The backend comes later. Returns 0 or -errno, which has been reported on
- * stderr.
+ * Reserves the addresses. The backend comes later. pin_limit: the bytes that may be registered; 0:
+ * all. Returns 0 or -errno, which has been reported on stderr.
  */
-int window_init(struct window *w, const struct mir_config *cfg);
+int window_init(struct window *w, const struct be_ops *ops, const struct guestmem *mem,
+		enum mir_map map, uint64_t pin_limit);
 void window_set_backend(struct window *w, struct be *be);
 void window_fini(struct window *w); /* unmaps everything */
 

@@ -37,11 +37,11 @@ static int make_ram(void **state)
 
 static void start(struct window *w, const struct guestmem *m, enum mir_map map)
 {
-	struct mir_config cfg = {.ops = &fake_ops, .mem = m, .map = map};
+	const struct be_options options = {0};
 
 	fake_reset();
-	assert_int_equal(window_init(w, &cfg), 0);
-	assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
+	assert_int_equal(window_init(w, &fake_ops, m, map, 0), 0);
+	assert_int_equal(fake_ops.open(&be, &options), 0);
 	window_set_backend(w, be);
 }
 
@@ -502,16 +502,17 @@ static bool registered_at(struct window *w, uint64_t va)
  */
 static void limited(void **state)
 {
-	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem, .pin_limit = 3 * PAGE};
+	const struct be_options options = {0};
+	enum mir_map map;
 	struct pieces ps = {0};
 	struct window w;
 	uint64_t i;
 
 	(void)state;
-	for (cfg.map = MIR_MAP_CVM; cfg.map <= MIR_MAP_NCVM; cfg.map++) {
+	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
 		fake_reset();
-		assert_int_equal(window_init(&w, &cfg), 0);
-		assert_int_equal(fake_ops.open(&be, &cfg.options), 0);
+		assert_int_equal(window_init(&w, &fake_ops, &mem, map, 3 * PAGE), 0);
+		assert_int_equal(fake_ops.open(&be, &options), 0);
 		window_set_backend(&w, be);
 		for (i = 0; i < 5; i++) {
 			struct qcu_seg seg = {LOW + 2 * i * PAGE, PAGE};
@@ -589,14 +590,13 @@ static void one_process(void **state)
 
 static void taken(void **state)
 {
-	struct mir_config cfg = {.ops = &fake_ops, .mem = &mem};
 	struct window w;
 	void *p = mmap((void *)(BASE + 99 * PAGE), PAGE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	(void)state;
 	assert_ptr_equal(p, BASE + 99 * PAGE);
-	assert_true(window_init(&w, &cfg) < 0);
+	assert_true(window_init(&w, &fake_ops, &mem, MIR_MAP_CVM, 0) < 0);
 	munmap(p, PAGE);
 }
 

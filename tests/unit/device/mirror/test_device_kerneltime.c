@@ -7,7 +7,7 @@
 #include "tests/unit/device/memory/test_device_ram.h"
 
 #include "qcu-device/limits.h"
-#include "qcu-device/mirror_impl.h"
+#include "qcu-device/commands.h"
 
 #define S	1000000000ull
 #define SECONDS 1000u /* so long that the mirror's own thread finds nothing */
@@ -64,7 +64,7 @@ static int sync_stream(uint32_t stream)
 
 static void look(uint64_t seconds)
 {
-	mir_times_look(mirror, mir_now_ns() + seconds * S);
+	mir_times_look(mirror, spin_clock() + seconds * S);
 }
 
 static void all_end(void **state)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of a mirror share: its state, and the small steps that most commands need. */
-#ifndef QCU_MIRROR_IMPL_H
-#define QCU_MIRROR_IMPL_H
+/*
+ * What the commands work on: the state of their mirror, the call that is being carried out, and the
+ * small steps that most of them need.
+ */
+#ifndef QCU_CALL_H
+#define QCU_CALL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "qcu-device/carriers.h"
+#include "qcu-device/config.h"
 #include "qcu-device/handles.h"
 #include "qcu-device/lanes.h"
-#include "qcu-device/mirror.h"
 #include "qcu-device/order.h"
 #include "qcu-device/spin.h"
 #include "qcu-device/staging.h"
@@ -143,10 +146,20 @@ struct call {
 /* Carries out one command. Returns a value of enum qcu_error, MIR_RULE_BROKEN or MIR_PARKED. */
 typedef int mir_call_fn(struct call *c);
 
-/* dispatch.c: everything from a checked request to its answer. True if it was THREAD_EXIT. */
-bool mir_dispatch(void *mirror, struct mir_request *req);
-uint64_t mir_now_ns(void);
-const char *mir_error_name(int error);
+/* call.c: the buffer of a command. Writing beyond its end returns QCU_ERR_InvalidValue. */
+int mir_pieces(struct call *c, struct pieces *ps);
+int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
+int mir_buf_read(struct call *c, void *dst, size_t len);
+/* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
+int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
+
+/* Returns "not supported" from the calling function if the backend does not have this op. */
+#define MIR_NEED(c, op)                                \
+	do {                                           \
+		if (!(c)->m->cfg.ops->op)              \
+			return mir_not_supported((c)); \
+	} while (0)
+int mir_not_supported(struct call *c);
 
 /* charges.c: returns QCU_ERR_MemoryAllocation, and reports it, if a limit is in the way. */
 int mir_take(struct call *c, enum limit what, uint64_t n);
@@ -173,10 +186,7 @@ void mir_handle_drop(struct mirror *m, struct handle *h);
 /* The handle's last reference is gone, and so is its object. */
 void mir_handle_gone(struct mirror *m, const struct handle *h);
 
-/* modules.c */
-void mir_give_image(struct mirror *m, const struct handle *h);
-
-/* streams.c */
+/* stream_ref.c */
 struct stream_ref {
 	struct be_stream *s;
 	struct handle *h; /* NULL: a default stream */
@@ -187,127 +197,5 @@ void mir_stream_put(struct call *c, struct stream_ref *ref);
 int mir_stream_wait(struct call *c, const struct stream_ref *ref);
 /* Ends the per-thread streams of a guest thread, or of a device, or (both NULL) all of them. */
 void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device);
-
-/* conds.c */
-/*
- * Called before a kernel is launched. If the stream records a graph, the kernel stays as long as
- * the graph.
- */
-int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *kernel);
-void mir_cond_end(struct mirror *m, struct handle *cond);
-/*
- * The stream records a graph. mir_cond_work(): it is about to get one more piece of work.
- * mir_cond_recorded(): it ends.
- */
-int mir_cond_work(struct call *c, struct handle *stream);
-void mir_cond_recorded(struct mirror *m, struct handle *stream);
-
-/* hostcalls.c */
-void mir_host_calls_init(struct mirror *m);
-/* Releases the streams that wait for the guest, and the guest if it waits for them. */
-void mir_host_calls_end(struct mirror *m);
-void mir_host_calls_fini(struct mirror *m);
-
-/* kerneltime.c */
-void mir_times_init(struct mirror *m);
-void mir_times_fini(struct mirror *m);
-/* Called before and after a kernel is put into a stream. NULL: the kernel is not timed. */
-struct timed *mir_time_begin(struct call *c, const struct stream_ref *s);
-void mir_time_end(struct call *c, const struct stream_ref *s, struct timed *t, bool launched);
-/* One look of the timing thread, at the time `now_ns`. */
-void mir_times_look(struct mirror *m, uint64_t now_ns);
-/* Called before the device is reset. */
-void mir_times_reset(struct mirror *m, unsigned int device);
-
-/* watch.c */
-void mir_watches_init(struct mirror *m);
-void mir_watches_fini(struct mirror *m);
-/*
- * A query was answered "not ready". Watches its object, and tells the guest when the answer would
- * be another one. False: it is not watched.
- */
-bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watch *what);
-/*
- * Returns an error found while watching, once. The next command that waits or queries reports it.
- */
-int mir_watch_error(struct mirror *m);
-/* Ends all watches, and tells the guest to send its queries instead. */
-void mir_watches_end(struct mirror *m);
-/* This memory is about to leave the window. Length 0: no memory is leaving. */
-void mir_watch_leaves(struct mirror *m, uint64_t va, uint64_t len);
-
-/* pools.c */
-struct pool_ref {
-	struct be_pool *p;
-	struct handle *h; /* NULL: a default pool */
-	unsigned int device;
-	struct pool_room *room;
-};
-int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref);
-void mir_pool_put(struct call *c, struct pool_ref *ref);
-/* Called before memory is taken from a pool, and afterwards. `came`: was it taken? */
-int mir_pool_take(struct call *c, const struct pool_ref *ref, uint64_t size);
-int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bool came);
-/* Memory of a pool of this device has been freed. */
-void mir_pool_given(struct mirror *m, unsigned int device, uint64_t size);
-/* Takes other memory, for which pools release what they only keep. */
-int mir_take_memory_from_pools(struct call *c, unsigned int device, uint64_t size);
-/* Counts the memory of all pools. */
-void mir_pools_count(struct mirror *m);
-void mir_pool_gone(struct mirror *m, struct pool_room *room);
-/* All memory of a device's pools is gone. NULL: of all devices. */
-void mir_pools_end(struct mirror *m, const unsigned int *device);
-
-/* memory.c */
-void mir_allocations_end(struct mirror *m, const unsigned int *device);
-/* Reports the allocation by MALLOC that begins at `addr`. False: none begins there. */
-bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device);
-/*
- * The token will end with the allocation. False: there is no allocation, or it has a token already.
- */
-bool mir_allocation_share(struct mirror *m, uint64_t addr, const struct qcu_ipc_token *token);
-/* QCU_ERR_NotReady: the allocation has no token. */
-int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token *token);
-
-/* ipc.c */
-void mir_share_end(struct mirror *m, const struct qcu_ipc_token *token);
-/* Closes the memory of other processes that is open on a device. NULL: on any device. */
-void mir_imports_end(struct mirror *m, const unsigned int *device);
-
-/* copy.c: the buffer of a command. Writing beyond its end returns QCU_ERR_InvalidValue. */
-int mir_pieces(struct call *c, struct pieces *ps);
-int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
-int mir_buf_read(struct call *c, void *dst, size_t len);
-/* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
-int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
-
-/* textures.c: ends the objects of a device (NULL: all objects). Called before their arrays end. */
-void mir_objects_end(struct mirror *m, const unsigned int *device);
-
-/* rects.c: rows that are copied between a command's buffer and the GPU's side */
-struct mir_rect {
-	bool down; /* to the buffer */
-	struct be_end end;
-	uint64_t width, height, pitch; /* the pitch is the buffer's */
-	uint32_t stream, flags;	       /* QCU_COPY_QUEUED, QCU_COPY_SYNC */
-};
-int mir_rect(struct call *c, const struct mir_rect *r);
-
-/* One function for each command. There is no mir_do_open and no mir_do_close. */
-#define MIR_DECLARE_CTL(name)
-#define MIR_DECLARE_DRV(name)	   mir_call_fn mir_do_##name;
-#define MIR_DECLARE_USR(name)	   mir_call_fn mir_do_##name;
-#define MIR_DECLARE_POST(name)	   mir_call_fn mir_do_##name;
-#define X(n, NAME, name, who, ...) MIR_DECLARE_##who(name)
-QCU_COMMANDS(X)
-#undef X
-
-/* Returns "not supported" from the calling function if the backend does not have this op. */
-#define MIR_NEED(c, op)                                \
-	do {                                           \
-		if (!(c)->m->cfg.ops->op)              \
-			return mir_not_supported((c)); \
-	} while (0)
-int mir_not_supported(struct call *c);
 
 #endif
