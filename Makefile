@@ -31,7 +31,7 @@ LOOPBACK_TESTS :=
 include qcu-device/soft/ptx.mk
 include qcu-device/soft/soft.mk
 include qcu-device/device.mk
-include qcu-device/cuda/cuda.mk
+include qcu-device/backend/cuda/cuda.mk
 include qcu-library/library.mk
 include qcu-driver/driver.mk
 include scripts/scripts.mk

@@ -16,15 +16,13 @@
  *            record. STAY: memory that does not move from now on and that the mirror has mapped:
  *            chunks, or pages that the driver has pinned.
  *   in       how many bytes of the struct a request fills in. All bytes after them must be zero.
- *   order    order between the threads of one program (qcu-device/order.c). ABOUT: after what other
- *            threads have posted about the same stream or event. ALL: after everything posted.
- *            FREE: after nothing.
- *   stream   the field with the stream that the command is about, or none.
- *   event    the field with the event that the command is about, or none. With `start` there is a
- *            second event, in the field `end`.
- *   until    when the answer says that all earlier work of the stream is done: always, never
- * (none), or, with `flags`, if that field has QCU_COPY_SYNC. traits   QCU_ANY_DEVICE, QCU_WAITS ...
- * below.
+ *   order    order between the threads of one program (qcu-device/lanes/order.c). ABOUT: after what
+ * other threads have posted about the same stream or event. ALL: after everything posted. FREE:
+ * after nothing. stream   the field with the stream that the command is about, or none. event the
+ * field with the event that the command is about, or none. With `start` there is a second event, in
+ * the field `end`. until    when the answer says that all earlier work of the stream is done:
+ * always, never (none), or, with `flags`, if that field has QCU_COPY_SYNC. traits   QCU_ANY_DEVICE,
+ * QCU_WAITS ... below.
  */
 #ifndef QCUCMD_TABLE_H
 #define QCUCMD_TABLE_H

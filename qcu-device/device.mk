@@ -2,13 +2,19 @@
 # qcu-device, the host process. The mirror is a library of its own, because the tests' loopback
 # transport links it, too.
 
-MIRROR_SRCS := $(addprefix qcu-device/,mirror.c dispatch.c memory.c copy.c memset.c staging.c streams.c modules.c image.c image_elf.c \
-	lanes.c order.c spin.c handles.c hostcalls.c pools.c conds.c complain.c window.c registered.c guestmem.c watch.c carriers.c)
-MIRROR_SRCS += $(addprefix qcu-device/,arrays.c rects.c textures.c ipc.c shares.c limits.c usage.c charges.c kerneltime.c call.c stream_ref.c tokens.c output.c devices.c)
+# The folders are layers: each uses only what lies in those above it in this list.
+MIRROR_SRCS := $(addprefix qcu-device/base/,carriers.c complain.c limits.c spin.c usage.c)
+MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c)
+MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c registered.c shares.c staging.c window.c)
+MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)
+MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.c copy.c devices.c hostcalls.c ipc.c \
+	kerneltime.c memory.c memset.c modules.c output.c pools.c rects.c stream_ref.c streams.c textures.c tokens.c \
+	watch.c)
+MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
-DEVICE_SRCS := $(addprefix qcu-device/,main.c vhost.c sessions.c mirror_vq.c ring.c plugin.c spares.c status.c birth.c ramfiles.c poll.c)
-DEVICE_SRCS += $(addprefix qcu-device/,jail.c jail_files.c jail_calls.c)
+DEVICE_SRCS := $(addprefix qcu-device/host/,birth.c jail.c jail_calls.c jail_files.c main.c mirror_vq.c plugin.c poll.c \
+	ramfiles.c ring.c sessions.c spares.c status.c vhost.c)
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
 PARTS += $(B)/qcu-device/qcu-device
@@ -27,7 +33,7 @@ $(VHOST_USER_LIB): scripts/build-qemu | deps
 		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
 
 # Only these objects see the library's headers, which are not written for our warning flags.
-VHOST_OBJS := $(addprefix $(B)/qcu-device/,vhost.o sessions.o spares.o status.o birth.o ramfiles.o poll.o)
+VHOST_OBJS := $(addprefix $(B)/qcu-device/host/,birth.o poll.o ramfiles.o sessions.o spares.o status.o vhost.o)
 $(VHOST_OBJS): $(VHOST_USER_LIB)
 $(VHOST_OBJS): override CFLAGS += -isystem $(VHOST_USER)/include
 

@@ -85,9 +85,9 @@ $(WIRE)/qcu-library/transport_dev.o: override CFLAGS += -isystem $(dir $(CUDART_
 $(WIRE)/libcudart.so.13: $(WIRE)/qcu-library/transport_dev.o $(LIBRARY_OBJS) $(LIBRARY_MAP)
 	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter %.o,$^)
 
-$(WIRE)/qcu-device/vhost.o: $(VHOST_USER_LIB)
-$(WIRE)/qcu-device/vhost.o: override CFLAGS += -isystem $(VHOST_USER)/include
-$(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/vhost.o $(B)/qcu-device/qcu-device
+$(WIRE)/qcu-device/host/vhost.o: $(VHOST_USER_LIB)
+$(WIRE)/qcu-device/host/vhost.o: override CFLAGS += -isystem $(VHOST_USER)/include
+$(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/host/vhost.o $(B)/qcu-device/qcu-device
 	$(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
 		$(SOFT_LIB) $(VHOST_USER_LIB) $(DEVICE_LIBS)
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "qcu-device/complain.h"
+#include "qcu-device/base/complain.h"
 #include "qcu-device/soft/soft.h"
 
 void soft_say(const char *fmt, ...)

@@ -16,8 +16,8 @@
 #include <lz4.h>
 #include <zstd.h>
 
-#include "qcu-device/image.h"
-#include "qcu-device/ptx_text.h"
+#include "qcu-device/backend/image.h"
+#include "qcu-device/backend/ptx_text.h"
 #include "qcu-device/soft/soft.h"
 
 #define CONTAINER_MAGIC	  0xba55ed50u

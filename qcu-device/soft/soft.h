@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "qcu-device/backend.h"
+#include "qcu-device/backend/backend.h"
 #include "qcu-device/soft/ptx.h"
 
 #define SOFT_GPUS_MAX 16

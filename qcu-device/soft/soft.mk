@@ -6,7 +6,7 @@ SOFT_SRCS := $(addprefix qcu-device/soft/,be_soft.c check.c props.c mem.c range.
 	module.c launch.c hostfunc.c fatbin.c link.c print.c watchdog.c limits.c pool.c cond.c peer.c stream_attr.c)
 SOFT_SRCS += $(addprefix qcu-device/soft/,array.c texture.c share.c cell.c)
 # These are also part of the mirror, but tests run the software GPU without a mirror.
-SOFT_SRCS += qcu-device/complain.c qcu-device/image.c qcu-device/image_elf.c
+SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/backend/image_elf.c
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)
 SOFT_LIB := $(B)/qcu-device/soft/libsoft.a
 SOFT_LIBS := -llz4 -lzstd -lm

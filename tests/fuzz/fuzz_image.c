@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "include/qcuerror.h"
-#include "qcu-device/image.h"
+#include "qcu-device/backend/image.h"
 #include "qcu-device/soft/soft.h"
 #include "tests/fuzz/fuzz.h"
 

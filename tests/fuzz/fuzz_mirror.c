@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "qcu-device/guestmem.h"
-#include "qcu-device/mirror.h"
+#include "qcu-device/memory/guestmem.h"
+#include "qcu-device/mirror/mirror.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LOW_BYTES  (1u << 20)

@@ -26,7 +26,7 @@
 #include <pthread.h>
 
 #include "include/qcuerror.h"
-#include "qcu-device/backend.h"
+#include "qcu-device/backend/backend.h"
 
 #define ARMED_VARIABLE "QCU_FAULT_ARMED"
 

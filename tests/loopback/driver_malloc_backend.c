@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/backend.h"
+#include "qcu-device/backend/backend.h"
 
 #define BYTES (96u << 20)
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "qcu-device/backend.h"
+#include "qcu-device/backend/backend.h"
 
 static struct be_ops ops;
 static atomic_bool down, called;

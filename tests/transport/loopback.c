@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "include/qcuerror.h"
-#include "qcu-device/carriers.h"
-#include "qcu-device/mirror.h"
-#include "qcu-device/spin.h"
+#include "qcu-device/base/carriers.h"
+#include "qcu-device/mirror/mirror.h"
+#include "qcu-device/base/spin.h"
 #include "qcu-library/qcul.h"
 #include "tests/transport/populate.h"
 #include "tests/transport/settings.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "qcu-device/shares.h"
+#include "qcu-device/memory/shares.h"
 #include "tests/transport/settings.h"
 
 const struct be_ops *loopback_backend(void)

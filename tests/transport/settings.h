@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_SETTINGS_H
 #define TRANSPORT_SETTINGS_H
 
-#include "qcu-device/mirror.h"
+#include "qcu-device/mirror/mirror.h"
 
 /* NULL: the backend that the environment names cannot be loaded. The reason has been printed. */
 const struct be_ops *loopback_backend(void);

@@ -9,15 +9,15 @@ UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_de
 UNIT_TESTS += test_device_image test_device_numbers test_device_complain test_device_text test_wire_check
 UNIT_TESTS += test_device_arrays test_device_conds test_device_ipc test_device_unmap test_device_carriers test_device_copiers
 
-test_device_guestmem_OBJS := $(B)/qcu-device/guestmem.o
+test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)
 test_device_image_OBJS := $(MIRROR_LIB)
 test_device_text_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_text_LIBS := $(SOFT_LIBS)
-test_device_complain_OBJS := $(B)/qcu-device/complain.o
+test_device_complain_OBJS := $(B)/qcu-device/base/complain.o
 test_device_numbers_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_carriers_OBJS := $(B)/qcu-device/carriers.o $(B)/qcu-device/spin.o
+test_device_carriers_OBJS := $(B)/qcu-device/base/carriers.o $(B)/qcu-device/base/spin.o
 test_device_carriers_LIBS := -Wl,--wrap=pthread_create
 test_device_order_OBJS := $(MIRROR_LIB)
 test_device_window_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
@@ -33,15 +33,15 @@ test_device_arrays_LIBS := $(SOFT_LIBS)
 test_device_conds_LIBS := $(SOFT_LIBS)
 test_device_ipc_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_ipc_LIBS := $(SOFT_LIBS)
-test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/ring.o $(B)/qcu-device/guestmem.o
-test_device_spin_OBJS := $(B)/qcu-device/spin.o
+test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/host/ring.o $(B)/qcu-device/memory/guestmem.o
+test_device_spin_OBJS := $(B)/qcu-device/base/spin.o
 test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DEVICE_FAKE) \
 	$(DEVICE_DRIVER) \
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
 UNIT_TESTS += test_cuda_print
-test_cuda_print_OBJS := $(B)/qcu-device/cuda/be_cuda_print.o $(B)/qcu-device/complain.o
+test_cuda_print_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_print.o $(B)/qcu-device/base/complain.o
 endif
 # The test does not link this file, it runs it.
 test_device_main_OBJS := $(B)/qcu-device/qcu-device

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "qcu-device/complain.h"
+#include "qcu-device/base/complain.h"
 #include "qcu-device/soft/soft.h"
 #include "tests/unit/soft/test_soft_fake.h"
 

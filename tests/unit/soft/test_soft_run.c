@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "qcu-device/backend.h"
+#include "qcu-device/backend/backend.h"
 
 #define OPTIONS "-gencode arch=compute_75,code=compute_75"
 

@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "qcu-device/backend.h"
+#include "qcu-device/backend/backend.h"
 
 static struct be_ops ops;
 static const struct be_ops *real;

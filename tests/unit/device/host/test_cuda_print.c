@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/backend.h"
-#include "qcu-device/complain.h"
+#include "qcu-device/backend/backend.h"
+#include "qcu-device/base/complain.h"
 
 int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
 int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);

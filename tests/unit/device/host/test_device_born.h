@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "qcu-device/birth.h"
+#include "qcu-device/host/birth.h"
 #include "tests/unit/device/mirror/test_device_fake.h"
 
 #define BORN_FORMAT "hold %d crash %d open_ms %u open_error %d %d"

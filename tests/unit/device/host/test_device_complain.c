@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/complain.h"
+#include "qcu-device/base/complain.h"
 
 #define BOAST 4096
 

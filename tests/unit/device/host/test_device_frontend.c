@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/birth.h"
-#include "qcu-device/device.h"
+#include "qcu-device/host/birth.h"
+#include "qcu-device/host/device.h"
 #include "tests/unit/device/host/test_device_frontend.h"
 
 #define WAIT_MS 20000

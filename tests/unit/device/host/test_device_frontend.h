@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "include/qcucmd.h"
-#include "qcu-device/limits.h"
+#include "qcu-device/base/limits.h"
 #include "tests/unit/device/host/test_device_driver.h"
 
 #define FE_SESSIONS 4

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/usage.h"
+#include "qcu-device/base/usage.h"
 
 static void bad_text(void **state)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "qcu-device/spin.h"
+#include "qcu-device/base/spin.h"
 
 static void one_processor(void **state)
 {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "qcu-device/carriers.h"
+#include "qcu-device/base/carriers.h"
 
 /* The number of threads that the system still gives. */
 static int threads_left;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "qcu-device/staging.h"
+#include "qcu-device/memory/staging.h"
 #include "tests/unit/device/memory/test_device_ram.h"
 
 #define THREADS 4u

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "qcu-device/staging.h"
+#include "qcu-device/memory/staging.h"
 #include "tests/unit/device/memory/test_device_ram.h"
 
 #define BIG (1700 * PAGE) /* device memory */

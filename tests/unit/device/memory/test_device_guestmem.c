@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "qcu-device/guestmem.h"
+#include "qcu-device/memory/guestmem.h"
 
 static uint8_t low[0x4000], high[0x8000];
 

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "qcu-device/guestmem.h"
+#include "qcu-device/memory/guestmem.h"
 #include "tests/unit/device/memory/test_device_memfd.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 

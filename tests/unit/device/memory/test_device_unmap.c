@@ -8,7 +8,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include <unistd.h>
 
-#include "qcu-device/guestmem.h"
+#include "qcu-device/memory/guestmem.h"
 #include "tests/unit/device/memory/test_device_memfd.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/window.h"
+#include "qcu-device/memory/window.h"
 #include "tests/unit/device/mirror/test_device_fake.h"
 #include "tests/unit/device/memory/test_device_memfd.h"
 

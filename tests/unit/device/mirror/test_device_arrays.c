@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 
-#include "qcu-device/guestmem.h"
+#include "qcu-device/memory/guestmem.h"
 #include "tests/unit/device/memory/test_device_memfd.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 

@@ -7,7 +7,7 @@
 #ifndef TEST_DEVICE_FAKE_H
 #define TEST_DEVICE_FAKE_H
 
-#include "qcu-device/mirror.h"
+#include "qcu-device/mirror/mirror.h"
 
 /*
  * The start of images that the fake loads. It is PTX, because a mirror lets nothing else through.

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "qcu-device/handles.h"
+#include "qcu-device/lanes/handles.h"
 
 static _Atomic unsigned int released;
 

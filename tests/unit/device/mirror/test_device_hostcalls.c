@@ -6,7 +6,7 @@
 
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
-#include "qcu-device/commands.h"
+#include "qcu-device/commands/commands.h"
 
 static int mirror_start(void **state)
 {

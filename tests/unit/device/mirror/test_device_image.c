@@ -21,7 +21,7 @@
 #include <zstd.h>
 
 #include "include/qcuerror.h"
-#include "qcu-device/image.h"
+#include "qcu-device/backend/image.h"
 
 #define PTX ".version 8.0\n.target sm_75\n.address_size 64\n"
 

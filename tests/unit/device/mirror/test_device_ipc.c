@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qcu-device/shares.h"
+#include "qcu-device/memory/shares.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 #define BYTES 5000u

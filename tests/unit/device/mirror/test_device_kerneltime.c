@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include "tests/unit/device/memory/test_device_ram.h"
 
-#include "qcu-device/limits.h"
-#include "qcu-device/commands.h"
+#include "qcu-device/base/limits.h"
+#include "qcu-device/commands/commands.h"
 
 #define S	1000000000ull
 #define SECONDS 1000u /* so long that the mirror's own thread finds nothing */

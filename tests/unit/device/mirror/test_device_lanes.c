@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "qcu-device/lanes.h"
+#include "qcu-device/lanes/lanes.h"
 
 #define TIDS 1000
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "qcu-device/mirror.h"
+#include "qcu-device/mirror/mirror.h"
 #include "tests/unit/device/mirror/test_device_fake.h"
 
 #define REFUSED (-1000) /* mir_submit has refused the command */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/order.h"
+#include "qcu-device/lanes/order.h"
 
 struct item {
 	struct mir_request req;

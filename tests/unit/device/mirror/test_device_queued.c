@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-#include "qcu-device/usage.h"
+#include "qcu-device/base/usage.h"
 
 #define KIB   1024u
 #define SMALL QCU_MSG_MAX

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "tests/unit/device/memory/test_device_ram.h"
 
-#include "qcu-device/usage.h"
+#include "qcu-device/base/usage.h"
 
 static struct usage *usage;
 static struct limits limits;

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
-#include "qcu-device/usage.h"
+#include "qcu-device/base/usage.h"
 
 #define MIB (1ull << 20)
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qcu-device/complain.h"
+#include "qcu-device/base/complain.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */

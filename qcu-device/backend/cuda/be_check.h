@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What be_check's two halves share: the checks and the timings.
+ */
+#ifndef QCU_BE_CHECK_H
+#define QCU_BE_CHECK_H
+
+#include <stdio.h>
+
+#include "qcu-device/backend/backend.h"
+
+#define CHECK_BYTES  (4u << 20)	 /* of device memory that each check may overwrite */
+#define CHECK_WINDOW (64u << 20) /* of registered memory, at the start of the window */
+
+struct check {
+	const struct be_ops *ops;
+	struct be *be;
+	struct be_stream *legacy;
+	struct be_module *module;
+	const void *image;
+	size_t image_len;
+	void *window;
+	uint64_t scratch; /* CHECK_BYTES of device memory */
+	unsigned int devices;
+	double seconds; /* for each timing; 0: none */
+	bool verbose;
+};
+
+/* NULL: there is no kernel of that name. */
+struct be_kernel *check_kernel(struct check *c, const char *name);
+
+/* be_check_time.c */
+void check_timings(struct check *c, FILE *out);
+
+#endif

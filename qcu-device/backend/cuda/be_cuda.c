@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cuda backend: the table that qcu-device finds in be_cuda.so, and the functions for a whole
+ * device. Everything else is in the other files of this folder.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+/* How much text of kernels is kept if the caller does not say. */
+#define PRINTED_BYTES (8u << 20)
+
+/* cudaSetDevice binds a context at each call, and a lane seldom changes its device. */
+static _Thread_local int current_device = -1;
+
+int cu_result(const struct be *be, cudaError_t err, const char *call)
+{
+	if (err == cudaSuccess)
+		return QCU_ERR_Success;
+	cudaGetLastError();
+	if (be && be->verbose && be->complain && err != cudaErrorNotReady) {
+		char text[160];
+
+		snprintf(text, sizeof(text), "%s: %d, %s", call, err, cudaGetErrorString(err));
+		be->complain("cuda", text, strlen(text));
+	}
+	return err;
+}
+
+int cu_driver_function(const struct be *be, const char *name, void *fn)
+{
+	enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+	int ret = CU(be, cudaGetDriverEntryPointByVersion, name, fn, 12000, cudaEnableLegacyStream,
+		     &found);
+
+	if (!ret && (found != cudaDriverEntryPointSuccess || !*(void **)fn))
+		ret = QCU_ERR_CallRequiresNewerDriver;
+	return ret;
+}
+
+int cu_use(struct be *be, unsigned int dev)
+{
+	int ret;
+
+	if (dev >= be->devices)
+		return QCU_ERR_InvalidDevice;
+	if (current_device != (int)dev) {
+		ret = CU(be, cudaSetDevice, dev);
+		if (ret)
+			return ret;
+		current_device = dev;
+	}
+	/*
+	 * Only read it here: with a write, lanes would take the cache line from one another at each
+	 * launch.
+	 */
+	if (!atomic_load_explicit(&be->used[dev], memory_order_acquire))
+		cu_host_first_use(be, dev);
+	return QCU_ERR_Success;
+}
+
+unsigned int cu_current(void)
+{
+	return current_device < 0 ? 0 : current_device;
+}
+
+static bool cu_probe(void)
+{
+	int count = 0;
+
+	return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
+
+static void cu_close(struct be *be)
+{
+	cu_cond_close(be);
+	cu_mem_close(be);
+	cu_host_close(be);
+	free(be);
+}
+
+static int cu_open(struct be **out, const struct be_options *opt)
+{
+	struct be *be = calloc(1, sizeof(*be));
+	int count = 0;
+	unsigned int i;
+	int ret;
+
+	if (!be)
+		return QCU_ERR_MemoryAllocation;
+	be->verbose = opt->verbose;
+	be->complain = opt->complain;
+	ret = CU(be, cudaGetDeviceCount, &count);
+	if (!ret)
+		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
+	if (!ret)
+		ret = cu_driver_function(be, "cuKernelGetFunction", &be->kernel_function);
+	if (ret)
+		goto err_free;
+	be->devices = (unsigned int)count < CU_DEVICES ? (unsigned int)count : CU_DEVICES;
+	for (i = 0; i < be->devices; i++)
+		be->legacy[i] = (struct be_stream){.s = cudaStreamLegacy, .dev = i};
+	ret = cu_mem_open(be);
+	if (ret)
+		goto err_free;
+	ret = cu_host_open(be);
+	if (ret)
+		goto err_mem;
+	if (opt->capture_stdout) {
+		ret = cu_print_open(opt->complain,
+				    opt->printed_bytes ? opt->printed_bytes : PRINTED_BYTES);
+		if (ret)
+			goto err_host;
+	}
+	pthread_mutex_init(&be->cond_lock, NULL);
+	*out = be;
+	return QCU_ERR_Success;
+
+err_host:
+	cu_host_close(be);
+err_mem:
+	cu_mem_close(be);
+err_free:
+	free(be);
+	return ret;
+}
+
+static int cu_device_count(struct be *be, unsigned int *count)
+{
+	*count = be->devices;
+	return QCU_ERR_Success;
+}
+
+static int cu_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
+{
+	int d = 0, r = 0;
+	int ret = CU(be, cudaDriverGetVersion, &d);
+
+	if (!ret)
+		ret = CU(be, cudaRuntimeGetVersion, &r);
+	*driver = d;
+	*runtime = r;
+	return ret;
+}
+
+static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc)
+{
+	struct cudaDeviceProp prop;
+	unsigned int i;
+	int ret;
+
+	memset(desc, 0, sizeof(*desc));
+	if (dev >= be->devices)
+		return QCU_ERR_InvalidDevice;
+	ret = CU(be, cudaGetDeviceProperties, &prop, dev);
+	if (ret)
+		return ret;
+	_Static_assert(sizeof(desc->name) == sizeof(prop.name), "names are equally long");
+	memcpy(desc->name, prop.name, sizeof(desc->name));
+	desc->name[sizeof(desc->name) - 1] = '\0';
+	_Static_assert(sizeof(desc->uuid) == sizeof(prop.uuid), "16 bytes");
+	memcpy(desc->uuid, &prop.uuid, sizeof(desc->uuid));
+	desc->total_mem = prop.totalGlobalMem;
+	for (i = 0; i < QCU_ATTRS; i++) {
+		int value = 0;
+
+		/* Numbers that this driver does not know stay 0. This is no failure. */
+		if (cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)i, dev) == cudaSuccess)
+			desc->attr[i] = value;
+		else
+			cudaGetLastError();
+	}
+	return QCU_ERR_Success;
+}
+
+static int cu_device_sync(struct be *be, unsigned int dev)
+{
+	int ret;
+
+	/* Without a context there is nothing to wait for, and no reason to make a context. */
+	if (!atomic_load(&be->used[dev]))
+		return QCU_ERR_Success;
+	ret = cu_use(be, dev);
+	return ret ? ret : CU(be, cudaDeviceSynchronize);
+}
+
+static int cu_device_reset(struct be *be, unsigned int dev)
+{
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	ret = CU(be, cudaDeviceReset);
+	atomic_fetch_add(&be->life[dev], 1);
+	cu_mem_reset(be, dev);
+	if (!ret)
+		cu_host_reset(be, dev);
+	return ret;
+}
+
+static int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable)
+{
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	return enable ? CU(be, cudaDeviceEnablePeerAccess, (int)peer, 0)
+		      : CU(be, cudaDeviceDisablePeerAccess, (int)peer);
+}
+
+static int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
+			int32_t *value)
+{
+	enum cudaAtomicOperation op = (enum cudaAtomicOperation)(attr & 0xff);
+	unsigned int caps = 0;
+	int v = 0, ret;
+
+	if (attr >= QCU_PEER_ATOMICS) {
+		if (attr >= QCU_PEER_HOST_ATOMICS)
+			ret = CU(be, cudaDeviceGetHostAtomicCapabilities, &caps, &op, 1, (int)dev);
+		else
+			ret = CU(be, cudaDeviceGetP2PAtomicCapabilities, &caps, &op, 1, (int)dev,
+				 (int)peer);
+		*value = (int32_t)caps;
+		return ret;
+	}
+	if (attr == QCU_PEER_POSSIBLE)
+		ret = CU(be, cudaDeviceCanAccessPeer, &v, (int)dev, (int)peer);
+	else
+		ret = CU(be, cudaDeviceGetP2PAttribute, &v, (enum cudaDeviceP2PAttr)attr, (int)dev,
+			 (int)peer);
+	*value = v;
+	return ret;
+}
+
+static int cu_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
+{
+	int ret = cu_use(be, dev);
+
+	return ret ? ret : CU(be, cudaDeviceSetLimit, (enum cudaLimit)limit, value);
+}
+
+static int cu_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value)
+{
+	size_t v = 0;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaDeviceGetLimit, &v, (enum cudaLimit)limit);
+	*value = v;
+	return ret;
+}
+
+static const struct be_ops be_cuda = {
+	.abi = BE_ABI,
+	.name = "cuda",
+	.probe = cu_probe,
+	.open = cu_open,
+	.close = cu_close,
+	.device_count = cu_device_count,
+	.versions = cu_versions,
+	.device_desc = cu_device_desc,
+	.device_sync = cu_device_sync,
+	.device_reset = cu_device_reset,
+	.mem_info = cu_mem_info,
+	.peer_access = cu_peer_access,
+	.peer_info = cu_peer_info,
+	.limit_set = cu_limit_set,
+	.limit_get = cu_limit_get,
+	.mem_alloc = cu_mem_alloc,
+	.mem_free = cu_mem_free,
+	.pool_default = cu_pool_default,
+	.pool_create = cu_pool_create,
+	.pool_destroy = cu_pool_destroy,
+	.pool_set = cu_pool_set,
+	.pool_get = cu_pool_get,
+	.pool_trim = cu_pool_trim,
+	.pool_access_set = cu_pool_access_set,
+	.pool_access_get = cu_pool_access_get,
+	.pool_alloc = cu_pool_alloc,
+	.pool_free = cu_pool_free,
+	.mem_valid = cu_mem_valid,
+	.host_register = cu_host_register,
+	.host_unregister = cu_host_unregister,
+	.copy_h2d = cu_copy_h2d,
+	.copy_d2h = cu_copy_d2h,
+	.copy_pieces = cu_copy_pieces,
+	.copy_d2d = cu_copy_d2d,
+	.mem_set = cu_mem_set,
+	.array_create = cu_array_create,
+	.array_destroy = cu_array_destroy,
+	.copy_box = cu_copy_box,
+	.texture_create = cu_texture_create,
+	.texture_destroy = cu_texture_destroy,
+	.surface_create = cu_surface_create,
+	.surface_destroy = cu_surface_destroy,
+	.stream_create = cu_stream_create,
+	.stream_legacy = cu_stream_legacy,
+	.stream_destroy = cu_stream_destroy,
+	.stream_sync = cu_stream_sync,
+	.stream_query = cu_stream_query,
+	.stream_wait_event = cu_stream_wait_event,
+	.stream_attr_set = cu_stream_attr_set,
+	.stream_attr_get = cu_stream_attr_get,
+	.stream_attr_copy = cu_stream_attr_copy,
+	.host_func = cu_host_func,
+	.mem_export = cu_mem_export,
+	.mem_import = cu_mem_import,
+	.mem_unimport = cu_mem_unimport,
+	.event_create = cu_event_create,
+	.event_export = cu_event_export,
+	.event_import = cu_event_import,
+	.event_destroy = cu_event_destroy,
+	.event_record = cu_event_record,
+	.event_sync = cu_event_sync,
+	.event_query = cu_event_query,
+	.event_elapsed = cu_event_elapsed,
+	.cond_create = cu_cond_create,
+	.cond_node = cu_cond_node,
+	.cond_record = cu_cond_record,
+	.cond_place = cu_cond_place,
+	.cond_ready = cu_cond_ready,
+	.cond_run = cu_cond_run,
+	.cond_destroy = cu_cond_destroy,
+	.module_load = cu_module_load,
+	.module_names = cu_module_names,
+	.module_unload = cu_module_unload,
+	.kernel_find = cu_kernel_find,
+	.kernel_params = cu_kernel_params,
+	.kernel_desc = cu_kernel_desc,
+	.kernel_set = cu_kernel_set,
+	.occupancy = cu_occupancy,
+	.occupancy_shared = cu_occupancy_shared,
+	.occupancy_cluster = cu_occupancy_cluster,
+	.var_find = cu_var_find,
+	.managed_find = cu_managed_find,
+	.launch = cu_launch,
+	.print_read = cu_print_read,
+	.assert_read = cu_assert_read,
+};
+
+__attribute__((visibility("default"))) const struct be_ops *be_plugin(void);
+
+const struct be_ops *be_plugin(void)
+{
+	return &be_cuda;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the cuda backend share. The backend is a thin layer over the CUDA runtime API.
+ * The runtime is linked in statically, so that it can live in one process with a libcudart.so of
+ * ours. The backend's own work is:
+ *
+ * - to know which addresses and handles are alive;
+ * - to know which device a thread has set;
+ * - to keep a failed call from leaving an error behind for the next call.
+ */
+#ifndef QCU_BE_CUDA_H
+#define QCU_BE_CUDA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+#include <cuda_runtime_api.h>
+
+#include "qcu-device/backend/backend.h"
+
+#define CU_DEVICES 64u
+
+/*
+ * Streams and events remember in which life of their device they were made. A reset destroys them
+ * inside CUDA, and CUDA must not be asked about them any more.
+ */
+struct be_stream {
+	cudaStream_t s;
+	unsigned int dev;
+	unsigned int life;
+	struct be_cond *body_of; /* its work is captured for this; NULL: it is carried out */
+};
+
+struct be_event {
+	cudaEvent_t e;
+	unsigned int dev;
+	unsigned int life;
+};
+
+struct be_pool {
+	cudaMemPool_t p;
+	unsigned int dev;
+};
+
+/* A kernel in the context of one device. A reset of the device takes it away. */
+struct cu_function {
+	_Atomic(CUfunction) f;
+	atomic_uint life; /* the device's life, plus 1; 0: not looked up */
+};
+
+struct be_kernel {
+	struct be_kernel *next;
+	cudaKernel_t k;
+	struct cu_function *on; /* by device */
+	uint32_t count;		/* number of params */
+	uint32_t bytes; /* from the start of the first parameter to the end of the last one */
+	struct qcu_param params[];
+};
+
+/* A fat binary and the units that went into it, in the form that the driver takes. */
+struct cu_linked;
+
+struct be_module {
+	cudaLibrary_t lib;
+	char *image; /* followed by its units; NULL: the driver has copied a single fat binary */
+	struct cu_linked *linked;
+	pthread_mutex_t lock; /* protects `kernels` */
+	struct be_kernel *kernels;
+};
+
+/* Device memory that exists now: of cudaMalloc, of another process, or (module set) a variable. */
+struct cu_range {
+	uint64_t addr, size;
+	unsigned int dev;
+	const struct be_module *module;
+	bool imported; /* of another process */
+};
+
+/* Host memory that is registered now, and the device on which it was registered. */
+struct cu_host {
+	void *addr;
+	size_t len;
+	unsigned int dev;
+	bool lost; /* lost in a reset; registered again when the device is used again */
+};
+
+struct be {
+	bool verbose;
+	void (*complain)(const char *who, const char *text, size_t len);
+	PFN_cuLaunchKernel_v4000 launch_kernel;
+	PFN_cuKernelGetFunction_v12000 kernel_function;
+	unsigned int devices;
+	struct be_stream legacy[CU_DEVICES];
+	struct be_pool pool[CU_DEVICES]; /* default pools */
+	atomic_uint life[CU_DEVICES];	 /* counts the resets */
+	/*
+	 * A thread has made the device current since its last reset: it has a context, or will have
+	 * one.
+	 */
+	atomic_bool used[CU_DEVICES];
+	pthread_rwlock_t range_lock; /* protects the sorted array of ranges */
+	struct cu_range *ranges;
+	size_t range_count, range_room;
+	pthread_mutex_t host_lock; /* protects the array of registrations */
+	pthread_mutex_t cond_lock;
+	struct cu_host *hosts;
+	size_t host_count, host_room;
+};
+
+/*
+ * Turns CUDA's result into the backend's return value. A failed call also leaves its error for
+ * cudaGetLastError(), where a later, innocent call would find it. So this function takes that error
+ * away. Errors that stick to the process come again by themselves.
+ */
+int cu_result(const struct be *be, cudaError_t err, const char *call);
+#define CU(be, call, ...) cu_result((be), call(__VA_ARGS__), #call)
+
+/*
+ * Looks up a function of the driver at run time, so that no driver library is needed to build or
+ * load this plugin. Errors that come from the driver have the same numbers in both APIs.
+ */
+int cu_driver_function(const struct be *be, const char *name, void *fn);
+
+/* Makes a device this thread's current one. */
+int cu_use(struct be *be, unsigned int dev);
+/* Returns the device that this thread has set, or 0. */
+unsigned int cu_current(void);
+
+/* be_cuda_mem.c */
+int cu_mem_open(struct be *be);
+void cu_mem_close(struct be *be);
+void cu_mem_reset(struct be *be, unsigned int dev);
+void cu_mem_forget(struct be *be, const struct be_module *m);
+int cu_mem_add(struct be *be, const struct cu_range *r);
+int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+int cu_mem_free(struct be *be, uint64_t addr);
+/*
+ * Takes the range that begins at `addr` out of the table. False: no range that could be freed
+ * begins there.
+ */
+bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
+bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
+bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
+int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+
+/* be_cuda_pool.c */
+int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
+int cu_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
+int cu_pool_destroy(struct be *be, struct be_pool *p);
+int cu_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
+int cu_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
+int cu_pool_trim(struct be *be, struct be_pool *p, uint64_t keep);
+int cu_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
+int cu_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
+int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
+		  uint64_t *addr);
+int cu_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
+
+/* be_cuda_ipc.c */
+int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
+int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		  uint64_t *addr);
+int cu_mem_unimport(struct be *be, uint64_t addr);
+int cu_event_export(struct be *be, struct be_event *e, void *handle);
+int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **e);
+
+/* be_cuda_host.c */
+int cu_host_open(struct be *be);
+void cu_host_close(struct be *be);
+void cu_host_reset(struct be *be, unsigned int dev);
+/* The calling thread is the first one to use the device in this life of the device. */
+void cu_host_first_use(struct be *be, unsigned int dev);
+int cu_host_register(struct be *be, void *addr, size_t len);
+int cu_host_unregister(struct be *be, void *addr);
+
+/* be_cuda_copy.c */
+int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
+int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
+		   struct be_stream *s);
+int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
+
+/* be_cuda_array.c */
+struct be_array {
+	struct be_array_desc desc;
+	unsigned int dev;
+	cudaMipmappedArray_t mipmap; /* NULL: level[0] is an array of its own */
+	cudaArray_t level[QCU_LEVELS_MAX];
+};
+int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
+		    struct be_array **a);
+int cu_array_destroy(struct be *be, struct be_array *a);
+int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
+
+/* be_cuda_texture.c */
+int cu_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+		      struct be_array *a, uint64_t *object);
+int cu_texture_destroy(struct be *be, unsigned int dev, uint64_t object);
+int cu_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+		      uint64_t *object);
+int cu_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
+
+/* be_cuda_cond.c */
+int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+		   const uint32_t *first, struct be_cond **c, uint64_t *handle);
+int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
+int cu_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
+int cu_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
+int cu_cond_ready(struct be *be, struct be_cond *graph);
+int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
+int cu_cond_destroy(struct be *be, struct be_cond *c);
+void cu_cond_close(struct be *be);
+/* The stream of a body ends: ends its capture. */
+void cu_body_end(struct be *be, struct be_stream *s);
+
+/* be_cuda_stream.c */
+int cu_stream_use(struct be *be, const struct be_stream *s);
+int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
+		     struct be_stream **s);
+struct be_stream *cu_stream_legacy(struct be *be, unsigned int dev);
+int cu_stream_destroy(struct be *be, struct be_stream *s);
+int cu_stream_sync(struct be *be, struct be_stream *s);
+int cu_stream_query(struct be *be, struct be_stream *s);
+int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
+int cu_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
+int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
+int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
+int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		 struct be_stream *s);
+/* Sets the device of an event, if the event is alive. */
+int cu_event_use(struct be *be, const struct be_event *e);
+int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
+int cu_event_destroy(struct be *be, struct be_event *e);
+int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
+int cu_event_sync(struct be *be, struct be_event *e);
+int cu_event_query(struct be *be, struct be_event *e);
+int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
+
+/* be_cuda_module.c */
+int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+		   struct be_module **m);
+int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+		    size_t *bytes, uint32_t *count);
+int cu_module_unload(struct be *be, struct be_module *m);
+int cu_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
+int cu_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
+		     uint32_t *count);
+int cu_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
+		   struct qcu_kernel_desc *desc);
+int cu_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
+int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
+		 uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
+int cu_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+			uint32_t block_threads, uint64_t *bytes);
+int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
+			 const struct be_launch *l, uint32_t what, uint32_t *count);
+int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		uint64_t *addr, uint64_t *size);
+int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		    uint64_t *addr, uint64_t *size);
+int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
+
+/* be_cuda_print.c */
+/* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */
+int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
+int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
+int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got);
+
+#endif

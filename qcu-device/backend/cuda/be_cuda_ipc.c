@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory and events of one mirror in another. The handles are CUDA's own. The caller makes sure
+ * that only handles come in here that came out in another mirror.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+_Static_assert(sizeof(cudaIpcMemHandle_t) == BE_IPC_BYTES, "CUDA's handles of memory fit exactly");
+_Static_assert(sizeof(cudaIpcEventHandle_t) == BE_IPC_BYTES, "and those of events");
+
+int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
+{
+	cudaIpcMemHandle_t h;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaIpcGetMemHandle, &h, (void *)(uintptr_t)addr);
+	if (!ret)
+		memcpy(handle, &h, sizeof(h));
+	return ret;
+}
+
+int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		  uint64_t *addr)
+{
+	struct cu_range r = {.size = size, .dev = dev, .imported = true};
+	cudaIpcMemHandle_t h;
+	void *p = NULL;
+	int ret = cu_use(be, dev);
+
+	*addr = 0;
+	memcpy(&h, handle, sizeof(h));
+	if (!ret)
+		ret = CU(be, cudaIpcOpenMemHandle, &p, h, cudaIpcMemLazyEnablePeerAccess);
+	if (ret)
+		return ret;
+	r.addr = (uintptr_t)p;
+	ret = cu_mem_add(be, &r);
+	if (ret) {
+		CU(be, cudaIpcCloseMemHandle, p);
+		return ret;
+	}
+	*addr = r.addr;
+	return QCU_ERR_Success;
+}
+
+int cu_mem_unimport(struct be *be, uint64_t addr)
+{
+	struct cu_range r;
+	int ret;
+
+	if (!cu_mem_take_import(be, addr, &r))
+		return QCU_ERR_InvalidValue;
+	ret = cu_use(be, r.dev);
+	return ret ? ret : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)addr);
+}
+
+int cu_event_export(struct be *be, struct be_event *e, void *handle)
+{
+	cudaIpcEventHandle_t h;
+	int ret = cu_event_use(be, e);
+
+	if (!ret)
+		ret = CU(be, cudaIpcGetEventHandle, &h, e->e);
+	if (!ret)
+		memcpy(handle, &h, sizeof(h));
+	return ret;
+}
+
+int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **out)
+{
+	cudaIpcEventHandle_t h;
+	struct be_event *e;
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	e = malloc(sizeof(*e));
+	if (!e)
+		return QCU_ERR_MemoryAllocation;
+	e->dev = dev;
+	e->life = atomic_load(&be->life[dev]);
+	memcpy(&h, handle, sizeof(h));
+	ret = CU(be, cudaIpcOpenEventHandle, &e->e, h);
+	if (ret) {
+		free(e);
+		return ret;
+	}
+	*out = e;
+	return QCU_ERR_Success;
+}

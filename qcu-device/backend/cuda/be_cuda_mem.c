@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Device memory of the cuda backend, and the table of what exists. CUDA itself answers a wild
+ * address with an error that ends the whole process's use of the GPU, or does not answer at all. So
+ * the device must check the address before. The table also makes sure that only what was given out
+ * is ever freed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+int cu_mem_open(struct be *be)
+{
+	return pthread_rwlock_init(&be->range_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
+}
+
+void cu_mem_close(struct be *be)
+{
+	size_t i;
+
+	for (i = 0; i < be->range_count; i++) {
+		const struct cu_range *r = &be->ranges[i];
+
+		if (r->module || r->imported || cu_use(be, r->dev))
+			continue;
+		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
+	}
+	free(be->ranges);
+	pthread_rwlock_destroy(&be->range_lock);
+}
+
+/* Returns the index of the first range that begins after `addr`. Called under the lock. */
+static size_t above(const struct be *be, uint64_t addr)
+{
+	size_t lo = 0, hi = be->range_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (be->ranges[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Adds a range. A range that is there already (a variable asked for again) stays as it is. */
+int cu_mem_add(struct be *be, const struct cu_range *r)
+{
+	int ret = QCU_ERR_Success;
+	size_t at;
+
+	pthread_rwlock_wrlock(&be->range_lock);
+	at = above(be, r->addr);
+	if (at && be->ranges[at - 1].addr == r->addr)
+		goto out;
+	if (be->range_count == be->range_room) {
+		size_t room = be->range_room ? 2 * be->range_room : 64;
+		struct cu_range *more = realloc(be->ranges, room * sizeof(*more));
+
+		if (!more) {
+			ret = QCU_ERR_MemoryAllocation;
+			goto out;
+		}
+		be->ranges = more;
+		be->range_room = room;
+	}
+	memmove(be->ranges + at + 1, be->ranges + at,
+		(be->range_count - at) * sizeof(be->ranges[0]));
+	be->ranges[at] = *r;
+	be->range_count++;
+out:
+	pthread_rwlock_unlock(&be->range_lock);
+	return ret;
+}
+
+/* Takes out the ranges of a module. Without a module: all ranges of a device. */
+static void forget(struct be *be, const struct be_module *m, unsigned int dev)
+{
+	size_t i, kept = 0;
+
+	pthread_rwlock_wrlock(&be->range_lock);
+	for (i = 0; i < be->range_count; i++) {
+		const struct cu_range *r = &be->ranges[i];
+
+		if (m ? r->module == m : r->dev == dev)
+			continue;
+		be->ranges[kept++] = *r;
+	}
+	be->range_count = kept;
+	pthread_rwlock_unlock(&be->range_lock);
+}
+
+void cu_mem_forget(struct be *be, const struct be_module *m)
+{
+	forget(be, m, 0);
+}
+
+void cu_mem_reset(struct be *be, unsigned int dev)
+{
+	forget(be, NULL, dev);
+}
+
+int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+{
+	struct cu_range r = {.size = size, .dev = dev};
+	void *p = NULL;
+	int ret = cu_use(be, dev);
+
+	*addr = 0;
+	if (!ret)
+		ret = CU(be, cudaMalloc, &p, size);
+	if (ret || !p)
+		return ret;
+	r.addr = (uintptr_t)p;
+	ret = cu_mem_add(be, &r);
+	if (ret) {
+		CU(be, cudaFree, p);
+		return ret;
+	}
+	*addr = r.addr;
+	return QCU_ERR_Success;
+}
+
+static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r)
+{
+	bool found = false;
+	size_t at;
+
+	pthread_rwlock_wrlock(&be->range_lock);
+	at = above(be, addr);
+	if (at && be->ranges[at - 1].addr == addr && !be->ranges[at - 1].module &&
+	    be->ranges[at - 1].imported == imported) {
+		*r = be->ranges[--at];
+		found = true;
+		be->range_count--;
+		memmove(be->ranges + at, be->ranges + at + 1,
+			(be->range_count - at) * sizeof(be->ranges[0]));
+	}
+	pthread_rwlock_unlock(&be->range_lock);
+	return found;
+}
+
+bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
+{
+	return take(be, addr, false, r);
+}
+
+bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r)
+{
+	return take(be, addr, true, r);
+}
+
+int cu_mem_free(struct be *be, uint64_t addr)
+{
+	struct cu_range r;
+	int ret;
+
+	if (!addr)
+		return QCU_ERR_Success;
+	/*
+	 * Take it out of the table first: the same address may be given out again during cudaFree.
+	 */
+	if (!cu_mem_take(be, addr, &r))
+		return QCU_ERR_InvalidValue;
+	ret = cu_use(be, r.dev);
+	return ret ? ret : CU(be, cudaFree, (void *)(uintptr_t)addr);
+}
+
+bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
+{
+	bool valid = false;
+	size_t at;
+
+	pthread_rwlock_rdlock(&be->range_lock);
+	at = above(be, addr);
+	if (at) {
+		const struct cu_range *r = &be->ranges[at - 1];
+		uint64_t off = addr - r->addr;
+
+		valid = off <= r->size && len <= r->size - off;
+	}
+	pthread_rwlock_unlock(&be->range_lock);
+	return valid;
+}
+
+int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total)
+{
+	size_t f = 0, t = 0;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaMemGetInfo, &f, &t);
+	*free = f;
+	*total = t;
+	return ret;
+}

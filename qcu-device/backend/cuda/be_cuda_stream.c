@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Streams and events of the cuda backend.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+static bool stream_alive(const struct be *be, const struct be_stream *s)
+{
+	return s->s == cudaStreamLegacy || s->life == atomic_load(&be->life[s->dev]);
+}
+
+static bool event_alive(const struct be *be, const struct be_event *e)
+{
+	return e->life == atomic_load(&be->life[e->dev]);
+}
+
+/* Sets the stream's device. The legacy stream is always that of the current device. */
+int cu_stream_use(struct be *be, const struct be_stream *s)
+{
+	if (!stream_alive(be, s))
+		return QCU_ERR_ContextIsDestroyed;
+	return cu_use(be, s->dev);
+}
+
+int cu_event_use(struct be *be, const struct be_event *e)
+{
+	if (!event_alive(be, e))
+		return QCU_ERR_ContextIsDestroyed;
+	return cu_use(be, e->dev);
+}
+
+int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
+		     struct be_stream **out)
+{
+	struct be_stream *s;
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	s = malloc(sizeof(*s));
+	if (!s)
+		return QCU_ERR_MemoryAllocation;
+	s->dev = dev;
+	s->body_of = NULL;
+	s->life = atomic_load(&be->life[dev]);
+	ret = CU(be, cudaStreamCreateWithPriority, &s->s, flags, priority);
+	if (ret) {
+		free(s);
+		return ret;
+	}
+	*out = s;
+	return QCU_ERR_Success;
+}
+
+struct be_stream *cu_stream_legacy(struct be *be, unsigned int dev)
+{
+	return dev < be->devices ? &be->legacy[dev] : NULL;
+}
+
+int cu_stream_destroy(struct be *be, struct be_stream *s)
+{
+	int ret = QCU_ERR_Success;
+
+	if (s->s == cudaStreamLegacy)
+		return QCU_ERR_InvalidResourceHandle;
+	if (stream_alive(be, s)) {
+		ret = cu_use(be, s->dev);
+		if (s->body_of)
+			cu_body_end(be, s);
+		if (!ret)
+			ret = CU(be, cudaStreamDestroy, s->s);
+	}
+	free(s);
+	return ret;
+}
+
+int cu_stream_sync(struct be *be, struct be_stream *s)
+{
+	int ret = cu_stream_use(be, s);
+
+	return ret ? ret : CU(be, cudaStreamSynchronize, s->s);
+}
+
+int cu_stream_query(struct be *be, struct be_stream *s)
+{
+	int ret = cu_stream_use(be, s);
+
+	return ret ? ret : CU(be, cudaStreamQuery, s->s);
+}
+
+int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags)
+{
+	int ret = event_alive(be, e) ? cu_stream_use(be, s) : QCU_ERR_ContextIsDestroyed;
+
+	return ret ? ret : CU(be, cudaStreamWaitEvent, s->s, e->e, flags);
+}
+
+int cu_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value)
+{
+	cudaStreamAttrValue v = {.pad = {0}};
+	int ret = cu_stream_use(be, s);
+
+	memcpy(&v, value, QCU_STREAM_ATTR);
+	return ret ? ret : CU(be, cudaStreamSetAttribute, s->s, (cudaStreamAttrID)attr, &v);
+}
+
+int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value)
+{
+	cudaStreamAttrValue v = {.pad = {0}};
+	int ret = cu_stream_use(be, s);
+
+	if (!ret)
+		ret = CU(be, cudaStreamGetAttribute, s->s, (cudaStreamAttrID)attr, &v);
+	memcpy(value, &v, QCU_STREAM_ATTR);
+	return ret;
+}
+
+int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from)
+{
+	int ret = stream_alive(be, from) ? cu_stream_use(be, to) : QCU_ERR_ContextIsDestroyed;
+
+	return ret ? ret : CU(be, cudaStreamCopyAttributes, to->s, from->s);
+}
+
+struct host_call {
+	void (*fn)(void *arg, int error);
+	void *arg;
+};
+
+static void host_func(void *data)
+{
+	struct host_call call = *(struct host_call *)data;
+
+	free(data);
+	call.fn(call.arg, QCU_ERR_Success);
+}
+
+static void CUDART_CB host_callback(cudaStream_t s, cudaError_t error, void *data)
+{
+	struct host_call call = *(struct host_call *)data;
+
+	(void)s;
+	free(data);
+	call.fn(call.arg, error);
+}
+
+/* A call that CUDA leaves out after an error is lost. In that case this process ends soon. */
+int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		 struct be_stream *s)
+{
+	struct host_call *call;
+	int ret = cu_stream_use(be, s);
+
+	if (ret)
+		return ret;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return QCU_ERR_MemoryAllocation;
+	*call = (struct host_call){.fn = fn, .arg = arg};
+	if (always)
+		ret = CU(be, cudaStreamAddCallback, s->s, host_callback, call, 0);
+	else
+		ret = CU(be, cudaLaunchHostFunc, s->s, host_func, call);
+	if (ret)
+		free(call);
+	return ret;
+}
+
+int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **out)
+{
+	struct be_event *e;
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	e = malloc(sizeof(*e));
+	if (!e)
+		return QCU_ERR_MemoryAllocation;
+	e->dev = dev;
+	e->life = atomic_load(&be->life[dev]);
+	ret = CU(be, cudaEventCreateWithFlags, &e->e, flags);
+	if (ret) {
+		free(e);
+		return ret;
+	}
+	*out = e;
+	return QCU_ERR_Success;
+}
+
+int cu_event_destroy(struct be *be, struct be_event *e)
+{
+	int ret = QCU_ERR_Success;
+
+	if (event_alive(be, e)) {
+		ret = cu_use(be, e->dev);
+		if (!ret)
+			ret = CU(be, cudaEventDestroy, e->e);
+	}
+	free(e);
+	return ret;
+}
+
+int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags)
+{
+	int ret = event_alive(be, e) ? cu_stream_use(be, s) : QCU_ERR_ContextIsDestroyed;
+
+	return ret ? ret : CU(be, cudaEventRecordWithFlags, e->e, s->s, flags);
+}
+
+int cu_event_sync(struct be *be, struct be_event *e)
+{
+	int ret = cu_event_use(be, e);
+
+	return ret ? ret : CU(be, cudaEventSynchronize, e->e);
+}
+
+int cu_event_query(struct be *be, struct be_event *e)
+{
+	int ret = cu_event_use(be, e);
+
+	return ret ? ret : CU(be, cudaEventQuery, e->e);
+}
+
+int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms)
+{
+	int ret = event_alive(be, end) ? cu_event_use(be, start) : QCU_ERR_ContextIsDestroyed;
+
+	*ms = 0;
+	return ret ? ret : CU(be, cudaEventElapsedTime, ms, start->e, end->e);
+}

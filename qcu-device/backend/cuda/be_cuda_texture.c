@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Texture and surface objects of the cuda backend. Fills in CUDA's own descriptors. */
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+static float bits_to_float(uint32_t bits)
+{
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	return f;
+}
+
+static struct cudaResourceDesc resource(const struct qcu_texture_msg *t, const struct be_array *a)
+{
+	struct cudaChannelFormatDesc format = {
+		.x = t->bits[0],
+		.y = t->bits[1],
+		.z = t->bits[2],
+		.w = t->bits[3],
+		.f = (enum cudaChannelFormatKind)t->format,
+	};
+	struct cudaResourceDesc r;
+
+	memset(&r, 0, sizeof(r));
+	switch (t->kind) {
+	case QCU_TEXTURE_ARRAY:
+		r.resType = cudaResourceTypeArray;
+		r.res.array.array = a->level[t->level];
+		break;
+	case QCU_TEXTURE_MIPMAP:
+		r.resType = cudaResourceTypeMipmappedArray;
+		r.res.mipmap.mipmap = a->mipmap;
+		break;
+	case QCU_TEXTURE_LINEAR:
+		r.resType = cudaResourceTypeLinear;
+		r.res.linear.devPtr = (void *)(uintptr_t)t->addr;
+		r.res.linear.desc = format;
+		r.res.linear.sizeInBytes = t->bytes;
+		break;
+	default:
+		r.resType = cudaResourceTypePitch2D;
+		r.res.pitch2D.devPtr = (void *)(uintptr_t)t->addr;
+		r.res.pitch2D.desc = format;
+		r.res.pitch2D.width = t->width;
+		r.res.pitch2D.height = t->height;
+		r.res.pitch2D.pitchInBytes = t->pitch;
+	}
+	return r;
+}
+
+static struct cudaTextureDesc sampler(const struct qcu_texture_msg *t)
+{
+	struct cudaTextureDesc d;
+	unsigned int i;
+
+	memset(&d, 0, sizeof(d));
+	for (i = 0; i < 3; i++)
+		d.addressMode[i] = (enum cudaTextureAddressMode)t->address[i];
+	for (i = 0; i < 4; i++)
+		d.borderColor[i] = bits_to_float(t->border[i]);
+	d.filterMode = (enum cudaTextureFilterMode)t->filter;
+	d.readMode = (enum cudaTextureReadMode)t->read;
+	d.sRGB = (int)t->srgb;
+	d.normalizedCoords = (int)t->normalized;
+	d.maxAnisotropy = t->anisotropy;
+	d.mipmapFilterMode = (enum cudaTextureFilterMode)t->mip_filter;
+	d.mipmapLevelBias = bits_to_float(t->mip_bias);
+	d.minMipmapLevelClamp = bits_to_float(t->mip_min);
+	d.maxMipmapLevelClamp = bits_to_float(t->mip_max);
+	d.disableTrilinearOptimization = (int)t->no_trilinear_optimization;
+	d.seamlessCubemap = (int)t->seamless;
+	return d;
+}
+
+int cu_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+		      struct be_array *a, uint64_t *object)
+{
+	struct cudaResourceDesc r = resource(t, a);
+	struct cudaTextureDesc d = sampler(t);
+	struct cudaResourceViewDesc view = {
+		.format = (enum cudaResourceViewFormat)t->view_format,
+		.width = t->view_width,
+		.height = t->view_height,
+		.depth = t->view_depth,
+		.firstMipmapLevel = t->first_level,
+		.lastMipmapLevel = t->last_level,
+		.firstLayer = t->first_layer,
+		.lastLayer = t->last_layer,
+	};
+	cudaTextureObject_t tex = 0;
+	int ret = cu_use(be, dev);
+
+	if (!ret)
+		ret = CU(be, cudaCreateTextureObject, &tex, &r, &d, t->view ? &view : NULL);
+	*object = tex;
+	return ret;
+}
+
+int cu_texture_destroy(struct be *be, unsigned int dev, uint64_t object)
+{
+	int ret = cu_use(be, dev);
+
+	return ret ? ret : CU(be, cudaDestroyTextureObject, object);
+}
+
+int cu_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+		      uint64_t *object)
+{
+	struct cudaResourceDesc r;
+	cudaSurfaceObject_t surface = 0;
+	int ret = cu_use(be, dev);
+
+	memset(&r, 0, sizeof(r));
+	r.resType = cudaResourceTypeArray;
+	r.res.array.array = a->level[level];
+	if (!ret)
+		ret = CU(be, cudaCreateSurfaceObject, &surface, &r);
+	*object = surface;
+	return ret;
+}
+
+int cu_surface_destroy(struct be *be, unsigned int dev, uint64_t object)
+{
+	int ret = cu_use(be, dev);
+
+	return ret ? ret : CU(be, cudaDestroySurfaceObject, object);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The counts behind usage.h. A session first adds to its own count, and then looks at all counts.
+ * If two sessions take the last of something at the same time, at least one of them sees the other.
+ * So there is never more than the limit; it may be that neither session gets it.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-device/base/usage.h"
+
+/* No count of a session gets this large, so no sum of counts wraps. */
+#define COUNT_MAX (1ull << 57)
+
+struct usage *usage_new(int fd)
+{
+	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	void *p;
+
+	if (fd >= 0 && ftruncate(fd, sizeof(struct usage)))
+		return NULL;
+	p = mmap(NULL, sizeof(struct usage), PROT_READ | PROT_WRITE, flags, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void usage_free(struct usage *u)
+{
+	if (u)
+		munmap(u, sizeof(*u));
+}
+
+void usage_end(struct usage *u, unsigned int session)
+{
+	struct usage_part *p = &u->part[session];
+	unsigned int i;
+
+	for (i = 0; i < LIMIT_KINDS; i++) {
+		atomic_store(&p->used[i], 0);
+		atomic_store(&p->refused[i], 0);
+	}
+	for (i = 0; i < USAGE_DEVICES; i++)
+		atomic_store(&p->memory[i], 0);
+}
+
+static _Atomic uint64_t *count_of(struct usage_part *p, enum limit what, unsigned int device)
+{
+	return what == LIMIT_DEVICE_MEMORY ? &p->memory[device] : &p->used[what];
+}
+
+uint64_t usage_sum(struct usage *u, enum limit what, unsigned int device)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
+		sum += atomic_load(count_of(&u->part[i], what, device));
+	return sum;
+}
+
+void budget_init(struct budget *b, const struct limits *limits, struct usage *vm,
+		 unsigned int session)
+{
+	memset(b, 0, sizeof(*b));
+	b->part = &b->own;
+	b->vm = vm;
+	if (limits)
+		b->limits = *limits;
+	limits_default(&b->limits);
+	budget_begin(b, session);
+}
+
+void budget_begin(struct budget *b, unsigned int session)
+{
+	if (b->vm)
+		b->part = &b->vm->part[session];
+}
+
+static bool take(struct budget *b, enum limit what, unsigned int device, uint64_t n)
+{
+	_Atomic uint64_t *count = count_of(b->part, what, device);
+	uint64_t session = b->limits.session[what], vm = b->limits.vm[what], old, sum;
+
+	if (session > COUNT_MAX)
+		session = COUNT_MAX;
+	if (n > session)
+		goto refused;
+	old = atomic_fetch_add(count, n);
+	if (old <= session - n) {
+		if (vm >= COUNT_MAX)
+			return true;
+		sum = b->vm ? usage_sum(b->vm, what, device) : old + n;
+		if (sum <= vm)
+			return true;
+	}
+	atomic_fetch_sub(count, n);
+refused:
+	atomic_fetch_add_explicit(&b->part->refused[what], 1, memory_order_relaxed);
+	return false;
+}
+
+bool budget_take(struct budget *b, enum limit what, uint64_t n)
+{
+	return take(b, what, 0, n);
+}
+
+void budget_give(struct budget *b, enum limit what, uint64_t n)
+{
+	atomic_fetch_sub(&b->part->used[what], n);
+}
+
+bool budget_set(struct budget *b, enum limit what, uint64_t n)
+{
+	uint64_t vm = b->limits.vm[what];
+
+	atomic_store(&b->part->used[what], n);
+	if (n <= b->limits.session[what] && (b->vm ? usage_sum(b->vm, what, 0) : n) <= vm)
+		return true;
+	atomic_fetch_add_explicit(&b->part->refused[what], 1, memory_order_relaxed);
+	return false;
+}
+
+bool budget_take_memory(struct budget *b, unsigned int device, uint64_t bytes)
+{
+	return take(b, LIMIT_DEVICE_MEMORY, device, bytes);
+}
+
+void budget_give_memory(struct budget *b, unsigned int device, uint64_t bytes)
+{
+	atomic_fetch_sub(&b->part->memory[device], bytes);
+}
+
+void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes)
+{
+	atomic_fetch_add(&b->part->memory[device], bytes);
+}
+
+static uint64_t of_vm(const struct budget *b, unsigned int device)
+{
+	return b->vm ? usage_sum(b->vm, LIMIT_DEVICE_MEMORY, device)
+		     : atomic_load(&b->part->memory[device]);
+}
+
+bool budget_memory_over(const struct budget *b, unsigned int device)
+{
+	return atomic_load(&b->part->memory[device]) > b->limits.session[LIMIT_DEVICE_MEMORY] ||
+	       of_vm(b, device) > b->limits.vm[LIMIT_DEVICE_MEMORY];
+}
+
+uint64_t budget_memory_total(const struct budget *b, uint64_t total)
+{
+	uint64_t session = b->limits.session[LIMIT_DEVICE_MEMORY];
+	uint64_t vm = b->limits.vm[LIMIT_DEVICE_MEMORY];
+
+	if (total > session)
+		total = session;
+	return total > vm ? vm : total;
+}
+
+static uint64_t less(uint64_t limit, uint64_t used)
+{
+	return limit == LIMIT_NONE ? LIMIT_NONE : limit > used ? limit - used : 0;
+}
+
+uint64_t budget_memory_left(const struct budget *b, unsigned int device, uint64_t total)
+{
+	uint64_t own =
+		less(b->limits.session[LIMIT_DEVICE_MEMORY], atomic_load(&b->part->memory[device]));
+	uint64_t all = less(b->limits.vm[LIMIT_DEVICE_MEMORY], of_vm(b, device));
+
+	if (total > own)
+		total = own;
+	return total > all ? all : total;
+}

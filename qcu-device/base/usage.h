@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the sessions of one VM use of the host, and whether they may use more (limits.h). The counts
+ * lie in memory that all mirrors of the VM share. Each session writes a part of its own, and the
+ * process that ends the session clears this part. So there is no lock that a mirror could hold when
+ * it dies, and a dead mirror leaves nothing behind. A mirror without the shared memory has a part
+ * for itself, and there are no others to count.
+ *
+ * What a session takes is counted before it is there, and given back when it is gone.
+ */
+#ifndef QCU_USAGE_H
+#define QCU_USAGE_H
+
+#include <stdatomic.h>
+
+#include "include/qcucmd.h"
+#include "qcu-device/base/limits.h"
+
+#define USAGE_DEVICES 64u
+
+struct usage_part {
+	_Alignas(64) _Atomic uint64_t used[LIMIT_KINDS];
+	_Atomic uint64_t memory[USAGE_DEVICES]; /* LIMIT_DEVICE_MEMORY, of each GPU */
+	_Atomic uint64_t refused[LIMIT_KINDS];	/* how often a limit was in the way */
+};
+
+struct usage {
+	struct usage_part part[QCU_MAX_SESSIONS + 1]; /* by session */
+};
+
+/*
+ * fd: a file for the counts, which other processes have, too. -1: for this process and its
+ * children.
+ */
+struct usage *usage_new(int fd);
+void usage_free(struct usage *u);
+/* The session is over, and its mirror is gone. */
+void usage_end(struct usage *u, unsigned int session);
+/* Returns the sum over all sessions. For memory: on this device. */
+uint64_t usage_sum(struct usage *u, enum limit what, unsigned int device);
+
+/* A mirror's view. */
+struct budget {
+	struct limits limits;
+	struct usage *vm; /* NULL: this mirror is alone */
+	struct usage_part *part;
+	struct usage_part own;
+};
+
+void budget_init(struct budget *b, const struct limits *limits, struct usage *vm,
+		 unsigned int session);
+/* Gives the budget its session number. Nothing has been taken yet. */
+void budget_begin(struct budget *b, unsigned int session);
+
+/* False: a limit is in the way, and nothing has been taken. */
+bool budget_take(struct budget *b, enum limit what, uint64_t n);
+void budget_give(struct budget *b, enum limit what, uint64_t n);
+/* Sets how much is used now. False: that is too much. */
+bool budget_set(struct budget *b, enum limit what, uint64_t n);
+/* The same for LIMIT_DEVICE_MEMORY. */
+bool budget_take_memory(struct budget *b, unsigned int device, uint64_t bytes);
+void budget_give_memory(struct budget *b, unsigned int device, uint64_t bytes);
+/*
+ * budget_add_memory() counts what has been taken already, limit or not. budget_memory_over(): is it
+ * more than the limit?
+ */
+void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes);
+bool budget_memory_over(const struct budget *b, unsigned int device);
+
+/*
+ * How much of a GPU's `total` bytes this session may have at most, and how much more it may take.
+ */
+uint64_t budget_memory_total(const struct budget *b, uint64_t total);
+uint64_t budget_memory_left(const struct budget *b, unsigned int device, uint64_t total);
+
+#endif

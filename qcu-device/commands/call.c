@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The small steps that most commands need: the memory of the command's buffer, which is a list of
+ * pieces; the check of device addresses; the answer to a command that the backend does not have.
+ */
+#include <string.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/commands/call.h"
+
+int mir_not_supported(struct call *c)
+{
+	struct mirror *m = c->m;
+	bool first;
+
+	pthread_mutex_lock(&m->lock);
+	first = !m->said[c->cmd->op];
+	m->said[c->cmd->op] = 1;
+	pthread_mutex_unlock(&m->lock);
+	if (first)
+		complain("not supported by the %s backend", m->cfg.ops->name);
+	return QCU_ERR_NotSupported;
+}
+
+static int add_segments(struct call *c, struct pieces *ps)
+{
+	const struct guestmem *mem = c->m->cfg.mem;
+	int rc = QCU_ERR_Success;
+	size_t i;
+
+	for (i = 0; i < c->req->seg_count && !rc; i++) {
+		uint64_t gpa = c->req->segs[i].gpa, left = c->req->segs[i].len;
+
+		while (left && !rc) {
+			void *host = (void *)gpa;
+			uint64_t part = mem ? guestmem_run(mem, gpa, left, &host) : left;
+
+			if (!part)
+				return MIR_RULE_BROKEN;
+			rc = pieces_add(ps, host, part, false);
+			gpa += part;
+			left -= part;
+		}
+	}
+	return rc;
+}
+
+int mir_pieces(struct call *c, struct pieces *ps)
+{
+	int rc;
+
+	if (c->cmd->flags & QCU_F_WINDOW)
+		rc = window_resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps,
+				    &c->holds);
+	else
+		rc = add_segments(c, ps);
+	if (rc)
+		pieces_free(ps);
+	return rc;
+}
+
+int mir_buf_write(struct call *c, size_t off, const void *src, size_t len)
+{
+	struct pieces ps = {0};
+	const uint8_t *from = src;
+	size_t i;
+	int rc;
+
+	if (off > c->cmd->buf.len || len > c->cmd->buf.len - off)
+		return QCU_ERR_InvalidValue;
+	rc = mir_pieces(c, &ps);
+	if (rc)
+		return rc;
+	for (i = 0; i < ps.count && len; i++) {
+		size_t part = ps.p[i].len;
+
+		if (off >= part) {
+			off -= part;
+			continue;
+		}
+		part -= off;
+		if (part > len)
+			part = len;
+		memcpy(ps.p[i].host + off, from, part);
+		from += part;
+		len -= part;
+		off = 0;
+	}
+	pieces_free(&ps);
+	return QCU_ERR_Success;
+}
+
+int mir_buf_read(struct call *c, void *dst, size_t len)
+{
+	struct pieces ps = {0};
+	uint8_t *to = dst;
+	size_t i;
+	int rc;
+
+	if (len > c->cmd->buf.len)
+		return QCU_ERR_InvalidValue;
+	rc = mir_pieces(c, &ps);
+	if (rc)
+		return rc;
+	for (i = 0; i < ps.count && len; i++) {
+		size_t part = ps.p[i].len > len ? len : ps.p[i].len;
+
+		memcpy(to, ps.p[i].host, part);
+		to += part;
+		len -= part;
+	}
+	pieces_free(&ps);
+	return QCU_ERR_Success;
+}
+
+int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
+{
+	MIR_NEED(c, mem_valid);
+	if (!len || len - 1 > UINT64_MAX - addr)
+		return QCU_ERR_InvalidValue;
+	if (addr - QCU_WINDOW_BASE >= QCU_WINDOW_SIZE &&
+	    c->m->cfg.ops->mem_valid(c->m->be, addr, len))
+		return QCU_ERR_Success;
+	return window_pinned(&c->m->window, addr, len, &c->holds) ? QCU_ERR_Success
+								  : QCU_ERR_InvalidValue;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the commands work on: the state of their mirror, the call that is being carried out, and the
+ * small steps that most of them need.
+ */
+#ifndef QCU_CALL_H
+#define QCU_CALL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "qcu-device/base/carriers.h"
+#include "qcu-device/base/spin.h"
+#include "qcu-device/base/usage.h"
+#include "qcu-device/commands/config.h"
+#include "qcu-device/lanes/handles.h"
+#include "qcu-device/lanes/lanes.h"
+#include "qcu-device/lanes/order.h"
+#include "qcu-device/memory/staging.h"
+#include "qcu-device/memory/window.h"
+
+/* Who may be in the backend: the lanes, the watching thread and the thread that times kernels. */
+#define MIR_USERS	     (LANES_SLOTS + 2)
+#define MIR_USER_WATCHING    LANES_SLOTS
+#define MIR_USER_TIMING	     (LANES_SLOTS + 1)
+#define MIR_DEVICES_MAX	     64u
+#define MIR_NAME_MAX	     4096u	  /* bytes of the name of a kernel or a variable */
+#define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
+#define MIR_KERNEL_PARAM_MAX 4096u
+
+/* What STATS returns. Submitting threads count `commands`, lanes count the rest. */
+struct mir_stats {
+	_Alignas(64) _Atomic uint64_t commands;
+	_Alignas(64) _Atomic uint64_t h2d_bytes, d2h_bytes, d2d_bytes;
+	_Atomic uint64_t window_bytes, pages_bytes, staged_bytes;
+	_Atomic uint64_t copies;
+	_Atomic uint64_t device_bytes;
+};
+
+STAILQ_HEAD(host_call_list, host_call);
+
+/* Functions of the guest program that streams have reached (hostcalls.c). */
+struct host_calls {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	struct host_call_list ready;
+	struct host_call_list all;  /* calls that have not run yet */
+	struct host_call *running;  /* the guest is running it */
+	struct mir_request *parked; /* the guest's request for the next call, waiting */
+	int ended;		    /* no more calls will come: the status for the guest */
+};
+
+/* The object of a query that was answered "not ready". */
+struct watch {
+	uint64_t token;	     /* 0: nothing is watched */
+	struct handle *h;    /* the stream or event, held; NULL: a legacy stream */
+	unsigned int device; /* the device of that legacy stream */
+};
+
+/* Answers that the mirror writes into a page of the guest (watch.c). */
+struct watches {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	pthread_t thread;
+	bool running, stop;
+	uint64_t *page; /* the mirror only writes it; NULL: there is none */
+	uint64_t va;	/* the page's address in the guest */
+	uint64_t leaving_va, leaving_len;
+	unsigned int count;
+	struct watch place[QCU_WATCH_PLACES];
+	struct spin spin;
+	atomic_int error; /* found while watching, not reported yet */
+};
+
+/* Launched kernels, if the backend does not measure how long they run (kerneltime.c). */
+struct kernel_times {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	pthread_t thread;
+	bool running, stop, told;
+	uint64_t limit_ns;	      /* 0: there is no limit */
+	struct timed_stream *streams; /* streams that kernels have been put into */
+	struct timed *spare;
+};
+
+LIST_HEAD(allocation_list, allocation);
+LIST_HEAD(thread_stream_list, thread_stream);
+LIST_HEAD(object_list, object);
+LIST_HEAD(import_list, import);
+
+struct mirror {
+	struct mir_config cfg;
+	struct be *be;
+	struct budget budget;
+	unsigned int devices;
+	atomic_bool abandoned; /* the backend must not be called any more */
+	struct window window;
+	struct handles handles;
+	struct staging staging;
+	struct carriers carriers;
+	struct lanes *lanes;
+	_Alignas(64) struct order order; /* under the lanes' lock */
+	_Alignas(64) struct host_calls host_calls;
+	struct watches watches;
+	struct kernel_times times;
+	struct mir_stats stats;
+	/*
+	 * A lane holds its own lock while it carries out a command. DEVICE_RESET takes all of them.
+	 */
+	struct {
+		_Alignas(64) pthread_mutex_t lock;
+	} use[MIR_USERS];
+	pthread_mutex_t lock; /* protects what follows */
+	void *allocations;    /* tree by address, and all of them */
+	struct allocation_list allocation_list;
+	struct thread_stream_list thread_streams;
+	pthread_mutex_t image_lock;
+	pthread_mutex_t pool_lock;
+	struct pool_room *rooms; /* of pools that have been used */
+	struct pool_room default_room[MIR_DEVICES_MAX];
+	uint64_t recordings; /* graphs recorded so far */
+	char refusal[256];   /* why an image was refused, for the program's stderr */
+	void *objects;	     /* textures and surfaces: tree by number, and all of them */
+	struct object_list object_list;
+	uint64_t mapping;			  /* bytes of the MAP that is being carried out */
+	uint64_t limit_bytes[MIR_DEVICES_MAX][3]; /* see mir_take_limit() */
+	uint8_t said[QCU_OP_COUNT];		  /* "not supported" has been reported */
+	pthread_mutex_t share_lock;		  /* protects this session's part of cfg.shares */
+	pthread_mutex_t import_lock;		  /* protects `imports`; taken before share_lock */
+	struct import_list imports;
+};
+
+/* One command that is being carried out. */
+struct call {
+	struct mirror *m;
+	struct mir_request *req;
+	struct qCUcmd *cmd;	   /* &req->cmd */
+	bool waited;		   /* it waited for GPU work: kernels may have printed */
+	struct window_holds holds; /* released before the answer */
+};
+
+/* Returned instead of a status: the function has kept the request and will answer it later. */
+#define MIR_PARKED (-2)
+
+/* Carries out one command. Returns a value of enum qcu_error, MIR_RULE_BROKEN or MIR_PARKED. */
+typedef int mir_call_fn(struct call *c);
+
+/* call.c: the buffer of a command. Writing beyond its end returns QCU_ERR_InvalidValue. */
+int mir_pieces(struct call *c, struct pieces *ps);
+int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
+int mir_buf_read(struct call *c, void *dst, size_t len);
+/* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
+int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
+
+/* Returns "not supported" from the calling function if the backend does not have this op. */
+#define MIR_NEED(c, op)                                \
+	do {                                           \
+		if (!(c)->m->cfg.ops->op)              \
+			return mir_not_supported((c)); \
+	} while (0)
+int mir_not_supported(struct call *c);
+
+/* charges.c: returns QCU_ERR_MemoryAllocation, and reports it, if a limit is in the way. */
+int mir_take(struct call *c, enum limit what, uint64_t n);
+void mir_give(struct mirror *m, enum limit what, uint64_t n);
+int mir_take_memory(struct call *c, unsigned int device, uint64_t bytes);
+void mir_give_memory(struct mirror *m, unsigned int device, uint64_t bytes);
+/*
+ * Count the guest memory in the window, and that which a MAP is about to add. One page may be
+ * mapped many times, and each mapping costs page tables of the host.
+ */
+int mir_take_mapping(struct call *c, uint64_t len);
+void mir_mapping_ends(struct mirror *m);
+/* Called after an UNMAP. */
+void mir_count_mapped(struct mirror *m);
+/*
+ * Counts the device memory that a cudaLimit takes from now on. `before` is the old count, which
+ * mir_limit_back() restores.
+ */
+int mir_take_limit(struct call *c, uint32_t limit, uint64_t *value, uint64_t *before);
+void mir_limit_back(struct mirror *m, unsigned int device, uint32_t limit, uint64_t before);
+/* As handle_new() and handle_drop(), but the limit of the handle's kind counts it. */
+int mir_handle_new(struct call *c, enum handle_kind kind, struct handle **h);
+void mir_handle_drop(struct mirror *m, struct handle *h);
+/* The handle's last reference is gone, and so is its object. */
+void mir_handle_gone(struct mirror *m, const struct handle *h);
+
+/* stream_ref.c */
+struct stream_ref {
+	struct be_stream *s;
+	struct handle *h; /* NULL: a default stream */
+	unsigned int device;
+};
+int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref);
+void mir_stream_put(struct call *c, struct stream_ref *ref);
+int mir_stream_wait(struct call *c, const struct stream_ref *ref);
+/* Ends the per-thread streams of a guest thread, or of a device, or (both NULL) all of them. */
+void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device);
+
+#endif

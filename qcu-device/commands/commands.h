@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The commands: one function for each, and what the files that have them call in one another. The
+ * order of these files, from low to high, is that of the sections.
+ */
+#ifndef QCU_COMMANDS_H
+#define QCU_COMMANDS_H
+
+#include "qcu-device/commands/call.h"
+#include "qcu-device/memory/shares.h"
+
+/*
+ * output.c: is there text to fetch? The checks of a software GPU print text without an error. The
+ * reason why an image was refused may come with any error.
+ */
+bool mir_has_output(struct mirror *m);
+
+/* tokens.c */
+/* Makes a token for a share. */
+int mir_share_put(struct mirror *m, const struct share *share, struct qcu_ipc_token *token);
+/* Finds the object for which a token of another process stands. */
+int mir_share_find(struct mirror *m, const struct qcu_ipc_token *token, enum share_kind kind,
+		   struct share *share);
+void mir_share_end(struct mirror *m, const struct qcu_ipc_token *token);
+
+/* kerneltime.c */
+void mir_times_init(struct mirror *m);
+void mir_times_fini(struct mirror *m);
+/* Called before and after a kernel is put into a stream. NULL: the kernel is not timed. */
+struct timed *mir_time_begin(struct call *c, const struct stream_ref *s);
+void mir_time_end(struct call *c, const struct stream_ref *s, struct timed *t, bool launched);
+/* One look of the timing thread, at the time `now_ns`. */
+void mir_times_look(struct mirror *m, uint64_t now_ns);
+/* Called before the device is reset. */
+void mir_times_reset(struct mirror *m, unsigned int device);
+
+/* watch.c */
+void mir_watches_init(struct mirror *m);
+void mir_watches_fini(struct mirror *m);
+/*
+ * A query was answered "not ready". Watches its object, and tells the guest when the answer would
+ * be another one. False: it is not watched.
+ */
+bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watch *what);
+/*
+ * Returns an error found while watching, once. The next command that waits or queries reports it.
+ */
+int mir_watch_error(struct mirror *m);
+/* Ends all watches, and tells the guest to send its queries instead. */
+void mir_watches_end(struct mirror *m);
+/* This memory is about to leave the window. Length 0: no memory is leaving. */
+void mir_watch_leaves(struct mirror *m, uint64_t va, uint64_t len);
+
+/* rects.c: rows that are copied between a command's buffer and the GPU's side */
+struct mir_rect {
+	bool down; /* to the buffer */
+	struct be_end end;
+	uint64_t width, height, pitch; /* the pitch is the buffer's */
+	uint32_t stream, flags;	       /* QCU_COPY_QUEUED, QCU_COPY_SYNC */
+};
+int mir_rect(struct call *c, const struct mir_rect *r);
+
+/* pools.c */
+struct pool_ref {
+	struct be_pool *p;
+	struct handle *h; /* NULL: a default pool */
+	unsigned int device;
+	struct pool_room *room;
+};
+int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref);
+void mir_pool_put(struct call *c, struct pool_ref *ref);
+/*
+ * Called before memory is taken from a device or a pool: other pools release what they only keep.
+ */
+int mir_take_memory_from_pools(struct call *c, unsigned int device, uint64_t size);
+/* Called after memory has been asked of a pool. `came`: was it given? */
+int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bool came);
+/* Memory of a pool of this device has been freed. */
+void mir_pool_given(struct mirror *m, unsigned int device, uint64_t size);
+/* Counts the memory of all pools. */
+void mir_pools_count(struct mirror *m);
+void mir_pool_gone(struct mirror *m, struct pool_room *room);
+/* All memory of a device's pools is gone. NULL: of all devices. */
+void mir_pools_end(struct mirror *m, const unsigned int *device);
+
+/* memory.c */
+void mir_allocations_end(struct mirror *m, const unsigned int *device);
+/* Reports the allocation by MALLOC that begins at `addr`. False: none begins there. */
+bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device);
+/*
+ * The token will end with the allocation. False: there is no allocation, or it has a token already.
+ */
+bool mir_allocation_share(struct mirror *m, uint64_t addr, const struct qcu_ipc_token *token);
+/* QCU_ERR_NotReady: the allocation has no token. */
+int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token *token);
+
+/* ipc.c: closes the memory of other processes that is open on a device. NULL: on any device. */
+void mir_imports_end(struct mirror *m, const unsigned int *device);
+
+/* textures.c: ends the objects of a device (NULL: all objects). Called before their arrays end. */
+void mir_objects_end(struct mirror *m, const unsigned int *device);
+
+/* conds.c */
+/*
+ * Called before a kernel is launched. If the stream records a graph, the kernel stays as long as
+ * the graph.
+ */
+int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *kernel);
+void mir_cond_end(struct mirror *m, struct handle *cond);
+/* The stream records a graph, and ends. */
+void mir_cond_recorded(struct mirror *m, struct handle *stream);
+
+/* modules.c */
+void mir_give_image(struct mirror *m, const struct handle *h);
+
+/* hostcalls.c */
+void mir_host_calls_init(struct mirror *m);
+/* Releases the streams that wait for the guest, and the guest if it waits for them. */
+void mir_host_calls_end(struct mirror *m);
+void mir_host_calls_fini(struct mirror *m);
+
+/* One function for each command. There is no mir_do_open and no mir_do_close. */
+#define MIR_DECLARE_CTL(name)
+#define MIR_DECLARE_DRV(name)	   mir_call_fn mir_do_##name;
+#define MIR_DECLARE_USR(name)	   mir_call_fn mir_do_##name;
+#define MIR_DECLARE_POST(name)	   mir_call_fn mir_do_##name;
+#define X(n, NAME, name, who, ...) MIR_DECLARE_##who(name)
+QCU_COMMANDS(X)
+#undef X
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The commands about devices, threads and the mirror itself. */
+#include <stdio.h>
+
+#include "qcu-device/commands/commands.h"
+
+int mir_do_info(struct call *c)
+{
+	const struct be_ops *ops = c->m->cfg.ops;
+	struct qcu_info *info = &c->cmd->info;
+	int rc = QCU_ERR_Success;
+
+	info->devices = c->m->devices;
+	if (ops->versions)
+		rc = ops->versions(c->m->be, &info->driver_version, &info->runtime_version);
+	snprintf(info->backend, sizeof(info->backend), "%s", ops->name);
+	return rc;
+}
+
+int mir_do_device_info(struct call *c)
+{
+	struct qcu_device_desc desc = {0};
+	int rc;
+
+	MIR_NEED(c, device_desc);
+	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
+	desc.total_mem = budget_memory_total(&c->m->budget, desc.total_mem);
+	return rc ? rc : mir_buf_write(c, 0, &desc, sizeof(desc));
+}
+
+int mir_do_device_sync(struct call *c)
+{
+	MIR_NEED(c, device_sync);
+	c->waited = true;
+	return c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
+}
+
+static bool match_device(const struct handle *h, const void *arg)
+{
+	return h->device == *(const unsigned int *)arg;
+}
+
+/* All other lanes are out of the backend now. */
+int mir_do_device_reset(struct call *c)
+{
+	struct mirror *m = c->m;
+	unsigned int device = c->cmd->device, limit;
+
+	MIR_NEED(c, device_reset);
+	c->waited = true;
+	mir_watches_end(m);
+	mir_times_reset(m, device);
+	handles_remove_if(&m->handles, HANDLE_EVENT, match_device, &device);
+	handles_remove_if(&m->handles, HANDLE_STREAM, match_device, &device);
+	handles_remove_if(&m->handles, HANDLE_COND, match_device, &device);
+	mir_objects_end(m, &device);
+	handles_remove_if(&m->handles, HANDLE_ARRAY, match_device, &device);
+	handles_remove_if(&m->handles, HANDLE_POOL, match_device, &device);
+	mir_thread_streams_end(m, NULL, &device);
+	staging_reset(&m->staging, device);
+	mir_allocations_end(m, &device);
+	mir_pools_end(m, &device);
+	mir_imports_end(m, &device);
+	for (limit = 0; limit < 3; limit++)
+		mir_limit_back(m, device, limit, 0);
+	return m->cfg.ops->device_reset(m->be, device);
+}
+
+int mir_do_mem_info(struct call *c)
+{
+	uint64_t free_bytes = 0, total = 0, left;
+	int rc;
+
+	MIR_NEED(c, mem_info);
+	rc = c->m->cfg.ops->mem_info(c->m->be, c->cmd->device, &free_bytes, &total);
+	mir_pools_count(c->m);
+	left = budget_memory_left(&c->m->budget, c->cmd->device, total);
+	c->cmd->mem_info.free = free_bytes < left ? free_bytes : left;
+	c->cmd->mem_info.total = budget_memory_total(&c->m->budget, total);
+	return rc;
+}
+
+int mir_do_peer_access(struct call *c)
+{
+	const struct qcu_peer_access *p = &c->cmd->peer_access;
+
+	MIR_NEED(c, peer_access);
+	if (p->peer >= c->m->devices || p->peer == c->cmd->device)
+		return QCU_ERR_InvalidDevice;
+	if (p->enable > 1)
+		return QCU_ERR_InvalidValue;
+	return c->m->cfg.ops->peer_access(c->m->be, c->cmd->device, p->peer, p->enable);
+}
+
+/* The last values of cudaDeviceP2PAttr and cudaAtomicOperation, which CUDA uses as indexes. */
+#define PEER_ATTR_LAST	 5u
+#define PEER_ATOMIC_LAST 12u
+
+static bool peer_attr_known(uint32_t attr)
+{
+	if (attr < QCU_PEER_ATOMICS)
+		return attr <= PEER_ATTR_LAST;
+	return attr < QCU_PEER_HOST_ATOMICS + 0x100u && (attr & 0xff) <= PEER_ATOMIC_LAST;
+}
+
+int mir_do_peer_info(struct call *c)
+{
+	struct qcu_peer_info *p = &c->cmd->peer_info;
+	int32_t value = 0;
+	int rc;
+
+	MIR_NEED(c, peer_info);
+	if (!peer_attr_known(p->attr))
+		return QCU_ERR_InvalidValue;
+	if (p->attr < QCU_PEER_HOST_ATOMICS &&
+	    (p->peer >= c->m->devices || p->peer == c->cmd->device))
+		return QCU_ERR_InvalidDevice;
+	rc = c->m->cfg.ops->peer_info(c->m->be, c->cmd->device, p->peer, p->attr, &value);
+	p->value = value;
+	return rc;
+}
+
+int mir_do_limit_set(struct call *c)
+{
+	const struct qcu_limit_set *l = &c->cmd->limit_set;
+	uint64_t before, value = l->value;
+	int rc;
+
+	MIR_NEED(c, limit_set);
+	rc = mir_take_limit(c, l->limit, &value, &before);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->limit_set(c->m->be, c->cmd->device, l->limit, value);
+	if (rc)
+		mir_limit_back(c->m, c->cmd->device, l->limit, before);
+	return rc;
+}
+
+int mir_do_limit_get(struct call *c)
+{
+	struct qcu_limit_get *l = &c->cmd->limit_get;
+	uint64_t value = 0;
+	int rc;
+
+	MIR_NEED(c, limit_get);
+	rc = c->m->cfg.ops->limit_get(c->m->be, c->cmd->device, l->limit, &value);
+	l->value = value;
+	return rc;
+}
+
+int mir_do_thread_exit(struct call *c)
+{
+	uint32_t tid = c->cmd->tid;
+
+	mir_thread_streams_end(c->m, &tid, NULL);
+	return QCU_ERR_Success;
+}
+
+int mir_do_stats(struct call *c)
+{
+	struct mir_stats *s = &c->m->stats;
+	struct qcu_stats_desc d = {
+		.commands = s->commands,
+		.h2d_bytes = s->h2d_bytes,
+		.d2h_bytes = s->d2h_bytes,
+		.d2d_bytes = s->d2d_bytes,
+		.window_bytes = s->window_bytes,
+		.pages_bytes = s->pages_bytes,
+		.staged_bytes = s->staged_bytes,
+		.copies = s->copies,
+		.mapped_bytes = c->m->window.mapped_bytes,
+		.registered_bytes = c->m->window.registered_bytes,
+		.device_bytes = s->device_bytes,
+	};
+
+	return mir_buf_write(c, 0, &d, sizeof(d));
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Host functions and stream callbacks. They belong to the guest program, so they run in the guest.
+ * When a stream reaches one, the backend calls run(), which sends the function's token to the guest
+ * and blocks the stream until the guest reports that the function has returned. The guest has one
+ * thread for them, as CUDA has, so only one is in the guest at a time.
+ */
+#include <stdlib.h>
+
+#include "qcu-device/commands/commands.h"
+
+struct host_call {
+	struct mirror *m;
+	uint64_t token;
+	uint32_t error;
+	bool done;
+	STAILQ_ENTRY(host_call) link;  /* in `all` */
+	STAILQ_ENTRY(host_call) order; /* in `ready` */
+};
+
+void mir_host_calls_init(struct mirror *m)
+{
+	struct host_calls *h = &m->host_calls;
+
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->moved, NULL);
+	STAILQ_INIT(&h->ready);
+	STAILQ_INIT(&h->all);
+}
+
+/* Frees the calls that the backend has dropped. */
+void mir_host_calls_fini(struct mirror *m)
+{
+	struct host_calls *h = &m->host_calls;
+	struct host_call *call;
+
+	while ((call = STAILQ_FIRST(&h->all))) {
+		STAILQ_REMOVE_HEAD(&h->all, link);
+		free(call);
+	}
+	pthread_cond_destroy(&h->moved);
+	pthread_mutex_destroy(&h->lock);
+}
+
+/*
+ * The caller holds the lock. Returns the parked request if it can be answered now; it is then no
+ * longer parked.
+ */
+static struct mir_request *next_answer(struct host_calls *h)
+{
+	struct mir_request *req = h->parked;
+	struct host_call *call = STAILQ_FIRST(&h->ready);
+
+	if (!req || (!call && !h->ended))
+		return NULL;
+	h->parked = NULL;
+	req->cmd.flags = 0;
+	req->cmd.status = h->ended;
+	if (!h->ended) {
+		STAILQ_REMOVE_HEAD(&h->ready, order);
+		h->running = call;
+		req->cmd.host_next.token = call->token;
+		req->cmd.host_next.error = call->error;
+	}
+	return req;
+}
+
+static void answer(struct mir_request *req)
+{
+	if (req)
+		req->done(req);
+}
+
+/* Runs on a thread of the backend; the stream waits. */
+static void run(void *arg, int error)
+{
+	struct host_call *call = arg;
+	struct host_calls *h = &call->m->host_calls;
+	struct mir_request *req;
+
+	pthread_mutex_lock(&h->lock);
+	call->error = (uint32_t)error;
+	STAILQ_INSERT_TAIL(&h->ready, call, order);
+	req = next_answer(h);
+	pthread_mutex_unlock(&h->lock);
+	answer(req);
+
+	pthread_mutex_lock(&h->lock);
+	while (!call->done && !h->ended)
+		pthread_cond_wait(&h->moved, &h->lock);
+	/* After the end, mir_host_calls_fini() frees it. */
+	if (call->done)
+		STAILQ_REMOVE(&h->all, call, host_call, link);
+	else
+		call = NULL;
+	pthread_mutex_unlock(&h->lock);
+	free(call);
+}
+
+void mir_host_calls_end(struct mirror *m)
+{
+	struct host_calls *h = &m->host_calls;
+	struct mir_request *req;
+
+	pthread_mutex_lock(&h->lock);
+	h->ended = m->abandoned ? QCU_ERR_CudartUnloading : QCU_ERR_DevicesUnavailable;
+	req = next_answer(h);
+	pthread_cond_broadcast(&h->moved);
+	pthread_mutex_unlock(&h->lock);
+	answer(req);
+}
+
+int mir_do_host_func(struct call *c)
+{
+	const struct qcu_host_func *f = &c->cmd->host_func;
+	struct host_calls *h = &c->m->host_calls;
+	struct host_call *call;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, host_func);
+	if (!f->token || f->flags & ~QCU_HOST_ALWAYS)
+		return QCU_ERR_InvalidValue;
+	rc = mir_stream_get(c, f->stream, &s);
+	if (rc)
+		return rc;
+	call = calloc(1, sizeof(*call));
+	if (!call) {
+		rc = QCU_ERR_MemoryAllocation;
+		goto out;
+	}
+	call->m = c->m;
+	call->token = f->token;
+	pthread_mutex_lock(&h->lock);
+	STAILQ_INSERT_TAIL(&h->all, call, link);
+	pthread_mutex_unlock(&h->lock);
+	rc = c->m->cfg.ops->host_func(c->m->be, run, call, f->flags & QCU_HOST_ALWAYS, s.s);
+	if (rc) {
+		pthread_mutex_lock(&h->lock);
+		STAILQ_REMOVE(&h->all, call, host_call, link);
+		pthread_mutex_unlock(&h->lock);
+		free(call);
+	}
+out:
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+/* Called on the thread that passes requests to the mirror, with no lock held. */
+int mir_do_host_next(struct call *c)
+{
+	struct qcu_host_next *n = &c->cmd->host_next;
+	struct host_calls *h = &c->m->host_calls;
+	struct mir_request *req = NULL;
+	int rc = QCU_ERR_Success;
+
+	pthread_mutex_lock(&h->lock);
+	if (h->parked || n->wait > 1 || n->done != (h->running ? h->running->token : 0)) {
+		rc = QCU_ERR_InvalidValue;
+		goto out;
+	}
+	if (h->running) {
+		h->running->done = true;
+		h->running = NULL;
+		pthread_cond_broadcast(&h->moved);
+	}
+	if (n->wait) {
+		h->parked = c->req;
+		req = next_answer(h);
+		rc = MIR_PARKED;
+	}
+out:
+	pthread_mutex_unlock(&h->lock);
+	answer(req);
+	return rc;
+}

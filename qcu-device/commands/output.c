@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Text for the program's stdout and stderr: what its kernels print, what failed assertions and the
+ * checks of a software GPU say, and why the mirror has refused an image.
+ */
+#include <string.h>
+
+#include "qcu-device/commands/commands.h"
+
+typedef int read_fn(struct be *be, void *buf, size_t max, size_t *got);
+
+static bool has_text(struct mirror *m, read_fn *read)
+{
+	size_t got = 0;
+
+	return read && !read(m->be, NULL, 0, &got) && got;
+}
+
+bool mir_has_output(struct mirror *m)
+{
+	bool refusal;
+
+	pthread_mutex_lock(&m->lock);
+	refusal = m->refusal[0];
+	pthread_mutex_unlock(&m->lock);
+	return refusal || has_text(m, m->cfg.ops->print_read) ||
+	       has_text(m, m->cfg.ops->assert_read);
+}
+
+/* Text of the mirror's own for the program, delivered once, cut to the room there is. */
+static int read_refusal(struct call *c, uint64_t room, uint64_t *got)
+{
+	struct mirror *m = c->m;
+	char text[sizeof(m->refusal)];
+
+	pthread_mutex_lock(&m->lock);
+	memcpy(text, m->refusal, sizeof(text));
+	m->refusal[0] = '\0';
+	pthread_mutex_unlock(&m->lock);
+	*got = strlen(text) < room ? strlen(text) : room;
+	return *got ? mir_buf_write(c, 0, text, *got) : (int)QCU_ERR_Success;
+}
+
+int mir_do_print_read(struct call *c)
+{
+	bool errors = c->cmd->print_read.channel == QCU_PRINT_ERR;
+	read_fn *read = errors ? c->m->cfg.ops->assert_read : c->m->cfg.ops->print_read;
+	uint8_t text[4096];
+	uint64_t off = 0, room = c->cmd->buf.len;
+	int rc = QCU_ERR_Success;
+
+	if (c->cmd->print_read.channel > QCU_PRINT_ERR || c->cmd->print_read.rsvd)
+		return QCU_ERR_InvalidValue;
+	if (!read)
+		return mir_not_supported(c);
+	if (errors) {
+		rc = read_refusal(c, room, &off);
+		room -= off;
+	}
+	while (room && !rc) {
+		size_t got = 0;
+
+		rc = read(c->m->be, text, room < sizeof(text) ? room : sizeof(text), &got);
+		if (rc || !got)
+			break;
+		rc = mir_buf_write(c, off, text, got);
+		off += got;
+		room -= got;
+	}
+	c->cmd->print_read.got = rc ? 0 : off;
+	return rc;
+}

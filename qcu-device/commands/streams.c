@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The commands about streams and events. */
+#include <string.h>
+
+#include "qcu-device/commands/commands.h"
+
+/* ---- streams ---- */
+
+int mir_do_stream_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_stream_create *sc = &c->cmd->stream_create;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, stream_create);
+	MIR_NEED(c, stream_destroy);
+	if (!handles_free(&m->handles, HANDLE_STREAM, sc->stream))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_STREAM, &h);
+	if (rc)
+		return rc;
+	h->device = c->cmd->device;
+	rc = m->cfg.ops->stream_create(m->be, h->device, sc->flags, sc->priority, &h->stream);
+	if (rc) {
+		mir_handle_drop(m, h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, sc->stream, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_stream_destroy(struct call *c)
+{
+	return handles_remove(&c->m->handles, HANDLE_STREAM, c->cmd->stream_destroy.stream)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_stream_sync(struct call *c)
+{
+	struct stream_ref s;
+	int rc = mir_stream_get(c, c->cmd->stream_sync.stream, &s);
+
+	if (rc)
+		return rc;
+	rc = mir_stream_wait(c, &s);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+/* Only its own lane may use a per-thread stream, so no other thread watches it. */
+int mir_do_stream_query(struct call *c)
+{
+	struct qcu_stream_query *q = &c->cmd->stream_query;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_query);
+	rc = mir_stream_get(c, q->stream, &s);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->stream_query(c->m->be, s.s);
+	if (rc == QCU_ERR_NotReady && q->stream != QCU_STREAM_PER_THREAD)
+		q->watched = mir_watch(c, q->place, q->token,
+				       &(struct watch){.h = s.h, .device = s.device});
+	mir_stream_put(c, &s);
+	return rc ? rc : mir_watch_error(c->m);
+}
+
+int mir_do_stream_wait_event(struct call *c)
+{
+	const struct qcu_stream_wait_event *w = &c->cmd->stream_wait_event;
+	struct handle *e;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_wait_event);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, w->event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_stream_get(c, w->stream, &s);
+	if (!rc) {
+		rc = c->m->cfg.ops->stream_wait_event(c->m->be, s.s, e->event, w->flags);
+		mir_stream_put(c, &s);
+	}
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+/*
+ * cudaStreamAttrID. The values of the other attributes contain pointers to CUDA's own objects,
+ * which no guest may make up or see.
+ */
+enum {
+	ATTR_ACCESS_POLICY = 1,
+	ATTR_SYNC_POLICY = 3,
+	ATTR_PRIORITY = 8,
+	ATTR_DOMAIN_MAP = 9,
+	ATTR_DOMAIN = 10,
+};
+
+static bool attr_is_numbers(uint32_t attr)
+{
+	return attr == ATTR_ACCESS_POLICY || attr == ATTR_SYNC_POLICY || attr == ATTR_PRIORITY ||
+	       attr == ATTR_DOMAIN_MAP || attr == ATTR_DOMAIN;
+}
+
+static int check_attr(struct call *c, const struct qcu_stream_attr_set *a)
+{
+	struct {
+		uint64_t addr, len;
+	} window; /* the beginning of a cudaAccessPolicyWindow */
+
+	if (!attr_is_numbers(a->attr))
+		return QCU_ERR_InvalidValue;
+	memcpy(&window, a->value, sizeof(window));
+	if (a->attr != ATTR_ACCESS_POLICY || !window.len)
+		return QCU_ERR_Success;
+	return mir_device_range(c, window.addr, window.len);
+}
+
+int mir_do_stream_attr_set(struct call *c)
+{
+	const struct qcu_stream_attr_set *a = &c->cmd->stream_attr_set;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_attr_set);
+	rc = check_attr(c, a);
+	if (!rc)
+		rc = mir_stream_get(c, a->stream, &s);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->stream_attr_set(c->m->be, s.s, a->attr, a->value);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+int mir_do_stream_attr_get(struct call *c)
+{
+	struct qcu_stream_attr_get *a = &c->cmd->stream_attr_get;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, stream_attr_get);
+	if (!attr_is_numbers(a->attr))
+		return QCU_ERR_InvalidValue;
+	rc = mir_stream_get(c, a->stream, &s);
+	if (rc)
+		return rc;
+	rc = c->m->cfg.ops->stream_attr_get(c->m->be, s.s, a->attr, a->value);
+	mir_stream_put(c, &s);
+	return rc;
+}
+
+int mir_do_stream_attr_copy(struct call *c)
+{
+	const struct qcu_stream_attr_copy *a = &c->cmd->stream_attr_copy;
+	struct stream_ref to, from;
+	int rc;
+
+	MIR_NEED(c, stream_attr_copy);
+	rc = mir_stream_get(c, a->to, &to);
+	if (rc)
+		return rc;
+	rc = mir_stream_get(c, a->from, &from);
+	if (!rc) {
+		rc = c->m->cfg.ops->stream_attr_copy(c->m->be, to.s, from.s);
+		mir_stream_put(c, &from);
+	}
+	mir_stream_put(c, &to);
+	return rc;
+}
+
+/* ---- events ---- */
+
+int mir_do_event_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_event_create *ec = &c->cmd->event_create;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, event_create);
+	MIR_NEED(c, event_destroy);
+	if (!handles_free(&m->handles, HANDLE_EVENT, ec->event))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_EVENT, &h);
+	if (rc)
+		return rc;
+	h->device = c->cmd->device;
+	rc = m->cfg.ops->event_create(m->be, h->device, ec->flags, &h->event);
+	if (rc) {
+		mir_handle_drop(m, h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, ec->event, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_event_destroy(struct call *c)
+{
+	return handles_remove(&c->m->handles, HANDLE_EVENT, c->cmd->event_destroy.event)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_event_record(struct call *c)
+{
+	const struct qcu_event_record *r = &c->cmd->event_record;
+	struct handle *e;
+	struct stream_ref s;
+	int rc;
+
+	MIR_NEED(c, event_record);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, r->event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_stream_get(c, r->stream, &s);
+	if (!rc) {
+		/* CUDA requires both on the same device. */
+		rc = s.device != e->device
+			     ? (int)QCU_ERR_InvalidResourceHandle
+			     : c->m->cfg.ops->event_record(c->m->be, e->event, s.s, r->flags);
+		mir_stream_put(c, &s);
+	}
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+int mir_do_event_sync(struct call *c)
+{
+	struct handle *e;
+	int rc;
+
+	MIR_NEED(c, event_sync);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, c->cmd->event_sync.event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	c->waited = true;
+	rc = c->m->cfg.ops->event_sync(c->m->be, e->event);
+	handles_put(&c->m->handles, e);
+	return rc;
+}
+
+int mir_do_event_query(struct call *c)
+{
+	struct qcu_event_query *q = &c->cmd->event_query;
+	struct handle *e;
+	int rc;
+
+	MIR_NEED(c, event_query);
+	e = handles_get(&c->m->handles, HANDLE_EVENT, q->event);
+	if (!e)
+		return QCU_ERR_InvalidResourceHandle;
+	rc = c->m->cfg.ops->event_query(c->m->be, e->event);
+	if (rc == QCU_ERR_NotReady)
+		q->watched = mir_watch(c, q->place, q->token, &(struct watch){.h = e});
+	handles_put(&c->m->handles, e);
+	return rc ? rc : mir_watch_error(c->m);
+}
+
+int mir_do_event_elapsed(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_event_elapsed *ee = &c->cmd->event_elapsed;
+	struct handle *start, *end;
+	int rc = QCU_ERR_InvalidResourceHandle;
+
+	MIR_NEED(c, event_elapsed);
+	start = handles_get(&m->handles, HANDLE_EVENT, ee->start);
+	end = handles_get(&m->handles, HANDLE_EVENT, ee->end);
+	if (start && end) {
+		float ms = 0;
+
+		rc = m->cfg.ops->event_elapsed(m->be, start->event, end->event, &ms);
+		memcpy(&ee->ms, &ms, sizeof(ms));
+	}
+	handles_put(&m->handles, end);
+	handles_put(&m->handles, start);
+	return rc;
+}

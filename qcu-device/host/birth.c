@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Executing a mirror, and what the new process does before it is a mirror (birth.h). */
+#define _GNU_SOURCE /* close_range, MADV_DONTDUMP */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/base/usage.h"
+#include "qcu-device/host/birth.h"
+#include "qcu-device/host/jail.h"
+#include "qcu-device/host/ramfiles.h"
+#include "qcu-device/memory/shares.h"
+
+#define HUGETLBFS 0x958458f6u
+
+/* The file numbers in a new mirror. The files of the VM's memory come last. */
+enum {
+	FD_CTL = 3,
+	FD_PROGRAM,
+	FD_SETUP,
+	FD_STATES,
+	FD_SHARES,
+	FD_USAGE,
+	FD_ACCOUNT,
+	FD_PLUGIN,
+	FD_RAM,
+};
+
+struct region {
+	uint64_t gpa, size, offset;
+};
+
+struct setup {
+	struct device_options opt;
+	pid_t parent;
+	bool warm;
+	unsigned int regions;
+	struct region region[GUESTMEM_REGIONS];
+};
+
+/* ---- the main process ---- */
+
+static struct {
+	struct jail_opened opened;
+	char **argv, **env;
+} birth = {.opened = {.program = -1, .plugin = -1}};
+
+/*
+ * Variables that the program, its libraries or CUDA may read. A mirror does not get the operator's
+ * others.
+ */
+static bool wanted(const char *variable)
+{
+	static const char *const begin[] = {"QCU_",   "CUDA_", "NVIDIA_", "LD_",	   "ASAN_",
+					    "UBSAN_", "TSAN_", "MALLOC_", "GLIBC_TUNABLES"};
+	size_t i;
+
+	for (i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
+		if (!strncmp(variable, begin[i], strlen(begin[i])))
+			return true;
+	return false;
+}
+
+static size_t count(char *const *list)
+{
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	return n;
+}
+
+/* CUDA must not keep compiled kernels in a file of the operator's, so its cache is off. */
+static bool make_environment(void)
+{
+	static char no_cache[] = "CUDA_CACHE_DISABLE=1";
+	size_t n = 0, i;
+
+	birth.env = calloc(count(environ) + 2, sizeof(*birth.env));
+	if (!birth.env)
+		return false;
+	birth.env[n++] = no_cache;
+	for (i = 0; environ[i]; i++)
+		if (wanted(environ[i]) && strncmp(environ[i], "CUDA_CACHE_", 11))
+			birth.env[n++] = environ[i];
+	return true;
+}
+
+static bool make_arguments(char *const *argv)
+{
+	static char argv0[] = "--argv0", name[] = "qcu-mirror", word[] = BIRTH_WORD;
+	static char program[32];
+	size_t n = 0, i;
+
+	birth.argv = calloc(count(argv) + 6, sizeof(*birth.argv));
+	if (!birth.argv)
+		return false;
+	snprintf(program, sizeof(program), "/proc/self/fd/%d", FD_PROGRAM);
+	birth.argv[n++] = name;
+	birth.argv[n++] = argv0;
+	birth.argv[n++] = name;
+	birth.argv[n++] = program;
+	birth.argv[n++] = word;
+	for (i = 1; argv[0] && argv[i]; i++)
+		birth.argv[n++] = argv[i];
+	return true;
+}
+
+/* The path of the program loader with which the kernel started this program. */
+static const char *find_loader(void)
+{
+	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
+	const ElfW(Phdr) *interp = NULL;
+	size_t n = getauxval(AT_PHNUM), i;
+	uintptr_t base = 0;
+
+	for (i = 0; ph && i < n; i++) {
+		if (ph[i].p_type == PT_PHDR)
+			base = (uintptr_t)ph - ph[i].p_vaddr;
+		if (ph[i].p_type == PT_INTERP)
+			interp = &ph[i];
+	}
+	return interp ? (const char *)base + interp->p_vaddr : NULL;
+}
+
+bool birth_prepare(const struct device_options *opt, char *const *argv)
+{
+	char path[PLUGIN_PATH_MAX];
+
+	birth.opened.loader = find_loader();
+	birth.opened.program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (!birth.opened.loader || birth.opened.program < 0) {
+		fprintf(stderr, "qcu-device: it cannot find itself to start mirrors\n");
+		return false;
+	}
+	if (opt->plugin && !plugin_path(path, sizeof(path)))
+		birth.opened.plugin = open(path, O_RDONLY | O_CLOEXEC);
+	if (opt->plugin && birth.opened.plugin < 0) {
+		fprintf(stderr, "qcu-device: the cuda backend cannot be opened: %s\n",
+			strerror(errno));
+		return false;
+	}
+	if (!make_environment() || !make_arguments(argv)) {
+		fprintf(stderr, "qcu-device: no memory\n");
+		return false;
+	}
+	return true;
+}
+
+const struct jail_opened *birth_opened(void)
+{
+	return &birth.opened;
+}
+
+/* Returns a file with the setup, its position at the beginning; -1 on error. */
+static int write_setup(const struct setup *s)
+{
+	int fd = memfd_create("qcu-setup", MFD_CLOEXEC);
+
+	if (fd >= 0 && pwrite(fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * Moves the files to the numbers from 3 on, in this order. An entry of -1 leaves its number closed.
+ * Closes all other files.
+ */
+static bool place(int *fd, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if (fd[i] < 0)
+			continue;
+		fd[i] = fcntl(fd[i], F_DUPFD, 3 + (int)n);
+		if (fd[i] < 0)
+			return false;
+	}
+	for (i = 0; i < n; i++) {
+		if (fd[i] < 0)
+			close(3 + (int)i);
+		else if (dup2(fd[i], 3 + (int)i) < 0)
+			return false;
+	}
+	return !close_range(3 + n, ~0u, 0);
+}
+
+/*
+ * Selects the kernel's older address layout: it maps from one address upwards instead of down from
+ * the stack. brk is made to return 0, which the C library takes for "no more memory", so that it
+ * maps its heap, too.
+ */
+static bool lay_out(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	bool ok = filter && personality(ADDR_COMPAT_LAYOUT) >= 0 &&
+		  !seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), SCMP_SYS(brk), 0) &&
+		  !seccomp_load(filter);
+
+	seccomp_release(filter);
+	return ok;
+}
+
+static void __attribute__((noreturn)) become(int *fd, unsigned int n)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (place(fd, n) && lay_out())
+		execve(birth.opened.loader, birth.argv, birth.env);
+	complain("a mirror cannot be executed: %s", strerror(errno));
+	_exit(MIRROR_EXIT_SETUP);
+}
+
+pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
+		 const struct birth_shared *shared, int ctl_fd, bool warm)
+{
+	static struct setup s;
+	int fd[FD_RAM - 3 + GUESTMEM_REGIONS];
+	unsigned int i, n = FD_RAM - 3;
+	pid_t pid;
+
+	s.opt = *opt;
+	s.parent = getpid();
+	s.warm = warm;
+	s.regions = ram->count;
+	for (i = 0; i < ram->count; i++) {
+		const struct ramfile *f = &ram->file[i];
+
+		s.region[i] = (struct region){f->gpa, f->size, f->offset};
+		fd[n++] = f->fd;
+	}
+	fd[FD_CTL - 3] = ctl_fd;
+	fd[FD_PROGRAM - 3] = birth.opened.program;
+	fd[FD_STATES - 3] = shared->states;
+	fd[FD_SHARES - 3] = shared->shares;
+	fd[FD_USAGE - 3] = shared->usage;
+	fd[FD_ACCOUNT - 3] = shared->account;
+	fd[FD_PLUGIN - 3] = birth.opened.plugin;
+	fd[FD_SETUP - 3] = write_setup(&s);
+	if (fd[FD_SETUP - 3] < 0)
+		return -1;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		become(fd, n);
+	close(fd[FD_SETUP - 3]);
+	return pid;
+}
+
+/* ---- the mirror ---- */
+
+static void __attribute__((noreturn)) stillborn(const char *why)
+{
+	complain("a mirror cannot begin: %s", why);
+	_exit(MIRROR_EXIT_SETUP);
+}
+
+/*
+ * If the offset lies inside a huge page, the mapping starts at the beginning of that page, as in
+ * libvhost-user.
+ */
+static void map_region(struct guestmem *mem, const struct region *r, int fd)
+{
+	uint64_t skip = 0;
+	struct statfs st;
+	uint8_t *p;
+
+	if (!fstatfs(fd, &st) && (uint32_t)st.f_type == HUGETLBFS)
+		skip = r->offset % (uint64_t)st.f_bsize;
+	p = mmap(NULL, r->size + skip, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		 (off_t)(r->offset - skip));
+	if (p == MAP_FAILED)
+		stillborn("the VM's memory cannot be mapped");
+	madvise(p, r->size + skip, MADV_DONTDUMP);
+	if (guestmem_add(mem, r->gpa, r->size, p + skip))
+		stillborn("the VM's memory makes no sense");
+	close(fd);
+}
+
+void birth_mirror(void)
+{
+	static struct setup s;
+	static struct guestmem mem;
+	struct mirror_args args = {.opt = &s.opt, .mem = &mem, .ctl_fd = FD_CTL};
+	unsigned int i;
+
+	prctl(PR_SET_NAME, "qcu-born");
+	if (pread(FD_SETUP, &s, sizeof(s), 0) != (ssize_t)sizeof(s) ||
+	    s.regions > GUESTMEM_REGIONS) {
+		fputs("qcu-device: " BIRTH_WORD " is for qcu-device itself\n", stderr);
+		_exit(DEVICE_EXIT_USAGE);
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != s.parent)
+		_exit(DEVICE_EXIT_OK);
+	if (s.opt.verbose)
+		complain_always();
+	else
+		complain_share(FD_ACCOUNT);
+	for (i = 0; i < s.regions; i++)
+		map_region(&mem, &s.region[i], FD_RAM + (int)i);
+	args.states = ring_states_map(FD_STATES, s.opt.sessions + 1);
+	if (!args.states)
+		stillborn("no memory to share with the main process");
+	/* NULL on failure: the mirror then reports that it cannot share. */
+	args.shares = shares_new(FD_SHARES);
+	args.usage = usage_new(FD_USAGE);
+	if (!args.usage)
+		stillborn("no memory to share with the main process");
+	args.warm = s.warm;
+	close(FD_PROGRAM);
+	close(FD_SETUP);
+	close(FD_STATES);
+	close(FD_SHARES);
+	close(FD_USAGE);
+	close(FD_ACCOUNT);
+	if (!jail_mirror(&s.opt.jail))
+		stillborn("it cannot be locked in");
+	args.ops = s.opt.plugin ? plugin_load(FD_PLUGIN) : &be_soft;
+	if (!args.ops)
+		_exit(MIRROR_EXIT_SETUP);
+	mirror_vq_run(&args);
+}

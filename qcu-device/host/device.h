@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the qcu-device process share: the options, and the functions that its files
+ * call in each other.
+ */
+#ifndef QCU_DEVICE_H
+#define QCU_DEVICE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "qcu-device/base/limits.h"
+#include "qcu-device/host/jail.h"
+#include "qcu-device/host/ring.h"
+#include "qcu-device/mirror/mirror.h"
+
+#define PREWARM_MAX 16
+
+struct device_options {
+	struct be_options be;
+	enum mir_map map;
+	struct limits limits;
+	uint64_t pin_limit; /* as in mir_config */
+	unsigned int sessions;
+	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
+	unsigned int poll_us; /* how long a mirror polls for commands before it sleeps */
+	unsigned int copiers; /* threads for one large copy, at most one per processor */
+	struct jail jail;
+	bool plugin; /* mirrors load the cuda backend; false: soft, which is linked in */
+	bool verbose;
+	bool trace;
+};
+
+/* Exit codes of the program. */
+enum {
+	DEVICE_EXIT_OK = 0,
+	DEVICE_EXIT_FAILURE = 1, /* an error was printed on stderr */
+	DEVICE_EXIT_USAGE = 2,	 /* bad options, or the backend is not there */
+};
+
+/* Exit codes of a mirror. The main process prints what they mean. */
+enum {
+	MIRROR_EXIT_RULE = 3,	 /* the guest broke a rule of the wire */
+	MIRROR_EXIT_TIMEOUT = 5, /* a kernel did not end */
+	MIRROR_EXIT_SETUP = 4,	 /* no backend, no window, … */
+};
+
+/* plugin.c */
+enum plugin_probe {
+	PLUGIN_GPU,
+	PLUGIN_OPEN_GPU, /* its kernels can use memory that is not registered: HMM, ATS */
+	PLUGIN_NO_GPU,
+	PLUGIN_MISSING,
+};
+/* Runs the plugin's probe in a process of its own. `quiet`: prints nothing. */
+enum plugin_probe plugin_probe(bool quiet);
+/* The path of the plugin. Returns 0 or -errno. */
+#define PLUGIN_PATH_MAX (4096 + 32)
+int plugin_path(char *path, size_t size);
+/* For mirrors: loads the plugin from an open file. NULL: an error was printed on stderr. */
+const struct be_ops *plugin_load(int fd);
+
+/* vhost.c: serves one QEMU until it disconnects. Returns an exit code. */
+int vhost_serve(int sock, const struct device_options *opt);
+
+/* mirror_vq.c: the life of a mirror process. */
+struct mirror_args {
+	const struct device_options *opt;
+	const struct be_ops *ops;
+	const struct guestmem *mem;
+	struct ring_state *states; /* indexed by queue */
+	struct shares *shares;
+	struct usage *usage;
+	bool warm; /* get ready before the session arrives */
+	/*
+	 * The control socket: it brings the session, and later new call fds. The main process's end
+	 * closes when that process ends.
+	 */
+	int ctl_fd;
+};
+void mirror_vq_run(const struct mirror_args *args) __attribute__((noreturn));
+
+/*
+ * The session: the first message on ctl_fd, sent with the kick fd and the call fd. The addresses of
+ * the queue's parts are guest-physical, because the sender has them mapped at other addresses.
+ */
+struct mirror_job {
+	unsigned int session;
+	uint32_t guest_pid;
+	bool has_call;
+	bool event_idx;
+	unsigned int num;
+	uint64_t desc, avail, used;
+};
+
+#endif

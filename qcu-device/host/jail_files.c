@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The files that a mirror may open. The list has what CUDA opened under strace while the backend's
+ * own test ran (docs/sandbox.md). There is no library for Landlock; the kernel's interface is three
+ * system calls. Constants that are newer than the headers of Linux 6.1 are defined here by number.
+ */
+#define _GNU_SOURCE /* O_PATH */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "qcu-device/host/jail_impl.h"
+
+#define EXECUTE	  LANDLOCK_ACCESS_FS_EXECUTE
+#define READ_FILE LANDLOCK_ACCESS_FS_READ_FILE
+#define READ	  (READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define WRITE	  (READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
+#define SHARE \
+	(READ | WRITE | TRUNCATE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
+#define REFER	  (1ull << 13) /* from version 2 */
+#define TRUNCATE  (1ull << 14) /* from version 3 */
+#define IOCTL_DEV (1ull << 15) /* from version 5 */
+#define VERSION_1 ((1ull << 13) - 1)
+
+#define TCP	       3ull /* from version 4: bind and connect */
+#define SCOPE_ABSTRACT 1ull /* from version 6: keeps sockets without a file, */
+#define SCOPE_SIGNAL   2ull /* and signals, within this VM's processes */
+#define ALL_OF_A_FILE  (EXECUTE | WRITE | TRUNCATE | IOCTL_DEV)
+
+struct ruleset {
+	uint64_t fs, net, scoped;
+};
+
+static const struct {
+	const char *path;
+	uint64_t access;
+} places[] = {
+	/* Libraries. Programs there cannot be executed. */
+	{"/usr", READ},
+	{"/lib", READ},
+	{"/lib64", READ},
+	{"/etc/ld.so.cache", READ},
+	/* The processors, the GPUs, and where they are attached. */
+	{"/sys/devices", READ},
+	{"/sys/bus/pci/devices", READ},
+	/*
+	 * The process's own files: its maps, the names of its threads. Other processes are outside
+	 * this Landlock domain.
+	 */
+	{"/proc", READ | WRITE | TRUNCATE},
+	{"/dev/null", WRITE},
+	{"/dev/zero", WRITE},
+	{"/dev/urandom", READ},
+	{"/dev/nvidia*", READ | WRITE | IOCTL_DEV},
+};
+
+static bool add_fd(int rules, int fd, uint64_t access, uint64_t handled)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = access & handled,
+						  .parent_fd = fd};
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	if (!S_ISDIR(st.st_mode))
+		rule.allowed_access &= ALL_OF_A_FILE;
+	return !syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+/* A path that does not exist is not an error. */
+static bool add_path(int rules, const char *path, uint64_t access, uint64_t handled)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	bool ok;
+
+	if (fd < 0)
+		return true;
+	ok = add_fd(rules, fd, access, handled);
+	close(fd);
+	return ok;
+}
+
+static bool add_pattern(int rules, const char *pattern, uint64_t access, uint64_t handled)
+{
+	glob_t found;
+	bool ok = true;
+	size_t i;
+	int rc = glob(pattern, 0, NULL, &found);
+
+	if (rc)
+		return rc == GLOB_NOMATCH;
+	for (i = 0; i < found.gl_pathc && ok; i++)
+		ok = add_path(rules, found.gl_pathv[i], access, handled);
+	globfree(&found);
+	return ok;
+}
+
+/* Adds the folders and libraries that the operator named for the loader. */
+static bool add_list(int rules, const char *variable, uint64_t handled)
+{
+	const char *at = getenv(variable);
+	bool ok = true;
+
+	while (at && *at && ok) {
+		size_t len;
+		char *path;
+
+		at += strspn(at, ": ");
+		len = strcspn(at, ": ");
+		path = strndup(at, len);
+		if (!path)
+			return false;
+		ok = !len || add_path(rules, path, READ, handled);
+		free(path);
+		at += len;
+	}
+	return ok;
+}
+
+static bool add_all(int rules, uint64_t handled, const struct jail_opened *opened)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!add_pattern(rules, places[i].path, places[i].access, handled))
+			return false;
+	/*
+	 * The loader is the only program that may be executed. The program and the plugin are open
+	 * files that it gets by number.
+	 */
+	return add_list(rules, "LD_LIBRARY_PATH", handled) &&
+	       add_list(rules, "LD_PRELOAD", handled) &&
+	       add_path(rules, opened->loader, EXECUTE | READ, handled) &&
+	       add_fd(rules, opened->program, READ, handled) &&
+	       (opened->plugin < 0 || add_fd(rules, opened->plugin, READ, handled));
+}
+
+bool jail_files(bool own_shm, const struct jail_opened *opened)
+{
+	struct ruleset attr = {.fs = VERSION_1};
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	int rules;
+	bool ok;
+
+	if (version < 1)
+		return false;
+	attr.fs |= version >= 2 ? REFER : 0;
+	attr.fs |= version >= 3 ? TRUNCATE : 0;
+	attr.fs |= version >= 5 ? IOCTL_DEV : 0;
+	attr.net = version >= 4 ? TCP : 0;
+	attr.scoped = version >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0;
+	/* A kernel accepts a structure that is longer than it knows if the rest is zero. */
+	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (rules < 0)
+		return false;
+	ok = add_all(rules, attr.fs, opened) &&
+	     (!own_shm || add_path(rules, "/dev/shm", SHARE, attr.fs)) &&
+	     !syscall(SYS_landlock_restrict_self, rules, 0);
+	close(rules);
+	return ok;
+}

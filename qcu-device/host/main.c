@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * qcu-device: the qCUDA device of one VM. QEMU connects to its socket. qcu-device exits when QEMU
+ * disconnects.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "qcu-device/base/carriers.h"
+#include "qcu-device/base/spin.h"
+#include "qcu-device/host/birth.h"
+#include "qcu-device/host/device.h"
+
+#define SESSIONS_DEFAULT 16
+
+enum gpu { GPU_AUTO, GPU_SOFT, GPU_CUDA };
+
+static const char usage[] =
+	"usage: qcu-device --socket PATH [options]\n"
+	"       qcu-device --fd N [options]\n"
+	"\n"
+	"Serves the qCUDA device of one VM to QEMU's virtio-qcuda-pci over vhost-user, and\n"
+	"exits when QEMU disconnects.\n"
+	"\n"
+	"  --socket PATH          listen there; a socket that nobody serves is replaced\n"
+	"  --fd N                 a connected socket that has been inherited\n"
+	"  --gpu soft|cuda|auto   a GPU in software, NVIDIA's, or that if there is one (auto)\n"
+	"  --map cvm|ncvm         how chunks are mapped: side by side (cvm), or left in place\n"
+	"  --pin-limit SIZE       register no more than this, except what programs ask for\n"
+	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
+	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
+	"                         with a software GPU 0)\n"
+	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 10000\n"
+	"                         (200; with fewer than four processors 20)\n"
+	"  --copiers N            threads for a large copy of memory that is not registered with\n"
+	"                         the GPU, 1 to 8, and no more than there are processors (4)\n"
+	"  --limit NAME=VALUE     what each guest program may use, as vm-NAME what all of the VM\n"
+	"                         may; --limit help has the names\n"
+	"  --vram SIZE            the same as --limit vm-device-memory=SIZE, with K, M or G; a\n"
+	"                         software GPU has that much\n"
+	"  --kernel-timeout N     the same as --limit kernel-time=N: a kernel that runs for "
+	"longer\n"
+	"                         than N seconds ends its program's session\n"
+	"  --gpus N               how many software GPUs (1)\n"
+	"  --user USER            become this user; root becomes one that nobody else is\n"
+	"  --no-sandbox           keep all rights, for debugging\n"
+	"  --let-kernels-reach-all-memory\n"
+	"                         take a GPU that reads memory that is not registered with it\n"
+	"  --verbose              say when sessions begin and end\n"
+	"  --trace                one line for each command\n"
+	"  --version, --help\n"
+	"\n"
+	"SIGUSR1 has it print what each session uses of its limits.\n"
+	"The cuda backend, be_cuda.so, is looked for in QCU_BACKEND_DIR, else beside this "
+	"program.\n";
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("qcu-device: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\nTry qcu-device --help.\n", stderr);
+	exit(DEVICE_EXIT_USAGE);
+}
+
+static unsigned int number(const char *option, const char *text, unsigned int min, unsigned int max)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || *end || end == text || *text == '-' || n < min || n > max)
+		die_usage("--%s %s: a number from %u to %u is wanted", option, text, min, max);
+	return (unsigned int)n;
+}
+
+static uint64_t size(const char *option, const char *text)
+{
+	char *end;
+	unsigned long long n;
+	unsigned int shift = 0;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	switch (*end) {
+	case 'G':
+	case 'g':
+		shift += 10; /* fallthrough */
+	case 'M':
+	case 'm':
+		shift += 10; /* fallthrough */
+	case 'K':
+	case 'k':
+		shift += 10;
+		end++;
+	}
+	if (errno || *end || *text < '0' || *text > '9' || !n || n > UINT64_MAX >> shift)
+		die_usage("--%s %s: a size like 512M or 4G is wanted", option, text);
+	return n << shift;
+}
+
+/* Returns the index of `text` in `words`, a list of two or three words. */
+static unsigned int word(const char *option, const char *text, const char *const *words)
+{
+	unsigned int i;
+
+	for (i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	die_usage("--%s %s: what is that? (try %s or %s)", option, text, words[0], words[1]);
+}
+
+/* Handles --limit, and the options that are short for one limit. */
+static void limit(struct limits *l, const char *name, const char *value)
+{
+	char text[128], why[512];
+	unsigned int i;
+
+	if (!*name && !strcmp(value, "help")) {
+		puts("| limit | each program | the VM | what is counted |\n|---|---|---|---|");
+		for (i = 0; i < LIMIT_KINDS; i++) {
+			limits_line(l, (enum limit)i, why, sizeof(why));
+			puts(why);
+		}
+		exit(DEVICE_EXIT_OK);
+	}
+	snprintf(text, sizeof(text), "%s%s", name, value);
+	if (!limits_parse(l, text, why, sizeof(why)))
+		die_usage("%s", why);
+}
+
+static const char *socket_path;
+
+static void ended(int sig)
+{
+	(void)sig;
+	unlink(socket_path);
+	_exit(DEVICE_EXIT_OK);
+}
+
+/*
+ * Is a process serving the socket at this address? A connection would use up the only one that the
+ * process accepts. So this function connects with a socket of another type: EPROTOTYPE then means
+ * that a process listens there.
+ */
+static bool served(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool yes = fd >= 0 && (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) ||
+			       errno == EPROTOTYPE);
+
+	if (fd >= 0)
+		close(fd);
+	return yes;
+}
+
+/* Returns the one connection that this process serves, or -1. Removes the socket's file. */
+static int wait_for_qemu(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct stat st;
+	int fd, conn = -1;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		die_usage("--socket %s: the path of a socket can have %zu bytes", path,
+			  sizeof(addr.sun_path) - 1);
+	strcpy(addr.sun_path, path);
+	if (!lstat(path, &st)) {
+		if (!S_ISSOCK(st.st_mode))
+			die_usage("--socket %s: something else than a socket is there", path);
+		if (served(&addr))
+			die_usage("--socket %s: another process serves it", path);
+		unlink(path);
+	}
+	socket_path = path;
+	signal(SIGINT, ended);
+	signal(SIGTERM, ended);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1)) {
+		fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", path, strerror(errno));
+		return -1;
+	}
+	do {
+		conn = accept(fd, NULL, NULL);
+	} while (conn < 0 && errno == EINTR);
+	if (conn < 0)
+		fprintf(stderr, "qcu-device: accept: %s\n", strerror(errno));
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	unlink(path);
+	close(fd);
+	return conn;
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
+}
+
+/* Chooses the backend that the mirrors will use. */
+static void choose(struct device_options *opt, enum gpu gpu, bool open_gpu)
+{
+	enum plugin_probe found;
+
+	if (gpu == GPU_SOFT)
+		return;
+	found = plugin_probe(gpu == GPU_AUTO && !opt->verbose);
+	if (found == PLUGIN_OPEN_GPU && !open_gpu) {
+		fprintf(stderr,
+			"qcu-device: this GPU reads memory that is not registered with it (HMM or "
+			"ATS), so kernels of any guest program can read and write all of the "
+			"guest's memory and this program's; --let-kernels-reach-all-memory "
+			"accepts that, --gpu soft runs without it\n");
+		exit(DEVICE_EXIT_USAGE);
+	}
+	if (found == PLUGIN_GPU || found == PLUGIN_OPEN_GPU) {
+		opt->plugin = true;
+	} else if (gpu == GPU_CUDA) {
+		fprintf(stderr, "qcu-device: --gpu cuda: %s; --gpu soft runs without a GPU\n",
+			found == PLUGIN_MISSING ? "there is no cuda backend that can be used"
+						: "no GPU was found");
+		exit(DEVICE_EXIT_USAGE);
+	}
+	if (opt->verbose)
+		fprintf(stderr, "qcu-device: using %s\n",
+			opt->plugin ? "the host's GPU" : "a GPU in software");
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const gpu_words[] = {"auto", "soft", "cuda", NULL};
+	static const char *const map_words[] = {"cvm", "ncvm", NULL};
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"fd", required_argument, NULL, 'f'},
+		{"gpu", required_argument, NULL, 'g'},
+		{"map", required_argument, NULL, 'm'},
+		{"sessions", required_argument, NULL, 'n'},
+		{"prewarm", required_argument, NULL, 'w'},
+		{"poll", required_argument, NULL, 'P'},
+		{"copiers", required_argument, NULL, 'k'},
+		{"vram", required_argument, NULL, 'r'},
+		{"gpus", required_argument, NULL, 'c'},
+		{"limit", required_argument, NULL, 'L'},
+		{"user", required_argument, NULL, 'u'},
+		{"no-sandbox", no_argument, NULL, 'x'},
+		{"let-kernels-reach-all-memory", no_argument, NULL, 'a'},
+		{"kernel-timeout", required_argument, NULL, 'T'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"trace", no_argument, NULL, 't'},
+		{"version", no_argument, NULL, 'V'},
+		{"pin-limit", required_argument, NULL, 'l'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct device_options opt = {
+		.sessions = SESSIONS_DEFAULT,
+		.poll_us = spin_default_us(),
+		.copiers = CARRIERS_DEFAULT,
+	};
+	enum gpu gpu = GPU_AUTO;
+	const char *path = NULL;
+	bool open_gpu = false;
+	int fd = -1, prewarm = -1, o;
+
+	if (argc > 1 && !strcmp(argv[1], BIRTH_WORD))
+		birth_mirror();
+	limits_default(&opt.limits);
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case 's':
+			path = optarg;
+			break;
+		case 'f':
+			fd = (int)number("fd", optarg, 0, 1u << 20);
+			break;
+		case 'g':
+			gpu = (enum gpu)word("gpu", optarg, gpu_words);
+			break;
+		case 'm':
+			opt.map = (enum mir_map)word("map", optarg, map_words);
+			break;
+		case 'l':
+			opt.pin_limit = size("pin-limit", optarg);
+			break;
+		case 'n':
+			opt.sessions = number("sessions", optarg, 1, QCU_MAX_SESSIONS);
+			break;
+		case 'w':
+			prewarm = (int)number("prewarm", optarg, 0, PREWARM_MAX);
+			break;
+		case 'P':
+			opt.poll_us = number("poll", optarg, 0, SPIN_MAX_US);
+			break;
+		case 'k':
+			opt.copiers = number("copiers", optarg, 1, CARRIERS_MAX);
+			break;
+		case 'r':
+			opt.be.vram = size("vram", optarg);
+			opt.limits.vm[LIMIT_DEVICE_MEMORY] = opt.be.vram;
+			break;
+		case 'L':
+			limit(&opt.limits, "", optarg);
+			break;
+		case 'T':
+			limit(&opt.limits, "kernel-time=", optarg);
+			break;
+		case 'c':
+			opt.be.gpus = number("gpus", optarg, 1, 64);
+			break;
+		case 'u':
+			if (!jail_user(&opt.jail, optarg))
+				die_usage("--user %s: an ordinary user's name or number is wanted",
+					  optarg);
+			break;
+		case 'x':
+			opt.jail.off = true;
+			break;
+		case 'a':
+			open_gpu = true;
+			break;
+		case 'v':
+			opt.verbose = opt.be.verbose = opt.jail.verbose = true;
+			break;
+		case 't':
+			opt.trace = true;
+			break;
+		case 'V':
+			printf("qcu-device, wire version %u, backend abi %u\n", QCU_WIRE_VERSION,
+			       BE_ABI);
+			return DEVICE_EXIT_OK;
+		case 'h':
+			fputs(usage, stdout);
+			return DEVICE_EXIT_OK;
+		default:
+			fputs("Try qcu-device --help.\n", stderr);
+			return DEVICE_EXIT_USAGE;
+		}
+	}
+	if (optind < argc)
+		die_usage("what is %s?", argv[optind]);
+	if (!path == (fd < 0))
+		die_usage("either --socket PATH or --fd N is wanted");
+
+	if (!path && !is_stream(fd))
+		die_usage("--fd %d: that is no connected socket", fd);
+
+	choose(&opt, gpu, open_gpu);
+	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
+	if (path)
+		fd = wait_for_qemu(path);
+	if (fd < 0 || !birth_prepare(&opt, argv) || !jail_main(&opt.jail, birth_opened()))
+		return DEVICE_EXIT_FAILURE;
+	return vhost_serve(fd, &opt);
+}

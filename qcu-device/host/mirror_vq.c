@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The mirror process. It works its session's virtqueue itself, so that no other process is on the
+ * path of a command. The main process takes the queue back only when the mirror has died. All that
+ * it needs then lies in the ring's shared state.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "qcu-device/base/carriers.h"
+#include "qcu-device/base/complain.h"
+#include "qcu-device/base/spin.h"
+#include "qcu-device/host/device.h"
+#include "qcu-device/mirror/dispatch.h"
+
+/*
+ * Data that comes with a command is counted from this size on. Smaller data is not counted, so that
+ * a launch costs nothing; in a full ring it adds up to 4 MiB. The driver can have 64 MiB on a ring
+ * of QCU_QUEUE_SIZE.
+ */
+#define TAIL_FREE 4096u
+
+#define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into more pieces */
+
+struct vq {
+	struct ring ring;
+	pthread_mutex_t lock; /* protects `ring` and `call_fd` */
+	struct mirror *m;
+	unsigned int session;
+	int kick_fd, call_fd, ctl_fd;
+	struct ring_chain chain;		      /* the chain that is being taken */
+	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: requests that are not answered */
+	struct spin spin;
+};
+
+struct vq_request {
+	struct mir_request req;
+	struct vq *vq;
+	uint16_t head;
+	unsigned int in_num;
+	size_t counted; /* bytes that count as queued */
+	struct iovec in[REPLY_PIECES];
+	_Alignas(16) uint8_t tail[];
+};
+
+/* Ends the session. The main process returns the outstanding chains. */
+static void __attribute__((noreturn)) rule_broken(const char *why)
+{
+	if (why)
+		complain("the guest sent %s", why);
+	_exit(MIRROR_EXIT_RULE);
+}
+
+static void done(struct mir_request *req)
+{
+	struct vq_request *r = (struct vq_request *)req;
+	struct vq *vq = r->vq;
+
+	if (req->cmd.status == MIR_RULE_BROKEN)
+		rule_broken(NULL);
+	if (r->counted)
+		mir_give_request(vq->m, r->counted);
+	ring_copy_in(r->in, r->in_num, &req->cmd, sizeof(req->cmd));
+	pthread_mutex_lock(&vq->lock);
+	atomic_store_explicit(&vq->taken[r->head], NULL, memory_order_relaxed);
+	ring_push(&vq->ring, r->head, sizeof(req->cmd));
+	if (ring_wants_call(&vq->ring))
+		eventfd_write(vq->call_fd, 1);
+	pthread_mutex_unlock(&vq->lock);
+	free(r);
+}
+
+/*
+ * The GPU runs a kernel that does not end. Lanes wait for the GPU, and nothing can wake them. So
+ * this function answers their requests, and the process ends. The function holds the lock, so no
+ * lane can give an answer any more.
+ */
+static void timed_out(void *arg)
+{
+	struct vq *vq = arg;
+	unsigned int head;
+
+	pthread_mutex_lock(&vq->lock);
+	for (head = 0; head < RING_MAX; head++) {
+		struct vq_request *r = atomic_load_explicit(&vq->taken[head], memory_order_acquire);
+		struct qCUcmd reply = {0};
+
+		if (!r)
+			continue;
+		reply.op = r->req.cmd.op;
+		reply.tid = r->req.cmd.tid;
+		reply.seq = r->req.cmd.seq;
+		reply.status = QCU_ERR_LaunchTimeout;
+		ring_copy_in(r->in, r->in_num, &reply, sizeof(reply));
+		ring_push(&vq->ring, r->head, sizeof(reply));
+	}
+	eventfd_write(vq->call_fd, 1);
+	_exit(MIRROR_EXIT_TIMEOUT);
+}
+
+/* Copies a chain out of guest memory, once. */
+static struct vq_request *copy_chain(struct vq *vq, bool *refused, const char **why)
+{
+	const struct ring_chain *c = &vq->chain;
+	size_t tail = c->out_len - sizeof(struct qCUcmd), counted;
+	struct vq_request *r;
+
+	if (c->out_len < sizeof(struct qCUcmd)) {
+		*why = "a chain without a whole record";
+		return NULL;
+	}
+	if (c->in_len != sizeof(struct qCUcmd) || c->in_num > REPLY_PIECES) {
+		*why = "a chain without room for exactly one reply";
+		return NULL;
+	}
+	if (tail > QCU_MSG_MAX && tail > QCU_SEGS_MAX * sizeof(struct qcu_seg)) {
+		*why = "a chain that is too long";
+		return NULL;
+	}
+	counted = tail > TAIL_FREE ? tail : 0;
+	*refused = counted && !mir_take_request(vq->m, counted);
+	if (*refused)
+		counted = tail = 0;
+	r = malloc(sizeof(*r) + tail);
+	if (!r) {
+		*why = "more than there is memory for";
+		return NULL;
+	}
+	memset(r, 0, sizeof(*r));
+	r->counted = counted;
+	r->vq = vq;
+	r->head = c->head;
+	r->in_num = c->in_num;
+	memcpy(r->in, c->iov + c->out_num, c->in_num * sizeof(r->in[0]));
+	r->req.done = done;
+	ring_copy_out(c->iov, c->out_num, 0, &r->req.cmd, sizeof(r->req.cmd));
+	ring_copy_out(c->iov, c->out_num, sizeof(r->req.cmd), r->tail, tail);
+	return r;
+}
+
+/* The tail must be exactly what the flags say. */
+static const char *read_tail(struct vq_request *r, size_t tail)
+{
+	const struct qCUcmd *cmd = &r->req.cmd;
+
+	switch (cmd->flags & (QCU_F_MSG | QCU_F_SEGS)) {
+	case 0:
+		return tail ? "a chain that is too long" : NULL;
+	case QCU_F_MSG:
+		r->req.msg = r->tail;
+		return tail != cmd->buf.len ? "a message of another length than it says" : NULL;
+	case QCU_F_SEGS:
+		r->req.segs = (const struct qcu_seg *)r->tail;
+		r->req.seg_count = tail / sizeof(struct qcu_seg);
+		return tail % sizeof(struct qcu_seg) ? "part of a segment" : NULL;
+	}
+	return "a message and segments in one command";
+}
+
+/*
+ * The guest has sent more data than we keep, so this command is not read. The guest thread gets an
+ * error, and all later commands go on. So every command is taken off the queue, and none can wait
+ * for one that is not.
+ */
+static void refuse(struct vq *vq, struct vq_request *r)
+{
+	complain_command(mir_op_name(r->req.cmd.op));
+	complain("%zu bytes more are over the limit queued",
+		 vq->chain.out_len - sizeof(r->req.cmd));
+	complain_command(NULL);
+	r->req.cmd.flags = 0;
+	r->req.cmd.status = QCU_ERR_MemoryAllocation;
+	done(&r->req);
+}
+
+static void take(struct vq *vq)
+{
+	const char *why = NULL;
+	bool refused = false;
+	struct vq_request *r = copy_chain(vq, &refused, &why);
+
+	if (r)
+		atomic_store_explicit(&vq->taken[r->head], r, memory_order_release);
+	if (r && refused) {
+		refuse(vq, r);
+		return;
+	}
+	if (r)
+		why = read_tail(r, vq->chain.out_len - sizeof(r->req.cmd));
+	if (why)
+		rule_broken(why);
+	if (!mir_submit(vq->m, &r->req))
+		rule_broken(NULL);
+}
+
+/* QEMU has given the queue another interrupt. */
+static void new_call_fd(struct vq *vq)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int fd = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		_exit(DEVICE_EXIT_OK);
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	pthread_mutex_lock(&vq->lock);
+	if (vq->call_fd >= 0)
+		close(vq->call_fd);
+	vq->call_fd = fd;
+	/* A call may have gone to the old fd after QEMU stopped reading it. */
+	if (fd >= 0)
+		eventfd_write(fd, 1);
+	pthread_mutex_unlock(&vq->lock);
+}
+
+static void wait_for_work(struct vq *vq)
+{
+	struct pollfd fds[2] = {
+		{.fd = vq->kick_fd, .events = POLLIN},
+		{.fd = vq->ctl_fd, .events = POLLIN},
+	};
+	eventfd_t kicks;
+
+	if (poll(fds, 2, -1) < 0)
+		return;
+	if (fds[0].revents && eventfd_read(vq->kick_fd, &kicks) && errno != EAGAIN)
+		_exit(MIRROR_EXIT_SETUP);
+	if (fds[1].revents)
+		new_call_fd(vq);
+}
+
+/* Polls for work for a moment. Meanwhile the guest need not notify us. */
+static void look_for_work(struct vq *vq, uint64_t since)
+{
+	while (!ring_has_work(&vq->ring)) {
+		if (spin_clock() - since >= vq->spin.now_ns)
+			return;
+		spin_pause();
+	}
+}
+
+static void __attribute__((noreturn)) serve(struct vq *vq)
+{
+	uint64_t since = 0; /* when the queue was found empty; 0: it is not empty */
+
+	for (;;) {
+		const char *why;
+		bool idle;
+		int rc;
+
+		pthread_mutex_lock(&vq->lock);
+		ring_kicks_off(&vq->ring);
+		rc = ring_pop(&vq->ring, &vq->chain, &why);
+		idle = !rc && since && ring_kicks_on(&vq->ring);
+		pthread_mutex_unlock(&vq->lock);
+		if (rc < 0)
+			rule_broken(why);
+		if (rc) {
+			if (since)
+				spin_came(&vq->spin, spin_clock() - since);
+			since = 0;
+			take(vq);
+		} else if (!since) {
+			since = spin_clock();
+			look_for_work(vq, since);
+		} else if (idle) {
+			wait_for_work(vq);
+		}
+	}
+}
+
+/* Finds the queue in this process's memory. False: it is not in the VM's memory. */
+static bool find_ring(struct vq *vq, const struct mirror_args *args, const struct mirror_job *job)
+{
+	struct ring *r = &vq->ring;
+
+	if (!job->num || job->num > RING_MAX || job->session > args->opt->sessions)
+		return false;
+	r->num = job->num;
+	r->event_idx = job->event_idx;
+	r->mem = args->mem;
+	r->state = &args->states[job->session];
+	r->desc = guestmem_translate(args->mem, job->desc, ring_desc_bytes(job->num));
+	r->avail = guestmem_translate(args->mem, job->avail, ring_avail_bytes(job->num));
+	r->used = guestmem_translate(args->mem, job->used, ring_used_bytes(job->num));
+	return r->desc && r->avail && r->used;
+}
+
+/*
+ * Waits for the session. If the socket is closed first, there is nothing to do, and the process
+ * exits.
+ */
+static void take_session(struct vq *vq, const struct mirror_args *args)
+{
+	struct mirror_job job;
+	int fds[2] = {-1, -1};
+	char control[CMSG_SPACE(sizeof(fds))], name[16];
+	struct iovec iov = {.iov_base = &job, .iov_len = sizeof(job)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t n;
+
+	do {
+		n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		_exit(DEVICE_EXIT_OK);
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (n != sizeof(job) || !cmsg ||
+	    cmsg->cmsg_len != CMSG_LEN((1 + job.has_call) * sizeof(int)))
+		_exit(MIRROR_EXIT_SETUP);
+	memcpy(fds, CMSG_DATA(cmsg), cmsg->cmsg_len - CMSG_LEN(0));
+	vq->kick_fd = fds[0];
+	vq->call_fd = fds[1];
+	vq->session = job.session;
+	complain_context(job.session, job.guest_pid);
+	if (!find_ring(vq, args, &job))
+		_exit(MIRROR_EXIT_SETUP);
+	vq->ring.state->begun = true;
+	snprintf(name, sizeof(name), "qcu-mirror %u", job.session);
+	prctl(PR_SET_NAME, name);
+}
+
+void mirror_vq_run(const struct mirror_args *args)
+{
+	static struct vq vq;
+	struct mir_config cfg = {
+		.ops = args->ops,
+		.options = args->opt->be,
+		.mem = args->mem,
+		.map = args->opt->map,
+		.pin_limit = args->opt->pin_limit,
+		.copiers = carriers_fit(args->opt->copiers),
+		.trace = args->opt->trace,
+		.shares = args->shares,
+		.limits = &args->opt->limits,
+		.usage = args->usage,
+		.timed_out = timed_out,
+		.timed_out_ctx = &vq,
+		.poll_us = args->opt->poll_us,
+	};
+
+	cfg.options.capture_stdout = true;
+	if (!complain_keep_stderr())
+		_exit(MIRROR_EXIT_SETUP);
+	prctl(PR_SET_NAME, "qcu-warming");
+	vq.ctl_fd = args->ctl_fd;
+	pthread_mutex_init(&vq.lock, NULL);
+	spin_init(&vq.spin, args->opt->poll_us);
+
+	if (!args->warm)
+		take_session(&vq, args);
+	cfg.session = vq.session;
+	if (mir_create(&vq.m, &cfg))
+		_exit(MIRROR_EXIT_SETUP);
+	if (args->warm) {
+		mir_warm(vq.m);
+		prctl(PR_SET_NAME, "qcu-spare");
+		take_session(&vq, args);
+		mir_begin(vq.m, vq.session);
+	}
+	serve(&vq);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cuda backend is a shared object that only mirrors load. A process that has initialised CUDA
+ * must not fork, and a fault in CUDA must not end other sessions. So even the question whether
+ * there is a GPU is asked in a child process.
+ */
+#define _GNU_SOURCE /* dladdr and its like, program_invocation_name */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/device.h"
+
+#define PLUGIN_FILE "be_cuda.so"
+
+#define PAGEABLE_MEMORY_ACCESS 88 /* cudaDevAttrPageableMemoryAccess */
+
+/* Finds the plugin in QCU_BACKEND_DIR, or else in the folder of this program. */
+int plugin_path(char *path, size_t size)
+{
+	const char *dir = getenv("QCU_BACKEND_DIR");
+	char exe[4096], *slash;
+	ssize_t n;
+	int len;
+
+	if (!dir || !*dir) {
+		n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+		if (n < 0)
+			return -errno;
+		exe[n] = 0;
+		slash = strrchr(exe, '/');
+		if (slash)
+			*slash = 0;
+		dir = exe;
+	}
+	len = snprintf(path, size, "%s/" PLUGIN_FILE, dir);
+	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
+}
+
+static const struct be_ops *load(const char *path, bool quiet)
+{
+	const struct be_ops *ops;
+	be_plugin_fn *fn;
+	void *lib;
+
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib) {
+		if (!quiet)
+			complain("the cuda backend cannot be loaded: %s", dlerror());
+		return NULL;
+	}
+	*(void **)&fn = dlsym(lib, BE_PLUGIN_SYMBOL);
+	ops = fn ? fn() : NULL;
+	if (!ops || ops->abi != BE_ABI) {
+		complain("%s is not a backend of this version (it has abi %u, we need %u)", path,
+			 ops ? ops->abi : 0, BE_ABI);
+		return NULL;
+	}
+	return ops;
+}
+
+const struct be_ops *plugin_load(int fd)
+{
+	char path[32];
+	const struct be_ops *ops;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ops = load(path, false);
+	close(fd);
+	return ops;
+}
+
+static const struct be_ops *find_and_load(bool quiet)
+{
+	char path[PLUGIN_PATH_MAX];
+	int rc = plugin_path(path, sizeof(path));
+
+	if (!rc)
+		return load(path, quiet);
+	if (!quiet)
+		fprintf(stderr, "qcu-device: where is " PLUGIN_FILE "? %s\n", strerror(-rc));
+	return NULL;
+}
+
+/* Could kernels reach memory that is not registered: this process's, and all of the guest's? */
+static bool reads_everything(const struct be_ops *ops)
+{
+	static struct qcu_device_desc desc;
+	const struct be_options options = {0};
+	unsigned int count = 0, i;
+	bool yes = false;
+	struct be *be;
+
+	if (!ops->device_count || !ops->device_desc || ops->open(&be, &options))
+		return false;
+	if (ops->device_count(be, &count))
+		count = 0;
+	for (i = 0; i < count && !yes; i++)
+		yes = !ops->device_desc(be, i, &desc) && desc.attr[PAGEABLE_MEMORY_ACCESS];
+	ops->close(be);
+	return yes;
+}
+
+static enum plugin_probe look(bool quiet)
+{
+	const struct be_ops *ops = find_and_load(quiet);
+
+	if (!ops)
+		return PLUGIN_MISSING;
+	if (ops->probe && !ops->probe())
+		return PLUGIN_NO_GPU;
+	return reads_everything(ops) ? PLUGIN_OPEN_GPU : PLUGIN_GPU;
+}
+
+enum plugin_probe plugin_probe(bool quiet)
+{
+	pid_t pid;
+	int status;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(look(quiet));
+	if (pid < 0) {
+		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
+		return PLUGIN_MISSING;
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return PLUGIN_MISSING;
+	if (WIFSIGNALED(status) && !quiet)
+		fprintf(stderr,
+			"qcu-device: the cuda backend crashed while looking for a GPU: %s\n",
+			strsignal(WTERMSIG(status)));
+	return WIFEXITED(status) ? (enum plugin_probe)WEXITSTATUS(status) : PLUGIN_NO_GPU;
+}

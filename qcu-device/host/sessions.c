@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions, seen from the main process: OPEN and CLOSE on the control queue, a mirror for each
+ * session (made by spares.c), and what happens to the session's queue when the mirror is gone. The
+ * main process has one thread, has no CUDA, and waits only in poll().
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/vhost.h"
+
+static void say(struct device *d, unsigned int queue, const char *what)
+{
+	const struct session *s = &d->session[queue];
+
+	complain("session %u (%s, pid %u): %s", queue, s->comm, s->guest_pid, what);
+}
+
+/* Notifies the guest, if it wants that, of chains that have been pushed. */
+static void call_guest(struct device *d, unsigned int queue)
+{
+	VuVirtq *vq = &d->vu.vq[queue];
+
+	if (d->ring[queue].num && vq->call_fd >= 0 && ring_wants_call(&d->ring[queue]))
+		eventfd_write(vq->call_fd, 1);
+}
+
+/* ---- a queue without a mirror ---- */
+
+/* Returns everything that the guest still puts into the queue, with length 0. */
+static void drain(struct device *d, unsigned int queue)
+{
+	struct ring *r = &d->ring[queue];
+	unsigned int n = 0;
+
+	do {
+		n += ring_drain(r);
+	} while (n < RING_MAX && !ring_kicks_on(r));
+	if (n)
+		call_guest(d, queue);
+	/*
+	 * A guest that adds chains faster than we return them must not keep us from other queues.
+	 */
+	if (n >= RING_MAX)
+		eventfd_write(d->vu.vq[queue].kick_fd, 1);
+}
+
+static void dead_queue_kicked(struct device *d, unsigned int queue)
+{
+	eventfd_t kicks;
+
+	if (!eventfd_read(d->vu.vq[queue].kick_fd, &kicks))
+		drain(d, queue);
+}
+
+static void answer(struct device *d, uint16_t head, const struct iovec *in, struct qCUcmd *cmd,
+		   int status)
+{
+	if (!d->ring[0].num)
+		return;
+	cmd->status = status;
+	ring_copy_in(in, 1, cmd, sizeof(*cmd));
+	ring_push(&d->ring[0], head, sizeof(*cmd));
+	call_guest(d, 0);
+}
+
+static void describe(struct device *d, unsigned int queue, int status)
+{
+	char text[80];
+
+	if (d->session[queue].state == SESSION_CLOSING) {
+		if (d->opt->verbose)
+			say(d, queue, "closed");
+		return;
+	}
+	if (d->session[queue].state == SESSION_ENDING)
+		return;
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "its mirror was killed by signal %d (%s)",
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == MIRROR_EXIT_RULE)
+		snprintf(text, sizeof(text), "ended, because the guest broke the protocol");
+	else if (WEXITSTATUS(status) == MIRROR_EXIT_TIMEOUT)
+		snprintf(text, sizeof(text), "ended, because a kernel ran for too long");
+	else if (WEXITSTATUS(status) == MIRROR_EXIT_SETUP)
+		snprintf(text, sizeof(text), "ended, because its mirror could not start");
+	else
+		snprintf(text, sizeof(text), "its mirror exited with code %d", WEXITSTATUS(status));
+	say(d, queue, text);
+}
+
+/* The mirror has been reaped: its queue is ours again. */
+static void take_over(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	VuVirtq *vq = &d->vu.vq[queue];
+
+	device_unwatch(d, s->mirror.pidfd);
+	close(s->mirror.pidfd);
+	close(s->mirror.ctl_fd);
+	jail_sweep(s->mirror.pid);
+	s->mirror.pid = 0;
+	if (d->shares)
+		shares_end(d->shares, queue);
+	usage_end(d->usage, queue);
+	ring_take_over(&d->ring[queue]);
+	ring_drain(&d->ring[queue]);
+	/* The mirror may have died between a push and its call. */
+	if (vq->call_fd >= 0)
+		eventfd_write(vq->call_fd, 1);
+	if (s->state == SESSION_CLOSING) {
+		s->state = SESSION_NONE;
+		answer(d, s->close_head, &s->close_in, &s->close_cmd, QCU_ERR_Success);
+		return;
+	}
+	s->state = SESSION_DEAD;
+	if (vq->kick_fd >= 0) {
+		device_watch(d, vq->kick_fd, dead_queue_kicked, queue);
+		drain(d, queue);
+	}
+}
+
+static void reap(struct device *d, unsigned int queue);
+
+/* A spare has died before it took the session. The guest need not know of it. */
+static bool another_mirror(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	struct mirror_process new;
+
+	if (!spares_take(d, queue, &new))
+		return false;
+	device_unwatch(d, s->mirror.pidfd);
+	close(s->mirror.pidfd);
+	close(s->mirror.ctl_fd);
+	s->mirror = new;
+	device_watch(d, new.pidfd, reap, queue);
+	return true;
+}
+
+static void reap(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	int status = 0;
+	pid_t pid;
+
+	do {
+		pid = waitpid(s->mirror.pid, &status, 0);
+	} while (pid < 0 && errno == EINTR);
+	if (s->state == SESSION_LIVE && s->mirror.spare && !d->states[queue].begun &&
+	    another_mirror(d, queue))
+		return;
+	describe(d, queue, status);
+	take_over(d, queue);
+}
+
+void sessions_end(struct device *d, unsigned int queue, const char *why)
+{
+	struct session *s = &d->session[queue];
+
+	if (s->state == SESSION_LIVE) {
+		say(d, queue, why);
+		s->state = SESSION_ENDING;
+		kill(s->mirror.pid, SIGKILL);
+	}
+	if (s->state == SESSION_ENDING || s->state == SESSION_CLOSING)
+		reap(d, queue);
+}
+
+void sessions_end_all(struct device *d, const char *why)
+{
+	unsigned int q;
+
+	/* Kill all of them first: giving up a GPU context takes a while. */
+	for (q = 1; q <= d->opt->sessions; q++) {
+		if (d->session[q].state != SESSION_LIVE)
+			continue;
+		say(d, q, why);
+		d->session[q].state = SESSION_ENDING;
+		kill(d->session[q].mirror.pid, SIGKILL);
+	}
+	for (q = 1; q <= d->opt->sessions; q++)
+		sessions_end(d, q, why);
+}
+
+void sessions_queue_stops(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	unsigned int q;
+
+	if (queue) {
+		sessions_end(d, queue, "ended, because the guest stopped or reset the device");
+		if (d->vu.vq[queue].kick_fd >= 0)
+			device_unwatch(d, d->vu.vq[queue].kick_fd);
+		s->state = SESSION_NONE;
+		return;
+	}
+	for (q = 1; q <= d->opt->sessions; q++)
+		if (d->session[q].state == SESSION_CLOSING)
+			sessions_end(d, q, NULL);
+}
+
+void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
+{
+	struct session *s = &d->session[queue <= d->opt->sessions ? queue : 0];
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (s->state != SESSION_LIVE)
+		return;
+	if (fd >= 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	}
+	/* A mirror that does not read these messages any more hangs or is dying. */
+	if (sendmsg(s->mirror.ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+	    errno != ECONNRESET)
+		sessions_end(d, queue, "ended, because its mirror does not respond");
+}
+
+/* ---- OPEN and CLOSE ---- */
+
+static int session_open(struct device *d, const struct qcu_open *o)
+{
+	struct session *s;
+	unsigned int i;
+
+	if (!o->queue || o->queue > d->opt->sessions) {
+		complain("the guest opens queue %u of %u", o->queue, d->opt->sessions);
+		return QCU_ERR_InvalidValue;
+	}
+	s = &d->session[o->queue];
+	if (s->state != SESSION_NONE) {
+		complain("the guest opens queue %u, which is open", o->queue);
+		return QCU_ERR_InvalidValue;
+	}
+	if (!d->ring[o->queue].num || d->vu.vq[o->queue].kick_fd < 0) {
+		complain("the guest opens queue %u, which it has not set up", o->queue);
+		return QCU_ERR_InvalidValue;
+	}
+	s->guest_pid = o->pid;
+	memcpy(s->comm, o->comm, sizeof(o->comm));
+	for (i = 0; s->comm[i]; i++)
+		if (s->comm[i] < ' ' || s->comm[i] > '~')
+			s->comm[i] = '?';
+	if (!spares_take(d, o->queue, &s->mirror))
+		return QCU_ERR_OperatingSystem;
+	device_watch(d, s->mirror.pidfd, reap, o->queue);
+	s->state = SESSION_LIVE;
+	if (d->opt->verbose)
+		say(d, o->queue, "open");
+	return QCU_ERR_Success;
+}
+
+/* True: the answer comes later. */
+static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
+{
+	uint32_t queue = cmd->close.queue;
+	struct session *s = &d->session[queue <= d->opt->sessions ? queue : 0];
+
+	*status = QCU_ERR_Success;
+	switch (s->state) {
+	case SESSION_LIVE:
+		s->state = SESSION_CLOSING;
+		s->close_head = d->chain.head;
+		s->close_cmd = *cmd;
+		s->close_in = d->chain.iov[d->chain.out_num];
+		kill(s->mirror.pid, SIGKILL);
+		return true;
+	case SESSION_DEAD:
+		drain(d, queue);
+		device_unwatch(d, d->vu.vq[queue].kick_fd);
+		s->state = SESSION_NONE;
+		return false;
+	case SESSION_NONE:
+	case SESSION_ENDING:
+	case SESSION_CLOSING:
+		break;
+	}
+	complain("the guest closes queue %u, which is not open", queue);
+	*status = QCU_ERR_InvalidValue;
+	return false;
+}
+
+/* Carries out one command of the control queue. False: it cannot even be answered. */
+static bool control(struct device *d)
+{
+	struct ring_chain *c = &d->chain;
+	const struct qcu_rule *rule;
+	struct qCUcmd cmd;
+	int status = QCU_ERR_InvalidValue;
+
+	if (c->out_len != sizeof(cmd) || c->in_len != sizeof(cmd) || c->in_num != 1)
+		return false;
+	ring_copy_out(c->iov, c->out_num, 0, &cmd, sizeof(cmd));
+	rule = qcu_rule(cmd.op);
+	if (!rule || rule->who != QCU_WHO_CTL || cmd.flags || cmd.device || cmd.tid ||
+	    !qcu_request_clean(&cmd, rule) || (cmd.op == QCU_OP_OPEN && cmd.open.rsvd))
+		complain("the guest sent a bad command (%u) for control", cmd.op);
+	else if (cmd.op == QCU_OP_OPEN)
+		status = session_open(d, &cmd.open);
+	else if (session_close(d, &cmd, &status))
+		return true;
+	answer(d, c->head, &c->iov[c->out_num], &cmd, status);
+	return true;
+}
+
+void sessions_control(struct device *d, unsigned int queue)
+{
+	struct ring *r = &d->ring[queue];
+	unsigned int budget = RING_MAX;
+	const char *why;
+	eventfd_t kicks;
+	int rc;
+
+	if (eventfd_read(d->vu.vq[queue].kick_fd, &kicks) && errno != EAGAIN) {
+		complain("control queue: %s", strerror(errno));
+		device_unwatch(d, d->vu.vq[queue].kick_fd);
+		return;
+	}
+	do {
+		while (budget && (rc = ring_pop(r, &d->chain, &why))) {
+			budget--;
+			if (rc > 0) {
+				why = "a chain of another shape than record and reply";
+				if (control(d))
+					continue;
+			}
+			complain("control queue: the guest sent %s", why);
+			if (d->chain.head == RING_NO_HEAD) {
+				complain("control queue: not served any more "
+					 "until the guest resets the device");
+				device_unwatch(d, d->vu.vq[queue].kick_fd);
+				return;
+			}
+			ring_push(r, d->chain.head, 0);
+			call_guest(d, queue);
+		}
+	} while (budget && !ring_kicks_on(r));
+	if (!budget)
+		eventfd_write(d->vu.vq[queue].kick_fd, 1);
+}

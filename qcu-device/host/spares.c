@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where mirrors come from. A mirror is a program of its own (birth.h), opens its backend, and
+ * carries a session. With --prewarm it starts and opens its backend before there is a session,
+ * because making a GPU context takes longer than the first call of most programs may take. Such a
+ * mirror is a spare. It waits on the socket on which it will get its session. It has the VM's
+ * memory as that was when the spare began, so when the memory changes, spares are ended like
+ * sessions.
+ */
+#define _GNU_SOURCE /* SYS_pidfd_open */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/vhost.h"
+
+/* Kills and reaps a process. It may have ended before. */
+static int end(struct mirror_process *p)
+{
+	int status = 0;
+
+	kill(p->pid, SIGKILL);
+	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close(p->pidfd);
+	close(p->ctl_fd);
+	return status;
+}
+
+static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
+{
+	int ctl[2];
+
+	p->spare = warm;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
+		complain("socketpair: %s", strerror(errno));
+		return false;
+	}
+	p->pid = birth_give(d->opt, &d->ram, &d->shared, ctl[1], warm);
+	close(ctl[1]);
+	if (p->pid < 0) {
+		complain("no process for a mirror: %s", strerror(errno));
+		close(ctl[0]);
+		return false;
+	}
+	p->ctl_fd = ctl[0];
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0) {
+		complain("pidfd_open: %s", strerror(errno));
+		end(p);
+		return false;
+	}
+	return true;
+}
+
+static void remove_spare(struct device *d, unsigned int i)
+{
+	device_unwatch(d, d->spare[i].pidfd);
+	d->spares--;
+	memmove(&d->spare[i], &d->spare[i + 1], (d->spares - i) * sizeof(d->spare[0]));
+}
+
+/* A spare died before it had a session. No other spare is made until a guest program asks for a
+ * mirror. */
+static void spare_died(struct device *d, unsigned int unused)
+{
+	siginfo_t info;
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; i < d->spares;) {
+		struct mirror_process p = d->spare[i];
+		int status;
+
+		info.si_pid = 0;
+		if (waitid(P_PID, p.pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid) {
+			i++;
+			continue;
+		}
+		remove_spare(d, i);
+		status = end(&p);
+		d->spares_fail = true;
+		if (WIFSIGNALED(status))
+			complain("a spare mirror was killed by signal %d (%s)", WTERMSIG(status),
+				 strsignal(WTERMSIG(status)));
+		else
+			complain("a spare mirror could not start");
+	}
+}
+
+void spares_fill(struct device *d)
+{
+	struct mirror_process p;
+
+	/*
+	 * If the control queue is up, the guest has a driver, and QEMU has settled the VM's memory.
+	 */
+	while (!d->over && !d->spares_fail && d->ring[0].num && d->spares < d->opt->prewarm) {
+		if (!new_mirror(d, &p, true)) {
+			d->spares_fail = true;
+			return;
+		}
+		d->spare[d->spares++] = p;
+		device_watch(d, p.pidfd, spare_died, 0);
+	}
+}
+
+void spares_end(struct device *d)
+{
+	unsigned int i;
+
+	/* Kill all of them first, as with sessions. */
+	for (i = 0; i < d->spares; i++)
+		kill(d->spare[i].pid, SIGKILL);
+	while (d->spares) {
+		struct mirror_process p = d->spare[0];
+
+		remove_spare(d, 0);
+		end(&p);
+	}
+}
+
+static bool give_session(const struct mirror_process *p, const struct mirror_job *job,
+			 const int fds[2])
+{
+	size_t bytes = (job->has_call ? 2 : 1) * sizeof(int);
+	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (void *)job, .iov_len = sizeof(*job)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE(bytes),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(bytes);
+	memcpy(CMSG_DATA(cmsg), fds, bytes);
+	return sendmsg(p->ctl_fd, &msg, MSG_NOSIGNAL) == sizeof(*job);
+}
+
+bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out)
+{
+	const VuVirtq *vq = &d->vu.vq[queue];
+	const struct mirror_job job = {
+		.session = queue,
+		.guest_pid = d->session[queue].guest_pid,
+		.has_call = vq->call_fd >= 0,
+		.event_idx = d->ring[queue].event_idx,
+		.num = d->ring[queue].num,
+		.desc = d->place[queue].desc,
+		.avail = d->place[queue].avail,
+		.used = d->place[queue].used,
+	};
+	const int fds[2] = {vq->kick_fd, vq->call_fd};
+
+	d->spares_fail = false;
+	d->states[queue].begun = false;
+	while (d->spares) {
+		/* The oldest spare is the most likely one to be ready. */
+		*out = d->spare[0];
+		remove_spare(d, 0);
+		if (give_session(out, &job, fds))
+			return true;
+		/* The spare has died, and the poll loop has not seen it yet. */
+		end(out);
+	}
+	if (!new_mirror(d, out, false))
+		return false;
+	if (give_session(out, &job, fds))
+		return true;
+	complain("session %u: its mirror does not take it: %s", queue, strerror(errno));
+	end(out);
+	return false;
+}

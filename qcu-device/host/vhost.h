@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What vhost.c, which talks to QEMU, and sessions.c, which answers the control queue, share. */
+#ifndef QCU_VHOST_H
+#define QCU_VHOST_H
+
+#include <libvhost-user.h>
+
+#include "qcu-device/base/usage.h"
+#include "qcu-device/host/birth.h"
+#include "qcu-device/host/device.h"
+#include "qcu-device/host/ramfiles.h"
+#include "qcu-device/memory/shares.h"
+
+enum session_state {
+	SESSION_NONE,
+	SESSION_LIVE,	 /* a mirror works the queue */
+	SESSION_CLOSING, /* its mirror has been killed for CLOSE, which is not answered yet */
+	SESSION_ENDING,	 /* its mirror has been killed, and the reason has been reported */
+	SESSION_DEAD,	 /* its mirror is gone; all chains are returned with length 0 */
+};
+
+struct mirror_process {
+	pid_t pid;
+	int pidfd;
+	int ctl_fd; /* our end */
+	bool spare; /* made before there was a session for it */
+};
+
+struct session {
+	enum session_state state;
+	struct mirror_process mirror;
+	uint32_t guest_pid;
+	char comm[17];
+	uint16_t close_head; /* SESSION_CLOSING: the chain to answer */
+	struct qCUcmd close_cmd;
+	struct iovec close_in;
+};
+
+struct device {
+	const struct device_options *opt;
+	VuDev vu;
+	bool over;   /* QEMU has gone, or we were told to end */
+	bool failed; /* the end was not in good order */
+	bool mem_changed;
+	struct guestmem mem;
+	struct ramfiles ram;	    /* the files behind `mem` */
+	struct birth_shared shared; /* the files of states, shares, usage and the message limit */
+	struct ring ring[QCU_MAX_SESSIONS + 1];
+	struct ring_place {
+		uint64_t desc, avail, used;
+	} place[QCU_MAX_SESSIONS + 1]; /* where the rings lie, in guest-physical addresses */
+	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not a session */
+	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
+	unsigned int spares;
+	bool spares_fail;	   /* the last spare failed */
+	struct ring_state *states; /* shared with mirrors, by queue */
+	struct shares *shares;	   /* what mirrors share with one another */
+	struct usage *usage;	   /* what mirrors use of the host */
+	struct ring_chain chain;   /* the control command that is being carried out */
+};
+
+/* poll.c: what the poll loop watches. One callback for each fd. */
+typedef void watch_fn(struct device *d, unsigned int queue);
+void device_watch_nothing(void);
+void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
+void device_unwatch(struct device *d, int fd);
+/* Waits until a watched file is ready, and calls the callbacks of all that are. */
+void device_poll(struct device *d);
+
+/* spares.c */
+void spares_fill(struct device *d);
+void spares_end(struct device *d);
+/*
+ * Gives this queue's session to a mirror, a spare or a new one. False: this failed, and the reason
+ * has been reported.
+ */
+bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
+
+/* status.c: what each session uses of its limits, on stderr. */
+void status_print(struct device *d);
+
+/* sessions.c */
+void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
+/* Kills one mirror, or all of them, waits, and returns the chains that they had. */
+void sessions_end(struct device *d, unsigned int queue, const char *why);
+void sessions_end_all(struct device *d, const char *why);
+/* Called before a queue stops: no chain of it may be outstanding. */
+void sessions_queue_stops(struct device *d, unsigned int queue);
+/* QEMU gives a queue another interrupt (-1: none). The fd stays the caller's. */
+void sessions_new_call_fd(struct device *d, unsigned int queue, int fd);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Streams, events, modules, kernels, arrays, pools and conditionals, found by the number that the
+ * guest gave each. There is one table for each kind. A lane that uses an object holds a reference,
+ * so another lane may destroy the object at any time: its number is free at once, and the object is
+ * released with the last reference.
+ */
+#ifndef QCU_HANDLES_H
+#define QCU_HANDLES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qcu-device/backend/backend.h"
+
+enum handle_kind {
+	HANDLE_STREAM,
+	HANDLE_EVENT,
+	HANDLE_MODULE,
+	HANDLE_KERNEL,
+	HANDLE_ARRAY,
+	HANDLE_POOL,
+	HANDLE_COND,
+	HANDLE_KINDS,
+};
+
+/* What a memory pool takes of the device's memory (pools.c). */
+struct pool_room {
+	struct be_pool *pool; /* NULL: the pool has not been used */
+	unsigned int device;
+	uint64_t charged;
+	struct pool_room *next;
+};
+
+struct handle {
+	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
+	atomic_uint refs;
+	unsigned int device; /* of streams, events, arrays, pools and conditionals */
+	union {
+		struct be_stream *stream;
+		struct be_event *event;
+		struct be_module *module;
+		struct be_kernel *kernel;
+		struct be_array *array;
+		struct be_pool *pool;
+		struct be_cond *cond;
+	};
+	struct be_array_desc desc; /* of an array */
+	uint64_t bytes;		   /* device memory of an array or a module */
+	struct pool_room room;	   /* of a pool */
+	bool shared;		   /* an event whose `token` is for other processes */
+	struct qcu_ipc_token token;
+	/*
+	 * A counted reference: of a kernel, to its module; of a stream that records, or of an inner
+	 * conditional, to the conditional that it belongs to.
+	 */
+	struct handle *parent;
+	uint32_t body;	    /* which body of the parent */
+	uint64_t recording; /* of such a stream, or the last where a conditional was placed */
+	uint32_t params, param_bytes;
+	struct kept *kept;	   /* a graph's kernels, see conds.c */
+	struct recorded *recorded; /* a conditional's bodies; the one that a stream records */
+	uint64_t nodes;		   /* work that such a stream has recorded */
+	struct handle *next;	   /* in the list of unused handles */
+};
+
+#define HANDLE_PAGE 256u
+
+typedef _Atomic(struct handle *) handle_entry;
+
+struct handles {
+	pthread_mutex_t lock; /* protects the creation of pages */
+	_Atomic(handle_entry *) page[HANDLE_KINDS][(QCU_ID_MAX + 1) / HANDLE_PAGE];
+	/* Called when the last reference is gone. */
+	void (*release)(void *ctx, struct handle *h);
+	void *ctx;
+};
+
+void handles_init(struct handles *t, void (*release)(void *ctx, struct handle *h), void *ctx);
+void handles_fini(struct handles *t); /* drops what is left */
+
+/* Returns a new handle with one reference, the caller's. It is not in the table yet. */
+struct handle *handle_new(enum handle_kind kind);
+/* Drops a handle that has no object yet. */
+void handle_drop(struct handles *t, struct handle *h);
+
+/*
+ * Is this number free? handles_add() checks it again; this is for asking before any work is done.
+ */
+bool handles_free(struct handles *t, enum handle_kind kind, uint32_t id);
+
+/* The table takes over the caller's reference. Returns a value of enum qcu_error. */
+int handles_add(struct handles *t, uint32_t id, struct handle *h);
+
+/* Returns a reference to the object, or NULL. */
+struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id);
+
+/* Takes one more reference to a handle on which the caller holds one. */
+struct handle *handle_hold(struct handles *t, struct handle *h);
+void handles_put(struct handles *t, struct handle *h); /* h may be NULL */
+
+/* Frees the number and drops the table's reference. False: there was no such object. */
+bool handles_remove(struct handles *t, enum handle_kind kind, uint32_t id);
+
+/* The same for all objects that match. */
+void handles_remove_if(struct handles *t, enum handle_kind kind,
+		       bool (*match)(const struct handle *h, const void *arg), const void *arg);
+
+#endif

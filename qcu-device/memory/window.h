@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The window: the range of addresses in which guest process and mirror see the same chunks. MAP
+ * brings chunks in and registers them with the backend. UNMAP takes them out. In between, copies
+ * ask where the bytes of a range lie.
+ */
+#ifndef QCU_WINDOW_H
+#define QCU_WINDOW_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "qcu-device/backend/backend.h"
+#include "qcu-device/base/carriers.h"
+#include "qcu-device/memory/guestmem.h"
+
+enum mir_map { MIR_MAP_CVM, MIR_MAP_NCVM };
+
+/*
+ * A reply with this status must not be sent. It means: the guest broke a rule of the wire, which
+ * showed only when the command was carried out (it has been reported on stderr). The caller must
+ * end the session.
+ */
+#define MIR_RULE_BROKEN (-71) /* -EPROTO */
+
+/* A contiguous part of a buffer of the guest. */
+struct piece {
+	uint8_t *host;
+	size_t len;
+	bool registered; /* all of it lies in one registration */
+};
+
+struct pieces {
+	struct piece *p;
+	size_t count, room;
+};
+
+/* Returns 0 or QCU_ERR_MemoryAllocation. Joins neighbours that are not registered. */
+int pieces_add(struct pieces *ps, void *host, size_t len, bool registered);
+void pieces_free(struct pieces *ps);
+
+/* Maps that a command uses. They stay until the command releases them. */
+#define WINDOW_HOLDS_FEW 4
+struct window_map;
+struct window_holds {
+	struct window_map **map;
+	size_t count, room;
+	struct window_map *few[WINDOW_HOLDS_FEW];
+};
+
+/* Addresses that are set aside for maps. */
+#define WINDOW_RANGES 4
+struct window_range {
+	uint64_t va, len;
+};
+
+struct window {
+	const struct guestmem *mem; /* NULL: one process, addresses are pointers */
+	enum mir_map map;
+	const struct be_ops *ops;
+	struct be *be;
+	struct carriers *carriers; /* may be NULL */
+	pthread_mutex_t leave;	   /* one UNMAP at a time, which waits for the GPU; taken first */
+	pthread_mutex_t change;	   /* one MAP or HOST_REGISTER at a time; taken second */
+	pthread_mutex_t lock;	   /* protects the tree */
+	void *tree;		   /* of struct window_map, by address */
+	uint64_t leaving_va, leaving_len; /* under `lock`: out of the tree, not gone yet */
+	pthread_cond_t unheld;		  /* with `lock`: a leaving map is not held any more */
+	struct window_range range[WINDOW_RANGES];
+	unsigned int ranges;
+	_Atomic uint64_t mapped_bytes, registered_bytes;
+	uint64_t outside_bytes; /* under `change`: mapped outside of the window and the annex */
+	uint64_t limit;		/* bytes that may be registered; 0: no limit */
+	uint64_t clock;		/* under `lock` */
+	LIST_HEAD(window_maps, window_map) maps; /* under `change` */
+};
+
+/*
+ * Reserves the addresses. The backend comes later. pin_limit: the bytes that may be registered; 0:
+ * all. Returns 0 or -errno, which has been reported on stderr.
+ */
+int window_init(struct window *w, const struct be_ops *ops, const struct guestmem *mem,
+		enum mir_map map, uint64_t pin_limit);
+void window_set_backend(struct window *w, struct be *be);
+void window_fini(struct window *w); /* unmaps everything */
+
+/* These return a value of enum qcu_error or MIR_RULE_BROKEN. */
+int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
+	       size_t count);
+int window_unmap(struct window *w, uint64_t va, uint64_t len);
+
+/* Makes a mapped range usable at its own address by kernels and d2d copies. */
+int window_pin(struct window *w, uint64_t va, uint64_t len);
+
+/*
+ * The functions below hold the maps that they find until window_release(). `holds` may be NULL if
+ * the caller does not touch the memory. The maps are released before the command is answered.
+ */
+void window_holds_init(struct window_holds *holds);
+void window_release(struct window *w, struct window_holds *holds);
+
+/* Can kernels use all of the range? */
+bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds);
+/*
+ * Returns how many bytes, from `va` on, a backend can take in one call: up to the end of the
+ * registration in which `va` lies, or all of them if it lies in none.
+ */
+uint64_t window_span(struct window *w, uint64_t va, uint64_t len);
+
+/* Finds where [va, va + len) lies. QCU_ERR_InvalidValue: some part is not mapped. */
+int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+		   struct window_holds *holds);
+
+#endif
