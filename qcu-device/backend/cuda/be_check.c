@@ -654,13 +654,6 @@ static void check_fault(struct check *c)
 	want(CALL(c, launch, k, &l, c->legacy), QCU_ERR_IllegalAddress, "to every call");
 }
 
-struct be_kernel *check_kernel(struct check *c, const char *name)
-{
-	struct be_kernel *k = NULL;
-
-	return CALL(c, kernel_find, c->module, name, &k) ? NULL : k;
-}
-
 static bool start(struct check *c)
 {
 	struct be_options opt = {.gpus = 1, .capture_stdout = true, .verbose = c->verbose};

@@ -3,7 +3,6 @@
  * The cuda backend: the table that qcu-device finds in be_cuda.so, and the functions for a whole
  * device. Everything else is in the other files of this folder.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,60 +10,6 @@
 
 /* How much text of kernels is kept if the caller does not say. */
 #define PRINTED_BYTES (8u << 20)
-
-/* cudaSetDevice binds a context at each call, and a lane seldom changes its device. */
-static _Thread_local int current_device = -1;
-
-int cu_result(const struct be *be, cudaError_t err, const char *call)
-{
-	if (err == cudaSuccess)
-		return QCU_ERR_Success;
-	cudaGetLastError();
-	if (be && be->verbose && be->complain && err != cudaErrorNotReady) {
-		char text[160];
-
-		snprintf(text, sizeof(text), "%s: %d, %s", call, err, cudaGetErrorString(err));
-		be->complain("cuda", text, strlen(text));
-	}
-	return err;
-}
-
-int cu_driver_function(const struct be *be, const char *name, void *fn)
-{
-	enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-	int ret = CU(be, cudaGetDriverEntryPointByVersion, name, fn, 12000, cudaEnableLegacyStream,
-		     &found);
-
-	if (!ret && (found != cudaDriverEntryPointSuccess || !*(void **)fn))
-		ret = QCU_ERR_CallRequiresNewerDriver;
-	return ret;
-}
-
-int cu_use(struct be *be, unsigned int dev)
-{
-	int ret;
-
-	if (dev >= be->devices)
-		return QCU_ERR_InvalidDevice;
-	if (current_device != (int)dev) {
-		ret = CU(be, cudaSetDevice, dev);
-		if (ret)
-			return ret;
-		current_device = dev;
-	}
-	/*
-	 * Only read it here: with a write, lanes would take the cache line from one another at each
-	 * launch.
-	 */
-	if (!atomic_load_explicit(&be->used[dev], memory_order_acquire))
-		cu_host_first_use(be, dev);
-	return QCU_ERR_Success;
-}
-
-unsigned int cu_current(void)
-{
-	return current_device < 0 ? 0 : current_device;
-}
 
 static bool cu_probe(void)
 {

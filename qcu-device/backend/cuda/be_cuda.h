@@ -31,6 +31,7 @@ struct be_stream {
 	unsigned int dev;
 	unsigned int life;
 	struct be_cond *body_of; /* its work is captured for this; NULL: it is carried out */
+	void (*end_body)(struct be *be, struct be_stream *s); /* ends the capture */
 };
 
 struct be_event {
@@ -100,6 +101,8 @@ struct be {
 	 * one.
 	 */
 	atomic_bool used[CU_DEVICES];
+	/* Called by the first thread that uses the device in this life of the device. */
+	void (*first_use)(struct be *be, unsigned int dev);
 	pthread_rwlock_t range_lock; /* protects the sorted array of ranges */
 	struct cu_range *ranges;
 	size_t range_count, range_room;
@@ -109,6 +112,7 @@ struct be {
 	size_t host_count, host_room;
 };
 
+/* be_cuda_use.c */
 /*
  * Turns CUDA's result into the backend's return value. A failed call also leaves its error for
  * cudaGetLastError(), where a later, innocent call would find it. So this function takes that error
@@ -170,8 +174,6 @@ int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct 
 int cu_host_open(struct be *be);
 void cu_host_close(struct be *be);
 void cu_host_reset(struct be *be, unsigned int dev);
-/* The calling thread is the first one to use the device in this life of the device. */
-void cu_host_first_use(struct be *be, unsigned int dev);
 int cu_host_register(struct be *be, void *addr, size_t len);
 int cu_host_unregister(struct be *be, void *addr);
 
@@ -213,8 +215,6 @@ int cu_cond_ready(struct be *be, struct be_cond *graph);
 int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
 void cu_cond_close(struct be *be);
-/* The stream of a body ends: ends its capture. */
-void cu_body_end(struct be *be, struct be_stream *s);
 
 /* be_cuda_stream.c */
 int cu_stream_use(struct be *be, const struct be_stream *s);

@@ -169,6 +169,19 @@ static int destroy_edges(struct be *be, cudaGraph_t graph)
 	return ret;
 }
 
+/* The stream of a body is about to be destroyed: ends its capture. */
+static void end_body(struct be *be, struct be_stream *s)
+{
+	cudaGraph_t graph;
+	int ret;
+
+	pthread_mutex_lock(&be->cond_lock);
+	ret = CU(be, cudaStreamEndCapture, s->s, &graph);
+	if (ret)
+		outermost(s->body_of)->failed = ret;
+	pthread_mutex_unlock(&be->cond_lock);
+}
+
 static int begin_body(struct be *be, struct be_cond *c, uint32_t body, struct be_stream *s)
 {
 	int ret = drop_instance(be, outermost(c));
@@ -180,8 +193,10 @@ static int begin_body(struct be *be, struct be_cond *c, uint32_t body, struct be
 	if (!ret)
 		ret = CU(be, cudaStreamBeginCaptureToGraph, s->s, c->bodies[body], NULL, NULL, 0,
 			 cudaStreamCaptureModeRelaxed);
-	if (!ret)
+	if (!ret) {
 		s->body_of = c;
+		s->end_body = end_body;
+	}
 	return ret;
 }
 
@@ -202,18 +217,6 @@ int cu_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_st
 		*s = NULL;
 	}
 	return ret;
-}
-
-void cu_body_end(struct be *be, struct be_stream *s)
-{
-	cudaGraph_t graph;
-	int ret;
-
-	pthread_mutex_lock(&be->cond_lock);
-	ret = CU(be, cudaStreamEndCapture, s->s, &graph);
-	if (ret)
-		outermost(s->body_of)->failed = ret;
-	pthread_mutex_unlock(&be->cond_lock);
 }
 
 /* Puts the node behind what the stream has captured so far. */

@@ -10,8 +10,31 @@
 
 #define FLAGS (cudaHostRegisterPortable | cudaHostRegisterMapped)
 
+/* Called under the lock. */
+static void restore(struct be *be, unsigned int dev)
+{
+	struct cu_host *h;
+
+	for (h = be->hosts; h < be->hosts + be->host_count; h++) {
+		if (h->dev != dev || !h->lost)
+			continue;
+		CU(be, cudaHostRegister, h->addr, h->len, FLAGS);
+		h->lost = false;
+	}
+}
+
+/* The calling thread is the first one to use the device in this life of the device. */
+static void first_use(struct be *be, unsigned int dev)
+{
+	pthread_mutex_lock(&be->host_lock);
+	restore(be, dev);
+	atomic_store_explicit(&be->used[dev], true, memory_order_release);
+	pthread_mutex_unlock(&be->host_lock);
+}
+
 int cu_host_open(struct be *be)
 {
+	be->first_use = first_use;
 	return pthread_mutex_init(&be->host_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
 }
 
@@ -112,27 +135,6 @@ int cu_host_unregister(struct be *be, void *addr)
 		return QCU_ERR_Success;
 	ret = cu_use(be, h.dev);
 	return ret ? ret : CU(be, cudaHostUnregister, addr);
-}
-
-/* Called under the lock. */
-static void restore(struct be *be, unsigned int dev)
-{
-	struct cu_host *h;
-
-	for (h = be->hosts; h < be->hosts + be->host_count; h++) {
-		if (h->dev != dev || !h->lost)
-			continue;
-		CU(be, cudaHostRegister, h->addr, h->len, FLAGS);
-		h->lost = false;
-	}
-}
-
-void cu_host_first_use(struct be *be, unsigned int dev)
-{
-	pthread_mutex_lock(&be->host_lock);
-	restore(be, dev);
-	atomic_store_explicit(&be->used[dev], true, memory_order_release);
-	pthread_mutex_unlock(&be->host_lock);
 }
 
 /*

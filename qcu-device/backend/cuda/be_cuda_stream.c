@@ -69,7 +69,7 @@ int cu_stream_destroy(struct be *be, struct be_stream *s)
 	if (stream_alive(be, s)) {
 		ret = cu_use(be, s->dev);
 		if (s->body_of)
-			cu_body_end(be, s);
+			s->end_body(be, s);
 		if (!ret)
 			ret = CU(be, cudaStreamDestroy, s->s);
 	}
