@@ -32,16 +32,6 @@ const char *limit_name(enum limit what)
 	return table[what].name;
 }
 
-const char *limit_help(enum limit what)
-{
-	return table[what].help;
-}
-
-enum limit_unit limit_unit(enum limit what)
-{
-	return table[what].unit;
-}
-
 void limits_default(struct limits *l)
 {
 	unsigned int i;

@@ -83,8 +83,6 @@ void limits_for_ram(struct limits *l, uint64_t bytes);
 bool limits_parse(struct limits *l, const char *text, char *why, size_t size);
 
 const char *limit_name(enum limit what);
-const char *limit_help(enum limit what);
-enum limit_unit limit_unit(enum limit what);
 
 /* Writes "12 MiB", "4096", "30 s" or "none" to buf. Returns buf. */
 const char *limit_text(enum limit what, uint64_t value, char *buf, size_t size);

@@ -161,7 +161,8 @@ static void reap(struct device *d, unsigned int queue)
 	take_over(d, queue);
 }
 
-void sessions_end(struct device *d, unsigned int queue, const char *why)
+/* Kills a mirror, waits, and returns the chains that it had. */
+static void end_session(struct device *d, unsigned int queue, const char *why)
 {
 	struct session *s = &d->session[queue];
 
@@ -187,7 +188,7 @@ void sessions_end_all(struct device *d, const char *why)
 		kill(d->session[q].mirror.pid, SIGKILL);
 	}
 	for (q = 1; q <= d->opt->sessions; q++)
-		sessions_end(d, q, why);
+		end_session(d, q, why);
 }
 
 void sessions_queue_stops(struct device *d, unsigned int queue)
@@ -196,7 +197,7 @@ void sessions_queue_stops(struct device *d, unsigned int queue)
 	unsigned int q;
 
 	if (queue) {
-		sessions_end(d, queue, "ended, because the guest stopped or reset the device");
+		end_session(d, queue, "ended, because the guest stopped or reset the device");
 		if (d->vu.vq[queue].kick_fd >= 0)
 			device_unwatch(d, d->vu.vq[queue].kick_fd);
 		s->state = SESSION_NONE;
@@ -204,7 +205,7 @@ void sessions_queue_stops(struct device *d, unsigned int queue)
 	}
 	for (q = 1; q <= d->opt->sessions; q++)
 		if (d->session[q].state == SESSION_CLOSING)
-			sessions_end(d, q, NULL);
+			end_session(d, q, NULL);
 }
 
 void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
@@ -230,7 +231,7 @@ void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
 	/* A mirror that does not read these messages any more hangs or is dying. */
 	if (sendmsg(s->mirror.ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
 	    errno != ECONNRESET)
-		sessions_end(d, queue, "ended, because its mirror does not respond");
+		end_session(d, queue, "ended, because its mirror does not respond");
 }
 
 /* ---- OPEN and CLOSE ---- */

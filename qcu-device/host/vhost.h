@@ -81,8 +81,7 @@ void status_print(struct device *d);
 
 /* sessions.c */
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
-/* Kills one mirror, or all of them, waits, and returns the chains that they had. */
-void sessions_end(struct device *d, unsigned int queue, const char *why);
+/* Kills all mirrors, waits, and returns the chains that they had. */
 void sessions_end_all(struct device *d, const char *why);
 /* Called before a queue stops: no chain of it may be outstanding. */
 void sessions_queue_stops(struct device *d, unsigned int queue);
