@@ -118,23 +118,20 @@ static void load_whole(struct copy *cp, struct load *l)
 	l->how = n > 1 ? REGISTERED : PIECEWISE;
 }
 
-/* Takes the next load for this thread. False: there is none. */
+/* Takes the next load. False: there is none. If several threads copy, the caller holds the lock. */
 static bool next_load(struct copy *cp, struct load *l)
 {
-	bool more;
-
-	pthread_mutex_lock(&cp->lock);
-	more = !cp->rc && cp->piece < cp->ps.count;
+	if (cp->rc || cp->piece == cp->ps.count)
+		return false;
 	*l = (struct load){.device = cp->device, .piece = cp->piece, .off = cp->off};
-	if (more && staged(cp, cp->piece)) {
+	if (staged(cp, cp->piece)) {
 		l->how = STAGED;
 		load_slot(cp, l);
-	} else if (more) {
+	} else {
 		load_whole(cp, l);
 	}
 	cp->device += l->len;
-	pthread_mutex_unlock(&cp->lock);
-	return more;
+	return true;
 }
 
 /* A walk through the pieces of a load. */
@@ -163,60 +160,44 @@ static size_t walk(struct walk *w, uint8_t **host)
 	return part;
 }
 
-static int issue(const struct copy *cp, uint64_t device, void *host, size_t len)
+static void count_direct(const struct copy *cp, size_t copies, size_t len)
 {
-	struct mirror *m = cp->c->m;
-	const struct be_ops *ops = m->cfg.ops;
-	int rc = cp->h2d ? ops->copy_h2d(m->be, device, host, len, cp->stream.s)
-			 : ops->copy_d2h(m->be, host, device, len, cp->stream.s);
+	struct mir_stats *stats = &cp->c->m->stats;
 
-	if (!rc)
-		m->stats.copies++;
-	return rc;
-}
-
-static void count_direct(const struct copy *cp, size_t len)
-{
+	stats->copies += copies;
 	if (cp->c->cmd->flags & QCU_F_WINDOW)
-		cp->c->m->stats.window_bytes += len;
+		stats->window_bytes += len;
 	else
-		cp->c->m->stats.pages_bytes += len;
+		stats->pages_bytes += len;
 }
 
-/* Copies several registered pieces in one call of the backend. */
-static int issue_together(const struct copy *cp, const struct load *l)
+/* The backend copies each piece where it lies, or several registered pieces in one call. */
+static int copy_in_place(const struct copy *cp, const struct load *l)
 {
-	struct mirror *m = cp->c->m;
+	const struct be_ops *ops = cp->c->m->cfg.ops;
+	struct be *be = cp->c->m->be;
 	struct walk w = walk_begin(cp, l);
-	struct iovec host[TOGETHER];
-	uint8_t *at;
-	size_t n, part;
-	int rc;
-
-	for (n = 0; (part = walk(&w, &at)); n++)
-		host[n] = (struct iovec){at, part};
-	rc = m->cfg.ops->copy_pieces(m->be, cp->h2d, l->device, host, n, cp->stream.s);
-	if (!rc) {
-		m->stats.copies += n;
-		count_direct(cp, l->len);
-	}
-	return rc;
-}
-
-/* The backend copies each piece in place. */
-static int issue_direct(const struct copy *cp, const struct load *l)
-{
-	struct walk w = walk_begin(cp, l);
+	struct iovec together[TOGETHER];
 	uint64_t device = l->device;
-	uint8_t *host;
-	size_t part;
 	int rc = QCU_ERR_Success;
+	size_t n = 0, part;
+	uint8_t *host;
 
 	while (!rc && (part = walk(&w, &host))) {
-		rc = issue(cp, device, host, part);
+		if (l->how == REGISTERED) {
+			together[n++] = (struct iovec){host, part};
+			continue;
+		}
+		rc = cp->h2d ? ops->copy_h2d(be, device, host, part, cp->stream.s)
+			     : ops->copy_d2h(be, host, device, part, cp->stream.s);
 		device += part;
 		if (!rc)
-			count_direct(cp, part);
+			count_direct(cp, 1, part);
+	}
+	if (n) {
+		rc = ops->copy_pieces(be, cp->h2d, device, together, n, cp->stream.s);
+		if (!rc)
+			count_direct(cp, n, l->len);
 	}
 	return rc;
 }
@@ -299,13 +280,20 @@ static int land_all(struct hand *h)
 static int fly(struct hand *h, const struct load *l)
 {
 	struct staging *st = &h->call.m->staging;
+	const struct be_ops *ops = h->call.m->cfg.ops;
+	struct be_stream *s = h->cp->stream.s;
+	struct be *be = h->call.m->be;
 	int rc;
 
-	if (h->cp->h2d)
+	if (h->cp->h2d) {
 		carry(h->cp, l);
-	rc = issue(h->cp, l->device, l->slot->buf, l->len);
+		rc = ops->copy_h2d(be, l->device, l->slot->buf, l->len, s);
+	} else {
+		rc = ops->copy_d2h(be, l->slot->buf, l->device, l->len, s);
+	}
 	if (!rc) {
-		rc = staging_mark(st, l->slot, h->cp->stream.s);
+		h->call.m->stats.copies++;
+		rc = staging_mark(st, l->slot, s);
 		/* Without a mark, only waiting for the stream shows when the slot is free. */
 		if (rc)
 			mir_stream_wait(&h->call, &h->cp->stream);
@@ -328,6 +316,17 @@ static void note(struct hand *h, int rc)
 	pthread_mutex_unlock(&cp->lock);
 }
 
+static bool next_load_of(struct hand *h, struct load *l)
+{
+	struct copy *cp = h->cp;
+	bool more;
+
+	pthread_mutex_lock(&cp->lock);
+	more = next_load(cp, l);
+	pthread_mutex_unlock(&cp->lock);
+	return more;
+}
+
 /*
  * The work of one thread, until no load is left to start. While the copy engine works on one slot,
  * the CPU fills or empties another. If no slot is available, the rest is copied piece by piece.
@@ -340,44 +339,40 @@ static void work(void *arg)
 	bool slots = true;
 	int rc = QCU_ERR_Success;
 
-	while (!rc && next_load(cp, &l)) {
+	while (!rc && next_load_of(&h, &l)) {
 		if (l.how == STAGED && slots) {
 			rc = get_slot(&h, &l.slot);
 			slots = l.slot;
 		}
 		if (rc)
 			break;
-		if (l.slot)
-			rc = fly(&h, &l);
-		else if (l.how == REGISTERED)
-			rc = issue_together(cp, &l);
-		else
-			rc = issue_direct(cp, &l);
+		rc = l.slot ? fly(&h, &l) : copy_in_place(cp, &l);
 	}
 	note(&h, rc);
 	note(&h, land_all(&h));
 }
 
-/* The number of threads that would have enough to do. */
-static unsigned int threads_for(const struct copy *cp)
+static size_t unregistered_bytes(const struct copy *cp)
 {
 	size_t i, bytes = 0;
 
 	for (i = 0; i < cp->ps.count; i++)
 		if (!cp->ps.p[i].registered)
 			bytes += cp->ps.p[i].len;
-	bytes /= SPREAD_EACH;
-	return bytes < CARRIERS_MAX ? (unsigned int)bytes : CARRIERS_MAX;
+	return bytes;
 }
 
-static int issue_all(struct copy *cp)
+/* A copy with memory that is not registered: by as many threads as have enough to do. */
+static int copy_carried(struct copy *cp, size_t unregistered)
 {
 	struct carriers *cs = &cp->c->m->carriers;
-	unsigned int threads = cs->max > 1 ? threads_for(cp) : 1;
+	size_t threads = unregistered / SPREAD_EACH;
 
-	cp->spread = threads > 1;
+	if (threads > CARRIERS_MAX)
+		threads = CARRIERS_MAX;
+	cp->spread = threads > 1 && cs->max > 1;
 	pthread_mutex_init(&cp->lock, NULL);
-	carriers_run(cs, threads, work, cp);
+	carriers_run(cs, (unsigned int)threads, work, cp);
 	pthread_mutex_destroy(&cp->lock);
 	cp->c->waited |= cp->waited;
 	return cp->rc;
@@ -387,7 +382,9 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 {
 	struct call *c = cp->c;
 	bool window = c->cmd->flags & QCU_F_WINDOW, wait;
+	size_t unregistered;
 	uint64_t began;
+	struct load l;
 	int rc;
 
 	MIR_NEED(c, copy_h2d);
@@ -406,7 +403,11 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	if (rc)
 		goto out;
 	began = tick(cp);
-	rc = issue_all(cp);
+	unregistered = unregistered_bytes(cp);
+	if (unregistered)
+		rc = copy_carried(cp, unregistered);
+	while (!unregistered && !rc && next_load(cp, &l))
+		rc = copy_in_place(cp, &l);
 	/*
 	 * The guest must own the buffer again when we answer, unless the buffer is pinned and the
 	 * guest has said that it waits itself. Unregistered memory has been read by now.

@@ -182,7 +182,8 @@ static void refuse(struct vq *vq, struct vq_request *r)
 	done(&r->req);
 }
 
-static void take(struct vq *vq)
+/* The request in the chain that has been popped. NULL: it has been refused and answered. */
+static struct mir_request *take(struct vq *vq)
 {
 	const char *why = NULL;
 	bool refused = false;
@@ -192,14 +193,13 @@ static void take(struct vq *vq)
 		atomic_store_explicit(&vq->taken[r->head], r, memory_order_release);
 	if (r && refused) {
 		refuse(vq, r);
-		return;
+		return NULL;
 	}
 	if (r)
 		why = read_tail(r, vq->chain.out_len - sizeof(r->req.cmd));
 	if (why)
 		rule_broken(why);
-	if (!mir_submit(vq->m, &r->req))
-		rule_broken(NULL);
+	return &r->req;
 }
 
 /* QEMU has given the queue another interrupt. */
@@ -265,6 +265,7 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 	uint64_t since = 0; /* when the queue was found empty; 0: it is not empty */
 
 	for (;;) {
+		struct mir_request *req;
 		const char *why;
 		bool idle;
 		int rc;
@@ -280,7 +281,9 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 			if (since)
 				spin_came(&vq->spin, spin_clock() - since);
 			since = 0;
-			take(vq);
+			req = take(vq);
+			if (req && !mir_submit(vq->m, req))
+				rule_broken(NULL);
 		} else if (!since) {
 			since = spin_clock();
 			look_for_work(vq, since);

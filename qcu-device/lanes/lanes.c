@@ -284,7 +284,7 @@ static struct mir_request *next_request(struct lane *l)
 		since = spin_clock();
 		pthread_mutex_lock(&l->lock);
 		atomic_store(&l->asleep, true);
-		/* Pairs with the order in push(). */
+		/* Pairs with the order in lanes_submit(). */
 		while (!has_more(l) && !l->stop)
 			pthread_cond_wait(&l->more, &l->lock);
 		atomic_store(&l->asleep, false);
@@ -344,21 +344,6 @@ static void *lane_main(void *arg)
 }
 
 /* ---- the submitters' side; the caller holds lanes->lock ---- */
-
-static void push(struct lane *l, struct mir_request *req)
-{
-	struct mir_request *before;
-
-	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
-	before = atomic_exchange(&l->last, req);
-	/* The lane does not let go of the request before this one until it has found this one. */
-	atomic_store_explicit(before ? &before->order.next : &l->head, req, memory_order_release);
-	if (atomic_load(&l->asleep)) {
-		pthread_mutex_lock(&l->lock);
-		pthread_cond_signal(&l->more);
-		pthread_mutex_unlock(&l->lock);
-	}
-}
 
 static void join_ended(struct lanes *lanes)
 {
@@ -491,6 +476,7 @@ static struct lane *find_driver(struct lanes *lanes, uint16_t op)
 
 int lanes_submit(struct lanes *lanes, struct mir_request *req)
 {
+	struct mir_request *before;
 	struct lane *l;
 	int rc = 0;
 
@@ -514,7 +500,15 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 		goto out;
 	}
 	l->in++;
-	push(l, req);
+	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
+	before = atomic_exchange(&l->last, req);
+	/* The lane does not let go of the request before this one until it has found this one. */
+	atomic_store_explicit(before ? &before->order.next : &l->head, req, memory_order_release);
+	if (atomic_load(&l->asleep)) {
+		pthread_mutex_lock(&l->lock);
+		pthread_cond_signal(&l->more);
+		pthread_mutex_unlock(&l->lock);
+	}
 out:
 	pthread_mutex_unlock(&lanes->lock);
 	return rc;

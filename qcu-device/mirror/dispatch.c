@@ -42,15 +42,22 @@ const char *mir_error_name(int error)
 }
 
 /*
- * Runs a command, a reset, while no other command is in the backend. If another command is there,
- * this releases all locks while it waits, because that command may be waiting for a third one.
+ * Takes the locks with which a command may enter the backend. A command that parks runs on no lane
+ * and takes none: a reset keeps all others out of the backend, and may itself wait for this
+ * command. A reset takes all of them. If another command holds one, this releases those it has
+ * while it waits, because that command may be waiting for a third one.
  */
-static int carry_out_alone(struct call *c)
+static void enter(struct call *c, unsigned int traits)
 {
 	struct mirror *m = c->m;
 	unsigned int i = 0, busy;
-	int status;
 
+	if (traits & QCU_PARKS)
+		return;
+	if (!(traits & QCU_ALONE)) {
+		pthread_mutex_lock(&m->use[c->req->order.slot].lock);
+		return;
+	}
 	while (i < MIR_USERS) {
 		for (i = 0; i < MIR_USERS && !pthread_mutex_trylock(&m->use[i].lock); i++)
 			;
@@ -62,44 +69,36 @@ static int carry_out_alone(struct call *c)
 			pthread_mutex_unlock(&m->use[busy].lock);
 		}
 	}
-	status = functions[c->cmd->op](c);
-	while (i)
-		pthread_mutex_unlock(&m->use[--i].lock);
-	return status;
 }
 
-static int carry_out(struct call *c)
+static void leave(struct call *c, unsigned int traits)
 {
-	unsigned int traits = qcu_rule(c->cmd->op)->traits;
 	struct mirror *m = c->m;
-	pthread_mutex_t *use;
-	int status;
+	unsigned int i;
 
-	if (c->cmd->tid && !(traits & QCU_ANY_DEVICE) && c->cmd->device >= m->devices)
-		return QCU_ERR_InvalidDevice;
-	/*
-	 * A command that parks does not run on a lane. A reset keeps all others out of the backend,
-	 * and may itself wait for this command.
-	 */
 	if (traits & QCU_PARKS)
-		return functions[c->cmd->op](c);
-	if (traits & QCU_ALONE && !m->abandoned)
-		return carry_out_alone(c);
-	if (atomic_load_explicit(&m->abandoned, memory_order_relaxed))
+		return;
+	if (!(traits & QCU_ALONE))
+		pthread_mutex_unlock(&m->use[c->req->order.slot].lock);
+	for (i = 0; traits & QCU_ALONE && i < MIR_USERS; i++)
+		pthread_mutex_unlock(&m->use[i].lock);
+}
+
+/* Why a command is not carried out, or success. */
+static int refused(const struct call *c, unsigned int traits)
+{
+	if (c->cmd->tid && !(traits & QCU_ANY_DEVICE) && c->cmd->device >= c->m->devices)
+		return QCU_ERR_InvalidDevice;
+	if (!(traits & QCU_PARKS) && atomic_load_explicit(&c->m->abandoned, memory_order_relaxed))
 		return QCU_ERR_CudartUnloading;
-	use = &m->use[c->req->order.slot].lock;
-	pthread_mutex_lock(use);
-	status = functions[c->cmd->op](c);
-	if (c->waited && !status)
-		status = mir_watch_error(m);
-	pthread_mutex_unlock(use);
-	return status;
+	return QCU_ERR_Success;
 }
 
 bool mir_dispatch(void *mirror, struct mir_request *req)
 {
 	struct mirror *m = mirror;
 	struct qCUcmd *cmd = &req->cmd;
+	unsigned int traits = qcu_rule(cmd->op)->traits;
 	struct call c;
 	bool exits = cmd->op == QCU_OP_THREAD_EXIT;
 	uint64_t began = m->cfg.trace ? spin_clock() : 0;
@@ -111,7 +110,14 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	c.waited = false;
 	window_holds_init(&c.holds);
 	complain_command(mir_op_name(cmd->op));
-	status = carry_out(&c);
+	status = refused(&c, traits);
+	if (!status) {
+		enter(&c, traits);
+		status = functions[cmd->op](&c);
+		if (c.waited && !status && !(traits & (QCU_PARKS | QCU_ALONE)))
+			status = mir_watch_error(m);
+		leave(&c, traits);
+	}
 	window_release(&m->window, &c.holds);
 	if (status == MIR_RULE_BROKEN)
 		complain("the guest names memory that it may not");
