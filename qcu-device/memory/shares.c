@@ -3,8 +3,6 @@
  * The table behind shares.h. The sequence number of an entry is odd while the entry is being
  * written.
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +24,6 @@ struct slot {
 };
 
 struct part {
-	_Atomic int owner;     /* process id, set by shares_join() */
 	_Atomic uint32_t used; /* no slot from this index on holds anything */
 	struct slot slot[SHARES_EACH];
 };
@@ -144,21 +141,4 @@ bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct sha
 		return false;
 	*share = c.share;
 	return true;
-}
-
-unsigned int shares_join(struct shares *s)
-{
-	unsigned int i;
-
-	for (i = 1; i <= QCU_MAX_SESSIONS; i++) {
-		int owner = atomic_load(&s->part[i].owner);
-
-		if (owner && (!kill(owner, 0) || errno != ESRCH))
-			continue;
-		if (!atomic_compare_exchange_strong(&s->part[i].owner, &owner, getpid()))
-			continue;
-		shares_end(s, i);
-		return i;
-	}
-	return 0;
 }

@@ -44,10 +44,4 @@ void shares_end(struct shares *s, unsigned int session);
 bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct share *share,
 		 unsigned int *session);
 
-/*
- * For programs in which no process gives out sessions: returns one that no living process has, for
- * the calling process. 0: none is left.
- */
-unsigned int shares_join(struct shares *s);
-
 #endif

@@ -47,6 +47,20 @@ const struct be_ops *loopback_backend(void)
 	return ops;
 }
 
+/*
+ * No process gives out sessions here. So each process takes the first number that no living process
+ * has: it locks the byte of that number in the file, until it ends. 0: none is left.
+ */
+static unsigned int take_session(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+
+	for (lock.l_start = 1; lock.l_start <= QCU_MAX_SESSIONS; lock.l_start++)
+		if (!fcntl(fd, F_SETLK, &lock))
+			return (unsigned int)lock.l_start;
+	return 0;
+}
+
 void loopback_join_others(struct mir_config *cfg)
 {
 	const char *file = getenv("QCU_LOOPBACK_SHARED");
@@ -55,10 +69,13 @@ void loopback_join_others(struct mir_config *cfg)
 	if (fd < 0)
 		return;
 	cfg->shares = shares_new(fd);
-	close(fd);
-	cfg->session = cfg->shares ? shares_join(cfg->shares) : 0;
-	if (cfg->session)
+	cfg->session = cfg->shares ? take_session(fd) : 0;
+	/* Closing the file would end the lock. */
+	if (cfg->session) {
+		shares_end(cfg->shares, cfg->session);
 		return;
+	}
+	close(fd);
 	fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARED=%s: it is full, or cannot be mapped\n", file);
 	shares_free(cfg->shares);
 	cfg->shares = NULL;
