@@ -307,8 +307,7 @@ int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes);
 void qcud_queue_init(struct qcud_queue *queue);
 #define QCUD_SEND_KICK 1u /* nothing follows at once: notify the device, if it wants that */
 #define QCUD_SEND_WORK 2u /* the sender is the queue's work item */
-int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
-		   unsigned int how);
+#define QCUD_SEND_WAIT 4u /* wait for room */
 int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how);
 void qcud_queue_notify(struct qcud_queue *queue);
 void qcud_queue_kick(struct qcud_queue *queue);

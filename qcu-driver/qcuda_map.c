@@ -113,7 +113,6 @@ void qcud_group_close(struct qcud_group *group)
 void qcud_session_reap(struct qcud_session *session)
 {
 	struct qcud_group *group, *next;
-	unsigned int answers;
 	bool sent = false;
 	LIST_HEAD(list);
 
@@ -134,7 +133,7 @@ void qcud_session_reap(struct qcud_session *session)
 		kref_get(&group->refs);
 		req->group = group;
 		group->unmap = NULL;
-		if (qcud_queue_try(session->queue, req, &answers, QCUD_SEND_WORK)) {
+		if (qcud_queue_send(session->queue, req, QCUD_SEND_WORK)) {
 			group->unmap = req;
 			req->group = NULL;
 			qcud_group_put(group); /* never the last one */
@@ -355,7 +354,7 @@ static int qcud_map_missing(struct qcud_group *group, unsigned long first, unsig
 
 		first = req->last + 1;
 		began = READ_ONCE(qcud_trace) ? ktime_get_ns() : 0;
-		ret = qcud_queue_send(session->queue, req, QCUD_SEND_KICK);
+		ret = qcud_queue_send(session->queue, req, QCUD_SEND_KICK | QCUD_SEND_WAIT);
 		if (ret) {
 			qcud_request_put(req);
 			return ret;

@@ -281,7 +281,7 @@ void qcud_queue_drain(struct qcud_queue *queue)
 		queue->starved = false;
 		queue_work(qcud_wq, &queue->work);
 	}
-	/* Pairs with the condition in qcud_queue_send(), which reads `answers` without the lock. */
+	/* Pairs with the condition in qcud_queue_room(), which reads `answers` without the lock. */
 	if (any && wq_has_sleeper(&queue->room))
 		wake_up_all(&queue->room);
 }
@@ -334,16 +334,36 @@ void qcud_queue_kick(struct qcud_queue *queue)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
+static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answers)
+{
+	return READ_ONCE(queue->answers) != answers || READ_ONCE(queue->dead);
+}
+
+/* Waits until the queue has had more than `answers` answers, each of which makes room. */
+static int qcud_queue_room(struct qcud_queue *queue, unsigned int answers)
+{
+	long left = qcud_answer_timeout();
+
+	qcud_queue_want(queue);
+	qcud_queue_kick(queue);
+	if (!qcud_queue_moved(queue, answers))
+		qcud_queue_count(queue, QCUD_COUNT_WAITS);
+	left = wait_event_killable_timeout(queue->room, qcud_queue_moved(queue, answers), left);
+	qcud_queue_unwant(queue);
+	if (left < 0)
+		return -EINTR;
+	return left ? 0 : qcud_answer_missing(queue);
+}
+
 /*
- * Puts a request on the ring if there is room. On -ENOSPC, *answers is the queue's count of answers
- * before the attempt. With QCUD_SEND_WORK (the work item): the queue takes over the caller's
+ * Puts a request on the ring. If there is no room: with QCUD_SEND_WAIT it waits for room, else it
+ * returns -ENOSPC. With QCUD_SEND_WORK (the work item): the queue takes over the caller's
  * reference, and if there is no room, the work item runs again when there is.
  */
-int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned int *answers,
-		   unsigned int how)
+int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how)
 {
 	struct scatterlist *sgs[3];
-	unsigned int out = 0;
+	unsigned int answers, out = 0;
 	unsigned long flags;
 	int ret;
 
@@ -352,64 +372,35 @@ int qcud_queue_try(struct qcud_queue *queue, struct qcud_request *req, unsigned 
 		sgs[out++] = req->sg ?: &req->sg_payload;
 	sgs[out] = &req->sg_reply;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	*answers = queue->answers;
-	ret = queue->dead;
-	if (!ret)
-		ret = virtqueue_add_sgs(queue->vq, sgs, out, 1, req, GFP_ATOMIC);
-	if (!ret) {
-		if (!(how & QCUD_SEND_WORK))
-			refcount_inc(&req->refs);
-		list_add_tail(&req->node, &queue->inflight);
-		req->heavy = qcud_request_heavy(req);
-		if (!req->posted)
-			queue->wanted++;
-		else if (req->heavy)
-			queue->heavy++;
-		if (how & QCUD_SEND_KICK)
-			qcud_queue_notify(queue);
-	} else if (ret == -ENOSPC) {
-		if (how & QCUD_SEND_WORK) {
-			queue->starved = true;
-			qcud_queue_interrupts(queue);
+	do {
+		spin_lock_irqsave(&queue->lock, flags);
+		answers = queue->answers;
+		ret = queue->dead;
+		if (!ret)
+			ret = virtqueue_add_sgs(queue->vq, sgs, out, 1, req, GFP_ATOMIC);
+		if (!ret) {
+			if (!(how & QCUD_SEND_WORK))
+				refcount_inc(&req->refs);
+			list_add_tail(&req->node, &queue->inflight);
+			req->heavy = qcud_request_heavy(req);
+			if (!req->posted)
+				queue->wanted++;
+			else if (req->heavy)
+				queue->heavy++;
+			if (how & QCUD_SEND_KICK)
+				qcud_queue_notify(queue);
+		} else if (ret == -ENOSPC) {
+			if (how & QCUD_SEND_WORK) {
+				queue->starved = true;
+				qcud_queue_interrupts(queue);
+			}
+		} else if (!queue->dead) {
+			qcud_queue_kill_locked(queue, ret);
 		}
-	} else if (!queue->dead) {
-		qcud_queue_kill_locked(queue, ret);
-	}
-	spin_unlock_irqrestore(&queue->lock, flags);
+		spin_unlock_irqrestore(&queue->lock, flags);
+	} while (ret == -ENOSPC && how & QCUD_SEND_WAIT &&
+		 !(ret = qcud_queue_room(queue, answers)));
 	return ret;
-}
-
-static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answers)
-{
-	return READ_ONCE(queue->answers) != answers || READ_ONCE(queue->dead);
-}
-
-/* Puts a request on the ring. Waits for room if necessary. */
-int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how)
-{
-	unsigned int answers;
-	int ret;
-
-	for (;;) {
-		long left;
-
-		ret = qcud_queue_try(queue, req, &answers, how);
-		if (ret != -ENOSPC)
-			return ret;
-		left = qcud_answer_timeout();
-		qcud_queue_want(queue);
-		qcud_queue_kick(queue);
-		if (!qcud_queue_moved(queue, answers))
-			qcud_queue_count(queue, QCUD_COUNT_WAITS);
-		left = wait_event_killable_timeout(queue->room, qcud_queue_moved(queue, answers),
-						   left);
-		qcud_queue_unwant(queue);
-		if (left < 0)
-			return -EINTR;
-		if (!left)
-			return qcud_answer_missing(queue);
-	}
 }
 
 /* Called after a reset. The device no longer has any request, and the virtqueue may be deleted. */

@@ -26,11 +26,10 @@
 static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool killable)
 {
 	struct qcud_queue *queue = &dev->queue[0];
-	unsigned int answers;
 	long left;
 	int ret;
 
-	ret = qcud_queue_try(queue, req, &answers, QCUD_SEND_KICK);
+	ret = qcud_queue_send(queue, req, QCUD_SEND_KICK);
 	if (ret == -ENOSPC)
 		goto broken;
 	if (ret)
@@ -513,7 +512,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		ret = qcud_unregister(session, req);
 	if (!ret)
 		ret = qcud_queue_send(session->queue, req,
-				      last && req->posted ? QCUD_SEND_KICK : 0);
+				      (last && req->posted ? QCUD_SEND_KICK : 0) | QCUD_SEND_WAIT);
 	if (!ret && req->bounce && cmd->op == QCU_OP_COPY_D2H) {
 		qcud_queue_kick(session->queue);
 		ret = qcud_request_wait(session->queue, req);
@@ -661,6 +660,7 @@ static int qcud_records_out(struct qCUcmd __user *to, const struct qCUcmd *cmds,
 
 static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *arg)
 {
+	u64 began = READ_ONCE(qcud_trace) ? ktime_get_ns() : 0;
 	struct qCUcmd one, *cmds = &one;
 	struct qCUcmd __user *user;
 	struct qcu_submit submit;
@@ -690,16 +690,9 @@ static long qcud_submit(struct qcud_session *session, struct qcu_submit __user *
 		ret = -EFAULT;
 	if (cmds != &one)
 		kfree(cmds);
+	if (began)
+		qcud_stat_add(QCUD_STAT_TIMED_IOCTL, ktime_get_ns() - began);
 	return ret ?: submit.count;
-}
-
-static long qcud_submit_timed(struct qcud_session *session, struct qcu_submit __user *arg)
-{
-	u64 began = ktime_get_ns();
-	long ret = qcud_submit(session, arg);
-
-	qcud_stat_add(QCUD_STAT_TIMED_IOCTL, ktime_get_ns() - began);
-	return ret;
 }
 
 static long qcud_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -711,8 +704,7 @@ static long qcud_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case QCU_IOC_HELLO:
 		return qcud_hello(session, user);
 	case QCU_IOC_SUBMIT:
-		return READ_ONCE(qcud_trace) ? qcud_submit_timed(session, user)
-					     : qcud_submit(session, user);
+		return qcud_submit(session, user);
 	case QCU_IOC_CHUNK:
 		return qcud_set_chunk(session, user);
 	case QCU_IOC_WAITING:
