@@ -31,22 +31,123 @@ expect_host broken-nvcc 2 'does not tell its version' env CUDA_HOME="$tmp/cuda" 
 printf '#!/bin/sh\necho Cuda compilation tools, release 11.4, V11.4.0\n' >"$tmp/cuda/bin/nvcc"
 expect_host old-nvcc 2 'needs CUDA Toolkit 13' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
 
-# If no package is installed, scripts/deps installs every package on its list.
+# Scripts print only sentences of their own: said NAME SCRIPT looks at the output of the last command.
+said() {
+	if grep -v "^$2: " "$tmp/out"; then
+		echo "@FAIL $1-plainly this is not from $2"
+	else
+		echo "@ok $1-plainly"
+	fi
+}
+
+# For these, no package is installed, and apt-get does what a script of this name in $tmp/bare does.
 mkdir "$tmp/bare"
 printf '#!/bin/sh\nexit 1\n' >"$tmp/bare/dpkg-query"
-printf '#!/bin/sh\nexit 0\n' >"$tmp/bare/apt-cache"
-printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>"%s"\n' "$tmp/asked" >"$tmp/bare/apt-get"
-chmod +x "$tmp/bare"/*
+chmod +x "$tmp/bare/dpkg-query"
+bare=(env "PATH=$tmp/bare:$PATH")
+
+# fake NAME: this program, from standard input, is used instead of the real one.
+fake() {
+	cat >"$tmp/bare/$1" - && chmod +x "$tmp/bare/$1"
+}
+
+# apt_world NAME SOURCE: an apt for which nothing is installed, and which knows only this source.
+apt_world() {
+	local d=$tmp/apt-$1
+	mkdir -p "$d"/{none,lists/partial,cache/archives/partial}
+	: >"$d/status"
+	echo "$2" >"$d/sources.list"
+	cat >"$d/conf" <<-END
+		Dir::Etc::main "$d/none/none";
+		Dir::Etc::parts "$d/none";
+		Dir::Etc::preferencesparts "$d/none";
+		Dir::Etc::sourcelist "$d/sources.list";
+		Dir::Etc::sourceparts "$d/none";
+		Dir::State::lists "$d/lists";
+		Dir::State::status "$d/status";
+		Dir::Cache "$d/cache";
+		Acquire::Languages "none";
+		APT::Sandbox::User "";
+	END
+}
+
 if [ "$(id -u)" -eq 0 ]; then
-	PATH=$tmp/bare:$PATH scripts/deps --no-cuda >"$tmp/deps.log" 2>&1
+	apt_world unreachable 'deb [trusted=yes] http://127.0.0.1:9/debian trixie main'
+	apt_world other "deb [trusted=yes] file:$tmp/repository ./"
+	mkdir "$tmp/repository"
+	: >"$tmp/repository/Packages"
+	expect_host packages-no-network 2 'is the network up.*127.0.0.1' \
+		"${bare[@]}" APT_CONFIG="$tmp/apt-unreachable/conf" scripts/deps --no-cuda
+	said packages-no-network deps
+	expect_host packages-do-not-exist 2 'has no package .*zstd; qCUDA needs Debian 12 or 13' \
+		"${bare[@]}" APT_CONFIG="$tmp/apt-other/conf" scripts/deps --no-cuda
+	said packages-do-not-exist deps
+
+	fake meson <<-'END'
+		#!/bin/sh
+		echo 1.7
+	END
+	fake apt-cache <<-'END'
+		#!/bin/sh
+		[ "$1" != show ]
+	END
+	fake apt-get <<-'END'
+		#!/bin/sh
+		case $* in
+		*install*) echo "E: You don't have enough free space in /var/cache/apt/archives/." && exit 100 ;;
+		esac
+	END
+	expect_host packages-disk-full 2 'the disk is full.*free some space' "${bare[@]}" scripts/deps --no-cuda
+	said packages-disk-full deps
+
+	# The power failed while dpkg was at work. The next run completes that first.
+	fake apt-get <<-END
+		#!/bin/sh
+		[ -e "$tmp/completed" ] || { echo "E: dpkg was interrupted, you must manually run 'dpkg --configure -a'" && exit 100; }
+	END
+	fake dpkg <<-END
+		#!/bin/sh
+		[ "\$*" != '--configure -a' ] || touch "$tmp/completed"
+	END
+	expect_host packages-interrupted 0 'completing an installation' "${bare[@]}" QCU_CACHE="$tmp/none" scripts/deps --no-cuda
+	said packages-interrupted deps
+	rm "$tmp/bare/dpkg"
+
+	# A release that lacks what only some tests use, and a cache in which this cannot be written down.
+	fake apt-get <<<'#!/bin/sh'
+	expect_host extras-do-not-exist 0 'has no shellcheck' "${bare[@]}" QCU_CACHE=/proc/qcuda scripts/deps --no-cuda
+	said extras-do-not-exist deps
+
+	# If no package is installed, scripts/deps installs every package on its list.
+	fake apt-get <<-END
+		#!/bin/sh
+		printf '%s\n' "\$@" >>"$tmp/asked"
+	END
+	fake apt-cache <<-'END'
+		#!/bin/sh
+		[ "$1" != show ] || exit 0
+	END
+	"${bare[@]}" scripts/deps --no-cuda >"$tmp/deps.log" 2>&1
 	if scripts/deps --list | grep -v -x -F -f "$tmp/asked"; then
 		cat "$tmp/deps.log"
 		echo '@FAIL all-packages these are not installed'
 	else
 		echo '@ok all-packages'
 	fi
+
+	# Meson comes from the Python package index where the distribution's is too old.
+	fake meson <<-'END'
+		#!/bin/sh
+		echo 1.0
+	END
+	mkdir "$tmp/no-meson"
+	expect_host meson-no-network 2 'cannot install Meson.*is the network up' "${bare[@]}" QCU_CACHE="$tmp/no-meson" \
+		PIP_INDEX_URL=http://127.0.0.1:9/ PIP_FIND_LINKS= PIP_RETRIES=0 scripts/deps --no-cuda
+	[ ! -e "$tmp/no-meson/venv" ] || echo '@FAIL meson-no-network-leaves-nothing'
+	expect_host tmp-missing 2 'set TMPDIR' "${bare[@]}" TMPDIR=/proc/qcuda QCU_CACHE="$tmp/no-meson" scripts/deps --no-cuda
+	said tmp-missing deps
 else
-	echo '@skip all-packages only root installs packages'
+	echo '@skip packages only root installs packages'
 fi
 
 # The cache is empty, and the server of the sources does not answer.
@@ -61,6 +162,92 @@ else
 	echo '@ok no-network-leaves-nothing'
 fi
 expect_host cache-not-writable 2 'set QCU_CACHE' env QCU_CACHE=/proc/qcuda scripts/build-qemu
+
+# A guest's kernel has to be fetched, and the package sources do not answer.
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir "$tmp/no-kernel"
+	apt_world no-kernel 'deb [trusted=yes] http://127.0.0.1:9/debian trixie main'
+	sed -i '/Dir::State::status/d' "$tmp/apt-no-kernel/conf"
+	expect_host guest-no-network 2 'is the network up' \
+		env QCU_CACHE="$tmp/no-kernel" APT_CONFIG="$tmp/apt-no-kernel/conf" scripts/build-guest
+	said guest-no-network build-guest
+fi
+
+# $tmp/on SIZE COMMAND...: runs COMMAND with a QCU_CACHE on a disk of that size. Instead of a size, a
+# folder: the disk is read-only, and holds what the folder holds.
+cat >"$tmp/on" <<END
+#!/bin/bash -e
+case \$1 in
+/*) mount --bind "\$1" "$tmp/disk" && mount -o remount,bind,ro "$tmp/disk" ;;
+*) mount -t tmpfs -o "size=\$1" disk "$tmp/disk" ;;
+esac
+shift
+QCU_CACHE=$tmp/disk exec "\$@"
+END
+chmod +x "$tmp/on"
+mkdir "$tmp/disk" "$tmp/empty" "$tmp/meson"
+printf '#!/bin/sh\necho 1.7\n' >"$tmp/meson/meson"
+chmod +x "$tmp/meson/meson"
+on=(unshare -m "$tmp/on")
+if "${on[@]}" 1m true 2>/dev/null; then
+	for s in build-qemu build-guest; do
+		expect_host "$s-disk-full" 2 'MB free.*free some space or set QCU_CACHE' \
+			env PATH="$tmp/meson:$PATH" "${on[@]}" 10m "scripts/$s"
+		said "$s-disk-full" "$s"
+		expect_host "$s-read-only" 2 'cannot write.*set QCU_CACHE' "${on[@]}" "$tmp/empty" "scripts/$s"
+		said "$s-read-only" "$s"
+		expect_host "$s-read-only-complete" 0 /disk "${on[@]}" "$cached" "scripts/$s"
+	done
+	host_limit=200 expect_host run-read-only-complete 0 started "${on[@]}" "$cached" "$qcu" run --no-device /bin/echo started
+else
+	echo '@skip disk-full no disk can be mounted here (no mount namespaces)'
+fi
+
+# A first build is killed, as if the power had failed: the next run goes on, and only its result is left.
+# QEMU's configure and ninja, and the guest's cpio, are stand-ins here: the first ones never end, the
+# second ninja has its result ready.
+mkdir -p "$tmp/stuck" "$tmp/ready" "$tmp/half/src"
+for s in "$cached"/src/{qemu,kernel}-*; do
+	# Not a symbolic link, because build-qemu edits a copy of what is there.
+	[ ! -d "$s" ] || cp -al "$s" "$tmp/half/src/" 2>/dev/null || cp -a "$s" "$tmp/half/src/"
+done
+for s in "$tmp"/half/src/qemu-*; do
+	rm -f "$s/configure"
+	printf '#!/bin/sh\n' >"$s/configure"
+	chmod +x "$s/configure"
+done
+[ ! -d "$cached/venv" ] || ln -s "$cached/venv" "$tmp/half/venv"
+for s in ninja cpio; do
+	cat >"$tmp/stuck/$s" <<-END
+		#!/bin/sh
+		touch "$tmp/at-$s"
+		exec sleep 1000
+	END
+done
+cat >"$tmp/ready/ninja" <<END
+#!/bin/sh
+cp "$(scripts/build-qemu)/bin/qemu-system-x86_64" "\$2/"
+END
+chmod +x "$tmp"/{stuck,ready}/*
+# killed NAME TOOL SCRIPT
+killed() {
+	local i left
+	(PATH=$tmp/stuck:$PATH QCU_CACHE=$tmp/half exec setsid "scripts/$3") >"$tmp/killed.log" 2>&1 &
+	for ((i = 0; i < 1200; i++)); do
+		[ ! -e "$tmp/at-$2" ] || break
+		sleep 0.1
+	done
+	[ -e "$tmp/at-$2" ] || cat "$tmp/killed.log"
+	kill -KILL -- -$!
+	wait $! 2>/dev/null
+	left=$(find "$tmp/half" -maxdepth 1 -name ".$3.??????" | wc -l)
+	[ "$left" -eq 1 ] || echo "@FAIL $1-left $left half-done folders where there should be one"
+	host_limit=200 expect_host "$1" 0 "^$tmp/half/" env PATH="$tmp/ready:$PATH" QCU_CACHE="$tmp/half" "scripts/$3"
+	left=$(find "$tmp/half" -maxdepth 1 -name ".$3.??????" | wc -l)
+	[ "$left" -eq 0 ] || echo "@FAIL $1-left the half-done folder is still there"
+}
+killed guest-interrupted cpio build-guest
+killed qemu-interrupted ninja build-qemu
 
 if [ -w /dev/kvm ] && grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
 	echo '@skip kvm-out-of-reach KVM works here'
