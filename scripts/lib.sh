@@ -140,8 +140,13 @@ debian_uri() {
 	echo "$uri"
 }
 
+# Prints the settings by which this machine's apt reaches the network: proxies and similar, but no hooks.
+apt_settings() {
+	apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|Check-Valid-Until|Check-Date)' || true
+}
+
 # apt_private DIR: configures an apt that knows only Debian's $dist and keeps all
-# its state in DIR. It takes over proxies and similar settings, but not hooks.
+# its state in DIR.
 apt_private() {
 	local dir=$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg uri
 	[ -r "$keys" ] || die "Debian's keys are missing ($keys); install debian-archive-keyring"
@@ -150,7 +155,7 @@ apt_private() {
 	: >"$dir/status"
 	echo "deb-src [signed-by=$keys] $uri $dist main" >"$dir/sources.list"
 	{
-		apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|Check-Valid-Until)' || true
+		apt_settings
 		cat <<-EOF
 			Dir::Etc::main "$dir/none/none";
 			Dir::Etc::parts "$dir/none";
