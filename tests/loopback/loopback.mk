@@ -10,15 +10,31 @@ LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
+# Tests of malloc. Not under a sanitizer: its own malloc would be called instead of ours.
+MALLOC_C := bad_memory malloc_api malloc_cuda malloc_fork malloc_registered malloc_spawn malloc_threads \
+	malloc_programs
+LOOPBACK_TESTS += $(if $(SAN),,$(MALLOC_C))
+
 LOOPBACK_LINK := -L$(B)/loopback -lcudart
+LOOPBACK_SRCS := $(wildcard tests/loopback/*.c tests/loopback/*/*.c)
+# The object files of tests, which are in any of the folders.
+loopback_objs = $(patsubst %.c,$(B)/%.o,$(foreach t,$(1),$(filter %/$(t).c,$(LOOPBACK_SRCS))))
 
-$(LOOPBACK_C:%=$(B)/tests/loopback/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
-$(LOOPBACK_C:%=$(B)/tests/loopback/%.o): | cudart-header
+$(call loopback_objs,$(LOOPBACK_C) $(MALLOC_C)): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(call loopback_objs,$(LOOPBACK_C) $(MALLOC_C)): | cudart-header
+$(call loopback_objs,$(MALLOC_C)): override CFLAGS += -fno-builtin
+$(call loopback_objs,malloc_programs): override CFLAGS += -DBUILD='"$(B)"'
 
-$(LOOPBACK_C:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: $(B)/tests/loopback/%.o \
-		$(B)/loopback/libcudart.so.13
+$(foreach t,$(LOOPBACK_C) $(MALLOC_C),$(eval $(B)/tests/loopback/$(t): $(call loopback_objs,$(t))))
+$(addprefix $(B)/tests/loopback/,$(LOOPBACK_C) $(MALLOC_C)): $(B)/loopback/libcudart.so.13
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
+
+# malloc_programs preloads this file into programs, together with the library.
+$(B)/tests/loopback/malloc_programs: $(B)/tests/loopback/malloc_arm.so $(B)/qcu-library/libcudart.so.13
+$(B)/tests/loopback/malloc_arm.so: $(call loopback_objs,malloc_arm)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $<
 
 $(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arch=compute_75,code=compute_75 \
 	tests/loopback/memory_check_unit.cu
@@ -38,6 +54,7 @@ $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 
 $(B)/tests/loopback/driver_malloc: $(B)/tests/loopback/driver_malloc_backend.so
 $(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so
-$(B)/tests/loopback/%_backend.so: $(B)/tests/loopback/%_backend.o $(SOFT_LIB)
+$(foreach t,driver_malloc exit,$(eval $(B)/tests/loopback/$(t)_backend.so: $(call loopback_objs,$(t)_backend)))
+$(addprefix $(B)/tests/loopback/,driver_malloc_backend.so exit_backend.so): $(SOFT_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -o $@ $^ $(SOFT_LIBS)
+	$(CC) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SOFT_LIB) $(SOFT_LIBS)

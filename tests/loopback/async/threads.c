@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define THREADS 8
 #define LEN	(1 << 20)

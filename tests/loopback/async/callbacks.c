@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define THREADS 6
 #define CALLS	50

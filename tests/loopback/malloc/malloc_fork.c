@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define M      ((size_t)1 << 20)
 #define WINDOW 0x200000000000ull

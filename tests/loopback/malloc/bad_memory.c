@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define PAGE ((size_t)4096)
 #define M    ((size_t)1 << 20)

@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define LEN ((1ul << 30) + 5)
 

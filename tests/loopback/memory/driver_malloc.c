@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define BYTES	(40u << 20)
 #define THREADS 4

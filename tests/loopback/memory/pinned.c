@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Pinned memory: where it is, what attributes it has, and that freed addresses come back zeroed. */
-#include "check.h"
+#include "tests/loopback/check.h"
 #include "include/qcucmd.h"
 
 #define MANY 300

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define THREADS 64
 #define LEN	4096

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams and events: what they report about themselves, and that work is done in their order. */
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define LEN (4 << 20)
 

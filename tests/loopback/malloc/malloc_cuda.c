@@ -4,7 +4,7 @@
  * What a program writes after cudaMemcpyAsync has returned never reaches the device. No attribute
  * says that the memory is pinned. cudaFreeHost refuses it.
  */
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define M      ((size_t)1 << 20)
 #define LEN    (256 << 10)

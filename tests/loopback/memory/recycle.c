@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <sys/wait.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define K      ((size_t)1 << 10)
 #define M      ((size_t)1 << 20)

@@ -6,7 +6,7 @@
  */
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define MOST (1 << 20)
 
