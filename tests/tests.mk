@@ -15,7 +15,7 @@ GUEST_PROGRAMS := $(sort $(notdir $(GUEST_SRCS:.cu=)))
 ifneq ($(words $(GUEST_SRCS)),$(words $(GUEST_PROGRAMS)))
 $(error two files in tests/guest/ have the same name)
 endif
-VM_TOOLS := $(patsubst tests/vm/%.c,%,$(sort $(wildcard tests/vm/*.c)))
+VM_TOOLS := $(patsubst tests/vm/programs/%.c,%,$(sort $(wildcard tests/vm/programs/*.c)))
 
 # The programs that run without a VM: all except those that end by a signal or wait for input.
 LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access,$(GUEST_PROGRAMS))
@@ -65,7 +65,7 @@ soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)
 	@LD_LIBRARY_PATH=$(B)/loopback taskset -c 0,1 $(SOFT_BENCH)
 
 # These are static, because the guest has no libraries of its own.
-$(B)/tests/vm/%: tests/vm/%.c $(wildcard tests/vm/*.h) $(wildcard include/*.h) | deps
+$(B)/tests/vm/%: tests/vm/programs/%.c $(wildcard tests/vm/programs/*.h) $(wildcard include/*.h) | deps
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fsanitize=% -fPIC,$(CFLAGS)) -static -o $@ $<
 

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 bad=0
-mapfile -t scripts < <(git ls-files scripts perf/run .ci/run tests/run tests/launcher.sh tests/demo tests/fresh qcu-device/qemu/add-to-qemu |
+mapfile -t scripts < <(git ls-files scripts perf/run .ci/run tests/run tests/vm/launcher/launcher.sh tests/demo tests/fresh qcu-device/qemu/add-to-qemu |
 	xargs grep -l -m1 -E "^#!/(usr/bin/env |bin/)(ba)?sh" --)
 [ ${#scripts[@]} -gt 10 ] || { echo "hardly any scripts found"; exit 1; }
 if grep -n -F "dirname \"\$0\"" scripts/* perf/run .ci/run; then

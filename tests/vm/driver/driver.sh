@@ -3,7 +3,7 @@
 # Tests the driver without the library: programs that make every wrong ioctl and mapping, and the
 # features that the driver and the device have negotiated.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$tools"/{ioctl_bad,chunk_bad}
 boot "${with[@]}" <<'END'

@@ -3,7 +3,7 @@
 # Tests the driver with random ioctls, mappings and kills (ioctl_fuzz.c). IOCTL_FUZZ_SECONDS makes it
 # run longer, with seeds from IOCTL_FUZZ_SEED on.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 seconds=${IOCTL_FUZZ_SECONDS:-0} seed=${IOCTL_FUZZ_SEED:-1}
 with "$tools/ioctl_fuzz" "$guest/vector_add"

@@ -3,7 +3,7 @@
 # A VM without the qCUDA device: the module loads and waits. Programs get an error, and a message that
 # says that there is no device and what to do.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$guest"/{first_call,device_query}
 boot --no-device "${with[@]}" <<'END'

@@ -3,7 +3,7 @@
 # Posted commands, which the guest program does not wait for: how many ioctls, notifications, interrupts
 # and waits they need, and everything that can go wrong with them.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$tools/posted"
 boot "${with[@]}" <<'END'

@@ -4,7 +4,7 @@
 # kill or a crash. The module cannot be unloaded while a session is open, and can be unloaded and
 # loaded again when none is.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$guest"/{sleeper,crash,first_call,vector_add,matmul,async_copies,big_copies,illegal_access,out_of_memory,ipc_killed}
 boot --sessions 3 "${with[@]}" <<'END'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Limits for one user of the guest on what all users share: sessions and pinned memory.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$tools/users" "$guest/first_call"
 boot --mem 1G --sessions 8 "${with[@]}" <<'END'

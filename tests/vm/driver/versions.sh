@@ -3,7 +3,7 @@
 # Library, driver and device are of different releases. None of them works with another wire version,
 # and the message names both versions. Special builds have version 9999.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 wire=$B/tests/wire
 

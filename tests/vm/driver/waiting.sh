@@ -5,7 +5,7 @@
 # guest asks the host to stop mirrors with a line "host: stop-mirrors" and goes on when it reads an
 # answer.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$guest"/{sleeper,vector_add} "$tools/wait_counts"
 guest_script "$tmp/script" <<'END'

@@ -7,10 +7,10 @@
 # shellcheck disable=SC2016 # the tests pass text that must not be expanded
 set -uo pipefail
 
-here=$(cd "$(dirname "$0")/../.." && pwd)
+here=$(cd "$(dirname "$0")/../../.." && pwd)
 qcu=$here/scripts/qcu
-# shellcheck source=tests/vm/expect.sh
-. "$here/tests/vm/expect.sh"
+# shellcheck source=tests/vm/launcher/expect.sh
+. "$here/tests/vm/launcher/expect.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/work" "$dir/tmp"

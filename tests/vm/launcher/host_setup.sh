@@ -3,7 +3,7 @@
 # The host lacks something that a script needs. The script prints in one sentence what is missing, ends
 # with an exit code that is not 0, and leaves nothing half done.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 # Runs a command as if no CUDA Toolkit were installed or on PATH.
 cat >"$tmp/without_cuda" <<'END'

@@ -8,10 +8,10 @@
 # shellcheck disable=SC2016 # the tests pass text that must not be expanded
 set -uo pipefail
 
-here=$(cd "$(dirname "$0")" && pwd)
-qcu=$here/../scripts/qcu
-# shellcheck source=tests/vm/expect.sh
-. "$here/vm/expect.sh"
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+qcu=$here/scripts/qcu
+# shellcheck source=tests/vm/launcher/expect.sh
+. "$here/tests/vm/launcher/expect.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder"
@@ -69,7 +69,7 @@ case_done bad-options
 
 # All scripts find their folder when they are called through links.
 mkdir "$dir/links"
-for f in "$here"/../scripts/* "$here/../perf/run"; do
+for f in "$here"/scripts/* "$here/perf/run"; do
 	[ -x "$f" ] || continue
 	ln -s "$f" "$dir/links/$(basename "$f")"
 done
@@ -83,9 +83,9 @@ done
 expect '' 'error through two links' "$(cat err)" ''
 grep -q '^usage: scripts/qcu' out || expect '' 'output through two links' "$(cat out)" 'usage: ...'
 "$dir/links/commands-table" >out 2>err || expect '' 'commands-table through a link' failed good
-cmp -s out "$here/../docs/commands.md" || expect '' 'output of commands-table' different same
+cmp -s out "$here/docs/commands.md" || expect '' 'output of commands-table' different same
 # A script without its folder finds no lib.sh, and does nothing.
-cp "$here/../scripts/qcu" alone
+cp "$here/scripts/qcu" alone
 chmod +x alone
 ./alone run --no-device /bin/true >out 2>err
 expect '' 'exit code of a script without its folder' $? 2
@@ -339,11 +339,11 @@ expect '' 'exit code' $? 5
 expect '' 'output' "$(cat out)" "$(printf '%s\n' '1 an arg' '[a prog]' '[args]' '[x]' 'linked 17')"
 expect '' 'error' "$(cat err)" ''
 grep -q 'Linux version' klog || expect '' 'kernel log' "$(head -c 200 klog)" 'Linux version ...'
-said=$("$here/../scripts/scan-klog" klog)
+said=$("$here/scripts/scan-klog" klog)
 expect '' "scan-klog's exit code" $? 1
 grep -q 'leak: 3 pages' <<<"$said" || expect '' 'what scan-klog says' "$said" '... leak: 3 pages'
 grep -v 'qcuda: leak' klog >clean
-"$here/../scripts/scan-klog" clean || expect '' 'a clean log' dirty clean
+"$here/scripts/scan-klog" clean || expect '' 'a clean log' dirty clean
 case_done vm-script-and-klog
 
 for line in 'WARNING: CPU: 0 PID: 7 at mm/slub.c:42 foo+0x1/0x2' 'BUG: kernel NULL pointer dereference' \
@@ -354,12 +354,12 @@ for line in 'WARNING: CPU: 0 PID: 7 at mm/slub.c:42 foo+0x1/0x2' 'BUG: kernel NU
 	'page_owner: Call Trace:' 'kernel BUG at mm/slub.c:4!' 'INFO: possible recursive locking detected' \
 	'unregister: Object still remaining in cache'; do
 	printf '[    1.0] %s\n' 'fine' "$line" >log1
-	[ "$("$here/../scripts/scan-klog" log1 | grep -c -F -- "$line")" = 1 ] || expect '' "scan of '$line'" missed found
+	[ "$("$here/scripts/scan-klog" log1 | grep -c -F -- "$line")" = 1 ] || expect '' "scan of '$line'" missed found
 done
-"$here/../scripts/scan-klog" ./gone >/dev/null 2>&1
+"$here/scripts/scan-klog" ./gone >/dev/null 2>&1
 expect '' 'exit code of scan-klog with no file' $? 2
 : >empty
-"$here/../scripts/scan-klog" empty >/dev/null 2>&1
+"$here/scripts/scan-klog" empty >/dev/null 2>&1
 expect '' 'exit code of scan-klog for an empty log' $? 2
 case_done scan-klog
 

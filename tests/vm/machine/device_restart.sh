@@ -3,9 +3,9 @@
 # qcu-device is killed while its VM runs, and is started again at the same socket. Running programs get
 # an error, whatever they are doing. Programs that start later work, without a restart of the VM.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/vm/machine.sh
-. tests/vm/machine.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/vm/machine/machine.sh
+. tests/vm/machine/machine.sh
 
 with "$guest"/{sleeper,first_call,vector_add}
 guest_script "$tmp/script" <<'END'

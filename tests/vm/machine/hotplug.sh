@@ -4,9 +4,9 @@
 # error, and never touch memory that now belongs to somebody else. Programs that start later work, also
 # with the new memory.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/vm/machine.sh
-. tests/vm/machine.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/vm/machine/machine.sh
+. tests/vm/machine/machine.sh
 
 with "$guest"/{sleeper,vector_add,bandwidth}
 guest_script "$tmp/script" <<'END'

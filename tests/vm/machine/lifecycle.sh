@@ -3,9 +3,9 @@
 # The VM is reset, rebooted and switched off, and the driver loses its device, while programs use the
 # device. No mirror outlives its guest program, and the next program runs.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/vm/machine.sh
-. tests/vm/machine.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/vm/machine/machine.sh
+. tests/vm/machine/machine.sh
 
 with "$guest"/{sleeper,vector_add}
 guest_script "$tmp/script" <<'END'

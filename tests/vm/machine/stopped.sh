@@ -5,7 +5,7 @@
 #
 # The guest asks for each action with a line "host: ACTION" and goes on when it reads an answer.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$guest"/{sleeper,vector_add,queries}
 guest_script "$tmp/script" <<'END'

@@ -8,9 +8,9 @@
 # (Documentation/power/basic-pm-debugging). QEMU starts this guest without a boot loader, so the guest
 # does not wake up from ACPI's S3, with or without our device.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/vm/machine.sh
-. tests/vm/machine.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/vm/machine/machine.sh
+. tests/vm/machine/machine.sh
 B=$(realpath "$B")
 qcu=$root/$qcu guest=$B/tests/guest klogs=$B/tests/logs/klog
 

@@ -6,7 +6,7 @@
 # QCU_TEST_SECONDS sets how long the threads work (10). QCU_TEST_LARGE=1 adds a guest of 6 GiB, with a
 # process that holds 4 GiB of them and starts other processes.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 large=${QCU_TEST_LARGE:-}
 unset QCU_TEST_LARGE

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Memory cgroups: chunks are charged to the cgroup of their process, and its limit holds.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$tools/memcg" "$guest"/{vector_add,out_of_memory}
 boot --mem 2G "${with[@]}" <<'END'

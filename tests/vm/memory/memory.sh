@@ -3,7 +3,7 @@
 # Memory that a GPU uses while its process forks, memory that is registered, and mappings that end while
 # the GPU is busy. Then the same with room for only a few registrations.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$tools"/{fork,register,unmap} "$guest"/{host_register,fork_child}
 boot --map cvm "${with[@]}" <<'END'

@@ -4,7 +4,7 @@
 # and no other program. So the kernel must see how much memory that program has, and must wait until
 # the memory of a killed program is freed, which takes a moment. OOM_ROUNDS sets how often each case runs.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 rounds=${OOM_ROUNDS:-2}
 with "$tools"/{oom,resident}

@@ -3,7 +3,7 @@
 # Memory that a program gets from the driver is zero, whichever program had it before: one that has
 # ended or was killed, the same program, or one that ran before the module was loaded again.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 with "$tools/leftover" "$guest"/vector_add
 boot --mem 512M "${with[@]}" <<'END'

@@ -6,7 +6,7 @@
 #
 # QCU_TEST_KILLS sets how often to kill (25). QCU_TEST_LARGE=1 adds a copy of 1 GiB.
 # shellcheck source=tests/vm/lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 export QCU_TEST_KILLS=${QCU_TEST_KILLS:-25} QCU_TEST_LARGE=${QCU_TEST_LARGE:-}
 export QCU_TEST_DIR=$tmp/share QCU_TEST_FILE=$tmp/share/data

@@ -297,7 +297,7 @@ static void chunks_64_mib(void)
 	all_at_once(64 * MIB);
 }
 
-/* Needs a guest with 4 GiB; tests/vm/transfers.sh decides when it runs. */
+/* Needs a guest with 4 GiB; tests/vm/memory/transfers.sh decides when it runs. */
 static void chunks_1_gib(void)
 {
 	all_at_once(1024 * MIB);
