@@ -7,8 +7,8 @@ FUZZ := $(B)/tests/fuzz
 FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 
 fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
-fuzz_fatbin_OBJS := $(SOFT_LIB)
-fuzz_image_OBJS := $(SOFT_LIB)
+fuzz_fatbin_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
+fuzz_image_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_mirror_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 
 define FUZZ_RULES

@@ -6,23 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lz4.h>
-#include <zstd.h>
-
 #include "qcu-device/soft/soft.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fatbin.h"
 
 #define TEXT_MAX  32768u
 #define UNITS_MAX 6u
-
-/* The same numbers as in fatbin.c, written a second time so that one error is not made twice. */
-#define MAGIC	   0xba55ed50u
-#define HEADER	   16u
-#define ENTRY	   64u
-#define FLAG_LZ4   0x2000u
-#define FLAG_ZSTD  0x8000u
-#define FLAG_ARCH  0x100000u
-#define FLAG_GROUP 0x200000u
 
 static void read_and_link(const uint8_t *data, size_t size, unsigned int sm)
 {
@@ -66,48 +54,18 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-static void put(uint8_t *p, uint64_t v, unsigned int bytes)
-{
-	memcpy(p, &v, bytes);
-}
-
-/* Builds one container with the text, packed in a random way. Returns 0 if there is no room. */
+/* Builds one container with the text. Returns 0 if there is no room. */
 static size_t build(uint8_t *out, size_t room, const char *text, size_t len, uint64_t *random)
 {
 	static const uint32_t archs[] = {50, 75, 75, 80, 89, 90, 90, 100, 120};
-	uint32_t flags[] = {0, FLAG_LZ4, FLAG_ZSTD}, flag = flags[fuzz_random(random, 3)];
-	uint8_t *e = out + HEADER, *payload = e + ENTRY;
-	size_t packed = len, exact;
+	struct fatbin_entry entry = {
+		.kind = fuzz_random(random, 16) ? FATBIN_PTX : FATBIN_ELF,
+		.arch = archs[fuzz_random(random, 9)],
+	};
 
-	if (room < HEADER + ENTRY + 8)
-		return 0;
-	room -= HEADER + ENTRY + 8;
-	memset(out, 0, HEADER + ENTRY);
-	if (flag == FLAG_ZSTD)
-		packed = ZSTD_compress(payload, room, text, len, 1);
-	else if (flag == FLAG_LZ4)
-		packed = (size_t)LZ4_compress_default(text, (char *)payload, (int)len, (int)room);
-	else if (len <= room)
-		memcpy(payload, text, len);
-	if (!packed || packed > room)
-		return 0;
-	exact = packed;
-	while (packed % 8)
-		payload[packed++] = 0;
 	if (!fuzz_random(random, 16))
-		flag |= fuzz_random(random, 2) ? FLAG_ARCH : FLAG_GROUP;
-	put(out, MAGIC, 4);
-	put(out + 4, 1, 2);
-	put(out + 6, HEADER, 2);
-	put(out + 8, ENTRY + packed, 8);
-	put(e, fuzz_random(random, 16) ? 1 : 2, 2);
-	put(e + 4, ENTRY, 4);
-	put(e + 8, packed, 8);
-	put(e + 16, flag & (FLAG_LZ4 | FLAG_ZSTD) ? exact : 0, 4);
-	put(e + 28, archs[fuzz_random(random, 9)], 4);
-	put(e + 40, flag, 8);
-	put(e + 56, len, 8);
-	return HEADER + ENTRY + packed;
+		entry.flags = fuzz_random(random, 2) ? FATBIN_ARCH : FATBIN_GROUP;
+	return fatbin_build(out, room, &entry, text, len, random);
 }
 
 /*
@@ -163,7 +121,7 @@ static size_t change_field(uint8_t *data, size_t size, uint64_t *random)
 	uint8_t *p = data + fields[fuzz_random(random, sizeof(fields))];
 	uint64_t v = values[fuzz_random(random, sizeof(values) / sizeof(values[0]))];
 
-	if (size < HEADER + ENTRY)
+	if (size < FATBIN_HEADER + FATBIN_ENTRY)
 		return size;
 	if (fuzz_random(random, 2))
 		memcpy(p, &v, 4);
@@ -189,17 +147,4 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 			return n;
 	}
 	return LLVMFuzzerMutate(data, size, max);
-}
-
-/* Several containers in a row are one program. */
-FUZZ_ENTRY size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
-					    size_t b_size, uint8_t *out, size_t max,
-					    unsigned int seed)
-{
-	(void)seed;
-	if (a_size > max || b_size > max - a_size)
-		return 0;
-	memcpy(out, a, a_size);
-	memcpy(out + a_size, b, b_size);
-	return a_size + b_size;
 }

@@ -8,20 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lz4.h>
-#include <zstd.h>
-
 #include "include/qcuerror.h"
 #include "qcu-device/backend/image.h"
 #include "qcu-device/soft/soft.h"
-#include "tests/fuzz/fuzz.h"
-
-#define MAGIC	  0xba55ed50u
-#define HEADER	  16u
-#define ENTRY	  64u
-#define KIND_ELF  2u
-#define FLAG_LZ4  0x2000u
-#define FLAG_ZSTD 0x8000u
+#include "tests/fuzz/fatbin.h"
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -94,53 +84,10 @@ static void change_code(uint8_t *p, size_t size, uint64_t *random)
 		memcpy(p + at, &v, n);
 }
 
-static void put(uint8_t *p, uint64_t v, unsigned int bytes)
-{
-	memcpy(p, &v, bytes);
-}
-
-/*
- * Wraps machine code as the only entry of a fat binary, packed or not. Returns 0 if there is no
- * room.
- */
-static size_t wrap(const uint8_t *code, size_t len, uint8_t *out, size_t room, uint64_t *random)
-{
-	static const uint32_t flags[] = {0, FLAG_LZ4, FLAG_ZSTD};
-	uint32_t flag = flags[fuzz_random(random, 3)];
-	uint8_t *e = out + HEADER, *payload = e + ENTRY;
-	size_t packed = len;
-
-	if (room < HEADER + ENTRY)
-		return 0;
-	room -= HEADER + ENTRY;
-	memset(out, 0, HEADER + ENTRY);
-	if (flag == FLAG_ZSTD)
-		packed = ZSTD_compress(payload, room, code, len, 1);
-	else if (flag == FLAG_LZ4)
-		packed = (size_t)LZ4_compress_default((const char *)code, (char *)payload, (int)len,
-						      (int)room);
-	else if (len <= room)
-		memcpy(payload, code, len);
-	if (!packed || packed > room)
-		return 0;
-	put(out, MAGIC, 4);
-	put(out + 4, 1, 2);
-	put(out + 6, HEADER, 2);
-	put(out + 8, ENTRY + packed, 8);
-	put(e, KIND_ELF, 2);
-	put(e + 2, 0x101, 2);
-	put(e + 4, ENTRY, 4);
-	put(e + 8, packed, 8);
-	put(e + 16, flag ? packed : 0, 4);
-	put(e + 28, 75, 4);
-	put(e + 40, flag, 8);
-	put(e + 56, len, 8);
-	return HEADER + ENTRY + packed;
-}
-
 FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
 {
 	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
+	const struct fatbin_entry entry = {.kind = FATBIN_ELF, .version = 0x101, .arch = 75};
 	bool code = size >= sizeof(Elf64_Ehdr) && !memcmp(data, ELFMAG, SELFMAG);
 	unsigned int times = 1 + fuzz_random(&random, 3);
 	uint8_t *out;
@@ -150,32 +97,20 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 		return LLVMFuzzerMutate(data, size, max);
 	if (!code) {
 		/* The container and the entry begin with the same kind of numbers. */
-		n = fuzz_random(&random, HEADER + ENTRY + 16) & ~1u;
-		if (n + 8 <= size && size >= HEADER + ENTRY)
-			put(data + n, value(size, &random), fuzz_random(&random, 2) ? 4 : 8);
+		n = fuzz_random(&random, FATBIN_HEADER + FATBIN_ENTRY + 16) & ~1u;
+		if (n + 8 <= size && size >= FATBIN_HEADER + FATBIN_ENTRY)
+			fatbin_put(data + n, value(size, &random), fuzz_random(&random, 2) ? 4 : 8);
 		return size;
 	}
 	while (times--)
 		change_code(data, size, &random);
+	/* Machine code of its own, or as the only entry of a fat binary. */
 	if (fuzz_random(&random, 8))
 		return size;
 	out = malloc(max);
-	n = out ? wrap(data, size, out, max, &random) : 0;
+	n = out ? fatbin_build(out, max, &entry, data, size, &random) : 0;
 	if (n)
 		memcpy(data, out, n);
 	free(out);
 	return n ? n : size;
-}
-
-/* Several containers in a row are one program. */
-FUZZ_ENTRY size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
-					    size_t b_size, uint8_t *out, size_t max,
-					    unsigned int seed)
-{
-	(void)seed;
-	if (a_size > max || b_size > max - a_size)
-		return 0;
-	memcpy(out, a, a_size);
-	memcpy(out + a_size, b, b_size);
-	return a_size + b_size;
 }
