@@ -9,7 +9,7 @@ FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_image_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
-fuzz_mirror_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+fuzz_mirror_OBJS := $(FUZZ)/choose.o $(MIRROR_LIB) $(SOFT_LIB)
 
 define FUZZ_RULES
 $(FUZZ)/replay_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ)/replay.o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)

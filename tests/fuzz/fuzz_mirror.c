@@ -15,7 +15,7 @@
 
 #include "qcu-device/memory/guestmem.h"
 #include "qcu-device/mirror/mirror.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/choose.h"
 
 #define LOW_BYTES  (1u << 20)
 #define HIGH_GPA   (1ull << 32)
@@ -24,10 +24,6 @@
 #define IMAGE_GPA 0x1000u
 #define ITEMS_MAX 64u
 #define WAIT_MS	  100
-
-/* The upper half of a number that stands for the n-th pointer from MALLOC or VAR_FIND. */
-#define POINTER	 0xfeed0000u
-#define POINTERS 16u
 
 struct item {
 	uint8_t kind; /* ITEM_* */
@@ -58,7 +54,7 @@ static struct {
 	struct mirror *m;
 	unsigned int outstanding, driving; /* driving: how many of them are the driver's */
 	bool broken;
-	uint64_t pointer[POINTERS];
+	uint64_t pointer[CHOOSE_POINTERS]; /* from MALLOC and VAR_FIND */
 	unsigned int pointers;
 } s = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
 
@@ -84,9 +80,9 @@ static void done(struct mir_request *req)
 	else if (c->status < 0)
 		abort();
 	else if (!c->status && c->op == QCU_OP_MALLOC && c->malloc.ptr)
-		s.pointer[s.pointers++ % POINTERS] = c->malloc.ptr;
+		s.pointer[s.pointers++ % CHOOSE_POINTERS] = c->malloc.ptr;
 	else if (!c->status && c->op == QCU_OP_VAR_FIND)
-		s.pointer[s.pointers++ % POINTERS] = c->var_find.addr;
+		s.pointer[s.pointers++ % CHOOSE_POINTERS] = c->var_find.addr;
 	pthread_cond_broadcast(&s.answered);
 	pthread_mutex_unlock(&s.lock);
 	free(r->tail);
@@ -121,19 +117,6 @@ static bool wait_for(bool threads, bool driver)
 	all = !busy(threads, driver);
 	pthread_mutex_unlock(&s.lock);
 	return all;
-}
-
-static void put_pointers(uint8_t *p, size_t len)
-{
-	uint64_t v;
-
-	for (; len >= 8; p += 8, len -= 8) {
-		memcpy(&v, p, 8);
-		if ((v >> 32 & ~(uint64_t)(POINTERS - 1)) != POINTER)
-			continue;
-		v = s.pointer[v >> 32 & (POINTERS - 1)] + (uint32_t)v;
-		memcpy(p, &v, 8);
-	}
 }
 
 /* Grids of millions of blocks are valid, but take too long here. */
@@ -183,9 +166,9 @@ static bool command(const struct item *it, const uint8_t *record, const uint8_t 
 		abort();
 	memcpy(r->tail, tail, it->tail);
 	pthread_mutex_lock(&s.lock);
-	put_pointers(r->req.cmd.body, QCU_BODY);
+	choose_pointers(s.pointer, r->req.cmd.body, QCU_BODY);
 	if (r->req.cmd.flags & QCU_F_MSG)
-		put_pointers(r->tail, it->tail);
+		choose_pointers(s.pointer, r->tail, it->tail);
 	pthread_mutex_unlock(&s.lock);
 	if (r->req.cmd.op == QCU_OP_LAUNCH)
 		shrink_grid(r->tail, it->tail);
@@ -295,50 +278,6 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- mutations ---- */
 
-static const uint64_t wide[] = {
-	0,
-	1,
-	4,
-	16,
-	64,
-	100,
-	4096,
-	8192,
-	65536,
-	131072,
-	1u << 20,
-	4u << 20,
-	UINT32_MAX,
-	1ull << 40,
-	UINT64_MAX,
-	UINT64_MAX - 4095,
-	IMAGE_GPA,
-	HIGH_GPA,
-	QCU_WINDOW_BASE,
-	QCU_WINDOW_BASE + 4096,
-	QCU_WINDOW_BASE + 65536,
-	QCU_WINDOW_BASE + QCU_WINDOW_SIZE - 65536,
-	QCU_WINDOW_BASE + QCU_WINDOW_SIZE,
-	QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE,
-	0x10000000,
-	(uint64_t)POINTER << 32,
-	(uint64_t)POINTER << 32 | 64,
-	(uint64_t)(POINTER + 1) << 32,
-	(uint64_t)(POINTER + 2) << 32 | 4096,
-};
-static const uint32_t narrow[] = {0, 0, 0,  1,	1,	2,	 2,	    3,
-				  4, 8, 32, 64, 0xffff, 0x10000, UINT32_MAX};
-
-static uint64_t pick_wide(uint64_t *random)
-{
-	return wide[fuzz_random(random, sizeof(wide) / sizeof(wide[0]))];
-}
-
-static uint32_t pick_narrow(uint64_t *random)
-{
-	return narrow[fuzz_random(random, sizeof(narrow) / sizeof(narrow[0]))];
-}
-
 /* Finds the start of each item. */
 static unsigned int list_items(const uint8_t *data, size_t size, size_t *at)
 {
@@ -362,107 +301,28 @@ static unsigned int list_items(const uint8_t *data, size_t size, size_t *at)
 	return n;
 }
 
-/* Makes segments, most of the time of whole pages. Stores the sum of their lengths in *len. */
-static size_t make_segs(struct qcu_seg *seg, __u64 *len, uint64_t *random)
+static struct chooser chooser(uint64_t *random)
 {
-	unsigned int n = 1 + fuzz_random(random, 4), i;
-	bool pages = fuzz_random(random, 4);
-
-	*len = 0;
-	for (i = 0; i < n; i++) {
-		seg[i].gpa =
-			fuzz_random(random, LOW_BYTES) + (fuzz_random(random, 4) ? 0 : HIGH_GPA);
-		seg[i].len = 1 + fuzz_random(random, 16384);
-		if (pages) {
-			seg[i].gpa &= ~4095ull;
-			seg[i].len = 4096ull << fuzz_random(random, 5);
-		}
-		*len += seg[i].len;
-	}
-	return n * sizeof(*seg);
-}
-
-static size_t make_message(uint8_t *tail, uint16_t op, uint64_t *random)
-{
-	static const char *const names[] = {"k", "v", "t", "none"};
-	const char *name = names[fuzz_random(random, 4)];
-	struct qcu_launch_msg msg = {
-		.grid = {1 + fuzz_random(random, 3), 1, 1},
-		.block = {1 + fuzz_random(random, 64), 1, 1},
-		.param_bytes = fuzz_random(random, 8) ? 12 : 0,
+	return (struct chooser){
+		.random = random,
+		.threads = 3,
+		.devices = 6,
+		.bytes = LOW_BYTES,
+		.more = HIGH_GPA,
+		.beyond = LOW_BYTES,
+		.image = IMAGE_GPA,
+		.image_bytes = sizeof(image),
 	};
-	uint64_t p = pick_wide(random);
-	uint32_t n = pick_narrow(random);
-
-	if (op != QCU_OP_LAUNCH) {
-		memcpy(tail, name, strlen(name));
-		return strlen(name);
-	}
-	memcpy(tail, &msg, sizeof(msg));
-	memcpy(tail + sizeof(msg), &p, 8);
-	memcpy(tail + sizeof(msg) + 8, &n, 4);
-	return sizeof(msg) + msg.param_bytes;
 }
 
 /* Makes a command that keeps most rules. */
 static size_t make_item(uint8_t *out, uint64_t *random)
 {
+	const struct chooser how = chooser(random);
 	struct item it = {.wait = fuzz_random(random, 3) != 0};
-	uint8_t *tail = out + sizeof(it) + sizeof(struct qCUcmd);
-	const struct qcu_rule *rule;
-	struct qcu_seg seg[4];
 	struct qCUcmd c;
-	uint64_t v;
-	unsigned int i;
 
-	memset(&c, 0, sizeof(c));
-	do {
-		c.op = (uint16_t)fuzz_random(random, QCU_OP_COUNT);
-		rule = qcu_rule(c.op);
-	} while (!rule || rule->who == QCU_WHO_CTL);
-	c.tid = rule->who == QCU_WHO_DRV ? 0 : 1 + fuzz_random(random, 3);
-	c.device = fuzz_random(random, 6) == 0;
-	for (i = 0; i + 4 <= rule->in; i += 4) {
-		uint32_t x = pick_narrow(random);
-
-		memcpy(c.body + i, &x, 4);
-		if (i % 8 || i + 8 > rule->in || fuzz_random(random, 3))
-			continue;
-		v = pick_wide(random);
-		memcpy(c.body + i, &v, 8);
-		i += 4;
-	}
-	switch (rule->buffer) {
-	case QCU_BUFFER_MSG:
-		c.flags = QCU_F_MSG;
-		it.tail = (uint16_t)make_message(tail, c.op, random);
-		c.buf.len = it.tail;
-		break;
-	case QCU_BUFFER_IN:
-	case QCU_BUFFER_OUT:
-	case QCU_BUFFER_STAY:
-		c.buf.addr = QCU_WINDOW_BASE + fuzz_random(random, 4) * 4096;
-		c.flags = QCU_F_WINDOW;
-		c.buf.len = pick_wide(random);
-		if (rule->buffer == QCU_BUFFER_STAY || fuzz_random(random, 2))
-			break;
-		c.flags = QCU_F_SEGS;
-		it.tail = (uint16_t)make_segs(seg, &c.buf.len, random);
-		if (c.op == QCU_OP_MODULE_LOAD) {
-			seg[0] = (struct qcu_seg){IMAGE_GPA, sizeof(image)};
-			it.tail = sizeof(seg[0]);
-			c.buf.len = seg[0].len;
-		}
-		memcpy(tail, seg, it.tail);
-		break;
-	}
-	if (c.op == QCU_OP_MAP) {
-		c.flags = QCU_F_SEGS;
-		it.tail = (uint16_t)make_segs(seg, &c.map.len, random);
-		memcpy(tail, seg, it.tail);
-		if (fuzz_random(random, 2))
-			c.map.va = QCU_WINDOW_BASE + fuzz_random(random, 4) * 65536ull;
-	}
+	it.tail = (uint16_t)choose_command(&how, &c, out + sizeof(it) + sizeof(c));
 	memcpy(out, &it, sizeof(it));
 	memcpy(out + sizeof(it), &c, sizeof(c));
 	return sizeof(it) + sizeof(c) + it.tail;
@@ -471,9 +331,10 @@ static size_t make_item(uint8_t *out, uint64_t *random)
 /* Puts another number into one record or its tail. */
 static void change_number(uint8_t *data, size_t from, size_t to, uint64_t *random)
 {
+	const struct chooser how = chooser(random);
 	size_t off = sizeof(struct item) + fuzz_random(random, 20) * 4;
-	uint64_t v = pick_wide(random);
-	uint32_t x = pick_narrow(random);
+	uint64_t v = choose_wide(&how);
+	uint32_t x = choose_narrow(&how);
 
 	if (off + 8 > to - from)
 		return;
@@ -496,7 +357,7 @@ static size_t insert(uint8_t *data, size_t size, size_t max, size_t at, const ui
 FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
 {
 	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
-	uint8_t bytes[512];
+	uint8_t bytes[sizeof(struct item) + sizeof(struct qCUcmd) + CHOOSE_TAIL];
 	size_t at[ITEMS_MAX + 1], len;
 	unsigned int n, i, times = 1 + fuzz_random(&random, 4);
 

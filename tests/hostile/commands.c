@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tests/hostile/attack.h"
 
 bool fell(const char *format, ...)
@@ -17,11 +18,9 @@ bool fell(const char *format, ...)
 	return false;
 }
 
-/* A linear congruential generator: the same numbers on every machine. */
 uint32_t rnd(struct scene *s, uint32_t below)
 {
-	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
-	return below ? (uint32_t)((s->random >> 33) % below) : 0;
+	return fuzz_random(&s->random, below);
 }
 
 struct qCUcmd command(uint16_t op, uint32_t tid)

@@ -14,18 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/fuzz/choose.h"
 #include "tests/hostile/attack.h"
 
 #define FIRST	 ATTACK_FIRST
 #define SESSIONS 4
 #define IMAGE(q) (GUEST_SPACE(q) + 0x700000)
-/* The upper half of a number that stands for the n-th pointer that a session got. */
-#define POINTER	 0xfeed0000u
-#define POINTERS 8u
 
 static struct player {
 	bool open;
-	uint64_t pointer[POINTERS];
+	uint64_t pointer[CHOOSE_POINTERS];
 	unsigned int pointers;
 } player[GUEST_QUEUES];
 
@@ -84,183 +82,30 @@ static void *spoil(void *unused)
 
 /* ---- choice ---- */
 
-static const uint64_t wide[] = {
-	0,
-	1,
-	4,
-	64,
-	100,
-	4096,
-	8192,
-	65536,
-	131072,
-	1u << 20,
-	4u << 20,
-	UINT32_MAX,
-	1ull << 40,
-	UINT64_MAX,
-	UINT64_MAX - 4095,
-	GUEST_RAM,
-	QCU_WINDOW_BASE,
-	QCU_WINDOW_BASE + 4096,
-	QCU_WINDOW_BASE + 65536,
-	QCU_WINDOW_BASE + QCU_WINDOW_SIZE - 65536,
-	QCU_WINDOW_BASE + QCU_WINDOW_SIZE,
-	QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE,
-	0x10000000,
-	0x7ffff7ff0000,
-	(uint64_t)POINTER << 32,
-	(uint64_t)POINTER << 32 | 64,
-	(uint64_t)(POINTER + 1) << 32,
-	(uint64_t)(POINTER + 2) << 32 | 4096,
-};
-static const uint32_t narrow[] = {0, 0, 0, 1,  1,  2,	   2,	    3,
-				  4, 8, 5, 32, 64, 0xffff, 0x10000, UINT32_MAX};
-
-static uint64_t pick_wide(struct scene *s)
+static struct chooser chooser(struct scene *s, unsigned int q)
 {
-	return wide[rnd(s, sizeof(wide) / sizeof(wide[0]))];
-}
-
-static uint32_t pick_narrow(struct scene *s)
-{
-	return narrow[rnd(s, sizeof(narrow) / sizeof(narrow[0]))];
-}
-
-/* Picks segments, most of the time in the session's own memory. Stores their sum in *len. */
-static uint32_t pick_segs(struct scene *s, unsigned int q, struct qcu_seg *seg, uint64_t *len)
-{
-	unsigned int n = 1 + rnd(s, 4), i;
-	bool pages = rnd(s, 4);
-
-	*len = 0;
-	for (i = 0; i < n; i++) {
-		seg[i].gpa = GUEST_SPACE(q) + rnd(s, 0x600000);
-		seg[i].len = 1 + rnd(s, 16384);
-		if (pages) {
-			seg[i].gpa &= ~4095ull;
-			seg[i].len = 4096ull << rnd(s, 5);
-		}
-		if (!rnd(s, 24))
-			seg[i].gpa = pick_wide(s) | GUEST_RAM;
-		if (!rnd(s, 24))
-			seg[i].len = rnd(s, 2) ? 0 : UINT64_MAX;
-		*len += seg[i].len;
-	}
-	if (!rnd(s, 16))
-		*len += 1;
-	return n * (uint32_t)sizeof(*seg);
-}
-
-static uint32_t pick_message(struct scene *s, uint16_t op, uint8_t *tail)
-{
-	static const char *const names[] = {"k", "v", "t", "loop", "none"};
-	const char *name = names[rnd(s, 5)];
-	struct qcu_launch_msg msg = {
-		.grid = {1 + rnd(s, 3), 1, 1},
-		.block = {1 + rnd(s, 64), 1, 1},
-		.param_bytes = rnd(s, 8) ? 12 : pick_narrow(s) & 0xff,
+	return (struct chooser){
+		.random = &s->random,
+		.threads = 6,
+		.devices = 12,
+		.gpa = GUEST_SPACE(q),
+		.bytes = 0x600000,
+		.beyond = GUEST_RAM,
+		.image = IMAGE(q),
+		.image_bytes = plain_image_bytes,
 	};
-	uint64_t p = pick_wide(s);
-	uint32_t n = pick_narrow(s), i;
-
-	if (op == QCU_OP_TEXTURE_CREATE) {
-		for (i = 0; i < sizeof(struct qcu_texture_msg); i += 4) {
-			n = rnd(s, 3) ? rnd(s, 5) : pick_narrow(s);
-			memcpy(tail + i, &n, 4);
-		}
-		return sizeof(struct qcu_texture_msg);
-	}
-	if (op != QCU_OP_LAUNCH && op != QCU_OP_OCCUPANCY_CLUSTER) {
-		memcpy(tail, name, strlen(name));
-		return (uint32_t)strlen(name);
-	}
-	if (!rnd(s, 10))
-		((uint32_t *)&msg)[rnd(s, 16)] = pick_narrow(s) & 0x1f;
-	memcpy(tail, &msg, sizeof(msg));
-	memcpy(tail + sizeof(msg), &p, 8);
-	memcpy(tail + sizeof(msg) + 8, &n, 4);
-	return sizeof(msg) + (op == QCU_OP_LAUNCH && msg.param_bytes < 200 ? msg.param_bytes : 0);
-}
-
-static const struct qcu_rule *pick_op(struct scene *s, struct qCUcmd *c)
-{
-	const struct qcu_rule *rule;
-
-	do {
-		c->op = (uint16_t)rnd(s, QCU_OP_COUNT);
-		rule = qcu_rule(c->op);
-	} while (!rule || rule->who == QCU_WHO_CTL);
-	return rule;
-}
-
-static uint32_t pick_command(struct scene *s, unsigned int q, struct qCUcmd *c, uint8_t *tail)
-{
-	const struct qcu_rule *rule;
-	uint64_t len;
-	uint32_t n = 0, x;
-	unsigned int i;
-
-	*c = command(0, 0);
-	rule = pick_op(s, c);
-	c->tid = rule->who == QCU_WHO_DRV ? 0 : 1 + rnd(s, 6);
-	c->seq = (uint32_t)count.commands;
-	c->device = rnd(s, 12) == 0;
-	for (i = 0; i + 4 <= rule->in; i += 4) {
-		x = pick_narrow(s);
-		memcpy(c->body + i, &x, 4);
-		if (i % 8 || i + 8 > rule->in || rnd(s, 3))
-			continue;
-		len = pick_wide(s);
-		memcpy(c->body + i, &len, 8);
-		i += 4;
-	}
-	switch (rule->buffer) {
-	case QCU_BUFFER_MSG:
-		c->flags = QCU_F_MSG;
-		n = pick_message(s, c->op, tail);
-		c->buf.len = n;
-		break;
-	case QCU_BUFFER_IN:
-	case QCU_BUFFER_OUT:
-	case QCU_BUFFER_STAY:
-		c->buf.addr = QCU_WINDOW_BASE + rnd(s, 4) * 4096;
-		c->flags = QCU_F_WINDOW;
-		c->buf.len = pick_wide(s);
-		if (rule->buffer == QCU_BUFFER_STAY || rnd(s, 2))
-			break;
-		c->flags = QCU_F_SEGS;
-		n = pick_segs(s, q, (struct qcu_seg *)tail, &len);
-		c->buf.len = len;
-		if (c->op == QCU_OP_MODULE_LOAD) {
-			const struct qcu_seg seg = {IMAGE(q), plain_image_bytes};
-
-			memcpy(tail, &seg, sizeof(seg));
-			n = sizeof(seg);
-			c->buf.len = seg.len;
-		}
-	}
-	if (c->op == QCU_OP_MAP) {
-		c->flags = QCU_F_SEGS;
-		n = pick_segs(s, q, (struct qcu_seg *)tail, &len);
-		c->map.len = len;
-		if (rnd(s, 2))
-			c->map.va = QCU_WINDOW_BASE + rnd(s, 4) * 65536ull;
-	}
-	if (rule->who == QCU_WHO_POST && rnd(s, 2))
-		c->flags |= QCU_F_POSTED;
-	return n;
 }
 
 /* Breaks a rule, most of the time. */
-static void mutate(struct scene *s, struct qCUcmd *c, uint8_t *tail, uint32_t *n)
+static void mutate(struct scene *s, const struct chooser *how, struct qCUcmd *c, uint8_t *tail,
+		   uint32_t *n)
 {
 	switch (rnd(s, 6)) {
 	case 0:
 		c->flags ^= (uint8_t)(1u << rnd(s, 8));
 		break;
 	case 1:
-		c->words[rnd(s, QCU_BODY / 4)] = pick_narrow(s);
+		c->words[rnd(s, QCU_BODY / 4)] = choose_narrow(how);
 		break;
 	case 2:
 		((uint8_t *)c)[rnd(s, sizeof(*c))] = (uint8_t)rnd(s, 256);
@@ -273,24 +118,11 @@ static void mutate(struct scene *s, struct qCUcmd *c, uint8_t *tail, uint32_t *n
 			tail[rnd(s, *n)] = (uint8_t)rnd(s, 256);
 		break;
 	default:
-		c->tid = pick_narrow(s);
+		c->tid = choose_narrow(how);
 	}
 }
 
 /* ---- play ---- */
-
-static void put_pointers(const struct player *p, uint8_t *at, size_t len)
-{
-	uint64_t v;
-
-	for (; len >= 8; at += 8, len -= 8) {
-		memcpy(&v, at, 8);
-		if ((v >> 32 & ~(uint64_t)(POINTERS - 1)) != POINTER)
-			continue;
-		v = p->pointer[v >> 32 & (POINTERS - 1)] + (uint32_t)v;
-		memcpy(at, &v, 8);
-	}
-}
 
 /* Notes if the session is over. */
 static void look(struct scene *s, unsigned int q)
@@ -331,17 +163,19 @@ static void open_session(struct scene *s, unsigned int q)
 static void send_command(struct scene *s, unsigned int q)
 {
 	struct player *p = &player[q];
-	uint8_t tail[512] = {0};
+	const struct chooser how = chooser(s, q);
+	uint8_t tail[CHOOSE_TAIL] = {0};
 	struct qCUcmd c, r;
-	uint32_t n = pick_command(s, q, &c, tail);
+	uint32_t n = choose_command(&how, &c, tail);
 	bool wait = rnd(s, 3) == 0;
 	int slot, rc;
 
+	c.seq = (uint32_t)count.commands;
 	if (!rnd(s, 12))
-		mutate(s, &c, tail, &n);
-	put_pointers(p, c.body, QCU_BODY);
+		mutate(s, &how, &c, tail, &n);
+	choose_pointers(p->pointer, c.body, QCU_BODY);
 	if (c.flags & QCU_F_MSG)
-		put_pointers(p, tail + (c.op == QCU_OP_LAUNCH ? 64 : 0), 8);
+		choose_pointers(p->pointer, tail + (c.op == QCU_OP_LAUNCH ? 64 : 0), 8);
 	guest_take(&s->g, q);
 	slot = guest_post(&s->g, q, &c, tail, n);
 	count.late += slot < 0;
@@ -351,14 +185,15 @@ static void send_command(struct scene *s, unsigned int q)
 		return;
 	rc = guest_wait(&s->g, q, slot, &r, 20);
 	if (!rc && c.op == QCU_OP_MALLOC && r.malloc.ptr)
-		p->pointer[p->pointers++ % POINTERS] = r.malloc.ptr;
+		p->pointer[p->pointers++ % CHOOSE_POINTERS] = r.malloc.ptr;
 	if (!rc && c.op == QCU_OP_VAR_FIND)
-		p->pointer[p->pointers++ % POINTERS] = r.var_find.addr;
+		p->pointer[p->pointers++ % CHOOSE_POINTERS] = r.var_find.addr;
 }
 
 /* Sends a chain of random descriptors, under a random head. */
 static void send_nonsense(struct scene *s, unsigned int q)
 {
+	const struct chooser how = chooser(s, q);
 	struct queue *vq = &s->g.q[q];
 	unsigned int n = 1 + rnd(s, 6), i, kind = rnd(s, 6);
 
@@ -366,8 +201,9 @@ static void send_nonsense(struct scene *s, unsigned int q)
 	for (i = 0; i < n; i++) {
 		struct vring_desc *d = &vq->desc[rnd(s, GUEST_NUM)];
 
-		d->addr = rnd(s, 3) ? GUEST_SPACE(q) + rnd(s, 0x10000) : pick_wide(s) | GUEST_RAM;
-		d->len = rnd(s, 3) ? 64 : pick_narrow(s);
+		d->addr = rnd(s, 3) ? GUEST_SPACE(q) + rnd(s, 0x10000)
+				    : choose_wide(&how) | GUEST_RAM;
+		d->len = rnd(s, 3) ? 64 : choose_narrow(&how);
 		d->flags = (uint16_t)rnd(s, 8);
 		d->next = (uint16_t)rnd(s, GUEST_NUM + 8);
 	}
@@ -388,6 +224,7 @@ static void send_nonsense(struct scene *s, unsigned int q)
 static void send_control(struct scene *s)
 {
 	struct qCUcmd c = command((uint16_t)rnd(s, 6), 0);
+	const struct chooser how = chooser(s, FIRST);
 	uint32_t q = rnd(s, 4) ? FIRST + rnd(s, SESSIONS) : rnd(s, 80);
 
 	/* Not the good program's session: a guest has the right to close its own sessions. */
@@ -395,7 +232,7 @@ static void send_control(struct scene *s)
 	if (c.op == QCU_OP_OPEN && q >= FIRST && q < FIRST + SESSIONS)
 		c.open.queue = 0;
 	if (!rnd(s, 4))
-		c.words[1 + rnd(s, 11)] = pick_narrow(s);
+		c.words[1 + rnd(s, 11)] = choose_narrow(&how);
 	if (!rnd(s, 8))
 		c.tid = 1;
 	if (guest_ask(&s->g, 0, &c, NULL, 0) == 0 && c.op == QCU_OP_CLOSE)
