@@ -144,3 +144,40 @@ is() {
 	stat "$1"
 	[ "$value" = "$2" ]
 }
+
+# ask DEED: the host does something (machine.sh). Sets $answer to what it says.
+ask() {
+	echo "host: $1"
+	read -r answer
+}
+
+# begin_two: starts one program that waits for us, and one that works. Both have a session and a mirror.
+begin_two() {
+	# Make new pipes: data that is left in a pipe stays there while a process has the pipe open.
+	rm -f /tmp/never /tmp/in.idle
+	mkfifo /tmp/never /tmp/in.idle
+	: >/tmp/idle
+	: >/tmp/busy
+	sleeper </tmp/in.idle >/tmp/idle 2>&1 &
+	idle=$!
+	exec 3>/tmp/in.idle
+	sleeper busy <>/tmp/never >/tmp/busy 2>&1 &
+	busy=$!
+	until_true grep -q ready /tmp/idle
+	until_true grep -q ready /tmp/busy
+}
+
+# end_busy: waits for the program that works. Sets $at_work to its exit code.
+end_busy() {
+	wait $busy
+	at_work=$?
+}
+
+# end_idle: lets the program that waits go on. Sets $waited to its exit code.
+end_idle() {
+	echo >&3
+	exec 3>&-
+	wait $idle
+	waited=$?
+	cat /tmp/idle /tmp/busy >>$log
+}

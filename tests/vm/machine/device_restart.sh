@@ -9,11 +9,6 @@
 
 with "$guest"/{sleeper,first_call,vector_add}
 guest_script "$tmp/script" <<'END'
-ask() {
-	echo "host: $1"
-	read -r answer
-}
-
 # hold NAME COMMAND...: starts a program that opens a session. Its process is in $pid_NAME.
 hold() {
 	_name=$1

@@ -10,11 +10,6 @@
 
 with "$guest"/{sleeper,first_call,vector_add}
 guest_script "$tmp/script" <<'END'
-ask() {
-	echo "host: $1"
-	read -r answer
-}
-
 # ended PID: true if the process ends within 20 s. Otherwise it hangs.
 ended() {
 	_tries=0

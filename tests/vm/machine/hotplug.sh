@@ -10,36 +10,6 @@
 
 with "$guest"/{sleeper,vector_add,bandwidth}
 guest_script "$tmp/script" <<'END'
-ask() {
-	echo "host: $1"
-	read -r answer
-}
-
-begin_two() {
-	rm -f /tmp/never /tmp/in.idle
-	mkfifo /tmp/never /tmp/in.idle
-	: >/tmp/idle
-	: >/tmp/busy
-	sleeper </tmp/in.idle >/tmp/idle 2>&1 &
-	idle=$!
-	exec 3>/tmp/in.idle
-	sleeper busy <>/tmp/never >/tmp/busy 2>&1 &
-	busy=$!
-	until_true grep -q ready /tmp/idle
-	until_true grep -q ready /tmp/busy
-}
-
-# end_two: waits for both programs and sets $codes to their exit codes.
-end_two() {
-	wait $busy
-	codes=$?
-	echo >&3
-	exec 3>&-
-	wait $idle
-	codes="$codes $?"
-	cat /tmp/idle /tmp/busy >>$log
-}
-
 # blocks STATE: prints how many of the kernel's memory blocks have this state.
 blocks() {
 	grep -l "^$1" /sys/devices/system/memory/memory*/state | wc -l
@@ -59,8 +29,9 @@ begin a-dimm-comes
 begin_two
 ask plug
 until_true more_blocks
-end_two
-[ "$codes" = '46 46' ] && pass || fail "exit codes $codes"
+end_busy
+end_idle
+[ "$at_work $waited" = '46 46' ] && pass || fail "exit codes $at_work $waited"
 
 # Most of the old memory is in use, so the program gets memory of the new DIMM.
 begin programs-use-the-new-memory
@@ -79,9 +50,10 @@ available=0
 begin the-dimm-goes
 begin_two
 ask unplug
-end_two
+end_busy
+end_idle
 available=0
-[ "$codes" = '46 46' ] && [ "$answer" = gone ] && pass || fail "exit codes $codes, the DIMM: $answer"
+[ "$at_work $waited" = '46 46' ] && [ "$answer" = gone ] && pass || fail "exit codes $at_work $waited, the DIMM: $answer"
 available=0
 expect works-after-all 0 vector_add
 END

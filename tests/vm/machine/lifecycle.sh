@@ -9,27 +9,6 @@
 
 with "$guest"/{sleeper,vector_add}
 guest_script "$tmp/script" <<'END'
-ask() {
-	echo "host: $1"
-	read -r answer
-}
-
-# begin_two: starts one program that waits for us, and one that works. Both have a session and a mirror.
-begin_two() {
-	# Make new pipes: data that is left in a pipe stays there while a process has the pipe open.
-	rm -f /tmp/never /tmp/in.idle
-	mkfifo /tmp/never /tmp/in.idle
-	: >/tmp/idle
-	: >/tmp/busy
-	sleeper </tmp/in.idle >/tmp/idle 2>&1 &
-	idle=$!
-	exec 3>/tmp/in.idle
-	sleeper busy <>/tmp/never >/tmp/busy 2>&1 &
-	busy=$!
-	until_true grep -q ready /tmp/idle
-	until_true grep -q ready /tmp/busy
-}
-
 ask boot
 boot=$answer
 expect boot-$boot-works 0 vector_add
@@ -45,19 +24,14 @@ case $boot in
 	cd /sys/bus/virtio/drivers/qcuda
 	dev=$(echo virtio*)
 	echo "$dev" >unbind
-	wait $busy
-	at_work=$?
+	end_busy
 	timeout 20 vector_add >>$log 2>&1
 	without=$?
 	echo "$dev" >bind
 	vector_add >>$log 2>&1
 	after=$?
 	# The program that waited gets its error now: its session does not come back.
-	echo >&3
-	exec 3>&-
-	wait $idle
-	waited=$?
-	cat /tmp/idle /tmp/busy >>$log
+	end_idle
 	cd /
 	ask unbound
 	if [ $at_work$waited$after = 46460 ] && [ $without -ne 0 ] && [ $without -ne 124 ]; then

@@ -9,11 +9,6 @@
 
 with "$guest"/{sleeper,vector_add,queries}
 guest_script "$tmp/script" <<'END'
-ask() {
-	echo "host: $1"
-	read -r answer
-}
-
 expect first 0 vector_add
 mkfifo /tmp/in.idle /tmp/in.busy
 

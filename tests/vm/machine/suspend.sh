@@ -16,11 +16,6 @@ qcu=$root/$qcu guest=$B/tests/guest klogs=$B/tests/logs/klog
 
 with "$guest"/{sleeper,first_call,vector_add}
 guest_script "$tmp/script" <<'END'
-ask() {
-	echo "host: $1"
-	read -r answer
-}
-
 # nap HOW: suspends the guest and sets $slept to the exit code.
 nap() {
 	echo "$1" >/sys/power/state 2>>$log
