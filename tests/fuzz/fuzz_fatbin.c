@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/code/code.h"
+#include "qcu-device/soft/gpu/soft.h"
 #include "tests/fuzz/fatbin.h"
 
 #define TEXT_MAX  32768u

@@ -10,7 +10,7 @@
 
 #include "include/qcuerror.h"
 #include "qcu-device/backend/image.h"
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/code/code.h"
 #include "tests/fuzz/fatbin.h"
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

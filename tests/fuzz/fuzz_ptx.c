@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "qcu-device/soft/ptx.h"
+#include "qcu-device/soft/ptx/base/ptx.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/images.h"
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_FUZZ_IMAGES_H
 #define TESTS_FUZZ_IMAGES_H
 
-#include "qcu-device/soft/ptx_image.h"
+#include "qcu-device/soft/ptx/memory/ptx_image.h"
 
 /* Makes the images, some of them in the 16 KiB of device memory at `buffer`. */
 void fuzz_images(uint64_t buffer);

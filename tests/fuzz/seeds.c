@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/code/code.h"
 
 #define SEED_BYTES_MAX 12288u
 

@@ -22,7 +22,7 @@ struct wrapper {
 	void *unused;
 };
 
-/* The layout that nvcc writes: a container with one entry, see qcu-device/soft/fatbin.c. */
+/* The layout that nvcc writes: a container with one entry, see qcu-device/soft/code/fatbin.c. */
 struct image {
 	uint32_t magic;
 	uint16_t version, header_size;

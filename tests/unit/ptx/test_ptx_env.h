@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "qcu-device/soft/ptx.h"
+#include "qcu-device/soft/ptx/base/ptx.h"
 
 #define WORLD_MAX 64
 

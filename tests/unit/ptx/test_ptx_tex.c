@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "qcu-device/soft/ptx_image.h"
+#include "qcu-device/soft/ptx/memory/ptx_image.h"
 #include "tests/unit/ptx/test_ptx_env.h"
 
 #define TEXTURE 77u

@@ -30,7 +30,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/backend/backend.h"
-#include "qcu-device/soft/ptx.h"
+#include "qcu-device/soft/ptx/base/ptx.h"
 
 #define FAKE_PTX ".version 9.0\n.target sm_75\n.address_size 64\n"
 

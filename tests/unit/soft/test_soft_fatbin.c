@@ -10,7 +10,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/code/code.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define LZ4	  0x2000u

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/gpu/soft.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define MAX_DYNAMIC 8u

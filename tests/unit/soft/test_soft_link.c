@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/code/code.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define UNITS_MAX 4

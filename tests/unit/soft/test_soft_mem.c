@@ -5,7 +5,7 @@
  */
 #include <sys/mman.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/gpu/soft.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define MIB (1ull << 20)

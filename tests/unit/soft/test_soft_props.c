@@ -2,7 +2,7 @@
 /* The software GPU's properties, and which compute capability it accepts. */
 #include <stdio.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/gpu/soft.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 static int try_sm(const char *sm, struct qcu_device_desc *desc)

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qcu-device/soft/soft.h"
+#include "qcu-device/soft/gpu/soft.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define MIB   (1ull << 20)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Buffers for what kernels print, until the guest program fetches it. As on a GPU, a buffer has a
+ * fixed size, and if the program does not fetch in time, the oldest output is lost. Here it is
+ * always whole lines that are lost.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/soft/gpu/soft.h"
+
+#define PRINT_BYTES (8u << 20) /* the initial size */
+
+bool soft_print_init(struct soft_print *p, uint64_t most)
+{
+	*p = (struct soft_print){.size = PRINT_BYTES, .most = most ? most : UINT64_MAX};
+
+	if (p->size > p->most)
+		p->size = p->most;
+	p->buf = malloc(p->size);
+	if (!p->buf)
+		return false;
+	pthread_mutex_init(&p->lock, NULL);
+	return true;
+}
+
+void soft_print_fini(struct soft_print *p)
+{
+	if (!p->buf)
+		return;
+	pthread_mutex_destroy(&p->lock);
+	free(p->buf);
+	p->buf = NULL;
+}
+
+int soft_print_resize(struct soft_print *p, size_t size)
+{
+	int err = QCU_ERR_InvalidValue;
+	char *buf = size <= p->most ? malloc(size) : NULL;
+
+	if (!buf)
+		return QCU_ERR_MemoryAllocation;
+	pthread_mutex_lock(&p->lock);
+	if (!p->ever) {
+		free(p->buf);
+		p->buf = buf;
+		p->size = size;
+		buf = NULL;
+		err = QCU_ERR_Success;
+	}
+	pthread_mutex_unlock(&p->lock);
+	free(buf);
+	return err;
+}
+
+static char take_char(struct soft_print *p)
+{
+	char c = p->buf[p->head];
+
+	p->head = (p->head + 1) % p->size;
+	p->used--;
+	return c;
+}
+
+static void take(struct soft_print *p, char *to, size_t len)
+{
+	size_t first = p->size - p->head;
+
+	if (first > len)
+		first = len;
+	memcpy(to, p->buf + p->head, first);
+	memcpy(to + first, p->buf, len - first);
+	p->head = (p->head + len) % p->size;
+	p->used -= len;
+}
+
+/* True: some output is lost, for the first time. */
+static bool add(struct soft_print *p, const char *text, size_t len)
+{
+	size_t at, first;
+	bool lost = false;
+
+	pthread_mutex_lock(&p->lock);
+	p->ever = true;
+	if (len > p->size - p->used) {
+		lost = !p->lost;
+		p->lost = true;
+	}
+	if (len > p->size) {
+		text += len - p->size;
+		len = p->size;
+	}
+	if (p->used + len > p->size) {
+		size_t lose = p->used + len - p->size;
+
+		p->head = (p->head + lose) % p->size;
+		p->used -= lose;
+		while (p->used && take_char(p) != '\n')
+			;
+	}
+	at = (p->head + p->used) % p->size;
+	first = p->size - at < len ? p->size - at : len;
+	memcpy(p->buf + at, text, first);
+	memcpy(p->buf, text + first, len - first);
+	p->used += len;
+	pthread_mutex_unlock(&p->lock);
+	return lost;
+}
+
+void soft_env_print(void *ctx, const char *text, size_t len)
+{
+	struct be *be = ((struct soft_device *)ctx)->be;
+
+	if (add(&be->print, text, len))
+		soft_tell(be, "kernels print more than the program fetches: the oldest is lost");
+}
+
+/* The messages of failed assertions. */
+void soft_env_complain(void *ctx, const char *text, size_t len)
+{
+	add(&((struct soft_device *)ctx)->be->complaints, text, len);
+}
+
+void soft_tell(struct be *be, const char *fmt, ...)
+{
+	char line[512] = "qCUDA software GPU: ";
+	size_t n = strlen(line);
+	va_list ap;
+	int got;
+
+	va_start(ap, fmt);
+	got = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	va_end(ap);
+	if (got < 0)
+		return;
+	n = strlen(line);
+	line[n++] = '\n';
+	add(&be->complaints, line, n);
+}
+
+static int read_out(struct soft_print *p, void *buf, size_t max, size_t *got)
+{
+	pthread_mutex_lock(&p->lock);
+	*got = p->used;
+	if (buf) {
+		if (*got > max)
+			*got = max;
+		take(p, buf, *got);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return QCU_ERR_Success;
+}
+
+/* Works after an error, too: what a kernel printed before its assertion failed is needed most. */
+int soft_print_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	return read_out(&be->print, buf, max, got);
+}
+
+int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	return read_out(&be->complaints, buf, max, got);
+}

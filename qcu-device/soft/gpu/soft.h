@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The interfaces between the files of the software GPU's runtime: memory, streams, events, modules
+ * and so on. The PTX machine behind ptx.h is a separate part.
+ *
+ * be->lock protects streams, tickets, events and errors. Each memory table has a lock for writers
+ * only, because kernels look addresses up all the time. Lock order: be->lock is never taken while a
+ * memory lock is held.
+ */
+#ifndef QCU_SOFT_H
+#define QCU_SOFT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "qcu-device/backend/backend.h"
+#include "qcu-device/soft/ptx/base/ptx.h"
+
+#define SOFT_GPUS_MAX 16
+
+/* ---- range.c: an ordered table of address ranges; readers take no lock ---- */
+
+struct soft_slot {
+	_Atomic uint64_t lo, hi;
+	_Atomic uint32_t tag; /* the meaning is up to the owner of the table */
+};
+
+struct soft_ranges {
+	_Atomic uint32_t seq; /* odd while a writer changes the table */
+	_Atomic size_t count;
+	struct soft_slot *slots;
+	size_t max;
+};
+
+struct soft_range {
+	uint64_t lo, hi;
+	uint32_t tag;
+};
+
+bool soft_ranges_init(struct soft_ranges *t);
+void soft_ranges_fini(struct soft_ranges *t);
+/* Finds the range that contains addr. */
+bool soft_ranges_find(struct soft_ranges *t, uint64_t addr, struct soft_range *out);
+/*
+ * The functions below are for writers only, one at a time. soft_ranges_upper returns the index of
+ * the first range that begins above addr.
+ */
+size_t soft_ranges_upper(struct soft_ranges *t, uint64_t addr);
+bool soft_ranges_at(struct soft_ranges *t, size_t i, struct soft_range *out);
+bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range *r);
+void soft_ranges_remove(struct soft_ranges *t, size_t i);
+
+/* ---- share.c ---- */
+
+/* A part of a file that a process has open. The IPC handles of this backend contain this struct. */
+struct soft_file {
+	int pid, fd;
+	uint64_t dev, ino;
+	uint64_t offset, len;
+};
+_Static_assert(sizeof(struct soft_file) <= BE_IPC_BYTES, "a handle has room for it");
+
+/* -1: there is no memory for the file, or RLIMIT_FSIZE forbids its size. */
+int soft_file_new(uint64_t size);
+bool soft_file_tell(int fd, struct soft_file *f);
+/* -1: the file no longer exists, or cannot be opened. */
+int soft_file_open(const struct soft_file *f);
+
+/* ---- mem.c ---- */
+
+/* What a range of a device's addresses, or of registered host memory, is for. */
+enum { SOFT_MEMORY = 1, SOFT_VARIABLE = 2, SOFT_HOST = 3, SOFT_POOL = 4, SOFT_IMPORT = 5 };
+
+struct soft_mem {
+	pthread_mutex_t lock;
+	struct soft_ranges table;
+	uint64_t base, size; /* the reserved addresses */
+	int fd;		     /* the file that is mapped there; -1: anonymous memory */
+	uint64_t usable;     /* how many of the bytes are readable and writable so far */
+	/* Where to look for room first. Moves up, so that freed addresses are used again late. */
+	uint64_t next;
+	uint64_t vram, used;
+	uint8_t *written; /* see check.c; NULL: checking is off */
+};
+
+struct soft_device;
+
+bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram);
+void soft_mem_fini(struct soft_mem *m);
+uint64_t soft_mem_default(void);
+/* Frees everything that soft_mem_alloc has allocated, but not variables, pools and imports. */
+void soft_mem_reset(struct soft_mem *m);
+
+/* True if the whole range lies in one allocation, or in registered host memory. */
+bool soft_mem_usable(struct be *be, uint64_t addr, uint64_t len);
+bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len);
+
+/* The device whose address this is, or NULL. */
+struct soft_device *soft_mem_device(struct be *be, uint64_t addr);
+int soft_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+int soft_mem_free(struct be *be, uint64_t addr); /* not for memory of pools */
+/*
+ * For pools: these allocate and free memory at once, without waiting for streams. soft_mem_take
+ * returns 0 if there is no memory.
+ */
+uint64_t soft_mem_take(struct soft_mem *m, uint64_t size);
+void soft_mem_give(struct soft_mem *m, uint64_t addr);
+int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
+int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		    uint64_t *addr);
+int soft_mem_unimport(struct be *be, uint64_t addr);
+bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
+int soft_host_register(struct be *be, void *addr, size_t len);
+int soft_host_unregister(struct be *be, void *addr);
+
+/* Callbacks of the PTX machine; ctx is a struct soft_device. */
+uint64_t soft_env_alloc(void *ctx, size_t size);
+void soft_env_free(void *ctx, uint64_t addr);
+
+/* ---- pool.c ---- */
+
+void soft_pools_init(struct soft_device *d);
+void soft_pools_fini(struct soft_device *d);
+/* Frees all memory of the pools of a device. */
+void soft_pools_reset(struct soft_device *d);
+/* Returns cudaMemAccessFlags: how device `dev` may use pool memory of `owner`. */
+unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned int dev);
+/* cudaFree, which is also for memory of pools */
+int soft_free(struct be *be, uint64_t addr);
+int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
+int soft_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
+int soft_pool_destroy(struct be *be, struct be_pool *p);
+int soft_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
+int soft_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
+int soft_pool_trim(struct be *be, struct be_pool *p, uint64_t keep);
+int soft_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
+int soft_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
+int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
+		    uint64_t *addr);
+int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
+
+/* ---- access.c ---- */
+
+/* Callback of the PTX machine; ctx is a struct soft_device. */
+struct ptx_range soft_env_range(void *ctx, uint64_t addr);
+
+/* ---- check.c ---- */
+
+bool soft_check_wanted(void);
+bool soft_check_init(struct soft_mem *m);
+void soft_check_fini(struct soft_mem *m);
+/* Marks bytes as written (on) or as not written. */
+void soft_check_mark(struct soft_mem *m, uint64_t addr, uint64_t len, bool on);
+void soft_check_copied(struct be *be, const void *to, const void *from, uint64_t len);
+void soft_check_filled(struct be *be, uint64_t addr, uint64_t len);
+bool soft_env_written(void *ctx, uint64_t addr, size_t len);
+void soft_env_wrote(void *ctx, uint64_t addr, size_t len);
+
+/* ---- print.c ---- */
+
+struct soft_print {
+	pthread_mutex_t lock;
+	char *buf;
+	size_t size;
+	size_t head, used; /* the oldest byte, and the number of bytes from there on */
+	size_t most;	   /* the largest size that the buffer may get */
+	bool ever;	   /* something has been printed */
+	bool lost;	   /* some output was lost because it was not fetched in time */
+};
+
+/* most: the largest size that the buffer may ever get; 0: no limit. */
+bool soft_print_init(struct soft_print *p, uint64_t most);
+void soft_print_fini(struct soft_print *p);
+/* Fails once something has been printed. */
+int soft_print_resize(struct soft_print *p, size_t size);
+void soft_env_print(void *ctx, const char *text, size_t len);
+void soft_env_complain(void *ctx, const char *text, size_t len);
+/*
+ * Queues a line for the stderr of the guest program. For example, why its kernels cannot run here,
+ * although they may run on another GPU.
+ */
+void soft_tell(struct be *be, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
+int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got);
+
+/* ---- watchdog.c ---- */
+
+/* A running kernel. The struct is on the stack of the thread that runs the kernel. */
+struct soft_running {
+	struct soft_running *next;
+	const char *name;
+	struct timespec deadline;
+};
+
+bool soft_watchdog_limit(unsigned int most, unsigned int *seconds);
+bool soft_watchdog_start(struct be *be);
+void soft_watchdog_stop(struct be *be);
+void soft_watchdog_begin(struct be *be, struct soft_running *r, const char *name);
+void soft_watchdog_end(struct be *be, struct soft_running *r);
+
+/* ---- peer.c ---- */
+
+int soft_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable);
+int soft_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
+		   int32_t *value);
+/* On a reset: no device has access to this one any more, and this one has no access to others. */
+void soft_peers_reset(struct be *be, unsigned int dev);
+bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *owner);
+
+/* ---- limits.c ---- */
+
+#define SOFT_LIMITS 7
+
+struct soft_device_limits {
+	_Atomic uint64_t value[SOFT_LIMITS]; /* indexed by cudaLimit */
+	struct ptx_heap_room heap;
+};
+
+/* Sets all limits to their initial values; also used by a reset. */
+void soft_limits_default(struct soft_device *d);
+int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
+int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
+
+/* ---- texture.c ---- */
+
+struct soft_image;
+
+/* The existing texture and surface objects, by number. Kernels look them up without a lock. */
+struct soft_images {
+	pthread_mutex_t lock;
+	_Atomic(struct soft_image *) *slots;
+	uint32_t next;
+	uint32_t made; /* counts objects, so that a number is used again late */
+};
+
+bool soft_images_init(struct soft_images *t);
+void soft_images_fini(struct soft_images *t);
+const struct ptx_image *soft_env_image(void *ctx, uint64_t number);
+int soft_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+			struct be_array *a, uint64_t *object);
+int soft_texture_destroy(struct be *be, unsigned int dev, uint64_t object);
+int soft_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+			uint64_t *object);
+int soft_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
+
+/* ---- the instance ---- */
+
+struct soft_device {
+	struct be *be;
+	unsigned int index;
+	struct soft_mem mem;
+	struct ptx_env env;
+	struct soft_device_limits limits;
+	_Atomic uint32_t peers; /* a bit for each device whose memory kernels here may use */
+	pthread_mutex_t pool_lock;
+	struct soft_block *blocks; /* allocations from pools */
+	struct be_pool *pool;	   /* the default pool */
+	unsigned int freeing;	   /* blocks whose free is queued in a stream */
+	/* All streams that have work or are not destroyed yet; linked by next. */
+	struct be_stream *streams;
+	struct be_stream *legacy;
+};
+
+struct be {
+	pthread_mutex_t lock;
+	pthread_cond_t progress;  /* work is done, an error occurred, or the instance closes */
+	uint64_t queued, granted; /* bytes of queued work, and how many are allowed */
+	unsigned int calls;	  /* host functions that are not done */
+	bool (*queue_room)(void *ctx, int64_t bytes);
+	bool (*module_room)(void *ctx, int64_t bytes);
+	void *room_ctx;
+	uint64_t issued;    /* numbers all work in the order of submission */
+	_Atomic int sticky; /* the error that ended this instance, or 0; set once */
+	int pending;	    /* an error of asynchronous work that is reported once */
+	int cancel;	    /* 1: running kernels must stop */
+	bool closing;
+	unsigned int workers;
+	struct be_stream *ended; /* streams whose thread has ended and must be joined */
+	struct be_event *events;
+	struct be_module *modules;
+	struct be_cond *conds;
+	uint64_t handles; /* the last handle given to a conditional */
+
+	unsigned int timeout; /* seconds that a kernel may run; 0: no limit */
+	bool watched;
+	pthread_t watchdog;
+	pthread_cond_t watch; /* `running` has changed, or the instance closes */
+	struct soft_running *running;
+
+	pthread_mutex_t host_lock;
+	struct soft_ranges host;
+	struct soft_print print, complaints;
+	struct soft_images images;
+
+	unsigned int gpus, threads;
+	unsigned int sm; /* compute capability, 10 * major + minor */
+	bool verbose;
+	bool check; /* QCU_SOFT_CHECK */
+	struct soft_device dev[SOFT_GPUS_MAX];
+};
+
+/*
+ * say.c: prints a line on stderr, through complain(). That limits the rate, because a guest can
+ * cause nearly all of these lines.
+ */
+void soft_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- stream.c ---- */
+
+/* The moment when stream s has done its n-th piece of work. Holds a reference to the stream. */
+struct soft_ticket {
+	struct be_stream *s;
+	uint64_t n;
+};
+
+struct soft_work {
+	struct soft_work *next;
+	uint64_t n;	/* its number in the stream */
+	uint64_t order; /* its number in the instance */
+	int (*run)(struct soft_work *w);
+	void (*free)(struct soft_work *w); /* called with be->lock held */
+	bool always;			   /* runs after an error, too */
+	bool again;			   /* may be kept in a body and run many times */
+	bool kept;			   /* it is kept in a body */
+	uint32_t bytes;			   /* bytes allocated in addition to the struct */
+	uint32_t cost;		   /* bytes that it counts in the queue; 0: it is not queued */
+	struct soft_ticket *after; /* work of other streams that must be done first */
+	unsigned int after_count;
+};
+
+struct soft_stream_attrs {
+	uint32_t sync_policy; /* 0: never set */
+	uint32_t domain;
+};
+
+/* What keeps the work that is put into a stream. be->lock is held. */
+struct soft_recorder {
+	int (*keep)(struct be_stream *s, struct soft_work *w); /* takes ownership */
+	void (*end)(struct be_stream *s);		       /* the stream is released */
+};
+
+struct be_stream {
+	struct be *be;
+	struct soft_device *dev;
+	struct be_stream *next;
+	unsigned int refs;
+	struct soft_stream_attrs attrs;
+	bool blocking; /* it waits for the legacy stream, and the legacy stream for it */
+	int priority;
+	struct soft_body *body; /* work put into the stream is kept there; NULL: work is done */
+	const struct soft_recorder *recorder; /* if there is a body */
+	uint64_t last, done; /* number of the last work submitted, and of the last work done */
+	uint64_t oldest;     /* `order` of the oldest unfinished work; UINT64_MAX: idle */
+	struct soft_work *head, **tail;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool threaded, stop, linked;
+};
+
+enum soft_how {
+	SOFT_QUEUE, /* always queue the work */
+	SOFT_SMALL, /* so little work that the caller may do it if the stream is idle */
+	SOFT_WAIT,  /* return when the work is done */
+};
+
+/*
+ * Puts work into a stream, after everything that CUDA's rules put before it, and after `extra` if
+ * that is not NULL. Takes ownership of the work, even on failure.
+ */
+int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
+		const struct soft_ticket *extra);
+/*
+ * Waits for room in the queue; call it before submitting work. If queued work takes too much
+ * memory, the caller waits until some of it is done; CUDA's queues have a limited size, too. But if
+ * a host function is queued, the result is cudaErrorMemoryAllocation: only the guest can end a host
+ * function, and the command for that must get through. be->lock is held, and dropped during the
+ * wait.
+ */
+int soft_queue_wait(struct be_stream *s);
+/*
+ * Like soft_submit, but the caller holds be->lock and has called soft_queue_wait. If the work is
+ * done at once, the lock is dropped while it runs.
+ */
+int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how how,
+		       const struct soft_ticket *extra, uint64_t *ticket);
+bool soft_ticket_done(const struct soft_ticket *t);
+void soft_stream_get(struct be_stream *s);
+void soft_stream_put(struct be_stream *s); /* be->lock is held, or all streams have ended */
+/* Waits for all work submitted so far to a device; NULL: to all devices. */
+void soft_wait(struct be *be, const struct soft_device *d);
+/*
+ * Returns the sticky error; if there is none, returns the pending one and clears it. be->lock is
+ * held here and in soft_fail.
+ */
+int soft_take_error(struct be *be);
+void soft_fail(struct be *be, int err);
+
+bool soft_streams_init(struct soft_device *d);
+void soft_streams_stop(struct be *be); /* drops work that has not begun, and ends all threads */
+
+int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
+		       struct be_stream **s);
+struct be_stream *soft_stream_legacy(struct be *be, unsigned int dev);
+int soft_stream_destroy(struct be *be, struct be_stream *s);
+int soft_stream_sync(struct be *be, struct be_stream *s);
+int soft_stream_query(struct be *be, struct be_stream *s);
+int soft_device_sync(struct be *be, unsigned int dev);
+
+/* ---- cell.c: an event that several processes share ---- */
+
+struct soft_cell;
+struct soft_cell *soft_cell_new(void);
+struct soft_cell *soft_cell_open(const struct soft_file *f);
+/* False: another process made the cell. */
+bool soft_cell_tell(const struct soft_cell *c, struct soft_file *f);
+struct soft_cell *soft_cell_get(struct soft_cell *c);
+void soft_cell_put(struct soft_cell *c);
+/*
+ * A record begins, and ends. soft_cell_last returns the number of the last record that has begun,
+ * and soft_cell_done whether a record has ended.
+ */
+uint64_t soft_cell_begin(struct soft_cell *c);
+void soft_cell_end(struct soft_cell *c, uint64_t n);
+uint64_t soft_cell_last(const struct soft_cell *c);
+bool soft_cell_done(const struct soft_cell *c, uint64_t n);
+/* Also returns when *cancel is set. */
+void soft_cell_wait(const struct soft_cell *c, uint64_t n, const int *cancel);
+
+/* ---- event.c ---- */
+
+int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
+int soft_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
+int soft_event_export(struct be *be, struct be_event *e, void *handle);
+int soft_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **e);
+int soft_event_destroy(struct be *be, struct be_event *e);
+int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
+int soft_event_sync(struct be *be, struct be_event *e);
+int soft_event_query(struct be *be, struct be_event *e);
+int soft_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
+void soft_events_fini(struct be *be);
+
+/* ---- stream_attr.c ---- */
+
+int soft_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
+int soft_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
+int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
+
+/* ---- cond.c ---- */
+
+/*
+ * True if work may use the memory. Kept work must ask when it runs, because the memory may have
+ * been freed since it was recorded. For other work this is always true.
+ */
+bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len);
+int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+		     const uint32_t *first, struct be_cond **c, uint64_t *handle);
+int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
+int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
+int soft_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
+int soft_cond_ready(struct be *be, struct be_cond *graph);
+int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
+int soft_cond_destroy(struct be *be, struct be_cond *c);
+/* Callback of the PTX machine. False: there is no such handle, or its graph does not run. */
+bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);
+
+/* ---- hostfunc.c ---- */
+
+int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+		   struct be_stream *s);
+
+/* ---- copy.c ---- */
+
+int soft_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
+int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
+		     size_t count, struct be_stream *s);
+int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
+
+/* ---- array.c ---- */
+
+struct soft_level {
+	uint64_t addr;
+	uint32_t size[3]; /* elements, rows, slices or layers */
+	uint64_t pitch, slice;
+};
+
+struct be_array {
+	struct be_array_desc desc;
+	unsigned int dev;
+	uint32_t elem; /* bytes */
+	uint32_t levels;
+	uint64_t addr, bytes;
+	struct soft_level level[QCU_LEVELS_MAX];
+};
+
+int soft_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
+		      struct be_array **a);
+int soft_array_destroy(struct be *be, struct be_array *a);
+int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
+
+/* ---- module.c, launch.c ---- */
+
+struct soft_kernel_dev {
+	const struct ptx_kernel *ptx; /* NULL: not looked up yet */
+	int max_dynamic;	      /* -1: the default */
+	int carveout;
+};
+
+struct be_kernel {
+	struct be_kernel *next;
+	struct be_module *module;
+	char *name;
+	struct soft_kernel_dev dev[SOFT_GPUS_MAX];
+};
+
+int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+		     struct be_module **m);
+int soft_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+		      size_t *bytes, uint32_t *count);
+int soft_module_unload(struct be *be, struct be_module *m);
+/* Removes the code and variables of all modules from one device. The next use loads them again. */
+void soft_modules_reset(struct be *be, unsigned int dev);
+void soft_modules_fini(struct be *be);
+int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
+int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		  uint64_t *addr, uint64_t *size);
+int soft_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		      uint64_t *addr, uint64_t *size);
+int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
+		  uint64_t size);
+/* Returns the kernel on a device. Loads the module there if needed. */
+int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
+		    const struct ptx_kernel_info **info);
+int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *diag);
+
+int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
+		       uint32_t *count);
+int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
+		     struct qcu_kernel_desc *desc);
+int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
+int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
+		   uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
+int soft_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+			  uint32_t block_threads, uint64_t *bytes);
+int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
+			   const struct be_launch *l, uint32_t what, uint32_t *count);
+int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
+
+/* ---- props.c ---- */
+
+struct soft_limits {
+	unsigned int sm;
+	unsigned int threads_per_sm, blocks_per_sm;
+	unsigned int shared_per_sm, shared_per_block, shared_optin, shared_reserved;
+	unsigned int regs;
+};
+
+#define SOFT_SM_DEFAULT 75
+/* NULL: this capability is not supported. */
+const struct soft_limits *soft_limits(unsigned int sm);
+int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc);
+int soft_versions(struct be *be, uint32_t *driver, uint32_t *runtime);
+
+#endif
