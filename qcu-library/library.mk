@@ -6,16 +6,23 @@
 CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
 
-LIBRARY_SRCS := $(addprefix qcu-library/,arena.c args.c batch.c choose.c copy.c copy3d.c device.c env.c errors.c event.c fork.c \
-	func.c handles.c hostfunc.c launch.c limits.c logs.c managed.c malloc_hook.c malloc_region.c malloc_tree.c \
-	memcpy.c memmap.c memory.c misc.c module.c peer.c per_thread.c \
-	pinned.c pool.c print.c properties.c query.c ranges.c recycle.c register.c reserve.c session.c stream.c \
-	symbol.c unsupported.c window.c)
-LIBRARY_SRCS += $(addprefix qcu-library/,array.c array_copy.c array_memcpy.c texture.c)
-LIBRARY_SRCS += $(addprefix qcu-library/,graph.c graph_attr.c graph_capture.c graph_dot.c graph_exec.c \
-	graph_cond.c graph_memory.c graph_node.c graph_object.c library.c ipc.c managed_copy.c managed_var.c)
+# From the lowest layer to the highest (tests/check/layers.txt).
+LIBRARY_SRCS := $(addprefix qcu-library/link/,args.c capture.c devices.c env.c errors.c fork.c \
+	handles.c logs.c misc.c print.c progress.c session.c thread.c)
+LIBRARY_SRCS += $(addprefix qcu-library/device/,choose.c describe.c limits.c peer.c properties.c)
+LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_region.c \
+	malloc_tree.c memmap.c ranges.c recycle.c register.c reserve.c window.c)
+LIBRARY_SRCS += $(addprefix qcu-library/memory/,array.c managed.c managed_copy.c managed_var.c \
+	memory.c pinned.c pool.c texture.c)
+LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c symbol.c)
+LIBRARY_SRCS += $(addprefix qcu-library/stream/,event.c hostfunc.c launch.c query.c stream.c)
+LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.c copy.c copy3d.c \
+	memcpy.c peer_copy.c symbol_copy.c)
+LIBRARY_SRCS += $(addprefix qcu-library/graph/,graph.c graph_attr.c graph_capture.c graph_change.c graph_cond.c \
+	graph_dot.c graph_exec.c graph_memory.c graph_node.c graph_object.c graph_run.c)
+LIBRARY_SRCS += $(addprefix qcu-library/api/,device.c ipc.c library.c per_thread.c unsupported.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
-LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/transport_dev.o
+LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/link/transport_dev.o
 LIBRARY_MAP := $(B)/qcu-library/cudart.map
 
 $(LIBRARY_DEV_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC)) -I$(B)/qcu-library
@@ -50,7 +57,7 @@ $(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk
 	awk 'BEGIN { print "libcudart.so.13 {\nglobal:" } !/^#/ { print "\t" $$1 ";" } \
 		END { print "};" }' $< >$@
 
-$(B)/qcu-library/unsupported.o: $(B)/qcu-library/unsupported.inc
+$(B)/qcu-library/api/unsupported.o: $(B)/qcu-library/unsupported.inc
 
 # No -z defs with a sanitizer: its runtime comes with the program, so its symbols stay undefined here.
 LIBRARY_LDFLAGS = -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script=$(LIBRARY_MAP) \

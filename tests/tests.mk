@@ -81,8 +81,8 @@ $(WIRE)/%.o: %.c $(WIRE)/include/qcucmd.h | deps
 	@mkdir -p $(@D)
 	$(CC) -I$(WIRE) $(CFLAGS) -c $< -o $@
 
-$(WIRE)/qcu-library/transport_dev.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
-$(WIRE)/libcudart.so.13: $(WIRE)/qcu-library/transport_dev.o $(LIBRARY_OBJS) $(LIBRARY_MAP)
+$(WIRE)/qcu-library/link/transport_dev.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(WIRE)/libcudart.so.13: $(WIRE)/qcu-library/link/transport_dev.o $(LIBRARY_OBJS) $(LIBRARY_MAP)
 	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter %.o,$^)
 
 $(WIRE)/qcu-device/host/vhost.o: $(VHOST_USER_LIB)

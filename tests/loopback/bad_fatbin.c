@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <unistd.h>
 
-#include "qcu-library/compiler_abi.h"
+#include "qcu-library/link/compiler_abi.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 #define GOOD                                                           \

@@ -6,7 +6,7 @@
  * guest-physical address is a pointer here.
  */
 #define _GNU_SOURCE /* process_vm_readv */
-#include "qcu-library/transport.h"
+#include "qcu-library/link/transport.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
 #include "qcu-device/base/carriers.h"
 #include "qcu-device/mirror/mirror.h"
 #include "qcu-device/base/spin.h"
-#include "qcu-library/qcul.h"
+#include "qcu-library/link/link.h"
 #include "tests/transport/populate.h"
 #include "tests/transport/settings.h"
 

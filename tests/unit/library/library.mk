@@ -6,16 +6,16 @@ LIBRARY_TESTS := test_library_ranges test_library_args test_library_env test_lib
 	test_library_transport test_library_posted
 UNIT_TESTS += $(LIBRARY_TESTS)
 
-test_library_ranges_OBJS := $(B)/qcu-library/ranges.o
-test_library_reserve_OBJS := $(addprefix $(B)/qcu-library/,reserve.o ranges.o fork.o)
-test_library_transport_OBJS := $(addprefix $(B)/qcu-library/,transport_dev.o errors.o env.o logs.o fork.o)
+test_library_ranges_OBJS := $(B)/qcu-library/malloc/ranges.o
+test_library_reserve_OBJS := $(addprefix $(B)/qcu-library/,malloc/reserve.o malloc/ranges.o link/fork.o)
+test_library_transport_OBJS := $(addprefix $(B)/qcu-library/link/,transport_dev.o errors.o env.o logs.o fork.o)
 test_library_transport_LIBS := -Wl,--wrap=open,--wrap=close,--wrap=ioctl
 # The whole library except the transport to the mirror, which the test replaces, and the malloc hook.
 test_library_posted_OBJS := $(filter-out %/malloc_hook.o,$(LIBRARY_OBJS))
 test_library_posted_LIBS := -Wl,--wrap=clock_gettime
-test_library_args_OBJS := $(B)/qcu-library/args.o
-test_library_env_OBJS := $(B)/qcu-library/env.o
-test_library_errors_OBJS := $(addprefix $(B)/qcu-library/,errors.o logs.o fork.o)
+test_library_args_OBJS := $(B)/qcu-library/link/args.o
+test_library_env_OBJS := $(B)/qcu-library/link/env.o
+test_library_errors_OBJS := $(addprefix $(B)/qcu-library/link/,errors.o logs.o fork.o)
 test_library_errors_LIBS := -ldl
 test_library_exports_OBJS := $(B)/qcu-library/libcudart.so.13
 test_library_no_device_OBJS := $(B)/qcu-library/libcudart.so.13

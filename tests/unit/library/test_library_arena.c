@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/arena.h"
-#include "qcu-library/malloc_region.h"
-#include "qcu-library/malloc_tree.h"
-#include "qcu-library/qcul.h"
+#include "qcu-library/malloc/arena.h"
+#include "qcu-library/malloc/malloc_region.h"
+#include "qcu-library/malloc/malloc_tree.h"
+#include "qcu-library/link/link.h"
 
 #define K     ((size_t)1 << 10)
 #define M     ((size_t)1 << 20)

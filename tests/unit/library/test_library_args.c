@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/qcul.h"
+#include "qcu-library/link/link.h"
 
 static void puts_each_at_its_offset(void **state)
 {

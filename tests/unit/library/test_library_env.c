@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/qcul.h"
+#include "qcu-library/link/link.h"
 
 static uint64_t parse(const char *text)
 {

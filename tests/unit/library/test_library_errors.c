@@ -14,13 +14,13 @@
 #include <cmocka.h>
 
 #include "include/qcuerror.h"
-#include "qcu-library/qcul.h"
+#include "qcu-library/link/link.h"
 
 __thread struct qcul_thread qcul_self;
 
 static int flushed;
 
-void qcul_print_flush(void)
+static void print(void)
 {
 	flushed++;
 }
@@ -116,5 +116,6 @@ int main(void)
 		cmocka_unit_test(errno_reads_in_cudas_terms),
 	};
 
+	qcul_errors_explained_by(print);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-library/malloc_hook.h"
-#include "qcu-library/qcul.h"
-#include "qcu-library/transport.h"
+#include "qcu-library/malloc/malloc_hook.h"
+#include "qcu-library/link/link.h"
+#include "qcu-library/link/transport.h"
 
 #define DEVICE_MEMORY 0x7e0000000000ull
 #define MAX_THREADS   256

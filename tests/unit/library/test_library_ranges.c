@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/ranges.h"
+#include "qcu-library/malloc/ranges.h"
 
 #define BASE  0x200000000000ull
 #define CHUNK 0x400000ull

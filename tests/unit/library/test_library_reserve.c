@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/qcul.h"
-#include "qcu-library/transport.h"
+#include "qcu-library/link/link.h"
+#include "qcu-library/link/transport.h"
 
 #define BASE  0x300000000000ull
 #define BLOCK (2ull << 20)

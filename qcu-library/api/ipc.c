@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Device memory and events that the processes of one VM share. A handle contains a token that the
+ * host has made, and a prefix that tells memory from events. The program passes the handle to
+ * another process. The host then finds the object that the token stands for.
+ */
+#include <string.h>
+
+#include "qcu-library/link/fork.h"
+#include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
+
+#define MEM_MAGIC   0x316d656d63707163ull
+#define EVENT_MAGIC 0x3174767463707163ull
+
+struct wire_handle {
+	uint64_t magic;
+	struct qcu_ipc_token token;
+	uint64_t rsvd[4];
+};
+_Static_assert(sizeof(struct wire_handle) == CUDA_IPC_HANDLE_SIZE, "fills a handle");
+_Static_assert(sizeof(cudaIpcMemHandle_t) == CUDA_IPC_HANDLE_SIZE, "of memory");
+_Static_assert(sizeof(cudaIpcEventHandle_t) == CUDA_IPC_HANDLE_SIZE, "of an event");
+
+/* Held while imported memory is opened or closed, so that the library and the mirror see these
+ * changes in the same order. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_IPC, .lock = &lock)
+
+static void pack(void *handle, uint64_t magic, const struct qcu_ipc_token *token)
+{
+	const struct wire_handle h = {.magic = magic, .token = *token};
+
+	memcpy(handle, &h, sizeof(h));
+}
+
+static bool unpack(const void *handle, uint64_t magic, struct qcu_ipc_token *token)
+{
+	static const uint64_t zero[4];
+	struct wire_handle h;
+
+	memcpy(&h, handle, sizeof(h));
+	*token = h.token;
+	return h.magic == magic && !memcmp(h.rsvd, zero, sizeof(zero));
+}
+
+/* ---- memory ---- */
+
+static bool exportable(const struct qcul_range *range)
+{
+	return range->kind == QCUL_MEM_DEVICE &&
+	       !(range->flags & (QCUL_MEM_POOLED | QCUL_MEM_IMPORTED));
+}
+
+static cudaError_t get_mem(cudaIpcMemHandle_t *handle, const void *ptr)
+{
+	struct qCUcmd cmd;
+	struct qcul_range range;
+	cudaError_t err;
+
+	if (!handle || !ptr)
+		return cudaErrorInvalidValue;
+	err = qcul_ready();
+	if (err)
+		return err;
+	/* As in CUDA, the handle stands for the whole allocation, wherever ptr is in it. */
+	range = qcul_mem_find(ptr);
+	if (!exportable(&range))
+		return cudaErrorInvalidValue;
+	cmd = qcul_cmd(QCU_OP_IPC_MEM_EXPORT);
+	cmd.ipc_mem_export.ptr = range.start;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		pack(handle, MEM_MAGIC, &cmd.ipc_mem_export.token);
+	return err;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *ptr)
+{
+	return qcul_done(get_mem(handle, ptr));
+}
+
+static cudaError_t mirror_close(uint64_t ptr, uint32_t *left)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_IPC_MEM_CLOSE);
+	cudaError_t err;
+
+	cmd.ipc_mem_close.ptr = ptr;
+	err = qcul_send(&cmd, 1);
+	*left = cmd.ipc_mem_close.left;
+	return err;
+}
+
+/* Adds the memory to what the library knows, unless it is known already. The caller holds the lock.
+ */
+static cudaError_t remember(uint64_t ptr, uint64_t size)
+{
+	struct qcul_range range = {
+		.kind = QCUL_MEM_DEVICE,
+		.flags = QCUL_MEM_IMPORTED,
+		.start = ptr,
+		.len = size,
+		.device = qcul_self.device,
+		.epoch = qcul_epoch(),
+	};
+	struct qcul_range known = qcul_mem_find((const void *)(uintptr_t)ptr);
+	uint32_t left;
+
+	if (known.kind == QCUL_MEM_DEVICE && known.start == ptr && known.flags & QCUL_MEM_IMPORTED)
+		return cudaSuccess;
+	if (!qcul_reserve(ptr, size))
+		range.flags |= QCUL_MEM_AMBIGUOUS;
+	if (qcul_mem_add(&range))
+		return cudaSuccess;
+	(void)mirror_close(ptr, &left);
+	return cudaErrorMemoryAllocation;
+}
+
+static cudaError_t open_mem(void **ptr, const cudaIpcMemHandle_t *handle, unsigned int flags)
+{
+	struct qcu_ipc_token token;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (!ptr || flags != cudaIpcMemLazyEnablePeerAccess)
+		return cudaErrorInvalidValue;
+	err = qcul_ready();
+	if (err)
+		return err;
+	if (!unpack(handle, MEM_MAGIC, &token))
+		return cudaErrorInvalidValue;
+	err = qcul_capture_unsafe();
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_IPC_MEM_OPEN);
+	cmd.ipc_mem_open.token = token;
+	pthread_mutex_lock(&lock);
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		err = remember(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size);
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		*ptr = (void *)(uintptr_t)cmd.ipc_mem_open.ptr;
+	return err;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned int flags)
+{
+	return qcul_done(open_mem(ptr, &handle, flags));
+}
+
+static cudaError_t close_mem(const void *ptr)
+{
+	struct qcul_range range;
+	cudaError_t err = ptr ? qcul_ready() : cudaErrorInvalidValue;
+	uint32_t left;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&lock);
+	range = qcul_mem_find(ptr);
+	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_IMPORTED) ||
+	    range.start != (uint64_t)(uintptr_t)ptr) {
+		err = cudaErrorInvalidValue;
+	} else {
+		err = mirror_close(range.start, &left);
+		if (!err && !left)
+			(void)qcul_mem_take(range.start, QCUL_MEM_DEVICE, &range);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *ptr)
+{
+	return qcul_done(close_mem(ptr));
+}
+
+/* ---- events ---- */
+
+static cudaError_t get_event(cudaIpcEventHandle_t *handle, cudaEvent_t event)
+{
+	struct qCUcmd cmd;
+	uint32_t id;
+	cudaError_t err = event ? qcul_ready() : cudaErrorInvalidValue;
+
+	if (err)
+		return err;
+	id = qcul_handle_id(&qcul_events, event);
+	if (!id || !(qcul_events.slots[id].flags & cudaEventInterprocess))
+		return cudaErrorInvalidResourceHandle;
+	if (!handle)
+		return cudaErrorInvalidValue;
+	cmd = qcul_cmd(QCU_OP_IPC_EVENT_EXPORT);
+	cmd.ipc_event_export.event = id;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		pack(handle, EVENT_MAGIC, &cmd.ipc_event_export.token);
+	return err;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
+{
+	return qcul_done(get_event(handle, event));
+}
+
+static cudaError_t open_event(cudaEvent_t *event, const cudaIpcEventHandle_t *handle)
+{
+	struct qcu_ipc_token token;
+	struct qcul_handle *slot;
+	struct qCUcmd cmd;
+	uint32_t id;
+	cudaError_t err = event ? qcul_ready() : cudaErrorInvalidValue;
+
+	if (err)
+		return err;
+	if (!unpack(handle, EVENT_MAGIC, &token))
+		return cudaErrorInvalidValue;
+	slot = qcul_handle_new(&qcul_events, &id);
+	if (!slot)
+		return cudaErrorMemoryAllocation;
+	slot->flags = cudaEventInterprocess | cudaEventDisableTiming;
+	slot->device = qcul_self.device;
+	qcul_event_forget_capture(slot);
+	cmd = qcul_cmd(QCU_OP_IPC_EVENT_OPEN);
+	cmd.ipc_event_open.token = token;
+	cmd.ipc_event_open.event = id;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		qcul_handle_drop(&qcul_events, id);
+	else
+		*event = (cudaEvent_t)slot;
+	return err;
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle)
+{
+	return qcul_done(open_event(event, &handle));
+}

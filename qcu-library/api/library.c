@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Libraries: modules that a program loads at run time from memory or from a file. The program finds
+ * their kernels and variables by name.
+ */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "qcu-library/graph/graph.h"
+
+#define LIBRARY_MAGIC 0x4252494cu
+#define WRAPPER_MAGIC 0x466243b1u
+#define FATBIN_MAGIC  0xba55ed50u
+
+struct CUlib_st {
+	uint32_t magic;
+	struct qcul_module *module;
+};
+
+static bool valid(const struct CUlib_st *lib)
+{
+	return lib && lib->magic == LIBRARY_MAGIC;
+}
+
+static uint32_t word_at(const void *image, size_t offset)
+{
+	uint32_t word;
+
+	memcpy(&word, (const char *)image + offset, sizeof(word));
+	return word;
+}
+
+/* The size of an ELF file: it ends with one of its two tables or with the last of its sections. */
+static size_t elf_bytes(const char *image)
+{
+	Elf64_Ehdr head;
+	size_t end, i;
+
+	memcpy(&head, image, sizeof(head));
+	end = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
+	if (head.e_phoff + (size_t)head.e_phnum * head.e_phentsize > end)
+		end = head.e_phoff + (size_t)head.e_phnum * head.e_phentsize;
+	for (i = 0; i < head.e_shnum; i++) {
+		Elf64_Shdr section;
+
+		memcpy(&section, image + head.e_shoff + i * head.e_shentsize, sizeof(section));
+		if (section.sh_type != SHT_NOBITS && section.sh_offset + section.sh_size > end)
+			end = section.sh_offset + section.sh_size;
+	}
+	return end;
+}
+
+/* Returns the image and its length. The caller passes only a pointer: neither the format nor the
+ * length. */
+static const void *image_of(const void *code, size_t *bytes)
+{
+	if (word_at(code, 0) == WRAPPER_MAGIC)
+		memcpy(&code, (const char *)code + 8, sizeof(code));
+	if (word_at(code, 0) == FATBIN_MAGIC) {
+		uint64_t body;
+
+		memcpy(&body, (const char *)code + 8, sizeof(body));
+		*bytes = (word_at(code, 4) >> 16) + body;
+	} else if (!memcmp(code, ELFMAG, SELFMAG)) {
+		*bytes = elf_bytes(code);
+	} else {
+		*bytes = strlen(code) + 1;
+	}
+	return code;
+}
+
+/* The options for the compiler that makes machine code from PTX, and where its results go. */
+struct compiling {
+	uint32_t max_regs;
+	float *ms;
+	char *log[2];
+	size_t log_size[2];
+};
+
+enum { LOG_INFO, LOG_ERROR };
+
+static uint32_t number(void *const *value)
+{
+	return (uint32_t)(uintptr_t)*value;
+}
+
+/*
+ * The compiler runs on the host, and its messages stay there. So the logs that the caller gets are
+ * empty. The options that are ignored here do not change what the code does.
+ */
+static cudaError_t read_options(const enum cudaJitOption *options, void **values,
+				unsigned int count, struct compiling *c)
+{
+	unsigned int i;
+
+	*c = (struct compiling){0};
+	if (count && (!options || !values))
+		return cudaErrorInvalidValue;
+	for (i = 0; i < count; i++) {
+		switch ((unsigned int)options[i]) {
+		case cudaJitMaxRegisters:
+			c->max_regs = number(&values[i]);
+			break;
+		case cudaJitWallTime:
+			c->ms = (float *)&values[i];
+			break;
+		case cudaJitInfoLogBuffer:
+		case cudaJitErrorLogBuffer:
+			c->log[options[i] == cudaJitErrorLogBuffer] = values[i];
+			break;
+		case cudaJitInfoLogBufferSizeBytes:
+		case cudaJitErrorLogBufferSizeBytes:
+			c->log_size[options[i] == cudaJitErrorLogBufferSizeBytes] =
+				number(&values[i]);
+			values[i] = NULL;
+			break;
+		case cudaJitThreadsPerBlock:
+		case cudaJitOptimizationLevel:
+		case cudaJitFallbackStrategy:
+		case cudaJitGenerateDebugInfo:
+		case cudaJitLogVerbose:
+		case cudaJitGenerateLineInfo:
+		case cudaJitCacheMode:
+		case cudaJitPositionIndependentCode:
+		case cudaJitMinCtaPerSm:
+		case cudaJitMaxThreadsPerBlock:
+		case cudaJitOverrideDirectiveValues:
+			break;
+		default:
+			return cudaErrorInvalidValue;
+		}
+	}
+	for (i = LOG_INFO; i <= LOG_ERROR; i++)
+		if (c->log[i] && c->log_size[i])
+			c->log[i][0] = '\0';
+	return cudaSuccess;
+}
+
+static cudaError_t read_library_options(const enum cudaLibraryOption *options, void *const *values,
+					unsigned int count, bool file)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	unsigned int i;
+
+	if (count && (!options || !values))
+		return cudaErrorInvalidValue;
+	for (i = 0; i < count; i++) {
+		if (options[i] == cudaLibraryHostUniversalFunctionAndDataTable)
+			return qcul_unsupported("a library with a table of the host's functions",
+						&said);
+		/* cudaLibraryBinaryIsPreserved is only a hint: the image will stay in place. */
+		if (options[i] != cudaLibraryBinaryIsPreserved || file)
+			return cudaErrorInvalidValue;
+	}
+	return cudaSuccess;
+}
+
+static float since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (float)(now.tv_sec - start->tv_sec) * 1e3f +
+	       (float)(now.tv_nsec - start->tv_nsec) * 1e-6f;
+}
+
+static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes,
+			const struct compiling *c)
+{
+	struct timespec start;
+	struct CUlib_st *lib;
+	cudaError_t err = qcul_ready();
+
+	if (err)
+		return err;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	lib = calloc(1, sizeof(*lib));
+	if (lib)
+		lib->module = qcul_module_new(image, bytes, c->max_regs);
+	if (!lib || !lib->module) {
+		free(lib);
+		return cudaErrorMemoryAllocation;
+	}
+	err = qcul_module_load(lib->module);
+	if (err) {
+		qcul_module_unload(lib->module);
+		free(lib);
+		return err;
+	}
+	if (c->ms)
+		*c->ms = since(&start);
+	lib->magic = LIBRARY_MAGIC;
+	*library = lib;
+	return cudaSuccess;
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
+				enum cudaJitOption *jit_options, void **jit_values,
+				unsigned int jit_count, enum cudaLibraryOption *options,
+				void **values, unsigned int count)
+{
+	const void *image;
+	struct compiling c;
+	cudaError_t err;
+	size_t bytes;
+
+	if (!library || !code)
+		return qcul_done(cudaErrorInvalidValue);
+	err = read_library_options(options, values, count, false);
+	if (!err)
+		err = read_options(jit_options, jit_values, jit_count, &c);
+	if (err)
+		return qcul_done(err);
+	image = image_of(code, &bytes);
+	return qcul_done(load(library, image, bytes, &c));
+}
+
+/* Returns the whole file with a NUL after it, which PTX text needs. NULL: the file cannot be read.
+ */
+static char *read_file(const char *name, size_t *bytes)
+{
+	FILE *f = fopen(name, "rb");
+	char *text = NULL;
+	long size = -1;
+
+	if (!f)
+		return NULL;
+	if (!fseek(f, 0, SEEK_END))
+		size = ftell(f);
+	if (size >= 0 && !fseek(f, 0, SEEK_SET))
+		text = calloc(1, (size_t)size + 1);
+	if (text && fread(text, 1, (size_t)size, f) != (size_t)size) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	*bytes = (size_t)size + 1;
+	return text;
+}
+
+cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *name,
+				    enum cudaJitOption *jit_options, void **jit_values,
+				    unsigned int jit_count, enum cudaLibraryOption *options,
+				    void **values, unsigned int count)
+{
+	struct compiling c;
+	size_t bytes;
+	cudaError_t err;
+	char *image;
+
+	if (!library || !name)
+		return qcul_done(cudaErrorInvalidValue);
+	err = read_library_options(options, values, count, true);
+	if (!err)
+		err = read_options(jit_options, jit_values, jit_count, &c);
+	if (err)
+		return qcul_done(err);
+	image = read_file(name, &bytes);
+	if (!image)
+		return qcul_done(cudaErrorFileNotFound);
+	err = load(library, image, bytes, &c);
+	free(image);
+	return qcul_done(err);
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t library)
+{
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	qcul_module_unload(library->module);
+	library->magic = 0;
+	free(library);
+	return cudaSuccess;
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
+{
+	if (!kernel || !name)
+		return qcul_done(cudaErrorInvalidValue);
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	return qcul_done(qcul_module_kernel(library->module, name, kernel));
+}
+
+typedef cudaError_t find_fn(struct qcul_module *m, const char *name, void **addr, size_t *size);
+
+/* ptr or size may be NULL. */
+static cudaError_t find_variable(cudaLibrary_t library, const char *name, find_fn *find, void **ptr,
+				 size_t *size)
+{
+	void *at;
+	size_t bytes;
+	cudaError_t err;
+
+	if (!valid(library))
+		return cudaErrorInvalidResourceHandle;
+	if (!name)
+		return cudaErrorInvalidValue;
+	err = find(library->module, name, &at, &bytes);
+	if (!err && ptr)
+		*ptr = at;
+	if (!err && size)
+		*size = bytes;
+	return err;
+}
+
+cudaError_t cudaLibraryGetGlobal(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
+{
+	return qcul_done(find_variable(library, name, qcul_module_variable, ptr, size));
+}
+
+cudaError_t cudaLibraryGetManaged(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
+{
+	return qcul_done(find_variable(library, name, qcul_module_managed, ptr, size));
+}
+
+/* No device here has functions that the CPU can call as well. */
+cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library, const char *name)
+{
+	(void)function;
+	(void)name;
+	return qcul_done(valid(library) ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaLibraryGetKernelCount(unsigned int *count, cudaLibrary_t library)
+{
+	cudaError_t err;
+	char *names;
+
+	if (!count)
+		return qcul_done(cudaErrorInvalidValue);
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	err = qcul_module_names(library->module, &names, count);
+	if (!err)
+		free(names);
+	return qcul_done(err);
+}
+
+/* A kernel has one handle, no matter how the program found it. */
+cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int room,
+					cudaLibrary_t library)
+{
+	unsigned int count, i;
+	char *names, *name;
+	cudaError_t err;
+
+	if (!kernels)
+		return qcul_done(cudaErrorInvalidValue);
+	if (!valid(library))
+		return qcul_done(cudaErrorInvalidResourceHandle);
+	err = qcul_module_names(library->module, &names, &count);
+	if (err)
+		return qcul_done(err);
+	for (i = 0, name = names; i < count && i < room && !err; i++, name += strlen(name) + 1)
+		err = qcul_module_kernel(library->module, name, &kernels[i]);
+	free(names);
+	return qcul_done(err);
+}
+
+/* In CUDA, a function is a kernel on the current device. In this library, one kernel handle is
+ * valid on every device, so it is also the function. */
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
+{
+	cudaKernel_t kernel;
+	cudaError_t err = cudaGetKernel(&kernel, symbol);
+
+	if (!err && function)
+		*function = (cudaFunction_t)kernel;
+	return err;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The descriptions of devices. The library asks for each once and keeps it (struct
+ * qcu_device_desc); properties.c turns it into CUDA's structures.
+ */
+#include "qcu-library/device/device.h"
+
+static struct qcu_device_desc desc[QCUL_DEVICES];
+static atomic_bool desc_known[QCUL_DEVICES]; /* release: desc is filled in */
+static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER;
+
+cudaError_t qcul_devices_idle(void)
+{
+	uint64_t left = qcul_devices_used();
+	cudaError_t err = cudaSuccess;
+	int i;
+
+	for (i = 0; left && !err; i++, left >>= 1) {
+		struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
+
+		if (!(left & 1))
+			continue;
+		cmd.device = qcul_device_ordinal(i);
+		err = qcul_send(&cmd, 1);
+	}
+	return err;
+}
+
+static cudaError_t fetch_desc(int device)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_INFO);
+	cudaError_t err;
+
+	cmd.device = qcul_device_ordinal(device);
+	cmd.buf.addr = (uint64_t)(uintptr_t)&desc[device];
+	cmd.buf.len = sizeof(desc[device]);
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	desc[device].name[sizeof(desc[device].name) - 1] = 0;
+	/* The mirror maps all guest memory for reading and writing (register.c). */
+	desc[device].attr[cudaDevAttrHostRegisterReadOnlySupported] = 0;
+	atomic_store_explicit(&desc_known[device], true, memory_order_release);
+	return cudaSuccess;
+}
+
+cudaError_t qcul_device_desc(int device, const struct qcu_device_desc **out)
+{
+	cudaError_t err = qcul_open();
+
+	if (err)
+		return err;
+	if (device < 0 || device >= qcul_device_count())
+		return cudaErrorInvalidDevice;
+	if (!atomic_load_explicit(&desc_known[device], memory_order_acquire)) {
+		pthread_mutex_lock(&desc_lock);
+		if (!atomic_load(&desc_known[device]))
+			err = fetch_desc(device);
+		pthread_mutex_unlock(&desc_lock);
+	}
+	*out = &desc[device];
+	return err;
+}
+
+cudaError_t qcul_device_check(int device)
+{
+	cudaError_t err = qcul_open();
+
+	if (err)
+		return err;
+	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Settings of a device. The mirror keeps the limits. The other settings are preferences about
+ * hardware that today's GPUs do not have: they are checked, but have no effect, as with NVIDIA's
+ * runtime.
+ */
+#include "qcu-library/device/device.h"
+
+#define LIMITS 16 /* enough for the values of cudaLimit, and for some future ones */
+
+/* Limits that the mirror has reported. They are valid in this session, until any limit is set or a
+ * device is reset. */
+static struct {
+	_Atomic uint64_t when; /* now() before the mirror was asked; release: value is stored */
+	_Atomic uint64_t value;
+} known[QCUL_DEVICES][LIMITS];
+static atomic_uint changes;
+
+static uint64_t now(void)
+{
+	return (uint64_t)qcul_epoch() << 32 | atomic_load(&changes);
+}
+
+void qcul_limits_forget(void)
+{
+	atomic_fetch_add(&changes, 1);
+}
+
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
+{
+	struct qCUcmd cmd;
+	cudaError_t err = qcul_ready();
+
+	if (err)
+		return qcul_done(err);
+	cmd = qcul_cmd(QCU_OP_LIMIT_SET);
+	cmd.limit_set.limit = limit;
+	cmd.limit_set.value = value;
+	err = qcul_send(&cmd, 1);
+	qcul_limits_forget();
+	return qcul_done(err);
+}
+
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
+{
+	int device = qcul_self.device;
+	struct qCUcmd cmd;
+	uint64_t when;
+	cudaError_t err = value ? qcul_ready() : cudaErrorInvalidValue;
+
+	if (err)
+		return qcul_done(err);
+	when = now();
+	if ((unsigned int)limit < LIMITS &&
+	    atomic_load_explicit(&known[device][limit].when, memory_order_acquire) == when) {
+		*value = atomic_load(&known[device][limit].value);
+		return cudaSuccess;
+	}
+	cmd = qcul_cmd(QCU_OP_LIMIT_GET);
+	cmd.limit_get.limit = limit;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return qcul_done(err);
+	*value = cmd.limit_get.value;
+	if ((unsigned int)limit < LIMITS) {
+		atomic_store(&known[device][limit].value, *value);
+		atomic_store_explicit(&known[device][limit].when, when, memory_order_release);
+	}
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
+{
+	return qcul_done(config > cudaSharedMemBankSizeEightByte ? cudaErrorInvalidValue
+								 : qcul_ready());
+}
+
+cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
+{
+	cudaError_t err = config ? qcul_ready() : cudaErrorInvalidValue;
+
+	if (!err)
+		*config = cudaSharedMemBankSizeFourByte;
+	return qcul_done(err);
+}
+
+/* There is nothing to do: which lines the L2 cache keeps longer (stream attributes) changes only
+ * how fast a program is. */
+cudaError_t cudaCtxResetPersistingL2Cache(void)
+{
+	return qcul_done(qcul_ready());
+}
+
+/* A guest has no other device that can write into the memory of a GPU, so nothing must be flushed.
+ */
+cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target,
+					       enum cudaFlushGPUDirectRDMAWritesScope scope)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err && (target != cudaFlushGPUDirectRDMAWritesTargetCurrentDevice ||
+		     (scope != cudaFlushGPUDirectRDMAWritesToOwner &&
+		      scope != cudaFlushGPUDirectRDMAWritesToAllDevices)))
+		err = cudaErrorInvalidValue;
+	return qcul_done(err);
+}
+
+/* The guest has no driver API, so no function is ever found. */
+static cudaError_t entry_point(const char *symbol, void **function, unsigned long long flags,
+			       enum cudaDriverEntryPointQueryResult *status)
+{
+	if (!symbol || !function || flags > cudaEnablePerThreadDefaultStream)
+		return cudaErrorInvalidValue;
+	*function = NULL;
+	if (status)
+		*status = cudaDriverEntryPointSymbolNotFound;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+				    enum cudaDriverEntryPointQueryResult *status)
+{
+	return qcul_done(entry_point(symbol, function, flags, status));
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
+					     unsigned int version, unsigned long long flags,
+					     enum cudaDriverEntryPointQueryResult *status)
+{
+	cudaError_t err = qcul_open();
+
+	if (!err && version > qcul_info()->driver_version)
+		err = cudaErrorInvalidValue;
+	return qcul_done(err ? err : entry_point(symbol, function, flags, status));
+}
+
+/* The _ptsz variants differ only in the meaning of stream 0 in the function that is found. No
+ * function is ever found, so here they do the same. */
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
+					 unsigned long long flags,
+					 enum cudaDriverEntryPointQueryResult *status)
+{
+	return cudaGetDriverEntryPoint(symbol, function, flags, status);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function,
+						  unsigned int version, unsigned long long flags,
+						  enum cudaDriverEntryPointQueryResult *status)
+{
+	return cudaGetDriverEntryPointByVersion(symbol, function, version, flags, status);
+}

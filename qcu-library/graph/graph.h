@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects. A
+ * launch sends the same commands that the nodes would send as single calls, each branch in a stream
+ * of its own. So a graph works the same with every backend, and the host needs no checks beyond
+ * those for single calls. Only graphs with conditional nodes are carried out by the host
+ * (graph_cond.c).
+ *
+ * As in CUDA, two threads must not change a graph at the same time.
+ */
+#ifndef QCUL_GRAPH_H
+#define QCUL_GRAPH_H
+
+#include "qcu-library/copy/copy.h"
+
+/* A kernel with a copy of its arguments, packed as the device wants them, and its attributes. */
+struct qcul_node_kernel {
+	const void *func;
+	struct CUkern_st *kernel;
+	dim3 grid, block;
+	unsigned int shared;
+	uint8_t *packed;
+	void **args; /* into packed, one for each parameter */
+	cudaLaunchAttribute *attrs;
+	unsigned int attr_count; /* each of a different kind */
+};
+
+/* A conditional node: kernels decide what it does. */
+struct qcul_node_cond {
+	struct qcul_cond *cond;
+	enum cudaGraphConditionalNodeType type;
+	unsigned int size;
+	cudaGraph_t *bodies;
+	bool is_clone; /* in an executable graph */
+};
+
+/* What a node does. It owns what it points to, except memory that the program names. */
+struct qcul_node_params {
+	enum cudaGraphNodeType type;
+	union {
+		struct qcul_node_kernel kernel;
+		struct cudaMemcpy3DParms copy;
+		struct cudaMemsetParams memset;
+		struct cudaHostNodeParams host;
+		cudaGraph_t child;
+		cudaEvent_t event;
+		struct qcul_node_cond cond;
+		struct qcul_graph_memory *memory; /* that the node allocates or frees */
+	};
+};
+
+struct qcul_edge {
+	struct CUgraphNode_st *from;
+	cudaGraphEdgeData data;
+};
+
+struct CUgraphNode_st {
+	uint32_t magic;
+	struct CUgraph_st *graph;
+	uint64_t serial;
+	uint64_t origin; /* of a clone: the serial of the original */
+	struct qcul_edge *deps;
+	size_t dep_count;
+	struct qcul_node_params params;
+	bool mark; /* used while an order is made */
+	/* In an executable graph only. */
+	bool disabled;
+	unsigned int branch;
+	cudaEvent_t done; /* recorded after the node, if another branch waits for it */
+};
+
+struct qcul_object_ref {
+	cudaUserObject_t object;
+	unsigned int count;
+};
+
+struct CUgraph_st {
+	uint32_t magic;
+	uint64_t serial;
+	struct CUgraphNode_st **nodes; /* in the order in which they were added */
+	size_t count;
+	struct qcul_object_ref *objects;
+	size_t object_count;
+	bool is_child; /* belongs to a node */
+	bool has_conditional;
+	struct qcul_cond *body_of;   /* the handle whose body it is; NULL: it is not a body */
+	unsigned int body;	     /* the number of the body */
+	struct qcul_cond *outermost; /* this graph on the host; NULL: it has no handles */
+	struct qcul_cond **conds;    /* handles that were made for this graph */
+	size_t cond_count;
+	bool has_memory; /* it has nodes that allocate or free memory */
+};
+
+/* ---- graph.c ---- */
+
+#define QCUL_GRAPH_MAGIC 0x48505247u
+#define QCUL_NODE_MAGIC	 0x45444f4eu
+
+static inline bool qcul_graph_valid(const struct CUgraph_st *g)
+{
+	return g && g->magic == QCUL_GRAPH_MAGIC;
+}
+
+static inline bool qcul_node_valid(const struct CUgraphNode_st *n)
+{
+	return n && n->magic == QCUL_NODE_MAGIC;
+}
+
+struct CUgraph_st *qcul_graph_new(void);
+struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g);
+void qcul_graph_free(struct CUgraph_st *g);
+/* The node that was cloned from the one with this serial, in the graph, its child graphs or the
+ * bodies of its nodes. */
+struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin);
+/* Takes ownership of params, also when it fails. */
+cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			   const cudaGraphEdgeData *data, size_t dep_count,
+			   struct qcul_node_params *params, struct CUgraphNode_st **node);
+/* The nodes, each after those that it depends on. The caller frees the array. NULL: the graph has a
+ * cycle, or there is no memory. */
+struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
+
+/* ---- graph_node.c ---- */
+
+cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernelNodeParams *from);
+/* The same from a launch that is being captured; `kernel` is loaded. */
+cudaError_t qcul_node_captured_kernel(struct qcul_node_params *p, struct CUkern_st *kernel,
+				      const struct cudaKernelNodeParams *from);
+cudaError_t qcul_node_copy(struct qcul_node_params *p, const struct cudaMemcpy3DParms *from);
+cudaError_t qcul_node_copy_1d(struct qcul_node_params *p, void *dst, const void *src, size_t count,
+			      enum cudaMemcpyKind kind);
+cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemsetParams *from);
+cudaError_t qcul_node_host(struct qcul_node_params *p, const struct cudaHostNodeParams *from);
+cudaError_t qcul_node_child(struct qcul_node_params *p, cudaGraph_t child);
+cudaError_t qcul_node_event(struct qcul_node_params *p, enum cudaGraphNodeType type,
+			    cudaEvent_t event);
+cudaError_t qcul_node_to_symbol(struct qcul_node_params *p, const void *symbol, const void *src,
+				size_t count, size_t offset, enum cudaMemcpyKind kind);
+cudaError_t qcul_node_from_symbol(struct qcul_node_params *p, void *dst, const void *symbol,
+				  size_t count, size_t offset, enum cudaMemcpyKind kind);
+cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
+cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
+void qcul_node_release(struct qcul_node_params *p);
+/* May these parameters replace those of a node in an executable graph? */
+bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now);
+
+/* ---- graph_attr.c ---- */
+
+/* At least the number of attributes of different kinds that a node can have. */
+#define QCUL_NODE_ATTRS 16
+
+cudaError_t qcul_node_attr_set(struct qcul_node_kernel *k, cudaLaunchAttributeID id,
+			       const cudaLaunchAttributeValue *value);
+cudaError_t qcul_node_attrs_copy(struct qcul_node_kernel *to, const struct qcul_node_kernel *from);
+
+/* ---- graph_memory.c ---- */
+
+cudaError_t qcul_node_memory(struct qcul_node_params *p,
+			     const struct cudaMemAllocNodeParams *params);
+cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr);
+void qcul_node_memory_clone(const struct qcul_node_params *p);
+void qcul_node_memory_release(const struct qcul_node_params *p);
+void *qcul_node_memory_ptr(const struct qcul_node_params *p);
+bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b);
+/* A memory node is about to be added to this graph, which is not a clone. */
+cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_node_params *p);
+
+struct qcul_graph_use;
+/*
+ * An instance is made of a graph that has memory nodes. The function takes ownership of the event,
+ * which is recorded at the end of each launch.
+ */
+cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
+				   struct qcul_graph_use **use);
+void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use);
+/* Called before and after the work of a launch is put into the stream. */
+cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, cudaStream_t stream,
+				    const struct qcul_graph_use *use);
+void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use);
+
+bool qcul_memory_of_graphs(const void *ptr);
+cudaError_t qcul_memory_of_graphs_free(void *ptr);
+cudaError_t qcul_memory_of_graphs_free_async(void *ptr, cudaStream_t stream);
+/* Forgets the graph memory of a device, or of all devices (-1), which is gone. */
+void qcul_graph_memory_forget(int device);
+
+/* ---- graph_cond.c ---- */
+
+/* What an executable graph knows about its conditional nodes. */
+struct qcul_exec_cond {
+	struct qcul_cond *graph; /* claimed and held; NULL: there are no conditional nodes */
+	bool changed;		 /* it differs from what the host has */
+};
+
+cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
+			   const struct cudaConditionalNodeParams *from);
+/* The graph now has the node, so the host must have it too. */
+cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n);
+cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
+void qcul_node_cond_release(struct qcul_node_params *p);
+void qcul_cond_put(struct qcul_cond *c);
+void qcul_graph_conds_release(struct CUgraph_st *g);
+/* An instance of this graph is made. */
+cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec_cond *x,
+				 cudaGraphInstantiateResult *result);
+void qcul_exec_cond_end(struct qcul_exec_cond *x);
+/* Sends the instance's own copy of the graph to the host, in place of what the host had. */
+cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph_st *g,
+				  unsigned long long flags);
+cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st *g,
+			       unsigned long long flags, cudaStream_t stream);
+
+/* ---- graph_run.c ---- */
+
+/* Puts the work of the node into the stream; flags are those of the executable graph. */
+cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
+			  cudaStream_t stream);
+
+/* ---- graph_exec.c ---- */
+
+/* Finds the node of an executable graph that was made from this node. The caller will change it.
+ * NULL: there is none. */
+struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node);
+
+/* ---- graph_object.c ---- */
+
+void qcul_objects_release(struct CUgraph_st *g);
+bool qcul_objects_clone(struct CUgraph_st *to, const struct CUgraph_st *from);
+
+#endif

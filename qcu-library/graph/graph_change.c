@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Calls that add nodes to graphs, and read and replace the parameters of nodes. */
+#include <string.h>
+
+#include "qcu-library/graph/graph.h"
+
+/* ---- adding ---- */
+
+/* The params are made before the graph is checked. `made` is the result. If the graph is refused,
+ * qcul_graph_add() releases the params. */
+static cudaError_t add(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t graph,
+		       const cudaGraphNode_t *deps, const cudaGraphEdgeData *data, size_t count,
+		       struct qcul_node_params *p)
+{
+	return qcul_done(made ? made : qcul_graph_add(graph, deps, data, count, p, node));
+}
+
+/* Writes the address of the memory into the caller's params. */
+static cudaError_t add_memory(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
+			      const cudaGraphEdgeData *data, size_t count,
+			      const struct cudaMemAllocNodeParams *params, void **ptr)
+{
+	struct qcul_node_params p;
+	cudaError_t err = qcul_node_memory(&p, params);
+	void *at = err ? NULL : qcul_node_memory_ptr(&p);
+
+	err = add(err, node, graph, deps, data, count, &p);
+	if (!err)
+		*ptr = at;
+	return err;
+}
+
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				     const cudaGraphNode_t *deps, size_t count,
+				     struct cudaMemAllocNodeParams *params)
+{
+	return add_memory(node, graph, deps, NULL, count, params, params ? &params->dptr : NULL);
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				    const cudaGraphNode_t *deps, size_t count, void *ptr)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_memory_free(&p, ptr), node, graph, deps, NULL, count, &p);
+}
+
+/* Writes the bodies into the caller's params. */
+static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
+				   const cudaGraphNode_t *deps, const cudaGraphEdgeData *data,
+				   size_t count, struct cudaConditionalNodeParams *params)
+{
+	struct qcul_node_params p;
+	cudaError_t err =
+		add(qcul_node_cond(&p, graph, params), node, graph, deps, data, count, &p);
+
+	if (err)
+		return err;
+	err = qcul_node_cond_added(&(*node)->params.cond);
+	if (err) {
+		(void)cudaGraphDestroyNode(*node);
+		return qcul_done(err);
+	}
+	params->phGraph_out = (*node)->params.cond.bodies;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
+			     const cudaGraphEdgeData *data, size_t count,
+			     struct cudaGraphNodeParams *params)
+{
+	struct qcul_node_params p;
+
+	if (params && params->type == cudaGraphNodeTypeMemAlloc) {
+		const struct cudaMemAllocNodeParams m = {
+			.poolProps = params->alloc.poolProps,
+			.accessDescs = params->alloc.accessDescs,
+			.accessDescCount = params->alloc.accessDescCount,
+			.bytesize = params->alloc.bytesize,
+		};
+
+		return add_memory(node, graph, deps, data, count, &m, &params->alloc.dptr);
+	}
+	if (params && params->type == cudaGraphNodeTypeConditional)
+		return add_conditional(node, graph, deps, data, count, &params->conditional);
+	return add(qcul_node_any(&p, params), node, graph, deps, data, count, &p);
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				   const cudaGraphNode_t *deps, size_t count,
+				   const struct cudaKernelNodeParams *params)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_kernel(&p, params), node, graph, deps, NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				   const cudaGraphNode_t *deps, size_t count,
+				   const struct cudaMemcpy3DParms *params)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_copy(&p, params), node, graph, deps, NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
+				     const cudaGraphNode_t *deps, size_t count, void *dst,
+				     const void *src, size_t bytes, enum cudaMemcpyKind kind)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_copy_1d(&p, dst, src, bytes, kind), node, graph, deps, NULL, count,
+		   &p);
+}
+
+cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
+					   const cudaGraphNode_t *deps, size_t count,
+					   const void *symbol, const void *src, size_t bytes,
+					   size_t offset, enum cudaMemcpyKind kind)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_to_symbol(&p, symbol, src, bytes, offset, kind), node, graph, deps,
+		   NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
+					     const cudaGraphNode_t *deps, size_t count, void *dst,
+					     const void *symbol, size_t bytes, size_t offset,
+					     enum cudaMemcpyKind kind)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_from_symbol(&p, dst, symbol, bytes, offset, kind), node, graph, deps,
+		   NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				   const cudaGraphNode_t *deps, size_t count,
+				   const struct cudaMemsetParams *params)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_memset(&p, params), node, graph, deps, NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				 const cudaGraphNode_t *deps, size_t count,
+				 const struct cudaHostNodeParams *params)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_host(&p, params), node, graph, deps, NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				       const cudaGraphNode_t *deps, size_t count, cudaGraph_t child)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_child(&p, child), node, graph, deps, NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				  const cudaGraphNode_t *deps, size_t count)
+{
+	struct qcul_node_params p = {.type = cudaGraphNodeTypeEmpty};
+
+	return add(cudaSuccess, node, graph, deps, NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
+					const cudaGraphNode_t *deps, size_t count,
+					cudaEvent_t event)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_event(&p, cudaGraphNodeTypeEventRecord, event), node, graph, deps,
+		   NULL, count, &p);
+}
+
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
+				      const cudaGraphNode_t *deps, size_t count, cudaEvent_t event)
+{
+	struct qcul_node_params p;
+
+	return add(qcul_node_event(&p, cudaGraphNodeTypeWaitEvent, event), node, graph, deps, NULL,
+		   count, &p);
+}
+
+/* ---- reading ---- */
+
+static bool is(cudaGraphNode_t node, enum cudaGraphNodeType type)
+{
+	return qcul_node_valid(node) && node->params.type == type;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *params)
+{
+	const struct qcul_node_kernel *k;
+
+	if (!params || !is(node, cudaGraphNodeTypeKernel))
+		return qcul_done(cudaErrorInvalidValue);
+	k = &node->params.kernel;
+	*params = (struct cudaKernelNodeParams){
+		.func = (void *)(uintptr_t)k->func,
+		.gridDim = k->grid,
+		.blockDim = k->block,
+		.sharedMemBytes = k->shared,
+		.kernelParams = k->args,
+	};
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *params)
+{
+	if (!params || !is(node, cudaGraphNodeTypeMemcpy))
+		return qcul_done(cudaErrorInvalidValue);
+	*params = node->params.copy;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *params)
+{
+	if (!params || !is(node, cudaGraphNodeTypeMemset))
+		return qcul_done(cudaErrorInvalidValue);
+	*params = node->params.memset;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *params)
+{
+	if (!params || !is(node, cudaGraphNodeTypeHost))
+		return qcul_done(cudaErrorInvalidValue);
+	*params = node->params.host;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph)
+{
+	if (!graph || !is(node, cudaGraphNodeTypeGraph))
+		return qcul_done(cudaErrorInvalidValue);
+	*graph = node->params.child;
+	return cudaSuccess;
+}
+
+static cudaError_t get_event(cudaGraphNode_t node, enum cudaGraphNodeType type, cudaEvent_t *event)
+{
+	if (!event || !is(node, type))
+		return cudaErrorInvalidValue;
+	*event = node->params.event;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
+{
+	return qcul_done(get_event(node, cudaGraphNodeTypeEventRecord, event));
+}
+
+cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
+{
+	return qcul_done(get_event(node, cudaGraphNodeTypeWaitEvent, event));
+}
+
+/* ---- replacing params, in a graph or in an executable graph ---- */
+
+/* Takes ownership of p. A kernel node keeps its launch attributes, which are not part of the
+ * params. */
+static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_node_params *p)
+{
+	cudaError_t err = made;
+
+	if (!err && (!qcul_node_valid(node) || node->params.type != p->type ||
+		     p->type == cudaGraphNodeTypeMemFree))
+		err = cudaErrorInvalidValue;
+	if (err) {
+		if (!made)
+			qcul_node_release(p);
+		return qcul_done(err);
+	}
+	if (p->type == cudaGraphNodeTypeKernel) {
+		p->kernel.attrs = node->params.kernel.attrs;
+		p->kernel.attr_count = node->params.kernel.attr_count;
+		node->params.kernel.attrs = NULL;
+	}
+	qcul_node_release(&node->params);
+	node->params = *p;
+	return cudaSuccess;
+}
+
+static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphNode_t node,
+			      struct qcul_node_params *p)
+{
+	struct CUgraphNode_st *n = qcul_exec_node(exec, node);
+
+	if (!made && n && !qcul_node_can_become(&n->params, p)) {
+		qcul_node_release(p);
+		made = cudaErrorInvalidValue;
+	}
+	return replace(made, n, p);
+}
+
+/* Defines cudaGraphNAME and cudaGraphExecNAME. `made` is the call that makes the new params in p.
+ */
+#define SETTER(name, made, ...)                                                                  \
+	cudaError_t cudaGraph##name(cudaGraphNode_t node, __VA_ARGS__)                           \
+	{                                                                                        \
+		struct qcul_node_params p;                                                       \
+                                                                                                 \
+		return replace(made, node, &p);                                                  \
+	}                                                                                        \
+	cudaError_t cudaGraphExec##name(cudaGraphExec_t exec, cudaGraphNode_t node, __VA_ARGS__) \
+	{                                                                                        \
+		struct qcul_node_params p;                                                       \
+                                                                                                 \
+		return replace_in(exec, made, node, &p);                                         \
+	}
+
+SETTER(NodeSetParams, qcul_node_any(&p, params), struct cudaGraphNodeParams *params)
+SETTER(KernelNodeSetParams, qcul_node_kernel(&p, params), const struct cudaKernelNodeParams *params)
+SETTER(MemcpyNodeSetParams, qcul_node_copy(&p, params), const struct cudaMemcpy3DParms *params)
+SETTER(MemcpyNodeSetParams1D, qcul_node_copy_1d(&p, dst, src, count, kind), void *dst,
+       const void *src, size_t count, enum cudaMemcpyKind kind)
+SETTER(MemcpyNodeSetParamsToSymbol, qcul_node_to_symbol(&p, symbol, src, count, offset, kind),
+       const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind)
+SETTER(MemcpyNodeSetParamsFromSymbol, qcul_node_from_symbol(&p, dst, symbol, count, offset, kind),
+       void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind)
+SETTER(MemsetNodeSetParams, qcul_node_memset(&p, params), const struct cudaMemsetParams *params)
+SETTER(HostNodeSetParams, qcul_node_host(&p, params), const struct cudaHostNodeParams *params)
+SETTER(EventRecordNodeSetEvent, qcul_node_event(&p, cudaGraphNodeTypeEventRecord, event),
+       cudaEvent_t event)
+SETTER(EventWaitNodeSetEvent, qcul_node_event(&p, cudaGraphNodeTypeWaitEvent, event),
+       cudaEvent_t event)

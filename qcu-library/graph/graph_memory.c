@@ -1,0 +1,779 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory that graphs allocate and free. The address of the memory must be valid as soon as the node
+ * exists. So the library allocates the memory when it makes the node, and frees it when no node
+ * refers to the memory and no launch has left it allocated. At a launch, the nodes only mark the
+ * memory as allocated or free.
+ *
+ * Each device has one pool for this memory, and two streams that nothing else uses. The memory is
+ * allocated in one of the streams, and freed in the other one after its last use.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/graph/graph.h"
+#include "qcu-library/link/fork.h"
+#include "qcu-library/link/capture.h"
+
+/*
+ * A use of memory: the launches of one instance, or a free in a stream. The event is recorded at
+ * the end of the use.
+ */
+struct qcul_graph_use {
+	cudaEvent_t event;
+	unsigned int refs;
+};
+
+struct qcul_graph_memory {
+	struct qcul_graph_memory *next;
+	void *ptr;
+	struct cudaMemAllocNodeParams params; /* with its own copy of the access list */
+	uint64_t owner;			      /* serial of the graph that it was made for */
+	unsigned int refs;		      /* one for each node, and one while it is allocated */
+	unsigned int instances;		      /* executable graphs that allocate it */
+	unsigned int epoch;		      /* 0: a device reset or fork() took it away */
+	struct qcul_graph_use *use;	      /* the last use; NULL: none yet */
+	bool freed_inside;		      /* a node of the owner frees it */
+	bool freed_outside;		      /* a node of another graph frees it */
+	bool allocated; /* a launch has allocated it, and nothing has freed it since */
+	bool used; /* counted in place.used: from a launch that allocates it until it is free and no
+		    * instance allocates it */
+	bool here; /* for may_launch() only: the same graph allocates it */
+};
+
+struct place {
+	cudaMemPool_t pool;	  /* NULL: not needed yet */
+	cudaStream_t take, give;  /* the streams for allocating and for freeing */
+	uint64_t used, used_high; /* bytes: now, and the most so far */
+};
+
+/* Protects the creation of places. Of all other locks, only malloc's comes before it (fork.h). */
+static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct place places[QCUL_DEVICES];
+
+/* Protects the list, everything in it, and the contents of places. No other lock is taken while it
+ * is held. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct qcul_graph_memory *memories;
+static atomic_uint count;
+
+void qcul_graph_memory_forget(int device)
+{
+	struct qcul_graph_memory *m;
+	int d;
+
+	pthread_mutex_lock(&lock);
+	for (m = memories; m; m = m->next)
+		if (device < 0 || m->params.poolProps.location.id == device)
+			m->epoch = 0;
+	for (d = 0; d < QCUL_DEVICES; d++)
+		if (device < 0 || d == device)
+			places[d] = (struct place){0};
+	pthread_mutex_unlock(&lock);
+}
+
+static void forget_all(bool had_session)
+{
+	(void)had_session;
+	qcul_graph_memory_forget(-1);
+}
+
+static struct qcul_fork_part places_at_fork = {QCUL_FORK_GRAPH_PLACES, .lock = &places_lock};
+
+__attribute__((constructor)) static void register_places(void)
+{
+	qcul_at_fork(&places_at_fork);
+}
+
+QCUL_AT_FORK(QCUL_FORK_GRAPH_MEMORY, .lock = &lock, .forget = forget_all)
+
+/* ---- under the lock ---- */
+
+static struct qcul_graph_memory *find(const void *ptr)
+{
+	struct qcul_graph_memory *m = memories;
+
+	while (m && m->ptr != ptr)
+		m = m->next;
+	return m;
+}
+
+static struct place *place_of(const struct qcul_graph_memory *m)
+{
+	return &places[m->params.poolProps.location.id];
+}
+
+static void set_used(struct qcul_graph_memory *m, bool used)
+{
+	struct place *p = place_of(m);
+
+	if (m->used == used || !m->epoch)
+		return;
+	m->used = used;
+	if (used)
+		p->used += m->params.bytesize;
+	else
+		p->used -= m->params.bytesize;
+	if (p->used_high < p->used)
+		p->used_high = p->used;
+}
+
+/* Drops a reference. True: it was the last one, and the memory is no longer in the list. The caller
+ * must call give_back() after it releases the lock. */
+static bool drop(struct qcul_graph_memory *m)
+{
+	struct qcul_graph_memory **at = &memories;
+
+	if (--m->refs)
+		return false;
+	set_used(m, false);
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	atomic_fetch_sub(&count, 1);
+	return true;
+}
+
+static struct place look(int device)
+{
+	struct place p;
+
+	pthread_mutex_lock(&lock);
+	p = places[device];
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+static int device_of(const struct qcul_graph_memory *m)
+{
+	return m->params.poolProps.location.id;
+}
+
+/* ---- the last use ---- */
+
+/* Takes ownership of the event, also when it fails. */
+static struct qcul_graph_use *new_use(cudaEvent_t event)
+{
+	struct qcul_graph_use *use = calloc(1, sizeof(*use));
+
+	if (!use) {
+		(void)cudaEventDestroy(event);
+		return NULL;
+	}
+	use->event = event;
+	use->refs = 1;
+	return use;
+}
+
+static void drop_use(struct qcul_graph_use *use)
+{
+	bool gone;
+
+	if (!use)
+		return;
+	pthread_mutex_lock(&lock);
+	gone = !--use->refs;
+	pthread_mutex_unlock(&lock);
+	if (!gone)
+		return;
+	(void)cudaEventDestroy(use->event);
+	free(use);
+}
+
+static void set_use(struct qcul_graph_memory *m, struct qcul_graph_use *use)
+{
+	struct qcul_graph_use *old;
+
+	pthread_mutex_lock(&lock);
+	old = m->use;
+	m->use = use;
+	use->refs++;
+	pthread_mutex_unlock(&lock);
+	drop_use(old);
+}
+
+/* Returns the last use, with a reference for the caller. NULL: there is none, or it is `than`. */
+static struct qcul_graph_use *other_use(struct qcul_graph_memory *m,
+					const struct qcul_graph_use *than)
+{
+	struct qcul_graph_use *use;
+
+	pthread_mutex_lock(&lock);
+	use = m->use != than ? m->use : NULL;
+	if (use)
+		use->refs++;
+	pthread_mutex_unlock(&lock);
+	return use;
+}
+
+/* ---- giving back ---- */
+
+/*
+ * The caller may hold the lock of captures, so this function must not take it. This is why it posts
+ * the commands itself: cudaFreeAsync would look for a capture.
+ */
+static void post_free(const struct qcul_graph_memory *m, uint32_t stream)
+{
+	struct qCUcmd cmds[2] = {qcul_cmd(QCU_OP_STREAM_WAIT_EVENT), qcul_cmd(QCU_OP_FREE_ASYNC)};
+	uint32_t event = m->use ? qcul_handle_id(&qcul_events, m->use->event) : 0;
+
+	cmds[0].stream_wait_event.stream = stream;
+	cmds[0].stream_wait_event.event = event;
+	cmds[1].free_async.ptr = (uint64_t)(uintptr_t)m->ptr;
+	cmds[1].free_async.stream = stream;
+	(void)qcul_post(event ? cmds : cmds + 1, event ? 2 : 1);
+}
+
+static void give_back(struct qcul_graph_memory *m)
+{
+	uint32_t stream = qcul_handle_id(&qcul_streams, look(device_of(m)).give);
+	struct qcul_range range;
+
+	if (m->epoch == qcul_epoch() && stream &&
+	    qcul_mem_take((uint64_t)(uintptr_t)m->ptr, QCUL_MEM_DEVICE, &range))
+		post_free(m, stream);
+	drop_use(m->use);
+	free((void *)(uintptr_t)m->params.accessDescs);
+	free(m);
+}
+
+static void release(struct qcul_graph_memory *m)
+{
+	bool gone;
+
+	pthread_mutex_lock(&lock);
+	gone = drop(m);
+	pthread_mutex_unlock(&lock);
+	if (gone)
+		give_back(m);
+}
+
+/* ---- making ---- */
+
+/* A new stream belongs to the thread's current device, so this function changes that for a moment.
+ */
+static cudaError_t make_streams(struct place *p, int device)
+{
+	int before = qcul_self.device;
+	cudaError_t err;
+
+	qcul_self.device = device;
+	err = cudaStreamCreateWithFlags(&p->take, cudaStreamNonBlocking);
+	if (!err)
+		err = cudaStreamCreateWithFlags(&p->give, cudaStreamNonBlocking);
+	qcul_self.device = before;
+	return err;
+}
+
+static void take_apart(const struct place *p)
+{
+	if (p->take)
+		(void)cudaStreamDestroy(p->take);
+	if (p->give)
+		(void)cudaStreamDestroy(p->give);
+	if (p->pool)
+		(void)cudaMemPoolDestroy(p->pool);
+}
+
+static cudaError_t make_place(struct place *p, int device)
+{
+	const struct cudaMemPoolProps props = {
+		.allocType = cudaMemAllocationTypePinned,
+		.location = {.type = cudaMemLocationTypeDevice, .id = device},
+	};
+	uint64_t all = UINT64_MAX;
+	int off = 0;
+	cudaError_t err = cudaMemPoolCreate(&p->pool, &props);
+
+	/* The pool keeps its memory until cudaDeviceGraphMemTrim(). No allocation waits for a free
+	 * in another stream. */
+	if (!err)
+		err = cudaMemPoolSetAttribute(p->pool, cudaMemPoolAttrReleaseThreshold, &all);
+	if (!err)
+		err = cudaMemPoolSetAttribute(p->pool, cudaMemPoolReuseAllowInternalDependencies,
+					      &off);
+	return err ? err : make_streams(p, device);
+}
+
+static cudaError_t get_place(int device, struct place *p)
+{
+	cudaError_t err = cudaSuccess;
+
+	pthread_mutex_lock(&places_lock);
+	*p = look(device);
+	if (!p->pool) {
+		err = make_place(p, device);
+		if (err) {
+			take_apart(p);
+		} else {
+			pthread_mutex_lock(&lock);
+			places[device] = *p;
+			pthread_mutex_unlock(&lock);
+		}
+	}
+	pthread_mutex_unlock(&places_lock);
+	return err;
+}
+
+static cudaError_t check(const struct cudaMemAllocNodeParams *params)
+{
+	if (!params || !params->bytesize || (params->accessDescCount && !params->accessDescs) ||
+	    params->accessDescCount > QCUL_DEVICES ||
+	    params->poolProps.handleTypes != cudaMemHandleTypeNone)
+		return cudaErrorInvalidValue;
+	return qcul_pool_check(&params->poolProps);
+}
+
+static cudaError_t keep_accesses(struct qcul_graph_memory *m, const struct place *p)
+{
+	size_t n = m->params.accessDescCount;
+	struct cudaMemAccessDesc *copy = calloc(n + 1, sizeof(*copy));
+
+	if (!copy)
+		return cudaErrorMemoryAllocation;
+	if (n)
+		memcpy(copy, m->params.accessDescs, n * sizeof(*copy));
+	m->params.accessDescs = copy;
+	return n ? cudaMemPoolSetAccess(p->pool, copy, n) : cudaSuccess;
+}
+
+cudaError_t qcul_node_memory(struct qcul_node_params *p,
+			     const struct cudaMemAllocNodeParams *params)
+{
+	struct qcul_graph_memory *m;
+	struct place place;
+	cudaError_t err = check(params);
+
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!err)
+		err = get_place(params->poolProps.location.id, &place);
+	if (err)
+		return err;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return cudaErrorMemoryAllocation;
+	m->params = *params;
+	err = keep_accesses(m, &place);
+	if (!err)
+		err = cudaMallocFromPoolAsync(&m->ptr, params->bytesize, place.pool, place.take);
+	/* Wait, so that any stream may use the memory from now on. */
+	if (!err)
+		err = cudaStreamSynchronize(place.take);
+	if (err) {
+		if (m->params.accessDescs != params->accessDescs)
+			free((void *)(uintptr_t)m->params.accessDescs);
+		free(m);
+		return err;
+	}
+	m->params.dptr = m->ptr;
+	m->refs = 1;
+	m->epoch = qcul_epoch();
+	pthread_mutex_lock(&lock);
+	m->next = memories;
+	memories = m;
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_add(&count, 1);
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemAlloc, .memory = m};
+	return cudaSuccess;
+}
+
+cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)
+{
+	struct qcul_graph_memory *m;
+
+	p->type = cudaGraphNodeTypeEmpty;
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	if (m)
+		m->refs++;
+	pthread_mutex_unlock(&lock);
+	if (!m)
+		return cudaErrorInvalidValue;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemFree, .memory = m};
+	return cudaSuccess;
+}
+
+void qcul_node_memory_clone(const struct qcul_node_params *p)
+{
+	pthread_mutex_lock(&lock);
+	p->memory->refs++;
+	pthread_mutex_unlock(&lock);
+}
+
+void qcul_node_memory_release(const struct qcul_node_params *p)
+{
+	release(p->memory);
+}
+
+void *qcul_node_memory_ptr(const struct qcul_node_params *p)
+{
+	return p->memory->ptr;
+}
+
+static bool frees(const struct CUgraph_st *g, const struct qcul_graph_memory *m)
+{
+	size_t i;
+
+	for (i = 0; i < g->count; i++)
+		if (g->nodes[i]->params.type == cudaGraphNodeTypeMemFree &&
+		    g->nodes[i]->params.memory == m)
+			return true;
+	return false;
+}
+
+cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_node_params *p)
+{
+	struct qcul_graph_memory *m = p->memory;
+	cudaError_t err = cudaSuccess;
+	bool mine;
+
+	pthread_mutex_lock(&lock);
+	mine = m->owner == g->serial;
+	if (p->type == cudaGraphNodeTypeMemAlloc)
+		m->owner = g->serial;
+	else if (m->freed_inside || (mine && m->freed_outside) || frees(g, m))
+		err = cudaErrorInvalidValue;
+	else if (mine)
+		m->freed_inside = true;
+	else
+		m->freed_outside = true;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* ---- executable graphs made from graphs with memory nodes ---- */
+
+static bool allocates(const struct CUgraphNode_st *n)
+{
+	return n->params.type == cudaGraphNodeTypeMemAlloc;
+}
+
+static bool is_free(const struct CUgraphNode_st *n)
+{
+	return n->params.type == cudaGraphNodeTypeMemFree;
+}
+
+static bool names_memory(const struct CUgraphNode_st *n)
+{
+	return allocates(n) || is_free(n);
+}
+
+cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
+				   struct qcul_graph_use **use)
+{
+	cudaError_t err = cudaSuccess;
+	size_t i;
+
+	*use = new_use(end);
+	if (!*use)
+		return cudaErrorMemoryAllocation;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < g->count && !err; i++)
+		if (allocates(g->nodes[i]) && g->nodes[i]->params.memory->instances)
+			err = cudaErrorInvalidValue;
+	for (i = 0; i < g->count && !err; i++)
+		if (allocates(g->nodes[i]))
+			g->nodes[i]->params.memory->instances++;
+	pthread_mutex_unlock(&lock);
+	if (err) {
+		drop_use(*use);
+		*use = NULL;
+	}
+	return err;
+}
+
+void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use)
+{
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < g->count; i++) {
+		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+
+		if (!allocates(g->nodes[i]))
+			continue;
+		m->instances--;
+		if (!m->allocated)
+			set_used(m, false);
+	}
+	pthread_mutex_unlock(&lock);
+	drop_use(use);
+}
+
+/*
+ * May the graph be launched? Memory that the graph allocates must not be allocated yet, except with
+ * auto_free. Memory that it frees must be allocated, by the graph itself or before.
+ */
+static cudaError_t may_launch(const struct CUgraph_st *g, bool auto_free)
+{
+	cudaError_t err = cudaSuccess;
+	size_t i;
+
+	for (i = 0; i < g->count; i++)
+		if (is_free(g->nodes[i]))
+			g->nodes[i]->params.memory->here = false;
+	for (i = 0; i < g->count; i++)
+		if (allocates(g->nodes[i]))
+			g->nodes[i]->params.memory->here = true;
+	for (i = 0; i < g->count && !err; i++) {
+		const struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+
+		if (allocates(g->nodes[i]) && m->allocated && !auto_free)
+			err = cudaErrorInvalidValue;
+		if (is_free(g->nodes[i]) && !m->here && !m->allocated)
+			err = cudaErrorInvalidValue;
+	}
+	return err;
+}
+
+/* Updates the state of the memory for a launch. The graph's nodes hold references to the memory, so
+ * no reference count becomes 0 here. */
+static void take_effect(const struct CUgraph_st *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->count; i++) {
+		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+
+		if (!allocates(g->nodes[i]))
+			continue;
+		set_used(m, true);
+		m->refs += !m->allocated;
+		m->allocated = true;
+	}
+	for (i = 0; i < g->count; i++) {
+		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+
+		if (!is_free(g->nodes[i]))
+			continue;
+		m->refs -= m->allocated;
+		m->allocated = false;
+		set_used(m, m->instances > 0);
+	}
+}
+
+/* For the memory that the graph allocates or frees: makes the stream wait for the last use, unless
+ * this is the instance's own (`mine`). */
+static cudaError_t wait_for_others(const struct CUgraph_st *g, cudaStream_t stream,
+				   const struct qcul_graph_use *mine)
+{
+	struct qcul_graph_use *use = NULL, *next;
+	cudaError_t err = cudaSuccess;
+	size_t i;
+
+	for (i = 0; i < g->count && !err; i++) {
+		if (!names_memory(g->nodes[i]))
+			continue;
+		next = other_use(g->nodes[i]->params.memory, mine);
+		if (next && next != use)
+			err = cudaStreamWaitEvent(stream, next->event, 0);
+		drop_use(use);
+		use = next;
+	}
+	drop_use(use);
+	return err;
+}
+
+cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, cudaStream_t stream,
+				    const struct qcul_graph_use *use)
+{
+	cudaError_t err;
+
+	pthread_mutex_lock(&lock);
+	err = may_launch(g, auto_free);
+	if (!err)
+		take_effect(g);
+	pthread_mutex_unlock(&lock);
+	return err ? err : wait_for_others(g, stream, use);
+}
+
+void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use)
+{
+	size_t i;
+
+	for (i = 0; i < g->count; i++)
+		if (names_memory(g->nodes[i]))
+			set_use(g->nodes[i]->params.memory, use);
+}
+
+bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b)
+{
+	return a->memory == b->memory;
+}
+
+/* ---- freeing with cudaFree and cudaFreeAsync ---- */
+
+bool qcul_memory_of_graphs(const void *ptr)
+{
+	bool is;
+
+	if (!atomic_load_explicit(&count, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&lock);
+	is = find(ptr);
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* Marks the memory as free. The caller gets the reference that `allocated` stands for, and must
+ * release it. */
+static cudaError_t take_allocated(void *ptr, struct qcul_graph_memory **m)
+{
+	cudaError_t err = cudaErrorInvalidValue;
+
+	pthread_mutex_lock(&lock);
+	*m = find(ptr);
+	if (*m && (*m)->allocated) {
+		(*m)->allocated = false;
+		set_used(*m, (*m)->instances > 0);
+		err = cudaSuccess;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+cudaError_t qcul_memory_of_graphs_free_async(void *ptr, cudaStream_t stream)
+{
+	struct qcul_graph_memory *m;
+	struct qcul_graph_use *use;
+	cudaEvent_t event;
+	cudaError_t err = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+
+	if (err)
+		return err;
+	use = new_use(event);
+	if (!use)
+		return cudaErrorMemoryAllocation;
+	err = take_allocated(ptr, &m);
+	if (!err) {
+		err = cudaEventRecord(event, stream);
+		if (!err)
+			set_use(m, use);
+		release(m);
+	}
+	drop_use(use);
+	return err;
+}
+
+cudaError_t qcul_memory_of_graphs_free(void *ptr)
+{
+	struct qcul_graph_memory *m;
+	cudaError_t err = qcul_devices_idle();
+
+	if (!err)
+		err = take_allocated(ptr, &m);
+	if (!err)
+		release(m);
+	return err;
+}
+
+/* ---- queries ---- */
+
+static cudaError_t check_device(int device)
+{
+	cudaError_t err = qcul_ready();
+
+	if (err)
+		return err;
+	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr,
+					   void *value)
+{
+	uint64_t *out = value;
+	struct place p;
+	cudaError_t err = value ? check_device(device) : cudaErrorInvalidValue;
+
+	if (err)
+		return qcul_done(err);
+	p = look(device);
+	*out = 0;
+	switch (attr) {
+	case cudaGraphMemAttrUsedMemCurrent:
+		*out = p.used;
+		break;
+	case cudaGraphMemAttrUsedMemHigh:
+		*out = p.used_high;
+		break;
+	case cudaGraphMemAttrReservedMemCurrent:
+		if (p.pool)
+			err = cudaMemPoolGetAttribute(p.pool, cudaMemPoolAttrReservedMemCurrent,
+						      out);
+		break;
+	case cudaGraphMemAttrReservedMemHigh:
+		if (p.pool)
+			err = cudaMemPoolGetAttribute(p.pool, cudaMemPoolAttrReservedMemHigh, out);
+		break;
+	default:
+		err = cudaErrorInvalidValue;
+	}
+	return qcul_done(err);
+}
+
+/* Only the two high values can be set, and only to 0. Each then starts again at the present value.
+ */
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr,
+					   void *value)
+{
+	uint64_t zero = 0;
+	struct place p;
+	cudaError_t err = value ? check_device(device) : cudaErrorInvalidValue;
+
+	if (!err && memcmp(value, &zero, sizeof(zero)) != 0)
+		err = cudaErrorInvalidValue;
+	if (err)
+		return qcul_done(err);
+	p = look(device);
+	switch (attr) {
+	case cudaGraphMemAttrUsedMemHigh:
+		pthread_mutex_lock(&lock);
+		places[device].used_high = places[device].used;
+		pthread_mutex_unlock(&lock);
+		break;
+	case cudaGraphMemAttrReservedMemHigh:
+		if (p.pool)
+			err = cudaMemPoolSetAttribute(p.pool, cudaMemPoolAttrReservedMemHigh,
+						      &zero);
+		break;
+	default:
+		err = cudaErrorInvalidValue;
+	}
+	return qcul_done(err);
+}
+
+cudaError_t cudaDeviceGraphMemTrim(int device)
+{
+	struct place p;
+	cudaError_t err = check_device(device);
+
+	if (err)
+		return qcul_done(err);
+	p = look(device);
+	return p.pool ? cudaMemPoolTrimTo(p.pool, 0) : cudaSuccess;
+}
+
+static cudaError_t get_params(cudaGraphNode_t node, enum cudaGraphNodeType type, const void *out)
+{
+	return out && qcul_node_valid(node) && node->params.type == type ? cudaSuccess
+									 : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
+					   struct cudaMemAllocNodeParams *params)
+{
+	cudaError_t err = get_params(node, cudaGraphNodeTypeMemAlloc, params);
+
+	if (!err)
+		*params = node->params.memory->params;
+	return qcul_done(err);
+}
+
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *ptr)
+{
+	cudaError_t err = get_params(node, cudaGraphNodeTypeMemFree, ptr);
+
+	if (!err)
+		memcpy(ptr, &node->params.memory->ptr, sizeof(void *));
+	return qcul_done(err);
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The parameters of graph nodes: checking and copying them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/graph/graph.h"
+
+void qcul_node_release(struct qcul_node_params *p)
+{
+	if (p->type == cudaGraphNodeTypeKernel) {
+		free(p->kernel.packed);
+		free(p->kernel.args);
+		free(p->kernel.attrs);
+	} else if (p->type == cudaGraphNodeTypeGraph) {
+		qcul_graph_free(p->child);
+	} else if (p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree) {
+		qcul_node_memory_release(p);
+	} else if (p->type == cudaGraphNodeTypeConditional) {
+		qcul_node_cond_release(p);
+	}
+	memset(p, 0, sizeof(*p));
+	p->type = cudaGraphNodeTypeEmpty;
+}
+
+/* Allocates room for the arguments of k->kernel, and the pointers into it. */
+static bool room_for_args(struct qcul_node_kernel *k)
+{
+	const struct CUkern_st *kernel = k->kernel;
+	uint32_t i;
+
+	k->packed = calloc(1, kernel->param_bytes + 1);
+	k->args = calloc(kernel->param_count + 1, sizeof(*k->args));
+	if (!k->packed || !k->args)
+		return false;
+	for (i = 0; i < kernel->param_count; i++)
+		k->args[i] = k->packed + kernel->params[i].offset;
+	return true;
+}
+
+cudaError_t qcul_node_captured_kernel(struct qcul_node_params *p, struct CUkern_st *kernel,
+				      const struct cudaKernelNodeParams *from)
+{
+	cudaError_t err = cudaErrorMemoryAllocation;
+
+	*p = (struct qcul_node_params){
+		.type = cudaGraphNodeTypeKernel,
+		.kernel =
+			{
+				.func = from->func,
+				.kernel = kernel,
+				.grid = from->gridDim,
+				.block = from->blockDim,
+				.shared = from->sharedMemBytes,
+			},
+	};
+	if (kernel->param_count && !from->kernelParams) {
+		err = cudaErrorInvalidValue;
+	} else if (room_for_args(&p->kernel)) {
+		if (qcul_pack_args(p->kernel.packed, kernel->param_bytes, kernel->params,
+				   kernel->param_count, from->kernelParams))
+			return cudaSuccess;
+		err = cudaErrorInvalidKernelImage;
+	}
+	qcul_node_release(p);
+	return err;
+}
+
+cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernelNodeParams *from)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct CUkern_st *kernel;
+	cudaError_t err;
+
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!from || !from->gridDim.x || !from->gridDim.y || !from->gridDim.z ||
+	    !from->blockDim.x || !from->blockDim.y || !from->blockDim.z)
+		return cudaErrorInvalidValue;
+	if (from->extra)
+		return qcul_unsupported("a kernel node with `extra`", &said);
+	err = qcul_ready();
+	if (!err)
+		err = qcul_kernel(from->func, &kernel);
+	if (!err)
+		err = qcul_kernel_load(kernel);
+	return err ? err : qcul_node_captured_kernel(p, kernel, from);
+}
+
+cudaError_t qcul_node_copy(struct qcul_node_params *p, const struct cudaMemcpy3DParms *from)
+{
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!from || !from->srcArray == !from->srcPtr.ptr || !from->dstArray == !from->dstPtr.ptr ||
+	    !from->extent.width || !from->extent.height || !from->extent.depth)
+		return cudaErrorInvalidValue;
+	if ((unsigned int)from->kind > cudaMemcpyDefault)
+		return cudaErrorInvalidMemcpyDirection;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemcpy, .copy = *from};
+	return cudaSuccess;
+}
+
+cudaError_t qcul_node_copy_1d(struct qcul_node_params *p, void *dst, const void *src, size_t count,
+			      enum cudaMemcpyKind kind)
+{
+	struct cudaMemcpy3DParms c = {
+		.srcPtr = {.ptr = (void *)(uintptr_t)src, count, count, 1},
+		.dstPtr = {.ptr = dst, count, count, 1},
+		.extent = {count, 1, 1},
+		.kind = kind,
+	};
+
+	return qcul_node_copy(p, &c);
+}
+
+cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemsetParams *from)
+{
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!from || !from->dst || !from->width || !from->height ||
+	    (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4) ||
+	    (from->height > 1 && from->pitch / from->elementSize < from->width))
+		return cudaErrorInvalidValue;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemset, .memset = *from};
+	return cudaSuccess;
+}
+
+cudaError_t qcul_node_host(struct qcul_node_params *p, const struct cudaHostNodeParams *from)
+{
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!from || !from->fn)
+		return cudaErrorInvalidValue;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeHost, .host = *from};
+	return cudaSuccess;
+}
+
+cudaError_t qcul_node_child(struct qcul_node_params *p, cudaGraph_t child)
+{
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!qcul_graph_valid(child) || child->has_memory || child->has_conditional)
+		return cudaErrorInvalidValue;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph};
+	p->child = qcul_graph_clone(child);
+	if (!p->child)
+		return cudaErrorMemoryAllocation;
+	p->child->is_child = true;
+	return cudaSuccess;
+}
+
+cudaError_t qcul_node_event(struct qcul_node_params *p, enum cudaGraphNodeType type,
+			    cudaEvent_t event)
+{
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!qcul_handle_id(&qcul_events, event))
+		return cudaErrorInvalidValue;
+	*p = (struct qcul_node_params){.type = type, .event = event};
+	return cudaSuccess;
+}
+
+cudaError_t qcul_node_to_symbol(struct qcul_node_params *p, const void *symbol, const void *src,
+				size_t count, size_t offset, enum cudaMemcpyKind kind)
+{
+	void *at;
+	cudaError_t err = qcul_symbol_place(symbol, count, offset, &at);
+
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!err && !qcul_symbol_kind_ok(kind, cudaMemcpyHostToDevice))
+		err = cudaErrorInvalidMemcpyDirection;
+	return err ? err : qcul_node_copy_1d(p, at, src, count, kind);
+}
+
+cudaError_t qcul_node_from_symbol(struct qcul_node_params *p, void *dst, const void *symbol,
+				  size_t count, size_t offset, enum cudaMemcpyKind kind)
+{
+	void *at;
+	cudaError_t err = qcul_symbol_place(symbol, count, offset, &at);
+
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!err && !qcul_symbol_kind_ok(kind, cudaMemcpyDeviceToHost))
+		err = cudaErrorInvalidMemcpyDirection;
+	return err ? err : qcul_node_copy_1d(p, dst, at, count, kind);
+}
+
+cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from)
+{
+	const struct CUkern_st *k;
+
+	switch (from->type) {
+	case cudaGraphNodeTypeGraph:
+		return qcul_node_child(to, from->child);
+	case cudaGraphNodeTypeKernel:
+		*to = *from;
+		to->kernel.packed = NULL;
+		to->kernel.args = NULL;
+		to->kernel.attrs = NULL;
+		k = from->kernel.kernel;
+		if (!room_for_args(&to->kernel) ||
+		    qcul_node_attrs_copy(&to->kernel, &from->kernel)) {
+			qcul_node_release(to);
+			return cudaErrorMemoryAllocation;
+		}
+		memcpy(to->kernel.packed, from->kernel.packed, k->param_bytes);
+		return cudaSuccess;
+	case cudaGraphNodeTypeMemAlloc:
+	case cudaGraphNodeTypeMemFree:
+		*to = *from;
+		qcul_node_memory_clone(to);
+		return cudaSuccess;
+	case cudaGraphNodeTypeConditional:
+		return qcul_node_cond_clone(to, from);
+	default:
+		*to = *from;
+		return cudaSuccess;
+	}
+}
+
+cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!from)
+		return cudaErrorInvalidValue;
+	switch (from->type) {
+	case cudaGraphNodeTypeKernel: {
+		const struct cudaKernelNodeParams k = {
+			.func = from->kernel.func,
+			.gridDim = from->kernel.gridDim,
+			.blockDim = from->kernel.blockDim,
+			.sharedMemBytes = from->kernel.sharedMemBytes,
+			.kernelParams = from->kernel.kernelParams,
+			.extra = from->kernel.extra,
+		};
+
+		return qcul_node_kernel(p, &k);
+	}
+	case cudaGraphNodeTypeMemcpy:
+		return qcul_node_copy(p, &from->memcpy.copyParams);
+	case cudaGraphNodeTypeMemset: {
+		const struct cudaMemsetParams m = {
+			.dst = from->memset.dst,
+			.pitch = from->memset.pitch,
+			.value = from->memset.value,
+			.elementSize = from->memset.elementSize,
+			.width = from->memset.width,
+			.height = from->memset.height,
+		};
+
+		return qcul_node_memset(p, &m);
+	}
+	case cudaGraphNodeTypeHost: {
+		const struct cudaHostNodeParams h = {from->host.fn, from->host.userData};
+
+		return qcul_node_host(p, &h);
+	}
+	case cudaGraphNodeTypeGraph:
+		return qcul_node_child(p, from->graph.graph);
+	case cudaGraphNodeTypeEmpty:
+		return cudaSuccess;
+	case cudaGraphNodeTypeWaitEvent:
+		return qcul_node_event(p, from->type, from->eventWait.event);
+	case cudaGraphNodeTypeEventRecord:
+		return qcul_node_event(p, from->type, from->eventRecord.event);
+	case cudaGraphNodeTypeMemFree:
+		return qcul_node_memory_free(p, from->free.dptr);
+	case cudaGraphNodeTypeConditional:
+	case cudaGraphNodeTypeExtSemaphoreSignal:
+	case cudaGraphNodeTypeExtSemaphoreWait:
+		return qcul_unsupported(
+			"a graph node for a semaphore, or a conditional one changed", &said);
+	default:
+		return cudaErrorInvalidValue;
+	}
+}
+
+static bool is_line(const struct cudaMemcpy3DParms *c)
+{
+	return c->extent.height == 1 && c->extent.depth == 1;
+}
+
+/*
+ * In an executable graph, a copy or memset of a single line can become any other one of a single
+ * line. A copy of several rows cannot change at all. A memset of several rows must keep its number
+ * of rows, width and element size.
+ */
+bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now)
+{
+	const struct cudaMemsetParams *a = &old->memset, *b = &now->memset;
+
+	if (old->type != now->type)
+		return false;
+	switch (old->type) {
+	case cudaGraphNodeTypeMemcpy:
+		return (is_line(&old->copy) && is_line(&now->copy)) ||
+		       !memcmp(&old->copy, &now->copy, sizeof(old->copy));
+	case cudaGraphNodeTypeMemset:
+		return (a->height == 1 && b->height == 1) ||
+		       (a->height == b->height && a->width == b->width &&
+			a->elementSize == b->elementSize);
+	default:
+		return true;
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which devices the program sees, and which of them it has used. */
+#include <stdlib.h>
+
+#include "qcu-library/link/link.h"
+
+static unsigned int visible[QCUL_DEVICES];
+static int visible_count;
+
+static _Atomic uint64_t used; /* a bit for each device that this session has used */
+_Static_assert(QCUL_DEVICES <= 64, "a bit for each device");
+
+static atomic_int first_choice; /* for threads that choose no device themselves */
+
+/* CUDA_VISIBLE_DEVICES is a list of numbers; as in CUDA, the first wrong number ends the list. */
+void qcul_devices_start(unsigned int count)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+	unsigned int i;
+
+	if (count > QCUL_DEVICES)
+		count = QCUL_DEVICES;
+	visible_count = 0;
+	atomic_store_explicit(&used, 0, memory_order_relaxed);
+	if (!text) {
+		for (i = 0; i < count; i++)
+			visible[visible_count++] = i;
+		return;
+	}
+	while (*text && visible_count < QCUL_DEVICES) {
+		char *end;
+		unsigned long n = strtoul(text, &end, 10);
+
+		if (end == text || (*end && *end != ',') || n >= count)
+			break;
+		for (i = 0; i < (unsigned int)visible_count; i++) {
+			/* If a device is named twice, the whole list is void. */
+			if (visible[i] == n) {
+				visible_count = 0;
+				return;
+			}
+		}
+		visible[visible_count++] = (unsigned int)n;
+		text = *end ? end + 1 : end;
+	}
+}
+
+int qcul_device_count(void)
+{
+	return visible_count;
+}
+
+uint8_t qcul_device_ordinal(int device)
+{
+	return device < visible_count ? (uint8_t)visible[device] : 0;
+}
+
+void qcul_device_used(int device)
+{
+	uint64_t bit = (uint64_t)1 << device;
+
+	if (!(atomic_load_explicit(&used, memory_order_relaxed) & bit))
+		atomic_fetch_or_explicit(&used, bit, memory_order_relaxed);
+}
+
+uint64_t qcul_devices_used(void)
+{
+	return atomic_load_explicit(&used, memory_order_relaxed);
+}
+
+int qcul_device_default(void)
+{
+	return atomic_load_explicit(&first_choice, memory_order_relaxed);
+}
+
+void qcul_device_set_default(int device)
+{
+	atomic_store(&first_choice, device);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What all of the library builds on. A public call (cuda*) checks its arguments, fills in a record
+ * and sends the record with qcul_send(). transport.h describes the layer below that.
+ *
+ * Errors: every function here returns a cudaError_t unless its comment says otherwise. A public
+ * call returns through qcul_done(), which keeps the value for cudaGetLastError.
+ *
+ * Locks, in the order in which they may nest: arena, places of graph memory, modules, session, then
+ * one of memory, reserve, window, handles, print, captures (and graph memory under captures),
+ * conditionals, host calls. fork() takes all of them (fork.h), so every table is consistent in
+ * the child.
+ */
+#ifndef QCUL_LINK_H
+#define QCUL_LINK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* With this macro the toolkit's header declares both names of a call, cudaX and cudaX_ptsz. */
+#ifndef __CUDA_API_VERSION_INTERNAL
+#define __CUDA_API_VERSION_INTERNAL
+#endif
+#pragma GCC visibility push(default)
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+
+#include "qcu-library/link/compiler_abi.h"
+#pragma GCC visibility pop
+
+#include "include/qcucmd.h"
+
+/* ---- the calling thread (thread.c) ---- */
+
+#define QCUL_CALL_DEPTH 16
+
+struct qcul_call_config {
+	dim3 grid, block;
+	size_t shared;
+	cudaStream_t stream;
+};
+
+struct qcul_thread {
+	uint32_t tid;
+	uint32_t seq;
+	unsigned int epoch; /* last session in which this thread sent something; 0: none */
+	int device;	    /* numbered as for cudaSetDevice */
+	bool device_chosen; /* chosen by this thread; if false, cudaSetValidDevices decides */
+	cudaError_t last;
+	cudaError_t late; /* error of posted commands, not yet reported (session.c) */
+	bool recording;	  /* its commands go into a conditional graph */
+	bool in_callback; /* runs a host function: CUDA calls are not permitted */
+	enum cudaStreamCaptureMode capture_mode;
+	unsigned int depth; /* number of <<<>>> configurations pushed and not yet popped */
+	struct qcul_call_config config[QCUL_CALL_DEPTH];
+};
+extern __thread struct qcul_thread qcul_self;
+
+/* ---- session.c ---- */
+
+/* Functions to call when a session opens. The session lock is held during the calls. */
+struct qcul_session_user {
+	void (*opened)(void);
+	void (*refused)(void); /* malloc tried to open a session, and that failed */
+	struct qcul_session_user *next;
+};
+void qcul_session_tell(struct qcul_session_user *user);
+
+/* Moves memory that the program and the GPU do not share. NULL: there is no such memory. */
+struct qcul_mover {
+	cudaError_t (*to_gpu)(void); /* called before commands that use memory */
+	cudaError_t (*back)(void);   /* called after a wait */
+};
+void qcul_session_moves(const struct qcul_mover *mover);
+
+/* Opens the session if it is not open. Works also after a sticky error. */
+cudaError_t qcul_open(void);
+/*
+ * The same, then returns the sticky error if there is one. For calls that need a working context.
+ */
+cudaError_t qcul_ready(void);
+/*
+ * For malloc: opens the session, unless the session lock is held at this moment, perhaps by this
+ * very thread. Reports success or failure to malloc_hook.c, and prints nothing.
+ */
+void qcul_open_quietly(void);
+/* Sets how calls wait for the host, in this session and in later ones: QCU_WAIT_*. */
+void qcul_wait_how(uint32_t how);
+/* From now on every qcul_ready() returns err. */
+void qcul_break(cudaError_t err);
+bool qcul_broken(void);
+/*
+ * Counts the sessions of this process and its ancestors. An object with an older number is stale.
+ */
+unsigned int qcul_epoch(void);
+uint32_t qcul_tid(void);
+const struct qcu_hello *qcul_hello(void);
+const struct qcu_info *qcul_info(void);
+
+/* A record for the calling thread's device. */
+struct qCUcmd qcul_cmd(enum qcu_op op);
+/* Sends records in order, waits for the answers, returns the first error among them. */
+cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);
+/*
+ * The same without waiting. A later error is returned by the thread's next synchronising call, so
+ * the caller must first check all that it can check itself. With CUDA_LAUNCH_BLOCKING this function
+ * waits.
+ */
+cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count);
+/*
+ * For an answer that the library found without the mirror. Returns err if it is an error, else the
+ * pending error of posted commands, if any.
+ */
+cudaError_t qcul_known(cudaError_t err);
+/* Can there be unfinished work that the legacy stream of the device waits for? Any work at all? */
+bool qcul_legacy_busy(int device);
+bool qcul_device_busy(int device);
+/* True if CUDA_LAUNCH_BLOCKING=1. */
+bool qcul_blocking(void);
+
+/* ---- errors.c ---- */
+
+cudaError_t qcul_done(cudaError_t err);
+/*
+ * After such an error no CUDA call works in this process any more. CUDA's header says for each
+ * error whether it is one of these.
+ */
+bool qcul_sticky(int err);
+cudaError_t qcul_from_errno(int negative);
+/* Prints one sentence on stderr, the first time only. The caller owns `said`. */
+void qcul_say_once(atomic_flag *said, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * While this is on, qcul_say_once prints nothing in this thread and does not set `said`, so it can
+ * still print the sentence later.
+ */
+void qcul_hush(bool on);
+
+/*
+ * What else happens to an error. `line` writes it to the log, and `deliver` gives new lines of the
+ * log to the program; `print` prints what kernels have said about it. The modules set these when
+ * the library is loaded.
+ */
+void qcul_errors_logged_by(void (*line)(const char *text), void (*deliver)(void));
+void qcul_errors_explained_by(void (*print)(void));
+
+/* ---- env.c ---- */
+
+/*
+ * Reads a number of bytes with an optional K, M or G. False: not set, or not a number. The second
+ * case is reported on stderr.
+ */
+bool qcul_env_bytes(const char *name, uint64_t *bytes);
+bool qcul_env_on(const char *name);
+/* Prints a line on stderr if QCU_TRACE is set. */
+void qcul_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- devices.c: which devices the program sees ---- */
+
+#define QCUL_DEVICES 64
+
+/*
+ * Sets the number of devices that the program may see, after CUDA_VISIBLE_DEVICES. Called when a
+ * session opens.
+ */
+void qcul_devices_start(unsigned int count);
+int qcul_device_count(void);
+/* Call this before a command names the device. */
+void qcul_device_used(int device);
+/* A bit for each device that has been used in this session. */
+uint64_t qcul_devices_used(void);
+/* The mirror's number for a device that the program sees. */
+uint8_t qcul_device_ordinal(int device);
+/* The device of threads that have not chosen one. */
+int qcul_device_default(void);
+void qcul_device_set_default(int device);
+
+/* ---- handles.c: streams, events and arrays, and the numbers of modules and kernels ---- */
+
+struct qcul_handle {
+	uint32_t live;
+	uint32_t flags;
+	int32_t priority;
+	int32_t device;
+	struct qcul_captured_event *capture; /* recorded in a capture (graph_capture.c) */
+	/* how often an event was recorded; the last of these known to be done (query.c) */
+	_Atomic uint64_t recorded, done;
+};
+struct qcul_table {
+	struct qcul_handle *slots; /* QCU_ID_MAX + 1 */
+	uint32_t next, top;
+};
+extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
+extern struct qcul_table qcul_pools, qcul_conds;
+extern struct qcul_table qcul_arrays;
+
+/* A free number and its slot, or NULL. */
+struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);
+/* The number of a live handle. 0: not a live handle. Any pointer may be passed. */
+uint32_t qcul_handle_id(const struct qcul_table *t, const void *handle);
+void qcul_handle_drop(struct qcul_table *t, uint32_t id);
+/* Forgets the streams, events, arrays, pools and conditionals of a device, or of all devices (-1).
+ */
+void qcul_handles_forget(int device);
+void qcul_handles_lock(void);
+void qcul_handles_unlock(void);
+
+/* The number of a stream. The legacy and per-thread streams are allowed. */
+cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id);
+int qcul_stream_device(uint32_t stream);
+
+/* ---- progress.c: what happened since a question was asked ---- */
+
+/* How often a call has waited for something, or has seen that something is done. */
+extern _Atomic uint64_t qcul_waits;
+/*
+ * Bit 0 (QCUL_MOVED): work was put into a stream since the last question about a stream. The other
+ * bits count how often that was so.
+ */
+#define QCUL_MOVED 1ull
+extern _Atomic uint64_t qcul_moved;
+
+/* Call this after an answer that a call waited for. */
+void qcul_progress_waited(void);
+/*
+ * Call these after the record has been sent: for new work in a stream; for an event that was
+ * recorded or created.
+ */
+void qcul_progress_moved(void);
+void qcul_progress_recorded(uint32_t event);
+
+/* ---- args.c ---- */
+
+/* Copies a kernel's arguments to their places. False: one of them does not fit in `room`. */
+bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint32_t count,
+		    void *const *args);
+
+/* ---- print.c ---- */
+
+/* An answer has said that kernels have printed something (session.c). */
+extern atomic_bool qcul_printed;
+/* Writes this output to stdout. Called where CUDA does so: at the end of calls that wait. */
+void qcul_print_flush(void);
+
+/* ---- misc.c ---- */
+
+cudaError_t qcul_unsupported(const char *name, atomic_flag *said);
+
+#endif

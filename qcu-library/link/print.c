@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The output of kernels. It goes to this program's stdout through stdio, so that it keeps its order
+ * with the program's own output. The text of failed assertions goes to stderr. As with CUDA, the
+ * output appears when a call has waited for the GPU.
+ */
+#include <stdio.h>
+
+#include "qcu-library/link/fork.h"
+#include "qcu-library/link/link.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_PRINT, .lock = &lock)
+static char text[64 << 10];
+
+/* Returns the number of bytes that it got. Also 0 if the text cannot be fetched any more. */
+static size_t fetch(uint32_t channel)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
+
+	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)text;
+	cmd.print_read.buf.len = sizeof(text);
+	cmd.print_read.channel = channel;
+	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(text))
+		return 0;
+	return cmd.print_read.got;
+}
+
+/*
+ * The text of failed assertions, and of the software GPU's checks. CUDA writes the text of an
+ * assertion when it is asked to wait. The call that returned the error may not have waited, so this
+ * function waits.
+ */
+static void flush_errors(void)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
+	size_t got;
+
+	if (qcul_broken())
+		(void)qcul_send(&cmd, 1);
+	while ((got = fetch(QCU_PRINT_ERR)) > 0)
+		fwrite(text, 1, got, stderr);
+}
+
+void qcul_print_flush(void)
+{
+	size_t got;
+
+	if (!atomic_load_explicit(&qcul_printed, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&lock);
+	if (atomic_exchange(&qcul_printed, false)) {
+		while ((got = fetch(QCU_PRINT_OUT)) > 0)
+			fwrite(text, 1, got, stdout);
+		fflush(stdout);
+		flush_errors();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	qcul_errors_explained_by(qcul_print_flush);
+}

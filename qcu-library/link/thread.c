@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What CUDA keeps for each thread. */
+#include "qcu-library/link/link.h"
+
+__thread struct qcul_thread qcul_self = {
+	.capture_mode = cudaStreamCaptureModeGlobal,
+};

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What the library knows about addresses: device memory that it has allocated, module variables
+ * that it has looked up, and memory in the window that both sides use. cudaMemcpyDefault, cudaFree
+ * and cudaPointerGetAttributes use this to tell one kind of pointer from another.
+ */
+#include "qcu-library/link/fork.h"
+#include "qcu-library/malloc/addresses.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct qcul_ranges ranges;
+static atomic_uint registered; /* number of registered ranges */
+
+void qcul_mem_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void qcul_mem_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+bool qcul_mem_add(const struct qcul_range *range)
+{
+	bool ok;
+
+	qcul_mem_lock();
+	ok = qcul_ranges_add(&ranges, range);
+	if (ok && range->kind == QCUL_MEM_REGISTERED)
+		atomic_fetch_add_explicit(&registered, 1, memory_order_relaxed);
+	qcul_mem_unlock();
+	return ok;
+}
+
+bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range)
+{
+	const struct qcul_range *found;
+	bool ok;
+
+	qcul_mem_lock();
+	found = qcul_ranges_find(&ranges, start);
+	ok = found && found->start == start && found->kind == kind;
+	if (ok) {
+		*range = *found;
+		qcul_ranges_remove(&ranges, found);
+		if (kind == QCUL_MEM_REGISTERED)
+			atomic_fetch_sub_explicit(&registered, 1, memory_order_relaxed);
+	}
+	qcul_mem_unlock();
+	return ok;
+}
+
+struct qcul_range qcul_mem_find(const void *addr)
+{
+	struct qcul_range range = {.kind = QCUL_MEM_HOST};
+	const struct qcul_range *found;
+
+	qcul_mem_lock();
+	found = qcul_ranges_find(&ranges, (uint64_t)(uintptr_t)addr);
+	/* The parent's pinned memory is ordinary memory in the child. */
+	if (found && found->epoch == qcul_epoch())
+		range = *found;
+	qcul_mem_unlock();
+	return range;
+}
+
+bool qcul_mem_overlap_locked(const struct qcul_range *range, struct qcul_range *other)
+{
+	const struct qcul_range *found;
+
+	found = qcul_ranges_find(&ranges, range->start);
+	if (!found)
+		found = qcul_ranges_after(&ranges, range->start);
+	if (found && found->start > range->start && found->start - range->start >= range->len)
+		found = NULL;
+	if (found)
+		*other = *found;
+	return found;
+}
+
+bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other)
+{
+	bool found;
+
+	qcul_mem_lock();
+	found = qcul_mem_overlap_locked(range, other);
+	qcul_mem_unlock();
+	return found;
+}
+
+unsigned int qcul_mem_registered(void)
+{
+	return atomic_load_explicit(&registered, memory_order_relaxed);
+}
+
+uint64_t qcul_mem_device_address(const void *addr)
+{
+	struct qcul_range range = qcul_mem_find(addr);
+	uint64_t at = (uint64_t)(uintptr_t)addr;
+
+	return range.kind == QCUL_MEM_REGISTERED || range.kind == QCUL_MEM_PINNED
+		       ? range.other + (at - range.start)
+		       : at;
+}
+
+static bool on_gpu(const struct qcul_range *range)
+{
+	return range->kind == QCUL_MEM_DEVICE || range->kind == QCUL_MEM_VARIABLE;
+}
+
+static bool of_session(const struct qcul_range *range)
+{
+	return on_gpu(range) || range->kind == QCUL_MEM_REGISTERED || range->kind == QCUL_MEM_ALIAS;
+}
+
+static void forget(bool (*which)(const struct qcul_range *range), int device)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < ranges.count; i++) {
+		const struct qcul_range *range = &ranges.v[i];
+
+		if (which(range) && (device < 0 || range->device == device))
+			continue;
+		ranges.v[kept++] = *range;
+	}
+	ranges.count = kept;
+}
+
+void qcul_mem_forget_device(int device)
+{
+	qcul_mem_lock();
+	forget(on_gpu, device);
+	qcul_mem_unlock();
+}
+
+/* After fork: the parent's device memory and registrations do not belong to the child. */
+static void forget_session(bool had_session)
+{
+	(void)had_session;
+	qcul_mem_lock();
+	forget(of_session, -1);
+	atomic_store(&registered, 0);
+	qcul_mem_unlock();
+}
+
+QCUL_AT_FORK(QCUL_FORK_MEMORY, .lock = &lock, .forget = forget_session)

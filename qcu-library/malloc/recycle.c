@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Freed pinned memory, kept for the next allocation of the same size. To get, clear, map and
+ * register new pages takes a hundred times longer than all the rest of an allocation. A kept block
+ * stays mapped and registered, so the mirror need not be told.
+ *
+ * A block is kept only after the GPU is idle, as cudaFreeHost itself waits for that: a copy of the
+ * last owner must not go on when the next owner gets the block. The amount kept is limited. Blocks
+ * are given back when memory gets short, when an allocation fails, and at a reset of the device.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "qcu-library/link/fork.h"
+#include "qcu-library/malloc/addresses.h"
+
+#define BLOCKS	    64
+#define DEFAULT_MAX ((uint64_t)4 << 30)
+/* Recycled blocks up to this size are cleared, because that costs little. Larger ones are not. */
+#define CLEAR_MAX ((uint64_t)1 << 20)
+/* For blocks of at least this size, check how much memory is left. */
+#define LOOK_MIN ((uint64_t)1 << 20)
+
+struct block {
+	uint64_t start, len;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block blocks[BLOCKS]; /* oldest first */
+static unsigned int count;
+static uint64_t kept;
+
+static uint64_t total_memory(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) ? 0 : (uint64_t)info.totalram * info.mem_unit;
+}
+
+/* QCU_PINNED_CACHE; else a quarter of the memory, at most 4 GiB. */
+static uint64_t limit(void)
+{
+	static _Atomic uint64_t known; /* the limit plus 1; 0: not known */
+	uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (bytes)
+		return bytes - 1;
+	if (!qcul_env_bytes("QCU_PINNED_CACHE", &bytes)) {
+		bytes = total_memory() / 4;
+		if (bytes > DEFAULT_MAX)
+			bytes = DEFAULT_MAX;
+	}
+	atomic_store_explicit(&known, bytes + 1, memory_order_relaxed);
+	return bytes;
+}
+
+/* Is less than an eighth of the machine's memory left? Unknown counts as no. */
+static bool memory_is_short(void)
+{
+	unsigned long long kb = 0, total = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemTotal: %llu", &total) != 1 &&
+		    sscanf(line, "MemAvailable: %llu", &kb) == 1)
+			break;
+	fclose(f);
+	return kb && kb < total / 8;
+}
+
+/* The caller holds the lock. */
+static struct block take(unsigned int i)
+{
+	struct block b = blocks[i];
+
+	count--;
+	memmove(&blocks[i], &blocks[i + 1], (count - i) * sizeof(blocks[0]));
+	kept -= b.len;
+	return b;
+}
+
+static void give_back(const struct block *b)
+{
+	const struct qcul_range range = {.start = b->start, .len = b->len};
+
+	(void)qcul_unregister(&range);
+	qcul_window_unmap((void *)(uintptr_t)b->start, b->len);
+}
+
+/* Gives back the oldest blocks until no more than `max` bytes and `most` blocks are kept. */
+static bool shrink(uint64_t max, unsigned int most)
+{
+	bool any = false;
+
+	for (;;) {
+		struct block b;
+		bool enough;
+
+		pthread_mutex_lock(&lock);
+		enough = !count || (kept <= max && count <= most);
+		if (!enough)
+			b = take(0);
+		pthread_mutex_unlock(&lock);
+		if (enough)
+			return any;
+		give_back(&b);
+		any = true;
+	}
+}
+
+bool qcul_recycle_drop(void)
+{
+	return shrink(0, 0);
+}
+
+bool qcul_recycle_keep(uint64_t start, uint64_t len)
+{
+	uint64_t max = limit();
+
+	if (len > max)
+		return false;
+	if (len >= LOOK_MIN && memory_is_short()) {
+		shrink(0, 0);
+		return false;
+	}
+	shrink(max - len, BLOCKS - 1);
+	pthread_mutex_lock(&lock);
+	/* Another thread may have added a block meanwhile. */
+	if (count == BLOCKS || kept > max - len) {
+		pthread_mutex_unlock(&lock);
+		return false;
+	}
+	blocks[count++] = (struct block){.start = start, .len = len};
+	kept += len;
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void *qcul_recycle_take(uint64_t len)
+{
+	void *addr = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	/* Take the youngest block: it is the one that CPU caches may still hold. */
+	for (i = count; i-- > 0;) {
+		if (blocks[i].len == len) {
+			addr = (void *)(uintptr_t)take(i).start;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (addr && len <= CLEAR_MAX)
+		memset(addr, 0, len);
+	return addr;
+}
+
+/*
+ * The parent's blocks are registered in the parent's mirror. In the child they are ordinary memory.
+ */
+static void forget(bool had_session)
+{
+	(void)had_session;
+	while (count) {
+		struct block b = take(0);
+
+		qcul_window_unmap((void *)(uintptr_t)b.start, b.len);
+	}
+}
+
+QCUL_AT_FORK(QCUL_FORK_RECYCLE, .lock = &lock, .forget = forget)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Memory that the program allocates: on devices, pinned, managed, in pools, as arrays. */
+#ifndef QCUL_MEMORY_H
+#define QCUL_MEMORY_H
+
+#include "qcu-library/malloc/addresses.h"
+
+/* ---- pinned.c ---- */
+
+cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags);
+cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind);
+
+/* ---- memory.c ---- */
+
+/* Where stream-ordered memory comes from. */
+struct qcul_pool_use {
+	uint32_t pool; /* 0: the default pool of the device */
+	int device;
+	uint32_t stream;
+};
+/* Allocates device memory. `from` is NULL: as cudaMalloc does. */
+cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from);
+
+/* ---- pool.c ---- */
+
+/* Can memory with these properties exist? */
+cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
+
+/* ---- managed.c ---- */
+
+/* Forgets all advice about managed memory that has been freed. */
+void qcul_managed_forget(uint64_t start, uint64_t len);
+
+/* ---- texture.c: textures and surfaces ---- */
+
+/* Forgets the objects of a device, or of all devices (-1). */
+void qcul_objects_forget(int device);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Host memory that the GPU uses in place: chunk memory in the window, registered with the mirror at
+ * the same address. cudaMallocHost, cudaHostAlloc and cudaMallocManaged all allocate it here.
+ *
+ * A program may already use all addresses of the window. Then pinned memory lies where the kernel
+ * puts it, and is registered as cudaHostRegister does it. It works the same, but kernels may have
+ * to use another address for it.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-library/memory/memory.h"
+
+#define ALLOC_FLAGS (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)
+
+static cudaError_t host_register(void *addr, size_t len, unsigned int flags)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_HOST_REGISTER);
+
+	cmd.host_register.buf.addr = (uint64_t)(uintptr_t)addr;
+	cmd.host_register.buf.len = len;
+	cmd.host_register.flags = flags;
+	return qcul_send(&cmd, 1);
+}
+
+/* Allocates outside of the window. Managed memory must have the same address on both sides. */
+static cudaError_t alloc_elsewhere(void **ptr, struct qcul_range *range)
+{
+	void *addr =
+		mmap(NULL, range->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cudaError_t err;
+
+	if (addr == MAP_FAILED)
+		return cudaErrorMemoryAllocation;
+	/* The fewer pieces the memory consists of, the faster the copy engines are. */
+	(void)madvise(addr, range->len, MADV_HUGEPAGE);
+	range->start = (uint64_t)(uintptr_t)addr;
+	err = qcul_register(range);
+	if (!err && range->kind == QCUL_MEM_MANAGED && range->other != range->start) {
+		(void)qcul_mem_take(range->start, range->kind, range);
+		(void)qcul_unregister(range);
+		err = cudaErrorMemoryAllocation;
+	}
+	if (err) {
+		munmap(addr, range->len);
+		return err;
+	}
+	qcul_trace("pinned memory at %p is not in the window, kernels know it as %#llx", addr,
+		   (unsigned long long)range->other);
+	*ptr = addr;
+	return cudaSuccess;
+}
+
+static bool in_window(const void *addr)
+{
+	const struct qcu_hello *hello = qcul_hello();
+
+	return (uint64_t)(uintptr_t)addr - hello->window_base < hello->window_size;
+}
+
+cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct qcul_range range = {.kind = kind, .flags = flags};
+	cudaError_t err;
+	void *addr;
+
+	if (!ptr)
+		return cudaErrorInvalidValue;
+	err = qcul_ready();
+	if (err)
+		return err;
+	if (size == 0) {
+		*ptr = NULL;
+		return cudaSuccess;
+	}
+	if (size > qcul_hello()->window_size)
+		return cudaErrorMemoryAllocation;
+	size = (size + page - 1) & ~(page - 1);
+	range.len = size;
+	range.device = qcul_self.device;
+	range.epoch = qcul_epoch();
+	addr = kind == QCUL_MEM_PINNED ? qcul_recycle_take(size) : NULL;
+	if (!addr) {
+		addr = qcul_window_map(size);
+		if (!addr && qcul_recycle_drop())
+			addr = qcul_window_map(size);
+		if (!addr)
+			return alloc_elsewhere(ptr, &range);
+		err = host_register(addr, size, flags);
+		if (err == cudaErrorMemoryAllocation && qcul_recycle_drop())
+			err = host_register(addr, size, flags);
+		if (err)
+			goto unmap;
+	}
+	range.start = range.other = (uint64_t)(uintptr_t)addr;
+	if (!qcul_mem_add(&range)) {
+		err = cudaErrorMemoryAllocation;
+		goto unregister;
+	}
+	*ptr = addr;
+	return cudaSuccess;
+
+unregister:
+	(void)qcul_unregister(&range);
+unmap:
+	qcul_window_unmap(addr, size);
+	return err;
+}
+
+cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
+{
+	struct qcul_range range;
+	cudaError_t err = qcul_ready(), unregister;
+
+	if (err || !ptr)
+		return err;
+	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, kind, &range))
+		return cudaErrorInvalidValue;
+	if (kind == QCUL_MEM_MANAGED)
+		qcul_managed_forget(range.start, range.len);
+	/* Only the parent's mirror knows the parent's memory. */
+	if (range.epoch == qcul_epoch()) {
+		if (kind == QCUL_MEM_PINNED && in_window(ptr)) {
+			err = qcul_devices_idle();
+			if (!err && qcul_recycle_keep(range.start, range.len))
+				return cudaSuccess;
+		}
+		unregister = qcul_unregister(&range);
+		err = err ? err : unregister;
+	}
+	if (in_window(ptr))
+		qcul_window_unmap(ptr, range.len);
+	else
+		munmap(ptr, range.len);
+	return err;
+}
+
+cudaError_t cudaMallocHost(void **ptr, size_t size)
+{
+	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_PINNED, cudaHostAllocDefault));
+}
+
+cudaError_t cudaHostAlloc(void **ptr, size_t size, unsigned int flags)
+{
+	if (flags & ~ALLOC_FLAGS)
+		return qcul_done(cudaErrorInvalidValue);
+	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_PINNED, flags));
+}
+
+cudaError_t cudaFreeHost(void *ptr)
+{
+	return qcul_done(qcul_host_free(ptr, QCUL_MEM_PINNED));
+}
+
+static cudaError_t pinned(const void *ptr, struct qcul_range *range)
+{
+	cudaError_t err = qcul_ready();
+
+	if (err)
+		return err;
+	*range = qcul_mem_find(ptr);
+	return range->kind == QCUL_MEM_PINNED || range->kind == QCUL_MEM_REGISTERED
+		       ? cudaSuccess
+		       : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
+{
+	struct qcul_range range;
+	cudaError_t err = cudaErrorInvalidValue;
+
+	if (device && !flags)
+		err = pinned(host, &range);
+	if (!err)
+		*device = (void *)(uintptr_t)qcul_mem_device_address(host);
+	return qcul_done(err);
+}
+
+/* Under unified addressing all pinned memory is mapped, whatever flags the program gave. */
+cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
+{
+	struct qcul_range range;
+	cudaError_t err = flags ? pinned(host, &range) : cudaErrorInvalidValue;
+
+	if (!err && range.kind == QCUL_MEM_REGISTERED)
+		*flags = (range.flags & cudaHostRegisterPortable) | cudaHostRegisterMapped;
+	else if (!err)
+		*flags = (range.flags & cudaHostAllocWriteCombined) | cudaHostAllocMapped;
+	return qcul_done(err);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Queries and settings of kernels. */
+#include <string.h>
+
+#include "qcu-library/module/module.h"
+
+/* Finds the kernel of a function, and loads it in the mirror. */
+static cudaError_t loaded(const void *func, struct CUkern_st **kernel)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_kernel(func, kernel);
+	return err ? err : qcul_kernel_load(*kernel);
+}
+
+static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
+{
+	struct qcu_kernel_desc desc;
+	struct CUkern_st *k;
+	cudaError_t err;
+
+	if (!attr)
+		return cudaErrorInvalidValue;
+	err = loaded(func, &k);
+	if (!err)
+		err = qcul_kernel_desc(k, &desc);
+	if (err)
+		return err;
+	memset(attr, 0, sizeof(*attr));
+	attr->sharedSizeBytes = desc.shared_bytes;
+	attr->constSizeBytes = desc.const_bytes;
+	attr->localSizeBytes = desc.local_bytes;
+	attr->maxThreadsPerBlock = (int)desc.max_threads;
+	attr->numRegs = (int)desc.regs;
+	attr->ptxVersion = (int)desc.ptx_version;
+	attr->binaryVersion = (int)desc.binary_version;
+	attr->maxDynamicSharedSizeBytes = (int)desc.max_dynamic_shared;
+	attr->preferredShmemCarveout = desc.carveout;
+	attr->cacheModeCA = (int)desc.cache_mode;
+	attr->clusterDimMustBeSet = (int)desc.cluster_must_be_set;
+	attr->requiredClusterWidth = (int)desc.cluster[0];
+	attr->requiredClusterHeight = (int)desc.cluster[1];
+	attr->requiredClusterDepth = (int)desc.cluster[2];
+	attr->clusterSchedulingPolicyPreference = (int)desc.cluster_policy;
+	attr->nonPortableClusterSizeAllowed = (int)desc.cluster_any_size;
+	return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func)
+{
+	return qcul_done(attributes(attr, func));
+}
+
+static cudaError_t set(const void *func, enum cudaFuncAttribute attr, int value, int device)
+{
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err = loaded(func, &k);
+
+	if (err)
+		return err;
+	if (attr < cudaFuncAttributeMaxDynamicSharedMemorySize || attr >= cudaFuncAttributeMax)
+		return cudaErrorInvalidValue;
+	cmd = qcul_cmd(QCU_OP_FUNC_SET);
+	cmd.device = qcul_device_ordinal(device);
+	cmd.func_set.kernel = k->id;
+	cmd.func_set.attr = attr;
+	cmd.func_set.value = value;
+	err = qcul_send(&cmd, 1);
+	qcul_kernel_limits_forget(k, device);
+	return err;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
+{
+	return qcul_done(set(func, attr, value, qcul_self.device));
+}
+
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr,
+					    int value, int device)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err && !kernel)
+		err = cudaErrorInvalidResourceHandle;
+	if (!err && (device < 0 || device >= qcul_device_count()))
+		err = cudaErrorInvalidDevice;
+	return qcul_done(err ? err : set(kernel, attr, value, device));
+}
+
+/* This is only a preference, like cudaDeviceSetCacheConfig. */
+cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
+{
+	struct CUkern_st *k;
+	cudaError_t err = loaded(func, &k);
+
+	if (!err && config > cudaFuncCachePreferEqual)
+		err = cudaErrorInvalidValue;
+	return qcul_done(err);
+}
+
+/* Banks have long had a single width. A program can ask for another width, without effect. */
+cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfig config)
+{
+	struct CUkern_st *k;
+	cudaError_t err = loaded(func, &k);
+
+	if (!err && config > cudaSharedMemBankSizeEightByte)
+		err = cudaErrorInvalidValue;
+	return qcul_done(err);
+}
+
+cudaError_t cudaFuncGetName(const char **name, const void *func)
+{
+	struct CUkern_st *k;
+	cudaError_t err = name ? loaded(func, &k) : cudaErrorInvalidValue;
+
+	if (!err)
+		*name = k->name;
+	return qcul_done(err);
+}
+
+cudaError_t cudaFuncGetParamInfo(const void *func, size_t index, size_t *offset, size_t *size)
+{
+	struct CUkern_st *k;
+	cudaError_t err = offset ? loaded(func, &k) : cudaErrorInvalidValue;
+
+	if (!err && index >= k->param_count)
+		err = cudaErrorInvalidValue;
+	if (err)
+		return qcul_done(err);
+	*offset = k->params[index].offset;
+	if (size)
+		*size = k->params[index].size;
+	return cudaSuccess;
+}
+
+static cudaError_t occupancy(int *blocks, const void *func, int block_size, size_t dynamic,
+			     unsigned int flags)
+{
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (!blocks || block_size <= 0 || flags & ~cudaOccupancyDisableCachingOverride)
+		return cudaErrorInvalidValue;
+	err = loaded(func, &k);
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_OCCUPANCY);
+	cmd.occupancy.kernel = k->id;
+	cmd.occupancy.block_threads = (uint32_t)block_size;
+	cmd.occupancy.dynamic_shared = dynamic;
+	cmd.occupancy.flags = flags;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		*blocks = (int)cmd.occupancy.blocks;
+	return err;
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *func, int blocks,
+						      int block_size)
+{
+	struct CUkern_st *k;
+	struct qCUcmd cmd;
+	cudaError_t err = cudaErrorInvalidValue;
+
+	if (bytes && blocks > 0 && block_size > 0)
+		err = loaded(func, &k);
+	if (err)
+		return qcul_done(err);
+	cmd = qcul_cmd(QCU_OP_OCCUPANCY_SHARED);
+	cmd.occupancy_shared.kernel = k->id;
+	cmd.occupancy_shared.blocks = (uint32_t)blocks;
+	cmd.occupancy_shared.block_threads = (uint32_t)block_size;
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		*bytes = cmd.occupancy_shared.bytes;
+	return qcul_done(err);
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func,
+							  int block_size, size_t dynamic)
+{
+	return qcul_done(occupancy(blocks, func, block_size, dynamic, cudaOccupancyDefault));
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func,
+								   int block_size, size_t dynamic,
+								   unsigned int flags)
+{
+	return qcul_done(occupancy(blocks, func, block_size, dynamic, flags));
+}

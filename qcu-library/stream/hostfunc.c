@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Host functions and stream callbacks. The mirror reports when a stream has reached one. A thread
+ * of the library runs the function in this process and tells the mirror when it is done. The first
+ * host function or callback of a session starts the thread. The thread asks the mirror only while
+ * calls are outstanding, and sleeps otherwise.
+ */
+#define _GNU_SOURCE /* pthread_setname_np */
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "qcu-library/link/fork.h"
+#include "qcu-library/stream/stream.h"
+#include "qcu-library/link/capture.h"
+
+struct host_call {
+	cudaHostFn_t fn; /* NULL: use callback */
+	cudaStreamCallback_t callback;
+	cudaStream_t stream;
+	void *data;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_HOST_CALLS, .lock = &lock)
+static unsigned int served; /* epoch in which the thread exists */
+static sem_t expected;	    /* calls that the mirror has and will report */
+
+static void run(struct host_call *call, cudaError_t error)
+{
+	qcul_self.in_callback = true;
+	if (call->fn)
+		call->fn(call->data);
+	else
+		call->callback(call->stream, error, call->data);
+	qcul_self.in_callback = false;
+	free(call);
+}
+
+static void *serve(void *unused)
+{
+	uint64_t done = 0;
+
+	(void)unused;
+	for (;;) {
+		struct qCUcmd cmd;
+		int rc;
+
+		while ((rc = sem_trywait(&expected)) && errno == EINTR)
+			;
+		cmd = qcul_cmd(QCU_OP_HOST_NEXT);
+		cmd.host_next.done = done;
+		cmd.host_next.wait = !rc;
+		if (rc && !done) {
+			while (sem_wait(&expected) && errno == EINTR)
+				;
+			cmd.host_next.wait = 1;
+		}
+		/* If this fails, the session has ended, and all its streams with it. */
+		if (qcul_send(&cmd, 1) != cudaSuccess)
+			return NULL;
+		done = cmd.host_next.token;
+		if (done)
+			run((struct host_call *)(uintptr_t)done, (cudaError_t)cmd.host_next.error);
+	}
+}
+
+static cudaError_t start(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int rc = 0;
+
+	pthread_mutex_lock(&lock);
+	if (served != qcul_epoch()) {
+		sem_init(&expected, 0, 0);
+		/* Signals are for the program's own threads. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		pthread_attr_init(&attr);
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		rc = pthread_create(&thread, &attr, serve, NULL);
+		pthread_attr_destroy(&attr);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		if (!rc) {
+			pthread_setname_np(thread, "qcuda-callbacks");
+			served = qcul_epoch();
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return rc ? cudaErrorOperatingSystem : cudaSuccess;
+}
+
+static cudaError_t capture(const struct host_call *what)
+{
+	const struct cudaGraphNodeParams node = {
+		.type = cudaGraphNodeTypeHost,
+		.host = {.fn = what->fn, .userData = what->data},
+	};
+
+	return what->fn ? qcul_capture_node(what->stream, &node)
+			: qcul_capture_refuse(what->stream);
+}
+
+static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
+{
+	struct host_call *call;
+	struct qCUcmd cmd;
+	uint32_t stream;
+	cudaError_t err = qcul_ready();
+
+	if (!err)
+		err = qcul_stream_id(what->stream, &stream);
+	if (!err && qcul_captured(what->stream, &err))
+		return err ? err : capture(what);
+	if (!err)
+		err = start();
+	if (err)
+		return err;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return cudaErrorMemoryAllocation;
+	*call = *what;
+	cmd = qcul_cmd(QCU_OP_HOST_FUNC);
+	cmd.host_func.token = (uint64_t)(uintptr_t)call;
+	cmd.host_func.stream = stream;
+	cmd.host_func.flags = flags;
+	err = qcul_post(&cmd, 1);
+	if (err)
+		free(call);
+	else
+		sem_post(&expected);
+	return err;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *data)
+{
+	struct host_call call = {.fn = fn, .stream = stream, .data = data};
+
+	return qcul_done(fn ? enqueue(&call, 0) : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+				  unsigned int flags)
+{
+	struct host_call call = {.callback = callback, .stream = stream, .data = data};
+
+	if (!callback || flags)
+		return qcul_done(cudaErrorInvalidValue);
+	return qcul_done(enqueue(&call, QCU_HOST_ALWAYS));
+}
