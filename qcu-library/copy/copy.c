@@ -307,7 +307,7 @@ static cudaError_t add_rect(struct batch *b, const struct qcul_copy *c, enum rou
 	}
 }
 
-static cudaError_t copy_rects(struct batch *b, const struct qcul_copy *c, enum route route)
+static cudaError_t add_rects(struct batch *b, const struct qcul_copy *c, enum route route)
 {
 	size_t most = c->height, row, rows;
 	cudaError_t err = cudaSuccess;
@@ -322,7 +322,7 @@ static cudaError_t copy_rects(struct batch *b, const struct qcul_copy *c, enum r
 	return err;
 }
 
-static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum route route)
+static cudaError_t add_rows(struct batch *b, const struct qcul_copy *c, enum route route)
 {
 	char *dst = c->dst;
 	const char *src = c->src;
@@ -330,7 +330,7 @@ static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum ro
 	size_t row;
 
 	if (b->rows)
-		err = copy_rects(b, c, route);
+		err = add_rects(b, c, route);
 	for (row = 0; row < c->height && !b->rows && !err; row++) {
 		err = add_row(b, route, dst, src, c->width);
 		dst += c->dpitch;
@@ -338,7 +338,7 @@ static cudaError_t copy_rows(struct batch *b, const struct qcul_copy *c, enum ro
 	}
 	if (!err && b->count && c->sync && !b->post)
 		wait_for_last(b, route);
-	return err ? err : flush(b);
+	return err;
 }
 
 static cudaError_t capture_copy(const struct qcul_copy *c, cudaStream_t stream)
@@ -434,7 +434,9 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 	b.count = 0;
 	err = plan(&b, &c, route, dst, src, src_len, dst_len);
 	if (!err)
-		err = copy_rows(&b, &c, route);
+		err = add_rows(&b, &c, route);
+	if (!err)
+		err = flush(&b);
 	if (c.sync)
 		qcul_print_flush();
 	return err;

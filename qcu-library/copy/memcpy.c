@@ -2,10 +2,10 @@
 /* The public names of copies and memsets; copy.c does the work. */
 #include "qcu-library/copy/copy.h"
 
-static cudaError_t copy_1d(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
-			   cudaStream_t stream, bool sync)
+static struct qcul_copy line(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+			     bool sync)
 {
-	struct qcul_copy c = {
+	return (struct qcul_copy){
 		.dst = dst,
 		.src = src,
 		.width = count,
@@ -13,8 +13,6 @@ static cudaError_t copy_1d(void *dst, const void *src, size_t count, enum cudaMe
 		.kind = kind,
 		.sync = sync,
 	};
-
-	return qcul_done(qcul_copy(&c, stream));
 }
 
 static cudaError_t copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -38,18 +36,24 @@ static cudaError_t copy_2d(void *dst, size_t dpitch, const void *src, size_t spi
 
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
-	return copy_1d(dst, src, count, kind, cudaStreamLegacy, true);
+	struct qcul_copy c = line(dst, src, count, kind, true);
+
+	return qcul_done(qcul_copy(&c, cudaStreamLegacy));
 }
 
 cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
-	return copy_1d(dst, src, count, kind, cudaStreamPerThread, true);
+	struct qcul_copy c = line(dst, src, count, kind, true);
+
+	return qcul_done(qcul_copy(&c, cudaStreamPerThread));
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
 			    cudaStream_t stream)
 {
-	return copy_1d(dst, src, count, kind, stream, false);
+	struct qcul_copy c = line(dst, src, count, kind, false);
+
+	return qcul_done(qcul_copy(&c, stream));
 }
 
 cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
