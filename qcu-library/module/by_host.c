@@ -5,13 +5,8 @@
 
 #include "qcu-library/module/by_host.h"
 
-struct slot {
-	const void *host;
-	void *value;
-};
-
 /* The slot of a host address, or the empty slot where it belongs. The table is never full. */
-static struct slot *slot_of(const struct qcul_by_host *t, const void *host)
+static struct qcul_host_slot *slot_of(const struct qcul_by_host *t, const void *host)
 {
 	size_t i = ((uint64_t)(uintptr_t)host * 0x9e3779b97f4a7c15ull) >> 32;
 
@@ -38,7 +33,7 @@ static bool grow(struct qcul_by_host *t)
 
 bool qcul_by_host_put(struct qcul_by_host *t, const void *host, void *value)
 {
-	struct slot *slot;
+	struct qcul_host_slot *slot;
 
 	if (t->count >= t->room / 2 && !grow(t))
 		return false;

@@ -9,9 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct qcul_host_slot {
+	const void *host; /* NULL: the slot is empty */
+	void *value;
+};
+
 struct qcul_by_host {
-	struct slot *v;
-	size_t count, room;
+	struct qcul_host_slot *v;
+	size_t count, room; /* used slots, slots */
 };
 
 /* False: there is no memory. */

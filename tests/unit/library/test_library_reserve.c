@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/link/link.h"
+#include "qcu-library/malloc/addresses.h"
 #include "qcu-library/link/transport.h"
 
 #define BASE  0x300000000000ull
