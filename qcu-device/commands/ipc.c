@@ -57,8 +57,8 @@ static struct import *opened(struct mirror *m, const struct qcu_ipc_token *token
 	struct import *i;
 
 	LIST_FOREACH(i, &m->imports, link)
-	if (!memcmp(&i->token, token, sizeof(*token)))
-		return i;
+		if (!memcmp(&i->token, token, sizeof(*token)))
+			return i;
 	return NULL;
 }
 
@@ -139,8 +139,8 @@ int mir_do_ipc_mem_close(struct call *c)
 	NEED_SHARES(c);
 	pthread_mutex_lock(&m->import_lock);
 	LIST_FOREACH(i, &m->imports, link)
-	if (i->addr == x->ptr)
-		break;
+		if (i->addr == x->ptr)
+			break;
 	if (i) {
 		c->waited = true;
 		x->left = --i->count;

@@ -27,8 +27,8 @@ static int thread_stream(struct call *c, struct be_stream **s)
 
 	pthread_mutex_lock(&m->lock);
 	LIST_FOREACH(ts, &m->thread_streams, link)
-	if (ts->tid == c->cmd->tid && ts->device == c->cmd->device)
-		break;
+		if (ts->tid == c->cmd->tid && ts->device == c->cmd->device)
+			break;
 	pthread_mutex_unlock(&m->lock);
 	if (ts) {
 		*s = ts->s;

@@ -134,8 +134,8 @@ static bool make_room(struct window *w, uint64_t len)
 		struct window_map *wm, *oldest = NULL;
 
 		LIST_FOREACH(wm, &w->maps, link)
-		if (wm->registered && !wm->pinned && (!oldest || wm->used < oldest->used))
-			oldest = wm;
+			if (wm->registered && !wm->pinned && (!oldest || wm->used < oldest->used))
+				oldest = wm;
 		if (!oldest)
 			return false;
 		drop_runs(w, oldest);
