@@ -509,7 +509,8 @@ static void reads_in_flight(void)
 	before = copied();
 	for (i = 0; i < 2; i++)
 		SAME(pthread_create(&thread[i], NULL, upload_on, &c), 0);
-	for (i = 0; i < 10; i++) {
+	/* On a busy machine the uploads may take longer than ten forks. */
+	for (i = 0; i < 10 || c.rounds <= 5; i++) {
 		pid_t pid = fork();
 
 		if (!pid) {
@@ -522,7 +523,6 @@ static void reads_in_flight(void)
 	atomic_store(&c.stop, true);
 	for (i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	SAME(c.rounds > 5, 1);
 	check(c.to, 4 * CHUNK, 3);
 }
 
