@@ -602,11 +602,16 @@ static int qcud_batch_room(struct qcud_batch *batch, u32 nr)
 /* Sends all records in order, then waits for the answers. -EINTR: the thread is being killed. */
 static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u32 count)
 {
-	struct qcud_batch batch = {.session = session, .cmds = cmds};
+	struct qcud_batch batch;
 	bool told = false;
 	int killed = 0;
 	u32 taken;
 
+	/* Not an initializer, which would also clear the array, for every call. */
+	batch.session = session;
+	batch.cmds = cmds;
+	batch.answered = 0;
+	batch.last = NULL;
 	qcud_queue_count(session->queue, QCUD_COUNT_IOCTLS);
 	for (taken = 0; taken < count && !killed; taken++) {
 		struct qcud_request **queued = &batch.queued[taken];
@@ -627,7 +632,7 @@ static int qcud_submit_all(struct qcud_session *session, struct qCUcmd *cmds, u3
 		qcud_queue_kick_and_spin(session->queue, batch.last, READ_ONCE(session->waiting));
 	else if (!told || taken < count)
 		qcud_queue_kick(session->queue);
-	return qcud_batch_answers(&batch, taken, killed);
+	return batch.last ? qcud_batch_answers(&batch, taken, killed) : killed;
 }
 
 /*
