@@ -39,6 +39,20 @@ expect_host plot-no-table 2 'no rows' perf/plot.py "$tmp"
 printf 'label,benchmark,case,bytes,value\nvm,latency,x,1,fast\n' >"$tmp/all.csv"
 expect_host plot-no-number 2 'not a table of perf/run' perf/plot.py "$tmp"
 rm "$tmp/all.csv"
+
+# Two results are compared figure by figure. A rate that falls is a figure that became worse.
+mkdir "$tmp/old" "$tmp/new"
+printf 'label,benchmark,case,bytes,value,unit\nvm,x,%s\nvm,x,%s\nvm,x,%s\n' \
+	time,1,10,us rate,2,5,GB/s gone,3,7,us >"$tmp/old/all.csv"
+printf 'label,benchmark,case,bytes,value,unit\nvm,x,%s\nvm,x,%s\n' time,1,8,us rate,2,4,GB/s >"$tmp/new/all.csv"
+expect_host compare-nothing 2 'usage' perf/compare.py
+expect_host compare-uneven 2 'usage' perf/compare.py "$tmp/old" "$tmp/old" -- "$tmp/new"
+expect_host compare-no-result 2 'No such file' perf/compare.py "$tmp/old" -- "$tmp/absent"
+expect_host compare-time 0 'time +1   0.800 .* better' perf/compare.py "$tmp/old" -- "$tmp/new"
+expect_host compare-rate 0 'rate +2   1.250 .* worse' perf/compare.py "$tmp/old" -- "$tmp/new"
+expect_host compare-missing 0 '1 pairs; 1 figures are missing' perf/compare.py "$tmp/old" -- "$tmp/new"
+expect_host compare-every-pair 0 'worse by 1 %: 0, better: 0' \
+	perf/compare.py "$tmp/old" "$tmp/new" -- "$tmp/new" "$tmp/old"
 expect_host tune-bad-size 2 'huge: must be a size' scripts/qcu tune --max huge
 
 # After a full disk, or a kill in the middle, there is no result file.
