@@ -17,27 +17,27 @@
  *            chunks, or pages that the driver has pinned.
  *   in       how many bytes of the struct a request fills in. All bytes after them must be zero.
  *   order    order between the threads of one program (qcu-device/lanes/order.c). ABOUT: after what
- * other threads have posted about the same stream or event. ALL: after everything posted. FREE:
- * after nothing. stream   the field with the stream that the command is about, or none. event the
- * field with the event that the command is about, or none. With `start` there is a second event, in
- * the field `end`. until    when the answer says that all earlier work of the stream is done:
- * always, never (none), or, with `flags`, if that field has QCU_COPY_SYNC. traits   QCU_ANY_DEVICE,
- * QCU_WAITS ... below.
+ *            other threads have posted about the same stream or event. ALL: after everything
+ *            posted. FREE: after nothing.
+ *   stream   the field with the stream that the command is about, or none.
+ *   event    the field with the event that the command is about, or none. With `start` there is a
+ *            second event, in the field `end`.
+ *   until    when the answer says that all earlier work of the stream is done: always, never
+ *            (none), or, with `flags`, if that field has QCU_COPY_SYNC.
+ *   traits   QCU_ANY_DEVICE, QCU_WAITS ... below.
  */
 #ifndef QCUCMD_TABLE_H
 #define QCUCMD_TABLE_H
 
 #define QCU_ANY_DEVICE 0x001u /* does not depend on the thread's current device */
-#define QCU_WAITS                                                                       \
-	0x002u /* unless posted, waits for the GPU; also returns errors of earlier work \
-		*/
-#define QCU_ASKS    0x004u /* asks whether the GPU is done; also returns errors of earlier work */
-#define QCU_WORK    0x008u /* may leave unfinished work on the GPU */
-#define QCU_MEMORY  0x010u /* the GPU reads or writes memory */
-#define QCU_AT_ONCE 0x020u /* for the program, the command is done when it is sent */
-#define QCU_KEPT    0x040u /* may be recorded into a conditional graph */
-#define QCU_PARKS   0x080u /* is answered only after the program itself has done something */
-#define QCU_ALONE   0x100u /* no other command of its session runs at the same time */
+#define QCU_WAITS      0x002u /* waits for the GPU, unless posted; returns errors of earlier work */
+#define QCU_ASKS       0x004u /* asks whether the GPU is done; returns errors of earlier work */
+#define QCU_WORK       0x008u /* may leave unfinished work on the GPU */
+#define QCU_MEMORY     0x010u /* the GPU reads or writes memory */
+#define QCU_AT_ONCE    0x020u /* for the program, the command is done when it is sent */
+#define QCU_KEPT       0x040u /* may be recorded into a conditional graph */
+#define QCU_PARKS      0x080u /* is answered only after the program itself has done something */
+#define QCU_ALONE      0x100u /* no other command of its session runs at the same time */
 
 #define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
 
