@@ -191,7 +191,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* The module must have copied all that it needs of the text. */
 		free(text);
 		text = NULL;
-		for (unsigned int i = 0; i < KERNELS_MAX && i < ptx_kernel_count(m); i++)
+		for (unsigned int i = 0; i < KERNELS_MAX && ptx_kernel_at(m, i); i++)
 			run_kernel(ptx_kernel_at(m, i), buffer, (size + i) % 4 == 0);
 		ptx_unload(m);
 	} else if (m || !diag.text[0]) {

@@ -77,12 +77,6 @@ void ptx_unload(struct ptx_module *m)
 	free(m);
 }
 
-unsigned int ptx_kernel_count(const struct ptx_module *m)
-{
-	(void)m;
-	return KERNELS;
-}
-
 const struct ptx_kernel *ptx_kernel_at(const struct ptx_module *m, unsigned int i)
 {
 	return i < KERNELS ? &m->kernel[i] : NULL;

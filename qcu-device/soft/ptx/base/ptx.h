@@ -143,7 +143,6 @@ enum ptx_status ptx_load(const char *text, size_t len, const struct ptx_env *env
 void ptx_unload(struct ptx_module *m);
 
 /* Kernels (.entry) by number or by name. NULL: no such kernel. */
-unsigned int ptx_kernel_count(const struct ptx_module *m);
 const struct ptx_kernel *ptx_kernel_at(const struct ptx_module *m, unsigned int i);
 const struct ptx_kernel *ptx_kernel_find(const struct ptx_module *m, const char *name);
 const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k);

@@ -102,32 +102,6 @@ enum ptx_status ptx_build_f32x2(struct ptx_parser *P, struct ptx_stmt *s, enum p
 #define MINMAX_XORSIGN 4u
 #define MINMAX_THREE   8u
 
-enum ptx_status ptx_build_minmax(struct ptx_parser *P, struct ptx_stmt *s, bool max)
-{
-	bool three = s->nop == 4, xorsign = ptx_has(s, "xorsign"), abs = ptx_has(s, "abs");
-	enum ptx_type t = s->type[0];
-	uint32_t d, a, b, c;
-	struct ptx_insn *in;
-
-	if (t == T_F64 || (three && (t != T_F32 || xorsign)) || (!three && xorsign != abs))
-		return PTX_INVALID_PTX;
-	ptx_want(P, s, 3, 4);
-	d = ptx_dst(P, s, 0, t);
-	a = ptx_src(P, s, 1, t);
-	b = ptx_src(P, s, 2, t);
-	c = three ? ptx_src(P, s, 3, t) : b;
-	in = ptx_emit(P, s, ptx_h_minmax);
-	in->d = d;
-	in->a = a;
-	in->b = b;
-	in->c = c;
-	in->type = (uint8_t)t;
-	in->flags = ptx_float_flags(s);
-	in->sub = (uint8_t)((max ? MINMAX_MAX : 0) | (abs ? MINMAX_ABS : 0) |
-			    (xorsign ? MINMAX_XORSIGN : 0) | (three ? MINMAX_THREE : 0));
-	return PTX_OK;
-}
-
 static float choose(float x, float y, bool max, bool nan)
 {
 	if (nan && (x != x || y != y))
@@ -171,7 +145,7 @@ static uint16_t small_out(float v, const struct ptx_insn *in)
 							: fp_bf16_narrow(v, RND_N);
 }
 
-void ptx_h_minmax(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
+static void h_minmax(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const float *fa = ptx_at(w, in->a), *fb = ptx_at(w, in->b), *fc = ptx_at(w, in->c);
 	const uint16_t *ha = ptx_at(w, in->a), *hb = ptx_at(w, in->b);
@@ -192,4 +166,30 @@ void ptx_h_minmax(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			hd[k] = small_out(minmax(small_in(ha[k], in), small_in(hb[k], in), 0, in),
 					  in);
 	}
+}
+
+enum ptx_status ptx_build_minmax(struct ptx_parser *P, struct ptx_stmt *s, bool max)
+{
+	bool three = s->nop == 4, xorsign = ptx_has(s, "xorsign"), abs = ptx_has(s, "abs");
+	enum ptx_type t = s->type[0];
+	uint32_t d, a, b, c;
+	struct ptx_insn *in;
+
+	if (t == T_F64 || (three && (t != T_F32 || xorsign)) || (!three && xorsign != abs))
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, 3, 4);
+	d = ptx_dst(P, s, 0, t);
+	a = ptx_src(P, s, 1, t);
+	b = ptx_src(P, s, 2, t);
+	c = three ? ptx_src(P, s, 3, t) : b;
+	in = ptx_emit(P, s, h_minmax);
+	in->d = d;
+	in->a = a;
+	in->b = b;
+	in->c = c;
+	in->type = (uint8_t)t;
+	in->flags = ptx_float_flags(s);
+	in->sub = (uint8_t)((max ? MINMAX_MAX : 0) | (abs ? MINMAX_ABS : 0) |
+			    (xorsign ? MINMAX_XORSIGN : 0) | (three ? MINMAX_THREE : 0));
+	return PTX_OK;
 }

@@ -19,7 +19,6 @@ void ptx_h_nop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_mapa(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_mov128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
-void ptx_h_minmax(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_setp2(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 /* ptx_cvt.c */
 void ptx_h_cvt(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
