@@ -119,7 +119,6 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 	*node = n;
 	return cudaSuccess;
 fail:
-	qcul_node_release(params);
 	if (n)
 		free(n->deps);
 	free(n);
@@ -145,9 +144,12 @@ struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
 		struct qcul_node_params params;
 		struct CUgraphNode_st *copy;
 
-		if (qcul_node_clone(&params, &n->params) ||
-		    add_node(c, NULL, NULL, 0, &params, &copy, true))
+		if (qcul_node_clone(&params, &n->params))
 			goto fail;
+		if (add_node(c, NULL, NULL, 0, &params, &copy, true)) {
+			qcul_node_release(&params);
+			goto fail;
+		}
 		copy->origin = n->serial;
 	}
 	/* Add the edges when all nodes exist: an edge may come from a node that was added later. */

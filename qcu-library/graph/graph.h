@@ -112,7 +112,7 @@ void qcul_graph_free(struct CUgraph_st *g);
 /* The node that was cloned from the one with this serial, in the graph, its child graphs or the
  * bodies of its nodes. */
 struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin);
-/* Takes ownership of params, also when it fails. */
+/* Takes ownership of params, unless it fails. */
 cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			   const cudaGraphEdgeData *data, size_t dep_count,
 			   struct qcul_node_params *params, struct CUgraphNode_st **node);

@@ -180,25 +180,25 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 static cudaError_t capture(cudaStream_t stream, struct qcul_node_params *p)
 {
 	struct captured_stream *s;
-	struct CUgraphNode_st *n;
-	cudaError_t err;
+	struct CUgraphNode_st *n = NULL;
+	cudaError_t err = cudaErrorStreamCaptureInvalidated;
 
 	pthread_mutex_lock(&lock);
 	s = find(stream);
-	if (!s) {
-		pthread_mutex_unlock(&lock);
-		qcul_node_release(p);
-		return cudaErrorStreamCaptureInvalidated;
+	if (s) {
+		err = qcul_graph_add(s->capture->graph, s->tail.v, NULL, s->tail.count, p, &n);
+		if (!err) {
+			s->tail.count = 0;
+			if (!add(&s->tail, &n, 1))
+				err = cudaErrorMemoryAllocation;
+		}
+		if (err)
+			s->capture->spoiled = true;
 	}
-	err = qcul_graph_add(s->capture->graph, s->tail.v, NULL, s->tail.count, p, &n);
-	if (!err) {
-		s->tail.count = 0;
-		if (!add(&s->tail, &n, 1))
-			err = cudaErrorMemoryAllocation;
-	}
-	if (err)
-		s->capture->spoiled = true;
 	pthread_mutex_unlock(&lock);
+	/* Releasing memory takes locks that come before this one. */
+	if (!n)
+		qcul_node_release(p);
 	return err;
 }
 

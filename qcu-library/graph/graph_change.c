@@ -7,12 +7,19 @@
 /* ---- adding ---- */
 
 /* The params are made before the graph is checked. `made` is the result. If the graph is refused,
- * qcul_graph_add() releases the params. */
+ * the params are released. */
 static cudaError_t add(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t graph,
 		       const cudaGraphNode_t *deps, const cudaGraphEdgeData *data, size_t count,
 		       struct qcul_node_params *p)
 {
-	return qcul_done(made ? made : qcul_graph_add(graph, deps, data, count, p, node));
+	cudaError_t err = made;
+
+	if (!err) {
+		err = qcul_graph_add(graph, deps, data, count, p, node);
+		if (err)
+			qcul_node_release(p);
+	}
+	return qcul_done(err);
 }
 
 /* Writes the address of the memory into the caller's params. */
