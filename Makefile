@@ -5,6 +5,8 @@
 B ?= build
 CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc 2>/dev/null))),/usr/local/cuda)
 NVCC ?= $(CUDA_HOME)/bin/nvcc
+# Goes before a compiler: says so when the disk is full.
+RUN := scripts/run-compiler $(B)
 
 # ThreadSanitizer does not model fences, and GCC warns about each one: hence -Wno-tsan.
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
@@ -38,10 +40,11 @@ include scripts/scripts.mk
 include perf/perf.mk
 include tests/tests.mk
 
-# deps installs the packages, so every compilation comes after it.
+# deps installs the packages, so every compilation comes after it. An older object file goes first: if the
+# compiler fails, it may leave an empty list of headers, and the older file would count as up to date.
 $(B)/%.o: %.c | deps
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	@mkdir -p $(@D) && rm -f $@
+	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d' -not -path '*/qcu-driver/*')
 

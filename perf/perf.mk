@@ -12,7 +12,7 @@ $(PERF_OBJS): | cudart-header
 
 $(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
+	$(RUN) $(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
 
 .PHONY: perf perf-smoke
 perf: $(PERF_PROGRAMS:%=$(B)/perf/%)

@@ -21,7 +21,7 @@ PARTS += $(B)/qcu-device/qcu-device
 
 $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(RUN) $(AR) rcs $@ $^
 
 # QEMU's own libvhost-user, from the same build as the QEMU that will connect. Only the script knows
 # where that build is, so the files are copied to a fixed place. QEMU_DIR names another build.
@@ -39,4 +39,4 @@ $(VHOST_OBJS): override CFLAGS += -isystem $(VHOST_USER)/include
 
 $(B)/qcu-device/qcu-device: $(DEVICE_SRCS:%.c=$(B)/%.o) $(MIRROR_LIB) \
 		$(B)/qcu-device/soft/libsoft.a $(VHOST_USER_LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ $(DEVICE_LIBS)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(DEVICE_LIBS)

@@ -13,12 +13,12 @@ PARTS += $(driver-dir)/qcuda.ko
 
 $(driver-src): $(driver-dir)/%: qcu-driver/%
 	@mkdir -p $(@D)
-	@cp $< $@
+	@$(RUN) cp $< $@
 
 driver-wire := $(patsubst include/%,$(driver-dir)/%,$(wildcard include/qcucmd*.h))
 $(driver-wire): $(driver-dir)/%.h: include/%.h
 	@mkdir -p $(@D)
-	@cp $< $@
+	@$(RUN) cp $< $@
 
 # The compiler and flags of this build are for user space. So the variables of make's command line
 # are not passed on to kbuild. Flags for kbuild: KBUILD_FLAGS=W=1, KBUILD_FLAGS='C=2 CHECK=sparse'.
@@ -26,6 +26,6 @@ $(driver-dir)/qcuda.ko: $(driver-src) $(driver-wire) | deps
 	@kdir="$(KDIR)"; [ -n "$$kdir" ] || { \
 		echo "no kernel headers: install linux-headers-amd64 or set KDIR" >&2; exit 1; }; \
 	export MAKEFLAGS="$${MAKEFLAGS%% -- *}"; \
-	env -u CC -u LD -u CFLAGS -u LDFLAGS -u CPPFLAGS \
+	$(RUN) env -u CC -u LD -u CFLAGS -u LDFLAGS -u CPPFLAGS \
 		$(MAKE) -C "$$kdir" M="$(abspath $(driver-dir))" $(KBUILD_FLAGS) modules
 	@touch $@

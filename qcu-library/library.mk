@@ -67,7 +67,7 @@ LIBRARY_LDFLAGS = -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script=$(LIB
 LIBRARY_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 $(B)/qcu-library/libcudart.so.13: $(LIBRARY_DEV_OBJS) $(LIBRARY_MAP)
-	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_DEV_OBJS)
+	$(RUN) $(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_DEV_OBJS)
 	ln -sf libcudart.so.13 $(@D)/libcudart.so
 
 PARTS += $(B)/qcu-library/libcudart.so.13

@@ -4,4 +4,4 @@
 PARTS += $(B)/scripts/qcu-confine
 
 $(B)/scripts/qcu-confine: $(B)/scripts/confine.o
-	$(CC) $(LDFLAGS) -o $@ $^ -lseccomp
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ -lseccomp

@@ -30,11 +30,11 @@ vpath %.cu $(sort $(dir $(GUEST_SRCS)))
 $(B)/tests/guest/per_thread_% $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(B)/tests/guest/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -O3 -Itests/guest $(GUEST_FLAGS) -o $@ $<
+	$(RUN) $(NVCC) -cudart shared -O3 -Itests/guest $(GUEST_FLAGS) -o $@ $<
 
 $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(RUN) $(NVCC) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
 $(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_killed ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/processes/ipc.h
 
@@ -52,13 +52,13 @@ DEBUG_SANITIZED := matmul reduction transpose
 FAST_PROGRAMS := black_scholes mandelbrot nbody
 $(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(RUN) $(NVCC) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # Measures the software GPU's speed on two cores. It is also a test, with the promised times as limits.
 SOFT_BENCH := $(B)/perf/soft/kernels
 $(SOFT_BENCH): perf/soft/kernels.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared -O3 -gencode arch=compute_75,code=compute_75 -I. -o $@ $<
+	$(RUN) $(NVCC) -cudart shared -O3 -gencode arch=compute_75,code=compute_75 -I. -o $@ $<
 
 .PHONY: soft-bench
 soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)
@@ -67,7 +67,7 @@ soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)
 # These are static, because the guest has no libraries of its own.
 $(B)/tests/vm/%: tests/vm/programs/%.c $(wildcard tests/vm/programs/*.h) $(wildcard include/*.h) | deps
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -fsanitize=% -fPIC,$(CFLAGS)) -static -o $@ $<
+	$(RUN) $(CC) $(filter-out -fsanitize=% -fPIC,$(CFLAGS)) -static -o $@ $<
 
 # A library and a device with another wire version than all other parts.
 WIRE := $(B)/tests/wire
@@ -79,16 +79,16 @@ $(WIRE)/include/qcucmd.h: include/qcucmd.h
 
 $(WIRE)/%.o: %.c $(WIRE)/include/qcucmd.h | deps
 	@mkdir -p $(@D)
-	$(CC) -I$(WIRE) $(CFLAGS) -c $< -o $@
+	$(RUN) $(CC) -I$(WIRE) $(CFLAGS) -c $< -o $@
 
 $(WIRE)/qcu-library/link/transport_dev.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(WIRE)/libcudart.so.13: $(WIRE)/qcu-library/link/transport_dev.o $(LIBRARY_OBJS) $(LIBRARY_MAP)
-	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter %.o,$^)
+	$(RUN) $(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter %.o,$^)
 
 $(WIRE)/qcu-device/host/vhost.o: $(VHOST_USER_LIB)
 $(WIRE)/qcu-device/host/vhost.o: override CFLAGS += -isystem $(VHOST_USER)/include
 $(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/host/vhost.o $(B)/qcu-device/qcu-device
-	$(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
 		$(SOFT_LIB) $(VHOST_USER_LIB) $(DEVICE_LIBS)
 
 # The list of tests, one per line: group, name, command.
@@ -120,7 +120,7 @@ UNIT_SRCS := $(wildcard tests/unit/*/*.c tests/unit/*/*/*.c)
 define UNIT_RULE
 $(B)/tests/unit/$(1): $(patsubst %.c,$(B)/%.o,$(filter %/$(1).c,$(UNIT_SRCS))) $($(1)_OBJS)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) -lcmocka $$($(1)_LIBS) $$(if $$(filter %/libmirror.a,$$^),$(MIRROR_LIBS)) -lm
+	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) -lcmocka $$($(1)_LIBS) $$(if $$(filter %/libmirror.a,$$^),$(MIRROR_LIBS)) -lm
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 

@@ -16,4 +16,4 @@ SOFT_LIBS := -llz4 -lzstd -lm
 $(SOFT_LIB): $(SOFT_OBJS) $(PTX_SRCS:%.c=$(B)/%.o)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(RUN) $(AR) rcs $@ $^

@@ -13,14 +13,14 @@ fuzz_mirror_OBJS := $(FUZZ)/choose.o $(MIRROR_LIB) $(SOFT_LIB)
 
 define FUZZ_RULES
 $(FUZZ)/replay_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ)/replay.o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(SOFT_LIBS) -ldl
+	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$^ $(SOFT_LIBS) -ldl
 $(FUZZ)/fuzz_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)
-	$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$^ $(SOFT_LIBS) -ldl
+	$$(RUN) $$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$^ $(SOFT_LIBS) -ldl
 endef
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call FUZZ_RULES,$(t))))
 
 $(FUZZ)/seeds: $(FUZZ)/seeds.o $(SOFT_LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)
 
 # tests-build builds these, and tests/run runs them.
 FUZZ_REPLAYS := $(FUZZ_TARGETS:%=$(FUZZ)/replay_%)

@@ -17,7 +17,7 @@ HOSTILE_ATTACKS += log_control log_sessions log_commands log_kernels
 HOSTILE_ATTACKS += read_addresses read_memory
 
 $(HOSTILE): $(HOSTILE_OBJS) $(B)/qcu-device/qcu-device
-	$(CC) $(LDFLAGS) -o $@ $(HOSTILE_OBJS)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(HOSTILE_OBJS)
 
 # The hostile guest kernel's module. It is built like qcuda.ko, with the kernel features that the build
 # of qcuda.ko has probed (qcuda_probed.h).
@@ -47,7 +47,7 @@ FAULTY_LIBS = $(or $(patsubst -l:lib%.a,-l%,$(DEVICE_LIBS)),-llz4 -lzstd -lm -ld
 
 $(FAULTY): $(DEVICE_SRCS:%.c=$(B)/%.o) $(B)/tests/hostile/faults.o $(MIRROR_LIB) $(B)/qcu-device/soft/libsoft.a \
 		$(VHOST_USER_LIB)
-	$(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(FAULTY_LIBS)
+	$(RUN) $(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(FAULTY_LIBS)
 
 $(SWEEP): $(addprefix $(B)/tests/hostile/,sweep.o guest.o host.o commands.o good.o) $(FAULTY)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)

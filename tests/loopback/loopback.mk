@@ -28,13 +28,13 @@ $(call loopback_objs,malloc_programs): override CFLAGS += -DBUILD='"$(B)"'
 $(foreach t,$(LOOPBACK_C) $(MALLOC_C),$(eval $(B)/tests/loopback/$(t): $(call loopback_objs,$(t))))
 $(addprefix $(B)/tests/loopback/,$(LOOPBACK_C) $(MALLOC_C)): $(B)/loopback/libcudart.so.13
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
 
 # malloc_programs preloads this file into programs, together with the library.
 $(B)/tests/loopback/malloc_programs: $(B)/tests/loopback/malloc_arm.so $(B)/qcu-library/libcudart.so.13
 $(B)/tests/loopback/malloc_arm.so: $(call loopback_objs,malloc_arm)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -o $@ $<
+	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $<
 
 $(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arch=compute_75,code=compute_75 \
 	tests/loopback/memory_check_unit.cu
@@ -43,18 +43,18 @@ $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
 $(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/%.cu \
 		tests/loopback/check.h $(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
-	$(NVCC) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
+	$(RUN) $(NVCC) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
 		-Xlinker '-rpath=$$ORIGIN/../../loopback'
 
 $(B)/tests/loopback/plugin: $(B)/tests/loopback/plugin.so
 $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 		$(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
-	$(NVCC) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
+	$(RUN) $(NVCC) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
 
 $(B)/tests/loopback/driver_malloc: $(B)/tests/loopback/driver_malloc_backend.so
 $(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so
 $(foreach t,driver_malloc exit,$(eval $(B)/tests/loopback/$(t)_backend.so: $(call loopback_objs,$(t)_backend)))
 $(addprefix $(B)/tests/loopback/,driver_malloc_backend.so exit_backend.so): $(SOFT_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SOFT_LIB) $(SOFT_LIBS)
+	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SOFT_LIB) $(SOFT_LIBS)

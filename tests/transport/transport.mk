@@ -9,6 +9,6 @@ $(B)/tests/transport/loopback.o: | cudart-header
 
 $(LOOPBACK_LIBRARY): $(LIBRARY_OBJS) $(LOOPBACK_OBJS) $(MIRROR_LIB) $(SOFT_LIB) $(LIBRARY_MAP)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_OBJS) $(LOOPBACK_OBJS) \
+	$(RUN) $(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_OBJS) $(LOOPBACK_OBJS) \
 		$(MIRROR_LIB) $(SOFT_LIB) $(SOFT_LIBS)
 	ln -sf libcudart.so.13 $(@D)/libcudart.so

@@ -16,18 +16,18 @@ $(CUDA_OBJS): override CFLAGS += -isystem $(CUDA_INC)
 
 $(B)/qcu-device/be_cuda.so: $(CUDA_OBJS)
 	@mkdir -p $(@D)
-	$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(CUDA_STATIC) \
+	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(CUDA_STATIC) \
 		-ldl -lrt -lpthread
 
 $(B)/qcu-device/be_check: $(B)/qcu-device/backend/cuda/be_check.o $(B)/qcu-device/backend/cuda/be_check_time.o \
 		$(SOFT_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS) -ldl
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS) -ldl
 
 # A plain fat binary for be_check: machine code for sm_75, and PTX for every later GPU.
 $(B)/qcu-device/be_check.fatbin: qcu-device/backend/cuda/be_check_kernels.cu | deps
 	@mkdir -p $(@D)
-	$(NVCC) -fatbin -arch=sm_75 -o $@ $<
+	$(RUN) $(NVCC) -fatbin -arch=sm_75 -o $@ $<
 
 PARTS += $(B)/qcu-device/be_check
 ifneq ($(and $(CUDA_INC),$(CUDA_STATIC)),)

@@ -64,7 +64,7 @@ UNIT_TESTS += test_device_jail
 JAIL_BACKEND := $(B)/tests/jail/be_cuda.so
 $(JAIL_BACKEND): $(B)/tests/unit/device/host/jail_backend.o $(SOFT_LIB)
 	@mkdir -p $(@D)
-	$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(SOFT_LIBS) -ldl
+	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(SOFT_LIBS) -ldl
 test_device_jail_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DEVICE_DRIVER) \
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(SOFT_LIB) $(VHOST_USER_LIB) \
 	$(B)/qcu-device/qcu-device $(JAIL_BACKEND)

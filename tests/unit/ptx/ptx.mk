@@ -40,7 +40,7 @@ $(PTX_KERNELS).math.ptx: PTX_NVFLAGS := -O3 --use_fast_math -lineinfo
 $(PTX_KERNELS).debug.ptx: PTX_NVFLAGS := -G -O0
 $(PTX_KERNELS).%.ptx: tests/unit/ptx/test_ptx_kernels.cu | deps
 	@mkdir -p $(@D)
-	$(NVCC) -ptx -arch=compute_75 $(PTX_NVFLAGS) $< -o $@
+	$(RUN) $(NVCC) -ptx -arch=compute_75 $(PTX_NVFLAGS) $< -o $@
 
 $(B)/tests/unit/ptx/test_ptx_nvcc.o $(B)/tests/unit/ptx/test_ptx_bad.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
 $(B)/tests/unit/ptx/test_ptx_nvcc.o $(B)/tests/unit/ptx/test_ptx_bad.o: $(PTX_KERNELS).fast.ptx $(PTX_KERNELS).math.ptx \
@@ -50,7 +50,7 @@ $(PTX_KERNELS).sm80.ptx: PTX_ARCH := compute_80
 $(PTX_KERNELS).sm90.ptx: PTX_ARCH := compute_90
 $(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx: tests/unit/ptx/test_ptx_sm90.cu | deps
 	@mkdir -p $(@D)
-	$(NVCC) -ptx -std=c++17 -O3 -arch=$(PTX_ARCH) $< -o $@
+	$(RUN) $(NVCC) -ptx -std=c++17 -O3 -arch=$(PTX_ARCH) $< -o $@
 
 $(B)/tests/unit/ptx/test_ptx_sm90.o: override CFLAGS += -DPTX_KERNELS='"$(abspath $(PTX_KERNELS))"'
 $(B)/tests/unit/ptx/test_ptx_sm90.o: $(PTX_KERNELS).sm80.ptx $(PTX_KERNELS).sm90.ptx

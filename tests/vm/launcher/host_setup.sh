@@ -71,6 +71,13 @@ apt_world() {
 	END
 }
 
+# Another distribution: all that is on this machine, except apt-get.
+mkdir "$tmp/no-apt"
+ln -s /usr/bin/* "$tmp/no-apt/"
+rm -f "$tmp/no-apt/apt-get"
+expect_host no-apt-get 2 'no apt-get.*Debian 12 or 13' env PATH="$tmp/no-apt" scripts/deps --no-cuda
+said no-apt-get deps
+
 if [ "$(id -u)" -eq 0 ]; then
 	apt_world unreachable 'deb [trusted=yes] http://127.0.0.1:9/debian trixie main'
 	apt_world other "deb [trusted=yes] file:$tmp/repository ./"
@@ -199,6 +206,36 @@ if "${on[@]}" 1m true 2>/dev/null; then
 		expect_host "$s-read-only-complete" 0 /disk "${on[@]}" "$cached" "scripts/$s"
 	done
 	host_limit=200 expect_host run-read-only-complete 0 started "${on[@]}" "$cached" "$qcu" run --no-device /bin/echo started
+
+	# The disk fills up while make compiles, first a new build folder, then after a header has changed.
+	# When there is space again, the next run goes on, and what uses the header is compiled again.
+	cat >"$tmp/compile" <<-END
+		#!/bin/bash
+		export QCU_CACHE=$cached
+		B=$tmp/disk/build
+		build() {
+			make "B=\$B" CFLAGS="-O2 -include $tmp/disk/header.h" "\$B/tests/unit/test_library_args" 2>&1
+		}
+		full() {
+			cat /dev/zero >"$tmp/disk/filler" 2>/dev/null
+			if build; then
+				echo "\$1: compiled without space" && exit 1
+			fi
+			rm "$tmp/disk/filler"
+			build || exit 1
+		}
+		: >"$tmp/disk/header.h"
+		full new
+		echo 'static const char large[100000] __attribute__((used)) = {1};' >"$tmp/disk/header.h"
+		full changed
+		size=\$(stat -c %s "\$B/qcu-library/link/args.o")
+		[ "\$size" -gt 100000 ] || exit 1
+		"\$B/tests/unit/test_library_args" 2>&1
+	END
+	chmod +x "$tmp/compile"
+	host_limit=300 expect_host compile-disk-full 0 'PASSED' "${on[@]}" 4m "$tmp/compile"
+	[ "$(grep -c '^run-compiler: the disk that holds .* is full .*; free some space, then run make again$' "$tmp/out")" -ge 2 ] ||
+		echo '@FAIL compile-disk-full-plainly it does not say what to do'
 else
 	echo '@skip disk-full no disk can be mounted here (no mount namespaces)'
 fi
