@@ -18,13 +18,13 @@ cd "$dir/work" || exit 2
 export TMPDIR=$dir/tmp
 
 plain() {
-	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module "$@"
 }
 
 # vm OPTION...: runs the script from standard input in a guest.
 vm() {
 	cat >script
-	timeout -k 5 120 "$qcu" vm --no-device --no-module --script script "$@" >out 2>err </dev/null
+	timeout -k 5 $((120 * slow)) "$qcu" vm --no-device --no-module --script script "$@" >out 2>err </dev/null
 }
 
 # attack OPTION...: like vm, but the script first takes the port that reports go to, as $port. Only the
@@ -81,9 +81,9 @@ case_done floods-its-logs
 attack --timeout 60 <<<'head -c 5000000 /dev/zero | tr "\0" x >$port; sleep 1000'
 expect '' 'exit code after a long report' $? 125
 expect '' 'error after a long report' "$(head -n 1 err)" 'qcu: the guest reports nonsense'
-attack --timeout 25 <<<'exec >$port; while :; do echo run; done'
+attack --timeout 15 <<<'exec >$port; while :; do echo run; done'
 expect '' 'exit code after many reports' $? 124
-expect '' 'error after many reports' "$(cat err)" 'qcu: ended after 25 s'
+expect '' 'error after many reports' "$(cat err)" "qcu: ended after $((15 * slow)) s"
 attack --timeout 60 <<<'echo "exit x[\$(touch pwned)]" >$port; sleep 1000'
 expect '' 'exit code after a wrong report' $? 125
 [ ! -e pwned ] || expect '' 'a command in a report' run 'not run'
@@ -153,7 +153,7 @@ user() {
 		TMPDIR="$dir/user" QCU_CACHE="$dir/user/cache" QCU_BUILD="$dir/user/build" "$@"
 }
 as_user() {
-	out=$(user timeout -k 5 120 "$dir/user/scripts/qcu" "$@" 2>err)
+	out=$(user timeout -k 5 $((120 * slow)) "$dir/user/scripts/qcu" "$@" 2>err)
 }
 if [ "$(id -u)" -ne 0 ]; then
 	echo '@skip ordinary-user only root can become one'

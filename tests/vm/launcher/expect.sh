@@ -5,6 +5,10 @@
 # the format of tests/run. Sourced.
 failed=0
 
+# All time limits are multiplied by this number, as the launcher multiplies its own.
+# shellcheck disable=SC2034 # used by the scripts that source this file
+slow=${QCU_SLOW:-1}
+
 # expect NAME WHAT GOT WANTED: the case fails unless GOT is WANTED.
 started=${EPOCHREALTIME/./}
 expect() {

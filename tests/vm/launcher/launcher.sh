@@ -18,7 +18,7 @@ mkdir "$dir/my folder"
 cd "$dir/my folder" || exit 2
 
 plain() {
-	timeout -k 5 120 "$qcu" run --no-device --no-module "$@"
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module "$@"
 }
 
 # ---- refusals, which need no VM ----
@@ -245,7 +245,7 @@ export TMPDIR=$dir/tmp
 
 plain --timeout 8 './a prog' sleep 1000 >out 2>err
 expect '' 'exit code' $? 124
-expect '' 'error' "$(cat err)" 'qcu: ended after 8 s'
+expect '' 'error' "$(cat err)" "qcu: ended after $((8 * slow)) s"
 expect '' 'processes left' "$(mine)" ''
 expect '' 'files left' "$(ls "$TMPDIR")" ''
 case_done timeout
@@ -334,7 +334,7 @@ echo "linked $?"
 echo "qcuda: leak: 3 pages" >/dev/kmsg
 exit 5
 END
-timeout 120 "$qcu" vm --no-device --no-module --klog klog --script test.sh --with './a prog' --with linked 'an arg' >out 2>err
+timeout $((120 * slow)) "$qcu" vm --no-device --no-module --klog klog --script test.sh --with './a prog' --with linked 'an arg' >out 2>err
 expect '' 'exit code' $? 5
 expect '' 'output' "$(cat out)" "$(printf '%s\n' '1 an arg' '[a prog]' '[args]' '[x]' 'linked 17')"
 expect '' 'error' "$(cat err)" ''
