@@ -103,15 +103,13 @@ cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
 	if (!err)
 		err = qcul_capture_unsafe();
 	if (err)
 		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
-	err = qcul_send(&cmd, 1);
+	err = qcul_device_wait(qcul_self.device);
 	qcul_print_flush();
 	return qcul_done(err);
 }

@@ -9,20 +9,26 @@ static struct qcu_device_desc desc[QCUL_DEVICES];
 static atomic_bool desc_known[QCUL_DEVICES]; /* release: desc is filled in */
 static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER;
 
+cudaError_t qcul_device_wait(int device)
+{
+	struct qCUcmd cmd;
+
+	if (qcul_wait_needless(qcul_device_waited(device)))
+		return qcul_known(cudaSuccess);
+	cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
+	cmd.device = qcul_device_ordinal(device);
+	return qcul_send(&cmd, 1);
+}
+
 cudaError_t qcul_devices_idle(void)
 {
 	uint64_t left = qcul_devices_used();
 	cudaError_t err = cudaSuccess;
 	int i;
 
-	for (i = 0; left && !err; i++, left >>= 1) {
-		struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
-
-		if (!(left & 1))
-			continue;
-		cmd.device = qcul_device_ordinal(i);
-		err = qcul_send(&cmd, 1);
-	}
+	for (i = 0; left && !err; i++, left >>= 1)
+		if (left & 1)
+			err = qcul_device_wait(i);
 	return err;
 }
 

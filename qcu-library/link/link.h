@@ -52,6 +52,7 @@ struct qcul_thread {
 	cudaError_t last;
 	cudaError_t late; /* error of posted commands, not yet reported (session.c) */
 	bool recording;	  /* its commands go into a conditional graph */
+	bool unheard;	  /* it has posted commands since its last answer */
 	bool in_callback; /* runs a host function: CUDA calls are not permitted */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* number of <<<>>> configurations pushed and not yet popped */
@@ -189,6 +190,7 @@ struct qcul_handle {
 	struct qcul_captured_event *capture; /* recorded in a capture (graph_capture.c) */
 	/* how often an event was recorded; the last of these known to be done (query.c) */
 	_Atomic uint64_t recorded, done;
+	_Atomic uint64_t waited; /* the last count that was waited for (progress.c) */
 };
 struct qcul_table {
 	struct qcul_handle *slots; /* QCU_ID_MAX + 1 */
@@ -213,16 +215,21 @@ void qcul_handles_unlock(void);
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id);
 int qcul_stream_device(uint32_t stream);
 
-/* ---- progress.c: what happened since a question was asked ---- */
+/* ---- progress.c: what happened since a question was asked or a wait was answered ---- */
 
 /* How often a call has waited for something, or has seen that something is done. */
 extern _Atomic uint64_t qcul_waits;
 /*
- * Bit 0 (QCUL_MOVED): work was put into a stream since the last question about a stream. The other
- * bits count how often that was so.
+ * Bit 0 (QCUL_MOVED): work was put into a stream since the count was last taken. The other bits
+ * are the count: how often that was so.
  */
 #define QCUL_MOVED 1ull
 extern _Atomic uint64_t qcul_moved;
+
+/* How long the library believes what it knows without a word from the mirror: a dead mirror is
+ * silent. */
+#define QCUL_BELIEVE_MS 100
+uint64_t qcul_clock_ms(void);
 
 /* Call this after an answer that a call waited for. */
 void qcul_progress_waited(void);
@@ -232,6 +239,31 @@ void qcul_progress_waited(void);
  */
 void qcul_progress_moved(void);
 void qcul_progress_recorded(uint32_t event);
+/* Returns the current count. Work that is sent after this call gets a higher count. */
+uint64_t qcul_progress_now(void);
+
+/* One wait: for a device, a stream or an event, or for nothing that is kept. */
+struct qcul_wait {
+	_Atomic uint64_t *waited;
+	uint64_t count;
+	uint32_t event;
+};
+/* Call these before a record is sent that waits, and after it has been answered with success. */
+void qcul_wait_begins(struct qcul_wait *w, const struct qCUcmd *cmd);
+void qcul_wait_ends(const struct qcul_wait *w);
+/*
+ * Has a wait been answered after which nothing was put into any stream, and that covers all work of
+ * the device, the stream, or the event? The stream is one of the thread's current device.
+ */
+bool qcul_device_waited(int device);
+bool qcul_stream_waited(uint32_t stream);
+bool qcul_event_waited(uint32_t event);
+/*
+ * May the thread's wait be left out, if `waited`? Not if the thread has posted something since
+ * its last answer, because the wait returns the errors of posted commands; and not if the mirror
+ * has been silent for long.
+ */
+bool qcul_wait_needless(bool waited);
 
 /* ---- args.c ---- */
 

@@ -257,6 +257,11 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 		cmds[i].seq = ++qcul_self.seq;
 		told |= tells(&cmds[i]);
 	}
+	/*
+	 * The mirror carries out a thread's commands in order, so an answer brings the errors of
+	 * all that the thread has posted before.
+	 */
+	qcul_self.unheard = cmds[count - 1].flags & QCU_F_POSTED;
 	rc = qcul_transport_submit(cmds, count);
 	if (rc < 0) {
 		first = qcul_from_errno(rc);
@@ -314,9 +319,11 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 	unsigned char ends = waits_for(last), was = 0;
 	bool tell = tells_errors(last);
 	cudaError_t err = prepare_memory(cmds, count);
+	struct qcul_wait wait;
 
 	if (err)
 		return err;
+	qcul_wait_begins(&wait, last);
 	if (ends)
 		was = atomic_fetch_and(&work[last->device], (unsigned char)~ends) & ends;
 	err = send(cmds, count);
@@ -324,6 +331,8 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 		atomic_fetch_or(&work[last->device], was);
 	if (!err && moves() && waits(last))
 		err = moves()->back();
+	if (!err)
+		qcul_wait_ends(&wait);
 	return take_late(tell, err);
 }
 
@@ -400,6 +409,8 @@ static cudaError_t open_locked(void)
 	info = cmd.info;
 	info.backend[sizeof(info.backend) - 1] = 0;
 	qcul_devices_start(info.devices);
+	/* The first wait of each device goes to the mirror, which then makes its context. */
+	qcul_progress_moved();
 	for (user = users; user; user = user->next)
 		user->opened();
 	return cudaSuccess;

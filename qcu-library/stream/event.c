@@ -150,21 +150,30 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	return qcul_done(of_others(id) ? query_mirror(id) : qcul_query_event(id));
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
+static cudaError_t wait(uint32_t event)
 {
 	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (qcul_wait_needless(qcul_event_waited(event))) {
+		err = qcul_known(cudaSuccess);
+	} else {
+		cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
+		cmd.event_sync.event = event;
+		err = qcul_send(&cmd, 1);
+	}
+	qcul_print_flush();
+	return err;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
 	uint32_t id;
 	cudaError_t err = check(event, &id);
 
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[id]);
-	if (err)
-		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
-	cmd.event_sync.event = id;
-	err = qcul_send(&cmd, 1);
-	qcul_print_flush();
-	return qcul_done(err);
+	return qcul_done(err ? err : wait(id));
 }
 
 static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)

@@ -10,7 +10,7 @@
  * - The mirror writes something else into a page that it shares with this process.
  * - The program may know better: a command has been waited for, or an answer has come from the
  *   page.
- * - Some time has passed (BELIEVE_MS), because the mirror may no longer exist.
+ * - Some time has passed (QCUL_BELIEVE_MS), because the mirror may no longer exist.
  *
  * In the last two cases the library sends the question again. docs/async.md has the reasons.
  *
@@ -19,17 +19,12 @@
  * mirror was asked about streams after new work. The token selects a word of the page. The word
  * serves one question at a time; other questions are sent to the mirror.
  */
-#include <time.h>
-
 #include "qcu-library/link/fork.h"
 #include "qcu-library/stream/stream.h"
 
 #define TOKEN_STREAM (1ull << 62)
 #define TOKEN_DEVICE 56 /* first bit of the device number of a legacy stream: 6 bits */
 #define TOKEN_COUNT  40 /* first bit of the number of the stream or event */
-
-/* How long the library believes "not ready" without a word from the mirror. */
-#define BELIEVE_MS 100
 
 struct question {
 	uint64_t token, count;
@@ -64,25 +59,6 @@ static void forget(bool had_session)
 }
 
 QCUL_AT_FORK(QCUL_FORK_QUERY, .forget = forget)
-
-/* Returns the current count. Work that is sent after this call gets a higher count. */
-static uint64_t movement(void)
-{
-	uint64_t now = atomic_load(&qcul_moved);
-
-	while (now & QCUL_MOVED &&
-	       !atomic_compare_exchange_weak(&qcul_moved, &now, now + QCUL_MOVED))
-		;
-	return (now + QCUL_MOVED) >> 1;
-}
-
-static uint64_t clock_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- the page ---- */
 
@@ -144,7 +120,7 @@ static enum look look(const struct question *q)
 	}
 	if (word == (q->token | QCU_WATCH_ASK) ||
 	    atomic_load(&p->waits) != atomic_load(&qcul_waits) ||
-	    clock_ms() - atomic_load(&p->ms) > BELIEVE_MS)
+	    qcul_clock_ms() - atomic_load(&p->ms) > QCUL_BELIEVE_MS)
 		return ASK;
 	return NOT_YET;
 }
@@ -210,7 +186,7 @@ static cudaError_t ask(const struct question *q, struct qCUcmd *cmd, __u64 *toke
 	}
 	err = qcul_send(cmd, 1);
 	if (err == cudaErrorNotReady && *watched) {
-		atomic_store(&p->ms, clock_ms());
+		atomic_store(&p->ms, qcul_clock_ms());
 		atomic_store(&p->waits, before);
 		return err;
 	}
@@ -234,7 +210,7 @@ cudaError_t qcul_query_event(uint32_t event)
 	/* Other processes may record the event again. */
 	if (slot->flags & cudaEventInterprocess)
 		return qcul_send(&cmd, 1);
-	seen = look(&q);
+	seen = qcul_event_waited(event) ? DONE : look(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
 	return ask(&q, &cmd, &cmd.event_query.token, &cmd.event_query.place,
@@ -248,14 +224,17 @@ cudaError_t qcul_query_stream(uint32_t stream)
 	enum look seen;
 
 	cmd.stream_query.stream = stream;
+	if (qcul_stream_waited(stream))
+		return qcul_known(cudaSuccess);
 	/* A per-thread stream is different for each thread. */
 	if (stream == QCU_STREAM_PER_THREAD)
 		return qcul_send(&cmd, 1);
 	if (stream == QCU_STREAM_LEGACY)
 		q = question(TOKEN_STREAM | (uint64_t)cmd.device << TOKEN_DEVICE, stream,
-			     movement(), &legacy_done[cmd.device]);
+			     qcul_progress_now(), &legacy_done[cmd.device]);
 	else
-		q = question(TOKEN_STREAM, stream, movement(), &qcul_streams.slots[stream].done);
+		q = question(TOKEN_STREAM, stream, qcul_progress_now(),
+			     &qcul_streams.slots[stream].done);
 	seen = look(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);

@@ -7,11 +7,16 @@
 
 cudaError_t qcul_stream_wait(uint32_t stream)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_SYNC);
+	struct qCUcmd cmd;
 	cudaError_t err;
 
-	cmd.stream_sync.stream = stream;
-	err = qcul_send(&cmd, 1);
+	if (qcul_wait_needless(qcul_stream_waited(stream))) {
+		err = qcul_known(cudaSuccess);
+	} else {
+		cmd = qcul_cmd(QCU_OP_STREAM_SYNC);
+		cmd.stream_sync.stream = stream;
+		err = qcul_send(&cmd, 1);
+	}
 	qcul_print_flush();
 	return err;
 }

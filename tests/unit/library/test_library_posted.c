@@ -5,6 +5,7 @@
  * at the call must be reported at the call, without a question to the mirror.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static unsigned int posted, waited, submits;
 static int late;
 static struct qCUcmd last;
 /* The answer to queries, and the page in which the mirror would write the result. */
-static int query_answer;
+static int query_answer, sync_answer;
 static bool no_page;
 static uint64_t *page;
 
@@ -77,6 +78,10 @@ static void answer(struct qCUcmd *cmd)
 	case QCU_OP_MALLOC:
 		cmd->malloc.ptr = at;
 		at += 1 << 20;
+		break;
+	case QCU_OP_DEVICE_SYNC:
+	case QCU_OP_STREAM_SYNC:
+		cmd->status = sync_answer;
 		break;
 	case QCU_OP_EVENT_QUERY:
 		cmd->status = query_answer;
@@ -449,6 +454,148 @@ static void errors_come_late(void **state)
 	assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
 }
 
+/* ---- waits ---- */
+
+static void *wait_elsewhere(void *unused)
+{
+	(void)unused;
+	return cudaDeviceSynchronize() ? (void *)1 : NULL;
+}
+
+/* Another thread waits for the device. */
+static void another_waits(void)
+{
+	pthread_t thread;
+	void *failed;
+
+	assert_int_equal(pthread_create(&thread, NULL, wait_elsewhere, NULL), 0);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+}
+
+/* With nothing outstanding, the library knows that there is nothing to wait for. */
+static void needless_waits(void **state)
+{
+	cudaStream_t s;
+	cudaEvent_t e;
+
+	(void)state;
+	query_answer = 0;
+	assert_int_equal(cudaStreamCreate(&s), cudaSuccess);
+	assert_int_equal(cudaEventCreate(&e), cudaSuccess);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+	COSTS(cudaStreamSynchronize(s), 0, 0);
+	COSTS(cudaStreamSynchronize(0), 0, 0);
+	COSTS(cudaStreamSynchronize(cudaStreamPerThread), 0, 0);
+	COSTS(cudaEventSynchronize(e), 0, 0);
+	COSTS(cudaStreamQuery(s), 0, 0);
+	COSTS(cudaStreamQuery(0), 0, 0);
+	COSTS(cudaStreamQuery(cudaStreamPerThread), 0, 0);
+	COSTS(cudaEventQuery(e), 0, 0);
+
+	/* A wait for one stream says nothing about another, nor about the device. */
+	COSTS(launch(1, 1, 0, s), 1, 0);
+	COSTS(cudaEventRecord(e, s), 1, 0);
+	COSTS(cudaStreamSynchronize(s), 0, 1);
+	COSTS(cudaStreamSynchronize(s), 0, 0);
+	COSTS(cudaStreamSynchronize(stream), 0, 1);
+	COSTS(cudaStreamSynchronize(0), 0, 1);
+	COSTS(cudaStreamSynchronize(0), 0, 0);
+	COSTS(cudaStreamSynchronize(cudaStreamPerThread), 0, 1);
+	COSTS(cudaStreamSynchronize(cudaStreamPerThread), 0, 1);
+	COSTS(cudaEventSynchronize(e), 0, 1);
+	COSTS(cudaEventSynchronize(e), 0, 0);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaStreamSynchronize(cudaStreamPerThread), 0, 0);
+
+	/* Work in one stream may be work for any other. An event stays done. */
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaStreamSynchronize(stream), 0, 1);
+	COSTS(cudaStreamSynchronize(s), 0, 1);
+	COSTS(cudaEventSynchronize(e), 0, 0);
+	COSTS(cudaEventRecord(e, s), 1, 0);
+	COSTS(cudaEventSynchronize(e), 0, 1);
+
+	/* The answer to a query is no wait: nothing that kernels print has come with it. */
+	COSTS(launch(1, 1, 0, s), 1, 0);
+	COSTS(cudaStreamQuery(s), 0, 1);
+	COSTS(cudaStreamQuery(s), 0, 0);
+	COSTS(cudaStreamSynchronize(s), 0, 1);
+
+	/* Bytes that travel with their command are work; what waits for the legacy stream waits. */
+	COSTS(cudaMemcpyAsync(dev, host, 4, cudaMemcpyHostToDevice, s), 1, 0);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
+	COSTS(cudaStreamSynchronize(0), 0, 0);
+
+	/* Each device has its own. */
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+	assert_int_equal(cudaSetDevice(1), cudaSuccess);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaStreamSynchronize(0), 0, 0);
+	assert_int_equal(cudaSetDevice(0), cudaSuccess);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+
+	/* The wait of another thread does not bring this thread's errors. */
+	COSTS(launch(1, 1, 0, s), 1, 0);
+	another_waits();
+	COSTS(cudaStreamSynchronize(s), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+	COSTS(cudaEventCreate(&e), 1, 0);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+
+	/* A wait that failed has not waited. */
+	COSTS(launch(1, 1, 0, s), 1, 0);
+	sync_answer = cudaErrorLaunchOutOfResources;
+	assert_int_equal(cudaDeviceSynchronize(), cudaErrorLaunchOutOfResources);
+	assert_int_equal(cudaStreamSynchronize(s), cudaErrorLaunchOutOfResources);
+	assert_int_equal(cudaGetLastError(), cudaErrorLaunchOutOfResources);
+	sync_answer = 0;
+	COSTS(cudaStreamSynchronize(s), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+
+	/* Another process may record such an event. */
+	assert_int_equal(cudaEventDestroy(e), cudaSuccess);
+	assert_int_equal(cudaEventCreateWithFlags(&e,
+						  cudaEventInterprocess | cudaEventDisableTiming),
+			 cudaSuccess);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+	COSTS(cudaEventSynchronize(e), 0, 1);
+	COSTS(cudaEventSynchronize(e), 0, 1);
+
+	/* The mirror may have died: its silence is not believed for ever. */
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+	clock_ms += 99;
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+	clock_ms += 2;
+	COSTS(cudaDeviceSynchronize(), 0, 1);
+	COSTS(cudaDeviceSynchronize(), 0, 0);
+
+	COSTS(cudaEventDestroy(e), 1, 0);
+	COSTS(cudaStreamDestroy(s), 1, 0);
+}
+
+/* The first wait of a child makes its mirror's context, as the first wait of a process does. */
+static void waits_in_a_child(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		waited = 0;
+		if (cudaDeviceSynchronize() || last.op != QCU_OP_DEVICE_SYNC)
+			_exit(1);
+		waited = 0;
+		_exit(cudaDeviceSynchronize() || waited);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* ---- queries ---- */
 
 /* The call returns "not ready", and sends this many queries. */
@@ -470,6 +617,7 @@ static void asked_once(void **state)
 	(void)state;
 	query_answer = 0;
 	assert_int_equal(cudaEventCreate(&e), cudaSuccess);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
 	COSTS(cudaEventQuery(e), 0, 1);
 	COSTS(cudaEventQuery(e), 0, 0);
 	COSTS(launch(1, 1, 0, stream), 1, 0);
@@ -698,6 +846,8 @@ int main(void)
 		cmocka_unit_test(too_large_for_the_kernel),
 		cmocka_unit_test(errors_come_late),
 		cmocka_unit_test(free_waits_for_nonblocking_streams),
+		cmocka_unit_test(needless_waits),
+		cmocka_unit_test(waits_in_a_child),
 		cmocka_unit_test(asked_once),
 		cmocka_unit_test(asked_without_a_page),
 		cmocka_unit_test(looked_up),
