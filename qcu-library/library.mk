@@ -14,7 +14,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_reg
 	malloc_tree.c memmap.c ranges.c recycle.c register.c reserve.c window.c)
 LIBRARY_SRCS += $(addprefix qcu-library/memory/,array.c managed.c managed_copy.c managed_var.c \
 	memory.c pinned.c pool.c texture.c)
-LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c symbol.c)
+LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c occupancy.c symbol.c)
 LIBRARY_SRCS += $(addprefix qcu-library/stream/,event.c hostfunc.c launch.c query.c stream.c)
 LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.c copy.c copy3d.c \
 	memcpy.c peer_copy.c symbol_copy.c)

@@ -561,8 +561,16 @@ cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
 	return err;
 }
 
+static _Atomic uint64_t changes;
+
+uint64_t qcul_kernel_changes(void)
+{
+	return atomic_load(&changes);
+}
+
 void qcul_kernel_limits_forget(struct CUkern_st *k, int device)
 {
+	atomic_fetch_add(&changes, 1);
 	atomic_store(&k->limits[device].epoch, 0);
 }
 
@@ -843,6 +851,7 @@ void qcul_variables_forget(int device)
 	struct qcul_module *m;
 	size_t i;
 
+	atomic_fetch_add(&changes, 1);
 	lock_all();
 	for (i = 0; i < variables.room; i++) {
 		struct variable *v = variables.v[i].value;

@@ -33,6 +33,11 @@ cudaError_t qcul_kernel_load(struct CUkern_st *kernel);
 cudaError_t qcul_kernel_limits(struct CUkern_st *kernel, const struct qcul_kernel_limits **limits);
 void qcul_kernel_limits_forget(struct CUkern_st *kernel, int device);
 /*
+ * Counts what may change the answers to questions about a kernel: attributes that were set, and
+ * resets of devices. A kernel's number is never that of another.
+ */
+uint64_t qcul_kernel_changes(void);
+/*
  * The mirror's full description of the kernel on that device. The library asks for it once, and
  * again after each change.
  */

@@ -157,6 +157,45 @@ static void waits(int *dev)
 	OK(cudaDeviceSynchronize());
 }
 
+/* ---- how many blocks fit ---- */
+
+static void occupancy(void)
+{
+	int blocks, again, best, least, i;
+	size_t room, room_again;
+
+	mark("occupancy: each question once", 4);
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 128, 0));
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&again, kernel, 128, 40000));
+	REQUIRE(again < blocks, "%d, %d", again, blocks);
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&again, kernel, 1024, 0));
+	REQUIRE(again < blocks, "%d, %d", again, blocks);
+	OK(cudaOccupancyAvailableDynamicSMemPerBlock(&room, kernel, 1, 128));
+	mark("occupancy: the same again", 0);
+	for (i = 0; i < 10; i++) {
+		OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&again, kernel, 128, 0));
+		REQUIRE(again == blocks, "%d, not %d", again, blocks);
+		OK(cudaOccupancyAvailableDynamicSMemPerBlock(&room_again, kernel, 1, 128));
+		REQUIRE(room_again == room, "%zu, not %zu", room_again, room);
+	}
+	mark("occupancy: what may not be asked", 0);
+	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&again, kernel, 0, 0),
+	       cudaErrorInvalidValue);
+	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
+	mark("occupancy: other flags", 1);
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+		&again, kernel, 128, 0, cudaOccupancyDisableCachingOverride));
+	mark("occupancy: after a change", 2);
+	OK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
+	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&again, kernel, 128, 0));
+	mark("occupancy: the best size of a block", 0);
+	OK(cudaOccupancyMaxPotentialBlockSize(&least, &best, kernel, 0, 0));
+	fprintf(stderr, "uncounted\n");
+	mark("occupancy: the best size of a block, again", 0);
+	OK(cudaOccupancyMaxPotentialBlockSize(&least, &again, kernel, 0, 0));
+	REQUIRE(again == best, "%d, not %d", again, best);
+}
+
 static int traced(void)
 {
 	struct cudaFuncAttributes attr;
@@ -206,6 +245,7 @@ static int traced(void)
 	REQUIRE(attr.maxDynamicSharedSizeBytes == 1024, "%d", attr.maxDynamicSharedSizeBytes);
 	OK(cudaFuncGetAttributes(&attr, kernel));
 	REQUIRE(attr.maxDynamicSharedSizeBytes == 1024, "%d", attr.maxDynamicSharedSizeBytes);
+	occupancy();
 	mark("cudaDeviceGetLimit", 0);
 	OK(cudaDeviceGetLimit(&size, cudaLimitMallocHeapSize));
 	mark("a change, and what it makes of the limit", 2);
@@ -279,6 +319,6 @@ int main(int argc, char **argv)
 	}
 	fclose(f);
 	REQUIRE(status == 0, "status %#x", status);
-	REQUIRE(marks == 23, "%u marks", marks);
+	REQUIRE(marks == 30, "%u marks", marks);
 	return 0;
 }
