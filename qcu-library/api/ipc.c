@@ -221,6 +221,7 @@ static cudaError_t open_event(cudaEvent_t *event, const cudaIpcEventHandle_t *ha
 		return cudaErrorMemoryAllocation;
 	slot->flags = cudaEventInterprocess | cudaEventDisableTiming;
 	slot->device = qcul_self.device;
+	atomic_store(&slot->made, true);
 	qcul_event_forget_capture(slot);
 	cmd = qcul_cmd(QCU_OP_IPC_EVENT_OPEN);
 	cmd.ipc_event_open.token = token;

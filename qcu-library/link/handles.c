@@ -45,7 +45,7 @@ struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id)
 		if (!t->slots[t->next].live) {
 			slot = &t->slots[t->next];
 			*id = t->next;
-			slot->live = 1;
+			slot->live = QCUL_LIVE;
 			if (t->top < t->next)
 				t->top = t->next;
 		}
@@ -62,12 +62,73 @@ uint32_t qcul_handle_id(const struct qcul_table *t, const void *handle)
 
 	if (id < QCU_ID_FIRST || id > QCU_ID_MAX || offset % sizeof(*t->slots) != 0)
 		return 0;
-	return __atomic_load_n(&t->slots[id].live, __ATOMIC_ACQUIRE) ? (uint32_t)id : 0;
+	return __atomic_load_n(&t->slots[id].live, __ATOMIC_ACQUIRE) == QCUL_LIVE ? (uint32_t)id
+										  : 0;
 }
 
 void qcul_handle_drop(struct qcul_table *t, uint32_t id)
 {
-	__atomic_store_n(&t->slots[id].live, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->slots[id].live, QCUL_FREE, __ATOMIC_RELEASE);
+}
+
+/* ---- kept events ---- */
+
+#define KEPT 64
+static uint32_t kept[KEPT]; /* the oldest first */
+static unsigned int kept_count;
+
+static uint32_t take_kept(unsigned int i)
+{
+	uint32_t id = kept[i];
+
+	kept_count--;
+	for (; i < kept_count; i++)
+		kept[i] = kept[i + 1];
+	return id;
+}
+
+bool qcul_event_keep(uint32_t id)
+{
+	bool room;
+
+	qcul_handles_lock();
+	room = kept_count < KEPT;
+	if (room) {
+		kept[kept_count++] = id;
+		__atomic_store_n(&qcul_events.slots[id].live, QCUL_KEPT, __ATOMIC_RELEASE);
+	}
+	qcul_handles_unlock();
+	return room;
+}
+
+struct qcul_handle *qcul_event_again(uint32_t flags, int device, uint32_t *id)
+{
+	struct qcul_handle *slot = NULL;
+	unsigned int i;
+
+	qcul_handles_lock();
+	for (i = 0; i < kept_count && !slot; i++) {
+		slot = &qcul_events.slots[kept[i]];
+		if (slot->flags != flags || slot->device != device) {
+			slot = NULL;
+			continue;
+		}
+		*id = take_kept(i);
+		__atomic_store_n(&slot->live, QCUL_LIVE, __ATOMIC_RELEASE);
+	}
+	qcul_handles_unlock();
+	return slot;
+}
+
+uint32_t qcul_event_give_up(void)
+{
+	uint32_t id = 0;
+
+	qcul_handles_lock();
+	if (kept_count)
+		id = take_kept(0);
+	qcul_handles_unlock();
+	return id;
 }
 
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id)
@@ -100,9 +161,16 @@ static void forget(struct qcul_table *t, int device)
 
 void qcul_handles_forget(int device)
 {
+	unsigned int i = 0;
+
 	qcul_handles_lock();
 	forget(&qcul_streams, device);
 	forget(&qcul_events, device);
+	while (i < kept_count)
+		if (qcul_events.slots[kept[i]].live == QCUL_FREE)
+			(void)take_kept(i);
+		else
+			i++;
 	forget(&qcul_arrays, device);
 	forget(&qcul_pools, device);
 	forget(&qcul_conds, device);

@@ -182,8 +182,14 @@ void qcul_device_set_default(int device);
 
 /* ---- handles.c: streams, events and arrays, and the numbers of modules and kernels ---- */
 
+enum qcul_life {
+	QCUL_FREE, /* the number may be given out */
+	QCUL_LIVE,
+	QCUL_KEPT, /* an event: destroyed for the program, but the mirror still has it */
+};
+
 struct qcul_handle {
-	uint32_t live;
+	uint32_t live; /* enum qcul_life */
 	uint32_t flags;
 	int32_t priority;
 	int32_t device;
@@ -191,6 +197,8 @@ struct qcul_handle {
 	/* how often an event was recorded; the last of these known to be done (query.c) */
 	_Atomic uint64_t recorded, done;
 	_Atomic uint64_t waited; /* the last count that was waited for (progress.c) */
+	/* an event: the program has not recorded it yet; the mirror has it */
+	atomic_bool empty, made;
 };
 struct qcul_table {
 	struct qcul_handle *slots; /* QCU_ID_MAX + 1 */
@@ -205,6 +213,14 @@ struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);
 /* The number of a live handle. 0: not a live handle. Any pointer may be passed. */
 uint32_t qcul_handle_id(const struct qcul_table *t, const void *handle);
 void qcul_handle_drop(struct qcul_table *t, uint32_t id);
+/*
+ * Events that the program has destroyed, for those that it creates later. keep() returns false if
+ * enough are kept. again() returns an event of these flags and this device, or NULL. give_up()
+ * returns the event that was kept longest, which the mirror must destroy, or 0.
+ */
+bool qcul_event_keep(uint32_t id);
+struct qcul_handle *qcul_event_again(uint32_t flags, int device, uint32_t *id);
+uint32_t qcul_event_give_up(void);
 /* Forgets the streams, events, arrays, pools and conditionals of a device, or of all devices (-1).
  */
 void qcul_handles_forget(int device);
@@ -235,10 +251,12 @@ uint64_t qcul_clock_ms(void);
 void qcul_progress_waited(void);
 /*
  * Call these after the record has been sent: for new work in a stream; for an event that was
- * recorded or created.
+ * recorded.
  */
 void qcul_progress_moved(void);
 void qcul_progress_recorded(uint32_t event);
+/* A new event is done, as in CUDA. */
+void qcul_progress_created(uint32_t event);
 /* Returns the current count. Work that is sent after this call gets a higher count. */
 uint64_t qcul_progress_now(void);
 
@@ -258,6 +276,8 @@ void qcul_wait_ends(const struct qcul_wait *w);
 bool qcul_device_waited(int device);
 bool qcul_stream_waited(uint32_t stream);
 bool qcul_event_waited(uint32_t event);
+/* The event was not recorded yet, and no other process can have recorded it. */
+bool qcul_event_empty(uint32_t event);
 /*
  * May the thread's wait be left out, if `waited`? Not if the thread has posted something since
  * its last answer, because the wait returns the errors of posted commands; and not if the mirror

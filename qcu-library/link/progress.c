@@ -44,8 +44,25 @@ uint64_t qcul_progress_now(void)
 
 void qcul_progress_recorded(uint32_t event)
 {
-	if (event <= QCU_ID_MAX)
-		atomic_fetch_add(&qcul_events.slots[event].recorded, 1);
+	struct qcul_handle *slot;
+
+	if (event > QCU_ID_MAX)
+		return;
+	slot = &qcul_events.slots[event];
+	atomic_fetch_add(&slot->recorded, 1);
+	if (atomic_load_explicit(&slot->empty, memory_order_relaxed))
+		atomic_store(&slot->empty, false);
+}
+
+void qcul_progress_created(uint32_t event)
+{
+	struct qcul_handle *slot = &qcul_events.slots[event];
+	/* A question about an earlier event of this number is another question. */
+	uint64_t count = atomic_fetch_add(&slot->recorded, 1) + 1;
+
+	atomic_store(&slot->empty, true);
+	atomic_store(&slot->done, count);
+	atomic_store(&slot->waited, count);
 }
 
 uint64_t qcul_clock_ms(void)
@@ -125,6 +142,14 @@ bool qcul_event_waited(uint32_t event)
 		return false;
 	return atomic_load(&slot->waited) == atomic_load(&slot->recorded) ||
 	       qcul_device_waited(slot->device);
+}
+
+bool qcul_event_empty(uint32_t event)
+{
+	const struct qcul_handle *slot = &qcul_events.slots[event];
+
+	return !(slot->flags & cudaEventInterprocess) &&
+	       atomic_load_explicit(&slot->empty, memory_order_relaxed);
 }
 
 bool qcul_wait_needless(bool waited)

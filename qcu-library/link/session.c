@@ -214,7 +214,7 @@ static void note_work(const struct qCUcmd *cmd)
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 	unsigned char there = WORK_BLOCKING;
 
-	if (cmd->op == QCU_OP_EVENT_CREATE || cmd->op == QCU_OP_EVENT_RECORD)
+	if (cmd->op == QCU_OP_EVENT_RECORD)
 		qcul_progress_recorded(qcu_field(cmd, rule->event));
 	if (cmd->op == QCU_OP_STREAM_CREATE && cmd->stream_create.flags & cudaStreamNonBlocking)
 		atomic_store(&nonblocking[cmd->device], true);

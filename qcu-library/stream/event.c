@@ -2,15 +2,77 @@
 /* Events: points in streams that a program records, waits for and measures between. */
 #include <string.h>
 
+#include "qcu-library/link/fork.h"
 #include "qcu-library/stream/stream.h"
 #include "qcu-library/link/capture.h"
 
 #define EVENT_FLAGS (cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)
 
+/* Another process may record the event, so its state must not be cached here. */
+static bool of_others(uint32_t id)
+{
+	return qcul_events.slots[id].flags & cudaEventInterprocess;
+}
+
+/*
+ * The mirror gets to know an event with its first record. Until then, CUDA's answers about it are
+ * always the same: it is done, nothing waits for it, and it has no time.
+ */
+static pthread_mutex_t make_lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_EVENTS, .lock = &make_lock)
+
+/*
+ * Sends the commands that make the event, then `next`, unless it is NULL. If the library keeps
+ * events of other kinds, one of them goes: so the mirror never has more events than the program has
+ * had at one time, and its limits are the program's.
+ */
+static cudaError_t make(uint32_t id, const struct qCUcmd *next)
+{
+	uint32_t old = qcul_event_give_up();
+	struct qCUcmd cmds[3];
+	unsigned int n = 0;
+	cudaError_t err;
+
+	if (old) {
+		cmds[n] = qcul_cmd(QCU_OP_EVENT_DESTROY);
+		cmds[n++].event_destroy.event = old;
+	}
+	cmds[n] = qcul_cmd(QCU_OP_EVENT_CREATE);
+	cmds[n].device = qcul_device_ordinal(qcul_events.slots[id].device);
+	cmds[n].event_create.event = id;
+	cmds[n++].event_create.flags = qcul_events.slots[id].flags;
+	if (next)
+		cmds[n++] = *next;
+	/* Only the mirror knows whether an interprocess event is possible. */
+	err = of_others(id) ? qcul_send(cmds, n) : qcul_post(cmds, n);
+	if (old)
+		qcul_handle_drop(&qcul_events, old);
+	return err;
+}
+
+/* Posts a command that names the event, and before it what makes the event, if need be. */
+static cudaError_t post(uint32_t id, struct qCUcmd *cmd)
+{
+	struct qcul_handle *slot = &qcul_events.slots[id];
+	cudaError_t err = cudaSuccess;
+	bool first = false;
+
+	if (!atomic_load_explicit(&slot->made, memory_order_acquire)) {
+		/* No thread may name the event before another has sent what makes it. */
+		pthread_mutex_lock(&make_lock);
+		first = !atomic_load(&slot->made);
+		if (first)
+			err = make(id, cmd);
+		if (first && !err)
+			atomic_store_explicit(&slot->made, true, memory_order_release);
+		pthread_mutex_unlock(&make_lock);
+	}
+	return first ? err : qcul_post(cmd, 1);
+}
+
 static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 {
 	struct qcul_handle *slot;
-	struct qCUcmd cmd;
 	cudaError_t err;
 	uint32_t id;
 
@@ -21,22 +83,25 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 	err = qcul_ready();
 	if (err)
 		return err;
-	slot = qcul_handle_new(&qcul_events, &id);
-	if (!slot)
-		return cudaErrorMemoryAllocation;
-	slot->flags = flags;
-	slot->device = qcul_self.device;
+	slot = qcul_event_again(flags, qcul_self.device, &id);
+	if (!slot) {
+		slot = qcul_handle_new(&qcul_events, &id);
+		if (!slot)
+			return cudaErrorMemoryAllocation;
+		slot->flags = flags;
+		slot->device = qcul_self.device;
+		atomic_store(&slot->made, flags & cudaEventInterprocess);
+	}
 	qcul_event_forget_capture(slot);
-	cmd = qcul_cmd(QCU_OP_EVENT_CREATE);
-	cmd.event_create.event = id;
-	cmd.event_create.flags = flags;
-	/* Only the mirror knows whether an interprocess event is possible. */
-	err = flags & cudaEventInterprocess ? qcul_send(&cmd, 1) : qcul_post(&cmd, 1);
-	if (err)
+	if (of_others(id))
+		err = make(id, NULL);
+	if (err) {
 		qcul_handle_drop(&qcul_events, id);
-	else
-		*event = (cudaEvent_t)slot;
-	return err;
+		return err;
+	}
+	qcul_progress_created(id);
+	*event = (cudaEvent_t)slot;
+	return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
@@ -60,6 +125,18 @@ static cudaError_t check(cudaEvent_t event, uint32_t *id)
 	return *id ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
+/*
+ * May a later event be this one in the mirror? If the mirror has said that it is done, waits for it
+ * and queries find nothing, as with a new event, and `empty` tells the rest.
+ */
+static bool as_new(const struct qcul_handle *slot)
+{
+	uint64_t count = atomic_load(&slot->recorded);
+
+	return !(slot->flags & cudaEventInterprocess) &&
+	       (atomic_load(&slot->done) == count || atomic_load(&slot->waited) == count);
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
 	struct qCUcmd cmd;
@@ -68,17 +145,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 	if (err)
 		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_EVENT_DESTROY);
-	cmd.event_destroy.event = id;
-	err = qcul_post(&cmd, 1);
+	if (atomic_load(&qcul_events.slots[id].made)) {
+		if (as_new(&qcul_events.slots[id]) && qcul_event_keep(id))
+			return cudaSuccess;
+		cmd = qcul_cmd(QCU_OP_EVENT_DESTROY);
+		cmd.event_destroy.event = id;
+		err = qcul_post(&cmd, 1);
+	}
 	qcul_handle_drop(&qcul_events, id);
 	return qcul_done(err);
-}
-
-/* Another process may record the event, so its state must not be cached here. */
-static bool of_others(uint32_t id)
-{
-	return qcul_events.slots[id].flags & cudaEventInterprocess;
 }
 
 static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
@@ -117,7 +192,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int f
 	/* The program may tell another process of the record as soon as this call returns. */
 	if (of_others(id))
 		return qcul_send(&cmd, 1);
-	return qcul_post(&cmd, 1);
+	return post(id, &cmd);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
@@ -155,7 +230,8 @@ static cudaError_t wait(uint32_t event)
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	if (qcul_wait_needless(qcul_event_waited(event))) {
+	/* The mirror may not even know an event that was not recorded. */
+	if (qcul_event_empty(event) || qcul_wait_needless(qcul_event_waited(event))) {
 		err = qcul_known(cudaSuccess);
 	} else {
 		cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
@@ -180,6 +256,7 @@ static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
 	struct qCUcmd cmd;
 	uint32_t start_id, end_id;
+	uint64_t counts[2];
 	cudaError_t err;
 
 	if (!ms)
@@ -191,15 +268,24 @@ static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)
 		err = qcul_capture_asked(&qcul_events.slots[start_id]);
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[end_id]);
+	/* In the mirror, the event may have been recorded before the program created it. */
+	if (!err && (qcul_event_empty(start_id) || qcul_event_empty(end_id)))
+		err = cudaErrorInvalidResourceHandle;
 	if (err)
 		return err;
 	cmd = qcul_cmd(QCU_OP_EVENT_ELAPSED);
 	cmd.event_elapsed.start = start_id;
 	cmd.event_elapsed.end = end_id;
+	counts[0] = atomic_load(&qcul_events.slots[start_id].recorded);
+	counts[1] = atomic_load(&qcul_events.slots[end_id].recorded);
 	err = qcul_send(&cmd, 1);
-	if (!err)
-		memcpy(ms, &cmd.event_elapsed.ms, sizeof(*ms));
-	return err;
+	if (err)
+		return err;
+	/* There is a time between two events only if both are done. */
+	atomic_store(&qcul_events.slots[start_id].done, counts[0]);
+	atomic_store(&qcul_events.slots[end_id].done, counts[1]);
+	memcpy(ms, &cmd.event_elapsed.ms, sizeof(*ms));
+	return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)

@@ -154,6 +154,9 @@ static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned i
 	}
 	if (qcul_capture_wait(stream, &qcul_events.slots[event_id], &err))
 		return err;
+	/* CUDA waits only for events that were recorded. */
+	if (qcul_event_empty(event_id))
+		return cudaSuccess;
 	cmd = qcul_cmd(QCU_OP_STREAM_WAIT_EVENT);
 	cmd.stream_wait_event.stream = id;
 	cmd.stream_wait_event.event = event_id;

@@ -89,11 +89,11 @@ static void waits(int *dev)
 {
 	char host[4] = "abc", *pinned;
 	cudaStream_t stream, other;
-	cudaEvent_t event;
+	cudaEvent_t event, other_event;
 	pthread_t thread;
-	int ended = 0;
+	int ended = 0, i;
 
-	mark("streams and events that wait", 4);
+	mark("streams and events that wait", 3);
 	OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	OK(cudaStreamCreate(&other));
 	OK(cudaEventCreate(&event));
@@ -101,7 +101,7 @@ static void waits(int *dev)
 	mark_soon("nothing outstanding on the device", 0);
 	wait_for_all(stream, event);
 	ends_soon();
-	mark_soon("a launch, and a wait of each kind", 8);
+	mark_soon("a launch, the first record, and a wait of each kind", 9);
 	kernel<<<1, 1, 4, stream>>>(dev);
 	OK(cudaEventRecord(event, stream));
 	OK(cudaEventSynchronize(event));
@@ -150,7 +150,20 @@ static void waits(int *dev)
 	mark("after a silence", 1);
 	usleep(150000);
 	OK(cudaStreamSynchronize(stream));
-	mark("the end of streams and events", 4);
+	mark("events that come and go", 0);
+	for (i = 0; i < 100; i++) {
+		OK(cudaEventCreateWithFlags(&other_event, cudaEventDisableTiming));
+		OK(cudaEventDestroy(other_event));
+	}
+	mark("events that come, are used and go", 31);
+	for (i = 0; i < 10; i++) {
+		OK(cudaEventCreateWithFlags(&other_event, cudaEventDisableTiming));
+		OK(cudaEventRecord(other_event, stream));
+		OK(cudaStreamWaitEvent(other, other_event, 0));
+		OK(cudaEventSynchronize(other_event));
+		OK(cudaEventDestroy(other_event));
+	}
+	mark("the end of streams and events", 3);
 	OK(cudaStreamDestroy(stream));
 	OK(cudaStreamDestroy(other));
 	OK(cudaEventDestroy(event));
@@ -319,6 +332,6 @@ int main(int argc, char **argv)
 	}
 	fclose(f);
 	REQUIRE(status == 0, "status %#x", status);
-	REQUIRE(marks == 30, "%u marks", marks);
+	REQUIRE(marks == 32, "%u marks", marks);
 	return 0;
 }
