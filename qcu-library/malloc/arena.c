@@ -28,7 +28,16 @@
  * make and to search. */
 #define REGION_MIN ((size_t)4 << 20)
 
-/* Empty mappings that are kept: this many bytes of large ones, and this many regions. */
+/*
+ * A block that has grown once often grows on, up to many times its size. So it gets this many times
+ * the addresses that it needs, or at least twice as many, and then grows in place: realloc moves
+ * nothing. Addresses that are never touched cost next to nothing. All growing blocks together get
+ * at most a part of the window.
+ */
+#define GROWTH	    128
+#define SLACK_BYTES ((size_t)(QCU_WINDOW_SIZE / 8))
+
+/* Empty mappings that are kept: this many used bytes of large ones, and this many regions. */
 #define SPARE_BYTES   ((size_t)128 << 20)
 #define SPARE_REGIONS 2
 
@@ -46,6 +55,7 @@ struct mapping {
 	bool spare;	   /* freed, and kept */
 	uint64_t at, used; /* the allocation: its address, and its bytes */
 	uint64_t high;	   /* the bytes from this offset on have never been handed out */
+	size_t slack;	   /* its addresses for growth, as far as they count in slack_bytes */
 };
 
 /* A doubly linked list; the newest mapping comes first. */
@@ -61,7 +71,7 @@ static atomic_size_t region_bytes;
 static struct qcul_tree tree;
 static struct list buckets[BUCKETS]; /* regions of this epoch by log2 of `largest` */
 static struct list spares;	     /* freed large mappings */
-static size_t spare_bytes;
+static size_t spare_bytes, slack_bytes;
 static unsigned int empty_regions;
 static unsigned int epoch;
 
@@ -169,6 +179,7 @@ static void mapping_delete(struct mapping *m)
 static void discard(struct mapping *m, struct mapping **gone)
 {
 	qcul_tree_remove(&tree, &m->node);
+	slack_bytes -= m->slack;
 	m->next = *gone;
 	*gone = m;
 }
@@ -297,24 +308,30 @@ static void *place(struct mapping *m, size_t size, size_t align, size_t *dirty)
 	return (void *)(uintptr_t)m->at;
 }
 
-static bool spare_fits(const struct mapping *m, size_t size, size_t align)
+/* A block that grows needs a mapping in which it can go on growing. */
+static size_t room_for(size_t size, bool grows)
+{
+	return grows && size <= SLACK_BYTES / GROWTH ? size * (GROWTH / 4) : size;
+}
+
+static bool spare_fits(const struct mapping *m, size_t size, size_t align, bool grows)
 {
 	uint64_t lost = round_up(m->node.start, align) - m->node.start;
 
-	return lost <= m->node.len && m->node.len - lost >= size &&
-	       m->node.len - size <= size / 4 + REGION_MIN;
+	return lost <= m->node.len && m->node.len - lost >= room_for(size, grows) &&
+	       (m->high <= size || m->high - size <= size / 4 + REGION_MIN);
 }
 
-static struct mapping *spare_take(size_t size, size_t align)
+static struct mapping *spare_take(size_t size, size_t align, bool grows)
 {
 	struct mapping *m;
 
-	for (m = spares.first; m && !spare_fits(m, size, align);)
+	for (m = spares.first; m && !spare_fits(m, size, align, grows);)
 		m = m->next;
 	if (!m)
 		return NULL;
 	unlink_from(&spares, m);
-	spare_bytes -= m->node.len;
+	spare_bytes -= m->high;
 	m->spare = false;
 	return m;
 }
@@ -326,9 +343,47 @@ static void spare_limit(size_t most, struct mapping **gone)
 		struct mapping *m = spares.last;
 
 		unlink_from(&spares, m);
-		spare_bytes -= m->node.len;
+		spare_bytes -= m->high;
 		discard(m, gone);
 	}
+}
+
+static bool slack_take(size_t slack)
+{
+	bool ok;
+
+	lock();
+	ok = slack <= SLACK_BYTES - slack_bytes;
+	if (ok)
+		slack_bytes += slack;
+	unlock();
+	return ok;
+}
+
+/* A mapping with addresses for growth; NULL: there are not enough. */
+static struct mapping *growing_new(size_t len)
+{
+	size_t times;
+
+	for (times = GROWTH; times; times = times > 2 ? 2 : 0) {
+		struct mapping *m;
+		size_t slack;
+
+		if (len > SLACK_BYTES / times)
+			continue;
+		slack = (times - 1) * len;
+		if (!slack_take(slack))
+			continue;
+		m = mapping_new(len + slack, false);
+		if (m) {
+			m->slack = slack;
+			return m;
+		}
+		lock();
+		slack_bytes -= slack;
+		unlock();
+	}
+	return NULL;
 }
 
 static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
@@ -341,7 +396,7 @@ static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
 	if (__builtin_add_overflow(size, slack, &len))
 		return NULL;
 	lock();
-	m = spare_take(size, align);
+	m = spare_take(size, align, grows);
 	if (m) {
 		p = place(m, size, align, dirty);
 		unlock();
@@ -349,7 +404,7 @@ static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
 	}
 	unlock();
 
-	m = grows && len < SIZE_MAX / 2 ? mapping_new(2 * len, false) : NULL;
+	m = grows ? growing_new(len) : NULL;
 	if (!m)
 		m = mapping_new(len, false);
 	if (!m)
@@ -366,12 +421,12 @@ static bool large_free(struct mapping *m, const void *p, struct mapping **gone)
 {
 	if (m->spare || m->at != (uint64_t)(uintptr_t)p)
 		return false;
-	if (!in_fork() && (m->epoch != epoch || m->node.len > SPARE_BYTES)) {
+	if (!in_fork() && (m->epoch != epoch || m->high > SPARE_BYTES)) {
 		discard(m, gone);
 		return true;
 	}
 	m->spare = true;
-	spare_bytes += m->node.len;
+	spare_bytes += m->high;
 	link_first(&spares, m);
 	if (!in_fork())
 		spare_limit(SPARE_BYTES, gone);

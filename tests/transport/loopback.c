@@ -33,6 +33,16 @@
 #define ROOM  (POSTS / 4)
 /* Messages up to this size lie in the post itself. Most launches' messages do. */
 #define SMALL_MSG 256
+/*
+ * Longer messages of posts lie in a ring of the thread. A message that finds no room there is
+ * allocated, and then freed by the lane.
+ */
+#define RING ((size_t)512 << 10)
+/*
+ * The mirror is told of a chunk up to the first multiple of this behind what is used: a block that
+ * grows has addresses behind it that the program may never use.
+ */
+#define TELL ((uint64_t)64 << 20)
 /* How long a thread polls for an answer before it sleeps. With one processor it sleeps at once. */
 #define SPIN_NS 20000
 #define POLL_US 20 /* how long a lane polls for the next request */
@@ -57,7 +67,7 @@ struct job {
 
 struct chunk {
 	uint64_t addr, len;
-	bool mapped;	   /* the mirror has mapped it */
+	uint64_t told;	   /* the mirror has mapped this many bytes, from the beginning */
 	bool mapping;	   /* a thread is telling the mirror of it */
 	bool registered;   /* not a chunk, but the program's own memory */
 	atomic_uint users; /* the program, and unfinished requests that use it */
@@ -72,6 +82,7 @@ struct chunk {
 struct post {
 	_Alignas(64) struct job job;
 	struct poster *poster;
+	uint64_t ring_end; /* the ring is free up to here when this post has ended */
 	char message[SMALL_MSG];
 };
 
@@ -88,7 +99,10 @@ struct poster {
 	struct poster *next;
 	/* The thread writes these. */
 	_Alignas(64) uint64_t count;
-	uint64_t seen; /* number of finished posts that the thread has seen */
+	uint64_t seen;	    /* number of finished posts that the thread has seen */
+	char *ring;	    /* NULL: not needed yet */
+	uint64_t ring_head; /* bytes of the ring that were given out, with those left out */
+	uint64_t ring_tail; /* and those of posts that are known to have ended */
 	bool refused;
 	atomic_bool wants_room;
 	/* The lane writes this: the number of finished posts. They finish in order. */
@@ -214,7 +228,8 @@ void qcul_transport_close(void)
 		chunk_free(c);
 	}
 	for (at = &chunks; (c = *at);) {
-		c->mapped = c->mapping = false;
+		c->told = 0;
+		c->mapping = false;
 		atomic_store(&c->users, 1);
 		if (c->registered) {
 			*at = c->next;
@@ -269,13 +284,13 @@ static void chunk_unuse(struct chunk *c)
 {
 	if (atomic_fetch_sub(&c->users, 1) != 1)
 		return;
-	if (!c->mapped || !mirror || atomic_load(&ended)) {
+	if (!c->told || !mirror || atomic_load(&ended)) {
 		chunk_gone(c, true);
 		return;
 	}
 	c->unmap.cmd.op = QCU_OP_UNMAP;
 	c->unmap.cmd.unmap.va = c->addr;
-	c->unmap.cmd.unmap.len = c->len;
+	c->unmap.cmd.unmap.len = c->told;
 	c->unmap.done = unmapped;
 	if (mir_submit(mirror, &c->unmap))
 		return;
@@ -494,35 +509,44 @@ static bool contains(const struct chunk *c, uint64_t addr)
 	return addr - c->addr < c->len;
 }
 
-static int tell_of_chunk(const struct chunk *c)
+static int tell_of_chunk(uint64_t addr, uint64_t len)
 {
-	struct job job = {.seg = {c->addr, c->len}};
+	struct job job = {.seg = {addr, len}};
 
 	job.req.cmd.op = QCU_OP_MAP;
 	job.req.cmd.flags = QCU_F_SEGS;
-	job.req.cmd.map.va = c->addr;
-	job.req.cmd.map.len = c->len;
+	job.req.cmd.map.va = addr;
+	job.req.cmd.map.len = len;
 	job.req.cmd.map.chunk_bytes = QCU_CHUNK_DEFAULT;
 	job.req.segs = &job.seg;
 	job.req.seg_count = 1;
 	return driver_command(&job);
 }
 
-/* Makes the mirror map the chunk. The caller holds chunk_lock and is a user of the chunk. */
-static int map_chunk(struct chunk *c)
+/*
+ * Makes the mirror map the first `end` bytes of the chunk. The caller holds chunk_lock and is a
+ * user of the chunk.
+ */
+static int map_chunk(struct chunk *c, uint64_t end)
 {
+	uint64_t from, to;
 	int rc;
 
 	while (c->mapping)
 		pthread_cond_wait(&chunk_mapped, &chunk_lock);
-	if (c->mapped)
+	if (c->told >= end)
 		return 0;
+	from = c->told;
+	to = (end + TELL - 1) & ~(TELL - 1);
+	if (to > c->len)
+		to = c->len;
 	c->mapping = true;
 	pthread_mutex_unlock(&chunk_lock);
-	rc = tell_of_chunk(c);
+	rc = tell_of_chunk(c->addr + from, to - from);
 	pthread_mutex_lock(&chunk_lock);
 	c->mapping = false;
-	c->mapped = !rc;
+	if (!rc)
+		c->told = to;
 	pthread_cond_broadcast(&chunk_mapped);
 	return rc;
 }
@@ -545,7 +569,7 @@ static int use_chunk(struct job *job, uint64_t addr, uint64_t len)
 		/* While the chunk has a user it is not freed. */
 		atomic_fetch_add(&c->users, 1);
 		job->chunk = c;
-		rc = map_chunk(c);
+		rc = map_chunk(c, addr - c->addr + len);
 		if (!rc)
 			rc = 1;
 	}
@@ -562,7 +586,8 @@ static bool fresh_chunk(uint64_t addr, uint64_t len)
 	pthread_mutex_lock(&chunk_lock);
 	for (c = chunks; c && !contains(c, addr); c = c->next)
 		;
-	fresh = c && !c->registered && !c->mapped && len <= c->len - (addr - c->addr);
+	fresh = c && !c->registered && len <= c->len - (addr - c->addr) &&
+		c->told < addr - c->addr + len;
 	pthread_mutex_unlock(&chunk_lock);
 	return fresh;
 }
@@ -575,12 +600,12 @@ static int register_memory(uint64_t addr, uint64_t len)
 
 	if (!c)
 		return -ENOMEM;
-	rc = tell_of_chunk(c);
+	rc = tell_of_chunk(addr, len);
 	if (rc) {
 		free(c);
 		return rc;
 	}
-	c->mapped = true;
+	c->told = len;
 	pthread_mutex_lock(&chunk_lock);
 	c->next = chunks;
 	chunks = c;
@@ -745,16 +770,47 @@ static int copy_from_user(void *to, uint64_t addr, size_t len)
 }
 
 /*
- * room: space for a small message, NULL: none. A message of any command but COPY_SMALL is the
- * library's own memory, so it is mapped.
+ * Room for a message in the thread's ring; NULL: there is none. Posts end in order, so what was
+ * given out before the end of the last post that has ended is free.
  */
-static int prepare_message(struct job *job, void *room)
+static void *ring_room(struct poster *p, size_t len)
+{
+	uint64_t at = p->ring_head;
+
+	len = (len + 63) & ~(size_t)63;
+	if (!p->ring)
+		p->ring = aligned_alloc(64, RING);
+	if (!p->ring || len > RING)
+		return NULL;
+	/* A message does not go over the end of the ring. */
+	if (at % RING + len > RING)
+		at += RING - at % RING;
+	if (at + len - p->ring_tail > RING) {
+		p->seen = atomic_load_explicit(&p->ended, memory_order_acquire);
+		if (p->seen == p->count)
+			p->ring_tail = p->ring_head;
+		else if (p->seen)
+			p->ring_tail = p->post[(p->seen - 1) % POSTS].ring_end;
+	}
+	if (at + len - p->ring_tail > RING)
+		return NULL;
+	p->ring_head = at + len;
+	return p->ring + at % RING;
+}
+
+/*
+ * post: for a posted command, whose message has a place of its own; else NULL. A message of any
+ * command but COPY_SMALL is the library's own memory, so it is mapped.
+ */
+static int prepare_message(struct job *job, struct post *post)
 {
 	const struct qcu_buf *buf = &job->req.cmd.buf;
-	void *msg = room;
+	void *msg = NULL;
 	int rc = 0;
 
-	if (!room || buf->len > SMALL_MSG)
+	if (post)
+		msg = buf->len <= SMALL_MSG ? post->message : ring_room(post->poster, buf->len);
+	if (!msg)
 		msg = job->message = malloc(buf->len + 1);
 	if (!msg)
 		return -ENOMEM;
@@ -771,7 +827,7 @@ static int prepare_message(struct job *job, void *room)
  * Does what the driver does with a record from user space. Returns 0, or -errno for the record's
  * status.
  */
-static int prepare(struct job *job, const struct qCUcmd *cmd, void *room)
+static int prepare(struct job *job, const struct qCUcmd *cmd, struct post *post)
 {
 	int rc = qcu_check_user(cmd);
 
@@ -789,7 +845,7 @@ static int prepare(struct job *job, const struct qCUcmd *cmd, void *room)
 	case QCU_BUFFER_STAY:
 		return prepare_memory(job, true);
 	case QCU_BUFFER_MSG:
-		return prepare_message(job, room);
+		return prepare_message(job, post);
 	}
 	return 0;
 }
@@ -797,17 +853,23 @@ static int prepare(struct job *job, const struct qCUcmd *cmd, void *room)
 static int post_one(struct poster *p, const struct qCUcmd *cmd)
 {
 	struct post *post = next_post(p);
-	int rc = prepare(&post->job, cmd, post->message);
+	uint64_t ring_end = post->ring_end;
+	int rc = prepare(&post->job, cmd, post);
 
 	if (rc) {
 		release(&post->job);
 		return rc;
 	}
 	post->job.req.done = post_done;
+	post->ring_end = p->ring_head;
 	p->count++;
 	p->refused = false;
 	if (mir_submit(mirror, &post->job.req)) {
-		p->count -= p->refused;
+		if (p->refused) {
+			/* The post that was here before may be the last one that has ended. */
+			post->ring_end = ring_end;
+			p->count--;
+		}
 		return 0;
 	}
 	p->count--;

@@ -222,6 +222,26 @@ static void zeroes(void)
 	}
 }
 
+/* A block that grows on and on is moved when it becomes large, and then stays where it is. */
+static void grows_in_place(void)
+{
+	unsigned int moved = 0;
+	char *p = malloc(M), *q;
+	size_t size;
+
+	REQUIRE(p, "out of memory");
+	p[0] = 5;
+	for (size = 2 * M; size <= 512 * M; size *= 2) {
+		q = realloc(p, size);
+		REQUIRE(q && in_chunks(q) && q[0] == 5, "growth to %zu", size);
+		moved += q != p && size > 8 * M;
+		p = q;
+		p[size - 1] = 1;
+	}
+	REQUIRE(!moved, "moved %u times", moved);
+	free(p);
+}
+
 static void reallocs(void)
 {
 	size_t size, old = 0, i;
@@ -348,6 +368,7 @@ int main(void)
 	alignment();
 	zeroes();
 	reallocs();
+	grows_in_place();
 	errno_survives_free();
 	barely_touched();
 	across_threads();

@@ -23,8 +23,15 @@
 #define G     ((size_t)1 << 30)
 #define CHUNK (4 * M)
 
+#define GROWTH 128 /* how much longer a growing block may become in place */
+
 /* ---- the window, as the arena sees it ---- */
 
+#define MAPPINGS 1000
+static struct {
+	char *at;
+	size_t len;
+} mapping[MAPPINGS];
 static unsigned int mappings, made, refuse;
 static size_t mapped;
 
@@ -43,6 +50,9 @@ void *qcul_window_map(size_t len)
 	if (at > p)
 		munmap(p, (size_t)(at - p));
 	munmap(at + len, (size_t)(p + CHUNK - at));
+	assert_true(mappings < MAPPINGS);
+	mapping[mappings].at = at;
+	mapping[mappings].len = len;
 	mappings++;
 	made++;
 	mapped += len;
@@ -51,8 +61,12 @@ void *qcul_window_map(size_t len)
 
 void qcul_window_unmap(void *addr, size_t len)
 {
+	unsigned int i;
+
 	assert_int_equal(munmap(addr, len), 0);
-	mappings--;
+	for (i = 0; mapping[i].at != addr; i++)
+		assert_true(i < mappings);
+	mapping[i] = mapping[--mappings];
 	mapped -= len;
 }
 
@@ -66,6 +80,16 @@ static size_t resident(const char *p, size_t len)
 	for (i = 0; i < pages; i++)
 		n += vec[i] & 1;
 	free(vec);
+	return n;
+}
+
+static size_t all_resident(void)
+{
+	unsigned int i;
+	size_t n = 0;
+
+	for (i = 0; i < mappings; i++)
+		n += resident(mapping[i].at, mapping[i].len);
 	return n;
 }
 
@@ -259,11 +283,50 @@ static void resizes_in_place(void **state)
 	assert_int_equal(qcul_arena_size(p), 10 * M);
 	assert_true(qcul_arena_resize(p, 20 * M));
 	assert_int_equal(qcul_arena_size(p), 20 * M);
-	assert_false(qcul_arena_resize(p, 20 * M + 1));
 	assert_true(qcul_arena_resize(p, 15 * M));
 	/* Most of the block would be wasted. */
 	assert_false(qcul_arena_resize(p, M));
+	assert_true(qcul_arena_resize(p, GROWTH * 10 * M));
+	assert_false(qcul_arena_resize(p, GROWTH * 10 * M + 1));
 	put(p);
+}
+
+/* All growing blocks together get a part of the window's addresses, whatever they are used for. */
+static void growth_is_bounded(void **state)
+{
+	const size_t all_slack = QCU_WINDOW_SIZE / 8;
+	char *p[4], *again;
+	unsigned int i;
+
+	(void)state;
+	p[0] = qcul_arena_alloc(G, 1, false, true);
+	assert_int_equal(mapped, GROWTH * G);
+	/* Not as much again: twice the size, as long as there is enough for that. */
+	for (i = 1; i < 4; i++)
+		p[i] = qcul_arena_alloc(all_slack / 512, 1, false, true);
+	assert_int_equal(mapped, GROWTH * G + 3 * 2 * (all_slack / 512));
+	for (i = 1; i < 4; i++)
+		put(p[i]);
+	for (i = 1; i < 4; i++) {
+		p[i] = qcul_arena_alloc(3 * all_slack / 1024, 1, false, true);
+		assert_non_null(p[i]);
+	}
+	assert_int_equal(mapped, GROWTH * G + (2 + 2 + 1) * (3 * all_slack / 1024));
+	/* What is given back counts no longer. */
+	for (i = 0; i < 4; i++)
+		put(p[i]);
+	assert_int_equal(mapped, 0);
+	p[0] = qcul_arena_alloc(G, 1, false, true);
+	assert_int_equal(mapped, GROWTH * G);
+	put(p[0]);
+	/* A block that did not use its addresses is kept for the next one of its size. */
+	p[0] = qcul_arena_alloc(10 * M, 1, false, true);
+	made = 0;
+	put(p[0]);
+	again = get(10 * M, 1);
+	assert_ptr_equal(again, p[0]);
+	assert_int_equal(made, 0);
+	put(again);
 }
 
 static void knows_its_own(void **state)
@@ -384,7 +447,7 @@ static void at_random(void **state)
 	for (i = 0; i < SLOTS; i++)
 		if (s[i].p)
 			put(s[i].p);
-	assert_true(mapped <= 128 * M + 2 * CHUNK);
+	assert_true(all_resident() <= (128 * M + 2 * CHUNK) / QCUL_PAGE);
 }
 
 static void finds_by_address(void **state)
@@ -426,6 +489,7 @@ int main(void)
 		cmocka_unit_test_setup(aligned, start),
 		cmocka_unit_test_setup(zero_when_asked, start),
 		cmocka_unit_test_setup(resizes_in_place, start),
+		cmocka_unit_test_setup(growth_is_bounded, start),
 		cmocka_unit_test_setup(around_fork, start),
 		cmocka_unit_test_setup(at_random, start),
 		cmocka_unit_test(finds_by_address),
