@@ -9,14 +9,21 @@
 bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint32_t count,
 		    void *const *args)
 {
+	size_t end = 0; /* nothing has been written from here on */
 	uint32_t i;
 
-	/* Gaps between parameters must not leak old stack contents. */
-	memset(to, 0, room);
 	for (i = 0; i < count; i++) {
-		if (params[i].offset > room || params[i].size > room - params[i].offset)
+		const struct qcu_param *p = &params[i];
+
+		if (p->offset > room || p->size > room - p->offset)
 			return false;
-		memcpy((char *)to + params[i].offset, args[i], params[i].size);
+		/* Gaps between parameters must not leak old stack contents. */
+		if (p->offset > end)
+			memset((char *)to + end, 0, p->offset - end);
+		memcpy((char *)to + p->offset, args[i], p->size);
+		if (p->offset + p->size > end)
+			end = p->offset + p->size;
 	}
+	memset((char *)to + end, 0, room - end);
 	return true;
 }

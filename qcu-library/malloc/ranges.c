@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * A sorted array. Every copy does look-ups, by binary search. The array changes only when memory is
- * allocated or freed, which costs far more than moving the tail of an array.
+ * A sorted array. Every copy does look-ups, by binary search. When memory is allocated or freed,
+ * the shorter side of the array moves. So programs with thousands of allocations that free them in
+ * the order in which they have made them, or in the opposite order, move next to nothing.
  */
 #include "qcu-library/malloc/ranges.h"
 
@@ -24,6 +25,37 @@ static size_t upto(const struct qcul_ranges *r, uint64_t addr)
 	return lo;
 }
 
+static void to_the_front(struct qcul_ranges *r)
+{
+	struct qcul_range *base = r->v - r->front;
+
+	if (r->front)
+		memmove(base, r->v, r->count * sizeof(*base));
+	r->v = base;
+	r->front = 0;
+}
+
+/* Makes room for one more range behind the last one. */
+static bool room_at_end(struct qcul_ranges *r)
+{
+	size_t room = r->room ? 2 * r->room : 64;
+	struct qcul_range *v;
+
+	if (r->front + r->count < r->room)
+		return true;
+	/* At least half of the places were freed since the last time. */
+	if (r->front > r->room / 2) {
+		to_the_front(r);
+		return true;
+	}
+	v = realloc(r->room ? r->v - r->front : NULL, room * sizeof(*v));
+	if (!v)
+		return false;
+	r->v = v + r->front;
+	r->room = room;
+	return true;
+}
+
 bool qcul_ranges_add(struct qcul_ranges *r, const struct qcul_range *range)
 {
 	size_t at = upto(r, range->start);
@@ -34,16 +66,15 @@ bool qcul_ranges_add(struct qcul_ranges *r, const struct qcul_range *range)
 		return false;
 	if (at < r->count && r->v[at].start - range->start < range->len)
 		return false;
-	if (r->count == r->room) {
-		size_t room = r->room ? 2 * r->room : 64;
-		struct qcul_range *v = realloc(r->v, room * sizeof(*v));
-
-		if (!v)
+	if (at < r->count / 2 && r->front) {
+		memmove(r->v - 1, r->v, at * sizeof(*r->v));
+		r->v--;
+		r->front--;
+	} else {
+		if (!room_at_end(r))
 			return false;
-		r->v = v;
-		r->room = room;
+		memmove(r->v + at + 1, r->v + at, (r->count - at) * sizeof(*r->v));
 	}
-	memmove(r->v + at + 1, r->v + at, (r->count - at) * sizeof(*r->v));
 	r->v[at] = *range;
 	r->count++;
 	return true;
@@ -70,7 +101,13 @@ void qcul_ranges_remove(struct qcul_ranges *r, const struct qcul_range *range)
 	size_t at = (size_t)(range - r->v);
 
 	r->count--;
-	memmove(r->v + at, r->v + at + 1, (r->count - at) * sizeof(*r->v));
+	if (at < r->count / 2) {
+		memmove(r->v + 1, r->v, at * sizeof(*r->v));
+		r->v++;
+		r->front++;
+	} else {
+		memmove(r->v + at, r->v + at + 1, (r->count - at) * sizeof(*r->v));
+	}
 }
 
 static bool align_up(uint64_t *addr, uint64_t align)
@@ -88,12 +125,13 @@ static bool align_up(uint64_t *addr, uint64_t align)
 uint64_t qcul_ranges_gap(const struct qcul_ranges *r, uint64_t lo, uint64_t hi, uint64_t len,
 			 uint64_t align)
 {
+	size_t i = upto(r, lo);
 	uint64_t at = lo;
-	size_t i;
 
 	if (!align_up(&at, align))
 		return 0;
-	for (i = 0; i < r->count && r->v[i].start < hi; i++) {
+	/* The range before may end above `lo`. */
+	for (i -= i > 0; i < r->count && r->v[i].start < hi; i++) {
 		const struct qcul_range *used = &r->v[i];
 
 		if (used->start >= at && used->start - at >= len)

@@ -23,6 +23,7 @@ struct qcul_range {
 struct qcul_ranges {
 	struct qcul_range *v;
 	size_t count, room;
+	size_t front; /* free places before the first range; `room` counts them, too */
 };
 
 /* False: it overlaps another range, or there is no memory. */

@@ -3,6 +3,7 @@
  * Everything about a kernel except its run: its name, attributes, parameters and occupancy, the
  * ways to launch it, arguments of every size at their places, and a launch in a child process.
  */
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,22 @@ __global__ void take(int *out, char a, double b, struct mixed m, short c, int *c
 	out[4] = m.s[2];
 	out[5] = c;
 	out[6] = unused == nullptr;
+}
+
+#define LONG_WORDS 1000
+
+struct words {
+	unsigned int w[LONG_WORDS];
+};
+
+/* Adds up its arguments, so that every byte of them counts. */
+__global__ void add_up(unsigned long long *sum, struct words a)
+{
+	unsigned long long s = 0;
+
+	for (int i = threadIdx.x; i < LONG_WORDS; i += blockDim.x)
+		s += (unsigned long long)a.w[i] * (i + 1);
+	atomicAdd(sum, s);
 }
 
 __global__ void nothing()
@@ -185,6 +202,66 @@ static void symbols()
 	REQUIRE(to[0] == 0 && to[15] == 0, "%d %d", to[0], to[15]);
 }
 
+/*
+ * Launches with long arguments, more of them than the transport has room for, with small and large
+ * copies in between whose bytes travel in the same way. No thread waits.
+ */
+static void *long_arguments(void *)
+{
+	enum { LAUNCHES = 3000, BYTES = 60000 };
+	unsigned long long *sum, want = 0, got;
+	static __thread unsigned char bytes[BYTES];
+	unsigned char *dev, last[2];
+	struct words a;
+	cudaStream_t s;
+	unsigned int x = 1;
+
+	OK(cudaStreamCreate(&s));
+	OK(cudaMalloc(&sum, sizeof(*sum)));
+	OK(cudaMalloc(&dev, BYTES));
+	OK(cudaMemset(sum, 0, sizeof(*sum)));
+	OK(cudaDeviceSynchronize());
+	for (int i = 0; i < LAUNCHES; i++) {
+		size_t len = i % 50 ? (size_t)i % 700 : BYTES;
+
+		for (int k = 0; k < LONG_WORDS; k++) {
+			a.w[k] = x = x * 1664525 + 1013904223;
+			want += (unsigned long long)a.w[k] * (k + 1);
+		}
+		add_up<<<1, 32, 0, s>>>(sum, a);
+		OK(cudaGetLastError());
+		memset(&a, 0xee, sizeof(a));
+		if (!len)
+			continue;
+		memset(bytes, i, len);
+		OK(cudaMemcpyAsync(dev, bytes, len, cudaMemcpyHostToDevice, s));
+		memset(bytes, 0xee, len);
+	}
+	OK(cudaStreamSynchronize(s));
+	OK(cudaMemcpy(&got, sum, sizeof(got), cudaMemcpyDeviceToHost));
+	REQUIRE(got == want, "%llx, not %llx", got, want);
+	OK(cudaMemcpy(&last[0], dev, 1, cudaMemcpyDeviceToHost));
+	OK(cudaMemcpy(&last[1], dev + BYTES - 1, 1, cudaMemcpyDeviceToHost));
+	REQUIRE(last[0] == (unsigned char)(LAUNCHES - 1), "%u", last[0]);
+	REQUIRE(last[1] == (unsigned char)(LAUNCHES - 50), "%u", last[1]);
+	OK(cudaFree(sum));
+	OK(cudaFree(dev));
+	OK(cudaStreamDestroy(s));
+	return NULL;
+}
+
+static void long_arguments_of_threads()
+{
+	pthread_t t[3];
+
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!pthread_create(&t[i], NULL, long_arguments, NULL), "no thread");
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	/* A thread that takes over what one of these has left behind. */
+	long_arguments(NULL);
+}
+
 int main()
 {
 	pid_t pid;
@@ -204,5 +281,6 @@ int main()
 	launches();
 	symbols();
 	launches();
+	long_arguments_of_threads();
 	return 0;
 }

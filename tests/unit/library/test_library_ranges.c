@@ -46,7 +46,7 @@ static void refuses_what_overlaps(void **state)
 	assert_true(add(&r, 99, 1));
 	assert_true(add(&r, UINT64_MAX, 1));
 	assert_int_equal(r.count, 4);
-	free(r.v);
+	free(r.v - r.front);
 }
 
 static void finds_by_any_address_inside(void **state)
@@ -65,7 +65,7 @@ static void finds_by_any_address_inside(void **state)
 	assert_int_equal(qcul_ranges_find(&r, 2050)->start, 2000);
 	assert_int_equal(qcul_ranges_find(&r, 3099)->start, 3000);
 	assert_null(qcul_ranges_find(&r, UINT64_MAX));
-	free(r.v);
+	free(r.v - r.front);
 }
 
 static void keeps_its_order(void **state)
@@ -91,7 +91,7 @@ static void keeps_its_order(void **state)
 			for (i = 0; i < 15; i++)
 				drop(&r, r.v[r.count / 2].start);
 	}
-	free(r.v);
+	free(r.v - r.front);
 }
 
 static void takes_the_first_gap_on_a_chunk_boundary(void **state)
@@ -108,7 +108,7 @@ static void takes_the_first_gap_on_a_chunk_boundary(void **state)
 	assert_true(add(&r, BASE + 5 * CHUNK, CHUNK));
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, CHUNK, CHUNK), BASE + 4 * CHUNK);
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, CHUNK + 1, CHUNK), BASE + 6 * CHUNK);
-	free(r.v);
+	free(r.v - r.front);
 }
 
 static void uses_a_freed_gap_again(void **state)
@@ -124,7 +124,7 @@ static void uses_a_freed_gap_again(void **state)
 	drop(&r, BASE + 2 * CHUNK);
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, CHUNK, CHUNK), BASE + 2 * CHUNK);
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, CHUNK + PAGE, CHUNK), 0);
-	free(r.v);
+	free(r.v - r.front);
 }
 
 static void stays_inside_its_bounds(void **state)
@@ -141,7 +141,46 @@ static void stays_inside_its_bounds(void **state)
 	assert_true(add(&r, PAGE, PAGE));
 	assert_true(add(&r, end + CHUNK, PAGE));
 	assert_int_equal(qcul_ranges_gap(&r, BASE, end, CHUNK, CHUNK), BASE);
-	free(r.v);
+	free(r.v - r.front);
+}
+
+/* The order in which ranges go, and where new ones come, makes no difference but for the time. */
+static void in_any_order(void **state)
+{
+	enum { SLOTS = 1000, ROUNDS = 60000 };
+	static bool is[SLOTS];
+	struct qcul_ranges r = {0};
+	size_t count = 0, i;
+	uint32_t x = 1;
+	int round;
+
+	(void)state;
+	for (round = 0; round < ROUNDS; round++) {
+		x = x * 1664525 + 1013904223;
+		/* First in first out, last in first out, at random; mostly adding or removing. */
+		i = round < 20000   ? (size_t)round % SLOTS
+		    : round < 40000 ? SLOTS - 1 - (size_t)round % SLOTS
+				    : (x >> 12) % SLOTS;
+		if (round >= 40000 && (x >> 28 < 12) == is[i])
+			continue;
+		if (is[i])
+			drop(&r, BASE + i * CHUNK);
+		else
+			assert_true(add(&r, BASE + i * CHUNK, CHUNK / 2));
+		is[i] = !is[i];
+		count += is[i] ? 1 : (size_t)-1;
+		assert_int_equal(r.count, count);
+		if (round % 97)
+			continue;
+		for (i = 0; i < SLOTS; i++) {
+			const struct qcul_range *range =
+				qcul_ranges_find(&r, BASE + i * CHUNK + CHUNK / 4);
+
+			assert_int_equal(range != NULL, is[i]);
+			assert_true(!range || range->start == BASE + i * CHUNK);
+		}
+	}
+	free(r.v - r.front);
 }
 
 int main(void)
@@ -153,6 +192,7 @@ int main(void)
 		cmocka_unit_test(takes_the_first_gap_on_a_chunk_boundary),
 		cmocka_unit_test(uses_a_freed_gap_again),
 		cmocka_unit_test(stays_inside_its_bounds),
+		cmocka_unit_test(in_any_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
