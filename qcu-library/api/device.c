@@ -129,7 +129,7 @@ cudaError_t cudaDeviceReset(void)
 		qcul_break(cudaErrorDevicesUnavailable);
 		return cudaSuccess;
 	}
-	qcul_recycle_drop();
+	qcul_host_drop();
 	cmd = qcul_cmd(QCU_OP_DEVICE_RESET);
 	err = qcul_send(&cmd, 1);
 	qcul_print_flush();

@@ -85,5 +85,7 @@ bool qcul_recycle_keep(uint64_t start, uint64_t len);
 void *qcul_recycle_take(uint64_t len);
 /* Gives all blocks back. False: there were none. */
 bool qcul_recycle_drop(void);
+/* May freed memory be kept at all (QCU_PINNED_CACHE)? */
+bool qcul_recycle_wanted(void);
 
 #endif

@@ -117,6 +117,11 @@ bool qcul_recycle_drop(void)
 	return shrink(0, 0);
 }
 
+bool qcul_recycle_wanted(void)
+{
+	return limit() > 0;
+}
+
 bool qcul_recycle_keep(uint64_t start, uint64_t len)
 {
 	uint64_t max = limit();

@@ -9,6 +9,25 @@
 
 cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags);
 cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind);
+/* Gives back the pinned memory that is kept for later allocations. False: there was none. */
+bool qcul_host_drop(void);
+
+/* ---- slab.c: for pinned.c ---- */
+
+#define QCUL_SLAB	((size_t)2 << 20)
+#define QCUL_SLAB_BLOCK ((size_t)256 << 10) /* larger blocks are no blocks of slabs */
+
+/* A block of whole pages, all zero; NULL: no slab has room. */
+void *qcul_slab_take(size_t len);
+/* Memory that is mapped and registered becomes a slab. False: no memory. */
+bool qcul_slab_add(void *addr);
+/*
+ * Frees a block. False: it is no block of a slab. If gone->len is not 0, the caller must give this
+ * slab back: it is registered in the session gone->epoch.
+ */
+bool qcul_slab_give(void *ptr, struct qcul_range *gone);
+/* An empty slab, which the caller must give back. False: there is none. */
+bool qcul_slab_drop(struct qcul_range *gone);
 
 /* ---- memory.c ---- */
 

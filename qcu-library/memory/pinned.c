@@ -59,6 +59,73 @@ static bool in_window(const void *addr)
 	return (uint64_t)(uintptr_t)addr - hello->window_base < hello->window_size;
 }
 
+/* ---- slabs ---- */
+
+static void give_back(const struct qcul_range *slab)
+{
+	/* Only the parent's mirror knows the parent's memory. */
+	if (slab->epoch == qcul_epoch())
+		(void)qcul_unregister(slab);
+	qcul_window_unmap((void *)(uintptr_t)slab->start, slab->len);
+}
+
+bool qcul_host_drop(void)
+{
+	bool any = qcul_recycle_drop();
+	struct qcul_range slab;
+
+	while (qcul_slab_drop(&slab)) {
+		give_back(&slab);
+		any = true;
+	}
+	return any;
+}
+
+static void *slab_new(size_t len)
+{
+	void *addr = qcul_window_map(QCUL_SLAB);
+
+	if (!addr)
+		return NULL;
+	if (host_register(addr, QCUL_SLAB, 0) == cudaSuccess) {
+		const struct qcul_range slab = {
+			.start = (uint64_t)(uintptr_t)addr,
+			.len = QCUL_SLAB,
+		};
+
+		if (qcul_slab_add(addr))
+			return qcul_slab_take(len);
+		(void)qcul_unregister(&slab);
+	}
+	qcul_window_unmap(addr, QCUL_SLAB);
+	return NULL;
+}
+
+/* Frees a block of a slab. False: it is no such block. */
+static bool slab_free(void *ptr)
+{
+	struct qcul_range gone;
+
+	if (!qcul_slab_give(ptr, &gone))
+		return false;
+	if (gone.len)
+		give_back(&gone);
+	return true;
+}
+
+/* Pinned memory that is already mapped and registered, or a part of a new slab; NULL: neither. */
+static void *kept_or_shared(size_t len)
+{
+	void *addr;
+
+	if (len > QCUL_SLAB_BLOCK || !qcul_recycle_wanted())
+		return qcul_recycle_take(len);
+	addr = qcul_slab_take(len);
+	return addr ? addr : slab_new(len);
+}
+
+/* ---- allocations ---- */
+
 cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -81,15 +148,15 @@ cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigne
 	range.len = size;
 	range.device = qcul_self.device;
 	range.epoch = qcul_epoch();
-	addr = kind == QCUL_MEM_PINNED ? qcul_recycle_take(size) : NULL;
+	addr = kind == QCUL_MEM_PINNED ? kept_or_shared(size) : NULL;
 	if (!addr) {
 		addr = qcul_window_map(size);
-		if (!addr && qcul_recycle_drop())
+		if (!addr && qcul_host_drop())
 			addr = qcul_window_map(size);
 		if (!addr)
 			return alloc_elsewhere(ptr, &range);
 		err = host_register(addr, size, flags);
-		if (err == cudaErrorMemoryAllocation && qcul_recycle_drop())
+		if (err == cudaErrorMemoryAllocation && qcul_host_drop())
 			err = host_register(addr, size, flags);
 		if (err)
 			goto unmap;
@@ -97,6 +164,8 @@ cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigne
 	range.start = range.other = (uint64_t)(uintptr_t)addr;
 	if (!qcul_mem_add(&range)) {
 		err = cudaErrorMemoryAllocation;
+		if (slab_free(addr))
+			return err;
 		goto unregister;
 	}
 	*ptr = addr;
@@ -113,6 +182,7 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 {
 	struct qcul_range range;
 	cudaError_t err = qcul_ready(), unregister;
+	bool reusable, here;
 
 	if (err || !ptr)
 		return err;
@@ -121,12 +191,15 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 	if (kind == QCUL_MEM_MANAGED)
 		qcul_managed_forget(range.start, range.len);
 	/* Only the parent's mirror knows the parent's memory. */
-	if (range.epoch == qcul_epoch()) {
-		if (kind == QCUL_MEM_PINNED && in_window(ptr)) {
-			err = qcul_devices_idle();
-			if (!err && qcul_recycle_keep(range.start, range.len))
-				return cudaSuccess;
-		}
+	here = range.epoch == qcul_epoch();
+	reusable = kind == QCUL_MEM_PINNED && in_window(ptr);
+	if (reusable && here)
+		err = qcul_devices_idle();
+	if (reusable && slab_free(ptr))
+		return err;
+	if (here) {
+		if (reusable && !err && qcul_recycle_keep(range.start, range.len))
+			return cudaSuccess;
 		unregister = qcul_unregister(&range);
 		err = err ? err : unregister;
 	}

@@ -113,12 +113,92 @@ static void many_small_ones(void)
 	static char *p[200];
 	unsigned int kept, i;
 
+	/* Larger than a block of a slab, and together smaller than what may be kept. */
 	for (i = 0; i < 200; i++)
-		OK(cudaMallocHost((void **)&p[i], 4096));
+		OK(cudaMallocHost((void **)&p[i], MIB / 4 + 4096));
 	for (i = 0; i < 200; i++)
 		OK(cudaFreeHost(p[i]));
 	kept = kept_of(p, 200, 64);
 	REQUIRE(kept > 0 && kept <= 64, "%u blocks are kept", kept);
+}
+
+static bool slab_apart(char *const *p, size_t i, size_t j, size_t len)
+{
+	return p[i] + len <= p[j] || p[j] + len <= p[i];
+}
+
+/* Small blocks lie in slabs. They are as separate as others, and as zero. */
+static void slabs(void)
+{
+	enum { BLOCKS = 300 };
+	static char *p[BLOCKS];
+	struct cudaPointerAttributes attr;
+	char *dev, *back = malloc(BLOCKS * 256);
+	unsigned int round;
+	size_t i, j;
+	int status;
+	pid_t pid;
+
+	REQUIRE(back, "out of memory");
+	OK(cudaMalloc((void **)&dev, BLOCKS * 256));
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < BLOCKS; i++) {
+			size_t len = 1 + i * 877 % (MIB / 4);
+
+			OK(cudaMallocHost((void **)&p[i], len));
+			REQUIRE(((uintptr_t)p[i] & 4095) == 0, "%p", p[i]);
+			REQUIRE(!p[i][0] && !p[i][len / 2] && !p[i][len - 1], "block %zu", i);
+			memset(p[i], (int)i + 1, len);
+			OK(cudaPointerGetAttributes(&attr, p[i] + len - 1));
+			REQUIRE(attr.type == cudaMemoryTypeHost, "type %d", attr.type);
+			for (j = 0; j < i; j++)
+				REQUIRE(slab_apart(p, i, j, 1 + (i < j ? i : j) * 877 % (MIB / 4)),
+					"%zu and %zu", i, j);
+			OK(cudaMemcpyAsync(dev + i * 256, p[i], len < 256 ? len : 256,
+					   cudaMemcpyHostToDevice, 0));
+		}
+		/* A part of a slab is pinned memory only while it is allocated. */
+		OK(cudaFreeHost(p[7]));
+		OK(cudaPointerGetAttributes(&attr, p[7]));
+		REQUIRE(attr.type == cudaMemoryTypeUnregistered, "type %d", attr.type);
+		REFUSED(cudaFreeHost(p[7]), cudaErrorInvalidValue);
+		REFUSED(cudaFreeHost(p[8] + 4096), cudaErrorInvalidValue);
+		OK(cudaMallocHost((void **)&p[7], 4096));
+		OK(cudaMemcpy(back, dev, BLOCKS * 256, cudaMemcpyDeviceToHost));
+		for (i = 8; i < 298; i++)
+			REQUIRE(back[i * 256] == (char)(i + 1) &&
+					back[i * 256 + 255] == (char)(i + 1),
+				"block %zu", i);
+		pid = fork();
+		REQUIRE(pid >= 0, "no child: %s", strerror(errno));
+		if (!pid) {
+			/* In the child they are ordinary memory, and can be freed. */
+			char *mine;
+
+			for (i = 8; i < BLOCKS; i++)
+				REQUIRE(p[i][0] == (char)(i + 1), "block %zu in the child", i);
+			OK(cudaMallocHost((void **)&mine, 100));
+			for (i = 0; i < BLOCKS; i++)
+				REQUIRE(slab_apart((char *[]){mine, p[i]}, 0, 1, 100), "%zu", i);
+			for (i = 0; i < BLOCKS; i++)
+				OK(cudaFreeHost(p[i]));
+			REQUIRE(goes_back(p[100]), "the child keeps the parent's slab");
+			OK(cudaFreeHost(mine));
+			_exit(0);
+		}
+		REQUIRE(waitpid(pid, &status, 0) == pid && status == 0, "status %#x", status);
+		for (i = 0; i < BLOCKS; i++)
+			OK(cudaFreeHost(p[round & 1 ? i : BLOCKS - 1 - i]));
+		REQUIRE(goes_back(p[BLOCKS - 1]) || goes_back(p[0]), "all slabs are kept");
+	}
+	OK(cudaFree(dev));
+	/* A reset gives back the last slab, too. */
+	OK(cudaMallocHost((void **)&p[0], 100));
+	OK(cudaFreeHost(p[0]));
+	REQUIRE(mapped(p[0]), "no slab is kept");
+	OK(cudaDeviceReset());
+	REQUIRE(goes_back(p[0]), "the slab outlives a reset");
+	free(back);
 }
 
 static void child_has_none_of_it(void)
@@ -147,8 +227,11 @@ static void child_has_none_of_it(void)
 }
 
 /* Runs as a separate, traced program: counts what it costs to get and free a block. */
+#define SMALL 1000u
+
 static int traced(void)
 {
+	static char *small[SMALL];
 	unsigned int i;
 	char *p, *dev;
 
@@ -165,6 +248,9 @@ static int traced(void)
 		OK(cudaMallocHost((void **)&p, 8 * MIB));
 		OK(cudaFreeHost(p));
 	}
+	fprintf(stderr, "small\n");
+	for (i = 0; i < SMALL; i++)
+		OK(cudaMallocHost((void **)&small[i], 64 << 10));
 	fprintf(stderr, "end\n");
 	return 0;
 }
@@ -173,7 +259,7 @@ static void what_it_costs(char *self)
 {
 	char line[512], name[] = "/tmp/qcu-recycle-XXXXXX";
 	int fd = mkstemp(name), status;
-	long begin = 0, end = 0;
+	long begin = 0, small = 0, end = 0;
 	unsigned int all, syncs, sets;
 	FILE *f;
 	pid_t pid;
@@ -193,11 +279,18 @@ static void what_it_costs(char *self)
 	while (fgets(line, sizeof(line), f)) {
 		if (!strcmp(line, "begin\n"))
 			begin = ftell(f);
+		if (!strcmp(line, "small\n"))
+			small = ftell(f);
 		if (!strcmp(line, "end\n"))
 			end = ftell(f);
 	}
-	REQUIRE(begin && end > begin, "no trace");
+	REQUIRE(begin && small > begin && end > small, "no trace");
 	REQUIRE(ftruncate(fd, end) == 0, "%s", strerror(errno));
+	fseek(f, small, SEEK_SET);
+	all = commands(f, NULL);
+	/* 32 blocks of 64 KiB share a mapping and a registration. */
+	REQUIRE(all >= 2 * SMALL / 32 && all <= 2 * (SMALL / 32 + 1), "%u commands", all);
+	REQUIRE(ftruncate(fd, small) == 0, "%s", strerror(errno));
 	fseek(f, begin, SEEK_SET);
 	all = commands(f, NULL);
 	fseek(f, begin, SEEK_SET);
@@ -219,6 +312,7 @@ int main(int argc, char **argv)
 	managed_is_its_own();
 	what_is_kept_is_bounded();
 	many_small_ones();
+	slabs();
 	child_has_none_of_it();
 	what_it_costs(argv[0]);
 	return 0;
