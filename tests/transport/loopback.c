@@ -5,7 +5,6 @@
  * finds buffers, and tells the mirror of chunk memory before the memory is first used. A
  * guest-physical address is a pointer here.
  */
-#define _GNU_SOURCE /* process_vm_readv */
 #include "qcu-library/link/transport.h"
 
 #include <errno.h>
@@ -14,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "include/qcuerror.h"
@@ -24,6 +22,7 @@
 #include "qcu-library/link/link.h"
 #include "tests/transport/populate.h"
 #include "tests/transport/settings.h"
+#include "tests/transport/user_memory.h"
 
 /*
  * The most commands that one thread may have posted and the mirror not yet finished. At this limit
@@ -376,10 +375,9 @@ static void spin_until_zero(const atomic_uint *n)
 	}
 }
 
-static void wait_for_all(struct wait *w, bool look)
+static void wait_for_all(struct wait *w)
 {
-	if (look)
-		spin_until_zero(&w->pending);
+	spin_until_zero(&w->pending);
 	if (!atomic_load_explicit(&w->pending, memory_order_acquire))
 		return;
 	pthread_mutex_lock(&w->lock);
@@ -494,7 +492,7 @@ static int driver_command(struct job *job)
 	if (!p)
 		return -ENOMEM;
 	send(job, &p->driver_wait);
-	wait_for_all(&p->driver_wait, true);
+	wait_for_all(&p->driver_wait);
 	if (!job->sent || job->req.cmd.status == MIR_RULE_BROKEN) {
 		atomic_store(&ended, true);
 		return -EIO;
@@ -686,38 +684,6 @@ int qcul_transport_unmap(void *addr, size_t len)
 
 /* ---- records ---- */
 
-/* As pinning does: -EFAULT if some page is not mapped. */
-static int check_mapped(uint64_t addr, uint64_t len)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t start = addr & ~(page - 1);
-	unsigned char few[16], *vec = few;
-	size_t pages;
-	int rc = 0;
-
-	pages = (addr + len - start + page - 1) / page;
-	if (pages > sizeof(few))
-		vec = malloc(pages);
-	if (!vec)
-		return -ENOMEM;
-	if (mincore((void *)(uintptr_t)start, addr + len - start, vec) < 0)
-		rc = -EFAULT;
-	if (vec != few)
-		free(vec);
-	return rc;
-}
-
-/* As pinning for writing does: -EFAULT if the program may not write some page. */
-static int make_writable(uint64_t addr, uint64_t len)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t start = addr & ~(page - 1);
-
-	if (madvise((void *)(uintptr_t)start, addr + len - start, MADV_POPULATE_WRITE) == 0)
-		return 0;
-	return errno == ENOMEM ? -ENOMEM : -EFAULT;
-}
-
 static int prepare_memory(struct job *job, bool stays)
 {
 	const struct qcu_buf *buf = &job->req.cmd.buf;
@@ -734,11 +700,11 @@ static int prepare_memory(struct job *job, bool stays)
 		job->req.cmd.flags |= QCU_F_WINDOW;
 		return 0;
 	}
-	rc = check_mapped(buf->addr, buf->len);
+	rc = user_mapped(buf->addr, buf->len);
 	if (!rc && stays && job->req.cmd.op != QCU_OP_HOST_REGISTER)
 		rc = -EINVAL;
 	if (!rc && stays)
-		rc = make_writable(buf->addr, buf->len);
+		rc = user_writable(buf->addr, buf->len);
 	if (!rc && stays)
 		rc = register_memory(buf->addr, buf->len);
 	if (rc)
@@ -751,21 +717,6 @@ static int prepare_memory(struct job *job, bool stays)
 	job->req.segs = &job->seg;
 	job->req.seg_count = 1;
 	job->req.cmd.flags |= QCU_F_SEGS;
-	return 0;
-}
-
-/* Copies from memory of the program that may not be mapped. */
-static int copy_from_user(void *to, uint64_t addr, size_t len)
-{
-	struct iovec here = {to, len}, there = {(void *)(uintptr_t)addr, len};
-	ssize_t n = process_vm_readv(owner, &here, 1, &there, 1, 0);
-
-	if (n >= 0 || errno == EFAULT)
-		return (size_t)n == len ? 0 : -EFAULT;
-	/* Some containers do not permit process_vm_readv. */
-	if (check_mapped(addr, len))
-		return -EFAULT;
-	memcpy(to, (const void *)(uintptr_t)addr, len);
 	return 0;
 }
 
@@ -815,7 +766,7 @@ static int prepare_message(struct job *job, struct post *post)
 	if (!msg)
 		return -ENOMEM;
 	if (job->req.cmd.op == QCU_OP_COPY_SMALL)
-		rc = copy_from_user(msg, buf->addr, buf->len);
+		rc = user_copy(owner, msg, buf->addr, buf->len);
 	else
 		memcpy(msg, (const void *)(uintptr_t)buf->addr, buf->len);
 	job->req.msg = msg;
@@ -904,17 +855,6 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 	qcu_take_answer(cmd, &job->req.cmd);
 }
 
-/*
- * The answer to such a command comes only after the program has done something, so polling for it
- * is useless.
- */
-static bool parks(const struct qCUcmd *cmd)
-{
-	const struct qcu_rule *rule = qcu_rule(cmd->op);
-
-	return rule && rule->traits & QCU_PARKS;
-}
-
 void qcul_transport_waiting(uint32_t how)
 {
 	atomic_store(&waiting, how);
@@ -944,7 +884,7 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 			rc = send_one(p, &jobs[i], &cmds[i]);
 		cmds[i].status = rc;
 	}
-	wait_for_all(&p->wait, !parks(&cmds[count - 1]));
+	wait_for_all(&p->wait);
 	for (i = 0; i < count; i++)
 		if (jobs[i].sent)
 			answer(&cmds[i], &jobs[i]);
