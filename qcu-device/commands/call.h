@@ -49,6 +49,8 @@ struct host_calls {
 	struct host_call *running;  /* the guest is running it */
 	struct mir_request *parked; /* the guest's request for the next call, waiting */
 	int ended;		    /* no more calls will come: the status for the guest */
+	struct spin spin;	    /* how long a stream polls for the end of its call */
+	bool polling;		    /* a stream does that */
 };
 
 /* The object of a query that was answered "not ready". */

@@ -4,7 +4,11 @@
  * When a stream reaches one, the backend calls run(), which sends the function's token to the guest
  * and blocks the stream until the guest reports that the function has returned. The guest has one
  * thread for them, as CUDA has, so only one is in the guest at a time.
+ *
+ * Most of these functions are short, and waking a thread takes longer than they do. So one stream
+ * at a time polls for the end of its call before it sleeps (spin.h).
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "qcu-device/commands/commands.h"
@@ -13,7 +17,7 @@ struct host_call {
 	struct mirror *m;
 	uint64_t token;
 	uint32_t error;
-	bool done;
+	atomic_bool done;	       /* set under the lock */
 	STAILQ_ENTRY(host_call) link;  /* in `all` */
 	STAILQ_ENTRY(host_call) order; /* in `ready` */
 };
@@ -24,6 +28,7 @@ void mir_host_calls_init(struct mirror *m)
 
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_cond_init(&h->moved, NULL);
+	spin_init(&h->spin, m->cfg.poll_us);
 	STAILQ_INIT(&h->ready);
 	STAILQ_INIT(&h->all);
 }
@@ -71,23 +76,43 @@ static void answer(struct mir_request *req)
 		req->done(req);
 }
 
+static void poll_for_end(struct host_call *call, uint64_t began, uint64_t ns)
+{
+	unsigned int i;
+
+	for (i = 1; !atomic_load_explicit(&call->done, memory_order_acquire); i++) {
+		spin_pause();
+		if (i % 64 == 0 && spin_clock() - began > ns)
+			return;
+	}
+}
+
 /* Runs on a thread of the backend; the stream waits. */
 static void run(void *arg, int error)
 {
 	struct host_call *call = arg;
 	struct host_calls *h = &call->m->host_calls;
 	struct mir_request *req;
+	uint64_t began = spin_clock(), ns;
+	bool polls;
 
 	pthread_mutex_lock(&h->lock);
 	call->error = (uint32_t)error;
 	STAILQ_INSERT_TAIL(&h->ready, call, order);
 	req = next_answer(h);
+	ns = h->spin.now_ns;
+	polls = ns && !h->polling;
+	h->polling |= polls;
 	pthread_mutex_unlock(&h->lock);
 	answer(req);
 
+	if (polls)
+		poll_for_end(call, began, ns);
 	pthread_mutex_lock(&h->lock);
+	h->polling &= !polls;
 	while (!call->done && !h->ended)
 		pthread_cond_wait(&h->moved, &h->lock);
+	spin_came(&h->spin, spin_clock() - began);
 	/* After the end, mir_host_calls_fini() frees it. */
 	if (call->done)
 		STAILQ_REMOVE(&h->all, call, host_call, link);
