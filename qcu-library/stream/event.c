@@ -70,6 +70,20 @@ static cudaError_t post(uint32_t id, struct qCUcmd *cmd)
 	return first ? err : qcul_post(cmd, 1);
 }
 
+/* Numbers are all in use: gives up one of an event that is kept. */
+static bool number_given_up(void)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_EVENT_DESTROY);
+	uint32_t old = qcul_event_give_up();
+
+	if (!old)
+		return false;
+	cmd.event_destroy.event = old;
+	(void)qcul_post(&cmd, 1);
+	qcul_handle_drop(&qcul_events, old);
+	return true;
+}
+
 static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 {
 	struct qcul_handle *slot;
@@ -86,6 +100,8 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 	slot = qcul_event_again(flags, qcul_self.device, &id);
 	if (!slot) {
 		slot = qcul_handle_new(&qcul_events, &id);
+		if (!slot && number_given_up())
+			slot = qcul_handle_new(&qcul_events, &id);
 		if (!slot)
 			return cudaErrorMemoryAllocation;
 		slot->flags = flags;

@@ -272,6 +272,41 @@ static void events_again(void **state)
 	COSTS(cudaEventDestroy(e), 0, 0);
 }
 
+/* Creates events until there are no more, and destroys them. Returns how many there were. */
+static unsigned int as_many_as_can_be(unsigned int flags)
+{
+	static cudaEvent_t e[QCU_ID_MAX + 1];
+	unsigned int n, i;
+	cudaError_t err;
+
+	for (n = 0; !(err = cudaEventCreateWithFlags(&e[n], flags)); n++)
+		;
+	assert_int_equal(err, cudaErrorMemoryAllocation);
+	assert_int_equal(cudaGetLastError(), cudaErrorMemoryAllocation);
+	for (i = 0; i < n; i++)
+		assert_int_equal(cudaEventDestroy(e[i]), cudaSuccess);
+	return n;
+}
+
+/* What is kept takes no number from the program. */
+static void all_numbers(void **state)
+{
+	enum { KEPT = 64 };
+	cudaEvent_t e[KEPT];
+	unsigned int i, with;
+
+	(void)state;
+	for (i = 0; i < KEPT; i++) {
+		assert_int_equal(cudaEventCreate(&e[i]), cudaSuccess);
+		(void)record_and_wait(e[i]);
+	}
+	for (i = 0; i < KEPT; i++)
+		COSTS(cudaEventDestroy(e[i]), 0, 0);
+	with = as_many_as_can_be(cudaEventDisableTiming);
+	assert_true(with > QCU_ID_MAX / 2);
+	assert_int_equal(with, as_many_as_can_be(cudaEventDisableTiming));
+}
+
 /* A child has no mirror yet, so it has none of the kept events. Nor has a device after a reset. */
 static void events_in_a_child(void **state)
 {
@@ -496,10 +531,11 @@ static void asked_in_the_long_run(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needless_waits), cmocka_unit_test(waits_in_a_child),
-		cmocka_unit_test(events_again),	  cmocka_unit_test(events_in_a_child),
-		cmocka_unit_test(asked_once),	  cmocka_unit_test(asked_without_a_page),
-		cmocka_unit_test(looked_up),	  cmocka_unit_test(asked_in_the_long_run),
+		cmocka_unit_test(needless_waits),	 cmocka_unit_test(waits_in_a_child),
+		cmocka_unit_test(events_again),		 cmocka_unit_test(all_numbers),
+		cmocka_unit_test(events_in_a_child),	 cmocka_unit_test(asked_once),
+		cmocka_unit_test(asked_without_a_page),	 cmocka_unit_test(looked_up),
+		cmocka_unit_test(asked_in_the_long_run),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);
