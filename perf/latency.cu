@@ -17,21 +17,35 @@ __global__ void count(unsigned int *n)
 	atomicAdd(n, 1);
 }
 
+struct words {
+	unsigned int w[1000];
+};
+
+__global__ void take(struct words a, unsigned int *n)
+{
+	if (a.w[threadIdx.x] == 1)
+		atomicAdd(n, 1);
+}
+
+/* As many small allocations as a program holds at once. */
+#define MANY 4000
+
 struct state {
 	char *pinned, *dev, small[64];
 	unsigned int *counter;
 	unsigned long long launched;
+	struct words words;
 	cudaStream_t stream;
 	cudaEvent_t event;
 };
 
-#define OPERATION(name, ...)                                                             \
-	static void name(void *arg, unsigned int n)                                      \
-	{                                                                                \
-		struct state *s __attribute__((unused)) = (struct state *)arg;           \
-											 \
-		while (n--)                                                              \
-			__VA_ARGS__;                                                     \
+#define OPERATION(name, ...)                                                   \
+	static void name(void *arg, unsigned int n)                            \
+	{                                                                      \
+		struct state *s __attribute__((unused)) = (struct state *)arg; \
+                                                                               \
+		while (n--)                                                    \
+			__VA_ARGS__;                                           \
 	}
 
 OPERATION(launch, nothing<<<1, 32, 0, s->stream>>>())
@@ -45,6 +59,13 @@ OPERATION(async_down,
 	  CHECK(cudaMemcpyAsync(s->pinned, s->dev, 4096, cudaMemcpyDeviceToHost, s->stream)))
 OPERATION(copy_up, CHECK(cudaMemcpy(s->dev, s->small, 4, cudaMemcpyHostToDevice)))
 OPERATION(copy_down, CHECK(cudaMemcpy(s->small, s->dev, 4, cudaMemcpyDeviceToHost)))
+OPERATION(copy_down_64, CHECK(cudaMemcpy(s->small, s->dev, 64, cudaMemcpyDeviceToHost)))
+OPERATION(launch_long, take<<<1, 32, 0, s->stream>>>(s->words, s->counter))
+OPERATION(occupancy, {
+	int blocks;
+
+	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 128, 0));
+})
 OPERATION(set, CHECK(cudaMemsetAsync(s->dev, 0, 4096, s->stream)))
 OPERATION(record, CHECK(cudaEventRecord(s->event, s->stream)))
 OPERATION(event_query, CHECK(cudaEventQuery(s->event)))
@@ -100,6 +121,40 @@ static void drained(void *arg, unsigned int n)
 	CHECK(cudaStreamSynchronize(s->stream));
 }
 
+static void no_work(void *)
+{
+}
+
+/* Host functions, one after the other, and the wait for all of them. */
+static void host_functions(void *arg, unsigned int n)
+{
+	struct state *s = (struct state *)arg;
+
+	while (n--)
+		CHECK(cudaLaunchHostFunc(s->stream, no_work, NULL));
+	CHECK(cudaStreamSynchronize(s->stream));
+}
+
+static void many_malloc(void *, unsigned int n)
+{
+	static void *p[MANY];
+
+	for (unsigned int i = 0; i < n; i++)
+		CHECK(cudaMalloc(&p[i], 64 << 10));
+	for (unsigned int i = 0; i < n; i++)
+		CHECK(cudaFree(p[i]));
+}
+
+static void many_pinned(void *, unsigned int n)
+{
+	static void *p[MANY];
+
+	for (unsigned int i = 0; i < n; i++)
+		CHECK(cudaMallocHost(&p[i], 64 << 10));
+	for (unsigned int i = 0; i < n; i++)
+		CHECK(cudaFreeHost(p[i]));
+}
+
 static void settle(void *arg)
 {
 	CHECK(cudaStreamSynchronize(((struct state *)arg)->stream));
@@ -120,7 +175,7 @@ static void one(struct state *s, const char *name, uint64_t bytes,
 	b.arg = s;
 	b.most = most;
 	/* Measures a row of calls that do not wait, not the wait after them. */
-	b.enough = queues || run == drained ? 0.02 : 0;
+	b.enough = queues || most ? 0.02 : 0;
 	b.checked = run == drained ? "whole" : "-";
 	bench_run(&b);
 }
@@ -262,6 +317,12 @@ int main(int argc, char **argv)
 	one(&s, "cudaGetLastError", 0, last_error, 0, false);
 	one(&s, "cudaDeviceGetAttribute", 0, attribute, 0, false);
 	one(&s, "cudaPointerGetAttributes", 0, pointer, 0, false);
+	one(&s, "launch/4000B/issue", sizeof(s.words), launch_long, 128, true);
+	one(&s, "cudaMemcpy/d2h", 64, copy_down_64, 0, false);
+	one(&s, "cudaLaunchHostFunc/drained", 0, host_functions, 200, false);
+	one(&s, "cudaOccupancyMaxActiveBlocks", 0, occupancy, 0, false);
+	one(&s, "cudaMalloc+Free/many", 64 << 10, many_malloc, MANY, false);
+	one(&s, "cudaMallocHost+FreeHost/many", 64 << 10, many_pinned, MANY, false);
 	CHECK(cudaMemcpy(&got, s.counter, 4, cudaMemcpyDeviceToHost));
 	REQUIRE(got == (unsigned int)s.launched, "%u launches of %llu were done", got, s.launched);
 	threads(s.counter);
