@@ -7,9 +7,9 @@
  * call returns through qcul_done(), which keeps the value for cudaGetLastError.
  *
  * Locks, in the order in which they may nest: arena, places of graph memory, modules, session, then
- * one of slabs, memory, reserve, window, events and handles, print, captures (and graph memory
- * under captures), conditionals, host calls. fork() takes all of them (fork.h), so every table is
- * consistent in the child.
+ * one of slabs, memory, reserve, window, events (and handles under events), print, captures (and
+ * graph memory under captures), conditionals, host calls. fork() takes all of them (fork.h), so
+ * every table is consistent in the child.
  */
 #ifndef QCUL_LINK_H
 #define QCUL_LINK_H
