@@ -24,6 +24,7 @@ struct captured_stream {
 	uint32_t tid; /* for a per-thread stream: its thread */
 	struct capture *capture;
 	struct nodes tail;
+	bool gone; /* the program has destroyed the stream, but its nodes must still be joined */
 	struct captured_stream *next;
 };
 
@@ -81,8 +82,8 @@ static struct captured_stream *find(cudaStream_t stream)
 {
 	struct captured_stream *s = streams;
 
-	while (s &&
-	       (s->stream != stream || (stream == cudaStreamPerThread && s->tid != qcul_tid())))
+	while (s && (s->gone || s->stream != stream ||
+		     (stream == cudaStreamPerThread && s->tid != qcul_tid())))
 		s = s->next;
 	return s;
 }
@@ -254,6 +255,18 @@ static cudaError_t refuse(cudaStream_t stream)
 	return cudaErrorStreamCaptureUnsupported;
 }
 
+static bool leave(cudaStream_t stream)
+{
+	struct captured_stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = find(stream);
+	if (s)
+		s->gone = s != s->capture->origin;
+	pthread_mutex_unlock(&lock);
+	return !s || s->gone;
+}
+
 static cudaError_t unsafe(void)
 {
 	cudaError_t err = cudaSuccess;
@@ -364,6 +377,7 @@ static const struct qcul_recorder recorder = {
 	.launch = launch,
 	.alloc = alloc,
 	.refuse = refuse,
+	.leave = leave,
 	.unsafe = unsafe,
 	.record = record,
 	.wait = wait,
@@ -505,7 +519,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	c = s ? s->capture : NULL;
 	if (!c)
 		err = cudaErrorIllegalState;
-	else if (!graph)
+	else if (!graph && !c->given)
 		err = cudaErrorInvalidValue;
 	else if (c->origin != s)
 		err = cudaErrorStreamCaptureUnmatched;
@@ -529,7 +543,8 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 		qcul_graph_free(made);
 		made = given = NULL;
 	}
-	*graph = given ? given : made;
+	if (graph)
+		*graph = given ? given : made;
 	return err;
 }
 

@@ -27,6 +27,7 @@ struct qcul_recorder {
 	cudaError_t (*launch)(cudaStream_t stream, const struct qcul_captured_launch *launch);
 	cudaError_t (*alloc)(cudaStream_t stream, struct cudaMemAllocNodeParams *params);
 	cudaError_t (*refuse)(cudaStream_t stream);
+	bool (*leave)(cudaStream_t stream);
 	cudaError_t (*unsafe)(void);
 	cudaError_t (*record)(cudaStream_t stream, struct qcul_handle *event);
 	bool (*wait)(cudaStream_t stream, struct qcul_handle *event, cudaError_t *err);
@@ -90,6 +91,16 @@ static inline cudaError_t qcul_capture_record(cudaStream_t stream, struct qcul_h
 static inline cudaError_t qcul_capture_refuse(cudaStream_t stream)
 {
 	return qcul_recorder->refuse(stream);
+}
+
+/*
+ * For a stream that is about to be destroyed: it takes no further part in a capture. False: the
+ * capture began with this stream.
+ */
+static inline bool qcul_capture_leave(cudaStream_t stream)
+{
+	return !atomic_load_explicit(&qcul_captures, memory_order_relaxed) ||
+	       qcul_recorder->leave(stream);
 }
 
 /* For a wait of `stream`. True: the stream is being captured, or the event was recorded in a

@@ -86,7 +86,7 @@ static cudaError_t destroy(cudaStream_t stream)
 	id = qcul_handle_id(&qcul_streams, stream);
 	if (!id)
 		return cudaErrorInvalidResourceHandle;
-	if (qcul_captured(stream, &err))
+	if (!qcul_capture_leave(stream))
 		return qcul_capture_refuse(stream);
 	cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
 	cmd.stream_destroy.stream = id;

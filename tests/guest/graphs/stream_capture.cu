@@ -105,6 +105,13 @@ static void into_a_graph_that_exists()
 	REQUIRE(same == graph, "another graph");
 	CHECK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
 	REQUIRE(count == 1, "%zu edges", count);
+	/* The program has the graph, so it need not get it again. */
+	CHECK(cudaStreamBeginCaptureToGraph(one, graph, NULL, NULL, 0,
+					    cudaStreamCaptureModeGlobal));
+	CHECK(cudaMemsetAsync(other, 0, BYTES, one));
+	CHECK(cudaStreamEndCapture(one, NULL));
+	CHECK(cudaGraphGetNodes(graph, NULL, &count));
+	REQUIRE(count == 3, "%zu nodes", count);
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	CHECK(cudaGraphLaunch(exec, one));
 	CHECK(cudaStreamSynchronize(one));
@@ -112,6 +119,48 @@ static void into_a_graph_that_exists()
 	check_all(host, 3, "captured to a graph");
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
+}
+
+/* A stream that has joined the capture, and was joined back, is destroyed before the end. */
+static void without_a_stream()
+{
+	cudaStream_t third, fourth;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	cudaError_t err;
+
+	CHECK(cudaMemset(dev, 0, BYTES));
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaStreamCreate(&third));
+	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+	CHECK(cudaEventRecord(fork_event, one));
+	CHECK(cudaStreamWaitEvent(third, fork_event, 0));
+	put_work(third, 6);
+	CHECK(cudaEventRecord(join_event, third));
+	CHECK(cudaStreamWaitEvent(one, join_event, 0));
+	CHECK(cudaStreamDestroy(third));
+	/* A new stream, perhaps at the same address, is not part of the capture. */
+	CHECK(cudaStreamCreateWithFlags(&fourth, cudaStreamNonBlocking));
+	CHECK(cudaStreamSynchronize(fourth));
+	put_work(one, 1);
+	CHECK(cudaStreamEndCapture(one, &graph));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, one));
+	CHECK(cudaStreamSynchronize(one));
+	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, 7, "after the stream was destroyed");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+
+	/* Its work was not joined. */
+	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+	CHECK(cudaEventRecord(fork_event, one));
+	CHECK(cudaStreamWaitEvent(fourth, fork_event, 0));
+	put_work(fourth, 1);
+	(void)cudaStreamDestroy(fourth);
+	err = cudaStreamEndCapture(one, &graph);
+	REQUIRE(err && !graph, "%d", err);
+	(void)cudaGetLastError();
 }
 
 /*
@@ -270,6 +319,7 @@ int main()
 	CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
 	nothing_happens_until_launched();
 	into_a_graph_that_exists();
+	without_a_stream();
 	with_other_dependencies();
 	wrong();
 	CHECK(cudaFree(dev));
