@@ -134,12 +134,13 @@ static void waits(int *dev)
 	REQUIRE(__atomic_load_n(&ended, __ATOMIC_ACQUIRE), "did not wait");
 	/* The thread of host functions tells that it is done, and then asks for no more. */
 	usleep(20000);
-	mark("work of another thread", 3);
+	/* The launch, the end of the thread, and two waits: the last is for all that was posted. */
+	mark("work of another thread", 4);
 	REQUIRE(!pthread_create(&thread, NULL, launch, dev), "no thread");
 	pthread_join(thread, NULL);
 	OK(cudaStreamSynchronize(stream));
-	mark("pinned memory that the GPU has not used since: it is mapped, and registered", 3);
 	OK(cudaDeviceSynchronize());
+	mark("pinned memory that the GPU has not used since: it is mapped, and registered", 2);
 	OK(cudaMallocHost(&pinned, 4096));
 	OK(cudaFreeHost(pinned));
 	mark_soon("pinned memory that is kept", 0);
