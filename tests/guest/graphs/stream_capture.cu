@@ -88,9 +88,22 @@ static void nothing_happens_until_launched()
 	CHECK(cudaGraphDestroy(graph));
 }
 
-static void into_a_graph_that_exists()
+/* Launches the graph once; then each element in `dev` must be `want`. */
+static void launch_and_end(cudaGraph_t graph, int want, const char *what)
 {
 	cudaGraphExec_t exec;
+
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, one));
+	CHECK(cudaStreamSynchronize(one));
+	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
+	check_all(host, want, what);
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
+static void into_a_graph_that_exists()
+{
 	cudaGraph_t graph, same;
 	cudaGraphNode_t node;
 	size_t count;
@@ -112,20 +125,13 @@ static void into_a_graph_that_exists()
 	CHECK(cudaStreamEndCapture(one, NULL));
 	CHECK(cudaGraphGetNodes(graph, NULL, &count));
 	REQUIRE(count == 3, "%zu nodes", count);
-	CHECK(cudaGraphInstantiate(&exec, graph, 0));
-	CHECK(cudaGraphLaunch(exec, one));
-	CHECK(cudaStreamSynchronize(one));
-	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
-	check_all(host, 3, "captured to a graph");
-	CHECK(cudaGraphExecDestroy(exec));
-	CHECK(cudaGraphDestroy(graph));
+	launch_and_end(graph, 3, "captured to a graph");
 }
 
 /* A stream that has joined the capture, and was joined back, is destroyed before the end. */
 static void without_a_stream()
 {
 	cudaStream_t third, fourth;
-	cudaGraphExec_t exec;
 	cudaGraph_t graph;
 	cudaError_t err;
 
@@ -144,13 +150,7 @@ static void without_a_stream()
 	CHECK(cudaStreamSynchronize(fourth));
 	put_work(one, 1);
 	CHECK(cudaStreamEndCapture(one, &graph));
-	CHECK(cudaGraphInstantiate(&exec, graph, 0));
-	CHECK(cudaGraphLaunch(exec, one));
-	CHECK(cudaStreamSynchronize(one));
-	CHECK(cudaMemcpy(host, dev, BYTES, cudaMemcpyDeviceToHost));
-	check_all(host, 7, "after the stream was destroyed");
-	CHECK(cudaGraphExecDestroy(exec));
-	CHECK(cudaGraphDestroy(graph));
+	launch_and_end(graph, 7, "after the stream was destroyed");
 
 	/* Its work was not joined. */
 	CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
