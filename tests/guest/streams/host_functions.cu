@@ -16,6 +16,7 @@
 
 static pid_t self;
 static std::atomic<int> entered, left;
+static std::atomic<bool> held;
 
 __global__ void store(volatile int *to, int value)
 {
@@ -74,6 +75,15 @@ static void CUDART_CB slow(void *)
 	left++;
 }
 
+/* Keeps its stream until the program says so. */
+static void CUDART_CB hold(void *)
+{
+	while (held)
+		usleep(1000);
+	usleep(10 * 1000);
+	left++;
+}
+
 /*
  * The stream waits for the function. So does everything that waits for the stream or for an
  * event in it.
@@ -86,12 +96,14 @@ static void waits(void)
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
 	CHECK(cudaEventCreate(&event));
-	entered = left = 0;
-	CHECK(cudaLaunchHostFunc(stream, slow, NULL));
+	left = 0;
+	held = true;
+	CHECK(cudaLaunchHostFunc(stream, hold, NULL));
 	CHECK(cudaEventRecord(event, stream));
 	EXPECT(cudaEventQuery(event), cudaErrorNotReady);
 	EXPECT(cudaStreamQuery(stream), cudaErrorNotReady);
 	CHECK(cudaStreamSynchronize(other));
+	held = false;
 	CHECK(cudaEventSynchronize(event));
 	REQUIRE(left == 1, "the event came before the function's end");
 	CHECK(cudaLaunchHostFunc(stream, slow, NULL));
@@ -180,14 +192,21 @@ static void CUDART_CB never(void *)
 /* After an error, callbacks get the error, and host functions are left out. */
 static int fault(void)
 {
+	cudaFuncAttributes loaded;
 	cudaStream_t stream;
 
+	/* The kernel is loaded before the stream is held: loading may wait for streams. */
+	CHECK(cudaFuncGetAttributes(&loaded, store));
 	CHECK(cudaStreamCreate(&stream));
-	CHECK(cudaLaunchHostFunc(stream, slow, NULL));
+	held = true;
+	CHECK(cudaLaunchHostFunc(stream, hold, NULL));
 	store<<<1, 1, 0, stream>>>((int *)8, 1);
 	CHECK_LAUNCH();
 	CHECK(cudaStreamAddCallback(stream, after_fault, NULL, 0));
 	CHECK(cudaLaunchHostFunc(stream, never, NULL));
+	/* The mirror has them all, so none is refused for the error. */
+	EXPECT(cudaStreamQuery(stream), cudaErrorNotReady);
+	held = false;
 	EXPECT(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
 	for (int i = 0; i < 5000 && !fault_status; i++)
 		usleep(1000);
