@@ -102,6 +102,27 @@ static void check_alloc(struct check *c)
 	want(CALL(c, device_sync, 0), 0, "no error is left behind");
 }
 
+/* Memory that is freed and allocated again: CUDA says how much is free, whoever has kept it. */
+static void check_again(struct check *c)
+{
+	uint64_t a[40], before, after, total;
+	unsigned int i;
+
+	want(CALL(c, mem_info, 0, &before, &total), 0, "mem_info");
+	for (i = 0; i < 40; i++)
+		want(CALL(c, mem_alloc, 0, (uint64_t)(i + 1) << 17, &a[i]), 0, "one of many");
+	for (i = 0; i < 40; i++)
+		want(CALL(c, mem_free, a[i]), 0, "and its end");
+	want(CALL(c, mem_alloc, 0, 40ull << 17, &a[0]), 0, "one of them again");
+	check(CALL(c, mem_valid, a[0], 40ull << 17), "which is valid");
+	check(!CALL(c, mem_valid, a[0], (40ull << 17) + 1), "up to its end");
+	want(CALL(c, mem_free, a[0]), 0, "and freed");
+	want(CALL(c, mem_free, a[0]), QCU_ERR_InvalidValue, "once");
+	want(CALL(c, mem_info, 0, &after, &total), 0, "mem_info");
+	check(after + (8u << 20) >= before, "%lld KiB fewer are free",
+	      (long long)(before - after) / 1024);
+}
+
 /* Copies both ways, with registered memory in the window and with memory that is not registered. */
 static void check_copies(struct check *c)
 {
@@ -709,6 +730,7 @@ static void all_but_the_fault(struct check *c)
 		return;
 	check_device(c);
 	check_alloc(c);
+	check_again(c);
 	check_copies(c);
 	check_memset(c);
 	check_streams(c);

@@ -77,6 +77,18 @@ struct cu_range {
 	unsigned int dev;
 	const struct be_module *module;
 	bool imported; /* of another process */
+	bool keep;     /* may be given out again when it is freed, see be_cuda_kept.c */
+};
+
+/*
+ * Device memory that has been freed and not given back to CUDA. The bytes are more than a VM's
+ * quota, for each mirror, so there are few.
+ */
+#define CU_KEPT	      16
+#define CU_KEPT_BYTES (8u << 20)
+struct cu_kept {
+	uint64_t addr, size;
+	unsigned int dev;
 };
 
 /* Host memory that is registered now, and the device on which it was registered. */
@@ -106,6 +118,9 @@ struct be {
 	pthread_rwlock_t range_lock; /* protects the sorted array of ranges */
 	struct cu_range *ranges;
 	size_t range_count, range_room;
+	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
+	struct cu_kept kept[CU_KEPT];
+	size_t kept_count;
 	pthread_mutex_t host_lock; /* protects the array of registrations */
 	pthread_mutex_t cond_lock;
 	struct cu_host *hosts;
@@ -146,8 +161,23 @@ int cu_mem_free(struct be *be, uint64_t addr);
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
+/* Other processes know this memory: when it is freed, it goes back to CUDA. */
+void cu_mem_known_elsewhere(struct be *be, uint64_t addr);
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
+
+/* be_cuda_kept.c */
+int cu_kept_open(struct be *be);
+void cu_kept_close(struct be *be);
+/* Takes kept memory of exactly this size. *addr is 0 if there is none. Returns CUDA's result. */
+int cu_kept_take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+/* False: the memory was not kept, and the caller must free it. */
+bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr);
+uint64_t cu_kept_bytes(struct be *be, unsigned int dev);
+/* Gives all kept memory of the device back to CUDA. False: there was none. */
+bool cu_kept_drop(struct be *be, unsigned int dev);
+/* The device has been reset, so its memory is gone. */
+void cu_kept_forget(struct be *be, unsigned int dev);
 
 /* be_cuda_pool.c */
 int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **p);

@@ -18,8 +18,10 @@ int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
 
 	if (!ret)
 		ret = CU(be, cudaIpcGetMemHandle, &h, (void *)(uintptr_t)addr);
-	if (!ret)
+	if (!ret) {
 		memcpy(handle, &h, sizeof(h));
+		cu_mem_known_elsewhere(be, addr);
+	}
 	return ret;
 }
 

@@ -12,7 +12,9 @@
 
 int cu_mem_open(struct be *be)
 {
-	return pthread_rwlock_init(&be->range_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
+	if (pthread_rwlock_init(&be->range_lock, NULL))
+		return QCU_ERR_OperatingSystem;
+	return cu_kept_open(be);
 }
 
 void cu_mem_close(struct be *be)
@@ -26,6 +28,7 @@ void cu_mem_close(struct be *be)
 			continue;
 		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 	}
+	cu_kept_close(be);
 	free(be->ranges);
 	pthread_rwlock_destroy(&be->range_lock);
 }
@@ -101,23 +104,36 @@ void cu_mem_forget(struct be *be, const struct be_module *m)
 void cu_mem_reset(struct be *be, unsigned int dev)
 {
 	forget(be, NULL, dev);
+	cu_kept_forget(be, dev);
+}
+
+/* Kept memory may be what a larger allocation lacks. */
+static int allocate(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+{
+	void *p = NULL;
+	int ret = CU(be, cudaMalloc, &p, size);
+
+	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
+		ret = CU(be, cudaMalloc, &p, size);
+	*addr = (uintptr_t)p;
+	return ret;
 }
 
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 {
-	struct cu_range r = {.size = size, .dev = dev};
-	void *p = NULL;
+	struct cu_range r = {.size = size, .dev = dev, .keep = true};
 	int ret = cu_use(be, dev);
 
 	*addr = 0;
 	if (!ret)
-		ret = CU(be, cudaMalloc, &p, size);
-	if (ret || !p)
+		ret = cu_kept_take(be, dev, size, &r.addr);
+	if (!ret && !r.addr)
+		ret = allocate(be, dev, size, &r.addr);
+	if (ret || !r.addr)
 		return ret;
-	r.addr = (uintptr_t)p;
 	ret = cu_mem_add(be, &r);
 	if (ret) {
-		CU(be, cudaFree, p);
+		CU(be, cudaFree, (void *)(uintptr_t)r.addr);
 		return ret;
 	}
 	*addr = r.addr;
@@ -166,7 +182,20 @@ int cu_mem_free(struct be *be, uint64_t addr)
 	if (!cu_mem_take(be, addr, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
-	return ret ? ret : CU(be, cudaFree, (void *)(uintptr_t)addr);
+	if (ret || (r.keep && cu_kept_add(be, r.dev, r.size, addr)))
+		return ret;
+	return CU(be, cudaFree, (void *)(uintptr_t)addr);
+}
+
+void cu_mem_known_elsewhere(struct be *be, uint64_t addr)
+{
+	size_t at;
+
+	pthread_rwlock_wrlock(&be->range_lock);
+	at = above(be, addr);
+	if (at && be->ranges[at - 1].addr == addr)
+		be->ranges[at - 1].keep = false;
+	pthread_rwlock_unlock(&be->range_lock);
 }
 
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
@@ -193,7 +222,7 @@ int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total
 
 	if (!ret)
 		ret = CU(be, cudaMemGetInfo, &f, &t);
-	*free = f;
+	*free = f + cu_kept_bytes(be, dev);
 	*total = t;
 	return ret;
 }
