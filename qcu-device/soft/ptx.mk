@@ -10,7 +10,7 @@ PTX_SRCS += $(addprefix qcu-device/soft/ptx/memory/, \
 	ptx_tex.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/exec/, \
 	ptx_bar.c ptx_block.c ptx_check.c ptx_exec.c ptx_frame.c ptx_grid.c ptx_link.c ptx_pool.c \
-	ptx_sched.c ptx_stack.c ptx_sys.c ptx_warpop.c)
+	ptx_sched.c ptx_shared.c ptx_stack.c ptx_sys.c ptx_warpop.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/text/,ptx_lex.c ptx_operand.c ptx_sym.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/build/, \
 	ptx_build.c ptx_build_atom.c ptx_build_call.c ptx_build_ctl.c ptx_build_cvt.c ptx_build_float.c \

@@ -225,15 +225,16 @@ struct ptx_call {
 struct ptx_func {
 	const char *name;
 	unsigned int index;
-	bool entry, defined, indirect, shared_used;
+	bool entry, defined, indirect;
 	bool allocates; /* it has an alloca */
 	enum ptx_sys sys;
-	uint32_t pc;	       /* first instruction */
-	uint32_t end;	       /* one past the last */
-	uint32_t frame_bytes;  /* registers and parameter area */
-	uint32_t area_bytes;   /* parameter area, bytes per lane */
-	uint32_t local_bytes;  /* .local of this function */
-	uint32_t shared_bytes; /* entry: its own static shared memory, without that of functions */
+	uint32_t pc;		   /* first instruction */
+	uint32_t end;		   /* one past the last */
+	uint32_t frame_bytes;	   /* registers and parameter area */
+	uint32_t area_bytes;	   /* parameter area, bytes per lane */
+	uint32_t local_bytes;	   /* .local of this function */
+	uint32_t shared_bytes;	   /* entry: of the variables that are declared in its body */
+	struct ptx_shared *shared; /* the other shared variables that it names itself */
 	unsigned int nparams, nrets;
 	struct ptx_arg *params, *rets;
 	struct ptx_param *kparams; /* entry: layout of the parameter buffer */
@@ -251,7 +252,8 @@ struct ptx_func {
 	/* ptx_link.c: the needs of this function with all calls below it */
 	unsigned int mark;
 	uint32_t stack_need;
-	bool recursive, reach_shared;
+	bool recursive;
+	unsigned int stamp; /* ptx_shared.c: the last kernel that was seen to reach it */
 	const struct ptx_func *reach_bad;
 	struct ptx_func *next; /* .alias: the function that this one is another name of */
 };
@@ -260,7 +262,8 @@ struct ptx_kernel {
 	struct ptx_kernel_info info;
 	struct ptx_module *mod;
 	struct ptx_func *fn;
-	uint32_t shared_total; /* with the part of called functions */
+	uint32_t shared_top;   /* end of the shared variables that it reaches, behind its own */
+	uint32_t shared_total; /* its own and those that it reaches */
 	uint32_t stack_bytes;  /* per thread, with calls */
 	enum ptx_status bad;
 	uint32_t bad_line;
@@ -277,13 +280,34 @@ struct ptx_var {
 	uint64_t addr; /* global and const: address, once it is placed */
 	uint32_t slot; /* ref of the constant for its address, if used before it is defined */
 	bool is_extern;
-	bool own; /* shared: belongs to one kernel, not to functions */
+	bool own;    /* shared: declared in the body of a kernel, so no other function names it */
+	bool linked; /* shared, not own: ptx_shared.c gives it its place */
+	const struct ptx_func *user; /* linked: the last function that named it */
+	uint32_t kernels;	     /* linked: how many kernels reach it */
 	bool managed;
 	bool bound;    /* at an address from ptx_env.bound: not ours to initialise or free */
 	uint8_t *init; /* NULL: zero */
 	uint64_t init_len;
 	struct ptx_reloc *relocs;
 	struct ptx_var *next;
+};
+
+/* A function names this shared variable. */
+struct ptx_shared {
+	struct ptx_var *var;
+	struct ptx_shared *next;
+};
+
+/*
+ * The place of a shared variable goes here: into the offset of an instruction (width 0), or into a
+ * constant of 4 or 8 bytes.
+ */
+struct ptx_shared_fix {
+	struct ptx_var *var;
+	uint32_t where;
+	unsigned int width;
+	uint64_t add;
+	struct ptx_shared_fix *next;
 };
 
 /* An initialiser that is the address of something. */
@@ -327,11 +351,11 @@ struct ptx_module {
 
 	uint64_t const_size;
 	pthread_mutex_t heap_lock;
-	struct ptx_heap *heap;	/* allocations by malloc() in kernels */
-	bool bounded;		/* some function has .maxntid, .reqntid or .maxnreg */
-	uint32_t fshared_bytes; /* shared memory of functions that are not kernels */
-	ptx_fn *plain;		/* with checks: the real handlers, called by those of ptx_check.c */
-	char **files;		/* file names from .file, by number */
+	struct ptx_heap *heap; /* allocations by malloc() in kernels */
+	bool bounded;	       /* some function has .maxntid, .reqntid or .maxnreg */
+	struct ptx_shared_fix *shared_fixes;
+	ptx_fn *plain; /* with checks: the real handlers, called by those of ptx_check.c */
+	char **files;  /* file names from .file, by number */
 	uint32_t nfiles, files_cap;
 	bool reserved_used;   /* the module reads %reserved_smem_offset */
 	unsigned int target;  /* sm_75: 75 */

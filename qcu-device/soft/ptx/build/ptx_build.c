@@ -58,10 +58,14 @@ enum ptx_status ptx_build_stmt(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	bool strict = has_entry(ptx_build_int, s->op) || has_entry(ptx_build_float, s->op) ||
 		      has_entry(ptx_build_ctl, s->op);
+	uint32_t from = P->m->ncode;
+	enum ptx_status st;
 
 	if (strict && !modifiers_known(s))
 		return PTX_INVALID_PTX;
-	return ptx_build_find(s->op)(P, s);
+	st = ptx_build_find(s->op)(P, s);
+	ptx_shared_fix_insns(P, from);
+	return st;
 }
 
 bool ptx_is_video(const char *op)

@@ -16,12 +16,17 @@
 struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn fn);
 void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line);
 uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v);
-uint32_t ptx_const_own(struct ptx_parser *P);
+uint32_t ptx_const_own(struct ptx_parser *P, unsigned int width);
 uint32_t ptx_xop(struct ptx_parser *P, uint32_t ref);
 
 /* ptx_place.c */
 uint32_t ptx_var_ref(struct ptx_parser *P, struct ptx_var *v);
 bool ptx_var_place(struct ptx_module *m, struct ptx_var *v);
+
+void ptx_shared_use(struct ptx_parser *P, struct ptx_var *v);
+uint32_t ptx_shared_const(struct ptx_parser *P, struct ptx_var *v, unsigned int width,
+			  uint64_t add);
+void ptx_shared_fix_insns(struct ptx_parser *P, uint32_t from);
 
 /* An address as written in the PTX text */
 struct ptx_place {
@@ -63,7 +68,7 @@ struct ptx_build_entry {
 };
 extern const struct ptx_build_entry ptx_build_int[], ptx_build_float[], ptx_build_mem[],
 	ptx_build_ctl[], ptx_build_sync[], ptx_build_video[], ptx_build_atom[], ptx_build_cvt[],
-	ptx_build_tex[];
+	ptx_build_tex[][];
 ptx_build_fn ptx_build_find(const char *op);
 enum ptx_status ptx_build_stmt(struct ptx_parser *P, struct ptx_stmt *s);
 bool ptx_is_video(const char *op);

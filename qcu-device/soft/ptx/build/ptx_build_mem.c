@@ -310,6 +310,17 @@ static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 	}
 	ptx_want(P, s, 3, 5);
 	to = ptx_address(P, s, 0, SPACE_SHARED);
+	if (P->shared) {
+		/* The handler takes the place in shared memory from a register. */
+		uint32_t off = ptx_shared_const(P, P->shared, 8, 0);
+
+		in = ptx_emit(P, s, P->m->ops->op[V_ADD][K_U64]);
+		in->a = to.ref;
+		in->b = off;
+		to.ref = ptx_new_reg(P, T_U64) << 2;
+		in->d = to.ref;
+		P->shared = NULL;
+	}
 	from = ptx_address(P, s, 1, SPACE_GLOBAL);
 	size = s->op_[2].imm;
 	if (s->op_[2].kind != O_IMM || (size != 4 && size != 8 && size != 16))

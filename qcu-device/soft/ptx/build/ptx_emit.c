@@ -100,10 +100,10 @@ static uint32_t const_room(struct ptx_parser *P, unsigned int width)
 	return off;
 }
 
-/* Adds a constant of 8 bytes that is never shared with an equal one. Its value is set later. */
-uint32_t ptx_const_own(struct ptx_parser *P)
+/* Adds a constant that is never shared with an equal one. Its value is set later. */
+uint32_t ptx_const_own(struct ptx_parser *P, unsigned int width)
 {
-	return const_room(P, 8) | REF_CONST;
+	return const_room(P, width) | REF_CONST;
 }
 
 /* Returns the ref of a constant: the value, once for each lane. Equal constants are shared. */

@@ -35,7 +35,7 @@ uint32_t ptx_var_ref(struct ptx_parser *P, struct ptx_var *v)
 {
 	if (v->is_extern && !v->addr) {
 		if (!v->slot)
-			v->slot = ptx_const_own(P);
+			v->slot = ptx_const_own(P, 8);
 		return v->slot;
 	}
 	if (!ptx_var_place(P->m, v))
@@ -80,6 +80,51 @@ bool ptx_is_space(const char *m, enum ptx_space *sp)
 			return true;
 		}
 	return false;
+}
+
+/* Remembers that the function names a shared variable whose place is not known yet. */
+void ptx_shared_use(struct ptx_parser *P, struct ptx_var *v)
+{
+	struct ptx_shared *u;
+
+	if (v->user == P->fn)
+		return;
+	u = ptx_malloc_arena(P, sizeof(*u));
+	u->var = v;
+	u->next = P->fn->shared;
+	P->fn->shared = u;
+	v->user = P->fn;
+}
+
+static void shared_fix(struct ptx_parser *P, struct ptx_var *v, uint32_t where, unsigned int width,
+		       uint64_t add)
+{
+	struct ptx_shared_fix *f = ptx_malloc_arena(P, sizeof(*f));
+
+	f->var = v;
+	f->where = where;
+	f->width = width;
+	f->add = add;
+	f->next = P->m->shared_fixes;
+	P->m->shared_fixes = f;
+}
+
+/* The constant that will be the variable's place behind the kernel's own ones, plus `add`. */
+uint32_t ptx_shared_const(struct ptx_parser *P, struct ptx_var *v, unsigned int width, uint64_t add)
+{
+	uint32_t ref = ptx_const_own(P, width);
+
+	shared_fix(P, v, ref & REF_OFF, width, add);
+	return ref;
+}
+
+/* To be called for the instructions of one statement, from number `from` on. */
+void ptx_shared_fix_insns(struct ptx_parser *P, uint32_t from)
+{
+	for (uint32_t i = from; P->shared && i < P->m->ncode; i++)
+		if (P->m->code[i].a == SP_REF(SP_FUNC_SHARED64))
+			shared_fix(P, P->shared, i, 0, 0);
+	P->shared = NULL;
 }
 
 struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
@@ -132,7 +177,10 @@ struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned 
 	}
 	if (!v->own) {
 		p.ref = SP_REF(v->is_extern ? SP_DYN_SHARED64 : SP_FUNC_SHARED64);
-		P->fn->shared_used |= !v->is_extern;
+		if (!v->is_extern) {
+			P->shared = v;
+			ptx_shared_use(P, v);
+		}
 	}
 	if (sp == SPACE_GENERIC)
 		p.imm += (int64_t)PTX_SHARED_BASE;

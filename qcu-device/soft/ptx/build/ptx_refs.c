@@ -89,12 +89,13 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 		} else if (v->space == SPACE_SHARED && v->own) {
 			return ptx_const(P, width, v->off + o->imm);
 		} else if (v->space == SPACE_SHARED) {
-			P->fn->shared_used |= !v->is_extern;
 			if (v->is_extern)
 				base = width == 8 ? SP_REF(SP_DYN_SHARED64) : SP_REF(SP_DYN_SHARED);
 			else
 				base = width == 8 ? SP_REF(SP_FUNC_SHARED64)
 						  : SP_REF(SP_FUNC_SHARED);
+			if (!v->is_extern)
+				ptx_shared_use(P, v);
 		} else if (width == 8) {
 			base = REF_REG; /* slot 0 of the frame: where .local starts */
 		} else {
@@ -105,7 +106,8 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 		in = ptx_emit(P, s, P->m->ops->op[V_ADD][width == 8 ? K_U64 : K_U32]);
 		in->a = base;
 		in->d = r << 2;
-		base = ptx_const(P, width, v->off + o->imm);
+		base = v->linked ? ptx_shared_const(P, v, width, o->imm)
+				 : ptx_const(P, width, v->off + o->imm);
 		P->m->code[P->m->ncode - 1].b = base;
 		return r << 2;
 	case SYM_FUNC:

@@ -61,6 +61,9 @@ void ptx_check_free(struct ptx_block *b);
 enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag);
 struct ptx_func *ptx_func_real(struct ptx_func *f);
 
+/* ptx_shared.c */
+enum ptx_status ptx_shared_place(struct ptx_module *m, struct ptx_diag *diag);
+
 /* ptx_pool.c */
 void ptx_pool_run(struct ptx_grid *g, unsigned int threads);
 

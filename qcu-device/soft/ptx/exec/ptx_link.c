@@ -80,13 +80,9 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 	uint32_t below = 0;
 
 	f->mark = 1;
-	f->reach_shared = f->shared_used;
 	f->reach_bad = f->bad ? f : NULL;
 	f->recursive |= f->allocates;
-	if (f->indirect) {
-		f->recursive = true;
-		f->reach_shared |= m->fshared_bytes != 0;
-	}
+	f->recursive |= f->indirect;
 	for (unsigned int i = 0; i < f->ncallees; i++) {
 		struct ptx_func *c = ptx_func_real(f->callees[i]);
 
@@ -104,7 +100,6 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 		if (!m->bounded && c->regs > f->regs)
 			f->regs = c->regs;
 		f->recursive |= c->recursive;
-		f->reach_shared |= c->reach_shared;
 		if (!f->reach_bad)
 			f->reach_bad = c->reach_bad;
 	}
@@ -124,8 +119,7 @@ static void fill_info(struct ptx_module *m, struct ptx_kernel *k)
 	struct ptx_func *f = k->fn;
 	uint32_t own = (f->shared_bytes + 15) & ~15u;
 
-	k->shared_total =
-		f->reach_shared ? own + ((m->fshared_bytes + 15) & ~15u) : f->shared_bytes;
+	k->shared_total = k->shared_top ? own + k->shared_top : f->shared_bytes;
 	k->stack_bytes = (f->stack_need + 15) & ~15u;
 	if (f->recursive && k->stack_bytes < STACK_UNBOUNDED)
 		k->stack_bytes = STACK_UNBOUNDED;
@@ -183,7 +177,9 @@ enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag)
 		k = &m->kernels[m->nkernels++];
 		k->mod = m;
 		k->fn = m->funcs[i];
-		fill_info(m, k);
 	}
-	return PTX_OK;
+	st = ptx_shared_place(m, diag);
+	for (unsigned int i = 0; i < m->nkernels; i++)
+		fill_info(m, &m->kernels[i]);
+	return st;
 }

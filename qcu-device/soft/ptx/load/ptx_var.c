@@ -184,7 +184,10 @@ static uint64_t align_up(uint64_t v, uint64_t a)
 	return (v + a - 1) & ~(a - 1);
 }
 
-/* Gives local and shared variables their places. Others get theirs in ptx_var_place(). */
+/*
+ * Gives variables of a function their places in local and shared memory. Shared variables that
+ * several kernels may reach get theirs from ptx_shared_place(), the others from ptx_var_place().
+ */
 static void place_now(struct ptx_parser *P, struct ptx_var *v)
 {
 	struct ptx_func *f = P->fn;
@@ -197,15 +200,17 @@ static void place_now(struct ptx_parser *P, struct ptx_var *v)
 		v->off = off;
 		f->local_bytes = (uint32_t)(off + v->size);
 	} else if (v->space == SPACE_SHARED && !v->is_extern) {
-		bool own = f && f->entry;
-		uint32_t *top = own ? &f->shared_bytes : &P->m->fshared_bytes;
-		uint64_t off = align_up(*top, v->align);
+		uint64_t off = f && f->entry ? align_up(f->shared_bytes, v->align) : 0;
 
 		if (v->size > MAX_SHARED || off + v->size > MAX_SHARED)
 			ptx_fail(P, PTX_INVALID_PTX, "'%s': too much shared memory", v->name);
+		if (!f || !f->entry) {
+			v->linked = true;
+			return;
+		}
 		v->off = off;
-		v->own = own;
-		*top = (uint32_t)(off + v->size);
+		v->own = true;
+		f->shared_bytes = (uint32_t)(off + v->size);
 	}
 }
 

@@ -135,7 +135,8 @@ struct ptx_parser {
 	unsigned int depth;
 
 	struct ptx_func *fn;
-	uint8_t *width; /* bytes of each virtual register, by number; 1: predicate */
+	struct ptx_var *shared; /* the shared variable that the statement's address names */
+	uint8_t *width;		/* bytes of each virtual register, by number; 1: predicate */
 	uint32_t width_cap, nregs;
 	uint32_t area; /* bytes of the parameter area in use */
 	uint32_t loc;  /* from the last .loc */
