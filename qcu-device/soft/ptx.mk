@@ -6,7 +6,7 @@ PTX_SRCS := $(addprefix qcu-device/soft/ptx/base/,ptx_arena.c ptx_fault.c ptx_ty
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/ops/, \
 	ptx_cvt.c ptx_cvt_small.c ptx_misc.c ptx_ops_avx2.c ptx_ops_base.c ptx_video.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/memory/, \
-	ptx_addr.c ptx_atom.c ptx_heap.c ptx_matrix.c ptx_mbar.c ptx_mem.c ptx_sample.c ptx_surf.c \
+	ptx_addr.c ptx_atom.c ptx_heap.c ptx_matrix.c ptx_mbar.c ptx_mem.c ptx_mma.c ptx_sample.c ptx_surf.c \
 	ptx_tex.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/exec/, \
 	ptx_bar.c ptx_block.c ptx_check.c ptx_exec.c ptx_frame.c ptx_grid.c ptx_link.c ptx_pool.c \
@@ -14,7 +14,7 @@ PTX_SRCS += $(addprefix qcu-device/soft/ptx/exec/, \
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/text/,ptx_lex.c ptx_operand.c ptx_sym.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/build/, \
 	ptx_build.c ptx_build_atom.c ptx_build_call.c ptx_build_ctl.c ptx_build_cvt.c ptx_build_float.c \
-	ptx_build_int.c ptx_build_mem.c ptx_build_mixed.c ptx_build_sync.c ptx_build_tex.c \
+	ptx_build_int.c ptx_build_mem.c ptx_build_mixed.c ptx_build_mma.c ptx_build_sync.c ptx_build_tex.c \
 	ptx_build_video.c ptx_emit.c ptx_place.c ptx_refs.c ptx_regs.c ptx_slots.c ptx_visit.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/load/,ptx_body.c ptx_module.c ptx_parse.c ptx_var.c)
 

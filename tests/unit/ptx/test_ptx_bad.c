@@ -155,13 +155,12 @@ static void test_malformed(void **state)
 /* A kernel with an unsupported instruction does not keep the other kernels from running. */
 static void test_unsupported(void **state)
 {
-	static const char text[] =
-		HEAD ".func g() {\nwgmma.fence.sync.aligned;\nret;\n}\n"
-		     ".entry exotic() {\nmma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {a}, {b}, "
-		     "{c}, {d};\n}\n"
-		     ".entry below() {\ncall g;\n}\n"
-		     ".entry plain(.param .u64 p) {\n.reg .b64 %d; ld.param.u64 %d, [p];\n"
-		     "st.global.u32 [%d], 7;\n}\n";
+	static const char text[] = HEAD
+		".func g() {\nwgmma.fence.sync.aligned;\nret;\n}\n"
+		".entry exotic() {\ntcgen05.mma.cta_group::1.kind::f16 [a], b, c, d, e, {f};\n}\n"
+		".entry below() {\ncall g;\n}\n"
+		".entry plain(.param .u64 p) {\n.reg .b64 %d; ld.param.u64 %d, [p];\n"
+		"st.global.u32 [%d], 7;\n}\n";
 	struct ptx_module *m = must_load(text);
 	uint32_t *out = dev_alloc(4);
 	struct ptx_diag d;
@@ -169,7 +168,7 @@ static void test_unsupported(void **state)
 	(void)state;
 	assert_int_equal(launch(m, "exotic", 1, 1, 0, NULL, 0, &d), PTX_UNSUPPORTED);
 	assert_int_equal(d.line, 9);
-	assert_non_null(strstr(d.text, "mma.sync.aligned.m8n8k4"));
+	assert_non_null(strstr(d.text, "tcgen05.mma.cta_group::1"));
 	assert_int_equal(launch(m, "below", 1, 1, 0, NULL, 0, &d), PTX_UNSUPPORTED);
 	assert_non_null(strstr(d.text, "wgmma.fence"));
 	must_launch(m, "plain", 1, 1, 0, &out, sizeof(out));
@@ -180,18 +179,15 @@ static void test_unsupported(void **state)
 }
 
 /*
- * Tensor cores, their copy engine, and instructions that reach across blocks or GPUs: the message
- * has the whole name of the instruction.
+ * What only new tensor cores have, their copy engine, and instructions that reach across blocks or
+ * GPUs: the message has the whole name of the instruction.
  */
 static void test_named(void **state)
 {
 	static const char *const missing[] = {
-		"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1}, {%r0}, {%r1}, "
-		"{%f2};",
+		"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m1.f32 {%f0}, {%r0}, "
+		"{%r1}, {%f2};",
 		"mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r0};",
-		"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r0, %r1}, [%r2];",
-		"wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%r0}, {%r0}, {%r0}, {%r0};",
-		"wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d0], {%f0};",
 		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %d0, %d1, 1, 1, 1, 0, 0;",
 		"wgmma.commit_group.sync.aligned;",
 		"wgmma.wait_group.sync.aligned 0;",

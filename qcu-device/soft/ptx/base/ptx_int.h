@@ -354,6 +354,7 @@ struct ptx_module {
 	struct ptx_heap *heap; /* allocations by malloc() in kernels */
 	bool bounded;	       /* some function has .maxntid, .reqntid or .maxnreg */
 	struct ptx_shared_fix *shared_fixes;
+	struct ptx_mma_layout *layouts; /* shapes of matrices, ptx_mma.h */
 	ptx_fn *plain; /* with checks: the real handlers, called by those of ptx_check.c */
 	char **files;  /* file names from .file, by number */
 	uint32_t nfiles, files_cap;

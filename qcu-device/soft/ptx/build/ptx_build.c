@@ -6,7 +6,7 @@ ptx_build_fn ptx_build_find(const char *op)
 {
 	static const struct ptx_build_entry *const all[] = {
 		ptx_build_int,	 ptx_build_float, ptx_build_mem, ptx_build_ctl, ptx_build_sync,
-		ptx_build_video, ptx_build_atom,  ptx_build_cvt, ptx_build_tex};
+		ptx_build_video, ptx_build_atom,  ptx_build_cvt, ptx_build_tex, ptx_build_mma};
 
 	for (size_t t = 0; t < sizeof(all) / sizeof(all[0]); t++)
 		for (const struct ptx_build_entry *e = all[t]; e->op; e++)
@@ -85,14 +85,7 @@ bool ptx_known_form(const struct ptx_stmt *s)
 bool ptx_known_opcode(const char *op)
 {
 	static const char *const known[] = {
-		"clusterlaunchcontrol",
-		"istypep",
-		"mma",
-		"multimem",
-		"tcgen05",
-		"tensormap",
-		"wgmma",
-		"wmma",
+		"clusterlaunchcontrol", "istypep", "multimem", "tcgen05", "tensormap", "wgmma",
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

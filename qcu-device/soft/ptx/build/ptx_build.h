@@ -68,7 +68,7 @@ struct ptx_build_entry {
 };
 extern const struct ptx_build_entry ptx_build_int[], ptx_build_float[], ptx_build_mem[],
 	ptx_build_ctl[], ptx_build_sync[], ptx_build_video[], ptx_build_atom[], ptx_build_cvt[],
-	ptx_build_tex[][];
+	ptx_build_tex[], ptx_build_mma[];
 ptx_build_fn ptx_build_find(const char *op);
 enum ptx_status ptx_build_stmt(struct ptx_parser *P, struct ptx_stmt *s);
 bool ptx_is_video(const char *op);
@@ -81,6 +81,7 @@ bool ptx_known_form(const struct ptx_stmt *s);
 
 /* Forms that one file of builders uses from another */
 enum ptx_status ptx_build_minmax(struct ptx_parser *P, struct ptx_stmt *s, bool max);
+void ptx_gather_warp(struct ptx_parser *P, struct ptx_stmt *s);
 enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s);
 
 /* ptx_build_call.c: a call has a syntax of its own */

@@ -242,7 +242,7 @@ static enum ptx_status b_setmaxnreg(struct ptx_parser *P, struct ptx_stmt *s)
 /* ---- matrices ---- */
 
 /* First waits for all lanes, because the next instruction reads registers of all of them. */
-static void gather_warp(struct ptx_parser *P, struct ptx_stmt *s)
+void ptx_gather_warp(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	uint32_t e = ptx_const(P, 4, PTX_FULL);
 	struct ptx_insn *in = ptx_emit(P, s, NULL);
@@ -277,7 +277,7 @@ static enum ptx_status matrix(struct ptx_parser *P, struct ptx_stmt *s, bool loa
 		v = v->vec;
 	for (unsigned int i = 0; i < n; i++)
 		ref[i] = load ? ptx_dst_opnd(P, &v[i], T_B32) : ptx_src_opnd(P, s, &v[i], T_B32);
-	gather_warp(P, s);
+	ptx_gather_warp(P, s);
 	x = P->m->nxops;
 	for (unsigned int i = 0; i < n; i++)
 		ptx_xop(P, ref[i]);
@@ -309,7 +309,7 @@ static enum ptx_status b_movmatrix(struct ptx_parser *P, struct ptx_stmt *s)
 	ptx_want(P, s, 2, 2);
 	d = ptx_dst(P, s, 0, T_B32);
 	a = ptx_src(P, s, 1, T_B32);
-	gather_warp(P, s);
+	ptx_gather_warp(P, s);
 	in = ptx_emit(P, s, ptx_h_movmatrix);
 	in->d = d;
 	in->a = a;

@@ -2,6 +2,7 @@
 /* Which registers an instruction reads and writes. */
 #include "qcu-device/soft/ptx/build/ptx_build.h"
 #include "qcu-device/soft/ptx/build/ptx_slots.h"
+#include "qcu-device/soft/ptx/memory/ptx_mma.h"
 #include "qcu-device/soft/ptx/memory/ptx_tex.h"
 
 static void visit_ref(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, ptx_visit_fn fn,
@@ -29,10 +30,17 @@ static void count_xops(const struct ptx_insn *in, unsigned int *defs, unsigned i
 		*uses = in->nx - in->type2;
 		return;
 	}
-	*defs = both || in->fn == ptx_h_ld_vec || in->fn == ptx_h_unpack || in->fn == ptx_h_ldmatrix
+	if (in->fn == ptx_h_mma) {
+		*defs = in->sub;
+		*uses = in->nx - in->sub;
+		return;
+	}
+	*defs = both || in->fn == ptx_h_ld_vec || in->fn == ptx_h_unpack ||
+				in->fn == ptx_h_ldmatrix || in->fn == ptx_h_wmma_load
 			? in->nx
 			: 0;
-	*uses = both || in->fn == ptx_h_st_vec || in->fn == ptx_h_pack || in->fn == ptx_h_stmatrix
+	*uses = both || in->fn == ptx_h_st_vec || in->fn == ptx_h_pack ||
+				in->fn == ptx_h_stmatrix || in->fn == ptx_h_wmma_store
 			? in->nx
 			: 0;
 }

@@ -23,6 +23,7 @@
 
 #include "qcu-device/soft/ptx/exec/ptx_exec.h"
 #include "qcu-device/soft/ptx/memory/ptx_mem.h"
+#include "qcu-device/soft/ptx/memory/ptx_mma.h"
 
 #define FOUND_UNWRITTEN 1u
 #define FOUND_RACE	2u
@@ -315,14 +316,31 @@ static void check_copy(struct access *a)
 	check_at(a, address(a->w, in->b, in->sub, (int64_t)imm[0], a->lane));
 }
 
+static bool is_fragment(ptx_fn fn)
+{
+	return fn == ptx_h_wmma_load || fn == ptx_h_wmma_store;
+}
+
+static void check_fragment(struct access *a)
+{
+	unsigned int units = ptx_wmma_units(a->w, a->in, &a->size);
+	const struct ptx_insn *in = a->in;
+	uint64_t at = address(a->w, in->a, in->flags & IF_A32, in->imm, a->lane);
+
+	for (unsigned int i = 0; i < units; i++)
+		check_at(a, at + ptx_wmma_offset(a->w, in, i, a->lane));
+}
+
 static bool is_load(ptx_fn fn)
 {
-	return fn == ptx_h_ld || fn == ptx_h_ld_vec || fn == ptx_h_ld128 || fn == ptx_h_ldmatrix;
+	return fn == ptx_h_ld || fn == ptx_h_ld_vec || fn == ptx_h_ld128 || fn == ptx_h_ldmatrix ||
+	       fn == ptx_h_wmma_load;
 }
 
 static bool is_store(ptx_fn fn)
 {
-	return fn == ptx_h_st || fn == ptx_h_st_vec || fn == ptx_h_st128 || fn == ptx_h_stmatrix;
+	return fn == ptx_h_st || fn == ptx_h_st_vec || fn == ptx_h_st128 || fn == ptx_h_stmatrix ||
+	       fn == ptx_h_wmma_store;
 }
 
 static bool is_atomic(ptx_fn fn)
@@ -356,6 +374,8 @@ static void checked(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			break;
 		if (fn == ptx_h_cp_async)
 			check_copy(&a);
+		else if (is_fragment(fn))
+			check_fragment(&a);
 		else
 			check_lane(&a, vec ? in->nx : 1);
 	}

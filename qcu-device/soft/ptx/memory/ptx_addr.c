@@ -178,8 +178,8 @@ static enum ptx_shape each(struct ptx_warp *w, const struct ptx_insn *in, const 
 	return SHAPE_SCATTER;
 }
 
-uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
-			  unsigned int size, bool write)
+uint8_t *ptx_resolve_off(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
+			 uint64_t off, unsigned int size, bool write)
 {
 	uint64_t addr;
 
@@ -187,7 +187,13 @@ uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigne
 		addr = (uint32_t)(((const uint32_t *)ptx_at(w, in->a))[lane] + (uint32_t)in->imm);
 	else
 		addr = ((const uint64_t *)ptx_at(w, in->a))[lane] + (uint64_t)in->imm;
-	return one(w, in, lane, addr, size, write);
+	return one(w, in, lane, addr + off, size, write);
+}
+
+uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
+			  unsigned int size, bool write)
+{
+	return ptx_resolve_off(w, in, lane, 0, size, write);
 }
 
 /*

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * ldmatrix, stmatrix and movmatrix: 8 x 8 matrices of 16-bit elements, spread over the lanes of a
- * warp. Lane i holds two elements of row i / 4, packed: number 2 * (i % 4) and the next one. The
- * machine has no tensor cores, but these instructions only move data in the layout that tensor
- * cores use.
+ * warp. Lane i holds two elements of row i / 4, packed: number 2 * (i % 4) and the next one.
  */
 #include <string.h>
 
@@ -17,7 +15,7 @@ static uint16_t held(const uint32_t *lane, unsigned int r, unsigned int c)
 	return (uint16_t)(lane[r * 4 + c / 2] >> c % 2 * 16);
 }
 
-static bool whole_warp(struct ptx_warp *w, uint32_t m)
+bool ptx_whole_warp(struct ptx_warp *w, uint32_t m)
 {
 	if ((m | w->dead) == PTX_FULL && !w->dead)
 		return true;
@@ -31,7 +29,7 @@ void ptx_h_ldmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	uint16_t e[SIDE][SIDE];
 	uint32_t out[4][PTX_LANES];
 
-	if (!whole_warp(w, m))
+	if (!ptx_whole_warp(w, m))
 		return;
 	for (unsigned int k = 0; k < in->nx; k++) {
 		for (unsigned int r = 0; r < SIDE; r++) {
@@ -58,7 +56,7 @@ void ptx_h_stmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *x = w->blk->grid->mod->xops + in->x;
 
-	if (!whole_warp(w, m))
+	if (!ptx_whole_warp(w, m))
 		return;
 	for (unsigned int k = 0; k < in->nx; k++) {
 		const uint32_t *v = ptx_at(w, x[k]);
@@ -81,7 +79,7 @@ void ptx_h_movmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	const uint32_t *a = ptx_at(w, in->a);
 	uint32_t *d = ptx_at(w, in->d), v[PTX_LANES];
 
-	if (!whole_warp(w, m))
+	if (!ptx_whole_warp(w, m))
 		return;
 	memcpy(v, a, sizeof(v));
 	for (unsigned int i = 0; i < PTX_LANES; i++) {

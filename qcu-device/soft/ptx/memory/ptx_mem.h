@@ -14,6 +14,9 @@ enum ptx_shape ptx_resolve(struct ptx_warp *w, const struct ptx_insn *in, uint32
 /* The address operand of one lane, as ptx_resolve() reads it; NULL after a fault. */
 uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
 			  unsigned int size, bool write);
+/* The same, `off` bytes further. */
+uint8_t *ptx_resolve_off(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
+			 uint64_t off, unsigned int size, bool write);
 uint8_t *ptx_resolve_one(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size,
 			 bool write);
 
@@ -37,6 +40,7 @@ void ptx_h_st128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_mbarrier(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_mbarrier_count(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 /* ptx_matrix.c */
+bool ptx_whole_warp(struct ptx_warp *w, uint32_t m);
 void ptx_h_ldmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_stmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_movmatrix(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
