@@ -144,9 +144,9 @@ int main(void)
 	make_image(&im, 2, 75, "machine code", 12);
 	refused(&im, cudaErrorInvalidKernelImage, "no machine code of a GPU");
 	make_machine_code(&im);
-	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_75");
-	make_ptx(&im, 90, GOOD);
-	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_75");
+	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_90");
+	make_ptx(&im, 100, GOOD);
+	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_90");
 
 	make_ptx(&im, 75, GOOD);
 	im.version = 9;

@@ -4,7 +4,7 @@
  * closed.
  *
  * Environment variables, read when a mirror opens the backend:
- *   QCU_SOFT_SM=XY       compute capability X.Y instead of 7.5, see props.c
+ *   QCU_SOFT_SM=XY       compute capability X.Y instead of 9.0, see props.c
  *   QCU_SOFT_BIND=0      managed variables stay in the GPU's memory, as with CUDA
  *   QCU_SOFT_TIMEOUT=N   a kernel that runs for N seconds is stopped, see watchdog.c
  *   QCU_SOFT_CHECK=1     reports uninitialised reads and races on shared memory, see ptx_check.c

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The properties of the device: a GPU of compute capability 7.5. This is the capability that nvcc
- * 13 compiles for by default, so ordinary programs contain PTX that the device can run. A program
- * that is compiled only for a newer capability is rejected, as a real GPU of capability 7.5 would
- * do. For such programs, QCU_SOFT_SM=90 makes the device one of capability 9.0, with the limits of
- * that capability.
+ * The properties of the device: a GPU of compute capability 9.0, unless QCU_SOFT_SM says another
+ * one. So a program that is compiled for 7.5, as nvcc 13 does by default, runs, and so does one for
+ * 8.0, 8.6, 8.9 or 9.0. A program that has PTX only for a newer capability is rejected, as a real
+ * GPU would do; QCU_SOFT_SM=120 makes the device one of capability 12.0, with the limits of that
+ * capability. Of what 9.0 has, clusters of more than one block are missing, and with them TMA
+ * copies of tensors and wgmma.
  *
  * The numbers in `fixed` are the same for every device. soft_device_desc adds those that depend on
  * the capability, the host or the options. The device has as many multiprocessors as a launch has

@@ -561,7 +561,7 @@ struct soft_limits {
 	unsigned int regs;
 };
 
-#define SOFT_SM_DEFAULT 75
+#define SOFT_SM_DEFAULT 90
 /* NULL: this capability is not supported. */
 const struct soft_limits *soft_limits(unsigned int sm);
 int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc);

@@ -27,6 +27,8 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
+	/* The numbers below are those of this capability. */
+	setenv("QCU_SOFT_SM", "75", 1);
 	f->be = fake_open(2, 16u << 20);
 	f->m = fake_module(f->be);
 	f->step = fake_kernel(f->be, f->m, "step");

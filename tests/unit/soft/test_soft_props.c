@@ -47,18 +47,18 @@ static void is_a_plausible_gpu(void **state)
 	assert_string_equal(d.name, "qCUDA software GPU");
 	assert_int_equal(d.uuid[15], 2);
 	assert_int_equal(d.total_mem, 64u << 20);
-	assert_int_equal(d.attr[1], 1024);	/* cudaDevAttrMaxThreadsPerBlock */
-	assert_int_equal(d.attr[4], 64);	/* cudaDevAttrMaxBlockDimZ */
-	assert_int_equal(d.attr[5], INT32_MAX); /* cudaDevAttrMaxGridDimX */
-	assert_int_equal(d.attr[8], 48 << 10);	/* cudaDevAttrMaxSharedMemoryPerBlock */
-	assert_int_equal(d.attr[10], 32);	/* cudaDevAttrWarpSize */
-	assert_int_equal(d.attr[16], 5);	/* cudaDevAttrMultiProcessorCount */
-	assert_int_equal(d.attr[33], 3);	/* cudaDevAttrPciBusId */
-	assert_int_equal(d.attr[39], 1024);	/* cudaDevAttrMaxThreadsPerMultiProcessor */
-	assert_int_equal(d.attr[75], 7);	/* cudaDevAttrComputeCapabilityMajor */
-	assert_int_equal(d.attr[76], 5);	/* cudaDevAttrComputeCapabilityMinor */
-	assert_int_equal(d.attr[97], 64 << 10); /* cudaDevAttrMaxSharedMemoryPerBlockOptin */
-	assert_int_equal(d.attr[131], -1);	/* cudaDevAttrNumaId */
+	assert_int_equal(d.attr[1], 1024);	 /* cudaDevAttrMaxThreadsPerBlock */
+	assert_int_equal(d.attr[4], 64);	 /* cudaDevAttrMaxBlockDimZ */
+	assert_int_equal(d.attr[5], INT32_MAX);	 /* cudaDevAttrMaxGridDimX */
+	assert_int_equal(d.attr[8], 48 << 10);	 /* cudaDevAttrMaxSharedMemoryPerBlock */
+	assert_int_equal(d.attr[10], 32);	 /* cudaDevAttrWarpSize */
+	assert_int_equal(d.attr[16], 5);	 /* cudaDevAttrMultiProcessorCount */
+	assert_int_equal(d.attr[33], 3);	 /* cudaDevAttrPciBusId */
+	assert_int_equal(d.attr[39], 2048);	 /* cudaDevAttrMaxThreadsPerMultiProcessor */
+	assert_int_equal(d.attr[75], 9);	 /* cudaDevAttrComputeCapabilityMajor */
+	assert_int_equal(d.attr[76], 0);	 /* cudaDevAttrComputeCapabilityMinor */
+	assert_int_equal(d.attr[97], 227 << 10); /* cudaDevAttrMaxSharedMemoryPerBlockOptin */
+	assert_int_equal(d.attr[131], -1);	 /* cudaDevAttrNumaId */
 }
 
 static void follows_the_capability_asked_for(void **state)
@@ -66,15 +66,15 @@ static void follows_the_capability_asked_for(void **state)
 	struct qcu_device_desc d;
 
 	(void)state;
-	assert_int_equal(try_sm("90", &d), 0);
-	assert_int_equal(d.attr[75], 9);
-	assert_int_equal(d.attr[76], 0);
-	assert_int_equal(d.attr[39], 2048);
-	assert_int_equal(d.attr[97], 227 << 10);
+	assert_int_equal(try_sm("75", &d), 0);
+	assert_int_equal(d.attr[75], 7);
+	assert_int_equal(d.attr[76], 5);
+	assert_int_equal(d.attr[39], 1024);
+	assert_int_equal(d.attr[97], 64 << 10);
 	assert_int_equal(try_sm("120", &d), 0);
 	assert_int_equal(d.attr[75], 12);
 	assert_int_equal(try_sm("", &d), 0);
-	assert_int_equal(d.attr[75], 7);
+	assert_int_equal(d.attr[75], 9);
 }
 
 /*
