@@ -13,7 +13,7 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
-DEVICE_SRCS := $(addprefix qcu-device/host/,birth.c jail.c jail_calls.c jail_files.c main.c mirror_vq.c plugin.c poll.c \
+DEVICE_SRCS := $(addprefix qcu-device/host/,birth.c board.c board_print.c jail.c jail_calls.c jail_files.c main.c metrics.c mirror_vq.c plugin.c poll.c \
 	ramfiles.c ring.c sessions.c spares.c status.c vhost.c)
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl

@@ -41,6 +41,10 @@ void usage_end(struct usage *u, unsigned int session)
 	}
 	for (i = 0; i < USAGE_DEVICES; i++)
 		atomic_store(&p->memory[i], 0);
+	for (i = 0; i < QCU_OP_COUNT; i++)
+		atomic_store(&p->counts.calls[i], 0);
+	for (i = 0; i < COUNT_KINDS; i++)
+		atomic_store(&p->counts.n[i], 0);
 }
 
 static _Atomic uint64_t *count_of(struct usage_part *p, enum limit what, unsigned int device)

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/base/counts.h"
 #include "qcu-device/base/limits.h"
 
 #define USAGE_DEVICES 64u
@@ -22,6 +23,7 @@ struct usage_part {
 	_Alignas(64) _Atomic uint64_t used[LIMIT_KINDS];
 	_Atomic uint64_t memory[USAGE_DEVICES]; /* LIMIT_DEVICE_MEMORY, of each GPU */
 	_Atomic uint64_t refused[LIMIT_KINDS];	/* how often a limit was in the way */
+	struct counts counts;
 };
 
 struct usage {

@@ -83,7 +83,7 @@ int mir_do_array_create(struct call *c)
 		mir_handle_drop(m, h);
 		return rc;
 	}
-	m->stats.device_bytes += h->bytes;
+	count_add(m->counts, COUNT_DEVICE, h->bytes);
 	rc = handles_add(&m->handles, ac->array, h);
 	if (rc)
 		handles_put(&m->handles, h);
@@ -180,8 +180,8 @@ static int issue_box(struct call *c, const struct be_box *box, uint32_t stream, 
 		return rc;
 	rc = m->cfg.ops->copy_box(m->be, box, s.s);
 	if (!rc) {
-		m->stats.copies++;
-		m->stats.d2d_bytes += box->width * box->height * box->depth;
+		count_add(m->counts, COUNT_COPIES, 1);
+		count_add(m->counts, COUNT_D2D, box->width * box->height * box->depth);
 	}
 	if (!rc && sync)
 		rc = mir_stream_wait(c, &s);

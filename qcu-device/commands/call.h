@@ -29,15 +29,6 @@
 #define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
 #define MIR_KERNEL_PARAM_MAX 4096u
 
-/* What STATS returns. Submitting threads count `commands`, lanes count the rest. */
-struct mir_stats {
-	_Alignas(64) _Atomic uint64_t commands;
-	_Alignas(64) _Atomic uint64_t h2d_bytes, d2h_bytes, d2d_bytes;
-	_Atomic uint64_t window_bytes, pages_bytes, staged_bytes;
-	_Atomic uint64_t copies;
-	_Atomic uint64_t device_bytes;
-};
-
 STAILQ_HEAD(host_call_list, host_call);
 
 /* Functions of the guest program that streams have reached (hostcalls.c). */
@@ -106,7 +97,7 @@ struct mirror {
 	_Alignas(64) struct host_calls host_calls;
 	struct watches watches;
 	struct kernel_times times;
-	struct mir_stats stats;
+	struct counts *counts; /* in the budget's part */
 	/*
 	 * A lane holds its own lock while it carries out a command. DEVICE_RESET takes all of them.
 	 */

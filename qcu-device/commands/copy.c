@@ -162,13 +162,13 @@ static size_t walk(struct walk *w, uint8_t **host)
 
 static void count_direct(const struct copy *cp, size_t copies, size_t len)
 {
-	struct mir_stats *stats = &cp->c->m->stats;
+	struct counts *counts = cp->c->m->counts;
 
-	stats->copies += copies;
+	count_add(counts, COUNT_COPIES, copies);
 	if (cp->c->cmd->flags & QCU_F_WINDOW)
-		stats->window_bytes += len;
+		count_add(counts, cp->h2d ? COUNT_H2D_WINDOW : COUNT_D2H_WINDOW, len);
 	else
-		stats->pages_bytes += len;
+		count_add(counts, cp->h2d ? COUNT_H2D_PAGES : COUNT_D2H_PAGES, len);
 }
 
 /* The backend copies each piece where it lies, or several registered pieces in one call. */
@@ -211,7 +211,7 @@ static void carry(const struct copy *cp, const struct load *l)
 
 	for (; (part = walk(&w, &host)); slot += part)
 		memcpy(cp->h2d ? slot : host, cp->h2d ? host : slot, part);
-	cp->c->m->stats.staged_bytes += l->len;
+	count_add(cp->c->m->counts, cp->h2d ? COUNT_H2D_STAGED : COUNT_D2H_STAGED, l->len);
 }
 
 /*
@@ -292,7 +292,7 @@ static int fly(struct hand *h, const struct load *l)
 		rc = ops->copy_d2h(be, l->slot->buf, l->device, l->len, s);
 	}
 	if (!rc) {
-		h->call.m->stats.copies++;
+		count_add(h->call.m->counts, COUNT_COPIES, 1);
 		rc = staging_mark(st, l->slot, s);
 		/* Without a mark, only waiting for the stream shows when the slot is free. */
 		if (rc)
@@ -439,7 +439,7 @@ int mir_do_copy_h2d(struct call *c)
 	int rc = copy_host(&cp, h->stream, h->flags);
 
 	if (!rc)
-		c->m->stats.h2d_bytes += h->buf.len;
+		count_add(c->m->counts, COUNT_H2D, h->buf.len);
 	if (cp.timed) {
 		h->mirror_ns = short_ns(spin_clock() - c->req->taken);
 		h->copy_ns = short_ns(cp.spent);
@@ -454,7 +454,7 @@ int mir_do_copy_d2h(struct call *c)
 	int rc = copy_host(&cp, h->stream, h->flags);
 
 	if (!rc)
-		c->m->stats.d2h_bytes += h->buf.len;
+		count_add(c->m->counts, COUNT_D2H, h->buf.len);
 	if (cp.timed) {
 		h->mirror_ns = short_ns(spin_clock() - c->req->taken);
 		h->copy_ns = short_ns(cp.spent);
@@ -481,9 +481,9 @@ int mir_do_copy_small(struct call *c)
 		if (!rc)
 			rc = m->cfg.ops->copy_h2d(m->be, cs->dst, c->req->msg, cs->buf.len, s.s);
 		if (!rc) {
-			m->stats.copies++;
-			m->stats.h2d_bytes += cs->buf.len;
-			m->stats.staged_bytes += cs->buf.len;
+			count_add(m->counts, COUNT_COPIES, 1);
+			count_add(m->counts, COUNT_H2D, cs->buf.len);
+			count_add(m->counts, COUNT_H2D_STAGED, cs->buf.len);
 		}
 	}
 	mir_stream_put(c, &s);
@@ -501,8 +501,8 @@ static int issue_d2d(struct mirror *m, struct qcu_copy_d2d d, struct be_stream *
 		rc = m->cfg.ops->copy_d2d(m->be, d.dst, d.src, part, s);
 		if (rc)
 			return rc;
-		m->stats.d2d_bytes += part;
-		m->stats.copies++;
+		count_add(m->counts, COUNT_D2D, part);
+		count_add(m->counts, COUNT_COPIES, 1);
 		d.dst += part;
 		d.src += part;
 		d.len -= part;

@@ -158,19 +158,19 @@ int mir_do_thread_exit(struct call *c)
 
 int mir_do_stats(struct call *c)
 {
-	struct mir_stats *s = &c->m->stats;
+	const struct counts *s = c->m->counts;
 	struct qcu_stats_desc d = {
-		.commands = s->commands,
-		.h2d_bytes = s->h2d_bytes,
-		.d2h_bytes = s->d2h_bytes,
-		.d2d_bytes = s->d2d_bytes,
-		.window_bytes = s->window_bytes,
-		.pages_bytes = s->pages_bytes,
-		.staged_bytes = s->staged_bytes,
-		.copies = s->copies,
+		.commands = count_calls(s),
+		.h2d_bytes = count_get(s, COUNT_H2D),
+		.d2h_bytes = count_get(s, COUNT_D2H),
+		.d2d_bytes = count_get(s, COUNT_D2D),
+		.window_bytes = count_get(s, COUNT_H2D_WINDOW) + count_get(s, COUNT_D2H_WINDOW),
+		.pages_bytes = count_get(s, COUNT_H2D_PAGES) + count_get(s, COUNT_D2H_PAGES),
+		.staged_bytes = count_get(s, COUNT_H2D_STAGED) + count_get(s, COUNT_D2H_STAGED),
+		.copies = count_get(s, COUNT_COPIES),
 		.mapped_bytes = c->m->window.mapped_bytes,
 		.registered_bytes = c->m->window.registered_bytes,
-		.device_bytes = s->device_bytes,
+		.device_bytes = count_get(s, COUNT_DEVICE),
 	};
 
 	return mir_buf_write(c, 0, &d, sizeof(d));

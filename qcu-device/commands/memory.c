@@ -55,7 +55,7 @@ static void drop(struct mirror *m, struct allocation *a)
 /* The memory has been freed: gives back what it counted as, and frees the record. */
 static void end(struct mirror *m, struct allocation *a)
 {
-	m->stats.device_bytes -= a->size;
+	count_sub(m->counts, COUNT_DEVICE, a->size);
 	if (a->pooled)
 		mir_pool_given(m, a->device, a->size);
 	else
@@ -73,7 +73,7 @@ static int remember(struct mirror *m, struct allocation *a)
 	if (node)
 		LIST_INSERT_HEAD(&m->allocation_list, a, link);
 	pthread_mutex_unlock(&m->lock);
-	m->stats.device_bytes += a->size;
+	count_add(m->counts, COUNT_DEVICE, a->size);
 	if (!node) {
 		m->cfg.ops->mem_free(m->be, a->addr);
 		end(m, a);
@@ -321,7 +321,8 @@ int mir_do_map(struct call *c)
 	rc = mir_take_mapping(c, map->len);
 	if (rc)
 		return rc;
-	rc = window_map(&c->m->window, map->va, map->len, c->req->segs, c->req->seg_count);
+	rc = window_map_chunks(&c->m->window, map->va, map->len, c->req->segs, c->req->seg_count,
+			       map->chunk_bytes);
 	mir_mapping_ends(c->m);
 	return rc;
 }

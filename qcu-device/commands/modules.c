@@ -382,6 +382,8 @@ int mir_do_launch(struct call *c)
 
 			rc = m->cfg.ops->launch(m->be, h->kernel, &l, s.s);
 			mir_time_end(c, &s, t, !rc);
+			if (!rc)
+				count_add(m->counts, COUNT_LAUNCHES, 1);
 		}
 		mir_stream_put(c, &s);
 	}

@@ -53,7 +53,7 @@ static int issue(struct rows *x, const struct part *pt, void *host, uint64_t pit
 	box.src = r->down ? far : mem;
 	rc = m->cfg.ops->copy_box(m->be, &box, x->stream.s);
 	if (!rc)
-		m->stats.copies++;
+		count_add(m->counts, COUNT_COPIES, 1);
 	return rc;
 }
 
@@ -89,7 +89,8 @@ static void carry(struct rows *x, const struct part *pt)
 			left -= part;
 		}
 	}
-	x->c->m->stats.staged_bytes += pt->count * pt->width;
+	count_add(x->c->m->counts, r->down ? COUNT_D2H_STAGED : COUNT_H2D_STAGED,
+		  pt->count * pt->width);
 }
 
 static int carry_part(struct rows *x, const struct part *pt)
@@ -150,7 +151,9 @@ static uint64_t rows_here(const struct rows *x, uint64_t row)
 static int issue_all(struct rows *x)
 {
 	const struct mir_rect *r = x->r;
-	struct mir_stats *stats = &x->c->m->stats;
+	bool window = x->c->cmd->flags & QCU_F_WINDOW;
+	enum count path = r->down ? (window ? COUNT_D2H_WINDOW : COUNT_D2H_PAGES)
+				  : (window ? COUNT_H2D_WINDOW : COUNT_H2D_PAGES);
 	uint64_t row = 0, count;
 	int rc = QCU_ERR_Success;
 
@@ -167,9 +170,7 @@ static int issue_all(struct rows *x)
 			const struct part pt = {.row = row, .count = count, .width = r->width};
 
 			rc = issue(x, &pt, p->host + (row * r->pitch - x->start), r->pitch);
-			*(x->c->cmd->flags & QCU_F_WINDOW ? &stats->window_bytes
-							  : &stats->pages_bytes) +=
-				count * r->width;
+			count_add(x->c->m->counts, path, count * r->width);
 		} else {
 			/* In registered memory, carry only the row that is cut. */
 			count = p->registered || r->width > CARRY_MAX ? 1 : CARRY_MAX / r->width;
@@ -214,8 +215,7 @@ int mir_rect(struct call *c, const struct mir_rect *r)
 		rc = rc ? rc : err;
 	}
 	if (!rc)
-		*(r->down ? &c->m->stats.d2h_bytes : &c->m->stats.h2d_bytes) +=
-			r->width * r->height;
+		count_add(c->m->counts, r->down ? COUNT_D2H : COUNT_H2D, r->width * r->height);
 	pieces_free(&x.ps);
 	free(x.carry);
 out:
@@ -296,8 +296,8 @@ int mir_do_rect_d2d(struct call *c)
 		return rc;
 	rc = m->cfg.ops->copy_box(m->be, &box, s.s);
 	if (!rc) {
-		m->stats.copies++;
-		m->stats.d2d_bytes += box.width * box.height;
+		count_add(m->counts, COUNT_COPIES, 1);
+		count_add(m->counts, COUNT_D2D, box.width * box.height);
 	}
 	if (!rc && d->flags & QCU_COPY_SYNC)
 		rc = mir_stream_wait(c, &s);

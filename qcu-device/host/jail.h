@@ -38,6 +38,12 @@ struct jail_opened {
  */
 bool jail_main(const struct jail *j, const struct jail_opened *opened);
 
+/*
+ * For the metrics process: it keeps its user, who owns the socket that it removes at its end, but
+ * may open nothing. False: it must not serve.
+ */
+bool jail_metrics(const struct jail *j);
+
 /* Removes the files that an ended mirror has left in the VM's own shared memory. */
 void jail_sweep(pid_t pid);
 

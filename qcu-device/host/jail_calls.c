@@ -58,6 +58,14 @@ static const int main_only[] = {
 	C(pidfd_open), C(seccomp), C(signalfd4), C(wait4), C(waitid), C(ioctl),
 };
 
+/* The metrics process answers on connections, and removes the file of its socket. */
+static const int metrics_only[] = {
+	C(accept4), C(brk), C(clock_gettime), C(close), C(exit_group), C(fstat), C(futex),
+	C(getrandom), C(lstat), C(madvise), C(mmap), C(mprotect), C(mremap), C(munmap),
+	C(newfstatat), C(poll), C(recvfrom), C(recvmsg), C(restart_syscall), C(rt_sigreturn),
+	C(sendto), C(shutdown), C(unlink),
+};
+
 /*
  * CUDA creates links below /dev/char. It continues without them only if the error says that the
  * folder does not exist.
@@ -119,11 +127,28 @@ static int load_without_terminals(void)
 	return rc;
 }
 
-bool jail_calls(enum jail_who who)
+static int load_for_metrics(void)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int rc = f ? 0 : -ENOMEM;
+	int rc = f ? answer(f, SCMP_ACT_ALLOW, metrics_only,
+			    sizeof(metrics_only) / sizeof(metrics_only[0]))
+		   : -ENOMEM;
 
+	if (!rc)
+		rc = seccomp_load(f);
+	seccomp_release(f);
+	return rc;
+}
+
+bool jail_calls(enum jail_who who)
+{
+	scmp_filter_ctx f;
+	int rc;
+
+	if (who == JAIL_METRICS)
+		return !load_for_metrics();
+	f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	rc = f ? 0 : -ENOMEM;
 	if (!rc)
 		rc = answer(f, SCMP_ACT_ALLOW, both, sizeof(both) / sizeof(both[0]));
 	if (!rc)

@@ -19,8 +19,11 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/host/metrics.h"
 
 #define SESSIONS_DEFAULT 16
+#define NAME_BYTES	 63
+#define NAME_CHARACTERS	 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-"
 
 enum gpu { GPU_AUTO, GPU_SOFT, GPU_CUDA };
 
@@ -55,6 +58,9 @@ static const char usage[] =
 	"  --no-sandbox           keep all rights, for debugging\n"
 	"  --let-kernels-reach-all-memory\n"
 	"                         take a GPU that reads memory that is not registered with it\n"
+	"  --name NAME            what to call the VM (the socket's name)\n"
+	"  --metrics PATH         serve numbers there, for qcu top and Prometheus; none: do not\n"
+	"                         (the path of --socket with .metrics at its end)\n"
 	"  --verbose              say when sessions begin and end\n"
 	"  --trace                one line for each command\n"
 	"  --version, --help\n"
@@ -148,6 +154,7 @@ static void ended(int sig)
 {
 	(void)sig;
 	unlink(socket_path);
+	metrics_stop();
 	_exit(DEVICE_EXIT_OK);
 }
 
@@ -167,24 +174,44 @@ static bool served(const struct sockaddr_un *addr)
 	return yes;
 }
 
-/* Returns the one connection that this process serves, or -1. Removes the socket's file. */
-static int wait_for_qemu(const char *path)
+/* Is that a socket that nobody serves? */
+static bool may_replace(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct stat st;
-	int fd, conn = -1;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		die_usage("--socket %s: the path of a socket can have %zu bytes", path,
+		return false;
+	strcpy(addr.sun_path, path);
+	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !served(&addr);
+}
+
+/* Removes a socket that nobody serves. Ends this process if something else is there. */
+static void free_place(const char *option, const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct stat st;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		die_usage("--%s %s: the path of a socket can have %zu bytes", option, path,
 			  sizeof(addr.sun_path) - 1);
 	strcpy(addr.sun_path, path);
 	if (!lstat(path, &st)) {
 		if (!S_ISSOCK(st.st_mode))
-			die_usage("--socket %s: something else than a socket is there", path);
+			die_usage("--%s %s: something else than a socket is there", option, path);
 		if (served(&addr))
-			die_usage("--socket %s: another process serves it", path);
+			die_usage("--%s %s: another process serves it", option, path);
 		unlink(path);
 	}
+}
+
+/* Returns the one connection that this process serves, or -1. Removes the socket's file. */
+static int wait_for_qemu(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd, conn = -1;
+
+	strcpy(addr.sun_path, path);
 	socket_path = path;
 	signal(SIGINT, ended);
 	signal(SIGTERM, ended);
@@ -203,6 +230,62 @@ static int wait_for_qemu(const char *path)
 	unlink(path);
 	close(fd);
 	return conn;
+}
+
+/* The name of a VM is shown as it is, so it has only what does no harm in a terminal or a path. */
+static const char *checked_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || len > NAME_BYTES || strspn(name, NAME_CHARACTERS) != len)
+		die_usage("--name %s: 1 to %d letters, digits, and . _ + - are wanted", name,
+			  NAME_BYTES);
+	return name;
+}
+
+/* The name of the socket, without its folder and its ending. */
+static const char *name_of(const char *path)
+{
+	static char name[NAME_BYTES + 1];
+	const char *from = strrchr(path, '/');
+	size_t i;
+
+	from = from ? from + 1 : path;
+	for (i = 0; i < NAME_BYTES && from[i] && strcmp(from + i, ".sock"); i++)
+		name[i] = strchr(NAME_CHARACTERS, from[i]) ? from[i] : '-';
+	return i ? name : "vm";
+}
+
+/*
+ * Starts to serve metrics. The default place is not asked for, so that it cannot be had is no
+ * reason to go without the device.
+ */
+static void begin_metrics(const struct device_options *opt, const char *path, const char *metrics,
+			  const char *name, char **argv)
+{
+	struct board_device dev = {.name = name	  ? name
+					   : path ? name_of(path)
+						  : "vm",
+				   .gpu = opt->plugin ? "cuda" : "soft",
+				   .pid = getpid(),
+				   .sessions = opt->sessions};
+	char beside[sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof(METRICS_SUFFIX)];
+	const char *why;
+
+	if (metrics ? !strcmp(metrics, "none") : !path)
+		return;
+	if (metrics) {
+		free_place("metrics", metrics);
+	} else {
+		snprintf(beside, sizeof(beside), "%s" METRICS_SUFFIX, path);
+		if (may_replace(beside))
+			unlink(beside);
+	}
+	why = metrics_start(metrics ? metrics : beside, &dev, &opt->jail, argv);
+	if (why && metrics)
+		die_usage("--metrics %s: %s", metrics, why);
+	if (why)
+		fprintf(stderr, "qcu-device: no metrics at %s: %s\n", beside, why);
 }
 
 static bool is_stream(int fd)
@@ -264,6 +347,8 @@ int main(int argc, char **argv)
 		{"kernel-timeout", required_argument, NULL, 'T'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"trace", no_argument, NULL, 't'},
+		{"name", required_argument, NULL, 'N'},
+		{"metrics", required_argument, NULL, 'M'},
 		{"version", no_argument, NULL, 'V'},
 		{"pin-limit", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
@@ -275,9 +360,9 @@ int main(int argc, char **argv)
 		.copiers = CARRIERS_DEFAULT,
 	};
 	enum gpu gpu = GPU_AUTO;
-	const char *path = NULL;
+	const char *path = NULL, *name = NULL, *metrics = NULL;
 	bool open_gpu = false;
-	int fd = -1, prewarm = -1, o;
+	int fd = -1, prewarm = -1, o, rc;
 
 	if (argc > 1 && !strcmp(argv[1], BIRTH_WORD))
 		birth_mirror();
@@ -341,6 +426,12 @@ int main(int argc, char **argv)
 		case 't':
 			opt.trace = true;
 			break;
+		case 'N':
+			name = checked_name(optarg);
+			break;
+		case 'M':
+			metrics = optarg;
+			break;
 		case 'V':
 			printf("qcu-device, wire version %u, backend abi %u\n", QCU_WIRE_VERSION,
 			       BE_ABI);
@@ -364,8 +455,13 @@ int main(int argc, char **argv)
 	choose(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
 	if (path)
+		free_place("socket", path);
+	begin_metrics(&opt, path, metrics, name, argv);
+	if (path)
 		fd = wait_for_qemu(path);
-	if (fd < 0 || !birth_prepare(&opt, argv) || !jail_main(&opt.jail, birth_opened()))
-		return DEVICE_EXIT_FAILURE;
-	return vhost_serve(fd, &opt);
+	rc = DEVICE_EXIT_FAILURE;
+	if (fd >= 0 && birth_prepare(&opt, argv) && jail_main(&opt.jail, birth_opened()))
+		rc = vhost_serve(fd, &opt);
+	metrics_stop();
+	return rc;
 }

@@ -109,7 +109,7 @@ static void take_over(struct device *d, unsigned int queue)
 	s->mirror.pid = 0;
 	if (d->shares)
 		shares_end(d->shares, queue);
-	usage_end(d->usage, queue);
+	board_end(d->board, d->usage, queue);
 	ring_take_over(&d->ring[queue]);
 	ring_drain(&d->ring[queue]);
 	/* The mirror may have died between a push and its call. */
@@ -263,6 +263,7 @@ static int session_open(struct device *d, const struct qcu_open *o)
 		return QCU_ERR_OperatingSystem;
 	device_watch(d, s->mirror.pidfd, reap, o->queue);
 	s->state = SESSION_LIVE;
+	board_open(d->board, o->queue, s->guest_pid, s->comm);
 	if (d->opt->verbose)
 		say(d, o->queue, "open");
 	return QCU_ERR_Success;

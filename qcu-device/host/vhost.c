@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/host/metrics.h"
 #include "qcu-device/host/vhost.h"
 
 /* The header that defines these does not come with the library. */
@@ -348,6 +349,19 @@ static void signalled(struct device *d, unsigned int queue)
 	d->over = true;
 }
 
+/* Mirrors do not get the board's file. */
+static bool make_board(struct device *d)
+{
+	int fd = memfd_create("qcu-board", MFD_CLOEXEC);
+
+	d->board = fd < 0 ? NULL : board_new(fd);
+	if (d->board)
+		metrics_show(d->shared.usage, fd);
+	if (fd >= 0)
+		close(fd);
+	return d->board;
+}
+
 /* Makes the memory that all processes of the VM share, and the files that it lies in. */
 static bool make_shared(struct device *d)
 {
@@ -365,7 +379,7 @@ static bool make_shared(struct device *d)
 	d->shares = shares_new(d->shared.shares);
 	/* It must be a file: no mirror starts without it. */
 	d->usage = d->shared.usage < 0 ? NULL : usage_new(d->shared.usage);
-	if (!d->usage) {
+	if (!d->usage || !make_board(d)) {
 		fprintf(stderr, "qcu-device: no memory to share with mirrors: %s\n",
 			strerror(errno));
 		return false;
@@ -379,6 +393,7 @@ static bool make_shared(struct device *d)
 
 static void free_shared(struct device *d)
 {
+	board_free(d->board);
 	usage_free(d->usage);
 	shares_free(d->shares);
 	ring_states_unmap(d->states, d->opt->sessions + 1);

@@ -7,6 +7,7 @@
 
 #include "qcu-device/base/usage.h"
 #include "qcu-device/host/birth.h"
+#include "qcu-device/host/board.h"
 #include "qcu-device/host/device.h"
 #include "qcu-device/host/ramfiles.h"
 #include "qcu-device/memory/shares.h"
@@ -56,6 +57,7 @@ struct device {
 	struct ring_state *states; /* shared with mirrors, by queue */
 	struct shares *shares;	   /* what mirrors share with one another */
 	struct usage *usage;	   /* what mirrors use of the host */
+	struct board *board;	   /* shared with the metrics process */
 	struct ring_chain chain;   /* the control command that is being carried out */
 };
 

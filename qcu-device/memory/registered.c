@@ -85,12 +85,19 @@ static void populate(struct window *w, void *addr, uint64_t len)
 		touch(&t);
 }
 
+static void count(struct window *w, uint64_t more)
+{
+	w->registered_bytes += more;
+	if (w->counts)
+		count_add(w->counts, COUNT_REGISTERED, more);
+}
+
 static int add(struct window *w, void *addr, uint64_t len)
 {
 	int rc = w->ops->host_register(w->be, addr, len);
 
 	if (!rc)
-		w->registered_bytes += len;
+		count(w, len);
 	return rc;
 }
 
@@ -98,7 +105,7 @@ static int drop(struct window *w, void *addr, uint64_t len)
 {
 	int rc = w->ops->host_unregister(w->be, addr);
 
-	w->registered_bytes -= len;
+	count(w, -len);
 	return context_lost(rc) ? QCU_ERR_Success : rc;
 }
 

@@ -332,8 +332,14 @@ static int may_map(const struct window *w, uint64_t va, uint64_t len)
 	return QCU_ERR_Success;
 }
 
-int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
-	       size_t count)
+static void count_chunks(const struct window *w, uint64_t more)
+{
+	if (w->counts)
+		count_add(w->counts, COUNT_CHUNKS, more);
+}
+
+int window_map_chunks(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
+		      size_t count, uint32_t chunk_bytes)
 {
 	struct window_map *wm;
 	bool taken;
@@ -375,6 +381,8 @@ int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg
 	pthread_mutex_unlock(&w->lock);
 	if (rc)
 		goto fail;
+	wm->chunks = chunk_bytes ? (len - 1) / chunk_bytes + 1 : 0;
+	count_chunks(w, wm->chunks);
 	w->mapped_bytes += len;
 	w->outside_bytes += is_outside(w, va) ? len : 0;
 	goto out;
@@ -413,6 +421,7 @@ static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, 
 static void forget(struct window *w, struct window_map *wm)
 {
 	pthread_mutex_lock(&w->change);
+	count_chunks(w, -wm->chunks);
 	w->mapped_bytes -= wm->len;
 	w->outside_bytes -= is_outside(w, wm->va) ? wm->len : 0;
 	pthread_mutex_lock(&w->lock);

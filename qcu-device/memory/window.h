@@ -12,6 +12,7 @@
 
 #include "qcu-device/backend/backend.h"
 #include "qcu-device/base/carriers.h"
+#include "qcu-device/base/counts.h"
 #include "qcu-device/memory/guestmem.h"
 
 enum mir_map { MIR_MAP_CVM, MIR_MAP_NCVM };
@@ -69,6 +70,7 @@ struct window {
 	struct window_range range[WINDOW_RANGES];
 	unsigned int ranges;
 	_Atomic uint64_t mapped_bytes, registered_bytes;
+	struct counts *counts;	/* may be NULL */
 	uint64_t outside_bytes; /* under `change`: mapped outside of the window and the annex */
 	uint64_t limit;		/* bytes that may be registered; 0: no limit */
 	uint64_t clock;		/* under `lock` */
@@ -85,9 +87,16 @@ void window_set_backend(struct window *w, struct be *be);
 void window_fini(struct window *w); /* unmaps everything */
 
 /* These return a value of enum qcu_error or MIR_RULE_BROKEN. */
-int window_map(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
-	       size_t count);
+int window_map_chunks(struct window *w, uint64_t va, uint64_t len, const struct qcu_seg *segs,
+		      size_t count, uint32_t chunk_bytes);
 int window_unmap(struct window *w, uint64_t va, uint64_t len);
+
+/* Memory that no chunks hold. */
+static inline int window_map(struct window *w, uint64_t va, uint64_t len,
+			     const struct qcu_seg *segs, size_t count)
+{
+	return window_map_chunks(w, va, len, segs, count, 0);
+}
 
 /* Makes a mapped range usable at its own address by kernels and d2d copies. */
 int window_pin(struct window *w, uint64_t va, uint64_t len);

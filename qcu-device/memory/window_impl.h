@@ -26,6 +26,7 @@ struct window_map {
 	_Atomic uint32_t holds; /* commands that hold it; WINDOW_LEAVING: UNMAP waits for them */
 	uint64_t used;		/* last use, by window->clock; under window->lock */
 	LIST_ENTRY(window_map) link;
+	uint64_t chunks;	  /* how many chunks it is made of, for the counts */
 	size_t count, registered; /* runs, and how many of them are registered */
 	struct window_run run[];
 };

@@ -124,6 +124,10 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	complain_command(NULL);
 	if (status == MIR_PARKED)
 		return false;
+	if (c.waited)
+		count_add(m->counts, COUNT_WAITS, 1);
+	if (status && status != QCU_ERR_NotReady)
+		count_add(m->counts, COUNT_ERRORS, 1);
 	cmd->status = status;
 	cmd->flags = (c.waited || status > 0) && mir_has_output(m) ? QCU_F_OUTPUT : 0;
 	if (m->cfg.trace)

@@ -34,7 +34,7 @@ static void release(void *ctx, struct handle *h)
 		break;
 	case HANDLE_ARRAY:
 		ops->array_destroy(m->be, h->array);
-		m->stats.device_bytes -= h->bytes;
+		count_sub(m->counts, COUNT_DEVICE, h->bytes);
 		mir_give_memory(m, h->device, h->bytes);
 		break;
 	case HANDLE_POOL:
@@ -156,6 +156,13 @@ static void begin_budget(struct mirror *m)
 	cfg->limits = l;
 }
 
+/* The counts are where the budget's are. A spare has no session yet, and has counted nothing. */
+static void use_counts(struct mirror *m)
+{
+	m->counts = &m->budget.part->counts;
+	m->window.counts = m->counts;
+}
+
 int mir_create(struct mirror **out, const struct mir_config *cfg)
 {
 	struct mirror *m = aligned_alloc(64, sizeof(*m));
@@ -186,6 +193,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	if (rc)
 		goto fail_window;
 	m->window.carriers = &m->carriers;
+	use_counts(m);
 
 	rc = cfg->ops->open(&m->be, &m->cfg.options);
 	if (rc) {
@@ -258,6 +266,7 @@ void mir_begin(struct mirror *m, unsigned int session)
 {
 	m->cfg.session = session;
 	budget_begin(&m->budget, session);
+	use_counts(m);
 }
 
 /* How long to wait for commands that have begun. They may be waiting for the GPU. */
@@ -361,7 +370,7 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 		complain("command %u (%s) %s", req->cmd.op, mir_op_name(req->cmd.op), why);
 		return false;
 	}
-	m->stats.commands++;
+	count_call(m->counts, req->cmd.op);
 	if ((req->cmd.op == QCU_OP_COPY_H2D && req->cmd.copy_h2d.flags & QCU_COPY_TIMED) ||
 	    (req->cmd.op == QCU_OP_COPY_D2H && req->cmd.copy_d2h.flags & QCU_COPY_TIMED))
 		req->taken = spin_clock();

@@ -70,3 +70,8 @@ test_device_jail_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DE
 	$(B)/qcu-device/qcu-device $(JAIL_BACKEND)
 test_device_jail_LIBS := $(DEVICE_LIBS)
 test_device_kerneltime_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+
+# Metrics.
+UNIT_TESTS += test_device_board test_device_metrics
+test_device_board_OBJS := $(B)/qcu-device/host/board.o $(B)/qcu-device/host/board_print.o $(MIRROR_LIB)
+test_device_metrics_OBJS := $(B)/qcu-device/qcu-device

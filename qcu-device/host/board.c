@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The board (board.h): how the main process writes it. board_print.c reads it. */
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qcu-device/host/board.h"
+
+struct board *board_new(int fd)
+{
+	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	void *p;
+
+	if (fd >= 0 && ftruncate(fd, sizeof(struct board)))
+		return NULL;
+	p = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, flags, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void board_free(struct board *b)
+{
+	if (b)
+		munmap(b, sizeof(*b));
+}
+
+/* The stores between begin and finish are seen after the first and before the second change. */
+static void begin(struct board *b)
+{
+	atomic_fetch_add_explicit(&b->changes, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void finish(struct board *b)
+{
+	atomic_fetch_add_explicit(&b->changes, 1, memory_order_release);
+}
+
+void board_open(struct board *b, unsigned int session, uint32_t guest_pid, const char *program)
+{
+	struct board_session *s = &b->session[session];
+
+	begin(b);
+	b->opened++;
+	s->live = true;
+	s->guest_pid = guest_pid;
+	s->since = (uint64_t)time(NULL);
+	memset(s->program, 0, sizeof(s->program));
+	memcpy(s->program, program, strnlen(program, sizeof(s->program) - 1));
+	finish(b);
+}
+
+void board_end(struct board *b, struct usage *u, unsigned int session)
+{
+	struct usage_part *p = &u->part[session];
+	unsigned int i;
+
+	begin(b);
+	b->session[session].live = false;
+	for (i = 0; i < QCU_OP_COUNT; i++)
+		b->past.calls[i] += atomic_load(&p->counts.calls[i]);
+	for (i = 0; i < COUNT_KINDS; i++)
+		b->past.n[i] += atomic_load(&p->counts.n[i]);
+	for (i = 0; i < LIMIT_KINDS; i++)
+		b->past.refused[i] += atomic_load(&p->refused[i]);
+	usage_end(u, session);
+	finish(b);
+}
