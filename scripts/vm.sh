@@ -161,9 +161,17 @@ hush() {
 	exec {notes}>&2 2>>"$tmp/shell.log"
 }
 
+# name_of PATH: prints a name for the VM that qcu-device accepts.
+name_of() {
+	local n=${1##*/}
+	n=${n//[^A-Za-z0-9._+-]/-}
+	printf '%s' "${n:0:63}"
+}
+
 start_device() {
 	local cmd=("$device" --socket "$tmp/qcu.sock" --gpu "$gpu" --map "$map" --sessions "$sessions")
 	[ -z "$verbose" ] || cmd+=(--verbose)
+	cmd+=(--name "$(name_of "${name:-${script:-$program}}")")
 	hush
 	at_exit stop_all
 	log_pipe device.log
