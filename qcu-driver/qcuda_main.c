@@ -63,6 +63,26 @@ unsigned long qcud_timeout(void)
 	return clamp(READ_ONCE(timeout), 1U, 3600U) * HZ;
 }
 
+/* For people and programs that look why a guest and its host do not match; only to be read. */
+static unsigned int qcud_wire_version = QCU_WIRE_VERSION;
+static unsigned int qcud_device_wire_version; /* 0: no host process serves the device */
+
+static int qcud_only_read(const char *text, const struct kernel_param *kp)
+{
+	return -EPERM;
+}
+
+static const struct kernel_param_ops qcud_read_ops = {
+	.set = qcud_only_read,
+	.get = param_get_uint,
+};
+module_param_cb(wire_version, &qcud_read_ops, &qcud_wire_version, 0444);
+MODULE_PARM_DESC(wire_version, "the wire version of this module; cannot be set");
+module_param_cb(device_wire_version, &qcud_read_ops, &qcud_device_wire_version, 0444);
+MODULE_PARM_DESC(device_wire_version,
+		 "the wire version of the device, 0 without one; cannot be set");
+MODULE_INFO(wire, "qcuda wire version " __stringify(QCU_WIRE_VERSION));
+
 static dev_t qcud_devt;
 static struct cdev qcud_cdev;
 
@@ -225,6 +245,7 @@ out:
 
 static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config *config)
 {
+	WRITE_ONCE(qcud_device_wire_version, config->version);
 	/* No host process serves the device now. The config interrupt reports a change. */
 	if (!memchr_inv(config, 0, sizeof(*config)))
 		return 0;
@@ -349,6 +370,7 @@ static void qcud_remove(struct virtio_device *vdev)
 	device_destroy(&qcud_class, qcud_devt);
 	mutex_lock(&qcud_life_lock);
 	qcud_vdev = NULL;
+	WRITE_ONCE(qcud_device_wire_version, 0);
 	qcud_end(vdev);
 	mutex_unlock(&qcud_life_lock);
 	cancel_work_sync(&qcud_renew_work);

@@ -70,6 +70,11 @@ static cudaError_t open_failed(int err)
 	return cudaErrorInitializationError;
 }
 
+/* `qcu doctor` reads this text out of the file. */
+#define TEXT_OF(number) #number
+#define TEXT(number)	TEXT_OF(number)
+__attribute__((used)) static const char wire_text[] = "qcuda wire version " TEXT(QCU_WIRE_VERSION);
+
 static cudaError_t wrong_version(const struct qcu_hello *hello)
 {
 	qcul_say_once(&said,

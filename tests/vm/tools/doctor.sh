@@ -1,0 +1,233 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# qcu doctor: wrong calls, roots of machines on which one thing is wrong each, and guests.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+doctor=("$qcu" doctor)
+r=$tmp/root
+
+# A host that has all: root_of_a_host makes it, and each test takes something away.
+root_of_a_host() {
+	rm -rf "$r"
+	mkdir -p "$r"/proc "$r"/dev "$r"/sys/{kernel/security,kernel/mm/transparent_hugepage,module/nvidia} \
+		"$r"/sys/bus/pci/devices/0000:01:00.0 "$r"/usr/local/cuda/bin
+	echo 'flags : fpu vmx sse' >"$r/proc/cpuinfo"
+	echo 'always within_size [advise] never' >"$r/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+	echo capability,landlock,yama >"$r/sys/kernel/security/lsm"
+	echo 0x10de >"$r/sys/bus/pci/devices/0000:01:00.0/vendor"
+	echo 0x030200 >"$r/sys/bus/pci/devices/0000:01:00.0/class"
+	echo 580.65.06 >"$r/sys/module/nvidia/version"
+	touch "$r"/dev/{kvm,nvidiactl,nvidia-uvm,nvidia3}
+	toolkit 13.0
+}
+
+toolkit() {
+	printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.48"\n' "$1" "$1" >"$r/nvcc"
+	chmod +x "$r/nvcc"
+}
+
+# host NAME CODE PATTERN: what doctor says of this root.
+host() {
+	expect_host "$1" "$2" "$3" env NVCC="$r/nvcc" "${doctor[@]}" --host --root "$r"
+}
+
+# ---- wrong calls ----
+
+expect_host unknown-option 2 'what is --cure' "${doctor[@]}" --cure
+expect_host word 2 'what is now' "${doctor[@]}" now
+expect_host root-without-folder 2 'needs a folder' "${doctor[@]}" --root
+expect_host root-not-there 2 'no such folder' "${doctor[@]}" --root "$tmp/none"
+expect_host help 0 'Exit codes: 0 nothing is bad' "${doctor[@]}" --help
+expect_host full-disk 2 'the output cannot be written' bash -c "${doctor[*]} >/dev/full"
+expect_host full-disk-json 2 'the output cannot be written' bash -c "${doctor[*]} --json >/dev/full"
+
+# ---- hosts ----
+
+root_of_a_host
+host all-there 0 'ok +driver +NVIDIA.s driver 580.65.06'
+if grep -E '^(note|BAD) ' "$tmp/out" | grep -v -E 'memlock|qemu|build'; then
+	echo '@FAIL nothing-to-mend'
+else
+	echo '@ok nothing-to-mend 0.0'
+fi
+echo 'flags : fpu sse' >"$r/proc/cpuinfo"
+host no-virtualisation 0 'note +cpu +the CPU shows neither vmx nor svm'
+root_of_a_host
+rm "$r/dev/kvm"
+host no-kvm 0 'note +kvm +there is no /dev/kvm'
+root_of_a_host
+echo 'always [never]' >"$r/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+host no-huge-pages 0 'note +huge pages'
+root_of_a_host
+echo capability,yama >"$r/sys/kernel/security/lsm"
+host no-landlock 1 'BAD +landlock .*capability,yama'
+root_of_a_host
+rm "$r/sys/module/nvidia/version"
+host no-driver 1 'BAD +driver .*not loaded'
+echo 'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build' >"$r/version"
+mkdir -p "$r/proc/driver/nvidia" && mv "$r/version" "$r/proc/driver/nvidia/version"
+sed -i 's/Open Kernel Module for x86_64/x86_64 Kernel Module/' "$r/proc/driver/nvidia/version"
+host driver-in-proc 0 'ok +driver .*580.95.05'
+root_of_a_host
+echo 550.54 >"$r/sys/module/nvidia/version"
+host old-driver 1 'driver 550.54 is too old for CUDA Toolkit 13.0, which needs 580; update the driver'
+toolkit 12.9
+host old-driver-older-toolkit 0 'ok +driver .*550.54'
+root_of_a_host
+toolkit 11.8
+host old-toolkit 1 'BAD +toolkit +CUDA Toolkit 11.8 is too old'
+root_of_a_host
+rm "$r/dev/nvidia-uvm"
+host no-uvm 1 'BAD +gpu +there is no /dev/nvidia-uvm'
+rm -r "$r"/dev/nvidia* "$r/sys/bus/pci"
+host no-gpu 0 'note +gpu +there is no NVIDIA GPU'
+root_of_a_host
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 711 "$tmp"
+	chmod 600 "$r"/dev/{kvm,nvidiactl}
+	install -m 755 scripts/doctor "$tmp/doctor"
+	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups env "NVCC=$r/nvcc" "QCU_CACHE=$r/none")
+	expect_host no-permission-kvm 1 'note +kvm +[a-z]+ may not open /dev/kvm' "${nobody[@]}" "$tmp/doctor" --host --root "$r"
+	expect_host no-permission-gpu 1 'BAD +gpu +[a-z]+ may not open /dev/nvidiactl' "${nobody[@]}" "$tmp/doctor" --host --root "$r"
+	expect_host read-only-folder 1 'BAD +cache +no file can be made in' "${nobody[@]}" "$tmp/doctor" --host --root "$r"
+	expect_host no-temporary-folder 1 'BAD +temporary +no file can be made in' \
+		"${nobody[@]}" "TMPDIR=$r" "$tmp/doctor" --host --root "$r"
+	chmod 700 "$tmp"
+	mkdir "$tmp/small"
+	expect_host full-cache 1 'BAD +cache .*has [0-9] MB free, but 500 MB are needed' unshare -m sh -c \
+		"mount -t tmpfs -o size=4m none $tmp/small && QCU_CACHE=$tmp/small/x ${doctor[*]} --host --root $r"
+else
+	echo '@skip no-permission needs root'
+fi
+: >"$tmp/file"
+expect_host cache-is-a-file 1 'BAD +cache .*/file is no folder' \
+	env NVCC="$r/nvcc" QCU_CACHE="$tmp/file/x" "${doctor[@]}" --host --root "$r"
+expect_host as-json 0 '^{"where":"host","findings":' env NVCC="$r/nvcc" "${doctor[@]}" --json --host --root "$r"
+cp "$tmp/out" "$tmp/json"
+expect_host json-is-json 0 '^580$' python3 -c "
+import json
+t = json.load(open('$tmp/json'))
+assert t['bad'] == 0 and all(f['level'] in ('ok', 'note') for f in t['findings'])
+assert all(f['mend'] for f in t['findings'] if f['level'] != 'ok')
+print([f['text'] for f in t['findings'] if f['check'] == 'driver'][0].split()[-1][:3])"
+expect_host colour-on-a-terminal 0 $'\e\\[33mnote' script -qec "${doctor[*]} --host --root $tmp" /dev/null
+
+# The parts of a build that do not match: the newer library is one of the tests'.
+mkdir -p "$tmp/build"/{qcu-device,qcu-driver,qcu-library}
+ln -s "$root/$B/qcu-device/qcu-device" "$tmp/build/qcu-device/"
+ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/build/qcu-driver/"
+ln -s "$root/$B/tests/wire/libcudart.so.13" "$tmp/build/qcu-library/"
+version=$(sed -n 's/^#define QCU_WIRE_VERSION \([0-9]*\).*/\1/p' include/qcucmd.h)
+expect_host build-skew 1 "libcudart.so.13: wire version 9999; qcu-device: wire version $version; update qcu-device" \
+	env QCU_BUILD="$tmp/build" "${doctor[@]}" --host
+expect_host build-matches 0 "qcuda.ko and qcu-device speak wire version $version" "${doctor[@]}" --host
+
+# ---- guests ----
+
+root_of_a_guest() {
+	rm -rf "$r"
+	mkdir -p "$r"/dev "$r"/sys/bus/virtio/devices/virtio3 "$r"/sys/module/qcuda/parameters "$r"/usr/lib
+	echo 0x003f >"$r/sys/bus/virtio/devices/virtio3/device"
+	echo 4 >"$r/sys/module/qcuda/parameters/wire_version"
+	echo "${1:-4}" >"$r/sys/module/qcuda/parameters/device_wire_version"
+	printf '\0\1qcuda wire version 4u\0' >"$r/usr/lib/libcudart.so.13"
+	touch "$r/dev/qcuda"
+}
+guest_says() {
+	expect_host "$1" "$2" "$3" env -u LD_LIBRARY_PATH "${doctor[@]}" --root "$r"
+}
+
+root_of_a_guest
+guest_says guest-all-there 0 'the module in this guest and the device on the host speak wire version 4'
+root_of_a_guest 5
+guest_says newer-host 1 \
+	'the module in this guest: wire version 4; the device on the host: wire version 5; update the module in this guest'
+root_of_a_guest 3
+guest_says older-host 1 \
+	'the module in this guest: wire version 4; the device on the host: wire version 3; update the device on the host'
+root_of_a_guest 0
+guest_says host-serves-nothing 0 'note +wire +no host process serves the device'
+root_of_a_guest
+rm "$r/dev/qcuda"
+guest_says no-node 1 'BAD +/dev/qcuda +there is no /dev/qcuda'
+root_of_a_guest
+rm -r "$r/sys/module"
+guest_says no-module 1 'BAD +module +there is no module qcuda for the kernel'
+mkdir -p "$r/lib/modules/$(uname -r)/updates"
+touch "$r/lib/modules/$(uname -r)/updates/qcuda.ko.xz"
+guest_says module-not-loaded 1 'BAD +module +the module qcuda is not loaded'
+grep -q 'mend: modprobe qcuda' "$tmp/out" && echo '@ok its-command 0.0' || echo '@FAIL its-command'
+root_of_a_guest
+rm -r "$r/sys/bus"
+guest_says no-device 1 'BAD +device +this VM has no qCUDA device'
+root_of_a_guest
+echo NVIDIA >"$r/usr/lib/libcudart.so.13"
+guest_says other-library 1 'BAD +library .*not ours: /usr/lib'
+printf 'qcuda wire version 2u\n' >"$r/usr/lib/libcudart.so.13"
+guest_says older-library 1 'libcudart.so.13: wire version 2; the module: wire version 4; update /usr/lib/libcudart'
+rm "$r/usr/lib/libcudart.so.13"
+guest_says no-library 0 'note +library'
+
+# ---- a VM ----
+
+cp scripts/doctor "$tmp/share/doctor"
+with "$guest/first_call"
+boot "${with[@]}" "$tmp/share" <<'END'
+share=$1
+begin in-a-guest
+"$share/doctor" >>$log 2>&1
+rc=$?
+if grep -q 'ok *wire *the module in this guest and the device on the host speak wire version' $log &&
+	grep -q 'ok */dev/qcuda *root may open it' $log && [ $rc -eq 0 ]; then
+	pass
+else
+	fail "exit code $rc"
+fi
+begin no-permission-in-a-guest
+chmod 600 /dev/qcuda
+echo 'other:x:4000:4000::/:/bin/sh' >>/etc/passwd
+su -s /bin/sh other -c "$share/doctor" >>$log 2>&1
+rc=$?
+chmod 666 /dev/qcuda
+if grep -q 'BAD */dev/qcuda *other may not open it' $log && [ $rc -eq 1 ]; then
+	pass
+else
+	fail "exit code $rc"
+fi
+begin not-loaded-in-a-guest
+rmmod qcuda
+"$share/doctor" --guest --json >>$log 2>&1
+rc=$?
+if grep -q '"check":"module","level":"bad"' $log && [ $rc -eq 1 ]; then
+	pass
+else
+	fail "exit code $rc"
+fi
+begin versions-cannot-be-set
+insmod /qcu/run/qcuda.ko wire_version=7 >>$log 2>&1
+if [ -d /sys/module/qcuda ]; then
+	fail 'it was set'
+else
+	insmod /qcu/run/qcuda.ko
+	pass
+fi
+END
+
+mkdir -p "$tmp/newer"/{qcu-device,qcu-driver,qcu-library}
+ln -s "$root/$B/scripts" "$tmp/newer/"
+ln -s "$root/$B/tests/wire/qcu-device/qcu-device" "$tmp/newer/qcu-device/"
+ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/newer/qcu-driver/"
+ln -s "$root/$B/qcu-library/libcudart.so.13" "$tmp/newer/qcu-library/"
+export QCU_BUILD=$tmp/newer
+boot "${with[@]}" "$tmp/share" <<'END'
+begin newer-host-in-a-guest
+"$1/doctor" --guest >>$log 2>&1
+rc=$?
+if grep -q 'guest: wire version [0-9]*; the device on the host: wire version 9999; update the module in this guest' $log &&
+	[ $rc -eq 1 ]; then
+	pass
+else
+	fail "exit code $rc"
+fi
+END
