@@ -141,11 +141,27 @@ static void allow(int rules, const char *path, uint64_t rights)
 		die("cannot look at %s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		attr.allowed &= OF_FILES;
+	if (!attr.allowed)
+		die("%s is no folder", path);
 	if (landlock_version() < 3)
 		attr.allowed &= ~(uint64_t)FS_TRUNCATE;
 	if (syscall(SYS_landlock_add_rule, rules, PATH_BENEATH, &attr, 0))
 		die("cannot allow %s: %s", path, strerror(errno));
 	close(attr.fd);
+}
+
+static uint64_t rights(int option)
+{
+	switch (option) {
+	case 'l':
+		return FS_READ_DIR;
+	case 'r':
+		return READ;
+	case 'w':
+		return WRITE;
+	default:
+		return SHARE;
+	}
 }
 
 static void refuse(scmp_filter_ctx filter, int error, int number, unsigned int count,
@@ -216,8 +232,9 @@ static void filter_modes(void)
 
 static void __attribute__((noreturn)) usage(int code)
 {
-	fputs("usage: qcu-confine [--read PATH]... [--write PATH]... [--share PATH]... COMMAND "
-	      "[ARG]...\n"
+	fputs("usage: qcu-confine [--list PATH]... [--read PATH]... [--write PATH]... "
+	      "[--share PATH]... COMMAND [ARG]...\n"
+	      "  --list PATH   COMMAND may see which names lie in that folder, and below it\n"
 	      "  --read PATH   COMMAND may read and execute what lies there\n"
 	      "  --write PATH  it may read and write the files that are there\n"
 	      "  --share PATH  it may also make and remove files, folders and symbolic links\n"
@@ -231,6 +248,7 @@ static void __attribute__((noreturn)) usage(int code)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{"list", required_argument, NULL, 'l'},
 		{"read", required_argument, NULL, 'r'},
 		{"write", required_argument, NULL, 'w'},
 		{"share", required_argument, NULL, 's'},
@@ -243,13 +261,14 @@ int main(int argc, char **argv)
 
 	while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		switch (option) {
+		case 'l':
 		case 'r':
 		case 'w':
 		case 's':
 			if (!kept)
 				rules = ruleset();
 			kept = true;
-			allow(rules, optarg, option == 'r' ? READ : option == 'w' ? WRITE : SHARE);
+			allow(rules, optarg, rights(option));
 			break;
 		case 'v':
 			printf("%d\n", landlock_version());

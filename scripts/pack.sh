@@ -111,9 +111,13 @@ write_environment() {
 	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
 	# On a terminal a program prints each line at once. In the guest its output is a pipe, so
 	# libstdbuf sets line buffering.
+	local before=()
 	if [ -e "$tmp/stage/qcu/lib/libstdbuf.so" ]; then
-		echo 'export _STDBUF_O=L LD_PRELOAD=/qcu/lib/libstdbuf.so'
+		echo 'export _STDBUF_O=L'
+		before+=(/qcu/lib/libstdbuf.so)
 	fi
+	[ -z "$preload" ] || before+=(/qcu/lib/libcudart.so.13)
+	[ ${#before[@]} -eq 0 ] || echo "export LD_PRELOAD=$(quote "${before[*]}")"
 	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
 		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
 	fi
@@ -145,8 +149,25 @@ write_users() {
 	} >"$tmp/stage/etc/group"
 }
 
+# With another root, qcu-enter goes there, becomes the user, and starts the program.
+write_enter() {
+	local a groups=
+	write_environment
+	[ "$uid" -eq 0 ] || groups=$(id -G | tr ' ' ,)
+	printf 'exec /qcu/run/enter /root/new %s %s %s %s' "$uid" "$([ "$uid" -eq 0 ] && echo 0 || echo "$gid")" \
+		"$(quote "$groups")" "$(quote "$cwd")"
+	for a in "${args[@]}"; do
+		printf ' %s' "$(quote "$a")"
+	done
+	echo
+}
+
 write_program() {
 	local a
+	if [ -n "$other_root" ]; then
+		write_enter
+		return
+	fi
 	write_environment
 	echo "cd $(quote "$cwd") || exit 127"
 	if [ "$mode" = vm ]; then
@@ -160,13 +181,17 @@ write_program() {
 	echo
 }
 
-pack_guest() {
-	local f home
-	library_path='' to_link=() alias=
-	if ! is_shared "$cwd" && is_shared "$(pwd -P)"; then
-		alias=$cwd
-	fi
-	mkdir -p "$tmp/stage/qcu/run" "$tmp/links"
+# pack_for_root: another root has the program and its libraries. Only ours is added, in /qcu/lib, where the
+# loader looks first.
+pack_for_root() {
+	cp "$enter" "$tmp/stage/qcu/run/enter"
+	[ ! -e "$library" ] || pack_file "$library" /qcu/lib/libcudart.so.13
+	library_path=/qcu/lib
+}
+
+# pack_programs: the program, or the script, and all files that they need.
+pack_programs() {
+	local f
 	if [ "$mode" = vm ]; then
 		cp "$script" "$tmp/stage/qcu/run/script"
 	else
@@ -180,12 +205,29 @@ pack_guest() {
 		pack_file "$library" /qcu/lib/libcudart.so.13
 		to_link+=("$library")
 	fi
-	if [ -t 1 ] && [ -e /usr/libexec/coreutils/libstdbuf.so ]; then
+	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"
+}
+
+pack_guest() {
+	local home
+	library_path='' to_link=() alias=
+	if ! is_shared "$cwd" && is_shared "$(pwd -P)"; then
+		alias=$cwd
+	fi
+	mkdir -p "$tmp/stage/qcu/run" "$tmp/links"
+	# Another root's C library may be older than the one that this machine's libstdbuf needs.
+	if [ -t 1 ] && [ "${other_root:-/}" = / ] && [ -e /usr/libexec/coreutils/libstdbuf.so ]; then
 		pack_file /usr/libexec/coreutils/libstdbuf.so /qcu/lib/libstdbuf.so
 	fi
-	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"
+	if [ -n "$other_root" ]; then
+		pack_for_root
+	else
+		pack_programs
+	fi
 	[ -z "$use_module" ] || cp "$module" "$tmp/stage/qcu/run/qcuda.ko"
-	if [ -n "$alias" ]; then
+	if [ -n "$other_root" ]; then
+		:
+	elif [ -n "$alias" ]; then
 		pack_link "$(pwd -P)" "$alias"
 	elif ! is_shared "$cwd"; then
 		mkdir -p "$tmp/stage$cwd"
@@ -198,6 +240,7 @@ pack_guest() {
 		! is_shared "$home" || home=
 		echo "user=$user uid=$uid gid=$gid home=$(quote "${home%/}")"
 		echo "share=$(quote "$share")"
+		echo "other_root=${other_root:+1}"
 		echo "module=$use_module"
 		echo "module_args=$(quote "${module_args[*]}")"
 	} >"$tmp/stage/qcu/run/conf"

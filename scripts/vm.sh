@@ -27,15 +27,25 @@ mortal() {
 # confined COMMAND...: runs QEMU with only the rights that it needs. QEMU serves the
 # user's folder to a guest that may be hostile: docs/launcher.md.
 confined() {
-	local rights=(--no-new-privs) files=()
+	local rights=(--no-new-privs) files=() f
 	# Root may still use files that others own, as without a guest, but cannot change a file's owner.
 	[ $EUID -ne 0 ] || rights+=("--bounding-set=-all,+dac_override,+fowner" --inh-caps=-all)
 	# The user's own QEMU arguments may name any file, so with them there is no list of files.
 	[ ${#qemu_args[@]} -gt 0 ] || files=(
-		--read /usr --read /bin --read /lib --read /lib64 --read /etc/ld.so.cache --read /sys
+		--read /usr --read /bin --read /lib --read /lib64 --read /etc/ld.so.cache
 		--read /etc/localtime --read /dev/urandom --write /dev/null --write /dev/kvm
 		--read "$qemu_dir/.." --read "$guest_dir" --write "$tmp" ${share:+--share "$share"}
 	)
+	# With the root /, the guest would see /sys through QEMU, which does without, too.
+	[ ${#files[@]} -eq 0 ] || [ "$other_root" = / ] || files+=(--read /sys)
+	# Of the program's root, QEMU may read what is stored there, not what stands for the running host.
+	if [ ${#files[@]} -gt 0 ] && [ -n "$other_root" ]; then
+		files+=(--list "$other_root")
+		while IFS= read -r -d '' f; do
+			files+=(--read "$f")
+		done < <(find "${other_root%/}/" -mindepth 1 -maxdepth 1 \( -type d -o -type f \) \
+			! -name dev ! -name proc ! -name run ! -name sys -print0)
+	fi
 	umask "$user_umask"
 	[ -n "$sandbox" ] || guarded "$@"
 	if [ -n "$verbose" ] && [ "$("$confine" --version-of-landlock)" -lt 2 ]; then
@@ -256,6 +266,10 @@ start_vm() {
 	if [ -n "$share" ]; then
 		q+=(-fsdev "local,id=share,path=$(comma "$share"),security_model=none,multidevs=remap"
 			-device virtio-9p-pci,fsdev=share,mount_tag=qcu)
+	fi
+	if [ -n "$other_root" ]; then
+		q+=(-fsdev "local,id=root,path=$(comma "$other_root"),security_model=none,multidevs=remap,readonly=on"
+			-device virtio-9p-pci,fsdev=root,mount_tag=qcuroot)
 	fi
 	if [ -n "$use_device" ]; then
 		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock"

@@ -21,8 +21,8 @@ while read -r doc; do
 		grep -E '^(qcu-library|qcu-driver|qcu-device|include|scripts|tests|perf|docs)/' | grep -v NAME | sort -u)
 done < <(git ls-files '*.md')
 
-for doc in docs/*.md; do
-	name=${doc##*/}
+for doc in docs/*.md docs/*/*.md; do
+	name=${doc#docs/}
 	[ "$name" = README.md ] || grep -q "]($name)" docs/README.md || say "docs/README.md does not list $name"
 done
 

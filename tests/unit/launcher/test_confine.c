@@ -195,6 +195,26 @@ static int try_make_in_write_only(void)
 	return result(open("../write/made", O_CREAT | O_WRONLY, 0644));
 }
 
+static int try_read_listed(void)
+{
+	return result(open("../listed/file", O_RDONLY));
+}
+
+static int try_write_listed(void)
+{
+	return result(open("../listed/made", O_CREAT | O_WRONLY, 0644));
+}
+
+static int try_list_listed(void)
+{
+	return result(open("../listed", O_RDONLY | O_DIRECTORY));
+}
+
+static int try_list_outside(void)
+{
+	return result(open("..", O_RDONLY | O_DIRECTORY));
+}
+
 /* These calls must go on working. */
 static int try_honest(void)
 {
@@ -254,6 +274,10 @@ static const struct attempt {
 	  {"through-link", try_through_link, EACCES},
 	  {"move-out", try_move_out, EACCES},
 	  {"link-in", try_link_in, EXDEV},
+	  {"read-listed", try_read_listed, EACCES},
+	  {"write-listed", try_write_listed, EACCES},
+	  {"list-listed", try_list_listed, 0},
+	  {"list-outside", try_list_outside, EACCES},
 	  {"make-in-read-only", try_make_in_read_only, EACCES},
 	  {"make-in-write-only", try_make_in_write_only, EACCES},
 };
@@ -287,7 +311,7 @@ static void make(const char *name)
 
 static int start(void **state)
 {
-	static const char *const folders[] = {"share", "read", "write"};
+	static const char *const folders[] = {"share", "read", "write", "listed"};
 	char path[128];
 
 	(void)state;
@@ -300,6 +324,7 @@ static int start(void **state)
 	make("share/file");
 	make("read/file");
 	make("write/file");
+	make("listed/file");
 	make("outside");
 	snprintf(path, sizeof(path), "%s/share/link-out", base);
 	assert_int_equal(symlink("../outside", path), 0);
@@ -361,8 +386,9 @@ static const char *paths(void)
 	snprintf(options, sizeof(options),
 		 "--read /proc --read /usr --read /lib --read /lib64 --read /etc/ld.so.cache "
 		 "--read /nowhere "
-		 "--read '%s' --read '%s/read' --write '%s/write' --share '%s/share'",
-		 self, base, base, base);
+		 "--read '%s' --read '%s/read' --write '%s/write' --share '%s/share' "
+		 "--list '%s/listed'",
+		 self, base, base, base, base);
 	return options;
 }
 
@@ -403,6 +429,11 @@ static void wrong_calls(void **state)
 	assert_int_equal(shell(command), 2);
 	snprintf(command, sizeof(command), "'%s' ./no-such-program 2>/dev/null", confine);
 	assert_int_equal(shell(command), 2);
+	if (has_landlock()) {
+		snprintf(command, sizeof(command), "'%s' --list '%s' true 2>/dev/null", confine,
+			 confine);
+		assert_int_equal(shell(command), 2);
+	}
 	snprintf(command, sizeof(command), "'%s' sh -c 'exit 7'", confine);
 	assert_int_equal(shell(command), 7);
 }

@@ -208,6 +208,11 @@ echo 'id -u; echo x >by-script; cat roots 2>/dev/null || echo refused' >../scrip
 as_user vm --no-device --no-module --script ../script
 expect '' 'a script of the vm command' "$out" "$(printf '%s\n' 0 refused)"
 expect '' 'whose file it makes' "$(stat -c '%u %g' by-script)" '12345 12346'
+# With another root, he is himself there too, also where the root does not know him.
+as_user run --no-device --no-module --root / /bin/sh -c 'id -u; id -g; id -G; cat his; cat roots 2>/dev/null || echo refused
+	cat /etc/shadow >/dev/null 2>&1 || echo refused; (echo x >/etc/x) 2>/dev/null || echo refused; echo x >in-root'
+expect '' 'with another root' "$out" "$(printf '%s\n' 12345 12346 '12346 12347' mine refused refused refused)"
+expect '' 'whose file it makes there' "$(stat -c '%u %g %a' in-root)" '12345 12346 644'
 expect '' 'left behind' "$(ls -d ../qcu.* 2>/dev/null)" ''
 case_done ordinary-user
 [ "$failed" -eq 0 ]

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Tests scripts/qcu run --root: a program whose root is a folder of the host. It looks like the program
+# with that folder as its root here, except that nothing which it writes there stays. A hostile guest
+# reads no more of the folder than what is stored in it, and writes nothing.
+# shellcheck disable=SC2016 # the tests pass text that must not be expanded
+set -uo pipefail
+
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+qcu=$here/scripts/qcu
+# shellcheck source=tests/vm/launcher/expect.sh
+. "$here/tests/vm/launcher/expect.sh"
+B=${B:-build}
+[[ $B == /* ]] || B=$here/$B
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/my folder"
+cd "$dir/my folder" || exit 2
+
+plain() {
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module "$@"
+}
+
+# refused TEXT ARG...: qcu ARG... must end with exit code 2 and print TEXT on standard error only.
+refused() {
+	local text=$1 out
+	shift
+	out=$("$qcu" "$@" 2>err)
+	expect '' "exit code of $*" $? 2
+	expect '' "output of $*" "$out" ''
+	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
+}
+: >file
+refused '--root needs a value' run --root
+refused '--root ./gone: no such folder' run --root ./gone /bin/true
+refused '--root ./file: no such folder' run --root ./file /bin/true
+refused '--root belongs to the run command' vm --script file --root /
+refused '--with does not go with --root' run --root / --with file /bin/true
+refused '--preload belongs to --root' run --preload /bin/true
+refused 'share another folder' run --root / --share /proc /bin/true
+refused 'no program given' run --root /
+case_done bad-root-options
+
+# ---- this machine's own root ----
+
+cat >program <<'END'
+#!/bin/bash
+pwd
+echo "$QCU_X"
+umask
+cat
+echo written >there
+mkdir -p /etc/qcu-was-here && echo layer >/etc/qcu-was-here/file && cat /etc/qcu-was-here/file
+echo error >&2
+exit 7
+END
+chmod 755 program
+out=$(umask 027 && echo input | QCU_X="a  b'c" plain --root / ./program 2>err)
+expect '' 'exit code' $? 7
+expect '' 'output' "$out" "$(printf '%s\n' "$PWD" "a  b'c" 0027 input layer)"
+expect '' 'standard error' "$(cat err)" error
+expect '' 'a file in the current folder' "$(cat there)" written
+[ ! -e /etc/qcu-was-here ] || expect '' 'what was written in the root' stayed lost
+case_done own-root
+
+plain --root / ./gone 2>err
+expect '' 'exit code' $? 127
+expect '' 'error' "$(cat err)" 'qcu: ./gone: no such file'
+plain --root / no-such-command-here 2>err
+expect '' 'exit code' $? 127
+expect '' 'error' "$(cat err)" 'qcu: no-such-command-here: command not found'
+plain --root / ./file 2>err
+expect '' 'exit code' $? 126
+grep -q '^qcu: ./file: not an executable file' err || expect '' 'error' "$(cat err)" 'not an executable file'
+case_done no-such-program
+
+plain --root / bash -c 'kill -SEGV $$' 2>err
+expect '' 'exit code' $? 139
+case_done root-exit-by-signal
+
+# ---- a hostile guest ----
+
+# As root in the guest, the program goes where the guest's first process is, past the writable layer.
+if [ "$(id -u)" -eq 0 ]; then
+	cat >hostile <<'END'
+cd /root/lower || echo 'no way there'
+(echo x >etc/qcu-was-here) 2>/dev/null && echo 'wrote'
+mount -o remount,rw /root/lower 2>/dev/null
+(echo x >etc/qcu-was-here) 2>/dev/null && echo 'wrote after a remount'
+(echo x >tmp/qcu-was-here) 2>/dev/null && echo 'wrote to /tmp'
+rm -f etc/hostname 2>/dev/null && echo 'removed'
+cat proc/version 2>/dev/null && echo 'read /proc'
+cat sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null && echo 'read /sys'
+head -c 1 dev/zero >/dev/null 2>&1 && echo 'read /dev'
+cat run/* 2>/dev/null && echo 'read /run'
+cat etc/hostname
+END
+	echo mine >/run/qcu-test.$$
+	out=$(plain --root / bash -c 'cp hostile /qcu/hostile && exec nsenter -t 1 -m /bin/busybox sh /qcu/hostile')
+	rm -f /run/qcu-test.$$
+	expect '' 'exit code' $? 0
+	expect '' 'what it got' "$out" "$(cat /etc/hostname)"
+	[ ! -e /etc/qcu-was-here ] && [ ! -e /tmp/qcu-was-here ] || expect '' 'files on the host' made none
+	if [ "$("$B/scripts/qcu-confine" --version-of-landlock)" -lt 2 ]; then
+		echo '@skip hostile-with-root this kernel has no Landlock'
+	else
+		case_done hostile-with-root
+	fi
+else
+	echo '@skip hostile-with-root only root is root in the guest'
+fi
+
+# ---- the folder of an image ----
+
+# A root that is not like this machine's: no C library, nothing in /usr, folders behind absolute links.
+mkdir -p "$dir/image"/{bin,etc,store/data}
+cp /bin/busybox "$dir/image/bin/"
+for f in sh cat ls; do
+	ln -s busybox "$dir/image/bin/$f"
+done
+echo 'the image' >"$dir/image/etc/name"
+ln -s /store/data "$dir/image/data"
+echo 'behind a link' >"$dir/image/store/data/file"
+chmod 700 "$dir/image/store"
+out=$(PATH=/bin:/usr/bin plain --root "$dir/image" sh -c 'cat /etc/name /data/file; ls /bin; echo new >/data/new; cat /data/new; cat there')
+expect '' 'exit code' $? 0
+expect '' 'output' "$out" "$(printf '%s\n' 'the image' 'behind a link' busybox cat ls sh new written)"
+expect '' 'the image afterwards' "$(cd "$dir/image" && find . -type f | sort)" \
+	"$(printf '%s\n' ./bin/busybox ./etc/name ./store/data/file)"
+out=$(cd "$dir" && plain --root image --share "$dir/my folder" sh -c 'cat "my folder/there"')
+expect '' 'a relative root, another shared folder' "$out" written
+case_done image
+
+# ---- CUDA, with the root's libraries and our libcudart ----
+
+cuda() {
+	timeout -k 5 $((120 * slow)) "$qcu" run --gpu soft "$@"
+}
+cp "$B/tests/guest/vector_add" .
+cuda --root / ./vector_add >out 2>err
+expect '' 'exit code' $? 0
+expect '' 'error' "$(cat err)" ''
+case_done cuda-with-root
+
+# A program whose own search path leads to another libcudart, which is taken unless ours was loaded before.
+mkdir "$dir/other"
+cat >stub.c <<'END'
+int cudaGetDeviceCount(int *count)
+{
+	*count = 99;
+	return 0;
+}
+END
+echo 'libcudart.so.13 { global: *; };' >stub.map
+gcc -shared -fPIC -o "$dir/other/libcudart.so.13" stub.c -Wl,-soname,libcudart.so.13,--version-script,stub.map
+cat >count.c <<'END'
+int cudaGetDeviceCount(int *count);
+
+int main(void)
+{
+	int count = 0;
+
+	return cudaGetDeviceCount(&count) ? 50 : count;
+}
+END
+gcc -o count count.c -L"$dir/other" -l:libcudart.so.13 -Wl,--disable-new-dtags,-rpath,"$dir/other"
+cuda --root / ./count
+expect '' 'exit code with another libcudart' $? 99
+cuda --root / --preload ./count
+expect '' 'exit code with ours' $? 1
+case_done preload
+
+[ "$failed" -eq 0 ]
