@@ -59,9 +59,10 @@ driver: $(B)/qcu-driver/qcuda.ko
 deps:
 	@scripts/deps
 
-# Builds QEMU with our front end, and the guest's kernel and initramfs. Both are in the cache.
+# Builds QEMU with our front end, unless this machine's own QEMU will do, and the guest's kernel and
+# initramfs. Both are in the cache.
 vm: | deps
-	@scripts/build-qemu >/dev/null
+	@scripts/build-qemu --if-needed >/dev/null
 	@scripts/build-guest >/dev/null
 
 DEMO_PROGRAMS := device_query vector_add matmul bandwidth

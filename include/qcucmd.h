@@ -35,10 +35,16 @@
 
 /* ---- virtio ---- */
 
-#define QCU_VIRTIO_ID	 63	     /* the last id that Linux's virtio_pci accepts */
-#define QCU_CONFIG_MAGIC 0x44554351u /* "QCUD" */
-#define QCU_QUEUE_SIZE	 256
-#define QCU_MAX_SESSIONS 63
+#define QCU_VIRTIO_ID 63 /* the last id that Linux's virtio_pci accepts */
+/*
+ * A QEMU without our front end has a general vhost-user device, which takes only ids that QEMU has
+ * a name for. This id is the one of signal distribution, a device that nobody has ever built. The
+ * config space says whether a device with this id is ours.
+ */
+#define QCU_VIRTIO_ID_PLAIN 21
+#define QCU_CONFIG_MAGIC    0x44554351u /* "QCUD" */
+#define QCU_QUEUE_SIZE	    256
+#define QCU_MAX_SESSIONS    63
 
 /*
  * Virtqueue 0 is the control queue. Queues 1 to `sessions` carry one session each. If all fields

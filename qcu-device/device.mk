@@ -23,13 +23,13 @@ $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)
 	@rm -f $@
 	$(RUN) $(AR) rcs $@ $^
 
-# QEMU's own libvhost-user, from the same build as the QEMU that will connect. Only the script knows
-# where that build is, so the files are copied to a fixed place. QEMU_DIR names another build.
+# QEMU's own libvhost-user, for which no QEMU is built. Only the script knows where it is, so the files are
+# copied to a fixed place. QEMU_DIR names another build.
 VHOST_USER := $(B)/qcu-device/vhost-user
 VHOST_USER_LIB := $(VHOST_USER)/libvhost-user.a
 $(VHOST_USER_LIB): scripts/build-qemu | deps
 	@mkdir -p $(VHOST_USER)
-	dir=$(or $(QEMU_DIR),$$(scripts/build-qemu | tail -n 1)) && [ -n "$$dir" ] && \
+	dir=$(or $(QEMU_DIR),$$(scripts/build-qemu --library | tail -n 1)) && [ -n "$$dir" ] && \
 		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
 
 # Only these objects see the library's headers, which are not written for our warning flags.

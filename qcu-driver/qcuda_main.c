@@ -289,6 +289,9 @@ static int qcud_begin(struct virtio_device *vdev)
 		return -ENODEV;
 	}
 	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
+	/* Another device may have this id. Ours says that it is one. */
+	if (vdev->id.device == QCU_VIRTIO_ID_PLAIN && config.magic != QCU_CONFIG_MAGIC)
+		return -ENODEV;
 	ret = qcud_check_config(vdev, &config);
 	if (ret)
 		return ret;
@@ -475,6 +478,7 @@ static struct notifier_block qcud_reboot_notifier = {
 
 static const struct virtio_device_id qcud_ids[] = {
 	{QCU_VIRTIO_ID, VIRTIO_DEV_ANY_ID},
+	{QCU_VIRTIO_ID_PLAIN, VIRTIO_DEV_ANY_ID},
 	{0},
 };
 MODULE_DEVICE_TABLE(virtio, qcud_ids);

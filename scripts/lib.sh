@@ -178,3 +178,31 @@ in_apt() {
 	shift
 	APT_CONFIG=$dir/apt.conf "$@"
 }
+
+# system_qemu: prints this machine's own QEMU, if it has what our guest needs: a vhost-user device that
+# can stand for any device (from QEMU 10.2 on), and 9p.
+system_qemu() {
+	local q d
+	q=$(type -P qemu-system-x86_64) || return
+	for d in vhost-user-test-device-pci virtio-9p-pci; do
+		"$q" -device "$d,help" >/dev/null 2>&1 || return
+	done
+	readlink -f "$q"
+}
+
+# which_qemu [CHOICE]: prints own or system: which QEMU runs the guest. Ours is better, so it is used where
+# it is there; it is built where no other can be used.
+which_qemu() {
+	local choice=${1:-${QCU_QEMU:-auto}}
+	case $choice in
+	own | system) echo "$choice" ;;
+	auto)
+		if ! "$root/scripts/build-qemu" --print-dir >/dev/null && system_qemu >/dev/null; then
+			echo system
+		else
+			echo own
+		fi
+		;;
+	*) die "QCU_QEMU=$choice: must be one of: own system auto" ;;
+	esac
+}

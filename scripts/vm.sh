@@ -34,7 +34,7 @@ confined() {
 	[ ${#qemu_args[@]} -gt 0 ] || files=(
 		--read /usr --read /bin --read /lib --read /lib64 --read /etc/ld.so.cache
 		--read /etc/localtime --read /dev/urandom --write /dev/null --write /dev/kvm
-		--read "$qemu_dir/.." --read "$guest_dir" --write "$tmp" ${share:+--share "$share"}
+		--read "$qemu_files" --read "$guest_dir" --write "$tmp" ${share:+--share "$share"}
 	)
 	# With the root /, the guest would see /sys through QEMU, which does without, too.
 	[ ${#files[@]} -eq 0 ] || [ "$other_root" = / ] || files+=(--read /sys)
@@ -224,7 +224,7 @@ kernel_args=(
 )
 
 start_vm() {
-	local q=("$qemu_dir/bin/qemu-system-x86_64") t
+	local q=("$qemu") t
 	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
 	# emulated CPU also does not speculate. The kernel's mitigations against speculation
 	# are useless there, and make each system call slower.
@@ -272,8 +272,13 @@ start_vm() {
 			-device virtio-9p-pci,fsdev=root,mount_tag=qcuroot)
 	fi
 	if [ -n "$use_device" ]; then
-		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock"
-			-device "virtio-qcuda-pci,chardev=qcu,sessions=$sessions")
+		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock")
+		# The general device gets the numbers that ours has by itself: docs/vm/qemu.md.
+		if [ "$which" = system ]; then
+			q+=(-device "vhost-user-test-device-pci,chardev=qcu,virtio-id=21,num_vqs=$((sessions + 1)),vq_size=256,config_size=64")
+		else
+			q+=(-device "virtio-qcuda-pci,chardev=qcu,sessions=$sessions")
+		fi
 	fi
 
 	mkfifo "$tmp"/{in,out,err,status,mon.in,mon.out}

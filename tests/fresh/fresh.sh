@@ -12,8 +12,8 @@
 # Exit code 77: this machine cannot run the test, and the last line says why.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$(readlink -f "$0")")/../../scripts/lib.sh" || exit 2
-here=$root/tests/fresh
-PATH=$PATH:/usr/sbin:/sbin # debootstrap
+# shellcheck source=tests/fresh/lib.sh
+. "$root/tests/fresh/lib.sh" || exit 2
 
 usage() {
 	cat <<-END
@@ -22,18 +22,6 @@ usage() {
 		  --test   run all of 'make test' there too, not only 'make demo'
 	END
 }
-
-skip() {
-	echo "$*"
-	exit 77
-}
-
-step() {
-	note "$SECONDS s: $*"
-}
-
-# The README asks for these.
-packages=(git make)
 
 options() {
 	test=
@@ -59,65 +47,12 @@ options() {
 # What this machine must have. The toolkit is handed in: README.md names it as what must be there.
 look_around() {
 	local nvcc
-	[ -z "${QCU_FRESH:-}" ] || skip "this is the fresh machine"
-	[ "$(id -u)" -eq 0 ] || skip "only root can make a Debian in a folder"
-	command -v debootstrap >/dev/null || skip "debootstrap is not installed"
-	unshare --mount --pid --fork true 2>/dev/null || skip "there are no mount and process namespaces here"
+	need_root_folder
 	git -C "$root" rev-parse --git-dir >/dev/null 2>&1 || skip "this is not a git repository, so it cannot be cloned"
 	nvcc=$(command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" || command -v nvcc) || die "the CUDA Toolkit is missing"
 	cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	[ "$cuda" != /usr ] || skip "the CUDA Toolkit lies in /usr, so it cannot be handed to another Debian"
-}
-
-# enter COMMAND...: runs COMMAND in the fresh machine, with an environment of its own.
-enter() {
-	local v keep=()
-	# How this machine reaches the network.
-	for v in {http,https,ftp,all,no}_proxy {HTTP,HTTPS,FTP,ALL,NO}_PROXY PIP_CERT PIP_INDEX_URL; do
-		[ -z "${!v:-}" ] || keep+=("$v=${!v}")
-	done
-	unshare --mount --pid --fork --kill-child "$here/enter.sh" "$new" \
-		"$store/archives:/var/cache/apt/archives" "$store/cache:/root/.cache/qcuda" "$cuda:$cuda:ro" -- \
-		env -i HOME=/root USER=root TERM=dumb QCU_FRESH=1 "${keep[@]}" \
-		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-}
-
-# Can this machine reach the Debian mirror?
-online() (
-	apt_private "$work/apt"
-	in_apt "$work/apt" apt-get -q --error-on=any update
-) >"$work/online.log" 2>&1
-
-# fail LOG MESSAGE: a failure that comes from the network is none of this test.
-fail() {
-	tail -n 15 "$1"
-	online || skip "the Debian mirror cannot be reached, and not all that is needed is in the cache yet"
-	die "$2"
-}
-
-# Makes the bare Debian and keeps it in the cache as one file.
-bootstrap() {
-	local uri include
-	uri=$(debian_uri 2>/dev/null) || uri=
-	include=$(IFS=, && echo "${packages[*]}")
-	step "making a bare Debian $release"
-	# Without a mirror's address debootstrap takes its own default.
-	debootstrap --variant=minbase --include="$include" "$dist" "$new" ${uri:+"$uri"} >"$work/log" 2>&1 ||
-		fail "$work/log" "cannot make a Debian $release"
-	connect
-	enter apt-get -q --error-on=any update >"$work/log" 2>&1 || fail "$work/log" "cannot read the package lists"
-	rm -f "$new"/var/cache/apt/archives/*.deb
-	tar -C "$new" --one-file-system -c . | zstd -q -T0 -3 >"$work/bare" || die "cannot pack the bare Debian; is the disk full?"
-	rm -f "$cache/fresh/debian-$release-"*.tar.zst
-	mv "$work/bare" "$bare"
-}
-
-# The new machine reaches the network as this one does.
-connect() {
-	cp -L /etc/resolv.conf /etc/hosts "$new/etc/"
-	apt_settings >"$new/etc/apt/apt.conf.d/90machine"
-	mkdir -p "$new/usr/local/share/ca-certificates"
-	find /usr/local/share/ca-certificates -name '*.crt' -exec cp {} "$new/usr/local/share/ca-certificates/" \; 2>/dev/null || true
+	folders=("$store/archives:/var/cache/apt/archives" "$store/cache:/root/.cache/qcuda" "$cuda:$cuda:ro")
 }
 
 # A clone of this repository, with the changes that are not committed.
@@ -131,22 +66,16 @@ clone() {
 main() {
 	local bare new store
 	options "$@"
+	store=$cache/fresh/debian-$release
 	look_around
 	make_cache
-	store=$cache/fresh/debian-$release
 	mkdir -p "$store/archives" "$store/cache"
 	lock "$self"
 	need_space "$cache" 5000
 	scratch
 	new=$work/root
 	mkdir "$new"
-	bare=$cache/fresh/debian-$release-$(IFS=- && echo "${packages[*]}").tar.zst
-	if [ -e "$bare" ]; then
-		zstd -qdc "$bare" | tar -C "$new" -x || die "cannot unpack $bare; remove it, and run this again"
-	else
-		bootstrap
-	fi
-	connect
+	bare_debian
 	ln -s "$cuda" "$new/usr/local/cuda"
 	clone
 	step "Debian $release, with $(du -sh --one-file-system "$new" | cut -f1), is ready"

@@ -46,6 +46,7 @@ refused 2 '--cpus 0' run --cpus 0 /bin/true
 refused 2 '--sessions 64' run --sessions 64 /bin/true
 refused 2 '--prewarm 17' run --prewarm 17 /bin/true
 refused 2 '--gpu metal' run --gpu metal /bin/true
+refused 2 '--qemu best' run --qemu best /bin/true
 refused 2 '--map flat' run --map=flat /bin/true
 refused 2 'power of two' run --chunk 3M /bin/true
 refused 2 'power of two' run --chunk 32K /bin/true
