@@ -35,6 +35,7 @@ include qcu-device/soft/soft.mk
 include qcu-device/device.mk
 include qcu-device/backend/cuda/cuda.mk
 include qcu-library/library.mk
+include qcu-library/loader/loader.mk
 include qcu-driver/driver.mk
 include scripts/scripts.mk
 include perf/perf.mk

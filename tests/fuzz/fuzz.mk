@@ -2,7 +2,7 @@
 # Fuzz targets: tests/fuzz/fuzz_NAME.c. `make fuzz` links them with libFuzzer (clang). The tests link
 # them with replay.c, which gives them the saved corpus. Adds to: FUZZ_TARGETS.
 
-FUZZ_TARGETS := ptx fatbin image mirror
+FUZZ_TARGETS := ptx fatbin image mirror elf
 FUZZ := $(B)/tests/fuzz
 FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 
@@ -10,6 +10,7 @@ fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_image_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_mirror_OBJS := $(FUZZ)/choose.o $(MIRROR_LIB) $(SOFT_LIB)
+fuzz_elf_OBJS := $(LOADER_FIND) $(LOADER)/gpus.o
 
 define FUZZ_RULES
 $(FUZZ)/replay_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ)/replay.o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)

@@ -12,11 +12,11 @@ build=$1 seeds=$2 programs=$3
 shift 3
 seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
-[ $# -gt 0 ] || set -- ptx fatbin image mirror
+[ $# -gt 0 ] || set -- ptx fatbin image mirror elf
 
 # The seeds: the fat binaries and PTX that nvcc has put into our test programs.
 rm -rf "$build/seeds"
-mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror"
+mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror" "$build/seeds/elf"
 for program in "$programs"/* "$programs"-O0/*; do
 	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
 		continue
@@ -41,6 +41,7 @@ for target; do
 	case $target in
 	ptx) max=12800 ;;
 	fatbin | image) max=24576 ;;
+	elf) max=49152 ;;
 	mirror) max=8192 ;;
 	esac
 	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How the module meets a program: see docs/programs/loader.md.
+ *
+ * As an audit library (LD_AUDIT) the dynamic linker shows it each object, those of the start and
+ * those that are loaded later, before any of the object's code runs. As a preloaded library
+ * (LD_PRELOAD) it runs before the program's own code, but after that of the libraries that came
+ * with it, so only the program itself can be served.
+ *
+ * An audit library lives in a namespace of its own, with a C library of its own. So memory that is
+ * allocated here is never given to the program.
+ */
+#define _GNU_SOURCE /* dladdr1, dlinfo */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "qcu-library/loader/loader.h"
+
+#define PUBLIC	     __attribute__((visibility("default")))
+#define CANNOT_START 127 /* as the dynamic linker ends when a library is missing */
+
+static bool off;     /* QCU_LOADER=0 */
+static bool started; /* the program's own code may run */
+static bool preloaded;
+static struct qcul_linked linked; /* the dynamic linker shows one object at a time */
+
+static void trace(const char *path, const char *what, size_t n)
+{
+	const char *wish = getenv("QCU_TRACE");
+
+	if (wish && *wish && strcmp(wish, "0") != 0)
+		qcul_loader_say("loader: %s: %zu %s", path, n, what);
+}
+
+/* ---- the file of an object ---- */
+
+struct file {
+	int fd;
+	const void *data;
+	size_t size;
+};
+
+static bool open_file(struct file *f, const char *path)
+{
+	struct stat st;
+
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0)
+		return false;
+	if (fstat(f->fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		goto no;
+	f->size = (size_t)st.st_size;
+	f->data = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
+	if (f->data != MAP_FAILED)
+		return true;
+no:
+	close(f->fd);
+	return false;
+}
+
+static void close_file(struct file *f)
+{
+	munmap((void *)f->data, f->size);
+	close(f->fd);
+}
+
+/* The path of what is mapped at an address. The kernel knows it, where the dynamic linker does not.
+ */
+static bool mapped_path(uintptr_t at, char *path, size_t size)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long low, high;
+	bool found = false;
+	char line[4096 + 128];
+	char *name;
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx", &low, &high) != 2 || at < low || at >= high)
+			continue;
+		name = strchr(line, '/');
+		if (!name)
+			break;
+		name[strcspn(name, "\n")] = '\0';
+		found = (size_t)snprintf(path, size, "%s", name) < size;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* True if the file is what was loaded: its dynamic section is where the dynamic linker found it. */
+static bool same(const struct qcul_elf *e, const struct link_map *map)
+{
+	uint64_t addr;
+
+	return qcul_elf_dynamic_addr(e, &addr) && map->l_addr + addr == (uintptr_t)map->l_ld;
+}
+
+/*
+ * The dynamic linker gives the program no name. /proc/self/exe is the program, unless the dynamic
+ * linker itself was started with the program as its argument.
+ */
+static bool open_object(const struct link_map *map, struct file *f, struct qcul_elf *e, char *path,
+			size_t size)
+{
+	if (*map->l_name) {
+		if (!strchr(map->l_name, '/') || !open_file(f, map->l_name))
+			return false; /* the kernel's own library has no file */
+		snprintf(path, size, "%s", map->l_name);
+		if (!qcul_elf_open(e, f->data, f->size) && same(e, map))
+			return true;
+		close_file(f);
+		return false;
+	}
+	if (open_file(f, "/proc/self/exe")) {
+		if (!qcul_elf_open(e, f->data, f->size) && same(e, map)) {
+			ssize_t n = readlink("/proc/self/exe", path, size - 1);
+
+			path[n > 0 ? n : 0] = '\0';
+			return true;
+		}
+		close_file(f);
+	}
+	if (mapped_path((uintptr_t)map->l_ld, path, size) && open_file(f, path)) {
+		if (!qcul_elf_open(e, f->data, f->size) && same(e, map))
+			return true;
+		close_file(f);
+	}
+	return false;
+}
+
+/* ---- one object ---- */
+
+/* Returns NULL, or why the runtime in it cannot be replaced. */
+static const char *replace(const struct qcul_elf *e, const struct link_map *map, int fd)
+{
+	static void *to[QCUL_SITES_MAX];
+	size_t i;
+
+	if (preloaded && *map->l_name)
+		return "it was loaded before qCUDA's module; use LD_AUDIT and not LD_PRELOAD";
+	for (i = 0; i < linked.count; i++) {
+		to[i] = qcul_bind_stub(linked.major, linked.sites[i].name);
+		if (!to[i])
+			return "there are too many functions in all programs and libraries";
+	}
+	return qcul_patch(e, fd, &linked, map->l_addr, to);
+}
+
+/*
+ * A program that cannot be served ends here, before it computes anything wrong. What is loaded
+ * later may be a library that the program can do without, so there the sentence is all.
+ */
+static void refuse(const char *sentence)
+{
+	qcul_loader_say("%s", sentence);
+	if (!started)
+		_exit(CANNOT_START);
+}
+
+static void serve(const struct link_map *map)
+{
+	char path[4096], sentence[4096 + 256];
+	struct qcul_elf e;
+	struct file f;
+	const char *why;
+
+	if (!open_object(map, &f, &e, path, sizeof(path)))
+		return;
+	qcul_linked_find(&e, &linked);
+	if (linked.state == QCUL_LINKED_FOUND) {
+		why = replace(&e, map, f.fd);
+		if (why) {
+			snprintf(sentence, sizeof(sentence),
+				 "%s: the CUDA runtime that is linked into it cannot be replaced: "
+				 "%s: link it with -cudart shared",
+				 path, why);
+			refuse(sentence);
+		} else {
+			trace(path,
+			      linked.major == 12 ? "functions of CUDA 12 replaced"
+						 : "functions of CUDA 13 replaced",
+			      linked.count);
+		}
+	} else if (linked.state != QCUL_LINKED_NONE) {
+		qcul_linked_sentence(&linked, path, sentence, sizeof(sentence));
+		refuse(sentence);
+	}
+	close_file(&f);
+}
+
+/* ---- what the dynamic linker calls ---- */
+
+PUBLIC unsigned int la_version(unsigned int version);
+PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie);
+PUBLIC void la_preinit(uintptr_t *cookie);
+
+/* Returning 0 makes the dynamic linker forget this library. */
+PUBLIC unsigned int la_version(unsigned int version)
+{
+	return off ? 0 : version;
+}
+
+PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
+{
+	int saved = errno;
+
+	(void)namespace;
+	(void)cookie;
+	serve(map);
+	errno = saved;
+	return 0; /* calls between objects are none of our business */
+}
+
+/* All that the program starts with is loaded. Its own code may forbid itself to open files. */
+PUBLIC void la_preinit(uintptr_t *cookie)
+{
+	(void)cookie;
+	started = true;
+	qcul_bind_load();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *wish = getenv("QCU_LOADER");
+	struct link_map *self, *map;
+	Lmid_t namespace;
+	Dl_info info;
+
+	off = wish && !strcmp(wish, "0");
+	if (off || !dladdr1((void *)start, &info, (void **)&self, RTLD_DL_LINKMAP) ||
+	    dlinfo(self, RTLD_DI_LMID, &namespace) || namespace != LM_ID_BASE)
+		return;
+	preloaded = true;
+	for (map = self; map->l_prev; map = map->l_prev)
+		;
+	for (; map; map = map->l_next)
+		if (map != self)
+			serve(map);
+	started = true;
+	qcul_bind_load();
+}

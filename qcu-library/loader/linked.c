@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which functions are the static runtime's? The symbol table says so, but anyone may write one:
+ *
+ * - It is NVIDIA's runtime if there are names that begin with "libcudart_static_". So a library
+ *   that has functions of the same names for purposes of its own is left alone.
+ * - The runtime is one object file, so either all its functions are there or none. If one of those
+ *   that CUDA 13.0 has is missing, the runtime is older, or later than 13, or the table was cut.
+ * - CUDA 12 has functions that 13 removed. CUDA 11 has some that 12 removed.
+ * - A later 13 has functions that we do not know. They lie among those that we know.
+ * - Each function must have room for a jump. A table in which two functions overlap, lie at the
+ *   same address or outside the code is not believed at all: half a runtime helps nobody.
+ *
+ * Stripped files have no names. Their runtime is found by two strings that it uses.
+ */
+#define _GNU_SOURCE /* memmem */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/loader/linked.h"
+
+/* All functions of CUDA 13.0's runtime, in the order of strcmp. library.mk makes it. */
+static const char *const known[] = {
+#include "runtime_names.inc"
+};
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+
+/* What each runtime has, also the oldest CUDA 12's. */
+static const char *const always[] = {
+	"__cudaPopCallConfiguration",
+	"__cudaPushCallConfiguration",
+	"__cudaRegisterFatBinary",
+	"__cudaRegisterFatBinaryEnd",
+	"__cudaRegisterFunction",
+	"__cudaRegisterVar",
+	"__cudaUnregisterFatBinary",
+	"cudaFree",
+	"cudaGetDeviceCount",
+	"cudaGetLastError",
+	"cudaLaunchKernel",
+	"cudaMalloc",
+	"cudaMemcpy",
+};
+#define ALWAYS (sizeof(always) / sizeof(always[0]))
+
+static const char mark[] = "libcudart_static_";
+/* Functions that a version was the last to have. */
+static const char last_in_12[] = "cudaThreadSynchronize";
+static const char last_in_11[] = "cudaBindTexture";
+
+/* What the first pass over the symbols finds. */
+struct seen {
+	uint64_t addr[KNOWN];
+	bool have[KNOWN];
+	bool mark, in_12, in_11;
+	const char *twice; /* a function that has two addresses */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, *(const char *const *)b);
+}
+
+/* The index of a known function, or -1. */
+static int index_of(const char *name)
+{
+	const char *const *p = bsearch(name, known, KNOWN, sizeof(known[0]), by_name);
+
+	return p ? (int)(p - known) : -1;
+}
+
+static bool looks_public(const char *name)
+{
+	if (name[0] == '_' && name[1] == '_')
+		name += 2;
+	return !strncmp(name, "cuda", 4) && name[4] >= 'A' && name[4] <= 'Z';
+}
+
+static bool is_function(const struct qcul_elf_symbol *s)
+{
+	return s->defined && s->type == STT_FUNC;
+}
+
+static void contradicts(struct qcul_linked *l, const char *format, const char *a, const char *b)
+{
+	l->state = QCUL_LINKED_CONTRADICTS;
+	/* Names of any length may stand in the file. */
+	snprintf(l->what, sizeof(l->what), format, a, b);
+}
+
+/* ---- files without names ---- */
+
+static bool contains(const struct qcul_elf *e, size_t offset, size_t size)
+{
+	/* In two parts each, so that the strings are not found in a program that holds this file.
+	 */
+	static const char *const parts[][2] = {{"/cudart.", "shm.%"}, {"libcuda", ".so.1"}};
+	char text[32];
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s", parts[i][0], parts[i][1]);
+		if (!memmem(e->data + offset, size, text, strlen(text)))
+			return false;
+	}
+	return true;
+}
+
+/* True if the file has a runtime in it. The runtime opens the driver's library by itself. */
+static bool has_traces(const struct qcul_elf *e)
+{
+	struct qcul_elf_part part;
+	Elf64_Phdr p;
+	size_t i;
+
+	if (!qcul_elf_imports(e, "dlsym"))
+		return false;
+	if (qcul_elf_section(e, ".rodata", &part))
+		return contains(e, part.offset, part.size);
+	for (i = 0; qcul_elf_segment(e, i, &p); i++)
+		if (p.p_type == PT_LOAD && !(p.p_flags & PF_W) && p.p_offset <= e->size &&
+		    p.p_filesz <= e->size - p.p_offset && contains(e, p.p_offset, p.p_filesz))
+			return true;
+	return false;
+}
+
+static void without_names(const struct qcul_elf *e, struct qcul_linked *l)
+{
+	l->state = has_traces(e) ? QCUL_LINKED_STRIPPED : QCUL_LINKED_NONE;
+}
+
+/* ---- files with names ---- */
+
+static void look(const struct qcul_elf_symbols *t, struct seen *seen)
+{
+	struct qcul_elf_symbol s;
+	size_t i;
+	int k;
+
+	for (i = 0; i < t->count; i++) {
+		if (!qcul_elf_symbol(t, i, &s) || !s.defined)
+			continue;
+		if (!strncmp(s.name, mark, sizeof(mark) - 1))
+			seen->mark = true;
+		if (!is_function(&s) || !looks_public(s.name))
+			continue;
+		seen->in_12 |= !strcmp(s.name, last_in_12);
+		seen->in_11 |= !strcmp(s.name, last_in_11);
+		k = index_of(s.name);
+		if (k < 0)
+			continue;
+		if (seen->have[k] && seen->addr[k] != s.addr)
+			seen->twice = known[k];
+		seen->have[k] = true;
+		seen->addr[k] = s.addr;
+	}
+}
+
+/* Decides on the version. False: it is none that we serve. */
+static bool version(const struct seen *seen, struct qcul_linked *l)
+{
+	size_t i, missing = 0, first = 0;
+
+	for (i = 0; i < ALWAYS; i++) {
+		int k = index_of(always[i]);
+
+		if (k < 0 || !seen->have[k]) {
+			/* The linker makes some of the names local, and strip -x removes these. */
+			l->state = QCUL_LINKED_STRIPPED;
+			return false;
+		}
+	}
+	for (i = 0; i < KNOWN; i++) {
+		if (!seen->have[i] && !missing++)
+			first = i;
+	}
+	l->state = QCUL_LINKED_OTHER;
+	if (seen->in_11) {
+		snprintf(l->what, sizeof(l->what), "of CUDA 11 or earlier");
+	} else if (seen->in_12) {
+		l->major = 12;
+	} else if (missing) {
+		snprintf(l->what, sizeof(l->what), "of an unknown version, without %s",
+			 known[first]);
+	} else {
+		l->major = 13;
+	}
+	return l->major;
+}
+
+/* Adds the functions between the first and the last that we know, known or not. */
+static bool collect(const struct qcul_elf_symbols *t, const struct seen *seen,
+		    struct qcul_linked *l)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	struct qcul_elf_symbol s;
+	size_t i;
+
+	for (i = 0; i < KNOWN; i++) {
+		if (!seen->have[i])
+			continue;
+		low = seen->addr[i] < low ? seen->addr[i] : low;
+		high = seen->addr[i] > high ? seen->addr[i] : high;
+	}
+	for (i = 0; i < t->count; i++) {
+		if (!qcul_elf_symbol(t, i, &s) || !is_function(&s) || !looks_public(s.name) ||
+		    s.addr < low || s.addr > high)
+			continue;
+		if (l->count == QCUL_SITES_MAX) {
+			contradicts(l, "it has more functions than any runtime, %s%s", s.name,
+				    " among them");
+			return false;
+		}
+		l->sites[l->count++] =
+			(struct qcul_site){.name = s.name, .addr = s.addr, .size = s.size};
+	}
+	return true;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct qcul_site *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* The same function may stand in the table twice, with the same name and address. */
+static void drop_repeated(struct qcul_linked *l)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < l->count; i++)
+		if (!n || l->sites[n - 1].addr != l->sites[i].addr ||
+		    strcmp(l->sites[n - 1].name, l->sites[i].name) != 0)
+			l->sites[n++] = l->sites[i];
+	l->count = n;
+}
+
+/* Each function must lie in the code, and have room for a jump. */
+static bool check_sites(const struct qcul_elf *e, struct qcul_linked *l)
+{
+	size_t i, offset;
+
+	for (i = 0; i < l->count; i++) {
+		const struct qcul_site *s = &l->sites[i];
+		const struct qcul_site *next = i + 1 < l->count ? s + 1 : NULL;
+
+		if (!qcul_elf_offset(e, s->addr, QCUL_SITE_BYTES, PF_X, &offset) ||
+		    !qcul_elf_offset(e, s->addr, s->size, PF_X, &offset))
+			contradicts(l, "%s lies outside the code%s", s->name, "");
+		else if (!s->size)
+			contradicts(l, "%s has the size 0%s", s->name, "");
+		else if (s->addr % QCUL_SITE_ALIGN)
+			contradicts(l, "%s does not begin at a multiple of 16%s", s->name, "");
+		else if (next && next->addr == s->addr)
+			contradicts(l, "%s and %s lie at the same address", s->name, next->name);
+		else if (next && s->size > next->addr - s->addr)
+			contradicts(l, "%s overlaps %s", s->name, next->name);
+		if (l->state == QCUL_LINKED_CONTRADICTS)
+			return false;
+	}
+	return true;
+}
+
+/* No other function may begin inside a jump. */
+static bool check_room(const struct qcul_elf_symbols *t, struct qcul_linked *l)
+{
+	struct qcul_elf_symbol s;
+	size_t i, low, high;
+
+	for (i = 0; i < t->count; i++) {
+		if (!qcul_elf_symbol(t, i, &s) || !is_function(&s))
+			continue;
+		/* The last site that begins before this function. */
+		for (low = 0, high = l->count; low < high;) {
+			size_t mid = low + (high - low) / 2;
+
+			if (l->sites[mid].addr < s.addr)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		if (low && s.addr - l->sites[low - 1].addr < QCUL_SITE_BYTES) {
+			contradicts(l, "%s begins inside %s", s.name, l->sites[low - 1].name);
+			return false;
+		}
+	}
+	return true;
+}
+
+void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
+{
+	const char *soname = qcul_elf_dynamic_text(e, DT_SONAME, 0);
+	struct qcul_elf_symbols t;
+	struct seen seen = {0};
+	uint64_t value;
+
+	l->state = QCUL_LINKED_NONE;
+	l->major = 0;
+	l->count = 0;
+	l->what[0] = '\0';
+	/* The shared runtime, NVIDIA's or ours. */
+	if (soname && !strncmp(soname, "libcudart.so", 12))
+		return;
+	if (!qcul_elf_symbols(e, SHT_SYMTAB, &t)) {
+		without_names(e, l);
+		return;
+	}
+	look(&t, &seen);
+	if (!seen.mark) {
+		without_names(e, l);
+		return;
+	}
+	if (seen.twice) {
+		contradicts(l, "%s stands in it twice%s", seen.twice, "");
+		return;
+	}
+	if (!version(&seen, l) || !collect(&t, &seen, l))
+		return;
+	qsort(l->sites, l->count, sizeof(l->sites[0]), by_addr);
+	drop_repeated(l);
+	if (qcul_elf_dynamic(e, DT_TEXTREL, 0, &value)) {
+		contradicts(l, "its code is changed when it is loaded%s%s", "", "");
+		return;
+	}
+	if (check_sites(e, l) && check_room(&t, l))
+		l->state = QCUL_LINKED_FOUND;
+}
+
+void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *text, size_t size)
+{
+	switch (l->state) {
+	case QCUL_LINKED_STRIPPED:
+		snprintf(text, size,
+			 "%s: the CUDA runtime is linked into it, and its symbol table is missing "
+			 "(stripped), so qCUDA cannot serve it: use the file as it was before "
+			 "strip, or link it with -cudart shared",
+			 path);
+		break;
+	case QCUL_LINKED_OTHER:
+		snprintf(text, size,
+			 "%s: the CUDA runtime that is linked into it is %s, which qCUDA does not "
+			 "serve: build it with CUDA 13, or link it with -cudart shared",
+			 path, l->what);
+		break;
+	case QCUL_LINKED_CONTRADICTS:
+		snprintf(text, size,
+			 "%s: its symbol table cannot be right (%s), so qCUDA cannot serve the "
+			 "CUDA runtime that is linked into it: link it again, or with -cudart "
+			 "shared",
+			 path, l->what);
+		break;
+	default:
+		text[0] = '\0';
+	}
+}

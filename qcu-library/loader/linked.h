@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Finds NVIDIA's static runtime in a program or library: which version it is, and where its public
+ * functions begin.
+ */
+#ifndef QCUL_LINKED_H
+#define QCUL_LINKED_H
+
+#include "qcu-library/loader/elf.h"
+
+/* More functions than the runtime of any version has. */
+#define QCUL_SITES_MAX 1024u
+/* A jump to any address takes this many bytes, and NVIDIA's functions begin at multiples of 16. */
+#define QCUL_SITE_BYTES 14u
+#define QCUL_SITE_ALIGN 16u
+
+enum qcul_linked_state {
+	QCUL_LINKED_NONE,	 /* there is no static runtime in it */
+	QCUL_LINKED_FOUND,	 /* `sites` are its functions */
+	QCUL_LINKED_STRIPPED,	 /* there is one, but its functions have no names */
+	QCUL_LINKED_OTHER,	 /* it is of a version that we do not serve: `what` */
+	QCUL_LINKED_CONTRADICTS, /* the symbol table cannot be right: `what` */
+};
+
+/* A public function of the runtime. */
+struct qcul_site {
+	const char *name; /* in the file's symbol table */
+	uint64_t addr, size;
+};
+
+struct qcul_linked {
+	enum qcul_linked_state state;
+	unsigned int major; /* CUDA 12 or 13 */
+	size_t count;
+	struct qcul_site sites[QCUL_SITES_MAX]; /* by address */
+	char what[160];
+};
+
+void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l);
+
+/* The sentence that tells what is wrong and what to do. Empty if all is well. */
+void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *text, size_t size);
+
+#endif

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# libqcuda-loader.so, through which a program with the runtime linked in uses our library, and
+# qcu-check, which says how a program was linked. They share the reader of ELF files.
+
+LOADER := $(B)/qcu-library/loader
+LOADER_FIND := $(addprefix $(LOADER)/,elf.o linked.o)
+LOADER_OBJS := $(addprefix $(LOADER)/,audit.o bind.o patch.o say.o) $(LOADER_FIND)
+LOADER_LIBRARY := $(B)/qcu-library/libqcuda-loader.so
+
+$(LOADER)/runtime_names.inc: qcu-library/cudart.syms
+	@mkdir -p $(@D)
+	sed -n 's/^\([_a-z][^ ]*\) .*/"\1",/p' $< | LC_ALL=C sort >$@
+
+$(LOADER)/linked.o: $(LOADER)/runtime_names.inc
+$(LOADER)/linked.o: override CFLAGS += -I$(LOADER)
+
+$(LOADER_LIBRARY): $(LOADER_OBJS)
+	$(RUN) $(CC) $(LDFLAGS) -shared -Wl,-soname,libqcuda-loader.so -Wl,-z,relro,-z,now \
+		$(if $(SAN),,-Wl,-z,defs) -o $@ $^ -ldl
+
+QCU_CHECK := $(B)/qcu-library/qcu-check
+
+$(QCU_CHECK): $(LOADER)/check.o $(LOADER)/gpus.o $(LOADER_FIND)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
+
+PARTS += $(LOADER_LIBRARY) $(QCU_CHECK)
