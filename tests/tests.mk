@@ -7,7 +7,7 @@
 include tests/transport/transport.mk
 include $(addprefix tests/unit/,ptx/ptx.mk soft/soft.mk device/device.mk library/library.mk library/malloc.mk \
 	launcher/launcher.mk loader/loader.mk)
-include tests/loopback/loopback.mk
+include tests/loopback/loopback.mk tests/loopback/loader/loader.mk
 
 # A folder for each topic. All programs are built into one folder, so each has a name of its own.
 GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu))
@@ -25,23 +25,40 @@ include tests/hostile/hostile.mk
 
 # Unmodified CUDA programs, built twice: optimised, and for a debugger, which gives different host code
 # and different PTX. The debugger's build has no machine code: it runs in software, and the machine
-# code would take half of nvcc's time.
+# code would take half of nvcc's time. The optimised ones are linked twice: with the runtime as a shared
+# library, and as nvcc does by default, with the runtime in them.
 vpath %.cu $(sort $(dir $(GUEST_SRCS)))
-$(B)/tests/guest/per_thread_% $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
-$(B)/tests/guest/%: %.cu tests/guest/check.h | deps
+GUEST_OBJECTS := $(B)/tests/guest-objects
+$(GUEST_OBJECTS)/per_thread_%.o $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
+$(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared -O3 -Itests/guest $(GUEST_FLAGS) -o $@ $<
+	$(RUN) $(NVCC) -O3 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
+
+$(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -cudart shared $(GUEST_LINK) -o $@ $^
+
+$(B)/tests/guest-static/%: $(GUEST_OBJECTS)/%.o
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) $(GUEST_LINK) -o $@ $^
 
 $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
-$(addprefix $(B)/tests/,$(foreach t,ipc_event ipc_killed ipc_memory,guest/$(t) guest-O0/$(t))): tests/guest/processes/ipc.h
+$(foreach t,ipc_event ipc_killed ipc_memory,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t)): tests/guest/processes/ipc.h
 
 # A program of two compilation units.
-MANAGED_UNITS := $(addprefix $(B)/tests/,guest/managed_units guest-O0/managed_units)
-$(MANAGED_UNITS): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
-$(MANAGED_UNITS): $(wildcard tests/guest/managed/units/*)
+MANAGED_UNITS := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest guest-static))
+$(MANAGED_UNITS): $(GUEST_OBJECTS)/units/managed_units.o
+$(MANAGED_UNITS): GUEST_LINK := -rdc=true
+$(GUEST_OBJECTS)/managed_units.o: GUEST_FLAGS := -rdc=true
+$(GUEST_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -O3 -Itests/guest -rdc=true -c -o $@ $<
+$(B)/tests/guest-O0/managed_units: GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
+$(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(B)/tests/guest-O0/managed_units: \
+	$(wildcard tests/guest/managed/units/*)
 
 # The debugger's builds that run under the sanitizers. Only a few: they are slow there, and the
 # optimised builds already test nearly the same code.
@@ -102,6 +119,7 @@ $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
 $(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
 $(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
 $(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
+$(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loader/cases.sh $(B) $(t);))
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
@@ -127,7 +145,7 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 .PHONY: loopback-build tests-build tests-build-host FORCE
 loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 # The sanitizers build this target a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
-tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) \
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(if $(SAN),,$(LOADER_BUILD))
+tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(GUEST_PROGRAMS:%=$(B)/tests/guest-static/%) \
 	$(GUEST_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)

@@ -1,0 +1,223 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Programs with the runtime linked in, over the loopback library: each is run as make has built it in
+# tests/loopback/loader.mk. The module is used as `qcu run` uses it, unless a case says otherwise.
+#
+#	cases.sh BUILD CASE
+set -uo pipefail
+export LC_ALL=C
+B=$1/tests/loader loopback=$1/loopback check=$1/qcu-library/qcu-check
+module=$loopback/libqcuda-loader.so
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# with_module COMMAND...: runs a command with the module.
+with_module() {
+	LD_AUDIT=$module LD_PRELOAD=$loopback/libcudart.so.13 "$@"
+}
+
+# ends CODE TEXT COMMAND...: the command must end with CODE and say TEXT (nothing, if TEXT is empty).
+ends() {
+	local want=$1 text=$2 rc
+	shift 2
+	"$@" >"$tmp/said" 2>&1
+	rc=$?
+	cat "$tmp/said"
+	if [ $rc -ne "$want" ]; then
+		echo "$*: exit code $rc, not $want"
+		failed=1
+	elif [ -z "$text" ] && [ -s "$tmp/said" ]; then
+		echo "$*: says something"
+		failed=1
+	elif ! grep -F -e "$text" "$tmp/said" >/dev/null && [ -n "$text" ]; then
+		echo "$*: does not say: $text"
+		failed=1
+	fi
+}
+
+# copy NAME: copies a program to $tmp, for changes.
+copy() {
+	cp "$B/$1" "$tmp/$1"
+}
+
+# ---- what must be refused ----
+
+case_stripped() {
+	copy linked
+	strip "$tmp/linked"
+	ends 127 'symbol table is missing (stripped)' with_module "$tmp/linked"
+	[ "$(wc -l <"$tmp/said")" = 1 ] || { echo 'more than one line'; failed=1; }
+	ends 1 'link it with -cudart shared' "$check" "$tmp/linked"
+	# Also when only the names are gone that nobody else can use.
+	copy linked
+	strip -x "$tmp/linked"
+	ends 127 'symbol table is missing (stripped)' with_module "$tmp/linked"
+}
+
+# A library that is loaded later may be one that the program can do without.
+case_stripped_plugin() {
+	copy plugin.so
+	strip "$tmp/plugin.so"
+	ends 1 'symbol table is missing (stripped)' with_module "$B/host" "$tmp/plugin.so"
+	ends 0 '' with_module "$B/linked"
+}
+
+case_stripped_shared() {
+	copy shared
+	strip "$tmp/shared"
+	ends 0 '' with_module "$tmp/shared"
+	ends 0 'needs libcudart.so.13: qCUDA has it' "$check" "$tmp/shared"
+}
+
+case_lying_table() {
+	copy linked
+	"$B/edit" "$tmp/linked" same cudaMalloc cudaFree || failed=1
+	ends 127 'cudaFree and cudaMalloc lie at the same address' with_module "$tmp/linked"
+	copy linked
+	"$B/edit" "$tmp/linked" empty cudaMalloc || failed=1
+	ends 127 'cudaMalloc has the size 0' with_module "$tmp/linked"
+	ends 1 'cudaMalloc has the size 0' "$check" "$tmp/linked"
+}
+
+case_unknown_version() {
+	copy linked
+	"$B/edit" "$tmp/linked" rename cudaMemset cudaXemset || failed=1
+	ends 127 'of an unknown version' with_module "$tmp/linked"
+	ends 1 'of an unknown version' "$check" "$tmp/linked"
+}
+
+case_cuda_11() {
+	copy linked
+	"$B/edit" "$tmp/linked" rename cudaCreateTextureObject cudaBindTexture || failed=1
+	ends 127 'of CUDA 11 or earlier' with_module "$tmp/linked"
+}
+
+case_other_architecture() {
+	copy linked
+	"$B/edit" "$tmp/linked" machine 183 || failed=1
+	ends 2 'is for another architecture than x86-64' "$check" "$tmp/linked"
+}
+
+case_refused_code() {
+	ends 127 'this system refuses changed code' with_module "$B/no_exec" "$B/linked"
+	# What needs no changed code works there.
+	ends 0 '' with_module "$B/no_exec" "$B/shared"
+}
+
+case_check_bad_input() {
+	printf 'int main(void) { return 0; }' >"$tmp/text"
+	: >"$tmp/empty"
+	head -c 5000 "$B/linked" >"$tmp/cut"
+	ends 2 'usage: qcu-check' "$check"
+	ends 2 'usage: qcu-check' "$check" --speed "$B/linked"
+	ends 2 'cannot be read' "$check" "$tmp/gone"
+	ends 2 'is no file' "$check" "$tmp"
+	ends 2 'is empty' "$check" "$tmp/empty"
+	ends 2 'is no ELF file' "$check" "$tmp/text"
+	ends 3 'There is no CUDA in it' "$check" "$tmp/cut"
+	ends 3 'There is no CUDA in it' "$check" "$B/host"
+	ends 3 none "$check" --brief "$B/host"
+}
+
+# libcudart.so.12 is in a folder that lies beside the module, and cannot be loaded.
+case_missing_library() {
+	copy linked
+	"$B/edit" "$tmp/linked" rename cudaStreamSynchronize cudaThreadSynchronize || failed=1
+	cp "$loopback/libqcuda-loader.so" "$tmp/"
+	echo nothing >"$tmp/libcudart.so.12"
+	ends 127 'the library that takes its place cannot be loaded' \
+		env LD_AUDIT="$tmp/libqcuda-loader.so" "$tmp/linked"
+}
+
+# ---- what must work ----
+
+case_program() {
+	ends 0 '' with_module "$B/linked"
+	ends 0 'the runtime of CUDA 13 is linked in' "$check" "$B/linked"
+	ends 0 'compute_75 (PTX)' "$check" "$B/linked"
+	ends 0 'static 13' "$check" --brief "$B/linked"
+}
+
+# The module finds the library beside itself.
+case_audit_alone() {
+	ends 0 '' env LD_AUDIT="$module" "$B/linked"
+}
+
+case_preloaded() {
+	ends 0 '' env LD_PRELOAD="$module" "$B/linked"
+	ends 0 '' env LD_PRELOAD="$module" LD_AUDIT="$module" "$B/linked"
+	# A library's own code has run before.
+	ends 127 'use LD_AUDIT and not LD_PRELOAD' env LD_PRELOAD="$module" "$B/needs"
+}
+
+case_by_the_dynamic_linker() {
+	ends 0 '' with_module /lib64/ld-linux-x86-64.so.2 "$B/linked"
+}
+
+case_no_pie() {
+	ends 0 '' with_module "$B/linked_no_pie"
+}
+
+case_rdc() {
+	ends 0 '' with_module "$B/linked_rdc"
+}
+
+case_per_thread() {
+	ends 0 '' with_module "$B/linked_per_thread"
+}
+
+case_threads() {
+	ends 0 '' with_module "$B/linked" threads
+}
+
+case_plugins() {
+	# From a program with a runtime of its own, and from one without.
+	ends 0 '' with_module "$B/linked" plugins "$B/plugin.so" "$B/plugin2.so"
+	ends 0 'done' with_module "$B/host" "$B/plugin.so" "$B/plugin2.so"
+	ends 0 'done' env LD_AUDIT="$module" "$B/host" "$B/plugin.so"
+}
+
+case_needed_library() {
+	ends 0 '' with_module "$B/needs"
+	ends 0 '' env LD_AUDIT="$module" "$B/needs"
+}
+
+# Two versions in one process: each is served by its own library.
+case_two_versions() {
+	copy plugin.so
+	"$B/edit" "$tmp/plugin.so" rename cudaStreamSynchronize cudaThreadSynchronize || failed=1
+	mkdir "$tmp/lib"
+	cp "$loopback/libqcuda-loader.so" "$tmp/lib/"
+	cp "$B/libcudart.so.12" "$tmp/lib/"
+	ends 0 '12345' env LD_AUDIT="$tmp/lib/libqcuda-loader.so" LD_PRELOAD="$loopback/libcudart.so.13" \
+		"$B/linked" versions "$tmp/plugin.so"
+	grep -x 13000 "$tmp/said" || failed=1
+}
+
+case_pages() {
+	ends 0 '' with_module "$B/linked" pages
+	ends 0 '' with_module "$B/linked_no_pie" pages
+}
+
+# The program forbids itself to load code, and calls CUDA for the first time after that.
+case_seccomp() {
+	ends 0 '' with_module "$B/linked" no-more-code
+	ends 0 '' env LD_AUDIT="$module" "$B/linked" no-more-code
+}
+
+# A program that compares its code with its file sees that it was changed, and not when the module is off.
+case_own_code() {
+	ends 3 '' with_module "$B/linked" own-code
+	ends 0 '' env QCU_LOADER=0 LD_AUDIT="$module" "$B/linked" own-code
+	ends 0 '' env QCU_LOADER=0 LD_PRELOAD="$module" "$B/linked" own-code
+	ends 0 '' with_module "$B/shared" own-code
+}
+
+case_without_cuda() {
+	ends 0 'done' with_module "$B/host"
+	ends 0 '' with_module /bin/true
+}
+
+"case_$2"
+exit $failed

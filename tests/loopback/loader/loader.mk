@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Programs with the runtime linked in, and what is done to them. cases.sh runs them.
+
+LOADER_CASES := stripped stripped_plugin stripped_shared lying_table unknown_version cuda_11 other_architecture \
+	refused_code check_bad_input missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
+	rdc per_thread threads plugins needed_library two_versions pages seccomp own_code without_cuda
+
+LOADER_TEST := $(B)/tests/loader
+LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc linked_per_thread shared plugin.so \
+	plugin2.so needs)
+LOADER_C := $(addprefix $(LOADER_TEST)/,host no_exec edit)
+LOADER_BUILD := $(LOADER_LINKED) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(B)/loopback/libqcuda-loader.so \
+	$(QCU_CHECK)
+
+LOADER_NVCC := $(NVCC) -O1 -gencode arch=compute_75,code=compute_75
+LOADER_SHARED := -Xcompiler -fPIC -shared -DPLUGIN
+
+# The module finds the library beside itself, so for these tests it lies beside the loopback library.
+$(B)/loopback/libqcuda-loader.so: $(LOADER_LIBRARY) $(LOOPBACK_LIBRARY)
+	ln -sf ../qcu-library/libqcuda-loader.so $@
+
+$(LOADER_TEST)/linked_no_pie: LOADER_FLAGS := -Xcompiler -fno-pie -Xlinker -no-pie
+$(LOADER_TEST)/linked_rdc: LOADER_FLAGS := -rdc=true -DRDC tests/loopback/loader/unit.cu
+$(LOADER_TEST)/linked_per_thread: LOADER_FLAGS := --default-stream per-thread
+$(LOADER_TEST)/shared: LOADER_FLAGS := -cudart shared
+$(LOADER_TEST)/plugin.so $(LOADER_TEST)/plugin2.so: LOADER_FLAGS := $(LOADER_SHARED)
+$(LOADER_TEST)/needs: LOADER_FLAGS := -DNEEDS -L$(LOADER_TEST) -l:plugin.so -Xlinker '-rpath=$$ORIGIN'
+$(LOADER_TEST)/needs: $(LOADER_TEST)/plugin.so
+$(LOADER_LINKED): tests/loopback/loader/linked.cu tests/loopback/loader/unit.cu | deps
+	@mkdir -p $(@D)
+	$(RUN) $(LOADER_NVCC) $(LOADER_FLAGS) -o $@ $<
+
+$(LOADER_C): $(LOADER_TEST)/%: $(B)/tests/loopback/loader/%.o
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $< -ldl
+
+$(LOADER_TEST)/libcudart.so.12: $(B)/tests/loopback/loader/other_runtime.o
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.12 -o $@ $<
