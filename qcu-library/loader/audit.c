@@ -157,12 +157,13 @@ static const char *replace(const struct qcul_elf *e, const struct link_map *map,
 
 /*
  * A program that cannot be served ends here, before it computes anything wrong. What is loaded
- * later may be a library that the program can do without, so there the sentence is all.
+ * later may be a library that the program can do without, so there the sentence is all. So it is
+ * for NVIDIA's own libraries, whose functions say by themselves that they have failed.
  */
 static void refuse(const char *sentence)
 {
 	qcul_loader_say("%s", sentence);
-	if (!started)
+	if (!started && linked.state != QCUL_LINKED_NVIDIA)
 		_exit(CANNOT_START);
 }
 
@@ -220,7 +221,7 @@ PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t
 	return 0; /* calls between objects are none of our business */
 }
 
-/* All that the program starts with is loaded. Its own code may forbid itself to open files. */
+/* main() is next. It may forbid itself to open files, so what is missing is loaded now. */
 PUBLIC void la_preinit(uintptr_t *cookie)
 {
 	(void)cookie;

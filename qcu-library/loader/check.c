@@ -41,15 +41,12 @@ static void usage(FILE *to)
 {
 	fputs("usage: qcu-check [--brief] PROGRAM\n"
 	      "\n"
-	      "Says how a CUDA program or library was linked, for which GPUs it has code, and "
-	      "which\n"
-	      "of NVIDIA's libraries it needs. --brief says it in one line, for scripts: static "
-	      "12,\n"
-	      "static 13, shared, none, or refused.\n"
+	      "Says how a CUDA program or library was linked, for which GPUs it has code, and\n"
+	      "which of NVIDIA's libraries it needs. --brief says it in one line, for scripts:\n"
+	      "static 12, static 13, shared, none, missing (a library), or refused.\n"
 	      "\n"
-	      "Exit code: 0 if it runs with qCUDA, 1 if it does not, 2 if the file cannot be read "
-	      "or\n"
-	      "is no program, 3 if there is no CUDA in it.\n",
+	      "Exit code: 0 if it runs with qCUDA, 1 if it does not, 2 if the file cannot be\n"
+	      "read or is no program, 3 if there is no CUDA in it.\n",
 	      to);
 }
 
@@ -187,8 +184,10 @@ static int check(const struct qcul_elf *e, const char *path)
 	if (!brief)
 		say_gpus(&gpus);
 	missing = say_libraries(e, &needed);
-	if (missing)
-		return refused("It does not run with qCUDA: libraries are missing.");
+	if (missing) {
+		puts(brief ? "missing" : "It does not run with qCUDA: libraries are missing.");
+		return DOES_NOT_RUN;
+	}
 	if (linked.state == QCUL_LINKED_NONE && !needed && !gpus.count && !gpus.damaged) {
 		puts(brief ? "none" : "There is no CUDA in it.");
 		return NO_CUDA;

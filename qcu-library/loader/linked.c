@@ -125,9 +125,25 @@ static bool has_traces(const struct qcul_elf *e)
 	return false;
 }
 
-static void without_names(const struct qcul_elf *e, struct qcul_linked *l)
+static bool of_nvidia(const char *soname)
 {
-	l->state = has_traces(e) ? QCUL_LINKED_STRIPPED : QCUL_LINKED_NONE;
+	static const char *const names[] = {"libcublas",   "libcudnn",	  "libcufft",
+					    "libcurand",   "libcusolver", "libcusparse",
+					    "libcutensor", "libcupti",	  "libcufile",
+					    "libnccl",	   "libnpp",	  "libnv"};
+	size_t i;
+
+	for (i = 0; soname && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(soname, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static void without_names(const struct qcul_elf *e, const char *soname, struct qcul_linked *l)
+{
+	l->state = QCUL_LINKED_NONE;
+	if (has_traces(e))
+		l->state = of_nvidia(soname) ? QCUL_LINKED_NVIDIA : QCUL_LINKED_STRIPPED;
 }
 
 /* ---- files with names ---- */
@@ -306,12 +322,12 @@ void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 	if (soname && !strncmp(soname, "libcudart.so", 12))
 		return;
 	if (!qcul_elf_symbols(e, SHT_SYMTAB, &t)) {
-		without_names(e, l);
+		without_names(e, soname, l);
 		return;
 	}
 	look(&t, &seen);
 	if (!seen.mark) {
-		without_names(e, l);
+		without_names(e, soname, l);
 		return;
 	}
 	if (seen.twice) {
@@ -338,6 +354,12 @@ void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *t
 			 "%s: the CUDA runtime is linked into it, and its symbol table is missing "
 			 "(stripped), so qCUDA cannot serve it: use the file as it was before "
 			 "strip, or link it with -cudart shared",
+			 path);
+		break;
+	case QCUL_LINKED_NVIDIA:
+		snprintf(text, size,
+			 "%s: this library of NVIDIA's has the CUDA runtime in it and needs "
+			 "NVIDIA's driver, so its functions fail with qCUDA: do without it",
 			 path);
 		break;
 	case QCUL_LINKED_OTHER:

@@ -15,10 +15,11 @@
 #define QCUL_SITE_ALIGN 16u
 
 enum qcul_linked_state {
-	QCUL_LINKED_NONE,	 /* there is no static runtime in it */
-	QCUL_LINKED_FOUND,	 /* `sites` are its functions */
-	QCUL_LINKED_STRIPPED,	 /* there is one, but its functions have no names */
-	QCUL_LINKED_OTHER,	 /* it is of a version that we do not serve: `what` */
+	QCUL_LINKED_NONE,     /* there is no static runtime in it */
+	QCUL_LINKED_FOUND,    /* `sites` are its functions */
+	QCUL_LINKED_STRIPPED, /* there is one, but its functions have no names */
+	QCUL_LINKED_NVIDIA,   /* the same, in a library of NVIDIA's, which nobody can link anew */
+	QCUL_LINKED_OTHER,    /* it is of a version that we do not serve: `what` */
 	QCUL_LINKED_CONTRADICTS, /* the symbol table cannot be right: `what` */
 };
 

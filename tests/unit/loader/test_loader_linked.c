@@ -33,7 +33,9 @@ static enum qcul_linked_state find(void)
 		assert_string_equal(sentence, "");
 	} else {
 		assert_non_null(strstr(sentence, "./prog"));
-		assert_non_null(strstr(sentence, "-cudart shared"));
+		assert_non_null(strstr(sentence, linked.state == QCUL_LINKED_NVIDIA
+							 ? "do without it"
+							 : "-cudart shared"));
 	}
 	return linked.state;
 }
@@ -257,6 +259,18 @@ static void stripped(void **state)
 	assert_int_equal(find(), QCUL_LINKED_STRIPPED);
 }
 
+static void a_library_of_nvidia(void **state)
+{
+	(void)state;
+	elf_file_plan_12(&plan);
+	plan.rodata = traces;
+	plan.rodata_size = sizeof(traces);
+	plan.soname = "libcublas.so.13";
+	elf_file_make(&file, &plan);
+	drop_symbols();
+	assert_int_equal(find(), QCUL_LINKED_NVIDIA);
+}
+
 /* strip -x: the names that only the file itself uses are gone. */
 static void stripped_of_local_names(void **state)
 {
@@ -422,6 +436,7 @@ int main(void)
 		cmocka_unit_test(cuda_13),
 		cmocka_unit_test(later_functions),
 		cmocka_unit_test(stripped),
+		cmocka_unit_test(a_library_of_nvidia),
 		cmocka_unit_test(stripped_of_local_names),
 		cmocka_unit_test(no_false_alarm),
 		cmocka_unit_test(the_functions_of_others),
