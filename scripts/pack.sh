@@ -102,25 +102,37 @@ write_environment() {
 		name=${entry%%=*}
 		[[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || continue
 		case $name in
-		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | MAKEFLAGS | MAKELEVEL | MFLAGS | PATH) ;;
+		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | LD_AUDIT | MAKEFLAGS | MAKELEVEL | MFLAGS | PATH) ;;
 		LD_LIBRARY_PATH) ;;
 		*) echo "export $name=$(quote "${entry#*=}")" ;;
 		esac
 	done <"/proc/$$/environ"
 	echo "umask $user_umask"
 	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
+	write_preloads
+	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
+		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
+	fi
+}
+
+# What is loaded into the program besides its own libraries.
+write_preloads() {
+	local before=()
 	# On a terminal a program prints each line at once. In the guest its output is a pipe, so
 	# libstdbuf sets line buffering.
-	local before=()
 	if [ -e "$tmp/stage/qcu/lib/libstdbuf.so" ]; then
 		echo 'export _STDBUF_O=L'
 		before+=(/qcu/lib/libstdbuf.so)
 	fi
-	[ -z "$preload" ] || before+=(/qcu/lib/libcudart.so.13)
-	[ ${#before[@]} -eq 0 ] || echo "export LD_PRELOAD=$(quote "${before[*]}")"
-	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
-		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
+	# The module serves programs and libraries with the runtime linked in. A script of the vm command
+	# calls qcu-run for those that need it. A program that has the runtime gets our library from the
+	# start, so that its malloc is ours, too.
+	if [ "$mode" = run ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ]; then
+		echo 'export LD_AUDIT=/qcu/lib/libqcuda-loader.so'
+		[[ $linked != static* ]] || before+=("/qcu/lib/libcudart.so.${linked#static }")
 	fi
+	[ -z "$preload" ] || before+=(/qcu/lib/libcudart.so.13)
+	[ ${#before[@]} -eq 0 ] || echo "export LD_PRELOAD=$(IFS=: && echo "${before[*]}")"
 }
 
 # Writes the guest's users: root, the caller (with the same numbers as on the host), and nobody.
@@ -215,6 +227,14 @@ pack_guest() {
 		alias=$cwd
 	fi
 	mkdir -p "$tmp/stage/qcu/run" "$tmp/links"
+	if [ -n "$use_device" ] && [ -z "$other_root" ] && [ -e "$loader" ] && [ -e "$check" ]; then
+		pack_file "$loader" /qcu/lib/libqcuda-loader.so
+		pack_file "$check" /qcu/lib/qcu-check
+		pack_file "$root/scripts/qcu-run" /qcu/bin/qcu-run
+		to_link+=("$loader" "$check")
+		# The module's C library is a second one, whose search for the dynamic linker starts anew.
+		pack_link /lib64/ld-linux-x86-64.so.2 "$lib_dir/ld-linux-x86-64.so.2"
+	fi
 	# Another root's C library may be older than the one that this machine's libstdbuf needs.
 	if [ -t 1 ] && [ "${other_root:-/}" = / ] && [ -e /usr/libexec/coreutils/libstdbuf.so ]; then
 		pack_file /usr/libexec/coreutils/libstdbuf.so /qcu/lib/libstdbuf.so

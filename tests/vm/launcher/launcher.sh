@@ -64,6 +64,8 @@ refused 126 'not an executable file' run ./data
 refused 126 'not an executable file' run /tmp
 refused 126 'not an executable file' run .
 refused 126 'not an executable file' run ..
+refused 2 'check needs one program' check
+refused 2 'check needs one program' check a b
 TMPDIR=$dir/gone refused 2 "no folder can be made in $dir/gone" run --no-device --no-module /bin/true
 refused 2 'qcuda.ko has no such parameter' run --no-device --module-arg chunk_kb=64 --module-arg speed=9 /bin/true
 case_done bad-options
@@ -75,7 +77,7 @@ for f in "$here"/scripts/* "$here/perf/run"; do
 	ln -s "$f" "$dir/links/$(basename "$f")"
 done
 ln -s links/qcu "$dir/link-to-link"
-for f in qcu build-guest build-qemu deps tune gpu-bundle run; do
+for f in qcu qcu-run build-guest build-qemu deps tune gpu-bundle run; do
 	"$dir/links/$f" --help >out 2>err
 	expect '' "exit code of $f --help through a link" $? 0
 	expect '' "error of $f --help through a link" "$(cat err)" ''
