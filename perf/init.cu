@@ -3,6 +3,10 @@
  * How long does a program that uses CUDA take until its first result, and until its end? The
  * program is this one, started again for each sample. It reports to its parent when it reached
  * each point, on a clock that both share. The parent does not use CUDA until the end.
+ *
+ * BENCH_LINKED names this program with the runtime linked in, and BENCH_MODULE qCUDA's loader
+ * module. If both are set, there are rows for what the module adds to the start of such a program:
+ * until main(), which calls no CUDA, with the module and without.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -30,6 +34,8 @@ static int child(int fd)
 	int *dev;
 
 	stamp[MAIN] = bench_now();
+	if (getenv("BENCH_ONLY_START"))
+		return write(fd, stamp, sizeof(stamp)) == sizeof(stamp) ? 0 : 1;
 	if (bench_context() != cudaSuccess) {
 		fprintf(stderr, "init: there is no GPU here: %s\n",
 			cudaGetErrorString(cudaGetLastError()));
@@ -52,7 +58,7 @@ static int child(int fd)
 }
 
 /* Stores the seconds from the start to each stamp, and to the end. */
-static void start_one(const char *self, double *stamp, double *end)
+static void start_one(const char *self, const char *path, char **env, double *stamp, double *end)
 {
 	char fd_text[16], flag[] = "--child-of-init";
 	char *argv[] = {(char *)self, flag, fd_text, NULL};
@@ -63,8 +69,7 @@ static void start_one(const char *self, double *stamp, double *end)
 	REQUIRE(!pipe(fd), "no pipe");
 	snprintf(fd_text, sizeof(fd_text), "%d", fd[1]);
 	start = bench_now();
-	REQUIRE(!posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ),
-		"%s cannot be started", self);
+	REQUIRE(!posix_spawn(&pid, path, NULL, NULL, argv, env), "%s cannot be started", self);
 	REQUIRE(waitpid(pid, &status, 0) == pid, "lost the child");
 	*end = bench_now() - start;
 	close(fd[1]);
@@ -76,6 +81,34 @@ static void start_one(const char *self, double *stamp, double *end)
 	close(fd[0]);
 	for (int i = 0; i < STAMPS; i++)
 		stamp[i] -= start;
+}
+
+/* Rows for the start of a program with the runtime linked in. The two kinds take turns. */
+static void start_linked(unsigned int reps)
+{
+	static const char *const name[] = {"linked/start-to-main",
+					   "linked/start-to-main-with-module"};
+	const char *linked = getenv("BENCH_LINKED"), *module = getenv("BENCH_MODULE");
+	char audit[4096], preload[4096], only[] = "BENCH_ONLY_START=1";
+	char *plain[] = {only, NULL}, *with_module[] = {only, audit, preload, NULL};
+	double took[2][64], stamp[STAMPS] = {0}, end;
+	unsigned int i, k;
+
+	if (!linked || !module || !*module || access(linked, X_OK) || access(module, R_OK) ||
+	    !(bench_wants(name[0]) || bench_wants(name[1])))
+		return;
+	snprintf(audit, sizeof(audit), "LD_AUDIT=%s", module);
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%.*s/libcudart.so.13",
+		 (int)(strrchr(module, '/') - module), module);
+	reps = reps < 2 ? reps : 4 * reps;
+	for (i = 0; i <= reps; i++)
+		for (k = 0; k < 2; k++) {
+			start_one(linked, linked, k ? with_module : plain, stamp, &end);
+			if (i) /* the first one reads the files */
+				took[k][i - 1] = stamp[MAIN] * 1e3;
+		}
+	for (k = 0; k < 2; k++)
+		bench_row(name[k], 0, "ms", took[k], reps, "whole");
 }
 
 int main(int argc, char **argv)
@@ -91,10 +124,10 @@ int main(int argc, char **argv)
 			 "From a process's start to its first result and its end, in ms.", 4, 4,
 			 NULL);
 	/* The first run warms up the page cache, and the driver's cache of kernels. */
-	start_one(argv[0], stamp, &end);
+	start_one(argv[0], "/proc/self/exe", environ, stamp, &end);
 	reps = bench.reps < 16 ? bench.reps : 16;
 	for (i = 0; i < reps; i++) {
-		start_one(argv[0], stamp, &end);
+		start_one(argv[0], "/proc/self/exe", environ, stamp, &end);
 		took[0][i] = stamp[MAIN] * 1e3;
 		for (k = 1; k < STAMPS; k++)
 			took[k][i] = (stamp[k] - stamp[k - 1]) * 1e3;
@@ -111,5 +144,6 @@ int main(int argc, char **argv)
 		bench_row("start-to-result", 0, "ms", took[STAMPS + 1], reps, "whole");
 	if (bench_wants("start-to-end"))
 		bench_row("start-to-end", 0, "ms", took[STAMPS + 2], reps, "whole");
+	start_linked(reps);
 	return bench_end();
 }
