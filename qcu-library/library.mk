@@ -20,7 +20,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.
 	memcpy.c peer_copy.c symbol_copy.c)
 LIBRARY_SRCS += $(addprefix qcu-library/graph/,graph.c graph_attr.c graph_capture.c graph_change.c graph_cond.c \
 	graph_dot.c graph_exec.c graph_memory.c graph_node.c graph_object.c graph_run.c)
-LIBRARY_SRCS += $(addprefix qcu-library/api/,device.c ipc.c library.c per_thread.c unsupported.c)
+LIBRARY_SRCS += $(addprefix qcu-library/api/,device.c for_cuda12.c ipc.c library.c per_thread.c unsupported.c)
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
 LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/link/transport_dev.o
 LIBRARY_MAP := $(B)/qcu-library/cudart.map
@@ -71,3 +71,5 @@ $(B)/qcu-library/libcudart.so.13: $(LIBRARY_DEV_OBJS) $(LIBRARY_MAP)
 	ln -sf libcudart.so.13 $(@D)/libcudart.so
 
 PARTS += $(B)/qcu-library/libcudart.so.13
+
+include qcu-library/cuda12/cuda12.mk

@@ -215,6 +215,12 @@ pack_programs() {
 	if [ -e "$library" ]; then
 		pack_file "$library" "$lib_dir/libcudart.so.13"
 		pack_file "$library" /qcu/lib/libcudart.so.13
+		# For programs that were compiled for CUDA 12. It needs the other library.
+		f=${library%.13}.12
+		[ ! -e "$f" ] || {
+			pack_file "$f" "$lib_dir/libcudart.so.12"
+			pack_file "$f" /qcu/lib/libcudart.so.12
+		}
 		to_link+=("$library")
 	fi
 	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"

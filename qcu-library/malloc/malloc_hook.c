@@ -309,7 +309,10 @@ static size_t size_in_libc(void *p)
 	size_t (*f)(void *) = atomic_load_explicit(&libc_usable_size, memory_order_relaxed);
 
 	if (!f) {
-		f = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+		/* Not RTLD_NEXT: behind libcudart.so.12 this library comes after libc. */
+		void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+		f = libc ? (size_t(*)(void *))dlsym(libc, "malloc_usable_size") : NULL;
 		if (!f)
 			return 0;
 		atomic_store_explicit(&libc_usable_size, f, memory_order_relaxed);
@@ -449,3 +452,21 @@ void __wrap_free(void *p)
 {
 	free(p);
 }
+
+/*
+ * A program that is linked with libcudart.so.12 has this library behind libc. So libcudart.so.12
+ * has these functions, too, and they jump to these names.
+ */
+#define ALSO(name) __asm__(".globl qcul_12_" #name "\n.set qcul_12_" #name ", " #name "\n");
+
+ALSO(malloc)
+ALSO(calloc)
+ALSO(realloc)
+ALSO(reallocarray)
+ALSO(free)
+ALSO(memalign)
+ALSO(aligned_alloc)
+ALSO(posix_memalign)
+ALSO(valloc)
+ALSO(pvalloc)
+ALSO(malloc_usable_size)

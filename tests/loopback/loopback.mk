@@ -7,6 +7,8 @@ LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pi
 LOOPBACK_C += bad_fatbin array_handles graph_conditional graph_memory library_options logs
 # These tests load a backend as the transport does. This does not work with the sanitizers.
 LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
+# libcudart.so.12 is not built with them.
+LOOPBACK_C += $(if $(SAN),,cuda12)
 LOOPBACK_CU := answers kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
@@ -29,6 +31,9 @@ $(foreach t,$(LOOPBACK_C) $(MALLOC_C),$(eval $(B)/tests/loopback/$(t): $(call lo
 $(addprefix $(B)/tests/loopback/,$(LOOPBACK_C) $(MALLOC_C)): $(B)/loopback/libcudart.so.13
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
+
+# This test loads the other library, too.
+$(B)/tests/loopback/cuda12: $(B)/loopback/libcudart.so.12
 
 # malloc_programs preloads this file into programs, together with the library.
 $(B)/tests/loopback/malloc_programs: $(B)/tests/loopback/malloc_arm.so $(B)/qcu-library/libcudart.so.13

@@ -12,3 +12,8 @@ $(LOOPBACK_LIBRARY): $(LIBRARY_OBJS) $(LOOPBACK_OBJS) $(MIRROR_LIB) $(SOFT_LIB) 
 	$(RUN) $(CC) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(LIBRARY_OBJS) $(LOOPBACK_OBJS) \
 		$(MIRROR_LIB) $(SOFT_LIB) $(SOFT_LIBS)
 	ln -sf libcudart.so.13 $(@D)/libcudart.so
+
+# It takes the other library from its own folder.
+$(B)/loopback/libcudart.so.12: $(CUDA12_LIBRARY)
+	@mkdir -p $(@D)
+	cp $< $@
