@@ -198,6 +198,7 @@ cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *
 cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n);
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_cond_release(struct qcul_node_params *p);
+void qcul_node_cond_params(const struct qcul_node_cond *n, struct cudaConditionalNodeParams *to);
 void qcul_cond_put(struct qcul_cond *c);
 void qcul_graph_conds_release(struct CUgraph_st *g);
 /* An instance of this graph is made. */
@@ -221,6 +222,8 @@ cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long fla
 /* Finds the node of an executable graph that was made from this node. The caller will change it.
  * NULL: there is none. */
 struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node);
+/* The executable graph's own copy of the graph. NULL: the handle is not valid. */
+const struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec);
 
 /* ---- graph_object.c ---- */
 

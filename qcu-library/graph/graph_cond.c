@@ -304,6 +304,14 @@ cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_
 	return cudaSuccess;
 }
 
+void qcul_node_cond_params(const struct qcul_node_cond *n, struct cudaConditionalNodeParams *to)
+{
+	to->handle = n->cond->handle;
+	to->type = n->type;
+	to->size = n->size;
+	to->phGraph_out = n->bodies;
+}
+
 void qcul_node_cond_release(struct qcul_node_params *p)
 {
 	struct qcul_node_cond *n = &p->cond;

@@ -43,9 +43,10 @@ static void print_params(FILE *f, const struct qcul_node_params *p)
 	}
 }
 
-static void print_graph(FILE *f, const struct CUgraph_st *g, unsigned int *number)
+/* The numbers are those that cudaGraphGetId and cudaGraphNodeGetLocalId return. */
+static void print_graph(FILE *f, const struct CUgraph_st *g)
 {
-	unsigned int me = ++*number;
+	unsigned int me = (unsigned int)g->serial;
 	size_t i, k;
 
 	fprintf(f, "subgraph cluster_%u {\nlabel=\"graph_%u\" graph[style=\"dashed\"];\n", me, me);
@@ -57,7 +58,7 @@ static void print_graph(FILE *f, const struct CUgraph_st *g, unsigned int *numbe
 		print_params(f, &n->params);
 		fprintf(f, "\"];\n");
 		if (n->params.type == cudaGraphNodeTypeGraph)
-			print_graph(f, n->params.child, number);
+			print_graph(f, n->params.child);
 	}
 	for (i = 0; i < g->count; i++)
 		for (k = 0; k < g->nodes[i]->dep_count; k++)
@@ -70,7 +71,6 @@ static void print_graph(FILE *f, const struct CUgraph_st *g, unsigned int *numbe
 /* The flags select details; the output always contains everything that is known. */
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags)
 {
-	unsigned int number = 0;
 	FILE *f;
 
 	(void)flags;
@@ -80,7 +80,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 	if (!f)
 		return qcul_done(cudaErrorOperatingSystem);
 	fprintf(f, "digraph dot {\n");
-	print_graph(f, graph, &number);
+	print_graph(f, graph);
 	fprintf(f, "}\n");
 	return qcul_done(fclose(f) ? cudaErrorOperatingSystem : cudaSuccess);
 }

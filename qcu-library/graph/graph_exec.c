@@ -50,6 +50,11 @@ static bool valid(const struct CUgraphExec_st *x)
 	return x && x->magic == EXEC_MAGIC;
 }
 
+const struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec)
+{
+	return valid(exec) ? exec->graph : NULL;
+}
+
 static struct CUgraphNode_st *find(cudaGraphExec_t exec, cudaGraphNode_t node)
 {
 	return valid(exec) && qcul_node_valid(node) ? qcul_graph_find(exec->graph, node->serial)
