@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "qcu-library/api/ipc.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/capture.h"
@@ -93,11 +94,11 @@ static cudaError_t mirror_close(uint64_t ptr, uint32_t *left)
 
 /* Adds the memory to what the library knows, unless it is known already. The caller holds the lock.
  */
-static cudaError_t remember(uint64_t ptr, uint64_t size)
+static cudaError_t remember(uint64_t ptr, uint64_t size, uint32_t flags)
 {
 	struct qcul_range range = {
 		.kind = QCUL_MEM_DEVICE,
-		.flags = QCUL_MEM_IMPORTED,
+		.flags = QCUL_MEM_IMPORTED | flags,
 		.start = ptr,
 		.len = size,
 		.device = qcul_self.device,
@@ -116,10 +117,32 @@ static cudaError_t remember(uint64_t ptr, uint64_t size)
 	return cudaErrorMemoryAllocation;
 }
 
+cudaError_t qcul_ipc_open(const struct qcu_ipc_token *token, uint32_t flags, void **ptr,
+			  uint64_t *size)
+{
+	struct qCUcmd cmd;
+	cudaError_t err = qcul_capture_unsafe();
+
+	if (err)
+		return err;
+	cmd = qcul_cmd(QCU_OP_IPC_MEM_OPEN);
+	cmd.ipc_mem_open.token = *token;
+	pthread_mutex_lock(&lock);
+	err = qcul_send(&cmd, 1);
+	if (!err)
+		err = remember(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size, flags);
+	pthread_mutex_unlock(&lock);
+	if (!err) {
+		*ptr = (void *)(uintptr_t)cmd.ipc_mem_open.ptr;
+		*size = cmd.ipc_mem_open.size;
+	}
+	return err;
+}
+
 static cudaError_t open_mem(void **ptr, const cudaIpcMemHandle_t *handle, unsigned int flags)
 {
 	struct qcu_ipc_token token;
-	struct qCUcmd cmd;
+	uint64_t size;
 	cudaError_t err;
 
 	if (!ptr || flags != cudaIpcMemLazyEnablePeerAccess)
@@ -129,19 +152,7 @@ static cudaError_t open_mem(void **ptr, const cudaIpcMemHandle_t *handle, unsign
 		return err;
 	if (!unpack(handle, MEM_MAGIC, &token))
 		return cudaErrorInvalidValue;
-	err = qcul_capture_unsafe();
-	if (err)
-		return err;
-	cmd = qcul_cmd(QCU_OP_IPC_MEM_OPEN);
-	cmd.ipc_mem_open.token = token;
-	pthread_mutex_lock(&lock);
-	err = qcul_send(&cmd, 1);
-	if (!err)
-		err = remember(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size);
-	pthread_mutex_unlock(&lock);
-	if (!err)
-		*ptr = (void *)(uintptr_t)cmd.ipc_mem_open.ptr;
-	return err;
+	return qcul_ipc_open(&token, 0, ptr, &size);
 }
 
 cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned int flags)
@@ -149,7 +160,7 @@ cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned
 	return qcul_done(open_mem(ptr, &handle, flags));
 }
 
-static cudaError_t close_mem(const void *ptr)
+cudaError_t qcul_ipc_close(const void *ptr, uint32_t flags)
 {
 	struct qcul_range range;
 	cudaError_t err = ptr ? qcul_ready() : cudaErrorInvalidValue;
@@ -159,7 +170,8 @@ static cudaError_t close_mem(const void *ptr)
 		return err;
 	pthread_mutex_lock(&lock);
 	range = qcul_mem_find(ptr);
-	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_IMPORTED) ||
+	flags |= QCUL_MEM_IMPORTED;
+	if (range.kind != QCUL_MEM_DEVICE || (range.flags & flags) != flags ||
 	    range.start != (uint64_t)(uintptr_t)ptr) {
 		err = cudaErrorInvalidValue;
 	} else {
@@ -173,7 +185,7 @@ static cudaError_t close_mem(const void *ptr)
 
 cudaError_t cudaIpcCloseMemHandle(void *ptr)
 {
-	return qcul_done(close_mem(ptr));
+	return qcul_done(qcul_ipc_close(ptr, 0));
 }
 
 /* ---- events ---- */

@@ -46,6 +46,10 @@ static cudaError_t fetch_desc(int device)
 	desc[device].name[sizeof(desc[device].name) - 1] = 0;
 	/* The mirror maps all guest memory for reading and writing (register.c). */
 	desc[device].attr[cudaDevAttrHostRegisterReadOnlySupported] = 0;
+	/* Pools can be shared through file descriptors only (pool_share.c). */
+	if (desc[device].attr[cudaDevAttrMemoryPoolsSupported])
+		desc[device].attr[cudaDevAttrMemoryPoolSupportedHandleTypes] =
+			cudaMemHandleTypePosixFileDescriptor;
 	atomic_store_explicit(&desc_known[device], true, memory_order_release);
 	return cudaSuccess;
 }

@@ -8,6 +8,8 @@
 /* cudaMallocPitch rounds rows up to this. No device needs more for its texture and copy engines. */
 #define PITCH 512
 
+const struct qcul_pool_sharing *qcul_pool_sharing;
+
 /* How many other places to try if this process already uses the addresses of the first. */
 #define TRIES 8
 
@@ -115,6 +117,9 @@ static cudaError_t device_free(void *ptr)
 	if (err)
 		return err;
 	known = qcul_mem_find(ptr);
+	if (known.flags & QCUL_MEM_SHARED && known.kind == QCUL_MEM_DEVICE)
+		return known.start == (uint64_t)(uintptr_t)ptr ? qcul_pool_sharing->free(&known)
+							       : cudaErrorInvalidValue;
 	/* Imported memory of another process is closed, not freed. */
 	if (known.flags & QCUL_MEM_IMPORTED && known.kind == QCUL_MEM_DEVICE)
 		return cudaErrorInvalidValue;

@@ -42,6 +42,25 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 
 /* ---- pool.c ---- */
 
+/* Flags of a pool's slot. */
+#define QCUL_POOL_SHARED   1u /* with other processes: pool_share.c has its memory */
+#define QCUL_POOL_IMPORTED 2u /* another process has made it */
+
+/* What is different for pools that processes share. */
+struct qcul_pool_sharing {
+	/* False: no memory. */
+	bool (*made)(uint32_t pool, const struct cudaMemPoolProps *props);
+	void (*gone)(uint32_t pool);
+	cudaError_t (*alloc)(void **ptr, size_t size, uint32_t pool, cudaStream_t stream);
+	cudaError_t (*free_async)(const struct qcul_range *range, cudaStream_t stream);
+	cudaError_t (*free)(const struct qcul_range *range);
+	/* False: the mirror knows this attribute. */
+	bool (*get)(uint32_t pool, enum cudaMemPoolAttr attr, uint64_t *value);
+	void (*reset_high)(uint32_t pool, enum cudaMemPoolAttr attr);
+	cudaError_t (*trim)(uint32_t pool, size_t keep);
+};
+extern const struct qcul_pool_sharing *qcul_pool_sharing; /* memory.c; pool_share.c sets it */
+
 /* Can memory with these properties exist? */
 cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
 

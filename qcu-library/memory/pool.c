@@ -12,6 +12,11 @@
 static char default_pools[QCUL_DEVICES];  /* only their addresses are used */
 static atomic_uint current[QCUL_DEVICES]; /* number of the pool that cudaMallocAsync uses */
 
+static bool is_shared(uint32_t id)
+{
+	return id && qcul_pools.slots[id].flags & QCUL_POOL_SHARED;
+}
+
 struct pool {
 	uint32_t id; /* 0: the default pool */
 	int device;
@@ -138,6 +143,8 @@ static cudaError_t malloc_async(void **ptr, size_t size, cudaStream_t stream)
 	from.pool = current_pool(from.device);
 	if (captured)
 		return capture_malloc(ptr, size, from.pool, from.device, stream);
+	if (is_shared(from.pool))
+		return qcul_pool_sharing->alloc(ptr, size, from.pool, stream);
 	return qcul_device_alloc(ptr, size, &from);
 }
 
@@ -159,6 +166,8 @@ static cudaError_t malloc_from(void **ptr, size_t size, cudaMemPool_t pool, cuda
 		return err;
 	if (captured)
 		return capture_malloc(ptr, size, p.id, p.device, stream);
+	if (is_shared(p.id))
+		return qcul_pool_sharing->alloc(ptr, size, p.id, stream);
 	from.pool = p.id;
 	from.device = p.device;
 	return qcul_device_alloc(ptr, size, &from);
@@ -189,6 +198,10 @@ static cudaError_t free_async(void *ptr, cudaStream_t stream)
 	range = qcul_mem_find(ptr);
 	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_POOLED))
 		return cudaErrorInvalidValue;
+	if (range.flags & QCUL_MEM_SHARED)
+		return range.start == (uint64_t)(uintptr_t)ptr
+			       ? qcul_pool_sharing->free_async(&range, stream)
+			       : cudaErrorInvalidValue;
 	/*
 	 * Remove it from memmap.c first: once it is free, another thread may get the same address.
 	 */
@@ -214,8 +227,9 @@ cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props)
 
 	if (memcmp(props->reserved, zero, sizeof(zero)) != 0)
 		return cudaErrorInvalidValue;
-	if (props->handleTypes != cudaMemHandleTypeNone)
-		return qcul_unsupported("cudaMemPoolCreate of a pool to be shared with others",
+	if (props->handleTypes & ~(unsigned int)cudaMemHandleTypePosixFileDescriptor)
+		return qcul_unsupported("cudaMemPoolCreate of a pool to be shared by anything but "
+					"a file descriptor",
 					&said);
 	if (props->allocType != cudaMemAllocationTypePinned)
 		return props->allocType == cudaMemAllocationTypeManaged
@@ -243,10 +257,17 @@ static cudaError_t create(cudaMemPool_t *pool, const struct cudaMemPoolProps *pr
 	if (!slot)
 		return cudaErrorMemoryAllocation;
 	slot->device = p.device = props->location.id;
+	slot->flags = props->handleTypes ? QCUL_POOL_SHARED : 0;
 	cmd = pool_cmd(QCU_OP_POOL_CREATE, &p);
 	cmd.pool_create.pool = p.id;
 	cmd.pool_create.max_size = props->maxSize;
 	err = qcul_send(&cmd, 1);
+	if (!err && props->handleTypes && !qcul_pool_sharing->made(p.id, props)) {
+		cmd = pool_cmd(QCU_OP_POOL_DESTROY, &p);
+		cmd.pool_destroy.pool = p.id;
+		(void)qcul_send(&cmd, 1);
+		err = cudaErrorMemoryAllocation;
+	}
 	if (err)
 		qcul_handle_drop(&qcul_pools, p.id);
 	else
@@ -269,6 +290,8 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
+	if (is_shared(p.id))
+		qcul_pool_sharing->gone(p.id);
 	cmd = pool_cmd(QCU_OP_POOL_DESTROY, &p);
 	cmd.pool_destroy.pool = p.id;
 	err = qcul_send(&cmd, 1);
@@ -298,7 +321,10 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 		cmd.pool_set.value = (uint64_t)(int64_t) * (int *)value;
 	else
 		memcpy(&cmd.pool_set.value, value, sizeof(cmd.pool_set.value));
-	return qcul_done(qcul_send(&cmd, 1));
+	err = qcul_send(&cmd, 1);
+	if (!err && is_shared(p.id))
+		qcul_pool_sharing->reset_high(p.id, attr);
+	return qcul_done(err);
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr, void *value)
@@ -309,6 +335,8 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 
 	if (err)
 		return qcul_done(err);
+	if (is_shared(p.id) && qcul_pool_sharing->get(p.id, attr, value))
+		return cudaSuccess;
 	cmd = pool_cmd(QCU_OP_POOL_GET, &p);
 	cmd.pool_get.pool = p.id;
 	cmd.pool_get.attr = attr;
@@ -328,6 +356,8 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 	struct pool p;
 	cudaError_t err = pool_of(pool, &p);
 
+	if (!err && is_shared(p.id))
+		err = qcul_pool_sharing->trim(p.id, keep);
 	if (err)
 		return qcul_done(err);
 	cmd = pool_cmd(QCU_OP_POOL_TRIM, &p);
@@ -339,6 +369,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 static cudaError_t set_access(const struct pool *p, const struct cudaMemAccessDesc *desc)
 {
 	struct qCUcmd cmd = pool_cmd(QCU_OP_POOL_ACCESS_SET, p);
+	static atomic_flag said = ATOMIC_FLAG_INIT;
 	cudaError_t err;
 	int can = 1;
 
@@ -349,6 +380,9 @@ static cudaError_t set_access(const struct pool *p, const struct cudaMemAccessDe
 		err = cudaDeviceCanAccessPeer(&can, desc->location.id, p->device);
 	if (!err && !can)
 		err = cudaErrorInvalidDevice;
+	if (!err && is_shared(p->id) && desc->location.id != p->device)
+		err = qcul_unsupported("access of other devices to a pool that processes share",
+				       &said);
 	if (err)
 		return err;
 	cmd.pool_access_set.pool = p->id;
@@ -421,7 +455,8 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 
 	if (!err)
 		err = pool_of(pool, &p);
-	if (!err && p.device != device)
+	if (!err && (p.device != device ||
+		     (is_shared(p.id) && qcul_pools.slots[p.id].flags & QCUL_POOL_IMPORTED)))
 		err = cudaErrorInvalidValue;
 	if (!err)
 		atomic_store(&current[device], p.id);

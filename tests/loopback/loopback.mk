@@ -2,7 +2,7 @@
 # Tests of the whole library without a VM, on the library that has its mirror in the program's own
 # process. They are plain C programs, or CUDA programs if a kernel must run.
 
-LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pools posted recycle \
+LOOPBACK_C := bad_input callbacks copies devices fork $(if $(SAN),,mem_large) pinned pool_share pools posted recycle \
 	streams threads
 LOOPBACK_C += bad_fatbin array_handles cuda135 graph_conditional graph_memory library_options logs
 # These tests load a backend as the transport does. This does not work with the sanitizers.

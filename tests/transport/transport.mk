@@ -14,6 +14,6 @@ $(LOOPBACK_LIBRARY): $(LIBRARY_OBJS) $(LOOPBACK_OBJS) $(MIRROR_LIB) $(SOFT_LIB) 
 	ln -sf libcudart.so.13 $(@D)/libcudart.so
 
 # It takes the other library from its own folder.
-$(B)/loopback/libcudart.so.12: $(CUDA12_LIBRARY)
+$(B)/loopback/libcudart.so.12: $(CUDA12_LIBRARY) $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)
 	cp $< $@

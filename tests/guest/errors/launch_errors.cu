@@ -2,9 +2,15 @@
 /*
  * A launch that cannot work is refused at the call with CUDA's own code, once, and the next good
  * launch runs. The codes are those of CUDA 13.0 with a 580 driver: "invalid value" also for
- * dimensions that older releases called an invalid configuration.
+ * dimensions that CUDA 12 calls an invalid configuration.
  */
 #include "check.h"
+
+#if CUDART_VERSION < 13000
+#define DIMENSIONS cudaErrorInvalidConfiguration
+#else
+#define DIMENSIONS cudaErrorInvalidValue
+#endif
 
 __global__ void store(int *out, int value)
 {
@@ -20,14 +26,14 @@ __global__ void no_arguments(void)
 
 static int *dev;
 
-static void refused(dim3 grid, dim3 block, size_t shared)
+static void refused(dim3 grid, dim3 block, size_t shared, cudaError_t code)
 {
 	int value = 0;
 
 	store<<<grid, block, shared>>>(dev, 666);
-	EXPECT(cudaPeekAtLastError(), cudaErrorInvalidValue);
-	EXPECT(cudaPeekAtLastError(), cudaErrorInvalidValue);
-	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
+	EXPECT(cudaPeekAtLastError(), code);
+	EXPECT(cudaPeekAtLastError(), code);
+	EXPECT(cudaGetLastError(), code);
 	EXPECT(cudaGetLastError(), cudaSuccess);
 	CHECK(cudaMemset(dev, 0, sizeof(int)));
 	store<<<1, 1, sizeof(int)>>>(dev, 7);
@@ -44,18 +50,18 @@ int main(void)
 	void *args[] = {&dev, &arg};
 
 	CHECK(cudaMalloc(&dev, 256));
-	refused(dim3(1), dim3(1025), words);
-	refused(dim3(1), dim3(32, 33), words);
-	refused(dim3(1), dim3(1, 1, 65), words);
-	refused(dim3(1), dim3(0), words);
-	refused(dim3(1), dim3(1, 0), words);
-	refused(dim3(0), dim3(1), words);
-	refused(dim3(1, 1, 0), dim3(1), words);
-	refused(dim3(1, 65536), dim3(1), words);
-	refused(dim3(1, 1, 65536), dim3(1), words);
-	refused(dim3(0x80000000u), dim3(1), words);
-	refused(dim3(1), dim3(1), (48 << 10) + 4);
-	refused(dim3(1), dim3(1), (size_t)1 << 30);
+	refused(dim3(1), dim3(1025), words, DIMENSIONS);
+	refused(dim3(1), dim3(32, 33), words, DIMENSIONS);
+	refused(dim3(1), dim3(1, 1, 65), words, DIMENSIONS);
+	refused(dim3(1), dim3(0), words, DIMENSIONS);
+	refused(dim3(1), dim3(1, 0), words, DIMENSIONS);
+	refused(dim3(0), dim3(1), words, DIMENSIONS);
+	refused(dim3(1, 1, 0), dim3(1), words, DIMENSIONS);
+	refused(dim3(1, 65536), dim3(1), words, DIMENSIONS);
+	refused(dim3(1, 1, 65536), dim3(1), words, DIMENSIONS);
+	refused(dim3(0x80000000u), dim3(1), words, DIMENSIONS);
+	refused(dim3(1), dim3(1), (48 << 10) + 4, cudaErrorInvalidValue);
+	refused(dim3(1), dim3(1), (size_t)1 << 30, cudaErrorInvalidValue);
 
 	/* More than 48 KiB of shared memory, after the program has asked for it. */
 	CHECK(cudaDeviceGetAttribute(&opt_in, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));

@@ -24,6 +24,44 @@ static inline void hear(const struct peer *p, void *what, size_t len)
 	REQUIRE(recv(p->fd, what, len, MSG_WAITALL) == (ssize_t)len, "the other process is gone");
 }
 
+/* Passes an open file to the other process. */
+static inline void tell_file(const struct peer *p, int fd)
+{
+	char room[CMSG_SPACE(sizeof(fd))] = "", here = 0;
+	struct iovec io = {&here, 1};
+	struct msghdr m;
+	struct cmsghdr *c;
+
+	memset(&m, 0, sizeof(m));
+	m.msg_iov = &io;
+	m.msg_iovlen = 1;
+	m.msg_control = room;
+	m.msg_controllen = sizeof(room);
+	c = CMSG_FIRSTHDR(&m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	REQUIRE(sendmsg(p->fd, &m, 0) == 1, "the other process is gone");
+}
+
+static inline int hear_file(const struct peer *p)
+{
+	char room[CMSG_SPACE(sizeof(int))] = "", here;
+	struct iovec io = {&here, 1};
+	struct msghdr m;
+	int fd;
+
+	memset(&m, 0, sizeof(m));
+	m.msg_iov = &io;
+	m.msg_iovlen = 1;
+	m.msg_control = room;
+	m.msg_controllen = sizeof(room);
+	REQUIRE(recvmsg(p->fd, &m, 0) == 1 && CMSG_FIRSTHDR(&m), "no file came");
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	return fd;
+}
+
 /* Each process waits here until the other process is here, too. */
 static inline void meet(const struct peer *p)
 {

@@ -63,7 +63,7 @@ static void bad_input(cudaMemPool_t pool)
 	props.location.id = 7;
 	REFUSED(cudaMemPoolCreate(&p, &props), cudaErrorInvalidDevice);
 	props.location.id = 0;
-	props.handleTypes = cudaMemHandleTypePosixFileDescriptor;
+	props.handleTypes = cudaMemHandleTypeFabric;
 	REFUSED(cudaMemPoolCreate(&p, &props), cudaErrorNotSupported);
 	props.handleTypes = 0;
 	props.maxSize = LEN;
