@@ -36,6 +36,7 @@ enum qcul_fork_order {
 	QCUL_FORK_MANAGED,
 	QCUL_FORK_LOGS,
 	QCUL_FORK_QUERY,
+	QCUL_FORK_NOTIFY,
 };
 
 struct qcul_fork_part {

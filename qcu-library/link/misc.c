@@ -24,3 +24,20 @@ cudaError_t cudaProfilerStop(void)
 {
 	return cudaSuccess;
 }
+
+/*
+ * What these tables hold is known only to NVIDIA's own libraries, which would call the driver with
+ * it behind this library's back.
+ */
+cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!table || !id)
+		return qcul_done(cudaErrorInvalidValue);
+	qcul_say_once(
+		&said,
+		"cudaGetExportTable is refused: NVIDIA's private tables do not exist in a VM; "
+		"libraries that need them cannot run here");
+	return qcul_done(cudaErrorNotSupported);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Asynchronous notifications. CUDA has one kind: the process uses more memory than its budget. Here
+ * an allocation beyond the budget fails, so no process is ever over it, and no callback is called.
+ * Registrations are kept and checked as in CUDA.
+ */
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "qcu-library/link/fork.h"
+#include "qcu-library/link/link.h"
+
+struct cudaAsyncCallbackEntry {
+	int device;
+	LIST_ENTRY(cudaAsyncCallbackEntry) link;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, cudaAsyncCallbackEntry) entries = LIST_HEAD_INITIALIZER(entries);
+
+QCUL_AT_FORK(QCUL_FORK_NOTIFY, .lock = &lock)
+
+static cudaError_t check_device(int device)
+{
+	cudaError_t err = qcul_ready();
+
+	if (!err && (device < 0 || device >= qcul_device_count()))
+		err = cudaErrorInvalidDevice;
+	return err;
+}
+
+static cudaError_t add(int device, cudaAsyncCallbackHandle_t *handle)
+{
+	struct cudaAsyncCallbackEntry *e = malloc(sizeof(*e));
+
+	if (!e)
+		return cudaErrorMemoryAllocation;
+	e->device = device;
+	pthread_mutex_lock(&lock);
+	LIST_INSERT_HEAD(&entries, e, link);
+	pthread_mutex_unlock(&lock);
+	*handle = e;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceRegisterAsyncNotification(int device, cudaAsyncCallback callback, void *data,
+						cudaAsyncCallbackHandle_t *handle)
+{
+	cudaError_t err = callback && handle ? check_device(device) : cudaErrorInvalidValue;
+
+	(void)data;
+	return qcul_done(err ? err : add(device, handle));
+}
+
+static cudaError_t take(int device, cudaAsyncCallbackHandle_t handle)
+{
+	struct cudaAsyncCallbackEntry *e;
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	LIST_FOREACH(e, &entries, link)
+		if (e == handle && e->device == device)
+			break;
+	found = e;
+	if (found)
+		LIST_REMOVE(e, link);
+	pthread_mutex_unlock(&lock);
+	free(e);
+	return found ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaDeviceUnregisterAsyncNotification(int device, cudaAsyncCallbackHandle_t handle)
+{
+	cudaError_t err = handle ? check_device(device) : cudaErrorInvalidValue;
+
+	return qcul_done(err ? err : take(device, handle));
+}
