@@ -506,6 +506,43 @@ struct qcu_free_async {
 	__u32 rsvd;
 };
 /*
+ * Graphs. An instance is described once, with all its nodes and what each of them depends on. From
+ * then on a launch is one command. Graphs have numbers that the guest chooses.
+ *
+ * - GRAPH_MAKE makes an instance of the description in `buf`: `nodes` times a struct
+ *   qcu_graph_node, with what follows it. A node may only depend on nodes before it.
+ * - GRAPH_UPDATE changes some nodes. Each record says in `index` which one. It has no dependencies,
+ *   and its type is that of the node. Launches that are under way are not changed. If one of the
+ *   nodes cannot be changed, the answer is cudaErrorGraphExecUpdateFailure, and the instance must
+ *   not be launched any more: the guest makes a new one.
+ * - GRAPH_LAUNCH puts the graph into a stream, and records `event` behind it. Launches of one
+ *   instance run one after the other.
+ */
+#define QCU_GRAPH_UPLOAD    1u /* of a launch: do not run it, only prepare the next launch */
+#define QCU_GRAPH_AFTER_ALL 2u /* it comes after all that other threads have posted */
+#define QCU_GRAPH_FLAGS	    3u
+#define QCU_GRAPH_NO_EVENT  0xffffffffu
+#define QCU_GRAPH_BYTES_MAX (63u << 20) /* of a description */
+struct qcu_graph_make {
+	struct qcu_buf buf;
+	__u32 graph; /* the number that it gets */
+	__u32 nodes;
+};
+struct qcu_graph_update {
+	struct qcu_buf buf;
+	__u32 graph;
+	__u32 nodes;
+};
+struct qcu_graph_launch {
+	__u32 graph;
+	__u32 stream;
+	__u32 event; /* QCU_GRAPH_NO_EVENT: none */
+	__u32 flags; /* QCU_GRAPH_UPLOAD, QCU_GRAPH_AFTER_ALL */
+};
+struct qcu_graph_destroy {
+	__u32 graph;
+};
+/*
  * Graphs with conditional nodes. They have numbers that the guest chooses.
  *
  * - COND_CREATE with `graph` 0 makes an outermost graph. Otherwise it makes a handle. Kernels in a
@@ -744,6 +781,67 @@ struct qcu_launch_msg {
 	__u32 rsvd[2];
 };
 QCU_ASSERT(sizeof(struct qcu_launch_msg) == 64, "launch message");
+
+/* One node of a graph. */
+#define QCU_NODE_EMPTY	0u
+#define QCU_NODE_KERNEL 1u
+#define QCU_NODE_MEMSET 2u
+#define QCU_NODE_COPY	3u
+#define QCU_NODE_RECORD 4u /* records an event */
+#define QCU_NODE_WAIT	5u /* waits for an event, as it is when the graph is launched */
+#define QCU_NODE_HOST	6u /* runs a function of the guest program */
+#define QCU_NODE_TYPES	7u
+#define QCU_NODE_OFF	1u /* a kernel, memset or copy that a launch leaves out */
+/*
+ * It is followed by the struct of its type, then by `deps` numbers of 32 bits: the nodes that it
+ * depends on, then, for a kernel, by the packed parameters. Each of the three parts is filled up
+ * with zeros to a multiple of 8 bytes.
+ */
+struct qcu_graph_node {
+	__u32 bytes; /* of all this */
+	__u8 type;
+	__u8 device;
+	__u8 flags;
+	__u8 rsvd;
+	__u32 index; /* its own number */
+	__u32 deps;
+};
+QCU_ASSERT(sizeof(struct qcu_graph_node) == 16, "node of a graph");
+
+struct qcu_graph_kernel {
+	__u32 kernel;
+	__u32 rsvd;
+	struct qcu_launch_msg msg;
+};
+QCU_ASSERT(sizeof(struct qcu_graph_kernel) == 72, "kernel node");
+
+struct qcu_graph_memset {
+	__u64 dst;
+	__u64 pitch; /* 0 when height is 1 */
+	__u64 width; /* bytes */
+	__u64 height;
+	__u32 value;
+	__u32 elem;
+};
+QCU_ASSERT(sizeof(struct qcu_graph_memset) == 40, "memset node");
+
+/* Both ends are memory that the GPU can use: device memory, or registered memory. */
+struct qcu_graph_copy {
+	__u64 dst, src;
+	__u64 dst_pitch, src_pitch;
+	__u64 dst_rows, src_rows; /* rows from one slice to the next */
+	__u64 width, height, depth;
+};
+QCU_ASSERT(sizeof(struct qcu_graph_copy) == 72, "copy node");
+
+struct qcu_graph_event {
+	__u32 event;
+	__u32 rsvd;
+};
+
+struct qcu_graph_host {
+	__u64 token; /* as in HOST_FUNC; the same for each launch */
+};
 
 /* What one mirror has done. "staged" bytes are those that a CPU copied on the way. */
 struct qcu_stats_desc {

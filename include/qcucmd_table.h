@@ -98,6 +98,9 @@
 	X(82,  IPC_MEM_CLOSE,     ipc_mem_close,     USR,  NONE, QCU_UPTO(qcu_ipc_mem_close, ptr),       ALL,   none,   none,  none,   0) \
 	X(83,  IPC_EVENT_EXPORT,  ipc_event_export,  USR,  NONE, QCU_UPTO(qcu_ipc_event_export, rsvd),   ALL,   none,   none,  none,   0) \
 	X(84,  IPC_EVENT_OPEN,    ipc_event_open,    USR,  NONE, QCU_UPTO(qcu_ipc_event_open, rsvd),     ALL,   none,   none,  none,   0) \
+	X(85,  GRAPH_MAKE,        graph_make,        USR,  IN,   QCU_UPTO(qcu_graph_make, nodes),         ALL,   none,   none,  none,   QCU_WORK) \
+	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY) \
 	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(89,  COND_NODE,         cond_node,         USR,  NONE, QCU_UPTO(qcu_cond_node, size),          ALL,   none,   none,  none,   QCU_WORK) \
 	X(90,  COND_RECORD,       cond_record,       USR,  NONE, QCU_UPTO(qcu_cond_record, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
@@ -105,6 +108,7 @@
 	X(92,  COND_PLACE,        cond_place,        USR,  NONE, QCU_UPTO(qcu_cond_place, stream),       ALL,   none,   none,  none,   QCU_WORK | QCU_KEPT) \
 	X(93,  COND_RUN,          cond_run,          POST, NONE, QCU_UPTO(qcu_cond_run, stream),         ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(94,  COND_DESTROY,      cond_destroy,      POST, NONE, QCU_UPTO(qcu_cond_destroy, cond),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(95,  GRAPH_DESTROY,     graph_destroy,     POST, NONE, QCU_UPTO(qcu_graph_destroy, graph),      ALL,   none,   none,  none,   QCU_WORK) \
 	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
 	X(97,  HOST_NEXT,         host_next,         USR,  NONE, QCU_UPTO(qcu_host_next, wait),          ALL,   none,   none,  none,   QCU_ANY_DEVICE | QCU_PARKS) \
 	X(98,  LIMIT_SET,         limit_set,         USR,  NONE, QCU_UPTO(qcu_limit_set, value),         ALL,   none,   none,  none,   QCU_WORK) \

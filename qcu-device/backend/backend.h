@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 7u
+#define BE_ABI 8u
 
 #define BE_IPC_BYTES 64
 
@@ -37,6 +37,7 @@ struct be_kernel;
 struct be_pool;
 struct be_array;
 struct be_cond;
+struct be_graph;
 
 struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend chooses */
@@ -155,6 +156,29 @@ struct be_box {
 	struct be_end dst, src; /* each may be an array or memory */
 	uint64_t width;		/* in bytes: whole elements */
 	uint64_t height, depth;
+};
+
+/* One node of a graph. */
+struct be_node {
+	uint8_t type;	  /* QCU_NODE_* */
+	bool off;	  /* a launch leaves the node out */
+	unsigned int dev; /* where a kernel, memset or copy runs */
+	uint32_t index;	  /* its own number; those that it depends on are smaller */
+	const uint32_t *deps;
+	uint32_t dep_count;
+	union {
+		struct {
+			struct be_kernel *kernel;
+			struct be_launch launch;
+		};
+		struct be_memset set;
+		struct be_box box; /* each end is device memory, or lies in one registration */
+		struct be_event *event;
+		struct {
+			void (*fn)(void *arg); /* as for host_func */
+			void *arg;
+		} host;
+	};
 };
 
 struct be_ops {
@@ -352,6 +376,23 @@ struct be_ops {
 			uint64_t size);
 	int (*launch)(struct be *be, struct be_kernel *k, const struct be_launch *l,
 		      struct be_stream *s);
+
+	/*
+	 * Graphs; qcucmd.h describes them. The caller keeps kernels and events that a graph names
+	 * for as long as the graph, and the memory until it is no longer launched. The nodes, and
+	 * what they point to, may be gone after the call.
+	 *
+	 * - graph_update: the types are those of the nodes. The numbers of dependencies are 0.
+	 *   cudaErrorGraphExecUpdateFailure: the graph must be made again.
+	 * - graph_destroy: launches that are under way still complete.
+	 */
+	int (*graph_make)(struct be *be, unsigned int dev, const struct be_node *nodes,
+			  uint32_t count, struct be_graph **g);
+	int (*graph_update)(struct be *be, struct be_graph *g, const struct be_node *nodes,
+			    uint32_t count);
+	int (*graph_launch)(struct be *be, struct be_graph *g, struct be_stream *s);
+	int (*graph_upload)(struct be *be, struct be_graph *g, struct be_stream *s);
+	int (*graph_destroy)(struct be *be, struct be_graph *g);
 
 	/*
 	 * Graphs with conditional nodes; qcucmd.h describes them.

@@ -42,9 +42,9 @@
 	X(POOLS, "pools", COUNT, 1024, 4096, "memory pools, without the default ones") \
 	X(ARRAYS, "arrays", COUNT, 16384, 65536, "arrays and mipmapped arrays") \
 	X(TEXTURES, "textures", COUNT, 65536, 262144, "texture and surface objects") \
-	X(GRAPHS, "graphs", COUNT, 4096, 16384, "graphs with conditions, and the conditions") \
+	X(GRAPHS, "graphs", COUNT, 4096, 16384, "executable graphs; graphs with conditions, and the conditions") \
 	X(GRAPH_NODES, "graph-nodes", COUNT, 262144, 1048576, \
-	  "work that is kept in such graphs") \
+	  "work that is kept in graphs") \
 	X(LANES, "lanes", COUNT, 256, 1024, \
 	  "threads that carry out commands; beyond it guest threads share them") \
 	X(QUEUED, "queued", BYTES, LIMIT_MIB(256), LIMIT_GIB(1), \

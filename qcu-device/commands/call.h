@@ -30,13 +30,15 @@
 #define MIR_KERNEL_PARAM_MAX 4096u
 
 STAILQ_HEAD(host_call_list, host_call);
+LIST_HEAD(graph_host_list, graph_host);
 
 /* Functions of the guest program that streams have reached (hostcalls.c). */
 struct host_calls {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	struct host_call_list ready;
-	struct host_call_list all;  /* calls that have not run yet */
+	struct host_call_list all; /* calls that have not run yet */
+	struct graph_host_list graph_hosts;
 	struct host_call *running;  /* the guest is running it */
 	struct mir_request *parked; /* the guest's request for the next call, waiting */
 	int ended;		    /* no more calls will come: the status for the guest */

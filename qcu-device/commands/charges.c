@@ -175,6 +175,7 @@ static enum limit limit_of(enum handle_kind kind)
 	case HANDLE_POOL:
 		return LIMIT_POOLS;
 	case HANDLE_COND:
+	case HANDLE_GRAPH:
 		return LIMIT_GRAPHS;
 	case HANDLE_KINDS:
 		break;

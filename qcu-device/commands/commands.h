@@ -60,6 +60,9 @@ struct mir_rect {
 };
 int mir_rect(struct call *c, const struct mir_rect *r);
 
+/* memset.c: the distance from the first byte to the end of the last byte that a memset writes */
+int mir_memset_extent(const struct be_memset *s, uint64_t *len);
+
 /* pools.c */
 struct pool_ref {
 	struct be_pool *p;
@@ -110,7 +113,8 @@ void mir_cond_end(struct mirror *m, struct handle *cond);
 /* The stream records a graph, and ends. */
 void mir_cond_recorded(struct mirror *m, struct handle *stream);
 
-/* modules.c */
+/* modules.c: false: the guest may not send this */
+bool mir_launch_params(const struct qcu_launch_msg *msg, const void *params, struct be_launch *l);
 void mir_give_image(struct mirror *m, const struct handle *h);
 
 /* hostcalls.c */
@@ -118,6 +122,18 @@ void mir_host_calls_init(struct mirror *m);
 /* Releases the streams that wait for the guest, and the guest if it waits for them. */
 void mir_host_calls_end(struct mirror *m);
 void mir_host_calls_fini(struct mirror *m);
+/*
+ * A function of the guest in a graph. The graph holds it, and so does each run that is to come.
+ * NULL: there is no memory.
+ */
+struct graph_host *mir_graph_host_new(struct mirror *m, uint64_t token);
+void mir_graph_host_hold(struct graph_host *g);
+void mir_graph_host_put(struct graph_host *g); /* may be NULL */
+/* For the backend: `arg` is the struct. Ends one run. */
+void mir_graph_host_run(void *arg);
+
+/* graphs.c */
+void mir_graph_end(struct mirror *m, struct handle *h);
 
 /* One function for each command. There is no mir_do_open and no mir_do_close. */
 #define MIR_DECLARE_CTL(name)

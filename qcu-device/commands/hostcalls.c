@@ -22,6 +22,14 @@ struct host_call {
 	STAILQ_ENTRY(host_call) order; /* in `ready` */
 };
 
+/* A function that a graph runs. */
+struct graph_host {
+	struct mirror *m;
+	uint64_t token;
+	unsigned int refs; /* under the lock */
+	LIST_ENTRY(graph_host) link;
+};
+
 void mir_host_calls_init(struct mirror *m)
 {
 	struct host_calls *h = &m->host_calls;
@@ -31,6 +39,7 @@ void mir_host_calls_init(struct mirror *m)
 	spin_init(&h->spin, m->cfg.poll_us);
 	STAILQ_INIT(&h->ready);
 	STAILQ_INIT(&h->all);
+	LIST_INIT(&h->graph_hosts);
 }
 
 /* Frees the calls that the backend has dropped. */
@@ -38,10 +47,15 @@ void mir_host_calls_fini(struct mirror *m)
 {
 	struct host_calls *h = &m->host_calls;
 	struct host_call *call;
+	struct graph_host *g;
 
 	while ((call = STAILQ_FIRST(&h->all))) {
 		STAILQ_REMOVE_HEAD(&h->all, link);
 		free(call);
+	}
+	while ((g = LIST_FIRST(&h->graph_hosts))) {
+		LIST_REMOVE(g, link);
+		free(g);
 	}
 	pthread_cond_destroy(&h->moved);
 	pthread_mutex_destroy(&h->lock);
@@ -133,6 +147,62 @@ void mir_host_calls_end(struct mirror *m)
 	pthread_cond_broadcast(&h->moved);
 	pthread_mutex_unlock(&h->lock);
 	answer(req);
+}
+
+/* ---- functions in graphs ---- */
+
+struct graph_host *mir_graph_host_new(struct mirror *m, uint64_t token)
+{
+	struct graph_host *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	*g = (struct graph_host){.m = m, .token = token, .refs = 1};
+	pthread_mutex_lock(&m->host_calls.lock);
+	LIST_INSERT_HEAD(&m->host_calls.graph_hosts, g, link);
+	pthread_mutex_unlock(&m->host_calls.lock);
+	return g;
+}
+
+void mir_graph_host_hold(struct graph_host *g)
+{
+	pthread_mutex_lock(&g->m->host_calls.lock);
+	g->refs++;
+	pthread_mutex_unlock(&g->m->host_calls.lock);
+}
+
+void mir_graph_host_put(struct graph_host *g)
+{
+	pthread_mutex_t *lock;
+	bool gone;
+
+	if (!g)
+		return;
+	lock = &g->m->host_calls.lock;
+	pthread_mutex_lock(lock);
+	gone = !--g->refs;
+	if (gone)
+		LIST_REMOVE(g, link);
+	pthread_mutex_unlock(lock);
+	if (gone)
+		free(g);
+}
+
+void mir_graph_host_run(void *arg)
+{
+	struct graph_host *g = arg;
+	struct host_calls *h = &g->m->host_calls;
+	struct host_call *call = calloc(1, sizeof(*call));
+
+	if (call) {
+		call->m = g->m;
+		call->token = g->token;
+		pthread_mutex_lock(&h->lock);
+		STAILQ_INSERT_TAIL(&h->all, call, link);
+		pthread_mutex_unlock(&h->lock);
+		run(call, QCU_ERR_Success);
+	}
+	mir_graph_host_put(g);
 }
 
 int mir_do_host_func(struct call *c)

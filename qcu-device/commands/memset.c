@@ -2,8 +2,7 @@
 /* Fills memory that the GPU can use with a value: one range, or rows with gaps between them. */
 #include "qcu-device/commands/commands.h"
 
-/* Computes the distance from the first byte to the end of the last byte that a memset writes. */
-static int memset_extent(const struct qcu_memset *s, uint64_t *len)
+int mir_memset_extent(const struct be_memset *s, uint64_t *len)
 {
 	uint64_t above;
 
@@ -67,7 +66,7 @@ int mir_do_memset(struct call *c)
 	MIR_NEED(c, mem_set);
 	if (ms->flags & ~QCU_COPY_SYNC)
 		return QCU_ERR_InvalidValue;
-	rc = memset_extent(ms, &len);
+	rc = mir_memset_extent(&op, &len);
 	if (rc)
 		return rc;
 	rc = mir_stream_get(c, ms->stream, &s);

@@ -329,6 +329,22 @@ int mir_do_var_bind(struct call *c)
 	return rc;
 }
 
+bool mir_launch_params(const struct qcu_launch_msg *msg, const void *params, struct be_launch *l)
+{
+	*l = (struct be_launch){
+		.grid = {msg->grid[0], msg->grid[1], msg->grid[2]},
+		.block = {msg->block[0], msg->block[1], msg->block[2]},
+		.dynamic_shared = msg->dynamic_shared,
+		.flags = msg->flags,
+		.cluster = {msg->cluster[0], msg->cluster[1], msg->cluster[2]},
+		.cluster_policy = msg->cluster_policy,
+		.priority = msg->priority,
+		.params = params,
+		.param_bytes = msg->param_bytes,
+	};
+	return !(msg->flags & ~QCU_LAUNCH_FLAGS) && !msg->rsvd[0] && !msg->rsvd[1];
+}
+
 /* Reads a launch message and the parameters that follow it. */
 static int read_launch(struct call *c, struct be_launch *l)
 {
@@ -337,21 +353,11 @@ static int read_launch(struct call *c, struct be_launch *l)
 	if (c->cmd->buf.len < sizeof(msg))
 		return QCU_ERR_InvalidValue;
 	memcpy(&msg, c->req->msg, sizeof(msg));
-	if (msg.param_bytes != c->cmd->buf.len - sizeof(msg) || msg.flags & ~QCU_LAUNCH_FLAGS ||
-	    msg.rsvd[0] || msg.rsvd[1])
+	if (msg.param_bytes != c->cmd->buf.len - sizeof(msg))
 		return QCU_ERR_InvalidValue;
-	*l = (struct be_launch){
-		.grid = {msg.grid[0], msg.grid[1], msg.grid[2]},
-		.block = {msg.block[0], msg.block[1], msg.block[2]},
-		.dynamic_shared = msg.dynamic_shared,
-		.flags = msg.flags,
-		.cluster = {msg.cluster[0], msg.cluster[1], msg.cluster[2]},
-		.cluster_policy = msg.cluster_policy,
-		.priority = msg.priority,
-		.params = (const uint8_t *)c->req->msg + sizeof(msg),
-		.param_bytes = msg.param_bytes,
-	};
-	return QCU_ERR_Success;
+	return mir_launch_params(&msg, (const uint8_t *)c->req->msg + sizeof(msg), l)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidValue;
 }
 
 int mir_do_launch(struct call *c)

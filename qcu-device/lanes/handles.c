@@ -34,9 +34,9 @@ static bool match_all(const struct handle *h, const void *arg)
 
 void handles_fini(struct handles *t)
 {
-	static const enum handle_kind order[] = {HANDLE_KERNEL, HANDLE_MODULE, HANDLE_EVENT,
-						 HANDLE_STREAM, HANDLE_COND,   HANDLE_ARRAY,
-						 HANDLE_POOL};
+	static const enum handle_kind order[] = {HANDLE_GRAPH, HANDLE_KERNEL, HANDLE_MODULE,
+						 HANDLE_EVENT, HANDLE_STREAM, HANDLE_COND,
+						 HANDLE_ARRAY, HANDLE_POOL};
 	unsigned int i, p;
 
 	for (i = 0; i < HANDLE_KINDS; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams, events, modules, kernels, arrays, pools and conditionals, found by the number that the
- * guest gave each. There is one table for each kind. A lane that uses an object holds a reference,
- * so another lane may destroy the object at any time: its number is free at once, and the object is
- * released with the last reference.
+ * Streams, events, modules, kernels, arrays, pools, graphs and conditionals, found by the number
+ * that the guest gave each. There is one table for each kind. A lane that uses an object holds a
+ * reference, so another lane may destroy the object at any time: its number is free at once, and
+ * the object is released with the last reference.
  */
 #ifndef QCU_HANDLES_H
 #define QCU_HANDLES_H
@@ -23,6 +23,7 @@ enum handle_kind {
 	HANDLE_ARRAY,
 	HANDLE_POOL,
 	HANDLE_COND,
+	HANDLE_GRAPH,
 	HANDLE_KINDS,
 };
 
@@ -37,7 +38,7 @@ struct pool_room {
 struct handle {
 	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
 	atomic_uint refs;
-	unsigned int device; /* of streams, events, arrays, pools and conditionals */
+	unsigned int device; /* of streams, events, arrays, pools, graphs and conditionals */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
@@ -46,6 +47,7 @@ struct handle {
 		struct be_array *array;
 		struct be_pool *pool;
 		struct be_cond *cond;
+		struct be_graph *graph;
 	};
 	struct be_array_desc desc; /* of an array */
 	uint64_t bytes;		   /* device memory of an array or a module */
@@ -60,10 +62,11 @@ struct handle {
 	uint32_t body;	    /* which body of the parent */
 	uint64_t recording; /* of such a stream, or the last where a conditional was placed */
 	uint32_t params, param_bytes;
-	struct kept *kept;	   /* a graph's kernels, see conds.c */
-	struct recorded *recorded; /* a conditional's bodies; the one that a stream records */
-	uint64_t nodes;		   /* work that such a stream has recorded */
-	struct handle *next;	   /* in the list of unused handles */
+	struct mir_graph *graph_state; /* of a graph, see graphs.c */
+	struct kept *kept;	       /* a graph's kernels, see conds.c */
+	struct recorded *recorded;     /* a conditional's bodies; the one that a stream records */
+	uint64_t nodes;		       /* work that such a stream has recorded */
+	struct handle *next;	       /* in the list of unused handles */
 };
 
 #define HANDLE_PAGE 256u

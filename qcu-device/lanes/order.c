@@ -33,9 +33,11 @@ struct about {
 static struct about about(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	/* A graph may name events that the record has no room for. */
+	bool all = cmd->op == QCU_OP_GRAPH_LAUNCH && cmd->graph_launch.flags & QCU_GRAPH_AFTER_ALL;
 
 	return (struct about){
-		.order = rule->order,
+		.order = all ? QCU_ORDER_ALL : rule->order,
 		.stream = qcu_field(cmd, rule->stream),
 		.event = qcu_field(cmd, rule->event),
 		.event2 = cmd->op == QCU_OP_EVENT_ELAPSED ? cmd->event_elapsed.end : UINT32_MAX,

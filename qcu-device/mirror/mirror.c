@@ -44,6 +44,9 @@ static void release(void *ctx, struct handle *h)
 	case HANDLE_COND:
 		mir_cond_end(m, h);
 		break;
+	case HANDLE_GRAPH:
+		mir_graph_end(m, h);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* a kernel goes with its module, which `parent` holds */

@@ -69,6 +69,17 @@ static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind ki
 	return inside(&range, addr, len) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device)
+{
+	struct qcul_range range = qcul_mem_find(addr);
+
+	if (range.kind == QCUL_MEM_HOST || !inside(&range, addr, len) ||
+	    range.flags & QCUL_MEM_AMBIGUOUS)
+		return false;
+	*device = qcul_mem_device_address(addr);
+	return *device;
+}
+
 /*
  * If the library does not know an end that the direction calls device memory, it treats this end as
  * device memory. The mirror knows all device memory, and refuses the copy if the end is not.

@@ -25,6 +25,11 @@ struct qcul_fill {
 	unsigned int value, elem; /* bytes of a value: 1, 2 or 4 */
 };
 cudaError_t qcul_fill(const struct qcul_fill *fill, cudaStream_t stream);
+/*
+ * Is all of this memory that the GPU can use at any later time, device memory or registered? Then
+ * *device is its address there. No: it is pageable, or not known.
+ */
+bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device);
 cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
 cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
 			   cudaStream_t stream);

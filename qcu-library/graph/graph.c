@@ -21,6 +21,7 @@ struct CUgraph_st *qcul_graph_new(void)
 static void node_free(struct CUgraphNode_st *n)
 {
 	qcul_node_release(&n->params);
+	qcul_graph_host_put(n->call);
 	n->magic = 0;
 	free(n->deps);
 	free(n);
@@ -94,7 +95,10 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 	}
 	err = cudaErrorMemoryAllocation;
 	n = calloc(1, sizeof(*n));
-	more = realloc(g->nodes, (g->count + 1) * sizeof(*more));
+	more = g->nodes;
+	/* There is room for the next power of two. */
+	if (!(g->count & (g->count - 1)))
+		more = realloc(g->nodes, (2 * g->count + 1) * sizeof(*more));
 	if (more)
 		g->nodes = more;
 	if (!n || !more)
@@ -102,6 +106,7 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 	n->magic = QCUL_NODE_MAGIC;
 	n->graph = g;
 	n->serial = atomic_fetch_add(&serials, 1);
+	n->device = qcul_self.device;
 	for (i = 0; i < dep_count; i++) {
 		err = connect(n, deps[i], data ? &data[i] : NULL);
 		if (err)
@@ -132,6 +137,14 @@ cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *d
 	return add_node(g, deps, data, dep_count, params, node, false);
 }
 
+void qcul_graph_number(const struct CUgraph_st *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->count; i++)
+		g->nodes[i]->at = i;
+}
+
 struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
 {
 	struct CUgraph_st *c = qcul_graph_new();
@@ -151,17 +164,15 @@ struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
 			goto fail;
 		}
 		copy->origin = n->serial;
+		copy->device = n->device;
 	}
+	qcul_graph_number(g);
 	/* Add the edges when all nodes exist: an edge may come from a node that was added later. */
 	for (i = 0; i < g->count; i++) {
 		const struct CUgraphNode_st *n = g->nodes[i];
 
 		for (k = 0; k < n->dep_count; k++) {
-			size_t at = 0;
-
-			while (g->nodes[at] != n->deps[k].from)
-				at++;
-			if (connect(c->nodes[i], c->nodes[at], &n->deps[k].data))
+			if (connect(c->nodes[i], c->nodes[n->deps[k].from->at], &n->deps[k].data))
 				goto fail;
 		}
 	}
@@ -171,52 +182,104 @@ fail:
 	return NULL;
 }
 
+/* Clones are in the order of their originals, so the serials of those rise. */
+static struct CUgraphNode_st *find_here(const struct CUgraph_st *g, uint64_t origin)
+{
+	size_t lo = 0, hi = g->count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (g->nodes[mid]->origin < origin)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < g->count && g->nodes[lo]->origin == origin ? g->nodes[lo] : NULL;
+}
+
 struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t origin)
 {
-	struct CUgraphNode_st *found = NULL;
+	struct CUgraphNode_st *found = find_here(g, origin);
 	unsigned int b;
 	size_t i;
 
-	for (i = 0; i < g->count; i++) {
+	for (i = 0; i < g->count && !found; i++) {
 		struct CUgraphNode_st *n = g->nodes[i];
 
-		if (n->origin == origin)
-			return n;
 		if (n->params.type == cudaGraphNodeTypeGraph)
 			found = qcul_graph_find(n->params.child, origin);
 		for (b = 0; n->params.type == cudaGraphNodeTypeConditional &&
 			    b < n->params.cond.size && !found;
 		     b++)
 			found = qcul_graph_find(n->params.cond.bodies[b], origin);
-		if (found)
-			return found;
 	}
-	return NULL;
+	return found;
+}
+
+/* True: they are in such an order already. */
+static bool in_order(const struct CUgraph_st *g)
+{
+	size_t i, k;
+
+	for (i = 0; i < g->count; i++)
+		for (k = 0; k < g->nodes[i]->dep_count; k++)
+			if (g->nodes[i]->deps[k].from->at >= i)
+				return false;
+	return true;
+}
+
+/* Takes each node when all that it depends on are taken. False: the graph has a circle. */
+static bool sort(const struct CUgraph_st *g, struct CUgraphNode_st **order, size_t *left,
+		 size_t *first, size_t *next)
+{
+	size_t done = 0, taken = 0, edge = 0, i, k;
+
+	/* The edges out of a node are a list: first[node], then next[edge]. */
+	for (i = 0; i < g->count; i++)
+		first[i] = SIZE_MAX;
+	for (i = 0; i < g->count; i++) {
+		left[i] = g->nodes[i]->dep_count;
+		if (!left[i])
+			order[done++] = g->nodes[i];
+		for (k = 0; k < g->nodes[i]->dep_count; k++, edge++) {
+			size_t from = g->nodes[i]->deps[k].from->at;
+
+			next[2 * edge] = first[from];
+			next[2 * edge + 1] = i;
+			first[from] = edge;
+		}
+	}
+	while (taken < done) {
+		for (k = first[order[taken++]->at]; k != SIZE_MAX; k = next[2 * k]) {
+			i = next[2 * k + 1];
+			if (!--left[i])
+				order[done++] = g->nodes[i];
+		}
+	}
+	return done == g->count;
 }
 
 struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g)
 {
-	struct CUgraphNode_st **order = calloc(g->count + 1, sizeof(*order));
-	size_t done = 0, before, i, k;
+	struct CUgraphNode_st **order = calloc(g->count + 1, sizeof(struct CUgraphNode_st *));
+	size_t *room, edges = 0, i;
+	bool good;
 
 	if (!order)
 		return NULL;
+	qcul_graph_number(g);
+	if (in_order(g)) {
+		if (g->count)
+			memcpy(order, g->nodes, g->count * sizeof(struct CUgraphNode_st *));
+		return order;
+	}
 	for (i = 0; i < g->count; i++)
-		g->nodes[i]->mark = false;
-	do {
-		before = done;
-		for (i = 0; i < g->count; i++) {
-			struct CUgraphNode_st *n = g->nodes[i];
-
-			for (k = 0; k < n->dep_count && n->deps[k].from->mark; k++)
-				;
-			if (n->mark || k < n->dep_count)
-				continue;
-			n->mark = true;
-			order[done++] = n;
-		}
-	} while (done > before);
-	if (done == g->count)
+		edges += g->nodes[i]->dep_count;
+	room = calloc(2 * g->count + 2 * edges + 1, sizeof(*room));
+	good = room && sort(g, order, room, room + g->count, room + 2 * g->count);
+	free(room);
+	if (good)
 		return order;
 	free(order);
 	return NULL;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Graphs live in the guest: nodes, edges, clones and captures are this library's own objects. A
- * launch sends the same commands that the nodes would send as single calls, each branch in a stream
- * of its own. So a graph works the same with every backend, and the host needs no checks beyond
- * those for single calls. Only graphs with conditional nodes are carried out by the host
- * (graph_cond.c).
+ * Nodes, edges, clones and captures are this library's own objects. An executable graph is
+ * described to the host once, and a launch is one command (graph_sent.c). What only the program can
+ * carry out, the library does, with the same commands that the nodes would send as single calls
+ * (graph_exec.c). Graphs with conditional nodes are in graph_cond.c.
  *
  * As in CUDA, two threads must not change a graph at the same time.
  */
@@ -62,11 +61,16 @@ struct CUgraphNode_st {
 	struct qcul_edge *deps;
 	size_t dep_count;
 	struct qcul_node_params params;
-	bool mark; /* used while an order is made */
+	size_t at;  /* its place among the nodes, as qcul_graph_number() has found it */
+	int device; /* on which it was added */
+	bool mark;  /* used while branches are chosen */
 	/* In an executable graph only. */
 	bool disabled;
 	unsigned int branch;
-	cudaEvent_t done; /* recorded after the node, if another branch waits for it */
+	cudaEvent_t done;	     /* recorded after the node, if another branch waits for it */
+	bool changed;		     /* the host has other params */
+	uint32_t number;	     /* of the host's node that those after this node depend on */
+	struct qcul_host_call *call; /* of a host node that the host has */
 };
 
 struct qcul_object_ref {
@@ -116,6 +120,8 @@ struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t orig
 cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			   const cudaGraphEdgeData *data, size_t dep_count,
 			   struct qcul_node_params *params, struct CUgraphNode_st **node);
+/* Writes down the place of each node. */
+void qcul_graph_number(const struct CUgraph_st *g);
 /* The nodes, each after those that it depends on. The caller frees the array. NULL: the graph has a
  * cycle, or there is no memory. */
 struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
@@ -141,6 +147,8 @@ cudaError_t qcul_node_from_symbol(struct qcul_node_params *p, void *dst, const v
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
 cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_release(struct qcul_node_params *p);
+/* Do both do the same? False also if that is not known. */
+bool qcul_node_same(const struct qcul_node_params *a, const struct qcul_node_params *b);
 /* May these parameters replace those of a node in an executable graph? */
 bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_node_params *now);
 
@@ -213,9 +221,40 @@ cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st
 
 /* ---- graph_run.c ---- */
 
+/* Writes the launch of a kernel node; attrs has room for QCUL_NODE_ATTRS. */
+void qcul_node_launch(const struct qcul_node_kernel *k, unsigned long long flags,
+		      cudaLaunchConfig_t *config, cudaLaunchAttribute *attrs);
+
 /* Puts the work of the node into the stream; flags are those of the executable graph. */
 cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long flags,
 			  cudaStream_t stream);
+
+/* ---- graph_sent.c ---- */
+
+/* The host's instance of an executable graph. */
+struct qcul_sent {
+	uint32_t id; /* 0: there is none */
+	uint32_t stamp;
+	unsigned int epoch;
+	struct CUgraphNode_st **nodes; /* by the host's number; NULL: one that is only there */
+	uint32_t count;
+	bool records, waits, calls; /* it has nodes that record events, wait for events, call */
+	bool changed;		    /* some nodes have */
+};
+
+/*
+ * Describes the graph to the host. cudaErrorNotSupported: it has nodes that only the program can
+ * carry out, such as copies of pageable memory.
+ */
+cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
+			   unsigned long long flags);
+/* Sends what has changed. Also returns cudaErrorNotSupported. */
+cudaError_t qcul_sent_update(struct qcul_sent *s, const struct CUgraph_st *g,
+			     unsigned long long flags);
+/* The event, unless it is NULL, is recorded behind the graph. */
+cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event);
+cudaError_t qcul_sent_upload(const struct qcul_sent *s, cudaStream_t stream);
+void qcul_sent_drop(struct qcul_sent *s);
 
 /* ---- graph_exec.c ---- */
 

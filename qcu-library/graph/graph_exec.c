@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Executable graphs: a copy of the graph, and the steps of a launch. Each step comes after the
- * steps that it depends on. Nodes that need not wait for one another are in different branches. The
- * first branch runs in the stream of the launch, the others in the graph's own streams. As in CUDA,
- * a launch begins when the previous launch is done.
+ * Executable graphs: a copy of the graph, which the host has, too (graph_sent.c).
+ *
+ * If the graph has nodes that only the program can carry out, such as copies of pageable memory,
+ * the library carries out all of it, in the steps of a launch. Each step comes after the steps that
+ * it depends on. Nodes that need not wait for one another are in different branches. The first
+ * branch runs in the stream of the launch, the others in the graph's own streams. As in CUDA, a
+ * launch begins when the previous launch is done.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +34,7 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	struct CUgraph_st *graph;
 	unsigned long long flags;
+	struct qcul_sent sent; /* the host's instance; without one, the steps are done */
 	struct step *steps;
 	size_t step_count;
 	unsigned int branches;
@@ -66,7 +70,7 @@ struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node
 	struct CUgraphNode_st *n = find(exec, node);
 
 	if (n)
-		exec->cond.changed = true;
+		exec->cond.changed = exec->sent.changed = n->changed = true;
 	return n;
 }
 
@@ -166,6 +170,7 @@ static void exec_free(struct CUgraphExec_st *x)
 	unsigned int b;
 	size_t i;
 
+	qcul_sent_drop(&x->sent);
 	if (x->use) {
 		qcul_exec_memory_end(x->graph, x->use);
 		x->ends[0] = NULL;
@@ -189,6 +194,39 @@ static void exec_free(struct CUgraphExec_st *x)
 	free(x);
 }
 
+/* Prepares the launches that the library carries out itself. */
+static cudaError_t prepare_steps(struct CUgraphExec_st *x, struct CUgraphNode_st **order)
+{
+	cudaError_t err = make_steps(x, order);
+	unsigned int b;
+
+	if (!err)
+		err = make_event(&x->start);
+	for (b = 0; b < x->branches && !err; b++) {
+		err = make_event(&x->ends[b]);
+		if (!err && b)
+			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
+	}
+	return err;
+}
+
+/*
+ * The host gets the graph, or the steps are made. The host carries out a graph with conditional
+ * nodes in a way of its own (graph_cond.c).
+ */
+static cudaError_t prepare(struct CUgraphExec_st *x, struct CUgraphNode_st **order,
+			   bool conditional)
+{
+	cudaError_t err;
+
+	if (conditional)
+		return make_event(&x->ends[0]);
+	err = qcul_sent_make(&x->sent, x->graph, x->flags);
+	if (err == cudaErrorNotSupported)
+		return prepare_steps(x, order);
+	return err || !x->graph->has_memory ? err : make_event(&x->ends[0]);
+}
+
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags,
 			       cudaGraphInstantiateResult *result)
 {
@@ -196,7 +234,6 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 	struct CUgraphNode_st **order = NULL;
 	struct CUgraphExec_st *x;
 	cudaError_t err;
-	unsigned int b;
 
 	*result = cudaGraphInstantiateError;
 	if (!exec || !qcul_graph_valid(graph))
@@ -224,18 +261,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		err = cudaErrorInvalidValue;
 		goto fail;
 	}
-	/* The host carries out a graph with conditional nodes, so it needs no steps here. */
-	if (graph->outermost)
-		x->branches = 1;
-	else
-		err = make_steps(x, order);
-	if (!err)
-		err = make_event(&x->start);
-	for (b = 0; b < x->branches && !err; b++) {
-		err = make_event(&x->ends[b]);
-		if (!err && b)
-			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
-	}
+	err = prepare(x, order, graph->outermost);
 	if (!err)
 		err = qcul_exec_cond_begin(graph, &x->cond, result);
 	if (!err && x->cond.graph)
@@ -274,6 +300,44 @@ static cudaError_t take(struct CUgraphExec_st *x, const struct step *s)
 	default:
 		return qcul_node_run(s->node, x->flags, stream);
 	}
+}
+
+/* The instance has been changed so that the host cannot have it any more. */
+static cudaError_t give_up_host(struct CUgraphExec_st *x)
+{
+	struct CUgraphNode_st **order = qcul_graph_order(x->graph);
+	cudaError_t err = order ? qcul_devices_idle() : cudaErrorInvalidValue;
+
+	if (!err)
+		err = prepare_steps(x, order);
+	free(order);
+	return err;
+}
+
+static cudaError_t update_host(struct CUgraphExec_st *x)
+{
+	cudaError_t err;
+
+	if (!x->sent.id || !x->sent.changed)
+		return cudaSuccess;
+	err = qcul_sent_update(&x->sent, x->graph, x->flags);
+	return err == cudaErrorNotSupported ? give_up_host(x) : err;
+}
+
+/* The host has the graph: one command does it all. */
+static cudaError_t run_sent(struct CUgraphExec_st *x, cudaStream_t stream)
+{
+	cudaError_t err = cudaSuccess;
+
+	if (x->use)
+		err = qcul_exec_memory_launch(x->graph,
+					      x->flags & cudaGraphInstantiateFlagAutoFreeOnLaunch,
+					      stream, x->use);
+	if (!err)
+		err = qcul_sent_launch(&x->sent, stream, x->use ? x->ends[0] : NULL);
+	if (!err && x->use)
+		qcul_exec_memory_launched(x->graph, x->use);
+	return err;
 }
 
 static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
@@ -322,7 +386,12 @@ static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream)
 		return err;
 	if (qcul_captured(stream, &err))
 		return err ? err : qcul_capture_refuse(stream);
-	return run_all(exec, stream ? stream : cudaStreamLegacy);
+	if (!stream)
+		stream = cudaStreamLegacy;
+	err = update_host(exec);
+	if (err)
+		return err;
+	return exec->sent.id ? run_sent(exec, stream) : run_all(exec, stream);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
@@ -330,13 +399,22 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 	return qcul_done(launch(exec, stream));
 }
 
-/* A launch needs nothing on the device beforehand, so there is nothing to upload. */
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+/* Steps that the library does need nothing beforehand. */
+static cudaError_t upload(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	uint32_t id;
 	cudaError_t err = valid(exec) ? qcul_ready() : cudaErrorInvalidValue;
 
-	return qcul_done(err ? err : qcul_stream_id(stream, &id));
+	if (!err)
+		err = qcul_stream_id(stream, &id);
+	if (!err)
+		err = update_host(exec);
+	return err || !exec->sent.id ? err : qcul_sent_upload(&exec->sent, stream);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+	return qcul_done(upload(exec, stream));
 }
 
 /* ---- the CUDA functions ---- */
@@ -360,10 +438,15 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t gra
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
 					   cudaGraphInstantiateParams *params)
 {
+	cudaError_t err;
+
 	if (!params)
 		return qcul_done(cudaErrorInvalidValue);
 	params->errNode_out = NULL;
-	return qcul_done(instantiate(exec, graph, params->flags, &params->result_out));
+	err = instantiate(exec, graph, params->flags, &params->result_out);
+	if (!err && params->flags & cudaGraphInstantiateFlagUpload)
+		err = upload(*exec, params->uploadStream);
+	return qcul_done(err);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
@@ -413,15 +496,6 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
 
 /* ---- updating: the same shape with other parameters ---- */
 
-static size_t index_of(const struct CUgraph_st *g, const struct CUgraphNode_st *n)
-{
-	size_t i = 0;
-
-	while (g->nodes[i] != n)
-		i++;
-	return i;
-}
-
 static bool same_deps(const struct CUgraphNode_st *a, const struct CUgraphNode_st *b)
 {
 	size_t i;
@@ -429,7 +503,7 @@ static bool same_deps(const struct CUgraphNode_st *a, const struct CUgraphNode_s
 	if (a->dep_count != b->dep_count)
 		return false;
 	for (i = 0; i < a->dep_count; i++)
-		if (index_of(a->graph, a->deps[i].from) != index_of(b->graph, b->deps[i].from))
+		if (a->deps[i].from->at != b->deps[i].from->at)
 			return false;
 	return true;
 }
@@ -465,6 +539,8 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 	*at = NULL;
 	if (old->count != now->count)
 		return cudaGraphExecUpdateErrorTopologyChanged;
+	qcul_graph_number(old);
+	qcul_graph_number(now);
 	for (i = 0; i < old->count; i++) {
 		*at = now->nodes[i];
 		if (!same_deps(old->nodes[i], now->nodes[i]))
@@ -510,12 +586,13 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 			err = take_params(to->cond.bodies[b], from->cond.bodies[b]);
 		if (from->type == cudaGraphNodeTypeConditional)
 			continue;
-		if (is_memory(from))
+		if (is_memory(from) || qcul_node_same(to, from))
 			continue;
 		err = qcul_node_clone(&params, from);
 		if (!err) {
 			qcul_node_release(to);
 			*to = params;
+			old->nodes[i]->changed = true;
 		}
 	}
 	return err;
@@ -541,7 +618,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 {
 	if (!info || !valid(exec) || !qcul_graph_valid(graph))
 		return qcul_done(cudaErrorInvalidValue);
-	exec->cond.changed = true;
+	exec->cond.changed = exec->sent.changed = true;
 	return qcul_done(update(exec->graph, graph, info));
 }
 

@@ -269,6 +269,33 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 	}
 }
 
+static bool same_kernel(const struct qcul_node_kernel *a, const struct qcul_node_kernel *b)
+{
+	return a->kernel == b->kernel && !memcmp(&a->grid, &b->grid, sizeof(a->grid)) &&
+	       !memcmp(&a->block, &b->block, sizeof(a->block)) && a->shared == b->shared &&
+	       a->attr_count == b->attr_count &&
+	       (!a->attr_count || !memcmp(a->attrs, b->attrs, a->attr_count * sizeof(*a->attrs))) &&
+	       !memcmp(a->packed, b->packed, a->kernel->param_bytes);
+}
+
+bool qcul_node_same(const struct qcul_node_params *a, const struct qcul_node_params *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case cudaGraphNodeTypeKernel:
+		return same_kernel(&a->kernel, &b->kernel);
+	case cudaGraphNodeTypeMemcpy:
+		return !memcmp(&a->copy, &b->copy, sizeof(a->copy));
+	case cudaGraphNodeTypeMemset:
+		return !memcmp(&a->memset, &b->memset, sizeof(a->memset));
+	case cudaGraphNodeTypeEmpty:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_line(const struct cudaMemcpy3DParms *c)
 {
 	return c->extent.height == 1 && c->extent.depth == 1;

@@ -4,23 +4,31 @@
 
 /* A kernel has the priority of the stream, or of its node if the graph was instantiated with
  * cudaGraphInstantiateFlagUseNodePriority. */
+void qcul_node_launch(const struct qcul_node_kernel *k, unsigned long long flags,
+		      cudaLaunchConfig_t *config, cudaLaunchAttribute *attrs)
+{
+	unsigned int i;
+
+	*config = (cudaLaunchConfig_t){
+		.gridDim = k->grid,
+		.blockDim = k->block,
+		.dynamicSmemBytes = k->shared,
+		.attrs = attrs,
+	};
+	for (i = 0; i < k->attr_count; i++)
+		if (k->attrs[i].id != cudaLaunchAttributePriority ||
+		    flags & cudaGraphInstantiateFlagUseNodePriority)
+			attrs[config->numAttrs++] = k->attrs[i];
+}
+
 static cudaError_t run_kernel(const struct qcul_node_kernel *k, unsigned long long flags,
 			      cudaStream_t stream)
 {
 	cudaLaunchAttribute attrs[QCUL_NODE_ATTRS];
-	cudaLaunchConfig_t config = {
-		.gridDim = k->grid,
-		.blockDim = k->block,
-		.dynamicSmemBytes = k->shared,
-		.stream = stream,
-		.attrs = attrs,
-	};
-	unsigned int i;
+	cudaLaunchConfig_t config;
 
-	for (i = 0; i < k->attr_count; i++)
-		if (k->attrs[i].id != cudaLaunchAttributePriority ||
-		    flags & cudaGraphInstantiateFlagUseNodePriority)
-			attrs[config.numAttrs++] = k->attrs[i];
+	qcul_node_launch(k, flags, &config, attrs);
+	config.stream = stream;
 	return cudaLaunchKernelExC(&config, k->func, k->args);
 }
 

@@ -22,6 +22,8 @@ struct qcul_table qcul_arrays = {.slots = array_slots, .next = QCU_ID_FIRST};
 static struct qcul_handle pool_slots[QCU_ID_MAX + 1];
 static struct qcul_handle cond_slots[QCU_ID_MAX + 1];
 struct qcul_table qcul_conds = {.slots = cond_slots, .next = QCU_ID_FIRST};
+static struct qcul_handle graph_slots[QCU_ID_MAX + 1];
+struct qcul_table qcul_graphs = {.slots = graph_slots, .next = QCU_ID_FIRST};
 struct qcul_table qcul_pools = {.slots = pool_slots, .next = QCU_ID_FIRST};
 
 void qcul_handles_lock(void)
@@ -174,6 +176,7 @@ void qcul_handles_forget(int device)
 	forget(&qcul_arrays, device);
 	forget(&qcul_pools, device);
 	forget(&qcul_conds, device);
+	forget(&qcul_graphs, device);
 	if (device < 0) {
 		forget(&qcul_module_ids, device);
 		forget(&qcul_kernel_ids, device);

@@ -205,7 +205,7 @@ struct qcul_table {
 	uint32_t next, top;
 };
 extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
-extern struct qcul_table qcul_pools, qcul_conds;
+extern struct qcul_table qcul_pools, qcul_conds, qcul_graphs;
 extern struct qcul_table qcul_arrays;
 
 /* A free number and its slot, or NULL. */

@@ -216,6 +216,8 @@ static void note_work(const struct qCUcmd *cmd)
 
 	if (cmd->op == QCU_OP_EVENT_RECORD)
 		qcul_progress_recorded(qcu_field(cmd, rule->event));
+	if (cmd->op == QCU_OP_GRAPH_LAUNCH)
+		qcul_progress_recorded(cmd->graph_launch.event);
 	if (cmd->op == QCU_OP_STREAM_CREATE && cmd->stream_create.flags & cudaStreamNonBlocking)
 		atomic_store(&nonblocking[cmd->device], true);
 	if (rule->traits & (QCU_WORK | QCU_MEMORY) || cmd->op == QCU_OP_STREAM_CREATE)

@@ -70,6 +70,22 @@ static cudaError_t post(uint32_t id, struct qCUcmd *cmd)
 	return first ? err : qcul_post(cmd, 1);
 }
 
+cudaError_t qcul_event_need(uint32_t id)
+{
+	struct qcul_handle *slot = &qcul_events.slots[id];
+	cudaError_t err = cudaSuccess;
+
+	if (atomic_load_explicit(&slot->made, memory_order_acquire))
+		return cudaSuccess;
+	pthread_mutex_lock(&make_lock);
+	if (!atomic_load(&slot->made))
+		err = make(id, NULL);
+	if (!err)
+		atomic_store_explicit(&slot->made, true, memory_order_release);
+	pthread_mutex_unlock(&make_lock);
+	return err;
+}
+
 /* Numbers are all in use: gives up one of an event that is kept. */
 static bool number_given_up(void)
 {

@@ -17,11 +17,12 @@
 #include "qcu-library/stream/stream.h"
 #include "qcu-library/link/capture.h"
 
-struct host_call {
+struct qcul_host_call {
 	cudaHostFn_t fn; /* NULL: use callback */
 	cudaStreamCallback_t callback;
 	cudaStream_t stream;
 	void *data;
+	atomic_uint refs; /* of a function in a graph; 0: it runs once */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,7 +30,13 @@ QCUL_AT_FORK(QCUL_FORK_HOST_CALLS, .lock = &lock)
 static unsigned int served; /* epoch in which the thread exists */
 static sem_t expected;	    /* calls that the mirror has and will report */
 
-static void run(struct host_call *call, cudaError_t error)
+void qcul_graph_host_put(struct qcul_host_call *call)
+{
+	if (call && atomic_fetch_sub(&call->refs, 1) == 1)
+		free(call);
+}
+
+static void run(struct qcul_host_call *call, cudaError_t error)
 {
 	qcul_self.in_callback = true;
 	if (call->fn)
@@ -37,7 +44,10 @@ static void run(struct host_call *call, cudaError_t error)
 	else
 		call->callback(call->stream, error, call->data);
 	qcul_self.in_callback = false;
-	free(call);
+	if (atomic_load(&call->refs))
+		qcul_graph_host_put(call);
+	else
+		free(call);
 }
 
 /* How often the thread looks for the next call: about 20 us. With one processor it does not look.
@@ -78,7 +88,8 @@ static void *serve(void *unused)
 			return NULL;
 		done = cmd.host_next.token;
 		if (done)
-			run((struct host_call *)(uintptr_t)done, (cudaError_t)cmd.host_next.error);
+			run((struct qcul_host_call *)(uintptr_t)done,
+			    (cudaError_t)cmd.host_next.error);
 	}
 }
 
@@ -109,7 +120,7 @@ static cudaError_t start(void)
 	return rc ? cudaErrorOperatingSystem : cudaSuccess;
 }
 
-static cudaError_t capture(const struct host_call *what)
+static cudaError_t capture(const struct qcul_host_call *what)
 {
 	const struct cudaGraphNodeParams node = {
 		.type = cudaGraphNodeTypeHost,
@@ -120,9 +131,9 @@ static cudaError_t capture(const struct host_call *what)
 			: qcul_capture_refuse(what->stream);
 }
 
-static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
+static cudaError_t enqueue(const struct qcul_host_call *what, uint32_t flags)
 {
-	struct host_call *call;
+	struct qcul_host_call *call;
 	struct qCUcmd cmd;
 	uint32_t stream;
 	cudaError_t err = qcul_ready();
@@ -138,7 +149,11 @@ static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
 	call = malloc(sizeof(*call));
 	if (!call)
 		return cudaErrorMemoryAllocation;
-	*call = *what;
+	call->fn = what->fn;
+	call->callback = what->callback;
+	call->stream = what->stream;
+	call->data = what->data;
+	atomic_init(&call->refs, 0);
 	cmd = qcul_cmd(QCU_OP_HOST_FUNC);
 	cmd.host_func.token = (uint64_t)(uintptr_t)call;
 	cmd.host_func.stream = stream;
@@ -151,9 +166,36 @@ static cudaError_t enqueue(const struct host_call *what, uint32_t flags)
 	return err;
 }
 
+/* ---- functions in graphs ---- */
+
+cudaError_t qcul_graph_host_new(cudaHostFn_t fn, void *data, struct qcul_host_call **call)
+{
+	cudaError_t err = start();
+
+	if (err)
+		return err;
+	*call = calloc(1, sizeof(**call));
+	if (!*call)
+		return cudaErrorMemoryAllocation;
+	(*call)->fn = fn;
+	(*call)->data = data;
+	atomic_init(&(*call)->refs, 1);
+	return cudaSuccess;
+}
+
+void qcul_graph_host_expect(struct qcul_host_call *call)
+{
+	atomic_fetch_add(&call->refs, 1);
+}
+
+void qcul_graph_host_sent(void)
+{
+	sem_post(&expected);
+}
+
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *data)
 {
-	struct host_call call = {.fn = fn, .stream = stream, .data = data};
+	struct qcul_host_call call = {.fn = fn, .stream = stream, .data = data};
 
 	return qcul_done(fn ? enqueue(&call, 0) : cudaErrorInvalidValue);
 }
@@ -161,7 +203,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *data)
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
 				  unsigned int flags)
 {
-	struct host_call call = {.callback = callback, .stream = stream, .data = data};
+	struct qcul_host_call call = {.callback = callback, .stream = stream, .data = data};
 
 	if (!callback || flags)
 		return qcul_done(cudaErrorInvalidValue);

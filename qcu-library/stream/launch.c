@@ -321,6 +321,24 @@ static cudaError_t take_config(const cudaLaunchConfig_t *config, struct launch *
 	return err;
 }
 
+cudaError_t qcul_launch_describe(struct CUkern_st *kernel, const cudaLaunchConfig_t *config,
+				 void **args, struct qcu_launch_msg *msg)
+{
+	struct launch l = {.kernel = kernel, .args = args};
+	bool post;
+	cudaError_t err = take_config(config, &l);
+
+	if (!err)
+		err = check_shape(&l);
+	if (!err)
+		err = qcul_kernel_load(kernel);
+	if (!err)
+		err = check_kernel(&l, &post);
+	if (!err)
+		fill(&l, msg);
+	return err;
+}
+
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
 {
 	struct launch l = {.args = args};

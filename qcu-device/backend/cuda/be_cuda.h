@@ -246,6 +246,14 @@ int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
 void cu_cond_close(struct be *be);
 
+/* be_cuda_graph.c */
+int cu_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
+		  struct be_graph **g);
+int cu_graph_update(struct be *be, struct be_graph *g, const struct be_node *nodes, uint32_t count);
+int cu_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s);
+int cu_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s);
+int cu_graph_destroy(struct be *be, struct be_graph *g);
+
 /* be_cuda_stream.c */
 int cu_stream_use(struct be *be, const struct be_stream *s);
 int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
@@ -291,6 +299,9 @@ int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char
 		uint64_t *addr, uint64_t *size);
 int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		    uint64_t *addr, uint64_t *size);
+/* The attributes that the launch has, at most CU_LAUNCH_ATTRS. Returns how many. */
+#define CU_LAUNCH_ATTRS 5
+unsigned int cu_launch_attributes(const struct be_launch *l, cudaLaunchAttribute *attrs);
 int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
 
 /* be_cuda_print.c */

@@ -396,19 +396,11 @@ int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char
 	return ret ? ret : add_variable(be, dev, m, p, bytes, addr, size);
 }
 
-#define LAUNCH_ATTRS 5
-
-static cudaLaunchConfig_t launch_config(const struct be_launch *l, cudaLaunchAttribute *attrs)
+unsigned int cu_launch_attributes(const struct be_launch *l, cudaLaunchAttribute *attrs)
 {
-	cudaLaunchConfig_t config = {
-		.gridDim = {l->grid.x, l->grid.y, l->grid.z},
-		.blockDim = {l->block.x, l->block.y, l->block.z},
-		.dynamicSmemBytes = l->dynamic_shared,
-		.attrs = attrs,
-	};
 	cudaLaunchAttribute *a = attrs;
 
-	memset(attrs, 0, LAUNCH_ATTRS * sizeof(*attrs));
+	memset(attrs, 0, CU_LAUNCH_ATTRS * sizeof(*attrs));
 	if (l->flags & QCU_LAUNCH_COOPERATIVE) {
 		a->id = cudaLaunchAttributeCooperative;
 		a++->val.cooperative = 1;
@@ -432,8 +424,18 @@ static cudaLaunchConfig_t launch_config(const struct be_launch *l, cudaLaunchAtt
 		a->id = cudaLaunchAttributeProgrammaticStreamSerialization;
 		a++->val.programmaticStreamSerializationAllowed = 1;
 	}
-	config.numAttrs = (unsigned int)(a - attrs);
-	return config;
+	return (unsigned int)(a - attrs);
+}
+
+static cudaLaunchConfig_t launch_config(const struct be_launch *l, cudaLaunchAttribute *attrs)
+{
+	return (cudaLaunchConfig_t){
+		.gridDim = {l->grid.x, l->grid.y, l->grid.z},
+		.blockDim = {l->block.x, l->block.y, l->block.z},
+		.dynamicSmemBytes = l->dynamic_shared,
+		.attrs = attrs,
+		.numAttrs = cu_launch_attributes(l, attrs),
+	};
 }
 
 int cu_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
@@ -452,7 +454,7 @@ int cu_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, ui
 int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 			 const struct be_launch *l, uint32_t what, uint32_t *count)
 {
-	cudaLaunchAttribute attrs[LAUNCH_ATTRS];
+	cudaLaunchAttribute attrs[CU_LAUNCH_ATTRS];
 	cudaLaunchConfig_t config = launch_config(l, attrs);
 	int n = 0;
 	int ret = cu_use(be, dev);
@@ -471,7 +473,7 @@ int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 static int launch_with_attributes(struct be *be, struct be_kernel *k, const struct be_launch *l,
 				  struct be_stream *s, void **args)
 {
-	cudaLaunchAttribute attrs[LAUNCH_ATTRS];
+	cudaLaunchAttribute attrs[CU_LAUNCH_ATTRS];
 	cudaLaunchConfig_t config = launch_config(l, attrs);
 
 	config.stream = s->s;

@@ -19,7 +19,7 @@
 #define EVENT_FLAGS	     7u
 #define EVENT_EXTERNAL	     1u
 
-struct mark {
+struct soft_mark {
 	unsigned int refs;
 	struct soft_ticket at; /* holds a reference to the stream */
 	uint64_t ns;
@@ -29,7 +29,7 @@ struct be_event {
 	struct be_event *next;
 	unsigned int dev;
 	uint32_t flags;
-	struct mark *mark;	/* NULL: never recorded */
+	struct soft_mark *mark; /* NULL: never recorded */
 	struct soft_cell *cell; /* NULL: only this process uses the event */
 };
 
@@ -43,10 +43,10 @@ struct cell_work {
 
 struct record_work {
 	struct soft_work work;
-	struct mark *mark;
+	struct soft_mark *mark;
 };
 
-static void mark_put(struct mark *m)
+static void mark_put(struct soft_mark *m)
 {
 	if (!m || --m->refs)
 		return;
@@ -56,7 +56,7 @@ static void mark_put(struct mark *m)
 
 static int record_run(struct soft_work *w)
 {
-	struct mark *m = ((struct record_work *)w)->mark;
+	struct soft_mark *m = ((struct record_work *)w)->mark;
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -260,7 +260,7 @@ static int check_external(uint32_t flags)
 int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags)
 {
 	struct record_work *w;
-	struct mark *m;
+	struct soft_mark *m;
 	uint64_t n;
 	int err = atomic_load(&be->sticky);
 
@@ -329,6 +329,80 @@ int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *
 		err = soft_submit_locked(s, w, SOFT_SMALL, &e->mark->at, NULL);
 	pthread_mutex_unlock(&be->lock);
 	return err;
+}
+
+/* ---- for graphs ---- */
+
+int soft_promise_record(struct be_event *e, struct be_stream *counter, struct soft_promise *p)
+{
+	struct soft_mark *m;
+
+	*p = (struct soft_promise){.records = true};
+	if (e->cell) {
+		p->cell = soft_cell_get(e->cell);
+		p->n = soft_cell_begin(e->cell);
+		return QCU_ERR_Success;
+	}
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return QCU_ERR_MemoryAllocation;
+	m->refs = 2; /* one for the promise, one for the event */
+	soft_stream_get(counter);
+	m->at = (struct soft_ticket){.s = counter, .n = ++counter->last};
+	mark_put(e->mark);
+	e->mark = p->mark = m;
+	return QCU_ERR_Success;
+}
+
+int soft_promise_look(struct be_event *e, struct soft_promise *p)
+{
+	*p = (struct soft_promise){0};
+	if (e->cell) {
+		p->cell = soft_cell_get(e->cell);
+		p->n = soft_cell_last(e->cell);
+	} else if (e->mark) {
+		p->mark = e->mark;
+		p->mark->refs++;
+	}
+	return QCU_ERR_Success;
+}
+
+void soft_promise_keep(struct be *be, struct soft_promise *p)
+{
+	struct soft_mark *m = p->mark;
+	struct timespec t;
+
+	if (!p->records || p->kept)
+		return;
+	p->kept = true;
+	if (p->cell) {
+		soft_cell_end(p->cell, p->n);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	m->ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	m->at.s->done = m->at.n;
+	pthread_cond_broadcast(&be->progress);
+}
+
+void soft_promise_wait(struct be *be, struct soft_promise *p)
+{
+	if (p->cell) {
+		pthread_mutex_unlock(&be->lock);
+		soft_cell_wait(p->cell, p->n, &be->cancel);
+		pthread_mutex_lock(&be->lock);
+	}
+	while (p->mark && !soft_ticket_done(&p->mark->at) && !atomic_load(&be->sticky) &&
+	       !be->closing)
+		pthread_cond_wait(&be->progress, &be->lock);
+}
+
+void soft_promise_end(struct be *be, struct soft_promise *p)
+{
+	soft_promise_keep(be, p);
+	if (p->cell)
+		soft_cell_put(p->cell);
+	mark_put(p->mark);
 }
 
 int soft_event_sync(struct be *be, struct be_event *e)

@@ -352,8 +352,8 @@ struct be_stream {
 	struct soft_stream_attrs attrs;
 	bool blocking; /* it waits for the legacy stream, and the legacy stream for it */
 	int priority;
-	struct soft_body *body; /* work put into the stream is kept there; NULL: work is done */
-	const struct soft_recorder *recorder; /* if there is a body */
+	struct soft_body *body;		      /* for the recorder of cond.c */
+	const struct soft_recorder *recorder; /* keeps the work; NULL: work is done */
 	uint64_t last, done; /* number of the last work submitted, and of the last work done */
 	uint64_t oldest;     /* `order` of the oldest unfinished work; UINT64_MAX: idle */
 	struct soft_work *head, **tail;
@@ -400,6 +400,13 @@ void soft_wait(struct be *be, const struct soft_device *d);
 int soft_take_error(struct be *be);
 void soft_fail(struct be *be, int err);
 
+/*
+ * Work that is queued is still done; the stream is released after the last of it. be->lock is held.
+ */
+void soft_stream_stop(struct be_stream *s);
+/* A stream that never has work, only numbers: for tickets of what is no work of its own. */
+struct be_stream *soft_stream_counter(struct be *be, unsigned int dev);
+
 bool soft_streams_init(struct soft_device *d);
 void soft_streams_stop(struct be *be); /* drops work that has not begun, and ends all threads */
 
@@ -444,6 +451,27 @@ int soft_event_query(struct be *be, struct be_event *e);
 int soft_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 void soft_events_fini(struct be *be);
 
+/*
+ * What a launch of a graph has to do with an event: it will record it, or it waits for it. be->lock
+ * is held in all of these, and dropped in a wait.
+ */
+struct soft_mark;
+struct soft_promise {
+	struct soft_mark *mark; /* NULL: none */
+	struct soft_cell *cell; /* NULL: the event belongs to this process only */
+	uint64_t n;
+	bool records, kept;
+};
+
+/* The event is from now on the next number of the counter, until it is recorded again. */
+int soft_promise_record(struct be_event *e, struct be_stream *counter, struct soft_promise *p);
+/* The event as it is now. */
+int soft_promise_look(struct be_event *e, struct soft_promise *p);
+/* The graph has reached the record. */
+void soft_promise_keep(struct be *be, struct soft_promise *p);
+void soft_promise_wait(struct be *be, struct soft_promise *p);
+void soft_promise_end(struct be *be, struct soft_promise *p);
+
 /* ---- stream_attr.c ---- */
 
 int soft_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
@@ -467,6 +495,16 @@ int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int soft_cond_destroy(struct be *be, struct be_cond *c);
 /* Callback of the PTX machine. False: there is no such handle, or its graph does not run. */
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);
+
+/* ---- graph.c ---- */
+
+int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
+		    struct be_graph **g);
+int soft_graph_update(struct be *be, struct be_graph *g, const struct be_node *nodes,
+		      uint32_t count);
+int soft_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s);
+int soft_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s);
+int soft_graph_destroy(struct be *be, struct be_graph *g);
 
 /* ---- hostfunc.c ---- */
 

@@ -33,7 +33,7 @@ void soft_stream_put(struct be_stream *s)
 {
 	if (--s->refs)
 		return;
-	if (s->body)
+	if (s->recorder)
 		s->recorder->end(s);
 	pthread_cond_destroy(&s->wake);
 	free(s);
@@ -153,7 +153,7 @@ int soft_queue_wait(struct be_stream *s)
 {
 	struct be *be = s->be;
 
-	while (!s->body && !has_room(be)) {
+	while (!s->recorder && !has_room(be)) {
 		if (be->calls || !be->queued)
 			return QCU_ERR_MemoryAllocation;
 		if (atomic_load(&be->sticky) || be->closing)
@@ -279,7 +279,7 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 	uint64_t n = s->last + 1;
 	bool idle = s->done == s->last;
 
-	if (!err && s->body)
+	if (!err && s->recorder)
 		return s->recorder->keep(s, w);
 	if (!err)
 		err = collect_tickets(w, s, extra);
@@ -395,6 +395,19 @@ static struct be_stream *new_stream(struct soft_device *d, bool blocking, int pr
 	return s;
 }
 
+struct be_stream *soft_stream_counter(struct be *be, unsigned int dev)
+{
+	struct be_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->be = be;
+	s->dev = &be->dev[dev];
+	s->refs = 1;
+	pthread_cond_init(&s->wake, NULL);
+	return s;
+}
+
 bool soft_streams_init(struct soft_device *d)
 {
 	d->streams = NULL;
@@ -402,10 +415,7 @@ bool soft_streams_init(struct soft_device *d)
 	return d->legacy;
 }
 
-/*
- * be->lock is held. Work that is queued is still done; the stream is released after the last of it.
- */
-static void stop_stream(struct be_stream *s)
+void soft_stream_stop(struct be_stream *s)
 {
 	if (s->stop)
 		return;
@@ -430,7 +440,7 @@ void soft_streams_stop(struct be *be)
 	for (i = 0; i < be->gpus; i++) {
 		for (s = be->dev[i].streams; s; s = next) {
 			next = s->next;
-			stop_stream(s);
+			soft_stream_stop(s);
 		}
 	}
 	pthread_cond_broadcast(&be->progress);
@@ -471,7 +481,7 @@ int soft_stream_destroy(struct be *be, struct be_stream *s)
 	if (s == s->dev->legacy)
 		return QCU_ERR_InvalidResourceHandle;
 	pthread_mutex_lock(&be->lock);
-	stop_stream(s);
+	soft_stream_stop(s);
 	pthread_mutex_unlock(&be->lock);
 	reap(be);
 	return atomic_load(&be->sticky);

@@ -7,7 +7,7 @@ DEVICE_DRIVER := $(B)/tests/unit/device/host/test_device_driver.o
 UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_device_order test_device_window \
 	test_device_dispatch test_device_hostcalls test_device_copy test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
 UNIT_TESTS += test_device_image test_device_numbers test_device_complain test_device_text test_wire_check
-UNIT_TESTS += test_device_arrays test_device_conds test_device_ipc test_device_unmap test_device_carriers test_device_copiers
+UNIT_TESTS += test_device_arrays test_device_conds test_device_graphs test_device_ipc test_device_unmap test_device_carriers test_device_copiers
 
 test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
@@ -31,6 +31,8 @@ test_device_arrays_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_conds_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_arrays_LIBS := $(SOFT_LIBS)
 test_device_conds_LIBS := $(SOFT_LIBS)
+test_device_graphs_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_graphs_LIBS := $(SOFT_LIBS)
 test_device_ipc_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_ipc_LIBS := $(SOFT_LIBS)
 test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/host/ring.o $(B)/qcu-device/memory/guestmem.o

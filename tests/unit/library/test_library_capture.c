@@ -83,6 +83,11 @@ void *qcul_node_memory_ptr(const struct qcul_node_params *p)
 	return NULL;
 }
 
+void qcul_graph_host_put(struct qcul_host_call *call)
+{
+	assert_null(call);
+}
+
 void qcul_node_release(struct qcul_node_params *p)
 {
 	(void)p;

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Graphs: each is a real CUDA graph, with one node for each node of the description. Its nodes are
+ * added one by one, not captured, so that streams of other threads are not disturbed. The graph
+ * stays beside its instance, because CUDA finds a node of the instance by that of the graph.
+ *
+ * What an instance cannot become by an update is left to the caller, who makes a new one: an update
+ * that CUDA refuses returns cudaErrorGraphExecUpdateFailure.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+#define FEW_PARAMS 32
+#define FEW_DEPS   16
+
+struct graph_node {
+	cudaGraphNode_t node;
+	uint32_t flags; /* of a kernel's launch: an update cannot change them */
+	bool off;
+};
+
+struct be_graph {
+	unsigned int dev;
+	unsigned int life;
+	cudaGraph_t graph;
+	cudaGraphExec_t exec;
+	uint32_t count;
+	struct graph_node *nodes;
+};
+
+static int graph_use(struct be *be, const struct be_graph *g)
+{
+	if (g->life != atomic_load(&be->life[g->dev]))
+		return QCU_ERR_ContextIsDestroyed;
+	return cu_use(be, g->dev);
+}
+
+/* ---- the parameters of nodes, in CUDA's form ---- */
+
+/* The caller frees *args if it is not `few`. */
+static int kernel_params(const struct be_node *n, struct cudaKernelNodeParams *p, void **few)
+{
+	const struct be_launch *l = &n->launch;
+	void **args = few;
+	uint32_t i;
+
+	if (l->param_bytes < n->kernel->bytes)
+		return QCU_ERR_InvalidValue;
+	if (n->kernel->count > FEW_PARAMS) {
+		args = malloc(n->kernel->count * sizeof(*args));
+		if (!args)
+			return QCU_ERR_MemoryAllocation;
+	}
+	for (i = 0; i < n->kernel->count; i++)
+		args[i] = (char *)l->params + n->kernel->params[i].offset;
+	*p = (struct cudaKernelNodeParams){
+		.func = (void *)n->kernel->k,
+		.gridDim = {l->grid.x, l->grid.y, l->grid.z},
+		.blockDim = {l->block.x, l->block.y, l->block.z},
+		.sharedMemBytes = l->dynamic_shared,
+		.kernelParams = args,
+	};
+	return QCU_ERR_Success;
+}
+
+static struct cudaMemsetParams memset_params(const struct be_memset *m)
+{
+	return (struct cudaMemsetParams){
+		.dst = (void *)(uintptr_t)m->dst,
+		.pitch = m->height > 1 ? m->pitch : m->width,
+		.value = m->value,
+		.elementSize = m->elem,
+		.width = m->width / m->elem,
+		.height = m->height,
+	};
+}
+
+static struct cudaPitchedPtr pitched(const struct be_end *e, const struct be_box *b)
+{
+	return (struct cudaPitchedPtr){
+		.ptr = (void *)(uintptr_t)e->addr,
+		.pitch = e->pitch < b->width ? b->width : e->pitch,
+		.xsize = b->width,
+		.ysize = e->rows < b->height ? b->height : e->rows,
+	};
+}
+
+/* The addresses say where each end lies: registered memory has the same address on both sides. */
+static struct cudaMemcpy3DParms copy_params(const struct be_box *b)
+{
+	return (struct cudaMemcpy3DParms){
+		.dstPtr = pitched(&b->dst, b),
+		.srcPtr = pitched(&b->src, b),
+		.extent = {b->width, b->height, b->depth},
+		.kind = cudaMemcpyDefault,
+	};
+}
+
+/* ---- making ---- */
+
+static int set_attributes(struct be *be, cudaGraphNode_t node, const struct be_launch *l)
+{
+	cudaLaunchAttribute attrs[CU_LAUNCH_ATTRS];
+	unsigned int count = cu_launch_attributes(l, attrs), i;
+	int ret = QCU_ERR_Success;
+
+	for (i = 0; i < count && !ret; i++)
+		if (attrs[i].id != cudaLaunchAttributeProgrammaticStreamSerialization)
+			ret = CU(be, cudaGraphKernelNodeSetAttribute, node, attrs[i].id,
+				 &attrs[i].val);
+	return ret;
+}
+
+static int add_kernel(struct be *be, struct be_graph *g, const struct be_node *n,
+		      const cudaGraphNode_t *deps, cudaGraphNode_t *node)
+{
+	void *few[FEW_PARAMS];
+	struct cudaKernelNodeParams p;
+	int ret = kernel_params(n, &p, few);
+
+	if (ret)
+		return ret;
+	ret = CU(be, cudaGraphAddKernelNode, node, g->graph, deps, n->dep_count, &p);
+	if (!ret)
+		ret = set_attributes(be, *node, &n->launch);
+	if (p.kernelParams != few)
+		free(p.kernelParams);
+	return ret;
+}
+
+static int add(struct be *be, struct be_graph *g, const struct be_node *n,
+	       const cudaGraphNode_t *deps, cudaGraphNode_t *node)
+{
+	struct cudaMemcpy3DParms copy;
+	struct cudaMemsetParams set;
+	struct cudaHostNodeParams host;
+
+	switch (n->type) {
+	case QCU_NODE_KERNEL:
+		return add_kernel(be, g, n, deps, node);
+	case QCU_NODE_MEMSET:
+		set = memset_params(&n->set);
+		return CU(be, cudaGraphAddMemsetNode, node, g->graph, deps, n->dep_count, &set);
+	case QCU_NODE_COPY:
+		copy = copy_params(&n->box);
+		return CU(be, cudaGraphAddMemcpyNode, node, g->graph, deps, n->dep_count, &copy);
+	case QCU_NODE_RECORD:
+		return CU(be, cudaGraphAddEventRecordNode, node, g->graph, deps, n->dep_count,
+			  n->event->e);
+	case QCU_NODE_WAIT:
+		return CU(be, cudaGraphAddEventWaitNode, node, g->graph, deps, n->dep_count,
+			  n->event->e);
+	case QCU_NODE_HOST:
+		host = (struct cudaHostNodeParams){n->host.fn, n->host.arg};
+		return CU(be, cudaGraphAddHostNode, node, g->graph, deps, n->dep_count, &host);
+	default:
+		return CU(be, cudaGraphAddEmptyNode, node, g->graph, deps, n->dep_count);
+	}
+}
+
+/* A node belongs to the device that is current when it is added. */
+static int add_node(struct be *be, struct be_graph *g, const struct be_node *n)
+{
+	cudaGraphNode_t few[FEW_DEPS], *deps = few;
+	struct graph_node *to = &g->nodes[n->index];
+	int ret = cu_use(be, n->dev);
+	uint32_t i;
+
+	if (ret)
+		return ret;
+	if (n->dep_count > FEW_DEPS) {
+		deps = malloc(n->dep_count * sizeof(*deps));
+		if (!deps)
+			return QCU_ERR_MemoryAllocation;
+	}
+	for (i = 0; i < n->dep_count; i++)
+		deps[i] = g->nodes[n->deps[i]].node;
+	ret = add(be, g, n, deps, &to->node);
+	to->flags = n->type == QCU_NODE_KERNEL ? n->launch.flags : 0;
+	if (deps != few)
+		free(deps);
+	return ret;
+}
+
+static int enable(struct be *be, struct be_graph *g, const struct be_node *n)
+{
+	struct graph_node *to = &g->nodes[n->index];
+	int ret;
+
+	if (to->off == n->off)
+		return QCU_ERR_Success;
+	ret = CU(be, cudaGraphNodeSetEnabled, g->exec, to->node, !n->off);
+	if (!ret)
+		to->off = n->off;
+	return ret;
+}
+
+int cu_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
+		  struct be_graph **out)
+{
+	struct be_graph *g;
+	bool priorities = false;
+	uint32_t i;
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return QCU_ERR_MemoryAllocation;
+	g->dev = dev;
+	g->life = atomic_load(&be->life[dev]);
+	g->count = count;
+	g->nodes = calloc(count + 1, sizeof(*g->nodes));
+	ret = g->nodes ? CU(be, cudaGraphCreate, &g->graph, 0) : (int)QCU_ERR_MemoryAllocation;
+	for (i = 0; i < count && !ret; i++) {
+		ret = add_node(be, g, &nodes[i]);
+		priorities |= g->nodes[i].flags & QCU_LAUNCH_PRIORITY;
+	}
+	if (!ret)
+		ret = cu_use(be, dev);
+	/* Without this flag, all kernels have the priority of the stream. */
+	if (!ret)
+		ret = CU(be, cudaGraphInstantiate, &g->exec, g->graph,
+			 priorities ? cudaGraphInstantiateFlagUseNodePriority : 0);
+	for (i = 0; i < count && !ret; i++)
+		ret = enable(be, g, &nodes[i]);
+	if (!ret) {
+		*out = g;
+		return QCU_ERR_Success;
+	}
+	cu_graph_destroy(be, g);
+	return ret;
+}
+
+/* ---- changing ---- */
+
+static int set_kernel(struct be *be, struct be_graph *g, const struct be_node *n)
+{
+	const struct graph_node *to = &g->nodes[n->index];
+	void *few[FEW_PARAMS];
+	struct cudaKernelNodeParams p;
+	int ret;
+
+	/* CUDA has no call for the attributes of a kernel in an instance. */
+	if (n->launch.flags || to->flags)
+		return QCU_ERR_GraphExecUpdateFailure;
+	ret = kernel_params(n, &p, few);
+	if (ret)
+		return ret;
+	ret = CU(be, cudaGraphExecKernelNodeSetParams, g->exec, to->node, &p);
+	if (p.kernelParams != few)
+		free(p.kernelParams);
+	return ret;
+}
+
+static int set_node(struct be *be, struct be_graph *g, const struct be_node *n)
+{
+	cudaGraphNode_t node = g->nodes[n->index].node;
+	struct cudaMemcpy3DParms copy;
+	struct cudaMemsetParams set;
+	struct cudaHostNodeParams host;
+
+	switch (n->type) {
+	case QCU_NODE_KERNEL:
+		return set_kernel(be, g, n);
+	case QCU_NODE_MEMSET:
+		set = memset_params(&n->set);
+		return CU(be, cudaGraphExecMemsetNodeSetParams, g->exec, node, &set);
+	case QCU_NODE_COPY:
+		copy = copy_params(&n->box);
+		return CU(be, cudaGraphExecMemcpyNodeSetParams, g->exec, node, &copy);
+	case QCU_NODE_RECORD:
+		return CU(be, cudaGraphExecEventRecordNodeSetEvent, g->exec, node, n->event->e);
+	case QCU_NODE_WAIT:
+		return CU(be, cudaGraphExecEventWaitNodeSetEvent, g->exec, node, n->event->e);
+	case QCU_NODE_HOST:
+		host = (struct cudaHostNodeParams){n->host.fn, n->host.arg};
+		return CU(be, cudaGraphExecHostNodeSetParams, g->exec, node, &host);
+	default:
+		return QCU_ERR_Success;
+	}
+}
+
+int cu_graph_update(struct be *be, struct be_graph *g, const struct be_node *nodes, uint32_t count)
+{
+	int ret = graph_use(be, g);
+	uint32_t i;
+
+	for (i = 0; i < count && !ret; i++) {
+		ret = cu_use(be, nodes[i].dev);
+		if (!ret)
+			ret = set_node(be, g, &nodes[i]);
+		if (!ret)
+			ret = enable(be, g, &nodes[i]);
+		/* A new instance can have what this one cannot become. */
+		if (ret == QCU_ERR_InvalidValue || ret == QCU_ERR_NotSupported)
+			ret = QCU_ERR_GraphExecUpdateFailure;
+	}
+	return ret;
+}
+
+/* ---- running ---- */
+
+int cu_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s)
+{
+	int ret = graph_use(be, g);
+
+	if (!ret)
+		ret = cu_stream_use(be, s);
+	return ret ? ret : CU(be, cudaGraphLaunch, g->exec, s->s);
+}
+
+int cu_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s)
+{
+	int ret = graph_use(be, g);
+
+	if (!ret)
+		ret = cu_stream_use(be, s);
+	return ret ? ret : CU(be, cudaGraphUpload, g->exec, s->s);
+}
+
+int cu_graph_destroy(struct be *be, struct be_graph *g)
+{
+	int ret = graph_use(be, g);
+
+	if (!ret && g->exec)
+		ret = CU(be, cudaGraphExecDestroy, g->exec);
+	if (!ret && g->graph)
+		ret = CU(be, cudaGraphDestroy, g->graph);
+	free(g->nodes);
+	free(g);
+	return ret;
+}

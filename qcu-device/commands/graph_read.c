@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reads the description of a graph. It is copied first; then every length, number and address in it
+ * is checked. A node may only depend on nodes before it, so no description has a circle.
+ *
+ * A backend takes a copy or memset only within one registration. What lies in several becomes
+ * several nodes of the backend, one behind the other.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/commands/graph_read.h"
+
+/* How many nodes of the backend there may be beyond those of the description. */
+#define PARTS_MAX (1u << 16)
+
+/* One record of the description, and its three parts. */
+struct record {
+	const struct qcu_graph_node *head;
+	const uint8_t *body;
+	const uint32_t *deps;
+	const uint8_t *params;
+	uint64_t param_room;
+};
+
+static uint64_t round_up(uint64_t n)
+{
+	return (n + 7) / 8 * 8;
+}
+
+static bool zeros(const uint8_t *p, uint64_t n)
+{
+	while (n--)
+		if (p[n])
+			return false;
+	return true;
+}
+
+static const size_t body_bytes[QCU_NODE_TYPES] = {
+	[QCU_NODE_KERNEL] = sizeof(struct qcu_graph_kernel),
+	[QCU_NODE_MEMSET] = sizeof(struct qcu_graph_memset),
+	[QCU_NODE_COPY] = sizeof(struct qcu_graph_copy),
+	[QCU_NODE_RECORD] = sizeof(struct qcu_graph_event),
+	[QCU_NODE_WAIT] = sizeof(struct qcu_graph_event),
+	[QCU_NODE_HOST] = sizeof(struct qcu_graph_host),
+};
+
+/* Takes the record at `p` apart. False: it is not one. */
+static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
+{
+	const struct qcu_graph_node *n = (const void *)p;
+	uint64_t at = sizeof(*n), deps;
+
+	if (left < sizeof(*n) || n->bytes > left || n->bytes % 8 || n->type >= QCU_NODE_TYPES ||
+	    n->rsvd || n->flags & ~QCU_NODE_OFF)
+		return false;
+	if (n->flags & QCU_NODE_OFF && n->type != QCU_NODE_KERNEL && n->type != QCU_NODE_MEMSET &&
+	    n->type != QCU_NODE_COPY)
+		return false;
+	r->head = n;
+	r->body = p + at;
+	at += body_bytes[n->type];
+	deps = (uint64_t)n->deps * sizeof(uint32_t);
+	if (at > n->bytes || round_up(deps) > n->bytes - at ||
+	    !zeros(p + at + deps, round_up(deps) - deps))
+		return false;
+	r->deps = (const void *)(p + at);
+	at += round_up(deps);
+	r->params = p + at;
+	r->param_room = n->bytes - at;
+	return n->type == QCU_NODE_KERNEL || !r->param_room;
+}
+
+/* In the order of their numbers, so none comes twice. */
+static bool deps_good(const struct record *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->head->deps; i++)
+		if (r->deps[i] >= r->head->index || (i && r->deps[i] <= r->deps[i - 1]))
+			return false;
+	return true;
+}
+
+static int read_kernel(struct call *c, const struct record *r, struct graph_node *n,
+		       struct be_node *b)
+{
+	const struct qcu_graph_kernel *k = (const void *)r->body;
+
+	if (k->rsvd || round_up(k->msg.param_bytes) != r->param_room ||
+	    !zeros(r->params + k->msg.param_bytes, r->param_room - k->msg.param_bytes) ||
+	    !mir_launch_params(&k->msg, r->params, &b->launch))
+		return QCU_ERR_InvalidValue;
+	n->h = handles_get(&c->m->handles, HANDLE_KERNEL, k->kernel);
+	if (!n->h)
+		return QCU_ERR_InvalidResourceHandle;
+	b->kernel = n->h->kernel;
+	return b->launch.param_bytes == n->h->param_bytes ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+}
+
+static int read_event(struct call *c, const struct record *r, struct graph_node *n,
+		      struct be_node *b)
+{
+	const struct qcu_graph_event *e = (const void *)r->body;
+
+	if (e->rsvd)
+		return QCU_ERR_InvalidValue;
+	n->h = handles_get(&c->m->handles, HANDLE_EVENT, e->event);
+	if (!n->h)
+		return QCU_ERR_InvalidResourceHandle;
+	b->event = n->h->event;
+	return QCU_ERR_Success;
+}
+
+static int read_host(struct call *c, const struct record *r, struct graph_node *n,
+		     struct be_node *b)
+{
+	const struct qcu_graph_host *h = (const void *)r->body;
+
+	if (!h->token)
+		return QCU_ERR_InvalidValue;
+	n->host = mir_graph_host_new(c->m, h->token);
+	if (!n->host)
+		return QCU_ERR_MemoryAllocation;
+	b->host.fn = mir_graph_host_run;
+	b->host.arg = n->host;
+	return QCU_ERR_Success;
+}
+
+/* How many pieces has the range, as window_span() sees it? */
+static uint32_t pieces_of(struct call *c, uint64_t dst, uint64_t src, uint64_t len)
+{
+	uint32_t n = 0;
+
+	while (len && n <= PARTS_MAX) {
+		uint64_t part = window_span(&c->m->window, dst, len);
+
+		if (src)
+			part = window_span(&c->m->window, src, part);
+		dst += part;
+		src += src ? part : 0;
+		len -= part;
+		n++;
+	}
+	return n;
+}
+
+static int read_memset(struct call *c, const struct record *r, struct graph_node *n,
+		       struct be_node *b)
+{
+	const struct qcu_graph_memset *s = (const void *)r->body;
+	int rc;
+
+	b->set = (struct be_memset){
+		.dst = s->dst,
+		.pitch = s->pitch,
+		.width = s->width,
+		.height = s->height,
+		.value = s->value,
+		.elem = s->elem,
+	};
+	if (!s->width || !s->height)
+		return QCU_ERR_InvalidValue;
+	n->dst.addr = s->dst;
+	rc = mir_memset_extent(&b->set, &n->dst.len);
+	if (!rc)
+		rc = mir_device_range(c, s->dst, n->dst.len);
+	if (rc)
+		return rc;
+	n->parts = pieces_of(c, s->dst, 0, n->dst.len);
+	return n->parts > 1 && s->height > 1 ? QCU_ERR_NotSupported : QCU_ERR_Success;
+}
+
+/* The range that one end of a copy uses. */
+static int end_range(struct call *c, const struct be_end *e, const struct be_box *b,
+		     struct graph_range *range)
+{
+	uint64_t rows, len;
+
+	if ((b->height > 1 || b->depth > 1) && e->pitch < b->width)
+		return QCU_ERR_InvalidPitchValue;
+	if (b->depth > 1 && e->rows < b->height)
+		return QCU_ERR_InvalidPitchValue;
+	if (__builtin_mul_overflow(e->rows, b->depth - 1, &rows) ||
+	    __builtin_add_overflow(rows, b->height - 1, &rows) ||
+	    __builtin_mul_overflow(rows, e->pitch, &len) ||
+	    __builtin_add_overflow(len, b->width, &len))
+		return QCU_ERR_InvalidValue;
+	*range = (struct graph_range){e->addr, len};
+	return mir_device_range(c, e->addr, len);
+}
+
+/* Rows without gaps are one row, slices without gaps are one slice. */
+static void flatten(struct be_box *b)
+{
+	uint64_t all;
+
+	if (b->depth > 1 && b->dst.rows == b->height && b->src.rows == b->height &&
+	    !__builtin_mul_overflow(b->height, b->depth, &all)) {
+		b->height = b->dst.rows = b->src.rows = all;
+		b->depth = 1;
+	}
+	if (b->depth == 1 && b->height > 1 && b->dst.pitch == b->width &&
+	    b->src.pitch == b->width && !__builtin_mul_overflow(b->width, b->height, &all)) {
+		b->width = b->dst.pitch = b->src.pitch = all;
+		b->height = b->dst.rows = b->src.rows = 1;
+	}
+}
+
+static int read_copy(struct call *c, const struct record *r, struct graph_node *n,
+		     struct be_node *b)
+{
+	const struct qcu_graph_copy *k = (const void *)r->body;
+	struct be_box *box = &b->box;
+	int rc;
+
+	*box = (struct be_box){
+		.dst = {.addr = k->dst, .pitch = k->dst_pitch, .rows = k->dst_rows},
+		.src = {.addr = k->src, .pitch = k->src_pitch, .rows = k->src_rows},
+		.width = k->width,
+		.height = k->height,
+		.depth = k->depth,
+	};
+	if (!k->width || !k->height || !k->depth)
+		return QCU_ERR_InvalidValue;
+	flatten(box);
+	rc = end_range(c, &box->dst, box, &n->dst);
+	if (!rc)
+		rc = end_range(c, &box->src, box, &n->src);
+	if (rc)
+		return rc;
+	if (box->height == 1 && box->depth == 1) {
+		n->parts = pieces_of(c, k->dst, k->src, box->width);
+		return QCU_ERR_Success;
+	}
+	return pieces_of(c, k->dst, 0, n->dst.len) > 1 || pieces_of(c, k->src, 0, n->src.len) > 1
+		       ? QCU_ERR_NotSupported
+		       : QCU_ERR_Success;
+}
+
+static int read_node(struct call *c, const struct record *r, struct graph_node *n,
+		     struct be_node *b)
+{
+	n->type = b->type = r->head->type;
+	n->parts = 1;
+	b->off = r->head->flags & QCU_NODE_OFF;
+	b->dev = r->head->device;
+	b->index = r->head->index;
+	b->deps = r->deps;
+	b->dep_count = r->head->deps;
+	if (b->dev >= c->m->devices)
+		return QCU_ERR_InvalidDevice;
+	switch (n->type) {
+	case QCU_NODE_KERNEL:
+		return read_kernel(c, r, n, b);
+	case QCU_NODE_MEMSET:
+		return read_memset(c, r, n, b);
+	case QCU_NODE_COPY:
+		return read_copy(c, r, n, b);
+	case QCU_NODE_RECORD:
+	case QCU_NODE_WAIT:
+		return read_event(c, r, n, b);
+	case QCU_NODE_HOST:
+		return read_host(c, r, n, b);
+	}
+	return QCU_ERR_Success;
+}
+
+/* Is this the number of the next node? In an update the numbers only have to rise. */
+static bool index_good(const struct graph_reading *g, const struct record *r, uint32_t i,
+		       const struct graph_node *old, uint32_t old_count)
+{
+	if (!old)
+		return r->head->index == i && deps_good(r);
+	return r->head->index < old_count && !r->head->deps &&
+	       (!i || r->head->index > g->be_nodes[i - 1].index) &&
+	       r->head->type == old[r->head->index].type;
+}
+
+static int read_all(struct call *c, struct graph_reading *g, const struct graph_node *old,
+		    uint32_t old_count)
+{
+	uint64_t left = c->cmd->buf.len;
+	const uint8_t *p = g->bytes;
+	struct record r;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < g->count; i++) {
+		if (!take_apart(p, left, &r) || !index_good(g, &r, i, old, old_count))
+			return QCU_ERR_InvalidValue;
+		rc = read_node(c, &r, &g->nodes[i], &g->be_nodes[i]);
+		if (rc)
+			return rc;
+		g->total += g->nodes[i].parts;
+		if (g->total - i > PARTS_MAX)
+			return QCU_ERR_MemoryAllocation;
+		p += r.head->bytes;
+		left -= r.head->bytes;
+	}
+	return left ? QCU_ERR_InvalidValue : QCU_ERR_Success;
+}
+
+/* ---- parts ---- */
+
+/* The next part of what is left of the node; moves its beginning. */
+static void cut(struct call *c, struct be_node *part, struct be_node *left)
+{
+	struct window *w = &c->m->window;
+	uint64_t n;
+
+	*part = *left;
+	if (left->type == QCU_NODE_MEMSET) {
+		n = window_span(w, left->set.dst, left->set.width);
+		part->set.width = n;
+		left->set.dst += n;
+		left->set.width -= n;
+		return;
+	}
+	n = window_span(w, left->box.dst.addr, left->box.width);
+	n = window_span(w, left->box.src.addr, n);
+	part->box.width = n;
+	left->box.dst.addr += n;
+	left->box.src.addr += n;
+	left->box.width -= n;
+}
+
+/* False: the registrations are not what they were a moment ago. */
+static bool divide(struct call *c, struct graph_reading *g, const struct graph_node *n,
+		   const struct be_node *b, uint32_t *at)
+{
+	struct be_node left = *b;
+	uint32_t k;
+
+	for (k = 0; k < n->parts; k++) {
+		struct be_node *part = &g->parts[*at];
+
+		if (n->parts == 1)
+			*part = *b;
+		else
+			cut(c, part, &left);
+		part->index = *at;
+		if (k) {
+			g->before[*at] = *at - 1;
+			part->deps = &g->before[*at];
+			part->dep_count = 1;
+		}
+		++*at;
+	}
+	return n->parts == 1 || !(left.type == QCU_NODE_MEMSET ? left.set.width : left.box.width);
+}
+
+/* Numbers the backend's nodes. The dependencies are rewritten in our copy of the description. */
+static int divide_all(struct call *c, struct graph_reading *g)
+{
+	uint32_t at = 0, i, k;
+
+	g->parts = calloc(g->total, sizeof(*g->parts));
+	g->before = calloc(g->total, sizeof(*g->before));
+	if (!g->parts || !g->before)
+		return QCU_ERR_MemoryAllocation;
+	for (i = 0; i < g->count; i++) {
+		uint32_t *deps = (uint32_t *)(uintptr_t)g->be_nodes[i].deps;
+
+		for (k = 0; k < g->be_nodes[i].dep_count; k++)
+			deps[k] = g->nodes[deps[k]].last;
+		if (!divide(c, g, &g->nodes[i], &g->be_nodes[i], &at))
+			return QCU_ERR_InvalidValue;
+		g->nodes[i].last = at - 1;
+	}
+	return QCU_ERR_Success;
+}
+
+static int number(struct call *c, struct graph_reading *g)
+{
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < g->count; i++)
+		g->nodes[i].last = i;
+	g->parts = g->be_nodes;
+	if (g->total == g->count)
+		return QCU_ERR_Success;
+	rc = mir_take(c, LIMIT_GRAPH_NODES, g->total - g->count);
+	if (rc)
+		return rc;
+	g->charged = g->total - g->count;
+	return divide_all(c, g);
+}
+
+void graph_node_drop(struct mirror *m, struct graph_node *n)
+{
+	handles_put(&m->handles, n->h);
+	mir_graph_host_put(n->host);
+	n->h = NULL;
+	n->host = NULL;
+}
+
+void graph_read_end(struct call *c, struct graph_reading *g)
+{
+	uint32_t i;
+
+	for (i = 0; g->nodes && i < g->count; i++)
+		graph_node_drop(c->m, &g->nodes[i]);
+	mir_give(c->m, LIMIT_GRAPH_NODES, g->charged);
+	if (g->parts != g->be_nodes)
+		free(g->parts);
+	free(g->before);
+	free(g->be_nodes);
+	free(g->nodes);
+	free(g->bytes);
+}
+
+int graph_read(struct call *c, uint32_t count, const struct graph_node *old, uint32_t old_count,
+	       struct graph_reading *g)
+{
+	uint64_t len = c->cmd->buf.len;
+	int rc;
+
+	*g = (struct graph_reading){0};
+	if (len > QCU_GRAPH_BYTES_MAX)
+		return QCU_ERR_MemoryAllocation;
+	if (count > len / sizeof(struct qcu_graph_node))
+		return QCU_ERR_InvalidValue;
+	g->count = count;
+	g->bytes = malloc(len + 1);
+	g->nodes = calloc(count + 1, sizeof(*g->nodes));
+	g->be_nodes = calloc(count + 1, sizeof(*g->be_nodes));
+	rc = g->bytes && g->nodes && g->be_nodes ? mir_buf_read(c, g->bytes, len)
+						 : (int)QCU_ERR_MemoryAllocation;
+	if (!rc)
+		rc = read_all(c, g, old, old_count);
+	if (!rc && !old)
+		rc = number(c, g);
+	if (rc)
+		graph_read_end(c, g);
+	return rc;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the mirror keeps of a graph, and the reading of a description.
+ */
+#ifndef QCU_GRAPH_READ_H
+#define QCU_GRAPH_READ_H
+
+#include "qcu-device/commands/commands.h"
+
+/* Memory that a node reads or writes. Length 0: none. */
+struct graph_range {
+	uint64_t addr, len;
+};
+
+/* A node as the guest has described it. */
+struct graph_node {
+	uint8_t type;
+	uint32_t parts;	  /* nodes of the backend */
+	uint32_t last;	  /* the number of the last of them, which others depend on */
+	struct handle *h; /* the kernel or event, held; NULL: none */
+	struct graph_host *host;
+	struct graph_range dst, src;
+};
+
+/* What a description becomes. */
+struct graph_reading {
+	uint8_t *bytes; /* our copy of the description */
+	uint32_t count;
+	struct graph_node *nodes; /* the nodes of the description */
+	struct be_node *be_nodes; /* one for each */
+	uint32_t total;
+	struct be_node *parts; /* the nodes of the backend; may be be_nodes */
+	uint64_t charged;      /* graph-nodes for the parts; who keeps them clears it */
+	uint32_t *before;      /* what the parts of one node depend on */
+};
+
+/*
+ * Reads `count` nodes from the command's buffer. `old` are the nodes of the graph that is updated,
+ * of which there are old_count; NULL: this is a new graph. The numbers in the backend's nodes are
+ * those of the description, except in `parts`.
+ */
+int graph_read(struct call *c, uint32_t count, const struct graph_node *old, uint32_t old_count,
+	       struct graph_reading *r);
+/* Drops what the reading still has. */
+void graph_read_end(struct call *c, struct graph_reading *r);
+/* Drops what a node holds. */
+void graph_node_drop(struct mirror *m, struct graph_node *n);
+
+#endif

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Graphs. An instance is a list of work, made once, and the branches in which this work is done. A
+ * launch is one piece of work in its stream: the thread of that stream does the first branch, and
+ * streams of the instance do the others. Each branch does its nodes in the order of their numbers,
+ * and a node waits for nodes of other branches that it depends on. Numbers only depend on smaller
+ * ones, so branches cannot wait in a circle.
+ *
+ * A launch holds the version of the list with which it was put into its stream. An update makes
+ * another version if there are such launches.
+ *
+ * An event that a node records is done when the node is done, not when the graph is done. So each
+ * such node has a counter of its own: a stream without work, whose numbers the event's ticket has.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/soft/gpu/soft.h"
+
+/* How many branches run at once. Further ones share these. */
+#define BRANCHES_MAX 8u
+#define NON_BLOCKING 1u /* cudaStreamNonBlocking */
+
+/* What a node does. It is not changed once it is made. */
+struct item {
+	unsigned int refs;
+	uint8_t type;
+	bool off;
+	struct soft_work *work; /* NULL: nothing */
+	struct be_event *event;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+/* A version of the list. */
+struct list {
+	unsigned int refs; /* of the graph, and of launches */
+	struct item *items[];
+};
+
+/* How a node lies in the graph. */
+struct place {
+	uint32_t branch;
+	uint32_t first_wait, waits; /* in be_graph.waits */
+	bool awaited;		    /* by a node of another branch */
+	struct be_stream *counter;  /* of a node that records an event */
+};
+
+struct be_graph {
+	struct be *be;
+	unsigned int refs; /* of the owner, and of launches */
+	uint32_t count;
+	struct place *places;
+	uint32_t *waits;
+	unsigned int branches;
+	struct be_stream *streams[BRANCHES_MAX]; /* the first is not used */
+	unsigned int events, hosts;		 /* nodes of these types */
+	struct list *list;
+	struct soft_ticket last; /* the end of the last launch; no stream: there is none */
+};
+
+/* An event that a launch records or waits for. */
+struct use {
+	uint32_t node;
+	struct soft_promise promise;
+};
+
+struct launch {
+	struct soft_work work;
+	struct be_graph *g;
+	struct list *list;
+	struct use *uses;
+	unsigned int use_count;
+	unsigned int left; /* branches that other streams do, and that are not done */
+	int err;	   /* the first error */
+	bool done[];	   /* nodes */
+};
+
+struct branch {
+	struct soft_work work;
+	struct launch *launch;
+	unsigned int number;
+};
+
+/* ---- called with be->lock held ---- */
+
+static void item_put(struct item *it)
+{
+	if (!it || --it->refs)
+		return;
+	if (it->work)
+		it->work->free(it->work);
+	free(it);
+}
+
+static void list_put(struct list *l, uint32_t count)
+{
+	uint32_t i;
+
+	if (!l || --l->refs)
+		return;
+	for (i = 0; i < count; i++)
+		item_put(l->items[i]);
+	free(l);
+}
+
+static void graph_put(struct be_graph *g)
+{
+	unsigned int i;
+
+	if (!g || --g->refs)
+		return;
+	list_put(g->list, g->count);
+	if (g->last.s)
+		soft_stream_put(g->last.s);
+	for (i = 1; i < g->branches; i++)
+		if (g->streams[i])
+			soft_stream_stop(g->streams[i]);
+	for (i = 0; g->places && i < g->count; i++)
+		if (g->places[i].counter)
+			soft_stream_put(g->places[i].counter);
+	free(g->places);
+	free(g->waits);
+	free(g);
+}
+
+/* ---- a launch ---- */
+
+static bool stopped(const struct launch *l)
+{
+	return l->err || atomic_load(&l->g->be->sticky) || l->g->be->closing;
+}
+
+static struct use *use_of(const struct launch *l, uint32_t node)
+{
+	unsigned int i = 0;
+
+	while (l->uses[i].node != node)
+		i++;
+	return &l->uses[i];
+}
+
+/* be->lock is held, and dropped while the node's work is done. */
+static int do_node(struct launch *l, uint32_t i)
+{
+	struct be *be = l->g->be;
+	const struct item *it = l->list->items[i];
+	int err = 0;
+
+	if (it->off)
+		return 0;
+	if (it->type == QCU_NODE_RECORD)
+		soft_promise_keep(be, &use_of(l, i)->promise);
+	else if (it->type == QCU_NODE_WAIT)
+		soft_promise_wait(be, &use_of(l, i)->promise);
+	if (!it->work && it->type != QCU_NODE_HOST)
+		return 0;
+	pthread_mutex_unlock(&be->lock);
+	if (it->work)
+		err = it->work->run(it->work);
+	else
+		it->fn(it->arg);
+	pthread_mutex_lock(&be->lock);
+	return err;
+}
+
+/* be->lock is held. False: the launch has stopped. */
+static bool wait_for(struct launch *l, const struct place *p)
+{
+	const struct be_graph *g = l->g;
+	uint32_t i;
+
+	for (i = 0; i < p->waits; i++)
+		while (!l->done[g->waits[p->first_wait + i]] && !stopped(l))
+			pthread_cond_wait(&g->be->progress, &g->be->lock);
+	return !stopped(l);
+}
+
+static void do_branch(struct launch *l, unsigned int number)
+{
+	struct be_graph *g = l->g;
+	uint32_t i;
+	int err;
+
+	pthread_mutex_lock(&g->be->lock);
+	for (i = 0; i < g->count; i++) {
+		if (g->places[i].branch != number)
+			continue;
+		if (!wait_for(l, &g->places[i]))
+			break;
+		err = do_node(l, i);
+		if (err && !l->err)
+			l->err = err;
+		l->done[i] = true;
+		if (g->places[i].awaited || err)
+			pthread_cond_broadcast(&g->be->progress);
+	}
+	pthread_mutex_unlock(&g->be->lock);
+}
+
+static int branch_run(struct soft_work *w)
+{
+	struct branch *b = (struct branch *)w;
+
+	do_branch(b->launch, b->number);
+	return 0;
+}
+
+/* Also called for a branch that is dropped. The launch may be gone after this. */
+static void branch_free(struct soft_work *w)
+{
+	struct branch *b = (struct branch *)w;
+
+	b->launch->left--;
+	pthread_cond_broadcast(&b->launch->g->be->progress);
+	free(b);
+}
+
+/* be->lock is held. */
+static void start_branches(struct launch *l)
+{
+	struct be_graph *g = l->g;
+	unsigned int i;
+	int err;
+
+	for (i = 1; i < g->branches; i++) {
+		struct branch *b = calloc(1, sizeof(*b));
+
+		if (!b) {
+			l->err = QCU_ERR_MemoryAllocation;
+			return;
+		}
+		b->work = (struct soft_work){.run = branch_run, .free = branch_free};
+		b->launch = l;
+		b->number = i;
+		l->left++;
+		err = soft_submit_locked(g->streams[i], &b->work, SOFT_QUEUE, NULL, NULL);
+		if (err && !l->err)
+			l->err = err;
+	}
+}
+
+static int launch_run(struct soft_work *w)
+{
+	struct launch *l = (struct launch *)w;
+	struct be *be = l->g->be;
+
+	pthread_mutex_lock(&be->lock);
+	start_branches(l);
+	pthread_mutex_unlock(&be->lock);
+	do_branch(l, 0);
+	pthread_mutex_lock(&be->lock);
+	while (l->left)
+		pthread_cond_wait(&be->progress, &be->lock);
+	pthread_mutex_unlock(&be->lock);
+	return l->err;
+}
+
+/* Events that the launch has not reached count as recorded, so that nobody waits for them. */
+static void launch_free(struct soft_work *w)
+{
+	struct launch *l = (struct launch *)w;
+	unsigned int i;
+
+	for (i = 0; i < l->use_count; i++)
+		soft_promise_end(l->g->be, &l->uses[i].promise);
+	free(l->uses);
+	l->g->be->calls -= l->g->hosts;
+	list_put(l->list, l->g->count);
+	graph_put(l->g);
+	free(l);
+}
+
+/* be->lock is held. Events have the state of this moment, nodes before a wait included. */
+static int use_events(struct launch *l)
+{
+	const struct be_graph *g = l->g;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < g->count && l->use_count < g->events && !err; i++) {
+		const struct item *it = l->list->items[i];
+		struct use *u = &l->uses[l->use_count];
+
+		if (it->type != QCU_NODE_RECORD && it->type != QCU_NODE_WAIT)
+			continue;
+		u->node = i;
+		err = it->type == QCU_NODE_RECORD
+			      ? soft_promise_record(it->event, g->places[i].counter, &u->promise)
+			      : soft_promise_look(it->event, &u->promise);
+		l->use_count += !err;
+	}
+	return err;
+}
+
+/* be->lock is held. */
+static int submit(struct launch *l, struct be_stream *s)
+{
+	struct be_graph *g = l->g;
+	uint64_t n;
+	int err = soft_queue_wait(s);
+
+	l->list = g->list;
+	l->list->refs++;
+	g->refs++;
+	g->be->calls += g->hosts;
+	if (g->hosts)
+		pthread_cond_broadcast(&g->be->progress); /* for soft_queue_wait() */
+	if (!err)
+		err = use_events(l);
+	if (err) {
+		launch_free(&l->work);
+		return err;
+	}
+	soft_stream_get(s);
+	err = soft_submit_locked(s, &l->work, SOFT_QUEUE, g->last.s ? &g->last : NULL, &n);
+	if (err) {
+		soft_stream_put(s);
+		return err;
+	}
+	if (g->last.s)
+		soft_stream_put(g->last.s);
+	g->last = (struct soft_ticket){.s = s, .n = n};
+	return QCU_ERR_Success;
+}
+
+int soft_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s)
+{
+	int err = atomic_load(&be->sticky);
+	struct launch *l;
+
+	if (err)
+		return err;
+	l = calloc(1, sizeof(*l) + g->count * sizeof(l->done[0]));
+	if (l)
+		l->uses = calloc(g->events + 1, sizeof(*l->uses));
+	if (!l || !l->uses) {
+		free(l);
+		return QCU_ERR_MemoryAllocation;
+	}
+	l->work = (struct soft_work){.run = launch_run, .free = launch_free};
+	l->work.bytes = (uint32_t)(g->count * sizeof(l->done[0]) + g->events * sizeof(*l->uses));
+	l->g = g;
+	pthread_mutex_lock(&be->lock);
+	err = submit(l, s);
+	pthread_mutex_unlock(&be->lock);
+	return err;
+}
+
+/* A launch needs nothing beforehand. */
+int soft_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s)
+{
+	(void)g;
+	(void)s;
+	return atomic_load(&be->sticky);
+}
+
+/* ---- making ---- */
+
+/* A stream that does not do its work but keeps one piece of it. */
+struct recording {
+	struct be_stream s;
+	struct soft_work *work;
+};
+
+static int keep(struct be_stream *s, struct soft_work *w)
+{
+	struct recording *r = (struct recording *)s;
+
+	if (!w->again || r->work) {
+		w->free(w);
+		return QCU_ERR_StreamCaptureUnsupported;
+	}
+	w->kept = true;
+	r->work = w;
+	return QCU_ERR_Success;
+}
+
+static const struct soft_recorder recorder = {.keep = keep};
+
+static int make_work(struct be *be, const struct be_node *n, struct soft_work **work)
+{
+	struct recording r = {
+		.s = {.be = be, .dev = &be->dev[n->dev], .recorder = &recorder},
+	};
+	int err = QCU_ERR_Success;
+
+	if (n->type == QCU_NODE_KERNEL)
+		err = soft_launch(be, n->kernel, &n->launch, &r.s);
+	else if (n->type == QCU_NODE_MEMSET)
+		err = soft_mem_set(be, &n->set, &r.s);
+	else if (n->type == QCU_NODE_COPY)
+		err = soft_copy_box(be, &n->box, &r.s);
+	*work = r.work;
+	return err;
+}
+
+static int make_item(struct be *be, const struct be_node *n, struct item **out)
+{
+	struct item *it = calloc(1, sizeof(*it));
+	int err;
+
+	if (!it)
+		return QCU_ERR_MemoryAllocation;
+	it->refs = 1;
+	it->type = n->type;
+	it->off = n->off;
+	if (n->type == QCU_NODE_RECORD || n->type == QCU_NODE_WAIT) {
+		it->event = n->event;
+	} else if (n->type == QCU_NODE_HOST) {
+		it->fn = n->host.fn;
+		it->arg = n->host.arg;
+	}
+	err = make_work(be, n, &it->work);
+	if (err) {
+		free(it);
+		return err;
+	}
+	*out = it;
+	return QCU_ERR_Success;
+}
+
+static struct list *new_list(uint32_t count)
+{
+	struct list *l = calloc(1, sizeof(*l) + count * sizeof(l->items[0]));
+
+	if (l)
+		l->refs = 1;
+	return l;
+}
+
+/*
+ * If a node depends on the last node of a branch, it goes on with that branch. Otherwise it begins
+ * a new one, or shares one if there are enough. A marked node is the last of its branch.
+ */
+static void choose_branch(struct be_graph *g, const struct be_node *n, bool *marks)
+{
+	struct place *p = &g->places[n->index];
+	uint32_t k;
+
+	for (k = 0; k < n->dep_count && !marks[n->deps[k]]; k++)
+		;
+	if (k < n->dep_count) {
+		p->branch = g->places[n->deps[k]].branch;
+		marks[n->deps[k]] = false;
+	} else if (g->branches < BRANCHES_MAX) {
+		p->branch = g->branches++;
+	} else {
+		p->branch = n->index % BRANCHES_MAX;
+	}
+	marks[n->index] = true;
+}
+
+static int place_nodes(struct be_graph *g, const struct be_node *nodes)
+{
+	bool *marks = calloc(g->count + 1, sizeof(*marks));
+	uint32_t i, k, waits = 0;
+	uint64_t deps = 0;
+
+	for (i = 0; i < g->count; i++)
+		deps += nodes[i].dep_count;
+	g->waits = calloc(deps + 1, sizeof(*g->waits));
+	if (!marks || !g->waits) {
+		free(marks);
+		return QCU_ERR_MemoryAllocation;
+	}
+	for (i = 0; i < g->count; i++) {
+		struct place *p = &g->places[i];
+
+		choose_branch(g, &nodes[i], marks);
+		p->first_wait = waits;
+		for (k = 0; k < nodes[i].dep_count; k++) {
+			struct place *on = &g->places[nodes[i].deps[k]];
+
+			if (on->branch == p->branch)
+				continue;
+			on->awaited = true;
+			g->waits[waits++] = nodes[i].deps[k];
+		}
+		p->waits = waits - p->first_wait;
+	}
+	free(marks);
+	return QCU_ERR_Success;
+}
+
+static int make_node(struct be_graph *g, const struct be_node *n)
+{
+	int err = make_item(g->be, n, &g->list->items[n->index]);
+
+	if (err)
+		return err;
+	g->hosts += n->type == QCU_NODE_HOST;
+	g->events += n->type == QCU_NODE_RECORD || n->type == QCU_NODE_WAIT;
+	if (n->type != QCU_NODE_RECORD)
+		return QCU_ERR_Success;
+	g->places[n->index].counter = soft_stream_counter(g->be, n->dev);
+	return g->places[n->index].counter ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
+}
+
+int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
+		    struct be_graph **out)
+{
+	struct be_graph *g = calloc(1, sizeof(*g));
+	int err = atomic_load(&be->sticky);
+	uint32_t i;
+
+	if (!g)
+		return QCU_ERR_MemoryAllocation;
+	g->be = be;
+	g->refs = 1;
+	g->count = count;
+	g->places = calloc(count + 1, sizeof(*g->places));
+	g->list = new_list(count);
+	if (!err && (!g->places || !g->list))
+		err = QCU_ERR_MemoryAllocation;
+	if (!err)
+		err = place_nodes(g, nodes);
+	for (i = 0; i < count && !err; i++)
+		err = make_node(g, &nodes[i]);
+	for (i = 1; i < g->branches && !err; i++)
+		err = soft_stream_create(be, dev, NON_BLOCKING, 0, &g->streams[i]);
+	if (!err) {
+		*out = g;
+		return QCU_ERR_Success;
+	}
+	soft_graph_destroy(be, g);
+	return err;
+}
+
+/* be->lock is held. Makes the graph's list one that no launch holds. */
+static int own_list(struct be_graph *g)
+{
+	struct list *l;
+	uint32_t i;
+
+	if (g->list->refs == 1)
+		return QCU_ERR_Success;
+	l = new_list(g->count);
+	if (!l)
+		return QCU_ERR_MemoryAllocation;
+	for (i = 0; i < g->count; i++) {
+		l->items[i] = g->list->items[i];
+		l->items[i]->refs++;
+	}
+	list_put(g->list, g->count);
+	g->list = l;
+	return QCU_ERR_Success;
+}
+
+int soft_graph_update(struct be *be, struct be_graph *g, const struct be_node *nodes,
+		      uint32_t count)
+{
+	int err = atomic_load(&be->sticky);
+	struct item *it;
+	uint32_t i;
+
+	for (i = 0; i < count && !err; i++) {
+		err = make_item(be, &nodes[i], &it);
+		if (err)
+			break;
+		pthread_mutex_lock(&be->lock);
+		err = own_list(g);
+		if (!err) {
+			item_put(g->list->items[nodes[i].index]);
+			g->list->items[nodes[i].index] = it;
+		} else {
+			item_put(it);
+		}
+		pthread_mutex_unlock(&be->lock);
+	}
+	return err;
+}
+
+int soft_graph_destroy(struct be *be, struct be_graph *g)
+{
+	pthread_mutex_lock(&be->lock);
+	graph_put(g);
+	pthread_mutex_unlock(&be->lock);
+	return atomic_load(&be->sticky);
+}

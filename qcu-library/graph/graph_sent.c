@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The host's instance of an executable graph. The graph is described once, all of it in one
+ * command: its nodes with their real dependencies. Child graphs are described with the graph that
+ * they are in, between two empty nodes. From then on a launch is one command, and what the program
+ * changes in the instance is sent before the next launch.
+ *
+ * Nodes that allocate or free memory do nothing on the host (graph_memory.c). Host functions get a
+ * token, which is the same for each launch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/graph/graph.h"
+
+#define NO_NODE UINT32_MAX
+
+static uint32_t stamps;
+
+/* A description that is being written. */
+struct text {
+	uint8_t *bytes;
+	size_t len, room;
+	uint32_t nodes;
+	struct CUgraphNode_st **sent; /* by number */
+	size_t sent_room;
+	unsigned long long flags;
+	bool update;
+	bool records, waits, calls;
+	uint32_t *deps; /* of the node that is being written */
+	size_t dep_count, dep_room;
+};
+
+static bool alive(const struct qcul_sent *s)
+{
+	const struct qcul_handle *slot = &qcul_graphs.slots[s->id];
+
+	return s->id && s->epoch == qcul_epoch() && qcul_handle_id(&qcul_graphs, slot) &&
+	       slot->flags == s->stamp;
+}
+
+/* ---- writing ---- */
+
+/* The next `len` bytes, zeroed. NULL: there is no memory. */
+static void *more(struct text *t, size_t len)
+{
+	uint8_t *at;
+
+	len = (len + 7) / 8 * 8;
+	if (len > t->room - t->len) {
+		size_t room = 2 * t->room + len + 4096;
+		uint8_t *bytes = realloc(t->bytes, room);
+
+		if (!bytes)
+			return NULL;
+		t->bytes = bytes;
+		t->room = room;
+	}
+	at = t->bytes + t->len;
+	memset(at, 0, len);
+	t->len += len;
+	return at;
+}
+
+static bool add_dep(struct text *t, uint32_t number)
+{
+	if (t->dep_count == t->dep_room) {
+		size_t room = 2 * t->dep_room + 16;
+		uint32_t *deps = realloc(t->deps, room * sizeof(*deps));
+
+		if (!deps)
+			return false;
+		t->deps = deps;
+		t->dep_room = room;
+	}
+	t->deps[t->dep_count++] = number;
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Two edges may lead from one node to the same other node. */
+static void sort_deps(struct text *t)
+{
+	size_t i, kept = 0;
+
+	for (i = 1; i < t->dep_count && t->deps[i] > t->deps[i - 1]; i++)
+		;
+	if (i >= t->dep_count)
+		return;
+	qsort(t->deps, t->dep_count, sizeof(*t->deps), by_number);
+	for (i = 0; i < t->dep_count; i++)
+		if (!kept || t->deps[i] != t->deps[kept - 1])
+			t->deps[kept++] = t->deps[i];
+	t->dep_count = kept;
+}
+
+static bool remember(struct text *t, struct CUgraphNode_st *n)
+{
+	struct CUgraphNode_st **sent = t->sent;
+
+	if (t->nodes == t->sent_room) {
+		t->sent_room = 2 * t->sent_room + 64;
+		sent = realloc(t->sent, t->sent_room * sizeof(*sent));
+		if (!sent)
+			return false;
+		t->sent = sent;
+	}
+	sent[t->nodes] = n;
+	return true;
+}
+
+/*
+ * Begins the next record, with a body of `len` bytes and the dependencies in t->deps. Returns the
+ * body. The record is complete, unless it is that of a kernel, whose params follow.
+ */
+static void *begin(struct text *t, uint8_t type, const struct CUgraphNode_st *n, size_t len)
+{
+	size_t start = t->len, deps;
+	struct qcu_graph_node *head;
+	int device = n ? n->device : qcul_self.device;
+
+	sort_deps(t);
+	deps = (t->dep_count * sizeof(*t->deps) + 7) / 8 * 8;
+	len = (len + 7) / 8 * 8;
+	head = more(t, sizeof(*head) + len + deps);
+	if (!head)
+		return NULL;
+	qcul_device_used(device);
+	head->bytes = (uint32_t)(t->len - start);
+	head->type = type;
+	head->device = qcul_device_ordinal(device);
+	head->flags = n && n->disabled ? QCU_NODE_OFF : 0;
+	head->index = t->update ? n->number : t->nodes;
+	head->deps = (uint32_t)t->dep_count;
+	if (t->dep_count)
+		memcpy((uint8_t *)(head + 1) + len, t->deps, t->dep_count * sizeof(*t->deps));
+	t->dep_count = 0;
+	return head + 1;
+}
+
+static cudaError_t write_empty(struct text *t, const struct CUgraphNode_st *n)
+{
+	return begin(t, QCU_NODE_EMPTY, n, 0) ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t describe_kernel(const struct CUgraphNode_st *n, unsigned long long flags,
+				   struct qcu_launch_msg *msg)
+{
+	const struct qcul_node_kernel *k = &n->params.kernel;
+	cudaLaunchAttribute attrs[QCUL_NODE_ATTRS];
+	cudaLaunchConfig_t config;
+	int before = qcul_self.device;
+	cudaError_t err;
+
+	qcul_node_launch(k, flags, &config, attrs);
+	qcul_self.device = n->device;
+	err = qcul_launch_describe(k->kernel, &config, k->args, msg);
+	qcul_self.device = before;
+	return err;
+}
+
+static cudaError_t write_kernel(struct text *t, const struct CUgraphNode_st *n)
+{
+	const struct CUkern_st *k = n->params.kernel.kernel;
+	struct qcu_graph_kernel *body;
+	struct qcu_launch_msg msg;
+	size_t start = t->len;
+	uint8_t *params;
+	cudaError_t err = describe_kernel(n, t->flags, &msg);
+
+	if (err)
+		return err;
+	body = begin(t, QCU_NODE_KERNEL, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	body->kernel = k->id;
+	body->msg = msg;
+	params = more(t, k->param_bytes);
+	if (!params)
+		return cudaErrorMemoryAllocation;
+	if (k->param_bytes)
+		memcpy(params, n->params.kernel.packed, k->param_bytes);
+	((struct qcu_graph_node *)(t->bytes + start))->bytes = (uint32_t)(t->len - start);
+	return cudaSuccess;
+}
+
+static cudaError_t write_memset(struct text *t, const struct CUgraphNode_st *n)
+{
+	const struct cudaMemsetParams *m = &n->params.memset;
+	uint64_t pitch = m->height > 1 ? m->pitch : 0, width = m->width * m->elementSize;
+	uint64_t dst, len;
+	struct qcu_graph_memset *body;
+
+	if (__builtin_mul_overflow(pitch, m->height - 1, &len) ||
+	    __builtin_add_overflow(len, width, &len) || !qcul_copy_lasts(m->dst, len, &dst))
+		return cudaErrorNotSupported;
+	body = begin(t, QCU_NODE_MEMSET, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	*body = (struct qcu_graph_memset){
+		.dst = dst,
+		.pitch = pitch,
+		.width = width,
+		.height = m->height,
+		.value = m->value,
+		.elem = m->elementSize,
+	};
+	return cudaSuccess;
+}
+
+/* Where one end of a copy begins. False: not all of it is memory that the GPU can use. */
+static bool find_end(const struct cudaPitchedPtr *p, const struct cudaPos *pos,
+		     const struct cudaExtent *e, uint64_t *device)
+{
+	uint64_t rows, len, off;
+
+	if (__builtin_mul_overflow(p->ysize, e->depth - 1, &rows) ||
+	    __builtin_add_overflow(rows, e->height - 1, &rows) ||
+	    __builtin_mul_overflow(rows, p->pitch, &len) ||
+	    __builtin_add_overflow(len, e->width, &len) ||
+	    __builtin_mul_overflow(p->ysize, pos->z, &off) ||
+	    __builtin_add_overflow(off, pos->y, &off) ||
+	    __builtin_mul_overflow(off, p->pitch, &off) ||
+	    __builtin_add_overflow(off, pos->x, &off))
+		return false;
+	return qcul_copy_lasts((const char *)p->ptr + off, len, device);
+}
+
+static cudaError_t write_copy(struct text *t, const struct CUgraphNode_st *n)
+{
+	const struct cudaMemcpy3DParms *p = &n->params.copy;
+	struct qcu_graph_copy *body;
+	uint64_t dst, src;
+
+	if (p->srcArray || p->dstArray || !find_end(&p->dstPtr, &p->dstPos, &p->extent, &dst) ||
+	    !find_end(&p->srcPtr, &p->srcPos, &p->extent, &src))
+		return cudaErrorNotSupported;
+	body = begin(t, QCU_NODE_COPY, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	*body = (struct qcu_graph_copy){
+		.dst = dst,
+		.src = src,
+		.dst_pitch = p->dstPtr.pitch,
+		.src_pitch = p->srcPtr.pitch,
+		.dst_rows = p->dstPtr.ysize,
+		.src_rows = p->srcPtr.ysize,
+		.width = p->extent.width,
+		.height = p->extent.height,
+		.depth = p->extent.depth,
+	};
+	return cudaSuccess;
+}
+
+static cudaError_t write_event(struct text *t, const struct CUgraphNode_st *n, uint8_t type)
+{
+	uint32_t id = qcul_handle_id(&qcul_events, n->params.event);
+	cudaError_t err = id ? qcul_event_need(id) : cudaErrorInvalidResourceHandle;
+	struct qcu_graph_event *body;
+
+	if (err)
+		return err;
+	body = begin(t, type, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	body->event = id;
+	return cudaSuccess;
+}
+
+/* An update gets a call of its own: launches that are under way still run the old one. */
+static cudaError_t write_host(struct text *t, struct CUgraphNode_st *n)
+{
+	struct qcul_host_call *call;
+	struct qcu_graph_host *body;
+	cudaError_t err = qcul_graph_host_new(n->params.host.fn, n->params.host.userData, &call);
+
+	if (err)
+		return err;
+	qcul_graph_host_put(n->call);
+	n->call = call;
+	body = begin(t, QCU_NODE_HOST, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	body->token = (uint64_t)(uintptr_t)call;
+	return cudaSuccess;
+}
+
+static cudaError_t write_node(struct text *t, struct CUgraphNode_st *n)
+{
+	switch (n->params.type) {
+	case cudaGraphNodeTypeKernel:
+		return write_kernel(t, n);
+	case cudaGraphNodeTypeMemset:
+		return write_memset(t, n);
+	case cudaGraphNodeTypeMemcpy:
+		return write_copy(t, n);
+	case cudaGraphNodeTypeHost:
+		t->calls = true;
+		return write_host(t, n);
+	case cudaGraphNodeTypeEventRecord:
+		t->records = true;
+		return write_event(t, n, QCU_NODE_RECORD);
+	case cudaGraphNodeTypeWaitEvent:
+		t->waits = true;
+		return write_event(t, n, QCU_NODE_WAIT);
+	case cudaGraphNodeTypeEmpty:
+	case cudaGraphNodeTypeMemAlloc:
+	case cudaGraphNodeTypeMemFree:
+		return write_empty(t, n);
+	default:
+		return cudaErrorNotSupported;
+	}
+}
+
+/* ---- the whole graph ---- */
+
+static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint32_t start);
+
+/* Adds a node that only joins others. */
+static cudaError_t write_joint(struct text *t, uint32_t *number)
+{
+	cudaError_t err = remember(t, NULL) ? write_empty(t, NULL) : cudaErrorMemoryAllocation;
+
+	*number = t->nodes++;
+	return err;
+}
+
+/* The node's dependencies are in t->deps. */
+static cudaError_t write_child(struct text *t, struct CUgraphNode_st *n)
+{
+	const struct CUgraph_st *child = n->params.child;
+	uint32_t start;
+	cudaError_t err = write_joint(t, &start);
+	size_t i, k;
+
+	if (!err)
+		err = write_graph(t, child, start);
+	if (err)
+		return err;
+	/* The end comes after the nodes that no other node comes after. */
+	for (i = 0; i < child->count; i++)
+		child->nodes[i]->mark = false;
+	for (i = 0; i < child->count; i++)
+		for (k = 0; k < child->nodes[i]->dep_count; k++)
+			child->nodes[i]->deps[k].from->mark = true;
+	for (i = 0; i < child->count; i++)
+		if (!child->nodes[i]->mark && !add_dep(t, child->nodes[i]->number))
+			return cudaErrorMemoryAllocation;
+	if (!t->dep_count && !add_dep(t, start))
+		return cudaErrorMemoryAllocation;
+	return write_joint(t, &n->number);
+}
+
+static cudaError_t write_one(struct text *t, struct CUgraphNode_st *n, uint32_t start)
+{
+	cudaError_t err;
+	size_t k;
+
+	t->dep_count = 0;
+	for (k = 0; k < n->dep_count; k++)
+		if (!add_dep(t, n->deps[k].from->number))
+			return cudaErrorMemoryAllocation;
+	if (!n->dep_count && start != NO_NODE && !add_dep(t, start))
+		return cudaErrorMemoryAllocation;
+	if (n->params.type == cudaGraphNodeTypeGraph)
+		return write_child(t, n);
+	if (!remember(t, n))
+		return cudaErrorMemoryAllocation;
+	err = write_node(t, n);
+	n->number = t->nodes++;
+	n->changed = false;
+	return err;
+}
+
+/* Nodes that depend on no other come after `start`. */
+static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint32_t start)
+{
+	struct CUgraphNode_st **order = qcul_graph_order(g);
+	cudaError_t err = order ? cudaSuccess : cudaErrorInvalidValue;
+	size_t i;
+
+	for (i = 0; i < g->count && !err; i++)
+		err = write_one(t, order[i], start);
+	free(order);
+	return err;
+}
+
+static cudaError_t send_make(struct qcul_sent *s, const struct text *t)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_MAKE);
+	struct qcul_handle *slot;
+	cudaError_t err;
+
+	if (t->len > QCU_GRAPH_BYTES_MAX)
+		return cudaErrorMemoryAllocation;
+	slot = qcul_handle_new(&qcul_graphs, &s->id);
+	if (!slot) {
+		s->id = 0;
+		return cudaErrorMemoryAllocation;
+	}
+	s->epoch = qcul_epoch();
+	s->stamp = __atomic_add_fetch(&stamps, 1, __ATOMIC_RELAXED);
+	slot->device = qcul_self.device;
+	slot->flags = s->stamp;
+	cmd.graph_make.buf.addr = (uint64_t)(uintptr_t)t->bytes;
+	cmd.graph_make.buf.len = t->len;
+	cmd.graph_make.graph = s->id;
+	cmd.graph_make.nodes = t->nodes;
+	err = qcul_send(&cmd, 1);
+	if (err) {
+		qcul_handle_drop(&qcul_graphs, s->id);
+		s->id = 0;
+	}
+	return err;
+}
+
+static void text_free(struct text *t)
+{
+	free(t->bytes);
+	free(t->deps);
+	free(t->sent);
+}
+
+cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
+			   unsigned long long flags)
+{
+	struct text t = {.flags = flags};
+	cudaError_t err;
+
+	qcul_sent_drop(s);
+	err = write_graph(&t, g, NO_NODE);
+	if (!err)
+		err = send_make(s, &t);
+	if (!err) {
+		s->nodes = t.sent;
+		s->count = t.nodes;
+		s->records = t.records;
+		s->waits = t.waits;
+		s->calls = t.calls;
+		t.sent = NULL;
+	}
+	text_free(&t);
+	return err;
+}
+
+void qcul_sent_drop(struct qcul_sent *s)
+{
+	struct qCUcmd cmd;
+
+	if (alive(s)) {
+		cmd = qcul_cmd(QCU_OP_GRAPH_DESTROY);
+		cmd.graph_destroy.graph = s->id;
+		(void)qcul_post(&cmd, 1);
+		qcul_handle_drop(&qcul_graphs, s->id);
+	}
+	free(s->nodes);
+	*s = (struct qcul_sent){0};
+}
+
+static cudaError_t send_update(const struct qcul_sent *s, const struct text *t)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_UPDATE);
+
+	if (!t->nodes)
+		return cudaSuccess;
+	cmd.graph_update.buf.addr = (uint64_t)(uintptr_t)t->bytes;
+	cmd.graph_update.buf.len = t->len;
+	cmd.graph_update.graph = s->id;
+	cmd.graph_update.nodes = t->nodes;
+	return t->len > QCU_GRAPH_BYTES_MAX ? cudaErrorGraphExecUpdateFailure : qcul_send(&cmd, 1);
+}
+
+cudaError_t qcul_sent_update(struct qcul_sent *s, const struct CUgraph_st *g,
+			     unsigned long long flags)
+{
+	struct text t = {.flags = flags, .update = true};
+	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
+	uint32_t i;
+
+	for (i = 0; i < s->count && !err; i++) {
+		if (!s->nodes[i] || !s->nodes[i]->changed)
+			continue;
+		err = write_node(&t, s->nodes[i]);
+		t.nodes++;
+	}
+	if (!err)
+		err = send_update(s, &t);
+	text_free(&t);
+	/* A new instance can have what the old one cannot become. */
+	if (err == cudaErrorGraphExecUpdateFailure || err == cudaErrorNotSupported)
+		return qcul_sent_make(s, g, flags);
+	for (i = 0; i < s->count && !err; i++)
+		if (s->nodes[i])
+			s->nodes[i]->changed = false;
+	s->changed = err;
+	return err;
+}
+
+/* ---- launching ---- */
+
+static void expect_calls(const struct qcul_sent *s)
+{
+	uint32_t i;
+
+	for (i = 0; s->calls && i < s->count; i++)
+		if (s->nodes[i] && s->nodes[i]->call)
+			qcul_graph_host_expect(s->nodes[i]->call);
+}
+
+/* The mirror has the launch, or has refused it. */
+static void calls_sent(const struct qcul_sent *s, bool good)
+{
+	uint32_t i;
+
+	for (i = 0; s->calls && i < s->count; i++) {
+		if (!s->nodes[i] || !s->nodes[i]->call)
+			continue;
+		if (good)
+			qcul_graph_host_sent();
+		else
+			qcul_graph_host_put(s->nodes[i]->call);
+	}
+}
+
+static void events_recorded(const struct qcul_sent *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->nodes[i] && s->nodes[i]->params.type == cudaGraphNodeTypeEventRecord)
+			qcul_progress_recorded(
+				qcul_handle_id(&qcul_events, s->nodes[i]->params.event));
+}
+
+/*
+ * A launch that records events is answered, and not posted: so later commands of other threads
+ * about these events come after it.
+ */
+cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_LAUNCH);
+	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
+
+	if (!err)
+		err = qcul_stream_id(stream, &cmd.graph_launch.stream);
+	cmd.graph_launch.graph = s->id;
+	cmd.graph_launch.event = QCU_GRAPH_NO_EVENT;
+	cmd.graph_launch.flags = s->waits ? QCU_GRAPH_AFTER_ALL : 0;
+	if (!err && event) {
+		cmd.graph_launch.event = qcul_handle_id(&qcul_events, event);
+		err = qcul_event_need(cmd.graph_launch.event);
+	}
+	if (err)
+		return err;
+	expect_calls(s);
+	err = s->records ? qcul_send(&cmd, 1) : qcul_post(&cmd, 1);
+	calls_sent(s, !err);
+	if (!err && s->records)
+		events_recorded(s);
+	if (!err && qcul_blocking())
+		err = qcul_stream_wait(cmd.graph_launch.stream);
+	return err;
+}
+
+cudaError_t qcul_sent_upload(const struct qcul_sent *s, cudaStream_t stream)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_LAUNCH);
+	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
+
+	if (!err)
+		err = qcul_stream_id(stream, &cmd.graph_launch.stream);
+	cmd.graph_launch.graph = s->id;
+	cmd.graph_launch.event = QCU_GRAPH_NO_EVENT;
+	cmd.graph_launch.flags = QCU_GRAPH_UPLOAD;
+	return err ? err : qcul_post(&cmd, 1);
+}
