@@ -549,6 +549,8 @@ cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent
 
 	if (!err)
 		err = qcul_stream_id(stream, &cmd.graph_launch.stream);
+	if (!err)
+		cmd.device = qcul_device_ordinal(qcul_stream_device(cmd.graph_launch.stream));
 	cmd.graph_launch.graph = s->id;
 	cmd.graph_launch.event = QCU_GRAPH_NO_EVENT;
 	cmd.graph_launch.flags = s->waits ? QCU_GRAPH_AFTER_ALL : 0;

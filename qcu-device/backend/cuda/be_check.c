@@ -26,7 +26,7 @@ static unsigned int passed, failed;
 /* Results go here, because stdout may have been taken for what kernels print. */
 static FILE *report;
 
-static bool check(bool good, const char *fmt, ...)
+bool check(bool good, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -42,11 +42,7 @@ static bool check(bool good, const char *fmt, ...)
 	return good;
 }
 
-/* An op that the backend leaves out is a failure with a name here, and not a crash. */
-#define CALL(c, op, ...) \
-	((c)->ops->op ? (c)->ops->op((c)->be, ##__VA_ARGS__) : QCU_ERR_NotSupported)
-
-static bool want(int got, int wanted, const char *what)
+bool want(int got, int wanted, const char *what)
 {
 	if (got == wanted)
 		return check(true, "%s", what);
@@ -312,7 +308,7 @@ static void check_params(struct check *c)
 	check(!check_kernel(c, "check_nothing"), "an unknown kernel is not found");
 }
 
-#define CHECK_KERNELS 7u /* in be_check_kernels.cu */
+#define CHECK_KERNELS 8u /* in be_check_kernels.cu */
 
 static void check_names(struct check *c)
 {
@@ -739,6 +735,7 @@ static void all_but_the_fault(struct check *c)
 	check_params(c);
 	check_names(c);
 	check_variables(c);
+	check_graphs(c);
 	check_conditional(c);
 	check_host_memory(c);
 	check_shared(c);

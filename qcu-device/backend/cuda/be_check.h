@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What be_check's two halves share: the checks and the timings.
+ * What the parts of be_check share: the checks, those of graphs, and the timings.
  */
 #ifndef QCU_BE_CHECK_H
 #define QCU_BE_CHECK_H
@@ -33,6 +33,17 @@ static inline struct be_kernel *check_kernel(struct check *c, const char *name)
 
 	return !c->ops->kernel_find || c->ops->kernel_find(c->be, c->module, name, &k) ? NULL : k;
 }
+
+/* be_check.c: report a result, and return whether it is good */
+bool check(bool good, const char *fmt, ...);
+bool want(int got, int wanted, const char *what);
+
+/* An op that the backend leaves out is a failure with a name here, and not a crash. */
+#define CALL(c, op, ...) \
+	((c)->ops->op ? (c)->ops->op((c)->be, ##__VA_ARGS__) : QCU_ERR_NotSupported)
+
+/* be_check_graph.c */
+void check_graphs(struct check *c);
 
 /* be_check_time.c */
 void check_timings(struct check *c, FILE *out);

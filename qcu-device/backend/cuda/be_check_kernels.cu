@@ -52,6 +52,12 @@ extern "C" __global__ void check_shared(int *out, int n)
 	out[threadIdx.x] = tile[n - 1 - threadIdx.x];
 }
 
+/* One that comes too early or twice changes the result. */
+extern "C" __global__ void check_step(unsigned int *p, unsigned int n)
+{
+	*p = *p * 5 + n;
+}
+
 extern "C" __global__ void check_print(int n)
 {
 	printf("check %d of %d\n", (int)threadIdx.x, n);

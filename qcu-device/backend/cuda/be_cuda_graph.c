@@ -98,6 +98,12 @@ static struct cudaMemcpy3DParms copy_params(const struct be_box *b)
 	};
 }
 
+/* CUDA's params for boxes have no pitch of 2 GiB and more. */
+static bool is_line(const struct be_box *b)
+{
+	return b->height == 1 && b->depth == 1;
+}
+
 /* ---- making ---- */
 
 static int set_attributes(struct be *be, cudaGraphNode_t node, const struct be_launch *l)
@@ -130,10 +136,21 @@ static int add_kernel(struct be *be, struct be_graph *g, const struct be_node *n
 	return ret;
 }
 
+static int add_copy(struct be *be, struct be_graph *g, const struct be_node *n,
+		    const cudaGraphNode_t *deps, cudaGraphNode_t *node)
+{
+	const struct be_box *b = &n->box;
+	struct cudaMemcpy3DParms p = copy_params(b);
+
+	if (is_line(b))
+		return CU(be, cudaGraphAddMemcpyNode1D, node, g->graph, deps, n->dep_count,
+			  p.dstPtr.ptr, p.srcPtr.ptr, b->width, cudaMemcpyDefault);
+	return CU(be, cudaGraphAddMemcpyNode, node, g->graph, deps, n->dep_count, &p);
+}
+
 static int add(struct be *be, struct be_graph *g, const struct be_node *n,
 	       const cudaGraphNode_t *deps, cudaGraphNode_t *node)
 {
-	struct cudaMemcpy3DParms copy;
 	struct cudaMemsetParams set;
 	struct cudaHostNodeParams host;
 
@@ -144,8 +161,7 @@ static int add(struct be *be, struct be_graph *g, const struct be_node *n,
 		set = memset_params(&n->set);
 		return CU(be, cudaGraphAddMemsetNode, node, g->graph, deps, n->dep_count, &set);
 	case QCU_NODE_COPY:
-		copy = copy_params(&n->box);
-		return CU(be, cudaGraphAddMemcpyNode, node, g->graph, deps, n->dep_count, &copy);
+		return add_copy(be, g, n, deps, node);
 	case QCU_NODE_RECORD:
 		return CU(be, cudaGraphAddEventRecordNode, node, g->graph, deps, n->dep_count,
 			  n->event->e);
@@ -271,6 +287,10 @@ static int set_node(struct be *be, struct be_graph *g, const struct be_node *n)
 		return CU(be, cudaGraphExecMemsetNodeSetParams, g->exec, node, &set);
 	case QCU_NODE_COPY:
 		copy = copy_params(&n->box);
+		if (is_line(&n->box))
+			return CU(be, cudaGraphExecMemcpyNodeSetParams1D, g->exec, node,
+				  copy.dstPtr.ptr, copy.srcPtr.ptr, n->box.width,
+				  cudaMemcpyDefault);
 		return CU(be, cudaGraphExecMemcpyNodeSetParams, g->exec, node, &copy);
 	case QCU_NODE_RECORD:
 		return CU(be, cudaGraphExecEventRecordNodeSetEvent, g->exec, node, n->event->e);

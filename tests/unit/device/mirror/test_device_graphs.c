@@ -138,8 +138,10 @@ static struct qcu_graph_memset *set(uint32_t index, uint64_t at, uint32_t value)
 	return (void *)(node(QCU_NODE_MEMSET, index, &body, sizeof(body), NULL, 0) + 1);
 }
 
+/* Comes after the node before it. */
 static struct qcu_graph_copy *copy(uint32_t index, uint64_t to, uint64_t from, uint64_t len)
 {
+	const uint32_t before = index - 1;
 	const struct qcu_graph_copy body = {
 		.dst = to,
 		.src = from,
@@ -152,7 +154,7 @@ static struct qcu_graph_copy *copy(uint32_t index, uint64_t to, uint64_t from, u
 		.depth = 1,
 	};
 
-	return (void *)(node(QCU_NODE_COPY, index, &body, sizeof(body), NULL, 0) + 1);
+	return (void *)(node(QCU_NODE_COPY, index, &body, sizeof(body), &before, index > 0) + 1);
 }
 
 static int send(struct qCUcmd c)

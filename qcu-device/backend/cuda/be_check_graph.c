@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * be_check's checks of graphs: wrong ones, chains, branches, fills, copies of every shape, events,
+ * host functions, launches one after the other, and updates, also while a launch is under way.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qcu-device/backend/cuda/be_check.h"
+
+#define CHAIN	 100u
+#define BRANCHES 12u
+
+/* A word that a kernel has changed shows how often, and in which order. */
+struct step {
+	uint64_t p;
+	uint32_t n;
+} __attribute__((packed));
+
+static struct be_node kernel_node(struct be_kernel *k, const struct step *s, uint32_t index,
+				  const uint32_t *deps, uint32_t count)
+{
+	return (struct be_node){
+		.type = QCU_NODE_KERNEL,
+		.index = index,
+		.deps = deps,
+		.dep_count = count,
+		.kernel = k,
+		.launch = {.grid = {1, 1, 1},
+			   .block = {1, 1, 1},
+			   .params = s,
+			   .param_bytes = sizeof(*s)},
+	};
+}
+
+static struct be_node set_node(uint64_t at, uint32_t words, uint32_t value, uint32_t index,
+			       const uint32_t *deps, uint32_t count)
+{
+	return (struct be_node){
+		.type = QCU_NODE_MEMSET,
+		.index = index,
+		.deps = deps,
+		.dep_count = count,
+		.set = {.dst = at, .width = 4ull * words, .height = 1, .value = value, .elem = 4},
+	};
+}
+
+static struct be_node copy_node(uint64_t to, uint64_t from, uint64_t len, uint32_t index,
+				const uint32_t *deps, uint32_t count)
+{
+	return (struct be_node){
+		.type = QCU_NODE_COPY,
+		.index = index,
+		.deps = deps,
+		.dep_count = count,
+		.box = {.dst = {.addr = to, .pitch = len, .rows = 1},
+			.src = {.addr = from, .pitch = len, .rows = 1},
+			.width = len,
+			.height = 1,
+			.depth = 1},
+	};
+}
+
+static uint32_t step(uint32_t v, uint32_t n)
+{
+	return v * 5 + n;
+}
+
+static bool launch(struct check *c, struct be_graph *g, struct be_stream *s)
+{
+	return want(CALL(c, graph_launch, g, s), 0, "graph_launch");
+}
+
+static bool launch_and_wait(struct check *c, struct be_graph *g)
+{
+	return launch(c, g, c->legacy) && want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+}
+
+static void check_bad(struct check *c, struct be_kernel *k)
+{
+	struct step s = {c->scratch, 1};
+	struct be_node n = kernel_node(k, &s, 0, NULL, 0);
+	struct be_graph *g = NULL;
+
+	n.launch.grid.x = 0;
+	check(CALL(c, graph_make, 0, &n, 1, &g) != 0, "no graph with a kernel without blocks");
+	n = kernel_node(k, &s, 0, NULL, 0);
+	n.launch.param_bytes = 1;
+	check(CALL(c, graph_make, 0, &n, 1, &g) != 0, "none with too few parameters");
+	want(CALL(c, device_sync, 0), 0, "no error is left behind");
+	want(CALL(c, graph_make, 0, NULL, 0, &g), 0, "a graph without nodes");
+	launch_and_wait(c, g);
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+}
+
+static void check_chain(struct check *c, struct be_kernel *k)
+{
+	struct be_node nodes[CHAIN + 2];
+	struct step s[CHAIN];
+	uint32_t before[CHAIN + 2], i, v = 0, *w = c->window;
+	struct be_graph *g = NULL;
+
+	for (i = 0; i < CHAIN + 2; i++)
+		before[i] = i - 1;
+	nodes[0] = set_node(c->scratch, 1, 3, 0, NULL, 0);
+	for (i = 0; i < CHAIN; i++) {
+		s[i] = (struct step){c->scratch, i};
+		nodes[i + 1] = kernel_node(k, &s[i], i + 1, &before[i + 1], 1);
+	}
+	nodes[CHAIN + 1] = copy_node((uintptr_t)w, c->scratch, 4, CHAIN + 1, &before[CHAIN + 1], 1);
+	if (!want(CALL(c, graph_make, 0, nodes, CHAIN + 2, &g), 0, "graph_make of a chain"))
+		return;
+	memset(nodes, 0, sizeof(nodes));
+	memset(s, 0, sizeof(s));
+	want(CALL(c, graph_upload, g, c->legacy), 0, "graph_upload");
+	for (v = 3, i = 0; i < CHAIN; i++)
+		v = step(v, i);
+	*w = 0;
+	launch_and_wait(c, g);
+	check(*w == v, "a chain of %u kernels", CHAIN);
+	*w = 0;
+	launch_and_wait(c, g);
+	check(*w == v, "the same once more");
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+}
+
+static void check_branches(struct check *c, struct be_kernel *k)
+{
+	struct be_node nodes[2 * BRANCHES + 2];
+	struct step s[2 * BRANCHES];
+	uint32_t zero = 0, before[2 * BRANCHES], ends[BRANCHES], i, *w = c->window;
+	struct be_graph *g = NULL;
+	bool good = true;
+
+	nodes[0] = set_node(c->scratch, BRANCHES, 7, 0, NULL, 0);
+	for (i = 0; i < BRANCHES; i++) {
+		s[2 * i] = (struct step){c->scratch + 4 * i, i};
+		s[2 * i + 1] = (struct step){c->scratch + 4 * i, 100};
+		before[i] = 2 * i + 1;
+		ends[i] = 2 * i + 2;
+		nodes[2 * i + 1] = kernel_node(k, &s[2 * i], 2 * i + 1, &zero, 1);
+		nodes[2 * i + 2] = kernel_node(k, &s[2 * i + 1], 2 * i + 2, &before[i], 1);
+	}
+	nodes[2 * BRANCHES + 1] =
+		copy_node((uintptr_t)w, c->scratch, 4 * BRANCHES, 2 * BRANCHES + 1, ends, BRANCHES);
+	if (!want(CALL(c, graph_make, 0, nodes, 2 * BRANCHES + 2, &g), 0, "graph_make of branches"))
+		return;
+	memset(w, 0, 4 * BRANCHES);
+	launch_and_wait(c, g);
+	for (i = 0; i < BRANCHES; i++)
+		good &= w[i] == step(step(7, i), 100);
+	check(good, "%u branches", BRANCHES);
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+}
+
+/* Rows with gaps, slices with gaps, and the way back. */
+static void check_boxes(struct check *c)
+{
+	unsigned char *w = c->window;
+	uint64_t dev = c->scratch, at = (uintptr_t)w;
+	uint32_t zero = 0, one = 1;
+	struct be_node nodes[3] = {
+		{.type = QCU_NODE_MEMSET,
+		 .set = {.dst = dev,
+			 .pitch = 128,
+			 .width = 96,
+			 .height = 12,
+			 .value = 9,
+			 .elem = 1}},
+		{.type = QCU_NODE_COPY, .index = 1, .deps = &zero, .dep_count = 1},
+		{.type = QCU_NODE_COPY, .index = 2, .deps = &one, .dep_count = 1},
+	};
+	struct be_graph *g = NULL;
+	unsigned int x, y, z;
+	bool good = true;
+
+	nodes[1].box = (struct be_box){
+		.dst = {.addr = dev, .pitch = 128, .rows = 4},
+		.src = {.addr = at, .pitch = 64, .rows = 5},
+		.width = 32,
+		.height = 2,
+		.depth = 3,
+	};
+	nodes[2].box = (struct be_box){
+		.dst = {.addr = at + 4096, .pitch = 128, .rows = 12},
+		.src = {.addr = dev, .pitch = 128, .rows = 12},
+		.width = 96,
+		.height = 12,
+		.depth = 1,
+	};
+	for (x = 0; x < 4096; x++)
+		w[x] = (unsigned char)(x * 7 + x / 64);
+	memset(w + 4096, 0, 4096);
+	if (!want(CALL(c, graph_make, 0, nodes, 3, &g), 0, "graph_make of boxes"))
+		return;
+	launch_and_wait(c, g);
+	for (z = 0; z < 3; z++)
+		for (y = 0; y < 4; y++)
+			for (x = 0; x < 128; x++) {
+				unsigned char is = w[4096 + (z * 4 + y) * 128 + x];
+				unsigned char should = x < 96 ? 9 : 0;
+
+				if (x < 32 && y < 2)
+					should = w[(z * 5 + y) * 64 + x];
+				good &= is == should;
+			}
+	check(good, "rows and slices are in their places, and nothing else");
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+}
+
+static atomic_bool gate;
+static atomic_uint calls;
+
+static void hold(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&gate))
+		usleep(100);
+	atomic_fetch_add(&calls, 1);
+}
+
+static void check_updates(struct check *c, struct be_kernel *k)
+{
+	uint32_t zero = 0, one = 1, two = 2, *w = c->window;
+	struct step s = {c->scratch, 1}, t = {c->scratch, 2};
+	struct be_node nodes[4] = {
+		{.type = QCU_NODE_HOST, .host = {hold, NULL}},
+		set_node(c->scratch, 1, 10, 1, &zero, 1),
+		kernel_node(k, &s, 2, &one, 1),
+		copy_node((uintptr_t)w, c->scratch, 4, 3, &two, 1),
+	};
+	struct be_graph *g = NULL;
+
+	if (!want(CALL(c, graph_make, 0, nodes, 4, &g), 0, "graph_make"))
+		return;
+	w[0] = w[8] = 0;
+	atomic_store(&gate, false);
+	atomic_store(&calls, 0);
+	launch(c, g, c->legacy);
+	nodes[1] = set_node(c->scratch, 1, 20, 1, NULL, 0);
+	nodes[2] = kernel_node(k, &t, 2, NULL, 0);
+	nodes[3] = copy_node((uintptr_t)(w + 8), c->scratch, 4, 3, NULL, 0);
+	want(CALL(c, graph_update, g, nodes + 1, 3), 0, "graph_update of a graph that runs");
+	atomic_store(&gate, true);
+	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+	check(w[0] == step(10, 1) && !w[8], "it does what it was told before");
+	launch_and_wait(c, g);
+	check(w[8] == step(20, 2) && atomic_load(&calls) == 2, "then what it was told last");
+	nodes[2].off = true;
+	want(CALL(c, graph_update, g, nodes + 2, 1), 0, "a kernel is left out");
+	launch_and_wait(c, g);
+	check(w[8] == 20, "without it");
+	nodes[2].off = false;
+	want(CALL(c, graph_update, g, nodes + 2, 1), 0, "and taken in again");
+	launch_and_wait(c, g);
+	check(w[8] == step(20, 2), "with it");
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+}
+
+/* An event in the middle is done while the graph still runs, in which a stream's launch waits. */
+static void check_events(struct check *c, struct be_kernel *k)
+{
+	uint32_t before[] = {0, 1, 2}, *w = c->window;
+	struct step s = {c->scratch, 1};
+	struct be_stream *a = NULL, *b = NULL;
+	struct be_event *e = NULL;
+	struct be_graph *g = NULL;
+
+	if (!want(CALL(c, event_create, 0, 2, &e), 0, "event_create") ||
+	    !want(CALL(c, stream_create, 0, 1, 0, &a), 0, "stream_create") ||
+	    !want(CALL(c, stream_create, 0, 1, 0, &b), 0, "stream_create"))
+		return;
+	struct be_node nodes[4] = {
+		kernel_node(k, &s, 0, NULL, 0),
+		{.type = QCU_NODE_RECORD,
+		 .index = 1,
+		 .deps = &before[0],
+		 .dep_count = 1,
+		 .event = e},
+		{.type = QCU_NODE_HOST,
+		 .index = 2,
+		 .deps = &before[1],
+		 .dep_count = 1,
+		 .host = {hold, NULL}},
+		copy_node((uintptr_t)w, c->scratch, 4, 3, &before[2], 1),
+	};
+	struct be_memset zero = {.dst = c->scratch, .width = 4, .height = 1, .value = 0, .elem = 4};
+
+	want(CALL(c, mem_set, &zero, c->legacy), 0, "mem_set");
+	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+	if (!want(CALL(c, graph_make, 0, nodes, 4, &g), 0, "graph_make with events"))
+		return;
+	atomic_store(&gate, false);
+	*w = 0;
+	launch(c, g, a);
+	want(CALL(c, event_sync, e), 0, "an event in the middle of a graph");
+	want(CALL(c, stream_query, a), QCU_ERR_NotReady, "the graph still runs");
+	launch(c, g, b);
+	want(CALL(c, stream_query, b), QCU_ERR_NotReady, "its next launch waits for it");
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy of a graph that runs");
+	check(!*w, "nothing has come behind the host function");
+	atomic_store(&gate, true);
+	want(CALL(c, stream_sync, a), 0, "stream_sync");
+	want(CALL(c, stream_sync, b), 0, "stream_sync");
+	check(*w == step(step(0, 1), 1), "both launches are done");
+	CALL(c, stream_destroy, a);
+	CALL(c, stream_destroy, b);
+	CALL(c, event_destroy, e);
+}
+
+/* Kernels with attributes. A backend may refuse to change these in place, with the one error. */
+static void check_attributes(struct check *c, struct be_kernel *k)
+{
+	uint32_t *w = c->window, zero = 0;
+	struct step s = {c->scratch, 4};
+	struct be_node nodes[3] = {set_node(c->scratch, 1, 6, 0, NULL, 0),
+				   kernel_node(k, &s, 1, &zero, 1)};
+	struct be_graph *g = NULL;
+	uint32_t one = 1;
+	int ret;
+
+	nodes[1].launch.flags = QCU_LAUNCH_COOPERATIVE | QCU_LAUNCH_PRIORITY;
+	nodes[2] = copy_node((uintptr_t)w, c->scratch, 4, 2, &one, 1);
+	if (!want(CALL(c, graph_make, 0, nodes, 3, &g), 0, "graph_make of a cooperative kernel"))
+		return;
+	*w = 0;
+	launch_and_wait(c, g);
+	check(*w == step(6, 4), "a cooperative kernel in a graph");
+	nodes[1].deps = NULL;
+	nodes[1].dep_count = 0;
+	ret = CALL(c, graph_update, g, nodes + 1, 1);
+	check(!ret || ret == QCU_ERR_GraphExecUpdateFailure, "an update of it, or not: %d", ret);
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+}
+
+void check_graphs(struct check *c)
+{
+	struct be_kernel *k = check_kernel(c, "check_step");
+
+	if (!check(k, "kernel_find of check_step"))
+		return;
+	check_bad(c, k);
+	check_chain(c, k);
+	check_branches(c, k);
+	check_boxes(c);
+	check_updates(c, k);
+	check_events(c, k);
+	check_attributes(c, k);
+	want(CALL(c, device_sync, 0), 0, "no error is left behind");
+}
