@@ -169,17 +169,21 @@ static void says_what_is_missing(void **state)
 
 static void says_both_versions(void **state)
 {
+	char library[32], module[32];
+
 	(void)state;
+	snprintf(library, sizeof(library), "libcudart speaks %u", QCU_WIRE_VERSION);
+	snprintf(module, sizeof(module), "module %u", QCU_WIRE_VERSION);
 	hello_errno = EPROTO;
 	driver_version = 7;
 	device_version = 8;
 	assert_says(cudaErrorInsufficientDriver, "module 7", "device 8");
 	hello_errno = 0;
-	assert_says(cudaErrorInsufficientDriver, "module 7", "libcudart speaks 1");
+	assert_says(cudaErrorInsufficientDriver, "module 7", library);
 	hello_errno = EPROTO;
 	driver_version = QCU_WIRE_VERSION;
 	/* The exit code holds only the low 8 bits of this error. */
-	assert_says(cudaErrorSystemDriverMismatch, "module 1", "device 8");
+	assert_says(cudaErrorSystemDriverMismatch, module, "device 8");
 }
 
 static void asks_for_chunks_of_a_size(void **state)
