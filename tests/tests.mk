@@ -108,6 +108,14 @@ $(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/host/vhost.o $(B)/qcu-device/q
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
 		$(SOFT_LIB) $(VHOST_USER_LIB) $(DEVICE_LIBS)
 
+# Programs with the runtime linked in, also without a VM: one for each way in which they use the runtime.
+# tests/vm/launcher/linked.sh runs all of them.
+STATIC_PROGRAMS := bad_calls cooperative_grid fork_child graphs host_functions ipc_memory libraries malloc_sparse \
+	managed_units managed_variables matmul memory_pools multi_thread per_thread_streams printf_kernel symbols \
+	texture_2d
+STATIC_ENV := env LD_AUDIT=$(abspath $(B))/loopback/libqcuda-loader.so \
+	LD_PRELOAD=$(abspath $(B))/loopback/libcudart.so.13
+
 # The list of tests, one per line: group, name, command.
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
@@ -119,6 +127,7 @@ $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
 $(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
 $(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
 $(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
+$(if $(SAN),,$(foreach t,$(STATIC_PROGRAMS),loopback guest-static/$(t) $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loader/cases.sh $(B) $(t);))
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
