@@ -7,9 +7,10 @@ LOADER_FIND := $(addprefix $(LOADER)/,elf.o linked.o)
 LOADER_OBJS := $(addprefix $(LOADER)/,audit.o bind.o patch.o say.o) $(LOADER_FIND)
 LOADER_LIBRARY := $(B)/qcu-library/libqcuda-loader.so
 
-$(LOADER)/runtime_names.inc: qcu-library/cudart.syms
+# CUDA 13.0's functions. Later ones have their version at the end of the line.
+$(LOADER)/runtime_names.inc: qcu-library/cudart.syms qcu-library/loader/loader.mk
 	@mkdir -p $(@D)
-	sed -n 's/^\([_a-z][^ ]*\) .*/"\1",/p' $< | LC_ALL=C sort >$@
+	awk '!/^#/ && NF == 2 { print "\"" $$1 "\"," }' $< | LC_ALL=C sort >$@
 
 $(LOADER)/linked.o: $(LOADER)/runtime_names.inc
 $(LOADER)/linked.o: override CFLAGS += -I$(LOADER)
