@@ -53,8 +53,10 @@ static const char last_in_11[] = "cudaBindTexture";
 struct seen {
 	uint64_t addr[KNOWN];
 	bool have[KNOWN];
-	bool mark, in_12, in_11;
-	const char *twice; /* a function that has two addresses */
+	bool mark;
+	uint64_t in_12, in_11; /* the addresses of these functions, or 0 */
+	uint64_t low, high;    /* the first and the last function that we know */
+	const char *twice;     /* a function that has two addresses */
 };
 
 static int by_name(const void *a, const void *b)
@@ -161,16 +163,28 @@ static void look(const struct qcul_elf_symbols *t, struct seen *seen)
 			seen->mark = true;
 		if (!is_function(&s) || !looks_public(s.name))
 			continue;
-		seen->in_12 |= !strcmp(s.name, last_in_12);
-		seen->in_11 |= !strcmp(s.name, last_in_11);
+		if (!strcmp(s.name, last_in_12))
+			seen->in_12 = s.addr;
+		if (!strcmp(s.name, last_in_11))
+			seen->in_11 = s.addr;
 		k = index_of(s.name);
 		if (k < 0)
 			continue;
 		if (seen->have[k] && seen->addr[k] != s.addr)
 			seen->twice = known[k];
+		if (s.addr < seen->low)
+			seen->low = s.addr;
+		if (s.addr > seen->high)
+			seen->high = s.addr;
 		seen->have[k] = true;
 		seen->addr[k] = s.addr;
 	}
+}
+
+/* The runtime's functions lie among one another. A program may have one of such a name, too. */
+static bool among(const struct seen *seen, uint64_t addr)
+{
+	return addr >= seen->low && addr <= seen->high;
 }
 
 /* Decides on the version. False: it is none that we serve. */
@@ -192,9 +206,9 @@ static bool version(const struct seen *seen, struct qcul_linked *l)
 			first = i;
 	}
 	l->state = QCUL_LINKED_OTHER;
-	if (seen->in_11) {
+	if (seen->in_11 && among(seen, seen->in_11)) {
 		snprintf(l->what, sizeof(l->what), "of CUDA 11 or earlier");
-	} else if (seen->in_12) {
+	} else if (seen->in_12 && among(seen, seen->in_12)) {
 		l->major = 12;
 	} else if (missing) {
 		snprintf(l->what, sizeof(l->what), "of an unknown version, without %s",
@@ -209,19 +223,12 @@ static bool version(const struct seen *seen, struct qcul_linked *l)
 static bool collect(const struct qcul_elf_symbols *t, const struct seen *seen,
 		    struct qcul_linked *l)
 {
-	uint64_t low = UINT64_MAX, high = 0;
 	struct qcul_elf_symbol s;
 	size_t i;
 
-	for (i = 0; i < KNOWN; i++) {
-		if (!seen->have[i])
-			continue;
-		low = seen->addr[i] < low ? seen->addr[i] : low;
-		high = seen->addr[i] > high ? seen->addr[i] : high;
-	}
 	for (i = 0; i < t->count; i++) {
 		if (!qcul_elf_symbol(t, i, &s) || !is_function(&s) || !looks_public(s.name) ||
-		    s.addr < low || s.addr > high)
+		    !among(seen, s.addr))
 			continue;
 		if (l->count == QCUL_SITES_MAX) {
 			contradicts(l, "it has more functions than any runtime, %s%s", s.name,
@@ -311,7 +318,7 @@ void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 {
 	const char *soname = qcul_elf_dynamic_text(e, DT_SONAME, 0);
 	struct qcul_elf_symbols t;
-	struct seen seen = {0};
+	struct seen seen = {.low = UINT64_MAX};
 	uint64_t value;
 
 	l->state = QCUL_LINKED_NONE;

@@ -178,7 +178,8 @@ static void cuda_11(void **state)
 {
 	(void)state;
 	elf_file_plan_12(&plan);
-	plan.name[plan.symbols++] = "cudaBindTexture";
+	plan.name[plan.symbols - 1] = "cudaBindTexture";
+	plan.name[plan.symbols++] = "cudaMemcpy";
 	elf_file_make(&file, &plan);
 	assert_int_equal(find(), QCUL_LINKED_OTHER);
 	assert_non_null(strstr(linked.what, "CUDA 11"));
@@ -217,6 +218,19 @@ static void cuda_13(void **state)
 		assert_int_equal(linked.sites[i].addr, ELF_FILE_CODE + (i + 1) * 16);
 		assert_string_equal(linked.sites[i].name, plan.name[i + 1]);
 	}
+}
+
+/* Functions of these names that are the program's own say nothing about the version. */
+static void old_names_of_the_program(void **state)
+{
+	(void)state;
+	elf_file_plan_13(&plan);
+	plan.name[plan.symbols++] = "cudaThreadSynchronize";
+	plan.name[plan.symbols++] = "cudaBindTexture";
+	elf_file_make(&file, &plan);
+	assert_int_equal(find(), QCUL_LINKED_FOUND);
+	assert_int_equal(linked.major, 13);
+	assert_int_equal(linked.count, plan.symbols - 3);
 }
 
 /* A function that a later CUDA 13 has lies among those that we know. One outside is the program's.
@@ -434,6 +448,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_version),
 		cmocka_unit_test(cuda_12),
 		cmocka_unit_test(cuda_13),
+		cmocka_unit_test(old_names_of_the_program),
 		cmocka_unit_test(later_functions),
 		cmocka_unit_test(stripped),
 		cmocka_unit_test(a_library_of_nvidia),
