@@ -159,7 +159,7 @@ static void look(const struct qcul_elf_symbols *t, struct seen *seen)
 	for (i = 0; i < t->count; i++) {
 		if (!qcul_elf_symbol(t, i, &s) || !s.defined)
 			continue;
-		if (!strncmp(s.name, mark, sizeof(mark) - 1))
+		if (!seen->mark && !strncmp(s.name, mark, sizeof(mark) - 1))
 			seen->mark = true;
 		if (!is_function(&s) || !looks_public(s.name))
 			continue;
@@ -262,17 +262,30 @@ static void drop_repeated(struct qcul_linked *l)
 	l->count = n;
 }
 
+static bool in_code(const struct qcul_elf *e, const struct qcul_site *s)
+{
+	size_t offset;
+
+	return qcul_elf_offset(e, s->addr, QCUL_SITE_BYTES, PF_X, &offset) &&
+	       qcul_elf_offset(e, s->addr, s->size, PF_X, &offset);
+}
+
 /* Each function must lie in the code, and have room for a jump. */
 static bool check_sites(const struct qcul_elf *e, struct qcul_linked *l)
 {
-	size_t i, offset;
+	const struct qcul_site *first = l->sites, *last = l->sites + l->count - 1;
+	bool together;
+	size_t i;
+
+	/* Mostly one segment has all of them. As they must not overlap, one look will do. */
+	together = qcul_elf_offset(e, first->addr, last->addr - first->addr, PF_X, &i) &&
+		   in_code(e, last);
 
 	for (i = 0; i < l->count; i++) {
 		const struct qcul_site *s = &l->sites[i];
 		const struct qcul_site *next = i + 1 < l->count ? s + 1 : NULL;
 
-		if (!qcul_elf_offset(e, s->addr, QCUL_SITE_BYTES, PF_X, &offset) ||
-		    !qcul_elf_offset(e, s->addr, s->size, PF_X, &offset))
+		if (!together && !in_code(e, s))
 			contradicts(l, "%s lies outside the code%s", s->name, "");
 		else if (!s->size)
 			contradicts(l, "%s has the size 0%s", s->name, "");
@@ -288,14 +301,14 @@ static bool check_sites(const struct qcul_elf *e, struct qcul_linked *l)
 	return true;
 }
 
-/* No other function may begin inside a jump. */
+/* No other function may begin inside a jump. One at a multiple of 16 cannot. */
 static bool check_room(const struct qcul_elf_symbols *t, struct qcul_linked *l)
 {
 	struct qcul_elf_symbol s;
 	size_t i, low, high;
 
 	for (i = 0; i < t->count; i++) {
-		if (!qcul_elf_symbol(t, i, &s) || !is_function(&s))
+		if (!qcul_elf_symbol(t, i, &s) || !is_function(&s) || !(s.addr % QCUL_SITE_ALIGN))
 			continue;
 		/* The last site that begins before this function. */
 		for (low = 0, high = l->count; low < high;) {
