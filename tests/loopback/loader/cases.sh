@@ -120,6 +120,12 @@ case_check_bad_input() {
 	ends 3 none "$check" --brief "$B/host"
 }
 
+# No library can be loaded into such a program.
+case_wholly_static() {
+	ends 1 'it is linked statically as a whole' "$check" "$B/wholly_static"
+	ends 1 refused "$check" --brief "$B/wholly_static"
+}
+
 # libcudart.so.12 is in a folder that lies beside the module, and cannot be loaded.
 case_missing_library() {
 	copy linked
@@ -157,6 +163,11 @@ case_by_the_dynamic_linker() {
 
 case_no_pie() {
 	ends 0 '' with_module "$B/linked_no_pie"
+}
+
+# Code and constants in one segment, as older linkers made it.
+case_one_segment() {
+	ends 0 '' with_module "$B/linked_one_segment"
 }
 
 case_rdc() {

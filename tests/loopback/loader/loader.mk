@@ -2,12 +2,12 @@
 # Programs with the runtime linked in, and what is done to them. cases.sh runs them.
 
 LOADER_CASES := stripped stripped_plugin stripped_shared lying_table unknown_version cuda_11 other_architecture \
-	refused_code check_bad_input missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
-	rdc per_thread threads plugins needed_library two_versions pages seccomp own_code without_cuda
+	refused_code check_bad_input wholly_static missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
+	one_segment rdc per_thread threads plugins needed_library two_versions pages seccomp own_code without_cuda
 
 LOADER_TEST := $(B)/tests/loader
-LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc linked_per_thread shared plugin.so \
-	plugin2.so needs)
+LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc linked_per_thread linked_one_segment \
+	wholly_static shared plugin.so plugin2.so needs)
 LOADER_C := $(addprefix $(LOADER_TEST)/,host no_exec edit)
 LOADER_BUILD := $(LOADER_LINKED) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(B)/loopback/libqcuda-loader.so \
 	$(QCU_CHECK)
@@ -20,6 +20,8 @@ $(B)/loopback/libqcuda-loader.so: $(LOADER_LIBRARY) $(LOOPBACK_LIBRARY)
 	ln -sf ../qcu-library/libqcuda-loader.so $@
 
 $(LOADER_TEST)/linked_no_pie: LOADER_FLAGS := -Xcompiler -fno-pie -Xlinker -no-pie
+$(LOADER_TEST)/linked_one_segment: LOADER_FLAGS := -Xlinker -z -Xlinker noseparate-code
+$(LOADER_TEST)/wholly_static: LOADER_FLAGS := -Xcompiler -static -Xlinker --no-warnings
 $(LOADER_TEST)/linked_rdc: LOADER_FLAGS := -rdc=true -DRDC tests/loopback/loader/unit.cu
 $(LOADER_TEST)/linked_per_thread: LOADER_FLAGS := --default-stream per-thread
 $(LOADER_TEST)/shared: LOADER_FLAGS := -cudart shared
