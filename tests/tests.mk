@@ -46,7 +46,7 @@ $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
-$(foreach t,ipc_event ipc_killed ipc_memory,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t)): tests/guest/processes/ipc.h
+$(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
 # A program of two compilation units.
 MANAGED_UNITS := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest guest-static))
@@ -56,8 +56,9 @@ $(GUEST_OBJECTS)/managed_units.o: GUEST_FLAGS := -rdc=true
 $(GUEST_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -O3 -Itests/guest -rdc=true -c -o $@ $<
-$(B)/tests/guest-O0/managed_units: GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
-$(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(B)/tests/guest-O0/managed_units: \
+MANAGED_UNITS_WHOLE := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest-O0 guest-12))
+$(MANAGED_UNITS_WHOLE): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
+$(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGED_UNITS_WHOLE): \
 	$(wildcard tests/guest/managed/units/*)
 
 # The debugger's builds that run under the sanitizers. Only a few: they are slow there, and the
@@ -70,6 +71,23 @@ FAST_PROGRAMS := black_scholes mandelbrot nbody
 $(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
+
+# The same programs for CUDA 12: nvcc compiles them with the headers of CUDA 12 and links them with its
+# library, if these can be had. Left out are those that use calls in the form of 13, calls that are new
+# in 13, or the toolkit's own C++ headers, which refuse other versions.
+CUDA12 := $(shell scripts/cuda-wheels --print-dir 12.9)
+CUDA12_NOT := bad_calls batch_copies graph_conditional graph_memory graph_parameters graphs managed_advice managed_graphs \
+	memory_pools peer_access per_thread_copies per_thread_streams stream_capture \
+	cooperative_grid cooperative_groups scoped_atomics
+CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT),$(GUEST_PROGRAMS))
+.PHONY: cuda12-headers
+cuda12-headers: | deps
+	@scripts/cuda-wheels 12.9 >/dev/null || echo "the programs for CUDA 12 are left out"
+$(B)/tests/guest-12/per_thread_%: GUEST_FLAGS := --default-stream per-thread
+$(B)/tests/guest-12/%: %.cu tests/guest/check.h | deps cuda12-headers
+	@mkdir -p $(@D)
+	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC) -cudart shared -O3 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
+		-gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # Measures the software GPU's speed on two cores. It is also a test, with the promised times as limits.
 SOFT_BENCH := $(B)/perf/soft/kernels
@@ -157,4 +175,5 @@ loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(if $(SAN),,$(LOADER_BUILD))
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(GUEST_PROGRAMS:%=$(B)/tests/guest-static/%) \
 	$(GUEST_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
+	$(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)

@@ -158,8 +158,11 @@ static void copies(void)
 	REQUIRE(count == 2, "%d calls", count);
 	memset(down, 0, LEN);
 	OK(qcul_MemcpyWithAttributesAsync_ptsz(down, device, LEN, &attributes, NULL));
+	memset(again, 0, LEN);
+	OK(qcul_Memcpy3DWithAttributesAsync_ptsz(&op, 0, NULL));
 	OK(qcul_LaunchHostFunc_v2_ptsz(NULL, host, &count, 0));
 	OK(cudaStreamSynchronize(cudaStreamPerThread));
+	REQUIRE(differs(up, again, LEN) == LEN, "the copy of a box in the thread's stream");
 	REQUIRE(differs(up, down, LEN) == LEN && count == 3, "in the thread's stream");
 	OK(cudaStreamDestroy(stream));
 	OK(cudaFree(device));

@@ -3,6 +3,7 @@
  * Everything about a kernel except its run: its name, attributes, parameters and occupancy, the
  * ways to launch it, arguments of every size at their places, and a launch in a child process.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,6 +263,23 @@ static void long_arguments_of_threads()
 	long_arguments(NULL);
 }
 
+int main();
+
+/* CUDA 13.0's header does not declare this function. */
+static void parameter_counts()
+{
+	auto count = (cudaError_t(*)(const void *, size_t *))dlsym(RTLD_DEFAULT, "cudaFuncGetParamCount");
+	size_t n = 99;
+
+	REQUIRE(count, "no cudaFuncGetParamCount");
+	REFUSED(count((const void *)take, NULL), cudaErrorInvalidValue);
+	REFUSED(count((const void *)main, &n), cudaErrorInvalidResourceHandle);
+	OK(count((const void *)take, &n));
+	REQUIRE(n == 6, "%zu parameters", n);
+	OK(count((const void *)nothing, &n));
+	REQUIRE(n == 0, "%zu parameters", n);
+}
+
 int main()
 {
 	pid_t pid;
@@ -282,5 +300,6 @@ int main()
 	symbols();
 	launches();
 	long_arguments_of_threads();
+	parameter_counts();
 	return 0;
 }
