@@ -332,6 +332,36 @@ static void events(void)
 	OK(cudaStreamDestroy(t));
 }
 
+/* So many branches that the software GPU has no threads for all of them. */
+static void crowd(void)
+{
+	cudaGraph_t g = new_graph();
+	cudaGraphExec_t exec[50];
+	cudaGraphNode_t ends[8];
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		struct cudaMemsetParams p = filling(40 + (int)i);
+
+		p.dst = dev + i * (BYTES / 8);
+		p.width = BYTES / 8;
+		OK(cudaGraphAddMemsetNode(&ends[i], g, NULL, 0, &p));
+	}
+	OK(cudaGraphAddMemcpyNode1D(&ends[0], g, ends, 8, pinned, dev, BYTES, cudaMemcpyDefault));
+	for (i = 0; i < 50; i++)
+		exec[i] = instance(g);
+	for (i = 0; i < 50; i++) {
+		memset(pinned, 0, BYTES);
+		OK(cudaGraphLaunch(exec[i], 0));
+		OK(cudaDeviceSynchronize());
+		REQUIRE(pinned[0] == 40 && pinned[BYTES / 2] == 44 && pinned[BYTES - 1] == 47,
+			"%d %d %d, graph %u", pinned[0], pinned[BYTES / 2], pinned[BYTES - 1], i);
+	}
+	for (i = 0; i < 50; i++)
+		OK(cudaGraphExecDestroy(exec[i]));
+	OK(cudaGraphDestroy(g));
+}
+
 /* Pageable memory is read at each launch, also if an instance is changed to it and back. */
 static void pageable(void)
 {
@@ -428,6 +458,7 @@ int main(void)
 	change_under_way();
 	other_function();
 	events();
+	crowd();
 	pageable();
 	long_copies();
 	still_works();

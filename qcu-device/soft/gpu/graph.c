@@ -19,6 +19,8 @@
 
 /* How many branches run at once. Further ones share these. */
 #define BRANCHES_MAX 8u
+/* Each branch but the first has a thread. So many threads there may be for all graphs. */
+#define THREADS_MAX  256u
 #define NON_BLOCKING 1u /* cudaStreamNonBlocking */
 
 /* What a node does. It is not changed once it is made. */
@@ -53,6 +55,7 @@ struct be_graph {
 	struct place *places;
 	uint32_t *waits;
 	unsigned int branches;
+	unsigned int room; /* branches that it may have; all but one count in be->branches */
 	struct be_stream *streams[BRANCHES_MAX]; /* the first is not used */
 	unsigned int events, hosts;		 /* nodes of these types */
 	struct list *list;
@@ -116,6 +119,7 @@ static void graph_put(struct be_graph *g)
 	for (i = 1; i < g->branches; i++)
 		if (g->streams[i])
 			soft_stream_stop(g->streams[i]);
+	g->be->branches -= g->room - 1;
 	for (i = 0; g->places && i < g->count; i++)
 		if (g->places[i].counter)
 			soft_stream_put(g->places[i].counter);
@@ -443,10 +447,10 @@ static void choose_branch(struct be_graph *g, const struct be_node *n, bool *mar
 	if (k < n->dep_count) {
 		p->branch = g->places[n->deps[k]].branch;
 		marks[n->deps[k]] = false;
-	} else if (g->branches < BRANCHES_MAX) {
+	} else if (g->branches < g->room) {
 		p->branch = g->branches++;
 	} else {
-		p->branch = n->index % BRANCHES_MAX;
+		p->branch = n->index % g->room;
 	}
 	marks[n->index] = true;
 }
@@ -497,6 +501,28 @@ static int make_node(struct be_graph *g, const struct be_node *n)
 	return g->places[n->index].counter ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
+/* With too many threads already, the graph has one branch. */
+static void take_room(struct be_graph *g)
+{
+	struct be *be = g->be;
+
+	pthread_mutex_lock(&be->lock);
+	g->room = be->branches + BRANCHES_MAX - 1 <= THREADS_MAX ? BRANCHES_MAX : 1;
+	be->branches += g->room - 1;
+	pthread_mutex_unlock(&be->lock);
+}
+
+/* Gives back what the graph did not need. */
+static void give_room(struct be_graph *g)
+{
+	unsigned int need = g->branches ? g->branches : 1;
+
+	pthread_mutex_lock(&g->be->lock);
+	g->be->branches -= g->room - need;
+	g->room = need;
+	pthread_mutex_unlock(&g->be->lock);
+}
+
 int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
 		    struct be_graph **out)
 {
@@ -509,12 +535,14 @@ int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes
 	g->be = be;
 	g->refs = 1;
 	g->count = count;
+	take_room(g);
 	g->places = calloc(count + 1, sizeof(*g->places));
 	g->list = new_list(count);
 	if (!err && (!g->places || !g->list))
 		err = QCU_ERR_MemoryAllocation;
 	if (!err)
 		err = place_nodes(g, nodes);
+	give_room(g);
 	for (i = 0; i < count && !err; i++)
 		err = make_node(g, &nodes[i]);
 	for (i = 1; i < g->branches && !err; i++)

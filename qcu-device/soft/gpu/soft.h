@@ -283,6 +283,7 @@ struct be {
 	struct be_stream *ended; /* streams whose thread has ended and must be joined */
 	struct be_event *events;
 	struct be_module *modules;
+	unsigned int branches; /* of graphs, beyond the first of each */
 	struct be_cond *conds;
 	uint64_t handles; /* the last handle given to a conditional */
 
