@@ -8,7 +8,7 @@ CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 
 # From the lowest layer to the highest (tests/check/layers.txt).
 LIBRARY_SRCS := $(addprefix qcu-library/link/,args.c capture.c devices.c env.c errors.c fork.c \
-	handles.c logs.c misc.c print.c progress.c session.c thread.c)
+	handles.c logs.c misc.c print.c progress.c session.c thread.c trace.c)
 LIBRARY_SRCS += $(addprefix qcu-library/device/,choose.c describe.c limits.c peer.c properties.c)
 LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_region.c \
 	malloc_tree.c memmap.c ranges.c recycle.c register.c reserve.c window.c)

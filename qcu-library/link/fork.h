@@ -37,6 +37,7 @@ enum qcul_fork_order {
 	QCUL_FORK_LOGS,
 	QCUL_FORK_QUERY,
 	QCUL_FORK_NOTIFY,
+	QCUL_FORK_TRACE,
 };
 
 struct qcul_fork_part {

@@ -8,8 +8,8 @@
  *
  * Locks, in the order in which they may nest: arena, places of graph memory, modules, session, then
  * one of slabs, memory, reserve, window, events (and handles under events), print, captures (and
- * graph memory under captures), conditionals, host calls. fork() takes all of them (fork.h), so
- * every table is consistent in the child.
+ * graph memory under captures), conditionals, host calls, trace. fork() takes all of them (fork.h),
+ * so every table is consistent in the child.
  */
 #ifndef QCUL_LINK_H
 #define QCUL_LINK_H
@@ -53,6 +53,7 @@ struct qcul_thread {
 	cudaError_t late; /* error of posted commands, not yet reported (session.c) */
 	bool recording;	  /* its commands go into a conditional graph */
 	bool unheard;	  /* it has posted commands since its last answer */
+	bool traced;	  /* sends what the trace has to do with: it is not traced itself */
 	bool in_callback; /* runs a host function: CUDA calls are not permitted */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* number of <<<>>> configurations pushed and not yet popped */
@@ -121,6 +122,14 @@ bool qcul_legacy_busy(int device);
 bool qcul_device_busy(int device);
 /* True if CUDA_LAUNCH_BLOCKING=1. */
 bool qcul_blocking(void);
+
+/*
+ * Someone else sends all commands instead (trace.c), and calls qcul_send_untraced() for it. NULL:
+ * no one does. A thread that is `traced` sends its own.
+ */
+typedef cudaError_t qcul_send_fn(struct qCUcmd *cmds, unsigned int count);
+void qcul_session_traced_by(qcul_send_fn *send);
+cudaError_t qcul_send_untraced(struct qCUcmd *cmds, unsigned int count);
 
 /* ---- errors.c ---- */
 

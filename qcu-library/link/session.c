@@ -248,13 +248,23 @@ static bool tells(const struct qCUcmd *cmd)
 	return !(cmd->flags & QCU_F_POSTED) && !has_trait(cmd, QCU_ASKS);
 }
 
+static _Atomic(qcul_send_fn *) tracer;
+
+void qcul_session_traced_by(qcul_send_fn *send)
+{
+	atomic_store(&tracer, send);
+}
+
 static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 {
+	qcul_send_fn *traced = atomic_load_explicit(&tracer, memory_order_relaxed);
 	cudaError_t first = cudaSuccess;
 	bool told = false;
 	unsigned int i;
 	int rc;
 
+	if (traced && !qcul_self.traced)
+		return traced(cmds, count);
 	for (i = 0; i < count; i++) {
 		cmds[i].seq = ++qcul_self.seq;
 		told |= tells(&cmds[i]);
@@ -284,6 +294,11 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 	if (told)
 		qcul_progress_waited();
 	return first;
+}
+
+cudaError_t qcul_send_untraced(struct qCUcmd *cmds, unsigned int count)
+{
+	return send(cmds, count);
 }
 
 static _Atomic(const struct qcul_mover *) mover;

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * QCU_TRACE_FILE: what this process sends to the host, and when, as a file that trace viewers read
+ * (Chrome's JSON). docs/vm/tools.md describes it.
+ *
+ * Each command is sent by itself and timed. What puts copies or kernels into a stream is put
+ * between two events of ours, so its time on the GPU is known, too. For each device there is one
+ * moment that both clocks know: an event in an empty stream of our own. From there the GPU's times
+ * are placed on the program's clock. Nothing here waits for the program's work: what is not done
+ * when it is asked for is written without a time on the GPU.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qcu-library/link/fork.h"
+#include "qcu-library/link/link.h"
+
+#define RECORDS	       4096
+#define PAIRS	       1024
+#define EVENTS_AT_ONCE 32
+#define ANCHORS	       4 /* tries: the first ones also make the GPU's context */
+
+struct pair {
+	uint32_t before, after; /* events */
+	bool used;
+};
+
+struct record {
+	uint64_t begin, end; /* ns of this process's clock */
+	uint64_t bytes;
+	uint32_t tid, seq, stream;
+	uint16_t op;
+	bool posted;
+	int error;
+	uint8_t device;	   /* the mirror's number */
+	struct pair *pair; /* NULL: no GPU time is wanted */
+};
+
+struct device {
+	bool tried;
+	uint32_t anchor;    /* an event; 0: nothing is measured on this device */
+	uint64_t at;	    /* when that was, in ns of this process's clock */
+	struct pair *pairs; /* PAIRS of them */
+	unsigned int made, next, used;
+};
+
+static const char *const names[QCU_OP_COUNT] = {
+#define X(n, NAME, ...) [n] = #NAME,
+	QCU_COMMANDS(X)
+#undef X
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all that follows */
+static FILE *out;
+static struct record records[RECORDS];
+static unsigned int count;
+static struct device devices[UINT8_MAX + 1];
+static uint64_t own[QCU_OP_COUNT]; /* commands that only the trace has sent */
+static uint64_t unmeasured;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- commands of our own ---- */
+
+static cudaError_t send_own(struct qCUcmd *cmd, bool post)
+{
+	own[cmd->op]++;
+	cmd->flags = post ? QCU_F_POSTED : 0;
+	return qcul_send_untraced(cmd, 1);
+}
+
+/*
+ * Makes events, and returns how many. They are made before there is work in any stream of the
+ * device, and with answers: a limit that is in the way must not be an error of the program's.
+ */
+static unsigned int make_events(uint32_t *ids, unsigned int wanted, uint8_t device)
+{
+	struct qCUcmd cmds[EVENTS_AT_ONCE];
+	unsigned int n = 0, made = 0;
+
+	while (n < wanted) {
+		struct qcul_handle *slot = qcul_handle_new(&qcul_events, &ids[n]);
+
+		if (!slot)
+			break;
+		slot->flags = cudaEventDefault;
+		slot->device = qcul_self.device;
+		slot->made = true;
+		cmds[n] = qcul_cmd(QCU_OP_EVENT_CREATE);
+		cmds[n].device = device;
+		cmds[n].event_create.event = ids[n];
+		n++;
+	}
+	own[QCU_OP_EVENT_CREATE] += n;
+	if (n && qcul_send_untraced(cmds, n) == cudaSuccess)
+		return n;
+	while (made < n && cmds[made].status == 0)
+		made++;
+	return made;
+}
+
+static cudaError_t record_event(uint32_t event, uint32_t stream, uint8_t device)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_EVENT_RECORD);
+
+	cmd.device = device;
+	cmd.event_record.event = event;
+	cmd.event_record.stream = stream;
+	return send_own(&cmd, true);
+}
+
+/* False: there is no time between them, because one is not done or has failed. */
+static bool elapsed_ns(uint32_t start, uint32_t end, uint64_t *ns)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_EVENT_ELAPSED);
+	float ms;
+
+	cmd.event_elapsed.start = start;
+	cmd.event_elapsed.end = end;
+	if (qcul_broken() || send_own(&cmd, false))
+		return false;
+	memcpy(&ms, &cmd.event_elapsed.ms, sizeof(ms));
+	*ns = ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+	return true;
+}
+
+static void make_pairs(struct device *d, uint8_t device)
+{
+	uint32_t ids[EVENTS_AT_ONCE];
+	unsigned int got = EVENTS_AT_ONCE, i;
+
+	d->pairs = calloc(PAIRS, sizeof(*d->pairs));
+	while (d->pairs && d->made < PAIRS && got == EVENTS_AT_ONCE) {
+		got = make_events(ids, EVENTS_AT_ONCE, device);
+		for (i = 0; i + 1 < got && d->made < PAIRS; i += 2)
+			d->pairs[d->made++] = (struct pair){.before = ids[i], .after = ids[i + 1]};
+	}
+}
+
+/* The anchor is an event in a stream of our own, in which nothing else waits. */
+static void begin_device(struct device *d, uint8_t device)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_CREATE);
+	uint32_t stream, event;
+	struct qcul_handle *slot;
+	unsigned int i;
+	uint64_t begin;
+
+	d->tried = true;
+	slot = qcul_handle_new(&qcul_streams, &stream);
+	if (!slot)
+		return;
+	slot->flags = cudaStreamNonBlocking;
+	slot->device = qcul_self.device;
+	cmd.device = device;
+	cmd.stream_create.stream = stream;
+	cmd.stream_create.flags = cudaStreamNonBlocking;
+	if (send_own(&cmd, false) || make_events(&event, 1, device) != 1)
+		return;
+	for (i = 0; i < ANCHORS; i++) {
+		begin = now_ns();
+		if (record_event(event, stream, device))
+			return;
+		cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
+		cmd.device = device;
+		cmd.event_sync.event = event;
+		if (send_own(&cmd, false))
+			return;
+		d->at = begin + (now_ns() - begin) / 2;
+	}
+	d->anchor = event;
+	make_pairs(d, device);
+}
+
+/* ---- writing ---- */
+
+static void stop(const char *why)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	qcul_say_once(&said, "QCU_TRACE_FILE cannot be written (%s): the trace is not complete",
+		      why);
+	qcul_session_traced_by(NULL);
+	out = NULL;
+}
+
+static void place(const char *phase, const char *category, const struct record *r, uint32_t track,
+		  uint64_t at)
+{
+	fprintf(out,
+		",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%u,"
+		"\"ts\":%llu.%03llu",
+		phase, category, names[r->op], (int)getpid(), track,
+		(unsigned long long)(at / 1000), (unsigned long long)(at % 1000));
+}
+
+static void lasts(uint64_t ns)
+{
+	fprintf(out, ",\"dur\":%llu.%03llu", (unsigned long long)(ns / 1000),
+		(unsigned long long)(ns % 1000));
+}
+
+/* The tracks of streams have numbers that no thread has. */
+#define TRACK 0x40000000u
+
+static void write_record(const struct record *r, bool measured, uint64_t start, uint64_t ns)
+{
+	place("X", "call", r, r->tid, r->begin);
+	lasts(r->end - r->begin);
+	fprintf(out,
+		",\"args\":{\"seq\":%u,\"stream\":%u,\"bytes\":%llu,\"posted\":%s,\"error\":%d}}",
+		r->seq, r->stream, (unsigned long long)r->bytes, r->posted ? "true" : "false",
+		r->error);
+	if (!measured)
+		return;
+	/* Measured times are only as exact as the anchor. */
+	if (start < r->begin)
+		start = r->begin;
+	place("b", "queue", r, r->tid, r->begin);
+	fprintf(out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
+	place("e", "queue", r, r->tid, start);
+	fprintf(out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
+	place("X", "gpu", r, TRACK + r->stream, start);
+	lasts(ns);
+	fprintf(out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu}}", r->seq, r->tid,
+		(unsigned long long)r->bytes);
+}
+
+static bool measure(const struct record *r, uint64_t *start, uint64_t *ns)
+{
+	const struct device *d = &devices[r->device];
+
+	if (r->error || !elapsed_ns(d->anchor, r->pair->before, start) ||
+	    !elapsed_ns(r->pair->before, r->pair->after, ns))
+		return false;
+	*start += d->at;
+	return true;
+}
+
+static void give_pair(struct record *r)
+{
+	if (!r->pair)
+		return;
+	r->pair->used = false;
+	devices[r->device].used--;
+	r->pair = NULL;
+}
+
+/*
+ * Writes the records, and asks for the times on the GPU of as many as are done. `keep`: the rest
+ * may wait, if there is room. Not `ask`: the thread must not wait for an answer now, because an
+ * earlier command of it may wait for something that only this thread will do.
+ */
+static void flush(bool ask, bool keep)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < count; i++) {
+		struct record *r = &records[i];
+		uint64_t start = 0, ns = 0;
+		bool measured = ask && r->pair && measure(r, &start, &ns);
+
+		/* A quarter must go, so that not each call asks all over again. */
+		if (keep && r->pair && !measured && i >= count / 4) {
+			kept = count - i;
+			break;
+		}
+		unmeasured += r->pair && !measured;
+		write_record(r, measured, start, ns);
+		give_pair(r);
+	}
+	memmove(records, records + i, kept * sizeof(records[0]));
+	count = kept;
+	if (fflush(out))
+		stop(strerror(errno));
+}
+
+/* ---- one command ---- */
+
+/* The caller holds the lock. NULL: none is free. */
+static struct pair *take_pair(uint8_t device)
+{
+	struct device *d = &devices[device];
+	unsigned int i;
+
+	if (!d->tried)
+		begin_device(d, device);
+	for (i = 0; i < d->made; i++) {
+		struct pair *p = &d->pairs[d->next];
+
+		d->next = (d->next + 1) % d->made;
+		if (p->used)
+			continue;
+		p->used = true;
+		d->used++;
+		return p;
+	}
+	return NULL;
+}
+
+/* Does the command put work into a stream of its thread's device? */
+static bool measurable(const struct qCUcmd *cmd)
+{
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+
+	return rule->traits & QCU_MEMORY && rule->stream < QCU_BODY && !qcul_self.recording &&
+	       qcul_device_ordinal(qcul_stream_device(qcu_field(cmd, rule->stream))) == cmd->device;
+}
+
+static uint64_t bytes_of(const struct qCUcmd *cmd)
+{
+	if (cmd->op == QCU_OP_COPY_D2D)
+		return cmd->copy_d2d.len;
+	return cmd->op != QCU_OP_LAUNCH && qcu_rule(cmd->op)->buffer != QCU_BUFFER_NONE
+		       ? cmd->buf.len
+		       : 0;
+}
+
+static cudaError_t send_one(struct qCUcmd *cmd)
+{
+	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	struct record r = {.tid = cmd->tid,
+			   .op = cmd->op,
+			   .bytes = bytes_of(cmd),
+			   .device = cmd->device,
+			   .stream = rule->stream < QCU_BODY ? qcu_field(cmd, rule->stream) : 0,
+			   .posted = cmd->flags & QCU_F_POSTED};
+	bool wanted = false;
+	cudaError_t err;
+
+	if (measurable(cmd)) {
+		pthread_mutex_lock(&lock);
+		r.pair = out ? take_pair(r.device) : NULL;
+		wanted = out && !r.pair;
+		if (r.pair && record_event(r.pair->before, r.stream, r.device))
+			give_pair(&r);
+		pthread_mutex_unlock(&lock);
+	}
+	r.begin = now_ns();
+	err = qcul_send_untraced(cmd, 1);
+	r.end = now_ns();
+	r.seq = cmd->seq;
+	r.error = err;
+	pthread_mutex_lock(&lock);
+	unmeasured += wanted;
+	if (r.pair && record_event(r.pair->after, r.stream, r.device))
+		give_pair(&r);
+	if (out && count == RECORDS)
+		flush(false, false);
+	if (out)
+		records[count++] = r;
+	if (out && !r.posted && (count >= RECORDS / 2 || devices[r.device].used >= PAIRS / 2))
+		flush(true, true);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* A reset ends all events of the device. */
+static void before_reset(void)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	if (out)
+		flush(true, false);
+	for (i = 0; i <= UINT8_MAX; i++)
+		free(devices[i].pairs);
+	memset(devices, 0, sizeof(devices));
+	pthread_mutex_unlock(&lock);
+}
+
+static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
+{
+	cudaError_t first = cudaSuccess, err;
+	unsigned int i;
+
+	qcul_self.traced = true;
+	for (i = 0; i < n; i++) {
+		if (cmds[i].op == QCU_OP_DEVICE_RESET)
+			before_reset();
+		err = send_one(&cmds[i]);
+		first = first ? first : err;
+		if (err && qcul_broken())
+			break;
+	}
+	qcul_self.traced = false;
+	return first;
+}
+
+/* ---- begin and end ---- */
+
+/* The file has what was flushed before the fork, and is the parent's. */
+static void in_child(bool had_session)
+{
+	(void)had_session;
+	if (!out)
+		return;
+	qcul_session_traced_by(NULL);
+	__fpurge(out);
+	fclose(out);
+	out = NULL;
+	count = 0;
+}
+
+QCUL_AT_FORK(QCUL_FORK_TRACE, .lock = &lock, .forget = in_child)
+
+/* %p in the name is this process's number, so that several processes can be traced at once. */
+static bool expand(const char *name, char *path, size_t size)
+{
+	const char *at = strstr(name, "%p");
+	int n = at ? snprintf(path, size, "%.*s%d%s", (int)(at - name), name, (int)getpid(), at + 2)
+		   : snprintf(path, size, "%s", name);
+
+	return n > 0 && (size_t)n < size;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *name = getenv("QCU_TRACE_FILE");
+	char path[4096];
+	int pid = (int)getpid();
+
+	if (!name || !*name)
+		return;
+	errno = ENAMETOOLONG;
+	out = expand(name, path, sizeof(path)) ? fopen(path, "we") : NULL;
+	if (!out) {
+		stop(strerror(errno));
+		return;
+	}
+	fprintf(out,
+		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"tid\":0,"
+		"\"args\":{\"name\":\"process %d\"}}",
+		pid, pid);
+	if (fflush(out))
+		stop(strerror(errno));
+	else
+		qcul_session_traced_by(send_traced);
+}
+
+/* After the program's own end: what it has not waited for may not be done. */
+__attribute__((destructor)) static void end(void)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	qcul_session_traced_by(NULL);
+	if (out)
+		flush(true, false);
+	if (out) {
+		fprintf(out, "\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu", (int)getpid(),
+			(unsigned long long)unmeasured);
+		fprintf(out, ",\"own_commands\":{");
+		for (i = 0; i < QCU_OP_COUNT; i++) {
+			if (!own[i])
+				continue;
+			fprintf(out, "%s\"%s\":%llu", comma, names[i], (unsigned long long)own[i]);
+			comma = ",";
+		}
+		fprintf(out, "}}}\n");
+		if (fclose(out))
+			stop(strerror(errno));
+		out = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}
