@@ -77,7 +77,7 @@ for f in "$here"/scripts/* "$here/perf/run"; do
 	ln -s "$f" "$dir/links/$(basename "$f")"
 done
 ln -s links/qcu "$dir/link-to-link"
-for f in qcu qcu-run build-guest build-qemu deps tune gpu-bundle run; do
+for f in qcu qcu-run build-guest build-qemu deps tune top trace doctor gpu-bundle run; do
 	"$dir/links/$f" --help >out 2>err
 	expect '' "exit code of $f --help through a link" $? 0
 	expect '' "error of $f --help through a link" "$(cat err)" ''

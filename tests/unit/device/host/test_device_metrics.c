@@ -325,6 +325,70 @@ static void answers(void **state)
 	end(pid);
 }
 
+/* The process whose parent is the device. */
+static pid_t metrics_process(pid_t device)
+{
+	char path[64], line[1024], *end;
+	pid_t found = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)device, (int)device);
+	f = fopen(path, "r");
+	if (f && fgets(line, sizeof(line), f))
+		found = (pid_t)strtol(line, &end, 10);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool status_has(pid_t pid, const char *wanted)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		found |= !strcmp(line, wanted);
+	fclose(f);
+	return found;
+}
+
+/* It answers, so its jail is closed. It has no file of the device's open, and another name. */
+static void jail_of_its_own(void **state)
+{
+	pid_t pid = started(NULL, NULL, NULL, NULL), metrics = metrics_process(pid);
+	char path[64], line[256] = "";
+	FILE *f;
+	int fd, i;
+
+	(void)state;
+	assert_non_null(strstr(ask("GET / HTTP/1.0\n\n"), "200 OK"));
+	if (!metrics) {
+		end(pid);
+		skip(); /* this kernel does not list children */
+	}
+	assert_true(status_has(metrics, "Seccomp:\t2\n"));
+	assert_true(status_has(metrics, "NoNewPrivs:\t1\n"));
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)metrics);
+	f = fopen(path, "r");
+	assert_non_null(fgets(line, sizeof(line), f));
+	fclose(f);
+	assert_string_equal(line, "qcu-metrics");
+	/* The connection of the question closes in a moment. */
+	for (fd = 5, i = 0; fd < 64; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)metrics, fd);
+		assert_true(i < 30000);
+		if (readlink(path, line, sizeof(line)) < 0)
+			fd++;
+		else
+			pause_ms();
+	}
+	end(pid);
+}
+
 /* More connections than there are places, which all stand still, and garbage in between. */
 static void stuck_clients(void **state)
 {
@@ -398,6 +462,7 @@ int main(void)
 		cmocka_unit_test(only_its_user_may_connect),
 		cmocka_unit_test(stale_socket_is_replaced),
 		cmocka_unit_test(answers),
+		cmocka_unit_test(jail_of_its_own),
 		cmocka_unit_test(stuck_clients),
 		cmocka_unit_test(relative_path),
 		cmocka_unit_test(killed),
