@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Programs that were built as nvcc does by default, with the runtime linked in: `qcu run` and qcu-run
+# serve them, and their output is that of the programs with the shared runtime.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+static=$B/tests/guest-static linked=$B/tests/loader
+cp "$linked/linked" "$tmp/share/linked"
+strip -o "$tmp/share/stripped" "$linked/linked"
+strip -o "$tmp/share/plugin-stripped.so" "$linked/plugin.so"
+
+# ---- on the host ----
+
+expect_host check-linked 0 'the runtime of CUDA 13 is linked in' "$qcu" check "$linked/linked"
+expect_host check-shared 0 'the runtime is a shared library' "$qcu" check "$guest/matmul"
+expect_host check-stripped 1 'symbol table is missing' "$qcu" check "$tmp/share/stripped"
+expect_host check-no-cuda 3 'There is no CUDA' "$qcu" check /bin/true
+expect_host check-no-program 2 'is no ELF file' "$qcu" check "$0"
+# The sentence comes at once: no guest is booted.
+expect_host run-stripped 126 'symbol table is missing' "$qcu" run "$tmp/share/stripped"
+
+# ---- in the guest ----
+
+cd "$tmp/share" || exit 2
+expect_host run 0 '^13000$' "$root/$qcu" run --gpu soft ./linked version
+cd "$root" || exit 2
+
+mkdir "$tmp/spoiled"
+for p in linked plugin.so plugin2.so host needs; do
+	ln -s "$root/$linked/$p" "$tmp/spoiled/loader-$p"
+done
+ln -s loader-plugin.so "$tmp/spoiled/plugin.so"
+cp "$tmp/share/stripped" "$tmp/share/plugin-stripped.so" "$tmp/spoiled/"
+
+with "$tmp/spoiled"/*
+boot --gpu soft "${with[@]}" <<'END'
+# says NAME CODE TEXT COMMAND...: a test that runs COMMAND, which must end with CODE and say TEXT.
+says() {
+	begin "$1"
+	want=$2 text=$3
+	shift 3
+	"$@" >$log 2>&1 </dev/null
+	rc=$?
+	if [ $rc -ne "$want" ]; then
+		fail "exit code $rc, expected $want"
+	elif [ -n "$text" ] && ! grep -F -e "$text" $log >/dev/null; then
+		fail "said nothing like: $text"
+	else
+		pass
+	fi
+}
+says stripped 126 'symbol table is missing (stripped)' qcu-run stripped
+says stripped-by-audit 127 'symbol table is missing (stripped)' \
+	env LD_AUDIT=/qcu/lib/libqcuda-loader.so /qcu/bin/stripped
+says stripped-plugin 1 'symbol table is missing (stripped)' qcu-run loader-host /qcu/bin/plugin-stripped.so
+says no-program 127 'nothing-there: not found' qcu-run nothing-there
+says without-qcu-run 1 '' loader-linked
+says needed-library 0 '' qcu-run loader-needs
+says plugins 0 'done' qcu-run loader-host /qcu/bin/loader-plugin.so /qcu/bin/loader-plugin2.so
+says exit-code 7 '' qcu-run sh -c 'exit 7'
+END
+
+cat >"$tmp/compare" <<'END'
+# Those that print how long something took.
+varies() {
+	case $1 in
+	bandwidth | device_clocks | first_call | matmul | vector_add) return 0 ;;
+	esac
+	return 1
+}
+
+for p in /qcu/bin/*.static; do
+	p=${p##*/}
+	p=${p%.static}
+	case $p in
+	sleeper | crash) continue ;;
+	illegal_access) set -- 1 ;;
+	bandwidth) set -- 16 ;;
+	*) set -- ;;
+	esac
+	if varies "$p"; then
+		expect "static/$p" 0 qcu-run "/qcu/bin/$p.static" "$@"
+		continue
+	fi
+	begin "static/$p"
+	timeout -k 2 $((limit * slow)) "/qcu/bin/$p" "$@" >/tmp/shared.out 2>/tmp/shared.err </dev/null
+	want=$?
+	timeout -k 2 $((limit * slow)) qcu-run "/qcu/bin/$p.static" "$@" >/tmp/static.out 2>/tmp/static.err </dev/null
+	rc=$?
+	cat /tmp/static.err >$log
+	if [ $want -ne 0 ] || [ $rc -ne 0 ]; then
+		fail "exit code $rc, and $want of the shared one"
+	elif ! cmp /tmp/shared.out /tmp/static.out >>$log; then
+		diff /tmp/shared.out /tmp/static.out >>$log
+		fail 'the output differs'
+	else
+		pass
+	fi
+done
+END
+
+# All programs, in two boots, so that each has half of the time limit and of the memory to fill. NAME is
+# linked to the shared runtime, NAME.static has it inside.
+programs=("$static"/*)
+half=$(((${#programs[@]} + 1) / 2))
+for first in 0 $half; do
+	mkdir "$tmp/both"
+	for p in "${programs[@]:first:half}"; do
+		ln -s "$root/$p" "$tmp/both/${p##*/}.static"
+		ln -s "$root/$guest/${p##*/}" "$tmp/both/${p##*/}"
+	done
+	with "$tmp/both"/*
+	boot --gpu soft "${with[@]}" <"$tmp/compare"
+	rm -r "$tmp/both"
+done
