@@ -32,6 +32,13 @@ $(addprefix $(B)/tests/loopback/,$(LOOPBACK_C) $(MALLOC_C)): $(B)/loopback/libcu
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) '-Wl,-rpath,$$ORIGIN/../../loopback'
 
+# The same as malloc_api, in a program that knows only the other library.
+LOOPBACK_TESTS += $(if $(SAN),,malloc_api_12)
+$(B)/tests/loopback/malloc_api_12: $(call loopback_objs,malloc_api) $(B)/loopback/libcudart.so.12
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/loopback -l:libcudart.so.12 \
+		'-Wl,-rpath,$$ORIGIN/../../loopback' -Wl,-rpath-link,$(B)/loopback
+
 # This test loads the other library, too.
 $(B)/tests/loopback/cuda12: $(B)/loopback/libcudart.so.12
 
