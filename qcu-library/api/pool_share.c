@@ -93,24 +93,13 @@ static struct pool *find_pool(uint32_t id)
 	return NULL;
 }
 
-static struct pool *add_pool(uint32_t id, int device)
-{
-	struct pool *p = calloc(1, sizeof(*p));
-
-	if (p) {
-		*p = (struct pool){.id = id, .device = device, .epoch = qcul_epoch()};
-		LIST_INSERT_HEAD(&pools, p, link);
-	}
-	return p;
-}
-
 static bool is_block(const struct qcul_range *r, uint64_t addr)
 {
 	return r->kind == QCUL_MEM_DEVICE && r->start == addr && r->flags & QCUL_MEM_SHARED &&
 	       !(r->flags & QCUL_MEM_IMPORTED);
 }
 
-/* False: the block is gone, because its device was reset. */
+/* False: the block is gone, and its event too, because the device was reset. */
 static bool alive(const struct block *b)
 {
 	struct qcul_range r = qcul_mem_find((const void *)(uintptr_t)b->addr);
@@ -124,10 +113,39 @@ static void drop_block(struct block *b)
 
 	if (p)
 		p->reserved -= b->size;
-	if (b->freed)
+	if (b->freed && alive(b))
 		(void)cudaEventDestroy(b->freed);
 	LIST_REMOVE(b, link);
 	free(b);
+}
+
+/* The number is given out again, so what is left of an older pool was lost in a reset. */
+static void forget_pool(uint32_t id)
+{
+	struct block *b, *next;
+	struct pool *p = find_pool(id);
+
+	for (b = LIST_FIRST(&blocks); b; b = next) {
+		next = LIST_NEXT(b, link);
+		if (b->pool == id)
+			drop_block(b);
+	}
+	if (p) {
+		LIST_REMOVE(p, link);
+		free(p);
+	}
+}
+
+static struct pool *add_pool(uint32_t id, int device)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	forget_pool(id);
+	if (p) {
+		*p = (struct pool){.id = id, .device = device, .epoch = qcul_epoch()};
+		LIST_INSERT_HEAD(&pools, p, link);
+	}
+	return p;
 }
 
 /*
@@ -137,15 +155,15 @@ static void drop_block(struct block *b)
 static cudaError_t release(struct block *b)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_FREE);
+	uint64_t addr = b->addr;
+	bool there = alive(b);
 	struct qcul_range r;
-	cudaError_t err = cudaSuccess;
 
-	if (alive(b) && qcul_mem_take(b->addr, QCUL_MEM_DEVICE, &r)) {
-		cmd.free.ptr = b->addr;
-		err = qcul_post(&cmd, 1);
-	}
 	drop_block(b);
-	return err;
+	if (!there || !qcul_mem_take(addr, QCUL_MEM_DEVICE, &r))
+		return cudaSuccess;
+	cmd.free.ptr = addr;
+	return qcul_post(&cmd, 1);
 }
 
 /*

@@ -192,6 +192,29 @@ static void limit(void)
 	OK(cudaDeviceSynchronize());
 }
 
+/* After a reset nothing of the old pool is left, and a new one with the same number works. */
+static void reset(void)
+{
+	cudaMemPool_t pool = make(0);
+	void *p, *q, *again;
+
+	OK(cudaMallocFromPoolAsync(&p, LEN, pool, NULL));
+	OK(cudaMallocFromPoolAsync(&q, LEN, pool, NULL));
+	OK(cudaFreeAsync(q, NULL));
+	OK(cudaDeviceReset());
+	REFUSED(cudaFreeAsync(p, NULL), cudaErrorInvalidValue);
+	pool = make(0);
+	REQUIRE(!count(pool, cudaMemPoolAttrReservedMemCurrent), "reserved from the start");
+	OK(cudaMallocFromPoolAsync(&again, LEN, pool, NULL));
+	REQUIRE(count(pool, cudaMemPoolAttrReservedMemCurrent) == LEN, "reserved");
+	OK(cudaMemset(again, 1, LEN));
+	OK(cudaFree(again));
+	OK(cudaMemPoolTrimTo(pool, 0));
+	REQUIRE(!count(pool, cudaMemPoolAttrReservedMemCurrent), "trimmed to nothing");
+	OK(cudaMemPoolDestroy(pool));
+	OK(cudaGetLastError());
+}
+
 int main(void)
 {
 	cudaMemPool_t pool = make(0);
@@ -201,5 +224,6 @@ int main(void)
 	order(pool);
 	limit();
 	OK(cudaMemPoolDestroy(pool));
+	reset();
 	return 0;
 }
