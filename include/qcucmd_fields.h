@@ -825,14 +825,24 @@ struct qcu_graph_memset {
 };
 QCU_ASSERT(sizeof(struct qcu_graph_memset) == 40, "memset node");
 
-/* Both ends are memory that the GPU can use: device memory, or registered memory. */
-struct qcu_graph_copy {
-	__u64 dst, src;
-	__u64 dst_pitch, src_pitch;
-	__u64 dst_rows, src_rows; /* rows from one slice to the next */
-	__u64 width, height, depth;
+/*
+ * One end of a copy: a place in an array, or memory that the GPU can use, device memory or
+ * registered memory. The fields of the other kind are zero.
+ */
+struct qcu_graph_end {
+	__u64 addr;
+	__u64 pitch;
+	__u64 rows;  /* from one slice to the next */
+	__u32 array; /* 0: memory */
+	__u32 level;
+	__u32 x, y, z; /* x in bytes */
+	__u32 rsvd;
 };
-QCU_ASSERT(sizeof(struct qcu_graph_copy) == 72, "copy node");
+struct qcu_graph_copy {
+	struct qcu_graph_end dst, src;
+	__u64 width, height, depth; /* width in bytes */
+};
+QCU_ASSERT(sizeof(struct qcu_graph_copy) == 120, "copy node");
 
 struct qcu_graph_event {
 	__u32 event;

@@ -125,6 +125,21 @@ static int array_end(struct call *c, uint32_t id, uint32_t level, const struct b
 	return QCU_ERR_Success;
 }
 
+int mir_array_end(struct call *c, uint32_t id, struct be_end *end, const struct be_box *box,
+		  struct handle **h)
+{
+	const struct box b = {end->x,
+			      end->y,
+			      end->z,
+			      (uint32_t)box->width,
+			      (uint32_t)box->height,
+			      (uint32_t)box->depth};
+
+	if (box->width > UINT32_MAX || box->height > UINT32_MAX || box->depth > UINT32_MAX)
+		return QCU_ERR_InvalidValue;
+	return array_end(c, id, end->level, &b, end, h);
+}
+
 int mir_do_array_write(struct call *c)
 {
 	const struct qcu_array_write *w = &c->cmd->array_write;

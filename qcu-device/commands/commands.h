@@ -60,6 +60,13 @@ struct mir_rect {
 };
 int mir_rect(struct call *c, const struct mir_rect *r);
 
+/*
+ * arrays.c: fills in an end with a level and a place in the array with this number, into which the
+ * box must fit. On success the caller must put back the handle.
+ */
+int mir_array_end(struct call *c, uint32_t id, struct be_end *end, const struct be_box *box,
+		  struct handle **h);
+
 /* memset.c: the distance from the first byte to the end of the last byte that a memset writes */
 int mir_memset_extent(const struct be_memset *s, uint64_t *len);
 

@@ -171,12 +171,33 @@ static int read_memset(struct call *c, const struct record *r, struct graph_node
 	return n->parts > 1 && s->height > 1 ? QCU_ERR_NotSupported : QCU_ERR_Success;
 }
 
-/* The range that one end of a copy uses. */
+/* One end of a copy: an array, which the node then holds, or memory. */
+static int read_end(struct call *c, const struct qcu_graph_end *e, const struct be_box *b,
+		    struct be_end *end, struct handle **array)
+{
+	*end = (struct be_end){.addr = e->addr,
+			       .pitch = e->pitch,
+			       .rows = e->rows,
+			       .level = e->level,
+			       .x = e->x,
+			       .y = e->y,
+			       .z = e->z};
+	if (e->rsvd)
+		return QCU_ERR_InvalidValue;
+	if (e->array)
+		return e->addr || e->pitch || e->rows ? (int)QCU_ERR_InvalidValue
+						      : mir_array_end(c, e->array, end, b, array);
+	return e->level || e->x || e->y || e->z ? QCU_ERR_InvalidValue : QCU_ERR_Success;
+}
+
+/* The range of memory that one end of a copy uses. */
 static int end_range(struct call *c, const struct be_end *e, const struct be_box *b,
 		     struct graph_range *range)
 {
 	uint64_t rows, len;
 
+	if (e->array)
+		return QCU_ERR_Success;
 	if ((b->height > 1 || b->depth > 1) && e->pitch < b->width)
 		return QCU_ERR_InvalidPitchValue;
 	if (b->depth > 1 && e->rows < b->height)
@@ -214,26 +235,29 @@ static int read_copy(struct call *c, const struct record *r, struct graph_node *
 	struct be_box *box = &b->box;
 	int rc;
 
-	*box = (struct be_box){
-		.dst = {.addr = k->dst, .pitch = k->dst_pitch, .rows = k->dst_rows},
-		.src = {.addr = k->src, .pitch = k->src_pitch, .rows = k->src_rows},
-		.width = k->width,
-		.height = k->height,
-		.depth = k->depth,
-	};
+	*box = (struct be_box){.width = k->width, .height = k->height, .depth = k->depth};
 	if (!k->width || !k->height || !k->depth)
 		return QCU_ERR_InvalidValue;
-	flatten(box);
+	rc = read_end(c, &k->dst, box, &box->dst, &n->h);
+	if (!rc)
+		rc = read_end(c, &k->src, box, &box->src, &n->from);
+	if (rc)
+		return rc;
+	if (n->h && n->from && be_array_elem(&n->h->desc) != be_array_elem(&n->from->desc))
+		return QCU_ERR_InvalidValue;
+	if (!n->h && !n->from)
+		flatten(box);
 	rc = end_range(c, &box->dst, box, &n->dst);
 	if (!rc)
 		rc = end_range(c, &box->src, box, &n->src);
 	if (rc)
 		return rc;
-	if (box->height == 1 && box->depth == 1) {
-		n->parts = pieces_of(c, k->dst, k->src, box->width);
+	if (!n->h && !n->from && box->height == 1 && box->depth == 1) {
+		n->parts = pieces_of(c, k->dst.addr, k->src.addr, box->width);
 		return QCU_ERR_Success;
 	}
-	return pieces_of(c, k->dst, 0, n->dst.len) > 1 || pieces_of(c, k->src, 0, n->src.len) > 1
+	return pieces_of(c, n->dst.addr, 0, n->dst.len) > 1 ||
+			       pieces_of(c, n->src.addr, 0, n->src.len) > 1
 		       ? QCU_ERR_NotSupported
 		       : QCU_ERR_Success;
 }
@@ -391,8 +415,9 @@ static int number(struct call *c, struct graph_reading *g)
 void graph_node_drop(struct mirror *m, struct graph_node *n)
 {
 	handles_put(&m->handles, n->h);
+	handles_put(&m->handles, n->from);
 	mir_graph_host_put(n->host);
-	n->h = NULL;
+	n->h = n->from = NULL;
 	n->host = NULL;
 }
 

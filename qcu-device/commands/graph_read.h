@@ -15,9 +15,10 @@ struct graph_range {
 /* A node as the guest has described it. */
 struct graph_node {
 	uint8_t type;
-	uint32_t parts;	  /* nodes of the backend */
-	uint32_t last;	  /* the number of the last of them, which others depend on */
-	struct handle *h; /* the kernel or event, held; NULL: none */
+	uint32_t parts;	     /* nodes of the backend */
+	uint32_t last;	     /* the number of the last of them, which others depend on */
+	struct handle *h;    /* the kernel, event or array to copy to, held; NULL: none */
+	struct handle *from; /* the array to copy from, held */
 	struct graph_host *host;
 	struct graph_range dst, src;
 };

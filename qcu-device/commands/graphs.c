@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The commands for graphs. What a graph names must stay as long as the graph, so it holds
- * references to its kernels and events. Memory it only names: each launch looks whether the memory
- * is still there, and holds it as every command does.
+ * references to its kernels, events and arrays. Memory it only names: each launch looks whether the
+ * memory is still there, and holds it as every command does.
  */
 #include <stdlib.h>
 

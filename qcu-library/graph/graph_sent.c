@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/memory/array.h"
 
 #define NO_NODE UINT32_MAX
 
@@ -214,47 +215,68 @@ static cudaError_t write_memset(struct text *t, const struct CUgraphNode_st *n)
 	return cudaSuccess;
 }
 
-/* Where one end of a copy begins. False: not all of it is memory that the GPU can use. */
-static bool find_end(const struct cudaPitchedPtr *p, const struct cudaPos *pos,
-		     const struct cudaExtent *e, uint64_t *device)
+/* Memory at one end of a copy; pos->x counts units. False: the GPU cannot use all of it. */
+static bool find_memory(const struct cudaPitchedPtr *p, const struct cudaPos *pos, size_t unit,
+			const struct qcu_graph_copy *c, struct qcu_graph_end *end)
 {
-	uint64_t rows, len, off;
+	uint64_t rows, len, off, x, device;
 
-	if (__builtin_mul_overflow(p->ysize, e->depth - 1, &rows) ||
-	    __builtin_add_overflow(rows, e->height - 1, &rows) ||
+	if (__builtin_mul_overflow(p->ysize, c->depth - 1, &rows) ||
+	    __builtin_add_overflow(rows, c->height - 1, &rows) ||
 	    __builtin_mul_overflow(rows, p->pitch, &len) ||
-	    __builtin_add_overflow(len, e->width, &len) ||
+	    __builtin_add_overflow(len, c->width, &len) ||
 	    __builtin_mul_overflow(p->ysize, pos->z, &off) ||
 	    __builtin_add_overflow(off, pos->y, &off) ||
 	    __builtin_mul_overflow(off, p->pitch, &off) ||
-	    __builtin_add_overflow(off, pos->x, &off))
+	    __builtin_mul_overflow(pos->x, unit, &x) || __builtin_add_overflow(off, x, &off) ||
+	    !qcul_copy_lasts((const char *)p->ptr + off, len, &device))
 		return false;
-	return qcul_copy_lasts((const char *)p->ptr + off, len, device);
+	end->addr = device;
+	end->pitch = p->pitch;
+	end->rows = p->ysize;
+	return true;
 }
 
+static bool find_place(cudaArray_const_t array, const struct cudaPos *pos,
+		       struct qcu_graph_end *end)
+{
+	const struct qcul_array *a = qcul_array(array);
+
+	if (!a || pos->x > UINT32_MAX / a->elem || pos->y > UINT32_MAX || pos->z > UINT32_MAX)
+		return false;
+	end->array = a->id;
+	end->level = a->level;
+	end->x = (uint32_t)pos->x * a->elem;
+	end->y = (uint32_t)pos->y;
+	end->z = (uint32_t)pos->z;
+	return true;
+}
+
+/* With an array, the width and the position in memory count elements. */
 static cudaError_t write_copy(struct text *t, const struct CUgraphNode_st *n)
 {
 	const struct cudaMemcpy3DParms *p = &n->params.copy;
-	struct qcu_graph_copy *body;
-	uint64_t dst, src;
+	const struct qcul_array *a = NULL;
+	struct qcu_graph_copy c = {.height = p->extent.height, .depth = p->extent.depth}, *body;
+	size_t unit = 1;
 
-	if (p->srcArray || p->dstArray || !find_end(&p->dstPtr, &p->dstPos, &p->extent, &dst) ||
-	    !find_end(&p->srcPtr, &p->srcPos, &p->extent, &src))
+	if (p->dstArray || p->srcArray) {
+		a = qcul_array(p->dstArray ? p->dstArray : p->srcArray);
+		if (!a)
+			return cudaErrorInvalidResourceHandle;
+		unit = a->elem;
+	}
+	if (__builtin_mul_overflow(p->extent.width, unit, &c.width))
+		return cudaErrorInvalidValue;
+	if (!(p->dstArray ? find_place(p->dstArray, &p->dstPos, &c.dst)
+			  : find_memory(&p->dstPtr, &p->dstPos, unit, &c, &c.dst)) ||
+	    !(p->srcArray ? find_place(p->srcArray, &p->srcPos, &c.src)
+			  : find_memory(&p->srcPtr, &p->srcPos, unit, &c, &c.src)))
 		return cudaErrorNotSupported;
 	body = begin(t, QCU_NODE_COPY, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
-	*body = (struct qcu_graph_copy){
-		.dst = dst,
-		.src = src,
-		.dst_pitch = p->dstPtr.pitch,
-		.src_pitch = p->srcPtr.pitch,
-		.dst_rows = p->dstPtr.ysize,
-		.src_rows = p->srcPtr.ysize,
-		.width = p->extent.width,
-		.height = p->extent.height,
-		.depth = p->extent.depth,
-	};
+	*body = c;
 	return cudaSuccess;
 }
 

@@ -241,6 +241,64 @@ static void memory(void)
 	OK(cudaGraphDestroy(g));
 }
 
+/* A box to an array, from there to another, and back; the arrays go before the instance. */
+static void arrays(void)
+{
+	const struct cudaChannelFormatDesc words = cudaCreateChannelDesc<unsigned int>();
+	struct cudaMemcpy3DParms up = {}, across = {}, down = {};
+	cudaArray_t a, b;
+	unsigned int *from, *to, i;
+	cudaGraphNode_t n;
+	cudaGraphExec_t exec;
+	cudaGraph_t g;
+
+	OK(cudaMallocArray(&a, &words, 64, 32));
+	OK(cudaMalloc3DArray(&b, &words, make_cudaExtent(64, 32, 4), 0));
+	OK(cudaMallocHost((void **)&from, 4 * 64 * 32));
+	OK(cudaMallocHost((void **)&to, 4 * 64 * 32));
+	for (i = 0; i < 64 * 32; i++) {
+		from[i] = i * 2654435761u;
+		to[i] = 0;
+	}
+	up.srcPtr = make_cudaPitchedPtr(from, 256, 64, 32);
+	up.srcPos = make_cudaPos(2, 1, 0);
+	up.dstArray = a;
+	up.dstPos = make_cudaPos(4, 5, 0);
+	across.srcArray = a;
+	across.srcPos = make_cudaPos(4, 5, 0);
+	across.dstArray = b;
+	across.dstPos = make_cudaPos(1, 2, 3);
+	down.srcArray = b;
+	down.srcPos = make_cudaPos(1, 2, 3);
+	down.dstPtr = make_cudaPitchedPtr(to, 256, 64, 32);
+	up.extent = across.extent = down.extent = make_cudaExtent(16, 8, 1);
+	up.kind = across.kind = down.kind = cudaMemcpyDefault;
+	OK(cudaGraphCreate(&g, 0));
+	OK(cudaGraphAddMemcpyNode(&n, g, NULL, 0, &up));
+	OK(cudaGraphAddMemcpyNode(&n, g, &n, 1, &across));
+	OK(cudaGraphAddMemcpyNode(&n, g, &n, 1, &down));
+	mark("an instance with arrays", 1);
+	OK(cudaGraphInstantiate(&exec, g, 0));
+	mark("a launch with arrays, and a wait", 2);
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaDeviceSynchronize());
+	for (i = 0; i < 64 * 32; i++) {
+		unsigned int x = i % 64, y = i / 64;
+		unsigned int want = x < 16 && y < 8 ? from[(y + 1) * 64 + x + 2] : 0;
+
+		REQUIRE(to[i] == want, "%u, not %u, at %u", to[i], want, i);
+	}
+	mark("the end of arrays", 100);
+	OK(cudaFreeArray(a));
+	OK(cudaFreeArray(b));
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaDeviceSynchronize());
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+	OK(cudaFreeHost(from));
+	OK(cudaFreeHost(to));
+}
+
 static int traced(void)
 {
 	OK(cudaMalloc((void **)&dev, BYTES));
@@ -250,6 +308,7 @@ static int traced(void)
 	mark("branches", 1000);
 	branches();
 	memory();
+	arrays();
 	mark("end", 0);
 	return 0;
 }
@@ -293,6 +352,6 @@ int main(int argc, char **argv)
 	}
 	fclose(f);
 	REQUIRE(status == 0, "status %#x", status);
-	REQUIRE(marks == 14, "%u marks", marks);
+	REQUIRE(marks == 17, "%u marks", marks);
 	return 0;
 }

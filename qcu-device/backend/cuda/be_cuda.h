@@ -225,6 +225,8 @@ struct be_array {
 int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
 		    struct be_array **a);
 int cu_array_destroy(struct be *be, struct be_array *a);
+/* In CUDA's form; the addresses say where each end lies. */
+struct cudaMemcpy3DParms cu_box_params(const struct be_box *box);
 int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
 
 /* be_cuda_texture.c */

@@ -89,13 +89,25 @@ static void put_end(const struct be_end *e, const struct be_box *box, cudaArray_
 	};
 }
 
-int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
+struct cudaMemcpy3DParms cu_box_params(const struct be_box *box)
 {
 	const struct be_array *a = box->dst.array ? box->dst.array : box->src.array;
 	struct cudaMemcpy3DParms p = {
 		.extent = {box->width, box->height, box->depth},
 		.kind = cudaMemcpyDefault,
 	};
+
+	if (a)
+		p.extent.width /= be_array_elem(&a->desc);
+	put_end(&box->dst, box, &p.dstArray, &p.dstPos, &p.dstPtr);
+	put_end(&box->src, box, &p.srcArray, &p.srcPos, &p.srcPtr);
+	return p;
+}
+
+int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
+{
+	const struct be_array *a = box->dst.array ? box->dst.array : box->src.array;
+	struct cudaMemcpy3DParms p = cu_box_params(box);
 	int ret = cu_stream_use(be, s);
 
 	if (ret)
@@ -113,9 +125,5 @@ int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 			  (const void *)(uintptr_t)box->src.addr,
 			  box->src.pitch < box->width ? box->width : box->src.pitch, box->width,
 			  box->height, p.kind, s->s);
-	if (a)
-		p.extent.width /= be_array_elem(&a->desc);
-	put_end(&box->dst, box, &p.dstArray, &p.dstPos, &p.dstPtr);
-	put_end(&box->src, box, &p.srcArray, &p.srcPos, &p.srcPtr);
 	return CU(be, cudaMemcpy3DAsync, &p, s->s);
 }

@@ -77,31 +77,10 @@ static struct cudaMemsetParams memset_params(const struct be_memset *m)
 	};
 }
 
-static struct cudaPitchedPtr pitched(const struct be_end *e, const struct be_box *b)
-{
-	return (struct cudaPitchedPtr){
-		.ptr = (void *)(uintptr_t)e->addr,
-		.pitch = e->pitch < b->width ? b->width : e->pitch,
-		.xsize = b->width,
-		.ysize = e->rows < b->height ? b->height : e->rows,
-	};
-}
-
-/* The addresses say where each end lies: registered memory has the same address on both sides. */
-static struct cudaMemcpy3DParms copy_params(const struct be_box *b)
-{
-	return (struct cudaMemcpy3DParms){
-		.dstPtr = pitched(&b->dst, b),
-		.srcPtr = pitched(&b->src, b),
-		.extent = {b->width, b->height, b->depth},
-		.kind = cudaMemcpyDefault,
-	};
-}
-
 /* CUDA's params for boxes have no pitch of 2 GiB and more. */
 static bool is_line(const struct be_box *b)
 {
-	return b->height == 1 && b->depth == 1;
+	return b->height == 1 && b->depth == 1 && !b->dst.array && !b->src.array;
 }
 
 /* ---- making ---- */
@@ -140,7 +119,7 @@ static int add_copy(struct be *be, struct be_graph *g, const struct be_node *n,
 		    const cudaGraphNode_t *deps, cudaGraphNode_t *node)
 {
 	const struct be_box *b = &n->box;
-	struct cudaMemcpy3DParms p = copy_params(b);
+	struct cudaMemcpy3DParms p = cu_box_params(b);
 
 	if (is_line(b))
 		return CU(be, cudaGraphAddMemcpyNode1D, node, g->graph, deps, n->dep_count,
@@ -286,7 +265,7 @@ static int set_node(struct be *be, struct be_graph *g, const struct be_node *n)
 		set = memset_params(&n->set);
 		return CU(be, cudaGraphExecMemsetNodeSetParams, g->exec, node, &set);
 	case QCU_NODE_COPY:
-		copy = copy_params(&n->box);
+		copy = cu_box_params(&n->box);
 		if (is_line(&n->box))
 			return CU(be, cudaGraphExecMemcpyNodeSetParams1D, g->exec, node,
 				  copy.dstPtr.ptr, copy.srcPtr.ptr, n->box.width,

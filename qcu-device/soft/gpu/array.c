@@ -151,8 +151,8 @@ static int box_run(struct soft_work *w)
 	const struct box_work *b = (struct box_work *)w;
 	const struct be_end *dst = &b->box.dst, *src = &b->box.src;
 
-	if (!soft_work_usable(b->be, w, dst->addr, span(dst, &b->box)) ||
-	    (src->addr != (uintptr_t)b->aside &&
+	if ((!dst->array && !soft_work_usable(b->be, w, dst->addr, span(dst, &b->box))) ||
+	    (!src->array && src->addr != (uintptr_t)b->aside &&
 	     !soft_work_usable(b->be, w, src->addr, span(src, &b->box))))
 		return QCU_ERR_IllegalAddress;
 	move_box(b->be, &b->box);

@@ -371,7 +371,7 @@ static int keep(struct be_stream *s, struct soft_work *w)
 {
 	struct recording *r = (struct recording *)s;
 
-	if (!w->again || r->work) {
+	if (r->work) {
 		w->free(w);
 		return QCU_ERR_StreamCaptureUnsupported;
 	}

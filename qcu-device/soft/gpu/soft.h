@@ -326,7 +326,7 @@ struct soft_work {
 	int (*run)(struct soft_work *w);
 	void (*free)(struct soft_work *w); /* called with be->lock held */
 	bool always;			   /* runs after an error, too */
-	bool again;			   /* may be kept in a body and run many times */
+	bool again;			   /* may be kept in a body, which holds no arrays */
 	bool kept;			   /* it is kept in a body */
 	uint32_t bytes;			   /* bytes allocated in addition to the struct */
 	uint32_t cost;		   /* bytes that it counts in the queue; 0: it is not queued */

@@ -143,12 +143,8 @@ static struct qcu_graph_copy *copy(uint32_t index, uint64_t to, uint64_t from, u
 {
 	const uint32_t before = index - 1;
 	const struct qcu_graph_copy body = {
-		.dst = to,
-		.src = from,
-		.dst_pitch = len,
-		.src_pitch = len,
-		.dst_rows = 1,
-		.src_rows = 1,
+		.dst = {.addr = to, .pitch = len, .rows = 1},
+		.src = {.addr = from, .pitch = len, .rows = 1},
 		.width = len,
 		.height = 1,
 		.depth = 1,
@@ -309,6 +305,11 @@ static void bad_bodies(void **state)
 	BAD(copy(0, memory, memory + 8, 4)->depth = UINT64_MAX, QCU_ERR_InvalidValue);
 	BAD(copy(0, memory, memory + 8, 4)->height = UINT64_MAX, QCU_ERR_InvalidValue);
 	BAD(copy(0, memory, memory + 8, 4)->height = 0, QCU_ERR_InvalidValue);
+	BAD(copy(0, memory, memory + 8, 4)->dst.rsvd = 1, QCU_ERR_InvalidValue);
+	BAD(copy(0, memory, memory + 8, 4)->src.x = 1, QCU_ERR_InvalidValue);
+	BAD(copy(0, memory, memory + 8, 4)->src.array = 2, QCU_ERR_InvalidValue);
+	BAD(copy(0, memory, memory + 8, 4)->dst = (struct qcu_graph_end){.array = 2},
+	    QCU_ERR_InvalidResourceHandle);
 	BAD(node(QCU_NODE_RECORD, 0, &e, sizeof(e), NULL, 0), QCU_ERR_InvalidResourceHandle);
 	BAD(node(QCU_NODE_WAIT, 0, &e, sizeof(e), NULL, 0), QCU_ERR_InvalidResourceHandle);
 	BAD(node(QCU_NODE_HOST, 0, &h, sizeof(h), NULL, 0), QCU_ERR_InvalidValue);
