@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,34 +19,6 @@
 #include <unistd.h>
 
 #include "qcu-device/backend/cuda/be_check.h"
-
-static unsigned int passed, failed;
-
-/* Results go here, because stdout may have been taken for what kernels print. */
-static FILE *report;
-
-bool check(bool good, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(report, good ? "ok      " : "FAILED  ");
-	va_start(ap, fmt);
-	vfprintf(report, fmt, ap);
-	va_end(ap);
-	fputc('\n', report);
-	if (good)
-		passed++;
-	else
-		failed++;
-	return good;
-}
-
-bool want(int got, int wanted, const char *what)
-{
-	if (got == wanted)
-		return check(true, "%s", what);
-	return check(false, "%s: %d instead of %d", what, got, wanted);
-}
 
 static void check_device(struct check *c)
 {

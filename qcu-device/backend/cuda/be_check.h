@@ -34,7 +34,11 @@ static inline struct be_kernel *check_kernel(struct check *c, const char *name)
 	return !c->ops->kernel_find || c->ops->kernel_find(c->be, c->module, name, &k) ? NULL : k;
 }
 
-/* be_check.c: report a result, and return whether it is good */
+/* be_check_report.c */
+extern unsigned int passed, failed;
+/* Results go here, because stdout may have been taken for what kernels print. */
+extern FILE *report;
+/* Report a result, and return whether it is good. */
 bool check(bool good, const char *fmt, ...);
 bool want(int got, int wanted, const char *what);
 
