@@ -48,6 +48,9 @@ $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 
 $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
+# Launches from kernels.
+$(addprefix $(B)/tests/,guest/device_launch guest-O0/device_launch): GUEST_FLAGS := -rdc=true -lcudadevrt
+
 # A program of two compilation units.
 MANAGED_UNITS := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest guest-static))
 $(MANAGED_UNITS): $(GUEST_OBJECTS)/units/managed_units.o

@@ -9,7 +9,7 @@ PTX_SRCS += $(addprefix qcu-device/soft/ptx/memory/, \
 	ptx_addr.c ptx_atom.c ptx_heap.c ptx_matrix.c ptx_mbar.c ptx_mem.c ptx_mma.c ptx_sample.c ptx_surf.c \
 	ptx_tex.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/exec/, \
-	ptx_bar.c ptx_block.c ptx_check.c ptx_exec.c ptx_frame.c ptx_grid.c ptx_link.c ptx_pool.c \
+	ptx_bar.c ptx_block.c ptx_check.c ptx_exec.c ptx_frame.c ptx_grid.c ptx_limits.c ptx_link.c ptx_pool.c ptx_runtime.c \
 	ptx_sched.c ptx_shared.c ptx_stack.c ptx_sys.c ptx_warpop.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/text/,ptx_lex.c ptx_operand.c ptx_sym.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/build/, \

@@ -72,9 +72,12 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.image = soft_env_image,
 		.complain = soft_env_complain,
 		.condition = soft_env_condition,
+		.attribute = soft_env_attribute,
 		.written = be->check ? soft_env_written : NULL,
 		.wrote = soft_env_wrote,
 		.heap_room = &d->limits.heap,
+		.device = i,
+		.devices = be->gpus,
 		.sm_count = be->threads,
 		.threads = be->threads,
 	};

@@ -326,6 +326,17 @@ int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *de
 	return QCU_ERR_Success;
 }
 
+bool soft_env_attribute(void *ctx, uint32_t attr, int32_t *value)
+{
+	const struct soft_device *d = ctx;
+	struct qcu_device_desc desc;
+
+	if (attr >= QCU_ATTRS || soft_device_desc(d->be, d->index, &desc))
+		return false;
+	*value = desc.attr[attr];
+	return true;
+}
+
 int soft_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 {
 	(void)be;

@@ -495,6 +495,7 @@ int soft_cond_ready(struct be *be, struct be_cond *graph);
 int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int soft_cond_destroy(struct be *be, struct be_cond *c);
 /* Callback of the PTX machine. False: there is no such handle, or its graph does not run. */
+bool soft_env_attribute(void *ctx, uint32_t attr, int32_t *value);
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);
 
 /* ---- graph.c ---- */

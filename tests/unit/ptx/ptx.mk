@@ -5,7 +5,7 @@ PTX_OBJS := $(PTX_SRCS:%.c=$(B)/%.o)
 
 UNIT_TESTS += test_ptx_bad test_ptx_int test_ptx_float test_ptx_ctl test_ptx_nvcc \
 	test_ptx_video test_ptx_small test_ptx_sync test_ptx_check \
-	test_ptx_sm90 test_ptx_regs test_ptx_mma test_ptx_shared
+	test_ptx_sm90 test_ptx_regs test_ptx_mma test_ptx_shared test_ptx_launch
 
 UNIT_TESTS += test_ptx_tex
 test_ptx_regs_OBJS := $(PTX_OBJS)
@@ -30,6 +30,8 @@ test_ptx_check_OBJS := $(PTX_OBJS)
 test_ptx_check_LIBS := -lm
 test_ptx_sm90_OBJS := $(PTX_OBJS)
 test_ptx_sm90_LIBS := -lm
+test_ptx_launch_OBJS := $(PTX_OBJS)
+test_ptx_launch_LIBS := -lm
 test_ptx_mma_OBJS := $(PTX_OBJS)
 test_ptx_mma_LIBS := -lm
 test_ptx_shared_OBJS := $(PTX_OBJS)

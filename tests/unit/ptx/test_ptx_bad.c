@@ -243,7 +243,8 @@ static void test_unknown_functions(void **state)
 	} all[] = {
 		{"cudaGetParameterBufferV2", "launch from a kernel by 'cudaGetParameterBufferV2'"},
 		{"cudaLaunchDeviceV2", "launch from a kernel by 'cudaLaunchDeviceV2'"},
-		{"__cudaCDP2LaunchDeviceV2", "launch from a kernel by '__cudaCDP2LaunchDeviceV2'"},
+		{"__cudaCDP2LaunchDevice", "launch from a kernel by '__cudaCDP2LaunchDevice'"},
+		{"__cudaCDP2Memcpy3DAsync", "call of unknown function '__cudaCDP2Memcpy3DAsync'"},
 		{"cudaDeviceSynchronize", "call of unknown function 'cudaDeviceSynchronize'"},
 		{"_ZN9somewhere4else30a_function_in_another_unit_that_was_never_linkedEPKd",
 		 "'_ZN9somewhere4else30a_function_in_another_unit_that_was_never_linkedEPKd'"},

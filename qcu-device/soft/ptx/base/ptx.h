@@ -62,6 +62,8 @@ struct ptx_env {
 	 * if there is no such node. NULL: there are no conditional nodes.
 	 */
 	bool (*condition)(void *ctx, uint64_t handle, uint32_t value);
+	/* An attribute of this device, for kernels that ask. False: there is no such attribute. */
+	bool (*attribute)(void *ctx, uint32_t attr, int32_t *value);
 	/*
 	 * Returns the texture or surface that kernels know by this number, or NULL if there is
 	 * none. The answer stays true for the whole launch. A NULL function means that there are no
@@ -79,6 +81,7 @@ struct ptx_env {
 	const struct ptx_bound *bound;
 	size_t bound_count;
 	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: no limit */
+	unsigned int device, devices;	 /* number of this device, and how many there are */
 	unsigned int sm_count;		 /* for %nsmid */
 	unsigned int max_regs;		 /* as .maxnreg, for every kernel; 0: no limit */
 	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */

@@ -211,7 +211,15 @@ struct ptx_arg {
 	uint32_t size;
 };
 
-enum ptx_sys { SYS_NONE, SYS_VPRINTF, SYS_ASSERTFAIL, SYS_MALLOC, SYS_FREE, SYS_SET_CONDITION };
+enum ptx_sys {
+	SYS_NONE,
+	SYS_VPRINTF,
+	SYS_ASSERTFAIL,
+	SYS_MALLOC,
+	SYS_FREE,
+	SYS_SET_CONDITION,
+	SYS_RUNTIME, /* from here on: the runtime API in kernels, ptx_runtime.c */
+};
 
 struct ptx_func;
 
@@ -255,7 +263,8 @@ struct ptx_func {
 	bool recursive;
 	unsigned int stamp; /* ptx_shared.c: the last kernel that was seen to reach it */
 	const struct ptx_func *reach_bad;
-	struct ptx_func *next; /* .alias: the function that this one is another name of */
+	struct ptx_func *next;	   /* .alias: the function that this one is another name of */
+	struct ptx_kernel *kernel; /* of an entry that is defined */
 };
 
 struct ptx_kernel {
@@ -355,6 +364,7 @@ struct ptx_module {
 	bool bounded;	       /* some function has .maxntid, .reqntid or .maxnreg */
 	struct ptx_shared_fix *shared_fixes;
 	struct ptx_mma_layout *layouts; /* shapes of matrices, ptx_mma.h */
+	_Atomic uint64_t error_texts;	/* ptx_runtime.c: in device memory; 0: not there yet */
 	ptx_fn *plain; /* with checks: the real handlers, called by those of ptx_check.c */
 	char **files;  /* file names from .file, by number */
 	uint32_t nfiles, files_cap;
@@ -446,10 +456,13 @@ struct ptx_block {
 	uint32_t smid;
 	uint32_t sync; /* counts the events that order its threads, for ptx_check.c */
 	struct ptx_check *check;
+	int32_t *errors; /* ptx_runtime.c: of each thread; NULL: none has one */
 	enum ptx_status status;
 	struct ptx_diag diag;
 	struct ptx_block *next;
 };
+
+struct ptx_child;
 
 struct ptx_grid {
 	struct ptx_module *mod;
@@ -468,6 +481,12 @@ struct ptx_grid {
 	unsigned int wanted;  /* how many more pool threads may join */
 	pthread_mutex_t lock; /* protects diag */
 	struct ptx_diag diag;
+	unsigned int depth; /* launches above it, if a kernel has launched it */
+	/* Runs a launch that a kernel of this grid made; see ptx_runtime_end() for tails. */
+	enum ptx_status (*below)(const struct ptx_kernel *k, const struct ptx_launch *l,
+				 unsigned int depth, struct ptx_child **tails,
+				 struct ptx_diag *diag);
+	struct ptx_child *child, *tail; /* under lock; ptx_runtime.c */
 	struct ptx_grid *next;
 	unsigned int fuel; /* for one turn of a warp; see ptx_exec.c */
 	void (*work)(struct ptx_grid *g);

@@ -35,6 +35,7 @@ static void destroy(struct ptx_block *b)
 	if (b->local)
 		munmap(b->local, b->local_cap);
 	ptx_check_free(b);
+	free(b->errors);
 	free(b->shared);
 	free(b->warps);
 	free(b);
@@ -205,6 +206,8 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 	b->ctaid[1] = (uint32_t)(number / g->l.grid[0] % g->l.grid[1]);
 	b->ctaid[2] = (uint32_t)(number / g->l.grid[0] / g->l.grid[1]);
 	b->live = 0;
+	free(b->errors);
+	b->errors = NULL;
 	if ((b->grid != g && !prepare(b, g)) || !ptx_check_start(b)) {
 		b->status = PTX_NO_MEMORY;
 		b->nwarps = 0; /* ptx_block_end() has no warp to end */

@@ -17,6 +17,8 @@ void ptx_frames_free(struct ptx_block *b);
 void ptx_frames_reset(struct ptx_block *b);
 uint32_t ptx_frame_top(const struct ptx_frame *f, unsigned int lane);
 uint8_t *ptx_frame_area(const struct ptx_frame *f, uint32_t off);
+uint64_t ptx_arg_get(struct ptx_warp *w, const struct ptx_arg *a, unsigned int lane);
+void ptx_arg_put(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane, uint64_t v);
 bool ptx_call_fits(const struct ptx_call *c, const struct ptx_func *f);
 void ptx_call_enter(struct ptx_warp *w, const struct ptx_call *c, const struct ptx_frame *from,
 		    struct ptx_frame *to);
@@ -41,6 +43,17 @@ void ptx_bar_exit(struct ptx_block *b);
 /* ptx_sys.c: functions that the machine provides */
 enum ptx_sys ptx_sys_find(const char *name);
 void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys, uint32_t m);
+
+/* ptx_runtime.c: the runtime API in kernels, and the launches from them */
+enum ptx_sys ptx_runtime_find(const char *name);
+void ptx_runtime_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys, uint32_t m);
+enum ptx_status ptx_runtime_end(struct ptx_grid *g, struct ptx_child **tails,
+				struct ptx_diag *diag);
+
+/* ptx_limits.c: may this launch run at all? */
+enum ptx_status ptx_launch_check(const struct ptx_kernel *k, const struct ptx_launch *l,
+				 struct ptx_diag *diag);
+#define MAX_COOPERATIVE 2048u /* blocks of a cooperative launch */
 
 /* ptx_block.c */
 struct ptx_block *ptx_block_get(void);

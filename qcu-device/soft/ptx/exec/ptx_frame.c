@@ -212,3 +212,30 @@ bool ptx_call_fits(const struct ptx_call *c, const struct ptx_func *f)
 	return args_fit(c->args, c->nargs, f->params, f->nparams) &&
 	       args_fit(c->rets, c->nrets, f->rets, f->nrets);
 }
+
+/* One lane's argument of a call of the system; at most 8 bytes of it. */
+uint64_t ptx_arg_get(struct ptx_warp *w, const struct ptx_arg *a, unsigned int lane)
+{
+	unsigned int size = a->size < 8 ? a->size : 8;
+	uint64_t v = 0;
+
+	if (a->in_area)
+		memcpy(&v, ptx_frame_area(w->frame, a->off) + lane * 8, size);
+	else
+		memcpy(&v, (uint8_t *)ptx_at(w, a->ref) + lane * size, size);
+	return v;
+}
+
+void ptx_arg_put(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane, uint64_t v)
+{
+	const struct ptx_arg *a = c->rets;
+	unsigned int size;
+
+	if (!c->nrets)
+		return;
+	size = a->size < 8 ? a->size : 8;
+	if (a->in_area)
+		memcpy(ptx_frame_area(w->frame, a->off) + lane * 8, &v, size);
+	else
+		memcpy((uint8_t *)ptx_at(w, a->ref) + lane * size, &v, size);
+}

@@ -12,14 +12,11 @@
 #include "qcu-device/soft/ptx/exec/ptx_exec.h"
 #include "qcu-device/soft/ptx/memory/ptx_mem.h"
 
-#define MAX_BLOCK_THREADS 1024u
-#define MAX_SHARED	  (227u << 10)
 /*
  * The most blocks that one host thread runs at a time. A cooperative launch has all its blocks
  * running, so MAX_COOPERATIVE also limits its grid.
  */
-#define MAX_RESIDENT	32u
-#define MAX_COOPERATIVE 2048u
+#define MAX_RESIDENT 32u
 
 #define WORKSPACE 256u
 
@@ -129,41 +126,6 @@ static void work(struct ptx_grid *g)
 	}
 }
 
-static enum ptx_status bad_launch(struct ptx_diag *diag, const char *what, uint64_t v)
-{
-	ptx_diag_set(diag, 0, "launch: %s (%llu)", what, (unsigned long long)v);
-	return PTX_BAD_LAUNCH;
-}
-
-static enum ptx_status check(const struct ptx_kernel *k, const struct ptx_launch *l,
-			     struct ptx_diag *diag)
-{
-	const struct ptx_kernel_info *i = &k->info;
-	uint64_t threads;
-
-	if (!l->grid[0] || !l->grid[1] || !l->grid[2] || l->grid[0] > INT32_MAX ||
-	    l->grid[1] > 65535 || l->grid[2] > 65535)
-		return bad_launch(diag, "grid dimensions out of range", l->grid[0]);
-	if (!l->block[0] || !l->block[1] || !l->block[2] || l->block[0] > 1024 ||
-	    l->block[1] > 1024 || l->block[2] > 64)
-		return bad_launch(diag, "block dimensions out of range", l->block[0]);
-	threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
-	if (threads > MAX_BLOCK_THREADS || threads > i->max_threads)
-		return bad_launch(diag, "too many threads in a block", threads);
-	for (int d = 0; d < 3 && i->req_threads[0]; d++)
-		if (l->block[d] != i->req_threads[d])
-			return bad_launch(diag, "not the block size that the kernel requires",
-					  l->block[d]);
-	if (l->param_bytes < i->param_bytes)
-		return bad_launch(diag, "too few parameter bytes", l->param_bytes);
-	if (l->dynamic_shared > MAX_SHARED || k->shared_total > MAX_SHARED - l->dynamic_shared)
-		return bad_launch(diag, "too much shared memory",
-				  (uint64_t)l->dynamic_shared + k->shared_total);
-	if (l->cooperative && (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] > MAX_COOPERATIVE)
-		return bad_launch(diag, "too many blocks for a cooperative launch", l->grid[0]);
-	return PTX_OK;
-}
-
 /*
  * The kernel's own shared memory, then the shared memory of functions, the dynamic part, and the
  * part reserved for the system.
@@ -197,12 +159,19 @@ static bool workspace(struct ptx_grid *g, struct ptx_diag *diag)
 	return true;
 }
 
-enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
-			struct ptx_diag *diag)
+/* depth: how many launches are above this one. A kernel's own launches run below it. */
+static enum ptx_status run(const struct ptx_kernel *k, const struct ptx_launch *l,
+			   unsigned int depth, struct ptx_child **tails, struct ptx_diag *diag)
 {
 	static _Atomic uint64_t launches;
 	struct ptx_module *m = k->mod;
-	struct ptx_grid g = {.mod = m, .kernel = k, .code = m->code, .l = *l, .work = work};
+	struct ptx_grid g = {.mod = m,
+			     .kernel = k,
+			     .code = m->code,
+			     .l = *l,
+			     .depth = depth,
+			     .below = run,
+			     .work = work};
 	struct ptx_diag none;
 	enum ptx_status st;
 
@@ -214,7 +183,7 @@ enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 			     k->bad_text);
 		return k->bad;
 	}
-	st = check(k, l, diag);
+	st = ptx_launch_check(k, l, diag);
 	if (st != PTX_OK)
 		return st;
 	g.l.param_bytes = k->info.param_bytes;
@@ -241,6 +210,7 @@ enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 	m->running++;
 	pthread_mutex_unlock(&m->heap_lock);
 	ptx_pool_run(&g, m->env.threads);
+	st = ptx_runtime_end(&g, tails, diag);
 	pthread_mutex_lock(&m->heap_lock);
 	if (!--m->running)
 		ptx_heap_sweep(m, false);
@@ -250,8 +220,11 @@ enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 		m->env.free(m->env.ctx, g.workspace);
 	free(g.seen);
 	free(g.params);
-	st = (enum ptx_status)atomic_load(&g.status);
-	if (st != PTX_OK)
-		*diag = g.diag;
 	return st;
+}
+
+enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
+			struct ptx_diag *diag)
+{
+	return run(k, l, 0, NULL, diag);
 }

@@ -25,10 +25,11 @@ struct ptx_func *ptx_func_real(struct ptx_func *f)
 	return f;
 }
 
-/* True for the functions that nvcc's code calls to launch a kernel from a kernel. */
+/* True for older functions that launch a kernel from a kernel; ptx_runtime.c has today's. */
 static bool is_launch(const char *name)
 {
-	static const char *const start[] = {"__cudaCDP2", "cudaLaunchDevice",
+	static const char *const start[] = {"__cudaCDP2LaunchDevice",
+					    "__cudaCDP2GetParameterBuffer", "cudaLaunchDevice",
 					    "cudaGetParameterBuffer"};
 
 	for (size_t i = 0; i < sizeof(start) / sizeof(*start); i++)
@@ -177,6 +178,7 @@ enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag)
 		k = &m->kernels[m->nkernels++];
 		k->mod = m;
 		k->fn = m->funcs[i];
+		k->fn->kernel = k;
 	}
 	st = ptx_shared_place(m, diag);
 	for (unsigned int i = 0; i < m->nkernels; i++)

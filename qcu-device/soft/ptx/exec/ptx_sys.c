@@ -27,33 +27,7 @@ enum ptx_sys ptx_sys_find(const char *name)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(name, all[i].name))
 			return all[i].sys;
-	return SYS_NONE;
-}
-
-static uint64_t get_arg(struct ptx_warp *w, const struct ptx_arg *a, unsigned int lane)
-{
-	unsigned int size = a->size < 8 ? a->size : 8;
-	uint64_t v = 0;
-
-	if (a->in_area)
-		memcpy(&v, ptx_frame_area(w->frame, a->off) + lane * 8, size);
-	else
-		memcpy(&v, (uint8_t *)ptx_at(w, a->ref) + lane * size, size);
-	return v;
-}
-
-static void put_ret(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane, uint64_t v)
-{
-	const struct ptx_arg *a = c->rets;
-	unsigned int size;
-
-	if (!c->nrets)
-		return;
-	size = a->size < 8 ? a->size : 8;
-	if (a->in_area)
-		memcpy(ptx_frame_area(w->frame, a->off) + lane * 8, &v, size);
-	else
-		memcpy((uint8_t *)ptx_at(w, a->ref) + lane * size, &v, size);
+	return ptx_runtime_find(name);
 }
 
 /* Reads a string of the kernel byte by byte: its memory may end right after the string. */
@@ -204,14 +178,14 @@ static const char *convert(struct args *a, const char *f, struct out *o, unsigne
 static void do_printf(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane)
 {
 	const struct ptx_env *env = &w->blk->grid->mod->env;
-	struct args a = {.w = w, .lane = lane, .at = get_arg(w, &c->args[1], lane)};
+	struct args a = {.w = w, .lane = lane, .at = ptx_arg_get(w, &c->args[1], lane)};
 	char format[MAX_STRING];
 	unsigned int count = 0;
 	const char *f = format;
 	struct out o;
 
 	o.len = 0;
-	if (!get_string(w, lane, get_arg(w, &c->args[0], lane), format, sizeof(format)))
+	if (!get_string(w, lane, ptx_arg_get(w, &c->args[0], lane), format, sizeof(format)))
 		return;
 	while (*f) {
 		if (*f != '%') {
@@ -227,7 +201,7 @@ static void do_printf(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 	}
 	if (env->print)
 		env->print(env->ctx, o.text, o.len);
-	put_ret(w, c, lane, count);
+	ptx_arg_put(w, c, lane, count);
 }
 
 static void do_assert(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane)
@@ -238,13 +212,13 @@ static void do_assert(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 	char msg[512], file[512], func[512], text[2048];
 	int n;
 
-	if (!get_string(w, lane, get_arg(w, &c->args[0], lane), msg, sizeof(msg)) ||
-	    !get_string(w, lane, get_arg(w, &c->args[1], lane), file, sizeof(file)) ||
-	    !get_string(w, lane, get_arg(w, &c->args[3], lane), func, sizeof(func)))
+	if (!get_string(w, lane, ptx_arg_get(w, &c->args[0], lane), msg, sizeof(msg)) ||
+	    !get_string(w, lane, ptx_arg_get(w, &c->args[1], lane), file, sizeof(file)) ||
+	    !get_string(w, lane, ptx_arg_get(w, &c->args[3], lane), func, sizeof(func)))
 		return;
 	n = snprintf(text, sizeof(text),
 		     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-		     file, (unsigned int)get_arg(w, &c->args[2], lane), func, w->blk->ctaid[0],
+		     file, (unsigned int)ptx_arg_get(w, &c->args[2], lane), func, w->blk->ctaid[0],
 		     w->blk->ctaid[1], w->blk->ctaid[2], sp[SP_TID_X * PTX_LANES + lane],
 		     sp[SP_TID_Y * PTX_LANES + lane], sp[SP_TID_Z * PTX_LANES + lane], msg);
 	say = env->complain ? env->complain : env->print;
@@ -255,8 +229,8 @@ static void do_assert(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 static void do_condition(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane)
 {
 	const struct ptx_env *env = &w->blk->grid->mod->env;
-	uint64_t handle = get_arg(w, &c->args[0], lane);
-	uint32_t value = (uint32_t)get_arg(w, &c->args[1], lane);
+	uint64_t handle = ptx_arg_get(w, &c->args[0], lane);
+	uint32_t value = (uint32_t)ptx_arg_get(w, &c->args[1], lane);
 
 	if (!env->condition || !env->condition(env->ctx, handle, value))
 		ptx_fault(w, lane, PTX_ILLEGAL_ADDRESS, "0x%llx is no handle of a graph that runs",
@@ -272,6 +246,10 @@ void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys
 				       [SYS_FREE] = 1,
 				       [SYS_SET_CONDITION] = 2};
 
+	if (sys >= SYS_RUNTIME) {
+		ptx_runtime_call(w, c, sys, m);
+		return;
+	}
 	if (c->nargs != want[sys]) {
 		ptx_fault(w, ptx_lane(m), PTX_ILLEGAL_ADDRESS, "%u arguments to a system function",
 			  c->nargs);
@@ -289,14 +267,14 @@ void ptx_sys_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys sys
 			do_assert(w, c, lane);
 			break;
 		case SYS_MALLOC:
-			v = get_arg(w, c->args, lane);
-			put_ret(w, c, lane, v ? ptx_heap_alloc(mod, v) : 0);
+			v = ptx_arg_get(w, c->args, lane);
+			ptx_arg_put(w, c, lane, v ? ptx_heap_alloc(mod, v) : 0);
 			break;
 		case SYS_SET_CONDITION:
 			do_condition(w, c, lane);
 			break;
 		default:
-			v = get_arg(w, c->args, lane);
+			v = ptx_arg_get(w, c->args, lane);
 			if (v && !ptx_heap_free(mod, v))
 				ptx_fault(w, lane, PTX_ILLEGAL_ADDRESS, "free of 0x%llx",
 					  (unsigned long long)v);

@@ -86,6 +86,8 @@ void ptx_unload(struct ptx_module *m)
 	for (struct ptx_var *v = m->vars; v; v = v->next)
 		if ((v->space == SPACE_GLOBAL || v->space == SPACE_CONST) && v->addr && !v->bound)
 			m->env.free(m->env.ctx, v->addr);
+	if (m->error_texts)
+		m->env.free(m->env.ctx, m->error_texts);
 	pthread_mutex_destroy(&m->heap_lock);
 	free(m->code);
 	free(m->plain);
