@@ -49,7 +49,9 @@ $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
 # Launches from kernels.
-$(addprefix $(B)/tests/,guest/device_launch guest-O0/device_launch): GUEST_FLAGS := -rdc=true -lcudadevrt
+$(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
+$(addprefix $(B)/tests/,guest/device_launch guest-static/device_launch): GUEST_LINK := -rdc=true -lcudadevrt
+$(B)/tests/guest-O0/device_launch: GUEST_FLAGS := -rdc=true -lcudadevrt
 
 # A program of two compilation units.
 MANAGED_UNITS := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest guest-static))
@@ -63,6 +65,14 @@ MANAGED_UNITS_WHOLE := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest-
 $(MANAGED_UNITS_WHOLE): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
 $(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGED_UNITS_WHOLE): \
 	$(wildcard tests/guest/managed/units/*)
+
+# Thrust and CUB take long to compile: without machine code, and not for a debugger.
+THRUST_PROGRAMS := thrust_cub thrust_cub_rdc
+DEBUG_PROGRAMS := $(filter-out $(THRUST_PROGRAMS),$(GUEST_PROGRAMS))
+$(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -gencode arch=compute_75,code=compute_75
+$(GUEST_OBJECTS)/thrust_cub_rdc.o: GUEST_FLAGS += -rdc=true
+$(addsuffix /thrust_cub_rdc,$(addprefix $(B)/tests/,guest guest-static)): GUEST_LINK := -rdc=true -gencode arch=compute_75,code=compute_75
+$(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/parallel/thrust_cub.h
 
 # The debugger's builds that run under the sanitizers. Only a few: they are slow there, and the
 # optimised builds already test nearly the same code.
@@ -81,7 +91,7 @@ $(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 CUDA12 := $(shell scripts/cuda-wheels --print-dir 12.9)
 CUDA12_NOT := bad_calls batch_copies graph_conditional graph_memory graph_parameters graphs managed_advice managed_graphs \
 	memory_pools peer_access per_thread_copies per_thread_streams stream_capture \
-	cooperative_grid cooperative_groups scoped_atomics
+	cooperative_grid cooperative_groups scoped_atomics device_launch $(THRUST_PROGRAMS)
 CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT),$(GUEST_PROGRAMS))
 .PHONY: cuda12-headers
 cuda12-headers: | deps
@@ -146,7 +156,7 @@ unit hostile_random $(HOSTILE) --seed 1 --commands 20000;
 $(if $(SAN),,unit faults $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
 $(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
-$(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(LOOPBACK_PROGRAMS)),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
+$(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS))),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
 $(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
 $(if $(SAN),,$(foreach t,$(STATIC_PROGRAMS),loopback guest-static/$(t) $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loader/cases.sh $(B) $(t);))
@@ -177,6 +187,6 @@ loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
 # The sanitizers build this target a second time.
 tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(if $(SAN),,$(LOADER_BUILD))
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(GUEST_PROGRAMS:%=$(B)/tests/guest-static/%) \
-	$(GUEST_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
+	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)
