@@ -6,7 +6,7 @@ PTX_SRCS := $(addprefix qcu-device/soft/ptx/base/,ptx_arena.c ptx_fault.c ptx_ty
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/ops/, \
 	ptx_cvt.c ptx_cvt_small.c ptx_misc.c ptx_ops_avx2.c ptx_ops_base.c ptx_video.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/memory/, \
-	ptx_addr.c ptx_atom.c ptx_heap.c ptx_matrix.c ptx_mbar.c ptx_mem.c ptx_mma.c ptx_sample.c ptx_surf.c \
+	ptx_addr.c ptx_atom.c ptx_bulk.c ptx_heap.c ptx_matrix.c ptx_mbar.c ptx_mem.c ptx_mma.c ptx_sample.c ptx_surf.c \
 	ptx_tex.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/exec/, \
 	ptx_bar.c ptx_block.c ptx_check.c ptx_exec.c ptx_frame.c ptx_grid.c ptx_limits.c ptx_link.c ptx_pool.c ptx_runtime.c \

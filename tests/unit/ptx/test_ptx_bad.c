@@ -192,12 +192,8 @@ static void test_named(void **state)
 		"wgmma.commit_group.sync.aligned;",
 		"wgmma.wait_group.sync.aligned 0;",
 		"tcgen05.wait::ld.sync.aligned;",
-		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0], "
-		"%r1, [%r2];",
 		"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
 		"[%r0], [%d0, {%r1, %r2}], [%r2];",
-		"cp.async.bulk.commit_group;",
-		"cp.async.bulk.wait_group 0;",
 		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], %r1;",
 		"prefetch.tensormap [%d0];",
 		"tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1;",

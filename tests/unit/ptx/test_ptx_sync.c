@@ -419,15 +419,79 @@ static void test_hints(void **state)
 	assert_int_equal(out[0], 5);
 }
 
+/*
+ * A bulk copy to shared memory completes on an mbarrier, and one back needs a group only. The first
+ * 64 words of the buffer end up behind the next 64.
+ */
+static void test_bulk_copy(void **state)
+{
+	static const char good[] = HEAD
+		".shared .align 16 .b8 other[32]; .shared .align 16 .b8 s[512]; .shared .align 8 "
+		".b64 bar;\n"
+		".entry k(.param .u64 p)\n{\n" START
+		"st.shared.u32 [other], 0; setp.ne.u32 %p1, %r0, 0; @%p1 bra WAIT;\n"
+		"mbarrier.init.shared.b64 [bar], 1; mbarrier.arrive.expect_tx.shared.b64 _, [bar], "
+		"256;\n"
+		"mov.u32 %r2, 256;\n"
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s+16], [%d1], "
+		"%r2, "
+		"[bar];\n"
+		"WAIT: bar.sync 0; mov.u32 %r3, bar;\n"
+		"AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], 0; @!%p2 bra AGAIN;\n"
+		"@%p1 bra END; fence.proxy.async.shared::cta; mov.u32 %r4, s;\n"
+		"cp.async.bulk.global.shared::cta.bulk_group [%d1+512], [%r4+16], %r2;\n"
+		"cp.async.bulk.global.shared::cta.bulk_group [%d1+768], [s+208], 16;\n"
+		"cp.async.bulk.prefetch.L2.global [%d1], %r2;\n"
+		"cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;\nEND: ret;\n}\n";
+	static const struct {
+		const char *insn;
+		enum ptx_status st;
+		const char *say;
+	} bad[] = {
+		{"cp.async.bulk.global.shared::cta.bulk_group [%d1], [s], 24;",
+		 PTX_MISALIGNED_ADDRESS, "24 bytes"},
+		{"cp.async.bulk.global.shared::cta.bulk_group [%d1+8], [s], 16;",
+		 PTX_MISALIGNED_ADDRESS, "misaligned"},
+		{"cp.async.bulk.global.shared::cta.bulk_group [%d1], [s], 528;",
+		 PTX_ILLEGAL_ADDRESS, "shared"},
+		{"cp.async.bulk.global.shared::cta.bulk_group [%d1], [%d1], 16;",
+		 PTX_ILLEGAL_ADDRESS, "shared"},
+		{"cp.async.bulk.global.shared::cta.bulk_group [%d1+16384], [s], 16;",
+		 PTX_ILLEGAL_ADDRESS, "global"},
+		{"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d1], "
+		 "16, "
+		 "[bar];",
+		 PTX_TRAP, "mbarrier"},
+	};
+
+	(void)state;
+	memset(out, 0, WORDS * 4);
+	for (uint32_t i = 0; i < 64; i++)
+		out[i] = i + 1;
+	run_on(good, 64);
+	for (uint32_t i = 0; i < 64; i++)
+		assert_int_equal(out[128 + i], i + 1);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(out[192 + i], 48 + i + 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char text[2048] = HEAD ".entry k(.param .u64 p)\n{\n" START
+				       ".shared .align 16 .b8 s[512]; .shared .align 8 .b64 bar;\n";
+
+		strcat(text, bad[i].insn);
+		strcat(text, "\nret;\n}\n");
+		run_fails(text, 1, bad[i].st, bad[i].say);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mbarrier),  cmocka_unit_test(test_mbarrier_counts),
-		cmocka_unit_test(test_cp_async),  cmocka_unit_test(test_cluster),
-		cmocka_unit_test(test_matrices),  cmocka_unit_test(test_alloca),
-		cmocka_unit_test(test_128),	  cmocka_unit_test(test_vector_atomics),
-		cmocka_unit_test(test_old_lanes), cmocka_unit_test(test_redux_float),
-		cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_bulk_copy),	cmocka_unit_test(test_mbarrier),
+		cmocka_unit_test(test_mbarrier_counts), cmocka_unit_test(test_cp_async),
+		cmocka_unit_test(test_cluster),		cmocka_unit_test(test_matrices),
+		cmocka_unit_test(test_alloca),		cmocka_unit_test(test_128),
+		cmocka_unit_test(test_vector_atomics),	cmocka_unit_test(test_old_lanes),
+		cmocka_unit_test(test_redux_float),	cmocka_unit_test(test_hints),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

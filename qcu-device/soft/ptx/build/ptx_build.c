@@ -75,7 +75,7 @@ bool ptx_is_video(const char *op)
 
 bool ptx_known_form(const struct ptx_stmt *s)
 {
-	return !strcmp(s->op, "cp") && (ptx_has(s, "bulk") || ptx_has(s, "reduce"));
+	return !strcmp(s->op, "cp") && (ptx_has(s, "tensor") || ptx_has(s, "reduce"));
 }
 
 /*

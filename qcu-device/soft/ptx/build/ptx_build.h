@@ -82,6 +82,8 @@ bool ptx_known_form(const struct ptx_stmt *s);
 /* Forms that one file of builders uses from another */
 enum ptx_status ptx_build_minmax(struct ptx_parser *P, struct ptx_stmt *s, bool max);
 void ptx_gather_warp(struct ptx_parser *P, struct ptx_stmt *s);
+void ptx_build_complete_tx(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+			   uint32_t bytes);
 enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s);
 
 /* ptx_build_call.c: a call has a syntax of its own */

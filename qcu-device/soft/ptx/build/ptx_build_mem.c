@@ -292,6 +292,73 @@ static uint32_t bytes_unless(struct ptx_parser *P, struct ptx_stmt *s, unsigned 
 	return d;
 }
 
+/*
+ * If an address names a shared variable whose place is not known yet, puts the place into a
+ * register: the handlers of copies want the address of shared memory there.
+ */
+static void known_place(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_place *p)
+{
+	struct ptx_insn *in;
+	uint32_t off;
+
+	if (!P->shared)
+		return;
+	off = ptx_shared_const(P, P->shared, 8, 0);
+	in = ptx_emit(P, s, P->m->ops->op[V_ADD][K_U64]);
+	in->a = p->ref;
+	in->b = off;
+	p->ref = ptx_new_reg(P, T_U64) << 2;
+	in->d = p->ref;
+	P->shared = NULL;
+}
+
+/*
+ * cp.async.bulk.DST.SRC.mbarrier::complete_tx::bytes [to], [from], size, [mbar]
+ * cp.async.bulk.global.shared::cta.bulk_group [to], [from], size
+ */
+static enum ptx_status bulk(struct ptx_parser *P, struct ptx_stmt *s)
+{
+	enum ptx_space space[2] = {SPACE_GENERIC, SPACE_GENERIC};
+	bool group = ptx_has(s, "bulk_group"), hint = ptx_has(s, "L2::cache_hint");
+	unsigned int n = 0, want = (group ? 3 : 4) + hint;
+	struct ptx_place to, from;
+	struct ptx_insn *in;
+	uint32_t size, c;
+
+	if (ptx_has(s, "commit_group") || ptx_has(s, "wait_group") || ptx_has(s, "prefetch")) {
+		ptx_emit(P, s, ptx_h_nop);
+		return PTX_OK;
+	}
+	for (unsigned int i = 2; i < s->nmod; i++) {
+		if (n < 2 && ptx_is_space(s->mod[i], &space[n]))
+			n++;
+		else if (strcmp(s->mod[i], "bulk_group") && strcmp(s->mod[i], "L2::cache_hint") &&
+			 strcmp(s->mod[i], "mbarrier::complete_tx::bytes"))
+			return PTX_UNSUPPORTED; /* multicast, a mask of bytes */
+	}
+	if (n != 2 || group == ptx_has(s, "mbarrier::complete_tx::bytes") ||
+	    (space[0] != SPACE_SHARED && space[0] != SPACE_GLOBAL) ||
+	    (space[1] != SPACE_SHARED && space[1] != SPACE_GLOBAL) ||
+	    (space[0] == SPACE_GLOBAL && (space[1] == SPACE_GLOBAL || !group)))
+		return PTX_INVALID_PTX;
+	ptx_want(P, s, want, want);
+	to = ptx_address(P, s, 0, space[0]);
+	known_place(P, s, &to);
+	from = ptx_address(P, s, 1, space[1]);
+	known_place(P, s, &from);
+	size = ptx_src(P, s, 2, T_U32);
+	c = ptx_const(P, 8, (uint64_t)to.imm);
+	in = ptx_emit(P, s, ptx_h_bulk);
+	ptx_set_address(in, &from, space[1]);
+	in->b = to.ref;
+	in->c = c;
+	in->e = size;
+	in->sub = (to.a32 ? BULK_TO_A32 : 0) | (space[0] == SPACE_SHARED ? BULK_TO_SHARED : 0);
+	if (!group)
+		ptx_build_complete_tx(P, s, 3, size);
+	return PTX_OK;
+}
+
 /* cp.async copies at once. So groups of copies are always complete. */
 static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 {
@@ -302,6 +369,8 @@ static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 
 	if (!s->nmod || strcmp(s->mod[0], "async"))
 		return PTX_UNSUPPORTED;
+	if (ptx_has(s, "bulk"))
+		return bulk(P, s);
 	if (ptx_has(s, "mbarrier"))
 		return ptx_build_cp_mbarrier(P, s);
 	if (ptx_has(s, "commit_group") || ptx_has(s, "wait_group") || ptx_has(s, "wait_all")) {
@@ -310,17 +379,7 @@ static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 	}
 	ptx_want(P, s, 3, 5);
 	to = ptx_address(P, s, 0, SPACE_SHARED);
-	if (P->shared) {
-		/* The handler takes the place in shared memory from a register. */
-		uint32_t off = ptx_shared_const(P, P->shared, 8, 0);
-
-		in = ptx_emit(P, s, P->m->ops->op[V_ADD][K_U64]);
-		in->a = to.ref;
-		in->b = off;
-		to.ref = ptx_new_reg(P, T_U64) << 2;
-		in->d = to.ref;
-		P->shared = NULL;
-	}
+	known_place(P, s, &to);
 	from = ptx_address(P, s, 1, SPACE_GLOBAL);
 	size = s->op_[2].imm;
 	if (s->op_[2].kind != O_IMM || (size != 4 && size != 8 && size != 16))

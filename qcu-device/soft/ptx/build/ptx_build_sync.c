@@ -147,6 +147,14 @@ enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
+/* The transaction of a copy that is complete. Operand i is the address of the mbarrier. */
+void ptx_build_complete_tx(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, uint32_t bytes)
+{
+	struct ptx_place at = ptx_address(P, s, i, SPACE_SHARED);
+
+	mbar(P, s, MBAR_COMPLETE_TX, &at, SPACE_SHARED, bytes);
+}
+
 /* ---- clusters ---- */
 
 static enum ptx_status b_mapa(struct ptx_parser *P, struct ptx_stmt *s)

@@ -316,6 +316,24 @@ static void check_copy(struct access *a)
 	check_at(a, address(a->w, in->b, in->sub, (int64_t)imm[0], a->lane));
 }
 
+static void check_bulk(struct access *a)
+{
+	uint64_t to, from;
+	uint32_t len;
+
+	ptx_bulk_range(a->w, a->in, a->lane, &to, &from, &len);
+	a->space = SPACE_GENERIC;
+	a->size = 16;
+	for (uint32_t i = 0; len % 16 == 0 && i < len; i += 16) {
+		a->read = true;
+		a->write = false;
+		check_at(a, from + i);
+		a->read = false;
+		a->write = true;
+		check_at(a, to + i);
+	}
+}
+
 static bool is_fragment(ptx_fn fn)
 {
 	return fn == ptx_h_wmma_load || fn == ptx_h_wmma_store;
@@ -376,6 +394,8 @@ static void checked(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			check_copy(&a);
 		else if (is_fragment(fn))
 			check_fragment(&a);
+		else if (fn == ptx_h_bulk)
+			check_bulk(&a);
 		else
 			check_lane(&a, vec ? in->nx : 1);
 	}
@@ -395,7 +415,7 @@ bool ptx_check_install(struct ptx_module *m)
 		struct ptx_insn *in = &m->code[i];
 
 		if (!is_load(in->fn) && !is_store(in->fn) && !is_atomic(in->fn) &&
-		    in->fn != ptx_h_cp_async)
+		    in->fn != ptx_h_cp_async && in->fn != ptx_h_bulk)
 			continue;
 		m->plain[i] = in->fn;
 		in->fn = checked;

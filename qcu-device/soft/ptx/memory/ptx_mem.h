@@ -36,6 +36,12 @@ void ptx_h_ld_kparam(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_cp_async(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_ld128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_st128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+/* ptx_bulk.c. For ptx_insn.sub: where it copies to. */
+#define BULK_TO_A32    1u
+#define BULK_TO_SHARED 2u
+void ptx_h_bulk(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
+void ptx_bulk_range(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane, uint64_t *to,
+		    uint64_t *from, uint32_t *len);
 /* ptx_mbar.c */
 void ptx_h_mbarrier(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
 void ptx_h_mbarrier_count(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m);
