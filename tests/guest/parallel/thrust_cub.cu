@@ -17,5 +17,6 @@ int main()
 	test_runs();
 	test_histogram();
 	test_segments();
-	return verified("sort, scan, reduce, select, unique, histogram and segments of Thrust and CUB");
+	return verified(
+		"sort, scan, reduce, select, unique, histogram and segments of Thrust and CUB");
 }

@@ -97,20 +97,20 @@ static void test_bad_buffers(void **state)
 static void test_bad_launches(void **state)
 {
 	struct args a = {dev_alloc(64), FUNC(4), 1, 1, 1, 1, 0};
-	struct ptx_module *
-		m = must_load(HEAD
-				      DECLARE CHILD PARENT BUFFER "st.u64 [%d1], %d0;\n" LAUNCH("0") "st.global.u32 [%d0+4], %r6;\n" LAUNCH(
-					      "0") "st.global.u32 [%d0+8], %r6; mov.u64 %d1, "
-						   "%d0;\n" LAUNCH("0") "st.global.u32 [%d0+12], "
-									"%r6; mov.u64 %d1, "
-									"0;\n" LAUNCH("3") "st."
-											   "global."
-											   "u32 "
-											   "[%d0+"
-											   "16], "
-											   "%r6; "
-											   "ret; "
-											   "}\n");
+	struct ptx_module *m =
+		must_load(HEAD DECLARE CHILD PARENT BUFFER
+			  "st.u64 [%d1], %d0;\n" LAUNCH("0") "st.global.u32 [%d0+4], %r6;\n" LAUNCH(
+				  "0") "st.global.u32 [%d0+8], %r6; mov.u64 %d1, "
+				       "%d0;\n" LAUNCH("0") "st.global.u32 [%d0+12], "
+							    "%r6; mov.u64 %d1, "
+							    "0;\n" LAUNCH("3") "st."
+									       "global."
+									       "u32 "
+									       "[%d0+"
+									       "16], "
+									       "%r6; "
+									       "ret; "
+									       "}\n");
 
 	(void)state;
 	must_launch(m, "parent", 1, 1, 0, &a, sizeof(a));

@@ -19,6 +19,7 @@ uint32_t ptx_frame_top(const struct ptx_frame *f, unsigned int lane);
 uint8_t *ptx_frame_area(const struct ptx_frame *f, uint32_t off);
 uint64_t ptx_arg_get(struct ptx_warp *w, const struct ptx_arg *a, unsigned int lane);
 void ptx_arg_put(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane, uint64_t v);
+struct ptx_func *ptx_func_real(struct ptx_func *f);
 bool ptx_call_fits(const struct ptx_call *c, const struct ptx_func *f);
 void ptx_call_enter(struct ptx_warp *w, const struct ptx_call *c, const struct ptx_frame *from,
 		    struct ptx_frame *to);
@@ -72,7 +73,6 @@ void ptx_check_free(struct ptx_block *b);
 
 /* ptx_link.c */
 enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag);
-struct ptx_func *ptx_func_real(struct ptx_func *f);
 
 /* ptx_shared.c */
 enum ptx_status ptx_shared_place(struct ptx_module *m, struct ptx_diag *diag);

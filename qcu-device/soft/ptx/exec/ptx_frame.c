@@ -239,3 +239,14 @@ void ptx_arg_put(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane
 	else
 		memcpy((uint8_t *)ptx_at(w, a->ref) + lane * size, &v, size);
 }
+
+/*
+ * The function behind aliases. In a ring of aliases, the walk ends at one of them, which is not
+ * defined.
+ */
+struct ptx_func *ptx_func_real(struct ptx_func *f)
+{
+	for (int i = 0; f->next && i < 16; i++)
+		f = f->next;
+	return f;
+}

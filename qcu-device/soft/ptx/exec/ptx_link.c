@@ -14,17 +14,6 @@
 #define CALL_COST	32u
 #define MAX_WALK	512u
 
-/*
- * The function behind aliases. In a ring of aliases, the walk ends at one of them, which is not
- * defined.
- */
-struct ptx_func *ptx_func_real(struct ptx_func *f)
-{
-	for (int i = 0; f->next && i < 16; i++)
-		f = f->next;
-	return f;
-}
-
 /* True for older functions that launch a kernel from a kernel; ptx_runtime.c has today's. */
 static bool is_launch(const char *name)
 {
