@@ -49,7 +49,7 @@ $(B)/%.o: %.c | deps
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d' -not -path '*/qcu-driver/*')
 
-.PHONY: all userspace driver deps vm demo test check gpu-bundle format clean help
+.PHONY: all userspace driver deps vm demo test check deb gpu-bundle format clean help
 
 all: $(PARTS)
 
@@ -78,6 +78,11 @@ test: all vm tests-build perf
 check: all tests-build
 	@tests/run check unit loopback sanitizers races
 
+# Debian packages for a host and for guests, in $(B)/deb.
+deb: all
+	@scripts/deps --no-cuda --deb
+	@QCU_BUILD=$(abspath $(B)) scripts/deb/make-deb
+
 gpu-bundle: all vm tests-build perf
 	@scripts/gpu-bundle
 
@@ -94,6 +99,7 @@ help:
 	@echo 'make check       the part of `make test` that needs no VM'
 	@echo 'make fuzz        run the fuzzers, FUZZ_SECONDS (60) each'
 	@echo 'make vm          build QEMU and the guest image (cached outside the tree)'
+	@echo 'make deb         Debian packages for hosts and guests, in build/deb/'
 	@echo 'make gpu-bundle  collect what a GPU machine without network needs into .bundle/'
 	@echo 'make perf        build the benchmarks; perf/run runs them'
 	@echo 'make perf-smoke  every benchmark, small, on the software GPU'
