@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qcu-device/base/carriers.h"
@@ -22,6 +23,7 @@
 #include "qcu-device/host/metrics.h"
 
 #define SESSIONS_DEFAULT 16
+#define AWAIT_TRIES	 1000 /* of 20 ms each */
 #define NAME_BYTES	 63
 #define NAME_CHARACTERS	 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-"
 
@@ -174,18 +176,6 @@ static bool served(const struct sockaddr_un *addr)
 	return yes;
 }
 
-/* Is that a socket that nobody serves? */
-static bool may_replace(const char *path)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct stat st;
-
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return false;
-	strcpy(addr.sun_path, path);
-	return !lstat(path, &st) && S_ISSOCK(st.st_mode) && !served(&addr);
-}
-
 /* Removes a socket that nobody serves. Ends this process if something else is there. */
 static void free_place(const char *option, const char *path)
 {
@@ -232,6 +222,31 @@ static int wait_for_qemu(const char *path)
 	return conn;
 }
 
+/*
+ * The metrics process of a device that was killed removes its socket a moment later. Waits for
+ * that, and removes a socket that nobody serves.
+ */
+static void await_place(const char *path)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	unsigned int tries = 0;
+	struct stat st;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return;
+	strcpy(addr.sun_path, path);
+	while (!lstat(path, &st) && S_ISSOCK(st.st_mode)) {
+		if (!served(&addr)) {
+			unlink(path);
+			return;
+		}
+		if (++tries == AWAIT_TRIES)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* The name of a VM is shown as it is, so it has only what does no harm in a terminal or a path. */
 static const char *checked_name(const char *name)
 {
@@ -274,13 +289,11 @@ static void begin_metrics(const struct device_options *opt, const char *path, co
 
 	if (metrics ? !strcmp(metrics, "none") : !path)
 		return;
-	if (metrics) {
-		free_place("metrics", metrics);
-	} else {
+	if (!metrics)
 		snprintf(beside, sizeof(beside), "%s" METRICS_SUFFIX, path);
-		if (may_replace(beside))
-			unlink(beside);
-	}
+	await_place(metrics ? metrics : beside);
+	if (metrics)
+		free_place("metrics", metrics);
 	why = metrics_start(metrics ? metrics : beside, &dev, &opt->jail, argv);
 	if (why && metrics)
 		die_usage("--metrics %s: %s", metrics, why);
