@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # set by the scripts that source this file
+# shellcheck disable=SC2154,SC2034 # set and used by the scripts that source this file
 #
 # Another Debian in a folder, for tests that need a machine which differs from this one. The scripts that
 # source this file have sourced scripts/lib.sh, and set $release, $dist, $work (a scratch folder), $new (the
