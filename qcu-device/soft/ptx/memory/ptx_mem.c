@@ -170,31 +170,90 @@ void ptx_h_st(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 }
 
 /*
- * Pointers to the element at byte `off` of each lane's vector. In interleaved memory (local memory,
- * and a function's parameters) the next element may be in the next row.
+ * Vectors. A GPU reads and writes a lane's vector of up to 16 bytes in one access, and programs
+ * rely on it: CUB passes a value and its state from block to block in one vector. So vectors are
+ * copied whole, between memory and `whole`, which has the elements.
  */
-static void element(struct ptx_warp *w, const struct ptx_insn *in, enum ptx_shape shape, uint32_t m,
-		    uint8_t **p, unsigned int off, uint8_t **q)
+#define VECTOR_MAX 32
+
+typedef uint64_t part16 __attribute__((vector_size(16)));
+
+/* Each 16 bytes, or what there is if it is less, are one access of the processor. */
+static void copy_whole(uint8_t *to, const uint8_t *from, unsigned int bytes)
+{
+	for (; bytes >= sizeof(part16); bytes -= (unsigned int)sizeof(part16)) {
+		part16 v;
+
+		memcpy(&v, from, sizeof(v));
+		memcpy(to, &v, sizeof(v));
+		from += sizeof(v);
+		to += sizeof(v);
+	}
+	if (bytes == 8)
+		memcpy(to, from, 8);
+	else if (bytes == 4)
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, bytes);
+}
+
+/*
+ * In interleaved memory (local memory, and a function's parameters) the next element of a vector
+ * may be in the next row. No other thread sees that memory.
+ */
+static bool in_rows(const struct ptx_warp *w, const struct ptx_insn *in, const uint8_t *p)
 {
 	const uint8_t *lo = w->local, *hi = lo + (size_t)w->blk->stack_bytes * PTX_LANES;
 
-	if (shape == SHAPE_UNIFORM) {
-		q[0] = p[0] + off;
-		return;
-	}
-	if (shape == SHAPE_LINEAR) {
-		/* the vectors are linear; the elements are not */
-		for (unsigned int i = 0; i < PTX_LANES; i++)
-			q[i] = p[0] + (size_t)i * ptx_type_size((enum ptx_type)in->type) * in->nx +
-			       off;
-		return;
-	}
+	return (lo && p >= lo && p < hi) || (in->space == SPACE_PARAM && !w->frame->fn->entry);
+}
+
+/* A vector access of a warp. */
+struct vectors {
+	enum ptx_shape shape; /* of `at` */
+	unsigned int bytes;
+	uint32_t lanes; /* whose vectors are in `whole` */
+	uint8_t *memory[PTX_LANES], *at[PTX_LANES];
+	_Alignas(16) uint8_t whole[PTX_LANES][VECTOR_MAX];
+};
+
+/* False: there was a fault. */
+static bool find_vectors(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m, bool write,
+			 struct vectors *v)
+{
+	v->bytes = ptx_type_size((enum ptx_type)in->type) * in->nx;
+	v->shape = ptx_resolve(w, in, m, v->bytes, write, v->memory);
+	v->lanes = 0;
+	if (v->shape == SHAPE_FAULT)
+		return false;
+	if (v->shape == SHAPE_UNIFORM)
+		m = 1;
+	else if (v->shape == SHAPE_LINEAR)
+		for (unsigned int i = 1; i < PTX_LANES; i++)
+			v->memory[i] = v->memory[0] + (size_t)i * v->bytes;
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
-		bool rows = (lo && p[i] >= lo && p[i] < hi) ||
-			    (in->space == SPACE_PARAM && !w->frame->fn->entry);
+		/* One value for all lanes lies in no interleaved memory. */
+		bool rows = v->shape == SHAPE_SCATTER && in_rows(w, in, v->memory[i]);
 
-		q[i] = rows ? ptx_cell_next(p[i], off) : p[i] + off;
+		v->at[i] = rows ? v->memory[i] : v->whole[i];
+		if (!rows)
+			v->lanes |= 1u << i;
+	}
+	if (v->shape == SHAPE_LINEAR)
+		v->shape = SHAPE_SCATTER;
+	return true;
+}
+
+/* Pointers to the element at byte `off` of each lane's vector. */
+static void element(const struct vectors *v, uint32_t m, unsigned int off, uint8_t **q)
+{
+	if (v->shape == SHAPE_UNIFORM)
+		m = 1;
+	for (uint32_t r = m; r; r &= r - 1) {
+		unsigned int i = ptx_lane(r);
+
+		q[i] = v->lanes >> i & 1 ? v->at[i] + off : ptx_cell_next(v->at[i], off);
 	}
 }
 
@@ -202,16 +261,18 @@ void ptx_h_ld_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *x = w->blk->grid->mod->xops + in->x;
 	unsigned int size = ptx_type_size((enum ptx_type)in->type);
-	uint8_t *p[PTX_LANES], *q[PTX_LANES];
-	enum ptx_shape shape;
+	uint8_t *q[PTX_LANES];
+	struct vectors v;
 
-	shape = ptx_resolve(w, in, m, size * in->nx, false, p);
-	for (unsigned int k = 0; k < in->nx && shape != SHAPE_FAULT; k++) {
+	if (!find_vectors(w, in, m, false, &v))
+		return;
+	for (uint32_t r = v.lanes; r; r &= r - 1)
+		copy_whole(v.whole[ptx_lane(r)], v.memory[ptx_lane(r)], v.bytes);
+	for (unsigned int k = 0; k < in->nx; k++) {
 		if (!x[k])
 			continue;
-		element(w, in, shape, m, p, k * size, q);
-		load(shape == SHAPE_LINEAR ? SHAPE_SCATTER : shape, q, ptx_at(w, x[k]),
-		     (enum ptx_type)in->type, in->sub, m);
+		element(&v, m, k * size, q);
+		load(v.shape, q, ptx_at(w, x[k]), (enum ptx_type)in->type, in->sub, m);
 	}
 }
 
@@ -219,15 +280,17 @@ void ptx_h_st_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	const uint32_t *x = w->blk->grid->mod->xops + in->x;
 	unsigned int size = ptx_type_size((enum ptx_type)in->type);
-	uint8_t *p[PTX_LANES], *q[PTX_LANES];
-	enum ptx_shape shape;
+	uint8_t *q[PTX_LANES];
+	struct vectors v;
 
-	shape = ptx_resolve(w, in, m, size * in->nx, true, p);
-	for (unsigned int k = 0; k < in->nx && shape != SHAPE_FAULT; k++) {
-		element(w, in, shape, m, p, k * size, q);
-		store(shape == SHAPE_LINEAR ? SHAPE_SCATTER : shape, q, ptx_at(w, x[k]), size,
-		      in->sub, m);
+	if (!find_vectors(w, in, m, true, &v))
+		return;
+	for (unsigned int k = 0; k < in->nx; k++) {
+		element(&v, m, k * size, q);
+		store(v.shape, q, ptx_at(w, x[k]), size, in->sub, m);
 	}
+	for (uint32_t r = v.lanes; r; r &= r - 1)
+		copy_whole(v.memory[ptx_lane(r)], v.whole[ptx_lane(r)], v.bytes);
 }
 
 /* A register of 128 bits is one access, but it takes two rows of interleaved memory. */
@@ -242,7 +305,11 @@ static void copy128(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m, u
 
 		if (!p)
 			return;
-		q = lo && p >= lo && p < hi ? ptx_cell_next(p, 8) : p + 8;
+		if (!lo || p < lo || p >= hi) {
+			copy_whole(load ? reg + i * 16 : p, load ? p : reg + i * 16, 16);
+			continue;
+		}
+		q = ptx_cell_next(p, 8);
 		memcpy(load ? reg + i * 16 : p, load ? p : reg + i * 16, 8);
 		memcpy(load ? reg + i * 16 + 8 : q, load ? q : reg + i * 16 + 8, 8);
 	}
