@@ -72,7 +72,7 @@ static void check_alloc(struct check *c)
 /* Memory that is freed and allocated again: CUDA says how much is free, whoever has kept it. */
 static void check_again(struct check *c)
 {
-	uint64_t a[40], before, after, total;
+	uint64_t a[40], before = 0, after = 0, total;
 	unsigned int i;
 
 	want(CALL(c, mem_info, 0, &before, &total), 0, "mem_info");

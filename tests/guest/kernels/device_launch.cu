@@ -213,7 +213,8 @@ int main()
 	dive<<<1, 1>>>(d);
 	CHECK_LAUNCH();
 	CHECK(cudaMemcpy(h, d, sizeof(h), cudaMemcpyDeviceToHost));
-	REQUIRE(h[0] > 1 && h[0] <= 24 && h[1] == 1, "%d levels, %d errors", h[0], h[1]);
+	/* An H200 ends after 2049 levels, the software GPU after 24. */
+	REQUIRE(h[0] > 1 && h[1] == 1, "%d levels, %d errors", h[0], h[1]);
 
 	for (int i = 0; i < N; i++)
 		h[i] = i + 1;
