@@ -127,7 +127,9 @@ write_preloads() {
 	# The module serves programs and libraries with the runtime linked in. A script of the vm command
 	# calls qcu-run for those that need it. A program that has the runtime gets our library from the
 	# start, so that its malloc is ours, too.
-	if [ "$mode" = run ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ]; then
+	# Another root's C library may be too old for the module, and would say so for each program.
+	if [ "$mode" = run ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ] &&
+		[[ ${other_root:-/} == / || $linked == static* ]]; then
 		echo 'export LD_AUDIT=/qcu/lib/libqcuda-loader.so'
 		[[ $linked != static* ]] || before+=("/qcu/lib/libcudart.so.${linked#static }")
 	fi
@@ -233,10 +235,12 @@ pack_guest() {
 		alias=$cwd
 	fi
 	mkdir -p "$tmp/stage/qcu/run" "$tmp/links"
-	if [ -n "$use_device" ] && [ -z "$other_root" ] && [ -e "$loader" ] && [ -e "$check" ]; then
+	if [ -n "$use_device" ] && [ -e "$loader" ] && [ -e "$check" ]; then
 		pack_file "$loader" /qcu/lib/libqcuda-loader.so
 		pack_file "$check" /qcu/lib/qcu-check
 		pack_file "$root/scripts/qcu-run" /qcu/bin/qcu-run
+	fi
+	if [ -z "$other_root" ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ]; then
 		to_link+=("$loader" "$check")
 		# The module's C library is a second one, whose search for the dynamic linker starts anew.
 		pack_link /lib64/ld-linux-x86-64.so.2 "$lib_dir/ld-linux-x86-64.so.2"

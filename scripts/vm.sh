@@ -181,7 +181,7 @@ name_of() {
 start_device() {
 	local cmd=("$device" --socket "$tmp/qcu.sock" --gpu "$gpu" --map "$map" --sessions "$sessions")
 	[ -z "$verbose" ] || cmd+=(--verbose)
-	cmd+=(--name "$(name_of "${name:-${script:-$program}}")")
+	cmd+=(--name "$(name_of "${name:-${script:-${args[0]}}}")")
 	hush
 	at_exit stop_all
 	log_pipe device.log

@@ -143,6 +143,15 @@ expect '' 'exit code' $? 0
 expect '' 'error' "$(cat err)" ''
 case_done cuda-with-root
 
+cp "$B/tests/guest-static/vector_add" linked-in
+cuda --root / ./linked-in >out 2>err
+expect '' 'exit code' $? 0
+expect '' 'error' "$(cat err)" ''
+cp linked-in stripped && strip stripped
+cuda --root / "$PWD/stripped" 2>err
+expect '' 'exit code without a symbol table' $? 126
+case_done linked-in-with-root
+
 # A program whose own search path leads to another libcudart, which is taken unless ours was loaded before.
 mkdir "$dir/other"
 cat >stub.c <<'END'
