@@ -228,6 +228,30 @@ static void test_named(void **state)
 	}
 }
 
+/* A cluster is one block here. A kernel that asks for more does not run. */
+static void test_clusters(void **state)
+{
+	static const char *const sizes[] = {"1", "1, 1, 1", "2", "1, 2", "1, 1, 4294967295"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		enum ptx_status want = i < 2 ? PTX_OK : PTX_UNSUPPORTED, st;
+		char text[1024];
+		struct ptx_module *m;
+		struct ptx_diag d;
+		uint64_t p = 0;
+
+		snprintf(text, sizeof(text),
+			 HEAD ".entry k(.param .u64 p)\n.reqnctapercluster %s\n{\nret;\n}\n",
+			 sizes[i]);
+		m = must_load(text);
+		st = launch(m, "k", 1, 1, 0, &p, sizeof(p), &d);
+		if (st != want || (st != PTX_OK && !strstr(d.text, ".reqnctapercluster")))
+			fail_msg("%s: %s: %s", sizes[i], ptx_status_name(st), d.text);
+		ptx_unload(m);
+	}
+}
+
 /*
  * A module may contain calls of unknown functions. The launch of a kernel with such a call fails,
  * and the message has the function's name.
@@ -424,9 +448,13 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_malformed), cmocka_unit_test(test_unsupported),
-		cmocka_unit_test(test_named),	  cmocka_unit_test(test_unknown_functions),
-		cmocka_unit_test(test_launches),  cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_unsupported),
+		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_clusters),
+		cmocka_unit_test(test_unknown_functions),
+		cmocka_unit_test(test_launches),
+		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),
 	};
 

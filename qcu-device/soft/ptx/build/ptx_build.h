@@ -14,6 +14,8 @@
 
 /* ptx_emit.c */
 struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn fn);
+/* Marks a function that needs what the machine does not have: launches that reach it fail. */
+void ptx_mark_bad(struct ptx_func *f, const char *text, unsigned int line);
 void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line);
 uint32_t ptx_const(struct ptx_parser *P, unsigned int width, uint64_t v);
 uint32_t ptx_const_own(struct ptx_parser *P, unsigned int width);

@@ -24,6 +24,15 @@ struct ptx_insn *ptx_emit(struct ptx_parser *P, const struct ptx_stmt *s, ptx_fn
 	return in;
 }
 
+void ptx_mark_bad(struct ptx_func *f, const char *text, unsigned int line)
+{
+	if (f->bad)
+		return;
+	f->bad = PTX_UNSUPPORTED;
+	f->bad_line = line;
+	snprintf(f->bad_text, sizeof(f->bad_text), "%s", text);
+}
+
 /*
  * Emits a placeholder for an instruction that the machine does not know, and marks the function
  * that contains it.
@@ -36,11 +45,7 @@ void ptx_emit_bad(struct ptx_parser *P, const char *text, unsigned int line)
 
 	in->ctl = CTL_UNSUPPORTED;
 	in->x = f->index;
-	if (f->bad)
-		return;
-	f->bad = PTX_UNSUPPORTED;
-	f->bad_line = line;
-	snprintf(f->bad_text, sizeof(f->bad_text), "%s", text);
+	ptx_mark_bad(f, text, line);
 }
 
 static uint32_t const_hash(unsigned int width, uint64_t v)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/soft/ptx/build/ptx_build.h"
 #include "qcu-device/soft/ptx/load/ptx_load.h"
 
 #define MAX_FORMALS 1024u
@@ -247,9 +248,14 @@ static void parse_hints(struct ptx_parser *P, struct ptx_func *f)
 		} else if (ptx_is_dot(P, "attribute")) {
 			ptx_next(P);
 			skip_pair(P, '(', ')', "')' expected");
-		} else if (ptx_is_dot(P, "maxnctapersm") || ptx_is_dot(P, "reqnctapercluster") ||
-			   ptx_is_dot(P, "maxclusterrank") || ptx_is_dot(P, "abi_preserve") ||
-			   ptx_is_dot(P, "abi_preserve_control")) {
+		} else if (ptx_is_dot(P, "reqnctapercluster")) {
+			unsigned int line = P->t.line;
+
+			ptx_next(P);
+			if (dims(P, d) != 1)
+				ptx_mark_bad(f, ".reqnctapercluster", line);
+		} else if (ptx_is_dot(P, "maxnctapersm") || ptx_is_dot(P, "maxclusterrank") ||
+			   ptx_is_dot(P, "abi_preserve") || ptx_is_dot(P, "abi_preserve_control")) {
 			ptx_next(P);
 			dims(P, d);
 		} else if (ptx_is_dot(P, "noreturn") || ptx_is_dot(P, "explicitcluster") ||
