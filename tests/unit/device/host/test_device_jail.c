@@ -18,30 +18,18 @@
 #include <cmocka.h>
 
 #include "tests/unit/device/host/test_device_frontend.h"
+#include "tests/unit/device/host/test_device_program.h"
 
-static char program[4096 + 64], backend_dir[4096 + 64];
+static char program[PATH_MAX], backend_dir[PATH_MAX];
 static struct frontend fe;
 static FILE *log_file;
 
-/* The programs are beside the folder of the tests. */
 static int find_programs(void **state)
 {
-	char self[4096], *cut;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int i;
-
 	(void)state;
-	if (n < 0)
+	if (program_path(program, "qcu-device/qcu-device") ||
+	    program_path(backend_dir, "tests/jail"))
 		return -1;
-	self[n] = 0;
-	for (i = 0; i < 3; i++) {
-		cut = strrchr(self, '/');
-		if (!cut)
-			return -1;
-		*cut = 0;
-	}
-	snprintf(program, sizeof(program), "%s/qcu-device/qcu-device", self);
-	snprintf(backend_dir, sizeof(backend_dir), "%s/tests/jail", self);
 	setenv("QCU_BACKEND_DIR", backend_dir, 1);
 	setenv("QCU_TEST_BACKEND", "soft", 0);
 	return access(program, X_OK);

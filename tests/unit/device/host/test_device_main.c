@@ -17,28 +17,17 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static char program[4096 + 64]; /* beside the folder of the tests */
+#include "tests/unit/device/host/test_device_program.h"
+
+static char program[PATH_MAX];
 static char dir[] = "/tmp/qcu-test-XXXXXX";
 static char sock[64];
 
 static int find_program(void **state)
 {
-	char self[4096], *cut;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int i;
-
 	(void)state;
-	if (n < 0)
-		return -1;
-	self[n] = 0;
-	for (i = 0; i < 3; i++) {
-		cut = strrchr(self, '/');
-		if (!cut)
-			return -1;
-		*cut = 0;
-	}
-	snprintf(program, sizeof(program), "%s/qcu-device/qcu-device", self);
-	if (access(program, X_OK) || !mkdtemp(dir))
+	if (program_path(program, "qcu-device/qcu-device") || access(program, X_OK) ||
+	    !mkdtemp(dir))
 		return -1;
 	snprintf(sock, sizeof(sock), "%s/socket", dir);
 	return 0;
@@ -51,52 +40,15 @@ static int clean_up(void **state)
 	return rmdir(dir);
 }
 
-/* Starts the program with its stderr in a pipe. */
-static pid_t start(char *const args[], int *err)
-{
-	int fds[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(open("/dev/null", O_RDWR), 0);
-		dup2(fds[1], 2);
-		close(fds[0]);
-		close(fds[1]);
-		execv(program, args);
-		_exit(99);
-	}
-	close(fds[1]);
-	*err = fds[0];
-	return pid;
-}
-
-/* Returns the exit code; the program's stderr is in text. */
-static int finish(pid_t pid, int err, char *text, size_t size)
-{
-	size_t len = 0;
-	ssize_t n;
-	int status;
-
-	while (len + 1 < size && (n = read(err, text + len, size - 1 - len)) > 0)
-		len += n;
-	text[len] = 0;
-	close(err);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 /* A bad command line: exit code 2, and a message that contains this text. */
 static void refused(const char *says, const char *a, const char *b, const char *c, const char *d)
 {
 	char *const args[] = {program, (char *)a, (char *)b, (char *)c, (char *)d, NULL};
 	char text[4096];
 	int err, code;
-	pid_t pid = start(args, &err);
+	pid_t pid = program_start(args, &err);
 
-	code = finish(pid, err, text, sizeof(text));
+	code = program_finish(pid, err, text, sizeof(text));
 	if (code != 2 || !strstr(text, says))
 		fail_msg("%s %s %s %s: code %d, %s", a ? a : "", b ? b : "", c ? c : "", d ? d : "",
 			 code, text);
@@ -195,14 +147,14 @@ static void serves_once(void **state)
 	char text[4096];
 	struct stat st;
 	int err, fd;
-	pid_t pid = start(args, &err);
+	pid_t pid = program_start(args, &err);
 
 	(void)state;
 	wait_for_socket();
 	refused("another process serves it", "--gpu", "soft", "--socket", sock);
 	fd = client();
 	close(fd);
-	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+	assert_int_equal(program_finish(pid, err, text, sizeof(text)), 0);
 	assert_int_equal(stat(sock, &st), -1);
 }
 
@@ -212,22 +164,22 @@ static void stale_socket(void **state)
 	char text[4096];
 	struct stat st;
 	int err;
-	pid_t pid = start(args, &err);
+	pid_t pid = program_start(args, &err);
 
 	(void)state;
 	wait_for_socket();
 	kill(pid, SIGKILL);
-	assert_int_equal(finish(pid, err, text, sizeof(text)), 128 + SIGKILL);
+	assert_int_equal(program_finish(pid, err, text, sizeof(text)), 128 + SIGKILL);
 	assert_int_equal(stat(sock, &st), 0);
-	pid = start(args, &err);
+	pid = program_start(args, &err);
 	close(client());
-	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+	assert_int_equal(program_finish(pid, err, text, sizeof(text)), 0);
 
 	/* The program is told to end while it waits for QEMU. */
-	pid = start(args, &err);
+	pid = program_start(args, &err);
 	wait_for_socket();
 	kill(pid, SIGTERM);
-	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+	assert_int_equal(program_finish(pid, err, text, sizeof(text)), 0);
 	assert_int_equal(stat(sock, &st), -1);
 }
 

@@ -19,28 +19,17 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static char program[4096 + 64]; /* beside the folder of the tests */
+#include "tests/unit/device/host/test_device_program.h"
+
+static char program[PATH_MAX];
 static char dir[] = "/tmp/qcu-test-XXXXXX";
 static char sock[64], beside[80], named[64];
 
 static int find_program(void **state)
 {
-	char self[4096], *cut;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int i;
-
 	(void)state;
-	if (n < 0)
-		return -1;
-	self[n] = 0;
-	for (i = 0; i < 3; i++) {
-		cut = strrchr(self, '/');
-		if (!cut)
-			return -1;
-		*cut = 0;
-	}
-	snprintf(program, sizeof(program), "%s/qcu-device/qcu-device", self);
-	if (access(program, X_OK) || !mkdtemp(dir))
+	if (program_path(program, "qcu-device/qcu-device") || access(program, X_OK) ||
+	    !mkdtemp(dir))
 		return -1;
 	snprintf(sock, sizeof(sock), "%s/vm7.sock", dir);
 	snprintf(beside, sizeof(beside), "%s.metrics", sock);
@@ -59,37 +48,8 @@ static pid_t start(int *err, const char *a, const char *b, const char *c, const 
 {
 	char *const args[] = {program,	 "--gpu",   "soft",    "--socket", sock,
 			      (char *)a, (char *)b, (char *)c, (char *)d,  NULL};
-	int fds[2];
-	pid_t pid;
 
-	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(open("/dev/null", O_RDWR), 0);
-		dup2(fds[1], 2);
-		close(fds[0]);
-		close(fds[1]);
-		execv(program, args);
-		_exit(99);
-	}
-	close(fds[1]);
-	*err = fds[0];
-	return pid;
-}
-
-static int finish(pid_t pid, int err, char *text, size_t size)
-{
-	size_t len = 0;
-	ssize_t n;
-	int status;
-
-	while (len + 1 < size && (n = read(err, text + len, size - 1 - len)) > 0)
-		len += n;
-	text[len] = 0;
-	close(err);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return program_start(args, err);
 }
 
 static void refused(const char *says, const char *path)
@@ -98,7 +58,7 @@ static void refused(const char *says, const char *path)
 	int err, code;
 	pid_t pid = start(&err, "--metrics", path, NULL, NULL);
 
-	code = finish(pid, err, text, sizeof(text));
+	code = program_finish(pid, err, text, sizeof(text));
 	if (code != 2 || !strstr(text, says))
 		fail_msg("--metrics %s: code %d, %s", path, code, text);
 	assert_int_equal(access(sock, F_OK), -1);
@@ -224,7 +184,7 @@ static void bad_names(void **state)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		pid_t pid = start(&err, "--name", names[i], NULL, NULL);
 
-		assert_int_equal(finish(pid, err, text, sizeof(text)), 2);
+		assert_int_equal(program_finish(pid, err, text, sizeof(text)), 2);
 		assert_non_null(strstr(text, "1 to 63 letters"));
 	}
 }
@@ -269,7 +229,7 @@ static void default_place_is_taken(void **state)
 		pause_ms();
 	}
 	kill(pid, SIGTERM);
-	assert_int_equal(finish(pid, err, text, sizeof(text)), 0);
+	assert_int_equal(program_finish(pid, err, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "no metrics at"));
 	assert_int_equal(unlink(beside), 0);
 }
@@ -499,7 +459,7 @@ static void restarted(void **state)
 	while (kill(second, 0) == 0 && !listens(sock))
 		pause_ms();
 	kill(second, SIGTERM);
-	assert_int_equal(finish(second, err, text, sizeof(text)), 0);
+	assert_int_equal(program_finish(second, err, text, sizeof(text)), 0);
 	assert_null(strstr(text, "no metrics"));
 }
 
