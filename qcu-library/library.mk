@@ -22,7 +22,8 @@ LIBRARY_SRCS += $(addprefix qcu-library/graph/,graph.c graph_attr.c graph_captur
 	graph_dot.c graph_exec.c graph_memory.c graph_node.c graph_object.c graph_query.c graph_run.c graph_sent.c)
 LIBRARY_SRCS += $(addprefix qcu-library/api/,device.c for_cuda12.c ipc.c later.c library.c notify.c per_thread.c pool_share.c \
 	unsupported.c)
-LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o)
+include qcu-library/driver_api/driver_api.mk
+LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o) $(DRIVER_THUNKS)
 LIBRARY_DEV_OBJS := $(LIBRARY_OBJS) $(B)/qcu-library/link/transport_dev.o
 LIBRARY_MAP := $(B)/qcu-library/cudart.map
 
@@ -53,10 +54,12 @@ $(B)/qcu-library/unsupported.inc: qcu-library/cudart.syms
 
 # No "local: *" here: malloc and its family are exported without a version, so that they replace
 # libc's, which have a different version. The compiler's -fvisibility hides what is not public.
-$(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk
+$(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk $(DRIVER_SYMS)
 	@mkdir -p $(@D)
 	awk 'BEGIN { print "libcudart.so.13 {\nglobal:" } !/^#/ { print "\t" $$1 ";" } \
 		END { print "};" }' $< >$@
+	awk 'BEGIN { print "QCUDA_PRIVATE {\nglobal:" } !/^#/ { print "\tqcul_drv_" $$1 ";" } \
+		END { print "} libcudart.so.13;" }' $(DRIVER_SYMS) >>$@
 
 $(B)/qcu-library/api/unsupported.o: $(B)/qcu-library/unsupported.inc
 
@@ -73,4 +76,5 @@ $(B)/qcu-library/libcudart.so.13: $(LIBRARY_DEV_OBJS) $(LIBRARY_MAP)
 
 PARTS += $(B)/qcu-library/libcudart.so.13
 
+include qcu-library/driver_api/libcuda.mk
 include qcu-library/cuda12/cuda12.mk

@@ -7,7 +7,7 @@
 #
 # Files keep their host paths. The loader searches only some folders by itself. A
 # library from another folder also gets a link in one of these folders, so that the
-# guest needs no loader cache. libcudart is always ours, never one of the host's.
+# guest needs no loader cache. libcudart and libcuda are always ours, never the host's.
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
@@ -57,7 +57,7 @@ pack_libraries() {
 	local name path
 	while read -r name path; do
 		case $name in
-		libcudart.so*)
+		libcudart.so* | libcuda.so*)
 			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue
@@ -200,7 +200,17 @@ write_program() {
 pack_for_root() {
 	cp "$enter" "$tmp/stage/qcu/run/enter"
 	[ ! -e "$library" ] || pack_file "$library" /qcu/lib/libcudart.so.13
+	pack_driver_api
 	library_path=/qcu/lib
+}
+
+# pack_driver_api [FOLDER]: our libcuda.so.1, which needs libcudart.so.13 in its own folder.
+pack_driver_api() {
+	local f=${library%/*}/libcuda.so.1 dir
+	[ -e "$f" ] || return 0
+	for dir in /qcu/lib "$@"; do
+		pack_file "$f" "$dir/libcuda.so.1"
+	done
 }
 
 # pack_programs: the program, or the script, and all files that they need.
@@ -217,6 +227,7 @@ pack_programs() {
 	if [ -e "$library" ]; then
 		pack_file "$library" "$lib_dir/libcudart.so.13"
 		pack_file "$library" /qcu/lib/libcudart.so.13
+		pack_driver_api "$lib_dir"
 		# For programs that were compiled for CUDA 12. It needs the other library.
 		f=${library%.13}.12
 		[ ! -e "$f" ] || {

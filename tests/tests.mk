@@ -38,6 +38,32 @@ $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -cudart shared $(GUEST_LINK) -o $@ $^
 
+# Programs that use the driver API only are linked with libcuda.so.1 and with no runtime. Their kernels are
+# PTX text, which they load themselves. mixed_*: programs that use both.
+DRIVER_PROGRAMS := $(filter driver_%,$(GUEST_PROGRAMS))
+MIXED_PROGRAMS := $(filter mixed_%,$(GUEST_PROGRAMS))
+DRIVER_STUB := -L$(CUDA_HOME)/lib64/stubs -lcuda
+DRIVER_PTX := $(B)/tests/driver_kernels.h
+$(B)/tests/driver_kernels.ptx: tests/guest/driver_kernels.cu | deps
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -ptx -arch=compute_75 -o $@ $<
+
+# The PTX text as a C string.
+$(DRIVER_PTX): $(B)/tests/driver_kernels.ptx
+	sed -e 's/\\/&&/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' -e '1i static const char driver_kernels[] =' -e '$$a ;' $< >$@
+
+MIXED_OBJECTS := $(MIXED_PROGRAMS:%=$(GUEST_OBJECTS)/%.o)
+$(MIXED_OBJECTS): $(DRIVER_PTX) tests/guest/driver.h
+$(MIXED_OBJECTS): GUEST_FLAGS := -I$(B)/tests
+$(MIXED_PROGRAMS:%=$(B)/tests/guest/%): GUEST_LINK := $(DRIVER_STUB)
+$(DRIVER_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu $(DRIVER_PTX) tests/guest/driver.h tests/guest/check.h | deps
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -x c++ -O3 -Itests/guest -I$(B)/tests -c -o $@ $<
+
+$(DRIVER_PROGRAMS:%=$(B)/tests/guest/%): $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -cudart none -o $@ $^ $(DRIVER_STUB)
+
 $(B)/tests/guest-static/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) $(GUEST_LINK) -o $@ $^
@@ -68,7 +94,7 @@ $(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGE
 
 # Thrust and CUB take long to compile: without machine code, and not for a debugger.
 THRUST_PROGRAMS := thrust_cub thrust_cub_rdc
-DEBUG_PROGRAMS := $(filter-out $(THRUST_PROGRAMS),$(GUEST_PROGRAMS))
+DEBUG_PROGRAMS := $(filter-out $(THRUST_PROGRAMS) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
 $(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -gencode arch=compute_75,code=compute_75
 $(GUEST_OBJECTS)/thrust_cub_rdc.o: GUEST_FLAGS += -rdc=true
 $(addsuffix /thrust_cub_rdc,$(addprefix $(B)/tests/,guest guest-static)): GUEST_LINK := -rdc=true -gencode arch=compute_75,code=compute_75
@@ -92,7 +118,7 @@ CUDA12 := $(shell scripts/cuda-wheels --print-dir 12.9)
 CUDA12_NOT := bad_calls batch_copies graph_conditional graph_memory graph_parameters graphs managed_advice managed_graphs \
 	memory_pools peer_access per_thread_copies per_thread_streams stream_capture \
 	cooperative_grid cooperative_groups scoped_atomics device_launch $(THRUST_PROGRAMS)
-CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT),$(GUEST_PROGRAMS))
+CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
 .PHONY: cuda12-headers
 cuda12-headers: | deps
 	@scripts/cuda-wheels 12.9 >/dev/null || echo "the programs for CUDA 12 are left out"
@@ -183,10 +209,10 @@ endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
 .PHONY: loopback-build tests-build tests-build-host FORCE
-loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY)
+loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(B)/loopback/libcuda.so.1
 # The sanitizers build this target a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(if $(SAN),,$(LOADER_BUILD))
-tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(GUEST_PROGRAMS:%=$(B)/tests/guest-static/%) \
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
+tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(patsubst %,$(B)/tests/guest-static/%,$(filter-out $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))) \
 	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)

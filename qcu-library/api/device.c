@@ -27,6 +27,8 @@ cudaError_t cudaSetDevice(int device)
 	if (!err) {
 		qcul_self.device = device;
 		qcul_self.device_chosen = true;
+		qcul_self.context = NULL;
+		qcul_device_bind();
 	}
 	return qcul_done(err);
 }
@@ -140,6 +142,7 @@ cudaError_t cudaDeviceReset(void)
 		qcul_graph_memory_forget(qcul_self.device);
 		qcul_mem_forget_device(qcul_self.device);
 		qcul_variables_forget(qcul_self.device);
+		qcul_device_unbind(qcul_self.device);
 	}
 	return qcul_done(err);
 }

@@ -7,8 +7,6 @@ CUDA12_OBJS := $(CUDA12_SRCS:%.c=$(B)/%.o)
 CUDA12_SYMS := qcu-library/cuda12/cudart12.syms
 CUDA12_B := $(B)/qcu-library/cuda12
 CUDA12_LIBRARY := $(B)/qcu-library/libcudart.so.12
-MALLOC_FAMILY := malloc calloc realloc reallocarray free memalign aligned_alloc posix_memalign valloc pvalloc \
-	malloc_usable_size
 
 $(CUDA12_B)/cudart12.map: $(CUDA12_SYMS) qcu-library/cuda12/cuda12.mk
 	@mkdir -p $(@D)

@@ -22,5 +22,11 @@ cudaError_t qcul_device_wait(int device);
 cudaError_t qcul_devices_idle(void);
 /* Call this after a device has been reset (limits.c). */
 void qcul_limits_forget(void);
+/*
+ * Finds a function of the driver API as `version` of CUDA has it. `own`: stream 0 is the thread's
+ * own. *status is a cudaDriverEntryPointQueryResult. NULL: there is none.
+ */
+typedef void *qcul_entry_point_fn(const char *symbol, unsigned int version, bool own, int *status);
+void qcul_entry_points_by(qcul_entry_point_fn *find);
 
 #endif

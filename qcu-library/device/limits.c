@@ -105,47 +105,64 @@ cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWrites
 	return qcul_done(err);
 }
 
-/* The guest has no driver API, so no function is ever found. */
-static cudaError_t entry_point(const char *symbol, void **function, unsigned long long flags,
+/* Finds functions of the driver API, whose layers lie above (driver_api/proc.c). */
+static qcul_entry_point_fn *find_entry_point;
+
+void qcul_entry_points_by(qcul_entry_point_fn *find)
+{
+	find_entry_point = find;
+}
+
+static cudaError_t entry_point(const char *symbol, void **function, unsigned int version,
+			       unsigned long long flags, bool own,
 			       enum cudaDriverEntryPointQueryResult *status)
 {
+	int how;
+
 	if (!symbol || !function || flags > cudaEnablePerThreadDefaultStream)
 		return cudaErrorInvalidValue;
-	*function = NULL;
+	if (flags != cudaEnableDefault)
+		own = flags == cudaEnablePerThreadDefaultStream;
+	*function = find_entry_point(symbol, version, own, &how);
 	if (status)
-		*status = cudaDriverEntryPointSymbolNotFound;
+		*status = (enum cudaDriverEntryPointQueryResult)how;
 	return cudaSuccess;
 }
 
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
 				    enum cudaDriverEntryPointQueryResult *status)
 {
-	return qcul_done(entry_point(symbol, function, flags, status));
+	return qcul_done(entry_point(symbol, function, CUDART_VERSION, flags, false, status));
+}
+
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
+					 unsigned long long flags,
+					 enum cudaDriverEntryPointQueryResult *status)
+{
+	return qcul_done(entry_point(symbol, function, CUDART_VERSION, flags, true, status));
+}
+
+static cudaError_t by_version(const char *symbol, void **function, unsigned int version,
+			      unsigned long long flags, bool own,
+			      enum cudaDriverEntryPointQueryResult *status)
+{
+	cudaError_t err = qcul_open();
+
+	if (!err && version > qcul_info()->driver_version)
+		err = cudaErrorInvalidValue;
+	return err ? err : entry_point(symbol, function, version, flags, own, status);
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
 					     unsigned int version, unsigned long long flags,
 					     enum cudaDriverEntryPointQueryResult *status)
 {
-	cudaError_t err = qcul_open();
-
-	if (!err && version > qcul_info()->driver_version)
-		err = cudaErrorInvalidValue;
-	return qcul_done(err ? err : entry_point(symbol, function, flags, status));
-}
-
-/* The _ptsz variants differ only in the meaning of stream 0 in the function that is found. No
- * function is ever found, so here they do the same. */
-cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
-					 unsigned long long flags,
-					 enum cudaDriverEntryPointQueryResult *status)
-{
-	return cudaGetDriverEntryPoint(symbol, function, flags, status);
+	return qcul_done(by_version(symbol, function, version, flags, false, status));
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function,
 						  unsigned int version, unsigned long long flags,
 						  enum cudaDriverEntryPointQueryResult *status)
 {
-	return cudaGetDriverEntryPointByVersion(symbol, function, version, flags, status);
+	return qcul_done(by_version(symbol, function, version, flags, true, status));
 }

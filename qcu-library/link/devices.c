@@ -68,6 +68,28 @@ uint64_t qcul_devices_used(void)
 	return atomic_load_explicit(&used, memory_order_relaxed);
 }
 
+static _Atomic uint64_t bound;
+atomic_uint qcul_bindings = 1;
+
+void qcul_device_bind(void)
+{
+	qcul_self.bound = true;
+	qcul_self.counted = atomic_load(&qcul_bindings);
+	atomic_fetch_or(&bound, (uint64_t)1 << qcul_self.device);
+}
+
+uint64_t qcul_devices_bound(void)
+{
+	return atomic_load(&bound);
+}
+
+void qcul_device_unbind(int device)
+{
+	atomic_fetch_and(&bound, device < 0 ? 0 : ~((uint64_t)1 << device));
+	if (!++qcul_bindings)
+		qcul_bindings = 1;
+}
+
 int qcul_device_default(void)
 {
 	return atomic_load_explicit(&first_choice, memory_order_relaxed);

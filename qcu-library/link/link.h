@@ -55,6 +55,10 @@ struct qcul_thread {
 	bool unheard;	  /* it has posted commands since its last answer */
 	bool traced;	  /* sends what the trace has to do with: it is not traced itself */
 	bool in_callback; /* runs a host function: CUDA calls are not permitted */
+	bool bound;	  /* it has a current context, which is one of its device */
+	unsigned int
+		counted; /* it need not call qcul_device_bind(): qcul_bindings at the last call */
+	struct CUctx_st *context; /* the driver API's context; NULL: the device's primary one */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* number of <<<>>> configurations pushed and not yet popped */
 	struct qcul_call_config config[QCUL_CALL_DEPTH];
@@ -94,6 +98,8 @@ void qcul_wait_how(uint32_t how);
 /* From now on every qcul_ready() returns err. */
 void qcul_break(cudaError_t err);
 bool qcul_broken(void);
+/* Has the program called a function of the runtime that needs the session? */
+bool qcul_opened(void);
 /*
  * Counts the sessions of this process and its ancestors. An object with an older number is stale.
  */
@@ -185,6 +191,16 @@ void qcul_device_used(int device);
 uint64_t qcul_devices_used(void);
 /* The mirror's number for a device that the program sees. */
 uint8_t qcul_device_ordinal(int device);
+/*
+ * The runtime uses the primary context of the thread's device: it becomes the current one, unless
+ * the thread has a current one. qcul_ready() calls this once for each thread and device.
+ */
+void qcul_device_bind(void);
+/* A bit for each device whose primary context the runtime uses. */
+uint64_t qcul_devices_bound(void);
+/* After a reset the runtime does not use the device (-1: any device) any more. */
+void qcul_device_unbind(int device);
+extern atomic_uint qcul_bindings; /* changes with each reset; never 0 */
 /* The device of threads that have not chosen one. */
 int qcul_device_default(void);
 void qcul_device_set_default(int device);

@@ -14,6 +14,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_open; /* release: hello and info are filled in before */
+static atomic_bool opened;  /* a call of the program has asked for it */
 static atomic_int broken;   /* the sticky error */
 atomic_bool qcul_printed;
 static atomic_uint epoch = 1;
@@ -48,8 +49,12 @@ static void after_fork_child(void)
 		qcul_transport_close();
 	atomic_store(&is_open, false);
 	atomic_store(&broken, 0);
+	qcul_self.bound = false;
+	qcul_self.context = NULL;
+	qcul_device_unbind(-1);
 	atomic_fetch_add(&epoch, 1);
 	qcul_fork_forget(had_session);
+	atomic_store(&opened, false);
 }
 
 QCUL_AT_FORK(QCUL_FORK_SESSION, .lock = &lock)
@@ -452,7 +457,15 @@ cudaError_t qcul_open(void)
 		if (err)
 			return err;
 	}
+	/* A call of the driver API says that it need not be counted. */
+	if (!qcul_self.counted && !atomic_load_explicit(&opened, memory_order_relaxed))
+		atomic_store(&opened, true);
 	return qcul_device_count() > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+bool qcul_opened(void)
+{
+	return atomic_load_explicit(&opened, memory_order_relaxed);
 }
 
 void qcul_wait_how(uint32_t how)
@@ -483,5 +496,9 @@ cudaError_t qcul_ready(void)
 {
 	cudaError_t err = qcul_open();
 
-	return err ? err : (cudaError_t)atomic_load_explicit(&broken, memory_order_relaxed);
+	if (err)
+		return err;
+	if (qcul_self.counted != atomic_load_explicit(&qcul_bindings, memory_order_relaxed))
+		qcul_device_bind();
+	return (cudaError_t)atomic_load_explicit(&broken, memory_order_relaxed);
 }

@@ -13,6 +13,10 @@ $(LOOPBACK_LIBRARY): $(LIBRARY_OBJS) $(LOOPBACK_OBJS) $(MIRROR_LIB) $(SOFT_LIB) 
 		$(MIRROR_LIB) $(SOFT_LIB) $(SOFT_LIBS)
 	ln -sf libcudart.so.13 $(@D)/libcudart.so
 
+$(B)/loopback/libcuda.so.1: $(DRIVER_LIBRARY) $(LOOPBACK_LIBRARY)
+	@mkdir -p $(@D)
+	cp $< $@
+
 # It takes the other library from its own folder.
 $(B)/loopback/libcudart.so.12: $(CUDA12_LIBRARY) $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The driver API's part of libcudart.so.13: its functions are there under the names qcul_drv_cuX.
+# cuda.syms lists them. Sets: DRIVER_SYMS, DRIVER_THUNKS.
+
+DRIVER_SYMS := qcu-library/driver_api/cuda.syms
+DRIVER_THUNKS := $(B)/qcu-library/driver_thunks.o
+DRIVER_SRCS := $(addprefix qcu-library/driver_base/,context.c context_state.c device.c errors.c init.c)
+DRIVER_SRCS += $(addprefix qcu-library/driver_api/,proc.c table.c unsupported.c)
+LIBRARY_SRCS += $(DRIVER_SRCS)
+
+# The header of CUDA declares a function under its public name; this gives it its symbol.
+$(B)/qcu-library/driver_names.h: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
+	@mkdir -p $(@D)
+	awk '!/^#/ { printf "#undef %s\nextern __typeof__(%s) %s __asm__(\"qcul_drv_%s\");\n", $$1, $$1, $$1, $$1 }' $< >$@
+
+$(B)/qcu-library/driver_unsupported.inc: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
+	@mkdir -p $(@D)
+	awk '!/^#/ && $$2 == "unsupported" { print "UNSUPPORTED(" $$1 ")" }' $< >$@
+
+$(B)/qcu-library/driver_table.inc: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
+	@mkdir -p $(@D)
+	awk '!/^#/ { \
+			name = $$1; own = sub(/_pt[sd][sz]$$/, "", name) ? "QCUL_OWN_STREAM" : "QCUL_ANY_STREAM"; \
+			sub(/_v[0-9]$$/, "", name); \
+			printf "FUNCTION(%s, %s, %s, %s)\n", $$1, name, $$3, own \
+		}' $< >$@
+
+# Functions that are the same as another, and those that take stream 0 for the thread's own stream.
+$(B)/qcu-library/driver_thunks.S: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
+	@mkdir -p $(@D)
+	awk 'BEGIN { split("rdi rsi rdx rcx r8 r9", register) } \
+		function begin(name) { printf "\t.globl qcul_drv_%s\n\t.type qcul_drv_%s, @function\nqcul_drv_%s:\n", name, name, name } \
+		function go(name) { printf "\tjmp *qcul_drv_%s@GOTPCREL(%%rip)\n", name } \
+		/^#/ { next } \
+		$$2 ~ /^same:/ { begin($$1); sub(/^same:/, "", $$2); go($$2) } \
+		$$2 ~ /^stream:/ { \
+			begin($$1); base = $$1; sub(/_pt[sd][sz]$$/, "", base); n = $$2; sub(/^stream:/, "", n); \
+			place = n <= 6 ? "%" register[n] : 8 * (n - 6) "(%rsp)"; \
+			printf "\tcmpq $$0, %s\n\tjne 1f\n\tmovq $$2, %s\n1:", place, place; go(base) \
+		} \
+		END { print ".section .note.GNU-stack, \"\", @progbits" }' $< >$@
+
+$(DRIVER_THUNKS): $(B)/qcu-library/driver_thunks.S | deps
+	$(RUN) $(CC) -c $< -o $@
+
+$(DRIVER_SRCS:%.c=$(B)/%.o): $(B)/qcu-library/driver_names.h
+$(B)/qcu-library/driver_api/unsupported.o: $(B)/qcu-library/driver_unsupported.inc
+$(B)/qcu-library/driver_api/table.o: $(B)/qcu-library/driver_table.inc

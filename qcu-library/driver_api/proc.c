@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* cuGetProcAddress, and the runtime's functions that do the same. */
+#include <string.h>
+
+#include "qcu-library/driver_api/table.h"
+#include "qcu-library/driver_base/driver.h"
+#include "qcu-library/device/device.h"
+
+#define STREAM_FLAGS \
+	(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+
+static const struct qcul_driver_function *functions;
+static size_t function_count;
+
+void qcul_driver_functions_are(const struct qcul_driver_function *list, size_t count)
+{
+	functions = list;
+	function_count = count;
+}
+
+/*
+ * Finds the newest form of a function that `version` of CUDA has. A function without a form of its
+ * own for per-thread streams is the same with both.
+ */
+static void *find(const char *name, int version, bool own, CUdriverProcAddressQueryResult *status)
+{
+	const struct qcul_driver_function *f = functions, *end, *found = NULL;
+	bool exists = false;
+
+	for (end = f + function_count; f < end; f++) {
+		if (strcmp(f->name, name) != 0)
+			continue;
+		exists = true;
+		if (f->since > version || (f->stream == QCUL_OWN_STREAM && !own))
+			continue;
+		if (!found || f->stream > found->stream ||
+		    (f->stream == found->stream && f->since > found->since))
+			found = f;
+	}
+	*status = found	   ? CU_GET_PROC_ADDRESS_SUCCESS
+		  : exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+			   : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return found ? (void *)found->address : NULL;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+			     CUdriverProcAddressQueryResult *status)
+{
+	CUdriverProcAddressQueryResult how;
+
+	if (!symbol || !function || flags & ~(cuuint64_t)STREAM_FLAGS || flags == STREAM_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	*function =
+		find(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &how);
+	if (status)
+		*status = how;
+	return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+/* Programs that look for cuGetProcAddress with a version before 12 get this. */
+CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
+{
+	return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}
+
+/* For the runtime: a status of cudaDriverEntryPointQueryResult. */
+static void *entry_point(const char *symbol, unsigned int version, bool own, int *status)
+{
+	CUdriverProcAddressQueryResult how;
+	void *function = find(symbol, (int)version, own, &how);
+
+	*status = (int)how;
+	return function;
+}
+_Static_assert((int)CU_GET_PROC_ADDRESS_SUCCESS == (int)cudaDriverEntryPointSuccess &&
+		       (int)CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND ==
+			       (int)cudaDriverEntryPointSymbolNotFound &&
+		       (int)CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT ==
+			       (int)cudaDriverEntryPointVersionNotSufficent,
+	       "the same values");
+
+__attribute__((constructor)) static void start(void)
+{
+	qcul_entry_points_by(entry_point);
+}

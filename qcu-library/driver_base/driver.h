@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What all of the driver API builds on. The functions of cuda.h are a second set of names for what
+ * the layers below do: most of them convert their arguments and call the runtime's function. All
+ * of them lie in libcudart.so.13, where a function cuX has the symbol qcul_drv_cuX; libcuda.so.1
+ * holds a jump for each. So a process has one session and one state, whichever library it uses.
+ *
+ * cuda.syms lists the functions. A function that returns through these macros leaves the runtime's
+ * last error as it was.
+ */
+#ifndef QCUL_DRIVER_H
+#define QCUL_DRIVER_H
+
+#include "qcu-library/link/link.h"
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#include <cudaProfiler.h>
+
+/* Gives each function its symbol; made from cuda.syms. */
+#include "driver_names.h"
+#pragma GCC visibility pop
+
+/* ---- errors.c ---- */
+
+CUresult qcul_driver_error(cudaError_t err);
+
+/* ---- init.c ---- */
+
+/* CUDA_ERROR_NOT_INITIALIZED before cuInit, and in a child of a process that has called it. */
+CUresult qcul_driver_started(void);
+/* A call that is implemented, with something in it that is not. */
+CUresult qcul_driver_unsupported(const char *what, atomic_flag *said);
+
+/* ---- context.c ---- */
+
+struct CUctx_st;
+/* The current context of the thread, or NULL. */
+struct CUctx_st *qcul_driver_current(void);
+/* Has the program called cuInit, and has the thread a current context? */
+CUresult qcul_driver_ready(void);
+/* Waits for all work of the device. */
+CUresult qcul_driver_wait(int device);
+/* The device of a context. CUDA_ERROR_INVALID_CONTEXT: any pointer may be passed. */
+CUresult qcul_driver_device(struct CUctx_st *context, int *device);
+/* The context of the thread if it is one of this device, else the device's primary context. */
+struct CUctx_st *qcul_driver_context_of(int device);
+
+/* ---- for the functions ---- */
+
+/* The calls of the runtime below do not count as the program's use of the runtime. */
+struct qcul_driver_call {
+	cudaError_t last;
+	unsigned int counted;
+};
+
+static inline struct qcul_driver_call qcul_driver_begin(void)
+{
+	const struct qcul_driver_call call = {qcul_self.last, qcul_self.counted};
+
+	qcul_self.counted = atomic_load_explicit(&qcul_bindings, memory_order_relaxed);
+	return call;
+}
+
+static inline CUresult qcul_driver_end(struct qcul_driver_call call, cudaError_t err)
+{
+	qcul_self.last = call.last;
+	qcul_self.counted = call.counted;
+	return err ? qcul_driver_error(err) : CUDA_SUCCESS;
+}
+
+/* The result of a runtime function as a CUresult. The thread's last error stays. */
+#define QCUL_RUNTIME(call)                                                 \
+	({                                                                 \
+		const struct qcul_driver_call begun = qcul_driver_begin(); \
+                                                                           \
+		qcul_driver_end(begun, (call));                            \
+	})
+
+/* The same for a function that needs cuInit, and for one that needs a current context. */
+#define QCUL_STARTED(call)                               \
+	({                                               \
+		CUresult before = qcul_driver_started(); \
+                                                         \
+		before ? before : QCUL_RUNTIME(call);    \
+	})
+#define QCUL_READY(call)                               \
+	({                                             \
+		CUresult before = qcul_driver_ready(); \
+                                                       \
+		before ? before : QCUL_RUNTIME(call);  \
+	})
+
+/* The same on another device than the thread's current one. */
+#define QCUL_ON_DEVICE(number, call)                         \
+	({                                                   \
+		const int current = qcul_self.device;        \
+		const bool chosen = qcul_self.device_chosen; \
+		CUresult there;                              \
+                                                             \
+		qcul_self.device = (number);                 \
+		qcul_self.device_chosen = true;              \
+		there = QCUL_RUNTIME(call);                  \
+		qcul_self.device = current;                  \
+		qcul_self.device_chosen = chosen;            \
+		there;                                       \
+	})
+
+/* A device address and a pointer are the same. */
+static inline void *qcul_driver_ptr(CUdeviceptr address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+#endif
