@@ -9,20 +9,67 @@
 #include <string.h>
 #include <time.h>
 
+#include "qcu-library/api/library.h"
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/fork.h"
 
-#define LIBRARY_MAGIC 0x4252494cu
 #define WRAPPER_MAGIC 0x466243b1u
 #define FATBIN_MAGIC  0xba55ed50u
 
 struct CUlib_st {
-	uint32_t magic;
 	struct qcul_module *module;
+	struct CUlib_st *next;
 };
+
+/* All that are loaded. Any pointer may be passed as a handle. */
+static struct CUlib_st *loaded;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+QCUL_AT_FORK(QCUL_FORK_LIBRARIES, .lock = &lock)
 
 static bool valid(const struct CUlib_st *lib)
 {
-	return lib && lib->magic == LIBRARY_MAGIC;
+	const struct CUlib_st *l;
+
+	pthread_mutex_lock(&lock);
+	for (l = loaded; l && l != lib; l = l->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+struct CUlib_st *qcul_library_of(const struct qcul_module *module)
+{
+	struct CUlib_st *l;
+
+	pthread_mutex_lock(&lock);
+	for (l = loaded; l && l->module != module; l = l->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+static void enlist(struct CUlib_st *lib)
+{
+	pthread_mutex_lock(&lock);
+	lib->next = loaded;
+	loaded = lib;
+	pthread_mutex_unlock(&lock);
+}
+
+/* False: it is not, or not any more, in the list. */
+static bool delist(const struct CUlib_st *lib)
+{
+	struct CUlib_st **at = &loaded;
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	while (*at && *at != lib)
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = lib->next;
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 static uint32_t word_at(const void *image, size_t offset)
@@ -192,7 +239,7 @@ static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes,
 	}
 	if (c->ms)
 		*c->ms = since(&start);
-	lib->magic = LIBRARY_MAGIC;
+	enlist(lib);
 	*library = lib;
 	return cudaSuccess;
 }
@@ -268,10 +315,9 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *name,
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
-	if (!valid(library))
+	if (!delist(library))
 		return qcul_done(cudaErrorInvalidResourceHandle);
 	qcul_module_unload(library->module);
-	library->magic = 0;
 	free(library);
 	return cudaSuccess;
 }

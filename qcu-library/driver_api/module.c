@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Modules and libraries. Both are the runtime's libraries: a CUmodule is a CUlibrary, and a module
+ * is loaded on each device on which something in it is used.
+ */
+#include "qcu-library/api/library.h"
+#include "qcu-library/driver_base/driver.h"
+
+static cudaLibrary_t library_of(CUmodule module)
+{
+	return (cudaLibrary_t)module;
+}
+
+/* ---- modules ---- */
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
+			    CUjit_option *options, void **values)
+{
+	return QCUL_READY(cudaLibraryLoadData((cudaLibrary_t *)module, image,
+					      (enum cudaJitOption *)options, values, count, NULL,
+					      NULL, 0));
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUresult cuModuleLoad(CUmodule *module, const char *name)
+{
+	return QCUL_READY(cudaLibraryLoadFromFile((cudaLibrary_t *)module, name, NULL, NULL, 0,
+						  NULL, NULL, 0));
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+	return QCUL_READY(cudaLibraryUnload(library_of(module)));
+}
+
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	CUresult result = qcul_driver_started();
+
+	if (!result && !mode)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		*mode = CU_MODULE_LAZY_LOADING;
+	return result;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+	return QCUL_READY(cudaLibraryGetKernel((cudaKernel_t *)function, library_of(module), name));
+}
+
+CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
+{
+	return QCUL_READY(cudaLibraryGetKernelCount(count, library_of(module)));
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int room, CUmodule module)
+{
+	return QCUL_READY(
+		cudaLibraryEnumerateKernels((cudaKernel_t *)functions, room, library_of(module)));
+}
+
+/* A managed variable has one address for all. */
+static cudaError_t global(CUdeviceptr *address, size_t *bytes, cudaLibrary_t library,
+			  const char *name)
+{
+	cudaError_t err;
+
+	err = cudaLibraryGetManaged((void **)address, bytes, library, name);
+	return err == cudaErrorSymbolNotFound
+		       ? cudaLibraryGetGlobal((void **)address, bytes, library, name)
+		       : err;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
+			      const char *name)
+{
+	return QCUL_READY(global(address, bytes, library_of(module), name));
+}
+
+/* ---- libraries ---- */
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options,
+			   void **jit_values, unsigned int jit_count, CUlibraryOption *options,
+			   void **values, unsigned int count)
+{
+	return QCUL_STARTED(cudaLibraryLoadData(library, code, (enum cudaJitOption *)jit_options,
+						jit_values, jit_count,
+						(enum cudaLibraryOption *)options, values, count));
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name, CUjit_option *jit_options,
+			       void **jit_values, unsigned int jit_count, CUlibraryOption *options,
+			       void **values, unsigned int count)
+{
+	return QCUL_STARTED(cudaLibraryLoadFromFile(
+		library, name, (enum cudaJitOption *)jit_options, jit_values, jit_count,
+		(enum cudaLibraryOption *)options, values, count));
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+	return QCUL_STARTED(cudaLibraryUnload(library));
+}
+
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	return QCUL_STARTED(cudaLibraryGetKernel(kernel, library, name));
+}
+
+CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
+{
+	return QCUL_STARTED(cudaLibraryGetKernelCount(count, library));
+}
+
+CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int room, CUlibrary library)
+{
+	return QCUL_STARTED(cudaLibraryEnumerateKernels(kernels, room, library));
+}
+
+/* The count of kernels shows whether the handle is one. */
+CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+	unsigned int count;
+	CUresult result = QCUL_READY(module ? cudaLibraryGetKernelCount(&count, library)
+					    : cudaErrorInvalidValue);
+
+	if (!result)
+		*module = (CUmodule)library;
+	return result;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library,
+			    const char *name)
+{
+	return QCUL_READY(cudaLibraryGetGlobal((void **)address, bytes, library, name));
+}
+
+CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
+			     const char *name)
+{
+	return QCUL_STARTED(cudaLibraryGetManaged((void **)address, bytes, library, name));
+}
+
+CUresult cuLibraryGetUnifiedFunction(void **function, CUlibrary library, const char *symbol)
+{
+	return QCUL_STARTED(cudaLibraryGetUnifiedFunction(function, library, symbol));
+}
+
+/* ---- from a kernel to what it belongs to ---- */
+
+static CUresult owner(const void *function, struct CUlib_st **library)
+{
+	struct CUkern_st *kernel;
+	CUresult result =
+		QCUL_STARTED(library ? qcul_kernel(function, &kernel) : cudaErrorInvalidValue);
+
+	if (result)
+		return result;
+	*library = qcul_library_of(kernel->module);
+	return *library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
+{
+	return owner(kernel, library);
+}
+
+CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
+{
+	CUresult result = qcul_driver_ready();
+
+	return result ? result : owner(function, (struct CUlib_st **)module);
+}

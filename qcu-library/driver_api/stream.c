@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Streams and events: they are the runtime's. */
+#include "qcu-library/driver_base/driver.h"
+
+/* ---- streams ---- */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	return QCUL_READY(cudaStreamCreateWithFlags(stream, flags));
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	return QCUL_READY(cudaStreamCreateWithPriority(stream, flags, priority));
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	return QCUL_READY(cudaStreamDestroy(stream));
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+	return QCUL_READY(cudaStreamQuery(stream));
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	return QCUL_READY(cudaStreamSynchronize(stream));
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	return QCUL_READY(cudaStreamWaitEvent(stream, event, flags));
+}
+
+CUresult cuStreamGetPriority(CUstream stream, int *priority)
+{
+	return QCUL_READY(cudaStreamGetPriority(stream, priority));
+}
+
+CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
+{
+	return QCUL_READY(cudaStreamGetFlags(stream, flags));
+}
+
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
+{
+	return QCUL_READY(cudaStreamGetId(stream, id));
+}
+
+CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
+{
+	return QCUL_READY(cudaStreamGetDevice(stream, device));
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+	int device;
+	CUresult result =
+		QCUL_READY(context ? cudaStreamGetDevice(stream, &device) : cudaErrorInvalidValue);
+
+	if (!result)
+		*context = qcul_driver_context_of(device);
+	return result;
+}
+
+/* No stream belongs to a green context. */
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green)
+{
+	CUresult result = green ? cuStreamGetCtx(stream, context) : CUDA_ERROR_INVALID_VALUE;
+
+	if (!result)
+		*green = NULL;
+	return result;
+}
+
+CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *green)
+{
+	int device;
+	CUresult result =
+		QCUL_READY(green ? cudaStreamGetDevice(stream, &device) : cudaErrorInvalidValue);
+
+	if (!result)
+		*green = NULL;
+	return result;
+}
+
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data,
+			     unsigned int flags)
+{
+	return QCUL_READY(
+		cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags));
+}
+
+CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t bytes,
+				unsigned int flags)
+{
+	return QCUL_READY(cudaStreamAttachMemAsync(stream, qcul_driver_ptr(address), bytes, flags));
+}
+
+_Static_assert(sizeof(CUstreamAttrValue) == sizeof(cudaLaunchAttributeValue), "stream attributes");
+
+CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID which, CUstreamAttrValue *value)
+{
+	return QCUL_READY(cudaStreamGetAttribute(stream, (cudaLaunchAttributeID)which,
+						 (cudaLaunchAttributeValue *)value));
+}
+
+CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID which, const CUstreamAttrValue *value)
+{
+	return QCUL_READY(cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)which,
+						 (const cudaLaunchAttributeValue *)value));
+}
+
+CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
+{
+	return QCUL_READY(cudaStreamCopyAttributes(dst, src));
+}
+
+CUresult cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src)
+{
+	return cuStreamCopyAttributes(dst ? dst : cudaStreamPerThread,
+				      src ? src : cudaStreamPerThread);
+}
+
+/* ---- captures ---- */
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+	return QCUL_READY(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
+}
+
+CUresult cuStreamBeginCapture(CUstream stream)
+{
+	return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+				     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+				     size_t count, CUstreamCaptureMode mode)
+{
+	return QCUL_READY(cudaStreamBeginCaptureToGraph(stream, graph, dependencies,
+							(const cudaGraphEdgeData *)edges, count,
+							(enum cudaStreamCaptureMode)mode));
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	return QCUL_READY(cudaStreamEndCapture(stream, graph));
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	return QCUL_READY(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+				   CUgraph *graph, const CUgraphNode **dependencies,
+				   const CUgraphEdgeData **edges, size_t *count)
+{
+	return QCUL_READY(cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status,
+						   (unsigned long long *)id, graph, dependencies,
+						   (const cudaGraphEdgeData **)edges, count));
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+				   CUgraph *graph, const CUgraphNode **dependencies, size_t *count)
+{
+	return cuStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, NULL, count);
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
+{
+	return cuStreamGetCaptureInfo_v3(stream, status, id, NULL, NULL, NULL, NULL);
+}
+
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies,
+					      const CUgraphEdgeData *edges, size_t count,
+					      unsigned int flags)
+{
+	return QCUL_READY(cudaStreamUpdateCaptureDependencies(
+		stream, dependencies, (const cudaGraphEdgeData *)edges, count, flags));
+}
+
+CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *dependencies, size_t count,
+					   unsigned int flags)
+{
+	return cuStreamUpdateCaptureDependencies_v2(stream, dependencies, NULL, count, flags);
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	return QCUL_STARTED(
+		cudaThreadExchangeStreamCaptureMode((enum cudaStreamCaptureMode *)mode));
+}
+
+/* ---- events ---- */
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	return QCUL_READY(cudaEventCreateWithFlags(event, flags));
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	return QCUL_READY(cudaEventDestroy(event));
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	return QCUL_READY(cudaEventRecord(event, stream));
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
+{
+	return QCUL_READY(cudaEventRecordWithFlags(event, stream, flags));
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	return QCUL_READY(cudaEventQuery(event));
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	return QCUL_READY(cudaEventSynchronize(event));
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	return QCUL_READY(cudaEventElapsedTime(ms, start, end));
+}
