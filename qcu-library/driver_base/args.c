@@ -2,7 +2,7 @@
 /* Where a launch has its arguments: as a list of addresses, or in one buffer. */
 #include <stdlib.h>
 
-#include "qcu-library/driver_api/launch.h"
+#include "qcu-library/driver_base/launch.h"
 #include "qcu-library/module/module.h"
 
 struct buffer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Launches of kernels and of host functions. */
-#include "qcu-library/driver_api/launch.h"
+#include "qcu-library/driver_base/launch.h"
 #include "qcu-library/stream/stream.h"
 
 /* A launch attribute is the same in both, number by number. */
