@@ -781,7 +781,8 @@ cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct C
 	}
 	pthread_rwlock_unlock(&table_lock);
 	err = qcul_kernel_load(k);
-	*kernel = k;
+	if (!err)
+		*kernel = k;
 	return err == cudaErrorInvalidDeviceFunction ? cudaErrorSymbolNotFound : err;
 }
 
