@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Nodes that allocate and free memory, child graphs, event nodes, clones, and nodes of any type. */
+#include "driver.h"
+
+static void allocations(CUdevice device)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS a = {}, back;
+	CUDA_MEMSET_NODE_PARAMS m = {};
+	CUgraphNode nodes[3];
+	CUcontext context;
+	CUgraphExec exec;
+	CUgraph graph;
+	CUdeviceptr freed;
+
+	DCHECK(cuCtxGetCurrent(&context));
+	DCHECK(cuGraphCreate(&graph, 0));
+	a.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	a.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	a.poolProps.location.id = device;
+	a.bytesize = 4096;
+	DCHECK(cuGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &a));
+	REQUIRE(a.dptr, "no address");
+	m.dst = a.dptr;
+	m.value = 7;
+	m.elementSize = 4;
+	m.width = 1024;
+	m.height = 1;
+	DCHECK(cuGraphAddMemsetNode(&nodes[1], graph, &nodes[0], 1, &m, context));
+	DCHECK(cuGraphAddMemFreeNode(&nodes[2], graph, &nodes[1], 1, a.dptr));
+	DCHECK(cuGraphMemAllocNodeGetParams(nodes[0], &back));
+	REQUIRE(back.dptr == a.dptr && back.bytesize == 4096, "%zu", back.bytesize);
+	DCHECK(cuGraphMemFreeNodeGetParams(nodes[2], &freed));
+	REQUIRE(freed == a.dptr, "another address");
+	DCHECK(cuGraphInstantiate(&exec, graph, 0));
+	DCHECK(cuGraphLaunch(exec, NULL));
+	DCHECK(cuStreamSynchronize(NULL));
+	DCHECK(cuGraphExecDestroy(exec));
+	DCHECK(cuGraphDestroy(graph));
+	DCHECK(cuDeviceGraphMemTrim(device));
+}
+
+static void structure(CUdeviceptr memory)
+{
+	CUgraphNode child, record, wait, empty, nodes[8], found;
+	CUgraph graph, inner, clone, seen;
+	CUgraphNodeParams any = {};
+	CUevent event, back;
+	CUgraphExec exec;
+	size_t count = 8;
+	unsigned int word = 0;
+
+	DCHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
+	DCHECK(cuGraphCreate(&graph, 0));
+	DCHECK(cuGraphCreate(&inner, 0));
+	any.type = CU_GRAPH_NODE_TYPE_MEMSET;
+	any.memset.dst = memory;
+	any.memset.value = 0x01020304;
+	any.memset.elementSize = 4;
+	any.memset.width = 1;
+	any.memset.height = 1;
+	DCHECK(cuGraphAddNode(&found, inner, NULL, NULL, 0, &any));
+	DCHECK(cuGraphAddChildGraphNode(&child, graph, NULL, 0, inner));
+	DCHECK(cuGraphChildGraphNodeGetGraph(child, &seen));
+	REQUIRE(seen && seen != inner, "the child is the same graph");
+	DCHECK(cuGraphAddEventRecordNode(&record, graph, &child, 1, event));
+	DCHECK(cuGraphEventRecordNodeGetEvent(record, &back));
+	REQUIRE(back == event, "another event");
+	DCHECK(cuGraphAddEventWaitNode(&wait, graph, &record, 1, event));
+	DCHECK(cuGraphAddEmptyNode(&empty, graph, NULL, 0));
+	DCHECK(cuGraphAddDependencies(graph, &wait, &empty, NULL, 1));
+	DCHECK(cuGraphNodeGetDependencies(empty, nodes, NULL, &count));
+	REQUIRE(count == 1 && nodes[0] == wait, "%zu", count);
+	DCHECK(cuGraphClone(&clone, graph));
+	DCHECK(cuGraphNodeFindInClone(&found, wait, clone));
+	count = 8;
+	DCHECK(cuGraphNodeGetDependentNodes(found, nodes, NULL, &count));
+	REQUIRE(count == 1, "%zu", count);
+	DCHECK(cuGraphRemoveDependencies(graph, &wait, &empty, NULL, 1));
+	DCHECK(cuGraphDestroyNode(empty));
+	DCHECK(cuGraphInstantiate(&exec, clone, 0));
+	DCHECK(cuGraphLaunch(exec, NULL));
+	DCHECK(cuEventSynchronize(event));
+	DCHECK(cuMemcpyDtoH(&word, memory, 4));
+	REQUIRE(word == 0x01020304, "%x", word);
+	DCHECK(cuGraphExecDestroy(exec));
+	DCHECK(cuGraphDestroy(clone));
+	DCHECK(cuGraphDestroy(inner));
+	DCHECK(cuGraphDestroy(graph));
+	DCHECK(cuEventDestroy(event));
+}
+
+int main()
+{
+	CUdevice device = driver_start();
+	CUdeviceptr memory;
+
+	DCHECK(cuMemAlloc(&memory, 4));
+	allocations(device);
+	structure(memory);
+	DCHECK(cuMemFree(memory));
+	return verified("nodes of graphs");
+}
