@@ -5,7 +5,7 @@
 DRIVER_SYMS := qcu-library/driver_api/cuda.syms
 DRIVER_THUNKS := $(B)/qcu-library/driver_thunks.o
 DRIVER_SRCS := $(addprefix qcu-library/driver_base/,args.c context.c context_state.c device.c errors.c \
-	function.c init.c launch.c module.c notify.c stream.c)
+	function.c init.c launch.c module.c notify.c old_launch.c stream.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c format.c graph.c graph_node.c memory.c \
 	memset.c pointer.c pool.c proc.c shape.c table.c texture.c unsupported.c)
 LIBRARY_SRCS += $(DRIVER_SRCS)
