@@ -31,7 +31,7 @@
  * compare it at QCU_IOC_HELLO, the driver and the device at probe. When the numbers differ, both
  * are printed.
  */
-#define QCU_WIRE_VERSION 2u
+#define QCU_WIRE_VERSION 3u
 
 /* ---- virtio ---- */
 
@@ -106,7 +106,7 @@ QCU_ASSERT(sizeof(struct qcu_seg) == 16, "segment is 16 bytes");
 
 /* ---- the record ---- */
 
-#define QCU_OP_COUNT 128
+#define QCU_OP_COUNT 160
 
 enum qcu_op {
 #define X(n, NAME, ...) QCU_OP_##NAME = n,

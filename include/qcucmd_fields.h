@@ -350,10 +350,49 @@ struct qcu_ipc_event_open {
 	__u32 rsvd;
 };
 
+/*
+ * How code is compiled, if it must be. All zero: as if nothing had been said. The values are those
+ * of the driver API's options.
+ */
+#define QCU_JIT_LOGS	 0x01u /* RESULT_READ fetches what the compiler said */
+#define QCU_JIT_VERBOSE	 0x02u
+#define QCU_JIT_DEBUG	 0x04u
+#define QCU_JIT_LINES	 0x08u
+#define QCU_JIT_OPTIMIZE 0x10u /* optimize is valid */
+#define QCU_JIT_CACHE	 0x20u /* cache is valid */
+#define QCU_JIT_FALLBACK 0x40u /* fallback is valid */
+#define QCU_JIT_FLAGS	 0x7fu
+struct qcu_jit {
+	__u32 flags;
+	__u32 target;	/* CUjit_target; 0: that of the device */
+	__u32 max_regs; /* registers per thread; 0: no limit */
+	__u32 threads;	/* of a block, for which there must be enough registers; 0: not said */
+	__u8 optimize;	/* 0 to 4 */
+	__u8 cache;	/* CUjit_cacheMode */
+	__u8 fallback;	/* CUjit_fallback */
+	__u8 rsvd;
+};
 struct qcu_module_load {
 	struct qcu_buf buf; /* a fat binary, whole */
 	__u32 module;
-	__u32 max_regs; /* registers per thread, if the module must be compiled; 0: no limit */
+	struct qcu_jit jit;
+	__u32 threads; /* out: for blocks of how many threads the code was made; 0: not known */
+	__u32 micros;  /* out: how long the load took */
+};
+/*
+ * What the last command of this guest thread left for it: what the compiler said, or the bytes that
+ * were asked for. The mirror keeps it until the thread's next command of this kind, or until
+ * `forget` is 1. It also forgets the oldest when there are many.
+ */
+#define QCU_RESULT_INFO	 0u /* text */
+#define QCU_RESULT_ERROR 1u /* text */
+#define QCU_RESULT_DATA	 2u
+#define QCU_RESULTS	 3u
+struct qcu_result_read {
+	struct qcu_buf buf; /* out: as many bytes as fit */
+	__u32 what;	    /* QCU_RESULT_* */
+	__u32 forget;
+	__u64 bytes; /* out: length of all of it; 0: there is nothing */
 };
 struct qcu_module_unload {
 	__u32 module;

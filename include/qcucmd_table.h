@@ -81,7 +81,7 @@
 	X(60,  EVENT_QUERY,       event_query,       USR,  NONE, QCU_UPTO(qcu_event_query, token),       ABOUT, none,   event, none,   QCU_ASKS) \
 	X(61,  EVENT_ELAPSED,     event_elapsed,     USR,  NONE, QCU_UPTO(qcu_event_elapsed, end),       ABOUT, none,   start, none,   0) \
 	X(62,  WATCH,             watch,             USR,  STAY, QCU_UPTO(qcu_watch, buf),               FREE,  none,   none,  none,   0) \
-	X(64,  MODULE_LOAD,       module_load,       USR,  IN,   QCU_UPTO(qcu_module_load, max_regs),    FREE,  none,   none,  none,   QCU_WORK) \
+	X(64,  MODULE_LOAD,       module_load,       USR,  IN,   QCU_UPTO(qcu_module_load, jit),         FREE,  none,   none,  none,   QCU_WORK) \
 	X(65,  MODULE_UNLOAD,     module_unload,     USR,  NONE, QCU_UPTO(qcu_module_unload, module),    ALL,   none,   none,  none,   QCU_WORK) \
 	X(66,  KERNEL_FIND,       kernel_find,       USR,  MSG,  QCU_UPTO(qcu_kernel_find, kernel),      FREE,  none,   none,  none,   0) \
 	X(67,  KERNEL_INFO,       kernel_info,       USR,  OUT,  QCU_UPTO(qcu_kernel_info, kernel),      FREE,  none,   none,  none,   0) \
@@ -136,7 +136,8 @@
 	X(121, SURFACE_DESTROY,   surface_destroy,   USR,  NONE, QCU_UPTO(qcu_surface_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
 	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
 	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
-	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT)
+	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT) \
+	X(125, RESULT_READ,       result_read,       USR,  OUT,  QCU_UPTO(qcu_result_read, forget),      FREE,  none,   none,  none,   QCU_ANY_DEVICE)
 /* clang-format on */
 
 /* Offsets in a record's body of the fields that the table names. */

@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 8u
+#define BE_ABI 9u
 
 #define BE_IPC_BYTES 64
 
@@ -77,6 +77,17 @@ struct be_options {
 
 struct be_dim3 {
 	uint32_t x, y, z;
+};
+
+/*
+ * How to compile, and what the compiler says. The texts end with a NUL and have at most
+ * BE_LOG_BYTES, and their memory is the caller's. NULL: they are not wanted.
+ */
+#define BE_LOG_BYTES ((size_t)64 << 10)
+struct be_jit {
+	struct qcu_jit options;
+	char *info, *error;
+	uint32_t threads; /* out: as in struct qcu_module_load */
 };
 
 struct be_launch {
@@ -332,9 +343,9 @@ struct be_ops {
 
 	/*
 	 * image: a fat binary, an ELF image or PTX. The backend copies it if it needs it after the
-	 * call. max_regs: how many registers a compiler may use for each thread; 0: no limit.
+	 * call. jit may be NULL.
 	 */
-	int (*module_load)(struct be *be, const void *image, size_t len, uint32_t max_regs,
+	int (*module_load)(struct be *be, const void *image, size_t len, struct be_jit *jit,
 			   struct be_module **m);
 	int (*module_unload)(struct be *be, struct be_module *m);
 	/*

@@ -83,6 +83,7 @@ LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
 LIST_HEAD(object_list, object);
 LIST_HEAD(import_list, import);
+TAILQ_HEAD(result_list, result);
 
 struct mirror {
 	struct mir_config cfg;
@@ -124,6 +125,9 @@ struct mirror {
 	pthread_mutex_t share_lock;		  /* protects this session's part of cfg.shares */
 	pthread_mutex_t import_lock;		  /* protects `imports`; taken before share_lock */
 	struct import_list imports;
+	pthread_mutex_t result_lock; /* protects what follows */
+	struct result_list results;  /* the oldest first */
+	unsigned int result_count;
 };
 
 /* One command that is being carried out. */

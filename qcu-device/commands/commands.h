@@ -23,6 +23,21 @@ int mir_share_find(struct mirror *m, const struct qcu_ipc_token *token, enum sha
 		   struct share *share);
 void mir_share_end(struct mirror *m, const struct qcu_ipc_token *token);
 
+/* results.c */
+void mir_results_init(struct mirror *m);
+void mir_results_fini(struct mirror *m);
+/* The thread's earlier results are void. */
+void mir_result_drop(struct call *c);
+/* Leaves a copy of the bytes for RESULT_READ. what: QCU_RESULT_* */
+int mir_result_put(struct call *c, uint32_t what, const void *bytes, size_t len);
+/*
+ * Checks the options, drops the thread's earlier results, and makes room for texts if they are
+ * wanted. mir_jit_tell() leaves the texts for RESULT_READ, mir_jit_end() frees the room.
+ */
+int mir_jit_begin(struct call *c, const struct qcu_jit *options, struct be_jit *jit);
+int mir_jit_tell(struct call *c, const struct be_jit *jit);
+void mir_jit_end(struct be_jit *jit);
+
 /* kerneltime.c */
 void mir_times_init(struct mirror *m);
 void mir_times_fini(struct mirror *m);
@@ -123,6 +138,11 @@ void mir_cond_recorded(struct mirror *m, struct handle *stream);
 /* modules.c: false: the guest may not send this */
 bool mir_launch_params(const struct qcu_launch_msg *msg, const void *params, struct be_launch *l);
 void mir_give_image(struct mirror *m, const struct handle *h);
+/*
+ * Copies an image out of the command's buffer, and checks it. The caller frees it. If the program
+ * wants the compiler's texts, the reason for a refusal goes there.
+ */
+int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image);
 
 /* hostcalls.c */
 void mir_host_calls_init(struct mirror *m);

@@ -12,14 +12,22 @@
 #include "qcu-device/commands/commands.h"
 
 /* The backend gets only what is an image. */
-static int check_image(struct mirror *m, const void *image, size_t len)
+static int check_image(struct mirror *m, const void *image, size_t len, struct be_jit *jit)
 {
 	const char *why;
-	int rc = image_check(image, len, &why);
+	int rc;
 
+	/* One at a time, because this unpacks what is packed: a quarter of a gigabyte at most. */
+	pthread_mutex_lock(&m->image_lock);
+	rc = image_check(image, len, &why);
+	pthread_mutex_unlock(&m->image_lock);
 	if (!rc)
 		return rc;
 	complain("the image is refused: %s", why);
+	if (jit->error) {
+		snprintf(jit->error, BE_LOG_BYTES, "the image is refused: %s\n", why);
+		return rc;
+	}
 	pthread_mutex_lock(&m->lock);
 	snprintf(m->refusal, sizeof(m->refusal), "qcuda: a module is refused: %s\n", why);
 	pthread_mutex_unlock(&m->lock);
@@ -47,14 +55,31 @@ void mir_give_image(struct mirror *m, const struct handle *h)
 	mir_give_memory(m, h->device, h->bytes);
 }
 
+int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image)
+{
+	int rc;
+
+	*image = malloc(len);
+	rc = *image ? mir_buf_read(c, *image, len) : (int)QCU_ERR_MemoryAllocation;
+	if (!rc)
+		rc = check_image(c->m, *image, len, jit);
+	if (rc) {
+		free(*image);
+		*image = NULL;
+	}
+	return rc;
+}
+
 int mir_do_module_load(struct call *c)
 {
 	struct mirror *m = c->m;
-	const struct qcu_module_load *ml = &c->cmd->module_load;
+	struct qcu_module_load *ml = &c->cmd->module_load;
 	size_t len = ml->buf.len;
+	struct be_jit jit;
 	struct handle *h;
+	uint64_t began;
 	void *image;
-	int rc;
+	int rc, err;
 
 	MIR_NEED(c, module_load);
 	MIR_NEED(c, module_unload);
@@ -64,32 +89,37 @@ int mir_do_module_load(struct call *c)
 		return QCU_ERR_InvalidValue;
 	if (len > MIR_IMAGE_MAX)
 		return QCU_ERR_MemoryAllocation;
-	rc = mir_handle_new(c, HANDLE_MODULE, &h);
+	rc = mir_jit_begin(c, &ml->jit, &jit);
 	if (rc)
 		return rc;
+	rc = mir_handle_new(c, HANDLE_MODULE, &h);
+	if (rc)
+		goto end_jit;
 	rc = take_image(c, h, len);
 	if (rc) {
 		mir_handle_drop(m, h);
-		return rc;
+		goto end_jit;
 	}
-	image = malloc(len);
-	rc = image ? mir_buf_read(c, image, len) : (int)QCU_ERR_MemoryAllocation;
-	/* One at a time, because this unpacks what is packed: a quarter of a gigabyte at most. */
-	pthread_mutex_lock(&m->image_lock);
+	began = spin_clock();
+	rc = mir_image_read(c, len, &jit, &image);
 	if (!rc)
-		rc = check_image(m, image, len);
-	pthread_mutex_unlock(&m->image_lock);
-	if (!rc)
-		rc = m->cfg.ops->module_load(m->be, image, len, ml->max_regs, &h->module);
+		rc = m->cfg.ops->module_load(m->be, image, len, &jit, &h->module);
 	free(image);
+	err = mir_jit_tell(c, &jit);
 	if (rc) {
 		mir_give_image(m, h);
 		mir_handle_drop(m, h);
-		return rc;
+		goto end_jit;
 	}
-	rc = handles_add(&m->handles, ml->module, h);
-	if (rc)
+	rc = err ? err : handles_add(&m->handles, ml->module, h);
+	if (rc) {
 		handles_put(&m->handles, h);
+		goto end_jit;
+	}
+	ml->threads = jit.threads;
+	ml->micros = (uint32_t)((spin_clock() - began) / 1000);
+end_jit:
+	mir_jit_end(&jit);
 	return rc;
 }
 

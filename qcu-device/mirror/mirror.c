@@ -192,6 +192,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	mir_host_calls_init(m);
 	mir_watches_init(m);
 	mir_times_init(m);
+	mir_results_init(m);
 	rc = window_init(&m->window, cfg->ops, cfg->mem, cfg->map, cfg->pin_limit);
 	if (rc)
 		goto fail_window;
@@ -243,6 +244,7 @@ fail_lanes:
 fail_open:
 	window_fini(&m->window);
 fail_window:
+	mir_results_fini(m);
 	mir_times_fini(m);
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
@@ -302,6 +304,7 @@ void mir_destroy(struct mirror *m)
 	mir_allocations_end(m, NULL);
 	mir_pools_end(m, NULL);
 	mir_imports_end(m, NULL);
+	mir_results_fini(m);
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
 	mir_host_calls_fini(m);

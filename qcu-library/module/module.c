@@ -405,7 +405,7 @@ static cudaError_t load_module(struct qcul_module *m)
 	cmd.module_load.buf.addr = (uint64_t)(uintptr_t)m->image;
 	cmd.module_load.buf.len = m->bytes;
 	cmd.module_load.module = m->id;
-	cmd.module_load.max_regs = m->max_regs;
+	cmd.module_load.jit.max_regs = m->max_regs;
 	err = qcul_send(&cmd, 1);
 	if (!err && m->by_name && !m->managed.first)
 		err = list_managed(m);

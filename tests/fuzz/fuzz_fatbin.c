@@ -47,7 +47,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_and_link(data, size, 75);
 	read_and_link(data, size, 90);
 	be_soft.mem_info(be, 0, &free_before, &total);
-	if (!be_soft.module_load(be, data, size, 0, &m))
+	if (!be_soft.module_load(be, data, size, NULL, &m))
 		be_soft.module_unload(be, m);
 	be_soft.mem_info(be, 0, &free_after, &total);
 	if (free_before != free_after)

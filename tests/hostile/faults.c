@@ -159,11 +159,11 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, thread_fn *f, v
 /* ---- the backend ---- */
 
 #define SLOTS (sizeof(struct be_ops) / sizeof(void *))
-_Static_assert(SLOTS <= 128, "as many doors as there are calls");
+_Static_assert(SLOTS <= 192, "as many doors as there are calls");
 
 extern const struct be_ops __real_be_soft;
 struct be_ops __wrap_be_soft;
-static void *slot[128];
+static void *slot[SLOTS];
 
 /* Returns the function that the call goes to; NULL: the call fails. */
 __attribute__((used)) static void *fault_op(uint64_t i)
@@ -195,7 +195,7 @@ __asm__(".pushsection .text\n"
 	".p2align 4\n"
 	"fault_doors:\n"
 	".set door, 0\n"
-	".rept 128\n"
+	".rept 192\n"
 	"	.p2align 4\n"
 	"	pushq $door\n"
 	"	jmp fault_common\n"

@@ -660,7 +660,7 @@ static bool start(struct check *c)
 	if (!check(c->legacy, "stream_legacy") ||
 	    !want(CALL(c, host_register, c->window, CHECK_WINDOW), 0, "host_register") ||
 	    !want(CALL(c, mem_alloc, 0, CHECK_BYTES, &c->scratch), 0, "mem_alloc") ||
-	    !want(CALL(c, module_load, c->image, c->image_len, 0, &c->module), 0, "module_load"))
+	    !want(CALL(c, module_load, c->image, c->image_len, NULL, &c->module), 0, "module_load"))
 		return false;
 	return true;
 }
@@ -682,7 +682,7 @@ static bool is_useless(struct check *c, const void *image, size_t len)
 	struct be_kernel *k = NULL;
 	bool useless;
 
-	if (CALL(c, module_load, image, len, 0, &m))
+	if (CALL(c, module_load, image, len, NULL, &m))
 		return true;
 	useless = CALL(c, kernel_find, m, "check_none", &k) != 0;
 	CALL(c, module_unload, m);

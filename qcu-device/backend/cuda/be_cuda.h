@@ -279,8 +279,21 @@ int cu_event_sync(struct be *be, struct be_event *e);
 int cu_event_query(struct be *be, struct be_event *e);
 int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 
+/* be_cuda_jit.c: what a load or a link says to the driver, in the driver's form */
+#define CU_JIT_OPTIONS 16u
+struct cu_jit {
+	unsigned int count;
+	CUjit_option option[CU_JIT_OPTIONS];
+	void *value[CU_JIT_OPTIONS];
+	unsigned int threads; /* index of the value with the number of threads, if that is given */
+};
+/* jit may be NULL. */
+void cu_jit_options(const struct be_jit *jit, struct cu_jit *o);
+/* Called after the driver's call: fetches what the driver has changed in the values. */
+void cu_jit_results(const struct cu_jit *o, struct be_jit *jit);
+
 /* be_cuda_module.c */
-int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		   struct be_module **m);
 int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
 		    size_t *bytes, uint32_t *count);

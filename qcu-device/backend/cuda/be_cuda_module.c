@@ -67,13 +67,17 @@ static bool is_fatbin(const char *image, size_t len)
 	return magic == FATBIN_MAGIC;
 }
 
-static int library_load(struct be *be, struct be_module *m, const void *code, uint32_t max_regs)
+/* The options of the runtime API have the driver's numbers. */
+static int library_load(struct be *be, struct be_module *m, const void *code, struct be_jit *jit)
 {
-	enum cudaJitOption option = cudaJitMaxRegisters;
-	void *value = (void *)(uintptr_t)max_regs;
+	struct cu_jit o;
+	int ret;
 
-	return CU(be, cudaLibraryLoadData, &m->lib, code, &option, &value, max_regs ? 1 : 0, NULL,
-		  NULL, 0);
+	cu_jit_options(jit, &o);
+	ret = CU(be, cudaLibraryLoadData, &m->lib, code, (enum cudaJitOption *)o.option, o.value,
+		 o.count, NULL, NULL, 0);
+	cu_jit_results(&o, jit);
+	return ret;
 }
 
 /*
@@ -81,7 +85,7 @@ static int library_load(struct be *be, struct be_module *m, const void *code, ui
  * driver decides when it does that, so all of this stays until the module goes.
  */
 static int load_linked(struct be *be, struct be_module *m, size_t len, size_t linked,
-		       uint32_t max_regs)
+		       struct be_jit *jit)
 {
 	size_t at, bytes, n = 0;
 
@@ -98,19 +102,19 @@ static int load_linked(struct be *be, struct be_module *m, size_t len, size_t li
 	m->linked->version = LINKED_VERSION;
 	m->linked->linked = m->image;
 	m->linked->units = m->linked->unit;
-	return library_load(be, m, m->linked, max_regs);
+	return library_load(be, m, m->linked, jit);
 }
 
-static int load_image(struct be *be, struct be_module *m, size_t len, uint32_t max_regs)
+static int load_image(struct be *be, struct be_module *m, size_t len, struct be_jit *jit)
 {
 	size_t bytes = fatbin_length(m->image, len);
 	int ret;
 
 	if (bytes && bytes < len && is_fatbin(m->image + bytes, len - bytes))
-		return load_linked(be, m, len, bytes, max_regs);
+		return load_linked(be, m, len, bytes, jit);
 	if (!bytes && (is_fatbin(m->image, len) || len < sizeof(struct fatbin_header)))
 		return QCU_ERR_InvalidKernelImage;
-	ret = library_load(be, m, m->image, max_regs);
+	ret = library_load(be, m, m->image, jit);
 	/* The driver has copied what it will need of the image. */
 	free(m->image);
 	m->image = NULL;
@@ -124,7 +128,7 @@ static void module_free(struct be_module *m)
 	free(m);
 }
 
-int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		   struct be_module **out)
 {
 	struct be_module *m;
@@ -146,7 +150,7 @@ int cu_module_load(struct be *be, const void *image, size_t len, uint32_t max_re
 	}
 	memcpy(m->image, image, len);
 	m->image[len] = '\0';
-	ret = load_image(be, m, len, max_regs);
+	ret = load_image(be, m, len, jit);
 	if (!ret && pthread_mutex_init(&m->lock, NULL)) {
 		CU(be, cudaLibraryUnload, m->lib);
 		ret = QCU_ERR_OperatingSystem;

@@ -77,8 +77,42 @@ int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *dia
 	return err;
 }
 
-/* m->lock is held. */
-static int translate(struct be_module *m, unsigned int dev)
+/*
+ * Why an image is of no use: in the program's own log of errors if it has one, else on its stderr.
+ */
+static void tell(struct be *be, struct be_jit *jit, unsigned int line, const char *what,
+		 const char *why)
+{
+	char at[48] = "";
+
+	if (line)
+		snprintf(at, sizeof(at), "line %u: ", line);
+	if (jit && jit->error)
+		snprintf(jit->error, BE_LOG_BYTES, "%s%s%s%s\n", at, what, *what ? ": " : "", why);
+	else
+		soft_tell(be, "%s%s%s%s", at, what, *what ? ": " : "", why);
+}
+
+static void describe(struct be_module *m, unsigned int dev, struct be_jit *jit)
+{
+	const struct ptx_kernel *k;
+	size_t len = 0;
+	unsigned int i;
+
+	if (!jit || !jit->info || !(jit->options.flags & QCU_JIT_VERBOSE))
+		return;
+	for (i = 0; (k = ptx_kernel_at(m->dev[dev], i)) && len < BE_LOG_BYTES; i++) {
+		const struct ptx_kernel_info *info = ptx_kernel_info(k);
+
+		len += (size_t)snprintf(
+			jit->info + len, BE_LOG_BYTES - len,
+			"%s: %u registers, %u bytes of shared and %u of local memory\n", info->name,
+			info->regs, info->shared_bytes, info->local_bytes);
+	}
+}
+
+/* jit: who wants to hear of errors; NULL: nobody but the program's stderr. m->lock is held. */
+static int translate_for(struct be_module *m, unsigned int dev, struct be_jit *jit)
 {
 	struct ptx_env env = m->be->dev[dev].env;
 	struct ptx_diag diag = {0};
@@ -92,7 +126,17 @@ static int translate(struct be_module *m, unsigned int dev)
 	st = ptx_load(m->text, m->len, &env, &m->dev[dev], &diag);
 	if (st != PTX_OK)
 		m->dev[dev] = NULL;
-	return soft_ptx_error(m->be, st, &diag);
+	else
+		describe(m, dev, jit);
+	if (!jit || !jit->error || (st != PTX_UNSUPPORTED && st != PTX_INVALID_PTX))
+		return soft_ptx_error(m->be, st, &diag);
+	tell(m->be, jit, diag.line, ptx_status_name(st), diag.text);
+	return ptx_error_code(m->be, st);
+}
+
+static int translate(struct be_module *m, unsigned int dev)
+{
+	return translate_for(m, dev, NULL);
 }
 
 static void drop_translations(struct be_module *m)
@@ -141,7 +185,7 @@ static unsigned int least_regs(const struct soft_units *units)
 	return least;
 }
 
-static int read_image(struct be_module *m, const void *image, size_t len)
+static int read_image(struct be_module *m, const void *image, size_t len, struct be_jit *jit)
 {
 	struct soft_units units;
 	char why[256] = "";
@@ -157,13 +201,14 @@ static int read_image(struct be_module *m, const void *image, size_t len)
 		soft_units_free(&units);
 	}
 	if (err && why[0])
-		soft_tell(m->be, "%s", why);
+		tell(m->be, jit, 0, "", why);
 	return err;
 }
 
-int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		     struct be_module **out)
 {
+	uint32_t max_regs = jit ? jit->options.max_regs : 0;
 	struct be_module *m;
 	int err = atomic_load(&be->sticky);
 
@@ -177,7 +222,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_
 		return QCU_ERR_MemoryAllocation;
 	m->be = be;
 	pthread_mutex_init(&m->lock, NULL);
-	err = read_image(m, image, len);
+	err = read_image(m, image, len, jit);
 	if (!err && be->module_room) {
 		/* Count the unpacked text: the packed image may be a thousand times smaller. */
 		if (m->len && be->module_room(be->room_ctx, (int64_t)m->len))
@@ -188,7 +233,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_
 	if (max_regs && (!m->max_regs || m->max_regs > max_regs))
 		m->max_regs = max_regs;
 	if (!err)
-		err = translate(m, 0);
+		err = translate_for(m, 0, jit);
 	if (err) {
 		free_module(m);
 		return err;

@@ -559,7 +559,7 @@ struct be_kernel {
 	struct soft_kernel_dev dev[SOFT_GPUS_MAX];
 };
 
-int soft_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		     struct be_module **m);
 int soft_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
 		      size_t *bytes, uint32_t *count);

@@ -77,3 +77,8 @@ test_device_kerneltime_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 UNIT_TESTS += test_device_board test_device_metrics
 test_device_board_OBJS := $(B)/qcu-device/host/board.o $(B)/qcu-device/host/board_print.o $(MIRROR_LIB)
 test_device_metrics_OBJS := $(B)/qcu-device/qcu-device
+
+# What the driver API adds.
+UNIT_TESTS += test_device_jit
+test_device_jit_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_jit_LIBS := $(SOFT_LIBS)

@@ -57,7 +57,7 @@ static inline struct be_module *fake_module(struct be *be)
 {
 	struct be_module *m;
 
-	assert_int_equal(be_soft.module_load(be, FAKE_PTX, strlen(FAKE_PTX), 0, &m), 0);
+	assert_int_equal(be_soft.module_load(be, FAKE_PTX, strlen(FAKE_PTX), NULL, &m), 0);
 	return m;
 }
 

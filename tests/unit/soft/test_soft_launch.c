@@ -75,12 +75,13 @@ static void refuses_bad_modules(void **state)
 	char said[512];
 	size_t got;
 
-	assert_int_equal(be_soft.module_load(f->be, NULL, 10, 0, &m), QCU_ERR_InvalidValue);
-	assert_int_equal(be_soft.module_load(f->be, "", 0, 0, &m), QCU_ERR_InvalidValue);
-	assert_int_equal(be_soft.module_load(f->be, "garbage", 7, 0, &m),
+	assert_int_equal(be_soft.module_load(f->be, NULL, 10, NULL, &m), QCU_ERR_InvalidValue);
+	assert_int_equal(be_soft.module_load(f->be, "", 0, NULL, &m), QCU_ERR_InvalidValue);
+	assert_int_equal(be_soft.module_load(f->be, "garbage", 7, NULL, &m),
 			 QCU_ERR_InvalidKernelImage);
 	assert_int_equal(be_soft.assert_read(f->be, said, sizeof(said), &got), QCU_ERR_Success);
-	assert_int_equal(be_soft.module_load(f->be, bad, strlen(bad), 0, &m), QCU_ERR_InvalidPtx);
+	assert_int_equal(be_soft.module_load(f->be, bad, strlen(bad), NULL, &m),
+			 QCU_ERR_InvalidPtx);
 	assert_null(m);
 	/* The program gets the reason on its own stderr. */
 	assert_int_equal(be_soft.assert_read(f->be, said, sizeof(said) - 1, &got), QCU_ERR_Success);

@@ -135,7 +135,7 @@ static struct be_module *load(struct fixture *f, const void *image, size_t len)
 {
 	struct be_module *m;
 
-	assert_int_equal(be_soft.module_load(f->be, image, len, 0, &m), QCU_ERR_Success);
+	assert_int_equal(be_soft.module_load(f->be, image, len, NULL, &m), QCU_ERR_Success);
 	return m;
 }
 

@@ -414,7 +414,7 @@ static void expect_broken(struct fixture *f, int err)
 	assert_int_equal(be_soft.copy_d2h(f->be, &c, 1, 1, f->a), err);
 	assert_int_equal(be_soft.copy_d2d(f->be, 1, 1, 1, f->a), err);
 	assert_int_equal(be_soft.mem_set(f->be, &m, f->a), err);
-	assert_int_equal(be_soft.module_load(f->be, FAKE_PTX, strlen(FAKE_PTX), 0, &mod), err);
+	assert_int_equal(be_soft.module_load(f->be, FAKE_PTX, strlen(FAKE_PTX), NULL, &mod), err);
 	assert_int_equal(be_soft.kernel_find(f->be, f->m, "step", &k), err);
 	assert_int_equal(be_soft.var_find(f->be, 0, f->m, "var", &x, &y), err);
 	assert_int_equal(be_soft.occupancy(f->be, 0, f->step, 32, 0, 0, &u), err);

@@ -487,11 +487,11 @@ static int f_event_elapsed(struct be *be, struct be_event *start, struct be_even
 	return start->recorded && end->recorded ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
 }
 
-static int f_module_load(struct be *be, const void *image, size_t len, uint32_t max_regs,
+static int f_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 			 struct be_module **m)
 {
 	(void)be;
-	(void)max_regs;
+	(void)jit;
 	fake.images++;
 	if (len < sizeof(FAKE_IMAGE) || memcmp(image, FAKE_IMAGE, sizeof(FAKE_IMAGE) - 1))
 		return QCU_ERR_InvalidKernelImage;
