@@ -394,6 +394,34 @@ struct qcu_result_read {
 	__u32 forget;
 	__u64 bytes; /* out: length of all of it; 0: there is nothing */
 };
+/*
+ * Links images into one. A link has a number that the guest chooses. If LINK_ADD or LINK_COMPLETE
+ * fails, the link can only be destroyed. LINK_COMPLETE leaves the image for RESULT_READ. The texts
+ * that each step leaves may begin with those of earlier steps.
+ */
+#define QCU_LINK_CUBIN	0u /* as CUjitInputType */
+#define QCU_LINK_PTX	1u
+#define QCU_LINK_FATBIN 2u
+struct qcu_link_create {
+	__u32 link;
+	struct qcu_jit jit;
+};
+struct qcu_link_add {
+	struct qcu_buf buf; /* the image, whole */
+	__u32 link;
+	__u32 type;	    /* QCU_LINK_* */
+	struct qcu_jit jit; /* for this image only; its flag for logs must be zero */
+};
+struct qcu_link_complete {
+	__u32 link;
+	__u32 rsvd;
+	__u64 bytes;  /* out: of the image */
+	__u32 micros; /* out: how long the last step took */
+	__u32 rsvd1;
+};
+struct qcu_link_destroy {
+	__u32 link;
+};
 struct qcu_module_unload {
 	__u32 module;
 };

@@ -137,7 +137,11 @@
 	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
 	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
 	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT) \
-	X(125, RESULT_READ,       result_read,       USR,  OUT,  QCU_UPTO(qcu_result_read, forget),      FREE,  none,   none,  none,   QCU_ANY_DEVICE)
+	X(125, RESULT_READ,       result_read,       USR,  OUT,  QCU_UPTO(qcu_result_read, forget),      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
+	X(126, LINK_CREATE,       link_create,       USR,  NONE, QCU_UPTO(qcu_link_create, jit),         FREE,  none,   none,  none,   QCU_WORK) \
+	X(127, LINK_ADD,          link_add,          USR,  IN,   QCU_UPTO(qcu_link_add, jit),            FREE,  none,   none,  none,   QCU_WORK) \
+	X(128, LINK_COMPLETE,     link_complete,     USR,  NONE, QCU_UPTO(qcu_link_complete, rsvd),      FREE,  none,   none,  none,   QCU_WORK) \
+	X(129, LINK_DESTROY,      link_destroy,      POST, NONE, QCU_UPTO(qcu_link_destroy, link),       ALL,   none,   none,  none,   QCU_WORK)
 /* clang-format on */
 
 /* Offsets in a record's body of the fields that the table names. */

@@ -38,6 +38,7 @@ struct be_pool;
 struct be_array;
 struct be_cond;
 struct be_graph;
+struct be_link;
 
 struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend chooses */
@@ -348,6 +349,18 @@ struct be_ops {
 	int (*module_load)(struct be *be, const void *image, size_t len, struct be_jit *jit,
 			   struct be_module **m);
 	int (*module_unload)(struct be *be, struct be_module *m);
+	/*
+	 * Links images: type is QCU_LINK_*, and the image is of that kind. jit of link_add and
+	 * link_complete gets the texts; link_add has options for its image there. The image of
+	 * link_complete lives until link_destroy, which may come at any time.
+	 */
+	int (*link_create)(struct be *be, unsigned int dev, const struct qcu_jit *options,
+			   struct be_link **l);
+	int (*link_add)(struct be *be, struct be_link *l, uint32_t type, const void *image,
+			size_t len, struct be_jit *jit);
+	int (*link_complete)(struct be *be, struct be_link *l, struct be_jit *jit,
+			     const void **image, size_t *len);
+	int (*link_destroy)(struct be *be, struct be_link *l);
 	/*
 	 * what: QCU_NAMES_*. Writes each name with its NUL, up to `room` bytes in all; *bytes is
 	 * the size of all names. A backend that cannot list managed variables returns "not

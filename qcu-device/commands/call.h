@@ -112,6 +112,7 @@ struct mirror {
 	struct allocation_list allocation_list;
 	struct thread_stream_list thread_streams;
 	pthread_mutex_t image_lock;
+	pthread_mutex_t link_lock; /* one link at a time */
 	pthread_mutex_t pool_lock;
 	struct pool_room *rooms; /* of pools that have been used */
 	struct pool_room default_room[MIR_DEVICES_MAX];

@@ -167,6 +167,7 @@ static enum limit limit_of(enum handle_kind kind)
 	case HANDLE_EVENT:
 		return LIMIT_EVENTS;
 	case HANDLE_MODULE:
+	case HANDLE_LINK:
 		return LIMIT_MODULES;
 	case HANDLE_KERNEL:
 		return LIMIT_KERNELS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams, events, modules, kernels, arrays, pools, graphs and conditionals, found by the number
- * that the guest gave each. There is one table for each kind. A lane that uses an object holds a
+ * Streams, events, modules, kernels, arrays, pools, graphs, conditionals and links, found by the
+ * number that the guest gave each. There is one table for each kind. A lane that uses an object holds a
  * reference, so another lane may destroy the object at any time: its number is free at once, and
  * the object is released with the last reference.
  */
@@ -24,6 +24,7 @@ enum handle_kind {
 	HANDLE_POOL,
 	HANDLE_COND,
 	HANDLE_GRAPH,
+	HANDLE_LINK,
 	HANDLE_KINDS,
 };
 
@@ -38,7 +39,7 @@ struct pool_room {
 struct handle {
 	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
 	atomic_uint refs;
-	unsigned int device; /* of streams, events, arrays, pools, graphs and conditionals */
+	unsigned int device; /* of streams, events, arrays, pools, graphs, conditionals, links */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
@@ -48,9 +49,10 @@ struct handle {
 		struct be_pool *pool;
 		struct be_cond *cond;
 		struct be_graph *graph;
+		struct be_link *link;
 	};
 	struct be_array_desc desc; /* of an array */
-	uint64_t bytes;		   /* device memory of an array or a module */
+	uint64_t bytes;		   /* device memory of an array or a module; images of a link */
 	struct pool_room room;	   /* of a pool */
 	bool shared;		   /* an event whose `token` is for other processes */
 	struct qcu_ipc_token token;
@@ -63,6 +65,8 @@ struct handle {
 	uint64_t recording; /* of such a stream, or the last where a conditional was placed */
 	uint32_t params, param_bytes;
 	struct mir_graph *graph_state; /* of a graph, see graphs.c */
+	struct qcu_jit jit;	       /* options of a link */
+	bool failed;		       /* of a link: it can only be destroyed */
 	struct kept *kept;	       /* a graph's kernels, see conds.c */
 	struct recorded *recorded;     /* a conditional's bodies; the one that a stream records */
 	uint64_t nodes;		       /* work that such a stream has recorded */

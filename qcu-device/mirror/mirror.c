@@ -47,6 +47,10 @@ static void release(void *ctx, struct handle *h)
 	case HANDLE_GRAPH:
 		mir_graph_end(m, h);
 		break;
+	case HANDLE_LINK:
+		ops->link_destroy(m->be, h->link);
+		mir_give(m, LIMIT_MODULE_BYTES, h->bytes);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* a kernel goes with its module, which `parent` holds */
@@ -83,6 +87,7 @@ static void free_mirror(struct mirror *m)
 		pthread_mutex_destroy(&m->use[i].lock);
 	pthread_mutex_destroy(&m->import_lock);
 	pthread_mutex_destroy(&m->image_lock);
+	pthread_mutex_destroy(&m->link_lock);
 	pthread_mutex_destroy(&m->pool_lock);
 	pthread_mutex_destroy(&m->share_lock);
 	pthread_mutex_destroy(&m->lock);
@@ -186,6 +191,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	pthread_mutex_init(&m->share_lock, NULL);
 	pthread_mutex_init(&m->pool_lock, NULL);
 	pthread_mutex_init(&m->image_lock, NULL);
+	pthread_mutex_init(&m->link_lock, NULL);
 	pthread_mutex_init(&m->import_lock, NULL);
 	carriers_init(&m->carriers, cfg->copiers);
 	handles_init(&m->handles, release, m);

@@ -291,6 +291,13 @@ struct cu_jit {
 void cu_jit_options(const struct be_jit *jit, struct cu_jit *o);
 /* Called after the driver's call: fetches what the driver has changed in the values. */
 void cu_jit_results(const struct cu_jit *o, struct be_jit *jit);
+int cu_link_create(struct be *be, unsigned int dev, const struct qcu_jit *options,
+		   struct be_link **l);
+int cu_link_add(struct be *be, struct be_link *l, uint32_t type, const void *image, size_t len,
+		struct be_jit *jit);
+int cu_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const void **image,
+		     size_t *len);
+int cu_link_destroy(struct be *be, struct be_link *l);
 
 /* be_cuda_module.c */
 int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,

@@ -77,11 +77,8 @@ int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *dia
 	return err;
 }
 
-/*
- * Why an image is of no use: in the program's own log of errors if it has one, else on its stderr.
- */
-static void tell(struct be *be, struct be_jit *jit, unsigned int line, const char *what,
-		 const char *why)
+void soft_jit_tell(struct be *be, struct be_jit *jit, unsigned int line, const char *what,
+		   const char *why)
 {
 	char at[48] = "";
 
@@ -91,6 +88,15 @@ static void tell(struct be *be, struct be_jit *jit, unsigned int line, const cha
 		snprintf(jit->error, BE_LOG_BYTES, "%s%s%s%s\n", at, what, *what ? ": " : "", why);
 	else
 		soft_tell(be, "%s%s%s%s", at, what, *what ? ": " : "", why);
+}
+
+int soft_jit_status(struct be *be, struct be_jit *jit, enum ptx_status st,
+		    const struct ptx_diag *diag)
+{
+	if (!jit || !jit->error || (st != PTX_UNSUPPORTED && st != PTX_INVALID_PTX))
+		return soft_ptx_error(be, st, diag);
+	soft_jit_tell(be, jit, diag->line, ptx_status_name(st), diag->text);
+	return ptx_error_code(be, st);
 }
 
 static void describe(struct be_module *m, unsigned int dev, struct be_jit *jit)
@@ -128,10 +134,7 @@ static int translate_for(struct be_module *m, unsigned int dev, struct be_jit *j
 		m->dev[dev] = NULL;
 	else
 		describe(m, dev, jit);
-	if (!jit || !jit->error || (st != PTX_UNSUPPORTED && st != PTX_INVALID_PTX))
-		return soft_ptx_error(m->be, st, &diag);
-	tell(m->be, jit, diag.line, ptx_status_name(st), diag.text);
-	return ptx_error_code(m->be, st);
+	return soft_jit_status(m->be, jit, st, &diag);
 }
 
 static int translate(struct be_module *m, unsigned int dev)
@@ -201,7 +204,7 @@ static int read_image(struct be_module *m, const void *image, size_t len, struct
 		soft_units_free(&units);
 	}
 	if (err && why[0])
-		tell(m->be, jit, 0, "", why);
+		soft_jit_tell(m->be, jit, 0, "", why);
 	return err;
 }
 

@@ -577,7 +577,17 @@ int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t
 /* Returns the kernel on a device. Loads the module there if needed. */
 int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
 		    const struct ptx_kernel_info **info);
+/* Reports a status of the PTX machine. Returns it as a value of enum qcu_error. */
 int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *diag);
+/* The same for who compiles something; jit may be NULL. */
+int soft_jit_status(struct be *be, struct be_jit *jit, enum ptx_status st,
+		    const struct ptx_diag *diag);
+/*
+ * Why an image is of no use: in the program's own text of errors if it wants one, else on its
+ * stderr. line 0: not known. what may be empty.
+ */
+void soft_jit_tell(struct be *be, struct be_jit *jit, unsigned int line, const char *what,
+		   const char *why);
 
 int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
 		       uint32_t *count);
@@ -591,6 +601,16 @@ int soft_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, 
 int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
 			   const struct be_launch *l, uint32_t what, uint32_t *count);
 int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
+
+/* ---- jit.c ---- */
+
+int soft_link_create(struct be *be, unsigned int dev, const struct qcu_jit *options,
+		     struct be_link **l);
+int soft_link_add(struct be *be, struct be_link *l, uint32_t type, const void *image, size_t len,
+		  struct be_jit *jit);
+int soft_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const void **image,
+		       size_t *len);
+int soft_link_destroy(struct be *be, struct be_link *l);
 
 /* ---- props.c ---- */
 

@@ -150,6 +150,12 @@ const struct ptx_kernel *ptx_kernel_at(const struct ptx_module *m, unsigned int 
 const struct ptx_kernel *ptx_kernel_find(const struct ptx_module *m, const char *name);
 const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k);
 
+/*
+ * Returns the name of a function or variable that the module declares and uses, but that nobody
+ * defines. NULL: there is none.
+ */
+const char *ptx_missing(const struct ptx_module *m);
+
 /* Finds a .global or .const variable: stores address and size, or returns PTX_NOT_FOUND. */
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size);

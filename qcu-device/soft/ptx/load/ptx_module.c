@@ -129,6 +129,20 @@ const char *ptx_managed_at(const struct ptx_module *m, unsigned int i)
 	return NULL;
 }
 
+const char *ptx_missing(const struct ptx_module *m)
+{
+	const struct ptx_var *v;
+	unsigned int i;
+
+	for (i = 0; i < m->nfuncs; i++)
+		if (m->funcs[i]->bad == PTX_UNSUPPORTED && !m->funcs[i]->defined)
+			return m->funcs[i]->name;
+	for (v = m->vars; v; v = v->next)
+		if (v->is_extern && (v->space == SPACE_GLOBAL || v->space == SPACE_CONST))
+			return v->name;
+	return NULL;
+}
+
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size)
 {
