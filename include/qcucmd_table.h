@@ -141,7 +141,18 @@
 	X(126, LINK_CREATE,       link_create,       USR,  NONE, QCU_UPTO(qcu_link_create, jit),         FREE,  none,   none,  none,   QCU_WORK) \
 	X(127, LINK_ADD,          link_add,          USR,  IN,   QCU_UPTO(qcu_link_add, jit),            FREE,  none,   none,  none,   QCU_WORK) \
 	X(128, LINK_COMPLETE,     link_complete,     USR,  NONE, QCU_UPTO(qcu_link_complete, rsvd),      FREE,  none,   none,  none,   QCU_WORK) \
-	X(129, LINK_DESTROY,      link_destroy,      POST, NONE, QCU_UPTO(qcu_link_destroy, link),       ALL,   none,   none,  none,   QCU_WORK)
+	X(129, LINK_DESTROY,      link_destroy,      POST, NONE, QCU_UPTO(qcu_link_destroy, link),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(130, VA_RESERVE,        va_reserve,        USR,  NONE, QCU_UPTO(qcu_va_reserve, align),        ALL,   none,   none,  none,   QCU_WORK) \
+	X(131, VA_FREE,           va_free,           USR,  NONE, QCU_UPTO(qcu_va_free, size),            ALL,   none,   none,  none,   QCU_WORK) \
+	X(132, PHYS_CREATE,       phys_create,       USR,  NONE, QCU_UPTO(qcu_phys_create, flags),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(133, PHYS_RELEASE,      phys_release,      USR,  NONE, QCU_UPTO(qcu_phys_release, mem),        ALL,   none,   none,  none,   QCU_WORK) \
+	X(134, PHYS_MAP,          phys_map,          USR,  NONE, QCU_UPTO(qcu_phys_map, rsvd),           ALL,   none,   none,  none,   QCU_WORK) \
+	X(135, PHYS_UNMAP,        phys_unmap,        USR,  NONE, QCU_UPTO(qcu_phys_unmap, size),         ALL,   none,   none,  none,   QCU_WORK) \
+	X(136, PHYS_ACCESS_SET,   phys_access_set,   USR,  NONE, QCU_UPTO(qcu_phys_access_set, flags),   ALL,   none,   none,  none,   QCU_WORK) \
+	X(137, PHYS_ACCESS_GET,   phys_access_get,   USR,  NONE, QCU_UPTO(qcu_phys_access_get, peer),    ALL,   none,   none,  none,   0) \
+	X(138, PHYS_GRAIN,        phys_grain,        USR,  NONE, QCU_UPTO(qcu_phys_grain, rsvd),         ALL,   none,   none,  none,   0) \
+	X(139, PHYS_EXPORT,       phys_export,       USR,  NONE, QCU_UPTO(qcu_phys_export, rsvd),        ALL,   none,   none,  none,   0) \
+	X(140, PHYS_IMPORT,       phys_import,       USR,  NONE, QCU_UPTO(qcu_phys_import, rsvd),        ALL,   none,   none,  none,   QCU_WORK)
 /* clang-format on */
 
 /* Offsets in a record's body of the fields that the table names. */

@@ -39,6 +39,7 @@ struct be_array;
 struct be_cond;
 struct be_graph;
 struct be_link;
+struct be_phys;
 
 struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend chooses */
@@ -249,7 +250,30 @@ struct be_ops {
 			  uint64_t *addr);
 	int (*pool_free)(struct be *be, uint64_t addr, struct be_stream *s);
 	/*
-	 * Does [addr, addr + len) lie in one allocation of device memory or in one module variable?
+	 * Virtual memory. The caller has checked that sizes and addresses are multiples of what
+	 * phys_grain says, that nothing overlaps, and that each address lies in a reservation.
+	 * Reserved addresses lie outside of the window. phys_unmap and phys_access are about one
+	 * mapping; phys_unmap returns when nothing uses it any more. flags of phys_access:
+	 * CUmemAccess_flags. phys_destroy comes when nothing maps the memory any more.
+	 */
+	int (*va_reserve)(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
+	int (*va_free)(struct be *be, uint64_t addr, uint64_t size);
+	int (*phys_grain)(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes);
+	int (*phys_create)(struct be *be, unsigned int dev, uint64_t size, bool shareable,
+			   struct be_phys **p);
+	int (*phys_destroy)(struct be *be, struct be_phys *p);
+	int (*phys_map)(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr,
+			uint64_t size);
+	int (*phys_unmap)(struct be *be, uint64_t addr, uint64_t size);
+	int (*phys_access)(struct be *be, uint64_t addr, uint64_t size, unsigned int dev,
+			   uint32_t flags);
+	/* As mem_export and mem_import. */
+	int (*phys_export)(struct be *be, struct be_phys *p, void *handle);
+	int (*phys_import)(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+			   struct be_phys **p);
+	/*
+	 * Does [addr, addr + len) lie in one allocation of device memory, in one module variable,
+	 * or in mappings without a gap that a device may use?
 	 */
 	bool (*mem_valid)(struct be *be, uint64_t addr, uint64_t len);
 	/*

@@ -30,7 +30,9 @@
 	X(DEVICE_MEMORY, "device-memory", BYTES, LIMIT_NONE, LIMIT_NONE, \
 	  "memory of each GPU, allocated or kept by a pool, with arrays and module images") \
 	X(ALLOCATIONS, "allocations", COUNT, 262144, 1048576, \
-	  "pieces of device memory, the program's own and those of others that it has opened") \
+	  "pieces of device memory, the program's own and those of others that it has opened; reservations and mappings") \
+	X(RESERVED, "reserved", BYTES, LIMIT_GIB(32768), LIMIT_GIB(131072), \
+	  "addresses that are reserved for memory to be mapped there") \
 	X(MAPPED, "mapped", BYTES, LIMIT_OF_RAM, LIMIT_OF_RAM, \
 	  "guest memory that a mirror has mapped and registered with the GPU") \
 	X(MODULES, "modules", COUNT, 16384, 32768, "modules (fat binaries) that are loaded") \

@@ -113,6 +113,8 @@ struct mirror {
 	struct thread_stream_list thread_streams;
 	pthread_mutex_t image_lock;
 	pthread_mutex_t link_lock; /* one link at a time */
+	pthread_mutex_t va_lock;   /* protects the two trees by address */
+	void *reservations, *mappings;
 	pthread_mutex_t pool_lock;
 	struct pool_room *rooms; /* of pools that have been used */
 	struct pool_room default_room[MIR_DEVICES_MAX];

@@ -173,6 +173,8 @@ static enum limit limit_of(enum handle_kind kind)
 		return LIMIT_KERNELS;
 	case HANDLE_ARRAY:
 		return LIMIT_ARRAYS;
+	case HANDLE_PHYS:
+		return LIMIT_ALLOCATIONS;
 	case HANDLE_POOL:
 		return LIMIT_POOLS;
 	case HANDLE_COND:

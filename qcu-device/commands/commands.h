@@ -108,6 +108,11 @@ void mir_pool_gone(struct mirror *m, struct pool_room *room);
 /* All memory of a device's pools is gone. NULL: of all devices. */
 void mir_pools_end(struct mirror *m, const unsigned int *device);
 
+/* driver/virtual.c */
+void mir_phys_end(struct mirror *m, struct handle *h);
+/* Ends all mappings and reservations. */
+void mir_virtual_end(struct mirror *m);
+
 /* memory.c */
 void mir_allocations_end(struct mirror *m, const unsigned int *device);
 /* Reports the allocation by MALLOC that begins at `addr`. False: none begins there. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams, events, modules, kernels, arrays, pools, graphs, conditionals and links, found by the
- * number that the guest gave each. There is one table for each kind. A lane that uses an object holds a
- * reference, so another lane may destroy the object at any time: its number is free at once, and
- * the object is released with the last reference.
+ * Streams, events, modules, kernels, arrays, pools, graphs, conditionals, links and memory
+ * without an address, found by the number that the guest gave each. There is one table for each
+ * kind. A lane that uses an object holds a reference, so another lane may destroy the object at any
+ * time: its number is free at once, and the object is released with the last reference.
  */
 #ifndef QCU_HANDLES_H
 #define QCU_HANDLES_H
@@ -25,6 +25,7 @@ enum handle_kind {
 	HANDLE_COND,
 	HANDLE_GRAPH,
 	HANDLE_LINK,
+	HANDLE_PHYS, /* memory without an address */
 	HANDLE_KINDS,
 };
 
@@ -39,7 +40,8 @@ struct pool_room {
 struct handle {
 	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
 	atomic_uint refs;
-	unsigned int device; /* of streams, events, arrays, pools, graphs, conditionals, links */
+	unsigned int
+		device; /* of streams, events, arrays, pools, graphs, conditionals, links, memory */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
@@ -50,11 +52,12 @@ struct handle {
 		struct be_cond *cond;
 		struct be_graph *graph;
 		struct be_link *link;
+		struct be_phys *phys;
 	};
 	struct be_array_desc desc; /* of an array */
-	uint64_t bytes;		   /* device memory of an array or a module; images of a link */
+	uint64_t bytes;		   /* device memory of an array, a module, PHYS; images of a link */
 	struct pool_room room;	   /* of a pool */
-	bool shared;		   /* an event whose `token` is for other processes */
+	bool shared;		   /* an event or memory whose `token` is for other processes */
 	struct qcu_ipc_token token;
 	/*
 	 * A counted reference: of a kernel, to its module; of a stream that records, or of an inner
@@ -67,6 +70,8 @@ struct handle {
 	struct mir_graph *graph_state; /* of a graph, see graphs.c */
 	struct qcu_jit jit;	       /* options of a link */
 	bool failed;		       /* of a link: it can only be destroyed */
+	bool imported;		       /* memory of another process */
+	bool shareable;		       /* memory that can be exported */
 	struct kept *kept;	       /* a graph's kernels, see conds.c */
 	struct recorded *recorded;     /* a conditional's bodies; the one that a stream records */
 	uint64_t nodes;		       /* work that such a stream has recorded */

@@ -17,7 +17,7 @@
 
 #define SHARES_EACH 1024u /* entries of one session */
 
-enum share_kind { SHARE_NONE, SHARE_MEMORY, SHARE_EVENT };
+enum share_kind { SHARE_NONE, SHARE_MEMORY, SHARE_EVENT, SHARE_PHYS };
 
 struct share {
 	uint64_t kind;

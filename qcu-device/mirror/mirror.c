@@ -51,6 +51,9 @@ static void release(void *ctx, struct handle *h)
 		ops->link_destroy(m->be, h->link);
 		mir_give(m, LIMIT_MODULE_BYTES, h->bytes);
 		break;
+	case HANDLE_PHYS:
+		mir_phys_end(m, h);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* a kernel goes with its module, which `parent` holds */
@@ -88,6 +91,7 @@ static void free_mirror(struct mirror *m)
 	pthread_mutex_destroy(&m->import_lock);
 	pthread_mutex_destroy(&m->image_lock);
 	pthread_mutex_destroy(&m->link_lock);
+	pthread_mutex_destroy(&m->va_lock);
 	pthread_mutex_destroy(&m->pool_lock);
 	pthread_mutex_destroy(&m->share_lock);
 	pthread_mutex_destroy(&m->lock);
@@ -192,6 +196,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	pthread_mutex_init(&m->pool_lock, NULL);
 	pthread_mutex_init(&m->image_lock, NULL);
 	pthread_mutex_init(&m->link_lock, NULL);
+	pthread_mutex_init(&m->va_lock, NULL);
 	pthread_mutex_init(&m->import_lock, NULL);
 	carriers_init(&m->carriers, cfg->copiers);
 	handles_init(&m->handles, release, m);
@@ -305,6 +310,7 @@ void mir_destroy(struct mirror *m)
 	order_fini(&m->order);
 	mir_thread_streams_end(m, NULL, NULL);
 	mir_objects_end(m, NULL);
+	mir_virtual_end(m);
 	handles_fini(&m->handles);
 	staging_fini(&m->staging);
 	mir_allocations_end(m, NULL);

@@ -92,6 +92,7 @@ static int cu_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 
 static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc)
 {
+	PFN_cuDeviceGetAttribute_v2000 attribute = NULL;
 	struct cudaDeviceProp prop;
 	unsigned int i;
 	int ret;
@@ -108,14 +109,22 @@ static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_des
 	_Static_assert(sizeof(desc->uuid) == sizeof(prop.uuid), "16 bytes");
 	memcpy(desc->uuid, &prop.uuid, sizeof(desc->uuid));
 	desc->total_mem = prop.totalGlobalMem;
+	(void)cu_driver_function(be, "cuDeviceGetAttribute", &attribute);
 	for (i = 0; i < QCU_ATTRS; i++) {
 		int value = 0;
 
-		/* Numbers that this driver does not know stay 0. This is no failure. */
-		if (cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)i, dev) == cudaSuccess)
+		/*
+		 * Some numbers have a name in the driver API only. Numbers that this driver does
+		 * not know stay 0. This is no failure.
+		 */
+		if (cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)i, dev) == cudaSuccess) {
 			desc->attr[i] = value;
-		else
-			cudaGetLastError();
+			continue;
+		}
+		cudaGetLastError();
+		if (attribute &&
+		    attribute(&value, (CUdevice_attribute)i, (CUdevice)dev) == CUDA_SUCCESS)
+			desc->attr[i] = value;
 	}
 	return QCU_ERR_Success;
 }
@@ -226,6 +235,14 @@ static const struct be_ops be_cuda = {
 	.pool_access_get = cu_pool_access_get,
 	.pool_alloc = cu_pool_alloc,
 	.pool_free = cu_pool_free,
+	.va_reserve = cu_va_reserve,
+	.va_free = cu_va_free,
+	.phys_grain = cu_phys_grain,
+	.phys_create = cu_phys_create,
+	.phys_destroy = cu_phys_destroy,
+	.phys_map = cu_phys_map,
+	.phys_unmap = cu_phys_unmap,
+	.phys_access = cu_phys_access,
 	.mem_valid = cu_mem_valid,
 	.host_register = cu_host_register,
 	.host_unregister = cu_host_unregister,

@@ -71,12 +71,16 @@ struct be_module {
 	struct be_kernel *kernels;
 };
 
-/* Device memory that exists now: of cudaMalloc, of another process, or (module set) a variable. */
+/*
+ * Device memory that exists now: of cudaMalloc, of another process, (module set) a variable, or
+ * (seen set) a mapping.
+ */
 struct cu_range {
 	uint64_t addr, size;
 	unsigned int dev;
 	const struct be_module *module;
 	bool imported; /* of another process */
+	uint64_t seen; /* mapped memory: a bit for each device that may use it; else 0 */
 	bool keep;     /* may be given out again when it is freed, see be_cuda_kept.c */
 };
 
@@ -161,6 +165,10 @@ int cu_mem_free(struct be *be, uint64_t addr);
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
+/* From now on, the device may use the mapping, or may not (seen is false). */
+int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bool seen);
+/* The mapping is about to go. */
+void cu_mem_unsee(struct be *be, uint64_t addr);
 /* Other processes know this memory: when it is freed, it goes back to CUDA. */
 void cu_mem_known_elsewhere(struct be *be, uint64_t addr);
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
@@ -178,6 +186,17 @@ uint64_t cu_kept_bytes(struct be *be, unsigned int dev);
 bool cu_kept_drop(struct be *be, unsigned int dev);
 /* The device has been reset, so its memory is gone. */
 void cu_kept_forget(struct be *be, unsigned int dev);
+
+/* be_cuda_virtual.c */
+int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
+int cu_va_free(struct be *be, uint64_t addr, uint64_t size);
+int cu_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes);
+int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
+		   struct be_phys **p);
+int cu_phys_destroy(struct be *be, struct be_phys *p);
+int cu_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
+int cu_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
+int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
 
 /* be_cuda_pool.c */
 int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **p);

@@ -24,7 +24,7 @@ void cu_mem_close(struct be *be)
 	for (i = 0; i < be->range_count; i++) {
 		const struct cu_range *r = &be->ranges[i];
 
-		if (r->module || r->imported || cu_use(be, r->dev))
+		if (r->module || r->imported || r->seen || cu_use(be, r->dev))
 			continue;
 		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 	}
@@ -88,7 +88,8 @@ static void forget(struct be *be, const struct be_module *m, unsigned int dev)
 	for (i = 0; i < be->range_count; i++) {
 		const struct cu_range *r = &be->ranges[i];
 
-		if (m ? r->module == m : r->dev == dev)
+		/* Mappings do not belong to a device's context. */
+		if (m ? r->module == m : r->dev == dev && !r->seen)
 			continue;
 		be->ranges[kept++] = *r;
 	}
@@ -140,6 +141,14 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return QCU_ERR_Success;
 }
 
+/* Takes out the range with this number. Called under the lock. */
+static void take_out(struct be *be, size_t at)
+{
+	be->range_count--;
+	memmove(be->ranges + at, be->ranges + at + 1,
+		(be->range_count - at) * sizeof(be->ranges[0]));
+}
+
 static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r)
 {
 	bool found = false;
@@ -148,12 +157,10 @@ static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
 	if (at && be->ranges[at - 1].addr == addr && !be->ranges[at - 1].module &&
-	    be->ranges[at - 1].imported == imported) {
+	    !be->ranges[at - 1].seen && be->ranges[at - 1].imported == imported) {
 		*r = be->ranges[--at];
 		found = true;
-		be->range_count--;
-		memmove(be->ranges + at, be->ranges + at + 1,
-			(be->range_count - at) * sizeof(be->ranges[0]));
+		take_out(be, at);
 	}
 	pthread_rwlock_unlock(&be->range_lock);
 	return found;
@@ -198,6 +205,55 @@ void cu_mem_known_elsewhere(struct be *be, uint64_t addr)
 	pthread_rwlock_unlock(&be->range_lock);
 }
 
+int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bool seen)
+{
+	const struct cu_range new = {.addr = addr, .size = size, .dev = dev, .seen = 1ull << dev};
+	struct cu_range *r;
+	bool there;
+	size_t at;
+
+	pthread_rwlock_wrlock(&be->range_lock);
+	at = above(be, addr);
+	r = at ? &be->ranges[at - 1] : NULL;
+	there = r && r->addr == addr;
+	if (there && seen)
+		r->seen |= 1ull << dev;
+	else if (there)
+		r->seen &= ~(1ull << dev);
+	if (there && !r->seen)
+		take_out(be, at - 1);
+	pthread_rwlock_unlock(&be->range_lock);
+	return there || !seen ? (int)QCU_ERR_Success : cu_mem_add(be, &new);
+}
+
+void cu_mem_unsee(struct be *be, uint64_t addr)
+{
+	size_t at;
+
+	pthread_rwlock_wrlock(&be->range_lock);
+	at = above(be, addr);
+	if (at && be->ranges[at - 1].addr == addr)
+		take_out(be, at - 1);
+	pthread_rwlock_unlock(&be->range_lock);
+}
+
+/* Does [addr, addr + len) lie in mappings side by side, the first with this number? */
+static bool in_mappings(const struct be *be, size_t at, uint64_t addr, uint64_t len)
+{
+	for (; at < be->range_count; at++) {
+		const struct cu_range *r = &be->ranges[at];
+		uint64_t off = addr - r->addr;
+
+		if (!r->seen || addr < r->addr || off >= r->size)
+			return false;
+		if (len <= r->size - off)
+			return true;
+		len -= r->size - off;
+		addr = r->addr + r->size;
+	}
+	return false;
+}
+
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 {
 	bool valid = false;
@@ -210,6 +266,8 @@ bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 		uint64_t off = addr - r->addr;
 
 		valid = off <= r->size && len <= r->size - off;
+		if (!valid && r->seen)
+			valid = in_mappings(be, at - 1, addr, len);
 	}
 	pthread_rwlock_unlock(&be->range_lock);
 	return valid;

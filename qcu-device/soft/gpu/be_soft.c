@@ -100,6 +100,7 @@ static void soft_close(struct be *be)
 	soft_images_fini(&be->images);
 	soft_print_fini(&be->complaints);
 	soft_ranges_fini(&be->host);
+	soft_virtual_fini(be);
 	pthread_mutex_destroy(&be->host_lock);
 	pthread_cond_destroy(&be->watch);
 	pthread_cond_destroy(&be->progress);
@@ -130,6 +131,7 @@ static int soft_open(struct be **out, const struct be_options *opt)
 		return QCU_ERR_MemoryAllocation;
 	pthread_mutex_init(&be->lock, NULL);
 	pthread_mutex_init(&be->host_lock, NULL);
+	soft_virtual_init(be);
 	pthread_cond_init(&be->progress, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -222,6 +224,16 @@ const struct be_ops be_soft = {
 	.pool_access_get = soft_pool_access_get,
 	.pool_alloc = soft_pool_alloc,
 	.pool_free = soft_pool_free,
+	.va_reserve = soft_va_reserve,
+	.va_free = soft_va_free,
+	.phys_grain = soft_phys_grain,
+	.phys_create = soft_phys_create,
+	.phys_destroy = soft_phys_destroy,
+	.phys_map = soft_phys_map,
+	.phys_unmap = soft_phys_unmap,
+	.phys_access = soft_phys_access,
+	.phys_export = soft_phys_export,
+	.phys_import = soft_phys_import,
 	.mem_valid = soft_mem_valid,
 	.host_register = soft_host_register,
 	.host_unregister = soft_host_unregister,

@@ -106,7 +106,7 @@ static const struct soft_recorder recorder = {.keep = body_keep, .end = body_end
 
 bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len)
 {
-	return !w->kept || soft_mem_usable(be, addr, len);
+	return (!w->kept && !soft_virtual_holds(be, addr)) || soft_mem_usable(be, addr, len);
 }
 
 /* ---- running work ---- */

@@ -289,8 +289,12 @@ static bool holds(struct soft_ranges *t, uint64_t addr, uint64_t len)
 bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 {
 	struct soft_device *d = soft_mem_device(be, addr);
+	struct soft_range r;
 
-	return d && holds(&d->mem.table, addr, len);
+	if (!d)
+		return soft_virtual_valid(be, addr, len);
+	return soft_ranges_find(&d->mem.table, addr, &r) && r.tag != SOFT_PHYS &&
+	       len <= r.hi - addr;
 }
 
 bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len)
@@ -359,6 +363,16 @@ void soft_mem_give(struct soft_mem *m, uint64_t addr)
 	arena_free(m, addr, SOFT_POOL);
 }
 
+uint64_t soft_phys_take(struct soft_mem *m, uint64_t size)
+{
+	return arena_alloc(m, size, SOFT_PHYS);
+}
+
+void soft_phys_give(struct soft_mem *m, uint64_t addr)
+{
+	arena_free(m, addr, SOFT_PHYS);
+}
+
 /* ---- memory of other processes ---- */
 
 int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
@@ -370,7 +384,8 @@ int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle
 
 	if (sticky)
 		return sticky;
-	if (!soft_ranges_find(&m->table, addr, &r) || r.lo != addr || r.tag != SOFT_MEMORY)
+	if (!soft_ranges_find(&m->table, addr, &r) || r.lo != addr ||
+	    (r.tag != SOFT_MEMORY && r.tag != SOFT_PHYS))
 		return QCU_ERR_InvalidValue;
 	if (m->fd < 0)
 		return QCU_ERR_NotSupported;
@@ -471,7 +486,9 @@ int soft_host_register(struct be *be, void *addr, size_t len)
 
 	if (err)
 		return err;
-	if (!addr || !len || r.hi < lo || soft_mem_device(be, lo) || soft_mem_device(be, r.hi - 1))
+	if (!addr || !len || r.hi < lo || soft_mem_device(be, lo) ||
+	    soft_mem_device(be, r.hi - 1) || soft_virtual_holds(be, lo) ||
+	    soft_virtual_holds(be, r.hi - 1))
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&be->host_lock);
 	i = soft_ranges_upper(&be->host, lo);

@@ -145,6 +145,13 @@ bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range
 	return true;
 }
 
+void soft_ranges_set(struct soft_ranges *t, size_t i, const struct soft_range *r)
+{
+	ranges_begin(t);
+	slot_set(&t->slots[i], r);
+	ranges_end(t);
+}
+
 void soft_ranges_remove(struct soft_ranges *t, size_t i)
 {
 	size_t n = atomic_load(&t->count), k;

@@ -53,6 +53,8 @@ size_t soft_ranges_upper(struct soft_ranges *t, uint64_t addr);
 bool soft_ranges_at(struct soft_ranges *t, size_t i, struct soft_range *out);
 bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range *r);
 void soft_ranges_remove(struct soft_ranges *t, size_t i);
+/* Replaces a range; the order must stay. */
+void soft_ranges_set(struct soft_ranges *t, size_t i, const struct soft_range *r);
 
 /* ---- share.c ---- */
 
@@ -73,7 +75,14 @@ int soft_file_open(const struct soft_file *f);
 /* ---- mem.c ---- */
 
 /* What a range of a device's addresses, or of registered host memory, is for. */
-enum { SOFT_MEMORY = 1, SOFT_VARIABLE = 2, SOFT_HOST = 3, SOFT_POOL = 4, SOFT_IMPORT = 5 };
+enum {
+	SOFT_MEMORY = 1,
+	SOFT_VARIABLE = 2,
+	SOFT_HOST = 3,
+	SOFT_POOL = 4,
+	SOFT_IMPORT = 5,
+	SOFT_PHYS = 6, /* may be used only where it is mapped, see virtual.c */
+};
 
 struct soft_mem {
 	pthread_mutex_t lock;
@@ -110,6 +119,9 @@ int soft_mem_free(struct be *be, uint64_t addr); /* not for memory of pools */
  */
 uint64_t soft_mem_take(struct soft_mem *m, uint64_t size);
 void soft_mem_give(struct soft_mem *m, uint64_t addr);
+/* The same for memory that is mapped elsewhere. */
+uint64_t soft_phys_take(struct soft_mem *m, uint64_t size);
+void soft_phys_give(struct soft_mem *m, uint64_t addr);
 int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
 int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
 		    uint64_t *addr);
@@ -143,6 +155,36 @@ int soft_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uin
 int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 		    uint64_t *addr);
 int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
+
+/* ---- virtual.c ---- */
+
+/* Addresses that can be reserved. The range is never given back to the process. */
+struct soft_virtual {
+	pthread_mutex_t lock;
+	uint64_t base;
+	_Atomic uint64_t size; /* 0: nothing has been reserved yet */
+	uint64_t next;	       /* where to look for room first */
+	struct soft_ranges reserved;
+};
+
+void soft_virtual_init(struct be *be);
+void soft_virtual_fini(struct be *be);
+/* Is this an address that can be reserved, whether it is now or not? */
+bool soft_virtual_holds(struct be *be, uint64_t addr);
+/* May a device use this memory? */
+bool soft_virtual_valid(struct be *be, uint64_t addr, uint64_t len);
+int soft_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
+int soft_va_free(struct be *be, uint64_t addr, uint64_t size);
+int soft_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes);
+int soft_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
+		     struct be_phys **p);
+int soft_phys_destroy(struct be *be, struct be_phys *p);
+int soft_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
+int soft_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
+int soft_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
+int soft_phys_export(struct be *be, struct be_phys *p, void *handle);
+int soft_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		     struct be_phys **p);
 
 /* ---- access.c ---- */
 
@@ -254,6 +296,7 @@ struct soft_device {
 	struct be *be;
 	unsigned int index;
 	struct soft_mem mem;
+	struct soft_ranges seen; /* mapped memory that the device may use; the tag is the access */
 	struct ptx_env env;
 	struct soft_device_limits limits;
 	_Atomic uint32_t peers; /* a bit for each device whose memory kernels here may use */
@@ -295,6 +338,7 @@ struct be {
 
 	pthread_mutex_t host_lock;
 	struct soft_ranges host;
+	struct soft_virtual virt;
 	struct soft_print print, complaints;
 	struct soft_images images;
 
@@ -483,7 +527,8 @@ int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream 
 
 /*
  * True if work may use the memory. Kept work must ask when it runs, because the memory may have
- * been freed since it was recorded. For other work this is always true.
+ * been freed since it was recorded. So must work on mapped memory, which another thread may have
+ * unmapped just before the work was queued. For other work this is always true.
  */
 bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len);
 int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Virtual memory of the cuda backend, by the driver's own functions. The table of ranges has the
+ * mappings that a device may use. Mappings belong to the process and not to a context, so they
+ * survive a reset.
+ */
+#include <stdlib.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+struct be_phys {
+	CUmemGenericAllocationHandle h;
+	unsigned int dev;
+};
+
+#define FIND(be, name, version, fn) \
+	PFN_##name##_##version fn;  \
+	int ret = cu_driver_function(be, #name, &fn)
+
+static bool in_window(uint64_t base, uint64_t size)
+{
+	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
+	       QCU_WINDOW_BASE < base + size;
+}
+
+int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
+{
+	PFN_cuMemAddressFree_v10020 unreserve;
+	CUdeviceptr p = 0;
+	FIND(be, cuMemAddressReserve, v10020, reserve);
+
+	*addr = 0;
+	if (!ret)
+		ret = cu_driver_function(be, "cuMemAddressFree", &unreserve);
+	if (!ret)
+		ret = cu_use(be, cu_current());
+	if (!ret)
+		ret = (int)reserve(&p, size, align, 0, 0);
+	if (ret)
+		return ret;
+	if (in_window(p, size)) {
+		(void)unreserve(p, size);
+		return QCU_ERR_MemoryAllocation;
+	}
+	*addr = p;
+	return QCU_ERR_Success;
+}
+
+int cu_va_free(struct be *be, uint64_t addr, uint64_t size)
+{
+	FIND(be, cuMemAddressFree, v10020, unreserve);
+
+	return ret ? ret : (int)unreserve(addr, size);
+}
+
+static CUmemAllocationProp properties(unsigned int dev)
+{
+	return (CUmemAllocationProp){
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)dev},
+	};
+}
+
+int cu_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes)
+{
+	CUmemAllocationProp prop = properties(dev);
+	size_t n = 0;
+	FIND(be, cuMemGetAllocationGranularity, v10020, granularity);
+
+	if (!ret)
+		ret = cu_use(be, dev);
+	if (!ret)
+		ret = (int)granularity(&n, &prop,
+				       recommended ? CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
+						   : CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	*bytes = n;
+	return ret;
+}
+
+int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
+		   struct be_phys **out)
+{
+	CUmemAllocationProp prop = properties(dev);
+	struct be_phys *p;
+	FIND(be, cuMemCreate, v10020, create);
+
+	(void)shareable; /* there is no way to another mirror, and phys_export says so */
+	if (!ret)
+		ret = cu_use(be, dev);
+	if (ret)
+		return ret;
+	p = malloc(sizeof(*p));
+	if (!p)
+		return QCU_ERR_MemoryAllocation;
+	p->dev = dev;
+	ret = (int)create(&p->h, size, &prop, 0);
+	/* Kept memory may be what this allocation lacks. */
+	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
+		ret = (int)create(&p->h, size, &prop, 0);
+	if (ret)
+		free(p);
+	else
+		*out = p;
+	return ret;
+}
+
+int cu_phys_destroy(struct be *be, struct be_phys *p)
+{
+	FIND(be, cuMemRelease, v10020, release);
+
+	if (!ret)
+		ret = (int)release(p->h);
+	free(p);
+	return ret;
+}
+
+int cu_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size)
+{
+	FIND(be, cuMemMap, v10020, map);
+
+	if (!ret)
+		ret = cu_use(be, p->dev);
+	return ret ? ret : (int)map(addr, size, offset, p->h, 0);
+}
+
+/* The driver takes the memory away at once, so all work must have ended. */
+int cu_phys_unmap(struct be *be, uint64_t addr, uint64_t size)
+{
+	unsigned int dev;
+	FIND(be, cuMemUnmap, v10020, unmap);
+
+	cu_mem_unsee(be, addr);
+	for (dev = 0; dev < be->devices; dev++)
+		if (atomic_load(&be->used[dev]) && !cu_use(be, dev))
+			(void)CU(be, cudaDeviceSynchronize);
+	return ret ? ret : (int)unmap(addr, size);
+}
+
+int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags)
+{
+	const CUmemAccessDesc desc = {
+		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)dev},
+		.flags = (CUmemAccess_flags)flags,
+	};
+	FIND(be, cuMemSetAccess, v10020, set_access);
+
+	if (!ret)
+		ret = cu_use(be, dev);
+	if (!ret)
+		ret = (int)set_access(addr, size, &desc, 1);
+	return ret ? ret : cu_mem_see(be, addr, size, dev, flags != 0);
+}

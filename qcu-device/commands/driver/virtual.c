@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Virtual memory: reservations of addresses, memory without an address, and mappings of the second
+ * into the first. The mirror remembers all three, so the backend only sees what fits together: a
+ * mapping lies in one reservation and overlaps no other, a reservation is freed when nothing is
+ * mapped in it, memory stays as long as something maps it.
+ *
+ * The lock is not held while an UNMAP waits for the GPU. The mapping is still in the tree then,
+ * marked, so that nothing else can be mapped there.
+ */
+#include <search.h>
+#include <stdlib.h>
+
+#include "qcu-device/commands/commands.h"
+
+#define ACCESS_NONE 0u
+#define ACCESS_READ 1u
+#define ACCESS_BOTH 3u
+
+struct area { /* first in both structures */
+	uint64_t addr, size;
+};
+
+struct reservation {
+	struct area a;
+};
+
+struct mapping {
+	struct area a;
+	struct handle *mem; /* held */
+	bool leaving;
+	uint8_t access[MIR_DEVICES_MAX];
+};
+
+#define NEED_VIRTUAL(c)                  \
+	do {                             \
+		MIR_NEED(c, va_reserve); \
+		MIR_NEED(c, va_free);    \
+		MIR_NEED(c, phys_map);   \
+		MIR_NEED(c, phys_unmap); \
+	} while (0)
+
+/* Areas are equal if they overlap, so a search finds one that overlaps the key. */
+static int compare(const void *a, const void *b)
+{
+	const struct area *x = a, *y = b;
+
+	if (x->addr - y->addr < y->size || y->addr - x->addr < x->size)
+		return 0;
+	return x->addr < y->addr ? -1 : 1;
+}
+
+static bool good(uint64_t addr, uint64_t size)
+{
+	return size && size - 1 <= UINT64_MAX - addr;
+}
+
+static void *find(void *const *tree, uint64_t addr, uint64_t size)
+{
+	const struct area key = {.addr = addr, .size = size};
+	void **node = tfind(&key, tree, compare);
+
+	return node ? *node : NULL;
+}
+
+static bool within(uint64_t addr, uint64_t size, const struct area *a)
+{
+	return addr >= a->addr && addr - a->addr <= a->size && size <= a->size - (addr - a->addr);
+}
+
+static int grain(struct call *c, bool recommended, uint64_t *bytes)
+{
+	int rc;
+
+	*bytes = 0;
+	MIR_NEED(c, phys_grain);
+	rc = c->m->cfg.ops->phys_grain(c->m->be, c->cmd->device, recommended, bytes);
+	return rc || *bytes ? rc : (int)QCU_ERR_NotSupported;
+}
+
+int mir_do_phys_grain(struct call *c)
+{
+	struct qcu_phys_grain *g = &c->cmd->phys_grain;
+	uint64_t bytes;
+	int rc;
+
+	if (g->recommended > 1 || g->rsvd)
+		return QCU_ERR_InvalidValue;
+	rc = grain(c, g->recommended, &bytes);
+	g->bytes = bytes;
+	return rc;
+}
+
+/* ---- addresses ---- */
+
+static void give_reservation(struct mirror *m, uint64_t size)
+{
+	mir_give(m, LIMIT_ALLOCATIONS, 1);
+	mir_give(m, LIMIT_RESERVED, size);
+}
+
+int mir_do_va_reserve(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_va_reserve *vr = &c->cmd->va_reserve;
+	struct reservation *r;
+	uint64_t unit;
+	void *node;
+	int rc;
+
+	NEED_VIRTUAL(c);
+	rc = grain(c, false, &unit);
+	if (rc)
+		return rc;
+	if (!vr->size || vr->size % unit || vr->align & (vr->align - 1))
+		return QCU_ERR_InvalidValue;
+	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
+	if (rc)
+		return rc;
+	rc = mir_take(c, LIMIT_RESERVED, vr->size);
+	if (rc) {
+		mir_give(m, LIMIT_ALLOCATIONS, 1);
+		return rc;
+	}
+	r = calloc(1, sizeof(*r));
+	rc = r ? m->cfg.ops->va_reserve(m->be, vr->size, vr->align > unit ? vr->align : unit,
+					&r->a.addr)
+	       : (int)QCU_ERR_MemoryAllocation;
+	if (rc)
+		goto fail;
+	r->a.size = vr->size;
+	pthread_mutex_lock(&m->va_lock);
+	node = tsearch(r, &m->reservations, compare);
+	pthread_mutex_unlock(&m->va_lock);
+	if (!node || *(struct reservation **)node != r) {
+		m->cfg.ops->va_free(m->be, r->a.addr, r->a.size);
+		rc = QCU_ERR_MemoryAllocation;
+		goto fail;
+	}
+	vr->addr = r->a.addr;
+	return QCU_ERR_Success;
+fail:
+	give_reservation(m, vr->size);
+	free(r);
+	return rc;
+}
+
+int mir_do_va_free(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_va_free *vf = &c->cmd->va_free;
+	struct reservation *r;
+	int rc;
+
+	NEED_VIRTUAL(c);
+	if (!good(vf->addr, vf->size))
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&m->va_lock);
+	r = find(&m->reservations, vf->addr, 1);
+	if (!r || r->a.addr != vf->addr || r->a.size != vf->size ||
+	    find(&m->mappings, vf->addr, vf->size))
+		r = NULL;
+	else
+		tdelete(r, &m->reservations, compare);
+	pthread_mutex_unlock(&m->va_lock);
+	if (!r)
+		return QCU_ERR_InvalidValue;
+	rc = m->cfg.ops->va_free(m->be, r->a.addr, r->a.size);
+	give_reservation(m, r->a.size);
+	free(r);
+	return rc;
+}
+
+/* ---- memory ---- */
+
+void mir_phys_end(struct mirror *m, struct handle *h)
+{
+	if (h->shared)
+		mir_share_end(m, &h->token);
+	m->cfg.ops->phys_destroy(m->be, h->phys);
+	if (h->imported)
+		return;
+	count_sub(m->counts, COUNT_DEVICE, h->bytes);
+	mir_give_memory(m, h->device, h->bytes);
+}
+
+int mir_do_phys_create(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_phys_create *pc = &c->cmd->phys_create;
+	struct handle *h;
+	uint64_t unit;
+	int rc;
+
+	MIR_NEED(c, phys_create);
+	MIR_NEED(c, phys_destroy);
+	rc = grain(c, false, &unit);
+	if (rc)
+		return rc;
+	if (!pc->size || pc->size % unit || pc->flags & ~QCU_PHYS_SHAREABLE)
+		return QCU_ERR_InvalidValue;
+	if (!handles_free(&m->handles, HANDLE_PHYS, pc->mem))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_PHYS, &h);
+	if (rc)
+		return rc;
+	h->device = c->cmd->device;
+	h->bytes = pc->size;
+	h->shareable = pc->flags & QCU_PHYS_SHAREABLE;
+	rc = mir_take_memory_from_pools(c, h->device, h->bytes);
+	if (rc) {
+		mir_handle_drop(m, h);
+		return rc;
+	}
+	rc = m->cfg.ops->phys_create(m->be, h->device, h->bytes, h->shareable, &h->phys);
+	if (rc) {
+		mir_give_memory(m, h->device, h->bytes);
+		mir_handle_drop(m, h);
+		return rc;
+	}
+	count_add(m->counts, COUNT_DEVICE, h->bytes);
+	rc = handles_add(&m->handles, pc->mem, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_phys_release(struct call *c)
+{
+	return handles_remove(&c->m->handles, HANDLE_PHYS, c->cmd->phys_release.mem)
+		       ? QCU_ERR_Success
+		       : QCU_ERR_InvalidResourceHandle;
+}
+
+/* ---- mappings ---- */
+
+/* The mapping has left the backend. */
+static void end_mapping(struct mirror *m, struct mapping *p)
+{
+	handles_put(&m->handles, p->mem);
+	mir_give(m, LIMIT_ALLOCATIONS, 1);
+	free(p);
+}
+
+/* The caller holds va_lock, and has room for the mapping. */
+static int map(struct call *c, struct mapping *p)
+{
+	struct mirror *m = c->m;
+	const struct qcu_phys_map *pm = &c->cmd->phys_map;
+	const struct reservation *r = find(&m->reservations, p->a.addr, 1);
+	int rc;
+
+	if (!r || !within(p->a.addr, p->a.size, &r->a) || find(&m->mappings, p->a.addr, p->a.size))
+		return QCU_ERR_InvalidValue;
+	if (!tsearch(p, &m->mappings, compare))
+		return QCU_ERR_MemoryAllocation;
+	rc = m->cfg.ops->phys_map(m->be, p->mem->phys, pm->offset, p->a.addr, p->a.size);
+	if (rc)
+		tdelete(p, &m->mappings, compare);
+	return rc;
+}
+
+int mir_do_phys_map(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_phys_map *pm = &c->cmd->phys_map;
+	struct handle *h;
+	struct mapping *p;
+	uint64_t unit;
+	int rc;
+
+	NEED_VIRTUAL(c);
+	rc = grain(c, false, &unit);
+	if (rc)
+		return rc;
+	if (pm->rsvd || !good(pm->addr, pm->size) || (pm->addr | pm->size | pm->offset) % unit)
+		return QCU_ERR_InvalidValue;
+	h = handles_get(&m->handles, HANDLE_PHYS, pm->mem);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	if (pm->offset > h->bytes || pm->size > h->bytes - pm->offset) {
+		handles_put(&m->handles, h);
+		return QCU_ERR_InvalidValue;
+	}
+	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
+	if (rc) {
+		handles_put(&m->handles, h);
+		return rc;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		mir_give(m, LIMIT_ALLOCATIONS, 1);
+		handles_put(&m->handles, h);
+		return QCU_ERR_MemoryAllocation;
+	}
+	*p = (struct mapping){.a = {.addr = pm->addr, .size = pm->size}, .mem = h};
+	pthread_mutex_lock(&m->va_lock);
+	rc = map(c, p);
+	pthread_mutex_unlock(&m->va_lock);
+	if (rc)
+		end_mapping(m, p);
+	return rc;
+}
+
+/*
+ * Does the range consist of whole mappings, none of which is leaving? The caller holds va_lock, and
+ * the range does not wrap.
+ */
+static bool whole(struct mirror *m, uint64_t addr, uint64_t size)
+{
+	while (size) {
+		const struct mapping *p = find(&m->mappings, addr, 1);
+
+		if (!p || p->leaving || p->a.addr != addr || p->a.size > size)
+			return false;
+		addr += p->a.size;
+		size -= p->a.size;
+	}
+	return true;
+}
+
+static int unmap(struct mirror *m, struct mapping *p)
+{
+	int rc = m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
+
+	pthread_mutex_lock(&m->va_lock);
+	tdelete(p, &m->mappings, compare);
+	pthread_mutex_unlock(&m->va_lock);
+	end_mapping(m, p);
+	return rc;
+}
+
+int mir_do_phys_unmap(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_phys_unmap *pu = &c->cmd->phys_unmap;
+	uint64_t addr = pu->addr, end = pu->addr + pu->size;
+	struct mapping *p;
+	int rc = QCU_ERR_Success, err;
+	bool ok;
+
+	NEED_VIRTUAL(c);
+	if (!good(pu->addr, pu->size))
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&m->va_lock);
+	ok = whole(m, pu->addr, pu->size);
+	for (; ok && addr != end; addr += p->a.size) {
+		p = find(&m->mappings, addr, 1);
+		p->leaving = true;
+	}
+	pthread_mutex_unlock(&m->va_lock);
+	if (!ok)
+		return QCU_ERR_InvalidValue;
+	c->waited = true;
+	for (addr = pu->addr; addr != end;) {
+		pthread_mutex_lock(&m->va_lock);
+		p = find(&m->mappings, addr, 1);
+		pthread_mutex_unlock(&m->va_lock);
+		addr += p->a.size;
+		err = unmap(m, p);
+		rc = rc ? rc : err;
+	}
+	return rc;
+}
+
+int mir_do_phys_access_set(struct call *c)
+{
+	struct mirror *m = c->m;
+	const struct qcu_phys_access_set *as = &c->cmd->phys_access_set;
+	uint64_t addr = as->addr, size = as->size;
+	int rc = QCU_ERR_Success;
+
+	MIR_NEED(c, phys_access);
+	if (as->peer >= m->devices)
+		return QCU_ERR_InvalidDevice;
+	if (!good(addr, size) ||
+	    (as->flags != ACCESS_NONE && as->flags != ACCESS_READ && as->flags != ACCESS_BOTH))
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&m->va_lock);
+	if (!whole(m, addr, size))
+		rc = QCU_ERR_InvalidValue;
+	while (size && !rc) {
+		struct mapping *p = find(&m->mappings, addr, 1);
+
+		rc = m->cfg.ops->phys_access(m->be, p->a.addr, p->a.size, as->peer, as->flags);
+		if (!rc)
+			p->access[as->peer] = (uint8_t)as->flags;
+		addr += p->a.size;
+		size -= p->a.size;
+	}
+	pthread_mutex_unlock(&m->va_lock);
+	return rc;
+}
+
+int mir_do_phys_access_get(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_phys_access_get *ag = &c->cmd->phys_access_get;
+	const struct mapping *p;
+	int rc = QCU_ERR_InvalidValue;
+
+	if (ag->peer >= m->devices)
+		return QCU_ERR_InvalidDevice;
+	pthread_mutex_lock(&m->va_lock);
+	p = find(&m->mappings, ag->addr, 1);
+	if (p && !p->leaving) {
+		ag->flags = p->access[ag->peer];
+		rc = QCU_ERR_Success;
+	}
+	pthread_mutex_unlock(&m->va_lock);
+	return rc;
+}
+
+void mir_virtual_end(struct mirror *m)
+{
+	struct reservation *r;
+	struct mapping *p;
+
+	while (m->mappings) {
+		p = *(struct mapping **)m->mappings;
+		m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
+		tdelete(p, &m->mappings, compare);
+		end_mapping(m, p);
+	}
+	while (m->reservations) {
+		r = *(struct reservation **)m->reservations;
+		m->cfg.ops->va_free(m->be, r->a.addr, r->a.size);
+		tdelete(r, &m->reservations, compare);
+		give_reservation(m, r->a.size);
+		free(r);
+	}
+}
+
+/* ---- memory for other processes ---- */
+
+int mir_do_phys_export(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_phys_export *px = &c->cmd->phys_export;
+	struct share share = {.kind = SHARE_PHYS};
+	struct handle *h;
+	int rc = QCU_ERR_Success;
+
+	MIR_NEED(c, phys_export);
+	if (!m->cfg.shares)
+		return mir_not_supported(c);
+	if (px->rsvd)
+		return QCU_ERR_InvalidValue;
+	h = handles_get(&m->handles, HANDLE_PHYS, px->mem);
+	if (!h)
+		return QCU_ERR_InvalidResourceHandle;
+	pthread_mutex_lock(&m->import_lock);
+	if (h->imported || !h->shareable)
+		rc = QCU_ERR_InvalidValue;
+	if (!rc && !h->shared) {
+		share.size = h->bytes;
+		rc = m->cfg.ops->phys_export(m->be, h->phys, share.handle);
+		if (!rc)
+			rc = mir_share_put(m, &share, &h->token);
+		h->shared = !rc;
+	}
+	if (!rc)
+		px->token = h->token;
+	pthread_mutex_unlock(&m->import_lock);
+	handles_put(&m->handles, h);
+	return rc;
+}
+
+int mir_do_phys_import(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct qcu_phys_import *pi = &c->cmd->phys_import;
+	struct share share;
+	struct handle *h;
+	int rc;
+
+	MIR_NEED(c, phys_import);
+	MIR_NEED(c, phys_destroy);
+	if (!m->cfg.shares)
+		return mir_not_supported(c);
+	if (pi->rsvd)
+		return QCU_ERR_InvalidValue;
+	if (!handles_free(&m->handles, HANDLE_PHYS, pi->mem))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_share_find(m, &pi->token, SHARE_PHYS, &share);
+	if (rc)
+		return rc;
+	rc = mir_handle_new(c, HANDLE_PHYS, &h);
+	if (rc)
+		return rc;
+	h->device = c->cmd->device;
+	h->bytes = share.size;
+	h->imported = true;
+	rc = m->cfg.ops->phys_import(m->be, h->device, share.handle, h->bytes, &h->phys);
+	if (rc) {
+		mir_handle_drop(m, h);
+		return rc;
+	}
+	rc = handles_add(&m->handles, pi->mem, h);
+	if (rc)
+		handles_put(&m->handles, h);
+	else
+		pi->size = share.size;
+	return rc;
+}
