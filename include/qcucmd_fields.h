@@ -423,6 +423,26 @@ struct qcu_link_destroy {
 	__u32 link;
 };
 /*
+ * A stream writes a number to memory, or waits until a number in memory fits. The memory is device
+ * memory or registered memory, and the address is a multiple of `bytes`.
+ */
+#define QCU_VALUE_WRITE	    0u
+#define QCU_VALUE_WAIT	    1u
+#define QCU_VALUE_GEQ	    0u /* flags of a wait: (the number - value) is not negative */
+#define QCU_VALUE_EQ	    1u /* they are equal */
+#define QCU_VALUE_AND	    2u /* they have a common bit */
+#define QCU_VALUE_NOR	    3u /* a bit is 0 in both */
+#define QCU_VALUE_FLUSH	    4u /* also: writes of other devices are visible after it */
+#define QCU_VALUE_UNORDERED 1u /* flag of a write: it may come before earlier writes */
+struct qcu_stream_value {
+	__u64 addr;
+	__u64 value;
+	__u32 stream;
+	__u8 what;  /* QCU_VALUE_WRITE or QCU_VALUE_WAIT */
+	__u8 bytes; /* 4 or 8 */
+	__u16 flags;
+};
+/*
  * Virtual memory. Addresses are reserved on their own (VA_*); the mirror chooses them. Memory
  * without an address (PHYS_*) has a number that the guest chooses, and belongs to the command's
  * device. It can be mapped at several addresses; it stays until its number and all its mappings are

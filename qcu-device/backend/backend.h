@@ -331,6 +331,14 @@ struct be_ops {
 	int (*stream_wait_event)(struct be *be, struct be_stream *s, struct be_event *e,
 				 uint32_t flags);
 
+	/* Memory and flags have been checked. */
+	int (*stream_value)(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
+	/*
+	 * The guest is gone, and nobody will write the numbers that streams wait for: they go on.
+	 * Not needed if close, or the end of the process, ends such work.
+	 */
+	void (*values_end)(struct be *be);
+
 	/* value: QCU_STREAM_ATTR bytes. */
 	int (*stream_attr_set)(struct be *be, struct be_stream *s, uint32_t attr,
 			       const void *value);

@@ -285,13 +285,21 @@ void mir_begin(struct mirror *m, unsigned int session)
 	use_counts(m);
 }
 
+/* Releases the streams that wait for the guest. */
+static void end_waits(struct mirror *m)
+{
+	mir_host_calls_end(m);
+	if (m->cfg.ops->values_end)
+		m->cfg.ops->values_end(m->be);
+}
+
 /* How long to wait for commands that have begun. They may be waiting for the GPU. */
 #define LAST_CALLS_MS 200
 
 void mir_abandon(struct mirror *m)
 {
 	atomic_store(&m->abandoned, true);
-	mir_host_calls_end(m);
+	end_waits(m);
 	mir_watches_end(m);
 	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
 	pthread_mutex_unlock(&m->use[MIR_USER_WATCHING].lock);
@@ -302,7 +310,7 @@ void mir_abandon(struct mirror *m)
 
 void mir_destroy(struct mirror *m)
 {
-	mir_host_calls_end(m);
+	end_waits(m);
 	lanes_destroy(m->lanes);
 	carriers_fini(&m->carriers);
 	mir_watches_fini(m);

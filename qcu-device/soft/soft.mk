@@ -5,8 +5,8 @@
 SOFT_SRCS := $(addprefix qcu-device/soft/code/,fatbin.c link.c)
 SOFT_SRCS += $(addprefix qcu-device/soft/gpu/, \
 	access.c array.c be_soft.c cell.c check.c cond.c copy.c event.c graph.c hostfunc.c jit.c launch.c limits.c \
-	mem.c module.c peer.c pool.c print.c props.c range.c say.c share.c stream.c stream_attr.c \
-	texture.c virtual.c watchdog.c)
+	mem.c module.c peer.c pool.c print.c props.c range.c share.c stream.c stream_attr.c \
+	texture.c value.c virtual.c watchdog.c)
 # These are also part of the mirror, but tests run the software GPU without a mirror.
 SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/backend/image_elf.c
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)

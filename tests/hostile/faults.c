@@ -212,6 +212,7 @@ static bool left_alone(size_t at)
 		offsetof(struct be_ops, name),		offsetof(struct be_ops, probe),
 		offsetof(struct be_ops, close),		offsetof(struct be_ops, mem_valid),
 		offsetof(struct be_ops, stream_legacy), offsetof(struct be_ops, memory),
+		offsetof(struct be_ops, values_end),
 	};
 	size_t i;
 

@@ -318,6 +318,9 @@ int cu_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const
 		     size_t *len);
 int cu_link_destroy(struct be *be, struct be_link *l);
 
+/* be_cuda_value.c */
+int cu_stream_value(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
+
 /* be_cuda_module.c */
 int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		   struct be_module **m);

@@ -2,16 +2,28 @@
 /*
  * Buffers for what kernels print, until the guest program fetches it. As on a GPU, a buffer has a
  * fixed size, and if the program does not fetch in time, the oldest output is lost. Here it is
- * always whole lines that are lost.
+ * always whole lines that are lost. Lines for the operator go to complain().
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/base/complain.h"
 #include "qcu-device/soft/gpu/soft.h"
 
 #define PRINT_BYTES (8u << 20) /* the initial size */
+
+void soft_say(const char *fmt, ...)
+{
+	char text[480];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	complain("soft GPU: %s", text);
+}
 
 bool soft_print_init(struct soft_print *p, uint64_t most)
 {

@@ -313,14 +313,15 @@ struct be {
 	pthread_mutex_t lock;
 	pthread_cond_t progress;  /* work is done, an error occurred, or the instance closes */
 	uint64_t queued, granted; /* bytes of queued work, and how many are allowed */
-	unsigned int calls;	  /* host functions that are not done */
+	unsigned int calls;	  /* host functions and waits for values that are not done */
 	bool (*queue_room)(void *ctx, int64_t bytes);
 	bool (*module_room)(void *ctx, int64_t bytes);
 	void *room_ctx;
-	uint64_t issued;    /* numbers all work in the order of submission */
-	_Atomic int sticky; /* the error that ended this instance, or 0; set once */
-	int pending;	    /* an error of asynchronous work that is reported once */
-	int cancel;	    /* 1: running kernels must stop */
+	uint64_t issued;       /* numbers all work in the order of submission */
+	_Atomic int sticky;    /* the error that ended this instance, or 0; set once */
+	int pending;	       /* an error of asynchronous work that is reported once */
+	int cancel;	       /* 1: running kernels must stop */
+	atomic_bool no_values; /* streams must not wait for numbers any more */
 	bool closing;
 	unsigned int workers;
 	struct be_stream *ended; /* streams whose thread has ended and must be joined */
@@ -350,7 +351,7 @@ struct be {
 };
 
 /*
- * say.c: prints a line on stderr, through complain(). That limits the rate, because a guest can
+ * print.c: prints a line on stderr, through complain(). That limits the rate, because a guest can
  * cause nearly all of these lines.
  */
 void soft_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -557,6 +558,11 @@ int soft_graph_destroy(struct be *be, struct be_graph *g);
 
 int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		   struct be_stream *s);
+
+/* ---- value.c ---- */
+
+int soft_stream_value(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
+void soft_values_end(struct be *be);
 
 /* ---- copy.c ---- */
 
