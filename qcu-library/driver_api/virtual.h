@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Memory without an address (virtual.c), also of other processes (virtual_share.c). */
+#ifndef QCUL_VIRTUAL_H
+#define QCUL_VIRTUAL_H
+
+#include <sys/queue.h>
+
+#include "qcu-library/driver_base/driver.h"
+
+/* It lives as long as the program has a handle or something maps it. */
+struct qcul_phys {
+	uint32_t mem; /* the mirror's number; the program's handle is made of it */
+	unsigned int handles, maps;
+	size_t size;
+	CUmemAllocationProp prop;
+	bool imported;
+	bool shared; /* the token is valid: it has been exported, or imported */
+	struct qcu_ipc_token token;
+	LIST_ENTRY(qcul_phys) link;
+};
+
+/* Held during all calls, and in the functions below. */
+void qcul_virtual_lock(void);
+void qcul_virtual_unlock(void);
+/* NULL: any number may be passed as a handle. */
+struct qcul_phys *qcul_phys_find(CUmemGenericAllocationHandle handle);
+struct qcul_phys *qcul_phys_shared(const struct qcu_ipc_token *token);
+/* The record's device is that of `prop`. cmd makes the memory `*number`, which it must name. */
+cudaError_t qcul_phys_new(struct qCUcmd *cmd, uint32_t *number, size_t size,
+			  const CUmemAllocationProp *prop, struct qcul_phys **out);
+CUmemGenericAllocationHandle qcul_phys_handle(struct qcul_phys *p);
+
+#endif

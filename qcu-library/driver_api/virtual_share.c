@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Memory without an address for other processes. The file descriptor is a sealed memfd with the
+ * host's token, which is what gives access: who gets the descriptor gets the memory, as in CUDA.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-library/driver_api/virtual.h"
+
+#define MAGIC 0x6d656d7670636375ull
+#define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+struct file {
+	uint64_t magic;
+	struct qcu_ipc_token token;
+	uint64_t device; /* the mirror's number */
+};
+
+static cudaError_t check_type(CUmemAllocationHandleType type, unsigned long long flags)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (type == CU_MEM_HANDLE_TYPE_FABRIC)
+		return qcul_unsupported("memory shared through a fabric", &said);
+	return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags ? cudaSuccess
+									  : cudaErrorInvalidValue;
+}
+
+static cudaError_t get_token(struct qcul_phys *p)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_PHYS_EXPORT);
+	cudaError_t err;
+
+	if (p->shared)
+		return cudaSuccess;
+	cmd.phys_export.mem = p->mem;
+	err = qcul_send(&cmd, 1);
+	if (!err) {
+		p->token = cmd.phys_export.token;
+		p->shared = true;
+	}
+	return err;
+}
+
+static cudaError_t export(int *fd, CUmemGenericAllocationHandle handle)
+{
+	struct qcul_phys *p = qcul_phys_find(handle);
+	struct file file = {.magic = MAGIC};
+	cudaError_t err;
+	int made;
+
+	if (!p || !p->prop.requestedHandleTypes)
+		return cudaErrorInvalidValue;
+	err = get_token(p);
+	if (err)
+		return err;
+	file.token = p->token;
+	file.device = qcul_device_ordinal(p->prop.location.id);
+	made = memfd_create("qcuda-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (made < 0)
+		return cudaErrorOperatingSystem;
+	if (write(made, &file, sizeof(file)) != sizeof(file) || fcntl(made, F_ADD_SEALS, SEALS)) {
+		close(made);
+		return cudaErrorOperatingSystem;
+	}
+	*fd = made;
+	return cudaSuccess;
+}
+
+static int device_with(uint64_t ordinal)
+{
+	int i;
+
+	for (i = 0; i < qcul_device_count(); i++)
+		if (qcul_device_ordinal(i) == ordinal)
+			return i;
+	return -1;
+}
+
+static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location.type = CU_MEM_LOCATION_TYPE_DEVICE,
+	};
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct qcul_phys *p;
+	struct file file;
+	struct qCUcmd cmd;
+	cudaError_t err;
+
+	if (seals < 0 || !(seals & F_SEAL_WRITE) ||
+	    pread(fd, &file, sizeof(file), 0) != sizeof(file) || file.magic != MAGIC)
+		return cudaErrorInvalidValue;
+	/* The process that has made the memory gets another handle to it. */
+	p = qcul_phys_shared(&file.token);
+	if (p) {
+		*handle = qcul_phys_handle(p);
+		return cudaSuccess;
+	}
+	prop.location.id = device_with(file.device);
+	if (prop.location.id < 0)
+		return cudaErrorInvalidDevice;
+	qcul_device_used(prop.location.id);
+	cmd = qcul_cmd(QCU_OP_PHYS_IMPORT);
+	cmd.device = (uint8_t)file.device;
+	cmd.phys_import.token = file.token;
+	err = qcul_phys_new(&cmd, &cmd.phys_import.mem, 0, &prop, &p);
+	if (err)
+		return err;
+	p->size = cmd.phys_import.size;
+	p->imported = true;
+	p->token = file.token;
+	p->shared = true;
+	*handle = qcul_phys_handle(p);
+	return cudaSuccess;
+}
+
+static cudaError_t export_locked(int *fd, CUmemGenericAllocationHandle handle)
+{
+	cudaError_t err = qcul_ready();
+
+	qcul_virtual_lock();
+	if (!err)
+		err = export(fd, handle);
+	qcul_virtual_unlock();
+	return err;
+}
+
+CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType type, unsigned long long flags)
+{
+	CUresult result = QCUL_STARTED(shareable ? check_type(type, flags) : cudaErrorInvalidValue);
+
+	return result ? result : QCUL_RUNTIME(export_locked(shareable, handle));
+}
+
+static cudaError_t import_locked(CUmemGenericAllocationHandle *handle, int fd)
+{
+	cudaError_t err = qcul_ready();
+
+	qcul_virtual_lock();
+	if (!err)
+		err = import(handle, fd);
+	qcul_virtual_unlock();
+	return err;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
+					CUmemAllocationHandleType type)
+{
+	CUresult result = QCUL_STARTED(handle ? check_type(type, 0) : cudaErrorInvalidValue);
+
+	return result ? result : QCUL_RUNTIME(import_locked(handle, (int)(intptr_t)shareable));
+}
