@@ -20,7 +20,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.
 	memcpy.c peer_copy.c symbol_copy.c)
 LIBRARY_SRCS += $(addprefix qcu-library/graph/,graph.c graph_attr.c graph_capture.c graph_change.c graph_cond.c \
 	graph_dot.c graph_exec.c graph_memory.c graph_node.c graph_object.c graph_query.c graph_run.c graph_sent.c)
-LIBRARY_SRCS += $(addprefix qcu-library/api/,device.c for_cuda12.c ipc.c later.c library.c notify.c per_thread.c pool_share.c \
+LIBRARY_SRCS += $(addprefix qcu-library/api/,compiling.c device.c for_cuda12.c ipc.c later.c library.c notify.c per_thread.c pool_share.c \
 	unsupported.c)
 include qcu-library/driver_api/driver_api.mk
 LIBRARY_OBJS := $(LIBRARY_SRCS:%.c=$(B)/%.o) $(DRIVER_THUNKS)

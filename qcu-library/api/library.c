@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "qcu-library/api/compiling.h"
 #include "qcu-library/api/library.h"
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/fork.h"
@@ -119,73 +119,6 @@ static const void *image_of(const void *code, size_t *bytes)
 	return code;
 }
 
-/* The options for the compiler that makes machine code from PTX, and where its results go. */
-struct compiling {
-	uint32_t max_regs;
-	float *ms;
-	char *log[2];
-	size_t log_size[2];
-};
-
-enum { LOG_INFO, LOG_ERROR };
-
-static uint32_t number(void *const *value)
-{
-	return (uint32_t)(uintptr_t)*value;
-}
-
-/*
- * The compiler runs on the host, and its messages stay there. So the logs that the caller gets are
- * empty. The options that are ignored here do not change what the code does.
- */
-static cudaError_t read_options(const enum cudaJitOption *options, void **values,
-				unsigned int count, struct compiling *c)
-{
-	unsigned int i;
-
-	*c = (struct compiling){0};
-	if (count && (!options || !values))
-		return cudaErrorInvalidValue;
-	for (i = 0; i < count; i++) {
-		switch ((unsigned int)options[i]) {
-		case cudaJitMaxRegisters:
-			c->max_regs = number(&values[i]);
-			break;
-		case cudaJitWallTime:
-			c->ms = (float *)&values[i];
-			break;
-		case cudaJitInfoLogBuffer:
-		case cudaJitErrorLogBuffer:
-			c->log[options[i] == cudaJitErrorLogBuffer] = values[i];
-			break;
-		case cudaJitInfoLogBufferSizeBytes:
-		case cudaJitErrorLogBufferSizeBytes:
-			c->log_size[options[i] == cudaJitErrorLogBufferSizeBytes] =
-				number(&values[i]);
-			values[i] = NULL;
-			break;
-		case cudaJitThreadsPerBlock:
-		case cudaJitOptimizationLevel:
-		case cudaJitFallbackStrategy:
-		case cudaJitGenerateDebugInfo:
-		case cudaJitLogVerbose:
-		case cudaJitGenerateLineInfo:
-		case cudaJitCacheMode:
-		case cudaJitPositionIndependentCode:
-		case cudaJitMinCtaPerSm:
-		case cudaJitMaxThreadsPerBlock:
-		case cudaJitOverrideDirectiveValues:
-			break;
-		default:
-			return cudaErrorInvalidValue;
-		}
-	}
-	for (i = LOG_INFO; i <= LOG_ERROR; i++)
-		if (c->log[i] && c->log_size[i])
-			c->log[i][0] = '\0';
-	return cudaSuccess;
-}
-
 static cudaError_t read_library_options(const enum cudaLibraryOption *options, void *const *values,
 					unsigned int count, bool file)
 {
@@ -205,40 +138,28 @@ static cudaError_t read_library_options(const enum cudaLibraryOption *options, v
 	return cudaSuccess;
 }
 
-static float since(const struct timespec *start)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (float)(now.tv_sec - start->tv_sec) * 1e3f +
-	       (float)(now.tv_nsec - start->tv_nsec) * 1e-6f;
-}
-
 static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes,
-			const struct compiling *c)
+			const struct qcul_compiling *c)
 {
-	struct timespec start;
 	struct CUlib_st *lib;
 	cudaError_t err = qcul_ready();
 
 	if (err)
 		return err;
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	lib = calloc(1, sizeof(*lib));
 	if (lib)
-		lib->module = qcul_module_new(image, bytes, c->max_regs);
+		lib->module = qcul_module_new(image, bytes, &c->jit);
 	if (!lib || !lib->module) {
 		free(lib);
 		return cudaErrorMemoryAllocation;
 	}
 	err = qcul_module_load(lib->module);
+	qcul_compiling_read(c);
 	if (err) {
 		qcul_module_unload(lib->module);
 		free(lib);
 		return err;
 	}
-	if (c->ms)
-		*c->ms = since(&start);
 	enlist(lib);
 	*library = lib;
 	return cudaSuccess;
@@ -250,7 +171,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
 				void **values, unsigned int count)
 {
 	const void *image;
-	struct compiling c;
+	struct qcul_compiling c;
 	cudaError_t err;
 	size_t bytes;
 
@@ -258,7 +179,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
 		return qcul_done(cudaErrorInvalidValue);
 	err = read_library_options(options, values, count, false);
 	if (!err)
-		err = read_options(jit_options, jit_values, jit_count, &c);
+		err = qcul_compiling_options(jit_options, jit_values, jit_count, &c);
 	if (err)
 		return qcul_done(err);
 	image = image_of(code, &bytes);
@@ -293,7 +214,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *name,
 				    unsigned int jit_count, enum cudaLibraryOption *options,
 				    void **values, unsigned int count)
 {
-	struct compiling c;
+	struct qcul_compiling c;
 	size_t bytes;
 	cudaError_t err;
 	char *image;
@@ -302,7 +223,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *name,
 		return qcul_done(cudaErrorInvalidValue);
 	err = read_library_options(options, values, count, true);
 	if (!err)
-		err = read_options(jit_options, jit_values, jit_count, &c);
+		err = qcul_compiling_options(jit_options, jit_values, jit_count, &c);
 	if (err)
 		return qcul_done(err);
 	image = read_file(name, &bytes);

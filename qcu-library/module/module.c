@@ -37,8 +37,8 @@ struct fatbin {
 struct qcul_module {
 	const void *image; /* NULL: the registered data is not an image */
 	size_t bytes;
-	uint32_t max_regs; /* limit of registers for each thread of its kernels; 0: none */
-	bool by_name;	   /* the program loaded it at run time; nothing in it was registered */
+	struct qcu_jit jit; /* how to compile it */
+	bool by_name;	    /* the program loaded it at run time; nothing in it was registered */
 	uint32_t id;
 	unsigned int ready;  /* epoch in which the mirror has it */
 	unsigned int failed; /* epoch in which the mirror could not load it, and the error */
@@ -405,7 +405,7 @@ static cudaError_t load_module(struct qcul_module *m)
 	cmd.module_load.buf.addr = (uint64_t)(uintptr_t)m->image;
 	cmd.module_load.buf.len = m->bytes;
 	cmd.module_load.module = m->id;
-	cmd.module_load.jit.max_regs = m->max_regs;
+	cmd.module_load.jit = m->jit;
 	err = qcul_send(&cmd, 1);
 	if (!err && m->by_name && !m->managed.first)
 		err = list_managed(m);
@@ -699,7 +699,7 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 
 /* ---- modules that a program loads at run time ---- */
 
-struct qcul_module *qcul_module_new(const void *image, size_t bytes, uint32_t max_regs)
+struct qcul_module *qcul_module_new(const void *image, size_t bytes, const struct qcu_jit *jit)
 {
 	struct qcul_module *m = calloc(1, sizeof(*m));
 	void *copy = malloc(bytes);
@@ -711,7 +711,7 @@ struct qcul_module *qcul_module_new(const void *image, size_t bytes, uint32_t ma
 	}
 	m->image = memcpy(copy, image, bytes);
 	m->bytes = bytes;
-	m->max_regs = max_regs;
+	m->jit = *jit;
 	m->by_name = true;
 	enlist(m);
 	return m;

@@ -48,7 +48,7 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
  * Modules that a program loads itself. The image is copied. Kernels and variables are found by
  * their mangled names, and are gone when the module is unloaded.
  */
-struct qcul_module *qcul_module_new(const void *image, size_t bytes, uint32_t max_regs);
+struct qcul_module *qcul_module_new(const void *image, size_t bytes, const struct qcu_jit *jit);
 cudaError_t qcul_module_load(struct qcul_module *m);
 void qcul_module_unload(struct qcul_module *m);
 cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel);
