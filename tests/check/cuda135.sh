@@ -41,9 +41,9 @@ while read -r name; do
 	}
 done < <(awk '$3 == "13.5" && $2 == "implemented" { print $1 }' qcu-library/cudart.syms)
 
-# exports FILE: prints its functions, as name@@version.
+# exports FILE: prints its functions, as name@@version, without those for libcuda.so.1.
 exports() {
-	nm -D --defined-only "$1" | awk '$2 != "A" && /@/ { print $3 }' | sort
+	nm -D --defined-only "$1" | awk '$2 != "A" && /@/ && !/@@QCUDA_PRIVATE$/ { print $3 }' | sort
 }
 exports "$nvidia/lib/libcudart.so.13" >"$tmp/theirs"
 exports "$B/qcu-library/libcudart.so.13" >"$tmp/ours"
