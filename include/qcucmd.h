@@ -45,6 +45,7 @@
 #define QCU_CONFIG_MAGIC    0x44554351u /* "QCUD" */
 #define QCU_QUEUE_SIZE	    256
 #define QCU_MAX_SESSIONS    63
+QCU_ASSERT(QCU_VM_USERS >= QCU_MAX_SESSIONS, "each session can be named");
 
 /*
  * Virtqueue 0 is the control queue. Queues 1 to `sessions` carry one session each. If all fields

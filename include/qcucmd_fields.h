@@ -118,6 +118,10 @@ struct qcu_peer_info {
 	__u32 attr;
 	__s32 value; /* out */
 };
+/* What all programs of the VM use of the command's device. */
+struct qcu_vm_use {
+	struct qcu_buf buf; /* out: struct qcu_vm_use_desc */
+};
 struct qcu_thread_exit {
 	__u32 rsvd;
 };
@@ -1016,5 +1020,21 @@ struct qcu_stats_desc {
 	__u64 rsvd[5];
 };
 QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
+
+/* A program that has used a device, and its memory there. */
+struct qcu_vm_user {
+	__u32 pid;
+	__u32 rsvd;
+	__u64 bytes;
+};
+#define QCU_VM_USERS 63u
+struct qcu_vm_use_desc {
+	__u64 total; /* what all programs of the VM may have of the device */
+	__u64 used;
+	__u32 count; /* of users */
+	__u32 rsvd;
+	struct qcu_vm_user user[QCU_VM_USERS];
+};
+QCU_ASSERT(sizeof(struct qcu_vm_use_desc) == 24 + 16 * QCU_VM_USERS, "what the VM uses");
 
 #endif

@@ -38,6 +38,7 @@
 #define QCU_KEPT       0x040u /* may be recorded into a conditional graph */
 #define QCU_PARKS      0x080u /* is answered only after the program itself has done something */
 #define QCU_ALONE      0x100u /* no other command of its session runs at the same time */
+#define QCU_LOOKS      0x200u /* only looks at the device: not counted as a use of it */
 
 #define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
 
@@ -50,13 +51,14 @@
 	X(3,   MAP,               map,               DRV,  NONE, QCU_UPTO(qcu_map, chunk_bytes),         FREE,  none,   none,  none,   0) \
 	X(4,   UNMAP,             unmap,             DRV,  NONE, QCU_UPTO(qcu_unmap, len),               FREE,  none,   none,  none,   0) \
 	X(16,  INFO,              info,              USR,  NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
-	X(17,  DEVICE_INFO,       device_info,       USR,  OUT,  QCU_UPTO(qcu_device_info, buf),         FREE,  none,   none,  none,   0) \
+	X(17,  DEVICE_INFO,       device_info,       USR,  OUT,  QCU_UPTO(qcu_device_info, buf),         FREE,  none,   none,  none,   QCU_LOOKS) \
 	X(18,  DEVICE_SYNC,       device_sync,       USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WAITS) \
 	X(19,  DEVICE_RESET,      device_reset,      USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WORK | QCU_ALONE) \
 	X(20,  MEM_INFO,          mem_info,          USR,  NONE, 0,                                      ALL,   none,   none,  none,   0) \
 	X(21,  THREAD_EXIT,       thread_exit,       POST, NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(22,  PEER_ACCESS,       peer_access,       USR,  NONE, QCU_UPTO(qcu_peer_access, enable),      ALL,   none,   none,  none,   QCU_WORK) \
-	X(23,  PEER_INFO,         peer_info,         USR,  NONE, QCU_UPTO(qcu_peer_info, attr),          ALL,   none,   none,  none,   0) \
+	X(23,  PEER_INFO,         peer_info,         USR,  NONE, QCU_UPTO(qcu_peer_info, attr),          ALL,   none,   none,  none,   QCU_LOOKS) \
+	X(24,  VM_USE,            vm_use,            USR,  OUT,  QCU_UPTO(qcu_vm_use, buf),              FREE,  none,   none,  none,   QCU_LOOKS) \
 	X(32,  MALLOC,            malloc,            USR,  NONE, QCU_UPTO(qcu_malloc, size),             ALL,   none,   none,  none,   0) \
 	X(33,  FREE,              free,              POST, NONE, QCU_UPTO(qcu_free, ptr),                ALL,   none,   none,  none,   0) \
 	X(34,  HOST_REGISTER,     host_register,     USR,  STAY, QCU_UPTO(qcu_host_register, flags),     ALL,   none,   none,  none,   0) \

@@ -45,6 +45,8 @@ void usage_end(struct usage *u, unsigned int session)
 		atomic_store(&p->counts.calls[i], 0);
 	for (i = 0; i < COUNT_KINDS; i++)
 		atomic_store(&p->counts.n[i], 0);
+	atomic_store(&p->devices, 0);
+	atomic_store(&p->pid, 0);
 }
 
 static _Atomic uint64_t *count_of(struct usage_part *p, enum limit what, unsigned int device)
@@ -78,6 +80,39 @@ void budget_begin(struct budget *b, unsigned int session)
 {
 	if (b->vm)
 		b->part = &b->vm->part[session];
+}
+
+void budget_program(struct budget *b, uint32_t pid)
+{
+	atomic_store(&b->part->pid, pid);
+}
+
+void budget_uses(struct budget *b, unsigned int device)
+{
+	uint64_t bit = 1ull << device;
+
+	if (!(atomic_load_explicit(&b->part->devices, memory_order_relaxed) & bit))
+		atomic_fetch_or(&b->part->devices, bit);
+}
+
+void budget_leaves(struct budget *b, unsigned int device)
+{
+	atomic_fetch_and(&b->part->devices, ~(1ull << device));
+}
+
+unsigned int budget_users(const struct budget *b, unsigned int device, struct usage_user *users)
+{
+	unsigned int count = 0, i;
+
+	for (i = b->vm ? 1 : QCU_MAX_SESSIONS; i <= QCU_MAX_SESSIONS; i++) {
+		const struct usage_part *p = b->vm ? &b->vm->part[i] : b->part;
+
+		if (!(atomic_load(&p->devices) >> device & 1))
+			continue;
+		users[count].pid = atomic_load(&p->pid);
+		users[count++].bytes = atomic_load(&p->memory[device]);
+	}
+	return count;
 }
 
 static bool take(struct budget *b, enum limit what, unsigned int device, uint64_t n)
@@ -139,7 +174,7 @@ void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes)
 	atomic_fetch_add(&b->part->memory[device], bytes);
 }
 
-static uint64_t of_vm(const struct budget *b, unsigned int device)
+uint64_t budget_vm_used(const struct budget *b, unsigned int device)
 {
 	return b->vm ? usage_sum(b->vm, LIMIT_DEVICE_MEMORY, device)
 		     : atomic_load(&b->part->memory[device]);
@@ -148,17 +183,21 @@ static uint64_t of_vm(const struct budget *b, unsigned int device)
 bool budget_memory_over(const struct budget *b, unsigned int device)
 {
 	return atomic_load(&b->part->memory[device]) > b->limits.session[LIMIT_DEVICE_MEMORY] ||
-	       of_vm(b, device) > b->limits.vm[LIMIT_DEVICE_MEMORY];
+	       budget_vm_used(b, device) > b->limits.vm[LIMIT_DEVICE_MEMORY];
+}
+
+uint64_t budget_vm_total(const struct budget *b, uint64_t total)
+{
+	uint64_t vm = b->limits.vm[LIMIT_DEVICE_MEMORY];
+
+	return total > vm ? vm : total;
 }
 
 uint64_t budget_memory_total(const struct budget *b, uint64_t total)
 {
 	uint64_t session = b->limits.session[LIMIT_DEVICE_MEMORY];
-	uint64_t vm = b->limits.vm[LIMIT_DEVICE_MEMORY];
 
-	if (total > session)
-		total = session;
-	return total > vm ? vm : total;
+	return budget_vm_total(b, total > session ? session : total);
 }
 
 static uint64_t less(uint64_t limit, uint64_t used)
@@ -170,7 +209,7 @@ uint64_t budget_memory_left(const struct budget *b, unsigned int device, uint64_
 {
 	uint64_t own =
 		less(b->limits.session[LIMIT_DEVICE_MEMORY], atomic_load(&b->part->memory[device]));
-	uint64_t all = less(b->limits.vm[LIMIT_DEVICE_MEMORY], of_vm(b, device));
+	uint64_t all = less(b->limits.vm[LIMIT_DEVICE_MEMORY], budget_vm_used(b, device));
 
 	if (total > own)
 		total = own;

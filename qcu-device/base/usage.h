@@ -23,6 +23,8 @@ struct usage_part {
 	_Alignas(64) _Atomic uint64_t used[LIMIT_KINDS];
 	_Atomic uint64_t memory[USAGE_DEVICES]; /* LIMIT_DEVICE_MEMORY, of each GPU */
 	_Atomic uint64_t refused[LIMIT_KINDS];	/* how often a limit was in the way */
+	_Atomic uint64_t devices;		/* a bit for each that the program has used */
+	_Atomic uint32_t pid;			/* of the guest's program */
 	struct counts counts;
 };
 
@@ -41,6 +43,13 @@ void usage_end(struct usage *u, unsigned int session);
 /* Returns the sum over all sessions. For memory: on this device. */
 uint64_t usage_sum(struct usage *u, enum limit what, unsigned int device);
 
+/* A program that has used a device, and its memory there. What other mirrors wrote is not checked.
+ */
+struct usage_user {
+	uint32_t pid;
+	uint64_t bytes;
+};
+
 /* A mirror's view. */
 struct budget {
 	struct limits limits;
@@ -53,6 +62,14 @@ void budget_init(struct budget *b, const struct limits *limits, struct usage *vm
 		 unsigned int session);
 /* Gives the budget its session number. Nothing has been taken yet. */
 void budget_begin(struct budget *b, unsigned int session);
+
+/* The guest's program whose session it is. */
+void budget_program(struct budget *b, uint32_t pid);
+/* The program uses the device from now on, or no longer. */
+void budget_uses(struct budget *b, unsigned int device);
+void budget_leaves(struct budget *b, unsigned int device);
+/* Fills in which programs of the VM use the device: at most QCU_MAX_SESSIONS. Returns how many. */
+unsigned int budget_users(const struct budget *b, unsigned int device, struct usage_user *users);
 
 /* False: a limit is in the way, and nothing has been taken. */
 bool budget_take(struct budget *b, enum limit what, uint64_t n);
@@ -68,6 +85,10 @@ void budget_give_memory(struct budget *b, unsigned int device, uint64_t bytes);
  */
 void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes);
 bool budget_memory_over(const struct budget *b, unsigned int device);
+
+/* How much of a GPU's `total` bytes the VM may have at most, and how much it has. */
+uint64_t budget_vm_total(const struct budget *b, uint64_t total);
+uint64_t budget_vm_used(const struct budget *b, unsigned int device);
 
 /*
  * How much of a GPU's `total` bytes this session may have at most, and how much more it may take.

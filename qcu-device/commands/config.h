@@ -30,6 +30,7 @@ struct mir_config {
 	void *timed_out_ctx;
 	struct usage *usage; /* NULL: only the session's own limits apply */
 	unsigned int session;
+	uint32_t guest_pid;   /* of the session's program; 0: not known yet */
 	unsigned int poll_us; /* how long a lane polls for its next request before it sleeps */
 };
 

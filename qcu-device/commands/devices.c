@@ -65,6 +65,7 @@ int mir_do_device_reset(struct call *c)
 	mir_imports_end(m, &device);
 	for (limit = 0; limit < 3; limit++)
 		mir_limit_back(m, device, limit, 0);
+	budget_leaves(&m->budget, device);
 	return m->cfg.ops->device_reset(m->be, device);
 }
 
@@ -80,6 +81,30 @@ int mir_do_mem_info(struct call *c)
 	c->cmd->mem_info.free = free_bytes < left ? free_bytes : left;
 	c->cmd->mem_info.total = budget_memory_total(&c->m->budget, total);
 	return rc;
+}
+
+/* Does not ask the backend for free memory: for that, it would make a context. */
+int mir_do_vm_use(struct call *c)
+{
+	const struct budget *b = &c->m->budget;
+	struct usage_user users[QCU_MAX_SESSIONS];
+	struct qcu_device_desc desc = {0};
+	struct qcu_vm_use_desc use = {0};
+	unsigned int i;
+	int rc;
+
+	MIR_NEED(c, device_desc);
+	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
+	if (rc)
+		return rc;
+	use.total = budget_vm_total(b, desc.total_mem);
+	use.used = budget_vm_used(b, c->cmd->device);
+	use.count = budget_users(b, c->cmd->device, users);
+	for (i = 0; i < use.count; i++) {
+		use.user[i].pid = users[i].pid;
+		use.user[i].bytes = users[i].bytes;
+	}
+	return mir_buf_write(c, 0, &use, sizeof(use));
 }
 
 int mir_do_peer_access(struct call *c)

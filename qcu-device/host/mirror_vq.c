@@ -36,6 +36,7 @@ struct vq {
 	pthread_mutex_t lock; /* protects `ring` and `call_fd` */
 	struct mirror *m;
 	unsigned int session;
+	uint32_t guest_pid;
 	int kick_fd, call_fd, ctl_fd;
 	struct ring_chain chain;		      /* the chain that is being taken */
 	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: requests that are not answered */
@@ -342,6 +343,7 @@ static void take_session(struct vq *vq, const struct mirror_args *args)
 	vq->kick_fd = fds[0];
 	vq->call_fd = fds[1];
 	vq->session = job.session;
+	vq->guest_pid = job.guest_pid;
 	complain_context(job.session, job.guest_pid);
 	if (!find_ring(vq, args, &job))
 		_exit(MIRROR_EXIT_SETUP);
@@ -380,13 +382,14 @@ void mirror_vq_run(const struct mirror_args *args)
 	if (!args->warm)
 		take_session(&vq, args);
 	cfg.session = vq.session;
+	cfg.guest_pid = vq.guest_pid;
 	if (mir_create(&vq.m, &cfg))
 		_exit(MIRROR_EXIT_SETUP);
 	if (args->warm) {
 		mir_warm(vq.m);
 		prctl(PR_SET_NAME, "qcu-spare");
 		take_session(&vq, args);
-		mir_begin(vq.m, vq.session);
+		mir_begin(vq.m, vq.session, vq.guest_pid);
 	}
 	serve(&vq);
 }

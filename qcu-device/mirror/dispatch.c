@@ -113,6 +113,8 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	status = refused(&c, traits);
 	if (!status) {
 		enter(&c, traits);
+		if (cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
+			budget_uses(&m->budget, cmd->device);
 		status = functions[cmd->op](&c);
 		if (c.waited && !status && !(traits & (QCU_PARKS | QCU_ALONE)))
 			status = mir_watch_error(m);

@@ -154,6 +154,7 @@ static void begin_budget(struct mirror *m)
 	unsigned int i;
 
 	budget_init(&m->budget, cfg->limits, cfg->usage, cfg->session);
+	budget_program(&m->budget, cfg->guest_pid);
 	for (i = 0; cfg->mem && i < cfg->mem->count; i++)
 		ram += cfg->mem->regions[i].size;
 	limits_for_ram(l, cfg->mem ? ram : UINT64_MAX);
@@ -278,10 +279,11 @@ void mir_warm(struct mirror *m)
 		(void)m->cfg.ops->mem_info(m->be, 0, &free_bytes, &total);
 }
 
-void mir_begin(struct mirror *m, unsigned int session)
+void mir_begin(struct mirror *m, unsigned int session, uint32_t guest_pid)
 {
 	m->cfg.session = session;
 	budget_begin(&m->budget, session);
+	budget_program(&m->budget, guest_pid);
 	use_counts(m);
 }
 

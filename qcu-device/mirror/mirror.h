@@ -28,7 +28,7 @@ int mir_create(struct mirror **m, const struct mir_config *cfg);
 void mir_warm(struct mirror *m);
 
 /* Gives a session to a mirror that was made without one. Nothing has been submitted yet. */
-void mir_begin(struct mirror *m, unsigned int session);
+void mir_begin(struct mirror *m, unsigned int session, uint32_t guest_pid);
 
 /* Counts a request that takes `bytes` of memory until it is done. False: that is too much. */
 bool mir_take_request(struct mirror *m, size_t bytes);

@@ -444,13 +444,98 @@ static void one_gpu(void **state)
 	assert_int_equal(mem_info().free, 0);
 }
 
+static int vm_use(unsigned int device, struct qcu_vm_use_desc *use, uint64_t len)
+{
+	struct qCUcmd c = CMD(VM_USE, vm_use, .buf = {1, len});
+	const struct qcu_seg room = {(uintptr_t)use, len};
+
+	memset(use, 0xff, sizeof(*use));
+	c.device = (uint8_t)device;
+	c.flags = QCU_F_SEGS;
+	return ask_with(&c, NULL, &room, 1);
+}
+
+/* What a program sees of the others in its VM: those that have used the device, and their memory.
+ */
+static void users(void **state)
+{
+	struct qcu_device_desc desc;
+	const struct qcu_seg room = {(uintptr_t)&desc, sizeof(desc)};
+	struct qCUcmd look = CMD(DEVICE_INFO, device_info, .buf = {1, sizeof(desc)});
+	struct qcu_vm_use_desc use;
+	struct mirror *first;
+	uint64_t p;
+
+	(void)state;
+	limits.vm[LIMIT_DEVICE_MEMORY] = 50 * MIB;
+	limits.session[LIMIT_DEVICE_MEMORY] = 45 * MIB;
+	mirror = first = new_mirror(1);
+	other = new_mirror(2);
+	mir_begin(first, 1, 111);
+	mir_begin(other, 2, 222);
+	assert_int_equal(vm_use(1, &use, sizeof(use)), QCU_ERR_InvalidDevice);
+	assert_int_not_equal(vm_use(0, &use, sizeof(use) - 1), 0);
+	assert_int_equal(use.count, UINT32_MAX);
+
+	/* Who only looks does not count. */
+	look.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&look, NULL, &room, 1), 0);
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.total, 50 * MIB);
+	assert_int_equal(use.used, 0);
+	assert_int_equal(use.count, 0);
+	assert_int_equal(use.rsvd, 0);
+
+	assert_int_equal(alloc(40 * MIB, &p), 0);
+	mirror = other;
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.used, 40 * MIB);
+	assert_int_equal(use.count, 1);
+	assert_int_equal(use.user[0].pid, 111);
+	assert_int_equal(use.user[0].bytes, 40 * MIB);
+	assert_int_equal(use.user[1].pid, 0);
+	assert_int_equal(device_sync(), 0);
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.count, 2);
+	assert_int_equal(use.user[1].pid, 222);
+	assert_int_equal(use.user[1].bytes, 0);
+
+	/* After a reset the program does not use the device any more; nor after its end. */
+	mirror = first;
+	assert_int_equal(ask(CMD(DEVICE_RESET, device_reset, 0)), 0);
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.used, 0);
+	assert_int_equal(use.count, 1);
+	assert_int_equal(use.user[0].pid, 222);
+	mir_destroy(other);
+	other = NULL;
+	usage_end(usage, 2);
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.count, 0);
+}
+
+/* A mirror that shares with no other knows only itself. */
+static void lonely_user(void **state)
+{
+	struct mir_config cfg = {.ops = &be_soft, .session = 7, .guest_pid = 777};
+	struct qcu_vm_use_desc use;
+
+	(void)state;
+	assert_int_equal(mir_create(&mirror, &cfg), 0);
+	assert_int_equal(device_sync(), 0);
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.count, 1);
+	assert_int_equal(use.user[0].pid, 777);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, reset, end)
 	static const struct CMUnitTest tests[] = {
 		T(pooled_memory), T(kept_memory),  T(pools),	     T(arrays),
 		T(textures),	  T(graphs),	   T(device_limits), T(print_buffer),
-		T(module_text),	  T(kept_kernels), T(one_gpu),
+		T(module_text),	  T(kept_kernels), T(one_gpu),	     T(users),
+		T(lonely_user),
 	};
 #undef T
 
