@@ -78,3 +78,4 @@ PARTS += $(B)/qcu-library/libcudart.so.13
 
 include qcu-library/driver_api/libcuda.mk
 include qcu-library/cuda12/cuda12.mk
+include qcu-library/nvml/nvml.mk

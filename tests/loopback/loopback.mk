@@ -70,3 +70,10 @@ $(foreach t,driver_malloc exit,$(eval $(B)/tests/loopback/$(t)_backend.so: $(cal
 $(addprefix $(B)/tests/loopback/,driver_malloc_backend.so exit_backend.so): $(SOFT_LIB)
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SOFT_LIB) $(SOFT_LIBS)
+
+# Another library, which has a mirror of its own. It loads a backend that is not there.
+LOOPBACK_TESTS += $(if $(SAN),,nvml)
+$(B)/tests/loopback/nvml: $(call loopback_objs,nvml) $(B)/loopback/libnvidia-ml.so.1
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/loopback -l:libnvidia-ml.so.1 -ldl \
+		'-Wl,-rpath,$$ORIGIN/../../loopback'

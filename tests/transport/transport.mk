@@ -21,3 +21,9 @@ $(B)/loopback/libcuda.so.1: $(DRIVER_LIBRARY) $(LOOPBACK_LIBRARY)
 $(B)/loopback/libcudart.so.12: $(CUDA12_LIBRARY) $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)
 	cp $< $@
+
+# libnvidia-ml.so.1 with a mirror of its own in the program's process.
+$(B)/loopback/libnvidia-ml.so.1: $(NVML_OBJS) $(addprefix $(B)/tests/transport/,nvml_host.o settings.o) \
+		$(MIRROR_LIB) $(SOFT_LIB)
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) $(NVML_LDFLAGS) -o $@ $^ $(SOFT_LIBS)

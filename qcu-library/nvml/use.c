@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What this VM uses of a device: its memory, and its programs. Other VMs and the host's programs
+ * are not seen.
+ */
+#include "qcu-library/nvml/api.h"
+#include "qcu-library/nvml/state.h"
+
+static nv_return memory(nv_device_t device, nv_memory *to)
+{
+	struct qcu_vm_use_desc use;
+	nv_return err = qcul_nvml_use(device, &use);
+
+	if (err)
+		return err;
+	to->total = use.total;
+	to->used = use.used < use.total ? use.used : use.total;
+	to->free = to->total - to->used;
+	return NV_SUCCESS;
+}
+
+nv_return nvmlDeviceGetMemoryInfo(nv_device_t device, nv_memory *to)
+{
+	nv_return err = qcul_nvml_check(device);
+
+	if (err)
+		return err;
+	return to ? memory(device, to) : NV_INVALID_ARGUMENT;
+}
+
+nv_return nvmlDeviceGetMemoryInfo_v2(nv_device_t device, nv_memory_v2 *to)
+{
+	nv_return err = qcul_nvml_check(device);
+	nv_memory now;
+
+	if (err)
+		return err;
+	if (!to)
+		return NV_INVALID_ARGUMENT;
+	if (to->version != NV_VERSION(nv_memory_v2, 2))
+		return NV_ARGUMENT_VERSION_MISMATCH;
+	err = memory(device, &now);
+	if (err)
+		return err;
+	to->total = now.total;
+	to->reserved = 0;
+	to->free = now.free;
+	to->used = now.used;
+	return NV_SUCCESS;
+}
+
+/*
+ * Writes the programs to one of the lists. *count is the room before, and how many there are after
+ * the call.
+ */
+static nv_return processes(nv_device_t device, unsigned int *count, nv_process_v1 *list_v1,
+			   nv_process *list)
+{
+	nv_return err = qcul_nvml_check(device);
+	struct qcu_vm_use_desc use;
+	unsigned int room, i;
+
+	if (err)
+		return err;
+	if (!count || (*count && !list && !list_v1))
+		return NV_INVALID_ARGUMENT;
+	err = qcul_nvml_use(device, &use);
+	if (err)
+		return err;
+	room = *count;
+	*count = use.count;
+	if (room < use.count)
+		return NV_INSUFFICIENT_SIZE;
+	for (i = 0; i < use.count; i++) {
+		if (list)
+			list[i] = (nv_process){
+				.pid = use.user[i].pid,
+				.bytes = use.user[i].bytes,
+				.gpu_instance = NV_NO_INSTANCE,
+				.compute_instance = NV_NO_INSTANCE,
+			};
+		else
+			list_v1[i] = (nv_process_v1){
+				.pid = use.user[i].pid,
+				.bytes = use.user[i].bytes,
+			};
+	}
+	return NV_SUCCESS;
+}
+
+nv_return nvmlDeviceGetComputeRunningProcesses(nv_device_t device, unsigned int *count,
+					       nv_process_v1 *list)
+{
+	return processes(device, count, list, NULL);
+}
+
+nv_return nvmlDeviceGetComputeRunningProcesses_v2(nv_device_t device, unsigned int *count,
+						  nv_process *list)
+{
+	return processes(device, count, NULL, list);
+}
+
+nv_return nvmlDeviceGetComputeRunningProcesses_v3(nv_device_t device, unsigned int *count,
+						  nv_process *list)
+{
+	return processes(device, count, NULL, list);
+}
+
+/* No program uses graphics, and none a server of MPS. */
+static nv_return none(nv_device_t device, unsigned int *count, const void *list)
+{
+	nv_return err = qcul_nvml_check(device);
+
+	if (err)
+		return err;
+	if (!count || (*count && !list))
+		return NV_INVALID_ARGUMENT;
+	*count = 0;
+	return NV_SUCCESS;
+}
+
+#define NO_PROCESSES(name)                                                             \
+	nv_return name(nv_device_t device, unsigned int *count, nv_process_v1 *list)   \
+	{                                                                              \
+		return none(device, count, list);                                      \
+	}                                                                              \
+	nv_return name##_v2(nv_device_t device, unsigned int *count, nv_process *list) \
+	{                                                                              \
+		return none(device, count, list);                                      \
+	}                                                                              \
+	nv_return name##_v3(nv_device_t device, unsigned int *count, nv_process *list) \
+	{                                                                              \
+		return none(device, count, list);                                      \
+	}
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
