@@ -7,7 +7,7 @@
 #
 # Files keep their host paths. The loader searches only some folders by itself. A
 # library from another folder also gets a link in one of these folders, so that the
-# guest needs no loader cache. libcudart and libcuda are always ours, never the host's.
+# guest needs no loader cache. libcudart, libcuda and libnvidia-ml are always ours, never the host's.
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
@@ -57,7 +57,7 @@ pack_libraries() {
 	local name path
 	while read -r name path; do
 		case $name in
-		libcudart.so* | libcuda.so*)
+		libcudart.so* | libcuda.so* | libnvidia-ml.so*)
 			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue
@@ -199,18 +199,20 @@ write_program() {
 # loader looks first.
 pack_for_root() {
 	cp "$enter" "$tmp/stage/qcu/run/enter"
-	[ ! -e "$library" ] || pack_file "$library" /qcu/lib/libcudart.so.13
-	pack_driver_api
+	pack_ours /qcu/lib
 	library_path=/qcu/lib
 }
 
-# pack_driver_api [FOLDER]: our libcuda.so.1, which needs libcudart.so.13 in its own folder.
-pack_driver_api() {
-	local f=${library%/*}/libcuda.so.1 dir
-	[ -e "$f" ] || return 0
-	for dir in /qcu/lib "$@"; do
-		pack_file "$f" "$dir/libcuda.so.1"
+# pack_ours FOLDER...: packs our libraries into these folders of the guest, and qcu-smi.
+pack_ours() {
+	local dir name from=${library%/*}
+	[ -e "$library" ] || return 0
+	for name in libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1; do
+		for dir in "$@"; do
+			[ ! -e "$from/$name" ] || pack_file "$from/$name" "$dir/$name"
+		done
 	done
+	[ ! -e "$from/qcu-smi" ] || pack_file "$from/qcu-smi" /qcu/bin/qcu-smi
 }
 
 # pack_programs: the program, or the script, and all files that they need.
@@ -224,18 +226,8 @@ pack_programs() {
 	for f in "${with[@]}"; do
 		pack_program "$f" "/qcu/bin/${f##*/}"
 	done
-	if [ -e "$library" ]; then
-		pack_file "$library" "$lib_dir/libcudart.so.13"
-		pack_file "$library" /qcu/lib/libcudart.so.13
-		pack_driver_api "$lib_dir"
-		# For programs that were compiled for CUDA 12. It needs the other library.
-		f=${library%.13}.12
-		[ ! -e "$f" ] || {
-			pack_file "$f" "$lib_dir/libcudart.so.12"
-			pack_file "$f" /qcu/lib/libcudart.so.12
-		}
-		to_link+=("$library")
-	fi
+	pack_ours "$lib_dir" /qcu/lib
+	[ ! -e "$library" ] || to_link+=("$library")
 	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"
 }
 

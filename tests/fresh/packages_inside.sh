@@ -56,6 +56,8 @@ must "no backend beside it" test -e /usr/libexec/qcuda/be_cuda.so
 must "no page about qcu-device" man -w qcu-device
 must "no device in QEMU" qcuda-qemu-system-x86_64 -device virtio-qcuda-pci,help
 [ "$(loader)" = /usr/lib/qcuda/libcudart.so.13 ] || bad "a program would get $(loader)"
+must "no libnvidia-ml.so.1" test -e /usr/lib/qcuda/libnvidia-ml.so.1
+must "qcu-smi does not start" qcu-smi --help
 for k in /usr/src/linux-headers-*-amd64; do
 	k=${k#/usr/src/linux-headers-}
 	dkms status | grep -F "qcuda/0.1~old, $k, " | grep ': installed' >/dev/null || bad "no driver for $k: $(dkms status)"

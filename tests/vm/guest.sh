@@ -117,7 +117,7 @@ programs() {
 	for _p in /qcu/bin/*; do
 		_p=${_p##*/}
 		case $_p in
-		qcu-run | sleeper | crash) ;;
+		qcu-run | qcu-smi | sleeper | crash) ;;
 		illegal_access)
 			for _n in 0 1 2; do
 				expect "$1$_p-$_n" 0 "$_p" $_n

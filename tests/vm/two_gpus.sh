@@ -10,4 +10,6 @@ boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
 for program in device_query peer_access two_devices multi_thread; do
 	expect $program 0 $program
 done
+begin smi
+qcu-smi >$log && grep -q '^1 .*software GPU' $log && pass || fail "exit code $?"
 END
