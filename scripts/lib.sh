@@ -119,6 +119,17 @@ scratch() {
 	at_exit "rm -rf '$work'"
 }
 
+# Sets the array $pip to a command. Meson's environment has pip, too. Otherwise one is made in the scratch
+# folder.
+find_pip() {
+	pip=("$cache/venv/bin/python" -m pip)
+	"${pip[@]}" --version >/dev/null 2>&1 && return
+	pip=(python3 -m pip)
+	"${pip[@]}" --version >/dev/null 2>&1 && return
+	python3 -m venv "$work/venv" >/dev/null 2>&1 || die "there is no pip, and no Python environment can be made"
+	pip=("$work/venv/bin/python" -m pip)
+}
+
 # fingerprint FILE_OR_FOLDER...: prints 12 characters of a hash over all files that a cached result
 # depends on.
 fingerprint() {
