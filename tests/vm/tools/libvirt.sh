@@ -1,0 +1,222 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# qcu attach and qcu detach with libvirt itself, as an ordinary user's session: a domain gets a device, is
+# started, and a CUDA program runs in it, also after another qcu-device has taken the place of the first.
+# When the device is taken away, the domain is as it was.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+skip_all() {
+	echo "@skip libvirt $*"
+	exit
+}
+
+# ---- a libvirt of our own ----
+
+missing=
+for p in virsh libvirtd; do
+	PATH=$PATH:/usr/sbin type -P $p >/dev/null || missing=1
+done
+if [ -n "$missing" ]; then
+	[ "$(id -u)" -eq 0 ] || skip_all 'libvirt is not installed'
+	scripts/deps --no-cuda --libvirt || skip_all 'libvirt cannot be installed'
+fi
+qemu=$(scripts/build-qemu --print-dir) || skip_all 'our QEMU was not built'
+guest_dir=$(scripts/build-guest | tail -n 1)
+
+# Root has no session of its own: its libvirt is that of the system. So nobody has one, and what it uses is
+# copied to where it may read.
+me=(env)
+[ "$(id -u)" -ne 0 ] || me=(setpriv --reuid 65534 --regid 65534 --clear-groups env)
+mkdir "$tmp/home" "$tmp/runtime"
+chmod 700 "$tmp/home" "$tmp/runtime"
+chmod 711 "$tmp"
+[ "$(id -u)" -ne 0 ] || chown 65534:65534 "$tmp/home" "$tmp/runtime"
+cp -r "$qemu" "$tmp/qemu"
+cp "$guest_dir/vmlinux" "$tmp/vmlinux"
+emulator=$tmp/qemu/bin/qemu-system-x86_64
+as_user() {
+	"${me[@]}" -i PATH="$PATH:/usr/sbin" LC_ALL=C HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" "$@"
+}
+as_user libvirtd >"$tmp/libvirtd.log" 2>&1 &
+libvirtd=$!
+uri="qemu+unix:///session?socket=$tmp/runtime/libvirt/libvirt-sock"
+virsh() {
+	command virsh --quiet --connect "$uri" "$@"
+}
+
+device=
+finish() {
+	virsh destroy guest >/dev/null 2>&1
+	kill "$libvirtd" $device 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$tmp"
+}
+trap finish EXIT
+for ((i = 0; i < 100 * slow; i++)); do
+	! virsh list >/dev/null 2>&1 || break
+	kill -0 "$libvirtd" 2>/dev/null || break
+	sleep 0.1
+done
+virsh list >/dev/null || {
+	tail -n 3 "$tmp/libvirtd.log"
+	skip_all 'libvirt does not start here'
+}
+
+# ---- the guest: our kernel, and an init that runs one program again and again ----
+
+stage=$tmp/stage
+mkdir -p "$stage/qcu/bin" "$stage/qcu/lib"
+cp "$guest/vector_add" "$stage/qcu/bin/"
+cp "$B/qcu-library/libcudart.so.13" "$stage/qcu/lib/"
+cp "$B/qcu-driver/qcuda.ko" "$stage/qcu/"
+while read -r lib; do
+	mkdir -p "$stage${lib%/*}"
+	cp -L "$lib" "$stage$lib"
+done < <(ldd "$guest/vector_add" "$B/qcu-library/libcudart.so.13" | grep -v libcudart |
+	sed -n -E 's/^[^/]*(\/[^ ]*) \(0x.*/\1/p' | sort -u)
+cat >"$stage/qcu/init" <<'END'
+#!/bin/sh
+export PATH=/bin:/qcu/bin LD_LIBRARY_PATH=/qcu/lib:/usr/lib/x86_64-linux-gnu:/lib/x86_64-linux-gnu
+mount -t devtmpfs dev /dev
+mount -a
+exec </dev/null >/dev/ttyS0 2>&1
+modprobe virtio_pci
+insmod /qcu/qcuda.ko
+while :; do
+	vector_add >/tmp/log
+	rc=$?
+	[ $rc -eq 0 ] || cat /tmp/log
+	echo "program: $rc"
+	sleep 1
+done
+END
+chmod +x "$stage/qcu/init"
+(cat "$guest_dir/base.cpio" && cd "$stage" && find . -mindepth 1 -print0 | sort -z |
+	cpio -0 -o -H newc -R 0:0 --quiet) >"$tmp/initrd"
+console=$tmp/home/console
+
+cat >"$tmp/domain.xml" <<END
+<domain type='qemu'>
+  <name>guest</name>
+  <memory unit='MiB'>512</memory>
+  <vcpu>1</vcpu>
+  <os>
+    <type arch='x86_64' machine='q35'>hvm</type>
+    <kernel>$tmp/vmlinux</kernel>
+    <initrd>$tmp/initrd</initrd>
+    <cmdline>console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rdinit=/qcu/init</cmdline>
+  </os>
+  <features><acpi/><apic/></features>
+  <devices>
+    <emulator>$emulator</emulator>
+    <controller type='usb' model='none'/>
+    <memballoon model='none'/>
+    <serial type='file'><source path='$console'/></serial>
+  </devices>
+</domain>
+END
+
+# ---- bad input ----
+
+attach=("$qcu" attach --connect "$uri")
+detach=("$qcu" detach --connect "$uri")
+expect_host wrong-uri 2 'virsh: .*(no connection driver|failed to connect)' "$qcu" attach --connect none:///session guest
+expect_host no-libvirt-there 2 'virsh: failed to connect' \
+	"$qcu" attach --connect "qemu+unix:///session?socket=$tmp/none" guest
+expect_host no-such-domain 2 "virsh: failed to get domain 'guest'" "${attach[@]}" guest
+expect_host detach-no-such-domain 2 "virsh: failed to get domain 'guest'" "${detach[@]}" guest
+
+virsh define "$tmp/domain.xml" >/dev/null
+as_it_is() {
+	virsh dumpxml --inactive --security-info guest
+}
+as_it_is >"$tmp/before.xml"
+expect_host nothing-to-detach 0 'nothing to do' "${detach[@]}" guest
+sed "s|</memory>|</memory><memoryBacking><access mode='private'/></memoryBacking>|" "$tmp/domain.xml" >"$tmp/private.xml"
+virsh define "$tmp/private.xml" >/dev/null
+expect_host private-memory 2 'asks for private memory' "${attach[@]}" guest
+virsh undefine guest >/dev/null
+virsh define "$tmp/domain.xml" >/dev/null
+as_it_is >"$tmp/before.xml"
+
+# ---- attach, detach ----
+
+socket=$tmp/qcu.sock
+same_as() {
+	as_it_is | diff "$1" -
+}
+expect_host print 0 "path=$socket" "${attach[@]}" --print --socket "$socket" --sessions 4 guest
+expect_host print-args 0 'size=512M,share=on' "${attach[@]}" --qemu-args guest
+if same_as "$tmp/before.xml"; then echo '@ok print-changes-nothing'; else echo '@FAIL print-changes-nothing'; fi
+expect_host attach 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+expect_host what-starts-it 0 "qcu-device --socket $socket" "${attach[@]}" --socket "$socket" --sessions 4 guest
+expect_host twice 0 'has this qCUDA device already' "${attach[@]}" --socket "$socket" --sessions 4 guest
+as_it_is >"$tmp/with.xml"
+expect_host shared-memory 0 "<access mode='shared'/>" cat "$tmp/with.xml"
+expect_host detach 0 'the device of guest is taken away' "${detach[@]}" guest
+if same_as "$tmp/before.xml"; then echo '@ok as-before'; else echo '@FAIL as-before'; fi
+expect_host attach-again 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+if same_as "$tmp/with.xml"; then echo '@ok as-with-it'; else echo '@FAIL as-with-it'; fi
+expect_host other-sessions 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 5 guest
+expect_host and-back 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+if same_as "$tmp/with.xml"; then echo '@ok nothing-is-left-of-it'; else echo '@FAIL nothing-is-left-of-it'; fi
+
+# ---- a program in the domain ----
+
+serve() {
+	"$B/qcu-device/qcu-device" --socket "$socket" --gpu soft --sessions 4 >>"$tmp/device.log" 2>&1 </dev/null &
+	device=$!
+	until [ -S "$socket" ] || ! kill -0 $device 2>/dev/null; do sleep 0.05; done
+	chmod 666 "$socket"
+}
+
+# said PATTERN FROM: waits for a line in the console after the first FROM lines.
+said() {
+	local i
+	for ((i = 0; i < 600 * slow; i++)); do
+		if tail -n "+$(($2 + 1))" "$console" 2>/dev/null | tr -d '\r' | grep -E "$1" >/dev/null; then
+			return
+		fi
+		sleep 0.2
+	done
+	return 1
+}
+
+# result NAME CODE: the result of a test that ended with this code.
+result() {
+	if [ "$2" -eq 0 ]; then
+		echo "@ok $1"
+	else
+		tail -n 20 "$console" "$tmp/device.log" "$tmp"/home/.cache/libvirt/qemu/log/guest.log 2>/dev/null
+		echo "@FAIL $1"
+	fi
+}
+
+serve
+expect_host socket-is-good 0 'nothing to do$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+virsh start guest
+result start $?
+[ "$(virsh domstate guest)" = running ] || exit 0
+said '^program: 0$' 0
+result program-runs $?
+expect_host running 0 'takes effect when it is started the next time' \
+	"${attach[@]}" --socket "$socket" --sessions 6 guest
+expect_host running-and-back 0 'takes effect' "${attach[@]}" --socket "$socket" --sessions 4 guest
+
+kill -KILL "$device"
+wait "$device" 2>/dev/null
+lines=$(wc -l <"$console")
+said '^program: [1-9]' "$lines"
+result error-without-device $?
+lines=$(wc -l <"$console")
+serve
+said '^program: 0$' "$lines"
+result program-runs-with-the-next-device $?
+
+expect_host detach-running 0 'takes effect' "${detach[@]}" guest
+virsh destroy guest >/dev/null
+expect_host stopped 0 'nothing to do' "${detach[@]}" guest
+if same_as "$tmp/before.xml"; then echo '@ok as-before-after-all'; else echo '@FAIL as-before-after-all'; fi
+grep -v -E '^program:|: ok$' "$console" | tr -d '\r' >"$klogs/$script"
+if scripts/scan-klog "$klogs/$script"; then echo '@ok kernel-log'; else echo '@FAIL kernel-log'; fi
