@@ -107,6 +107,7 @@ write_environment() {
 		*) echo "export $name=$(quote "${entry#*=}")" ;;
 		esac
 	done <"/proc/$$/environ"
+	[ -z "$interactive" ] || [ -n "$other_root" ] || echo "export PS1='qcu:\w\\$ '"
 	echo "umask $user_umask"
 	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
 	write_preloads
@@ -128,7 +129,7 @@ write_preloads() {
 	# calls qcu-run for those that need it. A program that has the runtime gets our library from the
 	# start, so that its malloc is ours, too.
 	# Another root's C library may be too old for the module, and would say so for each program.
-	if [ "$mode" = run ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ] &&
+	if [ "$mode" != vm ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ] &&
 		[[ ${other_root:-/} == / || $linked == static* ]]; then
 		echo 'export LD_AUDIT=/qcu/lib/libqcuda-loader.so'
 		[[ $linked != static* ]] || before+=("/qcu/lib/libcudart.so.${linked#static }")
@@ -163,6 +164,13 @@ write_users() {
 	} >"$tmp/stage/etc/group"
 }
 
+# terminal: prints what starts a program on a terminal of the guest, of the size of ours.
+terminal() {
+	local rows cols
+	read -r rows cols < <(stty size 2>/dev/null) || true
+	printf ' /qcu/run/pty %s %s' "${rows:-24}" "${cols:-80}"
+}
+
 # With another root, qcu-enter goes there, becomes the user, and starts the program.
 write_enter() {
 	local a groups=
@@ -170,6 +178,7 @@ write_enter() {
 	[ "$uid" -eq 0 ] || groups=$(id -G | tr ' ' ,)
 	printf 'exec /qcu/run/enter /root/new %s %s %s %s' "$uid" "$([ "$uid" -eq 0 ] && echo 0 || echo "$gid")" \
 		"$(quote "$groups")" "$(quote "$cwd")"
+	[ -z "$interactive" ] || terminal
 	for a in "${args[@]}"; do
 		printf ' %s' "$(quote "$a")"
 	done
@@ -189,6 +198,7 @@ write_program() {
 	else
 		printf 'exec'
 	fi
+	[ -z "$interactive" ] || terminal
 	for a in "${args[@]}"; do
 		printf ' %s' "$(quote "$a")"
 	done
@@ -215,11 +225,22 @@ pack_ours() {
 	[ ! -e "$from/qcu-smi" ] || pack_file "$from/qcu-smi" /qcu/bin/qcu-smi
 }
 
+# What programs need that somebody starts in a shell. What else one needs comes with --with.
+pack_usual_libraries() {
+	local name
+	for name in libc.so.6 libm.so.6 libstdc++.so.6 libgcc_s.so.1 libdl.so.2 libpthread.so.0 librt.so.1; do
+		[ ! -e "$lib_dir/$name" ] || pack_file "$lib_dir/$name" "$lib_dir/$name"
+	done
+	pack_file /lib64/ld-linux-x86-64.so.2 /lib64/ld-linux-x86-64.so.2
+}
+
 # pack_programs: the program, or the script, and all files that they need.
 pack_programs() {
 	local f
 	if [ "$mode" = vm ]; then
 		cp "$script" "$tmp/stage/qcu/run/script"
+	elif [ "$mode" = shell ]; then
+		pack_usual_libraries
 	else
 		pack_program "$program" "$(absolute "$program")"
 	fi
@@ -248,8 +269,9 @@ pack_guest() {
 		# The module's C library is a second one, whose search for the dynamic linker starts anew.
 		pack_link /lib64/ld-linux-x86-64.so.2 "$lib_dir/ld-linux-x86-64.so.2"
 	fi
+	[ -z "$interactive" ] || cp "$pty" "$tmp/stage/qcu/run/pty"
 	# Another root's C library may be older than the one that this machine's libstdbuf needs.
-	if [ -t 1 ] && [ "${other_root:-/}" = / ] && [ -e /usr/libexec/coreutils/libstdbuf.so ]; then
+	if [ -t 1 ] && [ -z "$interactive" ] && [ "${other_root:-/}" = / ] && [ -e /usr/libexec/coreutils/libstdbuf.so ]; then
 		pack_file /usr/libexec/coreutils/libstdbuf.so /qcu/lib/libstdbuf.so
 	fi
 	if [ -n "$other_root" ]; then
@@ -268,7 +290,7 @@ pack_guest() {
 	write_users
 	{
 		# The script of the vm command runs as root in the guest.
-		[ "$mode" = run ] || user=root
+		[ "$mode" != vm ] || user=root
 		home=${HOME:-}
 		! is_shared "$home" || home=
 		echo "user=$user uid=$uid gid=$gid home=$(quote "${home%/}")"

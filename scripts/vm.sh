@@ -93,9 +93,24 @@ tell() {
 		sed "s/^/$self:   /" >&"$notes"
 }
 
+# The terminal hands over each key as it is typed while a shell of the guest has it. cook gives it back.
+terminal_was=''
+raw() {
+	[ -n "$interactive" ] || return 0
+	terminal_was=$(stty -g 2>/dev/null) || return 0
+	at_exit cook
+	stty raw -echo
+}
+
+cook() {
+	[ -z "$terminal_was" ] || stty "$terminal_was"
+	terminal_was=
+}
+
 # fail MESSAGE [LOG]: the VM or qcu-device failed. Prints the end of its LOG, saves the kernel log
 # and ends with exit code 125.
 fail() {
+	cook
 	end_logs
 	[ -z "${2:-}" ] || whole "$2" >"$tmp/why"
 	tell "$1" ${2:+"$tmp/why"}
@@ -338,6 +353,7 @@ drain() {
 check_time() {
 	local limit=$((timeout * slow))
 	if [ $limit -gt 0 ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((limit * 1000000)) ]; then
+		cook
 		note "ended after $limit s"
 		end_logs
 		save_klog
@@ -372,6 +388,7 @@ check_health() {
 finish_vm() {
 	local code=0
 	drain
+	cook
 	monitor '{"execute":"quit"}' || true
 	for _ in {1..250}; do
 		alive "$qemu_pid" || break
@@ -413,6 +430,7 @@ run_vm() {
 			case $line in
 			run)
 				running=1
+				raw
 				say "the program starts after $(((${EPOCHREALTIME/./} - launched) / 1000)) ms"
 				;;
 			exit\ *)

@@ -134,6 +134,7 @@ as_it_is() {
 as_it_is >"$tmp/before.xml"
 expect_host nothing-to-detach 0 'nothing to do' "${detach[@]}" guest
 sed "s|</memory>|</memory><memoryBacking><access mode='private'/></memoryBacking>|" "$tmp/domain.xml" >"$tmp/private.xml"
+virsh undefine guest >/dev/null
 virsh define "$tmp/private.xml" >/dev/null
 expect_host private-memory 2 'asks for private memory' "${attach[@]}" guest
 virsh undefine guest >/dev/null
