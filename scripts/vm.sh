@@ -34,7 +34,8 @@ confined() {
 	[ ${#qemu_args[@]} -gt 0 ] || files=(
 		--read /usr --read /bin --read /lib --read /lib64 --read /etc/ld.so.cache
 		--read /etc/localtime --read /dev/urandom --write /dev/null --write /dev/kvm
-		--read "$qemu_files" --read "$guest_dir" --write "$tmp" ${share:+--share "$share"}
+		--read "$qemu_files" ${guest_dir:+--read "$guest_dir"} --write "$tmp" ${share:+--share "$share"}
+		"${disk_files[@]}" ${seed:+--read "$seed"} ${packages:+--read "$packages"}
 	)
 	# With the root /, the guest would see /sys through QEMU, which does without, too.
 	[ ${#files[@]} -eq 0 ] || [ "$other_root" = / ] || files+=(--read /sys)
@@ -95,9 +96,13 @@ tell() {
 
 # The terminal hands over each key as it is typed while a shell of the guest has it. cook gives it back.
 terminal_was=''
+remember_terminal() {
+	terminal_was=$(stty -g 2>/dev/null) || true
+}
+
 raw() {
 	[ -n "$interactive" ] || return 0
-	terminal_was=$(stty -g 2>/dev/null) || return 0
+	remember_terminal
 	at_exit cook
 	stty raw -echo
 }
@@ -196,7 +201,7 @@ name_of() {
 start_device() {
 	local cmd=("$device" --socket "$tmp/qcu.sock" --gpu "$gpu" --map "$map" --sessions "$sessions")
 	[ -z "$verbose" ] || cmd+=(--verbose)
-	cmd+=(--name "$(name_of "${name:-${script:-${args[0]}}}")")
+	cmd+=(--name "$(name_of "${name:-${disk:-${script:-${args[0]}}}}")")
 	hush
 	at_exit stop_all
 	log_pipe device.log

@@ -5,6 +5,8 @@
 # When the device is taken away, the domain is as it was.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/vm/again.sh
+. tests/vm/again.sh
 
 skip_all() {
 	echo "@skip libvirt $*"
@@ -63,37 +65,9 @@ virsh list >/dev/null || {
 	skip_all 'libvirt does not start here'
 }
 
-# ---- the guest: our kernel, and an init that runs one program again and again ----
+# ---- the guest ----
 
-stage=$tmp/stage
-mkdir -p "$stage/qcu/bin" "$stage/qcu/lib"
-cp "$guest/vector_add" "$stage/qcu/bin/"
-cp "$B/qcu-library/libcudart.so.13" "$stage/qcu/lib/"
-cp "$B/qcu-driver/qcuda.ko" "$stage/qcu/"
-while read -r lib; do
-	mkdir -p "$stage${lib%/*}"
-	cp -L "$lib" "$stage$lib"
-done < <(ldd "$guest/vector_add" "$B/qcu-library/libcudart.so.13" | grep -v libcudart |
-	sed -n -E 's/^[^/]*(\/[^ ]*) \(0x.*/\1/p' | sort -u)
-cat >"$stage/qcu/init" <<'END'
-#!/bin/sh
-export PATH=/bin:/qcu/bin LD_LIBRARY_PATH=/qcu/lib:/usr/lib/x86_64-linux-gnu:/lib/x86_64-linux-gnu
-mount -t devtmpfs dev /dev
-mount -a
-exec </dev/null >/dev/ttyS0 2>&1
-modprobe virtio_pci
-insmod /qcu/qcuda.ko
-while :; do
-	vector_add >/tmp/log
-	rc=$?
-	[ $rc -eq 0 ] || cat /tmp/log
-	echo "program: $rc"
-	sleep 1
-done
-END
-chmod +x "$stage/qcu/init"
-(cat "$guest_dir/base.cpio" && cd "$stage" && find . -mindepth 1 -print0 | sort -z |
-	cpio -0 -o -H newc -R 0:0 --quiet) >"$tmp/initrd"
+again_and_again_initrd "$guest_dir" "$tmp/initrd"
 console=$tmp/home/console
 
 cat >"$tmp/domain.xml" <<END
@@ -105,7 +79,7 @@ cat >"$tmp/domain.xml" <<END
     <type arch='x86_64' machine='q35'>hvm</type>
     <kernel>$tmp/vmlinux</kernel>
     <initrd>$tmp/initrd</initrd>
-    <cmdline>console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rdinit=/qcu/init</cmdline>
+    <cmdline>console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rdinit=/qcu/again</cmdline>
   </os>
   <features><acpi/><apic/></features>
   <devices>

@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Tests qcu vm --disk: wrong calls, the arguments that it prints, a disk that boots and uses its console,
+# and a CUDA program in a VM that was started this way.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/vm/again.sh
+. tests/vm/again.sh
+
+vm=("$qcu" vm --accel tcg)
+
+# A disk whose boot sector says something on the serial console, returns what is typed, and switches the
+# machine off at a q.
+cat >"$tmp/boot.s" <<'END'
+	.code16
+	.globl _start
+_start:	xorw %ax, %ax
+	movw %ax, %ds
+	cld
+	movw $text, %si
+next:	lodsb
+	testb %al, %al
+	jz typed
+	call put
+	jmp next
+typed:	movw $0x3fd, %dx
+	inb %dx, %al
+	testb $1, %al
+	jz typed
+	movw $0x3f8, %dx
+	inb %dx, %al
+	call put
+	cmpb $'q', %al
+	jne typed
+	movw $0x604, %dx
+	movw $0x2000, %ax
+	outw %ax, %dx
+stop:	hlt
+	jmp stop
+put:	movb %al, %bl
+wait:	movw $0x3fd, %dx
+	inb %dx, %al
+	testb $0x20, %al
+	jz wait
+	movw $0x3f8, %dx
+	movb %bl, %al
+	outb %al, %dx
+	ret
+text:	.asciz "booted from the disk\r\n"
+	.org 510
+	.word 0xaa55
+END
+disk=$tmp/a,disk.img
+as --32 -o "$tmp/boot.o" "$tmp/boot.s" && ld -m elf_i386 --oformat binary -Ttext 0x7c00 -o "$disk" "$tmp/boot.o" || exit 2
+truncate -s 1M "$disk"
+
+# ---- wrong calls ----
+
+expect_host not-there 2 'no such file' "${vm[@]}" --disk "$tmp/none"
+expect_host a-folder 2 'no such file' "${vm[@]}" --disk "$tmp"
+expect_host disk-of-run 2 'belongs to the vm command' "$qcu" run --disk "$disk" /bin/true
+expect_host with-a-script 2 'does not go with --disk' "${vm[@]}" --disk "$disk" --script "$0"
+expect_host with-a-file 2 'does not go with --disk' "${vm[@]}" --disk "$disk" --with "$0"
+expect_host with-a-klog 2 'does not go with --disk' "${vm[@]}" --disk "$disk" --klog "$tmp/klog"
+expect_host with-a-program 2 'takes no program: x' "${vm[@]}" --disk "$disk" x
+expect_host with-chunks 2 'loads its own module' "${vm[@]}" --disk "$disk" --chunk 1M
+expect_host seed-alone 2 '\-\-seed belongs to --disk' "${vm[@]}" --seed "$disk"
+expect_host packages-alone 2 '\-\-packages belongs to --disk' "${vm[@]}" --packages "$tmp"
+expect_host print-alone 2 '\-\-print belongs to --disk' "${vm[@]}" --print
+expect_host neither 2 'needs --script FILE or --disk IMAGE' "${vm[@]}"
+expect_host no-seed 2 'no such file' "${vm[@]}" --disk "$disk" --seed "$tmp/none"
+expect_host no-packages 2 'there are no packages in it' "${vm[@]}" --disk "$disk" --packages "$tmp/share"
+printf 'KDMV and more' >"$tmp/other.vmdk"
+expect_host other-format 2 'neither raw nor qcow2; qemu-img convert' "${vm[@]}" --disk "$tmp/other.vmdk"
+
+# qcow2 FILE BACKING: the header of an image that stands on another one.
+qcow2() {
+	{
+		printf 'QFI\xfb\0\0\0\3\0\0\0\0\0\0\0\x1c\0\0\0'
+		printf '%b' "\\x$(printf %02x ${#2})"
+		printf '\0\0\0\0\0\0\0\0%s' "$2"
+	} >"$1"
+}
+qcow2 "$tmp/top.qcow2" none.qcow2
+expect_host stands-on-nothing 2 'stands on .*none.qcow2, which is not there' "${vm[@]}" --disk "$tmp/top.qcow2"
+qcow2 "$tmp/top.qcow2" top.qcow2
+expect_host stands-on-itself 2 'it stands on itself' "${vm[@]}" --disk "$tmp/top.qcow2"
+if [ "$(id -u)" -ne 0 ]; then
+	chmod 400 "$disk"
+	expect_host read-only-disk 2 'cannot be read and written' "${vm[@]}" --disk "$disk"
+	chmod 600 "$disk"
+fi
+
+# ---- the arguments ----
+
+expect_host print-disk 0 "file=$tmp/a,,disk.img,format=raw,if=none" "${vm[@]}" --disk "$disk" --print
+expect_host print-memory 0 '^  -object memory-backend-memfd,id=ram,size=512M,share=on' \
+	"${vm[@]}" --disk "$disk" --print --mem 512M
+expect_host print-device 0 'sessions=7 |num_vqs=8,' "${vm[@]}" --disk "$disk" --print --sessions 7
+expect_host print-command 0 '^# first: qcu-device --socket .*/qcu.sock --gpu soft' "${vm[@]}" --disk "$disk" --print --gpu soft
+expect_host print-network 0 'netdev user|has no user networking' "${vm[@]}" --disk "$disk" --print
+: >"$tmp/share/x.deb"
+expect_host print-packages 0 "mount_tag=qcuda" "${vm[@]}" --disk "$disk" --print --packages "$tmp/share"
+expect_host print-seed 0 "seed.img,format=raw,if=none,id=seed,readonly=on" bash -c \
+	"cp '$disk' '$tmp/seed.img' && ${vm[*]} --disk '$disk' --print --seed '$tmp/seed.img'"
+qcow2 "$tmp/top.qcow2" a,disk.img
+expect_host print-qcow2 0 "format=qcow2" "${vm[@]}" --disk "$tmp/top.qcow2" --print
+# What is printed starts: QEMU takes each of these arguments.
+"${vm[@]}" --disk "$disk" --no-device --print 2>/dev/null >"$tmp/printed"
+expect_host printed-starts 0 'booted from the disk' bash -c "printf q | sh '$tmp/printed'"
+
+# ---- a disk that boots ----
+
+host_limit=150
+expect_host boots 0 '^hello-q' bash -c "printf hello-q | ${vm[*]} --disk '$disk' --no-device"
+expect_host with-a-device 0 'hello-q' bash -c "printf hello-q | ${vm[*]} --disk '$disk' --gpu soft --seed '$tmp/seed.img' \
+	--packages '$tmp/share' --share '$tmp/share'"
+expect_host does-not-end 124 'ended after' "${vm[@]}" --disk "$disk" --no-device --timeout 5
+expect_host bad-qemu-argument 125 'QEMU has ended' "${vm[@]}" --disk "$disk" --no-device --qemu-arg -no-such-option
+
+cat >"$tmp/console.py" <<'END'
+import os, pty, select, subprocess, sys, termios
+
+master, slave = pty.openpty()
+before = termios.tcgetattr(slave)
+p = subprocess.Popen(sys.argv[1:], stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+said, typed = b"", 0
+while p.poll() is None:
+    if select.select([master], [], [], 0.2)[0]:
+        said += os.read(master, 4096)
+    if typed == 0 and b"booted from the disk" in said:
+        os.write(master, b"\x03hello!")  # Ctrl-C is the guest's
+        typed = 1
+    elif typed == 1 and b"hello!" in said.split(b"disk", 1)[1]:
+        os.write(master, b"\x01x")
+        typed = 2
+assert typed == 2 and b"\x03hello!" in said, said
+assert termios.tcgetattr(slave) == before, "the terminal is not as it was"
+print("a console, and", p.returncode)
+END
+expect_host on-a-terminal 0 '^a console, and 0$' python3 "$tmp/console.py" "${vm[@]}" --disk "$disk" --no-device
+
+# ---- a CUDA program ----
+
+guest_dir=$(scripts/build-guest | tail -n 1)
+again_and_again_initrd "$guest_dir" "$tmp/initrd"
+"${vm[@]}" --disk "$disk" --gpu soft --mem 512M --timeout 200 --qemu-arg -kernel --qemu-arg "$guest_dir/vmlinux" \
+	--qemu-arg -initrd --qemu-arg "$tmp/initrd" --qemu-arg -append --qemu-arg \
+	"console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rdinit=/qcu/again" \
+	</dev/null >"$tmp/console" 2>&1 &
+vm_pid=$!
+seen=
+while kill -0 $vm_pid 2>/dev/null; do
+	if tr -d '\r' <"$tmp/console" | grep '^program: ' >"$tmp/first"; then
+		seen=$(head -n 1 "$tmp/first")
+		kill -TERM $vm_pid
+		break
+	fi
+	sleep 0.3
+done
+wait $vm_pid
+rc=$?
+if [ "$seen" = 'program: 0' ] && [ $rc -eq 143 ]; then
+	echo '@ok program-runs'
+else
+	tail -n 20 "$tmp/console"
+	echo "@FAIL program-runs $seen, the launcher ended with $rc"
+fi
+if pgrep -f "$disk" >/dev/null; then echo '@FAIL nothing-left'; else echo '@ok nothing-left'; fi
