@@ -697,53 +697,30 @@ struct qcu_graph_destroy {
 	__u32 graph;
 };
 /*
- * Graphs with conditional nodes. They have numbers that the guest chooses.
+ * Handles of conditional nodes. Kernels get a handle as an argument, so it exists before a graph is
+ * made that uses it. Handles have numbers that the guest chooses.
  *
- * - COND_CREATE with `graph` 0 makes an outermost graph. Otherwise it makes a handle. Kernels in a
- *   graph use the handle to set a value. `graph` and `body` name that graph: body 0 is the
- *   outermost graph; any other is a graph that a node decides about.
- * - COND_NODE makes the node of a handle, in the graph that the handle is for.
- * - COND_RECORD makes a stream. Work that is put into this stream is not done. It is kept as the
- *   work of the graph, in place of earlier work, until the stream is destroyed. Only work of the
- *   GPU itself can be kept: launches, copies, memsets, and, with COND_PLACE, the nodes.
- * - COND_READY says that the outermost graph is complete.
- * - COND_RUN, after COND_READY, runs the graph in a stream.
+ * COND_CREATE with `graph` 0 makes an outermost graph. Otherwise it makes a handle. `graph` and
+ * `body` say where its node will be: in an outermost graph, with body 0, or in a body of the node
+ * of another handle. That node has this `type` and `size`.
+ *
+ * There is one instance of an outermost graph at a time. GRAPH_MAKE makes it.
  */
 #define QCU_COND_IF	 0u /* runs body 0, or 1 if the value is 0 and there are two */
 #define QCU_COND_WHILE	 1u
 #define QCU_COND_SWITCH	 2u /* runs the body with that number */
 #define QCU_COND_BODIES	 256u
-#define QCU_COND_DEFAULT 1u /* each run begins with `value` */
+#define QCU_COND_DEPTH	 64u /* how deep conditional nodes may lie in one another */
+#define QCU_COND_DEFAULT 1u  /* each launch begins with `value` */
 struct qcu_cond_create {
 	__u32 cond;
 	__u32 graph;
 	__u32 body;
 	__u32 value;
-	__u32 flags; /* QCU_COND_DEFAULT */
-	__u32 rsvd;
+	__u32 flags;  /* QCU_COND_DEFAULT */
+	__u16 type;   /* QCU_COND_*; 0 if `graph` is an outermost graph */
+	__u16 size;   /* how many bodies; 0 if `graph` is an outermost graph */
 	__u64 handle; /* out */
-};
-struct qcu_cond_node {
-	__u32 cond;
-	__u32 type; /* QCU_COND_* */
-	__u32 size; /* how many bodies */
-};
-struct qcu_cond_record {
-	__u32 cond;
-	__u32 body;
-	__u32 stream; /* the number that it gets */
-	__u32 rsvd;
-};
-struct qcu_cond_place {
-	__u32 cond;
-	__u32 stream;
-};
-struct qcu_cond_ready {
-	__u32 cond;
-};
-struct qcu_cond_run {
-	__u32 cond;
-	__u32 stream;
 };
 struct qcu_cond_destroy {
 	__u32 cond;
@@ -944,7 +921,9 @@ QCU_ASSERT(sizeof(struct qcu_launch_msg) == 64, "launch message");
 #define QCU_NODE_RECORD 4u /* records an event */
 #define QCU_NODE_WAIT	5u /* waits for an event, as it is when the graph is launched */
 #define QCU_NODE_HOST	6u /* runs a function of the guest program */
-#define QCU_NODE_TYPES	7u
+#define QCU_NODE_COND	7u /* a conditional node */
+#define QCU_NODE_BODY	8u /* not a node: the nodes after it are in a body of such a node */
+#define QCU_NODE_TYPES	9u
 #define QCU_NODE_OFF	1u /* a kernel, memset or copy that a launch leaves out */
 /*
  * It is followed by the struct of its type, then by `deps` numbers of 32 bits: the nodes that it
@@ -1005,6 +984,25 @@ struct qcu_graph_event {
 
 struct qcu_graph_host {
 	__u64 token; /* as in HOST_FUNC; the same for each launch */
+};
+
+/*
+ * Conditional nodes. A graph with such nodes is described from outside to inside: first the nodes
+ * of the outermost graph, then each body, with a QCU_NODE_BODY before its nodes. These records come
+ * in the order of their nodes, and of the bodies of a node. A body without a record is empty.
+ *
+ * A node depends only on nodes of its own graph or body. A body holds kernels, memsets, copies, and
+ * empty and conditional nodes.
+ */
+struct qcu_graph_cond {
+	__u32 cond;
+	__u32 type; /* QCU_COND_* */
+	__u32 size; /* how many bodies */
+	__u32 rsvd;
+};
+struct qcu_graph_body {
+	__u32 node; /* the number of the conditional node */
+	__u32 body;
 };
 
 /* What one mirror has done. "staged" bytes are those that a CPU copied on the way. */

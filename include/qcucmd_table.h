@@ -35,7 +35,6 @@
 #define QCU_WORK       0x008u /* may leave unfinished work on the GPU */
 #define QCU_MEMORY     0x010u /* the GPU reads or writes memory */
 #define QCU_AT_ONCE    0x020u /* for the program, the command is done when it is sent */
-#define QCU_KEPT       0x040u /* may be recorded into a conditional graph */
 #define QCU_PARKS      0x080u /* is answered only after the program itself has done something */
 #define QCU_ALONE      0x100u /* no other command of its session runs at the same time */
 #define QCU_LOOKS      0x200u /* only looks at the device: not counted as a use of it */
@@ -65,8 +64,8 @@
 	X(35,  HOST_UNREGISTER,   host_unregister,   USR,  NONE, QCU_UPTO(qcu_host_unregister, len),     ALL,   none,   none,  none,   0) \
 	X(36,  COPY_H2D,          copy_h2d,          POST, IN,   QCU_UPTO(qcu_copy_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
 	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
-	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT) \
-	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_KEPT) \
+	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY) \
+	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
 	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   0) \
 	X(49,  STREAM_DESTROY,    stream_destroy,    POST, NONE, QCU_UPTO(qcu_stream_destroy, stream),   ABOUT, stream, none,  none,   0) \
@@ -88,7 +87,7 @@
 	X(66,  KERNEL_FIND,       kernel_find,       USR,  MSG,  QCU_UPTO(qcu_kernel_find, kernel),      FREE,  none,   none,  none,   0) \
 	X(67,  KERNEL_INFO,       kernel_info,       USR,  OUT,  QCU_UPTO(qcu_kernel_info, kernel),      FREE,  none,   none,  none,   0) \
 	X(68,  VAR_FIND,          var_find,          USR,  MSG,  QCU_UPTO(qcu_var_find, managed),        FREE,  none,   none,  none,   0) \
-	X(69,  LAUNCH,            launch,            POST, MSG,  QCU_UPTO(qcu_launch, stream),           ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_KEPT) \
+	X(69,  LAUNCH,            launch,            POST, MSG,  QCU_UPTO(qcu_launch, stream),           ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(70,  OCCUPANCY,         occupancy,         USR,  NONE, QCU_UPTO(qcu_occupancy, flags),         FREE,  none,   none,  none,   0) \
 	X(71,  FUNC_SET,          func_set,          USR,  NONE, QCU_UPTO(qcu_func_set, value),          ALL,   none,   none,  none,   QCU_WORK) \
 	X(72,  PRINT_READ,        print_read,        USR,  OUT,  QCU_UPTO(qcu_print_read, rsvd),         FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
@@ -103,12 +102,7 @@
 	X(85,  GRAPH_MAKE,        graph_make,        USR,  IN,   QCU_UPTO(qcu_graph_make, nodes),         ALL,   none,   none,  none,   QCU_WORK) \
 	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK) \
 	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY) \
-	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
-	X(89,  COND_NODE,         cond_node,         USR,  NONE, QCU_UPTO(qcu_cond_node, size),          ALL,   none,   none,  none,   QCU_WORK) \
-	X(90,  COND_RECORD,       cond_record,       USR,  NONE, QCU_UPTO(qcu_cond_record, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
-	X(91,  COND_READY,        cond_ready,        USR,  NONE, QCU_UPTO(qcu_cond_ready, cond),         ALL,   none,   none,  none,   QCU_WORK) \
-	X(92,  COND_PLACE,        cond_place,        USR,  NONE, QCU_UPTO(qcu_cond_place, stream),       ALL,   none,   none,  none,   QCU_WORK | QCU_KEPT) \
-	X(93,  COND_RUN,          cond_run,          POST, NONE, QCU_UPTO(qcu_cond_run, stream),         ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, size),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(94,  COND_DESTROY,      cond_destroy,      POST, NONE, QCU_UPTO(qcu_cond_destroy, cond),       ALL,   none,   none,  none,   QCU_WORK) \
 	X(95,  GRAPH_DESTROY,     graph_destroy,     POST, NONE, QCU_UPTO(qcu_graph_destroy, graph),      ALL,   none,   none,  none,   QCU_WORK) \
 	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
@@ -138,7 +132,7 @@
 	X(121, SURFACE_DESTROY,   surface_destroy,   USR,  NONE, QCU_UPTO(qcu_surface_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
 	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
 	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
-	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_KEPT) \
+	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY) \
 	X(125, RESULT_READ,       result_read,       USR,  OUT,  QCU_UPTO(qcu_result_read, forget),      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(126, LINK_CREATE,       link_create,       USR,  NONE, QCU_UPTO(qcu_link_create, jit),         FREE,  none,   none,  none,   QCU_WORK) \
 	X(127, LINK_ADD,          link_add,          USR,  IN,   QCU_UPTO(qcu_link_add, jit),            FREE,  none,   none,  none,   QCU_WORK) \

@@ -191,6 +191,10 @@ struct be_node {
 			void (*fn)(void *arg); /* as for host_func */
 			void *arg;
 		} host;
+		struct be_cond *cond; /* its node has been made */
+		struct {
+			uint32_t node, number;
+		} body; /* the nodes after this one are in this body of that node */
 	};
 };
 
@@ -451,24 +455,19 @@ struct be_ops {
 	int (*graph_destroy)(struct be *be, struct be_graph *g);
 
 	/*
-	 * Graphs with conditional nodes; qcucmd.h describes them.
+	 * Handles of conditional nodes; qcucmd.h describes them. The caller keeps them as long as a
+	 * graph that uses them. There is one graph at a time for each outermost graph, and each of
+	 * its nodes is in the graph or body that its handle is for.
 	 *
 	 * - cond_create: `in` lives longer than what is made in it. If `in` is NULL, the outermost
-	 *   graph is made, and body and first are not used. If first is NULL, a run does not change
-	 *   the present value.
-	 * - cond_record: the stream is destroyed like any other; its graph exists at least as long.
-	 *   Work that the graph cannot hold fails with cudaErrorStreamCaptureUnsupported.
-	 * - cond_place: s is a stream from cond_record, of the graph that c is in, and c has not
-	 *   been placed in this recording yet.
-	 * - cond_node: size is at most QCU_COND_BODIES and fits the type.
+	 *   graph is made, and body and first are not used. Otherwise the body exists. If first is
+	 *   NULL, a launch does not change the present value.
+	 * - cond_node: makes the node of a handle, with its bodies, unless it has been made already
+	 *   in this way. size is at most QCU_COND_BODIES and fits the type.
 	 */
 	int (*cond_create)(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
 			   const uint32_t *first, struct be_cond **c, uint64_t *handle);
 	int (*cond_node)(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
-	int (*cond_record)(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
-	int (*cond_place)(struct be *be, struct be_cond *c, struct be_stream *s);
-	int (*cond_ready)(struct be *be, struct be_cond *graph);
-	int (*cond_run)(struct be *be, struct be_cond *graph, struct be_stream *s);
 	int (*cond_destroy)(struct be *be, struct be_cond *c); /* queued work still completes */
 
 	/*

@@ -130,15 +130,8 @@ void mir_imports_end(struct mirror *m, const unsigned int *device);
 /* textures.c: ends the objects of a device (NULL: all objects). Called before their arrays end. */
 void mir_objects_end(struct mirror *m, const unsigned int *device);
 
-/* conds.c */
-/*
- * Called before a kernel is launched. If the stream records a graph, the kernel stays as long as
- * the graph.
- */
-int mir_cond_keep(struct call *c, const struct stream_ref *s, struct handle *kernel);
-void mir_cond_end(struct mirror *m, struct handle *cond);
-/* The stream records a graph, and ends. */
-void mir_cond_recorded(struct mirror *m, struct handle *stream);
+/* conds.c: the node of a handle is described. */
+int mir_cond_node(struct call *c, struct handle *cond, uint32_t type, uint32_t size);
 
 /* modules.c: false: the guest may not send this */
 bool mir_launch_params(const struct qcu_launch_msg *msg, const void *params, struct be_launch *l);

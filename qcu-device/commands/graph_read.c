@@ -43,6 +43,8 @@ static const size_t body_bytes[QCU_NODE_TYPES] = {
 	[QCU_NODE_RECORD] = sizeof(struct qcu_graph_event),
 	[QCU_NODE_WAIT] = sizeof(struct qcu_graph_event),
 	[QCU_NODE_HOST] = sizeof(struct qcu_graph_host),
+	[QCU_NODE_COND] = sizeof(struct qcu_graph_cond),
+	[QCU_NODE_BODY] = sizeof(struct qcu_graph_body),
 };
 
 /* Takes the record at `p` apart. False: it is not one. */
@@ -71,13 +73,17 @@ static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
 	return n->type == QCU_NODE_KERNEL || !r->param_room;
 }
 
-/* In the order of their numbers, so none comes twice. */
-static bool deps_good(const struct record *r)
+/*
+ * In the order of their numbers, so none comes twice. `first` is the first node of this graph or
+ * body.
+ */
+static bool deps_good(const struct record *r, uint32_t first)
 {
 	uint32_t i;
 
 	for (i = 0; i < r->head->deps; i++)
-		if (r->deps[i] >= r->head->index || (i && r->deps[i] <= r->deps[i - 1]))
+		if (r->deps[i] < first || r->deps[i] >= r->head->index ||
+		    (i && r->deps[i] <= r->deps[i - 1]))
 			return false;
 	return true;
 }
@@ -262,8 +268,87 @@ static int read_copy(struct call *c, const struct record *r, struct graph_node *
 		       : QCU_ERR_Success;
 }
 
-static int read_node(struct call *c, const struct record *r, struct graph_node *n,
-		     struct be_node *b)
+/* ---- conditional nodes ---- */
+
+/* Only one instance of an outermost graph may exist, and only one description of it be read. */
+static int claim(struct call *c, struct graph_reading *g, struct handle *cond)
+{
+	struct handle *graph = cond;
+	bool good;
+
+	while (graph->parent)
+		graph = graph->parent;
+	if (graph->device != c->cmd->device)
+		return QCU_ERR_InvalidDevice;
+	if (g->outermost)
+		return g->outermost == graph ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&c->m->lock);
+	good = !graph->instanced;
+	graph->instanced = true;
+	g->stamp = ++c->m->readings;
+	pthread_mutex_unlock(&c->m->lock);
+	if (!good)
+		return QCU_ERR_InvalidValue;
+	g->outermost = handle_hold(&c->m->handles, graph);
+	return QCU_ERR_Success;
+}
+
+void graph_unclaim(struct mirror *m, struct handle *outermost)
+{
+	if (!outermost)
+		return;
+	pthread_mutex_lock(&m->lock);
+	outermost->instanced = false;
+	pthread_mutex_unlock(&m->lock);
+	handles_put(&m->handles, outermost);
+}
+
+/* Each handle is for one node, in the body that it was made for. So no body contains itself. */
+static int read_cond(struct call *c, struct graph_reading *g, const struct record *r,
+		     struct graph_node *n, struct be_node *b)
+{
+	const struct qcu_graph_cond *k = (const void *)r->body;
+	int rc;
+
+	if (k->rsvd)
+		return QCU_ERR_InvalidValue;
+	n->h = handles_get(&c->m->handles, HANDLE_COND, k->cond);
+	if (!n->h)
+		return QCU_ERR_InvalidResourceHandle;
+	if (!n->h->parent)
+		return QCU_ERR_InvalidValue;
+	rc = claim(c, g, n->h);
+	if (rc)
+		return rc;
+	if (n->h->reading == g->stamp || n->h->parent != (g->in ? g->in : g->outermost) ||
+	    n->h->body != g->body)
+		return QCU_ERR_InvalidValue;
+	n->h->reading = g->stamp;
+	b->cond = n->h->cond;
+	n->bodies = k->size;
+	return mir_cond_node(c, n->h, k->type, k->size);
+}
+
+/* The bodies come in order, so none comes twice. */
+static int read_body(struct graph_reading *g, const struct record *r, struct be_node *b)
+{
+	const struct qcu_graph_body *k = (const void *)r->body;
+
+	if (r->head->deps || k->node >= r->head->index || g->nodes[k->node].type != QCU_NODE_COND ||
+	    k->body >= g->nodes[k->node].bodies ||
+	    (g->in && (k->node < g->at || (k->node == g->at && k->body <= g->body))))
+		return QCU_ERR_InvalidValue;
+	g->in = g->nodes[k->node].h;
+	g->at = k->node;
+	g->body = k->body;
+	g->first = r->head->index + 1;
+	b->body.node = k->node;
+	b->body.number = k->body;
+	return QCU_ERR_Success;
+}
+
+static int read_node(struct call *c, struct graph_reading *g, const struct record *r,
+		     struct graph_node *n, struct be_node *b)
 {
 	n->type = b->type = r->head->type;
 	n->parts = 1;
@@ -274,6 +359,8 @@ static int read_node(struct call *c, const struct record *r, struct graph_node *
 	b->dep_count = r->head->deps;
 	if (b->dev >= c->m->devices)
 		return QCU_ERR_InvalidDevice;
+	if (g->in && n->type >= QCU_NODE_RECORD && n->type <= QCU_NODE_HOST)
+		return QCU_ERR_InvalidValue;
 	switch (n->type) {
 	case QCU_NODE_KERNEL:
 		return read_kernel(c, r, n, b);
@@ -286,6 +373,10 @@ static int read_node(struct call *c, const struct record *r, struct graph_node *
 		return read_event(c, r, n, b);
 	case QCU_NODE_HOST:
 		return read_host(c, r, n, b);
+	case QCU_NODE_COND:
+		return read_cond(c, g, r, n, b);
+	case QCU_NODE_BODY:
+		return read_body(g, r, b);
 	}
 	return QCU_ERR_Success;
 }
@@ -295,10 +386,10 @@ static bool index_good(const struct graph_reading *g, const struct record *r, ui
 		       const struct graph_node *old, uint32_t old_count)
 {
 	if (!old)
-		return r->head->index == i && deps_good(r);
+		return r->head->index == i && deps_good(r, g->first);
 	return r->head->index < old_count && !r->head->deps &&
 	       (!i || r->head->index > g->be_nodes[i - 1].index) &&
-	       r->head->type == old[r->head->index].type;
+	       r->head->type == old[r->head->index].type && r->head->type < QCU_NODE_COND;
 }
 
 static int read_all(struct call *c, struct graph_reading *g, const struct graph_node *old,
@@ -313,7 +404,7 @@ static int read_all(struct call *c, struct graph_reading *g, const struct graph_
 	for (i = 0; i < g->count; i++) {
 		if (!take_apart(p, left, &r) || !index_good(g, &r, i, old, old_count))
 			return QCU_ERR_InvalidValue;
-		rc = read_node(c, &r, &g->nodes[i], &g->be_nodes[i]);
+		rc = read_node(c, g, &r, &g->nodes[i], &g->be_nodes[i]);
 		if (rc)
 			return rc;
 		g->total += g->nodes[i].parts;
@@ -364,6 +455,8 @@ static bool divide(struct call *c, struct graph_reading *g, const struct graph_n
 		else
 			cut(c, part, &left);
 		part->index = *at;
+		if (part->type == QCU_NODE_BODY)
+			part->body.node = g->nodes[part->body.node].last;
 		if (k) {
 			g->before[*at] = *at - 1;
 			part->deps = &g->before[*at];
@@ -427,6 +520,7 @@ void graph_read_end(struct call *c, struct graph_reading *g)
 
 	for (i = 0; g->nodes && i < g->count; i++)
 		graph_node_drop(c->m, &g->nodes[i]);
+	graph_unclaim(c->m, g->outermost);
 	mir_give(c->m, LIMIT_GRAPH_NODES, g->charged);
 	if (g->parts != g->be_nodes)
 		free(g->parts);

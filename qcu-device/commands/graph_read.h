@@ -20,12 +20,19 @@ struct graph_node {
 	struct handle *h;    /* the kernel, event or array to copy to, held; NULL: none */
 	struct handle *from; /* the array to copy from, held */
 	struct graph_host *host;
+	uint32_t bodies; /* of a conditional node */
 	struct graph_range dst, src;
 };
 
 /* What a description becomes. */
 struct graph_reading {
-	uint8_t *bytes; /* our copy of the description */
+	/* The outermost graph of its conditional nodes, claimed and held; NULL: there are none. */
+	struct handle *outermost;
+	uint64_t stamp; /* of the conditionals that it uses */
+	/* The body whose nodes are being read, and its first node. */
+	struct handle *in;	  /* NULL: the outermost graph */
+	uint32_t at, body, first; /* `at` is the number of its node */
+	uint8_t *bytes;		  /* our copy of the description */
 	uint32_t count;
 	struct graph_node *nodes; /* the nodes of the description */
 	struct be_node *be_nodes; /* one for each */
@@ -44,6 +51,8 @@ int graph_read(struct call *c, uint32_t count, const struct graph_node *old, uin
 	       struct graph_reading *r);
 /* Drops what the reading still has. */
 void graph_read_end(struct call *c, struct graph_reading *r);
+/* There is no instance of the outermost graph any more. It may be NULL. */
+void graph_unclaim(struct mirror *m, struct handle *outermost);
 /* Drops what a node holds. */
 void graph_node_drop(struct mirror *m, struct graph_node *n);
 

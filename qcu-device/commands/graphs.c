@@ -14,6 +14,7 @@ struct mir_graph {
 	struct graph_node *nodes;
 	uint64_t charged;
 	uint32_t hosts;
+	struct handle *outermost;   /* of its conditional nodes, claimed; NULL: there are none */
 	bool split;		    /* some nodes are several of the backend's */
 	bool broken;		    /* an update has failed half way */
 	bool listed;		    /* `ranges` is as the nodes say */
@@ -83,6 +84,7 @@ static void free_state(struct mirror *m, struct mir_graph *g)
 
 	for (i = 0; i < g->count; i++)
 		graph_node_drop(m, &g->nodes[i]);
+	graph_unclaim(m, g->outermost);
 	mir_give(m, LIMIT_GRAPH_NODES, g->charged);
 	pthread_mutex_destroy(&g->lock);
 	free(g->nodes);
@@ -111,7 +113,9 @@ static struct mir_graph *new_state(struct graph_reading *r, uint64_t charged)
 	g->split = r->total != r->count;
 	for (i = 0; i < g->count; i++)
 		g->hosts += g->nodes[i].type == QCU_NODE_HOST;
+	g->outermost = r->outermost;
 	r->nodes = NULL;
+	r->outermost = NULL;
 	r->charged = 0;
 	return g;
 }

@@ -409,9 +409,8 @@ int mir_do_launch(struct call *c)
 	if (!rc)
 		rc = mir_stream_get(c, c->cmd->launch.stream, &s);
 	if (!rc) {
-		rc = mir_cond_keep(c, &s, h);
 		/* A launch runs on the current device, in a stream of that device. */
-		if (!rc && s.device != c->cmd->device)
+		if (s.device != c->cmd->device)
 			rc = QCU_ERR_InvalidResourceHandle;
 		if (!rc) {
 			struct timed *t = mir_time_begin(c, &s);

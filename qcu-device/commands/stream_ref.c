@@ -81,23 +81,9 @@ void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigne
 	}
 }
 
-/* The stream records a graph, and is about to get one more piece of work. */
-static int add_work(struct call *c, struct handle *stream)
-{
-	int rc = mir_take(c, LIMIT_GRAPH_NODES, 1);
-
-	if (rc)
-		return rc;
-	pthread_mutex_lock(&c->m->lock);
-	stream->nodes++;
-	pthread_mutex_unlock(&c->m->lock);
-	return rc;
-}
-
 int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
-	int rc;
 
 	*ref = (struct stream_ref){.device = c->cmd->device};
 	if (id == QCU_STREAM_LEGACY) {
@@ -110,17 +96,6 @@ int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 	ref->h = handles_get(&c->m->handles, HANDLE_STREAM, id);
 	if (!ref->h)
 		return QCU_ERR_InvalidResourceHandle;
-	if (ref->h->parent && !(qcu_rule(c->cmd->op)->traits & QCU_KEPT)) {
-		handles_put(&c->m->handles, ref->h);
-		ref->h = NULL;
-		return QCU_ERR_StreamCaptureUnsupported;
-	}
-	rc = ref->h->parent ? add_work(c, ref->h) : (int)QCU_ERR_Success;
-	if (rc) {
-		handles_put(&c->m->handles, ref->h);
-		ref->h = NULL;
-		return rc;
-	}
 	ref->s = ref->h->stream;
 	ref->device = ref->h->device;
 	return QCU_ERR_Success;

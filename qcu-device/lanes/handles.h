@@ -60,21 +60,20 @@ struct handle {
 	bool shared;		   /* an event or memory whose `token` is for other processes */
 	struct qcu_ipc_token token;
 	/*
-	 * A counted reference: of a kernel, to its module; of a stream that records, or of an inner
-	 * conditional, to the conditional that it belongs to.
+	 * A counted reference: of a kernel, to its module; of a conditional, to the one in whose
+	 * body it is. An outermost graph has none.
 	 */
 	struct handle *parent;
-	uint32_t body;	    /* which body of the parent */
-	uint64_t recording; /* of such a stream, or the last where a conditional was placed */
+	uint32_t body;	  /* which body of the parent */
+	uint32_t depth;	  /* 0: an outermost graph */
+	bool instanced;	  /* there is an instance of this outermost graph, or it is being made */
+	uint64_t reading; /* the last description that used this conditional */
 	uint32_t params, param_bytes;
 	struct mir_graph *graph_state; /* of a graph, see graphs.c */
 	struct qcu_jit jit;	       /* options of a link */
 	bool failed;		       /* of a link: it can only be destroyed */
 	bool imported;		       /* memory of another process */
 	bool shareable;		       /* memory that can be exported */
-	struct kept *kept;	       /* a graph's kernels, see conds.c */
-	struct recorded *recorded;     /* a conditional's bodies; the one that a stream records */
-	uint64_t nodes;		       /* work that such a stream has recorded */
 	struct handle *next;	       /* in the list of unused handles */
 };
 

@@ -21,7 +21,6 @@ static void release(void *ctx, struct handle *h)
 	switch (h->kind) {
 	case HANDLE_STREAM:
 		ops->stream_destroy(m->be, h->stream);
-		mir_cond_recorded(m, h);
 		break;
 	case HANDLE_EVENT:
 		if (h->shared)
@@ -42,7 +41,7 @@ static void release(void *ctx, struct handle *h)
 		mir_pool_gone(m, &h->room);
 		break;
 	case HANDLE_COND:
-		mir_cond_end(m, h);
+		ops->cond_destroy(m->be, h->cond);
 		break;
 	case HANDLE_GRAPH:
 		mir_graph_end(m, h);

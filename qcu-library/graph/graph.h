@@ -3,7 +3,7 @@
  * Nodes, edges, clones and captures are this library's own objects. An executable graph is
  * described to the host once, and a launch is one command (graph_sent.c). What only the program can
  * carry out, the library does, with the same commands that the nodes would send as single calls
- * (graph_exec.c). Graphs with conditional nodes are in graph_cond.c.
+ * (graph_exec.c). The handles of conditional nodes are in graph_cond.c.
  *
  * As in CUDA, two threads must not change a graph at the same time.
  */
@@ -194,30 +194,21 @@ void qcul_graph_memory_forget(int device);
 
 /* ---- graph_cond.c ---- */
 
-/* What an executable graph knows about its conditional nodes. */
-struct qcul_exec_cond {
-	struct qcul_cond *graph; /* claimed and held; NULL: there are no conditional nodes */
-	bool changed;		 /* it differs from what the host has */
-};
-
 cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *g,
 			   const struct cudaConditionalNodeParams *from);
-/* The graph now has the node, so the host must have it too. */
-cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n);
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_cond_release(struct qcul_node_params *p);
 void qcul_node_cond_params(const struct qcul_node_cond *n, struct cudaConditionalNodeParams *to);
 void qcul_cond_put(struct qcul_cond *c);
 void qcul_graph_conds_release(struct CUgraph_st *g);
-/* An instance of this graph is made. */
-cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec_cond *x,
+/* An instance of this graph is made. *x is the outermost graph, claimed and held, or NULL if there
+ * are no conditional nodes. */
+cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_cond **x,
 				 cudaGraphInstantiateResult *result);
-void qcul_exec_cond_end(struct qcul_exec_cond *x);
-/* Sends the instance's own copy of the graph to the host, in place of what the host had. */
-cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph_st *g,
-				  unsigned long long flags);
-cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st *g,
-			       unsigned long long flags, cudaStream_t stream);
+void qcul_exec_cond_end(struct qcul_cond *x); /* x may be NULL */
+/* The number that the host has for it. An error: the host does not have it any more. */
+cudaError_t qcul_cond_id(const struct qcul_cond *c, uint32_t *id);
+int qcul_cond_device(const struct qcul_cond *c);
 
 /* ---- graph_run.c ---- */
 
@@ -248,9 +239,11 @@ struct qcul_sent {
  */
 cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
 			   unsigned long long flags);
-/* Sends what has changed. Also returns cudaErrorNotSupported. */
-cudaError_t qcul_sent_update(struct qcul_sent *s, const struct CUgraph_st *g,
-			     unsigned long long flags);
+/*
+ * Sends what has changed. cudaErrorGraphExecUpdateFailure: the instance cannot become that, and
+ * must be made again.
+ */
+cudaError_t qcul_sent_update(struct qcul_sent *s, unsigned long long flags);
 /* The event, unless it is NULL, is recorded behind the graph. */
 cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event);
 cudaError_t qcul_sent_upload(const struct qcul_sent *s, cudaStream_t stream);

@@ -61,15 +61,9 @@ static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
 	cudaError_t err =
 		add(qcul_node_cond(&p, graph, params), node, graph, deps, data, count, &p);
 
-	if (err)
-		return err;
-	err = qcul_node_cond_added(&(*node)->params.cond);
-	if (err) {
-		(void)cudaGraphDestroyNode(*node);
-		return qcul_done(err);
-	}
-	params->phGraph_out = (*node)->params.cond.bodies;
-	return cudaSuccess;
+	if (!err)
+		params->phGraph_out = (*node)->params.cond.bodies;
+	return err;
 }
 
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Graphs with conditional nodes. The condition is a value that only kernels know, and only kernels
- * of the same graph may set it. So the host carries out the whole graph. When the graph is
- * instantiated, the library sends the graph and the bodies of its nodes to the host: as calls in
- * streams that keep the work instead of doing it. A launch is then one command.
- *
- * The host chooses the values of handles, because kernels use them.
+ * The handles of conditional nodes. The condition is a value that only kernels know, and only
+ * kernels of the same graph may set it. Kernels use the handle, so the host makes it when the
+ * program does. The graph is described to the host like any other (graph_sent.c).
  */
 #include <stdlib.h>
 
@@ -24,10 +21,9 @@ struct qcul_cond {
 	/* The handle whose body this graph is, or the outermost graph; holds a reference. NULL:
 	 * this object is the outermost graph itself. */
 	struct qcul_cond *in;
-	bool used; /* a node uses the handle */
-	/* For the outermost graph only. */
-	bool instanced; /* there is an executable graph */
-	bool recorded;	/* the host has received the work of the graph */
+	bool used;	     /* a node uses the handle */
+	bool instanced;	     /* there is an executable graph of this outermost graph */
+	uint16_t type, size; /* of the node */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -146,7 +142,7 @@ static cudaError_t need_graph(struct CUgraph_st *g, struct qcul_cond **in)
 static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned int first,
 			  unsigned int flags)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_flag said = ATOMIC_FLAG_INIT, deep = ATOMIC_FLAG_INIT;
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_CREATE);
 	struct qcul_cond *in, **more;
 	cudaError_t err;
@@ -165,9 +161,13 @@ static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
 		return cudaErrorMemoryAllocation;
 	graph->conds = more;
 	cmd.cond_create.body = graph->body;
+	cmd.cond_create.type = in->type;
+	cmd.cond_create.size = in->size;
 	cmd.cond_create.value = flags ? first : 0;
 	cmd.cond_create.flags = flags ? QCU_COND_DEFAULT : 0;
 	err = make(&cmd, in, graph->serial, &more[graph->cond_count]);
+	if (err == cudaErrorNotSupported)
+		return qcul_unsupported("conditional nodes in more than 64 others", &deep);
 	if (!err)
 		*handle = more[graph->cond_count++]->handle;
 	return err;
@@ -265,25 +265,17 @@ cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *
 		.cond = {.cond = c, .type = from->type, .size = from->size},
 	};
 	err = make_bodies(&p->cond);
-	if (err)
+	if (err) {
 		qcul_node_release(p);
-	else
-		c->used = true;
-	return err;
+		return err;
+	}
+	c->used = true;
+	c->type = (uint16_t)from->type;
+	c->size = (uint16_t)from->size;
+	return cudaSuccess;
 }
 
-cudaError_t qcul_node_cond_added(const struct qcul_node_cond *n)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_NODE);
-
-	cmd.cond_node.cond = n->cond->id;
-	cmd.cond_node.type = n->type;
-	cmd.cond_node.size = n->size;
-	return qcul_send(&cmd, 1);
-}
-
-/* An executable graph has its own copies of the bodies, so that it can send them to the host again.
- */
+/* An executable graph has its own copies of the bodies, which can be changed. */
 cudaError_t qcul_node_cond_clone(struct qcul_node_params *to, const struct qcul_node_params *from)
 {
 	unsigned int i;
@@ -327,185 +319,6 @@ void qcul_node_cond_release(struct qcul_node_params *p)
 	qcul_cond_put(n->cond);
 }
 
-/* ---- telling the host what a graph does ---- */
-
-/* The GPU's address of a place. It stays valid for all launches. 0: the GPU has no such address,
- * because the memory is pageable. */
-static uint64_t lasting(const struct cudaPitchedPtr *p, const struct cudaPos *pos)
-{
-	const char *at = (const char *)p->ptr + (pos->z * p->ysize + pos->y) * p->pitch + pos->x;
-
-	return qcul_mem_find(at).kind == QCUL_MEM_HOST ? 0 : qcul_mem_device_address(at);
-}
-
-static cudaError_t record_copy(const struct cudaMemcpy3DParms *p, uint32_t stream)
-{
-	struct qCUcmd cmd;
-	uint64_t src, dst;
-	cudaError_t err = cudaSuccess;
-	size_t z;
-
-	if (p->srcArray || p->dstArray)
-		return cudaErrorNotSupported;
-	src = lasting(&p->srcPtr, &p->srcPos);
-	dst = lasting(&p->dstPtr, &p->dstPos);
-	if (!src || !dst)
-		return cudaErrorNotSupported;
-	if (p->extent.width > UINT32_MAX || p->extent.height > UINT32_MAX ||
-	    p->srcPtr.pitch > UINT32_MAX || p->dstPtr.pitch > UINT32_MAX)
-		return cudaErrorInvalidPitchValue;
-	for (z = 0; z < p->extent.depth && !err; z++) {
-		cmd = qcul_cmd(QCU_OP_RECT_D2D);
-		cmd.rect_d2d = (struct qcu_rect_d2d){
-			.dst = dst + z * p->dstPtr.ysize * p->dstPtr.pitch,
-			.src = src + z * p->srcPtr.ysize * p->srcPtr.pitch,
-			.dst_pitch = (uint32_t)p->dstPtr.pitch,
-			.src_pitch = (uint32_t)p->srcPtr.pitch,
-			.width = (uint32_t)p->extent.width,
-			.height = (uint32_t)p->extent.height,
-			.stream = stream,
-		};
-		err = qcul_send(&cmd, 1);
-	}
-	return err;
-}
-
-static cudaError_t record_graph(const struct CUgraph_st *g, uint32_t stream,
-				unsigned long long flags);
-
-static cudaError_t place(const struct qcul_cond *c, uint32_t stream)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_PLACE);
-
-	if (!alive(c))
-		return cudaErrorInvalidValue;
-	cmd.cond_place.cond = c->id;
-	cmd.cond_place.stream = stream;
-	return qcul_send(&cmd, 1);
-}
-
-static cudaError_t record_node(const struct CUgraphNode_st *n, uint32_t stream,
-			       unsigned long long flags)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT, said_copy = ATOMIC_FLAG_INIT;
-	cudaError_t err;
-
-	if (n->disabled)
-		return cudaSuccess;
-	switch (n->params.type) {
-	case cudaGraphNodeTypeEmpty:
-		return cudaSuccess;
-	case cudaGraphNodeTypeKernel:
-	case cudaGraphNodeTypeMemset:
-		return qcul_node_run(n, flags, (cudaStream_t)&qcul_streams.slots[stream]);
-	case cudaGraphNodeTypeMemcpy:
-		err = record_copy(&n->params.copy, stream);
-		if (err == cudaErrorNotSupported)
-			return qcul_unsupported("a copy of an array or of pageable memory in a "
-						"graph with conditional nodes",
-						&said_copy);
-		return err;
-	case cudaGraphNodeTypeGraph:
-		return record_graph(n->params.child, stream, flags);
-	case cudaGraphNodeTypeConditional:
-		return place(n->params.cond.cond, stream);
-	default:
-		return qcul_unsupported("a graph with conditional nodes and a node that is no "
-					"kernel, copy, memset, graph or conditional",
-					&said);
-	}
-}
-
-static cudaError_t record_graph(const struct CUgraph_st *g, uint32_t stream,
-				unsigned long long flags)
-{
-	struct CUgraphNode_st **order = qcul_graph_order(g);
-	cudaError_t err = order ? cudaSuccess : cudaErrorInvalidValue;
-	size_t i;
-
-	for (i = 0; i < g->count && !err; i++)
-		err = record_node(order[i], stream, flags);
-	free(order);
-	return err;
-}
-
-static cudaError_t record(const struct qcul_cond *c, unsigned int body, const struct CUgraph_st *g,
-			  unsigned long long flags);
-
-static cudaError_t record_bodies(const struct CUgraph_st *g, unsigned long long flags)
-{
-	cudaError_t err = cudaSuccess;
-	unsigned int b;
-	size_t i;
-
-	for (i = 0; i < g->count && !err; i++) {
-		const struct qcul_node_params *p = &g->nodes[i]->params;
-
-		for (b = 0; p->type == cudaGraphNodeTypeConditional && b < p->cond.size && !err;
-		     b++)
-			err = record(p->cond.cond, b, p->cond.bodies[b], flags);
-	}
-	return err;
-}
-
-/*
- * Records one body of a handle, or the outermost graph. The bodies inside it are recorded first, so
- * that there is only one recording at a time. At the end, the library waits until the host
- * has taken all commands in the stream, so that their errors are returned here.
- */
-static cudaError_t record(const struct qcul_cond *c, unsigned int body, const struct CUgraph_st *g,
-			  unsigned long long flags)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_RECORD);
-	struct qcul_handle *slot;
-	cudaError_t err, late;
-	uint32_t stream;
-
-	err = alive(c) ? record_bodies(g, flags) : cudaErrorInvalidValue;
-	if (err)
-		return err;
-	slot = qcul_handle_new(&qcul_streams, &stream);
-	if (!slot)
-		return cudaErrorMemoryAllocation;
-	slot->device = c->device;
-	slot->flags = cudaStreamNonBlocking;
-	cmd.cond_record.cond = c->id;
-	cmd.cond_record.body = body;
-	cmd.cond_record.stream = stream;
-	err = qcul_send(&cmd, 1);
-	if (!err) {
-		qcul_self.recording = true;
-		err = record_graph(g, stream, flags);
-		qcul_self.recording = false;
-		cmd = qcul_cmd(QCU_OP_STREAM_DESTROY);
-		cmd.stream_destroy.stream = stream;
-		late = qcul_known(qcul_send(&cmd, 1));
-		err = err ? err : late;
-	}
-	qcul_handle_drop(&qcul_streams, stream);
-	return err;
-}
-
-static cudaError_t record_all(struct qcul_cond *graph, const struct CUgraph_st *g,
-			      unsigned long long flags)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_READY);
-	cudaError_t err, late;
-
-	if (!alive(graph))
-		return cudaErrorInvalidValue;
-	/* A launch that is not finished may still use the work that is now replaced. */
-	err = graph->recorded ? qcul_devices_idle() : cudaSuccess;
-	if (err)
-		return err;
-	graph->recorded = true;
-	err = record(graph, 0, g, flags);
-	/* Send this in any case: it also ends a failed recording on the host. */
-	cmd.cond_ready.cond = graph->id;
-	late = qcul_send(&cmd, 1);
-	return err ? err : late;
-}
-
 /* ---- executable graphs ---- */
 
 /* True if every handle of the graph, and of all bodies in it, has a node. */
@@ -541,7 +354,7 @@ static bool claim(struct qcul_cond *graph)
 	return good;
 }
 
-cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec_cond *x,
+cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_cond **x,
 				 cudaGraphInstantiateResult *result)
 {
 	if (!from->outermost)
@@ -553,44 +366,27 @@ cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_exec
 	/* Only one instance may exist at a time. */
 	if (!claim(from->outermost))
 		return cudaErrorInvalidValue;
-	x->graph = from->outermost;
+	*x = from->outermost;
 	return cudaSuccess;
 }
 
-void qcul_exec_cond_end(struct qcul_exec_cond *x)
+void qcul_exec_cond_end(struct qcul_cond *x)
 {
-	if (!x->graph)
+	if (!x)
 		return;
 	pthread_mutex_lock(&lock);
-	x->graph->instanced = false;
+	x->instanced = false;
 	pthread_mutex_unlock(&lock);
-	qcul_cond_put(x->graph);
+	qcul_cond_put(x);
 }
 
-cudaError_t qcul_exec_cond_record(struct qcul_exec_cond *x, const struct CUgraph_st *g,
-				  unsigned long long flags)
+cudaError_t qcul_cond_id(const struct qcul_cond *c, uint32_t *id)
 {
-	int before = qcul_self.device;
-	cudaError_t err;
-
-	/* The whole graph runs on the device on which its handles were made. */
-	qcul_self.device = x->graph->device;
-	err = record_all(x->graph, g, flags);
-	qcul_self.device = before;
-	x->changed = err;
-	return err;
+	*id = c->id;
+	return alive(c) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t qcul_exec_cond_run(struct qcul_exec_cond *x, const struct CUgraph_st *g,
-			       unsigned long long flags, cudaStream_t stream)
+int qcul_cond_device(const struct qcul_cond *c)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_RUN);
-	cudaError_t err = alive(x->graph) ? cudaSuccess : cudaErrorInvalidValue;
-
-	if (!err && x->changed)
-		err = qcul_exec_cond_record(x, g, flags);
-	if (!err)
-		err = qcul_stream_id(stream, &cmd.cond_run.stream);
-	cmd.cond_run.cond = x->graph->id;
-	return err ? err : qcul_post(&cmd, 1);
+	return c->device;
 }

@@ -43,7 +43,7 @@ struct CUgraphExec_st {
 	cudaEvent_t start;
 	cudaStream_t last; /* the stream of the last launch, in which ends[0] was recorded */
 	bool launched;
-	struct qcul_exec_cond cond;
+	struct qcul_cond *cond; /* the outermost graph of conditional nodes, claimed; NULL: none */
 	/* The use of the memory that the graph allocates or frees; NULL: there is none. It owns
 	 * ends[0]. */
 	struct qcul_graph_use *use;
@@ -70,7 +70,7 @@ struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node
 	struct CUgraphNode_st *n = find(exec, node);
 
 	if (n)
-		exec->cond.changed = exec->sent.changed = n->changed = true;
+		exec->sent.changed = n->changed = true;
 	return n;
 }
 
@@ -188,7 +188,7 @@ static void exec_free(struct CUgraphExec_st *x)
 		if (x->graph->nodes[i]->done)
 			(void)cudaEventDestroy(x->graph->nodes[i]->done);
 	qcul_graph_free(x->graph);
-	qcul_exec_cond_end(&x->cond);
+	qcul_exec_cond_end(x->cond);
 	free(x->steps);
 	x->magic = 0;
 	free(x);
@@ -211,18 +211,34 @@ static cudaError_t prepare_steps(struct CUgraphExec_st *x, struct CUgraphNode_st
 }
 
 /*
- * The host gets the graph, or the steps are made. The host carries out a graph with conditional
- * nodes in a way of its own (graph_cond.c).
+ * The host gets the graph. cudaErrorNotSupported: only the library can carry it out. A graph with
+ * conditional nodes is always the host's, and is on the device of its handles.
  */
-static cudaError_t prepare(struct CUgraphExec_st *x, struct CUgraphNode_st **order,
-			   bool conditional)
+static cudaError_t make_sent(struct CUgraphExec_st *x)
 {
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	int before = qcul_self.device;
 	cudaError_t err;
 
-	if (conditional)
-		return make_event(&x->ends[0]);
+	if (!x->cond)
+		return qcul_sent_make(&x->sent, x->graph, x->flags);
+	qcul_self.device = qcul_cond_device(x->cond);
 	err = qcul_sent_make(&x->sent, x->graph, x->flags);
+	qcul_self.device = before;
 	if (err == cudaErrorNotSupported)
+		(void)qcul_unsupported("a graph with conditional nodes and copies of pageable "
+				       "memory, or with a body that holds a node that is no "
+				       "kernel, copy, memset, graph or conditional",
+				       &said);
+	return err;
+}
+
+/* The host gets the graph, or the steps are made. */
+static cudaError_t prepare(struct CUgraphExec_st *x, struct CUgraphNode_st **order)
+{
+	cudaError_t err = make_sent(x);
+
+	if (err == cudaErrorNotSupported && !x->cond)
 		return prepare_steps(x, order);
 	return err || !x->graph->has_memory ? err : make_event(&x->ends[0]);
 }
@@ -261,11 +277,9 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 		err = cudaErrorInvalidValue;
 		goto fail;
 	}
-	err = prepare(x, order, graph->outermost);
+	err = qcul_exec_cond_begin(graph, &x->cond, result);
 	if (!err)
-		err = qcul_exec_cond_begin(graph, &x->cond, result);
-	if (!err && x->cond.graph)
-		err = qcul_exec_cond_record(&x->cond, x->graph, flags);
+		err = prepare(x, order);
 	if (!err && graph->has_memory) {
 		cudaEvent_t end = x->ends[0];
 
@@ -318,10 +332,18 @@ static cudaError_t update_host(struct CUgraphExec_st *x)
 {
 	cudaError_t err;
 
-	if (!x->sent.id || !x->sent.changed)
+	if (x->branches || (x->sent.id && !x->sent.changed))
 		return cudaSuccess;
-	err = qcul_sent_update(&x->sent, x->graph, x->flags);
-	return err == cudaErrorNotSupported ? give_up_host(x) : err;
+	/* Without an instance on the host, the last one could not be made. */
+	err = x->sent.id ? qcul_sent_update(&x->sent, x->flags) : cudaErrorGraphExecUpdateFailure;
+	if (err != cudaErrorGraphExecUpdateFailure)
+		return err;
+	/* A new instance can have what this one cannot become. Launches of both would use the same
+	 * handles. */
+	err = x->cond ? qcul_devices_idle() : cudaSuccess;
+	if (!err)
+		err = make_sent(x);
+	return err == cudaErrorNotSupported && !x->cond ? give_up_host(x) : err;
 }
 
 /* The host has the graph: one command does it all. */
@@ -353,8 +375,6 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	if (!err && x->launched && x->last != stream)
 		err = cudaStreamWaitEvent(stream, x->ends[0], 0);
 	x->streams[0] = stream;
-	if (!err && x->cond.graph)
-		err = qcul_exec_cond_run(&x->cond, x->graph, x->flags, stream);
 	if (!err && x->branches > 1)
 		err = cudaEventRecord(x->start, stream);
 	for (b = 1; b < x->branches && !err; b++)
@@ -618,7 +638,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 {
 	if (!info || !valid(exec) || !qcul_graph_valid(graph))
 		return qcul_done(cudaErrorInvalidValue);
-	exec->cond.changed = exec->sent.changed = true;
+	exec->sent.changed = true;
 	return qcul_done(update(exec->graph, graph, info));
 }
 

@@ -2,8 +2,9 @@
 /*
  * The host's instance of an executable graph. The graph is described once, all of it in one
  * command: its nodes with their real dependencies. Child graphs are described with the graph that
- * they are in, between two empty nodes. From then on a launch is one command, and what the program
- * changes in the instance is sent before the next launch.
+ * they are in, between two empty nodes. The bodies of conditional nodes follow the graph. From then
+ * on a launch is one command, and what the program changes in the instance is sent before the next
+ * launch.
  *
  * Nodes that allocate or free memory do nothing on the host (graph_memory.c). Host functions get a
  * token, which is the same for each launch.
@@ -28,6 +29,7 @@ struct text {
 	unsigned long long flags;
 	bool update;
 	bool records, waits, calls;
+	bool body;	/* the nodes are in a body */
 	uint32_t *deps; /* of the node that is being written */
 	size_t dep_count, dep_room;
 };
@@ -313,8 +315,36 @@ static cudaError_t write_host(struct text *t, struct CUgraphNode_st *n)
 	return cudaSuccess;
 }
 
+static cudaError_t write_cond(struct text *t, const struct CUgraphNode_st *n)
+{
+	const struct qcul_node_cond *c = &n->params.cond;
+	struct qcu_graph_cond *body;
+	uint32_t id;
+	cudaError_t err = qcul_cond_id(c->cond, &id);
+
+	if (err)
+		return err;
+	body = begin(t, QCU_NODE_COND, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	body->cond = id;
+	body->type = c->type;
+	body->size = c->size;
+	return cudaSuccess;
+}
+
+/* What a body can hold. */
+static bool fits_body(enum cudaGraphNodeType type)
+{
+	return type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemset ||
+	       type == cudaGraphNodeTypeMemcpy || type == cudaGraphNodeTypeEmpty ||
+	       type == cudaGraphNodeTypeConditional;
+}
+
 static cudaError_t write_node(struct text *t, struct CUgraphNode_st *n)
 {
+	if (t->body && !fits_body(n->params.type))
+		return cudaErrorNotSupported;
 	switch (n->params.type) {
 	case cudaGraphNodeTypeKernel:
 		return write_kernel(t, n);
@@ -335,6 +365,8 @@ static cudaError_t write_node(struct text *t, struct CUgraphNode_st *n)
 	case cudaGraphNodeTypeMemAlloc:
 	case cudaGraphNodeTypeMemFree:
 		return write_empty(t, n);
+	case cudaGraphNodeTypeConditional:
+		return write_cond(t, n);
 	default:
 		return cudaErrorNotSupported;
 	}
@@ -413,6 +445,39 @@ static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint3
 	return err;
 }
 
+static cudaError_t write_body(struct text *t, uint32_t node, uint32_t body,
+			      const struct CUgraph_st *g)
+{
+	struct qcu_graph_body *b =
+		remember(t, NULL) ? begin(t, QCU_NODE_BODY, NULL, sizeof(*b)) : NULL;
+
+	if (!b)
+		return cudaErrorMemoryAllocation;
+	t->nodes++;
+	b->node = node;
+	b->body = body;
+	return write_graph(t, g, NO_NODE);
+}
+
+/* The conditional nodes of a body come behind it, and so do their bodies. */
+static cudaError_t write_bodies(struct text *t)
+{
+	cudaError_t err = cudaSuccess;
+	uint32_t i, b;
+
+	t->body = true;
+	for (i = 0; i < t->nodes && !err; i++) {
+		const struct CUgraphNode_st *n = t->sent[i];
+
+		if (!n || n->params.type != cudaGraphNodeTypeConditional)
+			continue;
+		for (b = 0; b < n->params.cond.size && !err; b++)
+			if (n->params.cond.bodies[b]->count)
+				err = write_body(t, i, b, n->params.cond.bodies[b]);
+	}
+	return err;
+}
+
 static cudaError_t send_make(struct qcul_sent *s, const struct text *t)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_MAKE);
@@ -458,6 +523,8 @@ cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
 	qcul_sent_drop(s);
 	err = write_graph(&t, g, NO_NODE);
 	if (!err)
+		err = write_bodies(&t);
+	if (!err)
 		err = send_make(s, &t);
 	if (!err) {
 		s->nodes = t.sent;
@@ -498,15 +565,15 @@ static cudaError_t send_update(const struct qcul_sent *s, const struct text *t)
 	return t->len > QCU_GRAPH_BYTES_MAX ? cudaErrorGraphExecUpdateFailure : qcul_send(&cmd, 1);
 }
 
-cudaError_t qcul_sent_update(struct qcul_sent *s, const struct CUgraph_st *g,
-			     unsigned long long flags)
+cudaError_t qcul_sent_update(struct qcul_sent *s, unsigned long long flags)
 {
 	struct text t = {.flags = flags, .update = true};
 	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
 	uint32_t i;
 
 	for (i = 0; i < s->count && !err; i++) {
-		if (!s->nodes[i] || !s->nodes[i]->changed)
+		if (!s->nodes[i] || !s->nodes[i]->changed ||
+		    s->nodes[i]->params.type == cudaGraphNodeTypeConditional)
 			continue;
 		err = write_node(&t, s->nodes[i]);
 		t.nodes++;
@@ -515,8 +582,8 @@ cudaError_t qcul_sent_update(struct qcul_sent *s, const struct CUgraph_st *g,
 		err = send_update(s, &t);
 	text_free(&t);
 	/* A new instance can have what the old one cannot become. */
-	if (err == cudaErrorGraphExecUpdateFailure || err == cudaErrorNotSupported)
-		return qcul_sent_make(s, g, flags);
+	if (err == cudaErrorNotSupported)
+		err = cudaErrorGraphExecUpdateFailure;
 	for (i = 0; i < s->count && !err; i++)
 		if (s->nodes[i])
 			s->nodes[i]->changed = false;

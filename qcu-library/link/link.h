@@ -51,7 +51,6 @@ struct qcul_thread {
 	bool device_chosen; /* chosen by this thread; if false, cudaSetValidDevices decides */
 	cudaError_t last;
 	cudaError_t late; /* error of posted commands, not yet reported (session.c) */
-	bool recording;	  /* its commands go into a conditional graph */
 	bool unheard;	  /* it has posted commands since its last answer */
 	bool traced;	  /* sends what the trace has to do with: it is not traced itself */
 	bool in_callback; /* runs a host function: CUDA calls are not permitted */

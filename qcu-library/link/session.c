@@ -157,12 +157,6 @@ static bool has_trait(const struct qCUcmd *cmd, unsigned int traits)
 	return qcu_rule(cmd->op)->traits & traits;
 }
 
-/* The command goes into a graph: no work has begun. */
-static bool is_recorded(const struct qCUcmd *cmd)
-{
-	return qcul_self.recording && has_trait(cmd, QCU_KEPT);
-}
-
 /* Does the answer to this command report errors of earlier GPU work? */
 static bool tells_errors(const struct qCUcmd *cmd)
 {
@@ -293,7 +287,7 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 
 		if (first == cudaSuccess)
 			first = err;
-		if (!waits_for(&cmds[i]) && !is_recorded(&cmds[i]))
+		if (!waits_for(&cmds[i]))
 			note_work(&cmds[i]);
 	}
 	if (told)
@@ -323,7 +317,7 @@ static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
 	unsigned int i;
 
 	for (i = 0; i < count && moves(); i++)
-		if (has_trait(&cmds[i], QCU_MEMORY) && !is_recorded(&cmds[i]))
+		if (has_trait(&cmds[i], QCU_MEMORY))
 			return moves()->to_gpu();
 	return cudaSuccess;
 }

@@ -315,7 +315,7 @@ static bool measurable(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 
-	return rule->traits & QCU_MEMORY && rule->stream < QCU_BODY && !qcul_self.recording &&
+	return rule->traits & QCU_MEMORY && rule->stream < QCU_BODY &&
 	       qcul_device_ordinal(qcul_stream_device(qcu_field(cmd, rule->stream))) == cmd->device;
 }
 

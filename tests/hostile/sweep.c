@@ -253,10 +253,6 @@ static void objects(void)
 	}
 	simple(QCU_OP_POOL_DESTROY, 5, 0, 0);
 	simple(QCU_OP_COND_CREATE, 5, 0, 0);
-	simple(QCU_OP_COND_RECORD, 5, 0, 6);
-	simple(QCU_OP_STREAM_DESTROY, 6, 0, 0);
-	simple(QCU_OP_COND_READY, 5, 0, 0);
-	simple(QCU_OP_COND_RUN, 5, 0, 0);
 	simple(QCU_OP_COND_DESTROY, 5, 0, 0);
 }
 

@@ -297,63 +297,6 @@ static void check_names(struct check *c)
 	check(found == count, "names of kernels");
 }
 
-/* Records a graph that sets a word. If there is a `place`, its node then decides what runs next. */
-static bool record(struct check *c, struct be_cond *cond, uint32_t body, uint32_t value,
-		   struct be_cond *place)
-{
-	struct be_memset set = {
-		.dst = c->scratch, .width = 4, .height = 1, .value = value, .elem = 4};
-	struct be_stream *s = NULL;
-
-	return want(CALL(c, cond_record, cond, body, &s), 0, "cond_record") &&
-	       want(CALL(c, mem_set, &set, s), 0, "memset in a graph") &&
-	       (!place || want(CALL(c, cond_place, place, s), 0, "cond_place")) &&
-	       want(CALL(c, stream_destroy, s), 0, "the end of a recording");
-}
-
-static int word(struct check *c)
-{
-	int *w = c->window;
-
-	want(CALL(c, copy_d2h, w, c->scratch, 4, c->legacy), 0, "copy_d2h");
-	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
-	return *w;
-}
-
-static void check_decision(struct check *c, uint32_t first)
-{
-	struct be_cond *graph = NULL, *cond = NULL;
-	uint64_t handle;
-
-	if (!want(CALL(c, cond_create, 0, NULL, 0, NULL, &graph, &handle), 0, "cond_create"))
-		return;
-	check(CALL(c, cond_create, 0, graph, 1, &first, &cond, &handle) != 0, "no second body");
-	if (!want(CALL(c, cond_create, 0, graph, 0, &first, &cond, &handle), 0, "cond_create"))
-		goto out;
-	want(CALL(c, cond_node, cond, QCU_COND_IF, 2), 0, "cond_node");
-	check(CALL(c, cond_node, cond, QCU_COND_IF, 2) != 0, "no second node");
-	check(CALL(c, cond_run, graph, c->legacy) != 0, "nothing to run yet");
-	if (record(c, cond, 0, 11, NULL) && record(c, cond, 1, 22, NULL) &&
-	    record(c, graph, 0, 1, cond) && want(CALL(c, cond_ready, graph), 0, "cond_ready")) {
-		want(CALL(c, cond_run, graph, c->legacy), 0, "cond_run");
-		check(word(c) == (first ? 11 : 22), "body %d", !first);
-	}
-	if (record(c, cond, !first, 33, NULL) && record(c, graph, 0, 2, cond) &&
-	    want(CALL(c, cond_ready, graph), 0, "cond_ready again")) {
-		want(CALL(c, cond_run, graph, c->legacy), 0, "cond_run");
-		check(word(c) == 33, "a graph that was recorded again");
-	}
-	want(CALL(c, cond_destroy, cond), 0, "cond_destroy");
-out:
-	want(CALL(c, cond_destroy, graph), 0, "cond_destroy");
-}
-
-static void check_conditional(struct check *c)
-{
-	check_decision(c, 1);
-	check_decision(c, 0);
-}
-
 static void check_variables(struct check *c)
 {
 	struct be_kernel *k = check_kernel(c, "check_vars");

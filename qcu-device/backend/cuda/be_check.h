@@ -48,6 +48,7 @@ bool want(int got, int wanted, const char *what);
 
 /* be_check_graph.c */
 void check_graphs(struct check *c);
+void check_conditional(struct check *c);
 
 /* be_check_time.c */
 void check_timings(struct check *c, FILE *out);

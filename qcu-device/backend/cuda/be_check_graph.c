@@ -335,6 +335,108 @@ static void check_attributes(struct check *c, struct be_kernel *k)
 	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
 }
 
+static struct be_node cond_node(struct be_cond *cond, uint32_t index, const uint32_t *before)
+{
+	return (struct be_node){
+		.type = QCU_NODE_COND,
+		.index = index,
+		.deps = before,
+		.dep_count = before ? 1 : 0,
+		.cond = cond,
+	};
+}
+
+static struct be_node body_node(uint32_t node, uint32_t body, uint32_t index)
+{
+	return (struct be_node){
+		.type = QCU_NODE_BODY, .index = index, .body = {.node = node, .number = body}};
+}
+
+static bool word_is(struct check *c, struct be_graph *g, uint32_t value)
+{
+	uint32_t *w = c->window;
+
+	launch_and_wait(c, g);
+	*w = ~value;
+	want(CALL(c, copy_d2h, w, c->scratch, 4, c->legacy), 0, "copy_d2h");
+	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+	return *w == value;
+}
+
+/* Two bodies, and in one of them a node with a body of its own. */
+static void check_decision(struct check *c, uint32_t first, struct be_cond *cond)
+{
+	const uint32_t one = 1, zero = 0, five = 5;
+	struct be_cond *inner = NULL;
+	struct be_graph *g = NULL;
+	uint64_t handle = 0;
+	struct be_node nodes[8] = {
+		set_node(c->scratch, 1, 1, 0, NULL, 0),
+		cond_node(cond, 1, &zero),
+		body_node(1, 0, 2),
+		set_node(c->scratch, 1, 11, 3, NULL, 0),
+		body_node(1, 1, 4),
+		set_node(c->scratch, 1, 22, 5, NULL, 0),
+	};
+
+	want(CALL(c, cond_node, cond, QCU_COND_IF, 2), 0, "cond_node");
+	want(CALL(c, cond_node, cond, QCU_COND_IF, 2), 0, "cond_node once more");
+	check(CALL(c, cond_node, cond, QCU_COND_IF, 1) != 0, "no other node");
+	if (!want(CALL(c, graph_make, 0, nodes, 6, &g), 0, "graph_make with a condition"))
+		return;
+	check(word_is(c, g, first ? 11 : 22), "body %d", !first);
+	check(word_is(c, g, first ? 11 : 22), "body %d once more", !first);
+	nodes[0] = set_node(c->scratch, 1, 2, 0, NULL, 0);
+	want(CALL(c, graph_update, g, nodes, 1), 0, "graph_update beside a condition");
+	check(word_is(c, g, first ? 11 : 22), "body %d after an update", !first);
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+	nodes[3].off = nodes[5].off = true;
+	if (!want(CALL(c, graph_make, 0, nodes, 6, &g), 0, "graph_make of the same nodes again"))
+		return;
+	check(word_is(c, g, 2), "what bodies leave out");
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+	if (!want(CALL(c, cond_create, 0, cond, 1, &one, &inner, &handle), 0, "one in a body"))
+		return;
+	want(CALL(c, cond_node, inner, QCU_COND_SWITCH, 2), 0, "cond_node in a body");
+	nodes[3].off = nodes[5].off = false;
+	nodes[6] = cond_node(inner, 6, &five);
+	nodes[7] = body_node(6, 1, 7);
+	if (!want(CALL(c, graph_make, 0, nodes, 8, &g), 0, "graph_make with an empty body"))
+		goto out;
+	check(word_is(c, g, first ? 11 : 22), "the inner body does nothing");
+	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+	nodes[5] = cond_node(inner, 5, NULL);
+	nodes[6] = body_node(5, 1, 6);
+	nodes[7] = set_node(c->scratch, 1, 33, 7, NULL, 0);
+	if (want(CALL(c, graph_make, 0, nodes, 8, &g), 0, "graph_make of one in the other")) {
+		check(word_is(c, g, first ? 11 : 33), "the inner body");
+		want(CALL(c, graph_destroy, g), 0, "graph_destroy");
+	}
+out:
+	want(CALL(c, cond_destroy, inner), 0, "cond_destroy");
+}
+
+static void check_condition(struct check *c, uint32_t first)
+{
+	struct be_cond *graph = NULL, *cond = NULL;
+	uint64_t handle;
+
+	if (!want(CALL(c, cond_create, 0, NULL, 0, NULL, &graph, &handle), 0, "cond_create"))
+		return;
+	check(CALL(c, cond_create, 0, graph, 1, &first, &cond, &handle) != 0, "no second body");
+	if (want(CALL(c, cond_create, 0, graph, 0, &first, &cond, &handle), 0, "cond_create")) {
+		check_decision(c, first, cond);
+		want(CALL(c, cond_destroy, cond), 0, "cond_destroy");
+	}
+	want(CALL(c, cond_destroy, graph), 0, "cond_destroy");
+}
+
+void check_conditional(struct check *c)
+{
+	check_condition(c, 1);
+	check_condition(c, 0);
+}
+
 void check_graphs(struct check *c)
 {
 	struct be_kernel *k = check_kernel(c, "check_step");

@@ -30,8 +30,6 @@ struct be_stream {
 	cudaStream_t s;
 	unsigned int dev;
 	unsigned int life;
-	struct be_cond *body_of; /* its work is captured for this; NULL: it is carried out */
-	void (*end_body)(struct be *be, struct be_stream *s); /* ends the capture */
 };
 
 struct be_event {
@@ -260,11 +258,16 @@ int cu_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
 int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
 		   const uint32_t *first, struct be_cond **c, uint64_t *handle);
 int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
-int cu_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
-int cu_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
-int cu_cond_ready(struct be *be, struct be_cond *graph);
-int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
+/* For graphs; be->cond_lock is held. The outermost graph that a handle is in, and a body. */
+cudaGraph_t cu_cond_graph(const struct be_cond *c);
+cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body);
+/* The node comes after these. */
+int cu_cond_place(struct be *be, const struct be_cond *c, const cudaGraphNode_t *deps,
+		  uint32_t count, cudaGraphNode_t *node);
+/* Only conditional nodes are left, without edges: in a graph, or in all bodies of a node. */
+int cu_cond_clear_graph(struct be *be, cudaGraph_t graph);
+int cu_cond_clear(struct be *be, const struct be_cond *c);
 void cu_cond_close(struct be *be);
 
 /* be_cuda_graph.c */

@@ -112,9 +112,6 @@ int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 
 	if (ret)
 		return ret;
-	/* An array may be gone when the body runs. */
-	if (a && s->body_of)
-		return QCU_ERR_StreamCaptureUnsupported;
 	if (box->dst.host)
 		p.kind = cudaMemcpyDeviceToHost;
 	else if (box->src.host)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs with conditional nodes, as CUDA's own graphs. Only kernels of such a graph may set the
- * values of its handles, so the whole graph is here. What the graph and its bodies do is captured
- * from streams.
- *
- * The conditional nodes are made once, before any capture, for two reasons: a handle is for one
- * graph and one node, and the handles of a body need the body. Whenever the graph is recorded, the
- * nodes take their places among what is captured.
+ * The handles of conditional nodes. Kernels get a handle as an argument, so it is made before the
+ * graph, in a CUDA graph that stays as long as the handles. A handle is for one graph and one node,
+ * and the handles of a body need the body. So a conditional node stays, too, once it is made. The
+ * instance of such a graph is made in this CUDA graph (be_cuda_graph.c), and all other nodes go
+ * away with the instance.
  */
 #include <stdlib.h>
 
@@ -20,18 +18,8 @@ struct be_cond {
 	cudaGraph_t graph; /* the graph that the node is in, or the outermost graph itself */
 	cudaGraphNode_t node;
 	cudaGraph_t *bodies; /* CUDA's, of the node; outermost graph: &graph; NULL: no node */
-	uint32_t size;
-	/* Only for the outermost graph: */
-	cudaGraphExec_t exec;
-	int failed; /* something could not be captured; COND_READY reports it */
+	uint32_t type, size;
 };
-
-static struct be_cond *outermost(struct be_cond *c)
-{
-	while (c->in)
-		c = c->in;
-	return c;
-}
 
 static int cond_use(struct be *be, const struct be_cond *c)
 {
@@ -85,7 +73,8 @@ int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t
 	return QCU_ERR_Success;
 }
 
-int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
+/* be->cond_lock is held. */
+static int make_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 {
 	struct cudaGraphNodeParams params = {
 		.type = cudaGraphNodeTypeConditional,
@@ -96,32 +85,55 @@ int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 				.size = size,
 			},
 	};
+	int ret;
+
+	if (c->bodies)
+		return c->type == type && c->size == size ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+	ret = CU(be, cudaGraphAddNode, &c->node, c->graph, NULL, NULL, 0, &params);
+	if (ret)
+		return ret;
+	c->bodies = params.conditional.phGraph_out;
+	c->type = type;
+	c->size = size;
+	return QCU_ERR_Success;
+}
+
+int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
+{
 	int ret = cond_use(be, c);
 
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&be->cond_lock);
-	if (c->bodies)
-		ret = QCU_ERR_InvalidValue;
-	else
-		ret = CU(be, cudaGraphAddNode, &c->node, c->graph, NULL, NULL, 0, &params);
-	if (!ret) {
-		c->bodies = params.conditional.phGraph_out;
-		c->size = size;
-	}
+	ret = make_node(be, c, type, size);
 	pthread_mutex_unlock(&be->cond_lock);
 	return ret;
 }
 
-/*
- * There is one instance of a graph with such nodes at a time, and none while the graph is changed.
- */
-static int drop_instance(struct be *be, struct be_cond *c)
-{
-	cudaGraphExec_t exec = c->exec;
+/* ---- for graphs; be->cond_lock is held ---- */
 
-	c->exec = NULL;
-	return exec ? CU(be, cudaGraphExecDestroy, exec) : QCU_ERR_Success;
+cudaGraph_t cu_cond_graph(const struct be_cond *c)
+{
+	while (c->in)
+		c = c->in;
+	return c->graph;
+}
+
+cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body)
+{
+	return c->bodies[body];
+}
+
+int cu_cond_place(struct be *be, const struct be_cond *c, const cudaGraphNode_t *deps,
+		  uint32_t count, cudaGraphNode_t *node)
+{
+	int ret = QCU_ERR_Success;
+	uint32_t i;
+
+	for (i = 0; i < count && !ret; i++)
+		ret = CU(be, cudaGraphAddDependencies, c->graph, &deps[i], &c->node, NULL, 1);
+	*node = c->node;
+	return ret;
 }
 
 /* Conditional nodes stay, because their handles can have no other nodes. */
@@ -169,122 +181,20 @@ static int destroy_edges(struct be *be, cudaGraph_t graph)
 	return ret;
 }
 
-/* The stream of a body is about to be destroyed: ends its capture. */
-static void end_body(struct be *be, struct be_stream *s)
+int cu_cond_clear_graph(struct be *be, cudaGraph_t graph)
 {
-	cudaGraph_t graph;
-	int ret;
+	int ret = destroy_nodes(be, graph);
 
-	pthread_mutex_lock(&be->cond_lock);
-	ret = CU(be, cudaStreamEndCapture, s->s, &graph);
-	if (ret)
-		outermost(s->body_of)->failed = ret;
-	pthread_mutex_unlock(&be->cond_lock);
+	return ret ? ret : destroy_edges(be, graph);
 }
 
-static int begin_body(struct be *be, struct be_cond *c, uint32_t body, struct be_stream *s)
+int cu_cond_clear(struct be *be, const struct be_cond *c)
 {
-	int ret = drop_instance(be, outermost(c));
+	int ret = QCU_ERR_Success;
+	uint32_t i;
 
-	if (!ret)
-		ret = destroy_nodes(be, c->bodies[body]);
-	if (!ret)
-		ret = destroy_edges(be, c->bodies[body]);
-	if (!ret)
-		ret = CU(be, cudaStreamBeginCaptureToGraph, s->s, c->bodies[body], NULL, NULL, 0,
-			 cudaStreamCaptureModeRelaxed);
-	if (!ret) {
-		s->body_of = c;
-		s->end_body = end_body;
-	}
-	return ret;
-}
-
-int cu_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s)
-{
-	int ret = cond_use(be, c);
-
-	*s = NULL;
-	if (!ret)
-		ret = cu_stream_create(be, c->dev, cudaStreamNonBlocking, 0, s);
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&be->cond_lock);
-	ret = c->bodies && body < c->size ? begin_body(be, c, body, *s) : QCU_ERR_InvalidValue;
-	pthread_mutex_unlock(&be->cond_lock);
-	if (ret) {
-		cu_stream_destroy(be, *s);
-		*s = NULL;
-	}
-	return ret;
-}
-
-/* Puts the node behind what the stream has captured so far. */
-static int add_dependencies(struct be *be, struct be_cond *c, struct be_stream *s)
-{
-	enum cudaStreamCaptureStatus status;
-	const cudaGraphEdgeData *edges;
-	const cudaGraphNode_t *deps;
-	cudaGraph_t graph;
-	size_t count, i;
-	int ret = CU(be, cudaStreamGetCaptureInfo, s->s, &status, NULL, &graph, &deps, &edges,
-		     &count);
-
-	if (!ret && status != cudaStreamCaptureStatusActive)
-		ret = QCU_ERR_StreamCaptureInvalidated;
-	if (!ret && graph != c->graph)
-		ret = QCU_ERR_InvalidValue;
-	for (i = 0; i < count && !ret; i++)
-		ret = CU(be, cudaGraphAddDependencies, graph, &deps[i], &c->node,
-			 edges ? &edges[i] : NULL, 1);
-	if (!ret)
-		ret = CU(be, cudaStreamUpdateCaptureDependencies, s->s, &c->node, NULL, 1,
-			 cudaStreamSetCaptureDependencies);
-	return ret;
-}
-
-int cu_cond_place(struct be *be, struct be_cond *c, struct be_stream *s)
-{
-	int ret = cond_use(be, c);
-
-	if (!ret)
-		ret = cu_stream_use(be, s);
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&be->cond_lock);
-	ret = c->bodies ? add_dependencies(be, c, s) : QCU_ERR_InvalidValue;
-	pthread_mutex_unlock(&be->cond_lock);
-	return ret;
-}
-
-int cu_cond_ready(struct be *be, struct be_cond *graph)
-{
-	int ret = cond_use(be, graph);
-
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&be->cond_lock);
-	ret = graph->failed;
-	graph->failed = QCU_ERR_Success;
-	if (!ret)
-		ret = drop_instance(be, graph);
-	if (!ret)
-		ret = CU(be, cudaGraphInstantiate, &graph->exec, graph->graph, 0);
-	pthread_mutex_unlock(&be->cond_lock);
-	return ret;
-}
-
-int cu_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s)
-{
-	int ret = cond_use(be, graph);
-
-	if (!ret)
-		ret = cu_stream_use(be, s);
-	if (ret)
-		return ret;
-	pthread_mutex_lock(&be->cond_lock);
-	ret = graph->exec ? CU(be, cudaGraphLaunch, graph->exec, s->s) : QCU_ERR_InvalidValue;
-	pthread_mutex_unlock(&be->cond_lock);
+	for (i = 0; i < c->size && !ret; i++)
+		ret = cu_cond_clear_graph(be, c->bodies[i]);
 	return ret;
 }
 
@@ -292,8 +202,6 @@ int cu_cond_destroy(struct be *be, struct be_cond *c)
 {
 	int ret = cond_use(be, c);
 
-	if (!ret)
-		ret = drop_instance(be, c);
 	if (!ret && !c->in)
 		ret = CU(be, cudaGraphDestroy, c->graph);
 	free(c);

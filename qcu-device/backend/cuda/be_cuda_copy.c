@@ -66,8 +66,8 @@ int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec 
 {
 	int ret = cu_stream_use(be, s);
 
-	/* CUDA takes no batches on the legacy stream, and captures none. */
-	if (s->s == cudaStreamLegacy || s->body_of)
+	/* CUDA takes no batches on the legacy stream. */
+	if (s->s == cudaStreamLegacy)
 		return one_by_one(be, h2d, device, host, count, s);
 	while (count && !ret) {
 		size_t n = count < BATCH ? count : BATCH;

@@ -4,6 +4,9 @@
  * added one by one, not captured, so that streams of other threads are not disturbed. The graph
  * stays beside its instance, because CUDA finds a node of the instance by that of the graph.
  *
+ * A graph with conditional nodes is made in the CUDA graph of its handles (be_cuda_cond.c), and
+ * goes from there when the instance is destroyed. What is in a body cannot be updated.
+ *
  * What an instance cannot become by an update is left to the caller, who makes a new one: an update
  * that CUDA refuses returns cudaErrorGraphExecUpdateFailure.
  */
@@ -17,14 +20,18 @@
 
 struct graph_node {
 	cudaGraphNode_t node;
+	const struct be_cond *cond;
 	uint32_t flags; /* of a kernel's launch: an update cannot change them */
 	bool off;
+	bool inside; /* a body */
 };
 
 struct be_graph {
 	unsigned int dev;
 	unsigned int life;
 	cudaGraph_t graph;
+	cudaGraph_t into; /* the graph or body to which nodes are added */
+	bool conditional; /* the graph is that of handles */
 	cudaGraphExec_t exec;
 	uint32_t count;
 	struct graph_node *nodes;
@@ -107,7 +114,7 @@ static int add_kernel(struct be *be, struct be_graph *g, const struct be_node *n
 
 	if (ret)
 		return ret;
-	ret = CU(be, cudaGraphAddKernelNode, node, g->graph, deps, n->dep_count, &p);
+	ret = CU(be, cudaGraphAddKernelNode, node, g->into, deps, n->dep_count, &p);
 	if (!ret)
 		ret = set_attributes(be, *node, &n->launch);
 	if (p.kernelParams != few)
@@ -122,9 +129,9 @@ static int add_copy(struct be *be, struct be_graph *g, const struct be_node *n,
 	struct cudaMemcpy3DParms p = cu_box_params(b);
 
 	if (is_line(b))
-		return CU(be, cudaGraphAddMemcpyNode1D, node, g->graph, deps, n->dep_count,
+		return CU(be, cudaGraphAddMemcpyNode1D, node, g->into, deps, n->dep_count,
 			  p.dstPtr.ptr, p.srcPtr.ptr, b->width, cudaMemcpyDefault);
-	return CU(be, cudaGraphAddMemcpyNode, node, g->graph, deps, n->dep_count, &p);
+	return CU(be, cudaGraphAddMemcpyNode, node, g->into, deps, n->dep_count, &p);
 }
 
 static int add(struct be *be, struct be_graph *g, const struct be_node *n,
@@ -133,25 +140,33 @@ static int add(struct be *be, struct be_graph *g, const struct be_node *n,
 	struct cudaMemsetParams set;
 	struct cudaHostNodeParams host;
 
+	/* CUDA does not leave out nodes of bodies. */
+	if (n->off && g->into != g->graph)
+		return CU(be, cudaGraphAddEmptyNode, node, g->into, deps, n->dep_count);
 	switch (n->type) {
 	case QCU_NODE_KERNEL:
 		return add_kernel(be, g, n, deps, node);
 	case QCU_NODE_MEMSET:
 		set = memset_params(&n->set);
-		return CU(be, cudaGraphAddMemsetNode, node, g->graph, deps, n->dep_count, &set);
+		return CU(be, cudaGraphAddMemsetNode, node, g->into, deps, n->dep_count, &set);
 	case QCU_NODE_COPY:
 		return add_copy(be, g, n, deps, node);
 	case QCU_NODE_RECORD:
-		return CU(be, cudaGraphAddEventRecordNode, node, g->graph, deps, n->dep_count,
+		return CU(be, cudaGraphAddEventRecordNode, node, g->into, deps, n->dep_count,
 			  n->event->e);
 	case QCU_NODE_WAIT:
-		return CU(be, cudaGraphAddEventWaitNode, node, g->graph, deps, n->dep_count,
+		return CU(be, cudaGraphAddEventWaitNode, node, g->into, deps, n->dep_count,
 			  n->event->e);
 	case QCU_NODE_HOST:
 		host = (struct cudaHostNodeParams){n->host.fn, n->host.arg};
-		return CU(be, cudaGraphAddHostNode, node, g->graph, deps, n->dep_count, &host);
+		return CU(be, cudaGraphAddHostNode, node, g->into, deps, n->dep_count, &host);
+	case QCU_NODE_COND:
+		return cu_cond_place(be, n->cond, deps, n->dep_count, node);
+	case QCU_NODE_BODY:
+		g->into = cu_cond_body(g->nodes[n->body.node].cond, n->body.number);
+		return QCU_ERR_Success;
 	default:
-		return CU(be, cudaGraphAddEmptyNode, node, g->graph, deps, n->dep_count);
+		return CU(be, cudaGraphAddEmptyNode, node, g->into, deps, n->dep_count);
 	}
 }
 
@@ -172,7 +187,9 @@ static int add_node(struct be *be, struct be_graph *g, const struct be_node *n)
 	}
 	for (i = 0; i < n->dep_count; i++)
 		deps[i] = g->nodes[n->deps[i]].node;
+	to->cond = n->type == QCU_NODE_COND ? n->cond : NULL;
 	ret = add(be, g, n, deps, &to->node);
+	to->inside = g->into != g->graph;
 	to->flags = n->type == QCU_NODE_KERNEL ? n->launch.flags : 0;
 	if (deps != few)
 		free(deps);
@@ -184,7 +201,7 @@ static int enable(struct be *be, struct be_graph *g, const struct be_node *n)
 	struct graph_node *to = &g->nodes[n->index];
 	int ret;
 
-	if (to->off == n->off)
+	if (to->off == n->off || to->inside)
 		return QCU_ERR_Success;
 	ret = CU(be, cudaGraphNodeSetEnabled, g->exec, to->node, !n->off);
 	if (!ret)
@@ -192,12 +209,50 @@ static int enable(struct be *be, struct be_graph *g, const struct be_node *n)
 	return ret;
 }
 
+/* The first conditional node says in which CUDA graph all is made. */
+static int begin(struct be *be, struct be_graph *g, const struct be_node *nodes)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->count && nodes[i].type != QCU_NODE_COND; i++)
+		;
+	g->conditional = i < g->count;
+	if (!g->conditional)
+		return CU(be, cudaGraphCreate, &g->graph, 0);
+	g->graph = cu_cond_graph(nodes[i].cond);
+	return QCU_ERR_Success;
+}
+
+static int build(struct be *be, struct be_graph *g, const struct be_node *nodes)
+{
+	bool priorities = false;
+	uint32_t i;
+	int ret = begin(be, g, nodes);
+
+	if (g->conditional)
+		pthread_mutex_lock(&be->cond_lock);
+	g->into = g->graph;
+	for (i = 0; i < g->count && !ret; i++) {
+		ret = add_node(be, g, &nodes[i]);
+		priorities |= g->nodes[i].flags & QCU_LAUNCH_PRIORITY;
+	}
+	if (!ret)
+		ret = cu_use(be, g->dev);
+	/* Without this flag, all kernels have the priority of the stream. */
+	if (!ret)
+		ret = CU(be, cudaGraphInstantiate, &g->exec, g->graph,
+			 priorities ? cudaGraphInstantiateFlagUseNodePriority : 0);
+	for (i = 0; i < g->count && !ret; i++)
+		ret = enable(be, g, &nodes[i]);
+	if (g->conditional)
+		pthread_mutex_unlock(&be->cond_lock);
+	return ret;
+}
+
 int cu_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
 		  struct be_graph **out)
 {
 	struct be_graph *g;
-	bool priorities = false;
-	uint32_t i;
 	int ret = cu_use(be, dev);
 
 	if (ret)
@@ -209,19 +264,7 @@ int cu_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, 
 	g->life = atomic_load(&be->life[dev]);
 	g->count = count;
 	g->nodes = calloc(count + 1, sizeof(*g->nodes));
-	ret = g->nodes ? CU(be, cudaGraphCreate, &g->graph, 0) : (int)QCU_ERR_MemoryAllocation;
-	for (i = 0; i < count && !ret; i++) {
-		ret = add_node(be, g, &nodes[i]);
-		priorities |= g->nodes[i].flags & QCU_LAUNCH_PRIORITY;
-	}
-	if (!ret)
-		ret = cu_use(be, dev);
-	/* Without this flag, all kernels have the priority of the stream. */
-	if (!ret)
-		ret = CU(be, cudaGraphInstantiate, &g->exec, g->graph,
-			 priorities ? cudaGraphInstantiateFlagUseNodePriority : 0);
-	for (i = 0; i < count && !ret; i++)
-		ret = enable(be, g, &nodes[i]);
+	ret = g->nodes ? build(be, g, nodes) : (int)QCU_ERR_MemoryAllocation;
 	if (!ret) {
 		*out = g;
 		return QCU_ERR_Success;
@@ -289,6 +332,8 @@ int cu_graph_update(struct be *be, struct be_graph *g, const struct be_node *nod
 	uint32_t i;
 
 	for (i = 0; i < count && !ret; i++) {
+		if (g->nodes[nodes[i].index].inside)
+			return QCU_ERR_GraphExecUpdateFailure;
 		ret = cu_use(be, nodes[i].dev);
 		if (!ret)
 			ret = set_node(be, g, &nodes[i]);
@@ -321,13 +366,31 @@ int cu_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s)
 	return ret ? ret : CU(be, cudaGraphUpload, g->exec, s->s);
 }
 
+/* The handles, and the nodes that belong to them, stay. */
+static int clear(struct be *be, const struct be_graph *g)
+{
+	int ret = QCU_ERR_Success;
+	uint32_t i;
+
+	pthread_mutex_lock(&be->cond_lock);
+	for (i = 0; i < g->count && !ret; i++)
+		if (g->nodes[i].cond)
+			ret = cu_cond_clear(be, g->nodes[i].cond);
+	if (!ret)
+		ret = cu_cond_clear_graph(be, g->graph);
+	pthread_mutex_unlock(&be->cond_lock);
+	return ret;
+}
+
 int cu_graph_destroy(struct be *be, struct be_graph *g)
 {
 	int ret = graph_use(be, g);
 
 	if (!ret && g->exec)
 		ret = CU(be, cudaGraphExecDestroy, g->exec);
-	if (!ret && g->graph)
+	if (!ret && g->conditional)
+		ret = clear(be, g);
+	else if (!ret && g->graph)
 		ret = CU(be, cudaGraphDestroy, g->graph);
 	free(g->nodes);
 	free(g);

@@ -44,7 +44,6 @@ int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priori
 	if (!s)
 		return QCU_ERR_MemoryAllocation;
 	s->dev = dev;
-	s->body_of = NULL;
 	s->life = atomic_load(&be->life[dev]);
 	ret = CU(be, cudaStreamCreateWithPriority, &s->s, flags, priority);
 	if (ret) {
@@ -68,8 +67,6 @@ int cu_stream_destroy(struct be *be, struct be_stream *s)
 		return QCU_ERR_InvalidResourceHandle;
 	if (stream_alive(be, s)) {
 		ret = cu_use(be, s->dev);
-		if (s->body_of)
-			s->end_body(be, s);
 		if (!ret)
 			ret = CU(be, cudaStreamDestroy, s->s);
 	}

@@ -193,7 +193,6 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
 	w->work = (struct soft_work){.run = box_run, .free = box_free};
-	w->work.again = !box->dst.array && !box->src.array;
 	w->be = be;
 	w->box = *box;
 	if (aside) {

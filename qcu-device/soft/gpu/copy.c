@@ -51,7 +51,7 @@ static int copy(struct be_stream *s, void *to, const void *from, size_t len, enu
 
 	if (!c)
 		return QCU_ERR_MemoryAllocation;
-	c->work = (struct soft_work){.run = copy_run, .free = work_free, .again = true};
+	c->work = (struct soft_work){.run = copy_run, .free = work_free};
 	c->be = s->be;
 	c->to = to;
 	c->from = from;
@@ -174,7 +174,7 @@ int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s)
 	w = malloc(sizeof(*w));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = fill_run, .free = work_free, .again = true};
+	w->work = (struct soft_work){.run = fill_run, .free = work_free};
 	w->be = be;
 	w->m = *m;
 	return soft_submit(s, &w->work, bytes <= SMALL ? SOFT_SMALL : SOFT_QUEUE, NULL);

@@ -9,6 +9,9 @@
  * A launch holds the version of the list with which it was put into its stream. An update makes
  * another version if there are such launches.
  *
+ * The nodes of a body come after those of the graph. The branch with the conditional node does
+ * them, one after the other.
+ *
  * An event that a node records is done when the node is done, not when the graph is done. So each
  * such node has a counter of its own: a stream without work, whose numbers the event's ticket has.
  */
@@ -30,6 +33,7 @@ struct item {
 	bool off;
 	struct soft_work *work; /* NULL: nothing */
 	struct be_event *event;
+	struct be_cond *cond;
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -46,12 +50,16 @@ struct place {
 	uint32_t first_wait, waits; /* in be_graph.waits */
 	bool awaited;		    /* by a node of another branch */
 	struct be_stream *counter;  /* of a node that records an event */
+	uint32_t *bodies;	    /* of a conditional node: where each begins; 0: it is empty */
 };
 
 struct be_graph {
 	struct be *be;
 	unsigned int refs; /* of the owner, and of launches */
 	uint32_t count;
+	uint32_t outer; /* the nodes that are in no body, which are the first */
+	struct be_cond
+		*conds; /* the outermost graph of the conditional nodes; NULL: there are none */
 	struct place *places;
 	uint32_t *waits;
 	unsigned int branches;
@@ -93,6 +101,7 @@ static void item_put(struct item *it)
 		return;
 	if (it->work)
 		it->work->free(it->work);
+	soft_cond_put(it->cond);
 	free(it);
 }
 
@@ -120,9 +129,12 @@ static void graph_put(struct be_graph *g)
 		if (g->streams[i])
 			soft_stream_stop(g->streams[i]);
 	g->be->branches -= g->room - 1;
-	for (i = 0; g->places && i < g->count; i++)
+	for (i = 0; g->places && i < g->count; i++) {
 		if (g->places[i].counter)
 			soft_stream_put(g->places[i].counter);
+		free(g->places[i].bodies);
+	}
+	soft_cond_put(g->conds);
 	free(g->places);
 	free(g->waits);
 	free(g);
@@ -144,7 +156,63 @@ static struct use *use_of(const struct launch *l, uint32_t node)
 	return &l->uses[i];
 }
 
-/* be->lock is held, and dropped while the node's work is done. */
+/* As for all that does nodes, be->lock is held, and dropped while the node's work is done. */
+static int do_node(struct launch *l, uint32_t i);
+
+/* `at` is where the body begins; 0: it is empty. */
+static int do_body(struct launch *l, uint32_t at)
+{
+	const struct be_graph *g = l->g;
+	uint32_t i;
+	int err = 0;
+
+	for (i = at + 1;
+	     at && i < g->count && l->list->items[i]->type != QCU_NODE_BODY && !err && !stopped(l);
+	     i++)
+		err = do_node(l, i);
+	return err;
+}
+
+/* A loop has the same time limit as a kernel, because it might not end either. */
+static int do_loop(struct launch *l, struct be_cond *c, uint32_t at)
+{
+	struct be *be = l->g->be;
+	struct soft_running running;
+	bool stop = false;
+	int err = 0;
+
+	pthread_mutex_unlock(&be->lock);
+	soft_watchdog_begin(be, &running, "(a loop of a conditional node)");
+	while (atomic_load(&c->value) && !err && !stop &&
+	       !__atomic_load_n(&be->cancel, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&be->lock);
+		err = do_body(l, at);
+		stop = stopped(l);
+		pthread_mutex_unlock(&be->lock);
+	}
+	soft_watchdog_end(be, &running);
+	pthread_mutex_lock(&be->lock);
+	return err;
+}
+
+static int do_cond(struct launch *l, uint32_t i)
+{
+	const uint32_t *bodies = l->g->places[i].bodies;
+	struct be_cond *c = l->list->items[i]->cond;
+	uint32_t value = atomic_load(&c->value);
+
+	switch (c->type) {
+	case QCU_COND_IF:
+		if (value)
+			return do_body(l, bodies[0]);
+		return c->size > 1 ? do_body(l, bodies[1]) : 0;
+	case QCU_COND_WHILE:
+		return do_loop(l, c, bodies[0]);
+	default:
+		return value < c->size ? do_body(l, bodies[value]) : 0;
+	}
+}
+
 static int do_node(struct launch *l, uint32_t i)
 {
 	struct be *be = l->g->be;
@@ -157,6 +225,8 @@ static int do_node(struct launch *l, uint32_t i)
 		soft_promise_keep(be, &use_of(l, i)->promise);
 	else if (it->type == QCU_NODE_WAIT)
 		soft_promise_wait(be, &use_of(l, i)->promise);
+	else if (it->type == QCU_NODE_COND)
+		return do_cond(l, i);
 	if (!it->work && it->type != QCU_NODE_HOST)
 		return 0;
 	pthread_mutex_unlock(&be->lock);
@@ -187,7 +257,7 @@ static void do_branch(struct launch *l, unsigned int number)
 	int err;
 
 	pthread_mutex_lock(&g->be->lock);
-	for (i = 0; i < g->count; i++) {
+	for (i = 0; i < g->outer; i++) {
 		if (g->places[i].branch != number)
 			continue;
 		if (!wait_for(l, &g->places[i]))
@@ -250,12 +320,16 @@ static int launch_run(struct soft_work *w)
 	struct be *be = l->g->be;
 
 	pthread_mutex_lock(&be->lock);
+	if (l->g->conds)
+		soft_cond_begin(l->g->conds);
 	start_branches(l);
 	pthread_mutex_unlock(&be->lock);
 	do_branch(l, 0);
 	pthread_mutex_lock(&be->lock);
 	while (l->left)
 		pthread_cond_wait(&be->progress, &be->lock);
+	if (l->g->conds)
+		soft_cond_end(l->g->conds);
 	pthread_mutex_unlock(&be->lock);
 	return l->err;
 }
@@ -367,7 +441,7 @@ struct recording {
 	struct soft_work *work;
 };
 
-static int keep(struct be_stream *s, struct soft_work *w)
+static int keep_one(struct be_stream *s, struct soft_work *w)
 {
 	struct recording *r = (struct recording *)s;
 
@@ -380,12 +454,10 @@ static int keep(struct be_stream *s, struct soft_work *w)
 	return QCU_ERR_Success;
 }
 
-static const struct soft_recorder recorder = {.keep = keep};
-
 static int make_work(struct be *be, const struct be_node *n, struct soft_work **work)
 {
 	struct recording r = {
-		.s = {.be = be, .dev = &be->dev[n->dev], .recorder = &recorder},
+		.s = {.be = be, .dev = &be->dev[n->dev], .keep = keep_one},
 	};
 	int err = QCU_ERR_Success;
 
@@ -414,6 +486,11 @@ static int make_item(struct be *be, const struct be_node *n, struct item **out)
 	} else if (n->type == QCU_NODE_HOST) {
 		it->fn = n->host.fn;
 		it->arg = n->host.arg;
+	} else if (n->type == QCU_NODE_COND) {
+		pthread_mutex_lock(&be->lock);
+		it->cond = n->cond;
+		it->cond->refs++;
+		pthread_mutex_unlock(&be->lock);
 	}
 	err = make_work(be, n, &it->work);
 	if (err) {
@@ -457,18 +534,18 @@ static void choose_branch(struct be_graph *g, const struct be_node *n, bool *mar
 
 static int place_nodes(struct be_graph *g, const struct be_node *nodes)
 {
-	bool *marks = calloc(g->count + 1, sizeof(*marks));
+	bool *marks = calloc(g->outer + 1, sizeof(*marks));
 	uint32_t i, k, waits = 0;
 	uint64_t deps = 0;
 
-	for (i = 0; i < g->count; i++)
+	for (i = 0; i < g->outer; i++)
 		deps += nodes[i].dep_count;
 	g->waits = calloc(deps + 1, sizeof(*g->waits));
 	if (!marks || !g->waits) {
 		free(marks);
 		return QCU_ERR_MemoryAllocation;
 	}
-	for (i = 0; i < g->count; i++) {
+	for (i = 0; i < g->outer; i++) {
 		struct place *p = &g->places[i];
 
 		choose_branch(g, &nodes[i], marks);
@@ -487,10 +564,34 @@ static int place_nodes(struct be_graph *g, const struct be_node *nodes)
 	return QCU_ERR_Success;
 }
 
+/* A conditional node comes before its bodies. */
+static int make_bodies(struct be_graph *g, const struct be_node *n)
+{
+	struct place *p;
+
+	if (n->type == QCU_NODE_BODY) {
+		g->places[n->body.node].bodies[n->body.number] = n->index;
+		return QCU_ERR_Success;
+	}
+	p = &g->places[n->index];
+	p->bodies = calloc(n->cond->size, sizeof(*p->bodies));
+	if (!p->bodies)
+		return QCU_ERR_MemoryAllocation;
+	if (g->conds)
+		return QCU_ERR_Success;
+	pthread_mutex_lock(&g->be->lock);
+	g->conds = n->cond->graph;
+	g->conds->refs++;
+	pthread_mutex_unlock(&g->be->lock);
+	return QCU_ERR_Success;
+}
+
 static int make_node(struct be_graph *g, const struct be_node *n)
 {
 	int err = make_item(g->be, n, &g->list->items[n->index]);
 
+	if (!err && n->type >= QCU_NODE_COND)
+		err = make_bodies(g, n);
 	if (err)
 		return err;
 	g->hosts += n->type == QCU_NODE_HOST;
@@ -535,6 +636,8 @@ int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes
 	g->be = be;
 	g->refs = 1;
 	g->count = count;
+	while (g->outer < count && nodes[g->outer].type != QCU_NODE_BODY)
+		g->outer++;
 	take_room(g);
 	g->places = calloc(count + 1, sizeof(*g->places));
 	g->list = new_list(count);

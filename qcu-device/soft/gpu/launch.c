@@ -357,7 +357,7 @@ int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, s
 	w = malloc(sizeof(*w) + l->param_bytes);
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = launch_run, .free = launch_free, .again = true};
+	w->work = (struct soft_work){.run = launch_run, .free = launch_free};
 	w->work.bytes = (uint32_t)l->param_bytes;
 	w->be = be;
 	w->ptx = ptx;

@@ -371,24 +371,31 @@ struct soft_work {
 	int (*run)(struct soft_work *w);
 	void (*free)(struct soft_work *w); /* called with be->lock held */
 	bool always;			   /* runs after an error, too */
-	bool again;			   /* may be kept in a body, which holds no arrays */
-	bool kept;			   /* it is kept in a body */
+	bool kept;			   /* it is kept in a graph */
 	uint32_t bytes;			   /* bytes allocated in addition to the struct */
 	uint32_t cost;		   /* bytes that it counts in the queue; 0: it is not queued */
 	struct soft_ticket *after; /* work of other streams that must be done first */
 	unsigned int after_count;
 };
 
+/*
+ * True if work may use the memory. Kept work must ask when it runs, because the memory may have
+ * been freed since then. So must work on mapped memory, which another thread may have unmapped just
+ * before the work was queued. For other work this is always true.
+ */
+static inline bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr,
+				    uint64_t len)
+{
+	return (!w->kept && !soft_virtual_holds(be, addr)) || soft_mem_usable(be, addr, len);
+}
+
 struct soft_stream_attrs {
 	uint32_t sync_policy; /* 0: never set */
 	uint32_t domain;
 };
 
-/* What keeps the work that is put into a stream. be->lock is held. */
-struct soft_recorder {
-	int (*keep)(struct be_stream *s, struct soft_work *w); /* takes ownership */
-	void (*end)(struct be_stream *s);		       /* the stream is released */
-};
+/* Keeps work that is put into a stream. be->lock is held. */
+typedef int soft_keep_fn(struct be_stream *s, struct soft_work *w); /* takes ownership */
 
 struct be_stream {
 	struct be *be;
@@ -398,8 +405,7 @@ struct be_stream {
 	struct soft_stream_attrs attrs;
 	bool blocking; /* it waits for the legacy stream, and the legacy stream for it */
 	int priority;
-	struct soft_body *body;		      /* for the recorder of cond.c */
-	const struct soft_recorder *recorder; /* keeps the work; NULL: work is done */
+	soft_keep_fn *keep;  /* keeps the work; NULL: work is done */
 	uint64_t last, done; /* number of the last work submitted, and of the last work done */
 	uint64_t oldest;     /* `order` of the oldest unfinished work; UINT64_MAX: idle */
 	struct soft_work *head, **tail;
@@ -526,20 +532,28 @@ int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream 
 
 /* ---- cond.c ---- */
 
-/*
- * True if work may use the memory. Kept work must ask when it runs, because the memory may have
- * been freed since it was recorded. So must work on mapped memory, which another thread may have
- * unmapped just before the work was queued. For other work this is always true.
- */
-bool soft_work_usable(struct be *be, const struct soft_work *w, uint64_t addr, uint64_t len);
+/* A handle, or an outermost graph, which has no value and no node. */
+struct be_cond {
+	struct be_cond *next;
+	struct be *be;
+	unsigned int refs;     /* of the owner, of graphs, and of handles in the same graph */
+	struct be_cond *graph; /* the outermost graph; of a handle it is held */
+	uint64_t handle;       /* 0: an outermost graph */
+	_Atomic uint32_t value;
+	uint32_t first;
+	bool has_first;
+	uint32_t type, size;  /* of the node; size 0: there is none yet */
+	unsigned int running; /* launches of an outermost graph */
+};
+
 int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
 		     const uint32_t *first, struct be_cond **c, uint64_t *handle);
 int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
-int soft_cond_record(struct be *be, struct be_cond *c, uint32_t body, struct be_stream **s);
-int soft_cond_place(struct be *be, struct be_cond *c, struct be_stream *s);
-int soft_cond_ready(struct be *be, struct be_cond *graph);
-int soft_cond_run(struct be *be, struct be_cond *graph, struct be_stream *s);
 int soft_cond_destroy(struct be *be, struct be_cond *c);
+/* A launch of the outermost graph begins or ends. be->lock is held, as for soft_cond_put(). */
+void soft_cond_begin(struct be_cond *graph);
+void soft_cond_end(struct be_cond *graph);
+void soft_cond_put(struct be_cond *c); /* may be NULL */
 /* Callback of the PTX machine. False: there is no such handle, or its graph does not run. */
 bool soft_env_attribute(void *ctx, uint32_t attr, int32_t *value);
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);

@@ -33,8 +33,6 @@ void soft_stream_put(struct be_stream *s)
 {
 	if (--s->refs)
 		return;
-	if (s->recorder)
-		s->recorder->end(s);
 	pthread_cond_destroy(&s->wake);
 	free(s);
 }
@@ -153,7 +151,7 @@ int soft_queue_wait(struct be_stream *s)
 {
 	struct be *be = s->be;
 
-	while (!s->recorder && !has_room(be)) {
+	while (!s->keep && !has_room(be)) {
 		if (be->calls || !be->queued)
 			return QCU_ERR_MemoryAllocation;
 		if (atomic_load(&be->sticky) || be->closing)
@@ -279,8 +277,8 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 	uint64_t n = s->last + 1;
 	bool idle = s->done == s->last;
 
-	if (!err && s->recorder)
-		return s->recorder->keep(s, w);
+	if (!err && s->keep)
+		return s->keep(s, w);
 	if (!err)
 		err = collect_tickets(w, s, extra);
 	if (err) {

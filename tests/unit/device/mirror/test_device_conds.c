@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs with conditional nodes in a mirror on the software GPU: commands that name things that do
- * not exist, or that come in a wrong order; work that no graph can keep; kernels that set a value
- * from outside the graph; and what a graph keeps of objects that the guest destroys. A kernel sets
- * the values.
+ * Graphs with conditional nodes in a mirror on the software GPU: handles and descriptions that do
+ * not fit together; kernels that set a value from outside the graph; what a graph keeps of objects
+ * that the guest destroys; and that limits are given back. A kernel sets the values.
  */
-#include "tests/unit/device/mirror/test_device_mirror.h"
+#include "tests/unit/device/mirror/test_device_graph.h"
 
 struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
 
@@ -34,102 +33,89 @@ static const char ptx[] =
 	"ret;\n"
 	"}\n";
 
-#define MODULE 2
-#define KERNEL 2
-#define GRAPH  2
-#define COND   3
-#define STREAM 2 /* the graph's stream */
-#define BODY   3 /* the body's stream */
+#define OUTER 2 /* the outermost graph */
+#define COND  3
+#define INNER 4
+#define GRAPH 2
+#define LIMIT 300 /* of nodes, in these tests */
 
-static uint64_t left, handle;
+static struct limits limits;
+static uint64_t handle;
 
 static int start(void **state)
 {
-	struct mir_config cfg = {.ops = &be_soft, .session = 1};
-	struct qCUcmd c = CMD(MODULE_LOAD, module_load, .buf = {1, sizeof(ptx)}, .module = MODULE);
-	const struct qcu_seg image = {(uintptr_t)ptx, sizeof(ptx)};
-
 	(void)state;
-	cfg.options.vram = 64 << 20;
-	if (mir_create(&mirror, &cfg))
-		return -1;
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &image, 1), 0);
-	c = CMD(KERNEL_FIND, kernel_find, .buf = {1, 4}, .module = MODULE, .kernel = KERNEL);
-	c.flags = QCU_F_MSG;
-	assert_int_equal(ask_with(&c, "step", NULL, 0), 0);
-	c = CMD(MALLOC, malloc, .size = 4096);
-	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
-	left = c.malloc.ptr;
-	return 0;
+	limits.session[LIMIT_GRAPHS] = 4;
+	limits.session[LIMIT_GRAPH_NODES] = LIMIT;
+	limits_default(&limits);
+	return start_with(ptx, &limits);
 }
 
-static int create(uint32_t id, uint32_t graph, uint32_t body)
+static int create_with(struct qcu_cond_create body)
 {
-	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = id, .graph = graph, .body = body);
-	int rc = ask_with(&c, NULL, NULL, 0);
+	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = body.cond);
+	int rc;
 
+	c.cond_create = body;
+	rc = ask_with(&c, NULL, NULL, 0);
 	handle = c.cond_create.handle;
 	return rc;
 }
+#define CREATE(...) create_with((struct qcu_cond_create){__VA_ARGS__})
 
-/* Makes a node's handle in the outermost graph, with a first value. */
-static int create_first(uint32_t id, uint32_t first)
+static int drop(uint32_t id)
 {
-	struct qCUcmd c = CMD(COND_CREATE, cond_create, .cond = id, .graph = GRAPH, .value = first,
-			      .flags = QCU_COND_DEFAULT);
-	int rc = ask_with(&c, NULL, NULL, 0);
-
-	handle = c.cond_create.handle;
-	return rc;
+	return ask(CMD(COND_DESTROY, cond_destroy, .cond = id));
 }
 
-static int node(uint32_t id, uint32_t type, uint32_t size)
+/* Makes a handle whose value is `first` at each launch. */
+static void outermost(uint32_t first)
 {
-	return ask(CMD(COND_NODE, cond_node, .cond = id, .type = type, .size = size));
+	assert_int_equal(CREATE(.cond = OUTER), 0);
+	assert_int_equal(handle, 0);
+	assert_int_equal(
+		CREATE(.cond = COND, .graph = OUTER, .value = first, .flags = QCU_COND_DEFAULT), 0);
+	assert_int_not_equal(handle, 0);
 }
 
-static int record(uint32_t id, uint32_t body, uint32_t stream)
+/* Comes after the node `before`, unless that is its own number. */
+static struct qcu_graph_cond *cond(uint32_t index, uint32_t before, uint32_t id, uint32_t type,
+				   uint32_t size)
 {
-	return ask(CMD(COND_RECORD, cond_record, .cond = id, .body = body, .stream = stream));
+	const struct qcu_graph_cond c = {.cond = id, .type = type, .size = size};
+
+	return (void *)(node(QCU_NODE_COND, index, &c, sizeof(c), &before, before != index) + 1);
 }
 
-static int place(uint32_t id, uint32_t stream)
+static struct qcu_graph_node *body(uint32_t index, uint32_t at, uint32_t number)
 {
-	return ask(CMD(COND_PLACE, cond_place, .cond = id, .stream = stream));
+	const struct qcu_graph_body b = {.node = at, .body = number};
+
+	return node(QCU_NODE_BODY, index, &b, sizeof(b), NULL, 0);
 }
 
-static int end(uint32_t stream)
+struct params {
+	uint64_t handle, left;
+	uint32_t n, zero;
+};
+
+static void step(uint32_t index, uint32_t before, uint64_t h, uint32_t n)
 {
-	return ask(CMD(STREAM_DESTROY, stream_destroy, .stream = stream));
+	const struct params p = {.handle = h, .left = memory, .n = n};
+	const struct qcu_graph_kernel k = {
+		.kernel = KERNEL,
+		.msg = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .param_bytes = 20},
+	};
+	struct qcu_graph_node *head =
+		node(QCU_NODE_KERNEL, index, &k, sizeof(k), &before, before != index);
+
+	memcpy(d.bytes + d.len, &p, sizeof(p));
+	d.len += sizeof(p);
+	head->bytes += sizeof(p);
 }
 
-static int ready(uint32_t id)
-{
-	return ask(CMD(COND_READY, cond_ready, .cond = id));
-}
-
-static int run(uint32_t id, uint32_t stream)
-{
-	return ask(CMD(COND_RUN, cond_run, .cond = id, .stream = stream));
-}
-
-/* Begins a graph with this one node. The graph's own stream is left open. */
-static void begin(uint32_t first, uint32_t type, uint32_t size)
-{
-	assert_int_equal(create(GRAPH, 0, 0), 0);
-	assert_int_equal(create_first(COND, first), 0);
-	assert_int_equal(node(COND, type, size), 0);
-	assert_int_equal(record(GRAPH, 0, STREAM), 0);
-}
-
-static void finish(void)
-{
-	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(ready(GRAPH), 0);
-}
-
-static int step(uint64_t h, uint32_t n, uint32_t stream)
+/* The same outside of any graph. */
+static int step_now(uint64_t h, uint32_t n)
 {
 	struct {
 		struct qcu_launch_msg msg;
@@ -138,20 +124,13 @@ static int step(uint64_t h, uint32_t n, uint32_t stream)
 	} __attribute__((packed)) m = {
 		.msg = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .param_bytes = 20},
 		.handle = h,
-		.left = left,
+		.left = memory,
 		.n = n,
 	};
-	struct qCUcmd c =
-		CMD(LAUNCH, launch, .buf = {1, sizeof(m)}, .kernel = KERNEL, .stream = stream);
+	struct qCUcmd c = CMD(LAUNCH, launch, .buf = {1, sizeof(m)}, .kernel = KERNEL);
 
 	c.flags = QCU_F_MSG;
 	return ask_with(&c, &m, NULL, 0);
-}
-
-static int fill(uint64_t at, uint32_t value, uint32_t stream)
-{
-	return ask(CMD(MEMSET, memset, .dst = at, .width = 4, .height = 1, .value = value,
-		       .elem = 4, .stream = stream));
 }
 
 static int sync(void)
@@ -159,246 +138,308 @@ static int sync(void)
 	return ask(CMD(DEVICE_SYNC, device_sync, .rsvd = 0));
 }
 
-static uint32_t value_at(uint64_t at)
+/* The whole limit is free, and such a graph can be made and launched. */
+static void still_works(void)
 {
-	uint32_t v = 0;
-	const struct qcu_seg to = {(uintptr_t)&v, sizeof(v)};
-	struct qCUcmd c = CMD(COPY_D2H, copy_d2h, .buf = {1, sizeof(v)}, .src = at);
+	uint32_t i;
 
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &to, 1), 0);
-	return v;
+	outermost(1);
+	cond(0, 0, COND, QCU_COND_IF, 2);
+	body(1, 0, 0);
+	set(2, memory, 5);
+	for (i = 3; i < LIMIT * 4 / 5; i++)
+		empty(i);
+	assert_int_equal(make(GRAPH), 0);
+	assert_int_equal(fill(memory, 1), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(value_at(memory), 5);
+	assert_int_equal(destroy(GRAPH), 0);
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(OUTER), 0);
 }
 
 static void bad_numbers(void **state)
 {
 	(void)state;
-	assert_int_equal(create(0, 0, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(create(0x10000, 0, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(create(COND, GRAPH, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(create(COND, COND, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(node(COND, QCU_COND_IF, 1), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(record(COND, 0, STREAM), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(ready(COND), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(run(COND, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = COND)),
-			 QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(CREATE(.cond = 0), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(CREATE(.cond = 0x10000), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(CREATE(.cond = COND, .graph = OUTER), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(CREATE(.cond = COND, .graph = COND), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(drop(COND), QCU_ERR_InvalidResourceHandle);
 
 	/* The outermost graph has one body, no value and no node. */
-	assert_int_equal(create(GRAPH, 0, 1), QCU_ERR_InvalidValue);
-	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = GRAPH, .value = 1)),
-			 QCU_ERR_InvalidValue);
-	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = GRAPH, .flags = 1)),
-			 QCU_ERR_InvalidValue);
-	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = GRAPH, .rsvd = 1)),
-			 QCU_ERR_InvalidValue);
-	assert_int_equal(create(GRAPH, 0, 0), 0);
+	assert_int_equal(CREATE(.cond = OUTER, .body = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = OUTER, .value = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = OUTER, .flags = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = OUTER, .type = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = OUTER, .size = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = OUTER), 0);
 	assert_int_equal(handle, 0);
-	assert_int_equal(node(GRAPH, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
-	assert_int_equal(run(GRAPH, 0), QCU_ERR_InvalidValue);
 
-	assert_int_equal(create(COND, GRAPH, 1), QCU_ERR_InvalidValue);
-	assert_int_equal(
-		ask(CMD(COND_CREATE, cond_create, .cond = COND, .graph = GRAPH, .flags = 2)),
-		QCU_ERR_InvalidValue);
-	assert_int_equal(create(COND, GRAPH, 0), 0);
+	assert_int_equal(CREATE(.cond = COND, .graph = OUTER, .body = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = COND, .graph = OUTER, .size = 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = COND, .graph = OUTER, .flags = 2), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = COND, .graph = OUTER), 0);
 	assert_int_not_equal(handle, 0);
-	assert_int_equal(create(COND, GRAPH, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(node(COND, QCU_COND_IF, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_IF, 3), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_WHILE, 2), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_SWITCH, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_SWITCH, QCU_COND_BODIES + 1), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, 3, 1), QCU_ERR_InvalidValue);
+	assert_int_equal(CREATE(.cond = COND, .graph = OUTER), QCU_ERR_InvalidResourceHandle);
 
-	/*
-	 * A node that does not exist yet, then a body that does not exist, then a body that is not
-	 * done.
-	 */
-	assert_int_equal(record(GRAPH, 1, STREAM), QCU_ERR_InvalidValue);
-	assert_int_equal(record(GRAPH, 0, STREAM), 0);
-	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
-	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(record(GRAPH, 0, STREAM), 0);
-	assert_int_equal(record(COND, 0, BODY), QCU_ERR_InvalidValue);
-	assert_int_equal(create(4, COND, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(node(COND, QCU_COND_IF, 2), 0);
-	assert_int_equal(node(COND, QCU_COND_IF, 2), QCU_ERR_InvalidValue);
-	assert_int_equal(create(4, COND, 2), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 2, BODY), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 0, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(record(COND, 0, STREAM), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(ready(COND), QCU_ERR_InvalidValue);
-	assert_int_equal(run(COND, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(ready(GRAPH), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(end(STREAM), 0);
-	assert_int_equal(ready(GRAPH), QCU_ERR_InvalidValue);
-	assert_int_equal(end(BODY), 0);
-	assert_int_equal(ready(GRAPH), 0);
-	assert_int_equal(run(GRAPH, 9), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(run(GRAPH, 0), 0);
-}
-
-/*
- * A node can be placed only in its handle's graph, and only once. So no graph can contain itself.
- */
-static void bad_places(void **state)
-{
-	(void)state;
-	begin(0, QCU_COND_IF, 2);
-	assert_int_equal(create(4, COND, 1), 0);
-	assert_int_equal(node(4, QCU_COND_IF, 1), 0);
-	assert_int_equal(place(COND, 0), QCU_ERR_InvalidValue);
-	assert_int_equal(place(COND, QCU_STREAM_PER_THREAD), QCU_ERR_InvalidValue);
-	assert_int_equal(place(COND, 7), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 7)), 0);
-	assert_int_equal(place(COND, 7), QCU_ERR_InvalidValue);
-	assert_int_equal(place(GRAPH, STREAM), QCU_ERR_InvalidValue);
-	assert_int_equal(place(4, STREAM), QCU_ERR_InvalidValue);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(place(4, BODY), QCU_ERR_InvalidValue);
-	assert_int_equal(place(COND, BODY), QCU_ERR_InvalidValue);
-	assert_int_equal(end(BODY), 0);
-	assert_int_equal(record(COND, 1, BODY), 0);
-	assert_int_equal(place(COND, BODY), QCU_ERR_InvalidValue);
-	assert_int_equal(place(4, BODY), 0);
-	assert_int_equal(place(4, BODY), QCU_ERR_InvalidValue);
-	assert_int_equal(record(4, 0, 4), 0);
-	assert_int_equal(place(4, 4), QCU_ERR_InvalidValue);
-	assert_int_equal(end(4), 0);
-	assert_int_equal(end(BODY), 0);
-	assert_int_equal(place(COND, STREAM), 0);
-	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
-	finish();
-	/* Another graph. */
-	assert_int_equal(create(5, 0, 0), 0);
-	assert_int_equal(record(5, 0, STREAM), 0);
-	assert_int_equal(place(COND, STREAM), QCU_ERR_InvalidValue);
-}
-
-/* A graph keeps only work that the GPU does without the host. */
-static void bad_work(void **state)
-{
-	static uint8_t mine[4096];
-	const struct qcu_seg here = {(uintptr_t)mine, sizeof(mine)};
-	struct qCUcmd c;
-
-	(void)state;
-	begin(1, QCU_COND_WHILE, 1);
-	assert_int_equal(ask(CMD(EVENT_CREATE, event_create, .event = 2)), 0);
-	assert_int_equal(ask(CMD(EVENT_RECORD, event_record, .event = 2, .stream = STREAM)),
-			 QCU_ERR_StreamCaptureUnsupported);
+	/* In the body of a node: its type and size say what there is. */
+#define BAD(...) \
+	assert_int_equal(CREATE(.cond = INNER, .graph = COND, __VA_ARGS__), QCU_ERR_InvalidValue)
+	BAD(.body = 0);
+	BAD(.type = QCU_COND_IF, .size = 3);
+	BAD(.type = QCU_COND_IF, .size = 2, .body = 2);
+	BAD(.type = QCU_COND_WHILE, .size = 2);
+	BAD(.type = QCU_COND_SWITCH, .size = 0);
+	BAD(.type = QCU_COND_SWITCH, .size = QCU_COND_BODIES + 1);
+	BAD(.type = 3, .size = 1);
 	assert_int_equal(
-		ask(CMD(STREAM_WAIT_EVENT, stream_wait_event, .event = 2, .stream = STREAM)),
-		QCU_ERR_StreamCaptureUnsupported);
-	assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync, .stream = STREAM)),
-			 QCU_ERR_StreamCaptureUnsupported);
-	assert_int_equal(ask(CMD(HOST_FUNC, host_func, .token = 5, .stream = STREAM)),
-			 QCU_ERR_StreamCaptureUnsupported);
-	assert_int_equal(ask(CMD(FREE_ASYNC, free_async, .ptr = left, .stream = STREAM)),
-			 QCU_ERR_StreamCaptureUnsupported);
-	c = CMD(COPY_H2D, copy_h2d, .buf = {1, 4096}, .dst = left, .stream = STREAM);
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &here, 1), QCU_ERR_StreamCaptureUnsupported);
-	c = CMD(COPY_D2H, copy_d2h, .buf = {1, 4096}, .src = left, .stream = STREAM);
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &here, 1), QCU_ERR_StreamCaptureUnsupported);
-	c = CMD(RECT_D2H, rect_d2h, .buf = {1, 4096}, .src = left, .pitch = 4096, .src_pitch = 4096,
-		.width = 4096, .height = 1, .stream = STREAM);
-	c.flags = QCU_F_SEGS;
-	assert_int_equal(ask_with(&c, NULL, &here, 1), QCU_ERR_StreamCaptureUnsupported);
-	assert_int_equal(fill(left, 77, STREAM), 0);
+		CREATE(.cond = INNER, .graph = COND, .type = QCU_COND_IF, .size = 2, .body = 1), 0);
+	assert_int_equal(drop(INNER), 0);
+	BAD(.type = QCU_COND_IF, .size = 1);
+	BAD(.type = QCU_COND_SWITCH, .size = 2);
+#undef BAD
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(OUTER), 0);
+	still_works();
+}
+
+static void bad_nodes(void **state)
+{
+	(void)state;
+#define BAD(make_it, error)                           \
+	do {                                          \
+		make_it;                              \
+		assert_int_equal(make(GRAPH), error); \
+	} while (0)
+	outermost(1);
+	BAD(cond(0, 0, INNER, QCU_COND_IF, 1), QCU_ERR_InvalidResourceHandle);
+	BAD(cond(0, 0, 0x10000, QCU_COND_IF, 1), QCU_ERR_InvalidResourceHandle);
+	BAD(cond(0, 0, OUTER, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 1)->rsvd = 1, QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 3), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_WHILE, 2), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_SWITCH, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_SWITCH, QCU_COND_BODIES + 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, 3, 1), QCU_ERR_InvalidValue);
+	/* One handle for two nodes. */
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2);
+	    cond(1, 0, COND, QCU_COND_IF, 2), QCU_ERR_InvalidValue);
+	/* Another type than the first description has said. */
+	BAD(cond(0, 0, COND, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
+	/* The node of another outermost graph. */
+	assert_int_equal(CREATE(.cond = 5), 0);
+	assert_int_equal(CREATE(.cond = 6, .graph = 5), 0);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); cond(1, 0, 6, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
+	assert_int_equal(drop(6), 0);
+	assert_int_equal(drop(5), 0);
+	/* A handle of a body, outside, in the other body, and in its own node's body. */
+	assert_int_equal(
+		CREATE(.cond = INNER, .graph = COND, .type = QCU_COND_IF, .size = 2, .body = 1), 0);
+	BAD(cond(0, 0, INNER, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0);
+	    cond(2, 2, INNER, QCU_COND_IF, 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 1);
+	    cond(2, 2, COND, QCU_COND_IF, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(drop(INNER), 0);
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(OUTER), 0);
+	still_works();
+}
+
+static void bad_bodies(void **state)
+{
+	const struct qcu_graph_host h = {.token = 7};
+	const uint32_t zero = 0, two = 2;
+
+	(void)state;
+	outermost(1);
+	BAD(body(0, 0, 0), QCU_ERR_InvalidValue);
+	BAD(empty(0); body(1, 0, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 1, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 9, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, UINT32_MAX, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 2), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2);
+	    body(1, 0, 0)->flags = QCU_NODE_OFF, QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2)->rsvd = 0;
+	    d.bytes[6] = QCU_NODE_OFF, QCU_ERR_InvalidValue);
+	/* Twice, and in the wrong order. */
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0); body(2, 0, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 1); body(2, 0, 0), QCU_ERR_InvalidValue);
+	/* A body comes after nothing, and its nodes after nothing outside. */
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2);
+	    node(QCU_NODE_BODY, 1, &(struct qcu_graph_body){0}, 8, &zero, 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0);
+	    node(QCU_NODE_EMPTY, 2, NULL, 0, &zero, 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0);
+	    node(QCU_NODE_EMPTY, 2, NULL, 0, (uint32_t[]){1}, 1), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0); empty(2); body(3, 0, 1);
+	    node(QCU_NODE_EMPTY, 4, NULL, 0, &two, 1), QCU_ERR_InvalidValue);
+	/* What a body cannot hold. */
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0);
+	    node(QCU_NODE_HOST, 2, &h, sizeof(h), NULL, 0), QCU_ERR_InvalidValue);
+	BAD(cond(0, 0, COND, QCU_COND_IF, 2); body(1, 0, 0);
+	    set(2, memory + 4096, 1), QCU_ERR_InvalidValue);
+#undef BAD
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(OUTER), 0);
+	still_works();
+}
+
+/* An outermost graph has one instance at a time, and conditional nodes are not updated. */
+static void one_instance(void **state)
+{
+	(void)state;
+	outermost(1);
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	body(1, 0, 0);
+	set(2, memory, 7);
+	assert_int_equal(make(GRAPH), 0);
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	assert_int_equal(make(GRAPH + 1), QCU_ERR_InvalidValue);
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	assert_int_equal(update(GRAPH), QCU_ERR_InvalidValue);
+	body(1, 0, 0);
+	assert_int_equal(update(GRAPH), QCU_ERR_InvalidValue);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(value_at(memory), 7);
+	set(2, memory, 8);
+	assert_int_equal(update(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(value_at(memory), 8);
+	assert_int_equal(destroy(GRAPH), 0);
+	/* A description that is refused takes nothing. */
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	empty(9);
+	assert_int_equal(make(GRAPH), QCU_ERR_InvalidValue);
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	assert_int_equal(make(GRAPH + 1), 0);
+	assert_int_equal(launch(GRAPH + 1), 0);
 	assert_int_equal(sync(), 0);
-	assert_int_not_equal(value_at(left), 77); /* recorded, not done */
-	finish();
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(run(GRAPH, BODY), QCU_ERR_StreamCaptureUnsupported);
+	assert_int_equal(destroy(GRAPH + 1), 0);
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(OUTER), 0);
+	still_works();
 }
 
 /*
- * The loop runs as often as `left` says, in two runs. By then the kernel's module, its number and
- * the streams are destroyed.
+ * The loop runs as often as the memory says, in two runs. By then the kernel's module and all
+ * numbers are destroyed.
  */
 static void loop(void **state)
 {
 	(void)state;
-	begin(1, QCU_COND_WHILE, 1);
-	assert_int_equal(fill(left, 5, STREAM), 0);
-	assert_int_equal(place(COND, STREAM), 0);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(step(handle, UINT32_MAX, BODY), 0);
-	assert_int_equal(ask(CMD(COPY_D2D, copy_d2d, .dst = left + 8, .src = left, .len = 4,
-				 .stream = BODY)),
-			 0);
-	assert_int_equal(end(BODY), 0);
-	finish();
+	outermost(1);
+	set(0, memory, 5);
+	cond(1, 0, COND, QCU_COND_WHILE, 1);
+	body(2, 1, 0);
+	step(3, 3, handle, UINT32_MAX);
+	assert_int_equal(make(GRAPH), 0);
 	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = MODULE)), 0);
-	assert_int_equal(step(handle, 1, 0), QCU_ERR_InvalidResourceHandle);
-	assert_int_equal(fill(left + 8, 9, 0), 0);
-	assert_int_equal(run(GRAPH, 0), 0);
-	assert_int_equal(run(GRAPH, 0), 0);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = COND)), 0);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = GRAPH)), 0);
+	assert_int_equal(step_now(handle, 1), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(OUTER), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(destroy(GRAPH), 0);
 	assert_int_equal(sync(), 0);
-	assert_int_equal(value_at(left), 0);
-	assert_int_equal(value_at(left + 8), 0);
+	assert_int_equal(value_at(memory), 0);
 }
 
-/* A second recording replaces the first. */
-static void again(void **state)
+/* One node in the body of another. The first launch is under way when all numbers are destroyed. */
+static void nested(void **state)
+{
+	uint64_t outer;
+
+	(void)state;
+	outermost(1);
+	outer = handle;
+	assert_int_equal(CREATE(.cond = INNER, .graph = COND, .type = QCU_COND_WHILE, .size = 1),
+			 0);
+	/*
+	 * The outer step adds 1 and the inner step subtracts 2, each time: 3 + 1, 2 + 1, 1 + 1, 0 +
+	 * 1.
+	 */
+	cond(0, 0, COND, QCU_COND_WHILE, 1);
+	body(1, 0, 0);
+	step(2, 2, handle, 1);
+	cond(3, 2, INNER, QCU_COND_IF, 1);
+	body(4, 3, 0);
+	step(5, 5, outer, (uint32_t)-2);
+	assert_int_equal(make(GRAPH), 0);
+	assert_int_equal(fill(memory, 3), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(destroy(GRAPH), 0);
+	assert_int_equal(drop(OUTER), 0);
+	assert_int_equal(drop(COND), 0);
+	assert_int_equal(drop(INNER), 0);
+	assert_int_equal(sync(), 0);
+	assert_int_equal(value_at(memory), 0);
+	still_works();
+}
+
+static int start_deep(void **state)
 {
 	(void)state;
-	begin(1, QCU_COND_IF, 1);
-	assert_int_equal(fill(left, 1, STREAM), 0);
-	assert_int_equal(place(COND, STREAM), 0);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(fill(left + 4, 1, BODY), 0);
-	assert_int_equal(end(BODY), 0);
-	finish();
-	assert_int_equal(record(GRAPH, 0, STREAM), 0);
-	assert_int_equal(place(COND, STREAM), 0);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(step(handle, 3, BODY), 0);
-	assert_int_equal(end(BODY), 0);
-	finish();
-	assert_int_equal(fill(left, 7, 0), 0);
-	assert_int_equal(fill(left + 4, 7, 0), 0);
-	assert_int_equal(run(GRAPH, 0), 0);
-	assert_int_equal(sync(), 0);
-	assert_int_equal(value_at(left), 10);
-	assert_int_equal(value_at(left + 4), 7);
+	limits.session[LIMIT_GRAPHS] = QCU_COND_DEPTH + 10;
+	limits.session[LIMIT_GRAPH_NODES] = LIMIT;
+	limits_default(&limits);
+	return start_with(ptx, &limits);
 }
 
-/* A body names memory that is then freed: the run is an error, and no other memory is touched. */
+/* As deep as it goes. */
+static void deep(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(CREATE(.cond = 2), 0);
+	for (i = 0; i < QCU_COND_DEPTH; i++) {
+		assert_int_equal(CREATE(.cond = 3 + i, .graph = 2 + i, .value = 1,
+					.flags = QCU_COND_DEFAULT, .size = i > 0),
+				 0);
+		cond(2 * i, 2 * i, 3 + i, QCU_COND_IF, 1);
+		body(2 * i + 1, 2 * i, 0);
+	}
+	assert_int_equal(CREATE(.cond = 3 + i, .graph = 2 + i, .size = 1), QCU_ERR_NotSupported);
+	set(2 * i, memory, 77);
+	assert_int_equal(make(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(value_at(memory), 77);
+}
+
+/* A body names memory that is then freed: the launch does nothing. */
 static void memory_gone(void **state)
 {
 	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4096);
 
 	(void)state;
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
-	begin(1, QCU_COND_IF, 1);
-	assert_int_equal(place(COND, STREAM), 0);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	assert_int_equal(fill(c.malloc.ptr, 1, BODY), 0);
-	assert_int_equal(end(BODY), 0);
-	finish();
+	outermost(1);
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	body(1, 0, 0);
+	set(2, c.malloc.ptr, 1);
+	set(3, memory, 1);
+	assert_int_equal(make(GRAPH), 0);
 	assert_int_equal(ask(CMD(FREE, free, .ptr = c.malloc.ptr)), 0);
-	assert_int_equal(run(GRAPH, 0), 0);
-	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
+	assert_int_equal(fill(memory, 9), 0);
+	assert_int_equal(launch(GRAPH), QCU_ERR_InvalidValue);
+	assert_int_equal(sync(), 0);
+	assert_int_equal(value_at(memory), 9);
 }
 
 /* As on a GPU, only the kernels of its graph can set a value. */
 static void outside(void **state)
 {
 	(void)state;
-	begin(1, QCU_COND_IF, 1);
-	assert_int_equal(place(COND, STREAM), 0);
-	finish();
-	assert_int_equal(run(GRAPH, 0), 0);
+	outermost(1);
+	cond(0, 0, COND, QCU_COND_IF, 1);
+	assert_int_equal(make(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
 	assert_int_equal(sync(), 0);
-	assert_int_equal(step(handle, 1, 0), 0);
+	assert_int_equal(step_now(handle, 1), 0);
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
 }
 
@@ -406,40 +447,8 @@ static void outside(void **state)
 static void made_up(void **state)
 {
 	(void)state;
-	assert_int_equal(step(0x1234567, 1, 0), 0);
+	assert_int_equal(step_now(0x1234567, 1), 0);
 	assert_int_equal(sync(), QCU_ERR_IllegalAddress);
-}
-
-/* One graph within another. All numbers are destroyed while the graphs run. */
-static void nested(void **state)
-{
-	uint64_t outer;
-
-	(void)state;
-	begin(1, QCU_COND_WHILE, 1);
-	outer = handle;
-	assert_int_equal(place(COND, STREAM), 0);
-	assert_int_equal(create(4, COND, 0), 0);
-	assert_int_equal(node(4, QCU_COND_IF, 1), 0);
-	assert_int_equal(record(COND, 0, BODY), 0);
-	/*
-	 * The outer step adds 1 and the inner step subtracts 2, each time: 3 + 1, 2 + 1, 1 + 1, 0 +
-	 * 1.
-	 */
-	assert_int_equal(step(handle, 1, BODY), 0);
-	assert_int_equal(place(4, BODY), 0);
-	assert_int_equal(record(4, 0, 4), 0);
-	assert_int_equal(step(outer, (uint32_t)-2, 4), 0);
-	assert_int_equal(end(4), 0);
-	assert_int_equal(end(BODY), 0);
-	finish();
-	assert_int_equal(fill(left, 3, 0), 0);
-	assert_int_equal(run(GRAPH, 0), 0);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = GRAPH)), 0);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = COND)), 0);
-	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = 4)), 0);
-	assert_int_equal(sync(), 0);
-	assert_int_equal(value_at(left), 0);
 }
 
 static int start_limited(void **state)
@@ -455,10 +464,10 @@ static int start_limited(void **state)
 static void endless(void **state)
 {
 	(void)state;
-	begin(1, QCU_COND_WHILE, 1);
-	assert_int_equal(place(COND, STREAM), 0);
-	finish();
-	assert_int_equal(run(GRAPH, 0), 0);
+	outermost(1);
+	cond(0, 0, COND, QCU_COND_WHILE, 1);
+	assert_int_equal(make(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
 	assert_int_equal(sync(), QCU_ERR_LaunchTimeout);
 }
 
@@ -467,14 +476,15 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, start, mirror_stop)
 	static const struct CMUnitTest tests[] = {
 		T(bad_numbers),
-		T(bad_places),
-		T(bad_work),
+		T(bad_nodes),
+		T(bad_bodies),
+		T(one_instance),
 		T(loop),
-		T(again),
+		T(nested),
+		cmocka_unit_test_setup_teardown(deep, start_deep, mirror_stop),
 		T(memory_gone),
 		T(outside),
 		T(made_up),
-		T(nested),
 		cmocka_unit_test_setup_teardown(endless, start_limited, mirror_stop),
 	};
 #undef T
