@@ -674,7 +674,8 @@ struct qcu_free_async {
  */
 #define QCU_GRAPH_UPLOAD    1u /* of a launch: do not run it, only prepare the next launch */
 #define QCU_GRAPH_AFTER_ALL 2u /* it comes after all that other threads have posted */
-#define QCU_GRAPH_FLAGS	    3u
+#define QCU_GRAPH_RECORDS   4u /* its nodes record events; it comes after all, too */
+#define QCU_GRAPH_FLAGS	    7u
 #define QCU_GRAPH_NO_EVENT  0xffffffffu
 #define QCU_GRAPH_BYTES_MAX (63u << 20) /* of a description */
 struct qcu_graph_make {
@@ -691,7 +692,7 @@ struct qcu_graph_launch {
 	__u32 graph;
 	__u32 stream;
 	__u32 event; /* QCU_GRAPH_NO_EVENT: none */
-	__u32 flags; /* QCU_GRAPH_UPLOAD, QCU_GRAPH_AFTER_ALL */
+	__u32 flags; /* QCU_GRAPH_* */
 };
 struct qcu_graph_destroy {
 	__u32 graph;

@@ -8,6 +8,8 @@
  * a later command about the same stream or event comes after that mark. Streams that the legacy
  * stream waits for leave their marks with the legacy stream, too. Commands that are about no stream
  * or event come after everything that is posted; the command table says which commands these are.
+ * A graph may record and wait for more events than its launch can name. A launch says whether it
+ * does: then it comes after everything posted, and counts as one that records all events.
  *
  * A command that the guest waits for leaves no mark: until it has been answered, no thread can rely
  * on it. Also, a posted command must never wait for a command that waits for the GPU.
@@ -27,17 +29,18 @@
 /* What a command is about. Numbers beyond QCU_ID_MAX name nothing; the lane will report that. */
 struct about {
 	uint8_t order;
+	bool records; /* any events */
 	uint32_t stream, event, event2;
 };
 
 static struct about about(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
-	/* A graph may name events that the record has no room for. */
-	bool all = cmd->op == QCU_OP_GRAPH_LAUNCH && cmd->graph_launch.flags & QCU_GRAPH_AFTER_ALL;
+	uint32_t graph = cmd->op == QCU_OP_GRAPH_LAUNCH ? cmd->graph_launch.flags : 0;
 
 	return (struct about){
-		.order = all ? QCU_ORDER_ALL : rule->order,
+		.order = graph & (QCU_GRAPH_AFTER_ALL | QCU_GRAPH_RECORDS) ? QCU_ORDER_ALL : rule->order,
+		.records = graph & QCU_GRAPH_RECORDS,
 		.stream = qcu_field(cmd, rule->stream),
 		.event = qcu_field(cmd, rule->event),
 		.event2 = cmd->op == QCU_OP_EVENT_ELAPSED ? cmd->event_elapsed.end : UINT32_MAX,
@@ -92,6 +95,17 @@ static void after_stream(struct order *o, struct mir_request *req, uint32_t stre
 			lanes_after(o->lanes, req, o->blocking[i]);
 }
 
+static void after_event(struct order *o, struct mir_request *req, uint32_t event)
+{
+	unsigned int i;
+
+	if (event > QCU_ID_MAX)
+		return;
+	lanes_after(o->lanes, req, o->events[event]);
+	for (i = 0; i < o->slots; i++)
+		lanes_after(o->lanes, req, o->recorded[i]);
+}
+
 static void leave_marks(struct order *o, const struct about *a, lanes_point end)
 {
 	unsigned int slot = lanes_point_slot(end);
@@ -100,6 +114,8 @@ static void leave_marks(struct order *o, const struct about *a, lanes_point end)
 	if (o->slots <= slot)
 		o->slots = slot + 1;
 	o->posted[slot] = end;
+	if (a->records)
+		o->recorded[slot] = end;
 	if (a->event <= QCU_ID_MAX)
 		o->events[a->event] = end;
 	if (a->stream > QCU_ID_MAX)
@@ -170,10 +186,8 @@ void order_request(struct order *o, struct mir_request *req, lanes_point end)
 		lanes_after(o->lanes, req, o->posted[i]);
 	if (a.order == QCU_ORDER_ABOUT) {
 		after_stream(o, req, a.stream);
-		if (a.event <= QCU_ID_MAX)
-			lanes_after(o->lanes, req, o->events[a.event]);
-		if (a.event2 <= QCU_ID_MAX)
-			lanes_after(o->lanes, req, o->events[a.event2]);
+		after_event(o, req, a.event);
+		after_event(o, req, a.event2);
 	}
 	if (cmd->op == QCU_OP_MAP)
 		comes_in(o, req, end);

@@ -25,6 +25,7 @@ struct order {
 	uint64_t count;
 	unsigned int slots; /* slots in use so far */
 	lanes_point posted[LANES_SLOTS];
+	lanes_point recorded[LANES_SLOTS]; /* the last graph whose nodes record events */
 	lanes_point blocking[LANES_SLOTS]; /* the last one in a blocking stream */
 	uint64_t blocking_at[LANES_SLOTS];
 	/*

@@ -100,7 +100,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	struct qCUcmd *cmd = &req->cmd;
 	unsigned int traits = qcu_rule(cmd->op)->traits;
 	struct call c;
-	bool exits = cmd->op == QCU_OP_THREAD_EXIT;
+	bool exits = cmd->op == QCU_OP_THREAD_EXIT, posted = cmd->flags & QCU_F_POSTED;
 	uint64_t began = m->cfg.trace ? spin_clock() : 0;
 	int status;
 
@@ -133,8 +133,9 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	cmd->status = status;
 	cmd->flags = (c.waited || status > 0) && mir_has_output(m) ? QCU_F_OUTPUT : 0;
 	if (m->cfg.trace)
-		complain_trace("thread %u seq %u %s: %s, %llu us", cmd->tid, cmd->seq,
-			       mir_op_name(cmd->op), mir_error_name(cmd->status),
+		complain_trace("thread %u seq %u %s%s: %s, %llu us", cmd->tid, cmd->seq,
+			       mir_op_name(cmd->op), posted ? " posted" : "",
+			       mir_error_name(cmd->status),
 			       (unsigned long long)(spin_clock() - began) / 1000);
 	req->done(req);
 	return exits;

@@ -627,10 +627,6 @@ static void events_recorded(const struct qcul_sent *s)
 				qcul_handle_id(&qcul_events, s->nodes[i]->params.event));
 }
 
-/*
- * A launch that records events is answered, and not posted: so later commands of other threads
- * about these events come after it.
- */
 cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_LAUNCH);
@@ -642,7 +638,8 @@ cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent
 		cmd.device = qcul_device_ordinal(qcul_stream_device(cmd.graph_launch.stream));
 	cmd.graph_launch.graph = s->id;
 	cmd.graph_launch.event = QCU_GRAPH_NO_EVENT;
-	cmd.graph_launch.flags = s->waits ? QCU_GRAPH_AFTER_ALL : 0;
+	cmd.graph_launch.flags =
+		(s->waits ? QCU_GRAPH_AFTER_ALL : 0) | (s->records ? QCU_GRAPH_RECORDS : 0);
 	if (!err && event) {
 		cmd.graph_launch.event = qcul_handle_id(&qcul_events, event);
 		err = qcul_event_need(cmd.graph_launch.event);
@@ -650,7 +647,7 @@ cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent
 	if (err)
 		return err;
 	expect_calls(s);
-	err = s->records ? qcul_send(&cmd, 1) : qcul_post(&cmd, 1);
+	err = qcul_post(&cmd, 1);
 	calls_sent(s, !err);
 	if (!err && s->records)
 		events_recorded(s);

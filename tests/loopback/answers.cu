@@ -4,12 +4,9 @@
  * the latest from the second time on. The program runs itself with QCU_TRACE and counts the
  * commands between its marks.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "check.h"
+#include "commands.h"
 
 __global__ void kernel(int *p)
 {
@@ -18,12 +15,6 @@ __global__ void kernel(int *p)
 	shared[threadIdx.x] = threadIdx.x;
 	__syncthreads();
 	*p = shared[0];
-}
-
-/* The calls from here to the next mark must send exactly this many commands. */
-static void mark(const char *name, unsigned int want)
-{
-	fprintf(stderr, "mark %u %s\n", want, name);
 }
 
 static long ms(void)
@@ -49,7 +40,7 @@ static void mark_soon(const char *name, unsigned int want)
 static void ends_soon(void)
 {
 	if (ms() - since > 50)
-		fprintf(stderr, "uncounted\n");
+		uncounted();
 }
 
 /* ---- waits with nothing outstanding ---- */
@@ -204,7 +195,7 @@ static void occupancy(void)
 	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&again, kernel, 128, 0));
 	mark("occupancy: the best size of a block", 0);
 	OK(cudaOccupancyMaxPotentialBlockSize(&least, &best, kernel, 0, 0));
-	fprintf(stderr, "uncounted\n");
+	uncounted();
 	mark("occupancy: the best size of a block, again", 0);
 	OK(cudaOccupancyMaxPotentialBlockSize(&least, &again, kernel, 0, 0));
 	REQUIRE(again == best, "%d, not %d", again, best);
@@ -293,46 +284,8 @@ static int traced(void)
 
 int main(int argc, char **argv)
 {
-	char line[512], name[] = "/tmp/qcu-answers-XXXXXX", what[128] = "";
-	unsigned int want = 0, got = 0, marks = 0;
-	bool uncounted = false;
-	int fd, status;
-	FILE *f;
-	pid_t pid;
-
 	if (argc > 1)
 		return traced();
-	fd = mkstemp(name);
-	REQUIRE(fd >= 0, "no file: %s", strerror(errno));
-	unlink(name);
-	pid = fork();
-	if (!pid) {
-		dup2(fd, 2);
-		setenv("QCU_TRACE", "1", 1);
-		execl(argv[0], argv[0], "traced", (char *)NULL);
-		_exit(127);
-	}
-	REQUIRE(waitpid(pid, &status, 0) == pid, "%s", strerror(errno));
-	f = fdopen(fd, "r");
-	rewind(f);
-	while (fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, "mark ", 5)) {
-			REQUIRE(!marks || uncounted || got == want, "%s: %u commands, not %u", what,
-				got, want);
-			REQUIRE(sscanf(line, "mark %u %127[^\n]", &want, what) == 2, "%s", line);
-			marks++;
-			got = 0;
-			uncounted = false;
-		} else if (!strcmp(line, "uncounted\n")) {
-			uncounted = true;
-		} else if (strstr(line, " seq ")) {
-			got++;
-		} else {
-			fputs(line, stderr);
-		}
-	}
-	fclose(f);
-	REQUIRE(status == 0, "status %#x", status);
-	REQUIRE(marks == 32, "%u marks", marks);
+	count_commands(argv[0], 32);
 	return 0;
 }

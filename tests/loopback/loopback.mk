@@ -53,7 +53,7 @@ $(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arc
 $(B)/tests/loopback/memory_check: tests/loopback/memory_check_unit.cu
 $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
 $(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/%.cu \
-		tests/loopback/check.h $(B)/loopback/libcudart.so.13 | cudart-header
+		tests/loopback/check.h tests/loopback/commands.h $(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
 		-Xlinker '-rpath=$$ORIGIN/../../loopback'

@@ -114,7 +114,7 @@ static void bad_numbers(void **state)
 				 .event = QCU_GRAPH_NO_EVENT)),
 			 QCU_ERR_InvalidResourceHandle);
 	assert_int_equal(ask(CMD(GRAPH_LAUNCH, graph_launch, .graph = GRAPH,
-				 .event = QCU_GRAPH_NO_EVENT, .flags = 4)),
+				 .event = QCU_GRAPH_NO_EVENT, .flags = 8)),
 			 QCU_ERR_InvalidValue);
 	assert_int_equal(destroy(GRAPH), 0);
 	still_works();

@@ -185,6 +185,37 @@ static void through_event(void **state)
 	assert_ptr_equal(seen[1], b);
 }
 
+/* A graph says that it records events, but not which: all that is about events comes after it. */
+static void through_graph(void **state)
+{
+	struct item *a = new_item(QCU_OP_GRAPH_LAUNCH, 1, true), *b, *c, *d;
+
+	(void)state;
+	a->held = true;
+	a->req.cmd.graph_launch.stream = 5;
+	a->req.cmd.graph_launch.event = QCU_GRAPH_NO_EVENT;
+	a->req.cmd.graph_launch.flags = QCU_GRAPH_RECORDS;
+	submit(a);
+	b = wait_event(2, 6, 9);
+	c = record(3, 10, 7, false);
+	d = launch(4, 8, false);
+	has_run(d);
+	waits(b);
+	assert_false(c->ran);
+	let_go(a);
+	has_run(b);
+	has_run(c);
+	/* It comes after an earlier record, too. */
+	a = record(1, 9, 5, true);
+	b = new_item(QCU_OP_GRAPH_LAUNCH, 2, true);
+	b->req.cmd.graph_launch.stream = 6;
+	b->req.cmd.graph_launch.event = QCU_GRAPH_NO_EVENT;
+	b->req.cmd.graph_launch.flags = QCU_GRAPH_RECORDS;
+	waits(submit(b));
+	let_go(a);
+	has_run(b);
+}
+
 /*
  * The legacy stream comes after earlier work in blocking streams and before later work there.
  * Non-blocking streams are not affected.
@@ -407,10 +438,18 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	static const struct CMUnitTest tests[] = {
-		T(same_stream),	    T(through_event),	      T(legacy),
-		T(everything),	    T(a_wait_is_no_obstacle), T(many),
-		T(storm),	    T(map_after_unmap),	      T(memory_of_any_length),
-		T(unmap_after_map), T(many_unmaps),
+		T(same_stream),
+		T(through_event),
+		T(through_graph),
+		T(legacy),
+		T(everything),
+		T(a_wait_is_no_obstacle),
+		T(many),
+		T(storm),
+		T(map_after_unmap),
+		T(memory_of_any_length),
+		T(unmap_after_map),
+		T(many_unmaps),
 	};
 #undef T
 
