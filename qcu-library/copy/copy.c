@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qcu-library/malloc/addresses.h"
 #include "qcu-library/malloc/arena.h"
 #include "qcu-library/copy/copy.h"
 #include "qcu-library/link/capture.h"
@@ -81,6 +82,23 @@ bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device)
 		return false;
 	*device = qcul_mem_device_address(addr);
 	return *device;
+}
+
+bool qcul_copy_pin(const void *addr, size_t len)
+{
+	struct qCUcmd cmd;
+
+	if (qcul_mem_find(addr).kind != QCUL_MEM_HOST || !qcul_arena_holds(addr, len))
+		return false;
+	cmd = qcul_cmd(QCU_OP_HOST_REGISTER);
+	cmd.host_register.buf.addr = (uint64_t)(uintptr_t)addr;
+	cmd.host_register.buf.len = len;
+	return !qcul_send(&cmd, 1) && cmd.host_register.device == (uint64_t)(uintptr_t)addr;
+}
+
+unsigned int qcul_copy_unmaps(void)
+{
+	return atomic_load(&qcul_window_unmaps);
 }
 
 /*

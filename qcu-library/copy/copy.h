@@ -30,6 +30,13 @@ cudaError_t qcul_fill(const struct qcul_fill *fill, cudaStream_t stream);
  * *device is its address there. No: it is pageable, or not known.
  */
 bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device);
+/*
+ * Makes pageable memory usable in this way, if it is malloc memory in chunks. It stays so until the
+ * chunks are unmapped.
+ */
+bool qcul_copy_pin(const void *addr, size_t len);
+/* Changes whenever chunks of malloc memory may have been unmapped. */
+unsigned int qcul_copy_unmaps(void);
 cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync);
 cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
 			   cudaStream_t stream);

@@ -231,6 +231,13 @@ struct qcul_sent {
 	uint32_t count;
 	bool records, waits, calls; /* it has nodes that record events, wait for events, call */
 	bool changed;		    /* some nodes have */
+	/* Pageable memory that its copies use, and qcul_copy_unmaps() when it was pinned. */
+	struct qcul_span {
+		const void *addr;
+		size_t len;
+	} * pins;
+	size_t pin_count;
+	unsigned int unmaps;
 };
 
 /*
@@ -244,6 +251,8 @@ cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
  * must be made again.
  */
 cudaError_t qcul_sent_update(struct qcul_sent *s, unsigned long long flags);
+/* Is all pageable memory that copies use as it was? If not, the instance must be made again. */
+bool qcul_sent_pinned(struct qcul_sent *s);
 /* The event, unless it is NULL, is recorded behind the graph. */
 cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event);
 cudaError_t qcul_sent_upload(const struct qcul_sent *s, cudaStream_t stream);

@@ -2,11 +2,11 @@
 /*
  * Executable graphs: a copy of the graph, which the host has, too (graph_sent.c).
  *
- * If the graph has nodes that only the program can carry out, such as copies of pageable memory,
- * the library carries out all of it, in the steps of a launch. Each step comes after the steps that
- * it depends on. Nodes that need not wait for one another are in different branches. The first
- * branch runs in the stream of the launch, the others in the graph's own streams. As in CUDA, a
- * launch begins when the previous launch is done.
+ * If the graph has nodes that only the program can carry out, copies of pageable memory outside of
+ * chunks, the library carries out all of it, in the steps of a launch. Each step comes after the
+ * steps that it depends on. Nodes that need not wait for one another are in different branches. The
+ * first branch runs in the stream of the launch, the others in the graph's own streams. As in CUDA,
+ * a launch begins when the previous launch is done.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -332,10 +332,13 @@ static cudaError_t update_host(struct CUgraphExec_st *x)
 {
 	cudaError_t err;
 
-	if (x->branches || (x->sent.id && !x->sent.changed))
+	if (x->branches)
 		return cudaSuccess;
 	/* Without an instance on the host, the last one could not be made. */
-	err = x->sent.id ? qcul_sent_update(&x->sent, x->flags) : cudaErrorGraphExecUpdateFailure;
+	if (!x->sent.id || !qcul_sent_pinned(&x->sent))
+		err = cudaErrorGraphExecUpdateFailure;
+	else
+		err = x->sent.changed ? qcul_sent_update(&x->sent, x->flags) : cudaSuccess;
 	if (err != cudaErrorGraphExecUpdateFailure)
 		return err;
 	/* A new instance can have what this one cannot become. Launches of both would use the same

@@ -32,6 +32,8 @@ struct text {
 	bool body;	/* the nodes are in a body */
 	uint32_t *deps; /* of the node that is being written */
 	size_t dep_count, dep_room;
+	struct qcul_span *pins;
+	size_t pin_count;
 };
 
 static bool alive(const struct qcul_sent *s)
@@ -217,10 +219,30 @@ static cudaError_t write_memset(struct text *t, const struct CUgraphNode_st *n)
 	return cudaSuccess;
 }
 
-/* Memory at one end of a copy; pos->x counts units. False: the GPU cannot use all of it. */
-static bool find_memory(const struct cudaPitchedPtr *p, const struct cudaPos *pos, size_t unit,
-			const struct qcu_graph_copy *c, struct qcu_graph_end *end)
+/*
+ * Pageable memory in chunks is pinned as long as the instance lives: it is read or written when a
+ * launch reaches the copy. False: it does not lie in chunks.
+ */
+static bool pin(struct text *t, const void *addr, size_t len, uint64_t *device)
 {
+	struct qcul_span *pins;
+
+	if (!qcul_copy_pin(addr, len))
+		return false;
+	pins = realloc(t->pins, (t->pin_count + 1) * sizeof(*pins));
+	if (!pins)
+		return false;
+	t->pins = pins;
+	pins[t->pin_count++] = (struct qcul_span){addr, len};
+	*device = (uint64_t)(uintptr_t)addr;
+	return true;
+}
+
+/* Memory at one end of a copy; pos->x counts units. False: the GPU cannot use all of it. */
+static bool find_memory(struct text *t, const struct cudaPitchedPtr *p, const struct cudaPos *pos,
+			size_t unit, const struct qcu_graph_copy *c, struct qcu_graph_end *end)
+{
+	const char *at;
 	uint64_t rows, len, off, x, device;
 
 	if (__builtin_mul_overflow(p->ysize, c->depth - 1, &rows) ||
@@ -230,8 +252,10 @@ static bool find_memory(const struct cudaPitchedPtr *p, const struct cudaPos *po
 	    __builtin_mul_overflow(p->ysize, pos->z, &off) ||
 	    __builtin_add_overflow(off, pos->y, &off) ||
 	    __builtin_mul_overflow(off, p->pitch, &off) ||
-	    __builtin_mul_overflow(pos->x, unit, &x) || __builtin_add_overflow(off, x, &off) ||
-	    !qcul_copy_lasts((const char *)p->ptr + off, len, &device))
+	    __builtin_mul_overflow(pos->x, unit, &x) || __builtin_add_overflow(off, x, &off))
+		return false;
+	at = (const char *)p->ptr + off;
+	if (!qcul_copy_lasts(at, len, &device) && !pin(t, at, len, &device))
 		return false;
 	end->addr = device;
 	end->pitch = p->pitch;
@@ -271,9 +295,9 @@ static cudaError_t write_copy(struct text *t, const struct CUgraphNode_st *n)
 	if (__builtin_mul_overflow(p->extent.width, unit, &c.width))
 		return cudaErrorInvalidValue;
 	if (!(p->dstArray ? find_place(p->dstArray, &p->dstPos, &c.dst)
-			  : find_memory(&p->dstPtr, &p->dstPos, unit, &c, &c.dst)) ||
+			  : find_memory(t, &p->dstPtr, &p->dstPos, unit, &c, &c.dst)) ||
 	    !(p->srcArray ? find_place(p->srcArray, &p->srcPos, &c.src)
-			  : find_memory(&p->srcPtr, &p->srcPos, unit, &c, &c.src)))
+			  : find_memory(t, &p->srcPtr, &p->srcPos, unit, &c, &c.src)))
 		return cudaErrorNotSupported;
 	body = begin(t, QCU_NODE_COPY, n, sizeof(*body));
 	if (!body)
@@ -512,6 +536,7 @@ static void text_free(struct text *t)
 	free(t->bytes);
 	free(t->deps);
 	free(t->sent);
+	free(t->pins);
 }
 
 cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
@@ -521,6 +546,7 @@ cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
 	cudaError_t err;
 
 	qcul_sent_drop(s);
+	s->unmaps = qcul_copy_unmaps();
 	err = write_graph(&t, g, NO_NODE);
 	if (!err)
 		err = write_bodies(&t);
@@ -532,7 +558,10 @@ cudaError_t qcul_sent_make(struct qcul_sent *s, const struct CUgraph_st *g,
 		s->records = t.records;
 		s->waits = t.waits;
 		s->calls = t.calls;
+		s->pins = t.pins;
+		s->pin_count = t.pin_count;
 		t.sent = NULL;
+		t.pins = NULL;
 	}
 	text_free(&t);
 	return err;
@@ -549,7 +578,38 @@ void qcul_sent_drop(struct qcul_sent *s)
 		qcul_handle_drop(&qcul_graphs, s->id);
 	}
 	free(s->nodes);
+	free(s->pins);
 	*s = (struct qcul_sent){0};
+}
+
+bool qcul_sent_pinned(struct qcul_sent *s)
+{
+	unsigned int unmaps = qcul_copy_unmaps();
+	size_t i;
+
+	if (!s->pin_count || s->unmaps == unmaps)
+		return true;
+	for (i = 0; i < s->pin_count; i++)
+		if (!qcul_copy_pin(s->pins[i].addr, s->pins[i].len))
+			return false;
+	s->unmaps = unmaps;
+	return true;
+}
+
+/* The instance keeps what it had: copies that it no longer does cost only a look. */
+static bool keep_pins(struct qcul_sent *s, const struct text *t)
+{
+	struct qcul_span *pins;
+
+	if (!t->pin_count)
+		return true;
+	pins = realloc(s->pins, (s->pin_count + t->pin_count) * sizeof(*pins));
+	if (!pins)
+		return false;
+	memcpy(pins + s->pin_count, t->pins, t->pin_count * sizeof(*pins));
+	s->pins = pins;
+	s->pin_count += t->pin_count;
+	return true;
 }
 
 static cudaError_t send_update(const struct qcul_sent *s, const struct text *t)
@@ -578,6 +638,8 @@ cudaError_t qcul_sent_update(struct qcul_sent *s, unsigned long long flags)
 		err = write_node(&t, s->nodes[i]);
 		t.nodes++;
 	}
+	if (!err && !keep_pins(s, &t))
+		err = cudaErrorMemoryAllocation;
 	if (!err)
 		err = send_update(s, &t);
 	text_free(&t);

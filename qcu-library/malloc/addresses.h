@@ -60,6 +60,7 @@ bool qcul_reserve(uint64_t start, uint64_t len);
 /* Maps chunk memory in the window. NULL: no space left. */
 void *qcul_window_map(size_t len);
 void qcul_window_unmap(void *addr, size_t len);
+extern atomic_uint qcul_window_unmaps; /* how often that has been called */
 
 /* ---- register.c ---- */
 

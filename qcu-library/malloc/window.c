@@ -156,8 +156,11 @@ void *qcul_window_map(size_t len)
 	return NULL;
 }
 
+atomic_uint qcul_window_unmaps;
+
 void qcul_window_unmap(void *addr, size_t len)
 {
+	atomic_fetch_add(&qcul_window_unmaps, 1);
 	/* If the memory cannot be unmapped, its addresses stay taken. */
 	if (qcul_transport_unmap(addr, len) == 0)
 		release(addr);

@@ -201,6 +201,32 @@ static void branches(void)
 	OK(cudaFree(to));
 }
 
+/* A copy of pageable memory in chunks. */
+static void pageable(void)
+{
+	cudaGraph_t g;
+	cudaGraphNode_t n;
+	cudaGraphExec_t exec;
+	unsigned char *mine = (unsigned char *)malloc(1 << 20), *far;
+
+	memset(mine, 1, 1 << 20);
+	OK(cudaMalloc((void **)&far, 1 << 20));
+	OK(cudaGraphCreate(&g, 0));
+	OK(cudaGraphAddMemcpyNode1D(&n, g, NULL, 0, far, mine, 1 << 20, cudaMemcpyDefault));
+	OK(cudaGraphAddMemcpyNode1D(&n, g, &n, 1, mine, far, 1 << 19, cudaMemcpyDefault));
+	OK(cudaGraphInstantiate(&exec, g, 0));
+	OK(cudaDeviceSynchronize());
+	mark_answers("a launch with copies of pageable memory, and a wait", 2, 1);
+	OK(cudaGraphLaunch(exec, 0));
+	OK(cudaDeviceSynchronize());
+	mark("the end of it", 0);
+	uncounted();
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+	OK(cudaFree(far));
+	free(mine);
+}
+
 /* Nothing waits for a launch that records events, and everybody sees what it has recorded. */
 static void records(void)
 {
@@ -330,6 +356,7 @@ static int traced(void)
 	uncounted();
 	branches();
 	records();
+	pageable();
 	memory();
 	arrays();
 	mark("end", 0);
@@ -340,6 +367,6 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return traced();
-	count_commands(argv[0], 19);
+	count_commands(argv[0], 21);
 	return 0;
 }

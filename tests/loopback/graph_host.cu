@@ -391,6 +391,50 @@ static void pageable(void)
 	OK(cudaGraphDestroy(g));
 }
 
+/* Pageable memory in chunks is read when the launch reaches the copy, and may be another then. */
+static void pageable_chunks(void)
+{
+	const size_t len = 4u << 20;
+	unsigned char *mine = (unsigned char *)malloc(len), *far, *old;
+	cudaGraph_t g = new_graph();
+	cudaGraphNode_t held, up, down;
+	cudaGraphExec_t exec;
+	int flag = 0, i;
+
+	OK(cudaMalloc((void **)&far, len));
+	held = add_host(g, NULL, hold, &flag);
+	OK(cudaGraphAddMemcpyNode1D(&up, g, &held, 1, far, mine, len / 2, cudaMemcpyDefault));
+	OK(cudaGraphAddMemcpyNode1D(&down, g, &up, 1, mine + len / 2, far, len / 2,
+				    cudaMemcpyDefault));
+	exec = instance(g);
+	fill(mine, len, 1);
+	OK(cudaGraphLaunch(exec, 0));
+	fill(mine, len / 2, 2);
+	set_flag(&flag);
+	OK(cudaDeviceSynchronize());
+	REQUIRE(differs(mine, mine + len / 2, len / 2) == len / 2, "bytes differ");
+	/* Memory of others goes, then this one goes and comes again. */
+	for (i = 0; i < 20; i++) {
+		old = mine;
+		free(malloc((size_t)(64 + i) << 20));
+		free(mine);
+		mine = (unsigned char *)malloc(len);
+		if (mine != old) {
+			free(mine);
+			mine = NULL;
+			break;
+		}
+		fill(mine, len, 10 + i);
+		OK(cudaGraphLaunch(exec, 0));
+		OK(cudaDeviceSynchronize());
+		REQUIRE(differs(mine, mine + len / 2, len / 2) == len / 2, "bytes differ");
+	}
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(g));
+	OK(cudaFree(far));
+	free(mine);
+}
+
 /* Pinned memory of many chunks: each has a registration of its own. */
 static void long_copies(void)
 {
@@ -460,6 +504,7 @@ int main(void)
 	events();
 	crowd();
 	pageable();
+	pageable_chunks();
 	long_copies();
 	still_works();
 	others();
