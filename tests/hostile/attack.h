@@ -32,7 +32,7 @@ struct attack {
 
 /* The attacks of each file. Each array ends with an entry without a name. */
 extern const struct attack map_attacks[], image_attacks[], wear_attacks[], handle_attacks[],
-	ring_attacks[], log_attacks[], read_attacks[];
+	ring_attacks[], log_attacks[], read_attacks[], graph_attacks[];
 bool random_play(struct scene *s);
 
 /* Prints what did not hold. Returns false. */

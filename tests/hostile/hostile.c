@@ -23,7 +23,7 @@ static const struct attack random_attack = {
 	"random", random_play, {"--vram", "256M", "--limit", "device-memory=24M"}, false, ""};
 static const struct attack *const all[] = {map_attacks,	 image_attacks, handle_attacks,
 					   ring_attacks, wear_attacks,	log_attacks,
-					   read_attacks};
+					   read_attacks, graph_attacks};
 #define FILES (sizeof(all) / sizeof(all[0]))
 
 static struct host_options host;

@@ -4,11 +4,12 @@
 
 HOSTILE := $(B)/tests/hostile/hostile
 HOSTILE_OBJS := $(addprefix $(B)/tests/hostile/,hostile.o guest.o host.o commands.o good.o random.o \
-	attacks_map.o attacks_image.o attacks_handle.o attacks_ring.o attacks_wear.o attacks_log.o attacks_read.o) \
+	attacks_map.o attacks_image.o attacks_handle.o attacks_ring.o attacks_wear.o attacks_log.o attacks_read.o attacks_graph.o) \
 	$(B)/tests/fuzz/choose.o
 
 HOSTILE_ATTACKS := map_bad map_tail map_tail_close map_oracle unmap_wrap map_race
 HOSTILE_ATTACKS += image_pointer image_malformed image_length image_changes
+HOSTILE_ATTACKS += graph_wrong graph_many graph_random graph_changes
 HOSTILE_ATTACKS += op_flags handle_numbers handle_kinds handle_twice handle_devices tokens host_next
 HOSTILE_ATTACKS += ring_shapes ring_control ring_indices ring_changes ring_indices_change ring_self storm
 HOSTILE_ATTACKS += segs_repeat small_copies queued_work module_flood rect_carry lane_flood object_flood print_flood \
