@@ -49,6 +49,7 @@
 	X(2,   CLOSE,             close,             CTL,  NONE, QCU_UPTO(qcu_close, queue),             ALL,   none,   none,  none,   0) \
 	X(3,   MAP,               map,               DRV,  NONE, QCU_UPTO(qcu_map, chunk_bytes),         FREE,  none,   none,  none,   0) \
 	X(4,   UNMAP,             unmap,             DRV,  NONE, QCU_UPTO(qcu_unmap, len),               FREE,  none,   none,  none,   0) \
+	X(5,   MANAGED_MOVE,      managed_move,      DRV,  NONE, QCU_UPTO(qcu_managed_move, rsvd),       FREE,  none,   none,  none,   0) \
 	X(16,  INFO,              info,              USR,  NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(17,  DEVICE_INFO,       device_info,       USR,  OUT,  QCU_UPTO(qcu_device_info, buf),         FREE,  none,   none,  none,   QCU_LOOKS) \
 	X(18,  DEVICE_SYNC,       device_sync,       USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WAITS) \
@@ -66,6 +67,8 @@
 	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
 	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY) \
 	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(40,  MANAGED,           managed,           USR,  NONE, QCU_UPTO(qcu_managed, bytes),           FREE,  none,   none,  none,   0) \
+	X(41,  MANAGED_END,       managed_end,       USR,  NONE, QCU_UPTO(qcu_managed_end, len),         FREE,  none,   none,  none,   0) \
 	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
 	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   0) \
 	X(49,  STREAM_DESTROY,    stream_destroy,    POST, NONE, QCU_UPTO(qcu_stream_destroy, stream),   ABOUT, stream, none,  none,   0) \

@@ -203,6 +203,8 @@ struct be_ops {
 	const char *name;
 	/* The backend itself ends kernels that run longer than options.kernel_seconds. */
 	bool kernel_time;
+	/* The window's addresses must be free during open(), so that mem_place can have them. */
+	bool wants_window;
 
 	/*
 	 * Is there a GPU? Called once in the device process, before any mirror exists. Must not
@@ -280,6 +282,16 @@ struct be_ops {
 	 * or in mappings without a gap that a device may use?
 	 */
 	bool (*mem_valid)(struct be *be, uint64_t addr, uint64_t len);
+	/*
+	 * Makes device memory, all zero, at an address of the window: the first `len` bytes of the
+	 * `room` bytes at `addr`, which are reserved without access. All devices can use it.
+	 * mem_unplace waits until nothing uses it any more. After it, and after an error, the
+	 * caller reserves the addresses again. mem_valid does not know this memory.
+	 */
+	int (*mem_place)(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
+			 uint64_t room);
+	int (*mem_unplace)(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
+			   uint64_t room);
 	/*
 	 * From now on, copy engines and kernels may use this host memory in place, at the same
 	 * address. Unregister waits until nothing uses it any more.

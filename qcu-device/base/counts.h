@@ -25,6 +25,8 @@
 	X(D2H_PAGES,  COUNTER, "copied_bytes_total", "direction=\"d2h\",path=\"pages\"") \
 	X(D2H_STAGED, COUNTER, "copied_bytes_total", "direction=\"d2h\",path=\"staged\"") \
 	X(D2D,        COUNTER, "copied_bytes_total", "direction=\"d2d\",path=\"device\"") \
+	X(MOVED_UP,   COUNTER, "moved_bytes_total", "direction=\"up\"") \
+	X(MOVED_DOWN, COUNTER, "moved_bytes_total", "direction=\"down\"") \
 	X(COPIES,     COUNTER, "copies_total", "") \
 	X(LAUNCHES,   COUNTER, "launches_total", "") \
 	X(WAITS,      COUNTER, "waits_total", "") \

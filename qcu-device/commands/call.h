@@ -20,10 +20,14 @@
 #include "qcu-device/memory/staging.h"
 #include "qcu-device/memory/window.h"
 
-/* Who may be in the backend: the lanes, the watching thread and the thread that times kernels. */
-#define MIR_USERS	     (LANES_SLOTS + 2)
+/*
+ * Who may be in the backend: the lanes, the watching thread, the thread that times kernels and the
+ * one that waits for them.
+ */
+#define MIR_USERS	     (LANES_SLOTS + 3)
 #define MIR_USER_WATCHING    LANES_SLOTS
 #define MIR_USER_TIMING	     (LANES_SLOTS + 1)
+#define MIR_USER_WAITING     (LANES_SLOTS + 2)
 #define MIR_DEVICES_MAX	     64u
 #define MIR_NAME_MAX	     4096u	  /* bytes of the name of a kernel or a variable */
 #define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
@@ -79,6 +83,18 @@ struct kernel_times {
 	struct timed *spare;
 };
 
+/*
+ * Moves of managed memory (managed.c). The thread waits for the GPU on behalf of a move, which need
+ * not wait to the end. All fields but `stream` are under host_calls->lock.
+ */
+struct moves {
+	pthread_t thread;
+	bool running, stop;
+	uint64_t asked, done; /* waits */
+	uint64_t settled;     /* work that is known to be done; counts commands */
+	struct be_stream *stream[MIR_DEVICES_MAX];
+};
+
 LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
 LIST_HEAD(object_list, object);
@@ -98,6 +114,7 @@ struct mirror {
 	struct lanes *lanes;
 	_Alignas(64) struct order order; /* under the lanes' lock */
 	_Alignas(64) struct host_calls host_calls;
+	struct moves moves;
 	struct watches watches;
 	struct kernel_times times;
 	struct counts *counts; /* in the budget's part */

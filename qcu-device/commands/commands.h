@@ -75,6 +75,16 @@ struct mir_rect {
 };
 int mir_rect(struct call *c, const struct mir_rect *r);
 
+/* copy.c: copies between the segments of the command and device memory, and waits for that. */
+int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct stream_ref *s);
+
+/* managed.c: the end of all moves. Host calls have ended, and no request is outstanding. */
+void mir_moves_end(struct mirror *m);
+/* All placed memory goes, with the streams of the moves. No other command runs. */
+void mir_managed_reset(struct mirror *m);
+/* For the window: placed memory is gone. */
+void mir_managed_gone(void *mirror, unsigned int device, uint64_t bytes);
+
 /*
  * arrays.c: fills in an end with a level and a place in the array with this number, into which the
  * box must fit. On success the caller must put back the handle.
@@ -143,6 +153,11 @@ void mir_give_image(struct mirror *m, const struct handle *h);
 int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image);
 
 /* hostcalls.c */
+/*
+ * Is a function of the guest running, or about to run? Then work of the GPU may be waiting for it.
+ * The caller holds host_calls->lock, and is woken when the answer becomes yes.
+ */
+bool mir_host_calls_look(const struct mirror *m);
 void mir_host_calls_init(struct mirror *m);
 /* Releases the streams that wait for the guest, and the guest if it waits for them. */
 void mir_host_calls_end(struct mirror *m);

@@ -59,6 +59,7 @@ int mir_do_device_reset(struct call *c)
 	handles_remove_if(&m->handles, HANDLE_ARRAY, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_POOL, match_device, &device);
 	mir_thread_streams_end(m, NULL, &device);
+	mir_managed_reset(m);
 	staging_reset(&m->staging, device);
 	mir_allocations_end(m, &device);
 	mir_pools_end(m, &device);

@@ -84,6 +84,11 @@ static struct mir_request *next_answer(struct host_calls *h)
 	return req;
 }
 
+bool mir_host_calls_look(const struct mirror *m)
+{
+	return m->host_calls.running || !STAILQ_EMPTY(&m->host_calls.ready);
+}
+
 static void answer(struct mir_request *req)
 {
 	if (req)
@@ -113,6 +118,8 @@ static void run(void *arg, int error)
 	pthread_mutex_lock(&h->lock);
 	call->error = (uint32_t)error;
 	STAILQ_INSERT_TAIL(&h->ready, call, order);
+	/* A move of managed memory may be waiting for the GPU, see managed.c. */
+	pthread_cond_broadcast(&h->moved);
 	req = next_answer(h);
 	ns = h->spin.now_ns;
 	polls = ns && !h->polling;

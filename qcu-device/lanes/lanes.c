@@ -469,7 +469,9 @@ static struct lane *find(struct lanes *lanes, uint32_t tid)
 
 static struct lane *find_driver(struct lanes *lanes, uint16_t op)
 {
-	unsigned int slot = op == QCU_OP_UNMAP ? LANES_UNMAP : LANES_DRIVER;
+	unsigned int slot = op == QCU_OP_UNMAP		? LANES_UNMAP
+			    : op == QCU_OP_MANAGED_MOVE ? LANES_MOVE
+							: LANES_DRIVER;
 
 	return lanes->lane[slot] ? lanes->lane[slot] : lane_begin(lanes, slot, 0);
 }
@@ -565,6 +567,20 @@ bool lanes_idle(struct lanes *lanes, unsigned int ms)
 			return idle;
 		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 	}
+}
+
+void lanes_settle(struct lanes *lanes)
+{
+	lanes_point points[LANES_MAX];
+	unsigned int i;
+
+	pthread_mutex_lock(&lanes->lock);
+	for (i = 0; i < LANES_MAX; i++)
+		points[i] = lanes->lane[i] ? lanes_point_of(i, lanes->lane[i]->in) : 0;
+	pthread_mutex_unlock(&lanes->lock);
+	for (i = 0; i < LANES_MAX; i++)
+		if (points[i])
+			wait_for_point(lanes, points[i]);
 }
 
 /* Ends one lane. A lane that is just ending by itself is joined with the others that have ended. */

@@ -11,13 +11,15 @@
 
 /*
  * If there are more guest threads than this, or than lanes_bound() allows, they share lanes. The
- * driver (tid 0) never shares; it has two lanes of its own, because an UNMAP waits for the GPU, the
- * GPU may be waiting for the program, and the program may be waiting for a MAP.
+ * driver (tid 0) never shares; it has three lanes of its own, because an UNMAP waits for the GPU,
+ * the GPU may be waiting for the program, and the program may be waiting for a MAP or for a move of
+ * managed memory.
  */
 #define LANES_MAX    256u
 #define LANES_DRIVER LANES_MAX
 #define LANES_UNMAP  (LANES_MAX + 1)
-#define LANES_SLOTS  (LANES_MAX + 2)
+#define LANES_MOVE   (LANES_MAX + 2)
+#define LANES_SLOTS  (LANES_MAX + 3)
 
 struct lanes;
 
@@ -78,6 +80,9 @@ bool lanes_passed(const struct lanes *lanes, lanes_point p);
  * are left.
  */
 bool lanes_idle(struct lanes *lanes, unsigned int ms);
+
+/* Waits until all requests that guest threads have submitted before are carried out. */
+void lanes_settle(struct lanes *lanes);
 
 /* Waits for all submitted requests and joins the threads. */
 void lanes_destroy(struct lanes *lanes);

@@ -18,7 +18,7 @@
  * Errors with which CUDA says, in whatever call comes next, that a fault has ended the context. The
  * context then does no more work, so these errors do not keep memory from leaving the window.
  */
-static bool context_lost(int rc)
+bool registered_lost(int rc)
 {
 	switch (rc) {
 	case QCU_ERR_ECCUncorrectable:
@@ -106,7 +106,7 @@ static int drop(struct window *w, void *addr, uint64_t len)
 	int rc = w->ops->host_unregister(w->be, addr);
 
 	count(w, -len);
-	return context_lost(rc) ? QCU_ERR_Success : rc;
+	return registered_lost(rc) ? QCU_ERR_Success : rc;
 }
 
 static void know(struct window *w, struct window_map *wm, bool known)

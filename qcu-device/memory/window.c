@@ -220,6 +220,12 @@ static int undo(struct window *w, struct window_map *wm)
 {
 	int rc = registered_drop(w, wm), err;
 
+	if (wm->placed) {
+		rc = w->ops->mem_unplace(w->be, wm->device, wm->va, wm->usable, wm->len);
+		rc = registered_lost(rc) ? QCU_ERR_Success : rc;
+		if (w->unplaced)
+			w->unplaced(w->unplaced_ctx, wm->device, wm->usable);
+	}
 	if (wm->remapped) {
 		err = reserve_again(wm->va, wm->len);
 		rc = rc ? rc : err;
@@ -261,7 +267,7 @@ static struct window_map *locate(struct window *w, uint64_t va, uint64_t len,
 		return NULL;
 	}
 	wm->va = va;
-	wm->len = len;
+	wm->len = wm->usable = len;
 	*rc = MIR_RULE_BROKEN;
 	for (i = 0; i < count; i++) {
 		uint64_t gpa = segs[i].gpa, todo = segs[i].len;
@@ -422,7 +428,7 @@ static void forget(struct window *w, struct window_map *wm)
 {
 	pthread_mutex_lock(&w->change);
 	count_chunks(w, -wm->chunks);
-	w->mapped_bytes -= wm->len;
+	w->mapped_bytes -= wm->placed ? 0 : wm->len;
 	w->outside_bytes -= is_outside(w, wm->va) ? wm->len : 0;
 	pthread_mutex_lock(&w->lock);
 	w->leaving_len = 0;
@@ -484,6 +490,106 @@ void window_fini(struct window *w)
 	while (w->ranges--)
 		munmap((void *)w->range[w->ranges].va, w->range[w->ranges].len);
 	destroy_locks(w);
+}
+
+/* ---- device memory in the window ---- */
+
+int window_place(struct window *w, unsigned int dev, uint64_t va, uint64_t len, uint64_t bytes)
+{
+	struct window_map *wm;
+	int rc = QCU_ERR_InvalidValue;
+	bool taken;
+
+	if (!w->mem || !w->ops->mem_place || !w->ops->mem_unplace)
+		return QCU_ERR_NotSupported;
+	if (!bytes || bytes > len || va % QCU_MANAGED_ALIGN || len % QCU_MANAGED_ALIGN ||
+	    bytes % QCU_MANAGED_GRAIN || !in_window(va, len))
+		return rc;
+	wm = calloc(1, sizeof(*wm));
+	if (!wm)
+		return QCU_ERR_MemoryAllocation;
+	wm->va = va;
+	wm->len = len;
+	wm->usable = bytes;
+	wm->device = dev;
+	wm->placed = wm->remapped = wm->pinned = wm->known = true;
+	pthread_mutex_lock(&w->change);
+	pthread_mutex_lock(&w->lock);
+	taken = occupied(w, va, len);
+	pthread_mutex_unlock(&w->lock);
+	if (taken)
+		goto fail;
+	rc = w->ops->mem_place(w->be, dev, va, bytes, len);
+	if (rc) {
+		reserve_again(va, len);
+		goto fail;
+	}
+	pthread_mutex_lock(&w->lock);
+	if (tsearch(wm, &w->tree, compare))
+		LIST_INSERT_HEAD(&w->maps, wm, link);
+	else
+		rc = QCU_ERR_MemoryAllocation;
+	pthread_mutex_unlock(&w->lock);
+	if (!rc)
+		goto out;
+	w->ops->mem_unplace(w->be, dev, va, bytes, len);
+	reserve_again(va, len);
+fail:
+	free(wm);
+out:
+	pthread_mutex_unlock(&w->change);
+	return rc;
+}
+
+int window_unplace(struct window *w, uint64_t va, uint64_t len)
+{
+	struct window_map *wm;
+	bool found;
+
+	if (!len || len - 1 > UINT64_MAX - va)
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&w->lock);
+	wm = overlap(w, va, len);
+	found = wm && wm->placed && wm->va == va && wm->len == len;
+	pthread_mutex_unlock(&w->lock);
+	return found ? take_all_out(w, va, len) : (int)QCU_ERR_InvalidValue;
+}
+
+void window_unplace_all(struct window *w)
+{
+	struct window_map *wm;
+	uint64_t va, len;
+
+	do {
+		pthread_mutex_lock(&w->change);
+		LIST_FOREACH(wm, &w->maps, link)
+			if (wm->placed)
+				break;
+		va = wm ? wm->va : 0;
+		len = wm ? wm->len : 0;
+		pthread_mutex_unlock(&w->change);
+		if (len)
+			take_all_out(w, va, len);
+	} while (len);
+}
+
+void window_lend(struct window *w)
+{
+	if (w->mem && w->ops->wants_window)
+		munmap((void *)QCU_WINDOW_BASE, QCU_WINDOW_SIZE);
+}
+
+int window_take_back(struct window *w)
+{
+	int err;
+
+	if (!w->mem || !w->ops->wants_window)
+		return 0;
+	err = reserve(QCU_WINDOW_BASE, QCU_WINDOW_SIZE);
+	if (err)
+		complain("the %s backend uses addresses of the window: %s", w->ops->name,
+			 strerror(err));
+	return -err;
 }
 
 /* Called under `change`. */
@@ -597,6 +703,31 @@ void window_release(struct window *w, struct window_holds *holds)
 	window_holds_init(holds);
 }
 
+/* How many bytes from `va` on kernels may use, within the map. */
+static uint64_t usable_from(const struct window_map *wm, uint64_t va)
+{
+	uint64_t off = va - wm->va;
+
+	return off < wm->usable ? wm->usable - off : 0;
+}
+
+bool window_placed(struct window *w, uint64_t va, uint64_t len, unsigned int *dev,
+		   struct window_holds *holds)
+{
+	struct window_map *wm;
+	bool placed;
+
+	if (!len || len - 1 > UINT64_MAX - va)
+		return false;
+	pthread_mutex_lock(&w->lock);
+	wm = overlap(w, va, 1);
+	placed = wm && wm->placed && len <= usable_from(wm, va) && !hold(holds, wm);
+	if (placed)
+		*dev = wm->device;
+	pthread_mutex_unlock(&w->lock);
+	return placed;
+}
+
 bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds)
 {
 	bool all = true;
@@ -608,10 +739,10 @@ bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_ho
 		struct window_map *wm = overlap(w, va, 1);
 		uint64_t part;
 
-		all = wm && wm->pinned && !hold(holds, wm);
+		all = wm && wm->pinned && usable_from(wm, va) && !hold(holds, wm);
 		if (!all)
 			break;
-		part = part_of(wm, va, len);
+		part = usable_from(wm, va) < len ? usable_from(wm, va) : len;
 		va += part;
 		len -= part;
 	}
@@ -703,7 +834,7 @@ int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *p
 		uint64_t off, end;
 		size_t i;
 
-		rc = wm ? hold(holds, wm) : (int)QCU_ERR_InvalidValue;
+		rc = wm && !wm->placed ? hold(holds, wm) : (int)QCU_ERR_InvalidValue;
 		if (rc)
 			break;
 		off = va - wm->va;

@@ -72,8 +72,11 @@ struct window {
 	_Atomic uint64_t mapped_bytes, registered_bytes;
 	struct counts *counts;	/* may be NULL */
 	uint64_t outside_bytes; /* under `change`: mapped outside of the window and the annex */
-	uint64_t limit;		/* bytes that may be registered; 0: no limit */
-	uint64_t clock;		/* under `lock` */
+	/* Called when device memory that was placed in the window is gone. */
+	void (*unplaced)(void *ctx, unsigned int dev, uint64_t bytes);
+	void *unplaced_ctx;
+	uint64_t limit;				 /* bytes that may be registered; 0: no limit */
+	uint64_t clock;				 /* under `lock` */
 	LIST_HEAD(window_maps, window_map) maps; /* under `change` */
 };
 
@@ -97,6 +100,26 @@ static inline int window_map(struct window *w, uint64_t va, uint64_t len,
 {
 	return window_map_chunks(w, va, len, segs, count, 0);
 }
+
+/*
+ * Places device memory in the window: the first `bytes` of [va, va + len). There it takes the place
+ * of a map: kernels and d2d copies can use it, and UNMAP takes it away. It holds no guest memory.
+ */
+int window_place(struct window *w, unsigned int dev, uint64_t va, uint64_t len, uint64_t bytes);
+/* Takes it away. QCU_ERR_InvalidValue: none was placed at just this range. */
+int window_unplace(struct window *w, uint64_t va, uint64_t len);
+/* Takes all of it away. */
+void window_unplace_all(struct window *w);
+/* The device of the placed memory that has all of the range. False: there is none. */
+bool window_placed(struct window *w, uint64_t va, uint64_t len, unsigned int *dev,
+		   struct window_holds *holds);
+
+/*
+ * Frees the window's addresses for a moment, before the backend opens, and reserves them again.
+ * Returns 0 or -errno, which has been reported.
+ */
+void window_lend(struct window *w);
+int window_take_back(struct window *w);
 
 /* Makes a mapped range usable at its own address by kernels and d2d copies. */
 int window_pin(struct window *w, uint64_t va, uint64_t len);

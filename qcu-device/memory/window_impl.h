@@ -18,6 +18,9 @@ struct window_run {
 
 struct window_map {
 	uint64_t va, len;
+	uint64_t usable;	/* the first bytes of it that kernels may use */
+	bool placed;		/* device memory, not guest memory */
+	unsigned int device;	/* if placed */
 	bool direct;		/* lies at `va` itself, as one run */
 	bool pinned;		/* HOST_REGISTER has made it usable by kernels */
 	bool remapped;		/* we have mapped it at `va` */
@@ -40,6 +43,8 @@ struct window_map {
 int registered_add(struct window *w, struct window_map *wm);
 /* Registers the map at `va` itself, where it is mapped. Lack of room never undoes this. */
 int registered_add_extra(struct window *w, struct window_map *wm);
+/* Is this an error with which CUDA says that a fault has ended the context? */
+bool registered_lost(int rc);
 /*
  * Ends all registrations of a map that is about to go. Waits until the GPU does not use it any
  * more.

@@ -116,7 +116,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 		if (cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
 			budget_uses(&m->budget, cmd->device);
 		status = functions[cmd->op](&c);
-		if (c.waited && !status && !(traits & (QCU_PARKS | QCU_ALONE)))
+		if (c.waited && !status && cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
 			status = mir_watch_error(m);
 		leave(&c, traits);
 	}

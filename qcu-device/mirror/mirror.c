@@ -208,9 +208,16 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	if (rc)
 		goto fail_window;
 	m->window.carriers = &m->carriers;
+	m->window.unplaced = mir_managed_gone;
+	m->window.unplaced_ctx = m;
 	use_counts(m);
 
+	window_lend(&m->window);
 	rc = cfg->ops->open(&m->be, &m->cfg.options);
+	if (!rc && window_take_back(&m->window)) {
+		cfg->ops->close(m->be);
+		rc = QCU_ERR_MapBufferObjectFailed;
+	}
 	if (rc) {
 		complain("the %s backend does not open: %s", cfg->ops->name, mir_error_name(rc));
 		rc = -ENODEV;
@@ -312,6 +319,7 @@ void mir_abandon(struct mirror *m)
 void mir_destroy(struct mirror *m)
 {
 	end_waits(m);
+	mir_moves_end(m);
 	lanes_destroy(m->lanes);
 	carriers_fini(&m->carriers);
 	mir_watches_fini(m);
@@ -364,10 +372,13 @@ static const char *broken_rule(const struct mir_request *req, const struct qcu_r
 	if (req->seg_count && !(flags & QCU_F_SEGS))
 		return "has segments that its flags deny";
 
-	if (cmd->op == QCU_OP_MAP)
-		return flags != QCU_F_SEGS	      ? "has no segments"
-		       : !segs_sum(req, cmd->map.len) ? "has segments of another length"
-						      : NULL;
+	if (cmd->op == QCU_OP_MAP || cmd->op == QCU_OP_MANAGED_MOVE) {
+		uint64_t len = cmd->op == QCU_OP_MAP ? cmd->map.len : cmd->managed_move.len;
+
+		return flags != QCU_F_SEGS   ? "has no segments"
+		       : !segs_sum(req, len) ? "has segments of another length"
+					     : NULL;
+	}
 	switch (rule->buffer) {
 	case QCU_BUFFER_NONE:
 		return flags ? "has flags for a buffer that it does not have" : NULL;

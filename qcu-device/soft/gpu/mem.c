@@ -532,6 +532,47 @@ int soft_host_unregister(struct be *be, void *addr)
 	return atomic_load(&be->sticky);
 }
 
+/*
+ * Placed memory is plain memory at the caller's address. Kernels and copies find it among the host
+ * memory that they may use in place.
+ */
+int soft_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
+{
+	struct soft_mem *m = &be->dev[dev].mem;
+	int err = atomic_load(&be->sticky);
+	bool fits;
+
+	(void)room;
+	if (err)
+		return err;
+	pthread_mutex_lock(&m->lock);
+	fits = len <= m->vram - m->used;
+	m->used += fits ? len : 0;
+	pthread_mutex_unlock(&m->lock);
+	if (!fits)
+		return QCU_ERR_MemoryAllocation;
+	err = show(addr, len, -1, 0) ? soft_host_register(be, (void *)(uintptr_t)addr, len)
+				     : QCU_ERR_MemoryAllocation;
+	if (!err)
+		return QCU_ERR_Success;
+	pthread_mutex_lock(&m->lock);
+	m->used -= len;
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+int soft_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
+{
+	struct soft_mem *m = &be->dev[dev].mem;
+	int err = soft_host_unregister(be, (void *)(uintptr_t)addr);
+
+	(void)room;
+	pthread_mutex_lock(&m->lock);
+	m->used -= len;
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
 uint64_t soft_env_alloc(void *ctx, size_t size)
 {
 	struct soft_device *d = ctx;

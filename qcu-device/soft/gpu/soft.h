@@ -127,6 +127,8 @@ int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_
 		    uint64_t *addr);
 int soft_mem_unimport(struct be *be, uint64_t addr);
 bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
+int soft_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
+int soft_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
 int soft_host_register(struct be *be, void *addr, size_t len);
 int soft_host_unregister(struct be *be, void *addr);
 

@@ -7,7 +7,7 @@ DEVICE_DRIVER := $(B)/tests/unit/device/host/test_device_driver.o
 UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_device_order test_device_window \
 	test_device_dispatch test_device_hostcalls test_device_copy test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
 UNIT_TESTS += test_device_image test_device_numbers test_device_complain test_device_text test_wire_check
-UNIT_TESTS += test_device_arrays test_device_conds test_device_graphs test_device_ipc test_device_unmap test_device_carriers test_device_copiers
+UNIT_TESTS += test_device_managed test_device_arrays test_device_conds test_device_graphs test_device_ipc test_device_unmap test_device_carriers test_device_copiers
 
 test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
@@ -27,6 +27,8 @@ test_device_watch_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_unmap_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_copy_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_copiers_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_managed_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_managed_LIBS := $(SOFT_LIBS)
 test_device_arrays_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_conds_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_arrays_LIBS := $(SOFT_LIBS)
