@@ -10,6 +10,7 @@
  *	qcuda_chunk.c	chunks: make, copy, share and free them
  *	qcuda_vma.c	mmap and page faults: groups and their chunks
  *	qcuda_fork.c	what a forked child gets of its parent's chunks
+ *	qcuda_managed.c	managed memory that moves between the guest and the GPU
  *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages are freed
  *	qcuda_pin.c	other user memory as a table of segments
  *	qcuda_place.c	the mirror's addresses of registered memory
@@ -30,6 +31,12 @@
  *   until it is answered. The lock is held while waiting for the device. So it is never taken under
  *   mmap_lock, and no user memory is touched under it.
  * - mm->mmap_lock, the kernel's: held when the kernel calls our mmap, close and fault.
+ * - session->move_lock, mutex: one move of managed memory at a time, and what follows from it. Held
+ *   while waiting for the device, and taken in page faults and in fork. So a thread that holds it
+ *   never takes mmap_lock and touches no user memory.
+ * - session->launching, rw_semaphore: a command that uses managed memory holds it from the moment
+ *   when it has found all of this memory on the GPU until it is on the ring. A move down holds it
+ *   for writing until it is on the ring itself.
  * - chunks->lock, mutex: the chunks of one mapping and their state. Memory may be allocated under
  *   it. No thread waits for the device under it.
  * - chunk->lock, mutex: the pages of a chunk that has several owners.
@@ -68,6 +75,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
@@ -203,6 +211,16 @@ struct qcud_session {
 
 	struct mutex map_lock; /* map_req */
 	struct qcud_request *map_req;
+
+	struct mutex move_lock;
+	struct rw_semaphore launching;
+	struct list_head managed; /* session->lock: groups that move */
+	bool moves;		  /* there is or was such a group; read without a lock */
+	/*
+	 * There may be a chunk that the GPU does not have. Set under `launching`, or for a group
+	 * that is not `given`; cleared under move_lock, when all has been moved up.
+	 */
+	bool here;
 };
 
 struct qcud_chunk {
@@ -217,6 +235,12 @@ struct qcud_chunk {
 	bool counted; /* counted in mm's counters by the driver, not through page tables */
 	struct page *pages[];
 };
+
+/*
+ * Of a group that moves: the process has the chunk, and the GPU's copy is not newer. All other
+ * chunks are the GPU's, and in no page tables.
+ */
+#define QCUD_HERE XA_MARK_0
 
 /* The chunks of a range of addresses, by number. */
 struct qcud_chunks {
@@ -270,8 +294,16 @@ struct qcud_group {
 	bool ready;		    /* registered: commands may use it */
 	struct qcud_request *unmap; /* allocated at mmap; NULL: sent */
 
+	struct list_head managed_node; /* session->lock: in session->managed */
+	/* of a group that moves, under move_lock */
+	u64 bytes; /* how much of it can be used; set once */
+	unsigned long next,
+		ahead; /* the chunk behind the last move down, and how many it brought */
+
 	struct qcud_chunks mem;
 	/* protected by mem.lock */
+	bool moves; /* the GPU has memory of its own for the group; read without the lock */
+	bool given; /* since then a command has been sent that may use the group */
 	bool freed; /* the pages are freed; a late fault fails */
 	bool sent;  /* a MAP was sent; the mirror may have the group */
 	unsigned long nr_chunks, nr_pages, mapped_bytes;
@@ -354,8 +386,31 @@ int qcud_group_populate(struct qcud_group *group, unsigned long first, unsigned 
 void qcud_group_free(struct qcud_group *group);
 void qcud_group_put(struct qcud_group *group);
 
+struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long index,
+				    enum qcud_use use);
+
+/* qcuda_managed.c */
+/* What qcud_managed_take() holds until qcud_managed_sent(). */
+enum qcud_managed_held {
+	QCUD_HELD_NOTHING,
+	QCUD_HELD_LAUNCHING,
+	QCUD_HELD_MOVES,
+};
+int qcud_managed_begin(struct qcud_session *session, struct qcud_request *req);
+void qcud_managed_refused(struct qcud_session *session, const struct qCUcmd *cmd);
+int qcud_managed_end(struct qcud_session *session, struct qcud_request *req);
+int qcud_managed_take(struct qcud_session *session, const struct qCUcmd *cmd,
+		      enum qcud_managed_held *held);
+void qcud_managed_sent(struct qcud_session *session, enum qcud_managed_held held);
+void qcud_managed_lost(struct qcud_session *session);
+bool qcud_managed_here(struct qcud_group *group, unsigned long index);
+void qcud_managed_touched(struct qcud_group *group, unsigned long index);
+vm_fault_t qcud_managed_fault(struct vm_fault *vmf, struct qcud_group *group, unsigned long index);
+void qcud_managed_fork(struct vm_area_struct *vma, struct qcud_group *group);
+
 /* qcuda_fork.c */
-void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group);
+void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group,
+	       bool whole);
 
 /* qcuda_map.c */
 int qcud_group_map(struct qcud_group *group, u64 addr, u64 len, enum qcud_use use);
@@ -365,6 +420,7 @@ void qcud_group_close(struct qcud_group *group);
 void qcud_group_unmapped(struct qcud_request *req);
 void qcud_session_reap(struct qcud_session *session);
 int qcud_map_settle(struct qcud_session *session);
+int qcud_group_place_free(struct qcud_group *group);
 
 /* qcuda_pin.c */
 unsigned long qcud_pin_pages(u64 addr, u64 len);
@@ -422,6 +478,8 @@ enum qcud_stat {
 	QCUD_STAT_FIRST_COUNT, /* enum qcud_count */
 	QCUD_STAT_LAST_COUNT = QCUD_STAT_FIRST_COUNT + QCUD_COUNTS - 1,
 	QCUD_STAT_MAPS,
+	QCUD_STAT_MOVED_UP, /* bytes of managed memory */
+	QCUD_STAT_MOVED_DOWN,
 	QCUD_STAT_UNMAPS,
 	QCUD_STAT_WINDOW_BYTES,
 	QCUD_STAT_PAGES_BYTES,

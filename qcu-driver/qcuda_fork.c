@@ -51,7 +51,7 @@ static void qcud_snapshot_open(struct vm_area_struct *vma)
 	if (!snapshot)
 		return;
 	if (vma->vm_mm != snapshot->mm)
-		qcud_fork(vma, &snapshot->mem, NULL);
+		qcud_fork(vma, &snapshot->mem, NULL, true);
 	else
 		kref_get(&snapshot->refs);
 }
@@ -194,12 +194,14 @@ static struct qcud_snapshot *qcud_snapshot_new(struct mm_struct *mm, const struc
  * Called for the VMA of a child while the kernel sets it up, with the mmap_lock of parent and child
  * held for writing. `from` holds the parent's chunks. `group` is the parent's group, and its
  * `writers` counts the commands that let the device write to any of the chunks. If `group` is NULL,
- * no device knows the chunks.
+ * no device knows the chunks. If not `whole`, the chunks do not have all of the content, and the
+ * child gets none of it.
  *
  * A command that is about to begin takes from->lock after it has been counted in `writers`. So
  * either it is counted by now, or it finds the state that this function leaves behind.
  */
-void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group)
+void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud_group *group,
+	       bool whole)
 {
 	unsigned long first = qcud_chunk_index(from, vma->vm_pgoff);
 	unsigned long last = qcud_chunk_index(from, vma->vm_pgoff + vma_pages(vma) - 1);
@@ -233,6 +235,10 @@ void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud
 	}
 	if (!snapshot)
 		goto out;
+	if (!whole) {
+		snapshot->incomplete = true;
+		goto out;
+	}
 	xa_for_each_range(&from->xa, index, chunk, first, last) {
 		/* A child whose fork fails anyway need not be complete. */
 		if (fatal_signal_pending(current) ||

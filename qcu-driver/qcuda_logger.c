@@ -27,6 +27,8 @@ static const char *const qcud_stat_names[QCUD_STATS] = {
 	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_SPINS] = "spins",
 	[QCUD_STAT_FIRST_COUNT + QCUD_COUNT_POSTED] = "posted",
 	[QCUD_STAT_MAPS] = "maps",
+	[QCUD_STAT_MOVED_UP] = "moved_up_bytes",
+	[QCUD_STAT_MOVED_DOWN] = "moved_down_bytes",
 	[QCUD_STAT_UNMAPS] = "unmaps",
 	[QCUD_STAT_WINDOW_BYTES] = "window_bytes",
 	[QCUD_STAT_PAGES_BYTES] = "pages_bytes",
@@ -131,12 +133,12 @@ static void qcud_group_show(struct seq_file *m, const struct qcud_group *group)
 		seq_printf(m, "%s%luK:%lu", any ? "," : "", PAGE_SIZE >> 10 << order, blocks);
 		any = true;
 	}
-	seq_printf(m, "%s %s%s %lu %lu\n", any ? "" : "-",
+	seq_printf(m, "%s %s%s%s %lu %lu\n", any ? "" : "-",
 		   group->registered  ? "registered"
 		   : group->in_window ? "window"
 				      : "elsewhere",
-		   group->closed ? ",closing" : "", READ_ONCE(group->nr_pages) << PAGE_SHIFT,
-		   READ_ONCE(group->mapped_bytes));
+		   READ_ONCE(group->moves) ? ",moves" : "", group->closed ? ",closing" : "",
+		   READ_ONCE(group->nr_pages) << PAGE_SHIFT, READ_ONCE(group->mapped_bytes));
 }
 
 /* pid start end chunks blocks(size:number,...) flags resident-bytes bytes-mapped-in-the-mirror */

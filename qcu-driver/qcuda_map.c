@@ -56,6 +56,7 @@ static bool qcud_group_claim(struct qcud_group *group, struct list_head *list)
 	if (group->claimed || !qcud_group_idle(group) || (group->sent && !group->session->detached))
 		return false;
 	group->claimed = true;
+	list_del_init(&group->managed_node);
 	qcud_place_end(group);
 	list_move(&group->closing_node, list);
 	return true;
@@ -306,6 +307,21 @@ static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned 
 	return req;
 }
 
+/* Waits until no earlier group at these addresses is still known to the mirror. */
+int qcud_group_place_free(struct qcud_group *group)
+{
+	struct qcud_session *session = group->session;
+	int ret;
+
+	if (!qcud_unmap_pending(group))
+		return 0;
+	qcud_queue_want(session->queue);
+	qcud_queue_kick(session->queue);
+	ret = wait_event_killable(session->wait, !qcud_unmap_pending(group));
+	qcud_queue_unwant(session->queue);
+	return ret ? -EINTR : 0;
+}
+
 /*
  * Takes map_lock when the group's addresses are free in the mirror. It waits for that without the
  * lock, because the last user of the earlier group may be waiting for the lock, and so that other
@@ -323,12 +339,9 @@ static int qcud_map_lock(struct qcud_group *group)
 		if (!qcud_unmap_pending(group))
 			return 0;
 		mutex_unlock(&session->map_lock);
-		qcud_queue_want(session->queue);
-		qcud_queue_kick(session->queue);
-		ret = wait_event_killable(session->wait, !qcud_unmap_pending(group));
-		qcud_queue_unwant(session->queue);
+		ret = qcud_group_place_free(group);
 		if (ret)
-			return -EINTR;
+			return ret;
 	}
 }
 

@@ -69,6 +69,7 @@ void qcud_session_finish(struct qcud_session *session)
 	spin_lock(&session->lock);
 	session->detached = true;
 	spin_unlock(&session->lock);
+	qcud_managed_lost(session);
 
 	/*
 	 * A MAP of a killed thread keeps a group in use. Its answer has come, so this does not
@@ -230,6 +231,9 @@ static int qcud_open(struct inode *inode, struct file *file)
 	session->annex = RB_ROOT;
 	spin_lock_init(&session->lock);
 	mutex_init(&session->map_lock);
+	mutex_init(&session->move_lock);
+	init_rwsem(&session->launching);
+	INIT_LIST_HEAD(&session->managed);
 	INIT_LIST_HEAD(&session->closing);
 	init_waitqueue_head(&session->wait);
 	ret = qcud_session_attach(session);
@@ -413,6 +417,16 @@ static bool qcud_bounces(struct qcud_session *session, const struct qcud_request
 	return !group;
 }
 
+/*
+ * A buffer in memory that moves cannot stay where it is. Nor can it be the target of a command for
+ * which the same memory is given to the GPU: what the device writes to its pages would be lost.
+ */
+static bool qcud_moves_badly(const struct qCUcmd *cmd, u8 kind)
+{
+	return kind == QCU_BUFFER_STAY ||
+	       (kind == QCU_BUFFER_OUT && qcu_rule(cmd->op)->traits & QCU_MEMORY);
+}
+
 /* Makes the request's buffer usable for the device. Returns the same values as qcud_group_map(). */
 static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u8 kind)
 {
@@ -432,8 +446,13 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		return qcud_bounce(req, kind == QCU_BUFFER_OUT);
 
 	group = qcud_group_find(session, addr, len);
-	if (group && !group->in_window) {
+	/* Memory that moves is not in the mirror. It is pinned, which brings it back. */
+	if (group && (!group->in_window || READ_ONCE(group->moves))) {
+		bool refuse = group->in_window && qcud_moves_badly(&req->cmd, kind);
+
 		qcud_group_unuse(group);
+		if (refuse)
+			return -EINVAL;
 		group = NULL;
 	}
 	if (group) {
@@ -494,6 +513,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 			   struct qcud_request **queued)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	enum qcud_managed_held held = QCUD_HELD_NOTHING;
 	struct qcud_request *req;
 	u64 began;
 	int ret = qcu_check_user(cmd);
@@ -510,9 +530,16 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 	qcud_time_copy(req, began);
 	if (!ret && cmd->op == QCU_OP_HOST_UNREGISTER)
 		ret = qcud_unregister(session, req);
+	if (!ret && cmd->op == QCU_OP_MANAGED)
+		ret = qcud_managed_begin(session, req);
+	if (!ret && READ_ONCE(session->moves))
+		ret = qcud_managed_take(session, cmd, &held);
 	if (!ret)
 		ret = qcud_queue_send(session->queue, req,
 				      (last && req->posted ? QCUD_SEND_KICK : 0) | QCUD_SEND_WAIT);
+	if (!ret && cmd->op == QCU_OP_MANAGED_END)
+		ret = qcud_managed_end(session, req);
+	qcud_managed_sent(session, held);
 	if (!ret && req->bounce && cmd->op == QCU_OP_COPY_D2H) {
 		qcud_queue_kick(session->queue);
 		ret = qcud_request_wait(session->queue, req);
@@ -570,6 +597,8 @@ static int qcud_batch_answers(struct qcud_batch *batch, u32 end, int killed)
 			cmd->status = ret;
 		else
 			qcu_take_answer(cmd, &req->reply);
+		if (cmd->op == QCU_OP_MANAGED && cmd->status)
+			qcud_managed_refused(session, cmd);
 		if (!ret && !cmd->status && cmd->op == QCU_OP_HOST_UNREGISTER)
 			ended = req->registered;
 		if (ended)

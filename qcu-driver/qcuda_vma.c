@@ -80,8 +80,8 @@ release:
  * Returns a chunk of the group, and makes it if necessary. For any use except reading, the group
  * becomes its only owner.
  */
-static struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long index,
-					   enum qcud_use use)
+struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long index,
+				    enum qcud_use use)
 {
 	struct qcud_chunk *chunk;
 
@@ -177,10 +177,19 @@ static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
 	vm_fault_t ret;
 
 	mutex_lock(&group->mem.lock);
+	while (group->moves && !qcud_managed_here(group, index)) {
+		mutex_unlock(&group->mem.lock);
+		ret = qcud_managed_fault(vmf, group, index);
+		if (ret)
+			return ret;
+		mutex_lock(&group->mem.lock);
+	}
 	chunk = qcud_group_chunk(group, index, QCUD_USE_FAULT);
 	if (IS_ERR(chunk)) {
 		ret = PTR_ERR(chunk) == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	} else {
+		if (group->moves)
+			qcud_managed_touched(group, index);
 		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk);
 		qcud_chunk_count(group, chunk, false);
 	}
@@ -196,8 +205,10 @@ static void qcud_vma_open(struct vm_area_struct *vma)
 {
 	struct qcud_group *group = vma->vm_private_data;
 
-	if (vma->vm_mm != group->mm)
-		qcud_fork(vma, &group->mem, group);
+	if (vma->vm_mm != group->mm && READ_ONCE(group->moves))
+		qcud_managed_fork(vma, group);
+	else if (vma->vm_mm != group->mm)
+		qcud_fork(vma, &group->mem, group, true);
 	else
 		kref_get(&group->refs);
 }
@@ -275,6 +286,7 @@ struct qcud_group *qcud_group_new(struct qcud_session *session, unsigned long st
 		start >= config->window_base && end - config->window_base <= config->window_size;
 	RB_CLEAR_NODE(&group->node);
 	INIT_LIST_HEAD(&group->closing_node);
+	INIT_LIST_HEAD(&group->managed_node);
 	qcud_chunks_init(&group->mem, start, end);
 	qcud_stat_add(QCUD_STAT_GROUPS, 1);
 	return group;

@@ -91,7 +91,7 @@ struct moves {
 	pthread_t thread;
 	bool running, stop;
 	uint64_t asked, done; /* waits */
-	uint64_t settled;     /* work that is known to be done; counts commands */
+	uint64_t settled; /* so many commands of the guest, and their work, are known to be done */
 	struct be_stream *stream[MIR_DEVICES_MAX];
 };
 

@@ -60,35 +60,21 @@ int mir_do_managed_end(struct call *c)
 
 /* ---- moves ---- */
 
-/* How many commands have come that may put work on the GPU. */
-static uint64_t work_so_far(const struct mirror *m)
-{
-	uint64_t sum = 0;
-	uint16_t op;
-
-	for (op = 0; op < QCU_OP_COUNT; op++) {
-		const struct qcu_rule *rule = qcu_rule(op);
-
-		if (rule && rule->traits & (QCU_WORK | QCU_MEMORY))
-			sum += atomic_load(&m->counts->calls[op]);
-	}
-	return sum;
-}
-
 /*
  * Waits for what the guest has sent and for what the GPU has begun. The guest's own calls report
- * the errors.
+ * the errors. Returns how many commands have come by then.
  */
-static void wait_for_all(struct mirror *m)
+static uint64_t wait_for_all(struct mirror *m)
 {
 	pthread_mutex_t *use = &m->use[MIR_USER_WAITING].lock;
+	uint64_t count = lanes_settle(m->lanes);
 	unsigned int dev;
 
-	lanes_settle(m->lanes);
 	pthread_mutex_lock(use);
 	for (dev = 0; dev < m->devices && !atomic_load(&m->abandoned); dev++)
 		(void)m->cfg.ops->device_sync(m->be, dev);
 	pthread_mutex_unlock(use);
+	return count;
 }
 
 static void *waiting(void *mirror)
@@ -99,18 +85,17 @@ static void *waiting(void *mirror)
 
 	pthread_mutex_lock(&h->lock);
 	while (!mv->stop) {
-		uint64_t asked = mv->asked, work;
+		uint64_t asked = mv->asked, count;
 
 		if (mv->done == asked) {
 			pthread_cond_wait(&h->moved, &h->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&h->lock);
-		work = work_so_far(m);
-		wait_for_all(m);
+		count = wait_for_all(m);
 		pthread_mutex_lock(&h->lock);
 		mv->done = asked;
-		mv->settled = work;
+		mv->settled = count;
 		pthread_cond_broadcast(&h->moved);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -147,7 +132,7 @@ static int wait_for_gpu(struct call *c)
 	MIR_NEED(c, device_sync);
 	pthread_mutex_unlock(use);
 	pthread_mutex_lock(&h->lock);
-	if (m->moves.settled != work_so_far(m) && !mir_host_calls_look(m)) {
+	if (m->moves.settled != lanes_count(m->lanes) && !mir_host_calls_look(m)) {
 		rc = ask(m, &n);
 		while (!rc && m->moves.done < n && !mir_host_calls_look(m) && !h->ended)
 			pthread_cond_wait(&h->moved, &h->lock);

@@ -75,6 +75,7 @@ struct lanes {
 	_Alignas(64) pthread_mutex_t lock;
 	struct lane *lane[LANES_SLOTS]; /* the last ones are for the driver */
 	struct lane *ended;		/* whose threads must be joined */
+	uint64_t count;			/* requests of guest threads */
 	/* of the lanes */
 	_Alignas(64) atomic_uint waiters; /* threads that sleep until a point has passed */
 	atomic_int spinning;
@@ -502,6 +503,7 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 		goto out;
 	}
 	l->in++;
+	lanes->count += req->cmd.tid != 0;
 	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
 	before = atomic_exchange(&l->last, req);
 	/* The lane does not let go of the request before this one until it has found this one. */
@@ -569,18 +571,31 @@ bool lanes_idle(struct lanes *lanes, unsigned int ms)
 	}
 }
 
-void lanes_settle(struct lanes *lanes)
+uint64_t lanes_count(struct lanes *lanes)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&lanes->lock);
+	count = lanes->count;
+	pthread_mutex_unlock(&lanes->lock);
+	return count;
+}
+
+uint64_t lanes_settle(struct lanes *lanes)
 {
 	lanes_point points[LANES_MAX];
+	uint64_t count;
 	unsigned int i;
 
 	pthread_mutex_lock(&lanes->lock);
+	count = lanes->count;
 	for (i = 0; i < LANES_MAX; i++)
 		points[i] = lanes->lane[i] ? lanes_point_of(i, lanes->lane[i]->in) : 0;
 	pthread_mutex_unlock(&lanes->lock);
 	for (i = 0; i < LANES_MAX; i++)
 		if (points[i])
 			wait_for_point(lanes, points[i]);
+	return count;
 }
 
 /* Ends one lane. A lane that is just ending by itself is joined with the others that have ended. */

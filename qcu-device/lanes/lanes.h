@@ -81,8 +81,10 @@ bool lanes_passed(const struct lanes *lanes, lanes_point p);
  */
 bool lanes_idle(struct lanes *lanes, unsigned int ms);
 
-/* Waits until all requests that guest threads have submitted before are carried out. */
-void lanes_settle(struct lanes *lanes);
+/* How many requests guest threads have submitted so far. */
+uint64_t lanes_count(struct lanes *lanes);
+/* Waits until all of them are carried out. Returns their number. */
+uint64_t lanes_settle(struct lanes *lanes);
 
 /* Waits for all submitted requests and joins the threads. */
 void lanes_destroy(struct lanes *lanes);

@@ -141,6 +141,7 @@ cudaError_t cudaDeviceReset(void)
 		qcul_objects_forget(qcul_self.device);
 		qcul_graph_memory_forget(qcul_self.device);
 		qcul_mem_forget_device(qcul_self.device);
+		qcul_mem_stays(0);
 		qcul_variables_forget(qcul_self.device);
 		qcul_device_unbind(qcul_self.device);
 	}

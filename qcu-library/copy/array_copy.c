@@ -71,6 +71,8 @@ static bool on_device(const struct memory *m, enum cudaMemcpyKind kind, bool *pi
 	case QCUL_MEM_ALIAS:
 		return !(range.flags & QCUL_MEM_AMBIGUOUS) || kind == cudaMemcpyDefault ||
 		       kind == cudaMemcpyDeviceToDevice;
+	case QCUL_MEM_MANAGED:
+		return range.flags & QCUL_MEM_MOVES;
 	case QCUL_MEM_HOST:
 		return kind == cudaMemcpyDeviceToDevice;
 	default:

@@ -62,7 +62,8 @@ static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind ki
 	if (range.kind == QCUL_MEM_REGISTERED && !inside(&range, addr, len))
 		return cudaSuccess;
 	*place = range.kind == QCUL_MEM_DEVICE || range.kind == QCUL_MEM_VARIABLE ||
-				 range.kind == QCUL_MEM_ALIAS
+				 range.kind == QCUL_MEM_ALIAS ||
+				 (range.kind == QCUL_MEM_MANAGED && range.flags & QCUL_MEM_MOVES)
 			 ? PLACE_DEVICE
 			 : PLACE_WINDOW;
 	if (*place == PLACE_DEVICE && range.flags & QCUL_MEM_AMBIGUOUS &&

@@ -3,6 +3,9 @@
  * The descriptions of devices. The library asks for each once and keeps it (struct
  * qcu_device_desc); properties.c turns it into CUDA's structures.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "qcu-library/device/device.h"
 
 static struct qcu_device_desc desc[QCUL_DEVICES];
@@ -32,6 +35,23 @@ cudaError_t qcul_devices_idle(void)
 	return err;
 }
 
+bool qcul_managed_in_place(void)
+{
+	static atomic_int known; /* 0: not looked at yet */
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	int is = atomic_load_explicit(&known, memory_order_relaxed);
+	const char *text;
+
+	if (is)
+		return is > 0;
+	text = getenv("QCU_MANAGED");
+	is = text && !strcmp(text, "inplace") ? 1 : -1;
+	if (text && *text && is < 0 && strcmp(text, "move"))
+		qcul_say_once(&said, "QCU_MANAGED=%s is neither move nor inplace; ignored", text);
+	atomic_store_explicit(&known, is, memory_order_relaxed);
+	return is > 0;
+}
+
 static cudaError_t fetch_desc(int device)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_INFO);
@@ -46,6 +66,9 @@ static cudaError_t fetch_desc(int device)
 	desc[device].name[sizeof(desc[device].name) - 1] = 0;
 	/* The mirror maps all guest memory for reading and writing (register.c). */
 	desc[device].attr[cudaDevAttrHostRegisterReadOnlySupported] = 0;
+	/* A program must not touch managed memory that moves while the GPU may use it. */
+	if (!qcul_managed_in_place())
+		desc[device].attr[cudaDevAttrConcurrentManagedAccess] = 0;
 	/* Pools can be shared through file descriptors only (pool_share.c). */
 	if (desc[device].attr[cudaDevAttrMemoryPoolsSupported])
 		desc[device].attr[cudaDevAttrMemoryPoolSupportedHandleTypes] =

@@ -20,6 +20,8 @@ cudaError_t qcul_device_check(int device);
 cudaError_t qcul_device_wait(int device);
 /* Waits until all devices that have been used in this session are idle. */
 cudaError_t qcul_devices_idle(void);
+/* Does no managed memory move (QCU_MANAGED=inplace)? */
+bool qcul_managed_in_place(void);
 /* Call this after a device has been reset (limits.c). */
 void qcul_limits_forget(void);
 /*

@@ -31,6 +31,14 @@ enum qcul_mem {
 /* Flag of a variable: the program has a copy of it at the same addresses (managed_copy.c). */
 #define QCUL_MEM_COPIED 8u
 
+/*
+ * Flag of managed memory: it moves between the program and the GPU (managed_alloc.c). For commands
+ * it is device memory.
+ */
+#define QCUL_MEM_MOVES 32u
+/* Flag of managed memory: its mapping is longer, a multiple of QCU_MANAGED_ALIGN. */
+#define QCUL_MEM_WIDE 64u
+
 bool qcul_mem_add(const struct qcul_range *range);
 /* Removes the range that starts at `start`, if it is of this kind. */
 bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range);
@@ -44,6 +52,8 @@ uint64_t qcul_mem_device_address(const void *addr);
 /* The range that contains addr. Its kind is QCUL_MEM_HOST if addr is in no known range. */
 struct qcul_range qcul_mem_find(const void *addr);
 void qcul_mem_forget_device(int device);
+/* Managed memory no longer moves: the range that starts at `start`, or all of it (0). */
+void qcul_mem_stays(uint64_t start);
 void qcul_mem_lock(void);
 void qcul_mem_unlock(void);
 
@@ -59,6 +69,8 @@ bool qcul_reserve(uint64_t start, uint64_t len);
 
 /* Maps chunk memory in the window. NULL: no space left. */
 void *qcul_window_map(size_t len);
+/* At a multiple of `align`. */
+void *qcul_window_map_aligned(size_t len, size_t align);
 void qcul_window_unmap(void *addr, size_t len);
 extern atomic_uint qcul_window_unmaps; /* how often that has been called */
 

@@ -141,6 +141,17 @@ void qcul_mem_forget_device(int device)
 	qcul_mem_unlock();
 }
 
+void qcul_mem_stays(uint64_t start)
+{
+	size_t i;
+
+	qcul_mem_lock();
+	for (i = 0; i < ranges.count; i++)
+		if (ranges.v[i].kind == QCUL_MEM_MANAGED && (!start || ranges.v[i].start == start))
+			ranges.v[i].flags &= ~QCUL_MEM_MOVES;
+	qcul_mem_unlock();
+}
+
 /* After fork: the parent's device memory and registrations do not belong to the child. */
 static void forget_session(bool had_session)
 {

@@ -103,7 +103,8 @@ static uint64_t next_gap(uint64_t lo, uint64_t hi, size_t len, uint64_t align)
 	return at ? at : qcul_ranges_gap(&used, lo, hi, len, align);
 }
 
-static void *reserve(size_t len)
+/* align 0: at a chunk boundary, or else where there is room. */
+static void *reserve(size_t len, size_t align)
 {
 	const struct qcu_hello *hello = qcul_hello();
 	uint64_t lo = hello->window_base, hi = lo + hello->window_size;
@@ -112,8 +113,8 @@ static void *reserve(size_t len)
 	struct qcul_range range = {.len = len};
 
 	pthread_mutex_lock(&lock);
-	range.start = next_gap(lo, hi, len, chunk);
-	if (!range.start)
+	range.start = next_gap(lo, hi, len, align > chunk ? align : chunk);
+	if (!range.start && !align)
 		range.start = next_gap(lo, hi, len, page);
 	if (!range.start || !qcul_ranges_add(&used, &range))
 		range.start = 0;
@@ -134,12 +135,12 @@ static void release(void *addr)
 	pthread_mutex_unlock(&lock);
 }
 
-void *qcul_window_map(size_t len)
+void *qcul_window_map_aligned(size_t len, size_t align)
 {
 	int tries;
 
 	for (tries = 0; tries < TRIES; tries++) {
-		void *addr = reserve(len);
+		void *addr = reserve(len, align);
 		int rc;
 
 		if (!addr)
@@ -154,6 +155,11 @@ void *qcul_window_map(size_t len)
 	}
 	qcul_trace("the window has no room for %zu bytes", len);
 	return NULL;
+}
+
+void *qcul_window_map(size_t len)
+{
+	return qcul_window_map_aligned(len, 0);
 }
 
 atomic_uint qcul_window_unmaps;

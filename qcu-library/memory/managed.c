@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Advice and prefetches for managed memory, and the queries about them. The memory lies in chunks
- * of guest RAM that the GPU uses in place, so there is nothing to move. The library checks advice
- * and prefetches and remembers them page by page. They change nothing else.
+ * Advice and prefetches for managed memory, and the queries about them. The library checks advice
+ * and prefetches and remembers them page by page. Two things have an effect on memory that moves:
+ *
+ * - Advice that asks for both sides at once (SetAccessedBy, or the host as the preferred location)
+ *   puts the whole allocation in place.
+ * - A prefetch to a device moves up what the program has written.
+ *
+ * A prefetch to the host moves nothing. The first touch does it, and touches in ascending order
+ * bring back more and more at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +184,14 @@ static void apply(struct piece *p, enum cudaMemoryAdvise advice, const struct pl
 	}
 }
 
+/* Does the advice ask for memory that both sides use at once? */
+static bool both_sides(enum cudaMemoryAdvise advice, const struct place *place)
+{
+	return advice == cudaMemAdviseSetAccessedBy ||
+	       (advice == cudaMemAdviseSetPreferredLocation &&
+		place->type != cudaMemLocationTypeDevice);
+}
+
 static cudaError_t check_advice(enum cudaMemoryAdvise advice,
 				const struct cudaMemLocation *location, struct place *place)
 {
@@ -224,6 +238,8 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 		err = cudaErrorMemoryAllocation;
 	}
 	pthread_mutex_unlock(&lock);
+	if (!err && both_sides(advice, &place))
+		err = qcul_managed_stay(ptr);
 	return qcul_done(err);
 }
 
@@ -241,7 +257,8 @@ static cudaError_t check_stream(cudaStream_t stream)
 	return err;
 }
 
-static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLocation *location)
+static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLocation *location,
+			    cudaStream_t stream)
 {
 	uint64_t start, end;
 	struct place place;
@@ -260,6 +277,8 @@ static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLoc
 		err = cudaErrorMemoryAllocation;
 	}
 	pthread_mutex_unlock(&lock);
+	if (!err && place.type == cudaMemLocationTypeDevice)
+		err = qcul_managed_up(ptr, stream);
 	return err;
 }
 
@@ -268,7 +287,7 @@ cudaError_t cudaMemPrefetchAsync(const void *ptr, size_t len, struct cudaMemLoca
 {
 	cudaError_t err = flags ? cudaErrorInvalidValue : check_stream(stream);
 
-	return qcul_done(err ? err : prefetch(ptr, len, &location));
+	return qcul_done(err ? err : prefetch(ptr, len, &location, stream));
 }
 
 static cudaError_t discard(void **ptrs, const size_t *sizes, size_t n, unsigned long long flags,
@@ -288,7 +307,7 @@ static cudaError_t discard(void **ptrs, const size_t *sizes, size_t n, unsigned 
 /* locations[k] is for the ranges from index first[k] to the one before first[k + 1]. */
 static cudaError_t prefetch_all(void **ptrs, const size_t *sizes, size_t n,
 				const struct cudaMemLocation *locations, const size_t *first,
-				size_t places)
+				size_t places, cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 	size_t i, k;
@@ -301,7 +320,7 @@ static cudaError_t prefetch_all(void **ptrs, const size_t *sizes, size_t n,
 	for (i = k = 0; i < n && !err; i++) {
 		if (k + 1 < places && first[k + 1] == i)
 			k++;
-		err = prefetch(ptrs[i], sizes[i], &locations[k]);
+		err = prefetch(ptrs[i], sizes[i], &locations[k], stream);
 	}
 	return err;
 }
@@ -318,7 +337,8 @@ cudaError_t cudaMemPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
 {
 	cudaError_t err = discard(ptrs, sizes, n, flags, stream);
 
-	return qcul_done(err ? err : prefetch_all(ptrs, sizes, n, locations, first, places));
+	return qcul_done(err ? err
+			     : prefetch_all(ptrs, sizes, n, locations, first, places, stream));
 }
 
 /* The content of discarded memory is undefined, so it may as well stay as it is. */

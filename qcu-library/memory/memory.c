@@ -185,13 +185,6 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent)
 	return qcul_done(err);
 }
 
-cudaError_t cudaMallocManaged(void **ptr, size_t size, unsigned int flags)
-{
-	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_MANAGED, 0));
-}
-
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const void *ptr)
 {
 	struct qcul_range range;

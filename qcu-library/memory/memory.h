@@ -64,6 +64,15 @@ extern const struct qcul_pool_sharing *qcul_pool_sharing; /* memory.c; pool_shar
 /* Can memory with these properties exist? */
 cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
 
+/* ---- managed_alloc.c ---- */
+
+/* The length of its mapping. */
+size_t qcul_managed_mapped(const struct qcul_range *range);
+/* From now on the memory stays in place, and both sides may use it at once. */
+cudaError_t qcul_managed_stay(const void *ptr);
+/* All that has been written is on its way to the GPU before what the stream does next. */
+cudaError_t qcul_managed_up(const void *ptr, cudaStream_t stream);
+
 /* ---- managed.c ---- */
 
 /* Forgets all advice about managed memory that has been freed. */
