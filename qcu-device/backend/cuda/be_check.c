@@ -652,6 +652,7 @@ static void all_but_the_fault(struct check *c)
 	check_graphs(c);
 	check_conditional(c);
 	check_host_memory(c);
+	check_placed(c);
 	check_shared(c);
 	check_print(c);
 	check_threads(c);

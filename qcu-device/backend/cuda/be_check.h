@@ -50,6 +50,9 @@ bool want(int got, int wanted, const char *what);
 void check_graphs(struct check *c);
 void check_conditional(struct check *c);
 
+/* be_check_place.c */
+void check_placed(struct check *c);
+
 /* be_check_time.c */
 void check_timings(struct check *c, FILE *out);
 

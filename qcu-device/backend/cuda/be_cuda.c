@@ -23,6 +23,7 @@ static void cu_close(struct be *be)
 	cu_cond_close(be);
 	cu_mem_close(be);
 	cu_host_close(be);
+	cu_place_close(be);
 	free(be);
 }
 
@@ -59,6 +60,9 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		if (ret)
 			goto err_host;
 	}
+	ret = cu_place_open(be);
+	if (ret)
+		goto err_host;
 	pthread_mutex_init(&be->cond_lock, NULL);
 	*out = be;
 	return QCU_ERR_Success;
@@ -210,6 +214,7 @@ static int cu_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_
 static const struct be_ops be_cuda = {
 	.abi = BE_ABI,
 	.name = "cuda",
+	.wants_window = true,
 	.probe = cu_probe,
 	.open = cu_open,
 	.close = cu_close,
@@ -244,6 +249,8 @@ static const struct be_ops be_cuda = {
 	.phys_unmap = cu_phys_unmap,
 	.phys_access = cu_phys_access,
 	.mem_valid = cu_mem_valid,
+	.mem_place = cu_mem_place,
+	.mem_unplace = cu_mem_unplace,
 	.host_register = cu_host_register,
 	.host_unregister = cu_host_unregister,
 	.copy_h2d = cu_copy_h2d,

@@ -101,6 +101,21 @@ struct cu_host {
 	bool lost; /* lost in a reset; registered again when the device is used again */
 };
 
+/* be_cuda_place.c: the driver's functions, and what is placed now. */
+struct cu_placed;
+struct cu_place {
+	PFN_cuMemAddressReserve_v10020 reserve;
+	PFN_cuMemAddressFree_v10020 unreserve;
+	PFN_cuMemCreate_v10020 create;
+	PFN_cuMemRelease_v10020 release;
+	PFN_cuMemMap_v10020 map;
+	PFN_cuMemUnmap_v10020 unmap;
+	PFN_cuMemSetAccess_v10020 access;
+	bool possible;	      /* the driver has all of them */
+	pthread_mutex_t lock; /* protects the list */
+	struct cu_placed *placed;
+};
+
 struct be {
 	bool verbose;
 	void (*complain)(const char *who, const char *text, size_t len);
@@ -120,6 +135,7 @@ struct be {
 	pthread_rwlock_t range_lock; /* protects the sorted array of ranges */
 	struct cu_range *ranges;
 	size_t range_count, range_room;
+	struct cu_place place;
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];
 	size_t kept_count;
@@ -195,6 +211,12 @@ int cu_phys_destroy(struct be *be, struct be_phys *p);
 int cu_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
 int cu_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
 int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
+
+/* be_cuda_place.c */
+int cu_place_open(struct be *be);
+void cu_place_close(struct be *be);
+int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
+int cu_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
 
 /* be_cuda_pool.c */
 int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
