@@ -378,18 +378,6 @@ static int copy_carried(struct copy *cp, size_t unregistered)
 	return cp->rc;
 }
 
-/* Copies all pieces. On return, memory that is not registered has been read or written. */
-static int copy_all(struct copy *cp)
-{
-	size_t unregistered = unregistered_bytes(cp);
-	int rc = unregistered ? copy_carried(cp, unregistered) : (int)QCU_ERR_Success;
-	struct load l;
-
-	while (!unregistered && !rc && next_load(cp, &l))
-		rc = copy_in_place(cp, &l);
-	return rc;
-}
-
 int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct stream_ref *s)
 {
 	struct copy cp = {.c = c, .h2d = h2d, .device = device, .stream = *s};
@@ -401,7 +389,7 @@ int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct st
 	rc = mir_pieces(c, &cp.ps);
 	if (rc)
 		return rc;
-	rc = copy_all(&cp);
+	rc = copy_carried(&cp, unregistered_bytes(&cp));
 	err = c->m->cfg.ops->stream_sync(c->m->be, s->s);
 	pieces_free(&cp.ps);
 	return rc ? rc : err;
@@ -411,7 +399,9 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 {
 	struct call *c = cp->c;
 	bool window = c->cmd->flags & QCU_F_WINDOW, wait;
+	size_t unregistered;
 	uint64_t began;
+	struct load l;
 	int rc;
 
 	MIR_NEED(c, copy_h2d);
@@ -430,7 +420,11 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	if (rc)
 		goto out;
 	began = tick(cp);
-	rc = copy_all(cp);
+	unregistered = unregistered_bytes(cp);
+	if (unregistered)
+		rc = copy_carried(cp, unregistered);
+	while (!unregistered && !rc && next_load(cp, &l))
+		rc = copy_in_place(cp, &l);
 	/*
 	 * The guest must own the buffer again when we answer, unless the buffer is pinned and the
 	 * guest has said that it waits itself. Unregistered memory has been read by now.

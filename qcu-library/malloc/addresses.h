@@ -54,6 +54,8 @@ struct qcul_range qcul_mem_find(const void *addr);
 void qcul_mem_forget_device(int device);
 /* Managed memory no longer moves: the range that starts at `start`, or all of it (0). */
 void qcul_mem_stays(uint64_t start);
+/* The length of the range's mapping. */
+uint64_t qcul_mem_mapped(const struct qcul_range *range);
 void qcul_mem_lock(void);
 void qcul_mem_unlock(void);
 

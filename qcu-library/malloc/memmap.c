@@ -141,6 +141,14 @@ void qcul_mem_forget_device(int device)
 	qcul_mem_unlock();
 }
 
+uint64_t qcul_mem_mapped(const struct qcul_range *range)
+{
+	bool wide = range->kind == QCUL_MEM_MANAGED && range->flags & QCUL_MEM_WIDE;
+	const uint64_t align = QCU_MANAGED_ALIGN;
+
+	return wide ? (range->len + align - 1) / align * align : range->len;
+}
+
 void qcul_mem_stays(uint64_t start)
 {
 	size_t i;

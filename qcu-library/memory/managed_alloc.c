@@ -18,13 +18,6 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-size_t qcul_managed_mapped(const struct qcul_range *range)
-{
-	return range->kind == QCUL_MEM_MANAGED && range->flags & QCUL_MEM_WIDE
-		       ? round_up(range->len, QCU_MANAGED_ALIGN)
-		       : range->len;
-}
-
 /* Asks the device for memory at these addresses. */
 static cudaError_t place(uint64_t va, size_t len, size_t bytes)
 {
@@ -36,8 +29,7 @@ static cudaError_t place(uint64_t va, size_t len, size_t bytes)
 	return qcul_send(&cmd, 1);
 }
 
-/* False: the memory must stay in place. */
-static bool alloc_moving(void **ptr, size_t size)
+bool qcul_managed_place(void **ptr, size_t size)
 {
 	static atomic_bool never; /* the device cannot do it at all */
 	const size_t page = 4096, len = round_up(size, QCU_MANAGED_ALIGN);
@@ -51,7 +43,8 @@ static bool alloc_moving(void **ptr, size_t size)
 	cudaError_t err;
 	void *addr;
 
-	if (atomic_load_explicit(&never, memory_order_relaxed))
+	if (size < MOVES_MIN || size > qcul_hello()->window_size || qcul_managed_in_place() ||
+	    atomic_load_explicit(&never, memory_order_relaxed))
 		return false;
 	addr = qcul_window_map_aligned(len, QCU_MANAGED_ALIGN);
 	if (!addr)
@@ -69,25 +62,6 @@ static bool alloc_moving(void **ptr, size_t size)
 			   cudaGetErrorName(err));
 	qcul_window_unmap(addr, len);
 	return false;
-}
-
-static cudaError_t alloc(void **ptr, size_t size)
-{
-	cudaError_t err = ptr ? qcul_ready() : cudaErrorInvalidValue;
-
-	if (err)
-		return err;
-	if (size >= MOVES_MIN && size <= qcul_hello()->window_size && !qcul_managed_in_place() &&
-	    alloc_moving(ptr, size))
-		return cudaSuccess;
-	return qcul_host_alloc(ptr, size, QCUL_MEM_MANAGED, 0);
-}
-
-cudaError_t cudaMallocManaged(void **ptr, size_t size, unsigned int flags)
-{
-	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(alloc(ptr, size));
 }
 
 static bool moves(const void *ptr, struct qcul_range *range)
@@ -113,7 +87,7 @@ cudaError_t qcul_managed_stay(const void *ptr)
 		return err;
 	cmd = qcul_cmd(QCU_OP_MANAGED_END);
 	cmd.managed_end.va = range.start;
-	cmd.managed_end.len = qcul_managed_mapped(&range);
+	cmd.managed_end.len = qcul_mem_mapped(&range);
 	err = qcul_send(&cmd, 1);
 	if (err)
 		return err;

@@ -185,6 +185,22 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent)
 	return qcul_done(err);
 }
 
+static cudaError_t managed_alloc(void **ptr, size_t size)
+{
+	cudaError_t err = ptr ? qcul_ready() : cudaErrorInvalidValue;
+
+	if (err || qcul_managed_place(ptr, size))
+		return err;
+	return qcul_host_alloc(ptr, size, QCUL_MEM_MANAGED, 0);
+}
+
+cudaError_t cudaMallocManaged(void **ptr, size_t size, unsigned int flags)
+{
+	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+		return qcul_done(cudaErrorInvalidValue);
+	return qcul_done(managed_alloc(ptr, size));
+}
+
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const void *ptr)
 {
 	struct qcul_range range;

@@ -66,8 +66,8 @@ cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props);
 
 /* ---- managed_alloc.c ---- */
 
-/* The length of its mapping. */
-size_t qcul_managed_mapped(const struct qcul_range *range);
+/* Allocates memory that moves. False: the memory must stay in place. */
+bool qcul_managed_place(void **ptr, size_t size);
 /* From now on the memory stays in place, and both sides may use it at once. */
 cudaError_t qcul_managed_stay(const void *ptr);
 /* All that has been written is on its way to the GPU before what the stream does next. */

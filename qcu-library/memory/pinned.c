@@ -204,7 +204,7 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 		err = err ? err : unregister;
 	}
 	if (in_window(ptr))
-		qcul_window_unmap(ptr, qcul_managed_mapped(&range));
+		qcul_window_unmap(ptr, qcul_mem_mapped(&range));
 	else
 		munmap(ptr, range.len);
 	return err;

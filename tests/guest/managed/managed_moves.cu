@@ -409,6 +409,27 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
+__global__ void wild(int *p)
+{
+	*p = 1;
+}
+
+/* A kernel's fault ends the context. The memory can still be read, whatever is in it. */
+static void after_a_fault(void)
+{
+	int *p = make(), sum = 0;
+
+	fill(p, N);
+	on_gpu(p, N, 1);
+	CHECK(cudaDeviceSynchronize());
+	wild<<<1, 1>>>((int *)16);
+	EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	for (size_t i = 0; i < N; i++)
+		sum |= p[i];
+	p[0] = sum;
+	REQUIRE(p[0] == sum, "%d", p[0]);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -425,6 +446,7 @@ static const struct {
 	{"advice", advice},
 	{"freed", freed},
 	{"threads", threads},
+	{"after_a_fault", after_a_fault}, /* the last one */
 };
 
 int main(int argc, char **argv)

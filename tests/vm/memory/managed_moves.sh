@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Managed memory that moves between the guest and the GPU.
+# Managed memory that moves between the guest and the GPU: case by case, at random, with a quota that is
+# smaller than the memory, with other chunk sizes, and with a process that is killed.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-with "$guest"/{managed_moves,managed_advice,managed_variables,fork_child}
+with "$guest"/{managed_moves,managed_random,managed_advice,managed_variables,fork_child}
 boot "${with[@]}" <<'END'
-# moved NAME COMMAND...: runs it, and sets $up and $down to how many bytes have moved.
+# moved NAME CODE COMMAND...: runs it, and sets $up and $down to how many bytes have moved.
 moved() {
 	stat moved_up_bytes
 	up=$value
@@ -19,15 +20,30 @@ moved() {
 	down=$((value - down))
 }
 
-for case in in_turn scattered zeros_and_backwards copies host_function graph system_calls \
-	signal_handler read_only advice freed threads; do
-	moved "moves/$case" 0 managed_moves $case
-	echo "moved by $case: $up up, $down down"
-	[ $down -gt 0 ] || echo "@FAIL moves/$case/counts nothing has moved"
+for case in in_turn scattered zeros_and_backwards copies host_function graph system_calls signal_handler read_only \
+	advice freed threads after_a_fault; do
+	moved "$case" 0 managed_moves $case
+	begin "$case/moved"
+	[ $down -gt 0 ] && pass || fail "nothing has moved down"
 done
-moved moves/inplace 0 env QCU_MANAGED=inplace managed_moves
-[ $((up + down)) -eq 0 ] || echo "@FAIL moves/inplace/counts $up up, $down down"
+moved in_place 0 env QCU_MANAGED=inplace managed_moves
+begin in_place/moved
+[ $((up + down)) -eq 0 ] && pass || fail "$up bytes up, $down down"
 expect managed_advice 0 managed_advice
 expect managed_variables 0 managed_variables
 expect fork_child 0 fork_child
+limit=150
+expect random/forks+host-functions 0 managed_random 400 1 fh
+expect random/forks+shared 0 managed_random 400 2 fs
+expect killed 137 timeout -s KILL 5 managed_random 1000000 3 s
+expect after-the-kill 0 managed_moves in_turn
+END
+
+# So little device memory that some allocations of each program stay in place.
+boot --device-arg --limit --device-arg vm-device-memory=24M --chunk 64K "${with[@]}" <<'END'
+limit=150
+for case in in_turn scattered host_function freed threads; do
+	expect "quota/$case" 0 managed_moves $case
+done
+expect quota/random 0 managed_random 240 4 fs
 END
