@@ -47,7 +47,7 @@ $(B)/%.o: %.c | deps
 	@mkdir -p $(@D) && rm -f $@
 	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
--include $(shell [ -d $(B) ] && find $(B) -name '*.d' -not -path '*/qcu-driver/*')
+-include $(shell [ -d $(B) ] && find $(B) -type f -name '*.d' -not -path '*/qcu-driver/*')
 
 .PHONY: all userspace driver deps vm demo test check deb gpu-bundle format clean help
 
