@@ -26,7 +26,7 @@ $(B)/qcu-library/driver_jumps.o: $(B)/qcu-library/driver_jumps.S | deps
 # It finds the other library in its own folder, before NVIDIA's, which may be on the loader's path.
 $(DRIVER_LIBRARY): $(B)/qcu-library/driver_jumps.o $(B)/qcu-library/libcudart.so.13
 	$(RUN) $(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,relro,-z,now '-Wl,-rpath,$$ORIGIN' \
-		-Wl,--disable-new-dtags -o $@ $^
+		-Wl,--disable-new-dtags -o $@ $^ -Wl,--no-as-needed -lc
 	ln -sf libcuda.so.1 $(@D)/libcuda.so
 
 PARTS += $(DRIVER_LIBRARY)
