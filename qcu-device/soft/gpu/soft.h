@@ -171,10 +171,6 @@ struct soft_virtual {
 
 void soft_virtual_init(struct be *be);
 void soft_virtual_fini(struct be *be);
-/* Is this an address that can be reserved, whether it is now or not? */
-bool soft_virtual_holds(struct be *be, uint64_t addr);
-/* May a device use this memory? */
-bool soft_virtual_valid(struct be *be, uint64_t addr, uint64_t len);
 int soft_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
 int soft_va_free(struct be *be, uint64_t addr, uint64_t size);
 int soft_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes);
@@ -351,6 +347,29 @@ struct be {
 	bool check; /* QCU_SOFT_CHECK */
 	struct soft_device dev[SOFT_GPUS_MAX];
 };
+
+/* Is this an address that can be reserved (virtual.c), whether it is now or not? */
+static inline bool soft_virtual_holds(struct be *be, uint64_t addr)
+{
+	/* Pairs with the store after the table is set up: who knows an address sees the base. */
+	uint64_t size = atomic_load_explicit(&be->virt.size, memory_order_acquire);
+
+	return size && addr - be->virt.base < size;
+}
+
+/* May a device use this mapped memory? */
+static inline bool soft_virtual_valid(struct be *be, uint64_t addr, uint64_t len)
+{
+	struct soft_range r;
+	unsigned int i;
+
+	if (!soft_virtual_holds(be, addr))
+		return false;
+	for (i = 0; i < be->gpus; i++)
+		if (soft_ranges_find(&be->dev[i].seen, addr, &r) && len <= r.hi - addr)
+			return true;
+	return false;
+}
 
 /*
  * print.c: prints a line on stderr, through complain(). That limits the rate, because a guest can

@@ -193,27 +193,6 @@ static bool join(struct soft_ranges *t, uint64_t lo, uint64_t hi, uint32_t tag)
 	return true;
 }
 
-bool soft_virtual_holds(struct be *be, uint64_t addr)
-{
-	/* Pairs with the store in set_aside(): who knows an address sees the size and the base. */
-	uint64_t size = atomic_load_explicit(&be->virt.size, memory_order_acquire);
-
-	return size && addr - be->virt.base < size;
-}
-
-bool soft_virtual_valid(struct be *be, uint64_t addr, uint64_t len)
-{
-	struct soft_range r;
-	unsigned int i;
-
-	if (!soft_virtual_holds(be, addr))
-		return false;
-	for (i = 0; i < be->gpus; i++)
-		if (soft_ranges_find(&be->dev[i].seen, addr, &r) && len <= r.hi - addr)
-			return true;
-	return false;
-}
-
 /* ---- the table of functions ---- */
 
 int soft_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)

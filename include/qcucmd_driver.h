@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The bodies of commands that mainly the driver API needs: results that do not fit a record, links,
+ * numbers in streams, virtual memory.
+ * qcucmd_fields.h has the others, and includes this file.
+ */
+#ifndef QCUCMD_DRIVER_H
+#define QCUCMD_DRIVER_H
+
+#include "qcucmd_fields.h"
+
+/*
+ * What the last command of this guest thread left for it: what the compiler said, or the bytes that
+ * were asked for. The mirror keeps it until the thread's next command of this kind, or until
+ * `forget` is 1. It also forgets the oldest when there are many.
+ */
+#define QCU_RESULT_INFO	 0u /* text */
+#define QCU_RESULT_ERROR 1u /* text */
+#define QCU_RESULT_DATA	 2u
+#define QCU_RESULTS	 3u
+struct qcu_result_read {
+	struct qcu_buf buf; /* out: as many bytes as fit */
+	__u32 what;	    /* QCU_RESULT_* */
+	__u32 forget;
+	__u64 bytes; /* out: length of all of it; 0: there is nothing */
+};
+/*
+ * Links images into one. A link has a number that the guest chooses. If LINK_ADD or LINK_COMPLETE
+ * fails, the link can only be destroyed. LINK_COMPLETE leaves the image for RESULT_READ. The texts
+ * that each step leaves may begin with those of earlier steps.
+ */
+#define QCU_LINK_CUBIN	0u /* as CUjitInputType */
+#define QCU_LINK_PTX	1u
+#define QCU_LINK_FATBIN 2u
+struct qcu_link_create {
+	__u32 link;
+	struct qcu_jit jit;
+};
+struct qcu_link_add {
+	struct qcu_buf buf; /* the image, whole */
+	__u32 link;
+	__u32 type;	    /* QCU_LINK_* */
+	struct qcu_jit jit; /* for this image only; its flag for logs must be zero */
+};
+struct qcu_link_complete {
+	__u32 link;
+	__u32 rsvd;
+	__u64 bytes;  /* out: of the image */
+	__u32 micros; /* out: how long the last step took */
+	__u32 rsvd1;
+};
+struct qcu_link_destroy {
+	__u32 link;
+};
+/*
+ * A stream writes a number to memory, or waits until a number in memory fits. The memory is device
+ * memory or registered memory, and the address is a multiple of `bytes`.
+ */
+#define QCU_VALUE_WRITE	    0u
+#define QCU_VALUE_WAIT	    1u
+#define QCU_VALUE_GEQ	    0u /* flags of a wait: (the number - value) is not negative */
+#define QCU_VALUE_EQ	    1u /* they are equal */
+#define QCU_VALUE_AND	    2u /* they have a common bit */
+#define QCU_VALUE_NOR	    3u /* a bit is 0 in both */
+#define QCU_VALUE_FLUSH	    4u /* also: writes of other devices are visible after it */
+#define QCU_VALUE_UNORDERED 1u /* flag of a write: it may come before earlier writes */
+struct qcu_stream_value {
+	__u64 addr;
+	__u64 value;
+	__u32 stream;
+	__u8 what;  /* QCU_VALUE_WRITE or QCU_VALUE_WAIT */
+	__u8 bytes; /* 4 or 8 */
+	__u16 flags;
+};
+/*
+ * Virtual memory. Addresses are reserved on their own (VA_*); the mirror chooses them. Memory
+ * without an address (PHYS_*) has a number that the guest chooses, and belongs to the command's
+ * device. It can be mapped at several addresses; it stays until its number and all its mappings are
+ * gone. PHYS_UNMAP and PHYS_ACCESS_SET are about one or several whole mappings without a gap.
+ */
+struct qcu_va_reserve {
+	__u64 size;
+	__u64 align; /* 0: as the device wants it */
+	__u64 addr;  /* out */
+};
+struct qcu_va_free { /* a whole reservation, in which nothing is mapped */
+	__u64 addr;
+	__u64 size;
+};
+#define QCU_PHYS_SHAREABLE 1u /* PHYS_EXPORT is possible */
+struct qcu_phys_create {
+	__u64 size; /* a multiple of what PHYS_GRAIN says */
+	__u32 mem;
+	__u32 flags; /* QCU_PHYS_SHAREABLE */
+};
+struct qcu_phys_release {
+	__u32 mem;
+};
+struct qcu_phys_map {
+	__u64 addr;
+	__u64 size;
+	__u64 offset;
+	__u32 mem;
+	__u32 rsvd;
+};
+struct qcu_phys_unmap {
+	__u64 addr;
+	__u64 size;
+};
+struct qcu_phys_access_set {
+	__u64 addr;
+	__u64 size;
+	__u32 peer;  /* the device that gets the access */
+	__u32 flags; /* CUmemAccess_flags */
+};
+struct qcu_phys_access_get {
+	__u64 addr;
+	__u32 peer;
+	__u32 flags; /* out */
+};
+struct qcu_phys_grain {
+	__u32 recommended; /* 0: the least that is possible */
+	__u32 rsvd;
+	__u64 bytes; /* out */
+};
+/* Other processes of the VM may have the memory, too. */
+struct qcu_phys_export {
+	__u32 mem;
+	__u32 rsvd;
+	struct qcu_ipc_token token; /* out */
+};
+struct qcu_phys_import {
+	struct qcu_ipc_token token;
+	__u32 mem; /* the number that it gets */
+	__u32 rsvd;
+	__u64 size; /* out */
+};
+
+#endif
