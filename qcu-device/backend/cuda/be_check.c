@@ -567,6 +567,7 @@ static void check_reset(struct check *c)
 	check_host_memory(c);
 	check_variables(c);
 	check_conditional(c);
+	check_driver(c);
 }
 
 static void check_fault(struct check *c)

@@ -53,6 +53,9 @@ void check_conditional(struct check *c);
 /* be_check_place.c */
 void check_placed(struct check *c);
 
+/* be_check_driver.c */
+void check_driver(struct check *c);
+
 /* be_check_time.c */
 void check_timings(struct check *c, FILE *out);
 
