@@ -74,6 +74,8 @@ $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 
 $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
+$(GUEST_OBJECTS)/driver_virtual_share.o: tests/guest/processes/ipc.h
+
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
 $(addprefix $(B)/tests/,guest/device_launch guest-static/device_launch): GUEST_LINK := -rdc=true -lcudadevrt
