@@ -97,6 +97,12 @@ const struct ptx_kernel_info *ptx_kernel_info(const struct ptx_kernel *k)
 	return &k->info;
 }
 
+const char *ptx_missing(const struct ptx_module *m)
+{
+	(void)m;
+	return NULL;
+}
+
 const char *ptx_managed_at(const struct ptx_module *m, unsigned int i)
 {
 	(void)m;
