@@ -175,6 +175,9 @@ STATIC_PROGRAMS := bad_calls cooperative_grid fork_child graphs host_functions i
 STATIC_ENV := env LD_AUDIT=$(abspath $(B))/loopback/libqcuda-loader.so \
 	LD_PRELOAD=$(abspath $(B))/loopback/libcudart.so.13
 
+# Libraries of others that compile at run time, from the Python package index. tests/vm/python.sh runs them, too.
+PYTHON_PROGRAMS := bindings_launch cupy_arrays numba_kernels numba_cuda_kernels
+
 # The list of tests, one per line: group, name, command.
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
@@ -188,6 +191,7 @@ $(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(filter $(DEBUG_PROGRAMS),$(LOOPBACK
 $(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
 $(if $(SAN),,$(foreach t,$(STATIC_PROGRAMS),loopback guest-static/$(t) $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loader/cases.sh $(B) $(t);))
+$(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) tests/python/loopback.sh $(B) $(t);))
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;

@@ -5,7 +5,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-programs=(tools_nvml)
+programs=(tools_nvml bindings_launch cupy_arrays numba_kernels numba_cuda_kernels)
 
 wheels=$(scripts/python-wheels 2>"$tmp/why") || {
 	for p in "${programs[@]}"; do
