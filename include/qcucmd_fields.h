@@ -146,36 +146,24 @@ struct qcu_host_unregister {
 };
 
 /*
- * Managed memory that moves between guest and GPU. MANAGED makes memory of the device, all zero, at
- * the addresses of a mapping of the window that no command has used yet. Then the GPU's copy is
- * the content, and the driver's chunks lie behind it. MANAGED_END takes the device memory away; the
- * driver has brought the content back before.
- *
- * - va and len are those of the mapping: multiples of QCU_MANAGED_ALIGN.
- * - bytes is how much of it can be used: a multiple of QCU_MANAGED_GRAIN.
- *
- * MANAGED_MOVE copies between the device memory at [va, va + len) and the pages that come as
- * segments. A move down first waits for the work of the GPU. But while a host function is in the
- * guest it does not wait, because the work may be waiting for that function, and the function for
- * the memory.
+ * Managed memory that moves (docs/managed.md). MANAGED makes device memory, all zero, at a mapping
+ * of the window that no command has used yet. MANAGED_END takes it away; the driver has brought the
+ * content back. MANAGED_MOVE copies between it and the pages of the segments. A move down waits for
+ * the GPU's work, but not while a host function is in the guest, which may need the memory.
  */
 #define QCU_MANAGED_ALIGN (32u << 20)
 #define QCU_MANAGED_GRAIN (2u << 20)
 struct qcu_managed {
-	__u64 va;
-	__u64 len;
-	__u64 bytes;
+	__u64 va, len; /* the mapping's: multiples of QCU_MANAGED_ALIGN */
+	__u64 bytes;   /* that can be used: a multiple of QCU_MANAGED_GRAIN */
 };
 struct qcu_managed_end {
-	__u64 va;
-	__u64 len;
+	__u64 va, len;
 };
 #define QCU_MOVE_DOWN 1u /* from the device to the guest */
 struct qcu_managed_move {
-	__u64 va;
-	__u64 len; /* the sum of the segments */
-	__u32 flags;
-	__u32 rsvd;
+	__u64 va, len; /* len: the sum of the segments */
+	__u32 flags, rsvd;
 };
 
 /*
