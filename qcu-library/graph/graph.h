@@ -19,7 +19,7 @@ struct qcul_node_kernel {
 	dim3 grid, block;
 	unsigned int shared;
 	uint8_t *packed;
-	void **args; /* into packed, one for each parameter */
+	void **args; /* into packed, one for each parameter; they own packed */
 	cudaLaunchAttribute *attrs;
 	unsigned int attr_count; /* each of a different kind */
 };
@@ -146,6 +146,8 @@ cudaError_t qcul_node_from_symbol(struct qcul_node_params *p, void *dst, const v
 				  size_t count, size_t offset, enum cudaMemcpyKind kind);
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from);
 cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_params *from);
+/* Makes `to` a copy of `from`, in place of what it was. If it fails, `to` is as before. */
+cudaError_t qcul_node_take(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_release(struct qcul_node_params *p);
 /* Do both do the same? False also if that is not known. */
 bool qcul_node_same(const struct qcul_node_params *a, const struct qcul_node_params *b);

@@ -597,7 +597,7 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 	size_t i;
 
 	for (i = 0; i < old->count && !err; i++) {
-		struct qcul_node_params *to = &old->nodes[i]->params, params;
+		struct qcul_node_params *to = &old->nodes[i]->params;
 		const struct qcul_node_params *from = &now->nodes[i]->params;
 
 		if (from->type == cudaGraphNodeTypeGraph) {
@@ -611,12 +611,8 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 			continue;
 		if (is_memory(from) || qcul_node_same(to, from))
 			continue;
-		err = qcul_node_clone(&params, from);
-		if (!err) {
-			qcul_node_release(to);
-			*to = params;
-			old->nodes[i]->changed = true;
-		}
+		err = qcul_node_take(to, from);
+		old->nodes[i]->changed |= !err;
 	}
 	return err;
 }

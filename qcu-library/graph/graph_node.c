@@ -8,7 +8,6 @@
 void qcul_node_release(struct qcul_node_params *p)
 {
 	if (p->type == cudaGraphNodeTypeKernel) {
-		free(p->kernel.packed);
 		free(p->kernel.args);
 		free(p->kernel.attrs);
 	} else if (p->type == cudaGraphNodeTypeGraph) {
@@ -22,16 +21,16 @@ void qcul_node_release(struct qcul_node_params *p)
 	p->type = cudaGraphNodeTypeEmpty;
 }
 
-/* Allocates room for the arguments of k->kernel, and the pointers into it. */
+/* Allocates room for the arguments of k->kernel, behind the pointers into it. */
 static bool room_for_args(struct qcul_node_kernel *k)
 {
 	const struct CUkern_st *kernel = k->kernel;
 	uint32_t i;
 
-	k->packed = calloc(1, kernel->param_bytes + 1);
-	k->args = calloc(kernel->param_count + 1, sizeof(*k->args));
-	if (!k->packed || !k->args)
+	k->args = calloc(1, kernel->param_count * sizeof(*k->args) + kernel->param_bytes + 1);
+	if (!k->args)
 		return false;
+	k->packed = (uint8_t *)(k->args + kernel->param_count);
 	for (i = 0; i < kernel->param_count; i++)
 		k->args[i] = k->packed + kernel->params[i].offset;
 	return true;
@@ -208,6 +207,35 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 		*to = *from;
 		return cudaSuccess;
 	}
+}
+
+/* The usual change is another launch of the same kernel. It needs no new memory. */
+static bool take_launch(struct qcul_node_kernel *to, const struct qcul_node_kernel *from)
+{
+	if (to->kernel != from->kernel || to->attr_count || from->attr_count)
+		return false;
+	to->func = from->func;
+	to->grid = from->grid;
+	to->block = from->block;
+	to->shared = from->shared;
+	memcpy(to->packed, from->packed, to->kernel->param_bytes);
+	return true;
+}
+
+cudaError_t qcul_node_take(struct qcul_node_params *to, const struct qcul_node_params *from)
+{
+	struct qcul_node_params params;
+	cudaError_t err;
+
+	if (to->type == cudaGraphNodeTypeKernel && from->type == cudaGraphNodeTypeKernel &&
+	    take_launch(&to->kernel, &from->kernel))
+		return cudaSuccess;
+	err = qcul_node_clone(&params, from);
+	if (err)
+		return err;
+	qcul_node_release(to);
+	*to = params;
+	return cudaSuccess;
 }
 
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from)
