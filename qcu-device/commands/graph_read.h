@@ -17,10 +17,10 @@ struct graph_node {
 	uint8_t type;
 	uint32_t parts;	     /* nodes of the backend */
 	uint32_t last;	     /* the number of the last of them, which others depend on */
+	uint32_t bodies;     /* of a conditional node */
 	struct handle *h;    /* the kernel, event or array to copy to, held; NULL: none */
 	struct handle *from; /* the array to copy from, held */
 	struct graph_host *host;
-	uint32_t bodies; /* of a conditional node */
 	struct graph_range dst, src;
 };
 
