@@ -39,7 +39,8 @@ static struct about about(const struct qCUcmd *cmd)
 	uint32_t graph = cmd->op == QCU_OP_GRAPH_LAUNCH ? cmd->graph_launch.flags : 0;
 
 	return (struct about){
-		.order = graph & (QCU_GRAPH_AFTER_ALL | QCU_GRAPH_RECORDS) ? QCU_ORDER_ALL : rule->order,
+		.order = graph & (QCU_GRAPH_AFTER_ALL | QCU_GRAPH_RECORDS) ? QCU_ORDER_ALL
+									   : rule->order,
 		.records = graph & QCU_GRAPH_RECORDS,
 		.stream = qcu_field(cmd, rule->stream),
 		.event = qcu_field(cmd, rule->event),
