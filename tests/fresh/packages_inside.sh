@@ -54,6 +54,10 @@ must "qcu-device does not start" qcu-device --version
 qcu-device --help | grep -e '--socket PATH' >/dev/null || bad "qcu-device --help"
 must "no backend beside it" test -e /usr/libexec/qcuda/be_cuda.so
 must "no page about qcu-device" man -w qcu-device
+must "no page about qcu-attach" man -w qcu-attach qcu-detach
+qcu-attach --front ours --xml /qcuda/tests/vm/domains/plain.xml 2>/dev/null | qcu-detach --xml - >/tmp/detached ||
+	bad "qcu-attach"
+qcu-detach --xml /qcuda/tests/vm/domains/plain.xml 2>/dev/null | diff - /tmp/detached || bad "qcu-detach leaves something"
 must "no device in QEMU" qcuda-qemu-system-x86_64 -device virtio-qcuda-pci,help
 [ "$(loader)" = /usr/lib/qcuda/libcudart.so.13 ] || bad "a program would get $(loader)"
 must "no libnvidia-ml.so.1" test -e /usr/lib/qcuda/libnvidia-ml.so.1
