@@ -33,6 +33,8 @@ typed:	movw $0x3fd, %dx
 	call put
 	cmpb $'q', %al
 	jne typed
+	movb $10, %al
+	call put
 	movw $0x604, %dx
 	movw $0x2000, %ax
 	outw %ax, %dx

@@ -35,7 +35,7 @@ refused() {
 refused '--root needs a value' run --root
 refused '--root ./gone: no such folder' run --root ./gone /bin/true
 refused '--root ./file: no such folder' run --root ./file /bin/true
-refused '--root belongs to the run command' vm --script file --root /
+refused '--root belongs to the commands run and shell' vm --script file --root /
 refused '--with does not go with --root' run --root / --with file /bin/true
 refused '--preload belongs to --root' run --preload /bin/true
 refused 'share another folder' run --root / --share /proc /bin/true
