@@ -73,9 +73,12 @@ atomic_uint qcul_bindings = 1;
 
 void qcul_device_bind(void)
 {
+	uint64_t bit = (uint64_t)1 << qcul_self.device;
+
 	qcul_self.bound = true;
 	qcul_self.counted = atomic_load(&qcul_bindings);
-	atomic_fetch_or(&bound, (uint64_t)1 << qcul_self.device);
+	if (!(atomic_load_explicit(&bound, memory_order_relaxed) & bit))
+		atomic_fetch_or(&bound, bit);
 }
 
 uint64_t qcul_devices_bound(void)
