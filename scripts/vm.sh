@@ -247,8 +247,9 @@ start_vm() {
 	local q=("$qemu") t
 	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
 	# emulated CPU also does not speculate. The kernel's mitigations against speculation
-	# are useless there, and make each system call slower.
-	[ "$accel" = kvm ] || kernel_args+=(lpj=4000000 mitigations=off)
+	# are useless there, and make each system call slower. On a busy host it may stand still for
+	# longer than the 21 seconds after which the kernel reports a stall.
+	[ "$accel" = kvm ] || kernel_args+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300)
 	t=$(comma "$tmp")
 	hush
 	at_exit stop_all
