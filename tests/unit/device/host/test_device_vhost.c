@@ -22,6 +22,8 @@
 #include "tests/unit/device/mirror/test_device_fake.h"
 #include "tests/unit/device/host/test_device_frontend.h"
 
+#define UNKNOWN 159 /* names no command */
+
 static struct frontend fe;
 
 static int start(void **state)
