@@ -176,7 +176,7 @@ uint32_t choose_command(const struct chooser *how, struct qCUcmd *c, uint8_t *ta
 		c->flags = QCU_F_SEGS;
 		n = choose_segs(how, tail, &len);
 		c->buf.len = len;
-		if (c->op == QCU_OP_MODULE_LOAD) {
+		if (c->op == QCU_OP_MODULE_LOAD || c->op == QCU_OP_LINK_ADD) {
 			memcpy(tail, &image, sizeof(image));
 			n = sizeof(image);
 			c->buf.len = image.len;

@@ -81,6 +81,8 @@ static void done(struct mir_request *req)
 		abort();
 	else if (!c->status && c->op == QCU_OP_MALLOC && c->malloc.ptr)
 		s.pointer[s.pointers++ % CHOOSE_POINTERS] = c->malloc.ptr;
+	else if (!c->status && c->op == QCU_OP_VA_RESERVE)
+		s.pointer[s.pointers++ % CHOOSE_POINTERS] = c->va_reserve.addr;
 	else if (!c->status && c->op == QCU_OP_VAR_FIND)
 		s.pointer[s.pointers++ % CHOOSE_POINTERS] = c->var_find.addr;
 	pthread_cond_broadcast(&s.answered);
