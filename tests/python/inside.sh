@@ -13,7 +13,7 @@ hundredths() {
 for program; do
 	hundredths
 	began=$now
-	timeout -k 5 $((120 * ${QCU_SLOW:-1})) python3 "$here/$program.py" 2>&1 </dev/null
+	timeout -k 5 $((200 * ${QCU_SLOW:-1})) python3 "$here/$program.py" 2>&1 </dev/null
 	rc=$?
 	hundredths
 	took=$((now - began))
