@@ -37,8 +37,9 @@ chmod 711 "$tmp"
 cp -r "$qemu" "$tmp/qemu"
 cp "$guest_dir/vmlinux" "$tmp/vmlinux"
 emulator=$tmp/qemu/bin/qemu-system-x86_64
+# In the background, so that the process is libvirtd itself, which can be ended.
 as_user() {
-	"${me[@]}" -i PATH="$PATH:/usr/sbin" LC_ALL=C HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" "$@"
+	exec "${me[@]}" -i PATH="$PATH:/usr/sbin" LC_ALL=C HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" "$@"
 }
 as_user libvirtd >"$tmp/libvirtd.log" 2>&1 &
 libvirtd=$!
