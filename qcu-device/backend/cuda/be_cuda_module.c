@@ -4,6 +4,7 @@
  * These take a fat binary as nvcc made it, and belong to no context. Their kernel handles work
  * wherever the runtime API takes a kernel.
  */
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,8 +68,27 @@ static bool is_fatbin(const char *image, size_t len)
 	return magic == FATBIN_MAGIC;
 }
 
+/*
+ * CUDA compiles PTX when it is first used. Who loads PTX by itself, or asks for the compiler's
+ * texts, gets its errors at once.
+ */
+static int compile(struct be *be, const struct be_module *m)
+{
+	PFN_cuLibraryGetModule_v12000 get;
+	CUmodule module;
+	int ret = cu_driver_function(be, "cuLibraryGetModule", &get);
+
+	return ret ? ret : (int)get(&module, (CUlibrary)m->lib);
+}
+
+static bool is_elf(const char *image, size_t len)
+{
+	return len >= SELFMAG && !memcmp(image, ELFMAG, SELFMAG);
+}
+
 /* The options of the runtime API have the driver's numbers. */
-static int library_load(struct be *be, struct be_module *m, const void *code, struct be_jit *jit)
+static int library_load(struct be *be, struct be_module *m, const void *code, bool ptx,
+			struct be_jit *jit)
 {
 	struct cu_jit o;
 	int ret;
@@ -76,6 +96,11 @@ static int library_load(struct be *be, struct be_module *m, const void *code, st
 	cu_jit_options(jit, &o);
 	ret = CU(be, cudaLibraryLoadData, &m->lib, code, (enum cudaJitOption *)o.option, o.value,
 		 o.count, NULL, NULL, 0);
+	if (!ret && (ptx || (jit && (jit->info || jit->error)))) {
+		ret = compile(be, m);
+		if (ret)
+			CU(be, cudaLibraryUnload, m->lib);
+	}
 	cu_jit_results(&o, jit);
 	return ret;
 }
@@ -102,7 +127,7 @@ static int load_linked(struct be *be, struct be_module *m, size_t len, size_t li
 	m->linked->version = LINKED_VERSION;
 	m->linked->linked = m->image;
 	m->linked->units = m->linked->unit;
-	return library_load(be, m, m->linked, jit);
+	return library_load(be, m, m->linked, false, jit);
 }
 
 static int load_image(struct be *be, struct be_module *m, size_t len, struct be_jit *jit)
@@ -114,7 +139,7 @@ static int load_image(struct be *be, struct be_module *m, size_t len, struct be_
 		return load_linked(be, m, len, bytes, jit);
 	if (!bytes && (is_fatbin(m->image, len) || len < sizeof(struct fatbin_header)))
 		return QCU_ERR_InvalidKernelImage;
-	ret = library_load(be, m, m->image, jit);
+	ret = library_load(be, m, m->image, !bytes && !is_elf(m->image, len), jit);
 	/* The driver has copied what it will need of the image. */
 	free(m->image);
 	m->image = NULL;

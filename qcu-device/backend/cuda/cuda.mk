@@ -20,14 +20,14 @@ $(B)/qcu-device/be_cuda.so: $(CUDA_OBJS)
 	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(CUDA_STATIC) \
 		-ldl -lrt -lpthread
 
-$(B)/qcu-device/be_check: $(addprefix $(B)/qcu-device/backend/cuda/,be_check.o be_check_driver.o be_check_graph.o be_check_place.o \
+$(B)/qcu-device/be_check: $(addprefix $(B)/qcu-device/backend/cuda/check/,be_check.o be_check_driver.o be_check_graph.o be_check_place.o \
 		be_check_report.o be_check_time.o) \
 		$(SOFT_LIB)
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS) -ldl
 
 # A plain fat binary for be_check: machine code for sm_75, and PTX for every later GPU.
-$(B)/qcu-device/be_check.fatbin: qcu-device/backend/cuda/be_check_kernels.cu | deps
+$(B)/qcu-device/be_check.fatbin: qcu-device/backend/cuda/check/be_check_kernels.cu | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -fatbin -arch=sm_75 -o $@ $<
 

@@ -467,9 +467,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, reset, end)
 	static const struct CMUnitTest tests[] = {
-		T(pooled_memory), T(kept_memory),   T(pools),	     T(arrays),	     T(textures),
-		T(graphs),	  T(device_limits), T(print_buffer), T(module_text), T(one_gpu),
-		T(users),	  T(lonely_user),
+		T(pooled_memory), T(kept_memory), T(pools),	    T(arrays),
+		T(textures),	  T(graphs),	  T(device_limits), T(print_buffer),
+		T(module_text),	  T(one_gpu),	  T(users),	    T(lonely_user),
 	};
 #undef T
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "qcu-device/backend/cuda/be_check.h"
+#include "qcu-device/backend/cuda/check/be_check.h"
 
 #define ROUNDS 400
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qcu-device/backend/cuda/be_check.h"
+#include "qcu-device/backend/cuda/check/be_check.h"
 
 static void check_device(struct check *c)
 {

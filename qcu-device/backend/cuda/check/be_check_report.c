@@ -2,7 +2,7 @@
 /* How be_check reports a result, and counts. */
 #include <stdarg.h>
 
-#include "qcu-device/backend/cuda/be_check.h"
+#include "qcu-device/backend/cuda/check/be_check.h"
 
 unsigned int passed, failed;
 FILE *report;

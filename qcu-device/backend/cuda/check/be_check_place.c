@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "qcu-device/backend/cuda/be_check.h"
+#include "qcu-device/backend/cuda/check/be_check.h"
 
 #define ROOM ((uint64_t)QCU_MANAGED_ALIGN)
 #define LEN  ((uint64_t)3 * QCU_MANAGED_GRAIN)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "qcu-device/backend/cuda/be_check.h"
+#include "qcu-device/backend/cuda/check/be_check.h"
 
 #define CHAIN	 100u
 #define BRANCHES 12u
