@@ -97,7 +97,7 @@ fail() {
 }
 
 # expect NAME CODE COMMAND...: a test that runs COMMAND and expects exit code CODE, a number or a
-# pattern. The output goes to $log.
+# pattern. Exit code 77 means that the test was skipped, and its last line why. The output goes to $log.
 expect() {
 	begin "$1"
 	_want=$2
@@ -107,6 +107,7 @@ expect() {
 	# shellcheck disable=SC2254
 	case $rc in
 	$_want) pass ;;
+	77) echo "@skip $name $(tail -n 1 $log)" ;;
 	143 | 124) fail "not done after $((limit * slow)) s" ;;
 	*) fail "exit code $rc, expected $_want" ;;
 	esac
