@@ -62,10 +62,21 @@ static bool known(const struct CUctx_st *context)
 	return c;
 }
 
+static void number_primaries(void)
+{
+	int i;
+
+	for (i = 0; i < QCUL_DEVICES; i++) {
+		primary[i].device = i;
+		primary[i].number = (uint64_t)i + 1;
+	}
+}
+
 struct CUctx_st *qcul_driver_primary(int device)
 {
-	primary[device].device = device;
-	primary[device].number = (uint64_t)device + 1;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, number_primaries);
 	return &primary[device];
 }
 

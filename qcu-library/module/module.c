@@ -499,7 +499,10 @@ out:
 	return err;
 }
 
-/* load_lock is held. */
+/*
+ * load_lock is held. Limits that are known are not written again, because other threads read them without
+ * the lock.
+ */
 static cudaError_t learn_limits(struct CUkern_st *k, int device)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_KERNEL_INFO);
@@ -510,6 +513,8 @@ static cudaError_t learn_limits(struct CUkern_st *k, int device)
 		k->limits = calloc(QCUL_DEVICES, sizeof(*k->limits));
 	if (!k->limits)
 		return cudaErrorMemoryAllocation;
+	if (atomic_load(&k->limits[device].epoch) == qcul_epoch())
+		return cudaSuccess;
 	cmd.kernel_info.buf.addr = (uint64_t)(uintptr_t)&desc;
 	cmd.kernel_info.buf.len = sizeof(desc);
 	cmd.kernel_info.kernel = k->id;
@@ -546,15 +551,14 @@ cudaError_t qcul_kernel_limits(struct CUkern_st *k, const struct qcul_kernel_lim
 cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
 {
 	int device = qcul_self.device;
-	cudaError_t err = cudaSuccess;
+	cudaError_t err;
 
 	/*
 	 * The lock is needed because this copies a whole structure. The numbers that launches read
 	 * are single words.
 	 */
 	pthread_mutex_lock(&load_lock);
-	if (atomic_load(&k->limits[device].epoch) != qcul_epoch())
-		err = learn_limits(k, device);
+	err = learn_limits(k, device);
 	if (!err)
 		*desc = *k->limits[device].desc;
 	pthread_mutex_unlock(&load_lock);
