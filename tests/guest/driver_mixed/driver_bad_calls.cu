@@ -313,7 +313,6 @@ static void set_up(void)
 	device = driver_start();
 	DCHECK(cuCtxGetCurrent(&context));
 	DCHECK(cuModuleLoadData(&stale_module, driver_kernels));
-	DCHECK(cuModuleUnload(stale_module));
 	module = driver_module();
 	function = driver_function(module, "fill");
 	DCHECK(cuLibraryLoadData(&library, driver_kernels, NULL, NULL, 0, NULL, NULL, 0));
@@ -326,6 +325,8 @@ static void set_up(void)
 	DCHECK(cuEventCreate(&stale_event, 0));
 	DCHECK(cuEventDestroy(stale_event));
 	DCHECK(cuGraphCreate(&graph, 0));
+	/* Last, because a module that is loaded later may get the same handle. */
+	DCHECK(cuModuleUnload(stale_module));
 	config.gridDimX = 1;
 }
 

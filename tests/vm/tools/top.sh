@@ -43,7 +43,7 @@ expect_host interval-too-short 2 '--interval: invalid' $qcu top --interval 0
 expect_host count-zero 2 '--count: invalid' $qcu top --count 0
 expect_host device-without-value 2 'expected one argument' $qcu top --device
 expect_host help 0 'Exit codes: 0 good' $qcu top --help
-expect_host commands-are-listed 2 'run, vm, check, tune, top, trace and doctor' $qcu nonsense
+expect_host commands-are-listed 2 'run, shell, vm, check, tune, top, trace, doctor, attach and detach' $qcu nonsense
 
 # ---- no device, and what is no device ----
 

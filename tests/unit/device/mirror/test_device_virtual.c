@@ -425,6 +425,7 @@ static void other_processes(void **state)
 	assert_int_equal(map_at(2, addr, PIECE, 0), 0);
 	assert_int_equal(allow(addr, PIECE, 0, 3), 0);
 	assert_int_equal(fill(addr, PIECE, 11), 0);
+	assert_int_equal(word(addr + 4), 11); /* so it is done before the other process writes */
 	c = CMD(VA_RESERVE, va_reserve, .size = PIECE);
 	assert_int_equal(at(other, &c), 0);
 	theirs = c.va_reserve.addr;
