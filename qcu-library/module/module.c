@@ -500,8 +500,8 @@ out:
 }
 
 /*
- * load_lock is held. Limits that are known are not written again, because other threads read them without
- * the lock.
+ * load_lock is held. Limits that are known are not written again, because other threads read
+ * them without the lock.
  */
 static cudaError_t learn_limits(struct CUkern_st *k, int device)
 {
