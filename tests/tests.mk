@@ -53,10 +53,10 @@ $(DRIVER_PTX): $(B)/tests/driver_kernels.ptx
 	sed -e 's/\\/&&/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' -e '1i static const char driver_kernels[] =' -e '$$a ;' $< >$@
 
 MIXED_OBJECTS := $(MIXED_PROGRAMS:%=$(GUEST_OBJECTS)/%.o)
-$(MIXED_OBJECTS): $(DRIVER_PTX) tests/guest/driver.h
+$(MIXED_OBJECTS): $(DRIVER_PTX) tests/guest/driver.h tests/guest/ours.h
 $(MIXED_OBJECTS): GUEST_FLAGS := -I$(B)/tests
 $(MIXED_PROGRAMS:%=$(B)/tests/guest/%): GUEST_LINK := $(DRIVER_STUB)
-$(DRIVER_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu $(DRIVER_PTX) tests/guest/driver.h tests/guest/check.h | deps
+$(DRIVER_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu $(DRIVER_PTX) tests/guest/driver.h tests/guest/ours.h tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -x c++ -O3 -Itests/guest -I$(B)/tests -c -o $@ $<
 
@@ -75,6 +75,7 @@ $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
 $(GUEST_OBJECTS)/driver_virtual_share.o: tests/guest/processes/ipc.h
+$(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true

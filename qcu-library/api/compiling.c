@@ -73,9 +73,8 @@ static cudaError_t read_option(unsigned int option, void **value, struct qcul_co
 		c->filled[option == ERROR_LOG_SIZE] = value;
 		break;
 	case OPTIMIZATION:
-		if (number(value) > 4)
-			return cudaErrorInvalidValue;
-		jit->optimize = (uint8_t)number(value);
+		/* There is no higher level. */
+		jit->optimize = number(value) < 4 ? (uint8_t)number(value) : 4;
 		jit->flags |= QCU_JIT_OPTIMIZE;
 		break;
 	case TARGET:

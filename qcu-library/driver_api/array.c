@@ -74,14 +74,23 @@ static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 {
-	return QCUL_READY(d ? describe(d, array) : cudaErrorInvalidValue);
+	CUDA_ARRAY3D_DESCRIPTOR found;
+	CUresult result = QCUL_READY(describe(&found, array));
+
+	if (!result && !d)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		*d = found;
+	return result;
 }
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *flat, CUarray array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
-	CUresult result = QCUL_READY(flat ? describe(&d, array) : cudaErrorInvalidValue);
+	CUresult result = QCUL_READY(describe(&d, array));
 
+	if (!result && !flat)
+		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*flat = (CUDA_ARRAY_DESCRIPTOR){
 			.Width = d.Width,

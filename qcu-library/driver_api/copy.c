@@ -54,6 +54,8 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t count, CU
 static cudaError_t up(CUarray array, size_t offset, const void *src, size_t count,
 		      enum cudaMemcpyKind kind, cudaStream_t stream, bool sync)
 {
+	if (!array)
+		return cudaErrorInvalidValue;
 	return qcul_done(qcul_array_copy_run((cudaArray_const_t)array, offset, 0, (void *)src,
 					     count, kind, stream, false, sync));
 }
@@ -61,6 +63,8 @@ static cudaError_t up(CUarray array, size_t offset, const void *src, size_t coun
 static cudaError_t down(void *dst, CUarray array, size_t offset, size_t count,
 			enum cudaMemcpyKind kind, cudaStream_t stream, bool sync)
 {
+	if (!array)
+		return cudaErrorInvalidValue;
 	return qcul_done(qcul_array_copy_run((cudaArray_const_t)array, offset, 0, dst, count, kind,
 					     stream, true, sync));
 }
@@ -96,8 +100,8 @@ static CUresult devices(CUcontext dst, int *dst_device, CUcontext src, int *src_
 	CUresult result = qcul_driver_ready();
 
 	if (!result)
-		result = qcul_driver_device(dst, dst_device);
-	return result ? result : qcul_driver_device(src, src_device);
+		result = qcul_driver_device_or_current(dst, dst_device);
+	return result ? result : qcul_driver_device_or_current(src, src_device);
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,

@@ -21,6 +21,8 @@ static cudaError_t kernel_from(struct cudaKernelNodeParams *to, struct qcul_args
 		.blockDim = {p->blockDimX, p->blockDimY, p->blockDimZ},
 		.sharedMemBytes = p->sharedMemBytes,
 	};
+	if (!to->func)
+		return cudaErrorInvalidResourceHandle;
 	err = qcul_args_begin(args, to->func, p->kernelParams, p->extra);
 	to->kernelParams = args->list;
 	return err;

@@ -43,6 +43,7 @@ static void *find(const char *name, int version, bool own, CUdriverProcAddressQu
 	return found ? (void *)found->address : NULL;
 }
 
+/* A function that is not there is no error: its address is NULL, and the status says why. */
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *status)
 {
@@ -54,13 +55,15 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 		find(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &how);
 	if (status)
 		*status = how;
-	return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	return CUDA_SUCCESS;
 }
 
-/* Programs that look for cuGetProcAddress with a version before 12 get this. */
+/* Programs that look for cuGetProcAddress with a version before 12 get this. It has no status. */
 CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
 {
-	return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+	CUresult result = cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+
+	return !result && !*function ? CUDA_ERROR_NOT_FOUND : result;
 }
 
 /* For the runtime: a status of cudaDriverEntryPointQueryResult. */

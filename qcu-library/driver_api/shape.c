@@ -85,8 +85,6 @@ cudaError_t qcul_shape_from(struct cudaMemcpy3DParms *to, const CUDA_MEMCPY3D *c
 	size_t elem = 1;
 
 	*to = (struct cudaMemcpy3DParms){.kind = kind_of(src.type, dst.type)};
-	if (c->srcLOD || c->dstLOD)
-		return cudaErrorInvalidValue;
 	if (src.type == CU_MEMORYTYPE_ARRAY)
 		err = element_bytes(src.array, &elem);
 	else if (dst.type == CU_MEMORYTYPE_ARRAY)
@@ -148,11 +146,22 @@ void qcul_shape_to(CUDA_MEMCPY3D *to, const struct cudaMemcpy3DParms *p)
 
 /* ---- the calls ---- */
 
+/* Nothing else of such a copy is looked at. */
+static bool nothing(size_t width, size_t height, size_t depth)
+{
+	return !width || !height || !depth;
+}
+
 static cudaError_t box(const CUDA_MEMCPY3D *c, cudaStream_t stream, bool sync)
 {
 	struct cudaMemcpy3DParms p;
-	cudaError_t err = c ? qcul_shape_from(&p, c) : cudaErrorInvalidValue;
+	cudaError_t err;
 
+	if (!c)
+		return cudaErrorInvalidValue;
+	if (nothing(c->WidthInBytes, c->Height, c->Depth))
+		return cudaSuccess;
+	err = qcul_shape_from(&p, c);
 	return err ? err : qcul_done(qcul_copy_3d(&p, stream, sync));
 }
 
@@ -229,40 +238,43 @@ static cudaError_t peer_parameters(const CUDA_MEMCPY3D_PEER *c, struct cudaMemcp
 	return cudaSuccess;
 }
 
-static CUresult peer(const CUDA_MEMCPY3D_PEER *c, struct cudaMemcpy3DPeerParms *p)
+/* True: there is something to copy. */
+static bool peer(const CUDA_MEMCPY3D_PEER *c, struct cudaMemcpy3DPeerParms *p, CUresult *result)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (!result && !c)
-		result = CUDA_ERROR_INVALID_VALUE;
+	*result = qcul_driver_ready();
+	if (!*result && !c)
+		*result = CUDA_ERROR_INVALID_VALUE;
+	if (*result || nothing(c->WidthInBytes, c->Height, c->Depth))
+		return false;
 	*p = (struct cudaMemcpy3DPeerParms){0};
-	if (!result)
-		result = qcul_driver_device(c->srcContext, &p->srcDevice);
-	if (!result)
-		result = qcul_driver_device(c->dstContext, &p->dstDevice);
-	return result ? result : QCUL_RUNTIME(peer_parameters(c, p));
+	*result = qcul_driver_device_or_current(c->srcContext, &p->srcDevice);
+	if (!*result)
+		*result = qcul_driver_device_or_current(c->dstContext, &p->dstDevice);
+	if (!*result)
+		*result = QCUL_RUNTIME(peer_parameters(c, p));
+	return !*result;
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *c)
 {
 	struct cudaMemcpy3DPeerParms p;
-	CUresult result = peer(c, &p);
+	CUresult result;
 
-	return result ? result : QCUL_RUNTIME(cudaMemcpy3DPeer(&p));
+	return !peer(c, &p, &result) ? result : QCUL_RUNTIME(cudaMemcpy3DPeer(&p));
 }
 
 CUresult cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *c)
 {
 	struct cudaMemcpy3DPeerParms p;
-	CUresult result = peer(c, &p);
+	CUresult result;
 
-	return result ? result : QCUL_RUNTIME(cudaMemcpy3DPeer_ptds(&p));
+	return !peer(c, &p, &result) ? result : QCUL_RUNTIME(cudaMemcpy3DPeer_ptds(&p));
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *c, CUstream stream)
 {
 	struct cudaMemcpy3DPeerParms p;
-	CUresult result = peer(c, &p);
+	CUresult result;
 
-	return result ? result : QCUL_RUNTIME(cudaMemcpy3DPeerAsync(&p, stream));
+	return !peer(c, &p, &result) ? result : QCUL_RUNTIME(cudaMemcpy3DPeerAsync(&p, stream));
 }

@@ -415,6 +415,9 @@ static cudaError_t map(uint64_t addr, size_t size, size_t offset,
 
 	if (err || !p)
 		return err ? err : cudaErrorInvalidValue;
+	/* More than there is: this is what NVIDIA's driver calls it. */
+	if (offset > p->size || size > p->size - offset)
+		return cudaErrorNotSupported;
 	m = malloc(sizeof(*m));
 	if (!m)
 		return cudaErrorMemoryAllocation;

@@ -4,6 +4,7 @@
  * host's token, which is what gives access: who gets the descriptor gets the memory, as in CUDA.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -94,6 +95,8 @@ static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
 	struct qCUcmd cmd;
 	cudaError_t err;
 
+	if (seals < 0 && errno == EBADF)
+		return cudaErrorUnknown;
 	if (seals < 0 || !(seals & F_SEAL_WRITE) ||
 	    pread(fd, &file, sizeof(file), 0) != sizeof(file) || file.magic != MAGIC)
 		return cudaErrorInvalidValue;

@@ -113,6 +113,15 @@ CUresult qcul_driver_device(struct CUctx_st *context, int *device)
 	return result;
 }
 
+CUresult qcul_driver_device_or_current(struct CUctx_st *context, int *device)
+{
+	CUresult result = context ? qcul_driver_device(context, device) : qcul_driver_ready();
+
+	if (!result && !context)
+		*device = qcul_driver_current()->device;
+	return result;
+}
+
 struct CUctx_st *qcul_driver_context_of(int device)
 {
 	struct CUctx_st *c = qcul_driver_current();
@@ -167,8 +176,12 @@ static CUresult push(struct CUctx_st *c)
 CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
 	int device;
-	CUresult result = qcul_driver_device(context, &device);
+	CUresult result = qcul_driver_started();
 
+	if (!result && !context)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = qcul_driver_device(context, &device);
 	return result ? result : push(context);
 }
 
@@ -389,8 +402,12 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned 
 CUresult cuCtxDestroy_v2(CUcontext context)
 {
 	int device;
-	CUresult result = qcul_driver_device(context, &device);
+	CUresult result = qcul_driver_started();
 
+	if (!result && !context)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = qcul_driver_device(context, &device);
 	if (result)
 		return result;
 	if (is_primary(context))

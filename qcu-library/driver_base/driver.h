@@ -43,6 +43,8 @@ CUresult qcul_driver_ready(void);
 CUresult qcul_driver_wait(int device);
 /* The device of a context. CUDA_ERROR_INVALID_CONTEXT: any pointer may be passed. */
 CUresult qcul_driver_device(struct CUctx_st *context, int *device);
+/* The same; no context stands for the current one. */
+CUresult qcul_driver_device_or_current(struct CUctx_st *context, int *device);
 /* The context of the thread if it is one of this device, else the device's primary context. */
 struct CUctx_st *qcul_driver_context_of(int device);
 

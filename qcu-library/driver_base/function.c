@@ -192,7 +192,7 @@ CUresult cuKernelGetName(const char **name, CUkernel kernel)
 
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
-	return QCUL_STARTED(cudaFuncGetParamInfo(kernel, index, offset, size));
+	return QCUL_READY(cudaFuncGetParamInfo(kernel, index, offset, size));
 }
 
 /* ---- occupancy ---- */

@@ -55,7 +55,9 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
-	return QCUL_READY(cudaLibraryGetKernel((cudaKernel_t *)function, library_of(module), name));
+	return QCUL_READY(name && !*name ? cudaErrorInvalidValue
+					 : cudaLibraryGetKernel((cudaKernel_t *)function,
+								library_of(module), name));
 }
 
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)

@@ -229,5 +229,9 @@ CUresult cuEventSynchronize(CUevent event)
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
-	return QCUL_READY(cudaEventElapsedTime(ms, start, end));
+	float unused;
+	CUresult result = QCUL_READY(cudaEventElapsedTime(ms ? ms : &unused, start, end));
+
+	/* The events are looked at first. */
+	return !result && !ms ? CUDA_ERROR_INVALID_VALUE : result;
 }

@@ -6,10 +6,21 @@
 #include <cuda.h>
 
 #include "check.h"
+#include "ours.h"
 #include "driver_kernels.h"
 
 #define DCHECK(call)	    driver_code(__FILE__, __LINE__, #call, (call), CUDA_SUCCESS)
 #define DEXPECT(call, code) driver_code(__FILE__, __LINE__, #call, (call), (code))
+
+/*
+ * A call that NVIDIA's driver must not see: it crashes, or does what happens to come out. These are
+ * mostly handles after their end, and null pointers. Ours refuses them.
+ */
+#define ONLY_OURS(call)                \
+	do {                           \
+		if (is_ours("cuInit")) \
+			call;          \
+	} while (0)
 
 static inline const char *result_name(CUresult result)
 {

@@ -319,6 +319,14 @@ static bool whole(struct mirror *m, uint64_t addr, uint64_t size)
 	return true;
 }
 
+/* Reserved addresses at which there is nothing: unmapping them is no error. The lock is held. */
+static bool nothing_mapped(struct mirror *m, uint64_t addr, uint64_t size)
+{
+	const struct reservation *r = find(&m->reservations, addr, 1);
+
+	return r && within(addr, size, &r->a) && !find(&m->mappings, addr, size);
+}
+
 static int unmap(struct mirror *m, struct mapping *p)
 {
 	int rc = m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
@@ -343,6 +351,10 @@ int mir_do_phys_unmap(struct call *c)
 	if (!good(pu->addr, pu->size))
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
+	if (nothing_mapped(m, pu->addr, pu->size)) {
+		pthread_mutex_unlock(&m->va_lock);
+		return QCU_ERR_Success;
+	}
 	ok = whole(m, pu->addr, pu->size);
 	for (; ok && addr != end; addr += p->a.size) {
 		p = find(&m->mappings, addr, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Copies between arrays, and between arrays and memory, with and without waiting; boxes in arrays. */
+/* Copies between arrays, and between arrays and memory, with and without waiting; boxes in arrays.
+ */
 #include "driver.h"
 
 #define W 64
@@ -84,9 +85,9 @@ static void box(void)
 	for (z = 0; z < 2; z++)
 		for (y = 0; y < 2; y++)
 			REQUIRE(!memcmp(out[z][y], in[z + 1][y + 1][2], 16), "%d %d", z, y);
-	/* Half an element. */
+	/* Half an element, which CUDA forbids, and which NVIDIA's driver copies somehow. */
 	c.srcXInBytes = 2;
-	DEXPECT(cuMemcpy3D(&c), CUDA_ERROR_INVALID_VALUE);
+	ONLY_OURS(DEXPECT(cuMemcpy3D(&c), CUDA_ERROR_INVALID_VALUE));
 	DCHECK(cuArrayDestroy(array));
 }
 

@@ -26,6 +26,6 @@ int main()
 	REQUIRE(!strcmp(name, "CUDA_ERROR_CONTEXT_IS_DESTROYED"), "%s", name);
 	DCHECK(cuGetErrorString(CUDA_ERROR_NOT_FOUND, &text));
 	REQUIRE(!strcmp(text, "named symbol not found"), "%s", text);
-	DEXPECT(cuGetErrorName(CUDA_SUCCESS, NULL), CUDA_ERROR_INVALID_VALUE);
+	ONLY_OURS(DEXPECT(cuGetErrorName(CUDA_SUCCESS, NULL), CUDA_ERROR_INVALID_VALUE));
 	return verified("names and texts of results");
 }

@@ -100,8 +100,13 @@ static void box(void)
 				REQUIRE(to[z][y][x] == (in ? from[z][y][x] : 0xff), "%u,%u,%u: %d",
 					x, y, z, to[z][y][x]);
 			}
+	/* What should be zero, and is not looked at. */
 	c.srcLOD = 1;
-	DEXPECT(cuMemcpy3D(&c), CUDA_ERROR_INVALID_VALUE);
+	DCHECK(cuMemcpy3D(&c));
+	/* Nothing to copy, whatever else there is. */
+	c.Depth = 0;
+	c.srcMemoryType = (CUmemorytype)77;
+	DCHECK(cuMemcpy3D(&c));
 	DCHECK(cuMemFree(memory));
 }
 

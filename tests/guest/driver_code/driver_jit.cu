@@ -4,20 +4,21 @@
 
 #define HEAD ".version 7.5\n.target sm_75\n.address_size 64\n"
 
-static const char bad[] = HEAD ".visible .entry k()\n{\n.reg .b32 %a;\nmov.u32 %a, %nowhere;\nret;\n}\n";
+static const char bad[] =
+	HEAD ".visible .entry k()\n{\n.reg .b32 %a;\nmov.u32 %a, %nowhere;\nret;\n}\n";
 
 static char info[4096], error[4096];
 
 static CUresult load(CUmodule *module, const char *image, size_t room, size_t *used, float *ms)
 {
 	CUjit_option options[] = {
-		CU_JIT_INFO_LOG_BUFFER,		  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-		CU_JIT_ERROR_LOG_BUFFER,	  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-		CU_JIT_LOG_VERBOSE,		  CU_JIT_WALL_TIME,
-		CU_JIT_MAX_REGISTERS,		  CU_JIT_OPTIMIZATION_LEVEL,
+		CU_JIT_INFO_LOG_BUFFER,	   CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+		CU_JIT_ERROR_LOG_BUFFER,   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+		CU_JIT_LOG_VERBOSE,	   CU_JIT_WALL_TIME,
+		CU_JIT_MAX_REGISTERS,	   CU_JIT_OPTIMIZATION_LEVEL,
 		CU_JIT_GENERATE_LINE_INFO,
 	};
-	void *values[] = {info, (void *)room, error,	  (void *)room, (void *)1,
+	void *values[] = {info, (void *)room, error,	 (void *)room, (void *)1,
 			  0,	(void *)64,   (void *)3, (void *)1};
 	CUresult result;
 
@@ -39,11 +40,13 @@ int main()
 	float ms;
 
 	driver_start();
-	DEXPECT(cuModuleLoadDataEx(&module, driver_kernels, 1, NULL, &value), CUDA_ERROR_INVALID_VALUE);
+	DEXPECT(cuModuleLoadDataEx(&module, driver_kernels, 1, NULL, &value),
+		CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuModuleLoadDataEx(&module, driver_kernels, 1, &option, NULL),
 		CUDA_ERROR_INVALID_VALUE);
-	DEXPECT(cuModuleLoadDataEx(&module, driver_kernels, 1, &option, &value),
-		CUDA_ERROR_INVALID_VALUE);
+	/* Higher than the highest level is the highest. */
+	DCHECK(cuModuleLoadDataEx(&module, driver_kernels, 1, &option, &value));
+	DCHECK(cuModuleUnload(module));
 	option = (CUjit_option)77;
 	DEXPECT(cuModuleLoadDataEx(&module, driver_kernels, 1, &option, &value),
 		CUDA_ERROR_INVALID_VALUE);
@@ -54,8 +57,9 @@ int main()
 	/* In a small room there is as much as fits, with its end. */
 	DEXPECT(load(&module, bad, 10, &used, &ms), CUDA_ERROR_INVALID_PTX);
 	REQUIRE(strlen(error) == 9 && error[10] == '?', "%s", error);
+	/* In none there is nothing. NVIDIA's driver writes the text's end all the same. */
 	DEXPECT(load(&module, bad, 0, &used, &ms), CUDA_ERROR_INVALID_PTX);
-	REQUIRE(error[0] == '?' && !used, "%s", error);
+	ONLY_OURS(REQUIRE(error[0] == '?' && !used, "%s", error));
 
 	DCHECK(load(&module, driver_kernels, sizeof(error), &used, &ms));
 	REQUIRE(!error[0] && !used, "%s", error);

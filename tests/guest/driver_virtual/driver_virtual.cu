@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Virtual memory: reservations, mappings, access, the same memory at two addresses, wrong arguments. */
+/* Virtual memory: reservations, mappings, access, the same memory at two addresses, wrong
+ * arguments. */
 #include "driver.h"
 
 #define GIB (1ull << 30)
@@ -51,12 +52,14 @@ static void wrong()
 	DEXPECT(cuMemRelease(handle + 1), CUDA_ERROR_INVALID_VALUE);
 	DCHECK(cuMemAddressReserve(&at, 2 * unit, 0, 0, 0));
 	none = at + 2 * unit;
-	DEXPECT(cuMemMap(at, 2 * unit, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
-	DEXPECT(cuMemMap(at + unit, 2 * unit, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	/* More than the memory has. */
+	DEXPECT(cuMemMap(at, 2 * unit, 0, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
+	DEXPECT(cuMemMap(at + unit, 2 * unit, 0, handle, 0), CUDA_ERROR_NOT_SUPPORTED);
 	DEXPECT(cuMemMap(none, unit, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuMemMap(at, unit, 0, handle, 1), CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuMemMap(at, unit, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
-	DEXPECT(cuMemUnmap(at, unit), CUDA_ERROR_INVALID_VALUE);
+	/* Nothing is mapped there, and then nothing is unmapped. */
+	DCHECK(cuMemUnmap(at, unit));
 	DEXPECT(cuMemSetAccess(at, unit, &access_desc, 1), CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuMemGetAccess(&flags, &prop.location, at), CUDA_ERROR_INVALID_VALUE);
 	DCHECK(cuMemMap(at, unit, 0, handle, 0));
@@ -98,7 +101,8 @@ static void two_addresses(CUmodule module)
 	DCHECK(cuMemGetAllocationPropertiesFromHandle(&got, again));
 	REQUIRE(got.location.id == prop.location.id && got.type == prop.type, "properties");
 	DCHECK(cuMemRelease(again));
-	DEXPECT(cuMemGetAllocationPropertiesFromHandle(&got, again), CUDA_ERROR_INVALID_VALUE);
+	ONLY_OURS(DEXPECT(cuMemGetAllocationPropertiesFromHandle(&got, again),
+			  CUDA_ERROR_INVALID_VALUE));
 
 	DCHECK(cuLaunchKernel(driver_function(module, "fill"), 1, 1, 1, 1000, 1, 1, 0, NULL, params,
 			      NULL));

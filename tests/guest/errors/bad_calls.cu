@@ -6,16 +6,13 @@
  * (`bad_calls --record` prints it there). Where our library returns another code, OURS says so
  * and gives the reason. docs/errors.md lists these cases; `bad_calls --differences` prints it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cuda_profiler_api.h>
 
 #include "check.h"
+#include "ours.h"
 
 /* The table calls deprecated functions, too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -698,25 +695,6 @@ static const struct bad_call calls[] = {
 	CALL(cudaDeviceSynchronize(), 0),
 };
 
-/*
- * Whether the runtime is ours: only our library defines malloc, whichever runtime the program
- * uses.
- */
-static bool is_ours(void)
-{
-	Dl_info runtime, allocator;
-	void *from = dlsym(RTLD_DEFAULT, "cudaMalloc"), *allocate = NULL, *library;
-
-	if (!from || !dladdr(from, &runtime))
-		return false;
-	library = dlopen(runtime.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (library) {
-		allocate = dlsym(library, "malloc");
-		dlclose(library);
-	}
-	return allocate && dladdr(allocate, &allocator) && runtime.dli_fbase == allocator.dli_fbase;
-}
-
 static void set_up_graph(void)
 {
 	struct cudaKernelNodeParams k = {};
@@ -775,7 +753,7 @@ static void differences(void)
 
 int main(int argc, char **argv)
 {
-	bool record = argc > 1 && !strcmp(argv[1], "--record"), ours = is_ours();
+	bool record = argc > 1 && !strcmp(argv[1], "--record"), ours = is_ours("cudaMalloc");
 	int from = argc > 2 ? atoi(argv[2]) : 0, wrong = 0, count = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "--differences")) {
