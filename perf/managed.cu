@@ -8,6 +8,14 @@
  *	turns	the CPU writes, and later reads, 1% in one place; the kernel uses this 1% in between
  *
  * "first" counts the bytes that the kernel reads and writes, "back" those that the CPU reads.
+ *
+ * Beside them stands what the two sides need without managed memory, so that the difference is the
+ * cost of moving:
+ *
+ *	further/device	the kernel over memory from cudaMalloc
+ *	back/malloc	the CPU reads as much from memory that only it uses
+ *	turns/malloc	the CPU writes, and reads, its 1% of such memory; the kernel uses as much of
+ *			memory from cudaMalloc
  */
 #include "perf/bench.h"
 
@@ -24,15 +32,30 @@ __global__ void add(unsigned int *p, size_t n)
 
 struct state {
 	unsigned int *p;
+	unsigned int *device; /* from cudaMalloc */
+	unsigned int *host;   /* from malloc */
 	size_t n;
 	unsigned int value; /* what all elements are now */
 };
 
-static void pass(struct state *s, size_t n)
+static void pass_over(unsigned int *p, size_t n)
 {
-	add<<<1024, 256>>>(s->p, n);
+	add<<<1024, 256>>>(p, n);
 	CHECK(cudaGetLastError());
 	CHECK(cudaDeviceSynchronize());
+}
+
+static void pass(struct state *s, size_t n)
+{
+	pass_over(s->p, n);
+}
+
+static void on_device(void *arg, unsigned int n)
+{
+	struct state *s = (struct state *)arg;
+
+	while (n--)
+		pass_over(s->device, s->n);
 }
 
 static void further(void *arg, unsigned int n)
@@ -52,26 +75,51 @@ static void fill(struct state *s)
 }
 
 /* One sum per page would not read all. */
-static void read_all(const struct state *s)
+static unsigned long long sum_of(const unsigned int *p, size_t n)
 {
 	unsigned long long sum = 0;
 
-	for (size_t i = 0; i < s->n; i++)
-		sum += s->p[i];
-	REQUIRE(sum == (unsigned long long)s->value * s->n, "the memory has wrong content");
+	for (size_t i = 0; i < n; i++)
+		sum += p[i];
+	return sum;
+}
+
+static void read_all(const struct state *s)
+{
+	REQUIRE(sum_of(s->p, s->n) == (unsigned long long)s->value * s->n,
+		"the memory has wrong content");
+}
+
+static void read_malloc(void *arg, unsigned int n)
+{
+	struct state *s = (struct state *)arg;
+
+	while (n--)
+		REQUIRE(sum_of(s->host, s->n) == s->n, "the memory has wrong content");
+}
+
+static void turns_over(unsigned int *host, unsigned int *device, size_t part)
+{
+	for (size_t i = 0; i < part; i++)
+		host[i]++;
+	pass_over(device, part);
+	REQUIRE(host[part - 1] == host[0], "the part has wrong content");
 }
 
 static void turns(void *arg, unsigned int n)
 {
 	struct state *s = (struct state *)arg;
-	size_t part = s->n / PART;
 
-	while (n--) {
-		for (size_t i = 0; i < part; i++)
-			s->p[i]++;
-		pass(s, part);
-		REQUIRE(s->p[part - 1] == s->p[0], "the part has wrong content");
-	}
+	while (n--)
+		turns_over(s->p, s->p, s->n / PART);
+}
+
+static void turns_malloc(void *arg, unsigned int n)
+{
+	struct state *s = (struct state *)arg;
+
+	while (n--)
+		turns_over(s->host, s->device, s->n / PART);
 }
 
 /* These two cannot be repeated without the other side's work between them. */
@@ -109,8 +157,25 @@ static void repeated(struct state *s, const char *name, uint64_t bytes, const ch
 	b.work = work;
 	b.run = run;
 	b.arg = s;
-	b.checked = run == further ? "whole" : "sampled";
+	b.checked = run == further || run == read_malloc ? "whole"
+		    : run == on_device			 ? "-"
+							 : "sampled";
 	bench_run(&b);
+}
+
+/* The same work where nothing has to move. */
+static void without(struct state *s, uint64_t bytes)
+{
+	CHECK(cudaMalloc((void **)&s->device, bytes));
+	s->host = (unsigned int *)malloc(bytes);
+	REQUIRE(s->host, "no memory");
+	for (size_t i = 0; i < s->n; i++)
+		s->host[i] = 1;
+	repeated(s, "further/device", bytes, "GB/s", 2 * (double)bytes, on_device);
+	repeated(s, "back/malloc", bytes, "GB/s", (double)bytes, read_malloc);
+	repeated(s, "turns/malloc", bytes, "us", 0, turns_malloc);
+	free(s->host);
+	CHECK(cudaFree(s->device));
 }
 
 int main(int argc, char **argv)
@@ -122,7 +187,7 @@ int main(int argc, char **argv)
 	for (bytes = bench.min; bytes != UINT64_MAX; bytes = bench_next_size(bytes)) {
 		struct state s = {};
 
-		bench_needs(bytes, bytes);
+		bench_needs(2 * bytes, 2 * bytes);
 		s.n = bytes / sizeof(*s.p);
 		CHECK(cudaMallocManaged((void **)&s.p, bytes));
 		fill(&s);
@@ -132,6 +197,7 @@ int main(int argc, char **argv)
 		read_all(&s);
 		repeated(&s, "turns", bytes, "us", 0, turns);
 		CHECK(cudaFree(s.p));
+		without(&s, bytes);
 	}
 	return bench_end();
 }
