@@ -78,7 +78,9 @@ int mir_rect(struct call *c, const struct mir_rect *r);
 /* copy.c: copies between the segments of the command and device memory, and waits for that. */
 int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct stream_ref *s);
 
-/* managed.c: the end of all moves. Host calls have ended, and no request is outstanding. */
+/* managed.c: the command has waited for all work of the only device. */
+void mir_managed_synced(struct call *c);
+/* The end of all moves. Host calls have ended, and no request is outstanding. */
 void mir_moves_end(struct mirror *m);
 /* All placed memory goes, with the streams of the moves. No other command runs. */
 void mir_managed_reset(struct mirror *m);

@@ -30,9 +30,14 @@ int mir_do_device_info(struct call *c)
 
 int mir_do_device_sync(struct call *c)
 {
+	int rc;
+
 	MIR_NEED(c, device_sync);
 	c->waited = true;
-	return c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
+	rc = c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
+	if (!rc)
+		mir_managed_synced(c);
+	return rc;
 }
 
 static bool match_device(const struct handle *h, const void *arg)

@@ -118,6 +118,24 @@ static int ask(struct mirror *m, uint64_t *n)
 }
 
 /*
+ * A program usually waits for the GPU before it touches managed memory. Then a move need not wait
+ * once more.
+ */
+void mir_managed_synced(struct call *c)
+{
+	struct mirror *m = c->m;
+	struct moves *mv = &m->moves;
+	uint64_t count;
+
+	if (m->devices > 1)
+		return;
+	pthread_mutex_lock(&m->host_calls.lock);
+	if (mv->running && lanes_only(m->lanes, c->req, &count))
+		mv->settled = count;
+	pthread_mutex_unlock(&m->host_calls.lock);
+}
+
+/*
  * A reset keeps the waiting thread out of the backend, and waits until this command is out of it.
  * So this command lets go of the backend while it waits.
  */

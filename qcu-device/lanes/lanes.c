@@ -504,6 +504,7 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 	}
 	l->in++;
 	lanes->count += req->cmd.tid != 0;
+	req->order.number = (uint32_t)lanes->count;
 	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
 	before = atomic_exchange(&l->last, req);
 	/* The lane does not let go of the request before this one until it has found this one. */
@@ -579,6 +580,23 @@ uint64_t lanes_count(struct lanes *lanes)
 	count = lanes->count;
 	pthread_mutex_unlock(&lanes->lock);
 	return count;
+}
+
+bool lanes_only(struct lanes *lanes, const struct mir_request *req, uint64_t *count)
+{
+	bool only;
+	unsigned int i;
+
+	pthread_mutex_lock(&lanes->lock);
+	*count = lanes->count;
+	only = (uint32_t)lanes->count == req->order.number;
+	for (i = 0; i < LANES_MAX && only; i++) {
+		const struct lane *l = lanes->lane[i];
+
+		only = !l || l->in == atomic_load(&l->out) + (i == req->order.slot);
+	}
+	pthread_mutex_unlock(&lanes->lock);
+	return only;
 }
 
 uint64_t lanes_settle(struct lanes *lanes)

@@ -83,6 +83,11 @@ bool lanes_idle(struct lanes *lanes, unsigned int ms);
 
 /* How many requests guest threads have submitted so far. */
 uint64_t lanes_count(struct lanes *lanes);
+/*
+ * Is this request, which a lane is carrying out, the last one of all, and are all others carried
+ * out? *count is how many there are.
+ */
+bool lanes_only(struct lanes *lanes, const struct mir_request *req, uint64_t *count);
 /* Waits until all of them are carried out. Returns their number. */
 uint64_t lanes_settle(struct lanes *lanes);
 

@@ -14,9 +14,10 @@
 struct mir_order {
 	_Atomic(struct mir_request *) next; /* next request of the same lane */
 	uint16_t slot;
-	uint16_t count;
+	uint8_t count;
 	bool failed;
-	uint64_t *more; /* by slot, when `after` is full */
+	uint32_t number; /* of all requests of guest threads, the last that had come by then */
+	uint64_t *more;	 /* by slot, when `after` is full */
 	uint64_t after[MIR_AFTER];
 };
 
