@@ -229,16 +229,17 @@ struct qcud_chunk {
 	unsigned int nr;   /* number of pages; 0: the content is lost */
 	unsigned int runs; /* number of physically contiguous runs */
 	/* protected by chunks->lock of the group that has the chunk */
-	bool pinned;  /* the chunk holds pinned pages of the process */
-	bool mapped;  /* the mirror has it mapped */
-	bool gpu;     /* registered: kernels may write it at any time */
-	bool counted; /* counted in mm's counters by the driver, not through page tables */
+	bool pinned;	      /* the chunk holds pinned pages of the process */
+	bool mapped;	      /* the mirror has it mapped */
+	bool gpu;	      /* registered: kernels may write it at any time */
+	unsigned int counted; /* pages in mm's counters by the driver, not through page tables */
+	u64 here; /* of a group that moves: which blocks of the chunk are here (qcuda_managed.c) */
 	struct page *pages[];
 };
 
 /*
- * Of a group that moves: the process has the chunk, and the GPU's copy is not newer. All other
- * chunks are the GPU's, and in no page tables.
+ * Of a group that moves: blocks of the chunk may be in page tables. All other chunks are the GPU's,
+ * and in no page tables.
  */
 #define QCUD_HERE XA_MARK_0
 
@@ -263,6 +264,13 @@ enum qcud_use {
 	QCUD_USE_GPU,	/* kernels may write it from now on */
 	QCUD_USE_FAULT, /* the CPU touches it (page fault) */
 };
+
+/* A part of a group, in bytes from its start. */
+struct qcud_span {
+	u64 from, to;
+};
+
+#define QCUD_RUNS 4
 
 /*
  * G = {chunks B, start S, end E, flags F, pages P}: one mapping of /dev/qcuda, or pinned pages that
@@ -297,8 +305,11 @@ struct qcud_group {
 	struct list_head managed_node; /* session->lock: in session->managed */
 	/* of a group that moves, under move_lock */
 	u64 bytes; /* how much of it can be used; set once */
-	unsigned long next,
-		ahead; /* the chunk behind the last move down, and how many it brought */
+	/* Page faults that run through the group, in bytes from its start (qcuda_managed.c). */
+	struct qcud_span run;
+	u64 ahead; /* how much the last of them has brought; 0: the run has ended */
+	struct qcud_span runs[QCUD_RUNS]; /* earlier ones */
+	unsigned int nr_runs;
 
 	struct qcud_chunks mem;
 	/* protected by mem.lock */
@@ -307,7 +318,7 @@ struct qcud_group {
 	bool freed; /* the pages are freed; a late fault fails */
 	bool sent;  /* a MAP was sent; the mirror may have the group */
 	unsigned long nr_chunks, nr_pages, mapped_bytes;
-	long counted; /* pages of the chunks that have `counted` set */
+	long counted; /* the sum of the chunks' `counted` */
 	unsigned long blocks[QCUD_BLOCK_ORDER + 1];
 };
 
@@ -374,7 +385,7 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 				      struct qcud_chunk *chunk, bool keep);
 void qcud_chunk_put(struct qcud_chunk *chunk);
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
-			     unsigned long index, struct qcud_chunk *chunk);
+			     unsigned long index, struct qcud_chunk *chunk, struct qcud_span *part);
 
 /* qcuda_vma.c */
 struct file *qcud_memory_file(void);
@@ -403,9 +414,9 @@ int qcud_managed_take(struct qcud_session *session, const struct qCUcmd *cmd,
 		      enum qcud_managed_held *held);
 void qcud_managed_sent(struct qcud_session *session, enum qcud_managed_held held);
 void qcud_managed_lost(struct qcud_session *session);
-bool qcud_managed_here(struct qcud_group *group, unsigned long index);
-void qcud_managed_touched(struct qcud_group *group, unsigned long index);
-vm_fault_t qcud_managed_fault(struct vm_fault *vmf, struct qcud_group *group, unsigned long index);
+bool qcud_managed_here(struct qcud_group *group, u64 at);
+struct qcud_span qcud_managed_touched(struct qcud_group *group, struct qcud_chunk *chunk, u64 at);
+vm_fault_t qcud_managed_fault(struct vm_fault *vmf, struct qcud_group *group, u64 at);
 void qcud_managed_fork(struct vm_area_struct *vma, struct qcud_group *group);
 
 /* qcuda_fork.c */
@@ -443,7 +454,7 @@ int qcud_pin_wait(struct qcud_session *session, unsigned long pages);
 /* qcuda_oom.c */
 void qcud_mm_count(struct mm_struct *mm, long pages);
 void qcud_mm_settle(struct mm_struct *mm);
-void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, bool here);
+void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, unsigned int pages);
 void qcud_group_count(struct qcud_group *group);
 void qcud_memory_returned(unsigned long pages);
 void qcud_session_returned(void);

@@ -237,10 +237,12 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 		mine->runs = chunk->runs;
 		mine->mapped = chunk->mapped;
 		mine->counted = chunk->counted;
+		mine->here = chunk->here;
 		chunk->nr = nr;
 		chunk->runs = runs;
 		chunk->mapped = false;
-		chunk->counted = false;
+		chunk->counted = 0;
+		chunk->here = 0;
 		if (!nr)
 			pr_warn_ratelimited(
 				"qcuda: no memory for the copy that a fork has made of process %d's memory\n",
@@ -269,23 +271,31 @@ void qcud_chunks_free(struct qcud_chunks *chunks)
 }
 
 /*
- * Puts the chunk into page tables: as much of it as lies in the VMA, and in any case the touched
- * page.
+ * Puts the chunk, or a part of it that has the touched page, into page tables: as much of it as
+ * lies in the VMA, and in any case the touched page. `part` is in bytes from the start of the
+ * chunks; afterwards it is what is known to be in page tables. NULL: the whole chunk.
  */
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
-			     unsigned long index, struct qcud_chunk *chunk)
+			     unsigned long index, struct qcud_chunk *chunk, struct qcud_span *part)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	pgoff_t base = (chunks->start + (index << chunks->shift)) >> PAGE_SHIFT;
-	pgoff_t first = max(base, vma->vm_pgoff);
-	unsigned long left = min(base + chunk->nr, vma->vm_pgoff + vma_pages(vma)) - first;
+	pgoff_t first = max(base, vma->vm_pgoff), end = base + chunk->nr;
+	unsigned long left;
 	int ret;
 
 	lockdep_assert_held(&chunks->lock);
 
+	if (part) {
+		first = max(first, (pgoff_t)((chunks->start + part->from) >> PAGE_SHIFT));
+		end = min(end, (pgoff_t)((chunks->start + part->to) >> PAGE_SHIFT));
+	}
+	left = min(end, vma->vm_pgoff + vma_pages(vma)) - first;
 	ret = vm_insert_pages(vma, vma->vm_start + ((first - vma->vm_pgoff) << PAGE_SHIFT),
 			      chunk->pages + (first - base), &left);
 	qcud_mm_settle(vma->vm_mm);
+	if (part)
+		part->to -= (u64)left << PAGE_SHIFT;
 	if (!ret)
 		return VM_FAULT_NOPAGE;
 	/*

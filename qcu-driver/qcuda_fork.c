@@ -84,7 +84,7 @@ static vm_fault_t qcud_snapshot_fault(struct vm_fault *vmf)
 	else if (!chunk || !chunk->nr)
 		ret = VM_FAULT_SIGBUS;
 	else
-		ret = qcud_chunk_insert(vmf, &snapshot->mem, index, chunk);
+		ret = qcud_chunk_insert(vmf, &snapshot->mem, index, chunk, NULL);
 	mutex_unlock(&snapshot->mem.lock);
 	if (ret != VM_FAULT_SIGBUS)
 		return ret;
@@ -132,7 +132,7 @@ static void qcud_zap_shareable(struct address_space *mapping, struct qcud_chunks
 		}
 		end = at + qcud_chunk_bytes(from, index);
 		if (group)
-			qcud_chunk_count(group, chunk, true);
+			qcud_chunk_count(group, chunk, chunk->nr);
 	}
 	qcud_zap(mapping, start, end);
 }

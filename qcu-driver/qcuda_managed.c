@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Managed memory that moves. The GPU has memory of its own for such a group, at the same addresses
- * in the mirror, and the group's chunks lie behind it. Each chunk is in one of two states:
+ * in the mirror, and the group's chunks lie behind it. A chunk has up to 64 blocks, of 64 KiB or
+ * more. Each block is in one of two states:
  *
- * - It is here (QCUD_HERE): the process may have it in its page tables. The GPU's copy is as new as
- *   the chunk, except for the pages that the process has written since. The pages' dirty bits show
- *   which ones these are: the hardware sets them in the page tables, and they go from there to the
- *   pages when the chunk is taken out.
- * - It is the GPU's. The chunk is in no page tables, and its content is old. It may not exist at
- *   all.
+ * - It is here (a bit of chunk->here): the process may have it in its page tables. The GPU's copy
+ *   is as new as the block, except for the pages that the process has written since. The pages'
+ *   dirty bits show which ones these are: the hardware sets them in the page tables, and they go
+ *   from there to the pages when the chunk is taken out.
+ * - It is the GPU's. The block is in no page tables, and its content is old. The chunk may not
+ *   exist at all.
  *
- * Before a command is sent through which the GPU uses memory, all chunks that are here are given to
- * the GPU: taken out of page tables, and what has been written is moved up. A page fault, of the
- * CPU or of get_user_pages(), brings a chunk back; if the faults run in ascending order, several at
- * once. Before the first such command after the beginning nothing needs to move: both sides have
- * zeros.
+ * Before a command is sent through which the GPU uses memory, all blocks that are here are given to
+ * the GPU: taken out of page tables, and what has been written is moved up. While the device moves
+ * one batch, the next one is prepared. A page fault, of the CPU or of get_user_pages(), brings
+ * blocks back: a few, and more and more if the faults run in ascending order. A run of faults that
+ * begins where an earlier one did brings as much as that one at once. Before the first such command
+ * after the beginning nothing needs to move: both sides have zeros.
  *
  * Between its look for chunks that are here and the moment when it is on the ring, a command must
  * not be overtaken by a move down. So it holds session->launching, or move_lock if there is
@@ -33,8 +35,20 @@
 
 #include "qcuda.h"
 
-/* The most that one page fault brings back. */
+/*
+ * What one page fault brings back: at first, when it begins like an earlier run of faults, and at
+ * most. Each further one of a run brings four times as much as the last.
+ */
+#define QCUD_FIRST_BYTES SZ_256K
+#define QCUD_AGAIN_BYTES SZ_4M
 #define QCUD_AHEAD_BYTES SZ_64M
+
+/* The least size of a block; a chunk has at most 1 << QCUD_BLOCKS_SHIFT. */
+#define QCUD_BLOCK_SHIFT  16
+#define QCUD_BLOCKS_SHIFT 6
+
+/* How much is taken out of page tables before it is sent. */
+#define QCUD_BATCH_BYTES SZ_16M
 
 /* How many moves are on the ring at once. */
 #define QCUD_MOVES 16
@@ -48,23 +62,75 @@ struct qcud_moves {
 	struct qcud_request *req[QCUD_MOVES];
 };
 
-/* A part of a group, in bytes from its start. */
-struct qcud_span {
-	u64 from, to;
-};
-
 static u64 qcud_chunk_start(const struct qcud_group *group, unsigned long index)
 {
 	return (u64)index << group->mem.shift;
 }
 
-/* The number of the last chunk that can be used. */
-static unsigned long qcud_last_chunk(const struct qcud_group *group)
+static unsigned int qcud_block_shift(const struct qcud_group *group)
 {
-	return (group->bytes - 1) >> group->mem.shift;
+	return max(group->mem.shift - QCUD_BLOCKS_SHIFT,
+		   min_t(unsigned int, group->mem.shift, QCUD_BLOCK_SHIFT));
+}
+
+static u64 qcud_block_bytes(const struct qcud_group *group)
+{
+	return 1ULL << qcud_block_shift(group);
+}
+
+/* The bits of the blocks in [from, to), which lies in one chunk. */
+static u64 qcud_block_bits(const struct qcud_group *group, u64 from, u64 to)
+{
+	u64 start = qcud_chunk_start(group, from >> group->mem.shift);
+	unsigned int shift = qcud_block_shift(group);
+
+	return GENMASK_ULL((to - 1 - start) >> shift, (from - start) >> shift);
+}
+
+/* Marks all blocks of [from, to) as here. Its chunks exist. */
+static void qcud_group_mark(struct qcud_group *group, u64 from, u64 to)
+{
+	lockdep_assert_held(&group->mem.lock);
+
+	while (from < to) {
+		unsigned long index = from >> group->mem.shift;
+		u64 end = min(to, qcud_chunk_start(group, index + 1));
+		struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
+
+		chunk->here |= qcud_block_bits(group, from, end);
+		xa_set_mark(&group->mem.xa, index, QCUD_HERE);
+		from = end;
+	}
+}
+
+/* [from, to) could not be moved up: its blocks are here again, and written. */
+static void qcud_group_take_back(struct qcud_group *group, u64 from, u64 to)
+{
+	u64 at;
+
+	mutex_lock(&group->mem.lock);
+	if (!group->freed) {
+		for (at = from; at < to; at += PAGE_SIZE) {
+			unsigned long index = at >> group->mem.shift;
+			struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
+
+			SetPageDirty(
+				chunk->pages[(at - qcud_chunk_start(group, index)) >> PAGE_SHIFT]);
+		}
+		qcud_group_mark(group, from, to);
+	}
+	mutex_unlock(&group->mem.lock);
+	WRITE_ONCE(group->session->here, true);
 }
 
 /* ---- sending moves; the caller holds move_lock ---- */
+
+static void qcud_request_take_back(const struct qcud_request *req)
+{
+	u64 from = req->cmd.managed_move.va - req->group->at;
+
+	qcud_group_take_back(req->group, from, from + req->cmd.managed_move.len);
+}
 
 static void qcud_moves_wait(struct qcud_moves *mv)
 {
@@ -80,6 +146,8 @@ static void qcud_moves_wait(struct qcud_moves *mv)
 
 		if (ret == -EINTR || !mv->error)
 			mv->error = ret ?: mv->req[i]->reply.status;
+		if (mv->error && !(mv->flags & QCU_MOVE_DOWN))
+			qcud_request_take_back(mv->req[i]);
 		qcud_request_put(mv->req[i]);
 	}
 	mv->nr = 0;
@@ -124,64 +192,124 @@ static int qcud_move_send(struct qcud_moves *mv, struct qcud_request *req, struc
 	return 0;
 }
 
+/* Adds pages of a chunk to a table of segments. Returns how many there was room for. */
+static unsigned int qcud_seg_add_pages(struct qcu_seg *segs, unsigned int *nr, unsigned int max,
+				       const struct qcud_chunk *chunk, unsigned int page,
+				       unsigned int pages)
+{
+	unsigned int i;
+
+	if (chunk->runs == 1)
+		return qcud_seg_add(segs, nr, max, page_to_phys(chunk->pages[page]),
+				    (u64)pages << PAGE_SHIFT)
+			       ? pages
+			       : 0;
+	for (i = 0; i < pages; i++)
+		if (!qcud_seg_add(segs, nr, max, page_to_phys(chunk->pages[page + i]), PAGE_SIZE))
+			break;
+	return i;
+}
+
+/* Writes the segments of [from, to). Returns where the table was full, or `to`. */
+static u64 qcud_move_segs(struct qcud_group *group, u64 from, u64 to, struct qcu_seg *segs,
+			  unsigned int *nr, unsigned int max)
+{
+	unsigned int want, got = 0;
+
+	mutex_lock(&group->mem.lock);
+	for (want = 0; from < to && got == want; from += (u64)got << PAGE_SHIFT) {
+		unsigned long index = from >> group->mem.shift;
+		u64 start = qcud_chunk_start(group, index);
+		const struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
+
+		want = (min(to, start + (1ULL << group->mem.shift)) - from) >> PAGE_SHIFT;
+		got = qcud_seg_add_pages(segs, nr, max, chunk, (from - start) >> PAGE_SHIFT, want);
+	}
+	mutex_unlock(&group->mem.lock);
+	return from;
+}
+
 /*
  * Moves [from, to) of the group, in pages. All chunks there exist, and stay what they are while the
- * caller holds move_lock. Only the last answers are left to wait for.
+ * caller holds move_lock. Only the last answers are left to wait for. What cannot be moved up is
+ * taken back.
  */
 static void qcud_move(struct qcud_moves *mv, struct qcud_group *group, u64 from, u64 to)
 {
-	while (from < to && !mv->error) {
+	while (from < to) {
 		unsigned int nr = 0, max = min_t(u64, (to - from) >> PAGE_SHIFT, QCU_SEGS_MAX);
 		struct qcud_request *req;
 		struct qcu_seg *segs;
-		u64 at = from;
+		u64 end;
 
 		if (mv->nr == QCUD_MOVES)
 			qcud_moves_wait(mv);
 		if (mv->error)
-			return;
+			break;
 		req = qcud_move_new(group, mv->flags, &max, &segs);
 		if (!req) {
 			mv->error = -ENOMEM;
-			return;
+			break;
 		}
-		mutex_lock(&group->mem.lock);
-		while (at < to) {
-			unsigned long index = at >> group->mem.shift;
-			struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
-			u64 page = (at - qcud_chunk_start(group, index)) >> PAGE_SHIFT;
-
-			if (!qcud_seg_add(segs, &nr, max, page_to_phys(chunk->pages[page]),
-					  PAGE_SIZE))
-				break;
-			at += PAGE_SIZE;
-		}
-		mutex_unlock(&group->mem.lock);
+		end = qcud_move_segs(group, from, to, segs, &nr, max);
 		req->cmd.managed_move.va = group->at + from;
-		req->cmd.managed_move.len = at - from;
+		req->cmd.managed_move.len = end - from;
 		mv->error = qcud_move_send(mv, req, segs, nr);
-		from = at;
+		if (mv->error)
+			break;
+		from = end;
 	}
+	if (from < to && !(mv->flags & QCU_MOVE_DOWN))
+		qcud_group_take_back(group, from, to);
 }
 
 /* ---- up ---- */
 
-#define QCUD_SPANS 64
+/* Between two spans of a chunk lies a block that does not move. */
+#define QCUD_CHUNK_SPANS ((1 << QCUD_BLOCKS_SHIFT) / 2)
+#define QCUD_SPANS	 (4 * QCUD_CHUNK_SPANS)
+
+struct qcud_spans {
+	unsigned int nr;
+	struct qcud_span at[QCUD_SPANS];
+};
+
+static void qcud_spans_add(struct qcud_spans *spans, struct qcud_span *span)
+{
+	if (!span->to)
+		return;
+	if (spans->nr && spans->at[spans->nr - 1].to == span->from)
+		spans->at[spans->nr - 1].to = span->to;
+	else
+		spans->at[spans->nr++] = *span;
+	span->to = 0;
+}
 
 /*
- * Which pages of a chunk have been written since it was last moved? Forgets that. The chunk has
- * been taken out of page tables. What lies between two written pages counts as written, too.
+ * Adds what has been written in a chunk since it was last moved, and forgets that. The chunk has
+ * been taken out of page tables. What lies between two written pages counts as written, too, unless
+ * a whole block lies there.
  */
-static struct qcud_span qcud_chunk_written(struct qcud_group *group, unsigned long index,
-					   struct qcud_chunk *chunk)
+static void qcud_chunk_written(struct qcud_group *group, unsigned long index,
+			       struct qcud_chunk *chunk, struct qcud_spans *spans)
 {
-	u64 start = qcud_chunk_start(group, index);
+	u64 start = qcud_chunk_start(group, index), block = qcud_block_bytes(group);
+	unsigned int i, each = block >> PAGE_SHIFT;
 	struct qcud_span span = {};
-	unsigned int i;
 
 	for (i = 0; i < chunk->nr && start + ((u64)i << PAGE_SHIFT) < group->bytes; i++) {
 		u64 at = start + ((u64)i << PAGE_SHIFT);
 
+		if (i % each == 0) {
+			bool here = chunk->here >> (i / each) & 1;
+
+			if (!here || span.to + block <= at)
+				qcud_spans_add(spans, &span);
+			if (!here) {
+				i += each - 1;
+				continue;
+			}
+		}
 		if (!PageDirty(chunk->pages[i]))
 			continue;
 		ClearPageDirty(chunk->pages[i]);
@@ -189,96 +317,71 @@ static struct qcud_span qcud_chunk_written(struct qcud_group *group, unsigned lo
 			span.from = at;
 		span.to = at + PAGE_SIZE;
 	}
-	return span;
+	qcud_spans_add(spans, &span);
 }
 
 /*
- * Gives chunks from *index on to the GPU, as long as there is room for what must be moved. Returns
- * how many spans must be moved. *index is ULONG_MAX when all chunks have been looked at.
+ * Gives a batch of chunks from *index on to the GPU. *index is ULONG_MAX when all chunks have been
+ * looked at.
  */
-static unsigned int qcud_group_give(struct qcud_group *group, unsigned long *index,
-				    struct qcud_span *spans)
+static void qcud_group_give(struct qcud_group *group, unsigned long *index,
+			    struct qcud_spans *spans)
 {
-	struct address_space *mapping = group->session->memory->f_mapping;
 	struct qcud_chunk *chunk;
-	unsigned int nr = 0;
-	unsigned long i;
+	unsigned long last;
+	u64 from;
 
 	lockdep_assert_held(&group->mem.lock);
 
 	group->given = true;
-	if (!xa_marked(&group->mem.xa, QCUD_HERE)) {
+	group->ahead = 0;
+	chunk = xa_find(&group->mem.xa, index, ULONG_MAX, QCUD_HERE);
+	if (!chunk) {
 		*index = ULONG_MAX;
-		return 0;
+		return;
 	}
-	unmap_mapping_range(mapping, group->mem.start, group->mem.end - group->mem.start, 1);
-	xa_for_each_marked(&group->mem.xa, i, chunk, QCUD_HERE)
-	{
-		struct qcud_span span;
-
-		if (nr == QCUD_SPANS) {
-			*index = i;
-			return nr;
-		}
-		span = qcud_chunk_written(group, i, chunk);
-		xa_clear_mark(&group->mem.xa, i, QCUD_HERE);
-		qcud_chunk_count(group, chunk, true);
-		if (!span.to)
-			continue;
-		if (nr && spans[nr - 1].to == span.from)
-			spans[nr - 1].to = span.to;
-		else
-			spans[nr++] = span;
+	last = *index + max_t(unsigned long, QCUD_BATCH_BYTES >> group->mem.shift, 1) - 1;
+	from = group->mem.start + qcud_chunk_start(group, *index);
+	unmap_mapping_range(group->session->memory->f_mapping, from,
+			    min_t(u64, group->mem.end,
+				  group->mem.start + qcud_chunk_start(group, last + 1)) -
+				    from,
+			    1);
+	while (chunk && spans->nr + QCUD_CHUNK_SPANS <= QCUD_SPANS) {
+		qcud_chunk_written(group, *index, chunk, spans);
+		chunk->here = 0;
+		xa_clear_mark(&group->mem.xa, *index, QCUD_HERE);
+		qcud_chunk_count(group, chunk, chunk->nr);
+		chunk = xa_find_after(&group->mem.xa, index, last, QCUD_HERE);
 	}
-	*index = ULONG_MAX;
-	return nr;
-}
-
-/* The chunks could not be moved up: they are here again, and written. */
-static void qcud_group_take_back(struct qcud_group *group, const struct qcud_span *spans,
-				 unsigned int nr)
-{
-	unsigned int i;
-	u64 at;
-
-	mutex_lock(&group->mem.lock);
-	for (i = 0; i < nr; i++) {
-		for (at = spans[i].from; at < spans[i].to; at += PAGE_SIZE) {
-			unsigned long index = at >> group->mem.shift;
-			struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
-			u64 page = (at - qcud_chunk_start(group, index)) >> PAGE_SHIFT;
-
-			SetPageDirty(chunk->pages[page]);
-			xa_set_mark(&group->mem.xa, index, QCUD_HERE);
-		}
-	}
-	mutex_unlock(&group->mem.lock);
-	WRITE_ONCE(group->session->here, true);
+	if (!chunk)
+		*index = last + 1;
 }
 
 /* Gives all of the group to the GPU. Returns 0, -errno or a cudaError_t. */
 static int qcud_group_up(struct qcud_group *group)
 {
 	struct qcud_moves mv = {.session = group->session};
+	struct qcud_spans *spans = kmalloc(sizeof(*spans), GFP_KERNEL);
 	unsigned long index = 0;
-	struct qcud_span *spans;
-	unsigned int nr, i;
+	unsigned int i;
 
-	spans = kmalloc_array(QCUD_SPANS, sizeof(*spans), GFP_KERNEL);
 	if (!spans)
 		return -ENOMEM;
 	while (index != ULONG_MAX && !mv.error) {
+		spans->nr = 0;
 		mutex_lock(&group->mem.lock);
-		nr = group->freed || !group->moves ? 0 : qcud_group_give(group, &index, spans);
 		if (group->freed || !group->moves)
 			index = ULONG_MAX;
+		else
+			qcud_group_give(group, &index, spans);
 		mutex_unlock(&group->mem.lock);
-		for (i = 0; i < nr; i++)
-			qcud_move(&mv, group, spans[i].from, spans[i].to);
-		qcud_moves_wait(&mv);
-		if (mv.error)
-			qcud_group_take_back(group, spans, nr);
+		for (i = 0; i < spans->nr; i++)
+			qcud_move(&mv, group, spans->at[i].from, spans->at[i].to);
+		if (spans->nr)
+			qcud_queue_kick(group->session->queue);
 	}
+	qcud_moves_wait(&mv);
 	kfree(spans);
 	return mv.error;
 }
@@ -324,83 +427,102 @@ static bool qcud_session_over(struct qcud_session *session)
 	return over;
 }
 
-bool qcud_managed_here(struct qcud_group *group, unsigned long index)
+/* Can the process use this part without a move? */
+bool qcud_managed_here(struct qcud_group *group, u64 at)
 {
-	struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
+	struct qcud_chunk *chunk = xa_load(&group->mem.xa, at >> group->mem.shift);
 
 	lockdep_assert_held(&group->mem.lock);
 
+	/* Nothing behind the end moves. */
+	if (at >= round_up(group->bytes, qcud_block_bytes(group)))
+		return true;
 	if (!chunk)
-		return !group->given || index > qcud_last_chunk(group);
-	return xa_get_mark(&group->mem.xa, index, QCUD_HERE);
-}
-
-/* The process has touched the chunk, which was here or did not exist. */
-void qcud_managed_touched(struct qcud_group *group, unsigned long index)
-{
-	lockdep_assert_held(&group->mem.lock);
-
-	xa_set_mark(&group->mem.xa, index, QCUD_HERE);
-	WRITE_ONCE(group->session->here, true);
+		return !group->given;
+	return chunk->here & qcud_block_bits(group, at, at + 1);
 }
 
 /*
- * Makes the chunks from `first` on ready for a move down: they exist, and belong to no child. Stops
- * before a chunk that is here, and if there is no memory for more. *end is where it stopped.
+ * The process has touched this part of a chunk. Returns what can be put into page tables with it:
+ * the blocks from there on that are here.
  */
-static int qcud_group_prepare(struct qcud_group *group, unsigned long first, unsigned long last,
-			      unsigned long *end)
+struct qcud_span qcud_managed_touched(struct qcud_group *group, struct qcud_chunk *chunk, u64 at)
 {
-	struct qcud_chunk *chunk = NULL;
-	unsigned long i;
+	unsigned long index = at >> group->mem.shift;
+	u64 start = qcud_chunk_start(group, index), block = qcud_block_bytes(group);
+	struct qcud_span part = {.from = round_down(at, block)};
 
-	for (i = first; i <= last; i++) {
-		mutex_lock(&group->mem.lock);
-		if (group->freed || !group->moves || qcud_managed_here(group, i)) {
-			mutex_unlock(&group->mem.lock);
-			break;
-		}
-		chunk = qcud_group_chunk(group, i, i == first ? QCUD_USE_FAULT : QCUD_USE_WRITE);
-		mutex_unlock(&group->mem.lock);
-		if (IS_ERR(chunk))
+	lockdep_assert_held(&group->mem.lock);
+
+	if (!group->given)
+		chunk->here = U64_MAX;
+	part.to = part.from + block;
+	while (part.to < start + (1ULL << group->mem.shift) && qcud_managed_here(group, part.to))
+		part.to += block;
+	part.to = min(part.to, start + ((u64)chunk->nr << PAGE_SHIFT));
+	xa_set_mark(&group->mem.xa, index, QCUD_HERE);
+	WRITE_ONCE(group->session->here, true);
+	return part;
+}
+
+/* From `from` on, how much of the chunk there is not here? Makes the chunk. 0: nothing. */
+static int qcud_chunk_prepare(struct qcud_group *group, u64 from, u64 to, enum qcud_use use,
+			      u64 *end)
+{
+	unsigned long index = from >> group->mem.shift;
+	struct qcud_chunk *chunk = NULL;
+
+	to = min(to, qcud_chunk_start(group, index + 1));
+	*end = from;
+	mutex_lock(&group->mem.lock);
+	while (!group->freed && group->moves && *end < to && !qcud_managed_here(group, *end))
+		*end += qcud_block_bytes(group);
+	*end = min(*end, to);
+	if (*end > from)
+		chunk = qcud_group_chunk(group, index, use);
+	mutex_unlock(&group->mem.lock);
+	if (!IS_ERR(chunk))
+		return 0;
+	*end = from;
+	return PTR_ERR(chunk);
+}
+
+/*
+ * Makes the chunks of [from, to) ready for a move down: they exist, and belong to no child. Stops
+ * before a block that is here, and if there is no memory for more. *end is where it stopped.
+ */
+static int qcud_group_prepare(struct qcud_group *group, u64 from, u64 to, u64 *end)
+{
+	int ret = qcud_chunk_prepare(group, from, to, QCUD_USE_FAULT, end);
+
+	while (!ret && *end > from && *end < to && !(*end & ((1ULL << group->mem.shift) - 1))) {
+		u64 at = *end;
+
+		if (qcud_chunk_prepare(group, at, to, QCUD_USE_WRITE, end) || *end == at)
 			break;
 		cond_resched();
 	}
-	*end = i;
-	return i == first && IS_ERR(chunk) ? PTR_ERR(chunk) : 0;
-}
-
-/* The moves of [first, end) have ended. */
-static void qcud_group_arrived(struct qcud_group *group, unsigned long first, unsigned long end)
-{
-	unsigned long i;
-
-	mutex_lock(&group->mem.lock);
-	for (i = first; i < end && !group->freed; i++)
-		xa_set_mark(&group->mem.xa, i, QCUD_HERE);
-	mutex_unlock(&group->mem.lock);
+	return ret;
 }
 
 /*
- * Brings the chunks from `first` on to the process, up to `last` or to a chunk that is here. *end
- * is where that ended. The caller holds move_lock and a use of the group.
+ * Brings [from, to) to the process, or its beginning up to a block that is here. *end is where that
+ * ended. The caller holds move_lock and a use of the group.
  */
-static int qcud_group_down(struct qcud_group *group, unsigned long first, unsigned long last,
-			   unsigned long *end)
+static int qcud_group_down(struct qcud_group *group, u64 from, u64 to, u64 *end)
 {
 	struct qcud_session *session = group->session;
 	struct qcud_moves mv = {.session = session, .flags = QCU_MOVE_DOWN};
-	int ret = qcud_group_prepare(group, first, last, end);
+	int ret = qcud_group_prepare(group, from, to, end);
 
-	if (ret || *end == first)
+	if (ret || *end == from)
 		return ret;
 	if (qcud_session_over(session)) {
 		mv.error = -ESHUTDOWN;
 	} else {
 		down_write(&session->launching);
 		WRITE_ONCE(session->here, true);
-		qcud_move(&mv, group, qcud_chunk_start(group, first),
-			  min_t(u64, qcud_chunk_start(group, *end), group->bytes));
+		qcud_move(&mv, group, from, *end);
 		up_write(&session->launching);
 		qcud_moves_wait(&mv);
 	}
@@ -410,42 +532,68 @@ static int qcud_group_down(struct qcud_group *group, unsigned long first, unsign
 		pr_warn_ratelimited(
 			"qcuda: process %d: what the GPU has written at %#lx is lost: %d\n",
 			task_tgid_nr(current), group->mem.start, mv.error);
-	qcud_group_arrived(group, first, *end);
+	mutex_lock(&group->mem.lock);
+	if (!group->freed)
+		qcud_group_mark(group, from, *end);
+	mutex_unlock(&group->mem.lock);
 	return 0;
 }
 
 /* Brings all of the group to the process. */
 static int qcud_group_down_all(struct qcud_group *group)
 {
-	unsigned long i = 0, end, last = qcud_last_chunk(group);
+	u64 at = 0, end;
 	int ret = 0;
 
-	while (i <= last && !ret) {
-		ret = qcud_group_down(group, i, last, &end);
-		i = max(end, i + 1);
+	while (at < group->bytes && !ret) {
+		ret = qcud_group_down(group, at, group->bytes, &end);
+		at = max(end, at + qcud_block_bytes(group));
 		if (fatal_signal_pending(current))
 			ret = -EINTR;
 	}
 	return ret;
 }
 
-/*
- * The chunk that a fault wants. Faults that run through the group bring more and more at once: the
- * next one is at the end of what the last one brought.
- */
-static int qcud_group_bring(struct qcud_group *group, unsigned long index)
+/* A run of faults begins at `from`: how much did one bring that began there? Notes the last one. */
+static u64 qcud_run_begin(struct qcud_group *group, u64 from)
 {
-	unsigned long most = max_t(unsigned long, QCUD_AHEAD_BYTES >> group->mem.shift, 1);
-	unsigned long end;
+	struct qcud_span last = group->run;
+	u64 again = 0;
+	unsigned int i;
+
+	for (i = 0; i < QCUD_RUNS; i++)
+		if (group->runs[i].from == last.from)
+			break;
+	if (i == QCUD_RUNS)
+		i = group->nr_runs++ % QCUD_RUNS;
+	group->runs[i] = last;
+	for (i = 0; i < QCUD_RUNS; i++)
+		if (group->runs[i].from == from)
+			again = group->runs[i].to - from;
+	group->run = (struct qcud_span){from, from};
+	return clamp_t(u64, again, QCUD_FIRST_BYTES, QCUD_AGAIN_BYTES);
+}
+
+/*
+ * The blocks that a fault wants. Faults that run through the group bring more and more at once: the
+ * next one is at the end of what the last one brought. A run ends at a block that is here, and when
+ * the GPU gets the group.
+ */
+static int qcud_group_bring(struct qcud_group *group, u64 at)
+{
+	u64 block = qcud_block_bytes(group), to, end;
 	int ret;
 
-	if (index == group->next && index)
-		group->ahead = min(2 * group->ahead, most);
+	at = round_down(at, block);
+	if (group->ahead && at == group->run.to)
+		group->ahead = min_t(u64, 4 * group->ahead, QCUD_AHEAD_BYTES);
 	else
-		group->ahead = 1;
-	ret = qcud_group_down(group, index, min(index + group->ahead - 1, qcud_last_chunk(group)),
-			      &end);
-	group->next = end;
+		group->ahead = qcud_run_begin(group, at);
+	to = min(at + max(group->ahead, block), group->bytes);
+	ret = qcud_group_down(group, at, to, &end);
+	group->run.to = end;
+	if (end < to)
+		group->ahead = 0;
 	return ret;
 }
 
@@ -462,7 +610,7 @@ static bool qcud_group_use(struct qcud_group *group)
 	return use;
 }
 
-static int qcud_managed_bring(struct qcud_group *group, unsigned long index)
+static int qcud_managed_bring(struct qcud_group *group, u64 at)
 {
 	struct qcud_session *session = group->session;
 	int ret;
@@ -471,7 +619,7 @@ static int qcud_managed_bring(struct qcud_group *group, unsigned long index)
 		return -EFAULT;
 	ret = mutex_lock_killable(&session->move_lock);
 	if (!ret) {
-		ret = qcud_group_bring(group, index);
+		ret = qcud_group_bring(group, at);
 		mutex_unlock(&session->move_lock);
 	}
 	qcud_group_unuse(group);
@@ -479,12 +627,12 @@ static int qcud_managed_bring(struct qcud_group *group, unsigned long index)
 }
 
 /*
- * A page fault in a chunk that is not here. Returns 0 if it may be here now, and else what the
+ * A page fault in a block that is not here. Returns 0 if it may be here now, and else what the
  * fault handler returns. At the first try the fault gives mmap_lock up; errors then show at the
  * second try. (A mapping without the operation map_pages never faults under the lock of its VMA
  * alone.)
  */
-vm_fault_t qcud_managed_fault(struct vm_fault *vmf, struct qcud_group *group, unsigned long index)
+vm_fault_t qcud_managed_fault(struct vm_fault *vmf, struct qcud_group *group, u64 at)
 {
 	bool let_go = vmf->flags & FAULT_FLAG_ALLOW_RETRY && !(vmf->flags & FAULT_FLAG_TRIED);
 	int ret;
@@ -494,11 +642,11 @@ vm_fault_t qcud_managed_fault(struct vm_fault *vmf, struct qcud_group *group, un
 	if (let_go) {
 		kref_get(&group->refs);
 		mmap_read_unlock(vmf->vma->vm_mm);
-		qcud_managed_bring(group, index);
+		qcud_managed_bring(group, at);
 		qcud_group_put(group);
 		return VM_FAULT_RETRY;
 	}
-	ret = qcud_managed_bring(group, index);
+	ret = qcud_managed_bring(group, at);
 	if (!ret)
 		return 0;
 	/* A thread that is being killed does not get to use what this returns. */

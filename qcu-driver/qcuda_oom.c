@@ -82,18 +82,18 @@ void qcud_mm_settle(struct mm_struct *mm)
 #endif
 }
 
-/* From now on the driver counts the chunk's pages (`here`), or the page tables do (not `here`). */
-void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, bool here)
+/* From now on the driver counts so many of the chunk's pages. Page tables count the others. */
+void qcud_chunk_count(struct qcud_group *group, struct qcud_chunk *chunk, unsigned int pages)
 {
-	long pages = here ? chunk->nr : -(long)chunk->nr;
+	long more = (long)pages - (long)chunk->counted;
 
 	lockdep_assert_held(&group->mem.lock);
 
-	if (chunk->counted == here)
+	if (!more)
 		return;
-	chunk->counted = here;
-	group->counted += pages;
-	qcud_mm_count(group->mm, pages);
+	chunk->counted = pages;
+	group->counted += more;
+	qcud_mm_count(group->mm, more);
 }
 
 /* The group is in no page tables any more: the driver counts all of it. */
@@ -104,7 +104,7 @@ void qcud_group_count(struct qcud_group *group)
 
 	mutex_lock(&group->mem.lock);
 	xa_for_each(&group->mem.xa, index, chunk)
-		qcud_chunk_count(group, chunk, true);
+		qcud_chunk_count(group, chunk, chunk->nr);
 	mutex_unlock(&group->mem.lock);
 }
 

@@ -96,7 +96,7 @@ struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long inde
 		if (!IS_ERR(chunk)) {
 			group->nr_chunks++;
 			group->nr_pages += chunk->nr;
-			qcud_chunk_count(group, chunk, true);
+			qcud_chunk_count(group, chunk, chunk->nr);
 		}
 	} else if (use != QCUD_USE_READ) {
 		chunk = qcud_chunk_unshare(&group->mem, index, chunk, true);
@@ -172,14 +172,15 @@ void qcud_group_free(struct qcud_group *group)
 static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
 {
 	struct qcud_group *group = vmf->vma->vm_private_data;
+	u64 at = ((u64)vmf->pgoff << PAGE_SHIFT) - group->mem.start;
 	unsigned long index = qcud_chunk_index(&group->mem, vmf->pgoff);
 	struct qcud_chunk *chunk;
 	vm_fault_t ret;
 
 	mutex_lock(&group->mem.lock);
-	while (group->moves && !qcud_managed_here(group, index)) {
+	while (group->moves && !qcud_managed_here(group, at)) {
 		mutex_unlock(&group->mem.lock);
-		ret = qcud_managed_fault(vmf, group, index);
+		ret = qcud_managed_fault(vmf, group, at);
 		if (ret)
 			return ret;
 		mutex_lock(&group->mem.lock);
@@ -187,11 +188,16 @@ static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
 	chunk = qcud_group_chunk(group, index, QCUD_USE_FAULT);
 	if (IS_ERR(chunk)) {
 		ret = PTR_ERR(chunk) == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	} else if (group->moves) {
+		struct qcud_span part = qcud_managed_touched(group, chunk, at);
+
+		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk, &part);
+		qcud_chunk_count(group, chunk,
+				 chunk->counted - min_t(u64, chunk->counted,
+							(part.to - part.from) >> PAGE_SHIFT));
 	} else {
-		if (group->moves)
-			qcud_managed_touched(group, index);
-		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk);
-		qcud_chunk_count(group, chunk, false);
+		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk, NULL);
+		qcud_chunk_count(group, chunk, 0);
 	}
 	mutex_unlock(&group->mem.lock);
 	return ret;

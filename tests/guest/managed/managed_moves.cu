@@ -93,6 +93,24 @@ static void scattered(void)
 	CHECK(cudaFree(p));
 }
 
+/* CPU and GPU take turns on a hundredth of the memory; little more than that has to move. */
+static void part(void)
+{
+	const size_t at = N / 3, n = N / 100;
+	int *p = make();
+
+	on_gpu(p, N, 1);
+	for (int turn = 0; turn < 20; turn++) {
+		for (size_t i = at; i < at + n; i++)
+			p[i]++;
+		on_gpu(p + at, n, 1);
+		CHECK(cudaDeviceSynchronize());
+		REQUIRE(p[at + n - 1] == 3 + 2 * turn && p[at] == 3 + 2 * turn, "%d %d", p[at],
+			p[at + n - 1]);
+	}
+	CHECK(cudaFree(p));
+}
+
 /* First touched by the GPU; then read from the end to the beginning. */
 static void zeros_and_backwards(void)
 {
@@ -440,6 +458,7 @@ static const struct {
 } cases[] = {
 	{"in_turn", in_turn},
 	{"scattered", scattered},
+	{"part", part},
 	{"zeros_and_backwards", zeros_and_backwards},
 	{"copies", copies},
 	{"host_function", host_function},

@@ -26,6 +26,10 @@ for case in in_turn scattered zeros_and_backwards copies host_function graph sys
 	begin "$case/moved"
 	[ $down -gt 0 ] && pass || fail "nothing has moved down"
 done
+# 20 turns of a hundredth. A chunk for each of them would be 80 MiB.
+moved part 0 managed_moves part
+begin part/moved
+[ $((up + down)) -lt $((40 << 20)) ] && pass || fail "$up bytes up, $down down"
 moved in_place 0 env QCU_MANAGED=inplace managed_moves
 begin in_place/moved
 [ $((up + down)) -eq 0 ] && pass || fail "$up bytes up, $down down"
