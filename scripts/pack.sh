@@ -73,6 +73,38 @@ pack_libraries() {
 		-e 's|^\t(/[^ ]*/([^ /]+)) \(0x[0-9a-f]+\)$|\2 \1|p')
 }
 
+# find_library NAME: prints the path of a library that a program would load by its name here.
+find_library() {
+	local dir dirs=()
+	IFS=: read -r -a dirs <<<"${LD_LIBRARY_PATH:-}"
+	for dir in "${dirs[@]}" "${CUDA_HOME:-/usr/local/cuda}/lib64"; do
+		[ ! -e "$dir/$1" ] || {
+			absolute "$dir/$1"
+			return
+		}
+	done
+	sbin ldconfig -p 2>/dev/null | sed -n "s|^\t$1 .* => ||p" | sed -n 1p || true
+}
+
+# pack_compiler FILE: if the program names NVRTC, which compiles while the program runs, packs it with
+# its second part. Both are loaded by their names, so ldd does not see them.
+pack_compiler() {
+	local name path f
+	while read -r name; do
+		path=$(find_library "$name")
+		[ -n "$path" ] || {
+			note "$1 asks for $name, which this machine does not have: it cannot compile in the guest"
+			continue
+		}
+		for f in "$path" "${path%/*}"/libnvrtc-builtins.so.*; do
+			[[ $f =~ libnvrtc(-builtins\.so\.[0-9]+\.[0-9]+|\.so\.[0-9]+)$ ]] || continue
+			pack_file "$f" "$f"
+			pack_link "$f" "$lib_dir/${f##*/}"
+			to_link+=("$f")
+		done
+	done < <(grep -a -o 'libnvrtc\.so\.[0-9][0-9]*' "$1" | sort -u)
+}
+
 # pack_program FILE GUEST_PATH: packs a program. If it is a script, packs its interpreter too.
 pack_program() {
 	local line interpreter
@@ -91,6 +123,7 @@ pack_program() {
 		esac
 	else
 		to_link+=("$1")
+		pack_compiler "$1"
 	fi
 }
 

@@ -317,9 +317,12 @@ plain /bin/sh -c 'cat; echo end; exit 8' <&- >&- 2>&-
 expect '' 'exit code without any of them' $? 8
 case_done output-that-fails
 
-plain --qemu-arg -no-such-option /bin/true >out 2>err
+# The program names a compiler that is not here, which is said before.
+{ cat /bin/true && printf 'libnvrtc.so.77\0'; } >asks && chmod 755 asks
+plain --qemu-arg -no-such-option ./asks >out 2>err
 expect '' 'exit code' $? 125
 grep -q '^qcu: QEMU has ended' err || expect '' 'error' "$(cat err)" 'QEMU has ended'
+grep -q '^qcu: ./asks asks for libnvrtc.so.77, which this' err || expect '' 'error' "$(cat err)" 'asks for libnvrtc.so.77'
 case_done qemu-fails
 
 plain /bin/sh -c 'echo c >/proc/sysrq-trigger' >out 2>err
