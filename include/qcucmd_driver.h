@@ -136,4 +136,34 @@ struct qcu_phys_import {
 	__u64 size; /* out */
 };
 
+/*
+ * Makes a tensor map: the description of a tensor in memory of which kernels copy tiles. Nothing is
+ * looked up or kept; the map is the device's own form of the message, and is left for RESULT_READ
+ * (QCU_RESULT_DATA). The numbers are those of CUDA's enumerations.
+ */
+#define QCU_TENSOR_TILED       0u
+#define QCU_TENSOR_IM2COL      1u
+#define QCU_TENSOR_IM2COL_WIDE 2u
+#define QCU_TENSOR_MOVE	       3u /* a map with another address */
+#define QCU_TENSOR_DIMS	       5u
+#define QCU_TENSOR_MAP_BYTES   128u
+struct qcu_tensor_msg {
+	__u32 what; /* QCU_TENSOR_* */
+	__u32 type, rank;
+	__u32 interleave, swizzle, promotion, fill;
+	__u32 mode;		/* of IM2COL_WIDE */
+	__u32 channels, pixels; /* of both IM2COL */
+	__s32 lower[3], upper[3];
+	__u64 addr;
+	__u64 dim[QCU_TENSOR_DIMS];
+	__u64 stride[QCU_TENSOR_DIMS]; /* in bytes; that of the first is not there */
+	__u32 box[QCU_TENSOR_DIMS];    /* of TILED */
+	__u32 step[QCU_TENSOR_DIMS];
+	__u8 map[QCU_TENSOR_MAP_BYTES]; /* for MOVE */
+};
+QCU_ASSERT(sizeof(struct qcu_tensor_msg) == 320, "tensor message");
+struct qcu_tensor_map {
+	struct qcu_buf buf; /* message: struct qcu_tensor_msg */
+};
+
 #endif

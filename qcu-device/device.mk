@@ -10,7 +10,7 @@ MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.c copy.c devices.c graph_read.c graphs.c hostcalls.c ipc.c \
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
 	watch.c)
-MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c values.c virtual.c)
+MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd

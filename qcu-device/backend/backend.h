@@ -347,6 +347,10 @@ struct be_ops {
 	int (*stream_wait_event)(struct be *be, struct be_stream *s, struct be_event *e,
 				 uint32_t flags);
 
+	/* Only t->what and t->rank have been checked. map: QCU_TENSOR_MAP_BYTES. */
+	int (*tensor_map)(struct be *be, unsigned int dev, const struct qcu_tensor_msg *t,
+			  void *map);
+
 	/* Memory and flags have been checked. */
 	int (*stream_value)(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
 	/*

@@ -274,6 +274,7 @@ static const struct be_ops be_cuda = {
 	.stream_attr_set = cu_stream_attr_set,
 	.stream_attr_get = cu_stream_attr_get,
 	.stream_attr_copy = cu_stream_attr_copy,
+	.tensor_map = cu_tensor_map,
 	.stream_value = cu_stream_value,
 	.host_func = cu_host_func,
 	.mem_export = cu_mem_export,

@@ -343,6 +343,9 @@ int cu_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const
 		     size_t *len);
 int cu_link_destroy(struct be *be, struct be_link *l);
 
+/* be_cuda_tensor.c */
+int cu_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map);
+
 /* be_cuda_value.c */
 int cu_stream_value(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
 

@@ -260,6 +260,7 @@ const struct be_ops be_soft = {
 	.stream_attr_set = soft_stream_attr_set,
 	.stream_attr_get = soft_stream_attr_get,
 	.stream_attr_copy = soft_stream_attr_copy,
+	.tensor_map = soft_tensor_map,
 	.stream_value = soft_stream_value,
 	.values_end = soft_values_end,
 	.host_func = soft_host_func,

@@ -594,6 +594,8 @@ int soft_graph_destroy(struct be *be, struct be_graph *g);
 int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		   struct be_stream *s);
 
+int soft_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map);
+
 /* ---- value.c ---- */
 
 int soft_stream_value(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Texture and surface objects of the software GPU: descriptions of how the PTX machine reads an
- * image. The number of an object has the slot in its low 16 bits. A counter above them makes the
- * number of each new object different, so that a kernel with an old number finds nothing.
+ * image. Also tensor maps, which no kernel here can use, but which a program may make. The number
+ * of an object has the slot in its low 16 bits. A counter above them makes the number of each new
+ * object different, so that a kernel with an old number finds nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -286,4 +287,124 @@ int soft_surface_destroy(struct be *be, unsigned int dev, uint64_t object)
 {
 	(void)dev;
 	return destroy(be, object, true);
+}
+
+/* ---- tensor maps ---- */
+
+#define TENSOR_MAGIC 0x70616d726f736e74ull
+#define ROW_ALIGN    16u
+#define STEP_MAX     8u
+#define BOX_MAX	     256u
+#define CHANNELS_MAX 256u
+#define PIXELS_MAX   1024u
+
+enum { NOT_INTERLEAVED, INTERLEAVED_16, INTERLEAVED_32 };
+enum { NOT_SWIZZLED, SWIZZLED_32, SWIZZLED_64, SWIZZLED_128, SWIZZLES = 7 };
+
+/* What a map of the software GPU has in it. */
+struct tensor {
+	uint64_t magic;
+	uint64_t addr;
+	uint64_t dim[QCU_TENSOR_DIMS];
+	uint32_t stride[QCU_TENSOR_DIMS]; /* in units of ROW_ALIGN */
+	uint16_t box[QCU_TENSOR_DIMS];
+	uint8_t step[QCU_TENSOR_DIMS];
+	uint8_t what, type, rank, interleave, swizzle;
+};
+_Static_assert(sizeof(struct tensor) <= QCU_TENSOR_MAP_BYTES, "a tensor map");
+
+/* Bytes of an element by CUtensorMapDataType; 0: elements of 4 and 6 bits. */
+static const uint8_t tensor_bytes[16] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 0, 0, 0};
+
+static bool good_address(const struct qcu_tensor_msg *t)
+{
+	uint32_t align = t->interleave == INTERLEAVED_32 ? 32 : ROW_ALIGN;
+
+	return t->addr && t->addr % align == 0;
+}
+
+static bool good_sides(const struct qcu_tensor_msg *t)
+{
+	uint32_t align = t->interleave == INTERLEAVED_32 ? 32 : ROW_ALIGN;
+	uint32_t i;
+
+	for (i = 0; i < t->rank; i++) {
+		if (!t->dim[i] || t->dim[i] > 1ull << 32 || !t->step[i] || t->step[i] > STEP_MAX)
+			return false;
+		if (i && (t->stride[i - 1] % align || t->stride[i - 1] >= 1ull << 40))
+			return false;
+	}
+	return true;
+}
+
+static bool good_tile(const struct qcu_tensor_msg *t)
+{
+	uint64_t row = (uint64_t)t->box[0] * tensor_bytes[t->type];
+	uint32_t i;
+
+	for (i = 0; i < t->rank; i++)
+		if (!t->box[i] || t->box[i] > BOX_MAX)
+			return false;
+	if (t->interleave != NOT_INTERLEAVED || !row)
+		return true;
+	return row % ROW_ALIGN == 0 && (t->swizzle == NOT_SWIZZLED || t->swizzle > SWIZZLED_128 ||
+					row <= 16u << t->swizzle);
+}
+
+/* The rules of CUDA's documentation. */
+static bool good_tensor(const struct qcu_tensor_msg *t)
+{
+	bool flat = t->what == QCU_TENSOR_TILED && t->interleave == NOT_INTERLEAVED;
+
+	if (t->type >= sizeof(tensor_bytes) || t->interleave > INTERLEAVED_32 ||
+	    t->swizzle >= SWIZZLES || t->promotion > 3 || t->fill > 1)
+		return false;
+	if (t->rank < (flat ? 1 : 3) || !good_address(t) || !good_sides(t))
+		return false;
+	if (t->interleave == INTERLEAVED_32 && t->swizzle != SWIZZLED_32)
+		return false;
+	if (t->what == QCU_TENSOR_TILED)
+		return good_tile(t);
+	return t->channels && t->channels <= CHANNELS_MAX && t->pixels && t->pixels <= PIXELS_MAX;
+}
+
+static void encode(const struct qcu_tensor_msg *t, struct tensor *map)
+{
+	uint32_t i;
+
+	map->magic = TENSOR_MAGIC;
+	map->addr = t->addr;
+	map->what = (uint8_t)t->what;
+	map->type = (uint8_t)t->type;
+	map->rank = (uint8_t)t->rank;
+	map->interleave = (uint8_t)t->interleave;
+	map->swizzle = (uint8_t)t->swizzle;
+	for (i = 0; i < t->rank; i++) {
+		map->dim[i] = t->dim[i];
+		map->stride[i] = (uint32_t)(t->stride[i] / ROW_ALIGN);
+		map->box[i] = (uint16_t)t->box[i];
+		map->step[i] = (uint8_t)t->step[i];
+	}
+}
+
+int soft_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *to)
+{
+	struct tensor map = {0};
+
+	(void)dev;
+	if (be->sm < 90 || t->what == QCU_TENSOR_IM2COL_WIDE)
+		return QCU_ERR_NotSupported;
+	if (t->what == QCU_TENSOR_MOVE) {
+		memcpy(&map, t->map, sizeof(map));
+		if (map.magic != TENSOR_MAGIC || !t->addr || t->addr % ROW_ALIGN)
+			return QCU_ERR_InvalidValue;
+		map.addr = t->addr;
+	} else if (good_tensor(t)) {
+		encode(t, &map);
+	} else {
+		return QCU_ERR_InvalidValue;
+	}
+	memset(to, 0, QCU_TENSOR_MAP_BYTES);
+	memcpy(to, &map, sizeof(map));
+	return QCU_ERR_Success;
 }

@@ -81,12 +81,14 @@ test_device_board_OBJS := $(B)/qcu-device/host/board.o $(B)/qcu-device/host/boar
 test_device_metrics_OBJS := $(B)/qcu-device/qcu-device
 
 # What the driver API adds.
-UNIT_TESTS += test_device_jit test_device_links test_device_virtual test_device_values
+UNIT_TESTS += test_device_jit test_device_links test_device_virtual test_device_values test_device_tensors
 test_device_jit_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_jit_LIBS := $(SOFT_LIBS)
 test_device_links_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_links_LIBS := $(SOFT_LIBS)
 test_device_virtual_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_virtual_LIBS := $(SOFT_LIBS)
+test_device_tensors_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_tensors_LIBS := $(SOFT_LIBS)
 test_device_values_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_values_LIBS := $(SOFT_LIBS)

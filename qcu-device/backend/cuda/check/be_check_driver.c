@@ -222,10 +222,35 @@ static void check_values(struct check *c)
 	want(CALL(c, stream_destroy, b), 0, "stream_destroy");
 }
 
+static void check_tensor_maps(struct check *c)
+{
+	struct qcu_tensor_msg t = {
+		.what = QCU_TENSOR_TILED,
+		.type = 7, /* float */
+		.rank = 2,
+		.addr = c->scratch,
+		.dim = {16, 8},
+		.stride = {64},
+		.box = {16, 8},
+		.step = {1, 1},
+	};
+	uint8_t map[QCU_TENSOR_MAP_BYTES], moved[sizeof(map)];
+
+	want(CALL(c, tensor_map, 0, &t, map), 0, "a tensor map");
+	t.box[0] = 0;
+	want(CALL(c, tensor_map, 0, &t, map), QCU_ERR_InvalidValue, "a tile of nothing");
+	t.what = QCU_TENSOR_MOVE;
+	t.addr = c->scratch + 64;
+	memcpy(t.map, map, sizeof(map));
+	want(CALL(c, tensor_map, 0, &t, moved), 0, "a map with another address");
+	check(memcmp(map, moved, sizeof(map)) != 0, "it is another map");
+}
+
 void check_driver(struct check *c)
 {
 	check_texts(c);
 	check_links(c);
 	check_virtual(c);
 	check_values(c);
+	check_tensor_maps(c);
 }
