@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# On a machine with a GPU, PyTorch and Triton: runs each program of this folder natively and in a VM, whose root
+# is this machine's, and compares what they print. Where the VM's processor is emulated, importing PyTorch
+# takes two minutes: all VMs run at the same time.
+#
+#	frameworks.sh [OUT]	PYTHON names the interpreter, GPU the backend (cuda)
+#
+# OUT (default: the current folder) gets frameworks.txt and the outputs. Uses the bundle if there is one.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+[ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
+out=$(cd "${1:-.}" && pwd) || exit 2
+python=${PYTHON:-python3}
+limit=${LIMIT:-400}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/share" "$work/cache" "$work/pyc"
+cp "$here"/*.py "$work/share/"
+cd "$work/share" || exit 2
+# What the native runs compile, the VMs find: Python's own code in the share, Triton's kernels only in one
+# of the two VMs that run Triton.
+export PYTHONPYCACHEPREFIX=$work/share/pyc
+failed=0
+
+# native NAME [VARIABLE=VALUE...] PROGRAM [ARG...]
+native() {
+	local name=$1
+	shift
+	env "$@" >"$out/$name.native.out" 2>"$out/$name.native.err" </dev/null
+	echo $? >"$out/$name.native.rc"
+}
+
+# vm NAME [VARIABLE=VALUE...] PROGRAM [ARG...]
+vm() {
+	local name=$1 variables=()
+	shift
+	while [[ $1 == *=* ]]; do
+		variables+=("$1")
+		shift
+	done
+	mkdir "$work/$name"
+	# NVIDIA's other libraries, which PyTorch loads, have a runtime in them that cannot be served here.
+	env TMPDIR="$work/$name" QCU_CACHE="$work/cache" QCU_LOADER=0 "${variables[@]}" "$root/scripts/qcu" run \
+		--gpu "${GPU:-cuda}" --root / --preload --mem 8G --cpus 3 --timeout "$limit" "$@" \
+		>"$out/$name.vm.out" 2>"$out/$name.vm.err" </dev/null
+	echo $? >"$out/$name.vm.rc"
+}
+
+compare() {
+	local name=$1 result=same
+	cmp -s "$out/$name.native.out" "$out/$name.vm.out" || result=DIFFERENT
+	[ "$(cat "$out/$name.native.rc" "$out/$name.vm.rc" | tr '\n' ' ')" = '0 0 ' ] || result=FAILED
+	[ $result = same ] || failed=1
+	echo "$name: $result, $(wc -l <"$out/$name.native.out") steps," \
+		"exit codes $(cat "$out/$name.native.rc") $(cat "$out/$name.vm.rc")"
+	[ $result = same ] || diff "$out/$name.native.out" "$out/$name.vm.out"
+	grep -h -e 'imported' -e 'one launch' "$out/$name.native.err" | sed 's/^/	native /'
+	grep -h -e 'imported' -e 'one launch' -e 'not supported' "$out/$name.vm.err" | sed 's/^/	vm     /'
+}
+
+segments=PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+kernels=TRITON_CACHE_DIR=$work/share/triton
+native triton "$kernels" "$python" triton_steps.py &
+native torch "$python" torch_steps.py
+native segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
+wait
+cp "$out/triton.native.out" "$out/compiled.native.out"
+cp "$out/triton.native.err" "$out/compiled.native.err"
+cp "$out/triton.native.rc" "$out/compiled.native.rc"
+"$root/scripts/build-guest" >/dev/null
+vm torch "$python" torch_steps.py &
+vm segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
+vm compiled "$kernels" "$python" triton_steps.py &
+vm triton TRITON_CACHE_DIR=/tmp/triton "$python" triton_steps.py &
+wait
+for name in torch segments compiled triton; do
+	compare $name
+done >"$out/frameworks.txt" 2>&1
+cat "$out/frameworks.txt"
+exit $failed
