@@ -30,6 +30,13 @@ PARTS :=
 UNIT_TESTS :=
 LOOPBACK_TESTS :=
 
+# What NVIDIA's libraries need to run in a VM.
+CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
+	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
+SHIMS := cublas
+PYTHON := /usr/bin/python3
+SHIM_MAKER = $(PYTHON) scripts/shims/generate $(1) qcu-library/shims/$(2).remarks -I $(dir $(CUDART_INC))
+
 include qcu-device/soft/ptx.mk
 include qcu-device/soft/soft.mk
 include qcu-device/device.mk

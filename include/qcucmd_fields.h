@@ -839,6 +839,23 @@ struct qcu_vm_use_desc {
 };
 QCU_ASSERT(sizeof(struct qcu_vm_use_desc) == 24 + 16 * QCU_VM_USERS, "what the VM uses");
 
+/*
+ * A function of a library, qculib.h. A posted call takes its arguments along. LIB_ASK names the
+ * guest's memory with the arguments, and the answer is written behind them.
+ */
+struct qcu_lib_call {
+	struct qcu_buf buf;
+	__u32 stream;
+	__u16 library;	/* QCU_LIB_* */
+	__u16 function; /* its number in the library's table, or QCU_LIB_OPEN and so on */
+};
+struct qcu_lib_ask {
+	struct qcu_buf buf;
+	__u32 stream;
+	__u16 library;
+	__u16 function;
+};
+
 #include "qcucmd_driver.h"
 #include "qcucmd_graph.h"
 

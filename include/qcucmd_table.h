@@ -153,7 +153,9 @@
 	X(139, PHYS_EXPORT,       phys_export,       USR,  NONE, QCU_UPTO(qcu_phys_export, rsvd),        ALL,   none,   none,  none,   0) \
 	X(140, PHYS_IMPORT,       phys_import,       USR,  NONE, QCU_UPTO(qcu_phys_import, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(141, STREAM_VALUE,      stream_value,      POST, NONE, QCU_UPTO(qcu_stream_value, flags),      ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
-	X(142, TENSOR_MAP,        tensor_map,        USR,  MSG,  QCU_UPTO(qcu_tensor_map, buf),          FREE,  none,   none,  none,   0)
+	X(142, TENSOR_MAP,        tensor_map,        USR,  MSG,  QCU_UPTO(qcu_tensor_map, buf),          FREE,  none,   none,  none,   0) \
+	X(143, LIB_CALL,          lib_call,          POST, MSG,  QCU_UPTO(qcu_lib_call, function),       ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(144, LIB_ASK,           lib_ask,           USR,  OUT,  QCU_UPTO(qcu_lib_ask, function),        ALL,   none,   none,  none,   QCU_WORK | QCU_MEMORY)
 /* clang-format on */
 
 /* Offsets in a record's body of the fields that the table names. */

@@ -12,6 +12,17 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.
 	watch.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
+# The stubs of libraries. Those made by scripts/shims/generate have no file in the tree.
+LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c load.c object.c take.c)
+MIRROR_SRCS += $(LIBS_SRCS)
+LIBS_MADE := $(SHIMS:%=$(B)/qcu-device/libs/%_mirror.o)
+$(B)/qcu-device/libs/%_mirror.c: qcu-library/shims/%.remarks qcu-library/shims/%.syms scripts/shims/generate | deps cudart-header
+	@mkdir -p $(@D)
+	$(call SHIM_MAKER,mirror,$*) >$@
+$(LIBS_MADE): $(B)/%.o: $(B)/%.c
+	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+$(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): | cudart-header
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
 DEVICE_SRCS := $(addprefix qcu-device/host/,birth.c board.c board_print.c jail.c jail_calls.c jail_files.c main.c metrics.c mirror_vq.c plugin.c poll.c \
@@ -20,7 +31,7 @@ DEVICE_SRCS := $(addprefix qcu-device/host/,birth.c board.c board_print.c jail.c
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
 PARTS += $(B)/qcu-device/qcu-device
 
-$(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o)
+$(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o) $(LIBS_MADE)
 	@rm -f $@
 	$(RUN) $(AR) rcs $@ $^
 

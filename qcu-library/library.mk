@@ -3,9 +3,6 @@
 # same files, with a mirror in the program's own process. cudart.syms lists what is exported. A
 # function in that list that no file implements gets a body that says so.
 
-CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
-	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
-
 # From the lowest layer to the highest (tests/check/layers.txt).
 LIBRARY_SRCS := $(addprefix qcu-library/link/,args.c capture.c devices.c env.c errors.c fork.c \
 	handles.c logs.c misc.c print.c progress.c session.c thread.c trace.c)
@@ -16,6 +13,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/memory/,array.c managed.c managed_alloc.
 	memory.c pinned.c slab.c pool.c texture.c)
 LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c occupancy.c symbol.c)
 LIBRARY_SRCS += $(addprefix qcu-library/stream/,event.c hostfunc.c launch.c query.c stream.c)
+LIBRARY_SRCS += $(addprefix qcu-library/libs/,call.c create.c object.c pack.c seen.c)
 LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.c copy.c copy3d.c \
 	memcpy.c peer_copy.c symbol_copy.c)
 LIBRARY_SRCS += $(addprefix qcu-library/graph/,graph.c graph_attr.c graph_capture.c graph_change.c graph_cond.c \
@@ -59,6 +57,7 @@ $(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk $(DRIVER_SYMS)
 	awk 'BEGIN { print "libcudart.so.13 {\nglobal:" } !/^#/ { print "\t" $$1 ";" } \
 		END { print "};" }' $< >$@
 	awk 'BEGIN { print "QCUDA_PRIVATE {\nglobal:" } !/^#/ { print "\tqcul_drv_" $$1 ";" } \
+		BEGIN { print "\tqcul_lib_*;" } \
 		END { print "} libcudart.so.13;" }' $(DRIVER_SYMS) >>$@
 
 $(B)/qcu-library/api/unsupported.o: $(B)/qcu-library/unsupported.inc
@@ -79,3 +78,4 @@ PARTS += $(B)/qcu-library/libcudart.so.13
 include qcu-library/driver_api/libcuda.mk
 include qcu-library/cuda12/cuda12.mk
 include qcu-library/nvml/nvml.mk
+include qcu-library/shims/shims.mk

@@ -7,7 +7,10 @@
 #
 # Files keep their host paths. The loader searches only some folders by itself. A
 # library from another folder also gets a link in one of these folders, so that the
-# guest needs no loader cache. libcudart, libcuda and libnvidia-ml are always ours, never the host's.
+# guest needs no loader cache. Those of `ours` are always ours, never the host's.
+
+# NVIDIA's libraries that we have our own of.
+ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13)
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
@@ -57,7 +60,7 @@ pack_libraries() {
 	local name path
 	while read -r name path; do
 		case $name in
-		libcudart.so* | libcuda.so* | libnvidia-ml.so*)
+		libcudart.so* | libcuda.so* | libnvidia-ml.so* | libcublas.so* | libcublasLt.so*)
 			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue
@@ -250,7 +253,7 @@ pack_for_root() {
 pack_ours() {
 	local dir name from=${library%/*}
 	[ -e "$library" ] || return 0
-	for name in libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1; do
+	for name in "${ours[@]}"; do
 		for dir in "$@"; do
 			[ ! -e "$from/$name" ] || pack_file "$from/$name" "$dir/$name"
 		done

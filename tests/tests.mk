@@ -77,6 +77,11 @@ $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o 
 $(GUEST_OBJECTS)/driver_virtual_share.o: tests/guest/processes/ipc.h
 $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 
+# Programs that use NVIDIA's libraries. At run time they get the shims.
+LIBRARY_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/guest/libs/*.cu))))
+$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/libs/libs.h
+$(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas
+
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
 $(addprefix $(B)/tests/,guest/device_launch guest-static/device_launch): GUEST_LINK := -rdc=true -lcudadevrt
@@ -97,7 +102,7 @@ $(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGE
 
 # Thrust and CUB take long to compile: without machine code, and not for a debugger.
 THRUST_PROGRAMS := thrust_cub thrust_cub_rdc
-DEBUG_PROGRAMS := $(filter-out $(THRUST_PROGRAMS) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
+DEBUG_PROGRAMS := $(filter-out $(THRUST_PROGRAMS) $(LIBRARY_PROGRAMS) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
 $(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -gencode arch=compute_75,code=compute_75
 $(GUEST_OBJECTS)/thrust_cub_rdc.o: GUEST_FLAGS += -rdc=true
 $(addsuffix /thrust_cub_rdc,$(addprefix $(B)/tests/,guest guest-static)): GUEST_LINK := -rdc=true -gencode arch=compute_75,code=compute_75
@@ -121,7 +126,7 @@ CUDA12 := $(shell scripts/cuda-wheels --print-dir 12.9)
 CUDA12_NOT := bad_calls batch_copies graph_conditional graph_memory graph_parameters graphs managed_advice managed_graphs managed_moves managed_random \
 	memory_pools peer_access per_thread_copies per_thread_streams stream_capture \
 	cooperative_grid cooperative_groups scoped_atomics device_launch $(THRUST_PROGRAMS)
-CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
+CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT) $(LIBRARY_PROGRAMS) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
 .PHONY: cuda12-headers
 cuda12-headers: | deps
 	@scripts/cuda-wheels 12.9 >/dev/null || echo "the programs for CUDA 12 are left out"
@@ -217,9 +222,9 @@ endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
 .PHONY: loopback-build tests-build tests-build-host FORCE
-loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(B)/loopback/libcuda.so.1
+loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1
 # The sanitizers build this target a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(patsubst %,$(B)/tests/guest-static/%,$(filter-out $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))) \
 	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \

@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 9u
+#define BE_ABI 10u
 
 #define BE_IPC_BYTES 64
 
@@ -364,6 +364,15 @@ struct be_ops {
 			       const void *value);
 	int (*stream_attr_get)(struct be *be, struct be_stream *s, uint32_t attr, void *value);
 	int (*stream_attr_copy)(struct be *be, struct be_stream *to, struct be_stream *from);
+	/*
+	 * Libraries such as cuBLAS, which work on the backend's streams. lib_open: NULL, with a
+	 * sentence about the reason, if there is none with this soname; it stays open. lib_symbol:
+	 * its function, or NULL. native: makes the stream's device the thread's current one, and
+	 * gives what the library's functions take as a stream.
+	 */
+	void *(*lib_open)(struct be *be, const char *soname, char *why, size_t size);
+	void *(*lib_symbol)(struct be *be, void *lib, const char *name);
+	int (*native)(struct be *be, struct be_stream *s, void **stream);
 	/*
 	 * Queues a call of fn(arg, 0) in a stream. The stream waits until fn returns. fn runs on a
 	 * thread of the backend and must not call the backend. After an error that has ended

@@ -47,6 +47,7 @@
 	X(GRAPHS, "graphs", COUNT, 4096, 16384, "executable graphs; graphs with conditions, and the conditions") \
 	X(GRAPH_NODES, "graph-nodes", COUNT, 262144, 1048576, \
 	  "work that is kept in graphs") \
+	X(LIBRARY_OBJECTS, "library-objects", COUNT, 4096, 16384, "objects of libraries, such as handles of cuBLAS") \
 	X(LANES, "lanes", COUNT, 256, 1024, \
 	  "threads that carry out commands; beyond it guest threads share them") \
 	X(QUEUED, "queued", BYTES, LIMIT_MIB(256), LIMIT_GIB(1), \

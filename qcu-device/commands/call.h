@@ -148,6 +148,7 @@ struct mirror {
 	pthread_mutex_t result_lock; /* protects what follows */
 	struct result_list results;  /* the oldest first */
 	unsigned int result_count;
+	struct lib_loaded *loaded; /* libraries that have been used (libs/load.c), under `lock` */
 };
 
 /* One command that is being carried out. */

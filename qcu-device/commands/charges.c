@@ -180,6 +180,8 @@ static enum limit limit_of(enum handle_kind kind)
 	case HANDLE_COND:
 	case HANDLE_GRAPH:
 		return LIMIT_GRAPHS;
+	case HANDLE_LIBRARY:
+		return LIMIT_LIBRARY_OBJECTS;
 	case HANDLE_KINDS:
 		break;
 	}

@@ -60,6 +60,7 @@ int mir_do_device_reset(struct call *c)
 	handles_remove_if(&m->handles, HANDLE_COND, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_GRAPH, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_LINK, match_device, &device);
+	handles_remove_if(&m->handles, HANDLE_LIBRARY, match_device, &device);
 	mir_objects_end(m, &device);
 	handles_remove_if(&m->handles, HANDLE_ARRAY, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_POOL, match_device, &device);

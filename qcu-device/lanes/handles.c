@@ -34,10 +34,10 @@ static bool match_all(const struct handle *h, const void *arg)
 
 void handles_fini(struct handles *t)
 {
-	static const enum handle_kind order[] = {HANDLE_GRAPH, HANDLE_KERNEL, HANDLE_MODULE,
-						 HANDLE_EVENT, HANDLE_STREAM, HANDLE_COND,
-						 HANDLE_ARRAY, HANDLE_POOL,   HANDLE_LINK,
-						 HANDLE_PHYS};
+	static const enum handle_kind order[] = {HANDLE_LIBRARY, HANDLE_GRAPH, HANDLE_KERNEL,
+						 HANDLE_MODULE,	 HANDLE_EVENT, HANDLE_STREAM,
+						 HANDLE_COND,	 HANDLE_ARRAY, HANDLE_POOL,
+						 HANDLE_LINK,	 HANDLE_PHYS};
 	unsigned int i, p;
 
 	for (i = 0; i < HANDLE_KINDS; i++) {

@@ -25,9 +25,12 @@ enum handle_kind {
 	HANDLE_COND,
 	HANDLE_GRAPH,
 	HANDLE_LINK,
-	HANDLE_PHYS, /* memory without an address */
+	HANDLE_PHYS,	/* memory without an address */
+	HANDLE_LIBRARY, /* an object of a library */
 	HANDLE_KINDS,
 };
+
+struct lib_object;
 
 /* What a memory pool takes of the device's memory (pools.c). */
 struct pool_room {
@@ -53,6 +56,7 @@ struct handle {
 		struct be_graph *graph;
 		struct be_link *link;
 		struct be_phys *phys;
+		struct lib_object *library;
 	};
 	struct be_array_desc desc; /* of an array */
 	uint64_t bytes;		   /* device memory of an array, a module, PHYS; images of a link */

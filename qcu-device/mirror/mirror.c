@@ -10,6 +10,7 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/commands.h"
+#include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/mirror.h"
 
@@ -52,6 +53,9 @@ static void release(void *ctx, struct handle *h)
 		break;
 	case HANDLE_PHYS:
 		mir_phys_end(m, h);
+		break;
+	case HANDLE_LIBRARY:
+		lib_object_end(m, h);
 		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
@@ -333,6 +337,7 @@ void mir_destroy(struct mirror *m)
 	mir_allocations_end(m, NULL);
 	mir_pools_end(m, NULL);
 	mir_imports_end(m, NULL);
+	lib_unload(m);
 	mir_results_fini(m);
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);

@@ -27,8 +27,9 @@
 #define PUBLIC	     __attribute__((visibility("default")))
 #define CANNOT_START 127 /* as the dynamic linker ends when a library is missing */
 
-static bool off;     /* QCU_LOADER=0 */
-static bool started; /* the program's own code may run */
+static bool off;	  /* QCU_LOADER=0 */
+static char folder[4096]; /* where this module lies */
+static bool started;	  /* the program's own code may run */
 static bool preloaded;
 static struct qcul_linked linked; /* the dynamic linker shows one object at a time */
 
@@ -203,6 +204,7 @@ static void serve(const struct link_map *map)
 PUBLIC unsigned int la_version(unsigned int version);
 PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie);
 PUBLIC void la_preinit(uintptr_t *cookie);
+PUBLIC char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);
 
 /* Returning 0 makes the dynamic linker forget this library. */
 PUBLIC unsigned int la_version(unsigned int version)
@@ -221,6 +223,33 @@ PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t
 	return 0; /* calls between objects are none of our business */
 }
 
+/*
+ * NVIDIA's libraries that a program may name, by name, by path, or by a path of its own to search
+ * (RPATH, as Python's wheels do): ours, if it lies in this module's folder, is loaded instead.
+ */
+PUBLIC char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
+{
+	static const char *const names[] = {
+		"libcudart.so.13", "libcudart.so.12",	"libcuda.so.1",
+		"libcublas.so.13", "libcublasLt.so.13", "libnvidia-ml.so.1",
+	};
+	static char paths[sizeof(names) / sizeof(names[0])][4096 + 32];
+	const char *base = strrchr(name, '/');
+	size_t i;
+
+	(void)cookie;
+	(void)flag;
+	base = base ? base + 1 : name;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(base, names[i]) != 0)
+			continue;
+		snprintf(paths[i], sizeof(paths[i]), "%s/%s", folder, names[i]);
+		if (!access(paths[i], R_OK))
+			return paths[i];
+	}
+	return (char *)name;
+}
+
 /* main() is next. It may forbid itself to open files, so what is missing is loaded now. */
 PUBLIC void la_preinit(uintptr_t *cookie)
 {
@@ -237,8 +266,12 @@ __attribute__((constructor)) static void start(void)
 	Dl_info info;
 
 	off = wish && !strcmp(wish, "0");
-	if (off || !dladdr1((void *)start, &info, (void **)&self, RTLD_DL_LINKMAP) ||
-	    dlinfo(self, RTLD_DI_LMID, &namespace) || namespace != LM_ID_BASE)
+	if (off || !dladdr1((void *)start, &info, (void **)&self, RTLD_DL_LINKMAP))
+		return;
+	snprintf(folder, sizeof(folder), "%s", self->l_name);
+	if (strrchr(folder, '/'))
+		*strrchr(folder, '/') = '\0';
+	if (dlinfo(self, RTLD_DI_LMID, &namespace) || namespace != LM_ID_BASE)
 		return;
 	preloaded = true;
 	for (map = self; map->l_prev; map = map->l_prev)

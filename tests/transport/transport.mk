@@ -17,6 +17,12 @@ $(B)/loopback/libcuda.so.1: $(DRIVER_LIBRARY) $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)
 	cp $< $@
 
+# The shims of libraries take it from their own folder.
+LOOPBACK_SHIMS := $(SHIM_LIBRARIES:%=$(B)/loopback/%)
+$(LOOPBACK_SHIMS): $(B)/loopback/%: $(B)/qcu-library/% $(LOOPBACK_LIBRARY)
+	@mkdir -p $(@D)
+	cp $< $@
+
 # It takes the other library from its own folder.
 $(B)/loopback/libcudart.so.12: $(CUDA12_LIBRARY) $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)

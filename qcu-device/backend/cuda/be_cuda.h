@@ -323,6 +323,11 @@ int cu_event_sync(struct be *be, struct be_event *e);
 int cu_event_query(struct be *be, struct be_event *e);
 int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 
+/* be_cuda_library.c */
+void *cu_lib_open(struct be *be, const char *soname, char *why, size_t size);
+void *cu_lib_symbol(struct be *be, void *lib, const char *name);
+int cu_native(struct be *be, struct be_stream *s, void **stream);
+
 /* be_cuda_jit.c: what a load or a link says to the driver, in the driver's form */
 #define CU_JIT_OPTIONS 16u
 struct cu_jit {

@@ -488,6 +488,11 @@ int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int prio
 struct be_stream *soft_stream_legacy(struct be *be, unsigned int dev);
 int soft_stream_destroy(struct be *be, struct be_stream *s);
 int soft_stream_sync(struct be *be, struct be_stream *s);
+
+/* soft/libs/libs.c */
+void *soft_lib_open(struct be *be, const char *soname, char *why, size_t size);
+void *soft_lib_symbol(struct be *be, void *lib, const char *name);
+int soft_native(struct be *be, struct be_stream *s, void **stream);
 int soft_stream_query(struct be *be, struct be_stream *s);
 int soft_device_sync(struct be *be, unsigned int dev);
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The two commands for calls of libraries. LIB_CALL is posted: nobody reads its status, so a
+ * failure becomes an error of CUDA, which the thread's next waiting call returns. LIB_ASK is
+ * answered in the memory that it names.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/libs/impl.h"
+
+static const struct lib_library *const libraries[QCU_LIBS] = {
+	[QCU_LIB_CUBLAS] = &lib_cublas,
+
+};
+
+/* Is the library there, and do both sides number its functions in the same way? */
+static int open_library(struct lib_call *c)
+{
+	uint64_t table = lib_value(c), len;
+	char why[QCU_LIB_REASON] = "";
+	char *reason = lib_out(c, &len);
+
+	lib_sized(c, reason, len, sizeof(why));
+	if (c->bad || !reason || c->at != c->end) {
+		c->bad = true;
+		return 0;
+	}
+	if (table != c->lib->table)
+		snprintf(why, sizeof(why),
+			 "%s of the guest was made from other headers than the device",
+			 c->lib->soname);
+	else if (lib_load(c->c->m, c->lib, why, sizeof(why)))
+		return 0;
+	memcpy(reason, why, sizeof(why));
+	complain("%s", why);
+	return QCU_LIB_MISSING;
+}
+
+static int run(struct lib_call *c, uint16_t function)
+{
+	char why[QCU_LIB_REASON];
+	int status;
+
+	if (function == QCU_LIB_OPEN)
+		return open_library(c);
+	c->loaded = lib_load(c->c->m, c->lib, why, sizeof(why));
+	if (!c->loaded) {
+		c->rc = QCU_ERR_NotSupported;
+		return 0;
+	}
+	if (function == QCU_LIB_CREATE)
+		return lib_create(c);
+	if (function == QCU_LIB_DESTROY)
+		return lib_destroy(c);
+	if (function >= c->lib->count) {
+		c->bad = true;
+		return 0;
+	}
+	c->fn = lib_symbol(c->c->m, c->loaded, function);
+	if (!c->fn)
+		return c->lib->unserved;
+	status = c->lib->functions[function].run(c);
+	lib_put(c);
+	return c->refused ? c->refused : status;
+}
+
+/* Carries out the call whose message is `head` and `args`. Returns the mirror's own error. */
+static int call(struct lib_call *c, uint16_t library, uint16_t function, uint32_t id, int *status)
+{
+	struct stream_ref s;
+	int rc;
+
+	if (library >= QCU_LIBS || !libraries[library])
+		return QCU_ERR_InvalidValue;
+	MIR_NEED(c->c, native);
+	c->lib = libraries[library];
+	c->mode = -1;
+	rc = mir_stream_get(c->c, id, &s);
+	if (rc)
+		return rc;
+	if (s.device != c->c->cmd->device)
+		rc = QCU_ERR_InvalidResourceHandle;
+	else
+		rc = c->c->m->cfg.ops->native(c->c->m->be, s.s, &c->stream);
+	if (!rc) {
+		*status = run(c, function);
+		rc = c->rc ? c->rc : c->bad ? QCU_ERR_InvalidValue : QCU_ERR_Success;
+	}
+	mir_stream_put(c->c, &s);
+	return rc;
+}
+
+int mir_do_lib_call(struct call *c)
+{
+	const struct qcu_lib_call *lc = &c->cmd->lib_call;
+	struct lib_call l = {.c = c};
+	struct qcu_lib_head head;
+	int status = 0, rc;
+
+	if (lc->buf.len < sizeof(head))
+		return QCU_ERR_InvalidValue;
+	memcpy(&head, c->req->msg, sizeof(head));
+	if (head.args % 8 || head.args != lc->buf.len - sizeof(head) || head.outs)
+		return QCU_ERR_InvalidValue;
+	l.at = (const uint8_t *)c->req->msg + sizeof(head);
+	l.end = l.at + head.args;
+	rc = call(&l, lc->library, lc->function, lc->stream, &status);
+	if (!rc && status) {
+		complain("%s: function %u fails with status %d", l.lib->soname, lc->function,
+			 status);
+		rc = QCU_ERR_Unknown;
+	}
+	return rc;
+}
+
+/* The message has been copied, so it does not change any more. */
+static int ask(struct call *c, uint8_t *msg, uint64_t len)
+{
+	const struct qcu_lib_ask *la = &c->cmd->lib_ask;
+	struct lib_call l = {.c = c};
+	struct qcu_lib_answer answer = {0};
+	struct qcu_lib_head head;
+	uint64_t behind;
+	int rc;
+
+	memcpy(&head, msg, sizeof(head));
+	behind = sizeof(head) + (uint64_t)head.args;
+	if (head.args % 8 || head.outs % 8 || behind + sizeof(answer) + head.outs != len)
+		return QCU_ERR_InvalidValue;
+	l.at = msg + sizeof(head);
+	l.end = l.at + head.args;
+	l.outs = msg + behind + sizeof(answer);
+	l.outs_left = head.outs;
+	/* What the library leaves out must not be what was here before. */
+	memset(l.outs, 0, head.outs);
+	rc = call(&l, la->library, la->function, la->stream, &answer.status);
+	if (rc)
+		return rc;
+	memcpy(msg + behind, &answer, sizeof(answer));
+	return mir_buf_write(c, behind, msg + behind, sizeof(answer) + head.outs);
+}
+
+int mir_do_lib_ask(struct call *c)
+{
+	uint64_t len = c->cmd->lib_ask.buf.len;
+	uint8_t *msg;
+	int rc;
+
+	if (len < sizeof(struct qcu_lib_head) + sizeof(struct qcu_lib_answer) ||
+	    len > (uint64_t)QCU_LIB_ARGS_MAX + QCU_LIB_OUTS_MAX)
+		return QCU_ERR_InvalidValue;
+	rc = mir_take(c, LIMIT_QUEUED, len);
+	if (rc)
+		return rc;
+	msg = malloc(len);
+	rc = msg ? mir_buf_read(c, msg, len) : (int)QCU_ERR_MemoryAllocation;
+	if (!rc)
+		rc = ask(c, msg, len);
+	free(msg);
+	mir_give(c->m, LIMIT_QUEUED, len);
+	return rc;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the mirror does with a handle of cuBLAS. */
+#include "qcu-device/libs/cublas.h"
+
+const struct lib_kind lib_cublas_kinds[QCU_LIB_KINDS] = {
+	[QCU_LIB_CUBLAS_HANDLE] =
+		{
+			.create = "cublasCreate_v2",
+			.destroy = "cublasDestroy_v2",
+			.stream = "cublasSetStream_v2",
+			.mode = "cublasSetPointerMode_v2",
+		},
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of this folder share. */
+#ifndef QCU_LIBS_IMPL_H
+#define QCU_LIBS_IMPL_H
+
+#include "qcu-device/libs/libs.h"
+
+/* object.c */
+int lib_create(struct lib_call *c);
+int lib_destroy(struct lib_call *c);
+/* The call has been made, or not: its object may be used by others. */
+void lib_put(struct lib_call *c);
+
+/*
+ * load.c: the library of the host, loaded when it is first used. NULL: it is not there, and `why`
+ * says so. lib_symbol: its function with this number, or NULL. lib_named: by name.
+ */
+struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, char *why,
+			    size_t size);
+void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
+void *lib_named(struct mirror *m, struct lib_loaded *l, const char *name);
+
+#endif

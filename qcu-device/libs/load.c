@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Finds the host's libraries and their functions. A library is loaded when a program first uses it,
+ * and stays: the libraries of a GPU cannot be unloaded reliably.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/libs/impl.h"
+
+struct lib_loaded {
+	const struct lib_library *lib;
+	void *library; /* the backend's */
+	struct lib_loaded *next;
+	_Atomic(void *) fn[]; /* those that have been looked up */
+};
+
+struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, char *why, size_t size)
+{
+	const struct be_ops *ops = m->cfg.ops;
+	struct lib_loaded *l;
+
+	*why = 0;
+	if (!ops->lib_open || !ops->lib_symbol || !ops->native) {
+		snprintf(why, size, "the %s backend has no libraries", ops->name);
+		return NULL;
+	}
+	pthread_mutex_lock(&m->lock);
+	for (l = m->loaded; l && l->lib != lib; l = l->next)
+		;
+	if (!l) {
+		void *library = ops->lib_open(m->be, lib->soname, why, size);
+
+		l = library ? calloc(1, sizeof(*l) + lib->count * sizeof(l->fn[0])) : NULL;
+		if (l) {
+			l->lib = lib;
+			l->library = library;
+			l->next = m->loaded;
+			m->loaded = l;
+		}
+	}
+	pthread_mutex_unlock(&m->lock);
+	return l;
+}
+
+void *lib_named(struct mirror *m, struct lib_loaded *l, const char *name)
+{
+	return m->cfg.ops->lib_symbol(m->be, l->library, name);
+}
+
+void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function)
+{
+	void *fn = atomic_load_explicit(&l->fn[function], memory_order_relaxed);
+
+	if (!fn) {
+		fn = lib_named(m, l, l->lib->functions[function].name);
+		atomic_store_explicit(&l->fn[function], fn, memory_order_relaxed);
+	}
+	return fn;
+}
+
+void lib_unload(struct mirror *m)
+{
+	struct lib_loaded *l;
+
+	while ((l = m->loaded)) {
+		m->loaded = l->next;
+		free(l);
+	}
+}

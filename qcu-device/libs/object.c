@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The objects of libraries: made and ended at the guest's command, and brought into the state in
+ * which a call wants them: the stream, what the program has set, where scalars are. The guest sends
+ * all of this with each call, so calls of several threads need no order among themselves.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/libs/impl.h"
+
+int lib_create(struct lib_call *c)
+{
+	struct mirror *m = c->c->m;
+	uint64_t number = lib_value(c), kind = lib_value(c);
+	int (*create)(void **native) = NULL;
+	struct lib_object *o;
+	struct handle *h;
+	int status = 0;
+
+	if (c->bad || c->at != c->end || number < QCU_ID_FIRST || number > QCU_ID_MAX ||
+	    kind >= QCU_LIB_KINDS || !c->lib->kinds[kind].create) {
+		c->bad = true;
+		return 0;
+	}
+	if (!handles_free(&m->handles, HANDLE_LIBRARY, (uint32_t)number)) {
+		c->rc = QCU_ERR_InvalidResourceHandle;
+		return 0;
+	}
+	*(void **)&create = lib_named(m, c->loaded, c->lib->kinds[kind].create);
+	if (!create)
+		return c->lib->unserved;
+	c->rc = mir_handle_new(c->c, HANDLE_LIBRARY, &h);
+	if (c->rc)
+		return 0;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		c->rc = QCU_ERR_MemoryAllocation;
+	else
+		status = create(&o->native);
+	if (c->rc || status) {
+		free(o);
+		mir_handle_drop(m, h);
+		return status;
+	}
+	pthread_mutex_init(&o->lock, NULL);
+	o->lib = c->lib;
+	o->kind = (uint32_t)kind;
+	h->library = o;
+	h->device = c->c->cmd->device;
+	c->rc = handles_add(&m->handles, (uint32_t)number, h);
+	if (c->rc)
+		handles_put(&m->handles, h);
+	return 0;
+}
+
+int lib_destroy(struct lib_call *c)
+{
+	uint64_t number = lib_value(c);
+
+	if (c->bad || c->at != c->end)
+		c->bad = true;
+	else if (number > QCU_ID_MAX ||
+		 !handles_remove(&c->c->m->handles, HANDLE_LIBRARY, (uint32_t)number))
+		c->rc = QCU_ERR_InvalidResourceHandle;
+	return 0;
+}
+
+void lib_object_end(struct mirror *m, struct handle *h)
+{
+	struct lib_object *o = h->library;
+	struct be_stream *s = m->cfg.ops->stream_legacy(m->be, h->device);
+	char why[QCU_LIB_REASON];
+	struct lib_loaded *l = lib_load(m, o->lib, why, sizeof(why));
+	int (*destroy)(void *native) = NULL;
+	void *stream;
+
+	if (l)
+		*(void **)&destroy = lib_named(m, l, o->lib->kinds[o->kind].destroy);
+	if (destroy && s && !m->cfg.ops->native(m->be, s, &stream))
+		destroy(o->native);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+/* Makes the settings that the guest sent with the call. */
+static bool make_settings(struct lib_call *c)
+{
+	const uint8_t *at = c->settings;
+
+	while (at < c->settings_end) {
+		struct qcu_lib_setting s;
+		struct lib_call one = {
+			.c = c->c,
+			.lib = c->lib,
+			.loaded = c->loaded,
+			.stream = c->stream,
+			.self = c->object->native,
+			.mode = -1,
+		};
+		size_t left = (size_t)(c->settings_end - at);
+
+		if (left < sizeof(s))
+			return false;
+		memcpy(&s, at, sizeof(s));
+		if (s.rsvd || s.args > left - sizeof(s) || s.function >= c->lib->count ||
+		    !c->lib->functions[s.function].sets)
+			return false;
+		one.at = at + sizeof(s);
+		one.end = one.at + s.args;
+		one.fn = lib_symbol(c->c->m, c->loaded, s.function);
+		at = one.end;
+		if (!c->refused)
+			c->refused =
+				one.fn ? c->lib->functions[s.function].run(&one) : c->lib->unserved;
+		if (one.bad)
+			return false;
+	}
+	return true;
+}
+
+static bool prepare(struct lib_call *c)
+{
+	struct lib_object *o = c->object;
+	const struct lib_kind *kind = &o->lib->kinds[o->kind];
+	int mode = c->mode < 0 ? 0 : c->mode;
+	int (*set_stream)(void *native, void *stream) = NULL;
+	int (*set_mode)(void *native, int mode) = NULL;
+
+	if (kind->stream && (!o->stream_set || o->stream != c->stream)) {
+		*(void **)&set_stream = lib_named(c->c->m, c->loaded, kind->stream);
+		if (!set_stream || set_stream(o->native, c->stream))
+			return false;
+		o->stream = c->stream;
+		o->stream_set = true;
+		/* A library may forget settings with the stream, as cuBLAS does its workspace. */
+		o->version = 0;
+	}
+	if (o->version != c->version) {
+		o->version = 0;
+		if (!make_settings(c))
+			return false;
+		if (!c->refused)
+			o->version = c->version;
+	}
+	if (kind->mode && o->mode != mode) {
+		*(void **)&set_mode = lib_named(c->c->m, c->loaded, kind->mode);
+		if (!set_mode || set_mode(o->native, mode))
+			return false;
+		o->mode = mode;
+	}
+	return true;
+}
+
+bool lib_ready(struct lib_call *c)
+{
+	if (c->at != c->end)
+		c->bad = true;
+	if (c->self || c->bad)
+		return !c->bad;
+	if (!c->object)
+		return true;
+	pthread_mutex_lock(&c->object->lock);
+	c->locked = true;
+	if (prepare(c))
+		return !c->refused;
+	c->bad = true;
+	return false;
+}
+
+void lib_put(struct lib_call *c)
+{
+	if (!c->object)
+		return;
+	if (c->locked)
+		pthread_mutex_unlock(&c->object->lock);
+	handles_put(&c->c->m->handles, c->h);
+}

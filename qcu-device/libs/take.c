@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Takes the arguments of a library's function out of a message. */
+#include <string.h>
+
+#include "qcu-device/libs/impl.h"
+
+static uint64_t bad(struct lib_call *c)
+{
+	c->bad = true;
+	c->at = c->end;
+	return 0;
+}
+
+uint64_t lib_value(struct lib_call *c)
+{
+	uint64_t value;
+
+	if ((size_t)(c->end - c->at) < sizeof(value))
+		return bad(c);
+	memcpy(&value, c->at, sizeof(value));
+	c->at += sizeof(value);
+	return value;
+}
+
+double lib_real(struct lib_call *c)
+{
+	uint64_t bits = lib_value(c);
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+void *lib_device(struct lib_call *c)
+{
+	return (void *)(uintptr_t)lib_value(c);
+}
+
+/* The next `len` bytes, and the zeros behind them. */
+static void *take(struct lib_call *c, uint64_t len)
+{
+	uint64_t left = (uint64_t)(c->end - c->at), padded = (len + 7) & ~7ull;
+	void *at = (void *)c->at;
+
+	if (len > left || padded > left) {
+		bad(c);
+		return NULL;
+	}
+	c->at += padded;
+	return at;
+}
+
+static void *room(struct lib_call *c, uint64_t len)
+{
+	uint64_t padded = (len + 7) & ~7ull;
+	void *at = c->outs;
+
+	if (len > c->outs_left || padded > c->outs_left) {
+		bad(c);
+		return NULL;
+	}
+	c->outs += padded;
+	c->outs_left -= padded;
+	return at;
+}
+
+void *lib_in(struct lib_call *c, uint64_t *len)
+{
+	*len = 0;
+	switch (lib_value(c)) {
+	case QCU_LIB_NULL:
+		return NULL;
+	case QCU_LIB_HOST:
+		*len = lib_value(c);
+		return take(c, *len);
+	}
+	bad(c);
+	return NULL;
+}
+
+void *lib_out(struct lib_call *c, uint64_t *len)
+{
+	*len = 0;
+	switch (lib_value(c)) {
+	case QCU_LIB_NULL:
+		return NULL;
+	case QCU_LIB_ROOM:
+		*len = lib_value(c);
+		return room(c, *len);
+	}
+	bad(c);
+	return NULL;
+}
+
+/* All scalars of a call are in the same memory, because the object has one mode. */
+static void where(struct lib_call *c, int mode)
+{
+	if (c->mode >= 0 && c->mode != mode)
+		bad(c);
+	c->mode = mode;
+}
+
+void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)
+{
+	uint64_t form = lib_value(c);
+	void *in = NULL, *out = NULL;
+
+	if (form == QCU_LIB_NULL)
+		return NULL;
+	if (form == QCU_LIB_DEVICE) {
+		where(c, 1);
+		return lib_device(c);
+	}
+	where(c, 0);
+	if (form != (way == LIB_IN    ? QCU_LIB_HOST
+		     : way == LIB_OUT ? QCU_LIB_ROOM
+				      : QCU_LIB_BOTH) ||
+	    lib_value(c) != size) {
+		bad(c);
+		return NULL;
+	}
+	if (way & LIB_IN)
+		in = take(c, size);
+	if (way & LIB_OUT)
+		out = room(c, size);
+	if (in && out)
+		memcpy(out, in, size);
+	return out ? out : in;
+}
+
+void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted)
+{
+	if (at && len != wanted)
+		bad(c);
+}
+
+void *lib_text(struct lib_call *c, uint64_t *len)
+{
+	return lib_in(c, len);
+}
+
+void lib_ended(struct lib_call *c, const void *at, uint64_t len)
+{
+	if (at && (!len || ((const char *)at)[len - 1]))
+		bad(c);
+}
+
+void *lib_stream(struct lib_call *c)
+{
+	return c->stream;
+}
+
+void *lib_object(struct lib_call *c, uint32_t kind)
+{
+	struct handle *h;
+	uint64_t number;
+
+	if (c->self)
+		return c->self;
+	number = lib_value(c);
+	/* One object for each call. */
+	if (c->object || c->bad) {
+		bad(c);
+		return NULL;
+	}
+	h = number <= QCU_ID_MAX ? handles_get(&c->c->m->handles, HANDLE_LIBRARY, (uint32_t)number)
+				 : NULL;
+	if (!h || h->device != c->c->cmd->device || !qcu_lib_kind_fits(h->library->kind, kind)) {
+		handles_put(&c->c->m->handles, h);
+		c->rc = QCU_ERR_InvalidResourceHandle;
+		bad(c);
+		return NULL;
+	}
+	c->h = h;
+	c->object = h->library;
+	c->version = lib_value(c);
+	number = lib_value(c);
+	c->settings = take(c, number);
+	c->settings_end = c->settings ? c->settings + number : NULL;
+	return c->object->native;
+}

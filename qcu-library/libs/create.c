@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Making and ending an object of a library. Both wait: another thread may use the object as soon as
+ * the first has returned, and the mirror carries them out after everything that was posted before.
+ */
+#include "qcu-library/libs/impl.h"
+
+int qcul_lib_create(const struct qcul_lib *lib, uint32_t kind, void **handle)
+{
+	struct qcul_object *o;
+	struct qcul_pack p;
+	int status;
+
+	if (!handle)
+		return lib->invalid;
+	status = qcul_lib_open(lib);
+	if (status)
+		return status;
+	o = qcul_lib_reserve(kind);
+	if (!o)
+		return lib->memory;
+	qcul_lib_begin(&p, lib, QCU_LIB_CREATE);
+	qcul_lib_value(&p, o->number);
+	qcul_lib_value(&p, kind);
+	status = qcul_lib_call(&p);
+	if (status)
+		o->number = 0;
+	else
+		*handle = o;
+	return status;
+}
+
+int qcul_lib_destroy(const struct qcul_lib *lib, uint32_t kind, void *handle)
+{
+	struct qcul_object *o = qcul_lib_find(handle, kind);
+	struct qcul_pack p;
+	int status;
+
+	if (!o || o->kind != kind)
+		return lib->unknown;
+	qcul_lib_begin(&p, lib, QCU_LIB_DESTROY);
+	qcul_lib_value(&p, o->number);
+	status = qcul_lib_call(&p);
+	o->number = 0;
+	return status;
+}

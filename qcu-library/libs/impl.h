@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of this folder share. */
+#ifndef QCUL_LIBS_IMPL_H
+#define QCUL_LIBS_IMPL_H
+
+#include "qcu-library/libs/libs.h"
+#include "qcu-library/link/link.h"
+
+/* pack.c: the first failure becomes the call's status. */
+void qcul_lib_fail(struct qcul_pack *p, int status);
+/* Room for `len` bytes at the end of the message, or NULL. */
+void *qcul_lib_room(struct qcul_pack *p, uint64_t len);
+void qcul_lib_mix(uint64_t *hash, uint64_t value);
+
+/* seen.c: calls that the library has accepted. */
+bool qcul_lib_seen(uint64_t hash);
+void qcul_lib_see(uint64_t hash);
+
+/* object.c: a free slot, or NULL. Those of an earlier session are free. */
+struct qcul_object *qcul_lib_reserve(uint32_t kind);
+/* The arguments of a function that sets something, for later calls. */
+int qcul_lib_keep(struct qcul_pack *p);
+
+/* call.c: is the library there? Returns 0 or a status. */
+int qcul_lib_open(const struct qcul_lib *lib);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the shims of libraries (cuBLAS and its sisters) build on. It lies in libcudart.so.13, under
+ * the version QCUDA_PRIVATE, so that a process has one session and one table of objects, whichever
+ * libraries it uses. A shim's function packs its arguments and sends them (include/qculib.h):
+ *
+ *	struct qcul_pack p;
+ *
+ *	qcul_lib_begin(&p, &qcul_cublas, FN_cublasSscal_v2);
+ *	qcul_lib_object(&p, handle, KIND_cublasHandle_t);
+ *	qcul_lib_value(&p, (uint64_t)n);
+ *	...
+ *	return (cublasStatus_t)qcul_lib_call(&p);
+ *
+ * A call that writes nothing into host memory is posted, if the same call has been answered with
+ * success before: the same but for addresses and scalars. So a wrong call gets the library's own
+ * status, and a right one is answered without waiting from the second time on.
+ *
+ * No function here returns an error of CUDA. What went wrong while packing is the status of
+ * qcul_lib_call(), in the library's own numbers.
+ */
+#ifndef QCUL_LIBS_H
+#define QCUL_LIBS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/qculib.h"
+
+struct CUstream_st;
+
+#define QCUL_LIB_EXPORT __attribute__((visibility("default")))
+
+/* A library, as the generator writes it down. */
+struct qcul_lib {
+	const char *name, *soname;
+	uint64_t table;	 /* the hash of its functions and their parameters */
+	uint16_t number; /* QCU_LIB_* */
+	/* The library's status for: a wrong argument, a function that is not served, an object that
+	 * it does not know or a library that is not there, no memory, and everything else. */
+	int invalid, unserved, unknown, memory, failed;
+};
+
+#define QCUL_LIB_SETTINGS 24u
+
+/* An object of a library: a slot of a table, whose address is the handle that programs see. */
+struct qcul_object {
+	uint64_t number; /* on the wire; 0: free */
+	uint64_t version;
+	uint32_t kind;
+	uint32_t bytes;	    /* of settings */
+	unsigned int epoch; /* of the session that knows it */
+	int device;
+	bool device_scalars;	    /* scalars are in the GPU's memory */
+	struct CUstream_st *stream; /* that its calls go to */
+	unsigned char settings[QCU_LIB_SETTINGS_MAX];
+	/* For each function that has set something: a hash of its arguments, without addresses. */
+	unsigned int set_count;
+	struct {
+		uint16_t function;
+		uint64_t seen;
+	} set[QCUL_LIB_SETTINGS];
+};
+
+#define QCUL_LIB_OUTS 12u
+
+struct qcul_pack {
+	const struct qcul_lib *lib;
+	struct qcul_object *object; /* the first one; NULL: none */
+	struct CUstream_st *stream;
+	unsigned char *base;
+	size_t used, room;
+	uint64_t seen;	     /* a hash of what decides whether the call is right, */
+	uint64_t state;	     /* and of the objects */
+	size_t settings_end; /* where the arguments after the first object begin */
+	uint32_t outs;	     /* bytes */
+	uint16_t function;
+	bool failed, queued;
+	int status;
+	unsigned int out_count;
+	struct {
+		void *to;
+		uint32_t len, padded;
+	} out[QCUL_LIB_OUTS];
+	unsigned char small[1024] __attribute__((aligned(8)));
+};
+
+#define QCUL_LIB_IN  1u
+#define QCUL_LIB_OUT 2u
+
+QCUL_LIB_EXPORT void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib,
+				    uint16_t function);
+QCUL_LIB_EXPORT void qcul_lib_value(struct qcul_pack *p, uint64_t value);
+QCUL_LIB_EXPORT void qcul_lib_real(struct qcul_pack *p, double value);
+QCUL_LIB_EXPORT void qcul_lib_device(struct qcul_pack *p, const void *address);
+QCUL_LIB_EXPORT void qcul_lib_stream(struct qcul_pack *p, struct CUstream_st *stream);
+QCUL_LIB_EXPORT void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind);
+/* Host memory that the library reads or writes. */
+QCUL_LIB_EXPORT void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len);
+QCUL_LIB_EXPORT void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len);
+/*
+ * A scalar where the object's pointer mode says. The mirror gives the library `room` bytes,
+ * whatever the size is. way: QCUL_LIB_IN, QCUL_LIB_OUT or both.
+ */
+QCUL_LIB_EXPORT void qcul_lib_scalar(struct qcul_pack *p, void *at, size_t len, size_t room,
+				     unsigned int way);
+/* Returns the library's status. */
+QCUL_LIB_EXPORT int qcul_lib_call(struct qcul_pack *p);
+/* The same for a function that only sets something in its object, which the guest keeps. */
+QCUL_LIB_EXPORT int qcul_lib_set(struct qcul_pack *p);
+/* Ends the packing of a call that will not be made. Returns `status`. */
+QCUL_LIB_EXPORT int qcul_lib_drop(struct qcul_pack *p, int status);
+
+/* ---- objects ---- */
+
+QCUL_LIB_EXPORT int qcul_lib_create(const struct qcul_lib *lib, uint32_t kind, void **handle);
+QCUL_LIB_EXPORT int qcul_lib_destroy(const struct qcul_lib *lib, uint32_t kind, void *handle);
+/* NULL: not a living object of this kind. Any pointer may be passed. */
+QCUL_LIB_EXPORT struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind);
+/* The settings by this function are no longer in force. */
+QCUL_LIB_EXPORT void qcul_lib_unset(struct qcul_object *object, uint16_t function);
+
+/* ---- for functions that the shim carries out itself ---- */
+
+/* The status for a result of the runtime. */
+QCUL_LIB_EXPORT int qcul_lib_status(const struct qcul_lib *lib, int cuda_error);
+QCUL_LIB_EXPORT int qcul_lib_unserved(const struct qcul_lib *lib, const char *name,
+				      atomic_flag *said);
+
+#define QCUL_LIB_UNSERVED(lib, name)                            \
+	QCUL_LIB_EXPORT int name(void);                         \
+	int name(void)                                          \
+	{                                                       \
+		static atomic_flag said = ATOMIC_FLAG_INIT;     \
+                                                                \
+		return qcul_lib_unserved(&(lib), #name, &said); \
+	}
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The objects of libraries: handles, with what programs have set in them. A handle is the address
+ * of a slot in a table, so any pointer can be checked without reading it. The slot's index is the
+ * number on the wire. Making and ending an object comes after everything that any thread has posted
+ * (the order of LIB_ASK), so a number that is used again cannot be hit by an older call.
+ */
+#include <string.h>
+
+#include "qcu-library/libs/impl.h"
+
+#define OBJECTS 4096u
+
+static struct qcul_object objects[OBJECTS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int next;
+static _Atomic uint64_t versions = 1;
+
+struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind)
+{
+	uintptr_t off = (uintptr_t)handle - (uintptr_t)objects;
+	struct qcul_object *o = &objects[off / sizeof(*objects)];
+
+	if (off >= sizeof(objects) || off % sizeof(*objects) || !o->number ||
+	    o->epoch != qcul_epoch() || !qcu_lib_kind_fits(o->kind, kind))
+		return NULL;
+	return o;
+}
+
+struct qcul_object *qcul_lib_reserve(uint32_t kind)
+{
+	struct qcul_object *o = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < OBJECTS && !o; i++) {
+		if (!objects[next].number || objects[next].epoch != qcul_epoch())
+			o = &objects[next];
+		next = (next + 1) % OBJECTS;
+	}
+	if (o) {
+		memset(o, 0, sizeof(*o));
+		o->number = QCU_ID_FIRST + (uint32_t)(o - objects);
+		o->epoch = qcul_epoch();
+		o->kind = kind;
+		o->device = qcul_self.device;
+	}
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+/* Takes the record of this function out of the settings. */
+static void forget(struct qcul_object *o, uint16_t function)
+{
+	uint32_t at = 0;
+
+	while (at < o->bytes) {
+		struct qcu_lib_setting s;
+		uint32_t len;
+
+		memcpy(&s, o->settings + at, sizeof(s));
+		len = (uint32_t)sizeof(s) + s.args;
+		if (s.function == function) {
+			memmove(o->settings + at, o->settings + at + len, o->bytes - at - len);
+			o->bytes -= len;
+			return;
+		}
+		at += len;
+	}
+}
+
+/* The function's hash, or none. */
+static void note(struct qcul_object *o, uint16_t function, bool is_set, uint64_t seen)
+{
+	unsigned int i = 0;
+
+	while (i < o->set_count && o->set[i].function != function)
+		i++;
+	if (!is_set) {
+		if (i < o->set_count)
+			o->set[i] = o->set[--o->set_count];
+		return;
+	}
+	if (i == o->set_count)
+		o->set_count++;
+	o->set[i].function = function;
+	o->set[i].seen = seen;
+}
+
+void qcul_lib_unset(struct qcul_object *o, uint16_t function)
+{
+	uint32_t before = o->bytes;
+
+	forget(o, function);
+	if (o->bytes == before)
+		return;
+	note(o, function, false, 0);
+	o->version = atomic_fetch_add(&versions, 1);
+}
+
+int qcul_lib_keep(struct qcul_pack *p)
+{
+	struct qcul_object *o = p->object;
+	struct qcu_lib_setting s = {
+		.function = p->function,
+		.args = (uint32_t)(p->used - p->settings_end),
+	};
+
+	forget(o, p->function);
+	note(o, p->function, false, 0);
+	if (sizeof(s) + s.args > sizeof(o->settings) - o->bytes ||
+	    o->set_count == QCUL_LIB_SETTINGS)
+		return p->lib->memory;
+	memcpy(o->settings + o->bytes, &s, sizeof(s));
+	memcpy(o->settings + o->bytes + sizeof(s), p->base + p->settings_end, s.args);
+	o->bytes += (uint32_t)sizeof(s) + s.args;
+	note(o, p->function, true, p->seen);
+	o->version = atomic_fetch_add(&versions, 1);
+	return 0;
+}

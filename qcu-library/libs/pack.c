@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Packs the arguments of a library's function, in the form of include/qculib.h. Nothing here fails
+ * on the spot: the first thing that goes wrong is kept, and becomes the call's status.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/libs/impl.h"
+
+#define ROUND(n) (((n) + 7) & ~(uint64_t)7)
+
+void qcul_lib_fail(struct qcul_pack *p, int status)
+{
+	if (!p->failed)
+		p->status = status;
+	p->failed = true;
+}
+
+/* FNV-1a, a word at a time. */
+static void mix(uint64_t *hash, uint64_t word)
+{
+	*hash = (*hash ^ word) * 0x100000001b3ull;
+	*hash ^= *hash >> 29;
+}
+
+void *qcul_lib_room(struct qcul_pack *p, uint64_t len)
+{
+	unsigned char *bigger;
+	size_t room = p->room;
+	void *at;
+
+	if (p->failed)
+		return NULL;
+	if (len > QCU_LIB_ARGS_MAX || p->used + len > QCU_LIB_ARGS_MAX) {
+		qcul_lib_fail(p, p->lib->memory);
+		return NULL;
+	}
+	while (room - p->used < len)
+		room *= 2;
+	if (room != p->room) {
+		bigger = realloc(p->base == p->small ? NULL : p->base, room);
+		if (!bigger) {
+			qcul_lib_fail(p, p->lib->memory);
+			return NULL;
+		}
+		if (p->base == p->small)
+			memcpy(bigger, p->small, p->used);
+		p->base = bigger;
+		p->room = room;
+	}
+	at = p->base + p->used;
+	p->used += len;
+	return at;
+}
+
+static void word(struct qcul_pack *p, uint64_t value)
+{
+	uint64_t *at = qcul_lib_room(p, sizeof(value));
+
+	if (at)
+		*at = value;
+}
+
+/* Bytes, with zeros behind them up to `padded`, a multiple of 8. */
+static void bytes(struct qcul_pack *p, const void *from, uint64_t len, uint64_t padded)
+{
+	unsigned char *at = qcul_lib_room(p, padded);
+
+	if (!at)
+		return;
+	memcpy(at, from, len);
+	memset(at + len, 0, padded - len);
+}
+
+void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t function)
+{
+	p->lib = lib;
+	p->function = function;
+	p->object = NULL;
+	p->stream = NULL;
+	p->base = p->small;
+	p->room = sizeof(p->small);
+	p->used = sizeof(struct qcu_lib_head);
+	p->outs = 0;
+	p->failed = p->queued = false;
+	p->out_count = 0;
+	p->seen = p->state = 0xcbf29ce484222325ull;
+	p->settings_end = 0;
+	mix(&p->seen, (uint64_t)lib->number << 16 | function);
+}
+
+void qcul_lib_value(struct qcul_pack *p, uint64_t value)
+{
+	mix(&p->seen, value);
+	word(p, value);
+}
+
+void qcul_lib_real(struct qcul_pack *p, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	qcul_lib_value(p, bits);
+}
+
+/* Whether a call is right may depend on an address's alignment, but not on more of it. */
+static void mix_address(struct qcul_pack *p, const void *address)
+{
+	mix(&p->seen, address ? 1 + ((uintptr_t)address & 255) : 0);
+}
+
+void qcul_lib_device(struct qcul_pack *p, const void *address)
+{
+	mix_address(p, address);
+	word(p, (uint64_t)(uintptr_t)address);
+}
+
+void qcul_lib_stream(struct qcul_pack *p, struct CUstream_st *stream)
+{
+	p->stream = stream;
+	p->queued = true;
+}
+
+void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind)
+{
+	struct qcul_object *o = qcul_lib_find(handle, kind);
+	uint64_t sum = 0;
+	unsigned int i;
+
+	if (!o) {
+		qcul_lib_fail(p, p->lib->unknown);
+		return;
+	}
+	mix(&p->state, (uint64_t)o->kind << 32 | (uint64_t)o->device << 1 | o->device_scalars);
+	for (i = 0; i < o->set_count; i++)
+		sum += o->set[i].seen;
+	mix(&p->state, sum);
+	word(p, o->number);
+	word(p, o->version);
+	word(p, o->bytes);
+	bytes(p, o->settings, o->bytes, o->bytes);
+	if (p->object)
+		return;
+	p->object = o;
+	p->settings_end = p->used;
+	if (!p->queued)
+		p->stream = o->stream;
+}
+
+void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len)
+{
+	const unsigned char *at = from;
+	uint64_t i, part;
+
+	if (!from) {
+		qcul_lib_value(p, QCU_LIB_NULL);
+		return;
+	}
+	if (len > QCU_LIB_ARGS_MAX) {
+		qcul_lib_fail(p, p->lib->invalid);
+		return;
+	}
+	qcul_lib_value(p, QCU_LIB_HOST);
+	qcul_lib_value(p, len);
+	bytes(p, from, len, ROUND(len));
+	for (i = 0; i < len; i += part) {
+		uint64_t some = 0;
+
+		part = len - i < sizeof(some) ? len - i : sizeof(some);
+		memcpy(&some, at + i, part);
+		mix(&p->seen, some);
+	}
+}
+
+/* The library writes `padded` bytes, of which `len` go to the program. */
+static void out(struct qcul_pack *p, void *to, uint64_t len, uint64_t padded)
+{
+	if (p->out_count == QCUL_LIB_OUTS || padded > QCU_LIB_OUTS_MAX - p->outs) {
+		qcul_lib_fail(p, p->lib->memory);
+		return;
+	}
+	p->out[p->out_count].to = to;
+	p->out[p->out_count].len = (uint32_t)len;
+	p->out[p->out_count++].padded = (uint32_t)padded;
+	p->outs += (uint32_t)padded;
+}
+
+void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len)
+{
+	if (!to) {
+		qcul_lib_value(p, QCU_LIB_NULL);
+		return;
+	}
+	if (len > QCU_LIB_OUTS_MAX) {
+		qcul_lib_fail(p, p->lib->invalid);
+		return;
+	}
+	qcul_lib_value(p, QCU_LIB_ROOM);
+	qcul_lib_value(p, len);
+	out(p, to, len, ROUND(len));
+}
+
+void qcul_lib_scalar(struct qcul_pack *p, void *at, size_t len, size_t room, unsigned int way)
+{
+	if (!at) {
+		qcul_lib_value(p, QCU_LIB_NULL);
+		return;
+	}
+	if (p->object && p->object->device_scalars) {
+		qcul_lib_value(p, QCU_LIB_DEVICE);
+		qcul_lib_device(p, at);
+		return;
+	}
+	/* The size comes from a parameter, such as a type that nobody knows. */
+	if (!len || len > room) {
+		qcul_lib_fail(p, p->lib->invalid);
+		return;
+	}
+	qcul_lib_value(p, way == QCUL_LIB_IN	? QCU_LIB_HOST
+			  : way == QCUL_LIB_OUT ? QCU_LIB_ROOM
+						: QCU_LIB_BOTH);
+	qcul_lib_value(p, room);
+	if (way & QCUL_LIB_IN)
+		bytes(p, at, len, room);
+	if (way & QCUL_LIB_OUT)
+		out(p, at, len, room);
+}
+
+void qcul_lib_mix(uint64_t *hash, uint64_t value)
+{
+	mix(hash, value);
+}

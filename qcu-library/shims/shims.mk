@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The shims of NVIDIA's libraries. scripts/shims/generate makes most of each from NVIDIA's headers and a file of
+# remarks. SHIMS (in the Makefile) lists them.
+# Sets: SHIM_LIBRARIES.
+
+SHIM_SONAME_cublas := libcublas.so.13
+SHIM_SRCS_cublas := cublas.c cublas_copy.c
+
+SHIM_DIR := $(B)/qcu-library/shims
+
+define SHIM
+$(SHIM_DIR)/$(1)_guest.c: qcu-library/shims/$(1).remarks qcu-library/shims/$(1).syms scripts/shims/generate | deps cudart-header
+	@mkdir -p $$(@D)
+	$$(call SHIM_MAKER,guest,$(1)) >$$@
+$(SHIM_DIR)/$(1)_unserved.c: $(SHIM_DIR)/$(1)_guest.c
+	$$(call SHIM_MAKER,unserved,$(1)) >$$@
+$(SHIM_DIR)/$(1).map: $(SHIM_DIR)/$(1)_guest.c
+	$$(call SHIM_MAKER,map,$(1)) >$$@
+
+SHIM_MADE_$(1) := $(SHIM_DIR)/$(1)_guest.o $(SHIM_DIR)/$(1)_unserved.o
+$$(SHIM_MADE_$(1)): $(B)/%.o: $(B)/%.c
+	$(RUN) $(CC) $$(CFLAGS) -MMD -MP -c $$< -o $$@
+SHIM_OBJS_$(1) := $$(SHIM_MADE_$(1)) $$(SHIM_SRCS_$(1):%.c=$(B)/qcu-library/shims/%.o)
+$$(SHIM_OBJS_$(1)): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$$(SHIM_OBJS_$(1)): | cudart-header
+
+# It finds the runtime in its own folder. What it takes of it is public, or has the version QCUDA_PRIVATE.
+$(B)/qcu-library/$$(SHIM_SONAME_$(1)): $$(SHIM_OBJS_$(1)) $(SHIM_DIR)/$(1).map $(B)/qcu-library/libcudart.so.13
+	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,-soname,$$(SHIM_SONAME_$(1)) -Wl,--version-script=$(SHIM_DIR)/$(1).map \
+		-Wl,-z,relro,-z,now '-Wl,-rpath,$$$$ORIGIN' -Wl,--disable-new-dtags -o $$@ $$(SHIM_OBJS_$(1)) \
+		$(B)/qcu-library/libcudart.so.13
+PARTS += $(B)/qcu-library/$$(SHIM_SONAME_$(1))
+endef
+$(foreach s,$(SHIMS),$(eval $(call SHIM,$(s))))
+
+SHIM_LIBRARIES := $(foreach s,$(SHIMS),$(SHIM_SONAME_$(s)))

@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# docs/programs/library-functions.md agrees with the remarks, and each shim exports what NVIDIA's library does, under
+# the same version.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+B=${B:-build}
+include=$(make -s print-cudart-include)
+diff -u docs/programs/library-functions.md <(scripts/shims/generate table qcu-library/shims/*.remarks -I "$include")
+
+for remarks in qcu-library/shims/*.remarks; do
+	soname=$(awk '$1 == "soname" { print $2 }' "$remarks")
+	diff <(grep -v '^#' "${remarks%.remarks}.syms" | sed "s/\$/@@$soname/" | LC_ALL=C sort) \
+		<(nm -D --defined-only "$B/qcu-library/$soname" | awk '$2 == "T" { print $3 }' | LC_ALL=C sort)
+	readelf -d "$B/qcu-library/$soname" | grep -q "SONAME.*\[$soname\]"
+	theirs=$(dirname "$include")/lib64/$soname
+	[ -e "$theirs" ] || continue
+	# A newer toolkit may have more, and internal ones may be gone. What we serve must be there.
+	comm -13 <(nm -D --defined-only "$theirs" | awk '{ sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort) \
+		<(scripts/shims/generate table "$remarks" -I "$include" | sed -n 's/^| `\(.*\)` | by.*/\1/p' | LC_ALL=C sort) |
+		(! grep .) || { echo "$soname does not export these"; exit 1; }
+done

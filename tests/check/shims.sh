@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The generator of shims, on a small header: remarks that are wrong are refused with a sentence; what no rule
+# explains is not served; each kind of parameter is packed and unpacked as it should be.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+cat >"$tmp/small.h" <<'EOF'
+typedef struct context *handle_t;
+typedef struct CUstream_st *cudaStream_t;
+typedef enum { GOOD, BAD } status_t;
+typedef struct { int a, b; } pair_t;
+status_t scale(handle_t h, int n, double by, const float *alpha, float *x);
+status_t sum(handle_t h, long long n, const float *x, float *result);
+status_t hosts(handle_t h, int count, const int sizes[], int *info, const char *name);
+status_t set(handle_t h, int mode);
+status_t on(handle_t h, cudaStream_t s, float *x);
+status_t pairs(handle_t h, pair_t p);
+status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
+status_t what(handle_t h, void *unexplained);
+int other(handle_t h);
+EOF
+printf '%s\n' scale sum hosts set on pairs two what other gone >"$tmp/small.syms"
+cat >"$tmp/good" <<'EOF'
+library small
+soname libsmall.so.1
+number 1
+headers small.h
+status status_t
+invalid BAD
+unserved BAD
+unknown BAD
+memory BAD
+failed BAD
+handle handle_t
+scalar alpha
+device x
+param sum result result
+param hosts sizes in (uint64_t)count*sizeof(*sizes)
+param hosts info out sizeof(*info)
+param hosts name text
+sets set
+EOF
+
+make_it() {
+	scripts/shims/generate "$1" "$tmp/small.remarks" -I "$tmp"
+}
+
+# refused LINE SENTENCE: the remarks with this line are refused, and the message has these words.
+refused() {
+	{ cat "$tmp/good" && echo "$1"; } >"$tmp/small.remarks"
+	if make_it guest >"$tmp/out" 2>"$tmp/err"; then
+		echo "accepted: $1"
+		exit 1
+	fi
+	grep -q -F -e "$2" "$tmp/err" || {
+		echo "$1: $(cat "$tmp/err")"
+		exit 1
+	}
+	[ "$(wc -l <"$tmp/err")" -eq 1 ]
+}
+refused 'nonsense x' 'unknown word'
+refused 'param scale x somehow' 'unknown kind somehow'
+refused 'param hosts sizes in' 'needs a size'
+refused 'param hosts' 'needs functions'
+refused 'param nothing x device' 'fits no function'
+refused 'param scale y device' 'fits no function'
+refused 'hand nothing' 'there is no function nothing'
+refused 'guest nothing' 'there is no function nothing'
+refused 'like more nothing' 'there is no nothing'
+refused 'soname a b' 'needs one value'
+grep -v '^status' "$tmp/good" >"$tmp/small.remarks"
+make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
+grep -q "no line 'status'" "$tmp/err"
+sed 's/small.h/absent.h/' "$tmp/good" >"$tmp/small.remarks"
+make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
+grep -q 'headers cannot be read' "$tmp/err"
+
+cp "$tmp/good" "$tmp/small.remarks"
+[ "$(make_it count)" = 'libsmall.so.1: 3 by rule, 2 by remark, 0 by hand, 5 not served' ]
+make_it guest >"$tmp/guest"
+make_it mirror >"$tmp/mirror"
+make_it unserved >"$tmp/unserved"
+make_it map >"$tmp/map"
+for f in pairs two what other gone; do
+	grep -q "(qcul_small, $f)" "$tmp/unserved"
+	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
+done
+[ "$(grep -c ';$' "$tmp/map")" -eq 12 ]
+
+# Each side in the order of the parameters. A double is a real, a count of 64 bits a value.
+packed() {
+	diff <(sed -n "/ $1(.*)\$/,/^}/p" "$tmp/guest" | sed -n 's/^\tqcul_lib_//p') -
+}
+packed scale <<'EOF'
+begin(&pack, &qcul_small, FN_scale);
+object(&pack, h, KIND_handle_t);
+value(&pack, (uint64_t)n);
+real(&pack, by);
+scalar(&pack, (void *)alpha, sizeof(*alpha), 16, QCUL_LIB_IN);
+device(&pack, x);
+EOF
+packed hosts <<'EOF'
+begin(&pack, &qcul_small, FN_hosts);
+object(&pack, h, KIND_handle_t);
+value(&pack, (uint64_t)count);
+in(&pack, sizes, (uint64_t)count*sizeof(*sizes));
+out(&pack, info, sizeof(*info));
+in(&pack, name, name ? strlen(name) + 1 : 0);
+EOF
+grep -q 'return (status_t)qcul_lib_set(&pack);' "$tmp/guest"
+grep -q 'qcul_lib_scalar(&pack, result, sizeof(\*result), 16, QCUL_LIB_OUT);' "$tmp/guest"
+diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'
+	handle_t h = lib_object(call, KIND_handle_t);
+	int count = (int)lib_value(call);
+	uint64_t sizes_bytes;
+	void *sizes = lib_in(call, &sizes_bytes);
+	uint64_t info_bytes;
+	void *info = lib_out(call, &info_bytes);
+	uint64_t name_bytes;
+	void *name = lib_text(call, &name_bytes);
+	lib_sized(call, sizes, sizes_bytes, (uint64_t)count*sizeof(const int));
+	lib_sized(call, info, info_bytes, sizeof(int));
+	lib_ended(call, name, name_bytes);
+	return lib_ready(call) ? (int)((__typeof__(&hosts))call->fn)(h, count, sizes, info, name) : 0;
+EOF
+grep -q '"set", do_set, true' "$tmp/mirror"
+
+# Both sides have the same hash, and another one if a parameter changes.
+hash() {
+	sed -n 's/^#define QCU_LIB_TABLE //p' "$1"
+}
+[ "$(hash "$tmp/guest")" = "$(hash "$tmp/mirror")" ]
+sed -i 's/int n, double by/long long n, double by/' "$tmp/small.h"
+make_it guest >"$tmp/changed"
+[ "$(hash "$tmp/guest")" != "$(hash "$tmp/changed")" ]
