@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 10u
+#define BE_ABI 11u
 
 #define BE_IPC_BYTES 64
 
