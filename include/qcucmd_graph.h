@@ -16,12 +16,13 @@
 #define QCU_NODE_HOST	6u /* runs a function of the guest program */
 #define QCU_NODE_COND	7u /* a conditional node */
 #define QCU_NODE_BODY	8u /* not a node: the nodes after it are in a body of such a node */
-#define QCU_NODE_TYPES	9u
+#define QCU_NODE_ARGS	9u /* in an update: other parameters for a kernel that stays as it is */
+#define QCU_NODE_TYPES	10u
 #define QCU_NODE_OFF	1u /* a kernel, memset or copy that a launch leaves out */
 /*
  * It is followed by the struct of its type, then by `deps` numbers of 32 bits: the nodes that it
- * depends on, then, for a kernel, by the packed parameters. Each of the three parts is filled up
- * with zeros to a multiple of 8 bytes.
+ * depends on, then, for a kernel and QCU_NODE_ARGS, by the packed parameters. Each of the three
+ * parts is filled up with zeros to a multiple of 8 bytes.
  */
 struct qcu_graph_node {
 	__u32 bytes; /* of all this */

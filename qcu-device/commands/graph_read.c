@@ -70,7 +70,7 @@ static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
 	at += round_up(deps);
 	r->params = p + at;
 	r->param_room = n->bytes - at;
-	return n->type == QCU_NODE_KERNEL || !r->param_room;
+	return n->type == QCU_NODE_KERNEL || n->type == QCU_NODE_ARGS || !r->param_room;
 }
 
 /*
@@ -101,7 +101,25 @@ static int read_kernel(struct call *c, const struct record *r, struct graph_node
 	if (!n->h)
 		return QCU_ERR_InvalidResourceHandle;
 	b->kernel = n->h->kernel;
+	n->launch = b->launch;
+	n->launch.params = NULL;
 	return b->launch.param_bytes == n->h->param_bytes ? QCU_ERR_Success : QCU_ERR_InvalidValue;
+}
+
+/* The kernel stays what the guest has described before; its node is `old`. */
+static int read_args(const struct record *r, const struct graph_node *old, struct be_node *b)
+{
+	uint64_t bytes = old->h->param_bytes;
+
+	if (r->head->device != old->dev || round_up(bytes) != r->param_room ||
+	    !zeros(r->params + bytes, r->param_room - bytes))
+		return QCU_ERR_InvalidValue;
+	b->type = QCU_NODE_KERNEL;
+	b->off = old->off;
+	b->kernel = old->h->kernel;
+	b->launch = old->launch;
+	b->launch.params = r->params;
+	return QCU_ERR_Success;
 }
 
 static int read_event(struct call *c, const struct record *r, struct graph_node *n,
@@ -347,12 +365,14 @@ static int read_body(struct graph_reading *g, const struct record *r, struct be_
 	return QCU_ERR_Success;
 }
 
+/* `old` are the nodes of the graph that is updated. */
 static int read_node(struct call *c, struct graph_reading *g, const struct record *r,
-		     struct graph_node *n, struct be_node *b)
+		     const struct graph_node *old, struct graph_node *n, struct be_node *b)
 {
 	n->type = b->type = r->head->type;
 	n->parts = 1;
-	b->off = r->head->flags & QCU_NODE_OFF;
+	n->off = b->off = r->head->flags & QCU_NODE_OFF;
+	n->dev = r->head->device;
 	b->dev = r->head->device;
 	b->index = r->head->index;
 	b->deps = r->deps;
@@ -377,8 +397,16 @@ static int read_node(struct call *c, struct graph_reading *g, const struct recor
 		return read_cond(c, g, r, n, b);
 	case QCU_NODE_BODY:
 		return read_body(g, r, b);
+	case QCU_NODE_ARGS:
+		return read_args(r, &old[b->index], b);
 	}
 	return QCU_ERR_Success;
+}
+
+/* Can the record stand for this node in an update? */
+static bool type_good(uint8_t type, uint8_t old)
+{
+	return type == QCU_NODE_ARGS ? old == QCU_NODE_KERNEL : type == old && type < QCU_NODE_COND;
 }
 
 /* Is this the number of the next node? In an update the numbers only have to rise. */
@@ -386,10 +414,11 @@ static bool index_good(const struct graph_reading *g, const struct record *r, ui
 		       const struct graph_node *old, uint32_t old_count)
 {
 	if (!old)
-		return r->head->index == i && deps_good(r, g->first);
+		return r->head->index == i && r->head->type != QCU_NODE_ARGS &&
+		       deps_good(r, g->first);
 	return r->head->index < old_count && !r->head->deps &&
 	       (!i || r->head->index > g->be_nodes[i - 1].index) &&
-	       r->head->type == old[r->head->index].type && r->head->type < QCU_NODE_COND;
+	       type_good(r->head->type, old[r->head->index].type);
 }
 
 static int read_all(struct call *c, struct graph_reading *g, const struct graph_node *old,
@@ -404,7 +433,7 @@ static int read_all(struct call *c, struct graph_reading *g, const struct graph_
 	for (i = 0; i < g->count; i++) {
 		if (!take_apart(p, left, &r) || !index_good(g, &r, i, old, old_count))
 			return QCU_ERR_InvalidValue;
-		rc = read_node(c, g, &r, &g->nodes[i], &g->be_nodes[i]);
+		rc = read_node(c, g, &r, old, &g->nodes[i], &g->be_nodes[i]);
 		if (rc)
 			return rc;
 		g->total += g->nodes[i].parts;

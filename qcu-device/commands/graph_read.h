@@ -15,6 +15,8 @@ struct graph_range {
 /* A node as the guest has described it. */
 struct graph_node {
 	uint8_t type;
+	uint8_t dev;
+	bool off;
 	uint32_t parts;	     /* nodes of the backend */
 	uint32_t last;	     /* the number of the last of them, which others depend on */
 	uint32_t bodies;     /* of a conditional node */
@@ -22,6 +24,7 @@ struct graph_node {
 	struct handle *from; /* the array to copy from, held */
 	struct graph_host *host;
 	struct graph_range dst, src;
+	struct be_launch launch; /* of a kernel, without its parameters */
 };
 
 /* What a description becomes. */

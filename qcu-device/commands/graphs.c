@@ -208,11 +208,13 @@ static int update(struct call *c, struct handle *h, struct graph_reading *r)
 	}
 	rc = m->cfg.ops->graph_update(m->be, h->graph, r->be_nodes, r->count);
 	g->broken |= rc;
-	g->listed = false;
 	for (i = 0; i < r->count && !rc; i++) {
 		uint32_t last = g->nodes[index[i]].last;
 		struct graph_node old = g->nodes[index[i]];
 
+		if (r->nodes[i].type == QCU_NODE_ARGS)
+			continue;
+		g->listed = false;
 		g->nodes[index[i]] = r->nodes[i];
 		g->nodes[index[i]].last = last;
 		r->nodes[i] = old; /* the reading drops it */

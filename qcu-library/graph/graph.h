@@ -48,6 +48,14 @@ struct qcul_node_params {
 	};
 };
 
+/* What a launch is besides its arguments; kernel NULL: it is not known. */
+struct qcul_node_shape {
+	const struct CUkern_st *kernel;
+	dim3 grid, block;
+	unsigned int shared;
+	bool disabled;
+};
+
 struct qcul_edge {
 	struct CUgraphNode_st *from;
 	cudaGraphEdgeData data;
@@ -67,10 +75,11 @@ struct CUgraphNode_st {
 	/* In an executable graph only. */
 	bool disabled;
 	unsigned int branch;
-	cudaEvent_t done;	     /* recorded after the node, if another branch waits for it */
-	bool changed;		     /* the host has other params */
-	uint32_t number;	     /* of the host's node that those after this node depend on */
-	struct qcul_host_call *call; /* of a host node that the host has */
+	cudaEvent_t done;	      /* recorded after the node, if another branch waits for it */
+	bool changed;		      /* the host has other params */
+	uint32_t number;	      /* of the host's node that those after this node depend on */
+	struct qcul_host_call *call;  /* of a host node that the host has */
+	struct qcul_node_shape shape; /* of a kernel node: what the host has */
 };
 
 struct qcul_object_ref {

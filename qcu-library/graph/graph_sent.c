@@ -170,6 +170,57 @@ static cudaError_t describe_kernel(const struct CUgraphNode_st *n, unsigned long
 	return err;
 }
 
+static bool same_dim(const dim3 *a, const dim3 *b)
+{
+	return a->x == b->x && a->y == b->y && a->z == b->z;
+}
+
+static bool same_shape(const struct CUgraphNode_st *n)
+{
+	const struct qcul_node_kernel *k = &n->params.kernel;
+	const struct qcul_node_shape *s = &n->shape;
+
+	return s->kernel == k->kernel && !k->attr_count && s->disabled == n->disabled &&
+	       s->shared == k->shared && same_dim(&s->grid, &k->grid) &&
+	       same_dim(&s->block, &k->block);
+}
+
+/* The host has the node now. */
+static void node_sent(struct CUgraphNode_st *n)
+{
+	const struct qcul_node_kernel *k = &n->params.kernel;
+
+	n->changed = false;
+	if (n->params.type == cudaGraphNodeTypeKernel)
+		n->shape = (struct qcul_node_shape){
+			.kernel = k->attr_count ? NULL : k->kernel,
+			.grid = k->grid,
+			.block = k->block,
+			.shared = k->shared,
+			.disabled = n->disabled,
+		};
+}
+
+/* Only the arguments of the kernel differ. */
+static cudaError_t write_args(struct text *t, const struct CUgraphNode_st *n)
+{
+	const struct CUkern_st *k = n->params.kernel.kernel;
+	size_t len = sizeof(struct qcu_graph_node) + (k->param_bytes + 7) / 8 * 8;
+	struct qcu_graph_node *head = more(t, len);
+
+	if (!head)
+		return cudaErrorMemoryAllocation;
+	*head = (struct qcu_graph_node){
+		.bytes = (uint32_t)len,
+		.type = QCU_NODE_ARGS,
+		.device = qcul_device_ordinal(n->device),
+		.index = n->number,
+	};
+	if (k->param_bytes)
+		memcpy(head + 1, n->params.kernel.packed, k->param_bytes);
+	return cudaSuccess;
+}
+
 static cudaError_t write_kernel(struct text *t, const struct CUgraphNode_st *n)
 {
 	const struct CUkern_st *k = n->params.kernel.kernel;
@@ -177,8 +228,11 @@ static cudaError_t write_kernel(struct text *t, const struct CUgraphNode_st *n)
 	struct qcu_launch_msg msg;
 	size_t start = t->len;
 	uint8_t *params;
-	cudaError_t err = describe_kernel(n, t->flags, &msg);
+	cudaError_t err;
 
+	if (t->update && same_shape(n))
+		return write_args(t, n);
+	err = describe_kernel(n, t->flags, &msg);
 	if (err)
 		return err;
 	body = begin(t, QCU_NODE_KERNEL, n, sizeof(*body));
@@ -452,7 +506,7 @@ static cudaError_t write_one(struct text *t, struct CUgraphNode_st *n, uint32_t 
 		return cudaErrorMemoryAllocation;
 	err = write_node(t, n);
 	n->number = t->nodes++;
-	n->changed = false;
+	node_sent(n);
 	return err;
 }
 
@@ -647,8 +701,8 @@ cudaError_t qcul_sent_update(struct qcul_sent *s, unsigned long long flags)
 	if (err == cudaErrorNotSupported)
 		err = cudaErrorGraphExecUpdateFailure;
 	for (i = 0; i < s->count && !err; i++)
-		if (s->nodes[i])
-			s->nodes[i]->changed = false;
+		if (s->nodes[i] && s->nodes[i]->changed)
+			node_sent(s->nodes[i]);
 	s->changed = err;
 	return err;
 }

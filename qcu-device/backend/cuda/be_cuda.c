@@ -43,6 +43,11 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
 	if (!ret)
 		ret = cu_driver_function(be, "cuKernelGetFunction", &be->kernel_function);
+	if (!ret)
+		ret = cu_driver_function(be, "cuGraphAddKernelNode", &be->graph_add_kernel);
+	if (!ret)
+		ret = cu_driver_function(be, "cuGraphExecKernelNodeSetParams",
+					 &be->graph_set_kernel);
 	if (ret)
 		goto err_free;
 	be->devices = (unsigned int)count < CU_DEVICES ? (unsigned int)count : CU_DEVICES;

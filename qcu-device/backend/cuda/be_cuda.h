@@ -121,6 +121,8 @@ struct be {
 	void (*complain)(const char *who, const char *text, size_t len);
 	PFN_cuLaunchKernel_v4000 launch_kernel;
 	PFN_cuKernelGetFunction_v12000 kernel_function;
+	PFN_cuGraphAddKernelNode_v12000 graph_add_kernel;
+	PFN_cuGraphExecKernelNodeSetParams_v12000 graph_set_kernel;
 	unsigned int devices;
 	struct be_stream legacy[CU_DEVICES];
 	struct be_pool pool[CU_DEVICES]; /* default pools */
@@ -380,6 +382,8 @@ int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const 
 #define CU_LAUNCH_ATTRS 5
 unsigned int cu_launch_attributes(const struct be_launch *l, cudaLaunchAttribute *attrs);
 int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
+/* The kernel in the form in which the driver takes it, on this device. */
+int cu_kernel_function(struct be *be, struct be_kernel *k, unsigned int dev, CUfunction *out);
 
 /* be_cuda_print.c */
 /* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */

@@ -514,7 +514,7 @@ static int launch_with_attributes(struct be *be, struct be_kernel *k, const stru
  * and find the same. cudaSetDevice gives the thread a context of the device, also after another
  * thread has reset the device.
  */
-static int function_on(struct be *be, struct be_kernel *k, unsigned int dev, CUfunction *out)
+int cu_kernel_function(struct be *be, struct be_kernel *k, unsigned int dev, CUfunction *out)
 {
 	struct cu_function *f = &k->on[dev];
 	unsigned int life = atomic_load_explicit(&be->life[dev], memory_order_relaxed) + 1;
@@ -545,7 +545,7 @@ static int launch_plain(struct be *be, struct be_kernel *k, const struct be_laun
 			struct be_stream *s, void **args)
 {
 	CUfunction f;
-	int ret = function_on(be, k, s->dev, &f);
+	int ret = cu_kernel_function(be, k, s->dev, &f);
 
 	return ret ? ret
 		   : cu_result(be,

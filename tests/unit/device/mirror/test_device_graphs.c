@@ -243,6 +243,57 @@ static void bad_updates(void **state)
 	still_works();
 }
 
+/* Only the parameters of a kernel change. */
+static void arguments(void **state)
+{
+	const uint32_t n = 9, wrong[4] = {0};
+	struct {
+		uint64_t memory;
+		uint32_t n, fill;
+	} args = {memory, n, 0};
+
+	(void)state;
+	assert_int_equal(fill(memory, 1), 0);
+	node(QCU_NODE_ARGS, 0, &args, sizeof(args), NULL, 0);
+	assert_int_equal(make(GRAPH), QCU_ERR_InvalidValue);
+	set(0, memory + 8, 5);
+	kernel(1, 1, NULL, 0);
+	assert_int_equal(make(GRAPH), 0);
+#define BAD(change)                                                                              \
+	do {                                                                                     \
+		struct qcu_graph_node *r = node(QCU_NODE_ARGS, 1, &args, sizeof(args), NULL, 0); \
+		change;                                                                          \
+		assert_int_equal(update(GRAPH), QCU_ERR_InvalidValue);                           \
+	} while (0)
+	BAD(r->index = 0);
+	BAD(r->index = 2);
+	BAD(r->flags = QCU_NODE_OFF);
+	BAD(r->deps = 1);
+	BAD(r->bytes = 24);
+	BAD((void)r; d.bytes[d.len - 1] = 1);
+	BAD((void)r; node(QCU_NODE_ARGS, 1, &args, sizeof(args), NULL, 0));
+#undef BAD
+	node(QCU_NODE_ARGS, 1, &args, sizeof(args), NULL, 0)->device = 1;
+	assert_int_equal(update(GRAPH), QCU_ERR_InvalidDevice);
+	node(QCU_NODE_ARGS, 1, wrong, 8, NULL, 0);
+	assert_int_equal(update(GRAPH), QCU_ERR_InvalidValue);
+	node(QCU_NODE_ARGS, 1, &args, sizeof(args), NULL, 0);
+	assert_int_equal(update(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(value_at(memory), 3 + n);
+	assert_int_equal(destroy(GRAPH), 0);
+	/* A kernel that is left out stays so. */
+	kernel(0, 1, NULL, 0);
+	((struct qcu_graph_node *)d.bytes)->flags = QCU_NODE_OFF;
+	assert_int_equal(make(GRAPH), 0);
+	node(QCU_NODE_ARGS, 0, &args, sizeof(args), NULL, 0);
+	assert_int_equal(update(GRAPH), 0);
+	assert_int_equal(launch(GRAPH), 0);
+	assert_int_equal(value_at(memory), 3 + n);
+	assert_int_equal(destroy(GRAPH), 0);
+	still_works();
+}
+
 static void limited(void **state)
 {
 	uint32_t i;
@@ -321,7 +372,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, mirror_stop)
 	static const struct CMUnitTest tests[] = {
-		T(bad_numbers), T(bad_records), T(bad_bodies), T(bad_updates),
+		T(bad_numbers), T(bad_records), T(bad_bodies), T(bad_updates), T(arguments),
 		T(limited),	T(memory_gone), T(names_gone), T(held),
 	};
 #undef T
