@@ -92,8 +92,8 @@ static void after_stream(struct order *o, struct mir_request *req, uint32_t stre
 	 * marks matter.
 	 */
 	for (i = 0; i < o->slots; i++)
-		if (o->blocking_at[i] > o->legacy_at)
-			lanes_after(o->lanes, req, o->blocking[i]);
+		if (o->blocking_at[o->slot[i]] > o->legacy_at)
+			lanes_after(o->lanes, req, o->blocking[o->slot[i]]);
 }
 
 static void after_event(struct order *o, struct mir_request *req, uint32_t event)
@@ -104,7 +104,7 @@ static void after_event(struct order *o, struct mir_request *req, uint32_t event
 		return;
 	lanes_after(o->lanes, req, o->events[event]);
 	for (i = 0; i < o->slots; i++)
-		lanes_after(o->lanes, req, o->recorded[i]);
+		lanes_after(o->lanes, req, o->recorded[o->slot[i]]);
 }
 
 static void leave_marks(struct order *o, const struct about *a, lanes_point end)
@@ -112,8 +112,8 @@ static void leave_marks(struct order *o, const struct about *a, lanes_point end)
 	unsigned int slot = lanes_point_slot(end);
 
 	o->count++;
-	if (o->slots <= slot)
-		o->slots = slot + 1;
+	if (!o->posted[slot])
+		o->slot[o->slots++] = (uint16_t)slot;
 	o->posted[slot] = end;
 	if (a->records)
 		o->recorded[slot] = end;
@@ -184,7 +184,7 @@ void order_request(struct order *o, struct mir_request *req, lanes_point end)
 	if (cmd->op == QCU_OP_STREAM_CREATE && a.stream >= QCU_ID_FIRST && a.stream <= QCU_ID_MAX)
 		o->nonblocking[a.stream] = cmd->stream_create.flags & NON_BLOCKING;
 	for (i = 0; a.order == QCU_ORDER_ALL && i < o->slots; i++)
-		lanes_after(o->lanes, req, o->posted[i]);
+		lanes_after(o->lanes, req, o->posted[o->slot[i]]);
 	if (a.order == QCU_ORDER_ABOUT) {
 		after_stream(o, req, a.stream);
 		after_event(o, req, a.event);

@@ -23,7 +23,8 @@ struct order {
 	lanes_point legacy;
 	uint64_t legacy_at;
 	uint64_t count;
-	unsigned int slots; /* slots in use so far */
+	unsigned int slots; /* how many slots have been in use so far, and which */
+	uint16_t slot[LANES_SLOTS];
 	lanes_point posted[LANES_SLOTS];
 	lanes_point recorded[LANES_SLOTS]; /* the last graph whose nodes record events */
 	lanes_point blocking[LANES_SLOTS]; /* the last one in a blocking stream */
