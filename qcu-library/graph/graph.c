@@ -170,11 +170,15 @@ struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g)
 	/* Add the edges when all nodes exist: an edge may come from a node that was added later. */
 	for (i = 0; i < g->count; i++) {
 		const struct CUgraphNode_st *n = g->nodes[i];
+		struct qcul_edge *deps = n->dep_count ? malloc(n->dep_count * sizeof(*deps)) : NULL;
 
-		for (k = 0; k < n->dep_count; k++) {
-			if (connect(c->nodes[i], c->nodes[n->deps[k].from->at], &n->deps[k].data))
-				goto fail;
-		}
+		if (n->dep_count && !deps)
+			goto fail;
+		for (k = 0; k < n->dep_count; k++)
+			deps[k] =
+				(struct qcul_edge){c->nodes[n->deps[k].from->at], n->deps[k].data};
+		c->nodes[i]->deps = deps;
+		c->nodes[i]->dep_count = n->dep_count;
 	}
 	return c;
 fail:

@@ -138,6 +138,11 @@ struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
 /* ---- graph_node.c ---- */
 
 cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernelNodeParams *from);
+/*
+ * The usual change in an instance is another launch of the same kernel, which needs no new memory.
+ * The arguments must not lie in p. False: it is something else, or wrong.
+ */
+bool qcul_node_relaunch(struct qcul_node_params *p, const struct cudaKernelNodeParams *from);
 /* The same from a launch that is being captured; `kernel` is loaded. */
 cudaError_t qcul_node_captured_kernel(struct qcul_node_params *p, struct CUkern_st *kernel,
 				      const struct cudaKernelNodeParams *from);

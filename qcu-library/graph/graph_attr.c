@@ -53,12 +53,14 @@ cudaError_t qcul_node_attr_set(struct qcul_node_kernel *k, cudaLaunchAttributeID
 
 cudaError_t qcul_node_attrs_copy(struct qcul_node_kernel *to, const struct qcul_node_kernel *from)
 {
-	cudaLaunchAttribute *copy = malloc((from->attr_count + 1) * sizeof(*copy));
+	cudaLaunchAttribute *copy = NULL;
 
-	if (!copy)
-		return cudaErrorMemoryAllocation;
-	if (from->attr_count)
+	if (from->attr_count) {
+		copy = malloc(from->attr_count * sizeof(*copy));
+		if (!copy)
+			return cudaErrorMemoryAllocation;
 		memcpy(copy, from->attrs, from->attr_count * sizeof(*copy));
+	}
 	free(to->attrs);
 	to->attrs = copy;
 	to->attr_count = from->attr_count;

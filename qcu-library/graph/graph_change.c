@@ -318,8 +318,26 @@ static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphN
 		return replace_in(exec, made, node, &p);                                         \
 	}
 
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
+					 const struct cudaKernelNodeParams *params)
+{
+	struct qcul_node_params p;
+
+	return replace(qcul_node_kernel(&p, params), node, &p);
+}
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+					     const struct cudaKernelNodeParams *params)
+{
+	struct CUgraphNode_st *n = qcul_exec_node(exec, node);
+	struct qcul_node_params p;
+
+	if (n && qcul_node_relaunch(&n->params, params))
+		return cudaSuccess;
+	return replace(qcul_node_kernel(&p, params), n, &p);
+}
+
 SETTER(NodeSetParams, qcul_node_any(&p, params), struct cudaGraphNodeParams *params)
-SETTER(KernelNodeSetParams, qcul_node_kernel(&p, params), const struct cudaKernelNodeParams *params)
 SETTER(MemcpyNodeSetParams, qcul_node_copy(&p, params), const struct cudaMemcpy3DParms *params)
 SETTER(MemcpyNodeSetParams1D, qcul_node_copy_1d(&p, dst, src, count, kind), void *dst,
        const void *src, size_t count, enum cudaMemcpyKind kind)

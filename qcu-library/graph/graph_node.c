@@ -64,6 +64,30 @@ cudaError_t qcul_node_captured_kernel(struct qcul_node_params *p, struct CUkern_
 	return err;
 }
 
+static bool has_dims(const struct cudaKernelNodeParams *p)
+{
+	return p && p->gridDim.x && p->gridDim.y && p->gridDim.z && p->blockDim.x &&
+	       p->blockDim.y && p->blockDim.z;
+}
+
+bool qcul_node_relaunch(struct qcul_node_params *p, const struct cudaKernelNodeParams *from)
+{
+	struct qcul_node_kernel *k = &p->kernel;
+	struct CUkern_st *kernel;
+
+	if (p->type != cudaGraphNodeTypeKernel || !has_dims(from) || from->extra || qcul_ready() ||
+	    qcul_kernel(from->func, &kernel) || kernel != k->kernel ||
+	    (kernel->param_count && !from->kernelParams) ||
+	    !qcul_pack_args(k->packed, kernel->param_bytes, kernel->params, kernel->param_count,
+			    from->kernelParams))
+		return false;
+	k->func = from->func;
+	k->grid = from->gridDim;
+	k->block = from->blockDim;
+	k->shared = from->sharedMemBytes;
+	return true;
+}
+
 cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernelNodeParams *from)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -71,8 +95,7 @@ cudaError_t qcul_node_kernel(struct qcul_node_params *p, const struct cudaKernel
 	cudaError_t err;
 
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!from || !from->gridDim.x || !from->gridDim.y || !from->gridDim.z ||
-	    !from->blockDim.x || !from->blockDim.y || !from->blockDim.z)
+	if (!has_dims(from))
 		return cudaErrorInvalidValue;
 	if (from->extra)
 		return qcul_unsupported("a kernel node with `extra`", &said);
