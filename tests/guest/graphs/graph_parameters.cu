@@ -335,6 +335,56 @@ static void kernels(void)
 	CHECK(cudaGraphDestroy(graph));
 }
 
+/* What the first and the last element are after a launch. */
+static void ends(cudaGraphExec_t exec, int first, int last, const char *what)
+{
+	run(exec);
+	CHECK(cudaMemcpy(out, dev, BYTES, cudaMemcpyDeviceToHost));
+	REQUIRE(out[0] == first && out[N - 1] == last, "%s: %d and %d", what, out[0], out[N - 1]);
+}
+
+/* Arguments alone, the shape of the launch, and whether it is left out, in turn. */
+static void arguments(void)
+{
+	int what = 1, n = N;
+	void *args[] = {&dev, &what, &n};
+	cudaKernelNodeParams all_of_it = kernel(add, args), one = all_of_it;
+	cudaGraphNode_t node;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+
+	one.gridDim = one.blockDim = dim3(1);
+	CHECK(cudaMemset(dev, 0, BYTES));
+	CHECK(cudaGraphCreate(&graph, 0));
+	CHECK(cudaGraphAddKernelNode(&node, graph, NULL, 0, &all_of_it));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	ends(exec, 1, 1, "as made");
+	what = 10;
+	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &all_of_it));
+	ends(exec, 11, 11, "other arguments");
+	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &one));
+	ends(exec, 21, 11, "another shape");
+	what = 100;
+	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &one));
+	ends(exec, 121, 11, "other arguments in the new shape");
+	CHECK(cudaGraphNodeSetEnabled(exec, node, 0));
+	ends(exec, 121, 11, "left out");
+	what = 1000;
+	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &one));
+	ends(exec, 121, 11, "left out, with other arguments");
+	CHECK(cudaGraphNodeSetEnabled(exec, node, 1));
+	ends(exec, 1121, 11, "in again");
+	what = 2;
+	CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &all_of_it));
+	ends(exec, 1123, 13, "arguments and shape");
+	one.gridDim = dim3(0);
+	EXPECT(cudaGraphExecKernelNodeSetParams(exec, node, &one), cudaErrorInvalidValue);
+	(void)cudaGetLastError();
+	ends(exec, 1125, 15, "after a shape that cannot be");
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
 static void attributes(void)
 {
 	int one = 1, n = N, least, greatest;
@@ -642,6 +692,7 @@ int main(void)
 	flat();
 	symbols();
 	kernels();
+	arguments();
 	attributes();
 	records();
 	waits();
