@@ -199,7 +199,7 @@ $(if $(SAN),,$(foreach t,$(STATIC_PROGRAMS),loopback guest-static/$(t) $(STATIC_
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loader/cases.sh $(B) $(t);))
 $(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) tests/python/loopback.sh $(B) $(t);))
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
-$(foreach t,peer_access two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
+$(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)

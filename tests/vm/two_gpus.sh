@@ -5,9 +5,9 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-with "$guest"/{device_query,peer_access,two_devices,multi_thread}
+with "$guest"/{device_query,peer_access,two_devices,driver_two_devices,multi_thread}
 boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
-for program in device_query peer_access two_devices multi_thread; do
+for program in device_query peer_access two_devices driver_two_devices multi_thread; do
 	expect $program 0 $program
 done
 begin smi
