@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Managed memory that moves between the guest and the GPU: case by case, at random, with a quota that is
-# smaller than the memory, with other chunk sizes, and with a process that is killed.
+# smaller than the memory, with other chunk sizes, and with a process that is killed. MANAGED_STEPS=N adds N steps
+# at random.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -50,4 +51,9 @@ for case in in_turn scattered host_function freed threads; do
 	expect "quota/$case" 0 managed_moves $case
 done
 expect quota/random 0 managed_random 240 4 fs
+END
+
+[ -z "${MANAGED_STEPS:-}" ] || boot --timeout 3000 "${with[@]}" <<END
+limit=2900
+expect random/$MANAGED_STEPS 0 managed_random $MANAGED_STEPS 5 fs
 END
