@@ -290,7 +290,8 @@ vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chu
 		first = max(first, (pgoff_t)((chunks->start + part->from) >> PAGE_SHIFT));
 		end = min(end, (pgoff_t)((chunks->start + part->to) >> PAGE_SHIFT));
 	}
-	left = min(end, vma->vm_pgoff + vma_pages(vma)) - first;
+	end = min(end, vma->vm_pgoff + vma_pages(vma));
+	left = end - first;
 	ret = vm_insert_pages(vma, vma->vm_start + ((first - vma->vm_pgoff) << PAGE_SHIFT),
 			      chunk->pages + (first - base), &left);
 	qcud_mm_settle(vma->vm_mm);
@@ -298,6 +299,16 @@ vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chu
 		part->to -= (u64)left << PAGE_SHIFT;
 	if (!ret)
 		return VM_FAULT_NOPAGE;
+	/*
+	 * The kernel must not map a page of a part by itself, after this function: by then the part
+	 * may have been taken out of page tables for good.
+	 */
+	if (part) {
+		if (vmf->pgoff >= end - left)
+			ret = vm_insert_page(vma, vmf->address & PAGE_MASK,
+					     chunk->pages[vmf->pgoff - base]);
+		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
+	}
 	/*
 	 * Some pages are mapped already, or there is no memory for page tables. If the touched page
 	 * has been mapped meanwhile, the kernel drops the reference.
