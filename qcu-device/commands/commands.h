@@ -78,7 +78,11 @@ int mir_rect(struct call *c, const struct mir_rect *r);
 /* copy.c: copies between the segments of the command and device memory, and waits for that. */
 int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct stream_ref *s);
 
-/* managed.c: the command has waited for all work of the only device. */
+/*
+ * managed.c: the command is about to wait for all work of a device, and has waited. The second one
+ * is called only if the first one has said so.
+ */
+bool mir_managed_sync(struct call *c);
 void mir_managed_synced(struct call *c);
 /* The end of all moves. Host calls have ended, and no request is outstanding. */
 void mir_moves_end(struct mirror *m);

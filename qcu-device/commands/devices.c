@@ -30,12 +30,14 @@ int mir_do_device_info(struct call *c)
 
 int mir_do_device_sync(struct call *c)
 {
+	bool only;
 	int rc;
 
 	MIR_NEED(c, device_sync);
 	c->waited = true;
+	only = mir_managed_sync(c);
 	rc = c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
-	if (!rc)
+	if (!rc && only)
 		mir_managed_synced(c);
 	return rc;
 }

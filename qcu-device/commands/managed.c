@@ -119,19 +119,31 @@ static int ask(struct mirror *m, uint64_t *n)
 
 /*
  * A program usually waits for the GPU before it touches managed memory. Then a move need not wait
- * once more.
+ * once more, if all other commands had been carried out when that wait began, and none has come
+ * since.
  */
+bool mir_managed_sync(struct call *c)
+{
+	struct mirror *m = c->m;
+	uint64_t count;
+	bool running;
+
+	if (m->devices > 1)
+		return false;
+	pthread_mutex_lock(&m->host_calls.lock);
+	running = m->moves.running;
+	pthread_mutex_unlock(&m->host_calls.lock);
+	return running && lanes_only(m->lanes, c->req, &count);
+}
+
 void mir_managed_synced(struct call *c)
 {
 	struct mirror *m = c->m;
-	struct moves *mv = &m->moves;
 	uint64_t count;
 
-	if (m->devices > 1)
-		return;
 	pthread_mutex_lock(&m->host_calls.lock);
-	if (mv->running && lanes_only(m->lanes, c->req, &count))
-		mv->settled = count;
+	if (lanes_only(m->lanes, c->req, &count))
+		m->moves.settled = count;
 	pthread_mutex_unlock(&m->host_calls.lock);
 }
 
