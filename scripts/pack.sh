@@ -249,7 +249,8 @@ pack_for_root() {
 	library_path=/qcu/lib
 }
 
-# pack_ours FOLDER...: packs our libraries into these folders of the guest, and qcu-smi.
+# pack_ours FOLDER...: packs our libraries into these folders of the guest, and qcu-smi. Some programs look for
+# libcuda.so, which NVIDIA's driver installs, too.
 pack_ours() {
 	local dir name from=${library%/*}
 	[ -e "$library" ] || return 0
@@ -257,6 +258,9 @@ pack_ours() {
 		for dir in "$@"; do
 			[ ! -e "$from/$name" ] || pack_file "$from/$name" "$dir/$name"
 		done
+	done
+	for dir in "$@"; do
+		[ ! -e "$from/libcuda.so.1" ] || pack_link libcuda.so.1 "$dir/libcuda.so"
 	done
 	[ ! -e "$from/qcu-smi" ] || pack_file "$from/qcu-smi" /qcu/bin/qcu-smi
 }

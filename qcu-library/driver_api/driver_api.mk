@@ -14,11 +14,11 @@ LIBRARY_SRCS += $(DRIVER_SRCS)
 # The header of CUDA declares a function under its public name; this gives it its symbol.
 $(B)/qcu-library/driver_names.h: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
 	@mkdir -p $(@D)
-	awk '!/^#/ { printf "#undef %s\nextern __typeof__(%s) %s __asm__(\"qcul_drv_%s\");\n", $$1, $$1, $$1, $$1 }' $< >$@
+	awk '!/^#/ && $$2 != "graphics" { printf "#undef %s\nextern __typeof__(%s) %s __asm__(\"qcul_drv_%s\");\n", $$1, $$1, $$1, $$1 }' $< >$@
 
 $(B)/qcu-library/driver_unsupported.inc: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
 	@mkdir -p $(@D)
-	awk '!/^#/ && $$2 == "unsupported" { print "UNSUPPORTED(" $$1 ")" }' $< >$@
+	awk '!/^#/ && $$2 ~ /^(unsupported|graphics)$$/ { print "UNSUPPORTED(" $$1 ")" }' $< >$@
 
 $(B)/qcu-library/driver_table.inc: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
 	@mkdir -p $(@D)

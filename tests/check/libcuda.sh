@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # libcuda.so.1 exports every function that the toolkit's stub of NVIDIA's exports, without symbol
-# versions, and nothing else than these and malloc's family. cuda.syms agrees with cuda.h: where the
-# thread's own stream is a parameter, and which functions are the same as another.
+# versions, and nothing else than these, the functions for graphics, which the stub lacks, and malloc's
+# family. cuda.syms agrees with cuda.h: where the thread's own stream is a parameter, and which functions
+# are the same as another.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -27,6 +28,7 @@ cmp -s "$tmp/ours" "$tmp/plain" || {
 	grep '@' "$tmp/ours" | head
 	bad=1
 }
+awk '$2 == "graphics" { print $1 }' "$syms" >"$tmp/graphics"
 missing=$(LC_ALL=C comm -23 "$tmp/theirs" "$tmp/ours")
 [ -z "$missing" ] || {
 	echo "libcuda.so.1 lacks:"
@@ -34,7 +36,7 @@ missing=$(LC_ALL=C comm -23 "$tmp/theirs" "$tmp/ours")
 	bad=1
 }
 more=$(LC_ALL=C comm -13 "$tmp/theirs" "$tmp/ours" | grep -vx -e 'malloc\|calloc\|realloc\|reallocarray\|free\|memalign' \
-	-e 'aligned_alloc\|posix_memalign\|valloc\|pvalloc\|malloc_usable_size' || true)
+	-e 'aligned_alloc\|posix_memalign\|valloc\|pvalloc\|malloc_usable_size' -f "$tmp/graphics" || true)
 [ -z "$more" ] || {
 	echo "libcuda.so.1 has, and NVIDIA's stub does not:"
 	echo "$more"

@@ -16,6 +16,7 @@ $(LOOPBACK_LIBRARY): $(LIBRARY_OBJS) $(LOOPBACK_OBJS) $(MIRROR_LIB) $(SOFT_LIB) 
 $(B)/loopback/libcuda.so.1: $(DRIVER_LIBRARY) $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)
 	cp $< $@
+	ln -sf $(@F) $(@D)/libcuda.so
 
 # The shims of libraries take it from their own folder.
 LOOPBACK_SHIMS := $(SHIM_LIBRARIES:%=$(B)/loopback/%)

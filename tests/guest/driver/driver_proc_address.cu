@@ -47,6 +47,10 @@ int main()
 	REQUIRE(find("cuMemFree", 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) ==
 			find("cuMemFree", 13000, 0),
 		"two forms");
+	/* Programs that can draw look for these at their start, and give up CUDA without them. */
+	find("cuGraphicsGLRegisterBuffer", 3000, 0);
+	find("cuGLGetDevices", 6050, 0);
+	find("cuGraphicsEGLRegisterImage", 7000, 0);
 	missing("cuNoSuchFunction", 13000, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 	missing("cuLaunchKernelEx", 11000, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 	ONLY_OURS(DEXPECT(cuGetProcAddress(NULL, &function, 13000, 0, NULL),
