@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams that write numbers to memory, and wait for numbers there. */
-#include "qcu-library/driver_base/driver.h"
+#include "qcu-library/driver_api/value.h"
 #include "qcu-library/link/capture.h"
-
-#define MOST 64u /* records in one message */
 
 /* A stream that is being captured would need a node for this, which graphs here do not have. */
 static cudaError_t not_captured(cudaStream_t stream)
@@ -86,6 +84,28 @@ static cudaError_t one(cudaStream_t stream, CUdeviceptr addr, uint64_t value, un
 	return err;
 }
 
+cudaError_t qcul_stream_values(cudaStream_t stream, const struct qcu_stream_value *values,
+			       unsigned int count)
+{
+	struct qCUcmd cmds[QCUL_VALUES];
+	unsigned int i;
+	uint32_t id;
+	cudaError_t err = begin(stream, &id);
+
+	if (err)
+		return err;
+	for (i = 0; i < count; i++) {
+		cmds[i] = qcul_cmd(QCU_OP_STREAM_VALUE);
+		cmds[i].device = qcul_device_ordinal(qcul_stream_device(id));
+		cmds[i].stream_value = values[i];
+		cmds[i].stream_value.stream = id;
+	}
+	err = qcul_post(cmds, count);
+	if (!err)
+		qcul_progress_moved();
+	return err;
+}
+
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				 unsigned int flags)
 {
@@ -146,7 +166,7 @@ static int record_of(const CUstreamBatchMemOpParams *p, struct qcu_stream_value 
 static cudaError_t batch(cudaStream_t stream, unsigned int count,
 			 const CUstreamBatchMemOpParams *params)
 {
-	struct qCUcmd cmds[MOST];
+	struct qCUcmd cmds[QCUL_VALUES];
 	unsigned int i, n = 0;
 	uint32_t id;
 	cudaError_t err = begin(stream, &id);
@@ -165,7 +185,7 @@ static cudaError_t batch(cudaStream_t stream, unsigned int count,
 		cmds[n].device = qcul_device_ordinal(qcul_stream_device(id));
 		cmds[n].stream_value.stream = id;
 		n += record_of(&params[i], &cmds[n].stream_value) > 0;
-		if (n == MOST || (i + 1 == count && n)) {
+		if (n == QCUL_VALUES || (i + 1 == count && n)) {
 			err = qcul_post(cmds, n);
 			n = 0;
 		}

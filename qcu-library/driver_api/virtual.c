@@ -534,3 +534,48 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 	return QCUL_STARTED(flags && location ? get_access(flags, location, ptr)
 					      : cudaErrorInvalidValue);
 }
+
+/* ---- for external_memory.c ---- */
+
+cudaError_t qcul_virtual_release(CUmemGenericAllocationHandle handle)
+{
+	return LOCKED(release(handle));
+}
+
+static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size)
+{
+	const struct qcul_phys *p = qcul_phys_find(handle);
+	CUmemAccessDesc desc = {.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUdeviceptr ptr;
+	cudaError_t err;
+
+	if (!p)
+		return cudaErrorInvalidValue;
+	desc.location = p->prop.location;
+	*size = p->size;
+	err = reserve(&ptr, *size, 0);
+	if (err)
+		return err;
+	err = map(ptr, *size, 0, handle);
+	if (!err) {
+		err = set_access(ptr, *size, &desc, 1);
+		if (err)
+			(void)unmap(ptr, *size);
+	}
+	if (err)
+		(void)mirror_unreserve(ptr, *size);
+	*addr = ptr;
+	return err;
+}
+
+cudaError_t qcul_virtual_view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size)
+{
+	return LOCKED(view(handle, addr, size));
+}
+
+cudaError_t qcul_virtual_close(uint64_t addr, uint64_t size)
+{
+	cudaError_t err = LOCKED(unmap(addr, size));
+
+	return err ? err : unreserve(addr, size);
+}

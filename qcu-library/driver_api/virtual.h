@@ -30,4 +30,12 @@ cudaError_t qcul_phys_new(struct qCUcmd *cmd, uint32_t *number, size_t size,
 			  const CUmemAllocationProp *prop, struct qcul_phys **out);
 CUmemGenericAllocationHandle qcul_phys_handle(struct qcul_phys *p);
 
+/* These take the lock. For external_memory.c. */
+bool qcul_virtual_is_ours(int fd);
+cudaError_t qcul_virtual_import(CUmemGenericAllocationHandle *handle, int fd, uint64_t *size);
+cudaError_t qcul_virtual_release(CUmemGenericAllocationHandle handle);
+/* Maps all of the memory at new addresses, for reading and writing on its device. */
+cudaError_t qcul_virtual_view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size);
+cudaError_t qcul_virtual_close(uint64_t addr, uint64_t size);
+
 #endif

@@ -4,7 +4,6 @@
  * host's token, which is what gives access: who gets the descriptor gets the memory, as in CUDA.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -82,6 +81,21 @@ static int device_with(uint64_t ordinal)
 	return -1;
 }
 
+static bool read_file(int fd, struct file *file)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_WRITE &&
+	       pread(fd, file, sizeof(*file), 0) == sizeof(*file) && file->magic == MAGIC;
+}
+
+bool qcul_virtual_is_ours(int fd)
+{
+	struct file file;
+
+	return read_file(fd, &file);
+}
+
 static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
 {
 	CUmemAllocationProp prop = {
@@ -89,16 +103,14 @@ static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
 		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 		.location.type = CU_MEM_LOCATION_TYPE_DEVICE,
 	};
-	int seals = fcntl(fd, F_GET_SEALS);
 	struct qcul_phys *p;
 	struct file file;
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	if (seals < 0 && errno == EBADF)
+	if (fcntl(fd, F_GETFD) < 0)
 		return cudaErrorUnknown;
-	if (seals < 0 || !(seals & F_SEAL_WRITE) ||
-	    pread(fd, &file, sizeof(file), 0) != sizeof(file) || file.magic != MAGIC)
+	if (!read_file(fd, &file))
 		return cudaErrorInvalidValue;
 	/* The process that has made the memory gets another handle to it. */
 	p = qcul_phys_shared(&file.token);
@@ -150,6 +162,18 @@ static cudaError_t import_locked(CUmemGenericAllocationHandle *handle, int fd)
 	qcul_virtual_lock();
 	if (!err)
 		err = import(handle, fd);
+	qcul_virtual_unlock();
+	return err;
+}
+
+cudaError_t qcul_virtual_import(CUmemGenericAllocationHandle *handle, int fd, uint64_t *size)
+{
+	cudaError_t err;
+
+	qcul_virtual_lock();
+	err = import(handle, fd);
+	if (!err)
+		*size = qcul_phys_find(*handle)->size;
 	qcul_virtual_unlock();
 	return err;
 }

@@ -106,6 +106,8 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 	return cudaSuccess;
 }
 
+cudaError_t (*qcul_free_mapped)(uint64_t ptr);
+
 static cudaError_t device_free(void *ptr)
 {
 	struct qcul_range range, known;
@@ -120,8 +122,10 @@ static cudaError_t device_free(void *ptr)
 	if (known.flags & QCUL_MEM_SHARED && known.kind == QCUL_MEM_DEVICE)
 		return known.start == (uint64_t)(uintptr_t)ptr ? qcul_pool_sharing->free(&known)
 							       : cudaErrorInvalidValue;
-	/* Imported memory of another process is closed, and mapped memory unmapped, not freed. */
-	if (known.flags & (QCUL_MEM_IMPORTED | QCUL_MEM_MAPPED) && known.kind == QCUL_MEM_DEVICE)
+	if (known.flags & QCUL_MEM_MAPPED && known.kind == QCUL_MEM_DEVICE)
+		return qcul_free_mapped((uint64_t)(uintptr_t)ptr);
+	/* Imported memory of another process is closed, not freed. */
+	if (known.flags & QCUL_MEM_IMPORTED && known.kind == QCUL_MEM_DEVICE)
 		return cudaErrorInvalidValue;
 	if (known.kind == QCUL_MEM_MANAGED)
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * External memory, as far as file descriptors of this VM go: those that
+ * cuMemExportToShareableHandle has made, here or in another process. Each mapped buffer has
+ * addresses of its own, where all of the memory is mapped, because a mapping begins at a multiple
+ * of the granularity. cudaFree of the buffer's pointer takes the mapping away.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "qcu-library/driver_api/virtual.h"
+#include "qcu-library/link/fork.h"
+#include "qcu-library/memory/memory.h"
+
+struct memory {
+	CUmemGenericAllocationHandle handle;
+	uint64_t size; /* as the program has said */
+	LIST_ENTRY(memory) link;
+};
+
+struct buffer {
+	uint64_t ptr;	      /* what the program got */
+	uint64_t start, size; /* the mapping */
+	LIST_ENTRY(buffer) link;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, memory) memories = LIST_HEAD_INITIALIZER(memories);
+static LIST_HEAD(, buffer) buffers = LIST_HEAD_INITIALIZER(buffers);
+
+/* The child has no session, and so none of the memory. */
+static void forget(bool had_session)
+{
+	struct memory *m;
+	struct buffer *b;
+
+	(void)had_session;
+	while ((m = LIST_FIRST(&memories))) {
+		LIST_REMOVE(m, link);
+		free(m);
+	}
+	while ((b = LIST_FIRST(&buffers))) {
+		LIST_REMOVE(b, link);
+		free(b);
+	}
+}
+
+QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .lock = &lock, .forget = forget)
+
+#define LOCKED(call)                         \
+	({                                   \
+		cudaError_t result_;         \
+                                             \
+		pthread_mutex_lock(&lock);   \
+		result_ = (call);            \
+		pthread_mutex_unlock(&lock); \
+		result_;                     \
+	})
+
+/* Any pointer may be passed. */
+static struct memory *find(const void *external)
+{
+	struct memory *m;
+
+	LIST_FOREACH(m, &memories, link)
+		if (m == external)
+			return m;
+	return NULL;
+}
+
+static bool all_zero(const unsigned int *words, size_t count)
+{
+	while (count)
+		if (words[--count])
+			return false;
+	return true;
+}
+
+static cudaError_t check(const struct cudaExternalMemoryHandleDesc *desc)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!desc || !desc->size || desc->flags & ~(unsigned int)cudaExternalMemoryDedicated ||
+	    !all_zero(desc->reserved, sizeof(desc->reserved) / sizeof(desc->reserved[0])))
+		return cudaErrorInvalidValue;
+	if (desc->type != cudaExternalMemoryHandleTypeOpaqueFd)
+		return desc->type >= cudaExternalMemoryHandleTypeOpaqueWin32 &&
+				       (int)desc->type <= CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD
+			       ? qcul_unsupported("external memory other than by an opaque file "
+						  "descriptor",
+						  &said)
+			       : cudaErrorInvalidValue;
+	return fcntl(desc->handle.fd, F_GETFD) < 0 ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+static cudaError_t import(cudaExternalMemory_t *out,
+			  const struct cudaExternalMemoryHandleDesc *desc)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct memory *m = calloc(1, sizeof(*m));
+	cudaError_t err;
+	uint64_t size;
+
+	if (!m)
+		return cudaErrorMemoryAllocation;
+	if (!qcul_virtual_is_ours(desc->handle.fd))
+		err = qcul_unsupported("external memory that another driver has made", &said);
+	else
+		err = qcul_virtual_import(&m->handle, desc->handle.fd, &size);
+	if (!err && desc->size > size) {
+		(void)qcul_virtual_release(m->handle);
+		err = cudaErrorInvalidValue;
+	}
+	if (err) {
+		free(m);
+		return err;
+	}
+	m->size = desc->size;
+	LIST_INSERT_HEAD(&memories, m, link);
+	/* The descriptor is the library's from now on. */
+	close(desc->handle.fd);
+	*out = (cudaExternalMemory_t)m;
+	return cudaSuccess;
+}
+
+static cudaError_t ready_import(cudaExternalMemory_t *out,
+				const struct cudaExternalMemoryHandleDesc *desc)
+{
+	cudaError_t err = out ? check(desc) : cudaErrorInvalidValue;
+
+	if (!err)
+		err = qcul_ready();
+	return err ? err : LOCKED(import(out, desc));
+}
+
+static cudaError_t map(uint64_t *ptr, const void *external,
+		       const struct cudaExternalMemoryBufferDesc *desc)
+{
+	struct memory *m = find(external);
+	struct buffer *b;
+	cudaError_t err;
+
+	if (!m || !desc->size || desc->flags || desc->offset > m->size ||
+	    desc->size > m->size - desc->offset)
+		return cudaErrorInvalidValue;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return cudaErrorMemoryAllocation;
+	err = qcul_virtual_view(m->handle, &b->start, &b->size);
+	if (err) {
+		free(b);
+		return err;
+	}
+	b->ptr = b->start + desc->offset;
+	LIST_INSERT_HEAD(&buffers, b, link);
+	*ptr = b->ptr;
+	return cudaSuccess;
+}
+
+static cudaError_t ready_map(uint64_t *ptr, const void *external,
+			     const struct cudaExternalMemoryBufferDesc *desc)
+{
+	cudaError_t err = ptr && desc ? qcul_ready() : cudaErrorInvalidValue;
+
+	return err ? err : LOCKED(map(ptr, external, desc));
+}
+
+static cudaError_t destroy(void *external)
+{
+	struct memory *m = find(external);
+	cudaError_t err;
+
+	if (!m)
+		return cudaErrorInvalidValue;
+	/* What is mapped stays until it is freed. */
+	err = qcul_virtual_release(m->handle);
+	LIST_REMOVE(m, link);
+	free(m);
+	return err;
+}
+
+static cudaError_t ready_destroy(void *external)
+{
+	cudaError_t err = qcul_ready();
+
+	return err ? err : LOCKED(destroy(external));
+}
+
+/* cudaFree of a pointer to mapped memory. */
+static cudaError_t unmap(uint64_t ptr)
+{
+	struct buffer *b;
+	cudaError_t err;
+
+	LIST_FOREACH(b, &buffers, link)
+		if (b->ptr == ptr)
+			break;
+	if (!b)
+		return cudaErrorInvalidValue;
+	err = qcul_virtual_close(b->start, b->size);
+	LIST_REMOVE(b, link);
+	free(b);
+	return err;
+}
+
+static cudaError_t free_mapped(uint64_t ptr)
+{
+	return LOCKED(unmap(ptr));
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	qcul_free_mapped = free_mapped;
+}
+
+/* ---- the runtime's functions ---- */
+
+cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *out,
+				     const struct cudaExternalMemoryHandleDesc *desc)
+{
+	return qcul_done(ready_import(out, desc));
+}
+
+cudaError_t cudaExternalMemoryGetMappedBuffer(void **ptr, cudaExternalMemory_t memory,
+					      const struct cudaExternalMemoryBufferDesc *desc)
+{
+	return qcul_done(ready_map((uint64_t *)ptr, memory, desc));
+}
+
+cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory)
+{
+	return qcul_done(ready_destroy(memory));
+}
+
+/* ---- the driver API's, with the same structures ---- */
+
+_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) ==
+			       sizeof(struct cudaExternalMemoryHandleDesc) &&
+		       offsetof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, flags) ==
+			       offsetof(struct cudaExternalMemoryHandleDesc, flags) &&
+		       sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) ==
+			       sizeof(struct cudaExternalMemoryBufferDesc),
+	       "one layout");
+
+CUresult cuImportExternalMemory(CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+{
+	return QCUL_READY(ready_import((cudaExternalMemory_t *)out,
+				       (const struct cudaExternalMemoryHandleDesc *)desc));
+}
+
+CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memory,
+					 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+{
+	return QCUL_READY(ready_map((uint64_t *)ptr, memory,
+				    (const struct cudaExternalMemoryBufferDesc *)desc));
+}
+
+CUresult cuDestroyExternalMemory(CUexternalMemory memory)
+{
+	return QCUL_READY(ready_destroy(memory));
+}
