@@ -26,7 +26,7 @@ enum qcul_mem {
 #define QCUL_MEM_IMPORTED 4u
 /* Flag of a device range: it comes from a pool that processes share (pool_share.c). */
 #define QCUL_MEM_SHARED 16u
-/* Flag of a device range: a mapping of virtual memory (driver_api/virtual.c). */
+/* Flag of a device range: a mapping of virtual memory (driver_virtual/virtual.c). */
 #define QCUL_MEM_MAPPED 32u
 /* Flag of a variable: the program has a copy of it at the same addresses (managed_copy.c). */
 #define QCUL_MEM_COPIED 8u

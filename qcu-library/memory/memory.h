@@ -39,7 +39,8 @@ struct qcul_pool_use {
 };
 /* Allocates device memory. `from` is NULL: as cudaMalloc does. */
 cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_use *from);
-/* Frees a buffer of external memory; an error if it is none. driver_api/external_memory.c sets it.
+/* Frees a buffer of external memory; an error if it is none. driver_virtual/external_memory.c sets
+ * it.
  */
 extern cudaError_t (*qcul_free_mapped)(uint64_t ptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams that write numbers to memory, and wait for numbers there. */
-#include "qcu-library/driver_api/value.h"
+#include "qcu-library/driver_virtual/value.h"
 #include "qcu-library/link/capture.h"
 
 /* A stream that is being captured would need a node for this, which graphs here do not have. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "qcu-library/driver_api/virtual.h"
+#include "qcu-library/driver_virtual/virtual.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/memory/memory.h"
 

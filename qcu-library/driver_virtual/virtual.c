@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-library/driver_api/virtual.h"
+#include "qcu-library/driver_virtual/virtual.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "qcu-library/driver_api/virtual.h"
+#include "qcu-library/driver_virtual/virtual.h"
 
 #define MAGIC 0x6d656d7670636375ull
 #define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)

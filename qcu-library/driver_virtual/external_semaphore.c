@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "qcu-library/driver_api/value.h"
+#include "qcu-library/driver_virtual/value.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
