@@ -6,10 +6,12 @@
  *
  * BENCH_LINKED names this program with the runtime linked in, and BENCH_MODULE qCUDA's loader
  * module. If both are set, there are rows for what the module adds to the start of such a program:
- * until main(), which calls no CUDA, with the module and without.
+ * until main(), which calls no CUDA, with the module and without. Once by the clock, and once in
+ * time of a processor, which other work on the machine does not change.
  */
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "perf/bench.h"
@@ -27,6 +29,15 @@ __global__ void add_one(int *v)
 	v[blockIdx.x * blockDim.x + threadIdx.x] += 1;
 }
 
+/* Seconds that processors have worked for this process. */
+static double worked(void)
+{
+	struct timespec t;
+
+	REQUIRE(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), "no clock");
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static int child(int fd)
 {
 	double stamp[STAMPS];
@@ -34,6 +45,7 @@ static int child(int fd)
 	int *dev;
 
 	stamp[MAIN] = bench_now();
+	stamp[DEVICE] = stamp[MAIN] + worked();
 	if (getenv("BENCH_ONLY_START"))
 		return write(fd, stamp, sizeof(stamp)) == sizeof(stamp) ? 0 : 1;
 	if (bench_context() != cudaSuccess) {
@@ -87,15 +99,17 @@ static void start_one(const char *self, const char *path, char **env, double *st
 static void start_linked(unsigned int reps)
 {
 	static const char *const name[] = {"linked/start-to-main",
-					   "linked/start-to-main-with-module"};
+					   "linked/start-to-main-with-module", "linked/cpu-to-main",
+					   "linked/cpu-to-main-with-module"};
 	const char *linked = getenv("BENCH_LINKED"), *module = getenv("BENCH_MODULE");
 	char audit[4096], preload[4096], only[] = "BENCH_ONLY_START=1";
 	char *plain[] = {only, NULL}, *with_module[] = {only, audit, preload, NULL};
-	double took[2][64], stamp[STAMPS] = {0}, end;
+	double took[4][64], stamp[STAMPS] = {0}, end;
 	unsigned int i, k;
 
 	if (!linked || !module || !*module || access(linked, X_OK) || access(module, R_OK) ||
-	    !(bench_wants(name[0]) || bench_wants(name[1])))
+	    !(bench_wants(name[0]) || bench_wants(name[1]) || bench_wants(name[2]) ||
+	      bench_wants(name[3])))
 		return;
 	snprintf(audit, sizeof(audit), "LD_AUDIT=%s", module);
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%.*s/libcudart.so.13",
@@ -104,10 +118,12 @@ static void start_linked(unsigned int reps)
 	for (i = 0; i <= reps; i++)
 		for (k = 0; k < 2; k++) {
 			start_one(linked, linked, k ? with_module : plain, stamp, &end);
-			if (i) /* the first one reads the files */
-				took[k][i - 1] = stamp[MAIN] * 1e3;
+			if (!i) /* the first one reads the files */
+				continue;
+			took[k][i - 1] = stamp[MAIN] * 1e3;
+			took[2 + k][i - 1] = (stamp[DEVICE] - stamp[MAIN]) * 1e3;
 		}
-	for (k = 0; k < 2; k++)
+	for (k = 0; k < 4; k++)
 		bench_row(name[k], 0, "ms", took[k], reps, "whole");
 }
 
