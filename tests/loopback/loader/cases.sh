@@ -203,7 +203,35 @@ case_two_versions() {
 	cp "$B/libcudart.so.12" "$tmp/lib/"
 	ends 0 '12345' env LD_AUDIT="$tmp/lib/libqcuda-loader.so" LD_PRELOAD="$loopback/libcudart.so.13" \
 		"$B/linked" versions "$tmp/plugin.so"
-	grep -x 13000 "$tmp/said" || failed=1
+	grep -qx 13000 "$tmp/said" || failed=1
+}
+
+# The static runtime of CUDA 12.9: served by libcudart.so.12, also beside one of CUDA 13 in one process.
+case_cuda_12() {
+	[ -x "$B/linked_12" ] || { echo 'the static runtime of CUDA 12.9 could not be fetched'; exit 77; }
+	ends 0 'static 12' "$check" --brief "$B/linked_12"
+	ends 0 '' with_module "$B/linked_12"
+	ends 0 12090 with_module "$B/linked_12" version
+	ends 0 12090 env LD_AUDIT="$module" "$B/linked_12" version
+	ends 0 '' with_module "$B/linked_12" threads
+	copy linked_12
+	strip "$tmp/linked_12"
+	ends 127 'symbol table is missing (stripped)' with_module "$tmp/linked_12"
+	ends 0 12090 with_module "$B/linked" versions "$B/plugin_12.so"
+	grep -qx 13000 "$tmp/said" || failed=1
+	ends 0 12090 with_module "$B/linked_12" versions "$B/plugin.so"
+	grep -qx 13000 "$tmp/said" || failed=1
+	ends 0 '' with_module "$B/linked" plugins "$B/plugin_12.so" "$B/plugin.so"
+}
+
+# That of 13.5, which has functions that this library does not have.
+case_cuda_13_5() {
+	[ -x "$B/linked_13_5" ] || { echo 'the static runtime of CUDA 13.5 could not be fetched'; exit 77; }
+	ends 0 'static 13' "$check" --brief "$B/linked_13_5"
+	ends 0 '' with_module "$B/linked_13_5"
+	ends 0 '' env LD_PRELOAD="$module" "$B/linked_13_5"
+	ends 0 '' with_module "$B/linked_13_5" threads
+	ends 0 '' with_module "$B/linked_13_5" pages
 }
 
 case_pages() {

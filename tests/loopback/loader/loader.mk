@@ -3,13 +3,15 @@
 
 LOADER_CASES := stripped stripped_plugin stripped_shared lying_table unknown_version cuda_11 other_architecture \
 	refused_code check_bad_input wholly_static missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
-	one_segment rdc per_thread threads plugins needed_library two_versions pages seccomp own_code without_cuda
+	one_segment rdc per_thread threads plugins needed_library two_versions cuda_12 cuda_13_5 pages seccomp own_code \
+	without_cuda
 
 LOADER_TEST := $(B)/tests/loader
 LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc linked_per_thread linked_one_segment \
 	wholly_static shared plugin.so plugin2.so needs)
 LOADER_C := $(addprefix $(LOADER_TEST)/,host no_exec edit)
-LOADER_BUILD := $(LOADER_LINKED) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(B)/loopback/libqcuda-loader.so \
+LOADER_OTHERS := $(addprefix $(LOADER_TEST)/,linked_12 plugin_12.so linked_13_5)
+LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(B)/loopback/libqcuda-loader.so \
 	$(QCU_CHECK)
 
 LOADER_NVCC := $(NVCC) -O1 -gencode arch=compute_75,code=compute_75
@@ -31,6 +33,19 @@ $(LOADER_TEST)/needs: $(LOADER_TEST)/plugin.so
 $(LOADER_LINKED): tests/loopback/loader/linked.cu tests/loopback/loader/unit.cu | deps
 	@mkdir -p $(@D)
 	$(RUN) $(LOADER_NVCC) $(LOADER_FLAGS) -o $@ $<
+
+# With the headers and the static runtimes of other versions, if these can be had (scripts/cuda-wheels).
+CUDA135 := $(shell scripts/cuda-wheels --print-dir 13.5)
+.PHONY: cuda135-headers
+cuda135-headers: | deps
+	@scripts/cuda-wheels 13.5 >/dev/null || echo "the program for CUDA 13.5 is left out"
+$(LOADER_TEST)/linked_12 $(LOADER_TEST)/plugin_12.so: LOADER_HOME = $(CUDA12)
+$(LOADER_TEST)/linked_13_5: LOADER_HOME = $(CUDA135)
+$(LOADER_TEST)/plugin_12.so: LOADER_FLAGS := $(LOADER_SHARED)
+$(LOADER_OTHERS): tests/loopback/loader/linked.cu | deps cuda12-headers cuda135-headers
+	@mkdir -p $(@D)
+	[ ! -d $(LOADER_HOME) ] || $(RUN) $(LOADER_NVCC) $(LOADER_FLAGS) -I$(LOADER_HOME)/include -cudart none -o $@ $< \
+		$(LOADER_HOME)/lib/libcudart_static.a -ldl -lrt -lpthread
 
 $(LOADER_C): $(LOADER_TEST)/%: $(B)/tests/loopback/loader/%.o
 	@mkdir -p $(@D)
