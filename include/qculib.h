@@ -12,9 +12,9 @@
  *   a number, or an address that the GPU uses   one word
  *   a stream                                    none: the record names it
  *   host memory                                 QCU_LIB_*, then what the comment there says
- *   an object of the library                    its number; if that is not 0, the version of what
- *                                               the program has set in it, how many bytes of
- *                                               settings follow, and these
+ *   a descriptor                                0: none; or 1 and how many bytes of settings
+ * follow, and these an object of the library                    its number; if that is not 0, the
+ * version of what the program has set in it, how many bytes of settings follow, and these
  *
  * A setting is a struct qcu_lib_setting and the arguments of the function that sets it, without the
  * object. The guest keeps the settings and sends all of them with each call, so that calls of
@@ -29,12 +29,34 @@
 /* The libraries. */
 #define QCU_LIB_CUBLAS	 1u
 #define QCU_LIB_CUBLASLT 2u
-#define QCU_LIBS	 3u
+#define QCU_LIB_CUDNN	 3u
+#define QCU_LIB_CUFFT	 4u
+#define QCU_LIB_CURAND	 5u
+#define QCU_LIBS	 6u
 
 /* The kinds of objects. A handle of cuBLAS may be passed where one of cuBLASLt is wanted. */
-#define QCU_LIB_CUBLAS_HANDLE	1u
-#define QCU_LIB_CUBLASLT_HANDLE 2u
-#define QCU_LIB_KINDS		3u
+#define QCU_LIB_CUBLAS_HANDLE	 1u
+#define QCU_LIB_CUBLASLT_HANDLE	 2u
+#define QCU_LIB_CUFFT_PLAN	 3u
+#define QCU_LIB_CURAND_GENERATOR 4u
+#define QCU_LIB_CUDNN_HANDLE	 5u
+#define QCU_LIB_CUDNN_BACKEND	 6u
+/* These have no number: they travel whole. */
+#define QCU_LIB_CUDNN_TENSOR	    7u
+#define QCU_LIB_CUDNN_FILTER	    8u
+#define QCU_LIB_CUDNN_CONVOLUTION   9u
+#define QCU_LIB_CUDNN_POOLING	    10u
+#define QCU_LIB_CUDNN_ACTIVATION    11u
+#define QCU_LIB_CUDNN_LRN	    12u
+#define QCU_LIB_CUDNN_OP_TENSOR	    13u
+#define QCU_LIB_CUDNN_REDUCE_TENSOR 14u
+#define QCU_LIB_CUDNN_TRANSFORM	    15u
+#define QCU_LIB_CUDNN_SPATIAL	    16u
+#define QCU_LIB_CUDNN_DROPOUT	    17u
+#define QCU_LIB_CUDNN_RNN	    18u
+#define QCU_LIB_CUDNN_RNN_DATA	    19u
+#define QCU_LIB_CUDNN_CTC_LOSS	    20u
+#define QCU_LIB_KINDS		    21u
 
 static inline int qcu_lib_kind_fits(__u32 kind, __u32 wanted)
 {

@@ -13,7 +13,8 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree.
-LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c load.c object.c take.c)
+LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c descriptor.c load.c object.c take.c) \
+	$(if $(filter cudnn,$(SHIMS)),$(addprefix qcu-device/libs/,cudnn.c cudnn_backend.c))
 MIRROR_SRCS += $(LIBS_SRCS)
 LIBS_MADE := $(SHIMS:%=$(B)/qcu-device/libs/%_mirror.o)
 $(B)/qcu-device/libs/%_mirror.c: qcu-library/shims/%.remarks qcu-library/shims/%.syms scripts/shims/generate | deps cudart-header
@@ -23,6 +24,7 @@ $(LIBS_MADE): $(B)/%.o: $(B)/%.c
 	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): | cudart-header
+$(B)/qcu-device/libs/call.o: override CFLAGS += $(SHIMS:%=-DLIB_HAVE_%)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
 DEVICE_SRCS := $(addprefix qcu-device/host/,birth.c board.c board_print.c jail.c jail_calls.c jail_files.c main.c metrics.c mirror_vq.c plugin.c poll.c \

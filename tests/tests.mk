@@ -11,6 +11,7 @@ include tests/loopback/loopback.mk tests/loopback/loader/loader.mk
 
 # A folder for each topic. All programs are built into one folder, so each has a name of its own.
 GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu))
+GUEST_SRCS := $(filter-out $(if $(filter cudnn,$(SHIMS)),,tests/guest/libs/cudnn_%),$(GUEST_SRCS))
 GUEST_PROGRAMS := $(sort $(notdir $(GUEST_SRCS:.cu=)))
 ifneq ($(words $(GUEST_SRCS)),$(words $(GUEST_PROGRAMS)))
 $(error two files in tests/guest/ have the same name)
@@ -78,9 +79,11 @@ $(addprefix $(GUEST_OBJECTS)/,driver_virtual_share.o mixed_external.o): tests/gu
 $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 
 # Programs that use NVIDIA's libraries. At run time they get the shims.
-LIBRARY_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/guest/libs/*.cu))))
-$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/libs/libs.h
+LIBRARY_PROGRAMS := $(filter $(notdir $(basename $(wildcard tests/guest/libs/*.cu))),$(GUEST_PROGRAMS))
+$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/libs/libs.h tests/guest/libs/dnn.h
+CUDNN_PROGRAMS := $(filter cudnn_%,$(LIBRARY_PROGRAMS))
 $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas
+$(foreach d,guest guest-static,$(CUDNN_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcudnn
 
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true

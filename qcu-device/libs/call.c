@@ -13,6 +13,9 @@
 
 static const struct lib_library *const libraries[QCU_LIBS] = {
 	[QCU_LIB_CUBLAS] = &lib_cublas,
+#ifdef LIB_HAVE_cudnn
+	[QCU_LIB_CUDNN] = &lib_cudnn,
+#endif
 
 };
 

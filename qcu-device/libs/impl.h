@@ -8,16 +8,19 @@
 /* object.c */
 int lib_create(struct lib_call *c);
 int lib_destroy(struct lib_call *c);
+/* Makes settings in an object of a kind. False: they are not well-formed. */
+bool lib_make_settings(struct lib_call *c, void *native, uint32_t kind, const uint8_t *at,
+		       const uint8_t *end);
 /* The call has been made, or not: its object may be used by others. */
 void lib_put(struct lib_call *c);
 
 /*
  * load.c: the library of the host, loaded when it is first used. NULL: it is not there, and `why`
- * says so. lib_symbol: its function with this number, or NULL. lib_named: by name.
+ * says so. lib_named: its function with this name, or NULL.
  */
 struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, char *why,
 			    size_t size);
-void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
+void *lib_kind_symbol(struct mirror *m, struct lib_loaded *l, uint32_t kind, bool destroy);
 void *lib_named(struct mirror *m, struct lib_loaded *l, const char *name);
 
 #endif

@@ -17,12 +17,13 @@ struct lib_call;
 struct lib_function {
 	const char *name;
 	int (*run)(struct lib_call *c); /* returns the library's status */
-	bool sets;			/* it sets something in its object, and no more */
+	uint32_t sets; /* the kind of object in which it sets something, and no more; 0: none */
 };
 
 /* Which functions of the library make and use an object of a kind. NULL: there is no such one. */
 struct lib_kind {
 	const char *create, *destroy;
+	bool numbered;	    /* the guest makes and ends it with CREATE and DESTROY */
 	const char *stream; /* sets its stream */
 	const char *mode;   /* sets where scalars are: 0 the host's memory, 1 the GPU's */
 };
@@ -37,6 +38,11 @@ struct lib_library {
 };
 
 extern const struct lib_library lib_cublas, lib_cublaslt;
+/* Only where NVIDIA's headers of it were there: LIB_HAVE_cudnn. */
+extern const struct lib_library lib_cudnn;
+
+#define LIB_DESCRIPTORS 16u /* of a call */
+#define LIB_DEPTH	4u  /* of settings that hold descriptors */
 
 /* An object of a library. Its lock is held while the library works with it. */
 struct lib_object {
@@ -48,6 +54,9 @@ struct lib_object {
 	bool stream_set;
 	int mode;	  /* that is set */
 	uint64_t version; /* of the settings that were made last */
+	/* Objects that this one uses. Each is a counted reference. */
+	struct handle **uses;
+	uint32_t use_count;
 };
 
 struct lib_call {
@@ -69,6 +78,16 @@ struct lib_call {
 	struct lib_object *object;
 	uint64_t version;
 	const uint8_t *settings, *settings_end;
+	/* Of a setting: the program's call, and whether the object has been taken. */
+	struct lib_call *root;
+	unsigned int depth;
+	bool self_taken;
+	/* Descriptors that were made for the call. */
+	struct {
+		uint32_t kind;
+		void *native;
+	} made[LIB_DESCRIPTORS];
+	unsigned int made_count;
 };
 
 #define LIB_IN	1u
@@ -79,7 +98,12 @@ uint64_t lib_value(struct lib_call *c);
 double lib_real(struct lib_call *c);
 void *lib_device(struct lib_call *c);
 void *lib_object(struct lib_call *c, uint32_t kind);
+void *lib_descriptor(struct lib_call *c, uint32_t kind);
+/* A new descriptor, which ends with the call. NULL: `bad` or `refused` is set. */
+void *lib_make(struct lib_call *c, uint32_t kind);
 void *lib_stream(struct lib_call *c);
+/* The next `len` bytes, with what pads them to a multiple of 8, or NULL. */
+void *lib_bytes(struct lib_call *c, uint64_t len);
 /* Host memory, and how many bytes of it there are. NULL: the program passed a null pointer. */
 void *lib_in(struct lib_call *c, uint64_t *len);
 void *lib_out(struct lib_call *c, uint64_t *len);
@@ -90,6 +114,17 @@ void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted
 void lib_ended(struct lib_call *c, const void *at, uint64_t len);
 /* All has been taken, and is right: prepares the object. False: the library is not called. */
 bool lib_ready(struct lib_call *c);
+
+/*
+ * For what is written by hand. Puts an object of the library into the table, under a number that
+ * the guest has chosen. False: `rc` or `bad` is set, and the object is the caller's.
+ */
+bool lib_object_add(struct lib_call *c, uint64_t number, uint32_t kind, void *native,
+		    struct handle **out);
+/* A reference to the object with this number, or NULL, and `rc` is set. */
+struct handle *lib_object_get(struct lib_call *c, uint64_t number, uint32_t kind);
+/* The library's function with this number, or NULL. */
+void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
 
 /* For mirror.c: an object's last reference is gone; all objects have ended. */
 void lib_object_end(struct mirror *m, struct handle *h);

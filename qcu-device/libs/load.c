@@ -13,6 +13,8 @@ struct lib_loaded {
 	const struct lib_library *lib;
 	void *library; /* the backend's */
 	struct lib_loaded *next;
+	/* Those of kinds of objects: what makes one, and what ends it. */
+	_Atomic(void *) kind[QCU_LIB_KINDS][2];
 	_Atomic(void *) fn[]; /* those that have been looked up */
 };
 
@@ -56,6 +58,19 @@ void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function)
 	if (!fn) {
 		fn = lib_named(m, l, l->lib->functions[function].name);
 		atomic_store_explicit(&l->fn[function], fn, memory_order_relaxed);
+	}
+	return fn;
+}
+
+void *lib_kind_symbol(struct mirror *m, struct lib_loaded *l, uint32_t kind, bool destroy)
+{
+	const struct lib_kind *k = &l->lib->kinds[kind];
+	const char *name = destroy ? k->destroy : k->create;
+	void *fn = atomic_load_explicit(&l->kind[kind][destroy], memory_order_relaxed);
+
+	if (!fn && name) {
+		fn = lib_named(m, l, name);
+		atomic_store_explicit(&l->kind[kind][destroy], fn, memory_order_relaxed);
 	}
 	return fn;
 }

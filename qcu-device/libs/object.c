@@ -14,45 +14,81 @@ int lib_create(struct lib_call *c)
 {
 	struct mirror *m = c->c->m;
 	uint64_t number = lib_value(c), kind = lib_value(c);
-	int (*create)(void **native) = NULL;
-	struct lib_object *o;
+	uint64_t with = lib_value(c);
+	/* A function that takes the handle alone does not see the second argument. */
+	int (*create)(void **native, uint64_t with) = NULL;
+	int (*destroy)(void *native) = NULL;
+	void *native = NULL;
 	struct handle *h;
-	int status = 0;
+	int status;
 
-	if (c->bad || c->at != c->end || number < QCU_ID_FIRST || number > QCU_ID_MAX ||
-	    kind >= QCU_LIB_KINDS || !c->lib->kinds[kind].create) {
+	if (c->bad || c->at != c->end || kind >= QCU_LIB_KINDS || !c->lib->kinds[kind].create ||
+	    !c->lib->kinds[kind].numbered) {
 		c->bad = true;
 		return 0;
 	}
+	*(void **)&create = lib_kind_symbol(m, c->loaded, (uint32_t)kind, false);
+	*(void **)&destroy = lib_kind_symbol(m, c->loaded, (uint32_t)kind, true);
+	if (!create || !destroy)
+		return c->lib->unserved;
+	status = create(&native, with);
+	if (!status && !lib_object_add(c, number, (uint32_t)kind, native, &h))
+		destroy(native);
+	return status;
+}
+
+bool lib_object_add(struct lib_call *c, uint64_t number, uint32_t kind, void *native,
+		    struct handle **out)
+{
+	struct mirror *m = c->c->m;
+	struct lib_object *o;
+	struct handle *h;
+
+	if (number < QCU_ID_FIRST || number > QCU_ID_MAX) {
+		c->bad = true;
+		return false;
+	}
 	if (!handles_free(&m->handles, HANDLE_LIBRARY, (uint32_t)number)) {
 		c->rc = QCU_ERR_InvalidResourceHandle;
-		return 0;
+		return false;
 	}
-	*(void **)&create = lib_named(m, c->loaded, c->lib->kinds[kind].create);
-	if (!create)
-		return c->lib->unserved;
 	c->rc = mir_handle_new(c->c, HANDLE_LIBRARY, &h);
 	if (c->rc)
-		return 0;
+		return false;
 	o = calloc(1, sizeof(*o));
-	if (!o)
+	if (!o) {
 		c->rc = QCU_ERR_MemoryAllocation;
-	else
-		status = create(&o->native);
-	if (c->rc || status) {
-		free(o);
 		mir_handle_drop(m, h);
-		return status;
+		return false;
 	}
 	pthread_mutex_init(&o->lock, NULL);
 	o->lib = c->lib;
-	o->kind = (uint32_t)kind;
+	o->kind = kind;
+	o->native = native;
 	h->library = o;
 	h->device = c->c->cmd->device;
 	c->rc = handles_add(&m->handles, (uint32_t)number, h);
-	if (c->rc)
+	if (c->rc) {
+		/* Another thread was faster. The object stays the caller's. */
+		o->native = NULL;
 		handles_put(&m->handles, h);
-	return 0;
+		return false;
+	}
+	*out = h;
+	return true;
+}
+
+struct handle *lib_object_get(struct lib_call *c, uint64_t number, uint32_t kind)
+{
+	struct handles *t = &c->c->m->handles;
+	struct handle *h =
+		number <= QCU_ID_MAX ? handles_get(t, HANDLE_LIBRARY, (uint32_t)number) : NULL;
+
+	if (h && h->library->lib == c->lib && h->library->kind == kind)
+		return h;
+	handles_put(t, h);
+	c->rc = QCU_ERR_InvalidResourceHandle;
+	return NULL;
 }
 
 int lib_destroy(struct lib_call *c)
@@ -77,35 +113,38 @@ void lib_object_end(struct mirror *m, struct handle *h)
 	void *stream;
 
 	if (l)
-		*(void **)&destroy = lib_named(m, l, o->lib->kinds[o->kind].destroy);
-	if (destroy && s && !m->cfg.ops->native(m->be, s, &stream))
+		*(void **)&destroy = lib_kind_symbol(m, l, o->kind, true);
+	if (o->native && destroy && s && !m->cfg.ops->native(m->be, s, &stream))
 		destroy(o->native);
+	while (o->use_count)
+		handles_put(&m->handles, o->uses[--o->use_count]);
+	free(o->uses);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
 }
 
-/* Makes the settings that the guest sent with the call. */
-static bool make_settings(struct lib_call *c)
+bool lib_make_settings(struct lib_call *c, void *native, uint32_t kind, const uint8_t *at,
+		       const uint8_t *end)
 {
-	const uint8_t *at = c->settings;
-
-	while (at < c->settings_end) {
+	while (at < end) {
 		struct qcu_lib_setting s;
 		struct lib_call one = {
 			.c = c->c,
 			.lib = c->lib,
 			.loaded = c->loaded,
 			.stream = c->stream,
-			.self = c->object->native,
+			.self = native,
 			.mode = -1,
+			.root = c->root ? c->root : c,
+			.depth = c->depth + 1,
 		};
-		size_t left = (size_t)(c->settings_end - at);
+		size_t left = (size_t)(end - at);
 
-		if (left < sizeof(s))
+		if (left < sizeof(s) || c->depth == LIB_DEPTH)
 			return false;
 		memcpy(&s, at, sizeof(s));
 		if (s.rsvd || s.args > left - sizeof(s) || s.function >= c->lib->count ||
-		    !c->lib->functions[s.function].sets)
+		    c->lib->functions[s.function].sets != kind)
 			return false;
 		one.at = at + sizeof(s);
 		one.end = one.at + s.args;
@@ -114,6 +153,8 @@ static bool make_settings(struct lib_call *c)
 		if (!c->refused)
 			c->refused =
 				one.fn ? c->lib->functions[s.function].run(&one) : c->lib->unserved;
+		if (!c->refused)
+			c->refused = one.refused;
 		if (one.bad)
 			return false;
 	}
@@ -139,7 +180,7 @@ static bool prepare(struct lib_call *c)
 	}
 	if (o->version != c->version) {
 		o->version = 0;
-		if (!make_settings(c))
+		if (!lib_make_settings(c, o->native, o->kind, c->settings, c->settings_end))
 			return false;
 		if (!c->refused)
 			o->version = c->version;
@@ -157,10 +198,8 @@ bool lib_ready(struct lib_call *c)
 {
 	if (c->at != c->end)
 		c->bad = true;
-	if (c->self || c->bad)
-		return !c->bad;
-	if (!c->object)
-		return true;
+	if (c->self || c->bad || c->refused || !c->object)
+		return !c->bad && !c->refused;
 	pthread_mutex_lock(&c->object->lock);
 	c->locked = true;
 	if (prepare(c))
@@ -171,6 +210,15 @@ bool lib_ready(struct lib_call *c)
 
 void lib_put(struct lib_call *c)
 {
+	int (*destroy)(void *native) = NULL;
+
+	while (c->made_count) {
+		uint32_t kind = c->made[--c->made_count].kind;
+
+		*(void **)&destroy = lib_kind_symbol(c->c->m, c->loaded, kind, true);
+		if (destroy)
+			destroy(c->made[c->made_count].native);
+	}
 	if (!c->object)
 		return;
 	if (c->locked)

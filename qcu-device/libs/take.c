@@ -145,6 +145,11 @@ void lib_ended(struct lib_call *c, const void *at, uint64_t len)
 		bad(c);
 }
 
+void *lib_bytes(struct lib_call *c, uint64_t len)
+{
+	return take(c, len);
+}
+
 void *lib_stream(struct lib_call *c)
 {
 	return c->stream;

@@ -32,7 +32,7 @@ int qcul_lib_status(const struct qcul_lib *lib, int err)
 
 int qcul_lib_unserved(const struct qcul_lib *lib, const char *name, atomic_flag *said)
 {
-	qcul_say_once(said, "qcuda: %s of %s is not supported\n", name, lib->soname);
+	qcul_say_once(said, "%s of %s is not supported", name, lib->soname);
 	return lib->unserved;
 }
 
@@ -71,7 +71,8 @@ static cudaError_t ask(struct qcul_pack *p, uint32_t stream, int *status)
 	behind += sizeof(answer);
 	*status = answer.status;
 	for (i = 0; i < p->out_count; i++) {
-		if (!answer.status)
+		/* The reason why a library is missing comes with that status. */
+		if (!answer.status || p->function == QCU_LIB_OPEN)
 			memcpy(p->out[i].to, behind, p->out[i].len);
 		behind += p->out[i].padded;
 	}
@@ -113,7 +114,7 @@ int qcul_lib_open(const struct qcul_lib *lib)
 		atomic_store(&opened[lib->number], qcul_epoch());
 	if (!err && status == QCU_LIB_MISSING) {
 		reason[sizeof(reason) - 1] = 0;
-		qcul_say_once(&said[lib->number], "qcuda: %s\n", reason);
+		qcul_say_once(&said[lib->number], "%s", reason);
 		status = lib->unknown;
 	}
 	return qcul_lib_drop(&p, err ? qcul_lib_status(lib, err) : status);
@@ -123,7 +124,8 @@ int qcul_lib_open(const struct qcul_lib *lib)
 static int send(struct qcul_pack *p)
 {
 	uint64_t hash = p->seen;
-	bool posts = !p->out_count && p->function < QCU_LIB_DESTROY && p->used <= QCU_MSG_MAX;
+	bool posts = !p->out_count && !p->waits && p->function < QCU_LIB_DESTROY &&
+		     p->used <= QCU_MSG_MAX;
 	uint32_t stream;
 	int status = 0;
 	cudaError_t err = qcul_stream_id(p->stream, &stream);
@@ -157,7 +159,7 @@ int qcul_lib_call(struct qcul_pack *p)
 	int current = qcul_self.device, status = p->failed ? p->status : qcul_lib_open(p->lib);
 
 	if (!status) {
-		if (p->object)
+		if (p->object && !p->object->descriptor)
 			qcul_self.device = p->object->device;
 		status = send(p);
 		qcul_self.device = current;
@@ -165,10 +167,17 @@ int qcul_lib_call(struct qcul_pack *p)
 	return qcul_lib_drop(p, status);
 }
 
+int qcul_lib_ask(struct qcul_pack *p)
+{
+	p->waits = true;
+	return qcul_lib_call(p);
+}
+
 int qcul_lib_set(struct qcul_pack *p)
 {
 	uint64_t hash = p->seen;
-	int current = qcul_self.device, status = p->failed ? p->status : 0;
+	int current = qcul_self.device;
+	int status = p->failed ? p->status : p->object ? 0 : p->lib->invalid;
 
 	qcul_lib_mix(&hash, p->state);
 	if (!status && !qcul_lib_seen(hash)) {
@@ -177,7 +186,8 @@ int qcul_lib_set(struct qcul_pack *p)
 		uint32_t stream;
 		cudaError_t err = qcul_stream_id(p->object->stream, &stream);
 
-		qcul_self.device = p->object->device;
+		if (!p->object->descriptor)
+			qcul_self.device = p->object->device;
 		if (!err)
 			err = ask(p, stream, &status);
 		qcul_self.device = current;

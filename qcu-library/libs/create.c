@@ -7,6 +7,36 @@
 
 int qcul_lib_create(const struct qcul_lib *lib, uint32_t kind, void **handle)
 {
+	return qcul_lib_create_with(lib, kind, 0, handle);
+}
+
+int qcul_lib_describe(const struct qcul_lib *lib, uint32_t kind, void **handle)
+{
+	struct qcul_object *o;
+	int status = handle ? qcul_lib_open(lib) : lib->invalid;
+
+	if (status)
+		return status;
+	o = qcul_lib_reserve(kind);
+	if (!o)
+		return lib->memory;
+	o->descriptor = true;
+	*handle = o;
+	return 0;
+}
+
+int qcul_lib_undescribe(const struct qcul_lib *lib, uint32_t kind, void *handle)
+{
+	struct qcul_object *o = qcul_lib_find(handle, kind);
+
+	if (!o)
+		return lib->invalid;
+	o->number = 0;
+	return 0;
+}
+
+int qcul_lib_create_with(const struct qcul_lib *lib, uint32_t kind, uint64_t with, void **handle)
+{
 	struct qcul_object *o;
 	struct qcul_pack p;
 	int status;
@@ -22,6 +52,7 @@ int qcul_lib_create(const struct qcul_lib *lib, uint32_t kind, void **handle)
 	qcul_lib_begin(&p, lib, QCU_LIB_CREATE);
 	qcul_lib_value(&p, o->number);
 	qcul_lib_value(&p, kind);
+	qcul_lib_value(&p, with);
 	status = qcul_lib_call(&p);
 	if (status)
 		o->number = 0;

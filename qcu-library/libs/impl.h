@@ -18,8 +18,6 @@ void qcul_lib_see(uint64_t hash);
 
 /* object.c: a free slot, or NULL. Those of an earlier session are free. */
 struct qcul_object *qcul_lib_reserve(uint32_t kind);
-/* The arguments of a function that sets something, for later calls. */
-int qcul_lib_keep(struct qcul_pack *p);
 
 /* call.c: is the library there? Returns 0 or a status. */
 int qcul_lib_open(const struct qcul_lib *lib);

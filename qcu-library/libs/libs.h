@@ -53,8 +53,10 @@ struct qcul_object {
 	uint32_t bytes;	    /* of settings */
 	unsigned int epoch; /* of the session that knows it */
 	int device;
+	bool descriptor;	    /* it lives in the guest alone, and is of no device */
 	bool device_scalars;	    /* scalars are in the GPU's memory */
 	struct CUstream_st *stream; /* that its calls go to */
+	void *own;		    /* what the shim knows of it */
 	unsigned char settings[QCU_LIB_SETTINGS_MAX];
 	/* For each function that has set something: a hash of its arguments, without addresses. */
 	unsigned int set_count;
@@ -68,7 +70,7 @@ struct qcul_object {
 
 struct qcul_pack {
 	const struct qcul_lib *lib;
-	struct qcul_object *object; /* the first one; NULL: none */
+	struct qcul_object *object; /* the first one, but no descriptor before others; NULL: none */
 	struct CUstream_st *stream;
 	unsigned char *base;
 	size_t used, room;
@@ -78,6 +80,7 @@ struct qcul_pack {
 	uint32_t outs;	     /* bytes */
 	uint16_t function;
 	bool failed, queued;
+	bool waits; /* the call is never posted */
 	int status;
 	unsigned int out_count;
 	struct {
@@ -97,6 +100,10 @@ QCUL_LIB_EXPORT void qcul_lib_real(struct qcul_pack *p, double value);
 QCUL_LIB_EXPORT void qcul_lib_device(struct qcul_pack *p, const void *address);
 QCUL_LIB_EXPORT void qcul_lib_stream(struct qcul_pack *p, struct CUstream_st *stream);
 QCUL_LIB_EXPORT void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind);
+/* An object that travels whole, or none. */
+QCUL_LIB_EXPORT void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind);
+/* A number on which it does not depend whether the call is right. */
+QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
 /* Host memory that the library reads or writes. */
 QCUL_LIB_EXPORT void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len);
 QCUL_LIB_EXPORT void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len);
@@ -108,15 +115,28 @@ QCUL_LIB_EXPORT void qcul_lib_scalar(struct qcul_pack *p, void *at, size_t len, 
 				     unsigned int way);
 /* Returns the library's status. */
 QCUL_LIB_EXPORT int qcul_lib_call(struct qcul_pack *p);
+/* The same, and never posted. */
+QCUL_LIB_EXPORT int qcul_lib_ask(struct qcul_pack *p);
 /* The same for a function that only sets something in its object, which the guest keeps. */
 QCUL_LIB_EXPORT int qcul_lib_set(struct qcul_pack *p);
+/*
+ * Keeps the arguments as a setting of the object, without asking whether they are right. The
+ * packing has still to be ended.
+ */
+QCUL_LIB_EXPORT int qcul_lib_keep(struct qcul_pack *p);
 /* Ends the packing of a call that will not be made. Returns `status`. */
 QCUL_LIB_EXPORT int qcul_lib_drop(struct qcul_pack *p, int status);
 
 /* ---- objects ---- */
 
+/* `with`: what the library's function gets besides the handle, if it gets anything. */
+QCUL_LIB_EXPORT int qcul_lib_create_with(const struct qcul_lib *lib, uint32_t kind, uint64_t with,
+					 void **handle);
 QCUL_LIB_EXPORT int qcul_lib_create(const struct qcul_lib *lib, uint32_t kind, void **handle);
 QCUL_LIB_EXPORT int qcul_lib_destroy(const struct qcul_lib *lib, uint32_t kind, void *handle);
+/* Objects that live in the guest alone. Nothing is sent. */
+QCUL_LIB_EXPORT int qcul_lib_describe(const struct qcul_lib *lib, uint32_t kind, void **handle);
+QCUL_LIB_EXPORT int qcul_lib_undescribe(const struct qcul_lib *lib, uint32_t kind, void *handle);
 /* NULL: not a living object of this kind. Any pointer may be passed. */
 QCUL_LIB_EXPORT struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind);
 /* The settings by this function are no longer in force. */

@@ -83,7 +83,7 @@ void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t fu
 	p->room = sizeof(p->small);
 	p->used = sizeof(struct qcu_lib_head);
 	p->outs = 0;
-	p->failed = p->queued = false;
+	p->failed = p->queued = p->waits = false;
 	p->out_count = 0;
 	p->seen = p->state = 0xcbf29ce484222325ull;
 	p->settings_end = 0;
@@ -140,12 +140,43 @@ void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind)
 	word(p, o->version);
 	word(p, o->bytes);
 	bytes(p, o->settings, o->bytes, o->bytes);
-	if (p->object)
+	if (p->object && !p->object->descriptor)
 		return;
 	p->object = o;
 	p->settings_end = p->used;
 	if (!p->queued)
 		p->stream = o->stream;
+}
+
+void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind)
+{
+	struct qcul_object *o = handle ? qcul_lib_find(handle, kind) : NULL;
+	uint64_t sum = 0;
+	unsigned int i;
+
+	if (handle && !o) {
+		qcul_lib_fail(p, p->lib->invalid);
+		return;
+	}
+	if (!o) {
+		qcul_lib_value(p, 0);
+		return;
+	}
+	for (i = 0; i < o->set_count; i++)
+		sum += o->set[i].seen;
+	/* What an object has already does not count among what is set in it. */
+	mix(p->object ? &p->seen : &p->state, sum);
+	word(p, 1 + o->bytes);
+	bytes(p, o->settings, o->bytes, o->bytes);
+	if (p->object)
+		return;
+	p->object = o;
+	p->settings_end = p->used;
+}
+
+void qcul_lib_plain(struct qcul_pack *p, uint64_t value)
+{
+	word(p, value);
 }
 
 void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len)

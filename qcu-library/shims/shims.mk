@@ -5,6 +5,8 @@
 
 SHIM_SONAME_cublas := libcublas.so.13
 SHIM_SRCS_cublas := cublas.c cublas_copy.c
+SHIM_SONAME_cudnn := libcudnn.so.9
+SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
 
 SHIM_DIR := $(B)/qcu-library/shims
 

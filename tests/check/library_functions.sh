@@ -17,6 +17,6 @@ for remarks in qcu-library/shims/*.remarks; do
 	[ -e "$theirs" ] || continue
 	# A newer toolkit may have more, and internal ones may be gone. What we serve must be there.
 	comm -13 <(nm -D --defined-only "$theirs" | awk '{ sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort) \
-		<(scripts/shims/generate table "$remarks" -I "$include" | sed -n 's/^| `\(.*\)` | by.*/\1/p' | LC_ALL=C sort) |
+		<(scripts/shims/generate served "$remarks" -I "$include" | LC_ALL=C sort) |
 		(! grep .) || { echo "$soname does not export these"; exit 1; }
 done

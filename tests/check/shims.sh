@@ -126,7 +126,7 @@ diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static')
 	lib_ended(call, name, name_bytes);
 	return lib_ready(call) ? (int)((__typeof__(&hosts))call->fn)(h, count, sizes, info, name) : 0;
 EOF
-grep -q '"set", do_set, true' "$tmp/mirror"
+grep -q '"set", do_set, KIND_handle_t' "$tmp/mirror"
 
 # Both sides have the same hash, and another one if a parameter changes.
 hash() {

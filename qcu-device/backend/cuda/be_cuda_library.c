@@ -18,6 +18,8 @@ static const char *package(const char *soname)
 {
 	if (!strncmp(soname, "libcublas", 9))
 		return "libcublas-13-0";
+	if (!strncmp(soname, "libcudnn", 8))
+		return "libcudnn9-cuda-13";
 	return "of the CUDA Toolkit 13";
 }
 

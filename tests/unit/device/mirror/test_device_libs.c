@@ -273,6 +273,7 @@ static void make(uint64_t id)
 	begin();
 	word(id);
 	word(QCU_LIB_CUBLAS_HANDLE);
+	word(0);
 	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), 0);
 	assert_int_equal(status, 0);
 }
@@ -391,6 +392,7 @@ static void objects(void **state)
 	begin();
 	word(2);
 	word(QCU_LIB_CUBLAS_HANDLE);
+	word(0);
 	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), QCU_ERR_InvalidResourceHandle);
 	words[1] = 0;
 	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), QCU_ERR_InvalidValue);
@@ -400,6 +402,9 @@ static void objects(void **state)
 	words[2] = 0;
 	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), QCU_ERR_InvalidValue);
 	words[2] = QCU_LIB_KINDS;
+	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), QCU_ERR_InvalidValue);
+	/* One that the guest makes in another way. */
+	words[2] = QCU_LIB_CUDNN_TENSOR;
 	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), QCU_ERR_InvalidValue);
 	begin();
 	word(2);
@@ -566,6 +571,7 @@ static void limit(void **state)
 	begin();
 	word(4);
 	word(QCU_LIB_CUBLAS_HANDLE);
+	word(0);
 	assert_int_equal(ask_library(QCU_LIB_CREATE, 0, &status), QCU_ERR_MemoryAllocation);
 	assert_int_equal(lib.objects, 2);
 }

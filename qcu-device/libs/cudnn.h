@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The mirror's side of cuDNN. */
+#ifndef QCU_LIBS_CUDNN_H
+#define QCU_LIBS_CUDNN_H
+
+#include "qcu-device/libs/libs.h"
+
+#include <cudnn.h>
+
+#include "include/qculib_cudnn.h"
+
+#define KIND_cudnnHandle_t			 QCU_LIB_CUDNN_HANDLE
+#define KIND_cudnnTensorDescriptor_t		 QCU_LIB_CUDNN_TENSOR
+#define KIND_cudnnFilterDescriptor_t		 QCU_LIB_CUDNN_FILTER
+#define KIND_cudnnConvolutionDescriptor_t	 QCU_LIB_CUDNN_CONVOLUTION
+#define KIND_cudnnPoolingDescriptor_t		 QCU_LIB_CUDNN_POOLING
+#define KIND_cudnnActivationDescriptor_t	 QCU_LIB_CUDNN_ACTIVATION
+#define KIND_cudnnLRNDescriptor_t		 QCU_LIB_CUDNN_LRN
+#define KIND_cudnnOpTensorDescriptor_t		 QCU_LIB_CUDNN_OP_TENSOR
+#define KIND_cudnnReduceTensorDescriptor_t	 QCU_LIB_CUDNN_REDUCE_TENSOR
+#define KIND_cudnnTensorTransformDescriptor_t	 QCU_LIB_CUDNN_TRANSFORM
+#define KIND_cudnnSpatialTransformerDescriptor_t QCU_LIB_CUDNN_SPATIAL
+#define KIND_cudnnDropoutDescriptor_t		 QCU_LIB_CUDNN_DROPOUT
+#define KIND_cudnnRNNDescriptor_t		 QCU_LIB_CUDNN_RNN
+#define KIND_cudnnRNNDataDescriptor_t		 QCU_LIB_CUDNN_RNN_DATA
+#define KIND_cudnnCTCLossDescriptor_t		 QCU_LIB_CUDNN_CTC_LOSS
+
+extern const struct lib_kind lib_cudnn_kinds[QCU_LIB_KINDS];
+
+/* The numbers of functions that are by hand. */
+extern const uint16_t lib_number_cudnnBackendCreateDescriptor;
+extern const uint16_t lib_number_cudnnBackendDestroyDescriptor;
+extern const uint16_t lib_number_cudnnBackendSetAttribute, lib_number_cudnnBackendGetAttribute;
+extern const uint16_t lib_number_cudnnBackendFinalize, lib_number_cudnnBackendExecute;
+
+int lib_do_cudnnGetVersion(struct lib_call *c);
+int lib_do_cudnnGetMaxDeviceVersion(struct lib_call *c);
+int lib_do_cudnnGetCudartVersion(struct lib_call *c);
+int lib_do_cudnnGetLastErrorString(struct lib_call *c);
+int lib_do_cudnnSetDropoutDescriptor(struct lib_call *c);
+int lib_do_cudnnRestoreDropoutDescriptor(struct lib_call *c);
+int lib_do_cudnnGetRNNWeightParams(struct lib_call *c);
+int lib_do_cudnnBackendSetAttribute(struct lib_call *c);
+int lib_do_cudnnBackendGetAttribute(struct lib_call *c);
+int lib_do_cudnnBackendFinalize(struct lib_call *c);
+int lib_do_cudnnBackendExecute(struct lib_call *c);
+int lib_do_cudnnBackendCreateDescriptor(struct lib_call *c);
+int lib_do_cudnnBackendDestroyDescriptor(struct lib_call *c);
+
+#endif
