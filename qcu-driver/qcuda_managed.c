@@ -53,9 +53,13 @@
 /* How many moves are on the ring at once. */
 #define QCUD_MOVES 16
 
-/* Moves that have been sent and not been waited for. */
+/*
+ * Moves of a group that have been sent and not been waited for. The group is the caller's: a
+ * request has none any more when it has been answered.
+ */
 struct qcud_moves {
 	struct qcud_session *session;
+	struct qcud_group *group;
 	u32 flags; /* QCU_MOVE_* */
 	unsigned int nr;
 	int error; /* the first: 0, -errno, or a cudaError_t */
@@ -125,11 +129,11 @@ static void qcud_group_take_back(struct qcud_group *group, u64 from, u64 to)
 
 /* ---- sending moves; the caller holds move_lock ---- */
 
-static void qcud_request_take_back(const struct qcud_request *req)
+static void qcud_moves_take_back(const struct qcud_moves *mv, const struct qcud_request *req)
 {
-	u64 from = req->cmd.managed_move.va - req->group->at;
+	u64 from = req->cmd.managed_move.va - mv->group->at;
 
-	qcud_group_take_back(req->group, from, from + req->cmd.managed_move.len);
+	qcud_group_take_back(mv->group, from, from + req->cmd.managed_move.len);
 }
 
 static void qcud_moves_wait(struct qcud_moves *mv)
@@ -147,7 +151,7 @@ static void qcud_moves_wait(struct qcud_moves *mv)
 		if (ret == -EINTR || !mv->error)
 			mv->error = ret ?: mv->req[i]->reply.status;
 		if (mv->error && !(mv->flags & QCU_MOVE_DOWN))
-			qcud_request_take_back(mv->req[i]);
+			qcud_moves_take_back(mv, mv->req[i]);
 		qcud_request_put(mv->req[i]);
 	}
 	mv->nr = 0;
@@ -234,8 +238,10 @@ static u64 qcud_move_segs(struct qcud_group *group, u64 from, u64 to, struct qcu
  * caller holds move_lock. Only the last answers are left to wait for. What cannot be moved up is
  * taken back.
  */
-static void qcud_move(struct qcud_moves *mv, struct qcud_group *group, u64 from, u64 to)
+static void qcud_move(struct qcud_moves *mv, u64 from, u64 to)
 {
+	struct qcud_group *group = mv->group;
+
 	while (from < to) {
 		unsigned int nr = 0, max = min_t(u64, (to - from) >> PAGE_SHIFT, QCU_SEGS_MAX);
 		struct qcud_request *req;
@@ -361,7 +367,7 @@ static void qcud_group_give(struct qcud_group *group, unsigned long *index,
 /* Gives all of the group to the GPU. Returns 0, -errno or a cudaError_t. */
 static int qcud_group_up(struct qcud_group *group)
 {
-	struct qcud_moves mv = {.session = group->session};
+	struct qcud_moves mv = {.session = group->session, .group = group};
 	struct qcud_spans *spans = kmalloc(sizeof(*spans), GFP_KERNEL);
 	unsigned long index = 0;
 	unsigned int i;
@@ -377,7 +383,7 @@ static int qcud_group_up(struct qcud_group *group)
 			qcud_group_give(group, &index, spans);
 		mutex_unlock(&group->mem.lock);
 		for (i = 0; i < spans->nr; i++)
-			qcud_move(&mv, group, spans->at[i].from, spans->at[i].to);
+			qcud_move(&mv, spans->at[i].from, spans->at[i].to);
 		if (spans->nr)
 			qcud_queue_kick(group->session->queue);
 	}
@@ -512,7 +518,11 @@ static int qcud_group_prepare(struct qcud_group *group, u64 from, u64 to, u64 *e
 static int qcud_group_down(struct qcud_group *group, u64 from, u64 to, u64 *end)
 {
 	struct qcud_session *session = group->session;
-	struct qcud_moves mv = {.session = session, .flags = QCU_MOVE_DOWN};
+	struct qcud_moves mv = {
+		.session = session,
+		.group = group,
+		.flags = QCU_MOVE_DOWN,
+	};
 	int ret = qcud_group_prepare(group, from, to, end);
 
 	if (ret || *end == from)
@@ -522,7 +532,7 @@ static int qcud_group_down(struct qcud_group *group, u64 from, u64 to, u64 *end)
 	} else {
 		down_write(&session->launching);
 		WRITE_ONCE(session->here, true);
-		qcud_move(&mv, group, from, *end);
+		qcud_move(&mv, from, *end);
 		up_write(&session->launching);
 		qcud_moves_wait(&mv);
 	}

@@ -111,6 +111,26 @@ static void part(void)
 	CHECK(cudaFree(p));
 }
 
+/* Another process cannot have the memory. To ask for it changes nothing. */
+static void ipc(void)
+{
+	cudaIpcMemHandle_t handle;
+	int *p = make();
+
+	fill(p, N);
+	on_gpu(p, N, 1);
+	REQUIRE(cudaIpcGetMemHandle(&handle, p) != cudaSuccess, "a handle for managed memory");
+	(void)cudaGetLastError();
+	CHECK(cudaDeviceSynchronize());
+	all_are(p, N, 1);
+	on_gpu(p, N, 1);
+	REQUIRE(cudaIpcGetMemHandle(&handle, p + 1) != cudaSuccess, "a handle for a part of it");
+	(void)cudaGetLastError();
+	CHECK(cudaDeviceSynchronize());
+	all_are(p, N, 2);
+	CHECK(cudaFree(p));
+}
+
 /* First touched by the GPU; then read from the end to the beginning. */
 static void zeros_and_backwards(void)
 {
@@ -459,6 +479,7 @@ static const struct {
 	{"in_turn", in_turn},
 	{"scattered", scattered},
 	{"part", part},
+	{"ipc", ipc},
 	{"zeros_and_backwards", zeros_and_backwards},
 	{"copies", copies},
 	{"host_function", host_function},

@@ -8,7 +8,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-with "$guest"/{sleeper,first_call,vector_add}
+with "$guest"/{sleeper,first_call,vector_add,managed_random}
 guest_script "$tmp/script" <<'END'
 # ended PID: true if the process ends within 20 s. Otherwise it hangs.
 ended() {
@@ -74,6 +74,19 @@ for round in 1 2; do
 	result 46
 	expect next-program-runs-$round 0 vector_add
 done
+
+# While managed memory moves. What the GPU has written is lost; the program is told, and ends.
+moving() {
+	stat moved_down_bytes
+	[ "$value" -gt 0 ]
+}
+begin mirror-killed-moving
+managed_random 1000000 3 s >/tmp/out 2>&1 &
+pid=$!
+until_true moving
+ask kill-mirrors
+result 1
+expect next-program-runs-moving 0 vector_add
 
 begin device-killed
 busy

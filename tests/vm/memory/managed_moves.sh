@@ -21,7 +21,7 @@ moved() {
 	down=$((value - down))
 }
 
-for case in in_turn scattered zeros_and_backwards copies host_function graph system_calls signal_handler read_only \
+for case in in_turn scattered zeros_and_backwards copies host_function graph ipc system_calls signal_handler read_only \
 	advice freed threads after_a_fault; do
 	moved "$case" 0 managed_moves $case
 	begin "$case/moved"
