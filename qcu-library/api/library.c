@@ -4,6 +4,7 @@
  * their kernels and variables by name.
  */
 #include <elf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +199,8 @@ static char *read_file(const char *name, size_t *bytes)
 		return NULL;
 	if (!fseek(f, 0, SEEK_END))
 		size = ftell(f);
-	if (size >= 0 && !fseek(f, 0, SEEK_SET))
+	/* A folder says that it is larger than all memory. */
+	if (size >= 0 && size < INT_MAX && !fseek(f, 0, SEEK_SET))
 		text = calloc(1, (size_t)size + 1);
 	if (text && fread(text, 1, (size_t)size, f) != (size_t)size) {
 		free(text);

@@ -3,6 +3,7 @@
  * Links: images of device code become one, on the host. The result comes back as bytes, which the
  * program may load, store or look into.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +171,8 @@ static char *read_file(const char *path, size_t *bytes)
 		return NULL;
 	if (!fseek(f, 0, SEEK_END))
 		size = ftell(f);
-	if (size > 0 && !fseek(f, 0, SEEK_SET))
+	/* A folder says that it is larger than all memory. */
+	if (size > 0 && size < INT_MAX && !fseek(f, 0, SEEK_SET))
 		text = malloc((size_t)size);
 	if (text && fread(text, 1, (size_t)size, f) != (size_t)size) {
 		free(text);

@@ -36,7 +36,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, s
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-	return QCUL_READY(address ? cudaFree(qcul_driver_ptr(address)) : cudaErrorInvalidValue);
+	return QCUL_STARTED(address ? cudaFree(qcul_driver_ptr(address)) : cudaErrorInvalidValue);
 }
 
 /* ---- pinned ---- */
@@ -53,7 +53,7 @@ CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
 
 CUresult cuMemFreeHost(void *ptr)
 {
-	return QCUL_READY(ptr ? cudaFreeHost(ptr) : cudaErrorInvalidValue);
+	return QCUL_STARTED(ptr ? cudaFreeHost(ptr) : cudaErrorInvalidValue);
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *ptr, unsigned int flags)

@@ -39,7 +39,7 @@ CUresult cuModuleLoad(CUmodule *module, const char *name)
 
 CUresult cuModuleUnload(CUmodule module)
 {
-	return QCUL_READY(cudaLibraryUnload(library_of(module)));
+	return QCUL_STARTED(cudaLibraryUnload(library_of(module)));
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)

@@ -16,7 +16,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
-	return QCUL_READY(cudaStreamDestroy(stream));
+	return QCUL_STARTED(cudaStreamDestroy(stream));
 }
 
 CUresult cuStreamQuery(CUstream stream)
@@ -204,7 +204,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 
 CUresult cuEventDestroy_v2(CUevent event)
 {
-	return QCUL_READY(cudaEventDestroy(event));
+	return QCUL_STARTED(cudaEventDestroy(event));
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
