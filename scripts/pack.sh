@@ -65,6 +65,7 @@ pack_libraries() {
 			! is_shared "$path" || library_path=/qcu/lib
 			continue
 			;;
+		libOpenCL.so*) opencl=1 ;;
 		esac
 		pack_file "$path" "$path"
 		case ${path%/*} in
@@ -146,6 +147,9 @@ write_environment() {
 	[ -z "$interactive" ] || [ -n "$other_root" ] || echo "export PS1='qcu:\w\\$ '"
 	echo "umask $user_umask"
 	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
+	if [ "$opencl" = packed ]; then
+		echo 'export OCL_ICD_VENDORS=/qcu/opencl/vendors POCL_CUDA_TOOLKIT_PATH=/qcu/opencl'
+	fi
 	write_preloads
 	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
 		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
@@ -247,6 +251,7 @@ pack_for_root() {
 	cp "$enter" "$tmp/stage/qcu/run/enter"
 	pack_ours /qcu/lib
 	library_path=/qcu/lib
+	[ -z "$opencl" ] || pack_opencl
 }
 
 # pack_ours FOLDER...: packs our libraries into these folders of the guest, and qcu-smi. Some programs look for
@@ -263,6 +268,24 @@ pack_ours() {
 		[ ! -e "$from/libcuda.so.1" ] || pack_link libcuda.so.1 "$dir/libcuda.so"
 	done
 	[ ! -e "$from/qcu-smi" ] || pack_file "$from/qcu-smi" /qcu/bin/qcu-smi
+}
+
+# pack_opencl: PoCL, whose CUDA device makes OpenCL programs programs of the driver API. The loader of OpenCL
+# finds it through OCL_ICD_VENDORS, and it finds its other files beside itself.
+pack_opencl() {
+	local dir f
+	dir=$("$root/scripts/opencl/build-pocl" --print-dir) || {
+		note "the program uses OpenCL, but there is no PoCL: scripts/opencl/build-pocl builds it"
+		return
+	}
+	while IFS= read -r f; do
+		pack_file "$dir/$f" "/qcu/opencl/$f"
+	done < <(cd "$dir" && find lib share nvvm -type f)
+	mkdir -p "$tmp/stage/qcu/opencl/vendors"
+	echo /qcu/opencl/lib/pocl/libpocl.so.2 >"$tmp/stage/qcu/opencl/vendors/pocl.icd"
+	# Another root's loader has its own libraries.
+	[ -n "$other_root" ] || pack_libraries "$dir/lib/pocl/libpocl.so.2"
+	opencl=packed
 }
 
 # What programs need that somebody starts in a shell. What else one needs comes with --with.
@@ -290,6 +313,7 @@ pack_programs() {
 	pack_ours "$lib_dir" /qcu/lib
 	[ ! -e "$library" ] || to_link+=("$library")
 	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"
+	[ -z "$opencl" ] || pack_opencl
 }
 
 pack_guest() {
