@@ -8,6 +8,7 @@ include tests/transport/transport.mk
 include $(addprefix tests/unit/,ptx/ptx.mk soft/soft.mk device/device.mk library/library.mk library/malloc.mk \
 	launcher/launcher.mk loader/loader.mk)
 include tests/loopback/loopback.mk tests/loopback/loader/loader.mk
+include tests/opencl/opencl.mk
 
 # A folder for each topic. All programs are built into one folder, so each has a name of its own.
 GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu))

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# OpenCL programs on PoCL: first without a VM, then in one, where what they print must be the same. The second time
+# PoCL finds the kernels in its cache, because compilers take long where the processor is emulated. One program is
+# compiled in the guest, too.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+groups=(bad_calls buffers events kernels programs query queues svm)
+
+# The packages and PoCL are there only when somebody has asked for them; a test does.
+prepare() {
+	scripts/opencl/build-pocl --print-dir && [ -e /usr/include/CL/cl.h ] && return
+	scripts/deps --no-cuda --opencl && scripts/opencl/build-pocl
+}
+
+if ! { prepare && make -s "B=$B" opencl-tests; } >"$tmp/why" 2>&1; then
+	for g in "${groups[@]}"; do
+		echo "@skip $g $(tail -n 1 "$tmp/why")"
+	done
+	exit 0
+fi
+mkdir "$tmp/share/cache"
+export POCL_CACHE_DIR=$tmp/share/cache
+for g in "${groups[@]}"; do
+	expect_host "host-$g" 0 '^ok ' tests/opencl/run.sh "$B" "$g"
+	cp "$tmp/out" "$tmp/share/$g"
+done
+
+with "${groups[@]/#/$B/tests/opencl/}" "$B/tests/opencl/faults" "$(type -P clinfo)"
+QCU_SOFT_TIMEOUT=2 boot --gpu soft --opencl "${with[@]}" <<END
+share=$tmp/share groups='${groups[*]}'
+$(cat tests/opencl/inside.sh)
+END
