@@ -83,7 +83,7 @@ $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 LIBRARY_PROGRAMS := $(filter $(notdir $(basename $(wildcard tests/guest/libs/*.cu))),$(GUEST_PROGRAMS))
 $(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/libs/libs.h tests/guest/libs/dnn.h
 CUDNN_PROGRAMS := $(filter cudnn_%,$(LIBRARY_PROGRAMS))
-$(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas
+$(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas -lcublasLt
 $(foreach d,guest guest-static,$(CUDNN_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcudnn
 
 # Launches from kernels.

@@ -13,10 +13,10 @@
 
 static const struct lib_library *const libraries[QCU_LIBS] = {
 	[QCU_LIB_CUBLAS] = &lib_cublas,
+	[QCU_LIB_CUBLASLT] = &lib_cublaslt,
 #ifdef LIB_HAVE_cudnn
 	[QCU_LIB_CUDNN] = &lib_cudnn,
 #endif
-
 };
 
 /* Is the library there, and do both sides number its functions in the same way? */

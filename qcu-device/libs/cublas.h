@@ -11,6 +11,10 @@
 
 #define KIND_cublasHandle_t QCU_LIB_CUBLAS_HANDLE
 
+/* No stub is written by hand. */
+#define lib_cublas_helpers NULL
+#define LIB_HELPERS	   0
+
 extern const struct lib_kind lib_cublas_kinds[QCU_LIB_KINDS];
 
 #endif

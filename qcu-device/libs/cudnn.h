@@ -25,6 +25,10 @@
 #define KIND_cudnnRNNDataDescriptor_t		 QCU_LIB_CUDNN_RNN_DATA
 #define KIND_cudnnCTCLossDescriptor_t		 QCU_LIB_CUDNN_CTC_LOSS
 
+/* Stubs written by hand call no other functions than their own. */
+#define lib_cudnn_helpers NULL
+#define LIB_HELPERS	  0
+
 extern const struct lib_kind lib_cudnn_kinds[QCU_LIB_KINDS];
 
 /* The numbers of functions that are by hand. */

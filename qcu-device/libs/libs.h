@@ -34,6 +34,9 @@ struct lib_library {
 	const struct lib_function *functions;
 	uint16_t count;
 	const struct lib_kind *kinds; /* QCU_LIB_KINDS */
+	/* Functions of the library that stubs written by hand call besides their own. */
+	const char *const *helpers;
+	uint16_t helper_count;
 	int unserved; /* the library's status for a function that it does not have */
 };
 
@@ -107,11 +110,14 @@ void *lib_bytes(struct lib_call *c, uint64_t len);
 /* Host memory, and how many bytes of it there are. NULL: the program passed a null pointer. */
 void *lib_in(struct lib_call *c, uint64_t *len);
 void *lib_out(struct lib_call *c, uint64_t *len);
+void *lib_inout(struct lib_call *c, uint64_t *len);
 void *lib_text(struct lib_call *c, uint64_t *len);
 void *lib_scalar(struct lib_call *c, uint64_t room, unsigned int way);
 /* Checks, after all has been taken: memory of this size; a string with an end. */
 void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted);
 void lib_ended(struct lib_call *c, const void *at, uint64_t len);
+/* One of the library's helpers, or NULL. */
+void *lib_helper(struct lib_call *c, uint16_t which);
 /* All has been taken, and is right: prepares the object. False: the library is not called. */
 bool lib_ready(struct lib_call *c);
 

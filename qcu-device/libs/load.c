@@ -34,7 +34,9 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 	if (!l) {
 		void *library = ops->lib_open(m->be, lib->soname, why, size);
 
-		l = library ? calloc(1, sizeof(*l) + lib->count * sizeof(l->fn[0])) : NULL;
+		l = library ? calloc(1, sizeof(*l) + ((size_t)lib->count + lib->helper_count) *
+							     sizeof(l->fn[0]))
+			    : NULL;
 		if (l) {
 			l->lib = lib;
 			l->library = library;
@@ -51,15 +53,26 @@ void *lib_named(struct mirror *m, struct lib_loaded *l, const char *name)
 	return m->cfg.ops->lib_symbol(m->be, l->library, name);
 }
 
-void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function)
+static void *cached(struct mirror *m, struct lib_loaded *l, unsigned int at, const char *name)
 {
-	void *fn = atomic_load_explicit(&l->fn[function], memory_order_relaxed);
+	void *fn = atomic_load_explicit(&l->fn[at], memory_order_relaxed);
 
 	if (!fn) {
-		fn = lib_named(m, l, l->lib->functions[function].name);
-		atomic_store_explicit(&l->fn[function], fn, memory_order_relaxed);
+		fn = lib_named(m, l, name);
+		atomic_store_explicit(&l->fn[at], fn, memory_order_relaxed);
 	}
 	return fn;
+}
+
+void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function)
+{
+	return cached(m, l, function, l->lib->functions[function].name);
+}
+
+void *lib_helper(struct lib_call *c, uint16_t which)
+{
+	return cached(c->c->m, c->loaded, c->lib->count + (unsigned int)which,
+		      c->lib->helpers[which]);
 }
 
 void *lib_kind_symbol(struct mirror *m, struct lib_loaded *l, uint32_t kind, bool destroy)

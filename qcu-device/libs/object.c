@@ -200,6 +200,10 @@ bool lib_ready(struct lib_call *c)
 		c->bad = true;
 	if (c->self || c->bad || c->refused || !c->object)
 		return !c->bad && !c->refused;
+	/* A handle of cuBLAS in a call of cuBLASLt: its stream and settings have no effect there.
+	 */
+	if (c->object->lib != c->lib)
+		return true;
 	pthread_mutex_lock(&c->object->lock);
 	c->locked = true;
 	if (prepare(c))

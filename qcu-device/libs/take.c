@@ -134,6 +134,26 @@ void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted
 		bad(c);
 }
 
+void *lib_inout(struct lib_call *c, uint64_t *len)
+{
+	void *in, *out;
+
+	*len = 0;
+	switch (lib_value(c)) {
+	case QCU_LIB_NULL:
+		return NULL;
+	case QCU_LIB_BOTH:
+		*len = lib_value(c);
+		in = take(c, *len);
+		out = room(c, *len);
+		if (in && out)
+			memcpy(out, in, *len);
+		return out;
+	}
+	bad(c);
+	return NULL;
+}
+
 void *lib_text(struct lib_call *c, uint64_t *len)
 {
 	return lib_in(c, len);

@@ -107,12 +107,20 @@ QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
 /* Host memory that the library reads or writes. */
 QCUL_LIB_EXPORT void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len);
 QCUL_LIB_EXPORT void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len);
+QCUL_LIB_EXPORT void qcul_lib_inout(struct qcul_pack *p, void *at, uint64_t len);
+/* As qcul_lib_in(), but for the question whether the call is right it is `like`, of the same size.
+ */
+QCUL_LIB_EXPORT void qcul_lib_in_like(struct qcul_pack *p, const void *from, uint64_t len,
+				      const void *like);
 /*
  * A scalar where the object's pointer mode says. The mirror gives the library `room` bytes,
  * whatever the size is. way: QCUL_LIB_IN, QCUL_LIB_OUT or both.
  */
 QCUL_LIB_EXPORT void qcul_lib_scalar(struct qcul_pack *p, void *at, size_t len, size_t room,
 				     unsigned int way);
+/* The same where the caller knows where it is. */
+QCUL_LIB_EXPORT void qcul_lib_scalar_at(struct qcul_pack *p, void *at, size_t len, size_t room,
+					unsigned int way, bool device);
 /* Returns the library's status. */
 QCUL_LIB_EXPORT int qcul_lib_call(struct qcul_pack *p);
 /* The same, and never posted. */

@@ -179,22 +179,11 @@ void qcul_lib_plain(struct qcul_pack *p, uint64_t value)
 	word(p, value);
 }
 
-void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len)
+/* What decides whether the call is right: these bytes. */
+static void mix_bytes(struct qcul_pack *p, const unsigned char *at, uint64_t len)
 {
-	const unsigned char *at = from;
 	uint64_t i, part;
 
-	if (!from) {
-		qcul_lib_value(p, QCU_LIB_NULL);
-		return;
-	}
-	if (len > QCU_LIB_ARGS_MAX) {
-		qcul_lib_fail(p, p->lib->invalid);
-		return;
-	}
-	qcul_lib_value(p, QCU_LIB_HOST);
-	qcul_lib_value(p, len);
-	bytes(p, from, len, ROUND(len));
 	for (i = 0; i < len; i += part) {
 		uint64_t some = 0;
 
@@ -202,6 +191,35 @@ void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len)
 		memcpy(&some, at + i, part);
 		mix(&p->seen, some);
 	}
+}
+
+/* False: it is a null pointer, or too large. */
+static bool host(struct qcul_pack *p, uint64_t form, const void *at, uint64_t len)
+{
+	if (!at) {
+		qcul_lib_value(p, QCU_LIB_NULL);
+		return false;
+	}
+	if (len > QCU_LIB_ARGS_MAX || len > QCU_LIB_OUTS_MAX) {
+		qcul_lib_fail(p, p->lib->invalid);
+		return false;
+	}
+	qcul_lib_value(p, form);
+	qcul_lib_value(p, len);
+	return true;
+}
+
+void qcul_lib_in_like(struct qcul_pack *p, const void *from, uint64_t len, const void *like)
+{
+	if (!host(p, QCU_LIB_HOST, from, len))
+		return;
+	bytes(p, from, len, ROUND(len));
+	mix_bytes(p, like, len);
+}
+
+void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len)
+{
+	qcul_lib_in_like(p, from, len, from);
 }
 
 /* The library writes `padded` bytes, of which `len` go to the program. */
@@ -219,26 +237,31 @@ static void out(struct qcul_pack *p, void *to, uint64_t len, uint64_t padded)
 
 void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len)
 {
-	if (!to) {
-		qcul_lib_value(p, QCU_LIB_NULL);
+	if (host(p, QCU_LIB_ROOM, to, len))
+		out(p, to, len, ROUND(len));
+}
+
+void qcul_lib_inout(struct qcul_pack *p, void *at, uint64_t len)
+{
+	if (!host(p, QCU_LIB_BOTH, at, len))
 		return;
-	}
-	if (len > QCU_LIB_OUTS_MAX) {
-		qcul_lib_fail(p, p->lib->invalid);
-		return;
-	}
-	qcul_lib_value(p, QCU_LIB_ROOM);
-	qcul_lib_value(p, len);
-	out(p, to, len, ROUND(len));
+	bytes(p, at, len, ROUND(len));
+	out(p, at, len, ROUND(len));
 }
 
 void qcul_lib_scalar(struct qcul_pack *p, void *at, size_t len, size_t room, unsigned int way)
+{
+	qcul_lib_scalar_at(p, at, len, room, way, p->object && p->object->device_scalars);
+}
+
+void qcul_lib_scalar_at(struct qcul_pack *p, void *at, size_t len, size_t room, unsigned int way,
+			bool device)
 {
 	if (!at) {
 		qcul_lib_value(p, QCU_LIB_NULL);
 		return;
 	}
-	if (p->object && p->object->device_scalars) {
+	if (device) {
 		qcul_lib_value(p, QCU_LIB_DEVICE);
 		qcul_lib_device(p, at);
 		return;

@@ -72,50 +72,12 @@ cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 
 const char *cublasGetStatusName(cublasStatus_t status)
 {
-	switch (status) {
-#define NAME(status) \
-	case status: \
-		return #status;
-		NAME(CUBLAS_STATUS_SUCCESS)
-		NAME(CUBLAS_STATUS_NOT_INITIALIZED)
-		NAME(CUBLAS_STATUS_ALLOC_FAILED)
-		NAME(CUBLAS_STATUS_INVALID_VALUE)
-		NAME(CUBLAS_STATUS_ARCH_MISMATCH)
-		NAME(CUBLAS_STATUS_MAPPING_ERROR)
-		NAME(CUBLAS_STATUS_EXECUTION_FAILED)
-		NAME(CUBLAS_STATUS_INTERNAL_ERROR)
-		NAME(CUBLAS_STATUS_NOT_SUPPORTED)
-		NAME(CUBLAS_STATUS_LICENSE_ERROR)
-#undef NAME
-	}
-	return "CUBLAS_STATUS_UNKNOWN";
+	return qcul_cublas_status_name(status);
 }
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-	switch (status) {
-	case CUBLAS_STATUS_SUCCESS:
-		return "success";
-	case CUBLAS_STATUS_NOT_INITIALIZED:
-		return "the library was not initialized";
-	case CUBLAS_STATUS_ALLOC_FAILED:
-		return "the resource allocation failed";
-	case CUBLAS_STATUS_INVALID_VALUE:
-		return "an invalid value was passed";
-	case CUBLAS_STATUS_ARCH_MISMATCH:
-		return "the GPU lacks a feature";
-	case CUBLAS_STATUS_MAPPING_ERROR:
-		return "memory could not be mapped";
-	case CUBLAS_STATUS_EXECUTION_FAILED:
-		return "the function failed to launch on the GPU";
-	case CUBLAS_STATUS_INTERNAL_ERROR:
-		return "an internal operation failed";
-	case CUBLAS_STATUS_NOT_SUPPORTED:
-		return "the functionality is not supported";
-	case CUBLAS_STATUS_LICENSE_ERROR:
-		return "the license check failed";
-	}
-	return "unknown status";
+	return qcul_cublas_status_text(status);
 }
 
 /* The version of the runtime that this library was made for. */

@@ -4,6 +4,7 @@
 #define QCUL_CUBLAS_H
 
 #include "qcu-library/libs/libs.h"
+#include "qcu-library/shims/cublas_status.h"
 
 #pragma GCC visibility push(default)
 #include <cublas_v2.h>

@@ -4,7 +4,9 @@
 # Sets: SHIM_LIBRARIES.
 
 SHIM_SONAME_cublas := libcublas.so.13
-SHIM_SRCS_cublas := cublas.c cublas_copy.c
+SHIM_SRCS_cublas := cublas.c cublas_copy.c cublas_status.c
+SHIM_SONAME_cublaslt := libcublasLt.so.13
+SHIM_SRCS_cublaslt := cublaslt.c cublaslt_desc.c cublaslt_matmul.c cublas_status.c
 SHIM_SONAME_cudnn := libcudnn.so.9
 SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
 

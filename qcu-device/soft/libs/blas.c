@@ -104,6 +104,10 @@ static int run(struct soft_work *w)
 		if (!usable(b->be, a, b->need_a, size_a) || !usable(b->be, x, b->need_b, size_b) ||
 		    !usable(b->be, y, b->need_c, size_c))
 			return QCU_ERR_IllegalAddress;
+		b->item_e = item(b, b->e, b->step_e, size_c, i);
+		if (!usable(b->be, b->item_e, b->need_e, size_c) ||
+		    !usable(b->be, b->bias, b->bias ? (uint64_t)b->m : 0, size))
+			return QCU_ERR_IllegalAddress;
 		b->run(b, a, x, y);
 	}
 	return 0;
@@ -114,12 +118,15 @@ static void done(struct soft_work *w)
 	free(w);
 }
 
-/* OpenBLAS's function: the type's letter, the routine, and what Fortran adds. */
+/* With what Fortran adds. */
 static void *routine(const struct blas_call *b)
 {
 	char name[16];
 
-	snprintf(name, sizeof(name), "%c%s_", "sdcz"[b->type], b -> routine);
+	if (b->exact)
+		snprintf(name, sizeof(name), "%s_", b->exact);
+	else
+		snprintf(name, sizeof(name), "%c%s_", "sdcz"[b->type], b -> routine);
 	return soft_openblas(name);
 }
 
@@ -138,10 +145,11 @@ cublasStatus_t soft_blas(cublasHandle_t h, struct blas_call *b)
 	if (!fits(b->m) || !fits(b->n) || !fits(b->k) || !fits(b->l) || !fits(b->lda) ||
 	    !fits(b->ldb) || !fits(b->ldc))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
-	if (b->routine && !b->fn)
+	if (b->routine || b->exact) {
 		b->fn = routine(b);
-	if (b->routine && !b->fn)
-		return CUBLAS_STATUS_NOT_SUPPORTED;
+		if (!b->fn)
+			return CUBLAS_STATUS_NOT_SUPPORTED;
+	}
 	b->be = h->be;
 	b->mode = h->mode;
 	if (!b->count)

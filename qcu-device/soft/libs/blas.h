@@ -32,8 +32,8 @@ typedef void blas_run_fn(const struct blas_call *b, const void *a, const void *x
 struct blas_call {
 	struct be *be;
 	blas_run_fn *run;
-	const char *
-		routine; /* "gemm"; OpenBLAS's function is sgemm_ and so on. NULL: none is needed */
+	/* OpenBLAS's function: "gemm", with the type's letter before it; or "isamax", as it is. */
+	const char *routine, *exact;
 	void *fn;
 	enum blas_type type;
 	char flag[5];	       /* as Fortran wants them */
@@ -45,13 +45,17 @@ struct blas_call {
 	uint64_t size_a, size_b, size_c; /* bytes of an element; 0: the type's */
 	int64_t count, step_a, step_b, step_c; /* a batch: elements from one item to the next */
 	bool arrays;			       /* a, b, c: arrays of addresses */
+	/* cuBLASLt: what is added may lie elsewhere; and what is done with the result. */
+	const void *e, *item_e, *bias;
+	int64_t lde, step_e;
+	uint64_t need_e;
+	uint32_t epilogue;
 	/* Scalars. With a device's pointer mode they are read when the call runs. */
 	const void *alpha_at, *beta_at;
 	size_t alpha_size, beta_size; /* 0: the type's */
 	unsigned char alpha[16], beta[16];
 	void *result; /* one value, or NULL */
 	size_t result_size;
-	bool result_index;
 	cublasPointerMode_t mode;
 };
 
@@ -63,13 +67,16 @@ uint64_t blas_vector(int64_t n, int64_t inc);
 /* Puts the call into the handle's stream. With a result in host memory, it waits for it. */
 cublasStatus_t soft_blas(cublasHandle_t handle, struct blas_call *b);
 
+/* A product, for one item of a batch. */
+void blas_gemm(const struct blas_call *b, const void *a, const void *x, void *y);
+
 /* Functions by name. */
 struct soft_symbol {
 	const char *name;
 	void *fn;
 };
 extern const struct soft_symbol soft_blas_handle[], soft_blas_level1[], soft_blas_level2[],
-	soft_blas_level3[];
+	soft_blas_level3[], soft_blaslt[];
 
 /* Fortran's character for a parameter; 0: it has a wrong value. */
 char blas_trans(cublasOperation_t trans);

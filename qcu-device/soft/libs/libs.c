@@ -9,12 +9,19 @@
 
 static const struct soft_symbol *const blas[] = {soft_blas_handle, soft_blas_level1,
 						 soft_blas_level2, soft_blas_level3, NULL};
+static const struct soft_symbol *const blaslt[] = {soft_blaslt, NULL};
 
 void *soft_lib_open(struct be *be, const char *soname, char *why, size_t size)
 {
+	const struct soft_symbol *const *lib = NULL;
+
 	(void)be;
 	*why = 0;
-	if (strcmp(soname, "libcublas.so.13")) {
+	if (!strcmp(soname, "libcublas.so.13"))
+		lib = blas;
+	else if (!strcmp(soname, "libcublasLt.so.13"))
+		lib = blaslt;
+	if (!lib) {
 		snprintf(why, size, "the software GPU has no %s", soname);
 		return NULL;
 	}
@@ -23,7 +30,7 @@ void *soft_lib_open(struct be *be, const char *soname, char *why, size_t size)
 			 "the software GPU needs libopenblas.so.0 for %s: install the package "
 			 "libopenblas0-pthread on the host",
 			 soname);
-	return *why ? NULL : (void *)blas;
+	return *why ? NULL : (void *)lib;
 }
 
 void *soft_lib_symbol(struct be *be, void *lib, const char *name)

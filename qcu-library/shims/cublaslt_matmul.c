@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Products, transforms, and the choice of an algorithm. The descriptions travel with the call.
+ *
+ * Frameworks ask for an algorithm before each product, always with the same descriptions. The
+ * answer depends on these alone, so it is kept here, and only the first question waits.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/shims/cublaslt.h"
+
+static bool is(const void *desc, uint32_t what)
+{
+	uint32_t have;
+
+	if (!desc)
+		return false;
+	memcpy(&have, desc, sizeof(have));
+	return have == what;
+}
+
+/* A description of a product in which each address has become its alignment. */
+static struct qcu_lt_matmul without_addresses(const struct qcu_lt_matmul *m)
+{
+	struct qcu_lt_matmul same = *m;
+	qcu_lt_address *const all[] = {&same.bias,	 &same.aux,	  &same.scale_a,
+				       &same.scale_b,	 &same.scale_c,	  &same.scale_d,
+				       &same.amax_d,	 &same.aux_scale, &same.aux_amax,
+				       &same.scale_d_out};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		*all[i] = *all[i] ? 1 + (*all[i] & 255) : 0;
+	return same;
+}
+
+static void pack_matmul(struct qcul_pack *p, const void *desc)
+{
+	struct qcu_lt_matmul m, same;
+
+	memcpy(&m, desc, sizeof(m));
+	same = without_addresses(&m);
+	qcul_lib_in_like(p, &m, sizeof(m), &same);
+}
+
+/* The library may be given a null pointer for a layout; it then says what is wrong. */
+static bool pack_layout(struct qcul_pack *p, const void *desc)
+{
+	if (desc && !is(desc, QCU_LT_IS_LAYOUT))
+		return false;
+	qcul_lib_in(p, desc, sizeof(struct qcu_lt_layout));
+	return true;
+}
+
+static size_t scale_size(int scale)
+{
+	return qcu_cublas_size(scale);
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+			      const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
+			      cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
+			      cublasLtMatrixLayout_t c_layout, void *d,
+			      cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
+			      void *workspace, size_t workspace_size, cudaStream_t stream)
+{
+	const struct qcu_lt_matmul *m = (const struct qcu_lt_matmul *)desc;
+	struct qcul_pack p;
+
+	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmul);
+	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	if (!is(m, QCU_LT_IS_MATMUL))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	pack_matmul(&p, m);
+	qcul_lib_scalar_at(&p, (void *)alpha, scale_size(m->scale), 16, QCUL_LIB_IN,
+			   qcu_lt_alpha_on_gpu(m->pointers));
+	qcul_lib_device(&p, a);
+	if (!pack_layout(&p, a_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_device(&p, b);
+	if (!pack_layout(&p, b_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	/* With this mode beta is not read. */
+	if (m->pointers == QCU_LT_VECTOR_BETA_ZERO)
+		beta = NULL;
+	qcul_lib_scalar_at(&p, (void *)beta, scale_size(m->scale), 16, QCUL_LIB_IN,
+			   qcu_lt_beta_on_gpu(m->pointers));
+	qcul_lib_device(&p, c);
+	if (!pack_layout(&p, c_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_device(&p, d);
+	if (!pack_layout(&p, d_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_in(&p, algo, sizeof(*algo));
+	qcul_lib_device(&p, workspace);
+	qcul_lib_value(&p, workspace_size);
+	qcul_lib_stream(&p, stream);
+	return (cublasStatus_t)qcul_lib_call(&p);
+}
+
+cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t desc,
+				       const void *alpha, const void *a,
+				       cublasLtMatrixLayout_t a_layout, const void *beta,
+				       const void *b, cublasLtMatrixLayout_t b_layout, void *c,
+				       cublasLtMatrixLayout_t c_layout, cudaStream_t stream)
+{
+	const struct qcu_lt_transform *t = (const struct qcu_lt_transform *)desc;
+	bool device;
+	struct qcul_pack p;
+
+	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatrixTransform);
+	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	if (!is(t, QCU_LT_IS_TRANSFORM))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	device = t->pointers != QCU_LT_HOST;
+	qcul_lib_in(&p, t, sizeof(*t));
+	qcul_lib_scalar_at(&p, (void *)alpha, scale_size(t->scale), 16, QCUL_LIB_IN, device);
+	qcul_lib_device(&p, a);
+	if (!pack_layout(&p, a_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_scalar_at(&p, (void *)beta, scale_size(t->scale), 16, QCUL_LIB_IN, device);
+	qcul_lib_device(&p, b);
+	if (!pack_layout(&p, b_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_device(&p, c);
+	if (!pack_layout(&p, c_layout))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_stream(&p, stream);
+	return (cublasStatus_t)qcul_lib_call(&p);
+}
+
+/* ---- the choice of an algorithm ---- */
+
+#define KEPT	 256u
+#define KEPT_MAX 8 /* results of one question */
+
+/* What the answer depends on. No padding: it is compared byte by byte. */
+struct question {
+	uint64_t device, requested;
+	struct qcu_lt_matmul matmul;
+	struct qcu_lt_layout layout[4];
+	struct qcu_lt_preference preference;
+};
+
+static struct kept {
+	bool used;
+	struct question question;
+	int count;
+	cublasLtMatmulHeuristicResult_t result[KEPT_MAX];
+} * kept[KEPT];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned int place(const struct question *q)
+{
+	uint64_t hash = 0xcbf29ce484222325ull, word;
+	size_t i;
+
+	for (i = 0; i < sizeof(*q); i += sizeof(word)) {
+		memcpy(&word, (const char *)q + i, sizeof(word));
+		hash = (hash ^ word) * 0x100000001b3ull;
+		hash ^= hash >> 29;
+	}
+	return (unsigned int)(hash % KEPT);
+}
+
+static bool look_up(const struct question *q, cublasLtMatmulHeuristicResult_t *results, int *count)
+{
+	const struct kept *k;
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	k = kept[place(q)];
+	found = k && k->used && !memcmp(&k->question, q, sizeof(*q));
+	if (found) {
+		*count = k->count;
+		memcpy(results, k->result, (size_t)k->count * sizeof(*results));
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void keep(const struct question *q, const cublasLtMatmulHeuristicResult_t *results,
+		 int count)
+{
+	unsigned int at = place(q);
+
+	pthread_mutex_lock(&lock);
+	if (!kept[at])
+		kept[at] = calloc(1, sizeof(*kept[at]));
+	if (kept[at]) {
+		kept[at]->used = true;
+		kept[at]->question = *q;
+		kept[at]->count = count;
+		memcpy(kept[at]->result, results, (size_t)count * sizeof(*results));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+					      cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+					      cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+					      cublasLtMatmulPreference_t preference, int requested,
+					      cublasLtMatmulHeuristicResult_t results[],
+					      int *returned)
+{
+	const void *const layouts[4] = {a, b, c, d};
+	const struct qcul_object *o = qcul_lib_find(handle, KIND_cublasLtHandle_t);
+	cublasStatus_t status;
+	struct question q;
+	struct qcul_pack p;
+	unsigned int i;
+
+	if (!o)
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (!is(desc, QCU_LT_IS_MATMUL) || !is(preference, QCU_LT_IS_PREFERENCE) ||
+	    requested <= 0 || !results || !returned)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	memset(&q, 0, sizeof(q));
+	q.device = (uint64_t)o->device;
+	q.requested = (uint64_t)requested;
+	q.matmul = without_addresses((const struct qcu_lt_matmul *)desc);
+	memcpy(&q.preference, preference, sizeof(q.preference));
+	for (i = 0; i < 4; i++) {
+		if (!is(layouts[i], QCU_LT_IS_LAYOUT))
+			return CUBLAS_STATUS_INVALID_VALUE;
+		memcpy(&q.layout[i], layouts[i], sizeof(q.layout[i]));
+	}
+	if (look_up(&q, results, returned))
+		return CUBLAS_STATUS_SUCCESS;
+	*returned = 0;
+	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoGetHeuristic);
+	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	pack_matmul(&p, desc);
+	for (i = 0; i < 4; i++)
+		qcul_lib_in(&p, &q.layout[i], sizeof(q.layout[i]));
+	qcul_lib_in(&p, &q.preference, sizeof(q.preference));
+	qcul_lib_value(&p, (uint64_t)requested);
+	qcul_lib_out(&p, results, (uint64_t)requested * sizeof(*results));
+	qcul_lib_out(&p, returned, sizeof(*returned));
+	status = (cublasStatus_t)qcul_lib_call(&p);
+	if (status == CUBLAS_STATUS_SUCCESS && *returned > 0 && *returned <= KEPT_MAX &&
+	    *returned <= requested)
+		keep(&q, results, *returned);
+	return status;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+				       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+				       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+				       const cublasLtMatmulAlgo_t *algo,
+				       cublasLtMatmulHeuristicResult_t *result)
+{
+	const void *const layouts[4] = {a, b, c, d};
+	struct qcul_pack p;
+	unsigned int i;
+
+	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoCheck);
+	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	if (!is(desc, QCU_LT_IS_MATMUL) || !algo || !result)
+		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	pack_matmul(&p, desc);
+	for (i = 0; i < 4; i++)
+		if (!is(layouts[i], QCU_LT_IS_LAYOUT) || !pack_layout(&p, layouts[i]))
+			return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_in(&p, algo, sizeof(*algo));
+	qcul_lib_out(&p, result, sizeof(*result));
+	return (cublasStatus_t)qcul_lib_call(&p);
+}
