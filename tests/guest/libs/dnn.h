@@ -10,10 +10,11 @@
 
 #include "check.h"
 
-#define DNN(call)	  dnn_code(__FILE__, __LINE__, #call, (call), CUDNN_STATUS_SUCCESS)
-#define DNN_FAILS(call)	  dnn_fails(__FILE__, __LINE__, #call, (call))
+#define DNN(call)	dnn_code(__FILE__, __LINE__, #call, (call), CUDNN_STATUS_SUCCESS)
+#define DNN_FAILS(call) dnn_fails(__FILE__, __LINE__, #call, (call))
 
-static inline void dnn_code(const char *file, int line, const char *call, cudnnStatus_t got, cudnnStatus_t want)
+static inline void dnn_code(const char *file, int line, const char *call, cudnnStatus_t got,
+			    cudnnStatus_t want)
 {
 	char why[512] = "";
 
@@ -70,8 +71,9 @@ template <typename T> struct tensor {
 		CHECK(cudaMalloc(&gpu, host.size() * sizeof(T)));
 		up();
 		DNN(cudnnCreateTensorDescriptor(&desc));
-		DNN(cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW,
-					       sizeof(T) == 8 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, n, c, h, w));
+		DNN(cudnnSetTensor4dDescriptor(
+			desc, CUDNN_TENSOR_NCHW,
+			sizeof(T) == 8 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, n, c, h, w));
 	}
 	~tensor()
 	{
@@ -80,7 +82,8 @@ template <typename T> struct tensor {
 	}
 	void up(void)
 	{
-		CHECK(cudaMemcpy(gpu, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+		CHECK(cudaMemcpy(gpu, host.data(), host.size() * sizeof(T),
+				 cudaMemcpyHostToDevice));
 	}
 	T &at(int i, int j, int k, int l)
 	{
@@ -93,8 +96,10 @@ template <typename T> struct tensor {
 
 		CHECK(cudaMemcpy(got.data(), gpu, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
 		for (size_t i = 0; i < got.size(); i++)
-			REQUIRE(fabs((double)got[i] - (double)host[i]) <= tolerance * (1 + fabs((double)host[i])),
-				"%s: element %zu is %g, not %g", what, i, (double)got[i], (double)host[i]);
+			REQUIRE(fabs((double)got[i] - (double)host[i]) <=
+					tolerance * (1 + fabs((double)host[i])),
+				"%s: element %zu is %g, not %g", what, i, (double)got[i],
+				(double)host[i]);
 	}
 };
 
