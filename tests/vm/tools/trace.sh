@@ -69,6 +69,22 @@ no_trace queue-backwards 'ends before it begins' "$(events "$call,$begin,${end/'
 events "$call,$begin,$end,$gpu" >"$tmp/t.json"
 expect_host a-small-one 0 '1 +0 +0 +1  LAUNCH' "${trace[@]}" --read "$tmp/t.json" --summary
 
+# ---- pictures of what is on a terminal, and of a trace ----
+
+# xml NAME OPTION FILE: what is drawn can be read as XML, and has the text "a<b" of a terminal.
+xml() {
+	docs/pictures/draw "$2" "$3" >"$tmp/picture.svg" &&
+		expect_host "$1" 0 "^$4\$" python3 -c 'import sys, xml.etree.ElementTree as e
+root = e.parse(sys.argv[1]).getroot()
+print(*(t.text for t in root.iter("{http://www.w3.org/2000/svg}text")))' "$tmp/picture.svg"
+}
+expect_host picture-of-nothing 2 'none: No such file' docs/pictures/draw --trace "$tmp/none"
+expect_host picture-of-no-trace 2 'this is no trace of qcu trace' docs/pictures/draw --trace docs/pictures/draw
+expect_host picture-nowhere 2 'unrecognized arguments' docs/pictures/draw nowhere
+printf '\e[1mbold\e[0m a<b\r\n\e[2mdim\e[0m' >"$tmp/said.txt"
+xml picture-of-a-terminal --text "$tmp/said.txt" 'bold a<b dim'
+xml picture-of-a-trace --trace "$tmp/t.json" '0 ms .* 2 in queues 9 LAUNCH'
+
 # ---- what the library writes, without a VM ----
 
 expect_host place-not-there 0 'verified' \
