@@ -176,6 +176,13 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 		if (rc)
 			complain("the VM's memory is not usable: %s", strerror(-rc));
 		return 0;
+	case VHOST_USER_SET_VRING_ADDR:
+		/* Memory that no file backs is not even announced. The library gives up. */
+		if (!d->ram.count)
+			complain("the VM's memory is not shared with this process: QEMU needs "
+				 "-object memory-backend-memfd,id=ram,size=SIZE,share=on "
+				 "and -machine memory-backend=ram");
+		return 0;
 	case VHOST_USER_SET_VRING_CALL:
 		sessions_new_call_fd(d, vmsg->payload.u64 & VHOST_USER_VRING_IDX_MASK,
 				     vmsg->fd_num == 1 ? vmsg->fds[0] : -1);
