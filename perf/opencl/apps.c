@@ -306,7 +306,8 @@ static int scan(size_t size)
 
 static int convolution(size_t size)
 {
-	cl_int width = 1024, height = (cl_int)(size / 4096);
+	/* No more than 65535 work groups below one another, which is CUDA's limit. */
+	cl_int width = 4096, height = (cl_int)(size / 16384);
 	size_t global[2] = {(size_t)width, (size_t)height}, local[2] = {64, 4};
 	cl_kernel k[2] = {kernel("rows"), kernel("columns")};
 	cl_mem from = input(in, size), between = buffer(CL_MEM_READ_WRITE, size, NULL),

@@ -82,20 +82,23 @@ TEST(copy_inside_a_buffer)
 	CL(clReleaseMemObject(buffer));
 }
 
-/* A 64 by 64 matrix: a part of 3 columns, 4 rows. */
+/*
+ * A 64 by 64 matrix: a part of 3 columns, 4 rows. PoCL hands the rows of a slice to the driver,
+ * which wants them to hold the part: so the slice is the whole matrix.
+ */
 TEST(write_and_read_rects)
 {
 	cl_mem buffer = counting(N, 0, CL_MEM_READ_WRITE);
 	const size_t at[3] = {5 * 4, 6, 0}, zero[3] = {0, 0, 0}, region[3] = {3 * 4, 4, 1};
 	cl_int part[12];
-	CL(clEnqueueReadBufferRect(queue, buffer, CL_TRUE, at, zero, region, 64 * 4, 0, 3 * 4, 0,
-				   part, 0, NULL, NULL));
+	CL(clEnqueueReadBufferRect(queue, buffer, CL_TRUE, at, zero, region, 64 * 4, N * 4, 3 * 4,
+				   0, part, 0, NULL, NULL));
 	for (int i = 0; i < 12; i++)
 		CHECK(part[i] == (6 + i / 3) * 64 + 5 + i % 3);
 	for (int i = 0; i < 12; i++)
 		part[i] = -part[i];
-	CL(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, at, zero, region, 64 * 4, 0, 3 * 4, 0,
-				    part, 0, NULL, NULL));
+	CL(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, at, zero, region, 64 * 4, N * 4, 3 * 4,
+				    0, part, 0, NULL, NULL));
 	read_ints(buffer, more, N);
 	for (int i = 0; i < N; i++) {
 		int row = i / 64, column = i % 64,
