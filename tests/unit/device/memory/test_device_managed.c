@@ -36,14 +36,14 @@ static int make_ram(void **state)
 	return !ram || guestmem_add(&mem, 0, RAM, ram);
 }
 
-static int start_with(const struct guestmem *memory)
+static int start_with(const struct guestmem *memory, unsigned int gpus)
 {
 	struct mir_config cfg = {.ops = &be_soft, .session = 1, .mem = memory, .limits = &limits};
 
 	usage = usage_new(-1);
 	cfg.usage = usage;
 	cfg.options.vram = VRAM;
-	cfg.options.gpus = 2;
+	cfg.options.gpus = gpus;
 	cfg.options.threads = 1;
 	memset(ram, 0, RAM);
 	return !usage || mir_create(&mirror, &cfg);
@@ -52,14 +52,21 @@ static int start_with(const struct guestmem *memory)
 static int start(void **state)
 {
 	(void)state;
-	return start_with(&mem);
+	return start_with(&mem, 2);
+}
+
+/* Only then is a wait for a device a wait for all of the GPU's work. */
+static int start_one_device(void **state)
+{
+	(void)state;
+	return start_with(&mem, 1);
 }
 
 /* Guest and mirror are one process. */
 static int start_loopback(void **state)
 {
 	(void)state;
-	return start_with(NULL);
+	return start_with(NULL, 2);
 }
 
 /* Nothing may be left of what counts. */
@@ -409,6 +416,40 @@ static void after_posted_work(void **state)
 	}
 }
 
+/*
+ * A move down spares its own wait when the guest has just waited for the device, and only then: not
+ * when work has been sent before that wait ended, or since.
+ */
+static void after_waits(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(place(VA, LEN, BYTES), 0);
+	for (i = 1; i < 240; i++) {
+		struct question posted = {0}, sync = {.req.cmd = CMD(DEVICE_SYNC, device_sync, 0)};
+		struct qCUcmd c = CMD(MEMSET, memset, .dst = VA, .width = BYTES, .height = 1,
+				      .value = i, .elem = 1);
+		unsigned int when = i % 3;
+
+		c.tid = 1 + i % 2;
+		c.flags = QCU_F_POSTED;
+		posted.req.cmd = c;
+		sync.req.cmd.tid = 9;
+		if (when == 0)
+			assert_true(ask_begin(&posted));
+		assert_true(ask_begin(&sync));
+		if (when == 1)
+			assert_true(ask_begin(&posted));
+		assert_int_equal(ask_end(&sync), 0);
+		if (when == 2)
+			assert_true(ask_begin(&posted));
+		assert_int_equal(down(VA, 0, BYTES), 0);
+		assert_true(all(ram, BYTES, (uint8_t)i));
+		assert_int_equal(ask_end(&posted), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +463,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_device, start, stop),
 		cmocka_unit_test_setup_teardown(host_function, start, stop),
 		cmocka_unit_test_setup_teardown(after_posted_work, start, stop),
+		cmocka_unit_test_setup_teardown(after_waits, start_one_device, stop),
 	};
 
 	return cmocka_run_group_tests(tests, make_ram, NULL);
