@@ -5,6 +5,7 @@
 
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/capture.h"
+#include "qcu-library/libs/libs.h"
 
 static atomic_uint device_flags = cudaDeviceMapHost;
 static atomic_int cache_config = cudaFuncCachePreferNone;
@@ -139,6 +140,7 @@ cudaError_t cudaDeviceReset(void)
 		qcul_limits_forget();
 		qcul_handles_forget(qcul_self.device);
 		qcul_objects_forget(qcul_self.device);
+		qcul_lib_forget(qcul_self.device);
 		qcul_graph_memory_forget(qcul_self.device);
 		qcul_mem_forget_device(qcul_self.device);
 		qcul_mem_stays(0);

@@ -179,7 +179,9 @@ int qcul_lib_set(struct qcul_pack *p)
 	int current = qcul_self.device;
 	int status = p->failed ? p->status : p->object ? 0 : p->lib->invalid;
 
-	qcul_lib_mix(&hash, p->state);
+	/* What a handle is set to does not depend on what else is set in it. */
+	if (p->object && p->object->descriptor)
+		qcul_lib_mix(&hash, p->state);
 	if (!status && !qcul_lib_seen(hash)) {
 		/* The arguments must stay as they are: `ask` adds to the message. */
 		size_t used = p->used;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "qcu-library/libs/impl.h"
+#include "qcu-library/link/fork.h"
 
 #define OBJECTS 4096u
 
@@ -15,6 +16,9 @@ static struct qcul_object objects[OBJECTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int next;
 static _Atomic uint64_t versions = 1;
+
+/* The child's session has another number, so all objects are foreign to it. */
+QCUL_AT_FORK(QCUL_FORK_LIBRARY_OBJECTS, .lock = &lock)
 
 struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind)
 {
@@ -47,6 +51,17 @@ struct qcul_object *qcul_lib_reserve(uint32_t kind)
 	}
 	pthread_mutex_unlock(&lock);
 	return o;
+}
+
+void qcul_lib_forget(int device)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < OBJECTS; i++)
+		if (objects[i].number && !objects[i].descriptor && objects[i].device == device)
+			objects[i].number = 0;
+	pthread_mutex_unlock(&lock);
 }
 
 /* Takes the record of this function out of the settings. */

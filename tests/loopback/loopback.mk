@@ -77,3 +77,12 @@ $(B)/tests/loopback/nvml: $(call loopback_objs,nvml) $(B)/loopback/libnvidia-ml.
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/loopback -l:libnvidia-ml.so.1 -ldl \
 		'-Wl,-rpath,$$ORIGIN/../../loopback'
+
+# With the shims.
+LOOPBACK_TESTS += library_calls
+$(call loopback_objs,library_calls): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(call loopback_objs,library_calls): | cudart-header
+$(B)/tests/loopback/library_calls: $(call loopback_objs,library_calls) $(LOOPBACK_SHIMS)
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) -l:libcublas.so.13 -l:libcublasLt.so.13 \
+		'-Wl,-rpath,$$ORIGIN/../../loopback'

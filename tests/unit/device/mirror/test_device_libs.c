@@ -6,8 +6,10 @@
  */
 #include <stdio.h>
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
+#include "include/qculib_cublaslt.h"
 #include "qcu-device/libs/libs.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
@@ -117,10 +119,72 @@ static cublasStatus_t grouped(cublasHandle_t handle, const cublasOperation_t ta[
 	return CUBLAS_STATUS_SUCCESS;
 }
 
+/* ---- a cuBLASLt ---- */
+
+static cublasStatus_t lt_layout(cublasLtMatrixLayout_t desc, size_t size, cudaDataType type,
+				uint64_t rows, uint64_t cols, int64_t ld)
+{
+	assert_int_equal(size, sizeof(*desc));
+	assert_int_equal(type, CUDA_R_32F);
+	desc->data[0] = rows + cols + (uint64_t)ld;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t lt_layout_set(cublasLtMatrixLayout_t desc,
+				    cublasLtMatrixLayoutAttribute_t attr, const void *value,
+				    size_t size)
+{
+	(void)desc;
+	assert_int_equal(attr, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+	assert_int_equal(size, 4);
+	assert_int_equal(*(const int *)value, 5);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t lt_matmul(cublasLtMatmulDesc_t desc, size_t size, cublasComputeType_t compute,
+				cudaDataType_t scale)
+{
+	assert_int_equal(size, sizeof(*desc));
+	assert_int_equal(compute, CUBLAS_COMPUTE_32F);
+	assert_int_equal(scale, CUDA_R_32F);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t lt_matmul_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attr,
+				    const void *value, size_t size)
+{
+	(void)desc;
+	assert_int_equal(attr, CUBLASLT_MATMUL_DESC_POINTER_MODE);
+	assert_int_equal(size, 4);
+	lib.mode = (cublasPointerMode_t) * (const int *)value;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+			     const void *a, cublasLtMatrixLayout_t la, const void *b,
+			     cublasLtMatrixLayout_t lb, const void *beta, const void *c,
+			     cublasLtMatrixLayout_t lc, void *d, cublasLtMatrixLayout_t ld,
+			     const cublasLtMatmulAlgo_t *algo, void *workspace, size_t size,
+			     cudaStream_t stream)
+{
+	assert_ptr_equal(handle, &lib);
+	assert_non_null(desc);
+	assert_true(a == (void *)0x1000 && b == (void *)0x2000 && c == (void *)0x3000);
+	assert_true(d == (void *)0x4000 && workspace == (void *)0x5000 && size == 4096);
+	assert_int_equal(la->data[0] + lb->data[0] + lc->data[0], 72);
+	assert_true(!ld && !algo && stream);
+	if (lib.mode == CUBLAS_POINTER_MODE_HOST)
+		assert_true(*(const float *)alpha == 2 && *(const float *)beta == 0.5f);
+	else
+		assert_true(alpha == (void *)0x4000 && beta == (void *)0x5000);
+	lib.calls++;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
 static void *open_library(struct be *be, const char *soname, char *why, size_t size)
 {
 	(void)be;
-	if (!strcmp(soname, "libcublas.so.13"))
+	if (!strcmp(soname, "libcublas.so.13") || !strcmp(soname, "libcublasLt.so.13"))
 		return &lib;
 	snprintf(why, size, "no %s", soname);
 	return NULL;
@@ -140,6 +204,13 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cublasSgemm_v2", (void *)sgemm},
 		{"cublasSdot_v2", (void *)sdot},
 		{"cublasSgemmGroupedBatched", (void *)grouped},
+		{"cublasLtCreate", (void *)create},
+		{"cublasLtDestroy", (void *)destroy},
+		{"cublasLtMatrixLayoutInit_internal", (void *)lt_layout},
+		{"cublasLtMatrixLayoutSetAttribute", (void *)lt_layout_set},
+		{"cublasLtMatmulDescInit_internal", (void *)lt_matmul},
+		{"cublasLtMatmulDescSetAttribute", (void *)lt_matmul_set},
+		{"cublasLtMatmul", (void *)matmul},
 	};
 	size_t i;
 
@@ -645,15 +716,130 @@ static void state_of_a_handle(void **state)
 	assert_int_equal(post(number("cublasDgemm_v2")), QCU_ERR_Unknown);
 }
 
+/* ---- descriptions ---- */
+
+static void block(const void *bytes, uint64_t len, uint64_t said)
+{
+	word(QCU_LIB_HOST);
+	word(said);
+	memcpy(words + count, bytes, len);
+	count += (unsigned int)((len + 7) / 8);
+}
+
+static struct qcu_lt_matmul description(int mode, bool set)
+{
+	return (struct qcu_lt_matmul){
+		.is = QCU_LT_IS_MATMUL,
+		.set = set ? 4 : 0,
+		.compute = CUBLAS_COMPUTE_32F,
+		.pointers = mode,
+	};
+}
+
+static const struct qcu_lt_layout square = {
+	.is = QCU_LT_IS_LAYOUT,
+	.set = 1u << 5,
+	.rows = 8,
+	.cols = 8,
+	.ld = 8,
+	.batch = 5,
+};
+
+static void lt_product(const struct qcu_lt_matmul *m, const struct qcu_lt_layout *l,
+		       void (*scalars)(int which))
+{
+	begin();
+	object(2, 1);
+	block(m, sizeof(*m), sizeof(*m));
+	scalars(0);
+	word(0x1000);
+	block(l, sizeof(*l), sizeof(*l));
+	word(0x2000);
+	block(l, sizeof(*l), sizeof(*l));
+	scalars(1);
+	word(0x3000);
+	block(l, sizeof(*l), sizeof(*l));
+	word(0x4000);
+	word(QCU_LIB_NULL);
+	word(QCU_LIB_NULL);
+	word(0x5000);
+	word(4096);
+}
+
+static uint16_t lt_number(const char *name)
+{
+	uint16_t i = 0;
+
+	while (strcmp(lib_cublaslt.functions[i].name, name) != 0)
+		assert_true(++i < lib_cublaslt.count);
+	return i;
+}
+
+static int lt_post(void)
+{
+	return post_as(QCU_LIB_CUBLASLT, lt_number("cublasLtMatmul"), 0, 8 * count,
+		       8 * (count - 1));
+}
+
+/* A handle of cuBLAS serves, too: its stream and mode are not touched. */
+static void descriptions(void **state)
+{
+	const struct qcu_lt_matmul host = description(0, false), device = description(1, true);
+	const struct qcu_lt_matmul unset = description(1, false);
+	struct qcu_lt_matmul wrong = host;
+	struct qcu_lt_layout other = square;
+	unsigned int n, whole;
+
+	(void)state;
+	make(2);
+	/* Scalars where the description does not say. The library would read them all the same. */
+	lt_product(&host, &square, in_device);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	lt_product(&device, &square, in_host);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	lt_product(&unset, &square, in_device);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	lt_product(&host, &square, mixed);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	lt_product(&host, &square, too_short);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	/* Something else, and other sizes. */
+	wrong.is = QCU_LT_IS_LAYOUT;
+	lt_product(&wrong, &square, in_host);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	other.is = QCU_LT_IS_MATMUL;
+	lt_product(&host, &other, in_host);
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	lt_product(&host, &square, in_host);
+	words[5] = sizeof(host) - 8;
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	words[5] = UINT64_MAX - 3;
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	words[4] = QCU_LIB_NULL;
+	assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	lt_product(&host, &square, in_host);
+	whole = count;
+	for (n = 1; n < whole; n++) {
+		count = n;
+		assert_int_equal(lt_post(), QCU_ERR_InvalidValue);
+	}
+	assert_int_equal(lib.calls, 0);
+	count = whole;
+	assert_int_equal(lt_post(), 0);
+	lt_product(&device, &square, in_device);
+	assert_int_equal(lt_post(), 0);
+	assert_int_equal(lib.calls, 2);
+	assert_int_equal(lib.streams + lib.modes, 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(records),		 TEST(every_cut), TEST(objects),
-		TEST(scalars),		 TEST(settings),  TEST(arrays),
-		TEST(results),		 TEST(limit),	  TEST(other_headers),
-		TEST(state_of_a_handle),
+		TEST(records),	     TEST(every_cut),	 TEST(objects),		  TEST(scalars),
+		TEST(settings),	     TEST(arrays),	 TEST(results),		  TEST(limit),
+		TEST(other_headers), TEST(descriptions), TEST(state_of_a_handle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What calls of cuBLAS send, and which of them wait; and handles that are not valid any more: after
+ * a reset, in a child of fork(), destroyed, of another kind, or never made. A real cuBLAS does not
+ * survive some of these calls, so this program is not for a real GPU.
+ */
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <pthread.h>
+
+#include "../check.h"
+#include "../commands.h"
+
+#define N 16
+
+static float *a, *b, *c;
+
+#define IS(call, want)                                                                    \
+	do {                                                                              \
+		cublasStatus_t got_ = (call);                                             \
+		REQUIRE(got_ == (want), "%s: %d, not %d", #call, (int)got_, (int)(want)); \
+	} while (0)
+#define BLAS(call) IS(call, CUBLAS_STATUS_SUCCESS)
+
+static cublasStatus_t product(cublasHandle_t h, int n, float alpha, float *to)
+{
+	const float zero = 0;
+
+	return cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, n, N, N, &alpha, a, N, b, N, &zero, to, N);
+}
+
+static void heuristic(cublasHandle_t h, uint64_t rows)
+{
+	cublasLtMatmulHeuristicResult_t result;
+	cublasLtMatmulPreference_t preference;
+	cublasLtMatrixLayout_t layout;
+	cublasLtMatmulDesc_t desc;
+	int count;
+
+	BLAS(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	BLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, rows, rows, (int64_t)rows));
+	BLAS(cublasLtMatmulPreferenceCreate(&preference));
+	BLAS(cublasLtMatmulAlgoGetHeuristic((cublasLtHandle_t)h, desc, layout, layout, layout,
+					    layout, preference, 1, &result, &count));
+	REQUIRE(count == 1, "%d algorithms", count);
+	BLAS(cublasLtMatmulPreferenceDestroy(preference));
+	BLAS(cublasLtMatrixLayoutDestroy(layout));
+	BLAS(cublasLtMatmulDescDestroy(desc));
+}
+
+static int traced(void)
+{
+	cublasHandle_t h;
+	cudaStream_t s;
+	float result;
+	int i;
+
+	OK(cudaMalloc((void **)&a, 4 * N * N * 4));
+	b = a + N * N;
+	c = b + N * N;
+	OK(cudaStreamCreate(&s));
+	OK(cudaDeviceSynchronize());
+	mark_answers("the library, and a handle", 2, 2);
+	BLAS(cublasCreate(&h));
+	mark_answers("a first product waits until the library has accepted it", 1, 1);
+	BLAS(product(h, N, 1, c));
+	mark_answers("products of other numbers in another place, and a wait", 101, 1);
+	for (i = 0; i < 100; i++)
+		BLAS(product(h, N, (float)i, i % 2 ? c : c + 64));
+	OK(cudaDeviceSynchronize());
+	mark_answers("another shape, and a wait", 4, 2);
+	for (i = 0; i < 3; i++)
+		BLAS(product(h, N / 2, 1, c));
+	OK(cudaDeviceSynchronize());
+	mark_answers("streams and the pointer mode", 0, 0);
+	for (i = 0; i < 10; i++) {
+		BLAS(cublasSetStream(h, i % 2 ? s : NULL));
+		BLAS(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_HOST));
+	}
+	mark_answers("a product in a stream, and a wait", 2, 1);
+	BLAS(product(h, N, 1, c));
+	OK(cudaDeviceSynchronize());
+	mark_answers("a mode is asked for once", 1, 1);
+	for (i = 0; i < 10; i++)
+		BLAS(cublasSetMathMode(h, CUBLAS_DEFAULT_MATH));
+	mark_answers("a result", 1, 1);
+	BLAS(cublasSdot(h, N, a, 1, b, 1, &result));
+	mark_answers("wrong calls wait each time", 3, 3);
+	for (i = 0; i < 3; i++)
+		IS(product(h, -1, 1, c), CUBLAS_STATUS_INVALID_VALUE);
+	mark_answers("the library of descriptions, and a question", 2, 2);
+	heuristic(h, 32);
+	mark_answers("the same question", 0, 0);
+	for (i = 0; i < 10; i++)
+		heuristic(h, 32);
+	mark_answers("another question", 1, 1);
+	heuristic(h, 48);
+	mark_answers("the end of a handle", 1, 1);
+	BLAS(cublasDestroy(h));
+	uncounted();
+	return 0;
+}
+
+static void foreign(void)
+{
+	cublasLtHandle_t lt;
+	cublasHandle_t h, gone;
+	int on_the_stack, version;
+
+	BLAS(cublasCreate(&h));
+	BLAS(cublasCreate(&gone));
+	BLAS(cublasLtCreate(&lt));
+	BLAS(cublasDestroy(gone));
+	IS(product(gone, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(cublasDestroy(gone), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(cublasSetMathMode(gone, CUBLAS_DEFAULT_MATH), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(product(NULL, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(product((cublasHandle_t)&on_the_stack, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(product((cublasHandle_t)((char *)h + 8), N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(product((cublasHandle_t)1, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	/* A handle of cuBLASLt is none of cuBLAS. */
+	IS(product((cublasHandle_t)lt, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	IS(cublasGetVersion((cublasHandle_t)lt, &version), CUBLAS_STATUS_NOT_INITIALIZED);
+	BLAS(cublasLtDestroy(lt));
+	BLAS(product(h, N, 1, c));
+	/* Memory that is not the GPU's is an error of the GPU, as natively; so it comes last. */
+	BLAS(cublasDestroy(h));
+}
+
+static void *other_thread(void *handle)
+{
+	int i;
+
+	for (i = 0; i < 50; i++)
+		BLAS(product((cublasHandle_t)handle, N, 1, c));
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[4];
+	cublasHandle_t h[4];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		BLAS(cublasCreate(&h[i]));
+		REQUIRE(!pthread_create(&thread[i], NULL, other_thread, h[i]), "no thread");
+	}
+	for (i = 0; i < 4; i++) {
+		pthread_join(thread[i], NULL);
+		BLAS(cublasDestroy(h[i]));
+	}
+	OK(cudaDeviceSynchronize());
+}
+
+static void child(cublasHandle_t h)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		cublasHandle_t own;
+
+		IS(product(h, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+		BLAS(cublasCreate(&own));
+		OK(cudaMalloc((void **)&a, 4 * N * N * 4));
+		b = a + N * N;
+		c = b + N * N;
+		BLAS(product(own, N, 1, c));
+		OK(cudaDeviceSynchronize());
+		BLAS(cublasDestroy(own));
+		_exit(0);
+	}
+	REQUIRE(waitpid(pid, &status, 0) == pid && !status, "the child ended with %#x", status);
+}
+
+static void reset(cublasHandle_t h)
+{
+	OK(cudaDeviceReset());
+	IS(product(h, N, 1, c), CUBLAS_STATUS_NOT_INITIALIZED);
+	OK(cudaMalloc((void **)&a, 4 * N * N * 4));
+	b = a + N * N;
+	c = b + N * N;
+	BLAS(cublasCreate(&h));
+	BLAS(product(h, N, 1, c));
+	OK(cudaDeviceSynchronize());
+	/* The GPU has no such memory. */
+	BLAS(product(h, N, 1, (float *)64));
+	EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	REQUIRE(product(h, N, 1, c) != CUBLAS_STATUS_SUCCESS, "a product after a fault");
+}
+
+int main(int argc, char **argv)
+{
+	cublasHandle_t h;
+
+	if (argc > 1)
+		return traced();
+	count_commands(argv[0], 13);
+	OK(cudaMalloc((void **)&a, 4 * N * N * 4));
+	b = a + N * N;
+	c = b + N * N;
+	foreign();
+	threads();
+	BLAS(cublasCreate(&h));
+	BLAS(product(h, N, 1, c));
+	child(h);
+	BLAS(product(h, N, 1, c));
+	reset(h);
+	return 0;
+}
