@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs in the guest: inside.sh PROGRAM... runs programs of this folder one after the other, each in a process
-# of its own, and prints a line for each (tests/run).
-here=$(dirname "$0")
+# Runs in the guest: inside.sh PROGRAM... runs programs of this folder, or of PROGRAMS_IN, one after the other,
+# each in a process of its own, and prints a line for each (tests/run).
+here=${PROGRAMS_IN:-$(dirname "$0")}
 
 # hundredths: sets $now to the time since boot, in hundredths of a second.
 hundredths() {
