@@ -504,6 +504,8 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
 {
 	if (!qcul_node_valid(node) || !type)
 		return qcul_done(cudaErrorInvalidValue);
-	*type = node->params.type;
+	/* Natively it is the library's kernel. */
+	*type = (int)node->params.type == QCUL_NODE_CALL ? cudaGraphNodeTypeKernel
+							 : node->params.type;
 	return cudaSuccess;
 }

@@ -33,6 +33,12 @@ struct qcul_node_cond {
 	bool is_clone; /* in an executable graph */
 };
 
+/*
+ * A node for a call of a library. CUDA has no such type: there, the library's own kernels are the
+ * nodes. A graph with one is sent node by node.
+ */
+#define QCUL_NODE_CALL 100
+
 /* What a node does. It owns what it points to, except memory that the program names. */
 struct qcul_node_params {
 	enum cudaGraphNodeType type;
@@ -44,6 +50,7 @@ struct qcul_node_params {
 		cudaGraph_t child;
 		cudaEvent_t event;
 		struct qcul_node_cond cond;
+		struct qcul_captured_call *call;
 		struct qcul_graph_memory *memory; /* that the node allocates or frees */
 	};
 };

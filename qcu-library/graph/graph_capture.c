@@ -228,6 +228,13 @@ static cudaError_t launch(cudaStream_t stream, const struct qcul_captured_launch
 	return capture(stream, &p);
 }
 
+static cudaError_t call(cudaStream_t stream, struct qcul_captured_call *c)
+{
+	struct qcul_node_params p = {.type = (enum cudaGraphNodeType)QCUL_NODE_CALL, .call = c};
+
+	return capture(stream, &p);
+}
+
 static cudaError_t alloc(cudaStream_t stream, struct cudaMemAllocNodeParams *params)
 {
 	struct qcul_node_params p;
@@ -376,6 +383,7 @@ static const struct qcul_recorder recorder = {
 	.node = node,
 	.launch = launch,
 	.alloc = alloc,
+	.call = call,
 	.refuse = refuse,
 	.leave = leave,
 	.unsafe = unsafe,

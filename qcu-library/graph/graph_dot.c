@@ -54,7 +54,9 @@ static void print_graph(FILE *f, const struct CUgraph_st *g)
 		const struct CUgraphNode_st *n = g->nodes[i];
 
 		fprintf(f, "\"node_%llu\"[shape=\"record\" label=\"%zu %s",
-			(unsigned long long)n->serial, i, type_names[n->params.type]);
+			(unsigned long long)n->serial, i,
+			(int)n->params.type == QCUL_NODE_CALL ? "LIBRARY"
+							      : type_names[n->params.type]);
 		print_params(f, &n->params);
 		fprintf(f, "\"];\n");
 		if (n->params.type == cudaGraphNodeTypeGraph)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 
 void qcul_node_release(struct qcul_node_params *p)
 {
@@ -16,6 +17,8 @@ void qcul_node_release(struct qcul_node_params *p)
 		qcul_node_memory_release(p);
 	} else if (p->type == cudaGraphNodeTypeConditional) {
 		qcul_node_cond_release(p);
+	} else if ((int)p->type == QCUL_NODE_CALL && atomic_fetch_sub(&p->call->refs, 1) == 1) {
+		p->call->end(p->call);
 	}
 	memset(p, 0, sizeof(*p));
 	p->type = cudaGraphNodeTypeEmpty;
@@ -228,6 +231,8 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 		return qcul_node_cond_clone(to, from);
 	default:
 		*to = *from;
+		if ((int)to->type == QCUL_NODE_CALL)
+			atomic_fetch_add(&to->call->refs, 1);
 		return cudaSuccess;
 	}
 }
@@ -333,6 +338,8 @@ bool qcul_node_same(const struct qcul_node_params *a, const struct qcul_node_par
 {
 	if (a->type != b->type)
 		return false;
+	if ((int)a->type == QCUL_NODE_CALL)
+		return a->call == b->call;
 	switch (a->type) {
 	case cudaGraphNodeTypeKernel:
 		return same_kernel(&a->kernel, &b->kernel);

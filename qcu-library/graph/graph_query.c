@@ -87,8 +87,11 @@ static cudaError_t alloc_params(cudaGraphNode_t node, struct cudaMemAllocNodePar
 
 static cudaError_t get_params(cudaGraphNode_t node, struct cudaGraphNodeParams *to)
 {
+	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const struct qcul_node_params *p = &node->params;
 
+	if ((int)p->type == QCUL_NODE_CALL)
+		return qcul_unsupported("the parameters of a library's node", &said);
 	memset(to, 0, sizeof(*to));
 	to->type = p->type;
 	switch ((int)p->type) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Puts the work of one node into a stream. */
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 
 /* A kernel has the priority of the stream, or of its node if the graph was instantiated with
  * cudaGraphInstantiateFlagUseNodePriority. */
@@ -53,6 +54,8 @@ cudaError_t qcul_node_run(const struct CUgraphNode_st *n, unsigned long long fla
 
 	if (n->disabled)
 		return cudaSuccess;
+	if ((int)p->type == QCUL_NODE_CALL)
+		return p->call->run(p->call, stream);
 	switch (p->type) {
 	case cudaGraphNodeTypeKernel:
 		return run_kernel(&p->kernel, flags, stream);

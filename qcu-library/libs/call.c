@@ -120,6 +120,61 @@ int qcul_lib_open(const struct qcul_lib *lib)
 	return qcul_lib_drop(&p, err ? qcul_lib_status(lib, err) : status);
 }
 
+/* ---- calls that are captured ---- */
+
+struct captured {
+	struct qcul_captured_call call;
+	const struct qcul_lib *lib;
+	uint16_t function;
+	int device;
+	size_t used;
+	unsigned char message[];
+};
+
+/* A launch of the graph: the message says all but the stream. */
+static cudaError_t run_captured(struct qcul_captured_call *call, cudaStream_t to)
+{
+	struct captured *c = (struct captured *)call;
+	struct qcul_pack p = {
+		.lib = c->lib,
+		.function = c->function,
+		.base = c->message,
+		.used = c->used,
+	};
+	int current = qcul_self.device;
+	uint32_t stream;
+	cudaError_t err = qcul_stream_id(to, &stream);
+
+	if (err)
+		return err;
+	qcul_self.device = stream < QCU_ID_FIRST ? c->device : qcul_stream_device(stream);
+	err = post(&p, stream);
+	qcul_self.device = current;
+	return err;
+}
+
+static void end_captured(struct qcul_captured_call *call)
+{
+	free(call);
+}
+
+static cudaError_t record(const struct qcul_pack *p)
+{
+	struct captured *c = malloc(sizeof(*c) + p->used);
+
+	if (!c)
+		return cudaErrorMemoryAllocation;
+	*c = (struct captured){
+		.call = {.refs = 1, .run = run_captured, .end = end_captured},
+		.lib = p->lib,
+		.function = p->function,
+		.device = qcul_self.device,
+		.used = p->used,
+	};
+	memcpy(c->message, p->base, p->used);
+	return qcul_capture_call(p->stream, &c->call);
+}
+
 /* Sends it on the device of its stream, or of its object. */
 static int send(struct qcul_pack *p)
 {
@@ -134,12 +189,11 @@ static int send(struct qcul_pack *p)
 		return qcul_lib_status(p->lib, err);
 	if (stream >= QCU_ID_FIRST)
 		qcul_self.device = qcul_stream_device(stream);
-	if (qcul_captured(p->stream, &err)) {
-		static atomic_flag said = ATOMIC_FLAG_INIT;
-
-		qcul_capture_refuse(p->stream);
-		return qcul_lib_unserved(p->lib, "a call while its stream is being captured",
-					 &said);
+	/* What only asks the library something does not go to a stream. */
+	if ((posts || p->results) && qcul_captured(p->stream, &err)) {
+		if (!err)
+			err = posts ? record(p) : qcul_capture_refuse(p->stream);
+		return qcul_lib_status(p->lib, err);
 	}
 	qcul_lib_mix(&hash, p->state);
 	if (posts && qcul_lib_seen(hash)) {

@@ -79,7 +79,7 @@ struct qcul_pack {
 	size_t settings_end; /* where the arguments after the first object begin */
 	uint32_t outs;	     /* bytes */
 	uint16_t function;
-	bool failed, queued;
+	bool failed, queued, results;
 	bool waits; /* the call is never posted */
 	int status;
 	unsigned int out_count;

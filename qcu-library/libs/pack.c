@@ -83,7 +83,7 @@ void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t fu
 	p->room = sizeof(p->small);
 	p->used = sizeof(struct qcu_lib_head);
 	p->outs = 0;
-	p->failed = p->queued = p->waits = false;
+	p->failed = p->results = p->queued = p->waits = false;
 	p->out_count = 0;
 	p->seen = p->state = 0xcbf29ce484222325ull;
 	p->settings_end = 0;
@@ -277,8 +277,10 @@ void qcul_lib_scalar_at(struct qcul_pack *p, void *at, size_t len, size_t room, 
 	qcul_lib_value(p, room);
 	if (way & QCUL_LIB_IN)
 		bytes(p, at, len, room);
-	if (way & QCUL_LIB_OUT)
+	if (way & QCUL_LIB_OUT) {
+		p->results = true;
 		out(p, at, len, room);
+	}
 }
 
 void qcul_lib_mix(uint64_t *hash, uint64_t value)

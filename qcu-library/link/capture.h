@@ -21,11 +21,22 @@ struct qcul_captured_launch {
 	unsigned int attr_count;
 };
 
+/*
+ * A call of a library that is captured. Each node that has it holds a reference, and the last one
+ * calls `end`. `run` makes the call in a stream.
+ */
+struct qcul_captured_call {
+	atomic_uint refs;
+	cudaError_t (*run)(struct qcul_captured_call *call, cudaStream_t stream);
+	void (*end)(struct qcul_captured_call *call);
+};
+
 struct qcul_recorder {
 	bool (*captured)(cudaStream_t stream, cudaError_t *err);
 	cudaError_t (*node)(cudaStream_t stream, const struct cudaGraphNodeParams *params);
 	cudaError_t (*launch)(cudaStream_t stream, const struct qcul_captured_launch *launch);
 	cudaError_t (*alloc)(cudaStream_t stream, struct cudaMemAllocNodeParams *params);
+	cudaError_t (*call)(cudaStream_t stream, struct qcul_captured_call *call);
 	cudaError_t (*refuse)(cudaStream_t stream);
 	bool (*leave)(cudaStream_t stream);
 	cudaError_t (*unsafe)(void);
@@ -73,6 +84,12 @@ static inline cudaError_t qcul_capture_launch(cudaStream_t stream,
 					      const struct qcul_captured_launch *launch)
 {
 	return qcul_recorder->launch(stream, launch);
+}
+
+/* Takes over the caller's reference, also if it fails. */
+static inline cudaError_t qcul_capture_call(cudaStream_t stream, struct qcul_captured_call *call)
+{
+	return qcul_recorder->call(stream, call);
 }
 
 /* Sets params->dptr. */
