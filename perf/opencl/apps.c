@@ -113,6 +113,7 @@ static const char *const source =
 
 static cl_program program;
 static float *in, *out;
+static int checking;
 static double finished; /* when a run has done its work; what follows checks its result */
 
 static cl_kernel kernel(const char *name)
@@ -169,6 +170,8 @@ static int walsh(size_t size)
 	done(v);
 	CL(clReleaseKernel(k));
 	finished = seconds();
+	if (!checking)
+		return 1;
 	double sum = 0, alternating = 0, scale = 0;
 	for (size_t i = 0; i < n; i++) {
 		sum += in[i];
@@ -199,6 +202,8 @@ static int black_scholes(size_t size)
 		done(args[i]);
 	CL(clReleaseKernel(k));
 	finished = seconds();
+	if (!checking)
+		return 1;
 	int good = 1;
 	for (size_t i = 0; i < n; i += n / 100 + 1) {
 		double s = in[i], x = in[n + i], t = in[2 * n + i],
@@ -227,6 +232,8 @@ static int twister(size_t size)
 	CL(clReleaseKernel(k));
 	CL(clReleaseKernel(box));
 	finished = seconds();
+	if (!checking)
+		return 1;
 	double sum = 0, squares = 0;
 	for (size_t i = 0; i < n; i++) {
 		sum += out[i];
@@ -253,6 +260,8 @@ static int multiply(size_t size)
 	done(c);
 	CL(clReleaseKernel(k));
 	finished = seconds();
+	if (!checking)
+		return 1;
 	int good = 1;
 	for (size_t s = 0; s < 20; s++) {
 		size_t row = s * 977 % n, column = s * 1663 % n;
@@ -295,6 +304,8 @@ static int scan(size_t size)
 	CL(clReleaseKernel(k));
 	CL(clReleaseKernel(add));
 	finished = seconds();
+	if (!checking)
+		return 1;
 	cl_uint sum = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (sums[i] != sum)
@@ -326,6 +337,8 @@ static int convolution(size_t size)
 	CL(clReleaseKernel(k[0]));
 	CL(clReleaseKernel(k[1]));
 	finished = seconds();
+	if (!checking)
+		return 1;
 	int good = 1;
 	for (int s = 0; s < 20; s++) {
 		int x = s * 211 % width, y = s * 97 % height;
@@ -356,6 +369,7 @@ int main(int argc, char **argv)
 {
 	size_t most = megabytes(argc, argv, 1, 64) << 20;
 	const size_t runs = megabytes(argc, argv, 2, 5);
+	const size_t checked = megabytes(argc, argv, 3, 4096) << 20;
 	double times[4096];
 	int bad = 0;
 	start();
@@ -372,6 +386,7 @@ int main(int argc, char **argv)
 	CL(clBuildProgram(program, 1, &device, "", NULL, NULL));
 	for (size_t a = 0; a < sizeof(apps) / sizeof(apps[0]); a++) {
 		for (size_t size = 1 << 20; size <= most; size *= 4) {
+			checking = size <= checked;
 			int good = apps[a].run(size);
 			for (size_t i = 0; i < runs; i++) {
 				double began = seconds();
@@ -380,7 +395,10 @@ int main(int argc, char **argv)
 			}
 			bad += !good;
 			printf("apps,%s,%zu,%.3f,%s\n", apps[a].name, size,
-			       median(times, (int)runs) * 1e3, good ? "right" : "WRONG");
+			       median(times, (int)runs) * 1e3,
+			       !good	  ? "WRONG"
+			       : checking ? "right"
+					  : "unchecked");
 			fflush(stdout);
 		}
 	}
