@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../vm/lib.sh"
 
 SAMPLES=${SAMPLES:-$(awk '!/^#/ { print $2 }' tests/real/samples.txt)}
-home=$(scripts/cuda-samples 2>"$tmp/why") || {
+home=$(tests/real/fetch-samples 2>"$tmp/why") || {
 	for name in $SAMPLES; do
 		echo "@skip $name $(tail -n 1 "$tmp/why")"
 	done
