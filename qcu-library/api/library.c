@@ -20,6 +20,7 @@
 struct CUlib_st {
 	struct qcul_module *module;
 	struct CUlib_st *next;
+	bool alone; /* a module of the driver API, and no library */
 };
 
 /* All that are loaded. Any pointer may be passed as a handle. */
@@ -36,6 +37,16 @@ static bool valid(const struct CUlib_st *lib)
 		;
 	pthread_mutex_unlock(&lock);
 	return l;
+}
+
+void qcul_library_alone(struct CUlib_st *lib)
+{
+	lib->alone = true;
+}
+
+bool qcul_library_shared(const struct CUlib_st *lib)
+{
+	return valid(lib) && !lib->alone;
 }
 
 struct CUlib_st *qcul_library_of(const struct qcul_module *module)

@@ -49,8 +49,8 @@ CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *flat)
 
 CUresult cuArrayDestroy(CUarray array)
 {
-	return QCUL_READY(array ? cudaFreeArray((cudaArray_t)array)
-				: cudaErrorInvalidResourceHandle);
+	return QCUL_STARTED(array ? cudaFreeArray((cudaArray_t)array)
+				  : cudaErrorInvalidResourceHandle);
 }
 
 static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
@@ -108,15 +108,19 @@ CUresult cuArrayGetPlane(CUarray *plane, CUarray array, unsigned int index)
 
 CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUarray array)
 {
-	return QCUL_READY(cudaArrayGetSparseProperties(
-		(struct cudaArraySparseProperties *)properties, (cudaArray_t)array));
+	return QCUL_READY(!array ? cudaErrorInvalidValue
+				 : cudaArrayGetSparseProperties(
+					   (struct cudaArraySparseProperties *)properties,
+					   (cudaArray_t)array));
 }
 
 CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray array,
 				      CUdevice device)
 {
-	return QCUL_READY(cudaArrayGetMemoryRequirements(
-		(struct cudaArrayMemoryRequirements *)requirements, (cudaArray_t)array, device));
+	return QCUL_READY(!array ? cudaErrorInvalidValue
+				 : cudaArrayGetMemoryRequirements(
+					   (struct cudaArrayMemoryRequirements *)requirements,
+					   (cudaArray_t)array, device));
 }
 
 /* ---- mipmapped arrays ---- */
@@ -148,8 +152,10 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 
 CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsigned int level)
 {
-	return QCUL_READY(cudaGetMipmappedArrayLevel((cudaArray_t *)array,
-						     (cudaMipmappedArray_const_t)mipmap, level));
+	return QCUL_READY(!mipmap ? cudaErrorInvalidResourceHandle
+				  : cudaGetMipmappedArrayLevel((cudaArray_t *)array,
+							       (cudaMipmappedArray_const_t)mipmap,
+							       level));
 }
 
 CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties,
@@ -162,9 +168,10 @@ CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *prope
 CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements,
 					       CUmipmappedArray mipmap, CUdevice device)
 {
-	return QCUL_READY(cudaMipmappedArrayGetMemoryRequirements(
-		(struct cudaArrayMemoryRequirements *)requirements, (cudaMipmappedArray_t)mipmap,
-		device));
+	return QCUL_READY(!mipmap ? cudaErrorInvalidValue
+				  : cudaMipmappedArrayGetMemoryRequirements(
+					    (struct cudaArrayMemoryRequirements *)requirements,
+					    (cudaMipmappedArray_t)mipmap, device));
 }
 
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format,

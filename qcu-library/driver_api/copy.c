@@ -79,8 +79,10 @@ BOTH(cuMemcpyAtoD_v2, (CUdeviceptr dst, CUarray src, size_t offset, size_t count
      down(PTR(dst), src, offset, count, cudaMemcpyDeviceToDevice, stream, true))
 BOTH(cuMemcpyAtoA_v2,
      (CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t count),
-     qcul_done(qcul_array_to_array_run((cudaArray_t)dst, dst_offset, 0, (cudaArray_const_t)src,
-				       src_offset, 0, count, cudaMemcpyDeviceToDevice, stream)))
+     !dst || !src ? cudaErrorInvalidValue
+		  : qcul_done(qcul_array_to_array_run((cudaArray_t)dst, dst_offset, 0,
+						      (cudaArray_const_t)src, src_offset, 0, count,
+						      cudaMemcpyDeviceToDevice, stream)))
 
 CUresult cuMemcpyHtoAAsync_v2(CUarray dst, size_t offset, const void *src, size_t count,
 			      CUstream stream)

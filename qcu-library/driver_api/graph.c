@@ -179,6 +179,10 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
 {
+	CUgraphExecUpdateResultInfo unused;
+
+	if (!info)
+		info = &unused;
 	return QCUL_READY(cudaGraphExecUpdate(exec, graph, (cudaGraphExecUpdateResultInfo *)info));
 }
 

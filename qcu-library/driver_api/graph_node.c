@@ -22,7 +22,7 @@ static cudaError_t kernel_from(struct cudaKernelNodeParams *to, struct qcul_args
 		.sharedMemBytes = p->sharedMemBytes,
 	};
 	if (!to->func)
-		return cudaErrorInvalidResourceHandle;
+		return cudaErrorInvalidValue;
 	err = qcul_args_begin(args, to->func, p->kernelParams, p->extra);
 	to->kernelParams = args->list;
 	return err;
@@ -44,8 +44,11 @@ static cudaError_t add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphNod
 {
 	struct cudaKernelNodeParams params;
 	struct qcul_args args;
-	cudaError_t err = kernel_from(&params, &args, p);
+	cudaError_t err;
 
+	if (p && !p->func && !p->kern)
+		return cudaErrorInvalidResourceHandle;
+	err = kernel_from(&params, &args, p);
 	if (err)
 		return err;
 	err = cudaGraphAddKernelNode(node, graph, after, count, &params);
@@ -503,6 +506,9 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
 	struct qcul_args args;
 	CUresult result = QCUL_READY(any_from(&p, &args, &device, params));
 
+	if (result && params && params->type == CU_GRAPH_NODE_TYPE_KERNEL && !params->kernel.func &&
+	    !params->kernel.kern)
+		return CUDA_ERROR_INVALID_HANDLE;
 	if (result)
 		return result;
 	result = QCUL_ON_DEVICE(device,

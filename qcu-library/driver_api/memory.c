@@ -10,6 +10,13 @@ static CUresult allocated(cudaError_t (*alloc)(void **ptr, size_t size), void **
 	return QCUL_READY(ptr && size ? alloc(ptr, size) : cudaErrorInvalidValue);
 }
 
+/* Pinned memory of no bytes is no error, and has no address. */
+static cudaError_t no_memory(void **ptr)
+{
+	*ptr = NULL;
+	return cudaSuccess;
+}
+
 /* ---- of a device ---- */
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
@@ -36,24 +43,26 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, s
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-	return QCUL_STARTED(address ? cudaFree(qcul_driver_ptr(address)) : cudaErrorInvalidValue);
+	return QCUL_STARTED(cudaFree(qcul_driver_ptr(address)));
 }
 
 /* ---- pinned ---- */
 
 CUresult cuMemAllocHost_v2(void **ptr, size_t size)
 {
-	return allocated(cudaMallocHost, ptr, size);
+	return ptr && !size ? QCUL_READY(no_memory(ptr)) : allocated(cudaMallocHost, ptr, size);
 }
 
 CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
 {
-	return QCUL_READY(ptr && size ? cudaHostAlloc(ptr, size, flags) : cudaErrorInvalidValue);
+	return QCUL_READY(!ptr	 ? cudaErrorInvalidValue
+			  : size ? cudaHostAlloc(ptr, size, flags)
+				 : no_memory(ptr));
 }
 
 CUresult cuMemFreeHost(void *ptr)
 {
-	return QCUL_STARTED(ptr ? cudaFreeHost(ptr) : cudaErrorInvalidValue);
+	return QCUL_STARTED(cudaFreeHost(ptr));
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *ptr, unsigned int flags)

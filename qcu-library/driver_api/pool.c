@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Memory pools, allocations in stream order, and a device's memory of graphs. */
+#include "qcu-library/device/device.h"
 #include "qcu-library/driver_base/driver.h"
 
 _Static_assert(sizeof(CUmemPoolProps) == sizeof(struct cudaMemPoolProps) &&
@@ -112,7 +113,8 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
-	return QCUL_STARTED(cudaDeviceSetMemPool(device, pool));
+	return QCUL_STARTED(qcul_device_check(device) ? cudaErrorInvalidValue
+						      : cudaDeviceSetMemPool(device, pool));
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,

@@ -42,7 +42,7 @@ static cudaError_t begin(struct qcu_tensor_msg *t, const CUtensorMap *map, const
 	uint32_t i;
 
 	if (!good(map) || !x->rank || x->rank > QCU_TENSOR_DIMS || !x->dims || !x->steps ||
-	    (x->rank > 1 && !x->strides))
+	    !x->strides)
 		return cudaErrorInvalidValue;
 	t->type = x->type;
 	t->rank = x->rank;

@@ -95,6 +95,11 @@ static cudaError_t format_of(const struct cudaResourceDesc *r, struct cudaChanne
 	return cudaGetChannelDesc(format, array);
 }
 
+static bool no_array(const CUDA_RESOURCE_DESC *r)
+{
+	return r->resType == CU_RESOURCE_TYPE_ARRAY && !r->res.array.hArray;
+}
+
 /* ---- textures ---- */
 
 #define TEXTURE_FLAGS                                                              \
@@ -185,7 +190,7 @@ static cudaError_t create(CUtexObject *object, const CUDA_RESOURCE_DESC *resourc
 	struct cudaTextureDesc t;
 	cudaError_t err;
 
-	if (!object || !resource || !texture)
+	if (!object || !resource || !texture || no_array(resource))
 		return cudaErrorInvalidValue;
 	err = resource_from(&r, resource);
 	if (!err)
@@ -257,7 +262,7 @@ static cudaError_t create_surface(CUsurfObject *object, const CUDA_RESOURCE_DESC
 	struct cudaResourceDesc r;
 	cudaError_t err = cudaErrorInvalidValue;
 
-	if (object && resource)
+	if (object && resource && !no_array(resource))
 		err = resource_from(&r, resource);
 	return err ? err : cudaCreateSurfaceObject((cudaSurfaceObject_t *)object, &r);
 }

@@ -47,6 +47,8 @@ cudaError_t qcul_args_begin(struct qcul_args *a, const void *function, void **pa
 		err = qcul_kernel_load(kernel);
 	if (err)
 		return err;
+	if (*b.size > kernel->param_bytes)
+		return cudaErrorLaunchOutOfResources;
 	a->list = a->inside;
 	if (kernel->param_count > QCUL_ARGS_INSIDE) {
 		a->list = a->more = malloc(kernel->param_count * sizeof(*a->more));

@@ -154,7 +154,8 @@ CUresult cuCtxGetExecAffinity(CUexecAffinityParam *param, CUexecAffinityType typ
 {
 	CUresult result = qcul_driver_ready();
 
-	if (!result && (!param || (unsigned int)type >= CU_EXEC_AFFINITY_TYPE_MAX))
+	(void)type;
+	if (!result && !param)
 		result = CUDA_ERROR_INVALID_VALUE;
 	return result ? result : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }

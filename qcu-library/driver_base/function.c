@@ -107,12 +107,13 @@ CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
 
 CUresult cuFuncGetName(const char **name, CUfunction function)
 {
-	return QCUL_READY(cudaFuncGetName(name, function));
+	return QCUL_READY(function ? cudaFuncGetName(name, function) : cudaErrorInvalidValue);
 }
 
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size)
 {
-	return QCUL_READY(cudaFuncGetParamInfo(function, index, offset, size));
+	return QCUL_READY(function ? cudaFuncGetParamInfo(function, index, offset, size)
+				   : cudaErrorInvalidValue);
 }
 
 CUresult cuFuncLoad(CUfunction function)
@@ -187,12 +188,13 @@ CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice d
 
 CUresult cuKernelGetName(const char **name, CUkernel kernel)
 {
-	return QCUL_STARTED(cudaFuncGetName(name, kernel));
+	return QCUL_STARTED(kernel ? cudaFuncGetName(name, kernel) : cudaErrorInvalidValue);
 }
 
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
-	return QCUL_READY(cudaFuncGetParamInfo(kernel, index, offset, size));
+	return QCUL_READY(kernel ? cudaFuncGetParamInfo(kernel, index, offset, size)
+				 : cudaErrorInvalidValue);
 }
 
 /* ---- occupancy ---- */

@@ -22,9 +22,18 @@ static cudaError_t launch(const cudaLaunchConfig_t *config, const void *function
 {
 	struct qcul_args args;
 	cudaError_t err = qcul_args_begin(&args, function, params, extra);
+	unsigned int i;
 
 	if (err)
 		return err;
+	for (i = 0; config->attrs && i < config->numAttrs && !err; i++)
+		if (config->attrs[i].id == cudaLaunchAttributeLaunchCompletionEvent &&
+		    !config->attrs[i].val.launchCompletionEvent.event)
+			err = cudaErrorInvalidResourceHandle;
+	if (err) {
+		qcul_args_end(&args);
+		return err;
+	}
 	err = config->numAttrs
 		      ? cudaLaunchKernelExC(config, function, args.list)
 		      : cudaLaunchKernel(function, config->gridDim, config->blockDim, args.list,
@@ -104,7 +113,7 @@ CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUl
 {
 	cudaLaunchConfig_t config;
 
-	if (!c)
+	if (!c || !function)
 		return CUDA_ERROR_INVALID_VALUE;
 	config = shape(c);
 	return QCUL_READY(cudaOccupancyMaxActiveClusters(count, function, &config));

@@ -13,12 +13,21 @@ static cudaLibrary_t library_of(CUmodule module)
 
 /* ---- modules ---- */
 
+/* A module that was loaded as one may be unloaded as one. That of a library belongs to it. */
+static CUresult made(CUresult result, const CUmodule *module)
+{
+	if (!result)
+		qcul_library_alone(library_of(*module));
+	return result;
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
 			    CUjit_option *options, void **values)
 {
-	return QCUL_READY(cudaLibraryLoadData((cudaLibrary_t *)module, image,
-					      (enum cudaJitOption *)options, values, count, NULL,
-					      NULL, 0));
+	return made(QCUL_READY(cudaLibraryLoadData((cudaLibrary_t *)module, image,
+						   (enum cudaJitOption *)options, values, count,
+						   NULL, NULL, 0)),
+		    module);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -33,13 +42,18 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 CUresult cuModuleLoad(CUmodule *module, const char *name)
 {
-	return QCUL_READY(cudaLibraryLoadFromFile((cudaLibrary_t *)module, name, NULL, NULL, 0,
-						  NULL, NULL, 0));
+	return made(QCUL_READY(name && !*name
+				       ? cudaErrorInvalidValue
+				       : cudaLibraryLoadFromFile((cudaLibrary_t *)module, name,
+								 NULL, NULL, 0, NULL, NULL, 0)),
+		    module);
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
-	return QCUL_STARTED(cudaLibraryUnload(library_of(module)));
+	return qcul_library_shared(library_of(module))
+		       ? CUDA_ERROR_NOT_PERMITTED
+		       : QCUL_STARTED(cudaLibraryUnload(library_of(module)));
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
@@ -86,7 +100,9 @@ static cudaError_t global(CUdeviceptr *address, size_t *bytes, cudaLibrary_t lib
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
 			      const char *name)
 {
-	return QCUL_READY(global(address, bytes, library_of(module), name));
+	return QCUL_READY((!address && !bytes) || (name && !*name)
+				  ? cudaErrorInvalidValue
+				  : global(address, bytes, library_of(module), name));
 }
 
 /* ---- libraries ---- */
@@ -144,7 +160,9 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library,
 			    const char *name)
 {
-	return QCUL_READY(cudaLibraryGetGlobal((void **)address, bytes, library, name));
+	return QCUL_READY(address || bytes
+				  ? cudaLibraryGetGlobal((void **)address, bytes, library, name)
+				  : cudaErrorInvalidValue);
 }
 
 CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
@@ -181,5 +199,7 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 {
 	CUresult result = qcul_driver_ready();
 
+	if (!result && !function)
+		result = CUDA_ERROR_INVALID_VALUE;
 	return result ? result : owner(function, (struct CUlib_st **)module);
 }

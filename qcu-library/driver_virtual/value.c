@@ -199,6 +199,7 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 			       CUstreamBatchMemOpParams *params, unsigned int flags)
 {
 	/* CUDA takes up to 256 at once. */
-	return QCUL_READY(count && count <= 256 && params && !flags ? batch(stream, count, params)
-								    : cudaErrorInvalidValue);
+	if (count > 256 || (count && !params) || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return QCUL_READY(count ? batch(stream, count, params) : cudaSuccess);
 }

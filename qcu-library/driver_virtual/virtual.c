@@ -415,8 +415,8 @@ static cudaError_t map(uint64_t addr, size_t size, size_t offset,
 
 	if (err || !p)
 		return err ? err : cudaErrorInvalidValue;
-	/* More than there is: this is what NVIDIA's driver calls it. */
-	if (offset > p->size || size > p->size - offset)
+	/* Memory is mapped as a whole, as with NVIDIA's driver. */
+	if (offset || size != p->size)
 		return cudaErrorNotSupported;
 	m = malloc(sizeof(*m));
 	if (!m)

@@ -320,7 +320,7 @@ static bool good_address(const struct qcu_tensor_msg *t)
 {
 	uint32_t align = t->interleave == INTERLEAVED_32 ? 32 : ROW_ALIGN;
 
-	return t->addr && t->addr % align == 0;
+	return t->addr % align == 0;
 }
 
 static bool good_sides(const struct qcu_tensor_msg *t)
@@ -396,7 +396,7 @@ int soft_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg
 		return QCU_ERR_NotSupported;
 	if (t->what == QCU_TENSOR_MOVE) {
 		memcpy(&map, t->map, sizeof(map));
-		if (map.magic != TENSOR_MAGIC || !t->addr || t->addr % ROW_ALIGN)
+		if (map.magic != TENSOR_MAGIC || t->addr % ROW_ALIGN)
 			return QCU_ERR_InvalidValue;
 		map.addr = t->addr;
 	} else if (good_tensor(t)) {

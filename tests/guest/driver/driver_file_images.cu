@@ -51,7 +51,7 @@ static void files(void)
 	DEXPECT(cuModuleLoad(&module, cut), CUDA_ERROR_INVALID_PTX);
 	REQUIRE(cuModuleLoad(&module, empty), "an empty file");
 	REQUIRE(cuModuleLoad(&module, "/tmp"), "a folder");
-	DEXPECT(cuModuleLoad(&module, ""), CUDA_ERROR_FILE_NOT_FOUND);
+	DEXPECT(cuModuleLoad(&module, ""), CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuLibraryLoadFromFile(&library, "/no/such/file", NULL, NULL, 0, NULL, NULL, 0),
 		CUDA_ERROR_FILE_NOT_FOUND);
 	DCHECK(cuLibraryLoadFromFile(&library, good, NULL, NULL, 0, NULL, NULL, 0));
@@ -62,6 +62,8 @@ static void files(void)
 	REQUIRE(bytes == 4, "%zu", bytes);
 	DCHECK(cuLibraryGetModule(&module, library));
 	REQUIRE(number(module) == 7, "%u", number(module));
+	/* A library's module belongs to the library. */
+	DEXPECT(cuModuleUnload(module), CUDA_ERROR_NOT_PERMITTED);
 	DCHECK(cuLibraryUnload(library));
 	unlink(good);
 	unlink(cut);

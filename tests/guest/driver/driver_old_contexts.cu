@@ -40,7 +40,8 @@ int main()
 	REQUIRE(supported == 0 || supported == 1, "%d", supported);
 	DEXPECT(cuDeviceGetExecAffinitySupport(NULL, CU_EXEC_AFFINITY_TYPE_SM_COUNT, device),
 		CUDA_ERROR_INVALID_VALUE);
-	DEXPECT(cuCtxGetExecAffinity(&affinity, (CUexecAffinityType)77), CUDA_ERROR_INVALID_VALUE);
+	DEXPECT(cuCtxGetExecAffinity(&affinity, (CUexecAffinityType)77),
+		CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
 	DCHECK(cuCtxSetFlags(CU_CTX_SCHED_SPIN));
 	DCHECK(cuCtxGetFlags(&flags));
 	REQUIRE((flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_SPIN, "%x", flags);

@@ -100,7 +100,7 @@ static void wrong(void)
 	cluster.value.clusterDim.x = 3;
 	cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
 	REQUIRE(launch(&cluster, 1), "a cluster of three blocks in a grid of two");
-	DEXPECT(launch(&completion, 1), CUDA_ERROR_INVALID_VALUE);
+	DEXPECT(launch(&completion, 1), CUDA_ERROR_INVALID_HANDLE);
 	works("none, after wrong ones", NULL, 0);
 }
 

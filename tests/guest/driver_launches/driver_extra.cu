@@ -72,8 +72,8 @@ static void right(void)
 	expect();
 	DCHECK(launch(several, second));
 	expect();
-	DCHECK(launch(several, larger));
-	expect();
+	/* More than the parameters need is refused. */
+	DEXPECT(launch(several, larger), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	config.gridDimX = config.gridDimY = config.gridDimZ = 1;
 	config.blockDimX = config.blockDimY = config.blockDimZ = 1;
 	DCHECK(cuLaunchKernelEx(&config, several, NULL, first));

@@ -38,6 +38,8 @@ int main()
 		CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuMemAdvise(managed, 0, CU_MEM_ADVISE_SET_READ_MOSTLY, here),
 		CUDA_ERROR_INVALID_VALUE);
+	DEXPECT(cuMemAdvise(managed, BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere),
+		CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuMemPrefetchAsync(plain, BYTES, here, 0, stream), CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuMemPrefetchAsync(managed, BYTES, nowhere, 0, stream), CUDA_ERROR_INVALID_DEVICE);
 	DEXPECT(cuMemPrefetchAsync(managed, BYTES, here, 1, stream), CUDA_ERROR_INVALID_VALUE);

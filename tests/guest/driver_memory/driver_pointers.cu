@@ -21,12 +21,12 @@ static void *pointer(CUpointer_attribute which, CUdeviceptr address)
 int main()
 {
 	CUpointer_attribute list[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-				      CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
 				      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+	CUpointer_attribute place = CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
 	CUdeviceptr device_memory, managed, found;
 	unsigned int type = 0, flag = 1;
 	int plain = 0, ordinal = 0;
-	void *data[] = {&type, &found, &ordinal};
+	void *data[] = {&type, &ordinal}, *at[] = {&found};
 	CUdevice device = driver_start();
 	CUcontext context;
 	size_t size;
@@ -61,12 +61,13 @@ int main()
 		CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuPointerGetAttribute(NULL, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device_memory),
 		CUDA_ERROR_INVALID_VALUE);
-	DCHECK(cuPointerGetAttributes(3, list, data, device_memory + 8));
-	REQUIRE(type == CU_MEMORYTYPE_DEVICE && found == device_memory + 8 && ordinal == device,
-		"%u", type);
+	DCHECK(cuPointerGetAttributes(2, list, data, device_memory));
+	REQUIRE(type == CU_MEMORYTYPE_DEVICE && ordinal == device, "%u", type);
+	DCHECK(cuPointerGetAttributes(1, &place, at, device_memory));
+	REQUIRE(found == device_memory, "%llx", found);
 	/* Ordinary memory is no error here. */
-	DCHECK(cuPointerGetAttributes(2, list, data, (CUdeviceptr)(uintptr_t)&plain));
-	REQUIRE(!type && !found, "%u", type);
+	DCHECK(cuPointerGetAttributes(1, &place, at, (CUdeviceptr)(uintptr_t)&plain));
+	REQUIRE(!found, "%llx", found);
 	DEXPECT(cuPointerGetAttributes(0, list, data, device_memory), CUDA_ERROR_INVALID_VALUE);
 	DCHECK(cuPointerSetAttribute(&flag, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device_memory));
 	DEXPECT(cuPointerSetAttribute(&flag, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device_memory),

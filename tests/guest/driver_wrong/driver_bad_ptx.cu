@@ -20,6 +20,8 @@ static const struct {
 	 "line 7", NULL},
 	{HEAD ".visible .entry k() { ret; }\n.visible .entry k() { ret; }\n",
 	 CUDA_ERROR_INVALID_PTX, "line 6", "k"},
+	{"\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n",
+	 CUDA_ERROR_INVALID_IMAGE, NULL, NULL},
 	{HEAD ".visible .entry k()\n{\nret\n}\n", CUDA_ERROR_INVALID_PTX, "line 8", NULL},
 	{HEAD ".visible .entry k()\n{\nret;\n", CUDA_ERROR_INVALID_PTX, NULL, NULL},
 	{"\n.version 7.5\n.address_size 64\n.visible .entry k() { ret; }\n", CUDA_ERROR_INVALID_PTX,
@@ -48,8 +50,10 @@ int main()
 			bad[i].reason, log);
 		/* Without a log, and as a library, the code is the same. */
 		DEXPECT(cuModuleLoadData(&module, bad[i].text), bad[i].code);
-		got = cuLibraryLoadData(&library, bad[i].text, NULL, NULL, 0, NULL, NULL, 0);
-		REQUIRE(got == bad[i].code, "%u: as a library: %s", i, result_name(got));
+		/* NVIDIA's driver compiles a library when it is first used. */
+		ONLY_OURS(DEXPECT(cuLibraryLoadData(&library, bad[i].text, NULL, NULL, 0, NULL,
+						    NULL, 0),
+				  bad[i].code));
 	}
 	/* The context is as it was. */
 	module = driver_module();

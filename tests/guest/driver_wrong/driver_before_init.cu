@@ -76,7 +76,6 @@ static const struct {
 	CALL(cuArrayCreate(&array, &flat)),
 	CALL(cuGraphCreate(&graph, 0)),
 	CALL(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL)),
-	CALL(cuLaunchHostFunc(NULL, NULL, NULL)),
 };
 
 static unsigned int n = sizeof(calls) / sizeof(*calls);
