@@ -23,10 +23,12 @@ QCUL_AT_FORK(QCUL_FORK_LIBRARY_OBJECTS, .lock = &lock)
 struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind)
 {
 	uintptr_t off = (uintptr_t)handle - (uintptr_t)objects;
-	struct qcul_object *o = &objects[off / sizeof(*objects)];
+	struct qcul_object *o;
 
-	if (off >= sizeof(objects) || off % sizeof(*objects) || !o->number ||
-	    o->epoch != qcul_epoch() || !qcu_lib_kind_fits(o->kind, kind))
+	if (off >= sizeof(objects) || off % sizeof(*objects))
+		return NULL;
+	o = &objects[off / sizeof(*objects)];
+	if (!o->number || o->epoch != qcul_epoch() || !qcu_lib_kind_fits(o->kind, kind))
 		return NULL;
 	return o;
 }
