@@ -258,5 +258,19 @@ case_without_cuda() {
 	ends 0 '' with_module /bin/true
 }
 
+# A wheel's own library is passed over, whether it is found by RPATH or named by its path. Without the module, and
+# where we have no library of that name, the wheel gets its own.
+case_wheel() {
+	ends 0 "$B/wheels/libcublas.so.13" "$B/wheel"
+	ends 0 "$loopback/libcublas.so.13" with_module "$B/wheel"
+	ends 0 "$loopback/libcublas.so.13" with_module "$B/wheel" "$PWD/$B/wheels/libcublas.so.13"
+	ends 0 "$B/wheels/libcublas.so.13" env QCU_LOADER=0 LD_AUDIT="$module" "$B/wheel"
+	cp "$B/wheels/libcublas.so.13" "$tmp/libcublas.so.99"
+	ends 0 "$tmp/libcublas.so.99" with_module "$B/wheel" "$tmp/libcublas.so.99"
+	case $(LD_AUDIT=$module LD_PRELOAD=$loopback/libcudart.so.13 "$B/wheel") in
+	*/wheels/*) echo 'it got its own' && failed=1 ;;
+	esac
+}
+
 "case_$2"
 exit $failed

@@ -4,14 +4,15 @@
 LOADER_CASES := stripped stripped_plugin stripped_shared lying_table unknown_version cuda_11 other_architecture \
 	refused_code check_bad_input wholly_static missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
 	one_segment rdc per_thread threads plugins needed_library two_versions cuda_12 cuda_13_5 pages seccomp own_code \
-	without_cuda
+	without_cuda wheel
 
 LOADER_TEST := $(B)/tests/loader
 LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc linked_per_thread linked_one_segment \
 	wholly_static shared plugin.so plugin2.so needs)
 LOADER_C := $(addprefix $(LOADER_TEST)/,host no_exec edit)
 LOADER_OTHERS := $(addprefix $(LOADER_TEST)/,linked_12 plugin_12.so linked_13_5)
-LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(B)/loopback/libqcuda-loader.so \
+LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(LOADER_TEST)/wheel $(LOADER_TEST)/wheels/libcublas.so.13 \
+	$(B)/loopback/libqcuda-loader.so \
 	$(QCU_CHECK)
 
 LOADER_NVCC := $(NVCC) -O1 -gencode arch=compute_75,code=compute_75
@@ -54,3 +55,11 @@ $(LOADER_C): $(LOADER_TEST)/%: $(B)/tests/loopback/loader/%.o
 $(LOADER_TEST)/libcudart.so.12: $(B)/tests/loopback/loader/other_runtime.o
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -shared -Wl,-soname,libcudart.so.12 -o $@ $<
+
+# A program that finds a library by its RPATH, and what lies there.
+$(LOADER_TEST)/wheel: tests/loopback/loader/wheel.c | deps
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(CFLAGS) $(LDFLAGS) '-Wl,-rpath,$$ORIGIN/wheels' -Wl,--disable-new-dtags -o $@ $< -ldl
+$(LOADER_TEST)/wheels/libcublas.so.13: tests/loopback/loader/wheel.c | deps
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(CFLAGS) $(LDFLAGS) -DLIBRARY -shared -Wl,-soname,libcublas.so.13 -o $@ $<
