@@ -29,6 +29,11 @@ die() {
 	exit 2
 }
 
+# installed: is this the launcher of a package, and not in a checkout? Then nothing can be built here.
+installed() {
+	[ -e "$root/INSTALLED" ]
+}
+
 # at_exit COMMAND: runs COMMAND on every way out of the script. The last one added runs first.
 cleanups=()
 at_exit() {

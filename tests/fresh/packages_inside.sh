@@ -94,14 +94,14 @@ must "no way back" "${get[@]}" --allow-downgrades $old/*.deb
 dkms status | grep '^qcuda/0.1~test' && bad "DKMS has the new one still"
 
 step "removing"
-must "they are not removed" apt-get -q -y remove qcuda-host qcuda-guest qcuda-qemu
+must "they are not removed" apt-get -q -y remove qcuda-host qcuda-vm qcuda-guest qcuda-qemu
 dkms status | grep '^qcuda' && bad "DKMS has it still"
 [ ! -e /usr/lib/qcuda ] || bad "files are left in /usr/lib/qcuda"
 [ "$(loader)" = /opt/toolkit/lib/libcudart.so.13 ] || bad "the toolkit is not found any more: $(loader)"
 
 rm /etc/dkms/no-autoinstall
 step "purging"
-must "they are not purged" dpkg --purge qcuda-host qcuda-guest qcuda-qemu
+must "they are not purged" dpkg --purge qcuda-host qcuda-vm qcuda-guest qcuda-qemu
 files >/tmp/after
 diff /tmp/before /tmp/after || bad "something was left, or was taken along"
 step "all is well"
