@@ -16,8 +16,10 @@ step() {
 	note "$SECONDS s: $*"
 }
 
-# The README asks for these.
+# The README asks for these. A script may set other packages, and then $kind, which names what they make, and
+# the function finish, which completes that Debian before it goes into the cache.
 packages=(git make)
+kind=debian
 
 need_root_folder() {
 	[ -z "${QCU_FRESH:-}" ] || skip "this is the fresh machine"
@@ -37,6 +39,26 @@ enter() {
 		"${folders[@]}" -- \
 		env -i HOME=/root USER=root TERM=dumb QCU_FRESH=1 "${keep[@]}" \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+# with_systemd SECONDS SCRIPT: the fresh machine's systemd is its first process and runs SCRIPT as a unit; then it
+# switches the machine off. Prints what SCRIPT has printed.
+with_systemd() {
+	cat >"$new/etc/systemd/system/inside.service" <<-END
+		[Service]
+		Type=oneshot
+		ExecStart=$2
+		ExecStopPost=bash -c 'kill -RTMIN+4 1'
+		Environment=HOME=/root QCU_SLOW=${QCU_SLOW:-1}
+		StandardOutput=append:/root/said
+		StandardError=append:/root/said
+	END
+	: >"$new/root/said"
+	timeout -s KILL "$1" unshare --mount --pid --cgroup --uts --ipc --fork --kill-child "$root/tests/fresh/enter.sh" --systemd \
+		"$new" "${folders[@]}" -- env -i container=qcuda PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		/lib/systemd/systemd --unit=inside.service </dev/null >"$work/systemd.log" 2>&1 || true
+	rm "$new/etc/systemd/system/inside.service"
+	cat "$new/root/said"
 }
 
 # Can this machine reach the Debian mirror?
@@ -63,15 +85,16 @@ bootstrap() {
 		fail "$work/log" "cannot make a Debian $release"
 	connect
 	enter apt-get -q --error-on=any update >"$work/log" 2>&1 || fail "$work/log" "cannot read the package lists"
+	! declare -F finish >/dev/null || finish
 	rm -f "$new"/var/cache/apt/archives/*.deb
 	tar -C "$new" --one-file-system -c . | zstd -q -T0 -3 >"$work/bare" || die "cannot pack the bare Debian; is the disk full?"
-	rm -f "$cache/fresh/debian-$release-"*.tar.zst
+	rm -f "$cache/fresh/$kind-$release-"*.tar.zst
 	mv "$work/bare" "$bare"
 }
 
 # Puts a bare Debian $release into the folder $new.
 bare_debian() {
-	bare=$cache/fresh/debian-$release-$(IFS=- && echo "${packages[*]}").tar.zst
+	bare=$cache/fresh/$kind-$release-${contents:-$(IFS=- && echo "${packages[*]}")}.tar.zst
 	if [ -e "$bare" ]; then
 		unpack "$bare"
 	else

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# host.sh runs this in a Debian, to install the packages of the host, use them under systemd, and remove them.
+set -uo pipefail
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+log=/tmp/log
+
+step() {
+	echo "host: $SECONDS s: $*"
+}
+
+bad() {
+	echo "host: FAILED: $*"
+	exit 1
+}
+
+# must WHAT COMMAND...: COMMAND must succeed.
+must() {
+	local what=$1
+	shift
+	"$@" >$log 2>&1 || {
+		tail -n 20 $log
+		bad "$what"
+	}
+}
+
+# says CODE PATTERN COMMAND...: COMMAND must end with this exit code, and its output must match PATTERN.
+says() {
+	local code=$1 pattern=$2 rc=0
+	shift 2
+	"$@" >$log 2>&1 </dev/null || rc=$?
+	if [ $rc -ne "$code" ] || ! grep -E -e "$pattern" $log >/dev/null; then
+		tail -n 30 $log
+		bad "$*: exit code $rc, expected $code and: $pattern"
+	fi
+}
+
+files() {
+	find /etc /usr /lib /var/lib /run -xdev \( -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
+		-path /var/lib/systemd -o -name '__pycache__' -o -path '/etc/machine-id' \) -prune -o -print | sort
+}
+
+# What ours need is installed before, so that it is not taken for something that was left.
+install() {
+	local need
+	apt-get -q update
+	mapfile -t need < <(for p in host qemu; do dpkg-deb -f /packages/qcuda-"$p"_*.deb Depends; done |
+		tr ',' '\n' | sed 's/([^)]*)//; s/ //g')
+	apt-get -q -y --no-install-recommends install "${need[@]}" man-db
+	files >/root/before
+	apt-get -q -y --no-install-recommends install /packages/*.deb
+	[ -z "$(systemctl list-unit-files --state=enabled 'qcu-*' --no-legend)" ] # none is enabled by itself
+}
+
+device_pid() {
+	systemctl show -p MainPID --value qcu-device@web
+}
+
+# until_there PID: waits until the unit runs, and as another process than PID.
+until_there() {
+	for _ in {1..600}; do
+		[ -S /run/qcuda/web.sock ] && [ "$(device_pid)" != 0 ] && [ "$(device_pid)" != "$1" ] && return
+		sleep 0.1
+	done
+	systemctl status --no-pager -l qcu-device@web
+	bad "qcu-device@web does not run"
+}
+
+use() {
+	local pid
+	export HOME=/root TMPDIR=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	cd /root || exit 1
+	step "the pages, and wrong calls"
+	must "no page about qcu" man -w qcu qcu-attach qcu-device
+	says 2 'usage: qcu run' qcu
+	says 2 'unknown command start' qcu start
+	says 2 'no program given' qcu run
+	says 2 'benchmarks are only in a checkout' qcu tune
+	says 127 'no-such-program: command not found' qcu run no-such-program
+	must "no options in the page" grep -z -e '--mem SIZE' <(man qcu | tr -d '\b')
+	must "the completion is no bash" bash -n /usr/share/bash-completion/completions/qcu
+	must "qcu check" qcu check /programs/vector_add
+
+	step "the unit"
+	mkdir -p /etc/qcuda
+	echo 'OPTIONS=--gpu soft --sessions 4' >/etc/qcuda/web.conf
+	must "it does not start" systemctl enable --now qcu-device@web
+	until_there 0
+	[ "$(stat -c '%a %G' /run/qcuda/web.sock)" = '770 kvm' ] || bad "socket: $(stat -c '%a %G' /run/qcuda/web.sock)"
+	says 0 'VM web .*waits for QEMU' qcu top --once
+	says 0 'our QEMU is there' qcu doctor
+
+	step "a VM"
+	pid=$(device_pid)
+	echo 'vector_add && qcu-smi' >script
+	says 0 "sums equal the CPU's" qcu vm --no-device --qemu-arg -chardev --qemu-arg socket,id=qcu,path=/run/qcuda/web.sock \
+		--qemu-arg -device --qemu-arg virtio-qcuda-pci,chardev=qcu,sessions=4 --script script --with /programs/vector_add
+	step "the unit again"
+	until_there "$pid"
+	step "a VM of the launcher's own"
+	says 0 "sums equal the CPU's" qcu run --gpu soft /programs/vector_add
+	journalctl -u qcu-device@web --no-pager -q -p warning | grep -i -e error -e fail && bad "the journal has errors"
+	must "it does not stop" systemctl disable --now qcu-device@web
+	[ ! -e /run/qcuda/web.sock ] || bad "the socket is left"
+	rm -r /etc/qcuda
+	echo 'host: all is well'
+}
+
+remove() {
+	must "they are not removed" apt-get -q -y remove qcuda-host qcuda-vm qcuda-qemu
+	must "they are not purged" dpkg --purge qcuda-host qcuda-vm qcuda-qemu
+	files >/root/after
+	diff /root/before /root/after
+}
+
+"$1"
