@@ -124,11 +124,13 @@ static void layers(void)
 
 		BLAS(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
 		BLAS(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &e, sizeof(e)));
-		BLAS(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias.gpu, sizeof(bias.gpu)));
+		if (e != CUBLASLT_EPILOGUE_RELU)
+			BLAS(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias.gpu,
+							    sizeof(bias.gpu)));
 		BLAS(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &back, sizeof(back), &size));
 		REQUIRE(back == e && size == sizeof(e), "epilogue %d of %zu bytes", (int)back, size);
 		BLAS(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pointer, sizeof(pointer), &size));
-		REQUIRE(pointer == bias.gpu, "another address");
+		REQUIRE(pointer == (e == CUBLASLT_EPILOGUE_RELU ? NULL : bias.gpu), "another address");
 		algo = choose(desc, la.l, lb.l, ld.l, ld.l);
 		BLAS(cublasLtMatmul(handle, desc, &one, a.gpu, la.l, b.gpu, lb.l, &zero, d.gpu, ld.l, d.gpu, ld.l, &algo,
 				    workspace, workspace_size, 0));
