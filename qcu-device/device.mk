@@ -20,7 +20,7 @@ LIBS_MADE := $(SHIMS:%=$(B)/qcu-device/libs/%_mirror.o)
 $(B)/qcu-device/libs/%_mirror.c: qcu-library/shims/%.remarks qcu-library/shims/%.syms scripts/shims/generate | deps cudart-header
 	@mkdir -p $(@D)
 	$(call SHIM_MAKER,mirror,$*) >$@
-$(LIBS_MADE): $(B)/%.o: $(B)/%.c
+$(LIBS_MADE): $(B)/%.o: $(B)/%.c | deps
 	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): | cudart-header

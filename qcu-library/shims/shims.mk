@@ -22,7 +22,7 @@ $(SHIM_DIR)/$(1).map: $(SHIM_DIR)/$(1)_guest.c
 	$$(call SHIM_MAKER,map,$(1)) >$$@
 
 SHIM_MADE_$(1) := $(SHIM_DIR)/$(1)_guest.o $(SHIM_DIR)/$(1)_unserved.o
-$$(SHIM_MADE_$(1)): $(B)/%.o: $(B)/%.c
+$$(SHIM_MADE_$(1)): $(B)/%.o: $(B)/%.c | deps
 	$(RUN) $(CC) $$(CFLAGS) -MMD -MP -c $$< -o $$@
 SHIM_OBJS_$(1) := $$(SHIM_MADE_$(1)) $$(SHIM_SRCS_$(1):%.c=$(B)/qcu-library/shims/%.o)
 $$(SHIM_OBJS_$(1)): override CFLAGS += -isystem $(dir $(CUDART_INC))

@@ -98,15 +98,14 @@ static void no_driver_is_version_0(void **state)
 static void unsupported_says_its_name(void **state)
 {
 	char text[1000];
-	cudaExternalMemory_t memory;
 
 	(void)state;
 	(void)cudaGetLastError();
 	catch_stderr();
-	assert_int_equal(cudaImportExternalMemory(&memory, NULL), cudaErrorNotSupported);
-	assert_int_equal(cudaImportExternalMemory(&memory, NULL), cudaErrorNotSupported);
+	assert_int_equal(cudaGraphicsUnregisterResource(NULL), cudaErrorNotSupported);
+	assert_int_equal(cudaGraphicsUnregisterResource(NULL), cudaErrorNotSupported);
 	release_stderr(text, sizeof(text));
-	assert_string_equal(text, "qcuda: cudaImportExternalMemory is not supported\n");
+	assert_string_equal(text, "qcuda: cudaGraphicsUnregisterResource is not supported\n");
 	assert_int_equal(cudaGetLastError(), cudaErrorNotSupported);
 }
 
