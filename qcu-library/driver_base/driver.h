@@ -93,6 +93,12 @@ static inline CUresult qcul_driver_end(struct qcul_driver_call call, cudaError_t
 		before ? before : QCUL_RUNTIME(call);  \
 	})
 
+/* The same for work in a stream: one that the program has made says itself where it belongs. */
+#define QCUL_IN_STREAM(stream, call)                                                 \
+	((stream) && (stream) != cudaStreamLegacy && (stream) != cudaStreamPerThread \
+		 ? QCUL_STARTED(call)                                                \
+		 : QCUL_READY(call))
+
 /* The same on another device than the thread's current one. */
 #define QCUL_ON_DEVICE(number, call)                         \
 	({                                                   \

@@ -54,7 +54,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 		.stream = stream,
 	};
 
-	return QCUL_READY(launch(&config, function, params, extra));
+	return QCUL_IN_STREAM(stream, launch(&config, function, params, extra));
 }
 
 static cudaLaunchConfig_t shape(const CUlaunchConfig *c)

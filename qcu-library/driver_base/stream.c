@@ -21,12 +21,12 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	return QCUL_READY(cudaStreamQuery(stream));
+	return QCUL_IN_STREAM(stream, cudaStreamQuery(stream));
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	return QCUL_READY(cudaStreamSynchronize(stream));
+	return QCUL_IN_STREAM(stream, cudaStreamSynchronize(stream));
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
@@ -209,7 +209,7 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-	return QCUL_READY(cudaEventRecord(event, stream));
+	return QCUL_IN_STREAM(stream, cudaEventRecord(event, stream));
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
@@ -219,12 +219,12 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int fla
 
 CUresult cuEventQuery(CUevent event)
 {
-	return QCUL_READY(cudaEventQuery(event));
+	return QCUL_STARTED(cudaEventQuery(event));
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	return QCUL_READY(cudaEventSynchronize(event));
+	return QCUL_STARTED(cudaEventSynchronize(event));
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
