@@ -165,7 +165,9 @@ check_disk_vm() {
 		exit 124
 	fi
 	if [ -n "$use_device" ] && [ -n "$device_pid" ] && ! alive "$device_pid" && alive "$qemu_pid"; then
-		note 'qcu-device has died: the VM goes on, and has no CUDA until it is started again'
+		# When the VM is switched off, it ends before QEMU does, and all is well.
+		wait "$device_pid" 2>/dev/null ||
+			note 'qcu-device has died: the VM goes on, and has no CUDA until it is started again'
 		device_pid=
 	fi
 }

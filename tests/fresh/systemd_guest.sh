@@ -101,8 +101,8 @@ second_boot() {
 	step "removing"
 	must "it is not removed" apt-get -q -y remove qcuda-guest
 	says "a program still runs" 'libcudart|cannot open shared' as ada ./vector_add
-	must "the driver cannot be unloaded" modprobe -r qcuda
-	must "it is not purged" apt-get -q -y purge qcuda-guest
+	must "the driver cannot be unloaded" rmmod qcuda
+	must "it is not purged" dpkg --purge qcuda-guest
 	rm /var/tmp/installed
 	files >/var/tmp/after
 	diff /var/tmp/before /var/tmp/after || bad "something was left, or was taken along"
