@@ -32,7 +32,8 @@
 #define QCU_LIB_CUDNN	 3u
 #define QCU_LIB_CUFFT	 4u
 #define QCU_LIB_CURAND	 5u
-#define QCU_LIBS	 6u
+#define QCU_LIB_CUSOLVER 6u
+#define QCU_LIBS	 7u
 
 /* The kinds of objects. A handle of cuBLAS may be passed where one of cuBLASLt is wanted. */
 #define QCU_LIB_CUBLAS_HANDLE	 1u
@@ -56,7 +57,12 @@
 #define QCU_LIB_CUDNN_RNN	    18u
 #define QCU_LIB_CUDNN_RNN_DATA	    19u
 #define QCU_LIB_CUDNN_CTC_LOSS	    20u
-#define QCU_LIB_KINDS		    21u
+#define QCU_LIB_CUSOLVER_PARAMS	    21u
+#define QCU_LIB_CUSOLVER_SYEVJ	    22u
+#define QCU_LIB_CUSOLVER_GESVDJ	    23u
+/* And this one has a number again. */
+#define QCU_LIB_CUSOLVER_DN 24u
+#define QCU_LIB_KINDS	    25u
 
 static inline int qcu_lib_kind_fits(__u32 kind, __u32 wanted)
 {

@@ -10,7 +10,8 @@
 # guest needs no loader cache. Those of `ours` are always ours, never the host's.
 
 # NVIDIA's libraries that we have our own of.
-ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9)
+ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9
+	libcufft.so.12 libcurand.so.10 libcusolver.so.12)
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
@@ -60,7 +61,8 @@ pack_libraries() {
 	local name path
 	while read -r name path; do
 		case $name in
-		libcudart.so* | libcuda.so* | libnvidia-ml.so* | libcublas.so* | libcublasLt.so* | libcudnn.so*)
+		libcudart.so* | libcuda.so* | libnvidia-ml.so* | libcublas.so* | libcublasLt.so* | libcudnn.so* | \
+			libcufft.so* | libcurand.so* | libcusolver.so*)
 			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue

@@ -81,10 +81,10 @@ $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 
 # Programs that use NVIDIA's libraries. At run time they get the shims.
 LIBRARY_PROGRAMS := $(filter $(notdir $(basename $(wildcard tests/guest/libs/*.cu))),$(GUEST_PROGRAMS))
-$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/libs/libs.h tests/guest/libs/dnn.h
-CUDNN_PROGRAMS := $(filter cudnn_%,$(LIBRARY_PROGRAMS))
+$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard tests/guest/libs/*.h)
 $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas -lcublasLt
-$(foreach d,guest guest-static,$(CUDNN_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcudnn
+$(foreach l,cudnn cufft curand cusolver,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
+	GUEST_LINK = -l$(firstword $(subst _, ,$(@F)))
 
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true

@@ -5,6 +5,9 @@
 
 #include "qcu-device/libs/libs.h"
 
+/* scratch.c: all of an object. */
+void lib_scratch_free(struct lib_object *o);
+
 /* object.c */
 int lib_create(struct lib_call *c);
 int lib_destroy(struct lib_call *c);

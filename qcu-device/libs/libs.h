@@ -40,7 +40,7 @@ struct lib_library {
 	int unserved; /* the library's status for a function that it does not have */
 };
 
-extern const struct lib_library lib_cublas, lib_cublaslt;
+extern const struct lib_library lib_cublas, lib_cublaslt, lib_cufft, lib_curand, lib_cusolver;
 /* Only where NVIDIA's headers of it were there: LIB_HAVE_cudnn. */
 extern const struct lib_library lib_cudnn;
 
@@ -57,6 +57,7 @@ struct lib_object {
 	bool stream_set;
 	int mode;	  /* that is set */
 	uint64_t version; /* of the settings that were made last */
+	struct lib_scratch *scratch;
 	/* Objects that this one uses. Each is a counted reference. */
 	struct handle **uses;
 	uint32_t use_count;
@@ -105,6 +106,8 @@ void *lib_descriptor(struct lib_call *c, uint32_t kind);
 /* A new descriptor, which ends with the call. NULL: `bad` or `refused` is set. */
 void *lib_make(struct lib_call *c, uint32_t kind);
 void *lib_stream(struct lib_call *c);
+/* Host memory for the library to work in, or NULL. */
+void *lib_scratch(struct lib_call *c, uint64_t len);
 /* The next `len` bytes, with what pads them to a multiple of 8, or NULL. */
 void *lib_bytes(struct lib_call *c, uint64_t len);
 /* Host memory, and how many bytes of it there are. NULL: the program passed a null pointer. */

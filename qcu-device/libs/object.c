@@ -69,8 +69,8 @@ bool lib_object_add(struct lib_call *c, uint64_t number, uint32_t kind, void *na
 	h->device = c->c->cmd->device;
 	c->rc = handles_add(&m->handles, (uint32_t)number, h);
 	if (c->rc) {
-		/* Another thread was faster. The object stays the caller's. */
-		o->native = NULL;
+		/* Another thread was faster. The object stays the caller's: no kind ends it. */
+		o->kind = 0;
 		handles_put(&m->handles, h);
 		return false;
 	}
@@ -114,11 +114,12 @@ void lib_object_end(struct mirror *m, struct handle *h)
 
 	if (l)
 		*(void **)&destroy = lib_kind_symbol(m, l, o->kind, true);
-	if (o->native && destroy && s && !m->cfg.ops->native(m->be, s, &stream))
+	if (destroy && s && !m->cfg.ops->native(m->be, s, &stream))
 		destroy(o->native);
 	while (o->use_count)
 		handles_put(&m->handles, o->uses[--o->use_count]);
 	free(o->uses);
+	lib_scratch_free(o);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
 }

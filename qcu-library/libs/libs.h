@@ -148,6 +148,8 @@ QCUL_LIB_EXPORT int qcul_lib_destroy(const struct qcul_lib *lib, uint32_t kind, 
 /* Objects that live in the guest alone. Nothing is sent. */
 QCUL_LIB_EXPORT int qcul_lib_describe(const struct qcul_lib *lib, uint32_t kind, void **handle);
 QCUL_LIB_EXPORT int qcul_lib_undescribe(const struct qcul_lib *lib, uint32_t kind, void *handle);
+/* The handle of the object with this number, for handles that are numbers. It may not be there. */
+QCUL_LIB_EXPORT void *qcul_lib_by_number(int64_t number);
 /* NULL: not a living object of this kind. Any pointer may be passed. */
 QCUL_LIB_EXPORT struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind);
 /* The settings by this function are no longer in force. */

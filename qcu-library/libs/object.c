@@ -33,6 +33,13 @@ struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind)
 	return o;
 }
 
+void *qcul_lib_by_number(int64_t number)
+{
+	int64_t index = number - QCU_ID_FIRST;
+
+	return index >= 0 && index < (int64_t)OBJECTS ? &objects[index] : NULL;
+}
+
 struct qcul_object *qcul_lib_reserve(uint32_t kind)
 {
 	struct qcul_object *o = NULL;

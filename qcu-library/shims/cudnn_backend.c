@@ -228,7 +228,8 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 	const bool filled = elements && type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 	struct qcul_pack p;
-	int64_t i;
+	int64_t i, found = 0;
+	void *room = NULL;
 
 	if (!o || wanted < 0 || !size || (uint64_t)wanted > QCU_LIB_OUTS_MAX / size / 2 ||
 	    (filled && wanted > (int64_t)QCU_CUDNN_ELEMENTS))
@@ -246,11 +247,24 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 	qcul_lib_value(&p, type);
 	qcul_lib_value(&p, (uint64_t)wanted);
 	status = elements_to_fill(&p, filled ? elements : NULL, filled ? wanted : 0);
-	qcul_lib_out(&p, count, sizeof(*count));
-	qcul_lib_out(&p, filled ? NULL : elements, (uint64_t)wanted * size);
-	if (status)
+	/* A program may ask for more than there are, and have room for these only. */
+	if (elements && !filled) {
+		room = malloc((uint64_t)wanted * size + 1);
+		if (!room)
+			status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	}
+	qcul_lib_out(&p, &found, sizeof(found));
+	qcul_lib_out(&p, room, (uint64_t)wanted * size);
+	if (status) {
+		free(room);
 		return (cudnnStatus_t)qcul_lib_drop(&p, status);
+	}
 	status = (cudnnStatus_t)qcul_lib_ask(&p);
+	if (!status && room && found > 0)
+		memcpy(elements, room, (uint64_t)(found < wanted ? found : wanted) * size);
+	if (!status && count)
+		*count = found;
+	free(room);
 	for (i = 0; !status && filled && i < wanted; i++) {
 		b = find(((void **)elements)[i])->own;
 		b->sent = true;

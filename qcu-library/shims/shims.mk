@@ -7,13 +7,19 @@ SHIM_SONAME_cublas := libcublas.so.13
 SHIM_SRCS_cublas := cublas.c cublas_copy.c cublas_status.c
 SHIM_SONAME_cublaslt := libcublasLt.so.13
 SHIM_SRCS_cublaslt := cublaslt.c cublaslt_desc.c cublaslt_matmul.c cublas_status.c
+SHIM_SONAME_cufft := libcufft.so.12
+SHIM_SRCS_cufft := cufft.c
+SHIM_SONAME_curand := libcurand.so.10
+SHIM_SRCS_curand := curand.c
+SHIM_SONAME_cusolver := libcusolver.so.12
+SHIM_SRCS_cusolver := cusolver.c
 SHIM_SONAME_cudnn := libcudnn.so.9
 SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
 
 SHIM_DIR := $(B)/qcu-library/shims
 
 define SHIM
-$(SHIM_DIR)/$(1)_guest.c: qcu-library/shims/$(1).remarks qcu-library/shims/$(1).syms scripts/shims/generate | deps cudart-header
+$(SHIM_DIR)/$(1)_guest.c: qcu-library/shims/$(1).remarks qcu-library/shims/syms/$(1).syms scripts/shims/generate | deps cudart-header
 	@mkdir -p $$(@D)
 	$$(call SHIM_MAKER,guest,$(1)) >$$@
 $(SHIM_DIR)/$(1)_unserved.c: $(SHIM_DIR)/$(1)_guest.c
