@@ -162,6 +162,7 @@ static void backend(void)
 	const int64_t ones[] = {1, 1}, dims = 2;
 	const double one = 1, zero = 0;
 	int64_t count = 0, filled = 0, asked[9] = {0, 0, 0, 0, -7};
+	char what[80];
 	int ran = 0;
 
 	/* Nothing has been set. */
@@ -227,8 +228,10 @@ static void backend(void)
 			for (int j = 0; j < 3; j++) {
 				CHECK(cudaMemset(y.gpu, 0, y.host.size() * sizeof(float)));
 				execute(plan, address, workspace);
+				snprintf(what, sizeof(what), "plan %d of %d, %lld bytes, time %d", i,
+					 (int)configs.size(), (long long)bytes, j);
 				/* An engine may compute with fewer bits. */
-				y.check("a convolution by a plan", 2e-2);
+				y.check(what, 2e-2);
 			}
 			CHECK(cudaFree(workspace));
 			ran++;
