@@ -160,7 +160,7 @@ static void backend(void)
 	const cudnnBackendHeurMode_t heuristic = CUDNN_HEUR_MODE_INSTANT;
 	const cudnnDataType_t type = CUDNN_DATA_FLOAT;
 	const int64_t ones[] = {1, 1}, dims = 2;
-	const double one = 1, zero = 0;
+	const float one = 1, zero = 0;
 	int64_t count = 0, filled = 0, asked[9] = {0, 0, 0, 0, -7};
 	char what[80];
 	int ran = 0;
@@ -188,8 +188,8 @@ static void backend(void)
 	set_one(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, tw);
 	set_one(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, ty);
 	set_one(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv);
-	DNN(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_DOUBLE, 1, &one));
-	DNN(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_DOUBLE, 1, &zero));
+	DNN(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &one));
+	DNN(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &zero));
 	DNN(cudnnBackendFinalize(op));
 	graph = made(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
 	set_one(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, op);
