@@ -67,6 +67,7 @@ static int run(struct lib_call *c, uint16_t function)
 	if (!c->fn)
 		return c->lib->unserved;
 	status = c->lib->functions[function].run(c);
+	lib_scalars_back(c);
 	lib_put(c);
 	return c->refused ? c->refused : status;
 }

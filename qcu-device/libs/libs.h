@@ -45,6 +45,7 @@ extern const struct lib_library lib_cublas, lib_cublaslt, lib_cufft, lib_curand,
 extern const struct lib_library lib_cudnn;
 
 #define LIB_DESCRIPTORS 16u /* of a call */
+#define LIB_SCALARS	8u  /* of a call */
 #define LIB_DEPTH	4u  /* of settings that hold descriptors */
 
 /* An object of a library. Its lock is held while the library works with it. */
@@ -78,6 +79,17 @@ struct lib_call {
 	void *stream; /* as the library takes it */
 	void *self;   /* the object of a setting that is made; NULL: a call of the program */
 	int mode;     /* where the scalars are; -1: there is none */
+	/*
+	 * Scalars in host memory. Libraries read and write complex numbers as a whole, at addresses
+	 * that are multiples of 16, which those in a message need not be. `back`: where the guest
+	 * gets it.
+	 */
+	struct {
+		uint8_t at[16] __attribute__((aligned(16)));
+		void *back;
+		uint64_t size;
+	} scalars[LIB_SCALARS];
+	unsigned int scalar_count;
 	struct handle *h;
 	struct lib_object *object;
 	uint64_t version;
@@ -116,6 +128,8 @@ void *lib_out(struct lib_call *c, uint64_t *len);
 void *lib_inout(struct lib_call *c, uint64_t *len);
 void *lib_text(struct lib_call *c, uint64_t *len);
 void *lib_scalar(struct lib_call *c, uint64_t room, unsigned int way);
+/* What the library has written into scalars goes to the guest. */
+void lib_scalars_back(struct lib_call *c);
 /* Checks, after all has been taken: memory of this size; a string with an end. */
 void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted);
 void lib_ended(struct lib_call *c, const void *at, uint64_t len);

@@ -100,6 +100,33 @@ static void where(struct lib_call *c, int mode)
 	c->mode = mode;
 }
 
+/* The library gets a scalar that is at `at` in the message at an address that it can use. */
+static void *aligned(struct lib_call *c, void *at, uint64_t size, bool back)
+{
+	unsigned int i = c->scalar_count;
+
+	if (!at || size > sizeof(c->scalars[i].at))
+		return at;
+	if (i == LIB_SCALARS) {
+		bad(c);
+		return NULL;
+	}
+	memcpy(c->scalars[i].at, at, size);
+	c->scalars[i].back = back ? at : NULL;
+	c->scalars[i].size = size;
+	c->scalar_count++;
+	return c->scalars[i].at;
+}
+
+void lib_scalars_back(struct lib_call *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->scalar_count; i++)
+		if (c->scalars[i].back)
+			memcpy(c->scalars[i].back, c->scalars[i].at, c->scalars[i].size);
+}
+
 void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)
 {
 	uint64_t form = lib_value(c);
@@ -125,7 +152,7 @@ void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)
 		out = room(c, size);
 	if (in && out)
 		memcpy(out, in, size);
-	return out ? out : in;
+	return aligned(c, out ? out : in, size, out);
 }
 
 void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted)

@@ -66,6 +66,12 @@ static cublasStatus_t set_math(cublasHandle_t handle, cublasMath_t math)
 	return math == (cublasMath_t)77 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 
+/* Libraries read a complex number of two doubles at once, which needs such an address. */
+static void aligned(const void *scalar)
+{
+	assert_int_equal((uintptr_t)scalar % 16, 0);
+}
+
 static cublasStatus_t sgemm(cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb,
 			    int m, int n, int k, const float *alpha, const float *a, int lda,
 			    const float *b, int ldb, const float *beta, float *c, int ldc)
@@ -82,6 +88,8 @@ static cublasStatus_t sgemm(cublasHandle_t handle, cublasOperation_t ta, cublasO
 	lib.calls++;
 	lib.a = a;
 	if (lib.mode == CUBLAS_POINTER_MODE_HOST) {
+		aligned(alpha);
+		aligned(beta);
 		lib.alpha = *alpha;
 		lib.beta = *beta;
 	} else {
@@ -96,8 +104,10 @@ static cublasStatus_t sdot(cublasHandle_t handle, int n, const float *x, int inc
 {
 	assert_ptr_equal(handle, &lib);
 	lib.calls++;
-	if (lib.mode == CUBLAS_POINTER_MODE_HOST)
+	if (lib.mode == CUBLAS_POINTER_MODE_HOST) {
+		aligned(result);
 		*result = (float)(n + incx + incy) + (x == y);
+	}
 	return (cublasStatus_t)lib.status;
 }
 
@@ -173,10 +183,13 @@ static cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
 	assert_true(d == (void *)0x4000 && workspace == (void *)0x5000 && size == 4096);
 	assert_int_equal(la->data[0] + lb->data[0] + lc->data[0], 72);
 	assert_true(!ld && !algo && stream);
-	if (lib.mode == CUBLAS_POINTER_MODE_HOST)
+	if (lib.mode == CUBLAS_POINTER_MODE_HOST) {
+		aligned(alpha);
+		aligned(beta);
 		assert_true(*(const float *)alpha == 2 && *(const float *)beta == 0.5f);
-	else
+	} else {
 		assert_true(alpha == (void *)0x4000 && beta == (void *)0x5000);
+	}
 	lib.calls++;
 	return CUBLAS_STATUS_SUCCESS;
 }
