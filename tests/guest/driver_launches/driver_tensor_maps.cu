@@ -49,7 +49,9 @@ int main()
 		return 77;
 	}
 	DCHECK(cuMemAlloc(&memory, 1 << 20));
+	/* The driver leaves some bytes of a map as they are. */
 	memset(&map, 0, sizeof(map));
+	memset(&other, 0, sizeof(other));
 	DCHECK(tiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, memory, dims, strides, box));
 	wrong(&map);
 	/* The same again is the same; another address makes another map, and so does replacing it.

@@ -99,7 +99,11 @@ int main(void)
 	results_in_host_memory(a);
 	graph = capture(a.gpu, b.gpu, c.gpu, d.gpu, 0.5f);
 	a.check("nothing has run");
-	CHECK(cudaGraphClone(&copy, graph));
+	/* A real cuBLAS may allocate memory in the graph. CUDA copies no such graph. */
+	bool cloned = cudaGraphClone(&copy, graph) == cudaSuccess;
+
+	if (!cloned)
+		REQUIRE(cudaGetLastError() == cudaErrorNotSupported, "a graph is not copied");
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	CHECK(cudaGraphDestroy(graph));
 	for (int i = 0; i < 4; i++) {
@@ -110,10 +114,13 @@ int main(void)
 	c.check("the products of four launches");
 	d.check("their sum");
 
-	CHECK(cudaGraphInstantiate(&copied, copy, 0));
-	CHECK(cudaGraphDestroy(copy));
-	CHECK(cudaGraphLaunch(copied, s));
-	expect(a, b, c, d, 0.5f);
+	if (cloned) {
+		CHECK(cudaGraphInstantiate(&copied, copy, 0));
+		CHECK(cudaGraphDestroy(copy));
+		CHECK(cudaGraphLaunch(copied, s));
+		CHECK(cudaGraphExecDestroy(copied));
+		expect(a, b, c, d, 0.5f);
+	}
 	graph = capture(a.gpu, b.gpu, c.gpu, d.gpu, -0.25f);
 	if (cudaGraphExecUpdate(exec, graph, &info) != cudaSuccess) {
 		/* An instance may be made for kernels that cannot take its place. */
@@ -128,7 +135,6 @@ int main(void)
 	c.check("the product after the update");
 	d.check("the sum after the update");
 	CHECK(cudaGraphExecDestroy(exec));
-	CHECK(cudaGraphExecDestroy(copied));
 	BLAS(cublasDestroy(handle));
 	CHECK(cudaStreamDestroy(s));
 	printf("products in graphs\n");

@@ -63,7 +63,6 @@ static void equations(void)
 
 	CHECK(cudaMalloc(&info, sizeof(int)));
 	CHECK(cudaMalloc(&pivots, N * sizeof(int)));
-	FAILS(cusolverDnDgetrf_bufferSize(handle, -1, N, ga, N, &size));
 	FAILS(cusolverDnDgetrf_bufferSize(NULL, N, N, ga, N, &size));
 	OK(cusolverDnDgetrf_bufferSize(handle, N, N, ga, N, &size));
 	CHECK(cudaMalloc(&work, (size + 1) * sizeof(double)));
