@@ -42,7 +42,7 @@ vm() {
 		shift
 	done
 	mkdir "$work/$name"
-	# NVIDIA's other libraries, which PyTorch loads, have a runtime in them that cannot be served here.
+	# Without the loader module, NVIDIA's own libraries are loaded and not our shims.
 	env TMPDIR="$work/$name" QCU_CACHE="$work/cache" QCU_LOADER=0 "${variables[@]}" "$root/scripts/qcu" run \
 		--gpu "${GPU:-cuda}" --root / --preload --mem 8G --cpus 3 --timeout "$limit" "$@" \
 		>"$out/$name.vm.out" 2>"$out/$name.vm.err" </dev/null
@@ -57,14 +57,18 @@ compare() {
 	echo "$name: $result, $(wc -l <"$out/$name.native.out") steps," \
 		"exit codes $(cat "$out/$name.native.rc") $(cat "$out/$name.vm.rc")"
 	[ $result = same ] || diff "$out/$name.native.out" "$out/$name.vm.out"
-	grep -h -e 'imported' -e 'one launch' "$out/$name.native.err" | sed 's/^/	native /'
-	grep -h -e 'imported' -e 'one launch' -e 'not supported' "$out/$name.vm.err" | sed 's/^/	vm     /'
+	grep -h -e 'imported' -e 'one launch' -e 'training' -e 'losses' "$out/$name.native.err" | sed 's/^/	native /'
+	grep -h -e 'imported' -e 'one launch' -e 'training' -e 'losses' -e 'not supported' "$out/$name.vm.err" | sed 's/^/	vm     /'
 }
 
 segments=PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 kernels=TRITON_CACHE_DIR=$work/share/triton
+# The mirror takes the libraries that PyTorch has natively.
+wheels=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
+libraries=LD_LIBRARY_PATH=$wheels/cudnn/lib:$wheels/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 native triton "$kernels" "$python" triton_steps.py &
 native torch "$python" torch_steps.py
+native libraries "$python" library_steps.py
 native segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 wait
 cp "$out/triton.native.out" "$out/compiled.native.out"
@@ -73,10 +77,11 @@ cp "$out/triton.native.rc" "$out/compiled.native.rc"
 "$root/scripts/build-guest" >/dev/null
 vm torch "$python" torch_steps.py &
 vm segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
+vm libraries QCU_LOADER=1 "$libraries" "$python" library_steps.py &
 vm compiled "$kernels" "$python" triton_steps.py &
 vm triton TRITON_CACHE_DIR=/tmp/triton "$python" triton_steps.py &
 wait
-for name in torch segments compiled triton; do
+for name in torch segments libraries compiled triton; do
 	compare $name
 done >"$out/frameworks.txt" 2>&1
 cat "$out/frameworks.txt"
