@@ -51,7 +51,8 @@
 	X(LANES, "lanes", COUNT, 256, 1024, \
 	  "threads that carry out commands; beyond it guest threads share them") \
 	X(QUEUED, "queued", BYTES, LIMIT_MIB(256), LIMIT_GIB(1), \
-	  "commands and work that have been taken and not been done") \
+	  "commands and work that have been taken and not been done; host memory that "  \
+	  "libraries work in") \
 	X(PRINTED, "printed", BYTES, LIMIT_MIB(8), LIMIT_EACH, \
 	  "what kernels have printed and the program has not fetched, for stdout and for stderr") \
 	X(KERNEL_TIME, "kernel-time", SECONDS, LIMIT_NONE, LIMIT_EACH, \

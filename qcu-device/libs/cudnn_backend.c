@@ -11,6 +11,9 @@
 #include "qcu-device/libs/cudnn.h"
 #include "qcu-device/libs/impl.h"
 
+/* The most references of one descriptor, in all of its attributes. */
+#define USES_MAX (2 * QCU_CUDNN_ELEMENTS)
+
 static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
 struct attribute {
@@ -66,8 +69,10 @@ static struct handle *make(struct lib_call *c, const struct functions *f, uint64
 /* `o` takes over the reference. */
 static bool use(struct lib_call *c, struct lib_object *o, struct handle *h)
 {
-	struct handle **uses = realloc(o->uses, (o->use_count + 1) * sizeof(*uses));
+	struct handle **uses = NULL;
 
+	if (o->use_count < USES_MAX)
+		uses = realloc(o->uses, (o->use_count + 1) * sizeof(*uses));
 	if (!uses) {
 		handles_put(&c->c->m->handles, h);
 		c->rc = QCU_ERR_MemoryAllocation;

@@ -6,7 +6,7 @@
 #include "qcu-device/libs/libs.h"
 
 /* scratch.c: all of an object. */
-void lib_scratch_free(struct lib_object *o);
+void lib_scratch_free(struct mirror *m, struct lib_object *o);
 
 /* object.c */
 int lib_create(struct lib_call *c);

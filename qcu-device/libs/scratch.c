@@ -2,7 +2,7 @@
 /*
  * Host memory that a library works in during a call. Natively the program gives it, and may free it
  * when the call has returned; here it belongs to the object. A larger piece replaces a smaller one,
- * which stays until the object ends.
+ * which stays until the object ends. All of it counts as queued work.
  */
 #include <stdlib.h>
 
@@ -30,8 +30,12 @@ void *lib_scratch(struct lib_call *c, uint64_t len)
 		uint64_t room = s ? 2 * s->len : 4096;
 
 		room = room < len ? len : room;
-		s = room <= SCRATCH_MAX ? aligned_alloc(64, (sizeof(*s) + room + 63) & ~63ull)
-					: NULL;
+		s = NULL;
+		if (room <= SCRATCH_MAX && !mir_take(c->c, LIMIT_QUEUED, room)) {
+			s = aligned_alloc(64, (sizeof(*s) + room + 63) & ~63ull);
+			if (!s)
+				mir_give(c->c->m, LIMIT_QUEUED, room);
+		}
 		if (s) {
 			s->len = room;
 			s->next = c->object->scratch;
@@ -45,12 +49,13 @@ void *lib_scratch(struct lib_call *c, uint64_t len)
 	return s ? s->at : NULL;
 }
 
-void lib_scratch_free(struct lib_object *o)
+void lib_scratch_free(struct mirror *m, struct lib_object *o)
 {
 	struct lib_scratch *s;
 
 	while ((s = o->scratch)) {
 		o->scratch = s->next;
+		mir_give(m, LIMIT_QUEUED, s->len);
 		free(s);
 	}
 }

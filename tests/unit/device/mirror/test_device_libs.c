@@ -10,7 +10,7 @@
 #include <cublas_v2.h>
 
 #include "include/qculib_cublaslt.h"
-#include "qcu-device/libs/libs.h"
+#include "qcu-device/libs/impl.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 static struct be_ops ops;
@@ -845,6 +845,32 @@ static void descriptions(void **state)
 	assert_int_equal(lib.streams + lib.modes, 0);
 }
 
+/* Host memory that a library works in counts, and is given back. */
+static void scratch(void **state)
+{
+	struct call call = {0};
+	struct lib_object o = {0};
+	struct lib_call c = {.c = &call, .object = &o};
+	unsigned int i;
+
+	(void)state;
+	mir_destroy(mirror);
+	limits.session[LIMIT_QUEUED] = 16 << 20;
+	assert_int_equal(
+		mir_create(&mirror,
+			   &(struct mir_config){.ops = &ops, .session = 1, .limits = &limits}),
+		0);
+	call.m = mirror;
+	for (i = 0; i < 3; i++) {
+		c.bad = false;
+		assert_non_null(lib_scratch(&c, 10 << 20));
+		assert_non_null(lib_scratch(&c, 10 << 20));
+		assert_null(lib_scratch(&c, 11 << 20));
+		assert_true(c.bad && c.rc == QCU_ERR_MemoryAllocation);
+		lib_scratch_free(mirror, &o);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
@@ -852,7 +878,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(records),	     TEST(every_cut),	 TEST(objects),		  TEST(scalars),
 		TEST(settings),	     TEST(arrays),	 TEST(results),		  TEST(limit),
-		TEST(other_headers), TEST(descriptions), TEST(state_of_a_handle),
+		TEST(other_headers), TEST(descriptions), TEST(state_of_a_handle), TEST(scratch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
