@@ -90,7 +90,7 @@ for p in /qcu/bin/*.static; do
 	rc=$?
 	cat /tmp/static.err >$log
 	if [ "$want $rc" = '77 77' ]; then
-		echo "@skip static/$p $(tail -n 1 /tmp/static.out)"
+		echo "@skip static/$p $(cat /tmp/static.out /tmp/static.err | tail -n 1)"
 	elif [ $want -ne 0 ] || [ $rc -ne 0 ]; then
 		fail "exit code $rc, and $want of the shared one"
 	elif ! cmp /tmp/shared.out /tmp/static.out >>$log; then
