@@ -152,7 +152,8 @@ cuda --root / "$PWD/stripped" 2>err
 expect '' 'exit code without a symbol table' $? 126
 case_done linked-in-with-root
 
-# A program whose own search path leads to another libcudart, which is taken unless ours was loaded before.
+# A program whose own search path leads to another libcudart. It gets ours all the same from the loader module.
+# Without the module the other one is taken, unless ours was loaded before.
 mkdir "$dir/other"
 cat >stub.c <<'END'
 int cudaGetDeviceCount(int *count)
@@ -175,8 +176,10 @@ int main(void)
 END
 gcc -o count count.c -L"$dir/other" -l:libcudart.so.13 -Wl,--disable-new-dtags,-rpath,"$dir/other"
 cuda --root / ./count
+expect '' 'exit code with the loader module' $? 1
+QCU_LOADER=0 cuda --root / ./count
 expect '' 'exit code with another libcudart' $? 99
-cuda --root / --preload ./count
+QCU_LOADER=0 cuda --root / --preload ./count
 expect '' 'exit code with ours' $? 1
 case_done preload
 
