@@ -36,6 +36,10 @@ grep -q . /var/lib/dpkg/updates/[0-9]* || {
 	cat $log
 	bad "dpkg was not cut off"
 }
+# Between two of its notes, dpkg has unpacked a package that its list still calls half unpacked.
+last=$(grep -l '^Status: install ok unpacked' /var/lib/dpkg/updates/[0-9]* | tail -n 1)
+[ -n "$last" ] || bad "dpkg has unpacked no package"
+sed -i 's/^Status: install ok unpacked/Status: install reinstreq unpacked/' "$last"
 
 # The commands that the README shows, as they stand there.
 PATH=$PATH:/usr/local/cuda/bin
