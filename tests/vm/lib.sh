@@ -43,7 +43,7 @@ guest_script() {
 boot() {
 	local rc
 	guest_script "$tmp/script"
-	"$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" --timeout 200 "$@" \
+	"$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" --timeout $((200 * slow)) "$@" \
 		</dev/null
 	rc=$?
 	[ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"

@@ -4,7 +4,8 @@
 # fragmented guest memory, memory that is freed while the device uses it, the kernel's access to chunks,
 # and kill -9 at random moments. Once with chunks remapped on the host, once without.
 #
-# QCU_TEST_KILLS sets how often to kill (25). QCU_TEST_LARGE=1 adds a copy of 1 GiB.
+# QCU_TEST_KILLS sets how often to kill (25). QCU_TEST_LARGE=1 adds a copy of 1 GiB. QCU_TEST_MEM sets the
+# guest's memory: a debug kernel needs 2G, so that half of it can be fragmented.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -58,7 +59,7 @@ for _ in 1 2 3 4 5 6; do
 done
 cat /proc/buddyinfo >>$log
 for test in in_small_blocks every_pair chunks_64k chunks_16m; do
-	timeout -k 2 60 mem_paths "$test" >>$log 2>&1 || bad="$bad $test"
+	timeout -k 2 $((60 * slow)) mem_paths "$test" >>$log 2>&1 || bad="$bad $test"
 done
 exec 3>&-
 wait $fragment || bad="$bad mem_fragment"
@@ -105,10 +106,10 @@ now=$(mem_hammer free)
 [ -z "$why" ] && pass || fail "$why"
 END
 
-mem=1G
+mem=${QCU_TEST_MEM:-1G}
 [ -z "$QCU_TEST_LARGE" ] || mem=4G
 for map in cvm ncvm; do
 	export QCU_TEST_MAP=$map
 	with "$tools"/mem_{paths,dma,kernel_io,fragment,hammer}
-	TMPDIR=$tmp boot --map $map --mem $mem --timeout $((200 + QCU_TEST_KILLS * 2)) "${with[@]}" <"$tmp/guest"
+	TMPDIR=$tmp boot --map $map --mem $mem --timeout $(((200 + QCU_TEST_KILLS * 2) * slow)) "${with[@]}" <"$tmp/guest"
 done

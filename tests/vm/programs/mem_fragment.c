@@ -12,19 +12,19 @@
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
 
-#define LEAVE_KIB (96 << 10) /* with less, the OOM killer comes */
-#define CHUNK	  (4 * MIB)
-#define PAGE	  ((size_t)4096)
+#define CHUNK (4 * MIB)
+#define PAGE  ((size_t)4096)
 
-static size_t free_kib(void)
+/* Returns the KiB that /proc/meminfo gives for this name. */
+static size_t meminfo(const char *name)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
+	size_t kib = 0, len = strlen(name);
 	char line[128];
-	size_t kib = 0;
 
 	SAME(!f, 0);
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemFree: %zu", &kib) == 1)
+		if (!strncmp(line, name, len) && sscanf(line + len, ": %zu", &kib) == 1)
 			break;
 	fclose(f);
 	return kib;
@@ -86,7 +86,8 @@ static void take_large_blocks(void)
 
 int main(void)
 {
-	size_t len, i;
+	/* With less than a tenth left, the OOM killer comes. */
+	size_t leave = meminfo("MemTotal") / 10, len, i;
 	char *p, c;
 
 	/* The kernel must not compact locked pages. */
@@ -96,8 +97,8 @@ int main(void)
 	 * brings the OOM killer.
 	 */
 	set_vm("/proc/sys/vm/watermark_boost_factor", "0");
-	SAME(free_kib() > 2 * LEAVE_KIB, 1);
-	len = (free_kib() - LEAVE_KIB) << 10;
+	SAME(meminfo("MemFree") > 2 * leave, 1);
+	len = (meminfo("MemFree") - leave) << 10;
 	p = mem_anonymous(len);
 	SAME(mlock(p, len), 0);
 	/*
