@@ -31,6 +31,29 @@ expect_host broken-nvcc 2 'does not tell its version' env CUDA_HOME="$tmp/cuda" 
 printf '#!/bin/sh\necho Cuda compilation tools, release 11.4, V11.4.0\n' >"$tmp/cuda/bin/nvcc"
 expect_host old-nvcc 2 'needs CUDA Toolkit 13' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
 
+# What goes into the packages: each library that was built, for the guest and for the launcher, no link that leads
+# nowhere.
+make_deb=scripts/deb/make-deb
+expect_host deb-unknown-option 2 'unknown option --speed' $make_deb --speed
+expect_host deb-no-value 2 '\-\-version needs a value' $make_deb --version
+expect_host deb-empty-value 2 '\-\-files needs a value' $make_deb --files ''
+expect_host deb-bad-version 2 'a version begins with a digit' $make_deb --version 'one two'
+expect_host deb-no-such-package 2 'there is no such package' $make_deb --only qcuda-fast
+expect_host deb-nothing-built 2 'is missing; run make deb' env QCU_BUILD="$tmp/none" $make_deb --files "$tmp/deb"
+expect_host deb-read-only 2 'cannot be made' $make_deb --files /proc/qcuda
+expect_host deb-folder-is-there 2 'or is there already' $make_deb --files "$tmp"
+expect_host deb-files 0 '^made$' bash -c "$make_deb --files '$tmp/deb' && echo made"
+(cd "$B/qcu-library" && ls -- *.so.* *-loader.so) >"$tmp/built"
+for p in guest host; do
+	find "$tmp/deb/debian/qcuda-$p.files" -name 'lib*.so*' -printf '%f\n' >"$tmp/packed"
+	expect_host "deb-$p-has-all-libraries" 1 '^$' bash -c "echo; grep -v -x -F -f '$tmp/packed' '$tmp/built'"
+done
+find "$tmp"/deb/debian/*.files -xtype l ! -name qcuda.ko >"$tmp/dangling" # which is in another package
+expect_host deb-links 0 '^0$' bash -c "cat '$tmp/dangling' && wc -l <'$tmp/dangling'"
+expect_host deb-one-package 0 '^debian/qcuda-vm.files$' bash -c \
+	"$make_deb --only qcuda-vm --files '$tmp/deb-vm' && cd '$tmp/deb-vm' && ls -d debian/*.files"
+rm -rf "$tmp"/deb "$tmp/deb-vm"
+
 # Scripts print only sentences of their own: said NAME SCRIPT looks at the output of the last command.
 said() {
 	if grep -v "^$2: " "$tmp/out"; then
