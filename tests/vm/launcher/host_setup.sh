@@ -32,7 +32,7 @@ printf '#!/bin/sh\necho Cuda compilation tools, release 11.4, V11.4.0\n' >"$tmp/
 expect_host old-nvcc 2 'needs CUDA Toolkit 13' env CUDA_HOME="$tmp/cuda" NVCC= scripts/deps
 
 # What goes into the packages: each library that was built, for the guest and for the launcher, no link that leads
-# nowhere.
+# nowhere, and what the file for OpenCL's loader names.
 make_deb=scripts/deb/make-deb
 expect_host deb-unknown-option 2 'unknown option --speed' $make_deb --speed
 expect_host deb-no-value 2 '\-\-version needs a value' $make_deb --version
@@ -50,6 +50,9 @@ for p in guest host; do
 done
 find "$tmp"/deb/debian/*.files -xtype l ! -name qcuda.ko >"$tmp/dangling" # which is in another package
 expect_host deb-links 0 '^0$' bash -c "cat '$tmp/dangling' && wc -l <'$tmp/dangling'"
+for f in "$tmp"/deb/debian/*.files/etc/OpenCL/vendors/*.icd; do
+	[ ! -e "$f" ] || expect_host deb-opencl 0 'ELF|libpocl' ls "${f%/etc/*}$(cat "$f")"
+done
 expect_host deb-one-package 0 '^debian/qcuda-vm.files$' bash -c \
 	"$make_deb --only qcuda-vm --files '$tmp/deb-vm' && cd '$tmp/deb-vm' && ls -d debian/*.files"
 rm -rf "$tmp"/deb "$tmp/deb-vm"
