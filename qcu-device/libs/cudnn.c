@@ -90,24 +90,31 @@ int lib_do_cudnnSetDropoutDescriptor(struct lib_call *c)
 								    size, seed);
 }
 
-/* Only as a setting: the handle is named by its number, and is not changed. */
+/*
+ * Only as a setting: the handle is named by its number, and is not changed. A descriptor that was
+ * set without states is set again: there is nothing to restore it from.
+ */
 int lib_do_cudnnRestoreDropoutDescriptor(struct lib_call *c)
 {
 	cudnnDropoutDescriptor_t made = lib_descriptor(c, QCU_LIB_CUDNN_DROPOUT);
-	uint64_t number_of_handle = lib_value(c);
+	uint64_t restored = lib_value(c), number_of_handle = lib_value(c);
 	float dropout = (float)lib_real(c);
 	void *states = lib_device(c);
 	uint64_t size = lib_value(c), seed = lib_value(c);
+	__typeof__(&cudnnRestoreDropoutDescriptor) set = NULL;
 	struct handle *h;
 	int status;
 
+	if (restored > 1 || (!restored && states))
+		c->bad = true;
 	if (!lib_ready(c) || !made)
 		return 0;
-	h = lib_object_get(c, number_of_handle, QCU_LIB_CUDNN_HANDLE);
+	*(void **)&set =
+		restored ? c->fn : lib_named(c->c->m, c->loaded, "cudnnSetDropoutDescriptor");
+	h = set ? lib_object_get(c, number_of_handle, QCU_LIB_CUDNN_HANDLE) : NULL;
 	if (!h)
 		return CUDNN_STATUS_BAD_PARAM;
-	status = (int)((__typeof__(&cudnnRestoreDropoutDescriptor))c->fn)(
-		made, h->library->native, dropout, states, size, seed);
+	status = (int)set(made, h->library->native, dropout, states, size, seed);
 	handles_put(&c->c->m->handles, h);
 	return status;
 }

@@ -154,6 +154,7 @@ QCUL_LIB_EXPORT void *qcul_lib_by_number(int64_t number);
 QCUL_LIB_EXPORT struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind);
 /* The settings by this function are no longer in force. */
 QCUL_LIB_EXPORT void qcul_lib_unset(struct qcul_object *object, uint16_t function);
+QCUL_LIB_EXPORT void qcul_lib_unset_all(struct qcul_object *object);
 
 /* ---- for functions that the shim carries out itself ---- */
 

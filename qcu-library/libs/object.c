@@ -122,6 +122,13 @@ void qcul_lib_unset(struct qcul_object *o, uint16_t function)
 	o->version = atomic_fetch_add(&versions, 1);
 }
 
+void qcul_lib_unset_all(struct qcul_object *o)
+{
+	o->bytes = 0;
+	o->set_count = 0;
+	o->version = atomic_fetch_add(&versions, 1);
+}
+
 int qcul_lib_keep(struct qcul_pack *p)
 {
 	struct qcul_object *o = p->object;

@@ -163,7 +163,8 @@ cudnnStatus_t cudnnGetCallback(unsigned int *mask, void **data, cudnnCallback_t 
 
 /*
  * Setting a dropout descriptor also fills the states on the GPU. That happens once; from then on
- * the descriptor travels as one that is restored from these states.
+ * the descriptor travels as one that is restored from these states. One without states, which is
+ * how a network without dropout has it, cannot be restored, so it travels as one that is set.
  */
 static void dropout(struct qcul_pack *p, float probability, void *states, size_t size,
 		    unsigned long long seed)
@@ -174,9 +175,10 @@ static void dropout(struct qcul_pack *p, float probability, void *states, size_t
 	qcul_lib_plain(p, seed);
 }
 
-cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t descriptor,
-					    cudnnHandle_t handle, float probability, void *states,
-					    size_t size, unsigned long long seed)
+/* The descriptor is from now on one that is restored, or one that is set. */
+static cudnnStatus_t keep_dropout(cudnnDropoutDescriptor_t descriptor, cudnnHandle_t handle,
+				  bool restored, float probability, void *states, size_t size,
+				  unsigned long long seed)
 {
 	struct qcul_object *o = qcul_lib_find(handle, KIND_cudnnHandle_t);
 	struct qcul_pack p;
@@ -186,10 +188,18 @@ cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t descriptor,
 		return CUDNN_STATUS_BAD_PARAM;
 	qcul_lib_begin(&p, &qcul_cudnn, qcul_number_cudnnRestoreDropoutDescriptor);
 	qcul_lib_descriptor(&p, descriptor, KIND_cudnnDropoutDescriptor_t);
+	qcul_lib_value(&p, restored);
 	qcul_lib_plain(&p, o->number);
 	dropout(&p, probability, states, size, seed);
 	status = p.failed ? p.status : qcul_lib_keep(&p);
 	return (cudnnStatus_t)qcul_lib_drop(&p, status);
+}
+
+cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t descriptor,
+					    cudnnHandle_t handle, float probability, void *states,
+					    size_t size, unsigned long long seed)
+{
+	return keep_dropout(descriptor, handle, true, probability, states, size, seed);
 }
 
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t descriptor, cudnnHandle_t handle,
@@ -206,15 +216,19 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t descriptor, cud
 	dropout(&p, probability, states, size, seed);
 	status = qcul_lib_call(&p);
 	return status ? (cudnnStatus_t)status
-		      : cudnnRestoreDropoutDescriptor(descriptor, handle, probability, states, size,
-						      seed);
+		      : keep_dropout(descriptor, handle, states, probability, states, size, seed);
 }
 
 /* Where the weights are: the mirror makes the descriptors, and what is in them comes back. */
 static cudnnStatus_t take_weights(const struct qcu_cudnn_weights *w, cudnnTensorDescriptor_t desc,
 				  void **address)
 {
+	struct qcul_object *o = qcul_lib_find(desc, KIND_cudnnTensorDescriptor_t);
+
 	*address = (void *)(uintptr_t)w->address;
+	/* There is no such matrix: the descriptor has no dimensions any more. */
+	if (o && w->dims <= 0)
+		qcul_lib_unset_all(o);
 	if (w->dims <= 0 || w->dims > (int)QCU_CUDNN_DIMS)
 		return CUDNN_STATUS_SUCCESS;
 	return cudnnSetTensorNdDescriptor(desc, (cudnnDataType_t)w->type, w->dims, w->dim,
