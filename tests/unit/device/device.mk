@@ -85,9 +85,6 @@ UNIT_TESTS += test_device_jit test_device_links test_device_virtual test_device_
 test_device_jit_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_jit_LIBS := $(SOFT_LIBS)
 test_device_links_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
-UNIT_TESTS += test_device_libs
-test_device_libs_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-$(B)/tests/unit/device/mirror/test_device_libs.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
 test_device_links_LIBS := $(SOFT_LIBS)
 test_device_virtual_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_virtual_LIBS := $(SOFT_LIBS)
@@ -95,3 +92,9 @@ test_device_tensors_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_tensors_LIBS := $(SOFT_LIBS)
 test_device_values_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_values_LIBS := $(SOFT_LIBS)
+
+# Calls of libraries.
+UNIT_TESTS += test_device_libs $(if $(filter cudnn,$(SHIMS)),test_device_cudnn)
+test_device_libs_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_cudnn_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+$(addprefix $(B)/tests/unit/device/mirror/,test_device_libs.o test_device_cudnn.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
