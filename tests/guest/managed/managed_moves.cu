@@ -100,6 +100,8 @@ static void part(void)
 	int *p = make();
 
 	on_gpu(p, N, 1);
+	/* Where the memory stays in place, a touch does not wait for the GPU. */
+	CHECK(cudaDeviceSynchronize());
 	for (int turn = 0; turn < 20; turn++) {
 		for (size_t i = at; i < at + n; i++)
 			p[i]++;
