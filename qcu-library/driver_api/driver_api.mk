@@ -9,7 +9,7 @@ DRIVER_SRCS := $(addprefix qcu-library/driver_base/,args.c context.c context_sta
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c format.c graph.c graph_node.c memory.c \
 	memset.c pointer.c pool.c proc.c shape.c table.c texture.c unsupported.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,link.c tensor.c)
-DRIVER_SRCS += $(addprefix qcu-library/driver_virtual/,external_memory.c external_semaphore.c value.c virtual.c virtual_share.c)
+DRIVER_SRCS += $(addprefix qcu-library/driver_virtual/,external_memory.c external_semaphore.c semaphore_work.c value.c virtual.c virtual_share.c)
 LIBRARY_SRCS += $(DRIVER_SRCS)
 
 # The header of CUDA declares a function under its public name; this gives it its symbol.

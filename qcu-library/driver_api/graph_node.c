@@ -449,7 +449,6 @@ static cudaError_t kernel_of_any(struct cudaGraphNodeParams *to, struct qcul_arg
 static cudaError_t any_from(struct cudaGraphNodeParams *to, struct qcul_args *args, int *device,
 			    const CUgraphNodeParams *from)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
 	CUcontext context = NULL;
 	cudaError_t err = cudaSuccess;
 
@@ -477,7 +476,7 @@ static cudaError_t any_from(struct cudaGraphNodeParams *to, struct qcul_args *ar
 		memset((char *)&to->conditional + sizeof(to->conditional), 0, sizeof(context));
 		break;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		err = qcul_unsupported("a graph node of memory operations", &said);
+		context = from->memOp.ctx;
 		break;
 	default:
 		break;

@@ -3,11 +3,7 @@
  * External semaphores of this VM. A semaphore is a memfd of the program whose first eight bytes are
  * its number: who has the descriptor can map it and read, write or wait for the number, and so can
  * streams of any process. The page is registered, and the GPU writes and compares the number itself
- * (value.c).
- *
- * A timeline semaphore counts up: a signal writes a number, a wait is over when the number is at
- * least as large. An opaque one is 0 or 1: a signal writes 1, a wait is over when it is 1, and then
- * writes 0.
+ * (semaphore_work.c).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "qcu-library/driver_virtual/value.h"
+#include "qcu-library/driver_virtual/semaphore.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
@@ -156,10 +152,7 @@ static cudaError_t ready_destroy(const void *semaphore)
 	return err ? err : destroy(semaphore);
 }
 
-/* ---- signals and waits ---- */
-
-/* The address and the kind of a semaphore. False: it is none. */
-static bool look(const void *semaphore, uint64_t *addr, bool *timeline)
+bool qcul_semaphore_look(const void *semaphore, uint64_t *addr, bool *timeline)
 {
 	struct semaphore *s;
 
@@ -171,79 +164,6 @@ static bool look(const void *semaphore, uint64_t *addr, bool *timeline)
 	}
 	pthread_mutex_unlock(&lock);
 	return s;
-}
-
-static struct qcu_stream_value record(uint64_t addr, uint64_t value, unsigned int what,
-				      unsigned int flags)
-{
-	return (struct qcu_stream_value){
-		.addr = addr,
-		.value = value,
-		.what = (uint8_t)what,
-		.bytes = 8,
-		.flags = (uint16_t)flags,
-	};
-}
-
-/* The records of one semaphore. 0: it is none. */
-static unsigned int records(struct qcu_stream_value *v, const void *semaphore, uint64_t value,
-			    bool wait)
-{
-	bool timeline;
-	uint64_t addr;
-
-	if (!look(semaphore, &addr, &timeline))
-		return 0;
-	if (!wait) {
-		v[0] = record(addr, timeline ? value : 1, QCU_VALUE_WRITE, 0);
-		return 1;
-	}
-	v[0] = record(addr, timeline ? value : 1, QCU_VALUE_WAIT,
-		      timeline ? QCU_VALUE_GEQ : QCU_VALUE_EQ);
-	if (timeline)
-		return 1;
-	v[1] = record(addr, 0, QCU_VALUE_WRITE, 0);
-	return 2;
-}
-
-struct list {
-	const cudaExternalSemaphore_t *semaphores;
-	const struct cudaExternalSemaphoreSignalParams *signals; /* or NULL */
-	const struct cudaExternalSemaphoreWaitParams *waits;
-	unsigned int count;
-};
-
-static bool good(const struct list *l, unsigned int i)
-{
-	return !(l->signals ? l->signals[i].flags : l->waits[i].flags);
-}
-
-static uint64_t number(const struct list *l, unsigned int i)
-{
-	return l->signals ? l->signals[i].params.fence.value : l->waits[i].params.fence.value;
-}
-
-/* None of them is queued if one is not valid. */
-static cudaError_t queue(const struct list *l, cudaStream_t stream)
-{
-	struct qcu_stream_value values[QCUL_VALUES];
-	unsigned int i, n = 0;
-	cudaError_t err;
-
-	if (!l->count || !l->semaphores || (!l->signals && !l->waits))
-		return cudaErrorInvalidValue;
-	err = qcul_ready();
-	for (i = 0; i < l->count && !err; i++)
-		if (!good(l, i) || !records(values, l->semaphores[i], 0, !l->signals))
-			err = cudaErrorInvalidValue;
-	for (i = 0; i < l->count && !err; i++) {
-		n += records(&values[n], l->semaphores[i], number(l, i), !l->signals);
-		if (n >= QCUL_VALUES - 1 || i + 1 == l->count) {
-			err = qcul_stream_values(stream, values, n);
-			n = 0;
-		}
-	}
-	return err;
 }
 
 /* ---- the runtime's functions ---- */
@@ -259,51 +179,10 @@ cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore)
 	return qcul_done(ready_destroy(semaphore));
 }
 
-cudaError_t
-cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-				  const struct cudaExternalSemaphoreSignalParams *params,
-				  unsigned int count, cudaStream_t stream)
-{
-	const struct list list = {semaphores, params, NULL, count};
-
-	return qcul_done(queue(&list, stream));
-}
-
-cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-					    const struct cudaExternalSemaphoreWaitParams *params,
-					    unsigned int count, cudaStream_t stream)
-{
-	const struct list list = {semaphores, NULL, params, count};
-
-	return qcul_done(queue(&list, stream));
-}
-
-cudaError_t
-cudaSignalExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
-				       const struct cudaExternalSemaphoreSignalParams *params,
-				       unsigned int count, cudaStream_t stream)
-{
-	return cudaSignalExternalSemaphoresAsync(semaphores, params, count,
-						 stream ? stream : cudaStreamPerThread);
-}
-
-cudaError_t
-cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
-				     const struct cudaExternalSemaphoreWaitParams *params,
-				     unsigned int count, cudaStream_t stream)
-{
-	return cudaWaitExternalSemaphoresAsync(semaphores, params, count,
-					       stream ? stream : cudaStreamPerThread);
-}
-
 /* ---- the driver API's, with the same structures ---- */
 
 _Static_assert(sizeof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) ==
-			       sizeof(struct cudaExternalSemaphoreHandleDesc) &&
-		       sizeof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS) ==
-			       sizeof(struct cudaExternalSemaphoreSignalParams) &&
-		       sizeof(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS) ==
-			       sizeof(struct cudaExternalSemaphoreWaitParams),
+		       sizeof(struct cudaExternalSemaphoreHandleDesc),
 	       "one layout");
 
 CUresult cuImportExternalSemaphore(CUexternalSemaphore *out,
@@ -316,25 +195,4 @@ CUresult cuImportExternalSemaphore(CUexternalSemaphore *out,
 CUresult cuDestroyExternalSemaphore(CUexternalSemaphore semaphore)
 {
 	return QCUL_READY(ready_destroy(semaphore));
-}
-
-CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
-					 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params,
-					 unsigned int count, CUstream stream)
-{
-	const struct list list = {(const cudaExternalSemaphore_t *)semaphores,
-				  (const struct cudaExternalSemaphoreSignalParams *)params, NULL,
-				  count};
-
-	return QCUL_READY(queue(&list, stream));
-}
-
-CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
-				       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
-				       unsigned int count, CUstream stream)
-{
-	const struct list list = {(const cudaExternalSemaphore_t *)semaphores, NULL,
-				  (const struct cudaExternalSemaphoreWaitParams *)params, count};
-
-	return QCUL_READY(queue(&list, stream));
 }

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Streams that write numbers to memory, and wait for numbers there. */
+/* Streams that write numbers to memory, and wait for numbers there, also as nodes of graphs. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "qcu-library/driver_virtual/value.h"
+#include "qcu-library/graph/graph.h"
 #include "qcu-library/link/capture.h"
-
-/* A stream that is being captured would need a node for this, which graphs here do not have. */
-static cudaError_t not_captured(cudaStream_t stream)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-	enum cudaStreamCaptureStatus status;
-	cudaError_t err = cudaStreamIsCapturing(stream, &status);
-
-	if (err)
-		return err == cudaErrorStreamCaptureImplicit ? cudaSuccess : err;
-	return status == cudaStreamCaptureStatusNone
-		       ? cudaSuccess
-		       : qcul_unsupported("a graph node that waits for a value or writes one",
-					  &said);
-}
 
 static bool write_record(struct qcu_stream_value *v, CUdeviceptr addr, uint64_t value,
 			 unsigned int bytes, unsigned int flags)
@@ -24,7 +13,6 @@ static bool write_record(struct qcu_stream_value *v, CUdeviceptr addr, uint64_t 
 	*v = (struct qcu_stream_value){
 		.addr = addr,
 		.value = value,
-		.stream = v->stream,
 		.what = QCU_VALUE_WRITE,
 		.bytes = (uint8_t)bytes,
 		.flags = flags & CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER ? QCU_VALUE_UNORDERED : 0,
@@ -40,7 +28,6 @@ static bool wait_record(struct qcu_stream_value *v, CUdeviceptr addr, uint64_t v
 	*v = (struct qcu_stream_value){
 		.addr = addr,
 		.value = value,
-		.stream = v->stream,
 		.what = QCU_VALUE_WAIT,
 		.bytes = (uint8_t)bytes,
 		.flags = (uint16_t)(how | (how != flags ? QCU_VALUE_FLUSH : 0)),
@@ -53,44 +40,13 @@ _Static_assert(CU_STREAM_WAIT_VALUE_GEQ == QCU_VALUE_GEQ &&
 		       CU_STREAM_WAIT_VALUE_NOR == QCU_VALUE_NOR,
 	       "comparisons");
 
-static cudaError_t begin(cudaStream_t stream, uint32_t *id)
-{
-	cudaError_t err = qcul_ready();
-
-	if (!err)
-		err = qcul_stream_id(stream, id);
-	return err ? err : not_captured(stream);
-}
-
-static cudaError_t one(cudaStream_t stream, CUdeviceptr addr, uint64_t value, unsigned int bytes,
-		       unsigned int flags, bool wait)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_VALUE);
-	uint32_t id;
-	cudaError_t err = begin(stream, &id);
-	bool good;
-
-	if (err)
-		return err;
-	cmd.device = qcul_device_ordinal(qcul_stream_device(id));
-	cmd.stream_value.stream = id;
-	good = wait ? wait_record(&cmd.stream_value, addr, value, bytes, flags)
-		    : write_record(&cmd.stream_value, addr, value, bytes, flags);
-	if (!good || !addr || addr % bytes)
-		return cudaErrorInvalidValue;
-	err = qcul_post(&cmd, 1);
-	if (!err)
-		qcul_progress_moved();
-	return err;
-}
-
 cudaError_t qcul_stream_values(cudaStream_t stream, const struct qcu_stream_value *values,
 			       unsigned int count)
 {
 	struct qCUcmd cmds[QCUL_VALUES];
 	unsigned int i;
 	uint32_t id;
-	cudaError_t err = begin(stream, &id);
+	cudaError_t err = qcul_stream_id(stream, &id);
 
 	if (err)
 		return err;
@@ -104,30 +60,6 @@ cudaError_t qcul_stream_values(cudaStream_t stream, const struct qcu_stream_valu
 	if (!err)
 		qcul_progress_moved();
 	return err;
-}
-
-CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-				 unsigned int flags)
-{
-	return QCUL_READY(one(stream, addr, value, 4, flags, false));
-}
-
-CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-				 unsigned int flags)
-{
-	return QCUL_READY(one(stream, addr, value, 8, flags, false));
-}
-
-CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-				unsigned int flags)
-{
-	return QCUL_READY(one(stream, addr, value, 4, flags, true));
-}
-
-CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-				unsigned int flags)
-{
-	return QCUL_READY(one(stream, addr, value, 8, flags, true));
 }
 
 /* 0: it needs no record. Negative: it is not valid. */
@@ -163,43 +95,219 @@ static int record_of(const CUstreamBatchMemOpParams *p, struct qcu_stream_value 
 	return good && v->addr && v->addr % v->bytes == 0 ? 1 : -1;
 }
 
-static cudaError_t batch(cudaStream_t stream, unsigned int count,
-			 const CUstreamBatchMemOpParams *params)
+/* CUDA takes up to 256 operations at once. */
+static cudaError_t check(unsigned int count, const CUstreamBatchMemOpParams *params)
 {
-	struct qCUcmd cmds[QCUL_VALUES];
-	unsigned int i, n = 0;
-	uint32_t id;
-	cudaError_t err = begin(stream, &id);
+	unsigned int i;
 
-	if (err)
-		return err;
-	/* None of them is queued if one is not valid. */
+	if (count > 256 || (count && !params))
+		return cudaErrorInvalidValue;
 	for (i = 0; i < count; i++) {
-		struct qcu_stream_value v = {.stream = id};
+		struct qcu_stream_value v;
 
 		if (record_of(&params[i], &v) < 0)
 			return cudaErrorInvalidValue;
 	}
+	return cudaSuccess;
+}
+
+/* None of them is queued if one is not valid. */
+static cudaError_t queue(cudaStream_t stream, unsigned int count,
+			 const CUstreamBatchMemOpParams *params)
+{
+	struct qcu_stream_value values[QCUL_VALUES];
+	cudaError_t err = check(count, params);
+	unsigned int i, n = 0;
+
 	for (i = 0; i < count && !err; i++) {
-		cmds[n] = qcul_cmd(QCU_OP_STREAM_VALUE);
-		cmds[n].device = qcul_device_ordinal(qcul_stream_device(id));
-		cmds[n].stream_value.stream = id;
-		n += record_of(&params[i], &cmds[n].stream_value) > 0;
+		n += record_of(&params[i], &values[n]) > 0;
 		if (n == QCUL_VALUES || (i + 1 == count && n)) {
-			err = qcul_post(cmds, n);
+			err = qcul_stream_values(stream, values, n);
 			n = 0;
 		}
 	}
-	if (!err)
-		qcul_progress_moved();
 	return err;
+}
+
+/* ---- as nodes ---- */
+
+struct node {
+	struct qcul_captured_call call;
+	CUDA_BATCH_MEM_OP_NODE_PARAMS params;
+	CUstreamBatchMemOpParams list[];
+};
+
+static cudaError_t run(struct qcul_captured_call *call, cudaStream_t stream)
+{
+	const struct node *n = (const struct node *)call;
+
+	return queue(stream, n->params.count, n->list);
+}
+
+static void end(struct qcul_captured_call *call)
+{
+	free(call);
+}
+
+/* The runtime's header has no names for this type. The driver API's structure lies in the same
+ * place. */
+static void describe(const struct qcul_captured_call *call, struct cudaGraphNodeParams *to)
+{
+	memcpy(to->reserved1, &((const struct node *)call)->params,
+	       sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS));
+}
+
+#define BATCH ((enum cudaGraphNodeType)CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+
+static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_captured_call **call)
+{
+	cudaError_t err = qcul_ready();
+	struct node *n;
+
+	*call = NULL;
+	if (!err && (!p || !p->count || p->flags))
+		err = cudaErrorInvalidValue;
+	if (!err)
+		err = check(p->count, p->paramArray);
+	if (err)
+		return err;
+	n = malloc(sizeof(*n) + p->count * sizeof(n->list[0]));
+	if (!n)
+		return cudaErrorMemoryAllocation;
+	*n = (struct node){
+		.call = {.refs = 1, .type = BATCH, .run = run, .end = end, .params = describe},
+		.params = *p,
+	};
+	memcpy(n->list, p->paramArray, p->count * sizeof(n->list[0]));
+	n->params.paramArray = n->list;
+	*call = &n->call;
+	return cudaSuccess;
+}
+
+static cudaError_t make(const struct cudaGraphNodeParams *from, struct qcul_captured_call **call)
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS p;
+
+	memcpy(&p, from->reserved1, sizeof(p));
+	return node_of(&p, call);
+}
+_Static_assert(offsetof(CUgraphNodeParams, memOp) ==
+			       offsetof(struct cudaGraphNodeParams, reserved1) &&
+		       sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS_v2) ==
+			       sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS),
+	       "one layout");
+
+__attribute__((constructor)) static void start(void)
+{
+	qcul_node_calls(BATCH, make);
+}
+
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				  size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct qcul_captured_call *call;
+	cudaError_t err = node_of(params, &call);
+
+	return QCUL_READY(qcul_graph_add_call(err, call, node, graph, deps, count));
+}
+
+CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	const struct node *n = (const struct node *)qcul_node_call(node, BATCH);
+
+	if (!n || !params)
+		return QCUL_READY(cudaErrorInvalidValue);
+	*params = n->params;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
+					const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct qcul_captured_call *call;
+	cudaError_t err = node_of(params, &call);
+
+	return QCUL_READY(qcul_graph_set_call(err, call, node));
+}
+
+CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					    const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct qcul_captured_call *call;
+	cudaError_t err = node_of(params, &call);
+
+	return QCUL_READY(qcul_graph_exec_set_call(err, call, exec, node));
+}
+
+/* ---- in a stream ---- */
+
+static cudaError_t queue_or_capture(cudaStream_t stream, unsigned int count,
+				    CUstreamBatchMemOpParams *params)
+{
+	const CUDA_BATCH_MEM_OP_NODE_PARAMS node = {.count = count, .paramArray = params};
+	struct qcul_captured_call *call;
+	cudaError_t err = qcul_ready(), captured;
+
+	if (err || !qcul_captured(stream, &captured))
+		return err ? err : queue(stream, count, params);
+	err = captured ? captured : node_of(&node, &call);
+	return err ? err : qcul_capture_call(stream, call);
+}
+
+static cudaError_t write_one(cudaStream_t stream, CUstreamBatchMemOpType type, CUdeviceptr addr,
+			     uint64_t value, unsigned int flags)
+{
+	CUstreamBatchMemOpParams p = {.writeValue = {
+					      .operation = type,
+					      .address = addr,
+					      .value64 = value,
+					      .flags = flags,
+				      }};
+
+	return queue_or_capture(stream, 1, &p);
+}
+
+static cudaError_t wait_one(cudaStream_t stream, CUstreamBatchMemOpType type, CUdeviceptr addr,
+			    uint64_t value, unsigned int flags)
+{
+	CUstreamBatchMemOpParams p = {.waitValue = {
+					      .operation = type,
+					      .address = addr,
+					      .value64 = value,
+					      .flags = flags,
+				      }};
+
+	return queue_or_capture(stream, 1, &p);
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+				 unsigned int flags)
+{
+	return QCUL_READY(write_one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+				 unsigned int flags)
+{
+	return QCUL_READY(write_one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
+}
+
+CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+				unsigned int flags)
+{
+	return QCUL_READY(wait_one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
+}
+
+CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+				unsigned int flags)
+{
+	return QCUL_READY(wait_one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 			       CUstreamBatchMemOpParams *params, unsigned int flags)
 {
-	/* CUDA takes up to 256 at once. */
 	if (count > 256 || (count && !params) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return QCUL_READY(count ? batch(stream, count, params) : cudaSuccess);
+	return QCUL_READY(count ? queue_or_capture(stream, count, params) : cudaSuccess);
 }

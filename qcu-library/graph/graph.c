@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 
 static atomic_uint_fast64_t serials = 1;
 
@@ -504,8 +505,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
 {
 	if (!qcul_node_valid(node) || !type)
 		return qcul_done(cudaErrorInvalidValue);
-	/* Natively it is the library's kernel. */
-	*type = (int)node->params.type == QCUL_NODE_CALL ? cudaGraphNodeTypeKernel
+	*type = (int)node->params.type == QCUL_NODE_CALL ? node->params.call->type
 							 : node->params.type;
 	return cudaSuccess;
 }

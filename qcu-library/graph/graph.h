@@ -34,8 +34,8 @@ struct qcul_node_cond {
 };
 
 /*
- * A node for a call of a library. CUDA has no such type: there, the library's own kernels are the
- * nodes. A graph with one is sent node by node.
+ * A node for a call of a library, a semaphore or a number in memory: what it does, a folder above
+ * knows (link/capture.h). A graph with one is sent node by node.
  */
 #define QCUL_NODE_CALL 100
 
@@ -170,6 +170,11 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 /* Makes `to` a copy of `from`, in place of what it was. If it fails, `to` is as before. */
 cudaError_t qcul_node_take(struct qcul_node_params *to, const struct qcul_node_params *from);
 void qcul_node_release(struct qcul_node_params *p);
+/* Nodes of this type are calls; `make` makes them from the program's parameters. */
+typedef cudaError_t qcul_make_call(const struct cudaGraphNodeParams *from,
+				   struct qcul_captured_call **call);
+void qcul_node_calls(enum cudaGraphNodeType type, qcul_make_call *make);
+bool qcul_node_same_type(const struct qcul_node_params *a, const struct qcul_node_params *b);
 /* Do both do the same? False also if that is not known. */
 bool qcul_node_same(const struct qcul_node_params *a, const struct qcul_node_params *b);
 /* May these parameters replace those of a node in an executable graph? */
@@ -280,6 +285,22 @@ bool qcul_sent_pinned(struct qcul_sent *s);
 cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event);
 cudaError_t qcul_sent_upload(const struct qcul_sent *s, cudaStream_t stream);
 void qcul_sent_drop(struct qcul_sent *s);
+
+/* ---- graph_change.c ---- */
+
+/*
+ * Nodes that are calls. `made` tells why there is no call to add or to set. The functions take over
+ * the caller's reference, also if they fail.
+ */
+cudaError_t qcul_graph_add_call(cudaError_t made, struct qcul_captured_call *call,
+				cudaGraphNode_t *node, cudaGraph_t graph,
+				const cudaGraphNode_t *deps, size_t count);
+cudaError_t qcul_graph_set_call(cudaError_t made, struct qcul_captured_call *call,
+				cudaGraphNode_t node);
+cudaError_t qcul_graph_exec_set_call(cudaError_t made, struct qcul_captured_call *call,
+				     cudaGraphExec_t exec, cudaGraphNode_t node);
+/* NULL: the node is of another type. */
+const struct qcul_captured_call *qcul_node_call(cudaGraphNode_t node, enum cudaGraphNodeType type);
 
 /* ---- graph_exec.c ---- */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 
 /* ---- adding ---- */
 
@@ -190,6 +191,21 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
 		   count, &p);
 }
 
+static struct qcul_node_params call_params(struct qcul_captured_call *call)
+{
+	return (struct qcul_node_params){.type = (enum cudaGraphNodeType)QCUL_NODE_CALL,
+					 .call = call};
+}
+
+cudaError_t qcul_graph_add_call(cudaError_t made, struct qcul_captured_call *call,
+				cudaGraphNode_t *node, cudaGraph_t graph,
+				const cudaGraphNode_t *deps, size_t count)
+{
+	struct qcul_node_params p = call_params(call);
+
+	return add(made, node, graph, deps, NULL, count, &p);
+}
+
 /* ---- reading ---- */
 
 static bool is(cudaGraphNode_t node, enum cudaGraphNodeType type)
@@ -264,6 +280,13 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
 	return qcul_done(get_event(node, cudaGraphNodeTypeWaitEvent, event));
 }
 
+const struct qcul_captured_call *qcul_node_call(cudaGraphNode_t node, enum cudaGraphNodeType type)
+{
+	return is(node, (enum cudaGraphNodeType)QCUL_NODE_CALL) && node->params.call->type == type
+		       ? node->params.call
+		       : NULL;
+}
+
 /* ---- replacing params, in a graph or in an executable graph ---- */
 
 /* Takes ownership of p. A kernel node keeps its launch attributes, which are not part of the
@@ -272,7 +295,7 @@ static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_n
 {
 	cudaError_t err = made;
 
-	if (!err && (!qcul_node_valid(node) || node->params.type != p->type ||
+	if (!err && (!qcul_node_valid(node) || !qcul_node_same_type(&node->params, p) ||
 		     p->type == cudaGraphNodeTypeMemFree))
 		err = cudaErrorInvalidValue;
 	if (err) {
@@ -351,3 +374,19 @@ SETTER(EventRecordNodeSetEvent, qcul_node_event(&p, cudaGraphNodeTypeEventRecord
        cudaEvent_t event)
 SETTER(EventWaitNodeSetEvent, qcul_node_event(&p, cudaGraphNodeTypeWaitEvent, event),
        cudaEvent_t event)
+
+cudaError_t qcul_graph_set_call(cudaError_t made, struct qcul_captured_call *call,
+				cudaGraphNode_t node)
+{
+	struct qcul_node_params p = call_params(call);
+
+	return replace(made, node, &p);
+}
+
+cudaError_t qcul_graph_exec_set_call(cudaError_t made, struct qcul_captured_call *call,
+				     cudaGraphExec_t exec, cudaGraphNode_t node)
+{
+	struct qcul_node_params p = call_params(call);
+
+	return replace_in(exec, made, node, &p);
+}

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 
 static const char *const type_names[] = {
 	[cudaGraphNodeTypeKernel] = "KERNEL",
@@ -13,10 +14,20 @@ static const char *const type_names[] = {
 	[cudaGraphNodeTypeEmpty] = "EMPTY",
 	[cudaGraphNodeTypeWaitEvent] = "WAIT_EVENT",
 	[cudaGraphNodeTypeEventRecord] = "EVENT_RECORD",
+	[cudaGraphNodeTypeExtSemaphoreSignal] = "EXT_SEMAS_SIGNAL",
+	[cudaGraphNodeTypeExtSemaphoreWait] = "EXT_SEMAS_WAIT",
 	[cudaGraphNodeTypeMemAlloc] = "MEM_ALLOC",
 	[cudaGraphNodeTypeMemFree] = "MEM_FREE",
+	[12] = "BATCH_MEM_OP", /* only the driver API has a name for it */
 	[cudaGraphNodeTypeConditional] = "CONDITIONAL",
 };
+
+static const char *type_name(const struct qcul_node_params *p)
+{
+	if ((int)p->type != QCUL_NODE_CALL)
+		return type_names[p->type];
+	return p->call->params ? type_names[p->call->type] : "LIBRARY";
+}
 
 static void print_params(FILE *f, const struct qcul_node_params *p)
 {
@@ -54,9 +65,7 @@ static void print_graph(FILE *f, const struct CUgraph_st *g)
 		const struct CUgraphNode_st *n = g->nodes[i];
 
 		fprintf(f, "\"node_%llu\"[shape=\"record\" label=\"%zu %s",
-			(unsigned long long)n->serial, i,
-			(int)n->params.type == QCUL_NODE_CALL ? "LIBRARY"
-							      : type_names[n->params.type]);
+			(unsigned long long)n->serial, i, type_name(&n->params));
 		print_params(f, &n->params);
 		fprintf(f, "\"];\n");
 		if (n->params.type == cudaGraphNodeTypeGraph)

@@ -568,7 +568,7 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 		*at = now->nodes[i];
 		if (!same_deps(old->nodes[i], now->nodes[i]))
 			return cudaGraphExecUpdateErrorTopologyChanged;
-		if (old->nodes[i]->params.type != now->nodes[i]->params.type)
+		if (!qcul_node_same_type(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorNodeTypeChanged;
 		if (is_memory(&now->nodes[i]->params) &&
 		    !qcul_same_memory(&old->nodes[i]->params, &now->nodes[i]->params))

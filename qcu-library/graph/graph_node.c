@@ -266,6 +266,28 @@ cudaError_t qcul_node_take(struct qcul_node_params *to, const struct qcul_node_p
 	return cudaSuccess;
 }
 
+static qcul_make_call *makers[16]; /* by the type */
+
+void qcul_node_calls(enum cudaGraphNodeType type, qcul_make_call *make)
+{
+	makers[type] = make;
+}
+
+static cudaError_t node_of_call(struct qcul_node_params *p, const struct cudaGraphNodeParams *from)
+{
+	size_t type = (size_t)from->type;
+	struct qcul_captured_call *call;
+	cudaError_t err;
+
+	if (type >= sizeof(makers) / sizeof(makers[0]) || !makers[type])
+		return cudaErrorInvalidValue;
+	err = makers[type](from, &call);
+	if (!err)
+		*p = (struct qcul_node_params){.type = (enum cudaGraphNodeType)QCUL_NODE_CALL,
+					       .call = call};
+	return err;
+}
+
 cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNodeParams *from)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -316,12 +338,9 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 	case cudaGraphNodeTypeMemFree:
 		return qcul_node_memory_free(p, from->free.dptr);
 	case cudaGraphNodeTypeConditional:
-	case cudaGraphNodeTypeExtSemaphoreSignal:
-	case cudaGraphNodeTypeExtSemaphoreWait:
-		return qcul_unsupported(
-			"a graph node for a semaphore, or a conditional one changed", &said);
+		return qcul_unsupported("a conditional node changed", &said);
 	default:
-		return cudaErrorInvalidValue;
+		return node_of_call(p, from);
 	}
 }
 
@@ -332,6 +351,12 @@ static bool same_kernel(const struct qcul_node_kernel *a, const struct qcul_node
 	       a->attr_count == b->attr_count &&
 	       (!a->attr_count || !memcmp(a->attrs, b->attrs, a->attr_count * sizeof(*a->attrs))) &&
 	       !memcmp(a->packed, b->packed, a->kernel->param_bytes);
+}
+
+bool qcul_node_same_type(const struct qcul_node_params *a, const struct qcul_node_params *b)
+{
+	return a->type == b->type &&
+	       ((int)a->type != QCUL_NODE_CALL || a->call->type == b->call->type);
 }
 
 bool qcul_node_same(const struct qcul_node_params *a, const struct qcul_node_params *b)
@@ -368,7 +393,7 @@ bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_
 {
 	const struct cudaMemsetParams *a = &old->memset, *b = &now->memset;
 
-	if (old->type != now->type)
+	if (!qcul_node_same_type(old, now))
 		return false;
 	switch (old->type) {
 	case cudaGraphNodeTypeMemcpy:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 #include "qcu-library/link/later.h"
 
 /* The numbers are those that cudaGraphDebugDotPrint writes. */
@@ -90,9 +91,14 @@ static cudaError_t get_params(cudaGraphNode_t node, struct cudaGraphNodeParams *
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const struct qcul_node_params *p = &node->params;
 
-	if ((int)p->type == QCUL_NODE_CALL)
+	if ((int)p->type == QCUL_NODE_CALL && !p->call->params)
 		return qcul_unsupported("the parameters of a library's node", &said);
 	memset(to, 0, sizeof(*to));
+	if ((int)p->type == QCUL_NODE_CALL) {
+		to->type = p->call->type;
+		p->call->params(p->call, to);
+		return cudaSuccess;
+	}
 	to->type = p->type;
 	switch ((int)p->type) {
 	case cudaGraphNodeTypeKernel:

@@ -165,7 +165,11 @@ static cudaError_t record(const struct qcul_pack *p)
 	if (!c)
 		return cudaErrorMemoryAllocation;
 	*c = (struct captured){
-		.call = {.refs = 1, .run = run_captured, .end = end_captured},
+		/* Natively the nodes are the library's kernels. */
+		.call = {.refs = 1,
+			 .type = cudaGraphNodeTypeKernel,
+			 .run = run_captured,
+			 .end = end_captured},
 		.lib = p->lib,
 		.function = p->function,
 		.device = qcul_self.device,

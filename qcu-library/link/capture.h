@@ -22,13 +22,16 @@ struct qcul_captured_launch {
 };
 
 /*
- * A call of a library that is captured. Each node that has it holds a reference, and the last one
- * calls `end`. `run` makes the call in a stream.
+ * What a node does of which graph/ knows no more, for example a call of a library. Each node that
+ * has it holds a reference, and the last one calls `end`. `run` makes the call in a stream.
  */
 struct qcul_captured_call {
 	atomic_uint refs;
+	enum cudaGraphNodeType type; /* as the program sees it */
 	cudaError_t (*run)(struct qcul_captured_call *call, cudaStream_t stream);
 	void (*end)(struct qcul_captured_call *call);
+	/* Writes what belongs to the type. NULL: the program cannot read it. */
+	void (*params)(const struct qcul_captured_call *call, struct cudaGraphNodeParams *to);
 };
 
 struct qcul_recorder {

@@ -197,6 +197,101 @@ static void processor(void)
 	CHECK(cudaDestroyExternalSemaphore(s));
 }
 
+static void wrong_nodes(cudaGraph_t graph, cudaExternalSemaphore_t s)
+{
+	cudaExternalSemaphoreSignalNodeParams signal = {};
+	cudaExternalSemaphoreSignalParams number = {};
+	cudaGraphNode_t node;
+
+	EXPECT(cudaGraphAddExternalSemaphoresSignalNode(&node, graph, NULL, 0, NULL),
+	       cudaErrorInvalidValue);
+	EXPECT(cudaGraphAddExternalSemaphoresSignalNode(&node, graph, NULL, 0, &signal),
+	       cudaErrorInvalidValue);
+	signal.extSemArray = &s;
+	signal.paramsArray = &number;
+	signal.numExtSems = 1;
+	number.flags = 1;
+	EXPECT(cudaGraphAddExternalSemaphoresSignalNode(&node, graph, NULL, 0, &signal),
+	       cudaErrorInvalidValue);
+	number.flags = 0;
+	CHECK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+	EXPECT(cudaGraphExternalSemaphoresSignalNodeSetParams(node, &signal),
+	       cudaErrorInvalidValue);
+	EXPECT(cudaGraphExternalSemaphoresSignalNodeGetParams(node, &signal),
+	       cudaErrorInvalidValue);
+	CHECK(cudaGraphDestroyNode(node));
+}
+
+/* A graph waits for a number, and then signals the next one; its instance learns other numbers. */
+static void nodes(void)
+{
+	int fd = new_semaphore();
+	volatile unsigned long long *number = (volatile unsigned long long *)mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cudaExternalSemaphore_t s =
+		semaphore_of(fd, cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd);
+	cudaExternalSemaphoreSignalParams signal = {};
+	cudaExternalSemaphoreWaitParams wait = {};
+	cudaExternalSemaphoreSignalNodeParams signals = {&s, &signal, 1}, seen;
+	cudaExternalSemaphoreWaitNodeParams waits = {&s, &wait, 1}, seen_wait;
+	cudaGraphNodeType type;
+	cudaGraphNode_t first, second;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	cudaStream_t stream;
+
+	REQUIRE(number != MAP_FAILED, "mmap");
+	CHECK(cudaStreamCreate(&stream));
+	CHECK(cudaGraphCreate(&graph, 0));
+	wrong_nodes(graph, s);
+	wait.params.fence.value = 3;
+	signal.params.fence.value = 4;
+	CHECK(cudaGraphAddExternalSemaphoresWaitNode(&first, graph, NULL, 0, &waits));
+	CHECK(cudaGraphAddExternalSemaphoresSignalNode(&second, graph, &first, 1, &signals));
+	CHECK(cudaGraphNodeGetType(first, &type));
+	REQUIRE(type == cudaGraphNodeTypeExtSemaphoreWait, "%d", type);
+	CHECK(cudaGraphNodeGetType(second, &type));
+	REQUIRE(type == cudaGraphNodeTypeExtSemaphoreSignal, "%d", type);
+	EXPECT(cudaGraphExternalSemaphoresWaitNodeSetParams(second, &waits), cudaErrorInvalidValue);
+	CHECK(cudaGraphExternalSemaphoresSignalNodeGetParams(second, &seen));
+	CHECK(cudaGraphExternalSemaphoresWaitNodeGetParams(first, &seen_wait));
+	REQUIRE(seen.numExtSems == 1 && seen.extSemArray[0] == s &&
+			seen.paramsArray[0].params.fence.value == 4 &&
+			seen_wait.paramsArray[0].params.fence.value == 3,
+		"%u", seen.numExtSems);
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, stream));
+	EXPECT(cudaStreamQuery(stream), cudaErrorNotReady);
+	*number = 3;
+	CHECK(cudaStreamSynchronize(stream));
+	REQUIRE(*number == 4, "%llu", *number);
+	signal.params.fence.value = 6;
+	CHECK(cudaGraphExecExternalSemaphoresSignalNodeSetParams(exec, second, &signals));
+	CHECK(cudaGraphLaunch(exec, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	REQUIRE(*number == 6, "%llu", *number);
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+
+	/* Captured, they become such nodes. */
+	signal.params.fence.value = 9;
+	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	CHECK(cudaSignalExternalSemaphoresAsync(&s, &signal, 1, stream));
+	CHECK(cudaStreamEndCapture(stream, &graph));
+	CHECK(cudaStreamSynchronize(stream));
+	REQUIRE(*number == 6, "%llu", *number);
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaGraphLaunch(exec, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	REQUIRE(*number == 9, "%llu", *number);
+	/* A graph may outlive its semaphores, but cannot be launched then. */
+	CHECK(cudaDestroyExternalSemaphore(s));
+	EXPECT(cudaGraphLaunch(exec, stream), cudaErrorInvalidValue);
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+	CHECK(cudaStreamDestroy(stream));
+}
+
 static void start(void)
 {
 	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -240,6 +335,7 @@ static void parent(const struct peer *p)
 
 	wrong_semaphores();
 	processor();
+	nodes();
 	memory_fd = new_memory(&handle);
 	shared = memory_fd >= 0;
 	tell(p, &shared, sizeof(shared));

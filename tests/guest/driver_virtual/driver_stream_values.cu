@@ -98,6 +98,134 @@ static void batches(CUdeviceptr at)
 	DCHECK(cuStreamQuery(b));
 }
 
+static CUstreamBatchMemOpParams write_op(CUdeviceptr at, unsigned int value)
+{
+	CUstreamBatchMemOpParams op = {};
+
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op.writeValue.address = at;
+	op.writeValue.value = value;
+	return op;
+}
+
+static CUstreamBatchMemOpParams wait_op(CUdeviceptr at, unsigned int value)
+{
+	CUstreamBatchMemOpParams op = {};
+
+	op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	op.waitValue.address = at;
+	op.waitValue.value = value;
+	op.waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+	return op;
+}
+
+static CUcontext driver_context(void)
+{
+	CUcontext context;
+
+	DCHECK(cuCtxGetCurrent(&context));
+	return context;
+}
+
+static void wrong_nodes(CUgraph graph, CUdeviceptr at)
+{
+	CUstreamBatchMemOpParams op = write_op(at, 1);
+	CUDA_BATCH_MEM_OP_NODE_PARAMS params = {};
+	CUgraphNode node;
+
+	DEXPECT(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+	params.ctx = driver_context();
+	params.paramArray = &op;
+	params.count = 257;
+	DEXPECT(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	params.count = 1;
+	params.flags = 1;
+	DEXPECT(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	params.flags = 0;
+	op.operation = (CUstreamBatchMemOpType)99;
+	DEXPECT(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	DCHECK(cuGraphAddEmptyNode(&node, graph, NULL, 0));
+	DEXPECT(cuGraphBatchMemOpNodeGetParams(node, &params), CUDA_ERROR_INVALID_VALUE);
+	op = write_op(at, 1);
+	DEXPECT(cuGraphBatchMemOpNodeSetParams(node, &params), CUDA_ERROR_INVALID_VALUE);
+	DCHECK(cuGraphDestroyNode(node));
+}
+
+/* One node waits for a number and then writes another one. The instance gets other numbers. */
+static void nodes(CUdeviceptr at)
+{
+	CUstreamBatchMemOpParams ops[2] = {wait_op(at, 1), write_op(at + 4, 5)};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS params = {}, seen;
+	unsigned int got[2];
+	CUgraphNodeType type;
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	DCHECK(cuGraphCreate(&graph, 0));
+	wrong_nodes(graph, at);
+	params.ctx = driver_context();
+	params.count = 2;
+	params.paramArray = ops;
+	DCHECK(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+	DCHECK(cuGraphNodeGetType(node, &type));
+	REQUIRE(type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, "%d", type);
+	DCHECK(cuGraphInstantiate(&exec, graph, 0));
+	memset(ops, 0, sizeof(ops));
+	DCHECK(cuGraphBatchMemOpNodeGetParams(node, &seen));
+	REQUIRE(seen.count == 2 && seen.paramArray[1].writeValue.value == 5, "%u", seen.count);
+	DCHECK(cuMemsetD32(at, 0, 2));
+	DCHECK(cuStreamSynchronize(NULL));
+	DCHECK(cuGraphLaunch(exec, a));
+	DEXPECT(cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+	DCHECK(cuStreamWriteValue32(b, at, 1, 0));
+	DCHECK(cuStreamSynchronize(a));
+	DCHECK(cuMemcpyDtoH(got, at, 8));
+	REQUIRE(got[0] == 1 && got[1] == 5, "%u %u", got[0], got[1]);
+	ops[0] = write_op(at, 8);
+	ops[1] = write_op(at + 4, 9);
+	DCHECK(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
+	DCHECK(cuGraphLaunch(exec, a));
+	DCHECK(cuStreamSynchronize(a));
+	DCHECK(cuMemcpyDtoH(got, at, 8));
+	REQUIRE(got[0] == 8 && got[1] == 9, "%u %u", got[0], got[1]);
+	DCHECK(cuGraphExecDestroy(exec));
+	DCHECK(cuGraphDestroy(graph));
+}
+
+/* Captured, they do nothing until the graph is launched, and then once for each launch. */
+static void captured(CUdeviceptr at)
+{
+	CUgraphNodeType type;
+	unsigned int got[2];
+	CUgraphNode node[3];
+	size_t count = 3;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	DCHECK(cuMemsetD32(at, 0, 2));
+	DCHECK(cuStreamSynchronize(NULL));
+	DCHECK(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	DCHECK(cuStreamWaitValue32(a, at, 1, CU_STREAM_WAIT_VALUE_EQ));
+	DCHECK(cuStreamWriteValue64(a, at, 0x200000000, 0));
+	DCHECK(cuStreamEndCapture(a, &graph));
+	DCHECK(cuGraphGetNodes(graph, node, &count));
+	REQUIRE(count == 2, "%zu nodes", count);
+	DCHECK(cuGraphNodeGetType(node[0], &type));
+	REQUIRE(type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, "%d", type);
+	DCHECK(cuGraphInstantiate(&exec, graph, 0));
+	for (int turn = 0; turn < 2; turn++) {
+		DCHECK(cuGraphLaunch(exec, a));
+		DEXPECT(cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+		DCHECK(cuStreamWriteValue32(b, at, 1, 0));
+		DCHECK(cuStreamSynchronize(a));
+		DCHECK(cuMemcpyDtoH(got, at, 8));
+		REQUIRE(got[0] == 0 && got[1] == 2, "%u %u", got[0], got[1]);
+	}
+	DCHECK(cuGraphExecDestroy(exec));
+	DCHECK(cuGraphDestroy(graph));
+}
+
 int main()
 {
 	CUdeviceptr at;
@@ -110,5 +238,7 @@ int main()
 	between_streams(at, at + 1024);
 	pinned();
 	batches(at);
+	nodes(at);
+	captured(at);
 	return verified("streams wait for numbers and write them");
 }
