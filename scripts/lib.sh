@@ -94,11 +94,11 @@ watch_temporary() {
 	at_exit "kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
 }
 
-# need_space DIR MEGABYTES: fails if DIR has less free space.
+# need_space DIR MEGABYTES [VARIABLE]: fails if DIR, which VARIABLE chooses, has less free space.
 need_space() {
 	local free
 	free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
-	[ "$free" -ge "$2" ] || die "$1 has $free MB free, but $2 MB are needed; free some space or set QCU_CACHE"
+	[ "$free" -ge "$2" ] || die "$1 has $free MB free, but $2 MB are needed; free some space or set ${3:-QCU_CACHE}"
 }
 
 make_cache() {

@@ -231,6 +231,12 @@ if "${on[@]}" 1m true 2>/dev/null; then
 		said "$s-read-only" "$s"
 		expect_host "$s-read-only-complete" 0 /disk "${on[@]}" "$cached" "scripts/$s"
 	done
+	# Where the temporary folder is full, nobody waits for a VM.
+	small=(unshare -m sh -c "mount -t tmpfs -o size=1m none $tmp/disk && TMPDIR=$tmp/disk exec \"\$@\"" sh)
+	expect_host run-temporary-full 2 "cannot write the guest's files in .*; is the disk full" \
+		"${small[@]}" "$qcu" run --gpu soft "$guest/vector_add"
+	expect_host shell-temporary-full 2 "cannot write the guest's files in" "${small[@]}" "$qcu" shell -c true
+	expect_host tune-temporary-full 2 'MB free.*free some space or set TMPDIR' "${small[@]}" "$qcu" tune --gpu soft
 	host_limit=200 expect_host run-read-only-complete 0 started "${on[@]}" "$cached" "$qcu" run --no-device /bin/echo started
 
 	# The disk fills up while make compiles, first a new build folder, then after a header has changed.
