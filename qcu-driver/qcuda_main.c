@@ -249,10 +249,16 @@ static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config
 	/* No host process serves the device now. The config interrupt reports a change. */
 	if (!memchr_inv(config, 0, sizeof(*config)))
 		return 0;
-	if (config->magic != QCU_CONFIG_MAGIC || config->version != QCU_WIRE_VERSION) {
+	if (config->magic != QCU_CONFIG_MAGIC) {
+		dev_err(&vdev->dev, "no qCUDA device: magic %#x\n", config->magic);
+		return -EPROTO;
+	}
+	if (config->version != QCU_WIRE_VERSION) {
 		dev_err(&vdev->dev,
-			"device: wire version %u, magic %#x; this module: wire version %u, magic %#x\n",
-			config->version, config->magic, QCU_WIRE_VERSION, QCU_CONFIG_MAGIC);
+			"device: wire version %u; this module: wire version %u; update the %s\n",
+			config->version, QCU_WIRE_VERSION,
+			config->version > QCU_WIRE_VERSION ? "module in this guest"
+							   : "device on the host");
 		return -EPROTO;
 	}
 	if (!config->sessions || config->sessions > QCU_MAX_SESSIONS) {

@@ -77,12 +77,19 @@ __attribute__((used)) static const char wire_text[] = "qcuda wire version " TEXT
 
 static cudaError_t wrong_version(const struct qcu_hello *hello)
 {
+	uint32_t library = QCU_WIRE_VERSION, driver = hello->driver_version;
+	uint32_t device = hello->device_version, newest = library;
+
+	if (driver > newest)
+		newest = driver;
+	if (device > newest)
+		newest = device;
 	qcul_say_once(&said,
 		      "versions do not match: this libcudart speaks %u, the qcuda module %u, the "
-		      "device %u; install the same release of all three",
-		      QCU_WIRE_VERSION, hello->driver_version, hello->device_version);
-	return hello->driver_version == QCU_WIRE_VERSION ? cudaErrorSystemDriverMismatch
-							 : cudaErrorInsufficientDriver;
+		      "device %u; to be updated:%s%s%s",
+		      library, driver, device, library < newest ? " this libcudart" : "",
+		      driver < newest ? " the module" : "", device < newest ? " the host" : "");
+	return driver == library ? cudaErrorSystemDriverMismatch : cudaErrorInsufficientDriver;
 }
 
 static void set_chunk_size(int file, struct qcu_hello *hello)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Library, driver and device are of different releases. None of them works with another wire version,
-# and the message names both versions. Special builds have version 9999.
+# and the message names both versions and the side to update. Special builds have version 9999.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -12,7 +12,7 @@ boot "${with[@]}" <<'END'
 begin library
 LD_LIBRARY_PATH=/qcu/bin first_call 35 >>$log 2>&1
 rc=$?
-if ! grep -qE 'libcudart speaks 9999, the qcuda module [0-9]+, the device [0-9]+' $log; then
+if ! grep -qE 'libcudart speaks 9999, the qcuda module [0-9]+, the device [0-9]+; to be updated: the module the host$' $log; then
 	fail 'no clear sentence'
 elif [ $rc -ne 0 ]; then
 	fail "exit code $rc"
@@ -34,7 +34,7 @@ begin device
 first_call 100 >>$log 2>&1
 rc=$?
 dmesg | grep qcuda >>$log
-if ! grep -q 'wire version 9999.*this module.*version [0-9]' $log; then
+if ! grep -q 'wire version 9999; this module: wire version [0-9]*; update the module in this guest' $log; then
 	fail 'no clear sentence in the kernel log'
 elif ! grep -q '/dev/qcuda is missing' $log; then
 	fail 'no clear sentence from the library'
