@@ -68,11 +68,13 @@ format_of() {
 
 # disk_args SOCKET: sets $q to QEMU and its arguments, without those for the terminal.
 disk_args() {
-	q=("$qemu" -nodefaults -no-user-config -display none
+	q=("$qemu" -nodefaults -no-user-config
 		-machine q35,memory-backend=ram
 		-object "memory-backend-memfd,id=ram,size=${mem_mb}M,share=on" -m "${mem_mb}M" -smp "$cpus"
 		-drive "file=$(comma "$disk"),format=$format,if=none,id=disk" -device virtio-blk-pci,drive=disk,bootindex=1
 		-device virtio-rng-pci)
+	display_args
+	vulkan_args
 	if [ "$accel" = kvm ]; then
 		q+=(-accel kvm -cpu host)
 	else
@@ -139,8 +141,7 @@ run_disk() {
 	fi
 	q+=(-chardev "$serial" -serial chardev:console)
 	[ ! -t 0 ] || q+=(-mon chardev=console)
-	[ -z "$sandbox" ] ||
-		q+=(-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny)
+	sandbox_args
 	log_pipe qemu.log
 	launched=${EPOCHREALTIME/./}
 	exec {in}<&0

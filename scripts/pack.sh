@@ -68,6 +68,9 @@ pack_libraries() {
 			continue
 			;;
 		libOpenCL.so*) opencl=1 ;;
+		libvulkan.so*)
+			[ -n "$vulkan" ] || note "the program uses Vulkan, for which the guest has a GPU with --vulkan only"
+			;;
 		esac
 		pack_file "$path" "$path"
 		case ${path%/*} in
@@ -143,6 +146,8 @@ write_environment() {
 		case $name in
 		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | LD_AUDIT | MAKEFLAGS | MAKELEVEL | MFLAGS | PATH) ;;
 		LD_LIBRARY_PATH) ;;
+		# The host's drivers are not the guest's.
+		VK_DRIVER_FILES | VK_ICD_FILENAMES | VK_ADD_DRIVER_FILES) ;;
 		*) echo "export $name=$(quote "${entry#*=}")" ;;
 		esac
 	done <"/proc/$$/environ"
@@ -152,6 +157,7 @@ write_environment() {
 	if [ "$opencl" = packed ]; then
 		echo 'export OCL_ICD_VENDORS=/qcu/opencl/vendors POCL_CUDA_TOOLKIT_PATH=/qcu/opencl'
 	fi
+	[ -z "$guest_icd" ] || echo "export VK_DRIVER_FILES=$guest_icd VK_ICD_FILENAMES=$guest_icd"
 	write_preloads
 	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
 		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
@@ -345,6 +351,7 @@ pack_guest() {
 	else
 		pack_programs
 	fi
+	[ -z "$vulkan" ] || pack_vulkan
 	[ -z "$use_module" ] || cp "$module" "$tmp/stage/qcu/run/qcuda.ko"
 	if [ -n "$other_root" ]; then
 		:
@@ -362,12 +369,13 @@ pack_guest() {
 		echo "user=$user uid=$uid gid=$gid home=$(quote "${home%/}")"
 		echo "share=$(quote "$share")"
 		echo "other_root=${other_root:+1}"
+		echo "vulkan=${vulkan:+1}"
 		echo "module=$use_module"
 		echo "module_args=$(quote "${module_args[*]}")"
 	} >"$tmp/stage/qcu/run/conf"
 	write_program >"$tmp/stage/qcu/run/program"
 	{
-		cat "$guest_dir/base.cpio"
+		cat "$guest_dir/base.cpio" ${vulkan:+"$guest_dir/vulkan.cpio"}
 		archive "$tmp/stage" -L
 		archive "$tmp/links"
 	} >"$tmp/initrd" || die "cannot write the guest's initramfs in $tmp; is the disk full?"

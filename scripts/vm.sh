@@ -37,6 +37,10 @@ confined() {
 		--read "$qemu_files" ${guest_dir:+--read "$guest_dir"} --write "$tmp" ${share:+--share "$share"}
 		"${disk_files[@]}" ${seed:+--read "$seed"} ${packages:+--read "$packages"}
 	)
+	if [ ${#files[@]} -gt 0 ]; then
+		mapfile -t -O ${#files[@]} files < <(vulkan_files)
+	fi
+	vulkan_environment
 	# With the root /, the guest would see /sys through QEMU, which does without, too.
 	[ ${#files[@]} -eq 0 ] || [ "$other_root" = / ] || files+=(--read /sys)
 	# Of the program's root, QEMU may read what is stored there, not what stands for the running host.
@@ -255,7 +259,7 @@ start_vm() {
 	at_exit stop_all
 	[ -z "$use_device" ] || await_device
 	q+=(
-		-nodefaults -no-user-config -display none -no-reboot
+		-nodefaults -no-user-config -no-reboot
 		-machine "q35,memory-backend=ram,sata=off,smbus=off,usb=off,vmport=off,hpet=off"
 		-object "memory-backend-memfd,id=ram,size=${mem_mb}M,share=on" -m "${mem_mb}M"
 		-smp "$cpus"
@@ -268,8 +272,9 @@ start_vm() {
 		-chardev file,id=status,path=/dev/fdset/1,append=on
 		-chardev "file,id=klog,path=$t/klog.pipe"
 	)
-	[ -z "$sandbox" ] ||
-		q+=(-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny)
+	display_args
+	sandbox_args
+	vulkan_args
 	local nr=0 port
 	for port in in out err status klog; do
 		nr=$((nr + 1))

@@ -47,6 +47,11 @@ refused 2 '--sessions 64' run --sessions 64 /bin/true
 refused 2 '--prewarm 17' run --prewarm 17 /bin/true
 refused 2 '--gpu metal' run --gpu metal /bin/true
 refused 2 '--qemu best' run --qemu best /bin/true
+refused 2 '--vulkan=lots: must be a size' run --vulkan=lots /bin/true
+refused 2 'power of two from 64M to 64G' run --vulkan=3G /bin/true
+refused 2 'our QEMU has no OpenGL' run --vulkan --qemu own /bin/true
+refused 2 'belongs to --vulkan' run --render-node none /bin/true
+refused 2 'must be none or one of' run --vulkan --render-node data /bin/true
 refused 2 '--map flat' run --map=flat /bin/true
 refused 2 'power of two' run --chunk 3M /bin/true
 refused 2 'power of two' run --chunk 32K /bin/true

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Tests --vulkan: what it refuses, and programs in guests that have a GPU for Vulkan and one for CUDA.
+# vulkan_inside.sh runs this, in a folder that can be changed; its results are lines as in tests/vm/.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh" || exit 2
+icds=/usr/share/vulkan/icd.d libs=/usr/lib/x86_64-linux-gnu
+
+# ---- what is refused ----
+
+# refuses NAME PATTERN OPTION...: qcu run with these options must end with 2, and say why.
+refuses() {
+	local name=$1 pattern=$2
+	shift 2
+	expect_host "refuses-$name" 2 "$pattern" "$qcu" run "$@" /bin/true
+}
+
+# refuses_without NAME FILE PATTERN [OPTION...]: the same, while FILE is not there.
+refuses_without() {
+	local name=$1 file=$2 pattern=$3
+	shift 3
+	mv "$file" "$file.away" || exit 2
+	refuses "$name" "$pattern" --vulkan "$@"
+	mv "$file.away" "$file"
+}
+
+refuses size '--vulkan=lots: must be a size' --vulkan=lots
+refuses empty 'needs a value' --vulkan=
+refuses small 'power of two from 64M to 64G' --vulkan=32M
+refuses odd 'power of two' --vulkan=3G
+refuses large 'power of two' --vulkan=128G
+if [ "$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)" -lt $((64 << 20)) ]; then
+	refuses more-than-memory 'more memory than this machine has' --vulkan=64G
+fi
+refuses own-qemu 'our QEMU has no OpenGL' --vulkan --qemu own
+refuses node-alone 'belongs to --vulkan' --render-node none
+refuses node 'must be none or one of' --vulkan --render-node /dev/null
+refuses gone-node 'must be none or one of' --vulkan --render-node /dev/dri/renderD777
+refuses_without modules $libs/qemu/hw-display-virtio-gpu-gl.so 'no virtio-gpu-gl-pci.*qemu-system-modules-opengl'
+refuses_without display $libs/qemu/ui-egl-headless.so 'no display egl-headless.*qemu-system-modules-opengl'
+refuses_without server /usr/libexec/virgl_render_server 'render server is not here.*virgl-server'
+refuses_without egl $libs/libEGL.so.1 'no libEGL.so.1.*libegl1'
+refuses_without software $icds/lvp_icd.json 'no driver of Vulkan in software.*mesa-vulkan-drivers'
+refuses_without guest-driver $icds/virtio_icd.json 'no driver for the guest.*mesa-vulkan-drivers'
+refuses_without guest-library $libs/libvulkan_virtio.so 'libvulkan_virtio.so, which is not there'
+mkdir "$tmp/root"
+refuses root-without-mesa 'no driver for the guest in .*install mesa-vulkan-drivers there' --vulkan --root "$tmp/root"
+VK_DRIVER_FILES=$tmp/none.json refuses icd-gone 'names .*none.json, which is not there' --vulkan
+echo '{"ICD":{"library_path":"libnothing.so.9"}}' >"$tmp/wrong.json"
+VK_DRIVER_FILES=$tmp/wrong.json refuses icd-wrong 'libnothing.so.9, which is not there' --vulkan
+echo nonsense >"$tmp/nonsense.json"
+VK_DRIVER_FILES=$tmp/nonsense.json refuses icd-nonsense 'names no library' --vulkan
+
+# ---- what works ----
+
+# A second VM, beside the first one.
+mkdir "$tmp/second"
+(
+	TMPDIR=$tmp/second "$qcu" run --vulkan --gpu soft "$B/vulkan/compute" >"$tmp/second/out" 2>"$tmp/second/err"
+	echo $? >"$tmp/second/code"
+) &
+second=$!
+
+with "$B"/vulkan/{compute,both}
+cp "$B/vulkan/native" "$tmp/share/"
+export SHARE=$tmp/share VULKAN_DRIVER=22 # 22: Venus
+boot --vulkan=256M --gpu soft "${with[@]}" <<'END'
+begin same-as-natively
+compute >/tmp/one 2>$log && cmp /tmp/one "$SHARE/native" >>$log && pass || fail "exit code $?"
+
+expect both-in-one-process 0 both
+
+begin two-programs
+compute >/tmp/one 2>$log &
+first=$!
+both >/tmp/two 2>&1 &
+second=$!
+why=
+wait $first && cmp /tmp/one "$SHARE/native" >>$log || why=compute
+wait $second || why="$why both: $(cat /tmp/two)"
+[ -z "$why" ] && pass || fail "$why"
+
+expect window-exhausted 0 compute exhaust 1024
+expect after-window-exhausted 0 both
+END
+wait $second
+cat "$tmp/second/err"
+if [ "$(cat "$tmp/second/code")" = 0 ] && cmp "$tmp/second/out" "$B/vulkan/native"; then
+	echo "@ok two-vms 0.0"
+else
+	echo "@FAIL two-vms exit code $(cat "$tmp/second/code")"
+fi
