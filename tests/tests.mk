@@ -192,6 +192,7 @@ PYTHON_PROGRAMS := bindings_launch cupy_kernels cupy_arrays numba_kernels numba_
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
+unit fuzz_libraries $(FUZZ)/replay_mirror $(FUZZ)/libraries;
 $(foreach t,$(HOSTILE_ATTACKS),unit hostile_$(t) $(HOSTILE) $(t);)
 unit hostile_random $(HOSTILE) --seed 1 --commands 20000;
 $(if $(SAN),,unit faults $(SWEEP) --device $(FAULTY) --every;)

@@ -3,7 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "include/qculib.h"
 #include "tests/fuzz/choose.h"
+#include "tests/fuzz/recorded.h"
 
 static const uint64_t wide[] = {
 	0,
@@ -144,6 +146,77 @@ static void choose_body(const struct chooser *how, struct qCUcmd *c, uint32_t by
 	}
 }
 
+/* Another number in the place of one, which may come from elsewhere in the message. */
+static void change_word(const struct chooser *how, uint64_t *words, uint32_t n)
+{
+	uint64_t *at = n ? &words[below(how, n)] : NULL;
+
+	if (!at)
+		return;
+	switch (below(how, 4)) {
+	case 0:
+		*at = choose_wide(how);
+		break;
+	case 1:
+		*at = choose_narrow(how);
+		break;
+	case 2:
+		*at = words[below(how, n)];
+		break;
+	default:
+		*at += below(how, 2) ? 1 : UINT64_MAX;
+	}
+}
+
+/* Makes a call of a library: one that a shim has made, most of the time with something changed. */
+static uint32_t choose_library(const struct chooser *how, struct qCUcmd *c, uint8_t *tail)
+{
+	const struct recorded *r =
+		&recorded[below(how, below(how, 6) ? recorded_count : RECORDED_OBJECTS)];
+	struct qcu_lib_head head = {r->bytes, r->outs};
+	uint64_t words[RECORDED_MAX / 8 + 3] = {0};
+	uint16_t library = r->library, function = r->function;
+	uint32_t changes = below(how, 4), n;
+	struct qcu_seg seg;
+
+	memcpy(words + 1, r->args, r->bytes);
+	while (changes--)
+		change_word(how, words + 1, r->bytes / 8);
+	if (!below(how, 12))
+		head.args = 8 * below(how, r->bytes / 8 + 2);
+	if (!below(how, 12))
+		function = (uint16_t)(below(how, 2) ? below(how, 800) : choose_narrow(how));
+	if (!below(how, 20))
+		library = (uint16_t)choose_narrow(how);
+	if (!below(how, 20))
+		head.outs = choose_narrow(how);
+	memcpy(words, &head, sizeof(head));
+	if (!below(how, 40))
+		change_word(how, words, 1);
+	n = (uint32_t)sizeof(head) + head.args;
+	if (c->op == QCU_OP_LIB_CALL) {
+		c->flags = QCU_F_MSG;
+		c->lib_call.buf.len = n;
+		c->lib_call.library = library;
+		c->lib_call.function = function;
+		c->lib_call.stream = below(how, 8) ? 0 : choose_narrow(how);
+		memcpy(tail, words, n);
+		return n;
+	}
+	how->put(how, (const uint8_t *)words, n);
+	c->flags = QCU_F_SEGS;
+	seg.gpa = how->message;
+	seg.len = n + sizeof(struct qcu_lib_answer) + (head.outs < 65536 ? head.outs : 0);
+	if (!below(how, 20))
+		seg.len += choose_narrow(how) & 0xff;
+	c->lib_ask.buf.len = seg.len;
+	c->lib_ask.library = library;
+	c->lib_ask.function = function;
+	c->lib_ask.stream = below(how, 8) ? 0 : choose_narrow(how);
+	memcpy(tail, &seg, sizeof(seg));
+	return sizeof(seg);
+}
+
 uint32_t choose_command(const struct chooser *how, struct qCUcmd *c, uint8_t *tail)
 {
 	const struct qcu_seg image = {how->image, how->image_bytes};
@@ -154,10 +227,18 @@ uint32_t choose_command(const struct chooser *how, struct qCUcmd *c, uint8_t *ta
 	*c = (struct qCUcmd){0};
 	do {
 		c->op = (uint16_t)below(how, QCU_OP_COUNT);
+		if (!below(how, 6))
+			c->op = below(how, 2) ? QCU_OP_LIB_CALL : QCU_OP_LIB_ASK;
 		rule = qcu_rule(c->op);
 	} while (!rule || rule->who == QCU_WHO_CTL);
 	c->tid = rule->who == QCU_WHO_DRV ? 0 : 1 + below(how, how->threads);
 	c->device = below(how, how->devices) == 0;
+	if (c->op == QCU_OP_LIB_CALL || c->op == QCU_OP_LIB_ASK) {
+		n = choose_library(how, c, tail);
+		if (rule->who == QCU_WHO_POST && below(how, 2))
+			c->flags |= QCU_F_POSTED;
+		return n;
+	}
 	choose_body(how, c, rule->in);
 	switch (rule->buffer) {
 	case QCU_BUFFER_MSG:

@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 
 /* No command that choose_command() makes has more data. */
-#define CHOOSE_TAIL 400u
+#define CHOOSE_TAIL 1800u
 
 /*
  * The upper half of a number that stands for the n-th pointer that the session got. The lower half
@@ -28,6 +28,10 @@ struct chooser {
 	uint64_t gpa, bytes, more;
 	uint64_t beyond; /* an address where no guest memory is */
 	uint64_t image, image_bytes;
+	/* Puts the message of a call of a library into guest memory, at `message`. */
+	void (*put)(const struct chooser *how, const uint8_t *bytes, uint32_t n);
+	uint64_t message;
+	void *who; /* for `put` */
 };
 
 uint64_t choose_wide(const struct chooser *how);

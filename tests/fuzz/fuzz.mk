@@ -9,8 +9,20 @@ FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_image_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
-fuzz_mirror_OBJS := $(FUZZ)/choose.o $(MIRROR_LIB) $(SOFT_LIB)
+fuzz_mirror_OBJS := $(FUZZ)/choose.o $(FUZZ)/recorded.o $(MIRROR_LIB) $(SOFT_LIB)
 fuzz_elf_OBJS := $(LOADER_FIND) $(LOADER)/gpus.o
+
+# The messages of libraries, from the shims themselves and the library's packing.
+RECORD_OBJS := $(FUZZ)/record.o $(addprefix $(B)/qcu-library/libs/,pack.o object.o create.o) \
+	$(filter-out %_copy.o,$(sort $(SHIM_OBJS_cublas) $(SHIM_OBJS_cublaslt)))
+$(FUZZ)/record.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(FUZZ)/record.o: | cudart-header
+$(FUZZ)/record: $(RECORD_OBJS)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
+$(FUZZ)/recorded.c: $(FUZZ)/record
+	$< >$@
+$(FUZZ)/recorded.o: $(B)/%.o: $(B)/%.c
+	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 define FUZZ_RULES
 $(FUZZ)/replay_$(1): $(FUZZ)/fuzz_$(1).o $(FUZZ)/replay.o $(FUZZ_MUTATE) $(fuzz_$(1)_OBJS)
@@ -24,12 +36,19 @@ $(FUZZ)/seeds: $(FUZZ)/seeds.o $(SOFT_LIB)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)
 
 # tests-build builds these, and tests/run runs them.
-FUZZ_REPLAYS := $(FUZZ_TARGETS:%=$(FUZZ)/replay_%)
+FUZZ_REPLAYS := $(FUZZ_TARGETS:%=$(FUZZ)/replay_%) $(FUZZ)/libraries/made
+
+# Calls of libraries, which are numbered anew with each change of the remarks: not saved, but made.
+$(FUZZ)/libraries/made: $(FUZZ)/record
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	$< $(@D)
+	@touch $@
 
 .PHONY: fuzz fuzz-build
 fuzz-build: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 
 # The seeds are made from the test programs, so the test programs are built first.
-fuzz: $(FUZZ)/seeds $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
+fuzz: $(FUZZ)/seeds $(FUZZ)/record $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
 	@$(MAKE) B=$(B)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build >/dev/null
-	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(B)/tests/guest $(FUZZ_TARGETS)
+	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(FUZZ)/record $(B)/tests/guest $(FUZZ_TARGETS)

@@ -2,10 +2,8 @@
 /*
  * Fuzzes a mirror as a hostile guest would: any record with any segments or message, on guest
  * memory that the same guest fills, with the software GPU as the backend. The step before
- * mir_submit, which takes a chain off the virtqueue, is done here as in mirror_vq.c.
- *
- * An input is a byte of settings and then items. An item is a struct item, a record for a command,
- * and `tail` bytes: the data of the command, or the data to write to guest memory.
+ * mir_submit, which takes a chain off the virtqueue, is done here as in mirror_vq.c. items.h
+ * describes an input.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 #include "qcu-device/memory/guestmem.h"
 #include "qcu-device/mirror/mirror.h"
 #include "tests/fuzz/choose.h"
+#include "tests/fuzz/items.h"
 
 #define LOW_BYTES  (1u << 20)
 #define HIGH_GPA   (1ull << 32)
@@ -24,14 +23,6 @@
 #define IMAGE_GPA 0x1000u
 #define ITEMS_MAX 64u
 #define WAIT_MS	  100
-
-struct item {
-	uint8_t kind; /* ITEM_* */
-	uint8_t wait; /* for the answer, before the next item */
-	uint16_t tail;
-	uint32_t gpa; /* of ITEM_WRITE */
-};
-enum { ITEM_COMMAND, ITEM_WRITE, ITEM_KINDS };
 
 static const char image[] =
 	".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -206,8 +197,12 @@ static void write_memory(uint64_t gpa, const uint8_t *bytes, size_t len)
 {
 	void *p = guestmem_translate(&mem, gpa, len);
 
-	if (p)
-		memcpy(p, bytes, len);
+	if (!p)
+		return;
+	memcpy(p, bytes, len);
+	pthread_mutex_lock(&s.lock);
+	choose_pointers(s.pointer, p, len);
+	pthread_mutex_unlock(&s.lock);
 }
 
 static void play(const uint8_t *data, size_t size)
@@ -303,6 +298,19 @@ static unsigned int list_items(const uint8_t *data, size_t size, size_t *at)
 	return n;
 }
 
+/* What a command wants to have in guest memory: the tail of an item. */
+static struct {
+	uint8_t bytes[CHOOSE_TAIL];
+	uint32_t len;
+} written;
+
+static void put(const struct chooser *how, const uint8_t *bytes, uint32_t n)
+{
+	(void)how;
+	memcpy(written.bytes, bytes, n);
+	written.len = n;
+}
+
 static struct chooser chooser(uint64_t *random)
 {
 	return (struct chooser){
@@ -314,27 +322,41 @@ static struct chooser chooser(uint64_t *random)
 		.beyond = LOW_BYTES,
 		.image = IMAGE_GPA,
 		.image_bytes = sizeof(image),
+		.message = ITEM_GPA,
+		.put = put,
 	};
 }
 
-/* Makes a command that keeps most rules. */
+/* Makes a command that keeps most rules, and what it has in memory. */
 static size_t make_item(uint8_t *out, uint64_t *random)
 {
 	const struct chooser how = chooser(random);
-	struct item it = {.wait = fuzz_random(random, 3) != 0};
+	struct item it = {.wait = fuzz_random(random, 3) != 0}, memory;
+	uint8_t tail[CHOOSE_TAIL];
 	struct qCUcmd c;
+	size_t at = 0;
 
-	it.tail = (uint16_t)choose_command(&how, &c, out + sizeof(it) + sizeof(c));
-	memcpy(out, &it, sizeof(it));
-	memcpy(out + sizeof(it), &c, sizeof(c));
-	return sizeof(it) + sizeof(c) + it.tail;
+	written.len = 0;
+	it.tail = (uint16_t)choose_command(&how, &c, tail);
+	if (written.len) {
+		memory = (struct item){ITEM_WRITE, 0, (uint16_t)written.len, ITEM_GPA};
+		memcpy(out, &memory, sizeof(memory));
+		memcpy(out + sizeof(memory), written.bytes, written.len);
+		at = sizeof(memory) + written.len;
+	}
+	memcpy(out + at, &it, sizeof(it));
+	memcpy(out + at + sizeof(it), &c, sizeof(c));
+	memcpy(out + at + sizeof(it) + sizeof(c), tail, it.tail);
+	return at + sizeof(it) + sizeof(c) + it.tail;
 }
 
 /* Puts another number into one record or its tail. */
 static void change_number(uint8_t *data, size_t from, size_t to, uint64_t *random)
 {
 	const struct chooser how = chooser(random);
-	size_t off = sizeof(struct item) + fuzz_random(random, 20) * 4;
+	const uint32_t words = (uint32_t)(to - from) / 4;
+	size_t off =
+		sizeof(struct item) + fuzz_random(random, fuzz_random(random, 2) ? 20 : words) * 4;
 	uint64_t v = choose_wide(&how);
 	uint32_t x = choose_narrow(&how);
 
@@ -359,7 +381,7 @@ static size_t insert(uint8_t *data, size_t size, size_t max, size_t at, const ui
 FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
 {
 	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
-	uint8_t bytes[sizeof(struct item) + sizeof(struct qCUcmd) + CHOOSE_TAIL];
+	uint8_t bytes[2 * sizeof(struct item) + sizeof(struct qCUcmd) + 2 * CHOOSE_TAIL];
 	size_t at[ITEMS_MAX + 1], len;
 	unsigned int n, i, times = 1 + fuzz_random(&random, 4);
 

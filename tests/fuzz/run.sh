@@ -6,10 +6,10 @@
 # An input that makes a fuzzer fail is saved there too. Reduce it, and add it to tests/fuzz/corpus
 # together with the fix.
 #
-#	tests/fuzz/run.sh BUILD SEEDS PROGRAMS [TARGET]...
+#	tests/fuzz/run.sh BUILD SEEDS RECORD PROGRAMS [TARGET]...
 set -euo pipefail
-build=$1 seeds=$2 programs=$3
-shift 3
+build=$1 seeds=$2 record=$3 programs=$4
+shift 4
 seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
 [ $# -gt 0 ] || set -- ptx fatbin image mirror elf
@@ -30,6 +30,8 @@ done
 mv "$build"/seeds/ptx/*.elf "$build/seeds/image"
 cp "$build"/seeds/fatbin/*.bin "$build"/seeds/ptx/*.ptx "$build/seeds/image"
 cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
+# And the messages of libraries, as the shims make them.
+"$record" "$build/seeds/mirror"
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
@@ -42,7 +44,7 @@ for target; do
 	ptx) max=12800 ;;
 	fatbin | image) max=24576 ;;
 	elf) max=49152 ;;
-	mirror) max=8192 ;;
+	mirror) max=16384 ;;
 	esac
 	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \
 		-rss_limit_mb=4096 -max_total_time="$seconds" -print_final_stats=1 \

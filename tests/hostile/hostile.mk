@@ -5,7 +5,7 @@
 HOSTILE := $(B)/tests/hostile/hostile
 HOSTILE_OBJS := $(addprefix $(B)/tests/hostile/,hostile.o guest.o host.o commands.o good.o random.o \
 	attacks_map.o attacks_image.o attacks_handle.o attacks_ring.o attacks_wear.o attacks_log.o attacks_read.o attacks_graph.o) \
-	$(B)/tests/fuzz/choose.o
+	$(B)/tests/fuzz/choose.o $(B)/tests/fuzz/recorded.o
 
 HOSTILE_ATTACKS := map_bad map_tail map_tail_close map_oracle unmap_wrap map_race
 HOSTILE_ATTACKS += image_pointer image_malformed image_length image_changes

@@ -82,6 +82,19 @@ static void *spoil(void *unused)
 
 /* ---- choice ---- */
 
+/* The message of a call of a library, behind the image. */
+#define MESSAGE(q) (GUEST_SPACE(q) + 0x7f0000)
+
+static void put(const struct chooser *how, const uint8_t *bytes, uint32_t n)
+{
+	const struct scene *s = how->who;
+	const unsigned int q = (unsigned int)((how->message - GUEST_SPACE(0)) / GUEST_SPACE_BYTES);
+	uint8_t *at = s->g.ram + how->message;
+
+	memcpy(at, bytes, n);
+	choose_pointers(player[q].pointer, at, n);
+}
+
 static struct chooser chooser(struct scene *s, unsigned int q)
 {
 	return (struct chooser){
@@ -93,6 +106,9 @@ static struct chooser chooser(struct scene *s, unsigned int q)
 		.beyond = GUEST_RAM,
 		.image = IMAGE(q),
 		.image_bytes = plain_image_bytes,
+		.message = MESSAGE(q),
+		.put = put,
+		.who = s,
 	};
 }
 
@@ -174,7 +190,9 @@ static void send_command(struct scene *s, unsigned int q)
 	if (!rnd(s, 12))
 		mutate(s, &how, &c, tail, &n);
 	choose_pointers(p->pointer, c.body, QCU_BODY);
-	if (c.flags & QCU_F_MSG)
+	if (c.op == QCU_OP_LIB_CALL)
+		choose_pointers(p->pointer, tail, n);
+	else if (c.flags & QCU_F_MSG)
 		choose_pointers(p->pointer, tail + (c.op == QCU_OP_LAUNCH ? 64 : 0), 8);
 	guest_take(&s->g, q);
 	slot = guest_post(&s->g, q, &c, tail, n);
