@@ -114,8 +114,11 @@ void lib_object_end(struct mirror *m, struct handle *h)
 
 	if (l)
 		*(void **)&destroy = lib_kind_symbol(m, l, o->kind, true);
-	if (destroy && s && !m->cfg.ops->native(m->be, s, &stream))
+	/* After an error of the GPU, too: the library's own memory goes back. */
+	if (destroy && s) {
+		(void)m->cfg.ops->native(m->be, s, &stream);
 		destroy(o->native);
+	}
 	while (o->use_count)
 		handles_put(&m->handles, o->uses[--o->use_count]);
 	free(o->uses);

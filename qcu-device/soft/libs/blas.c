@@ -96,7 +96,8 @@ static int run(struct soft_work *w)
 	if (b->result && b->mode == CUBLAS_POINTER_MODE_DEVICE &&
 	    !usable(b->be, b->result, b->result_size, 1))
 		return QCU_ERR_IllegalAddress;
-	for (i = 0; i < b->count; i++) {
+	/* A batch may be of any length. It stops when its session ends. */
+	for (i = 0; i < b->count && !__atomic_load_n(&b->be->cancel, __ATOMIC_RELAXED); i++) {
 		const void *a = item(b, b->a, b->step_a, size_a, i);
 		const void *x = item(b, b->b, b->step_b, size_b, i);
 		void *y = (void *)item(b, b->c, b->step_c, size_c, i);
