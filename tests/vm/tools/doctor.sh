@@ -19,6 +19,11 @@ root_of_a_host() {
 	echo 0x030200 >"$r/sys/bus/pci/devices/0000:01:00.0/class"
 	echo 580.65.06 >"$r/sys/module/nvidia/version"
 	touch "$r"/dev/{kvm,nvidiactl,nvidia-uvm,nvidia3}
+	mkdir -p "$r/usr/local/cuda/lib64"
+	touch "$r/usr/local/cuda/lib64"/{libcublas.so.13,libcublasLt.so.13.1.0.3,libcudnn.so.9.12.0,libcufft.so.12}
+	touch "$r/usr/local/cuda/lib64"/{libcurand.so.10,libcusolver.so.12}
+	ln -s libcublasLt.so.13.1.0.3 "$r/usr/local/cuda/lib64/libcublasLt.so.13"
+	ln -s libcudnn.so.9.12.0 "$r/usr/local/cuda/lib64/libcudnn.so.9"
 	toolkit 13.0
 }
 
@@ -78,10 +83,17 @@ root_of_a_host
 toolkit 11.8
 host old-toolkit 1 'BAD +toolkit +CUDA Toolkit 11.8 is too old'
 root_of_a_host
+host library-version 0 'ok +libraries +cuDNN 9.12.0 '
+host library-short-version 0 'ok +libraries +cuBLAS, of version 13 and no closer one'
+rm "$r"/usr/local/cuda/lib64/libcudnn*
+host no-library 0 'note +libraries +there is no libcudnn.so.9'
+grep -q 'mend: apt-get install libcudnn9-cuda-13' "$tmp/out" && echo '@ok library-package 0.0' || echo '@FAIL library-package'
+root_of_a_host
 rm "$r/dev/nvidia-uvm"
 host no-uvm 1 'BAD +gpu +there is no /dev/nvidia-uvm'
 rm -r "$r"/dev/nvidia* "$r/sys/bus/pci"
 host no-gpu 0 'note +gpu +there is no NVIDIA GPU'
+host no-gpu-library 0 'note +libraries +there is no libopenblas.so.0: programs that use cuBLAS on the software GPU'
 root_of_a_host
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 711 "$tmp"
