@@ -7,7 +7,7 @@ SOFT_SRCS += $(addprefix qcu-device/soft/gpu/, \
 	access.c array.c cell.c check.c cond.c copy.c event.c graph.c hostfunc.c jit.c launch.c limits.c \
 	mem.c module.c peer.c pool.c print.c props.c range.c share.c stream.c stream_attr.c \
 	texture.c value.c virtual.c watchdog.c)
-SOFT_LIBRARY_SRCS := $(addprefix qcu-device/soft/libs/,blas.c blas1.c blas2.c blas3.c blaslt.c libs.c openblas.c)
+SOFT_LIBRARY_SRCS := $(addprefix qcu-device/soft/libs/,blas.c blas1.c blas2.c blas3.c blaslt.c fft.c host.c libs.c rand.c)
 SOFT_SRCS += $(SOFT_LIBRARY_SRCS) qcu-device/soft/be_soft.c
 # These are also part of the mirror, but tests run the software GPU without a mirror.
 SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/backend/image_elf.c

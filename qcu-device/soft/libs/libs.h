@@ -11,4 +11,9 @@ extern __thread struct be *soft_library_be;
 /* A function of OpenBLAS, or NULL. Without a name: is OpenBLAS there? */
 void *soft_openblas(const char *name);
 
+/* The same of FFTW for double, or for float. The name is what follows "fftw_". */
+void *soft_fftw(bool twice, const char *name);
+
+extern const struct soft_symbol soft_fft[], soft_rand[];
+
 #endif

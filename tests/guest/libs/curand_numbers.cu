@@ -24,6 +24,20 @@ template <typename T> static void check(const char *what, const T *gpu, double m
 	REQUIRE(fabs(squares - deviation) < 0.02 * deviation, "%s: the deviation is %g", what, squares);
 }
 
+/* Each bit is set in about half of the numbers. */
+static void each_bit(const unsigned int *gpu)
+{
+	std::vector<unsigned int> v = down(gpu, N);
+
+	for (int bit = 0; bit < 32; bit++) {
+		int n = 0;
+
+		for (unsigned int x : v)
+			n += x >> bit & 1;
+		REQUIRE(abs(n - N / 2) < N / 50, "bit %d is set in %d of %d numbers", bit, n, N);
+	}
+}
+
 int main(void)
 {
 	curandGenerator_t g = NULL, h;
@@ -49,6 +63,14 @@ int main(void)
 	check("normal in double", d, -1, 0.5);
 	OK(curandGenerateUniformDouble(g, d, N));
 	check("uniform in double", d, 0.5, sqrt(1 / 12.0));
+	OK(curandGenerateLogNormal(g, f, N, 0, 0.25));
+	check("log-normal", f, exp(0.03125), sqrt((exp(0.0625) - 1) * exp(0.0625)));
+	FAILS(curandGenerateNormal(g, f, 3, 0, 1));
+	OK(curandGenerateUniform(g, f, N));
+	for (float x : down(f, N))
+		REQUIRE(x > 0 && x <= 1, "a uniform number is %g", x);
+	OK(curandGenerate(g, (unsigned int *)f, N));
+	each_bit((const unsigned int *)f);
 	OK(curandDestroyGenerator(g));
 
 	/* Again from the start, in a stream. */
