@@ -53,7 +53,8 @@ files() {
 
 # install VERSION: with apt, as docs/vm/packages.md says. What DKMS has compiled elsewhere is put where it puts it.
 install() {
-	must "apt does not install version $1" apt-get -q -y install "/mnt/qcuda-guest_$1_amd64.deb"
+	# Without what it recommends, because this guest has no network.
+	must "apt does not install version $1" apt-get -q -y --no-install-recommends install "/mnt/qcuda-guest_$1_amd64.deb"
 	if [ -e /mnt/driver.tar ]; then
 		[ -e "/var/lib/dkms/qcuda/$1/source" ] || must "DKMS does not know it" dkms add "qcuda/$1"
 		mkdir -p "/var/lib/dkms/qcuda/$1/$kernel"
