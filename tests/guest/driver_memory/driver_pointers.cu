@@ -26,7 +26,7 @@ int main()
 	CUdeviceptr device_memory, managed, found;
 	unsigned int type = 0, flag = 1;
 	int plain = 0, ordinal = 0;
-	void *data[] = {&type, &ordinal}, *at[] = {&found};
+	void *data[] = {&type, &ordinal}, *at[] = {&found}, *host;
 	CUdevice device = driver_start();
 	CUcontext context;
 	size_t size;
@@ -38,7 +38,8 @@ int main()
 	DCHECK(cuMemAllocHost((void **)&pinned, 1000));
 	REQUIRE(number(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device_memory) == CU_MEMORYTYPE_DEVICE,
 		"type");
-	REQUIRE(number(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, device_memory + 10) == device, "device");
+	REQUIRE(number(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, device_memory + 10) == device,
+		"device");
 	REQUIRE(pointer(CU_POINTER_ATTRIBUTE_CONTEXT, device_memory) == context, "context");
 	REQUIRE(pointer(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, device_memory + 10) ==
 			(void *)(uintptr_t)device_memory,
@@ -54,7 +55,7 @@ int main()
 	REQUIRE(!number(CU_POINTER_ATTRIBUTE_IS_MANAGED, device_memory) &&
 			number(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed),
 		"managed");
-	DEXPECT(cuPointerGetAttribute(data, CU_POINTER_ATTRIBUTE_HOST_POINTER, device_memory),
+	DEXPECT(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, device_memory),
 		CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
 				      (CUdeviceptr)(uintptr_t)&plain),
