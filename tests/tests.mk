@@ -105,7 +105,7 @@ $(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGE
 	$(wildcard tests/guest/managed/units/*)
 
 # Thrust and CUB take long to compile: without machine code, and not for a debugger.
-THRUST_PROGRAMS := thrust_cub thrust_cub_rdc
+THRUST_PROGRAMS := thrust_cub thrust_cub_rdc thrust_types
 DEBUG_PROGRAMS := $(filter-out $(THRUST_PROGRAMS) $(LIBRARY_PROGRAMS) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))
 $(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -gencode arch=compute_75,code=compute_75
 $(GUEST_OBJECTS)/thrust_cub_rdc.o: GUEST_FLAGS += -rdc=true
