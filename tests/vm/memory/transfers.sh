@@ -54,8 +54,12 @@ bad=
 mem_fragment </tmp/hold >/tmp/fragment 2>&1 &
 fragment=$!
 exec 3>/tmp/hold
+# ready_or_dead: does the program hold the memory, or has it ended?
+ready_or_dead() {
+	grep -q ready /tmp/fragment || ! kill -0 $fragment 2>/dev/null
+}
 for _ in 1 2 3 4 5 6; do
-	! until_true grep -q ready /tmp/fragment || break
+	! until_true ready_or_dead || break
 done
 cat /proc/buddyinfo >>$log
 for test in in_small_blocks every_pair chunks_64k chunks_16m; do

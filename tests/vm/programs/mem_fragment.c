@@ -103,13 +103,14 @@ int main(void)
 	SAME(mlock(p, len), 0);
 	/*
 	 * munlock would make a separate mapping of each page, so MADV_DONTNEED_LOCKED is used. The
-	 * last eighth is freed in runs of eight pages: fork needs two pages together, and wakes the
-	 * OOM killer without them.
+	 * last eighth is freed in runs of 16 pages: fork needs two pages together, eight with
+	 * KASAN, and wakes the OOM killer without them.
 	 */
 	for (i = 0; i < len / 8 * 7; i += 2 * PAGE)
 		SAME(madvise(p + i, PAGE, MADV_DONTNEED_LOCKED), 0);
-	for (i = (i + 16 * PAGE - 1) / (16 * PAGE) * 16 * PAGE; i + 8 * PAGE <= len; i += 16 * PAGE)
-		SAME(madvise(p + i, 8 * PAGE, MADV_DONTNEED_LOCKED), 0);
+	for (i = (i + 32 * PAGE - 1) / (32 * PAGE) * 32 * PAGE; i + 16 * PAGE <= len;
+	     i += 32 * PAGE)
+		SAME(madvise(p + i, 16 * PAGE, MADV_DONTNEED_LOCKED), 0);
 	take_large_blocks();
 	puts("ready");
 	fflush(stdout);
