@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Writes down what the shims of cuBLAS and cuBLASLt send: they are linked here to the packing of
- * the library, but what is packed is not sent. The addresses of device memory are numbers that
- * stand for the session's allocations (choose.h).
+ * Writes down what the shims of cuBLAS, cuBLASLt, cuFFT and cuRAND send: they are linked here to
+ * the packing of the library, but what is packed is not sent. The addresses of device memory are
+ * numbers that stand for the session's allocations (choose.h).
  *
  *   record         prints C: the messages, for choose.c
  *   record FOLDER  writes seeds for fuzz_mirror, a few messages in each
@@ -13,6 +13,9 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cufft.h>
+#include <cufftXt.h>
+#include <curand.h>
 
 #include "qcu-library/libs/impl.h"
 #include "qcu-library/link/fork.h"
@@ -188,8 +191,38 @@ static void described(cublasLtHandle_t h)
 	cublasLtMatmulDescDestroy(desc);
 }
 
+static void transforms(cufftHandle plan, cufftHandle real)
+{
+	long long n[] = {4, 6}, room[] = {4, 8};
+	size_t size;
+	int version;
+
+	cufftGetVersion(&version);
+	cufftMakePlan1d(plan, 16, CUFFT_C2C, 3, &size);
+	cufftExecC2C(plan, AT(0), AT(0), CUFFT_FORWARD);
+	cufftExecC2C(plan, AT(0), AT(2), CUFFT_INVERSE);
+	cufftXtMakePlanMany(real, 2, n, room, 1, 32, CUDA_R_64F, room, 1, 32, CUDA_C_64F, 2, &size,
+			    CUDA_C_64F);
+	cufftSetWorkArea(real, AT(5));
+	cufftExecD2Z(real, AT(0), AT(3));
+	cufftXtExec(real, AT(0), AT(3), CUFFT_FORWARD);
+}
+
+static void numbers(curandGenerator_t g)
+{
+	curandSetPseudoRandomGeneratorSeed(g, 5);
+	curandSetGeneratorOffset(g, 9);
+	curandGenerate(g, AT(0), 100);
+	curandGenerateUniform(g, AT(0), 100);
+	curandGenerateUniformDouble(g, AT(0), 100);
+	curandGenerateNormal(g, AT(0), 100, 0, 1);
+	curandGenerateLogNormalDouble(g, AT(0), 100, 0, 1);
+}
+
 static void program(void)
 {
+	cufftHandle plan, real;
+	curandGenerator_t g;
 	cublasLtHandle_t lt;
 	cublasHandle_t h, set;
 	int version;
@@ -197,6 +230,9 @@ static void program(void)
 	cublasCreate(&h);
 	cublasCreate(&set);
 	cublasLtCreate(&lt);
+	cufftCreate(&plan);
+	cufftCreate(&real);
+	curandCreateGenerator(&g, CURAND_RNG_PSEUDO_DEFAULT);
 	cublasGetVersion(h, &version);
 	vectors(h);
 	matrices(h);
@@ -208,6 +244,9 @@ static void program(void)
 	matrices(set);
 	described(lt);
 	described((cublasLtHandle_t)h);
+	transforms(plan, real);
+	numbers(g);
+	cufftDestroy(real);
 	cublasDestroy(set);
 	cublasLtDestroy(lt);
 }

@@ -8,7 +8,7 @@
 
 #define RECORDED_MAX 1600u /* bytes of the arguments of one message */
 /* The first ones make the objects that the others use. */
-#define RECORDED_OBJECTS 3u
+#define RECORDED_OBJECTS 6u
 
 struct recorded {
 	const uint64_t *args;

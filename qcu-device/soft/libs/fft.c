@@ -358,6 +358,8 @@ static int run(struct soft_work *w)
 	if (!soft_mem_usable(t->plan.be, (uint64_t)(uintptr_t)t->in, in) ||
 	    !soft_mem_usable(t->plan.be, (uint64_t)(uintptr_t)t->out, out))
 		return QCU_ERR_IllegalAddress;
+	if (((uintptr_t)t->in | (uintptr_t)t->out) % number)
+		return QCU_ERR_MisalignedAddress;
 	*(void **)&execute = function(t, "execute");
 	*(void **)&destroy = function(t, "destroy_plan");
 	pthread_mutex_lock(&planner);

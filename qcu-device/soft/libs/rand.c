@@ -68,6 +68,8 @@ static int run(struct soft_work *w)
 	if (r->n > UINT64_MAX / 8 ||
 	    !soft_mem_usable(r->be, (uint64_t)(uintptr_t)r->to, r->n * size))
 		return QCU_ERR_IllegalAddress;
+	if ((uintptr_t)r->to % size)
+		return QCU_ERR_MisalignedAddress;
 	for (i = 0; i < r->n && !__atomic_load_n(&r->be->cancel, __ATOMIC_RELAXED); i++) {
 		double x;
 

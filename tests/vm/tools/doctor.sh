@@ -86,7 +86,7 @@ root_of_a_host
 host library-version 0 'ok +libraries +cuDNN 9.12.0 '
 host library-short-version 0 'ok +libraries +cuBLAS, of version 13 and no closer one'
 rm "$r"/usr/local/cuda/lib64/libcudnn*
-host no-library 0 'note +libraries +there is no libcudnn.so.9'
+host no-cudnn 0 'note +libraries +there is no libcudnn.so.9'
 grep -q 'mend: apt-get install libcudnn9-cuda-13' "$tmp/out" && echo '@ok library-package 0.0' || echo '@FAIL library-package'
 root_of_a_host
 rm "$r/dev/nvidia-uvm"
