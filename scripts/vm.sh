@@ -38,7 +38,7 @@ confined() {
 		"${disk_files[@]}" ${seed:+--read "$seed"} ${packages:+--read "$packages"}
 	)
 	if [ ${#files[@]} -gt 0 ]; then
-		mapfile -t -O ${#files[@]} files < <(vulkan_files)
+		mapfile -t -O ${#files[@]} files < <(vulkan_files && vulkan_starts)
 	fi
 	vulkan_environment
 	# With the root /, the guest would see /sys through QEMU, which does without, too.

@@ -74,7 +74,7 @@ look_for_vulkan() {
 		vulkan_lacks 'qemu-system-x86 qemu-system-modules-opengl' "$qemu has no virtio-gpu-gl-pci with venus"
 	"$qemu" -display help 2>/dev/null | grep -x egl-headless >/dev/null ||
 		vulkan_lacks qemu-system-modules-opengl "$qemu has no display egl-headless"
-	first_file {/usr/libexec,/usr/lib}/virgl_render_server >/dev/null ||
+	render_server=$(first_file {/usr/libexec,/usr/lib}/virgl_render_server) ||
 		vulkan_lacks virgl-server "virglrenderer's render server is not here"
 	for d in libEGL.so.1:libegl1 libEGL_mesa.so.0:libegl-mesa0 libOpenGL.so.0:libopengl0 libgbm.so.1:libgbm1 \
 		libvulkan.so.1:libvulkan1; do
@@ -150,7 +150,7 @@ sandbox_args() {
 	q+=(-sandbox "on,obsolete=deny,elevateprivileges=$some,spawn=$some,resourcecontrol=deny")
 }
 
-# vulkan_files: the files that the render server needs besides QEMU's, as arguments of qcu-confine.
+# vulkan_files: the files that drivers of Vulkan and OpenGL need, as arguments of qcu-confine.
 vulkan_files() {
 	local f
 	[ -n "$vulkan" ] || return 0
@@ -164,12 +164,30 @@ vulkan_files() {
 	done
 }
 
-# vulkan_environment: what the processes on the host get.
+# vulkan_starts: what QEMU must be able to execute, as arguments of qcu-confine.
+vulkan_starts() {
+	[ -z "$vulkan" ] || printf '%s\n' --read "$root/scripts/vulkan/render-server" --read "$confine"
+}
+
+# vulkan_environment: what QEMU and the render server get. The server sees neither the shared folder nor the
+# VM's own one. A process of it may have twice the window and 4 GiB, which the compiler of Mesa's shaders and the
+# programs' memory share; a GPU's driver needs more addresses than it uses, so it has no such limit.
 vulkan_environment() {
+	local f
 	[ -n "$vulkan" ] || return 0
 	# A cache in the caller's home is of no use behind the sandbox.
 	export MESA_SHADER_CACHE_DISABLE=true
 	[ -z "$host_icd" ] || export VK_DRIVER_FILES=$host_icd
+	[ -n "$sandbox" ] || return 0
+	export RENDER_SERVER_EXEC_PATH=$root/scripts/vulkan/render-server QCU_SERVER=$render_server
+	QCU_SERVER_MEMORY=$(((vulkan_mb * 2 + 4096) * 1024))
+	[ -z "$hardware" ] || QCU_SERVER_MEMORY=
+	QCU_SERVER_CONFINE=$confine
+	for f in /usr /bin /lib /lib64 /etc/ld.so.cache /dev/urandom /sys; do
+		QCU_SERVER_CONFINE+=$'\n--read\n'$f
+	done
+	QCU_SERVER_CONFINE+=$'\n--write\n/dev/null\n'$(vulkan_files)
+	export QCU_SERVER_MEMORY QCU_SERVER_CONFINE
 }
 
 # find_guest_driver: Mesa's driver for the guest. A root has its own, and so has a disk, which nobody looks into.

@@ -62,9 +62,23 @@ mkdir "$tmp/second"
 ) &
 second=$!
 
+# The render server has a process for each program of a guest, the newest one for the one started last. kill_server
+# waits until two programs of the first VM work, and the second VM has ended.
+kill_server() {
+	local i
+	for ((i = 0; i < 3000; i++)); do
+		if [ -e "$tmp/share/looping" ] && [ -e "$tmp/second/code" ]; then
+			pkill -KILL -n '^virgl-[0-9]+-gpu' && mv "$tmp/share/looping" "$tmp/share/killed"
+			return
+		fi
+		sleep 0.1
+	done
+}
+
 with "$B"/vulkan/{compute,both}
 cp "$B/vulkan/native" "$tmp/share/"
 export SHARE=$tmp/share VULKAN_DRIVER=22 # 22: Venus
+kill_server &
 boot --vulkan=256M --gpu soft "${with[@]}" <<'END'
 begin same-as-natively
 compute >/tmp/one 2>$log && cmp /tmp/one "$SHARE/native" >>$log && pass || fail "exit code $?"
@@ -83,6 +97,32 @@ wait $second || why="$why both: $(cat /tmp/two)"
 
 expect window-exhausted 0 compute exhaust 1024
 expect after-window-exhausted 0 both
+# What the render server may have is limited, whether it is mapped or not: that program ends, and no other.
+expect memory-within-the-limit 0 compute allocate 1024
+expect memory-exhausted '[1-9]*' compute allocate 16384
+expect after-memory-exhausted 0 both
+
+# The host kills the process that serves one of two programs.
+begin server-killed
+compute loop >/tmp/one 2>>$log &
+first=$!
+until_true grep -q looping /tmp/one
+compute loop >/tmp/two 2>>$log &
+second=$!
+until_true grep -q looping /tmp/two
+: >"$SHARE/looping"
+why=
+until_true test -e "$SHARE/killed" || why='nothing was killed'
+if [ -n "$why" ]; then
+	kill $second
+fi
+wait $second
+[ $? -ne 0 ] || why="$why the program did not notice"
+kill -0 $first || why="$why the other program has ended, too"
+both >>$log 2>&1 || why="$why no new program runs"
+kill $first
+wait $first
+[ -z "$why" ] && pass || fail "$why"
 END
 wait $second
 cat "$tmp/second/err"

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Computes with Vulkan in several ways, and verifies each result on the CPU. Standard output is the
- * same on every GPU that has as many queues.
+ * same on every GPU.
  *
- *   compute              buffers, an image, a timeline semaphore, several queues and threads
- *   compute exhaust MIB  maps memory until it is refused, at the latest when MIB are mapped; frees
- * it, computes compute loop         computes until something fails
+ *   compute               buffers, an image, a timeline semaphore, several queues and threads
+ *   compute exhaust MIB   maps memory until that is refused, at the latest when MIB are mapped;
+ *                         then frees it, and does the rest
+ *   compute allocate MIB  allocates as much, maps nothing, and does the rest while it is there.
+ * Venus does not wait for the host's answer: a refusal ends the program later compute loop computes
+ * until something fails
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,8 +246,8 @@ static void image(void)
 	vkFreeMemory(vk.device, memory, NULL);
 }
 
-/* Maps blocks until that is refused. Returns how many there are. */
-static int map_all(VkDeviceMemory *blocks, int max)
+/* Allocates, and perhaps maps, blocks until that is refused. Returns how many there are. */
+static int take_all(VkDeviceMemory *blocks, int max, bool map)
 {
 	VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
 				     .allocationSize = BLOCK};
@@ -257,32 +261,35 @@ static int map_all(VkDeviceMemory *blocks, int max)
 
 		if (vkAllocateMemory(vk.device, &info, NULL, &blocks[n]) != VK_SUCCESS)
 			break;
-		if (vkMapMemory(vk.device, blocks[n], 0, VK_WHOLE_SIZE, 0, &p) != VK_SUCCESS) {
-			vkFreeMemory(vk.device, blocks[n], NULL);
+		n++;
+		if (!map)
+			continue;
+		if (vkMapMemory(vk.device, blocks[n - 1], 0, VK_WHOLE_SIZE, 0, &p) != VK_SUCCESS) {
+			vkFreeMemory(vk.device, blocks[--n], NULL);
 			break;
 		}
 		memset(p, n, 4096);
-		n++;
 	}
 	return n;
 }
 
-static void exhaust(int mib)
+static void exhaust(int mib, bool map)
 {
 	static VkDeviceMemory blocks[BLOCKS];
 	int max = mib / (BLOCK >> 20), n;
 
 	if (max < 1 || max > BLOCKS) {
-		fprintf(stderr, "compute exhaust: MIB must be from 16 to %d\n",
-			BLOCKS * (BLOCK >> 20));
+		fprintf(stderr, "MIB must be from 16 to %d\n", BLOCKS * (BLOCK >> 20));
 		exit(2);
 	}
-	n = map_all(blocks, max);
-	if (n == max) {
-		fprintf(stderr, "all of %d MiB was mapped\n", mib);
-		exit(1);
+	n = take_all(blocks, max, map);
+	fprintf(stderr, "%d MiB were given\n", n * (BLOCK >> 20));
+	if (!map) {
+		buffers();
+		return;
 	}
-	fprintf(stderr, "%d MiB are mapped, and no more\n", n * (BLOCK >> 20));
+	if (n == max)
+		exit(1);
 	for (int i = 0; i < n; i++)
 		vkFreeMemory(vk.device, blocks[i], NULL);
 	puts("refused");
@@ -308,7 +315,9 @@ int main(int argc, char **argv)
 {
 	vk_open(&vk);
 	if (argc == 3 && !strcmp(argv[1], "exhaust"))
-		exhaust(atoi(argv[2]));
+		exhaust(atoi(argv[2]), true);
+	else if (argc == 3 && !strcmp(argv[1], "allocate"))
+		exhaust(atoi(argv[2]), false);
 	else if (argc == 2 && !strcmp(argv[1], "loop"))
 		loop();
 	else if (argc != 1)
