@@ -18,12 +18,15 @@ root_of_a_host() {
 	echo 0x10de >"$r/sys/bus/pci/devices/0000:01:00.0/vendor"
 	echo 0x030200 >"$r/sys/bus/pci/devices/0000:01:00.0/class"
 	echo 580.65.06 >"$r/sys/module/nvidia/version"
-	touch "$r"/dev/{kvm,nvidiactl,nvidia-uvm,nvidia3}
 	mkdir -p "$r/usr/local/cuda/lib64"
 	touch "$r/usr/local/cuda/lib64"/{libcublas.so.13,libcublasLt.so.13.1.0.3,libcudnn.so.9.12.0,libcufft.so.12}
 	touch "$r/usr/local/cuda/lib64"/{libcurand.so.10,libcusolver.so.12}
 	ln -s libcublasLt.so.13.1.0.3 "$r/usr/local/cuda/lib64/libcublasLt.so.13"
 	ln -s libcudnn.so.9.12.0 "$r/usr/local/cuda/lib64/libcudnn.so.9"
+	mkdir -p "$r"/dev/dri "$r"/usr/lib/qemu "$r"/usr/libexec "$r"/usr/share/vulkan/icd.d
+	touch "$r"/dev/{kvm,nvidiactl,nvidia-uvm,nvidia3,dri/renderD128} "$r"/usr/libexec/virgl_render_server \
+		"$r"/usr/lib/{qemu/{hw-display-virtio-gpu-gl,ui-egl-headless}.so,lib{EGL,EGL_mesa,OpenGL}.so.{0,1},libgbm.so.1,libvulkan.so.1} \
+		"$r"/usr/share/vulkan/icd.d/virtio_icd.json
 	toolkit 13.0
 }
 
@@ -94,6 +97,34 @@ host no-uvm 1 'BAD +gpu +there is no /dev/nvidia-uvm'
 rm -r "$r"/dev/nvidia* "$r/sys/bus/pci"
 host no-gpu 0 'note +gpu +there is no NVIDIA GPU'
 host no-gpu-library 0 'note +libraries +there is no libopenblas.so.0: programs that use cuBLAS on the software GPU'
+
+# What --vulkan needs. package NAME VERSION: it is installed on that host.
+package() {
+	mkdir -p "$r/var/lib/dpkg"
+	printf 'Package: %s\nStatus: install ok installed\nMaintainer: me\nArchitecture: amd64\nVersion: %s\nDescription: x\n\n' \
+		"$1" "$2" >>"$r/var/lib/dpkg/status"
+}
+root_of_a_host
+host vulkan 0 'ok +vulkan +all is here'
+rm "$r/usr/libexec/virgl_render_server" "$r/usr/lib/qemu/ui-egl-headless.so"
+host vulkan-lacks 0 'note +vulkan +not all is here'
+grep -q 'mend: apt-get install qemu-system-modules-opengl virgl-server$' "$tmp/out" &&
+	echo '@ok vulkan-packages 0.0' || echo '@FAIL vulkan-packages'
+root_of_a_host
+rm "$r/dev/dri/renderD128"
+host vulkan-in-software 0 'note +vulkan +there is no render node'
+root_of_a_host
+package qemu-system-x86 1:10.0.13+ds-0
+host vulkan-old-qemu 0 'note +vulkan .*QEMU 10.2 or later; this machine has 10.0.13'
+root_of_a_host
+package qemu-system-x86 1:11.1.3+ds-1
+package libvirglrenderer1 1.1.0-2
+mkdir -p "$r/proc/sys/kernel"
+echo 6.12.5-amd64 >"$r/proc/sys/kernel/osrelease"
+echo 565.57 >"$r/sys/module/nvidia/version"
+host vulkan-old-virglrenderer 1 'note +vulkan .*virglrenderer 1.2 or later; this machine has 1.1.0-2'
+grep -q 'driver 570 or later; this one is 565.57' "$tmp/out" && grep -q 'Linux 6.16 under KVM; this is 6.12.5' "$tmp/out" &&
+	echo '@ok vulkan-conditions 0.0' || echo '@FAIL vulkan-conditions'
 root_of_a_host
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 711 "$tmp"
@@ -180,6 +211,36 @@ printf 'qcuda wire version 2u\n' >"$r/usr/lib/libcudart.so.13"
 guest_says older-library 1 'libcudart.so.13: wire version 2; the module: wire version 4; update /usr/lib/libcudart'
 rm "$r/usr/lib/libcudart.so.13"
 guest_says no-library 0 'note +library'
+
+# The GPU for Vulkan. vulkaninfo DRIVER: what it would say of the driver.
+vulkaninfo() {
+	printf '#!/bin/sh\nprintf "GPU0:\\\\n\\tdriverName         = %%s\\\\n" %s\n' "$1" >"$r/vulkaninfo"
+	chmod +x "$r/vulkaninfo"
+}
+root_of_a_venus_guest() {
+	root_of_a_guest
+	mkdir -p "$r"/sys/bus/virtio/devices/virtio9 "$r"/dev/dri "$r"/usr/share/vulkan/icd.d
+	echo 0x0010 >"$r/sys/bus/virtio/devices/virtio9/device"
+	touch "$r/dev/dri/renderD128" "$r/usr/share/vulkan/icd.d/virtio_icd.json"
+	vulkaninfo venus
+	export VULKANINFO=$r/vulkaninfo
+}
+root_of_a_venus_guest
+guest_says venus 0 'ok +vulkan +programs get the driver venus'
+vulkaninfo llvmpipe
+guest_says venus-falls-back 1 'BAD +vulkan .*llvmpipe, which computes on this VM.s own processor'
+vulkaninfo ''
+guest_says venus-finds-nothing 1 'BAD +vulkan +Vulkan finds no GPU'
+root_of_a_venus_guest
+rm -r "$r/usr/share/vulkan"
+guest_says venus-without-mesa 1 'BAD +vulkan +there is no Mesa.*'
+root_of_a_venus_guest
+rm "$r/dev/dri/renderD128"
+guest_says venus-without-node 1 'BAD +vulkan .*no render node'
+root_of_a_venus_guest
+export VULKANINFO=$r/none
+guest_says venus-cannot-be-seen 0 'note +vulkan .*without vulkaninfo'
+unset VULKANINFO
 
 # ---- a VM ----
 
