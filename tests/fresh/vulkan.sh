@@ -46,6 +46,7 @@ install_vulkan() {
 }
 
 prepare_vulkan() {
+	lock fresh-13
 	bare_debian
 	install_vulkan
 	enter /qcuda/scripts/build-guest >"$work/log" 2>&1 || fail "$work/log" "cannot fetch the guest's kernel"
@@ -57,7 +58,6 @@ prepare_vulkan() {
 
 main() {
 	local bare new machine=$cache/fresh/vulkan-1.tar.zst
-	lock fresh-13
 	lock vulkan
 	need_space "$cache" 4000
 	scratch

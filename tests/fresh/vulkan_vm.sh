@@ -54,6 +54,14 @@ VK_DRIVER_FILES=$tmp/nonsense.json refuses icd-nonsense 'names no library' --vul
 
 # ---- what works ----
 
+truncate -s 1M "$tmp/disk"
+expect_host disk-print 0 'virtio-gpu-gl-pci,blob=on,venus=on,hostmem=512M' "$qcu" vm --vulkan=512M --disk "$tmp/disk" --print
+if grep -e '-display none' "$tmp/out"; then
+	echo '@FAIL disk-display'
+else
+	echo '@ok disk-display 0.0'
+fi
+
 # A second VM, beside the first one.
 mkdir "$tmp/second"
 (
