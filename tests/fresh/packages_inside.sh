@@ -40,7 +40,7 @@ loader() {
 
 step "what they need, without them"
 must "the lists of packages" apt-get -q update
-must "dkms" "${get[@]}" dkms udev man-db libglib2.0-0t64
+must "dkms" "${get[@]}" dkms udev man-db libglib2.0-0t64 python3 cpio kmod procps
 mkdir -p /opt/toolkit/lib
 cp /build/qcu-library/libcudart.so.13 /opt/toolkit/lib/
 echo /opt/toolkit/lib >/etc/ld.so.conf.d/000_cuda.conf
