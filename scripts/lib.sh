@@ -201,7 +201,8 @@ system_qemu() {
 	local q d
 	q=$(type -P qemu-system-x86_64) || return
 	for d in vhost-user-test-device-pci virtio-9p-pci; do
-		"$q" -device "$d,help" >/dev/null 2>&1 || return
+		# QEMU 11.1 ends with 0 for a device that it does not have, too.
+		[[ $("$q" -device "$d,help" 2>/dev/null) == *"$d options:"* ]] || return
 	done
 	readlink -f "$q"
 }

@@ -76,10 +76,10 @@ except domain.Refused as e:
 # ---- which device the emulator has ----
 
 mkdir "$tmp/emulators"
-# emulator NAME DEVICE VERSION: a QEMU that has only this device.
+# emulator NAME DEVICE VERSION: a QEMU that has only this device. As QEMU 11.1, it ends with 0 for others, too.
 emulator() {
-	printf '#!/bin/sh\ncase "$*" in\n"-device %s,help") exit 0 ;;\n--version) echo "QEMU emulator version %s"; exit 0 ;;\nesac\nexit 1\n' \
-		"$2" "$3" >"$tmp/emulators/$1"
+	printf '#!/bin/sh\ncase "$*" in\n"-device %s,help") echo "%s options:" ;;\n-device*) echo not found >&2 ;;\n--version) echo "QEMU emulator version %s"; exit 0 ;;\n*) exit 1 ;;\nesac\n' \
+		"$2" "$2" "$3" >"$tmp/emulators/$1"
 	chmod +x "$tmp/emulators/$1"
 }
 emulator ours virtio-qcuda-pci 10.0.13
