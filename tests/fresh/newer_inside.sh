@@ -55,4 +55,11 @@ for k in "${kernels[@]}"; do
 	tests/vm/driver/driver.sh || bad "driver: exit code $?"
 	tests/fresh/newer_vm.sh "$k" || bad "newer_vm: exit code $?"
 done
+echo "newer: $SECONDS s: a domain of libvirt with this QEMU"
+if apt-get -q update >/tmp/log 2>&1 && apt-get -q -y --no-install-recommends install libvirt-clients libvirt-daemon \
+	libvirt-daemon-driver-qemu python3 >>/tmp/log 2>&1; then
+	QCU_QEMU=system tests/vm/tools/libvirt.sh || bad "libvirt: exit code $?"
+else
+	echo "@skip libvirt it cannot be installed: $(tail -n 1 /tmp/log)"
+fi
 echo "newer: $SECONDS s: all is well"

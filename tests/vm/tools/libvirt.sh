@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # qcu attach and qcu detach with libvirt itself, as an ordinary user's session: a domain gets a device, is
 # started, and a CUDA program runs in it, also after another qcu-device has taken the place of the first.
-# When the device is taken away, the domain is as it was.
+# When the device is taken away, the domain is as it was. With QCU_QEMU=system the domain has this machine's own
+# QEMU and its general device, as tests/fresh/newer.sh does: then the domain must be started anew in between.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/vm/again.sh
@@ -23,7 +24,11 @@ if [ -n "$missing" ]; then
 	[ "$(id -u)" -eq 0 ] || skip_all 'libvirt is not installed'
 	scripts/deps --no-cuda --libvirt || skip_all 'libvirt cannot be installed'
 fi
-qemu=$(scripts/build-qemu --print-dir) || skip_all 'our QEMU was not built'
+if [ "${QCU_QEMU:-}" != system ]; then
+	qemu=$(scripts/build-qemu --print-dir) || skip_all 'our QEMU was not built'
+else
+	emulator=$(type -P qemu-system-x86_64) || skip_all 'this machine has no QEMU'
+fi
 guest_dir=$(scripts/build-guest | tail -n 1)
 
 # Root has no session of its own: its libvirt is that of the system. So nobody has one, and what it uses is
@@ -34,9 +39,11 @@ mkdir "$tmp/home" "$tmp/runtime"
 chmod 700 "$tmp/home" "$tmp/runtime"
 chmod 711 "$tmp"
 [ "$(id -u)" -ne 0 ] || chown 65534:65534 "$tmp/home" "$tmp/runtime"
-cp -r "$qemu" "$tmp/qemu"
+if [ -n "${qemu:-}" ]; then
+	cp -r "$qemu" "$tmp/qemu"
+	emulator=$tmp/qemu/bin/qemu-system-x86_64
+fi
 cp "$guest_dir/vmlinux" "$tmp/vmlinux"
-emulator=$tmp/qemu/bin/qemu-system-x86_64
 # In the background, so that the process is libvirtd itself, which can be ended.
 as_user() {
 	exec "${me[@]}" -i PATH="$PATH:/usr/sbin" LC_ALL=C HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" "$@"
@@ -125,17 +132,20 @@ same_as() {
 expect_host print 0 "path=$socket" "${attach[@]}" --print --socket "$socket" --sessions 4 guest
 expect_host print-args 0 'size=512M,share=on' "${attach[@]}" --qemu-args guest
 if same_as "$tmp/before.xml"; then echo '@ok print-changes-nothing'; else echo '@FAIL print-changes-nothing'; fi
-expect_host attach 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+expect_host attach 0 'guest has a qCUDA device($|;)' "${attach[@]}" --socket "$socket" --sessions 4 guest
 expect_host what-starts-it 0 "qcu-device --socket $socket" "${attach[@]}" --socket "$socket" --sessions 4 guest
 expect_host twice 0 'has this qCUDA device already' "${attach[@]}" --socket "$socket" --sessions 4 guest
 as_it_is >"$tmp/with.xml"
+front=virtio-qcuda-pci
+[ -n "${qemu:-}" ] || front=vhost-user-test-device-pci
+expect_host its-device 0 "value='$front,chardev=qcuda," cat "$tmp/with.xml"
 expect_host shared-memory 0 "<access mode='shared'/>" cat "$tmp/with.xml"
 expect_host detach 0 'the device of guest is taken away' "${detach[@]}" guest
 if same_as "$tmp/before.xml"; then echo '@ok as-before'; else echo '@FAIL as-before'; fi
-expect_host attach-again 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+expect_host attach-again 0 'guest has a qCUDA device($|;)' "${attach[@]}" --socket "$socket" --sessions 4 guest
 if same_as "$tmp/with.xml"; then echo '@ok as-with-it'; else echo '@FAIL as-with-it'; fi
-expect_host other-sessions 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 5 guest
-expect_host and-back 0 'guest has a qCUDA device$' "${attach[@]}" --socket "$socket" --sessions 4 guest
+expect_host other-sessions 0 'guest has a qCUDA device($|;)' "${attach[@]}" --socket "$socket" --sessions 5 guest
+expect_host and-back 0 'guest has a qCUDA device($|;)' "${attach[@]}" --socket "$socket" --sessions 4 guest
 if same_as "$tmp/with.xml"; then echo '@ok nothing-is-left-of-it'; else echo '@FAIL nothing-is-left-of-it'; fi
 
 # ---- a program in the domain ----
@@ -183,10 +193,19 @@ expect_host running-and-back 0 'takes effect' "${attach[@]}" --socket "$socket" 
 kill -KILL "$device"
 wait "$device" 2>/dev/null
 lines=$(wc -l <"$console")
-said '^program: [1-9]' "$lines"
-result error-without-device $?
-lines=$(wc -l <"$console")
-serve
+if [ -n "${qemu:-}" ]; then
+	said '^program: [1-9]' "$lines"
+	result error-without-device $?
+	lines=$(wc -l <"$console")
+	serve
+else
+	# With the general device nobody tells the guest that its device is gone.
+	virsh destroy guest >/dev/null
+	lines=0
+	serve
+	virsh start guest
+	result start-again $?
+fi
 said '^program: 0$' "$lines"
 result program-runs-with-the-next-device $?
 
