@@ -21,7 +21,7 @@ $(FUZZ)/record: $(RECORD_OBJS)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
 $(FUZZ)/recorded.c: $(FUZZ)/record
 	$< >$@
-$(FUZZ)/recorded.o: $(B)/%.o: $(B)/%.c
+$(FUZZ)/recorded.o: $(B)/%.o: $(B)/%.c | deps
 	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 define FUZZ_RULES
