@@ -52,11 +52,18 @@ char blas_diag(cublasDiagType_t diag)
 	return diag == CUBLAS_DIAG_NON_UNIT ? 'N' : diag == CUBLAS_DIAG_UNIT ? 'U' : 0;
 }
 
-/* May the GPU use these elements? A GPU faults if not. */
-static bool usable(struct be *be, const void *at, uint64_t elements, uint64_t size)
+/* The error with which a GPU faults, if it must not use these elements; a number has `unit` bytes.
+ */
+static int fault(const struct blas_call *b, const void *at, uint64_t elements, size_t size,
+		 size_t unit)
 {
-	return !elements || (elements <= UINT64_MAX / 16 &&
-			     soft_mem_usable(be, (uint64_t)(uintptr_t)at, elements * size));
+	if (!elements)
+		return QCU_ERR_Success;
+	if (elements > UINT64_MAX / 16 ||
+	    !soft_mem_usable(b->be, (uint64_t)(uintptr_t)at, elements * size))
+		return QCU_ERR_IllegalAddress;
+	return (uintptr_t)at % (size < unit ? size : unit) ? QCU_ERR_MisalignedAddress
+							   : QCU_ERR_Success;
 }
 
 static const void *item(const struct blas_call *b, const void *base, int64_t step, size_t size,
@@ -68,50 +75,68 @@ static const void *item(const struct blas_call *b, const void *base, int64_t ste
 			 : (const char *)base + i * step * (int64_t)size;
 }
 
-static bool read_scalar(struct blas_call *b, const void *at, unsigned char *to, size_t size)
+static int read_scalar(const struct blas_call *b, const void *at, unsigned char *to, size_t size)
 {
+	int rc;
+
 	if (!at || b->mode == CUBLAS_POINTER_MODE_HOST)
-		return true;
-	if (!usable(b->be, at, size, 1))
-		return false;
-	memcpy(to, at, size);
-	return true;
+		return QCU_ERR_Success;
+	rc = fault(b, at, 1, size, 1);
+	if (!rc)
+		memcpy(to, at, size);
+	return rc;
+}
+
+/* What all items of a batch share. */
+static int begin(struct blas_call *b, size_t unit)
+{
+	const uint64_t count = b->arrays ? (uint64_t)b->count : 0;
+	int rc = read_scalar(b, b->alpha_at, b->alpha, b->alpha_size);
+
+	if (!rc)
+		rc = read_scalar(b, b->beta_at, b->beta, b->beta_size);
+	if (!rc)
+		rc = fault(b, b->a, b->need_a ? count : 0, 8, 8);
+	if (!rc)
+		rc = fault(b, b->b, b->need_b ? count : 0, 8, 8);
+	if (!rc)
+		rc = fault(b, b->c, b->need_c ? count : 0, 8, 8);
+	if (!rc && b->result && b->mode == CUBLAS_POINTER_MODE_DEVICE)
+		rc = fault(b, b->result, 1, b->result_size, unit);
+	if (!rc && b->bias)
+		rc = fault(b, b->bias, (uint64_t)b->m, blas_size(b->type), unit);
+	return rc;
 }
 
 static int run(struct soft_work *w)
 {
 	struct blas_call *b = &((struct blas_work *)w)->call;
 	const size_t size = blas_size(b->type);
+	const size_t unit = b->type == BLAS_S || b->type == BLAS_C ? sizeof(float) : sizeof(double);
 	const size_t size_a = b->size_a ? b->size_a : size, size_b = b->size_b ? b->size_b : size;
 	const size_t size_c = b->size_c ? b->size_c : size;
+	int rc = begin(b, unit);
 	int64_t i;
 
-	if (!read_scalar(b, b->alpha_at, b->alpha, b->alpha_size) ||
-	    !read_scalar(b, b->beta_at, b->beta, b->beta_size))
-		return QCU_ERR_IllegalAddress;
-	if (b->arrays && (!usable(b->be, b->a, b->need_a ? (uint64_t)b->count : 0, 8) ||
-			  !usable(b->be, b->b, b->need_b ? (uint64_t)b->count : 0, 8) ||
-			  !usable(b->be, b->c, b->need_c ? (uint64_t)b->count : 0, 8)))
-		return QCU_ERR_IllegalAddress;
-	if (b->result && b->mode == CUBLAS_POINTER_MODE_DEVICE &&
-	    !usable(b->be, b->result, b->result_size, 1))
-		return QCU_ERR_IllegalAddress;
 	/* A batch may be of any length. It stops when its session ends. */
-	for (i = 0; i < b->count && !__atomic_load_n(&b->be->cancel, __ATOMIC_RELAXED); i++) {
+	for (i = 0; !rc && i < b->count && !__atomic_load_n(&b->be->cancel, __ATOMIC_RELAXED);
+	     i++) {
 		const void *a = item(b, b->a, b->step_a, size_a, i);
 		const void *x = item(b, b->b, b->step_b, size_b, i);
 		void *y = (void *)item(b, b->c, b->step_c, size_c, i);
 
-		if (!usable(b->be, a, b->need_a, size_a) || !usable(b->be, x, b->need_b, size_b) ||
-		    !usable(b->be, y, b->need_c, size_c))
-			return QCU_ERR_IllegalAddress;
 		b->item_e = item(b, b->e, b->step_e, size_c, i);
-		if (!usable(b->be, b->item_e, b->need_e, size_c) ||
-		    !usable(b->be, b->bias, b->bias ? (uint64_t)b->m : 0, size))
-			return QCU_ERR_IllegalAddress;
-		b->run(b, a, x, y);
+		rc = fault(b, a, b->need_a, size_a, unit);
+		if (!rc)
+			rc = fault(b, x, b->need_b, size_b, unit);
+		if (!rc)
+			rc = fault(b, y, b->need_c, size_c, unit);
+		if (!rc)
+			rc = fault(b, b->item_e, b->need_e, size_c, unit);
+		if (!rc)
+			b->run(b, a, x, y);
 	}
-	return 0;
+	return rc;
 }
 
 static void done(struct soft_work *w)
