@@ -176,42 +176,22 @@ __attribute__((constructor)) static void start(void)
 
 /* ---- in a stream ---- */
 
-static cudaError_t queue_or_capture(const struct list *l, cudaStream_t stream)
+static cudaError_t queue_or_capture(const cudaExternalSemaphore_t *semaphores, const void *params,
+				    unsigned int count, bool wait, cudaStream_t stream)
 {
+	const struct list list = {
+		.semaphores = (cudaExternalSemaphore_t *)(uintptr_t)semaphores,
+		.params = params,
+		.count = count,
+		.wait = wait,
+	};
 	struct qcul_captured_call *call;
 	cudaError_t err = qcul_ready(), captured;
 
 	if (err || !qcul_captured(stream, &captured))
-		return err ? err : queue(l, stream);
-	err = captured ? captured : node_of(l, &call);
+		return err ? err : queue(&list, stream);
+	err = captured ? captured : node_of(&list, &call);
 	return err ? err : qcul_capture_call(stream, call);
-}
-
-static cudaError_t signal(const cudaExternalSemaphore_t *semaphores,
-			  const struct cudaExternalSemaphoreSignalParams *params,
-			  unsigned int count, cudaStream_t stream)
-{
-	const struct list list = {
-		.semaphores = (cudaExternalSemaphore_t *)(uintptr_t)semaphores,
-		.signals = params,
-		.count = count,
-	};
-
-	return queue_or_capture(&list, stream);
-}
-
-static cudaError_t wait(const cudaExternalSemaphore_t *semaphores,
-			const struct cudaExternalSemaphoreWaitParams *params, unsigned int count,
-			cudaStream_t stream)
-{
-	const struct list list = {
-		.semaphores = (cudaExternalSemaphore_t *)(uintptr_t)semaphores,
-		.waits = params,
-		.count = count,
-		.wait = true,
-	};
-
-	return queue_or_capture(&list, stream);
 }
 
 /* ---- the runtime's functions ---- */
@@ -221,14 +201,14 @@ cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
 				  const struct cudaExternalSemaphoreSignalParams *params,
 				  unsigned int count, cudaStream_t stream)
 {
-	return qcul_done(signal(semaphores, params, count, stream));
+	return qcul_done(queue_or_capture(semaphores, params, count, false, stream));
 }
 
 cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
 					    const struct cudaExternalSemaphoreWaitParams *params,
 					    unsigned int count, cudaStream_t stream)
 {
-	return qcul_done(wait(semaphores, params, count, stream));
+	return qcul_done(queue_or_capture(semaphores, params, count, true, stream));
 }
 
 cudaError_t
@@ -346,16 +326,14 @@ CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 					 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params,
 					 unsigned int count, CUstream stream)
 {
-	return QCUL_READY(signal((const cudaExternalSemaphore_t *)semaphores,
-				 (const struct cudaExternalSemaphoreSignalParams *)params, count,
-				 stream));
+	return QCUL_READY(queue_or_capture((const cudaExternalSemaphore_t *)semaphores, params,
+					   count, false, stream));
 }
 
 CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 				       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
 				       unsigned int count, CUstream stream)
 {
-	return QCUL_READY(wait((const cudaExternalSemaphore_t *)semaphores,
-			       (const struct cudaExternalSemaphoreWaitParams *)params, count,
-			       stream));
+	return QCUL_READY(queue_or_capture((const cudaExternalSemaphore_t *)semaphores, params,
+					   count, true, stream));
 }

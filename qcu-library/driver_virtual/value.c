@@ -254,8 +254,9 @@ static cudaError_t queue_or_capture(cudaStream_t stream, unsigned int count,
 	return err ? err : qcul_capture_call(stream, call);
 }
 
-static cudaError_t write_one(cudaStream_t stream, CUstreamBatchMemOpType type, CUdeviceptr addr,
-			     uint64_t value, unsigned int flags)
+/* A write or a wait: both have their fields in the same places. */
+static cudaError_t one(cudaStream_t stream, CUstreamBatchMemOpType type, CUdeviceptr addr,
+		       uint64_t value, unsigned int flags)
 {
 	CUstreamBatchMemOpParams p = {.writeValue = {
 					      .operation = type,
@@ -266,42 +267,36 @@ static cudaError_t write_one(cudaStream_t stream, CUstreamBatchMemOpType type, C
 
 	return queue_or_capture(stream, 1, &p);
 }
-
-static cudaError_t wait_one(cudaStream_t stream, CUstreamBatchMemOpType type, CUdeviceptr addr,
-			    uint64_t value, unsigned int flags)
-{
-	CUstreamBatchMemOpParams p = {.waitValue = {
-					      .operation = type,
-					      .address = addr,
-					      .value64 = value,
-					      .flags = flags,
-				      }};
-
-	return queue_or_capture(stream, 1, &p);
-}
+_Static_assert(offsetof(CUstreamBatchMemOpParams, writeValue.address) ==
+			       offsetof(CUstreamBatchMemOpParams, waitValue.address) &&
+		       offsetof(CUstreamBatchMemOpParams, writeValue.value64) ==
+			       offsetof(CUstreamBatchMemOpParams, waitValue.value64) &&
+		       offsetof(CUstreamBatchMemOpParams, writeValue.flags) ==
+			       offsetof(CUstreamBatchMemOpParams, waitValue.flags),
+	       "one layout");
 
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				 unsigned int flags)
 {
-	return QCUL_READY(write_one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
+	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				 unsigned int flags)
 {
-	return QCUL_READY(write_one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
+	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				unsigned int flags)
 {
-	return QCUL_READY(wait_one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
+	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				unsigned int flags)
 {
-	return QCUL_READY(wait_one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
+	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
