@@ -157,6 +157,19 @@ static void describe(const struct qcul_captured_call *call, struct cudaGraphNode
 	       sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS));
 }
 
+/* Only addresses and numbers change, and how a wait compares. */
+static bool can_become(const struct qcul_captured_call *call, const struct qcul_captured_call *now)
+{
+	const struct node *a = (const struct node *)call, *b = (const struct node *)now;
+	unsigned int i;
+
+	for (i = 0; i < a->params.count && a->params.count == b->params.count; i++) {
+		if (a->list[i].operation != b->list[i].operation)
+			return false;
+	}
+	return a->params.count == b->params.count;
+}
+
 #define BATCH ((enum cudaGraphNodeType)CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 
 static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_captured_call **call)
@@ -175,7 +188,12 @@ static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_c
 	if (!n)
 		return cudaErrorMemoryAllocation;
 	*n = (struct node){
-		.call = {.refs = 1, .type = BATCH, .run = run, .end = end, .params = describe},
+		.call = {.refs = 1,
+			 .type = BATCH,
+			 .run = run,
+			 .end = end,
+			 .params = describe,
+			 .can_become = can_become},
 		.params = *p,
 	};
 	memcpy(n->list, p->paramArray, p->count * sizeof(n->list[0]));

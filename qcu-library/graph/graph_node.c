@@ -404,6 +404,7 @@ bool qcul_node_can_become(const struct qcul_node_params *old, const struct qcul_
 		       (a->height == b->height && a->width == b->width &&
 			a->elementSize == b->elementSize);
 	default:
-		return true;
+		return (int)old->type != QCUL_NODE_CALL || !old->call->can_become ||
+		       old->call->can_become(old->call, now->call);
 	}
 }

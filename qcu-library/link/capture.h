@@ -32,6 +32,9 @@ struct qcul_captured_call {
 	void (*end)(struct qcul_captured_call *call);
 	/* Writes what belongs to the type. NULL: the program cannot read it. */
 	void (*params)(const struct qcul_captured_call *call, struct cudaGraphNodeParams *to);
+	/* May an executable graph's call become this one? NULL: always. */
+	bool (*can_become)(const struct qcul_captured_call *call,
+			   const struct qcul_captured_call *now);
 };
 
 struct qcul_recorder {

@@ -182,13 +182,21 @@ static void nodes(CUdeviceptr at)
 	DCHECK(cuStreamSynchronize(a));
 	DCHECK(cuMemcpyDtoH(got, at, 8));
 	REQUIRE(got[0] == 1 && got[1] == 5, "%u %u", got[0], got[1]);
+	/* Other numbers and addresses, but the same operations in the same order. */
 	ops[0] = write_op(at, 8);
 	ops[1] = write_op(at + 4, 9);
+	DEXPECT(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params), CUDA_ERROR_INVALID_VALUE);
+	ops[0] = wait_op(at, 1);
+	params.count = 1;
+	DEXPECT(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params), CUDA_ERROR_INVALID_VALUE);
+	params.count = 2;
+	ops[0] = wait_op(at + 4, 5);
+	ops[1] = write_op(at, 9);
 	DCHECK(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
 	DCHECK(cuGraphLaunch(exec, a));
 	DCHECK(cuStreamSynchronize(a));
 	DCHECK(cuMemcpyDtoH(got, at, 8));
-	REQUIRE(got[0] == 8 && got[1] == 9, "%u %u", got[0], got[1]);
+	REQUIRE(got[0] == 9 && got[1] == 5, "%u %u", got[0], got[1]);
 	DCHECK(cuGraphExecDestroy(exec));
 	DCHECK(cuGraphDestroy(graph));
 }
