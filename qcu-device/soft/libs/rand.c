@@ -96,9 +96,6 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 {
 	struct numbers *r;
 
-	/* Normal numbers come in pairs, as NVIDIA's do. */
-	if (what >= NORMAL && n % 2)
-		return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return CURAND_STATUS_ALLOCATION_FAILED;
@@ -113,7 +110,8 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 	r->to = to;
 	r->mean = mean;
 	r->deviation = deviation;
-	g->at += n;
+	/* Normal numbers come in pairs: of an odd count, the last one's pair is used up. */
+	g->at += n + (what >= NORMAL ? n % 2 : 0);
 	return soft_submit(g->stream, &r->work, SOFT_QUEUE, NULL) ? CURAND_STATUS_LAUNCH_FAILURE
 								  : CURAND_STATUS_SUCCESS;
 }
