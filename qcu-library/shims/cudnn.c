@@ -219,13 +219,20 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t descriptor, cud
 		      : keep_dropout(descriptor, handle, states, probability, states, size, seed);
 }
 
-/* Where the weights are: the mirror makes the descriptors, and what is in them comes back. */
+/*
+ * Where the weights are: the mirror makes the descriptors, and what is in them comes back. The
+ * caller may want only the matrix or only the bias, and has no descriptor and no address for the
+ * other.
+ */
 static cudnnStatus_t take_weights(const struct qcu_cudnn_weights *w, cudnnTensorDescriptor_t desc,
 				  void **address)
 {
 	struct qcul_object *o = qcul_lib_find(desc, KIND_cudnnTensorDescriptor_t);
 
-	*address = (void *)(uintptr_t)w->address;
+	if (address)
+		*address = (void *)(uintptr_t)w->address;
+	if (!desc)
+		return CUDNN_STATUS_SUCCESS;
 	/* There is no such matrix: the descriptor has no dimensions any more. */
 	if (o && w->dims <= 0)
 		qcul_lib_unset_all(o);
@@ -244,8 +251,6 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
 	struct qcul_pack p;
 	cudnnStatus_t status;
 
-	if (!m || !b)
-		return CUDNN_STATUS_BAD_PARAM;
 	qcul_lib_begin(&p, &qcul_cudnn, qcul_number_cudnnGetRNNWeightParams);
 	qcul_lib_object(&p, handle, KIND_cudnnHandle_t);
 	qcul_lib_descriptor(&p, rnn, KIND_cudnnRNNDescriptor_t);

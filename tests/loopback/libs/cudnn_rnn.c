@@ -80,8 +80,11 @@ static void weights(void)
 		for (linear = 0; linear <= 8; linear++) {
 			bool none = linear == 8;
 
+			/* The matrix alone, and the bias alone. */
 			DNN(cudnnGetRNNWeightParams(handle, rnn, layer, size, at, linear, m_desc,
-						    (void **)&m, b_desc, (void **)&b));
+						    (void **)&m, NULL, NULL));
+			DNN(cudnnGetRNNWeightParams(handle, rnn, layer, size, at, linear, NULL,
+						    NULL, b_desc, (void **)&b));
 			REQUIRE(m == (none ? NULL : at + 4096 * (8 * layer + linear)), "matrix");
 			REQUIRE(b == (none ? NULL : m + 2048), "bias");
 			shape(m_desc, none ? 0 : RNN_HIDDEN,
