@@ -128,7 +128,7 @@ def cnn(**options):
     torch.manual_seed(3)
     x, target = torch.randn(64, 3, 32, 32).to(DEVICE), torch.randint(0, 10, (64,)).to(DEVICE)
     network = Network().to(DEVICE)
-    return train(network, x, target, torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9), 20, **options)
+    return train(network, x, target, torch.optim.SGD(network.parameters(), lr=0.003, momentum=0.9), 20, **options)
 
 
 @step
