@@ -182,6 +182,8 @@ write_preloads() {
 		echo 'export LD_AUDIT=/qcu/lib/libqcuda-loader.so'
 		[[ $linked != static* ]] || before+=("/qcu/lib/libcudart.so.${linked#static }")
 	fi
+	# An OpenCL program loads PoCL, and our library with it, when its malloc has long been another one.
+	[ "$mode" = vm ] || [ "$opencl" != packed ] || preload=1
 	[ -z "$preload" ] || before+=(/qcu/lib/libcudart.so.13)
 	[ ${#before[@]} -eq 0 ] || echo "export LD_PRELOAD=$(IFS=: && echo "${before[*]}")"
 }

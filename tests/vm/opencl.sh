@@ -35,3 +35,5 @@ QCU_SOFT_TIMEOUT=2 boot --gpu soft --opencl "${with[@]}" <<END
 share=$tmp/share groups='${groups[*]}'
 $(cat tests/opencl/inside.sh)
 END
+
+expect_host malloc-memory 0 '^ in chunks' "$qcu" run --gpu soft "$B/tests/opencl/chunks"
