@@ -230,28 +230,53 @@ def chunks(r):
     r.save(fig, "chunks")
 
 
+def names_of(r, benchmark):
+    return sorted(c.split("/")[0] for c in r.cases(benchmark) if c.endswith("/total"))
+
+
+def ratios(r, ax, benchmark, guest):
+    """Each application's time in the VM over native's, by input size."""
+    sizes = r.sizes(benchmark)
+    for name in names_of(r, benchmark):
+        points = [(s, r.value(guest, benchmark, name + "/total", s),
+                   r.value("native", benchmark, name + "/total", s)) for s in sizes]
+        points = [(s, a / b) for s, a, b in points if a and b]
+        ax.plot([p[0] for p in points], [p[1] for p in points], "o-", markersize=3, label=name)
+    ax.axhline(1, color="#444444", linewidth=0.8)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(sizes)
+    ax.xaxis.set_major_formatter(lambda v, _: size(v))
+    ax.set_ylabel("VM / native, time of GPU work and calls")
+    ax.grid(alpha=0.3)
+
+
+def opencl(r):
+    """The applications in OpenCL, beside what virtio-CL has published. Its sizes are not known."""
+    if not {"native", "vm"} <= set(r.labels("opencl-apps")):
+        return
+    fig, ax = r.plt.subplots(figsize=(9, 4.5))
+    ratios(r, ax, "opencl-apps", "vm")
+    ax.axhspan(1.039, 1.117, color="#999999", alpha=0.5, label="virtio-CL, five applications")
+    ax.axhline(1.436, color="#999999", linestyle="--", label="virtio-CL, MersenneTwister")
+    ax.axhline(7.68, color="#999999", linestyle=":", label="virtio-CL, BlackScholes, largest input")
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(lambda v, _: "%g" % v)
+    ax.legend(fontsize=7, ncol=3)
+    r.save(fig, "opencl")
+
+
 def apps(r):
     """Ratio to native, by input size; without native, the times themselves."""
     ways, sizes = r.labels("apps"), r.sizes("apps")
     if not ways:
         return
-    names = sorted(c.split("/")[0] for c in r.cases("apps") if c.endswith("/total"))
+    names = names_of(r, "apps")
     guests = [w for w in ways if w not in ("native", "loopback")]
     if "native" in ways and guests:
         fig, ax = r.plt.subplots(figsize=(9, 4.5))
-        for name in names:
-            points = [(s, r.value(guests[0], "apps", name + "/total", s),
-                       r.value("native", "apps", name + "/total", s)) for s in sizes]
-            points = [(s, a / b) for s, a, b in points if a and b]
-            ax.plot([p[0] for p in points], [p[1] for p in points], "o-", markersize=3, label=name)
-        ax.axhline(1, color="#444444", linewidth=0.8)
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(sizes)
-        ax.xaxis.set_major_formatter(lambda v, _: size(v))
+        ratios(r, ax, "apps", guests[0])
         ax.set_ylim(bottom=0)
-        ax.set_ylabel("VM / native, time of GPU work and calls")
         ax.legend(fontsize=7, ncol=2)
-        ax.grid(alpha=0.3)
     else:
         fig, ax = r.plt.subplots(figsize=(9, 4.5))
         values = {w: {n: r.value(w, "apps", n + "/total", sizes[-1]) for n in names} for w in ways}
@@ -284,7 +309,7 @@ def main():
         print("usage: perf/plot.py RESULT_FOLDER", file=sys.stderr)
         sys.exit(0 if sys.argv[1:] == ["--help"] else 2)
     r = Result(sys.argv[1])
-    for plot in (bandwidth, breakdown, streams, chunks, apps, scale):
+    for plot in (bandwidth, breakdown, streams, chunks, apps, opencl, scale):
         plot(r)
 
 
