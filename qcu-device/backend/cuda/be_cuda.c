@@ -24,6 +24,7 @@ static void cu_close(struct be *be)
 	cu_mem_close(be);
 	cu_host_close(be);
 	cu_place_close(be);
+	cu_pass_close(&be->pass);
 	free(be);
 }
 
@@ -69,6 +70,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	if (ret)
 		goto err_host;
 	pthread_mutex_init(&be->cond_lock, NULL);
+	cu_pass_open(&be->pass);
 	*out = be;
 	return QCU_ERR_Success;
 
@@ -253,6 +255,8 @@ static const struct be_ops be_cuda = {
 	.phys_map = cu_phys_map,
 	.phys_unmap = cu_phys_unmap,
 	.phys_access = cu_phys_access,
+	.phys_export = cu_phys_export,
+	.phys_import = cu_phys_import,
 	.mem_valid = cu_mem_valid,
 	.mem_place = cu_mem_place,
 	.mem_unplace = cu_mem_unplace,

@@ -19,6 +19,7 @@
 #include <cuda_runtime_api.h>
 
 #include "qcu-device/backend/backend.h"
+#include "qcu-device/backend/cuda/be_cuda_pass.h"
 
 #define CU_DEVICES 64u
 
@@ -145,6 +146,7 @@ struct be {
 	pthread_mutex_t cond_lock;
 	struct cu_host *hosts;
 	size_t host_count, host_room;
+	struct cu_pass pass;
 };
 
 /* be_cuda_use.c */
@@ -212,6 +214,9 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 int cu_phys_destroy(struct be *be, struct be_phys *p);
 int cu_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
 int cu_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
+int cu_phys_export(struct be *be, struct be_phys *p, void *handle);
+int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		   struct be_phys **p);
 int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
 
 /* be_cuda_place.c */

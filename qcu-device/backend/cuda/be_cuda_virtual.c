@@ -5,12 +5,18 @@
  * survive a reset.
  */
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
+
+_Static_assert(sizeof(struct cu_pass_handle) <= BE_IPC_BYTES, "handles of files fit");
 
 struct be_phys {
 	CUmemGenericAllocationHandle h;
 	unsigned int dev;
+	bool offered;
+	struct cu_pass_handle offer;
 };
 
 #define FIND(be, name, version, fn) \
@@ -84,12 +90,13 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 	struct be_phys *p;
 	FIND(be, cuMemCreate, v10020, create);
 
-	(void)shareable; /* there is no way to another mirror, and phys_export says so */
+	if (shareable)
+		prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 	if (!ret)
 		ret = cu_use(be, dev);
 	if (ret)
 		return ret;
-	p = malloc(sizeof(*p));
+	p = calloc(1, sizeof(*p));
 	if (!p)
 		return QCU_ERR_MemoryAllocation;
 	p->dev = dev;
@@ -108,6 +115,8 @@ int cu_phys_destroy(struct be *be, struct be_phys *p)
 {
 	FIND(be, cuMemRelease, v10020, release);
 
+	if (p->offered)
+		cu_pass_withdraw(&be->pass, &p->offer);
 	if (!ret)
 		ret = (int)release(p->h);
 	free(p);
@@ -149,4 +158,54 @@ int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev
 	if (!ret)
 		ret = (int)set_access(addr, size, &desc, 1);
 	return ret ? ret : cu_mem_see(be, addr, size, dev, flags != 0);
+}
+
+/* The memory lives on while its file is open, so the file is closed with it. */
+int cu_phys_export(struct be *be, struct be_phys *p, void *handle)
+{
+	int fd = -1;
+	FIND(be, cuMemExportToShareableHandle, v10020, export);
+
+	if (!ret)
+		ret = (int)export(&fd, p->h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	if (ret)
+		return ret;
+	p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
+	if (!p->offered) {
+		close(fd);
+		return QCU_ERR_OperatingSystem;
+	}
+	memcpy(handle, &p->offer, sizeof(p->offer));
+	return QCU_ERR_Success;
+}
+
+int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
+		   struct be_phys **out)
+{
+	struct cu_pass_handle h;
+	struct be_phys *p;
+	int fd;
+	FIND(be, cuMemImportFromShareableHandle, v10020, import);
+
+	(void)size; /* the file knows it */
+	if (!ret)
+		ret = cu_use(be, dev);
+	if (ret)
+		return ret;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return QCU_ERR_MemoryAllocation;
+	p->dev = dev;
+	memcpy(&h, handle, sizeof(h));
+	fd = cu_pass_take(&h);
+	ret = fd < 0 ? (int)QCU_ERR_InvalidValue
+		     : (int)import(&p->h, (void *)(uintptr_t)fd,
+				   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	if (fd >= 0)
+		close(fd);
+	if (ret)
+		free(p);
+	else
+		*out = p;
+	return ret;
 }

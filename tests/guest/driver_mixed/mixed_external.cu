@@ -2,7 +2,7 @@
 /*
  * External memory and semaphores of two processes of one VM. The memory comes from the driver API
  * and its file descriptor; the semaphores are memfds. What no process of this VM has made is
- * refused. With a GPU memory has no file descriptors, and the processes have the semaphores only.
+ * refused.
  */
 #include <sys/mman.h>
 
@@ -20,18 +20,13 @@ static unsigned int word_at(const void *ptr)
 	return value;
 }
 
-/* -1: this device has no file descriptors of memory. */
 static int new_memory(CUmemGenericAllocationHandle *handle)
 {
-	CUresult result;
 	int fd;
 
 	DCHECK(cuMemCreate(handle, unit, &prop, 0));
-	result = cuMemExportToShareableHandle(&fd, *handle,
-					      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-	if (result == CUDA_ERROR_NOT_SUPPORTED)
-		return -1;
-	DCHECK(result);
+	DCHECK(cuMemExportToShareableHandle(&fd, *handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+					    0));
 	return fd;
 }
 
@@ -329,41 +324,34 @@ static void parent(const struct peer *p)
 	cudaExternalSemaphoreWaitParams wait = {};
 	cudaExternalSemaphore_t there, back;
 	CUmemGenericAllocationHandle handle;
-	cudaExternalMemory_t memory = NULL;
-	char *ptr = NULL;
-	bool shared;
+	cudaExternalMemory_t memory;
+	char *ptr;
 
 	wrong_semaphores();
 	processor();
 	nodes();
 	memory_fd = new_memory(&handle);
-	shared = memory_fd >= 0;
-	tell(p, &shared, sizeof(shared));
 	tell_file(p, to);
 	tell_file(p, from);
 	there = semaphore_of(to, cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd);
 	back = semaphore_of(from, cudaExternalSemaphoreHandleTypeOpaqueFd);
-	if (shared) {
-		wrong_memory(memory_fd);
-		tell_file(p, memory_fd);
-		memory = import(memory_fd);
-		wrong_buffers(memory);
-		ptr = (char *)map(memory, 0, unit);
-		CHECK(cudaMemsetAsync(ptr, 3, unit, 0));
-	}
+	wrong_memory(memory_fd);
+	tell_file(p, memory_fd);
+	memory = import(memory_fd);
+	wrong_buffers(memory);
+	ptr = (char *)map(memory, 0, unit);
+	CHECK(cudaMemsetAsync(ptr, 3, unit, 0));
 	meet(p);
 	signal.params.fence.value = 1ull << 40;
 	CHECK(cudaSignalExternalSemaphoresAsync(&there, &signal, 1, 0));
 	CHECK(cudaWaitExternalSemaphoresAsync(&back, &wait, 1, 0));
 	CHECK(cudaStreamSynchronize(0));
-	if (shared) {
-		REQUIRE(word_at(ptr + 256) == 0x04040404, "%x", word_at(ptr + 256));
-		REQUIRE(word_at(ptr) == 0x03030303, "%x", word_at(ptr));
-		EXPECT(cudaFree(ptr + 256), cudaErrorInvalidValue);
-		CHECK(cudaDestroyExternalMemory(memory));
-		CHECK(cudaFree(ptr));
-		EXPECT(cudaFree(ptr), cudaErrorInvalidValue);
-	}
+	REQUIRE(word_at(ptr + 256) == 0x04040404, "%x", word_at(ptr + 256));
+	REQUIRE(word_at(ptr) == 0x03030303, "%x", word_at(ptr));
+	EXPECT(cudaFree(ptr + 256), cudaErrorInvalidValue);
+	CHECK(cudaDestroyExternalMemory(memory));
+	CHECK(cudaFree(ptr));
+	EXPECT(cudaFree(ptr), cudaErrorInvalidValue);
 	CHECK(cudaDestroyExternalSemaphore(there));
 	CHECK(cudaDestroyExternalSemaphore(back));
 	DCHECK(cuMemRelease(handle));
@@ -375,34 +363,26 @@ static void child(const struct peer *p)
 	cudaExternalSemaphoreSignalParams signal = {};
 	cudaExternalSemaphoreWaitParams wait = {};
 	cudaExternalSemaphore_t there, back;
-	cudaExternalMemory_t memory = NULL;
-	char *part = NULL, *all = NULL;
-	bool shared;
+	cudaExternalMemory_t memory;
+	char *part, *all;
 
-	hear(p, &shared, sizeof(shared));
 	there = semaphore_of(hear_file(p), cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd);
 	back = semaphore_of(hear_file(p), cudaExternalSemaphoreHandleTypeOpaqueFd);
-	if (shared) {
-		memory = import(hear_file(p));
-		part = (char *)map(memory, 256, 256);
-		all = (char *)map(memory, 0, unit);
-	}
+	memory = import(hear_file(p));
+	part = (char *)map(memory, 256, 256);
+	all = (char *)map(memory, 0, unit);
 	wait.params.fence.value = 1ull << 40;
 	CHECK(cudaWaitExternalSemaphoresAsync(&there, &wait, 1, 0));
 	EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
 	meet(p);
 	CHECK(cudaStreamSynchronize(0));
-	if (shared) {
-		REQUIRE(word_at(all + unit - 4) == 0x03030303, "%x", word_at(all + unit - 4));
-		CHECK(cudaMemsetAsync(part, 4, 256, 0));
-	}
+	REQUIRE(word_at(all + unit - 4) == 0x03030303, "%x", word_at(all + unit - 4));
+	CHECK(cudaMemsetAsync(part, 4, 256, 0));
 	CHECK(cudaSignalExternalSemaphoresAsync(&back, &signal, 1, 0));
 	CHECK(cudaStreamSynchronize(0));
-	if (shared) {
-		CHECK(cudaFree(part));
-		CHECK(cudaFree(all));
-		CHECK(cudaDestroyExternalMemory(memory));
-	}
+	CHECK(cudaFree(part));
+	CHECK(cudaFree(all));
+	CHECK(cudaDestroyExternalMemory(memory));
 	CHECK(cudaDestroyExternalSemaphore(there));
 	CHECK(cudaDestroyExternalSemaphore(back));
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Open files for other mirrors of the same VM. A handle can be kept in memory that the mirrors
+ * share (shares.h); who has it gets the file from the process that offers it, for as long as that
+ * process lives and has not taken the offer back.
+ */
+#ifndef QCU_BE_CUDA_PASS_H
+#define QCU_BE_CUDA_PASS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cu_offer;
+
+struct cu_pass {
+	pthread_mutex_t lock; /* protects the rest */
+	bool running;
+	int socket;
+	uint32_t name; /* of the socket */
+	pthread_t thread;
+	struct cu_offer *offers;
+};
+
+struct cu_pass_handle {
+	uint32_t name, rsvd;
+	uint64_t secret[2];
+};
+
+void cu_pass_open(struct cu_pass *p);
+void cu_pass_close(struct cu_pass *p);
+/* Takes over the file, unless it returns false. */
+bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h);
+void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h);
+/* Returns a new descriptor, or -1: nobody offers such a file. */
+int cu_pass_take(const struct cu_pass_handle *h);
+
+#endif
