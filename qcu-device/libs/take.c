@@ -59,6 +59,8 @@ static void *room(struct lib_call *c, uint64_t len)
 		bad(c);
 		return NULL;
 	}
+	if (!padded)
+		return at; /* without any room it is NULL */
 	c->outs += padded;
 	c->outs_left -= padded;
 	return at;

@@ -111,6 +111,13 @@ static cublasStatus_t sdot(cublasHandle_t handle, int n, const float *x, int inc
 	return (cublasStatus_t)lib.status;
 }
 
+static cublasStatus_t get_property(libraryPropertyType type, int *value)
+{
+	assert_int_equal(type, MAJOR_VERSION);
+	lib.calls++;
+	return value ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
 static cublasStatus_t grouped(cublasHandle_t handle, const cublasOperation_t ta[],
 			      const cublasOperation_t tb[], const int m[], const int n[],
 			      const int k[], const float alpha[], const float *const a[],
@@ -217,6 +224,7 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cublasSgemm_v2", (void *)sgemm},
 		{"cublasSdot_v2", (void *)sdot},
 		{"cublasSgemmGroupedBatched", (void *)grouped},
+		{"cublasGetProperty", (void *)get_property},
 		{"cublasLtCreate", (void *)create},
 		{"cublasLtDestroy", (void *)destroy},
 		{"cublasLtMatrixLayoutInit_internal", (void *)lt_layout},
@@ -637,6 +645,23 @@ static void results(void **state)
 	assert_int_equal(status, CUBLAS_STATUS_INVALID_VALUE);
 }
 
+/* No room for a number, where the call has no room at all and where it has some. */
+static void no_room(void **state)
+{
+	const uint16_t fn = number("cublasGetProperty");
+	int status;
+
+	(void)state;
+	begin();
+	word(MAJOR_VERSION);
+	word(QCU_LIB_ROOM);
+	word(0);
+	assert_int_equal(post(fn), 0);
+	assert_int_equal(lib.calls, 1);
+	assert_int_equal(ask_library(fn, 8, &status), QCU_ERR_InvalidValue);
+	assert_int_equal(lib.calls, 1);
+}
+
 static void limit(void **state)
 {
 	int status;
@@ -876,9 +901,10 @@ static void scratch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(records),	     TEST(every_cut),	 TEST(objects),		  TEST(scalars),
-		TEST(settings),	     TEST(arrays),	 TEST(results),		  TEST(limit),
-		TEST(other_headers), TEST(descriptions), TEST(state_of_a_handle), TEST(scratch),
+		TEST(records),	TEST(every_cut),     TEST(objects),	 TEST(scalars),
+		TEST(settings), TEST(arrays),	     TEST(results),	 TEST(no_room),
+		TEST(limit),	TEST(other_headers), TEST(descriptions), TEST(state_of_a_handle),
+		TEST(scratch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
