@@ -656,6 +656,9 @@ struct qcu_array_create {
 	__u32 levels; /* 0: not a mipmapped array */
 	__u8 bits[4]; /* of each channel */
 	__u32 kind;   /* cudaChannelFormatKind */
+	__u32 mem; /* 0: memory of its own; else a mipmapped array in this memory (PHYS_CREATE) */
+	__u32 rsvd;
+	__u64 offset; /* in that memory */
 };
 struct qcu_array_destroy {
 	__u32 array;

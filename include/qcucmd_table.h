@@ -123,7 +123,7 @@
 	X(108, POOL_ACCESS_GET,   pool_access_get,   USR,  NONE, QCU_UPTO(qcu_pool_access_get, peer),    ALL,   none,   none,  none,   0) \
 	X(109, MALLOC_ASYNC,      malloc_async,      USR,  NONE, QCU_UPTO(qcu_malloc_async, stream),     ALL,   none,   none,  none,   QCU_WORK) \
 	X(110, FREE_ASYNC,        free_async,        POST, NONE, QCU_UPTO(qcu_free_async, stream),       ABOUT, stream, none,  none,   QCU_WORK) \
-	X(112, ARRAY_CREATE,      array_create,      USR,  NONE, QCU_UPTO(qcu_array_create, kind),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(112, ARRAY_CREATE,      array_create,      USR,  NONE, QCU_UPTO(qcu_array_create, offset),     ALL,   none,   none,  none,   QCU_WORK) \
 	X(113, ARRAY_DESTROY,     array_destroy,     USR,  NONE, QCU_UPTO(qcu_array_destroy, array),     ALL,   none,   none,  none,   QCU_WORK) \
 	X(114, ARRAY_WRITE,       array_write,       POST, IN,   QCU_UPTO(qcu_array_write, stream),      ABOUT, stream, none,  none,   QCU_COPY) \
 	X(115, ARRAY_READ,        array_read,        POST, OUT,  QCU_UPTO(qcu_array_read, stream),       ABOUT, stream, none,  none,   QCU_COPY) \

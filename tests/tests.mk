@@ -76,7 +76,7 @@ $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 
 $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
-$(addprefix $(GUEST_OBJECTS)/,driver_virtual_share.o mixed_external.o): tests/guest/processes/ipc.h
+$(addprefix $(GUEST_OBJECTS)/,driver_virtual_share.o mixed_external.o mixed_external_arrays.o): tests/guest/processes/ipc.h
 $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 
 # Programs that use NVIDIA's libraries. At run time they get the shims.

@@ -318,10 +318,11 @@ struct be_ops {
 
 	/*
 	 * CUDA arrays. The caller of copy_box has checked that the box lies within the array.
-	 * Destroy waits until nothing uses the array any more.
+	 * Destroy waits until nothing uses the array any more. With p, a mipmapped array lies in
+	 * that memory, which was made shareable or imported, and lives longer than the array.
 	 */
 	int (*array_create)(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-			    struct be_array **a);
+			    struct be_phys *p, uint64_t offset, struct be_array **a);
 	int (*array_destroy)(struct be *be, struct be_array *a);
 	int (*copy_box)(struct be *be, const struct be_box *box, struct be_stream *s);
 

@@ -40,9 +40,34 @@ static int create_array(struct call *c, struct handle *h)
 	rc = mir_take_memory(c, h->device, h->bytes);
 	if (rc)
 		return rc;
-	rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, &h->array);
+	rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, NULL, 0, &h->array);
 	if (rc)
 		mir_give_memory(m, h->device, h->bytes);
+	else
+		count_add(m->counts, COUNT_DEVICE, h->bytes);
+	return rc;
+}
+
+/* The memory stays for as long as the array, and is what the guest is charged for. */
+static int place_array(struct call *c, struct handle *h, uint32_t mem, uint64_t offset)
+{
+	struct mirror *m = c->m;
+	uint64_t bytes;
+	int rc;
+
+	h->parent = handles_get(&m->handles, HANDLE_PHYS, mem);
+	if (!h->parent)
+		return QCU_ERR_InvalidResourceHandle;
+	if (h->parent->device != h->device || !h->desc.levels || !array_bytes(&h->desc, &bytes) ||
+	    offset > h->parent->bytes || bytes > h->parent->bytes - offset)
+		rc = QCU_ERR_InvalidValue;
+	else
+		rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, h->parent->phys, offset,
+					      &h->array);
+	if (rc) {
+		handles_put(&m->handles, h->parent);
+		h->parent = NULL;
+	}
 	return rc;
 }
 
@@ -75,15 +100,15 @@ int mir_do_array_create(struct call *c)
 	memcpy(h->desc.bits, ac->bits, sizeof(h->desc.bits));
 	if (!be_array_elem(&h->desc))
 		rc = QCU_ERR_InvalidChannelDescriptor;
-	else if (!ac->width || ac->levels > QCU_LEVELS_MAX || ac->flags & ~ARRAY_FLAGS)
+	else if (!ac->width || ac->levels > QCU_LEVELS_MAX || ac->flags & ~ARRAY_FLAGS ||
+		 ac->rsvd || (!ac->mem && ac->offset))
 		rc = QCU_ERR_InvalidValue;
 	if (!rc)
-		rc = create_array(c, h);
+		rc = ac->mem ? place_array(c, h, ac->mem, ac->offset) : create_array(c, h);
 	if (rc) {
 		mir_handle_drop(m, h);
 		return rc;
 	}
-	count_add(m->counts, COUNT_DEVICE, h->bytes);
 	rc = handles_add(&m->handles, ac->array, h);
 	if (rc)
 		handles_put(&m->handles, h);

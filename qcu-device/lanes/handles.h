@@ -64,8 +64,9 @@ struct handle {
 	bool shared;		   /* an event or memory whose `token` is for other processes */
 	struct qcu_ipc_token token;
 	/*
-	 * A counted reference: of a kernel, to its module; of a conditional, to the one in whose
-	 * body it is. An outermost graph has none.
+	 * A counted reference: of a kernel, to its module; of an array, to the memory in which it
+	 * was placed; of a conditional, to the one in whose body it is. An outermost graph has
+	 * none.
 	 */
 	struct handle *parent;
 	uint32_t body;	  /* which body of the parent */

@@ -34,6 +34,8 @@ static void release(void *ctx, struct handle *h)
 		break;
 	case HANDLE_ARRAY:
 		ops->array_destroy(m->be, h->array);
+		if (h->parent) /* has been charged for the memory */
+			break;
 		count_sub(m->counts, COUNT_DEVICE, h->bytes);
 		mir_give_memory(m, h->device, h->bytes);
 		break;

@@ -144,6 +144,27 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DES
 	return QCUL_READY(create_mipmap(mipmap, d, levels));
 }
 
+/* Of memory that external_memory.c has imported. */
+CUresult
+cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory memory,
+					const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc)
+{
+	struct cudaExternalMemoryMipmappedArrayDesc d = {0};
+	cudaError_t err = cudaErrorInvalidValue;
+
+	if (mipmap && desc)
+		err = qcul_format_from(&d.formatDesc, desc->arrayDesc.Format,
+				       desc->arrayDesc.NumChannels);
+	if (err)
+		return QCUL_READY(err);
+	d.offset = desc->offset;
+	d.extent = extent_of(&desc->arrayDesc);
+	d.flags = desc->arrayDesc.Flags;
+	d.numLevels = desc->numLevels;
+	return QCUL_READY(cudaExternalMemoryGetMappedMipmappedArray(
+		(cudaMipmappedArray_t *)mipmap, (cudaExternalMemory_t)memory, &d));
+}
+
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 {
 	return QCUL_READY(mipmap ? cudaFreeMipmappedArray((cudaMipmappedArray_t)mipmap)

@@ -166,6 +166,24 @@ static cudaError_t ready_map(uint64_t *ptr, const void *external,
 	return err ? err : LOCKED(map(ptr, external, desc));
 }
 
+static cudaError_t mipmap(cudaMipmappedArray_t *out, const void *external,
+			  const struct cudaExternalMemoryMipmappedArrayDesc *desc)
+{
+	struct memory *m = find(external);
+
+	if (!m || desc->offset >= m->size)
+		return cudaErrorInvalidValue;
+	return qcul_virtual_mipmap(m->handle, desc, out);
+}
+
+static cudaError_t ready_mipmap(cudaMipmappedArray_t *out, const void *external,
+				const struct cudaExternalMemoryMipmappedArrayDesc *desc)
+{
+	cudaError_t err = out && desc ? qcul_ready() : cudaErrorInvalidValue;
+
+	return err ? err : LOCKED(mipmap(out, external, desc));
+}
+
 static cudaError_t destroy(void *external)
 {
 	struct memory *m = find(external);
@@ -226,6 +244,13 @@ cudaError_t cudaExternalMemoryGetMappedBuffer(void **ptr, cudaExternalMemory_t m
 					      const struct cudaExternalMemoryBufferDesc *desc)
 {
 	return qcul_done(ready_map((uint64_t *)ptr, memory, desc));
+}
+
+cudaError_t
+cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExternalMemory_t memory,
+					  const struct cudaExternalMemoryMipmappedArrayDesc *desc)
+{
+	return qcul_done(ready_mipmap(mipmap, memory, desc));
 }
 
 cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory)

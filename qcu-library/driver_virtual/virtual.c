@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "qcu-library/driver_virtual/virtual.h"
+#include "qcu-library/memory/array.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
@@ -571,6 +572,25 @@ static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uin
 cudaError_t qcul_virtual_view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size)
 {
 	return LOCKED(view(handle, addr, size));
+}
+
+static cudaError_t mipmap(CUmemGenericAllocationHandle handle,
+			  const struct cudaExternalMemoryMipmappedArrayDesc *desc,
+			  cudaMipmappedArray_t *out)
+{
+	const struct qcul_phys *p = qcul_phys_find(handle);
+
+	if (!p)
+		return cudaErrorInvalidValue;
+	return qcul_mipmap_in(p->mem, desc->offset, &desc->formatDesc, desc->extent,
+			      desc->numLevels, desc->flags, out);
+}
+
+cudaError_t qcul_virtual_mipmap(CUmemGenericAllocationHandle handle,
+				const struct cudaExternalMemoryMipmappedArrayDesc *desc,
+				cudaMipmappedArray_t *out)
+{
+	return LOCKED(mipmap(handle, desc, out));
 }
 
 cudaError_t qcul_virtual_close(uint64_t addr, uint64_t size)

@@ -34,6 +34,10 @@ CUmemGenericAllocationHandle qcul_phys_handle(struct qcul_phys *p);
 bool qcul_virtual_is_ours(int fd);
 cudaError_t qcul_virtual_import(CUmemGenericAllocationHandle *handle, int fd, uint64_t *size);
 cudaError_t qcul_virtual_release(CUmemGenericAllocationHandle handle);
+/* Makes a mipmapped array in the memory. */
+cudaError_t qcul_virtual_mipmap(CUmemGenericAllocationHandle handle,
+				const struct cudaExternalMemoryMipmappedArrayDesc *desc,
+				cudaMipmappedArray_t *out);
 /* Maps all of the memory at new addresses, for reading and writing on its device. */
 cudaError_t qcul_virtual_view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size);
 cudaError_t qcul_virtual_close(uint64_t addr, uint64_t size);

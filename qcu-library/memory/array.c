@@ -99,8 +99,15 @@ static cudaError_t check(const struct cudaChannelFormatDesc *format, struct cuda
 	return cudaSuccess;
 }
 
-static cudaError_t create(void **out, const struct cudaChannelFormatDesc *format,
-			  struct cudaExtent extent, unsigned int levels, unsigned int flags)
+/* Where an array lies; mem 0: in memory of its own. */
+struct place {
+	uint32_t mem;
+	uint64_t offset;
+};
+
+static cudaError_t create_in(struct place place, void **out,
+			     const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
+			     unsigned int levels, unsigned int flags)
 {
 	struct qcul_handle *slot;
 	struct qcul_array *a;
@@ -141,12 +148,20 @@ static cudaError_t create(void **out, const struct cudaChannelFormatDesc *format
 	cmd.array_create.bits[2] = (uint8_t)format->z;
 	cmd.array_create.bits[3] = (uint8_t)format->w;
 	cmd.array_create.kind = (uint32_t)format->f;
+	cmd.array_create.mem = place.mem;
+	cmd.array_create.offset = place.offset;
 	err = qcul_send(&cmd, 1);
 	if (err)
 		qcul_handle_drop(&qcul_arrays, id);
 	else
 		*out = slot;
 	return err;
+}
+
+static cudaError_t create(void **out, const struct cudaChannelFormatDesc *format,
+			  struct cudaExtent extent, unsigned int levels, unsigned int flags)
+{
+	return create_in((struct place){0}, out, format, extent, levels, flags);
 }
 
 cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *format,
@@ -205,6 +220,23 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmap,
 	if (!err)
 		*mipmap = handle;
 	return qcul_done(err);
+}
+
+cudaError_t qcul_mipmap_in(uint32_t mem, uint64_t offset,
+			   const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
+			   unsigned int levels, unsigned int flags, cudaMipmappedArray_t *mipmap)
+{
+	struct place place = {mem, offset};
+	void *handle;
+	cudaError_t err;
+
+	if (!levels || levels > levels_of(extent, flags) || levels > QCU_LEVELS_MAX)
+		return cudaErrorInvalidValue;
+	/* Being a color attachment means nothing here, and nothing to CUDA. */
+	err = create_in(place, &handle, format, extent, levels, flags & ~cudaArrayColorAttachment);
+	if (!err)
+		*mipmap = handle;
+	return err;
 }
 
 /* A level always has the same handle. If two threads create it at the same time, one of them drops

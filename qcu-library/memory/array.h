@@ -26,6 +26,10 @@ struct qcul_array {
 /* The array behind a handle; NULL: the handle is not valid. */
 const struct qcul_array *qcul_array(cudaArray_const_t array);
 const struct qcul_array *qcul_mipmap(cudaMipmappedArray_const_t mipmap);
+/* A mipmapped array in memory that PHYS_CREATE or PHYS_IMPORT has made. */
+cudaError_t qcul_mipmap_in(uint32_t mem, uint64_t offset,
+			   const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
+			   unsigned int levels, unsigned int flags, cudaMipmappedArray_t *mipmap);
 /* Bytes of an element; 0: CUDA has no such format. */
 uint32_t qcul_format_bytes(const struct cudaChannelFormatDesc *format);
 /* Rows, slices or layers of an array, at least 1. */

@@ -214,6 +214,8 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 int cu_phys_destroy(struct be *be, struct be_phys *p);
 int cu_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
 int cu_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
+/* The caller closes the file, or CUDA does. The size is that of the memory. */
+int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
 int cu_phys_export(struct be *be, struct be_phys *p, void *handle);
 int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
 		   struct be_phys **p);
@@ -267,9 +269,10 @@ struct be_array {
 	unsigned int dev;
 	cudaMipmappedArray_t mipmap; /* NULL: level[0] is an array of its own */
 	cudaArray_t level[QCU_LEVELS_MAX];
+	cudaExternalMemory_t memory; /* in which it was placed, or NULL */
 };
 int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-		    struct be_array **a);
+		    struct be_phys *p, uint64_t offset, struct be_array **a);
 int cu_array_destroy(struct be *be, struct be_array *a);
 /* In CUDA's form; the addresses say where each end lies. */
 struct cudaMemcpy3DParms cu_box_params(const struct be_box *box);

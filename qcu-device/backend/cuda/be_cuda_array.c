@@ -4,6 +4,7 @@
  * mipmapped array. They are CUDA's and go with the array.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
@@ -18,7 +19,40 @@ static struct cudaChannelFormatDesc format(const struct be_array_desc *d)
 	};
 }
 
-static int create(struct be *be, struct be_array *a)
+/* A file of CUDA's own is external memory, too, and that is what CUDA places arrays in. */
+static int place(struct be *be, struct be_array *a, struct be_phys *p, uint64_t offset)
+{
+	struct cudaExternalMemoryHandleDesc memory = {.type = cudaExternalMemoryHandleTypeOpaqueFd};
+	struct cudaExternalMemoryMipmappedArrayDesc array = {
+		.offset = offset,
+		.formatDesc = format(&a->desc),
+		.extent = {a->desc.width, a->desc.height, a->desc.depth},
+		.flags = a->desc.flags,
+		.numLevels = a->desc.levels,
+	};
+	uint64_t size;
+	int ret = cu_phys_file(be, p, &memory.handle.fd, &size);
+
+	if (ret)
+		return ret;
+	memory.size = size;
+	ret = CU(be, cudaImportExternalMemory, &a->memory, &memory);
+	if (ret) {
+		close(memory.handle.fd);
+		return ret;
+	}
+	return CU(be, cudaExternalMemoryGetMappedMipmappedArray, &a->mipmap, a->memory, &array);
+}
+
+static void end(struct be *be, struct be_array *a)
+{
+	if (a->mipmap)
+		CU(be, cudaFreeMipmappedArray, a->mipmap);
+	if (a->memory)
+		CU(be, cudaDestroyExternalMemory, a->memory);
+}
+
+static int create(struct be *be, struct be_array *a, struct be_phys *p, uint64_t offset)
 {
 	const struct be_array_desc *d = &a->desc;
 	struct cudaChannelFormatDesc f = format(d);
@@ -26,18 +60,19 @@ static int create(struct be *be, struct be_array *a)
 	unsigned int i;
 	int ret;
 
-	if (!d->levels)
+	if (!d->levels && !p)
 		return CU(be, cudaMalloc3DArray, &a->level[0], &f, size, d->flags);
-	ret = CU(be, cudaMallocMipmappedArray, &a->mipmap, &f, size, d->levels, d->flags);
+	ret = p ? place(be, a, p, offset)
+		: CU(be, cudaMallocMipmappedArray, &a->mipmap, &f, size, d->levels, d->flags);
 	for (i = 0; i < d->levels && !ret; i++)
 		ret = CU(be, cudaGetMipmappedArrayLevel, &a->level[i], a->mipmap, i);
-	if (ret && a->mipmap)
-		CU(be, cudaFreeMipmappedArray, a->mipmap);
+	if (ret)
+		end(be, a);
 	return ret;
 }
 
 int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-		    struct be_array **out)
+		    struct be_phys *p, uint64_t offset, struct be_array **out)
 {
 	struct be_array *a;
 	int ret = cu_use(be, dev);
@@ -51,7 +86,7 @@ int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc 
 		return QCU_ERR_MemoryAllocation;
 	a->desc = *desc;
 	a->dev = dev;
-	ret = create(be, a);
+	ret = create(be, a, p, offset);
 	if (ret) {
 		free(a);
 		return ret;
@@ -65,7 +100,7 @@ int cu_array_destroy(struct be *be, struct be_array *a)
 	int ret = cu_use(be, a->dev);
 
 	if (!ret && a->mipmap)
-		ret = CU(be, cudaFreeMipmappedArray, a->mipmap);
+		end(be, a);
 	else if (!ret)
 		ret = CU(be, cudaFreeArray, a->level[0]);
 	free(a);

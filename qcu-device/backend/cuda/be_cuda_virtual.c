@@ -15,6 +15,7 @@ _Static_assert(sizeof(struct cu_pass_handle) <= BE_IPC_BYTES, "handles of files 
 struct be_phys {
 	CUmemGenericAllocationHandle h;
 	unsigned int dev;
+	uint64_t size;
 	bool offered;
 	struct cu_pass_handle offer;
 };
@@ -100,6 +101,7 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 	if (!p)
 		return QCU_ERR_MemoryAllocation;
 	p->dev = dev;
+	p->size = size;
 	ret = (int)create(&p->h, size, &prop, 0);
 	/* Kept memory may be what this allocation lacks. */
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
@@ -160,14 +162,20 @@ int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev
 	return ret ? ret : cu_mem_see(be, addr, size, dev, flags != 0);
 }
 
+int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size)
+{
+	FIND(be, cuMemExportToShareableHandle, v10020, export);
+
+	*size = p->size;
+	return ret ? ret : (int)export(fd, p->h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+}
+
 /* The memory lives on while its file is open, so the file is closed with it. */
 int cu_phys_export(struct be *be, struct be_phys *p, void *handle)
 {
-	int fd = -1;
-	FIND(be, cuMemExportToShareableHandle, v10020, export);
+	uint64_t size;
+	int fd = -1, ret = cu_phys_file(be, p, &fd, &size);
 
-	if (!ret)
-		ret = (int)export(&fd, p->h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 	if (ret)
 		return ret;
 	p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
@@ -187,7 +195,6 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 	int fd;
 	FIND(be, cuMemImportFromShareableHandle, v10020, import);
 
-	(void)size; /* the file knows it */
 	if (!ret)
 		ret = cu_use(be, dev);
 	if (ret)
@@ -196,6 +203,7 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 	if (!p)
 		return QCU_ERR_MemoryAllocation;
 	p->dev = dev;
+	p->size = size;
 	memcpy(&h, handle, sizeof(h));
 	fd = cu_pass_take(&h);
 	ret = fd < 0 ? (int)QCU_ERR_InvalidValue

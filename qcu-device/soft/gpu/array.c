@@ -57,8 +57,18 @@ static unsigned int levels_of(const struct be_array_desc *d)
 	return n;
 }
 
+static int place(struct be *be, struct be_array *a, const struct be_phys *p, uint64_t offset)
+{
+	int sticky = atomic_load(&be->sticky);
+
+	a->placed = true;
+	if (offset % a->elem == 0)
+		a->addr = soft_phys_place(p, offset, a->bytes);
+	return sticky ? sticky : a->addr ? (int)QCU_ERR_Success : (int)QCU_ERR_InvalidValue;
+}
+
 int soft_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-		      struct be_array **out)
+		      struct be_phys *p, uint64_t offset, struct be_array **out)
 {
 	uint32_t elem = be_array_elem(desc), i;
 	struct be_array *a;
@@ -84,7 +94,7 @@ int soft_array_create(struct be *be, unsigned int dev, const struct be_array_des
 		l->addr = a->bytes;
 		a->bytes += (l->slice * l->size[2] + 511) / 512 * 512;
 	}
-	rc = soft_mem_alloc(be, dev, a->bytes, &a->addr);
+	rc = p ? place(be, a, p, offset) : soft_mem_alloc(be, dev, a->bytes, &a->addr);
 	if (rc) {
 		free(a);
 		return rc;
@@ -99,7 +109,13 @@ int soft_array_create(struct be *be, unsigned int dev, const struct be_array_des
 
 int soft_array_destroy(struct be *be, struct be_array *a)
 {
-	int rc = soft_mem_free(be, a->addr);
+	int rc = QCU_ERR_Success;
+
+	/* Copies that were queued before use the array itself, too. */
+	if (a->placed)
+		soft_wait(be, NULL);
+	else
+		rc = soft_mem_free(be, a->addr);
 
 	free(a);
 	return rc;

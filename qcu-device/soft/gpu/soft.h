@@ -177,6 +177,8 @@ int soft_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t 
 int soft_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
 		     struct be_phys **p);
 int soft_phys_destroy(struct be *be, struct be_phys *p);
+/* Where these bytes are without a mapping; 0: they are not all in the memory. */
+uint64_t soft_phys_place(const struct be_phys *p, uint64_t offset, uint64_t bytes);
 int soft_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
 int soft_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
 int soft_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
@@ -629,11 +631,12 @@ struct be_array {
 	uint32_t elem; /* bytes */
 	uint32_t levels;
 	uint64_t addr, bytes;
+	bool placed; /* in memory that stays when the array goes */
 	struct soft_level level[QCU_LEVELS_MAX];
 };
 
 int soft_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-		      struct be_array **a);
+		      struct be_phys *p, uint64_t offset, struct be_array **a);
 int soft_array_destroy(struct be *be, struct be_array *a);
 int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
 

@@ -275,6 +275,11 @@ int soft_phys_destroy(struct be *be, struct be_phys *p)
 	return err;
 }
 
+uint64_t soft_phys_place(const struct be_phys *p, uint64_t offset, uint64_t bytes)
+{
+	return offset <= p->size && bytes <= p->size - offset ? p->addr + offset : 0;
+}
+
 int soft_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size)
 {
 	int err = atomic_load(&be->sticky);

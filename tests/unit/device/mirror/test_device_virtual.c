@@ -447,6 +447,51 @@ static void other_processes(void **state)
 	assert_int_equal(at(other, &c), QCU_ERR_InvalidValue);
 }
 
+static int place(uint32_t array, uint32_t mem, uint64_t offset, uint32_t width)
+{
+	return ask(CMD(ARRAY_CREATE, array_create, .array = array, .width = width, .height = 64,
+		       .levels = 2, .bits = {32}, .kind = 1, .mem = mem, .offset = offset));
+}
+
+/* Arrays in such memory: they hold it, and are not charged for it a second time. */
+static void arrays(void **state)
+{
+	struct qCUcmd c;
+
+	(void)state;
+	assert_int_equal(create(2, 62 * MIB), 0);
+	assert_int_equal(place(2, 3, 0, 64), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(place(2, 2, 62 * MIB, 64), QCU_ERR_InvalidValue);
+	assert_int_equal(place(2, 2, 62 * MIB - 16384, 64), QCU_ERR_InvalidValue);
+	assert_int_equal(place(2, 2, UINT64_MAX - 3, 64), QCU_ERR_InvalidValue);
+	assert_int_equal(place(2, 2, 2, 64), QCU_ERR_InvalidValue);
+	assert_int_equal(place(2, 2, 0, 1 << 20), QCU_ERR_InvalidValue);
+	assert_int_equal(place(2, 0, 4096, 64), QCU_ERR_InvalidValue);
+	c = CMD(ARRAY_CREATE, array_create, .array = 2, .width = 64, .bits = {32}, .kind = 1,
+		.mem = 2);
+	assert_int_equal(ask(c), QCU_ERR_InvalidValue); /* not mipmapped */
+	c.array_create.levels = 1;
+	c.array_create.rsvd = 1;
+	assert_int_equal(ask(c), QCU_ERR_InvalidValue);
+	c.array_create.rsvd = 0;
+	c.device = 1;
+	assert_int_equal(ask(c), QCU_ERR_InvalidValue); /* memory of the other device */
+
+	assert_int_equal(place(2, 2, 0, 64), 0);
+	assert_int_equal(place(3, 2, 4096, 64), 0);
+	assert_int_equal(place(2, 2, 0, 64), QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(release(2), 0);
+	assert_int_equal(create(4, 4 * MIB), QCU_ERR_MemoryAllocation);
+	c = CMD(ARRAY_DESTROY, array_destroy, .array = 2);
+	assert_int_equal(ask(c), 0);
+	assert_int_equal(create(4, 4 * MIB), QCU_ERR_MemoryAllocation);
+	c.array_destroy.array = 3;
+	assert_int_equal(ask(c), 0);
+	assert_int_equal(create(4, 62 * MIB), 0);
+	assert_int_equal(place(2, 4, 0, 64), 0);
+	/* The session ends with the array. */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unmap_below_work, start, stop),
 		cmocka_unit_test_setup_teardown(survives_a_reset, start, stop),
 		cmocka_unit_test_setup_teardown(other_processes, start, stop),
+		cmocka_unit_test_setup_teardown(arrays, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
