@@ -169,12 +169,12 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return QCUL_READY(cudaGraphUpload(exec, stream));
+	return QCUL_IN_STREAM(stream, cudaGraphUpload(exec, stream));
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	return QCUL_READY(cudaGraphLaunch(exec, stream));
+	return QCUL_IN_STREAM(stream, cudaGraphLaunch(exec, stream));
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)

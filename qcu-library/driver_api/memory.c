@@ -133,30 +133,31 @@ CUresult cuMemAdvise(CUdeviceptr address, size_t size, CUmem_advise advice, CUde
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t size, CUmemLocation location,
 			       unsigned int flags, CUstream stream)
 {
-	return QCUL_READY(cudaMemPrefetchAsync(qcul_driver_ptr(address), size, converted(location),
-					       flags, stream));
+	return QCUL_IN_STREAM(stream, cudaMemPrefetchAsync(qcul_driver_ptr(address), size,
+							   converted(location), flags, stream));
 }
 
 CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t size, CUdevice device, CUstream stream)
 {
-	return QCUL_READY(cudaMemPrefetchAsync(qcul_driver_ptr(address), size, location_of(device),
-					       0, stream));
+	return QCUL_IN_STREAM(stream, cudaMemPrefetchAsync(qcul_driver_ptr(address), size,
+							   location_of(device), 0, stream));
 }
 
 CUresult cuMemPrefetchBatchAsync(CUdeviceptr *addresses, size_t *sizes, size_t count,
 				 CUmemLocation *locations, size_t *first, size_t location_count,
 				 unsigned long long flags, CUstream stream)
 {
-	return QCUL_READY(cudaMemPrefetchBatchAsync((void **)addresses, sizes, count,
-						    (struct cudaMemLocation *)locations, first,
-						    location_count, flags, stream));
+	return QCUL_IN_STREAM(stream,
+			      cudaMemPrefetchBatchAsync((void **)addresses, sizes, count,
+							(struct cudaMemLocation *)locations, first,
+							location_count, flags, stream));
 }
 
 CUresult cuMemDiscardBatchAsync(CUdeviceptr *addresses, size_t *sizes, size_t count,
 				unsigned long long flags, CUstream stream)
 {
-	return QCUL_READY(
-		cudaMemDiscardBatchAsync((void **)addresses, sizes, count, flags, stream));
+	return QCUL_IN_STREAM(stream, cudaMemDiscardBatchAsync((void **)addresses, sizes, count,
+							       flags, stream));
 }
 
 CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addresses, size_t *sizes, size_t count,
@@ -164,9 +165,10 @@ CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addresses, size_t *sizes
 					   size_t location_count, unsigned long long flags,
 					   CUstream stream)
 {
-	return QCUL_READY(cudaMemDiscardAndPrefetchBatchAsync(
-		(void **)addresses, sizes, count, (struct cudaMemLocation *)locations, first,
-		location_count, flags, stream));
+	return QCUL_IN_STREAM(
+		stream, cudaMemDiscardAndPrefetchBatchAsync((void **)addresses, sizes, count,
+							    (struct cudaMemLocation *)locations,
+							    first, location_count, flags, stream));
 }
 
 CUresult cuMemRangeGetAttribute(void *data, size_t size, CUmem_range_attribute attribute,

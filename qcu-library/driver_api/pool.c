@@ -14,18 +14,19 @@ _Static_assert(sizeof(CUmemPoolProps) == sizeof(struct cudaMemPoolProps) &&
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream)
 {
-	return QCUL_READY(cudaMallocAsync((void **)address, size, stream));
+	return QCUL_IN_STREAM(stream, cudaMallocAsync((void **)address, size, stream));
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, CUmemoryPool pool,
 				 CUstream stream)
 {
-	return QCUL_READY(cudaMallocFromPoolAsync((void **)address, size, pool, stream));
+	return QCUL_IN_STREAM(stream,
+			      cudaMallocFromPoolAsync((void **)address, size, pool, stream));
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-	return QCUL_READY(cudaFreeAsync(qcul_driver_ptr(address), stream));
+	return QCUL_IN_STREAM(stream, cudaFreeAsync(qcul_driver_ptr(address), stream));
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)

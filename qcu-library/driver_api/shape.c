@@ -169,7 +169,7 @@ BOTH(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *c), box(c, stream, true))
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)
 {
-	return QCUL_READY(box(c, stream, false));
+	return QCUL_IN_STREAM(stream, box(c, stream, false));
 }
 
 static cudaError_t rectangle(const CUDA_MEMCPY2D *f, cudaStream_t stream, bool sync)
@@ -205,7 +205,7 @@ BOTH(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *c), rectangle(c, stream, true
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
 {
-	return QCUL_READY(rectangle(c, stream, false));
+	return QCUL_IN_STREAM(stream, rectangle(c, stream, false));
 }
 
 /* ---- between devices ---- */

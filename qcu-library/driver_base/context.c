@@ -100,6 +100,20 @@ CUresult qcul_driver_ready(void)
 	return alive(c) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+CUresult qcul_driver_in_stream(CUstream stream, int *device)
+{
+	CUresult result;
+	uint32_t id;
+
+	*device = -1;
+	if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+		return qcul_driver_ready();
+	result = qcul_driver_started();
+	if (!result && !qcul_self.bound && !qcul_stream_id(stream, &id))
+		*device = qcul_stream_device(id);
+	return result;
+}
+
 CUresult qcul_driver_device(struct CUctx_st *context, int *device)
 {
 	CUresult result = qcul_driver_started();

@@ -39,6 +39,11 @@ struct CUctx_st;
 struct CUctx_st *qcul_driver_current(void);
 /* Has the program called cuInit, and has the thread a current context? */
 CUresult qcul_driver_ready(void);
+/*
+ * The same, but a stream of the program's own will do in place of a context. *device is the
+ * stream's then, else -1.
+ */
+CUresult qcul_driver_in_stream(CUstream stream, int *device);
 /* Waits for all work of the device. */
 CUresult qcul_driver_wait(int device);
 /* The device of a context. CUDA_ERROR_INVALID_CONTEXT: any pointer may be passed. */
@@ -93,12 +98,6 @@ static inline CUresult qcul_driver_end(struct qcul_driver_call call, cudaError_t
 		before ? before : QCUL_RUNTIME(call);  \
 	})
 
-/* The same for work in a stream: one that the program has made says itself where it belongs. */
-#define QCUL_IN_STREAM(stream, call)                                                 \
-	((stream) && (stream) != cudaStreamLegacy && (stream) != cudaStreamPerThread \
-		 ? QCUL_STARTED(call)                                                \
-		 : QCUL_READY(call))
-
 /* The same on another device than the thread's current one. */
 #define QCUL_ON_DEVICE(number, call)                         \
 	({                                                   \
@@ -112,6 +111,22 @@ static inline CUresult qcul_driver_end(struct qcul_driver_call call, cudaError_t
 		qcul_self.device = current;                  \
 		qcul_self.device_chosen = chosen;            \
 		there;                                       \
+	})
+
+/*
+ * The same for work in a stream. One that the program has made says itself where it belongs, so
+ * that the thread needs no context.
+ */
+#define QCUL_IN_STREAM(stream, call)                                         \
+	({                                                                   \
+		int belongs;                                                 \
+		CUresult before = qcul_driver_in_stream((stream), &belongs); \
+                                                                             \
+		if (!before && belongs < 0)                                  \
+			before = QCUL_RUNTIME(call);                         \
+		else if (!before)                                            \
+			before = QCUL_ON_DEVICE(belongs, call);              \
+		before;                                                      \
 	})
 
 /* A device address and a pointer are the same. */

@@ -99,14 +99,15 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 				   unsigned int block_z, unsigned int shared, CUstream stream,
 				   void **params)
 {
-	return QCUL_READY(cudaLaunchCooperativeKernel(function, (dim3){grid_x, grid_y, grid_z},
-						      (dim3){block_x, block_y, block_z}, params,
-						      shared, stream));
+	return QCUL_IN_STREAM(stream,
+			      cudaLaunchCooperativeKernel(function, (dim3){grid_x, grid_y, grid_z},
+							  (dim3){block_x, block_y, block_z}, params,
+							  shared, stream));
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
 {
-	return QCUL_READY(cudaLaunchHostFunc(stream, fn, data));
+	return QCUL_IN_STREAM(stream, cudaLaunchHostFunc(stream, fn, data));
 }
 
 CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUlaunchConfig *c)

@@ -31,34 +31,34 @@ CUresult cuStreamSynchronize(CUstream stream)
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-	return QCUL_READY(cudaStreamWaitEvent(stream, event, flags));
+	return QCUL_IN_STREAM(stream, cudaStreamWaitEvent(stream, event, flags));
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
-	return QCUL_READY(cudaStreamGetPriority(stream, priority));
+	return QCUL_IN_STREAM(stream, cudaStreamGetPriority(stream, priority));
 }
 
 CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
 {
-	return QCUL_READY(cudaStreamGetFlags(stream, flags));
+	return QCUL_IN_STREAM(stream, cudaStreamGetFlags(stream, flags));
 }
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
 {
-	return QCUL_READY(cudaStreamGetId(stream, id));
+	return QCUL_IN_STREAM(stream, cudaStreamGetId(stream, id));
 }
 
 CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
 {
-	return QCUL_READY(cudaStreamGetDevice(stream, device));
+	return QCUL_IN_STREAM(stream, cudaStreamGetDevice(stream, device));
 }
 
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 {
 	int device;
-	CUresult result =
-		QCUL_READY(context ? cudaStreamGetDevice(stream, &device) : cudaErrorInvalidValue);
+	CUresult result = QCUL_IN_STREAM(stream, context ? cudaStreamGetDevice(stream, &device)
+							 : cudaErrorInvalidValue);
 
 	if (!result)
 		*context = qcul_driver_context_of(device);
@@ -78,8 +78,8 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *gree
 CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *green)
 {
 	int device;
-	CUresult result =
-		QCUL_READY(green ? cudaStreamGetDevice(stream, &device) : cudaErrorInvalidValue);
+	CUresult result = QCUL_IN_STREAM(stream, green ? cudaStreamGetDevice(stream, &device)
+						       : cudaErrorInvalidValue);
 
 	if (!result)
 		*green = NULL;
@@ -89,28 +89,31 @@ CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *green)
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data,
 			     unsigned int flags)
 {
-	return QCUL_READY(
-		cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags));
+	return QCUL_IN_STREAM(stream,
+			      cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback,
+						    data, flags));
 }
 
 CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t bytes,
 				unsigned int flags)
 {
-	return QCUL_READY(cudaStreamAttachMemAsync(stream, qcul_driver_ptr(address), bytes, flags));
+	return QCUL_IN_STREAM(stream, cudaStreamAttachMemAsync(stream, qcul_driver_ptr(address),
+							       bytes, flags));
 }
 
 _Static_assert(sizeof(CUstreamAttrValue) == sizeof(cudaLaunchAttributeValue), "stream attributes");
 
 CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID which, CUstreamAttrValue *value)
 {
-	return QCUL_READY(cudaStreamGetAttribute(stream, (cudaLaunchAttributeID)which,
-						 (cudaLaunchAttributeValue *)value));
+	return QCUL_IN_STREAM(stream, cudaStreamGetAttribute(stream, (cudaLaunchAttributeID)which,
+							     (cudaLaunchAttributeValue *)value));
 }
 
 CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID which, const CUstreamAttrValue *value)
 {
-	return QCUL_READY(cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)which,
-						 (const cudaLaunchAttributeValue *)value));
+	return QCUL_IN_STREAM(stream,
+			      cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)which,
+						     (const cudaLaunchAttributeValue *)value));
 }
 
 CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
@@ -128,7 +131,8 @@ CUresult cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src)
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-	return QCUL_READY(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
+	return QCUL_IN_STREAM(stream,
+			      cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
 }
 
 CUresult cuStreamBeginCapture(CUstream stream)
@@ -140,28 +144,31 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 				     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
 				     size_t count, CUstreamCaptureMode mode)
 {
-	return QCUL_READY(cudaStreamBeginCaptureToGraph(stream, graph, dependencies,
-							(const cudaGraphEdgeData *)edges, count,
-							(enum cudaStreamCaptureMode)mode));
+	return QCUL_IN_STREAM(stream,
+			      cudaStreamBeginCaptureToGraph(stream, graph, dependencies,
+							    (const cudaGraphEdgeData *)edges, count,
+							    (enum cudaStreamCaptureMode)mode));
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-	return QCUL_READY(cudaStreamEndCapture(stream, graph));
+	return QCUL_IN_STREAM(stream, cudaStreamEndCapture(stream, graph));
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-	return QCUL_READY(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
+	return QCUL_IN_STREAM(
+		stream, cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
 }
 
 CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
 				   CUgraph *graph, const CUgraphNode **dependencies,
 				   const CUgraphEdgeData **edges, size_t *count)
 {
-	return QCUL_READY(cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status,
-						   (unsigned long long *)id, graph, dependencies,
-						   (const cudaGraphEdgeData **)edges, count));
+	return QCUL_IN_STREAM(
+		stream, cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status,
+						 (unsigned long long *)id, graph, dependencies,
+						 (const cudaGraphEdgeData **)edges, count));
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
@@ -179,8 +186,9 @@ CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *depe
 					      const CUgraphEdgeData *edges, size_t count,
 					      unsigned int flags)
 {
-	return QCUL_READY(cudaStreamUpdateCaptureDependencies(
-		stream, dependencies, (const cudaGraphEdgeData *)edges, count, flags));
+	return QCUL_IN_STREAM(stream, cudaStreamUpdateCaptureDependencies(
+					      stream, dependencies,
+					      (const cudaGraphEdgeData *)edges, count, flags));
 }
 
 CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *dependencies, size_t count,
@@ -214,7 +222,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
 {
-	return QCUL_READY(cudaEventRecordWithFlags(event, stream, flags));
+	return QCUL_IN_STREAM(stream, cudaEventRecordWithFlags(event, stream, flags));
 }
 
 CUresult cuEventQuery(CUevent event)
@@ -230,7 +238,7 @@ CUresult cuEventSynchronize(CUevent event)
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
 	float unused;
-	CUresult result = QCUL_READY(cudaEventElapsedTime(ms ? ms : &unused, start, end));
+	CUresult result = QCUL_STARTED(cudaEventElapsedTime(ms ? ms : &unused, start, end));
 
 	/* The events are looked at first. */
 	return !result && !ms ? CUDA_ERROR_INVALID_VALUE : result;

@@ -326,14 +326,14 @@ CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 					 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params,
 					 unsigned int count, CUstream stream)
 {
-	return QCUL_READY(queue_or_capture((const cudaExternalSemaphore_t *)semaphores, params,
-					   count, false, stream));
+	return QCUL_IN_STREAM(stream, queue_or_capture((const cudaExternalSemaphore_t *)semaphores,
+						       params, count, false, stream));
 }
 
 CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 				       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
 				       unsigned int count, CUstream stream)
 {
-	return QCUL_READY(queue_or_capture((const cudaExternalSemaphore_t *)semaphores, params,
-					   count, true, stream));
+	return QCUL_IN_STREAM(stream, queue_or_capture((const cudaExternalSemaphore_t *)semaphores,
+						       params, count, true, stream));
 }

@@ -296,25 +296,29 @@ _Static_assert(offsetof(CUstreamBatchMemOpParams, writeValue.address) ==
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				 unsigned int flags)
 {
-	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
+	return QCUL_IN_STREAM(stream,
+			      one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				 unsigned int flags)
 {
-	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
+	return QCUL_IN_STREAM(stream,
+			      one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				unsigned int flags)
 {
-	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
+	return QCUL_IN_STREAM(stream,
+			      one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				unsigned int flags)
 {
-	return QCUL_READY(one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
+	return QCUL_IN_STREAM(stream,
+			      one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
@@ -322,5 +326,6 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 {
 	if (count > 256 || (count && !params) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return QCUL_READY(count ? queue_or_capture(stream, count, params) : cudaSuccess);
+	return QCUL_IN_STREAM(stream,
+			      count ? queue_or_capture(stream, count, params) : cudaSuccess);
 }

@@ -4,6 +4,7 @@
  * mappings that a device may use. Mappings belong to the process and not to a context, so they
  * survive a reset.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ struct be_phys {
 	CUmemGenericAllocationHandle h;
 	unsigned int dev;
 	uint64_t size;
+	int fd; /* of imported memory, which CUDA does not export again; else -1 */
 	bool offered;
 	struct cu_pass_handle offer;
 };
@@ -97,11 +99,10 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 		ret = cu_use(be, dev);
 	if (ret)
 		return ret;
-	p = calloc(1, sizeof(*p));
+	p = malloc(sizeof(*p));
 	if (!p)
 		return QCU_ERR_MemoryAllocation;
-	p->dev = dev;
-	p->size = size;
+	*p = (struct be_phys){.dev = dev, .size = size, .fd = -1};
 	ret = (int)create(&p->h, size, &prop, 0);
 	/* Kept memory may be what this allocation lacks. */
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
@@ -119,6 +120,8 @@ int cu_phys_destroy(struct be *be, struct be_phys *p)
 
 	if (p->offered)
 		cu_pass_withdraw(&be->pass, &p->offer);
+	if (p->fd >= 0)
+		close(p->fd);
 	if (!ret)
 		ret = (int)release(p->h);
 	free(p);
@@ -167,6 +170,10 @@ int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size)
 	FIND(be, cuMemExportToShareableHandle, v10020, export);
 
 	*size = p->size;
+	if (!ret && p->fd >= 0) {
+		*fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+		return *fd < 0 ? QCU_ERR_OperatingSystem : QCU_ERR_Success;
+	}
 	return ret ? ret : (int)export(fd, p->h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 }
 
@@ -192,28 +199,27 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 {
 	struct cu_pass_handle h;
 	struct be_phys *p;
-	int fd;
 	FIND(be, cuMemImportFromShareableHandle, v10020, import);
 
 	if (!ret)
 		ret = cu_use(be, dev);
 	if (ret)
 		return ret;
-	p = calloc(1, sizeof(*p));
+	p = malloc(sizeof(*p));
 	if (!p)
 		return QCU_ERR_MemoryAllocation;
-	p->dev = dev;
-	p->size = size;
 	memcpy(&h, handle, sizeof(h));
-	fd = cu_pass_take(&h);
-	ret = fd < 0 ? (int)QCU_ERR_InvalidValue
-		     : (int)import(&p->h, (void *)(uintptr_t)fd,
-				   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-	if (fd >= 0)
-		close(fd);
-	if (ret)
-		free(p);
-	else
+	*p = (struct be_phys){.dev = dev, .size = size, .fd = cu_pass_take(&h)};
+	ret = QCU_ERR_InvalidValue;
+	if (p->fd >= 0)
+		ret = (int)import(&p->h, (void *)(uintptr_t)p->fd,
+				  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	if (!ret) {
 		*out = p;
+		return QCU_ERR_Success;
+	}
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p);
 	return ret;
 }

@@ -53,6 +53,9 @@ static void wrong(cudaExternalMemory_t memory)
 	EXPECT(cudaExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &desc),
 	       cudaErrorInvalidValue);
 	desc = words(0);
+	ONLY_OURS(EXPECT(cudaExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &desc),
+			 cudaErrorInvalidValue));
+	desc = words(8); /* 64 halves 6 times */
 	EXPECT(cudaExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &desc),
 	       cudaErrorInvalidValue);
 	desc = words(1);
