@@ -22,10 +22,13 @@ static void run()
 	/* The addresses say where they are. */
 	DCHECK(cuMemcpy(a, h, BYTES));
 	DCHECK(cuMemcpy(b, a, BYTES));
+	/* Neither a copy on the device nor memset waits, and the stream does not wait for them. */
+	DCHECK(cuCtxSynchronize());
 	DCHECK(cuMemcpyAsync(t, b, BYTES, stream));
 	DCHECK(cuStreamSynchronize(stream));
 	REQUIRE(!memcmp(from, to, BYTES), "byte %zu", first_difference(from, to, BYTES));
 	DCHECK(cuMemsetD8(b, 0, BYTES));
+	DCHECK(cuCtxSynchronize());
 	DCHECK(cuMemcpyPeerAsync(b, context, a, context, BYTES, stream));
 	DCHECK(cuMemcpyDtoHAsync(to, b, BYTES, stream));
 	DCHECK(cuStreamSynchronize(stream));

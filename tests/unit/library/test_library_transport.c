@@ -175,15 +175,15 @@ static void says_both_versions(void **state)
 	snprintf(library, sizeof(library), "libcudart speaks %u", QCU_WIRE_VERSION);
 	snprintf(module, sizeof(module), "module %u", QCU_WIRE_VERSION);
 	hello_errno = EPROTO;
-	driver_version = 7;
-	device_version = 8;
-	assert_says(cudaErrorInsufficientDriver, "module 7", "device 8");
+	driver_version = 7007;
+	device_version = 8008;
+	assert_says(cudaErrorInsufficientDriver, "module 7007", "device 8008");
 	hello_errno = 0;
-	assert_says(cudaErrorInsufficientDriver, "module 7", library);
+	assert_says(cudaErrorInsufficientDriver, "module 7007", library);
 	hello_errno = EPROTO;
 	driver_version = QCU_WIRE_VERSION;
 	/* The exit code holds only the low 8 bits of this error. */
-	assert_says(cudaErrorSystemDriverMismatch, module, "device 8");
+	assert_says(cudaErrorSystemDriverMismatch, module, "device 8008");
 }
 
 static void asks_for_chunks_of_a_size(void **state)
