@@ -181,11 +181,12 @@ int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size)
 int cu_phys_export(struct be *be, struct be_phys *p, void *handle)
 {
 	uint64_t size;
-	int fd = -1, ret = cu_phys_file(be, p, &fd, &size);
+	int fd = -1, ret = p->offered ? QCU_ERR_Success : cu_phys_file(be, p, &fd, &size);
 
 	if (ret)
 		return ret;
-	p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
+	if (!p->offered)
+		p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
 	if (!p->offered) {
 		close(fd);
 		return QCU_ERR_OperatingSystem;
