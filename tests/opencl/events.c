@@ -159,3 +159,22 @@ TEST(wait_for_many)
 	}
 	CL(clReleaseMemObject(buffer));
 }
+
+/* The last reference to a queue is that of its last command, or the program's. */
+TEST(queue_released_before_its_event)
+{
+	cl_mem buffer = counting(N, 0, CL_MEM_READ_WRITE);
+	for (int i = 0; i < 300; i++) {
+		cl_int code;
+		cl_command_queue q =
+			clCreateCommandQueueWithProperties(context, device, NULL, &code);
+		CL(code);
+		cl_event written;
+		CL(clEnqueueWriteBuffer(q, buffer, CL_FALSE, 0, sizeof(numbers), numbers, 0, NULL,
+					&written));
+		CL(clWaitForEvents(1, &written));
+		CL(clReleaseEvent(written));
+		CL(clReleaseCommandQueue(q));
+	}
+	CL(clReleaseMemObject(buffer));
+}
