@@ -48,7 +48,8 @@ static struct cu_offer **find(struct cu_pass *p, const uint64_t secret[2])
 
 /* A message of one byte, with room for one file. */
 struct letter {
-	char byte, control[CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	char byte;
 	struct iovec iov;
 	struct msghdr msg;
 };
