@@ -86,6 +86,19 @@ int cu_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *b
 	return ret;
 }
 
+static int new_phys(struct be *be, unsigned int dev, uint64_t size, struct be_phys **p)
+{
+	int ret = cu_use(be, dev);
+
+	if (ret)
+		return ret;
+	*p = malloc(sizeof(**p));
+	if (!*p)
+		return QCU_ERR_MemoryAllocation;
+	**p = (struct be_phys){.dev = dev, .size = size, .fd = -1};
+	return QCU_ERR_Success;
+}
+
 int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
 		   struct be_phys **out)
 {
@@ -96,13 +109,9 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 	if (shareable)
 		prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 	if (!ret)
-		ret = cu_use(be, dev);
+		ret = new_phys(be, dev, size, &p);
 	if (ret)
 		return ret;
-	p = malloc(sizeof(*p));
-	if (!p)
-		return QCU_ERR_MemoryAllocation;
-	*p = (struct be_phys){.dev = dev, .size = size, .fd = -1};
 	ret = (int)create(&p->h, size, &prop, 0);
 	/* Kept memory may be what this allocation lacks. */
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
@@ -180,16 +189,17 @@ int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size)
 /* The memory lives on while its file is open, so the file is closed with it. */
 int cu_phys_export(struct be *be, struct be_phys *p, void *handle)
 {
-	uint64_t size;
-	int fd = -1, ret = p->offered ? QCU_ERR_Success : cu_phys_file(be, p, &fd, &size);
-
-	if (ret)
-		return ret;
-	if (!p->offered)
-		p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
 	if (!p->offered) {
-		close(fd);
-		return QCU_ERR_OperatingSystem;
+		uint64_t size;
+		int fd, ret = cu_phys_file(be, p, &fd, &size);
+
+		if (ret)
+			return ret;
+		p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
+		if (!p->offered) {
+			close(fd);
+			return QCU_ERR_OperatingSystem;
+		}
 	}
 	memcpy(handle, &p->offer, sizeof(p->offer));
 	return QCU_ERR_Success;
@@ -203,14 +213,11 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 	FIND(be, cuMemImportFromShareableHandle, v10020, import);
 
 	if (!ret)
-		ret = cu_use(be, dev);
+		ret = new_phys(be, dev, size, &p);
 	if (ret)
 		return ret;
-	p = malloc(sizeof(*p));
-	if (!p)
-		return QCU_ERR_MemoryAllocation;
 	memcpy(&h, handle, sizeof(h));
-	*p = (struct be_phys){.dev = dev, .size = size, .fd = cu_pass_take(&h)};
+	p->fd = cu_pass_take(&h);
 	ret = QCU_ERR_InvalidValue;
 	if (p->fd >= 0)
 		ret = (int)import(&p->h, (void *)(uintptr_t)p->fd,
