@@ -12,7 +12,8 @@
 #define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
 
-#define CHUNK (4 * MIB)
+/* The smallest chunk that is a large block, so that chunks take little else. */
+#define CHUNK ((size_t)128 << 10)
 #define PAGE  ((size_t)4096)
 
 /* Returns the KiB that /proc/meminfo gives for this name. */
@@ -70,8 +71,11 @@ static void set_vm(const char *path, const char *value)
 static void take_large_blocks(void)
 {
 	size_t before, had, has = 0, i = 0;
-	char *p = raw_chunks(raw_session(), 0, 1024 * MIB);
+	int fd = raw_session();
+	char *p;
 
+	mem_chunk_size(fd, CHUNK);
+	p = raw_chunks(fd, 0, 1024 * MIB);
 	do {
 		before = has;
 		set_vm("/proc/sys/vm/compact_memory", "1");
@@ -103,10 +107,10 @@ int main(void)
 	SAME(mlock(p, len), 0);
 	/*
 	 * munlock would make a separate mapping of each page, so MADV_DONTNEED_LOCKED is used. The
-	 * last eighth is freed in runs of 16 pages: fork needs two pages together, eight with
-	 * KASAN, and wakes the OOM killer without them.
+	 * second half is freed in runs of 16 pages: fork needs two pages together, eight with
+	 * KASAN, and wakes the OOM killer without them. The tests' chunks take such runs first.
 	 */
-	for (i = 0; i < len / 8 * 7; i += 2 * PAGE)
+	for (i = 0; i < len / 2; i += 2 * PAGE)
 		SAME(madvise(p + i, PAGE, MADV_DONTNEED_LOCKED), 0);
 	for (i = (i + 32 * PAGE - 1) / (32 * PAGE) * 32 * PAGE; i + 16 * PAGE <= len;
 	     i += 32 * PAGE)
