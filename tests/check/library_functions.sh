@@ -6,11 +6,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 B=${B:-build}
 include=$(make -s print-cudart-include)
-diff -u docs/programs/library-functions.md <(scripts/shims/generate table qcu-library/shims/*.remarks -I "$include")
+diff -u docs/programs/library-functions.md <(scripts/shims/generate table qcu-library/shims/remarks/*.remarks -I "$include")
 
-for remarks in qcu-library/shims/*.remarks; do
+for remarks in qcu-library/shims/remarks/*.remarks; do
 	soname=$(awk '$1 == "soname" { print $2 }' "$remarks")
-	diff <(grep -v '^#' "qcu-library/shims/syms/$(basename "${remarks%.remarks}").syms" | sed "s/\$/@@$soname/" | LC_ALL=C sort) \
+	diff <(grep -v '^#' "${remarks%.remarks}.syms" | sed "s/\$/@@$soname/" | LC_ALL=C sort) \
 		<(nm -D --defined-only "$B/qcu-library/$soname" | awk '$2 == "T" { print $3 }' | LC_ALL=C sort)
 	readelf -d "$B/qcu-library/$soname" | grep -q "SONAME.*\[$soname\]"
 	theirs=$(dirname "$include")/lib64/$soname

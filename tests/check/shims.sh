@@ -22,8 +22,7 @@ status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
 status_t what(handle_t h, void *unexplained);
 int other(handle_t h);
 EOF
-mkdir "$tmp/syms"
-printf '%s\n' scale sum hosts set on pairs two what other gone >"$tmp/syms/small.syms"
+printf '%s\n' scale sum hosts set on pairs two what other gone >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
