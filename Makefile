@@ -34,7 +34,7 @@ LOOPBACK_TESTS :=
 CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
 # Those that come with the toolkit; and cuDNN, where its headers are.
-SHIMS := cublas cublaslt cufft curand cusolver $(if $(wildcard $(dir $(CUDART_INC))cudnn.h),cudnn)
+SHIMS := cublas cublaslt cufft curand cusolver cusparse $(if $(wildcard $(dir $(CUDART_INC))cudnn.h),cudnn)
 PYTHON := /usr/bin/python3
 SHIM_MAKER = $(PYTHON) scripts/shims/generate $(1) qcu-library/shims/remarks/$(2).remarks -I $(dir $(CUDART_INC))
 

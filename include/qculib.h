@@ -15,6 +15,7 @@
  *   a descriptor                                0: none; or 1 and how many bytes of settings
  * follow, and these an object of the library                    its number; if that is not 0, the
  * version of what the program has set in it, how many bytes of settings follow, and these
+ *   an object beside that one                   its number
  *
  * A setting is a struct qcu_lib_setting and the arguments of the function that sets it, without the
  * object. The guest keeps the settings and sends all of them with each call, so that calls of
@@ -33,7 +34,8 @@
 #define QCU_LIB_CUFFT	 4u
 #define QCU_LIB_CURAND	 5u
 #define QCU_LIB_CUSOLVER 6u
-#define QCU_LIBS	 7u
+#define QCU_LIB_CUSPARSE 7u
+#define QCU_LIBS	 8u
 
 /* The kinds of objects. A handle of cuBLAS may be passed where one of cuBLASLt is wanted. */
 #define QCU_LIB_CUBLAS_HANDLE	 1u
@@ -61,8 +63,27 @@
 #define QCU_LIB_CUSOLVER_SYEVJ	    22u
 #define QCU_LIB_CUSOLVER_GESVDJ	    23u
 /* And this one has a number again. */
-#define QCU_LIB_CUSOLVER_DN 24u
-#define QCU_LIB_KINDS	    25u
+#define QCU_LIB_CUSOLVER_DN	24u
+#define QCU_LIB_CUSPARSE_HANDLE 25u
+/* These travel whole. */
+#define QCU_LIB_CUSPARSE_MATRIX 26u
+#define QCU_LIB_CUSPARSE_SP_VEC 27u
+#define QCU_LIB_CUSPARSE_DN_VEC 28u
+#define QCU_LIB_CUSPARSE_SP_MAT 29u
+#define QCU_LIB_CUSPARSE_DN_MAT 30u
+/* These come beside a handle: what the library has found out about a matrix. */
+#define QCU_LIB_CUSPARSE_SPSV	31u
+#define QCU_LIB_CUSPARSE_SPSM	32u
+#define QCU_LIB_CUSPARSE_SPGEMM 33u
+#define QCU_LIB_CUSPARSE_CSRIC	34u
+#define QCU_LIB_CUSPARSE_BSRIC	35u
+#define QCU_LIB_CUSPARSE_CSRILU 36u
+#define QCU_LIB_CUSPARSE_BSRILU 37u
+#define QCU_LIB_CUSPARSE_BSRSV	38u
+#define QCU_LIB_CUSPARSE_BSRSM	39u
+#define QCU_LIB_CUSPARSE_CSRU	40u
+#define QCU_LIB_CUSPARSE_PRUNE	41u
+#define QCU_LIB_KINDS		42u
 
 static inline int qcu_lib_kind_fits(__u32 kind, __u32 wanted)
 {

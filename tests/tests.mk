@@ -83,7 +83,7 @@ $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 LIBRARY_PROGRAMS := $(filter $(notdir $(basename $(wildcard tests/guest/libs/*.cu))),$(GUEST_PROGRAMS))
 $(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard tests/guest/libs/*.h)
 $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas -lcublasLt
-$(foreach l,cudnn cufft curand cusolver,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
+$(foreach l,cudnn cufft curand cusolver cusparse,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
 	GUEST_LINK = -l$(firstword $(subst _, ,$(@F)))
 
 # Launches from kernels.

@@ -14,7 +14,7 @@
 static const struct lib_library *const libraries[QCU_LIBS] = {
 	[QCU_LIB_CUBLAS] = &lib_cublas,	    [QCU_LIB_CUBLASLT] = &lib_cublaslt,
 	[QCU_LIB_CUFFT] = &lib_cufft,	    [QCU_LIB_CURAND] = &lib_curand,
-	[QCU_LIB_CUSOLVER] = &lib_cusolver,
+	[QCU_LIB_CUSOLVER] = &lib_cusolver, [QCU_LIB_CUSPARSE] = &lib_cusparse,
 #ifdef LIB_HAVE_cudnn
 	[QCU_LIB_CUDNN] = &lib_cudnn,
 #endif

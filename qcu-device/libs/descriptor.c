@@ -5,43 +5,69 @@
  */
 #include "qcu-device/libs/impl.h"
 
-void *lib_make(struct lib_call *c, uint32_t kind)
+/* Room for one that ends with the program's call. It is NULL as long as nothing makes it. */
+static void **reserve(struct lib_call *c, uint32_t kind)
 {
 	struct lib_call *root = c->root ? c->root : c;
-	int (*create)(void **native) = NULL;
-	void *native = NULL;
 
 	if (c->bad || c->refused)
 		return NULL;
-	*(void **)&create = lib_kind_symbol(c->c->m, c->loaded, kind, false);
-	if (!create || root->made_count == LIB_DESCRIPTORS) {
+	if (root->made_count == LIB_DESCRIPTORS) {
 		c->bad = true;
 		return NULL;
 	}
-	c->refused = create(&native);
-	if (c->refused)
-		return NULL;
 	root->made[root->made_count].kind = kind;
-	root->made[root->made_count++].native = native;
+	root->made[root->made_count].native = NULL;
+	return &root->made[root->made_count++].native;
+}
+
+/* A new one in its first state. */
+static void **make(struct lib_call *c, uint32_t kind)
+{
+	void **native = reserve(c, kind);
+	int (*create)(void **native) = NULL;
+
+	if (!native)
+		return NULL;
+	*(void **)&create = lib_kind_symbol(c->c->m, c->loaded, kind, false);
+	if (create)
+		c->refused = create(native);
+	else
+		c->bad = true;
 	return native;
+}
+
+void *lib_make(struct lib_call *c, uint32_t kind)
+{
+	void **native = make(c, kind);
+
+	return native && !c->refused ? *native : NULL;
+}
+
+void *lib_made(struct lib_call *c, uint32_t kind)
+{
+	return c->self ? c->self : reserve(c, kind);
 }
 
 void *lib_descriptor(struct lib_call *c, uint32_t kind)
 {
-	void *native;
+	void **native = NULL;
 	const uint8_t *at;
 	uint64_t len;
 
 	if (c->self && !c->self_taken) {
 		c->self_taken = true;
-		return c->self;
+		return *c->self;
 	}
 	len = lib_value(c);
 	if (!len--)
 		return NULL;
 	at = lib_bytes(c, len);
-	native = at ? lib_make(c, kind) : NULL;
-	if (native && !lib_make_settings(c, native, kind, at, at + len))
+	if (at)
+		native = c->lib->kinds[kind].create ? make(c, kind) : reserve(c, kind);
+	if (!native)
+		return NULL;
+	if (!c->bad && !c->refused && !lib_make_settings(c, native, kind, at, at + len))
 		c->bad = true;
-	return native;
+	return *native;
 }

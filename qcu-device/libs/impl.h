@@ -11,8 +11,11 @@ void lib_scratch_free(struct mirror *m, struct lib_object *o);
 /* object.c */
 int lib_create(struct lib_call *c);
 int lib_destroy(struct lib_call *c);
-/* Makes settings in an object of a kind. False: they are not well-formed. */
-bool lib_make_settings(struct lib_call *c, void *native, uint32_t kind, const uint8_t *at,
+/*
+ * Makes settings in an object of a kind. Where *native is NULL the first of them makes it. False:
+ * they are not well-formed.
+ */
+bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,
 		       const uint8_t *end);
 /* The call has been made, or not: its object may be used by others. */
 void lib_put(struct lib_call *c);

@@ -18,9 +18,13 @@ struct lib_function {
 	const char *name;
 	int (*run)(struct lib_call *c); /* returns the library's status */
 	uint32_t sets; /* the kind of object in which it sets something, and no more; 0: none */
+	bool makes;    /* it makes that object, which no other function does */
 };
 
-/* Which functions of the library make and use an object of a kind. NULL: there is no such one. */
+/*
+ * Which functions of the library make and use an object of a kind. NULL: there is no such one. What
+ * a descriptor without `create` is, its first setting says, which makes it.
+ */
 struct lib_kind {
 	const char *create, *destroy;
 	bool numbered;	    /* the guest makes and ends it with CREATE and DESTROY */
@@ -40,7 +44,8 @@ struct lib_library {
 	int unserved; /* the library's status for a function that it does not have */
 };
 
-extern const struct lib_library lib_cublas, lib_cublaslt, lib_cufft, lib_curand, lib_cusolver;
+extern const struct lib_library lib_cublas, lib_cublaslt, lib_cufft, lib_curand, lib_cusolver,
+	lib_cusparse;
 /* Only where NVIDIA's headers of it were there: LIB_HAVE_cudnn. */
 extern const struct lib_library lib_cudnn;
 
@@ -77,7 +82,7 @@ struct lib_call {
 	int rc;	      /* an error of the mirror's own */
 	int refused;  /* the library's status for one of the settings */
 	void *stream; /* as the library takes it */
-	void *self;   /* the object of a setting that is made; NULL: a call of the program */
+	void **self;  /* the object of a setting that is made; NULL: a call of the program */
 	int mode;     /* where the scalars are; -1: there is none */
 	/*
 	 * Scalars in host memory. Libraries read and write complex numbers as a whole, at addresses
@@ -92,6 +97,8 @@ struct lib_call {
 	unsigned int scalar_count;
 	struct handle *h;
 	struct lib_object *object;
+	struct handle *second; /* an object beside that one */
+	bool second_locked;
 	uint64_t version;
 	const uint8_t *settings, *settings_end;
 	/* Of a setting: the program's call, and whether the object has been taken. */
@@ -115,7 +122,10 @@ double lib_real(struct lib_call *c);
 void *lib_device(struct lib_call *c);
 void *lib_object(struct lib_call *c, uint32_t kind);
 void *lib_descriptor(struct lib_call *c, uint32_t kind);
-/* A new descriptor, which ends with the call. NULL: `bad` or `refused` is set. */
+/* Where the function shall put the descriptor that it makes. */
+void *lib_made(struct lib_call *c, uint32_t kind);
+/* A new descriptor, which ends with the call. NULL: `bad` or `refused` is set. Only for kinds that
+ * have a function for it. */
 void *lib_make(struct lib_call *c, uint32_t kind);
 void *lib_stream(struct lib_call *c);
 /* Host memory for the library to work in, or NULL. */
@@ -146,6 +156,8 @@ bool lib_object_add(struct lib_call *c, uint64_t number, uint32_t kind, void *na
 		    struct handle **out);
 /* A reference to the object with this number, or NULL, and `rc` is set. */
 struct handle *lib_object_get(struct lib_call *c, uint64_t number, uint32_t kind);
+/* An object beside the call's first one. */
+void *lib_second(struct lib_call *c, uint32_t kind);
 /* The library's function with this number, or NULL. */
 void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
 

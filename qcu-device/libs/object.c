@@ -91,6 +91,23 @@ struct handle *lib_object_get(struct lib_call *c, uint64_t number, uint32_t kind
 	return NULL;
 }
 
+void *lib_second(struct lib_call *c, uint32_t kind)
+{
+	uint64_t number = lib_value(c);
+
+	if (c->self || c->second || c->bad) {
+		c->bad = true;
+		return NULL;
+	}
+	c->second = lib_object_get(c, number, kind);
+	if (!c->second || c->second->device != c->c->cmd->device) {
+		c->rc = QCU_ERR_InvalidResourceHandle;
+		c->bad = true;
+		return NULL;
+	}
+	return c->second->library->native;
+}
+
 int lib_destroy(struct lib_call *c)
 {
 	uint64_t number = lib_value(c);
@@ -127,7 +144,7 @@ void lib_object_end(struct mirror *m, struct handle *h)
 	free(o);
 }
 
-bool lib_make_settings(struct lib_call *c, void *native, uint32_t kind, const uint8_t *at,
+bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,
 		       const uint8_t *end)
 {
 	while (at < end) {
@@ -143,12 +160,17 @@ bool lib_make_settings(struct lib_call *c, void *native, uint32_t kind, const ui
 			.depth = c->depth + 1,
 		};
 		size_t left = (size_t)(end - at);
+		bool none;
 
 		if (left < sizeof(s) || c->depth == LIB_DEPTH)
 			return false;
 		memcpy(&s, at, sizeof(s));
 		if (s.rsvd || s.args > left - sizeof(s) || s.function >= c->lib->count ||
 		    c->lib->functions[s.function].sets != kind)
+			return false;
+		/* Only the first setting makes the object, where no other function does. */
+		none = !c->lib->kinds[kind].create && !*native;
+		if (!c->refused && c->lib->functions[s.function].makes != none)
 			return false;
 		one.at = at + sizeof(s);
 		one.end = one.at + s.args;
@@ -184,7 +206,7 @@ static bool prepare(struct lib_call *c)
 	}
 	if (o->version != c->version) {
 		o->version = 0;
-		if (!lib_make_settings(c, o->native, o->kind, c->settings, c->settings_end))
+		if (!lib_make_settings(c, &o->native, o->kind, c->settings, c->settings_end))
 			return false;
 		if (!c->refused)
 			o->version = c->version;
@@ -210,6 +232,11 @@ bool lib_ready(struct lib_call *c)
 		return true;
 	pthread_mutex_lock(&c->object->lock);
 	c->locked = true;
+	/* An object of such a kind never comes first, so two calls cannot wait for each other. */
+	if (c->second) {
+		pthread_mutex_lock(&c->second->library->lock);
+		c->second_locked = true;
+	}
 	if (prepare(c))
 		return !c->refused;
 	c->bad = true;
@@ -224,9 +251,12 @@ void lib_put(struct lib_call *c)
 		uint32_t kind = c->made[--c->made_count].kind;
 
 		*(void **)&destroy = lib_kind_symbol(c->c->m, c->loaded, kind, true);
-		if (destroy)
+		if (destroy && c->made[c->made_count].native)
 			destroy(c->made[c->made_count].native);
 	}
+	if (c->second_locked)
+		pthread_mutex_unlock(&c->second->library->lock);
+	handles_put(&c->c->m->handles, c->second);
 	if (!c->object)
 		return;
 	if (c->locked)

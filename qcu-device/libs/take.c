@@ -210,7 +210,7 @@ void *lib_object(struct lib_call *c, uint32_t kind)
 	uint64_t number;
 
 	if (c->self)
-		return c->self;
+		return *c->self;
 	number = lib_value(c);
 	/* One object for each call. */
 	if (c->object || c->bad) {

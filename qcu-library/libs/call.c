@@ -72,7 +72,7 @@ static cudaError_t ask(struct qcul_pack *p, uint32_t stream, int *status)
 	*status = answer.status;
 	for (i = 0; i < p->out_count; i++) {
 		/* The reason why a library is missing comes with that status. */
-		if (!answer.status || p->function == QCU_LIB_OPEN)
+		if (!answer.status || p->reports || p->function == QCU_LIB_OPEN)
 			memcpy(p->out[i].to, behind, p->out[i].len);
 		behind += p->out[i].padded;
 	}
@@ -237,6 +237,8 @@ int qcul_lib_set(struct qcul_pack *p)
 	int current = qcul_self.device;
 	int status = p->failed ? p->status : p->object ? 0 : p->lib->invalid;
 
+	if (!status && p->made)
+		status = qcul_lib_open(p->lib);
 	/* What a handle is set to does not depend on what else is set in it. */
 	if (p->object && p->object->descriptor)
 		qcul_lib_mix(&hash, p->state);
@@ -259,5 +261,9 @@ int qcul_lib_set(struct qcul_pack *p)
 	}
 	if (!status)
 		status = qcul_lib_keep(p);
+	if (p->made && status)
+		p->object->number = 0;
+	else if (p->made)
+		*p->place = p->object;
 	return qcul_lib_drop(p, status);
 }

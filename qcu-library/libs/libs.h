@@ -80,7 +80,10 @@ struct qcul_pack {
 	uint32_t outs;	     /* bytes */
 	uint16_t function;
 	bool failed, queued, results;
-	bool waits; /* the call is never posted */
+	bool waits;   /* the call is never posted */
+	bool made;    /* the object is new, and this call says what it is */
+	bool reports; /* what the library writes is valid whatever its status */
+	void **place; /* where the program wants the new object */
 	int status;
 	unsigned int out_count;
 	struct {
@@ -102,6 +105,15 @@ QCUL_LIB_EXPORT void qcul_lib_stream(struct qcul_pack *p, struct CUstream_st *st
 QCUL_LIB_EXPORT void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind);
 /* An object that travels whole, or none. */
 QCUL_LIB_EXPORT void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind);
+/* An object beside the first one. */
+QCUL_LIB_EXPORT void qcul_lib_second(struct qcul_pack *p, const void *handle, uint32_t kind);
+/*
+ * A new object that travels whole, and goes to *place. The arguments that follow say what it is.
+ * The call is ended by qcul_lib_set().
+ */
+QCUL_LIB_EXPORT void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind);
+/* What the library writes comes back whatever its status is. */
+QCUL_LIB_EXPORT void qcul_lib_report(struct qcul_pack *p);
 /* A number on which it does not depend whether the call is right. */
 QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
 /* Host memory that the library reads or writes. */

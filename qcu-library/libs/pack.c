@@ -83,7 +83,7 @@ void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t fu
 	p->room = sizeof(p->small);
 	p->used = sizeof(struct qcu_lib_head);
 	p->outs = 0;
-	p->failed = p->results = p->queued = p->waits = false;
+	p->failed = p->results = p->queued = p->waits = p->made = p->reports = false;
 	p->out_count = 0;
 	p->seen = p->state = 0xcbf29ce484222325ull;
 	p->settings_end = 0;
@@ -146,6 +146,36 @@ void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind)
 	p->settings_end = p->used;
 	if (!p->queued)
 		p->stream = o->stream;
+}
+
+void qcul_lib_second(struct qcul_pack *p, const void *handle, uint32_t kind)
+{
+	struct qcul_object *o = qcul_lib_find(handle, kind);
+
+	if (o)
+		qcul_lib_value(p, o->number);
+	else
+		qcul_lib_fail(p, p->lib->invalid);
+}
+
+void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind)
+{
+	struct qcul_object *o = place ? qcul_lib_reserve(kind) : NULL;
+
+	if (!o) {
+		qcul_lib_fail(p, place ? p->lib->memory : p->lib->invalid);
+		return;
+	}
+	o->descriptor = true;
+	p->object = o;
+	p->made = true;
+	p->place = place;
+	p->settings_end = p->used;
+}
+
+void qcul_lib_report(struct qcul_pack *p)
+{
+	p->reports = true;
 }
 
 void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind)

@@ -13,6 +13,8 @@ SHIM_SONAME_curand := libcurand.so.10
 SHIM_SRCS_curand := curand.c
 SHIM_SONAME_cusolver := libcusolver.so.12
 SHIM_SRCS_cusolver := cusolver.c
+SHIM_SONAME_cusparse := libcusparse.so.12
+SHIM_SRCS_cusparse := cusparse.c cusparse_matrix.c
 SHIM_SONAME_cudnn := libcudnn.so.9
 SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
 

@@ -10,6 +10,8 @@ trap 'rm -rf "$tmp"' EXIT
 cat >"$tmp/small.h" <<'EOF'
 typedef struct context *handle_t;
 typedef struct CUstream_st *cudaStream_t;
+typedef struct matrix *matrix_t;
+typedef struct plan *plan_t;
 typedef enum { GOOD, BAD } status_t;
 typedef struct { int a, b; } pair_t;
 status_t scale(handle_t h, int n, double by, const float *alpha, float *x);
@@ -20,9 +22,11 @@ status_t on(handle_t h, cudaStream_t s, float *x);
 status_t pairs(handle_t h, pair_t p);
 status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
 status_t what(handle_t h, void *unexplained);
+status_t make(matrix_t *m, int rows, void *x);
+status_t count(handle_t h, matrix_t m, plan_t plan, int *pivot);
 int other(handle_t h);
 EOF
-printf '%s\n' scale sum hosts set on pairs two what other gone >"$tmp/small.syms"
+printf '%s\n' scale sum hosts set on pairs two what other gone make count >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
@@ -42,6 +46,12 @@ param hosts sizes in (uint64_t)count*sizeof(*sizes)
 param hosts info out sizeof(*info)
 param hosts name text
 sets set
+descriptor matrix_t
+second plan_t
+makes make
+param count m counted
+param count pivot both
+report count
 EOF
 
 make_it() {
@@ -67,6 +77,7 @@ refused 'param hosts sizes in' 'needs a size'
 refused 'param hosts' 'needs functions'
 refused 'param nothing x device' 'fits no function'
 refused 'param scale y device' 'fits no function'
+refused 'param what unexplained result' 'the size of unexplained is not known'
 refused 'hand nothing' 'there is no function nothing'
 refused 'guest nothing' 'there is no function nothing'
 refused 'like more nothing' 'there is no nothing'
@@ -79,7 +90,7 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 3 by rule, 2 by remark, 0 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 4 by rule, 3 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
 make_it unserved >"$tmp/unserved"
@@ -88,7 +99,7 @@ for f in pairs two what other gone; do
 	grep -q "(qcul_small, $f)" "$tmp/unserved"
 	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
 done
-[ "$(grep -c ';$' "$tmp/map")" -eq 12 ]
+[ "$(grep -c ';$' "$tmp/map")" -eq 14 ]
 
 # Each side in the order of the parameters. A double is a real, a count of 64 bits a value.
 packed() {
@@ -110,6 +121,23 @@ in(&pack, sizes, (uint64_t)count*sizeof(*sizes));
 out(&pack, info, sizeof(*info));
 in(&pack, name, name ? strlen(name) + 1 : 0);
 EOF
+packed make <<'EOF'
+begin(&pack, &qcul_small, FN_make);
+made(&pack, (void **)m, KIND_matrix_t);
+value(&pack, (uint64_t)rows);
+device(&pack, x);
+EOF
+packed count <<'EOF'
+begin(&pack, &qcul_small, FN_count);
+object(&pack, h, KIND_handle_t);
+descriptor(&pack, m, KIND_matrix_t);
+out(&pack, m_size, sizeof(m_size));
+second(&pack, plan, KIND_plan_t);
+scalar(&pack, pivot, sizeof(*pivot), 16, QCUL_LIB_IN | QCUL_LIB_OUT);
+report(&pack);
+EOF
+grep -q 'return (status_t)qcul_small_counted(m, m_size, qcul_lib_call(&pack));' "$tmp/guest"
+grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1},' "$tmp/mirror"
 grep -q 'return (status_t)qcul_lib_set(&pack);' "$tmp/guest"
 grep -q 'qcul_lib_scalar(&pack, result, sizeof(\*result), 16, QCUL_LIB_OUT);' "$tmp/guest"
 diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'

@@ -56,6 +56,32 @@ def transforms():
     return [close(f(x.to(DEVICE)), f(x)) for f in (torch.fft.rfft, torch.fft.fft2, torch.fft.ifft)]
 
 
+def scattered(rows, cols):
+    x = torch.randn(rows, cols)
+    return x * (torch.rand(rows, cols) < 0.2)
+
+
+@step
+def sparse_products():
+    torch.manual_seed(1)
+    a, b, x, y = scattered(60, 50), scattered(50, 40), torch.randn(50, 7), torch.randn(50)
+    there = a.to(DEVICE)
+    made = [close(f(there) @ x.to(DEVICE), a @ x) for f in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr)]
+    made.append(close(there.to_sparse_csr() @ y.to(DEVICE), a @ y))
+    made.append(close((there.to_sparse_csr() @ b.to(DEVICE).to_sparse_csr()).to_dense(), a @ b))
+    sampled = torch.sparse.sampled_addmm(there.to_sparse_csr(), torch.randn(60, 9, device=DEVICE),
+                                         torch.zeros(9, 50, device=DEVICE))
+    return made, close(sampled.to_dense(), a)
+
+
+@step
+def sparse_systems():
+    torch.manual_seed(1)
+    a, x = scattered(40, 40).tril(-1) + 3 * torch.eye(40), torch.randn(40, 3)
+    got = torch.triangular_solve((a @ x).to(DEVICE), a.to(DEVICE).to_sparse_csr(), upper=False).solution
+    return close(got, x)
+
+
 @step
 def linear_algebra():
     torch.manual_seed(1)

@@ -20,7 +20,7 @@ root_of_a_host() {
 	echo 580.65.06 >"$r/sys/module/nvidia/version"
 	mkdir -p "$r/usr/local/cuda/lib64"
 	touch "$r/usr/local/cuda/lib64"/{libcublas.so.13,libcublasLt.so.13.1.0.3,libcudnn.so.9.12.0,libcufft.so.12}
-	touch "$r/usr/local/cuda/lib64"/{libcurand.so.10,libcusolver.so.12}
+	touch "$r/usr/local/cuda/lib64"/{libcurand.so.10,libcusolver.so.12,libcusparse.so.12}
 	ln -s libcublasLt.so.13.1.0.3 "$r/usr/local/cuda/lib64/libcublasLt.so.13"
 	ln -s libcudnn.so.9.12.0 "$r/usr/local/cuda/lib64/libcudnn.so.9"
 	mkdir -p "$r"/dev/dri "$r"/usr/lib/qemu "$r"/usr/libexec "$r"/usr/share/vulkan/icd.d
