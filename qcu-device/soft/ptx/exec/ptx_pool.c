@@ -82,11 +82,14 @@ static void start_thread(void)
 /* Runs work(g) in this thread and on up to threads - 1 helpers. Returns when all are done. */
 void ptx_pool_run(struct ptx_grid *g, unsigned int threads)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct ptx_grid **p;
 
-	if (!threads)
+	/* Asking for the number of processors opens a file. */
+	if (!threads) {
+		long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
 		threads = cores > 0 ? (unsigned int)cores : 1;
+	}
 	if (threads > MAX_THREADS)
 		threads = MAX_THREADS;
 	if (threads > g->nblocks)
