@@ -87,16 +87,19 @@ $(B)/tests/loopback/library_calls: $(call loopback_objs,library_calls) $(LOOPBAC
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) -l:libcublas.so.13 -l:libcublasLt.so.13 \
 		'-Wl,-rpath,$$ORIGIN/../../loopback'
 
-# With a cuDNN of its own, which is in the backend. Not under the sanitizers: as driver_malloc.
-ifneq ($(filter cudnn,$(SHIMS)),)
-LOOPBACK_TESTS += $(if $(SAN),,cudnn_rnn)
-$(call loopback_objs,cudnn_rnn cudnn_rnn_backend): override CFLAGS += -isystem $(dir $(CUDART_INC))
-$(call loopback_objs,cudnn_rnn cudnn_rnn_backend): | cudart-header
-$(B)/tests/loopback/cudnn_rnn: $(call loopback_objs,cudnn_rnn) $(LOOPBACK_SHIMS) $(B)/tests/loopback/cudnn_rnn_backend.so
-	@mkdir -p $(@D)
-	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) -l:libcudnn.so.9 \
-		'-Wl,-rpath,$$ORIGIN/../../loopback'
-$(B)/tests/loopback/cudnn_rnn_backend.so: $(call loopback_objs,cudnn_rnn_backend) $(SOFT_LIB)
-	@mkdir -p $(@D)
-	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SOFT_LIB) $(SOFT_LIBS)
-endif
+# With a library of NVIDIA's whose stand-in is in the backend. Not under the sanitizers: as driver_malloc.
+# own_library TEST SONAME
+define own_library
+LOOPBACK_TESTS += $(if $(SAN),,$(1))
+$(call loopback_objs,$(1) $(1)_backend): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(call loopback_objs,$(1) $(1)_backend): | cudart-header
+$(B)/tests/loopback/$(1): $(call loopback_objs,$(1)) $(LOOPBACK_SHIMS) $(B)/tests/loopback/$(1)_backend.so
+	@mkdir -p $$(@D)
+	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(LOOPBACK_LINK) -l:$(2) \
+		'-Wl,-rpath,$$$$ORIGIN/../../loopback'
+$(B)/tests/loopback/$(1)_backend.so: $(call loopback_objs,$(1)_backend) $(SOFT_LIB)
+	@mkdir -p $$(@D)
+	$$(RUN) $$(CC) $$(LDFLAGS) -shared -o $$@ $$(filter %.o,$$^) $$(SOFT_LIB) $$(SOFT_LIBS)
+endef
+$(eval $(call own_library,sparse_calls,libcusparse.so.12))
+$(if $(filter cudnn,$(SHIMS)),$(eval $(call own_library,cudnn_rnn,libcudnn.so.9)))
