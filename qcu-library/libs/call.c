@@ -206,9 +206,13 @@ static int send(struct qcul_pack *p)
 			err = qcul_stream_wait(stream);
 		return qcul_lib_status(p->lib, err);
 	}
+	if (p->steady && p->out_count && qcul_lib_recall(hash, p))
+		return 0;
 	err = ask(p, stream, &status);
 	if (!err && !status && posts)
 		qcul_lib_see(hash);
+	if (!err && !status && p->steady && p->out_count)
+		qcul_lib_remember(hash, p);
 	return err ? qcul_lib_status(p->lib, err) : status;
 }
 

@@ -15,6 +15,10 @@ void qcul_lib_mix(uint64_t *hash, uint64_t value);
 /* seen.c: calls that the library has accepted. */
 bool qcul_lib_seen(uint64_t hash);
 void qcul_lib_see(uint64_t hash);
+/* Writes the answer that the same call has had, as the library does. False: there is none. */
+bool qcul_lib_recall(uint64_t hash, const struct qcul_pack *p);
+/* The call has been answered: keeps what the library has written. */
+void qcul_lib_remember(uint64_t hash, const struct qcul_pack *p);
 
 /* object.c: a free slot, or NULL. Those of an earlier session are free. */
 struct qcul_object *qcul_lib_reserve(uint32_t kind);

@@ -83,6 +83,7 @@ struct qcul_pack {
 	bool waits;   /* the call is never posted */
 	bool made;    /* the object is new, and this call says what it is */
 	bool reports; /* what the library writes is valid whatever its status */
+	bool steady;  /* the same call always has the same answer */
 	void **place; /* where the program wants the new object */
 	int status;
 	unsigned int out_count;
@@ -114,6 +115,9 @@ QCUL_LIB_EXPORT void qcul_lib_second(struct qcul_pack *p, const void *handle, ui
 QCUL_LIB_EXPORT void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind);
 /* What the library writes comes back whatever its status is. */
 QCUL_LIB_EXPORT void qcul_lib_report(struct qcul_pack *p);
+/* The answer depends on nothing but the arguments and what is set in objects: it is asked for once.
+ */
+QCUL_LIB_EXPORT void qcul_lib_steady(struct qcul_pack *p);
 /* A number on which it does not depend whether the call is right. */
 QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
 /* Host memory that the library reads or writes. */

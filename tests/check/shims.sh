@@ -52,6 +52,7 @@ makes make
 param count m counted
 param count pivot both
 report count
+steady sum count
 EOF
 
 make_it() {
@@ -135,6 +136,15 @@ out(&pack, m_size, sizeof(m_size));
 second(&pack, plan, KIND_plan_t);
 scalar(&pack, pivot, sizeof(*pivot), 16, QCUL_LIB_IN | QCUL_LIB_OUT);
 report(&pack);
+EOF
+# A call with an object of the library's beside the handle never has a steady answer.
+packed sum <<'EOF'
+begin(&pack, &qcul_small, FN_sum);
+object(&pack, h, KIND_handle_t);
+value(&pack, (uint64_t)n);
+device(&pack, x);
+scalar(&pack, result, sizeof(*result), 16, QCUL_LIB_OUT);
+steady(&pack);
 EOF
 grep -q 'return (status_t)qcul_small_counted(m, m_size, qcul_lib_call(&pack));' "$tmp/guest"
 grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1},' "$tmp/mirror"

@@ -100,6 +100,34 @@ static void matrices(void)
 	WRONG(product(mat));
 }
 
+static cusparseStatus_t asked(cusparseConstSpMatDescr_t a, float by, size_t *size)
+{
+	return cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &by, a, x, &beta,
+				       y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, size);
+}
+
+/* The library gives another answer each time, and hears the same question once. */
+static void questions(void)
+{
+	size_t size = 7;
+	int64_t i;
+
+	WRONG(asked(NULL, 1, &size));
+	REQUIRE(size == 7, "a wrong call has written %zu", size);
+	for (i = 0; i < 6; i++) {
+		RIGHT(make(SPARSE_ROWS + i % 3, SPARSE_AT(3)));
+		RIGHT(asked(mat, (float)i, &size));
+		REQUIRE(size == (size_t)(i % 3 + 1) * SPARSE_BUFFER, "%zu bytes", size);
+		RIGHT(cusparseDestroySpMat(mat));
+	}
+	/* With something set in it, it is another matrix. */
+	RIGHT(make(SPARSE_ROWS, SPARSE_AT(3)));
+	RIGHT(cusparseCsrSetStridedBatch(mat, 2, 100, 200));
+	RIGHT(asked(mat, 1, &size));
+	REQUIRE(size == 4 * SPARSE_BUFFER, "%zu bytes with a batch", size);
+	RIGHT(cusparseDestroySpMat(mat));
+}
+
 static void sizes(void)
 {
 	cusparseDnMatDescr_t dense;
@@ -174,6 +202,7 @@ int main(int argc, char **argv)
 	RIGHT(cusparseDnVecSetValues(y, SPARSE_AT(8)));
 	wrong();
 	matrices();
+	questions();
 	sizes();
 	beside();
 	RIGHT(cusparseDestroyDnVec(x));

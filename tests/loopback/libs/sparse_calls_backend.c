@@ -163,6 +163,20 @@ static cusparseStatus_t product(cusparseHandle_t h, cusparseOperation_t op, cons
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
+/* It never gives the same answer twice. */
+static cusparseStatus_t product_size(cusparseHandle_t h, cusparseOperation_t op, const void *alpha,
+				     cusparseConstSpMatDescr_t mat, cusparseConstDnVecDescr_t x,
+				     const void *beta, cusparseDnVecDescr_t y, cudaDataType type,
+				     cusparseSpMVAlg_t how, size_t *size)
+{
+	static size_t last;
+
+	NEED(object(h, 'h') && object(mat, 'm') && object(x, 'v') && object(y, 'v'));
+	NEED(!op && alpha && beta && type == CUDA_R_32F && !how);
+	*size = last += SPARSE_BUFFER;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
 static cusparseStatus_t analyse(cusparseHandle_t h, cusparseConstDnMatDescr_t from,
 				cusparseSpMatDescr_t to, cusparseDenseToSparseAlg_t how,
 				void *buffer)
@@ -226,6 +240,7 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusparseCsrSetStridedBatch", (void *)set_batch},
 		{"cusparseSpMatGetSize", (void *)size_of},
 		{"cusparseSpMV", (void *)product},
+		{"cusparseSpMV_bufferSize", (void *)product_size},
 		{"cusparseDenseToSparse_analysis", (void *)analyse},
 		{"cusparseDenseToSparse_convert", (void *)convert},
 		{"cusparseSpSV_updateMatrix", (void *)update},
