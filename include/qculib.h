@@ -9,13 +9,13 @@
  *
  * An argument is a row of 8-byte words, in the order of the function's parameters:
  *
- *   a number, or an address that the GPU uses   one word
- *   a stream                                    none: the record names it
- *   host memory                                 QCU_LIB_*, then what the comment there says
- *   a descriptor                                0: none; or 1 and how many bytes of settings
- * follow, and these an object of the library                    its number; if that is not 0, the
- * version of what the program has set in it, how many bytes of settings follow, and these
- *   an object beside that one                   its number
+ * - a number, or an address that the GPU uses: one word;
+ * - a stream: none, because the record names it;
+ * - host memory: QCU_LIB_*, then what the comment there says;
+ * - a descriptor: 0 if there is none, or 1 and how many bytes of settings follow, and these;
+ * - an object of the library: its number; if that is not 0, the version of what the program has set
+ *   in it, how many bytes of settings follow, and these;
+ * - an object beside that one: its number.
  *
  * A setting is a struct qcu_lib_setting and the arguments of the function that sets it, without the
  * object. The guest keeps the settings and sends all of them with each call, so that calls of

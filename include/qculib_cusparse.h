@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the shim of cuSPARSE and the mirror's stubs share, beside what is made from NVIDIA's
- * headers. */
+/* What the shim of cuSPARSE and the mirror's stubs share. */
 #ifndef QCULIB_CUSPARSE_H
 #define QCULIB_CUSPARSE_H
 

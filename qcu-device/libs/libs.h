@@ -124,8 +124,10 @@ void *lib_object(struct lib_call *c, uint32_t kind);
 void *lib_descriptor(struct lib_call *c, uint32_t kind);
 /* Where the function shall put the descriptor that it makes. */
 void *lib_made(struct lib_call *c, uint32_t kind);
-/* A new descriptor, which ends with the call. NULL: `bad` or `refused` is set. Only for kinds that
- * have a function for it. */
+/*
+ * A new descriptor, which ends with the call. NULL: `bad` or `refused` is set. The kind must have a
+ * function that makes one.
+ */
 void *lib_make(struct lib_call *c, uint32_t kind);
 void *lib_stream(struct lib_call *c);
 /* Host memory for the library to work in, or NULL. */

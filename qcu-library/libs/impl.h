@@ -10,7 +10,6 @@
 void qcul_lib_fail(struct qcul_pack *p, int status);
 /* Room for `len` bytes at the end of the message, or NULL. */
 void *qcul_lib_room(struct qcul_pack *p, uint64_t len);
-void qcul_lib_mix(uint64_t *hash, uint64_t value);
 
 /* seen.c: calls that the library has accepted. */
 bool qcul_lib_seen(uint64_t hash);

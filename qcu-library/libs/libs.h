@@ -115,8 +115,7 @@ QCUL_LIB_EXPORT void qcul_lib_second(struct qcul_pack *p, const void *handle, ui
 QCUL_LIB_EXPORT void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind);
 /* What the library writes comes back whatever its status is. */
 QCUL_LIB_EXPORT void qcul_lib_report(struct qcul_pack *p);
-/* The answer depends on nothing but the arguments and what is set in objects: it is asked for once.
- */
+/* The answer depends only on the arguments and on what is set in objects. It is kept. */
 QCUL_LIB_EXPORT void qcul_lib_steady(struct qcul_pack *p);
 /* A number on which it does not depend whether the call is right. */
 QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
@@ -173,6 +172,9 @@ QCUL_LIB_EXPORT void qcul_lib_unset(struct qcul_object *object, uint16_t functio
 QCUL_LIB_EXPORT void qcul_lib_unset_all(struct qcul_object *object);
 
 /* ---- for functions that the shim carries out itself ---- */
+
+/* Adds a word to a hash, such as that of what a function has set. */
+QCUL_LIB_EXPORT void qcul_lib_mix(uint64_t *hash, uint64_t value);
 
 /* The status for a result of the runtime. */
 QCUL_LIB_EXPORT int qcul_lib_status(const struct qcul_lib *lib, int cuda_error);

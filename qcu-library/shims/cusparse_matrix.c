@@ -10,6 +10,11 @@
 
 #define NONE 0xffu
 
+/* The arguments that are addresses, a bit for each. */
+#define SP_VEC_ADDRESSES (1u << 2 | 1u << 3)
+#define DN_VEC_ADDRESSES (1u << 1)
+#define DN_MAT_ADDRESSES (1u << 3)
+
 /* Which of the arguments that made an object is what. NONE: there is no such one. */
 struct form {
 	const uint16_t *made_by, *made_const_by;
@@ -58,11 +63,31 @@ static void put(struct qcul_object *o, unsigned int i, uint64_t value)
 	       sizeof(value));
 }
 
-/* Another address: what the library has accepted may not be right with it. */
+/*
+ * An argument has changed, and with it the question what the library has accepted. Of addresses, it
+ * depends on the alignment only. `addresses`: a bit for each argument that is one.
+ */
+static void changed(struct qcul_object *o, unsigned int addresses)
+{
+	struct qcu_lib_setting s;
+	uint64_t seen;
+	unsigned int i;
+
+	memcpy(&s, o->settings, sizeof(s));
+	seen = s.function;
+	for (i = 0; i < s.args / sizeof(uint64_t); i++) {
+		uint64_t w = word(o, i);
+
+		if (addresses & 1u << i)
+			w = w ? 1 + (w & 255) : 0;
+		qcul_lib_mix(&seen, w);
+	}
+	o->set[0].seen = seen;
+}
+
 static void put_address(struct qcul_object *o, unsigned int i, const void *address)
 {
 	put(o, i, (uint64_t)(uintptr_t)address);
-	o->set[0].seen ^= (((uintptr_t)address & 255) + 1) << 8 * (i % 7);
 }
 
 /* The arguments of a setting, or NULL if the program has not made it. */
@@ -109,6 +134,12 @@ static struct qcul_object *matrix(cusparseConstSpMatDescr_t mat, const struct fo
 	return NULL;
 }
 
+static unsigned int addresses(const struct form *form)
+{
+	return (form->offsets == NONE ? 0 : 1u << form->offsets) | 1u << form->indices |
+	       1u << form->values;
+}
+
 #define DESTROY(name, type)                                                                        \
 	cusparseStatus_t cusparseDestroy##name(type object)                                        \
 	{                                                                                          \
@@ -142,8 +173,10 @@ int qcul_cusparse_counted(cusparseSpMatDescr_t mat, const int64_t *size, int sta
 	const struct form *form;
 	struct qcul_object *o = matrix(mat, &form);
 
-	if (!status && o && form->elements != NONE)
+	if (!status && o && form->elements != NONE) {
 		put(o, form->elements, (uint64_t)size[2]);
+		changed(o, addresses(form));
+	}
 	return status;
 }
 
@@ -208,6 +241,7 @@ cusparseStatus_t cusparseSpVecSetValues(cusparseSpVecDescr_t vec, void *values)
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	put_address(o, 3, values);
+	changed(o, SP_VEC_ADDRESSES);
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -252,6 +286,7 @@ cusparseStatus_t cusparseDnVecSetValues(cusparseDnVecDescr_t vec, void *values)
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	put_address(o, 1, values);
+	changed(o, DN_VEC_ADDRESSES);
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -304,6 +339,7 @@ cusparseStatus_t cusparseDnMatSetValues(cusparseDnMatDescr_t mat, void *values)
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	put_address(o, 3, values);
+	changed(o, DN_MAT_ADDRESSES);
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -480,6 +516,7 @@ static cusparseStatus_t set_pointers(cusparseSpMatDescr_t mat, cusparseFormat_t 
 	put_address(o, form->offsets, offsets);
 	put_address(o, form->indices, indices);
 	put_address(o, form->values, values);
+	changed(o, addresses(form));
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -525,6 +562,7 @@ cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t mat, void *values)
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	put_address(o, form->values, values);
+	changed(o, addresses(form));
 	return CUSPARSE_STATUS_SUCCESS;
 }
 

@@ -94,8 +94,10 @@ static void matrices(void)
 			rows == SPARSE_ROWS && cols == SPARSE_COLS && nnz == SPARSE_NNZ,
 		"a matrix is not what it was made");
 	/* A call that was right is not, with other values at another alignment. */
-	RIGHT(cusparseSpMatSetValues(mat, (char *)SPARSE_AT(3) + 4));
-	WRONG(product(mat));
+	for (i = 0; i < 3; i++) {
+		RIGHT(cusparseSpMatSetValues(mat, (char *)SPARSE_AT(3) + 4));
+		WRONG(product(mat));
+	}
 	RIGHT(cusparseDestroySpMat(mat));
 	WRONG(product(mat));
 }
@@ -136,12 +138,14 @@ static void sizes(void)
 	cusparseIndexType_t offset_type, column_type;
 	cusparseIndexBase_t base;
 	cudaDataType type;
+	size_t before, after;
 
 	RIGHT(cusparseCreateDnMat(&dense, SPARSE_ROWS, SPARSE_COLS, SPARSE_COLS, SPARSE_AT(6),
 				  CUDA_R_32F, CUSPARSE_ORDER_ROW));
 	RIGHT(cusparseCreateCsr(&mat, SPARSE_ROWS, SPARSE_COLS, 0, SPARSE_AT(1), NULL, NULL,
 				CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
 				CUDA_R_32F));
+	RIGHT(asked(mat, 1, &before));
 	/* Nothing has been found before it is looked for. */
 	WRONG(cusparseDenseToSparse_convert(handle, dense, mat, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
 					    SPARSE_AT(9)));
@@ -153,6 +157,8 @@ static void sizes(void)
 					     SPARSE_AT(9)));
 	RIGHT(cusparseSpMatGetSize(mat, &rows, &cols, &nnz));
 	REQUIRE(nnz == SPARSE_FOUND, "%lld elements", (long long)nnz);
+	RIGHT(asked(mat, 1, &after));
+	REQUIRE(before != after, "a matrix that has changed is taken for what it was");
 	RIGHT(cusparseCsrSetPointers(mat, SPARSE_AT(1), SPARSE_AT(2), SPARSE_AT(3)));
 	WRONG(cusparseCooSetPointers(mat, SPARSE_AT(1), SPARSE_AT(2), SPARSE_AT(3)));
 	RIGHT(cusparseDenseToSparse_convert(handle, dense, mat, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
