@@ -61,7 +61,7 @@ pid, fd = pty.fork()
 if not pid:
     os.execvp(sys.argv[1], sys.argv[1:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("4H", 31, 97, 0, 0))
-said = read_until(fd, b"qcu:", b"")
+said = read_until(fd, b"qcu:/", b"")
 os.write(fd, b"stty size; tty; echo one-$((1+1))\r")
 said = read_until(fd, b"one-2", said)
 # Ctrl-C reaches the program in the guest, not the launcher.
@@ -71,7 +71,7 @@ os.write(fd, b"typed\r")
 said = read_until(fd, b"typed\r\ntyped", said)
 # What was typed before Ctrl-C arrives is thrown away, so wait for the shell.
 os.write(fd, b"\x03")
-said += read_until(fd, b"qcu:", b"")
+said += read_until(fd, b"qcu:/", b"")
 os.write(fd, b"echo code-$?-\r")
 said = read_until(fd, b"code-130-", said)
 os.write(fd, b"exit 9\r")
@@ -103,7 +103,8 @@ said, typed = b"", False
 while p.poll() is None:
     if select.select([master], [], [], 0.2)[0]:
         said += os.read(master, 4096)
-    if not typed and b"qcu:" in said:
+    # The prompt has a folder behind the colon, and the launcher's messages have a space.
+    if not typed and b"qcu:/" in said:
         assert termios.tcgetattr(slave) != before, "it was never raw"
         os.write(master, b"echo c >/proc/sysrq-trigger\r")
         typed = True
