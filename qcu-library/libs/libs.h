@@ -167,6 +167,9 @@ QCUL_LIB_EXPORT int qcul_lib_undescribe(const struct qcul_lib *lib, uint32_t kin
 QCUL_LIB_EXPORT void *qcul_lib_by_number(int64_t number);
 /* NULL: not a living object of this kind. Any pointer may be passed. */
 QCUL_LIB_EXPORT struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind);
+/* The arguments with which this function has set something, or NULL. */
+QCUL_LIB_EXPORT const unsigned char *qcul_lib_setting(const struct qcul_object *object,
+						      uint16_t function);
 /* The settings by this function are no longer in force. */
 QCUL_LIB_EXPORT void qcul_lib_unset(struct qcul_object *object, uint16_t function);
 QCUL_LIB_EXPORT void qcul_lib_unset_all(struct qcul_object *object);

@@ -73,24 +73,36 @@ void qcul_lib_forget(int device)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Takes the record of this function out of the settings. */
-static void forget(struct qcul_object *o, uint16_t function)
+const unsigned char *qcul_lib_setting(const struct qcul_object *o, uint16_t function)
 {
 	uint32_t at = 0;
 
 	while (at < o->bytes) {
 		struct qcu_lib_setting s;
-		uint32_t len;
 
 		memcpy(&s, o->settings + at, sizeof(s));
-		len = (uint32_t)sizeof(s) + s.args;
-		if (s.function == function) {
-			memmove(o->settings + at, o->settings + at + len, o->bytes - at - len);
-			o->bytes -= len;
-			return;
-		}
-		at += len;
+		at += (uint32_t)sizeof(s);
+		if (s.function == function)
+			return o->settings + at;
+		at += s.args;
 	}
+	return NULL;
+}
+
+/* Takes the record of this function out of the settings. */
+static void forget(struct qcul_object *o, uint16_t function)
+{
+	const unsigned char *args = qcul_lib_setting(o, function);
+	struct qcu_lib_setting s;
+	uint32_t at, len;
+
+	if (!args)
+		return;
+	at = (uint32_t)(args - o->settings - sizeof(s));
+	memcpy(&s, o->settings + at, sizeof(s));
+	len = (uint32_t)sizeof(s) + s.args;
+	memmove(o->settings + at, o->settings + at + len, o->bytes - at - len);
+	o->bytes -= len;
 }
 
 /* The function's hash, or none. */

@@ -124,17 +124,11 @@ cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descr)
 static int setting(cusparseMatDescr_t descr, uint16_t function)
 {
 	const struct qcul_object *o = qcul_lib_find(descr, KIND_cusparseMatDescr_t);
+	const unsigned char *args = o ? qcul_lib_setting(o, function) : NULL;
 	uint64_t value = 0;
-	uint32_t at = 0;
 
-	while (o && at < o->bytes) {
-		struct qcu_lib_setting s;
-
-		memcpy(&s, o->settings + at, sizeof(s));
-		if (s.function == function)
-			memcpy(&value, o->settings + at + sizeof(s), sizeof(value));
-		at += (uint32_t)sizeof(s) + s.args;
-	}
+	if (args)
+		memcpy(&value, args, sizeof(value));
 	return (int)value;
 }
 

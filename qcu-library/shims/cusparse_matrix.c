@@ -90,22 +90,6 @@ static void put_address(struct qcul_object *o, unsigned int i, const void *addre
 	put(o, i, (uint64_t)(uintptr_t)address);
 }
 
-/* The arguments of a setting, or NULL if the program has not made it. */
-static const unsigned char *setting(const struct qcul_object *o, uint16_t function)
-{
-	uint32_t at = 0;
-
-	while (at < o->bytes) {
-		struct qcu_lib_setting s;
-
-		memcpy(&s, o->settings + at, sizeof(s));
-		if (s.function == function)
-			return o->settings + at + sizeof(s);
-		at += (uint32_t)sizeof(s) + s.args;
-	}
-	return NULL;
-}
-
 static struct qcul_object *vector(cusparseConstDnVecDescr_t vec)
 {
 	return qcul_lib_find(vec, KIND_cusparseDnVecDescr_t);
@@ -128,7 +112,8 @@ static struct qcul_object *matrix(cusparseConstSpMatDescr_t mat, const struct fo
 
 	for (i = 0; o && i < sizeof(forms) / sizeof(forms[0]); i++) {
 		*form = &forms[i];
-		if (setting(o, *forms[i].made_by) || setting(o, *forms[i].made_const_by))
+		if (qcul_lib_setting(o, *forms[i].made_by) ||
+		    qcul_lib_setting(o, *forms[i].made_const_by))
 			return o;
 	}
 	return NULL;
@@ -346,7 +331,7 @@ cusparseStatus_t cusparseDnMatSetValues(cusparseDnMatDescr_t mat, void *values)
 /* How many matrices the object stands for: the first argument of the function that says it. */
 static int batch(const struct qcul_object *o, uint16_t function)
 {
-	const unsigned char *args = setting(o, function);
+	const unsigned char *args = qcul_lib_setting(o, function);
 	uint64_t count = 1;
 
 	if (args)
@@ -362,7 +347,7 @@ cusparseStatus_t cusparseDnMatGetStridedBatch(cusparseConstDnMatDescr_t mat, int
 
 	if (!o || !count || !stride)
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	args = setting(o, qcul_number_cusparseDnMatSetStridedBatch);
+	args = qcul_lib_setting(o, qcul_number_cusparseDnMatSetStridedBatch);
 	*count = batch(o, qcul_number_cusparseDnMatSetStridedBatch);
 	*stride = 0;
 	if (args)
@@ -372,27 +357,39 @@ cusparseStatus_t cusparseDnMatGetStridedBatch(cusparseConstDnMatDescr_t mat, int
 
 /* ---- sparse matrices ---- */
 
-cusparseStatus_t cusparseCsrGet(cusparseSpMatDescr_t mat, int64_t *rows, int64_t *cols,
-				int64_t *nnz, void **offsets, void **columns, void **values,
-				cusparseIndexType_t *offset_type, cusparseIndexType_t *column_type,
-				cusparseIndexBase_t *base, cudaDataType *type)
+/* CSR and CSC: the same arguments, with rows and columns exchanged. */
+static cusparseStatus_t get_compressed(cusparseConstSpMatDescr_t mat, cusparseFormat_t format,
+				       int64_t *rows, int64_t *cols, int64_t *nnz, void **offsets,
+				       void **indices, void **values,
+				       cusparseIndexType_t *offset_type,
+				       cusparseIndexType_t *index_type, cusparseIndexBase_t *base,
+				       cudaDataType *type)
 {
 	const struct form *form;
 	const struct qcul_object *o = matrix(mat, &form);
 
-	if (!o || form->format != CUSPARSE_FORMAT_CSR)
+	if (!o || form->format != format)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	GET(rows, 0);
 	GET(cols, 1);
 	GET(nnz, 2);
 	GET(offsets, 3);
-	GET(columns, 4);
+	GET(indices, 4);
 	GET(values, 5);
 	GET(offset_type, 6);
-	GET(column_type, 7);
+	GET(index_type, 7);
 	GET(base, 8);
 	GET(type, 9);
 	return CUSPARSE_STATUS_SUCCESS;
+}
+
+cusparseStatus_t cusparseCsrGet(cusparseSpMatDescr_t mat, int64_t *rows, int64_t *cols,
+				int64_t *nnz, void **offsets, void **columns, void **values,
+				cusparseIndexType_t *offset_type, cusparseIndexType_t *column_type,
+				cusparseIndexBase_t *base, cudaDataType *type)
+{
+	return get_compressed(mat, CUSPARSE_FORMAT_CSR, rows, cols, nnz, offsets, columns, values,
+			      offset_type, column_type, base, type);
 }
 
 cusparseStatus_t cusparseConstCsrGet(cusparseConstSpMatDescr_t mat, int64_t *rows, int64_t *cols,
@@ -411,22 +408,8 @@ cusparseStatus_t cusparseCscGet(cusparseSpMatDescr_t mat, int64_t *rows, int64_t
 				cusparseIndexType_t *offset_type, cusparseIndexType_t *row_type,
 				cusparseIndexBase_t *base, cudaDataType *type)
 {
-	const struct form *form;
-	const struct qcul_object *o = matrix(mat, &form);
-
-	if (!o || form->format != CUSPARSE_FORMAT_CSC)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	GET(rows, 0);
-	GET(cols, 1);
-	GET(nnz, 2);
-	GET(offsets, 3);
-	GET(rows_of, 4);
-	GET(values, 5);
-	GET(offset_type, 6);
-	GET(row_type, 7);
-	GET(base, 8);
-	GET(type, 9);
-	return CUSPARSE_STATUS_SUCCESS;
+	return get_compressed(mat, CUSPARSE_FORMAT_CSC, rows, cols, nnz, offsets, rows_of, values,
+			      offset_type, row_type, base, type);
 }
 
 cusparseStatus_t cusparseConstCscGet(cusparseConstSpMatDescr_t mat, int64_t *rows, int64_t *cols,
@@ -626,7 +609,7 @@ struct attributes {
 
 static struct attributes attributes(const struct qcul_object *o)
 {
-	const unsigned char *args = setting(o, qcul_number_cusparseSpMatSetAttribute);
+	const unsigned char *args = qcul_lib_setting(o, qcul_number_cusparseSpMatSetAttribute);
 	struct attributes a = {0};
 
 	if (args)
