@@ -229,7 +229,7 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 .PHONY: loopback-build tests-build tests-build-host FORCE
 loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1
 # The sanitizers build this target a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY) $(COST)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
 tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(patsubst %,$(B)/tests/guest-static/%,$(filter-out $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))) \
 	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \

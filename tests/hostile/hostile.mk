@@ -52,3 +52,9 @@ $(FAULTY): $(DEVICE_SRCS:%.c=$(B)/%.o) $(B)/tests/hostile/faults.o $(MIRROR_LIB)
 
 $(SWEEP): $(addprefix $(B)/tests/hostile/,sweep.o guest.o host.o commands.o good.o) $(FAULTY)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
+
+# What the sandbox costs (docs/sandbox.md).
+COST := $(B)/tests/hostile/cost
+
+$(COST): $(addprefix $(B)/tests/hostile/,cost.o guest.o host.o commands.o good.o) $(B)/qcu-device/qcu-device
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
