@@ -11,8 +11,9 @@ include tests/loopback/loopback.mk tests/loopback/loader/loader.mk
 include tests/opencl/opencl.mk
 
 # A folder for each topic. All programs are built into one folder, so each has a name of its own.
-GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu))
-GUEST_SRCS := $(filter-out $(if $(filter cudnn,$(SHIMS)),,tests/guest/libs/cudnn_%),$(GUEST_SRCS))
+LIBRARY_SRCS := $(wildcard tests/guest/libs/*/*.cu)
+LIBRARY_SRCS := $(filter-out $(if $(filter cudnn,$(SHIMS)),,tests/guest/libs/dnn/%),$(LIBRARY_SRCS))
+GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu) $(LIBRARY_SRCS))
 GUEST_PROGRAMS := $(sort $(notdir $(GUEST_SRCS:.cu=)))
 ifneq ($(words $(GUEST_SRCS)),$(words $(GUEST_PROGRAMS)))
 $(error two files in tests/guest/ have the same name)
@@ -80,8 +81,8 @@ $(addprefix $(GUEST_OBJECTS)/,driver_virtual_share.o mixed_external.o mixed_exte
 $(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
 
 # Programs that use NVIDIA's libraries. At run time they get the shims.
-LIBRARY_PROGRAMS := $(filter $(notdir $(basename $(wildcard tests/guest/libs/*.cu))),$(GUEST_PROGRAMS))
-$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard tests/guest/libs/*.h)
+LIBRARY_PROGRAMS := $(notdir $(basename $(LIBRARY_SRCS)))
+$(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard tests/guest/libs/*.h tests/guest/libs/*/*.h)
 $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas -lcublasLt
 $(foreach l,cudnn cufft curand cusolver cusparse,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
 	GUEST_LINK = -l$(firstword $(subst _, ,$(@F)))

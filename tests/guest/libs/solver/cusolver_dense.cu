@@ -5,7 +5,7 @@
  */
 #include <cusolverDn.h>
 
-#include "others.h"
+#include "../libs.h"
 
 #define N 24
 

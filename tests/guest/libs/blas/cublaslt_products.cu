@@ -6,7 +6,7 @@
  */
 #include <cublasLt.h>
 
-#include "libs.h"
+#include "blas.h"
 
 static cublasLtHandle_t handle;
 

@@ -5,7 +5,7 @@
 
 #include <cusparse.h>
 
-#include "others.h"
+#include "../libs.h"
 
 static cusparseHandle_t handle;
 

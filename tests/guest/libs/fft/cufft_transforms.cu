@@ -6,7 +6,7 @@
 #include <cufft.h>
 #include <cufftXt.h>
 
-#include "others.h"
+#include "../libs.h"
 
 typedef std::complex<double> Z;
 typedef std::complex<float> C;

@@ -4,7 +4,7 @@
  * without gaps, and rows and columns that cublasSetMatrix and its like copy from and to any memory.
  * Each result is computed again from the whole matrix. Wrong calls come first.
  */
-#include "libs.h"
+#include "blas.h"
 
 static cublasHandle_t handle;
 

@@ -5,7 +5,7 @@
  * copies of the graph and in an update of its instance. A scalar is the one of the capture. A call
  * whose result goes to host memory cannot be captured.
  */
-#include "libs.h"
+#include "blas.h"
 
 #define N 24
 

@@ -4,7 +4,7 @@
  * addresses, and with 64-bit sizes; with scalars in the host's and in the GPU's memory; in several
  * streams. Wrong calls come first: they return the library's status and change nothing.
  */
-#include "libs.h"
+#include "blas.h"
 
 #define STREAMS 4
 

@@ -5,7 +5,7 @@
  */
 #include <curand.h>
 
-#include "others.h"
+#include "../libs.h"
 
 #define N 100000
 

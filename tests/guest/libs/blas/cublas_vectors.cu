@@ -4,7 +4,7 @@
  * with steps between the elements, with results and scalars in the host's and in the GPU's memory.
  * Wrong calls and vectors without elements come first.
  */
-#include "libs.h"
+#include "blas.h"
 
 static cublasHandle_t handle;
 
