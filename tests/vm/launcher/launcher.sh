@@ -235,11 +235,10 @@ printf '%s\n' '#!/bin/bash' 'a=(x y z); echo ${#a[@]} $1' >script && chmod +x sc
 expect '' 'bash script' "$(plain ./script arg)" '3 arg'
 case_done libraries-and-scripts
 
-start=$SECONDS
+# Waiting for the child would take longer than plain() allows.
 plain './a prog' daemon >out
 expect '' 'exit code' $? 3
 expect '' 'output' "$(cat out)" parent
-[ $((SECONDS - start)) -lt 60 ] || expect '' 'time' long short
 case_done child-left-behind
 
 # ---- runs that are stopped ----
@@ -251,9 +250,9 @@ mine() {
 mkdir "$dir/tmp"
 export TMPDIR=$dir/tmp
 
-plain --timeout 8 './a prog' sleep 1000 >out 2>err
+plain --timeout 4 './a prog' sleep 1000 >out 2>err
 expect '' 'exit code' $? 124
-expect '' 'error' "$(cat err)" "qcu: ended after $((8 * slow)) s"
+expect '' 'error' "$(cat err)" "qcu: ended after $((4 * slow)) s"
 expect '' 'processes left' "$(mine)" ''
 expect '' 'files left' "$(ls "$TMPDIR")" ''
 case_done timeout
