@@ -61,7 +61,7 @@ install() {
 		tar -C "/var/lib/dkms/qcuda/$1/$kernel" --no-same-owner -xf /mnt/driver.tar
 		must "DKMS does not install the driver" dkms install "qcuda/$1" -k "$kernel"
 	fi
-	dkms status "qcuda/$1" | grep -F "$kernel" | grep ': installed' >/dev/null || bad "no driver: $(dkms status)"
+	[[ $(dkms status "qcuda/$1" -k "$kernel") == *': installed'* ]] || bad "no driver: $(dkms status)"
 }
 
 first_boot() {
@@ -97,7 +97,7 @@ second_boot() {
 
 	step "upgrading"
 	install 0.1~test
-	dkms status | grep '0.1~old' && bad "DKMS has the old one still"
+	[[ $(dkms status) != *'0.1~old'* ]] || bad "DKMS has the old one still"
 	must "the program after the upgrade" as ada ./vector_add
 	step "removing"
 	must "it is not removed" apt-get -q -y remove qcuda-guest
