@@ -225,6 +225,8 @@ int qcul_lib_call(struct qcul_pack *p)
 			qcul_self.device = p->object->device;
 		status = send(p);
 		qcul_self.device = current;
+		if (!status && p->changes)
+			qcul_lib_note(p->object, p->function, p->seen);
 	}
 	return qcul_lib_drop(p, status);
 }

@@ -54,11 +54,15 @@ int qcul_lib_create_with(const struct qcul_lib *lib, uint32_t kind, uint64_t wit
 	qcul_lib_value(&p, kind);
 	qcul_lib_value(&p, with);
 	status = qcul_lib_call(&p);
-	if (status)
+	if (status) {
 		o->number = 0;
-	else
-		*handle = o;
-	return status;
+		return status;
+	}
+	/* Which calls are right depends on it. */
+	if (with)
+		qcul_lib_note(o, QCU_LIB_CREATE, with);
+	*handle = o;
+	return 0;
 }
 
 int qcul_lib_destroy(const struct qcul_lib *lib, uint32_t kind, void *handle)

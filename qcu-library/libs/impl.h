@@ -21,6 +21,9 @@ void qcul_lib_remember(uint64_t hash, const struct qcul_pack *p);
 
 /* object.c: a free slot, or NULL. Those of an earlier session are free. */
 struct qcul_object *qcul_lib_reserve(uint32_t kind);
+/* The object is another one now: a call of this function has been right, of whose arguments this is
+ * the hash. */
+void qcul_lib_note(struct qcul_object *o, uint16_t function, uint64_t seen);
 
 /* call.c: is the library there? Returns 0 or a status. */
 int qcul_lib_open(const struct qcul_lib *lib);

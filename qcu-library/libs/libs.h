@@ -58,7 +58,8 @@ struct qcul_object {
 	struct CUstream_st *stream; /* that its calls go to */
 	void *own;		    /* what the shim knows of it */
 	unsigned char settings[QCU_LIB_SETTINGS_MAX];
-	/* For each function that has set something: a hash of its arguments, without addresses. */
+	/* For each function that has set or changed something: a hash of its arguments, without
+	 * addresses. */
 	unsigned int set_count;
 	struct {
 		uint16_t function;
@@ -84,6 +85,7 @@ struct qcul_pack {
 	bool made;    /* the object is new, and this call says what it is */
 	bool reports; /* what the library writes is valid whatever its status */
 	bool steady;  /* the same call always has the same answer */
+	bool changes; /* which calls of the object are right depends on this one */
 	void **place; /* where the program wants the new object */
 	int status;
 	unsigned int out_count;
@@ -117,6 +119,8 @@ QCUL_LIB_EXPORT void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t k
 QCUL_LIB_EXPORT void qcul_lib_report(struct qcul_pack *p);
 /* The answer depends only on the arguments and on what is set in objects. It is kept. */
 QCUL_LIB_EXPORT void qcul_lib_steady(struct qcul_pack *p);
+/* Which other calls of the same object are right depends on this one. */
+QCUL_LIB_EXPORT void qcul_lib_changes(struct qcul_pack *p);
 /* A number on which it does not depend whether the call is right. */
 QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
 /* Host memory that the library reads or writes. */

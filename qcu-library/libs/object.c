@@ -105,22 +105,35 @@ static void forget(struct qcul_object *o, uint16_t function)
 	o->bytes -= len;
 }
 
-/* The function's hash, or none. */
-static void note(struct qcul_object *o, uint16_t function, bool is_set, uint64_t seen)
+/* Where the function's hash is, or would be. */
+static unsigned int noted(const struct qcul_object *o, uint16_t function)
 {
 	unsigned int i = 0;
 
 	while (i < o->set_count && o->set[i].function != function)
 		i++;
-	if (!is_set) {
-		if (i < o->set_count)
-			o->set[i] = o->set[--o->set_count];
+	return i;
+}
+
+void qcul_lib_note(struct qcul_object *o, uint16_t function, uint64_t seen)
+{
+	unsigned int i = noted(o, function);
+
+	/* A library has fewer functions that set or change something. */
+	if (i == QCUL_LIB_SETTINGS)
 		return;
-	}
 	if (i == o->set_count)
 		o->set_count++;
 	o->set[i].function = function;
 	o->set[i].seen = seen;
+}
+
+static void drop_note(struct qcul_object *o, uint16_t function)
+{
+	unsigned int i = noted(o, function);
+
+	if (i < o->set_count)
+		o->set[i] = o->set[--o->set_count];
 }
 
 void qcul_lib_unset(struct qcul_object *o, uint16_t function)
@@ -130,7 +143,7 @@ void qcul_lib_unset(struct qcul_object *o, uint16_t function)
 	forget(o, function);
 	if (o->bytes == before)
 		return;
-	note(o, function, false, 0);
+	drop_note(o, function);
 	o->version = atomic_fetch_add(&versions, 1);
 }
 
@@ -150,14 +163,14 @@ int qcul_lib_keep(struct qcul_pack *p)
 	};
 
 	forget(o, p->function);
-	note(o, p->function, false, 0);
+	drop_note(o, p->function);
 	if (sizeof(s) + s.args > sizeof(o->settings) - o->bytes ||
 	    o->set_count == QCUL_LIB_SETTINGS)
 		return p->lib->memory;
 	memcpy(o->settings + o->bytes, &s, sizeof(s));
 	memcpy(o->settings + o->bytes + sizeof(s), p->base + p->settings_end, s.args);
 	o->bytes += (uint32_t)sizeof(s) + s.args;
-	note(o, p->function, true, p->seen);
+	qcul_lib_note(o, p->function, p->seen);
 	o->version = atomic_fetch_add(&versions, 1);
 	return 0;
 }

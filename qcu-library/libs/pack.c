@@ -83,7 +83,8 @@ void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t fu
 	p->room = sizeof(p->small);
 	p->used = sizeof(struct qcu_lib_head);
 	p->outs = 0;
-	p->failed = p->results = p->queued = p->waits = p->made = p->reports = p->steady = false;
+	p->failed = p->results = p->queued = p->waits = p->made = p->reports = p->steady =
+		p->changes = false;
 	p->out_count = 0;
 	p->seen = p->state = 0xcbf29ce484222325ull;
 	p->settings_end = 0;
@@ -176,6 +177,11 @@ void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind)
 void qcul_lib_steady(struct qcul_pack *p)
 {
 	p->steady = true;
+}
+
+void qcul_lib_changes(struct qcul_pack *p)
+{
+	p->changes = true;
 }
 
 void qcul_lib_report(struct qcul_pack *p)

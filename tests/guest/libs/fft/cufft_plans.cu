@@ -17,7 +17,7 @@ static const cufftType types[] = {CUFFT_C2C, CUFFT_R2C, CUFFT_C2R, CUFFT_Z2Z, CU
 static void wrong_plans(void)
 {
 	std::vector<C> x = numbers<C>(16);
-	cufftHandle plan;
+	cufftHandle plan, other;
 	C *gpu = up(x);
 	size_t size;
 
@@ -36,6 +36,13 @@ static void wrong_plans(void)
 	REQUIRE(down(gpu, 16) == x, "a wrong plan has transformed something");
 	OK(execute(plan, gpu, gpu, CUFFT_FORWARD));
 	compare("the plan that was made once", down(gpu, 16), transform(x.data(), 16, -1));
+	/* The same call with a plan of another type, and with one that is not made. */
+	OK(cufftPlan1d(&other, 16, CUFFT_Z2Z, 1));
+	FAILS(execute(other, gpu, gpu, CUFFT_FORWARD));
+	OK(cufftDestroy(other));
+	OK(cufftCreate(&other));
+	FAILS(execute(other, gpu, gpu, CUFFT_FORWARD));
+	OK(cufftDestroy(other));
 	OK(cufftDestroy(plan));
 	FAILS(execute(plan, gpu, gpu, CUFFT_FORWARD));
 	CHECK(cudaFree(gpu));
