@@ -8,60 +8,6 @@
 
 static cublasHandle_t handle;
 
-template <typename V> struct matrix {
-	int rows, cols;
-	std::vector<V> v;
-	matrix(int r, int c) : rows(r), cols(c), v((size_t)r * c)
-	{
-	}
-	V &operator()(int i, int j)
-	{
-		return v[i + (size_t)j * rows];
-	}
-};
-
-/* The whole matrix, of which cuBLAS reads one half. */
-template <typename V> static matrix<V> whole(const std::vector<V> &a, int n, int ld, bool upper, bool hermitian)
-{
-	matrix<V> m(n, n);
-
-	for (int j = 0; j < n; j++)
-		for (int i = 0; i < n; i++) {
-			bool stored = upper ? i <= j : i >= j;
-			V v = stored ? a[i + (size_t)j * ld] : a[j + (size_t)i * ld];
-
-			if (hermitian && !stored)
-				v = conjugate(v);
-			if (hermitian && i == j)
-				v = value_of<V>(std::real(v), 0);
-			m(i, j) = v;
-		}
-	return m;
-}
-
-template <typename V> static matrix<V> triangle(const std::vector<V> &a, int n, int ld, bool upper, bool unit)
-{
-	matrix<V> m(n, n);
-
-	for (int j = 0; j < n; j++)
-		for (int i = 0; i < n; i++)
-			if (i == j && unit)
-				m(i, j) = 1;
-			else if (upper ? i <= j : i >= j)
-				m(i, j) = a[i + (size_t)j * ld];
-	return m;
-}
-
-/* A diagonal that makes a triangular system well behaved. */
-template <typename T> static void steady(array<T> &a, int n, int ld)
-{
-	typedef typename number<T>::type V;
-
-	for (int i = 0; i < n; i++)
-		a.host[i + (size_t)i * ld] += value_of<V>(20, 0);
-	a.up();
-}
-
 #define VECTOR_CALLS(X, T, SY, HERMITIAN)                                                                    \
 	static void vectors_##X(bool upper)                                                                  \
 	{                                                                                                    \

@@ -8,36 +8,7 @@
 
 #define STREAMS 4
 
-template <typename T> struct calls;
-#define CALLS(X, T)                                                              \
-	template <> struct calls<T> {                                            \
-		static constexpr auto plain = cublas##X##gemm;                   \
-		static constexpr auto large = cublas##X##gemm_64;                \
-		static constexpr auto strided = cublas##X##gemmStridedBatched;   \
-		static constexpr auto arrays = cublas##X##gemmBatched;           \
-	};
-CALLS(S, float)
-CALLS(D, double)
-CALLS(C, cuComplex)
-CALLS(Z, cuDoubleComplex)
-
 static cublasHandle_t handle;
-
-template <typename T>
-static void reference(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
-		      typename number<T>::type alpha, const typename number<T>::type *a, int lda,
-		      const typename number<T>::type *b, int ldb, typename number<T>::type beta,
-		      typename number<T>::type *c, int ldc)
-{
-	for (int j = 0; j < n; j++)
-		for (int i = 0; i < m; i++) {
-			typename number<T>::type sum = 0;
-
-			for (int l = 0; l < k; l++)
-				sum += at(a, lda, ta, i, l) * at(b, ldb, tb, l, j);
-			c[i + (size_t)j * ldc] = alpha * sum + beta * c[i + (size_t)j * ldc];
-		}
-}
 
 template <typename T> static void products(void)
 {
@@ -52,14 +23,14 @@ template <typename T> static void products(void)
 	scalars.up();
 	for (cublasOperation_t ta : ops)
 		for (cublasOperation_t tb : ops) {
-			BLAS(calls<T>::plain(handle, ta, tb, m, n, k, (const T *)&alpha, a.gpu, lda, b.gpu, ldb,
-					     (const T *)&beta, c.gpu, ldc));
+			BLAS(calls<T>::gemm(handle, ta, tb, m, n, k, (const T *)&alpha, a.gpu, lda, b.gpu, ldb,
+					    (const T *)&beta, c.gpu, ldc));
 			reference<T>(ta, tb, m, n, k, alpha, a.host.data(), lda, b.host.data(), ldb, beta,
 				     c.host.data(), ldc);
 			c.check("scalars in host memory");
 			BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-			BLAS(calls<T>::large(handle, ta, tb, m, n, k, scalars.gpu, a.gpu, lda, b.gpu, ldb,
-					     scalars.gpu + 1, c.gpu, ldc));
+			BLAS(calls<T>::gemm_64(handle, ta, tb, m, n, k, scalars.gpu, a.gpu, lda, b.gpu, ldb,
+					       scalars.gpu + 1, c.gpu, ldc));
 			BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
 			reference<T>(ta, tb, m, n, k, alpha, a.host.data(), lda, b.host.data(), ldb, beta,
 				     c.host.data(), ldc);
@@ -179,14 +150,8 @@ int main(void)
 {
 	BLAS(cublasCreate(&handle));
 	wrong_calls();
-	products<float>();
-	products<double>();
-	products<cuComplex>();
-	products<cuDoubleComplex>();
-	batches<float>();
-	batches<double>();
-	batches<cuComplex>();
-	batches<cuDoubleComplex>();
+	FOUR_TYPES(products);
+	FOUR_TYPES(batches);
 	streams();
 	BLAS(cublasDestroy(handle));
 	CHECK(cudaDeviceSynchronize());

@@ -8,32 +8,9 @@
 
 static cublasHandle_t handle;
 
-template <typename T> struct calls;
-#define CALLS(X, T, NRM, ASUM, AMAX, AMIN, DOT)             \
-	template <> struct calls<T> {                       \
-		static constexpr auto nrm2 = cublas##NRM;   \
-		static constexpr auto asum = cublas##ASUM;  \
-		static constexpr auto amax = cublas##AMAX;  \
-		static constexpr auto amin = cublas##AMIN;  \
-		static constexpr auto dot = cublas##DOT;    \
-		static constexpr auto scal = cublas##X##scal; \
-		static constexpr auto axpy = cublas##X##axpy; \
-		static constexpr auto copy = cublas##X##copy; \
-		static constexpr auto swap = cublas##X##swap; \
-	};
-CALLS(S, float, Snrm2, Sasum, Isamax, Isamin, Sdot)
-CALLS(D, double, Dnrm2, Dasum, Idamax, Idamin, Ddot)
-CALLS(C, cuComplex, Scnrm2, Scasum, Icamax, Icamin, Cdotc)
-CALLS(Z, cuDoubleComplex, Dznrm2, Dzasum, Izamax, Izamin, Zdotc)
-
 template <typename V> static double size_of(V v)
 {
 	return fabs(std::real(v)) + fabs(std::imag(v));
-}
-
-static void near(double got, double want, double allowed, const char *what)
-{
-	REQUIRE(fabs(got - want) <= allowed * (1 + fabs(want)), "%s: %.17g, not %.17g", what, got, want);
 }
 
 /* Calls f with a place for its result, in host memory and in the GPU's. */

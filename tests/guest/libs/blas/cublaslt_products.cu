@@ -4,67 +4,12 @@
  * a workspace, a bias and ReLU behind the product, a result that lies elsewhere than what is added,
  * batches. Both kinds of handles; descriptions in memory of the program's own. Wrong calls first.
  */
-#include <cublasLt.h>
-
-#include "blas.h"
+#include "blaslt.h"
 
 static cublasLtHandle_t handle;
 
-struct layout {
-	cublasLtMatrixLayout_t l;
-	layout(cudaDataType type, int rows, int cols, int ld, int batch = 1, long long stride = 0)
-	{
-		int64_t s = stride;
-
-		BLAS(cublasLtMatrixLayoutCreate(&l, type, rows, cols, ld));
-		BLAS(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
-		BLAS(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &s, sizeof(s)));
-	}
-	~layout()
-	{
-		BLAS(cublasLtMatrixLayoutDestroy(l));
-	}
-};
-
-template <typename T> struct types;
-template <> struct types<float> {
-	static const cudaDataType data = CUDA_R_32F;
-	static const cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-};
-template <> struct types<double> {
-	static const cudaDataType data = CUDA_R_64F;
-	static const cublasComputeType_t compute = CUBLAS_COMPUTE_64F;
-};
-template <> struct types<cuComplex> {
-	static const cudaDataType data = CUDA_C_32F;
-	static const cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-};
-
 static void *workspace;
 static const size_t workspace_size = 4 << 20;
-
-/* The algorithm that the library prefers. It is asked again and again, as frameworks do. */
-static cublasLtMatmulAlgo_t choose(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-				   cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d)
-{
-	cublasLtMatmulHeuristicResult_t result, again;
-	cublasLtMatmulPreference_t preference;
-	int count = 0;
-
-	BLAS(cublasLtMatmulPreferenceCreate(&preference));
-	BLAS(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-						  &workspace_size, sizeof(workspace_size)));
-	BLAS(cublasLtMatmulAlgoGetHeuristic(handle, desc, a, b, c, d, preference, 1, &result, &count));
-	REQUIRE(count == 1, "%d algorithms", count);
-	REQUIRE(result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace_size, "state %d, %zu bytes",
-		(int)result.state, result.workspaceSize);
-	for (int i = 0; i < 3; i++) {
-		BLAS(cublasLtMatmulAlgoGetHeuristic(handle, desc, a, b, c, d, preference, 1, &again, &count));
-		REQUIRE(count == 1 && !memcmp(&again.algo, &result.algo, sizeof(result.algo)), "another algorithm");
-	}
-	BLAS(cublasLtMatmulPreferenceDestroy(preference));
-	return result.algo;
-}
 
 template <typename T> static void product(cublasOperation_t ta, cublasOperation_t tb, bool elsewhere, int batch)
 {
@@ -84,7 +29,7 @@ template <typename T> static void product(cublasOperation_t ta, cublasOperation_
 	BLAS(cublasLtMatmulDescInit(desc, types<T>::compute, type));
 	BLAS(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof(ta)));
 	BLAS(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof(tb)));
-	algo = choose(desc, la.l, lb.l, lc.l, lc.l);
+	algo = choose(handle, workspace_size, desc, la.l, lb.l, lc.l, lc.l);
 	for (int i = 0; i < 2; i++) {
 		T *to = elsewhere ? d.gpu : c.gpu;
 		std::vector<V> &want = elsewhere ? d.host : c.host;
@@ -131,7 +76,7 @@ static void layers(void)
 		REQUIRE(back == e && size == sizeof(e), "epilogue %d of %zu bytes", (int)back, size);
 		BLAS(cublasLtMatmulDescGetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pointer, sizeof(pointer), &size));
 		REQUIRE(pointer == (e == CUBLASLT_EPILOGUE_RELU ? NULL : bias.gpu), "another address");
-		algo = choose(desc, la.l, lb.l, ld.l, ld.l);
+		algo = choose(handle, workspace_size, desc, la.l, lb.l, ld.l, ld.l);
 		BLAS(cublasLtMatmul(handle, desc, &one, a.gpu, la.l, b.gpu, lb.l, &zero, d.gpu, ld.l, d.gpu, ld.l, &algo,
 				    workspace, workspace_size, 0));
 		for (int col = 0; col < n; col++)
