@@ -3,7 +3,7 @@
  * Convolutions of cuDNN, forward and backward, by the legacy API and by the backend API with its
  * heuristics and plans, beside the same on the CPU.
  */
-#include "dnn.h"
+#include "backend.h"
 
 #define N 2
 #define C 8
@@ -108,59 +108,16 @@ static void legacy(void)
 	CHECK(cudaFree(space));
 }
 
-/* ---- the backend API ---- */
-
-static cudnnBackendDescriptor_t made(cudnnBackendDescriptorType_t type)
-{
-	cudnnBackendDescriptor_t d = NULL;
-
-	DNN(cudnnBackendCreateDescriptor(type, &d));
-	return d;
-}
-
-static cudnnBackendDescriptor_t tensor_of(int64_t id, int64_t n, int64_t c, int64_t h, int64_t w)
-{
-	cudnnBackendDescriptor_t d = made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-	const int64_t dim[] = {n, c, h, w}, stride[] = {c * h * w, h * w, w, 1}, alignment = 16;
-	const cudnnDataType_t type = CUDNN_DATA_FLOAT;
-
-	DNN(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id));
-	DNN(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type));
-	DNN(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dim));
-	DNN(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, stride));
-	DNN(cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment));
-	DNN(cudnnBackendFinalize(d));
-	return d;
-}
-
-static void set_one(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t one)
-{
-	DNN(cudnnBackendSetAttribute(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one));
-}
-
-static void execute(cudnnBackendDescriptor_t plan, void *const address[3], void *workspace)
-{
-	cudnnBackendDescriptor_t pack = made(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-	const int64_t ids[] = {'x', 'w', 'y'};
-
-	DNN(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, address));
-	DNN(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, ids));
-	DNN(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace));
-	DNN(cudnnBackendFinalize(pack));
-	DNN(cudnnBackendExecute(handle, plan, pack));
-	DNN(cudnnBackendDestroyDescriptor(pack));
-}
-
 static void backend(void)
 {
 	tensor<float> x(N, C, H, W), w(K, C, 3, 3), y(N, K, H, W);
-	cudnnBackendDescriptor_t conv = made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR), tx, tw, ty, op, graph, heuristics;
+	cudnnBackendDescriptor_t conv = made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR), tx, tw, ty, op, graph;
+	descriptors configs;
 	const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-	const cudnnBackendHeurMode_t heuristic = CUDNN_HEUR_MODE_INSTANT;
 	const cudnnDataType_t type = CUDNN_DATA_FLOAT;
 	const int64_t ones[] = {1, 1}, dims = 2;
 	const float one = 1, zero = 0;
-	int64_t count = 0, filled = 0, asked[9] = {0, 0, 0, 0, -7};
+	int64_t filled = 0, asked[9] = {0, 0, 0, 0, -7};
 	char what[80];
 	int ran = 0;
 
@@ -174,9 +131,9 @@ static void backend(void)
 	DNN(cudnnBackendSetAttribute(conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones));
 	DNN(cudnnBackendSetAttribute(conv, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, ones));
 	DNN(cudnnBackendFinalize(conv));
-	tx = tensor_of('x', N, C, H, W);
-	tw = tensor_of('w', K, C, 3, 3);
-	ty = tensor_of('y', N, K, H, W);
+	tx = tensor_of('x', {N, C, H, W});
+	tw = tensor_of('w', {K, C, 3, 3});
+	ty = tensor_of('y', {N, K, H, W});
 	/* More is asked for than there is: what is behind stays as it was. */
 	DNN(cudnnBackendGetAttribute(tx, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 8, &filled, asked));
 	REQUIRE(asked[4] == -7, "more than 4 dimensions are written");
@@ -190,57 +147,33 @@ static void backend(void)
 	DNN(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &one));
 	DNN(cudnnBackendSetAttribute(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &zero));
 	DNN(cudnnBackendFinalize(op));
-	graph = made(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-	set_one(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, op);
-	DNN(cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle));
-	DNN(cudnnBackendFinalize(graph));
-	heuristics = made(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-	set_one(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-	DNN(cudnnBackendSetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &heuristic));
-	DNN(cudnnBackendFinalize(heuristics));
-	DNN(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
-				     &count, NULL));
-	REQUIRE(count > 0, "no engine");
-
-	std::vector<cudnnBackendDescriptor_t> configs(count);
-
-	for (cudnnBackendDescriptor_t &c : configs)
-		c = made(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-	DNN(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
-				     &filled, configs.data()));
-	REQUIRE(filled > 0 && filled <= count, "%d of %d engines", (int)filled, (int)count);
+	graph = graph_of(handle, {op});
+	configs = configs_of(graph, CUDNN_HEUR_MODE_INSTANT);
+	REQUIRE(configs.size() > 0, "no engine");
 	forward(x, w, y);
-	for (int i = 0; i < (int)filled && ran < 3; i++) {
-		cudnnBackendDescriptor_t plan = made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-		void *const address[] = {x.gpu, w.gpu, y.gpu};
-		void *workspace = NULL;
-		int64_t bytes = -1;
+	for (int i = 0; i < (int)configs.size() && ran < 3; i++) {
+		cudnnBackendDescriptor_t plan = plan_of(handle, configs[i]);
 
-		set_one(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configs[i]);
-		DNN(cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle));
 		/* Not every engine can do what the heuristics say. */
-		if (cudnnBackendFinalize(plan) == CUDNN_STATUS_SUCCESS) {
-			DNN(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-						     1, &count, &bytes));
-			REQUIRE(count == 1 && bytes >= 0, "a workspace of %lld bytes", (long long)bytes);
-			CHECK(cudaMalloc(&workspace, bytes + 1));
-			for (int j = 0; j < 3; j++) {
-				CHECK(cudaMemset(y.gpu, 0, y.host.size() * sizeof(float)));
-				execute(plan, address, workspace);
-				snprintf(what, sizeof(what), "plan %d of %d, %lld bytes, time %d", i,
-					 (int)configs.size(), (long long)bytes, j);
-				/* An engine may compute with fewer bits. */
-				y.check(what, 2e-2);
-			}
-			CHECK(cudaFree(workspace));
-			ran++;
+		if (!plan)
+			continue;
+
+		void *workspace = workspace_of(plan);
+
+		for (int j = 0; j < 3; j++) {
+			y.clear();
+			execute(handle, plan, {'x', 'w', 'y'}, {x.gpu, w.gpu, y.gpu}, workspace);
+			snprintf(what, sizeof(what), "plan %d of %d, time %d", i, (int)configs.size(), j);
+			/* An engine may compute with fewer bits. */
+			y.check(what, 2e-2);
 		}
+		CHECK(cudaFree(workspace));
 		DNN(cudnnBackendDestroyDescriptor(plan));
+		ran++;
 	}
-	REQUIRE(ran > 0, "no plan of %d", (int)filled);
-	for (cudnnBackendDescriptor_t c : configs)
-		DNN(cudnnBackendDestroyDescriptor(c));
-	for (cudnnBackendDescriptor_t d : {heuristics, graph, op, conv, tx, tw, ty})
+	REQUIRE(ran > 0, "no plan of %d", (int)configs.size());
+	end(configs);
+	for (cudnnBackendDescriptor_t d : {graph, op, conv, tx, tw, ty})
 		DNN(cudnnBackendDestroyDescriptor(d));
 }
 

@@ -3,6 +3,7 @@
 #ifndef DNN_H
 #define DNN_H
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -57,23 +58,47 @@ static inline float dnn_number(void)
 	return ((int)(dnn_seed >> 16) % 200 - 100) / 64.0f;
 }
 
-/* A tensor in the order NCHW, on both sides. */
+template <typename T> static inline cudnnDataType_t data_type(void)
+{
+	if (sizeof(T) == 2)
+		return CUDNN_DATA_HALF;
+	return sizeof(T) == 8 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
+/* How far off a result may be, as a part of 1 and its size. */
+template <typename T> static inline double tolerance_of(void)
+{
+	if (sizeof(T) == 2)
+		return 2e-3;
+	return sizeof(T) == 8 ? 1e-10 : 1e-4;
+}
+
+/* GPU memory for a function that has said how much it needs. */
+static inline void *room(size_t bytes)
+{
+	void *p;
+
+	CHECK(cudaMalloc(&p, bytes + 1));
+	return p;
+}
+
+/* A tensor in the order NCHW or NHWC, on both sides. */
 template <typename T> struct tensor {
 	int n, c, h, w;
+	cudnnTensorFormat_t format;
 	std::vector<T> host;
 	T *gpu;
 	cudnnTensorDescriptor_t desc;
 
-	tensor(int n, int c, int h, int w) : n(n), c(c), h(h), w(w), host((size_t)n * c * h * w)
+	tensor(int n, int c, int h, int w, cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW)
+	    : n(n), c(c), h(h), w(w), format(format), host((size_t)n * c * h * w)
 	{
 		for (T &v : host)
 			v = (T)dnn_number();
 		CHECK(cudaMalloc(&gpu, host.size() * sizeof(T)));
 		up();
 		DNN(cudnnCreateTensorDescriptor(&desc));
-		DNN(cudnnSetTensor4dDescriptor(
-			desc, CUDNN_TENSOR_NCHW,
-			sizeof(T) == 8 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, n, c, h, w));
+		DNN(cudnnSetTensor4dDescriptor(desc, format, data_type<T>(), n, c, h, w));
 	}
 	~tensor()
 	{
@@ -85,12 +110,23 @@ template <typename T> struct tensor {
 		CHECK(cudaMemcpy(gpu, host.data(), host.size() * sizeof(T),
 				 cudaMemcpyHostToDevice));
 	}
+	/* On the GPU alone. */
+	void clear(void)
+	{
+		CHECK(cudaMemset(gpu, 0, host.size() * sizeof(T)));
+	}
+	void fill(T v)
+	{
+		std::fill(host.begin(), host.end(), v);
+		up();
+	}
 	T &at(int i, int j, int k, int l)
 	{
-		return host[(((size_t)i * c + j) * h + k) * w + l];
+		return format == CUDNN_TENSOR_NHWC ? host[(((size_t)i * h + k) * w + l) * c + j]
+						   : host[(((size_t)i * c + j) * h + k) * w + l];
 	}
 	/* What is on the GPU must be what is in `host` now. */
-	void check(const char *what, double tolerance = sizeof(T) == 8 ? 1e-10 : 1e-4)
+	void check(const char *what, double tolerance = tolerance_of<T>())
 	{
 		std::vector<T> got(host.size());
 
