@@ -52,12 +52,8 @@ static void vectors(const sparse<float> &a)
 
 	/* The transpose, which CSC is of the same arrays; scalars in the GPU's memory. */
 	cusparseSpMatDescr_t csc;
-	std::vector<float> scalars = {1, 0}, turned(COLS * ROWS);
-	float *gs = up(scalars);
+	float *gs = up(std::vector<float>{1, 0});
 
-	for (int i = 0; i < ROWS; i++)
-		for (int j = 0; j < COLS; j++)
-			turned[j * ROWS + i] = a.dense[i * COLS + j];
 	y = full<float>(ROWS);
 	CHECK(cudaMemcpy(gy, y.data(), ROWS * sizeof(float), cudaMemcpyHostToDevice));
 	OK(cusparseCreateCsc(&csc, COLS, ROWS, a.nnz, a.gpu_offsets, a.gpu_column, a.gpu_values,
@@ -72,7 +68,7 @@ static void vectors(const sparse<float> &a)
 			CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, buffer));
 	OK(cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_HOST));
 	same("CSC times a vector, scalars on the GPU", down(gx, COLS),
-	     times(turned, y, COLS, ROWS, 1));
+	     times(applied(flipped, a.dense, ROWS, COLS), y, COLS, ROWS, 1));
 	OK(cusparseDestroySpMat(csc));
 	OK(cusparseDestroyDnVec(vx));
 	OK(cusparseDestroyDnVec(vc));
@@ -133,19 +129,6 @@ static void matrices(const sparse<float> &a)
 	OK(cusparseDestroySpMat(mat));
 }
 
-/* What CSR holds, as a matrix with zeros. */
-static std::vector<double> opened(const int *offsets, const int *columns, const double *values,
-				  int nnz)
-{
-	std::vector<int> o = down(offsets, ROWS + 1), c = down(columns, nnz);
-	std::vector<double> v = down(values, nnz), m(ROWS * ROWS);
-
-	for (int i = 0; i < ROWS; i++)
-		for (int j = o[i]; j < o[i + 1]; j++)
-			m[i * ROWS + c[j]] = v[j];
-	return m;
-}
-
 static void two_sparse(void)
 {
 	sparse<double> a(ROWS, COLS, scattered<double>(ROWS, COLS)),
@@ -183,7 +166,8 @@ static void two_sparse(void)
 	OK(cusparseCsrSetPointers(mc, offsets, columns, values));
 	OK(cusparseSpGEMM_copy(handle, op, op, &alpha, ma, mb, &beta, mc, CUDA_R_64F,
 			       CUSPARSE_SPGEMM_DEFAULT, descr));
-	same("a product of two sparse matrices", opened(offsets, columns, values, (int)nnz),
+	same("a product of two sparse matrices",
+	     opened(ROWS, ROWS, down(offsets, ROWS + 1), down(columns, nnz), down(values, nnz)),
 	     times(a.dense, b.dense, ROWS, COLS, ROWS));
 	OK(cusparseSpGEMM_destroyDescr(descr));
 	FAILS(cusparseSpGEMM_copy(handle, op, op, &alpha, ma, mb, &beta, mc, CUDA_R_64F,
@@ -218,7 +202,8 @@ static void two_sparse(void)
 	for (int i = 0; i < 3; i++)
 		OK(cusparseSpGEMMreuse_compute(handle, op, op, &alpha, ma, mb, &beta, again,
 					       CUDA_R_64F, alg, descr));
-	same("the same in parts", opened(offsets, columns, values, (int)nnz),
+	same("the same in parts",
+	     opened(ROWS, ROWS, down(offsets, ROWS + 1), down(columns, nnz), down(values, nnz)),
 	     times(a.dense, b.dense, ROWS, COLS, ROWS));
 	OK(cusparseSpGEMM_destroyDescr(descr));
 	OK(cusparseDestroySpMat(again));

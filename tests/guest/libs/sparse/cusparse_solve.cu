@@ -9,8 +9,6 @@
 #define N    40
 #define WIDE 5
 
-static const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
-
 static std::vector<double> lower(double diagonal)
 {
 	std::vector<double> m = scattered<double>(N, N);
