@@ -16,8 +16,9 @@
 
 extern const struct qcul_lib qcul_cusparse;
 
-/* The size of a number of the vector's type. 0: it is no vector. */
-uint64_t qcul_cusparse_size(cusparseConstSpVecDescr_t vec);
+/* The size of a scalar that goes with the vector: for half precision it is a float. 0: it is no
+ * vector. */
+uint64_t qcul_cusparse_scalar(cusparseConstSpVecDescr_t vec);
 /* The library has found out how many elements the matrix has. Returns `status`. */
 int qcul_cusparse_counted(cusparseSpMatDescr_t mat, const int64_t *size, int status);
 

@@ -146,11 +146,21 @@ DESTROY(DnMat, cusparseConstDnMatDescr_t)
 		*(to) = (__typeof__(*(to)))word(o, (i));      \
 	} while (0)
 
-uint64_t qcul_cusparse_size(cusparseConstSpVecDescr_t vec)
+uint64_t qcul_cusparse_scalar(cusparseConstSpVecDescr_t vec)
 {
 	const struct qcul_object *o = sparse_vector(vec);
+	int type = o ? (int)word(o, 6) : -1;
 
-	return o ? qcu_cublas_size((int)word(o, 6)) : 0;
+	switch (type) {
+	case CUDA_R_16F:
+	case CUDA_R_16BF:
+		return sizeof(float);
+	case CUDA_C_16F:
+	case CUDA_C_16BF:
+		return 2 * sizeof(float);
+	default:
+		return qcu_cublas_size(type);
+	}
 }
 
 int qcul_cusparse_counted(cusparseSpMatDescr_t mat, const int64_t *size, int status)

@@ -171,6 +171,20 @@ static void sizes(void)
 	RIGHT(cusparseDestroyDnMat(dense));
 }
 
+static void halves(void)
+{
+	cusparseSpVecDescr_t sparse;
+	cusparseDnVecDescr_t dense;
+
+	RIGHT(cusparseCreateSpVec(&sparse, SPARSE_COLS, 3, SPARSE_AT(2), SPARSE_AT(3),
+				  CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_16F));
+	RIGHT(cusparseCreateDnVec(&dense, SPARSE_COLS, SPARSE_AT(7), CUDA_R_16F));
+	WRONG(cusparseAxpby(handle, NULL, sparse, &beta, dense));
+	RIGHT(cusparseAxpby(handle, &alpha, sparse, &beta, dense));
+	RIGHT(cusparseDestroySpVec(sparse));
+	RIGHT(cusparseDestroyDnVec(dense));
+}
+
 static void beside(void)
 {
 	cusparseSpSVDescr_t descr, other;
@@ -210,6 +224,7 @@ int main(int argc, char **argv)
 	matrices();
 	questions();
 	sizes();
+	halves();
 	beside();
 	RIGHT(cusparseDestroyDnVec(x));
 	RIGHT(cusparseDestroyDnVec(y));

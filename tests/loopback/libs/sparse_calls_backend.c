@@ -81,8 +81,26 @@ static cusparseStatus_t set_in_handle(cusparseHandle_t h, const void *what)
 static cusparseStatus_t create_vector(cusparseDnVecDescr_t *vec, int64_t size, void *values,
 				      cudaDataType type)
 {
-	NEED(size >= 0 && type == CUDA_R_32F);
+	NEED(size >= 0 && (type == CUDA_R_32F || type == CUDA_R_16F));
 	return make(vec, 'v', size, 1, values);
+}
+
+static cusparseStatus_t create_sparse(cusparseSpVecDescr_t *vec, int64_t size, int64_t nnz,
+				      void *indices, void *values, cusparseIndexType_t index_type,
+				      cusparseIndexBase_t base, cudaDataType type)
+{
+	NEED(size >= nnz && indices == SPARSE_AT(2) && index_type == CUSPARSE_INDEX_32I && !base);
+	NEED(type == CUDA_R_16F);
+	return make(vec, 'w', size, 1, values);
+}
+
+/* Scalars for vectors of half precision are floats. */
+static cusparseStatus_t add(cusparseHandle_t h, const void *alpha, cusparseConstSpVecDescr_t x,
+			    const void *beta, cusparseDnVecDescr_t y)
+{
+	NEED(object(h, 'h') && object(x, 'w') && object(y, 'v') && alpha && beta);
+	NEED(*(const float *)alpha == 3 && *(const float *)beta == 5);
+	return CUSPARSE_STATUS_SUCCESS;
 }
 
 static cusparseStatus_t create_dense(cusparseDnMatDescr_t *mat, int64_t rows, int64_t cols,
@@ -234,6 +252,8 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusparseSetStream", (void *)set_in_handle},
 		{"cusparseSetPointerMode", (void *)set_in_handle},
 		{"cusparseCreateDnVec", (void *)create_vector},
+		{"cusparseCreateSpVec", (void *)create_sparse},
+		{"cusparseAxpby", (void *)add},
 		{"cusparseCreateDnMat", (void *)create_dense},
 		{"cusparseCreateCsr", (void *)create_csr},
 		{"cusparseSpMatSetAttribute", (void *)set_attribute},
