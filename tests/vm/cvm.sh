@@ -6,7 +6,8 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-with "$guest"/*
+programs_of "$guest"
+with "${programs[@]}"
 boot --map cvm "${with[@]}" <<'END'
 programs ''
 for chunk in 64K 1M 16M; do

@@ -28,6 +28,20 @@ with() {
 	done
 }
 
+# programs_of DIR: sets the array $programs to the test programs there. Of those for libraries that the software GPU
+# lacks one each is enough, which says so.
+programs_of() {
+	local p
+	programs=()
+	for p in "$1"/*; do
+		case ${p##*/} in
+		cudnn_layers | cusolver_dense | cusparse_products) ;;
+		cudnn_* | cusolver_* | cusparse_*) continue ;;
+		esac
+		programs+=("$p")
+	done
+}
+
 # All time limits are multiplied by this number, for a slow (debug) kernel.
 slow=${QCU_SLOW:-1}
 

@@ -104,7 +104,7 @@ END
 
 # All programs, in two boots, so that each has half of the time limit and of the memory to fill. NAME is
 # linked to the shared runtime, NAME.static has it inside.
-programs=("$static"/*)
+programs_of "$static"
 half=$(((${#programs[@]} + 1) / 2))
 for first in 0 $half; do
 	mkdir "$tmp/both"
