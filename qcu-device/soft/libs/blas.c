@@ -71,8 +71,9 @@ static const void *item(const struct blas_call *b, const void *base, int64_t ste
 {
 	if (!base)
 		return NULL;
+	/* The guest says how large a step is: it may lead anywhere, and fault() looks where. */
 	return b->arrays ? ((const void *const *)base)[i]
-			 : (const char *)base + i * step * (int64_t)size;
+			 : (const void *)((uintptr_t)base + (uintptr_t)i * (uintptr_t)step * size);
 }
 
 static int read_scalar(const struct blas_call *b, const void *at, unsigned char *to, size_t size)
