@@ -26,7 +26,7 @@ uint64_t blas_matrix(int64_t rows, int64_t cols, int64_t lead)
 
 uint64_t blas_vector(int64_t n, int64_t inc)
 {
-	return n > 0 ? 1 + (uint64_t)(n - 1) * (uint64_t)(inc < 0 ? -inc : inc) : 0;
+	return n > 0 ? 1 + (uint64_t)(n - 1) * (inc < 0 ? -(uint64_t)inc : (uint64_t)inc) : 0;
 }
 
 char blas_trans(cublasOperation_t trans)
@@ -170,7 +170,7 @@ cublasStatus_t soft_blas(cublasHandle_t h, struct blas_call *b)
 
 	/* OpenBLAS's sizes are ints. */
 	if (!fits(b->m) || !fits(b->n) || !fits(b->k) || !fits(b->l) || !fits(b->lda) ||
-	    !fits(b->ldb) || !fits(b->ldc))
+	    !fits(b->ldb) || !fits(b->ldc) || !fits(b->lde))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (b->routine || b->exact) {
 		b->fn = routine(b);

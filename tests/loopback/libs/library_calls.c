@@ -7,6 +7,7 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "../check.h"
 #include "../commands.h"
@@ -127,6 +128,33 @@ static void foreign(void)
 	BLAS(cublasDestroy(h));
 }
 
+/* Rows so far apart that the last one lies before the first. */
+static void far_apart(void)
+{
+	const float one = 1;
+	cublasLtMatrixLayout_t square, wide, far;
+	cublasLtMatmulDesc_t desc;
+	cublasLtHandle_t lt;
+	float before[24], after[24];
+
+	BLAS(cublasLtCreate(&lt));
+	BLAS(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	BLAS(cublasLtMatrixLayoutCreate(&square, CUDA_R_32F, 8, 8, 8));
+	BLAS(cublasLtMatrixLayoutCreate(&wide, CUDA_R_32F, 8, 3, 8));
+	BLAS(cublasLtMatrixLayoutCreate(&far, CUDA_R_32F, 8, 3, INT64_MAX - 3));
+	OK(cudaMemcpy(before, c, sizeof(before), cudaMemcpyDeviceToHost));
+	IS(cublasLtMatmul(lt, desc, &one, a, square, a, wide, &one, b, far, c, wide, NULL, NULL, 0,
+			  NULL),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	OK(cudaMemcpy(after, c, sizeof(after), cudaMemcpyDeviceToHost));
+	REQUIRE(!memcmp(before, after, sizeof(before)), "a wrong product has written");
+	BLAS(cublasLtMatrixLayoutDestroy(far));
+	BLAS(cublasLtMatrixLayoutDestroy(wide));
+	BLAS(cublasLtMatrixLayoutDestroy(square));
+	BLAS(cublasLtMatmulDescDestroy(desc));
+	BLAS(cublasLtDestroy(lt));
+}
+
 static void *other_thread(void *handle)
 {
 	int i;
@@ -203,6 +231,7 @@ int main(int argc, char **argv)
 	b = a + N * N;
 	c = b + N * N;
 	foreign();
+	far_apart();
 	threads();
 	BLAS(cublasCreate(&h));
 	BLAS(product(h, N, 1, c));
