@@ -40,7 +40,7 @@ loader() {
 
 step "what they need, without them"
 must "the lists of packages" apt-get -q update
-must "dkms" "${get[@]}" dkms udev man-db libglib2.0-0t64 python3 cpio kmod procps
+must "dkms" "${get[@]}" dkms udev man-db libglib2.0-0t64 ocl-icd-libopencl1 python3 cpio kmod procps
 mkdir -p /opt/toolkit/lib
 cp /build/qcu-library/libcudart.so.13 /opt/toolkit/lib/
 echo /opt/toolkit/lib >/etc/ld.so.conf.d/000_cuda.conf
@@ -50,6 +50,7 @@ files >/tmp/before
 
 step "installing"
 must "the packages are not installed" "${get[@]}" $old/*.deb
+mapfile -t ours < <(dpkg-query -W -f '${Package}\n' 'qcuda-*')
 must "qcu-device does not start" qcu-device --version
 qcu-device --help | grep -e '--socket PATH' >/dev/null || bad "qcu-device --help"
 must "no backend beside it" test -e /usr/libexec/qcuda/be_cuda.so
@@ -94,14 +95,14 @@ must "no way back" "${get[@]}" --allow-downgrades $old/*.deb
 dkms status | grep '^qcuda/0.1~test' && bad "DKMS has the new one still"
 
 step "removing"
-must "they are not removed" apt-get -q -y remove qcuda-host qcuda-vm qcuda-guest qcuda-qemu
+must "they are not removed" apt-get -q -y remove "${ours[@]}"
 dkms status | grep '^qcuda' && bad "DKMS has it still"
 [ ! -e /usr/lib/qcuda ] || bad "files are left in /usr/lib/qcuda"
 [ "$(loader)" = /opt/toolkit/lib/libcudart.so.13 ] || bad "the toolkit is not found any more: $(loader)"
 
 rm /etc/dkms/no-autoinstall
 step "purging"
-must "they are not purged" dpkg --purge qcuda-host qcuda-vm qcuda-guest qcuda-qemu
+must "they are not purged" dpkg --purge "${ours[@]}"
 files >/tmp/after
 diff /tmp/before /tmp/after || bad "something was left, or was taken along"
 step "all is well"
