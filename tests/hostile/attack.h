@@ -59,6 +59,10 @@ int cmd_simple(struct guest *g, unsigned int q, uint16_t op, uint32_t tid);
 int cmd_map(struct guest *g, unsigned int q, uint64_t va, uint64_t gpa, uint64_t len);
 int cmd_unmap(struct guest *g, unsigned int q, uint64_t va, uint64_t len);
 int cmd_malloc(struct guest *g, unsigned int q, uint64_t size, uint64_t *ptr);
+int cmd_free(struct guest *g, unsigned int q, uint32_t tid, uint64_t ptr);
+/* Copies between GPU memory and these segments, and waits for it. */
+int cmd_copy(struct guest *g, unsigned int q, uint32_t tid, bool up, uint64_t device,
+	     const struct qcu_seg *segs, unsigned int count);
 int cmd_stream(struct guest *g, unsigned int q, uint32_t stream);
 int cmd_host_func(struct guest *g, unsigned int q, uint32_t stream, uint64_t token);
 /* Loads the image at guest-physical address gpa. */

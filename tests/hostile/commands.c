@@ -67,6 +67,33 @@ int cmd_malloc(struct guest *g, unsigned int q, uint64_t size, uint64_t *ptr)
 	return rc;
 }
 
+int cmd_free(struct guest *g, unsigned int q, uint32_t tid, uint64_t ptr)
+{
+	struct qCUcmd c = command(QCU_OP_FREE, tid);
+
+	c.free.ptr = ptr;
+	return guest_ask(g, q, &c, NULL, 0);
+}
+
+int cmd_copy(struct guest *g, unsigned int q, uint32_t tid, bool up, uint64_t device,
+	     const struct qcu_seg *segs, unsigned int count)
+{
+	struct qCUcmd c = command(up ? QCU_OP_COPY_H2D : QCU_OP_COPY_D2H, tid);
+	unsigned int i;
+
+	c.flags = QCU_F_SEGS;
+	for (i = 0; i < count; i++)
+		c.buf.len += segs[i].len;
+	if (up) {
+		c.copy_h2d.dst = device;
+		c.copy_h2d.flags = QCU_COPY_SYNC;
+	} else {
+		c.copy_d2h.src = device;
+		c.copy_d2h.flags = QCU_COPY_SYNC;
+	}
+	return guest_ask(g, q, &c, segs, (uint32_t)(count * sizeof(*segs)));
+}
+
 int cmd_stream(struct guest *g, unsigned int q, uint32_t stream)
 {
 	struct qCUcmd c = command(QCU_OP_STREAM_CREATE, 1);

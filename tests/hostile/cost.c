@@ -29,31 +29,21 @@ static void must(int status, const char *what)
 		die("%s: %d", what, status);
 }
 
-static void copy(struct scene *s, uint16_t op, uint64_t ptr)
+static void copy(struct scene *s, bool up, uint64_t ptr)
 {
 	const struct qcu_seg seg = {GUEST_SPACE(SESSION), BYTES};
-	struct qCUcmd c = command(op, 1);
 
-	c.flags = QCU_F_SEGS;
-	c.buf.len = BYTES;
-	if (op == QCU_OP_COPY_H2D) {
-		c.copy_h2d.dst = ptr;
-		c.copy_h2d.flags = QCU_COPY_SYNC;
-	} else {
-		c.copy_d2h.src = ptr;
-		c.copy_d2h.flags = QCU_COPY_SYNC;
-	}
-	must(guest_ask(&s->g, SESSION, &c, &seg, sizeof(seg)), "copy");
+	must(cmd_copy(&s->g, SESSION, 1, up, ptr, &seg, 1), "copy");
 }
 
 static void copy_up(struct scene *s, uint64_t ptr)
 {
-	copy(s, QCU_OP_COPY_H2D, ptr);
+	copy(s, true, ptr);
 }
 
 static void copy_down(struct scene *s, uint64_t ptr)
 {
-	copy(s, QCU_OP_COPY_D2H, ptr);
+	copy(s, false, ptr);
 }
 
 static void launch(struct scene *s, uint64_t ptr)
@@ -64,11 +54,8 @@ static void launch(struct scene *s, uint64_t ptr)
 
 static void allocate(struct scene *s, uint64_t ptr)
 {
-	struct qCUcmd c = command(QCU_OP_FREE, 1);
-
 	must(cmd_malloc(&s->g, SESSION, BYTES, &ptr), "malloc");
-	c.free.ptr = ptr;
-	must(guest_ask(&s->g, SESSION, &c, NULL, 0), "free");
+	must(cmd_free(&s->g, SESSION, 1, ptr), "free");
 }
 
 static void open_session(struct scene *s, uint64_t ptr)

@@ -48,19 +48,8 @@ static bool copy(struct guest *g, unsigned int q, uint32_t tid, bool up, uint64_
 	uint64_t gpa = GUEST_SPACE(q) + (up ? 0x10000 : 0x20000);
 	struct qcu_seg segs[2] = {{gpa, NUMBERS * 4 - 0x1000},
 				  {gpa + NUMBERS * 4 - 0x1000, 0x1000}};
-	struct qCUcmd c = command(up ? QCU_OP_COPY_H2D : QCU_OP_COPY_D2H, tid);
-	int rc;
+	int rc = cmd_copy(g, q, tid, up, device, segs, 2);
 
-	c.flags = QCU_F_SEGS;
-	c.buf.len = NUMBERS * 4;
-	if (up) {
-		c.copy_h2d.dst = device;
-		c.copy_h2d.flags = QCU_COPY_SYNC;
-	} else {
-		c.copy_d2h.src = device;
-		c.copy_d2h.flags = QCU_COPY_SYNC;
-	}
-	rc = guest_ask(g, q, &c, segs, sizeof(segs));
 	return rc ? wrong(up ? "copy up" : "copy down", rc) : true;
 }
 
@@ -88,12 +77,7 @@ bool good_work(struct guest *g, unsigned int q, uint32_t tid, uint64_t seed)
 	for (i = 0; i < NUMBERS; i++)
 		if (down[i] != (uint32_t)(seed * 0x9e3779b9u + i * 7) * 3 + i)
 			return wrong("a wrong number at", (int)i);
-	{
-		struct qCUcmd c = command(QCU_OP_FREE, tid);
-
-		c.free.ptr = device;
-		rc = guest_ask(g, q, &c, NULL, 0);
-	}
+	rc = cmd_free(g, q, tid, device);
 	return rc ? wrong("free", rc) : true;
 }
 
