@@ -34,7 +34,6 @@ static void untouched(cublasHandle_t handle)
 	BLAS_IS(cublasGetVersion(handle, NULL), CUBLAS_STATUS_INVALID_VALUE);
 	BLAS_IS(cublasGetPointerMode(handle, NULL), CUBLAS_STATUS_INVALID_VALUE);
 	BLAS_IS(cublasSetPointerMode(handle, (cublasPointerMode_t)7), CUBLAS_STATUS_INVALID_VALUE);
-	BLAS_IS(cublasSetMathMode(handle, (cublasMath_t)14), CUBLAS_STATUS_INVALID_VALUE);
 
 	BLAS(cublasGetStream(handle, &stream));
 	BLAS(cublasGetPointerMode(handle, &pointers));
