@@ -19,7 +19,7 @@ static void wrong_boxes(void)
 	cufftHandle plan;
 	size_t size;
 
-	FAILS(cufftPlan3d(&plan, NX, -NY, NZ, CUFFT_D2Z));
+	FAILS(cufftPlan3d(&plan, 0, NY, NZ, CUFFT_D2Z));
 	FAILS(cufftPlan3d(&plan, NX, NY, -1, CUFFT_Z2D));
 	OK(cufftCreate(&plan));
 	FAILS(cufftMakePlan3d(plan, -NX, NY, NZ, CUFFT_D2Z, &size));

@@ -24,7 +24,7 @@ static void wrong_plans(void)
 	FAILS(cufftGetSize(plan, &size));
 	OK(cufftCreate(&plan));
 	OK(cufftSetAutoAllocation(plan, 0));
-	FAILS(cufftMakePlan2d(plan, H, -W, CUFFT_C2C, &size));
+	FAILS(cufftMakePlan3d(plan, 0, H, W, CUFFT_C2C, &size));
 	OK(cufftDestroy(plan));
 	FAILS(cufftSetAutoAllocation(plan, 1));
 	FAILS(cufftSetWorkArea(plan, area));
