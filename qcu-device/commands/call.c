@@ -45,18 +45,28 @@ static int add_segments(struct call *c, struct pieces *ps)
 	return rc;
 }
 
-int mir_pieces(struct call *c, struct pieces *ps)
-{
-	int rc;
+typedef int resolve_fn(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+		       struct window_holds *holds);
 
-	if (c->cmd->flags & QCU_F_WINDOW)
-		rc = window_resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps,
-				    &c->holds);
-	else
-		rc = add_segments(c, ps);
+static int pieces(struct call *c, struct pieces *ps, resolve_fn *resolve)
+{
+	int rc = c->cmd->flags & QCU_F_WINDOW
+			 ? resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps, &c->holds)
+			 : add_segments(c, ps);
+
 	if (rc)
 		pieces_free(ps);
 	return rc;
+}
+
+int mir_pieces(struct call *c, struct pieces *ps)
+{
+	return pieces(c, ps, window_resolve);
+}
+
+int mir_pieces_to_carry(struct call *c, struct pieces *ps)
+{
+	return pieces(c, ps, window_resolve_to_carry);
 }
 
 int mir_buf_write(struct call *c, size_t off, const void *src, size_t len)

@@ -168,6 +168,8 @@ typedef int mir_call_fn(struct call *c);
 
 /* call.c: the buffer of a command. Writing beyond its end returns QCU_ERR_InvalidValue. */
 int mir_pieces(struct call *c, struct pieces *ps);
+/* For a copy that can carry what is large and not registered yet. */
+int mir_pieces_to_carry(struct call *c, struct pieces *ps);
 int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
 int mir_buf_read(struct call *c, void *dst, size_t len);
 /* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */

@@ -2,10 +2,10 @@
 /*
  * The data path: copies between the buffer of a command and device memory.
  *
- * A buffer is a list of pieces (call.c). Pieces in the window are registered: the copy engines use
- * them in place. Pieces of other guest memory go to the backend as they are if they are long
- * enough; short scattered ones go through the slots of staging.c. If there is a lot of such memory,
- * all of it goes through the slots, and several threads copy it.
+ * A buffer is a list of pieces (call.c). Pieces in the window are registered, but for large ones in
+ * their first copy: the copy engines use them in place. Other pieces go to the backend as they are
+ * if they are long enough; short scattered ones go through the slots of staging.c. If there is a
+ * lot of such memory, all of it goes through the slots, and several threads copy it.
  */
 #include <string.h>
 
@@ -209,8 +209,11 @@ static void carry(const struct copy *cp, const struct load *l)
 	uint8_t *slot = l->slot->buf, *host;
 	size_t part;
 
-	for (; (part = walk(&w, &host)); slot += part)
+	for (; (part = walk(&w, &host)); slot += part) {
+		if (!cp->h2d && (cp->c->cmd->flags & QCU_F_WINDOW))
+			window_enter(&cp->c->m->window, host, part);
 		memcpy(cp->h2d ? slot : host, cp->h2d ? host : slot, part);
+	}
 	count_add(cp->c->m->counts, cp->h2d ? COUNT_H2D_STAGED : COUNT_D2H_STAGED, l->len);
 }
 
@@ -416,7 +419,7 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 		goto out;
 	rc = mir_device_range(c, cp->device, c->cmd->buf.len);
 	if (!rc)
-		rc = mir_pieces(c, &cp->ps);
+		rc = mir_pieces_to_carry(c, &cp->ps);
 	if (rc)
 		goto out;
 	began = tick(cp);

@@ -8,6 +8,7 @@
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "qcu-device/memory/window_impl.h"
 
@@ -47,12 +48,25 @@ struct touch {
 };
 
 /*
- * What one thread does. To populate for reading is enough: all pages exist, and what is entered for
- * a shared mapping may be written to as well. The kernel then enters 16 neighbours with each page.
+ * To populate for reading is enough: all pages exist, and what is entered for a shared mapping may
+ * be written to as well. The kernel then enters 16 neighbours with each page.
  *
- * If madvise() fails, registering the memory will say why. Before Linux 5.14 it always fails, and
- * registering does this work.
+ * Before Linux 5.14 madvise() always fails, and the pages are entered when they are used.
  */
+static void enter(uint8_t *at, size_t len)
+{
+	madvise(at, len, MADV_POPULATE_READ);
+}
+
+void window_enter(const struct window *w, void *host, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, from = (uintptr_t)host & ~page;
+
+	if (w->mem)
+		enter((uint8_t *)from, (uintptr_t)host + len - from);
+}
+
+/* What one thread does. If it fails, registering the memory will say why. */
 static void touch(void *arg)
 {
 	struct touch *t = arg;
@@ -61,7 +75,7 @@ static void touch(void *arg)
 	while ((off = atomic_fetch_add(&t->next, TOUCH_SLICE)) < t->len) {
 		size_t left = t->len - off;
 
-		madvise(t->at + off, left < TOUCH_SLICE ? left : TOUCH_SLICE, MADV_POPULATE_READ);
+		enter(t->at + off, left < TOUCH_SLICE ? left : TOUCH_SLICE);
 	}
 }
 
@@ -109,10 +123,17 @@ static int drop(struct window *w, void *addr, uint64_t len)
 	return registered_lost(rc) ? QCU_ERR_Success : rc;
 }
 
+static void set_when(struct window *w, struct window_map *wm, enum window_when when)
+{
+	w->late += (when != WINDOW_MAPPED) - (wm->when != WINDOW_MAPPED);
+	wm->when = when;
+}
+
 static void know(struct window *w, struct window_map *wm, bool known)
 {
 	pthread_mutex_lock(&w->lock);
 	wm->known = known;
+	set_when(w, wm, WINDOW_MAPPED);
 	wm->used = ++w->clock;
 	pthread_mutex_unlock(&w->lock);
 }
@@ -173,6 +194,10 @@ int registered_add(struct window *w, struct window_map *wm)
 {
 	if (!w->ops->host_register || !w->ops->host_unregister)
 		return QCU_ERR_NotSupported;
+	if (wm->len >= w->late_bytes && w->carriers && w->carriers->max > 1) {
+		set_when(w, wm, WINDOW_USED_AGAIN);
+		return QCU_ERR_Success;
+	}
 	return make_room(w, wm->len) ? add_runs(w, wm) : QCU_ERR_Success;
 }
 
@@ -204,6 +229,7 @@ int registered_drop(struct window *w, struct window_map *wm)
 	if (wm->extra)
 		rc = drop(w, (void *)wm->va, wm->len);
 	wm->extra = false;
+	set_when(w, wm, WINDOW_MAPPED);
 	err = drop_runs(w, wm);
 	return rc ? rc : err;
 }

@@ -152,6 +152,7 @@ int window_init(struct window *w, const struct be_ops *ops, const struct guestme
 		.mem = mem,
 		.map = map,
 		.limit = pin_limit,
+		.late_bytes = WINDOW_LATE_BYTES,
 		.ops = ops,
 	};
 	pthread_mutex_init(&w->leave, NULL);
@@ -779,10 +780,10 @@ static size_t run_at(const struct window_map *wm, uint64_t off)
 	return lo;
 }
 
-/* Notes that the range is used. True: some of it has lost its registration. */
-static bool note_use(struct window *w, uint64_t va, uint64_t len)
+/* Notes that the range is used. True: some of it must be registered now. */
+static bool note_use(struct window *w, uint64_t va, uint64_t len, bool carry)
 {
-	bool lost = false;
+	bool now = false;
 
 	pthread_mutex_lock(&w->lock);
 	while (len) {
@@ -791,13 +792,16 @@ static bool note_use(struct window *w, uint64_t va, uint64_t len)
 
 		if (wm) {
 			wm->used = ++w->clock;
-			lost |= !wm->known;
+			if (carry && wm->when == WINDOW_USED_AGAIN)
+				wm->when = WINDOW_USED;
+			else
+				now |= !wm->known;
 		}
 		va += part;
 		len -= part;
 	}
 	pthread_mutex_unlock(&w->lock);
-	return lost;
+	return now;
 }
 
 static void bring_back(struct window *w, uint64_t va, uint64_t len)
@@ -819,14 +823,14 @@ static void bring_back(struct window *w, uint64_t va, uint64_t len)
 	pthread_mutex_unlock(&w->change);
 }
 
-int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+static int resolve(struct window *w, uint64_t va, uint64_t len, bool carry, struct pieces *ps,
 		   struct window_holds *holds)
 {
 	int rc = QCU_ERR_Success;
 
 	if (len && len - 1 > UINT64_MAX - va)
 		return QCU_ERR_InvalidValue;
-	if (w->limit && note_use(w, va, len))
+	if ((w->limit || w->late) && note_use(w, va, len, carry))
 		bring_back(w, va, len);
 	pthread_mutex_lock(&w->lock);
 	while (len && !rc) {
@@ -853,4 +857,16 @@ int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *p
 	}
 	pthread_mutex_unlock(&w->lock);
 	return rc;
+}
+
+int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+		   struct window_holds *holds)
+{
+	return resolve(w, va, len, false, ps, holds);
+}
+
+int window_resolve_to_carry(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
+			    struct window_holds *holds)
+{
+	return resolve(w, va, len, true, ps, holds);
 }

@@ -16,6 +16,9 @@ struct window_run {
 
 #define WINDOW_LEAVING (1u << 31)
 
+/* When a map that is not registered will be; a map that is, or was, has WINDOW_MAPPED. */
+enum window_when { WINDOW_MAPPED, WINDOW_USED, WINDOW_USED_AGAIN };
+
 struct window_map {
 	uint64_t va, len;
 	uint64_t usable;	/* the first bytes of it that kernels may use */
@@ -27,6 +30,7 @@ struct window_map {
 	bool extra;		/* registered at `va`, besides the runs */
 	bool known;		/* the backend has all runs registered; under window->lock */
 	_Atomic uint32_t holds; /* commands that hold it; WINDOW_LEAVING: UNMAP waits for them */
+	enum window_when when;	/* under window->lock */
 	uint64_t used;		/* last use, by window->clock; under window->lock */
 	LIST_ENTRY(window_map) link;
 	uint64_t chunks;	  /* how many chunks it is made of, for the counts */
@@ -39,7 +43,7 @@ struct window_map {
  * return a value of enum qcu_error.
  */
 
-/* Registers the runs of a new map, if there is room for them. */
+/* Registers the runs of a new map, if there is room for them. A large one has time. */
 int registered_add(struct window *w, struct window_map *wm);
 /* Registers the map at `va` itself, where it is mapped. Lack of room never undoes this. */
 int registered_add_extra(struct window *w, struct window_map *wm);

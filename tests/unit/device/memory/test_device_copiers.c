@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "qcu-device/commands/call.h"
 #include "qcu-device/memory/staging.h"
 #include "tests/unit/device/memory/test_device_ram.h"
 
@@ -250,6 +251,37 @@ static void in_window(void **state)
 	assert_int_equal(unmap(VA, 1025 * PAGE), 0);
 }
 
+/* The first copy of a large map carries it, in either direction, and the next one does not. */
+static void first_use(void **state)
+{
+	const struct qcu_seg chunks[] = {{0, 512 * PAGE}, {HIGH, 512 * PAGE}};
+	size_t len = 1024 * PAGE;
+	int up;
+
+	(void)state;
+	mirror->window.late_bytes = len;
+	for (up = 0; up < 2; up++) {
+		struct qcu_stats_desc before = stats();
+
+		assert_int_equal(map(VA, chunks, 2), 0);
+		gather(want, chunks, 2);
+		want[7] ^= 0xff;
+		memcpy(up ? (void *)VA : (void *)dev, want, len);
+		memset(up ? (void *)dev : (void *)VA, 0, len);
+		assert_int_equal(copy_window(up, dev, VA, len, QCU_COPY_SYNC), 0);
+		assert_memory_equal((void *)dev, want, len);
+		assert_memory_equal((void *)VA, want, len);
+		assert_int_equal(stats().staged_bytes - before.staged_bytes, len);
+		assert_int_equal(stats().registered_bytes, before.registered_bytes);
+		memset((void *)VA, 0, len);
+		assert_int_equal(copy_window(false, dev, VA, len, QCU_COPY_SYNC), 0);
+		assert_memory_equal((void *)VA, want, len);
+		assert_int_equal(stats().window_bytes - before.window_bytes, len);
+		assert_int_equal(stats().registered_bytes - before.registered_bytes, len);
+		assert_int_equal(unmap(VA, len), 0);
+	}
+}
+
 static void until_held(unsigned int threads)
 {
 	while (fake.held != threads)
@@ -419,7 +451,7 @@ int main(void)
 		T(small_ones, start_several),	     T(odd_pieces, start_several),
 		T(in_window, start_limited),	     T(all_at_once, start_several),
 		T(others_go_on, start_several),	     T(several_lanes, start_several),
-		T(other_device, start_several),
+		T(other_device, start_several),	     T(first_use, start_several),
 	};
 #undef T
 

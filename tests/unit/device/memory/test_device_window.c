@@ -143,6 +143,7 @@ static void populated(void **state)
 		assert_int_equal(guestmem_add(&big, 0, many, p), 0);
 		start(&w, &big, map);
 		w.carriers = &carriers;
+		w.late_bytes = many + 1;
 		assert_int_equal(window_map(&w, BASE, many, &whole, 1), 0);
 		assert_int_equal(present(map == MIR_MAP_CVM ? BASE : (uintptr_t)p, many / PAGE),
 				 many / PAGE);
@@ -559,6 +560,71 @@ static void limited(void **state)
 	}
 }
 
+static bool carried_at(struct window *w, uint64_t va)
+{
+	struct pieces ps = {0};
+	bool yes;
+
+	assert_int_equal(window_resolve_to_carry(w, va, PAGE, &ps, NULL), 0);
+	yes = !ps.p[0].registered;
+	pieces_free(&ps);
+	return yes;
+}
+
+/* A large map is registered when it is used again, or when its first user cannot carry it. */
+static void late(void **state)
+{
+	const struct qcu_seg few = {LOW, PAGE}, many = {LOW + 2 * PAGE, 2 * PAGE};
+	struct carriers cs;
+	enum mir_map map;
+	struct window w;
+
+	(void)state;
+	carriers_init(&cs, 2);
+	for (map = MIR_MAP_CVM; map <= MIR_MAP_NCVM; map++) {
+		start(&w, &mem, map);
+		w.late_bytes = 2 * PAGE;
+		/* With one thread, carrying is no faster. */
+		assert_int_equal(window_map(&w, BASE, 2 * PAGE, &many, 1), 0);
+		assert_int_equal(fake.registrations, 1);
+		assert_int_equal(window_unmap(&w, BASE, 2 * PAGE), 0);
+
+		w.carriers = &cs;
+		assert_int_equal(window_map(&w, BASE, PAGE, &few, 1), 0);
+		assert_int_equal(fake.registrations, 1);
+		assert_int_equal(window_map(&w, BASE + 2 * PAGE, 2 * PAGE, &many, 1), 0);
+		assert_int_equal(fake.registrations, 1);
+		assert_true(carried_at(&w, BASE + 2 * PAGE));
+		assert_int_equal(fake.registrations, 1);
+		assert_false(carried_at(&w, BASE + 2 * PAGE));
+		assert_int_equal(fake.registrations, 2);
+		assert_false(carried_at(&w, BASE));
+		assert_int_equal(w.late, 0);
+		assert_int_equal(window_unmap(&w, BASE + 2 * PAGE, 2 * PAGE), 0);
+		assert_int_equal(fake.registrations, 1);
+
+		assert_int_equal(window_map(&w, BASE + 2 * PAGE, 2 * PAGE, &many, 1), 0);
+		assert_true(registered_at(&w, BASE + 2 * PAGE));
+		assert_int_equal(window_unmap(&w, BASE + 2 * PAGE, 2 * PAGE), 0);
+
+		/* Kernels need it registered, too. */
+		assert_int_equal(window_map(&w, BASE + 2 * PAGE, 2 * PAGE, &many, 1), 0);
+		assert_int_equal(window_pin(&w, BASE + 2 * PAGE, 2 * PAGE), 0);
+		assert_true(fake.registrations > 1);
+		assert_int_equal(w.late, 0);
+		assert_int_equal(window_unmap(&w, BASE + 2 * PAGE, 2 * PAGE), 0);
+
+		/* One that goes before it is used. */
+		assert_int_equal(window_map(&w, BASE + 2 * PAGE, 2 * PAGE, &many, 1), 0);
+		assert_int_equal(w.late, 1);
+		assert_int_equal(window_unmap(&w, BASE + 2 * PAGE, 2 * PAGE), 0);
+		assert_int_equal(w.late, 0);
+		assert_int_equal(fake.registrations, 1);
+		stop(&w);
+	}
+	carriers_fini(&cs);
+}
+
 static void one_process(void **state)
 {
 	struct qcu_seg seg = {BASE + PAGE, 4 * PAGE};
@@ -603,12 +669,19 @@ static void taken(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_maps),    cmocka_unit_test(overlaps),
-		cmocka_unit_test(cvm),	       cmocka_unit_test(ncvm),
-		cmocka_unit_test(one_process), cmocka_unit_test(taken),
-		cmocka_unit_test(outside),     cmocka_unit_test(limited),
-		cmocka_unit_test(populated),   cmocka_unit_test(unmap_all_addresses),
-		cmocka_unit_test(held),	       cmocka_unit_test(unmapped_stays_set_aside),
+		cmocka_unit_test(bad_maps),
+		cmocka_unit_test(overlaps),
+		cmocka_unit_test(cvm),
+		cmocka_unit_test(ncvm),
+		cmocka_unit_test(one_process),
+		cmocka_unit_test(taken),
+		cmocka_unit_test(outside),
+		cmocka_unit_test(limited),
+		cmocka_unit_test(late),
+		cmocka_unit_test(populated),
+		cmocka_unit_test(unmap_all_addresses),
+		cmocka_unit_test(held),
+		cmocka_unit_test(unmapped_stays_set_aside),
 	};
 
 	return cmocka_run_group_tests(tests, make_ram, NULL);
