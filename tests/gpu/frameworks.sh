@@ -5,14 +5,19 @@
 # is this machine's, and compares what they print. Where the VM's processor is emulated, importing PyTorch
 # takes two minutes: all VMs run at the same time.
 #
-#	frameworks.sh [OUT]	PYTHON names the interpreter, GPU the backend (cuda)
+#	frameworks.sh [OUT [NAME...]]	PYTHON names the interpreter, GPU the backend (cuda)
 #
-# OUT (default: the current folder) gets frameworks.txt and the outputs. Uses the bundle if there is one.
+# OUT (default: the current folder) gets frameworks.txt and the outputs. NAME: only these of torch, segments,
+# libraries, training and triton. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
 out=$(cd "${1:-.}" && pwd) || exit 2
+[ $# -eq 0 ] || shift
+names=" ${*:-torch segments libraries training triton} "
+# Triton's programs run in two VMs.
+names=${names/ triton / compiled triton }
 python=${PYTHON:-python3}
 limit=${LIMIT:-400}
 work=$(mktemp -d)
@@ -29,6 +34,7 @@ failed=0
 native() {
 	local name=$1
 	shift
+	[[ $names == *" $name "* ]] || return 0
 	env "$@" >"$out/$name.native.out" 2>"$out/$name.native.err" </dev/null
 	echo $? >"$out/$name.native.rc"
 }
@@ -37,6 +43,7 @@ native() {
 vm() {
 	local name=$1 variables=()
 	shift
+	[[ $names == *" $name "* ]] || return 0
 	while [[ $1 == *=* ]]; do
 		variables+=("$1")
 		shift
@@ -63,25 +70,28 @@ compare() {
 
 segments=PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 kernels=TRITON_CACHE_DIR=$work/share/triton
+inductor=(TORCHINDUCTOR_CACHE_DIR="$work/share/inductor" TORCHINDUCTOR_COMPILE_THREADS=1)
 # The mirror takes the libraries that PyTorch has natively.
 wheels=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
 libraries=LD_LIBRARY_PATH=$wheels/cudnn/lib:$wheels/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 native triton "$kernels" "$python" triton_steps.py &
 native torch "$python" torch_steps.py
 native libraries "$python" library_steps.py
+native training "${inductor[@]}" "$python" training_steps.py
 native segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 wait
-cp "$out/triton.native.out" "$out/compiled.native.out"
-cp "$out/triton.native.err" "$out/compiled.native.err"
-cp "$out/triton.native.rc" "$out/compiled.native.rc"
+for kind in out err rc; do
+	[[ $names != *" triton "* ]] || cp "$out/triton.native.$kind" "$out/compiled.native.$kind"
+done
 "$root/scripts/build-guest" >/dev/null
 vm torch "$python" torch_steps.py &
 vm segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 vm libraries QCU_LOADER=1 "$libraries" "$python" library_steps.py &
+vm training QCU_LOADER=1 "$libraries" "${inductor[@]}" "$python" training_steps.py &
 vm compiled "$kernels" "$python" triton_steps.py &
 vm triton TRITON_CACHE_DIR=/tmp/triton "$python" triton_steps.py &
 wait
-for name in torch segments libraries compiled triton; do
+for name in $names; do
 	compare $name
 done >"$out/frameworks.txt" 2>&1
 cat "$out/frameworks.txt"
