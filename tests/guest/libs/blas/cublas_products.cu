@@ -90,6 +90,8 @@ static void streams(void)
 		CHECK(cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking));
 		CHECK(cudaMalloc(&result[i], n * n * sizeof(float)));
 	}
+	/* These streams do not wait for what cudaMemcpy has left to the copy engine. */
+	CHECK(cudaDeviceSynchronize());
 	for (int i = 0; i < 2 * STREAMS; i++) {
 		CHECK(cudaStreamWaitEvent(stream[i % STREAMS], event, 0));
 		BLAS(cublasSetStream(handle, stream[i % STREAMS]));
