@@ -11,18 +11,19 @@
 #define QCU_NODE_KERNEL 1u
 #define QCU_NODE_MEMSET 2u
 #define QCU_NODE_COPY	3u
-#define QCU_NODE_RECORD 4u /* records an event */
-#define QCU_NODE_WAIT	5u /* waits for an event, as it is when the graph is launched */
-#define QCU_NODE_HOST	6u /* runs a function of the guest program */
-#define QCU_NODE_COND	7u /* a conditional node */
-#define QCU_NODE_BODY	8u /* not a node: the nodes after it are in a body of such a node */
-#define QCU_NODE_ARGS	9u /* in an update: other parameters for a kernel that stays as it is */
-#define QCU_NODE_TYPES	10u
+#define QCU_NODE_RECORD 4u  /* records an event */
+#define QCU_NODE_WAIT	5u  /* waits for an event, as it is when the graph is launched */
+#define QCU_NODE_HOST	6u  /* runs a function of the guest program */
+#define QCU_NODE_COND	7u  /* a conditional node */
+#define QCU_NODE_BODY	8u  /* not a node: the nodes after it are in a body of such a node */
+#define QCU_NODE_ARGS	9u  /* in an update: other parameters for a kernel that stays as it is */
+#define QCU_NODE_CALL	10u /* a call of a library */
+#define QCU_NODE_TYPES	11u
 #define QCU_NODE_OFF	1u /* a kernel, memset or copy that a launch leaves out */
 /*
  * It is followed by the struct of its type, then by `deps` numbers of 32 bits: the nodes that it
- * depends on, then, for a kernel and QCU_NODE_ARGS, by the packed parameters. Each of the three
- * parts is filled up with zeros to a multiple of 8 bytes.
+ * depends on, then, for a kernel, QCU_NODE_ARGS and QCU_NODE_CALL, by the packed parameters. Each
+ * of the three parts is filled up with zeros to a multiple of 8 bytes.
  */
 struct qcu_graph_node {
 	__u32 bytes; /* of all this */
@@ -79,6 +80,14 @@ struct qcu_graph_event {
 struct qcu_graph_host {
 	__u64 token; /* as in HOST_FUNC; the same for each launch */
 };
+
+/* The parameters are `bytes` of arguments, as in LIB_CALL behind the head. */
+struct qcu_graph_call {
+	__u16 library;
+	__u16 function;
+	__u32 bytes; /* a multiple of 8 */
+};
+QCU_ASSERT(sizeof(struct qcu_graph_call) == 8, "call node");
 
 /*
  * Conditional nodes. A graph with such nodes is described from outside to inside: first the nodes

@@ -193,6 +193,12 @@ struct be_node {
 		} host;
 		struct be_cond *cond; /* its node has been made */
 		struct {
+			/* Makes a call of a library in a stream of its own kind. Returns 0, or an
+			 * error. */
+			int (*fn)(void *arg, void *stream);
+			void *arg;
+		} call; /* called in graph_make; not in a body */
+		struct {
 			uint32_t node, number;
 		} body; /* the nodes after this one are in this body of that node */
 	};

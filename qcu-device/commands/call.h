@@ -149,6 +149,8 @@ struct mirror {
 	struct result_list results;  /* the oldest first */
 	unsigned int result_count;
 	struct lib_loaded *loaded; /* libraries that have been used (libs/load.c), under `lock` */
+	/* Makes the call of a graph's node (struct graph_call) in the backend's own stream. */
+	int (*graph_call)(void *call, void *stream);
 };
 
 /* One command that is being carried out. */

@@ -172,6 +172,15 @@ void mir_host_calls_fini(struct mirror *m);
  * A function of the guest in a graph. The graph holds it, and so does each run that is to come.
  * NULL: there is no memory.
  */
+/* A call of a library in a graph, which lives as long as the graph. */
+struct graph_call {
+	struct call *c;			/* while the graph is made */
+	struct handle *object, *second; /* of the library, held; may be NULL */
+	uint16_t library, function;
+	uint32_t bytes;
+	uint8_t args[] __attribute__((aligned(8)));
+};
+
 struct graph_host *mir_graph_host_new(struct mirror *m, uint64_t token);
 void mir_graph_host_hold(struct graph_host *g);
 void mir_graph_host_put(struct graph_host *g); /* may be NULL */

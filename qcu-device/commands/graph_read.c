@@ -45,6 +45,7 @@ static const size_t body_bytes[QCU_NODE_TYPES] = {
 	[QCU_NODE_HOST] = sizeof(struct qcu_graph_host),
 	[QCU_NODE_COND] = sizeof(struct qcu_graph_cond),
 	[QCU_NODE_BODY] = sizeof(struct qcu_graph_body),
+	[QCU_NODE_CALL] = sizeof(struct qcu_graph_call),
 };
 
 /* Takes the record at `p` apart. False: it is not one. */
@@ -70,7 +71,8 @@ static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
 	at += round_up(deps);
 	r->params = p + at;
 	r->param_room = n->bytes - at;
-	return n->type == QCU_NODE_KERNEL || n->type == QCU_NODE_ARGS || !r->param_room;
+	return n->type == QCU_NODE_KERNEL || n->type == QCU_NODE_ARGS || n->type == QCU_NODE_CALL ||
+	       !r->param_room;
 }
 
 /*
@@ -286,6 +288,31 @@ static int read_copy(struct call *c, const struct record *r, struct graph_node *
 		       : QCU_ERR_Success;
 }
 
+/* The library may read its arguments as late as in a launch, so the graph keeps them. */
+static int read_call(struct call *c, const struct record *r, struct graph_node *n,
+		     struct be_node *b)
+{
+	const struct qcu_graph_call *k = (const void *)r->body;
+
+	if (k->bytes != r->param_room)
+		return QCU_ERR_InvalidValue;
+	if (!c->m->graph_call || r->head->device != c->cmd->device)
+		return QCU_ERR_NotSupported;
+	n->call = malloc(sizeof(*n->call) + k->bytes);
+	if (!n->call)
+		return QCU_ERR_MemoryAllocation;
+	*n->call = (struct graph_call){
+		.c = c,
+		.library = k->library,
+		.function = k->function,
+		.bytes = k->bytes,
+	};
+	memcpy(n->call->args, r->params, k->bytes);
+	b->call.fn = c->m->graph_call;
+	b->call.arg = n->call;
+	return QCU_ERR_Success;
+}
+
 /* ---- conditional nodes ---- */
 
 /* Only one instance of an outermost graph may exist, and only one description of it be read. */
@@ -379,7 +406,8 @@ static int read_node(struct call *c, struct graph_reading *g, const struct recor
 	b->dep_count = r->head->deps;
 	if (b->dev >= c->m->devices)
 		return QCU_ERR_InvalidDevice;
-	if (g->in && n->type >= QCU_NODE_RECORD && n->type <= QCU_NODE_HOST)
+	if (g->in &&
+	    ((n->type >= QCU_NODE_RECORD && n->type <= QCU_NODE_HOST) || n->type == QCU_NODE_CALL))
 		return QCU_ERR_InvalidValue;
 	switch (n->type) {
 	case QCU_NODE_KERNEL:
@@ -399,6 +427,8 @@ static int read_node(struct call *c, struct graph_reading *g, const struct recor
 		return read_body(g, r, b);
 	case QCU_NODE_ARGS:
 		return read_args(r, &old[b->index], b);
+	case QCU_NODE_CALL:
+		return read_call(c, r, n, b);
 	}
 	return QCU_ERR_Success;
 }
@@ -539,8 +569,14 @@ void graph_node_drop(struct mirror *m, struct graph_node *n)
 	handles_put(&m->handles, n->h);
 	handles_put(&m->handles, n->from);
 	mir_graph_host_put(n->host);
+	if (n->call) {
+		handles_put(&m->handles, n->call->object);
+		handles_put(&m->handles, n->call->second);
+	}
+	free(n->call);
 	n->h = n->from = NULL;
 	n->host = NULL;
+	n->call = NULL;
 }
 
 void graph_read_end(struct call *c, struct graph_reading *g)

@@ -23,6 +23,7 @@ struct graph_node {
 	struct handle *h;    /* the kernel, event or array to copy to, held; NULL: none */
 	struct handle *from; /* the array to copy from, held */
 	struct graph_host *host;
+	struct graph_call *call;
 	struct graph_range dst, src;
 	struct be_launch launch; /* of a kernel, without its parameters */
 };

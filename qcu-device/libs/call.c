@@ -43,6 +43,15 @@ static int open_library(struct lib_call *c)
 	return QCU_LIB_MISSING;
 }
 
+/* What the library has put into a graph may use memory of its objects. */
+static void keep_objects(const struct lib_call *c)
+{
+	if (c->object)
+		c->graph->object = handle_hold(&c->c->m->handles, c->h);
+	if (c->second)
+		c->graph->second = handle_hold(&c->c->m->handles, c->second);
+}
+
 static int run(struct lib_call *c, uint16_t function)
 {
 	char why[QCU_LIB_REASON];
@@ -68,8 +77,21 @@ static int run(struct lib_call *c, uint16_t function)
 		return c->lib->unserved;
 	status = c->lib->functions[function].run(c);
 	lib_scalars_back(c);
+	if (c->graph)
+		keep_objects(c);
 	lib_put(c);
 	return c->refused ? c->refused : status;
+}
+
+/* Makes the call in c->stream. Returns the mirror's own error. */
+static int call_there(struct lib_call *c, uint16_t library, uint16_t function, int *status)
+{
+	if (library >= QCU_LIBS || !libraries[library])
+		return QCU_ERR_InvalidValue;
+	c->lib = libraries[library];
+	c->mode = -1;
+	*status = run(c, function);
+	return c->rc ? c->rc : c->bad ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 }
 
 /* Carries out the call whose message is `head` and `args`. Returns the mirror's own error. */
@@ -78,11 +100,7 @@ static int call(struct lib_call *c, uint16_t library, uint16_t function, uint32_
 	struct stream_ref s;
 	int rc;
 
-	if (library >= QCU_LIBS || !libraries[library])
-		return QCU_ERR_InvalidValue;
 	MIR_NEED(c->c, native);
-	c->lib = libraries[library];
-	c->mode = -1;
 	rc = mir_stream_get(c->c, id, &s);
 	if (rc)
 		return rc;
@@ -90,12 +108,26 @@ static int call(struct lib_call *c, uint16_t library, uint16_t function, uint32_
 		rc = QCU_ERR_InvalidResourceHandle;
 	else
 		rc = c->c->m->cfg.ops->native(c->c->m->be, s.s, &c->stream);
-	if (!rc) {
-		*status = run(c, function);
-		rc = c->rc ? c->rc : c->bad ? QCU_ERR_InvalidValue : QCU_ERR_Success;
-	}
+	if (!rc)
+		rc = call_there(c, library, function, status);
 	mir_stream_put(c->c, &s);
 	return rc;
+}
+
+/*
+ * The stream is being captured. What the library does not do in a capture, the guest sends call by
+ * call.
+ */
+int lib_graph_call(void *graph_call, void *stream)
+{
+	struct graph_call *g = graph_call;
+	struct lib_call l = {
+		.c = g->c, .graph = g, .stream = stream, .at = g->args, .end = g->args + g->bytes};
+	int status = 0, rc = QCU_ERR_InvalidValue;
+
+	if (g->function < QCU_LIB_DESTROY)
+		rc = call_there(&l, g->library, g->function, &status);
+	return rc || !status ? rc : (int)QCU_ERR_NotSupported;
 }
 
 int mir_do_lib_call(struct call *c)

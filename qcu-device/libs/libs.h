@@ -10,7 +10,7 @@
 #define QCU_LIBS_H
 
 #include "include/qculib.h"
-#include "qcu-device/commands/call.h"
+#include "qcu-device/commands/commands.h"
 
 struct lib_call;
 
@@ -71,6 +71,7 @@ struct lib_object {
 
 struct lib_call {
 	struct call *c;
+	struct graph_call *graph; /* NULL: the call is not in a graph */
 	const struct lib_library *lib;
 	struct lib_loaded *loaded;
 	void *fn;
@@ -166,5 +167,7 @@ void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
 /* For mirror.c: an object's last reference is gone; all objects have ended. */
 void lib_object_end(struct mirror *m, struct handle *h);
 void lib_unload(struct mirror *m);
+/* For mirror.c: a call in a graph, as graph_call of struct mirror. */
+int lib_graph_call(void *graph_call, void *stream);
 
 #endif

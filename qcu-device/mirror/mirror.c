@@ -214,6 +214,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	if (rc)
 		goto fail_window;
 	m->window.carriers = &m->carriers;
+	m->graph_call = lib_graph_call;
 	m->window.unplaced = mir_managed_gone;
 	m->window.unplaced_ctx = m;
 	use_counts(m);

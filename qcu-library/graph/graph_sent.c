@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "qcu-library/graph/graph.h"
+#include "qcu-library/link/capture.h"
 #include "qcu-library/memory/array.h"
 
 #define NO_NODE UINT32_MAX
@@ -411,6 +412,33 @@ static cudaError_t write_cond(struct text *t, const struct CUgraphNode_st *n)
 	return cudaSuccess;
 }
 
+/*
+ * The host captures what its own library does. The library's settings for the object are in the
+ * message, so a changed call needs a new instance.
+ */
+static cudaError_t write_call(struct text *t, const struct CUgraphNode_st *n)
+{
+	const struct qcul_captured_call *c = n->params.call;
+	size_t start = t->len;
+	struct qcu_graph_call *body;
+	void *args;
+
+	if (t->update || !c->packed.args)
+		return cudaErrorNotSupported;
+	body = begin(t, QCU_NODE_CALL, n, sizeof(*body));
+	if (!body)
+		return cudaErrorMemoryAllocation;
+	body->library = c->packed.library;
+	body->function = c->packed.function;
+	body->bytes = c->packed.bytes;
+	args = more(t, c->packed.bytes);
+	if (!args)
+		return cudaErrorMemoryAllocation;
+	memcpy(args, c->packed.args, c->packed.bytes);
+	((struct qcu_graph_node *)(t->bytes + start))->bytes = (uint32_t)(t->len - start);
+	return cudaSuccess;
+}
+
 /* What a body can hold. */
 static bool fits_body(enum cudaGraphNodeType type)
 {
@@ -446,7 +474,8 @@ static cudaError_t write_node(struct text *t, struct CUgraphNode_st *n)
 	case cudaGraphNodeTypeConditional:
 		return write_cond(t, n);
 	default:
-		return cudaErrorNotSupported;
+		return (int)n->params.type == QCUL_NODE_CALL ? write_call(t, n)
+							     : cudaErrorNotSupported;
 	}
 }
 

@@ -131,7 +131,7 @@ struct captured {
 	unsigned char message[];
 };
 
-/* A launch of the graph: the message says all but the stream. */
+/* A launch of a graph that the host does not have: the message says all but the stream. */
 static cudaError_t run_captured(struct qcul_captured_call *call, cudaStream_t to)
 {
 	struct captured *c = (struct captured *)call;
@@ -176,6 +176,10 @@ static cudaError_t record(const struct qcul_pack *p)
 		.used = p->used,
 	};
 	memcpy(c->message, p->base, p->used);
+	c->call.packed.library = p->lib->number;
+	c->call.packed.function = p->function;
+	c->call.packed.args = c->message + sizeof(struct qcu_lib_head);
+	c->call.packed.bytes = (uint32_t)(p->used - sizeof(struct qcu_lib_head));
 	return qcul_capture_call(p->stream, &c->call);
 }
 

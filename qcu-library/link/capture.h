@@ -35,6 +35,12 @@ struct qcul_captured_call {
 	/* May an executable graph's call become this one? NULL: always. */
 	bool (*can_become)(const struct qcul_captured_call *call,
 			   const struct qcul_captured_call *now);
+	/* For the host's graph, if the call is one of a library. `args` NULL: it is not. */
+	struct {
+		uint16_t library, function;
+		uint32_t bytes;
+		const void *args;
+	} packed;
 };
 
 struct qcul_recorder {

@@ -20,6 +20,7 @@ static bool cu_probe(void)
 
 static void cu_close(struct be *be)
 {
+	pthread_mutex_destroy(&be->capture_lock);
 	cu_cond_close(be);
 	cu_mem_close(be);
 	cu_host_close(be);
@@ -70,6 +71,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	if (ret)
 		goto err_host;
 	pthread_mutex_init(&be->cond_lock, NULL);
+	pthread_mutex_init(&be->capture_lock, NULL);
 	cu_pass_open(&be->pass);
 	*out = be;
 	return QCU_ERR_Success;

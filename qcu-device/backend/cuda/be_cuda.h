@@ -144,6 +144,11 @@ struct be {
 	size_t kept_count;
 	pthread_mutex_t host_lock; /* protects the array of registrations */
 	pthread_mutex_t cond_lock;
+	pthread_mutex_t capture_lock; /* one capture at a time */
+	struct cu_capture {
+		cudaStream_t s; /* NULL: not made yet */
+		unsigned int life;
+	} captures[CU_DEVICES];
 	struct cu_host *hosts;
 	size_t host_count, host_room;
 	struct cu_pass pass;
@@ -291,6 +296,10 @@ int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t
 		   const uint32_t *first, struct be_cond **c, uint64_t *handle);
 int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
+/* Adds what a library does to a graph; `node` comes after all of it. */
+int cu_graph_call(struct be *be, cudaGraph_t graph, const struct be_node *n,
+		  const cudaGraphNode_t *deps, cudaGraphNode_t *node);
+
 /* For graphs; be->cond_lock is held. The outermost graph that a handle is in, and a body. */
 cudaGraph_t cu_cond_graph(const struct be_cond *c);
 cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Graphs: each is a real CUDA graph, with one node for each node of the description. Its nodes are
- * added one by one, not captured, so that streams of other threads are not disturbed. The graph
- * stays beside its instance, because CUDA finds a node of the instance by that of the graph.
+ * Graphs: each is a real CUDA graph, with one node for each node of the description, but for calls
+ * of libraries, which may be several (be_cuda_call.c). All others are added one by one, not
+ * captured, so that streams of other threads are not disturbed. The graph stays beside its
+ * instance, because CUDA finds a node of the instance by that of the graph.
  *
  * For kernels the driver's own calls are used. On an H100, 1000 kernels with a kernel of the
  * runtime are added in 930 us and changed in an instance in 690, with a function of the driver in
@@ -176,6 +177,8 @@ static int add(struct be *be, struct be_graph *g, const struct be_node *n,
 	case QCU_NODE_HOST:
 		host = (struct cudaHostNodeParams){n->host.fn, n->host.arg};
 		return CU(be, cudaGraphAddHostNode, node, g->into, deps, n->dep_count, &host);
+	case QCU_NODE_CALL:
+		return cu_graph_call(be, g->into, n, deps, node);
 	case QCU_NODE_COND:
 		return cu_cond_place(be, n->cond, deps, n->dep_count, node);
 	case QCU_NODE_BODY:

@@ -631,6 +631,9 @@ int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes
 	int err = atomic_load(&be->sticky);
 	uint32_t i;
 
+	/* Our libraries work at once, and put nothing into a graph. */
+	for (i = 0; i < count && !err; i++)
+		err = nodes[i].type == QCU_NODE_CALL ? QCU_ERR_NotSupported : QCU_ERR_Success;
 	if (!g)
 		return QCU_ERR_MemoryAllocation;
 	g->be = be;
