@@ -78,4 +78,5 @@ PARTS += $(B)/qcu-library/libcudart.so.13
 include qcu-library/driver_api/libcuda.mk
 include qcu-library/cuda12/cuda12.mk
 include qcu-library/nvml/nvml.mk
+include qcu-library/nccl/nccl.mk
 include qcu-library/shims/shims.mk

@@ -11,7 +11,7 @@
 
 # NVIDIA's libraries that we have our own of.
 ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9
-	libcufft.so.12 libcurand.so.10 libcusolver.so.12 libcusparse.so.12)
+	libcufft.so.12 libcurand.so.10 libcusolver.so.12 libcusparse.so.12 libnccl.so.2)
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
@@ -62,7 +62,7 @@ pack_libraries() {
 	while read -r name path; do
 		case $name in
 		libcudart.so* | libcuda.so* | libnvidia-ml.so* | libcublas.so* | libcublasLt.so* | libcudnn.so* | \
-			libcufft.so* | libcurand.so* | libcusolver.so* | libcusparse.so*)
+			libcufft.so* | libcurand.so* | libcusolver.so* | libcusparse.so* | libnccl.so*)
 			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue

@@ -24,6 +24,8 @@ VM_TOOLS := $(patsubst tests/vm/programs/%.c,%,$(sort $(wildcard tests/vm/progra
 # Of those for libraries that the software GPU lacks one each is enough, which says so.
 LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)) \
 	$(filter cudnn_layers cusolver_dense cusparse_products,$(GUEST_PROGRAMS))
+# Not under a sanitizer: libnccl.so.2 is built without.
+LOOPBACK_PROGRAMS := $(if $(SAN),$(filter-out nccl_%,$(LOOPBACK_PROGRAMS)),$(LOOPBACK_PROGRAMS))
 
 include tests/fuzz/fuzz.mk
 include tests/hostile/hostile.mk
@@ -88,6 +90,12 @@ $(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard tests/guest/libs/*.h test
 $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas -lcublasLt
 $(foreach l,cudnn cufft curand cusolver cusparse,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
 	GUEST_LINK = -l$(firstword $(subst _, ,$(@F)))
+
+# NCCL's header may be missing: then our own declares the same.
+NCCL_PROGRAMS := $(filter nccl_%,$(LIBRARY_PROGRAMS))
+$(NCCL_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -I.
+$(foreach d,guest guest-static,$(NCCL_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -Xlinker $(NCCL_LIBRARY)
+$(foreach d,guest guest-static,$(NCCL_PROGRAMS:%=$(B)/tests/$(d)/%)): | $(NCCL_LIBRARY)
 
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
@@ -208,6 +216,7 @@ $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loa
 $(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) tests/python/loopback.sh $(B) $(t);))
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
+$(if $(SAN),,$(foreach t,$(NCCL_PROGRAMS),$(foreach n,2 3,loopback guest/$(t)-$(n) env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
 loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)

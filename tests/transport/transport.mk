@@ -18,8 +18,8 @@ $(B)/loopback/libcuda.so.1: $(DRIVER_LIBRARY) $(LOOPBACK_LIBRARY)
 	cp $< $@
 	ln -sf $(@F) $(@D)/libcuda.so
 
-# The shims of libraries take it from their own folder.
-LOOPBACK_SHIMS := $(SHIM_LIBRARIES:%=$(B)/loopback/%)
+# The shims of libraries and libnccl.so.2 take it from their own folder.
+LOOPBACK_SHIMS := $(SHIM_LIBRARIES:%=$(B)/loopback/%) $(if $(SAN),,$(B)/loopback/libnccl.so.2)
 $(LOOPBACK_SHIMS): $(B)/loopback/%: $(B)/qcu-library/% $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)
 	cp $< $@

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two software GPUs: the guest sees both, each thread has its own current GPU, and copies between the
-# GPUs work.
+# GPUs work, and so does NCCL, in one process and in several.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-with "$guest"/{device_query,peer_access,two_devices,driver_two_devices,multi_thread}
+with "$guest"/{device_query,peer_access,two_devices,driver_two_devices,multi_thread} \
+	"$guest"/nccl_{abort,collectives,graphs,killed,processes,threads,transfers,wrong}
 boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
-for program in device_query peer_access two_devices driver_two_devices multi_thread; do
+for program in device_query peer_access two_devices driver_two_devices multi_thread \
+	nccl_abort nccl_collectives nccl_graphs nccl_killed nccl_processes nccl_threads nccl_transfers nccl_wrong; do
 	expect $program 0 $program
 done
 begin smi

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The thread of an id. All ranks of the communicator connect to it. It answers a message once all
+ * ranks have sent theirs, with what all of them said. It lives until the last rank has closed its
+ * connection.
+ *
+ * Anyone in the VM can connect, so who does not know the secret is dropped, and nobody is waited
+ * for in the middle of a message.
+ */
+#define _GNU_SOURCE /* accept4 */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "qcu-library/nccl/layout.h"
+#include "qcu-library/nccl/wire.h"
+
+#define MOST (QCCL_MAX_RANKS + 32u) /* connections, with those that have not said hello */
+
+struct guest {
+	int fd;		 /* -1: none */
+	int rank;	 /* -1: has not said hello */
+	bool full, left; /* its message is there; it has left */
+	size_t used;
+	struct {
+		struct qccl_head head;
+		char data[QCCL_MOST_OUR];
+	} in;
+};
+
+struct host {
+	int listening;
+	unsigned char secret[QCCL_SECRET];
+	uint32_t ranks;	     /* 0: not known yet */
+	uint32_t here, gone; /* ranks that said hello; ranks that ended before they had left */
+	uint32_t left;	     /* ranks that have left */
+	bool started;	     /* all are there */
+	struct guest guest[MOST];
+};
+
+static void answer(struct guest *g, enum qccl_answer what, const void *data, size_t size)
+{
+	struct qccl_head head = {.what = what, .size = (uint32_t)size};
+	struct iovec io[2] = {{&head, sizeof(head)}, {(void *)data, size}};
+	struct msghdr m = {.msg_iov = io, .msg_iovlen = 2};
+
+	/* A rank that does not read its answers has ended, or will be seen to have. */
+	if (sendmsg(g->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		shutdown(g->fd, SHUT_RDWR);
+	g->full = false;
+	g->used = 0;
+}
+
+static void drop(struct host *h, struct guest *g)
+{
+	close(g->fd);
+	g->fd = -1;
+	if (g->rank < 0)
+		return;
+	if (!g->left)
+		h->gone++;
+	g->rank = -1;
+}
+
+static struct guest *of_rank(struct host *h, uint32_t rank)
+{
+	for (unsigned int i = 0; i < MOST; i++)
+		if (h->guest[i].fd >= 0 && h->guest[i].rank == (int)rank)
+			return &h->guest[i];
+	return NULL;
+}
+
+static void answer_all(struct host *h, enum qccl_answer what, const void *data, size_t size)
+{
+	struct guest *g;
+
+	for (uint32_t r = 0; r < h->ranks; r++) {
+		g = of_rank(h, r);
+		if (g && g->full)
+			answer(g, what, data, size);
+	}
+}
+
+/* Answers those that wait, if nothing is missing any more. */
+static void settle(struct host *h)
+{
+	static __thread char all[QCCL_MAX_RANKS * QCCL_MOST_OUR];
+	struct guest *g, *first = NULL;
+	size_t size = 0;
+
+	if (!h->ranks)
+		return;
+	if (h->left && h->left + h->gone == h->ranks)
+		answer_all(h, QCCL_ANSWER_OK, NULL, 0);
+	if (!h->left && h->gone)
+		answer_all(h, QCCL_ANSWER_GONE, NULL, 0);
+	if (h->left || h->here < h->ranks)
+		return;
+	for (uint32_t r = 0; r < h->ranks; r++) {
+		g = of_rank(h, r);
+		if (!g || !g->full)
+			return;
+		first = first ? first : g;
+		if (g->in.head.what != first->in.head.what ||
+		    g->in.head.size != first->in.head.size) {
+			answer_all(h, QCCL_ANSWER_MISMATCH, NULL, 0);
+			return;
+		}
+		size = g->in.head.size;
+		memcpy(all + r * size, g->in.data, size);
+	}
+	if (!h->started)
+		size = 0;
+	h->started = true;
+	answer_all(h, QCCL_ANSWER_OK, all, h->ranks * size);
+}
+
+static bool hello(struct host *h, struct guest *g)
+{
+	struct qccl_hello m;
+	unsigned char differ = 0;
+
+	if (g->in.head.what != QCCL_SAY_HELLO || g->in.head.size != sizeof(m))
+		return false;
+	memcpy(&m, g->in.data, sizeof(m));
+	for (unsigned int i = 0; i < QCCL_SECRET; i++)
+		differ |= m.secret[i] ^ h->secret[i];
+	if (differ)
+		return false;
+	if (m.version != QCCL_WIRE) {
+		answer(g, QCCL_ANSWER_VERSION, NULL, 0);
+		return false;
+	}
+	if (!h->ranks && m.ranks && m.ranks <= QCCL_MAX_RANKS)
+		h->ranks = m.ranks;
+	if (m.ranks != h->ranks || m.rank >= m.ranks || of_rank(h, m.rank) || h->started) {
+		answer(g, QCCL_ANSWER_MISMATCH, NULL, 0);
+		return false;
+	}
+	g->rank = (int)m.rank;
+	h->here++;
+	return true;
+}
+
+/* A whole message is there. False: this connection is of no use. */
+static bool heard(struct host *h, struct guest *g)
+{
+	if (g->rank < 0 && !hello(h, g))
+		return false;
+	g->full = true;
+	if (g->in.head.what == QCCL_SAY_LEAVE && !g->left) {
+		g->left = true;
+		h->left++;
+	}
+	return true;
+}
+
+static bool hear(struct host *h, struct guest *g)
+{
+	size_t want = sizeof(g->in.head);
+	ssize_t n;
+
+	if (g->used >= want)
+		want += g->in.head.size;
+	/* Nothing may come while an answer is due. */
+	n = g->full ? recv(g->fd, &g->in, 1, MSG_DONTWAIT | MSG_PEEK)
+		    : recv(g->fd, (char *)&g->in + g->used, want - g->used, MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!n || g->full)
+		return false;
+	g->used += (size_t)n;
+	if (g->used == sizeof(g->in.head) && g->in.head.size > QCCL_MOST_OUR)
+		return false;
+	if (g->used < sizeof(g->in.head) || g->used < sizeof(g->in.head) + g->in.head.size)
+		return true;
+	return heard(h, g);
+}
+
+static void welcome(struct host *h)
+{
+	int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	for (unsigned int i = 0; i < MOST; i++)
+		if (h->guest[i].fd < 0) {
+			memset(&h->guest[i], 0, sizeof(h->guest[i]));
+			h->guest[i].fd = fd;
+			h->guest[i].rank = -1;
+			return;
+		}
+	close(fd);
+}
+
+static bool over(const struct host *h)
+{
+	if (!h->here)
+		return false;
+	for (unsigned int i = 0; i < MOST; i++)
+		if (h->guest[i].fd >= 0 && h->guest[i].rank >= 0)
+			return false;
+	return true;
+}
+
+static void *serve(void *arg)
+{
+	struct host *h = arg;
+	struct pollfd p[MOST + 1];
+	unsigned int of[MOST + 1], n;
+
+	while (!over(h)) {
+		p[0] = (struct pollfd){.fd = h->listening, .events = POLLIN};
+		n = 1;
+		for (unsigned int i = 0; i < MOST; i++)
+			if (h->guest[i].fd >= 0) {
+				of[n] = i;
+				p[n++] = (struct pollfd){.fd = h->guest[i].fd, .events = POLLIN};
+			}
+		if (poll(p, n, -1) < 0)
+			continue;
+		for (unsigned int i = 1; i < n; i++)
+			if (p[i].revents && !hear(h, &h->guest[of[i]]))
+				drop(h, &h->guest[of[i]]);
+		if (p[0].revents)
+			welcome(h);
+		settle(h);
+	}
+	for (unsigned int i = 0; i < MOST; i++)
+		if (h->guest[i].fd >= 0)
+			close(h->guest[i].fd);
+	close(h->listening);
+	free(h);
+	return NULL;
+}
+
+ncclResult_t qccl_host_start(int listening, const unsigned char *secret)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	sigset_t all, old;
+	pthread_t t;
+	int err;
+
+	if (!h) {
+		close(listening);
+		return qccl_fail(ncclSystemError, "no memory");
+	}
+	h->listening = listening;
+	memcpy(h->secret, secret, sizeof(h->secret));
+	for (unsigned int i = 0; i < MOST; i++)
+		h->guest[i].fd = -1;
+	/* Signals belong to the program. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&t, NULL, serve, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		close(listening);
+		free(h);
+		return qccl_fail(ncclSystemError, "cannot make a thread: %s", strerror(err));
+	}
+	pthread_detach(t);
+	return ncclSuccess;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The public functions that make, describe and end communicators. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-library/nccl/group.h"
+
+QCCL_PUBLIC ncclResult_t ncclGetVersion(int *version)
+{
+	if (!version)
+		return qccl_fail(ncclInvalidArgument, "ncclGetVersion: the pointer is NULL");
+	*version = NCCL_VERSION_CODE;
+	return ncclSuccess;
+}
+
+QCCL_PUBLIC ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+	if (!id)
+		return qccl_fail(ncclInvalidArgument, "ncclGetUniqueId: the pointer is NULL");
+	return qccl_id_new(id);
+}
+
+QCCL_PUBLIC void ncclResetDebugInit(void)
+{
+}
+
+static ncclResult_t check_config(const ncclConfig_t *config)
+{
+	if (!config)
+		return ncclSuccess;
+	if (config->size < sizeof(*config) || config->magic != NCCL_API_MAGIC)
+		return qccl_fail(ncclInvalidArgument,
+				 "the configuration was not made with NCCL_CONFIG_INITIALIZER");
+	if (config->blocking != NCCL_CONFIG_UNDEF_INT && config->blocking != 0 &&
+	    config->blocking != 1)
+		return qccl_fail(ncclInvalidArgument, "blocking is %d, and not 0 or 1",
+				 config->blocking);
+	return ncclSuccess;
+}
+
+/* A configuration that wants no waiting gets what is done already, which it may. */
+static ncclResult_t make(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank, int device,
+			 const ncclConfig_t *config)
+{
+	struct qccl_join j = {.to = comm, .rank = rank, .ranks = ranks};
+	ncclResult_t res;
+
+	if (!comm || !id)
+		return qccl_fail(ncclInvalidArgument, "a pointer is NULL");
+	if (ranks < 1 || rank < 0 || rank >= ranks)
+		return qccl_fail(ncclInvalidArgument, "rank %d of %d", rank, ranks);
+	if (ranks > (int)QCCL_MAX_RANKS)
+		return qccl_refuse(ncclInvalidArgument,
+				   "%d ranks: a VM has at most %u GPUs, and each can be in one",
+				   ranks, QCCL_MAX_RANKS);
+	res = check_config(config);
+	if (res)
+		return res;
+	qccl_comm_free_ended();
+	j.comm = qccl_comm_new();
+	if (!j.comm)
+		return qccl_fail(ncclSystemError, "no memory");
+	j.comm->device = device;
+	j.id = *id;
+	*comm = j.comm;
+	return qccl_group_join(&j);
+}
+
+static ncclResult_t make_here(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank,
+			      const ncclConfig_t *config)
+{
+	int device;
+	ncclResult_t res = qccl_cuda(cudaGetDevice(&device), "cudaGetDevice");
+
+	return qccl_group_fail(res ? res : make(comm, ranks, id, rank, device, config));
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank)
+{
+	return make_here(comm, ranks, &id, rank, NULL);
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id,
+						int rank, ncclConfig_t *config)
+{
+	return make_here(comm, ranks, &id, rank, config);
+}
+
+/* All ranks have the same ids: the first one is enough. */
+QCCL_PUBLIC ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank, int ids,
+						  ncclUniqueId *id, ncclConfig_t *config)
+{
+	if (ids < 1 || ids > ranks)
+		return qccl_group_fail(
+			qccl_fail(ncclInvalidArgument, "%d ids for %d ranks", ids, ranks));
+	return make_here(comm, ranks, id, rank, config);
+}
+
+static ncclResult_t check_devices(int n, const int *device)
+{
+	int have;
+	ncclResult_t res = qccl_cuda(cudaGetDeviceCount(&have), "cudaGetDeviceCount");
+
+	for (int i = 0; !res && i < n; i++) {
+		int d = device ? device[i] : i;
+
+		if (d < 0 || d >= have)
+			return qccl_fail(ncclInvalidArgument, "there is no device %d", d);
+		for (int k = 0; device && k < i; k++)
+			if (device[k] == d)
+				return qccl_fail(ncclInvalidUsage, "device %d twice", d);
+	}
+	return res;
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommInitAll(ncclComm_t *comm, int n, const int *device)
+{
+	ncclUniqueId id;
+	ncclResult_t res, end;
+
+	if (!comm || n < 1)
+		return qccl_fail(ncclInvalidArgument,
+				 "ncclCommInitAll: no communicators, or the pointer is NULL");
+	res = check_devices(n, device);
+	if (!res)
+		res = qccl_id_new(&id);
+	if (res)
+		return qccl_group_fail(res);
+	(void)ncclGroupStart();
+	for (int i = 0; !res && i < n; i++)
+		res = qccl_group_fail(make(&comm[i], n, &id, i, device ? device[i] : i, NULL));
+	end = ncclGroupEnd();
+	return res ? res : end;
+}
+
+/* What a rank tells the others when a communicator is split. */
+struct wish {
+	int color, key;
+};
+
+/* Its place among those with its color. */
+static int place(const struct wish *w, int n, int me, int *count, int *leader)
+{
+	int rank = 0;
+
+	*count = 0;
+	*leader = me;
+	for (int i = 0; i < n; i++) {
+		if (w[i].color != w[me].color)
+			continue;
+		++*count;
+		if (w[i].key < w[me].key || (w[i].key == w[me].key && i < me))
+			rank++;
+		if (w[i].key < w[*leader].key || (w[i].key == w[*leader].key && i < *leader))
+			*leader = i;
+	}
+	return rank;
+}
+
+static ncclResult_t split(ncclComm_t c, int color, int key, ncclComm_t *to,
+			  const ncclConfig_t *config)
+{
+	struct wish mine = {color, key}, all[QCCL_MAX_RANKS];
+	ncclUniqueId id, ids[QCCL_MAX_RANKS];
+	int rank, ranks, leader;
+	ncclResult_t res, told;
+
+	*to = NULL;
+	res = qccl_tell(&c->meeting, &mine, all, sizeof(mine));
+	if (res)
+		return res;
+	rank = place(all, c->ranks, c->rank, &ranks, &leader);
+	memset(&id, 0, sizeof(id));
+	if (leader == c->rank && color != NCCL_SPLIT_NOCOLOR)
+		res = qccl_id_new(&id);
+	told = qccl_tell(&c->meeting, &id, ids, sizeof(id));
+	if (res || told)
+		return res ? res : told;
+	if (color == NCCL_SPLIT_NOCOLOR)
+		return ncclSuccess;
+	return make(to, ranks, &ids[leader], rank, c->device, config);
+}
+
+/* In a group, too, it is done at once: the ranks of one process are in threads of their own, or it
+ * waits for ever. */
+QCCL_PUBLIC ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *to,
+				       ncclConfig_t *config)
+{
+	ncclResult_t res = qccl_check(comm);
+
+	if (!res)
+		res = check_config(config);
+	if (!res && (!to || (color < 0 && color != NCCL_SPLIT_NOCOLOR)))
+		res = qccl_fail(ncclInvalidArgument,
+				"ncclCommSplit: the color is %d, or the pointer is NULL", color);
+	return qccl_group_fail(res ? res : split(comm, color, key, to, config));
+}
+
+static ncclResult_t wait_own(ncclComm_t c)
+{
+	struct qccl_device d = qccl_use_device(c->device);
+	ncclResult_t res = ncclSuccess;
+
+	if (c->order[0].launched && cudaStreamSynchronize(c->order[0].last))
+		/* The program may have destroyed the stream. */
+		res = qccl_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+	else if (c->order[1].launched)
+		res = qccl_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+	qccl_use_before(d);
+	return res;
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommFinalize(ncclComm_t comm)
+{
+	ncclResult_t res = qccl_check(comm);
+
+	return res ? res : wait_own(comm);
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm)
+{
+	ncclResult_t res;
+
+	if (!comm)
+		return ncclSuccess;
+	res = qccl_check(comm);
+	if (res)
+		return res;
+	res = wait_own(comm);
+	qccl_comm_end(comm);
+	return res;
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
+{
+	ncclResult_t res;
+
+	if (!comm)
+		return ncclSuccess;
+	res = qccl_check(comm);
+	if (res)
+		return res;
+	if (comm->stop)
+		*comm->stop = 1;
+	(void)wait_own(comm);
+	qccl_comm_end(comm);
+	return ncclSuccess;
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
+{
+	ncclResult_t res = qccl_check(comm);
+
+	if (!res && !error)
+		res = qccl_fail(ncclInvalidArgument, "ncclCommGetAsyncError: the pointer is NULL");
+	if (!res)
+		*error = comm->state;
+	return res;
+}
+
+static ncclResult_t tell(const struct ncclComm *c, int *to, size_t offset)
+{
+	ncclResult_t res = qccl_check(c);
+
+	if (!res && !to)
+		res = qccl_fail(ncclInvalidArgument, "the pointer is NULL");
+	if (!res)
+		memcpy(to, (const char *)c + offset, sizeof(*to));
+	return res;
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
+{
+	return tell(comm, count, offsetof(struct ncclComm, ranks));
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
+{
+	return tell(comm, device, offsetof(struct ncclComm, device));
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
+{
+	return tell(comm, rank, offsetof(struct ncclComm, rank));
+}
