@@ -12,7 +12,10 @@ $(PERF_OBJS): | cudart-header
 
 $(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
+	$(RUN) $(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread $(PERF_LINK)
+
+$(B)/perf/nccl: PERF_LINK := -Xlinker $(NCCL_LIBRARY)
+$(B)/perf/nccl: | $(NCCL_LIBRARY)
 
 # One benchmark a second time, as nvcc links by default: init starts it with qCUDA's loader module.
 $(B)/perf/linked/init_linked: perf/init.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
@@ -23,5 +26,5 @@ $(B)/perf/linked/init_linked: perf/init.cu $(wildcard perf/*.h perf/*.cuh) $(PER
 perf: $(PERF_PROGRAMS:%=$(B)/perf/%) $(B)/perf/linked/init_linked
 
 # Every benchmark, small, over the loopback library and in one VM.
-perf-smoke: all vm perf $(B)/loopback/libcudart.so.13 $(B)/tests/list
+perf-smoke: all vm perf $(B)/loopback/libcudart.so.13 $(LOOPBACK_SHIMS) $(B)/tests/list
 	@tests/run perf
