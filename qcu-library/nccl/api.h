@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+#ifndef NCCL_H_ /* NVIDIA's header, from which tests/check/nccl.sh takes the types */
 /* The version whose functions these are, as ncclGetVersion() tells it. */
 #define NCCL_VERSION_CODE 22809
 
@@ -84,11 +85,13 @@ typedef struct {
 	float estimatedTime;
 } ncclSimInfo_t;
 
+void ncclResetDebugInit(void); /* a macro in NVIDIA's */
+#endif
+
 ncclResult_t ncclGetVersion(int *version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
 const char *ncclGetErrorString(ncclResult_t result);
 const char *ncclGetLastError(ncclComm_t comm);
-void ncclResetDebugInit(void);
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,

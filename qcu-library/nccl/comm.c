@@ -11,7 +11,8 @@
 
 #include "qcu-library/nccl/comm.h"
 
-#define MAGIC 0x716e63636c636f6dull
+#define MAGIC	 0x716e63636c636f6dull
+#define CHANNELS 32 /* the most, unless NCCL_MAX_NCHANNELS says something else */
 
 /* What a rank tells the others first. */
 struct who {
@@ -91,6 +92,19 @@ static bool same_process(const struct who *a, const struct who *b)
 	return a->pid == b->pid && !memcmp(a->process, b->process, sizeof(a->process));
 }
 
+/* All blocks of a launch must run at a time. NVIDIA's library has the same variable. */
+static uint32_t most_channels(const struct cudaDeviceProp *prop)
+{
+	const char *wish = getenv("NCCL_MAX_NCHANNELS");
+	long n = wish ? strtol(wish, NULL, 10) : 0;
+
+	if (n < 1)
+		n = CHANNELS;
+	if (n > (long)QCCL_MAX_CHANNELS)
+		n = QCCL_MAX_CHANNELS;
+	return (uint32_t)(n < prop->multiProcessorCount ? n : prop->multiProcessorCount);
+}
+
 static ncclResult_t introduce(struct ncclComm *c, struct who *all)
 {
 	struct cudaDeviceProp prop;
@@ -104,9 +118,7 @@ static ncclResult_t introduce(struct ncclComm *c, struct who *all)
 		return res;
 	memcpy(mine.gpu, prop.uuid.bytes, sizeof(mine.gpu));
 	mine.device = c->device;
-	mine.channels = QCCL_MAX_CHANNELS;
-	if (prop.multiProcessorCount < (int)mine.channels)
-		mine.channels = (uint32_t)prop.multiProcessorCount;
+	mine.channels = most_channels(&prop);
 	res = qccl_tell(&c->meeting, &mine, all, sizeof(mine));
 	if (res)
 		return res;
@@ -134,7 +146,8 @@ static ncclResult_t allocate(struct ncclComm *c, const struct who *all, struct w
 		return res;
 	c->stop = stop;
 	*c->stop = 0;
-	res = qccl_cuda(cudaMalloc(&c->memory, qccl_memory((uint32_t)c->ranks)), "cudaMalloc");
+	res = qccl_cuda(cudaMalloc(&c->memory, qccl_memory((uint32_t)c->ranks, c->channels)),
+			"cudaMalloc");
 	if (res)
 		return res;
 	mine->address = (uint64_t)(uintptr_t)c->memory;

@@ -48,7 +48,7 @@ static __device__ void link_open(struct link *l, uint64_t base)
 		l->rank = l->shared->rank;
 		l->ranks = l->shared->ranks;
 		l->channel = blockIdx.x;
-		l->stopped = *(volatile uint32_t *)l->shared->stop;
+		l->stopped = 0;
 	}
 	__syncthreads();
 	if (threadIdx.x < l->ranks) {

@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 #define QCCL_MAX_RANKS	  32u
-#define QCCL_MAX_CHANNELS 32u
-#define QCCL_SLOTS	  4u
-#define QCCL_SLOT_BYTES	  65536u
+#define QCCL_MAX_CHANNELS 64u
+#define QCCL_SLOTS	  3u
+#define QCCL_SLOT_BYTES	  131072u
 #define QCCL_LINE	  64u /* a counter has a cache line of its own */
 #define QCCL_HEADER	  1024u
 
@@ -104,10 +104,10 @@ QCCL_BOTH uint64_t qccl_slot(uint32_t ranks, uint32_t channel, uint32_t me, uint
 	       (queue * QCCL_SLOTS + n % QCCL_SLOTS) * QCCL_SLOT_BYTES;
 }
 
-QCCL_BOTH uint64_t qccl_memory(uint32_t ranks)
+QCCL_BOTH uint64_t qccl_memory(uint32_t ranks, uint32_t channels)
 {
 	return qccl_counter(ranks, QCCL_TABLES, 0, 0) +
-	       (uint64_t)QCCL_MAX_CHANNELS * (ranks - 1) * QCCL_SLOTS * QCCL_SLOT_BYTES;
+	       (uint64_t)channels * (ranks - 1) * QCCL_SLOTS * QCCL_SLOT_BYTES;
 }
 
 #endif

@@ -53,16 +53,31 @@ static void every_size(struct team *t)
 		}
 }
 
+/* More than is ever on its way at a time. */
+static void large(struct team *t)
+{
+	all_reduce(t, ncclFloat32, ROOM / 4, 0, false, &reductions[0]);
+	all_reduce(t, ncclBfloat16, ROOM / 2 - 1, 2, true, &reductions[0]);
+	all_reduce(t, ncclFloat64, ROOM / 8, 0, false, &reductions[5]);
+	reduce_to(t, t->ranks - 1, ncclUint32, ROOM / 4, 0, &reductions[3]);
+	reduce_scatter(t, ncclFloat16, ROOM / 2 / (size_t)t->ranks, 0, &reductions[0]);
+	broadcast(t, 0, ncclUint64, ROOM / 8, 0, false);
+	all_gather(t, ncclInt32, ROOM / 4 / (size_t)t->ranks, 0);
+}
+
 int main(void)
 {
 	struct team t = whole_team(ROOM);
 
 	every_type(&t);
 	every_size(&t);
-	all_reduce(&t, ncclFloat32, ROOM / 4, 0, false, &reductions[0]);
-	all_reduce(&t, ncclBfloat16, ROOM / 2, 0, true, &reductions[0]);
-	all_reduce(&t, ncclFloat64, ROOM / 8, 0, false, &reductions[5]);
-	broadcast(&t, t.ranks - 1, ncclUint64, ROOM / 8, 0, false);
+	large(&t);
+	end_team(&t);
+
+	/* With few channels each of them has much to do. */
+	setenv("NCCL_MAX_NCHANNELS", "2", 1);
+	t = whole_team(ROOM);
+	large(&t);
 	end_team(&t);
 	return verified("all collectives, types and operators, with %d GPUs", t.ranks);
 }
