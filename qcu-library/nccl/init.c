@@ -196,15 +196,23 @@ QCCL_PUBLIC ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
 	return qccl_group_fail(res ? res : split(comm, color, key, to, config));
 }
 
+/* Waits for this rank's launches in streams. False: others may be under way, in graphs or in a
+ * stream that is gone. */
+static bool wait_streams(ncclComm_t c)
+{
+	if (c->order[0].launched && cudaStreamSynchronize(c->order[0].last)) {
+		(void)cudaGetLastError();
+		return false;
+	}
+	return !c->order[1].launched;
+}
+
 static ncclResult_t wait_own(ncclComm_t c)
 {
 	struct qccl_device d = qccl_use_device(c->device);
 	ncclResult_t res = ncclSuccess;
 
-	if (c->order[0].launched && cudaStreamSynchronize(c->order[0].last))
-		/* The program may have destroyed the stream. */
-		res = qccl_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-	else if (c->order[1].launched)
+	if (!wait_streams(c))
 		res = qccl_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 	qccl_use_before(d);
 	return res;
@@ -233,7 +241,9 @@ QCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm)
 
 QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
+	struct qccl_device d;
 	ncclResult_t res;
+	bool done;
 
 	if (!comm)
 		return ncclSuccess;
@@ -242,8 +252,16 @@ QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
 		return res;
 	if (comm->stop)
 		*comm->stop = 1;
-	(void)wait_own(comm);
-	qccl_comm_end(comm);
+	d = qccl_use_device(comm->device);
+	done = wait_streams(comm);
+	qccl_use_before(d);
+	/*
+	 * The whole device may wait for another communicator that is to be aborted, too. So if it
+	 * is not certain that this one's kernels have ended, its memory stays until the process
+	 * ends.
+	 */
+	if (done)
+		qccl_comm_end(comm);
 	return ncclSuccess;
 }
 
