@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The thread of an id. All ranks of the communicator connect to it. It answers a message once all
- * ranks have sent theirs, with what all of them said. It lives until the last rank has closed its
- * connection.
+ * ranks have sent theirs, with what all of them said. It lives until all ranks have been there and
+ * the last one has closed its connection.
  *
  * Anyone in the VM can connect, so who does not know the secret is dropped, and nobody is waited
  * for in the middle of a message.
@@ -198,9 +198,10 @@ static void welcome(struct host *h)
 	close(fd);
 }
 
+/* Also those ranks that come late must hear that one has ended. */
 static bool over(const struct host *h)
 {
-	if (!h->here)
+	if (!h->ranks || h->here < h->ranks)
 		return false;
 	for (unsigned int i = 0; i < MOST; i++)
 		if (h->guest[i].fd >= 0 && h->guest[i].rank >= 0)
