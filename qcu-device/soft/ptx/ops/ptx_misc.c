@@ -3,6 +3,7 @@
  * Handlers that are neither arithmetic nor memory: packing, predicates from comparisons, clocks,
  * and queries about addresses and about other lanes.
  */
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -16,12 +17,16 @@ void ptx_h_nop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	(void)m;
 }
 
-/* nanosleep: a thread that waits lets the others run. */
+/*
+ * nanosleep: a thread that waits lets the others run, and those of other launches and devices, too:
+ * what it waits for may be done by a host thread that has no processor.
+ */
 void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
 	(void)in;
 	(void)m;
 	w->yield = true;
+	sched_yield();
 }
 
 /* Pairs with the fences and atomics of other blocks, grids, and the host. */
