@@ -86,6 +86,7 @@ typedef struct {
 } ncclSimInfo_t;
 
 void ncclResetDebugInit(void); /* a macro in NVIDIA's */
+void ncclResetDebugInitInternal(void);
 #endif
 
 ncclResult_t ncclGetVersion(int *version);
