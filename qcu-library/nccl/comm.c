@@ -221,8 +221,6 @@ static ncclResult_t connect_all(struct ncclComm *c, const struct who *who, const
 	void *stop;
 
 	memset(&s, 0, sizeof(s));
-	s.rank = (uint32_t)c->rank;
-	s.ranks = (uint32_t)c->ranks;
 	s.base[c->rank] = (uint64_t)(uintptr_t)c->memory;
 	res = qccl_cuda(cudaHostGetDevicePointer(&stop, (void *)c->stop, 0),
 			"cudaHostGetDevicePointer");

@@ -4,12 +4,12 @@
 #include "qcu-library/nccl/kernels.h"
 
 /* Each rank but the root gets a chunk from the one before it in the chain, and hands it to the next. */
-static __global__ void relay(struct qccl_work w)
+static __global__ void __launch_bounds__(QCCL_THREADS) relay(const __grid_constant__ struct qccl_work w)
 {
 	__shared__ struct link l;
 	uint32_t place, before, after;
 
-	link_open(&l, w.base);
+	link_open(&l, &w.self);
 	place = (l.rank + l.ranks - w.root) % l.ranks;
 	before = (l.rank + l.ranks - 1) % l.ranks;
 	after = (l.rank + 1) % l.ranks;
@@ -27,7 +27,7 @@ static __global__ void relay(struct qccl_work w)
 		if (place)
 			from = slot_from(&l, before);
 		if (place + 1 < l.ranks)
-			copy_bytes(slot_at(&l, after, 0), from, bytes);
+			copy_bytes(slot_at(&l, after), from, bytes);
 		if (from != (const uint8_t *)w.out + at)
 			copy_bytes((uint8_t *)w.out + at, from, bytes);
 		__syncthreads();
@@ -90,7 +90,7 @@ static __device__ int find_ready(struct link *l, const struct qccl_transfer *t, 
 			return -1;
 		if (tries % 32)
 			continue;
-		if (__any_sync(~0u, *(volatile uint32_t *)l->shared->stop)) {
+		if (__any_sync(~0u, *l->stop)) {
 			l->stopped = 1;
 			return -1;
 		}
@@ -127,7 +127,7 @@ static __device__ void transfers(struct link *l, struct progress *p, const struc
 		if (x->receive)
 			copy_bytes((uint8_t *)x->address + p[last].at, slot_from(l, x->peer), bytes);
 		else
-			copy_bytes(slot_at(l, x->peer, 0), (const uint8_t *)x->address + p[last].at, bytes);
+			copy_bytes(slot_at(l, x->peer), (const uint8_t *)x->address + p[last].at, bytes);
 		__syncthreads();
 		if (!threadIdx.x) {
 			if (x->receive)
@@ -141,23 +141,23 @@ static __device__ void transfers(struct link *l, struct progress *p, const struc
 	}
 }
 
-static __global__ void few_transfers(const __grid_constant__ struct qccl_few w)
+static __global__ void __launch_bounds__(QCCL_THREADS) few_transfers(const __grid_constant__ struct qccl_few w)
 {
 	__shared__ struct link l;
 	__shared__ struct progress p[QCCL_FEW];
 
-	link_open(&l, w.base);
+	link_open(&l, &w.self);
 	transfers(&l, p, w.transfer, w.count);
 	if (!l.stopped)
 		link_close(&l);
 }
 
-static __global__ void many_transfers(const __grid_constant__ struct qccl_many w)
+static __global__ void __launch_bounds__(QCCL_THREADS) many_transfers(const __grid_constant__ struct qccl_many w)
 {
 	__shared__ struct link l;
 	__shared__ struct progress p[QCCL_MANY];
 
-	link_open(&l, w.base);
+	link_open(&l, &w.self);
 	transfers(&l, p, w.transfer, w.count);
 	if (!l.stopped)
 		link_close(&l);

@@ -14,8 +14,9 @@
 
 /* One for each block. */
 struct link {
-	const struct qccl_shared *shared;
 	uint32_t rank, ranks, channel, stopped;
+	volatile uint32_t *stop;
+	uint64_t base[QCCL_MAX_RANKS]; /* each rank's memory */
 	uint64_t sent[QCCL_MAX_RANKS], received[QCCL_MAX_RANKS];
 	const void *from[QCCL_MAX_RANKS];
 	void *to[QCCL_MAX_RANKS];
@@ -24,36 +25,39 @@ struct link {
 static __device__ volatile uint64_t *counter_of(const struct link *l, uint32_t owner, enum qccl_table t,
 						uint32_t rank)
 {
-	return (volatile uint64_t *)(l->shared->base[owner] +
-				     qccl_counter(l->ranks, t, l->channel, rank));
+	return (volatile uint64_t *)(l->base[owner] + qccl_counter(l->ranks, t, l->channel, rank));
 }
 
-/* Where this rank sends to, and where it receives from. Slots that were neither sent nor received yet: n = 0. */
-static __device__ void *slot_at(const struct link *l, uint32_t peer, uint64_t n)
+/* Where this rank sends to next, and where it receives from. */
+static __device__ void *slot_at(const struct link *l, uint32_t peer)
 {
-	return (void *)(l->shared->base[peer] +
-			qccl_slot(l->ranks, l->channel, peer, l->rank, l->sent[peer] + n));
+	return (void *)(l->base[peer] + qccl_slot(l->ranks, l->channel, peer, l->rank, l->sent[peer]));
 }
 
 static __device__ const void *slot_from(const struct link *l, uint32_t peer)
 {
-	return (const void *)(l->shared->base[l->rank] +
+	return (const void *)(l->base[l->rank] +
 			      qccl_slot(l->ranks, l->channel, l->rank, peer, l->received[peer]));
 }
 
-static __device__ void link_open(struct link *l, uint64_t base)
+/* What is read from memory here, all threads read at the same time: an operation waits for memory once. */
+static __device__ void link_open(struct link *l, const struct qccl_self *self)
 {
-	if (!threadIdx.x) {
-		l->shared = (const struct qccl_shared *)base;
-		l->rank = l->shared->rank;
-		l->ranks = l->shared->ranks;
-		l->channel = blockIdx.x;
+	const struct qccl_shared *shared = (const struct qccl_shared *)self->shared;
+	uint32_t t = threadIdx.x, channel = blockIdx.x, ranks = self->ranks;
+
+	if (!t) {
+		l->rank = self->rank;
+		l->ranks = ranks;
+		l->channel = channel;
 		l->stopped = 0;
+		l->stop = (volatile uint32_t *)shared->stop;
 	}
-	__syncthreads();
-	if (threadIdx.x < l->ranks) {
-		l->sent[threadIdx.x] = *counter_of(l, l->rank, QCCL_SENT, threadIdx.x);
-		l->received[threadIdx.x] = *counter_of(l, l->rank, QCCL_RECEIVED, threadIdx.x);
+	if (t < ranks) {
+		l->base[t] = shared->base[t];
+		l->sent[t] = *(volatile uint64_t *)(self->shared + qccl_counter(ranks, QCCL_SENT, channel, t));
+		l->received[t] =
+			*(volatile uint64_t *)(self->shared + qccl_counter(ranks, QCCL_RECEIVED, channel, t));
 	}
 	__syncthreads();
 }
@@ -73,7 +77,7 @@ static __device__ bool wait_for(struct link *l, volatile uint64_t *at, uint64_t 
 	for (unsigned int tries = 1; *at < least; tries++) {
 		if (tries % 64)
 			continue;
-		if (*(volatile uint32_t *)&l->stopped || *(volatile uint32_t *)l->shared->stop) {
+		if (*(volatile uint32_t *)&l->stopped || *l->stop) {
 			*(volatile uint32_t *)&l->stopped = 1;
 			return false;
 		}

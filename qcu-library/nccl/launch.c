@@ -11,7 +11,6 @@
 #define PER_CHANNEL 16384u /* bytes: less is not worth another channel */
 #define AT_ONCE \
 	65536u /* all-reduce of more than two ranks: up to here each sends all it has to all */
-#define THREADS 512u
 
 static const void *kernel_of(unsigned int k)
 {
@@ -103,7 +102,7 @@ static ncclResult_t launch(struct ncclComm *c, unsigned int k, void *work, uint3
 	void *args[] = {work};
 	ncclResult_t res;
 
-	threads = threads < 64 ? 64 : threads > THREADS ? THREADS : threads;
+	threads = threads < 64 ? 64 : threads > QCCL_THREADS ? QCCL_THREADS : threads;
 	res = qccl_order(c, stream);
 	if (!res)
 		res = qccl_cuda(cudaLaunchKernel(kernel_of(k), (dim3){channels, 1, 1},
@@ -120,6 +119,15 @@ static ncclResult_t copy(void *to, const void *from, size_t bytes, cudaStream_t 
 			 "cudaMemcpyAsync");
 }
 
+static struct qccl_self self_of(const struct ncclComm *c)
+{
+	return (struct qccl_self){
+		.shared = (uint64_t)(uintptr_t)c->memory,
+		.rank = (uint32_t)c->rank,
+		.ranks = (uint32_t)c->ranks,
+	};
+}
+
 static ncclResult_t launch_reduction(const struct qccl_task *t)
 {
 	struct ncclComm *c = t->comm;
@@ -127,7 +135,7 @@ static ncclResult_t launch_reduction(const struct qccl_task *t)
 	uint64_t bytes = t->count * size;
 	uint32_t channels, chunk;
 	struct qccl_work w = {
-		.base = (uint64_t)(uintptr_t)c->memory,
+		.self = self_of(c),
 		.in = (uint64_t)(uintptr_t)t->in,
 		.out = (uint64_t)(uintptr_t)t->out,
 		.count = t->count,
@@ -160,7 +168,7 @@ static ncclResult_t launch_broadcast(const struct qccl_task *t)
 	uint64_t bytes = t->count * qccl_size_of(t->type);
 	uint32_t channels, chunk = share_out(c, bytes, &channels);
 	struct qccl_work w = {
-		.base = (uint64_t)(uintptr_t)c->memory,
+		.self = self_of(c),
 		.in = (uint64_t)(uintptr_t)t->in,
 		.out = (uint64_t)(uintptr_t)t->out,
 		.count = bytes,
@@ -218,7 +226,7 @@ static ncclResult_t launch_list(struct list *l)
 		l->w.count = 0;
 		return res;
 	}
-	few.base = l->w.base;
+	few.self = l->w.self;
 	few.count = n;
 	few.pad = 0;
 	for (uint32_t i = 0; i < n; i++)
@@ -231,7 +239,7 @@ static void begin(struct list *l, struct ncclComm *c, cudaStream_t stream)
 {
 	l->comm = c;
 	l->stream = stream;
-	l->w.base = (uint64_t)(uintptr_t)c->memory;
+	l->w.self = self_of(c);
 	l->w.count = l->w.pad = 0;
 }
 

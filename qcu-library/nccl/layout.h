@@ -22,14 +22,20 @@
 #define QCCL_MAX_CHANNELS 64u
 #define QCCL_SLOTS	  3u
 #define QCCL_SLOT_BYTES	  131072u
-#define QCCL_LINE	  64u /* a counter has a cache line of its own */
+#define QCCL_THREADS	  512u /* the most of a block */
+#define QCCL_LINE	  64u  /* a counter has a cache line of its own */
 #define QCCL_HEADER	  1024u
 
 /* At the start of each rank's memory. Only its own kernels read it. */
 struct qccl_shared {
-	uint32_t rank, ranks;
 	uint64_t stop;		       /* address of a word in host memory; not 0: kernels end */
 	uint64_t base[QCCL_MAX_RANKS]; /* the memory of each rank, as this device sees it */
+};
+
+/* Which rank's memory a launch works with. */
+struct qccl_self {
+	uint64_t shared; /* struct qccl_shared */
+	uint32_t rank, ranks;
 };
 
 enum qccl_kind {
@@ -43,7 +49,7 @@ enum qccl_op { QCCL_SUM, QCCL_PROD, QCCL_MAX, QCCL_MIN, QCCL_SCALED };
 
 /* An operation of all ranks. Sizes are in elements; a broadcast's elements are bytes. */
 struct qccl_work {
-	uint64_t base; /* struct qccl_shared */
+	struct qccl_self self;
 	uint64_t in, out;
 	uint64_t count;	 /* of a part, or of everything */
 	uint64_t stride; /* EXCHANGE: from one rank's part in `in` to the next */
@@ -68,13 +74,13 @@ struct qccl_transfer {
 
 /* Sends and receives that make progress together. Those to one rank go one after another. */
 struct qccl_few {
-	uint64_t base;
+	struct qccl_self self;
 	uint32_t count, pad;
 	struct qccl_transfer transfer[QCCL_FEW];
 };
 
 struct qccl_many {
-	uint64_t base;
+	struct qccl_self self;
 	uint32_t count, pad;
 	struct qccl_transfer transfer[QCCL_MANY];
 };

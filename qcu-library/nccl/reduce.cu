@@ -187,7 +187,7 @@ static __device__ bool give_all(struct link *l, const stored *in, uint64_t strid
 		uint64_t n = part_of(all, peer * step, most);
 
 		if (n)
-			give<OP>(l, slot_at(l, peer, 0), in + peer * stride, n, scale);
+			give<OP>(l, slot_at(l, peer), in + peer * stride, n, scale);
 	}
 	__syncthreads();
 	if (to_mine)
@@ -211,7 +211,7 @@ static __device__ bool take_all(struct link *l, const stored *in, stored *out, u
 		l->from[r] = slot_from(l, r);
 		if (spread) {
 			wait_room(l, r);
-			l->to[r < l->rank ? r + 1 : r] = slot_at(l, r, 0);
+			l->to[r < l->rank ? r + 1 : r] = slot_at(l, r);
 		}
 	} else if (r == l->rank) {
 		l->from[r] = in;
@@ -311,7 +311,7 @@ static __device__ bool chain(struct link *l, const struct qccl_work *w, value sc
 			l->from[0] = (const stored *)w->in + at;
 			if (comes)
 				l->from[1] = slot_from(l, before);
-			l->to[0] = goes ? slot_at(l, after, 0) : (stored *)w->out + at;
+			l->to[0] = goes ? slot_at(l, after) : (stored *)w->out + at;
 		}
 		__syncthreads();
 		if (l->stopped)
@@ -349,12 +349,12 @@ template <int OP> static __device__ __noinline__ bool run(struct link *l, const 
 	}
 }
 
-static __global__ void reductions(const __grid_constant__ struct qccl_work w)
+static __global__ void __launch_bounds__(QCCL_THREADS) reductions(const __grid_constant__ struct qccl_work w)
 {
 	__shared__ struct link l;
 	bool done;
 
-	link_open(&l, w.base);
+	link_open(&l, &w.self);
 	switch (w.op) {
 	case QCCL_PROD:
 		done = run<QCCL_PROD>(&l, &w);
