@@ -27,6 +27,20 @@ static void start(struct member *m, enum operation o, int other)
 	}
 }
 
+/* NVIDIA's library connects two ranks in their first transfer, for which both must be there. */
+static void connect_ranks(struct team *t)
+{
+	struct member *a = &t->member[0], *b = &t->member[t->count - 1];
+
+	NC(ncclGroupStart());
+	NC(ncclSend(a->in, 1, ncclInt8, b->rank, a->comm, a->stream));
+	NC(ncclRecv(a->out, 1, ncclInt8, b->rank, a->comm, a->stream));
+	NC(ncclSend(b->in, 1, ncclInt8, a->rank, b->comm, b->stream));
+	NC(ncclRecv(b->out, 1, ncclInt8, a->rank, b->comm, b->stream));
+	NC(ncclGroupEnd());
+	wait_all(t);
+}
+
 /* Rank 0 alone calls. */
 static void hang(enum operation o)
 {
@@ -34,6 +48,7 @@ static void hang(enum operation o)
 	struct member *m = &t.member[0];
 
 	some_collectives(&t);
+	connect_ranks(&t);
 	CHECK(cudaSetDevice(m->device));
 	start(m, o, t.ranks - 1);
 	EXPECT(cudaStreamQuery(m->stream), cudaErrorNotReady);

@@ -26,26 +26,42 @@ static void split(struct team *t)
 	NC(ncclCommDestroy(half.member[0].comm));
 }
 
-/* All ranks again, in the same order: the configuration wants no waiting. */
+/* All ranks again, in the same order. */
 static void again(struct team *t)
 {
-	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 	struct team same = *t;
-	ncclResult_t state;
+
+	NC(ncclCommSplit(t->member[0].comm, 0, 0, &same.member[0].comm, NULL));
+	some_collectives(&same);
+	NC(ncclCommDestroy(same.member[0].comm));
+}
+
+static ncclResult_t settled(ncclComm_t comm, ncclResult_t first)
+{
+	ncclResult_t state = first;
+
+	while (state == ncclInProgress)
+		NC(ncclCommGetAsyncError(comm, &state));
+	return state;
+}
+
+/* A communicator whose configuration says that its calls must not wait. */
+static void without_waiting(const struct team *t)
+{
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	ncclComm_t comm;
+	ncclResult_t res;
+	int count;
 
 	config.blocking = 0;
-	state = ncclCommSplit(t->member[0].comm, 0, 0, &same.member[0].comm, &config);
-	REQUIRE(state == ncclSuccess || state == ncclInProgress, "ncclCommSplit gave %d", (int)state);
-	do
-		NC(ncclCommGetAsyncError(same.member[0].comm, &state));
-	while (state == ncclInProgress);
-	NC(state);
-	some_collectives(&same);
-	NC(ncclCommFinalize(same.member[0].comm));
-	do
-		NC(ncclCommGetAsyncError(same.member[0].comm, &state));
-	while (state == ncclInProgress);
-	NC(ncclCommDestroy(same.member[0].comm));
+	res = ncclCommSplit(t->member[0].comm, 0, 0, &comm, &config);
+	NC(settled(t->member[0].comm, res));
+	NC(settled(comm, ncclInProgress));
+	NC(ncclCommCount(comm, &count));
+	REQUIRE(count == t->ranks, "%d ranks", count);
+	res = ncclCommFinalize(comm);
+	NC(settled(comm, res));
+	NC(ncclCommDestroy(comm));
 }
 
 static int child(const struct family *f)
@@ -61,6 +77,7 @@ static int child(const struct family *f)
 	end_team(&u);
 	split(&t);
 	again(&t);
+	without_waiting(&t);
 	some_collectives(&t);
 	end_team(&t);
 	return 0;
