@@ -94,6 +94,18 @@ watch_temporary() {
 	at_exit "kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
 }
 
+# size_to_kb SIZE: prints how many KiB a size such as 2G is.
+size_to_kb() {
+	local n=${1%[KMGkmg]}
+	[[ $1 =~ ^[0-9]{1,9}[KMGkmg]?$ ]] || return 1
+	case $1 in
+	*[Kk]) echo "$((10#$n))" ;;
+	*[Mm]) echo "$((10#$n * 1024))" ;;
+	*[Gg]) echo "$((10#$n * 1024 * 1024))" ;;
+	*) echo "$((10#$n / 1024))" ;;
+	esac
+}
+
 # need_space DIR MEGABYTES [VARIABLE]: fails if DIR, which VARIABLE chooses, has less free space.
 need_space() {
 	local free

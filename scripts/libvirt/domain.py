@@ -12,6 +12,10 @@ from xml.parsers.expat import ExpatError
 QEMU = "http://libvirt.org/schemas/domain/qemu/1.0"
 OURS = "urn:qcuda:domain:1"
 ID = "qcuda"  # of QEMU's chardev
+VULKAN_ID = "qcuda-vulkan"  # of the GPU for Vulkan
+# What libvirt calls QEMU's -sandbox. It denies QEMU to start programs, and the render server of --vulkan is one.
+SANDBOX = "seccomp-sandbox"
+SINGLE = ("-display", "-sandbox")  # options of --vulkan that have no id by which we would know them again
 
 UNITS = {"b": 1, "bytes": 1, "KB": 10**3, "k": 2**10, "KiB": 2**10, "MB": 10**6, "M": 2**20, "MiB": 2**20,
          "GB": 10**9, "G": 2**30, "GiB": 2**30, "TB": 10**12, "T": 2**40, "TiB": 2**40}
@@ -54,7 +58,7 @@ def memory_args(size):
 
 def is_ours(option):
     """Is this the value of an argument that attach() added?"""
-    return re.match(rf"socket,id={ID}(,|$)", option) or re.search(rf",chardev={ID}(,|$)", option)
+    return re.match(rf"socket,id={ID}(,|$)", option) or re.search(rf",(chardev={ID}|id={VULKAN_ID})(,|$)", option)
 
 
 # ---- helpers for the tree ----
@@ -192,6 +196,10 @@ class Domain:
         line = child(self.root, "commandline", QEMU)
         return [a for a in elements(line) if a.localName == "arg"] if line else []
 
+    def env(self):
+        line = child(self.root, "commandline", QEMU)
+        return [e for e in elements(line) if e.localName == "env"] if line else []
+
     def hugepages(self):
         return child(child(self.root, "memoryBacking"), "hugepages") is not None
 
@@ -226,10 +234,28 @@ class Domain:
                 raise Refused(f"the domain asks for private memory in its NUMA cell {cell.getAttribute('id')},"
                               " and qCUDA needs shared memory: remove memAccess='private' with virsh edit")
 
+    def check_vulkan(self, env):
+        for a in self.args():
+            if a.getAttribute("value") in SINGLE:
+                raise Refused(f"the domain has {a.getAttribute('value')} in its <qemu:commandline>, and --vulkan needs"
+                              " that of its own")
+        for e in self.env():
+            if e.getAttribute("name") in env:
+                raise Refused(f"the domain sets {e.getAttribute('name')} in its <qemu:commandline>; set it where"
+                              " qcu attach is called")
+        for g in elements(self.devices):
+            if g.tagName == "graphics":
+                gl = child(g, "gl")
+                kind = g.getAttribute("type")
+                if kind in ("sdl", "dbus", "egl-headless") or gl is not None and gl.getAttribute("enable") == "yes":
+                    raise Refused(f"the domain has <graphics type='{kind}'>, which draws in a way of its own; --vulkan"
+                                  " goes with vnc, with spice without <gl>, and without graphics")
+
     # -- attach and detach --
 
-    def attach(self, front, socket, sessions, emulator=None, seclabel=None):
-        """Puts a device in. Whatever attach() put in before goes out first."""
+    def attach(self, front, socket, sessions, emulator=None, seclabel=None, vulkan=None):
+        """Puts a device in, and with vulkan, which is QEMU's arguments and environment, a GPU for Vulkan. Whatever
+        attach() put in before goes out first."""
         self.detach()
         self.check()
         added = []
@@ -244,6 +270,8 @@ class Domain:
             self.add_seclabel(seclabel)
             added.append("seclabel")
         self.add_args(device_args(front, socket, sessions), added)
+        if vulkan:
+            self.add_vulkan(*vulkan, state, added)
         metadata = child(self.root, "metadata")
         if metadata is None:
             metadata = self.doc.createElement("metadata")
@@ -307,9 +335,39 @@ class Domain:
             insert_after(elements(self.root)[-1], line)
             added.append("commandline")
         for a in args:
-            arg = self.doc.createElementNS(QEMU, f"{line.prefix}:arg" if line.prefix else "arg")
-            arg.setAttribute("value", a)
-            append(line, arg)
+            append(line, self.qemu_element(line, "arg", value=a))
+
+    def add_vulkan(self, args, env, state, added):
+        self.check_vulkan(env)
+        args = [f"{a},id={VULKAN_ID}" if before == "-device" else a for before, a in zip([""] + args, args)]
+        self.add_args(args, added)
+        for option, value in zip(args, args[1:]):
+            if option in SINGLE:
+                state.setAttribute(option[1:], value)
+        line = child(self.root, "commandline", QEMU)
+        for name, value in env.items():
+            append(line, self.qemu_element(line, "env", name=name, value=value))
+        state.setAttribute("env", " ".join(env))
+        capabilities = child(self.root, "capabilities", QEMU)
+        if capabilities is None:
+            capabilities = self.qemu_element(line, "capabilities")
+            insert_after(line, capabilities)
+            added.append("capabilities")
+        if not self.without_sandbox():
+            append(capabilities, self.qemu_element(line, "del", capability=SANDBOX))
+            added.append("sandbox")
+
+    def qemu_element(self, line, tag, **attributes):
+        e = self.doc.createElementNS(QEMU, f"{line.prefix}:{tag}" if line.prefix else tag)
+        for key, value in attributes.items():
+            e.setAttribute(key, value)
+        return e
+
+    def without_sandbox(self):
+        """The elements that keep libvirt's -sandbox out."""
+        capabilities = child(self.root, "capabilities", QEMU)
+        return [e for e in elements(capabilities) if e.localName == "del" and
+                e.getAttribute("capability") == SANDBOX] if capabilities else []
 
     def detach(self):
         """Takes out what attach() has put in. False if there was nothing."""
@@ -317,7 +375,7 @@ class Domain:
         if state is None:
             return False
         added = state.getAttribute("added").split()
-        self.remove_args(added)
+        self.remove_args(state, added)
         self.remove_memory(added)
         emulator = state.getAttribute("emulator")
         if "emulator" in added:
@@ -336,12 +394,22 @@ class Domain:
             remove(metadata)
         return True
 
-    def remove_args(self, added):
+    def remove_args(self, state, added):
         args = self.args()
         for option, value in zip(args, args[1:]):
-            if option.getAttribute("value") in ("-chardev", "-device") and is_ours(value.getAttribute("value")):
+            name, text = option.getAttribute("value"), value.getAttribute("value")
+            if name in ("-chardev", "-device") and is_ours(text) or \
+                    name in SINGLE and text == state.getAttribute(name[1:]):
                 remove(option)
                 remove(value)
+        for e in self.env():
+            if e.getAttribute("name") in state.getAttribute("env").split():
+                remove(e)
+        for e in self.without_sandbox() if "sandbox" in added else []:
+            remove(e)
+        capabilities = child(self.root, "capabilities", QEMU)
+        if "capabilities" in added and capabilities is not None and not elements(capabilities):
+            remove(capabilities)
         line = child(self.root, "commandline", QEMU)
         if "commandline" in added and line is not None and not elements(line):
             remove(line)

@@ -173,21 +173,23 @@ vulkan_starts() {
 # VM's own one. A process of it may have twice the window and 4 GiB, which the compiler of Mesa's shaders and the
 # programs' memory share; a GPU's driver needs more addresses than it uses, so it has no such limit.
 vulkan_environment() {
-	local f
+	local f how
 	[ -n "$vulkan" ] || return 0
 	# A cache in the caller's home is of no use behind the sandbox.
 	export MESA_SHADER_CACHE_DISABLE=true
 	[ -z "$host_icd" ] || export VK_DRIVER_FILES=$host_icd
 	[ -n "$sandbox" ] || return 0
-	export RENDER_SERVER_EXEC_PATH=$root/scripts/vulkan/render-server QCU_SERVER=$render_server
+	export RENDER_SERVER_EXEC_PATH=$root/scripts/vulkan/render-server QCU_SERVER=$render_server QCU_CONFINE=$confine
 	QCU_SERVER_MEMORY=$(((vulkan_mb * 2 + 4096) * 1024))
 	[ -z "$hardware" ] || QCU_SERVER_MEMORY=
-	QCU_SERVER_CONFINE=$confine
-	for f in /usr /bin /lib /lib64 /etc/ld.so.cache /dev/urandom /sys; do
-		QCU_SERVER_CONFINE+=$'\n--read\n'$f
-	done
-	QCU_SERVER_CONFINE+=$'\n--write\n/dev/null\n'$(vulkan_files)
-	export QCU_SERVER_MEMORY QCU_SERVER_CONFINE
+	QCU_SERVER_READ=/usr:/bin:/lib:/lib64:/etc/ld.so.cache:/dev/urandom:/sys QCU_SERVER_WRITE=/dev/null
+	while read -r how && read -r f; do
+		case $how in
+		--read) QCU_SERVER_READ+=:$f ;;
+		--write) QCU_SERVER_WRITE+=:$f ;;
+		esac
+	done < <(vulkan_files)
+	export QCU_SERVER_MEMORY QCU_SERVER_READ QCU_SERVER_WRITE
 }
 
 # find_guest_driver: Mesa's driver for the guest. A root has its own, and so has a disk, which nobody looks into.

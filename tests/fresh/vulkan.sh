@@ -42,7 +42,7 @@ install_vulkan() {
 		libseccomp2 liblz4-1 libcap2 >"$work/log" 2>&1 || fail "$work/log" "cannot install the packages"
 	enter "${get[@]}" -t trixie-backports install qemu-system-x86 qemu-system-modules-opengl virgl-server \
 		mesa-vulkan-drivers libegl1 libegl-mesa0 libopengl0 libgl1-mesa-dri libgbm1 vulkan-tools libvulkan-dev \
-		glslang-tools >"$work/log" 2>&1 || fail "$work/log" "cannot install the packages"
+		glslang-tools libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu python3 >"$work/log" 2>&1 || fail "$work/log" "cannot install the packages"
 }
 
 prepare_vulkan() {
@@ -57,7 +57,7 @@ prepare_vulkan() {
 }
 
 main() {
-	local bare new machine=$cache/fresh/vulkan-1.tar.zst
+	local bare new machine=$cache/fresh/vulkan-2.tar.zst
 	lock vulkan
 	need_space "$cache" 4000
 	scratch

@@ -3,7 +3,7 @@
 #
 # vulkan.sh runs this in a Debian 13 with a QEMU that has OpenGL: /qcuda is the repository, /build is what was
 # built of it, /cuda is the toolkit. The programs of tests/vulkan/ are compiled, run natively, and then in VMs
-# (vulkan_vm.sh).
+# (vulkan_vm.sh), and in a domain of libvirt (vulkan_libvirt.sh).
 set -uo pipefail
 export LC_ALL=C QCU_SLOW=${QCU_SLOW:-3} B=/tmp/build
 export QCU_BUILD=$B
@@ -65,4 +65,6 @@ must "compute, natively" env VULKAN_DRIVER=13 VK_DRIVER_FILES=$icd sh -c "$B/vul
 must "both, natively" env VULKAN_DRIVER=13 VK_DRIVER_FILES=$icd LD_LIBRARY_PATH=/build/loopback "$B/vulkan/both"
 step "in VMs"
 tests/fresh/vulkan_vm.sh || bad "exit code $?"
+step "in a domain of libvirt"
+tests/fresh/vulkan_libvirt.sh || bad "exit code $?"
 step "all is well"

@@ -32,6 +32,13 @@ expect_host xml-is-a-folder 2 'Is a directory' "${attach[@]}" --xml "$tmp"
 expect_host mem-without-args 2 'belongs to --qemu-args' "${attach[@]}" --mem 4G one
 expect_host mem-and-domain 2 'does not go with a domain' "${attach[@]}" --qemu-args --mem 4G one
 expect_host mem-is-no-size 2 'must be a size' "${attach[@]}" --qemu-args --mem lots
+expect_host node-alone 2 'belongs to --vulkan' "${attach[@]}" --render-node none one
+expect_host vulkan-of-nothing 2 'argument --vulkan: needs a value' "${attach[@]}" --vulkan= one
+expect_host two-vulkans 2 '\-\-vulkan is there twice' "${attach[@]}" --vulkan --vulkan=1G one
+expect_host vulkan-and-args 2 'does not go with --qemu-args' "${attach[@]}" --vulkan --qemu-args one
+expect_host vulkan-elsewhere 2 'must be called where the domain runs' \
+	"${attach[@]}" --connect qemu+ssh://other/system --vulkan one
+expect_host vulkan-size 2 'must be a size' "${attach[@]}" --front general --xml $domains/plain.xml --vulkan=lots
 mkdir "$tmp/few"
 ln -s /usr/bin/{bash,env,readlink,dirname,basename,python3,id} "$tmp/few/"
 expect_host no-virsh 2 'there is no virsh here: apt install libvirt-clients' env PATH="$tmp/few" "${attach[@]}" one
@@ -95,6 +102,7 @@ by_emulator its-chardev 0 'socket,id=qcuda,path=/run/qcuda/web.sock,reconnect-ms
 by_emulator comma-in-socket 0 'path=/run/a,,b.sock,reconnect-ms' ours --socket /run/a,b.sock
 by_emulator qemu-with-general 0 \
 	'vhost-user-test-device-pci,chardev=qcuda,virtio-id=21,num_vqs=6,vq_size=256,config_size=64' general --sessions 5
+by_emulator no-opengl 2 'has no virtio-gpu-gl-pci with venus .*qemu-system-modules-opengl' general --vulkan
 by_emulator no-reconnecting 0 "path=/run/qcuda/web.sock'" general
 by_emulator emulator-is-set 0 "<emulator>$tmp/emulators/ours</emulator>" ours
 by_emulator which-unit 0 'systemctl enable --now qcu-device@web' ours
@@ -123,23 +131,29 @@ from domain import Domain, child, same
 path = sys.argv[1]
 text = open(path, encoding="utf-8").read()
 original = Domain(text)
+vulkan = (["-display", "egl-headless,rendernode=/dev/null", "-device", "virtio-gpu-gl-pci,venus=on", "-sandbox", "on"],
+          {"VK_DRIVER_FILES": "/usr/share/a.json:/b & c.json", "QCU_SERVER": "/usr/libexec/server"})
 for front in ("ours", "general"):
-    for emulator, label in ((None, None), ("/opt/ours", "apparmor")):
+    for emulator, label, gpu in ((None, None, None), ("/opt/ours", "apparmor", None), (None, None, vulkan)):
         one = Domain(text)
-        one.attach(front, "/run/q.sock", 4, emulator, label)
+        one.attach(front, "/run/q.sock", 4, emulator, label, gpu)
         assert one.attached() and not same(one, original)
         backing = child(one.root, "memoryBacking")
         assert child(backing, "access").getAttribute("mode") == "shared"
         assert child(backing, "source") or child(backing, "hugepages")
         values = [a.getAttribute("value") for a in one.args()]
+        if gpu:
+            assert values[-3:] == ["virtio-gpu-gl-pci,venus=on,id=qcuda-vulkan", "-sandbox", "on"]
+            assert len(one.env()) == len(original.env()) + 2 and len(one.without_sandbox()) == 1
+            values = values[:-6]
         assert values[-4] == "-chardev" and values[-2] == "-device" and len(values) == len(original.args()) + 4
         assert emulator is None or one.emulator() == emulator
         # Twice is once, and with other options the old ones are gone.
         two = Domain(one.text())
-        two.attach(front, "/run/q.sock", 4, emulator, label)
+        two.attach(front, "/run/q.sock", 4, emulator, label, gpu)
         assert same(one, two) and one.text() == two.text()
         two.attach(front, "/run/other.sock", 4)
-        assert "/run/q.sock" not in two.text() and "/opt/ours" not in two.text()
+        assert "/run/q.sock" not in two.text() and "/opt/ours" not in two.text() and "VK_" not in two.text()
         # Somebody changes something else meanwhile.
         three = Domain(one.text().replace("</name>", "</name><title>new</title>", 1))
         for d, want in ((one, original.text()), (two, original.text()),

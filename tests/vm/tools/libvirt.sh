@@ -9,95 +9,13 @@
 # shellcheck source=tests/vm/again.sh
 . tests/vm/again.sh
 
-skip_all() {
-	echo "@skip libvirt $*"
-	exit
-}
-
-# ---- a libvirt of our own ----
-
-missing=
-for p in virsh libvirtd; do
-	PATH=$PATH:/usr/sbin type -P $p >/dev/null || missing=1
-done
-if [ -n "$missing" ]; then
-	[ "$(id -u)" -eq 0 ] || skip_all 'libvirt is not installed'
-	scripts/deps --no-cuda --libvirt || skip_all 'libvirt cannot be installed'
-fi
-if [ "${QCU_QEMU:-}" != system ]; then
-	qemu=$(scripts/build-qemu --print-dir) || skip_all 'our QEMU was not built'
-else
-	emulator=$(type -P qemu-system-x86_64) || skip_all 'this machine has no QEMU'
-fi
-guest_dir=$(scripts/build-guest | tail -n 1)
-
-# Root has no session of its own: its libvirt is that of the system. So nobody has one, and what it uses is
-# copied to where it may read.
-me=(env)
-[ "$(id -u)" -ne 0 ] || me=(setpriv --reuid 65534 --regid 65534 --clear-groups env)
-mkdir "$tmp/home" "$tmp/runtime"
-chmod 700 "$tmp/home" "$tmp/runtime"
-chmod 711 "$tmp"
-[ "$(id -u)" -ne 0 ] || chown 65534:65534 "$tmp/home" "$tmp/runtime"
-if [ -n "${qemu:-}" ]; then
-	cp -r "$qemu" "$tmp/qemu"
-	emulator=$tmp/qemu/bin/qemu-system-x86_64
-fi
-cp "$guest_dir/vmlinux" "$tmp/vmlinux"
-# In the background, so that the process is libvirtd itself, which can be ended.
-as_user() {
-	exec "${me[@]}" -i PATH="$PATH:/usr/sbin" LC_ALL=C HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" "$@"
-}
-as_user libvirtd >"$tmp/libvirtd.log" 2>&1 &
-libvirtd=$!
-uri="qemu+unix:///session?socket=$tmp/runtime/libvirt/libvirt-sock"
-virsh() {
-	command virsh --quiet --connect "$uri" "$@"
-}
-
-device=
-finish() {
-	virsh destroy guest >/dev/null 2>&1
-	kill "$libvirtd" $device 2>/dev/null
-	wait 2>/dev/null
-	rm -rf "$tmp"
-}
-trap finish EXIT
-for ((i = 0; i < 100 * slow; i++)); do
-	! virsh list >/dev/null 2>&1 || break
-	kill -0 "$libvirtd" 2>/dev/null || break
-	sleep 0.1
-done
-virsh list >/dev/null || {
-	tail -n 3 "$tmp/libvirtd.log"
-	skip_all 'libvirt does not start here'
-}
+# shellcheck source=tests/vm/libvirtd.sh
+. tests/vm/libvirtd.sh
 
 # ---- the guest ----
 
 again_and_again_initrd "$guest_dir" "$tmp/initrd"
-console=$tmp/home/console
-
-cat >"$tmp/domain.xml" <<END
-<domain type='qemu'>
-  <name>guest</name>
-  <memory unit='MiB'>512</memory>
-  <vcpu>1</vcpu>
-  <os>
-    <type arch='x86_64' machine='q35'>hvm</type>
-    <kernel>$tmp/vmlinux</kernel>
-    <initrd>$tmp/initrd</initrd>
-    <cmdline>console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rdinit=/qcu/again</cmdline>
-  </os>
-  <features><acpi/><apic/></features>
-  <devices>
-    <emulator>$emulator</emulator>
-    <controller type='usb' model='none'/>
-    <memballoon model='none'/>
-    <serial type='file'><source path='$console'/></serial>
-  </devices>
-</domain>
-END
+domain_xml
 
 # ---- bad input ----
 
@@ -110,9 +28,6 @@ expect_host no-such-domain 2 "virsh: failed to get domain 'guest'" "${attach[@]}
 expect_host detach-no-such-domain 2 "virsh: failed to get domain 'guest'" "${detach[@]}" guest
 
 virsh define "$tmp/domain.xml" >/dev/null
-as_it_is() {
-	virsh dumpxml --inactive --security-info guest
-}
 as_it_is >"$tmp/before.xml"
 expect_host nothing-to-detach 0 'nothing to do' "${detach[@]}" guest
 sed "s|</memory>|</memory><memoryBacking><access mode='private'/></memoryBacking>|" "$tmp/domain.xml" >"$tmp/private.xml"
@@ -125,10 +40,6 @@ as_it_is >"$tmp/before.xml"
 
 # ---- attach, detach ----
 
-socket=$tmp/qcu.sock
-same_as() {
-	as_it_is | diff "$1" -
-}
 expect_host print 0 "path=$socket" "${attach[@]}" --print --socket "$socket" --sessions 4 guest
 expect_host print-args 0 'size=512M,share=on' "${attach[@]}" --qemu-args guest
 if same_as "$tmp/before.xml"; then echo '@ok print-changes-nothing'; else echo '@FAIL print-changes-nothing'; fi
@@ -149,35 +60,6 @@ expect_host and-back 0 'guest has a qCUDA device($|;)' "${attach[@]}" --socket "
 if same_as "$tmp/with.xml"; then echo '@ok nothing-is-left-of-it'; else echo '@FAIL nothing-is-left-of-it'; fi
 
 # ---- a program in the domain ----
-
-serve() {
-	"$B/qcu-device/qcu-device" --socket "$socket" --gpu soft --sessions 4 >>"$tmp/device.log" 2>&1 </dev/null &
-	device=$!
-	until [ -S "$socket" ] || ! kill -0 $device 2>/dev/null; do sleep 0.05; done
-	chmod 666 "$socket"
-}
-
-# said PATTERN FROM: waits for a line in the console after the first FROM lines.
-said() {
-	local i
-	for ((i = 0; i < 600 * slow; i++)); do
-		if tail -n "+$(($2 + 1))" "$console" 2>/dev/null | tr -d '\r' | grep -E "$1" >/dev/null; then
-			return
-		fi
-		sleep 0.2
-	done
-	return 1
-}
-
-# result NAME CODE: the result of a test that ended with this code.
-result() {
-	if [ "$2" -eq 0 ]; then
-		echo "@ok $1"
-	else
-		tail -n 20 "$console" "$tmp/device.log" "$tmp"/home/.cache/libvirt/qemu/log/guest.log 2>/dev/null
-		echo "@FAIL $1"
-	fi
-}
 
 serve
 expect_host socket-is-good 0 'nothing to do$' "${attach[@]}" --socket "$socket" --sessions 4 guest
