@@ -28,10 +28,9 @@ must() {
 	}
 }
 
-# The build folder is the one from outside, with a driver of its own.
+# The build folder is the one from outside.
 prepare_build() {
-	local f k
-	k=$(cd /usr/src && printf '%s\n' linux-headers-*-amd64 | sed 's/^linux-headers-//' | sort -V | tail -n 1)
+	local f
 	mkdir -p "$B/qcu-driver" "$B/tests/logs" "$B/vulkan"
 	for f in /build/*; do
 		[ -e "$B/${f##*/}" ] || ln -s "$f" "$B/"
@@ -39,6 +38,11 @@ prepare_build() {
 	for f in /build/tests/*; do
 		[ -e "$B/tests/${f##*/}" ] || ln -s "$f" "$B/tests/"
 	done
+}
+
+compile_driver() {
+	local k
+	k=$(cd /usr/src && printf '%s\n' linux-headers-*-amd64 | sed 's/^linux-headers-//' | sort -V | tail -n 1)
 	cp -r qcu-driver/{*.[ch],probes,Kbuild} include/qcucmd*.h "$B/qcu-driver/"
 	must "the driver does not compile for $k" make -C "/usr/src/linux-headers-$k" M="$B/qcu-driver" modules
 }
@@ -53,6 +57,21 @@ compile() {
 		"$B/vulkan/vk.o" -lvulkan
 }
 
+# With the argument disk, a guest with a disk runs the programs (vulkan_guest.sh).
+run_disk() {
+	cp "$B"/vulkan/{compute,both,native} /share/
+	cp tests/fresh/vulkan_guest.sh /share/test
+	step "booting"
+	timeout -k 20 $((600 * QCU_SLOW)) scripts/qcu vm --disk /disk/disk.img --vulkan=256M --gpu soft --cpus 1 --mem 1G \
+		--packages /packages --share /share </dev/null >/share/console 2>&1
+	rc=$?
+	cat /share/log
+	if [ $rc -ne 0 ] || ! grep -x 'guest: all is well' /share/log >/dev/null; then
+		tail -n 30 /share/console | tr -c '\t\n -~' '?'
+		bad "not all went well; the VM ended with $rc"
+	fi
+}
+
 qemu-system-x86_64 --version | head -n 1
 dpkg-query -W -f '${Package} ${Version}\n' libvirglrenderer1 mesa-vulkan-drivers
 step "compiling"
@@ -62,7 +81,13 @@ step "natively"
 icd=/usr/share/vulkan/icd.d/lvp_icd.json
 # 13: Mesa's llvmpipe.
 must "compute, natively" env VULKAN_DRIVER=13 VK_DRIVER_FILES=$icd sh -c "$B/vulkan/compute >$B/vulkan/native"
+if [ "${1:-}" = disk ]; then
+	run_disk
+	step "all is well"
+	exit
+fi
 must "both, natively" env VULKAN_DRIVER=13 VK_DRIVER_FILES=$icd LD_LIBRARY_PATH=/build/loopback "$B/vulkan/both"
+compile_driver
 step "in VMs"
 tests/fresh/vulkan_vm.sh || bad "exit code $?"
 step "in a domain of libvirt"
