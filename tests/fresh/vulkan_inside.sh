@@ -49,10 +49,13 @@ compile_driver() {
 
 compile() {
 	local flags=(-O2 -I"$B/vulkan" -Itests/vulkan)
-	must scale.comp glslangValidator -V --vn scale_spv -o "$B/vulkan/scale_spv.h" tests/vulkan/scale.comp
+	local f
+	for f in scale image; do
+		must $f.comp glslangValidator -V --vn ${f}_spv -o "$B/vulkan/${f}_spv.h" tests/vulkan/$f.comp
+	done
 	must vk.c gcc -Wall -Wextra -Werror "${flags[@]}" -c -o "$B/vulkan/vk.o" tests/vulkan/vk.c
-	must compute.c gcc -Wall -Wextra -Werror "${flags[@]}" -o "$B/vulkan/compute" tests/vulkan/compute.c "$B/vulkan/vk.o" \
-		-lvulkan -lpthread
+	must compute.c gcc -Wall -Wextra -Werror "${flags[@]}" -o "$B/vulkan/compute" tests/vulkan/{compute,image}.c \
+		"$B/vulkan/vk.o" -lvulkan -lpthread
 	must both.cu /cuda/bin/nvcc -cudart shared "${flags[@]}" -Itests/guest -o "$B/vulkan/both" tests/vulkan/both.cu \
 		"$B/vulkan/vk.o" -lvulkan
 }

@@ -3,12 +3,14 @@
  * Computes with Vulkan in several ways, and verifies each result on the CPU. Standard output is the
  * same on every GPU.
  *
- *   compute               buffers, an image, a timeline semaphore, several queues and threads
+ *   compute               buffers, an image that a shader writes, a timeline semaphore, several
+ *                         queues and threads
  *   compute exhaust MIB   maps memory until that is refused, at the latest when MIB are mapped;
  *                         then frees it, and does the rest
- *   compute allocate MIB  allocates as much, maps nothing, and does the rest while it is there.
- * Venus does not wait for the host's answer: a refusal ends the program later compute loop computes
- * until something fails
+ *   compute allocate MIB  allocates as much, maps nothing, and does the rest while it is there;
+ *                         Venus does not wait for the host's answer, so a refusal ends the
+ *                         program later
+ *   compute loop          computes until something fails
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image.h"
 #include "vk.h"
 
 enum { COUNT = 100000, THREADS = 4, ROUNDS = 16, BLOCK = 16 << 20, BLOCKS = 4096 };
@@ -172,80 +175,6 @@ static void threads(void)
 	}
 }
 
-static void make_image(VkImage *image, VkDeviceMemory *memory)
-{
-	VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-				  .imageType = VK_IMAGE_TYPE_2D,
-				  .format = VK_FORMAT_R32_UINT,
-				  .extent = {64, 32, 1},
-				  .mipLevels = 1,
-				  .arrayLayers = 1,
-				  .samples = VK_SAMPLE_COUNT_1_BIT,
-				  .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT |
-					   VK_IMAGE_USAGE_TRANSFER_DST_BIT};
-	VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-	VkMemoryRequirements needs;
-
-	VK(vkCreateImage(vk.device, &info, NULL, image));
-	vkGetImageMemoryRequirements(vk.device, *image, &needs);
-	allocate.allocationSize = needs.size;
-	allocate.memoryTypeIndex = (uint32_t)vk_memory_type(&vk, needs.memoryTypeBits, 0);
-	VK(vkAllocateMemory(vk.device, &allocate, NULL, memory));
-	VK(vkBindImageMemory(vk.device, *image, *memory, 0));
-}
-
-static void change(VkCommandBuffer commands, VkImage image, VkImageLayout from, VkImageLayout to)
-{
-	VkImageMemoryBarrier barrier = {
-		.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
-		.srcAccessMask =
-			from == VK_IMAGE_LAYOUT_UNDEFINED ? 0 : VK_ACCESS_TRANSFER_WRITE_BIT,
-		.dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT,
-		.oldLayout = from,
-		.newLayout = to,
-		.srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-		.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-		.image = image,
-		.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
-
-	vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-			     VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
-}
-
-/* An image is cleared to one colour, and copied into a buffer. */
-static void image(void)
-{
-	VkClearColorValue colour = {.uint32 = {0xc0ffee}};
-	VkImageSubresourceRange all = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-	VkBufferImageCopy copy = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
-				  .imageExtent = {64, 32, 1}};
-	VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-	VkDeviceMemory memory;
-	VkImage image;
-	struct buffer b;
-	struct job job;
-
-	make_image(&image, &memory);
-	vk_buffer(&vk, &b, 64 * 32 * 4);
-	vk_record(&vk, &job, &b, 1, 1);
-	VK(vkResetCommandPool(vk.device, job.pool, 0));
-	VK(vkBeginCommandBuffer(job.commands, &begin));
-	change(job.commands, image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_GENERAL);
-	vkCmdClearColorImage(job.commands, image, VK_IMAGE_LAYOUT_GENERAL, &colour, 1, &all);
-	change(job.commands, image, VK_IMAGE_LAYOUT_GENERAL, VK_IMAGE_LAYOUT_GENERAL);
-	vkCmdCopyImageToBuffer(job.commands, image, VK_IMAGE_LAYOUT_GENERAL, b.buffer, 1, &copy);
-	VK(vkEndCommandBuffer(job.commands));
-	vk_run(&vk, &job, 0);
-	for (uint32_t i = 0; i < 64 * 32; i++)
-		if (b.data[i] != 0xc0ffee)
-			wrong("image", i, b.data[i], 0xc0ffee);
-	printf("image: %06x\n", b.data[0]);
-	vk_end(&vk, &job);
-	vk_free(&vk, &b);
-	vkDestroyImage(vk.device, image, NULL);
-	vkFreeMemory(vk.device, memory, NULL);
-}
-
 /* Allocates, and perhaps maps, blocks until that is refused. Returns how many there are. */
 static int take_all(VkDeviceMemory *blocks, int max, bool map)
 {
@@ -323,7 +252,7 @@ int main(int argc, char **argv)
 	else if (argc != 1)
 		return 2;
 	buffers();
-	image();
+	image(&vk);
 	timeline();
 	threads();
 	vk_close(&vk);

@@ -69,9 +69,10 @@ static void open_device(struct vk *vk)
 		vkGetDeviceQueue(vk->device, vk->family, i, &vk->queue[i]);
 }
 
-static void make_pipeline(struct vk *vk)
+void vk_shader(struct vk *vk, struct shader *s, const uint32_t *words, size_t size,
+	       VkDescriptorType type)
 {
-	VkDescriptorSetLayoutBinding binding = {.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+	VkDescriptorSetLayoutBinding binding = {.descriptorType = type,
 						.descriptorCount = 1,
 						.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
 	VkDescriptorSetLayoutCreateInfo set = {
@@ -81,26 +82,34 @@ static void make_pipeline(struct vk *vk)
 	VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = 8};
 	VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
 					     .setLayoutCount = 1,
-					     .pSetLayouts = &vk->set_layout,
+					     .pSetLayouts = &s->set_layout,
 					     .pushConstantRangeCount = 1,
 					     .pPushConstantRanges = &push};
 	VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-					 .codeSize = sizeof(scale_spv),
-					 .pCode = scale_spv};
+					 .codeSize = size,
+					 .pCode = words};
 	VkComputePipelineCreateInfo info = {.sType =
 						    VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
 	VkShaderModule module;
 
-	VK(vkCreateDescriptorSetLayout(vk->device, &set, NULL, &vk->set_layout));
-	VK(vkCreatePipelineLayout(vk->device, &layout, NULL, &vk->layout));
+	s->type = type;
+	VK(vkCreateDescriptorSetLayout(vk->device, &set, NULL, &s->set_layout));
+	VK(vkCreatePipelineLayout(vk->device, &layout, NULL, &s->layout));
 	VK(vkCreateShaderModule(vk->device, &code, NULL, &module));
-	info.layout = vk->layout;
+	info.layout = s->layout;
 	info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
 	info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
 	info.stage.module = module;
 	info.stage.pName = "main";
-	VK(vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &info, NULL, &vk->pipeline));
+	VK(vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &info, NULL, &s->pipeline));
 	vkDestroyShaderModule(vk->device, module, NULL);
+}
+
+void vk_shader_end(struct vk *vk, struct shader *s)
+{
+	vkDestroyPipeline(vk->device, s->pipeline, NULL);
+	vkDestroyPipelineLayout(vk->device, s->layout, NULL);
+	vkDestroyDescriptorSetLayout(vk->device, s->set_layout, NULL);
 }
 
 void vk_open(struct vk *vk)
@@ -122,14 +131,12 @@ void vk_open(struct vk *vk)
 	}
 	show_driver(vk->gpu);
 	open_device(vk);
-	make_pipeline(vk);
+	vk_shader(vk, &vk->scale, scale_spv, sizeof(scale_spv), VK_DESCRIPTOR_TYPE_STORAGE_BUFFER);
 }
 
 void vk_close(struct vk *vk)
 {
-	vkDestroyPipeline(vk->device, vk->pipeline, NULL);
-	vkDestroyPipelineLayout(vk->device, vk->layout, NULL);
-	vkDestroyDescriptorSetLayout(vk->device, vk->set_layout, NULL);
+	vk_shader_end(vk, &vk->scale);
 	vkDestroyDevice(vk->device, NULL);
 	vkDestroyInstance(vk->instance, NULL);
 }
@@ -174,55 +181,60 @@ void vk_free(struct vk *vk, struct buffer *b)
 	vkFreeMemory(vk->device, b->memory, NULL);
 }
 
-static VkDescriptorSet bind(struct vk *vk, struct job *job, const struct buffer *b)
+void vk_begin(struct vk *vk, struct job *job, const struct shader *s)
 {
-	VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};
-	VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+	VkDescriptorPoolSize size = {s->type, 1};
+	VkDescriptorPoolCreateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
 					   .maxSets = 1,
 					   .poolSizeCount = 1,
 					   .pPoolSizes = &size};
-	VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-					    .descriptorSetCount = 1,
-					    .pSetLayouts = &vk->set_layout};
-	VkDescriptorBufferInfo buffer = {b->buffer, 0, VK_WHOLE_SIZE};
-	VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-				      .descriptorCount = 1,
-				      .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-				      .pBufferInfo = &buffer};
-
-	VK(vkCreateDescriptorPool(vk->device, &pool, NULL, &job->sets));
-	info.descriptorPool = job->sets;
-	VK(vkAllocateDescriptorSets(vk->device, &info, &write.dstSet));
-	vkUpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
-	return write.dstSet;
-}
-
-void vk_record(struct vk *vk, struct job *job, const struct buffer *b, uint32_t count,
-	       uint32_t factor)
-{
+	VkDescriptorSetAllocateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+					   .descriptorSetCount = 1,
+					   .pSetLayouts = &s->set_layout};
 	VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
 					.queueFamilyIndex = vk->family};
 	VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
 					    .commandBufferCount = 1};
 	VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+
+	VK(vkCreateDescriptorPool(vk->device, &sets, NULL, &job->sets));
+	set.descriptorPool = job->sets;
+	VK(vkAllocateDescriptorSets(vk->device, &set, &job->set));
+	VK(vkCreateCommandPool(vk->device, &pool, NULL, &job->pool));
+	info.commandPool = job->pool;
+	VK(vkAllocateCommandBuffers(vk->device, &info, &job->commands));
+	VK(vkBeginCommandBuffer(job->commands, &begin));
+}
+
+void vk_dispatch(struct job *job, const struct shader *s, uint32_t x, uint32_t y,
+		 const uint32_t numbers[2])
+{
+	vkCmdBindPipeline(job->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->pipeline);
+	vkCmdBindDescriptorSets(job->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1,
+				&job->set, 0, NULL);
+	vkCmdPushConstants(job->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8, numbers);
+	vkCmdDispatch(job->commands, x, y, 1);
+}
+
+void vk_record(struct vk *vk, struct job *job, const struct buffer *b, uint32_t count,
+	       uint32_t factor)
+{
 	VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
 				   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
 				   .dstAccessMask = VK_ACCESS_HOST_READ_BIT |
 						    VK_ACCESS_SHADER_READ_BIT |
 						    VK_ACCESS_SHADER_WRITE_BIT};
-	VkDescriptorSet set = bind(vk, job, b);
-	uint32_t push[2] = {count, factor};
+	VkDescriptorBufferInfo buffer = {b->buffer, 0, VK_WHOLE_SIZE};
+	VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+				      .descriptorCount = 1,
+				      .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+				      .pBufferInfo = &buffer};
+	const uint32_t numbers[2] = {count, factor};
 
-	VK(vkCreateCommandPool(vk->device, &pool, NULL, &job->pool));
-	info.commandPool = job->pool;
-	VK(vkAllocateCommandBuffers(vk->device, &info, &job->commands));
-	VK(vkBeginCommandBuffer(job->commands, &begin));
-	vkCmdBindPipeline(job->commands, VK_PIPELINE_BIND_POINT_COMPUTE, vk->pipeline);
-	vkCmdBindDescriptorSets(job->commands, VK_PIPELINE_BIND_POINT_COMPUTE, vk->layout, 0, 1,
-				&set, 0, NULL);
-	vkCmdPushConstants(job->commands, vk->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(push),
-			   push);
-	vkCmdDispatch(job->commands, (count + 63) / 64, 1, 1);
+	vk_begin(vk, job, &vk->scale);
+	write.dstSet = job->set;
+	vkUpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
+	vk_dispatch(job, &vk->scale, (count + 63) / 64, 1, numbers);
 	vkCmdPipelineBarrier(job->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
 			     VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0,
 			     1, &barrier, 0, NULL, 0, NULL);

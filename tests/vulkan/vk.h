@@ -7,12 +7,21 @@
 #ifndef VK_H
 #define VK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A compute shader that has one descriptor, as binding 0, and two numbers as push constants. */
+struct shader {
+	VkDescriptorType type;
+	VkDescriptorSetLayout set_layout;
+	VkPipelineLayout layout;
+	VkPipeline pipeline;
+};
 
 struct vk {
 	VkInstance instance;
@@ -21,9 +30,7 @@ struct vk {
 	uint32_t family;
 	uint32_t queues; /* of those that the family has, we take up to 4 */
 	VkQueue queue[4];
-	VkDescriptorSetLayout set_layout;
-	VkPipelineLayout layout;
-	VkPipeline pipeline;
+	struct shader scale;
 };
 
 struct buffer {
@@ -37,6 +44,7 @@ struct buffer {
 struct job {
 	VkCommandPool pool;
 	VkDescriptorPool sets;
+	VkDescriptorSet set;
 	VkCommandBuffer commands;
 };
 
@@ -70,6 +78,17 @@ void vk_end(struct vk *vk, struct job *job);
 
 /* Submits the job to a queue, and waits until it is done. */
 void vk_run(struct vk *vk, const struct job *job, uint32_t queue);
+
+/*
+ * For other shaders. vk_begin() begins the job's commands, and makes job->set, into which the
+ * caller writes what the shader works on. Then vk_dispatch() records x by y groups of it.
+ */
+void vk_shader(struct vk *vk, struct shader *s, const uint32_t *code, size_t size,
+	       VkDescriptorType type);
+void vk_shader_end(struct vk *vk, struct shader *s);
+void vk_begin(struct vk *vk, struct job *job, const struct shader *s);
+void vk_dispatch(struct job *job, const struct shader *s, uint32_t x, uint32_t y,
+		 const uint32_t numbers[2]);
 
 #ifdef __cplusplus
 }
