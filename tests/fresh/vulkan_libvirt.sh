@@ -78,7 +78,8 @@ result programs-run $?
 # The render server is confined and limited, as with qcu run. Its parent is QEMU, which is of the same user.
 server=$(pgrep -o virgl_render_se)
 limit=$(awk '/^Max address space/ { print $4 }' "/proc/$server/limits")
-if [ "$limit" = $(((256 * 2 + 4096) << 20)) ]; then
+if [ "$limit" = $(((256 * 2 + 4096) << 20)) ] && grep -E '^CapPrm:[[:space:]]*0*$' "/proc/$server/status" >/dev/null &&
+	[ "$(readlink "/proc/$server/ns/net")" != "$(readlink /proc/self/ns/net)" ]; then
 	echo '@ok server-has-limits'
 else
 	echo "@FAIL server-has-limits $server: $limit"

@@ -70,12 +70,24 @@ mkdir "$tmp/second"
 ) &
 second=$!
 
+# The render server's processes have no capabilities, also if root is the caller, and no network.
+look_at_servers() {
+	local p n=0
+	for p in $(pgrep '^virgl'); do
+		n=$((n + 1))
+		grep -E '^CapPrm:[[:space:]]*0*$' "/proc/$p/status" >/dev/null &&
+			[ "$(readlink "/proc/$p/ns/net")" != "$(readlink /proc/self/ns/net)" ] || echo "$p"
+	done >"$tmp/not-alone"
+	[ $n -ge 3 ] || echo "there are $n" >>"$tmp/not-alone"
+}
+
 # The render server has a process for each program of a guest, the newest one for the one started last. kill_server
 # waits until two programs of the first VM work, and the second VM has ended.
 kill_server() {
 	local i
 	for ((i = 0; i < 3000; i++)); do
 		if [ -e "$tmp/share/looping" ] && [ -e "$tmp/second/code" ]; then
+			look_at_servers
 			pkill -KILL -n '^virgl-[0-9]+-gpu' && mv "$tmp/share/looping" "$tmp/share/killed"
 			return
 		fi
@@ -132,6 +144,11 @@ kill $first
 wait $first
 [ -z "$why" ] && pass || fail "$why"
 END
+if [ -e "$tmp/not-alone" ] && [ ! -s "$tmp/not-alone" ]; then
+	echo '@ok servers-alone 0.0'
+else
+	echo "@FAIL servers-alone $(cat "$tmp/not-alone")"
+fi
 wait $second
 cat "$tmp/second/err"
 if [ "$(cat "$tmp/second/code")" = 0 ] && cmp "$tmp/second/out" "$B/vulkan/native"; then

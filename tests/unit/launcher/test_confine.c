@@ -438,12 +438,44 @@ static void wrong_calls(void **state)
 	assert_int_equal(shell(command), 7);
 }
 
+/* Runs the shell's command behind qcu-confine, with these options. */
+static int confined(const char *how, const char *what)
+{
+	char command[2048];
+
+	snprintf(command, sizeof(command), "'%s' %s sh -c '%s' 2>/dev/null", confine, how, what);
+	return shell(command);
+}
+
+static void alone(void **state)
+{
+	char file[80], command[128];
+
+	(void)state;
+	assert_int_equal(confined("--alone", "exit 7"), 7);
+	assert_int_equal(confined("--alone", "grep -q \"^CapPrm:[[:space:]]*0*$\" "
+					     "/proc/self/status"),
+			 0);
+	if (shell("unshare --user --net --ipc true 2>/dev/null") == 0)
+		assert_int_equal(confined("--alone", "! grep -v lo: /proc/net/dev | grep :"), 0);
+	/* Without capabilities, root may not open what belongs to others. */
+	if (geteuid())
+		return;
+	snprintf(file, sizeof(file), "%s/other", base);
+	snprintf(command, sizeof(command), "cat %s", file);
+	assert_int_equal(close(open(file, O_CREAT | O_WRONLY, 0600)), 0);
+	assert_int_equal(chown(file, 1, 1), 0);
+	assert_int_equal(confined("", command), 0);
+	assert_int_not_equal(confined("--alone", command), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(wrong_calls, start, stop),
 		cmocka_unit_test_setup_teardown(no_such_files, start, stop),
 		cmocka_unit_test_setup_teardown(only_these_files, start, stop),
+		cmocka_unit_test_setup_teardown(alone, start, stop),
 	};
 
 	if (argc == 4 && !strcmp(argv[1], "--try"))
