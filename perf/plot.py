@@ -18,6 +18,7 @@ WAYS = {
     "ncvm": ("VM, NCVM", "#2b8cbe"),
     "kcopy": ("VM, KERNEL_COPY", "#41ab5d"),
     "vms": ("a VM each", "#238443"),
+    "natives": ("two programs, native", "#999999"),
     "frag": ("VM, fragmented memory", "#fe9929"),
 }
 
@@ -304,12 +305,47 @@ def scale(r):
     r.save(fig, "scale")
 
 
+def vulkan(r):
+    """Vulkan in the VM, by what is done in one submission, beside what was published for a system that carried the
+    calls itself."""
+    if not {"native", "vm", "natives", "vms"} <= set(r.labels("vulkan")):
+        return
+    fig, axes = r.plt.subplots(1, 2, figsize=(11, 4.5), sharex=True)
+    ax = axes[0]
+    for (guest, host), style in ((("vm", "native"), "o-"), (("vms", "natives"), "s--")):
+        for color, threads in zip(("#d7301f", "#fe9929", "#2b8cbe", "#41ab5d"), (1, 2, 4, 8)):
+            x, y = r.line(guest, "vulkan", "%d-threads/one" % threads)
+            y = [100 * v / r.value(host, "vulkan", "%d-threads/one" % threads, s) for s, v in zip(x, y)]
+            ax.plot(x, y, style, markersize=3, color=color, linewidth=1 if guest == "vm" else 0.6,
+                    label="%s, %d thread%s" % ("one VM" if guest == "vm" else "two VMs", threads, "s"[:threads > 1]))
+    ax.axhspan(12, 98, color="#999999", alpha=0.25, label="published: 12 % to 98 %, by the work per frame")
+    ax.set_ylabel("% of native, each submission waited for")
+    ax = axes[1]
+    for label in ("native", "vm"):
+        for case, style in (("one", "o-"), ("64", "s:")):
+            x, y = r.line(label, "vulkan", "1-threads/" + case)
+            ax.plot(x, y, style, markersize=3, color=WAYS[label][1],
+                    label=("native" if label == "native" else "VM") + (", 64 at once" if case == "64" else ""))
+    ax.set_ylabel("submissions per second, one thread")
+    ax.yaxis.set_major_formatter(lambda v, _: "%g" % v)
+    for ax in axes:
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log")
+        ax.set_xticks(r.sizes("vulkan"))
+        ax.xaxis.set_major_formatter(lambda v, _: size(v))
+        ax.set_xlabel("data of one submission")
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize=6, ncol=2)
+    axes[0].yaxis.set_major_formatter(lambda v, _: "%g" % v)
+    r.save(fig, "vulkan")
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print("usage: perf/plot.py RESULT_FOLDER", file=sys.stderr)
         sys.exit(0 if sys.argv[1:] == ["--help"] else 2)
     r = Result(sys.argv[1])
-    for plot in (bandwidth, breakdown, streams, chunks, apps, opencl, scale):
+    for plot in (bandwidth, breakdown, streams, chunks, apps, opencl, scale, vulkan):
         plot(r)
 
 

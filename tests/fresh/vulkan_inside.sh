@@ -56,6 +56,8 @@ compile() {
 	must vk.c gcc -Wall -Wextra -Werror "${flags[@]}" -c -o "$B/vulkan/vk.o" tests/vulkan/vk.c
 	must compute.c gcc -Wall -Wextra -Werror "${flags[@]}" -o "$B/vulkan/compute" tests/vulkan/{compute,image}.c \
 		"$B/vulkan/vk.o" -lvulkan -lpthread
+	must load.c gcc -Wall -Wextra -Werror "${flags[@]}" -o "$B/vulkan/load" perf/vulkan/load.c "$B/vulkan/vk.o" \
+		-lvulkan -lpthread
 	must both.cu /cuda/bin/nvcc -cudart shared "${flags[@]}" -Itests/guest -o "$B/vulkan/both" tests/vulkan/both.cu \
 		"$B/vulkan/vk.o" -lvulkan
 }
@@ -89,6 +91,7 @@ if [ "${1:-}" = disk ]; then
 	step "all is well"
 	exit
 fi
+must "load, natively" env VULKAN_DRIVER=13 VK_DRIVER_FILES=$icd "$B/vulkan/load" native 5
 must "both, natively" env VULKAN_DRIVER=13 VK_DRIVER_FILES=$icd LD_LIBRARY_PATH=/build/loopback "$B/vulkan/both"
 compile_driver
 step "in VMs"
