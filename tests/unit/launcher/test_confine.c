@@ -343,7 +343,7 @@ static int stop(void **state)
 /* Runs a command in the shared folder. Returns the shell's exit code, or -1 for a signal. */
 static int shell(const char *command)
 {
-	char line[2048];
+	char line[2100];
 	int rc;
 
 	snprintf(line, sizeof(line), "exec %s", command);
