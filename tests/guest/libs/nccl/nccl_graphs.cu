@@ -29,6 +29,8 @@ static void launch_all(struct team *t, cudaGraphExec_t *graph)
 /* `in` is sent to the next rank and back, reduced in between, and then everything once more in another stream. */
 static void capture(struct team *t, cudaGraphExec_t *exec)
 {
+	cudaGraph_t graph[MOST_RANKS];
+
 	for (int k = 0; k < t->count; k++) {
 		CHECK(cudaSetDevice(t->member[k].device));
 		CHECK(cudaStreamBeginCapture(t->member[k].stream, cudaStreamCaptureModeThreadLocal));
@@ -59,13 +61,13 @@ static void capture(struct team *t, cudaGraphExec_t *exec)
 		NC(ncclAllReduce(m->in + GUARD, m->out + GUARD, COUNT, ncclFloat32, ncclSum, m->comm, m->stream));
 	}
 	NC(ncclGroupEnd());
+	/* While any stream is being captured, no graph can be instantiated. */
+	for (int k = 0; k < t->count; k++)
+		CHECK(cudaStreamEndCapture(t->member[k].stream, &graph[k]));
 	for (int k = 0; k < t->count; k++) {
-		cudaGraph_t graph;
-
 		CHECK(cudaSetDevice(t->member[k].device));
-		CHECK(cudaStreamEndCapture(t->member[k].stream, &graph));
-		CHECK(cudaGraphInstantiate(&exec[k], graph, 0));
-		CHECK(cudaGraphDestroy(graph));
+		CHECK(cudaGraphInstantiate(&exec[k], graph[k], 0));
+		CHECK(cudaGraphDestroy(graph[k]));
 	}
 }
 
