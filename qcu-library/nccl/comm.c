@@ -11,8 +11,7 @@
 
 #include "qcu-library/nccl/comm.h"
 
-#define MAGIC	 0x716e63636c636f6dull
-#define CHANNELS 32 /* the most, unless NCCL_MAX_NCHANNELS says something else */
+#define MAGIC 0x716e63636c636f6dull
 
 /* What a rank tells the others first. */
 struct who {
@@ -98,9 +97,7 @@ static uint32_t most_channels(const struct cudaDeviceProp *prop)
 	const char *wish = getenv("NCCL_MAX_NCHANNELS");
 	long n = wish ? strtol(wish, NULL, 10) : 0;
 
-	if (n < 1)
-		n = CHANNELS;
-	if (n > (long)QCCL_MAX_CHANNELS)
+	if (n < 1 || n > (long)QCCL_MAX_CHANNELS)
 		n = QCCL_MAX_CHANNELS;
 	return (uint32_t)(n < prop->multiProcessorCount ? n : prop->multiProcessorCount);
 }

@@ -22,8 +22,8 @@
 #define QCCL_MAX_CHANNELS 64u
 #define QCCL_SLOTS	  3u
 #define QCCL_SLOT_BYTES	  131072u
-#define QCCL_THREADS	  512u /* the most of a block */
-#define QCCL_LINE	  64u  /* a counter has a cache line of its own */
+#define QCCL_THREADS	  1024u /* the most of a block */
+#define QCCL_LINE	  64u	/* a counter has a cache line of its own */
 #define QCCL_HEADER	  1024u
 
 /* At the start of each rank's memory. Only its own kernels read it. */
