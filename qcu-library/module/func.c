@@ -62,6 +62,10 @@ static cudaError_t set(const void *func, enum cudaFuncAttribute attr, int value,
 		return err;
 	if (attr < cudaFuncAttributeMaxDynamicSharedMemorySize || attr >= cudaFuncAttributeMax)
 		return cudaErrorInvalidValue;
+	/* Programs set this before each launch. */
+	if (attr == cudaFuncAttributeMaxDynamicSharedMemorySize && value >= 0 &&
+	    qcul_kernel_has_dynamic(k, device, (uint32_t)value))
+		return cudaSuccess;
 	cmd = qcul_cmd(QCU_OP_FUNC_SET);
 	cmd.device = qcul_device_ordinal(device);
 	cmd.func_set.kernel = k->id;

@@ -565,6 +565,14 @@ cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
 	return err;
 }
 
+bool qcul_kernel_has_dynamic(const struct CUkern_st *k, int device, uint32_t bytes)
+{
+	const struct qcul_kernel_limits *l = &k->limits[device];
+
+	return atomic_load_explicit(&l->epoch, memory_order_acquire) == qcul_epoch() &&
+	       l->max_dynamic == bytes;
+}
+
 static _Atomic uint64_t changes;
 
 uint64_t qcul_kernel_changes(void)

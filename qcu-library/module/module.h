@@ -32,6 +32,8 @@ cudaError_t qcul_kernel_load(struct CUkern_st *kernel);
 /* The kernel's limits on the calling thread's device. The kernel must be loaded already. */
 cudaError_t qcul_kernel_limits(struct CUkern_st *kernel, const struct qcul_kernel_limits **limits);
 void qcul_kernel_limits_forget(struct CUkern_st *kernel, int device);
+/* Is it known that launches may ask for this much dynamic shared memory, and no more? */
+bool qcul_kernel_has_dynamic(const struct CUkern_st *kernel, int device, uint32_t bytes);
 /*
  * Counts what may change the answers to questions about a kernel: attributes that were set, and
  * resets of devices. A kernel's number is never that of another.

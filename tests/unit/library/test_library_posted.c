@@ -180,12 +180,18 @@ static void known_at_the_call(void **state)
 /* An attribute changes which launches are allowed. The library asks for the limits once. */
 static void limits_change(void **state)
 {
+	const enum cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+
 	(void)state;
-	assert_int_equal(cudaFuncSetAttribute(&kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-					      500),
-			 cudaSuccess);
+	COSTS(cudaFuncSetAttribute(&kernel, most, 500), 0, 1);
 	COSTS(launch(1, 1, 0, stream), 1, 1);
 	COSTS(launch(1, 1, 0, stream), 1, 0);
+	/* It is known that it has this value. */
+	COSTS(cudaFuncSetAttribute(&kernel, most, MAX_SHARED), 0, 0);
+	COSTS(launch(1, 1, 0, stream), 1, 0);
+	COSTS(cudaFuncSetAttribute(&kernel, most, MAX_SHARED - 1), 0, 1);
+	COSTS(cudaFuncSetAttribute(&kernel, most, MAX_SHARED), 0, 1);
+	COSTS(launch(1, 1, 0, stream), 1, 1);
 }
 
 static void errors_come_late(void **state)
