@@ -340,12 +340,33 @@ def vulkan(r):
     r.save(fig, "vulkan")
 
 
+def batches(r):
+    """PyTorch's batches on their way to the GPU (tests/gpu/training_steps.py)."""
+    if not {"native", "vm"} <= set(r.labels("batches")):
+        return
+    fig, ax = r.plt.subplots(figsize=(6, 4))
+    for label in ("native", "vm"):
+        for case, style in (("pageable", "o-"), ("pinned", "s:")):
+            x, y = r.line(label, "batches", case)
+            ax.plot(x, y, style, markersize=4, color=WAYS[label][1],
+                    label=("native, " if label == "native" else "VM, ") + case)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(r.sizes("batches"))
+    ax.xaxis.set_major_formatter(lambda v, _: size(v))
+    ax.set_xlabel("batch")
+    ax.set_ylabel("GB/s")
+    ax.set_ylim(bottom=0)
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize=8)
+    r.save(fig, "batches")
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print("usage: perf/plot.py RESULT_FOLDER", file=sys.stderr)
         sys.exit(0 if sys.argv[1:] == ["--help"] else 2)
     r = Result(sys.argv[1])
-    for plot in (bandwidth, breakdown, streams, chunks, apps, opencl, scale, vulkan):
+    for plot in (bandwidth, breakdown, streams, chunks, apps, opencl, scale, vulkan, batches):
         plot(r)
 
 
