@@ -123,7 +123,7 @@ static bool remember(struct text *t, struct CUgraphNode_st *n)
 
 /*
  * Begins the next record, with a body of `len` bytes and the dependencies in t->deps. Returns the
- * body. The record is complete, unless it is that of a kernel, whose params follow.
+ * body. The record is complete, unless parameters follow (add_params).
  */
 static void *begin(struct text *t, uint8_t type, const struct CUgraphNode_st *n, size_t len)
 {
@@ -148,6 +148,19 @@ static void *begin(struct text *t, uint8_t type, const struct CUgraphNode_st *n,
 		memcpy((uint8_t *)(head + 1) + len, t->deps, t->dep_count * sizeof(*t->deps));
 	t->dep_count = 0;
 	return head + 1;
+}
+
+/* Ends the record that begins at `start` with its packed parameters. */
+static cudaError_t add_params(struct text *t, size_t start, const void *params, size_t bytes)
+{
+	void *to = more(t, bytes);
+
+	if (!to)
+		return cudaErrorMemoryAllocation;
+	if (bytes)
+		memcpy(to, params, bytes);
+	((struct qcu_graph_node *)(t->bytes + start))->bytes = (uint32_t)(t->len - start);
+	return cudaSuccess;
 }
 
 static cudaError_t write_empty(struct text *t, const struct CUgraphNode_st *n)
@@ -228,7 +241,6 @@ static cudaError_t write_kernel(struct text *t, const struct CUgraphNode_st *n)
 	struct qcu_graph_kernel *body;
 	struct qcu_launch_msg msg;
 	size_t start = t->len;
-	uint8_t *params;
 	cudaError_t err;
 
 	if (t->update && same_shape(n))
@@ -241,13 +253,7 @@ static cudaError_t write_kernel(struct text *t, const struct CUgraphNode_st *n)
 		return cudaErrorMemoryAllocation;
 	body->kernel = k->id;
 	body->msg = msg;
-	params = more(t, k->param_bytes);
-	if (!params)
-		return cudaErrorMemoryAllocation;
-	if (k->param_bytes)
-		memcpy(params, n->params.kernel.packed, k->param_bytes);
-	((struct qcu_graph_node *)(t->bytes + start))->bytes = (uint32_t)(t->len - start);
-	return cudaSuccess;
+	return add_params(t, start, n->params.kernel.packed, k->param_bytes);
 }
 
 static cudaError_t write_memset(struct text *t, const struct CUgraphNode_st *n)
@@ -421,7 +427,6 @@ static cudaError_t write_call(struct text *t, const struct CUgraphNode_st *n)
 	const struct qcul_captured_call *c = n->params.call;
 	size_t start = t->len;
 	struct qcu_graph_call *body;
-	void *args;
 
 	if (t->update || !c->packed.args)
 		return cudaErrorNotSupported;
@@ -431,12 +436,7 @@ static cudaError_t write_call(struct text *t, const struct CUgraphNode_st *n)
 	body->library = c->packed.library;
 	body->function = c->packed.function;
 	body->bytes = c->packed.bytes;
-	args = more(t, c->packed.bytes);
-	if (!args)
-		return cudaErrorMemoryAllocation;
-	memcpy(args, c->packed.args, c->packed.bytes);
-	((struct qcu_graph_node *)(t->bytes + start))->bytes = (uint32_t)(t->len - start);
-	return cudaSuccess;
+	return add_params(t, start, c->packed.args, c->packed.bytes);
 }
 
 /* What a body can hold. */
