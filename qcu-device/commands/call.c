@@ -45,10 +45,7 @@ static int add_segments(struct call *c, struct pieces *ps)
 	return rc;
 }
 
-typedef int resolve_fn(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
-		       struct window_holds *holds);
-
-static int pieces(struct call *c, struct pieces *ps, resolve_fn *resolve)
+static int pieces(struct call *c, struct pieces *ps, typeof(window_resolve) *resolve)
 {
 	int rc = c->cmd->flags & QCU_F_WINDOW
 			 ? resolve(&c->m->window, c->cmd->buf.addr, c->cmd->buf.len, ps, &c->holds)

@@ -169,17 +169,17 @@ static cudaError_t record(const struct qcul_pack *p)
 		.call = {.refs = 1,
 			 .type = cudaGraphNodeTypeKernel,
 			 .run = run_captured,
-			 .end = end_captured},
+			 .end = end_captured,
+			 .packed = {.library = p->lib->number,
+				    .function = p->function,
+				    .bytes = (uint32_t)(p->used - sizeof(struct qcu_lib_head)),
+				    .args = c->message + sizeof(struct qcu_lib_head)}},
 		.lib = p->lib,
 		.function = p->function,
 		.device = qcul_self.device,
 		.used = p->used,
 	};
 	memcpy(c->message, p->base, p->used);
-	c->call.packed.library = p->lib->number;
-	c->call.packed.function = p->function;
-	c->call.packed.args = c->message + sizeof(struct qcu_lib_head);
-	c->call.packed.bytes = (uint32_t)(p->used - sizeof(struct qcu_lib_head));
 	return qcul_capture_call(p->stream, &c->call);
 }
 
