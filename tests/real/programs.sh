@@ -28,7 +28,7 @@ for p in $PROGRAMS; do
 	fi
 done
 # shellcheck disable=SC2086
-PROGRAMS_IN=$root/tests/real "$qcu" run --gpu soft --root / --share "$tmp/share" --klog "$klogs/$script" --timeout $((900 * slow)) \
+PROGRAMS_IN=$root/tests/real "$qcu" run --gpu soft --root / --share "$tmp/share" --klog "$klogs/$script" --timeout 900 \
 	sh "$root/tests/python/inside.sh" ${PROGRAMS//[[:space:]]/ } </dev/null
 rc=$?
 [ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"

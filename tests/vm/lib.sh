@@ -53,13 +53,22 @@ guest_script() {
 	} >"$1"
 }
 
+# threads: prints what each thread of this script's VMs waits for.
+threads() {
+	echo 'this boot takes long; its threads:'
+	ps -L -o pid,tid,stat,wchan:32,comm -p "$(pgrep -d, -f -- "$tmp/")"
+}
+
 # boot OPTIONS...: runs the guest script from standard input. Its tests print their results.
 boot() {
-	local rc
+	local rc bell
 	guest_script "$tmp/script"
-	"$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" --timeout $((200 * slow)) "$@" \
-		</dev/null
+	# Shortly before the VM is ended. When the boot is over, the pipe is closed, and `read` ends.
+	exec {bell}> >(read -rt $((190 * slow)) || [ $? -le 128 ] || threads)
+	TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" --timeout 200 "$@" \
+		</dev/null {bell}>&-
 	rc=$?
+	exec {bell}>&-
 	[ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
 	scan_klog
 }
