@@ -8,14 +8,14 @@
 #	frameworks.sh [OUT [NAME...]]	PYTHON names the interpreter, GPU the backend (cuda)
 #
 # OUT (default: the current folder) gets frameworks.txt and the outputs. NAME: only these of torch, segments,
-# libraries, training and triton. Uses the bundle if there is one.
+# libraries, training, counts and triton. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-names=" ${*:-torch segments libraries training triton} "
+names=" ${*:-torch segments libraries training counts triton} "
 # Triton's programs run in two VMs.
 names=${names/ triton / compiled triton }
 python=${PYTHON:-python3}
@@ -78,6 +78,7 @@ native triton "$kernels" "$python" triton_steps.py &
 native torch "$python" torch_steps.py
 native libraries "$python" library_steps.py
 native training "${inductor[@]}" "$python" training_steps.py
+native counts "$python" count_steps.py
 native segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 wait
 for kind in out err rc; do
@@ -88,6 +89,7 @@ vm torch "$python" torch_steps.py &
 vm segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 vm libraries QCU_LOADER=1 "$libraries" "$python" library_steps.py &
 vm training QCU_LOADER=1 "$libraries" "${inductor[@]}" "$python" training_steps.py &
+vm counts QCU_LOADER=1 "$libraries" "$python" count_steps.py &
 vm compiled "$kernels" "$python" triton_steps.py &
 vm triton TRITON_CACHE_DIR=/tmp/triton "$python" triton_steps.py &
 wait
