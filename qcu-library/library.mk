@@ -79,4 +79,5 @@ include qcu-library/driver_api/libcuda.mk
 include qcu-library/cuda12/cuda12.mk
 include qcu-library/nvml/nvml.mk
 include qcu-library/nccl/nccl.mk
+include qcu-library/cufile/cufile.mk
 include qcu-library/shims/shims.mk

@@ -10,8 +10,7 @@
 # guest needs no loader cache. Those of `ours` are always ours, never the host's.
 
 # NVIDIA's libraries that we have our own of.
-ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9
-	libcufft.so.12 libcurand.so.10 libcusolver.so.12 libcusparse.so.12 libnccl.so.2)
+ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcudnn.so.9 "${nvidia_libraries[@]}")
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu
@@ -60,13 +59,13 @@ pack_link() {
 pack_libraries() {
 	local name path
 	while read -r name path; do
-		case $name in
-		libcudart.so* | libcuda.so* | libnvidia-ml.so* | libcublas.so* | libcublasLt.so* | libcudnn.so* | \
-			libcufft.so* | libcurand.so* | libcusolver.so* | libcusparse.so* | libnccl.so*)
+		# Of any version.
+		if [[ " ${ours[*]%.so*} " == *" ${name%%.so*} "* ]]; then
 			# A program's own search path may lead to NVIDIA's library in the share.
 			! is_shared "$path" || library_path=/qcu/lib
 			continue
-			;;
+		fi
+		case $name in
 		libOpenCL.so*) opencl=1 ;;
 		libvulkan.so*)
 			[ -n "$vulkan" ] || note "the program uses Vulkan, for which the guest has a GPU with --vulkan only"
