@@ -21,7 +21,7 @@
 
 #include "qcuda.h"
 
-#define QCUD_SPIN_MAX_US 10000U
+#define QCUD_SPIN_MAX_US 1000000U
 #define QCUD_SPIN_MIN_NS 1000U
 
 static unsigned int spin_us = 200;

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define SPIN_MAX_US 10000u
+#define SPIN_MAX_US 1000000u
 
 struct spin {
 	uint64_t max_ns; /* 0: never poll */

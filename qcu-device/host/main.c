@@ -44,7 +44,7 @@ static const char usage[] =
 	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
 	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
 	"                         with a software GPU 0)\n"
-	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 10000\n"
+	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 1000000\n"
 	"                         (200; with fewer than four processors 20)\n"
 	"  --copiers N            threads for a large copy of memory that is not registered with\n"
 	"                         the GPU, 1 to 8, and no more than there are processors (4)\n"

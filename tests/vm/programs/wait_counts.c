@@ -111,7 +111,7 @@ static void spinning(void)
 	int fd = raw_session();
 	struct counts c;
 
-	set_spin(10000);
+	set_spin(1000000);
 	raw_works(fd);
 	c = calls(fd, CALLS);
 	set_spin(200);
@@ -119,7 +119,7 @@ static void spinning(void)
 		SAME(c.spins, 0);
 		return;
 	}
-	/* A busy host is sometimes slower than it was for the last call. */
+	/* A command may be answered before the caller polls. */
 	AT_MOST(CALLS / 4, c.spins);
 }
 
@@ -141,7 +141,7 @@ static void asked(void)
 	FAILS(ioctl(fd, QCU_IOC_WAITING, &bad[1]), EINVAL);
 	FAILS(ioctl(fd, QCU_IOC_WAITING, NULL), EFAULT);
 
-	set_spin(10000);
+	set_spin(1000000);
 	ask(fd, QCU_WAIT_SLEEP);
 	c = calls(fd, CALLS);
 	SAME(c.spins, 0);
@@ -242,15 +242,9 @@ static void posted(void)
 	raw_works(fd);
 }
 
-/* On a busy host the mirror may not run when it would poll: tries again until it does. */
 static void few_kicks(int fd)
 {
-	struct counts c = calls(fd, CALLS);
-	unsigned int i;
-
-	for (i = 0; c.kicks > CALLS / 2 && i < 100; i++)
-		c = calls(fd, CALLS);
-	AT_MOST(c.kicks, CALLS / 2);
+	AT_MOST(calls(fd, CALLS).kicks, CALLS / 2);
 }
 
 /*
@@ -264,7 +258,7 @@ static void polled(void)
 	set_spin(0);
 	raw_works(fd);
 	few_kicks(fd);
-	set_spin(10000);
+	set_spin(1000000);
 	raw_works(fd);
 	few_kicks(fd);
 	set_spin(200);

@@ -65,7 +65,7 @@ static void bad_options(void **state)
 	refused("1 to 63", "--socket", sock, "--sessions", "64");
 	refused("1 to 63", "--socket", sock, "--sessions", "4x");
 	refused("1 to 63", "--socket", sock, "--sessions", "-1");
-	refused("0 to 10000", "--socket", sock, "--poll", "10001");
+	refused("0 to 1000000", "--socket", sock, "--poll", "1000001");
 	refused("1 to 8", "--socket", sock, "--copiers", "0");
 	refused("1 to 8", "--socket", sock, "--copiers", "9");
 	refused("1 to 8", "--socket", sock, "--copiers", "2x");
