@@ -143,7 +143,8 @@ static ncclResult_t allocate(struct ncclComm *c, const struct who *all, struct w
 		return res;
 	c->stop = stop;
 	*c->stop = 0;
-	res = qccl_cuda(cudaMalloc(&c->memory, qccl_memory((uint32_t)c->ranks, c->channels)),
+	res = qccl_cuda(cudaMalloc(&c->memory, qccl_queue((uint32_t)c->ranks, c->channels,
+							  (uint32_t)c->ranks - 1)),
 			"cudaMalloc");
 	if (res)
 		return res;
@@ -187,6 +188,28 @@ static ncclResult_t reach(struct ncclComm *c, int i, const struct who *all, cons
 	return qccl_cuda(err, "cudaDeviceEnablePeerAccess");
 }
 
+/* The place of a rank's slots in the memory of another one. */
+static uint32_t place_in(int owner, int from)
+{
+	return (uint32_t)(from - (from > owner));
+}
+
+/* `base`: the memory of rank i. */
+static struct qccl_way way_to(const struct ncclComm *c, int i, uint64_t base)
+{
+	uint64_t own = (uint64_t)(uintptr_t)c->memory;
+	uint32_t n = (uint32_t)c->ranks, me = (uint32_t)c->rank, other = (uint32_t)i;
+
+	return (struct qccl_way){
+		.out = base + qccl_queue(n, c->channels, place_in(i, c->rank)),
+		.in = own + qccl_queue(n, c->channels, place_in(c->rank, i)),
+		.arrived_there = base + qccl_counter(n, QCCL_ARRIVED, me),
+		.credit_here = own + qccl_counter(n, QCCL_CREDIT, other),
+		.arrived_here = own + qccl_counter(n, QCCL_ARRIVED, other),
+		.credit_there = base + qccl_counter(n, QCCL_CREDIT, me),
+	};
+}
+
 /* In a stream of its own: the default one may wait for others. */
 static ncclResult_t fill_memory(struct ncclComm *c, const struct qccl_shared *s)
 {
@@ -198,8 +221,7 @@ static ncclResult_t fill_memory(struct ncclComm *c, const struct qccl_shared *s)
 	if (res)
 		return res;
 	res = qccl_cuda(cudaMemsetAsync(c->memory, 0,
-					qccl_counter((uint32_t)c->ranks, QCCL_TABLES, 0, 0),
-					stream),
+					qccl_counter((uint32_t)c->ranks, QCCL_TABLES, 0), stream),
 			"cudaMemsetAsync");
 	if (!res && s)
 		res = qccl_cuda(cudaMemcpyAsync(c->memory, s, sizeof(*s), cudaMemcpyHostToDevice,
@@ -215,16 +237,20 @@ static ncclResult_t connect_all(struct ncclComm *c, const struct who *who, const
 {
 	struct qccl_shared s;
 	ncclResult_t res;
+	uint64_t base = 0;
 	void *stop;
 
 	memset(&s, 0, sizeof(s));
-	s.base[c->rank] = (uint64_t)(uintptr_t)c->memory;
 	res = qccl_cuda(cudaHostGetDevicePointer(&stop, (void *)c->stop, 0),
 			"cudaHostGetDevicePointer");
 	s.stop = (uint64_t)(uintptr_t)stop;
-	for (int i = 0; !res && i < c->ranks; i++)
-		if (i != c->rank)
-			res = reach(c, i, who, what, &s.base[i]);
+	for (int i = 0; !res && i < c->ranks; i++) {
+		if (i == c->rank)
+			continue;
+		res = reach(c, i, who, what, &base);
+		if (!res)
+			s.way[i] = way_to(c, i, base);
+	}
 	return res ? res : fill_memory(c, &s);
 }
 

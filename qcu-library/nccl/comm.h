@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "qcu-library/nccl/layout.h"
+#include "qcu-library/nccl/kernels/layout.h"
 #include "qcu-library/nccl/meet.h"
 
 #define QCCL_USER_OPS 64 /* operators that a communicator can have at a time */

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "qcu-library/nccl/layout.h"
+#include "qcu-library/nccl/kernels/layout.h"
 #include "qcu-library/nccl/wire.h"
 
 #define MOST (QCCL_MAX_RANKS + 32u) /* connections, with those that have not said hello */

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "qcu-library/nccl/kernels.h"
+#include "qcu-library/nccl/kernels/kernels.h"
 #include "qcu-library/nccl/work.h"
 
 #define PER_CHANNEL 16384u /* bytes: less is not worth another channel */

@@ -24,11 +24,11 @@ $(NCCL)/unsupported.o: override CFLAGS += -I$(NCCL)
 $(NCCL_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(NCCL_OBJS): | cudart-header
 
-NCCL_HEADERS := $(addprefix qcu-library/nccl/,device.cuh kernels.h layout.h values.cuh)
-$(NCCL)/copies.o: qcu-library/nccl/copies.cu $(NCCL_HEADERS) | deps cudart-header
+NCCL_HEADERS := $(addprefix qcu-library/nccl/kernels/,device.cuh kernels.h layout.h values.cuh)
+$(NCCL)/copies.o: qcu-library/nccl/kernels/copies.cu $(NCCL_HEADERS) | deps cudart-header
 	@mkdir -p $(@D)
 	$(NCCL_NVCC) -c -o $@ $<
-$(NCCL_TYPES:%=$(NCCL)/reduce_%.o): $(NCCL)/reduce_%.o: qcu-library/nccl/reduce.cu $(NCCL_HEADERS) | deps cudart-header
+$(NCCL_TYPES:%=$(NCCL)/reduce_%.o): $(NCCL)/reduce_%.o: qcu-library/nccl/kernels/reduce.cu $(NCCL_HEADERS) | deps cudart-header
 	@mkdir -p $(@D)
 	$(NCCL_NVCC) -DQCCL_TYPE=$* -c -o $@ $<
 

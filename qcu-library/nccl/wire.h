@@ -8,7 +8,7 @@
 #include "qcu-library/nccl/meet.h"
 
 /* Raised when anything changes that two ranks must agree on, also in layout.h. */
-#define QCCL_WIRE 1u
+#define QCCL_WIRE 2u
 
 enum qccl_say {
 	QCCL_SAY_HELLO, /* struct qccl_hello; answered when all ranks are there */

@@ -12,7 +12,7 @@
 #include "ours.h"
 
 /* After NVIDIA's header, if that is there. */
-#include "qcu-library/nccl/layout.h"
+#include "qcu-library/nccl/kernels/layout.h"
 #include "qcu-library/nccl/wire.h"
 
 #define ROOM (1 << 20)

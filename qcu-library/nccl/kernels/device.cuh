@@ -10,41 +10,48 @@
 #ifndef QCCL_DEVICE_CUH
 #define QCCL_DEVICE_CUH
 
-#include "qcu-library/nccl/layout.h"
+#include "qcu-library/nccl/kernels/layout.h"
 
-/* One for each block. */
+/* One for each block. The addresses of a way are those of the block's channel. */
 struct link {
 	uint32_t rank, ranks, channel, stopped;
 	volatile uint32_t *stop;
-	uint64_t base[QCCL_MAX_RANKS]; /* each rank's memory */
+	uint64_t memory; /* this rank's own */
+	uint64_t done, number;
+	struct qccl_way way[QCCL_MAX_RANKS];
 	uint64_t sent[QCCL_MAX_RANKS], received[QCCL_MAX_RANKS];
 	const void *from[QCCL_MAX_RANKS];
 	void *to[QCCL_MAX_RANKS];
 };
 
-static __device__ volatile uint64_t *counter_of(const struct link *l, uint32_t owner, enum qccl_table t,
-						uint32_t rank)
+static __device__ volatile uint64_t *at(uint64_t address)
 {
-	return (volatile uint64_t *)(l->base[owner] + qccl_counter(l->ranks, t, l->channel, rank));
+	return (volatile uint64_t *)address;
+}
+
+/* How much this block has sent to another rank, or received from it. */
+static __device__ volatile uint64_t *own_count(const struct link *l, enum qccl_table t, uint32_t rank)
+{
+	return at(l->memory + qccl_counter(l->ranks, t, rank) + qccl_line(l->channel));
 }
 
 /* Where this rank sends to next, and where it receives from. */
 static __device__ void *slot_at(const struct link *l, uint32_t peer)
 {
-	return (void *)(l->base[peer] + qccl_slot(l->ranks, l->channel, peer, l->rank, l->sent[peer]));
+	return (void *)(l->way[peer].out + qccl_slot(0, l->sent[peer]));
 }
 
 static __device__ const void *slot_from(const struct link *l, uint32_t peer)
 {
-	return (const void *)(l->base[l->rank] +
-			      qccl_slot(l->ranks, l->channel, l->rank, peer, l->received[peer]));
+	return (const void *)(l->way[peer].in + qccl_slot(0, l->received[peer]));
 }
 
 /* What is read from memory here, all threads read at the same time: an operation waits for memory once. */
 static __device__ void link_open(struct link *l, const struct qccl_self *self)
 {
 	const struct qccl_shared *shared = (const struct qccl_shared *)self->shared;
-	uint32_t t = threadIdx.x, channel = blockIdx.x, ranks = self->ranks;
+	const uint32_t t = threadIdx.x, channel = blockIdx.x, ranks = self->ranks;
+	const uint64_t line = qccl_line(channel), slot = qccl_slot(channel, 0);
 
 	if (!t) {
 		l->rank = self->rank;
@@ -52,12 +59,23 @@ static __device__ void link_open(struct link *l, const struct qccl_self *self)
 		l->channel = channel;
 		l->stopped = 0;
 		l->stop = (volatile uint32_t *)shared->stop;
+		l->memory = self->shared;
+		l->number = self->number;
+		l->done = shared->done && self->number ? shared->done + line : 0;
 	}
 	if (t < ranks) {
-		l->base[t] = shared->base[t];
-		l->sent[t] = *(volatile uint64_t *)(self->shared + qccl_counter(ranks, QCCL_SENT, channel, t));
-		l->received[t] =
-			*(volatile uint64_t *)(self->shared + qccl_counter(ranks, QCCL_RECEIVED, channel, t));
+		struct qccl_way w = shared->way[t];
+
+		l->sent[t] = *at(self->shared + qccl_counter(ranks, QCCL_SENT, t) + line);
+		l->received[t] = *at(self->shared + qccl_counter(ranks, QCCL_RECEIVED, t) + line);
+		w.out += slot;
+		w.in += slot;
+		w.arrived_there += line;
+		w.credit_here += line;
+		w.arrived_here += line;
+		w.credit_there += line;
+		w.lengths += w.lengths ? qccl_length(channel, 0) : 0;
+		l->way[t] = w;
 	}
 	__syncthreads();
 }
@@ -66,15 +84,19 @@ static __device__ void link_close(struct link *l)
 {
 	__syncthreads();
 	if (threadIdx.x < l->ranks) {
-		*counter_of(l, l->rank, QCCL_SENT, threadIdx.x) = l->sent[threadIdx.x];
-		*counter_of(l, l->rank, QCCL_RECEIVED, threadIdx.x) = l->received[threadIdx.x];
+		*own_count(l, QCCL_SENT, threadIdx.x) = l->sent[threadIdx.x];
+		*own_count(l, QCCL_RECEIVED, threadIdx.x) = l->received[threadIdx.x];
+	}
+	if (!threadIdx.x && l->done) {
+		__threadfence_system();
+		*at(l->done) = l->number;
 	}
 }
 
-/* True once *at is at least `least`; false if the communicator is being aborted. */
-static __device__ bool wait_for(struct link *l, volatile uint64_t *at, uint64_t least)
+/* True once *count is at least `least`; false if the communicator is being aborted. */
+static __device__ bool wait_for(struct link *l, volatile uint64_t *count, uint64_t least)
 {
-	for (unsigned int tries = 1; *at < least; tries++) {
+	for (unsigned int tries = 1; *count < least; tries++) {
 		if (tries % 64)
 			continue;
 		if (*(volatile uint32_t *)&l->stopped || *l->stop) {
@@ -96,24 +118,26 @@ static __device__ bool is_other(const struct link *l)
 static __device__ void wait_room(struct link *l, uint32_t peer)
 {
 	if (l->sent[peer] >= QCCL_SLOTS)
-		wait_for(l, counter_of(l, l->rank, QCCL_CREDIT, peer), l->sent[peer] - QCCL_SLOTS + 1);
+		wait_for(l, at(l->way[peer].credit_here), l->sent[peer] - QCCL_SLOTS + 1);
 }
 
 static __device__ void wait_data(struct link *l, uint32_t peer)
 {
-	wait_for(l, counter_of(l, l->rank, QCCL_ARRIVED, peer), l->received[peer] + 1);
+	wait_for(l, at(l->way[peer].arrived_here), l->received[peer] + 1);
 }
 
-static __device__ void tell_sent(struct link *l, uint32_t peer)
+static __device__ void tell_sent(struct link *l, uint32_t peer, uint64_t bytes)
 {
+	if (l->way[peer].lengths)
+		*at(l->way[peer].lengths + qccl_length(0, l->sent[peer])) = bytes;
 	__threadfence_system();
-	*counter_of(l, peer, QCCL_ARRIVED, l->rank) = ++l->sent[peer];
+	*at(l->way[peer].arrived_there) = ++l->sent[peer];
 }
 
 static __device__ void tell_received(struct link *l, uint32_t peer)
 {
 	__threadfence_system();
-	*counter_of(l, peer, QCCL_CREDIT, l->rank) = ++l->received[peer];
+	*at(l->way[peer].credit_there) = ++l->received[peer];
 }
 
 template <typename W> static __device__ void copy_words(W *to, const W *from, uint64_t n)

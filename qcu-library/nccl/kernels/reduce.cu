@@ -5,9 +5,9 @@
  */
 #include <cuda_fp16.h>
 
-#include "qcu-library/nccl/device.cuh"
-#include "qcu-library/nccl/kernels.h"
-#include "qcu-library/nccl/values.cuh"
+#include "qcu-library/nccl/kernels/device.cuh"
+#include "qcu-library/nccl/kernels/kernels.h"
+#include "qcu-library/nccl/kernels/values.cuh"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b)  JOIN_(a, b)
@@ -174,7 +174,7 @@ template <int OP>
 static __device__ bool give_all(struct link *l, const stored *in, uint64_t stride, uint64_t all, uint64_t step,
 				uint64_t most, value scale)
 {
-	bool to_mine = is_other(l) && part_of(all, threadIdx.x * step, most);
+	const uint64_t to_mine = is_other(l) ? part_of(all, threadIdx.x * step, most) : 0;
 
 	if (to_mine)
 		wait_room(l, threadIdx.x);
@@ -191,7 +191,7 @@ static __device__ bool give_all(struct link *l, const stored *in, uint64_t strid
 	}
 	__syncthreads();
 	if (to_mine)
-		tell_sent(l, threadIdx.x);
+		tell_sent(l, threadIdx.x, to_mine * sizeof(stored));
 	__syncthreads();
 	return true;
 }
@@ -224,7 +224,7 @@ static __device__ bool take_all(struct link *l, const stored *in, stored *out, u
 	__syncthreads();
 	if (is_other(l)) {
 		if (spread)
-			tell_sent(l, r);
+			tell_sent(l, r, count * sizeof(stored));
 		tell_received(l, r);
 	}
 	__syncthreads();
@@ -303,6 +303,8 @@ static __device__ bool chain(struct link *l, const struct qccl_work *w, value sc
 
 #pragma unroll 1
 	for (uint64_t at = blockIdx.x * w->chunk; at < w->count; at += gridDim.x * w->chunk) {
+		const uint64_t n = part_of(w->count, at, w->chunk);
+
 		if (!threadIdx.x) {
 			if (comes)
 				wait_data(l, before);
@@ -316,11 +318,11 @@ static __device__ bool chain(struct link *l, const struct qccl_work *w, value sc
 		__syncthreads();
 		if (l->stopped)
 			return false;
-		reduce<OP>(l, 1, comes ? 2 : 1, 0, part_of(w->count, at, w->chunk), scale, goes ? 0 : average);
+		reduce<OP>(l, 1, comes ? 2 : 1, 0, n, scale, goes ? 0 : average);
 		__syncthreads();
 		if (!threadIdx.x) {
 			if (goes)
-				tell_sent(l, after);
+				tell_sent(l, after, n * sizeof(stored));
 			if (comes)
 				tell_received(l, before);
 		}

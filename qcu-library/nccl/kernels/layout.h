@@ -8,7 +8,8 @@
  * sender writes a slot and then raises `arrived` beside it; the receiver reads the slot and then
  * raises `credit` in the sender's memory. Both only ever grow, and so do the counts of what this
  * rank has sent and received. All counts live on the device, so a graph with such kernels can be
- * replayed.
+ * replayed. Kernels find slots and counts by addresses (struct qccl_way), so for a rank whose
+ * memory cannot be reached they may lie elsewhere.
  *
  * A channel is one block of a launch. Which part of an operation a channel does depends on the
  * operation's size alone, so that all ranks agree.
@@ -24,18 +25,38 @@
 #define QCCL_SLOT_BYTES	  131072u
 #define QCCL_THREADS	  1024u /* the most of a block */
 #define QCCL_LINE	  64u	/* a counter has a cache line of its own */
-#define QCCL_HEADER	  1024u
+#define QCCL_HEADER	  4096u
+
+/*
+ * What this rank uses towards another one, as its device sees it. Addresses are those of channel 0.
+ * Sending, it writes slots in `out`, raises `arrived_there` and waits for `credit_here`; receiving,
+ * it waits for `arrived_here`, reads slots in `in` and raises `credit_there`. Where `lengths` is
+ * not 0, it writes there how many bytes each slot of `out` has, before it raises `arrived_there`.
+ */
+struct qccl_way {
+	uint64_t out, in;
+	uint64_t arrived_there, credit_here;
+	uint64_t arrived_here, credit_there;
+	uint64_t lengths, pad;
+};
 
 /* At the start of each rank's memory. Only its own kernels read it. */
 struct qccl_shared {
-	uint64_t stop;		       /* address of a word in host memory; not 0: kernels end */
-	uint64_t base[QCCL_MAX_RANKS]; /* the memory of each rank, as this device sees it */
+	uint64_t stop; /* address of a word in host memory; not 0: kernels end */
+	uint64_t done; /* 0, or a line for each channel, where a block that ends writes
+			* its launch's number */
+	struct qccl_way way[QCCL_MAX_RANKS];
 };
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct qccl_shared) <= QCCL_HEADER, "it has its place");
+#endif
 
 /* Which rank's memory a launch works with. */
 struct qccl_self {
 	uint64_t shared; /* struct qccl_shared */
 	uint32_t rank, ranks;
+	uint64_t number; /* of the launch; 0: in a graph */
 };
 
 enum qccl_kind {
@@ -91,29 +112,34 @@ struct qccl_many {
 #define QCCL_BOTH static inline
 #endif
 
-/* The counters: four tables, each with a line for each channel and rank. */
+/* The counters: four tables. In each, every rank has a line for each channel. */
 enum qccl_table { QCCL_ARRIVED, QCCL_CREDIT, QCCL_SENT, QCCL_RECEIVED, QCCL_TABLES };
 
-QCCL_BOTH uint64_t qccl_counter(uint32_t ranks, enum qccl_table t, uint32_t channel, uint32_t rank)
+QCCL_BOTH uint64_t qccl_counter(uint32_t ranks, enum qccl_table t, uint32_t rank)
 {
-	return QCCL_HEADER +
-	       (((uint64_t)t * QCCL_MAX_CHANNELS + channel) * ranks + rank) * QCCL_LINE;
+	return QCCL_HEADER + ((uint64_t)t * ranks + rank) * QCCL_MAX_CHANNELS * QCCL_LINE;
 }
 
-/* Slot n of those that rank `me` receives in from rank `from`. */
-QCCL_BOTH uint64_t qccl_slot(uint32_t ranks, uint32_t channel, uint32_t me, uint32_t from,
-			     uint64_t n)
+/* What channels' counters and slots lie behind those of channel 0. */
+QCCL_BOTH uint64_t qccl_line(uint32_t channel)
 {
-	uint64_t queue = (uint64_t)channel * (ranks - 1) + from - (from > me);
-
-	return qccl_counter(ranks, QCCL_TABLES, 0, 0) +
-	       (queue * QCCL_SLOTS + n % QCCL_SLOTS) * QCCL_SLOT_BYTES;
+	return (uint64_t)channel * QCCL_LINE;
 }
 
-QCCL_BOTH uint64_t qccl_memory(uint32_t ranks, uint32_t channels)
+QCCL_BOTH uint64_t qccl_slot(uint32_t channel, uint64_t n)
 {
-	return qccl_counter(ranks, QCCL_TABLES, 0, 0) +
-	       (uint64_t)channels * (ranks - 1) * QCCL_SLOTS * QCCL_SLOT_BYTES;
+	return ((uint64_t)channel * QCCL_SLOTS + n % QCCL_SLOTS) * QCCL_SLOT_BYTES;
+}
+
+QCCL_BOTH uint64_t qccl_length(uint32_t channel, uint64_t n)
+{
+	return ((uint64_t)channel * QCCL_SLOTS + n % QCCL_SLOTS) * sizeof(uint64_t);
+}
+
+/* The slots that are filled by the rank that has this place among those that reach this memory. */
+QCCL_BOTH uint64_t qccl_queue(uint32_t ranks, uint32_t channels, uint32_t place)
+{
+	return qccl_counter(ranks, QCCL_TABLES, 0) + qccl_slot(channels * place, 0);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The kernels of libnccl.so.2 that only move bytes: broadcasts, sends and receives. */
-#include "qcu-library/nccl/device.cuh"
-#include "qcu-library/nccl/kernels.h"
+#include "qcu-library/nccl/kernels/device.cuh"
+#include "qcu-library/nccl/kernels/kernels.h"
 
 /* Each rank but the root gets a chunk from the one before it in the chain, and hands it to the next. */
 static __global__ void __launch_bounds__(QCCL_THREADS) relay(const __grid_constant__ struct qccl_work w)
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(QCCL_THREADS) relay(const __grid_consta
 			copy_bytes((uint8_t *)w.out + at, from, bytes);
 		__syncthreads();
 		if (!threadIdx.x && place + 1 < l.ranks)
-			tell_sent(&l, after);
+			tell_sent(&l, after, bytes);
 		if (!threadIdx.x && place)
 			tell_received(&l, before);
 		__syncthreads();
@@ -55,8 +55,8 @@ static __device__ bool is_ready(const struct link *l, const struct qccl_transfer
 	if (p[i].done || (t[i].behind >= 0 && !p[t[i].behind].done))
 		return false;
 	if (t[i].receive)
-		return *counter_of(l, l->rank, QCCL_ARRIVED, peer) > l->received[peer];
-	return *counter_of(l, l->rank, QCCL_CREDIT, peer) + QCCL_SLOTS > l->sent[peer];
+		return *at(l->way[peer].arrived_here) > l->received[peer];
+	return *at(l->way[peer].credit_here) + QCCL_SLOTS > l->sent[peer];
 }
 
 /*
@@ -133,7 +133,7 @@ static __device__ void transfers(struct link *l, struct progress *p, const struc
 			if (x->receive)
 				tell_received(l, x->peer);
 			else
-				tell_sent(l, x->peer);
+				tell_sent(l, x->peer, bytes);
 			p[last].at += (uint64_t)x->channels * x->chunk;
 			p[last].done = p[last].at >= x->bytes;
 		}
