@@ -217,6 +217,7 @@ $(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) tests/python/lo
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 $(if $(SAN),,$(foreach t,$(NCCL_PROGRAMS),$(foreach n,2 3,loopback guest/$(t)-$(n) env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
+$(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(NCCL_PROGRAMS)),loopback guest/$(t)-tcp env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)

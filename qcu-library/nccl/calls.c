@@ -54,7 +54,10 @@ static ncclResult_t check(struct qccl_task *t, bool has_in, bool has_out, int op
 		return qccl_fail(ncclInvalidArgument, "a pointer is NULL");
 	if (t->count > SIZE_MAX / size / (size_t)t->comm->ranks)
 		return qccl_fail(ncclInvalidArgument, "too many elements");
-	if (t->comm->state)
+	res = qccl_state(t->comm);
+	if (res == ncclRemoteError)
+		return qccl_fail(res, "a rank of another machine has ended");
+	if (res)
 		return qccl_fail(ncclInvalidUsage, "the communicator is not ready");
 	return ncclSuccess;
 }

@@ -1,35 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * How a communicator comes to be: the ranks meet, each allocates its memory and opens that of the
- * others, and all hear whether all could.
+ * others on the same machine, and all hear who could. Ranks that cannot reach each other's memory
+ * are far from one another (far.h).
  */
 #define _GNU_SOURCE /* getrandom */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "qcu-library/nccl/comm.h"
+#include "qcu-library/nccl/net.h"
+#include "qcu-library/nccl/wire.h"
 
 #define MAGIC 0x716e63636c636f6dull
-
-/* What a rank tells the others first. */
-struct who {
-	unsigned char process[16], gpu[16]; /* random, and the GPU's UUID */
-	int32_t pid, device;
-	uint32_t channels, pad;
-};
-
-/* And then. */
-struct what {
-	ncclResult_t result;
-	uint32_t pad;
-	uint64_t address;
-	cudaIpcMemHandle_t handle;
-};
-
-_Static_assert(sizeof(struct who) <= QCCL_MOST_OUR && sizeof(struct what) <= QCCL_MOST_OUR,
-	       "fits into a message");
 
 ncclResult_t qccl_check(const struct ncclComm *c)
 {
@@ -38,6 +24,11 @@ ncclResult_t qccl_check(const struct ncclComm *c)
 	if (c->magic != MAGIC)
 		return qccl_fail(ncclInvalidArgument, "no communicator, or a destroyed one");
 	return ncclSuccess;
+}
+
+ncclResult_t qccl_state(const struct ncclComm *c)
+{
+	return !c->state && c->far && qccl_far_lost(c->far) ? ncclRemoteError : c->state;
 }
 
 struct ncclComm *qccl_comm_new(void)
@@ -72,7 +63,7 @@ void qccl_use_before(struct qccl_device d)
 }
 
 /* The same for all threads of a process, and for no other process. */
-static void name_process(struct who *w)
+static void name_process(struct qccl_who *w)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static unsigned char name[16];
@@ -86,9 +77,49 @@ static void name_process(struct who *w)
 	w->pid = getpid(); /* a fork has the name of its parent */
 }
 
-static bool same_process(const struct who *a, const struct who *b)
+static void name_machine(struct qccl_who *w)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, w->machine, sizeof(w->machine) - 1);
+
+	if (n < 0)
+		memset(w->machine, 0, sizeof(w->machine));
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool same_process(const struct qccl_who *a, const struct qccl_who *b)
 {
 	return a->pid == b->pid && !memcmp(a->process, b->process, sizeof(a->process));
+}
+
+static bool same_machine(const struct qccl_who *a, const struct qccl_who *b)
+{
+	return !memcmp(a->machine, b->machine, sizeof(a->machine));
+}
+
+/* Whether one may be able to use the other one's memory. */
+static bool near(const struct qccl_who *a, const struct qccl_who *b)
+{
+	return same_machine(a, b) && !a->alone && !b->alone;
+}
+
+/* The place of a rank's slots in the memory of another one. */
+static uint32_t place_in(const struct qccl_who *all, int owner, int from)
+{
+	uint32_t place = 0;
+
+	for (int i = 0; i < from; i++)
+		place += i != owner && near(&all[i], &all[owner]);
+	return place;
+}
+
+/* The kernels of far ranks use few channels. */
+static void limit_channels(struct ncclComm *c)
+{
+	uint32_t most = qccl_far_channels(c->ranks);
+
+	c->channels = c->channels < most ? c->channels : most;
 }
 
 /* All blocks of a launch must run at a time. NVIDIA's library has the same variable. */
@@ -102,14 +133,17 @@ static uint32_t most_channels(const struct cudaDeviceProp *prop)
 	return (uint32_t)(n < prop->multiProcessorCount ? n : prop->multiProcessorCount);
 }
 
-static ncclResult_t introduce(struct ncclComm *c, struct who *all)
+static ncclResult_t introduce(struct ncclComm *c, struct qccl_who *all)
 {
 	struct cudaDeviceProp prop;
-	struct who mine;
+	struct qccl_who mine;
 	ncclResult_t res;
 
 	memset(&mine, 0, sizeof(mine));
 	name_process(&mine);
+	name_machine(&mine);
+	mine.alone = qccl_net_alone();
+	mine.by_tcp = c->meeting.by_tcp;
 	res = qccl_cuda(cudaGetDeviceProperties(&prop, c->device), "cudaGetDeviceProperties");
 	if (res)
 		return res;
@@ -121,17 +155,25 @@ static ncclResult_t introduce(struct ncclComm *c, struct who *all)
 		return res;
 	c->channels = mine.channels;
 	for (int i = 0; i < c->ranks; i++) {
+		c->wide |= all[i].by_tcp;
 		if (all[i].channels < c->channels)
 			c->channels = all[i].channels;
+		/* In another VM the number of a GPU may be the same. */
 		for (int k = 0; k < i; k++)
-			if (!memcmp(all[i].gpu, all[k].gpu, sizeof(all[i].gpu)))
+			if (!memcmp(all[i].gpu, all[k].gpu, sizeof(all[i].gpu)) &&
+			    same_machine(&all[i], &all[k]))
 				return qccl_refuse(ncclInvalidUsage,
 						   "ranks %d and %d are on the same GPU", k, i);
 	}
+	for (int i = 1; i < c->ranks; i++)
+		if (!near(&all[i], &all[0])) {
+			limit_channels(c);
+			break;
+		}
 	return ncclSuccess;
 }
 
-static ncclResult_t allocate(struct ncclComm *c, const struct who *all, struct what *mine)
+static ncclResult_t allocate(struct ncclComm *c, const struct qccl_who *all, struct qccl_what *mine)
 {
 	void *stop;
 	ncclResult_t res;
@@ -144,65 +186,51 @@ static ncclResult_t allocate(struct ncclComm *c, const struct who *all, struct w
 	c->stop = stop;
 	*c->stop = 0;
 	res = qccl_cuda(cudaMalloc(&c->memory, qccl_queue((uint32_t)c->ranks, c->channels,
-							  (uint32_t)c->ranks - 1)),
+							  place_in(all, c->rank, c->ranks))),
 			"cudaMalloc");
 	if (res)
 		return res;
 	mine->address = (uint64_t)(uintptr_t)c->memory;
-	for (int i = 0; i < c->ranks; i++)
-		if (!same_process(&all[i], &all[c->rank]))
-			return qccl_cuda(cudaIpcGetMemHandle(&mine->handle, c->memory),
-					 "cudaIpcGetMemHandle");
+	for (int i = 0; i < c->ranks && !mine->has_handle; i++)
+		mine->has_handle = near(&all[i], &all[c->rank]) &&
+				   !same_process(&all[i], &all[c->rank]) &&
+				   !cudaIpcGetMemHandle(&mine->handle, c->memory);
 	return ncclSuccess;
 }
 
-static ncclResult_t reach(struct ncclComm *c, int i, const struct who *all, const struct what *what,
-			  uint64_t *base)
+/* The memory of a near rank as this device sees it. 0: it does not. */
+static uint64_t reach(struct ncclComm *c, int i, const struct qccl_who *all,
+		      const struct qccl_what *what)
 {
-	const struct who *who = &all[i];
+	const struct qccl_who *who = &all[i];
 	cudaError_t err;
 	int can = 0;
 
 	if (!same_process(who, &all[c->rank])) {
+		if (!what[i].has_handle)
+			return 0;
 		err = cudaIpcOpenMemHandle(&c->opened[i], what[i].handle,
 					   cudaIpcMemLazyEnablePeerAccess);
 		if (err)
-			return qccl_refuse(ncclUnhandledCudaError,
-					   "rank %d cannot use the memory of rank %d (%s): the "
-					   "GPUs must be peers",
-					   c->rank, i, cudaGetErrorString(err));
-		*base = (uint64_t)(uintptr_t)c->opened[i];
-		return ncclSuccess;
+			c->opened[i] = NULL;
+		return (uint64_t)(uintptr_t)c->opened[i];
 	}
-	(void)cudaDeviceCanAccessPeer(&can, c->device, who->device);
-	if (!can)
-		return qccl_refuse(ncclSystemError,
-				   "devices %d and %d are no peers, which is not supported",
-				   c->device, who->device);
+	if (cudaDeviceCanAccessPeer(&can, c->device, who->device) || !can)
+		return 0;
 	err = cudaDeviceEnablePeerAccess(who->device, 0);
-	if (err == cudaErrorPeerAccessAlreadyEnabled) {
-		(void)cudaGetLastError();
-		err = cudaSuccess;
-	}
-	*base = what[i].address;
-	return qccl_cuda(err, "cudaDeviceEnablePeerAccess");
-}
-
-/* The place of a rank's slots in the memory of another one. */
-static uint32_t place_in(int owner, int from)
-{
-	return (uint32_t)(from - (from > owner));
+	return err && err != cudaErrorPeerAccessAlreadyEnabled ? 0 : what[i].address;
 }
 
 /* `base`: the memory of rank i. */
-static struct qccl_way way_to(const struct ncclComm *c, int i, uint64_t base)
+static struct qccl_way way_to(const struct ncclComm *c, const struct qccl_who *all, int i,
+			      uint64_t base)
 {
 	uint64_t own = (uint64_t)(uintptr_t)c->memory;
 	uint32_t n = (uint32_t)c->ranks, me = (uint32_t)c->rank, other = (uint32_t)i;
 
 	return (struct qccl_way){
-		.out = base + qccl_queue(n, c->channels, place_in(i, c->rank)),
-		.in = own + qccl_queue(n, c->channels, place_in(c->rank, i)),
+		.out = base + qccl_queue(n, c->channels, place_in(all, i, c->rank)),
+		.in = own + qccl_queue(n, c->channels, place_in(all, c->rank, i)),
 		.arrived_there = base + qccl_counter(n, QCCL_ARRIVED, me),
 		.credit_here = own + qccl_counter(n, QCCL_CREDIT, other),
 		.arrived_here = own + qccl_counter(n, QCCL_ARRIVED, other),
@@ -210,8 +238,9 @@ static struct qccl_way way_to(const struct ncclComm *c, int i, uint64_t base)
 	};
 }
 
-/* In a stream of its own: the default one may wait for others. */
-static ncclResult_t fill_memory(struct ncclComm *c, const struct qccl_shared *s)
+/* Writes the head of this rank's memory. In a stream of its own: the default one may wait for
+ * others. */
+static ncclResult_t write_head(struct ncclComm *c, const struct qccl_shared *s, bool clear_counts)
 {
 	cudaStream_t stream;
 	ncclResult_t res;
@@ -220,10 +249,12 @@ static ncclResult_t fill_memory(struct ncclComm *c, const struct qccl_shared *s)
 			"cudaStreamCreate");
 	if (res)
 		return res;
-	res = qccl_cuda(cudaMemsetAsync(c->memory, 0,
-					qccl_counter((uint32_t)c->ranks, QCCL_TABLES, 0), stream),
-			"cudaMemsetAsync");
-	if (!res && s)
+	if (clear_counts)
+		res = qccl_cuda(cudaMemsetAsync(c->memory, 0,
+						qccl_counter((uint32_t)c->ranks, QCCL_TABLES, 0),
+						stream),
+				"cudaMemsetAsync");
+	if (!res)
 		res = qccl_cuda(cudaMemcpyAsync(c->memory, s, sizeof(*s), cudaMemcpyHostToDevice,
 						stream),
 				"cudaMemcpyAsync");
@@ -233,25 +264,38 @@ static ncclResult_t fill_memory(struct ncclComm *c, const struct qccl_shared *s)
 	return res;
 }
 
-static ncclResult_t connect_all(struct ncclComm *c, const struct who *who, const struct what *what)
+static ncclResult_t connect_near(struct ncclComm *c, const struct qccl_who *who,
+				 const struct qccl_what *what, struct qccl_shared *s,
+				 uint32_t *missed)
 {
-	struct qccl_shared s;
 	ncclResult_t res;
-	uint64_t base = 0;
 	void *stop;
 
-	memset(&s, 0, sizeof(s));
+	memset(s, 0, sizeof(*s));
 	res = qccl_cuda(cudaHostGetDevicePointer(&stop, (void *)c->stop, 0),
 			"cudaHostGetDevicePointer");
-	s.stop = (uint64_t)(uintptr_t)stop;
-	for (int i = 0; !res && i < c->ranks; i++) {
+	if (res)
+		return res;
+	s->stop = (uint64_t)(uintptr_t)stop;
+	for (int i = 0; i < c->ranks; i++) {
+		uint64_t base;
+
 		if (i == c->rank)
 			continue;
-		res = reach(c, i, who, what, &base);
-		if (!res)
-			s.way[i] = way_to(c, i, base);
+		base = near(&who[i], &who[c->rank]) ? reach(c, i, who, what) : 0;
+		if (base)
+			s->way[i] = way_to(c, who, i, base);
+		else
+			*missed |= 1u << i;
 	}
-	return res ? res : fill_memory(c, &s);
+	(void)cudaGetLastError();
+	return write_head(c, s, true);
+}
+
+static ncclResult_t other_failed(int rank, ncclResult_t result)
+{
+	return qccl_fail(ncclRemoteError, "rank %d could not join: %s", rank,
+			 ncclGetErrorString(result));
 }
 
 /* Tells the own result, and returns the worst. */
@@ -264,16 +308,42 @@ static ncclResult_t agree(struct ncclComm *c, ncclResult_t mine)
 		return mine ? mine : res;
 	for (int i = 0; i < c->ranks; i++)
 		if (all[i])
-			return qccl_fail(ncclRemoteError, "rank %d could not join: %s", i,
-					 ncclGetErrorString(all[i]));
+			return other_failed(i, all[i]);
+	return ncclSuccess;
+}
+
+/* All tell whom they have reached. *far: the bits of this rank's far ranks; *any: some rank has
+ * one. */
+static ncclResult_t find_far(struct ncclComm *c, const struct qccl_reached *mine, uint32_t *far,
+			     bool *any)
+{
+	struct qccl_reached all[QCCL_MAX_RANKS];
+	ncclResult_t res;
+
+	res = qccl_tell(&c->meeting, mine, all, sizeof(*mine));
+	if (mine->result || res)
+		return mine->result ? mine->result : res;
+	*far = mine->missed;
+	*any = false;
+	for (int i = 0; i < c->ranks; i++) {
+		if (all[i].result)
+			return other_failed(i, all[i].result);
+		if (all[i].missed & 1u << c->rank)
+			*far |= 1u << i;
+		*any |= all[i].missed != 0;
+	}
 	return ncclSuccess;
 }
 
 static ncclResult_t join(struct ncclComm *c)
 {
-	struct what mine, what[QCCL_MAX_RANKS];
-	struct who who[QCCL_MAX_RANKS];
+	struct qccl_reached mine_reached = {ncclSuccess, 0};
+	struct qccl_what mine, what[QCCL_MAX_RANKS];
+	struct qccl_who who[QCCL_MAX_RANKS];
 	ncclResult_t res, told;
+	struct qccl_shared s;
+	uint32_t far;
+	bool any;
 
 	memset(&mine, 0, sizeof(mine));
 	res = introduce(c, who);
@@ -285,9 +355,16 @@ static ncclResult_t join(struct ncclComm *c)
 		return mine.result ? mine.result : told;
 	for (int i = 0; i < c->ranks; i++)
 		if (what[i].result)
-			return qccl_fail(ncclRemoteError, "rank %d could not join: %s", i,
-					 ncclGetErrorString(what[i].result));
-	return agree(c, connect_all(c, who, what));
+			return other_failed(i, what[i].result);
+	mine_reached.result = connect_near(c, who, what, &s, &mine_reached.missed);
+	res = find_far(c, &mine_reached, &far, &any);
+	if (res || !any)
+		return res;
+	limit_channels(c);
+	res = qccl_far_open(&c->far, &c->meeting, far, c->channels, c->stop, s.way, &s.done);
+	if (!res)
+		res = write_head(c, &s, false);
+	return agree(c, res);
 }
 
 ncclResult_t qccl_comm_join(struct ncclComm *c, const ncclUniqueId *id, int rank, int ranks)

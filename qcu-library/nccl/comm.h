@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "qcu-library/nccl/far.h"
 #include "qcu-library/nccl/kernels/layout.h"
 #include "qcu-library/nccl/meet.h"
 
@@ -37,10 +38,12 @@ struct ncclComm {
 	int rank, ranks, device;
 	uint32_t channels; /* the most that all ranks can have at a time */
 	struct qccl_meeting meeting;
+	bool wide; /* a rank met the others by TCP */
 
 	void *memory;		      /* what layout.h describes */
 	void *opened[QCCL_MAX_RANKS]; /* memory of other processes */
 	volatile uint32_t *stop;      /* ends the kernels, if it is not 0 */
+	struct qccl_far *far;	      /* NULL: all other ranks are near */
 	ncclResult_t state;
 
 	struct qccl_order order[2]; /* of launches, and of those that are captured */
@@ -53,6 +56,9 @@ struct ncclComm {
 
 /* The result for a communicator that is none, or that was destroyed. */
 ncclResult_t qccl_check(const struct ncclComm *c);
+
+/* What has become of a communicator. */
+ncclResult_t qccl_state(const struct ncclComm *c);
 
 struct ncclComm *qccl_comm_new(void);
 

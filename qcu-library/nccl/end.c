@@ -3,7 +3,7 @@
  * How a communicator ends. The kernels of the other ranks may still write to this rank's memory
  * when its own kernels have ended. So it is freed once all ranks have said that theirs have ended.
  * Nobody waits for that: what cannot be freed yet is looked at again when the process makes or ends
- * another communicator.
+ * another communicator. The memory for far ranks stays as long: its thread answers until then.
  */
 #include <stdlib.h>
 
@@ -16,6 +16,10 @@ static void free_comm(struct ncclComm *c)
 {
 	struct qccl_device d = qccl_use_device(c->device);
 
+	if (c->far)
+		qccl_far_close(c->far);
+	if (c->stop)
+		(void)cudaFreeHost((void *)c->stop);
 	if (c->memory)
 		(void)cudaFree(c->memory);
 	qccl_use_before(d);
@@ -49,8 +53,6 @@ void qccl_comm_end(struct ncclComm *c)
 	for (int i = 0; i < 2; i++)
 		if (c->order[i].has_event)
 			(void)cudaEventDestroy(c->order[i].event);
-	if (c->stop)
-		(void)cudaFreeHost((void *)c->stop);
 	qccl_use_before(d);
 	c->magic = 0;
 	if (c->meeting.fd < 0 || !c->memory) {

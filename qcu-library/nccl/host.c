@@ -4,8 +4,9 @@
  * ranks have sent theirs, with what all of them said. It lives until all ranks have been there and
  * the last one has closed its connection.
  *
- * Anyone in the VM can connect, so who does not know the secret is dropped, and nobody is waited
- * for in the middle of a message.
+ * Anyone in the VM can connect, and with TCP anyone in the network. So who does not know the secret
+ * is dropped, nobody is waited for in the middle of a message, and of those that have not said
+ * hello the oldest makes room for the next one.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <errno.h>
@@ -26,6 +27,7 @@ struct guest {
 	int fd;		 /* -1: none */
 	int rank;	 /* -1: has not said hello */
 	bool full, left; /* its message is there; it has left */
+	uint64_t number; /* the first one that connected has the lowest */
 	size_t used;
 	struct {
 		struct qccl_head head;
@@ -34,7 +36,8 @@ struct guest {
 };
 
 struct host {
-	int listening;
+	int listening[2]; /* -1: none */
+	uint64_t connected;
 	unsigned char secret[QCCL_SECRET];
 	uint32_t ranks;	     /* 0: not known yet */
 	uint32_t here, gone; /* ranks that said hello; ranks that ended before they had left */
@@ -50,7 +53,7 @@ static void answer(struct guest *g, enum qccl_answer what, const void *data, siz
 	struct msghdr m = {.msg_iov = io, .msg_iovlen = 2};
 
 	/* A rank that does not read its answers has ended, or will be seen to have. */
-	if (sendmsg(g->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (sendmsg(g->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)(sizeof(head) + size))
 		shutdown(g->fd, SHUT_RDWR);
 	g->full = false;
 	g->used = 0;
@@ -182,20 +185,37 @@ static bool hear(struct host *h, struct guest *g)
 	return heard(h, g);
 }
 
-static void welcome(struct host *h)
+/* A place for one more. There are more places than ranks. */
+static struct guest *make_room(struct host *h)
 {
-	int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct guest *oldest = NULL;
+
+	for (unsigned int i = 0; i < MOST; i++) {
+		struct guest *g = &h->guest[i];
+
+		if (g->fd < 0)
+			return g;
+		if (g->rank < 0 && (!oldest || g->number < oldest->number))
+			oldest = g;
+	}
+	drop(h, oldest);
+	return oldest;
+}
+
+static void welcome(struct host *h, int listening, bool tcp)
+{
+	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct guest *g;
 
 	if (fd < 0)
 		return;
-	for (unsigned int i = 0; i < MOST; i++)
-		if (h->guest[i].fd < 0) {
-			memset(&h->guest[i], 0, sizeof(h->guest[i]));
-			h->guest[i].fd = fd;
-			h->guest[i].rank = -1;
-			return;
-		}
-	close(fd);
+	if (tcp)
+		qccl_net_prepare(fd);
+	g = make_room(h);
+	memset(g, 0, sizeof(*g));
+	g->fd = fd;
+	g->rank = -1;
+	g->number = h->connected++;
 }
 
 /* Also those ranks that come late must hear that one has ended. */
@@ -209,15 +229,22 @@ static bool over(const struct host *h)
 	return true;
 }
 
+static void close_listening(const int *listening)
+{
+	for (int i = 0; i < 2; i++)
+		if (listening[i] >= 0)
+			close(listening[i]);
+}
+
 static void *serve(void *arg)
 {
 	struct host *h = arg;
-	struct pollfd p[MOST + 1];
-	unsigned int of[MOST + 1], n;
+	struct pollfd p[MOST + 2];
+	unsigned int of[MOST + 2], n;
 
 	while (!over(h)) {
-		p[0] = (struct pollfd){.fd = h->listening, .events = POLLIN};
-		n = 1;
+		for (n = 0; n < 2; n++)
+			p[n] = (struct pollfd){.fd = h->listening[n], .events = POLLIN};
 		for (unsigned int i = 0; i < MOST; i++)
 			if (h->guest[i].fd >= 0) {
 				of[n] = i;
@@ -225,22 +252,23 @@ static void *serve(void *arg)
 			}
 		if (poll(p, n, -1) < 0)
 			continue;
-		for (unsigned int i = 1; i < n; i++)
+		for (unsigned int i = 2; i < n; i++)
 			if (p[i].revents && !hear(h, &h->guest[of[i]]))
 				drop(h, &h->guest[of[i]]);
-		if (p[0].revents)
-			welcome(h);
+		for (unsigned int i = 0; i < 2; i++)
+			if (p[i].revents)
+				welcome(h, h->listening[i], i == 1);
 		settle(h);
 	}
 	for (unsigned int i = 0; i < MOST; i++)
 		if (h->guest[i].fd >= 0)
 			close(h->guest[i].fd);
-	close(h->listening);
+	close_listening(h->listening);
 	free(h);
 	return NULL;
 }
 
-ncclResult_t qccl_host_start(int listening, const unsigned char *secret)
+ncclResult_t qccl_host_start(const int *listening, const unsigned char *secret)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	sigset_t all, old;
@@ -248,10 +276,10 @@ ncclResult_t qccl_host_start(int listening, const unsigned char *secret)
 	int err;
 
 	if (!h) {
-		close(listening);
+		close_listening(listening);
 		return qccl_fail(ncclSystemError, "no memory");
 	}
-	h->listening = listening;
+	memcpy(h->listening, listening, sizeof(h->listening));
 	memcpy(h->secret, secret, sizeof(h->secret));
 	for (unsigned int i = 0; i < MOST; i++)
 		h->guest[i].fd = -1;
@@ -261,7 +289,7 @@ ncclResult_t qccl_host_start(int listening, const unsigned char *secret)
 	err = pthread_create(&t, NULL, serve, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
-		close(listening);
+		close_listening(listening);
 		free(h);
 		return qccl_fail(ncclSystemError, "cannot make a thread: %s", strerror(err));
 	}

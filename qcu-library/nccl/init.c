@@ -17,7 +17,7 @@ QCCL_PUBLIC ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
 	if (!id)
 		return qccl_fail(ncclInvalidArgument, "ncclGetUniqueId: the pointer is NULL");
-	return qccl_id_new(id);
+	return qccl_id_new(id, true);
 }
 
 /* There is no debug output whose settings could be read again. */
@@ -55,8 +55,7 @@ static ncclResult_t make(ncclComm_t *comm, int ranks, const ncclUniqueId *id, in
 	if (ranks < 1 || rank < 0 || rank >= ranks)
 		return qccl_fail(ncclInvalidArgument, "rank %d of %d", rank, ranks);
 	if (ranks > (int)QCCL_MAX_RANKS)
-		return qccl_refuse(ncclInvalidArgument,
-				   "%d ranks: a VM has at most %u GPUs, and each can be in one",
+		return qccl_refuse(ncclInvalidArgument, "%d ranks: a communicator has at most %u",
 				   ranks, QCCL_MAX_RANKS);
 	res = check_config(config);
 	if (res)
@@ -128,7 +127,7 @@ QCCL_PUBLIC ncclResult_t ncclCommInitAll(ncclComm_t *comm, int n, const int *dev
 				 "ncclCommInitAll: no communicators, or the pointer is NULL");
 	res = check_devices(n, device);
 	if (!res)
-		res = qccl_id_new(&id);
+		res = qccl_id_new(&id, false);
 	if (res)
 		return qccl_group_fail(res);
 	(void)ncclGroupStart();
@@ -177,7 +176,7 @@ static ncclResult_t split(ncclComm_t c, int color, int key, ncclComm_t *to,
 	rank = place(all, c->ranks, c->rank, &ranks, &leader);
 	memset(&id, 0, sizeof(id));
 	if (leader == c->rank && color != NCCL_SPLIT_NOCOLOR)
-		res = qccl_id_new(&id);
+		res = qccl_id_new(&id, c->wide);
 	told = qccl_tell(&c->meeting, &id, ids, sizeof(id));
 	if (res || told)
 		return res ? res : told;
@@ -240,6 +239,8 @@ QCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm)
 	if (res)
 		return res;
 	res = wait_own(comm);
+	if (comm->far)
+		qccl_far_finish(comm->far);
 	qccl_comm_end(comm);
 	return res;
 }
@@ -257,6 +258,8 @@ QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
 		return res;
 	if (comm->stop)
 		*comm->stop = 1;
+	if (comm->far)
+		qccl_far_stop(comm->far);
 	d = qccl_use_device(comm->device);
 	done = wait_streams(comm);
 	qccl_use_before(d);
@@ -277,7 +280,7 @@ QCCL_PUBLIC ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *er
 	if (!res && !error)
 		res = qccl_fail(ncclInvalidArgument, "ncclCommGetAsyncError: the pointer is NULL");
 	if (!res)
-		*error = comm->state;
+		*error = qccl_state(comm);
 	return res;
 }
 

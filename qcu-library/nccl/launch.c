@@ -104,6 +104,10 @@ static ncclResult_t launch(struct ncclComm *c, unsigned int k, void *work, uint3
 
 	threads = threads < 64 ? 64 : threads > QCCL_THREADS ? QCCL_THREADS : threads;
 	res = qccl_order(c, stream);
+	/* What a kernel takes begins with this, whichever it is. */
+	if (!res && c->far)
+		((struct qccl_self *)work)->number =
+			qccl_far_launch(c->far, channels, qccl_is_captured(stream));
 	if (!res)
 		res = qccl_cuda(cudaLaunchKernel(kernel_of(k), (dim3){channels, 1, 1},
 						 (dim3){threads, 1, 1}, args, 0, stream),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A rank's side of a meeting. Ranks find each other by the name of an abstract socket, which the
- * process has that made the id: a VM needs no network for it.
+ * process has that made the id: a VM needs no network for it. Ranks on other machines, or in
+ * another network namespace, connect by TCP.
  */
 #define _GNU_SOURCE /* getrandom */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,13 +31,23 @@ static socklen_t address(struct sockaddr_un *a, const char *name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-ncclResult_t qccl_id_new(ncclUniqueId *to)
+/* A machine without a network does not listen, unless it is told to. */
+static int listen_wide(struct qccl_address *a)
+{
+	int fd = qccl_net_choose(a, qccl_net_alone()) ? qccl_net_listen(a) : -1;
+
+	if (fd < 0)
+		memset(a, 0, sizeof(*a));
+	return fd;
+}
+
+ncclResult_t qccl_id_new(ncclUniqueId *to, bool wide)
 {
 	unsigned char random[8 + QCCL_SECRET];
 	struct sockaddr_un a;
 	struct qccl_id id;
 	socklen_t len;
-	int fd;
+	int fd[2];
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return qccl_fail(ncclSystemError, "no random numbers");
@@ -45,15 +57,16 @@ ncclResult_t qccl_id_new(ncclUniqueId *to)
 	strcpy(id.name, "qcuda-nccl-");
 	for (int i = 0; i < 8; i++)
 		sprintf(id.name + strlen(id.name), "%02x", random[i]);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
+	fd[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd[0] < 0)
 		return qccl_refuse(ncclSystemError, "cannot make a socket: %s", strerror(errno));
 	len = address(&a, id.name);
-	if (bind(fd, (struct sockaddr *)&a, len) || listen(fd, 64)) {
-		close(fd);
+	if (bind(fd[0], (struct sockaddr *)&a, len) || listen(fd[0], 64)) {
+		close(fd[0]);
 		return qccl_refuse(ncclSystemError, "cannot listen at a socket: %s",
 				   strerror(errno));
 	}
+	fd[1] = wide ? listen_wide(&id.address) : -1;
 	memset(to, 0, sizeof(*to));
 	memcpy(to, &id, sizeof(id));
 	return qccl_host_start(fd, id.secret);
@@ -111,11 +124,55 @@ static ncclResult_t hear(struct qccl_meeting *m, void *all, size_t size)
 	return ncclSuccess;
 }
 
+static int connect_near(const struct qccl_id *id)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	struct sockaddr_un a;
+
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, address(&a, id->name)))
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+static int connect_wide(const struct qccl_id *id)
+{
+	int fd = qccl_net_connect(&id->address);
+
+	if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
+static ncclResult_t connect_either(struct qccl_meeting *m, const struct qccl_id *id)
+{
+	bool has_address = id->address.family != 0;
+
+	m->by_tcp = has_address && qccl_net_alone();
+	m->fd = m->by_tcp ? connect_wide(id) : connect_near(id);
+	if (m->fd >= 0)
+		return ncclSuccess;
+	if (has_address && !m->by_tcp) {
+		m->by_tcp = true;
+		m->fd = connect_wide(id);
+	}
+	if (m->fd >= 0)
+		return ncclSuccess;
+	return qccl_refuse(ncclSystemError, "cannot reach the process that made the id (%s): %s",
+			   strerror(errno),
+			   has_address ? "it has ended, or the network between the machines does "
+					 "not let it (which interface is used, NCCL_SOCKET_IFNAME "
+					 "says)"
+				       : "it has ended, or it is on another machine and has no "
+					 "network");
+}
+
 ncclResult_t qccl_meet(struct qccl_meeting *m, const ncclUniqueId *from, int rank, int ranks)
 {
 	struct qccl_hello hello = {
 		.version = QCCL_WIRE, .rank = (uint32_t)rank, .ranks = (uint32_t)ranks};
-	struct sockaddr_un a;
 	struct qccl_id id;
 	ncclResult_t res;
 
@@ -124,33 +181,36 @@ ncclResult_t qccl_meet(struct qccl_meeting *m, const ncclUniqueId *from, int ran
 		return qccl_fail(ncclInvalidArgument, "no id of ncclGetUniqueId()");
 	m->rank = rank;
 	m->ranks = ranks;
-	m->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (m->fd < 0)
-		return qccl_refuse(ncclSystemError, "cannot make a socket: %s", strerror(errno));
-	if (connect(m->fd, (struct sockaddr *)&a, address(&a, id.name))) {
-		res = qccl_refuse(
-			ncclSystemError,
-			"cannot reach the process that made the id (%s): it has ended, or it is in "
-			"another VM, container or network namespace, which is not supported",
-			strerror(errno));
-		goto out;
-	}
+	memcpy(m->secret, id.secret, sizeof(m->secret));
 	memcpy(hello.secret, id.secret, sizeof(hello.secret));
+	res = connect_either(m, &id);
+	if (res)
+		return res;
 	res = say(m, QCCL_SAY_HELLO, &hello, sizeof(hello))
 		      ? hear(m, NULL, 0)
 		      : qccl_fail(ncclRemoteError, "the process that made the id has ended");
-	if (!res)
-		return ncclSuccess;
-out:
-	qccl_close(m);
+	if (res)
+		qccl_close(m);
 	return res;
+}
+
+ncclResult_t qccl_tell_begin(struct qccl_meeting *m, const void *mine, size_t size)
+{
+	return say(m, QCCL_SAY_TELL, mine, size)
+		       ? ncclSuccess
+		       : qccl_fail(ncclRemoteError, "the process that made the id has ended");
+}
+
+ncclResult_t qccl_tell_end(struct qccl_meeting *m, void *all, size_t size)
+{
+	return hear(m, all, size * (size_t)m->ranks);
 }
 
 ncclResult_t qccl_tell(struct qccl_meeting *m, const void *mine, void *all, size_t size)
 {
-	if (!say(m, QCCL_SAY_TELL, mine, size))
-		return qccl_fail(ncclRemoteError, "the process that made the id has ended");
-	return hear(m, all, size * (size_t)m->ranks);
+	ncclResult_t res = qccl_tell_begin(m, mine, size);
+
+	return res ? res : qccl_tell_end(m, all, size);
 }
 
 void qccl_leave(struct qccl_meeting *m)

@@ -6,8 +6,8 @@
 NCCL := $(B)/qcu-library/nccl
 NCCL_SYMS := qcu-library/nccl/nccl.syms
 NCCL_LIBRARY := $(B)/qcu-library/libnccl.so.2
-NCCL_OBJS := $(addprefix $(NCCL)/,calls.o comm.o end.o errors.o group.o host.o init.o launch.o meet.o memory.o order.o \
-	unsupported.o)
+NCCL_OBJS := $(addprefix $(NCCL)/,calls.o carry.o comm.o end.o errors.o far.o group.o host.o init.o launch.o meet.o memory.o \
+	net.o order.o unsupported.o)
 NCCL_TYPES := int8 uint8 int32 uint32 int64 uint64 float16 float32 float64 bfloat16
 NCCL_KERNELS := $(NCCL)/copies.o $(NCCL_TYPES:%=$(NCCL)/reduce_%.o)
 # NCCL_CODE= leaves the machine code out, which takes most of the compiler's time.

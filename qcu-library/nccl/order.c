@@ -17,6 +17,11 @@ static unsigned long long capture_of(cudaStream_t stream)
 	return id;
 }
 
+bool qccl_is_captured(cudaStream_t stream)
+{
+	return capture_of(stream) != 0;
+}
+
 static ncclResult_t make_event(struct qccl_order *o)
 {
 	ncclResult_t res;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The messages between a rank (meet.c) and the process that made the id (host.c). */
+/*
+ * The messages between a rank (meet.c) and the process that made the id (host.c), and what ranks
+ * tell each other in them when they join, in this order.
+ */
 #ifndef QCCL_WIRE_H
 #define QCCL_WIRE_H
 
@@ -33,7 +36,44 @@ struct qccl_hello {
 	uint32_t version, rank, ranks;
 };
 
-/* The thread of an id: serves the connections to `listening`. Takes it over. */
-ncclResult_t qccl_host_start(int listening, const unsigned char *secret);
+/* First, who each is. */
+struct qccl_who {
+	unsigned char process[16], gpu[16]; /* random, and the GPU's UUID */
+	char machine[40];		    /* another one after each boot */
+	int32_t pid, device;
+	uint32_t channels;
+	uint32_t alone;	 /* wants no memory of others */
+	uint32_t by_tcp; /* so it has reached the process that made the id */
+};
+
+/* Then what it has. */
+struct qccl_what {
+	ncclResult_t result;
+	uint32_t has_handle;
+	uint64_t address;
+	cudaIpcMemHandle_t handle;
+};
+
+/* Then whom it has reached. */
+struct qccl_reached {
+	ncclResult_t result;
+	uint32_t missed; /* bits of the ranks whose memory it cannot use */
+};
+
+/* If there are far ranks, then where it listens. After this, all tell a result twice: after they
+ * have connected, and at the end. */
+struct qccl_where {
+	struct qccl_address address;
+	ncclResult_t result;
+};
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct qccl_who) <= QCCL_MOST_OUR &&
+		       sizeof(struct qccl_what) <= QCCL_MOST_OUR,
+	       "fits into a message");
+#endif
+
+/* The thread of an id: serves the connections to both sockets, -1 for none. Takes them over. */
+ncclResult_t qccl_host_start(const int *listening, const unsigned char *secret);
 
 #endif

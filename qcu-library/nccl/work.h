@@ -48,5 +48,6 @@ ncclResult_t qccl_launch_transfers(const struct qccl_task *t, size_t n);
  * been made. */
 ncclResult_t qccl_order(struct ncclComm *c, cudaStream_t stream);
 ncclResult_t qccl_ordered(struct ncclComm *c, cudaStream_t stream);
+bool qccl_is_captured(cudaStream_t stream);
 
 #endif

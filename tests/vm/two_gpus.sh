@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two software GPUs: the guest sees both, each thread has its own current GPU, and copies between the
-# GPUs work, and so does NCCL, in one process and in several.
+# GPUs work, and so does NCCL, in one process and in several, by the GPUs' memory and by TCP.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 with "$guest"/{device_query,peer_access,two_devices,driver_two_devices,multi_thread} \
-	"$guest"/nccl_{abort,collectives,graphs,killed,processes,strangers,threads,transfers,wrong}
+	"$guest"/nccl_{abort,collectives,far,graphs,killed,processes,strangers,threads,transfers,wrong}
 boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
 for program in device_query peer_access two_devices driver_two_devices multi_thread \
-	nccl_abort nccl_collectives nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers nccl_wrong; do
+	nccl_abort nccl_collectives nccl_far nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers nccl_wrong; do
 	expect $program 0 $program
+done
+for program in nccl_abort nccl_collectives nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers \
+	nccl_wrong; do
+	expect $program-tcp 0 env NCCL_P2P_DISABLE=1 $program
 done
 begin smi
 qcu-smi >$log && grep -q '^1 .*software GPU' $log && pass || fail "exit code $?"

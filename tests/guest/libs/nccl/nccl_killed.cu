@@ -1,25 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A rank's process is killed. The others, whose operation waits for it, abort it, and use their GPUs again. */
+/*
+ * A rank's process is killed. The others, whose operation waits for it, abort it, and use their GPUs again. If the
+ * ranks have TCP connections, they hear of it, and nothing waits any more.
+ */
 #include "collectives.h"
 #include "processes.h"
 
 #define ROOM (1 << 20)
 
-static int child(struct family *f)
+/* The operation has ended, and those that come are refused. */
+static void heard(struct member *m)
+{
+	ncclResult_t state = ncclSuccess;
+
+	while (state == ncclSuccess)
+		NC(ncclCommGetAsyncError(m->comm, &state));
+	REQUIRE(state == ncclRemoteError, "state %d", (int)state);
+	CHECK(cudaStreamSynchronize(m->stream));
+	NC_IS(ncclAllReduce(m->in, m->out, 1, ncclFloat32, ncclSum, m->comm, m->stream), ncclRemoteError);
+}
+
+static int child(struct family *f, bool tcp)
 {
 	ncclUniqueId id = share_id(f);
 	struct team t = join_team(f, &id, ROOM);
 	struct member *m = &t.member[0];
-	char dead;
+	char ready, dead;
 
 	some_collectives(&t);
 	if (f->rank == f->ranks - 1) {
+		for (int r = 0; r < f->ranks - 1; r++)
+			hear_rank(f, &ready, 1);
 		raise(SIGKILL);
 		return 1;
 	}
-	hear_rank(f, &dead, 1); /* the parent has seen its end */
 	NC(ncclAllReduce(m->in, m->out, ROOM / 4, ncclFloat32, ncclSum, m->comm, m->stream));
-	EXPECT(cudaStreamQuery(m->stream), cudaErrorNotReady);
+	tell_rank(f, f->ranks - 1, "", 1);
+	hear_rank(f, &dead, 1); /* the parent has seen its end */
+	if (tcp)
+		heard(m);
+	else
+		EXPECT(cudaStreamQuery(m->stream), cudaErrorNotReady);
 	NC(ncclCommAbort(m->comm));
 	CHECK(cudaStreamSynchronize(m->stream));
 
@@ -34,6 +55,7 @@ static int child(struct family *f)
 
 int main(void)
 {
+	const char *tcp = getenv("NCCL_P2P_DISABLE");
 	int ranks = count_in_child(), status;
 	struct family f;
 
@@ -42,7 +64,7 @@ int main(void)
 		return 77;
 	}
 	if (fork_family(&f, ranks))
-		return child(&f);
+		return child(&f, tcp && strtol(tcp, NULL, 10) == 1);
 	REQUIRE(waitpid(f.pid[ranks - 1], &status, 0) == f.pid[ranks - 1], "waitpid");
 	REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %x", status);
 	for (int r = 0; r < ranks - 1; r++)
