@@ -22,7 +22,7 @@ VM_TOOLS := $(patsubst tests/vm/programs/%.c,%,$(sort $(wildcard tests/vm/progra
 
 # The programs that run without a VM: all except those that end by a signal or wait for input.
 # Of those for libraries that the software GPU lacks one each is enough, which says so.
-LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)) \
+LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access nccl_vms cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)) \
 	$(filter cudnn_layers cusolver_dense cusparse_products,$(GUEST_PROGRAMS))
 # Not under a sanitizer: libnccl.so.2 is built without.
 LOOPBACK_PROGRAMS := $(if $(SAN),$(filter-out nccl_%,$(LOOPBACK_PROGRAMS)),$(LOOPBACK_PROGRAMS))
@@ -216,8 +216,8 @@ $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loa
 $(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) tests/python/loopback.sh $(B) $(t);))
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
-$(if $(SAN),,$(foreach t,$(NCCL_PROGRAMS),$(foreach n,2 3,loopback guest/$(t)-$(n) env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
-$(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(NCCL_PROGRAMS)),loopback guest/$(t)-tcp env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
+$(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
+$(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
