@@ -70,6 +70,7 @@ struct qccl_far {
 	bool graphs; /* captured: launched unseen */
 
 	pthread_t thread;
+	pid_t pid; /* a child of the program has no such thread */
 	bool has_thread, asleep, lost;
 	int wake; /* an eventfd */
 

@@ -262,7 +262,7 @@ static void flush_all(void)
 {
 	pthread_mutex_lock(&lock);
 	for (struct qccl_far *f = all; f; f = f->next)
-		if (f->has_thread)
+		if (f->has_thread && f->pid == getpid())
 			qccl_carry_ask(f, qccl_carry_under_way(f) ? QCCL_FLUSH : QCCL_FINISH,
 				       EXIT_SECONDS);
 	pthread_mutex_unlock(&lock);
@@ -289,6 +289,7 @@ static struct qccl_far *make(uint32_t far, uint32_t channels, volatile uint32_t 
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	f->wake = -1;
+	f->pid = getpid();
 	f->channels = channels;
 	f->stop = stop;
 	for (int i = 0; i < (int)QCCL_MAX_RANKS; i++)

@@ -6,13 +6,13 @@
 . "$(dirname "$0")/lib.sh"
 
 with "$guest"/{device_query,peer_access,two_devices,driver_two_devices,multi_thread} \
-	"$guest"/nccl_{abort,collectives,far,graphs,killed,processes,strangers,threads,transfers,wrong}
+	"$guest"/nccl_{abort,collectives,ended,far,graphs,killed,processes,strangers,threads,transfers,wrong}
 boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
 for program in device_query peer_access two_devices driver_two_devices multi_thread \
-	nccl_abort nccl_collectives nccl_far nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers nccl_wrong; do
+	nccl_abort nccl_collectives nccl_ended nccl_far nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers nccl_wrong; do
 	expect $program 0 $program
 done
-for program in nccl_abort nccl_collectives nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers \
+for program in nccl_abort nccl_collectives nccl_ended nccl_graphs nccl_killed nccl_processes nccl_strangers nccl_threads nccl_transfers \
 	nccl_wrong; do
 	expect $program-tcp 0 env NCCL_P2P_DISABLE=1 $program
 done
