@@ -4,11 +4,11 @@
  * thread and ends after THREAD_EXIT, unless more requests have arrived by then. When its slot in
  * the table is used again, its counters continue, so a point in a slot always means the same.
  *
- * Submitting a request must cost less than the launch that it asks for. So requests form a chain. A
- * submitter makes its request the last one with one atomic operation, and then links it to the
- * request that was last before. The lane follows the chain, and needs an atomic operation only to
- * find out that a request is the last. The lane does not touch a request before its turn, except to
- * prefetch it.
+ * Submitting a request must cost less than the launch that it asks for. What costs most is to write
+ * to a cache line that the lane's processor has, or reads again and again while it polls. So a
+ * submitter writes to one such line only, the request's place in the lane's ring, with one atomic
+ * operation. If the ring is full, the request goes into a list, and so do the next ones, until the
+ * lane takes the list. Nothing else that a submitter writes lies beside what the lane reads.
  *
  * A lane without requests spins for a while before it sleeps (spin.h), because the next request of
  * a busy program comes within microseconds. With one processor it sleeps at once.
@@ -30,6 +30,10 @@
 
 /* How long a lane spins, at most, until a point has passed; then it sleeps. */
 #define SPIN_NS 20000
+/* The places of a lane's ring. Neither a virtqueue nor a thread in loopback has more on its way. */
+#define RING 1024u
+/* A processor may fetch the cache line beside the one that it needs. */
+#define APART 128
 
 /* A guest thread has requests in a lane that is not its own; the last one is that lane's n-th. */
 struct guest {
@@ -39,27 +43,31 @@ struct guest {
 
 struct lane {
 	/* of the submitters, under lanes->lock */
-	struct lanes *lanes;
 	unsigned int slot;
 	uint32_t tid;
 	bool taken;
 	bool counted; /* take() has agreed to it */
 	uint64_t in;
+	unsigned int put; /* where the next request goes in the ring */
 	struct guest *guests;
 	size_t guest_count;
 	pthread_t thread;
 	struct lane *next_ended;
 	/* of both sides */
-	_Alignas(64) _Atomic(struct mir_request *) last; /* NULL: there is none */
-	_Atomic(struct mir_request *) head;		 /* of a new chain */
-	atomic_bool asleep;
-	bool stop; /* protected by `lock` */
+	_Alignas(APART) atomic_bool asleep;
+	atomic_bool listed; /* there are requests in the list */
+	bool stop;	    /* this and the list are protected by `lock` */
+	struct mir_request *list, *list_last;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	/* of the lane's own thread */
-	_Alignas(64) _Atomic uint64_t out;
-	struct mir_request *first;
+	_Alignas(APART) _Atomic uint64_t out;
+	struct lanes *lanes;
+	unsigned int get;	   /* where the next request comes from in the ring */
+	struct mir_request *first; /* of the list that the lane has taken */
 	struct spin spin;
+	/* of both sides; NULL: a free place */
+	_Alignas(APART) _Atomic(struct mir_request *) ring[RING];
 };
 
 struct lanes {
@@ -72,12 +80,12 @@ struct lanes {
 	unsigned int spin_us; /* the longest that a lane without requests spins */
 	int spinners;	      /* how many threads may spin at once */
 	/* of the submitters */
-	_Alignas(64) pthread_mutex_t lock;
+	_Alignas(APART) pthread_mutex_t lock;
 	struct lane *lane[LANES_SLOTS]; /* the last ones are for the driver */
 	struct lane *ended;		/* whose threads must be joined */
 	uint64_t count;			/* requests of guest threads */
 	/* of the lanes */
-	_Alignas(64) atomic_uint waiters; /* threads that sleep until a point has passed */
+	_Alignas(APART) atomic_uint waiters; /* threads that sleep until a point has passed */
 	atomic_int spinning;
 	pthread_mutex_t passed_lock;
 	pthread_cond_t passed;
@@ -220,38 +228,42 @@ static bool has_more(const void *arg)
 {
 	const struct lane *l = arg;
 
-	return atomic_load(&l->last);
+	return l->first || atomic_load(&l->ring[l->get]) || atomic_load(&l->listed);
+}
+
+static void take_list(struct lane *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->first = l->list;
+	atomic_store(&l->listed, false);
+	pthread_mutex_unlock(&l->lock);
 }
 
 /*
- * Waits until a submitter has linked its request. The submitter is just about to do it, but may
- * have lost the processor in between.
+ * Takes the next request out of the ring or the list. NULL: there is none. All requests in the ring
+ * came before those in the list, and after those in a list that was taken earlier.
  */
-static struct mir_request *await(_Atomic(struct mir_request *) *at)
+static struct mir_request *take(struct lane *l)
 {
-	struct mir_request *req;
-	unsigned int i;
+	_Atomic(struct mir_request *) *place = &l->ring[l->get];
+	struct mir_request *req = NULL;
 
-	for (i = 1; !(req = atomic_load_explicit(at, memory_order_acquire)); i++) {
-		spin_pause();
-		if (i % 1024 == 0)
-			nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
+	if (!l->first)
+		req = atomic_load_explicit(place, memory_order_acquire);
+	if (!l->first && !req && atomic_load(&l->listed)) {
+		/* The last one in the ring may have come after the first look. */
+		req = atomic_load_explicit(place, memory_order_acquire);
+		if (!req)
+			take_list(l);
+	}
+	if (req) {
+		atomic_store_explicit(place, NULL, memory_order_relaxed);
+		l->get = (l->get + 1) % RING;
+	} else if (l->first) {
+		req = l->first;
+		l->first = req->order.next;
 	}
 	return req;
-}
-
-/*
- * The request behind this one. NULL: this one was the last, and the next submitter starts a new
- * chain.
- */
-static struct mir_request *behind(struct lane *l, struct mir_request *req)
-{
-	struct mir_request *next = atomic_load_explicit(&req->order.next, memory_order_acquire);
-	struct mir_request *last = req;
-
-	if (next || atomic_compare_exchange_strong(&l->last, &last, NULL))
-		return next;
-	return await(&req->order.next);
 }
 
 /*
@@ -271,31 +283,28 @@ static void fetch_ahead(const struct mir_request *req)
 /* Returns the next request. NULL: the lane must end. */
 static struct mir_request *next_request(struct lane *l)
 {
-	struct mir_request *req = l->first;
+	struct mir_request *req = take(l);
 	uint64_t since = 0; /* when the lane began to sleep */
 	bool stop = false;
 
 	while (!req && !stop) {
 		if (spin(l->lanes, has_more, l, since ? 0 : l->spin.now_ns)) {
 			spin_came(&l->spin, since ? spin_clock() - since : 0);
-			req = await(&l->head);
-			atomic_store_explicit(&l->head, NULL, memory_order_relaxed);
+			req = take(l);
 			continue;
 		}
 		since = spin_clock();
 		pthread_mutex_lock(&l->lock);
 		atomic_store(&l->asleep, true);
-		/* Pairs with the order in lanes_submit(). */
+		/* Pairs with the order in hand_over(). */
 		while (!has_more(l) && !l->stop)
 			pthread_cond_wait(&l->more, &l->lock);
 		atomic_store(&l->asleep, false);
 		stop = l->stop && !has_more(l);
 		pthread_mutex_unlock(&l->lock);
 	}
-	if (req) {
-		l->first = behind(l, req);
-		fetch_ahead(l->first);
-	}
+	fetch_ahead(l->first ? l->first
+			     : atomic_load_explicit(&l->ring[l->get], memory_order_acquire));
 	return req;
 }
 
@@ -361,7 +370,7 @@ static struct lane *lane_begin(struct lanes *lanes, unsigned int slot, uint32_t 
 	struct lane *l = lanes->lane[slot];
 
 	if (!l) {
-		l = aligned_alloc(64, sizeof(*l));
+		l = aligned_alloc(APART, sizeof(*l));
 		if (!l)
 			return NULL;
 		memset(l, 0, sizeof(*l));
@@ -477,9 +486,39 @@ static struct lane *find_driver(struct lanes *lanes, uint16_t op)
 	return lanes->lane[slot] ? lanes->lane[slot] : lane_begin(lanes, slot, 0);
 }
 
+static void add_to_list(struct lane *l, struct mir_request *req)
+{
+	req->order.next = NULL;
+	pthread_mutex_lock(&l->lock);
+	if (atomic_load(&l->listed))
+		l->list_last->order.next = req;
+	else
+		l->list = req;
+	l->list_last = req;
+	atomic_store(&l->listed, true);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Gives the request to the lane, and wakes the lane if it sleeps. */
+static void hand_over(struct lane *l, struct mir_request *req)
+{
+	struct mir_request *none = NULL;
+
+	if (!atomic_load(&l->listed) &&
+	    atomic_compare_exchange_strong(&l->ring[l->put], &none, req))
+		l->put = (l->put + 1) % RING;
+	else
+		add_to_list(l, req);
+	/* Pairs with the order in next_request(): both sides write before they look. */
+	if (atomic_load(&l->asleep)) {
+		pthread_mutex_lock(&l->lock);
+		pthread_cond_signal(&l->more);
+		pthread_mutex_unlock(&l->lock);
+	}
+}
+
 int lanes_submit(struct lanes *lanes, struct mir_request *req)
 {
-	struct mir_request *before;
 	struct lane *l;
 	int rc = 0;
 
@@ -505,15 +544,7 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 	l->in++;
 	lanes->count += req->cmd.tid != 0;
 	req->order.number = (uint32_t)lanes->count;
-	atomic_store_explicit(&req->order.next, NULL, memory_order_relaxed);
-	before = atomic_exchange(&l->last, req);
-	/* The lane does not let go of the request before this one until it has found this one. */
-	atomic_store_explicit(before ? &before->order.next : &l->head, req, memory_order_release);
-	if (atomic_load(&l->asleep)) {
-		pthread_mutex_lock(&l->lock);
-		pthread_cond_signal(&l->more);
-		pthread_mutex_unlock(&l->lock);
-	}
+	hand_over(l, req);
 out:
 	pthread_mutex_unlock(&lanes->lock);
 	return rc;
@@ -522,7 +553,7 @@ out:
 int lanes_create(struct lanes **out, lanes_fn *run, lanes_order_fn *order, void *ctx,
 		 unsigned int spin_us)
 {
-	struct lanes *lanes = aligned_alloc(64, sizeof(*lanes));
+	struct lanes *lanes = aligned_alloc(APART, sizeof(*lanes));
 	pthread_mutexattr_t attr;
 
 	if (!lanes)

@@ -12,7 +12,7 @@
 /* Where a request waits, and for what; only lanes.c uses this. The points are those of lanes.h. */
 #define MIR_AFTER 6
 struct mir_order {
-	_Atomic(struct mir_request *) next; /* next request of the same lane */
+	struct mir_request *next; /* in the list of the same lane */
 	uint16_t slot;
 	uint8_t count;
 	bool failed;

@@ -112,6 +112,32 @@ static void end_waits(void **state)
 	assert_int_equal(misordered, 0);
 }
 
+/* A lane that has fallen far behind carries out everything in order, also what comes meanwhile. */
+static void far_behind(void **state)
+{
+	static struct item it[6001];
+	unsigned int i, round;
+	sem_t gate;
+
+	(void)state;
+	sem_init(&gate, 0, 0);
+	for (round = 0; round < 20; round++) {
+		struct lanes *l = start();
+
+		memset(it, 0, sizeof(it));
+		it[0].wait = &gate;
+		for (i = 0; i < 3001; i++)
+			submit(l, &it[i], 1, i, QCU_OP_INFO);
+		sem_post(&gate);
+		for (; i < 6001; i++)
+			submit(l, &it[i], 1, i, QCU_OP_INFO);
+		wait_for(6001);
+		assert_int_equal(next_seq[1], 6001);
+		assert_int_equal(misordered, 0);
+		lanes_destroy(l);
+	}
+}
+
 /* Requests behind THREAD_EXIT still run, in order. The thread's number may be used again. */
 static void thread_exit(void **state)
 {
@@ -152,9 +178,8 @@ static void too_many(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(independent),
-		cmocka_unit_test(end_waits),
-		cmocka_unit_test(thread_exit),
+		cmocka_unit_test(independent), cmocka_unit_test(end_waits),
+		cmocka_unit_test(far_behind),  cmocka_unit_test(thread_exit),
 		cmocka_unit_test(too_many),
 	};
 
