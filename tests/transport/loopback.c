@@ -43,9 +43,6 @@
  * grows has addresses behind it that the program may never use.
  */
 #define TELL ((uint64_t)64 << 20)
-/* How long a thread polls for an answer before it sleeps. With one processor it sleeps at once. */
-#define SPIN_NS 20000
-#define POLL_US 20 /* how long a lane polls for the next request */
 
 struct chunk;
 
@@ -125,8 +122,8 @@ static struct chunk *leaving; /* given back by the program; the GPU may still us
 static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct poster *posters;
 static unsigned int generation; /* counts sessions of this process */
-static bool may_spin;
-static atomic_uint waiting; /* QCU_WAIT_* */
+static uint64_t poll_ns;	/* how long a thread polls for an answer before it sleeps */
+static atomic_uint waiting;	/* QCU_WAIT_* */
 
 static __thread struct poster *mine;
 static __thread unsigned int mine_generation;
@@ -147,7 +144,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 	struct mir_config cfg = {
 		.ops = loopback_backend(),
 		.trace = qcul_env_on("QCU_TRACE"),
-		.poll_us = POLL_US,
+		.poll_us = spin_default_us(),
 		.copiers = carriers_fit(CARRIERS_DEFAULT),
 	};
 	uint64_t n;
@@ -165,7 +162,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 		atexit(at_exit);
 	owner = getpid();
 	generation++;
-	may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	poll_ns = spin_cpus() > 1 ? 1000 * (uint64_t)spin_default_us() : 0;
 	atomic_store(&ended, false);
 	memset(hello, 0, sizeof(*hello));
 	hello->library_version = QCU_WIRE_VERSION;
@@ -363,14 +360,14 @@ static void spin_until_zero(const atomic_uint *n)
 	uint64_t end = 0;
 	unsigned int i;
 
-	if (!may_spin || how == QCU_WAIT_SLEEP)
+	if (!poll_ns || how == QCU_WAIT_SLEEP)
 		return;
 	for (i = 1; atomic_load_explicit(n, memory_order_acquire); i++) {
 		spin_pause();
 		if (i % 64 || how == QCU_WAIT_LOOK)
 			continue;
 		if (!end)
-			end = spin_clock() + SPIN_NS;
+			end = spin_clock() + poll_ns;
 		else if (spin_clock() > end)
 			return;
 	}
