@@ -20,6 +20,7 @@
 
 #include "qcu-device/backend/backend.h"
 #include "qcu-device/backend/cuda/be_cuda_pass.h"
+#include "qcu-device/base/sorted.h"
 
 #define CU_DEVICES 64u
 
@@ -135,9 +136,8 @@ struct be {
 	atomic_bool used[CU_DEVICES];
 	/* Called by the first thread that uses the device in this life of the device. */
 	void (*first_use)(struct be *be, unsigned int dev);
-	pthread_rwlock_t range_lock; /* protects the sorted array of ranges */
-	struct cu_range *ranges;
-	size_t range_count, range_room;
+	pthread_rwlock_t range_lock; /* protects the ranges, an array of struct cu_range */
+	struct sorted ranges;
 	struct cu_place place;
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];

@@ -10,8 +10,15 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
+/* The range with this number. Called under the lock. */
+static struct cu_range *range(const struct be *be, size_t i)
+{
+	return (struct cu_range *)be->ranges.v + i;
+}
+
 int cu_mem_open(struct be *be)
 {
+	be->ranges.size = sizeof(struct cu_range);
 	if (pthread_rwlock_init(&be->range_lock, NULL))
 		return QCU_ERR_OperatingSystem;
 	return cu_kept_open(be);
@@ -21,62 +28,40 @@ void cu_mem_close(struct be *be)
 {
 	size_t i;
 
-	for (i = 0; i < be->range_count; i++) {
-		const struct cu_range *r = &be->ranges[i];
+	for (i = 0; i < be->ranges.count; i++) {
+		const struct cu_range *r = range(be, i);
 
 		if (r->module || r->imported || r->seen || cu_use(be, r->dev))
 			continue;
 		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 	}
 	cu_kept_close(be);
-	free(be->ranges);
+	sorted_free(&be->ranges);
 	pthread_rwlock_destroy(&be->range_lock);
 }
 
-/* Returns the index of the first range that begins after `addr`. Called under the lock. */
+/* Returns the number of the first range that begins after `addr`. Called under the lock. */
 static size_t above(const struct be *be, uint64_t addr)
 {
-	size_t lo = 0, hi = be->range_count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (be->ranges[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_upto(&be->ranges, addr);
 }
 
 /* Adds a range. A range that is there already (a variable asked for again) stays as it is. */
 int cu_mem_add(struct be *be, const struct cu_range *r)
 {
-	int ret = QCU_ERR_Success;
+	struct cu_range *new = NULL;
+	bool there;
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, r->addr);
-	if (at && be->ranges[at - 1].addr == r->addr)
-		goto out;
-	if (be->range_count == be->range_room) {
-		size_t room = be->range_room ? 2 * be->range_room : 64;
-		struct cu_range *more = realloc(be->ranges, room * sizeof(*more));
-
-		if (!more) {
-			ret = QCU_ERR_MemoryAllocation;
-			goto out;
-		}
-		be->ranges = more;
-		be->range_room = room;
-	}
-	memmove(be->ranges + at + 1, be->ranges + at,
-		(be->range_count - at) * sizeof(be->ranges[0]));
-	be->ranges[at] = *r;
-	be->range_count++;
-out:
+	there = at && range(be, at - 1)->addr == r->addr;
+	if (!there)
+		new = sorted_insert(&be->ranges, at);
+	if (new)
+		*new = *r;
 	pthread_rwlock_unlock(&be->range_lock);
-	return ret;
+	return there || new ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
 /* Takes out the ranges of a module. Without a module: all ranges of a device. */
@@ -85,15 +70,15 @@ static void forget(struct be *be, const struct be_module *m, unsigned int dev)
 	size_t i, kept = 0;
 
 	pthread_rwlock_wrlock(&be->range_lock);
-	for (i = 0; i < be->range_count; i++) {
-		const struct cu_range *r = &be->ranges[i];
+	for (i = 0; i < be->ranges.count; i++) {
+		const struct cu_range *r = range(be, i);
 
 		/* Mappings do not belong to a device's context. */
 		if (m ? r->module == m : r->dev == dev && !r->seen)
 			continue;
-		be->ranges[kept++] = *r;
+		*range(be, kept++) = *r;
 	}
-	be->range_count = kept;
+	be->ranges.count = kept;
 	pthread_rwlock_unlock(&be->range_lock);
 }
 
@@ -141,14 +126,6 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return QCU_ERR_Success;
 }
 
-/* Takes out the range with this number. Called under the lock. */
-static void take_out(struct be *be, size_t at)
-{
-	be->range_count--;
-	memmove(be->ranges + at, be->ranges + at + 1,
-		(be->range_count - at) * sizeof(be->ranges[0]));
-}
-
 static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r)
 {
 	bool found = false;
@@ -156,11 +133,11 @@ static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
-	if (at && be->ranges[at - 1].addr == addr && !be->ranges[at - 1].module &&
-	    !be->ranges[at - 1].seen && be->ranges[at - 1].imported == imported) {
-		*r = be->ranges[--at];
+	if (at && range(be, at - 1)->addr == addr && !range(be, at - 1)->module &&
+	    !range(be, at - 1)->seen && range(be, at - 1)->imported == imported) {
+		*r = *range(be, --at);
 		found = true;
-		take_out(be, at);
+		sorted_remove(&be->ranges, at);
 	}
 	pthread_rwlock_unlock(&be->range_lock);
 	return found;
@@ -200,8 +177,8 @@ void cu_mem_known_elsewhere(struct be *be, uint64_t addr)
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
-	if (at && be->ranges[at - 1].addr == addr)
-		be->ranges[at - 1].keep = false;
+	if (at && range(be, at - 1)->addr == addr)
+		range(be, at - 1)->keep = false;
 	pthread_rwlock_unlock(&be->range_lock);
 }
 
@@ -214,14 +191,14 @@ int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bo
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
-	r = at ? &be->ranges[at - 1] : NULL;
+	r = at ? range(be, at - 1) : NULL;
 	there = r && r->addr == addr;
 	if (there && seen)
 		r->seen |= 1ull << dev;
 	else if (there)
 		r->seen &= ~(1ull << dev);
 	if (there && !r->seen)
-		take_out(be, at - 1);
+		sorted_remove(&be->ranges, at - 1);
 	pthread_rwlock_unlock(&be->range_lock);
 	return there || !seen ? (int)QCU_ERR_Success : cu_mem_add(be, &new);
 }
@@ -232,16 +209,16 @@ void cu_mem_unsee(struct be *be, uint64_t addr)
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = above(be, addr);
-	if (at && be->ranges[at - 1].addr == addr)
-		take_out(be, at - 1);
+	if (at && range(be, at - 1)->addr == addr)
+		sorted_remove(&be->ranges, at - 1);
 	pthread_rwlock_unlock(&be->range_lock);
 }
 
 /* Does [addr, addr + len) lie in mappings side by side, the first with this number? */
 static bool in_mappings(const struct be *be, size_t at, uint64_t addr, uint64_t len)
 {
-	for (; at < be->range_count; at++) {
-		const struct cu_range *r = &be->ranges[at];
+	for (; at < be->ranges.count; at++) {
+		const struct cu_range *r = range(be, at);
 		uint64_t off = addr - r->addr;
 
 		if (!r->seen || addr < r->addr || off >= r->size)
@@ -262,7 +239,7 @@ bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 	pthread_rwlock_rdlock(&be->range_lock);
 	at = above(be, addr);
 	if (at) {
-		const struct cu_range *r = &be->ranges[at - 1];
+		const struct cu_range *r = range(be, at - 1);
 		uint64_t off = addr - r->addr;
 
 		valid = off <= r->size && len <= r->size - off;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An array of structures that begin with an address, sorted by it. When one is put in or taken out,
+ * the shorter side of the array moves. So thousands of allocations that are freed in the order in
+ * which they were made, or in the opposite order, move next to nothing.
+ */
+#ifndef QCU_SORTED_H
+#define QCU_SORTED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All zero but `size`: an empty array. */
+struct sorted {
+	char *v;      /* the first one */
+	size_t size;  /* of one, a multiple of 8 */
+	size_t count; /* how many there are */
+	size_t front; /* how many places are free before the first one */
+	size_t room;  /* all places */
+};
+
+void sorted_free(struct sorted *s);
+
+/* How many have addresses up to `addr`. */
+size_t sorted_upto(const struct sorted *s, uint64_t addr);
+
+/* Makes a place with this index for a new one, and returns it. NULL: no memory. */
+void *sorted_insert(struct sorted *s, size_t at);
+void sorted_remove(struct sorted *s, size_t at);
+
+#endif
