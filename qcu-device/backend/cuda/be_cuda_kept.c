@@ -102,14 +102,25 @@ static uint64_t bytes(const struct be *be)
 	return sum;
 }
 
+/* Would the memory only replace other memory of its size? */
+static bool replaces(struct be *be, unsigned int dev, uint64_t size)
+{
+	bool same;
+
+	pthread_mutex_lock(&be->kept_lock);
+	same = be->kept_count == CU_KEPT && be->kept[0].dev == dev && be->kept[0].size == size;
+	pthread_mutex_unlock(&be->kept_lock);
+	return same;
+}
+
 bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr)
 {
 	struct cu_kept gone[CU_KEPT];
 	size_t n = 0;
 	bool kept;
 
-	/* If this fails, cudaFree returns the error, too. */
-	if (size > CU_KEPT_BYTES || CU(be, cudaDeviceSynchronize))
+	/* If the wait fails, cudaFree returns the error, too. */
+	if (size > CU_KEPT_BYTES || replaces(be, dev, size) || CU(be, cudaDeviceSynchronize))
 		return false;
 	pthread_mutex_lock(&be->kept_lock);
 	/* The oldest make room, unless they lie on another device, which is not current. */
