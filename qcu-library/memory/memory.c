@@ -40,12 +40,12 @@ static cudaError_t mirror_alloc(const struct qcul_pool_use *from, size_t size, u
 	return err;
 }
 
-static cudaError_t mirror_free(uint64_t addr, bool post)
+static cudaError_t mirror_free(uint64_t addr)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_FREE);
 
 	cmd.free.ptr = addr;
-	return post ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
+	return qcul_post(&cmd, 1);
 }
 
 /*
@@ -71,7 +71,7 @@ static cudaError_t alloc_distinct(const struct qcul_pool_use *from, struct qcul_
 		range->start = other;
 	}
 	while (n > 0)
-		(void)mirror_free(tried[--n], false);
+		(void)mirror_free(tried[--n]);
 	return cudaSuccess;
 }
 
@@ -99,7 +99,7 @@ cudaError_t qcul_device_alloc(void **ptr, size_t size, const struct qcul_pool_us
 		range.flags |= QCUL_MEM_POOLED;
 	range.epoch = qcul_epoch();
 	if (!qcul_mem_add(&range)) {
-		(void)mirror_free(range.start, false);
+		(void)mirror_free(range.start);
 		return cudaErrorMemoryAllocation;
 	}
 	*ptr = (void *)(uintptr_t)range.start;
@@ -137,10 +137,16 @@ static cudaError_t device_free(void *ptr)
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
 	/*
-	 * The free waits for all work, as in CUDA. If the device has no work, the caller need not
-	 * wait for the answer.
+	 * A free waits for all work, as in CUDA. The caller waits for the work alone: further frees
+	 * find none, and are on their way while CUDA frees the memory.
 	 */
-	return mirror_free(range.start, !qcul_device_busy(range.device));
+	if (qcul_device_busy(range.device))
+		err = qcul_device_wait(range.device);
+	if (err)
+		(void)mirror_free(range.start);
+	else
+		err = mirror_free(range.start);
+	return err;
 }
 
 cudaError_t cudaMalloc(void **ptr, size_t size)

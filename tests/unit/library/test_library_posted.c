@@ -80,18 +80,20 @@ static void small_and_synchronous(void **state)
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
 }
 
-/* Freeing memory waits for all work. If there is none, the call does not wait. */
+/* Freeing memory waits for all work, once. If there is none, the call does not wait. */
 static void free_waits_for_work(void **state)
 {
-	void *p, *q;
+	void *p, *q, *r;
 
 	(void)state;
 	assert_int_equal(cudaMalloc(&p, 4096), cudaSuccess);
 	assert_int_equal(cudaMalloc(&q, 4096), cudaSuccess);
+	assert_int_equal(cudaMalloc(&r, 4096), cudaSuccess);
 	COSTS(cudaDeviceSynchronize(), 0, 1);
 	COSTS(cudaFree(p), 1, 0);
 	COSTS(launch(1, 1, 0, stream), 1, 0);
-	COSTS(cudaFree(q), 0, 1);
+	COSTS(cudaFree(q), 1, 1);
+	COSTS(cudaFree(r), 1, 0);
 	REFUSED(cudaFree(q), cudaErrorInvalidValue);
 }
 
@@ -112,14 +114,17 @@ static void free_waits_for_nonblocking_streams(void **state)
 	assert_int_equal(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), cudaSuccess);
 	COSTS(launch(1, 1, 0, s), 1, 0);
 	COSTS(cudaStreamSynchronize(0), 0, 1);
-	COSTS(cudaFree(p[0]), 0, 1);
+	COSTS(cudaFree(p[0]), 1, 1);
+	COSTS(launch(1, 1, 0, s), 1, 0);
 	COSTS(cudaMemcpy(host, dev, 4, cudaMemcpyDeviceToHost), 0, 1);
-	COSTS(cudaFree(p[1]), 0, 1);
+	COSTS(cudaFree(p[1]), 1, 1);
 	/* The copy uses the legacy stream alone. */
+	COSTS(launch(1, 1, 0, s), 1, 0);
+	COSTS(cudaStreamSynchronize(0), 0, 1);
 	COSTS(cudaMemcpy(dev, host, 4, cudaMemcpyHostToDevice), 1, 0);
 	/* The stream is destroyed, but its work may still run. */
 	COSTS(cudaStreamDestroy(s), 1, 0);
-	COSTS(cudaFree(p[2]), 0, 1);
+	COSTS(cudaFree(p[2]), 1, 1);
 	COSTS(cudaDeviceSynchronize(), 0, 1);
 	COSTS(cudaFree(p[3]), 1, 0);
 	assert_int_equal(cudaSetDevice(1), cudaSuccess);
