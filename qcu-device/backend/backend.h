@@ -313,6 +313,12 @@ struct be_ops {
 			struct be_stream *s);
 	int (*copy_d2h)(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 	/*
+	 * As copy_d2h, and waits for the copy. Without this function the mirror waits for the
+	 * stream.
+	 */
+	int (*copy_d2h_wait)(struct be *be, void *dst, uint64_t src, size_t len,
+			     struct be_stream *s);
+	/*
 	 * Copies between several pieces of registered host memory and one range of device memory.
 	 * The pieces may be copied in any order. Without this function the mirror copies each piece
 	 * on its own.

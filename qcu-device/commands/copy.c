@@ -398,10 +398,33 @@ int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct st
 	return rc ? rc : err;
 }
 
+/*
+ * A copy of one piece for which the guest waits is one call of the backend. What is not registered
+ * must be too short for several threads.
+ */
+static bool for_one_call(const struct copy *cp, size_t unregistered)
+{
+	return !cp->h2d && cp->ps.count == 1 && unregistered < 2 * SPREAD_EACH &&
+	       cp->c->m->cfg.ops->copy_d2h_wait;
+}
+
+static int copy_in_one_call(struct copy *cp)
+{
+	const struct piece *p = &cp->ps.p[0];
+	struct mirror *m = cp->c->m;
+	int rc;
+
+	cp->c->waited = true;
+	rc = m->cfg.ops->copy_d2h_wait(m->be, p->host, cp->device, p->len, cp->stream.s);
+	if (!rc)
+		count_direct(cp, 1, p->len);
+	return rc;
+}
+
 static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 {
 	struct call *c = cp->c;
-	bool window = c->cmd->flags & QCU_F_WINDOW, wait;
+	bool window = c->cmd->flags & QCU_F_WINDOW, wait, one;
 	size_t unregistered;
 	uint64_t began;
 	struct load l;
@@ -424,18 +447,21 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 		goto out;
 	began = tick(cp);
 	unregistered = unregistered_bytes(cp);
-	if (unregistered)
-		rc = copy_carried(cp, unregistered);
-	while (!unregistered && !rc && next_load(cp, &l))
-		rc = copy_in_place(cp, &l);
 	/*
 	 * The guest must own the buffer again when we answer, unless the buffer is pinned and the
-	 * guest has said that it waits itself. Unregistered memory has been read by now.
+	 * guest has said that it waits itself. Unregistered memory that goes up has been read when
+	 * its copy has been started.
 	 */
-	wait = !window || !(flags & QCU_COPY_QUEUED);
-	if (cp->h2d && !window)
-		wait = false;
-	if (wait || flags & QCU_COPY_SYNC) {
+	wait = window ? !(flags & QCU_COPY_QUEUED) : !cp->h2d;
+	wait = wait || flags & QCU_COPY_SYNC;
+	one = wait && for_one_call(cp, unregistered);
+	if (one)
+		rc = copy_in_one_call(cp);
+	else if (unregistered)
+		rc = copy_carried(cp, unregistered);
+	while (!one && !unregistered && !rc && next_load(cp, &l))
+		rc = copy_in_place(cp, &l);
+	if (wait && !one) {
 		int err = mir_stream_wait(c, &cp->stream);
 
 		rc = rc ? rc : err;

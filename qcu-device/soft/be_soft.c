@@ -241,6 +241,7 @@ const struct be_ops be_soft = {
 	.host_unregister = soft_host_unregister,
 	.copy_h2d = soft_copy_h2d,
 	.copy_d2h = soft_copy_d2h,
+	.copy_d2h_wait = soft_copy_d2h_wait,
 	.copy_pieces = soft_copy_pieces,
 	.copy_d2d = soft_copy_d2d,
 	.mem_set = soft_mem_set,

@@ -266,6 +266,7 @@ static const struct be_ops be_cuda = {
 	.host_unregister = cu_host_unregister,
 	.copy_h2d = cu_copy_h2d,
 	.copy_d2h = cu_copy_d2h,
+	.copy_d2h_wait = cu_copy_d2h_wait,
 	.copy_pieces = cu_copy_pieces,
 	.copy_d2d = cu_copy_d2d,
 	.mem_set = cu_mem_set,

@@ -263,6 +263,7 @@ int cu_host_unregister(struct be *be, void *addr);
 /* be_cuda_copy.c */
 int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
 int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
 		   struct be_stream *s);
 int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);

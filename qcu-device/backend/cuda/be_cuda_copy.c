@@ -24,6 +24,21 @@ int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_st
 			cudaMemcpyDeviceToHost, s->s);
 }
 
+/* One call of CUDA where there is one: it takes longer than the copy of a few bytes. */
+int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+{
+	int ret;
+
+	if (s->s != cudaStreamLegacy) {
+		ret = cu_copy_d2h(be, dst, src, len, s);
+		return ret ? ret : CU(be, cudaStreamSynchronize, s->s);
+	}
+	ret = cu_stream_use(be, s);
+	return ret ? ret
+		   : CU(be, cudaMemcpy, dst, (const void *)(uintptr_t)src, len,
+			cudaMemcpyDeviceToHost);
+}
+
 static int one_by_one(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 		      size_t count, struct be_stream *s)
 {

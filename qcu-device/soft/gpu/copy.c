@@ -99,6 +99,13 @@ int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_
 	return copy(s, dst, pointer(src), len, how, false);
 }
 
+int soft_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+{
+	int err = soft_copy_d2h(be, dst, src, len, s);
+
+	return err ? err : soft_stream_sync(be, s);
+}
+
 int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 		     size_t count, struct be_stream *s)
 {

@@ -612,6 +612,7 @@ void soft_values_end(struct be *be);
 
 int soft_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
 int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int soft_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 		     size_t count, struct be_stream *s);
 int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);

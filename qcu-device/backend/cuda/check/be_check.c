@@ -125,6 +125,12 @@ static void check_copies(struct check *c)
 	want(CALL(c, copy_d2h, plain, b, 4096, s), 0, "copy_d2h, not registered");
 	want(CALL(c, stream_sync, s), 0, "stream_sync");
 	check(!memcmp(w, plain, 4096), "the data is the same");
+	memset(plain, 0, 4096);
+	want(CALL(c, copy_d2h_wait, plain, b, 64, s), 0, "copy_d2h_wait, not registered");
+	check(!memcmp(w, plain, 64) && !plain[16], "the data is there");
+	w[0] = 0;
+	want(CALL(c, copy_d2h_wait, w, b, 4, s), 0, "copy_d2h_wait, registered");
+	check(w[0] == 0x12345678, "the data is there");
 out:
 	free(plain);
 	CALL(c, mem_free, a);

@@ -505,6 +505,50 @@ static void neighbours(void **state)
 	assert_int_equal(unmap(VA, 96 * PAGE), 0);
 }
 
+/* A copy down of one piece for which the guest waits is one call of the backend. */
+static void in_one_call(void **state)
+{
+	const struct qcu_seg chunk = {64 * PAGE, PAGE}, one = {8, 4},
+			     two[] = {{10 * PAGE, 4}, {12 * PAGE, 4}}, many = {0, 600 * PAGE};
+	struct qcu_stats_desc st;
+
+	(void)state;
+	memset((void *)dev, 0x5a, 600 * PAGE);
+	memset(ram, 0xcc, RAM);
+	assert_int_equal(copy_segs(false, dev, &one, 1, QCU_COPY_SYNC), 0);
+	assert_int_equal(fake.at_once, 1);
+	assert_true(ram[7] == 0xcc && ram[8] == 0x5a && ram[11] == 0x5a && ram[12] == 0xcc);
+	/* The guest's pages are its own after the answer, so it waits for this one, too. */
+	assert_int_equal(copy_segs(false, dev, &one, 1, 0), 0);
+	assert_int_equal(fake.at_once, 2);
+	st = stats();
+	balanced(&st);
+	assert_int_equal(st.copies, 2);
+	assert_int_equal(map(VA, &chunk, 1), 0);
+	assert_int_equal(copy_window(false, dev, VA + 8, 4, QCU_COPY_SYNC), 0);
+	assert_int_equal(fake.at_once, 3);
+	assert_true(ram[64 * PAGE + 7] == 0xcc && ram[64 * PAGE + 8] == 0x5a);
+	st = stats();
+	balanced(&st);
+	assert_int_equal(st.copies, 3);
+
+	/* Not those that the guest does not wait for, those up, of more pieces, or of many bytes.
+	 */
+	assert_int_equal(copy_window(false, dev, VA, 4, QCU_COPY_QUEUED), 0);
+	assert_int_equal(copy_window(true, dev, VA, 4, QCU_COPY_SYNC), 0);
+	assert_int_equal(copy_segs(true, dev, &one, 1, QCU_COPY_SYNC), 0);
+	assert_int_equal(copy_segs(false, dev, two, 2, QCU_COPY_SYNC), 0);
+	assert_int_equal(copy_segs(false, dev, &many, 1, QCU_COPY_SYNC), 0);
+	assert_int_equal(fake.at_once, 3);
+
+	fake.copies_left = 0;
+	fake.error = QCU_ERR_InvalidValue;
+	assert_int_equal(copy_segs(false, dev, &one, 1, QCU_COPY_SYNC), QCU_ERR_InvalidValue);
+	assert_int_equal(fake.at_once, 4);
+	fake.copies_left = INT_MAX;
+	assert_int_equal(unmap(VA, PAGE), 0);
+}
+
 /* More pieces than the backend takes in one call. */
 static void many_pieces(void **state)
 {
@@ -611,7 +655,7 @@ int main(void)
 		T(slots_run_out), T(lanes_share_slots), T(devices_and_reset),
 		T(window_cvm),	  TN(window_ncvm),	TN(neighbours),
 		T(pinned),	  TN(pinned),		T(scattered_buffers),
-		TN(many_pieces),
+		TN(many_pieces),  T(in_one_call),	TN(in_one_call),
 	};
 #undef T
 #undef TN

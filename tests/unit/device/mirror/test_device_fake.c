@@ -365,6 +365,14 @@ static int f_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct
 	return copy(be, s, dst, (void *)src, len, true);
 }
 
+static int f_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+{
+	int err = f_copy_d2h(be, dst, src, len, s);
+
+	fake.at_once++;
+	return err ? err : f_stream_sync(be, s);
+}
+
 static int f_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 			 size_t count, struct be_stream *s)
 {
@@ -675,6 +683,7 @@ const struct be_ops fake_ops = {
 	.host_unregister = f_host_unregister,
 	.copy_h2d = f_copy_h2d,
 	.copy_d2h = f_copy_d2h,
+	.copy_d2h_wait = f_copy_d2h_wait,
 	.copy_pieces = f_copy_pieces,
 	.copy_d2d = f_copy_d2d,
 	.mem_set = f_mem_set,

@@ -28,6 +28,7 @@ struct fake {
 	_Atomic unsigned int registrations, registered_ever;
 	_Atomic uint64_t registered_bytes;
 	_Atomic unsigned int batches; /* calls of copy_pieces */
+	_Atomic unsigned int at_once; /* calls of copy_d2h_wait */
 	_Atomic unsigned int
 		registered_on; /* devices of the threads that registered memory, a bit for each */
 	_Atomic unsigned int launches;
