@@ -23,6 +23,7 @@
 #include "tests/transport/populate.h"
 #include "tests/transport/settings.h"
 #include "tests/transport/user_memory.h"
+#include "tests/transport/waits.h"
 
 /*
  * The most commands that one thread may have posted and the mirror not yet finished. At this limit
@@ -45,13 +46,6 @@
 #define TELL ((uint64_t)64 << 20)
 
 struct chunk;
-
-/* A wait for all records of one submit, or for one command of the driver's own. */
-struct wait {
-	pthread_mutex_t lock;
-	pthread_cond_t all_done;
-	atomic_uint pending;
-};
 
 struct job {
 	struct mir_request req;
@@ -122,8 +116,6 @@ static struct chunk *leaving; /* given back by the program; the GPU may still us
 static pthread_mutex_t poster_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct poster *posters;
 static unsigned int generation; /* counts sessions of this process */
-static uint64_t poll_ns;	/* how long a thread polls for an answer before it sleeps */
-static atomic_uint waiting;	/* QCU_WAIT_* */
 
 static __thread struct poster *mine;
 static __thread unsigned int mine_generation;
@@ -162,7 +154,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 		atexit(at_exit);
 	owner = getpid();
 	generation++;
-	poll_ns = spin_cpus() > 1 ? 1000 * (uint64_t)spin_default_us() : 0;
+	waits_begin();
 	atomic_store(&ended, false);
 	memset(hello, 0, sizeof(*hello));
 	hello->library_version = QCU_WIRE_VERSION;
@@ -345,43 +337,6 @@ static void post_done(struct mir_request *req)
 	pthread_mutex_lock(&p->wait.lock);
 	pthread_cond_signal(&p->wait.all_done);
 	pthread_mutex_unlock(&p->wait.lock);
-}
-
-static void wait_init(struct wait *w)
-{
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->all_done, NULL);
-	atomic_init(&w->pending, 0);
-}
-
-static void spin_until_zero(const atomic_uint *n)
-{
-	uint32_t how = atomic_load_explicit(&waiting, memory_order_relaxed);
-	uint64_t end = 0;
-	unsigned int i;
-
-	if (!poll_ns || how == QCU_WAIT_SLEEP)
-		return;
-	for (i = 1; atomic_load_explicit(n, memory_order_acquire); i++) {
-		spin_pause();
-		if (i % 64 || how == QCU_WAIT_LOOK)
-			continue;
-		if (!end)
-			end = spin_clock() + poll_ns;
-		else if (spin_clock() > end)
-			return;
-	}
-}
-
-static void wait_for_all(struct wait *w)
-{
-	spin_until_zero(&w->pending);
-	if (!atomic_load_explicit(&w->pending, memory_order_acquire))
-		return;
-	pthread_mutex_lock(&w->lock);
-	while (atomic_load(&w->pending))
-		pthread_cond_wait(&w->all_done, &w->lock);
-	pthread_mutex_unlock(&w->lock);
 }
 
 static bool send(struct job *job, struct wait *w)
@@ -869,7 +824,7 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 
 void qcul_transport_waiting(uint32_t how)
 {
-	atomic_store(&waiting, how);
+	waits_are(how);
 }
 
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
