@@ -128,11 +128,14 @@ check_icd() {
 	icd_files+=("$1" "$lib")
 }
 
-# vulkan_args: adds the GPU to $q. It replaces QEMU's display, and the render server is a child of QEMU's.
+# vulkan_args: adds the GPU to $q. It replaces QEMU's display, and the render server is a child of QEMU's. QEMU draws the
+# guest's console whenever it changes, and nobody sees it: where the guest is ours, it is small.
 vulkan_args() {
+	local screen=
 	[ -n "$vulkan" ] || return 0
+	[ -n "$disk" ] || screen=,edid=off,xres=64,yres=64
 	q+=(-display "egl-headless,rendernode=${hardware:-/dev/null}"
-		-device "virtio-gpu-gl-pci,blob=on,venus=on,hostmem=${vulkan_mb}M")
+		-device "virtio-gpu-gl-pci,blob=on,venus=on,hostmem=${vulkan_mb}M$screen")
 }
 
 # The display of a QEMU that shows nothing; with --vulkan vulkan_args names another one.
