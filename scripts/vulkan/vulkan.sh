@@ -85,13 +85,16 @@ look_for_vulkan() {
 }
 
 # The host's own driver of Vulkan, which the render server loads: what the caller names, else for software
-# Mesa's, else what the loader finds.
+# Mesa's, else what the loader finds. A driver that the caller names computes on a GPU, unless it is that one of
+# Mesa's; it may do so where QEMU has no render node.
 choose_icd() {
 	local f files=()
+	gpu_driver=$hardware
 	IFS=: read -r -a files <<<"${VK_DRIVER_FILES:-${VK_ICD_FILENAMES:-}}"
 	for f in "${files[@]}"; do
 		[[ -f $f && -r $f ]] || die "--vulkan: VK_DRIVER_FILES names $f, which is not there"
 		check_icd "$f"
+		[[ $(icd_path "$f") == */libvulkan_lvp.so ]] || gpu_driver=1
 	done
 	[ ${#files[@]} -eq 0 ] || return 0
 	if [ -z "$hardware" ]; then
@@ -160,8 +163,9 @@ vulkan_files() {
 	for f in /etc/vulkan /etc/glvnd /etc/drirc "${icd_files[@]}"; do
 		printf '%s\n' --read "$f"
 	done
-	[ -n "$hardware" ] || return 0
-	printf '%s\n' --write "$hardware" --read /proc/driver/nvidia
+	[ -n "$gpu_driver" ] || return 0
+	[ -z "$hardware" ] || printf '%s\n' --write "$hardware"
+	printf '%s\n' --read /proc/driver/nvidia
 	for f in /dev/nvidiactl /dev/nvidia-uvm /dev/nvidia-modeset /dev/nvidia[0-9]*; do
 		[ ! -e "$f" ] || printf '%s\n' --write "$f"
 	done
@@ -184,7 +188,7 @@ vulkan_environment() {
 	[ -n "$sandbox" ] || return 0
 	export RENDER_SERVER_EXEC_PATH=$root/scripts/vulkan/render-server QCU_SERVER=$render_server QCU_CONFINE=$confine
 	QCU_SERVER_MEMORY=$(((vulkan_mb * 2 + 4096) * 1024))
-	[ -z "$hardware" ] || QCU_SERVER_MEMORY=
+	[ -z "$gpu_driver" ] || QCU_SERVER_MEMORY=
 	QCU_SERVER_READ=/usr:/bin:/lib:/lib64:/etc/ld.so.cache:/dev/urandom:/sys QCU_SERVER_WRITE=/dev/null
 	while read -r how && read -r f; do
 		case $how in

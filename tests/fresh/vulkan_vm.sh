@@ -52,6 +52,23 @@ VK_DRIVER_FILES=$tmp/wrong.json refuses icd-wrong 'libnothing.so.9, which is not
 echo nonsense >"$tmp/nonsense.json"
 VK_DRIVER_FILES=$tmp/nonsense.json refuses icd-nonsense 'names no library' --vulkan
 
+# ---- a GPU's driver without a render node ----
+
+# memory_limit ICD: prints what a process of the render server may have with this driver, in KiB.
+memory_limit() {
+	VK_DRIVER_FILES=$1 scripts/vulkan/for-domain "$(type -P qemu-system-x86_64)" 256M none >"$tmp/for-domain" || echo failed
+	sed -n 's/^env QCU_SERVER_MEMORY=//p' "$tmp/for-domain"
+}
+
+cp $libs/libvulkan_lvp.so "$tmp/libvulkan_other.so"
+echo "{\"ICD\":{\"library_path\":\"$tmp/libvulkan_other.so\"}}" >"$tmp/other.json"
+limits="$(memory_limit $icds/lvp_icd.json) $(memory_limit "$tmp/other.json")"
+if [ "$limits" = "$(((256 * 2 + 4096) * 1024)) " ]; then
+	echo '@ok limit-in-software-only 0.0'
+else
+	echo "@FAIL limit-in-software-only $limits"
+fi
+
 # ---- what works ----
 
 truncate -s 1M "$tmp/disk"
