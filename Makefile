@@ -57,7 +57,7 @@ $(B)/%.o: %.c | deps
 
 -include $(shell [ -d $(B) ] && find $(B) -type f -name '*.d' -not -path '*/qcu-driver/*')
 
-.PHONY: all userspace driver deps vm demo test check deb gpu-bundle format clean help
+.PHONY: all userspace driver deps vm demo test check deb gpu-bundle gpu-bundle-vulkan format clean help
 
 all: $(PARTS)
 
@@ -94,6 +94,9 @@ deb: all
 gpu-bundle: all vm tests-build perf
 	@scripts/gpu-bundle
 
+gpu-bundle-vulkan: all
+	@tests/gpu/vulkan_bundle.sh
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
@@ -109,6 +112,7 @@ help:
 	@echo 'make vm          build QEMU and the guest image (cached outside the tree)'
 	@echo 'make deb         Debian packages for hosts and guests, in build/deb/'
 	@echo 'make gpu-bundle  collect what a GPU machine without network needs into .bundle/'
+	@echo 'make gpu-bundle-vulkan  the same for --vulkan, as an archive in build/'
 	@echo 'make perf        build the benchmarks; perf/run runs them'
 	@echo 'make perf-smoke  every benchmark, small, on the software GPU'
 	@echo 'make soft-bench  how fast the software GPU is, beside what it promises'
