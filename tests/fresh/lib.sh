@@ -107,6 +107,33 @@ unpack() {
 	zstd -qdc "$1" | tar -C "$new" -x || die "cannot unpack $1; remove it, and run this again"
 }
 
+# keep_debian FILE: keeps what is in $new as FILE, in the place of its older versions (FILE ends with -VERSION.tar.zst).
+keep_debian() {
+	rm -f "$new"/var/cache/apt/archives/*.deb
+	tar -C "$new" --one-file-system -c . | zstd -q -T0 -3 >"$work/packed" || die "cannot pack the Debian; is the disk full?"
+	rm -f "${1%-*}"-[0-9]*.tar.zst
+	mv "$work/packed" "$1"
+}
+
+# kept_debian NAME-VERSION INSTALL: puts the Debian 13 of this name into the folder $new, from the cache. If it is not there,
+# the function INSTALL makes it out of a bare one.
+kept_debian() {
+	lock fresh-13
+	lock "${1%-*}"
+	need_space "$cache" 4000
+	scratch
+	new=$work/root
+	machine=$cache/fresh/$1.tar.zst
+	mkdir "$new"
+	if [ -e "$machine" ]; then
+		unpack "$machine"
+	else
+		bare_debian
+		"$2"
+		keep_debian "$machine"
+	fi
+}
+
 # The new machine reaches the network as this one does.
 connect() {
 	cp -L /etc/resolv.conf /etc/hosts "$new/etc/"
@@ -138,32 +165,11 @@ install_newer() {
 	enter env DEBIAN_FRONTEND=noninteractive "${get[@]}" qemu-system-x86 seabios linux-headers-amd64 "$old" make gcc \
 		busybox-static cpio kmod procps xz-utils zstd file binutils libseccomp2 liblz4-1 libzstd1 libcap2 \
 		>"$work/log" 2>&1 || fail "$work/log" "cannot install the packages"
-}
-
-# Guests' kernels of a version that the mirror no longer has can only come from the cache, so they are
-# fetched with the headers.
-prepare_newer() {
-	bare_debian
-	install_newer
+	# Guests' kernels of a version that the mirror no longer has can only come from the cache.
 	enter /qcuda/tests/fresh/newer_inside.sh --fetch >"$work/log" 2>&1 || fail "$work/log" "cannot fetch the kernels"
-	rm -f "$new"/var/cache/apt/archives/*.deb
-	tar -C "$new" --one-file-system -c . | zstd -q -T0 -3 >"$work/newer" || die "cannot pack the Debian; is the disk full?"
-	rm -f "$cache"/fresh/newer-*.tar.zst
-	mv "$work/newer" "$machine"
 }
 
 # Puts the Debian with newer parts into the folder $new.
 newer_debian() {
-	lock fresh-13
-	lock newer
-	need_space "$cache" 4000
-	scratch
-	new=$work/root
-	machine=$cache/fresh/newer-1.tar.zst
-	mkdir "$new"
-	if [ -e "$machine" ]; then
-		unpack "$machine"
-	else
-		prepare_newer
-	fi
+	kept_debian newer-1 install_newer
 }

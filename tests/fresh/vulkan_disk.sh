@@ -33,10 +33,7 @@ prepare_guest() {
 	step "installing Mesa"
 	enter env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install mesa-vulkan-drivers vulkan-tools \
 		>"$work/log" 2>&1 || fail "$work/log" "cannot install the packages"
-	rm -f "$new"/var/cache/apt/archives/*.deb
-	tar -C "$new" --one-file-system -c . | zstd -q -T0 -3 >"$work/packed" || die "cannot pack the Debian; is the disk full?"
-	rm -f "$cache"/fresh/vulkan-guest-*.tar.zst
-	mv "$work/packed" "$machine"
+	keep_debian "$machine"
 }
 
 make_disk() {

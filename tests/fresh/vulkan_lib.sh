@@ -33,30 +33,10 @@ install_vulkan() {
 		mesa-vulkan-drivers libegl1 libegl-mesa0 libopengl0 libgl1-mesa-dri libgbm1 vulkan-tools libvulkan-dev \
 		glslang-tools libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu python3 >"$work/log" 2>&1 ||
 		fail "$work/log" "cannot install the packages"
-}
-
-prepare_vulkan() {
-	bare_debian
-	install_vulkan
 	enter /qcuda/scripts/build-guest >"$work/log" 2>&1 || fail "$work/log" "cannot fetch the guest's kernel"
-	rm -f "$new"/var/cache/apt/archives/*.deb
-	tar -C "$new" --one-file-system -c . | zstd -q -T0 -3 >"$work/packed" || die "cannot pack the Debian; is the disk full?"
-	rm -f "$cache"/fresh/vulkan-*.tar.zst
-	mv "$work/packed" "$machine"
 }
 
 # Puts that Debian into the folder $new.
 vulkan_debian() {
-	lock fresh-13
-	lock vulkan
-	need_space "$cache" 4000
-	scratch
-	new=$work/root
-	machine=$cache/fresh/vulkan-2.tar.zst
-	mkdir "$new"
-	if [ -e "$machine" ]; then
-		unpack "$machine"
-	else
-		prepare_vulkan
-	fi
+	kept_debian vulkan-2 install_vulkan
 }
