@@ -224,6 +224,47 @@ TEST(map_and_unmap)
 	CL(clReleaseMemObject(buffer));
 }
 
+enum { LARGE = 1 << 20 };
+
+static cl_int *map_large(cl_mem buffer, cl_map_flags flags, size_t first, size_t count)
+{
+	cl_int code;
+	cl_int *mapped = clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, first * 4, count * 4, 0,
+					    NULL, NULL, &code);
+	CL(code);
+	return mapped;
+}
+
+/* The memory of a large mapping stays with its buffer: the next one need not wait for new pages. */
+TEST(large_maps)
+{
+	cl_mem buffer = empty(LARGE * 4, CL_MEM_READ_WRITE);
+	cl_int *all = map_large(buffer, CL_MAP_WRITE, 0, LARGE);
+	for (int i = 0; i < LARGE; i++)
+		all[i] = i;
+	CL(clEnqueueUnmapMemObject(queue, buffer, all, 0, NULL, NULL));
+	CL(clFinish(queue));
+	void *taken = malloc(LARGE * 4);
+	cl_int *again = map_large(buffer, CL_MAP_READ, 0, LARGE);
+	CHECK(again == all);
+	cl_int *half = map_large(buffer, CL_MAP_READ | CL_MAP_WRITE, LARGE / 2, LARGE / 2);
+	for (int i = 0; i < LARGE; i++)
+		CHECK(again[i] == i);
+	for (int i = 0; i < LARGE / 2; i++) {
+		CHECK(half[i] == LARGE / 2 + i);
+		half[i] = -i;
+	}
+	CL(clEnqueueUnmapMemObject(queue, buffer, again, 0, NULL, NULL));
+	CL(clEnqueueUnmapMemObject(queue, buffer, half, 0, NULL, NULL));
+	CL(clFinish(queue));
+	again = map_large(buffer, CL_MAP_READ, LARGE / 4, LARGE / 2);
+	for (int i = 0; i < LARGE / 2; i++)
+		CHECK(again[i] == (i < LARGE / 4 ? LARGE / 4 + i : LARGE / 4 - i));
+	CL(clEnqueueUnmapMemObject(queue, buffer, again, 0, NULL, NULL));
+	CL(clReleaseMemObject(buffer));
+	free(taken);
+}
+
 /* Reads, writes, maps and kernels see the same numbers. */
 static void use_buffer(cl_mem buffer)
 {
