@@ -36,4 +36,14 @@ share=$tmp/share groups='${groups[*]}'
 $(cat tests/opencl/inside.sh)
 END
 
+# Programs that are found in the guest: with another root, only --opencl says that PoCL is needed.
+expect_host root 0 'Portable Computing Language' "$qcu" run --gpu soft --root / --opencl --share "$tmp/share" \
+	--klog "$klogs/$script" sh -c "clinfo -l && '$PWD/$B/tests/opencl/buffers'"
+if cmp -s <(grep -v -e '^qcu: ' -e Platform -e Device "$tmp/out") "$tmp/share/buffers"; then
+	echo '@ok root-same 0.0'
+else
+	echo '@FAIL root-same it prints something else than without a VM'
+fi
+scan_klog
+
 expect_host malloc-memory 0 '^ in chunks' "$qcu" run --gpu soft "$B/tests/opencl/chunks"
