@@ -109,11 +109,18 @@ static void streams(struct team *t)
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		fill_in(t, ncclFloat32, COUNT, 0, 1);
+		/* In two groups: within one their order is not defined. */
 		NC(ncclGroupStart());
 		for (int k = 0; k < t->count; k++) {
 			struct member *m = &t->member[k];
 
 			NC(ncclAllReduce(m->in + GUARD, m->out + GUARD, COUNT, ncclFloat32, ncclMin, m->comm, m->stream));
+		}
+		NC(ncclGroupEnd());
+		NC(ncclGroupStart());
+		for (int k = 0; k < t->count; k++) {
+			struct member *m = &t->member[k];
+
 			NC(ncclAllReduce(m->in + GUARD, m->out + GUARD, COUNT, ncclFloat32, ncclSum, m->comm, other[k]));
 		}
 		NC(ncclGroupEnd());
