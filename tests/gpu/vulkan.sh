@@ -104,11 +104,12 @@ take_driver() {
 		icd=/etc/vulkan/icd.d/nvidia_icd.json
 		take_json /etc/vulkan/icd.d nvidia_icd.json "$f"
 	done
+	# The driver of Vulkan asks EGL for NVIDIA's, where there is no X server.
+	for f in {/usr/local/nvidia,/usr,}/share/glvnd/egl_vendor.d/*nvidia*.json; do
+		[ ! -f "$f" ] || take_json /usr/share/glvnd/egl_vendor.d "${f##*/}" "$f"
+	done
 	# QEMU draws with this driver only on a render node.
 	if compgen -G '/dev/dri/renderD*' >/dev/null; then
-		for f in {/usr/local/nvidia,/usr,}/share/glvnd/egl_vendor.d/*nvidia*.json; do
-			[ ! -f "$f" ] || take_json /usr/share/glvnd/egl_vendor.d "${f##*/}" "$f"
-		done
 		for f in {/usr/local/nvidia,/usr}/share/egl/egl_external_platform.d/*.json; do
 			[ ! -f "$f" ] || take_json /usr/share/egl/egl_external_platform.d "${f##*/}" "$f"
 		done
