@@ -23,10 +23,10 @@ root_of_a_host() {
 	touch "$r/usr/local/cuda/lib64"/{libcurand.so.10,libcusolver.so.12,libcusparse.so.12}
 	ln -s libcublasLt.so.13.1.0.3 "$r/usr/local/cuda/lib64/libcublasLt.so.13"
 	ln -s libcudnn.so.9.12.0 "$r/usr/local/cuda/lib64/libcudnn.so.9"
-	mkdir -p "$r"/dev/dri "$r"/usr/lib/qemu "$r"/usr/libexec "$r"/usr/share/vulkan/icd.d
+	mkdir -p "$r"/dev/dri "$r"/usr/lib/qemu "$r"/usr/libexec "$r"/usr/share/{vulkan/icd.d,glvnd/egl_vendor.d}
 	touch "$r"/dev/{kvm,nvidiactl,nvidia-uvm,nvidia3,dri/renderD128} "$r"/usr/libexec/virgl_render_server \
 		"$r"/usr/lib/{qemu/{hw-display-virtio-gpu-gl,ui-egl-headless}.so,lib{EGL,EGL_mesa,OpenGL}.so.{0,1},libgbm.so.1,libvulkan.so.1} \
-		"$r"/usr/share/vulkan/icd.d/virtio_icd.json
+		"$r"/usr/share/{vulkan/icd.d/virtio_icd,glvnd/egl_vendor.d/10_nvidia}.json
 	toolkit 13.0
 }
 
@@ -116,6 +116,9 @@ host vulkan-in-software 0 'note +vulkan +there is no render node'
 root_of_a_host
 package qemu-system-x86 1:10.0.13+ds-0
 host vulkan-old-qemu 0 'note +vulkan .*QEMU 10.2 or later; this machine has 10.0.13'
+root_of_a_host
+rm "$r/usr/share/glvnd/egl_vendor.d/10_nvidia.json"
+host vulkan-without-egl 0 'note +vulkan +NVIDIA.s Vulkan needs its EGL'
 root_of_a_host
 package qemu-system-x86 1:11.1.3+ds-1
 package libvirglrenderer1 1.1.0-2
