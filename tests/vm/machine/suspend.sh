@@ -36,6 +36,8 @@ for how in mem freeze; do
 	round=$((round + 1))
 	begin refused-under-a-program-$how
 	mkfifo /tmp/in
+	# Not what the last program has said.
+	: >/tmp/out
 	sleeper </tmp/in >/tmp/out 2>&1 &
 	pid=$!
 	exec 3>/tmp/in
