@@ -40,12 +40,6 @@ void cu_mem_close(struct be *be)
 	pthread_rwlock_destroy(&be->range_lock);
 }
 
-/* Returns the number of the first range that begins after `addr`. Called under the lock. */
-static size_t above(const struct be *be, uint64_t addr)
-{
-	return sorted_upto(&be->ranges, addr);
-}
-
 /* Adds a range. A range that is there already (a variable asked for again) stays as it is. */
 int cu_mem_add(struct be *be, const struct cu_range *r)
 {
@@ -54,7 +48,7 @@ int cu_mem_add(struct be *be, const struct cu_range *r)
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
-	at = above(be, r->addr);
+	at = sorted_upto(&be->ranges, r->addr);
 	there = at && range(be, at - 1)->addr == r->addr;
 	if (!there)
 		new = sorted_insert(&be->ranges, at);
@@ -132,7 +126,7 @@ static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
-	at = above(be, addr);
+	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr && !range(be, at - 1)->module &&
 	    !range(be, at - 1)->seen && range(be, at - 1)->imported == imported) {
 		*r = *range(be, --at);
@@ -176,7 +170,7 @@ void cu_mem_known_elsewhere(struct be *be, uint64_t addr)
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
-	at = above(be, addr);
+	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr)
 		range(be, at - 1)->keep = false;
 	pthread_rwlock_unlock(&be->range_lock);
@@ -190,7 +184,7 @@ int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bo
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
-	at = above(be, addr);
+	at = sorted_upto(&be->ranges, addr);
 	r = at ? range(be, at - 1) : NULL;
 	there = r && r->addr == addr;
 	if (there && seen)
@@ -208,7 +202,7 @@ void cu_mem_unsee(struct be *be, uint64_t addr)
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
-	at = above(be, addr);
+	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr)
 		sorted_remove(&be->ranges, at - 1);
 	pthread_rwlock_unlock(&be->range_lock);
@@ -237,7 +231,7 @@ bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 	size_t at;
 
 	pthread_rwlock_rdlock(&be->range_lock);
-	at = above(be, addr);
+	at = sorted_upto(&be->ranges, addr);
 	if (at) {
 		const struct cu_range *r = range(be, at - 1);
 		uint64_t off = addr - r->addr;
