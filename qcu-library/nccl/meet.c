@@ -126,15 +126,12 @@ static ncclResult_t hear(struct qccl_meeting *m, void *all, size_t size)
 
 static int connect_near(const struct qccl_id *id)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un a;
 
 	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, address(&a, id->name)))
 		return fd;
-	err = errno;
-	close(fd);
-	errno = err;
-	return -1;
+	return qccl_net_give_up(fd);
 }
 
 static int connect_wide(const struct qccl_id *id)

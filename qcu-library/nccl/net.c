@@ -123,7 +123,7 @@ static int make_socket(const struct qccl_address *a)
 		      SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-static int give_up(int fd)
+int qccl_net_give_up(int fd)
 {
 	int err = errno;
 
@@ -143,7 +143,7 @@ int qccl_net_listen(struct qccl_address *a)
 		return -1;
 	if (bind(fd, (struct sockaddr *)&s, to_system(a, &s)) || listen(fd, 128) ||
 	    getsockname(fd, (struct sockaddr *)&s, &len))
-		return give_up(fd);
+		return qccl_net_give_up(fd);
 	a->port = ntohs(a->family == 4 ? ((struct sockaddr_in *)&s)->sin_port
 				       : ((struct sockaddr_in6 *)&s)->sin6_port);
 	return fd;
@@ -177,7 +177,7 @@ int qccl_net_connect(const struct qccl_address *a)
 	if (fd < 0)
 		return -1;
 	if (connect(fd, (struct sockaddr *)&s, to_system(a, &s)) && errno != EINPROGRESS)
-		return give_up(fd);
+		return qccl_net_give_up(fd);
 	p = (struct pollfd){.fd = fd, .events = POLLOUT};
 	do
 		ready = poll(&p, 1, CONNECT_MS);
@@ -188,7 +188,7 @@ int qccl_net_connect(const struct qccl_address *a)
 		err = ETIMEDOUT;
 	if (err) {
 		errno = err;
-		return give_up(fd);
+		return qccl_net_give_up(fd);
 	}
 	qccl_net_prepare(fd);
 	return fd;

@@ -29,6 +29,9 @@ int qccl_net_listen(struct qccl_address *a);
 /* A connection, or -1 and errno. Waits for some time. */
 int qccl_net_connect(const struct qccl_address *a);
 
+/* Closes a socket that is of no use, keeps errno, and returns -1. */
+int qccl_net_give_up(int fd);
+
 /* What every connection needs: small messages go at once, and a machine that is gone is noticed. */
 void qccl_net_prepare(int fd);
 
