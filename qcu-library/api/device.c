@@ -133,6 +133,7 @@ cudaError_t cudaDeviceReset(void)
 		return cudaSuccess;
 	}
 	qcul_host_drop();
+	qcul_ahead_drop();
 	cmd = qcul_cmd(QCU_OP_DEVICE_RESET);
 	err = qcul_send(&cmd, 1);
 	qcul_print_flush();
@@ -157,6 +158,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 	if (err)
 		return qcul_done(err);
+	qcul_ahead_drop();
 	cmd = qcul_cmd(QCU_OP_MEM_INFO);
 	err = qcul_send(&cmd, 1);
 	if (!err && free_bytes)

@@ -29,15 +29,7 @@ static cudaError_t pool_alloc(const struct qcul_pool_use *from, size_t size, uin
 
 static cudaError_t mirror_alloc(const struct qcul_pool_use *from, size_t size, uint64_t *addr)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_MALLOC);
-	cudaError_t err;
-
-	if (from)
-		return pool_alloc(from, size, addr);
-	cmd.malloc.size = size;
-	err = qcul_send(&cmd, 1);
-	*addr = cmd.malloc.ptr;
-	return err;
+	return from ? pool_alloc(from, size, addr) : qcul_ahead_alloc(size, addr);
 }
 
 static cudaError_t mirror_free(uint64_t addr)
@@ -136,6 +128,7 @@ static cudaError_t device_free(void *ptr)
 	 */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_DEVICE, &range))
 		return cudaErrorInvalidValue;
+	qcul_ahead_drop();
 	/*
 	 * A free waits for all work, as in CUDA. The caller waits for the work alone: further frees
 	 * find none, and are on their way while CUDA frees the memory.

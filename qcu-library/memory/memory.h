@@ -29,6 +29,13 @@ bool qcul_slab_give(void *ptr, struct qcul_range *gone);
 /* An empty slab, which the caller must give back. False: there is none. */
 bool qcul_slab_drop(struct qcul_range *gone);
 
+/* ---- ahead.c: for memory.c ---- */
+
+/* Device memory of the mirror, for the calling thread's device. */
+cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr);
+/* Frees what was allocated ahead of the program. */
+void qcul_ahead_drop(void);
+
 /* ---- memory.c ---- */
 
 /* Where stream-ordered memory comes from. */

@@ -62,6 +62,21 @@ static void compute(uint32_t *host, uint32_t seed)
 	CHECK(cudaFree(d));
 }
 
+/* Small device memory, of which the library may have allocated more than was asked for. */
+static void small_pieces(void)
+{
+	uint32_t *piece[20], got;
+
+	for (uint32_t i = 0; i < 20; i++) {
+		CHECK(cudaMalloc(&piece[i], 64 << 10));
+		CHECK(cudaMemcpy(piece[i], &i, 4, cudaMemcpyHostToDevice));
+	}
+	for (uint32_t i = 0; i < 20; i++) {
+		CHECK(cudaMemcpy(&got, piece[i], 4, cudaMemcpyDeviceToHost));
+		REQUIRE(got == i, "small piece %u holds %u", i, got);
+	}
+}
+
 static void child(int nr)
 {
 	uint32_t *fresh;
@@ -86,6 +101,7 @@ static void child(int nr)
 		CHECK(cudaFreeHost(pinned));
 		break;
 	case 2: /* uses memory of its own, too */
+		small_pieces();
 		CHECK(cudaMallocHost(&fresh, BYTES));
 		compute(fresh, 14);
 		expect_words(heap, 1, 1, "heap beside it");
@@ -126,6 +142,7 @@ int main(int argc, char **argv)
 	CHECK(cudaMalloc(&dev, BYTES));
 	CHECK(cudaStreamCreate(&stream));
 	count_here(5);
+	small_pieces();
 	for (int nr = 0; nr < 4; nr++) {
 		fill_words(heap, BYTES, 1);
 		fill_words(pinned, BYTES, 2);
@@ -158,6 +175,7 @@ int main(int argc, char **argv)
 			break;
 		expect_words(heap, 4, 1, "heap of the parent");
 		expect_words(pinned, 1, 2, "pinned memory of the parent");
+		small_pieces();
 		expect_words(managed, 3, 2, "managed memory of the parent");
 	}
 	count_here(6);
