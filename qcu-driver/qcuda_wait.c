@@ -24,7 +24,7 @@
 #define QCUD_SPIN_MAX_US 1000000U
 #define QCUD_SPIN_MIN_NS 1000U
 
-static unsigned int spin_us = 200;
+static unsigned int spin_us = 2000;
 module_param(spin_us, uint, 0644);
 MODULE_PARM_DESC(spin_us, "microseconds for which a call looks for its answer before it sleeps");
 

@@ -7,6 +7,7 @@
 #include "qcu-device/base/spin.h"
 
 #define LEAST_NS 20000u
+#define ALONE_NS 200000u /* how long to poll without offering the processor to others */
 
 unsigned int spin_cpus(void)
 {
@@ -17,7 +18,7 @@ unsigned int spin_cpus(void)
 
 unsigned int spin_default_us(void)
 {
-	return spin_cpus() < 4 ? 20 : 200;
+	return spin_cpus() < 4 ? 20 : 2000;
 }
 
 void spin_init(struct spin *s, unsigned int max_us)
@@ -34,6 +35,12 @@ void spin_came(struct spin *s, uint64_t after_ns)
 		s->now_ns = s->max_ns;
 	else if (s->now_ns > LEAST_NS)
 		s->now_ns = s->now_ns / 2 > LEAST_NS ? s->now_ns / 2 : LEAST_NS;
+}
+
+void spin_share(uint64_t polled_ns)
+{
+	if (polled_ns > ALONE_NS)
+		sched_yield();
 }
 
 uint64_t spin_clock(void)

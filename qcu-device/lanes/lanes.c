@@ -94,7 +94,7 @@ struct lanes {
 /* Spins until done() is true: for ns at most, and not at all if too many threads spin already. */
 static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg, uint64_t ns)
 {
-	uint64_t end = 0;
+	uint64_t began = 0, polled = 0;
 	bool is = done(arg);
 	int i;
 
@@ -105,10 +105,12 @@ static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void 
 			spin_pause();
 			if (i % 64)
 				continue;
-			if (!end)
-				end = spin_clock() + ns;
-			else if (spin_clock() > end)
+			if (!began)
+				began = spin_clock();
+			polled = spin_clock() - began;
+			if (polled > ns)
 				break;
+			spin_share(polled);
 		}
 	}
 	atomic_fetch_sub(&lanes->spinning, 1);

@@ -28,7 +28,7 @@ void wait_init(struct wait *w)
 static void spin_until_zero(const atomic_uint *n)
 {
 	uint32_t how = atomic_load_explicit(&waiting, memory_order_relaxed);
-	uint64_t end = 0;
+	uint64_t began = 0, polled;
 	unsigned int i;
 
 	if (!poll_ns || how == QCU_WAIT_SLEEP)
@@ -37,10 +37,12 @@ static void spin_until_zero(const atomic_uint *n)
 		spin_pause();
 		if (i % 64 || how == QCU_WAIT_LOOK)
 			continue;
-		if (!end)
-			end = spin_clock() + poll_ns;
-		else if (spin_clock() > end)
+		if (!began)
+			began = spin_clock();
+		polled = spin_clock() - began;
+		if (polled > poll_ns)
 			return;
+		spin_share(polled);
 	}
 }
 

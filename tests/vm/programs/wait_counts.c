@@ -114,7 +114,7 @@ static void spinning(void)
 	set_spin(1000000);
 	raw_works(fd);
 	c = calls(fd, CALLS);
-	set_spin(200);
+	set_spin(2000);
 	if (sysconf(_SC_NPROCESSORS_ONLN) == 1) {
 		SAME(c.spins, 0);
 		return;
@@ -158,7 +158,7 @@ static void asked(void)
 	ask(fd, QCU_WAIT_ADAPT);
 	c = calls(fd, CALLS);
 	SAME(c.spins, 0);
-	set_spin(200);
+	set_spin(2000);
 }
 
 static void *thread(void *arg)
@@ -261,7 +261,7 @@ static void polled(void)
 	set_spin(1000000);
 	raw_works(fd);
 	few_kicks(fd);
-	set_spin(200);
+	set_spin(2000);
 }
 
 /* Threads on one queue: some sleep while others poll and take the sleepers' answers, too. */
@@ -277,7 +277,7 @@ static void threads(void)
 		for (i = 0; i < 6; i++)
 			SAME(pthread_join(t[i], NULL), 0);
 	}
-	set_spin(200);
+	set_spin(2000);
 	calls(fd, 10);
 }
 
