@@ -67,7 +67,8 @@ int main(void)
 		return child(&f, tcp && strtol(tcp, NULL, 10) == 1);
 	REQUIRE(waitpid(f.pid[ranks - 1], &status, 0) == f.pid[ranks - 1], "waitpid");
 	REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %x", status);
-	for (int r = 0; r < ranks - 1; r++)
+	/* Rank 0 last: only then does it tell the others an id. */
+	for (int r = ranks - 2; r >= 0; r--)
 		tell_rank(&f, r, "", 1);
 	f.ranks--;
 	end_family(&f, 0);
