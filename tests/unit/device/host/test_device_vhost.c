@@ -660,13 +660,32 @@ static void spare_dies(void **state)
 	assert_int_equal(stop(NULL), 0);
 }
 
+/* How often the text is in the file. */
+static unsigned int times_said(int fd, const char *text)
+{
+	static char said[1 << 16];
+	ssize_t n = pread(fd, said, sizeof(said) - 1, 0);
+	unsigned int times = 0;
+	const char *at;
+
+	assert_true(n >= 0);
+	said[n] = 0;
+	for (at = said; (at = strstr(at, text)); at++)
+		times++;
+	return times;
+}
+
 /*
  * The backend does not open: the device reports it once and does not try again and again. A session
  * is refused as without spares.
  */
 static void spare_fails(void **state)
 {
-	struct timespec ms = {.tv_nsec = 100000000};
+	const char *report = "a spare mirror could not start";
+	struct timespec ms = {.tv_nsec = 5000000};
+	int errors = dup(STDERR_FILENO), fd;
+	FILE *said = tmpfile();
+	unsigned int i;
 
 	(void)state;
 	fake_reset();
@@ -675,16 +694,27 @@ static void spare_fails(void **state)
 	fake.open_error = QCU_ERR_NoDevice;
 	fake.open_ms = 0;
 	born_tell();
+	assert_true(errors >= 0 && said);
+	fd = fileno(said);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
 	fe_start_prewarm(&fe, 1);
+	assert_true(dup2(errors, STDERR_FILENO) >= 0);
 	fe_queue_start(&fe, 0);
 	fe_queue_start(&fe, 1);
-	nanosleep(&ms, NULL);
+	for (i = 0; !times_said(fd, report); i++) {
+		assert_true(i < 20000);
+		nanosleep(&ms, NULL);
+	}
 	assert_int_equal(fe_child(&fe, "qcu-warming", 0), 0);
 	assert_int_equal(fe_child(&fe, "qcu-spare", 0), 0);
+	assert_int_equal(times_said(fd, report), 1);
+	/* Whoever asks for a mirror lets the device try once more. */
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(ask(1, QCU_OP_INFO), FE_GONE);
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(stop(NULL), 0);
+	fclose(said);
+	close(errors);
 }
 
 /* The VM's memory changes: a spare that does not know of it must not be used. */
