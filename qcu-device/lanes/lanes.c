@@ -94,7 +94,7 @@ struct lanes {
 /* Spins until done() is true: for ns at most, and not at all if too many threads spin already. */
 static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg, uint64_t ns)
 {
-	uint64_t began = 0, polled = 0;
+	uint64_t began = 0, polled;
 	bool is = done(arg);
 	int i;
 

@@ -83,8 +83,7 @@ static uint64_t next(size_t len, int dev, unsigned int *ask)
 	return addr;
 }
 
-/* Keeps the pieces for the next calls. Frees those for which there is no room or no row any more.
- */
+/* Keeps the pieces for the next calls. If there is no room, or the row has ended, frees them. */
 static void keep(size_t len, int dev, struct pieces *more)
 {
 	pthread_mutex_lock(&lock);
@@ -114,7 +113,8 @@ cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr)
 	for (i = 0; i < ask; i++)
 		if (cmds[i].malloc.ptr)
 			got.addr[got.n++] = cmds[i].malloc.ptr;
-	if (!got.n)
+	/* What fits is given, also if not all that was asked for does. */
+	if (!got.n || (err && err != cudaErrorMemoryAllocation))
 		return err;
 	*addr = got.addr[--got.n];
 	keep(len, dev, &got);
