@@ -25,9 +25,9 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 11u
+#define BE_ABI 12u
 
-#define BE_IPC_BYTES 64
+#define BE_IPC_BYTES 72
 
 struct be; /* one per mirror */
 struct be_stream;

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -79,10 +80,14 @@ struct cu_range {
 	uint64_t addr, size;
 	unsigned int dev;
 	const struct be_module *module;
-	bool imported; /* of another process */
-	uint64_t seen; /* mapped memory: a bit for each device that may use it; else 0 */
-	bool keep;     /* may be given out again when it is freed, see be_cuda_kept.c */
+	bool imported;		/* of another process */
+	uint64_t seen;		/* mapped memory: a bit for each device that may use it; else 0 */
+	bool keep;		/* may be given out again when it is freed, see be_cuda_kept.c */
+	struct cu_block *block; /* of which it is a piece, see be_cuda_pieces.c; else NULL */
+	uint64_t offset;	/* in what has been imported */
 };
+
+LIST_HEAD(cu_blocks, cu_block);
 
 /*
  * Device memory that has been freed and not given back to CUDA. The bytes are more than a VM's
@@ -142,7 +147,9 @@ struct be {
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];
 	size_t kept_count;
-	pthread_mutex_t host_lock; /* protects the array of registrations */
+	pthread_mutex_t piece_lock;	/* protects the blocks */
+	struct cu_blocks blocks, roomy; /* all, and those with room */
+	pthread_mutex_t host_lock;	/* protects the array of registrations */
 	pthread_mutex_t cond_lock;
 	pthread_mutex_t capture_lock; /* one capture at a time */
 	struct cu_capture {
@@ -183,8 +190,8 @@ int cu_mem_add(struct be *be, const struct cu_range *r);
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int cu_mem_free(struct be *be, uint64_t addr);
 /*
- * Takes the range that begins at `addr` out of the table. False: no range that could be freed
- * begins there.
+ * Takes the range that begins at `addr` out of the table. False: none that could be freed begins
+ * there, or a piece of a block.
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
@@ -192,16 +199,19 @@ bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
 int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bool seen);
 /* The mapping is about to go. */
 void cu_mem_unsee(struct be *be, uint64_t addr);
-/* Other processes know this memory: when it is freed, it goes back to CUDA. */
-void cu_mem_known_elsewhere(struct be *be, uint64_t addr);
+/*
+ * Other processes know this memory: when it is freed, it goes back to CUDA. Returns where it begins
+ * in what CUDA has allocated.
+ */
+uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr);
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 
 /* be_cuda_kept.c */
 int cu_kept_open(struct be *be);
 void cu_kept_close(struct be *be);
-/* Takes kept memory of exactly this size. *addr is 0 if there is none. Returns CUDA's result. */
-int cu_kept_take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+/* Kept memory of exactly this size, or new memory. The device is current. */
+int cu_kept_get(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 /* False: the memory was not kept, and the caller must free it. */
 bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr);
 uint64_t cu_kept_bytes(struct be *be, unsigned int dev);
@@ -209,6 +219,20 @@ uint64_t cu_kept_bytes(struct be *be, unsigned int dev);
 bool cu_kept_drop(struct be *be, unsigned int dev);
 /* The device has been reset, so its memory is gone. */
 void cu_kept_forget(struct be *be, unsigned int dev);
+
+/* be_cuda_pieces.c */
+int cu_pieces_open(struct be *be);
+void cu_pieces_close(struct be *be);
+/*
+ * Sets the address and the block. If the address stays 0, the memory is too large for a piece, or
+ * CUDA has no memory for a block. The device is current.
+ */
+int cu_piece_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
+int cu_piece_free(struct be *be, const struct cu_range *r);
+/* Other processes know the block. Returns where the piece begins in it. */
+uint64_t cu_piece_known(struct be *be, const struct cu_range *r);
+/* The device has been reset, so its memory is gone. */
+void cu_pieces_forget(struct be *be, unsigned int dev);
 
 /* be_cuda_virtual.c */
 int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);

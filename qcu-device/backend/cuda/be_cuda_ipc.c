@@ -8,19 +8,25 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-_Static_assert(sizeof(cudaIpcMemHandle_t) == BE_IPC_BYTES, "CUDA's handles of memory fit exactly");
-_Static_assert(sizeof(cudaIpcEventHandle_t) == BE_IPC_BYTES, "and those of events");
+/* CUDA's handle of the memory, and where in it the allocation begins. */
+struct handle {
+	cudaIpcMemHandle_t h;
+	uint64_t offset;
+};
+
+_Static_assert(sizeof(struct handle) == BE_IPC_BYTES, "handles of memory fit exactly");
+_Static_assert(sizeof(cudaIpcEventHandle_t) <= BE_IPC_BYTES, "and those of events fit");
 
 int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
 {
-	cudaIpcMemHandle_t h;
+	struct handle h;
 	int ret = cu_use(be, dev);
 
 	if (!ret)
-		ret = CU(be, cudaIpcGetMemHandle, &h, (void *)(uintptr_t)addr);
+		ret = CU(be, cudaIpcGetMemHandle, &h.h, (void *)(uintptr_t)addr);
 	if (!ret) {
+		h.offset = cu_mem_known_elsewhere(be, addr);
 		memcpy(handle, &h, sizeof(h));
-		cu_mem_known_elsewhere(be, addr);
 	}
 	return ret;
 }
@@ -29,17 +35,18 @@ int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t 
 		  uint64_t *addr)
 {
 	struct cu_range r = {.size = size, .dev = dev, .imported = true};
-	cudaIpcMemHandle_t h;
+	struct handle h;
 	void *p = NULL;
 	int ret = cu_use(be, dev);
 
 	*addr = 0;
 	memcpy(&h, handle, sizeof(h));
 	if (!ret)
-		ret = CU(be, cudaIpcOpenMemHandle, &p, h, cudaIpcMemLazyEnablePeerAccess);
+		ret = CU(be, cudaIpcOpenMemHandle, &p, h.h, cudaIpcMemLazyEnablePeerAccess);
 	if (ret)
 		return ret;
-	r.addr = (uintptr_t)p;
+	r.offset = h.offset;
+	r.addr = (uintptr_t)p + h.offset;
 	ret = cu_mem_add(be, &r);
 	if (ret) {
 		CU(be, cudaIpcCloseMemHandle, p);
@@ -57,7 +64,7 @@ int cu_mem_unimport(struct be *be, uint64_t addr)
 	if (!cu_mem_take_import(be, addr, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
-	return ret ? ret : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)addr);
+	return ret ? ret : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)(addr - r.offset));
 }
 
 int cu_event_export(struct be *be, struct be_event *e, void *handle)

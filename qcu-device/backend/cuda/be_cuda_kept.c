@@ -74,7 +74,8 @@ void cu_kept_close(struct be *be)
 	pthread_mutex_destroy(&be->kept_lock);
 }
 
-int cu_kept_take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+/* *addr is 0 if nothing of exactly this size is kept. */
+static int take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 {
 	size_t i;
 	int ret;
@@ -90,6 +91,21 @@ int cu_kept_take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	/* If a kernel has failed, cudaMalloc says so. */
 	ret = CU(be, cudaStreamQuery, cudaStreamLegacy);
 	return ret == QCU_ERR_NotReady ? (int)QCU_ERR_Success : ret;
+}
+
+/* Kept memory may be what a larger allocation lacks. */
+int cu_kept_get(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+{
+	void *p = NULL;
+	int ret = take(be, dev, size, addr);
+
+	if (ret || *addr)
+		return ret;
+	ret = CU(be, cudaMalloc, &p, size);
+	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
+		ret = CU(be, cudaMalloc, &p, size);
+	*addr = (uintptr_t)p;
+	return ret;
 }
 
 static uint64_t bytes(const struct be *be)

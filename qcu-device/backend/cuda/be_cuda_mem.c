@@ -19,7 +19,7 @@ static struct cu_range *range(const struct be *be, size_t i)
 int cu_mem_open(struct be *be)
 {
 	be->ranges.size = sizeof(struct cu_range);
-	if (pthread_rwlock_init(&be->range_lock, NULL))
+	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_pieces_open(be))
 		return QCU_ERR_OperatingSystem;
 	return cu_kept_open(be);
 }
@@ -31,10 +31,11 @@ void cu_mem_close(struct be *be)
 	for (i = 0; i < be->ranges.count; i++) {
 		const struct cu_range *r = range(be, i);
 
-		if (r->module || r->imported || r->seen || cu_use(be, r->dev))
+		if (r->module || r->imported || r->seen || r->block || cu_use(be, r->dev))
 			continue;
 		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 	}
+	cu_pieces_close(be);
 	cu_kept_close(be);
 	sorted_free(&be->ranges);
 	pthread_rwlock_destroy(&be->range_lock);
@@ -84,19 +85,18 @@ void cu_mem_forget(struct be *be, const struct be_module *m)
 void cu_mem_reset(struct be *be, unsigned int dev)
 {
 	forget(be, NULL, dev);
+	cu_pieces_forget(be, dev);
 	cu_kept_forget(be, dev);
 }
 
-/* Kept memory may be what a larger allocation lacks. */
-static int allocate(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+/* Frees memory that is not in the table. The device is current. */
+static int give_back(struct be *be, const struct cu_range *r)
 {
-	void *p = NULL;
-	int ret = CU(be, cudaMalloc, &p, size);
-
-	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
-		ret = CU(be, cudaMalloc, &p, size);
-	*addr = (uintptr_t)p;
-	return ret;
+	if (r->block)
+		return cu_piece_free(be, r);
+	if (r->keep && cu_kept_add(be, r->dev, r->size, r->addr))
+		return QCU_ERR_Success;
+	return CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 }
 
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
@@ -106,21 +106,21 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 
 	*addr = 0;
 	if (!ret)
-		ret = cu_kept_take(be, dev, size, &r.addr);
+		ret = cu_piece_alloc(be, dev, size, &r);
 	if (!ret && !r.addr)
-		ret = allocate(be, dev, size, &r.addr);
+		ret = cu_kept_get(be, dev, size, &r.addr);
 	if (ret || !r.addr)
 		return ret;
 	ret = cu_mem_add(be, &r);
 	if (ret) {
-		CU(be, cudaFree, (void *)(uintptr_t)r.addr);
+		give_back(be, &r);
 		return ret;
 	}
 	*addr = r.addr;
 	return QCU_ERR_Success;
 }
 
-static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r)
+static bool take(struct be *be, uint64_t addr, bool imported, bool piece, struct cu_range *r)
 {
 	bool found = false;
 	size_t at;
@@ -128,7 +128,8 @@ static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr && !range(be, at - 1)->module &&
-	    !range(be, at - 1)->seen && range(be, at - 1)->imported == imported) {
+	    !range(be, at - 1)->seen && range(be, at - 1)->imported == imported &&
+	    (piece || !range(be, at - 1)->block)) {
 		*r = *range(be, --at);
 		found = true;
 		sorted_remove(&be->ranges, at);
@@ -139,12 +140,12 @@ static bool take(struct be *be, uint64_t addr, bool imported, struct cu_range *r
 
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
 {
-	return take(be, addr, false, r);
+	return take(be, addr, false, false, r);
 }
 
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r)
 {
-	return take(be, addr, true, r);
+	return take(be, addr, true, false, r);
 }
 
 int cu_mem_free(struct be *be, uint64_t addr)
@@ -157,23 +158,27 @@ int cu_mem_free(struct be *be, uint64_t addr)
 	/*
 	 * Take it out of the table first: the same address may be given out again during cudaFree.
 	 */
-	if (!cu_mem_take(be, addr, &r))
+	if (!take(be, addr, false, true, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
-	if (ret || (r.keep && cu_kept_add(be, r.dev, r.size, addr)))
-		return ret;
-	return CU(be, cudaFree, (void *)(uintptr_t)addr);
+	return ret ? ret : give_back(be, &r);
 }
 
-void cu_mem_known_elsewhere(struct be *be, uint64_t addr)
+uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr)
 {
+	struct cu_range *r;
+	uint64_t offset = 0;
 	size_t at;
 
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = sorted_upto(&be->ranges, addr);
-	if (at && range(be, at - 1)->addr == addr)
-		range(be, at - 1)->keep = false;
+	r = at ? range(be, at - 1) : NULL;
+	if (r && r->addr == addr && r->block)
+		offset = cu_piece_known(be, r);
+	else if (r && r->addr == addr)
+		r->keep = false;
 	pthread_rwlock_unlock(&be->range_lock);
+	return offset;
 }
 
 int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bool seen)

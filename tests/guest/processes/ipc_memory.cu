@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Device memory that one process shares with another by a handle. Each process sees what the
- * other one writes, in an allocation smaller than a page and in one of many pages. Invented
- * handles are refused.
+ * other one writes, in allocations smaller than a page and in one of many pages. One of two
+ * neighbours can be closed before the other one. Invented handles are refused.
  */
 #include "ipc.h"
 
@@ -11,7 +11,7 @@
 #define LAZY  cudaIpcMemLazyEnablePeerAccess
 
 struct message {
-	cudaIpcMemHandle_t big, small, inside;
+	cudaIpcMemHandle_t big, small, neighbour, inside;
 };
 
 __global__ void add(uint32_t *p, int n, uint32_t what)
@@ -73,7 +73,7 @@ static void refuse_inventions(void)
 
 static void child(const struct peer *parent)
 {
-	uint32_t *big, *again, *small, *inside;
+	uint32_t *big, *again, *small, *neighbour, *inside;
 	struct message m;
 
 	refuse_inventions();
@@ -81,7 +81,11 @@ static void child(const struct peer *parent)
 	CHECK(cudaIpcOpenMemHandle((void **)&big, m.big, LAZY));
 	CHECK(cudaIpcOpenMemHandle((void **)&small, m.small, LAZY));
 	expect(big, BIG, 1, 0, "what the parent wrote");
+	CHECK(cudaIpcOpenMemHandle((void **)&neighbour, m.neighbour, LAZY));
 	expect(small, SMALL, 2, 0, "what the parent wrote");
+	expect(neighbour, SMALL, 7, 0, "what the parent wrote");
+	run_add(neighbour, SMALL, 8);
+	CHECK(cudaIpcCloseMemHandle(neighbour));
 	EXPECT(cudaFree(big), cudaErrorInvalidValue);
 	EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
 
@@ -111,7 +115,7 @@ static void child(const struct peer *parent)
 int main(void)
 {
 	struct peer peer = start_peer();
-	uint32_t *big, *small, host[4];
+	uint32_t *big, *small, *neighbour, host[4];
 	struct message m;
 	void *p = NULL;
 
@@ -121,15 +125,19 @@ int main(void)
 	}
 	CHECK(cudaMalloc(&big, BIG * 4));
 	CHECK(cudaMalloc(&small, SMALL * 4));
+	CHECK(cudaMalloc(&neighbour, SMALL * 4));
 	EXPECT(cudaIpcGetMemHandle(&m.big, host), cudaErrorInvalidValue);
 	EXPECT(cudaIpcGetMemHandle(&m.big, NULL), cudaErrorInvalidValue);
 	refuse_inventions();
 	put(big, BIG, 1);
 	put(small, SMALL, 2);
+	put(neighbour, SMALL, 7);
 	CHECK(cudaIpcGetMemHandle(&m.big, big));
 	CHECK(cudaIpcGetMemHandle(&m.small, small));
+	CHECK(cudaIpcGetMemHandle(&m.neighbour, neighbour));
 	CHECK(cudaIpcGetMemHandle(&m.inside, big + BIG / 2));
 	REQUIRE(memcmp(&m.big, &m.small, sizeof(m.big)), "one handle for two allocations");
+	REQUIRE(memcmp(&m.small, &m.neighbour, sizeof(m.small)), "one handle for neighbours");
 	EXPECT(cudaIpcOpenMemHandle(&p, m.big, 0x40), cudaErrorInvalidValue);
 	refuse(&m.big, "a handle in the process that it comes from");
 	EXPECT(cudaIpcCloseMemHandle(big), cudaErrorInvalidValue);
@@ -139,6 +147,7 @@ int main(void)
 	meet(&peer);
 	expect(big, BIG, 1, 5, "what the child added");
 	expect(small, SMALL, 2, 6, "what the child added");
+	expect(neighbour, SMALL, 7, 8, "what the child added");
 	put(big, BIG, 3);
 	meet(&peer);
 	meet(&peer);
@@ -147,5 +156,6 @@ int main(void)
 	expect(big, BIG, 3, 0, "after the child's end");
 	CHECK(cudaFree(big));
 	CHECK(cudaFree(small));
+	CHECK(cudaFree(neighbour));
 	return verified("two processes use the same device memory");
 }

@@ -90,6 +90,62 @@ static void check_again(struct check *c)
 	      (long long)(before - after) / 1024);
 }
 
+#define SMALL 700u
+
+static uint64_t small_size(unsigned int i)
+{
+	static const uint64_t sizes[] = {1, 512, 4000, 65536, 100000, 524288};
+
+	return sizes[i % 6];
+}
+
+/* Allocates every step-th one. Returns how many are not as they must be. */
+static unsigned int get_small(struct check *c, uint64_t *a, unsigned int step)
+{
+	unsigned int i, wrong = 0;
+
+	for (i = 0; i < SMALL; i += step) {
+		struct be_memset set = {
+			.width = small_size(i), .height = 1, .value = i % 251, .elem = 1};
+
+		wrong += CALL(c, mem_alloc, 0, small_size(i), &a[i]) != 0;
+		set.dst = a[i];
+		wrong += a[i] % 256 || !CALL(c, mem_valid, a[i], small_size(i)) ||
+			 CALL(c, mem_valid, a[i], small_size(i) + 1) ||
+			 CALL(c, mem_set, &set, c->legacy);
+	}
+	return wrong;
+}
+
+/* Many small allocations of several sizes, half of them freed and allocated again. */
+static void check_small(struct check *c)
+{
+	uint64_t a[SMALL] = {0}, before = 0, after = 0, total;
+	unsigned char *w = c->window;
+	unsigned int i, wrong = 0;
+
+	want(CALL(c, mem_info, 0, &before, &total), 0, "mem_info");
+	want((int)get_small(c, a, 1), 0, "small allocations");
+	want(CALL(c, pool_free, a[1], c->legacy), QCU_ERR_InvalidValue, "none is of a pool");
+	for (i = 0; i < SMALL; i += 2)
+		wrong += CALL(c, mem_free, a[i]) != 0;
+	want(CALL(c, mem_free, a[0]), QCU_ERR_InvalidValue, "each is freed once");
+	wrong += get_small(c, a, 2);
+	want((int)wrong, 0, "half of them freed, and allocated again");
+	for (i = wrong = 0; i < SMALL; i++) {
+		w[0] = w[small_size(i) - 1] = 0xee;
+		CALL(c, copy_d2h_wait, w, a[i], small_size(i), c->legacy);
+		wrong += w[0] != i % 251 || w[small_size(i) - 1] != i % 251;
+	}
+	want((int)wrong, 0, "each has its own bytes");
+	for (i = wrong = 0; i < SMALL; i++)
+		wrong += CALL(c, mem_free, a[i]) != 0;
+	want((int)wrong, 0, "the end of all");
+	want(CALL(c, mem_info, 0, &after, &total), 0, "mem_info");
+	check(after + (8u << 20) >= before, "%lld KiB fewer are free",
+	      (long long)(before - after) / 1024);
+}
+
 /* Copies both ways, with registered memory in the window and with memory that is not registered. */
 static void check_copies(struct check *c)
 {
@@ -648,6 +704,7 @@ static void all_but_the_fault(struct check *c)
 	check_device(c);
 	check_alloc(c);
 	check_again(c);
+	check_small(c);
 	check_copies(c);
 	check_memset(c);
 	check_streams(c);

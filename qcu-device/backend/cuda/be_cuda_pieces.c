@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Small allocations. CUDA divides blocks of 2 MiB for them, and takes 6 us on an H100 to allocate
+ * and free 64 KiB. The mirror has work of its own for each, so here such blocks are divided without
+ * CUDA. One that is empty again is kept for the next (be_cuda_kept.c), or goes back to CUDA.
+ *
+ * As cudaFree does, freeing a piece waits until the device does not use it any more. The content
+ * stays within the process that wrote it. If another process may have a block open, nothing new
+ * is allocated in it.
+ */
+#include <stdlib.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+#define BLOCK  ((uint64_t)2 << 20)
+#define MOST   ((uint64_t)512 << 10) /* the largest piece */
+#define GRAIN  512u		     /* CUDA's own addresses are multiples of this */
+#define GRAINS ((uint32_t)(BLOCK / GRAIN))
+#define LOOKS  64 /* how many blocks are searched for room */
+
+struct cu_block {
+	uint64_t addr;
+	unsigned int dev;
+	bool known;	     /* another process may have it open */
+	bool open;	     /* is in the list of those with room */
+	uint32_t used, next; /* how many grains; where the search begins */
+	uint64_t map[GRAINS / 64];
+	LIST_ENTRY(cu_block) link, room;
+};
+
+int cu_pieces_open(struct be *be)
+{
+	LIST_INIT(&be->blocks);
+	LIST_INIT(&be->roomy);
+	return pthread_mutex_init(&be->piece_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
+}
+
+static uint32_t grains(uint64_t size)
+{
+	return (uint32_t)((size + GRAIN - 1) / GRAIN);
+}
+
+/* Returns the first of n free grains side by side, from `i` on. GRAINS: there are none. */
+static uint32_t find(const struct cu_block *b, uint32_t i, uint32_t n)
+{
+	uint32_t found = 0;
+
+	while (found < n && i < GRAINS) {
+		uint32_t left = 64 - i % 64, some;
+		uint64_t word = b->map[i / 64] >> i % 64;
+		bool used = word & 1;
+
+		if (used)
+			word = ~word;
+		some = word ? (uint32_t)__builtin_ctzll(word) : left;
+		some = some < left ? some : left;
+		found = used ? 0 : found + some;
+		i += some;
+	}
+	return found < n ? GRAINS : i - found;
+}
+
+static void mark(struct cu_block *b, uint32_t at, uint32_t n, bool used)
+{
+	b->used = used ? b->used + n : b->used - n;
+	while (n) {
+		uint32_t bit = at % 64, some = n < 64 - bit ? n : 64 - bit;
+		uint64_t mask = UINT64_MAX >> (64 - some) << bit;
+
+		if (used)
+			b->map[at / 64] |= mask;
+		else
+			b->map[at / 64] &= ~mask;
+		at += some;
+		n -= some;
+	}
+}
+
+/* The block with the newest room is searched first. */
+static void set_open(struct be *be, struct cu_block *b, bool open)
+{
+	if (b->open)
+		LIST_REMOVE(b, room);
+	if (open)
+		LIST_INSERT_HEAD(&be->roomy, b, room);
+	b->open = open;
+}
+
+/* Under the lock. False: there is no room in the block. */
+static bool divide(struct be *be, struct cu_block *b, uint32_t n, struct cu_range *r)
+{
+	uint32_t at = b->used + n > GRAINS ? GRAINS : find(b, b->next, n);
+
+	if (at == GRAINS && b->used + n <= GRAINS)
+		at = find(b, 0, n);
+	if (at == GRAINS)
+		return false;
+	mark(b, at, n, true);
+	b->next = at + n;
+	if (b->used == GRAINS)
+		set_open(be, b, false);
+	r->addr = b->addr + (uint64_t)at * GRAIN;
+	r->block = b;
+	return true;
+}
+
+static bool divide_any(struct be *be, unsigned int dev, uint32_t n, struct cu_range *r)
+{
+	struct cu_block *b;
+	int looks = 0;
+
+	LIST_FOREACH(b, &be->roomy, room) {
+		if (b->dev == dev && divide(be, b, n, r))
+			return true;
+		if (++looks == LOOKS)
+			break;
+	}
+	return false;
+}
+
+/* CUDA says later if there is no memory for a block. */
+static struct cu_block *new_block(struct be *be, unsigned int dev)
+{
+	struct cu_block *b = calloc(1, sizeof(*b));
+
+	if (b && (cu_kept_get(be, dev, BLOCK, &b->addr) || !b->addr)) {
+		free(b);
+		return NULL;
+	}
+	if (b)
+		b->dev = dev;
+	return b;
+}
+
+int cu_piece_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r)
+{
+	struct cu_block *b;
+	bool found;
+	int ret;
+
+	if (size > MOST)
+		return QCU_ERR_Success;
+	/* If a kernel has failed, cudaMalloc says so. */
+	ret = CU(be, cudaStreamQuery, cudaStreamLegacy);
+	if (ret && ret != QCU_ERR_NotReady)
+		return ret;
+	pthread_mutex_lock(&be->piece_lock);
+	found = divide_any(be, dev, grains(size), r);
+	pthread_mutex_unlock(&be->piece_lock);
+	b = found ? NULL : new_block(be, dev);
+	if (!b)
+		return QCU_ERR_Success;
+	pthread_mutex_lock(&be->piece_lock);
+	LIST_INSERT_HEAD(&be->blocks, b, link);
+	set_open(be, b, true);
+	divide(be, b, grains(size), r);
+	pthread_mutex_unlock(&be->piece_lock);
+	return QCU_ERR_Success;
+}
+
+int cu_piece_free(struct be *be, const struct cu_range *r)
+{
+	struct cu_block *b = r->block;
+	int ret = CU(be, cudaDeviceSynchronize);
+	bool empty, known;
+
+	pthread_mutex_lock(&be->piece_lock);
+	mark(b, (uint32_t)((r->addr - b->addr) / GRAIN), grains(r->size), false);
+	known = b->known;
+	empty = !b->used;
+	set_open(be, b, !known && !empty);
+	if (empty)
+		LIST_REMOVE(b, link);
+	pthread_mutex_unlock(&be->piece_lock);
+	if (!empty)
+		return ret;
+	if (known || !cu_kept_add(be, b->dev, BLOCK, b->addr))
+		ret = CU(be, cudaFree, (void *)(uintptr_t)b->addr);
+	free(b);
+	return ret;
+}
+
+uint64_t cu_piece_known(struct be *be, const struct cu_range *r)
+{
+	pthread_mutex_lock(&be->piece_lock);
+	r->block->known = true;
+	set_open(be, r->block, false);
+	pthread_mutex_unlock(&be->piece_lock);
+	return r->addr - r->block->addr;
+}
+
+/* Frees the blocks of the device, or of all devices. */
+static void end(struct be *be, const unsigned int *dev, bool in_cuda)
+{
+	struct cu_block *b, *next;
+
+	pthread_mutex_lock(&be->piece_lock);
+	for (b = LIST_FIRST(&be->blocks); b; b = next) {
+		next = LIST_NEXT(b, link);
+		if (dev && b->dev != *dev)
+			continue;
+		set_open(be, b, false);
+		LIST_REMOVE(b, link);
+		if (in_cuda && !cu_use(be, b->dev))
+			CU(be, cudaFree, (void *)(uintptr_t)b->addr);
+		free(b);
+	}
+	pthread_mutex_unlock(&be->piece_lock);
+}
+
+void cu_pieces_forget(struct be *be, unsigned int dev)
+{
+	end(be, &dev, false);
+}
+
+void cu_pieces_close(struct be *be)
+{
+	end(be, NULL, true);
+	pthread_mutex_destroy(&be->piece_lock);
+}
