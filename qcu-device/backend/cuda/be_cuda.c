@@ -24,6 +24,7 @@ static void cu_close(struct be *be)
 	cu_cond_close(be);
 	cu_mem_close(be);
 	cu_host_close(be);
+	cu_few_close(be);
 	cu_place_close(be);
 	cu_pass_close(&be->pass);
 	free(be);
@@ -61,21 +62,26 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	ret = cu_host_open(be);
 	if (ret)
 		goto err_mem;
+	ret = cu_few_open(be);
+	if (ret)
+		goto err_host;
 	if (opt->capture_stdout) {
 		ret = cu_print_open(opt->complain,
 				    opt->printed_bytes ? opt->printed_bytes : PRINTED_BYTES);
 		if (ret)
-			goto err_host;
+			goto err_few;
 	}
 	ret = cu_place_open(be);
 	if (ret)
-		goto err_host;
+		goto err_few;
 	pthread_mutex_init(&be->cond_lock, NULL);
 	pthread_mutex_init(&be->capture_lock, NULL);
 	cu_pass_open(&be->pass);
 	*out = be;
 	return QCU_ERR_Success;
 
+err_few:
+	cu_few_close(be);
 err_host:
 	cu_host_close(be);
 err_mem:

@@ -149,7 +149,11 @@ struct be {
 	size_t kept_count;
 	pthread_mutex_t piece_lock;	/* protects the blocks */
 	struct cu_blocks blocks, roomy; /* all, and those with room */
-	pthread_mutex_t host_lock;	/* protects the array of registrations */
+	pthread_mutex_t few_lock;	/* be_cuda_copy.c: for copies of a few bytes */
+	_Atomic(char *) few;
+	atomic_uint few_taken;
+	bool few_failed;
+	pthread_mutex_t host_lock; /* protects the array of registrations */
 	pthread_mutex_t cond_lock;
 	pthread_mutex_t capture_lock; /* one capture at a time */
 	struct cu_capture {
@@ -287,6 +291,9 @@ int cu_host_unregister(struct be *be, void *addr);
 /* be_cuda_copy.c */
 int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
 int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_few_open(struct be *be);
+/* After cu_host_close(), which ends the registration. */
+void cu_few_close(struct be *be);
 int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
 		   struct be_stream *s);

@@ -4,6 +4,9 @@
  * it in place. If it is not, CUDA itself stages it, and returns when the rules for pageable memory
  * say so.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "qcu-device/backend/cuda/be_cuda.h"
 
 int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s)
@@ -24,8 +27,67 @@ int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_st
 			cudaMemcpyDeviceToHost, s->s);
 }
 
+/*
+ * A few bytes that go down come by registered memory of our own. On an H100, CUDA takes 6.5 us for
+ * them, and 7.1 if they go to memory that is not registered.
+ */
+#define FEW    1024u
+#define PLACES 16u
+
+int cu_few_open(struct be *be)
+{
+	return pthread_mutex_init(&be->few_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
+}
+
+void cu_few_close(struct be *be)
+{
+	free(atomic_load(&be->few));
+	pthread_mutex_destroy(&be->few_lock);
+}
+
+/* The memory is made when it is first needed. NULL: it cannot be registered. */
+static char *few(struct be *be)
+{
+	char *mem = atomic_load(&be->few);
+
+	if (mem)
+		return mem;
+	pthread_mutex_lock(&be->few_lock);
+	mem = atomic_load(&be->few);
+	if (!mem && !be->few_failed) {
+		mem = aligned_alloc(4096, PLACES * FEW);
+		if (mem && cu_host_register(be, mem, PLACES * FEW)) {
+			free(mem);
+			mem = NULL;
+		}
+		be->few_failed = !mem;
+		atomic_store(&be->few, mem);
+	}
+	pthread_mutex_unlock(&be->few_lock);
+	return mem;
+}
+
+/* NULL: none is free. */
+static char *take_place(struct be *be)
+{
+	char *mem = few(be);
+	uint32_t taken = atomic_load(&be->few_taken), place;
+
+	do {
+		place = (uint32_t)__builtin_ffs((int)(~taken & ((1u << PLACES) - 1)));
+		if (!mem || !place)
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&be->few_taken, &taken, taken | 1u << (place - 1)));
+	return mem + (place - 1) * FEW;
+}
+
+static void give_place(struct be *be, const char *p)
+{
+	atomic_fetch_and(&be->few_taken, ~(1u << (p - atomic_load(&be->few)) / FEW));
+}
+
 /* One call of CUDA where there is one: it takes longer than the copy of a few bytes. */
-int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+static int copy_and_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
 {
 	int ret;
 
@@ -37,6 +99,20 @@ int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct 
 	return ret ? ret
 		   : CU(be, cudaMemcpy, dst, (const void *)(uintptr_t)src, len,
 			cudaMemcpyDeviceToHost);
+}
+
+int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+{
+	int ret = cu_stream_use(be, s);
+	char *place = ret || len > FEW ? NULL : take_place(be);
+
+	if (ret || !place)
+		return ret ? ret : copy_and_wait(be, dst, src, len, s);
+	ret = copy_and_wait(be, place, src, len, s);
+	if (!ret)
+		memcpy(dst, place, len);
+	give_place(be, place);
+	return ret;
 }
 
 static int one_by_one(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
