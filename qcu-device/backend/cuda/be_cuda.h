@@ -149,7 +149,8 @@ struct be {
 	size_t kept_count;
 	pthread_mutex_t piece_lock;	/* protects the blocks */
 	struct cu_blocks blocks, roomy; /* all, and those with room */
-	pthread_mutex_t few_lock;	/* be_cuda_copy.c: for copies of a few bytes */
+	_Atomic uint64_t block_bytes;
+	pthread_mutex_t few_lock; /* be_cuda_copy.c: for copies of a few bytes */
 	_Atomic(char *) few;
 	atomic_uint few_taken;
 	bool few_failed;
