@@ -37,16 +37,19 @@ void spin_came(struct spin *s, uint64_t after_ns)
 		s->now_ns = s->now_ns / 2 > LEAST_NS ? s->now_ns / 2 : LEAST_NS;
 }
 
-void spin_share(uint64_t polled_ns)
-{
-	if (polled_ns > ALONE_NS)
-		sched_yield();
-}
-
 uint64_t spin_clock(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool spin_more(uint64_t began, uint64_t ns)
+{
+	uint64_t polled = spin_clock() - began;
+
+	if (polled > ALONE_NS && polled < ns)
+		sched_yield();
+	return polled < ns;
 }

@@ -11,6 +11,7 @@
 #ifndef QCU_SPIN_H
 #define QCU_SPIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SPIN_MAX_US 1000000u
@@ -39,8 +40,11 @@ void spin_came(struct spin *s, uint64_t after_ns);
 
 uint64_t spin_clock(void);
 
-/* A thread that has polled for so long calls this at each look: others may need its processor. */
-void spin_share(uint64_t polled_ns);
+/*
+ * May a thread that has polled since `began` go on, for ns in all? One that has polled for long
+ * first offers its processor to others.
+ */
+bool spin_more(uint64_t began, uint64_t ns);
 
 static inline void spin_pause(void)
 {

@@ -97,17 +97,12 @@ static void answer(struct mir_request *req)
 
 static void poll_for_end(struct host_call *call, uint64_t began, uint64_t ns)
 {
-	uint64_t polled;
 	unsigned int i;
 
 	for (i = 1; !atomic_load_explicit(&call->done, memory_order_acquire); i++) {
 		spin_pause();
-		if (i % 64)
-			continue;
-		polled = spin_clock() - began;
-		if (polled > ns)
+		if (i % 64 == 0 && !spin_more(began, ns))
 			return;
-		spin_share(polled);
 	}
 }
 

@@ -254,15 +254,8 @@ static void wait_for_work(struct vq *vq)
 /* Polls for work for a moment. Meanwhile the guest need not notify us. */
 static void look_for_work(struct vq *vq, uint64_t since)
 {
-	uint64_t polled;
-
-	while (!ring_has_work(&vq->ring)) {
-		polled = spin_clock() - since;
-		if (polled >= vq->spin.now_ns)
-			return;
-		spin_share(polled);
+	while (!ring_has_work(&vq->ring) && spin_more(since, vq->spin.now_ns))
 		spin_pause();
-	}
 }
 
 static void __attribute__((noreturn)) serve(struct vq *vq)

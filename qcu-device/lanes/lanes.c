@@ -94,7 +94,7 @@ struct lanes {
 /* Spins until done() is true: for ns at most, and not at all if too many threads spin already. */
 static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void *arg, uint64_t ns)
 {
-	uint64_t began = 0, polled;
+	uint64_t began = 0;
 	bool is = done(arg);
 	int i;
 
@@ -107,10 +107,8 @@ static bool spin(struct lanes *lanes, bool (*done)(const void *arg), const void 
 				continue;
 			if (!began)
 				began = spin_clock();
-			polled = spin_clock() - began;
-			if (polled > ns)
+			if (!spin_more(began, ns))
 				break;
-			spin_share(polled);
 		}
 	}
 	atomic_fetch_sub(&lanes->spinning, 1);

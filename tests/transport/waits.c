@@ -28,7 +28,7 @@ void wait_init(struct wait *w)
 static void spin_until_zero(const atomic_uint *n)
 {
 	uint32_t how = atomic_load_explicit(&waiting, memory_order_relaxed);
-	uint64_t began = 0, polled;
+	uint64_t began = 0;
 	unsigned int i;
 
 	if (!poll_ns || how == QCU_WAIT_SLEEP)
@@ -39,10 +39,8 @@ static void spin_until_zero(const atomic_uint *n)
 			continue;
 		if (!began)
 			began = spin_clock();
-		polled = spin_clock() - began;
-		if (polled > poll_ns)
+		if (!spin_more(began, poll_ns))
 			return;
-		spin_share(polled);
 	}
 }
 
