@@ -136,6 +136,8 @@ struct qcud_queue {
 	unsigned int wanted;	      /* answers and waits that need an interrupt at once */
 	unsigned int heavy;	      /* posted requests whose end releases memory */
 	unsigned int spin_ns;	      /* how long the next caller polls; read without the lock */
+	u32 copy_ns;		      /* what a MiB of a long copy takes; the same */
+	u64 copying;		      /* bytes of copies since the last wait; the same */
 	unsigned int nr_late;	      /* read without the lock */
 	struct qcud_late late[QCUD_LATE];
 	atomic64_t counts[QCUD_COUNTS];
@@ -165,6 +167,7 @@ struct qcud_request {
 	bool heavy;  /* posted, and counted in queue->heavy */
 	u64 sent;    /* ns: time when it was put on the ring; 0: not timed */
 	u64 began;   /* ns: start of the wait for the answer; 0: not timed */
+	u64 copying; /* bytes that are copied before the answer comes */
 
 	void *payload; /* kvmalloc: message bytes or segments */
 	size_t payload_bytes;
@@ -369,6 +372,13 @@ int qcud_answer_missing(struct qcud_queue *queue);
 void qcud_queue_interrupts(struct qcud_queue *queue);
 void qcud_queue_want(struct qcud_queue *queue);
 void qcud_queue_unwant(struct qcud_queue *queue);
+static inline bool qcud_is_copy(const struct qCUcmd *cmd)
+{
+	return cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H;
+}
+
+/* The command has been sent. If it copies, waits may take long. */
+void qcud_queue_copies(struct qcud_queue *queue, const struct qCUcmd *cmd);
 void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req, u32 how);
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req);
 void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count);

@@ -191,6 +191,8 @@ static int qcud_session_attach(struct qcud_session *session)
 	queue->dead = 0;
 	queue->starved = false;
 	queue->spin_ns = QCUD_SPIN_FIRST_NS;
+	queue->copy_ns = 0;
+	queue->copying = 0;
 	memset(queue->counts, 0, sizeof(queue->counts));
 	queue->nr_late = 0;
 	queue->wanted = 0;
@@ -391,11 +393,6 @@ static enum qcud_use qcud_use_of(u8 kind)
 	return QCUD_USE_READ;
 }
 
-static bool qcud_is_copy(const struct qCUcmd *cmd)
-{
-	return cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H;
-}
-
 /*
  * Does KERNEL_COPY apply? It does not apply to pinned memory that is copied in stream order, nor to
  * registered memory. For these the bytes count at the time when the stream reaches the copy, not
@@ -551,6 +548,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 		return ret;
 	}
 	qcud_queue_count(session->queue, QCUD_COUNT_COMMANDS);
+	qcud_queue_copies(session->queue, cmd);
 	if (cmd->flags & QCU_F_POSTED) {
 		qcud_queue_count(session->queue, QCUD_COUNT_POSTED);
 		qcud_request_put(req);

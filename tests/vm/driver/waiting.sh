@@ -9,7 +9,7 @@
 
 with "$guest"/{sleeper,vector_add} "$tools/wait_counts"
 guest_script "$tmp/script" <<'END'
-for test in sleeping spinning asked posted threads totals signals; do
+for test in sleeping spinning asked posted threads totals signals copies; do
 	expect "$test" 0 wait_counts "$test"
 done
 

@@ -281,6 +281,41 @@ static void threads(void)
 	calls(fd, 10);
 }
 
+#define LONG (48u << 20) /* bytes */
+
+/*
+ * Copies that take longer than callers poll. A caller sleeps until shortly before the end of such a
+ * copy, and polls then; it counts as the one or the other. The first ones teach it how long they
+ * take. In between come calls that take no time.
+ */
+static void copies(void)
+{
+	int fd = raw_session();
+	uint64_t dev = raw_malloc(fd, LONG);
+	char *mem = raw_chunks(fd, 0, LONG);
+	struct counts before, after;
+	unsigned int i, n = 12;
+
+	set_spin(1);
+	SAME(raw_upload(fd, dev, mem, LONG), 0); /* maps the chunks */
+	before = counts();
+	for (i = 0; i < n; i++) {
+		mem[0] = (char)i;
+		mem[LONG - 1] = (char)~i;
+		SAME(raw_upload(fd, dev, mem, LONG), 0);
+		mem[0] = mem[LONG - 1] = 100;
+		raw_works(fd);
+		SAME(raw_download(fd, mem, dev, LONG), 0);
+		SAME(mem[0], (char)i);
+		SAME(mem[LONG - 1], (char)~i);
+	}
+	after = counts();
+	set_spin(2000);
+	SAME(after.ioctls - before.ioctls, 3 * n);
+	AT_MOST(after.kicks - before.kicks, 3 * n);
+	AT_MOST(after.waits - before.waits + after.spins - before.spins, 3 * n);
+}
+
 /* The totals are the sums of the sessions' counts. */
 static void totals(void)
 {
@@ -319,9 +354,11 @@ static void signals(void)
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"sleeping", sleeping}, {"spinning", spinning}, {"posted", posted},
-		{"polled", polled},	{"threads", threads},	{"totals", totals},
-		{"signals", signals},	{"asked", asked},	{0},
+		{"sleeping", sleeping}, {"spinning", spinning},
+		{"posted", posted},	{"polled", polled},
+		{"threads", threads},	{"totals", totals},
+		{"signals", signals},	{"asked", asked},
+		{"copies", copies},	{0},
 	};
 
 	return raw_main(argc, argv, cases);
