@@ -32,6 +32,7 @@
 #define QCUD_LONG_COPY	 (16U << 20) /* bytes from which on the time of a copy is learned from */
 #define QCUD_NAP_SLACK	 (50U * NSEC_PER_USEC)
 #define QCUD_NAP_MARGIN	 (250U * NSEC_PER_USEC)
+#define QCUD_NAP_MAX	 NSEC_PER_SEC /* answer_timeout is not looked at meanwhile */
 
 static unsigned int spin_us = 2000;
 module_param(spin_us, uint, 0644);
@@ -199,7 +200,7 @@ static u64 qcud_nap_time(const struct qcud_queue *queue, u64 bytes)
 
 	if (!max || takes <= max + QCUD_NAP_MARGIN)
 		return 0;
-	return takes - max_t(u64, takes / 8, QCUD_NAP_MARGIN);
+	return min_t(u64, takes - max_t(u64, takes / 8, QCUD_NAP_MARGIN), QCUD_NAP_MAX);
 }
 
 /* Sleeps until the answer has come, but not longer than `ns`. */

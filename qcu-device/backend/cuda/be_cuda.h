@@ -195,8 +195,8 @@ int cu_mem_add(struct be *be, const struct cu_range *r);
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int cu_mem_free(struct be *be, uint64_t addr);
 /*
- * Takes the range that begins at `addr` out of the table. False: none that could be freed begins
- * there, or a piece of a block.
+ * Takes the range that begins at `addr` out of the table. False: nothing that could be freed begins
+ * there, or it is a piece of a block.
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
