@@ -69,6 +69,8 @@ static void work(int me, cublasHandle_t handle)
 	CHECK(cudaMalloc(&gpu_scalars, sizeof(host_scalars)));
 	BLAS(cublasSetMatrix(N, N, sizeof(float), weights.data(), N, w, N));
 	BLAS(cublasSetVector(2, sizeof(float), host_scalars, 1, gpu_scalars, 1));
+	/* A copy from pageable memory may end after its call, and the streams below do not wait for it. */
+	CHECK(cudaDeviceSynchronize());
 	if (on_gpu) {
 		BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
 		scalars = gpu_scalars;
