@@ -3,40 +3,11 @@
  * Large copies in the legacy default stream come after all work of the other blocking streams, and
  * what these get later comes after the copies.
  */
-#include "check.h"
+#include "gate.h"
 
 #define BYTES ((size_t)(40 << 20) + 12)
 #define WORDS (BYTES / 4)
 #define LAST  (WORDS - 1)
-
-static volatile int *gate; /* as in streams_events.cu */
-static int opened;
-
-__global__ void gated_store(const volatile int *at, int n, uint32_t *out, uint32_t value)
-{
-	while (*at < n)
-		;
-	*out = value;
-}
-
-__global__ void add_one(const uint32_t *in, uint32_t *out)
-{
-	*out = *in + 1;
-}
-
-static void store_when_opened(uint32_t *out, uint32_t value, cudaStream_t stream)
-{
-	void *device_gate;
-
-	CHECK(cudaHostGetDevicePointer(&device_gate, (void *)gate, 0));
-	gated_store<<<1, 1, 0, stream>>>((const volatile int *)device_gate, opened + 1, out, value);
-	CHECK_LAUNCH();
-}
-
-static void open_gate(void)
-{
-	*gate = ++opened;
-}
 
 static void expect(uint32_t got, uint32_t wanted, const char *what)
 {
@@ -52,12 +23,11 @@ int main(void)
 	CHECK(cudaMalloc(&dev, BYTES));
 	CHECK(cudaMalloc(&result, 8));
 	CHECK(cudaMallocHost(&host, BYTES));
-	CHECK(cudaHostAlloc((void **)&gate, sizeof(*gate), cudaHostAllocMapped));
 	CHECK(cudaStreamCreate(&blocking));
 	CHECK(cudaStreamCreate(&other));
 	CHECK(cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking));
 	CHECK(cudaEventCreateWithFlags(&behind, cudaEventDisableTiming));
-	*gate = 0;
+	make_gate();
 	/* Both kernels are loaded before one of them is held up. */
 	store_when_opened(result, 1, 0);
 	open_gate();

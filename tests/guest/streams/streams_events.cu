@@ -6,40 +6,7 @@
  */
 #include <unistd.h>
 
-#include "check.h"
-
-/*
- * The kernel waits until the program opens the gate for the n-th time, however long that takes.
- */
-static volatile int *gate;
-
-__global__ void gated_store(const volatile int *at, int n, uint32_t *out, uint32_t value)
-{
-	while (*at < n)
-		;
-	out[0] = value;
-}
-
-__global__ void add_one(const uint32_t *in, uint32_t *out)
-{
-	out[0] = in[0] + 1;
-}
-
-static int opened;
-
-static void store_when_opened(uint32_t *out, uint32_t value, cudaStream_t stream)
-{
-	void *device_gate;
-
-	CHECK(cudaHostGetDevicePointer(&device_gate, (void *)gate, 0));
-	gated_store<<<1, 1, 0, stream>>>((const volatile int *)device_gate, opened + 1, out, value);
-	CHECK_LAUNCH();
-}
-
-static void open_gate(void)
-{
-	*gate = ++opened;
-}
+#include "gate.h"
 
 static uint32_t value_of(const uint32_t *dev)
 {
@@ -65,8 +32,7 @@ int main(void)
 	CHECK(cudaEventCreate(&start));
 	CHECK(cudaEventCreate(&stop));
 	CHECK(cudaEventCreateWithFlags(&plain, cudaEventDisableTiming));
-	CHECK(cudaHostAlloc((void **)&gate, sizeof(*gate), cudaHostAllocMapped));
-	*gate = 0;
+	make_gate();
 	/* Both kernels are loaded before one of them is held up. */
 	store_when_opened(dev, 1, 0);
 	open_gate();
