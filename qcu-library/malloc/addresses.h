@@ -18,26 +18,33 @@ enum qcul_mem {
 	QCUL_MEM_ALIAS, /* the device's addresses of registered memory, if they differ */
 };
 
-/* Flag of a device range: this process has other memory at the same addresses. */
-#define QCUL_MEM_AMBIGUOUS 1u
-/* Flag of a device range: it comes from a pool, and may be freed in stream order. */
-#define QCUL_MEM_POOLED 2u
-/* Flag of a device range: it belongs to another process (ipc.c). */
-#define QCUL_MEM_IMPORTED 4u
-/* Flag of a device range: it comes from a pool that processes share (pool_share.c). */
-#define QCUL_MEM_SHARED 16u
-/* Flag of a device range: a mapping of virtual memory (driver_virtual/virtual.c). */
-#define QCUL_MEM_MAPPED 32u
-/* Flag of a variable: the program has a copy of it at the same addresses (managed_copy.c). */
-#define QCUL_MEM_COPIED 8u
-
 /*
- * Flag of managed memory: it moves between the program and the GPU (managed_alloc.c). For commands
- * it is device memory.
+ * The library's own flags of a range. Pinned and registered ranges also hold the flags of the
+ * program's call there, which are CUDA's: those lie below these.
  */
-#define QCUL_MEM_MOVES 32u
-/* Flag of managed memory: its mapping is longer, a multiple of QCU_MANAGED_ALIGN. */
-#define QCUL_MEM_WIDE 64u
+enum qcul_mem_flag {
+	/* Device memory and variables: this process has other memory at the same addresses. */
+	QCUL_MEM_AMBIGUOUS = 1u << 16,
+	/* Device memory: it comes from a pool, and may be freed in stream order. */
+	QCUL_MEM_POOLED = 1u << 17,
+	/* Device memory: it belongs to another process (ipc.c). */
+	QCUL_MEM_IMPORTED = 1u << 18,
+	/* Device memory: it comes from a pool that processes share (pool_share.c). */
+	QCUL_MEM_SHARED = 1u << 19,
+	/* Device memory: a mapping of virtual memory (driver_virtual/virtual.c). */
+	QCUL_MEM_MAPPED = 1u << 20,
+	/* Variables: the program has a copy at the same addresses (managed_copy.c). */
+	QCUL_MEM_COPIED = 1u << 21,
+	/*
+	 * Managed memory: it moves between the program and the GPU (managed_alloc.c). For commands
+	 * it is device memory.
+	 */
+	QCUL_MEM_MOVES = 1u << 22,
+	/* Managed memory: its mapping is longer, a multiple of QCU_MANAGED_ALIGN. */
+	QCUL_MEM_WIDE = 1u << 23,
+};
+
+#define QCUL_MEM_CALL_FLAGS 0xffffu /* CUDA's */
 
 bool qcul_mem_add(const struct qcul_range *range);
 /* Removes the range that starts at `start`, if it is of this kind. */

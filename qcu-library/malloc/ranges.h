@@ -15,7 +15,7 @@ struct qcul_range {
 	uint64_t start, len;
 	uint64_t other; /* registered: the device's address; alias: the program's */
 	uint32_t kind;	/* enum qcul_mem */
-	uint32_t flags; /* pinned, registered: the flags of the call; device: QCUL_MEM_* */
+	uint32_t flags; /* enum qcul_mem_flag; pinned, registered: also those of the call */
 	int device;
 	unsigned int epoch;
 };

@@ -16,6 +16,8 @@
 #define REGISTER_FLAGS \
 	(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly)
 
+_Static_assert(!(REGISTER_FLAGS & ~QCUL_MEM_CALL_FLAGS), "a range holds them beside its own flags");
+
 /* The error for a range that could not be added. */
 static cudaError_t in_the_way(const struct qcul_range *range)
 {

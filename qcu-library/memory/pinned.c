@@ -14,6 +14,8 @@
 
 #define ALLOC_FLAGS (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)
 
+_Static_assert(!(ALLOC_FLAGS & ~QCUL_MEM_CALL_FLAGS), "a range holds them beside its own flags");
+
 static cudaError_t host_register(void *addr, size_t len, unsigned int flags)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_HOST_REGISTER);

@@ -2,7 +2,8 @@
 /*
  * Conditional nodes of graphs: if, if and else, while and switch; where their values come from
  * (the handle's default, a kernel before the node, a kernel in its body); what a body may hold;
- * one node in another's body; and what a graph with such a node cannot be used for.
+ * one node in another's body; a copy from pinned memory before such a node; and what a graph with
+ * such a node cannot be used for.
  */
 #include "check.h"
 
@@ -542,6 +543,36 @@ static void wrong(void)
 	finish(exec, graph);
 }
 
+/* A copy from pinned memory before such a node, whatever the program said when it pinned it. */
+static void from_pinned(void)
+{
+	static const unsigned int flags[] = {0, cudaHostAllocPortable, cudaHostAllocMapped,
+					     cudaHostAllocWriteCombined};
+	cudaGraphConditionalHandle handle;
+	cudaGraphNode_t copy;
+	cudaGraph_t graph, body;
+	cudaGraphExec_t exec;
+	size_t i;
+	int *host;
+
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		CHECK(cudaHostAlloc((void **)&host, 1 << 20, flags[i]));
+		*host = 5;
+		CHECK(cudaGraphCreate(&graph, 0));
+		CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, count, host, sizeof(*host),
+					       cudaMemcpyHostToDevice));
+		CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 1,
+						       cudaGraphCondAssignDefault));
+		add_conditional(graph, copy, handle, cudaGraphCondTypeIf, 1, &body);
+		add_add(body, NULL, count, 1);
+		exec = instantiate(graph);
+		CHECK(cudaGraphLaunch(exec, stream));
+		expect("from pinned memory", 6);
+		finish(exec, graph);
+		CHECK(cudaFreeHost(host));
+	}
+}
+
 int main(void)
 {
 	CHECK(cudaStreamCreate(&stream));
@@ -556,6 +587,7 @@ int main(void)
 	branches();
 	captured();
 	updated();
+	from_pinned();
 	CHECK(cudaFree(count));
 	CHECK(cudaStreamDestroy(stream));
 	return verified("if, else, while and switch, and one in another");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The ordered ranges, and the window's address allocator that is built on them. */
+/* The ordered ranges, the window's address allocator that is built on them, and their flags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "qcu-library/malloc/ranges.h"
+#include "qcu-library/malloc/addresses.h"
 
 #define BASE  0x200000000000ull
 #define CHUNK 0x400000ull
@@ -183,6 +183,33 @@ static void in_any_order(void **state)
 	free(r.v - r.front);
 }
 
+/* The flags of CUDA's calls share a field with the library's own. */
+static void each_flag_has_a_bit_of_its_own(void **state)
+{
+	static const uint32_t flags[] = {
+		QCUL_MEM_AMBIGUOUS,
+		QCUL_MEM_POOLED,
+		QCUL_MEM_IMPORTED,
+		QCUL_MEM_SHARED,
+		QCUL_MEM_MAPPED,
+		QCUL_MEM_COPIED,
+		QCUL_MEM_MOVES,
+		QCUL_MEM_WIDE,
+		cudaHostAllocPortable,
+		cudaHostAllocMapped,
+		cudaHostAllocWriteCombined,
+		cudaHostRegisterReadOnly,
+	};
+	uint32_t seen = 0;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		assert_int_equal(seen & flags[i], 0);
+		seen |= flags[i];
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +220,7 @@ int main(void)
 		cmocka_unit_test(uses_a_freed_gap_again),
 		cmocka_unit_test(stays_inside_its_bounds),
 		cmocka_unit_test(in_any_order),
+		cmocka_unit_test(each_flag_has_a_bit_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
