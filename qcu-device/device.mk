@@ -3,7 +3,7 @@
 # transport links it, too.
 
 # The folders are layers: each uses only what lies in those above it in this list.
-MIRROR_SRCS := $(addprefix qcu-device/base/,carriers.c complain.c limits.c spin.c usage.c)
+MIRROR_SRCS := $(addprefix qcu-device/base/,carriers.c complain.c libraries.c limits.c spin.c usage.c)
 MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c)
 MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c registered.c shares.c staging.c window.c)
 MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)

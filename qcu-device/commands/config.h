@@ -28,7 +28,8 @@ struct mir_config {
 	/* Called when a kernel has run for too long: the GPU does no more work for this mirror. */
 	void (*timed_out)(void *ctx);
 	void *timed_out_ctx;
-	struct usage *usage; /* NULL: only the session's own limits apply */
+	uint32_t refused_libraries; /* bits 1 << QCU_LIB_*: the operator does not allow these */
+	struct usage *usage;	    /* NULL: only the session's own limits apply */
 	unsigned int session;
 	uint32_t guest_pid;   /* of the session's program; 0: not known yet */
 	unsigned int poll_us; /* how long a lane polls for its next request before it sleeps */

@@ -20,7 +20,8 @@ struct device_options {
 	struct be_options be;
 	enum mir_map map;
 	struct limits limits;
-	uint64_t pin_limit; /* as in mir_config */
+	uint32_t refused_libraries; /* as in mir_config */
+	uint64_t pin_limit;	    /* as in mir_config */
 	unsigned int sessions;
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
 	unsigned int poll_us; /* how long a mirror polls for commands before it sleeps */

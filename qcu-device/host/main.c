@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/carriers.h"
+#include "qcu-device/base/libraries.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
@@ -55,6 +56,8 @@ static const char usage[] =
 	"  --kernel-timeout N     the same as --limit kernel-time=N: a kernel that runs for "
 	"longer\n"
 	"                         than N seconds ends its program's session\n"
+	"  --libraries LIST       which of the host's libraries programs may call: all, none, or\n"
+	"                         names such as cublas,cublaslt,cufft (all)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --no-sandbox           keep all rights, for debugging\n"
@@ -353,6 +356,7 @@ int main(int argc, char **argv)
 		{"copiers", required_argument, NULL, 'k'},
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
+		{"libraries", required_argument, NULL, 'B'},
 		{"limit", required_argument, NULL, 'L'},
 		{"user", required_argument, NULL, 'u'},
 		{"no-sandbox", no_argument, NULL, 'x'},
@@ -415,6 +419,11 @@ int main(int argc, char **argv)
 			break;
 		case 'L':
 			limit(&opt.limits, "", optarg);
+			break;
+		case 'B':
+			if (!libraries_parse(optarg, &opt.refused_libraries))
+				die_usage("--libraries %s: all, none or names out of %s are wanted",
+					  optarg, libraries_names());
 			break;
 		case 'T':
 			limit(&opt.limits, "kernel-time=", optarg);

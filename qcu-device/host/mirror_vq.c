@@ -362,6 +362,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.trace = args->opt->trace,
 		.shares = args->shares,
 		.limits = &args->opt->limits,
+		.refused_libraries = args->opt->refused_libraries,
 		.usage = args->usage,
 		.timed_out = timed_out,
 		.timed_out_ctx = &vq,

@@ -34,6 +34,7 @@ struct lib_kind {
 
 struct lib_library {
 	const char *name, *soname;
+	uint32_t number; /* QCU_LIB_* */
 	uint64_t table;
 	const struct lib_function *functions;
 	uint16_t count;

@@ -28,6 +28,11 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 		snprintf(why, size, "the %s backend has no libraries", ops->name);
 		return NULL;
 	}
+	if (m->cfg.refused_libraries >> lib->number & 1) {
+		snprintf(why, size, "the operator of the host does not allow %s (--libraries)",
+			 lib->soname);
+		return NULL;
+	}
 	pthread_mutex_lock(&m->lock);
 	for (l = m->loaded; l && l->lib != lib; l = l->next)
 		;

@@ -96,7 +96,8 @@ test_device_values_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_values_LIBS := $(SOFT_LIBS)
 
 # Calls of libraries.
-UNIT_TESTS += test_device_libs test_device_lib_graphs test_device_sparse $(if $(filter cudnn,$(SHIMS)),test_device_cudnn)
+UNIT_TESTS += test_device_lib_allowed test_device_libs test_device_lib_graphs test_device_sparse $(if $(filter cudnn,$(SHIMS)),test_device_cudnn)
+test_device_lib_allowed_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_libs_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_lib_graphs_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_sparse_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)

@@ -81,6 +81,7 @@ static void bad_options(void **state)
 	refused("--limit streams=0: a number from 1 on", "--socket", sock, "--limit", "streams=0");
 	refused("a size like 512M", "--socket", sock, "--limit", "vm-device-memory=1X");
 	refused("a number of seconds", "--socket", sock, "--kernel-timeout", "0");
+	refused("all, none or names out of cublas,", "--socket", sock, "--libraries", "voodoo");
 	refused("--gpu voodoo", "--socket", sock, "--gpu", "voodoo");
 	refused("--map bvm", "--socket", sock, "--map", "bvm");
 	refused("what is more", "--socket", sock, "more", NULL);
