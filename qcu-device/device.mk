@@ -18,7 +18,7 @@ LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cufft.c cur
 	$(if $(filter cudnn,$(SHIMS)),$(addprefix qcu-device/libs/,cudnn.c cudnn_backend.c))
 MIRROR_SRCS += $(LIBS_SRCS)
 LIBS_MADE := $(SHIMS:%=$(B)/qcu-device/libs/%_mirror.o)
-$(B)/qcu-device/libs/%_mirror.c: qcu-library/shims/remarks/%.remarks qcu-library/shims/remarks/%.syms scripts/shims/generate | deps cudart-header
+$(B)/qcu-device/libs/%_mirror.c: qcu-library/shims/remarks/%.remarks qcu-library/shims/remarks/%.syms $(SHIM_PARTS) | deps cudart-header
 	@mkdir -p $(@D)
 	$(call SHIM_MAKER,mirror,$*) >$@
 $(LIBS_MADE): $(B)/%.o: $(B)/%.c | deps

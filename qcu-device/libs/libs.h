@@ -121,6 +121,8 @@ struct lib_call {
 /* take.c */
 uint64_t lib_value(struct lib_call *c);
 double lib_real(struct lib_call *c);
+/* A value as it came, which must lie in least..greatest. */
+uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t greatest);
 void *lib_device(struct lib_call *c);
 void *lib_object(struct lib_call *c, uint32_t kind);
 void *lib_descriptor(struct lib_call *c, uint32_t kind);

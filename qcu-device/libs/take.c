@@ -31,6 +31,13 @@ double lib_real(struct lib_call *c)
 	return value;
 }
 
+uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t greatest)
+{
+	if ((int64_t)value < least || (int64_t)value > greatest)
+		return bad(c);
+	return value;
+}
+
 void *lib_device(struct lib_call *c)
 {
 	return (void *)(uintptr_t)lib_value(c);

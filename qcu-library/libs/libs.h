@@ -101,6 +101,12 @@ struct qcul_pack {
 
 QCUL_LIB_EXPORT void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib,
 				    uint16_t function);
+/* Is a number outside of the bounds that the remarks give it? */
+static inline bool qcul_lib_outside(int64_t value, int64_t least, int64_t greatest)
+{
+	return value < least || value > greatest;
+}
+
 QCUL_LIB_EXPORT void qcul_lib_value(struct qcul_pack *p, uint64_t value);
 QCUL_LIB_EXPORT void qcul_lib_real(struct qcul_pack *p, double value);
 QCUL_LIB_EXPORT void qcul_lib_device(struct qcul_pack *p, const void *address);

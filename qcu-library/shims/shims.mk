@@ -21,7 +21,7 @@ SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
 SHIM_DIR := $(B)/qcu-library/shims
 
 define SHIM
-$(SHIM_DIR)/$(1)_guest.c: qcu-library/shims/remarks/$(1).remarks qcu-library/shims/remarks/$(1).syms scripts/shims/generate | deps cudart-header
+$(SHIM_DIR)/$(1)_guest.c: qcu-library/shims/remarks/$(1).remarks qcu-library/shims/remarks/$(1).syms $$(SHIM_PARTS) | deps cudart-header
 	@mkdir -p $$(@D)
 	$$(call SHIM_MAKER,guest,$(1)) >$$@
 $(SHIM_DIR)/$(1)_unserved.c: $(SHIM_DIR)/$(1)_guest.c

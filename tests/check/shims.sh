@@ -18,6 +18,9 @@ status_t scale(handle_t h, int n, double by, const float *alpha, float *x);
 status_t sum(handle_t h, long long n, const float *x, float *result);
 status_t hosts(handle_t h, int count, const int sizes[], int *info, const char *name);
 status_t set(handle_t h, int mode);
+typedef enum { FAST, EXACT } way_t;
+status_t seed(handle_t h, unsigned long long s, way_t way, double share);
+status_t choose(handle_t h, way_t way);
 status_t on(handle_t h, cudaStream_t s, float *x);
 status_t pairs(handle_t h, pair_t p);
 status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
@@ -26,7 +29,7 @@ status_t make(matrix_t *m, int rows, void *x);
 status_t count(handle_t h, matrix_t m, plan_t plan, int *pivot);
 int other(handle_t h);
 EOF
-printf '%s\n' scale sum hosts set on pairs two what other gone make count >"$tmp/small.syms"
+printf '%s\n' scale sum hosts set seed choose on pairs two what other gone make count >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
@@ -44,8 +47,12 @@ device x
 param sum result result
 param hosts sizes in (uint64_t)count*sizeof(*sizes)
 param hosts info out sizeof(*info)
+bound hosts count 1 100
 param hosts name text
 sets set
+numbers set
+numbers seed
+bound sum n -2 7
 descriptor matrix_t
 second plan_t
 makes make
@@ -83,6 +90,45 @@ refused 'hand nothing' 'there is no function nothing'
 refused 'guest nothing' 'there is no function nothing'
 refused 'like more nothing' 'there is no nothing'
 refused 'soname a b' 'needs one value'
+refused 'bound hosts count 1' 'needs functions, a parameter, the least and the greatest value'
+refused 'bound hosts count one 2' 'invalid literal'
+refused 'bound nothing n 0 1' 'fits no function'
+refused 'bound scale m 0 1' 'fits no function'
+refused 'bound scale n 2 1' 'scale: n cannot have these bounds'
+refused 'bound seed s -1 1' 'seed: s cannot have these bounds'
+refused 'bound seed s 0 0x8000000000000000' 'seed: s cannot have these bounds'
+refused 'bound scale by 0 1' 'scale: by is no number that can have a bound'
+refused 'bound scale x 0 1' 'scale: x is no number that can have a bound'
+refused 'numbers nothing' 'there is no function nothing'
+
+# without LINE SENTENCE: the remarks are refused if this line is missing, or another one is there instead.
+without() {
+	grep -v -x -F -e "$1" "$tmp/good" >"$tmp/small.remarks"
+	[ $# -lt 3 ] || echo "$3" >>"$tmp/small.remarks"
+	if make_it guest >"$tmp/out" 2>"$tmp/err"; then
+		echo "accepted without: $1"
+		exit 1
+	fi
+	grep -q -F -e "$2" "$tmp/err" || {
+		echo "without $1: $(cat "$tmp/err")"
+		exit 1
+	}
+}
+# A count in a size has bounds, with which the call fits into a message, and no size is negative.
+without 'bound hosts count 1 100' 'hosts: the size of sizes: count has no bound'
+without 'bound hosts count 1 100' 'hosts: the size of sizes may be negative' 'bound hosts count -1 100'
+without 'bound hosts count 1 100' 'hosts: with sizes the call may have 16777220 bytes' 'bound hosts count 1 4194305'
+without 'bound hosts count 1 100' 'hosts: with sizes the call may have' 'bound hosts count 1 0x7fffffffffffffff'
+without 'param hosts sizes in (uint64_t)count*sizeof(*sizes)' 'a size is neither a sum nor a product' \
+	'param hosts sizes in count/2'
+without 'param hosts sizes in (uint64_t)count*sizeof(*sizes)' 'hosts: the size of sizes: more has no bound' \
+	'param hosts sizes in more+4'
+# A function of numbers alone has a word, or bounds for those that are integers.
+without 'numbers set' "set: has only numbers; mode needs a bound, or the function a line 'numbers'"
+without 'numbers seed' "seed: has only numbers; s needs a bound"
+grep -v '^numbers' "$tmp/good" >"$tmp/small.remarks"
+printf '%s\n' 'bound set mode 0 3' 'bound seed s 0 9' >>"$tmp/small.remarks"
+make_it guest >"$tmp/out"
 grep -v '^status' "$tmp/good" >"$tmp/small.remarks"
 make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q "no line 'status'" "$tmp/err"
@@ -91,7 +137,7 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 4 by rule, 3 by remark, 0 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 6 by rule, 3 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
 make_it unserved >"$tmp/unserved"
@@ -100,7 +146,7 @@ for f in pairs two what other gone; do
 	grep -q "(qcul_small, $f)" "$tmp/unserved"
 	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
 done
-[ "$(grep -c ';$' "$tmp/map")" -eq 14 ]
+[ "$(grep -c ';$' "$tmp/map")" -eq 16 ]
 
 # Each side in the order of the parameters. A double is a real, a count of 64 bits a value.
 packed() {
@@ -152,7 +198,7 @@ grep -q 'return (status_t)qcul_lib_set(&pack);' "$tmp/guest"
 grep -q 'qcul_lib_scalar(&pack, result, sizeof(\*result), 16, QCUL_LIB_OUT);' "$tmp/guest"
 diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'
 	handle_t h = lib_object(call, KIND_handle_t);
-	int count = (int)lib_value(call);
+	int count = (int)lib_bounded(call, lib_value(call), 1ll, 100ll);
 	uint64_t sizes_bytes;
 	void *sizes = lib_in(call, &sizes_bytes);
 	uint64_t info_bytes;
@@ -165,6 +211,15 @@ diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static')
 	return lib_ready(call) ? (int)((__typeof__(&hosts))call->fn)(h, count, sizes, info, name) : 0;
 EOF
 grep -q '"set", do_set, KIND_handle_t' "$tmp/mirror"
+
+# A number out of bounds ends the call before anything is packed.
+diff <(sed -n '/ sum(.*)$/,/begin/p' "$tmp/guest" | tail -n 4) - <<'EOF'
+
+	if (qcul_lib_outside((int64_t)n, -2ll, 7ll))
+		return (status_t)BAD;
+	qcul_lib_begin(&pack, &qcul_small, FN_sum);
+EOF
+grep -q 'long long n = (long long)lib_bounded(call, lib_value(call), -2ll, 7ll);' "$tmp/mirror"
 
 # Both sides have the same hash, and another one if a parameter changes.
 hash() {
