@@ -52,6 +52,7 @@ extern const struct lib_library lib_cudnn;
 
 #define LIB_DESCRIPTORS 16u /* of a call */
 #define LIB_SCALARS	8u  /* of a call */
+#define LIB_SCALAR_MAX	48u /* bytes: the parameters of a modified rotation take 40 */
 #define LIB_DEPTH	4u  /* of settings that hold descriptors */
 
 /* An object of a library. Its lock is held while the library works with it. */
@@ -88,11 +89,11 @@ struct lib_call {
 	int mode;     /* where the scalars are; -1: there is none */
 	/*
 	 * Scalars in host memory. Libraries read and write complex numbers as a whole, at addresses
-	 * that are multiples of 16, which those in a message need not be. `back`: where the guest
-	 * gets it.
+	 * that are multiples of 16, which those in a message need not be. There is room for more
+	 * than any of them reads. `back`: where the guest gets it.
 	 */
 	struct {
-		uint8_t at[16] __attribute__((aligned(16)));
+		uint8_t at[LIB_SCALAR_MAX] __attribute__((aligned(16)));
 		void *back;
 		uint64_t size;
 	} scalars[LIB_SCALARS];
@@ -144,6 +145,8 @@ void *lib_out(struct lib_call *c, uint64_t *len);
 void *lib_inout(struct lib_call *c, uint64_t *len);
 void *lib_text(struct lib_call *c, uint64_t *len);
 void *lib_scalar(struct lib_call *c, uint64_t room, unsigned int way);
+/* A scalar whose type is a parameter: in host memory, `room` bytes must do. 0: no such type. */
+void lib_fits(struct lib_call *c, uint64_t size, uint64_t room);
 /* What the library has written into scalars goes to the guest. */
 void lib_scalars_back(struct lib_call *c);
 /* Checks, after all has been taken: memory of this size; a string with an end. */

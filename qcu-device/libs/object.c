@@ -220,9 +220,17 @@ static bool prepare(struct lib_call *c)
 	return true;
 }
 
+/* Has the call an object that can be told that its scalars are in the GPU's memory? */
+static bool has_mode(const struct lib_call *c)
+{
+	return !c->self && c->object && c->object->lib == c->lib &&
+	       c->lib->kinds[c->object->kind].mode;
+}
+
 bool lib_ready(struct lib_call *c)
 {
-	if (c->at != c->end)
+	/* Without it the library would read host memory at an address of the guest's choice. */
+	if (c->at != c->end || (c->mode == 1 && !has_mode(c)))
 		c->bad = true;
 	if (c->self || c->bad || c->refused || !c->object)
 		return !c->bad && !c->refused;

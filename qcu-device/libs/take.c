@@ -114,9 +114,9 @@ static void *aligned(struct lib_call *c, void *at, uint64_t size, bool back)
 {
 	unsigned int i = c->scalar_count;
 
-	if (!at || size > sizeof(c->scalars[i].at))
-		return at;
-	if (i == LIB_SCALARS) {
+	if (!at)
+		return NULL;
+	if (i == LIB_SCALARS || size > sizeof(c->scalars[i].at)) {
 		bad(c);
 		return NULL;
 	}
@@ -162,6 +162,12 @@ void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)
 	if (in && out)
 		memcpy(out, in, size);
 	return aligned(c, out ? out : in, size, out);
+}
+
+void lib_fits(struct lib_call *c, uint64_t size, uint64_t room_of_it)
+{
+	if (c->mode == 0 && (!size || size > room_of_it))
+		bad(c);
 }
 
 void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted)

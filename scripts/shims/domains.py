@@ -11,6 +11,8 @@ ARGS_MAX = 16 << 20   # QCU_LIB_ARGS_MAX and QCU_LIB_OUTS_MAX of include/qculib.
 
 # The greatest results of the functions that sizes call (include/qculib_cublas.h).
 RESULTS = {"qcu_cublas_size": 16, "qcu_cublas_scalar": 16}
+# And those that only the guest has: a descriptor tells it the type. The mirror has more room than any type takes.
+GUESTS = {"qcul_cudnn_scalar": 8, "qcul_cudnn_element": 8, "qcul_cudnn_type_size": 8, "qcul_cusparse_scalar": 16}
 
 BASIC = {"char": 1, "short": 2, "int": 4, "long": 8, "float": 4, "double": 8}
 
@@ -48,8 +50,10 @@ def room_of(node, types):
         return Sizes({}, types, None).of(node.dim)[1] * room_of(node.type, types)
     if isinstance(node.type, c_ast.Enum):
         return 4
-    if isinstance(node.type, c_ast.Struct) and node.type.decls:
-        return sum((room_of(d.type, types) + 7) // 8 * 8 for d in node.type.decls)
+    if isinstance(node.type, c_ast.Struct):
+        inner = node.type if node.type.decls else types.get("struct %s" % node.type.name)
+        if inner:
+            return (sum(-(-room_of(d.type, types) // 4) * 4 for d in inner.decls) + 7) // 8 * 8
     names = getattr(node.type, "names", None)
     if not names or "void" in names:
         raise Wrong("the size of a type is not known")
@@ -62,6 +66,9 @@ class Sizes:
     def __init__(self, bounds, types, function):
         self.bounds, self.types, self.function = bounds, types, function
 
+    def text(self, size):
+        return self.of(parsed(size))
+
     def of(self, node):
         if isinstance(node, c_ast.Constant):
             return (int(node.value.rstrip("uUlL"), 0),) * 2
@@ -73,8 +80,8 @@ class Sizes:
             return self.bounds[node.name]
         if isinstance(node, c_ast.UnaryOp) and node.op == "sizeof":
             return (self.room(node.expr),) * 2
-        if isinstance(node, c_ast.FuncCall) and node.name.name in RESULTS:
-            return (0, RESULTS[node.name.name])
+        if isinstance(node, c_ast.FuncCall) and node.name.name in {**RESULTS, **GUESTS}:
+            return (0, {**RESULTS, **GUESTS}[node.name.name])
         if isinstance(node, c_ast.BinaryOp) and node.op in ("+", "-", "*"):
             (a, b), (c, d) = self.of(node.left), self.of(node.right)
             all_of = {"+": [a + c, b + d], "-": [a - d, b - c], "*": [a * c, a * d, b * c, b * d]}[node.op]
@@ -102,7 +109,7 @@ def check_sizes(function, types):
         if p.kind not in ("in", "out", "inout"):
             continue
         try:
-            least, greatest = Sizes(bounds, types, function).of(parsed(p.size))
+            least, greatest = Sizes(bounds, types, function).text(p.size)
         except Wrong as error:
             raise Wrong("%s: the size of %s: %s" % (function.name, p.name, error)) from error
         if least < 0:
@@ -113,6 +120,21 @@ def check_sizes(function, types):
                 if sums[way] > ARGS_MAX:
                     raise Wrong("%s: with %s the call may have %d bytes, and a message %d" % (
                         function.name, p.name, sums[way], ARGS_MAX))
+
+
+def varies(p):
+    """Does the size of a scalar depend on a parameter, in a way that the mirror can compute?"""
+    return any(name + "(" in (p.size or "") for name in RESULTS)
+
+
+def check_scalars(function, types, room):
+    """A scalar has room, if the mirror does not check it when it knows the type."""
+    for p in function.params:
+        if p.kind not in ("scalar", "result", "both"):
+            continue
+        greatest = Sizes({}, types, function).text(p.size or "sizeof(*%s)" % p.name)[1]
+        if greatest > room(p) and not varies(p):
+            raise Wrong("%s: %s takes %d bytes, and has room for %d" % (function.name, p.name, greatest, room(p)))
 
 
 def check_bounds(function):

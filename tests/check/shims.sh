@@ -123,6 +123,8 @@ without 'param hosts sizes in (uint64_t)count*sizeof(*sizes)' 'a size is neither
 	'param hosts sizes in count/2'
 without 'param hosts sizes in (uint64_t)count*sizeof(*sizes)' 'hosts: the size of sizes: more has no bound' \
 	'param hosts sizes in more+4'
+without 'param hosts info out sizeof(*info)' 'hosts: info takes 20 bytes, and has room for 16' \
+	'param hosts info result 5*sizeof(*info)'
 # A function of numbers alone has a word, or bounds for those that are integers.
 without 'numbers set' "set: has only numbers; mode needs a bound, or the function a line 'numbers'"
 without 'numbers seed' "seed: has only numbers; s needs a bound"

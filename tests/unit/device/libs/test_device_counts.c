@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How many dimensions, results or elements a guest names to cuDNN. The library trusts many of these
- * numbers, so one that is out of bounds must not reach it, whatever else the message says.
+ * How many dimensions, results or elements a guest names to cuDNN, and where it says that scalars
+ * are. The library trusts many of these numbers, and reads scalars in host memory. So what is out
+ * of bounds must not reach it, whatever else the message says.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -20,9 +21,10 @@ static void *own_function(const char *name)
 }
 
 /*
- * A function that takes a count. form: d a descriptor, h the handle, v a number, N the count, a an
- * array of as many ints for the library to read, b of two less, A an array that the library writes,
- * r room for as many results, n a null pointer, x a null pointer of the GPU's, s a scalar.
+ * A function that takes a count. form: d a descriptor, h the handle, v the number 1, N the count, a
+ * an array of as many ints for the library to read, b of two less, A an array that the library
+ * writes, r room for as many results, n a null pointer, x a null pointer of the GPU's, s a scalar,
+ * S a scalar in the GPU's memory, as the message says.
  */
 struct counting {
 	const char *name, *form;
@@ -49,17 +51,16 @@ static const struct counting all[] = {
 	{"cudnnFindConvolutionBackwardDataAlgorithmEx", "hdxdxddxNnrxv", 1, 256},
 };
 
-#define HANDLE 2
+#define HANDLE	2
+#define ADDRESS 0x414141410000 /* of nothing */
 
 /* The arrays are as long as the lower half of the count says. */
-static int call_with(const struct counting *f, uint64_t n)
+static void pack(const char *form, uint64_t n)
 {
 	const uint64_t ints = (uint32_t)n < 4096 ? (uint32_t)n : 0;
-	const char *at;
 
-	begin();
-	for (at = f->form; *at; at++) {
-		switch (*at) {
+	for (; *form; form++) {
+		switch (*form) {
 		case 'd':
 			word(1);
 			break;
@@ -67,6 +68,8 @@ static int call_with(const struct counting *f, uint64_t n)
 			object(HANDLE);
 			break;
 		case 'v':
+			word(1);
+			break;
 		case 'x':
 			word(0);
 			break;
@@ -91,10 +94,20 @@ static int call_with(const struct counting *f, uint64_t n)
 		case 's':
 			array_of(16);
 			break;
+		case 'S':
+			word(QCU_LIB_DEVICE);
+			word(ADDRESS);
+			break;
 		default:
-			fail_msg("%c", *at);
+			fail_msg("%c", *form);
 		}
 	}
+}
+
+static int call_with(const struct counting *f, uint64_t n)
+{
+	begin();
+	pack(f->form, n);
 	return send_to(QCU_LIB_CUDNN, number(&lib_cudnn, f->name));
 }
 
@@ -141,6 +154,50 @@ static void within_bounds(void **state)
 		n += 2;
 		assert_int_equal(calls, n);
 	}
+}
+
+/* Scalars of cuDNN are always in host memory: it has no pointer mode. */
+static const struct counting scalars[] = {
+	{"cudnnSetRNNDataDescriptor", "dvvvNvaS", 0, 0},
+	{"cudnnSetTensor", "hdxS", 0, 0},
+	{"cudnnScaleTensor", "hdxS", 0, 0},
+	{"cudnnAddTensor", "hSdxSdx", 0, 0},
+	{"cudnnConvolutionForward", "hSdxdxdvxvSdx", 0, 0},
+};
+
+/* A function that takes a descriptor which the guest has set so. */
+static int setting_with(char scalar)
+{
+	const uint16_t set = number(&lib_cudnn, "cudnnSetRNNDataDescriptor");
+	struct qcu_lib_setting s = {.function = set};
+	unsigned int at;
+
+	begin();
+	pack("hdv", 0);
+	at = count;
+	word(0);
+	word(0);
+	pack("vvvNva", 1);
+	pack(scalar == 's' ? "s" : "S", 0);
+	s.args = 8 * (count - at - 2);
+	words[at] = 1 + 8 * (count - at - 1);
+	memcpy(words + at + 1, &s, sizeof(s));
+	pack("nn", 0);
+	return send_to(QCU_LIB_CUDNN, number(&lib_cudnn, "cudnnGetRNNTempSpaceSizes"));
+}
+
+static void scalars_on_the_gpu(void **state)
+{
+	size_t i;
+
+	(void)state;
+	make_object(QCU_LIB_CUDNN, HANDLE, QCU_LIB_CUDNN_HANDLE);
+	for (i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++)
+		refused(&scalars[i], 1);
+	assert_int_equal(setting_with('S'), QCU_ERR_InvalidValue);
+	assert_int_equal(calls, 0);
+	assert_int_equal(setting_with('s'), 0);
+	assert_int_equal(calls, 2);
 }
 
 /*
@@ -190,12 +247,14 @@ static void real_library(void **state)
 			if ((int64_t)counts[n] < all[i].least ||
 			    (int64_t)counts[n] > all[i].greatest)
 				fallen += survives(&all[i], counts[n]) != 0;
+	fallen += survives(&scalars[0], 1) != 0;
 	assert_int_equal(fallen, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(out_of_bounds), TEST(within_bounds),
+					   TEST(scalars_on_the_gpu),
 					   cmocka_unit_test(real_library)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,9 +69,55 @@ static void groups(void **state)
 	assert_int_equal(calls, 3);
 }
 
+/* Scalars whose type is a number of the message. */
+static int scaled(uint64_t type)
+{
+	begin();
+	object(HANDLE);
+	word(1);
+	array_of(16);
+	word(type);
+	word(0);
+	word(CUDA_R_32F);
+	word(1);
+	word(CUDA_R_32F);
+	return send_to(QCU_LIB_CUBLAS, number(&lib_cublas, "cublasScalEx"));
+}
+
+static int rotated(uint64_t type)
+{
+	begin();
+	object(HANDLE);
+	word(1);
+	word(0);
+	word(CUDA_R_32F);
+	word(1);
+	word(0);
+	word(CUDA_R_32F);
+	word(1);
+	array_of(40);
+	word(type);
+	word(CUDA_R_32F);
+	return send_to(QCU_LIB_CUBLAS, number(&lib_cublas, "cublasRotmEx"));
+}
+
+static void types(void **state)
+{
+	(void)state;
+	make_object(QCU_LIB_CUBLAS, HANDLE, QCU_LIB_CUBLAS_HANDLE);
+	assert_int_equal(scaled(77), QCU_ERR_InvalidValue);
+	assert_int_equal(rotated(77), QCU_ERR_InvalidValue);
+	/* Five of these take 80 bytes. */
+	assert_int_equal(rotated(CUDA_C_64F), QCU_ERR_InvalidValue);
+	assert_int_equal(calls, 0);
+	assert_int_equal(scaled(CUDA_C_64F), 0);
+	assert_int_equal(rotated(CUDA_R_64F), 0);
+	assert_int_equal(calls, 2);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(cache), TEST(groups)};
+	const struct CMUnitTest tests[] = {TEST(cache), TEST(groups), TEST(types)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
