@@ -21,6 +21,10 @@ status_t set(handle_t h, int mode);
 typedef enum { FAST, EXACT } way_t;
 status_t seed(handle_t h, unsigned long long s, way_t way, double share);
 status_t choose(handle_t h, way_t way);
+status_t work(handle_t h, int m, float *x, void *buffer, unsigned long bytes, int n);
+status_t work_size(handle_t h, int m, const float *x, unsigned long *bytes, int n);
+status_t work_more(handle_t h, int extra, unsigned long *bytes);
+status_t work_less(handle_t h, int m);
 status_t on(handle_t h, cudaStream_t s, float *x);
 status_t pairs(handle_t h, pair_t p);
 status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
@@ -29,7 +33,7 @@ status_t make(matrix_t *m, int rows, void *x);
 status_t count(handle_t h, matrix_t m, plan_t plan, int *pivot);
 int other(handle_t h);
 EOF
-printf '%s\n' scale sum hosts set seed choose on pairs two what other gone make count >"$tmp/small.syms"
+printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
@@ -52,6 +56,9 @@ param hosts name text
 sets set
 numbers set
 numbers seed
+bound work_less m 0 9
+out work_*
+param work buffer scratch bytes by _size
 bound sum n -2 7
 descriptor matrix_t
 second plan_t
@@ -86,6 +93,7 @@ refused 'param hosts' 'needs functions'
 refused 'param nothing x device' 'fits no function'
 refused 'param scale y device' 'fits no function'
 refused 'param what unexplained result' 'the size of unexplained is not known'
+refused 'param what unexplained scratch size' "needs the parameter that is its size, 'by', and"
 refused 'hand nothing' 'there is no function nothing'
 refused 'guest nothing' 'there is no function nothing'
 refused 'like more nothing' 'there is no nothing'
@@ -125,6 +133,12 @@ without 'param hosts sizes in (uint64_t)count*sizeof(*sizes)' 'hosts: the size o
 	'param hosts sizes in more+4'
 without 'param hosts info out sizeof(*info)' 'hosts: info takes 20 bytes, and has room for 16' \
 	'param hosts info result 5*sizeof(*info)'
+# Host memory to work in is as large as another function says, with the same parameters.
+line='param work buffer scratch bytes by _size'
+without "$line" 'work: there is no function work_none' 'param work buffer scratch bytes by _none'
+without "$line" 'work: h is no number' 'param work buffer scratch h by _size'
+without "$line" 'work: has no extra for work_more' 'param work buffer scratch bytes by _more'
+without "$line" 'work: work_less does not tell bytes' 'param work buffer scratch bytes by _less'
 # A function of numbers alone has a word, or bounds for those that are integers.
 without 'numbers set' "set: has only numbers; mode needs a bound, or the function a line 'numbers'"
 without 'numbers seed' "seed: has only numbers; s needs a bound"
@@ -139,7 +153,7 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 6 by rule, 3 by remark, 0 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 6 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
 make_it unserved >"$tmp/unserved"
@@ -148,7 +162,7 @@ for f in pairs two what other gone; do
 	grep -q "(qcul_small, $f)" "$tmp/unserved"
 	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
 done
-[ "$(grep -c ';$' "$tmp/map")" -eq 16 ]
+[ "$(grep -c ';$' "$tmp/map")" -eq 20 ]
 
 # Each side in the order of the parameters. A double is a real, a count of 64 bits a value.
 packed() {
@@ -222,6 +236,26 @@ diff <(sed -n '/ sum(.*)$/,/begin/p' "$tmp/guest" | tail -n 4) - <<'EOF'
 	qcul_lib_begin(&pack, &qcul_small, FN_sum);
 EOF
 grep -q 'long long n = (long long)lib_bounded(call, lib_value(call), -2ll, 7ll);' "$tmp/mirror"
+
+# The mirror asks how much host memory the library works in. The guest's number is not passed.
+diff <(sed -n '/ do_work(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'
+	handle_t h = lib_object(call, KIND_handle_t);
+	int m = (int)lib_value(call);
+	void *x = lib_device(call);
+	void *buffer = NULL;
+	unsigned long bytes = (unsigned long)lib_value(call);
+	int n = (int)lib_value(call);
+	__typeof__(&work_size) asked = lib_symbol(call->c->m, call->loaded, FN_work_size);
+	unsigned long bytes_told = 0;
+	if (!lib_ready(call))
+		return 0;
+	int status = asked ? (int)asked(h, m, x, &bytes_told, n) : call->lib->unserved;
+	if (status)
+		return status;
+	bytes = bytes_told;
+	buffer = lib_scratch(call, bytes);
+	return !call->bad ? (int)((__typeof__(&work))call->fn)(h, m, x, buffer, bytes, n) : 0;
+EOF
 
 # Both sides have the same hash, and another one if a parameter changes.
 hash() {

@@ -5,15 +5,48 @@
  */
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cusolverDn.h>
 
 #include "tests/unit/device/libs/test_device_stand_in.h"
 
 #define HANDLE 2
 
+/* What cuSOLVER says that it needs, and what it has got. */
+static uint64_t wanted, got;
+static void *work;
+
+static cusolverStatus_t getrf_size(cusolverDnHandle_t handle, cusolverDnParams_t params, int64_t m,
+				   int64_t n, cudaDataType type, const void *a, int64_t lda,
+				   cudaDataType compute, size_t *on_device, size_t *on_host)
+{
+	assert_non_null(handle);
+	assert_true(params && m == 3 && n == 4 && !type && !a && lda == 3 && !compute);
+	*on_device = 1;
+	*on_host = wanted;
+	return wanted == 1 ? CUSOLVER_STATUS_INVALID_VALUE : CUSOLVER_STATUS_SUCCESS;
+}
+
+static cusolverStatus_t getrf(cusolverDnHandle_t handle, cusolverDnParams_t params, int64_t m,
+			      int64_t n, cudaDataType type, void *a, int64_t lda, int64_t *ipiv,
+			      cudaDataType compute, void *on_device, size_t device_bytes,
+			      void *on_host, size_t host_bytes, int *info)
+{
+	assert_non_null(handle);
+	assert_true(params && m == 3 && n == 4 && !type && !a && lda == 3 && !ipiv && !compute);
+	assert_true(!on_device && device_bytes == 5 && !info);
+	got = host_bytes;
+	work = on_host;
+	if (on_host)
+		memset(on_host, 1, host_bytes);
+	calls++;
+	return CUSOLVER_STATUS_SUCCESS;
+}
+
 static void *own_function(const char *name)
 {
-	(void)name;
-	return NULL;
+	if (!strcmp(name, "cusolverDnXgetrf_bufferSize"))
+		return (void *)getrf_size;
+	return strcmp(name, "cusolverDnXgetrf") ? NULL : (void *)getrf;
 }
 
 /* The heuristics cache grows to its capacity at once. */
@@ -115,9 +148,56 @@ static void types(void **state)
 	assert_int_equal(calls, 2);
 }
 
+/* A guest says that the library has this much host memory to work in. */
+static int factors(uint64_t said)
+{
+	begin();
+	object(HANDLE);
+	word(1);
+	word(3);
+	word(4);
+	word(0);
+	word(0);
+	word(3);
+	word(0);
+	word(0);
+	word(0);
+	word(5);
+	word(said);
+	word(0);
+	return send_to(QCU_LIB_CUSOLVER, number(&lib_cusolver, "cusolverDnXgetrf"));
+}
+
+/* It has what the library needs, whatever the guest says. */
+static void host_memory(void **state)
+{
+	(void)state;
+	make_object(QCU_LIB_CUSOLVER, HANDLE, QCU_LIB_CUSOLVER_DN);
+	wanted = 1 << 20;
+	assert_int_equal(factors(8), 0);
+	assert_int_equal(got, 1 << 20);
+	assert_int_equal(factors(0), 0);
+	assert_int_equal(got, 1 << 20);
+	assert_int_equal(factors(UINT64_MAX), 0);
+	assert_int_equal(got, 1 << 20);
+	assert_int_equal(calls, 3);
+	wanted = 0;
+	assert_int_equal(factors(8), 0);
+	assert_int_equal(got, 0);
+	assert_null(work);
+	assert_int_equal(calls, 4);
+	/* More than a mirror gives, and a library that refuses the question. */
+	wanted = 1ull << 40;
+	assert_int_equal(factors(8), QCU_ERR_MemoryAllocation);
+	wanted = 1;
+	assert_int_equal(factors(8), -1);
+	assert_int_equal(calls, 4);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(cache), TEST(groups), TEST(types)};
+	const struct CMUnitTest tests[] = {TEST(cache), TEST(groups), TEST(types),
+					   TEST(host_memory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
