@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 12u
+#define BE_ABI 13u
 
 #define BE_IPC_BYTES 72
 
@@ -164,6 +164,10 @@ struct be_end {
 	uint64_t pitch, rows; /* bytes from one row to the next, rows from one slice to the next */
 	bool host;	      /* host memory: in one registration, or not registered at all */
 };
+
+/* Sides of a copy by copy_d2d that lie in one registration of host memory. */
+#define BE_HOST_DST 1u
+#define BE_HOST_SRC 2u
 
 struct be_box {
 	struct be_end dst, src; /* each may be an array or memory */
@@ -307,7 +311,7 @@ struct be_ops {
 
 	/*
 	 * Copies in stream order. The host side lies within one registration, or wholly in memory
-	 * that is not registered. A d2d address may also lie in registered host memory.
+	 * that is not registered.
 	 */
 	int (*copy_h2d)(struct be *be, uint64_t dst, const void *src, size_t len,
 			struct be_stream *s);
@@ -325,7 +329,9 @@ struct be_ops {
 	 */
 	int (*copy_pieces)(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 			   size_t count, struct be_stream *s);
-	int (*copy_d2d)(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+	/* host: BE_HOST_*, the sides that are registered host memory. */
+	int (*copy_d2d)(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+			struct be_stream *s);
 	int (*mem_set)(struct be *be, const struct be_memset *m, struct be_stream *s);
 
 	/*

@@ -233,6 +233,7 @@ static int issue_box(struct call *c, const struct be_box *box, uint32_t stream, 
 static int memory_end(struct call *c, const struct qcu_array_device *a, struct be_end *end)
 {
 	uint64_t rows = (uint64_t)a->rows * (a->depth - 1) + a->height - 1, len;
+	bool window;
 	int rc;
 
 	if ((rows && a->pitch < a->width) || (a->depth > 1 && a->rows < a->height))
@@ -240,10 +241,13 @@ static int memory_end(struct call *c, const struct qcu_array_device *a, struct b
 	if (__builtin_mul_overflow(rows, a->pitch, &len) ||
 	    __builtin_add_overflow(len, a->width, &len))
 		return QCU_ERR_InvalidValue;
-	rc = mir_device_range(c, a->addr, len);
+	rc = mir_memory_range(c, a->addr, len, &window);
 	if (!rc && window_span(&c->m->window, a->addr, len) != len)
 		rc = QCU_ERR_InvalidValue;
-	*end = (struct be_end){.addr = a->addr, .pitch = a->pitch, .rows = a->rows};
+	*end = (struct be_end){.addr = a->addr,
+			       .pitch = a->pitch,
+			       .rows = a->rows,
+			       .host = !rc && window && mir_on_host(c->m, a->addr)};
 	return rc;
 }
 

@@ -120,14 +120,31 @@ int mir_buf_read(struct call *c, void *dst, size_t len)
 	return QCU_ERR_Success;
 }
 
-int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
+int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window)
 {
 	MIR_NEED(c, mem_valid);
+	*window = false;
 	if (!len || len - 1 > UINT64_MAX - addr)
 		return QCU_ERR_InvalidValue;
 	if (addr - QCU_WINDOW_BASE >= QCU_WINDOW_SIZE &&
+	    held_take(&c->m->held, c->req->order.slot, addr, len) &&
 	    c->m->cfg.ops->mem_valid(c->m->be, addr, len))
 		return QCU_ERR_Success;
+	*window = true;
 	return window_pinned(&c->m->window, addr, len, &c->holds) ? QCU_ERR_Success
 								  : QCU_ERR_InvalidValue;
+}
+
+int mir_device_range(struct call *c, uint64_t addr, uint64_t len)
+{
+	bool window;
+
+	return mir_memory_range(c, addr, len, &window);
+}
+
+bool mir_on_host(struct mirror *m, uint64_t addr)
+{
+	unsigned int dev;
+
+	return !window_placed(&m->window, addr, 1, &dev, NULL);
 }

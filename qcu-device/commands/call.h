@@ -17,6 +17,7 @@
 #include "qcu-device/lanes/handles.h"
 #include "qcu-device/lanes/lanes.h"
 #include "qcu-device/lanes/order.h"
+#include "qcu-device/memory/held.h"
 #include "qcu-device/memory/staging.h"
 #include "qcu-device/memory/window.h"
 
@@ -109,6 +110,7 @@ struct mirror {
 	atomic_bool abandoned; /* the backend must not be called any more */
 	struct window window;
 	struct handles handles;
+	struct held held; /* a slot for each user */
 	struct staging staging;
 	struct carriers carriers;
 	struct lanes *lanes;
@@ -174,8 +176,15 @@ int mir_pieces(struct call *c, struct pieces *ps);
 int mir_pieces_to_carry(struct call *c, struct pieces *ps);
 int mir_buf_write(struct call *c, size_t off, const void *src, size_t len);
 int mir_buf_read(struct call *c, void *dst, size_t len);
-/* Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? */
+/*
+ * Is [addr, addr + len) memory that the GPU may use: device memory or pinned window memory? The
+ * command holds it until it is answered: FREE and UNMAP wait for that.
+ */
 int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
+/* The same, and says whether the window has it. */
+int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window);
+/* Does this byte of the window lie in guest memory? If not, the GPU has it. */
+bool mir_on_host(struct mirror *m, uint64_t addr);
 
 /* Returns "not supported" from the calling function if the backend does not have this op. */
 #define MIR_NEED(c, op)                                \

@@ -151,7 +151,8 @@ int mir_cond_node(struct call *c, struct handle *cond, uint32_t type, uint32_t s
 
 /* modules.c: false: the guest may not send this */
 bool mir_launch_params(const struct qcu_launch_msg *msg, const void *params, struct be_launch *l);
-void mir_give_image(struct mirror *m, const struct handle *h);
+/* Unloads a module that nothing uses any more. */
+void mir_module_end(struct mirror *m, struct handle *h);
 /*
  * Copies an image out of the command's buffer, and checks it. The caller frees it. If the program
  * wants the compiler's texts, the reason for a refusal goes there.

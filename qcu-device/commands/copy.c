@@ -537,14 +537,20 @@ int mir_do_copy_small(struct call *c)
 }
 
 /* Either end may be host memory in several registrations, so the copy is split. */
-static int issue_d2d(struct mirror *m, struct qcu_copy_d2d d, struct be_stream *s)
+static int issue_d2d(struct mirror *m, struct qcu_copy_d2d d, bool dst_window, bool src_window,
+		     struct be_stream *s)
 {
 	while (d.len) {
 		uint64_t part = window_span(&m->window, d.dst, d.len);
+		unsigned int host = 0;
 		int rc;
 
 		part = window_span(&m->window, d.src, part);
-		rc = m->cfg.ops->copy_d2d(m->be, d.dst, d.src, part, s);
+		if (dst_window && mir_on_host(m, d.dst))
+			host |= BE_HOST_DST;
+		if (src_window && mir_on_host(m, d.src))
+			host |= BE_HOST_SRC;
+		rc = m->cfg.ops->copy_d2d(m->be, d.dst, d.src, part, host, s);
 		if (rc)
 			return rc;
 		count_add(m->counts, COUNT_D2D, part);
@@ -560,6 +566,7 @@ int mir_do_copy_d2d(struct call *c)
 {
 	struct mirror *m = c->m;
 	const struct qcu_copy_d2d *d = &c->cmd->copy_d2d;
+	bool dst_window, src_window;
 	struct stream_ref s;
 	int rc;
 
@@ -570,11 +577,11 @@ int mir_do_copy_d2d(struct call *c)
 	if (rc)
 		return rc;
 	if (d->len) {
-		rc = mir_device_range(c, d->dst, d->len);
+		rc = mir_memory_range(c, d->dst, d->len, &dst_window);
 		if (!rc)
-			rc = mir_device_range(c, d->src, d->len);
+			rc = mir_memory_range(c, d->src, d->len, &src_window);
 		if (!rc)
-			rc = issue_d2d(m, *d, s.s);
+			rc = issue_d2d(m, *d, dst_window, src_window, s.s);
 	}
 	if (!rc && d->flags & QCU_COPY_SYNC)
 		rc = mir_stream_wait(c, &s);

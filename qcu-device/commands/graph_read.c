@@ -216,8 +216,8 @@ static int read_end(struct call *c, const struct qcu_graph_end *e, const struct 
 	return e->level || e->x || e->y || e->z ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 }
 
-/* The range of memory that one end of a copy uses. */
-static int end_range(struct call *c, const struct be_end *e, const struct be_box *b,
+/* The range of memory that one end of a copy uses. The end says whether the window has it. */
+static int end_range(struct call *c, struct be_end *e, const struct be_box *b,
 		     struct graph_range *range)
 {
 	uint64_t rows, len;
@@ -234,7 +234,7 @@ static int end_range(struct call *c, const struct be_end *e, const struct be_box
 	    __builtin_add_overflow(len, b->width, &len))
 		return QCU_ERR_InvalidValue;
 	*range = (struct graph_range){e->addr, len};
-	return mir_device_range(c, e->addr, len);
+	return mir_memory_range(c, e->addr, len, &e->host);
 }
 
 /* Rows without gaps are one row, slices without gaps are one slice. */
@@ -499,6 +499,15 @@ static void cut(struct call *c, struct be_node *part, struct be_node *left)
 	left->box.width -= n;
 }
 
+/* A part lies in one registration, or in one allocation. */
+static void tell_host(struct call *c, struct be_box *box)
+{
+	if (box->dst.host)
+		box->dst.host = mir_on_host(c->m, box->dst.addr);
+	if (box->src.host)
+		box->src.host = mir_on_host(c->m, box->src.addr);
+}
+
 /* False: the registrations are not what they were a moment ago. */
 static bool divide(struct call *c, struct graph_reading *g, const struct graph_node *n,
 		   const struct be_node *b, uint32_t *at)
@@ -514,6 +523,8 @@ static bool divide(struct call *c, struct graph_reading *g, const struct graph_n
 		else
 			cut(c, part, &left);
 		part->index = *at;
+		if (part->type == QCU_NODE_COPY)
+			tell_host(c, &part->box);
 		if (part->type == QCU_NODE_BODY)
 			part->body.node = g->nodes[part->body.node].last;
 		if (k) {

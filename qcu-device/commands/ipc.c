@@ -120,8 +120,12 @@ int mir_do_ipc_mem_open(struct call *c)
 
 static int end_import(struct mirror *m, struct import *i)
 {
-	int rc = m->cfg.ops->mem_unimport(m->be, i->addr);
+	struct held_leaving leaving;
+	int rc;
 
+	held_leave(&m->held, &leaving, i->addr, i->size);
+	rc = m->cfg.ops->mem_unimport(m->be, i->addr);
+	held_gone(&m->held, &leaving);
 	LIST_REMOVE(i, link);
 	mir_give(m, LIMIT_ALLOCATIONS, 1);
 	free(i);

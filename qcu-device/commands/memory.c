@@ -63,6 +63,18 @@ static void end(struct mirror *m, struct allocation *a)
 	drop(m, a);
 }
 
+/* Frees the memory when no command uses it any more. s: for pool_free; NULL: for mem_free. */
+static int free_memory(struct mirror *m, const struct allocation *a, struct be_stream *s)
+{
+	struct held_leaving leaving;
+	int rc;
+
+	held_leave(&m->held, &leaving, a->addr, a->size);
+	rc = s ? m->cfg.ops->pool_free(m->be, a->addr, s) : m->cfg.ops->mem_free(m->be, a->addr);
+	held_gone(&m->held, &leaving);
+	return rc;
+}
+
 /* From now on the guest can free the allocation. Takes `a` over, also when it fails. */
 static int remember(struct mirror *m, struct allocation *a)
 {
@@ -75,7 +87,7 @@ static int remember(struct mirror *m, struct allocation *a)
 	pthread_mutex_unlock(&m->lock);
 	count_add(m->counts, COUNT_DEVICE, a->size);
 	if (!node) {
-		m->cfg.ops->mem_free(m->be, a->addr);
+		(void)free_memory(m, a, NULL);
 		end(m, a);
 		return QCU_ERR_MemoryAllocation;
 	}
@@ -204,7 +216,7 @@ int mir_do_free(struct call *c)
 	if (!a)
 		return QCU_ERR_InvalidValue;
 	c->waited = true;
-	rc = m->cfg.ops->mem_free(m->be, a->addr);
+	rc = free_memory(m, a, NULL);
 	end(m, a);
 	return rc;
 }
@@ -213,16 +225,15 @@ static int alloc_from(struct call *c, const struct pool_ref *p, struct be_stream
 		      struct allocation *a)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
-	struct be *be = c->m->be;
 	int rc = mir_take_memory_from_pools(c, p->device, a->size), err;
 
 	if (rc)
 		return rc;
-	rc = ops->pool_alloc(be, p->p, a->size, s, &a->addr);
+	rc = ops->pool_alloc(c->m->be, p->p, a->size, s, &a->addr);
 	err = mir_pool_taken(c, p, a->size, !rc);
 	if (rc || !err)
 		return rc;
-	(void)(ops->pool_free ? ops->pool_free(be, a->addr, s) : ops->mem_free(be, a->addr));
+	(void)free_memory(c->m, a, ops->pool_free ? s : NULL);
 	return err;
 }
 
@@ -279,7 +290,7 @@ int mir_do_free_async(struct call *c)
 	if (rc)
 		return rc;
 	a = forget(m, c->cmd->free_async.ptr, true);
-	rc = a ? m->cfg.ops->pool_free(m->be, a->addr, s.s) : (int)QCU_ERR_InvalidValue;
+	rc = a ? free_memory(m, a, s.s) : (int)QCU_ERR_InvalidValue;
 	if (a)
 		end(m, a);
 	mir_stream_put(c, &s);

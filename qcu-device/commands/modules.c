@@ -3,6 +3,7 @@
  * Modules, kernels and launches. The mirror first copies an image or a name out of guest memory, so
  * that the bytes cannot change while the backend parses them.
  */
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static int take_image(struct call *c, struct handle *h, size_t len)
 	return rc;
 }
 
-void mir_give_image(struct mirror *m, const struct handle *h)
+static void give_image(struct mirror *m, const struct handle *h)
 {
 	mir_give(m, LIMIT_MODULE_BYTES, h->bytes);
 	mir_give_memory(m, h->device, h->bytes);
@@ -107,7 +108,7 @@ int mir_do_module_load(struct call *c)
 	free(image);
 	err = mir_jit_tell(c, &jit);
 	if (rc) {
-		mir_give_image(m, h);
+		give_image(m, h);
 		mir_handle_drop(m, h);
 		goto end_jit;
 	}
@@ -121,6 +122,57 @@ int mir_do_module_load(struct call *c)
 end_jit:
 	mir_jit_end(&jit);
 	return rc;
+}
+
+/* ---- variables: memory that goes with the module ---- */
+
+struct module_var {
+	uint64_t addr, size;
+	struct held_leaving leaving;
+	struct module_var *next;
+};
+
+static int compare_vars(const void *a, const void *b)
+{
+	const struct module_var *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* The guest knows this variable, so commands can name its memory from now on. */
+static int note_var(struct mirror *m, struct handle *h, uint64_t addr, uint64_t size)
+{
+	struct module_var *new = calloc(1, sizeof(*new)), **node;
+
+	if (!new)
+		return QCU_ERR_MemoryAllocation;
+	*new = (struct module_var){.addr = addr, .size = size};
+	pthread_mutex_lock(&m->lock);
+	node = (struct module_var **)tsearch(new, &h->vars, compare_vars);
+	pthread_mutex_unlock(&m->lock);
+	if (!node || *node != new)
+		free(new);
+	return node ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
+}
+
+void mir_module_end(struct mirror *m, struct handle *h)
+{
+	struct module_var *v, *all = NULL;
+
+	while (h->vars) {
+		v = *(struct module_var **)h->vars;
+		tdelete(v, &h->vars, compare_vars);
+		held_leave(&m->held, &v->leaving, v->addr, v->size);
+		v->next = all;
+		all = v;
+	}
+	m->cfg.ops->module_unload(m->be, h->module);
+	while ((v = all)) {
+		all = v->next;
+		held_gone(&m->held, &v->leaving);
+		free(v);
+	}
+	give_image(m, h);
 }
 
 static bool match_parent(const struct handle *h, const void *arg)
@@ -326,6 +378,8 @@ int mir_do_var_find(struct call *c)
 	rc = name ? (vf->managed ? ops->managed_find : ops->var_find)(
 			    m->be, c->cmd->device, module->module, name, &addr, &size)
 		  : (int)QCU_ERR_InvalidSymbol;
+	if (!rc)
+		rc = note_var(m, module, addr, size);
 	if (!rc) {
 		vf->addr = addr;
 		vf->size = size;

@@ -231,6 +231,7 @@ static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t w
 		       uint64_t height, struct be_end *end)
 {
 	uint64_t len;
+	bool window;
 	int rc;
 
 	if (!width || !height)
@@ -238,10 +239,13 @@ static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t w
 	if (height > 1 && pitch < width)
 		return QCU_ERR_InvalidPitchValue;
 	len = pitch * (height - 1) + width; /* cannot overflow: all values have 32 bits */
-	rc = mir_device_range(c, addr, len);
+	rc = mir_memory_range(c, addr, len, &window);
 	if (!rc && window_span(&c->m->window, addr, len) != len)
 		rc = QCU_ERR_InvalidValue;
-	*end = (struct be_end){.addr = addr, .pitch = pitch, .rows = height};
+	*end = (struct be_end){.addr = addr,
+			       .pitch = pitch,
+			       .rows = height,
+			       .host = !rc && window && mir_on_host(c->m, addr)};
 	return rc;
 }
 

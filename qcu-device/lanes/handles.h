@@ -75,6 +75,7 @@ struct handle {
 	uint64_t reading; /* the last description that used this conditional */
 	uint32_t params, param_bytes;
 	struct mir_graph *graph_state; /* of a graph, see graphs.c */
+	void *vars;		       /* of a module, see modules.c */
 	struct qcu_jit jit;	       /* options of a link */
 	bool failed;		       /* of a link: it can only be destroyed */
 	bool imported;		       /* memory of another process */

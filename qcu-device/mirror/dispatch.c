@@ -121,6 +121,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 		leave(&c, traits);
 	}
 	window_release(&m->window, &c.holds);
+	held_release(&m->held, req->order.slot);
 	if (status == MIR_RULE_BROKEN)
 		complain("the guest names memory that it may not");
 	complain_command(NULL);

@@ -29,8 +29,7 @@ static void release(void *ctx, struct handle *h)
 		ops->event_destroy(m->be, h->event);
 		break;
 	case HANDLE_MODULE:
-		ops->module_unload(m->be, h->module);
-		mir_give_image(m, h);
+		mir_module_end(m, h);
 		break;
 	case HANDLE_ARRAY:
 		ops->array_destroy(m->be, h->array);
@@ -205,6 +204,13 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	pthread_mutex_init(&m->va_lock, NULL);
 	pthread_mutex_init(&m->import_lock, NULL);
 	carriers_init(&m->carriers, cfg->copiers);
+	rc = held_init(&m->held, MIR_USERS);
+	if (rc) {
+		complain("no memory for a mirror");
+		carriers_fini(&m->carriers);
+		free_mirror(m);
+		return rc;
+	}
 	handles_init(&m->handles, release, m);
 	mir_host_calls_init(m);
 	mir_watches_init(m);
@@ -274,6 +280,7 @@ fail_window:
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
 	handles_fini(&m->handles);
+	held_fini(&m->held);
 	carriers_fini(&m->carriers);
 	free_mirror(m);
 	return rc;
@@ -345,6 +352,7 @@ void mir_destroy(struct mirror *m)
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
 	mir_host_calls_fini(m);
+	held_fini(&m->held);
 	free_mirror(m);
 }
 

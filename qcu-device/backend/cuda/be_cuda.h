@@ -298,7 +298,10 @@ void cu_few_close(struct be *be);
 int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
 		   struct be_stream *s);
-int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+		struct be_stream *s);
+/* What a copy is for CUDA. */
+enum cudaMemcpyKind cu_copy_kind(bool dst_host, bool src_host);
 int cu_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
 
 /* be_cuda_array.c */

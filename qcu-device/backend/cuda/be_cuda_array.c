@@ -129,7 +129,7 @@ struct cudaMemcpy3DParms cu_box_params(const struct be_box *box)
 	const struct be_array *a = box->dst.array ? box->dst.array : box->src.array;
 	struct cudaMemcpy3DParms p = {
 		.extent = {box->width, box->height, box->depth},
-		.kind = cudaMemcpyDefault,
+		.kind = cu_copy_kind(box->dst.host, box->src.host),
 	};
 
 	if (a)
@@ -147,10 +147,6 @@ int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 
 	if (ret)
 		return ret;
-	if (box->dst.host)
-		p.kind = cudaMemcpyDeviceToHost;
-	else if (box->src.host)
-		p.kind = cudaMemcpyHostToDevice;
 	if (!a && box->depth == 1)
 		return CU(be, cudaMemcpy2DAsync, (void *)(uintptr_t)box->dst.addr,
 			  box->dst.pitch < box->width ? box->width : box->dst.pitch,

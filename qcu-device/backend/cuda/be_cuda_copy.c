@@ -177,14 +177,27 @@ int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec 
 }
 #endif
 
-/* cudaMemcpyDefault, because either side may be registered host memory or lie on another device. */
-int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
+/*
+ * If CUDA is left to find out, it takes an address that it does not know for pageable host memory.
+ * Between two registrations CUDA must find out all the same, because cudaMemcpyHostToHost waits;
+ * the mirror holds both.
+ */
+enum cudaMemcpyKind cu_copy_kind(bool dst_host, bool src_host)
 {
+	if (dst_host)
+		return src_host ? cudaMemcpyDefault : cudaMemcpyDeviceToHost;
+	return src_host ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice;
+}
+
+int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+		struct be_stream *s)
+{
+	enum cudaMemcpyKind kind = cu_copy_kind(host & BE_HOST_DST, host & BE_HOST_SRC);
 	int ret = cu_stream_use(be, s);
 
 	return ret ? ret
 		   : CU(be, cudaMemcpyAsync, (void *)(uintptr_t)dst, (const void *)(uintptr_t)src,
-			len, cudaMemcpyDefault, s->s);
+			len, kind, s->s);
 }
 
 /* The runtime API sets only bytes. Elements of 2 and 4 bytes need the driver API. */

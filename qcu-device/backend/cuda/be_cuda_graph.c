@@ -147,7 +147,7 @@ static int add_copy(struct be *be, struct be_graph *g, const struct be_node *n,
 
 	if (is_line(b))
 		return CU(be, cudaGraphAddMemcpyNode1D, node, g->into, deps, n->dep_count,
-			  p.dstPtr.ptr, p.srcPtr.ptr, b->width, cudaMemcpyDefault);
+			  p.dstPtr.ptr, p.srcPtr.ptr, b->width, p.kind);
 	return CU(be, cudaGraphAddMemcpyNode, node, g->into, deps, n->dep_count, &p);
 }
 
@@ -331,8 +331,7 @@ static int set_node(struct be *be, struct be_graph *g, const struct be_node *n)
 		copy = cu_box_params(&n->box);
 		if (is_line(&n->box))
 			return CU(be, cudaGraphExecMemcpyNodeSetParams1D, g->exec, node,
-				  copy.dstPtr.ptr, copy.srcPtr.ptr, n->box.width,
-				  cudaMemcpyDefault);
+				  copy.dstPtr.ptr, copy.srcPtr.ptr, n->box.width, copy.kind);
 		return CU(be, cudaGraphExecMemcpyNodeSetParams, g->exec, node, &copy);
 	case QCU_NODE_RECORD:
 		return CU(be, cudaGraphExecEventRecordNodeSetEvent, g->exec, node, n->event->e);

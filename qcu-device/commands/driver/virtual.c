@@ -329,8 +329,12 @@ static bool nothing_mapped(struct mirror *m, uint64_t addr, uint64_t size)
 
 static int unmap(struct mirror *m, struct mapping *p)
 {
-	int rc = m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
+	struct held_leaving leaving;
+	int rc;
 
+	held_leave(&m->held, &leaving, p->a.addr, p->a.size);
+	rc = m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
+	held_gone(&m->held, &leaving);
 	pthread_mutex_lock(&m->va_lock);
 	tdelete(p, &m->mappings, compare);
 	pthread_mutex_unlock(&m->va_lock);

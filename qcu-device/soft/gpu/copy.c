@@ -118,10 +118,12 @@ int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iove
 	return ret;
 }
 
-int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
+int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+		  struct be_stream *s)
 {
 	int err = atomic_load(&be->sticky);
 
+	(void)host;
 	if (err || !len)
 		return err;
 	if (!soft_mem_usable(be, dst, len) || !soft_mem_usable(be, src, len))

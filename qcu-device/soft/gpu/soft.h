@@ -615,7 +615,8 @@ int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_
 int soft_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
 		     size_t count, struct be_stream *s);
-int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s);
+int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+		  struct be_stream *s);
 int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
 
 /* ---- array.c ---- */

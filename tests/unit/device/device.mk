@@ -5,7 +5,7 @@ DEVICE_FAKE := $(B)/tests/unit/device/mirror/test_device_fake.o
 DEVICE_DRIVER := $(B)/tests/unit/device/host/test_device_driver.o
 
 UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_device_order test_device_window \
-	test_device_dispatch test_device_hostcalls test_device_copy test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
+	test_device_dispatch test_device_hostcalls test_device_copy test_device_held test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
 UNIT_TESTS += test_device_sorted test_device_image test_device_numbers test_device_complain test_device_text test_wire_check
 UNIT_TESTS += test_device_managed test_device_arrays test_device_conds test_device_graphs test_device_ipc test_device_unmap test_device_carriers test_device_copiers
 
@@ -26,6 +26,7 @@ test_device_dispatch_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_hostcalls_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_watch_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_unmap_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_held_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_copy_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_copiers_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_managed_OBJS := $(MIRROR_LIB) $(SOFT_LIB)

@@ -253,8 +253,10 @@ static void copies_refuse_what_is_no_memory(void **state)
 	assert_int_equal(be_soft.copy_h2d(be, 16, host, 0, f->a), QCU_ERR_Success);
 	assert_int_equal(be_soft.copy_d2h(be, host, a + 1, 100, f->a), QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.copy_d2h(be, host, a, SIZE_MAX, f->a), QCU_ERR_InvalidValue);
-	assert_int_equal(be_soft.copy_d2d(be, a, (uintptr_t)host, 10, f->a), QCU_ERR_InvalidValue);
-	assert_int_equal(be_soft.copy_d2d(be, (uintptr_t)host, a, 10, f->a), QCU_ERR_InvalidValue);
+	assert_int_equal(be_soft.copy_d2d(be, a, (uintptr_t)host, 10, 0, f->a),
+			 QCU_ERR_InvalidValue);
+	assert_int_equal(be_soft.copy_d2d(be, (uintptr_t)host, a, 10, 0, f->a),
+			 QCU_ERR_InvalidValue);
 	assert_int_equal(be_soft.copy_h2d(be, a, host, 100, f->a), QCU_ERR_Success);
 	sync_all(f);
 }
@@ -356,7 +358,7 @@ static void registered_copies_are_queued(void **state)
 	assert_int_equal(be_soft.host_register(f->be, host, 2 << 20), QCU_ERR_Success);
 	gate(f, f->a);
 	assert_int_equal(be_soft.copy_h2d(f->be, a, host, 1 << 20, f->a), QCU_ERR_Success);
-	assert_int_equal(be_soft.copy_d2d(f->be, b, a, 1 << 20, f->a), QCU_ERR_Success);
+	assert_int_equal(be_soft.copy_d2d(f->be, b, a, 1 << 20, 0, f->a), QCU_ERR_Success);
 	assert_int_equal(be_soft.copy_d2h(f->be, host + (1 << 20), b, 1 << 20, f->a),
 			 QCU_ERR_Success);
 	query(f, f->a, QCU_ERR_NotReady);
@@ -378,7 +380,7 @@ static void copies_between_devices(void **state)
 
 	assert_int_equal(be_soft.mem_alloc(f->be, 1, 64, &b), QCU_ERR_Success);
 	assert_int_equal(be_soft.copy_h2d(f->be, a, in, 64, f->a), QCU_ERR_Success);
-	assert_int_equal(be_soft.copy_d2d(f->be, b, a, 64, f->a), QCU_ERR_Success);
+	assert_int_equal(be_soft.copy_d2d(f->be, b, a, 64, 0, f->a), QCU_ERR_Success);
 	assert_int_equal(be_soft.copy_d2h(f->be, out, b, 64, f->a), QCU_ERR_Success);
 	assert_string_equal(in, out);
 }
@@ -412,7 +414,7 @@ static void expect_broken(struct fixture *f, int err)
 	assert_int_equal(be_soft.host_register(f->be, &c, 1), err);
 	assert_int_equal(be_soft.copy_h2d(f->be, 1, &c, 1, f->a), err);
 	assert_int_equal(be_soft.copy_d2h(f->be, &c, 1, 1, f->a), err);
-	assert_int_equal(be_soft.copy_d2d(f->be, 1, 1, 1, f->a), err);
+	assert_int_equal(be_soft.copy_d2d(f->be, 1, 1, 1, 0, f->a), err);
 	assert_int_equal(be_soft.mem_set(f->be, &m, f->a), err);
 	assert_int_equal(be_soft.module_load(f->be, FAKE_PTX, strlen(FAKE_PTX), NULL, &mod), err);
 	assert_int_equal(be_soft.kernel_find(f->be, f->m, "step", &k), err);

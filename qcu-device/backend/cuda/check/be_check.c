@@ -163,7 +163,7 @@ static void check_copies(struct check *c)
 	for (i = 0; i < n; i++)
 		w[i] = i * 2654435761u;
 	want(CALL(c, copy_h2d, a, w, CHECK_BYTES, s), 0, "copy_h2d, registered");
-	want(CALL(c, copy_d2d, b, a, CHECK_BYTES, s), 0, "copy_d2d");
+	want(CALL(c, copy_d2d, b, a, CHECK_BYTES, 0, s), 0, "copy_d2d");
 	want(CALL(c, copy_d2h, plain, b, CHECK_BYTES, s), 0, "copy_d2h, not registered");
 	want(CALL(c, stream_sync, s), 0, "stream_sync");
 	check(!memcmp(w, plain, CHECK_BYTES), "the data is the same");
@@ -177,7 +177,8 @@ static void check_copies(struct check *c)
 		      !memcmp(w + 16, plain + 16, CHECK_BYTES - 64),
 	      "pageable memory was read before the call returned");
 	w[0] = 0x12345678;
-	want(CALL(c, copy_d2d, b, (uintptr_t)w, 4096, s), 0, "copy_d2d from registered memory");
+	want(CALL(c, copy_d2d, b, (uintptr_t)w, 4096, BE_HOST_SRC, s), 0,
+	     "copy_d2d from registered memory");
 	want(CALL(c, copy_d2h, plain, b, 4096, s), 0, "copy_d2h, not registered");
 	want(CALL(c, stream_sync, s), 0, "stream_sync");
 	check(!memcmp(w, plain, 4096), "the data is the same");
@@ -609,7 +610,7 @@ static void check_two_devices(struct check *c)
 		w[i] = i * 7;
 	want(CALL(c, copy_h2d, c->scratch, w, 65536, c->legacy), 0, "copy_h2d");
 	CALL(c, stream_sync, c->legacy);
-	want(CALL(c, copy_d2d, b, c->scratch, 65536, s), 0, "copy between devices");
+	want(CALL(c, copy_d2d, b, c->scratch, 65536, 0, s), 0, "copy between devices");
 	memset(w, 0, 65536);
 	want(CALL(c, copy_d2h, w, b, 65536, s), 0, "copy_d2h from the second device");
 	want(CALL(c, stream_sync, s), 0, "stream_sync");

@@ -139,7 +139,7 @@ static void check_pieces_side_by_side(struct check *c, uint64_t at, uint64_t uni
 	want(CALL(c, mem_free, at), QCU_ERR_InvalidValue, "a mapping is no allocation");
 	want(fill(c, at, 3 * unit, 7), 0, "a memset over the border");
 	check(word_at(c, at + unit - 4) == 7 && word_at(c, at + unit) == 7, "on both sides");
-	want(CALL(c, copy_d2d, c->scratch, at + unit - 2048, 4096, c->legacy), 0,
+	want(CALL(c, copy_d2d, c->scratch, at + unit - 2048, 4096, 0, c->legacy), 0,
 	     "a copy over the border");
 	check(word_at(c, c->scratch + 4092) == 7, "is whole");
 }

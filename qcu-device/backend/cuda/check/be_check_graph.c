@@ -47,6 +47,7 @@ static struct be_node set_node(uint64_t at, uint32_t words, uint32_t value, uint
 	};
 }
 
+/* From device memory to registered memory. */
 static struct be_node copy_node(uint64_t to, uint64_t from, uint64_t len, uint32_t index,
 				const uint32_t *deps, uint32_t count)
 {
@@ -55,7 +56,7 @@ static struct be_node copy_node(uint64_t to, uint64_t from, uint64_t len, uint32
 		.index = index,
 		.deps = deps,
 		.dep_count = count,
-		.box = {.dst = {.addr = to, .pitch = len, .rows = 1},
+		.box = {.dst = {.addr = to, .pitch = len, .rows = 1, .host = true},
 			.src = {.addr = from, .pitch = len, .rows = 1},
 			.width = len,
 			.height = 1,
@@ -178,13 +179,13 @@ static void check_boxes(struct check *c)
 
 	nodes[1].box = (struct be_box){
 		.dst = {.addr = dev, .pitch = 128, .rows = 4},
-		.src = {.addr = at, .pitch = 64, .rows = 5},
+		.src = {.addr = at, .pitch = 64, .rows = 5, .host = true},
 		.width = 32,
 		.height = 2,
 		.depth = 3,
 	};
 	nodes[2].box = (struct be_box){
-		.dst = {.addr = at + 4096, .pitch = 128, .rows = 12},
+		.dst = {.addr = at + 4096, .pitch = 128, .rows = 12, .host = true},
 		.src = {.addr = dev, .pitch = 128, .rows = 12},
 		.width = 96,
 		.height = 12,

@@ -71,7 +71,7 @@ static void use(struct check *c, uint64_t a, uint64_t b)
 		bad += w[i] != (i ^ 0x5555) * 2654435761u + i;
 	check(!bad, "a kernel works on placed memory");
 	want(CALL(c, mem_set, &set, c->legacy), 0, "mem_set there");
-	want(CALL(c, copy_d2d, b, a, 100, c->legacy), 0, "copy_d2d between placed memory");
+	want(CALL(c, copy_d2d, b, a, 100, 0, c->legacy), 0, "copy_d2d between placed memory");
 	down(c, b, LEN);
 	check(w[0] == 0x5555u * 2654435761u && w[25] == 0x5a5a5a5a && w[LEN / 4 - 1] == 0x5a5a5a5a,
 	      "both have arrived");

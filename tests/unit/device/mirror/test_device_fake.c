@@ -386,8 +386,10 @@ static int f_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct 
 	return err;
 }
 
-static int f_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, struct be_stream *s)
+static int f_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+		      struct be_stream *s)
 {
+	(void)host;
 	return copy(be, s, (void *)dst, (void *)src, len, true);
 }
 
