@@ -39,8 +39,10 @@ void usage_end(struct usage *u, unsigned int session)
 		atomic_store(&p->used[i], 0);
 		atomic_store(&p->refused[i], 0);
 	}
-	for (i = 0; i < USAGE_DEVICES; i++)
+	for (i = 0; i < USAGE_DEVICES; i++) {
 		atomic_store(&p->memory[i], 0);
+		atomic_store(&p->opened[i], 0);
+	}
 	for (i = 0; i < QCU_OP_COUNT; i++)
 		atomic_store(&p->counts.calls[i], 0);
 	for (i = 0; i < COUNT_KINDS; i++)
@@ -78,6 +80,7 @@ void budget_init(struct budget *b, const struct limits *limits, struct usage *vm
 
 void budget_begin(struct budget *b, unsigned int session)
 {
+	b->session = session;
 	if (b->vm)
 		b->part = &b->vm->part[session];
 }
@@ -115,6 +118,28 @@ unsigned int budget_users(const struct budget *b, unsigned int device, struct us
 	return count;
 }
 
+/* Memory that its owner has given up, and that this session or all sessions have open. */
+static uint64_t left_open(const struct budget *b, unsigned int device, bool all)
+{
+	uint64_t opened = atomic_load(&b->part->opened[device]);
+	unsigned int i;
+
+	for (i = 0; all && b->vm && !opened && i <= QCU_MAX_SESSIONS; i++)
+		opened = atomic_load(&b->vm->part[i].opened[device]);
+	return b->left && opened ? b->left(b->left_ctx, device, all ? BUDGET_ALL : b->session) : 0;
+}
+
+static uint64_t own_memory(const struct budget *b, unsigned int device)
+{
+	return atomic_load(&b->part->memory[device]) + left_open(b, device, false);
+}
+
+/* Only memory can be left open. */
+static uint64_t more(const struct budget *b, enum limit what, unsigned int device, bool all)
+{
+	return what == LIMIT_DEVICE_MEMORY ? left_open(b, device, all) : 0;
+}
+
 static bool take(struct budget *b, enum limit what, unsigned int device, uint64_t n)
 {
 	_Atomic uint64_t *count = count_of(b->part, what, device);
@@ -125,11 +150,13 @@ static bool take(struct budget *b, enum limit what, unsigned int device, uint64_
 	if (n > session)
 		goto refused;
 	old = atomic_fetch_add(count, n);
+	if (session < COUNT_MAX)
+		old += more(b, what, device, false);
 	if (old <= session - n) {
 		if (vm >= COUNT_MAX)
 			return true;
 		sum = b->vm ? usage_sum(b->vm, what, device) : old + n;
-		if (sum <= vm)
+		if (sum <= vm && sum + more(b, what, device, true) <= vm)
 			return true;
 	}
 	atomic_fetch_sub(count, n);
@@ -176,13 +203,25 @@ void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes)
 
 uint64_t budget_vm_used(const struct budget *b, unsigned int device)
 {
-	return b->vm ? usage_sum(b->vm, LIMIT_DEVICE_MEMORY, device)
-		     : atomic_load(&b->part->memory[device]);
+	uint64_t sum = b->vm ? usage_sum(b->vm, LIMIT_DEVICE_MEMORY, device)
+			     : atomic_load(&b->part->memory[device]);
+
+	return sum + left_open(b, device, true);
+}
+
+void budget_opened(struct budget *b, unsigned int device, uint64_t bytes)
+{
+	atomic_fetch_add(&b->part->opened[device], bytes);
+}
+
+void budget_closed(struct budget *b, unsigned int device, uint64_t bytes)
+{
+	atomic_fetch_sub(&b->part->opened[device], bytes);
 }
 
 bool budget_memory_over(const struct budget *b, unsigned int device)
 {
-	return atomic_load(&b->part->memory[device]) > b->limits.session[LIMIT_DEVICE_MEMORY] ||
+	return own_memory(b, device) > b->limits.session[LIMIT_DEVICE_MEMORY] ||
 	       budget_vm_used(b, device) > b->limits.vm[LIMIT_DEVICE_MEMORY];
 }
 
@@ -207,8 +246,7 @@ static uint64_t less(uint64_t limit, uint64_t used)
 
 uint64_t budget_memory_left(const struct budget *b, unsigned int device, uint64_t total)
 {
-	uint64_t own =
-		less(b->limits.session[LIMIT_DEVICE_MEMORY], atomic_load(&b->part->memory[device]));
+	uint64_t own = less(b->limits.session[LIMIT_DEVICE_MEMORY], own_memory(b, device));
 	uint64_t all = less(b->limits.vm[LIMIT_DEVICE_MEMORY], budget_vm_used(b, device));
 
 	if (total > own)

@@ -22,9 +22,12 @@
 struct usage_part {
 	_Alignas(64) _Atomic uint64_t used[LIMIT_KINDS];
 	_Atomic uint64_t memory[USAGE_DEVICES]; /* LIMIT_DEVICE_MEMORY, of each GPU */
-	_Atomic uint64_t refused[LIMIT_KINDS];	/* how often a limit was in the way */
-	_Atomic uint64_t devices;		/* a bit for each that the program has used */
-	_Atomic uint32_t pid;			/* of the guest's program */
+	/* Memory of other sessions that this one has open. As long as they count it, it does not.
+	 */
+	_Atomic uint64_t opened[USAGE_DEVICES];
+	_Atomic uint64_t refused[LIMIT_KINDS]; /* how often a limit was in the way */
+	_Atomic uint64_t devices;	       /* a bit for each that the program has used */
+	_Atomic uint32_t pid;		       /* of the guest's program */
 	struct counts counts;
 };
 
@@ -56,7 +59,15 @@ struct budget {
 	struct usage *vm; /* NULL: this mirror is alone */
 	struct usage_part *part;
 	struct usage_part own;
+	unsigned int session;
+	/*
+	 * How much memory is open in this session, or in any (BUDGET_ALL), that no session counts
+	 * any more. NULL: there is no such memory.
+	 */
+	uint64_t (*left)(void *ctx, unsigned int device, unsigned int session);
+	void *left_ctx;
 };
+#define BUDGET_ALL UINT32_MAX
 
 void budget_init(struct budget *b, const struct limits *limits, struct usage *vm,
 		 unsigned int session);
@@ -85,6 +96,9 @@ void budget_give_memory(struct budget *b, unsigned int device, uint64_t bytes);
  */
 void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes);
 bool budget_memory_over(const struct budget *b, unsigned int device);
+/* The session has opened memory of another one, or has closed it. */
+void budget_opened(struct budget *b, unsigned int device, uint64_t bytes);
+void budget_closed(struct budget *b, unsigned int device, uint64_t bytes);
 
 /* How much of a GPU's `total` bytes the VM may have at most, and how much it has. */
 uint64_t budget_vm_total(const struct budget *b, uint64_t total);

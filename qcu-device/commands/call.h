@@ -100,6 +100,7 @@ LIST_HEAD(allocation_list, allocation);
 LIST_HEAD(thread_stream_list, thread_stream);
 LIST_HEAD(object_list, object);
 LIST_HEAD(import_list, import);
+LIST_HEAD(opened_list, opened);
 TAILQ_HEAD(result_list, result);
 
 struct mirror {
@@ -144,8 +145,9 @@ struct mirror {
 	uint64_t mapping;			  /* bytes of the MAP that is being carried out */
 	uint64_t limit_bytes[MIR_DEVICES_MAX][3]; /* see mir_take_limit() */
 	uint8_t said[QCU_OP_COUNT];		  /* "not supported" has been reported */
-	pthread_mutex_t share_lock;		  /* protects this session's part of cfg.shares */
-	pthread_mutex_t import_lock;		  /* protects `imports`; taken before share_lock */
+	pthread_mutex_t share_lock;  /* protects this session's part of cfg.shares, and `opened` */
+	struct opened_list opened;   /* shares of others, see tokens.c */
+	pthread_mutex_t import_lock; /* protects `imports`; taken before share_lock */
 	struct import_list imports;
 	pthread_mutex_t result_lock; /* protects what follows */
 	struct result_list results;  /* the oldest first */

@@ -22,6 +22,13 @@ int mir_share_put(struct mirror *m, const struct share *share, struct qcu_ipc_to
 int mir_share_find(struct mirror *m, const struct qcu_ipc_token *token, enum share_kind kind,
 		   struct share *share);
 void mir_share_end(struct mirror *m, const struct qcu_ipc_token *token);
+/*
+ * As mir_share_find(), for memory that will be opened. As long as it is open, the VM is charged for
+ * it: its owner, or who has it open when the owner has given it up.
+ */
+int mir_share_open(struct mirror *m, const struct qcu_ipc_token *token, enum share_kind kind,
+		   struct share *share);
+void mir_share_close(struct mirror *m, const struct qcu_ipc_token *token);
 
 /* results.c */
 void mir_results_init(struct mirror *m);

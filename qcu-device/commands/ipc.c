@@ -39,6 +39,8 @@ int mir_do_ipc_mem_export(struct call *c)
 		return rc;
 	if (!mir_allocation_size(m, x->ptr, &share.size, &device))
 		return QCU_ERR_InvalidValue;
+	share.device = device;
+	share.charged = share.size;
 	rc = m->cfg.ops->mem_export(m->be, device, x->ptr, share.handle);
 	if (!rc)
 		rc = mir_share_put(m, &share, &token);
@@ -67,29 +69,33 @@ static int import(struct call *c, const struct qcu_ipc_token *token, struct impo
 	struct mirror *m = c->m;
 	struct share share;
 	struct import *i;
-	int rc = mir_share_find(m, token, SHARE_MEMORY, &share);
+	int rc = mir_share_open(m, token, SHARE_MEMORY, &share);
 
 	*out = NULL;
 	if (rc)
 		return rc;
 	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
 	if (rc)
-		return rc;
+		goto close;
 	i = calloc(1, sizeof(*i));
 	if (!i) {
-		mir_give(m, LIMIT_ALLOCATIONS, 1);
-		return QCU_ERR_MemoryAllocation;
+		rc = QCU_ERR_MemoryAllocation;
+		goto give;
 	}
 	*i = (struct import){.token = *token, .size = share.size, .device = c->cmd->device};
 	rc = m->cfg.ops->mem_import(m->be, i->device, share.handle, i->size, &i->addr);
 	if (rc) {
-		mir_give(m, LIMIT_ALLOCATIONS, 1);
 		free(i);
-		return rc;
+		goto give;
 	}
 	LIST_INSERT_HEAD(&m->imports, i, link);
 	*out = i;
 	return QCU_ERR_Success;
+give:
+	mir_give(m, LIMIT_ALLOCATIONS, 1);
+close:
+	mir_share_close(m, token);
+	return rc;
 }
 
 int mir_do_ipc_mem_open(struct call *c)
@@ -126,6 +132,7 @@ static int end_import(struct mirror *m, struct import *i)
 	held_leave(&m->held, &leaving, i->addr, i->size);
 	rc = m->cfg.ops->mem_unimport(m->be, i->addr);
 	held_gone(&m->held, &leaving);
+	mir_share_close(m, &i->token);
 	LIST_REMOVE(i, link);
 	mir_give(m, LIMIT_ALLOCATIONS, 1);
 	free(i);

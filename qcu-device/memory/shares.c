@@ -19,12 +19,14 @@ struct content {
 _Static_assert(sizeof(struct content) % sizeof(uint64_t) == 0, "whole words");
 
 struct slot {
+	_Atomic uint64_t opened; /* sessions that have the memory open, a bit for each */
 	_Atomic uint64_t seq;
 	_Atomic uint64_t word[WORDS];
 };
 
 struct part {
 	_Atomic uint32_t used; /* no slot from this index on holds anything */
+	_Atomic uint32_t left; /* not 0: some slots may hold a share of kind SHARE_LEFT */
 	struct slot slot[SHARES_EACH];
 };
 
@@ -82,7 +84,46 @@ static bool is_free(struct slot *slot)
 {
 	struct content c;
 
-	return load(slot, &c) && c.share.kind == SHARE_NONE;
+	return load(slot, &c) && (c.share.kind == SHARE_NONE || c.share.kind == SHARE_LEFT) &&
+	       !atomic_load(&slot->opened);
+}
+
+_Static_assert(QCU_MAX_SESSIONS < 64, "a word has a bit for each session");
+
+static uint64_t bit(unsigned int session)
+{
+	return 1ull << session;
+}
+
+/*
+ * Ends what the slot holds. First it cannot be opened any more; then this looks who has opened it.
+ * Who opens first says so, and then looks whether it is there.
+ */
+static bool empty(struct part *part, struct slot *slot)
+{
+	static const struct content nothing;
+	struct content c = nothing, old;
+	bool memory;
+
+	/*
+	 * A writer may have died in the middle. If the memory is open, that was here, and these
+	 * words were not about to change.
+	 */
+	(void)load(slot, &old);
+	memory = old.share.kind == SHARE_MEMORY || old.share.kind == SHARE_PHYS ||
+		 old.share.kind == SHARE_LEFT;
+	if (memory) {
+		c.share.kind = SHARE_LEFT;
+		c.share.device = old.share.device;
+		c.share.charged = old.share.charged;
+	}
+	store(slot, &c);
+	if (memory && atomic_load(&slot->opened)) {
+		atomic_store(&part->left, 1);
+		return false;
+	}
+	store(slot, &nothing);
+	return true;
 }
 
 bool shares_put(struct shares *s, unsigned int session, const struct share *share,
@@ -107,21 +148,71 @@ bool shares_put(struct shares *s, unsigned int session, const struct share *shar
 
 void shares_drop(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
 {
-	static const struct content nothing;
+	struct part *part = &s->part[session];
 
 	if (token->slot / SHARES_EACH == session)
-		store(&s->part[session].slot[token->slot % SHARES_EACH], &nothing);
+		empty(part, &part->slot[token->slot % SHARES_EACH]);
+}
+
+static struct slot *slot_of(struct shares *s, const struct qcu_ipc_token *token)
+{
+	unsigned int session = token->slot / SHARES_EACH;
+
+	return session > QCU_MAX_SESSIONS ? NULL
+					  : &s->part[session].slot[token->slot % SHARES_EACH];
+}
+
+void shares_opening(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
+{
+	struct slot *slot = slot_of(s, token);
+
+	if (slot)
+		atomic_fetch_or(&slot->opened, bit(session));
+}
+
+void shares_closed(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
+{
+	struct slot *slot = slot_of(s, token);
+
+	if (slot)
+		atomic_fetch_and(&slot->opened, ~bit(session));
+}
+
+uint64_t shares_left(struct shares *s, unsigned int device, unsigned int session)
+{
+	uint64_t sum = 0, who = session == SHARES_ALL ? UINT64_MAX : bit(session);
+	struct content c;
+	uint32_t i, k, used;
+
+	for (i = 0; i <= QCU_MAX_SESSIONS; i++) {
+		struct part *part = &s->part[i];
+
+		used = atomic_load(&part->left) ? atomic_load(&part->used) : 0;
+		for (k = 0; k < used && k < SHARES_EACH; k++)
+			if (atomic_load(&part->slot[k].opened) & who && load(&part->slot[k], &c) &&
+			    c.share.kind == SHARE_LEFT && c.share.device == device)
+				sum += c.share.charged;
+	}
+	return sum;
 }
 
 void shares_end(struct shares *s, unsigned int session)
 {
-	static const struct content nothing;
-	struct part *part = &s->part[session];
-	uint32_t i, used = atomic_load(&part->used);
+	uint32_t i, k, used, kept = 0;
 
-	for (i = 0; i < used; i++)
-		store(&part->slot[i], &nothing);
-	atomic_store(&part->used, 0);
+	/* What the session had opened is closed. */
+	for (i = 0; i <= QCU_MAX_SESSIONS; i++) {
+		used = atomic_load(&s->part[i].used);
+		for (k = 0; k < used && k < SHARES_EACH; k++)
+			atomic_fetch_and(&s->part[i].slot[k].opened, ~bit(session));
+	}
+	used = atomic_load(&s->part[session].used);
+	for (i = 0; i < used && i < SHARES_EACH; i++)
+		if (!empty(&s->part[session], &s->part[session].slot[i]))
+			kept = i + 1;
+	atomic_store(&s->part[session].used, kept);
+	if (!kept)
+		atomic_store(&s->part[session].left, 0);
 }
 
 bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct share *share,
@@ -136,7 +227,7 @@ bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct sha
 	if (!load(&s->part[*session].slot[token->slot % SHARES_EACH], &c))
 		return false;
 	/* Compare the whole secret, so that the time that this takes tells nothing. */
-	if (c.share.kind == SHARE_NONE ||
+	if (c.share.kind == SHARE_NONE || c.share.kind == SHARE_LEFT ||
 	    ((c.secret[0] ^ token->secret[0]) | (c.secret[1] ^ token->secret[1])))
 		return false;
 	*share = c.share;

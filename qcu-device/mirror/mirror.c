@@ -146,6 +146,13 @@ void mir_give_request(struct mirror *m, size_t bytes)
 	mir_give(m, LIMIT_QUEUED, bytes);
 }
 
+_Static_assert(BUDGET_ALL == SHARES_ALL, "passed through");
+
+static uint64_t left_open(void *shares, unsigned int device, unsigned int session)
+{
+	return shares_left(shares, device, session);
+}
+
 /*
  * The memory of a software GPU is host memory. So all programs of the VM together get as much of it
  * as one GPU has.
@@ -158,6 +165,9 @@ static void begin_budget(struct mirror *m)
 	unsigned int i;
 
 	budget_init(&m->budget, cfg->limits, cfg->usage, cfg->session);
+	if (cfg->shares)
+		m->budget.left = left_open;
+	m->budget.left_ctx = cfg->shares;
 	budget_program(&m->budget, cfg->guest_pid);
 	for (i = 0; cfg->mem && i < cfg->mem->count; i++)
 		ram += cfg->mem->regions[i].size;

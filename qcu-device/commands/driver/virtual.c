@@ -178,8 +178,10 @@ void mir_phys_end(struct mirror *m, struct handle *h)
 	if (h->shared)
 		mir_share_end(m, &h->token);
 	m->cfg.ops->phys_destroy(m->be, h->phys);
-	if (h->imported)
+	if (h->imported) {
+		mir_share_close(m, &h->token);
 		return;
+	}
 	count_sub(m->counts, COUNT_DEVICE, h->bytes);
 	mir_give_memory(m, h->device, h->bytes);
 }
@@ -469,7 +471,8 @@ int mir_do_phys_export(struct call *c)
 	if (h->imported || !h->shareable)
 		rc = QCU_ERR_InvalidValue;
 	if (!rc && !h->shared) {
-		share.size = h->bytes;
+		share.size = share.charged = h->bytes;
+		share.device = h->device;
 		rc = m->cfg.ops->phys_export(m->be, h->phys, share.handle);
 		if (!rc)
 			rc = mir_share_put(m, &share, &h->token);
@@ -498,24 +501,28 @@ int mir_do_phys_import(struct call *c)
 		return QCU_ERR_InvalidValue;
 	if (!handles_free(&m->handles, HANDLE_PHYS, pi->mem))
 		return QCU_ERR_InvalidResourceHandle;
-	rc = mir_share_find(m, &pi->token, SHARE_PHYS, &share);
+	rc = mir_share_open(m, &pi->token, SHARE_PHYS, &share);
 	if (rc)
 		return rc;
 	rc = mir_handle_new(c, HANDLE_PHYS, &h);
 	if (rc)
-		return rc;
+		goto close;
 	h->device = c->cmd->device;
 	h->bytes = share.size;
 	h->imported = true;
+	h->token = pi->token;
 	rc = m->cfg.ops->phys_import(m->be, h->device, share.handle, h->bytes, &h->phys);
 	if (rc) {
 		mir_handle_drop(m, h);
-		return rc;
+		goto close;
 	}
 	rc = handles_add(&m->handles, pi->mem, h);
 	if (rc)
 		handles_put(&m->handles, h);
 	else
 		pi->size = share.size;
+	return rc;
+close:
+	mir_share_close(m, &pi->token);
 	return rc;
 }
