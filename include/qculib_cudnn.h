@@ -9,10 +9,12 @@
  *                            how many attributes; and these
  *   an attribute             its name; its type; how many elements; and these, padded to 8 bytes
  *   GetAttribute             the number; the attribute's name and type; how many elements are
- * wanted; if they are descriptors: how many, and for each its number, 1 if the mirror has it
- * already, and its type; room for the count; room for the elements that are not descriptors Execute
- * a handle; the plan's number; the workspace; how many tensors; and for each its id, and
- * QCU_LIB_DEVICE and an address, or QCU_LIB_HOST and QCU_CUDNN_VALUE bytes
+ *                            wanted; if they are descriptors: how many, and for each its number, 1
+ *                            if the mirror has it already, and its type; room for the count; room
+ *                            for the elements that are not descriptors
+ *   Execute                  a handle; the plan's number; the workspace; how many tensors; and for
+ *                            each its id, and QCU_LIB_DEVICE and an address, or QCU_LIB_HOST and
+ *                            QCU_CUDNN_VALUE bytes, or QCU_LIB_BOTH and both
  *
  * An element that is a handle or a descriptor travels as its number. A variant pack never travels.
  * The types are NVIDIA's, by number, because this file is also read without NVIDIA's headers.
@@ -22,10 +24,11 @@
 
 #include "qcucmd_fields.h"
 
-#define QCU_CUDNN_VALUE	   16u	 /* bytes of a tensor that is one number in the host's memory */
-#define QCU_CUDNN_TENSORS  128u	 /* of a plan */
-#define QCU_CUDNN_ELEMENTS 4096u /* of an attribute whose elements are objects */
-#define QCU_CUDNN_DIMS	   8u
+#define QCU_CUDNN_VALUE	       16u   /* bytes of a tensor that is one number in the host's memory */
+#define QCU_CUDNN_TENSORS      128u  /* of a plan */
+#define QCU_CUDNN_PLAN_TENSORS 1024u /* that a plan knows */
+#define QCU_CUDNN_ELEMENTS     4096u /* of an attribute whose elements are objects */
+#define QCU_CUDNN_DIMS	       8u
 
 /* The element's size, by cudnnBackendAttributeType_t. 0: no such type. */
 static inline __u64 qcu_cudnn_attribute_size(__u64 type)

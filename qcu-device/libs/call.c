@@ -52,6 +52,13 @@ static void keep_objects(const struct lib_call *c)
 		c->graph->second = handle_hold(&c->c->m->handles, c->second);
 }
 
+static int make_call(void *arg)
+{
+	struct lib_call *c = arg;
+
+	return c->lib->functions[c->function].run(c);
+}
+
 static int run(struct lib_call *c, uint16_t function)
 {
 	char why[QCU_LIB_REASON];
@@ -75,7 +82,8 @@ static int run(struct lib_call *c, uint16_t function)
 	c->fn = lib_symbol(c->c->m, c->loaded, function);
 	if (!c->fn)
 		return c->lib->unserved;
-	status = c->lib->functions[function].run(c);
+	c->function = function;
+	status = lib_guarded(c, c->lib->functions[function].name, make_call, c);
 	lib_scalars_back(c);
 	if (c->graph)
 		keep_objects(c);

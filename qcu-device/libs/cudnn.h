@@ -37,6 +37,27 @@ extern const uint16_t lib_number_cudnnBackendDestroyDescriptor;
 extern const uint16_t lib_number_cudnnBackendSetAttribute, lib_number_cudnnBackendGetAttribute;
 extern const uint16_t lib_number_cudnnBackendFinalize, lib_number_cudnnBackendExecute;
 
+/* cudnn_attributes.c: an attribute that a guest may set or read, and what it is made of. */
+struct lib_attribute {
+	uint16_t name;
+	uint8_t of, type; /* the descriptor's type, and that of the elements */
+	uint8_t part;	  /* the type of elements that are descriptors, or LIB_OPERATION */
+	uint8_t way;
+	uint16_t most; /* elements */
+};
+
+#define LIB_SET	      1u
+#define LIB_GET	      2u
+#define LIB_OPERATION 0xffu
+
+/* NULL: there is no such attribute for a guest. */
+const struct lib_attribute *lib_cudnn_attribute(uint64_t of, uint64_t name, uint64_t type,
+						unsigned int way);
+/* May a guest make descriptors of this type? */
+bool lib_cudnn_descriptor(uint64_t type);
+/* May a descriptor of this type be an element? */
+bool lib_cudnn_part(const struct lib_attribute *a, uint64_t type);
+
 int lib_do_cudnnGetVersion(struct lib_call *c);
 int lib_do_cudnnGetMaxDeviceVersion(struct lib_call *c);
 int lib_do_cudnnGetCudartVersion(struct lib_call *c);

@@ -5,6 +5,12 @@
 
 #include "qcu-device/libs/libs.h"
 
+/*
+ * guard.c: returns run(arg). If the library lets an exception of C++ out, it ends here, and c->rc
+ * is set. Frames between must hold nothing.
+ */
+int lib_guarded(struct lib_call *c, const char *name, int (*run)(void *arg), void *arg);
+
 /* scratch.c: all of an object. */
 void lib_scratch_free(struct mirror *m, struct lib_object *o);
 

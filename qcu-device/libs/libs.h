@@ -69,6 +69,12 @@ struct lib_object {
 	/* Objects that this one uses. Each is a counted reference. */
 	struct handle **uses;
 	uint32_t use_count;
+	/*
+	 * What the file of its library keeps of it, under a lock of that file, and what it has put
+	 * here once, for all to read. Both are freed with the object.
+	 */
+	void *own;
+	_Atomic(void *) shown;
 };
 
 struct lib_call {
@@ -77,6 +83,7 @@ struct lib_call {
 	const struct lib_library *lib;
 	struct lib_loaded *loaded;
 	void *fn;
+	uint16_t function; /* its number */
 	const uint8_t *at, *end;
 	uint8_t *outs;
 	uint64_t outs_left;

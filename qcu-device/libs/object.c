@@ -139,6 +139,8 @@ void lib_object_end(struct mirror *m, struct handle *h)
 	while (o->use_count)
 		handles_put(&m->handles, o->uses[--o->use_count]);
 	free(o->uses);
+	free(o->own);
+	free(atomic_load(&o->shown));
 	lib_scratch_free(m, o);
 	pthread_mutex_destroy(&o->lock);
 	free(o);

@@ -308,20 +308,27 @@ static cudnnStatus_t take_tensors(cudnnBackendDescriptor_t pack, struct tensors 
 								     : CUDNN_STATUS_BAD_PARAM;
 }
 
-/* A tensor that is one number may be in the host's memory, where the mirror cannot read it. */
+/*
+ * A tensor that is one number may be in the host's memory, where the mirror cannot read it. Pinned
+ * memory may hold any tensor, and only the mirror knows which of them are numbers.
+ */
 static void address(struct qcul_pack *p, const void *at)
 {
-	struct cudaPointerAttributes attributes;
+	struct cudaPointerAttributes attributes = {.type = cudaMemoryTypeDevice};
 	uint64_t value[QCU_CUDNN_VALUE / sizeof(uint64_t)] = {0};
 	uintptr_t page_left = 4096 - ((uintptr_t)at & 4095);
+	bool host, device;
 
-	if (!at || cudaPointerGetAttributes(&attributes, at) != cudaSuccess ||
-	    attributes.type != cudaMemoryTypeUnregistered) {
-		qcul_lib_value(p, QCU_LIB_DEVICE);
+	if (at && cudaPointerGetAttributes(&attributes, at) != cudaSuccess)
+		attributes.type = cudaMemoryTypeDevice;
+	host = attributes.type == cudaMemoryTypeUnregistered ||
+	       attributes.type == cudaMemoryTypeHost;
+	device = attributes.type != cudaMemoryTypeUnregistered;
+	qcul_lib_value(p, host && device ? QCU_LIB_BOTH : host ? QCU_LIB_HOST : QCU_LIB_DEVICE);
+	if (device)
 		qcul_lib_device(p, at);
+	if (!host)
 		return;
-	}
-	qcul_lib_value(p, QCU_LIB_HOST);
 	memcpy(value, at, page_left < sizeof(value) ? page_left : sizeof(value));
 	qcul_lib_plain(p, value[0]);
 	qcul_lib_plain(p, value[1]);
