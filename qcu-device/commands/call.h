@@ -138,9 +138,10 @@ struct mirror {
 	pthread_mutex_t pool_lock;
 	struct pool_room *rooms; /* of pools that have been used */
 	struct pool_room default_room[MIR_DEVICES_MAX];
-	uint64_t readings; /* descriptions of graphs with conditional nodes so far */
-	char refusal[256]; /* why an image was refused, for the program's stderr */
-	void *objects;	   /* textures and surfaces: tree by number, and all of them */
+	uint64_t readings;		/* descriptions of graphs with conditional nodes so far */
+	struct mir_graph *ended_graphs; /* that may still run (graphs.c), under `lock` */
+	char refusal[256];		/* why an image was refused, for the program's stderr */
+	void *objects;			/* textures and surfaces: tree by number, and all of them */
 	struct object_list object_list;
 	uint64_t mapping;			  /* bytes of the MAP that is being carried out */
 	uint64_t limit_bytes[MIR_DEVICES_MAX][3]; /* see mir_take_limit() */

@@ -184,6 +184,7 @@ void mir_host_calls_fini(struct mirror *m);
 struct graph_call {
 	struct call *c;			/* while the graph is made */
 	struct handle *object, *second; /* of the library, held; may be NULL */
+	void *made;			/* what the library may still read; freed with it */
 	uint16_t library, function;
 	uint32_t bytes;
 	uint8_t args[] __attribute__((aligned(8)));
@@ -197,6 +198,9 @@ void mir_graph_host_run(void *arg);
 
 /* graphs.c */
 void mir_graph_end(struct mirror *m, struct handle *h);
+/* The session ends. First goes what the backend has of graphs that have ended, then the rest. */
+void mir_graphs_end(struct mirror *m);
+void mir_graphs_fini(struct mirror *m);
 
 /* One function for each command. There is no mir_do_open and no mir_do_close. */
 #define MIR_DECLARE_CTL(name)

@@ -575,15 +575,23 @@ static int number(struct call *c, struct graph_reading *g)
 	return divide_all(c, g);
 }
 
+void graph_call_release(struct mirror *m, struct graph_call *call)
+{
+	if (!call)
+		return;
+	handles_put(&m->handles, call->object);
+	handles_put(&m->handles, call->second);
+	call->object = call->second = NULL;
+}
+
 void graph_node_drop(struct mirror *m, struct graph_node *n)
 {
 	handles_put(&m->handles, n->h);
 	handles_put(&m->handles, n->from);
 	mir_graph_host_put(n->host);
-	if (n->call) {
-		handles_put(&m->handles, n->call->object);
-		handles_put(&m->handles, n->call->second);
-	}
+	graph_call_release(m, n->call);
+	if (n->call)
+		free(n->call->made);
 	free(n->call);
 	n->h = n->from = NULL;
 	n->host = NULL;

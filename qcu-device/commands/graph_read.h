@@ -57,6 +57,8 @@ int graph_read(struct call *c, uint32_t count, const struct graph_node *old, uin
 void graph_read_end(struct call *c, struct graph_reading *r);
 /* There is no instance of the outermost graph any more. It may be NULL. */
 void graph_unclaim(struct mirror *m, struct handle *outermost);
+/* Drops the objects of a call, which may be NULL. */
+void graph_call_release(struct mirror *m, struct graph_call *call);
 /* Drops what a node holds. */
 void graph_node_drop(struct mirror *m, struct graph_node *n);
 

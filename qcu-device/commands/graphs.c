@@ -3,6 +3,10 @@
  * The commands for graphs. What a graph names must stay as long as the graph, so it holds
  * references to its kernels, events and arrays. Memory it only names: each launch looks whether the
  * memory is still there, and holds it as every command does.
+ *
+ * What the library was given in a call, it may read as late as in a launch: a copy that was
+ * captured keeps its address alone. So the calls of a graph that has ended stay until its last
+ * launch has.
  */
 #include <stdlib.h>
 
@@ -14,6 +18,10 @@ struct mir_graph {
 	struct graph_node *nodes;
 	uint64_t charged;
 	uint32_t hosts;
+	uint32_t calls;
+	struct be_event *launched;  /* after the last launch of one with calls; NULL: none yet */
+	unsigned int launched_on;   /* the event's device */
+	struct mir_graph *next;	    /* of those that have ended */
 	struct handle *outermost;   /* of its conditional nodes, claimed; NULL: there are none */
 	bool split;		    /* some nodes are several of the backend's */
 	bool broken;		    /* an update has failed half way */
@@ -21,6 +29,8 @@ struct mir_graph {
 	struct graph_range *ranges; /* sorted; none overlaps another */
 	uint32_t range_count;
 };
+
+#define EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 
 /* A long description counts as more nodes. */
 #define NODE_BYTES 512u
@@ -78,13 +88,17 @@ static int check_ranges(struct call *c, struct mir_graph *g)
 	return rc;
 }
 
-static void free_state(struct mirror *m, struct mir_graph *g)
+static void drop_nodes(struct mirror *m, struct mir_graph *g, bool with_calls)
 {
 	uint32_t i;
 
 	for (i = 0; i < g->count; i++)
-		graph_node_drop(m, &g->nodes[i]);
-	graph_unclaim(m, g->outermost);
+		if (with_calls || !g->nodes[i].call)
+			graph_node_drop(m, &g->nodes[i]);
+}
+
+static void free_state(struct mirror *m, struct mir_graph *g)
+{
 	mir_give(m, LIMIT_GRAPH_NODES, g->charged);
 	pthread_mutex_destroy(&g->lock);
 	free(g->nodes);
@@ -92,10 +106,80 @@ static void free_state(struct mirror *m, struct mir_graph *g)
 	free(g);
 }
 
+/* Has the last launch ended? After an error of the GPU nothing runs any more. */
+static bool launches_done(struct mirror *m, const struct mir_graph *g)
+{
+	return !g->launched || m->cfg.ops->event_query(m->be, g->launched) != QCU_ERR_NotReady;
+}
+
+/* Frees the graphs that have ended, and whose launches have, too. */
+static void free_ended(struct mirror *m)
+{
+	struct mir_graph *all, *g, *left = NULL, **last = &left;
+
+	pthread_mutex_lock(&m->lock);
+	all = m->ended_graphs;
+	m->ended_graphs = NULL;
+	pthread_mutex_unlock(&m->lock);
+	while ((g = all)) {
+		all = g->next;
+		if (!launches_done(m, g)) {
+			*last = g;
+			last = &g->next;
+			continue;
+		}
+		m->cfg.ops->event_destroy(m->be, g->launched);
+		drop_nodes(m, g, true);
+		free_state(m, g);
+	}
+	if (!left)
+		return;
+	pthread_mutex_lock(&m->lock);
+	*last = m->ended_graphs;
+	m->ended_graphs = left;
+	pthread_mutex_unlock(&m->lock);
+}
+
 void mir_graph_end(struct mirror *m, struct handle *h)
 {
+	struct mir_graph *g = h->graph_state;
+
 	m->cfg.ops->graph_destroy(m->be, h->graph);
-	free_state(m, h->graph_state);
+	graph_unclaim(m, g->outermost);
+	drop_nodes(m, g, !g->launched);
+	if (g->launched) {
+		pthread_mutex_lock(&m->lock);
+		g->next = m->ended_graphs;
+		m->ended_graphs = g;
+		pthread_mutex_unlock(&m->lock);
+		free_ended(m);
+	} else {
+		free_state(m, g);
+	}
+}
+
+void mir_graphs_end(struct mirror *m)
+{
+	struct mir_graph *g;
+	uint32_t i;
+
+	free_ended(m);
+	for (g = m->ended_graphs; g; g = g->next) {
+		m->cfg.ops->event_destroy(m->be, g->launched);
+		for (i = 0; i < g->count; i++)
+			graph_call_release(m, g->nodes[i].call);
+	}
+}
+
+void mir_graphs_fini(struct mirror *m)
+{
+	struct mir_graph *g;
+
+	while ((g = m->ended_graphs)) {
+		m->ended_graphs = g->next;
+		drop_nodes(m, g, true);
+		free_state(m, g);
+	}
 }
 
 /* Takes over the nodes of the reading. */
@@ -111,8 +195,10 @@ static struct mir_graph *new_state(struct graph_reading *r, uint64_t charged)
 	g->nodes = r->nodes;
 	g->charged = charged + r->charged;
 	g->split = r->total != r->count;
-	for (i = 0; i < g->count; i++)
+	for (i = 0; i < g->count; i++) {
 		g->hosts += g->nodes[i].type == QCU_NODE_HOST;
+		g->calls += g->nodes[i].type == QCU_NODE_CALL;
+	}
 	g->outermost = r->outermost;
 	r->nodes = NULL;
 	r->outermost = NULL;
@@ -161,6 +247,7 @@ int mir_do_graph_make(struct call *c)
 
 	MIR_NEED(c, graph_make);
 	MIR_NEED(c, graph_destroy);
+	free_ended(m);
 	if (!handles_free(&m->handles, HANDLE_GRAPH, gm->graph))
 		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_take(c, LIMIT_GRAPH_NODES, charged);
@@ -263,6 +350,28 @@ static void expect_hosts(struct mir_graph *g, bool expect)
 	}
 }
 
+/* The event behind the last launch. There is one before the first launch, or none is made. */
+static int make_launched(struct call *c, struct mir_graph *g, const struct stream_ref *s)
+{
+	const struct be_ops *ops = c->m->cfg.ops;
+	struct be_event *e;
+	int rc;
+
+	if (!g->calls || (g->launched && g->launched_on == s->device))
+		return QCU_ERR_Success;
+	MIR_NEED(c, event_create);
+	MIR_NEED(c, event_query);
+	rc = ops->event_create(c->m->be, s->device, EVENT_DISABLE_TIMING, &e);
+	if (rc)
+		return rc;
+	/* A launch of a graph waits for the one before it, so the older event is not needed. */
+	if (g->launched)
+		ops->event_destroy(c->m->be, g->launched);
+	g->launched = e;
+	g->launched_on = s->device;
+	return QCU_ERR_Success;
+}
+
 static int run(struct call *c, struct handle *h, const struct stream_ref *s, struct handle *event)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
@@ -274,13 +383,18 @@ static int run(struct call *c, struct handle *h, const struct stream_ref *s, str
 		return rc;
 	if (c->cmd->graph_launch.flags & QCU_GRAPH_UPLOAD)
 		return ops->graph_upload(c->m->be, h->graph, s->s);
+	rc = make_launched(c, g, s);
+	if (rc)
+		return rc;
 	expect_hosts(g, true);
 	t = mir_time_begin(c, s);
 	rc = ops->graph_launch(c->m->be, h->graph, s->s);
 	mir_time_end(c, s, t, !rc);
-	if (rc)
+	if (!rc && g->calls)
+		rc = ops->event_record(c->m->be, g->launched, s->s, 0);
+	else if (rc)
 		expect_hosts(g, false);
-	else if (event)
+	if (!rc && event)
 		rc = ops->event_record(c->m->be, event->event, s->s, 0);
 	return rc;
 }

@@ -124,17 +124,22 @@ static int call(struct lib_call *c, uint16_t library, uint16_t function, uint32_
 
 /*
  * The stream is being captured. What the library does not do in a capture, the guest sends call by
- * call.
+ * call. Its arguments and scalars stay with the graph.
  */
 int lib_graph_call(void *graph_call, void *stream)
 {
 	struct graph_call *g = graph_call;
-	struct lib_call l = {
-		.c = g->c, .graph = g, .stream = stream, .at = g->args, .end = g->args + g->bytes};
+	struct lib_call *l = aligned_alloc(_Alignof(struct lib_call), sizeof(*l));
 	int status = 0, rc = QCU_ERR_InvalidValue;
 
+	if (!l)
+		return QCU_ERR_MemoryAllocation;
+	*l = (struct lib_call){
+		.c = g->c, .graph = g, .stream = stream, .at = g->args, .end = g->args + g->bytes};
+	free(g->made);
+	g->made = l;
 	if (g->function < QCU_LIB_DESTROY)
-		rc = call_there(&l, g->library, g->function, &status);
+		rc = call_there(l, g->library, g->function, &status);
 	return rc || !status ? rc : (int)QCU_ERR_NotSupported;
 }
 

@@ -353,6 +353,7 @@ void mir_destroy(struct mirror *m)
 	mir_objects_end(m, NULL);
 	mir_virtual_end(m);
 	handles_fini(&m->handles);
+	mir_graphs_end(m);
 	staging_fini(&m->staging);
 	mir_allocations_end(m, NULL);
 	mir_pools_end(m, NULL);
@@ -361,6 +362,7 @@ void mir_destroy(struct mirror *m)
 	mir_results_fini(m);
 	window_fini(&m->window);
 	m->cfg.ops->close(m->be);
+	mir_graphs_fini(m);
 	mir_host_calls_fini(m);
 	held_fini(&m->held);
 	free_mirror(m);

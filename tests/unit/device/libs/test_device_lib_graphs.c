@@ -18,6 +18,10 @@ static unsigned int graphs;
 
 /* ---- a cuBLAS ---- */
 
+/* What a captured copy would read in each launch. */
+static const float *read_scalar;
+static const int *read_array;
+
 static struct {
 	int objects, calls, n;
 	void *stream;
@@ -58,6 +62,39 @@ static cublasStatus_t swap(cublasHandle_t handle, int n, float *x, int incx, flo
 	return lib.status;
 }
 
+static cublasStatus_t set_mode(cublasHandle_t handle, cublasPointerMode_t mode)
+{
+	assert_ptr_equal(handle, &lib);
+	assert_int_equal(mode, CUBLAS_POINTER_MODE_HOST);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t add(cublasHandle_t handle, int n, const float *alpha, const float *x,
+			  int incx, float *y, int incy)
+{
+	(void)x, (void)y, (void)incx, (void)incy;
+	assert_ptr_equal(handle, &lib);
+	lib.calls++;
+	lib.n = n;
+	read_scalar = alpha;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t grouped(cublasHandle_t handle, const cublasOperation_t *trans_a,
+			      const cublasOperation_t *trans_b, const int *m, const int *n,
+			      const int *k, const float *alpha, const float *const *a,
+			      const int *lda, const float *const *b, const int *ldb,
+			      const float *beta, float *const *c, const int *ldc, int groups,
+			      const int *size)
+{
+	(void)trans_a, (void)trans_b, (void)n, (void)k, (void)alpha, (void)a, (void)lda, (void)b;
+	(void)ldb, (void)beta, (void)c, (void)ldc, (void)groups, (void)size;
+	assert_ptr_equal(handle, &lib);
+	lib.calls++;
+	read_array = m;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
 static void *open_library(struct be *be, const char *soname, char *why, size_t size)
 {
 	(void)be, (void)soname, (void)why, (void)size;
@@ -74,6 +111,9 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cublasDestroy_v2", (void *)destroy},
 		{"cublasSetStream_v2", (void *)set_stream},
 		{"cublasSswap_v2", (void *)swap},
+		{"cublasSetPointerMode_v2", (void *)set_mode},
+		{"cublasSaxpy_v2", (void *)add},
+		{"cublasSgemmGroupedBatched", (void *)grouped},
 	};
 	size_t i;
 
@@ -115,6 +155,48 @@ static int graph_update(struct be *be, struct be_graph *g, const struct be_node 
 	return 0;
 }
 
+/* Launches end when a test says so. An event is that of the last launch. */
+static bool running;
+static unsigned int launches, events;
+
+static int graph_launch(struct be *be, struct be_graph *g, struct be_stream *s)
+{
+	(void)be, (void)g, (void)s;
+	launches++;
+	running = true;
+	return 0;
+}
+
+static int event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e)
+{
+	(void)be, (void)dev, (void)flags;
+	*e = (struct be_event *)&events;
+	events++;
+	return 0;
+}
+
+static int event_destroy(struct be *be, struct be_event *e)
+{
+	(void)be;
+	assert_ptr_equal(e, &events);
+	events--;
+	return 0;
+}
+
+static int event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags)
+{
+	(void)be, (void)s, (void)flags;
+	assert_ptr_equal(e, &events);
+	return 0;
+}
+
+static int event_query(struct be *be, struct be_event *e)
+{
+	(void)be;
+	assert_ptr_equal(e, &events);
+	return running ? QCU_ERR_NotReady : QCU_ERR_Success;
+}
+
 static int graph_destroy(struct be *be, struct be_graph *g)
 {
 	(void)be, (void)g;
@@ -136,13 +218,21 @@ static int start(void **state)
 	ops.graph_make = graph_make;
 	ops.graph_update = graph_update;
 	ops.graph_destroy = graph_destroy;
+	ops.graph_launch = graph_launch;
+	ops.graph_upload = graph_launch;
+	ops.event_create = event_create;
+	ops.event_destroy = event_destroy;
+	ops.event_record = event_record;
+	ops.event_query = event_query;
+	running = false;
+	launches = events = 0;
 	limits_default(&limits);
 	return mir_create(&mirror, &cfg);
 }
 
 static int stop(void **state)
 {
-	return mirror_stop(state) || lib.objects || graphs;
+	return mirror_stop(state) || lib.objects || graphs || events;
 }
 
 /* ---- messages ---- */
@@ -178,8 +268,8 @@ static int with_handle(uint16_t function)
 static struct {
 	struct qcu_graph_node node;
 	struct qcu_graph_call call;
-	/* number, version and settings of the object; n, x, incx, y, incy */
-	uint64_t args[9];
+	/* number, version and settings of the object; then the call's own */
+	uint64_t args[64];
 } d;
 
 static void describe(void)
@@ -291,11 +381,94 @@ static void left(void **state)
 	assert_int_equal(make(), 0);
 }
 
+/* The same graph with another call. */
+static void describe_call(const char *name, const uint64_t *args, unsigned int words)
+{
+	describe();
+	assert_true(words <= sizeof(d.args) / sizeof(d.args[0]));
+	memcpy(d.args, args, 8 * words);
+	d.call.function = number(name);
+	d.call.bytes = 8 * words;
+	d.node.bytes = sizeof(d.node) + sizeof(d.call) + d.call.bytes;
+}
+
+static int launch_graph(void)
+{
+	struct qCUcmd c = CMD(GRAPH_LAUNCH, graph_launch, .graph = GRAPH);
+
+	c.graph_launch.event = QCU_GRAPH_NO_EVENT;
+	return ask(c);
+}
+
+/* n; alpha; x, incx, y, incy */
+static const uint64_t addition[] = {HANDLE,	0, 0,	   10, QCU_LIB_HOST, 16,
+				    0x3f800000, 0, 0x1000, 1,  0x2000,	     1};
+
+/* Makes a graph, launches it, and ends it while the launch has not ended. */
+static void end_while_running(void)
+{
+	assert_int_equal(make(), 0);
+	assert_int_equal(lib.calls, 1);
+	assert_int_equal(launch_graph(), 0);
+	assert_int_equal(launch_graph(), 0);
+	assert_int_equal(launches, 2);
+	assert_int_equal(with_handle(QCU_LIB_DESTROY), 0);
+	assert_int_equal(ask(CMD(GRAPH_DESTROY, graph_destroy, .graph = GRAPH)), 0);
+	assert_int_equal(graphs, 0);
+}
+
+/* A scalar in host memory stays until the launch has ended, and so does the library's object. */
+static void scalar_stays(void **state)
+{
+	(void)state;
+	assert_int_equal(with_handle(QCU_LIB_CREATE), 0);
+	describe_call("cublasSaxpy_v2", addition, sizeof(addition) / sizeof(addition[0]));
+	end_while_running();
+	assert_true(*read_scalar == 1);
+	assert_int_equal(lib.objects, 1);
+	/* Other graphs come and go. */
+	assert_int_not_equal(make(), 0);
+	assert_true(*read_scalar == 1);
+	running = false;
+	assert_int_not_equal(make(), 0);
+	assert_int_equal(lib.objects, 0);
+}
+
+static void arrays_stay(void **state)
+{
+#define ONE(value) QCU_LIB_HOST, 4, value
+	const uint64_t args[] = {HANDLE, 0,	 0,	 ONE(0),	  ONE(0),
+				 ONE(5), ONE(5), ONE(5), ONE(0x3f800000), 0x1000,
+				 ONE(5), 0x2000, ONE(5), ONE(0),	  0x3000,
+				 ONE(5), 1,	 ONE(1)};
+
+	(void)state;
+	assert_int_equal(with_handle(QCU_LIB_CREATE), 0);
+	describe_call("cublasSgemmGroupedBatched", args, sizeof(args) / sizeof(args[0]));
+	end_while_running();
+	assert_int_equal(*read_array, 5);
+	running = false;
+	assert_int_not_equal(make(), 0);
+	assert_int_equal(lib.objects, 0);
+}
+
+/* The session ends while the launch runs. */
+static void left_running(void **state)
+{
+	(void)state;
+	assert_int_equal(with_handle(QCU_LIB_CREATE), 0);
+	describe_call("cublasSaxpy_v2", addition, sizeof(addition) / sizeof(addition[0]));
+	end_while_running();
+	assert_int_equal(lib.objects, 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(bad), TEST(kept), TEST(left)};
+	const struct CMUnitTest tests[] = {TEST(bad),	      TEST(kept),
+					   TEST(left),	      TEST(scalar_stays),
+					   TEST(arrays_stay), TEST(left_running)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
