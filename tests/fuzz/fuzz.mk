@@ -52,3 +52,22 @@ fuzz-build: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 fuzz: $(FUZZ)/seeds $(FUZZ)/record $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
 	@$(MAKE) B=$(B)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build >/dev/null
 	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(FUZZ)/record $(B)/tests/guest $(FUZZ_TARGETS)
+
+# The fuzzer of calls of NVIDIA's libraries, which is made from the remarks, too.
+FUZZ_LIBS := $(FUZZ)/libs/fuzz_libs
+FUZZ_LIBS_MADE := $(SHIMS:%=$(FUZZ)/libs/%_fuzz.o)
+FUZZ_LIBS_OBJS := $(addprefix $(FUZZ)/libs/,catch.o fuzz_libs.o guard.o hand.o pack.o worker.o \
+	$(if $(filter cudnn,$(SHIMS)),hand_cudnn.o))
+# What the stubs get of a message, and where they call the library.
+FUZZ_LIBS_WRAPPED := lib_in lib_out lib_inout lib_text lib_bytes lib_scalar lib_scratch lib_scalars_back lib_ready \
+	mir_do_lib_ask mir_do_lib_call
+$(FUZZ)/libs/%_fuzz.c: qcu-library/shims/remarks/%.remarks qcu-library/shims/remarks/%.syms scripts/shims/generate \
+		$(wildcard scripts/shims/*.py) | deps cudart-header
+	@mkdir -p $(@D)
+	$(call SHIM_MAKER,fuzz,$*) >$@
+$(FUZZ_LIBS_MADE): $(B)/%.o: $(B)/%.c | deps
+	$(RUN) $(CC) $(CFLAGS) -O0 -g0 -MMD -MP -c $< -o $@
+$(FUZZ_LIBS_MADE) $(FUZZ_LIBS_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC)) $(SHIMS:%=-DLIB_HAVE_%)
+$(FUZZ_LIBS_OBJS): | cudart-header
+$(FUZZ_LIBS): $(FUZZ_LIBS_OBJS) $(FUZZ_LIBS_MADE) $(DEVICE_FAKE) $(MIRROR_LIB)
+	$(RUN) $(CC) $(LDFLAGS) -rdynamic $(FUZZ_LIBS_WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(MIRROR_LIBS) -lm -ldl
