@@ -293,6 +293,12 @@ struct be_ops {
 	 */
 	bool (*mem_valid)(struct be *be, uint64_t addr, uint64_t len);
 	/*
+	 * Counts the times that mem_valid has become false for some address, in the whole process:
+	 * raised after that, and before the address can be that of anything else. NULL: it is not
+	 * counted.
+	 */
+	const _Atomic uint64_t *mem_gone;
+	/*
 	 * Makes device memory, all zero, at an address of the window: the first `len` bytes of the
 	 * `room` bytes at `addr`, which are reserved without access. All devices can use it.
 	 * mem_unplace waits until nothing uses it any more. After it, and after an error, the

@@ -52,7 +52,7 @@ extern const struct lib_library lib_cudnn;
 
 #define LIB_DESCRIPTORS 16u /* of a call */
 #define LIB_SCALARS	8u  /* of a call */
-#define LIB_SCALAR_MAX	48u /* bytes: the parameters of a modified rotation take 40 */
+#define LIB_SCALAR	16u /* bytes */
 #define LIB_DEPTH	4u  /* of settings that hold descriptors */
 
 /* An object of a library. Its lock is held while the library works with it. */
@@ -96,12 +96,13 @@ struct lib_call {
 	int mode;     /* where the scalars are; -1: there is none */
 	/*
 	 * Scalars in host memory. Libraries read and write complex numbers as a whole, at addresses
-	 * that are multiples of 16, which those in a message need not be. There is room for more
-	 * than any of them reads. `back`: where the guest gets it.
+	 * that are multiples of 16, which those in a message need not be. A scalar has one place or
+	 * more, side by side, and behind the last are two more: a library that took one for larger
+	 * than it is would read the guest's own bytes, or zeros.
 	 */
+	uint8_t scalar[LIB_SCALARS + 2][LIB_SCALAR] __attribute__((aligned(16)));
 	struct {
-		uint8_t at[LIB_SCALAR_MAX] __attribute__((aligned(16)));
-		void *back;
+		void *back; /* where the guest gets it */
 		uint64_t size;
 	} scalars[LIB_SCALARS];
 	unsigned int scalar_count;
@@ -123,6 +124,9 @@ struct lib_call {
 	unsigned int made_count;
 };
 
+/* What a library gets instead of an address that is nobody's: no memory can lie there. */
+#define LIB_NOWHERE 0x8000000000000000ull
+
 #define LIB_IN	1u
 #define LIB_OUT 2u
 
@@ -131,6 +135,7 @@ uint64_t lib_value(struct lib_call *c);
 double lib_real(struct lib_call *c);
 /* A value as it came, which must lie in least..greatest. */
 uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t greatest);
+/* An address of device memory, a variable or guest memory. Any other becomes LIB_NOWHERE. */
 void *lib_device(struct lib_call *c);
 void *lib_object(struct lib_call *c, uint32_t kind);
 void *lib_descriptor(struct lib_call *c, uint32_t kind);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Takes the arguments of a library's function out of a message. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "qcu-device/libs/impl.h"
@@ -38,9 +39,62 @@ uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t 
 	return value;
 }
 
+/*
+ * Addresses that the backend has found to be device memory. A program names the same ones again and
+ * again, and to look one up takes longer than to take all other arguments. They count until any
+ * memory goes.
+ */
+#define KNOWN 64u
+static _Thread_local struct {
+	const struct mirror *m;
+	uint64_t gone; /* what the backend's mem_gone was */
+	uint64_t at[KNOWN];
+} known;
+
+static bool is_device_memory(struct mirror *m, uint64_t at)
+{
+	const struct be_ops *ops = m->cfg.ops;
+	uint64_t *place = &known.at[(at >> 9 ^ at >> 17) % KNOWN];
+	uint64_t gone;
+
+	if (!ops->mem_gone)
+		return ops->mem_valid && ops->mem_valid(m->be, at, 1);
+	/* Read before the lookup. */
+	gone = atomic_load_explicit(ops->mem_gone, memory_order_acquire);
+	if (known.gone != gone || known.m != m) {
+		memset(&known, 0, sizeof(known));
+		known.m = m;
+		known.gone = gone;
+	}
+	if (*place == at)
+		return true;
+	if (!ops->mem_valid(m->be, at, 1))
+		return false;
+	*place = at;
+	return true;
+}
+
+/*
+ * May the library get this address? Not one of the mirror's own memory, which a library that copies
+ * with the CPU would read or write. Only guest memory lies in the ranges that are set aside.
+ */
+static bool is_guests(struct mirror *m, uint64_t at)
+{
+	return is_device_memory(m, at) || window_set_aside(&m->window, at, 1) ||
+	       window_pinned(&m->window, at, 1, NULL);
+}
+
 void *lib_device(struct lib_call *c)
 {
-	return (void *)(uintptr_t)lib_value(c);
+	uint64_t at = lib_value(c);
+
+	/*
+	 * A call of no elements may name any address, and natively succeeds. The alignment stays,
+	 * on which it depends which kernel a library chooses.
+	 */
+	if (at && !is_guests(c->c->m, at))
+		at = LIB_NOWHERE | (at & 255);
+	return (void *)(uintptr_t)at;
 }
 
 /* The next `len` bytes, and the zeros behind them. */
@@ -116,24 +170,25 @@ static void *aligned(struct lib_call *c, void *at, uint64_t size, bool back)
 
 	if (!at)
 		return NULL;
-	if (i == LIB_SCALARS || size > sizeof(c->scalars[i].at)) {
+	if (size > (LIB_SCALARS - i) * LIB_SCALAR) {
 		bad(c);
 		return NULL;
 	}
-	memcpy(c->scalars[i].at, at, size);
+	memcpy(c->scalar[i], at, size);
 	c->scalars[i].back = back ? at : NULL;
 	c->scalars[i].size = size;
-	c->scalar_count++;
-	return c->scalars[i].at;
+	c->scalar_count += (unsigned int)((size + LIB_SCALAR - 1) / LIB_SCALAR);
+	return c->scalar[i];
 }
 
 void lib_scalars_back(struct lib_call *c)
 {
 	unsigned int i;
 
+	/* Only the first place of a scalar has anything in `back`. */
 	for (i = 0; i < c->scalar_count; i++)
 		if (c->scalars[i].back)
-			memcpy(c->scalars[i].back, c->scalars[i].at, c->scalars[i].size);
+			memcpy(c->scalars[i].back, c->scalar[i], c->scalars[i].size);
 }
 
 void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)

@@ -307,8 +307,7 @@ static bool in_window(uint64_t va, uint64_t len)
 	       len <= QCU_WINDOW_SIZE - (va - QCU_WINDOW_BASE);
 }
 
-/* Is the range wholly within one of the ranges that were set aside at the beginning? */
-static bool set_aside_for(const struct window *w, uint64_t va, uint64_t len)
+bool window_set_aside(const struct window *w, uint64_t va, uint64_t len)
 {
 	unsigned int i;
 
@@ -318,7 +317,12 @@ static bool set_aside_for(const struct window *w, uint64_t va, uint64_t len)
 		if (off < w->range[i].len && len <= w->range[i].len - off)
 			return true;
 	}
-	return !w->mem;
+	return false;
+}
+
+static bool maps_lie_in(const struct window *w, uint64_t va, uint64_t len)
+{
+	return !w->mem || window_set_aside(w, va, len);
 }
 
 static bool is_outside(const struct window *w, uint64_t va)
@@ -332,7 +336,7 @@ static bool is_outside(const struct window *w, uint64_t va)
  */
 static int may_map(const struct window *w, uint64_t va, uint64_t len)
 {
-	if (!set_aside_for(w, va, len))
+	if (!maps_lie_in(w, va, len))
 		return QCU_MAP_TAKEN;
 	if (is_outside(w, va) && len > QCU_WINDOW_SIZE - w->outside_bytes)
 		return QCU_ERR_MemoryAllocation;
@@ -477,7 +481,7 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len)
 
 	if (!len || len - 1 > UINT64_MAX - va)
 		return MIR_RULE_BROKEN;
-	if (set_aside_for(w, va, len))
+	if (maps_lie_in(w, va, len))
 		return take_all_out(w, va, len);
 	pthread_mutex_lock(&w->lock);
 	any = overlap(w, va, len);

@@ -130,6 +130,9 @@ bool window_placed(struct window *w, uint64_t va, uint64_t len, unsigned int *de
 void window_lend(struct window *w);
 int window_take_back(struct window *w);
 
+/* Is the range wholly within one of the ranges that were set aside at the beginning? */
+bool window_set_aside(const struct window *w, uint64_t va, uint64_t len);
+
 /* Makes a mapped range usable at its own address by kernels and d2d copies. */
 int window_pin(struct window *w, uint64_t va, uint64_t len);
 

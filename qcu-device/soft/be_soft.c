@@ -235,6 +235,7 @@ const struct be_ops be_soft = {
 	.phys_export = soft_phys_export,
 	.phys_import = soft_phys_import,
 	.mem_valid = soft_mem_valid,
+	.mem_gone = &soft_mem_gone,
 	.mem_place = soft_mem_place,
 	.mem_unplace = soft_mem_unplace,
 	.host_register = soft_host_register,

@@ -266,6 +266,7 @@ static const struct be_ops be_cuda = {
 	.phys_export = cu_phys_export,
 	.phys_import = cu_phys_import,
 	.mem_valid = cu_mem_valid,
+	.mem_gone = &cu_mem_gone,
 	.mem_place = cu_mem_place,
 	.mem_unplace = cu_mem_unplace,
 	.host_register = cu_host_register,

@@ -209,6 +209,8 @@ void cu_mem_unsee(struct be *be, uint64_t addr);
  * in what CUDA has allocated.
  */
 uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr);
+/* Raised under `range_lock`, when ranges have been taken out. */
+extern _Atomic uint64_t cu_mem_gone;
 bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 

@@ -10,6 +10,8 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
+_Atomic uint64_t cu_mem_gone;
+
 /* The range with this number. Called under the lock. */
 static struct cu_range *range(const struct be *be, size_t i)
 {
@@ -38,6 +40,7 @@ void cu_mem_close(struct be *be)
 	cu_pieces_close(be);
 	cu_kept_close(be);
 	sorted_free(&be->ranges);
+	atomic_fetch_add(&cu_mem_gone, 1);
 	pthread_rwlock_destroy(&be->range_lock);
 }
 
@@ -74,6 +77,7 @@ static void forget(struct be *be, const struct be_module *m, unsigned int dev)
 		*range(be, kept++) = *r;
 	}
 	be->ranges.count = kept;
+	atomic_fetch_add(&cu_mem_gone, 1);
 	pthread_rwlock_unlock(&be->range_lock);
 }
 
@@ -133,6 +137,7 @@ static bool take(struct be *be, uint64_t addr, bool imported, bool piece, struct
 		*r = *range(be, --at);
 		found = true;
 		sorted_remove(&be->ranges, at);
+		atomic_fetch_add(&cu_mem_gone, 1);
 	}
 	pthread_rwlock_unlock(&be->range_lock);
 	return found;
@@ -198,6 +203,8 @@ int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bo
 		r->seen &= ~(1ull << dev);
 	if (there && !r->seen)
 		sorted_remove(&be->ranges, at - 1);
+	if (!seen)
+		atomic_fetch_add(&cu_mem_gone, 1);
 	pthread_rwlock_unlock(&be->range_lock);
 	return there || !seen ? (int)QCU_ERR_Success : cu_mem_add(be, &new);
 }
@@ -210,6 +217,7 @@ void cu_mem_unsee(struct be *be, uint64_t addr)
 	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr)
 		sorted_remove(&be->ranges, at - 1);
+	atomic_fetch_add(&cu_mem_gone, 1);
 	pthread_rwlock_unlock(&be->range_lock);
 }
 

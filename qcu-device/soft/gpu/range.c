@@ -14,6 +14,8 @@
 
 #define RANGES_MAX (1u << 20)
 
+_Atomic uint64_t soft_mem_gone;
+
 bool soft_ranges_init(struct soft_ranges *t)
 {
 	void *p = mmap(NULL, RANGES_MAX * sizeof(struct soft_slot), PROT_READ | PROT_WRITE,
@@ -33,6 +35,7 @@ void soft_ranges_fini(struct soft_ranges *t)
 	if (t->slots)
 		munmap(t->slots, t->max * sizeof(struct soft_slot));
 	t->slots = NULL;
+	atomic_fetch_add_explicit(&soft_mem_gone, 1, memory_order_release);
 }
 
 /* Returns how many of the first n ranges begin at or below addr. */
@@ -109,6 +112,7 @@ static void ranges_begin(struct soft_ranges *t)
 static void ranges_end(struct soft_ranges *t)
 {
 	atomic_fetch_add_explicit(&t->seq, 1, memory_order_release);
+	atomic_fetch_add_explicit(&soft_mem_gone, 1, memory_order_release);
 }
 
 /*

@@ -41,6 +41,9 @@ struct soft_range {
 	uint32_t tag;
 };
 
+/* Raised after each change of any table. */
+extern _Atomic uint64_t soft_mem_gone;
+
 bool soft_ranges_init(struct soft_ranges *t);
 void soft_ranges_fini(struct soft_ranges *t);
 /* Finds the range that contains addr. */

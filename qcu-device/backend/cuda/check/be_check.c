@@ -47,9 +47,14 @@ static void check_device(struct check *c)
 	c->devices = count;
 }
 
+static uint64_t gone_count(const struct check *c)
+{
+	return c->ops->mem_gone ? atomic_load(c->ops->mem_gone) : 0;
+}
+
 static void check_alloc(struct check *c)
 {
-	uint64_t a = 0, b = 0;
+	uint64_t a = 0, b = 0, gone;
 
 	want(CALL(c, mem_alloc, 0, 1 << 20, &a), 0, "mem_alloc");
 	want(CALL(c, mem_alloc, 0, 300, &b), 0, "mem_alloc of an odd size");
@@ -61,7 +66,9 @@ static void check_alloc(struct check *c)
 	check(!CALL(c, mem_valid, 0, 1), "null is not");
 	check(!CALL(c, mem_valid, QCU_WINDOW_BASE, 1), "the window is not");
 	want(CALL(c, mem_free, a + 256), QCU_ERR_InvalidValue, "no free inside an allocation");
+	gone = gone_count(c);
 	want(CALL(c, mem_free, a), 0, "mem_free");
+	check(gone_count(c) != gone || !c->ops->mem_gone, "is counted");
 	want(CALL(c, mem_free, a), QCU_ERR_InvalidValue, "no second free");
 	check(!CALL(c, mem_valid, a, 1), "freed memory is not valid");
 	want(CALL(c, mem_alloc, 0, 1ull << 60, &a), QCU_ERR_MemoryAllocation, "no exabyte");

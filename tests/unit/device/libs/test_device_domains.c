@@ -42,8 +42,33 @@ static cusolverStatus_t getrf(cusolverDnHandle_t handle, cusolverDnParams_t para
 	return CUSOLVER_STATUS_SUCCESS;
 }
 
+/* What cuBLAS has got as addresses. */
+static const void *x_got, *y_got, *alpha_got, *workspace_got;
+
+static cublasStatus_t axpy(cublasHandle_t handle, int n, const float *alpha, const float *x,
+			   int incx, float *y, int incy)
+{
+	assert_true(handle && n == 1 && incx == 1 && incy == 1);
+	alpha_got = alpha;
+	x_got = x;
+	y_got = y;
+	calls++;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t set_workspace(cublasHandle_t handle, void *workspace, size_t size)
+{
+	assert_true(handle && size == 64);
+	workspace_got = workspace;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
 static void *own_function(const char *name)
 {
+	if (!strcmp(name, "cublasSaxpy_v2"))
+		return (void *)axpy;
+	if (!strcmp(name, "cublasSetWorkspace_v2"))
+		return (void *)set_workspace;
 	if (!strcmp(name, "cusolverDnXgetrf_bufferSize"))
 		return (void *)getrf_size;
 	return strcmp(name, "cusolverDnXgetrf") ? NULL : (void *)getrf;
@@ -194,10 +219,101 @@ static void host_memory(void **state)
 	assert_int_equal(calls, 4);
 }
 
+/* A product that names the same address wherever it can. */
+static int at(uint64_t address)
+{
+	static uint64_t version;
+	struct qcu_lib_setting s = {
+		.function = number(&lib_cublas, "cublasSetWorkspace_v2"),
+		.args = 16,
+	};
+
+	begin();
+	word(HANDLE);
+	word(++version);
+	word(24);
+	word(0);
+	memcpy(&words[count - 1], &s, sizeof(s));
+	word(address);
+	word(64);
+	word(1);
+	word(QCU_LIB_DEVICE);
+	word(address);
+	word(address);
+	word(1);
+	word(address);
+	word(1);
+	return send_to(QCU_LIB_CUBLAS, number(&lib_cublas, "cublasSaxpy_v2"));
+}
+
+static void all_are(uint64_t address)
+{
+	assert_int_equal((uintptr_t)x_got, address);
+	assert_int_equal((uintptr_t)y_got, address);
+	assert_int_equal((uintptr_t)alpha_got, address);
+	assert_int_equal((uintptr_t)workspace_got, address);
+}
+
+/* No address of the mirror's own memory reaches a library, and none of nothing. */
+static void addresses(void **state)
+{
+	uint64_t on_stack = 0;
+	void *on_heap = malloc(64);
+	const uint64_t bad[] = {(uintptr_t)&on_stack,
+				(uintptr_t)on_heap,
+				(uintptr_t)&ops,
+				(uintptr_t)&strcmp,
+				0x10000,
+				UINT64_MAX};
+	size_t i;
+
+	(void)state;
+	make_object(QCU_LIB_CUBLAS, HANDLE, QCU_LIB_CUBLAS_HANDLE);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(at(bad[i]), 0);
+		all_are(LIB_NOWHERE | (bad[i] & 255));
+	}
+	free(on_heap);
+	/* None at all, and one of device memory. */
+	assert_int_equal(at(0), 0);
+	all_are(0);
+	assert_int_equal(at(0xffff), 0);
+	all_are(0xffff);
+}
+
+static _Atomic uint64_t gone;
+static bool ended;
+
+static bool valid_until_ended(struct be *be, uint64_t addr, uint64_t len)
+{
+	return !ended && low_address_valid(be, addr, len);
+}
+
+/* An address that was right before is looked up again when memory has gone. */
+static void freed(void **state)
+{
+	(void)state;
+	ops.mem_valid = valid_until_ended;
+	ops.mem_gone = &gone;
+	ended = false;
+	make_object(QCU_LIB_CUBLAS, HANDLE, QCU_LIB_CUBLAS_HANDLE);
+	assert_int_equal(at(0x1000), 0);
+	all_are(0x1000);
+	assert_int_equal(at(0x1000), 0);
+	all_are(0x1000);
+	ended = true;
+	gone++;
+	assert_int_equal(at(0x1000), 0);
+	all_are(LIB_NOWHERE);
+	ended = false;
+	assert_int_equal(at(0x1000), 0);
+	all_are(0x1000);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(cache), TEST(groups), TEST(types),
-					   TEST(host_memory)};
+	const struct CMUnitTest tests[] = {TEST(cache),	      TEST(groups),    TEST(types),
+					   TEST(host_memory), TEST(addresses), TEST(freed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

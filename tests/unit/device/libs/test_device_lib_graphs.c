@@ -6,6 +6,7 @@
 #include <cublas_v2.h>
 
 #include "qcu-device/libs/impl.h"
+#include "tests/unit/device/libs/test_device_addresses.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 #define HANDLE	2u
@@ -215,6 +216,7 @@ static int start(void **state)
 	ops.lib_open = open_library;
 	ops.lib_symbol = symbol;
 	ops.native = native;
+	ops.mem_valid = low_address_valid;
 	ops.graph_make = graph_make;
 	ops.graph_update = graph_update;
 	ops.graph_destroy = graph_destroy;

@@ -11,6 +11,7 @@
 
 #include "include/qculib_cublaslt.h"
 #include "qcu-device/libs/impl.h"
+#include "tests/unit/device/libs/test_device_addresses.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 static struct be_ops ops;
@@ -260,6 +261,7 @@ static int start(void **state)
 	ops.lib_open = open_library;
 	ops.lib_symbol = symbol;
 	ops.native = native;
+	ops.mem_valid = low_address_valid;
 	cfg.ops = &ops;
 	limits_default(&limits);
 	cfg.limits = &limits;

@@ -5,6 +5,7 @@
  * and whatever happens, all that it has made ends.
  */
 #include "qcu-device/libs/cusparse.h"
+#include "tests/unit/device/libs/test_device_addresses.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 #define HANDLE 2
@@ -290,6 +291,7 @@ static int start(void **state)
 	ops.lib_open = open_library;
 	ops.lib_symbol = symbol;
 	ops.native = native;
+	ops.mem_valid = low_address_valid;
 	if (mir_create(&mirror, &(struct mir_config){.session = 1, .ops = &ops}))
 		return -1;
 	return make(HANDLE, QCU_LIB_CUSPARSE_HANDLE);

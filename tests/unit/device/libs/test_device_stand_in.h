@@ -7,6 +7,7 @@
 #define TEST_DEVICE_STAND_IN_H
 
 #include "qcu-device/libs/libs.h"
+#include "tests/unit/device/libs/test_device_addresses.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 static struct be_ops ops;
@@ -82,6 +83,7 @@ static int start(void **state)
 	ops.lib_open = open_stand_in;
 	ops.lib_symbol = symbol_of_stand_in;
 	ops.native = native_of_stand_in;
+	ops.mem_valid = low_address_valid;
 	return mir_create(&mirror, &(struct mir_config){.session = 1, .ops = &ops});
 }
 
