@@ -120,7 +120,7 @@ int lib_do_cudnnRestoreDropoutDescriptor(struct lib_call *c)
 }
 
 /* What the library has written into a descriptor. */
-static void read_tensor(struct lib_call *c, cudnnTensorDescriptor_t tensor, const void *address,
+static void read_tensor(struct lib_call *c, cudnnTensorDescriptor_t tensor, uint64_t address,
 			struct qcu_cudnn_weights *w)
 {
 	cudnnStatus_t (*get)(cudnnTensorDescriptor_t tensor, int room, cudnnDataType_t *type,
@@ -128,7 +128,7 @@ static void read_tensor(struct lib_call *c, cudnnTensorDescriptor_t tensor, cons
 	cudnnDataType_t type = 0;
 
 	memset(w, 0, sizeof(*w));
-	w->address = (uint64_t)(uintptr_t)address;
+	w->address = address;
 	*(void **)&get = lib_named(c->c->m, c->loaded, "cudnnGetTensorNdDescriptor");
 	if (!get || get(tensor, QCU_CUDNN_DIMS, &type, &w->dims, w->dim, w->stride))
 		w->dims = 0;
@@ -141,23 +141,27 @@ int lib_do_cudnnGetRNNWeightParams(struct lib_call *c)
 	cudnnRNNDescriptor_t rnn = lib_descriptor(c, QCU_LIB_CUDNN_RNN);
 	int32_t layer = (int32_t)lib_value(c);
 	uint64_t size = lib_value(c);
-	void *weights = lib_device(c);
+	/* The library only adds to it, so a program may name any address, and gets the sum. */
+	uint64_t named = lib_value(c);
+	char *weights = lib_address(c, named);
 	int32_t linear = (int32_t)lib_value(c);
 	cudnnTensorDescriptor_t m_desc = lib_make(c, QCU_LIB_CUDNN_TENSOR);
 	cudnnTensorDescriptor_t b_desc = lib_make(c, QCU_LIB_CUDNN_TENSOR);
 	uint64_t bytes;
 	struct qcu_cudnn_weights *w = lib_out(c, &bytes);
-	void *m = NULL, *b = NULL;
+	char *m = NULL, *b = NULL;
 	int status;
 
 	lib_sized(c, w, bytes, 2 * sizeof(*w));
 	if (!lib_ready(c) || !w || !m_desc || !b_desc)
 		return 0;
-	status = (int)((__typeof__(&cudnnGetRNNWeightParams))c->fn)(
-		handle, rnn, layer, size, weights, linear, m_desc, &m, b_desc, &b);
+	status = (int)((__typeof__(&cudnnGetRNNWeightParams))c->fn)(handle, rnn, layer, size,
+								    weights, linear, m_desc,
+								    (void **)&m, b_desc,
+								    (void **)&b);
 	if (!status) {
-		read_tensor(c, m_desc, m, &w[0]);
-		read_tensor(c, b_desc, b, &w[1]);
+		read_tensor(c, m_desc, m ? named + (uint64_t)(m - weights) : 0, &w[0]);
+		read_tensor(c, b_desc, b ? named + (uint64_t)(b - weights) : 0, &w[1]);
 	}
 	return status;
 }

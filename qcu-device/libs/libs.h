@@ -137,6 +137,7 @@ double lib_real(struct lib_call *c);
 uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t greatest);
 /* An address of device memory, a variable or guest memory. Any other becomes LIB_NOWHERE. */
 void *lib_device(struct lib_call *c);
+void *lib_address(struct lib_call *c, uint64_t at);
 void *lib_object(struct lib_call *c, uint32_t kind);
 void *lib_descriptor(struct lib_call *c, uint32_t kind);
 /* Where the function shall put the descriptor that it makes. */

@@ -84,10 +84,8 @@ static bool is_guests(struct mirror *m, uint64_t at)
 	       window_pinned(&m->window, at, 1, NULL);
 }
 
-void *lib_device(struct lib_call *c)
+void *lib_address(struct lib_call *c, uint64_t at)
 {
-	uint64_t at = lib_value(c);
-
 	/*
 	 * A call of no elements may name any address, and natively succeeds. The alignment stays,
 	 * on which it depends which kernel a library chooses.
@@ -95,6 +93,11 @@ void *lib_device(struct lib_call *c)
 	if (at && !is_guests(c->c->m, at))
 		at = LIB_NOWHERE | (at & 255);
 	return (void *)(uintptr_t)at;
+}
+
+void *lib_device(struct lib_call *c)
+{
+	return lib_address(c, lib_value(c));
 }
 
 /* The next `len` bytes, and the zeros behind them. */

@@ -65,10 +65,10 @@ static void shape(cudnnTensorDescriptor_t desc, int rows, int cols)
 	REQUIRE(stride[1] == cols && stride[2] == 1, "%d %d", stride[1], stride[2]);
 }
 
-static void weights(void)
+static void weights(char *at)
 {
 	cudnnTensorDescriptor_t m_desc, b_desc;
-	char *at = RNN_AT(5), *m, *b;
+	char *m, *b;
 	int layer, linear;
 	size_t size;
 
@@ -153,7 +153,8 @@ int main(int argc, char **argv)
 	wrong();
 	DNN(cudnnSetDropoutDescriptor(dropout, handle, 0, NULL, 0, 0));
 	DNN(set_rnn(rnn, dropout));
-	weights();
+	weights(RNN_AT(5));
+	weights(RNN_NOWHERE);
 	train();
 	/* With dropout: states that are filled, and states that are there already. */
 	DNN(cudnnSetDropoutDescriptor(dropout, handle, 0.25f, RNN_AT(0), RNN_STATES, 5));

@@ -14,6 +14,9 @@
 #define RNN_RESERVE 256
 
 /* The n-th pointer: nobody reads what is there. */
-#define RNN_AT(n) ((void *)(0x70000000ul + 0x100000ul * (n)))
+#define RNN_AT(n)    ((void *)(0x70000000ul + 0x100000ul * (n)))
+#define RNN_POINTERS 10
+/* And one of nothing. */
+#define RNN_NOWHERE ((void *)0x60000100ul)
 
 #endif

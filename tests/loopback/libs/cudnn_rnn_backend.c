@@ -342,6 +342,16 @@ static void *symbol(struct be *be, void *library, const char *name)
 	return strncmp(name, "cudnnDestroy", 12) ? NULL : (void *)destroy;
 }
 
+/* The program's pointers count as device memory. */
+static bool valid(struct be *be, uint64_t addr, uint64_t len)
+{
+	const uint64_t first = (uintptr_t)RNN_AT(0), end = (uintptr_t)RNN_AT(RNN_POINTERS);
+
+	if (addr >= first && addr < end && len <= end - addr)
+		return true;
+	return be_soft.mem_valid(be, addr, len);
+}
+
 __attribute__((visibility("default"))) const struct be_ops *be_plugin(void);
 
 const struct be_ops *be_plugin(void)
@@ -349,5 +359,6 @@ const struct be_ops *be_plugin(void)
 	ops = be_soft;
 	ops.lib_open = open_library;
 	ops.lib_symbol = symbol;
+	ops.mem_valid = valid;
 	return &ops;
 }

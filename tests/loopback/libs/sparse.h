@@ -11,6 +11,7 @@
 #define SPARSE_BUFFER 4096
 
 /* The n-th pointer: nobody reads what is there. */
-#define SPARSE_AT(n) ((void *)(0x70000000ul + 0x100000ul * (n)))
+#define SPARSE_AT(n)	((void *)(0x70000000ul + 0x100000ul * (n)))
+#define SPARSE_POINTERS 10
 
 #endif

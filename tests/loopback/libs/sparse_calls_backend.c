@@ -278,6 +278,16 @@ static void *symbol(struct be *be, void *library, const char *name)
 		       : (void *)destroy;
 }
 
+/* The program's pointers count as device memory. */
+static bool valid(struct be *be, uint64_t addr, uint64_t len)
+{
+	const uint64_t first = (uintptr_t)SPARSE_AT(0), end = (uintptr_t)SPARSE_AT(SPARSE_POINTERS);
+
+	if (addr >= first && addr < end && len <= end - addr)
+		return true;
+	return be_soft.mem_valid(be, addr, len);
+}
+
 __attribute__((visibility("default"))) const struct be_ops *be_plugin(void);
 
 const struct be_ops *be_plugin(void)
@@ -285,5 +295,6 @@ const struct be_ops *be_plugin(void)
 	ops = be_soft;
 	ops.lib_open = open_library;
 	ops.lib_symbol = symbol;
+	ops.mem_valid = valid;
 	return &ops;
 }
