@@ -49,6 +49,21 @@ static void heuristic(cublasHandle_t h, uint64_t rows)
 	BLAS(cublasLtMatmulDescDestroy(desc));
 }
 
+/* The library is not asked: it would believe them. */
+static void out_of_bounds(cublasHandle_t h)
+{
+	const int counts[] = {-1, 1 << 30}, size = 1;
+	const cublasOperation_t op = CUBLAS_OP_N;
+	const float one = 1;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		IS(cublasSgemmGroupedBatched(h, &op, &op, &size, &size, &size, &one, NULL, &size,
+					     NULL, &size, &one, NULL, &size, counts[i], &size),
+		   CUBLAS_STATUS_INVALID_VALUE);
+	IS(cublasLtHeuristicsCacheSetCapacity((size_t)1 << 40), CUBLAS_STATUS_INVALID_VALUE);
+}
+
 static int traced(void)
 {
 	cublasHandle_t h;
@@ -89,6 +104,8 @@ static int traced(void)
 	mark_answers("wrong calls wait each time", 3, 3);
 	for (i = 0; i < 3; i++)
 		IS(product(h, -1, 1, c), CUBLAS_STATUS_INVALID_VALUE);
+	mark_answers("numbers out of bounds", 0, 0);
+	out_of_bounds(h);
 	mark_answers("the library of descriptions, and a question", 2, 2);
 	heuristic(h, 32);
 	mark_answers("the same question", 0, 0);
@@ -226,7 +243,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return traced();
-	count_commands(argv[0], 13);
+	count_commands(argv[0], 14);
 	OK(cudaMalloc((void **)&a, 4 * N * N * 4));
 	b = a + N * N;
 	c = b + N * N;
