@@ -115,6 +115,9 @@ struct qcu_lt_preference {
 };
 QCU_ASSERT(sizeof(struct qcu_lt_preference) == 56, "smaller than the library's own");
 
+#define QCU_LT_RESULTS	 16384 /* of one question for an algorithm */
+#define QCU_LT_ATTRIBUTE 65536 /* bytes of an algorithm's attribute */
+
 /* Where scalars are, by a description's pointer mode: QCU_LT_HOST, or the GPU's memory. */
 #define QCU_LT_HOST		0
 #define QCU_LT_DEVICE		1

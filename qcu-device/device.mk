@@ -13,7 +13,7 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree.
-LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cufft.c curand.c cusolver.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
+LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \
 	$(if $(filter cudnn,$(SHIMS)),$(addprefix qcu-device/libs/,cudnn.c cudnn_attributes.c cudnn_backend.c))
 MIRROR_SRCS += $(LIBS_SRCS)

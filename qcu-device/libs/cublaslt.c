@@ -3,7 +3,8 @@
  * The stubs of cuBLASLt that are written by hand: calls with descriptions. A description comes as
  * plain data of a fixed size (include/qculib_cublaslt.h). The library's own is made from it here,
  * attribute by attribute, so the library checks each value, and none of the guest's bytes become
- * one of its structures. Only an algorithm is bytes of the library's own.
+ * one of its structures. Only an algorithm is bytes of the library's own, and one that the library
+ * has not made itself is refused (cublaslt_algos.c).
  */
 #include <string.h>
 
@@ -69,6 +70,44 @@ struct layout {
 static void take_layout(struct lib_call *c, struct layout *l)
 {
 	l->at = take_desc(c, &l->given, sizeof(l->given), QCU_LT_IS_LAYOUT, true) ? &l->own : NULL;
+}
+
+/* An address in a description is taken as one that is an argument. */
+static void take_address(struct lib_call *c, qcu_lt_address *address)
+{
+	struct lib_call one = {
+		.c = c->c, .at = (const uint8_t *)address, .end = (const uint8_t *)(address + 1)};
+	void *at = lib_device(&one);
+
+	c->bad |= one.bad;
+	*address = (uint64_t)(uintptr_t)at;
+}
+
+static void take_matmul(struct lib_call *c, struct qcu_lt_matmul *m)
+{
+	qcu_lt_address *const all[] = {&m->bias,     &m->aux,	     &m->scale_a, &m->scale_b,
+				       &m->scale_c,  &m->scale_d,    &m->amax_d,  &m->aux_scale,
+				       &m->aux_amax, &m->scale_d_out};
+	size_t i;
+
+	if (take_desc(c, m, sizeof(*m), QCU_LT_IS_MATMUL, false))
+		for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+			take_address(c, all[i]);
+}
+
+/* An algorithm. NULL: there is none, or `refused` is set. */
+static const void *take_algo(struct lib_call *c)
+{
+	uint64_t len;
+	const void *algo = lib_in(c, &len);
+
+	lib_sized(c, algo, len, sizeof(cublasLtMatmulAlgo_t));
+	if (!algo || c->bad)
+		return NULL;
+	if (lib_algo_known(c, algo))
+		return algo;
+	c->refused = CUBLAS_STATUS_INVALID_VALUE;
+	return NULL;
 }
 
 /* ---- the library's own descriptions. Each returns its status. ---- */
@@ -180,11 +219,10 @@ int lib_do_cublasLtMatmul(struct lib_call *c)
 	struct qcu_lt_matmul given;
 	const void *alpha, *beta, *a, *b, *cc, *algo;
 	void *d, *workspace;
-	uint64_t algo_len;
 	size_t size;
 	int mode, status;
 
-	take_desc(c, &given, sizeof(given), QCU_LT_IS_MATMUL, false);
+	take_matmul(c, &given);
 	mode = mode_of(given.set, MATMUL_POINTERS_BIT, given.pointers);
 	alpha = take_scalar(c, qcu_lt_alpha_on_gpu(mode));
 	a = lib_device(c);
@@ -196,8 +234,7 @@ int lib_do_cublasLtMatmul(struct lib_call *c)
 	take_layout(c, &lc);
 	d = lib_device(c);
 	take_layout(c, &ld);
-	algo = lib_in(c, &algo_len);
-	lib_sized(c, algo, algo_len, sizeof(cublasLtMatmulAlgo_t));
+	algo = take_algo(c);
 	workspace = lib_device(c);
 	size = lib_value(c);
 	if (!lib_ready(c))
@@ -263,20 +300,23 @@ int lib_do_cublasLtMatmulAlgoGetHeuristic(struct lib_call *c)
 	struct qcu_lt_matmul given;
 	struct layout layout[4];
 	uint64_t results_len, returned_len;
-	void *results, *returned;
+	cublasLtMatmulHeuristicResult_t *results;
+	uint64_t requested;
+	int *returned, n, status;
 	unsigned int i;
-	int requested, status;
 
-	take_desc(c, &given, sizeof(given), QCU_LT_IS_MATMUL, false);
+	take_matmul(c, &given);
 	for (i = 0; i < 4; i++)
 		take_layout(c, &layout[i]);
 	take_desc(c, &preference, sizeof(preference), QCU_LT_IS_PREFERENCE, false);
-	requested = (int)lib_value(c);
+	requested = lib_value(c);
 	results = lib_out(c, &results_len);
 	returned = lib_out(c, &returned_len);
-	lib_sized(c, results, results_len,
-		  (uint64_t)requested * sizeof(cublasLtMatmulHeuristicResult_t));
-	lib_sized(c, returned, returned_len, sizeof(int));
+	if (!requested || requested > QCU_LT_RESULTS || !results || !returned)
+		c->bad = true;
+	else
+		lib_sized(c, results, results_len, requested * sizeof(*results));
+	lib_sized(c, returned, returned_len, sizeof(*returned));
 	if (!lib_ready(c))
 		return 0;
 	status = make_matmul(c, &given, &own);
@@ -286,9 +326,12 @@ int lib_do_cublasLtMatmulAlgoGetHeuristic(struct lib_call *c)
 		status = make_preference(c, &preference, &own_preference);
 	if (status)
 		return status;
-	return (int)((__typeof__(&cublasLtMatmulAlgoGetHeuristic))c->fn)(
+	status = (int)((__typeof__(&cublasLtMatmulAlgoGetHeuristic))c->fn)(
 		handle, &own, layout[0].at, layout[1].at, layout[2].at, layout[3].at,
-		&own_preference, requested, results, returned);
+		&own_preference, (int)requested, results, returned);
+	for (n = 0; !status && n < *returned && n < (int)requested; n++)
+		lib_algo_made(c, &results[n].algo);
+	return status;
 }
 
 int lib_do_cublasLtMatmulAlgoCheck(struct lib_call *c)
@@ -297,17 +340,17 @@ int lib_do_cublasLtMatmulAlgoCheck(struct lib_call *c)
 	cublasLtMatmulDescOpaque_t own;
 	struct qcu_lt_matmul given;
 	struct layout layout[4];
-	uint64_t algo_len, result_len;
-	void *algo, *result;
+	const void *algo;
+	uint64_t result_len;
+	void *result;
 	unsigned int i;
 	int status;
 
-	take_desc(c, &given, sizeof(given), QCU_LT_IS_MATMUL, false);
+	take_matmul(c, &given);
 	for (i = 0; i < 4; i++)
 		take_layout(c, &layout[i]);
-	algo = lib_in(c, &algo_len);
+	algo = take_algo(c);
 	result = lib_out(c, &result_len);
-	lib_sized(c, algo, algo_len, sizeof(cublasLtMatmulAlgo_t));
 	lib_sized(c, result, result_len, sizeof(cublasLtMatmulHeuristicResult_t));
 	if (!lib_ready(c))
 		return 0;
@@ -318,4 +361,77 @@ int lib_do_cublasLtMatmulAlgoCheck(struct lib_call *c)
 		return status;
 	return (int)((__typeof__(&cublasLtMatmulAlgoCheck))c->fn)(
 		handle, &own, layout[0].at, layout[1].at, layout[2].at, layout[3].at, algo, result);
+}
+
+int lib_do_cublasLtMatmulAlgoInit(struct lib_call *c)
+{
+	cublasLtHandle_t handle = lib_object(c, QCU_LIB_CUBLASLT_HANDLE);
+	uint64_t compute = lib_value(c), scale = lib_value(c), a = lib_value(c), b = lib_value(c);
+	uint64_t cc = lib_value(c), d = lib_value(c), id = lib_value(c), len;
+	void *algo = lib_out(c, &len);
+	int status;
+
+	lib_sized(c, algo, len, sizeof(cublasLtMatmulAlgo_t));
+	if (!lib_ready(c))
+		return 0;
+	status = (int)((__typeof__(&cublasLtMatmulAlgoInit))c->fn)(
+		handle, (cublasComputeType_t)compute, (cudaDataType_t)scale, (cudaDataType_t)a,
+		(cudaDataType_t)b, (cudaDataType_t)cc, (cudaDataType_t)d, (int)id, algo);
+	if (!status && algo)
+		lib_algo_made(c, algo);
+	return status;
+}
+
+/* What an algorithm can do, and how it is configured: both functions have the same form. */
+static int get_attribute(struct lib_call *c)
+{
+	cublasStatus_t (*get)(const cublasLtMatmulAlgo_t *algo, int attribute, void *to,
+			      size_t size, size_t *written) = NULL;
+	const void *algo = take_algo(c);
+	uint64_t attribute = lib_value(c), to_len, size, written_len;
+	void *to = lib_out(c, &to_len), *written;
+
+	size = lib_value(c);
+	written = lib_out(c, &written_len);
+	if (size > QCU_LT_ATTRIBUTE || (size && !to))
+		c->bad = true;
+	lib_sized(c, to, to_len, size);
+	lib_sized(c, written, written_len, sizeof(size_t));
+	*(void **)&get = c->fn;
+	return lib_ready(c) ? (int)get(algo, (int)attribute, to, size, written) : 0;
+}
+
+int lib_do_cublasLtMatmulAlgoCapGetAttribute(struct lib_call *c)
+{
+	return get_attribute(c);
+}
+
+int lib_do_cublasLtMatmulAlgoConfigGetAttribute(struct lib_call *c)
+{
+	return get_attribute(c);
+}
+
+int lib_do_cublasLtMatmulAlgoConfigSetAttribute(struct lib_call *c)
+{
+	uint64_t len, from_len, size, attribute;
+	void *algo = lib_inout(c, &len);
+	const void *from;
+	int status;
+
+	attribute = lib_value(c);
+	from = lib_in(c, &from_len);
+	size = lib_value(c);
+	lib_sized(c, algo, len, sizeof(cublasLtMatmulAlgo_t));
+	if (size > QCU_LT_ATTRIBUTE || (size && !from))
+		c->bad = true;
+	lib_sized(c, from, from_len, size);
+	if (algo && !c->bad && !lib_algo_known(c, algo))
+		c->refused = CUBLAS_STATUS_INVALID_VALUE;
+	if (!lib_ready(c))
+		return 0;
+	status = (int)((__typeof__(&cublasLtMatmulAlgoConfigSetAttribute))c->fn)(
+		algo, (cublasLtMatmulAlgoConfigAttributes_t)attribute, from, size);
+	if (!status && algo)
+		lib_algo_made(c, algo);
+	return status;
 }

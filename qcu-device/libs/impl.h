@@ -34,5 +34,10 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 			    size_t size);
 void *lib_kind_symbol(struct mirror *m, struct lib_loaded *l, uint32_t kind, bool destroy);
 void *lib_named(struct mirror *m, struct lib_loaded *l, const char *name);
+/*
+ * What the files of the call's library keep for the session: `size` bytes, zeros at first, under a
+ * lock of theirs. NULL: there is no memory.
+ */
+void *lib_own(struct lib_call *c, size_t size);
 
 #endif

@@ -12,6 +12,7 @@
 struct lib_loaded {
 	const struct lib_library *lib;
 	void *library; /* the backend's */
+	void *own;     /* see lib_own() */
 	struct lib_loaded *next;
 	/* Those of kinds of objects: what makes one, and what ends it. */
 	_Atomic(void *) kind[QCU_LIB_KINDS][2];
@@ -80,6 +81,13 @@ void *lib_helper(struct lib_call *c, uint16_t which)
 		      c->lib->helpers[which]);
 }
 
+void *lib_own(struct lib_call *c, size_t size)
+{
+	if (!c->loaded->own)
+		c->loaded->own = calloc(1, size);
+	return c->loaded->own;
+}
+
 void *lib_kind_symbol(struct mirror *m, struct lib_loaded *l, uint32_t kind, bool destroy)
 {
 	const struct lib_kind *k = &l->lib->kinds[kind];
@@ -99,6 +107,7 @@ void lib_unload(struct mirror *m)
 
 	while ((l = m->loaded)) {
 		m->loaded = l->next;
+		free(l->own);
 		free(l);
 	}
 }

@@ -18,6 +18,9 @@
 extern const struct qcul_lib qcul_cublaslt;
 extern const uint16_t qcul_number_cublasLtMatmul, qcul_number_cublasLtMatrixTransform;
 extern const uint16_t qcul_number_cublasLtMatmulAlgoGetHeuristic,
-	qcul_number_cublasLtMatmulAlgoCheck;
+	qcul_number_cublasLtMatmulAlgoCheck, qcul_number_cublasLtMatmulAlgoInit,
+	qcul_number_cublasLtMatmulAlgoCapGetAttribute,
+	qcul_number_cublasLtMatmulAlgoConfigGetAttribute,
+	qcul_number_cublasLtMatmulAlgoConfigSetAttribute;
 
 #endif

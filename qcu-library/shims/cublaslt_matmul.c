@@ -217,6 +217,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	if (!is(desc, QCU_LT_IS_MATMUL) || !is(preference, QCU_LT_IS_PREFERENCE) ||
 	    requested <= 0 || !results || !returned)
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (requested > QCU_LT_RESULTS)
+		requested = QCU_LT_RESULTS;
 	memset(&q, 0, sizeof(q));
 	q.device = (uint64_t)o->device;
 	q.requested = (uint64_t)requested;
@@ -266,5 +268,74 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 			return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	qcul_lib_in(&p, algo, sizeof(*algo));
 	qcul_lib_out(&p, result, sizeof(*result));
+	return (cublasStatus_t)qcul_lib_call(&p);
+}
+
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute,
+				      cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b,
+				      cudaDataType_t c, cudaDataType_t d, int id,
+				      cublasLtMatmulAlgo_t *algo)
+{
+	struct qcul_pack p;
+
+	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoInit);
+	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	qcul_lib_value(&p, (uint64_t)compute);
+	qcul_lib_value(&p, (uint64_t)scale);
+	qcul_lib_value(&p, (uint64_t)a);
+	qcul_lib_value(&p, (uint64_t)b);
+	qcul_lib_value(&p, (uint64_t)c);
+	qcul_lib_value(&p, (uint64_t)d);
+	qcul_lib_value(&p, (uint64_t)id);
+	qcul_lib_out(&p, algo, sizeof(*algo));
+	return (cublasStatus_t)qcul_lib_call(&p);
+}
+
+/* What an algorithm can do, and how it is configured. */
+static cublasStatus_t get_attribute(uint16_t function, const cublasLtMatmulAlgo_t *algo,
+				    int attribute, void *to, size_t size, size_t *written)
+{
+	struct qcul_pack p;
+
+	qcul_lib_begin(&p, &qcul_cublaslt, function);
+	if (size > QCU_LT_ATTRIBUTE || (size && !to))
+		return (cublasStatus_t)qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_in(&p, algo, sizeof(*algo));
+	qcul_lib_value(&p, (uint64_t)attribute);
+	qcul_lib_out(&p, to, size);
+	qcul_lib_value(&p, size);
+	qcul_lib_out(&p, written, sizeof(*written));
+	return (cublasStatus_t)qcul_lib_call(&p);
+}
+
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *algo,
+						 cublasLtMatmulAlgoCapAttributes_t attribute,
+						 void *to, size_t size, size_t *written)
+{
+	return get_attribute(qcul_number_cublasLtMatmulAlgoCapGetAttribute, algo, (int)attribute,
+			     to, size, written);
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+						    cublasLtMatmulAlgoConfigAttributes_t attribute,
+						    void *to, size_t size, size_t *written)
+{
+	return get_attribute(qcul_number_cublasLtMatmulAlgoConfigGetAttribute, algo, (int)attribute,
+			     to, size, written);
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
+						    cublasLtMatmulAlgoConfigAttributes_t attribute,
+						    const void *from, size_t size)
+{
+	struct qcul_pack p;
+
+	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoConfigSetAttribute);
+	if (size > QCU_LT_ATTRIBUTE || (size && !from))
+		return (cublasStatus_t)qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
+	qcul_lib_inout(&p, algo, sizeof(*algo));
+	qcul_lib_value(&p, (uint64_t)attribute);
+	qcul_lib_in(&p, from, size);
+	qcul_lib_value(&p, size);
 	return (cublasStatus_t)qcul_lib_call(&p);
 }

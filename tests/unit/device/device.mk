@@ -98,15 +98,8 @@ test_device_values_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_values_LIBS := $(SOFT_LIBS)
 
 # Calls of libraries.
-UNIT_TESTS += test_device_libs test_device_lib_graphs test_device_sparse test_device_domains \
+LIB_TESTS := test_device_libs test_device_lib_allowed test_device_lib_graphs test_device_lt test_device_sparse test_device_domains \
 	$(if $(filter cudnn,$(SHIMS)),test_device_cudnn test_device_counts)
-UNIT_TESTS += test_device_lib_allowed
-test_device_lib_allowed_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_libs_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_lib_graphs_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_sparse_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_cudnn_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_counts_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-test_device_domains_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
-$(addprefix $(B)/tests/unit/device/libs/,test_device_libs.o test_device_lib_graphs.o test_device_sparse.o test_device_cudnn.o \
-	test_device_counts.o test_device_domains.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
+UNIT_TESTS += $(LIB_TESTS)
+$(foreach t,$(LIB_TESTS),$(eval $(t)_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)))
+$(LIB_TESTS:%=$(B)/tests/unit/device/libs/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
