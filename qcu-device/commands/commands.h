@@ -51,6 +51,9 @@ void mir_times_fini(struct mirror *m);
 /* Called before and after a kernel is put into a stream. NULL: the kernel is not timed. */
 struct timed *mir_time_begin(struct call *c, const struct stream_ref *s);
 void mir_time_end(struct call *c, const struct stream_ref *s, struct timed *t, bool launched);
+/* The same for a call of a library, whose work begins before it returns. */
+struct timed *mir_time_call_begin(struct call *c, const struct stream_ref *s);
+void mir_time_call_end(struct call *c, const struct stream_ref *s, struct timed *t);
 /* One look of the timing thread, at the time `now_ns`. */
 void mir_times_look(struct mirror *m, uint64_t now_ns);
 /* Called before the device is reset. */

@@ -8,6 +8,10 @@
  * the guest, does not count. If the second event is not done in time, the session ends: CUDA can
  * stop a kernel only by ending the process.
  *
+ * A call of a library counts as one kernel, as the launch of a graph does. The library may wait for
+ * its own work before it returns, so the call is in the list from its beginning. Until it returns
+ * it counts only while its stream is at work: a library may compute on the CPU as long as it likes.
+ *
  * One thread checks a few times within the limit. For each stream it queries only the oldest
  * kernel. Without a limit none of this happens, and a launch costs one extra test of a number.
  */
@@ -26,6 +30,7 @@ struct timed {
 	struct timed *next;
 	unsigned int device;
 	struct be_event *before, *after;
+	bool open;	/* a call that has not returned: `after` is not in the stream yet */
 	uint64_t began; /* when we saw that it had begun; 0: not yet */
 };
 
@@ -35,7 +40,7 @@ struct timed {
  */
 struct timed_stream {
 	struct timed_stream *next;
-	const struct be_stream *s;
+	struct be_stream *s;
 	unsigned int device;
 	struct timed *first, **last;
 };
@@ -118,6 +123,19 @@ void mir_times_fini(struct mirror *m)
 
 /* ---- the thread ---- */
 
+static bool done(struct mirror *m, struct be_event *e)
+{
+	return m->cfg.ops->event_query(m->be, e) != QCU_ERR_NotReady;
+}
+
+/* The call has not returned, so its stream has not gone. */
+static bool at_work(struct mirror *m, const struct timed_stream *st)
+{
+	const struct be_ops *ops = m->cfg.ops;
+
+	return ops->stream_query && ops->stream_query(m->be, st->s) == QCU_ERR_NotReady;
+}
+
 /* The caller holds k->lock. Has the oldest kernel of this stream run for too long? */
 static bool too_long(struct mirror *m, struct timed_stream *st, uint64_t now)
 {
@@ -128,7 +146,7 @@ static bool too_long(struct mirror *m, struct timed_stream *st, uint64_t now)
 	 * After an error the context has ended and nothing runs any more, so an error also counts
 	 * as done.
 	 */
-	while ((t = st->first) && m->cfg.ops->event_query(m->be, t->after) != QCU_ERR_NotReady) {
+	while ((t = st->first) && !t->open && done(m, t->after)) {
 		st->first = t->next;
 		if (!st->first)
 			st->last = &st->first;
@@ -137,7 +155,9 @@ static bool too_long(struct mirror *m, struct timed_stream *st, uint64_t now)
 	}
 	if (!t)
 		return false;
-	if (!t->began && m->cfg.ops->event_query(m->be, t->before) != QCU_ERR_NotReady)
+	if (t->open && !at_work(m, st))
+		t->began = 0;
+	else if (!t->began && done(m, t->before))
 		t->began = now;
 	return t->began && now - t->began > k->limit_ns;
 }
@@ -234,6 +254,7 @@ struct timed *mir_time_begin(struct call *c, const struct stream_ref *s)
 	if (!t)
 		return NULL;
 	t->began = 0;
+	t->open = false;
 	t->next = NULL;
 	if (!m->cfg.ops->event_record(m->be, t->before, s->s, 0))
 		return t;
@@ -261,25 +282,51 @@ static struct timed_stream *stream_of(struct kernel_times *k, const struct strea
 	return st;
 }
 
+/* False: there is no memory, and the kernel is not timed. */
+static bool add_timed(struct mirror *m, const struct stream_ref *s, struct timed *t)
+{
+	struct kernel_times *k = &m->times;
+	struct timed_stream *st;
+
+	pthread_mutex_lock(&k->lock);
+	st = stream_of(k, s);
+	if (st) {
+		*st->last = t;
+		st->last = &t->next;
+	}
+	if (!k->running)
+		k->running = !pthread_create(&k->thread, NULL, times_main, m);
+	pthread_mutex_unlock(&k->lock);
+	return st;
+}
+
 void mir_time_end(struct call *c, const struct stream_ref *s, struct timed *t, bool launched)
 {
-	struct mirror *m = c->m;
-	struct kernel_times *k = &m->times;
-	struct timed_stream *st = NULL;
+	if (t && (!launched || c->m->cfg.ops->event_record(c->m->be, t->after, s->s, 0) ||
+		  !add_timed(c->m, s, t)))
+		destroy(c->m, t);
+}
+
+struct timed *mir_time_call_begin(struct call *c, const struct stream_ref *s)
+{
+	struct timed *t = mir_time_begin(c, s);
 
 	if (!t)
+		return NULL;
+	t->open = true;
+	if (add_timed(c->m, s, t))
+		return t;
+	destroy(c->m, t);
+	return NULL;
+}
+
+void mir_time_call_end(struct call *c, const struct stream_ref *s, struct timed *t)
+{
+	if (!t)
 		return;
-	if (launched && !m->cfg.ops->event_record(m->be, t->after, s->s, 0)) {
-		pthread_mutex_lock(&k->lock);
-		st = stream_of(k, s);
-		if (st) {
-			*st->last = t;
-			st->last = &t->next;
-		}
-		if (!k->running)
-			k->running = !pthread_create(&k->thread, NULL, times_main, m);
-		pthread_mutex_unlock(&k->lock);
-	}
-	if (!st)
-		destroy(m, t);
+	/* If that fails, the context has ended, and with it all work. */
+	(void)c->m->cfg.ops->event_record(c->m->be, t->after, s->s, 0);
+	pthread_mutex_lock(&c->m->times.lock);
+	t->open = false;
+	pthread_mutex_unlock(&c->m->times.lock);
 }

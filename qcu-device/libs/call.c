@@ -116,8 +116,10 @@ static int call(struct lib_call *c, uint16_t library, uint16_t function, uint32_
 		rc = QCU_ERR_InvalidResourceHandle;
 	else
 		rc = c->c->m->cfg.ops->native(c->c->m->be, s.s, &c->stream);
+	c->ref = &s;
 	if (!rc)
 		rc = call_there(c, library, function, status);
+	mir_time_call_end(c->c, &s, c->timed);
 	mir_stream_put(c->c, &s);
 	return rc;
 }

@@ -88,12 +88,14 @@ struct lib_call {
 	uint8_t *outs;
 	uint64_t outs_left;
 	bool bad;
-	bool locked;  /* the object */
-	int rc;	      /* an error of the mirror's own */
-	int refused;  /* the library's status for one of the settings */
-	void *stream; /* as the library takes it */
-	void **self;  /* the object of a setting that is made; NULL: a call of the program */
-	int mode;     /* where the scalars are; -1: there is none */
+	bool locked;		      /* the object */
+	int rc;			      /* an error of the mirror's own */
+	int refused;		      /* the library's status for one of the settings */
+	void *stream;		      /* as the library takes it */
+	const struct stream_ref *ref; /* NULL: what the call does is not timed by itself */
+	struct timed *timed;
+	void **self; /* the object of a setting that is made; NULL: a call of the program */
+	int mode;    /* where the scalars are; -1: there is none */
 	/*
 	 * Scalars in host memory. Libraries read and write complex numbers as a whole, at addresses
 	 * that are multiples of 16, which those in a message need not be. A scalar has one place or

@@ -229,7 +229,7 @@ static bool has_mode(const struct lib_call *c)
 	       c->lib->kinds[c->object->kind].mode;
 }
 
-bool lib_ready(struct lib_call *c)
+static bool is_ready(struct lib_call *c)
 {
 	/* Without it the library would read host memory at an address of the guest's choice. */
 	if (c->at != c->end || (c->mode == 1 && !has_mode(c)))
@@ -251,6 +251,16 @@ bool lib_ready(struct lib_call *c)
 		return !c->refused;
 	c->bad = true;
 	return false;
+}
+
+bool lib_ready(struct lib_call *c)
+{
+	bool ready = is_ready(c);
+
+	/* Without an object there is no work for the GPU. */
+	if (ready && c->object && c->ref && !c->timed)
+		c->timed = mir_time_call_begin(c->c, c->ref);
+	return ready;
 }
 
 void lib_put(struct lib_call *c)
