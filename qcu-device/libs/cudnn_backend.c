@@ -19,6 +19,9 @@
 /* The most references of one descriptor, in all of its attributes. */
 #define USES_MAX (2 * QCU_CUDNN_ELEMENTS)
 
+/* More bytes than cuDNN writes behind the elements that are asked for. */
+#define ROOM_BEHIND 4096
+
 static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
 struct attribute {
@@ -150,6 +153,9 @@ static int take_attribute(struct lib_call *c, const struct known *k, struct attr
 	a->rule = lib_cudnn_attribute(k->type, a->name, a->type, LIB_SET);
 	if (!a->rule || a->count > a->rule->most)
 		return CUDNN_STATUS_NOT_SUPPORTED;
+	/* cuDNN reads the first element even if there is none. */
+	if (!a->count && a->type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+		return CUDNN_STATUS_BAD_PARAM;
 	a->bytes = a->count * qcu_cudnn_attribute_size(a->type);
 	a->elements = lib_bytes(c, a->bytes);
 	if (a->elements && a->type == CUDNN_TYPE_BOOLEAN && !booleans_good(a->elements, a->count))
@@ -341,6 +347,9 @@ static int finalize(struct update *u)
 
 	if (k->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && k->by_value && !value_good(k))
 		return CUDNN_STATUS_NOT_SUPPORTED;
+	/* cuDNN believes that there is an engine. */
+	if (k->type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR && !o->use_count)
+		return CUDNN_STATUS_BAD_PARAM;
 	if (k->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
 		u->tensors = list_tensors(u->c, o);
 		if (!u->tensors)
@@ -433,6 +442,7 @@ struct question {
 	void **native;
 	struct handle **h;
 	bool *is_new;
+	void *room; /* what cuDNN writes to */
 };
 
 static int take_filled(struct question *q, const struct lib_attribute *rule)
@@ -528,9 +538,19 @@ static int get_guarded(void *arg)
 	/* There never are more, so asking for more is the same question. */
 	if (wanted > rule->most)
 		wanted = rule->most;
+	/* cuDNN writes more than it is asked for: of some numbers, 16 bytes and not 8. */
+	q->room = calloc(1, wanted * size + ROOM_BEHIND);
+	if (!q->room) {
+		c->rc = QCU_ERR_MemoryAllocation;
+		return 0;
+	}
 	status = (int)q->f.get(q->of->library->native, (cudnnBackendAttributeName_t)name,
 			       (cudnnBackendAttributeType_t)type, (int64_t)wanted, &found,
-			       q->count ? q->native : elements);
+			       q->count	  ? q->native
+			       : elements ? q->room
+					  : NULL);
+	if (elements)
+		memcpy(elements, q->room, wanted * size);
 	if (count)
 		*count = found;
 	return status;
@@ -552,6 +572,7 @@ int lib_do_cudnnBackendGetAttribute(struct lib_call *c)
 	keep_filled(&q, !status && !c->rc && !c->bad);
 	pthread_mutex_unlock(&building);
 	free(q.native);
+	free(q.room);
 	free(q.h);
 	free(q.is_new);
 	handles_put(&c->c->m->handles, q.of);

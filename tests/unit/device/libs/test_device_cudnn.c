@@ -115,8 +115,9 @@ static cudnnStatus_t get(const cudnnBackendDescriptor_t descriptor,
 	(void)descriptor, (void)name, (void)type;
 	asked = wanted;
 	*count = 1;
+	/* As cuDNN does with some numbers: more than it is asked for. */
 	if (wanted && type == CUDNN_TYPE_INT64)
-		*(int64_t *)array = 77;
+		memset(array, 77, 2 * sizeof(int64_t));
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -380,6 +381,12 @@ static void refused(void **state)
 	assert_int_equal(make_handle(), 0);
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		assert_int_equal(set_number(all[i].of, all[i].name, all[i].type, all[i].value), -1);
+	/* No element: cuDNN would read one all the same. */
+	begin(FIRST, false, CUDNN_BACKEND_TENSOR_DESCRIPTOR, 1);
+	attribute(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 0);
+	assert_int_equal(send(lib_number_cudnnBackendSetAttribute), -1);
+	/* A configuration without an engine, at which cuDNN looks all the same. */
+	assert_int_equal(finish(FIRST, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR), -1);
 	/* More dimensions than cuDNN has. */
 	begin(FIRST, false, CUDNN_BACKEND_TENSOR_DESCRIPTOR, 1);
 	attribute(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, QCU_CUDNN_DIMS + 1);
@@ -449,6 +456,9 @@ static void questions(void **state)
 	assert_int_equal(
 		question(FIRST, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 4), 0);
 	assert_int_equal(asked, 1);
+	/* What the library writes behind one element is not in the answer. */
+	assert_int_equal(
+		question(FIRST, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1), 0);
 }
 
 /* ---- executions ---- */
