@@ -39,6 +39,10 @@ struct known {
 	int64_t id, vector;
 	int32_t data_type;
 	bool by_value, is_virtual, single;
+	int64_t dims;
+	/* Of a concatenation: along which dimension; which input is the output, too; of how many.
+	 */
+	int64_t axis, inplace, inputs;
 	/* While a plan's tensors are listed. */
 	uint64_t walk;
 	struct lib_object *next;
@@ -103,6 +107,7 @@ static struct handle *make(struct lib_call *c, const struct functions *f, uint64
 		return NULL;
 	}
 	k->type = type;
+	k->inplace = -1;
 	*status = (int)f->create((cudnnBackendDescriptorType_t)type, &native);
 	if (!*status && lib_object_add(c, number, QCU_LIB_CUDNN_BACKEND, native, &h))
 		/* The guest may have ended it already. */
@@ -142,6 +147,22 @@ static bool booleans_good(const uint8_t *elements, uint64_t count)
 	return true;
 }
 
+/* Numbers that cuDNN takes for an index. */
+static bool indices_good(const struct attribute *a)
+{
+	const int64_t *number = a->elements;
+
+	switch (a->name) {
+	case CUDNN_ATTR_POINTWISE_AXIS:
+	case CUDNN_ATTR_OPERATION_CONCAT_AXIS:
+	case CUDNN_ATTR_OPERATION_EXPAND_BAND_MATRIX_AXIS:
+	case CUDNN_ATTR_OPERATION_CONTRACT_BAND_MATRIX_AXIS:
+	case CUDNN_ATTR_TENSOR_VECTORIZED_DIMENSION:
+		return *number >= -1 && *number < (int64_t)QCU_CUDNN_DIMS;
+	}
+	return true;
+}
+
 /* Returns the library's status. */
 static int take_attribute(struct lib_call *c, const struct known *k, struct attribute *a)
 {
@@ -158,9 +179,12 @@ static int take_attribute(struct lib_call *c, const struct known *k, struct attr
 		return CUDNN_STATUS_BAD_PARAM;
 	a->bytes = a->count * qcu_cudnn_attribute_size(a->type);
 	a->elements = lib_bytes(c, a->bytes);
-	if (a->elements && a->type == CUDNN_TYPE_BOOLEAN && !booleans_good(a->elements, a->count))
-		return CUDNN_STATUS_BAD_PARAM;
-	return 0;
+	if (!a->elements)
+		return 0;
+	return (a->type == CUDNN_TYPE_BOOLEAN && !booleans_good(a->elements, a->count)) ||
+			       !indices_good(a)
+		       ? CUDNN_STATUS_BAD_PARAM
+		       : 0;
 }
 
 /* An element of an attribute. `o` takes over the reference. NULL: `status` or c->rc is set. */
@@ -229,9 +253,18 @@ static void note_attribute(struct known *k, const struct attribute *a)
 	const int64_t *number = a->elements;
 	uint64_t i;
 
-	if (k->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR || !a->count)
+	if (!a->count)
 		return;
 	switch (a->name) {
+	case CUDNN_ATTR_OPERATION_CONCAT_AXIS:
+		k->axis = *number;
+		break;
+	case CUDNN_ATTR_OPERATION_CONCAT_INPLACE_INDEX:
+		k->inplace = *number;
+		break;
+	case CUDNN_ATTR_OPERATION_CONCAT_INPUT_DESCS:
+		k->inputs = (int64_t)a->count;
+		break;
 	case CUDNN_ATTR_TENSOR_UNIQUE_ID:
 		k->id = *number;
 		break;
@@ -249,6 +282,7 @@ static void note_attribute(struct known *k, const struct attribute *a)
 		break;
 	case CUDNN_ATTR_TENSOR_DIMENSIONS:
 		k->single = true;
+		k->dims = (int64_t)a->count;
 		for (i = 0; i < a->count; i++)
 			k->single &= number[i] == 1;
 		break;
@@ -260,6 +294,20 @@ static bool value_good(const struct known *k)
 {
 	return k->single && k->vector <= 1 && k->data_type >= 0 &&
 	       k->data_type <= CUDNN_DATA_COMPLEX_FP64 && k->data_type != CUDNN_DATA_INT8x32;
+}
+
+/* cuDNN uses the axis and the index as they are. */
+static bool concat_good(const struct lib_object *o)
+{
+	const struct known *k = o->own;
+	uint32_t i;
+
+	if (k->axis < 0 || k->inplace < -1 || k->inplace >= k->inputs)
+		return false;
+	for (i = 0; i < o->use_count; i++)
+		if (known_of(o->uses[i])->dims <= k->axis)
+			return false;
+	return true;
 }
 
 /* ---- the tensors of a plan ---- */
@@ -347,6 +395,8 @@ static int finalize(struct update *u)
 
 	if (k->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && k->by_value && !value_good(k))
 		return CUDNN_STATUS_NOT_SUPPORTED;
+	if (k->type == CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR && !concat_good(o))
+		return CUDNN_STATUS_BAD_PARAM;
 	/* cuDNN believes that there is an engine. */
 	if (k->type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR && !o->use_count)
 		return CUDNN_STATUS_BAD_PARAM;

@@ -588,6 +588,41 @@ static void ambiguous(void **state)
 	assert_int_equal(make_plan(), -1);
 }
 
+/* Returns what finalizing says. Two inputs of two dimensions. */
+static int make_concat(uint64_t axis, uint64_t inplace)
+{
+	begin(FIRST + 2, false, CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR, 4);
+	attribute(CUDNN_ATTR_OPERATION_CONCAT_INPUT_DESCS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 2);
+	word(FIRST);
+	word(FIRST);
+	attribute(CUDNN_ATTR_OPERATION_CONCAT_OUTPUT_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1);
+	word(FIRST + 1);
+	attribute(CUDNN_ATTR_OPERATION_CONCAT_AXIS, CUDNN_TYPE_INT64, 1);
+	word(axis);
+	attribute(CUDNN_ATTR_OPERATION_CONCAT_INPLACE_INDEX, CUDNN_TYPE_INT64, 1);
+	word(inplace);
+	return send(lib_number_cudnnBackendFinalize);
+}
+
+/* cuDNN uses them as an index, whatever they are. */
+static void indices(void **state)
+{
+	static const uint64_t wrong_axis[] = {UINT64_MAX, 2, 8, 1ull << 40, 1ull << 63};
+	static const uint64_t wrong_index[] = {2, 1ull << 40, 1ull << 63, UINT64_MAX - 1};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(make_handle(), 0);
+	assert_int_equal(make_tensor(FIRST, 100, false, 64, CUDNN_DATA_FLOAT), 0);
+	assert_int_equal(make_tensor(FIRST + 1, 101, false, 128, CUDNN_DATA_FLOAT), 0);
+	for (i = 0; i < sizeof(wrong_axis) / sizeof(wrong_axis[0]); i++)
+		assert_int_equal(make_concat(wrong_axis[i], 0), -1);
+	for (i = 0; i < sizeof(wrong_index) / sizeof(wrong_index[0]); i++)
+		assert_int_equal(make_concat(1, wrong_index[i]), -1);
+	assert_int_equal(finalized, 2);
+	assert_int_equal(make_concat(1, 1), 0);
+}
+
 /* The lock, the references and the memory of a call that ends with an exception are given back. */
 static void thrown(void **state)
 {
@@ -644,8 +679,8 @@ static void used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(wrong),	   TEST(refused),   TEST(questions),
-					   TEST(by_value), TEST(ambiguous), TEST(bounded),
-					   TEST(used),	   TEST(thrown)};
+					   TEST(by_value), TEST(ambiguous), TEST(indices),
+					   TEST(bounded),  TEST(used),	    TEST(thrown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
