@@ -14,6 +14,7 @@
 
 #define FUZZ_LIBRARIES 8u
 #define FUZZ_FUNCTIONS 1024u
+#define FUZZ_SHOWN     128u
 
 /* X(KIND, memory, text): `memory`: a guest may gain by it, so it makes the run fail. */
 #define FUZZ_KINDS(X)                                                            \
@@ -56,6 +57,9 @@ struct fuzz_shared {
 	_Atomic uint16_t library, function, inner_library, inner_function;
 	_Atomic uint32_t kind;
 	uint64_t address;
+	/* The start of the message. */
+	uint32_t used;
+	uint64_t words[FUZZ_SHOWN];
 	bool has_handle[QCU_LIB_KINDS];
 	uint64_t lost; /* GPUs */
 	struct fuzz_counts counts[FUZZ_LIBRARIES][FUZZ_FUNCTIONS];

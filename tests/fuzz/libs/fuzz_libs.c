@@ -87,6 +87,7 @@ static void keep_finding(uint64_t seed, enum fuzz_kind kind)
 			   function = fuzz_shared->inner_function;
 	struct fuzz_counts *c = &fuzz_shared->counts[library][function];
 	char text[TEXT + 1], *at;
+	unsigned int i;
 
 	read_output(text);
 	kind = look_closer(kind, text);
@@ -97,6 +98,10 @@ static void keep_finding(uint64_t seed, enum fuzz_kind kind)
 	       name_of(fuzz_shared->library, fuzz_shared->function),
 	       (unsigned long long)fuzz_shared->address, (unsigned long long)seed,
 	       (unsigned long long)fuzz_shared->number);
+	for (i = 1; i < fuzz_shared->used && i < FUZZ_SHOWN; i++)
+		printf("%s%#llx", i == 1 ? "\twords: " : " ",
+		       (unsigned long long)fuzz_shared->words[i]);
+	printf("\n");
 	at = strstr(text, "\nsignal ");
 	printf("%s\n", at && at > text + LAST ? at - LAST : text);
 	fflush(stdout);

@@ -163,8 +163,8 @@ uint64_t fuzz_address(struct fuzz_call *f, bool of_pointers)
 	uint64_t base = of_pointers ? fuzz_world.pointers : fuzz_world.zeros;
 
 	if (fuzz_is_odd(f))
-		return below(f, 3) ? wild_address(f) : 0;
-	if (!below(f, 20))
+		return below(f, 3) || f->without_null ? wild_address(f) : 0;
+	if (!below(f, 20) && !f->without_null)
 		return 0;
 	if (!below(f, 20))
 		return base + below(f, 256); /* not aligned */
@@ -269,7 +269,8 @@ void fuzz_in(struct fuzz_call *f, uint64_t size, size_t element, bool real)
 	uint64_t said = said_size(f, size);
 
 	if (fuzz_is_odd(f) && !below(f, 3)) {
-		fuzz_word(f, below(f, 2) ? QCU_LIB_NULL : odd_number(f, 64));
+		fuzz_word(f,
+			  below(f, 2) && !f->without_null ? QCU_LIB_NULL : 5 + odd_number(f, 64));
 		return;
 	}
 	fuzz_word(f, QCU_LIB_HOST);
@@ -288,7 +289,7 @@ void fuzz_inout(struct fuzz_call *f, uint64_t size, size_t element, bool real)
 {
 	uint64_t said = said_size(f, size);
 
-	if (fuzz_is_odd(f) && !below(f, 3)) {
+	if (!f->without_null && fuzz_is_odd(f) && !below(f, 3)) {
 		fuzz_word(f, QCU_LIB_NULL);
 		return;
 	}
@@ -302,7 +303,7 @@ void fuzz_out(struct fuzz_call *f, uint64_t size)
 {
 	uint64_t said = said_size(f, size);
 
-	if (fuzz_is_odd(f) && !below(f, 3)) {
+	if (!f->without_null && fuzz_is_odd(f) && !below(f, 3)) {
 		fuzz_word(f, QCU_LIB_NULL);
 		return;
 	}
@@ -327,7 +328,7 @@ void fuzz_scalar(struct fuzz_call *f, uint64_t room, size_t element, bool real, 
 {
 	uint8_t value[64];
 
-	if (fuzz_is_odd(f) && !below(f, 4)) {
+	if (!f->without_null && fuzz_is_odd(f) && !below(f, 4)) {
 		fuzz_word(f, QCU_LIB_NULL);
 		return;
 	}
@@ -375,6 +376,8 @@ static void pack_setting(struct fuzz_call *f, int function)
 	inner.setting = true;
 	inner.self_taken = false;
 	inner.depth++;
+	inner.without_null =
+		fuzz_world.without_null && fuzz_world.without_null(f->lib, (unsigned int)function);
 	fuzz_word(&inner, 0);
 	f->lib->functions[function].pack(&inner);
 	f->random = inner.random;
@@ -457,7 +460,7 @@ void fuzz_descriptor(struct fuzz_call *f, uint32_t kind)
 		f->self_taken = true;
 		return;
 	}
-	if (!below(f, 40) || (fuzz_is_odd(f) && !below(f, 4))) {
+	if (!f->without_null && (!below(f, 40) || (fuzz_is_odd(f) && !below(f, 4)))) {
 		fuzz_word(f, 0);
 		return;
 	}
@@ -471,6 +474,7 @@ void fuzz_descriptor(struct fuzz_call *f, uint32_t kind)
 
 void fuzz_pack(struct fuzz_call *f, unsigned int function)
 {
+	f->without_null = fuzz_world.without_null && fuzz_world.without_null(f->lib, function);
 	f->lib->functions[function].pack(f);
 	if (fuzz_is_odd(f) && !below(f, 16))
 		fuzz_word(f, 0);

@@ -40,6 +40,7 @@ struct fuzz_call {
 	enum fuzz_mood mood;
 	uint64_t usual; /* most numbers of the call are this one, so that sizes fit one another */
 	bool scalars_on_gpu;
+	bool without_null;
 	const struct fuzz_library *lib;
 	/* In a setting: its object does not travel. */
 	bool setting, self_taken;
@@ -61,7 +62,9 @@ struct fuzz_world {
 		bool final;
 		bool coming; /* the call makes it */
 	} backend[FUZZ_BACKENDS];
+	/* Are there enough findings in a function? Enough crashes by null pointers? */
 	bool (*muted)(const struct fuzz_library *l, unsigned int function);
+	bool (*without_null)(const struct fuzz_library *l, unsigned int function);
 };
 extern struct fuzz_world fuzz_world;
 

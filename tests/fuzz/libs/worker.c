@@ -307,19 +307,29 @@ static void make_memory(void)
 	free(entries);
 }
 
-static bool muted(const struct fuzz_library *l, unsigned int function)
+/* Has a function shown enough of what is wrong with it? Null pointers are left out first. */
+static unsigned int count_found(const struct fuzz_library *l, unsigned int function, bool null)
 {
 	const struct fuzz_counts *c;
 	unsigned int i, sum = 0;
 
-	if (task->only_function >= 0)
-		return false;
 	for (i = 0; fuzz_libraries[i] != l; i++)
 		;
 	c = &fuzz_shared->counts[i][function];
 	for (i = 0; i < FOUND_COUNT; i++)
-		sum += c->found[i];
-	return sum >= 6 || (task->real && c->faults >= 12);
+		sum += null == (i == FOUND_ZERO) ? c->found[i] : 0;
+	return sum + (null || !task->real ? 0 : c->faults / 2);
+}
+
+static bool muted(const struct fuzz_library *l, unsigned int function)
+{
+	return task->only_function < 0 &&
+	       (count_found(l, function, false) >= 6 || count_found(l, function, true) >= 30);
+}
+
+static bool without_null(const struct fuzz_library *l, unsigned int function)
+{
+	return task->only_function < 0 && count_found(l, function, true) >= 3;
 }
 
 unsigned int fuzz_backend_pick(struct fuzz_call *f, int type, bool final)
@@ -457,6 +467,8 @@ static void call(uint64_t number)
 	if (f.overflow)
 		return;
 	c = &fuzz_shared->counts[l][function];
+	fuzz_shared->used = f.used;
+	memcpy(fuzz_shared->words, words, sizeof(fuzz_shared->words));
 	if (!f.outs && !fuzz_random(&f.random, 8) && 8 * f.used <= QCU_MSG_MAX)
 		rc = post(f.lib->number, (uint16_t)function, f.used);
 	else
@@ -499,6 +511,7 @@ int fuzz_work(const struct fuzz_task *t)
 	fuzz_guard_begin();
 	fuzz_catch_begin(&t->limits);
 	fuzz_world.muted = muted;
+	fuzz_world.without_null = without_null;
 	if (mir_create(&mirror, &(struct mir_config){.session = 1, .ops = &ops}))
 		fuzz_catch_now(FOUND_END);
 	for (l = 0; l < fuzz_library_count; l++) {
