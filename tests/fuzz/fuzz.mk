@@ -56,7 +56,7 @@ fuzz: $(FUZZ)/seeds $(FUZZ)/record $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
 # The fuzzer of calls of NVIDIA's libraries, which is made from the remarks, too.
 FUZZ_LIBS := $(FUZZ)/libs/fuzz_libs
 FUZZ_LIBS_MADE := $(SHIMS:%=$(FUZZ)/libs/%_fuzz.o)
-FUZZ_LIBS_OBJS := $(addprefix $(FUZZ)/libs/,catch.o fuzz_libs.o guard.o hand.o pack.o worker.o \
+FUZZ_LIBS_OBJS := $(addprefix $(FUZZ)/libs/,catch.o fence.o fuzz_libs.o guard.o hand.o pack.o worker.o \
 	$(if $(filter cudnn,$(SHIMS)),hand_cudnn.o))
 # What the stubs get of a message, and where they call the library.
 FUZZ_LIBS_WRAPPED := lib_in lib_out lib_inout lib_text lib_bytes lib_scalar lib_scratch lib_scalars_back lib_ready \

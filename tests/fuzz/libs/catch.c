@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/libs/catch.h"
+#include "tests/fuzz/libs/fence.h"
 #include "tests/fuzz/libs/guard.h"
 
 #define STACK	   (256u << 10)
@@ -70,6 +71,8 @@ static enum fuzz_kind kind_of(int sig, const siginfo_t *info, const ucontext_t *
 		return FOUND_DECOY;
 	if (fuzz_guard_has(at))
 		return FOUND_BEHIND;
+	if (fuzz_fence_has(at))
+		return FOUND_HEAP;
 	/* The kernel does not tell an address that no memory can have. */
 	if (at < 65536 && info->si_code != SI_KERNEL)
 		return FOUND_ZERO;

@@ -299,6 +299,10 @@ int main(int argc, char **argv)
 			list = true;
 			continue;
 		}
+		if (!strcmp(argv[i], "--fence")) {
+			task.fence = true;
+			continue;
+		}
 		if (!strcmp(argv[i], "--backend")) {
 			task.ops = load_backend(value);
 			task.real = true;

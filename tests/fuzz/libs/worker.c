@@ -12,6 +12,7 @@
 
 #include "include/qculib_cudnn.h"
 #include "qcu-device/libs/libs.h"
+#include "tests/fuzz/libs/fence.h"
 #include "tests/fuzz/libs/guard.h"
 #include "tests/fuzz/libs/worker.h"
 #include "tests/unit/device/mirror/test_device_fake.h"
@@ -127,7 +128,9 @@ static int make(struct call *c, int (*call)(struct call *c))
 		fuzz_catch_thread();
 	prepared = true;
 	fuzz_catch_call(true);
+	fuzz_fence(task->fence);
 	rc = call(c);
+	fuzz_fence(false);
 	fuzz_catch_call(false);
 	if (!fuzz_guard_end())
 		fuzz_catch_now(FOUND_FRONT);

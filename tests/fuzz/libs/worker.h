@@ -11,6 +11,7 @@
 struct fuzz_task {
 	const struct be_ops *ops;	 /* of a backend; NULL: the fake one, and no GPU */
 	bool real;			 /* the backend's memory is a GPU's */
+	bool fence;			 /* the libraries' heap, too, lies between guard pages */
 	uint64_t seed, from, to;	 /* numbers of calls */
 	time_t until;			 /* 0: no limit */
 	int only_library, only_function; /* -1: all */
