@@ -11,6 +11,10 @@ void fuzz_hand_cublasLtMatmul(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatrixTransform(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatmulAlgoGetHeuristic(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatmulAlgoCheck(struct fuzz_call *f);
+void fuzz_hand_cublasLtMatmulAlgoInit(struct fuzz_call *f);
+void fuzz_hand_cublasLtMatmulAlgoCapGetAttribute(struct fuzz_call *f);
+void fuzz_hand_cublasLtMatmulAlgoConfigGetAttribute(struct fuzz_call *f);
+void fuzz_hand_cublasLtMatmulAlgoConfigSetAttribute(struct fuzz_call *f);
 void fuzz_hand_cusparseSpMatSetAttribute(struct fuzz_call *f);
 
 /* A field that is set in some calls: by its type. */
@@ -123,18 +127,30 @@ static void matrix(struct fuzz_call *f)
 	layout(f);
 }
 
-static void algorithm(struct fuzz_call *f)
+/* One that the library has told, mostly; or any bytes. */
+static void choose_algorithm(struct fuzz_call *f, uint64_t algo[FUZZ_ALGO])
 {
-	uint64_t algo[8];
 	unsigned int i;
 
-	if (fuzz_random(&f->random, 4)) {
+	if (fuzz_world.algo_count && !fuzz_is_odd(f)) {
+		i = fuzz_random(&f->random, fuzz_world.algo_count);
+		memcpy(algo, fuzz_world.algo[i], sizeof(fuzz_world.algo[i]));
+		return;
+	}
+	for (i = 0; i < FUZZ_ALGO; i++)
+		algo[i] = fuzz_random(&f->random, 2) ? fuzz_number(f, 64)
+						     : fuzz_random(&f->random, 1u << 20);
+}
+
+static void algorithm(struct fuzz_call *f)
+{
+	uint64_t algo[FUZZ_ALGO];
+
+	if (!fuzz_random(&f->random, 3)) {
 		fuzz_word(f, QCU_LIB_NULL);
 		return;
 	}
-	for (i = 0; i < 8; i++)
-		algo[i] = fuzz_random(&f->random, 2) ? fuzz_number(f, 64)
-						     : fuzz_random(&f->random, 1u << 20);
+	choose_algorithm(f, algo);
 	fuzz_in_bytes(f, algo, sizeof(algo));
 }
 
@@ -207,6 +223,55 @@ void fuzz_hand_cublasLtMatmulAlgoCheck(struct fuzz_call *f)
 	matmul_layouts(f);
 	algorithm(f);
 	fuzz_out(f, sizeof(cublasLtMatmulHeuristicResult_t));
+}
+
+void fuzz_hand_cublasLtMatmulAlgoInit(struct fuzz_call *f)
+{
+	unsigned int i;
+
+	fuzz_object(f, QCU_LIB_CUBLASLT_HANDLE);
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : CUBLAS_COMPUTE_32F);
+	for (i = 0; i < 5; i++)
+		fuzz_word(f, (uint64_t)choose_type(f));
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : fuzz_random(&f->random, 80));
+	fuzz_out(f, sizeof(cublasLtMatmulAlgo_t));
+}
+
+static void ask_algorithm(struct fuzz_call *f)
+{
+	const uint64_t size =
+		fuzz_is_odd(f) ? fuzz_number(f, 64) : 4u << fuzz_random(&f->random, 2);
+
+	algorithm(f);
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : fuzz_random(&f->random, 26));
+	fuzz_out(f, size);
+	fuzz_word(f, size);
+	fuzz_out(f, sizeof(size_t));
+}
+
+void fuzz_hand_cublasLtMatmulAlgoCapGetAttribute(struct fuzz_call *f)
+{
+	ask_algorithm(f);
+}
+
+void fuzz_hand_cublasLtMatmulAlgoConfigGetAttribute(struct fuzz_call *f)
+{
+	ask_algorithm(f);
+}
+
+void fuzz_hand_cublasLtMatmulAlgoConfigSetAttribute(struct fuzz_call *f)
+{
+	const uint64_t size = fuzz_is_odd(f) ? fuzz_number(f, 64) : 4;
+	uint64_t algo[FUZZ_ALGO];
+
+	choose_algorithm(f, algo);
+	fuzz_word(f, QCU_LIB_BOTH);
+	fuzz_word(f, sizeof(algo));
+	fuzz_bytes(f, algo, sizeof(algo));
+	f->outs += sizeof(algo);
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : fuzz_random(&f->random, 10));
+	fuzz_in(f, size, 4, false);
+	fuzz_word(f, size);
 }
 
 void fuzz_hand_cusparseSpMatSetAttribute(struct fuzz_call *f)

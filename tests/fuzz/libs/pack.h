@@ -15,6 +15,9 @@
 #define FUZZ_OBJECTS  3u	   /* of each kind */
 #define FUZZ_BACKENDS 256u	   /* descriptors of cuDNN's backend API */
 
+#define FUZZ_ALGO  8u /* words of an algorithm of cuBLASLt */
+#define FUZZ_ALGOS 16u
+
 struct fuzz_call;
 
 struct fuzz_function {
@@ -62,6 +65,9 @@ struct fuzz_world {
 		bool final;
 		bool coming; /* the call makes it */
 	} backend[FUZZ_BACKENDS];
+	/* Algorithms that cuBLASLt has told. */
+	uint64_t algo[FUZZ_ALGOS][FUZZ_ALGO];
+	unsigned int algo_count;
 	/* Are there enough findings in a function? Enough crashes by null pointers? */
 	bool (*muted)(const struct fuzz_library *l, unsigned int function);
 	bool (*without_null)(const struct fuzz_library *l, unsigned int function);

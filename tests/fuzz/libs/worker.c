@@ -390,6 +390,19 @@ static void keep_backends(int rc, int status)
 		}
 }
 
+/* An answer that begins with an algorithm of cuBLASLt. */
+static void keep_algorithm(const char *name, const uint64_t *outs, uint32_t bytes)
+{
+	static unsigned int next;
+
+	if ((strcmp(name, "cublasLtMatmulAlgoInit") != 0 &&
+	     strcmp(name, "cublasLtMatmulAlgoGetHeuristic") != 0) ||
+	    bytes < sizeof(fuzz_world.algo[0]))
+		return;
+	memcpy(fuzz_world.algo[next++ % FUZZ_ALGOS], outs, sizeof(fuzz_world.algo[0]));
+	fuzz_world.algo_count = next < FUZZ_ALGOS ? next : FUZZ_ALGOS;
+}
+
 /* ---- calls ---- */
 
 static bool can_be_called(unsigned int l, unsigned int function)
@@ -482,6 +495,8 @@ static void call(uint64_t number)
 		c->status = status;
 	}
 	keep_backends(rc, status);
+	if (!rc && !status)
+		keep_algorithm(f.lib->lib->functions[function].name, words + f.used + 1, f.outs);
 	stop_if_lost(l, function);
 }
 
