@@ -36,7 +36,7 @@ $(FUZZ)/seeds: $(FUZZ)/seeds.o $(SOFT_LIB)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)
 
 # tests-build builds these, and tests/run runs them.
-FUZZ_REPLAYS := $(FUZZ_TARGETS:%=$(FUZZ)/replay_%) $(FUZZ)/libraries/made
+FUZZ_REPLAYS = $(FUZZ_TARGETS:%=$(FUZZ)/replay_%) $(FUZZ)/libraries/made $(FUZZ_LIBS)
 
 # Calls of libraries, which are numbered anew with each change of the remarks: not saved, but made.
 $(FUZZ)/libraries/made: $(FUZZ)/record
@@ -49,12 +49,14 @@ $(FUZZ)/libraries/made: $(FUZZ)/record
 fuzz-build: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 
 # The seeds are made from the test programs, so the test programs are built first.
-fuzz: $(FUZZ)/seeds $(FUZZ)/record $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
+fuzz: $(FUZZ)/seeds $(FUZZ)/record $(FUZZ_LIBS) $(GUEST_PROGRAMS:%=$(B)/tests/guest/%)
 	@$(MAKE) B=$(B)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build >/dev/null
 	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(FUZZ)/record $(B)/tests/guest $(FUZZ_TARGETS)
+	$(FUZZ_LIBS_RUN) --seconds $${FUZZ_SECONDS:-60} --seed $$(date +%s) --list
 
 # The fuzzer of calls of NVIDIA's libraries, which is made from the remarks, too.
 FUZZ_LIBS := $(FUZZ)/libs/fuzz_libs
+FUZZ_LIBS_RUN := env LD_LIBRARY_PATH=$(CUDA_HOME)/lib64:$(CUDA_HOME)/lib $(FUZZ_LIBS)
 FUZZ_LIBS_MADE := $(SHIMS:%=$(FUZZ)/libs/%_fuzz.o)
 FUZZ_LIBS_OBJS := $(addprefix $(FUZZ)/libs/,catch.o fence.o fuzz_libs.o guard.o hand.o pack.o worker.o \
 	$(if $(filter cudnn,$(SHIMS)),hand_cudnn.o))
