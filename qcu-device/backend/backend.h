@@ -74,6 +74,11 @@ struct be_options {
 	bool (*queue_room)(void *ctx, int64_t bytes);
 	/* The same for memory that is made from a module's image and stays. */
 	bool (*module_room)(void *ctx, int64_t bytes);
+	/*
+	 * The same for device memory, for a backend that has `charges`. It may call pool_trim, so
+	 * the backend holds no lock.
+	 */
+	bool (*device_room)(void *ctx, unsigned int dev, int64_t bytes);
 	void *room_ctx;
 };
 
@@ -215,6 +220,8 @@ struct be_ops {
 	bool kernel_time;
 	/* The window's addresses must be free during open(), so that mem_place can have them. */
 	bool wants_window;
+	/* mem_alloc and mem_free tell options.device_room what they take and give back. */
+	bool charges;
 
 	/*
 	 * Is there a GPU? Called once in the device process, before any mirror exists. Must not
@@ -249,6 +256,11 @@ struct be_ops {
 
 	int (*mem_alloc)(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 	int (*mem_free)(struct be *be, uint64_t addr);
+	/*
+	 * Of memory from mem_alloc: how much of the device stays taken if nothing but this is kept.
+	 * Without this function: its size.
+	 */
+	uint64_t (*mem_taken)(struct be *be, uint64_t addr);
 	/*
 	 * Stream-ordered memory. Work put into the stream after pool_alloc may use the memory; so
 	 * may work put there before pool_free. mem_free accepts such memory, too. A destroyed pool

@@ -37,7 +37,7 @@ static int create_array(struct call *c, struct handle *h)
 
 	if (!array_bytes(&h->desc, &h->bytes))
 		return QCU_ERR_InvalidValue;
-	rc = mir_take_memory(c, h->device, h->bytes);
+	rc = mir_take_memory(c->m, h->device, h->bytes);
 	if (rc)
 		return rc;
 	rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, NULL, 0, &h->array);

@@ -200,7 +200,7 @@ int mir_not_supported(struct call *c);
 /* charges.c: returns QCU_ERR_MemoryAllocation, and reports it, if a limit is in the way. */
 int mir_take(struct call *c, enum limit what, uint64_t n);
 void mir_give(struct mirror *m, enum limit what, uint64_t n);
-int mir_take_memory(struct call *c, unsigned int device, uint64_t bytes);
+int mir_take_memory(struct mirror *m, unsigned int device, uint64_t bytes);
 void mir_give_memory(struct mirror *m, unsigned int device, uint64_t bytes);
 /*
  * Count the guest memory in the window, and that which a MAP is about to add. One page may be

@@ -38,9 +38,9 @@ static uint64_t grains(uint64_t bytes)
 	return bytes > UINT64_MAX - GRAIN ? bytes : (bytes + GRAIN - 1) / GRAIN * GRAIN;
 }
 
-int mir_take_memory(struct call *c, unsigned int device, uint64_t bytes)
+int mir_take_memory(struct mirror *m, unsigned int device, uint64_t bytes)
 {
-	return budget_take_memory(&c->m->budget, device, grains(bytes))
+	return budget_take_memory(&m->budget, device, grains(bytes))
 		       ? (int)QCU_ERR_Success
 		       : refuse(LIMIT_DEVICE_MEMORY, bytes);
 }

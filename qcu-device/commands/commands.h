@@ -123,7 +123,7 @@ void mir_pool_put(struct call *c, struct pool_ref *ref);
 /*
  * Called before memory is taken from a device or a pool: other pools release what they only keep.
  */
-int mir_take_memory_from_pools(struct call *c, unsigned int device, uint64_t size);
+int mir_take_memory_from_pools(struct mirror *m, unsigned int device, uint64_t size);
 /* Called after memory has been asked of a pool. `came`: was it given? */
 int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bool came);
 /* Memory of a pool of this device has been freed. */

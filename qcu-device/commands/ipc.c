@@ -40,7 +40,7 @@ int mir_do_ipc_mem_export(struct call *c)
 	if (!mir_allocation_size(m, x->ptr, &share.size, &device))
 		return QCU_ERR_InvalidValue;
 	share.device = device;
-	share.charged = share.size;
+	share.charged = m->cfg.ops->mem_taken ? m->cfg.ops->mem_taken(m->be, x->ptr) : share.size;
 	rc = m->cfg.ops->mem_export(m->be, device, x->ptr, share.handle);
 	if (!rc)
 		rc = mir_share_put(m, &share, &token);

@@ -39,7 +39,7 @@ int mir_do_managed(struct call *c)
 	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
 	if (rc)
 		return rc;
-	rc = mir_take_memory_from_pools(c, c->cmd->device, g->bytes);
+	rc = mir_take_memory_from_pools(c->m, c->cmd->device, g->bytes);
 	if (rc) {
 		mir_give(m, LIMIT_ALLOCATIONS, 1);
 		return rc;

@@ -58,7 +58,7 @@ static void end(struct mirror *m, struct allocation *a)
 	count_sub(m->counts, COUNT_DEVICE, a->size);
 	if (a->pooled)
 		mir_pool_given(m, a->device, a->size);
-	else
+	else if (!m->cfg.ops->charges)
 		mir_give_memory(m, a->device, a->size);
 	drop(m, a);
 }
@@ -186,10 +186,11 @@ int mir_do_malloc(struct call *c)
 	rc = new_allocation(c, c->cmd->malloc.size, &a);
 	if (rc)
 		return rc;
-	rc = mir_take_memory_from_pools(c, a->device, a->size);
+	if (!m->cfg.ops->charges)
+		rc = mir_take_memory_from_pools(m, a->device, a->size);
 	if (!rc) {
 		rc = m->cfg.ops->mem_alloc(m->be, a->device, a->size, &a->addr);
-		if (rc)
+		if (rc && !m->cfg.ops->charges)
 			mir_give_memory(m, a->device, a->size);
 	}
 	if (rc) {
@@ -225,7 +226,7 @@ static int alloc_from(struct call *c, const struct pool_ref *p, struct be_stream
 		      struct allocation *a)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
-	int rc = mir_take_memory_from_pools(c, p->device, a->size), err;
+	int rc = mir_take_memory_from_pools(c->m, p->device, a->size), err;
 
 	if (rc)
 		return rc;

@@ -42,7 +42,7 @@ static int take_image(struct call *c, struct handle *h, size_t len)
 	if (rc)
 		return rc;
 	h->device = c->cmd->device;
-	rc = mir_take_memory(c, h->device, len);
+	rc = mir_take_memory(c->m, h->device, len);
 	if (rc)
 		mir_give(c->m, LIMIT_MODULE_BYTES, len);
 	else

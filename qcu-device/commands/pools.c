@@ -77,18 +77,16 @@ static void remember(struct mirror *m, const struct pool_ref *ref)
 	m->rooms = ref->room;
 }
 
-int mir_take_memory_from_pools(struct call *c, unsigned int device, uint64_t size)
+int mir_take_memory_from_pools(struct mirror *m, unsigned int device, uint64_t size)
 {
-	struct mirror *m = c->m;
-
 	if (!limited(m))
-		return mir_take_memory(c, device, size);
+		return mir_take_memory(m, device, size);
 	if (budget_memory_left(&m->budget, device, LIMIT_NONE) < size) {
 		pthread_mutex_lock(&m->pool_lock);
 		trim(m, device);
 		pthread_mutex_unlock(&m->pool_lock);
 	}
-	return mir_take_memory(c, device, size);
+	return mir_take_memory(m, device, size);
 }
 
 int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bool came)

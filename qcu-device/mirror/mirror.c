@@ -136,6 +136,16 @@ static bool module_room(void *mirror, int64_t bytes)
 	return true;
 }
 
+static bool device_room(void *mirror, unsigned int device, int64_t bytes)
+{
+	struct mirror *m = mirror;
+
+	if (bytes > 0)
+		return !mir_take_memory_from_pools(m, device, (uint64_t)bytes);
+	mir_give_memory(m, device, (uint64_t)-bytes);
+	return true;
+}
+
 bool mir_take_request(struct mirror *m, size_t bytes)
 {
 	return budget_take(&m->budget, LIMIT_QUEUED, bytes);
@@ -177,6 +187,7 @@ static void begin_budget(struct mirror *m)
 		cfg->options.kernel_seconds = (uint32_t)l->session[LIMIT_KERNEL_TIME];
 	cfg->options.queue_room = queue_room;
 	cfg->options.module_room = module_room;
+	cfg->options.device_room = device_room;
 	cfg->options.room_ctx = m;
 	if (cfg->ops->memory && cfg->usage && l->vm[LIMIT_DEVICE_MEMORY] == LIMIT_NONE)
 		l->vm[LIMIT_DEVICE_MEMORY] = cfg->ops->memory(&cfg->options);

@@ -41,6 +41,8 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		return QCU_ERR_MemoryAllocation;
 	be->verbose = opt->verbose;
 	be->complain = opt->complain;
+	be->device_room = opt->device_room;
+	be->room_ctx = opt->room_ctx;
 	ret = CU(be, cudaGetDeviceCount, &count);
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
@@ -230,6 +232,7 @@ static const struct be_ops be_cuda = {
 	.abi = BE_ABI,
 	.name = "cuda",
 	.wants_window = true,
+	.charges = true,
 	.probe = cu_probe,
 	.open = cu_open,
 	.close = cu_close,
@@ -245,6 +248,7 @@ static const struct be_ops be_cuda = {
 	.limit_get = cu_limit_get,
 	.mem_alloc = cu_mem_alloc,
 	.mem_free = cu_mem_free,
+	.mem_taken = cu_mem_taken,
 	.pool_default = cu_pool_default,
 	.pool_create = cu_pool_create,
 	.pool_destroy = cu_pool_destroy,

@@ -84,10 +84,19 @@ struct cu_range {
 	uint64_t seen;		/* mapped memory: a bit for each device that may use it; else 0 */
 	bool keep;		/* may be given out again when it is freed, see be_cuda_kept.c */
 	struct cu_block *block; /* of which it is a piece, see be_cuda_pieces.c; else NULL */
+	uint64_t charged;	/* if it is a whole allocation of cudaMalloc */
 	uint64_t offset;	/* in what has been imported */
 };
 
 LIST_HEAD(cu_blocks, cu_block);
+
+/* CUDA maps memory in units of this size. Smaller pieces are in be_cuda_pieces.c. */
+#define CU_UNIT ((uint64_t)2 << 20)
+
+static inline uint64_t cu_units(uint64_t size)
+{
+	return size > UINT64_MAX - CU_UNIT ? size : (size + CU_UNIT - 1) / CU_UNIT * CU_UNIT;
+}
 
 /*
  * Device memory that has been freed and not given back to CUDA. The bytes are more than a VM's
@@ -126,6 +135,8 @@ struct cu_place {
 struct be {
 	bool verbose;
 	void (*complain)(const char *who, const char *text, size_t len);
+	bool (*device_room)(void *ctx, unsigned int dev, int64_t bytes);
+	void *room_ctx;
 	PFN_cuLaunchKernel_v4000 launch_kernel;
 	PFN_cuKernelGetFunction_v12000 kernel_function;
 	PFN_cuGraphAddKernelNode_v12000 graph_add_kernel;
@@ -194,6 +205,13 @@ void cu_mem_forget(struct be *be, const struct be_module *m);
 int cu_mem_add(struct be *be, const struct cu_range *r);
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 int cu_mem_free(struct be *be, uint64_t addr);
+uint64_t cu_mem_taken(struct be *be, uint64_t addr);
+/*
+ * Charges memory that is about to be taken from CUDA, or to be used again. False: a limit is in the
+ * way. cu_give_room() gives back the charge.
+ */
+bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes);
+void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes);
 /*
  * Takes the range that begins at `addr` out of the table. False: nothing that could be freed begins
  * there, or it is a piece of a block.
@@ -232,10 +250,12 @@ int cu_pieces_open(struct be *be);
 void cu_pieces_close(struct be *be);
 /*
  * Sets the address and the block. If the address stays 0, the memory is too large for a piece, or
- * CUDA has no memory for a block. The device is current.
+ * there is no memory for a block. The device is current.
  */
 int cu_piece_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
 int cu_piece_free(struct be *be, const struct cu_range *r);
+/* The size of its block. */
+uint64_t cu_piece_taken(const struct cu_range *r);
 /* Other processes know the block. Returns where the piece begins in it. */
 uint64_t cu_piece_known(struct be *be, const struct cu_range *r);
 /* The device has been reset, so its memory is gone. */

@@ -114,7 +114,7 @@ static uint64_t bytes(const struct be *be)
 	size_t i;
 
 	for (i = 0; i < be->kept_count; i++)
-		sum += be->kept[i].size;
+		sum += cu_units(be->kept[i].size);
 	return sum;
 }
 
@@ -136,14 +136,15 @@ bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr)
 	bool kept;
 
 	/* If the wait fails, cudaFree returns the error, too. */
-	if (size > CU_KEPT_BYTES || replaces(be, dev, size) || CU(be, cudaDeviceSynchronize))
+	if (cu_units(size) > CU_KEPT_BYTES || replaces(be, dev, size) ||
+	    CU(be, cudaDeviceSynchronize))
 		return false;
 	pthread_mutex_lock(&be->kept_lock);
 	/* The oldest make room, unless they lie on another device, which is not current. */
-	while ((be->kept_count == CU_KEPT || bytes(be) + size > CU_KEPT_BYTES) &&
+	while ((be->kept_count == CU_KEPT || bytes(be) + cu_units(size) > CU_KEPT_BYTES) &&
 	       be->kept[0].dev == dev)
 		gone[n++] = take_out(be, 0);
-	kept = be->kept_count < CU_KEPT && bytes(be) + size <= CU_KEPT_BYTES;
+	kept = be->kept_count < CU_KEPT && bytes(be) + cu_units(size) <= CU_KEPT_BYTES;
 	if (kept)
 		be->kept[be->kept_count++] =
 			(struct cu_kept){.addr = addr, .size = size, .dev = dev};
@@ -160,7 +161,7 @@ uint64_t cu_kept_bytes(struct be *be, unsigned int dev)
 	pthread_mutex_lock(&be->kept_lock);
 	for (i = 0; i < be->kept_count; i++)
 		if (be->kept[i].dev == dev)
-			sum += be->kept[i].size;
+			sum += cu_units(be->kept[i].size);
 	pthread_mutex_unlock(&be->kept_lock);
 	return sum;
 }

@@ -12,6 +12,18 @@
 
 _Atomic uint64_t cu_mem_gone;
 
+bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes)
+{
+	return bytes <= INT64_MAX &&
+	       (!be->device_room || be->device_room(be->room_ctx, dev, (int64_t)bytes));
+}
+
+void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes)
+{
+	if (be->device_room && bytes)
+		(void)be->device_room(be->room_ctx, dev, -(int64_t)bytes);
+}
+
 /* The range with this number. Called under the lock. */
 static struct cu_range *range(const struct be *be, size_t i)
 {
@@ -72,8 +84,10 @@ static void forget(struct be *be, const struct be_module *m, unsigned int dev)
 		const struct cu_range *r = range(be, i);
 
 		/* Mappings do not belong to a device's context. */
-		if (m ? r->module == m : r->dev == dev && !r->seen)
+		if (m ? r->module == m : r->dev == dev && !r->seen) {
+			cu_give_room(be, r->dev, r->charged);
 			continue;
+		}
 		*range(be, kept++) = *r;
 	}
 	be->ranges.count = kept;
@@ -96,11 +110,28 @@ void cu_mem_reset(struct be *be, unsigned int dev)
 /* Frees memory that is not in the table. The device is current. */
 static int give_back(struct be *be, const struct cu_range *r)
 {
+	int ret = QCU_ERR_Success;
+
 	if (r->block)
 		return cu_piece_free(be, r);
-	if (r->keep && cu_kept_add(be, r->dev, r->size, r->addr))
-		return QCU_ERR_Success;
-	return CU(be, cudaFree, (void *)(uintptr_t)r->addr);
+	if (!r->keep || !cu_kept_add(be, r->dev, r->size, r->addr))
+		ret = CU(be, cudaFree, (void *)(uintptr_t)r->addr);
+	cu_give_room(be, r->dev, r->charged);
+	return ret;
+}
+
+/* A whole allocation of CUDA. */
+static int take_whole(struct be *be, struct cu_range *r)
+{
+	int ret;
+
+	r->charged = cu_units(r->size);
+	if (!cu_take_room(be, r->dev, r->charged))
+		return QCU_ERR_MemoryAllocation;
+	ret = cu_kept_get(be, r->dev, r->size, &r->addr);
+	if (ret || !r->addr)
+		cu_give_room(be, r->dev, r->charged);
+	return ret;
 }
 
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
@@ -112,7 +143,7 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	if (!ret)
 		ret = cu_piece_alloc(be, dev, size, &r);
 	if (!ret && !r.addr)
-		ret = cu_kept_get(be, dev, size, &r.addr);
+		ret = take_whole(be, &r);
 	if (ret || !r.addr)
 		return ret;
 	ret = cu_mem_add(be, &r);
@@ -167,6 +198,21 @@ int cu_mem_free(struct be *be, uint64_t addr)
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
 	return ret ? ret : give_back(be, &r);
+}
+
+uint64_t cu_mem_taken(struct be *be, uint64_t addr)
+{
+	const struct cu_range *r;
+	uint64_t taken = 0;
+	size_t at;
+
+	pthread_rwlock_rdlock(&be->range_lock);
+	at = sorted_upto(&be->ranges, addr);
+	r = at ? range(be, at - 1) : NULL;
+	if (r && r->addr == addr)
+		taken = r->block ? cu_piece_taken(r) : r->charged;
+	pthread_rwlock_unlock(&be->range_lock);
+	return taken;
 }
 
 uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr)

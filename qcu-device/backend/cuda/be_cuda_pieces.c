@@ -7,6 +7,8 @@
  * CUDA takes 75 us to allocate and free a block, of 2 MiB as of 8 MiB. So a program that uses many
  * has larger ones.
  *
+ * The session is charged for whole blocks: one piece keeps all of its block.
+ *
  * As cudaFree does, freeing a piece waits until the device does not use it any more. The content
  * stays within the process that wrote it. If another process may have a block open, nothing new
  * is allocated in it.
@@ -17,10 +19,10 @@
 
 #define BLOCK ((uint64_t)2 << 20)
 #define LARGE ((uint64_t)8 << 20)
-#define MANY  ((uint64_t)16 << 20)  /* the memory of blocks from which on they are large */
-#define MOST  ((uint64_t)512 << 10) /* the largest piece */
-#define GRAIN 512u		    /* CUDA's own addresses are multiples of this */
-#define LOOKS 64		    /* how many blocks are searched for room */
+#define MANY  ((uint64_t)16 << 20) /* the memory of blocks from which on they are large */
+#define MOST  ((uint64_t)1 << 20)  /* the largest piece, as CUDA has it */
+#define GRAIN 512u		   /* CUDA's own addresses are multiples of this */
+#define LOOKS 64		   /* how many blocks are searched for room */
 
 struct cu_block {
 	uint64_t addr;
@@ -140,11 +142,16 @@ static bool divide_any(struct be *be, unsigned int dev, uint32_t n, struct cu_ra
 
 static struct cu_block *block_of(struct be *be, unsigned int dev, uint64_t size)
 {
-	struct cu_block *b = calloc(1, sizeof(*b) + size / GRAIN / 8);
+	struct cu_block *b = NULL;
 
-	if (b && (cu_kept_get(be, dev, size, &b->addr) || !b->addr)) {
-		free(b);
-		return NULL;
+	if (cu_take_room(be, dev, size)) {
+		b = calloc(1, sizeof(*b) + size / GRAIN / 8);
+		if (b && (cu_kept_get(be, dev, size, &b->addr) || !b->addr)) {
+			free(b);
+			b = NULL;
+		}
+		if (!b)
+			cu_give_room(be, dev, size);
 	}
 	if (b) {
 		b->dev = dev;
@@ -208,8 +215,14 @@ int cu_piece_free(struct be *be, const struct cu_range *r)
 		return ret;
 	if (known || !cu_kept_add(be, b->dev, bytes(b), b->addr))
 		ret = CU(be, cudaFree, (void *)(uintptr_t)b->addr);
+	cu_give_room(be, b->dev, bytes(b));
 	free(b);
 	return ret;
+}
+
+uint64_t cu_piece_taken(const struct cu_range *r)
+{
+	return bytes(r->block);
 }
 
 uint64_t cu_piece_known(struct be *be, const struct cu_range *r)
@@ -234,6 +247,7 @@ static void end(struct be *be, const unsigned int *dev, bool in_cuda)
 		take_out(be, b);
 		if (in_cuda && !cu_use(be, b->dev))
 			CU(be, cudaFree, (void *)(uintptr_t)b->addr);
+		cu_give_room(be, b->dev, bytes(b));
 		free(b);
 	}
 	pthread_mutex_unlock(&be->piece_lock);

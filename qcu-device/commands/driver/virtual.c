@@ -209,7 +209,7 @@ int mir_do_phys_create(struct call *c)
 	h->device = c->cmd->device;
 	h->bytes = pc->size;
 	h->shareable = pc->flags & QCU_PHYS_SHAREABLE;
-	rc = mir_take_memory_from_pools(c, h->device, h->bytes);
+	rc = mir_take_memory_from_pools(m, h->device, h->bytes);
 	if (rc) {
 		mir_handle_drop(m, h);
 		return rc;
