@@ -63,6 +63,8 @@ _Static_assert(sizeof(struct entry_header) == 64, "entry header");
 struct walk {
 	bool inside;
 	size_t unpacked; /* bytes, as the entries declare */
+	uint64_t memory; /* of variables: of the fat binaries so far, */
+	uint64_t entry;	 /* and of the largest entry of this one */
 	bool no_memory;
 };
 
@@ -120,9 +122,25 @@ static const char *unpack(const struct entry_header *e, const unsigned char *pay
 	return "an entry of the fat binary does not unpack";
 }
 
-static const char *code_fault(unsigned int kind, const void *code, size_t len)
+static uint64_t plus(uint64_t a, uint64_t b)
 {
-	return kind == KIND_PTX ? image_ptx_fault(code, len) : image_elf_fault(code, len);
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static const char *code_fault(unsigned int kind, const void *code, size_t len, uint64_t *memory)
+{
+	const char *why =
+		kind == KIND_PTX ? image_ptx_fault(code, len) : image_elf_fault(code, len);
+	uint64_t bytes;
+
+	if (why)
+		return why;
+	bytes = kind == KIND_PTX ? image_ptx_memory(code) : image_elf_memory(code, len);
+	if (bytes > *memory)
+		*memory = bytes;
+	return NULL;
 }
 
 static const char *packed_fault(const struct entry_header *e, const unsigned char *payload,
@@ -143,7 +161,7 @@ static const char *packed_fault(const struct entry_header *e, const unsigned cha
 	if (code) {
 		why = unpack(e, payload, code);
 		if (!why)
-			why = code_fault(e->kind, code, e->unpacked_size);
+			why = code_fault(e->kind, code, e->unpacked_size, &w->entry);
 	} else {
 		w->no_memory = true;
 		why = "there is no memory to unpack it";
@@ -200,7 +218,7 @@ static const char *payload_fault(const struct entry_header *e, const unsigned ch
 	if (e->flags & ENTRY_ENCRYPTED)
 		return "the fat binary has an entry that cannot be read";
 	if (!how && !e->packed_size)
-		return w->inside ? code_fault(e->kind, payload, e->payload_size) : NULL;
+		return w->inside ? code_fault(e->kind, payload, e->payload_size, &w->entry) : NULL;
 	if (how == (ENTRY_LZ4 | ENTRY_ZSTD) || !how || !e->packed_size)
 		return "the fat binary is damaged: it is not clear how an entry is packed";
 	return packed_fault(e, payload, w);
@@ -239,9 +257,11 @@ static const char *fatbin_fault(const unsigned char *p, size_t len, struct walk 
 		if (h.header_size < sizeof(h) || h.header_size > len ||
 		    h.payload_size > len - h.header_size)
 			return "the fat binary is damaged: it is longer than the image";
+		w->entry = 0;
 		why = container_fault(p + h.header_size, h.payload_size, w);
 		if (why)
 			return why;
+		w->memory = plus(w->memory, w->entry);
 		p += h.header_size + h.payload_size;
 		len -= h.header_size + h.payload_size;
 	}
@@ -250,6 +270,13 @@ static const char *fatbin_fault(const unsigned char *p, size_t len, struct walk 
 
 int image_check(const void *image, size_t len, const char **why)
 {
+	uint64_t memory;
+
+	return image_measure(image, len, why, &memory);
+}
+
+int image_measure(const void *image, size_t len, const char **why, uint64_t *memory)
+{
 	struct walk w = {.inside = false};
 	uint32_t magic = word_at(image, len);
 
@@ -257,14 +284,14 @@ int image_check(const void *image, size_t len, const char **why)
 		*why = "it names an image by a pointer";
 	else if (magic == CONTAINER_MAGIC)
 		*why = fatbin_fault(image, len, &w);
-	else if (len >= 4 && !memcmp(image, "\177ELF", 4))
-		*why = image_elf_fault(image, len);
 	else
-		*why = image_ptx_fault(image, len);
+		*why = code_fault(len >= 4 && !memcmp(image, "\177ELF", 4) ? KIND_ELF : KIND_PTX,
+				  image, len, &w.memory);
 	if (!*why && magic == CONTAINER_MAGIC) {
 		w.inside = true;
 		*why = fatbin_fault(image, len, &w);
 	}
+	*memory = w.memory;
 	if (!*why)
 		return QCU_ERR_Success;
 	return w.no_memory ? QCU_ERR_MemoryAllocation : QCU_ERR_InvalidKernelImage;

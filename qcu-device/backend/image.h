@@ -16,6 +16,7 @@
 #define QCU_IMAGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The most bytes that may be unpacked: from one entry, and from all entries of an image. */
 #define IMAGE_ENTRY_MAX	   ((size_t)256 << 20)
@@ -26,9 +27,19 @@
  * *why is the reason, a sentence without a full stop.
  */
 int image_check(const void *image, size_t len, const char **why);
+/*
+ * The same, and says how much device memory the image's variables take beyond the bytes of the
+ * image, as far as its headers and its text show it: of each fat binary in it, the entry that takes
+ * most, because a GPU uses one.
+ */
+int image_measure(const void *image, size_t len, const char **why, uint64_t *memory);
 
 /* Each checks one kind of image. Returns NULL if nothing is wrong, else the reason. */
 const char *image_elf_fault(const void *image, size_t len);
 const char *image_ptx_fault(const void *image, size_t len);
+
+/* For images in which nothing is wrong: the memory of variables that have no bytes in the image. */
+uint64_t image_elf_memory(const void *image, size_t len);
+uint64_t image_ptx_memory(const char *text);
 
 #endif

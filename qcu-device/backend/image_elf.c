@@ -293,3 +293,20 @@ const char *image_elf_fault(const void *image, size_t len)
 		why = tables_fault(&elf);
 	return why;
 }
+
+uint64_t image_elf_memory(const void *image, size_t len)
+{
+	struct elf elf = {.p = image, .len = len};
+	uint64_t sum = 0, i;
+
+	if (head_fault(&elf) || count_sections(&elf))
+		return 0;
+	for (i = 1; i < elf.sections; i++) {
+		const Elf64_Shdr s = section(&elf, i);
+
+		if ((s.sh_type == SHT_NOBITS || s.sh_type == SHT_CUDA_GLOBAL) &&
+		    __builtin_add_overflow(sum, s.sh_size, &sum))
+			return UINT64_MAX;
+	}
+	return sum;
+}

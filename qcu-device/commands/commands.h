@@ -165,9 +165,10 @@ bool mir_launch_params(const struct qcu_launch_msg *msg, const void *params, str
 void mir_module_end(struct mirror *m, struct handle *h);
 /*
  * Copies an image out of the command's buffer, and checks it. The caller frees it. If the program
- * wants the compiler's texts, the reason for a refusal goes there.
+ * wants the compiler's texts, the reason for a refusal goes there. *memory is what the image's
+ * variables take of a device, see image_measure().
  */
-int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image);
+int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image, uint64_t *memory);
 
 /* hostcalls.c */
 /*

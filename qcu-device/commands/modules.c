@@ -13,14 +13,15 @@
 #include "qcu-device/commands/commands.h"
 
 /* The backend gets only what is an image. */
-static int check_image(struct mirror *m, const void *image, size_t len, struct be_jit *jit)
+static int check_image(struct mirror *m, const void *image, size_t len, struct be_jit *jit,
+		       uint64_t *memory)
 {
 	const char *why;
 	int rc;
 
 	/* One at a time, because this unpacks what is packed: a quarter of a gigabyte at most. */
 	pthread_mutex_lock(&m->image_lock);
-	rc = image_check(image, len, &why);
+	rc = image_measure(image, len, &why, memory);
 	pthread_mutex_unlock(&m->image_lock);
 	if (!rc)
 		return rc;
@@ -54,16 +55,27 @@ static void give_image(struct mirror *m, const struct handle *h)
 {
 	mir_give(m, LIMIT_MODULE_BYTES, h->bytes);
 	mir_give_memory(m, h->device, h->bytes);
+	mir_give_memory(m, h->device, h->var_bytes);
 }
 
-int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image)
+/* The variables are charged before a device has them. */
+static int take_vars(struct call *c, struct handle *h, uint64_t bytes)
+{
+	int rc = mir_take_memory_from_pools(c->m, h->device, bytes);
+
+	if (!rc)
+		h->var_bytes = bytes;
+	return rc;
+}
+
+int mir_image_read(struct call *c, size_t len, struct be_jit *jit, void **image, uint64_t *memory)
 {
 	int rc;
 
 	*image = malloc(len);
 	rc = *image ? mir_buf_read(c, *image, len) : (int)QCU_ERR_MemoryAllocation;
 	if (!rc)
-		rc = check_image(c->m, *image, len, jit);
+		rc = check_image(c->m, *image, len, jit, memory);
 	if (rc) {
 		free(*image);
 		*image = NULL;
@@ -78,7 +90,7 @@ int mir_do_module_load(struct call *c)
 	size_t len = ml->buf.len;
 	struct be_jit jit;
 	struct handle *h;
-	uint64_t began;
+	uint64_t began, memory;
 	void *image;
 	int rc, err;
 
@@ -102,7 +114,9 @@ int mir_do_module_load(struct call *c)
 		goto end_jit;
 	}
 	began = spin_clock();
-	rc = mir_image_read(c, len, &jit, &image);
+	rc = mir_image_read(c, len, &jit, &image, &memory);
+	if (!rc)
+		rc = take_vars(c, h, memory);
 	if (!rc)
 		rc = m->cfg.ops->module_load(m->be, image, len, &jit, &h->module);
 	free(image);

@@ -76,6 +76,7 @@ struct handle {
 	uint32_t params, param_bytes;
 	struct mir_graph *graph_state; /* of a graph, see graphs.c */
 	void *vars;		       /* of a module, see modules.c */
+	uint64_t var_bytes;	       /* device memory of a module's variables */
 	struct qcu_jit jit;	       /* options of a link */
 	bool failed;		       /* of a link: it can only be destroyed */
 	bool imported;		       /* memory of another process */

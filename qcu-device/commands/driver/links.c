@@ -67,13 +67,14 @@ static int add_image(struct call *c, struct handle *h, struct be_jit *jit)
 	struct mirror *m = c->m;
 	const struct qcu_link_add *la = &c->cmd->link_add;
 	size_t len = la->buf.len;
+	uint64_t memory; /* counts when what has been linked is loaded */
 	void *image;
 	int rc = mir_take(c, LIMIT_MODULE_BYTES, len);
 
 	if (rc)
 		return rc;
 	h->bytes += len;
-	rc = mir_image_read(c, len, jit, &image);
+	rc = mir_image_read(c, len, jit, &image, &memory);
 	if (!rc && !is_type(la->type, image, len))
 		rc = QCU_ERR_InvalidKernelImage;
 	if (!rc)

@@ -57,10 +57,11 @@ endif
 test_device_main_OBJS := $(B)/qcu-device/qcu-device
 
 # Tests of limits.
-UNIT_TESTS += test_device_limits test_device_quota test_device_quota_soft test_device_quota_shared test_device_carry test_device_vhost_limits test_device_queued test_device_kerneltime
+UNIT_TESTS += test_device_limits test_device_quota test_device_quota_soft test_device_quota_shared test_device_image_memory test_device_carry test_device_vhost_limits test_device_queued test_device_kerneltime
 test_device_limits_OBJS := $(MIRROR_LIB)
 test_device_quota_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_quota_shared_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
+test_device_image_memory_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 test_device_quota_soft_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_quota_soft_LIBS := $(SOFT_LIBS)
 test_device_carry_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
