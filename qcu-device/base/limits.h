@@ -29,6 +29,8 @@
 #define LIMITS(X) \
 	X(DEVICE_MEMORY, "device-memory", BYTES, LIMIT_NONE, LIMIT_NONE, \
 	  "memory of each GPU, allocated or kept by a pool, with arrays and module images") \
+	X(LIBRARY_MEMORY, "library-memory", BYTES, LIMIT_GIB(1), LIMIT_EACH, \
+	  "memory of each GPU beyond device-memory: the context, libraries, local memory") \
 	X(ALLOCATIONS, "allocations", COUNT, 262144, 1048576, \
 	  "pieces of device memory, the program's own and those of others that it has opened; reservations and mappings") \
 	X(RESERVED, "reserved", BYTES, LIMIT_GIB(32768), LIMIT_GIB(131072), \

@@ -294,6 +294,14 @@ bool jail_metrics(const struct jail *j)
 	       jail_calls(JAIL_METRICS);
 }
 
+bool jail_memwatch(const struct jail *j)
+{
+	if (j->off)
+		return true;
+	return limit(RLIMIT_CORE, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       jail_calls(JAIL_MEMWATCH);
+}
+
 bool jail_mirror(const struct jail *j)
 {
 	if (j->off)

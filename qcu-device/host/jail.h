@@ -44,6 +44,12 @@ bool jail_main(const struct jail *j, const struct jail_opened *opened);
  */
 bool jail_metrics(const struct jail *j);
 
+/*
+ * For the process that asks NVML what each process uses: it has loaded NVML, keeps its user, and
+ * may do little more than open files and talk to NVIDIA's driver. False: it must not go on.
+ */
+bool jail_memwatch(const struct jail *j);
+
 /* Removes the files that an ended mirror has left in the VM's own shared memory. */
 void jail_sweep(pid_t pid);
 

@@ -13,7 +13,7 @@
  */
 bool jail_files(bool own_shm, const struct jail_opened *opened);
 
-enum jail_who { JAIL_MAIN, JAIL_MIRROR, JAIL_METRICS };
+enum jail_who { JAIL_MAIN, JAIL_MIRROR, JAIL_METRICS, JAIL_MEMWATCH };
 
 /* seccomp: all system calls that are not allowed fail with EPERM. */
 bool jail_calls(enum jail_who who);

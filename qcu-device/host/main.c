@@ -21,6 +21,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/host/memwatch.h"
 #include "qcu-device/host/metrics.h"
 
 #define SESSIONS_DEFAULT 16
@@ -479,11 +480,13 @@ int main(int argc, char **argv)
 	if (path)
 		free_place("socket", path);
 	begin_metrics(&opt, path, metrics, name, argv);
+	memwatch_start(&opt);
 	if (path)
 		fd = wait_for_qemu(path);
 	rc = DEVICE_EXIT_FAILURE;
 	if (fd >= 0 && birth_prepare(&opt, argv) && jail_main(&opt.jail, birth_opened()))
 		rc = vhost_serve(fd, &opt);
+	memwatch_stop();
 	metrics_stop();
 	return rc;
 }

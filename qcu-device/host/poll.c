@@ -7,8 +7,9 @@
 
 #include "qcu-device/host/vhost.h"
 
-/* The socket, the signals, a kick and a pidfd for each queue, and the pidfds of spares. */
-#define WATCHES_MAX (2 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX)
+/* The socket, the signals, the memory watch, a kick and a pidfd for each queue, and the pidfds of
+ * spares. */
+#define WATCHES_MAX (3 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX)
 
 static struct watch {
 	int fd;

@@ -175,6 +175,17 @@ static void end_session(struct device *d, unsigned int queue, const char *why)
 		reap(d, queue);
 }
 
+void sessions_kill(struct device *d, unsigned int queue, const char *why)
+{
+	struct session *s = &d->session[queue];
+
+	if (s->state != SESSION_LIVE)
+		return;
+	say(d, queue, why);
+	s->state = SESSION_ENDING;
+	kill(s->mirror.pid, SIGKILL);
+}
+
 void sessions_end_all(struct device *d, const char *why)
 {
 	unsigned int q;
@@ -263,6 +274,7 @@ static int session_open(struct device *d, const struct qcu_open *o)
 		return QCU_ERR_OperatingSystem;
 	device_watch(d, s->mirror.pidfd, reap, o->queue);
 	s->state = SESSION_LIVE;
+	memjudge_session();
 	board_open(d->board, o->queue, s->guest_pid, s->comm);
 	if (d->opt->verbose)
 		say(d, o->queue, "open");
@@ -278,6 +290,7 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 	*status = QCU_ERR_Success;
 	switch (s->state) {
 	case SESSION_LIVE:
+	case SESSION_ENDING:
 		s->state = SESSION_CLOSING;
 		s->close_head = d->chain.head;
 		s->close_cmd = *cmd;
@@ -290,7 +303,6 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 		s->state = SESSION_NONE;
 		return false;
 	case SESSION_NONE:
-	case SESSION_ENDING:
 	case SESSION_CLOSING:
 		break;
 	}

@@ -78,6 +78,14 @@ void spares_end(struct device *d);
  */
 bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
 
+/*
+ * memjudge.c: ends a session that uses more memory of a GPU than its limit and the allowance. The
+ * process of memwatch.h says what each uses.
+ */
+void memjudge_begin(struct device *d);
+/* A session has begun. */
+void memjudge_session(void);
+
 /* status.c: what each session uses of its limits, on stderr. */
 void status_print(struct device *d);
 
@@ -85,6 +93,8 @@ void status_print(struct device *d);
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
 /* Kills all mirrors, waits, and returns the chains that they had. */
 void sessions_end_all(struct device *d, const char *why);
+/* Kills the mirror of a live session; the rest comes when it is gone. */
+void sessions_kill(struct device *d, unsigned int queue, const char *why);
 /* Called before a queue stops: no chain of it may be outstanding. */
 void sessions_queue_stops(struct device *d, unsigned int queue);
 /* QEMU gives a queue another interrupt (-1: none). The fd stays the caller's. */

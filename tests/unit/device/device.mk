@@ -81,6 +81,15 @@ test_device_jail_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DE
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(SOFT_LIB) $(VHOST_USER_LIB) \
 	$(B)/qcu-device/qcu-device $(JAIL_BACKEND)
 test_device_jail_LIBS := $(DEVICE_LIBS)
+
+# A program's device memory as NVML sees it, which is a stand-in here.
+UNIT_TESTS += test_device_memwatch
+FAKE_NVML := $(B)/tests/memwatch/libnvidia-ml.so.1
+$(FAKE_NVML): $(B)/tests/unit/device/host/fake_nvml.o
+	@mkdir -p $(@D)
+	$(RUN) $(CC) -shared $(LDFLAGS) -o $@ $^
+test_device_memwatch_OBJS := $(test_device_jail_OBJS) $(FAKE_NVML)
+test_device_memwatch_LIBS := $(DEVICE_LIBS)
 test_device_kerneltime_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 
 # Metrics.

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions that use more memory of a GPU than they are charged for, as NVML sees it: qcu-device
+ * ends the one that is above its limit and the allowance, and no other. Without NVML it says so
+ * once and ends none. The mirrors run on the software GPU; what NVML says comes from a stand-in.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "tests/unit/device/host/fake_nvml.h"
+#include "tests/unit/device/host/test_device_frontend.h"
+#include "tests/unit/device/host/test_device_program.h"
+
+#define MIB 0x100000ull
+
+static char program[PATH_MAX], backend_dir[PATH_MAX], library_dir[PATH_MAX];
+static char numbers[] = "/tmp/qcu-nvml-XXXXXX";
+static struct fake_nvml *fake;
+static struct frontend fe;
+static FILE *log_file;
+
+static int find_programs(void **state)
+{
+	int fd = mkstemp(numbers);
+
+	(void)state;
+	if (fd < 0 || ftruncate(fd, sizeof(*fake)) ||
+	    program_path(program, "qcu-device/qcu-device") ||
+	    program_path(backend_dir, "tests/jail") || program_path(library_dir, "tests/memwatch"))
+		return -1;
+	fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	setenv("QCU_BACKEND_DIR", backend_dir, 1);
+	setenv("QCU_TEST_BACKEND", "soft", 1);
+	setenv("QCU_TEST_NVML", numbers, 1);
+	return fake == MAP_FAILED || access(program, X_OK);
+}
+
+static int remove_numbers(void **state)
+{
+	(void)state;
+	return unlink(numbers);
+}
+
+static int works(unsigned int session)
+{
+	struct qCUcmd c = {.op = QCU_OP_DEVICE_SYNC, .tid = 1};
+
+	return fe_ask(&fe, session, &c, 0, 0);
+}
+
+/* Two sessions, whose mirrors work. limit: an argument of --limit. */
+static void start(char *limit, bool with_nvml)
+{
+	char gpu_option[] = "--gpu", gpu[] = "cuda", spares_option[] = "--prewarm", spares[] = "0";
+	char limit_option[] = "--limit", allowance[] = "library-memory=100M";
+	char *argv[] = {program,      gpu_option, gpu,		spares_option, spares,
+			limit_option, allowance,  limit_option, limit,	       NULL};
+	unsigned int q;
+
+	memset(fake, 0, sizeof(*fake));
+	if (with_nvml)
+		setenv("LD_LIBRARY_PATH", library_dir, 1);
+	else
+		unsetenv("LD_LIBRARY_PATH");
+	log_file = tmpfile();
+	assert_non_null(log_file);
+	fe_start_program(&fe, argv, fileno(log_file));
+	for (q = 0; q < 3; q++)
+		fe_queue_start(&fe, q);
+	for (q = 1; q < 3; q++)
+		assert_int_equal(fe_open(&fe, q) || works(q), 0);
+}
+
+static bool said(const char *text)
+{
+	char line[256];
+	bool found = false;
+
+	rewind(log_file);
+	while (!found && fgets(line, sizeof(line), log_file))
+		found = strstr(line, text);
+	return found;
+}
+
+static void stop(void)
+{
+	int status = fe_stop(&fe);
+
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	fclose(log_file);
+}
+
+/* The process in this place is the mirror of the session of the same number. */
+static void use(unsigned int session, unsigned int gpu, uint64_t bytes)
+{
+	fake->process[session].pid = (uint32_t)fe_mirror(&fe, session);
+	assert_int_not_equal(fake->process[session].pid, 0);
+	fake->process[session].bytes[gpu] = bytes;
+}
+
+static void wait_for_looks(unsigned int n)
+{
+	uint32_t until = fake->asked + n * FAKE_GPUS;
+
+	while ((int32_t)(until - fake->asked) > 0)
+		usleep(1000);
+}
+
+static void wait_for_the_end(unsigned int session)
+{
+	while (works(session) != FE_GONE)
+		usleep(1000);
+}
+
+static void above_its_own_limit(void **state)
+{
+	char limit[] = "device-memory=300M";
+
+	(void)state;
+	start(limit, true);
+	/* Up to the limit and the allowance, and on two GPUs, nothing happens. */
+	use(1, 0, 400 * MIB);
+	use(1, 1, 400 * MIB);
+	use(2, 0, 100 * MIB);
+	wait_for_looks(3);
+	assert_int_equal(works(1) | works(2), 0);
+	/* A process that is none of ours. */
+	fake->process[3].pid = (uint32_t)getpid();
+	fake->process[3].bytes[0] = 4000 * MIB;
+	wait_for_looks(2);
+	assert_int_equal(works(1) | works(2), 0);
+	use(1, 1, 402 * MIB);
+	wait_for_the_end(1);
+	assert_true(said("session 1"));
+	assert_true(said("it uses more memory of a GPU than it may"));
+	fake->process[1].pid = 0;
+	wait_for_looks(2);
+	assert_int_equal(works(2), 0);
+	assert_false(said("session 2"));
+	/* The queue can have another session. */
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(works(1), 0);
+	stop();
+}
+
+static void above_the_limit_of_the_vm(void **state)
+{
+	struct qCUcmd c = {.op = QCU_OP_MALLOC, .tid = 1};
+	char limit[] = "vm-device-memory=500M";
+
+	(void)state;
+	start(limit, true);
+	c.malloc.size = 200 * MIB;
+	assert_int_equal(fe_ask(&fe, 1, &c, 0, 0), 0);
+	/* Session 1 uses more, but is charged for it. */
+	use(1, 0, 400 * MIB);
+	use(2, 0, 290 * MIB);
+	wait_for_looks(2);
+	assert_int_equal(works(1) | works(2), 0);
+	use(2, 0, 350 * MIB);
+	wait_for_the_end(2);
+	assert_true(said("session 2"));
+	assert_true(said("the VM uses more memory of a GPU than it may"));
+	assert_int_equal(works(1), 0);
+	assert_false(said("session 1"));
+	stop();
+}
+
+static void nvml_fails(void **state)
+{
+	char limit[] = "device-memory=300M";
+
+	(void)state;
+	start(limit, true);
+	wait_for_looks(1);
+	use(1, 0, 4000 * MIB);
+	fake->error = 9;
+	while (!said("device memory is not watched: NVML does not say"))
+		usleep(1000);
+	fake->error = 0;
+	assert_int_equal(works(1) | works(2), 0);
+	stop();
+}
+
+static void no_nvml(void **state)
+{
+	char limit[] = "device-memory=300M";
+
+	(void)state;
+	start(limit, false);
+	while (!said("device memory is not watched: "))
+		usleep(1000);
+	assert_int_equal(works(1) | works(2), 0);
+	assert_int_equal(fake->asked, 0);
+	stop();
+}
+
+/* Without a limit on device memory nobody asks, and nobody complains. */
+static void no_limit(void **state)
+{
+	char limit[] = "streams=100";
+
+	(void)state;
+	start(limit, true);
+	assert_int_equal(fe_child(&fe, "qcu-memwatch", 0), 0);
+	assert_int_equal(works(1) | works(2), 0);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_nvml),
+		cmocka_unit_test(nvml_fails),
+		cmocka_unit_test(no_limit),
+		cmocka_unit_test(above_its_own_limit),
+		cmocka_unit_test(above_the_limit_of_the_vm),
+	};
+
+	return cmocka_run_group_tests(tests, find_programs, remove_numbers);
+}
