@@ -28,7 +28,7 @@
 /* clang-format off */
 #define LIMITS(X) \
 	X(DEVICE_MEMORY, "device-memory", BYTES, LIMIT_NONE, LIMIT_NONE, \
-	  "memory of each GPU, allocated or kept by a pool, with arrays and module images") \
+	  "memory of each GPU, allocated or kept by a pool, with arrays, module images and variables") \
 	X(LIBRARY_MEMORY, "library-memory", BYTES, LIMIT_GIB(1), LIMIT_EACH, \
 	  "memory of each GPU beyond device-memory: the context, libraries, local memory") \
 	X(ALLOCATIONS, "allocations", COUNT, 262144, 1048576, \

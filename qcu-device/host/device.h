@@ -64,6 +64,13 @@ const struct be_ops *plugin_load(int fd);
 /* vhost.c: serves one QEMU until it disconnects. Returns an exit code. */
 int vhost_serve(int sock, const struct device_options *opt);
 
+/*
+ * memwatch.c: starts the process that asks how much memory of the GPUs each mirror uses, if it has
+ * a purpose. Called before the main process goes to jail. Returns why it does not start, or NULL.
+ */
+const char *memwatch_start(const struct device_options *opt);
+void memwatch_stop(void);
+
 /* mirror_vq.c: the life of a mirror process. */
 struct mirror_args {
 	const struct device_options *opt;

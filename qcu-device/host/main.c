@@ -21,7 +21,6 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
-#include "qcu-device/host/memwatch.h"
 #include "qcu-device/host/metrics.h"
 
 #define SESSIONS_DEFAULT 16
@@ -378,7 +377,7 @@ int main(int argc, char **argv)
 		.copiers = CARRIERS_DEFAULT,
 	};
 	enum gpu gpu = GPU_AUTO;
-	const char *path = NULL, *name = NULL, *metrics = NULL;
+	const char *path = NULL, *name = NULL, *metrics = NULL, *why;
 	bool open_gpu = false;
 	int fd = -1, prewarm = -1, o, rc;
 
@@ -480,7 +479,9 @@ int main(int argc, char **argv)
 	if (path)
 		free_place("socket", path);
 	begin_metrics(&opt, path, metrics, name, argv);
-	memwatch_start(&opt);
+	why = memwatch_start(&opt);
+	if (why)
+		fprintf(stderr, "qcu-device: device memory is not watched: %s\n", why);
 	if (path)
 		fd = wait_for_qemu(path);
 	rc = DEVICE_EXIT_FAILURE;

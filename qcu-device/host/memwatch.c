@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The process that asks NVML (memwatch.h): its life, and its question. */
+/*
+ * What each process uses of each GPU's memory, as the driver counts it. A mirror counts what it
+ * allocates for the guest, but not what libraries and kernels take, and a mirror that has been
+ * broken into counts nothing. So a process outside of all mirrors asks NVML, if a limit on device
+ * memory is set. It reads nothing that a guest or a mirror has written.
+ *
+ * The main process ends a session that uses more of a GPU than its limit and the allowance
+ * (library-memory) together, or, if all sessions of the VM use too much, the one that uses most
+ * beyond what it is charged for. As long as there are sessions, it asks for the next numbers when
+ * it has heard the last, so it needs no timer.
+ */
 #define _GNU_SOURCE /* close_range */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,12 +23,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "qcu-device/host/memwatch.h"
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/vhost.h"
 
-#define EACH_MS 1000
-#define GPUS	64u
+#define EACH_MS	    1000
+#define GPUS	    64u
+#define GENERATIONS 4 /* a mirror may be the child of a process that the main process made */
 
-/* NVML's own names for these begin with nvml. */
+#define USES 512u
+
+struct report {
+	uint32_t count;	  /* of uses; 0 with a text: nothing is watched any more */
+	char failed[100]; /* why, or empty */
+	struct use {
+		uint32_t pid, gpu; /* as the main process sees it; as NVML counts */
+		uint64_t bytes;
+	} use[USES];
+};
+
+/* Of NVML, whose header is not needed to build this. */
 #define NO_VALUE  UINT64_MAX
 #define TOO_SMALL 7 /* NVML_ERROR_INSUFFICIENT_SIZE */
 
@@ -34,7 +58,11 @@ static struct {
 	int (*processes)(void *device, unsigned int *count, struct process_info *infos);
 } nvml;
 
-static int to_process = -1; /* the main process's end */
+/* The main process's end: each byte asks for a report, which comes a second later. */
+static int to_process = -1;
+static bool asked;
+
+/* ---- the process ---- */
 
 /* Returns why there is no NVML, or NULL. */
 static const char *load(void **devices, unsigned int *count)
@@ -64,23 +92,23 @@ static const char *load(void **devices, unsigned int *count)
 	return NULL;
 }
 
-static const char *ask(void **devices, unsigned int count, struct memwatch_report *r)
+static const char *ask(void **devices, unsigned int count, struct report *r)
 {
-	static struct process_info infos[MEMWATCH_USES];
+	static struct process_info infos[USES];
 	unsigned int gpu, i, n;
 	int rc;
 
 	r->count = 0;
 	for (gpu = 0; gpu < count; gpu++) {
-		n = MEMWATCH_USES - r->count;
+		n = USES - r->count;
 		rc = nvml.processes(devices[gpu], &n, infos);
 		if (rc == TOO_SMALL)
 			return "there are more processes on the GPUs than can be watched";
 		if (rc)
 			return "NVML does not say what a GPU's processes use";
-		for (i = 0; i < n && r->count < MEMWATCH_USES; i++)
+		for (i = 0; i < n && r->count < USES; i++)
 			if (infos[i].used != NO_VALUE)
-				r->use[r->count++] = (struct memwatch_use){
+				r->use[r->count++] = (struct use){
 					.pid = infos[i].pid, .gpu = gpu, .bytes = infos[i].used};
 	}
 	return NULL;
@@ -103,7 +131,7 @@ static bool wait_to_be_asked(int from_main)
 
 static void __attribute__((noreturn)) live(int from_main, const struct jail *jail)
 {
-	static struct memwatch_report report;
+	static struct report report;
 	void *devices[GPUS];
 	unsigned int count = 0;
 	const char *why;
@@ -136,7 +164,9 @@ static void __attribute__((noreturn)) live(int from_main, const struct jail *jai
 	_exit(0);
 }
 
-void memwatch_start(const struct device_options *opt)
+/* ---- the main process ---- */
+
+const char *memwatch_start(const struct device_options *opt)
 {
 	struct limits l = opt->limits;
 	int ends[2];
@@ -146,26 +176,19 @@ void memwatch_start(const struct device_options *opt)
 	if (!opt->plugin || l.session[LIMIT_LIBRARY_MEMORY] == LIMIT_NONE ||
 	    (l.session[LIMIT_DEVICE_MEMORY] == LIMIT_NONE &&
 	     l.vm[LIMIT_DEVICE_MEMORY] == LIMIT_NONE))
-		return;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		fprintf(stderr, "qcu-device: device memory is not watched: %s\n", strerror(errno));
-		return;
-	}
+		return NULL;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return strerror(errno);
 	pid = fork();
 	if (!pid)
 		live(ends[1], &opt->jail);
 	close(ends[1]);
 	if (pid < 0) {
-		fprintf(stderr, "qcu-device: device memory is not watched: %s\n", strerror(errno));
 		close(ends[0]);
-		return;
+		return strerror(errno);
 	}
 	to_process = ends[0];
-}
-
-int memwatch_socket(void)
-{
-	return to_process;
+	return NULL;
 }
 
 void memwatch_stop(void)
@@ -173,4 +196,162 @@ void memwatch_stop(void)
 	if (to_process >= 0)
 		close(to_process);
 	to_process = -1;
+}
+
+static uint32_t parent_of(uint32_t pid)
+{
+	char path[40], line[256];
+	unsigned int parent = 0;
+	const char *at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name, in parentheses, may have any bytes. */
+	at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (!at || sscanf(at, ") %*c %u", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent;
+}
+
+/* Returns the live session whose mirror this process is, or descends from. 0: there is none. */
+static unsigned int session_of(const struct device *d, uint32_t pid)
+{
+	unsigned int i, q;
+
+	for (i = 0; i < GENERATIONS && pid > 1; i++) {
+		for (q = 1; q <= d->opt->sessions; q++)
+			if (d->session[q].state == SESSION_LIVE &&
+			    (uint32_t)d->session[q].mirror.pid == pid)
+				return q;
+		pid = parent_of(pid);
+	}
+	return 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t charged_to(const struct device *d, unsigned int queue)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < USAGE_DEVICES; i++)
+		sum += atomic_load(&d->usage->part[queue].memory[i]);
+	return sum;
+}
+
+static void end(struct device *d, unsigned int queue, uint64_t bytes, enum limit what,
+		uint64_t limit, const char *whose)
+{
+	char text[160], used[32], most[32];
+
+	snprintf(text, sizeof(text),
+		 "ended, because %s more memory of a GPU than it may: %s, and %s is %s%s",
+		 *whose ? "the VM uses" : "it uses",
+		 limit_text(what, bytes >> 20 << 20, used, sizeof(used)), limit_name(what), whose,
+		 limit_text(what, limit, most, sizeof(most)));
+	sessions_kill(d, queue, text);
+}
+
+/* What the sessions use of one GPU, and of all. */
+struct sums {
+	uint64_t on_gpu[QCU_MAX_SESSIONS + 1], on_all[QCU_MAX_SESSIONS + 1];
+};
+
+static void add_up(const struct device *d, const struct report *r, uint32_t gpu, struct sums *s)
+{
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	for (i = 0; i < r->count; i++) {
+		unsigned int q = session_of(d, r->use[i].pid);
+
+		s->on_all[q] += r->use[i].bytes;
+		if (r->use[i].gpu == gpu)
+			s->on_gpu[q] += r->use[i].bytes;
+	}
+}
+
+/* One GPU. One session at most: what the others use is looked at again a second later. */
+static void judge_gpu(struct device *d, const struct report *r, uint32_t gpu)
+{
+	struct limits l = d->opt->limits;
+	uint64_t allowance, sum = 0, excess, most = 0;
+	unsigned int q, worst = 0;
+	struct sums s;
+
+	limits_default(&l);
+	allowance = l.session[LIMIT_LIBRARY_MEMORY];
+	add_up(d, r, gpu, &s);
+	for (q = 1; q <= d->opt->sessions; q++) {
+		uint64_t counts = less(s.on_gpu[q], allowance);
+
+		if (counts > l.session[LIMIT_DEVICE_MEMORY]) {
+			end(d, q, counts, LIMIT_DEVICE_MEMORY, l.session[LIMIT_DEVICE_MEMORY], "");
+			return;
+		}
+		sum += counts;
+		excess = less(s.on_all[q], charged_to(d, q));
+		if (s.on_gpu[q] && (!worst || excess > most)) {
+			worst = q;
+			most = excess;
+		}
+	}
+	if (worst && sum > l.vm[LIMIT_DEVICE_MEMORY])
+		end(d, worst, sum, LIMIT_DEVICE_MEMORY, l.vm[LIMIT_DEVICE_MEMORY], "its ");
+}
+
+static bool any_lives(const struct device *d)
+{
+	unsigned int q;
+
+	for (q = 1; q <= d->opt->sessions; q++)
+		if (d->session[q].state == SESSION_LIVE)
+			return true;
+	return false;
+}
+
+void memwatch_ask(struct device *d)
+{
+	char byte = 0;
+
+	if (!asked && to_process >= 0 && any_lives(d))
+		asked = send(to_process, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+static void heard(struct device *d, unsigned int queue)
+{
+	static struct report r;
+	ssize_t n = recv(to_process, &r, sizeof(r), MSG_DONTWAIT);
+	uint32_t i, gpus = 0;
+
+	(void)queue;
+	asked = false;
+	r.failed[sizeof(r.failed) - 1] = '\0';
+	if (n != (ssize_t)sizeof(r) || *r.failed || r.count > USES) {
+		complain("device memory is not watched: %s",
+			 n == (ssize_t)sizeof(r) && *r.failed ? r.failed
+							      : "the process that asks has ended");
+		device_unwatch(d, to_process);
+		memwatch_stop();
+		return;
+	}
+	for (i = 0; i < r.count; i++)
+		if (r.use[i].gpu >= gpus)
+			gpus = r.use[i].gpu + 1;
+	for (i = 0; i < gpus; i++)
+		judge_gpu(d, &r, i);
+}
+
+void memwatch_begin(struct device *d)
+{
+	if (to_process >= 0)
+		device_watch(d, to_process, heard, 0);
 }

@@ -274,7 +274,6 @@ static int session_open(struct device *d, const struct qcu_open *o)
 		return QCU_ERR_OperatingSystem;
 	device_watch(d, s->mirror.pidfd, reap, o->queue);
 	s->state = SESSION_LIVE;
-	memjudge_session();
 	board_open(d->board, o->queue, s->guest_pid, s->comm);
 	if (d->opt->verbose)
 		say(d, o->queue, "open");

@@ -438,10 +438,11 @@ int vhost_serve(int sock, const struct device_options *opt)
 	}
 	device_watch(d, sock, socket_ready, 0);
 	device_watch(d, signals, signalled, 0);
-	memjudge_begin(d);
+	memwatch_begin(d);
 	while (!d->over) {
 		device_poll(d);
 		spares_fill(d);
+		memwatch_ask(d);
 	}
 	sessions_end_all(d, "ended, because QEMU is gone");
 	spares_end(d);

@@ -79,12 +79,11 @@ void spares_end(struct device *d);
 bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
 
 /*
- * memjudge.c: ends a session that uses more memory of a GPU than its limit and the allowance. The
- * process of memwatch.h says what each uses.
+ * memwatch.c: ends a session that uses more memory of a GPU than its limit and the allowance.
+ * memwatch_ask() asks for numbers, if there are sessions and none are on their way.
  */
-void memjudge_begin(struct device *d);
-/* A session has begun. */
-void memjudge_session(void);
+void memwatch_begin(struct device *d);
+void memwatch_ask(struct device *d);
 
 /* status.c: what each session uses of its limits, on stderr. */
 void status_print(struct device *d);

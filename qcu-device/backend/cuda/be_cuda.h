@@ -207,12 +207,6 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 int cu_mem_free(struct be *be, uint64_t addr);
 uint64_t cu_mem_taken(struct be *be, uint64_t addr);
 /*
- * Charges memory that is about to be taken from CUDA, or to be used again. False: a limit is in the
- * way. cu_give_room() gives back the charge.
- */
-bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes);
-void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes);
-/*
  * Takes the range that begins at `addr` out of the table. False: nothing that could be freed begins
  * there, or it is a piece of a block.
  */
@@ -233,6 +227,12 @@ bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 
 /* be_cuda_kept.c */
+/*
+ * Charges memory that is about to be taken from CUDA, or to be used again. False: a limit is in the
+ * way. cu_give_room() gives back the charge.
+ */
+bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes);
+void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes);
 int cu_kept_open(struct be *be);
 void cu_kept_close(struct be *be);
 /* Kept memory of exactly this size, or new memory. The device is current. */

@@ -12,18 +12,6 @@
 
 _Atomic uint64_t cu_mem_gone;
 
-bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes)
-{
-	return bytes <= INT64_MAX &&
-	       (!be->device_room || be->device_room(be->room_ctx, dev, (int64_t)bytes));
-}
-
-void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes)
-{
-	if (be->device_room && bytes)
-		(void)be->device_room(be->room_ctx, dev, -(int64_t)bytes);
-}
-
 /* The range with this number. Called under the lock. */
 static struct cu_range *range(const struct be *be, size_t i)
 {

@@ -24,7 +24,7 @@ static void bad_text(void **state)
 		{"", "NAME=VALUE is wanted"},
 		{"streams", "NAME=VALUE is wanted"},
 		{"=5", "NAME=VALUE is wanted"},
-		{"stream=5", "device-memory, allocations, reserved, mapped"},
+		{"stream=5", "device-memory, library-memory, allocations, reserved, mapped"},
 		{"streams ==5", "NAME=VALUE is wanted"},
 		{"vm-=5", "NAME=VALUE is wanted"},
 		{"vm-vm-streams=5", "NAME=VALUE is wanted"},
