@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/usage.h"
 #include "qcu-device/host/birth.h"
-#include "qcu-device/host/jail.h"
+#include "qcu-device/host/nursery.h"
 #include "qcu-device/host/ramfiles.h"
+#include "qcu-device/jail/jail.h"
 #include "qcu-device/memory/shares.h"
 
 #define HUGETLBFS 0x958458f6u
@@ -29,15 +31,17 @@
 /* The file numbers in a new mirror. The files of the VM's memory come last. */
 enum {
 	FD_CTL = 3,
-	FD_PROGRAM,
 	FD_SETUP,
 	FD_STATES,
 	FD_SHARES,
 	FD_USAGE,
 	FD_ACCOUNT,
+	FD_PROGRAM,
 	FD_PLUGIN,
 	FD_RAM,
 };
+
+_Static_assert(FD_RAM - 3 + GUESTMEM_REGIONS <= NURSERY_FILES, "one order has all files");
 
 struct region {
 	uint64_t gpa, size, offset;
@@ -45,7 +49,6 @@ struct region {
 
 struct setup {
 	struct device_options opt;
-	pid_t parent;
 	bool warm;
 	unsigned int regions;
 	struct region region[GUESTMEM_REGIONS];
@@ -53,10 +56,15 @@ struct setup {
 
 /* ---- the main process ---- */
 
+/*
+ * The files that mirrors are executed from: the main process opens them before it goes to jail, and
+ * the nursery keeps them.
+ */
 static struct {
-	struct jail_opened opened;
+	int program, plugin; /* -1: there is no plugin */
+	const char *loader;  /* the path of the program loader */
 	char **argv, **env;
-} birth = {.opened = {.program = -1, .plugin = -1}};
+} birth = {.program = -1, .plugin = -1};
 
 /*
  * Variables that the program, its libraries or CUDA may read. A mirror does not get the operator's
@@ -140,15 +148,15 @@ bool birth_prepare(const struct device_options *opt, char *const *argv)
 {
 	char path[PLUGIN_PATH_MAX];
 
-	birth.opened.loader = find_loader();
-	birth.opened.program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	if (!birth.opened.loader || birth.opened.program < 0) {
+	birth.loader = find_loader();
+	birth.program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (!birth.loader || birth.program < 0) {
 		fprintf(stderr, "qcu-device: it cannot find itself to start mirrors\n");
 		return false;
 	}
 	if (opt->plugin && !plugin_path(path, sizeof(path)))
-		birth.opened.plugin = open(path, O_RDONLY | O_CLOEXEC);
-	if (opt->plugin && birth.opened.plugin < 0) {
+		birth.plugin = open(path, O_RDONLY | O_CLOEXEC);
+	if (opt->plugin && birth.plugin < 0) {
 		fprintf(stderr, "qcu-device: the cuda backend cannot be opened: %s\n",
 			strerror(errno));
 		return false;
@@ -158,11 +166,6 @@ bool birth_prepare(const struct device_options *opt, char *const *argv)
 		return false;
 	}
 	return true;
-}
-
-const struct jail_opened *birth_opened(void)
-{
-	return &birth.opened;
 }
 
 /* Returns a file with the setup, its position at the beginning; -1 on error. */
@@ -221,16 +224,24 @@ static void __attribute__((noreturn)) become(int *fd, unsigned int n)
 {
 	sigset_t none;
 
+	fd[FD_PROGRAM - 3] = birth.program;
+	fd[FD_PLUGIN - 3] = birth.plugin;
+
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (place(fd, n) && lay_out())
-		execve(birth.opened.loader, birth.argv, birth.env);
+		execve(birth.loader, birth.argv, birth.env);
 	complain("a mirror cannot be executed: %s", strerror(errno));
 	_exit(MIRROR_EXIT_SETUP);
 }
 
+bool birth_begin(const struct device_options *opt)
+{
+	return nursery_begin(&opt->jail, &birth.program, &birth.plugin, become);
+}
+
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, int ctl_fd, bool warm)
+		 const struct birth_shared *shared, unsigned int place, int ctl_fd, bool warm)
 {
 	static struct setup s;
 	int fd[FD_RAM - 3 + GUESTMEM_REGIONS];
@@ -238,7 +249,6 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	pid_t pid;
 
 	s.opt = *opt;
-	s.parent = getpid();
 	s.warm = warm;
 	s.regions = ram->count;
 	for (i = 0; i < ram->count; i++) {
@@ -248,19 +258,15 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 		fd[n++] = f->fd;
 	}
 	fd[FD_CTL - 3] = ctl_fd;
-	fd[FD_PROGRAM - 3] = birth.opened.program;
+	fd[FD_PROGRAM - 3] = fd[FD_PLUGIN - 3] = -1; /* the nursery has them */
 	fd[FD_STATES - 3] = shared->states;
 	fd[FD_SHARES - 3] = shared->shares;
 	fd[FD_USAGE - 3] = shared->usage;
 	fd[FD_ACCOUNT - 3] = shared->account;
-	fd[FD_PLUGIN - 3] = birth.opened.plugin;
 	fd[FD_SETUP - 3] = write_setup(&s);
 	if (fd[FD_SETUP - 3] < 0)
 		return -1;
-	fflush(NULL);
-	pid = fork();
-	if (!pid)
-		become(fd, n);
+	pid = nursery_order(place, fd, n);
 	close(fd[FD_SETUP - 3]);
 	return pid;
 }
@@ -300,6 +306,7 @@ void birth_mirror(void)
 	static struct setup s;
 	static struct guestmem mem;
 	struct mirror_args args = {.opt = &s.opt, .mem = &mem, .ctl_fd = FD_CTL};
+	struct pollfd ctl = {.fd = FD_CTL};
 	unsigned int i;
 
 	prctl(PR_SET_NAME, "qcu-born");
@@ -308,8 +315,9 @@ void birth_mirror(void)
 		fputs("qcu-device: " BIRTH_WORD " is for qcu-device itself\n", stderr);
 		_exit(DEVICE_EXIT_USAGE);
 	}
+	/* Its parent may have ended before this: then the control socket has ended, too. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != s.parent)
+	if (poll(&ctl, 1, 0) == 1 && ctl.revents & POLLHUP)
 		_exit(DEVICE_EXIT_OK);
 	if (s.opt.verbose)
 		complain_always();
@@ -332,7 +340,7 @@ void birth_mirror(void)
 	close(FD_SHARES);
 	close(FD_USAGE);
 	close(FD_ACCOUNT);
-	if (!jail_mirror(&s.opt.jail))
+	if (!jail_mirror(&s.opt.jail, s.opt.plugin ? FD_PLUGIN : -1))
 		stillborn("it cannot be locked in");
 	args.ops = s.opt.plugin ? plugin_load(FD_PLUGIN) : &be_soft;
 	if (!args.ops)

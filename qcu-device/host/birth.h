@@ -29,15 +29,18 @@ struct birth_shared {
  * mirror. False: an error was printed on stderr.
  */
 bool birth_prepare(const struct device_options *opt, char *const *argv);
-/* What birth_prepare() has opened. */
-const struct jail_opened *birth_opened(void);
+/*
+ * Then it calls this, while it may still make processes: the nursery begins. The options must stay
+ * where they are.
+ */
+bool birth_begin(const struct device_options *opt);
 
 /*
- * Executes a mirror, which gets ctl_fd, its end of the control socket. Returns its pid, or -1 with
- * errno.
+ * Executes a mirror at this place, which gets ctl_fd, its end of the control socket. Returns the
+ * pid of the child whose status nursery_status() turns into the mirror's; or -1 with errno.
  */
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, int ctl_fd, bool warm);
+		 const struct birth_shared *shared, unsigned int place, int ctl_fd, bool warm);
 
 /* The new process: becomes a mirror. */
 void birth_mirror(void) __attribute__((noreturn));

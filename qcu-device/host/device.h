@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "qcu-device/base/limits.h"
-#include "qcu-device/host/jail.h"
+#include "qcu-device/jail/jail.h"
 #include "qcu-device/host/ring.h"
 #include "qcu-device/mirror/mirror.h"
 

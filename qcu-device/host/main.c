@@ -60,6 +60,7 @@ static const char usage[] =
 	"                         names such as cublas,cublaslt,cufft (all)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
+	"  --weak-sandbox         go on without what the host does not give to the sandbox\n"
 	"  --no-sandbox           keep all rights, for debugging\n"
 	"  --let-kernels-reach-all-memory\n"
 	"                         take a GPU that reads memory that is not registered with it\n"
@@ -359,6 +360,7 @@ int main(int argc, char **argv)
 		{"libraries", required_argument, NULL, 'B'},
 		{"limit", required_argument, NULL, 'L'},
 		{"user", required_argument, NULL, 'u'},
+		{"weak-sandbox", no_argument, NULL, 'W'},
 		{"no-sandbox", no_argument, NULL, 'x'},
 		{"let-kernels-reach-all-memory", no_argument, NULL, 'a'},
 		{"kernel-timeout", required_argument, NULL, 'T'},
@@ -436,6 +438,9 @@ int main(int argc, char **argv)
 				die_usage("--user %s: an ordinary user's name or number is wanted",
 					  optarg);
 			break;
+		case 'W':
+			opt.jail.weak = true;
+			break;
 		case 'x':
 			opt.jail.off = true;
 			break;
@@ -443,7 +448,7 @@ int main(int argc, char **argv)
 			open_gpu = true;
 			break;
 		case 'v':
-			opt.verbose = opt.be.verbose = opt.jail.verbose = true;
+			opt.verbose = opt.be.verbose = true;
 			break;
 		case 't':
 			opt.trace = true;
@@ -476,6 +481,9 @@ int main(int argc, char **argv)
 
 	choose(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
+	opt.jail.gpu = opt.plugin;
+	if (!jail_check(&opt.jail))
+		return DEVICE_EXIT_FAILURE;
 	if (path)
 		free_place("socket", path);
 	begin_metrics(&opt, path, metrics, name, argv);
@@ -485,7 +493,8 @@ int main(int argc, char **argv)
 	if (path)
 		fd = wait_for_qemu(path);
 	rc = DEVICE_EXIT_FAILURE;
-	if (fd >= 0 && birth_prepare(&opt, argv) && jail_main(&opt.jail, birth_opened()))
+	if (fd >= 0 && birth_prepare(&opt, argv) && jail_enter(&opt.jail) && birth_begin(&opt) &&
+	    jail_main(&opt.jail))
 		rc = vhost_serve(fd, &opt);
 	memwatch_stop();
 	metrics_stop();

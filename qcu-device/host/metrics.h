@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "qcu-device/host/board.h"
-#include "qcu-device/host/jail.h"
+#include "qcu-device/jail/jail.h"
 
 /* The default is the socket for QEMU with this at its end. `qcu top` looks for it. */
 #define METRICS_SUFFIX ".metrics"

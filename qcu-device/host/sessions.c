@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 
 static void say(struct device *d, unsigned int queue, const char *what)
@@ -103,9 +104,7 @@ static void take_over(struct device *d, unsigned int queue)
 	VuVirtq *vq = &d->vu.vq[queue];
 
 	device_unwatch(d, s->mirror.pidfd);
-	close(s->mirror.pidfd);
-	close(s->mirror.ctl_fd);
-	jail_sweep(s->mirror.pid);
+	mirror_gone(d, &s->mirror);
 	s->mirror.pid = 0;
 	if (d->shares)
 		shares_end(d->shares, queue);
@@ -138,8 +137,7 @@ static bool another_mirror(struct device *d, unsigned int queue)
 	if (!spares_take(d, queue, &new))
 		return false;
 	device_unwatch(d, s->mirror.pidfd);
-	close(s->mirror.pidfd);
-	close(s->mirror.ctl_fd);
+	mirror_gone(d, &s->mirror);
 	s->mirror = new;
 	device_watch(d, new.pidfd, reap, queue);
 	return true;
@@ -157,7 +155,7 @@ static void reap(struct device *d, unsigned int queue)
 	if (s->state == SESSION_LIVE && s->mirror.spare && !d->states[queue].begun &&
 	    another_mirror(d, queue))
 		return;
-	describe(d, queue, status);
+	describe(d, queue, nursery_status(status));
 	take_over(d, queue);
 }
 

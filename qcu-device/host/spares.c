@@ -18,19 +18,47 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 
+/* Returns a place that was not in use for long; 0: there is none. */
+static unsigned int take_place(struct device *d)
+{
+	unsigned int i, place = d->last_place;
+
+	for (i = 1; i < JAIL_PLACES; i++) {
+		place = place % (JAIL_PLACES - 1) + 1;
+		if (d->place_taken[place])
+			continue;
+		d->place_taken[place] = true;
+		d->last_place = place;
+		return place;
+	}
+	errno = EAGAIN;
+	return 0;
+}
+
+void mirror_gone(struct device *d, const struct mirror_process *p)
+{
+	const struct jail *j = &d->opt->jail;
+
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	close(p->ctl_fd);
+	jail_sweep(j, j->own_pids ? (pid_t)p->place + 1 : p->pid);
+	d->place_taken[p->place] = false;
+}
+
 /* Kills and reaps a process. It may have ended before. */
-static int end(struct mirror_process *p)
+static int end(struct device *d, struct mirror_process *p)
 {
 	int status = 0;
 
 	kill(p->pid, SIGKILL);
 	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	close(p->pidfd);
-	close(p->ctl_fd);
-	return status;
+	mirror_gone(d, p);
+	return nursery_status(status);
 }
 
 static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
@@ -38,22 +66,25 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 	int ctl[2];
 
 	p->spare = warm;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
-		complain("socketpair: %s", strerror(errno));
+	p->place = take_place(d);
+	if (!p->place || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
+		complain("no socket for a mirror: %s", strerror(errno));
+		d->place_taken[p->place] = false;
 		return false;
 	}
-	p->pid = birth_give(d->opt, &d->ram, &d->shared, ctl[1], warm);
+	p->pid = birth_give(d->opt, &d->ram, &d->shared, p->place, ctl[1], warm);
 	close(ctl[1]);
 	if (p->pid < 0) {
 		complain("no process for a mirror: %s", strerror(errno));
 		close(ctl[0]);
+		d->place_taken[p->place] = false;
 		return false;
 	}
 	p->ctl_fd = ctl[0];
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {
 		complain("pidfd_open: %s", strerror(errno));
-		end(p);
+		end(d, p);
 		return false;
 	}
 	return true;
@@ -84,7 +115,7 @@ static void spare_died(struct device *d, unsigned int unused)
 			continue;
 		}
 		remove_spare(d, i);
-		status = end(&p);
+		status = end(d, &p);
 		d->spares_fail = true;
 		if (WIFSIGNALED(status))
 			complain("a spare mirror was killed by signal %d (%s)", WTERMSIG(status),
@@ -122,7 +153,7 @@ void spares_end(struct device *d)
 		struct mirror_process p = d->spare[0];
 
 		remove_spare(d, 0);
-		end(&p);
+		end(d, &p);
 	}
 }
 
@@ -171,13 +202,13 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 		if (give_session(out, &job, fds))
 			return true;
 		/* The spare has died, and the poll loop has not seen it yet. */
-		end(out);
+		end(d, out);
 	}
 	if (!new_mirror(d, out, false))
 		return false;
 	if (give_session(out, &job, fds))
 		return true;
 	complain("session %u: its mirror does not take it: %s", queue, strerror(errno));
-	end(out);
+	end(d, out);
 	return false;
 }

@@ -21,7 +21,8 @@ enum session_state {
 };
 
 struct mirror_process {
-	pid_t pid;
+	pid_t pid; /* of the child that starts it, or its own (nursery.h) */
+	unsigned int place;
 	int pidfd;
 	int ctl_fd; /* our end */
 	bool spare; /* made before there was a session for it */
@@ -53,6 +54,8 @@ struct device {
 	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not a session */
 	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
 	unsigned int spares;
+	bool place_taken[JAIL_PLACES];
+	unsigned int last_place;
 	bool spares_fail;	   /* the last spare failed */
 	struct ring_state *states; /* shared with mirrors, by queue */
 	struct shares *shares;	   /* what mirrors share with one another */
@@ -77,6 +80,8 @@ void spares_end(struct device *d);
  * has been reported.
  */
 bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
+/* The mirror's process has been reaped: closes what is left of it, and frees its place. */
+void mirror_gone(struct device *d, const struct mirror_process *p);
 
 /*
  * memwatch.c: ends a session that uses more memory of a GPU than its limit and the allowance.

@@ -6,6 +6,8 @@
  * GPU. With QCU_TEST_PAGEABLE=1 its GPUs read memory that is not registered.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +16,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -69,10 +73,170 @@ static long look_into(pid_t pid)
 
 static void try(const char *what, long rc)
 {
-	int err = errno;
+	const int err = errno;
 
 	dprintf(report, "jail: %s: %s%s\n", what, rc < 0 ? "refused, " : "DONE",
 		rc < 0 ? strerror(err) : "");
+}
+
+/* ---- other processes ---- */
+
+#define PIDS 65536 /* that are guessed: this machine's pids, and those of a namespace */
+
+static bool is_own_thread(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", pid);
+	return !access(path, F_OK);
+}
+
+/* Counts the attempts that were not refused, for all processes but this one. */
+static void try_on_others(const char *what, long (*attempt)(pid_t pid))
+{
+	unsigned int done = 0;
+	pid_t pid;
+
+	for (pid = 1; pid < PIDS; pid++)
+		done += attempt(pid) >= 0 && !is_own_thread(pid);
+	errno = EPERM;
+	try(what, done ? (long)done : -1);
+}
+
+static long open_memory(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	/* A process without memory, such as a zombie, gives an empty file. */
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	return fd < 0 ? -1 : access(path, R_OK);
+}
+
+/* If the call is allowed, what it reports is that nothing lies at this address. */
+static long move_memory(pid_t pid, long call)
+{
+	char byte = 0;
+	struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)0x1000, 1};
+
+	return syscall(call, pid, &here, 1ul, &there, 1ul, 0ul) < 0 && errno != EFAULT ? -1 : 0;
+}
+
+static long read_memory(pid_t pid)
+{
+	return move_memory(pid, SYS_process_vm_readv);
+}
+
+static long write_memory(pid_t pid)
+{
+	return move_memory(pid, SYS_process_vm_writev);
+}
+
+static long trace(pid_t pid)
+{
+	long rc = ptrace(PTRACE_SEIZE, pid, NULL, NULL);
+
+	if (!rc)
+		ptrace(PTRACE_DETACH, pid, NULL, NULL);
+	return rc;
+}
+
+static long look_at_command(pid_t pid)
+{
+	char path[32], text[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? 0 : -1;
+}
+
+/* How many processes /proc shows beside this one; -1: none. */
+static long see_processes(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	long n = 0;
+
+	while (dir && (e = readdir(dir)))
+		n += isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != getpid();
+	if (dir)
+		closedir(dir);
+	errno = ENOENT;
+	return n ? n : -1;
+}
+
+static void try_processes(void)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = getppid()};
+	int pair[2], on = 1;
+	pid_t pid = getppid();
+
+	try("see other processes", see_processes());
+	try_on_others("see their commands", look_at_command);
+	try_on_others("open their memory", open_memory);
+	try_on_others("read their memory", read_memory);
+	try_on_others("write their memory", write_memory);
+	try_on_others("trace them", trace);
+	try("become dumpable", prctl(PR_GET_DUMPABLE) ? 0 : -1);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return;
+	try("F_SETOWN", fcntl(pair[0], F_SETOWN, pid));
+	try("F_SETOWN_EX", fcntl(pair[0], F_SETOWN_EX, &owner));
+	try("F_SETSIG", fcntl(pair[0], F_SETSIG, SIGURG));
+	try("O_ASYNC", fcntl(pair[0], F_SETFL, O_ASYNC | O_NONBLOCK));
+	try("FIOSETOWN", ioctl(pair[0], 0x8901, &pid));
+	try("SIOCSPGRP", ioctl(pair[0], 0x8902, &pid));
+	try("FIOASYNC", ioctl(pair[0], FIOASYNC, &on));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* ---- sockets ---- */
+
+/* The test listens at QCU_TEST_SOCKET, a file, and at that name without a file. */
+static void try_sockets(void)
+{
+	const char *path = getenv("QCU_TEST_SOCKET");
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (!path)
+		return;
+	try("connect to a file", connect_to(path));
+	strncpy(addr.sun_path + 1, path, sizeof(addr.sun_path) - 2);
+	try("connect to a name",
+	    connect(fd, (const struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(path))));
+	close(fd);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 4);
+	strcat(addr.sun_path, ".d");
+	try("send to a file",
+	    sendto(fd, "x", 1, MSG_NOSIGNAL, (const struct sockaddr *)&addr, sizeof(addr)));
+	close(fd);
+}
+
+/* ---- the GPU's files ---- */
+
+static void try_nodes(void)
+{
+	static const char *const nodes[] = {"/dev/nvidia-modeset", "/dev/nvidia-uvm-tools",
+					    "/dev/nvidia-caps/nvidia-cap1",
+					    "/dev/nvidia-caps/nvidia-cap2"};
+	size_t i;
+
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		try(nodes[i], open(nodes[i], O_RDWR | O_CLOEXEC));
 }
 
 /*
@@ -147,6 +311,11 @@ static void try_all(void)
 static int versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 {
 	try_harmless();
+	if (!getenv("QCU_TEST_NO_SANDBOX")) {
+		try_processes();
+		try_sockets();
+		try_nodes();
+	}
 	if (is_jailed())
 		try_all();
 	dprintf(report, "jail: that was all\n");

@@ -159,7 +159,7 @@ static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
 		munmap(fe->ram, 2 * FE_RAM);
 		if (stderr_fd >= 0)
 			dup2(stderr_fd, 2);
-		_exit(birth_prepare(&opt, argv) ? vhost_serve(sock, &opt) : 1);
+		_exit(birth_prepare(&opt, argv) && birth_begin(&opt) ? vhost_serve(sock, &opt) : 1);
 	}
 	close(sock);
 	connect_device(fe);
@@ -378,25 +378,39 @@ pid_t fe_mirror(struct frontend *fe, unsigned int session)
 	return fe_child(fe, want, 0);
 }
 
+static bool is_named(pid_t pid, const char *want)
+{
+	char path[64], name[24] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (!fgets(name, sizeof(name), f))
+		name[0] = 0;
+	fclose(f);
+	return !strncmp(name, want, strlen(want)) && name[strlen(want)] == '\n';
+}
+
+/* Looks among the children of a process, and among theirs. */
+static pid_t find_child(pid_t of, const char *want, pid_t not )
+{
+	char path[64];
+	pid_t found = 0;
+	FILE *list;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", of, of);
+	list = fopen(path, "r");
+	while (list && !found && fscanf(list, "%d", &pid) == 1)
+		found = pid != not &&is_named(pid, want) ? pid : find_child(pid, want, not );
+	if (list)
+		fclose(list);
+	return found;
+}
+
 pid_t fe_child(struct frontend *fe, const char *want, pid_t not )
 {
-	char path[64], name[24];
-	int pid, found = 0;
-	FILE *list, *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", fe->server, fe->server);
-	list = fopen(path, "r");
-	assert_non_null(list);
-	while (!found && fscanf(list, "%d", &pid) == 1) {
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-		f = fopen(path, "r");
-		if (!f)
-			continue;
-		if (pid != not &&fgets(name, sizeof(name), f) &&
-		    !strncmp(name, want, strlen(want)) && name[strlen(want)] == '\n')
-			found = pid;
-		fclose(f);
-	}
-	fclose(list);
-	return found;
+	return find_child(fe->server, want, not );
 }

@@ -86,11 +86,11 @@ int fe_ask(struct frontend *fe, unsigned int q, struct qCUcmd *cmd, uint64_t gpa
 int fe_open(struct frontend *fe, unsigned int q);
 int fe_close(struct frontend *fe, unsigned int q);
 
-/* Finds the mirror of a session by its name among the device's children; 0: there is none. */
+/* Finds the mirror of a session by its name among the device's descendants; 0: there is none. */
 pid_t fe_mirror(struct frontend *fe, unsigned int session);
 /*
- * Finds a child of the device by its whole name, other than `not`. A spare is named qcu-warming,
- * then qcu-spare.
+ * Finds a descendant of the device by its whole name, other than `not`. A spare is named
+ * qcu-warming, then qcu-spare.
  */
 pid_t fe_child(struct frontend *fe, const char *want, pid_t not );
 

@@ -5,14 +5,19 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
+#include <seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -20,14 +25,18 @@
 #include "tests/unit/device/host/test_device_frontend.h"
 #include "tests/unit/device/host/test_device_program.h"
 
-static char program[PATH_MAX], backend_dir[PATH_MAX];
+#define USER "65533" /* an ordinary user, if this is root */
+
+static char program[PATH_MAX], backend_dir[PATH_MAX], self[PATH_MAX];
 static struct frontend fe;
 static FILE *log_file;
 
 static int find_programs(void **state)
 {
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
 	(void)state;
-	if (program_path(program, "qcu-device/qcu-device") ||
+	if (n < 0 || program_path(program, "qcu-device/qcu-device") ||
 	    program_path(backend_dir, "tests/jail"))
 		return -1;
 	setenv("QCU_BACKEND_DIR", backend_dir, 1);
@@ -35,18 +44,109 @@ static int find_programs(void **state)
 	return access(program, X_OK);
 }
 
-/* Runs a session whose backend makes all the attempts. Its messages are in log_file. */
-static void start(char *option)
-{
-	char gpu_option[] = "--gpu", gpu[] = "cuda";
-	char *argv[] = {program, gpu_option, gpu, option, NULL};
-	struct qCUcmd info = {.op = QCU_OP_INFO, .tid = 1};
+/* ---- sockets outside of the jail, to which everyone may connect ---- */
 
+static char socket_path[100], letters_path[104];
+static int listeners[3] = {-1, -1, -1};
+
+static int listen_at(int type, const char *path, bool file)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	strncpy(addr.sun_path + !file, path, sizeof(addr.sun_path) - 2);
+	assert_int_equal(
+		bind(fd, (const struct sockaddr *)&addr,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + !file + strlen(path))),
+		0);
+	assert_true(type == SOCK_DGRAM || !listen(fd, 5));
+	assert_true(!file || !chmod(path, 0777));
+	return fd;
+}
+
+/* The socket lies in this folder, because the jail has no /tmp. */
+static int open_sockets(void **state)
+{
+	(void)state;
+	snprintf(socket_path, sizeof(socket_path), "jail-%d.sock", getpid());
+	snprintf(letters_path, sizeof(letters_path), "%s.d", socket_path);
+	listeners[0] = listen_at(SOCK_STREAM, socket_path, true);
+	listeners[1] = listen_at(SOCK_STREAM, socket_path, false);
+	listeners[2] = listen_at(SOCK_DGRAM, letters_path, true);
+	setenv("QCU_TEST_SOCKET", socket_path, 1);
+	return 0;
+}
+
+static int close_sockets(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		close(listeners[i]);
+	unlink(socket_path);
+	unlink(letters_path);
+	unsetenv("QCU_TEST_SOCKET");
+	return 0;
+}
+
+/* ---- the device ---- */
+
+/* How the device is started. */
+enum {
+	AS_USER = 1,   /* as an ordinary user */
+	NO_SPACES = 2, /* where new namespaces are refused */
+};
+
+static unsigned int command(unsigned int how, const char *const options[], char **argv)
+{
+	static char setpriv[] = "/usr/bin/setpriv", reuid[] = "--reuid", regid[] = "--regid",
+		    user[] = USER, clear[] = "--clear-groups", refuse[] = "--refuse-namespaces",
+		    gpu_option[] = "--gpu", gpu[] = "cuda";
+	unsigned int n = 0, i;
+
+	if (how & AS_USER && !geteuid()) {
+		argv[n++] = setpriv;
+		argv[n++] = reuid;
+		argv[n++] = user;
+		argv[n++] = regid;
+		argv[n++] = user;
+		argv[n++] = clear;
+	}
+	if (how & NO_SPACES) {
+		argv[n++] = self;
+		argv[n++] = refuse;
+	}
+	argv[n++] = program;
+	argv[n++] = gpu_option;
+	argv[n++] = gpu;
+	for (i = 0; options && options[i]; i++)
+		argv[n++] = (char *)options[i];
+	argv[n] = NULL;
+	return n;
+}
+
+/*
+ * Runs a session whose backend makes all the attempts, beside another session and a spare. Its
+ * messages are in log_file.
+ */
+static void start(unsigned int how, const char *const options[])
+{
+	static char prewarm[] = "--prewarm", one[] = "1";
+	struct qCUcmd info = {.op = QCU_OP_INFO, .tid = 1};
+	char *argv[24];
+	unsigned int n = command(how, options, argv);
+
+	argv[n++] = prewarm;
+	argv[n++] = one;
+	argv[n] = NULL;
 	log_file = tmpfile();
 	assert_non_null(log_file);
 	fe_start_program(&fe, argv, fileno(log_file));
 	fe_queue_start(&fe, 0);
 	fe_queue_start(&fe, 1);
+	fe_queue_start(&fe, 2);
+	assert_int_equal(fe_open(&fe, 2), 0);
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_ask(&fe, 1, &info, 0, 0), 0);
 	assert_true(info.info.devices > 0);
@@ -58,6 +158,17 @@ static void stop(void)
 
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	fclose(log_file);
+}
+
+static bool has_said(FILE *log, const char *text)
+{
+	char line[512];
+	bool said = false;
+
+	rewind(log);
+	while (fgets(line, sizeof(line), log))
+		said |= !!strstr(line, text);
+	return said;
 }
 
 /* Counts the lines about refused attempts and about attempts that succeeded. */
@@ -79,37 +190,126 @@ static void count(unsigned int *refused, unsigned int *done, bool *all)
 	}
 }
 
-static void everything_is_refused(void **state)
+/* The device must not start. Its last words are in the text. */
+static void refuses_to_start(unsigned int how, const char *const options[], char *text, size_t size)
+{
+	static char fd_option[] = "--fd", fd[] = "0";
+	char *argv[24];
+	unsigned int n = command(how, options, argv);
+	int pair[2], err[2];
+	pid_t pid;
+
+	argv[n++] = fd_option;
+	argv[n++] = fd;
+	argv[n] = NULL;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(pipe(err), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(pair[1], 0);
+		dup2(err[1], 2);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	close(err[1]);
+	close(pair[0]);
+	close(pair[1]);
+	assert_int_equal(program_finish(pid, err[0], text, size), 1);
+}
+
+/* Asks the kernel to refuse new namespaces to a program, as some hosts do, and executes it. */
+static int refuse_namespaces(char **argv)
+{
+	static const int calls[] = {SCMP_SYS(unshare), SCMP_SYS(clone)};
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
+	unsigned int i;
+	int rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+
+	for (i = 0; i < 2 && !rc; i++) {
+		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), calls[i], 1,
+				      SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
+		if (!rc)
+			rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), calls[i], 1,
+					      SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWNS,
+						      CLONE_NEWNS));
+		if (!rc)
+			rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), calls[i], 1,
+					      SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWPID,
+						      CLONE_NEWPID));
+	}
+	if (rc || seccomp_load(f))
+		return 126;
+	execv(argv[0], argv);
+	return 127;
+}
+
+/* ---- the tests ---- */
+
+static void all_refused(unsigned int how, unsigned int least)
 {
 	unsigned int refused, done;
 	bool all;
 
-	(void)state;
-	start(NULL);
+	start(how, NULL);
 	count(&refused, &done, &all);
 	assert_true(all);
 	assert_int_equal(done, 0);
-	assert_true(refused >= 42);
+	assert_true(refused >= least);
 	stop();
+}
+
+static void everything_is_refused(void **state)
+{
+	(void)state;
+	all_refused(0, geteuid() ? 28 : 63);
+}
+
+static void refused_to_a_user(void **state)
+{
+	(void)state;
+	all_refused(AS_USER, 28);
+}
+
+/* Without namespaces, the device starts only if it is told to, and it says what is missing. */
+static void without_namespaces(void **state)
+{
+	static const char *const weak[] = {"--weak-sandbox", NULL};
+	char text[4096];
+	unsigned int refused, done, how;
+	bool all;
+
+	(void)state;
+	for (how = NO_SPACES; how <= (NO_SPACES | AS_USER); how++) {
+		refuses_to_start(how, NULL, text, sizeof(text));
+		assert_non_null(strstr(text, "does not give a user namespace"));
+		assert_non_null(strstr(text, "--weak-sandbox"));
+		start(how, weak);
+		assert_true(has_said(log_file, "WEAK SANDBOX: without a user namespace"));
+		count(&refused, &done, &all);
+		assert_true(all);
+		/* It sees the machine's processes and their commands, and no more. */
+		assert_int_equal(done, 2);
+		assert_true(refused >= 26);
+		stop();
+	}
 }
 
 /* Without a jail, some of the same attempts succeed. A message says that there is no jail. */
 static void without_a_jail(void **state)
 {
-	char option[] = "--no-sandbox", line[256];
+	static const char *const off[] = {"--no-sandbox", NULL};
 	unsigned int refused, done;
-	bool all, said = false;
+	bool all;
 
 	(void)state;
-	start(option);
+	setenv("QCU_TEST_NO_SANDBOX", "1", 1);
+	start(0, off);
+	unsetenv("QCU_TEST_NO_SANDBOX");
 	count(&refused, &done, &all);
 	assert_true(all);
 	assert_int_equal(done, 7);
 	assert_int_equal(refused, 0);
-	rewind(log_file);
-	while (fgets(line, sizeof(line), log_file))
-		said |= !!strstr(line, "NO SANDBOX");
-	assert_true(said);
+	assert_true(has_said(log_file, "NO SANDBOX"));
 	stop();
 }
 
@@ -154,9 +354,7 @@ static void rights_and_addresses(void **state)
 	unsigned int i;
 
 	(void)state;
-	start(NULL);
-	fe_queue_start(&fe, 2);
-	assert_int_equal(fe_open(&fe, 2), 0);
+	start(0, NULL);
 	for (i = 0; i < 2; i++) {
 		struct qCUcmd info = {.op = QCU_OP_INFO, .tid = 1};
 
@@ -183,7 +381,9 @@ static void rights_and_addresses(void **state)
 static void open_gpu(void **state)
 {
 	char gpu_option[] = "--gpu", gpu[] = "cuda", fd_option[] = "--fd", fd[] = "0";
-	char option[] = "--let-kernels-reach-all-memory", line[512];
+	static const char option[] = "--let-kernels-reach-all-memory", *const options[] = {option,
+											   NULL};
+	char line[512];
 	char *argv[] = {program, gpu_option, gpu, fd_option, fd, NULL};
 	int status, pair[2];
 	bool said = false;
@@ -194,7 +394,7 @@ static void open_gpu(void **state)
 	setenv("QCU_TEST_PAGEABLE", "1", 1);
 	log = tmpfile();
 	assert_non_null(log);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	pid = fork();
 	if (!pid) {
 		dup2(pair[1], 0);
@@ -212,19 +412,23 @@ static void open_gpu(void **state)
 	fclose(log);
 	close(pair[0]);
 	close(pair[1]);
-	start(option);
+	start(0, options);
 	stop();
 	unsetenv("QCU_TEST_PAGEABLE");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_is_refused),
+		cmocka_unit_test_setup_teardown(everything_is_refused, open_sockets, close_sockets),
+		cmocka_unit_test_setup_teardown(refused_to_a_user, open_sockets, close_sockets),
+		cmocka_unit_test_setup_teardown(without_namespaces, open_sockets, close_sockets),
 		cmocka_unit_test(without_a_jail),
 		cmocka_unit_test(rights_and_addresses),
 		cmocka_unit_test(open_gpu),
 	};
 
+	if (argc > 2 && !strcmp(argv[1], "--refuse-namespaces"))
+		return refuse_namespaces(argv + 2);
 	return cmocka_run_group_tests(tests, find_programs, NULL);
 }

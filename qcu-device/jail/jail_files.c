@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "qcu-device/host/jail_impl.h"
+#include "qcu-device/jail/jail_impl.h"
 
 #define EXECUTE	  LANDLOCK_ACCESS_FS_EXECUTE
 #define READ_FILE LANDLOCK_ACCESS_FS_READ_FILE
@@ -32,17 +32,19 @@
 
 #define TCP	       3ull /* from version 4: bind and connect */
 #define SCOPE_ABSTRACT 1ull /* from version 6: keeps sockets without a file, */
-#define SCOPE_SIGNAL   2ull /* and signals, within this VM's processes */
+#define SCOPE_SIGNAL   2ull /* and signals, within the process */
 #define ALL_OF_A_FILE  (EXECUTE | WRITE | TRUNCATE | IOCTL_DEV)
 
 struct ruleset {
 	uint64_t fs, net, scoped;
 };
 
-static const struct {
+struct place {
 	const char *path;
 	uint64_t access;
-} places[] = {
+};
+
+static const struct place of_mirrors[] = {
 	/* Libraries. Programs there cannot be executed. */
 	{"/usr", READ},
 	{"/lib", READ},
@@ -51,15 +53,22 @@ static const struct {
 	/* The processors, the GPUs, and where they are attached. */
 	{"/sys/devices", READ},
 	{"/sys/bus/pci/devices", READ},
-	/*
-	 * The process's own files: its maps, the names of its threads. Other processes are outside
-	 * this Landlock domain.
-	 */
+	/* The process's own files: its maps, the names of its threads. It sees no others there. */
 	{"/proc", READ | WRITE | TRUNCATE},
 	{"/dev/null", WRITE},
 	{"/dev/zero", WRITE},
 	{"/dev/urandom", READ},
-	{"/dev/nvidia*", READ | WRITE | IOCTL_DEV},
+	/* The files of the VM's GPUs come in addition. */
+	{"/dev/nvidiactl", READ | WRITE | IOCTL_DEV},
+	{"/dev/nvidia-uvm", READ | WRITE | IOCTL_DEV},
+	{NULL, 0},
+};
+
+static const struct place of_main[] = {
+	{"/sys/devices/system/cpu", READ},
+	{"/dev/null", WRITE},
+	{"/dev/urandom", READ},
+	{NULL, 0},
 };
 
 static bool add_fd(int rules, int fd, uint64_t access, uint64_t handled)
@@ -125,30 +134,95 @@ static bool add_list(int rules, const char *variable, uint64_t handled)
 	return ok;
 }
 
-static bool add_all(int rules, uint64_t handled, const struct jail_opened *opened)
-{
-	size_t i;
+/* ---- the VM's GPUs ---- */
 
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (!add_pattern(rules, places[i].path, places[i].access, handled))
-			return false;
-	/*
-	 * The loader is the only program that may be executed. The program and the plugin are open
-	 * files that it gets by number.
-	 */
-	return add_list(rules, "LD_LIBRARY_PATH", handled) &&
-	       add_list(rules, "LD_PRELOAD", handled) &&
-	       add_path(rules, opened->loader, EXECUTE | READ, handled) &&
-	       add_fd(rules, opened->program, READ, handled) &&
-	       (opened->plugin < 0 || add_fd(rules, opened->plugin, READ, handled));
+#define MIG_MINORS "/proc/driver/nvidia-caps/mig-minors"
+
+/*
+ * A process that uses a part of a GPU opens the files of that part. Which part is the VM's cannot
+ * be told here, so it gets the files of all parts of this GPU, but not those that divide it.
+ */
+static bool add_parts(int rules, unsigned int gpu, uint64_t handled)
+{
+	FILE *f = fopen(MIG_MINORS, "re");
+	char line[128], name[64], path[64];
+	unsigned int of, minor;
+	bool ok = true;
+
+	while (ok && f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %u", name, &minor) != 2 ||
+		    sscanf(name, "gpu%u/gi", &of) != 1 || of != gpu || !strstr(name, "/gi"))
+			continue;
+		snprintf(path, sizeof(path), "/dev/nvidia-caps/nvidia-cap%u", minor);
+		ok = add_path(rules, path, READ, handled);
+	}
+	if (f)
+		fclose(f);
+	return ok;
 }
 
-bool jail_files(bool own_shm, const struct jail_opened *opened)
+static bool add_gpus(int rules, const struct jail_gpus *g, uint64_t handled)
 {
-	struct ruleset attr = {.fs = VERSION_1};
+	char path[64];
+	unsigned int i;
+	bool ok = true;
+
+	if (!g->known)
+		return add_pattern(rules, "/dev/nvidia[0-9]*", READ | WRITE | IOCTL_DEV, handled);
+	for (i = 0; i < g->count && ok; i++) {
+		snprintf(path, sizeof(path), "/dev/nvidia%u", g->minor[i]);
+		ok = add_path(rules, path, READ | WRITE | IOCTL_DEV, handled) &&
+		     (!g->split[i] || add_parts(rules, g->minor[i], handled));
+	}
+	return ok;
+}
+
+bool jail_files_other_gpus(const struct jail *j)
+{
+	glob_t found;
+	bool several;
+
+	if (!j->gpu || j->gpus.known || glob("/dev/nvidia[0-9]*", 0, NULL, &found))
+		return false;
+	several = found.gl_pathc > 1;
+	globfree(&found);
+	return several;
+}
+
+/* ---- all of it ---- */
+
+static bool add_all(int rules, uint64_t handled, const struct jail *j, enum jail_who who,
+		    int plugin)
+{
+	const struct place *p = who == JAIL_MIRROR ? of_mirrors : of_main;
+
+	for (; p->path; p++)
+		if (!add_path(rules, p->path, p->access, handled))
+			return false;
+	if (j->own_shm && !add_path(rules, "/dev/shm", SHARE, handled))
+		return false;
+	return who == JAIL_MAIN || (add_list(rules, "LD_LIBRARY_PATH", handled) &&
+				    add_list(rules, "LD_PRELOAD", handled) &&
+				    (!j->gpu || add_gpus(rules, &j->gpus, handled)) &&
+				    (plugin < 0 || add_fd(rules, plugin, READ, handled)));
+}
+
+int jail_files_version(void)
+{
 	long version =
 		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	int rules;
+
+	return version < 0 ? 0 : (int)version;
+}
+
+/*
+ * Each process that calls this gets a Landlock domain of its own. Processes in different domains
+ * cannot trace each other.
+ */
+bool jail_files(const struct jail *j, enum jail_who who, int plugin)
+{
+	struct ruleset attr = {.fs = VERSION_1};
+	int version = jail_files_version(), rules;
 	bool ok;
 
 	if (version < 1)
@@ -157,13 +231,14 @@ bool jail_files(bool own_shm, const struct jail_opened *opened)
 	attr.fs |= version >= 3 ? TRUNCATE : 0;
 	attr.fs |= version >= 5 ? IOCTL_DEV : 0;
 	attr.net = version >= 4 ? TCP : 0;
-	attr.scoped = version >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0;
+	attr.scoped = version >= 6 ? SCOPE_ABSTRACT : 0;
+	/* The main process ends mirrors by a signal. */
+	attr.scoped |= version >= 6 && who == JAIL_MIRROR ? SCOPE_SIGNAL : 0;
 	/* A kernel accepts a structure that is longer than it knows if the rest is zero. */
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (rules < 0)
 		return false;
-	ok = add_all(rules, attr.fs, opened) &&
-	     (!own_shm || add_path(rules, "/dev/shm", SHARE, attr.fs)) &&
+	ok = add_all(rules, attr.fs, j, who, plugin) &&
 	     !syscall(SYS_landlock_restrict_self, rules, 0);
 	close(rules);
 	return ok;
