@@ -31,6 +31,7 @@
 /* The file numbers in a new mirror. The files of the VM's memory come last. */
 enum {
 	FD_CTL = 3,
+	FD_LETTERS,
 	FD_SETUP,
 	FD_STATES,
 	FD_SHARES,
@@ -241,7 +242,8 @@ bool birth_begin(const struct device_options *opt)
 }
 
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, unsigned int place, int ctl_fd, bool warm)
+		 const struct birth_shared *shared, unsigned int place, int ctl_fd, int letters,
+		 bool warm)
 {
 	static struct setup s;
 	int fd[FD_RAM - 3 + GUESTMEM_REGIONS];
@@ -249,6 +251,8 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	pid_t pid;
 
 	s.opt = *opt;
+	s.opt.be.place = place;
+	s.opt.be.letters = FD_LETTERS;
 	s.warm = warm;
 	s.regions = ram->count;
 	for (i = 0; i < ram->count; i++) {
@@ -258,6 +262,7 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 		fd[n++] = f->fd;
 	}
 	fd[FD_CTL - 3] = ctl_fd;
+	fd[FD_LETTERS - 3] = letters;
 	fd[FD_PROGRAM - 3] = fd[FD_PLUGIN - 3] = -1; /* the nursery has them */
 	fd[FD_STATES - 3] = shared->states;
 	fd[FD_SHARES - 3] = shared->shares;

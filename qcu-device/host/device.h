@@ -53,8 +53,18 @@ enum plugin_probe {
 	PLUGIN_NO_GPU,
 	PLUGIN_MISSING,
 };
-/* Runs the plugin's probe in a process of its own. `quiet`: prints nothing. */
-enum plugin_probe plugin_probe(bool quiet);
+/*
+ * Runs the plugin's probe in a process of its own, and finds the GPUs that mirrors will use.
+ * `quiet`: prints nothing.
+ */
+enum plugin_probe plugin_probe(bool quiet, struct jail_gpus *gpus);
+/*
+ * Finds the number N of /dev/nvidiaN for a GPU by its place on the bus. proc: the folder with a
+ * folder for each GPU, NVIDIA_GPUS but in tests. False: nothing is known about this GPU.
+ */
+#define NVIDIA_GPUS "/proc/driver/nvidia/gpus"
+bool plugin_minor(const char *proc, unsigned int domain, unsigned int bus, unsigned int slot,
+		  unsigned int *minor);
 /* The path of the plugin. Returns 0 or -errno. */
 #define PLUGIN_PATH_MAX (4096 + 32)
 int plugin_path(char *path, size_t size);

@@ -320,7 +320,7 @@ static void choose(struct device_options *opt, enum gpu gpu, bool open_gpu)
 
 	if (gpu == GPU_SOFT)
 		return;
-	found = plugin_probe(gpu == GPU_AUTO && !opt->verbose);
+	found = plugin_probe(gpu == GPU_AUTO && !opt->verbose, &opt->jail.gpus);
 	if (found == PLUGIN_OPEN_GPU && !open_gpu) {
 		fprintf(stderr,
 			"qcu-device: this GPU reads memory that is not registered with it (HMM or "

@@ -7,6 +7,8 @@
 #define _GNU_SOURCE /* dladdr and its like, program_invocation_name */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,11 @@
 
 #define PLUGIN_FILE "be_cuda.so"
 
-#define PAGEABLE_MEMORY_ACCESS 88 /* cudaDevAttrPageableMemoryAccess */
+/* Numbers of attributes: cudaDevAttrPciBusId and so on, and cudaDevAttrPageableMemoryAccess. */
+#define PCI_BUS		       33
+#define PCI_DEVICE	       34
+#define PCI_DOMAIN	       50
+#define PAGEABLE_MEMORY_ACCESS 88
 
 /* Finds the plugin in QCU_BACKEND_DIR, or else in the folder of this program. */
 int plugin_path(char *path, size_t size)
@@ -87,8 +93,46 @@ static const struct be_ops *find_and_load(bool quiet)
 	return NULL;
 }
 
-/* Could kernels reach memory that is not registered: this process's, and all of the guest's? */
-static bool reads_everything(const struct be_ops *ops)
+bool plugin_minor(const char *proc, unsigned int domain, unsigned int bus, unsigned int slot,
+		  unsigned int *minor)
+{
+	char path[PATH_MAX], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%04x:%02x:%02x.0/information", proc, domain, bus, slot);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "Device Minor: %u", minor) == 1;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Adds a GPU to those that mirrors may open. A part of one is named for its size: MIG 1g.10gb. */
+static bool add_gpu(struct jail_gpus *g, const struct qcu_device_desc *desc)
+{
+	unsigned int minor, i = 0;
+
+	if (!plugin_minor(NVIDIA_GPUS, (unsigned int)desc->attr[PCI_DOMAIN],
+			  (unsigned int)desc->attr[PCI_BUS], (unsigned int)desc->attr[PCI_DEVICE],
+			  &minor))
+		return false;
+	while (i < g->count && g->minor[i] != minor)
+		i++;
+	if (i == JAIL_GPUS)
+		return false;
+	g->count += i == g->count;
+	g->minor[i] = minor;
+	g->split[i] |= strstr(desc->name, " MIG ") != NULL;
+	return true;
+}
+
+/*
+ * Looks at all GPUs. Could kernels reach memory that is not registered: this process's, and all of
+ * the guest's?
+ */
+static bool reads_everything(const struct be_ops *ops, struct jail_gpus *gpus)
 {
 	static struct qcu_device_desc desc;
 	const struct be_options options = {0};
@@ -96,17 +140,25 @@ static bool reads_everything(const struct be_ops *ops)
 	bool yes = false;
 	struct be *be;
 
+	gpus->known = false;
 	if (!ops->device_count || !ops->device_desc || ops->open(&be, &options))
 		return false;
 	if (ops->device_count(be, &count))
 		count = 0;
-	for (i = 0; i < count && !yes; i++)
-		yes = !ops->device_desc(be, i, &desc) && desc.attr[PAGEABLE_MEMORY_ACCESS];
+	gpus->known = count > 0;
+	for (i = 0; i < count; i++) {
+		if (ops->device_desc(be, i, &desc)) {
+			gpus->known = false;
+			continue;
+		}
+		yes |= desc.attr[PAGEABLE_MEMORY_ACCESS];
+		gpus->known &= add_gpu(gpus, &desc);
+	}
 	ops->close(be);
 	return yes;
 }
 
-static enum plugin_probe look(bool quiet)
+static enum plugin_probe look(bool quiet, struct jail_gpus *gpus)
 {
 	const struct be_ops *ops = find_and_load(quiet);
 
@@ -114,18 +166,32 @@ static enum plugin_probe look(bool quiet)
 		return PLUGIN_MISSING;
 	if (ops->probe && !ops->probe())
 		return PLUGIN_NO_GPU;
-	return reads_everything(ops) ? PLUGIN_OPEN_GPU : PLUGIN_GPU;
+	return reads_everything(ops, gpus) ? PLUGIN_OPEN_GPU : PLUGIN_GPU;
 }
 
-enum plugin_probe plugin_probe(bool quiet)
+/* The process writes what it has found to the pipe, and ends with its answer. */
+enum plugin_probe plugin_probe(bool quiet, struct jail_gpus *gpus)
 {
+	struct jail_gpus found = {0};
+	int status, told[2];
 	pid_t pid;
-	int status;
 
+	if (pipe2(told, O_CLOEXEC)) {
+		fprintf(stderr, "qcu-device: pipe: %s\n", strerror(errno));
+		return PLUGIN_MISSING;
+	}
 	fflush(NULL);
 	pid = fork();
-	if (!pid)
-		_exit(look(quiet));
+	if (!pid) {
+		enum plugin_probe answer = look(quiet, &found);
+
+		_exit(write(told[1], &found, sizeof(found)) == sizeof(found) ? answer
+									     : PLUGIN_MISSING);
+	}
+	close(told[1]);
+	if (read(told[0], &found, sizeof(found)) == sizeof(found))
+		*gpus = found;
+	close(told[0]);
 	if (pid < 0) {
 		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
 		return PLUGIN_MISSING;

@@ -45,6 +45,8 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	close(p->ctl_fd);
+	device_unwatch(d, d->passes.mirror[p->place].fd);
+	passes_remove(&d->passes, p->place);
 	jail_sweep(j, j->own_pids ? (pid_t)p->place + 1 : p->pid);
 	d->place_taken[p->place] = false;
 }
@@ -61,9 +63,36 @@ static int end(struct device *d, struct mirror_process *p)
 	return nursery_status(status);
 }
 
+static void end_place(struct device *d, unsigned int place)
+{
+	unsigned int i;
+
+	for (i = 1; i <= d->opt->sessions; i++)
+		if (d->session[i].mirror.pid && d->session[i].mirror.place == place)
+			kill(d->session[i].mirror.pid, SIGKILL);
+	for (i = 0; i < d->spares; i++)
+		if (d->spare[i].place == place)
+			kill(d->spare[i].pid, SIGKILL);
+}
+
+static void letter_came(struct device *d, unsigned int place)
+{
+	enum passes_result r = passes_carry(&d->passes, place);
+
+	if (r == PASSES_CARRIED)
+		return;
+	/* The place stays taken until the mirror has been reaped. */
+	device_unwatch(d, d->passes.mirror[place].fd);
+	passes_remove(&d->passes, place);
+	if (r == PASSES_BAD) {
+		complain("a mirror sends others what it may not, or too much");
+		end_place(d, place);
+	}
+}
+
 static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 {
-	int ctl[2];
+	int ctl[2], letters[2];
 
 	p->spare = warm;
 	p->place = take_place(d);
@@ -72,14 +101,22 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 		d->place_taken[p->place] = false;
 		return false;
 	}
-	p->pid = birth_give(d->opt, &d->ram, &d->shared, p->place, ctl[1], warm);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, letters))
+		letters[0] = letters[1] = -1;
+	p->pid = letters[0] < 0 ? -1
+				: birth_give(d->opt, &d->ram, &d->shared, p->place, ctl[1],
+					     letters[1], warm);
 	close(ctl[1]);
+	close(letters[1]);
 	if (p->pid < 0) {
 		complain("no process for a mirror: %s", strerror(errno));
 		close(ctl[0]);
+		close(letters[0]);
 		d->place_taken[p->place] = false;
 		return false;
 	}
+	passes_add(&d->passes, p->place, letters[0]);
+	device_watch(d, letters[0], letter_came, p->place);
 	p->ctl_fd = ctl[0];
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {

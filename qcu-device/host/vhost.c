@@ -429,6 +429,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 		goto out;
 	}
 	d->opt = opt;
+	passes_init(&d->passes);
 	if (!make_shared(d))
 		goto out_shared;
 	if (!vu_init(&d->vu, opt->sessions + 1, sock, vu_panicked, read_msg, set_watch,

@@ -9,6 +9,7 @@
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/board.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/host/passes.h"
 #include "qcu-device/host/ramfiles.h"
 #include "qcu-device/memory/shares.h"
 
@@ -55,6 +56,7 @@ struct device {
 	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
 	unsigned int spares;
 	bool place_taken[JAIL_PLACES];
+	struct passes passes; /* of letters between mirrors, by place */
 	unsigned int last_place;
 	bool spares_fail;	   /* the last spare failed */
 	struct ring_state *states; /* shared with mirrors, by queue */

@@ -3,10 +3,12 @@
  * The cuda backend: the table that qcu-device finds in be_cuda.so, and the functions for a whole
  * device. Everything else is in the other files of this folder.
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
+#include "qcu-device/base/gap.h"
 
 /* How much text of kernels is kept if the caller does not say. */
 #define PRINTED_BYTES (8u << 20)
@@ -33,6 +35,7 @@ static void cu_close(struct be *be)
 static int cu_open(struct be **out, const struct be_options *opt)
 {
 	struct be *be = calloc(1, sizeof(*be));
+	struct gap gap;
 	int count = 0;
 	unsigned int i;
 	int ret;
@@ -43,7 +46,11 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	be->complain = opt->complain;
 	be->device_room = opt->device_room;
 	be->room_ctx = opt->room_ctx;
+	/* CUDA's runtime finds the library again. It is here already when the gap begins. */
+	(void)dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	gap_open(&gap);
 	ret = CU(be, cudaGetDeviceCount, &count);
+	gap_close(&gap);
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
 	if (!ret)
@@ -78,7 +85,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		goto err_few;
 	pthread_mutex_init(&be->cond_lock, NULL);
 	pthread_mutex_init(&be->capture_lock, NULL);
-	cu_pass_open(&be->pass);
+	cu_pass_open(&be->pass, opt->letters, opt->place);
 	*out = be;
 	return QCU_ERR_Success;
 

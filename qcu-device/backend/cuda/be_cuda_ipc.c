@@ -3,10 +3,17 @@
  * Memory and events of one mirror in another. The handles are CUDA's own. The caller makes sure
  * that only handles come in here that came out in another mirror.
  */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
+
+#define SHM "/dev/shm"
 
 /* CUDA's handle of the memory, and where in it the allocation begins. */
 struct handle {
@@ -67,6 +74,35 @@ int cu_mem_unimport(struct be *be, uint64_t addr)
 	return ret ? ret : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)(addr - r.offset));
 }
 
+/*
+ * CUDA keeps the state of an exported event in a file in shared memory, which only this process's
+ * user may open: cuda.shm.USER.PROCESS.N, with hexadecimal numbers. Other mirrors of the VM have
+ * this process's group, and users of their own.
+ */
+static void open_event_files(void)
+{
+	char begin[64];
+	struct dirent *entry;
+	DIR *dir = opendir(SHM);
+	int n, fd;
+
+	if (!dir)
+		return;
+	n = snprintf(begin, sizeof(begin), "cuda.shm.%x.%x.", geteuid(), (unsigned int)getpid());
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, begin, (size_t)n))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		/* If each mirror has the same user, the sandbox refuses this, and nothing is lost.
+		 */
+		(void)fchmod(fd, 0660);
+		close(fd);
+	}
+	closedir(dir);
+}
+
 int cu_event_export(struct be *be, struct be_event *e, void *handle)
 {
 	cudaIpcEventHandle_t h;
@@ -74,8 +110,10 @@ int cu_event_export(struct be *be, struct be_event *e, void *handle)
 
 	if (!ret)
 		ret = CU(be, cudaIpcGetEventHandle, &h, e->e);
-	if (!ret)
+	if (!ret) {
+		open_event_files();
 		memcpy(handle, &h, sizeof(h));
+	}
 	return ret;
 }
 

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A thread that hands out files (be_cuda_pass.h). It begins with the first offer. The socket's name
- * is one that the kernel has chosen, and everyone on the machine can read it; the secret tells who
- * may have a file.
+ * Files for other mirrors (be_cuda_pass.h). A thread answers letters that ask for one, and takes
+ * the answers to this process's own; it begins with the first offer or question. Letters may come
+ * from a mirror that has been broken into: the secret tells who may have a file, and an answer
+ * counts only if it comes from where the question went.
  */
-#define _GNU_SOURCE /* accept4 */
+#define _GNU_SOURCE /* MSG_CMSG_CLOEXEC */
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qcu-device/backend/cuda/be_cuda_pass.h"
+#include "qcu-device/base/pass.h"
 
-#define PATIENCE_S  10 /* with the other process */
-#define NAME_DIGITS 5  /* hexadecimal, after a zero byte */
+#define PATIENCE_S 10 /* with the other process */
 
 struct cu_offer {
 	struct cu_offer *next;
@@ -27,16 +25,16 @@ struct cu_offer {
 	int fd;
 };
 
-static bool be_patient(int s)
-{
-	const struct timeval t = {.tv_sec = PATIENCE_S};
-
-	return !setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) &&
-	       !setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
-}
+/* A question of this process. It lies on the stack of the thread that waits. */
+struct cu_want {
+	struct cu_want *next;
+	uint32_t id, place;
+	bool answered;
+	int fd;
+};
 
 /* The caller holds the lock. Returns where the offer hangs in the list. */
-static struct cu_offer **find(struct cu_pass *p, const uint64_t secret[2])
+static struct cu_offer **find_offer(struct cu_pass *p, const uint64_t secret[2])
 {
 	struct cu_offer **o = &p->offers;
 
@@ -46,130 +44,120 @@ static struct cu_offer **find(struct cu_pass *p, const uint64_t secret[2])
 	return o;
 }
 
-/* A message of one byte, with room for one file. */
-struct letter {
+struct envelope {
+	struct pass_letter letter;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-	char byte;
 	struct iovec iov;
 	struct msghdr msg;
 };
 
-static void prepare(struct letter *l)
+static void prepare_envelope(struct envelope *e)
 {
-	memset(l, 0, sizeof(*l));
-	l->iov = (struct iovec){.iov_base = &l->byte, .iov_len = 1};
-	l->msg.msg_iov = &l->iov;
-	l->msg.msg_iovlen = 1;
-	l->msg.msg_control = l->control;
-	l->msg.msg_controllen = sizeof(l->control);
+	e->iov = (struct iovec){.iov_base = &e->letter, .iov_len = sizeof(e->letter)};
+	e->msg = (struct msghdr){.msg_iov = &e->iov,
+				 .msg_iovlen = 1,
+				 .msg_control = e->control,
+				 .msg_controllen = CMSG_LEN(sizeof(int))};
 }
 
-static void send_file(int to, int fd)
+/* file: goes with the letter, if it is not -1. */
+static bool send_letter(int socket, const struct pass_letter *l, int file)
 {
-	struct letter l;
+	struct envelope e = {.letter = *l};
 	struct cmsghdr *cmsg;
 
-	prepare(&l);
-	cmsg = CMSG_FIRSTHDR(&l.msg);
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	(void)sendmsg(to, &l.msg, MSG_NOSIGNAL);
+	prepare_envelope(&e);
+	if (file >= 0) {
+		cmsg = CMSG_FIRSTHDR(&e.msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(file));
+		memcpy(CMSG_DATA(cmsg), &file, sizeof(file));
+	} else {
+		e.msg.msg_control = NULL;
+		e.msg.msg_controllen = 0;
+	}
+	return sendmsg(socket, &e.msg, MSG_NOSIGNAL) == sizeof(e.letter);
 }
 
-static int receive_file(int from)
+/* Sets *file to the file that came with the letter, or -1. False: no letter will come any more. */
+static bool receive_letter(int socket, struct pass_letter *l, int *file)
 {
-	struct letter l;
 	struct cmsghdr *cmsg;
-	int fd = -1;
+	struct envelope e;
+	ssize_t n;
 
-	prepare(&l);
-	if (recvmsg(from, &l.msg, MSG_CMSG_CLOEXEC) != 1)
-		return -1;
-	cmsg = CMSG_FIRSTHDR(&l.msg);
+	prepare_envelope(&e);
+	do {
+		n = recvmsg(socket, &e.msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	*file = -1;
+	if (n != sizeof(e.letter))
+		return false;
+	*l = e.letter;
+	cmsg = CMSG_FIRSTHDR(&e.msg);
 	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
-	return fd;
+		memcpy(file, CMSG_DATA(cmsg), sizeof(*file));
+	return true;
 }
 
-static void answer(struct cu_pass *p, int to)
+/* The caller holds the lock, so that the file stays open. */
+static void answer_question(struct cu_pass *p, const struct pass_letter *l)
 {
-	uint64_t secret[2];
-	struct cu_offer *o;
+	const struct pass_letter out = {.kind = PASS_ANSWER, .place = l->place, .id = l->id};
+	struct cu_offer *o = *find_offer(p, l->secret);
 
-	if (!be_patient(to) || recv(to, secret, sizeof(secret), 0) != sizeof(secret))
-		return;
-	pthread_mutex_lock(&p->lock);
-	o = *find(p, secret);
-	if (o)
-		send_file(to, o->fd);
-	pthread_mutex_unlock(&p->lock);
+	(void)send_letter(p->socket, &out, o ? o->fd : -1);
 }
 
-static void *serve(void *arg)
+/* The caller holds the lock. Returns the file, if nobody wants it. */
+static int give_answer(struct cu_pass *p, const struct pass_letter *l, int file)
+{
+	struct cu_want *w = p->wants;
+
+	while (w && (w->id != l->id || w->place != l->place || w->answered))
+		w = w->next;
+	if (!w)
+		return file;
+	w->fd = file;
+	w->answered = true;
+	pthread_cond_broadcast(&p->answered);
+	return -1;
+}
+
+static void *read_letters(void *arg)
 {
 	struct cu_pass *p = arg;
-	int s;
+	struct pass_letter l;
+	int file;
 
-	for (;;) {
-		s = accept4(p->socket, NULL, NULL, SOCK_CLOEXEC);
-		if (s >= 0) {
-			answer(p, s);
-			close(s);
-		} else if (errno != EINTR && errno != ECONNABORTED) {
-			return NULL; /* cu_pass_close() has shut the socket down */
-		}
+	/* cu_pass_close() shuts the socket down. */
+	while (receive_letter(p->socket, &l, &file)) {
+		pthread_mutex_lock(&p->lock);
+		if (l.kind == PASS_ASK)
+			answer_question(p, &l);
+		else if (l.kind == PASS_ANSWER)
+			file = give_answer(p, &l, file);
+		pthread_mutex_unlock(&p->lock);
+		if (file >= 0)
+			close(file);
 	}
-}
-
-static int new_socket(void)
-{
-	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-}
-
-static socklen_t address(struct sockaddr_un *a, uint32_t name)
-{
-	memset(a, 0, sizeof(*a));
-	a->sun_family = AF_UNIX;
-	snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "%0*x", NAME_DIGITS, name);
-	return offsetof(struct sockaddr_un, sun_path) + 1 + NAME_DIGITS;
-}
-
-/* An address of nothing but its family makes the kernel choose a name. */
-static bool listen_anywhere(struct cu_pass *p)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	socklen_t len = sizeof(a);
-	char digits[NAME_DIGITS + 1] = "", *end;
-
-	if (bind(p->socket, (struct sockaddr *)&a, sizeof(a.sun_family)) ||
-	    listen(p->socket, SOMAXCONN) || getsockname(p->socket, (struct sockaddr *)&a, &len) ||
-	    len != offsetof(struct sockaddr_un, sun_path) + 1 + NAME_DIGITS)
-		return false;
-	memcpy(digits, a.sun_path + 1, NAME_DIGITS);
-	p->name = (uint32_t)strtoul(digits, &end, 16);
-	return !*end;
+	return NULL;
 }
 
 /* The caller holds the lock. */
-static bool begin(struct cu_pass *p)
+static bool begin_reading(struct cu_pass *p)
 {
-	if (p->running)
-		return true;
-	p->socket = new_socket();
-	if (p->socket < 0)
-		return false;
-	p->running = listen_anywhere(p) && !pthread_create(&p->thread, NULL, serve, p);
-	if (!p->running)
-		close(p->socket);
+	if (!p->running && p->socket >= 0)
+		p->running = !pthread_create(&p->thread, NULL, read_letters, p);
 	return p->running;
 }
 
-void cu_pass_open(struct cu_pass *p)
+void cu_pass_open(struct cu_pass *p, int socket, uint32_t place)
 {
-	*p = (struct cu_pass){.socket = -1};
+	*p = (struct cu_pass){.socket = place ? socket : -1, .place = place};
 	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->answered, NULL);
 }
 
 void cu_pass_close(struct cu_pass *p)
@@ -179,13 +167,15 @@ void cu_pass_close(struct cu_pass *p)
 	if (p->running) {
 		shutdown(p->socket, SHUT_RDWR);
 		pthread_join(p->thread, NULL);
-		close(p->socket);
 	}
+	if (p->socket >= 0)
+		close(p->socket);
 	while ((o = p->offers)) {
 		p->offers = o->next;
 		close(o->fd);
 		free(o);
 	}
+	pthread_cond_destroy(&p->answered);
 	pthread_mutex_destroy(&p->lock);
 }
 
@@ -200,9 +190,9 @@ bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h)
 	}
 	o->fd = fd;
 	pthread_mutex_lock(&p->lock);
-	ok = begin(p);
+	ok = begin_reading(p);
 	if (ok) {
-		*h = (struct cu_pass_handle){.name = p->name};
+		*h = (struct cu_pass_handle){.place = p->place};
 		memcpy(h->secret, o->secret, sizeof(h->secret));
 		o->next = p->offers;
 		p->offers = o;
@@ -218,7 +208,7 @@ void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h)
 	struct cu_offer **at, *o;
 
 	pthread_mutex_lock(&p->lock);
-	at = find(p, h->secret);
+	at = find_offer(p, h->secret);
 	o = *at;
 	if (o)
 		*at = o->next;
@@ -228,17 +218,35 @@ void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h)
 	free(o);
 }
 
-int cu_pass_take(const struct cu_pass_handle *h)
+/* The caller holds the lock. */
+static void forget_want(struct cu_pass *p, const struct cu_want *w)
 {
-	struct sockaddr_un a;
-	socklen_t len = address(&a, h->name);
-	int s = new_socket(), fd = -1;
+	struct cu_want **at = &p->wants;
 
-	if (s < 0)
-		return -1;
-	if (be_patient(s) && !connect(s, (struct sockaddr *)&a, len) &&
-	    send(s, h->secret, sizeof(h->secret), MSG_NOSIGNAL) == sizeof(h->secret))
-		fd = receive_file(s);
-	close(s);
-	return fd;
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+}
+
+int cu_pass_take(struct cu_pass *p, const struct cu_pass_handle *h)
+{
+	struct pass_letter l = {.kind = PASS_ASK, .place = h->place};
+	struct cu_want w = {.place = h->place, .fd = -1};
+	struct timespec end;
+
+	memcpy(l.secret, h->secret, sizeof(l.secret));
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += PATIENCE_S;
+	pthread_mutex_lock(&p->lock);
+	if (begin_reading(p)) {
+		l.id = w.id = ++p->last_id;
+		w.next = p->wants;
+		p->wants = &w;
+		if (send_letter(p->socket, &l, -1))
+			while (!w.answered && !pthread_cond_timedwait(&p->answered, &p->lock, &end))
+				;
+		forget_want(p, &w);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return w.fd;
 }

@@ -12,27 +12,32 @@
 #include <stdint.h>
 
 struct cu_offer;
+struct cu_want;
 
 struct cu_pass {
-	pthread_mutex_t lock; /* protects the rest */
+	pthread_mutex_t lock;	 /* protects the rest */
+	pthread_cond_t answered; /* a wanted file has come, or it will not */
 	bool running;
-	int socket;
-	uint32_t name; /* of the socket */
+	int socket;	/* for letters (base/pass.h); -1: this process has none */
+	uint32_t place; /* this process's */
+	uint32_t last_id;
 	pthread_t thread;
 	struct cu_offer *offers;
+	struct cu_want *wants;
 };
 
 struct cu_pass_handle {
-	uint32_t name, rsvd;
+	uint32_t place, rsvd;
 	uint64_t secret[2];
 };
 
-void cu_pass_open(struct cu_pass *p);
+/* place: 0, if the process has no socket. Takes the socket over. */
+void cu_pass_open(struct cu_pass *p, int socket, uint32_t place);
 void cu_pass_close(struct cu_pass *p);
 /* Takes over the file, unless it returns false. */
 bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h);
 void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h);
 /* Returns a new descriptor, or -1: nobody offers such a file. */
-int cu_pass_take(const struct cu_pass_handle *h);
+int cu_pass_take(struct cu_pass *p, const struct cu_pass_handle *h);
 
 #endif

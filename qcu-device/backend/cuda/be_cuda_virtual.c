@@ -217,7 +217,7 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 	if (ret)
 		return ret;
 	memcpy(&h, handle, sizeof(h));
-	p->fd = cu_pass_take(&h);
+	p->fd = cu_pass_take(&be->pass, &h);
 	ret = QCU_ERR_InvalidValue;
 	if (p->fd >= 0)
 		ret = (int)import(&p->h, (void *)(uintptr_t)p->fd,

@@ -1,19 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How the mirrors of the cuda backend hand each other files, without CUDA. */
 #define _GNU_SOURCE /* memfd_create */
+#include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "qcu-device/backend/cuda/be_cuda_pass.h"
+#include "qcu-device/base/pass.h"
+#include "qcu-device/host/passes.h"
+
+/* The places of this process, which offers and takes; of another one; and of one that is broken. */
+enum { OWN = 1, ANOTHER = 2, BROKEN = 3, PLACES };
 
 static struct cu_pass pass;
+static struct passes passes;
+static int mirror_end[PLACES];
+static _Atomic unsigned int bad[PLACES]; /* how often a mirror would have been ended */
+
+/* Plays the main process. */
+static void *carry(void *unused)
+{
+	struct pollfd fds[PLACES] = {{.fd = -1}};
+	unsigned int i;
+
+	(void)unused;
+	for (;;) {
+		for (i = 1; i < PLACES; i++)
+			fds[i] = (struct pollfd){.fd = passes.mirror[i].fd, .events = POLLIN};
+		if (poll(fds, PLACES, -1) < 0)
+			continue;
+		for (i = 1; i < PLACES; i++) {
+			enum passes_result r;
+
+			if (fds[i].fd < 0 || !fds[i].revents)
+				continue;
+			r = passes_carry(&passes, i);
+			if (r == PASSES_GONE && i == OWN)
+				return NULL;
+			if (r != PASSES_CARRIED)
+				passes_remove(&passes, i);
+			bad[i] += r == PASSES_BAD;
+		}
+	}
+}
+
+static void add_place(unsigned int place)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	mirror_end[place] = ends[1];
+	passes_add(&passes, place, ends[0]);
+}
 
 /* A file that says a number. */
 static int file(int number)
@@ -28,7 +77,7 @@ static int file(int number)
 /* The number in the file that the handle stands for, or -1. */
 static int number(const struct cu_pass_handle *h)
 {
-	int fd = cu_pass_take(h), n = -1;
+	int fd = cu_pass_take(&pass, h), n = -1;
 
 	if (fd < 0)
 		return -1;
@@ -49,7 +98,7 @@ static int open_files(void)
 
 static void wrong_handles(void **state)
 {
-	struct cu_pass_handle h = {.name = 0xfffff}, other;
+	struct cu_pass_handle h = {.place = 77}, other;
 
 	(void)state;
 	assert_int_equal(number(&h), -1);
@@ -61,7 +110,11 @@ static void wrong_handles(void **state)
 	other.secret[1] ^= 1ull << 63;
 	assert_int_equal(number(&other), -1);
 	other = h;
-	other.name = UINT32_MAX;
+	other.place = UINT32_MAX;
+	assert_int_equal(number(&other), -1);
+	other.place = 0;
+	assert_int_equal(number(&other), -1);
+	other.place = PLACES;
 	assert_int_equal(number(&other), -1);
 	assert_int_equal(number(&h), 1);
 	cu_pass_withdraw(&pass, &h);
@@ -91,7 +144,7 @@ static void many(void **state)
 	cu_pass_withdraw(&pass, &h[0]);
 }
 
-/* The offers of a process end with it; what was taken before stays. */
+/* What was taken before its owner's end stays. */
 static void another_process(void **state)
 {
 	struct cu_pass_handle h;
@@ -104,7 +157,7 @@ static void another_process(void **state)
 	if (!pid) {
 		struct cu_pass own;
 
-		cu_pass_open(&own);
+		cu_pass_open(&own, mirror_end[ANOTHER], ANOTHER);
 		if (!cu_pass_offer(&own, file(7), &h) || write(ends[1], &h, sizeof(h)) != sizeof(h))
 			_exit(1);
 		close(back[1]);
@@ -112,11 +165,16 @@ static void another_process(void **state)
 	}
 	close(back[0]);
 	assert_int_equal(read(ends[0], &h, sizeof(h)), sizeof(h));
-	fd = cu_pass_take(&h);
+	assert_int_equal(h.place, ANOTHER);
+	fd = cu_pass_take(&pass, &h);
 	assert_true(fd >= 0);
 	close(back[1]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+	/* With the last copy of its end the place is free. */
+	close(mirror_end[ANOTHER]);
+	while (passes.mirror[ANOTHER].fd >= 0)
+		sched_yield();
 	assert_int_equal(number(&h), -1);
 	assert_int_equal(pread(fd, &n, sizeof(n), 0), sizeof(n));
 	assert_int_equal(n, 7);
@@ -125,35 +183,139 @@ static void another_process(void **state)
 	close(ends[1]);
 }
 
-static void the_end(void **state)
+static void send_broken(const struct pass_letter *l, size_t size, const int *files, size_t n)
 {
-	struct cu_pass_handle h;
-	struct cu_pass own;
-	int before = open_files();
+	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (void *)l, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *cmsg;
+
+	if (n) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), files, n * sizeof(int));
+	}
+	assert_int_equal(sendmsg(mirror_end[BROKEN], &msg, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+/* What only a broken mirror sends ends it, and leaves nothing behind in the main process. */
+static void broken_letters(void **state)
+{
+	static const struct {
+		struct pass_letter letter;
+		size_t size, files;
+	} wrong[] = {
+		{{0}, sizeof(struct pass_letter), 0},
+		{{.kind = 3, .place = OWN}, sizeof(struct pass_letter), 0},
+		{{.kind = PASS_ASK, .place = OWN, .rsvd = 1}, sizeof(struct pass_letter), 0},
+		{{.kind = PASS_ASK, .place = OWN}, sizeof(struct pass_letter) - 1, 0},
+		{{.kind = PASS_ASK, .place = OWN}, sizeof(struct pass_letter), 1},
+		{{.kind = PASS_ANSWER, .place = OWN}, sizeof(struct pass_letter), 2},
+	};
+	int files[2] = {file(1), file(2)}, before;
+	unsigned int i;
 
 	(void)state;
-	cu_pass_open(&own);
+	before = open_files();
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		add_place(BROKEN);
+		/* The thread may wait without this place. */
+		cu_pass_take(&pass, &(struct cu_pass_handle){.place = 77});
+		send_broken(&wrong[i].letter, wrong[i].size, files, wrong[i].files);
+		while (bad[BROKEN] != i + 1)
+			sched_yield();
+		close(mirror_end[BROKEN]);
+	}
+	assert_int_equal(open_files(), before);
+	close(files[0]);
+	close(files[1]);
+}
+
+/* Answers that nobody has asked for change nothing, and their files are closed. */
+static void wrong_answers(void **state)
+{
+	struct pass_letter l = {.kind = PASS_ANSWER, .place = OWN};
+	struct cu_pass_handle h;
+	int f = file(9), before;
+
+	(void)state;
+	add_place(BROKEN);
+	assert_true(cu_pass_offer(&pass, file(4), &h));
+	before = open_files();
+	for (l.id = 0; l.id < 500; l.id++) {
+		send_broken(&l, sizeof(l), &f, 1);
+		assert_int_equal(number(&h), 4);
+	}
+	assert_int_equal(open_files(), before);
+	cu_pass_withdraw(&pass, &h);
+	close(f);
+}
+
+/* For the count of letters in one second it is always the same second. */
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int rc = __real_clock_gettime(clock, t);
+
+	if (clock == CLOCK_MONOTONIC)
+		t->tv_sec = 1;
+	return rc;
+}
+
+static void flood(void **state)
+{
+	struct pass_letter l = {.kind = PASS_ASK, .place = 77};
+	unsigned int before = bad[BROKEN], i;
+
+	(void)state;
+	for (i = 0; bad[BROKEN] == before && i < 100 * PASSES_A_SECOND; i++)
+		if (send(mirror_end[BROKEN], &l, sizeof(l), MSG_NOSIGNAL) < 0)
+			break;
+	while (bad[BROKEN] == before)
+		sched_yield();
+	close(mirror_end[BROKEN]);
+}
+
+/* A process without a place has nobody to ask. */
+static void no_place(void **state)
+{
+	struct cu_pass_handle h = {.place = OWN};
+	struct cu_pass own;
+	int before = open_files(), f = file(3);
+
+	(void)state;
+	cu_pass_open(&own, 0, 0);
+	assert_int_equal(cu_pass_take(&own, &h), -1);
+	assert_false(cu_pass_offer(&own, f, &h));
 	cu_pass_close(&own);
-	cu_pass_open(&own);
-	assert_true(cu_pass_offer(&own, file(3), &h));
-	assert_int_equal(number(&h), 3);
-	cu_pass_close(&own);
-	assert_int_equal(number(&h), -1);
+	close(f);
 	assert_int_equal(open_files(), before);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_handles),
-		cmocka_unit_test(many),
-		cmocka_unit_test(another_process),
-		cmocka_unit_test(the_end),
+		cmocka_unit_test(no_place),	  cmocka_unit_test(wrong_handles),
+		cmocka_unit_test(many),		  cmocka_unit_test(another_process),
+		cmocka_unit_test(broken_letters), cmocka_unit_test(wrong_answers),
+		cmocka_unit_test(flood),
 	};
+	pthread_t thread;
 	int failed;
 
-	cu_pass_open(&pass);
+	passes_init(&passes);
+	add_place(OWN);
+	add_place(ANOTHER);
+	cu_pass_open(&pass, mirror_end[OWN], OWN);
+	if (pthread_create(&thread, NULL, carry, NULL))
+		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	cu_pass_close(&pass);
+	pthread_join(thread, NULL);
 	return failed;
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Implements passes.h. Letters come from mirrors, which a guest may have broken into. */
+#define _GNU_SOURCE /* MSG_CMSG_CLOEXEC */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qcu-device/base/pass.h"
+#include "qcu-device/host/passes.h"
+
+struct envelope {
+	struct pass_letter letter;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov;
+	struct msghdr msg;
+};
+
+static void prepare_envelope(struct envelope *e)
+{
+	e->iov = (struct iovec){.iov_base = &e->letter, .iov_len = sizeof(e->letter)};
+	e->msg = (struct msghdr){.msg_iov = &e->iov,
+				 .msg_iovlen = 1,
+				 .msg_control = e->control,
+				 /* Not CMSG_SPACE: that has room for a second file. */
+				 .msg_controllen = CMSG_LEN(sizeof(int))};
+}
+
+void passes_init(struct passes *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < JAIL_PLACES; i++)
+		p->mirror[i] = (struct passes_mirror){.fd = -1};
+}
+
+void passes_add(struct passes *p, unsigned int place, int fd)
+{
+	p->mirror[place] = (struct passes_mirror){.fd = fd};
+}
+
+void passes_remove(struct passes *p, unsigned int place)
+{
+	if (p->mirror[place].fd >= 0)
+		close(p->mirror[place].fd);
+	p->mirror[place].fd = -1;
+}
+
+static bool sends_too_much(struct passes_mirror *m)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if ((uint64_t)now.tv_sec != m->second) {
+		m->second = (uint64_t)now.tv_sec;
+		m->sent = 0;
+	}
+	return ++m->sent > PASSES_A_SECOND;
+}
+
+/* file: goes with the letter, if it is not -1. */
+static bool deliver(struct passes *p, unsigned int place, const struct pass_letter *letter,
+		    int file)
+{
+	struct envelope e = {.letter = *letter};
+	struct cmsghdr *cmsg;
+
+	if (!place || place >= JAIL_PLACES || p->mirror[place].fd < 0)
+		return false;
+	prepare_envelope(&e);
+	if (file >= 0) {
+		cmsg = CMSG_FIRSTHDR(&e.msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(file));
+		memcpy(CMSG_DATA(cmsg), &file, sizeof(file));
+	} else {
+		e.msg.msg_control = NULL;
+		e.msg.msg_controllen = 0;
+	}
+	return sendmsg(p->mirror[place].fd, &e.msg, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	       sizeof(e.letter);
+}
+
+static enum passes_result carry_letter(struct passes *p, unsigned int from,
+				       const struct pass_letter *l, int file)
+{
+	struct pass_letter out = *l;
+
+	if ((l->kind != PASS_ASK || file >= 0) && l->kind != PASS_ANSWER)
+		return PASSES_BAD;
+	if (l->rsvd)
+		return PASSES_BAD;
+	out.place = from;
+	if (deliver(p, l->place, &out, file) || l->kind != PASS_ASK)
+		return PASSES_CARRIED;
+	out.kind = PASS_ANSWER;
+	out.place = l->place;
+	deliver(p, from, &out, -1);
+	return PASSES_CARRIED;
+}
+
+enum passes_result passes_carry(struct passes *p, unsigned int place)
+{
+	struct passes_mirror *m = &p->mirror[place];
+	enum passes_result result = PASSES_BAD;
+	struct cmsghdr *cmsg;
+	struct envelope e;
+	int file = -1;
+	ssize_t n;
+
+	prepare_envelope(&e);
+	n = recvmsg(m->fd, &e.msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return PASSES_CARRIED;
+	if (n <= 0)
+		return PASSES_GONE;
+	cmsg = CMSG_FIRSTHDR(&e.msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+		memcpy(&file, CMSG_DATA(cmsg), sizeof(file));
+	if (n == sizeof(e.letter) && !(e.msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	    !sends_too_much(m))
+		result = carry_letter(p, place, &e.letter, file);
+	if (file >= 0)
+		close(file);
+	return result;
+}
