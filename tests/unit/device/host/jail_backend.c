@@ -230,11 +230,15 @@ static void try_sockets(void)
 
 static void try_nodes(void)
 {
+	static const char *const own[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"};
 	static const char *const nodes[] = {"/dev/nvidia-modeset", "/dev/nvidia-uvm-tools",
 					    "/dev/nvidia-caps/nvidia-cap1",
 					    "/dev/nvidia-caps/nvidia-cap2"};
 	size_t i;
 
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		dprintf(report, "jail: %s is %s\n", own[i],
+			open(own[i], O_RDWR | O_CLOEXEC) < 0 ? "not there" : "there");
 	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
 		try(nodes[i], open(nodes[i], O_RDWR | O_CLOEXEC));
 }

@@ -15,13 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "qcu-device/host/device.h"
 #include "tests/unit/device/host/test_device_frontend.h"
 #include "tests/unit/device/host/test_device_program.h"
 
@@ -294,6 +297,96 @@ static void without_namespaces(void **state)
 	}
 }
 
+static void make_node(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	assert_true(fd >= 0 && !fchmod(fd, 0666));
+	close(fd);
+}
+
+/* A /dev of this process and its children alone, with the files of one GPU. */
+static void replace_dev(void)
+{
+	static const char *const nodes[] = {"/dev/nvidiactl",
+					    "/dev/nvidia-uvm",
+					    "/dev/nvidia-uvm-tools",
+					    "/dev/nvidia-modeset",
+					    "/dev/nvidia0",
+					    "/dev/nvidia-caps/nvidia-cap1",
+					    "/dev/nvidia-caps/nvidia-cap2"};
+	unsigned int i;
+
+	umask(0);
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount("test", "/dev", "tmpfs", 0, "mode=0755"), 0);
+	assert_true(!mkdir("/dev/shm", 0777) && !mkdir("/dev/nvidia-caps", 0755));
+	assert_int_equal(mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3)), 0);
+	assert_int_equal(mknod("/dev/zero", S_IFCHR | 0666, makedev(1, 5)), 0);
+	assert_int_equal(mknod("/dev/urandom", S_IFCHR | 0666, makedev(1, 9)), 0);
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		make_node(nodes[i]);
+}
+
+/* A mirror has the files of its GPU, and no others of NVIDIA's. */
+static void files_of_gpus(void **state)
+{
+	unsigned int how, refused, done;
+	char text[4096];
+	bool all;
+
+	(void)state;
+	if (geteuid() || strcmp(getenv("QCU_TEST_BACKEND"), "soft")) {
+		print_message("skipped: it needs root, and a machine without a GPU\n");
+		skip();
+	}
+	replace_dev();
+	for (how = 0; how <= AS_USER; how++) {
+		start(how, NULL);
+		assert_true(has_said(log_file, "/dev/nvidia0 is there"));
+		assert_true(has_said(log_file, "/dev/nvidiactl is there"));
+		assert_true(has_said(log_file, "/dev/nvidia-uvm is there"));
+		count(&refused, &done, &all);
+		assert_true(all);
+		assert_int_equal(done, 0);
+		stop();
+	}
+	/* With a second GPU it cannot be told which one is the VM's. */
+	make_node("/dev/nvidia1");
+	refuses_to_start(0, NULL, text, sizeof(text));
+	assert_non_null(strstr(text, "a way to tell this VM's GPUs from others"));
+}
+
+/* The number of a GPU's file comes from the driver, which knows it by its place on the bus. */
+static void minors(void **state)
+{
+	char dir[] = "jail-gpus-XXXXXX", path[256];
+	unsigned int minor = 0;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_false(plugin_minor(dir, 0, 0x65, 0, &minor));
+	snprintf(path, sizeof(path), "%s/0000:65:00.0", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_false(plugin_minor(dir, 0, 0x65, 0, &minor));
+	strcat(path, "/information");
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("Model: \t\t NVIDIA H200\nIRQ:   \t\t 53\nBus Type: \t PCIe\n"
+	      "Device Minor: \t 5\nGPU Excluded:\t No\n",
+	      f);
+	fclose(f);
+	assert_true(plugin_minor(dir, 0, 0x65, 0, &minor));
+	assert_int_equal(minor, 5);
+	assert_false(plugin_minor(dir, 1, 0x65, 0, &minor));
+	unlink(path);
+	*strrchr(path, '/') = 0;
+	rmdir(path);
+	rmdir(dir);
+}
+
 /* Without a jail, some of the same attempts succeed. A message says that there is no jail. */
 static void without_a_jail(void **state)
 {
@@ -426,6 +519,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_a_jail),
 		cmocka_unit_test(rights_and_addresses),
 		cmocka_unit_test(open_gpu),
+		cmocka_unit_test(minors),
+		/* The last one: it changes this process's /dev. */
+		cmocka_unit_test(files_of_gpus),
 	};
 
 	if (argc > 2 && !strcmp(argv[1], "--refuse-namespaces"))
