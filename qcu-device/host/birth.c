@@ -242,7 +242,7 @@ bool birth_begin(const struct device_options *opt)
 }
 
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, unsigned int place, int ctl_fd, int letters,
+		 const struct birth_shared *shared, unsigned int seat, int ctl_fd, int letters,
 		 bool warm)
 {
 	static struct setup s;
@@ -251,7 +251,7 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	pid_t pid;
 
 	s.opt = *opt;
-	s.opt.be.place = place;
+	s.opt.be.seat = seat;
 	s.opt.be.letters = FD_LETTERS;
 	s.warm = warm;
 	s.regions = ram->count;
@@ -271,7 +271,7 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	fd[FD_SETUP - 3] = write_setup(&s);
 	if (fd[FD_SETUP - 3] < 0)
 		return -1;
-	pid = nursery_order(place, fd, n);
+	pid = nursery_order(seat, fd, n);
 	close(fd[FD_SETUP - 3]);
 	return pid;
 }

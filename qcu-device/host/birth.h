@@ -36,12 +36,12 @@ bool birth_prepare(const struct device_options *opt, char *const *argv);
 bool birth_begin(const struct device_options *opt);
 
 /*
- * Executes a mirror at this place, which gets ctl_fd, its end of the control socket, and
+ * Executes a mirror at this seat, which gets ctl_fd, its end of the control socket, and
  * letters, its end of the one for letters. Returns the
  * pid of the child whose status nursery_status() turns into the mirror's; or -1 with errno.
  */
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, unsigned int place, int ctl_fd, int letters,
+		 const struct birth_shared *shared, unsigned int seat, int ctl_fd, int letters,
 		 bool warm);
 
 /* The new process: becomes a mirror. */

@@ -3,6 +3,7 @@
  * qcu-device: the qCUDA device of one VM. QEMU connects to its socket. qcu-device exits when QEMU
  * disconnects.
  */
+#define _GNU_SOURCE /* struct ucred */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/carriers.h"
+#include "qcu-device/base/complain.h"
 #include "qcu-device/base/libraries.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
@@ -60,6 +62,7 @@ static const char usage[] =
 	"                         names such as cublas,cublaslt,cufft (all)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
+	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
 	"  --weak-sandbox         go on without what the host does not give to the sandbox\n"
 	"  --no-sandbox           keep all rights, for debugging\n"
 	"  --let-kernels-reach-all-memory\n"
@@ -199,8 +202,26 @@ static void free_place(const char *option, const char *path)
 	}
 }
 
-/* Returns the one connection that this process serves, or -1. Removes the socket's file. */
-static int wait_for_qemu(const char *path)
+/* qemu: the user that may connect, beside root; if none is named, everyone may. */
+static bool may_connect(int conn, const struct jail *qemu)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!qemu->named)
+		return true;
+	if (!getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	    (!peer.uid || peer.uid == qemu->uid))
+		return true;
+	complain("a connection is refused: it does not come from the user of --qemu-user");
+	return false;
+}
+
+/*
+ * Returns the one connection that this process serves, or -1. Removes the socket's file.
+ * Connections of users that may not connect are closed.
+ */
+static int wait_for_qemu(const char *path, const struct jail *qemu)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd, conn = -1;
@@ -214,9 +235,15 @@ static int wait_for_qemu(const char *path)
 		fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", path, strerror(errno));
 		return -1;
 	}
-	do {
+	for (;;) {
 		conn = accept(fd, NULL, NULL);
-	} while (conn < 0 && errno == EINTR);
+		if (conn >= 0 && !may_connect(conn, qemu)) {
+			close(conn);
+			continue;
+		}
+		if (conn >= 0 || errno != EINTR)
+			break;
+	}
 	if (conn < 0)
 		fprintf(stderr, "qcu-device: accept: %s\n", strerror(errno));
 	signal(SIGINT, SIG_DFL);
@@ -360,6 +387,7 @@ int main(int argc, char **argv)
 		{"libraries", required_argument, NULL, 'B'},
 		{"limit", required_argument, NULL, 'L'},
 		{"user", required_argument, NULL, 'u'},
+		{"qemu-user", required_argument, NULL, 'q'},
 		{"weak-sandbox", no_argument, NULL, 'W'},
 		{"no-sandbox", no_argument, NULL, 'x'},
 		{"let-kernels-reach-all-memory", no_argument, NULL, 'a'},
@@ -380,6 +408,7 @@ int main(int argc, char **argv)
 	};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL, *name = NULL, *metrics = NULL, *why;
+	struct jail qemu = {.named = false};
 	bool open_gpu = false;
 	int fd = -1, prewarm = -1, o, rc;
 
@@ -438,6 +467,12 @@ int main(int argc, char **argv)
 				die_usage("--user %s: an ordinary user's name or number is wanted",
 					  optarg);
 			break;
+		case 'q':
+			if (!jail_user(&qemu, optarg))
+				die_usage("--qemu-user %s: an ordinary user's name or number is "
+					  "wanted",
+					  optarg);
+			break;
 		case 'W':
 			opt.jail.weak = true;
 			break;
@@ -476,6 +511,8 @@ int main(int argc, char **argv)
 	if (!path == (fd < 0))
 		die_usage("either --socket PATH or --fd N is wanted");
 
+	if (!path && qemu.named)
+		die_usage("--qemu-user is for --socket");
 	if (!path && !is_stream(fd))
 		die_usage("--fd %d: that is no connected socket", fd);
 
@@ -491,7 +528,7 @@ int main(int argc, char **argv)
 	if (why)
 		fprintf(stderr, "qcu-device: device memory is not watched: %s\n", why);
 	if (path)
-		fd = wait_for_qemu(path);
+		fd = wait_for_qemu(path, &qemu);
 	rc = DEVICE_EXIT_FAILURE;
 	if (fd >= 0 && birth_prepare(&opt, argv) && jail_enter(&opt.jail) && birth_begin(&opt) &&
 	    jail_main(&opt.jail))

@@ -21,7 +21,7 @@
 
 /* An order comes in parts. Only the files that are there travel. */
 struct order {
-	unsigned int place, n; /* n: files of the whole order */
+	unsigned int seat, n; /* n: files of the whole order */
 	bool last;
 	unsigned int count;		     /* of this part */
 	unsigned short index[FILES_AT_ONCE]; /* of its files, in the order */
@@ -112,7 +112,7 @@ be_child(const struct jail *j, const struct order *o, int *fd,
 	pid_t mirror;
 
 	if (j->own_pids) {
-		mirror = jail_second(o->place);
+		mirror = jail_second(o->seat);
 		if (mirror < 0)
 			fail_to_start("its process namespace");
 		if (mirror) {
@@ -121,7 +121,7 @@ be_child(const struct jail *j, const struct order *o, int *fd,
 			wait_for_mirror(j, mirror);
 		}
 	}
-	if (!jail_take_place(j, o->place))
+	if (!jail_take_seat(j, o->seat))
 		fail_to_start("its user");
 	become(fd, o->n);
 }
@@ -210,7 +210,7 @@ bool nursery_begin(const struct jail *j, int *program, int *plugin,
 }
 
 /* Sends as many of the files from `from` on as one message takes. Returns the next one. */
-static unsigned int send_part(unsigned int place, const int *fd, unsigned int from, unsigned int n)
+static unsigned int send_part(unsigned int seat, const int *fd, unsigned int from, unsigned int n)
 {
 	static struct part p;
 	int files[FILES_AT_ONCE];
@@ -218,7 +218,7 @@ static unsigned int send_part(unsigned int place, const int *fd, unsigned int fr
 	ssize_t sent;
 
 	prepare_part(&p);
-	p.o.place = place;
+	p.o.seat = seat;
 	p.o.n = n;
 	for (p.o.count = 0; from < n && p.o.count < FILES_AT_ONCE; from++) {
 		if (fd[from] < 0)
@@ -239,14 +239,14 @@ static unsigned int send_part(unsigned int place, const int *fd, unsigned int fr
 	return sent == sizeof(p.o) ? from : 0;
 }
 
-pid_t nursery_order(unsigned int place, const int *fd, unsigned int n)
+pid_t nursery_order(unsigned int seat, const int *fd, unsigned int n)
 {
 	unsigned int at = 0;
 	int answer;
 	ssize_t got;
 
 	do {
-		at = send_part(place, fd, at, n);
+		at = send_part(seat, fd, at, n);
 		if (!at)
 			return -1;
 	} while (at < n);

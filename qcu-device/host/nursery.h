@@ -27,10 +27,10 @@ bool nursery_begin(const struct jail *j, int *program, int *plugin,
 		   void (*become)(int *fd, unsigned int n) __attribute__((noreturn)));
 
 /*
- * Orders a mirror for this place, which gets the files, up to NURSERY_FILES; -1: no file. Returns
+ * Orders a mirror for this seat, which gets the files, up to NURSERY_FILES; -1: no file. Returns
  * the pid of the child, or -1 with errno.
  */
-pid_t nursery_order(unsigned int place, const int *fd, unsigned int n);
+pid_t nursery_order(unsigned int seat, const int *fd, unsigned int n);
 
 /* The status of a mirror, from the status of the child. */
 int nursery_status(int status);

@@ -32,20 +32,20 @@ void passes_init(struct passes *p)
 {
 	unsigned int i;
 
-	for (i = 0; i < JAIL_PLACES; i++)
+	for (i = 0; i < JAIL_SEATS; i++)
 		p->mirror[i] = (struct passes_mirror){.fd = -1};
 }
 
-void passes_add(struct passes *p, unsigned int place, int fd)
+void passes_add(struct passes *p, unsigned int seat, int fd)
 {
-	p->mirror[place] = (struct passes_mirror){.fd = fd};
+	p->mirror[seat] = (struct passes_mirror){.fd = fd};
 }
 
-void passes_remove(struct passes *p, unsigned int place)
+void passes_remove(struct passes *p, unsigned int seat)
 {
-	if (p->mirror[place].fd >= 0)
-		close(p->mirror[place].fd);
-	p->mirror[place].fd = -1;
+	if (p->mirror[seat].fd >= 0)
+		close(p->mirror[seat].fd);
+	p->mirror[seat].fd = -1;
 }
 
 static bool sends_too_much(struct passes_mirror *m)
@@ -61,13 +61,12 @@ static bool sends_too_much(struct passes_mirror *m)
 }
 
 /* file: goes with the letter, if it is not -1. */
-static bool deliver(struct passes *p, unsigned int place, const struct pass_letter *letter,
-		    int file)
+static bool deliver(struct passes *p, unsigned int seat, const struct pass_letter *letter, int file)
 {
 	struct envelope e = {.letter = *letter};
 	struct cmsghdr *cmsg;
 
-	if (!place || place >= JAIL_PLACES || p->mirror[place].fd < 0)
+	if (!seat || seat >= JAIL_SEATS || p->mirror[seat].fd < 0)
 		return false;
 	prepare_envelope(&e);
 	if (file >= 0) {
@@ -80,8 +79,7 @@ static bool deliver(struct passes *p, unsigned int place, const struct pass_lett
 		e.msg.msg_control = NULL;
 		e.msg.msg_controllen = 0;
 	}
-	return sendmsg(p->mirror[place].fd, &e.msg, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	       sizeof(e.letter);
+	return sendmsg(p->mirror[seat].fd, &e.msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(e.letter);
 }
 
 static enum passes_result carry_letter(struct passes *p, unsigned int from,
@@ -93,18 +91,18 @@ static enum passes_result carry_letter(struct passes *p, unsigned int from,
 		return PASSES_BAD;
 	if (l->rsvd)
 		return PASSES_BAD;
-	out.place = from;
-	if (deliver(p, l->place, &out, file) || l->kind != PASS_ASK)
+	out.seat = from;
+	if (deliver(p, l->seat, &out, file) || l->kind != PASS_ASK)
 		return PASSES_CARRIED;
 	out.kind = PASS_ANSWER;
-	out.place = l->place;
+	out.seat = l->seat;
 	deliver(p, from, &out, -1);
 	return PASSES_CARRIED;
 }
 
-enum passes_result passes_carry(struct passes *p, unsigned int place)
+enum passes_result passes_carry(struct passes *p, unsigned int seat)
 {
-	struct passes_mirror *m = &p->mirror[place];
+	struct passes_mirror *m = &p->mirror[seat];
 	enum passes_result result = PASSES_BAD;
 	struct cmsghdr *cmsg;
 	struct envelope e;
@@ -122,7 +120,7 @@ enum passes_result passes_carry(struct passes *p, unsigned int place)
 		memcpy(&file, CMSG_DATA(cmsg), sizeof(file));
 	if (n == sizeof(e.letter) && !(e.msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
 	    !sends_too_much(m))
-		result = carry_letter(p, place, &e.letter, file);
+		result = carry_letter(p, seat, &e.letter, file);
 	if (file >= 0)
 		close(file);
 	return result;

@@ -12,10 +12,10 @@
 
 struct passes {
 	struct passes_mirror {
-		int fd; /* our end of its socket for letters; -1: nobody has this place */
+		int fd; /* our end of its socket for letters; -1: nobody has this seat */
 		uint64_t second;
 		unsigned int sent; /* in that second */
-	} mirror[JAIL_PLACES];
+	} mirror[JAIL_SEATS];
 };
 
 enum passes_result {
@@ -25,13 +25,13 @@ enum passes_result {
 };
 
 void passes_init(struct passes *p);
-void passes_add(struct passes *p, unsigned int place, int fd);
+void passes_add(struct passes *p, unsigned int seat, int fd);
 /* Closes our end. */
-void passes_remove(struct passes *p, unsigned int place);
+void passes_remove(struct passes *p, unsigned int seat);
 /*
  * Carries one letter from this mirror. A letter that its receiver has no room for is lost; if it
  * asks for a file, the answer is that there is none.
  */
-enum passes_result passes_carry(struct passes *p, unsigned int place);
+enum passes_result passes_carry(struct passes *p, unsigned int seat);
 
 #endif

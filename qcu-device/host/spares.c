@@ -21,18 +21,18 @@
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 
-/* Returns a place that was not in use for long; 0: there is none. */
-static unsigned int take_place(struct device *d)
+/* Returns a seat that was not in use for long; 0: there is none. */
+static unsigned int take_seat(struct device *d)
 {
-	unsigned int i, place = d->last_place;
+	unsigned int i, seat = d->last_seat;
 
-	for (i = 1; i < JAIL_PLACES; i++) {
-		place = place % (JAIL_PLACES - 1) + 1;
-		if (d->place_taken[place])
+	for (i = 1; i < JAIL_SEATS; i++) {
+		seat = seat % (JAIL_SEATS - 1) + 1;
+		if (d->seat_taken[seat])
 			continue;
-		d->place_taken[place] = true;
-		d->last_place = place;
-		return place;
+		d->seat_taken[seat] = true;
+		d->last_seat = seat;
+		return seat;
 	}
 	errno = EAGAIN;
 	return 0;
@@ -45,10 +45,10 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	close(p->ctl_fd);
-	device_unwatch(d, d->passes.mirror[p->place].fd);
-	passes_remove(&d->passes, p->place);
-	jail_sweep(j, j->own_pids ? (pid_t)p->place + 1 : p->pid);
-	d->place_taken[p->place] = false;
+	device_unwatch(d, d->passes.mirror[p->seat].fd);
+	passes_remove(&d->passes, p->seat);
+	jail_sweep(j, j->own_pids ? (pid_t)p->seat + 1 : p->pid);
+	d->seat_taken[p->seat] = false;
 }
 
 /* Kills and reaps a process. It may have ended before. */
@@ -63,30 +63,30 @@ static int end(struct device *d, struct mirror_process *p)
 	return nursery_status(status);
 }
 
-static void end_place(struct device *d, unsigned int place)
+static void end_seat(struct device *d, unsigned int seat)
 {
 	unsigned int i;
 
 	for (i = 1; i <= d->opt->sessions; i++)
-		if (d->session[i].mirror.pid && d->session[i].mirror.place == place)
+		if (d->session[i].mirror.pid && d->session[i].mirror.seat == seat)
 			kill(d->session[i].mirror.pid, SIGKILL);
 	for (i = 0; i < d->spares; i++)
-		if (d->spare[i].place == place)
+		if (d->spare[i].seat == seat)
 			kill(d->spare[i].pid, SIGKILL);
 }
 
-static void letter_came(struct device *d, unsigned int place)
+static void letter_came(struct device *d, unsigned int seat)
 {
-	enum passes_result r = passes_carry(&d->passes, place);
+	enum passes_result r = passes_carry(&d->passes, seat);
 
 	if (r == PASSES_CARRIED)
 		return;
-	/* The place stays taken until the mirror has been reaped. */
-	device_unwatch(d, d->passes.mirror[place].fd);
-	passes_remove(&d->passes, place);
+	/* The seat stays taken until the mirror has been reaped. */
+	device_unwatch(d, d->passes.mirror[seat].fd);
+	passes_remove(&d->passes, seat);
 	if (r == PASSES_BAD) {
 		complain("a mirror sends others what it may not, or too much");
-		end_place(d, place);
+		end_seat(d, seat);
 	}
 }
 
@@ -95,16 +95,16 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 	int ctl[2], letters[2];
 
 	p->spare = warm;
-	p->place = take_place(d);
-	if (!p->place || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
+	p->seat = take_seat(d);
+	if (!p->seat || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
 		complain("no socket for a mirror: %s", strerror(errno));
-		d->place_taken[p->place] = false;
+		d->seat_taken[p->seat] = false;
 		return false;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, letters))
 		letters[0] = letters[1] = -1;
 	p->pid = letters[0] < 0 ? -1
-				: birth_give(d->opt, &d->ram, &d->shared, p->place, ctl[1],
+				: birth_give(d->opt, &d->ram, &d->shared, p->seat, ctl[1],
 					     letters[1], warm);
 	close(ctl[1]);
 	close(letters[1]);
@@ -112,11 +112,11 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 		complain("no process for a mirror: %s", strerror(errno));
 		close(ctl[0]);
 		close(letters[0]);
-		d->place_taken[p->place] = false;
+		d->seat_taken[p->seat] = false;
 		return false;
 	}
-	passes_add(&d->passes, p->place, letters[0]);
-	device_watch(d, letters[0], letter_came, p->place);
+	passes_add(&d->passes, p->seat, letters[0]);
+	device_watch(d, letters[0], letter_came, p->seat);
 	p->ctl_fd = ctl[0];
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {

@@ -23,7 +23,7 @@ enum session_state {
 
 struct mirror_process {
 	pid_t pid; /* of the child that starts it, or its own (nursery.h) */
-	unsigned int place;
+	unsigned int seat;
 	int pidfd;
 	int ctl_fd; /* our end */
 	bool spare; /* made before there was a session for it */
@@ -55,9 +55,9 @@ struct device {
 	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not a session */
 	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
 	unsigned int spares;
-	bool place_taken[JAIL_PLACES];
-	struct passes passes; /* of letters between mirrors, by place */
-	unsigned int last_place;
+	bool seat_taken[JAIL_SEATS];
+	struct passes passes; /* of letters between mirrors, by seat */
+	unsigned int last_seat;
 	bool spares_fail;	   /* the last spare failed */
 	struct ring_state *states; /* shared with mirrors, by queue */
 	struct shares *shares;	   /* what mirrors share with one another */

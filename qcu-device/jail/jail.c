@@ -24,7 +24,7 @@
 
 /*
  * The first of a range of user numbers that no system assigns. Each VM gets as many as there are
- * places for mirrors, from this plus that many times the main process's pid on.
+ * seats for mirrors, from this plus that many times the main process's pid on.
  */
 #define FRESH_USERS 0x50000000u
 
@@ -165,7 +165,7 @@ static bool choose_user(struct jail *j, bool root)
 {
 	if (root) {
 		if (!j->named)
-			j->uid = j->gid = FRESH_USERS + JAIL_PLACES * (uid_t)getpid();
+			j->uid = j->gid = FRESH_USERS + JAIL_SEATS * (uid_t)getpid();
 		return true;
 	}
 	errno = EPERM;
@@ -270,9 +270,9 @@ bool jail_first(const struct jail *j)
 	return drop_capabilities() && close_memory() && jail_calls(j, JAIL_FIRST);
 }
 
-bool jail_take_place(const struct jail *j, unsigned int place)
+bool jail_take_seat(const struct jail *j, unsigned int seat)
 {
-	uid_t uid = j->uid + place;
+	uid_t uid = j->uid + seat;
 
 	if (j->off)
 		return true;

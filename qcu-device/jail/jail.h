@@ -4,8 +4,8 @@
  * docs/SECURITY.md says what the jail promises; docs/sandbox.md says how its lists were made.
  *
  * All processes of a VM share a user namespace and namespaces for the network, IPC and mounts,
- * which jail_enter() makes. Each mirror is a domain of its own in them: it has a place, and with
- * the place a process namespace, a user, a Landlock domain and a filter of system calls.
+ * which jail_enter() makes. Each mirror is a domain of its own in them: it has a seat, and with
+ * the seat a process namespace, a user, a Landlock domain and a filter of system calls.
  */
 #ifndef QCU_JAIL_H
 #define QCU_JAIL_H
@@ -14,10 +14,10 @@
 #include <sys/types.h>
 
 /*
- * The places of mirrors are numbered from 1 on. There are more than mirrors at one time, so that a
- * place is not used again at once.
+ * The seats of mirrors are numbered from 1 on. There are more than mirrors at one time, so that a
+ * seat is not used again at once.
  */
-#define JAIL_PLACES 128u
+#define JAIL_SEATS 128u
 
 #define JAIL_GPUS 64
 
@@ -39,8 +39,8 @@ struct jail {
 	gid_t gid;
 	/* What the host has given: */
 	bool own_shm;	/* the VM has shared memory of its own */
-	bool own_pids;	/* each mirror has a process namespace, where its pid is its place + 1 */
-	bool own_users; /* each mirror has a user: uid + place */
+	bool own_pids;	/* each mirror has a process namespace, where its pid is its seat + 1 */
+	bool own_users; /* each mirror has a user: uid + seat */
 };
 
 /* --user: parses a name or a number. False: there is no such user, or it is root. */
@@ -77,11 +77,11 @@ pid_t jail_child(const struct jail *j);
  * For the first process of a mirror's namespaces: mounts /proc, and makes the mirror's process.
  * Returns as fork() does.
  */
-pid_t jail_second(unsigned int place);
+pid_t jail_second(unsigned int seat);
 /* For that first process, which then waits for the mirror: it can do nothing else. */
 bool jail_first(const struct jail *j);
-/* For a mirror's process, before it executes the mirror: takes the user of its place. */
-bool jail_take_place(const struct jail *j, unsigned int place);
+/* For a mirror's process, before it executes the mirror: takes the user of its seat. */
+bool jail_take_seat(const struct jail *j, unsigned int seat);
 
 /* For a mirror, while it has one thread. plugin: the backend's file, or -1. */
 bool jail_mirror(const struct jail *j, int plugin);

@@ -57,7 +57,7 @@ static bool map_users(pid_t pid, uid_t uid, gid_t gid, unsigned int count, gid_t
 
 /*
  * Only a process outside of the namespace may give it several users. The exit code of this process
- * says which it has got: 0, one for each place; 1, only NOBODY.
+ * says which it has got: 0, one for each seat; 1, only NOBODY.
  */
 static void __attribute__((noreturn))
 map_from_outside(int ready, pid_t pid, const struct jail *j, gid_t gpu_group)
@@ -66,7 +66,7 @@ map_from_outside(int ready, pid_t pid, const struct jail *j, gid_t gpu_group)
 
 	if (read(ready, &byte, 1) != 1)
 		_exit(2);
-	if (map_users(pid, j->uid, j->gid, j->named ? 1 : JAIL_PLACES, gpu_group))
+	if (map_users(pid, j->uid, j->gid, j->named ? 1 : JAIL_SEATS, gpu_group))
 		_exit(0);
 	_exit(!j->named && map_users(pid, NOBODY, NOBODY, 1, gpu_group) ? 1 : 2);
 }
@@ -184,9 +184,9 @@ pid_t jail_child(const struct jail *j)
  * The mirrors of a VM have different pids, each in its own namespace: CUDA takes processes with the
  * same pid for one.
  */
-pid_t jail_second(unsigned int place)
+pid_t jail_second(unsigned int seat)
 {
-	pid_t pid = (pid_t)place + 1;
+	pid_t pid = (pid_t)seat + 1;
 	struct clone_args args = {
 		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
 

@@ -85,7 +85,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		goto err_few;
 	pthread_mutex_init(&be->cond_lock, NULL);
 	pthread_mutex_init(&be->capture_lock, NULL);
-	cu_pass_open(&be->pass, opt->letters, opt->place);
+	cu_pass_open(&be->pass, opt->letters, opt->seat);
 	*out = be;
 	return QCU_ERR_Success;
 

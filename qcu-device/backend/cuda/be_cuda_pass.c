@@ -28,7 +28,7 @@ struct cu_offer {
 /* A question of this process. It lies on the stack of the thread that waits. */
 struct cu_want {
 	struct cu_want *next;
-	uint32_t id, place;
+	uint32_t id, seat;
 	bool answered;
 	int fd;
 };
@@ -104,7 +104,7 @@ static bool receive_letter(int socket, struct pass_letter *l, int *file)
 /* The caller holds the lock, so that the file stays open. */
 static void answer_question(struct cu_pass *p, const struct pass_letter *l)
 {
-	const struct pass_letter out = {.kind = PASS_ANSWER, .place = l->place, .id = l->id};
+	const struct pass_letter out = {.kind = PASS_ANSWER, .seat = l->seat, .id = l->id};
 	struct cu_offer *o = *find_offer(p, l->secret);
 
 	(void)send_letter(p->socket, &out, o ? o->fd : -1);
@@ -115,7 +115,7 @@ static int give_answer(struct cu_pass *p, const struct pass_letter *l, int file)
 {
 	struct cu_want *w = p->wants;
 
-	while (w && (w->id != l->id || w->place != l->place || w->answered))
+	while (w && (w->id != l->id || w->seat != l->seat || w->answered))
 		w = w->next;
 	if (!w)
 		return file;
@@ -153,9 +153,9 @@ static bool begin_reading(struct cu_pass *p)
 	return p->running;
 }
 
-void cu_pass_open(struct cu_pass *p, int socket, uint32_t place)
+void cu_pass_open(struct cu_pass *p, int socket, uint32_t seat)
 {
-	*p = (struct cu_pass){.socket = place ? socket : -1, .place = place};
+	*p = (struct cu_pass){.socket = seat ? socket : -1, .seat = seat};
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->answered, NULL);
 }
@@ -192,7 +192,7 @@ bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h)
 	pthread_mutex_lock(&p->lock);
 	ok = begin_reading(p);
 	if (ok) {
-		*h = (struct cu_pass_handle){.place = p->place};
+		*h = (struct cu_pass_handle){.seat = p->seat};
 		memcpy(h->secret, o->secret, sizeof(h->secret));
 		o->next = p->offers;
 		p->offers = o;
@@ -230,8 +230,8 @@ static void forget_want(struct cu_pass *p, const struct cu_want *w)
 
 int cu_pass_take(struct cu_pass *p, const struct cu_pass_handle *h)
 {
-	struct pass_letter l = {.kind = PASS_ASK, .place = h->place};
-	struct cu_want w = {.place = h->place, .fd = -1};
+	struct pass_letter l = {.kind = PASS_ASK, .seat = h->seat};
+	struct cu_want w = {.seat = h->seat, .fd = -1};
 	struct timespec end;
 
 	memcpy(l.secret, h->secret, sizeof(l.secret));

@@ -18,8 +18,8 @@ struct cu_pass {
 	pthread_mutex_t lock;	 /* protects the rest */
 	pthread_cond_t answered; /* a wanted file has come, or it will not */
 	bool running;
-	int socket;	/* for letters (base/pass.h); -1: this process has none */
-	uint32_t place; /* this process's */
+	int socket;    /* for letters (base/pass.h); -1: this process has none */
+	uint32_t seat; /* this process's */
 	uint32_t last_id;
 	pthread_t thread;
 	struct cu_offer *offers;
@@ -27,12 +27,12 @@ struct cu_pass {
 };
 
 struct cu_pass_handle {
-	uint32_t place, rsvd;
+	uint32_t seat, rsvd;
 	uint64_t secret[2];
 };
 
-/* place: 0, if the process has no socket. Takes the socket over. */
-void cu_pass_open(struct cu_pass *p, int socket, uint32_t place);
+/* seat: 0, if the process has no socket. Takes the socket over. */
+void cu_pass_open(struct cu_pass *p, int socket, uint32_t seat);
 void cu_pass_close(struct cu_pass *p);
 /* Takes over the file, unless it returns false. */
 bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h);

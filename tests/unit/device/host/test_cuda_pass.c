@@ -20,27 +20,27 @@
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
 
-/* The places of this process, which offers and takes; of another one; and of one that is broken. */
-enum { OWN = 1, ANOTHER = 2, BROKEN = 3, PLACES };
+/* The seats of this process, which offers and takes; of another one; and of one that is broken. */
+enum { OWN = 1, ANOTHER = 2, BROKEN = 3, SEATS };
 
 static struct cu_pass pass;
 static struct passes passes;
-static int mirror_end[PLACES];
-static _Atomic unsigned int bad[PLACES]; /* how often a mirror would have been ended */
+static int mirror_end[SEATS];
+static _Atomic unsigned int bad[SEATS]; /* how often a mirror would have been ended */
 
 /* Plays the main process. */
 static void *carry(void *unused)
 {
-	struct pollfd fds[PLACES] = {{.fd = -1}};
+	struct pollfd fds[SEATS] = {{.fd = -1}};
 	unsigned int i;
 
 	(void)unused;
 	for (;;) {
-		for (i = 1; i < PLACES; i++)
+		for (i = 1; i < SEATS; i++)
 			fds[i] = (struct pollfd){.fd = passes.mirror[i].fd, .events = POLLIN};
-		if (poll(fds, PLACES, -1) < 0)
+		if (poll(fds, SEATS, -1) < 0)
 			continue;
-		for (i = 1; i < PLACES; i++) {
+		for (i = 1; i < SEATS; i++) {
 			enum passes_result r;
 
 			if (fds[i].fd < 0 || !fds[i].revents)
@@ -55,13 +55,13 @@ static void *carry(void *unused)
 	}
 }
 
-static void add_place(unsigned int place)
+static void add_seat(unsigned int seat)
 {
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	mirror_end[place] = ends[1];
-	passes_add(&passes, place, ends[0]);
+	mirror_end[seat] = ends[1];
+	passes_add(&passes, seat, ends[0]);
 }
 
 /* A file that says a number. */
@@ -98,7 +98,7 @@ static int open_files(void)
 
 static void wrong_handles(void **state)
 {
-	struct cu_pass_handle h = {.place = 77}, other;
+	struct cu_pass_handle h = {.seat = 77}, other;
 
 	(void)state;
 	assert_int_equal(number(&h), -1);
@@ -110,11 +110,11 @@ static void wrong_handles(void **state)
 	other.secret[1] ^= 1ull << 63;
 	assert_int_equal(number(&other), -1);
 	other = h;
-	other.place = UINT32_MAX;
+	other.seat = UINT32_MAX;
 	assert_int_equal(number(&other), -1);
-	other.place = 0;
+	other.seat = 0;
 	assert_int_equal(number(&other), -1);
-	other.place = PLACES;
+	other.seat = SEATS;
 	assert_int_equal(number(&other), -1);
 	assert_int_equal(number(&h), 1);
 	cu_pass_withdraw(&pass, &h);
@@ -165,13 +165,13 @@ static void another_process(void **state)
 	}
 	close(back[0]);
 	assert_int_equal(read(ends[0], &h, sizeof(h)), sizeof(h));
-	assert_int_equal(h.place, ANOTHER);
+	assert_int_equal(h.seat, ANOTHER);
 	fd = cu_pass_take(&pass, &h);
 	assert_true(fd >= 0);
 	close(back[1]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/* With the last copy of its end the place is free. */
+	/* With the last copy of its end the seat is free. */
 	close(mirror_end[ANOTHER]);
 	while (passes.mirror[ANOTHER].fd >= 0)
 		sched_yield();
@@ -210,11 +210,11 @@ static void broken_letters(void **state)
 		size_t size, files;
 	} wrong[] = {
 		{{0}, sizeof(struct pass_letter), 0},
-		{{.kind = 3, .place = OWN}, sizeof(struct pass_letter), 0},
-		{{.kind = PASS_ASK, .place = OWN, .rsvd = 1}, sizeof(struct pass_letter), 0},
-		{{.kind = PASS_ASK, .place = OWN}, sizeof(struct pass_letter) - 1, 0},
-		{{.kind = PASS_ASK, .place = OWN}, sizeof(struct pass_letter), 1},
-		{{.kind = PASS_ANSWER, .place = OWN}, sizeof(struct pass_letter), 2},
+		{{.kind = 3, .seat = OWN}, sizeof(struct pass_letter), 0},
+		{{.kind = PASS_ASK, .seat = OWN, .rsvd = 1}, sizeof(struct pass_letter), 0},
+		{{.kind = PASS_ASK, .seat = OWN}, sizeof(struct pass_letter) - 1, 0},
+		{{.kind = PASS_ASK, .seat = OWN}, sizeof(struct pass_letter), 1},
+		{{.kind = PASS_ANSWER, .seat = OWN}, sizeof(struct pass_letter), 2},
 	};
 	int files[2] = {file(1), file(2)}, before;
 	unsigned int i;
@@ -222,9 +222,9 @@ static void broken_letters(void **state)
 	(void)state;
 	before = open_files();
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		add_place(BROKEN);
-		/* The thread may wait without this place. */
-		cu_pass_take(&pass, &(struct cu_pass_handle){.place = 77});
+		add_seat(BROKEN);
+		/* The thread may wait without this seat. */
+		cu_pass_take(&pass, &(struct cu_pass_handle){.seat = 77});
 		send_broken(&wrong[i].letter, wrong[i].size, files, wrong[i].files);
 		while (bad[BROKEN] != i + 1)
 			sched_yield();
@@ -238,12 +238,12 @@ static void broken_letters(void **state)
 /* Answers that nobody has asked for change nothing, and their files are closed. */
 static void wrong_answers(void **state)
 {
-	struct pass_letter l = {.kind = PASS_ANSWER, .place = OWN};
+	struct pass_letter l = {.kind = PASS_ANSWER, .seat = OWN};
 	struct cu_pass_handle h;
 	int f = file(9), before;
 
 	(void)state;
-	add_place(BROKEN);
+	add_seat(BROKEN);
 	assert_true(cu_pass_offer(&pass, file(4), &h));
 	before = open_files();
 	for (l.id = 0; l.id < 500; l.id++) {
@@ -269,7 +269,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 
 static void flood(void **state)
 {
-	struct pass_letter l = {.kind = PASS_ASK, .place = 77};
+	struct pass_letter l = {.kind = PASS_ASK, .seat = 77};
 	unsigned int before = bad[BROKEN], i;
 
 	(void)state;
@@ -281,10 +281,10 @@ static void flood(void **state)
 	close(mirror_end[BROKEN]);
 }
 
-/* A process without a place has nobody to ask. */
-static void no_place(void **state)
+/* A process without a seat has nobody to ask. */
+static void no_seat(void **state)
 {
-	struct cu_pass_handle h = {.place = OWN};
+	struct cu_pass_handle h = {.seat = OWN};
 	struct cu_pass own;
 	int before = open_files(), f = file(3);
 
@@ -300,7 +300,7 @@ static void no_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_place),	  cmocka_unit_test(wrong_handles),
+		cmocka_unit_test(no_seat),	  cmocka_unit_test(wrong_handles),
 		cmocka_unit_test(many),		  cmocka_unit_test(another_process),
 		cmocka_unit_test(broken_letters), cmocka_unit_test(wrong_answers),
 		cmocka_unit_test(flood),
@@ -309,8 +309,8 @@ int main(void)
 	int failed;
 
 	passes_init(&passes);
-	add_place(OWN);
-	add_place(ANOTHER);
+	add_seat(OWN);
+	add_seat(ANOTHER);
 	cu_pass_open(&pass, mirror_end[OWN], OWN);
 	if (pthread_create(&thread, NULL, carry, NULL))
 		return 1;

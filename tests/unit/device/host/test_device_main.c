@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,12 +185,60 @@ static void stale_socket(void **state)
 	assert_int_equal(stat(sock, &st), -1);
 }
 
+/* Connects as a user, if this is root. Returns whether the device speaks with the client. */
+static bool is_served_as(uid_t uid)
+{
+	static const uint32_t get_features[] = {1, 1, 0};
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		uint32_t reply[5];
+		int fd;
+
+		if (!geteuid() && uid && setuid(uid))
+			_exit(2);
+		fd = client();
+		if (send(fd, get_features, sizeof(get_features), MSG_NOSIGNAL) < 0)
+			_exit(1);
+		_exit(recv(fd, reply, sizeof(reply), 0) <= 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return !WEXITSTATUS(status);
+}
+
+/* Who is not QEMU's user cannot take the device away from it. */
+static void qemu_user(void **state)
+{
+	char *const args[] = {program, "--gpu",	      "soft",  "--socket",
+			      sock,    "--qemu-user", "65533", NULL};
+	char text[4096];
+	mode_t mask = umask(0);
+	int err;
+	pid_t pid = program_start(args, &err);
+
+	(void)state;
+	umask(mask);
+	assert_int_equal(chmod(dir, 0755), 0);
+	wait_for_socket();
+	assert_false(is_served_as(65532));
+	if (!geteuid())
+		assert_true(is_served_as(65533));
+	else
+		kill(pid, SIGTERM);
+	assert_int_equal(program_finish(pid, err, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "not come from the user of --qemu-user"));
+	refused("--qemu-user root", "--socket", sock, "--qemu-user", "root");
+	refused("is for --socket", "--fd", "0", "--qemu-user", "65533");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_options),	cmocka_unit_test(no_plugin),
 		cmocka_unit_test(bad_sockets),	cmocka_unit_test(serves_once),
-		cmocka_unit_test(stale_socket),
+		cmocka_unit_test(stale_socket), cmocka_unit_test(qemu_user),
 	};
 
 	return cmocka_run_group_tests(tests, find_program, clean_up);
