@@ -41,23 +41,6 @@ static bool complain_of(const char *what)
 	return false;
 }
 
-bool jail_lacks(const struct jail *j, const char *what)
-{
-	const char *why = strerror(errno);
-
-	if (!j->weak)
-		fprintf(stderr, "qcu-device: sandbox: the host does not give %s: %s\n", what, why);
-	else if (!j->told)
-		fprintf(stderr, "qcu-device: WEAK SANDBOX: without %s: %s\n", what, why);
-	return j->weak;
-}
-
-void jail_lacks_extra(const struct jail *j, const char *what)
-{
-	if (!j->told)
-		fprintf(stderr, "qcu-device: sandbox: without %s: %s\n", what, strerror(errno));
-}
-
 bool jail_user(struct jail *j, const char *name)
 {
 	const struct passwd *pw = getpwnam(name);
