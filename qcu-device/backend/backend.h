@@ -45,8 +45,8 @@ struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend chooses */
 	unsigned int gpus;    /* number of soft devices; 0: 1 */
 	unsigned int threads; /* host threads of a soft device; 0: all cores */
-	unsigned int seat;   /* of the mirror, from 1 on; 0: the process is none */
-	int letters; /* with a seat: a socket for letters to other mirrors (base/pass.h) */
+	unsigned int seat;    /* of the mirror, from 1 on; 0: the process is none */
+	int letters;	      /* with a seat: a socket for letters to other mirrors (base/pass.h) */
 	bool verbose;
 	/*
 	 * The process is a mirror and does nothing else. So all that CUDA writes to stdout was
