@@ -71,6 +71,10 @@ root_of_a_host
 echo capability,yama >"$r/sys/kernel/security/lsm"
 host no-landlock 1 'BAD +landlock .*capability,yama'
 root_of_a_host
+mkdir -p "$r/proc/sys/user"
+echo 0 >"$r/proc/sys/user/max_user_namespaces"
+host no-namespaces 1 'BAD +namespaces .*no user namespaces'
+rm -r "$r/proc/sys/user"
 rm "$r/sys/module/nvidia/version"
 host no-driver 1 'BAD +driver .*not loaded'
 echo 'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build' >"$r/version"
