@@ -5,9 +5,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +20,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -463,11 +466,51 @@ static void rights_and_addresses(void **state)
 		stack[i] = place(pid[i], "[stack]");
 		first[i] = place(pid[i], "/ld-linux");
 	}
+	/* Each mirror, and the main process, is another user, and has another pid for itself. */
+	if (!geteuid()) {
+		assert_int_not_equal(number(pid[0], "status", "Uid: %lu"),
+				     number(pid[1], "status", "Uid: %lu"));
+		assert_int_not_equal(number(pid[0], "status", "Uid: %lu"),
+				     number(fe.server, "status", "Uid: %lu"));
+	}
+	assert_int_not_equal(number(pid[0], "status", "NSpid: %*lu %lu"),
+			     number(pid[1], "status", "NSpid: %*lu %lu"));
+	assert_true(number(pid[0], "status", "NSpid: %*lu %lu") > 1);
 	assert_int_equal(number(fe.server, "status", "CapEff: %lx"), 0);
 	assert_int_equal(number(fe.server, "status", "Seccomp: %lu"), 2);
 	assert_int_not_equal(stack[0], stack[1]);
 	assert_int_not_equal(first[0], first[1]);
 	stop();
+}
+
+/* When the main process is killed, nothing of it is left. */
+static void all_end_with_main(void **state)
+{
+	struct pollfd end[4];
+	pid_t pid[4];
+	unsigned int i;
+	int status;
+
+	(void)state;
+	start(0, NULL);
+	pid[0] = fe_mirror(&fe, 1);
+	pid[1] = fe_mirror(&fe, 2);
+	pid[2] = fe_child(&fe, "qcu-first", 0);
+	pid[3] = fe_child(&fe, "qcu-nursery", 0);
+	for (i = 0; i < 4; i++) {
+		assert_true(pid[i] > 0);
+		end[i] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pid[i], 0),
+					 .events = POLLIN};
+		assert_true(end[i].fd >= 0);
+	}
+	kill(fe.server, SIGKILL);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(poll(&end[i], 1, 20000), 1);
+		close(end[i].fd);
+	}
+	status = fe_stop(&fe);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	fclose(log_file);
 }
 
 /* A GPU whose kernels could reach the mirror's own memory is used only if it is named. */
@@ -518,6 +561,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(without_namespaces, open_sockets, close_sockets),
 		cmocka_unit_test(without_a_jail),
 		cmocka_unit_test(rights_and_addresses),
+		cmocka_unit_test(all_end_with_main),
 		cmocka_unit_test(open_gpu),
 		cmocka_unit_test(minors),
 		/* The last one: it changes this process's /dev. */
