@@ -105,6 +105,7 @@ static void soft_close(struct be *be)
 	pthread_cond_destroy(&be->watch);
 	pthread_cond_destroy(&be->progress);
 	pthread_mutex_destroy(&be->lock);
+	soft_share_end();
 	free(be);
 }
 
@@ -129,6 +130,7 @@ static int soft_open(struct be **out, const struct be_options *opt)
 	be = calloc(1, sizeof(*be));
 	if (!be)
 		return QCU_ERR_MemoryAllocation;
+	soft_share_begin(opt);
 	pthread_mutex_init(&be->lock, NULL);
 	pthread_mutex_init(&be->host_lock, NULL);
 	soft_virtual_init(be);

@@ -28,7 +28,7 @@ static void cu_close(struct be *be)
 	cu_host_close(be);
 	cu_few_close(be);
 	cu_place_close(be);
-	cu_pass_close(&be->pass);
+	be_pass_close(&be->pass);
 	free(be);
 }
 
@@ -85,7 +85,7 @@ static int cu_open(struct be **out, const struct be_options *opt)
 		goto err_few;
 	pthread_mutex_init(&be->cond_lock, NULL);
 	pthread_mutex_init(&be->capture_lock, NULL);
-	cu_pass_open(&be->pass, opt->letters, opt->seat);
+	be_pass_open(&be->pass, opt->letters, opt->seat);
 	*out = be;
 	return QCU_ERR_Success;
 

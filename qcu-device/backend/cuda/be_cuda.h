@@ -20,7 +20,7 @@
 #include <cuda_runtime_api.h>
 
 #include "qcu-device/backend/backend.h"
-#include "qcu-device/backend/cuda/be_cuda_pass.h"
+#include "qcu-device/backend/pass.h"
 #include "qcu-device/base/sorted.h"
 
 #define CU_DEVICES 64u
@@ -174,7 +174,7 @@ struct be {
 	} captures[CU_DEVICES];
 	struct cu_host *hosts;
 	size_t host_count, host_room;
-	struct cu_pass pass;
+	struct be_pass pass;
 };
 
 /* be_cuda_use.c */

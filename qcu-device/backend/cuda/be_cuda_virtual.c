@@ -11,7 +11,7 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-_Static_assert(sizeof(struct cu_pass_handle) <= BE_IPC_BYTES, "handles of files fit");
+_Static_assert(sizeof(struct be_pass_handle) <= BE_IPC_BYTES, "handles of files fit");
 
 struct be_phys {
 	CUmemGenericAllocationHandle h;
@@ -19,7 +19,7 @@ struct be_phys {
 	uint64_t size;
 	int fd; /* of imported memory, which CUDA does not export again; else -1 */
 	bool offered;
-	struct cu_pass_handle offer;
+	struct be_pass_handle offer;
 };
 
 #define FIND(be, name, version, fn) \
@@ -128,7 +128,7 @@ int cu_phys_destroy(struct be *be, struct be_phys *p)
 	FIND(be, cuMemRelease, v10020, release);
 
 	if (p->offered)
-		cu_pass_withdraw(&be->pass, &p->offer);
+		be_pass_withdraw(&be->pass, &p->offer);
 	if (p->fd >= 0)
 		close(p->fd);
 	if (!ret)
@@ -195,7 +195,7 @@ int cu_phys_export(struct be *be, struct be_phys *p, void *handle)
 
 		if (ret)
 			return ret;
-		p->offered = cu_pass_offer(&be->pass, fd, &p->offer);
+		p->offered = be_pass_offer(&be->pass, fd, &p->offer);
 		if (!p->offered) {
 			close(fd);
 			return QCU_ERR_OperatingSystem;
@@ -208,7 +208,7 @@ int cu_phys_export(struct be *be, struct be_phys *p, void *handle)
 int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
 		   struct be_phys **out)
 {
-	struct cu_pass_handle h;
+	struct be_pass_handle h;
 	struct be_phys *p;
 	FIND(be, cuMemImportFromShareableHandle, v10020, import);
 
@@ -217,7 +217,7 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 	if (ret)
 		return ret;
 	memcpy(&h, handle, sizeof(h));
-	p->fd = cu_pass_take(&be->pass, &h);
+	p->fd = be_pass_take(&be->pass, &h);
 	ret = QCU_ERR_InvalidValue;
 	if (p->fd >= 0)
 		ret = (int)import(&p->h, (void *)(uintptr_t)p->fd,

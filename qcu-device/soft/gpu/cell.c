@@ -7,7 +7,9 @@
  * Numbers share slots. If a slot shows a later record as done, the earlier one counts as done, too.
  * This relies on an event having fewer than SLOTS unfinished records at any time.
  */
+#define _GNU_SOURCE /* F_OFD_SETLK */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,11 @@
 
 struct slot {
 	_Atomic uint64_t done; /* the highest number of this slot that is done */
-	_Atomic int owner;     /* pid of the process that began the latest record here */
+	/*
+	 * The process that began the latest record here: its pid, or for a mirror, whose pid means
+	 * nothing to others, its seat as a negative number.
+	 */
+	_Atomic int owner;
 };
 
 struct page {
@@ -36,12 +42,19 @@ struct page {
 struct soft_cell {
 	_Atomic unsigned int refs;
 	int fd; /* -1: another process made the page */
+	/*
+	 * In a mirror, the file once more, with locks that end with the process: a mirror that has
+	 * begun a record has locked the byte of its seat.
+	 */
+	int lock;
+	_Atomic bool locked;
 	struct page *page;
 };
 
 static struct soft_cell *map(int fd)
 {
 	struct soft_cell *c = calloc(1, sizeof(*c));
+	char path[32];
 
 	if (!c)
 		return NULL;
@@ -51,7 +64,11 @@ static struct soft_cell *map(int fd)
 		return NULL;
 	}
 	atomic_init(&c->refs, 1);
-	c->fd = -1;
+	c->fd = c->lock = -1;
+	if (soft_share_seat()) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		c->lock = open(path, O_RDWR | O_CLOEXEC);
+	}
 	return c;
 }
 
@@ -101,7 +118,9 @@ void soft_cell_put(struct soft_cell *c)
 		return;
 	munmap(c->page, sizeof(*c->page));
 	if (c->fd >= 0)
-		close(c->fd);
+		soft_file_close(c->fd);
+	if (c->lock >= 0)
+		close(c->lock);
 	free(c);
 }
 
@@ -115,11 +134,21 @@ uint64_t soft_cell_last(const struct soft_cell *c)
 	return atomic_load(&c->page->last);
 }
 
+/* The lock of a mirror on the byte of its seat. */
+static struct flock seat_lock(int seat)
+{
+	return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = seat, .l_len = 1};
+}
+
 uint64_t soft_cell_begin(struct soft_cell *c)
 {
 	uint64_t n = atomic_fetch_add(&c->page->last, 1) + 1;
+	int seat = (int)soft_share_seat();
+	struct flock mine = seat_lock(seat);
 
-	atomic_store(&slot_of(c, n)->owner, getpid());
+	if (seat && !atomic_exchange(&c->locked, true))
+		fcntl(c->lock, F_OFD_SETLK, &mine);
+	atomic_store(&slot_of(c, n)->owner, seat ? -seat : getpid());
 	return n;
 }
 
@@ -134,12 +163,16 @@ void soft_cell_end(struct soft_cell *c, uint64_t n)
 	syscall(SYS_futex, &c->page->moved, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Looks in /proc, because a mirror may not call kill() for another process. */
-static bool is_gone(int pid)
+/* A mirror looks for the other one's lock, other processes in /proc. */
+static bool is_gone(const struct soft_cell *c, int owner)
 {
+	struct flock its = seat_lock(-owner);
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (owner < 0)
+		return -owner != (int)soft_share_seat() && !fcntl(c->lock, F_OFD_GETLK, &its) &&
+		       its.l_type == F_UNLCK;
+	snprintf(path, sizeof(path), "/proc/%d", owner);
 	return access(path, F_OK) && errno == ENOENT;
 }
 
@@ -154,7 +187,7 @@ bool soft_cell_done(const struct soft_cell *c, uint64_t n)
 
 	if (!n || atomic_load(&s->done) >= n)
 		return true;
-	return owner && is_gone(owner);
+	return owner && is_gone(c, owner);
 }
 
 void soft_cell_wait(const struct soft_cell *c, uint64_t n, const int *cancel)

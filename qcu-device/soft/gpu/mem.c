@@ -86,7 +86,7 @@ bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 	p = reserve(ARENA_HINT + index * ARENA_STRIDE, size, m->fd);
 	if (p == MAP_FAILED) {
 		if (m->fd >= 0)
-			close(m->fd);
+			soft_file_close(m->fd);
 		soft_ranges_fini(&m->table);
 		return false;
 	}
@@ -107,7 +107,7 @@ void soft_mem_fini(struct soft_mem *m)
 	soft_check_fini(m);
 	munmap((void *)(uintptr_t)m->base, m->size);
 	if (m->fd >= 0)
-		close(m->fd);
+		soft_file_close(m->fd);
 	soft_ranges_fini(&m->table);
 	pthread_mutex_destroy(&m->lock);
 	m->size = 0;

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "qcu-device/backend/backend.h"
+#include "qcu-device/backend/pass.h"
 #include "qcu-device/soft/ptx/base/ptx.h"
 
 #define SOFT_GPUS_MAX 16
@@ -66,12 +67,20 @@ struct soft_file {
 	int pid, fd;
 	uint64_t dev, ino;
 	uint64_t offset, len;
+	struct be_pass_handle offer; /* if the process is a mirror */
 };
 _Static_assert(sizeof(struct soft_file) <= BE_IPC_BYTES, "a handle has room for it");
 
+/* One instance of the backend in a mirror shares files with other mirrors. */
+void soft_share_begin(const struct be_options *opt);
+void soft_share_end(void);
+/* The mirror's seat; 0: the process is none. */
+unsigned int soft_share_seat(void);
 /* -1: there is no memory for the file, or RLIMIT_FSIZE forbids its size. */
 int soft_file_new(uint64_t size);
 bool soft_file_tell(int fd, struct soft_file *f);
+/* Closes a file that may have been told. */
+void soft_file_close(int fd);
 /* -1: the file no longer exists, or cannot be opened. */
 int soft_file_open(const struct soft_file *f);
 

@@ -37,7 +37,9 @@ test_device_arrays_LIBS := $(SOFT_LIBS)
 test_device_conds_LIBS := $(SOFT_LIBS)
 test_device_graphs_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_graphs_LIBS := $(SOFT_LIBS)
-UNIT_TESTS += test_device_gap
+UNIT_TESTS += test_device_gap test_device_pass
+test_device_pass_OBJS := $(B)/qcu-device/backend/pass.o $(B)/qcu-device/host/passes.o
+test_device_pass_LIBS := -Wl,--wrap=clock_gettime
 test_device_gap_OBJS := $(B)/qcu-device/base/gap.o
 test_device_ipc_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_ipc_LIBS := $(SOFT_LIBS)
@@ -48,12 +50,10 @@ test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(D
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
-UNIT_TESTS += test_cuda_print test_cuda_pass test_cuda_pieces
+UNIT_TESTS += test_cuda_print test_cuda_pieces
 test_cuda_pieces_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_pieces.o be_cuda_kept.o) \
 	$(B)/qcu-device/base/sorted.o
 $(B)/tests/unit/device/host/test_cuda_pieces.o: override CFLAGS += -isystem $(CUDA_INC)
-test_cuda_pass_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_pass.o $(B)/qcu-device/host/passes.o
-test_cuda_pass_LIBS := -Wl,--wrap=clock_gettime
 test_cuda_print_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_print.o $(B)/qcu-device/base/complain.o
 endif
 # The test does not link this file, it runs it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files for other mirrors (be_cuda_pass.h). A thread answers letters that ask for one, and takes
+ * Files for other mirrors (pass.h). A thread answers letters that ask for one, and takes
  * the answers to this process's own; it begins with the first offer or question. Letters may come
  * from a mirror that has been broken into: the secret tells who may have a file, and an answer
  * counts only if it comes from where the question went.
@@ -14,29 +14,29 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "qcu-device/backend/cuda/be_cuda_pass.h"
+#include "qcu-device/backend/pass.h"
 #include "qcu-device/base/pass.h"
 
 #define PATIENCE_S 10 /* with the other process */
 
-struct cu_offer {
-	struct cu_offer *next;
+struct be_offer {
+	struct be_offer *next;
 	uint64_t secret[2];
 	int fd;
 };
 
 /* A question of this process. It lies on the stack of the thread that waits. */
-struct cu_want {
-	struct cu_want *next;
+struct be_want {
+	struct be_want *next;
 	uint32_t id, seat;
 	bool answered;
 	int fd;
 };
 
 /* The caller holds the lock. Returns where the offer hangs in the list. */
-static struct cu_offer **find_offer(struct cu_pass *p, const uint64_t secret[2])
+static struct be_offer **find_offer(struct be_pass *p, const uint64_t secret[2])
 {
-	struct cu_offer **o = &p->offers;
+	struct be_offer **o = &p->offers;
 
 	/* Compare the whole secret, so that the time that this takes tells nothing. */
 	while (*o && ((*o)->secret[0] ^ secret[0]) | ((*o)->secret[1] ^ secret[1]))
@@ -102,18 +102,18 @@ static bool receive_letter(int socket, struct pass_letter *l, int *file)
 }
 
 /* The caller holds the lock, so that the file stays open. */
-static void answer_question(struct cu_pass *p, const struct pass_letter *l)
+static void answer_question(struct be_pass *p, const struct pass_letter *l)
 {
 	const struct pass_letter out = {.kind = PASS_ANSWER, .seat = l->seat, .id = l->id};
-	struct cu_offer *o = *find_offer(p, l->secret);
+	struct be_offer *o = *find_offer(p, l->secret);
 
 	(void)send_letter(p->socket, &out, o ? o->fd : -1);
 }
 
 /* The caller holds the lock. Returns the file, if nobody wants it. */
-static int give_answer(struct cu_pass *p, const struct pass_letter *l, int file)
+static int give_answer(struct be_pass *p, const struct pass_letter *l, int file)
 {
-	struct cu_want *w = p->wants;
+	struct be_want *w = p->wants;
 
 	while (w && (w->id != l->id || w->seat != l->seat || w->answered))
 		w = w->next;
@@ -127,11 +127,11 @@ static int give_answer(struct cu_pass *p, const struct pass_letter *l, int file)
 
 static void *read_letters(void *arg)
 {
-	struct cu_pass *p = arg;
+	struct be_pass *p = arg;
 	struct pass_letter l;
 	int file;
 
-	/* cu_pass_close() shuts the socket down. */
+	/* be_pass_close() shuts the socket down. */
 	while (receive_letter(p->socket, &l, &file)) {
 		pthread_mutex_lock(&p->lock);
 		if (l.kind == PASS_ASK)
@@ -146,23 +146,23 @@ static void *read_letters(void *arg)
 }
 
 /* The caller holds the lock. */
-static bool begin_reading(struct cu_pass *p)
+static bool begin_reading(struct be_pass *p)
 {
 	if (!p->running && p->socket >= 0)
 		p->running = !pthread_create(&p->thread, NULL, read_letters, p);
 	return p->running;
 }
 
-void cu_pass_open(struct cu_pass *p, int socket, uint32_t seat)
+void be_pass_open(struct be_pass *p, int socket, uint32_t seat)
 {
-	*p = (struct cu_pass){.socket = seat ? socket : -1, .seat = seat};
+	*p = (struct be_pass){.socket = seat ? socket : -1, .seat = seat};
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->answered, NULL);
 }
 
-void cu_pass_close(struct cu_pass *p)
+void be_pass_close(struct be_pass *p)
 {
-	struct cu_offer *o;
+	struct be_offer *o;
 
 	if (p->running) {
 		shutdown(p->socket, SHUT_RDWR);
@@ -179,9 +179,9 @@ void cu_pass_close(struct cu_pass *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
-bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h)
+bool be_pass_offer(struct be_pass *p, int fd, struct be_pass_handle *h)
 {
-	struct cu_offer *o = malloc(sizeof(*o));
+	struct be_offer *o = malloc(sizeof(*o));
 	bool ok;
 
 	if (!o || getrandom(o->secret, sizeof(o->secret), 0) != (ssize_t)sizeof(o->secret)) {
@@ -192,7 +192,7 @@ bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h)
 	pthread_mutex_lock(&p->lock);
 	ok = begin_reading(p);
 	if (ok) {
-		*h = (struct cu_pass_handle){.seat = p->seat};
+		*h = (struct be_pass_handle){.seat = p->seat};
 		memcpy(h->secret, o->secret, sizeof(h->secret));
 		o->next = p->offers;
 		p->offers = o;
@@ -203,9 +203,9 @@ bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h)
 	return ok;
 }
 
-void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h)
+void be_pass_withdraw(struct be_pass *p, const struct be_pass_handle *h)
 {
-	struct cu_offer **at, *o;
+	struct be_offer **at, *o;
 
 	pthread_mutex_lock(&p->lock);
 	at = find_offer(p, h->secret);
@@ -219,19 +219,19 @@ void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h)
 }
 
 /* The caller holds the lock. */
-static void forget_want(struct cu_pass *p, const struct cu_want *w)
+static void forget_want(struct be_pass *p, const struct be_want *w)
 {
-	struct cu_want **at = &p->wants;
+	struct be_want **at = &p->wants;
 
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
 }
 
-int cu_pass_take(struct cu_pass *p, const struct cu_pass_handle *h)
+int be_pass_take(struct be_pass *p, const struct be_pass_handle *h)
 {
 	struct pass_letter l = {.kind = PASS_ASK, .seat = h->seat};
-	struct cu_want w = {.seat = h->seat, .fd = -1};
+	struct be_want w = {.seat = h->seat, .fd = -1};
 	struct timespec end;
 
 	memcpy(l.secret, h->secret, sizeof(l.secret));

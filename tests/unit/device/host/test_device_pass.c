@@ -16,14 +16,14 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/backend/cuda/be_cuda_pass.h"
+#include "qcu-device/backend/pass.h"
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
 
 /* The seats of this process, which offers and takes; of another one; and of one that is broken. */
 enum { OWN = 1, ANOTHER = 2, BROKEN = 3, SEATS };
 
-static struct cu_pass pass;
+static struct be_pass pass;
 static struct passes passes;
 static int mirror_end[SEATS];
 static _Atomic unsigned int bad[SEATS]; /* how often a mirror would have been ended */
@@ -75,9 +75,9 @@ static int file(int number)
 }
 
 /* The number in the file that the handle stands for, or -1. */
-static int number(const struct cu_pass_handle *h)
+static int number(const struct be_pass_handle *h)
 {
-	int fd = cu_pass_take(&pass, h), n = -1;
+	int fd = be_pass_take(&pass, h), n = -1;
 
 	if (fd < 0)
 		return -1;
@@ -98,11 +98,11 @@ static int open_files(void)
 
 static void wrong_handles(void **state)
 {
-	struct cu_pass_handle h = {.seat = 77}, other;
+	struct be_pass_handle h = {.seat = 77}, other;
 
 	(void)state;
 	assert_int_equal(number(&h), -1);
-	assert_true(cu_pass_offer(&pass, file(1), &h));
+	assert_true(be_pass_offer(&pass, file(1), &h));
 	other = h;
 	other.secret[0] ^= 1;
 	assert_int_equal(number(&other), -1);
@@ -117,37 +117,37 @@ static void wrong_handles(void **state)
 	other.seat = SEATS;
 	assert_int_equal(number(&other), -1);
 	assert_int_equal(number(&h), 1);
-	cu_pass_withdraw(&pass, &h);
+	be_pass_withdraw(&pass, &h);
 	assert_int_equal(number(&h), -1);
-	cu_pass_withdraw(&pass, &h);
+	be_pass_withdraw(&pass, &h);
 }
 
 static void many(void **state)
 {
-	struct cu_pass_handle h[50];
+	struct be_pass_handle h[50];
 	int before, i;
 
 	(void)state;
-	assert_true(cu_pass_offer(&pass, file(100), &h[0]));
+	assert_true(be_pass_offer(&pass, file(100), &h[0]));
 	before = open_files();
 	for (i = 1; i < 50; i++)
-		assert_true(cu_pass_offer(&pass, file(100 + i), &h[i]));
+		assert_true(be_pass_offer(&pass, file(100 + i), &h[i]));
 	for (i = 0; i < 50; i++)
 		assert_int_equal(number(&h[i]), 100 + i);
 	for (i = 1; i < 50; i += 2)
-		cu_pass_withdraw(&pass, &h[i]);
+		be_pass_withdraw(&pass, &h[i]);
 	for (i = 0; i < 50; i++)
 		assert_int_equal(number(&h[i]), i % 2 ? -1 : 100 + i);
 	for (i = 2; i < 50; i += 2)
-		cu_pass_withdraw(&pass, &h[i]);
+		be_pass_withdraw(&pass, &h[i]);
 	assert_int_equal(open_files(), before);
-	cu_pass_withdraw(&pass, &h[0]);
+	be_pass_withdraw(&pass, &h[0]);
 }
 
 /* What was taken before its owner's end stays. */
 static void another_process(void **state)
 {
-	struct cu_pass_handle h;
+	struct be_pass_handle h;
 	int ends[2], back[2], fd, n = 0, status;
 	pid_t pid;
 
@@ -155,10 +155,10 @@ static void another_process(void **state)
 	assert_false(pipe(ends) || pipe(back));
 	pid = fork();
 	if (!pid) {
-		struct cu_pass own;
+		struct be_pass own;
 
-		cu_pass_open(&own, mirror_end[ANOTHER], ANOTHER);
-		if (!cu_pass_offer(&own, file(7), &h) || write(ends[1], &h, sizeof(h)) != sizeof(h))
+		be_pass_open(&own, mirror_end[ANOTHER], ANOTHER);
+		if (!be_pass_offer(&own, file(7), &h) || write(ends[1], &h, sizeof(h)) != sizeof(h))
 			_exit(1);
 		close(back[1]);
 		_exit(read(back[0], &n, 1) != 0);
@@ -166,7 +166,7 @@ static void another_process(void **state)
 	close(back[0]);
 	assert_int_equal(read(ends[0], &h, sizeof(h)), sizeof(h));
 	assert_int_equal(h.seat, ANOTHER);
-	fd = cu_pass_take(&pass, &h);
+	fd = be_pass_take(&pass, &h);
 	assert_true(fd >= 0);
 	close(back[1]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -224,7 +224,7 @@ static void broken_letters(void **state)
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		add_seat(BROKEN);
 		/* The thread may wait without this seat. */
-		cu_pass_take(&pass, &(struct cu_pass_handle){.seat = 77});
+		be_pass_take(&pass, &(struct be_pass_handle){.seat = 77});
 		send_broken(&wrong[i].letter, wrong[i].size, files, wrong[i].files);
 		while (bad[BROKEN] != i + 1)
 			sched_yield();
@@ -239,19 +239,19 @@ static void broken_letters(void **state)
 static void wrong_answers(void **state)
 {
 	struct pass_letter l = {.kind = PASS_ANSWER, .seat = OWN};
-	struct cu_pass_handle h;
+	struct be_pass_handle h;
 	int f = file(9), before;
 
 	(void)state;
 	add_seat(BROKEN);
-	assert_true(cu_pass_offer(&pass, file(4), &h));
+	assert_true(be_pass_offer(&pass, file(4), &h));
 	before = open_files();
 	for (l.id = 0; l.id < 500; l.id++) {
 		send_broken(&l, sizeof(l), &f, 1);
 		assert_int_equal(number(&h), 4);
 	}
 	assert_int_equal(open_files(), before);
-	cu_pass_withdraw(&pass, &h);
+	be_pass_withdraw(&pass, &h);
 	close(f);
 }
 
@@ -284,15 +284,15 @@ static void flood(void **state)
 /* A process without a seat has nobody to ask. */
 static void no_seat(void **state)
 {
-	struct cu_pass_handle h = {.seat = OWN};
-	struct cu_pass own;
+	struct be_pass_handle h = {.seat = OWN};
+	struct be_pass own;
 	int before = open_files(), f = file(3);
 
 	(void)state;
-	cu_pass_open(&own, 0, 0);
-	assert_int_equal(cu_pass_take(&own, &h), -1);
-	assert_false(cu_pass_offer(&own, f, &h));
-	cu_pass_close(&own);
+	be_pass_open(&own, 0, 0);
+	assert_int_equal(be_pass_take(&own, &h), -1);
+	assert_false(be_pass_offer(&own, f, &h));
+	be_pass_close(&own);
 	close(f);
 	assert_int_equal(open_files(), before);
 }
@@ -311,11 +311,11 @@ int main(void)
 	passes_init(&passes);
 	add_seat(OWN);
 	add_seat(ANOTHER);
-	cu_pass_open(&pass, mirror_end[OWN], OWN);
+	be_pass_open(&pass, mirror_end[OWN], OWN);
 	if (pthread_create(&thread, NULL, carry, NULL))
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	cu_pass_close(&pass);
+	be_pass_close(&pass);
 	pthread_join(thread, NULL);
 	return failed;
 }

@@ -4,17 +4,17 @@
  * share (shares.h); who has it gets the file from the process that offers it, for as long as that
  * process lives and has not taken the offer back.
  */
-#ifndef QCU_BE_CUDA_PASS_H
-#define QCU_BE_CUDA_PASS_H
+#ifndef QCU_BE_PASS_H
+#define QCU_BE_PASS_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct cu_offer;
-struct cu_want;
+struct be_offer;
+struct be_want;
 
-struct cu_pass {
+struct be_pass {
 	pthread_mutex_t lock;	 /* protects the rest */
 	pthread_cond_t answered; /* a wanted file has come, or it will not */
 	bool running;
@@ -22,22 +22,22 @@ struct cu_pass {
 	uint32_t seat; /* this process's */
 	uint32_t last_id;
 	pthread_t thread;
-	struct cu_offer *offers;
-	struct cu_want *wants;
+	struct be_offer *offers;
+	struct be_want *wants;
 };
 
-struct cu_pass_handle {
+struct be_pass_handle {
 	uint32_t seat, rsvd;
 	uint64_t secret[2];
 };
 
 /* seat: 0, if the process has no socket. Takes the socket over. */
-void cu_pass_open(struct cu_pass *p, int socket, uint32_t seat);
-void cu_pass_close(struct cu_pass *p);
+void be_pass_open(struct be_pass *p, int socket, uint32_t seat);
+void be_pass_close(struct be_pass *p);
 /* Takes over the file, unless it returns false. */
-bool cu_pass_offer(struct cu_pass *p, int fd, struct cu_pass_handle *h);
-void cu_pass_withdraw(struct cu_pass *p, const struct cu_pass_handle *h);
+bool be_pass_offer(struct be_pass *p, int fd, struct be_pass_handle *h);
+void be_pass_withdraw(struct be_pass *p, const struct be_pass_handle *h);
 /* Returns a new descriptor, or -1: nobody offers such a file. */
-int cu_pass_take(struct cu_pass *p, const struct cu_pass_handle *h);
+int be_pass_take(struct be_pass *p, const struct be_pass_handle *h);
 
 #endif
