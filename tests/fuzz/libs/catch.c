@@ -52,6 +52,15 @@ static uint64_t resident(void)
 	return pages * 4096;
 }
 
+/* Does the library end itself there? Its compiler puts such an instruction where no program comes.
+ */
+static bool is_trap(const ucontext_t *u)
+{
+	const uint8_t *code = (const uint8_t *)u->uc_mcontext.gregs[REG_RIP];
+
+	return code[0] == 0x0f && code[1] == 0x0b;
+}
+
 static enum fuzz_kind kind_of(int sig, const siginfo_t *info, const ucontext_t *u)
 {
 	uint64_t at = (uintptr_t)info->si_addr;
@@ -62,7 +71,7 @@ static enum fuzz_kind kind_of(int sig, const siginfo_t *info, const ucontext_t *
 	case SIGFPE:
 		return FOUND_DIVIDE;
 	case SIGILL:
-		return FOUND_CODE;
+		return is_trap(u) ? FOUND_ABORT : FOUND_CODE;
 	}
 	if (at == (uint64_t)u->uc_mcontext.gregs[REG_RIP])
 		return FOUND_CODE;

@@ -162,7 +162,7 @@ uint64_t fuzz_address(struct fuzz_call *f, bool of_pointers)
 {
 	uint64_t base = of_pointers ? fuzz_world.pointers : fuzz_world.zeros;
 
-	if (fuzz_is_odd(f))
+	if (fuzz_is_odd(f) && (!fuzz_world.real || !below(f, 6)))
 		return below(f, 3) || f->without_null ? wild_address(f) : 0;
 	if (!below(f, 20) && !f->without_null)
 		return 0;

@@ -60,6 +60,7 @@ struct fuzz_world {
 	/* Memory of the GPU: all zeros; and words that are addresses in it. */
 	uint64_t zeros, pointers, bytes;
 	uint64_t decoy, decoy_bytes; /* addresses that nothing may use */
+	bool real;		     /* a wrong address costs the GPU's context */
 	struct {
 		uint16_t number, type;
 		bool final;

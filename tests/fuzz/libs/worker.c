@@ -476,13 +476,15 @@ static void call(uint64_t number)
 	thin_backends(&f);
 	choose(&f, &l, &function);
 	mood(&f);
+	c = &fuzz_shared->counts[l][function];
+	if (c->faults >= 2 && fuzz_random(&f.random, 8))
+		f.mood = FUZZ_TAME;
 	f.lib = fuzz_libraries[l];
 	fuzz_shared->library = fuzz_shared->inner_library = (uint16_t)l;
 	fuzz_shared->function = fuzz_shared->inner_function = (uint16_t)function;
 	fuzz_pack(&f, function);
 	if (f.overflow)
 		return;
-	c = &fuzz_shared->counts[l][function];
 	fuzz_shared->used = f.used;
 	memcpy(fuzz_shared->words, words, sizeof(fuzz_shared->words));
 	if (!f.outs && !fuzz_random(&f.random, 8) && 8 * f.used <= QCU_MSG_MAX)
@@ -528,6 +530,7 @@ int fuzz_work(const struct fuzz_task *t)
 		ops.native = native;
 	fuzz_guard_begin();
 	fuzz_catch_begin(&t->limits);
+	fuzz_world.real = t->real;
 	fuzz_world.muted = muted;
 	fuzz_world.without_null = without_null;
 	if (mir_create(&mirror, &(struct mir_config){.session = 1, .ops = &ops}))
