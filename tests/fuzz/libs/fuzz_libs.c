@@ -68,6 +68,10 @@ static enum fuzz_kind look_closer(enum fuzz_kind kind, const char *text)
 		"corrupted",	  "double free", "munmap_chunk", "realloc(): "};
 	size_t i;
 
+	/* Without the sanitizer `new` throws. */
+	if (strstr(text, "AddressSanitizer: out-of-memory") ||
+	    strstr(text, "AddressSanitizer: allocation-size-too-big"))
+		return FOUND_EXCEPTION;
 	if (strstr(text, "AddressSanitizer") || strstr(text, "runtime error: "))
 		return FOUND_SANITIZER;
 	if (kind != FOUND_ABORT)
