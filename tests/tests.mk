@@ -204,7 +204,7 @@ define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 unit fuzz_libraries $(FUZZ)/replay_mirror $(FUZZ)/libraries;
-unit fuzz_libs $(FUZZ_LIBS_RUN) --calls $(if $(SAN),400000,500000);
+unit fuzz_libs $(FUZZ_LIBS_RUN) --calls $(if $(SAN),150000,500000);
 $(if $(SAN),,unit fuzz_libs_fenced $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
 $(foreach t,$(HOSTILE_ATTACKS),unit hostile_$(t) $(HOSTILE) $(t);)
 unit hostile_random $(HOSTILE) --seed 1 --commands 20000;
