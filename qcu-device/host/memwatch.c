@@ -28,7 +28,7 @@
 
 #define EACH_MS	    1000
 #define GPUS	    64u
-#define GENERATIONS 4 /* a mirror may be the child of a process that the main process made */
+#define GENERATIONS 4 /* a mirror is the child of a process that the main process knows */
 
 #define USES 512u
 
@@ -36,7 +36,8 @@ struct report {
 	uint32_t count;	  /* of uses; 0 with a text: nothing is watched any more */
 	char failed[100]; /* why, or empty */
 	struct use {
-		uint32_t pid, gpu; /* as the main process sees it; as NVML counts */
+		uint32_t pid[GENERATIONS]; /* of the process, its parent, and so on; or 0 */
+		uint32_t gpu;		   /* as NVML counts */
 		uint64_t bytes;
 	} use[USES];
 };
@@ -92,6 +93,40 @@ static const char *load(void **devices, unsigned int *count)
 	return NULL;
 }
 
+/* A mirror's parent is the first process of its namespace, which the main process knows. */
+static uint32_t parent_of(uint32_t pid)
+{
+	char path[40], line[256];
+	unsigned int parent = 0;
+	const char *at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name, in parentheses, may have any bytes. */
+	at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (!at || sscanf(at, ") %*c %u", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent;
+}
+
+static void add_use(struct report *r, uint32_t pid, uint32_t gpu, uint64_t bytes)
+{
+	struct use *u = &r->use[r->count++];
+	unsigned int i;
+
+	memset(u, 0, sizeof(*u));
+	u->gpu = gpu;
+	u->bytes = bytes;
+	for (i = 0; i < GENERATIONS && pid > 1; i++) {
+		u->pid[i] = pid;
+		pid = parent_of(pid);
+	}
+}
+
 static const char *ask(void **devices, unsigned int count, struct report *r)
 {
 	static struct process_info infos[USES];
@@ -108,8 +143,7 @@ static const char *ask(void **devices, unsigned int count, struct report *r)
 			return "NVML does not say what a GPU's processes use";
 		for (i = 0; i < n && r->count < USES; i++)
 			if (infos[i].used != NO_VALUE)
-				r->use[r->count++] = (struct use){
-					.pid = infos[i].pid, .gpu = gpu, .bytes = infos[i].used};
+				add_use(r, infos[i].pid, gpu, infos[i].used);
 	}
 	return NULL;
 }
@@ -198,37 +232,16 @@ void memwatch_stop(void)
 	to_process = -1;
 }
 
-static uint32_t parent_of(uint32_t pid)
-{
-	char path[40], line[256];
-	unsigned int parent = 0;
-	const char *at;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	/* The name, in parentheses, may have any bytes. */
-	at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	if (!at || sscanf(at, ") %*c %u", &parent) != 1)
-		parent = 0;
-	fclose(f);
-	return parent;
-}
-
 /* Returns the live session whose mirror this process is, or descends from. 0: there is none. */
-static unsigned int session_of(const struct device *d, uint32_t pid)
+static unsigned int session_of(const struct device *d, const struct use *u)
 {
 	unsigned int i, q;
 
-	for (i = 0; i < GENERATIONS && pid > 1; i++) {
+	for (i = 0; i < GENERATIONS && u->pid[i]; i++)
 		for (q = 1; q <= d->opt->sessions; q++)
 			if (d->session[q].state == SESSION_LIVE &&
-			    (uint32_t)d->session[q].mirror.pid == pid)
+			    (uint32_t)d->session[q].mirror.pid == u->pid[i])
 				return q;
-		pid = parent_of(pid);
-	}
 	return 0;
 }
 
@@ -271,7 +284,7 @@ static void add_up(const struct device *d, const struct report *r, uint32_t gpu,
 
 	memset(s, 0, sizeof(*s));
 	for (i = 0; i < r->count; i++) {
-		unsigned int q = session_of(d, r->use[i].pid);
+		unsigned int q = session_of(d, &r->use[i]);
 
 		s->on_all[q] += r->use[i].bytes;
 		if (r->use[i].gpu == gpu)
