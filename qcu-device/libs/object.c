@@ -213,6 +213,14 @@ static bool prepare(struct lib_call *c)
 		if (!c->refused)
 			o->version = c->version;
 	}
+	/*
+	 * An object beside the first may hold the address of a scalar from an earlier call, and the
+	 * library uses it in the mode of the call that it makes now: so the mode stays the same.
+	 */
+	if (c->second && c->mode < 0)
+		mode = c->second->library->mode;
+	else if (c->second)
+		c->second->library->mode = mode;
 	if (kind->mode && o->mode != mode) {
 		*(void **)&set_mode = lib_named(c->c->m, c->loaded, kind->mode);
 		if (!set_mode || set_mode(o->native, mode))
