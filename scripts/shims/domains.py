@@ -114,6 +114,8 @@ def check_sizes(function, types):
             raise Wrong("%s: the size of %s: %s" % (function.name, p.name, error)) from error
         if least < 0:
             raise Wrong("%s: the size of %s may be negative" % (function.name, p.name))
+        if p.within and Sizes({}, types, function).text(p.within)[0] < greatest:
+            raise Wrong("%s: %s may be larger than what it is within" % (function.name, p.name))
         for way in sums:
             if way in p.kind:
                 sums[way] += greatest
