@@ -126,10 +126,12 @@ int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window)
 	*window = false;
 	if (!len || len - 1 > UINT64_MAX - addr)
 		return QCU_ERR_InvalidValue;
-	if (addr - QCU_WINDOW_BASE >= QCU_WINDOW_SIZE &&
-	    held_take(&c->m->held, c->req->order.slot, addr, len) &&
-	    c->m->cfg.ops->mem_valid(c->m->be, addr, len))
-		return QCU_ERR_Success;
+	if (addr - QCU_WINDOW_BASE >= QCU_WINDOW_SIZE) {
+		c->holds_memory = true;
+		if (held_take(&c->m->held, c->req->order.slot, addr, len) &&
+		    c->m->cfg.ops->mem_valid(c->m->be, addr, len))
+			return QCU_ERR_Success;
+	}
 	*window = true;
 	return window_pinned(&c->m->window, addr, len, &c->holds) ? QCU_ERR_Success
 								  : QCU_ERR_InvalidValue;

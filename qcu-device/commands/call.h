@@ -164,6 +164,7 @@ struct call {
 	struct mir_request *req;
 	struct qCUcmd *cmd;	   /* &req->cmd */
 	bool waited;		   /* it waited for GPU work: kernels may have printed */
+	bool holds_memory;	   /* of the device, in the slot of its order (held.h) */
 	struct window_holds holds; /* released before the answer */
 };
 

@@ -145,7 +145,9 @@ static bool has_libraries(const char *dir)
 /*
  * These folders hold other programs' sockets, which file permissions do not always protect. CUDA
  * keeps its events between processes in shared memory, so the VM gets a shared memory folder of its
- * own. It belongs to the main process, which removes what mirrors leave there.
+ * own. It belongs to the main process, which removes what mirrors leave there. It has no sticky
+ * bit: with that bit the kernel refuses to open another user's file for writing if the open could
+ * create it (fs.protected_regular), and CUDA opens the files of events so.
  */
 static bool replace_folders(struct jail *j)
 {
@@ -156,7 +158,7 @@ static bool replace_folders(struct jail *j)
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return jail_lacks(j, "mounts of its own");
-	snprintf(options, sizeof(options), "size=16m,mode=1777,uid=%u,gid=%u", j->uid, j->gid);
+	snprintf(options, sizeof(options), "size=16m,mode=0777,uid=%u,gid=%u", j->uid, j->gid);
 	j->own_shm = !mount("qcu-device", SHM, "tmpfs", OF_A_TMP, options);
 	if (!j->own_shm)
 		ok = jail_lacks(j, "a " SHM " of its own");

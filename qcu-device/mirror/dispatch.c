@@ -107,7 +107,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	c.m = m;
 	c.req = req;
 	c.cmd = cmd;
-	c.waited = false;
+	c.waited = c.holds_memory = false;
 	window_holds_init(&c.holds);
 	complain_command(mir_op_name(cmd->op));
 	status = refused(&c, traits);
@@ -121,7 +121,9 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 		leave(&c, traits);
 	}
 	window_release(&m->window, &c.holds);
-	held_release(&m->held, req->order.slot);
+	/* A command that parks holds none, and may have been answered by another thread. */
+	if (c.holds_memory)
+		held_release(&m->held, req->order.slot);
 	if (status == MIR_RULE_BROKEN)
 		complain("the guest names memory that it may not");
 	complain_command(NULL);
