@@ -68,7 +68,7 @@ static const int nursery_only[] = {
 	C(capget), C(capset), C(clone), C(clone3), C(execve), C(fcntl), C(ioctl),
 	C(landlock_add_rule), C(landlock_create_ruleset), C(landlock_restrict_self), C(mount),
 	C(personality), C(prlimit64), C(seccomp), C(sendto), C(setresuid), C(tgkill), C(wait4),
-	C(fchmod),
+	C(fchmod), C(linkat),
 };
 
 /* The first process of a mirror's namespaces waits. */
@@ -181,6 +181,8 @@ static int allow_narrowly(scmp_filter_ctx f, const struct jail *j)
 	/* Its own files in shared memory, for the VM's other mirrors, which are other users. */
 	if (!rc && j->own_users)
 		rc = answer_if(f, SCMP_ACT_ALLOW, C(fchmod), 1, UINT32_MAX, 0660);
+	if (!rc && j->own_users)
+		rc = seccomp_rule_add(f, SCMP_ACT_ALLOW, C(linkat), 0);
 	if (!rc)
 		rc = allow_file_commands(f);
 	return rc ? rc : seccomp_rule_add(f, SCMP_ACT_ALLOW, C(ioctl), 0);

@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "qcu-device/backend/cuda/be_cuda.h"
 
 #define SHM "/dev/shm"
+
+static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* of event files, below */
 
 /* CUDA's handle of the memory, and where in it the allocation begins. */
 struct handle {
@@ -117,6 +120,40 @@ int cu_event_export(struct be *be, struct be_event *e, void *handle)
 	return ret;
 }
 
+/*
+ * CUDA looks for another process's file under the name that it would have for this process's user.
+ * Gives each file of another user that name as well, or takes the names away again. The files of
+ * this process have another process number, so none of them is taken away.
+ */
+static void name_event_files(bool make)
+{
+	char own[sizeof(((struct dirent *)NULL)->d_name)], begin[32];
+	const char *rest;
+	struct dirent *entry;
+	DIR *dir = opendir(SHM);
+	int n;
+
+	if (!dir)
+		return;
+	n = snprintf(begin, sizeof(begin), "cuda.shm.%x.", geteuid());
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "cuda.shm.", 9) ||
+		    !strncmp(entry->d_name, begin, (size_t)n))
+			continue;
+		rest = strchr(entry->d_name + 9, '.');
+		if (!rest ||
+		    snprintf(own, sizeof(own), "%s%s", begin, rest + 1) >= (int)sizeof(own))
+			continue;
+		/* Where all mirrors have one user, there is nothing to do, and the sandbox refuses
+		 * it. */
+		if (make)
+			(void)!linkat(dirfd(dir), entry->d_name, dirfd(dir), own, 0);
+		else
+			(void)!unlinkat(dirfd(dir), own, 0);
+	}
+	closedir(dir);
+}
+
 int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **out)
 {
 	cudaIpcEventHandle_t h;
@@ -131,7 +168,11 @@ int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct 
 	e->dev = dev;
 	e->life = atomic_load(&be->life[dev]);
 	memcpy(&h, handle, sizeof(h));
+	pthread_mutex_lock(&naming);
+	name_event_files(true);
 	ret = CU(be, cudaIpcOpenEventHandle, &e->e, h);
+	name_event_files(false);
+	pthread_mutex_unlock(&naming);
 	if (ret) {
 		free(e);
 		return ret;
