@@ -93,7 +93,7 @@ device_processes() {
 	pgrep -f -- "--socket $tmp/"
 }
 
-# device_main prints the processes whose parent is not one of them; mirrors prints the others.
+# device_main prints the processes whose parent is not one of them.
 device_main() {
 	local p all
 	all=$(device_processes)
@@ -102,11 +102,11 @@ device_main() {
 	done
 }
 
+# Prints the mirrors, those that wait for a session among them.
 mirrors() {
-	local p main
-	main=$(device_main)
+	local p
 	for p in $(device_processes); do
-		[ "$p" = "$main" ] || echo "$p"
+		case $(ps -o comm= -p "$p") in qcu-mirror* | qcu-born) echo "$p" ;; esac
 	done
 }
 
