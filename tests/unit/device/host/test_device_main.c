@@ -201,7 +201,8 @@ static bool is_served_as(uid_t uid)
 		fd = client();
 		if (send(fd, get_features, sizeof(get_features), MSG_NOSIGNAL) < 0)
 			_exit(1);
-		_exit(recv(fd, reply, sizeof(reply), 0) <= 0);
+		/* The whole answer: the device fails if it cannot write the rest. */
+		_exit(recv(fd, reply, sizeof(reply), MSG_WAITALL) != sizeof(reply));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
