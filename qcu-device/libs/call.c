@@ -87,7 +87,7 @@ static int run(struct lib_call *c, uint16_t function)
 	lib_scalars_back(c);
 	if (c->graph)
 		keep_objects(c);
-	lib_put(c);
+	lib_put(c, !status && !c->refused && !c->bad && !c->rc);
 	return c->refused ? c->refused : status;
 }
 

@@ -23,8 +23,8 @@ int lib_destroy(struct lib_call *c);
  */
 bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,
 		       const uint8_t *end);
-/* The call has been made, or not: its object may be used by others. */
-void lib_put(struct lib_call *c);
+/* done: the library has made the call without an error. Its objects may be used by others. */
+void lib_put(struct lib_call *c, bool done);
 
 /*
  * load.c: the library of the host, loaded when it is first used. NULL: it is not there, and `why`

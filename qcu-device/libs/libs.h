@@ -19,6 +19,8 @@ struct lib_function {
 	int (*run)(struct lib_call *c); /* returns the library's status */
 	uint32_t sets; /* the kind of object in which it sets something, and no more; 0: none */
 	bool makes;    /* it makes that object, which no other function does */
+	bool prepares; /* the object beside the first, for the functions that come after this one */
+	uint16_t after; /* 1 + the number of the function that prepares for this one; 0: none */
 };
 
 /*
@@ -63,8 +65,9 @@ struct lib_object {
 	void *native;
 	void *stream; /* that is set */
 	bool stream_set;
-	int mode;	  /* that is set */
-	uint64_t version; /* of the settings that were made last */
+	int mode;	   /* that is set */
+	uint64_t version;  /* of the settings that were made last */
+	uint16_t prepared; /* as lib_function.after */
 	struct lib_scratch *scratch;
 	/* Objects that this one uses. Each is a counted reference. */
 	struct handle **uses;

@@ -237,6 +237,14 @@ static bool has_mode(const struct lib_call *c)
 	       c->lib->kinds[c->object->kind].mode;
 }
 
+/* Some libraries use what is in an object without a look whether anything is there. */
+static bool is_prepared(struct lib_call *c)
+{
+	uint16_t after = c->lib->functions[c->function].after;
+
+	return !after || (c->second && c->second->library->prepared == after);
+}
+
 static bool is_ready(struct lib_call *c)
 {
 	/* Without it the library would read host memory at an address of the guest's choice. */
@@ -255,6 +263,10 @@ static bool is_ready(struct lib_call *c)
 		pthread_mutex_lock(&c->second->library->lock);
 		c->second_locked = true;
 	}
+	if (!is_prepared(c)) {
+		c->refused = c->lib->unserved;
+		return false;
+	}
 	if (prepare(c))
 		return !c->refused;
 	c->bad = true;
@@ -271,7 +283,7 @@ bool lib_ready(struct lib_call *c)
 	return ready;
 }
 
-void lib_put(struct lib_call *c)
+void lib_put(struct lib_call *c, bool done)
 {
 	int (*destroy)(void *native) = NULL;
 
@@ -282,6 +294,8 @@ void lib_put(struct lib_call *c)
 		if (destroy && c->made[c->made_count].native)
 			destroy(c->made[c->made_count].native);
 	}
+	if (c->second_locked && done && c->lib->functions[c->function].prepares)
+		c->second->library->prepared = (uint16_t)(c->function + 1);
 	if (c->second_locked)
 		pthread_mutex_unlock(&c->second->library->lock);
 	handles_put(&c->c->m->handles, c->second);

@@ -31,9 +31,10 @@ status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
 status_t what(handle_t h, void *unexplained);
 status_t make(matrix_t *m, int rows, void *x);
 status_t count(handle_t h, matrix_t m, plan_t plan, int *pivot);
+status_t use(handle_t h, plan_t plan, float *x);
 int other(handle_t h);
 EOF
-printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count >"$tmp/small.syms"
+printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count use >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
@@ -67,6 +68,7 @@ param count m counted
 param count pivot both
 report count
 steady sum count
+after use count
 EOF
 
 make_it() {
@@ -107,6 +109,10 @@ refused 'bound seed s -1 1' 'seed: s cannot have these bounds'
 refused 'bound seed s 0 0x8000000000000000' 'seed: s cannot have these bounds'
 refused 'bound scale by 0 1' 'scale: by is no number that can have a bound'
 refused 'bound scale x 0 1' 'scale: x is no number that can have a bound'
+refused 'after use' 'needs a function and the one that comes before it'
+refused 'after use sum' 'after use sum: they have no object in common'
+refused 'after sum scale' 'after sum scale: they have no object in common'
+refused 'after use gone' 'after use gone: they have no object in common'
 refused 'numbers nothing' 'there is no function nothing'
 
 # without LINE SENTENCE: the remarks are refused if this line is missing, or another one is there instead.
@@ -153,7 +159,7 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 6 by remark, 0 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 8 by rule, 6 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
 make_it unserved >"$tmp/unserved"
@@ -162,7 +168,7 @@ for f in pairs two what other gone; do
 	grep -q "(qcul_small, $f)" "$tmp/unserved"
 	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
 done
-[ "$(grep -c ';$' "$tmp/map")" -eq 20 ]
+[ "$(grep -c ';$' "$tmp/map")" -eq 21 ]
 
 # Each side in the order of the parameters. A double is a real, a count of 64 bits a value.
 packed() {
@@ -209,7 +215,9 @@ scalar(&pack, result, sizeof(*result), 16, QCUL_LIB_OUT);
 steady(&pack);
 EOF
 grep -q 'return (status_t)qcul_small_counted(m, m_size, qcul_lib_call(&pack));' "$tmp/guest"
-grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1},' "$tmp/mirror"
+grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1, 0, 0},' "$tmp/mirror"
+grep -q '\[FN_count\] = {"count", do_count, 0, 0, 1, 0},' "$tmp/mirror"
+grep -q '\[FN_use\] = {"use", do_use, 0, 0, 0, FN_count + 1},' "$tmp/mirror"
 grep -q 'return (status_t)qcul_lib_set(&pack);' "$tmp/guest"
 grep -q 'qcul_lib_scalar(&pack, result, sizeof(\*result), 16, QCUL_LIB_OUT);' "$tmp/guest"
 diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'

@@ -12,7 +12,7 @@
 #define BESIDE 3
 
 static struct be_ops ops;
-static int objects, vectors, calls, refused;
+static int objects, vectors, calls, refused, mode;
 static void *beside;
 
 static cusparseStatus_t create(void **object)
@@ -107,6 +107,36 @@ static cusparseStatus_t gather(cusparseHandle_t handle, cusparseConstDnVecDescr_
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
+static cusparseStatus_t set_mode(cusparseHandle_t handle, cusparsePointerMode_t to)
+{
+	assert_non_null(handle);
+	mode = (int)to;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
+static cusparseStatus_t count_pruned(cusparseHandle_t handle, int m, int n, const float *dense,
+				     int lda, float percentage, const cusparseMatDescr_t descr,
+				     int *rows, int *total, pruneInfo_t info, void *buffer)
+{
+	assert_true(handle && m == 8 && n == 8 && dense && lda == 8 && !descr && rows && buffer);
+	assert_true(percentage > 24 && percentage < 26);
+	assert_non_null(total);
+	beside = info;
+	calls++;
+	return (cusparseStatus_t)refused;
+}
+
+static cusparseStatus_t prune(cusparseHandle_t handle, int m, int n, const float *dense, int lda,
+			      float percentage, const cusparseMatDescr_t descr, float *values,
+			      const int *rows, int *columns, pruneInfo_t info, void *buffer)
+{
+	assert_true(handle && m == 8 && n == 8 && dense && lda == 8 && !descr && buffer);
+	assert_true(percentage > 24 && percentage < 26 && values && rows && columns);
+	assert_ptr_equal(info, beside);
+	calls++;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
 static cusparseStatus_t set_in_handle(cusparseHandle_t handle, const void *what)
 {
 	(void)what;
@@ -139,6 +169,8 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusparseDestroy", (void *)destroy},
 		{"cusparseSpSV_createDescr", (void *)create},
 		{"cusparseSpSV_destroyDescr", (void *)destroy},
+		{"cusparseCreatePruneInfo", (void *)create},
+		{"cusparseDestroyPruneInfo", (void *)destroy},
 		{"cusparseSetStream", (void *)set_in_handle},
 		{"cusparseCreateDnVec", (void *)make_vector},
 		{"cusparseDestroyDnVec", (void *)destroy_vector},
@@ -149,6 +181,10 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusparseDenseToSparse_analysis", (void *)analyse},
 		{"cusparseSpSV_updateMatrix", (void *)update},
 		{"cusparseGather", (void *)gather},
+		{"cusparseSetPointerMode", (void *)set_mode},
+		{"cusparseSpruneDense2csrNnzByPercentage", (void *)count_pruned},
+		{"cusparseDpruneDense2csrNnzByPercentage", (void *)count_pruned},
+		{"cusparseSpruneDense2csrByPercentage", (void *)prune},
 	};
 	size_t i;
 
@@ -285,7 +321,7 @@ static int start(void **state)
 {
 	(void)state;
 	fake_reset();
-	objects = vectors = calls = refused = 0;
+	objects = vectors = calls = refused = mode = 0;
 	beside = NULL;
 	ops = fake_ops;
 	ops.lib_open = open_library;
@@ -453,12 +489,111 @@ static void seconds(void **state)
 	assert_int_equal(objects, 1);
 }
 
+/* The parameters that both functions of a pruning have. */
+static void begin_pruning(void)
+{
+	const double percentage = 25;
+	uint64_t w;
+
+	memcpy(&w, &percentage, sizeof(w));
+	begin();
+	word(8);
+	word(8);
+	word(0x1000);
+	word(8);
+	word(w);
+	word(0);
+}
+
+/* Where the count goes: to the guest, or to device memory. */
+static int count_pruned_at(const char *name, uint64_t id, bool device)
+{
+	begin_pruning();
+	word(0x2000);
+	word(device ? QCU_LIB_DEVICE : QCU_LIB_ROOM);
+	word(device ? 0x3000 : 16);
+	word(id);
+	word(0x4000);
+	return send(number(name), device ? 0 : 16);
+}
+
+static int prune_with(uint64_t id)
+{
+	begin_pruning();
+	word(0x5000);
+	word(0x2000);
+	word(0x6000);
+	word(id);
+	word(0x4000);
+	return send(number("cusparseSpruneDense2csrByPercentage"), 0);
+}
+
+/* The library uses what the count has left in the object, without a look. */
+static void pruned_without_a_count(void **state)
+{
+	static const char nnz[] = "cusparseSpruneDense2csrNnzByPercentage";
+
+	(void)state;
+	assert_int_equal(make(BESIDE, QCU_LIB_CUSPARSE_PRUNE), 0);
+	assert_int_equal(prune_with(BESIDE), -1);
+	/* A count that has failed, one for another function, one with another object. */
+	refused = 1;
+	assert_int_equal(count_pruned_at(nnz, BESIDE, false), -1);
+	refused = 0;
+	assert_int_equal(count_pruned_at("cusparseDpruneDense2csrNnzByPercentage", BESIDE, false),
+			 0);
+	assert_int_equal(make(BESIDE + 1, QCU_LIB_CUSPARSE_PRUNE), 0);
+	assert_int_equal(count_pruned_at(nnz, BESIDE + 1, false), 0);
+	assert_int_equal(calls, 3);
+	assert_int_equal(prune_with(BESIDE), -1);
+	assert_int_equal(calls, 3);
+	assert_int_equal(prune_with(BESIDE + 1), 0);
+	assert_int_equal(count_pruned_at(nnz, BESIDE, false), 0);
+	assert_int_equal(prune_with(BESIDE), 0);
+	assert_int_equal(prune_with(BESIDE), 0);
+	assert_int_equal(calls, 7);
+	assert_int_equal(end(BESIDE) | end(BESIDE + 1), 0);
+}
+
+/*
+ * The object beside the first holds the address of the count, and the library reads it in the mode
+ * of the call that it makes now, which has no scalar itself.
+ */
+static void pruned_in_the_same_mode(void **state)
+{
+	static const char nnz[] = "cusparseSpruneDense2csrNnzByPercentage";
+
+	(void)state;
+	assert_int_equal(make(BESIDE, QCU_LIB_CUSPARSE_PRUNE), 0);
+	assert_int_equal(make(BESIDE + 1, QCU_LIB_CUSPARSE_PRUNE), 0);
+	assert_int_equal(count_pruned_at(nnz, BESIDE, true), 0);
+	assert_int_equal(mode, 1);
+	assert_int_equal(count_pruned_at(nnz, BESIDE + 1, false), 0);
+	assert_int_equal(mode, 0);
+	assert_int_equal(prune_with(BESIDE + 1), 0);
+	assert_int_equal(mode, 0);
+	beside = NULL;
+	assert_int_equal(count_pruned_at(nnz, BESIDE, true), 0);
+	assert_int_equal(make(BESIDE + 2, QCU_LIB_CUSPARSE_SPSV), 0);
+	assert_int_equal(update_with(BESIDE + 2), 0);
+	assert_int_equal(mode, 0);
+	assert_int_equal(count_pruned_at(nnz, BESIDE, true), 0);
+	assert_int_equal(prune_with(BESIDE), 0);
+	assert_int_equal(mode, 1);
+	assert_int_equal(end(BESIDE + 2), 0);
+	assert_int_equal(end(BESIDE) | end(BESIDE + 1), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(not_well_formed), TEST(made), TEST(counted),
-					   TEST(seconds)};
+	const struct CMUnitTest tests[] = {TEST(not_well_formed),
+					   TEST(made),
+					   TEST(counted),
+					   TEST(seconds),
+					   TEST(pruned_without_a_count),
+					   TEST(pruned_in_the_same_mode)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
