@@ -106,7 +106,7 @@ device_main() {
 mirrors() {
 	local p
 	for p in $(device_processes); do
-		case $(ps -o comm= -p "$p") in qcu-mirror* | qcu-born) echo "$p" ;; esac
+		case $(ps -o comm= -p "$p") in qcu-mirror* | qcu-born | qcu-warming | qcu-spare) echo "$p" ;; esac
 	done
 }
 
