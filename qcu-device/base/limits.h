@@ -57,6 +57,8 @@
 	  "libraries work in") \
 	X(PRINTED, "printed", BYTES, LIMIT_MIB(8), LIMIT_EACH, \
 	  "what kernels have printed and the program has not fetched, for stdout and for stderr") \
+	X(HOST_MEMORY, "host-memory", BYTES, LIMIT_GIB(16), LIMIT_EACH, \
+	  "the host's memory beyond the VM's own, if the host gives each mirror a control group") \
 	X(KERNEL_TIME, "kernel-time", SECONDS, LIMIT_NONE, LIMIT_EACH, \
 	  "how long one kernel may run")
 /* clang-format on */

@@ -21,6 +21,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/usage.h"
 #include "qcu-device/host/birth.h"
+#include "qcu-device/host/groups.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/ramfiles.h"
 #include "qcu-device/jail/jail.h"
@@ -32,6 +33,7 @@
 enum {
 	FD_CTL = 3,
 	FD_LETTERS,
+	FD_GROUP,
 	FD_SETUP,
 	FD_STATES,
 	FD_SHARES,
@@ -242,8 +244,8 @@ bool birth_begin(const struct device_options *opt)
 }
 
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, unsigned int seat, int ctl_fd, int letters,
-		 bool warm)
+		 const struct birth_shared *shared, unsigned int seat,
+		 const struct birth_files *own, bool warm)
 {
 	static struct setup s;
 	int fd[FD_RAM - 3 + GUESTMEM_REGIONS];
@@ -261,8 +263,9 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 		s.region[i] = (struct region){f->gpa, f->size, f->offset};
 		fd[n++] = f->fd;
 	}
-	fd[FD_CTL - 3] = ctl_fd;
-	fd[FD_LETTERS - 3] = letters;
+	fd[FD_CTL - 3] = own->ctl;
+	fd[FD_LETTERS - 3] = own->letters;
+	fd[FD_GROUP - 3] = own->group;
 	fd[FD_PROGRAM - 3] = fd[FD_PLUGIN - 3] = -1; /* the nursery has them */
 	fd[FD_STATES - 3] = shared->states;
 	fd[FD_SHARES - 3] = shared->shares;
@@ -328,6 +331,7 @@ void birth_mirror(void)
 		complain_always();
 	else
 		complain_share(FD_ACCOUNT);
+	groups_enter(FD_GROUP);
 	for (i = 0; i < s.regions; i++)
 		map_region(&mem, &s.region[i], FD_RAM + (int)i);
 	args.states = ring_states_map(FD_STATES, s.opt.sessions + 1);

@@ -35,14 +35,19 @@ bool birth_prepare(const struct device_options *opt, char *const *argv);
  */
 bool birth_begin(const struct device_options *opt);
 
+/* A mirror's own files. */
+struct birth_files {
+	int ctl, letters; /* its ends of the control socket, and of the one for letters */
+	int group;	  /* of its control group (groups.h); -1: it has none */
+};
+
 /*
- * Executes a mirror at this seat, which gets ctl_fd, its end of the control socket, and
- * letters, its end of the one for letters. Returns the
- * pid of the child whose status nursery_status() turns into the mirror's; or -1 with errno.
+ * Executes a mirror at this seat, which gets these files. Returns the pid of the child whose status
+ * nursery_status() turns into the mirror's; or -1 with errno.
  */
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
-		 const struct birth_shared *shared, unsigned int seat, int ctl_fd, int letters,
-		 bool warm);
+		 const struct birth_shared *shared, unsigned int seat,
+		 const struct birth_files *own, bool warm);
 
 /* The new process: becomes a mirror. */
 void birth_mirror(void) __attribute__((noreturn));

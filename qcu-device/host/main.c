@@ -23,10 +23,12 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/host/groups.h"
 #include "qcu-device/host/metrics.h"
 
 #define SESSIONS_DEFAULT 16
 #define AWAIT_TRIES	 1000 /* of 20 ms each */
+#define OTHER_TASKS	 1024 /* of a mirror, beside its lanes */
 #define NAME_BYTES	 63
 #define NAME_CHARACTERS	 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-"
 
@@ -332,6 +334,18 @@ static void begin_metrics(const struct device_options *opt, const char *path, co
 		fprintf(stderr, "qcu-device: no metrics at %s: %s\n", beside, why);
 }
 
+/* A mirror has a thread for each lane; on the software GPU for each stream, too. */
+static void begin_groups(const struct device_options *opt)
+{
+	uint64_t lanes = opt->limits.session[LIMIT_LANES];
+	uint64_t streams = opt->plugin ? 0 : opt->limits.session[LIMIT_STREAMS];
+	bool bounded = lanes != LIMIT_NONE && streams != LIMIT_NONE;
+
+	if (!opt->jail.off)
+		groups_begin(opt->sessions + opt->prewarm,
+			     bounded ? lanes + streams + OTHER_TASKS : LIMIT_NONE);
+}
+
 static bool is_stream(int fd)
 {
 	int type = 0;
@@ -521,6 +535,7 @@ int main(int argc, char **argv)
 	opt.jail.gpu = opt.plugin;
 	if (!jail_check(&opt.jail))
 		return DEVICE_EXIT_FAILURE;
+	begin_groups(&opt);
 	if (path)
 		free_place("socket", path);
 	begin_metrics(&opt, path, metrics, name, argv);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/host/groups.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 
@@ -49,6 +50,7 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 	passes_remove(&d->passes, p->seat);
 	jail_sweep(j, j->own_pids ? (pid_t)p->seat + 1 : p->pid);
 	d->seat_taken[p->seat] = false;
+	groups_give_back(p->group);
 }
 
 /* Kills and reaps a process. It may have ended before. */
@@ -90,9 +92,22 @@ static void letter_came(struct device *d, unsigned int seat)
 	}
 }
 
+/* How much memory of the host a mirror may use. The VM's counts for the process that uses it first.
+ */
+static uint64_t bound_memory(const struct device *d)
+{
+	uint64_t most = d->opt->limits.session[LIMIT_HOST_MEMORY];
+	unsigned int i;
+
+	for (i = 0; most != LIMIT_NONE && i < d->ram.count; i++)
+		most += d->ram.file[i].size;
+	return most;
+}
+
 static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 {
 	int ctl[2], letters[2];
+	struct birth_files own;
 
 	p->spare = warm;
 	p->seat = take_seat(d);
@@ -103,9 +118,9 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, letters))
 		letters[0] = letters[1] = -1;
-	p->pid = letters[0] < 0 ? -1
-				: birth_give(d->opt, &d->ram, &d->shared, p->seat, ctl[1],
-					     letters[1], warm);
+	p->group = groups_take(bound_memory(d));
+	own = (struct birth_files){ctl[1], letters[1], groups_file(p->group)};
+	p->pid = letters[0] < 0 ? -1 : birth_give(d->opt, &d->ram, &d->shared, p->seat, &own, warm);
 	close(ctl[1]);
 	close(letters[1]);
 	if (p->pid < 0) {
@@ -113,6 +128,7 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 		close(ctl[0]);
 		close(letters[0]);
 		d->seat_taken[p->seat] = false;
+		groups_give_back(p->group);
 		return false;
 	}
 	passes_add(&d->passes, p->seat, letters[0]);

@@ -26,6 +26,7 @@ struct mirror_process {
 	unsigned int seat;
 	int pidfd;
 	int ctl_fd; /* our end */
+	int group;  /* of groups.h; -1: none */
 	bool spare; /* made before there was a session for it */
 };
 

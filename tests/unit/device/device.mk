@@ -85,6 +85,11 @@ test_device_jail_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DE
 	$(B)/qcu-device/qcu-device $(JAIL_BACKEND)
 test_device_jail_LIBS := $(DEVICE_LIBS)
 
+# A control group for each mirror. tests/vm/machine/groups.sh runs this test where there are such groups.
+UNIT_TESTS += test_device_groups
+test_device_groups_OBJS := $(test_device_jail_OBJS)
+test_device_groups_LIBS := $(DEVICE_LIBS)
+
 # A program's device memory as NVML sees it, which is a stand-in here.
 UNIT_TESTS += test_device_memwatch
 FAKE_NVML := $(B)/tests/memwatch/libnvidia-ml.so.1
