@@ -150,10 +150,11 @@ static void bound_text(char *text, size_t size, uint64_t bound)
 		snprintf(text, size, "%" PRIu64, bound);
 }
 
-void groups_begin(unsigned int mirrors, uint64_t tasks)
+bool groups_begin(unsigned int mirrors, uint64_t tasks)
 {
 	int own = open_own_group();
 	char text[24];
+	int err;
 	bool ok;
 
 	bound_text(text, sizeof(text), tasks);
@@ -166,12 +167,11 @@ void groups_begin(unsigned int mirrors, uint64_t tasks)
 		ok = make_group(own, groups, text);
 		groups += ok;
 	}
-	if (!ok)
-		fprintf(stderr,
-			"qcu-device: sandbox: without a control group for each mirror: %s\n",
-			strerror(errno));
+	err = errno;
 	if (own >= 0)
 		close(own);
+	errno = err;
+	return ok;
 }
 
 /* ---- a mirror's life ---- */

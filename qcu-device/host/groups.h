@@ -2,18 +2,20 @@
 /*
  * A control group for each mirror, with bounds for memory and tasks, where the host has version 2
  * of them and gives this process a group that it shares with no other program (as systemd does with
- * Delegate=). Without one, it says why on stderr, and mirrors have none.
+ * Delegate=). Elsewhere mirrors have none.
  */
 #ifndef QCU_GROUPS_H
 #define QCU_GROUPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
  * For the main process, before it has children and before it goes to jail. Makes groups for as many
  * mirrors at one time, each with at most so many tasks; UINT64_MAX: any number.
+ * False, with errno: there are fewer groups, or none.
  */
-void groups_begin(unsigned int mirrors, uint64_t tasks);
+bool groups_begin(unsigned int mirrors, uint64_t tasks);
 
 /*
  * Returns a group that no mirror is in, or -1: there is none. memory: in bytes; UINT64_MAX: any

@@ -341,9 +341,11 @@ static void begin_groups(const struct device_options *opt)
 	uint64_t streams = opt->plugin ? 0 : opt->limits.session[LIMIT_STREAMS];
 	bool bounded = lanes != LIMIT_NONE && streams != LIMIT_NONE;
 
-	if (!opt->jail.off)
-		groups_begin(opt->sessions + opt->prewarm,
-			     bounded ? lanes + streams + OTHER_TASKS : LIMIT_NONE);
+	if (!opt->jail.off && !groups_begin(opt->sessions + opt->prewarm,
+					    bounded ? lanes + streams + OTHER_TASKS : LIMIT_NONE))
+		fprintf(stderr,
+			"qcu-device: sandbox: without a control group for each mirror: %s\n",
+			strerror(errno));
 }
 
 static bool is_stream(int fd)
