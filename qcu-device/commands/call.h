@@ -153,7 +153,7 @@ struct mirror {
 	pthread_mutex_t result_lock; /* protects what follows */
 	struct result_list results;  /* the oldest first */
 	unsigned int result_count;
-	struct lib_loaded *loaded; /* libraries that have been used (libs/load.c), under `lock` */
+	_Atomic(struct lib_loaded *) loaded; /* libraries that have been used (libs/load.c) */
 	/* Makes the call of a graph's node (struct graph_call) in the backend's own stream. */
 	int (*graph_call)(void *call, void *stream);
 };

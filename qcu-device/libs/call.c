@@ -148,15 +148,16 @@ int lib_graph_call(void *graph_call, void *stream)
 int mir_do_lib_call(struct call *c)
 {
 	const struct qcu_lib_call *lc = &c->cmd->lib_call;
-	struct lib_call l = {.c = c};
 	struct qcu_lib_head head;
 	int status = 0, rc;
+	struct lib_call l;
 
 	if (lc->buf.len < sizeof(head))
 		return QCU_ERR_InvalidValue;
 	memcpy(&head, c->req->msg, sizeof(head));
 	if (head.args % 8 || head.args != lc->buf.len - sizeof(head) || head.outs)
 		return QCU_ERR_InvalidValue;
+	lib_begin(&l, c);
 	l.at = (const uint8_t *)c->req->msg + sizeof(head);
 	l.end = l.at + head.args;
 	rc = call(&l, lc->library, lc->function, lc->stream, &status);
@@ -172,9 +173,9 @@ int mir_do_lib_call(struct call *c)
 static int ask(struct call *c, uint8_t *msg, uint64_t len)
 {
 	const struct qcu_lib_ask *la = &c->cmd->lib_ask;
-	struct lib_call l = {.c = c};
 	struct qcu_lib_answer answer = {0};
 	struct qcu_lib_head head;
+	struct lib_call l;
 	uint64_t behind;
 	int rc;
 
@@ -182,6 +183,7 @@ static int ask(struct call *c, uint8_t *msg, uint64_t len)
 	behind = sizeof(head) + (uint64_t)head.args;
 	if (head.args % 8 || head.outs % 8 || behind + sizeof(answer) + head.outs != len)
 		return QCU_ERR_InvalidValue;
+	lib_begin(&l, c);
 	l.at = msg + sizeof(head);
 	l.end = l.at + head.args;
 	l.outs = msg + behind + sizeof(answer);

@@ -75,12 +75,7 @@ static void take_layout(struct lib_call *c, struct layout *l)
 /* An address in a description is taken as one that is an argument. */
 static void take_address(struct lib_call *c, qcu_lt_address *address)
 {
-	struct lib_call one = {
-		.c = c->c, .at = (const uint8_t *)address, .end = (const uint8_t *)(address + 1)};
-	void *at = lib_device(&one);
-
-	c->bad |= one.bad;
-	*address = (uint64_t)(uintptr_t)at;
+	*address = (uint64_t)(uintptr_t)lib_address(c, *address);
 }
 
 static void take_matmul(struct lib_call *c, struct qcu_lt_matmul *m)
@@ -92,7 +87,8 @@ static void take_matmul(struct lib_call *c, struct qcu_lt_matmul *m)
 
 	if (take_desc(c, m, sizeof(*m), QCU_LT_IS_MATMUL, false))
 		for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-			take_address(c, all[i]);
+			if (*all[i])
+				take_address(c, all[i]);
 }
 
 /* An algorithm. NULL: there is none, or `refused` is set. */

@@ -37,10 +37,9 @@ static uint32_t *slot_of(struct algo_table *t, const algo_t *a)
 	uint64_t hash = 0xcbf29ce484222325ull;
 	unsigned int i;
 
-	for (i = 0; i < 8; i++) {
-		hash = (hash ^ a->word[i]) * 0x100000001b3ull;
-		hash ^= hash >> 29;
-	}
+	for (i = 0; i < 8; i++)
+		hash = (hash ^ a->word[i]) * 0x9e3779b97f4a7c15ull;
+	hash ^= hash >> 32;
 	for (;; hash++) {
 		uint32_t *slot = &t->slot[hash % SLOTS];
 

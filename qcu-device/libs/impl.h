@@ -3,6 +3,9 @@
 #ifndef QCU_LIBS_IMPL_H
 #define QCU_LIBS_IMPL_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "qcu-device/libs/libs.h"
 
 /*
@@ -13,6 +16,13 @@ int lib_guarded(struct lib_call *c, const char *name, int (*run)(void *arg), voi
 
 /* scratch.c: all of an object. */
 void lib_scratch_free(struct mirror *m, struct lib_object *o);
+
+/* A call of which nothing has been taken. */
+static inline void lib_begin(struct lib_call *l, struct call *c)
+{
+	memset(l, 0, offsetof(struct lib_call, made));
+	l->c = c;
+}
 
 /* object.c */
 int lib_create(struct lib_call *c);

@@ -111,6 +111,7 @@ struct lib_call {
 		uint64_t size;
 	} scalars[LIB_SCALARS];
 	unsigned int scalar_count;
+	struct lib_known *known; /* of take.c */
 	struct handle *h;
 	struct lib_object *object;
 	struct handle *second; /* an object beside that one */
@@ -121,12 +122,13 @@ struct lib_call {
 	struct lib_call *root;
 	unsigned int depth;
 	bool self_taken;
-	/* Descriptors that were made for the call. */
+	unsigned int made_count;
+	/* Descriptors that were made for the call. The last member: lib_begin() leaves it as it is.
+	 */
 	struct {
 		uint32_t kind;
 		void *native;
 	} made[LIB_DESCRIPTORS];
-	unsigned int made_count;
 };
 
 /* What a library gets instead of an address that is nobody's: no memory can lie there. */

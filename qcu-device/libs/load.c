@@ -3,6 +3,7 @@
  * Finds the host's libraries and their functions. A library is loaded when a program first uses it,
  * and stays: the libraries of a GPU cannot be unloaded reliably.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,24 @@ struct lib_loaded {
 	_Atomic(void *) fn[]; /* those that have been looked up */
 };
 
+/* Those that are in the list stay as they are, until the mirror ends. */
+static struct lib_loaded *find_loaded(struct mirror *m, const struct lib_library *lib)
+{
+	struct lib_loaded *l = atomic_load_explicit(&m->loaded, memory_order_acquire);
+
+	while (l && l->lib != lib)
+		l = l->next;
+	return l;
+}
+
 struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, char *why, size_t size)
 {
 	const struct be_ops *ops = m->cfg.ops;
-	struct lib_loaded *l;
+	struct lib_loaded *l = find_loaded(m, lib);
 
 	*why = 0;
+	if (l)
+		return l;
 	if (!ops->lib_open || !ops->lib_symbol || !ops->native) {
 		snprintf(why, size, "the %s backend has no libraries", ops->name);
 		return NULL;
@@ -35,8 +48,7 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 		return NULL;
 	}
 	pthread_mutex_lock(&m->lock);
-	for (l = m->loaded; l && l->lib != lib; l = l->next)
-		;
+	l = find_loaded(m, lib);
 	if (!l) {
 		void *library = ops->lib_open(m->be, lib->soname, why, size);
 
@@ -47,7 +59,7 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 			l->lib = lib;
 			l->library = library;
 			l->next = m->loaded;
-			m->loaded = l;
+			atomic_store_explicit(&m->loaded, l, memory_order_release);
 		}
 	}
 	pthread_mutex_unlock(&m->lock);

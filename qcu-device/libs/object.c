@@ -278,7 +278,7 @@ bool lib_ready(struct lib_call *c)
 	bool ready = is_ready(c);
 
 	/* Without an object there is no work for the GPU. */
-	if (ready && c->object && c->ref && !c->timed)
+	if (ready && c->object && c->ref && c->c->m->times.limit_ns && !c->timed)
 		c->timed = mir_time_call_begin(c->c, c->ref);
 	return ready;
 }

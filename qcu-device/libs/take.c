@@ -44,33 +44,54 @@ uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t 
  * again, and to look one up takes longer than to take all other arguments. They count until any
  * memory goes.
  */
-#define KNOWN 64u
-static _Thread_local struct {
+#define KNOWN 1024u
+struct lib_known {
 	const struct mirror *m;
-	uint64_t gone; /* what the backend's mem_gone was */
-	uint64_t at[KNOWN];
-} known;
+	uint64_t gone; /* what the backend's mem_gone was when the call began */
+	struct lib_place {
+		uint64_t at, gone; /* what it was when the address was looked up */
+	} place[KNOWN];
+};
 
-static bool is_device_memory(struct mirror *m, uint64_t at)
+/* NULL: the backend does not say when memory goes. */
+static struct lib_known *know_addresses(const struct mirror *m)
 {
-	const struct be_ops *ops = m->cfg.ops;
-	uint64_t *place = &known.at[(at >> 9 ^ at >> 17) % KNOWN];
-	uint64_t gone;
+	static _Thread_local struct lib_known known;
 
-	if (!ops->mem_gone)
-		return ops->mem_valid && ops->mem_valid(m->be, at, 1);
-	/* Read before the lookup. */
-	gone = atomic_load_explicit(ops->mem_gone, memory_order_acquire);
-	if (known.gone != gone || known.m != m) {
+	if (!m->cfg.ops->mem_gone)
+		return NULL;
+	if (known.m != m)
 		memset(&known, 0, sizeof(known));
-		known.m = m;
-		known.gone = gone;
-	}
-	if (*place == at)
+	known.m = m;
+	/* Read before any lookup. */
+	known.gone = atomic_load_explicit(m->cfg.ops->mem_gone, memory_order_acquire);
+	return &known;
+}
+
+static struct lib_place *place_of(struct lib_known *k, uint64_t at)
+{
+	return &k->place[(at >> 9 ^ at >> 17) % KNOWN];
+}
+
+static bool is_known(struct lib_known *k, uint64_t at)
+{
+	const struct lib_place *p = place_of(k, at);
+
+	return p->at == at && p->gone == k->gone;
+}
+
+static bool is_device_memory(struct lib_call *c, uint64_t at)
+{
+	struct mirror *m = c->c->m;
+
+	if (!c->known)
+		c->known = know_addresses(m);
+	if (c->known && is_known(c->known, at))
 		return true;
-	if (!ops->mem_valid(m->be, at, 1))
+	if (!m->cfg.ops->mem_valid || !m->cfg.ops->mem_valid(m->be, at, 1))
 		return false;
-	*place = at;
+	if (c->known)
+		*place_of(c->known, at) = (struct lib_place){at, c->known->gone};
 	return true;
 }
 
@@ -78,19 +99,21 @@ static bool is_device_memory(struct mirror *m, uint64_t at)
  * May the library get this address? Not one of the mirror's own memory, which a library that copies
  * with the CPU would read or write. Only guest memory lies in the ranges that are set aside.
  */
-static bool is_guests(struct mirror *m, uint64_t at)
+static bool __attribute__((noinline)) is_guests(struct lib_call *c, uint64_t at)
 {
-	return is_device_memory(m, at) || window_set_aside(&m->window, at, 1) ||
-	       window_pinned(&m->window, at, 1, NULL);
+	struct window *w = &c->c->m->window;
+
+	return is_device_memory(c, at) || window_set_aside(w, at, 1) ||
+	       window_pinned(w, at, 1, NULL);
 }
 
+/*
+ * A call of no elements may name any address, and natively succeeds. The alignment stays, on which
+ * it depends which kernel a library chooses.
+ */
 void *lib_address(struct lib_call *c, uint64_t at)
 {
-	/*
-	 * A call of no elements may name any address, and natively succeeds. The alignment stays,
-	 * on which it depends which kernel a library chooses.
-	 */
-	if (at && !is_guests(c->c->m, at))
+	if (at && !(c->known && is_known(c->known, at)) && !is_guests(c, at))
 		at = LIB_NOWHERE | (at & 255);
 	return (void *)(uintptr_t)at;
 }
