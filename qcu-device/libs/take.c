@@ -52,6 +52,7 @@ struct lib_known {
 		uint64_t at, gone; /* what it was when the address was looked up */
 	} place[KNOWN];
 };
+_Static_assert(KNOWN == 1u << (64 - 54), "as place_of() has it");
 
 /* NULL: the backend does not say when memory goes. */
 static struct lib_known *know_addresses(const struct mirror *m)
@@ -68,9 +69,10 @@ static struct lib_known *know_addresses(const struct mirror *m)
 	return &known;
 }
 
+/* The product's upper bits depend on all of the address. */
 static struct lib_place *place_of(struct lib_known *k, uint64_t at)
 {
-	return &k->place[(at >> 9 ^ at >> 17) % KNOWN];
+	return &k->place[at * 0x9e3779b97f4a7c15ull >> 54];
 }
 
 static bool is_known(struct lib_known *k, uint64_t at)

@@ -24,39 +24,49 @@ static void mix(uint64_t *hash, uint64_t word)
 	*hash ^= *hash >> 29;
 }
 
-void *qcul_lib_room(struct qcul_pack *p, uint64_t len)
+static bool __attribute__((noinline)) grow(struct qcul_pack *p, uint64_t len)
 {
 	unsigned char *bigger;
 	size_t room = p->room;
-	void *at;
 
-	if (p->failed)
-		return NULL;
 	if (len > QCU_LIB_ARGS_MAX || p->used + len > QCU_LIB_ARGS_MAX) {
 		qcul_lib_fail(p, p->lib->memory);
-		return NULL;
+		return false;
 	}
 	while (room - p->used < len)
 		room *= 2;
-	if (room != p->room) {
-		bigger = realloc(p->base == p->small ? NULL : p->base, room);
-		if (!bigger) {
-			qcul_lib_fail(p, p->lib->memory);
-			return NULL;
-		}
-		if (p->base == p->small)
-			memcpy(bigger, p->small, p->used);
-		p->base = bigger;
-		p->room = room;
+	bigger = realloc(p->base == p->small ? NULL : p->base, room);
+	if (!bigger) {
+		qcul_lib_fail(p, p->lib->memory);
+		return false;
 	}
+	if (p->base == p->small)
+		memcpy(bigger, p->small, p->used);
+	p->base = bigger;
+	p->room = room;
+	return true;
+}
+
+/* Every word of every call comes by here. */
+static inline void *room_for(struct qcul_pack *p, uint64_t len)
+{
+	void *at;
+
+	if (p->failed || (p->room - p->used < len && !grow(p, len)))
+		return NULL;
 	at = p->base + p->used;
 	p->used += len;
 	return at;
 }
 
+void *qcul_lib_room(struct qcul_pack *p, uint64_t len)
+{
+	return room_for(p, len);
+}
+
 static void word(struct qcul_pack *p, uint64_t value)
 {
-	uint64_t *at = qcul_lib_room(p, sizeof(value));
+	uint64_t *at = room_for(p, sizeof(value));
 
 	if (at)
 		*at = value;
@@ -65,7 +75,7 @@ static void word(struct qcul_pack *p, uint64_t value)
 /* Bytes, with zeros behind them up to `padded`, a multiple of 8. */
 static void bytes(struct qcul_pack *p, const void *from, uint64_t len, uint64_t padded)
 {
-	unsigned char *at = qcul_lib_room(p, padded);
+	unsigned char *at = room_for(p, padded);
 
 	if (!at)
 		return;
@@ -223,15 +233,17 @@ void qcul_lib_plain(struct qcul_pack *p, uint64_t value)
 /* What decides whether the call is right: these bytes. */
 static void mix_bytes(struct qcul_pack *p, const unsigned char *at, uint64_t len)
 {
-	uint64_t i, part;
+	uint64_t some;
 
-	for (i = 0; i < len; i += part) {
-		uint64_t some = 0;
-
-		part = len - i < sizeof(some) ? len - i : sizeof(some);
-		memcpy(&some, at + i, part);
+	for (; len >= sizeof(some); len -= sizeof(some), at += sizeof(some)) {
+		memcpy(&some, at, sizeof(some));
 		mix(&p->seen, some);
 	}
+	if (!len)
+		return;
+	some = 0;
+	memcpy(&some, at, len);
+	mix(&p->seen, some);
 }
 
 /* False: it is a null pointer, or too large. */
