@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/write_file.h"
 #include "qcu-device/host/device.h"
 #include "qcu-device/host/groups.h"
 
@@ -34,18 +35,6 @@ static struct {
 static unsigned int groups; /* how many there are */
 
 /* ---- files ---- */
-
-static bool write_file(int dir, const char *name, const char *text)
-{
-	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC), err;
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	err = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = err;
-	return ok;
-}
 
 /* Opens the folder of this process's group. */
 static int open_own_group(void)
@@ -122,6 +111,7 @@ static bool make_group(int own, unsigned int n, const char *tasks)
 {
 	char name[32];
 	int dir, err;
+	bool ok;
 
 	snprintf(name, sizeof(name), "qcu-%d-%u", getpid(), n);
 	if (mkdirat(own, name, 0755))
@@ -129,17 +119,18 @@ static bool make_group(int own, unsigned int n, const char *tasks)
 	dir = openat(own, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	group[n].enter = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	group[n].memory = openat(dir, "memory.max", O_WRONLY | O_CLOEXEC);
-	if (group[n].enter >= 0 && group[n].memory >= 0 && write_file(dir, "pids.max", tasks)) {
-		/* What cannot be in memory is not to fill the swap space. Without one the file is
-		 * missing. */
-		write_file(dir, "memory.swap.max", "0");
-		close(dir);
-		return true;
-	}
+	ok = group[n].enter >= 0 && group[n].memory >= 0 && write_file(dir, "pids.max", tasks);
 	err = errno;
-	unlinkat(own, name, AT_REMOVEDIR);
+	/* What cannot be in memory is not to fill the swap space. Without one the file is missing.
+	 */
+	if (ok)
+		write_file(dir, "memory.swap.max", "0");
+	else
+		unlinkat(own, name, AT_REMOVEDIR);
+	if (dir >= 0)
+		close(dir);
 	errno = err;
-	return false;
+	return ok;
 }
 
 static void bound_text(char *text, size_t size, uint64_t bound)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/write_file.h"
 #include "qcu-device/jail/jail_impl.h"
 
 /*
@@ -269,7 +270,7 @@ bool jail_mirror(const struct jail *j, int plugin)
 	if (j->off)
 		return true;
 	/* If the host runs out of memory, the kernel should end a mirror before the VM itself. */
-	jail_write("/proc/self/oom_score_adj", "500");
+	write_file(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 	if (!close_memory())
 		return complain_of("no new privileges");
 	if (!jail_files(j, JAIL_MIRROR, plugin))

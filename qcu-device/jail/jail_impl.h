@@ -25,9 +25,6 @@ bool jail_files_other_gpus(const struct jail *j);
 /* seccomp: all system calls that are not allowed fail with EPERM. */
 bool jail_calls(const struct jail *j, enum jail_who who);
 
-/* Writes the text to the file, in one piece. */
-bool jail_write(const char *path, const char *text);
-
 /* The sandbox lacks this, for the reason in errno. Prints it; false: the device must not start. */
 bool jail_lacks(const struct jail *j, const char *what);
 /* The same for what makes the sandbox better, but is no wall of its own. */

@@ -15,22 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qcu-device/base/write_file.h"
 #include "qcu-device/jail/jail_impl.h"
 
 #define SHM	 "/dev/shm"
 #define OF_A_TMP (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-
-bool jail_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	err = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = err;
-	return ok;
-}
 
 /* ---- the VM's user namespace ---- */
 
@@ -39,7 +28,7 @@ static bool write_map(pid_t pid, const char *file, const char *text)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	return jail_write(path, text);
+	return write_file(AT_FDCWD, path, text);
 }
 
 /* Gives the namespace of a process these users and groups, which have the same numbers outside. */
@@ -115,10 +104,11 @@ static bool enter_as_user(void)
 	if (unshare(CLONE_NEWUSER))
 		return false;
 	snprintf(text, sizeof(text), "%u %u 1", uid, uid);
-	if (!jail_write("/proc/self/setgroups", "deny") || !jail_write("/proc/self/uid_map", text))
+	if (!write_file(AT_FDCWD, "/proc/self/setgroups", "deny") ||
+	    !write_file(AT_FDCWD, "/proc/self/uid_map", text))
 		return false;
 	snprintf(text, sizeof(text), "%u %u 1", gid, gid);
-	return jail_write("/proc/self/gid_map", text);
+	return write_file(AT_FDCWD, "/proc/self/gid_map", text);
 }
 
 /* ---- its other namespaces ---- */
