@@ -88,6 +88,7 @@ use() {
 	must "it does not start" systemctl enable --now qcu-device@web
 	until_there 0
 	[ "$(stat -c '%a %G' /run/qcuda/web.sock)" = '770 kvm' ] || bad "socket: $(stat -c '%a %G' /run/qcuda/web.sock)"
+	says 1 'Read-only file system' nsenter --mount --target "$(device_pid)" touch /usr/touched
 	says 0 'VM web .*waits for QEMU' qcu top --once
 	says 0 'our QEMU is there' qcu doctor
 
