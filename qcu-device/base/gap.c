@@ -1,35 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Implements gap.h. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/random.h>
 
 #include "qcu-device/base/gap.h"
 
 /*
  * A mirror maps from 0x2aaaaaaab000, or up to a TiB above that, upwards. The first addresses that
- * it sets aside for guests begin at 0x550000000000 (window.c), so a gap of a TiB leaves 40 TiB.
+ * it sets aside for guests begin at 0x550000000000 (window.c). If all gaps are as large as can be,
+ * 25 TiB are left.
  */
+#define GAPS	  16u /* one for CUDA, and two for each library */
 #define GAP_MAX	  (1ull << 40)
 #define GAP_GRAIN (2ull << 20) /* CUDA's ranges begin at multiples of this or more */
 
-void gap_open(struct gap *g)
-{
-	uint64_t random;
+#define HOLE_MIN 4096u
 
-	*g = (struct gap){NULL, 0};
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return;
-	g->size = GAP_GRAIN + random % (GAP_MAX / GAP_GRAIN) * GAP_GRAIN;
-	g->at = mmap(NULL, g->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (g->at == MAP_FAILED)
-		g->at = NULL;
+static uintptr_t set_aside(uint64_t size)
+{
+	return (uintptr_t)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			       -1, 0);
 }
 
-void gap_close(struct gap *g)
+/* The kernel takes the lowest place that is large enough. */
+static void fill_holes(uintptr_t below)
 {
-	if (g->at)
-		munmap(g->at, g->size);
-	g->at = NULL;
+	uint64_t size;
+	uintptr_t at;
+
+	for (size = GAP_MAX; size >= HOLE_MIN; size /= 2) {
+		do {
+			at = set_aside(size);
+		} while (at < below);
+		if (at != (uintptr_t)MAP_FAILED)
+			munmap((void *)at, size);
+	}
+}
+
+void gap_leave(void)
+{
+	static atomic_uint gaps;
+	uint64_t random;
+	uintptr_t gap;
+
+	/* Where addresses are given out downwards, nothing would lie above a gap. */
+	if (!(personality(0xffffffff) & ADDR_COMPAT_LAYOUT))
+		return;
+	/* A guest may ask for a library that is not there as often as it likes. */
+	if (atomic_fetch_add(&gaps, 1) >= GAPS ||
+	    getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return;
+	gap = set_aside(GAP_GRAIN + random % (GAP_MAX / GAP_GRAIN) * GAP_GRAIN);
+	if (gap != (uintptr_t)MAP_FAILED)
+		fill_holes(gap);
 }

@@ -7,15 +7,10 @@
 #ifndef QCU_GAP_H
 #define QCU_GAP_H
 
-#include <stddef.h>
-
-struct gap {
-	void *at; /* NULL: there is none */
-	size_t size;
-};
-
-void gap_open(struct gap *g);
-/* The addresses are free again. */
-void gap_close(struct gap *g);
+/*
+ * It stays, and what holes there are below it are filled: what is mapped next would lie there
+ * otherwise. After 16 gaps there are no more. In a process that is no mirror there are none.
+ */
+void gap_leave(void);
 
 #endif

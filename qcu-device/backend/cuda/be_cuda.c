@@ -3,7 +3,6 @@
  * The cuda backend: the table that qcu-device finds in be_cuda.so, and the functions for a whole
  * device. Everything else is in the other files of this folder.
  */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +34,6 @@ static void cu_close(struct be *be)
 static int cu_open(struct be **out, const struct be_options *opt)
 {
 	struct be *be = calloc(1, sizeof(*be));
-	struct gap gap;
 	int count = 0;
 	unsigned int i;
 	int ret;
@@ -46,11 +44,9 @@ static int cu_open(struct be **out, const struct be_options *opt)
 	be->complain = opt->complain;
 	be->device_room = opt->device_room;
 	be->room_ctx = opt->room_ctx;
-	/* CUDA's runtime finds the library again. It is here already when the gap begins. */
-	(void)dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-	gap_open(&gap);
+	/* CUDA starts, which loads its library. What it maps from here on lies behind the gap. */
 	ret = CU(be, cudaGetDeviceCount, &count);
-	gap_close(&gap);
+	gap_leave();
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
 	if (!ret)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
+#include "qcu-device/base/gap.h"
 
 /* Where the toolkit is, if the loader's cache does not know it. */
 static const char *const folders[] = {"", "/usr/local/cuda/lib64/", "/usr/local/cuda-13/lib64/"};
@@ -38,6 +39,8 @@ void *cu_lib_open(struct be *be, const char *soname, char *why, size_t size)
 		snprintf(why, size, "without a VM, %s cannot be used with a real GPU", soname);
 		return NULL;
 	}
+	/* Device addresses lie before it and behind it, so it lies between two gaps. */
+	gap_leave();
 	for (i = 0; i < sizeof(folders) / sizeof(folders[0]) && !lib; i++) {
 		snprintf(path, sizeof(path), "%s%s", folders[i], soname);
 		lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -48,6 +51,7 @@ void *cu_lib_open(struct be *be, const char *soname, char *why, size_t size)
 		snprintf(why, size, "the host has no %s: install the package %s there (%s)", soname,
 			 package(soname), error ? error : "no reason is known");
 	}
+	gap_leave();
 	return lib;
 }
 

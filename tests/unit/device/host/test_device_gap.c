@@ -14,27 +14,31 @@
 
 #include "qcu-device/base/gap.h"
 
-#define RUNS  32
-#define LARGE (1ull << 30)
+#define RUNS  8
+#define LARGE (1ull << 30) /* too large for a hole */
+#define MOST  (1ull << 40)
 
-/* How far above the older mapping a new one lies. Both are too large for a hole. */
+static uint64_t map_large(void)
+{
+	void *at = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	return (uintptr_t)at;
+}
+
+/* How far above an older mapping the second lies that comes after the gap. */
 static uint64_t distance(void)
 {
-	void *old =
-		mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	void *new;
-	struct gap g;
+	uint64_t old = map_large(), next, second;
 
-	gap_open(&g);
-	assert_non_null(g.at);
-	new = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_true(old != MAP_FAILED && new != MAP_FAILED);
-	gap_close(&g);
-	assert_null(g.at);
-	gap_close(&g);
-	munmap(old, LARGE);
-	munmap(new, LARGE);
-	return (uintptr_t) new > (uintptr_t)old ? (uintptr_t) new - (uintptr_t)old : 0;
+	gap_leave();
+	next = map_large();
+	second = map_large();
+	/* Above the older one, and below what a mirror sets aside for guests. */
+	assert_true(next >= old + LARGE + (2ull << 20));
+	assert_true(next <= old + LARGE + MOST);
+	assert_int_equal(second, next + LARGE);
+	return second - old;
 }
 
 static void distances_differ(void **state)
@@ -45,18 +49,53 @@ static void distances_differ(void **state)
 	(void)state;
 	for (i = 0; i < RUNS; i++) {
 		seen[i] = distance();
-		/* Above the older one, and below what a mirror sets aside for guests. */
-		assert_true(seen[i] >= LARGE + (2ull << 20));
-		assert_true(seen[i] <= LARGE + (1ull << 40));
 		for (j = 0; j < i; j++)
 			assert_true(seen[j] != seen[i]);
 	}
 }
 
+/* Nothing small lies below a gap either. */
+static void holes(void **state)
+{
+	static const uint64_t sizes[] = {4096, 3 * 4096, 2u << 20, 100u << 20};
+	uint64_t from[4], first = map_large(), i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		from[i] = map_large();
+		munmap((void *)(uintptr_t)from[i], sizes[i]);
+	}
+	gap_leave();
+	for (i = 0; i < 4; i++) {
+		void *at = mmap(NULL, sizes[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		assert_true((uintptr_t)at > from[3] + LARGE && from[3] > first);
+	}
+}
+
+/* Whatever makes a mirror load libraries, much of its address space is left. */
+static void not_too_many(void **state)
+{
+	uint64_t began = map_large(), last;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		gap_leave();
+	last = map_large();
+	assert_true(last - began < 17 * MOST);
+	gap_leave();
+	assert_int_equal(map_large(), last + LARGE);
+}
+
 /* A mirror has this address layout (birth.c). */
 int main(int argc, char **argv)
 {
-	static const struct CMUnitTest tests[] = {cmocka_unit_test(distances_differ)};
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(distances_differ),
+		cmocka_unit_test(holes),
+		cmocka_unit_test(not_too_many),
+	};
 
 	(void)argc;
 	if (!(personality(0xffffffff) & ADDR_COMPAT_LAYOUT)) {

@@ -483,6 +483,35 @@ static void rights_and_addresses(void **state)
 	stop();
 }
 
+static uint64_t distance_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* The address of device memory does not tell where a mirror's code is. */
+static void device_addresses(void **state)
+{
+	uint64_t seen[3];
+	unsigned int i, j;
+
+	(void)state;
+	start(0, NULL);
+	fe_queue_start(&fe, 3);
+	assert_int_equal(fe_open(&fe, 3), 0);
+	for (i = 0; i < 3; i++) {
+		struct qCUcmd cmd = {.op = QCU_OP_MALLOC, .tid = 1, .malloc = {.size = 1 << 20}};
+		pid_t pid;
+
+		assert_int_equal(fe_ask(&fe, i + 1, &cmd, 0, 0), 0);
+		pid = fe_mirror(&fe, i + 1);
+		assert_true(pid > 0);
+		seen[i] = cmd.malloc.ptr - place(pid, "/libc.so.6");
+		for (j = 0; j < i; j++)
+			assert_true(distance_of(seen[i], seen[j]) > 64u << 20);
+	}
+	stop();
+}
+
 /* When the main process is killed, nothing of it is left. */
 static void all_end_with_main(void **state)
 {
@@ -561,6 +590,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(without_namespaces, open_sockets, close_sockets),
 		cmocka_unit_test(without_a_jail),
 		cmocka_unit_test(rights_and_addresses),
+		cmocka_unit_test(device_addresses),
 		cmocka_unit_test(all_end_with_main),
 		cmocka_unit_test(open_gpu),
 		cmocka_unit_test(minors),
