@@ -73,7 +73,7 @@ struct walk {
  */
 static pthread_mutex_t unpack_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint32_t word_at(const unsigned char *p, size_t len)
+static uint32_t first_word_of(const unsigned char *p, size_t len)
 {
 	uint32_t word = 0;
 
@@ -82,7 +82,7 @@ static uint32_t word_at(const unsigned char *p, size_t len)
 	return word;
 }
 
-static bool all_zero(const unsigned char *p, size_t len)
+static bool is_all_zero(const unsigned char *p, size_t len)
 {
 	return !len || (!*p && !memcmp(p, p + 1, len - 1));
 }
@@ -94,7 +94,7 @@ const char *image_ptx_fault(const void *image, size_t len)
 
 	if (n == len)
 		return "it is no fat binary and no machine code, and no zero byte ends it as PTX";
-	if (!all_zero(text + n, len - n))
+	if (!is_all_zero(text + n, len - n))
 		return "PTX has a zero byte in it";
 	if (!ptx_text_begins(image))
 		return "it is neither a fat binary, nor machine code, nor PTX";
@@ -103,8 +103,8 @@ const char *image_ptx_fault(const void *image, size_t len)
 
 /* ---- fat binaries ---- */
 
-static const char *unpack(const struct entry_header *e, const unsigned char *payload,
-			  unsigned char *to)
+static const char *unpack_entry(const struct entry_header *e, const unsigned char *payload,
+				unsigned char *to)
 {
 	size_t size = e->unpacked_size, got;
 	int n;
@@ -122,7 +122,7 @@ static const char *unpack(const struct entry_header *e, const unsigned char *pay
 	return "an entry of the fat binary does not unpack";
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t add_up_to_max(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
 
@@ -159,7 +159,7 @@ static const char *packed_fault(const struct entry_header *e, const unsigned cha
 	pthread_mutex_lock(&unpack_lock);
 	code = malloc(e->unpacked_size);
 	if (code) {
-		why = unpack(e, payload, code);
+		why = unpack_entry(e, payload, code);
 		if (!why)
 			why = code_fault(e->kind, code, e->unpacked_size, &w->entry);
 	} else {
@@ -246,7 +246,7 @@ static const char *fatbin_fault(const unsigned char *p, size_t len, struct walk 
 	struct container_header h;
 	const char *why;
 
-	while (!all_zero(p, len)) {
+	while (!is_all_zero(p, len)) {
 		if (len < sizeof(h))
 			return "the fat binary is damaged: it is cut short";
 		memcpy(&h, p, sizeof(h));
@@ -261,7 +261,7 @@ static const char *fatbin_fault(const unsigned char *p, size_t len, struct walk 
 		why = container_fault(p + h.header_size, h.payload_size, w);
 		if (why)
 			return why;
-		w->memory = plus(w->memory, w->entry);
+		w->memory = add_up_to_max(w->memory, w->entry);
 		p += h.header_size + h.payload_size;
 		len -= h.header_size + h.payload_size;
 	}
@@ -278,7 +278,7 @@ int image_check(const void *image, size_t len, const char **why)
 int image_measure(const void *image, size_t len, const char **why, uint64_t *memory)
 {
 	struct walk w = {.inside = false};
-	uint32_t magic = word_at(image, len);
+	uint32_t magic = first_word_of(image, len);
 
 	if (magic == WRAPPER_MAGIC)
 		*why = "it names an image by a pointer";

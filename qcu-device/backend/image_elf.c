@@ -37,7 +37,7 @@ struct elf {
 	uint64_t names;	   /* index of the section with their names */
 };
 
-static bool fits(const struct elf *elf, uint64_t offset, uint64_t size)
+static bool is_inside_elf(const struct elf *elf, uint64_t offset, uint64_t size)
 {
 	return offset <= elf->len && size <= elf->len - offset;
 }
@@ -101,7 +101,8 @@ static const char *count_sections(struct elf *elf)
 		return elf->sections || elf->names ? "the machine code is damaged: it does not say "
 						     "where its sections are"
 						   : NULL;
-	if (elf->head.e_shentsize != sizeof(first) || !fits(elf, elf->head.e_shoff, sizeof(first)))
+	if (elf->head.e_shentsize != sizeof(first) ||
+	    !is_inside_elf(elf, elf->head.e_shoff, sizeof(first)))
 		return "the machine code is damaged: it has no table of sections";
 	first = section(elf, 0);
 	if (!elf->sections)
@@ -123,11 +124,11 @@ static const char *segments_fault(const struct elf *elf)
 	if (!elf->head.e_phnum)
 		return NULL;
 	if (elf->head.e_phentsize != sizeof(ph) ||
-	    !fits(elf, off, (uint64_t)elf->head.e_phnum * sizeof(ph)))
+	    !is_inside_elf(elf, off, (uint64_t)elf->head.e_phnum * sizeof(ph)))
 		return "the machine code is damaged: it has more segments than there are";
 	for (i = 0; i < elf->head.e_phnum; i++) {
 		memcpy(&ph, elf->p + off + i * sizeof(ph), sizeof(ph));
-		if (!fits(elf, ph.p_offset, ph.p_filesz))
+		if (!is_inside_elf(elf, ph.p_offset, ph.p_filesz))
 			return "the machine code is damaged: a segment lies outside of it";
 		if (ph.p_type == PT_LOAD && (ph.p_filesz > ph.p_memsz || ph.p_memsz > NOBITS_MAX))
 			return "the machine code is damaged: a segment has a bad size";
@@ -157,7 +158,7 @@ static const char *places_fault(const struct elf *elf)
 				return "the machine code is damaged: a section has a bad size";
 			continue;
 		}
-		if (!fits(elf, s.sh_offset, s.sh_size))
+		if (!is_inside_elf(elf, s.sh_offset, s.sh_size))
 			return "the machine code is damaged: a section lies outside of it";
 		if (s.sh_type == SHT_STRTAB && s.sh_size && elf->p[s.sh_offset + s.sh_size - 1])
 			return "the machine code is damaged: its last name has no end";

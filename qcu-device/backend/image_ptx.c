@@ -23,7 +23,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t add_sizes_up_to_max(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
 
@@ -36,7 +36,7 @@ static bool in_word(char c)
 }
 
 /* Returns the end of the blanks and comments that begin here. */
-static const char *skip_blanks(const char *p)
+static const char *skip_blanks_in_ptx(const char *p)
 {
 	for (;;) {
 		while (isspace((unsigned char)*p))
@@ -104,13 +104,13 @@ static uint64_t elements(const char *p)
 	value = strtoull(p, &end, 0);
 	if (*end == 'U')
 		end++;
-	return isdigit((unsigned char)*p) && *skip_blanks(end) == ']' ? value : ALL;
+	return isdigit((unsigned char)*p) && *skip_blanks_in_ptx(end) == ']' ? value : ALL;
 }
 
 /* The size of the variables of one declaration, which begins after ".global". Moves to its end. */
 static uint64_t declared_bytes(const char **text)
 {
-	const char *p = skip_blanks(*text);
+	const char *p = skip_blanks_in_ptx(*text);
 	uint64_t element = 1, vector = 1, size = 0, now = 1;
 	unsigned int depth = 0;
 
@@ -118,10 +118,10 @@ static uint64_t declared_bytes(const char **text)
 		size_t n = word_length(p);
 
 		if (*p == '[' && !depth) {
-			p = skip_blanks(p + 1);
+			p = skip_blanks_in_ptx(p + 1);
 			now = times(now, elements(p));
 		} else if (*p == ',' && !depth) {
-			size = plus(size, times(now, times(element, vector)));
+			size = add_sizes_up_to_max(size, times(now, times(element, vector)));
 			now = 1;
 		} else if (*p == '{' || *p == '(') {
 			depth++;
@@ -135,15 +135,15 @@ static uint64_t declared_bytes(const char **text)
 			else if (n == 3 && !strncmp(p, ".v", 2) && (p[2] == '2' || p[2] == '4'))
 				vector = (uint64_t)(p[2] - '0');
 		}
-		p = skip_blanks(p + (n ? n : 1));
+		p = skip_blanks_in_ptx(p + (n ? n : 1));
 	}
 	*text = p;
-	return plus(size, times(now, times(element, vector)));
+	return add_sizes_up_to_max(size, times(now, times(element, vector)));
 }
 
 uint64_t image_ptx_memory(const char *text)
 {
-	const char *p = skip_blanks(text);
+	const char *p = skip_blanks_in_ptx(text);
 	bool pointer = false;	/* ".ptr .global" says where a parameter points to */
 	bool argument = false;	/* what follows a directive or a comma is no instruction */
 	bool predicate = false; /* nor is what follows @ */
@@ -161,7 +161,7 @@ uint64_t image_ptx_memory(const char *text)
 			argument = false;
 		} else if (n == 7 && !pointer && !strncmp(p, ".global", 7)) {
 			p += n;
-			sum = plus(sum, declared_bytes(&p));
+			sum = add_sizes_up_to_max(sum, declared_bytes(&p));
 			argument = false;
 		} else {
 			if (letter && !argument && !predicate)
@@ -171,7 +171,7 @@ uint64_t image_ptx_memory(const char *text)
 			predicate = *p == '@' || (*p == '!' && predicate);
 			p += n ? n : 1;
 		}
-		p = skip_blanks(p);
+		p = skip_blanks_in_ptx(p);
 	}
 	return sum;
 }

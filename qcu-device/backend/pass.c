@@ -51,7 +51,7 @@ struct envelope {
 	struct msghdr msg;
 };
 
-static void prepare_envelope(struct envelope *e)
+static void prepare_mirror_envelope(struct envelope *e)
 {
 	e->iov = (struct iovec){.iov_base = &e->letter, .iov_len = sizeof(e->letter)};
 	e->msg = (struct msghdr){.msg_iov = &e->iov,
@@ -66,7 +66,7 @@ static bool send_letter(int socket, const struct pass_letter *l, int file)
 	struct envelope e = {.letter = *l};
 	struct cmsghdr *cmsg;
 
-	prepare_envelope(&e);
+	prepare_mirror_envelope(&e);
 	if (file >= 0) {
 		cmsg = CMSG_FIRSTHDR(&e.msg);
 		cmsg->cmsg_level = SOL_SOCKET;
@@ -87,7 +87,7 @@ static bool receive_letter(int socket, struct pass_letter *l, int *file)
 	struct envelope e;
 	ssize_t n;
 
-	prepare_envelope(&e);
+	prepare_mirror_envelope(&e);
 	do {
 		n = recvmsg(socket, &e.msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);

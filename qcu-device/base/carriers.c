@@ -68,7 +68,7 @@ static void help(struct carriers *cs, struct carriers_job *job)
 		pthread_cond_broadcast(&cs->left);
 }
 
-static void *helper(void *arg)
+static void *help_until_stopped(void *arg)
 {
 	struct carriers *cs = arg;
 
@@ -97,7 +97,7 @@ static void make_helpers(struct carriers *cs, unsigned int wanted)
 	unsigned int idle = cs->idle;
 
 	for (; idle < wanted && cs->made + 1 < cs->max; idle++) {
-		if (pthread_create(&cs->thread[cs->made], NULL, helper, cs))
+		if (pthread_create(&cs->thread[cs->made], NULL, help_until_stopped, cs))
 			return;
 		cs->made++;
 	}

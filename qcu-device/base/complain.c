@@ -107,7 +107,7 @@ static bool may_speak(void)
  * Writes a byte as a number if it could be taken for the start of another line or for a terminal's
  * control character.
  */
-static void add(struct line *l, const char *text, size_t len)
+static void add_escaped_text(struct line *l, const char *text, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
 	const size_t room = sizeof(l->text) - sizeof("...\n");
@@ -136,11 +136,12 @@ static void add_format(struct line *l, const char *format, va_list ap)
 
 	if (n < 0)
 		return;
-	add(l, text, strnlen(text, sizeof(text)));
+	add_escaped_text(l, text, strnlen(text, sizeof(text)));
 	l->cut |= (size_t)n >= sizeof(text);
 }
 
-static void __attribute__((format(printf, 2, 3))) put(struct line *l, const char *format, ...)
+static void __attribute__((format(printf, 2, 3)))
+print_to_line(struct line *l, const char *format, ...)
 {
 	va_list ap;
 
@@ -149,26 +150,26 @@ static void __attribute__((format(printf, 2, 3))) put(struct line *l, const char
 	va_end(ap);
 }
 
-static struct line begin(void)
+static struct line begin_message_line(void)
 {
 	struct line l;
 
 	l.len = 0;
 	l.cut = false;
-	put(&l, "qcu-device: ");
+	print_to_line(&l, "qcu-device: ");
 	if (self.session)
-		put(&l, "session %u", self.session);
+		print_to_line(&l, "session %u", self.session);
 	if (self.session && self.guest_pid)
-		put(&l, " (pid %u)", self.guest_pid);
+		print_to_line(&l, " (pid %u)", self.guest_pid);
 	if (command)
-		put(&l, "%s%s", self.session ? ", " : "", command);
+		print_to_line(&l, "%s%s", self.session ? ", " : "", command);
 	if (self.session || command)
-		put(&l, ": ");
+		print_to_line(&l, ": ");
 	return l;
 }
 
 /* One write() for the whole line, so that the lines of several processes do not mix. */
-static void end(struct line *l)
+static void write_out_line(struct line *l)
 {
 	const char *at = l->text;
 	int error = errno;
@@ -205,8 +206,9 @@ static bool turn(void)
 	if (left_out) {
 		l.len = 0;
 		l.cut = false;
-		put(&l, "qcu-device: %llu messages about the guest are left out", left_out);
-		end(&l);
+		print_to_line(&l, "qcu-device: %llu messages about the guest are left out",
+			      left_out);
+		write_out_line(&l);
 	}
 	return true;
 }
@@ -218,11 +220,11 @@ void complain(const char *format, ...)
 
 	if (!turn())
 		return;
-	l = begin();
+	l = begin_message_line();
 	va_start(ap, format);
 	add_format(&l, format, ap);
 	va_end(ap);
-	end(&l);
+	write_out_line(&l);
 }
 
 void complain_text(const char *who, const char *text, size_t len)
@@ -232,11 +234,11 @@ void complain_text(const char *who, const char *text, size_t len)
 		size_t n = stop ? (size_t)(stop - text) : len;
 
 		if (n && turn()) {
-			struct line l = begin();
+			struct line l = begin_message_line();
 
-			put(&l, "%s: ", who);
-			add(&l, text, n);
-			end(&l);
+			print_to_line(&l, "%s: ", who);
+			add_escaped_text(&l, text, n);
+			write_out_line(&l);
 		}
 		n += stop != NULL;
 		text += n;
@@ -246,11 +248,11 @@ void complain_text(const char *who, const char *text, size_t len)
 
 void complain_trace(const char *format, ...)
 {
-	struct line l = begin();
+	struct line l = begin_message_line();
 	va_list ap;
 
 	va_start(ap, format);
 	add_format(&l, format, ap);
 	va_end(ap);
-	end(&l);
+	write_out_line(&l);
 }

@@ -21,7 +21,7 @@
 
 #define HOLE_MIN 4096u
 
-static uintptr_t set_aside(uint64_t size)
+static uintptr_t reserve_no_access(uint64_t size)
 {
 	return (uintptr_t)mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			       -1, 0);
@@ -35,7 +35,7 @@ static void fill_holes(uintptr_t below)
 
 	for (size = GAP_MAX; size >= HOLE_MIN; size /= 2) {
 		do {
-			at = set_aside(size);
+			at = reserve_no_access(size);
 		} while (at < below);
 		if (at != (uintptr_t)MAP_FAILED)
 			munmap((void *)at, size);
@@ -55,7 +55,7 @@ void gap_leave(void)
 	if (atomic_fetch_add(&gaps, 1) >= GAPS ||
 	    getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return;
-	gap = set_aside(GAP_GRAIN + random % (GAP_MAX / GAP_GRAIN) * GAP_GRAIN);
+	gap = reserve_no_access(GAP_GRAIN + random % (GAP_MAX / GAP_GRAIN) * GAP_GRAIN);
 	if (gap != (uintptr_t)MAP_FAILED)
 		fill_holes(gap);
 }

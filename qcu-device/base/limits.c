@@ -56,7 +56,7 @@ void limits_for_ram(struct limits *l, uint64_t bytes)
 
 /* ---- text ---- */
 
-static bool bad(char *why, size_t size, const char *text, const char *sentence)
+static bool say_bad_limit(char *why, size_t size, const char *text, const char *sentence)
 {
 	snprintf(why, size, "--limit %.64s: %s", text, sentence);
 	return false;
@@ -75,7 +75,7 @@ static bool unknown(char *why, size_t size, const char *text)
 	return false;
 }
 
-static unsigned int find(const char *name, size_t len)
+static unsigned int find_limit_kind(const char *name, size_t len)
 {
 	unsigned int i;
 
@@ -125,13 +125,14 @@ bool limits_parse(struct limits *l, const char *text, char *why, size_t size)
 	uint64_t value = 0;
 	unsigned int i;
 
-	i = is ? find(name, (size_t)(is - name)) : LIMIT_KINDS;
+	i = is ? find_limit_kind(name, (size_t)(is - name)) : LIMIT_KINDS;
 	if (i == LIMIT_KINDS)
 		return unknown(why, size, text);
 	if (vm && table[i].vm == LIMIT_EACH)
-		return bad(why, size, text, "this limit is for each session, without vm-");
+		return say_bad_limit(why, size, text,
+				     "this limit is for each session, without vm-");
 	if (!read_value(is + 1, table[i].unit, &value))
-		return bad(why, size, text, wanted[table[i].unit]);
+		return say_bad_limit(why, size, text, wanted[table[i].unit]);
 	*(vm ? &l->vm[i] : &l->session[i]) = value;
 	return true;
 }

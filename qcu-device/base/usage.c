@@ -119,7 +119,7 @@ unsigned int budget_users(const struct budget *b, unsigned int device, struct us
 }
 
 /* Memory that its owner has given up, and that this session or all sessions have open. */
-static uint64_t left_open(const struct budget *b, unsigned int device, bool all)
+static uint64_t count_left_memory(const struct budget *b, unsigned int device, bool all)
 {
 	uint64_t opened = atomic_load(&b->part->opened[device]);
 	unsigned int i;
@@ -131,16 +131,16 @@ static uint64_t left_open(const struct budget *b, unsigned int device, bool all)
 
 static uint64_t own_memory(const struct budget *b, unsigned int device)
 {
-	return atomic_load(&b->part->memory[device]) + left_open(b, device, false);
+	return atomic_load(&b->part->memory[device]) + count_left_memory(b, device, false);
 }
 
 /* Only memory can be left open. */
 static uint64_t more(const struct budget *b, enum limit what, unsigned int device, bool all)
 {
-	return what == LIMIT_DEVICE_MEMORY ? left_open(b, device, all) : 0;
+	return what == LIMIT_DEVICE_MEMORY ? count_left_memory(b, device, all) : 0;
 }
 
-static bool take(struct budget *b, enum limit what, unsigned int device, uint64_t n)
+static bool take_from_budget(struct budget *b, enum limit what, unsigned int device, uint64_t n)
 {
 	_Atomic uint64_t *count = count_of(b->part, what, device);
 	uint64_t session = b->limits.session[what], vm = b->limits.vm[what], old, sum;
@@ -167,7 +167,7 @@ refused:
 
 bool budget_take(struct budget *b, enum limit what, uint64_t n)
 {
-	return take(b, what, 0, n);
+	return take_from_budget(b, what, 0, n);
 }
 
 void budget_give(struct budget *b, enum limit what, uint64_t n)
@@ -188,7 +188,7 @@ bool budget_set(struct budget *b, enum limit what, uint64_t n)
 
 bool budget_take_memory(struct budget *b, unsigned int device, uint64_t bytes)
 {
-	return take(b, LIMIT_DEVICE_MEMORY, device, bytes);
+	return take_from_budget(b, LIMIT_DEVICE_MEMORY, device, bytes);
 }
 
 void budget_give_memory(struct budget *b, unsigned int device, uint64_t bytes)
@@ -206,7 +206,7 @@ uint64_t budget_vm_used(const struct budget *b, unsigned int device)
 	uint64_t sum = b->vm ? usage_sum(b->vm, LIMIT_DEVICE_MEMORY, device)
 			     : atomic_load(&b->part->memory[device]);
 
-	return sum + left_open(b, device, true);
+	return sum + count_left_memory(b, device, true);
 }
 
 void budget_opened(struct budget *b, unsigned int device, uint64_t bytes)
@@ -239,15 +239,15 @@ uint64_t budget_memory_total(const struct budget *b, uint64_t total)
 	return budget_vm_total(b, total > session ? session : total);
 }
 
-static uint64_t less(uint64_t limit, uint64_t used)
+static uint64_t rest_of_limit(uint64_t limit, uint64_t used)
 {
 	return limit == LIMIT_NONE ? LIMIT_NONE : limit > used ? limit - used : 0;
 }
 
 uint64_t budget_memory_left(const struct budget *b, unsigned int device, uint64_t total)
 {
-	uint64_t own = less(b->limits.session[LIMIT_DEVICE_MEMORY], own_memory(b, device));
-	uint64_t all = less(b->limits.vm[LIMIT_DEVICE_MEMORY], budget_vm_used(b, device));
+	uint64_t own = rest_of_limit(b->limits.session[LIMIT_DEVICE_MEMORY], own_memory(b, device));
+	uint64_t all = rest_of_limit(b->limits.vm[LIMIT_DEVICE_MEMORY], budget_vm_used(b, device));
 
 	if (total > own)
 		total = own;

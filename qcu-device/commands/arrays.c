@@ -123,7 +123,7 @@ int mir_do_array_destroy(struct call *c)
 		       : QCU_ERR_InvalidResourceHandle;
 }
 
-static bool within(uint32_t pos, uint32_t len, uint64_t size)
+static bool is_span_within(uint32_t pos, uint32_t len, uint64_t size)
 {
 	return len && pos <= size && len <= size - pos;
 }
@@ -140,8 +140,8 @@ static int array_end(struct call *c, uint32_t id, uint32_t level, const struct b
 	elem = be_array_elem(&h->desc);
 	be_array_extent(&h->desc, level < QCU_LEVELS_MAX ? level : 0, size);
 	if (level >= (h->desc.levels ? h->desc.levels : 1) || b->x % elem || b->width % elem ||
-	    !within(b->x, b->width, (uint64_t)size[0] * elem) ||
-	    !within(b->y, b->height, size[1]) || !within(b->z, b->depth, size[2])) {
+	    !is_span_within(b->x, b->width, (uint64_t)size[0] * elem) ||
+	    !is_span_within(b->y, b->height, size[1]) || !is_span_within(b->z, b->depth, size[2])) {
 		handles_put(&c->m->handles, h);
 		return QCU_ERR_InvalidValue;
 	}

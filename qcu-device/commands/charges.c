@@ -8,7 +8,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/call.h"
 
-static int refuse(enum limit what, uint64_t n)
+static int refuse_over_limit(enum limit what, uint64_t n)
 {
 	complain("%" PRIu64 " more is over the limit %s", n, limit_name(what));
 	return QCU_ERR_MemoryAllocation;
@@ -19,7 +19,7 @@ int mir_take(struct call *c, enum limit what, uint64_t n)
 	bool ok = what == LIMIT_DEVICE_MEMORY ? budget_take_memory(&c->m->budget, c->cmd->device, n)
 					      : budget_take(&c->m->budget, what, n);
 
-	return ok ? (int)QCU_ERR_Success : refuse(what, n);
+	return ok ? (int)QCU_ERR_Success : refuse_over_limit(what, n);
 }
 
 void mir_give(struct mirror *m, enum limit what, uint64_t n)
@@ -33,21 +33,21 @@ void mir_give(struct mirror *m, enum limit what, uint64_t n)
  */
 #define GRAIN 512u
 
-static uint64_t grains(uint64_t bytes)
+static uint64_t round_up_to_grains(uint64_t bytes)
 {
 	return bytes > UINT64_MAX - GRAIN ? bytes : (bytes + GRAIN - 1) / GRAIN * GRAIN;
 }
 
 int mir_take_memory(struct mirror *m, unsigned int device, uint64_t bytes)
 {
-	return budget_take_memory(&m->budget, device, grains(bytes))
+	return budget_take_memory(&m->budget, device, round_up_to_grains(bytes))
 		       ? (int)QCU_ERR_Success
-		       : refuse(LIMIT_DEVICE_MEMORY, bytes);
+		       : refuse_over_limit(LIMIT_DEVICE_MEMORY, bytes);
 }
 
 void mir_give_memory(struct mirror *m, unsigned int device, uint64_t bytes)
 {
-	budget_give_memory(&m->budget, device, grains(bytes));
+	budget_give_memory(&m->budget, device, round_up_to_grains(bytes));
 }
 
 /* The caller holds m->lock. Only one MAP runs at a time, but UNMAPs may run at the same time. */
@@ -69,7 +69,7 @@ int mir_take_mapping(struct call *c, uint64_t len)
 		count_mapped(m);
 	}
 	pthread_mutex_unlock(&m->lock);
-	return ok ? (int)QCU_ERR_Success : refuse(LIMIT_MAPPED, len);
+	return ok ? (int)QCU_ERR_Success : refuse_over_limit(LIMIT_MAPPED, len);
 }
 
 void mir_mapping_ends(struct mirror *m)

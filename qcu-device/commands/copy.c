@@ -146,7 +146,7 @@ static struct walk walk_begin(const struct copy *cp, const struct load *l)
 }
 
 /* Returns the length of the next contiguous part, which begins at *host. 0: the end. */
-static size_t walk(struct walk *w, uint8_t **host)
+static size_t next_part_of_walk(struct walk *w, uint8_t **host)
 {
 	size_t part;
 
@@ -183,7 +183,7 @@ static int copy_in_place(const struct copy *cp, const struct load *l)
 	size_t n = 0, part;
 	uint8_t *host;
 
-	while (!rc && (part = walk(&w, &host))) {
+	while (!rc && (part = next_part_of_walk(&w, &host))) {
 		if (l->how == REGISTERED) {
 			together[n++] = (struct iovec){host, part};
 			continue;
@@ -203,13 +203,13 @@ static int copy_in_place(const struct copy *cp, const struct load *l)
 }
 
 /* The CPU's part: copies between a slot and the pieces. */
-static void carry(const struct copy *cp, const struct load *l)
+static void carry_load(const struct copy *cp, const struct load *l)
 {
 	struct walk w = walk_begin(cp, l);
 	uint8_t *slot = l->slot->buf, *host;
 	size_t part;
 
-	for (; (part = walk(&w, &host)); slot += part) {
+	for (; (part = next_part_of_walk(&w, &host)); slot += part) {
 		if (!cp->h2d && (cp->c->cmd->flags & QCU_F_WINDOW))
 			window_enter(&cp->c->m->window, host, part);
 		memcpy(cp->h2d ? slot : host, cp->h2d ? host : slot, part);
@@ -232,7 +232,7 @@ static int land(struct hand *h, struct stage_slot **slot)
 	h->call.waited = true;
 	rc = staging_wait(&h->call.m->staging, l->slot);
 	if (!rc && !h->cp->h2d)
-		carry(h->cp, l);
+		carry_load(h->cp, l);
 	return rc;
 }
 
@@ -289,7 +289,7 @@ static int fly(struct hand *h, const struct load *l)
 	int rc;
 
 	if (h->cp->h2d) {
-		carry(h->cp, l);
+		carry_load(h->cp, l);
 		rc = ops->copy_h2d(be, l->device, l->slot->buf, l->len, s);
 	} else {
 		rc = ops->copy_d2h(be, l->slot->buf, l->device, l->len, s);
@@ -334,7 +334,7 @@ static bool next_load_of(struct hand *h, struct load *l)
  * The work of one thread, until no load is left to start. While the copy engine works on one slot,
  * the CPU fills or empties another. If no slot is available, the rest is copied piece by piece.
  */
-static void work(void *arg)
+static void carry_out_loads(void *arg)
 {
 	struct copy *cp = arg;
 	struct hand h = {.cp = cp, .call = *cp->c};
@@ -375,7 +375,7 @@ static int copy_carried(struct copy *cp, size_t unregistered)
 		threads = CARRIERS_MAX;
 	cp->spread = threads > 1 && cs->max > 1;
 	pthread_mutex_init(&cp->lock, NULL);
-	carriers_run(cs, (unsigned int)threads, work, cp);
+	carriers_run(cs, (unsigned int)threads, carry_out_loads, cp);
 	pthread_mutex_destroy(&cp->lock);
 	cp->c->waited |= cp->waited;
 	return cp->rc;

@@ -23,7 +23,7 @@ struct record {
 	uint64_t param_room;
 };
 
-static uint64_t round_up(uint64_t n)
+static uint64_t round_up_to_eight(uint64_t n)
 {
 	return (n + 7) / 8 * 8;
 }
@@ -64,11 +64,11 @@ static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
 	r->body = p + at;
 	at += body_bytes[n->type];
 	deps = (uint64_t)n->deps * sizeof(uint32_t);
-	if (at > n->bytes || round_up(deps) > n->bytes - at ||
-	    !zeros(p + at + deps, round_up(deps) - deps))
+	if (at > n->bytes || round_up_to_eight(deps) > n->bytes - at ||
+	    !zeros(p + at + deps, round_up_to_eight(deps) - deps))
 		return false;
 	r->deps = (const void *)(p + at);
-	at += round_up(deps);
+	at += round_up_to_eight(deps);
 	r->params = p + at;
 	r->param_room = n->bytes - at;
 	return n->type == QCU_NODE_KERNEL || n->type == QCU_NODE_ARGS || n->type == QCU_NODE_CALL ||
@@ -95,7 +95,7 @@ static int read_kernel(struct call *c, const struct record *r, struct graph_node
 {
 	const struct qcu_graph_kernel *k = (const void *)r->body;
 
-	if (k->rsvd || round_up(k->msg.param_bytes) != r->param_room ||
+	if (k->rsvd || round_up_to_eight(k->msg.param_bytes) != r->param_room ||
 	    !zeros(r->params + k->msg.param_bytes, r->param_room - k->msg.param_bytes) ||
 	    !mir_launch_params(&k->msg, r->params, &b->launch))
 		return QCU_ERR_InvalidValue;
@@ -113,7 +113,7 @@ static int read_args(const struct record *r, const struct graph_node *old, struc
 {
 	uint64_t bytes = old->h->param_bytes;
 
-	if (r->head->device != old->dev || round_up(bytes) != r->param_room ||
+	if (r->head->device != old->dev || round_up_to_eight(bytes) != r->param_room ||
 	    !zeros(r->params + bytes, r->param_room - bytes))
 		return QCU_ERR_InvalidValue;
 	b->type = QCU_NODE_KERNEL;
@@ -451,8 +451,8 @@ static bool index_good(const struct graph_reading *g, const struct record *r, ui
 	       type_good(r->head->type, old[r->head->index].type);
 }
 
-static int read_all(struct call *c, struct graph_reading *g, const struct graph_node *old,
-		    uint32_t old_count)
+static int read_all_nodes(struct call *c, struct graph_reading *g, const struct graph_node *old,
+			  uint32_t old_count)
 {
 	uint64_t left = c->cmd->buf.len;
 	const uint8_t *p = g->bytes;
@@ -478,7 +478,7 @@ static int read_all(struct call *c, struct graph_reading *g, const struct graph_
 /* ---- parts ---- */
 
 /* The next part of what is left of the node; moves its beginning. */
-static void cut(struct call *c, struct be_node *part, struct be_node *left)
+static void cut_next_part(struct call *c, struct be_node *part, struct be_node *left)
 {
 	struct window *w = &c->m->window;
 	uint64_t n;
@@ -509,8 +509,8 @@ static void tell_host(struct call *c, struct be_box *box)
 }
 
 /* False: the registrations are not what they were a moment ago. */
-static bool divide(struct call *c, struct graph_reading *g, const struct graph_node *n,
-		   const struct be_node *b, uint32_t *at)
+static bool divide_node(struct call *c, struct graph_reading *g, const struct graph_node *n,
+			const struct be_node *b, uint32_t *at)
 {
 	struct be_node left = *b;
 	uint32_t k;
@@ -521,7 +521,7 @@ static bool divide(struct call *c, struct graph_reading *g, const struct graph_n
 		if (n->parts == 1)
 			*part = *b;
 		else
-			cut(c, part, &left);
+			cut_next_part(c, part, &left);
 		part->index = *at;
 		if (part->type == QCU_NODE_COPY)
 			tell_host(c, &part->box);
@@ -551,14 +551,14 @@ static int divide_all(struct call *c, struct graph_reading *g)
 
 		for (k = 0; k < g->be_nodes[i].dep_count; k++)
 			deps[k] = g->nodes[deps[k]].last;
-		if (!divide(c, g, &g->nodes[i], &g->be_nodes[i], &at))
+		if (!divide_node(c, g, &g->nodes[i], &g->be_nodes[i], &at))
 			return QCU_ERR_InvalidValue;
 		g->nodes[i].last = at - 1;
 	}
 	return QCU_ERR_Success;
 }
 
-static int number(struct call *c, struct graph_reading *g)
+static int number_parts(struct call *c, struct graph_reading *g)
 {
 	uint32_t i;
 	int rc;
@@ -632,9 +632,9 @@ int graph_read(struct call *c, uint32_t count, const struct graph_node *old, uin
 	rc = g->bytes && g->nodes && g->be_nodes ? mir_buf_read(c, g->bytes, len)
 						 : (int)QCU_ERR_MemoryAllocation;
 	if (!rc)
-		rc = read_all(c, g, old, old_count);
+		rc = read_all_nodes(c, g, old, old_count);
 	if (!rc && !old)
-		rc = number(c, g);
+		rc = number_parts(c, g);
 	if (rc)
 		graph_read_end(c, g);
 	return rc;

@@ -206,7 +206,8 @@ static struct mir_graph *new_state(struct graph_reading *r, uint64_t charged)
 	return g;
 }
 
-static int make(struct call *c, struct graph_reading *r, uint64_t charged, struct handle **out)
+static int make_graph_handle(struct call *c, struct graph_reading *r, uint64_t charged,
+			     struct handle **out)
 {
 	struct mirror *m = c->m;
 	struct mir_graph *g;
@@ -258,7 +259,7 @@ int mir_do_graph_make(struct call *c)
 		mir_give(m, LIMIT_GRAPH_NODES, charged);
 		return rc;
 	}
-	rc = make(c, &r, charged, &h);
+	rc = make_graph_handle(c, &r, charged, &h);
 	graph_read_end(c, &r);
 	if (rc)
 		return rc;
@@ -279,7 +280,7 @@ static bool can_update(const struct mir_graph *g, const struct graph_reading *r)
 	return true;
 }
 
-static int update(struct call *c, struct handle *h, struct graph_reading *r)
+static int update_graph_nodes(struct call *c, struct handle *h, struct graph_reading *r)
 {
 	struct mirror *m = c->m;
 	struct mir_graph *g = h->graph_state;
@@ -329,7 +330,7 @@ int mir_do_graph_update(struct call *c)
 		if (g->broken || !can_update(g, &r))
 			rc = QCU_ERR_GraphExecUpdateFailure;
 		else
-			rc = update(c, h, &r);
+			rc = update_graph_nodes(c, h, &r);
 		graph_read_end(c, &r);
 	}
 	pthread_mutex_unlock(&g->lock);
@@ -372,7 +373,8 @@ static int make_launched(struct call *c, struct mir_graph *g, const struct strea
 	return QCU_ERR_Success;
 }
 
-static int run(struct call *c, struct handle *h, const struct stream_ref *s, struct handle *event)
+static int launch_or_upload(struct call *c, struct handle *h, const struct stream_ref *s,
+			    struct handle *event)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
 	struct mir_graph *g = h->graph_state;
@@ -399,7 +401,7 @@ static int run(struct call *c, struct handle *h, const struct stream_ref *s, str
 	return rc;
 }
 
-static int launch(struct call *c, struct handle *h)
+static int launch_graph_handle(struct call *c, struct handle *h)
 {
 	const struct qcu_graph_launch *gl = &c->cmd->graph_launch;
 	struct mir_graph *g = h->graph_state;
@@ -416,7 +418,7 @@ static int launch(struct call *c, struct handle *h)
 	}
 	pthread_mutex_lock(&g->lock);
 	if (!rc)
-		rc = g->broken ? (int)QCU_ERR_InvalidValue : run(c, h, &s, event);
+		rc = g->broken ? (int)QCU_ERR_InvalidValue : launch_or_upload(c, h, &s, event);
 	pthread_mutex_unlock(&g->lock);
 	handles_put(&c->m->handles, event);
 	mir_stream_put(c, &s);
@@ -436,7 +438,7 @@ int mir_do_graph_launch(struct call *c)
 	h = handles_get(&c->m->handles, HANDLE_GRAPH, gl->graph);
 	if (!h)
 		return QCU_ERR_InvalidResourceHandle;
-	rc = launch(c, h);
+	rc = launch_graph_handle(c, h);
 	handles_put(&c->m->handles, h);
 	return rc;
 }

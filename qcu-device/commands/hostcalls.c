@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Host functions and stream callbacks. They belong to the guest program, so they run in the guest.
- * When a stream reaches one, the backend calls run(), which sends the function's token to the guest
- * and blocks the stream until the guest reports that the function has returned. The guest has one
- * thread for them, as CUDA has, so only one is in the guest at a time.
+ * When a stream reaches one, the backend calls run_in_guest(), which sends the function's token to
+ * the guest and blocks the stream until the guest reports that the function has returned. The guest
+ * has one thread for them, as CUDA has, so only one is in the guest at a time.
  *
  * Most of these functions are short, and waking a thread takes longer than they do. So one stream
  * at a time polls for the end of its call before it sleeps (spin.h).
@@ -89,7 +89,7 @@ bool mir_host_calls_look(const struct mirror *m)
 	return m->host_calls.running || !STAILQ_EMPTY(&m->host_calls.ready);
 }
 
-static void answer(struct mir_request *req)
+static void answer_parked_request(struct mir_request *req)
 {
 	if (req)
 		req->done(req);
@@ -107,7 +107,7 @@ static void poll_for_end(struct host_call *call, uint64_t began, uint64_t ns)
 }
 
 /* Runs on a thread of the backend; the stream waits. */
-static void run(void *arg, int error)
+static void run_in_guest(void *arg, int error)
 {
 	struct host_call *call = arg;
 	struct host_calls *h = &call->m->host_calls;
@@ -125,7 +125,7 @@ static void run(void *arg, int error)
 	polls = ns && !h->polling;
 	h->polling |= polls;
 	pthread_mutex_unlock(&h->lock);
-	answer(req);
+	answer_parked_request(req);
 
 	if (polls)
 		poll_for_end(call, began, ns);
@@ -153,7 +153,7 @@ void mir_host_calls_end(struct mirror *m)
 	req = next_answer(h);
 	pthread_cond_broadcast(&h->moved);
 	pthread_mutex_unlock(&h->lock);
-	answer(req);
+	answer_parked_request(req);
 }
 
 /* ---- functions in graphs ---- */
@@ -207,7 +207,7 @@ void mir_graph_host_run(void *arg)
 		pthread_mutex_lock(&h->lock);
 		STAILQ_INSERT_TAIL(&h->all, call, link);
 		pthread_mutex_unlock(&h->lock);
-		run(call, QCU_ERR_Success);
+		run_in_guest(call, QCU_ERR_Success);
 	}
 	mir_graph_host_put(g);
 }
@@ -236,7 +236,8 @@ int mir_do_host_func(struct call *c)
 	pthread_mutex_lock(&h->lock);
 	STAILQ_INSERT_TAIL(&h->all, call, link);
 	pthread_mutex_unlock(&h->lock);
-	rc = c->m->cfg.ops->host_func(c->m->be, run, call, f->flags & QCU_HOST_ALWAYS, s.s);
+	rc = c->m->cfg.ops->host_func(c->m->be, run_in_guest, call, f->flags & QCU_HOST_ALWAYS,
+				      s.s);
 	if (rc) {
 		pthread_mutex_lock(&h->lock);
 		STAILQ_REMOVE(&h->all, call, host_call, link);
@@ -273,6 +274,6 @@ int mir_do_host_next(struct call *c)
 	}
 out:
 	pthread_mutex_unlock(&h->lock);
-	answer(req);
+	answer_parked_request(req);
 	return rc;
 }

@@ -61,7 +61,7 @@ void mir_times_init(struct mirror *m)
 		k->limit_ns = m->cfg.options.kernel_seconds * NS_PER_S;
 }
 
-static void destroy(struct mirror *m, struct timed *t)
+static void destroy_timed(struct mirror *m, struct timed *t)
 {
 	if (t->before)
 		m->cfg.ops->event_destroy(m->be, t->before);
@@ -71,7 +71,7 @@ static void destroy(struct mirror *m, struct timed *t)
 }
 
 /* Drops the entries of one device, or of all if device is NULL. No other thread may use them. */
-static void drop(struct mirror *m, const unsigned int *device)
+static void drop_timed_entries(struct mirror *m, const unsigned int *device)
 {
 	struct kernel_times *k = &m->times;
 	struct timed_stream **at, *st;
@@ -84,7 +84,7 @@ static void drop(struct mirror *m, const unsigned int *device)
 		}
 		while ((t = st->first)) {
 			st->first = t->next;
-			destroy(m, t);
+			destroy_timed(m, t);
 		}
 		*at = st->next;
 		free(st);
@@ -95,14 +95,14 @@ static void drop(struct mirror *m, const unsigned int *device)
 			continue;
 		}
 		*sp = t->next;
-		destroy(m, t);
+		destroy_timed(m, t);
 	}
 }
 
 void mir_times_reset(struct mirror *m, unsigned int device)
 {
 	pthread_mutex_lock(&m->times.lock);
-	drop(m, &device);
+	drop_timed_entries(m, &device);
 	pthread_mutex_unlock(&m->times.lock);
 }
 
@@ -116,14 +116,14 @@ void mir_times_fini(struct mirror *m)
 	pthread_mutex_unlock(&k->lock);
 	if (k->running)
 		pthread_join(k->thread, NULL);
-	drop(m, NULL);
+	drop_timed_entries(m, NULL);
 	pthread_cond_destroy(&k->more);
 	pthread_mutex_destroy(&k->lock);
 }
 
 /* ---- the thread ---- */
 
-static bool done(struct mirror *m, struct be_event *e)
+static bool is_event_done(struct mirror *m, struct be_event *e)
 {
 	return m->cfg.ops->event_query(m->be, e) != QCU_ERR_NotReady;
 }
@@ -146,7 +146,7 @@ static bool too_long(struct mirror *m, struct timed_stream *st, uint64_t now)
 	 * After an error the context has ended and nothing runs any more, so an error also counts
 	 * as done.
 	 */
-	while ((t = st->first) && !t->open && done(m, t->after)) {
+	while ((t = st->first) && !t->open && is_event_done(m, t->after)) {
 		st->first = t->next;
 		if (!st->first)
 			st->last = &st->first;
@@ -157,7 +157,7 @@ static bool too_long(struct mirror *m, struct timed_stream *st, uint64_t now)
 		return false;
 	if (t->open && !at_work(m, st))
 		t->began = 0;
-	else if (!t->began && done(m, t->before))
+	else if (!t->began && is_event_done(m, t->before))
 		t->began = now;
 	return t->began && now - t->began > k->limit_ns;
 }
@@ -222,7 +222,7 @@ static struct timed *take_spare(struct kernel_times *k, unsigned int device)
 	return t;
 }
 
-static struct timed *make(struct mirror *m, unsigned int device)
+static struct timed *make_timed(struct mirror *m, unsigned int device)
 {
 	const struct be_ops *ops = m->cfg.ops;
 	struct timed *t = calloc(1, sizeof(*t));
@@ -233,7 +233,7 @@ static struct timed *make(struct mirror *m, unsigned int device)
 	if (!ops->event_create(m->be, device, EVENT_DISABLE_TIMING, &t->before) &&
 	    !ops->event_create(m->be, device, EVENT_DISABLE_TIMING, &t->after))
 		return t;
-	destroy(m, t);
+	destroy_timed(m, t);
 	return NULL;
 }
 
@@ -250,7 +250,7 @@ struct timed *mir_time_begin(struct call *c, const struct stream_ref *s)
 	t = take_spare(k, s->device);
 	pthread_mutex_unlock(&k->lock);
 	if (!t)
-		t = make(m, s->device);
+		t = make_timed(m, s->device);
 	if (!t)
 		return NULL;
 	t->began = 0;
@@ -258,12 +258,12 @@ struct timed *mir_time_begin(struct call *c, const struct stream_ref *s)
 	t->next = NULL;
 	if (!m->cfg.ops->event_record(m->be, t->before, s->s, 0))
 		return t;
-	destroy(m, t);
+	destroy_timed(m, t);
 	return NULL;
 }
 
 /* The caller holds k->lock. */
-static struct timed_stream *stream_of(struct kernel_times *k, const struct stream_ref *s)
+static struct timed_stream *timed_stream_of(struct kernel_times *k, const struct stream_ref *s)
 {
 	struct timed_stream *st;
 
@@ -289,7 +289,7 @@ static bool add_timed(struct mirror *m, const struct stream_ref *s, struct timed
 	struct timed_stream *st;
 
 	pthread_mutex_lock(&k->lock);
-	st = stream_of(k, s);
+	st = timed_stream_of(k, s);
 	if (st) {
 		*st->last = t;
 		st->last = &t->next;
@@ -304,7 +304,7 @@ void mir_time_end(struct call *c, const struct stream_ref *s, struct timed *t, b
 {
 	if (t && (!launched || c->m->cfg.ops->event_record(c->m->be, t->after, s->s, 0) ||
 		  !add_timed(c->m, s, t)))
-		destroy(c->m, t);
+		destroy_timed(c->m, t);
 }
 
 struct timed *mir_time_call_begin(struct call *c, const struct stream_ref *s)
@@ -316,7 +316,7 @@ struct timed *mir_time_call_begin(struct call *c, const struct stream_ref *s)
 	t->open = true;
 	if (add_timed(c->m, s, t))
 		return t;
-	destroy(c->m, t);
+	destroy_timed(c->m, t);
 	return NULL;
 }
 

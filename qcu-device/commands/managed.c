@@ -77,7 +77,7 @@ static uint64_t wait_for_all(struct mirror *m)
 	return count;
 }
 
-static void *waiting(void *mirror)
+static void *wait_whenever_asked(void *mirror)
 {
 	struct mirror *m = mirror;
 	struct host_calls *h = &m->host_calls;
@@ -103,11 +103,11 @@ static void *waiting(void *mirror)
 }
 
 /* The caller holds host_calls->lock. */
-static int ask(struct mirror *m, uint64_t *n)
+static int ask_for_wait(struct mirror *m, uint64_t *n)
 {
 	struct moves *mv = &m->moves;
 
-	if (!mv->running && pthread_create(&mv->thread, NULL, waiting, m)) {
+	if (!mv->running && pthread_create(&mv->thread, NULL, wait_whenever_asked, m)) {
 		complain("no thread can wait for the GPU");
 		return QCU_ERR_OperatingSystem;
 	}
@@ -163,7 +163,7 @@ static int wait_for_gpu(struct call *c)
 	pthread_mutex_unlock(use);
 	pthread_mutex_lock(&h->lock);
 	if (m->moves.settled != lanes_count(m->lanes) && !mir_host_calls_look(m)) {
-		rc = ask(m, &n);
+		rc = ask_for_wait(m, &n);
 		while (!rc && m->moves.done < n && !mir_host_calls_look(m) && !h->ended)
 			pthread_cond_wait(&h->moved, &h->lock);
 	}
@@ -173,7 +173,7 @@ static int wait_for_gpu(struct call *c)
 }
 
 /* Only the lane of the moves uses the streams, so they need no lock. */
-static int stream_of(struct call *c, unsigned int device, struct stream_ref *s)
+static int get_move_stream(struct call *c, unsigned int device, struct stream_ref *s)
 {
 	struct be_stream **stream = &c->m->moves.stream[device];
 	int rc = QCU_ERR_Success;
@@ -204,7 +204,7 @@ int mir_do_managed_move(struct call *c)
 		return rc;
 	if (!window_placed(&c->m->window, mv->va, mv->len, &device, &c->holds))
 		return QCU_ERR_InvalidValue;
-	rc = stream_of(c, device, &s);
+	rc = get_move_stream(c, device, &s);
 	if (!rc)
 		rc = mir_copy_segments(c, !down, mv->va, &s);
 	if (!rc)

@@ -19,7 +19,7 @@ struct allocation {
 	LIST_ENTRY(allocation) link;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_allocations(const void *a, const void *b)
 {
 	const struct allocation *x = a, *y = b;
 
@@ -45,7 +45,7 @@ static int new_allocation(struct call *c, uint64_t size, struct allocation **out
 }
 
 /* Frees the record of an allocation that has no memory, or no memory any more. */
-static void drop(struct mirror *m, struct allocation *a)
+static void drop_allocation(struct mirror *m, struct allocation *a)
 {
 	mir_give(m, LIMIT_ALLOCATIONS, 1);
 	handles_put(&m->handles, a->pool);
@@ -53,14 +53,14 @@ static void drop(struct mirror *m, struct allocation *a)
 }
 
 /* The memory has been freed: gives back what it counted as, and frees the record. */
-static void end(struct mirror *m, struct allocation *a)
+static void end_allocation(struct mirror *m, struct allocation *a)
 {
 	count_sub(m->counts, COUNT_DEVICE, a->size);
 	if (a->pooled)
 		mir_pool_given(m, a->device, a->size);
 	else if (!m->cfg.ops->charges)
 		mir_give_memory(m, a->device, a->size);
-	drop(m, a);
+	drop_allocation(m, a);
 }
 
 /* Frees the memory when no command uses it any more. s: for pool_free; NULL: for mem_free. */
@@ -76,30 +76,30 @@ static int free_memory(struct mirror *m, const struct allocation *a, struct be_s
 }
 
 /* From now on the guest can free the allocation. Takes `a` over, also when it fails. */
-static int remember(struct mirror *m, struct allocation *a)
+static int remember_allocation(struct mirror *m, struct allocation *a)
 {
 	void *node;
 
 	pthread_mutex_lock(&m->lock);
-	node = tsearch(a, &m->allocations, compare);
+	node = tsearch(a, &m->allocations, compare_allocations);
 	if (node)
 		LIST_INSERT_HEAD(&m->allocation_list, a, link);
 	pthread_mutex_unlock(&m->lock);
 	count_add(m->counts, COUNT_DEVICE, a->size);
 	if (!node) {
 		(void)free_memory(m, a, NULL);
-		end(m, a);
+		end_allocation(m, a);
 		return QCU_ERR_MemoryAllocation;
 	}
 	return QCU_ERR_Success;
 }
 
 /* Returns the allocation by MALLOC that begins at `addr`, or NULL. The caller holds m->lock. */
-static struct allocation *find(struct mirror *m, uint64_t addr)
+static struct allocation *find_allocation(struct mirror *m, uint64_t addr)
 {
 	struct allocation key = {.addr = addr}, **node;
 
-	node = tfind(&key, &m->allocations, compare);
+	node = tfind(&key, &m->allocations, compare_allocations);
 	return node && !(*node)->pooled ? *node : NULL;
 }
 
@@ -108,7 +108,7 @@ bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsign
 	const struct allocation *a;
 
 	pthread_mutex_lock(&m->lock);
-	a = find(m, addr);
+	a = find_allocation(m, addr);
 	if (a) {
 		*size = a->size;
 		*device = a->device;
@@ -123,7 +123,7 @@ bool mir_allocation_share(struct mirror *m, uint64_t addr, const struct qcu_ipc_
 	bool ok;
 
 	pthread_mutex_lock(&m->lock);
-	a = find(m, addr);
+	a = find_allocation(m, addr);
 	ok = a && !a->shared;
 	if (ok) {
 		a->shared = true;
@@ -139,7 +139,7 @@ int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token 
 	int rc = QCU_ERR_InvalidValue;
 
 	pthread_mutex_lock(&m->lock);
-	a = find(m, addr);
+	a = find_allocation(m, addr);
 	if (a) {
 		rc = a->shared ? QCU_ERR_Success : QCU_ERR_NotReady;
 		*token = a->token;
@@ -152,15 +152,15 @@ int mir_allocation_shared(struct mirror *m, uint64_t addr, struct qcu_ipc_token 
  * Returns the allocation that begins at `addr`, and no longer remembers it. NULL: none begins
  * there.
  */
-static struct allocation *forget(struct mirror *m, uint64_t addr, bool pooled_only)
+static struct allocation *forget_allocation(struct mirror *m, uint64_t addr, bool pooled_only)
 {
 	struct allocation key = {.addr = addr}, **node, *a = NULL;
 
 	pthread_mutex_lock(&m->lock);
-	node = tfind(&key, &m->allocations, compare);
+	node = tfind(&key, &m->allocations, compare_allocations);
 	if (node && ((*node)->pooled || !pooled_only)) {
 		a = *node;
-		tdelete(a, &m->allocations, compare);
+		tdelete(a, &m->allocations, compare_allocations);
 		LIST_REMOVE(a, link);
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -194,11 +194,11 @@ int mir_do_malloc(struct call *c)
 			mir_give_memory(m, a->device, a->size);
 	}
 	if (rc) {
-		drop(m, a);
+		drop_allocation(m, a);
 		return rc;
 	}
 	c->cmd->malloc.ptr = a->addr;
-	rc = remember(m, a);
+	rc = remember_allocation(m, a);
 	if (rc)
 		c->cmd->malloc.ptr = 0;
 	return rc;
@@ -213,12 +213,12 @@ int mir_do_free(struct call *c)
 	MIR_NEED(c, mem_free);
 	if (!c->cmd->free.ptr)
 		return QCU_ERR_Success;
-	a = forget(m, c->cmd->free.ptr, false);
+	a = forget_allocation(m, c->cmd->free.ptr, false);
 	if (!a)
 		return QCU_ERR_InvalidValue;
 	c->waited = true;
 	rc = free_memory(m, a, NULL);
-	end(m, a);
+	end_allocation(m, a);
 	return rc;
 }
 
@@ -265,11 +265,11 @@ int mir_do_malloc_async(struct call *c)
 	a->pool = p.h ? handle_hold(&m->handles, p.h) : NULL;
 	rc = alloc_from(c, &p, s.s, a);
 	if (rc) {
-		drop(m, a);
+		drop_allocation(m, a);
 		goto put_stream;
 	}
 	ma->ptr = a->addr;
-	rc = remember(m, a);
+	rc = remember_allocation(m, a);
 	if (rc)
 		ma->ptr = 0;
 put_stream:
@@ -290,10 +290,10 @@ int mir_do_free_async(struct call *c)
 	rc = mir_stream_get(c, c->cmd->free_async.stream, &s);
 	if (rc)
 		return rc;
-	a = forget(m, c->cmd->free_async.ptr, true);
+	a = forget_allocation(m, c->cmd->free_async.ptr, true);
 	rc = a ? free_memory(m, a, s.s) : (int)QCU_ERR_InvalidValue;
 	if (a)
-		end(m, a);
+		end_allocation(m, a);
 	mir_stream_put(c, &s);
 	return rc;
 }
@@ -309,7 +309,7 @@ void mir_allocations_end(struct mirror *m, const unsigned int *device)
 		next = LIST_NEXT(a, link);
 		if (device && a->device != *device)
 			continue;
-		tdelete(a, &m->allocations, compare);
+		tdelete(a, &m->allocations, compare_allocations);
 		LIST_REMOVE(a, link);
 		LIST_INSERT_HEAD(&list, a, link);
 	}
@@ -319,7 +319,7 @@ void mir_allocations_end(struct mirror *m, const unsigned int *device)
 		if (a->shared)
 			mir_share_end(m, &a->token);
 		m->cfg.ops->mem_free(m->be, a->addr);
-		end(m, a);
+		end_allocation(m, a);
 	}
 }
 

@@ -34,7 +34,7 @@ void mir_pool_put(struct call *c, struct pool_ref *ref)
  * reserved, and the mirror asks the backend for that number. Without a limit the mirror just adds
  * up the sizes of the allocations.
  */
-static bool limited(const struct mirror *m)
+static bool is_memory_limited(const struct mirror *m)
 {
 	return m->cfg.ops->pool_get && m->cfg.ops->pool_trim &&
 	       (m->budget.limits.session[LIMIT_DEVICE_MEMORY] != LIMIT_NONE ||
@@ -42,7 +42,7 @@ static bool limited(const struct mirror *m)
 }
 
 /* The caller holds m->pool_lock. This is also true for the next two functions. */
-static void count(struct mirror *m, struct pool_room *room)
+static void recount_reserved(struct mirror *m, struct pool_room *room)
 {
 	uint64_t now = 0;
 
@@ -63,11 +63,11 @@ static void trim(struct mirror *m, unsigned int device)
 		if (room->device != device)
 			continue;
 		(void)m->cfg.ops->pool_trim(m->be, room->pool, 0);
-		count(m, room);
+		recount_reserved(m, room);
 	}
 }
 
-static void remember(struct mirror *m, const struct pool_ref *ref)
+static void remember_pool_room(struct mirror *m, const struct pool_ref *ref)
 {
 	if (ref->room->pool)
 		return;
@@ -79,7 +79,7 @@ static void remember(struct mirror *m, const struct pool_ref *ref)
 
 int mir_take_memory_from_pools(struct mirror *m, unsigned int device, uint64_t size)
 {
-	if (!limited(m))
+	if (!is_memory_limited(m))
 		return mir_take_memory(m, device, size);
 	if (budget_memory_left(&m->budget, device, LIMIT_NONE) < size) {
 		pthread_mutex_lock(&m->pool_lock);
@@ -94,13 +94,13 @@ int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bo
 	struct mirror *m = c->m;
 	int rc = QCU_ERR_Success;
 
-	if (!came || limited(m))
+	if (!came || is_memory_limited(m))
 		mir_give_memory(m, ref->device, size);
-	if (!came || !limited(m))
+	if (!came || !is_memory_limited(m))
 		return rc;
 	pthread_mutex_lock(&m->pool_lock);
-	remember(m, ref);
-	count(m, ref->room);
+	remember_pool_room(m, ref);
+	recount_reserved(m, ref->room);
 	/* A pool takes more memory from the device than it is asked for. */
 	if (budget_memory_over(&m->budget, ref->device))
 		rc = QCU_ERR_MemoryAllocation;
@@ -110,7 +110,7 @@ int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bo
 
 void mir_pool_given(struct mirror *m, unsigned int device, uint64_t size)
 {
-	if (!limited(m))
+	if (!is_memory_limited(m))
 		mir_give_memory(m, device, size);
 }
 
@@ -119,13 +119,13 @@ void mir_pools_count(struct mirror *m)
 	struct pool_room *room;
 
 	pthread_mutex_lock(&m->pool_lock);
-	for (room = m->rooms; room && limited(m); room = room->next)
-		count(m, room);
+	for (room = m->rooms; room && is_memory_limited(m); room = room->next)
+		recount_reserved(m, room);
 	pthread_mutex_unlock(&m->pool_lock);
 }
 
 /* The caller holds m->pool_lock. */
-static void take_out(struct mirror *m, struct pool_room **at)
+static void take_out_pool_room(struct mirror *m, struct pool_room **at)
 {
 	struct pool_room *room = *at;
 
@@ -142,7 +142,7 @@ void mir_pool_gone(struct mirror *m, struct pool_room *room)
 	for (at = &m->rooms; *at && *at != room; at = &(*at)->next)
 		;
 	if (*at)
-		take_out(m, at);
+		take_out_pool_room(m, at);
 	pthread_mutex_unlock(&m->pool_lock);
 }
 
@@ -155,7 +155,7 @@ void mir_pools_end(struct mirror *m, const unsigned int *device)
 		if (device && (*at)->device != *device)
 			at = &(*at)->next;
 		else
-			take_out(m, at);
+			take_out_pool_room(m, at);
 	}
 	pthread_mutex_unlock(&m->pool_lock);
 }

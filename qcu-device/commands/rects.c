@@ -58,7 +58,7 @@ static int issue(struct rows *x, const struct part *pt, void *host, uint64_t pit
 }
 
 /* Copies between the carrying buffer, where rows have no gaps, and the pieces. */
-static void carry(struct rows *x, const struct part *pt)
+static void carry_rows(struct rows *x, const struct part *pt)
 {
 	const struct mir_rect *r = x->r;
 	size_t piece = x->piece, start = x->start;
@@ -99,12 +99,12 @@ static int carry_part(struct rows *x, const struct part *pt)
 	int rc;
 
 	if (!down)
-		carry(x, pt);
+		carry_rows(x, pt);
 	rc = issue(x, pt, x->carry, pt->width);
 	if (!rc && down)
 		rc = mir_stream_wait(x->c, &x->stream);
 	if (!rc && down)
-		carry(x, pt);
+		carry_rows(x, pt);
 	return rc;
 }
 

@@ -24,7 +24,7 @@ void mir_results_init(struct mirror *m)
 	TAILQ_INIT(&m->results);
 }
 
-static void end(struct mirror *m, struct result *r)
+static void free_result(struct mirror *m, struct result *r)
 {
 	unsigned int i;
 
@@ -41,13 +41,13 @@ void mir_results_fini(struct mirror *m)
 
 	while ((r = TAILQ_FIRST(&m->results))) {
 		TAILQ_REMOVE(&m->results, r, link);
-		end(m, r);
+		free_result(m, r);
 	}
 	pthread_mutex_destroy(&m->result_lock);
 }
 
 /* Takes the thread's results out of the list. NULL: there are none. */
-static struct result *take(struct mirror *m, uint32_t tid)
+static struct result *take_thread_result(struct mirror *m, uint32_t tid)
 {
 	struct result *r;
 
@@ -63,7 +63,7 @@ static struct result *take(struct mirror *m, uint32_t tid)
 	return r;
 }
 
-static void put(struct mirror *m, struct result *r)
+static void put_result_last(struct mirror *m, struct result *r)
 {
 	struct result *oldest = NULL;
 
@@ -75,12 +75,12 @@ static void put(struct mirror *m, struct result *r)
 		m->result_count--;
 	}
 	pthread_mutex_unlock(&m->result_lock);
-	end(m, oldest);
+	free_result(m, oldest);
 }
 
 void mir_result_drop(struct call *c)
 {
-	end(c->m, take(c->m, c->cmd->tid));
+	free_result(c->m, take_thread_result(c->m, c->cmd->tid));
 }
 
 int mir_result_put(struct call *c, uint32_t what, const void *bytes, size_t len)
@@ -95,14 +95,14 @@ int mir_result_put(struct call *c, uint32_t what, const void *bytes, size_t len)
 	rc = mir_take(c, LIMIT_MODULE_BYTES, len);
 	if (rc)
 		return rc;
-	r = take(m, c->cmd->tid);
+	r = take_thread_result(m, c->cmd->tid);
 	if (!r)
 		r = calloc(1, sizeof(*r));
 	copy = malloc(len);
 	if (!r || !copy) {
 		mir_give(m, LIMIT_MODULE_BYTES, len);
 		free(copy);
-		end(m, r);
+		free_result(m, r);
 		return QCU_ERR_MemoryAllocation;
 	}
 	memcpy(copy, bytes, len);
@@ -111,7 +111,7 @@ int mir_result_put(struct call *c, uint32_t what, const void *bytes, size_t len)
 	r->tid = c->cmd->tid;
 	r->part[what] = copy;
 	r->len[what] = len;
-	put(m, r);
+	put_result_last(m, r);
 	return QCU_ERR_Success;
 }
 
@@ -124,7 +124,7 @@ int mir_do_result_read(struct call *c)
 	if (rr->what >= QCU_RESULTS || rr->forget > 1)
 		return QCU_ERR_InvalidValue;
 	/* Nobody else looks for it meanwhile: a thread's commands come one after the other. */
-	r = take(c->m, c->cmd->tid);
+	r = take_thread_result(c->m, c->cmd->tid);
 	if (!r)
 		return QCU_ERR_Success;
 	rr->bytes = r->len[rr->what];
@@ -132,9 +132,9 @@ int mir_do_result_read(struct call *c)
 		rc = mir_buf_write(c, 0, r->part[rr->what],
 				   rr->bytes < rr->buf.len ? rr->bytes : rr->buf.len);
 	if (rr->forget)
-		end(c->m, r);
+		free_result(c->m, r);
 	else
-		put(c->m, r);
+		put_result_last(c->m, r);
 	return rc;
 }
 

@@ -18,7 +18,7 @@ struct object {
 	LIST_ENTRY(object) link;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_objects(const void *a, const void *b)
 {
 	const struct object *x = a, *y = b;
 
@@ -46,7 +46,7 @@ static int new_object(struct call *c, bool surface, struct object **out)
 }
 
 /* Frees the record of an object that the backend does not have, or has no more. */
-static void forget(struct mirror *m, struct object *o)
+static void free_object_record(struct mirror *m, struct object *o)
 {
 	mir_give(m, LIMIT_TEXTURES, 1);
 	handles_put(&m->handles, o->array);
@@ -54,22 +54,22 @@ static void forget(struct mirror *m, struct object *o)
 }
 
 /* Destroys an object that is in no table any more. */
-static int end(struct mirror *m, struct object *o)
+static int end_object(struct mirror *m, struct object *o)
 {
 	const struct be_ops *ops = m->cfg.ops;
 	int rc = o->surface ? ops->surface_destroy(m->be, o->device, o->number)
 			    : ops->texture_destroy(m->be, o->device, o->number);
 
-	forget(m, o);
+	free_object_record(m, o);
 	return rc;
 }
 
-static int add(struct mirror *m, struct object *o)
+static int add_object(struct mirror *m, struct object *o)
 {
 	struct object **node;
 
 	pthread_mutex_lock(&m->lock);
-	node = tsearch(o, &m->objects, compare);
+	node = tsearch(o, &m->objects, compare_objects);
 	if (node && *node == o)
 		LIST_INSERT_HEAD(&m->object_list, o, link);
 	pthread_mutex_unlock(&m->lock);
@@ -77,30 +77,30 @@ static int add(struct mirror *m, struct object *o)
 		return QCU_ERR_Success;
 	/* No memory; or a number that was given out twice, of which only one is to be destroyed. */
 	if (!node) {
-		end(m, o);
+		end_object(m, o);
 		return QCU_ERR_MemoryAllocation;
 	}
-	forget(m, o);
+	free_object_record(m, o);
 	return QCU_ERR_Unknown;
 }
 
-static int destroy(struct call *c, uint64_t number, bool surface)
+static int destroy_object(struct call *c, uint64_t number, bool surface)
 {
 	struct mirror *m = c->m;
 	struct object key = {.number = number, .surface = surface}, **node, *o = NULL;
 
 	pthread_mutex_lock(&m->lock);
-	node = tfind(&key, &m->objects, compare);
+	node = tfind(&key, &m->objects, compare_objects);
 	if (node) {
 		o = *node;
-		tdelete(o, &m->objects, compare);
+		tdelete(o, &m->objects, compare_objects);
 		LIST_REMOVE(o, link);
 	}
 	pthread_mutex_unlock(&m->lock);
 	if (!o)
 		return QCU_ERR_InvalidValue;
 	c->waited = true;
-	return end(m, o);
+	return end_object(m, o);
 }
 
 void mir_objects_end(struct mirror *m, const unsigned int *device)
@@ -113,14 +113,14 @@ void mir_objects_end(struct mirror *m, const unsigned int *device)
 		next = LIST_NEXT(o, link);
 		if (device && o->device != *device)
 			continue;
-		tdelete(o, &m->objects, compare);
+		tdelete(o, &m->objects, compare_objects);
 		LIST_REMOVE(o, link);
 		LIST_INSERT_HEAD(&list, o, link);
 	}
 	pthread_mutex_unlock(&m->lock);
 	while ((o = LIST_FIRST(&list))) {
 		LIST_REMOVE(o, link);
-		end(m, o);
+		end_object(m, o);
 	}
 }
 
@@ -195,11 +195,11 @@ int mir_do_texture_create(struct call *c)
 		rc = m->cfg.ops->texture_create(m->be, o->device, &t,
 						o->array ? o->array->array : NULL, &o->number);
 	if (rc) {
-		forget(m, o);
+		free_object_record(m, o);
 		return rc;
 	}
 	c->cmd->texture_create.object = o->number;
-	rc = add(m, o);
+	rc = add_object(m, o);
 	if (rc)
 		c->cmd->texture_create.object = 0;
 	return rc;
@@ -207,7 +207,7 @@ int mir_do_texture_create(struct call *c)
 
 int mir_do_texture_destroy(struct call *c)
 {
-	return destroy(c, c->cmd->texture_destroy.object, false);
+	return destroy_object(c, c->cmd->texture_destroy.object, false);
 }
 
 int mir_do_surface_create(struct call *c)
@@ -229,11 +229,11 @@ int mir_do_surface_create(struct call *c)
 		rc = m->cfg.ops->surface_create(m->be, o->device, o->array->array, sc->level,
 						&o->number);
 	if (rc) {
-		forget(m, o);
+		free_object_record(m, o);
 		return rc;
 	}
 	sc->object = o->number;
-	rc = add(m, o);
+	rc = add_object(m, o);
 	if (rc)
 		sc->object = 0;
 	return rc;
@@ -241,5 +241,5 @@ int mir_do_surface_create(struct call *c)
 
 int mir_do_surface_destroy(struct call *c)
 {
-	return destroy(c, c->cmd->surface_destroy.object, true);
+	return destroy_object(c, c->cmd->surface_destroy.object, true);
 }

@@ -55,7 +55,7 @@ void mir_watches_fini(struct mirror *m)
  * Puts a word into the guest's page. Release: what the guest does after it reads the word comes
  * after what has been done here.
  */
-static void tell(struct watches *w, unsigned int place, uint64_t word)
+static void put_word_in_page(struct watches *w, unsigned int place, uint64_t word)
 {
 	if (w->page)
 		__atomic_store_n(&w->page[place], word, __ATOMIC_RELEASE);
@@ -68,7 +68,7 @@ static void set_token(struct watch *at, uint64_t token)
 }
 
 /* Ends the watch of this place. The caller puts the returned handle, without the lock. */
-static struct handle *take(struct watches *w, unsigned int place)
+static struct handle *end_watch(struct watches *w, unsigned int place)
 {
 	struct watch *at = &w->place[place];
 	struct handle *h = at->h;
@@ -82,7 +82,7 @@ static struct handle *take(struct watches *w, unsigned int place)
 
 /* ---- the thread ---- */
 
-static int ask(struct mirror *m, const struct watch *at)
+static int query_watched(struct mirror *m, const struct watch *at)
 {
 	const struct be_ops *ops = m->cfg.ops;
 
@@ -93,7 +93,7 @@ static int ask(struct mirror *m, const struct watch *at)
 }
 
 /* Asks about one place. True: the watch of this place has ended. */
-static bool look(struct mirror *m, unsigned int place)
+static bool look_at_place(struct mirror *m, unsigned int place)
 {
 	struct watches *w = &m->watches;
 	struct handle *done = NULL;
@@ -112,15 +112,15 @@ static bool look(struct mirror *m, unsigned int place)
 	pthread_mutex_unlock(&w->lock);
 	if (!now.token)
 		goto out;
-	rc = ask(m, &now);
+	rc = query_watched(m, &now);
 	if (rc != QCU_ERR_NotReady) {
 		pthread_mutex_lock(&w->lock);
 		came = w->place[place].token == now.token;
 		if (came) {
 			if (rc)
 				w->error = rc;
-			tell(w, place, rc ? now.token | QCU_WATCH_ASK : now.token);
-			done = take(w, place);
+			put_word_in_page(w, place, rc ? now.token | QCU_WATCH_ASK : now.token);
+			done = end_watch(w, place);
 		}
 		pthread_mutex_unlock(&w->lock);
 	}
@@ -138,7 +138,7 @@ static bool look_at_all(struct mirror *m)
 
 	for (place = 0; place < QCU_WATCH_PLACES; place++)
 		if (__atomic_load_n(&m->watches.place[place].token, __ATOMIC_RELAXED))
-			came |= look(m, place);
+			came |= look_at_place(m, place);
 	return came;
 }
 
@@ -210,7 +210,7 @@ bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watc
 	if (w->page && !w->running && !m->abandoned)
 		w->running = !pthread_create(&w->thread, NULL, watch_main, m);
 	if (w->page && w->running) {
-		before = take(w, place);
+		before = end_watch(w, place);
 		w->place[place].h = what->h;
 		w->place[place].device = what->device;
 		if (what->h)
@@ -243,9 +243,9 @@ void mir_watches_end(struct mirror *m)
 
 		pthread_mutex_lock(&w->lock);
 		token = w->place[place].token;
-		h = take(w, place);
+		h = end_watch(w, place);
 		if (token)
-			tell(w, place, token | QCU_WATCH_ASK);
+			put_word_in_page(w, place, token | QCU_WATCH_ASK);
 		pthread_mutex_unlock(&w->lock);
 		handles_put(&m->handles, h);
 	}

@@ -85,7 +85,7 @@ static bool wanted(const char *variable)
 	return false;
 }
 
-static size_t count(char *const *list)
+static size_t count_strings(char *const *list)
 {
 	size_t n = 0;
 
@@ -100,7 +100,7 @@ static bool make_environment(void)
 	static char no_cache[] = "CUDA_CACHE_DISABLE=1";
 	size_t n = 0, i;
 
-	birth.env = calloc(count(environ) + 2, sizeof(*birth.env));
+	birth.env = calloc(count_strings(environ) + 2, sizeof(*birth.env));
 	if (!birth.env)
 		return false;
 	birth.env[n++] = no_cache;
@@ -116,7 +116,7 @@ static bool make_arguments(char *const *argv)
 	static char program[32];
 	size_t n = 0, i;
 
-	birth.argv = calloc(count(argv) + 6, sizeof(*birth.argv));
+	birth.argv = calloc(count_strings(argv) + 6, sizeof(*birth.argv));
 	if (!birth.argv)
 		return false;
 	snprintf(program, sizeof(program), "/proc/self/fd/%d", FD_PROGRAM);
@@ -187,7 +187,7 @@ static int write_setup(const struct setup *s)
  * Moves the files to the numbers from 3 on, in this order. An entry of -1 leaves its number closed.
  * Closes all other files.
  */
-static bool place(int *fd, unsigned int n)
+static bool place_files(int *fd, unsigned int n)
 {
 	unsigned int i;
 
@@ -223,7 +223,7 @@ static bool lay_out(void)
 	return ok;
 }
 
-static void __attribute__((noreturn)) become(int *fd, unsigned int n)
+static void __attribute__((noreturn)) become_mirror(int *fd, unsigned int n)
 {
 	sigset_t none;
 
@@ -232,7 +232,7 @@ static void __attribute__((noreturn)) become(int *fd, unsigned int n)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (place(fd, n) && lay_out())
+	if (place_files(fd, n) && lay_out())
 		execve(birth.loader, birth.argv, birth.env);
 	complain("a mirror cannot be executed: %s", strerror(errno));
 	_exit(MIRROR_EXIT_SETUP);
@@ -240,7 +240,7 @@ static void __attribute__((noreturn)) become(int *fd, unsigned int n)
 
 bool birth_begin(const struct device_options *opt)
 {
-	return nursery_begin(&opt->jail, &birth.program, &birth.plugin, become);
+	return nursery_begin(&opt->jail, &birth.program, &birth.plugin, become_mirror);
 }
 
 pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,

@@ -25,13 +25,13 @@ void board_free(struct board *b)
 }
 
 /* The stores between begin and finish are seen after the first and before the second change. */
-static void begin(struct board *b)
+static void begin_change(struct board *b)
 {
 	atomic_fetch_add_explicit(&b->changes, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 }
 
-static void finish(struct board *b)
+static void finish_change(struct board *b)
 {
 	atomic_fetch_add_explicit(&b->changes, 1, memory_order_release);
 }
@@ -40,14 +40,14 @@ void board_open(struct board *b, unsigned int session, uint32_t guest_pid, const
 {
 	struct board_session *s = &b->session[session];
 
-	begin(b);
+	begin_change(b);
 	b->opened++;
 	s->live = true;
 	s->guest_pid = guest_pid;
 	s->since = (uint64_t)time(NULL);
 	memset(s->program, 0, sizeof(s->program));
 	memcpy(s->program, program, strnlen(program, sizeof(s->program) - 1));
-	finish(b);
+	finish_change(b);
 }
 
 void board_end(struct board *b, struct usage *u, unsigned int session)
@@ -55,7 +55,7 @@ void board_end(struct board *b, struct usage *u, unsigned int session)
 	struct usage_part *p = &u->part[session];
 	unsigned int i;
 
-	begin(b);
+	begin_change(b);
 	b->session[session].live = false;
 	for (i = 0; i < QCU_OP_COUNT; i++)
 		b->past.calls[i] += atomic_load(&p->counts.calls[i]);
@@ -64,5 +64,5 @@ void board_end(struct board *b, struct usage *u, unsigned int session)
 	for (i = 0; i < LIMIT_KINDS; i++)
 		b->past.refused[i] += atomic_load(&p->refused[i]);
 	usage_end(u, session);
-	finish(b);
+	finish_change(b);
 }

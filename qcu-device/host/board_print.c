@@ -48,7 +48,7 @@ static const char *const ops[QCU_OP_COUNT] = {
 #undef X
 };
 
-static void add(struct numbers *sum, const struct usage_part *p, struct numbers *own)
+static void add_counts_of_part(struct numbers *sum, const struct usage_part *p, struct numbers *own)
 {
 	unsigned int i;
 
@@ -64,7 +64,7 @@ static void add(struct numbers *sum, const struct usage_part *p, struct numbers 
 		sum->memory[i] += own->memory[i] = atomic_load(&p->memory[i]);
 }
 
-static void copy(struct view *v, const struct board *b, const struct usage *u)
+static void copy_board(struct view *v, const struct board *b, const struct usage *u)
 {
 	struct numbers *sum = &v->of[ALL];
 	unsigned int i;
@@ -80,7 +80,7 @@ static void copy(struct view *v, const struct board *b, const struct usage *u)
 		if (counts[i].gauge)
 			sum->n[i] = 0;
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
-		add(sum, &u->part[i], &v->of[i]);
+		add_counts_of_part(sum, &u->part[i], &v->of[i]);
 }
 
 static void read_board(struct view *v, const struct board *b, const struct usage *u)
@@ -92,12 +92,12 @@ static void read_board(struct view *v, const struct board *b, const struct usage
 		before = atomic_load_explicit(&b->changes, memory_order_acquire);
 		if (before & 1)
 			continue;
-		copy(v, b, u);
+		copy_board(v, b, u);
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&b->changes, memory_order_relaxed) == before)
 			return;
 	}
-	copy(v, b, u);
+	copy_board(v, b, u);
 }
 
 static void head(struct view *v, const char *prefix, const char *metric, bool gauge)
@@ -115,8 +115,8 @@ static void label(FILE *out, const char *text)
 	}
 }
 
-static void value(struct view *v, unsigned int of, const char *metric, const char *labels,
-		  uint64_t n)
+static void print_metric(struct view *v, unsigned int of, const char *metric, const char *labels,
+			 uint64_t n)
 {
 	const struct board_session *s = of == ALL ? NULL : &v->session[of];
 
@@ -131,7 +131,7 @@ static void value(struct view *v, unsigned int of, const char *metric, const cha
 	fprintf(v->out, " %" PRIu64 "\n", n);
 }
 
-static bool live(const struct view *v, unsigned int of)
+static bool is_all_or_live(const struct view *v, unsigned int of)
 {
 	return of == ALL || (of && v->session[of].live);
 }
@@ -147,7 +147,7 @@ static void both(struct view *v, const char *metric, bool gauge, lines *f, unsig
 	f(v, ALL, what);
 	head(v, "session_", metric, gauge);
 	for (i = 1; i <= QCU_MAX_SESSIONS; i++)
-		if (live(v, i))
+		if (is_all_or_live(v, i))
 			f(v, i, what);
 }
 
@@ -158,7 +158,7 @@ static void count_lines(struct view *v, unsigned int of, unsigned int first)
 
 	for (i = first; i < COUNT_KINDS; i++)
 		if (counts[i].metric && !strcmp(counts[i].metric, counts[first].metric))
-			value(v, of, counts[i].metric, counts[i].labels, v->of[of].n[i]);
+			print_metric(v, of, counts[i].metric, counts[i].labels, v->of[of].n[i]);
 }
 
 static void call_lines(struct view *v, unsigned int of, unsigned int unused)
@@ -171,7 +171,7 @@ static void call_lines(struct view *v, unsigned int of, unsigned int unused)
 		if (!ops[i] || !v->of[of].calls[i])
 			continue;
 		snprintf(labels, sizeof(labels), "command=\"%s\"", ops[i]);
-		value(v, of, "calls_total", labels, v->of[of].calls[i]);
+		print_metric(v, of, "calls_total", labels, v->of[of].calls[i]);
 	}
 }
 
@@ -185,7 +185,7 @@ static void memory_lines(struct view *v, unsigned int of, unsigned int unused)
 		if (i && !v->of[of].memory[i])
 			continue;
 		snprintf(labels, sizeof(labels), "gpu=\"%u\"", i);
-		value(v, of, "device_memory_bytes", labels, v->of[of].memory[i]);
+		print_metric(v, of, "device_memory_bytes", labels, v->of[of].memory[i]);
 	}
 }
 
@@ -198,20 +198,20 @@ static void refused_lines(struct view *v, unsigned int of, unsigned int unused)
 	for (i = 0; i < LIMIT_KINDS; i++) {
 		snprintf(labels, sizeof(labels), "limit=\"%s\"", limit_name((enum limit)i));
 		if (of == ALL || v->of[of].refused[i])
-			value(v, of, "refused_total", labels, v->of[of].refused[i]);
+			print_metric(v, of, "refused_total", labels, v->of[of].refused[i]);
 	}
 }
 
 static void mapped_lines(struct view *v, unsigned int of, unsigned int unused)
 {
 	(void)unused;
-	value(v, of, "mapped_bytes", "", v->of[of].used[LIMIT_MAPPED]);
+	print_metric(v, of, "mapped_bytes", "", v->of[of].used[LIMIT_MAPPED]);
 }
 
 static void since_lines(struct view *v, unsigned int of, unsigned int unused)
 {
 	(void)unused;
-	value(v, of, "start_time_seconds", "", v->session[of].since);
+	print_metric(v, of, "start_time_seconds", "", v->session[of].since);
 }
 
 static void sessions(struct view *v, const struct board_device *dev)
@@ -221,14 +221,14 @@ static void sessions(struct view *v, const struct board_device *dev)
 	for (i = 1; i <= QCU_MAX_SESSIONS; i++)
 		n += v->session[i].live;
 	head(v, "", "sessions", true);
-	value(v, ALL, "sessions", "", n);
+	print_metric(v, ALL, "sessions", "", n);
 	head(v, "", "sessions_limit", true);
-	value(v, ALL, "sessions_limit", "", dev->sessions);
+	print_metric(v, ALL, "sessions_limit", "", dev->sessions);
 	head(v, "", "sessions_opened_total", false);
-	value(v, ALL, "sessions_opened_total", "", v->opened);
+	print_metric(v, ALL, "sessions_opened_total", "", v->opened);
 	head(v, "session_", "start_time_seconds", true);
 	for (i = 1; i <= QCU_MAX_SESSIONS; i++)
-		if (live(v, i))
+		if (is_all_or_live(v, i))
 			since_lines(v, i, 0);
 }
 
@@ -249,7 +249,7 @@ void board_print(FILE *out, const struct board_device *dev, const struct board *
 	fprintf(out, "\",pid=\"%d\",gpu=\"%s\",wire=\"%u\"} 1\n", dev->pid, dev->gpu,
 		QCU_WIRE_VERSION);
 	head(v, "", "connected", true);
-	value(v, ALL, "connected", "", b && u);
+	print_metric(v, ALL, "connected", "", b && u);
 	sessions(v, dev);
 	for (i = 0; i < COUNT_KINDS; i++)
 		if (counts[i].metric &&

@@ -92,7 +92,8 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die_usage(const char
 	exit(DEVICE_EXIT_USAGE);
 }
 
-static unsigned int number(const char *option, const char *text, unsigned int min, unsigned int max)
+static unsigned int parse_number_option(const char *option, const char *text, unsigned int min,
+					unsigned int max)
 {
 	char *end;
 	unsigned long n;
@@ -141,7 +142,7 @@ static unsigned int word(const char *option, const char *text, const char *const
 }
 
 /* Handles --limit, and the options that are short for one limit. */
-static void limit(struct limits *l, const char *name, const char *value)
+static void handle_limit(struct limits *l, const char *name, const char *value)
 {
 	char text[128], why[512];
 	unsigned int i;
@@ -357,7 +358,7 @@ static bool is_stream(int fd)
 }
 
 /* Chooses the backend that the mirrors will use. */
-static void choose(struct device_options *opt, enum gpu gpu, bool open_gpu)
+static void choose_backend(struct device_options *opt, enum gpu gpu, bool open_gpu)
 {
 	enum plugin_probe found;
 
@@ -437,7 +438,7 @@ int main(int argc, char **argv)
 			path = optarg;
 			break;
 		case 'f':
-			fd = (int)number("fd", optarg, 0, 1u << 20);
+			fd = (int)parse_number_option("fd", optarg, 0, 1u << 20);
 			break;
 		case 'g':
 			gpu = (enum gpu)word("gpu", optarg, gpu_words);
@@ -449,23 +450,23 @@ int main(int argc, char **argv)
 			opt.pin_limit = size("pin-limit", optarg);
 			break;
 		case 'n':
-			opt.sessions = number("sessions", optarg, 1, QCU_MAX_SESSIONS);
+			opt.sessions = parse_number_option("sessions", optarg, 1, QCU_MAX_SESSIONS);
 			break;
 		case 'w':
-			prewarm = (int)number("prewarm", optarg, 0, PREWARM_MAX);
+			prewarm = (int)parse_number_option("prewarm", optarg, 0, PREWARM_MAX);
 			break;
 		case 'P':
-			opt.poll_us = number("poll", optarg, 0, SPIN_MAX_US);
+			opt.poll_us = parse_number_option("poll", optarg, 0, SPIN_MAX_US);
 			break;
 		case 'k':
-			opt.copiers = number("copiers", optarg, 1, CARRIERS_MAX);
+			opt.copiers = parse_number_option("copiers", optarg, 1, CARRIERS_MAX);
 			break;
 		case 'r':
 			opt.be.vram = size("vram", optarg);
 			opt.limits.vm[LIMIT_DEVICE_MEMORY] = opt.be.vram;
 			break;
 		case 'L':
-			limit(&opt.limits, "", optarg);
+			handle_limit(&opt.limits, "", optarg);
 			break;
 		case 'B':
 			if (!libraries_parse(optarg, &opt.refused_libraries))
@@ -473,10 +474,10 @@ int main(int argc, char **argv)
 					  optarg, libraries_names());
 			break;
 		case 'T':
-			limit(&opt.limits, "kernel-time=", optarg);
+			handle_limit(&opt.limits, "kernel-time=", optarg);
 			break;
 		case 'c':
-			opt.be.gpus = number("gpus", optarg, 1, 64);
+			opt.be.gpus = parse_number_option("gpus", optarg, 1, 64);
 			break;
 		case 'u':
 			if (!jail_user(&opt.jail, optarg))
@@ -532,7 +533,7 @@ int main(int argc, char **argv)
 	if (!path && !is_stream(fd))
 		die_usage("--fd %d: that is no connected socket", fd);
 
-	choose(&opt, gpu, open_gpu);
+	choose_backend(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
 	opt.jail.gpu = opt.plugin;
 	if (!jail_check(&opt.jail))

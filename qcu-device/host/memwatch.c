@@ -66,7 +66,7 @@ static bool asked;
 /* ---- the process ---- */
 
 /* Returns why there is no NVML, or NULL. */
-static const char *load(void **devices, unsigned int *count)
+static const char *load_nvml(void **devices, unsigned int *count)
 {
 	static const char *const names[] = {"nvmlInit_v2", "nvmlDeviceGetCount_v2",
 					    "nvmlDeviceGetHandleByIndex_v2",
@@ -127,7 +127,7 @@ static void add_use(struct report *r, uint32_t pid, uint32_t gpu, uint64_t bytes
 	}
 }
 
-static const char *ask(void **devices, unsigned int count, struct report *r)
+static const char *ask_nvml(void **devices, unsigned int count, struct report *r)
 {
 	static struct process_info infos[USES];
 	unsigned int gpu, i, n;
@@ -163,7 +163,7 @@ static bool wait_to_be_asked(int from_main)
 	return !rc;
 }
 
-static void __attribute__((noreturn)) live(int from_main, const struct jail *jail)
+static void __attribute__((noreturn)) watch_for_main(int from_main, const struct jail *jail)
 {
 	static struct report report;
 	void *devices[GPUS];
@@ -182,11 +182,11 @@ static void __attribute__((noreturn)) live(int from_main, const struct jail *jai
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	prctl(PR_SET_NAME, "qcu-memwatch");
-	why = load(devices, &count);
+	why = load_nvml(devices, &count);
 	if (!why && !jail_memwatch(jail))
 		why = "the process that would watch cannot be confined";
 	while (!why && wait_to_be_asked(from_main)) {
-		why = ask(devices, count, &report);
+		why = ask_nvml(devices, count, &report);
 		if (!why && send(from_main, &report, sizeof(report), MSG_NOSIGNAL) < 0)
 			_exit(0);
 	}
@@ -215,7 +215,7 @@ const char *memwatch_start(const struct device_options *opt)
 		return strerror(errno);
 	pid = fork();
 	if (!pid)
-		live(ends[1], &opt->jail);
+		watch_for_main(ends[1], &opt->jail);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
@@ -245,7 +245,7 @@ static unsigned int session_of(const struct device *d, const struct use *u)
 	return 0;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t excess_over(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -260,8 +260,8 @@ static uint64_t charged_to(const struct device *d, unsigned int queue)
 	return sum;
 }
 
-static void end(struct device *d, unsigned int queue, uint64_t bytes, enum limit what,
-		uint64_t limit, const char *whose)
+static void kill_session_over_limit(struct device *d, unsigned int queue, uint64_t bytes,
+				    enum limit what, uint64_t limit, const char *whose)
 {
 	char text[160], used[32], most[32];
 
@@ -304,21 +304,23 @@ static void judge_gpu(struct device *d, const struct report *r, uint32_t gpu)
 	allowance = l.session[LIMIT_LIBRARY_MEMORY];
 	add_up(d, r, gpu, &s);
 	for (q = 1; q <= d->opt->sessions; q++) {
-		uint64_t counts = less(s.on_gpu[q], allowance);
+		uint64_t counts = excess_over(s.on_gpu[q], allowance);
 
 		if (counts > l.session[LIMIT_DEVICE_MEMORY]) {
-			end(d, q, counts, LIMIT_DEVICE_MEMORY, l.session[LIMIT_DEVICE_MEMORY], "");
+			kill_session_over_limit(d, q, counts, LIMIT_DEVICE_MEMORY,
+						l.session[LIMIT_DEVICE_MEMORY], "");
 			return;
 		}
 		sum += counts;
-		excess = less(s.on_all[q], charged_to(d, q));
+		excess = excess_over(s.on_all[q], charged_to(d, q));
 		if (s.on_gpu[q] && (!worst || excess > most)) {
 			worst = q;
 			most = excess;
 		}
 	}
 	if (worst && sum > l.vm[LIMIT_DEVICE_MEMORY])
-		end(d, worst, sum, LIMIT_DEVICE_MEMORY, l.vm[LIMIT_DEVICE_MEMORY], "its ");
+		kill_session_over_limit(d, worst, sum, LIMIT_DEVICE_MEMORY,
+					l.vm[LIMIT_DEVICE_MEMORY], "its ");
 }
 
 static bool any_lives(const struct device *d)

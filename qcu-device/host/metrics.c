@@ -51,7 +51,7 @@ static uint64_t now_ms(void)
 
 /* ---- a client ---- */
 
-static void leave(struct client *c)
+static void drop_client(struct client *c)
 {
 	char rest[512];
 
@@ -66,7 +66,7 @@ static void leave(struct client *c)
 }
 
 /* Writes the numbers behind a header. status: NULL for no header, else what HTTP says. */
-static void answer(struct client *c, const char *status, bool body)
+static void prepare_answer(struct client *c, const char *status, bool body)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -75,7 +75,7 @@ static void answer(struct client *c, const char *status, bool body)
 	if (out && body)
 		board_print(out, &device, board, usage);
 	if (!out || fclose(out)) {
-		leave(c);
+		drop_client(c);
 		return;
 	}
 	out = open_memstream(&c->answer, &c->size);
@@ -89,7 +89,7 @@ static void answer(struct client *c, const char *status, bool body)
 	if (!out || fclose(out)) {
 		free(c->answer);
 		c->answer = NULL;
-		leave(c);
+		drop_client(c);
 	}
 	free(text);
 }
@@ -115,9 +115,9 @@ static void answer_request(struct client *c)
 	const char *path = c->request + (head ? 5 : 4);
 
 	if (names(path, "/metrics") || names(path, "/"))
-		answer(c, "200 OK", !head);
+		prepare_answer(c, "200 OK", !head);
 	else
-		answer(c, "404 Not Found", false);
+		prepare_answer(c, "404 Not Found", false);
 }
 
 /* Reads what has come, and answers a request that is complete or that never can be one. */
@@ -128,20 +128,20 @@ static void read_request(struct client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		leave(c);
+		drop_client(c);
 		return;
 	}
 	c->since = now_ms();
 	c->got += (size_t)n;
 	c->request[c->got] = 0;
 	if (!n && !c->got)
-		answer(c, NULL, true);
+		prepare_answer(c, NULL, true);
 	else if (!begins(c, "GET ") && !begins(c, "HEAD "))
-		answer(c, "405 Method Not Allowed", false);
+		prepare_answer(c, "405 Method Not Allowed", false);
 	else if (strstr(c->request, "\r\n\r\n") || strstr(c->request, "\n\n"))
 		answer_request(c);
 	else if (!n || c->got == REQUEST_MAX)
-		answer(c, "400 Bad Request", false);
+		prepare_answer(c, "400 Bad Request", false);
 }
 
 static void write_answer(struct client *c)
@@ -155,7 +155,7 @@ static void write_answer(struct client *c)
 	if (n > 0)
 		c->sent += (size_t)n;
 	if (n < 0 || c->sent == c->size)
-		leave(c);
+		drop_client(c);
 }
 
 /* How long to wait for this client, at most. */
@@ -169,13 +169,13 @@ static int patience(const struct client *c, uint64_t now)
 static void out_of_time(struct client *c)
 {
 	if (c->answer || c->got)
-		leave(c);
+		drop_client(c);
 	else
-		answer(c, NULL, true);
+		prepare_answer(c, NULL, true);
 }
 
 /* If all places are taken, the client that has stood still for longest gives way. */
-static void arrive(int listener)
+static void accept_new_client(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c = &clients[0];
@@ -187,7 +187,7 @@ static void arrive(int listener)
 		if (clients[i].fd < 0 || clients[i].since < c->since)
 			c = &clients[i];
 	if (c->fd >= 0)
-		leave(c);
+		drop_client(c);
 	c->fd = fd;
 	c->since = now_ms();
 	c->got = c->sent = 0;
@@ -195,7 +195,7 @@ static void arrive(int listener)
 
 /* ---- the process ---- */
 
-static void show(const int fds[2])
+static void map_shown_counts(const int fds[2])
 {
 	void *u = mmap(NULL, sizeof(*usage), PROT_READ, MAP_SHARED, fds[0], 0);
 	void *b = mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fds[1], 0);
@@ -226,12 +226,12 @@ static bool hear(int from_main)
 	cmsg = n ? CMSG_FIRSTHDR(&msg) : NULL;
 	if (cmsg && cmsg->cmsg_len == CMSG_LEN(sizeof(fds))) {
 		memcpy(fds, CMSG_DATA(cmsg), sizeof(fds));
-		show(fds);
+		map_shown_counts(fds);
 	}
 	return n > 0;
 }
 
-static void serve(int listener, int from_main)
+static void serve_clients(int listener, int from_main)
 {
 	struct pollfd fds[2 + CLIENTS] = {{.fd = listener, .events = POLLIN},
 					  {.fd = from_main, .events = POLLIN}};
@@ -268,7 +268,7 @@ static void serve(int listener, int from_main)
 				out_of_time(c);
 		}
 		if (fds[0].revents)
-			arrive(listener);
+			accept_new_client(listener);
 	}
 }
 
@@ -286,7 +286,7 @@ static void rename_process(char **argv)
 }
 
 static void __attribute__((noreturn))
-live(int listener, int from_main, const struct jail *jail, char **argv)
+live_as_metrics(int listener, int from_main, const struct jail *jail, char **argv)
 {
 	static char name[64];
 	struct stat mine, st;
@@ -315,7 +315,7 @@ live(int listener, int from_main, const struct jail *jail, char **argv)
 		clients[i].fd = -1;
 	have = !lstat(address.sun_path, &mine);
 	if (jail_metrics(jail))
-		serve(listener, from_main);
+		serve_clients(listener, from_main);
 	/* Another device may have taken the place over. */
 	if (have && !lstat(address.sun_path, &st) && st.st_ino == mine.st_ino &&
 	    st.st_dev == mine.st_dev)
@@ -380,7 +380,7 @@ const char *metrics_start(const char *path, const struct board_device *dev, cons
 	}
 	pid = fork();
 	if (!pid)
-		live(listener, ends[1], jail, argv);
+		live_as_metrics(listener, ends[1], jail, argv);
 	close(ends[1]);
 	if (pid < 0) {
 		why = strerror(errno);

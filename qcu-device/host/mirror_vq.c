@@ -61,7 +61,7 @@ static void __attribute__((noreturn)) rule_broken(const char *why)
 	_exit(MIRROR_EXIT_RULE);
 }
 
-static void done(struct mir_request *req)
+static void on_request_done(struct mir_request *req)
 {
 	struct vq_request *r = (struct vq_request *)req;
 	struct vq *vq = r->vq;
@@ -142,7 +142,7 @@ static struct vq_request *copy_chain(struct vq *vq, bool *refused, const char **
 	r->head = c->head;
 	r->in_num = c->in_num;
 	memcpy(r->in, c->iov + c->out_num, c->in_num * sizeof(r->in[0]));
-	r->req.done = done;
+	r->req.done = on_request_done;
 	ring_copy_out(c->iov, c->out_num, 0, &r->req.cmd, sizeof(r->req.cmd));
 	ring_copy_out(c->iov, c->out_num, sizeof(r->req.cmd), r->tail, tail);
 	return r;
@@ -172,7 +172,7 @@ static const char *read_tail(struct vq_request *r, size_t tail)
  * error, and all later commands go on. So every command is taken off the queue, and none can wait
  * for one that is not.
  */
-static void refuse(struct vq *vq, struct vq_request *r)
+static void refuse_request(struct vq *vq, struct vq_request *r)
 {
 	complain_command(mir_op_name(r->req.cmd.op));
 	complain("%zu bytes more are over the limit queued",
@@ -180,11 +180,11 @@ static void refuse(struct vq *vq, struct vq_request *r)
 	complain_command(NULL);
 	r->req.cmd.flags = 0;
 	r->req.cmd.status = QCU_ERR_MemoryAllocation;
-	done(&r->req);
+	on_request_done(&r->req);
 }
 
 /* The request in the chain that has been popped. NULL: it has been refused and answered. */
-static struct mir_request *take(struct vq *vq)
+static struct mir_request *take_popped_request(struct vq *vq)
 {
 	const char *why = NULL;
 	bool refused = false;
@@ -193,7 +193,7 @@ static struct mir_request *take(struct vq *vq)
 	if (r)
 		atomic_store_explicit(&vq->taken[r->head], r, memory_order_release);
 	if (r && refused) {
-		refuse(vq, r);
+		refuse_request(vq, r);
 		return NULL;
 	}
 	if (r)
@@ -258,7 +258,7 @@ static void look_for_work(struct vq *vq, uint64_t since)
 		spin_pause();
 }
 
-static void __attribute__((noreturn)) serve(struct vq *vq)
+static void __attribute__((noreturn)) serve_queue(struct vq *vq)
 {
 	uint64_t since = 0; /* when the queue was found empty; 0: it is not empty */
 
@@ -279,7 +279,7 @@ static void __attribute__((noreturn)) serve(struct vq *vq)
 			if (since)
 				spin_came(&vq->spin, spin_clock() - since);
 			since = 0;
-			req = take(vq);
+			req = take_popped_request(vq);
 			if (req && !mir_submit(vq->m, req))
 				rule_broken(NULL);
 		} else if (!since) {
@@ -389,5 +389,5 @@ void mirror_vq_run(const struct mirror_args *args)
 		take_session(&vq, args);
 		mir_begin(vq.m, vq.session, vq.guest_pid);
 	}
-	serve(&vq);
+	serve_queue(&vq);
 }

@@ -18,7 +18,7 @@ struct envelope {
 	struct msghdr msg;
 };
 
-static void prepare_envelope(struct envelope *e)
+static void prepare_main_envelope(struct envelope *e)
 {
 	e->iov = (struct iovec){.iov_base = &e->letter, .iov_len = sizeof(e->letter)};
 	e->msg = (struct msghdr){.msg_iov = &e->iov,
@@ -68,7 +68,7 @@ static bool deliver(struct passes *p, unsigned int seat, const struct pass_lette
 
 	if (!seat || seat >= JAIL_SEATS || p->mirror[seat].fd < 0)
 		return false;
-	prepare_envelope(&e);
+	prepare_main_envelope(&e);
 	if (file >= 0) {
 		cmsg = CMSG_FIRSTHDR(&e.msg);
 		cmsg->cmsg_level = SOL_SOCKET;
@@ -109,7 +109,7 @@ enum passes_result passes_carry(struct passes *p, unsigned int seat)
 	int file = -1;
 	ssize_t n;
 
-	prepare_envelope(&e);
+	prepare_main_envelope(&e);
 	n = recvmsg(m->fd, &e.msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return PASSES_CARRIED;

@@ -48,7 +48,7 @@ int plugin_path(char *path, size_t size)
 	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
 }
 
-static const struct be_ops *load(const char *path, bool quiet)
+static const struct be_ops *load_plugin_ops(const char *path, bool quiet)
 {
 	const struct be_ops *ops;
 	be_plugin_fn *fn;
@@ -76,7 +76,7 @@ const struct be_ops *plugin_load(int fd)
 	const struct be_ops *ops;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ops = load(path, false);
+	ops = load_plugin_ops(path, false);
 	close(fd);
 	return ops;
 }
@@ -87,7 +87,7 @@ static const struct be_ops *find_and_load(bool quiet)
 	int rc = plugin_path(path, sizeof(path));
 
 	if (!rc)
-		return load(path, quiet);
+		return load_plugin_ops(path, quiet);
 	if (!quiet)
 		fprintf(stderr, "qcu-device: where is " PLUGIN_FILE "? %s\n", strerror(-rc));
 	return NULL;
@@ -158,7 +158,7 @@ static bool reads_everything(const struct be_ops *ops, struct jail_gpus *gpus)
 	return yes;
 }
 
-static enum plugin_probe look(bool quiet, struct jail_gpus *gpus)
+static enum plugin_probe probe_backend(bool quiet, struct jail_gpus *gpus)
 {
 	const struct be_ops *ops = find_and_load(quiet);
 
@@ -183,7 +183,7 @@ enum plugin_probe plugin_probe(bool quiet, struct jail_gpus *gpus)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		enum plugin_probe answer = look(quiet, &found);
+		enum plugin_probe answer = probe_backend(quiet, &found);
 
 		_exit(write(told[1], &found, sizeof(found)) == sizeof(found) ? answer
 									     : PLUGIN_MISSING);

@@ -14,7 +14,7 @@ void ramfiles_close(struct ramfiles *f)
 		close(f->file[--f->count].fd);
 }
 
-static int add(struct ramfiles *f, const VhostUserMemoryRegion *region, int fd)
+static int add_ram_file(struct ramfiles *f, const VhostUserMemoryRegion *region, int fd)
 {
 	int copy;
 
@@ -32,7 +32,7 @@ static int add(struct ramfiles *f, const VhostUserMemoryRegion *region, int fd)
 	return 0;
 }
 
-static void drop(struct ramfiles *f, const VhostUserMemoryRegion *region)
+static void drop_ram_file(struct ramfiles *f, const VhostUserMemoryRegion *region)
 {
 	unsigned int i;
 
@@ -61,14 +61,14 @@ int ramfiles_note(struct ramfiles *f, const VhostUserMsg *msg)
 		    msg->fd_num != (int)table.nregions)
 			return -EINVAL;
 		for (i = 0; i < table.nregions && !rc; i++)
-			rc = add(f, &table.regions[i], msg->fds[i]);
+			rc = add_ram_file(f, &table.regions[i], msg->fds[i]);
 		return rc;
 	case VHOST_USER_ADD_MEM_REG:
 		memcpy(&region, &msg->payload.memreg.region, sizeof(region));
-		return msg->fd_num == 1 ? add(f, &region, msg->fds[0]) : -EINVAL;
+		return msg->fd_num == 1 ? add_ram_file(f, &region, msg->fds[0]) : -EINVAL;
 	case VHOST_USER_REM_MEM_REG:
 		memcpy(&region, &msg->payload.memreg.region, sizeof(region));
-		drop(f, &region);
+		drop_ram_file(f, &region);
 		return 0;
 	}
 	return 0;

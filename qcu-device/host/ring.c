@@ -31,7 +31,7 @@ static uint64_t get(_Atomic uint64_t *p)
 	return atomic_load_explicit(p, memory_order_acquire);
 }
 
-static void set(_Atomic uint64_t *p, uint64_t v)
+static void store_with_release(_Atomic uint64_t *p, uint64_t v)
 {
 	atomic_store_explicit(p, v, memory_order_release);
 }
@@ -71,15 +71,15 @@ void ring_states_unmap(struct ring_state *states, unsigned int count)
 void ring_start(struct ring *r, uint16_t base)
 {
 	memset(r->state, 0, sizeof(*r->state));
-	set(&r->state->popped, base);
-	set(&r->state->pushed, READ_ONCE(r->used->idx));
+	store_with_release(&r->state->popped, base);
+	store_with_release(&r->state->pushed, READ_ONCE(r->used->idx));
 	r->signalled_valid = false;
 }
 
 /*
  * Returns how many chains wait. More than the queue holds means that the guest's index is nonsense.
  */
-static uint16_t waiting(const struct ring *r)
+static uint16_t count_waiting_chains(const struct ring *r)
 {
 	return LOAD_ACQUIRE(r->avail->idx) - (uint16_t)get(&r->state->popped);
 }
@@ -98,8 +98,8 @@ static int take_head(struct ring *r, uint16_t *head, const char **why)
 		*why = "a head that is already in use";
 		return -EPROTO;
 	}
-	set(&r->state->inflight[*head], popped + 1);
-	set(&r->state->popped, popped + 1);
+	store_with_release(&r->state->inflight[*head], popped + 1);
+	store_with_release(&r->state->popped, popped + 1);
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static const char *copy_table(struct ring *r, const struct vring_desc *d, struct
 	return NULL;
 }
 
-static const char *walk(struct ring *r, struct ring_chain *c)
+static const char *walk_chain(struct ring *r, struct ring_chain *c)
 {
 	struct vring_desc indirect[RING_CHAIN_MAX];
 	const struct vring_desc *table = r->desc;
@@ -207,7 +207,7 @@ int ring_pop(struct ring *r, struct ring_chain *c, const char **why)
 	c->out_len = c->in_len = 0;
 	if (!r->num)
 		return 0;
-	n = waiting(r);
+	n = count_waiting_chains(r);
 	if (!n)
 		return 0;
 	if (n > r->num) {
@@ -218,13 +218,13 @@ int ring_pop(struct ring *r, struct ring_chain *c, const char **why)
 		c->head = RING_NO_HEAD;
 		return -EPROTO;
 	}
-	*why = walk(r, c);
+	*why = walk_chain(r, c);
 	return *why ? -EPROTO : 1;
 }
 
 bool ring_has_work(const struct ring *r)
 {
-	return r->num && waiting(r);
+	return r->num && count_waiting_chains(r);
 }
 
 void ring_push(struct ring *r, uint16_t head, uint32_t len)
@@ -233,12 +233,12 @@ void ring_push(struct ring *r, uint16_t head, uint32_t len)
 	uint64_t pushed = get(&s->pushed);
 	uint16_t used = (uint16_t)pushed;
 
-	set(&s->push, PUSHING | (uint64_t)head << 16 | used);
+	store_with_release(&s->push, PUSHING | (uint64_t)head << 16 | used);
 	r->used->ring[used & (r->num - 1)] = (struct vring_used_elem){.id = head, .len = len};
 	STORE_RELEASE(r->used->idx, (uint16_t)(used + 1));
-	set(&s->inflight[head], 0);
-	set(&s->pushed, pushed + 1);
-	set(&s->push, 0);
+	store_with_release(&s->inflight[head], 0);
+	store_with_release(&s->pushed, pushed + 1);
+	store_with_release(&s->push, 0);
 }
 
 bool ring_wants_call(struct ring *r)
@@ -281,7 +281,7 @@ bool ring_kicks_on(struct ring *r)
 	 * Pairs with the guest's barrier between its store of avail->idx and its read of our event.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	return !waiting(r);
+	return !count_waiting_chains(r);
 }
 
 unsigned int ring_take_over(struct ring *r)
@@ -296,17 +296,17 @@ unsigned int ring_take_over(struct ring *r)
 		uint16_t before = (uint16_t)push;
 
 		if (READ_ONCE(r->used->idx) == (uint16_t)(before + 1)) {
-			set(&s->inflight[(uint16_t)(push >> 16) % RING_MAX], 0);
+			store_with_release(&s->inflight[(uint16_t)(push >> 16) % RING_MAX], 0);
 			if ((uint16_t)get(&s->pushed) == before)
-				set(&s->pushed, get(&s->pushed) + 1);
+				store_with_release(&s->pushed, get(&s->pushed) + 1);
 		}
-		set(&s->push, 0);
+		store_with_release(&s->push, 0);
 	}
 	for (head = 0; head < r->num; head++) {
 		uint64_t mark = get(&s->inflight[head]);
 
 		if (mark == popped + 1) {
-			set(&s->inflight[head], 0);
+			store_with_release(&s->inflight[head], 0);
 		} else if (mark) {
 			ring_push(r, head, 0);
 			n++;
@@ -321,15 +321,15 @@ unsigned int ring_drain(struct ring *r)
 	unsigned int n = 0;
 
 	while (r->num && n < RING_MAX) {
-		uint16_t ready = waiting(r), head;
+		uint16_t ready = count_waiting_chains(r), head;
 		const char *why;
 
 		if (!ready)
 			break;
 		if (ready > r->num)
-			set(&r->state->popped, get(&r->state->popped) + ready);
+			store_with_release(&r->state->popped, get(&r->state->popped) + ready);
 		else if (take_head(r, &head, &why))
-			set(&r->state->popped, get(&r->state->popped) + 1);
+			store_with_release(&r->state->popped, get(&r->state->popped) + 1);
 		else
 			ring_push(r, head, 0);
 		n++;

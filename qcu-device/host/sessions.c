@@ -17,7 +17,7 @@
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 
-static void say(struct device *d, unsigned int queue, const char *what)
+static void say_of_session(struct device *d, unsigned int queue, const char *what)
 {
 	const struct session *s = &d->session[queue];
 
@@ -36,7 +36,7 @@ static void call_guest(struct device *d, unsigned int queue)
 /* ---- a queue without a mirror ---- */
 
 /* Returns everything that the guest still puts into the queue, with length 0. */
-static void drain(struct device *d, unsigned int queue)
+static void return_all_chains(struct device *d, unsigned int queue)
 {
 	struct ring *r = &d->ring[queue];
 	unsigned int n = 0;
@@ -58,11 +58,11 @@ static void dead_queue_kicked(struct device *d, unsigned int queue)
 	eventfd_t kicks;
 
 	if (!eventfd_read(d->vu.vq[queue].kick_fd, &kicks))
-		drain(d, queue);
+		return_all_chains(d, queue);
 }
 
-static void answer(struct device *d, uint16_t head, const struct iovec *in, struct qCUcmd *cmd,
-		   int status)
+static void answer_control(struct device *d, uint16_t head, const struct iovec *in,
+			   struct qCUcmd *cmd, int status)
 {
 	if (!d->ring[0].num)
 		return;
@@ -72,13 +72,13 @@ static void answer(struct device *d, uint16_t head, const struct iovec *in, stru
 	call_guest(d, 0);
 }
 
-static void describe(struct device *d, unsigned int queue, int status)
+static void describe_mirror_end(struct device *d, unsigned int queue, int status)
 {
 	char text[80];
 
 	if (d->session[queue].state == SESSION_CLOSING) {
 		if (d->opt->verbose)
-			say(d, queue, "closed");
+			say_of_session(d, queue, "closed");
 		return;
 	}
 	if (d->session[queue].state == SESSION_ENDING)
@@ -94,7 +94,7 @@ static void describe(struct device *d, unsigned int queue, int status)
 		snprintf(text, sizeof(text), "ended, because its mirror could not start");
 	else
 		snprintf(text, sizeof(text), "its mirror exited with code %d", WEXITSTATUS(status));
-	say(d, queue, text);
+	say_of_session(d, queue, text);
 }
 
 /* The mirror has been reaped: its queue is ours again. */
@@ -116,17 +116,17 @@ static void take_over(struct device *d, unsigned int queue)
 		eventfd_write(vq->call_fd, 1);
 	if (s->state == SESSION_CLOSING) {
 		s->state = SESSION_NONE;
-		answer(d, s->close_head, &s->close_in, &s->close_cmd, QCU_ERR_Success);
+		answer_control(d, s->close_head, &s->close_in, &s->close_cmd, QCU_ERR_Success);
 		return;
 	}
 	s->state = SESSION_DEAD;
 	if (vq->kick_fd >= 0) {
 		device_watch(d, vq->kick_fd, dead_queue_kicked, queue);
-		drain(d, queue);
+		return_all_chains(d, queue);
 	}
 }
 
-static void reap(struct device *d, unsigned int queue);
+static void reap_mirror(struct device *d, unsigned int queue);
 
 /* A spare has died before it took the session. The guest need not know of it. */
 static bool another_mirror(struct device *d, unsigned int queue)
@@ -139,11 +139,11 @@ static bool another_mirror(struct device *d, unsigned int queue)
 	device_unwatch(d, s->mirror.pidfd);
 	mirror_gone(d, &s->mirror);
 	s->mirror = new;
-	device_watch(d, new.pidfd, reap, queue);
+	device_watch(d, new.pidfd, reap_mirror, queue);
 	return true;
 }
 
-static void reap(struct device *d, unsigned int queue)
+static void reap_mirror(struct device *d, unsigned int queue)
 {
 	struct session *s = &d->session[queue];
 	int status = 0;
@@ -155,7 +155,7 @@ static void reap(struct device *d, unsigned int queue)
 	if (s->state == SESSION_LIVE && s->mirror.spare && !d->states[queue].begun &&
 	    another_mirror(d, queue))
 		return;
-	describe(d, queue, nursery_status(status));
+	describe_mirror_end(d, queue, nursery_status(status));
 	take_over(d, queue);
 }
 
@@ -165,12 +165,12 @@ static void end_session(struct device *d, unsigned int queue, const char *why)
 	struct session *s = &d->session[queue];
 
 	if (s->state == SESSION_LIVE) {
-		say(d, queue, why);
+		say_of_session(d, queue, why);
 		s->state = SESSION_ENDING;
 		kill(s->mirror.pid, SIGKILL);
 	}
 	if (s->state == SESSION_ENDING || s->state == SESSION_CLOSING)
-		reap(d, queue);
+		reap_mirror(d, queue);
 }
 
 void sessions_kill(struct device *d, unsigned int queue, const char *why)
@@ -179,7 +179,7 @@ void sessions_kill(struct device *d, unsigned int queue, const char *why)
 
 	if (s->state != SESSION_LIVE)
 		return;
-	say(d, queue, why);
+	say_of_session(d, queue, why);
 	s->state = SESSION_ENDING;
 	kill(s->mirror.pid, SIGKILL);
 }
@@ -192,7 +192,7 @@ void sessions_end_all(struct device *d, const char *why)
 	for (q = 1; q <= d->opt->sessions; q++) {
 		if (d->session[q].state != SESSION_LIVE)
 			continue;
-		say(d, q, why);
+		say_of_session(d, q, why);
 		d->session[q].state = SESSION_ENDING;
 		kill(d->session[q].mirror.pid, SIGKILL);
 	}
@@ -270,11 +270,11 @@ static int session_open(struct device *d, const struct qcu_open *o)
 			s->comm[i] = '?';
 	if (!spares_take(d, o->queue, &s->mirror))
 		return QCU_ERR_OperatingSystem;
-	device_watch(d, s->mirror.pidfd, reap, o->queue);
+	device_watch(d, s->mirror.pidfd, reap_mirror, o->queue);
 	s->state = SESSION_LIVE;
 	board_open(d->board, o->queue, s->guest_pid, s->comm);
 	if (d->opt->verbose)
-		say(d, o->queue, "open");
+		say_of_session(d, o->queue, "open");
 	return QCU_ERR_Success;
 }
 
@@ -295,7 +295,7 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 		kill(s->mirror.pid, SIGKILL);
 		return true;
 	case SESSION_DEAD:
-		drain(d, queue);
+		return_all_chains(d, queue);
 		device_unwatch(d, d->vu.vq[queue].kick_fd);
 		s->state = SESSION_NONE;
 		return false;
@@ -309,7 +309,7 @@ static bool session_close(struct device *d, struct qCUcmd *cmd, int *status)
 }
 
 /* Carries out one command of the control queue. False: it cannot even be answered. */
-static bool control(struct device *d)
+static bool carry_out_control(struct device *d)
 {
 	struct ring_chain *c = &d->chain;
 	const struct qcu_rule *rule;
@@ -327,7 +327,7 @@ static bool control(struct device *d)
 		status = session_open(d, &cmd.open);
 	else if (session_close(d, &cmd, &status))
 		return true;
-	answer(d, c->head, &c->iov[c->out_num], &cmd, status);
+	answer_control(d, c->head, &c->iov[c->out_num], &cmd, status);
 	return true;
 }
 
@@ -349,7 +349,7 @@ void sessions_control(struct device *d, unsigned int queue)
 			budget--;
 			if (rc > 0) {
 				why = "a chain of another shape than record and reply";
-				if (control(d))
+				if (carry_out_control(d))
 					continue;
 			}
 			complain("control queue: the guest sent %s", why);

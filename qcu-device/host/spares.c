@@ -54,7 +54,7 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 }
 
 /* Kills and reaps a process. It may have ended before. */
-static int end(struct device *d, struct mirror_process *p)
+static int kill_and_reap(struct device *d, struct mirror_process *p)
 {
 	int status = 0;
 
@@ -137,7 +137,7 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0) {
 		complain("pidfd_open: %s", strerror(errno));
-		end(d, p);
+		kill_and_reap(d, p);
 		return false;
 	}
 	return true;
@@ -168,7 +168,7 @@ static void spare_died(struct device *d, unsigned int unused)
 			continue;
 		}
 		remove_spare(d, i);
-		status = end(d, &p);
+		status = kill_and_reap(d, &p);
 		d->spares_fail = true;
 		if (WIFSIGNALED(status))
 			complain("a spare mirror was killed by signal %d (%s)", WTERMSIG(status),
@@ -206,7 +206,7 @@ void spares_end(struct device *d)
 		struct mirror_process p = d->spare[0];
 
 		remove_spare(d, 0);
-		end(d, &p);
+		kill_and_reap(d, &p);
 	}
 }
 
@@ -255,13 +255,13 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 		if (give_session(out, &job, fds))
 			return true;
 		/* The spare has died, and the poll loop has not seen it yet. */
-		end(d, out);
+		kill_and_reap(d, out);
 	}
 	if (!new_mirror(d, out, false))
 		return false;
 	if (give_session(out, &job, fds))
 		return true;
 	complain("session %u: its mirror does not take it: %s", queue, strerror(errno));
-	end(d, out);
+	kill_and_reap(d, out);
 	return false;
 }

@@ -255,7 +255,7 @@ static void remove_watch(VuDev *vu, int fd)
 }
 
 /* Reads exactly `len` bytes. False: the other side has gone. */
-static bool read_all(int fd, void *buf, size_t len)
+static bool read_exactly(int fd, void *buf, size_t len)
 {
 	char *to = buf;
 
@@ -307,14 +307,14 @@ static bool read_msg(VuDev *vu, int sock, VhostUserMsg *vmsg)
 		break;
 	}
 	if (n > 0 && (size_t)n < VHOST_USER_HDR_SIZE &&
-	    !read_all(sock, (char *)vmsg + n, VHOST_USER_HDR_SIZE - n))
+	    !read_exactly(sock, (char *)vmsg + n, VHOST_USER_HDR_SIZE - n))
 		n = 0;
 	if (n > 0 && vmsg->size > sizeof(vmsg->payload)) {
 		fprintf(stderr, "qcu-device: vhost-user: a message of %u bytes\n", vmsg->size);
 		d->failed = true;
 		n = 0;
 	}
-	if (n > 0 && !read_all(sock, (char *)vmsg + VHOST_USER_HDR_SIZE, vmsg->size))
+	if (n > 0 && !read_exactly(sock, (char *)vmsg + VHOST_USER_HDR_SIZE, vmsg->size))
 		n = 0;
 	if (n > 0)
 		return true;

@@ -78,7 +78,7 @@ static size_t gpu_group(gid_t *gid)
 }
 
 /* The GPU's group, if it has one, is the only other group. */
-static bool become(uid_t uid, gid_t gid, gid_t gpu)
+static bool become_user(uid_t uid, gid_t gid, gid_t gpu)
 {
 	return !setgroups(gpu != 0, &gpu) && !setresgid(gid, gid, gid) && !setresuid(uid, uid, uid);
 }
@@ -105,7 +105,7 @@ static bool drop_capabilities(void)
 
 /* ---- limits ---- */
 
-static bool limit(int what, rlim_t most)
+static bool lower_rlimit(int what, rlim_t most)
 {
 	struct rlimit r;
 
@@ -121,8 +121,8 @@ static bool limit(int what, rlim_t most)
 static bool take_limits(void)
 {
 	/* A core file would contain the guest's memory. */
-	return limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, FILES_MAX) &&
-	       (geteuid() || limit(RLIMIT_NPROC, PROCESSES_MAX));
+	return lower_rlimit(RLIMIT_CORE, 0) && lower_rlimit(RLIMIT_NOFILE, FILES_MAX) &&
+	       (geteuid() || lower_rlimit(RLIMIT_NPROC, PROCESSES_MAX));
 }
 
 #if defined(__has_feature)
@@ -173,7 +173,8 @@ bool jail_enter(struct jail *j)
 		gpu_group(&gpu);
 	if (!take_limits() || !choose_user(j, root) || !jail_spaces(j, root, gpu))
 		return false;
-	if (root && !become(j->uid, j->gid, gpu) && (j->named || !become(NOBODY, NOBODY, gpu)))
+	if (root && !become_user(j->uid, j->gid, gpu) &&
+	    (j->named || !become_user(NOBODY, NOBODY, gpu)))
 		return complain_of("an unprivileged user");
 	return true;
 }
@@ -303,7 +304,7 @@ bool jail_metrics(const struct jail *j)
 {
 	if (j->off)
 		return true;
-	return limit(RLIMIT_CORE, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	return lower_rlimit(RLIMIT_CORE, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 	       jail_calls(j, JAIL_METRICS);
 }
 
@@ -311,6 +312,6 @@ bool jail_memwatch(const struct jail *j)
 {
 	if (j->off)
 		return true;
-	return limit(RLIMIT_CORE, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	return lower_rlimit(RLIMIT_CORE, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 	       jail_calls(j, JAIL_MEMWATCH);
 }

@@ -107,7 +107,7 @@ static const int no_such_file[] = {C(symlink)};
 
 /* clang-format on */
 
-static int answer(scmp_filter_ctx f, uint32_t action, const int *list, size_t n)
+static int add_call_rules(scmp_filter_ctx f, uint32_t action, const int *list, size_t n)
 {
 	size_t i;
 	int rc = 0;
@@ -208,7 +208,7 @@ static int load_without_requests(void)
 static int load_list(const int *list, size_t n)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int rc = f ? answer(f, SCMP_ACT_ALLOW, list, n) : -ENOMEM;
+	int rc = f ? add_call_rules(f, SCMP_ACT_ALLOW, list, n) : -ENOMEM;
 
 	if (!rc)
 		rc = seccomp_load(f);
@@ -231,10 +231,10 @@ static int answer_for(scmp_filter_ctx f, const struct jail *j, enum jail_who who
 	if (who == JAIL_MIRROR)
 		return allow_narrowly(f, j);
 	if (who == JAIL_MAIN)
-		return answer(f, SCMP_ACT_ALLOW, main_only,
-			      sizeof(main_only) / sizeof(main_only[0]));
-	return answer(f, SCMP_ACT_ALLOW, nursery_only,
-		      sizeof(nursery_only) / sizeof(nursery_only[0]));
+		return add_call_rules(f, SCMP_ACT_ALLOW, main_only,
+				      sizeof(main_only) / sizeof(main_only[0]));
+	return add_call_rules(f, SCMP_ACT_ALLOW, nursery_only,
+			      sizeof(nursery_only) / sizeof(nursery_only[0]));
 }
 
 bool jail_calls(const struct jail *j, enum jail_who who)
@@ -251,10 +251,10 @@ bool jail_calls(const struct jail *j, enum jail_who who)
 	f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	rc = f ? 0 : -ENOMEM;
 	if (!rc)
-		rc = answer(f, SCMP_ACT_ALLOW, both, sizeof(both) / sizeof(both[0]));
+		rc = add_call_rules(f, SCMP_ACT_ALLOW, both, sizeof(both) / sizeof(both[0]));
 	if (!rc)
-		rc = answer(f, SCMP_ACT_ERRNO(ENOENT), no_such_file,
-			    sizeof(no_such_file) / sizeof(no_such_file[0]));
+		rc = add_call_rules(f, SCMP_ACT_ERRNO(ENOENT), no_such_file,
+				    sizeof(no_such_file) / sizeof(no_such_file[0]));
 	if (!rc)
 		rc = answer_for(f, j, who);
 	/*

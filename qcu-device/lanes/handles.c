@@ -117,7 +117,7 @@ int handles_add(struct handles *t, uint32_t id, struct handle *h)
 }
 
 /* Takes a reference, unless the count is already 0. */
-static bool hold(struct handle *h)
+static bool hold_if_referenced(struct handle *h)
 {
 	unsigned int refs = atomic_load_explicit(&h->refs, memory_order_relaxed);
 
@@ -133,7 +133,7 @@ struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id
 	struct handle *h;
 
 	while (e && (h = atomic_load_explicit(e, memory_order_acquire))) {
-		if (!hold(h))
+		if (!hold_if_referenced(h))
 			continue;
 		if (atomic_load(e) == h)
 			return h;

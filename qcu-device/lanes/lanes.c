@@ -46,7 +46,7 @@ struct lane {
 	unsigned int slot;
 	uint32_t tid;
 	bool taken;
-	bool counted; /* take() has agreed to it */
+	bool counted; /* take_request() has agreed to it */
 	uint64_t in;
 	unsigned int put; /* where the next request goes in the ring */
 	struct guest *guests;
@@ -243,7 +243,7 @@ static void take_list(struct lane *l)
  * Takes the next request out of the ring or the list. NULL: there is none. All requests in the ring
  * came before those in the list, and after those in a list that was taken earlier.
  */
-static struct mir_request *take(struct lane *l)
+static struct mir_request *take_request(struct lane *l)
 {
 	_Atomic(struct mir_request *) *place = &l->ring[l->get];
 	struct mir_request *req = NULL;
@@ -283,14 +283,14 @@ static void fetch_ahead(const struct mir_request *req)
 /* Returns the next request. NULL: the lane must end. */
 static struct mir_request *next_request(struct lane *l)
 {
-	struct mir_request *req = take(l);
+	struct mir_request *req = take_request(l);
 	uint64_t since = 0; /* when the lane began to sleep */
 	bool stop = false;
 
 	while (!req && !stop) {
 		if (spin(l->lanes, has_more, l, since ? 0 : l->spin.now_ns)) {
 			spin_came(&l->spin, since ? spin_clock() - since : 0);
-			req = take(l);
+			req = take_request(l);
 			continue;
 		}
 		since = spin_clock();
@@ -308,7 +308,7 @@ static struct mir_request *next_request(struct lane *l)
 	return req;
 }
 
-static void give_back(struct lane *l)
+static void give_back_counted(struct lane *l)
 {
 	if (l->counted && l->lanes->give)
 		l->lanes->give(l->lanes->ctx);
@@ -327,7 +327,7 @@ static bool lane_end(struct lane *l)
 	end = l->in == atomic_load(&l->out) && l->slot < LANES_MAX && l->taken;
 	if (end) {
 		l->taken = false;
-		give_back(l);
+		give_back_counted(l);
 		l->next_ended = lanes->ended;
 		lanes->ended = l;
 	}
@@ -450,7 +450,7 @@ static struct lane *one_more(struct lanes *lanes, unsigned int slot, uint32_t ti
  * lane from its home slot on. It keeps sharing that lane until none of its requests are left there;
  * otherwise its requests could overtake one another.
  */
-static struct lane *find(struct lanes *lanes, uint32_t tid)
+static struct lane *find_lane_of_thread(struct lanes *lanes, uint32_t tid)
 {
 	unsigned int home = tid % lanes->max, i, spare = LANES_MAX;
 	struct lane *shared = NULL, *has = NULL, *l;
@@ -525,7 +525,8 @@ int lanes_submit(struct lanes *lanes, struct mir_request *req)
 	pthread_mutex_lock(&lanes->lock);
 	if (lanes->ended)
 		join_ended(lanes);
-	l = req->cmd.tid ? find(lanes, req->cmd.tid) : find_driver(lanes, req->cmd.op);
+	l = req->cmd.tid ? find_lane_of_thread(lanes, req->cmd.tid)
+			 : find_driver(lanes, req->cmd.op);
 	if (!l) {
 		rc = -EAGAIN;
 		goto out;
@@ -655,7 +656,7 @@ static void stop(struct lanes *lanes, struct lane *l)
 	pthread_mutex_lock(&lanes->lock);
 	taken = l->taken;
 	l->taken = false;
-	give_back(l);
+	give_back_counted(l);
 	pthread_mutex_unlock(&lanes->lock);
 	if (!taken)
 		return;

@@ -59,7 +59,7 @@ static int make_call(void *arg)
 	return c->lib->functions[c->function].run(c);
 }
 
-static int run(struct lib_call *c, uint16_t function)
+static int run_function(struct lib_call *c, uint16_t function)
 {
 	char why[QCU_LIB_REASON];
 	int status;
@@ -98,12 +98,13 @@ static int call_there(struct lib_call *c, uint16_t library, uint16_t function, i
 		return QCU_ERR_InvalidValue;
 	c->lib = libraries[library];
 	c->mode = -1;
-	*status = run(c, function);
+	*status = run_function(c, function);
 	return c->rc ? c->rc : c->bad ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 }
 
 /* Carries out the call whose message is `head` and `args`. Returns the mirror's own error. */
-static int call(struct lib_call *c, uint16_t library, uint16_t function, uint32_t id, int *status)
+static int call_with_stream(struct lib_call *c, uint16_t library, uint16_t function, uint32_t id,
+			    int *status)
 {
 	struct stream_ref s;
 	int rc;
@@ -160,7 +161,7 @@ int mir_do_lib_call(struct call *c)
 	lib_begin(&l, c);
 	l.at = (const uint8_t *)c->req->msg + sizeof(head);
 	l.end = l.at + head.args;
-	rc = call(&l, lc->library, lc->function, lc->stream, &status);
+	rc = call_with_stream(&l, lc->library, lc->function, lc->stream, &status);
 	if (!rc && status) {
 		complain("%s: function %u fails with status %d", l.lib->soname, lc->function,
 			 status);
@@ -170,7 +171,7 @@ int mir_do_lib_call(struct call *c)
 }
 
 /* The message has been copied, so it does not change any more. */
-static int ask(struct call *c, uint8_t *msg, uint64_t len)
+static int answer_lib_ask(struct call *c, uint8_t *msg, uint64_t len)
 {
 	const struct qcu_lib_ask *la = &c->cmd->lib_ask;
 	struct qcu_lib_answer answer = {0};
@@ -190,7 +191,7 @@ static int ask(struct call *c, uint8_t *msg, uint64_t len)
 	l.outs_left = head.outs;
 	/* What the library leaves out must not be what was here before. */
 	memset(l.outs, 0, head.outs);
-	rc = call(&l, la->library, la->function, la->stream, &answer.status);
+	rc = call_with_stream(&l, la->library, la->function, la->stream, &answer.status);
 	if (rc)
 		return rc;
 	memcpy(msg + behind, &answer, sizeof(answer));
@@ -212,7 +213,7 @@ int mir_do_lib_ask(struct call *c)
 	msg = malloc(len);
 	rc = msg ? mir_buf_read(c, msg, len) : (int)QCU_ERR_MemoryAllocation;
 	if (!rc)
-		rc = ask(c, msg, len);
+		rc = answer_lib_ask(c, msg, len);
 	free(msg);
 	mir_give(c->m, LIMIT_QUEUED, len);
 	return rc;

@@ -73,7 +73,7 @@ static void take_layout(struct lib_call *c, struct layout *l)
 }
 
 /* An address in a description is taken as one that is an argument. */
-static void take_address(struct lib_call *c, qcu_lt_address *address)
+static void take_lt_address(struct lib_call *c, qcu_lt_address *address)
 {
 	*address = (uint64_t)(uintptr_t)lib_address(c, *address);
 }
@@ -88,7 +88,7 @@ static void take_matmul(struct lib_call *c, struct qcu_lt_matmul *m)
 	if (take_desc(c, m, sizeof(*m), QCU_LT_IS_MATMUL, false))
 		for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 			if (*all[i])
-				take_address(c, all[i]);
+				take_lt_address(c, all[i]);
 }
 
 /* An algorithm. NULL: there is none, or `refused` is set. */
@@ -197,7 +197,7 @@ static void *take_scalar(struct lib_call *c, bool on_gpu)
 }
 
 /* The mode that the library will see: that which is set, in the bit of `pointers`. */
-static int mode_of(uint32_t set, unsigned int bit, int mode)
+static int pointer_mode_of(uint32_t set, unsigned int bit, int mode)
 {
 	return set >> bit & 1 ? mode : QCU_LT_HOST;
 }
@@ -219,7 +219,7 @@ int lib_do_cublasLtMatmul(struct lib_call *c)
 	int mode, status;
 
 	take_matmul(c, &given);
-	mode = mode_of(given.set, MATMUL_POINTERS_BIT, given.pointers);
+	mode = pointer_mode_of(given.set, MATMUL_POINTERS_BIT, given.pointers);
 	alpha = take_scalar(c, qcu_lt_alpha_on_gpu(mode));
 	a = lib_device(c);
 	take_layout(c, &la);
@@ -263,7 +263,7 @@ int lib_do_cublasLtMatrixTransform(struct lib_call *c)
 	void *to;
 
 	take_desc(c, &given, sizeof(given), QCU_LT_IS_TRANSFORM, false);
-	on_gpu = mode_of(given.set, TRANSFORM_POINTERS_BIT, given.pointers) != QCU_LT_HOST;
+	on_gpu = pointer_mode_of(given.set, TRANSFORM_POINTERS_BIT, given.pointers) != QCU_LT_HOST;
 	alpha = take_scalar(c, on_gpu);
 	a = lib_device(c);
 	take_layout(c, &la);

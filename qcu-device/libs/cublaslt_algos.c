@@ -32,7 +32,7 @@ struct lib_algos {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Where it is, or would be. */
-static uint32_t *slot_of(struct algo_table *t, const algo_t *a)
+static uint32_t *slot_of_algo(struct algo_table *t, const algo_t *a)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
 	unsigned int i;
@@ -51,7 +51,7 @@ static uint32_t *slot_of(struct algo_table *t, const algo_t *a)
 static void add_algo(struct lib_algos *all, const algo_t *a)
 {
 	struct algo_table *t = &all->table[all->young];
-	uint32_t *slot = slot_of(t, a);
+	uint32_t *slot = slot_of_algo(t, a);
 
 	if (*slot)
 		return;
@@ -60,7 +60,7 @@ static void add_algo(struct lib_algos *all, const algo_t *a)
 		t = &all->table[all->young];
 		t->count = 0;
 		memset(t->slot, 0, sizeof(t->slot));
-		slot = slot_of(t, a);
+		slot = slot_of_algo(t, a);
 	}
 	t->algo[t->count] = *a;
 	*slot = ++t->count;
@@ -90,9 +90,9 @@ bool lib_algo_known(struct lib_call *c, const void *algo)
 	memcpy(&a, algo, sizeof(a));
 	pthread_mutex_lock(&lock);
 	all = lib_own(c, sizeof(*all));
-	if (all && *slot_of(&all->table[all->young], &a)) {
+	if (all && *slot_of_algo(&all->table[all->young], &a)) {
 		known = true;
-	} else if (all && *slot_of(&all->table[!all->young], &a)) {
+	} else if (all && *slot_of_algo(&all->table[!all->young], &a)) {
 		known = true;
 		add_algo(all, &a);
 	}

@@ -40,7 +40,7 @@ const struct lib_kind lib_cudnn_kinds[QCU_LIB_KINDS] = {
 };
 
 /* A function that returns a number and has no parameters. */
-static int number(struct lib_call *c)
+static int call_for_number(struct lib_call *c)
 {
 	uint64_t bytes;
 	size_t *to = lib_out(c, &bytes);
@@ -53,17 +53,17 @@ static int number(struct lib_call *c)
 
 int lib_do_cudnnGetVersion(struct lib_call *c)
 {
-	return number(c);
+	return call_for_number(c);
 }
 
 int lib_do_cudnnGetMaxDeviceVersion(struct lib_call *c)
 {
-	return number(c);
+	return call_for_number(c);
 }
 
 int lib_do_cudnnGetCudartVersion(struct lib_call *c)
 {
-	return number(c);
+	return call_for_number(c);
 }
 
 int lib_do_cudnnGetLastErrorString(struct lib_call *c)

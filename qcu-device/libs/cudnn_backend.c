@@ -91,8 +91,8 @@ static struct known *known_of(const struct handle *h)
 }
 
 /* Makes a descriptor with this number, and returns a reference of its own. */
-static struct handle *make(struct lib_call *c, const struct functions *f, uint64_t number,
-			   uint64_t type, int *status)
+static struct handle *make_backend_descriptor(struct lib_call *c, const struct functions *f,
+					      uint64_t number, uint64_t type, int *status)
 {
 	cudnnBackendDescriptor_t native = NULL;
 	struct handle *h = NULL;
@@ -122,7 +122,7 @@ static struct handle *make(struct lib_call *c, const struct functions *f, uint64
 }
 
 /* `o` takes over the reference. */
-static bool use(struct lib_call *c, struct lib_object *o, struct handle *h)
+static bool add_used_handle(struct lib_call *c, struct lib_object *o, struct handle *h)
 {
 	struct handle **uses = NULL;
 
@@ -210,7 +210,7 @@ static void *take_element(struct lib_call *c, struct lib_object *o, const struct
 	if (k)
 		k->used = true;
 	/* Kept whether the library accepts it or not: it may have looked at it. */
-	return use(c, o, h) ? native : NULL;
+	return add_used_handle(c, o, h) ? native : NULL;
 }
 
 /* All that an update holds. */
@@ -320,7 +320,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* All descriptors that can be reached from this one, as a list. */
-static struct lib_object *walk(struct lib_object *o)
+static struct lib_object *list_reachable(struct lib_object *o)
 {
 	static uint64_t last;
 	struct lib_object *end = o, *at;
@@ -353,7 +353,7 @@ static bool listed(const struct known *k)
  */
 static struct plan_tensors *list_tensors(struct lib_call *c, struct lib_object *plan)
 {
-	struct lib_object *all = walk(plan), *at;
+	struct lib_object *all = list_reachable(plan), *at;
 	struct plan_tensors *t;
 	uint32_t n = 0, kept = 0, i;
 
@@ -425,7 +425,8 @@ static int update_guarded(void *arg)
 
 	if (c->bad)
 		return 0;
-	u->h = u->there ? descriptor(c, u->number) : make(c, &u->f, u->number, type, &status);
+	u->h = u->there ? descriptor(c, u->number)
+			: make_backend_descriptor(c, &u->f, u->number, type, &status);
 	if (!u->h)
 		return status;
 	k = known_of(u->h);
@@ -450,7 +451,7 @@ static int update_guarded(void *arg)
 }
 
 /* Both functions that send attributes: with the last ones, the descriptor is finalized. */
-static int update(struct lib_call *c, bool with_finalize)
+static int update_descriptor(struct lib_call *c, bool with_finalize)
 {
 	struct update u = {.c = c, .finalize = with_finalize};
 	int status;
@@ -475,12 +476,12 @@ static int update(struct lib_call *c, bool with_finalize)
 
 int lib_do_cudnnBackendSetAttribute(struct lib_call *c)
 {
-	return update(c, false);
+	return update_descriptor(c, false);
 }
 
 int lib_do_cudnnBackendFinalize(struct lib_call *c)
 {
-	return update(c, true);
+	return update_descriptor(c, true);
 }
 
 /* A question, and the descriptors that it fills. */
@@ -507,7 +508,8 @@ static int take_filled(struct question *q, const struct lib_attribute *rule)
 
 		if (c->bad)
 			return 0;
-		q->h[i] = there ? descriptor(c, number) : make(c, &q->f, number, type, &status);
+		q->h[i] = there ? descriptor(c, number)
+				: make_backend_descriptor(c, &q->f, number, type, &status);
 		if (!q->h[i])
 			return status;
 		q->is_new[i] = !there;
@@ -538,7 +540,7 @@ static void keep_filled(struct question *q, bool good)
 			continue;
 		if (good && h != q->of) {
 			known_of(h)->settled = true;
-			use(q->c, h->library, handle_hold(t, q->of));
+			add_used_handle(q->c, h->library, handle_hold(t, q->of));
 		} else if (!good && q->is_new[i]) {
 			handles_remove_if(t, HANDLE_LIBRARY, same, h);
 		}
@@ -646,7 +648,7 @@ struct execution {
  * Where a tensor is. A program's pinned memory is both the GPU's and the host's, so then the guest
  * sends both. NULL: the form is none of those that this tensor may have.
  */
-static void *take_address(struct lib_call *c, const struct plan_tensor *t, bool *good)
+static void *take_tensor_address(struct lib_call *c, const struct plan_tensor *t, bool *good)
 {
 	uint64_t form = lib_value(c);
 	void *device = NULL, *value = NULL;
@@ -678,7 +680,7 @@ static void take_tensors(struct lib_call *c, const struct plan_tensors *plan, st
 			bsearch(&key, plan->at, plan->count, sizeof(plan->at[0]), by_id);
 
 		e->id[e->count] = key.id;
-		e->address[e->count] = take_address(c, t, &good);
+		e->address[e->count] = take_tensor_address(c, t, &good);
 		c->bad |= !good;
 		/* Of a tensor that is not the plan's, cuDNN need not know. */
 		e->count += t != NULL;

@@ -6,7 +6,7 @@
 #include "qcu-device/libs/impl.h"
 
 /* Room for one that ends with the program's call. It is NULL as long as nothing makes it. */
-static void **reserve(struct lib_call *c, uint32_t kind)
+static void **reserve_descriptor(struct lib_call *c, uint32_t kind)
 {
 	struct lib_call *root = c->root ? c->root : c;
 
@@ -22,9 +22,9 @@ static void **reserve(struct lib_call *c, uint32_t kind)
 }
 
 /* A new one in its first state. */
-static void **make(struct lib_call *c, uint32_t kind)
+static void **create_descriptor(struct lib_call *c, uint32_t kind)
 {
-	void **native = reserve(c, kind);
+	void **native = reserve_descriptor(c, kind);
 	int (*create)(void **native) = NULL;
 
 	if (!native)
@@ -39,14 +39,14 @@ static void **make(struct lib_call *c, uint32_t kind)
 
 void *lib_make(struct lib_call *c, uint32_t kind)
 {
-	void **native = make(c, kind);
+	void **native = create_descriptor(c, kind);
 
 	return native && !c->refused ? *native : NULL;
 }
 
 void *lib_made(struct lib_call *c, uint32_t kind)
 {
-	return c->self ? c->self : reserve(c, kind);
+	return c->self ? c->self : reserve_descriptor(c, kind);
 }
 
 void *lib_descriptor(struct lib_call *c, uint32_t kind)
@@ -64,7 +64,8 @@ void *lib_descriptor(struct lib_call *c, uint32_t kind)
 		return NULL;
 	at = lib_bytes(c, len);
 	if (at)
-		native = c->lib->kinds[kind].create ? make(c, kind) : reserve(c, kind);
+		native = c->lib->kinds[kind].create ? create_descriptor(c, kind)
+						    : reserve_descriptor(c, kind);
 	if (!native)
 		return NULL;
 	if (!c->bad && !c->refused && !lib_make_settings(c, native, kind, at, at + len))

@@ -189,7 +189,7 @@ bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const u
 	return true;
 }
 
-static bool prepare(struct lib_call *c)
+static bool prepare_object(struct lib_call *c)
 {
 	struct lib_object *o = c->object;
 	const struct lib_kind *kind = &o->lib->kinds[o->kind];
@@ -267,7 +267,7 @@ static bool is_ready(struct lib_call *c)
 		c->refused = c->lib->unserved;
 		return false;
 	}
-	if (prepare(c))
+	if (prepare_object(c))
 		return !c->refused;
 	c->bad = true;
 	return false;

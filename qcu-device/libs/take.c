@@ -5,7 +5,7 @@
 
 #include "qcu-device/libs/impl.h"
 
-static uint64_t bad(struct lib_call *c)
+static uint64_t mark_call_bad(struct lib_call *c)
 {
 	c->bad = true;
 	c->at = c->end;
@@ -17,7 +17,7 @@ uint64_t lib_value(struct lib_call *c)
 	uint64_t value;
 
 	if ((size_t)(c->end - c->at) < sizeof(value))
-		return bad(c);
+		return mark_call_bad(c);
 	memcpy(&value, c->at, sizeof(value));
 	c->at += sizeof(value);
 	return value;
@@ -35,7 +35,7 @@ double lib_real(struct lib_call *c)
 uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t greatest)
 {
 	if ((int64_t)value < least || (int64_t)value > greatest)
-		return bad(c);
+		return mark_call_bad(c);
 	return value;
 }
 
@@ -52,7 +52,7 @@ struct lib_known {
 		uint64_t at, gone; /* what it was when the address was looked up */
 	} place[KNOWN];
 };
-_Static_assert(KNOWN == 1u << (64 - 54), "as place_of() has it");
+_Static_assert(KNOWN == 1u << (64 - 54), "as place_of_address() has it");
 
 /* NULL: the backend does not say when memory goes. */
 static struct lib_known *know_addresses(const struct mirror *m)
@@ -70,14 +70,14 @@ static struct lib_known *know_addresses(const struct mirror *m)
 }
 
 /* The product's upper bits depend on all of the address. */
-static struct lib_place *place_of(struct lib_known *k, uint64_t at)
+static struct lib_place *place_of_address(struct lib_known *k, uint64_t at)
 {
 	return &k->place[at * 0x9e3779b97f4a7c15ull >> 54];
 }
 
 static bool is_known(struct lib_known *k, uint64_t at)
 {
-	const struct lib_place *p = place_of(k, at);
+	const struct lib_place *p = place_of_address(k, at);
 
 	return p->at == at && p->gone == k->gone;
 }
@@ -93,7 +93,7 @@ static bool is_device_memory(struct lib_call *c, uint64_t at)
 	if (!m->cfg.ops->mem_valid || !m->cfg.ops->mem_valid(m->be, at, 1))
 		return false;
 	if (c->known)
-		*place_of(c->known, at) = (struct lib_place){at, c->known->gone};
+		*place_of_address(c->known, at) = (struct lib_place){at, c->known->gone};
 	return true;
 }
 
@@ -126,13 +126,13 @@ void *lib_device(struct lib_call *c)
 }
 
 /* The next `len` bytes, and the zeros behind them. */
-static void *take(struct lib_call *c, uint64_t len)
+static void *take_padded_bytes(struct lib_call *c, uint64_t len)
 {
 	uint64_t left = (uint64_t)(c->end - c->at), padded = (len + 7) & ~7ull;
 	void *at = (void *)c->at;
 
 	if (len > left || padded > left) {
-		bad(c);
+		mark_call_bad(c);
 		return NULL;
 	}
 	c->at += padded;
@@ -145,7 +145,7 @@ static void *room(struct lib_call *c, uint64_t len)
 	void *at = c->outs;
 
 	if (len > c->outs_left || padded > c->outs_left) {
-		bad(c);
+		mark_call_bad(c);
 		return NULL;
 	}
 	if (!padded)
@@ -163,9 +163,9 @@ void *lib_in(struct lib_call *c, uint64_t *len)
 		return NULL;
 	case QCU_LIB_HOST:
 		*len = lib_value(c);
-		return take(c, *len);
+		return take_padded_bytes(c, *len);
 	}
-	bad(c);
+	mark_call_bad(c);
 	return NULL;
 }
 
@@ -179,15 +179,15 @@ void *lib_out(struct lib_call *c, uint64_t *len)
 		*len = lib_value(c);
 		return room(c, *len);
 	}
-	bad(c);
+	mark_call_bad(c);
 	return NULL;
 }
 
 /* All scalars of a call are in the same memory, because the object has one mode. */
-static void where(struct lib_call *c, int mode)
+static void set_scalar_mode(struct lib_call *c, int mode)
 {
 	if (c->mode >= 0 && c->mode != mode)
-		bad(c);
+		mark_call_bad(c);
 	c->mode = mode;
 }
 
@@ -199,7 +199,7 @@ static void *aligned(struct lib_call *c, void *at, uint64_t size, bool back)
 	if (!at)
 		return NULL;
 	if (size > (LIB_SCALARS - i) * LIB_SCALAR) {
-		bad(c);
+		mark_call_bad(c);
 		return NULL;
 	}
 	memcpy(c->scalar[i], at, size);
@@ -227,19 +227,19 @@ void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)
 	if (form == QCU_LIB_NULL)
 		return NULL;
 	if (form == QCU_LIB_DEVICE) {
-		where(c, 1);
+		set_scalar_mode(c, 1);
 		return lib_device(c);
 	}
-	where(c, 0);
+	set_scalar_mode(c, 0);
 	if (form != (way == LIB_IN    ? QCU_LIB_HOST
 		     : way == LIB_OUT ? QCU_LIB_ROOM
 				      : QCU_LIB_BOTH) ||
 	    lib_value(c) != size) {
-		bad(c);
+		mark_call_bad(c);
 		return NULL;
 	}
 	if (way & LIB_IN)
-		in = take(c, size);
+		in = take_padded_bytes(c, size);
 	if (way & LIB_OUT)
 		out = room(c, size);
 	if (in && out)
@@ -250,13 +250,13 @@ void *lib_scalar(struct lib_call *c, uint64_t size, unsigned int way)
 void lib_fits(struct lib_call *c, uint64_t size, uint64_t room_of_it)
 {
 	if (c->mode == 0 && (!size || size > room_of_it))
-		bad(c);
+		mark_call_bad(c);
 }
 
 void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted)
 {
 	if (at && len != wanted)
-		bad(c);
+		mark_call_bad(c);
 }
 
 void *lib_inout(struct lib_call *c, uint64_t *len)
@@ -269,13 +269,13 @@ void *lib_inout(struct lib_call *c, uint64_t *len)
 		return NULL;
 	case QCU_LIB_BOTH:
 		*len = lib_value(c);
-		in = take(c, *len);
+		in = take_padded_bytes(c, *len);
 		out = room(c, *len);
 		if (in && out)
 			memcpy(out, in, *len);
 		return out;
 	}
-	bad(c);
+	mark_call_bad(c);
 	return NULL;
 }
 
@@ -287,12 +287,12 @@ void *lib_text(struct lib_call *c, uint64_t *len)
 void lib_ended(struct lib_call *c, const void *at, uint64_t len)
 {
 	if (at && (!len || ((const char *)at)[len - 1]))
-		bad(c);
+		mark_call_bad(c);
 }
 
 void *lib_bytes(struct lib_call *c, uint64_t len)
 {
-	return take(c, len);
+	return take_padded_bytes(c, len);
 }
 
 void *lib_stream(struct lib_call *c)
@@ -310,7 +310,7 @@ void *lib_object(struct lib_call *c, uint32_t kind)
 	number = lib_value(c);
 	/* One object for each call. */
 	if (c->object || c->bad) {
-		bad(c);
+		mark_call_bad(c);
 		return NULL;
 	}
 	h = number <= QCU_ID_MAX ? handles_get(&c->c->m->handles, HANDLE_LIBRARY, (uint32_t)number)
@@ -318,14 +318,14 @@ void *lib_object(struct lib_call *c, uint32_t kind)
 	if (!h || h->device != c->c->cmd->device || !qcu_lib_kind_fits(h->library->kind, kind)) {
 		handles_put(&c->c->m->handles, h);
 		c->rc = QCU_ERR_InvalidResourceHandle;
-		bad(c);
+		mark_call_bad(c);
 		return NULL;
 	}
 	c->h = h;
 	c->object = h->library;
 	c->version = lib_value(c);
 	number = lib_value(c);
-	c->settings = take(c, number);
+	c->settings = take_padded_bytes(c, number);
 	c->settings_end = c->settings ? c->settings + number : NULL;
 	return c->object->native;
 }

@@ -101,7 +101,7 @@ void held_release(struct held *h, unsigned int slot)
 }
 
 /* Does the command in this slot hold any of the memory? */
-static bool holds(const struct held_slot *s, const struct held_leaving *l)
+static bool is_held_by_slot(const struct held_slot *s, const struct held_leaving *l)
 {
 	uint32_t n = atomic_load(&s->count), i;
 
@@ -119,7 +119,7 @@ static bool any_holds(const struct held *h, const struct held_leaving *l)
 	uint32_t used = atomic_load(&h->used), i;
 
 	for (i = 0; i < used; i++)
-		if (&h->slot[i] != own_slot && holds(&h->slot[i], l))
+		if (&h->slot[i] != own_slot && is_held_by_slot(&h->slot[i], l))
 			return true;
 	return false;
 }

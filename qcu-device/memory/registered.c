@@ -53,7 +53,7 @@ struct touch {
  *
  * Before Linux 5.14 madvise() always fails, and the pages are entered when they are used.
  */
-static void enter(uint8_t *at, size_t len)
+static void enter_pages(uint8_t *at, size_t len)
 {
 	madvise(at, len, MADV_POPULATE_READ);
 }
@@ -63,7 +63,7 @@ void window_enter(const struct window *w, void *host, size_t len)
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, from = (uintptr_t)host & ~page;
 
 	if (w->mem)
-		enter((uint8_t *)from, (uintptr_t)host + len - from);
+		enter_pages((uint8_t *)from, (uintptr_t)host + len - from);
 }
 
 /* What one thread does. If it fails, registering the memory will say why. */
@@ -75,7 +75,7 @@ static void touch(void *arg)
 	while ((off = atomic_fetch_add(&t->next, TOUCH_SLICE)) < t->len) {
 		size_t left = t->len - off;
 
-		enter(t->at + off, left < TOUCH_SLICE ? left : TOUCH_SLICE);
+		enter_pages(t->at + off, left < TOUCH_SLICE ? left : TOUCH_SLICE);
 	}
 }
 
@@ -99,27 +99,27 @@ static void populate(struct window *w, void *addr, uint64_t len)
 		touch(&t);
 }
 
-static void count(struct window *w, uint64_t more)
+static void count_registered(struct window *w, uint64_t more)
 {
 	w->registered_bytes += more;
 	if (w->counts)
 		count_add(w->counts, COUNT_REGISTERED, more);
 }
 
-static int add(struct window *w, void *addr, uint64_t len)
+static int register_and_count(struct window *w, void *addr, uint64_t len)
 {
 	int rc = w->ops->host_register(w->be, addr, len);
 
 	if (!rc)
-		count(w, len);
+		count_registered(w, len);
 	return rc;
 }
 
-static int drop(struct window *w, void *addr, uint64_t len)
+static int unregister_and_count(struct window *w, void *addr, uint64_t len)
 {
 	int rc = w->ops->host_unregister(w->be, addr);
 
-	count(w, -len);
+	count_registered(w, -len);
 	return registered_lost(rc) ? QCU_ERR_Success : rc;
 }
 
@@ -148,14 +148,14 @@ static int drop_runs(struct window *w, struct window_map *wm)
 	while (wm->registered) {
 		struct window_run *run = &wm->run[--wm->registered];
 
-		err = drop(w, run->host, run->len);
+		err = unregister_and_count(w, run->host, run->len);
 		rc = rc ? rc : err;
 	}
 	return rc;
 }
 
 /* May `len` more bytes be registered? Other maps lose their registration to make room. */
-static bool make_room(struct window *w, uint64_t len)
+static bool make_registration_room(struct window *w, uint64_t len)
 {
 	if (!w->limit)
 		return true;
@@ -182,7 +182,7 @@ static int add_runs(struct window *w, struct window_map *wm)
 		const struct window_run *run = &wm->run[wm->registered];
 
 		populate(w, run->host, run->len);
-		rc = add(w, run->host, run->len);
+		rc = register_and_count(w, run->host, run->len);
 		if (rc)
 			return rc;
 	}
@@ -198,7 +198,7 @@ int registered_add(struct window *w, struct window_map *wm)
 		set_when(w, wm, WINDOW_USED_AGAIN);
 		return QCU_ERR_Success;
 	}
-	return make_room(w, wm->len) ? add_runs(w, wm) : QCU_ERR_Success;
+	return make_registration_room(w, wm->len) ? add_runs(w, wm) : QCU_ERR_Success;
 }
 
 int registered_add_extra(struct window *w, struct window_map *wm)
@@ -208,7 +208,7 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 	if (wm->direct && wm->known)
 		return QCU_ERR_Success;
 	/* To make room, this very map may have lost its registration. */
-	make_room(w, wm->len);
+	make_registration_room(w, wm->len);
 	/*
 	 * Copies use the runs and kernels use the address. Copies must be in order with these
 	 * kernels, so the runs are registered, too.
@@ -216,7 +216,7 @@ int registered_add_extra(struct window *w, struct window_map *wm)
 	rc = wm->known ? (int)QCU_ERR_Success : add_runs(w, wm);
 	if (!rc && !wm->direct) {
 		populate(w, (void *)wm->va, wm->len);
-		rc = add(w, (void *)wm->va, wm->len);
+		rc = register_and_count(w, (void *)wm->va, wm->len);
 		wm->extra = !rc;
 	}
 	return rc;
@@ -227,7 +227,7 @@ int registered_drop(struct window *w, struct window_map *wm)
 	int rc = QCU_ERR_Success, err;
 
 	if (wm->extra)
-		rc = drop(w, (void *)wm->va, wm->len);
+		rc = unregister_and_count(w, (void *)wm->va, wm->len);
 	wm->extra = false;
 	set_when(w, wm, WINDOW_MAPPED);
 	err = drop_runs(w, wm);
@@ -237,6 +237,6 @@ int registered_drop(struct window *w, struct window_map *wm)
 void registered_use(struct window *w, struct window_map *wm)
 {
 	/* If this fails, the memory is pageable, as before. */
-	if (!wm->known && make_room(w, wm->len) && add_runs(w, wm))
+	if (!wm->known && make_registration_room(w, wm->len) && add_runs(w, wm))
 		drop_runs(w, wm);
 }

@@ -51,7 +51,7 @@ void shares_free(struct shares *s)
 		munmap(s, sizeof(*s));
 }
 
-static void store(struct slot *slot, const struct content *c)
+static void write_content(struct slot *slot, const struct content *c)
 {
 	uint64_t word[WORDS];
 	/* If a writer died in the middle, the number is odd. */
@@ -59,7 +59,8 @@ static void store(struct slot *slot, const struct content *c)
 	size_t i;
 
 	memcpy(word, c, sizeof(word));
-	/* Pairs with load(): a reader that sees one of the new words also sees this number. */
+	/* Pairs with read_content(): a reader that sees one of the new words also sees this number.
+	 */
 	atomic_store(&slot->seq, seq);
 	atomic_thread_fence(memory_order_seq_cst);
 	for (i = 0; i < WORDS; i++)
@@ -68,7 +69,7 @@ static void store(struct slot *slot, const struct content *c)
 }
 
 /* False: the entry is being written. */
-static bool load(struct slot *slot, struct content *c)
+static bool read_content(struct slot *slot, struct content *c)
 {
 	uint64_t word[WORDS], seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
 	size_t i;
@@ -84,7 +85,8 @@ static bool is_free(struct slot *slot)
 {
 	struct content c;
 
-	return load(slot, &c) && (c.share.kind == SHARE_NONE || c.share.kind == SHARE_LEFT) &&
+	return read_content(slot, &c) &&
+	       (c.share.kind == SHARE_NONE || c.share.kind == SHARE_LEFT) &&
 	       !atomic_load(&slot->opened);
 }
 
@@ -109,7 +111,7 @@ static bool empty(struct part *part, struct slot *slot)
 	 * A writer may have died in the middle. If the memory is open, that was here, and these
 	 * words were not about to change.
 	 */
-	(void)load(slot, &old);
+	(void)read_content(slot, &old);
 	memory = old.share.kind == SHARE_MEMORY || old.share.kind == SHARE_PHYS ||
 		 old.share.kind == SHARE_LEFT;
 	if (memory) {
@@ -117,12 +119,12 @@ static bool empty(struct part *part, struct slot *slot)
 		c.share.device = old.share.device;
 		c.share.charged = old.share.charged;
 	}
-	store(slot, &c);
+	write_content(slot, &c);
 	if (memory && atomic_load(&slot->opened)) {
 		atomic_store(&part->left, 1);
 		return false;
 	}
-	store(slot, &nothing);
+	write_content(slot, &nothing);
 	return true;
 }
 
@@ -140,7 +142,7 @@ bool shares_put(struct shares *s, unsigned int session, const struct share *shar
 		return false;
 	if (atomic_load(&part->used) <= i)
 		atomic_store(&part->used, i + 1);
-	store(&part->slot[i], &c);
+	write_content(&part->slot[i], &c);
 	*token = (struct qcu_ipc_token){.slot = session * SHARES_EACH + i};
 	memcpy(token->secret, c.secret, sizeof(c.secret));
 	return true;
@@ -154,7 +156,7 @@ void shares_drop(struct shares *s, unsigned int session, const struct qcu_ipc_to
 		empty(part, &part->slot[token->slot % SHARES_EACH]);
 }
 
-static struct slot *slot_of(struct shares *s, const struct qcu_ipc_token *token)
+static struct slot *slot_of_token(struct shares *s, const struct qcu_ipc_token *token)
 {
 	unsigned int session = token->slot / SHARES_EACH;
 
@@ -164,7 +166,7 @@ static struct slot *slot_of(struct shares *s, const struct qcu_ipc_token *token)
 
 void shares_opening(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
 {
-	struct slot *slot = slot_of(s, token);
+	struct slot *slot = slot_of_token(s, token);
 
 	if (slot)
 		atomic_fetch_or(&slot->opened, bit(session));
@@ -172,7 +174,7 @@ void shares_opening(struct shares *s, unsigned int session, const struct qcu_ipc
 
 void shares_closed(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
 {
-	struct slot *slot = slot_of(s, token);
+	struct slot *slot = slot_of_token(s, token);
 
 	if (slot)
 		atomic_fetch_and(&slot->opened, ~bit(session));
@@ -189,8 +191,9 @@ uint64_t shares_left(struct shares *s, unsigned int device, unsigned int session
 
 		used = atomic_load(&part->left) ? atomic_load(&part->used) : 0;
 		for (k = 0; k < used && k < SHARES_EACH; k++)
-			if (atomic_load(&part->slot[k].opened) & who && load(&part->slot[k], &c) &&
-			    c.share.kind == SHARE_LEFT && c.share.device == device)
+			if (atomic_load(&part->slot[k].opened) & who &&
+			    read_content(&part->slot[k], &c) && c.share.kind == SHARE_LEFT &&
+			    c.share.device == device)
 				sum += c.share.charged;
 	}
 	return sum;
@@ -224,7 +227,7 @@ bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct sha
 	if (*session > QCU_MAX_SESSIONS || token->rsvd)
 		return false;
 	/* An entry that is being written will have another token, or none. */
-	if (!load(&s->part[*session].slot[token->slot % SHARES_EACH], &c))
+	if (!read_content(&s->part[*session].slot[token->slot % SHARES_EACH], &c))
 		return false;
 	/* Compare the whole secret, so that the time that this takes tells nothing. */
 	if (c.share.kind == SHARE_NONE || c.share.kind == SHARE_LEFT ||

@@ -31,7 +31,7 @@ static void drop_mark(struct staging *st, struct stage_slot *slot)
 }
 
 /* Called by the owner. False: there is no memory, or the backend registers no more of it. */
-static bool make(struct staging *st, struct stage_slot *slot)
+static bool make_stage_buffer(struct staging *st, struct stage_slot *slot)
 {
 	void *p = mmap(NULL, STAGE_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -54,7 +54,8 @@ static void set_state(struct staging *st, struct stage_slot *slot, enum stage_st
 }
 
 /* Called under the lock. Among slots of one state, prefers one with a mark on this device. */
-static struct stage_slot *find(struct staging *st, enum stage_state state, unsigned int device)
+static struct stage_slot *find_slot_in_state(struct staging *st, enum stage_state state,
+					     unsigned int device)
 {
 	struct stage_slot *found = NULL;
 	unsigned int i;
@@ -76,7 +77,7 @@ static struct stage_slot *find(struct staging *st, enum stage_state state, unsig
  * Called under the lock. Slots whose work has ended become free. If the backend reports an error
  * here, the caller must pass it on; it also means that the work has ended.
  */
-static int collect(struct staging *st)
+static int free_ended_slots(struct staging *st)
 {
 	int rc = QCU_ERR_Success;
 	unsigned int i;
@@ -104,13 +105,13 @@ int staging_take(struct staging *st, unsigned int device, struct stage_slot **ou
 	if (!usable(st->ops))
 		return rc;
 	pthread_mutex_lock(&st->lock);
-	slot = find(st, STAGE_FREE, device);
+	slot = find_slot_in_state(st, STAGE_FREE, device);
 	if (!slot) {
-		rc = collect(st);
-		slot = find(st, STAGE_FREE, device);
+		rc = free_ended_slots(st);
+		slot = find_slot_in_state(st, STAGE_FREE, device);
 	}
 	if (!slot)
-		slot = find(st, STAGE_UNMADE, device);
+		slot = find_slot_in_state(st, STAGE_UNMADE, device);
 	if (slot && !rc)
 		slot->state = STAGE_OWNED;
 	pthread_mutex_unlock(&st->lock);
@@ -131,7 +132,7 @@ int staging_take(struct staging *st, unsigned int device, struct stage_slot **ou
 		set_state(st, slot, slot->buf ? STAGE_FREE : STAGE_UNMADE);
 		return rc;
 	}
-	if (!slot->buf && !make(st, slot)) {
+	if (!slot->buf && !make_stage_buffer(st, slot)) {
 		drop_mark(st, slot);
 		set_state(st, slot, STAGE_UNMADE);
 		return rc;

@@ -80,7 +80,7 @@ void pieces_free(struct pieces *ps)
 	*ps = (struct pieces){0};
 }
 
-static int compare(const void *a, const void *b)
+static int compare_maps(const void *a, const void *b)
 {
 	const struct window_map *x = a, *y = b;
 
@@ -96,7 +96,7 @@ static int compare(const void *a, const void *b)
 static struct window_map *overlap(struct window *w, uint64_t va, uint64_t len)
 {
 	struct window_map key = {.va = va, .len = len};
-	struct window_map **node = tfind(&key, &w->tree, compare);
+	struct window_map **node = tfind(&key, &w->tree, compare_maps);
 
 	return node ? *node : NULL;
 }
@@ -112,7 +112,7 @@ static bool page_aligned(uint64_t x)
 }
 
 /* Reserves addresses that are free. Returns 0 or an errno. */
-static int reserve(uint64_t va, uint64_t len)
+static int reserve_free_addresses(uint64_t va, uint64_t len)
 {
 	void *p = mmap((void *)va, len, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -125,9 +125,9 @@ static int reserve(uint64_t va, uint64_t len)
 	return EEXIST;
 }
 
-static int set_aside(struct window *w, uint64_t va, uint64_t len)
+static int reserve_range(struct window *w, uint64_t va, uint64_t len)
 {
-	int err = reserve(va, len);
+	int err = reserve_free_addresses(va, len);
 
 	if (!err)
 		w->range[w->ranges++] = (struct window_range){va, len};
@@ -161,7 +161,7 @@ int window_init(struct window *w, const struct be_ops *ops, const struct guestme
 	pthread_cond_init(&w->unheld, NULL);
 	if (!w->mem)
 		return 0;
-	err = set_aside(w, QCU_WINDOW_BASE, RESERVED);
+	err = reserve_range(w, QCU_WINDOW_BASE, RESERVED);
 	if (err) {
 		complain("cannot reserve addresses 0x%llx to 0x%llx: %s", QCU_WINDOW_BASE,
 			 QCU_WINDOW_BASE + RESERVED - 1, strerror(err));
@@ -169,7 +169,7 @@ int window_init(struct window *w, const struct be_ops *ops, const struct guestme
 		return -err;
 	}
 	for (i = 0; i < WINDOW_RANGES - 1; i++)
-		set_aside(w, outside_ranges[i].va, outside_ranges[i].len);
+		reserve_range(w, outside_ranges[i].va, outside_ranges[i].len);
 	return 0;
 }
 
@@ -256,8 +256,8 @@ static bool occupied(struct window *w, uint64_t va, uint64_t len)
 }
 
 /* Finds where the segments lie, as runs in address order. Returns NULL with *rc set if it fails. */
-static struct window_map *locate(struct window *w, uint64_t va, uint64_t len,
-				 const struct qcu_seg *segs, size_t count, int *rc)
+static struct window_map *locate_segments(struct window *w, uint64_t va, uint64_t len,
+					  const struct qcu_seg *segs, size_t count, int *rc)
 {
 	uint64_t left = len;
 	size_t room = count + (w->mem ? w->mem->count : 0), i;
@@ -301,7 +301,7 @@ fail:
 	return NULL;
 }
 
-static bool in_window(uint64_t va, uint64_t len)
+static bool is_inside_window(uint64_t va, uint64_t len)
 {
 	return va - QCU_WINDOW_BASE < QCU_WINDOW_SIZE &&
 	       len <= QCU_WINDOW_SIZE - (va - QCU_WINDOW_BASE);
@@ -366,14 +366,14 @@ int window_map_chunks(struct window *w, uint64_t va, uint64_t len, const struct 
 	taken = occupied(w, va, len);
 	pthread_mutex_unlock(&w->lock);
 	rc = MIR_RULE_BROKEN;
-	wm = taken ? NULL : locate(w, va, len, segs, count, &rc);
+	wm = taken ? NULL : locate_segments(w, va, len, segs, count, &rc);
 	if (!wm)
 		goto out;
 
 	rc = may_map(w, va, len);
 	if (rc)
 		goto fail;
-	if (w->mem && (w->map == MIR_MAP_CVM || !in_window(va, len))) {
+	if (w->mem && (w->map == MIR_MAP_CVM || !is_inside_window(va, len))) {
 		rc = map_runs(wm);
 		if (rc)
 			goto fail;
@@ -385,7 +385,7 @@ int window_map_chunks(struct window *w, uint64_t va, uint64_t len, const struct 
 	if (rc)
 		goto fail;
 	pthread_mutex_lock(&w->lock);
-	if (tsearch(wm, &w->tree, compare))
+	if (tsearch(wm, &w->tree, compare_maps))
 		LIST_INSERT_HEAD(&w->maps, wm, link);
 	else
 		rc = QCU_ERR_MemoryAllocation;
@@ -406,7 +406,7 @@ out:
 }
 
 /* Takes out the next map of the range: from now on no search finds it. NULL: there is none. */
-static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, int *rc)
+static struct window_map *take_out_next_map(struct window *w, uint64_t va, uint64_t len, int *rc)
 {
 	struct window_map *wm;
 
@@ -418,7 +418,7 @@ static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, 
 		wm = NULL;
 	}
 	if (wm) {
-		tdelete(wm, &w->tree, compare);
+		tdelete(wm, &w->tree, compare_maps);
 		LIST_REMOVE(wm, link);
 		w->leaving_va = wm->va;
 		w->leaving_len = wm->len;
@@ -429,7 +429,7 @@ static struct window_map *take_out(struct window *w, uint64_t va, uint64_t len, 
 }
 
 /* The map is gone, and its addresses are free. */
-static void forget(struct window *w, struct window_map *wm)
+static void forget_map(struct window *w, struct window_map *wm)
 {
 	pthread_mutex_lock(&w->change);
 	count_chunks(w, -wm->chunks);
@@ -458,17 +458,17 @@ static void wait_until_unheld(struct window *w, struct window_map *wm)
  * Other threads map and register meanwhile, because the GPU may be waiting for a program that waits
  * for them.
  */
-static int take_all_out(struct window *w, uint64_t va, uint64_t len)
+static int take_out_maps(struct window *w, uint64_t va, uint64_t len)
 {
 	struct window_map *wm;
 	int rc = QCU_ERR_Success, err;
 
 	pthread_mutex_lock(&w->leave);
-	while ((wm = take_out(w, va, len, &rc))) {
+	while ((wm = take_out_next_map(w, va, len, &rc))) {
 		wait_until_unheld(w, wm);
 		err = undo(w, wm);
 		rc = rc ? rc : err;
-		forget(w, wm);
+		forget_map(w, wm);
 	}
 	pthread_mutex_unlock(&w->leave);
 	return rc;
@@ -482,7 +482,7 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len)
 	if (!len || len - 1 > UINT64_MAX - va)
 		return MIR_RULE_BROKEN;
 	if (maps_lie_in(w, va, len))
-		return take_all_out(w, va, len);
+		return take_out_maps(w, va, len);
 	pthread_mutex_lock(&w->lock);
 	any = overlap(w, va, len);
 	pthread_mutex_unlock(&w->lock);
@@ -491,7 +491,7 @@ int window_unmap(struct window *w, uint64_t va, uint64_t len)
 
 void window_fini(struct window *w)
 {
-	take_all_out(w, 0, UINT64_MAX);
+	take_out_maps(w, 0, UINT64_MAX);
 	while (w->ranges--)
 		munmap((void *)w->range[w->ranges].va, w->range[w->ranges].len);
 	destroy_locks(w);
@@ -508,7 +508,7 @@ int window_place(struct window *w, unsigned int dev, uint64_t va, uint64_t len, 
 	if (!w->mem || !w->ops->mem_place || !w->ops->mem_unplace)
 		return QCU_ERR_NotSupported;
 	if (!bytes || bytes > len || va % QCU_MANAGED_ALIGN || len % QCU_MANAGED_ALIGN ||
-	    bytes % QCU_MANAGED_GRAIN || !in_window(va, len))
+	    bytes % QCU_MANAGED_GRAIN || !is_inside_window(va, len))
 		return rc;
 	wm = calloc(1, sizeof(*wm));
 	if (!wm)
@@ -530,7 +530,7 @@ int window_place(struct window *w, unsigned int dev, uint64_t va, uint64_t len, 
 		goto fail;
 	}
 	pthread_mutex_lock(&w->lock);
-	if (tsearch(wm, &w->tree, compare))
+	if (tsearch(wm, &w->tree, compare_maps))
 		LIST_INSERT_HEAD(&w->maps, wm, link);
 	else
 		rc = QCU_ERR_MemoryAllocation;
@@ -557,7 +557,7 @@ int window_unplace(struct window *w, uint64_t va, uint64_t len)
 	wm = overlap(w, va, len);
 	found = wm && wm->placed && wm->va == va && wm->len == len;
 	pthread_mutex_unlock(&w->lock);
-	return found ? take_all_out(w, va, len) : (int)QCU_ERR_InvalidValue;
+	return found ? take_out_maps(w, va, len) : (int)QCU_ERR_InvalidValue;
 }
 
 void window_unplace_all(struct window *w)
@@ -574,7 +574,7 @@ void window_unplace_all(struct window *w)
 		len = wm ? wm->len : 0;
 		pthread_mutex_unlock(&w->change);
 		if (len)
-			take_all_out(w, va, len);
+			take_out_maps(w, va, len);
 	} while (len);
 }
 
@@ -590,7 +590,7 @@ int window_take_back(struct window *w)
 
 	if (!w->mem || !w->ops->wants_window)
 		return 0;
-	err = reserve(QCU_WINDOW_BASE, QCU_WINDOW_SIZE);
+	err = reserve_free_addresses(QCU_WINDOW_BASE, QCU_WINDOW_SIZE);
 	if (err)
 		complain("the %s backend uses addresses of the window: %s", w->ops->name,
 			 strerror(err));
@@ -659,7 +659,7 @@ int window_pin(struct window *w, uint64_t va, uint64_t len)
 }
 
 /* The caller holds w->lock. Each command that uses a map holds it once. */
-static int hold(struct window_holds *holds, struct window_map *wm)
+static int hold_map(struct window_holds *holds, struct window_map *wm)
 {
 	if (!holds || (holds->count && holds->map[holds->count - 1] == wm))
 		return QCU_ERR_Success;
@@ -726,7 +726,7 @@ bool window_placed(struct window *w, uint64_t va, uint64_t len, unsigned int *de
 		return false;
 	pthread_mutex_lock(&w->lock);
 	wm = overlap(w, va, 1);
-	placed = wm && wm->placed && len <= usable_from(wm, va) && !hold(holds, wm);
+	placed = wm && wm->placed && len <= usable_from(wm, va) && !hold_map(holds, wm);
 	if (placed)
 		*dev = wm->device;
 	pthread_mutex_unlock(&w->lock);
@@ -744,7 +744,7 @@ bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_ho
 		struct window_map *wm = overlap(w, va, 1);
 		uint64_t part;
 
-		all = wm && wm->pinned && usable_from(wm, va) && !hold(holds, wm);
+		all = wm && wm->pinned && usable_from(wm, va) && !hold_map(holds, wm);
 		if (!all)
 			break;
 		part = usable_from(wm, va) < len ? usable_from(wm, va) : len;
@@ -827,8 +827,8 @@ static void bring_back(struct window *w, uint64_t va, uint64_t len)
 	pthread_mutex_unlock(&w->change);
 }
 
-static int resolve(struct window *w, uint64_t va, uint64_t len, bool carry, struct pieces *ps,
-		   struct window_holds *holds)
+static int resolve_pieces(struct window *w, uint64_t va, uint64_t len, bool carry,
+			  struct pieces *ps, struct window_holds *holds)
 {
 	int rc = QCU_ERR_Success;
 
@@ -842,7 +842,7 @@ static int resolve(struct window *w, uint64_t va, uint64_t len, bool carry, stru
 		uint64_t off, end;
 		size_t i;
 
-		rc = wm && !wm->placed ? hold(holds, wm) : (int)QCU_ERR_InvalidValue;
+		rc = wm && !wm->placed ? hold_map(holds, wm) : (int)QCU_ERR_InvalidValue;
 		if (rc)
 			break;
 		off = va - wm->va;
@@ -866,11 +866,11 @@ static int resolve(struct window *w, uint64_t va, uint64_t len, bool carry, stru
 int window_resolve(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
 		   struct window_holds *holds)
 {
-	return resolve(w, va, len, false, ps, holds);
+	return resolve_pieces(w, va, len, false, ps, holds);
 }
 
 int window_resolve_to_carry(struct window *w, uint64_t va, uint64_t len, struct pieces *ps,
 			    struct window_holds *holds)
 {
-	return resolve(w, va, len, true, ps, holds);
+	return resolve_pieces(w, va, len, true, ps, holds);
 }

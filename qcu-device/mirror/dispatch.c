@@ -47,7 +47,7 @@ const char *mir_error_name(int error)
  * command. A reset takes all of them. If another command holds one, this releases those it has
  * while it waits, because that command may be waiting for a third one.
  */
-static void enter(struct call *c, unsigned int traits)
+static void enter_backend(struct call *c, unsigned int traits)
 {
 	struct mirror *m = c->m;
 	unsigned int i = 0, busy;
@@ -71,7 +71,7 @@ static void enter(struct call *c, unsigned int traits)
 	}
 }
 
-static void leave(struct call *c, unsigned int traits)
+static void leave_backend(struct call *c, unsigned int traits)
 {
 	struct mirror *m = c->m;
 	unsigned int i;
@@ -112,13 +112,13 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	complain_command(mir_op_name(cmd->op));
 	status = refused(&c, traits);
 	if (!status) {
-		enter(&c, traits);
+		enter_backend(&c, traits);
 		if (cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
 			budget_uses(&m->budget, cmd->device);
 		status = functions[cmd->op](&c);
 		if (c.waited && !status && cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
 			status = mir_watch_error(m);
-		leave(&c, traits);
+		leave_backend(&c, traits);
 	}
 	window_release(&m->window, &c.holds);
 	/* A command that parks holds none, and may have been answered by another thread. */

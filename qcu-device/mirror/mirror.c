@@ -14,7 +14,7 @@
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/mirror.h"
 
-static void release(void *ctx, struct handle *h)
+static void release_handle(void *ctx, struct handle *h)
 {
 	struct mirror *m = ctx;
 	const struct be_ops *ops = m->cfg.ops;
@@ -158,7 +158,7 @@ void mir_give_request(struct mirror *m, size_t bytes)
 
 _Static_assert(BUDGET_ALL == SHARES_ALL, "passed through");
 
-static uint64_t left_open(void *shares, unsigned int device, unsigned int session)
+static uint64_t count_left_in_shares(void *shares, unsigned int device, unsigned int session)
 {
 	return shares_left(shares, device, session);
 }
@@ -176,7 +176,7 @@ static void begin_budget(struct mirror *m)
 
 	budget_init(&m->budget, cfg->limits, cfg->usage, cfg->session);
 	if (cfg->shares)
-		m->budget.left = left_open;
+		m->budget.left = count_left_in_shares;
 	m->budget.left_ctx = cfg->shares;
 	budget_program(&m->budget, cfg->guest_pid);
 	for (i = 0; cfg->mem && i < cfg->mem->count; i++)
@@ -232,7 +232,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 		free_mirror(m);
 		return rc;
 	}
-	handles_init(&m->handles, release, m);
+	handles_init(&m->handles, release_handle, m);
 	mir_host_calls_init(m);
 	mir_watches_init(m);
 	mir_times_init(m);

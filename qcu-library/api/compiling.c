@@ -31,7 +31,7 @@ enum {
 	OVERRIDE = 33,
 };
 
-static uint32_t number(void *const *value)
+static uint32_t option_number(void *const *value)
 {
 	return (uint32_t)(uintptr_t)*value;
 }
@@ -44,7 +44,7 @@ static uint64_t clock_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void flag(struct qcu_jit *jit, uint32_t bit, bool on)
+static void set_jit_flag(struct qcu_jit *jit, uint32_t bit, bool on)
 {
 	jit->flags = on ? jit->flags | bit : jit->flags & ~bit;
 }
@@ -55,10 +55,10 @@ static cudaError_t read_option(unsigned int option, void **value, struct qcul_co
 
 	switch (option) {
 	case MAX_REGISTERS:
-		jit->max_regs = number(value);
+		jit->max_regs = option_number(value);
 		break;
 	case THREADS_PER_BLOCK:
-		jit->threads = number(value);
+		jit->threads = option_number(value);
 		break;
 	case WALL_TIME:
 		c->ms = value;
@@ -69,32 +69,32 @@ static cudaError_t read_option(unsigned int option, void **value, struct qcul_co
 		break;
 	case INFO_LOG_SIZE:
 	case ERROR_LOG_SIZE:
-		c->room[option == ERROR_LOG_SIZE] = number(value);
+		c->room[option == ERROR_LOG_SIZE] = option_number(value);
 		c->filled[option == ERROR_LOG_SIZE] = value;
 		break;
 	case OPTIMIZATION:
 		/* There is no higher level. */
-		jit->optimize = number(value) < 4 ? (uint8_t)number(value) : 4;
+		jit->optimize = option_number(value) < 4 ? (uint8_t)option_number(value) : 4;
 		jit->flags |= QCU_JIT_OPTIMIZE;
 		break;
 	case TARGET:
-		jit->target = number(value);
+		jit->target = option_number(value);
 		break;
 	case FALLBACK:
-		jit->fallback = (uint8_t)number(value);
+		jit->fallback = (uint8_t)option_number(value);
 		jit->flags |= QCU_JIT_FALLBACK;
 		break;
 	case DEBUG_INFO:
-		flag(jit, QCU_JIT_DEBUG, number(value));
+		set_jit_flag(jit, QCU_JIT_DEBUG, option_number(value));
 		break;
 	case VERBOSE:
-		flag(jit, QCU_JIT_VERBOSE, number(value));
+		set_jit_flag(jit, QCU_JIT_VERBOSE, option_number(value));
 		break;
 	case LINE_INFO:
-		flag(jit, QCU_JIT_LINES, number(value));
+		set_jit_flag(jit, QCU_JIT_LINES, option_number(value));
 		break;
 	case CACHE_MODE:
-		jit->cache = (uint8_t)number(value);
+		jit->cache = (uint8_t)option_number(value);
 		jit->flags |= QCU_JIT_CACHE;
 		break;
 	/* The target is that of the context anyway. The others do not change what the code does. */

@@ -28,7 +28,7 @@ _Static_assert(sizeof(cudaIpcEventHandle_t) == CUDA_IPC_HANDLE_SIZE, "of an even
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_IPC, .lock = &lock)
 
-static void pack(void *handle, uint64_t magic, const struct qcu_ipc_token *token)
+static void write_ipc_handle(void *handle, uint64_t magic, const struct qcu_ipc_token *token)
 {
 	const struct wire_handle h = {.magic = magic, .token = *token};
 
@@ -72,7 +72,7 @@ static cudaError_t get_mem(cudaIpcMemHandle_t *handle, const void *ptr)
 	cmd.ipc_mem_export.ptr = range.start;
 	err = qcul_send(&cmd, 1);
 	if (!err)
-		pack(handle, MEM_MAGIC, &cmd.ipc_mem_export.token);
+		write_ipc_handle(handle, MEM_MAGIC, &cmd.ipc_mem_export.token);
 	return err;
 }
 
@@ -94,7 +94,7 @@ static cudaError_t mirror_close(uint64_t ptr, uint32_t *left)
 
 /* Adds the memory to what the library knows, unless it is known already. The caller holds the lock.
  */
-static cudaError_t remember(uint64_t ptr, uint64_t size, uint32_t flags)
+static cudaError_t add_opened_memory(uint64_t ptr, uint64_t size, uint32_t flags)
 {
 	struct qcul_range range = {
 		.kind = QCUL_MEM_DEVICE,
@@ -130,7 +130,7 @@ cudaError_t qcul_ipc_open(const struct qcu_ipc_token *token, uint32_t flags, voi
 	pthread_mutex_lock(&lock);
 	err = qcul_send(&cmd, 1);
 	if (!err)
-		err = remember(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size, flags);
+		err = add_opened_memory(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size, flags);
 	pthread_mutex_unlock(&lock);
 	if (!err) {
 		*ptr = (void *)(uintptr_t)cmd.ipc_mem_open.ptr;
@@ -190,7 +190,7 @@ cudaError_t cudaIpcCloseMemHandle(void *ptr)
 
 /* ---- events ---- */
 
-static cudaError_t get_event(cudaIpcEventHandle_t *handle, cudaEvent_t event)
+static cudaError_t export_event_handle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
 {
 	struct qCUcmd cmd;
 	uint32_t id;
@@ -207,13 +207,13 @@ static cudaError_t get_event(cudaIpcEventHandle_t *handle, cudaEvent_t event)
 	cmd.ipc_event_export.event = id;
 	err = qcul_send(&cmd, 1);
 	if (!err)
-		pack(handle, EVENT_MAGIC, &cmd.ipc_event_export.token);
+		write_ipc_handle(handle, EVENT_MAGIC, &cmd.ipc_event_export.token);
 	return err;
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
 {
-	return qcul_done(get_event(handle, event));
+	return qcul_done(export_event_handle(handle, event));
 }
 
 static cudaError_t open_event(cudaEvent_t *event, const cudaIpcEventHandle_t *handle)

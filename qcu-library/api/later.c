@@ -7,7 +7,7 @@
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/later.h"
 
-static cudaStream_t own(cudaStream_t stream)
+static cudaStream_t own_stream_if_zero(cudaStream_t stream)
 {
 	return stream ? stream : cudaStreamPerThread;
 }
@@ -41,7 +41,7 @@ cudaError_t qcul_LaunchHostFunc_v2(cudaStream_t stream, cudaHostFn_t fn, void *d
 cudaError_t qcul_LaunchHostFunc_v2_ptsz(cudaStream_t stream, cudaHostFn_t fn, void *data,
 					unsigned int mode)
 {
-	return qcul_LaunchHostFunc_v2(own(stream), fn, data, mode);
+	return qcul_LaunchHostFunc_v2(own_stream_if_zero(stream), fn, data, mode);
 }
 
 /* As a batch of one copy. */
@@ -58,7 +58,8 @@ cudaError_t qcul_MemcpyWithAttributesAsync_ptsz(void *dst, const void *src, size
 						struct cudaMemcpyAttributes *attributes,
 						cudaStream_t stream)
 {
-	return qcul_MemcpyWithAttributesAsync(dst, src, size, attributes, own(stream));
+	return qcul_MemcpyWithAttributesAsync(dst, src, size, attributes,
+					      own_stream_if_zero(stream));
 }
 
 cudaError_t qcul_Memcpy3DWithAttributesAsync(struct cudaMemcpy3DBatchOp *op,
@@ -70,14 +71,15 @@ cudaError_t qcul_Memcpy3DWithAttributesAsync(struct cudaMemcpy3DBatchOp *op,
 cudaError_t qcul_Memcpy3DWithAttributesAsync_ptsz(struct cudaMemcpy3DBatchOp *op,
 						  unsigned long long flags, cudaStream_t stream)
 {
-	return cudaMemcpy3DBatchAsync(1, op, flags, own(stream));
+	return cudaMemcpy3DBatchAsync(1, op, flags, own_stream_if_zero(stream));
 }
 
 /* ---- execution contexts ---- */
 
 static char contexts[QCUL_DEVICES]; /* only their addresses are used */
 
-static cudaError_t device_of(const struct cudaExecutionContext_st *context, int *device)
+static cudaError_t device_of_exec_context(const struct cudaExecutionContext_st *context,
+					  int *device)
 {
 	uintptr_t n = (uintptr_t)context - (uintptr_t)contexts;
 	cudaError_t err = qcul_ready();
@@ -103,7 +105,7 @@ cudaError_t qcul_DeviceGetExecutionCtx(struct cudaExecutionContext_st **context,
 cudaError_t qcul_ExecutionCtxGetDevice(int *device, struct cudaExecutionContext_st *context)
 {
 	int n;
-	cudaError_t err = device ? device_of(context, &n) : cudaErrorInvalidValue;
+	cudaError_t err = device ? device_of_exec_context(context, &n) : cudaErrorInvalidValue;
 
 	if (!err)
 		*device = n;
@@ -113,7 +115,7 @@ cudaError_t qcul_ExecutionCtxGetDevice(int *device, struct cudaExecutionContext_
 cudaError_t qcul_ExecutionCtxGetId(struct cudaExecutionContext_st *context, unsigned long long *id)
 {
 	int device;
-	cudaError_t err = id ? device_of(context, &device) : cudaErrorInvalidValue;
+	cudaError_t err = id ? device_of_exec_context(context, &device) : cudaErrorInvalidValue;
 
 	if (!err)
 		*id = (unsigned long long)device + 1;
@@ -123,7 +125,7 @@ cudaError_t qcul_ExecutionCtxGetId(struct cudaExecutionContext_st *context, unsi
 cudaError_t qcul_ExecutionCtxSynchronize(struct cudaExecutionContext_st *context)
 {
 	int device, current = qcul_self.device;
-	cudaError_t err = device_of(context, &device);
+	cudaError_t err = device_of_exec_context(context, &device);
 
 	if (err)
 		return qcul_done(err);
@@ -138,7 +140,7 @@ cudaError_t qcul_ExecutionCtxStreamCreate(cudaStream_t *stream,
 					  unsigned int flags, int priority)
 {
 	int device, current = qcul_self.device;
-	cudaError_t err = device_of(context, &device);
+	cudaError_t err = device_of_exec_context(context, &device);
 
 	if (err)
 		return qcul_done(err);
@@ -155,7 +157,7 @@ cudaError_t qcul_GraphConditionalHandleCreate_v2(cudaGraphConditionalHandle *han
 						 unsigned int first, unsigned int flags)
 {
 	int device;
-	cudaError_t err = context ? device_of(context, &device) : cudaSuccess;
+	cudaError_t err = context ? device_of_exec_context(context, &device) : cudaSuccess;
 
 	return err ? qcul_done(err) : cudaGraphConditionalHandleCreate(handle, graph, first, flags);
 }

@@ -28,7 +28,7 @@ static struct CUlib_st *loaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_LIBRARIES, .lock = &lock)
 
-static bool valid(const struct CUlib_st *lib)
+static bool is_loaded_library(const struct CUlib_st *lib)
 {
 	const struct CUlib_st *l;
 
@@ -46,7 +46,7 @@ void qcul_library_alone(struct CUlib_st *lib)
 
 bool qcul_library_shared(const struct CUlib_st *lib)
 {
-	return valid(lib) && !lib->alone;
+	return is_loaded_library(lib) && !lib->alone;
 }
 
 struct CUlib_st *qcul_library_of(const struct qcul_module *module)
@@ -60,7 +60,7 @@ struct CUlib_st *qcul_library_of(const struct qcul_module *module)
 	return l;
 }
 
-static void enlist(struct CUlib_st *lib)
+static void add_loaded_library(struct CUlib_st *lib)
 {
 	pthread_mutex_lock(&lock);
 	lib->next = loaded;
@@ -150,8 +150,8 @@ static cudaError_t read_library_options(const enum cudaLibraryOption *options, v
 	return cudaSuccess;
 }
 
-static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes,
-			const struct qcul_compiling *c)
+static cudaError_t load_library_image(cudaLibrary_t *library, const void *image, size_t bytes,
+				      const struct qcul_compiling *c)
 {
 	struct CUlib_st *lib;
 	cudaError_t err = qcul_ready();
@@ -172,7 +172,7 @@ static cudaError_t load(cudaLibrary_t *library, const void *image, size_t bytes,
 		free(lib);
 		return err;
 	}
-	enlist(lib);
+	add_loaded_library(lib);
 	*library = lib;
 	return cudaSuccess;
 }
@@ -195,12 +195,12 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
 	if (err)
 		return qcul_done(err);
 	image = image_of(code, &bytes);
-	return qcul_done(load(library, image, bytes, &c));
+	return qcul_done(load_library_image(library, image, bytes, &c));
 }
 
 /* Returns the whole file with a NUL after it, which PTX text needs. NULL: the file cannot be read.
  */
-static char *read_file(const char *name, size_t *bytes)
+static char *read_library_file(const char *name, size_t *bytes)
 {
 	FILE *f = fopen(name, "rb");
 	char *text = NULL;
@@ -239,10 +239,10 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *name,
 		err = qcul_compiling_options(jit_options, jit_values, jit_count, &c);
 	if (err)
 		return qcul_done(err);
-	image = read_file(name, &bytes);
+	image = read_library_file(name, &bytes);
 	if (!image)
 		return qcul_done(cudaErrorFileNotFound);
-	err = load(library, image, bytes, &c);
+	err = load_library_image(library, image, bytes, &c);
 	free(image);
 	return qcul_done(err);
 }
@@ -260,7 +260,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 {
 	if (!kernel || !name)
 		return qcul_done(cudaErrorInvalidValue);
-	if (!valid(library))
+	if (!is_loaded_library(library))
 		return qcul_done(cudaErrorInvalidResourceHandle);
 	return qcul_done(qcul_module_kernel(library->module, name, kernel));
 }
@@ -268,14 +268,14 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 typedef cudaError_t find_fn(struct qcul_module *m, const char *name, void **addr, size_t *size);
 
 /* ptr or size may be NULL. */
-static cudaError_t find_variable(cudaLibrary_t library, const char *name, find_fn *find, void **ptr,
-				 size_t *size)
+static cudaError_t find_library_variable(cudaLibrary_t library, const char *name, find_fn *find,
+					 void **ptr, size_t *size)
 {
 	void *at;
 	size_t bytes;
 	cudaError_t err;
 
-	if (!valid(library))
+	if (!is_loaded_library(library))
 		return cudaErrorInvalidResourceHandle;
 	if (!name)
 		return cudaErrorInvalidValue;
@@ -289,12 +289,12 @@ static cudaError_t find_variable(cudaLibrary_t library, const char *name, find_f
 
 cudaError_t cudaLibraryGetGlobal(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
 {
-	return qcul_done(find_variable(library, name, qcul_module_variable, ptr, size));
+	return qcul_done(find_library_variable(library, name, qcul_module_variable, ptr, size));
 }
 
 cudaError_t cudaLibraryGetManaged(void **ptr, size_t *size, cudaLibrary_t library, const char *name)
 {
-	return qcul_done(find_variable(library, name, qcul_module_managed, ptr, size));
+	return qcul_done(find_library_variable(library, name, qcul_module_managed, ptr, size));
 }
 
 /* No device here has functions that the CPU can call as well. */
@@ -302,7 +302,8 @@ cudaError_t cudaLibraryGetUnifiedFunction(void **function, cudaLibrary_t library
 {
 	(void)function;
 	(void)name;
-	return qcul_done(valid(library) ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+	return qcul_done(is_loaded_library(library) ? cudaErrorInvalidValue
+						    : cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaLibraryGetKernelCount(unsigned int *count, cudaLibrary_t library)
@@ -312,7 +313,7 @@ cudaError_t cudaLibraryGetKernelCount(unsigned int *count, cudaLibrary_t library
 
 	if (!count)
 		return qcul_done(cudaErrorInvalidValue);
-	if (!valid(library))
+	if (!is_loaded_library(library))
 		return qcul_done(cudaErrorInvalidResourceHandle);
 	err = qcul_module_names(library->module, &names, count);
 	if (!err)
@@ -330,7 +331,7 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int room
 
 	if (!kernels)
 		return qcul_done(cudaErrorInvalidValue);
-	if (!valid(library))
+	if (!is_loaded_library(library))
 		return qcul_done(cudaErrorInvalidResourceHandle);
 	err = qcul_module_names(library->module, &names, &count);
 	if (err)

@@ -20,7 +20,7 @@ static LIST_HEAD(, cudaAsyncCallbackEntry) entries = LIST_HEAD_INITIALIZER(entri
 
 QCUL_AT_FORK(QCUL_FORK_NOTIFY, .lock = &lock)
 
-static cudaError_t check_device(int device)
+static cudaError_t check_notified_device(int device)
 {
 	cudaError_t err = qcul_ready();
 
@@ -29,7 +29,7 @@ static cudaError_t check_device(int device)
 	return err;
 }
 
-static cudaError_t add(int device, cudaAsyncCallbackHandle_t *handle)
+static cudaError_t add_registration(int device, cudaAsyncCallbackHandle_t *handle)
 {
 	struct cudaAsyncCallbackEntry *e = malloc(sizeof(*e));
 
@@ -46,13 +46,14 @@ static cudaError_t add(int device, cudaAsyncCallbackHandle_t *handle)
 cudaError_t cudaDeviceRegisterAsyncNotification(int device, cudaAsyncCallback callback, void *data,
 						cudaAsyncCallbackHandle_t *handle)
 {
-	cudaError_t err = callback && handle ? check_device(device) : cudaErrorInvalidValue;
+	cudaError_t err =
+		callback && handle ? check_notified_device(device) : cudaErrorInvalidValue;
 
 	(void)data;
-	return qcul_done(err ? err : add(device, handle));
+	return qcul_done(err ? err : add_registration(device, handle));
 }
 
-static cudaError_t take(int device, cudaAsyncCallbackHandle_t handle)
+static cudaError_t remove_registration(int device, cudaAsyncCallbackHandle_t handle)
 {
 	struct cudaAsyncCallbackEntry *e;
 	bool found;
@@ -71,7 +72,7 @@ static cudaError_t take(int device, cudaAsyncCallbackHandle_t handle)
 
 cudaError_t cudaDeviceUnregisterAsyncNotification(int device, cudaAsyncCallbackHandle_t handle)
 {
-	cudaError_t err = handle ? check_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = handle ? check_notified_device(device) : cudaErrorInvalidValue;
 
-	return qcul_done(err ? err : take(device, handle));
+	return qcul_done(err ? err : remove_registration(device, handle));
 }

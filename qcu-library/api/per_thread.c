@@ -6,7 +6,7 @@
  */
 #include "qcu-library/graph/graph.h"
 
-static cudaStream_t own(cudaStream_t stream)
+static cudaStream_t stream_or_own_default(cudaStream_t stream)
 {
 	return stream ? stream : cudaStreamPerThread;
 }
@@ -14,90 +14,93 @@ static cudaStream_t own(cudaStream_t stream)
 cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
 				 cudaStream_t stream)
 {
-	return cudaMemcpyAsync(dst, src, count, kind, own(stream));
+	return cudaMemcpyAsync(dst, src, count, kind, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemcpy2DAsync_ptsz(void *dst, size_t dpitch, const void *src, size_t spitch,
 				   size_t width, size_t height, enum cudaMemcpyKind kind,
 				   cudaStream_t stream)
 {
-	return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, own(stream));
+	return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind,
+				 stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
 {
-	return cudaMemcpy3DAsync(p, own(stream));
+	return cudaMemcpy3DAsync(p, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void *symbol, const void *src, size_t count,
 					 size_t offset, enum cudaMemcpyKind kind,
 					 cudaStream_t stream)
 {
-	return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, own(stream));
+	return cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind,
+				       stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void *dst, const void *symbol, size_t count,
 					   size_t offset, enum cudaMemcpyKind kind,
 					   cudaStream_t stream)
 {
-	return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, own(stream));
+	return cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind,
+					 stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemsetAsync_ptsz(void *dst, int value, size_t count, cudaStream_t stream)
 {
-	return cudaMemsetAsync(dst, value, count, own(stream));
+	return cudaMemsetAsync(dst, value, count, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemset2DAsync_ptsz(void *dst, size_t pitch, int value, size_t width, size_t height,
 				   cudaStream_t stream)
 {
-	return cudaMemset2DAsync(dst, pitch, value, width, height, own(stream));
+	return cudaMemset2DAsync(dst, pitch, value, width, height, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemset3DAsync_ptsz(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
 				   cudaStream_t stream)
 {
-	return cudaMemset3DAsync(to, value, extent, own(stream));
+	return cudaMemset3DAsync(to, value, extent, stream_or_own_default(stream));
 }
 
 cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream)
 {
-	return cudaStreamQuery(own(stream));
+	return cudaStreamQuery(stream_or_own_default(stream));
 }
 
 cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream)
 {
-	return cudaStreamSynchronize(own(stream));
+	return cudaStreamSynchronize(stream_or_own_default(stream));
 }
 
 cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
-	return cudaStreamWaitEvent(own(stream), event, flags);
+	return cudaStreamWaitEvent(stream_or_own_default(stream), event, flags);
 }
 
 cudaError_t cudaStreamGetFlags_ptsz(cudaStream_t stream, unsigned int *flags)
 {
-	return cudaStreamGetFlags(own(stream), flags);
+	return cudaStreamGetFlags(stream_or_own_default(stream), flags);
 }
 
 cudaError_t cudaStreamGetPriority_ptsz(cudaStream_t stream, int *priority)
 {
-	return cudaStreamGetPriority(own(stream), priority);
+	return cudaStreamGetPriority(stream_or_own_default(stream), priority);
 }
 
 cudaError_t cudaStreamGetDevice_ptsz(cudaStream_t stream, int *device)
 {
-	return cudaStreamGetDevice(own(stream), device);
+	return cudaStreamGetDevice(stream_or_own_default(stream), device);
 }
 
 cudaError_t cudaStreamGetId_ptsz(cudaStream_t stream, unsigned long long *number)
 {
-	return cudaStreamGetId(own(stream), number);
+	return cudaStreamGetId(stream_or_own_default(stream), number);
 }
 
 cudaError_t cudaStreamIsCapturing_ptsz(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {
-	return cudaStreamIsCapturing(own(stream), status);
+	return cudaStreamIsCapturing(stream_or_own_default(stream), status);
 }
 
 cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
@@ -105,37 +108,38 @@ cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, enum cudaStreamCa
 					  const cudaGraphNode_t **dependencies,
 					  const cudaGraphEdgeData **edges, size_t *count)
 {
-	return cudaStreamGetCaptureInfo(own(stream), status, number, graph, dependencies, edges,
-					count);
+	return cudaStreamGetCaptureInfo(stream_or_own_default(stream), status, number, graph,
+					dependencies, edges, count);
 }
 
 cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream)
 {
-	return cudaEventRecord(event, own(stream));
+	return cudaEventRecord(event, stream_or_own_default(stream));
 }
 
 cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream,
 					  unsigned int flags)
 {
-	return cudaEventRecordWithFlags(event, own(stream), flags);
+	return cudaEventRecordWithFlags(event, stream_or_own_default(stream), flags);
 }
 
 cudaError_t cudaLaunchKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
 				  size_t shared, cudaStream_t stream)
 {
-	return cudaLaunchKernel(func, grid, block, args, shared, own(stream));
+	return cudaLaunchKernel(func, grid, block, args, shared, stream_or_own_default(stream));
 }
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 				    size_t shared, cudaStream_t stream)
 {
-	return __cudaLaunchKernel(kernel, grid, block, args, shared, own(stream));
+	return __cudaLaunchKernel(kernel, grid, block, args, shared, stream_or_own_default(stream));
 }
 
 cudaError_t cudaLaunchCooperativeKernel_ptsz(const void *func, dim3 grid, dim3 block, void **args,
 					     size_t shared, cudaStream_t stream)
 {
-	return cudaLaunchCooperativeKernel(func, grid, block, args, shared, own(stream));
+	return cudaLaunchCooperativeKernel(func, grid, block, args, shared,
+					   stream_or_own_default(stream));
 }
 
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *func,
@@ -146,24 +150,24 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const voi
 	if (!config)
 		return qcul_done(cudaErrorInvalidValue);
 	mine = *config;
-	mine.stream = own(mine.stream);
+	mine.stream = stream_or_own_default(mine.stream);
 	return cudaLaunchKernelExC(&mine, func, args);
 }
 
 cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t fn, void *data)
 {
-	return cudaLaunchHostFunc(own(stream), fn, data);
+	return cudaLaunchHostFunc(stream_or_own_default(stream), fn, data);
 }
 
 cudaError_t cudaStreamAddCallback_ptsz(cudaStream_t stream, cudaStreamCallback_t callback,
 				       void *data, unsigned int flags)
 {
-	return cudaStreamAddCallback(own(stream), callback, data, flags);
+	return cudaStreamAddCallback(stream_or_own_default(stream), callback, data, flags);
 }
 
 cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-	return cudaStreamBeginCapture(own(stream), mode);
+	return cudaStreamBeginCapture(stream_or_own_default(stream), mode);
 }
 
 cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t graph,
@@ -171,19 +175,21 @@ cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t 
 					       const cudaGraphEdgeData *data, size_t count,
 					       enum cudaStreamCaptureMode mode)
 {
-	return cudaStreamBeginCaptureToGraph(own(stream), graph, deps, data, count, mode);
+	return cudaStreamBeginCaptureToGraph(stream_or_own_default(stream), graph, deps, data,
+					     count, mode);
 }
 
 cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t *graph)
 {
-	return cudaStreamEndCapture(own(stream), graph);
+	return cudaStreamEndCapture(stream_or_own_default(stream), graph);
 }
 
 cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stream, cudaGraphNode_t *deps,
 						     const cudaGraphEdgeData *data, size_t count,
 						     unsigned int flags)
 {
-	return cudaStreamUpdateCaptureDependencies(own(stream), deps, data, count, flags);
+	return cudaStreamUpdateCaptureDependencies(stream_or_own_default(stream), deps, data, count,
+						   flags);
 }
 
 cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t *exec, cudaGraph_t graph,
@@ -194,34 +200,34 @@ cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t *exec, cudaGraph
 
 cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t exec, cudaStream_t stream)
 {
-	return cudaGraphUpload(exec, own(stream));
+	return cudaGraphUpload(exec, stream_or_own_default(stream));
 }
 
 cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t stream)
 {
-	return cudaGraphLaunch(exec, own(stream));
+	return cudaGraphLaunch(exec, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t size, cudaStream_t stream)
 {
-	return cudaMallocAsync(ptr, size, own(stream));
+	return cudaMallocAsync(ptr, size, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMallocFromPoolAsync_ptsz(void **ptr, size_t size, cudaMemPool_t pool,
 					 cudaStream_t stream)
 {
-	return cudaMallocFromPoolAsync(ptr, size, pool, own(stream));
+	return cudaMallocFromPoolAsync(ptr, size, pool, stream_or_own_default(stream));
 }
 
 cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
 {
-	return cudaFreeAsync(ptr, own(stream));
+	return cudaFreeAsync(ptr, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemPrefetchAsync_ptsz(const void *ptr, size_t len, struct cudaMemLocation location,
 				      unsigned int flags, cudaStream_t stream)
 {
-	return cudaMemPrefetchAsync(ptr, len, location, flags, own(stream));
+	return cudaMemPrefetchAsync(ptr, len, location, flags, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
@@ -230,13 +236,13 @@ cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
 					   cudaStream_t stream)
 {
 	return cudaMemPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags,
-					 own(stream));
+					 stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemDiscardBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
 					  unsigned long long flags, cudaStream_t stream)
 {
-	return cudaMemDiscardBatchAsync(ptrs, sizes, n, flags, own(stream));
+	return cudaMemDiscardBatchAsync(ptrs, sizes, n, flags, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
@@ -245,30 +251,30 @@ cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes,
 						     unsigned long long flags, cudaStream_t stream)
 {
 	return cudaMemDiscardAndPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags,
-						   own(stream));
+						   stream_or_own_default(stream));
 }
 
 cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void *ptr, size_t len,
 					  unsigned int flags)
 {
-	return cudaStreamAttachMemAsync(own(stream), ptr, len, flags);
+	return cudaStreamAttachMemAsync(stream_or_own_default(stream), ptr, len, flags);
 }
 
 cudaError_t cudaStreamSetAttribute_ptsz(cudaStream_t stream, cudaStreamAttrID attr,
 					const cudaStreamAttrValue *value)
 {
-	return cudaStreamSetAttribute(own(stream), attr, value);
+	return cudaStreamSetAttribute(stream_or_own_default(stream), attr, value);
 }
 
 cudaError_t cudaStreamGetAttribute_ptsz(cudaStream_t stream, cudaStreamAttrID attr,
 					cudaStreamAttrValue *value)
 {
-	return cudaStreamGetAttribute(own(stream), attr, value);
+	return cudaStreamGetAttribute(stream_or_own_default(stream), attr, value);
 }
 
 cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t to, cudaStream_t from)
 {
-	return cudaStreamCopyAttributes(own(to), own(from));
+	return cudaStreamCopyAttributes(stream_or_own_default(to), stream_or_own_default(from));
 }
 
 cudaError_t cudaMemcpyBatchAsync_ptsz(void *const *dsts, const void *const *srcs,
@@ -276,16 +282,17 @@ cudaError_t cudaMemcpyBatchAsync_ptsz(void *const *dsts, const void *const *srcs
 				      struct cudaMemcpyAttributes *attrs, size_t *first, size_t n,
 				      cudaStream_t stream)
 {
-	return cudaMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, first, n, own(stream));
+	return cudaMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, first, n,
+				    stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t count, struct cudaMemcpy3DBatchOp *ops,
 					unsigned long long flags, cudaStream_t stream)
 {
-	return cudaMemcpy3DBatchAsync(count, ops, flags, own(stream));
+	return cudaMemcpy3DBatchAsync(count, ops, flags, stream_or_own_default(stream));
 }
 
 cudaError_t cudaMemcpy3DPeerAsync_ptsz(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream)
 {
-	return cudaMemcpy3DPeerAsync(p, own(stream));
+	return cudaMemcpy3DPeerAsync(p, stream_or_own_default(stream));
 }

@@ -64,7 +64,7 @@ static LIST_HEAD(, pool) pools = LIST_HEAD_INITIALIZER(pools);
 static LIST_HEAD(, block) blocks = LIST_HEAD_INITIALIZER(blocks);
 
 /* The child has no session, and so none of the memory. */
-static void forget(bool had_session)
+static void forget_shared_pools(bool had_session)
 {
 	struct pool *p;
 	struct block *b;
@@ -80,7 +80,7 @@ static void forget(bool had_session)
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_POOLS, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_POOLS, .lock = &lock, .forget = forget_shared_pools)
 
 /* The caller holds the lock, here and in all functions up to the hooks. */
 static struct pool *find_pool(uint32_t id)
@@ -100,7 +100,7 @@ static bool is_block(const struct qcul_range *r, uint64_t addr)
 }
 
 /* False: the block is gone, and its event too, because the device was reset. */
-static bool alive(const struct block *b)
+static bool is_live_block(const struct block *b)
 {
 	struct qcul_range r = qcul_mem_find((const void *)(uintptr_t)b->addr);
 
@@ -113,7 +113,7 @@ static void drop_block(struct block *b)
 
 	if (p)
 		p->reserved -= b->size;
-	if (b->freed && alive(b))
+	if (b->freed && is_live_block(b))
 		(void)cudaEventDestroy(b->freed);
 	LIST_REMOVE(b, link);
 	free(b);
@@ -152,11 +152,11 @@ static struct pool *add_pool(uint32_t id, int device)
  * Gives a block back to the device. The mirror frees it when all work is done; nobody waits for
  * that here, because the lock is held.
  */
-static cudaError_t release(struct block *b)
+static cudaError_t release_pool_block(struct block *b)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_FREE);
 	uint64_t addr = b->addr;
-	bool there = alive(b);
+	bool there = is_live_block(b);
 	struct qcul_range r;
 
 	drop_block(b);
@@ -178,7 +178,7 @@ static cudaError_t trim(struct pool *p, uint64_t keep, bool all)
 	for (b = LIST_FIRST(&blocks); b && p->reserved > keep && !err; b = next) {
 		next = LIST_NEXT(b, link);
 		if (b->pool == p->id && b->freed && (all || !cudaEventQuery(b->freed)))
-			err = release(b);
+			err = release_pool_block(b);
 	}
 	return err;
 }
@@ -189,7 +189,7 @@ static struct block *best(const struct pool *p, size_t size)
 
 	for (b = LIST_FIRST(&blocks); b; b = next) {
 		next = LIST_NEXT(b, link);
-		if (!alive(b))
+		if (!is_live_block(b))
 			drop_block(b);
 		else if (b->pool == p->id && b->freed && b->size >= size && b->size / 2 <= size &&
 			 (!found || b->size < found->size))
@@ -234,7 +234,8 @@ static cudaError_t new_block(struct pool *p, size_t size, struct block **out)
 	return cudaSuccess;
 }
 
-static cudaError_t take(struct pool *p, size_t size, cudaStream_t stream, struct block **out)
+static cudaError_t take_pool_block(struct pool *p, size_t size, cudaStream_t stream,
+				   struct block **out)
 {
 	struct block *b = best(p, size);
 	cudaError_t err;
@@ -276,7 +277,7 @@ static cudaError_t recorded(cudaEvent_t *event, cudaStream_t stream)
 	return err;
 }
 
-static cudaError_t give(uint64_t addr, cudaStream_t stream)
+static cudaError_t give_block_to_pool(uint64_t addr, cudaStream_t stream)
 {
 	cudaEvent_t event;
 	struct block *b;
@@ -294,14 +295,14 @@ static cudaError_t give(uint64_t addr, cudaStream_t stream)
 	b->freed = event;
 	p = b->pool ? find_pool(b->pool) : NULL;
 	if (!p)
-		return release(b);
+		return release_pool_block(b);
 	p->used -= b->size;
 	return cudaSuccess;
 }
 
 /* ---- what pool.c and memory.c call ---- */
 
-static bool made(uint32_t id, const struct cudaMemPoolProps *props)
+static bool on_shared_pool_made(uint32_t id, const struct cudaMemPoolProps *props)
 {
 	struct pool *p;
 	bool done = false;
@@ -338,7 +339,7 @@ static void gone(uint32_t id)
 	pthread_mutex_unlock(&lock);
 }
 
-static cudaError_t alloc(void **ptr, size_t size, uint32_t id, cudaStream_t stream)
+static cudaError_t alloc_from_shared_pool(void **ptr, size_t size, uint32_t id, cudaStream_t stream)
 {
 	cudaError_t err = cudaErrorInvalidValue;
 	struct block *b;
@@ -355,14 +356,14 @@ static cudaError_t alloc(void **ptr, size_t size, uint32_t id, cudaStream_t stre
 	p = find_pool(id);
 	/* Only the process that made a pool allocates from it. */
 	if (p && !p->imported)
-		err = take(p, size, stream, &b);
+		err = take_pool_block(p, size, stream, &b);
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		*ptr = (void *)(uintptr_t)b->addr;
 	return err;
 }
 
-static cudaError_t free_async(const struct qcul_range *range, cudaStream_t stream)
+static cudaError_t free_shared_in_stream(const struct qcul_range *range, cudaStream_t stream)
 {
 	cudaError_t err;
 
@@ -372,7 +373,7 @@ static cudaError_t free_async(const struct qcul_range *range, cudaStream_t strea
 			   : qcul_ipc_close((const void *)(uintptr_t)range->start, QCUL_MEM_SHARED);
 	}
 	pthread_mutex_lock(&lock);
-	err = give(range->start, stream);
+	err = give_block_to_pool(range->start, stream);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -385,7 +386,7 @@ static cudaError_t free_now(const struct qcul_range *range)
 	qcul_self.device = range->device;
 	err = cudaDeviceSynchronize();
 	if (!err)
-		err = free_async(range, cudaStreamLegacy);
+		err = free_shared_in_stream(range, cudaStreamLegacy);
 	qcul_self.device = current;
 	return err;
 }
@@ -406,7 +407,7 @@ static uint64_t *counter(struct pool *p, enum cudaMemPoolAttr attr)
 	return NULL;
 }
 
-static bool get(uint32_t id, enum cudaMemPoolAttr attr, uint64_t *value)
+static bool get_pool_counter(uint32_t id, enum cudaMemPoolAttr attr, uint64_t *value)
 {
 	uint64_t *from = NULL;
 	struct pool *p;
@@ -449,17 +450,17 @@ static cudaError_t trim_to(uint32_t id, size_t keep)
 }
 
 static const struct qcul_pool_sharing sharing = {
-	.made = made,
+	.made = on_shared_pool_made,
 	.gone = gone,
-	.alloc = alloc,
-	.free_async = free_async,
+	.alloc = alloc_from_shared_pool,
+	.free_async = free_shared_in_stream,
 	.free = free_now,
-	.get = get,
+	.get = get_pool_counter,
 	.reset_high = reset_high,
 	.trim = trim_to,
 };
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void announce_pool_sharing(void)
 {
 	qcul_pool_sharing = &sharing;
 }
@@ -496,7 +497,7 @@ static cudaError_t export_pool(int *fd, cudaMemPool_t handle)
 	return cudaSuccess;
 }
 
-static cudaError_t check_type(enum cudaMemAllocationHandleType type, unsigned int flags)
+static cudaError_t check_pool_handle_type(enum cudaMemAllocationHandleType type, unsigned int flags)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -513,11 +514,11 @@ cudaError_t cudaMemPoolExportToShareableHandle(void *handle, cudaMemPool_t pool,
 	cudaError_t err = handle ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
-		err = check_type(type, flags);
+		err = check_pool_handle_type(type, flags);
 	return qcul_done(err ? err : export_pool(handle, pool));
 }
 
-static bool read_file(int fd, struct pool_file *file)
+static bool read_pool_file(int fd, struct pool_file *file)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 
@@ -525,7 +526,7 @@ static bool read_file(int fd, struct pool_file *file)
 	       pread(fd, file, sizeof(*file), 0) == sizeof(*file) && file->magic == POOL_MAGIC;
 }
 
-static int device_with(uint64_t ordinal)
+static int device_of_pool_ordinal(uint64_t ordinal)
 {
 	int i;
 
@@ -547,9 +548,9 @@ static cudaError_t import_pool(cudaMemPool_t *out, int fd)
 	cudaError_t err;
 	uint32_t id;
 
-	if (!read_file(fd, &file))
+	if (!read_pool_file(fd, &file))
 		return cudaErrorInvalidValue;
-	props.location.id = device_with(file.device);
+	props.location.id = device_of_pool_ordinal(file.device);
 	if (props.location.id < 0)
 		return cudaErrorInvalidDevice;
 	err = cudaMemPoolCreate(&pool, &props);
@@ -579,7 +580,7 @@ cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, void *hand
 	cudaError_t err = pool ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
-		err = check_type(type, flags);
+		err = check_pool_handle_type(type, flags);
 	return qcul_done(err ? err : import_pool(pool, (int)(intptr_t)handle));
 }
 

@@ -33,7 +33,7 @@ struct batch {
 	bool post; /* the commands need no wait and no answer */
 };
 
-static cudaError_t flush(struct batch *b)
+static cudaError_t flush_array_cmds(struct batch *b)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -43,7 +43,7 @@ static cudaError_t flush(struct batch *b)
 	return err;
 }
 
-static bool within(size_t pos, size_t len, size_t size)
+static bool fits_in_dimension(size_t pos, size_t len, size_t size)
 {
 	return pos <= size && len <= size - pos;
 }
@@ -53,13 +53,14 @@ static bool fits(const struct place *p, const struct size *s)
 	struct cudaExtent e = qcul_array_size(p->array);
 
 	return p->x % p->array->elem == 0 && s->width % p->array->elem == 0 &&
-	       within(p->x, s->width, e.width * p->array->elem) &&
-	       within(p->y, s->height, e.height) && within(p->z, s->depth, e.depth);
+	       fits_in_dimension(p->x, s->width, e.width * p->array->elem) &&
+	       fits_in_dimension(p->y, s->height, e.height) &&
+	       fits_in_dimension(p->z, s->depth, e.depth);
 }
 
 /* True: the GPU accesses the memory by this address. False: it is guest memory, which a command
  * names by its pages. */
-static bool on_device(const struct memory *m, enum cudaMemcpyKind kind, bool *pinned)
+static bool is_gpu_address(const struct memory *m, enum cudaMemcpyKind kind, bool *pinned)
 {
 	struct qcul_range range = qcul_mem_find(m->addr);
 
@@ -80,7 +81,7 @@ static bool on_device(const struct memory *m, enum cudaMemcpyKind kind, bool *pi
 	}
 }
 
-static bool inside(const struct qcul_range *range, const void *addr, size_t len)
+static bool is_inside_range(const struct qcul_range *range, const void *addr, size_t len)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)addr - range->start;
 
@@ -88,7 +89,7 @@ static bool inside(const struct qcul_range *range, const void *addr, size_t len)
 }
 
 /* The length from the first byte of the first row to the last byte of the last row. */
-static bool span(size_t pitch, size_t rows, size_t width, size_t *len)
+static bool measure_box_rows(size_t pitch, size_t rows, size_t width, size_t *len)
 {
 	return !__builtin_mul_overflow(pitch, rows - 1, len) &&
 	       !__builtin_add_overflow(*len, width, len);
@@ -108,12 +109,12 @@ static bool span(size_t pitch, size_t rows, size_t width, size_t *len)
 	} while (0)
 
 /* Adds one command for s->height rows of one slice, from `row` on. */
-static cudaError_t add_rows(struct batch *b, const struct place *p, const struct memory *m,
-			    const struct size *s, size_t row, size_t slice, bool down,
-			    uint32_t flags)
+static cudaError_t add_slice_rows(struct batch *b, const struct place *p, const struct memory *m,
+				  const struct size *s, size_t row, size_t slice, bool down,
+				  uint32_t flags)
 {
 	struct qCUcmd *cmd;
-	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush(b) : cudaSuccess;
+	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush_array_cmds(b) : cudaSuccess;
 
 	if (err)
 		return err;
@@ -134,7 +135,7 @@ static cudaError_t add_rows(struct batch *b, const struct place *p, const struct
 }
 
 /* How many rows one command can take if all their pages are scattered. */
-static size_t rows_at_once(size_t pitch, size_t width)
+static size_t rows_per_array_cmd(size_t pitch, size_t width)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t most = (QCU_SEGS_MAX - 1) * page;
@@ -149,30 +150,30 @@ static cudaError_t host_copy(struct batch *b, const struct place *p, const struc
 	size_t len, slice, row, most;
 	cudaError_t err = cudaSuccess;
 
-	if (!span(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
+	if (!measure_box_rows(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
 		return cudaErrorInvalidValue;
-	if (pinned && !inside(&range, m->addr, len)) {
+	if (pinned && !is_inside_range(&range, m->addr, len)) {
 		if (range.kind != QCUL_MEM_REGISTERED)
 			return cudaErrorInvalidValue;
 		pinned = false;
 	}
 	b->post = pinned && !sync;
 	most = pinned || qcul_arena_holds(m->addr, len) ? s->height
-							: rows_at_once(m->pitch, s->width);
+							: rows_per_array_cmd(m->pitch, s->width);
 	for (slice = 0; slice < s->depth && !err; slice++)
 		for (row = 0; row < s->height && !err; row += most) {
 			struct size part = {s->width, s->height - row, 1};
 
 			if (part.height > most)
 				part.height = most;
-			err = add_rows(b, p, m, &part, row, slice, down,
-				       pinned ? QCU_COPY_QUEUED : 0);
+			err = add_slice_rows(b, p, m, &part, row, slice, down,
+					     pinned ? QCU_COPY_QUEUED : 0);
 		}
 	if (!err && sync && down)
 		b->cmds[b->count - 1].array_read.flags |= QCU_COPY_SYNC;
 	else if (!err && sync)
 		b->cmds[b->count - 1].array_write.flags |= QCU_COPY_SYNC;
-	return err ? err : flush(b);
+	return err ? err : flush_array_cmds(b);
 }
 
 static cudaError_t device_copy(struct batch *b, const struct place *p, const struct memory *m,
@@ -183,10 +184,10 @@ static cudaError_t device_copy(struct batch *b, const struct place *p, const str
 	size_t len;
 
 	if (m->rows > UINT32_MAX ||
-	    !span(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
+	    !measure_box_rows(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
 		return cudaErrorInvalidValue;
 	/* The mirror may refuse memory that the library does not know, so its answer is needed. */
-	b->post = range.kind != QCUL_MEM_HOST && inside(&range, m->addr, len);
+	b->post = range.kind != QCUL_MEM_HOST && is_inside_range(&range, m->addr, len);
 	*cmd = qcul_cmd(QCU_OP_ARRAY_DEVICE);
 	cmd->array_device.addr = qcul_mem_device_address(m->addr);
 	cmd->array_device.array = (uint16_t)p->array->id;
@@ -201,11 +202,12 @@ static cudaError_t device_copy(struct batch *b, const struct place *p, const str
 	cmd->array_device.pitch = (uint32_t)m->pitch;
 	cmd->array_device.rows = (uint32_t)m->rows;
 	cmd->array_device.stream = b->stream;
-	return flush(b);
+	return flush_array_cmds(b);
 }
 
-static cudaError_t capture(const struct place *p, const struct memory *m, const struct size *s,
-			   enum cudaMemcpyKind kind, cudaStream_t stream, bool down, bool sync)
+static cudaError_t capture_array_copy(const struct place *p, const struct memory *m,
+				      const struct size *s, enum cudaMemcpyKind kind,
+				      cudaStream_t stream, bool down, bool sync)
 {
 	struct cudaMemcpy3DParms parms = {
 		.extent = {s->width / p->array->elem, s->height, s->depth},
@@ -250,8 +252,8 @@ static cudaError_t memory_copy(const struct place *p, const struct memory *m, co
 	if (s->depth > 1 && m->rows < s->height)
 		return cudaErrorInvalidValue;
 	if (qcul_captured(stream, &err))
-		return err ? err : capture(p, m, s, kind, stream, down, sync);
-	device = on_device(m, kind, &pinned);
+		return err ? err : capture_array_copy(p, m, s, kind, stream, down, sync);
+	device = is_gpu_address(m, kind, &pinned);
 	if (device)
 		err = device_copy(&b, p, m, s, down);
 	else
@@ -389,7 +391,8 @@ cudaError_t qcul_array_to_array_run(cudaArray_t dst, size_t dx, size_t dy, cudaA
 
 /* Finds the address of a position in memory; pos->x counts bytes. False: there is no such address.
  */
-static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, struct memory *m)
+static bool find_memory_corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos,
+			       struct memory *m)
 {
 	size_t slice, z, y;
 
@@ -434,7 +437,7 @@ cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t s
 		return p->kind == cudaMemcpyDeviceToDevice || p->kind == cudaMemcpyDefault
 			       ? array_copy(&dst, &src, &s, stream)
 			       : cudaErrorInvalidMemcpyDirection;
-	if (!corner(p->dstArray ? &p->srcPtr : &p->dstPtr, &pos, &m))
+	if (!find_memory_corner(p->dstArray ? &p->srcPtr : &p->dstPtr, &pos, &m))
 		return cudaErrorInvalidValue;
 	return memory_copy(one, &m, &s, p->kind, stream, !p->dstArray, sync);
 }

@@ -109,7 +109,8 @@ static cudaError_t take_operand(const struct cudaMemcpy3DOperand *o,
 	return cudaSuccess;
 }
 
-static cudaError_t box(const struct cudaMemcpy3DBatchOp *op, struct cudaMemcpy3DParms *p)
+static cudaError_t make_box_params(const struct cudaMemcpy3DBatchOp *op,
+				   struct cudaMemcpy3DParms *p)
 {
 	size_t bytes = 1;
 	cudaError_t err = check_order(op->srcAccessOrder, op->flags);
@@ -140,9 +141,9 @@ static cudaError_t box_batch(size_t count, const struct cudaMemcpy3DBatchOp *ops
 	if (ops && count && !flags && !is_legacy(stream))
 		err = cudaSuccess;
 	for (i = 0; i < count && !err; i++)
-		err = box(&ops[i], &p);
+		err = make_box_params(&ops[i], &p);
 	for (i = 0; i < count && !err; i++) {
-		err = box(&ops[i], &p);
+		err = make_box_params(&ops[i], &p);
 		if (!err)
 			err = qcul_copy_3d(&p, stream,
 					   ops[i].srcAccessOrder ==

@@ -37,7 +37,7 @@ struct batch {
 };
 
 /* A mapping may have others behind it. The mirror knows all of them, and checks. */
-static bool inside(const struct qcul_range *range, const void *addr, size_t len)
+static bool is_inside_or_mapped(const struct qcul_range *range, const void *addr, size_t len)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)addr - range->start;
 
@@ -50,8 +50,8 @@ static bool inside(const struct qcul_range *range, const void *addr, size_t len)
  * PLACE_WINDOW only if the whole range lies in one piece of pinned memory. An address may stand for
  * both guest memory and device memory (QCUL_MEM_AMBIGUOUS). Then the direction decides.
  */
-static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind kind,
-			    enum place *place)
+static cudaError_t place_of_range(const void *addr, size_t len, enum cudaMemcpyKind kind,
+				  enum place *place)
 {
 	struct qcul_range range = qcul_mem_find(addr);
 
@@ -59,7 +59,7 @@ static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind ki
 	if (range.kind == QCUL_MEM_HOST)
 		return cudaSuccess;
 	/* Memory that is only partly registered counts as not registered. */
-	if (range.kind == QCUL_MEM_REGISTERED && !inside(&range, addr, len))
+	if (range.kind == QCUL_MEM_REGISTERED && !is_inside_or_mapped(&range, addr, len))
 		return cudaSuccess;
 	*place = range.kind == QCUL_MEM_DEVICE || range.kind == QCUL_MEM_VARIABLE ||
 				 range.kind == QCUL_MEM_ALIAS ||
@@ -71,14 +71,14 @@ static cudaError_t place_of(const void *addr, size_t len, enum cudaMemcpyKind ki
 		*place = PLACE_HOST;
 		return cudaSuccess;
 	}
-	return inside(&range, addr, len) ? cudaSuccess : cudaErrorInvalidValue;
+	return is_inside_or_mapped(&range, addr, len) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device)
 {
 	struct qcul_range range = qcul_mem_find(addr);
 
-	if (range.kind == QCUL_MEM_HOST || !inside(&range, addr, len) ||
+	if (range.kind == QCUL_MEM_HOST || !is_inside_or_mapped(&range, addr, len) ||
 	    range.flags & QCUL_MEM_AMBIGUOUS)
 		return false;
 	*device = qcul_mem_device_address(addr);
@@ -121,7 +121,7 @@ static enum route route_of(enum cudaMemcpyKind kind, enum place dst, enum place 
 	return from ? ROUTE_D2H : ROUTE_HOST;
 }
 
-static cudaError_t flush(struct batch *b)
+static cudaError_t flush_copy_cmds(struct batch *b)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -132,9 +132,9 @@ static cudaError_t flush(struct batch *b)
 }
 
 /* Returns room for one more command. If the batch is full, this function sends it first. */
-static cudaError_t next(struct batch *b, enum qcu_op op, struct qCUcmd **cmd)
+static cudaError_t next_copy_cmd(struct batch *b, enum qcu_op op, struct qCUcmd **cmd)
 {
-	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush(b) : cudaSuccess;
+	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush_copy_cmds(b) : cudaSuccess;
 
 	if (err)
 		return err;
@@ -146,7 +146,7 @@ static cudaError_t next(struct batch *b, enum qcu_op op, struct qCUcmd **cmd)
 static cudaError_t add_d2d(struct batch *b, void *dst, const void *src, size_t len)
 {
 	struct qCUcmd *cmd;
-	cudaError_t err = next(b, QCU_OP_COPY_D2D, &cmd);
+	cudaError_t err = next_copy_cmd(b, QCU_OP_COPY_D2D, &cmd);
 
 	if (err)
 		return err;
@@ -169,7 +169,7 @@ static size_t piece(uint64_t addr, size_t len)
 static cudaError_t add_small(struct batch *b, uint64_t host, uint64_t device, size_t len)
 {
 	struct qCUcmd *cmd;
-	cudaError_t err = next(b, QCU_OP_COPY_SMALL, &cmd);
+	cudaError_t err = next_copy_cmd(b, QCU_OP_COPY_SMALL, &cmd);
 
 	if (err)
 		return err;
@@ -190,7 +190,8 @@ static cudaError_t add_host(struct batch *b, enum route route, uint64_t host, ui
 		struct qCUcmd *cmd;
 		cudaError_t err;
 
-		err = next(b, route == ROUTE_H2D ? QCU_OP_COPY_H2D : QCU_OP_COPY_D2H, &cmd);
+		err = next_copy_cmd(b, route == ROUTE_H2D ? QCU_OP_COPY_H2D : QCU_OP_COPY_D2H,
+				    &cmd);
 		if (err)
 			return err;
 		cmd->buf.addr = host;
@@ -251,13 +252,13 @@ static void wait_for_last(struct batch *b, enum route route)
 
 /* The length from the first byte of the first row to the last byte of the last row. False: there is
  * no such address range. */
-static bool span(const struct qcul_copy *c, size_t pitch, size_t *len)
+static bool measure_copy_rows(const struct qcul_copy *c, size_t pitch, size_t *len)
 {
 	return !__builtin_mul_overflow(pitch, c->height - 1, len) &&
 	       !__builtin_add_overflow(*len, c->width, len);
 }
 
-static cudaError_t check(struct qcul_copy *c)
+static cudaError_t check_and_flatten_copy(struct qcul_copy *c)
 {
 	if (c->kind < cudaMemcpyHostToHost || c->kind > cudaMemcpyDefault)
 		return cudaErrorInvalidMemcpyDirection;
@@ -277,7 +278,7 @@ static cudaError_t check(struct qcul_copy *c)
 }
 
 /* How many rows one command can take if all their pages are scattered. */
-static size_t rows_at_once(const struct qcul_copy *c, size_t pitch)
+static size_t rows_per_rect_cmd(const struct qcul_copy *c, size_t pitch)
 {
 	size_t most = (QCU_SEGS_MAX - 1) * (size_t)sysconf(_SC_PAGESIZE);
 
@@ -294,7 +295,7 @@ static cudaError_t add_rect(struct batch *b, const struct qcul_copy *c, enum rou
 
 	switch (route) {
 	case ROUTE_H2D:
-		err = next(b, QCU_OP_RECT_H2D, &cmd);
+		err = next_copy_cmd(b, QCU_OP_RECT_H2D, &cmd);
 		if (err)
 			return err;
 		cmd->rect_h2d = (struct qcu_rect_h2d){
@@ -309,7 +310,7 @@ static cudaError_t add_rect(struct batch *b, const struct qcul_copy *c, enum rou
 		};
 		return cudaSuccess;
 	case ROUTE_D2H:
-		err = next(b, QCU_OP_RECT_D2H, &cmd);
+		err = next_copy_cmd(b, QCU_OP_RECT_D2H, &cmd);
 		if (err)
 			return err;
 		cmd->rect_d2h = (struct qcu_rect_d2h){
@@ -324,7 +325,7 @@ static cudaError_t add_rect(struct batch *b, const struct qcul_copy *c, enum rou
 		};
 		return cudaSuccess;
 	default:
-		err = next(b, QCU_OP_RECT_D2D, &cmd);
+		err = next_copy_cmd(b, QCU_OP_RECT_D2D, &cmd);
 		if (err)
 			return err;
 		cmd->rect_d2d = (struct qcu_rect_d2d){
@@ -346,7 +347,7 @@ static cudaError_t add_rects(struct batch *b, const struct qcul_copy *c, enum ro
 	cudaError_t err = cudaSuccess;
 
 	if (route != ROUTE_D2D && !b->whole)
-		most = rows_at_once(c, route == ROUTE_H2D ? c->spitch : c->dpitch);
+		most = rows_per_rect_cmd(c, route == ROUTE_H2D ? c->spitch : c->dpitch);
 	for (row = 0; row < c->height && !err; row += rows) {
 		rows = c->height - row < most ? c->height - row : most;
 		err = add_rect(b, c, route, (char *)c->dst + row * c->dpitch,
@@ -355,7 +356,7 @@ static cudaError_t add_rects(struct batch *b, const struct qcul_copy *c, enum ro
 	return err;
 }
 
-static cudaError_t add_rows(struct batch *b, const struct qcul_copy *c, enum route route)
+static cudaError_t add_all_rows(struct batch *b, const struct qcul_copy *c, enum route route)
 {
 	char *dst = c->dst;
 	const char *src = c->src;
@@ -446,18 +447,19 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 		return err;
 	if (!c.width || !c.height)
 		return qcul_ready();
-	err = check(&c);
+	err = check_and_flatten_copy(&c);
 	if (!err)
 		err = qcul_ready();
 	if (!err)
 		err = qcul_stream_id(stream, &b.stream);
 	if (err)
 		return err;
-	if (!span(&c, c.dpitch, &dst_len) || !span(&c, c.spitch, &src_len))
+	if (!measure_copy_rows(&c, c.dpitch, &dst_len) ||
+	    !measure_copy_rows(&c, c.spitch, &src_len))
 		return cudaErrorInvalidValue;
-	err = place_of(c.dst, dst_len, c.kind, &dst);
+	err = place_of_range(c.dst, dst_len, c.kind, &dst);
 	if (!err)
-		err = place_of(c.src, src_len, c.kind, &src);
+		err = place_of_range(c.src, src_len, c.kind, &src);
 	if (err)
 		return err;
 	if (qcul_captured(stream, &err))
@@ -467,9 +469,9 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 	b.count = 0;
 	err = plan(&b, &c, route, dst, src, src_len, dst_len);
 	if (!err)
-		err = add_rows(&b, &c, route);
+		err = add_all_rows(&b, &c, route);
 	if (!err)
-		err = flush(&b);
+		err = flush_copy_cmds(&b);
 	if (c.sync)
 		qcul_print_flush();
 	return err;
@@ -510,7 +512,7 @@ cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 	if (__builtin_mul_overflow(pitch, f->height - 1, &len) ||
 	    __builtin_add_overflow(len, f->width, &len))
 		return cudaErrorInvalidValue;
-	err = place_of(f->dst, len, cudaMemcpyDefault, &place);
+	err = place_of_range(f->dst, len, cudaMemcpyDefault, &place);
 	if (err)
 		return err;
 	if (qcul_captured(stream, &err))

@@ -7,8 +7,8 @@
 #include "qcu-library/link/capture.h"
 
 /* The address of a box's first byte, and the distance between its slices. */
-static bool corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, char **at,
-		   size_t *slice)
+static bool find_box_corner(const struct cudaPitchedPtr *p, const struct cudaPos *pos, char **at,
+			    size_t *slice)
 {
 	size_t z, y;
 
@@ -37,8 +37,8 @@ cudaError_t qcul_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream,
 		return qcul_ready();
 	if (!p->dstPtr.ptr || !p->srcPtr.ptr)
 		return cudaErrorInvalidValue;
-	if (!corner(&p->dstPtr, &p->dstPos, &dst, &dst_slice) ||
-	    !corner(&p->srcPtr, &p->srcPos, &src, &src_slice))
+	if (!find_box_corner(&p->dstPtr, &p->dstPos, &dst, &dst_slice) ||
+	    !find_box_corner(&p->srcPtr, &p->srcPos, &src, &src_slice))
 		return cudaErrorInvalidValue;
 	c = (struct qcul_copy){
 		.dpitch = p->dstPtr.pitch,

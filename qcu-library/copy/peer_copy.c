@@ -2,8 +2,8 @@
 /* Copies between devices, which always work. */
 #include "qcu-library/copy/copy.h"
 
-static cudaError_t copy(void *dst, int dst_device, const void *src, int src_device, size_t count,
-			cudaStream_t stream)
+static cudaError_t copy_between_devices(void *dst, int dst_device, const void *src, int src_device,
+					size_t count, cudaStream_t stream)
 {
 	struct qcul_copy c = {
 		.dst = dst,
@@ -21,11 +21,12 @@ static cudaError_t copy(void *dst, int dst_device, const void *src, int src_devi
 
 cudaError_t cudaMemcpyPeer(void *dst, int dst_device, const void *src, int src_device, size_t count)
 {
-	return qcul_done(copy(dst, dst_device, src, src_device, count, cudaStreamLegacy));
+	return qcul_done(
+		copy_between_devices(dst, dst_device, src, src_device, count, cudaStreamLegacy));
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device,
 				size_t count, cudaStream_t stream)
 {
-	return qcul_done(copy(dst, dst_device, src, src_device, count, stream));
+	return qcul_done(copy_between_devices(dst, dst_device, src, src_device, count, stream));
 }

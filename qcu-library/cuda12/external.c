@@ -85,9 +85,9 @@ static cudaError_t signal(const cudaExternalSemaphore_t *semaphores,
 	return err;
 }
 
-static cudaError_t wait(const cudaExternalSemaphore_t *semaphores,
-			const struct cuda12_semaphore_wait_v1 *from, unsigned int count,
-			cudaStream_t stream, wait_fn *call)
+static cudaError_t wait_semaphores_v1(const cudaExternalSemaphore_t *semaphores,
+				      const struct cuda12_semaphore_wait_v1 *from,
+				      unsigned int count, cudaStream_t stream, wait_fn *call)
 {
 	struct cudaExternalSemaphoreWaitParams *to = NULL;
 	cudaError_t err;
@@ -126,12 +126,14 @@ cudaError_t cuda12_WaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *se
 					       const struct cuda12_semaphore_wait_v1 *params,
 					       unsigned int count, cudaStream_t stream)
 {
-	return wait(semaphores, params, count, stream, cudaWaitExternalSemaphoresAsync);
+	return wait_semaphores_v1(semaphores, params, count, stream,
+				  cudaWaitExternalSemaphoresAsync);
 }
 
 cudaError_t cuda12_WaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
 						    const struct cuda12_semaphore_wait_v1 *params,
 						    unsigned int count, cudaStream_t stream)
 {
-	return wait(semaphores, params, count, stream, cudaWaitExternalSemaphoresAsync_ptsz);
+	return wait_semaphores_v1(semaphores, params, count, stream,
+				  cudaWaitExternalSemaphoresAsync_ptsz);
 }

@@ -8,7 +8,7 @@
 
 #include "qcu-library/cuda12/cuda12.h"
 
-static bool limit(enum cudaDeviceAttr attr, unsigned long long value)
+static bool is_within_limit(enum cudaDeviceAttr attr, unsigned long long value)
 {
 	int device, most;
 
@@ -18,11 +18,14 @@ static bool limit(enum cudaDeviceAttr attr, unsigned long long value)
 
 static bool possible(dim3 grid, dim3 block)
 {
-	return limit(cudaDevAttrMaxGridDimX, grid.x) && limit(cudaDevAttrMaxGridDimY, grid.y) &&
-	       limit(cudaDevAttrMaxGridDimZ, grid.z) && limit(cudaDevAttrMaxBlockDimX, block.x) &&
-	       limit(cudaDevAttrMaxBlockDimY, block.y) && limit(cudaDevAttrMaxBlockDimZ, block.z) &&
-	       limit(cudaDevAttrMaxThreadsPerBlock,
-		     (unsigned long long)block.x * block.y * block.z);
+	return is_within_limit(cudaDevAttrMaxGridDimX, grid.x) &&
+	       is_within_limit(cudaDevAttrMaxGridDimY, grid.y) &&
+	       is_within_limit(cudaDevAttrMaxGridDimZ, grid.z) &&
+	       is_within_limit(cudaDevAttrMaxBlockDimX, block.x) &&
+	       is_within_limit(cudaDevAttrMaxBlockDimY, block.y) &&
+	       is_within_limit(cudaDevAttrMaxBlockDimZ, block.z) &&
+	       is_within_limit(cudaDevAttrMaxThreadsPerBlock,
+			       (unsigned long long)block.x * block.y * block.z);
 }
 
 static cudaError_t launched(cudaError_t err, dim3 grid, dim3 block)

@@ -22,7 +22,7 @@ cudaError_t cuda12_PointerGetAttributes(struct cuda12_pointer_attributes *to, co
 
 /* ---- managed memory: 12 names a place by the number of a device, or -1 for the CPU ---- */
 
-static struct cudaMemLocation place(int device)
+static struct cudaMemLocation location_of_device(int device)
 {
 	if (device == cudaCpuDeviceId)
 		return (struct cudaMemLocation){.type = cudaMemLocationTypeHost};
@@ -32,18 +32,18 @@ static struct cudaMemLocation place(int device)
 cudaError_t cuda12_MemAdvise(const void *ptr, size_t count, enum cudaMemoryAdvise advice,
 			     int device)
 {
-	return cudaMemAdvise(ptr, count, advice, place(device));
+	return cudaMemAdvise(ptr, count, advice, location_of_device(device));
 }
 
 cudaError_t cuda12_MemPrefetchAsync(const void *ptr, size_t count, int device, cudaStream_t stream)
 {
-	return cudaMemPrefetchAsync(ptr, count, place(device), 0, stream);
+	return cudaMemPrefetchAsync(ptr, count, location_of_device(device), 0, stream);
 }
 
 cudaError_t cuda12_MemPrefetchAsync_ptsz(const void *ptr, size_t count, int device,
 					 cudaStream_t stream)
 {
-	return cudaMemPrefetchAsync_ptsz(ptr, count, place(device), 0, stream);
+	return cudaMemPrefetchAsync_ptsz(ptr, count, location_of_device(device), 0, stream);
 }
 
 /* ---- batches: 12 says which copy failed; SIZE_MAX means that it does not know ---- */

@@ -14,7 +14,7 @@ struct cufile_error {
 	int cu_err; /* a CUresult, beside CU_FILE_CUDA_DRIVER_ERROR only */
 };
 
-static void refuse(atomic_flag *said, const char *name)
+static void refuse_cufile_call(atomic_flag *said, const char *name)
 {
 	if (!atomic_flag_test_and_set(said))
 		fprintf(stderr,
@@ -28,7 +28,7 @@ static void refuse(atomic_flag *said, const char *name)
 	{                                                       \
 		static atomic_flag said = ATOMIC_FLAG_INIT;     \
                                                                 \
-		refuse(&said, #name);                           \
+		refuse_cufile_call(&said, #name);               \
 		return __VA_ARGS__;                             \
 	}
 

@@ -113,9 +113,9 @@ void qcul_entry_points_by(qcul_entry_point_fn *find)
 	find_entry_point = find;
 }
 
-static cudaError_t entry_point(const char *symbol, void **function, unsigned int version,
-			       unsigned long long flags, bool own,
-			       enum cudaDriverEntryPointQueryResult *status)
+static cudaError_t get_driver_entry_point(const char *symbol, void **function, unsigned int version,
+					  unsigned long long flags, bool own,
+					  enum cudaDriverEntryPointQueryResult *status)
 {
 	int how;
 
@@ -132,14 +132,16 @@ static cudaError_t entry_point(const char *symbol, void **function, unsigned int
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
 				    enum cudaDriverEntryPointQueryResult *status)
 {
-	return qcul_done(entry_point(symbol, function, CUDART_VERSION, flags, false, status));
+	return qcul_done(
+		get_driver_entry_point(symbol, function, CUDART_VERSION, flags, false, status));
 }
 
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function,
 					 unsigned long long flags,
 					 enum cudaDriverEntryPointQueryResult *status)
 {
-	return qcul_done(entry_point(symbol, function, CUDART_VERSION, flags, true, status));
+	return qcul_done(
+		get_driver_entry_point(symbol, function, CUDART_VERSION, flags, true, status));
 }
 
 static cudaError_t by_version(const char *symbol, void **function, unsigned int version,
@@ -150,7 +152,7 @@ static cudaError_t by_version(const char *symbol, void **function, unsigned int 
 
 	if (!err && version > qcul_info()->driver_version)
 		err = cudaErrorInvalidValue;
-	return err ? err : entry_point(symbol, function, version, flags, own, status);
+	return err ? err : get_driver_entry_point(symbol, function, version, flags, own, status);
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function,

@@ -137,7 +137,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev
 	X(gpuPciSubsystemID, GpuPciSubsystemId)                                           \
 	X(hostNumaMultinodeIpcSupported, HostNumaMultinodeIpcSupported)
 
-static cudaError_t properties(struct cudaDeviceProp *prop, int device)
+static cudaError_t fill_properties(struct cudaDeviceProp *prop, int device)
 {
 	const struct qcu_device_desc *desc;
 	cudaError_t err;
@@ -160,7 +160,7 @@ static cudaError_t properties(struct cudaDeviceProp *prop, int device)
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
-	return qcul_done(properties(prop, device));
+	return qcul_done(fill_properties(prop, device));
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)

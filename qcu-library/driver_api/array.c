@@ -17,7 +17,7 @@ static struct cudaExtent extent_of(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return (struct cudaExtent){d->Width, d->Height, d->Depth};
 }
 
-static cudaError_t create(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
+static cudaError_t create_described_array(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	struct cudaChannelFormatDesc format;
 	cudaError_t err = cudaErrorInvalidValue;
@@ -29,7 +29,7 @@ static cudaError_t create(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	return QCUL_READY(create(array, d));
+	return QCUL_READY(create_described_array(array, d));
 }
 
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *flat)
@@ -53,7 +53,7 @@ CUresult cuArrayDestroy(CUarray array)
 				  : cudaErrorInvalidResourceHandle);
 }
 
-static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
+static cudaError_t describe_array(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 {
 	struct cudaChannelFormatDesc format;
 	struct cudaExtent extent;
@@ -75,7 +75,7 @@ static cudaError_t describe(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR found;
-	CUresult result = QCUL_READY(describe(&found, array));
+	CUresult result = QCUL_READY(describe_array(&found, array));
 
 	if (!result && !d)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -87,7 +87,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *flat, CUarray array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
-	CUresult result = QCUL_READY(describe(&d, array));
+	CUresult result = QCUL_READY(describe_array(&d, array));
 
 	if (!result && !flat)
 		result = CUDA_ERROR_INVALID_VALUE;

@@ -3,8 +3,8 @@
 #include "qcu-library/copy/copy.h"
 #include "qcu-library/driver_api/sync.h"
 
-static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
-			cudaStream_t stream, bool sync)
+static cudaError_t copy_byte_run(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+				 cudaStream_t stream, bool sync)
 {
 	const struct qcul_copy c = {
 		.dst = dst,
@@ -21,36 +21,36 @@ static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcp
 #define PTR qcul_driver_ptr
 
 BOTH(cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t count),
-     copy(PTR(dst), PTR(src), count, cudaMemcpyDefault, stream, true))
+     copy_byte_run(PTR(dst), PTR(src), count, cudaMemcpyDefault, stream, true))
 BOTH(cuMemcpyHtoD_v2, (CUdeviceptr dst, const void *src, size_t count),
-     copy(PTR(dst), src, count, cudaMemcpyHostToDevice, stream, true))
+     copy_byte_run(PTR(dst), src, count, cudaMemcpyHostToDevice, stream, true))
 BOTH(cuMemcpyDtoH_v2, (void *dst, CUdeviceptr src, size_t count),
-     copy(dst, PTR(src), count, cudaMemcpyDeviceToHost, stream, true))
+     copy_byte_run(dst, PTR(src), count, cudaMemcpyDeviceToHost, stream, true))
 BOTH(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count),
-     copy(PTR(dst), PTR(src), count, cudaMemcpyDeviceToDevice, stream, true))
+     copy_byte_run(PTR(dst), PTR(src), count, cudaMemcpyDeviceToDevice, stream, true))
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      copy(PTR(dst), PTR(src), count, cudaMemcpyDefault, stream, false));
+	return QCUL_IN_STREAM(stream, copy_byte_run(PTR(dst), PTR(src), count, cudaMemcpyDefault,
+						    stream, false));
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      copy(PTR(dst), src, count, cudaMemcpyHostToDevice, stream, false));
+	return QCUL_IN_STREAM(stream, copy_byte_run(PTR(dst), src, count, cudaMemcpyHostToDevice,
+						    stream, false));
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      copy(dst, PTR(src), count, cudaMemcpyDeviceToHost, stream, false));
+	return QCUL_IN_STREAM(stream, copy_byte_run(dst, PTR(src), count, cudaMemcpyDeviceToHost,
+						    stream, false));
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, copy(PTR(dst), PTR(src), count, cudaMemcpyDeviceToDevice,
-					   stream, false));
+	return QCUL_IN_STREAM(stream, copy_byte_run(PTR(dst), PTR(src), count,
+						    cudaMemcpyDeviceToDevice, stream, false));
 }
 
 /* ---- arrays: the offset is in bytes ---- */

@@ -177,7 +177,7 @@ CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 
 /* ---- copies and fills: a context says on which device the node works ---- */
 
-static CUresult device_of(CUcontext context, int *device)
+static CUresult device_of_node_context(CUcontext context, int *device)
 {
 	CUresult result = context ? qcul_driver_device(context, device) : qcul_driver_ready();
 
@@ -199,7 +199,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 			      size_t count, const CUDA_MEMCPY3D *c, CUcontext context)
 {
 	int device;
-	CUresult result = device_of(context, &device);
+	CUresult result = device_of_node_context(context, &device);
 
 	return result ? result : QCUL_ON_DEVICE(device, add_copy(node, graph, after, count, c));
 }
@@ -224,7 +224,7 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
 					CUcontext context)
 {
 	int device;
-	CUresult result = device_of(context, &device);
+	CUresult result = device_of_node_context(context, &device);
 
 	if (!result && !exec)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -257,7 +257,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 			      CUcontext context)
 {
 	int device;
-	CUresult result = device_of(context, &device);
+	CUresult result = device_of_node_context(context, &device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device, cudaGraphAddMemsetNode(
@@ -275,7 +275,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
 {
 	int device;
-	CUresult result = device_of(context, &device);
+	CUresult result = device_of_node_context(context, &device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device, cudaGraphExecMemsetNodeSetParams(
@@ -481,7 +481,7 @@ static cudaError_t any_from(struct cudaGraphNodeParams *to, struct qcul_args *ar
 	default:
 		break;
 	}
-	if (!err && context && device_of(context, device)) {
+	if (!err && context && device_of_node_context(context, device)) {
 		qcul_args_end(args);
 		err = cudaErrorDeviceUninitialized;
 	}
@@ -557,7 +557,7 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
 					CUcontext context, unsigned int first, unsigned int flags)
 {
 	int device;
-	CUresult result = device_of(context, &device);
+	CUresult result = device_of_node_context(context, &device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device, cudaGraphConditionalHandleCreate(

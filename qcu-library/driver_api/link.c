@@ -30,7 +30,7 @@ static struct qcul_table ids = {.slots = slots, .next = QCU_ID_FIRST};
 
 QCUL_AT_FORK(QCUL_FORK_LINKS, .lock = &lock)
 
-static struct CUlinkState_st *find(CUlinkState state)
+static struct CUlinkState_st *find_link_state(CUlinkState state)
 {
 	struct CUlinkState_st *l;
 
@@ -40,8 +40,8 @@ static struct CUlinkState_st *find(CUlinkState state)
 	return NULL;
 }
 
-static cudaError_t create(CUlinkState *state, unsigned int count, const CUjit_option *options,
-			  void **values)
+static cudaError_t create_link_state(CUlinkState *state, unsigned int count,
+				     const CUjit_option *options, void **values)
 {
 	struct CUlinkState_st *l = calloc(1, sizeof(*l));
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LINK_CREATE);
@@ -82,7 +82,7 @@ static cudaError_t create(CUlinkState *state, unsigned int count, const CUjit_op
 CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
 			 CUlinkState *state)
 {
-	return QCUL_READY(state ? LOCKED(create(state, count, options, values))
+	return QCUL_READY(state ? LOCKED(create_link_state(state, count, options, values))
 				: cudaErrorInvalidValue);
 }
 
@@ -119,11 +119,12 @@ static cudaError_t send_ptx(struct CUlinkState_st *l, const char *text, size_t s
 	return err;
 }
 
-static cudaError_t add(CUlinkState state, CUjitInputType type, const void *data, size_t size,
-		       unsigned int count, const CUjit_option *options, void **values)
+static cudaError_t add_link_input(CUlinkState state, CUjitInputType type, const void *data,
+				  size_t size, unsigned int count, const CUjit_option *options,
+				  void **values)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT, said_object = ATOMIC_FLAG_INIT;
-	struct CUlinkState_st *l = find(state);
+	struct CUlinkState_st *l = find_link_state(state);
 	struct qcul_compiling own;
 	cudaError_t err = qcul_ready();
 
@@ -155,13 +156,13 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 			  void **values)
 {
 	(void)name;
-	return QCUL_READY(data && size
-				  ? LOCKED(add(state, type, data, size, count, options, values))
-				  : cudaErrorInvalidValue);
+	return QCUL_READY(data && size ? LOCKED(add_link_input(state, type, data, size, count,
+							       options, values))
+				       : cudaErrorInvalidValue);
 }
 
 /* The whole file. NULL: it cannot be read. */
-static char *read_file(const char *path, size_t *bytes)
+static char *read_link_input(const char *path, size_t *bytes)
 {
 	FILE *f = fopen(path, "rb");
 	char *text = NULL;
@@ -192,17 +193,18 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
-	data = read_file(path, &bytes);
+	data = read_link_input(path, &bytes);
 	if (!data)
 		return CUDA_ERROR_FILE_NOT_FOUND;
-	result = QCUL_READY(LOCKED(add(state, type, data, bytes, count, options, values)));
+	result = QCUL_READY(
+		LOCKED(add_link_input(state, type, data, bytes, count, options, values)));
 	free(data);
 	return result;
 }
 
 static cudaError_t complete(CUlinkState state, void **image, size_t *bytes)
 {
-	struct CUlinkState_st *l = find(state);
+	struct CUlinkState_st *l = find_link_state(state);
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LINK_COMPLETE);
 	cudaError_t err = qcul_ready();
 
@@ -233,9 +235,9 @@ CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 	return QCUL_READY(image ? LOCKED(complete(state, image, bytes)) : cudaErrorInvalidValue);
 }
 
-static cudaError_t destroy(CUlinkState state)
+static cudaError_t destroy_link_state(CUlinkState state)
 {
-	struct CUlinkState_st *l = find(state);
+	struct CUlinkState_st *l = find_link_state(state);
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LINK_DESTROY);
 	cudaError_t err = cudaSuccess;
 
@@ -254,5 +256,5 @@ static cudaError_t destroy(CUlinkState state)
 
 CUresult cuLinkDestroy(CUlinkState state)
 {
-	return QCUL_READY(LOCKED(destroy(state)));
+	return QCUL_READY(LOCKED(destroy_link_state(state)));
 }

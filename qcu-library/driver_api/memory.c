@@ -11,7 +11,7 @@ static CUresult allocated(cudaError_t (*alloc)(void **ptr, size_t size), void **
 }
 
 /* Pinned memory of no bytes is no error, and has no address. */
-static cudaError_t no_memory(void **ptr)
+static cudaError_t give_no_pinned_memory(void **ptr)
 {
 	*ptr = NULL;
 	return cudaSuccess;
@@ -50,14 +50,15 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 
 CUresult cuMemAllocHost_v2(void **ptr, size_t size)
 {
-	return ptr && !size ? QCUL_READY(no_memory(ptr)) : allocated(cudaMallocHost, ptr, size);
+	return ptr && !size ? QCUL_READY(give_no_pinned_memory(ptr))
+			    : allocated(cudaMallocHost, ptr, size);
 }
 
 CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
 {
 	return QCUL_READY(!ptr	 ? cudaErrorInvalidValue
 			  : size ? cudaHostAlloc(ptr, size, flags)
-				 : no_memory(ptr));
+				 : give_no_pinned_memory(ptr));
 }
 
 CUresult cuMemFreeHost(void *ptr)

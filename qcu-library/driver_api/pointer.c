@@ -5,7 +5,7 @@
 #include "qcu-library/driver_base/driver.h"
 #include "qcu-library/malloc/addresses.h"
 
-static struct qcul_range find(CUdeviceptr address)
+static struct qcul_range range_of_address(CUdeviceptr address)
 {
 	return qcul_mem_find(qcul_driver_ptr(address));
 }
@@ -32,7 +32,7 @@ static CUdeviceptr host_address(const struct qcul_range *r, CUdeviceptr address)
 	}
 }
 
-static bool on_device(const struct qcul_range *r)
+static bool is_device_range(const struct qcul_range *r)
 {
 	return r->kind == QCUL_MEM_DEVICE || r->kind == QCUL_MEM_VARIABLE;
 }
@@ -50,7 +50,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ad
 
 	if (result)
 		return result;
-	r = find(address);
+	r = range_of_address(address);
 	if (r.kind == QCUL_MEM_HOST)
 		return CUDA_ERROR_NOT_FOUND;
 	if (base)
@@ -75,26 +75,27 @@ static struct value wide(uint64_t v)
 	return (struct value){.bytes = sizeof(v), .wide = v};
 }
 
-static struct value word(uint32_t v)
+static struct value value_of_word(uint32_t v)
 {
 	return (struct value){.bytes = sizeof(v), .word = v};
 }
 
-static struct value flag(bool v)
+static struct value value_of_flag(bool v)
 {
 	return (struct value){.bytes = sizeof(v), .flag = v};
 }
 
 /* False: the attribute does not exist, or has no value for this memory. */
-static bool get(CUpointer_attribute attribute, const struct qcul_range *r, CUdeviceptr address,
-		struct value *v)
+static bool get_pointer_attribute(CUpointer_attribute attribute, const struct qcul_range *r,
+				  CUdeviceptr address, struct value *v)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 		*v = wide((uint64_t)(uintptr_t)qcul_driver_context_of(r->device));
 		return true;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*v = word(on_device(r) || managed(r) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+		*v = value_of_word(is_device_range(r) || managed(r) ? CU_MEMORYTYPE_DEVICE
+								    : CU_MEMORYTYPE_HOST);
 		return true;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		*v = wide(device_address(r, address));
@@ -103,7 +104,7 @@ static bool get(CUpointer_attribute attribute, const struct qcul_range *r, CUdev
 		*v = wide(host_address(r, address));
 		return v->wide;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		*v = word(0);
+		*v = value_of_word(0);
 		return true;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -111,14 +112,14 @@ static bool get(CUpointer_attribute attribute, const struct qcul_range *r, CUdev
 		*v = wide(r->start ^ (uint64_t)r->epoch << 56);
 		return true;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*v = word(managed(r));
+		*v = value_of_word(managed(r));
 		return true;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*v = word((uint32_t)r->device);
+		*v = value_of_word((uint32_t)r->device);
 		return true;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		*v = word(r->kind == QCUL_MEM_DEVICE &&
-			  !(r->flags & (QCUL_MEM_POOLED | QCUL_MEM_IMPORTED)));
+		*v = value_of_word(r->kind == QCUL_MEM_DEVICE &&
+				   !(r->flags & (QCUL_MEM_POOLED | QCUL_MEM_IMPORTED)));
 		return true;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -129,17 +130,17 @@ static bool get(CUpointer_attribute attribute, const struct qcul_range *r, CUdev
 		*v = wide(r->len);
 		return true;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
-		*v = flag(true);
+		*v = value_of_flag(true);
 		return true;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 		*v = wide(0);
 		return true;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-		*v = flag(false);
+		*v = value_of_flag(false);
 		return true;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		*v = word(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+		*v = value_of_word(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
 		return true;
 	default:
 		return false;
@@ -152,7 +153,7 @@ static size_t size_of(CUpointer_attribute attribute)
 	const struct qcul_range some = {.kind = QCUL_MEM_PINNED, .start = 1};
 	struct value v;
 
-	return get(attribute, &some, 1, &v) ? v.bytes : 0;
+	return get_pointer_attribute(attribute, &some, 1, &v) ? v.bytes : 0;
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
@@ -165,8 +166,8 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 		return result;
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = find(address);
-	if (r.kind == QCUL_MEM_HOST || !get(attribute, &r, address, &v))
+	r = range_of_address(address);
+	if (r.kind == QCUL_MEM_HOST || !get_pointer_attribute(attribute, &r, address, &v))
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(data, &v.wide, v.bytes);
 	return CUDA_SUCCESS;
@@ -187,11 +188,12 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attribu
 			result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
 		return result;
-	r = find(address);
+	r = range_of_address(address);
 	for (i = 0; i < count; i++) {
 		struct value v;
 
-		if (r.kind == QCUL_MEM_HOST || !get(attributes[i], &r, address, &v)) {
+		if (r.kind == QCUL_MEM_HOST ||
+		    !get_pointer_attribute(attributes[i], &r, address, &v)) {
 			v = (struct value){.bytes = size_of(attributes[i])};
 			if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
 				v.word = (uint32_t)CU_DEVICE_INVALID;
@@ -210,7 +212,7 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
 
 	if (result)
 		return result;
-	r = find(address);
+	r = range_of_address(address);
 	return value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && r.kind == QCUL_MEM_DEVICE
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;

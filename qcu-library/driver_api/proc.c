@@ -22,7 +22,8 @@ void qcul_driver_functions_are(const struct qcul_driver_function *list, size_t c
  * Finds the newest form of a function that `version` of CUDA has. A function without a form of its
  * own for per-thread streams is the same with both.
  */
-static void *find(const char *name, int version, bool own, CUdriverProcAddressQueryResult *status)
+static void *find_driver_function(const char *name, int version, bool own,
+				  CUdriverProcAddressQueryResult *status)
 {
 	const struct qcul_driver_function *f = functions, *end, *found = NULL;
 	bool exists = false;
@@ -51,8 +52,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 
 	if (!symbol || !function || flags & ~(cuuint64_t)STREAM_FLAGS || flags == STREAM_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	*function =
-		find(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &how);
+	*function = find_driver_function(
+		symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &how);
 	if (status)
 		*status = how;
 	return CUDA_SUCCESS;
@@ -67,10 +68,11 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuui
 }
 
 /* For the runtime: a status of cudaDriverEntryPointQueryResult. */
-static void *entry_point(const char *symbol, unsigned int version, bool own, int *status)
+static void *entry_point_for_runtime(const char *symbol, unsigned int version, bool own,
+				     int *status)
 {
 	CUdriverProcAddressQueryResult how;
-	void *function = find(symbol, (int)version, own, &how);
+	void *function = find_driver_function(symbol, (int)version, own, &how);
 
 	*status = (int)how;
 	return function;
@@ -82,7 +84,7 @@ _Static_assert((int)CU_GET_PROC_ADDRESS_SUCCESS == (int)cudaDriverEntryPointSucc
 			       (int)cudaDriverEntryPointVersionNotSufficent,
 	       "the same values");
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void offer_entry_points(void)
 {
-	qcul_entry_points_by(entry_point);
+	qcul_entry_points_by(entry_point_for_runtime);
 }

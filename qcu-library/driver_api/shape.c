@@ -29,7 +29,8 @@ static cudaError_t element_bytes(CUarray array, size_t *bytes)
 }
 
 /* Rows without a distance follow one another, and so do slices without a height. */
-static cudaError_t memory(const struct end *e, const CUDA_MEMCPY3D *c, struct cudaPitchedPtr *ptr)
+static cudaError_t pitched_ptr_of_end(const struct end *e, const CUDA_MEMCPY3D *c,
+				      struct cudaPitchedPtr *ptr)
 {
 	size_t row = e->x + c->WidthInBytes;
 
@@ -51,7 +52,7 @@ static cudaError_t take_end(const struct end *e, const CUDA_MEMCPY3D *c, size_t 
 	case CU_MEMORYTYPE_HOST:
 	case CU_MEMORYTYPE_DEVICE:
 	case CU_MEMORYTYPE_UNIFIED:
-		return memory(e, c, ptr);
+		return pitched_ptr_of_end(e, c, ptr);
 	case CU_MEMORYTYPE_ARRAY:
 		if (e->x % elem || c->WidthInBytes % elem)
 			return cudaErrorInvalidValue;
@@ -97,7 +98,8 @@ cudaError_t qcul_shape_from(struct cudaMemcpy3DParms *to, const CUDA_MEMCPY3D *c
 	return err;
 }
 
-static CUmemorytype type_of(const struct cudaPitchedPtr *ptr, cudaArray_t array, bool host)
+static CUmemorytype memory_type_of_end(const struct cudaPitchedPtr *ptr, cudaArray_t array,
+				       bool host)
 {
 	if (array)
 		return CU_MEMORYTYPE_ARRAY;
@@ -113,8 +115,8 @@ void qcul_shape_to(CUDA_MEMCPY3D *to, const struct cudaMemcpy3DParms *p)
 	if (p->srcArray || p->dstArray)
 		(void)element_bytes((CUarray)(p->srcArray ? p->srcArray : p->dstArray), &elem);
 	memset(to, 0, sizeof(*to));
-	to->srcMemoryType = type_of(&p->srcPtr, p->srcArray, from_host);
-	to->dstMemoryType = type_of(&p->dstPtr, p->dstArray, to_host);
+	to->srcMemoryType = memory_type_of_end(&p->srcPtr, p->srcArray, from_host);
+	to->dstMemoryType = memory_type_of_end(&p->dstPtr, p->dstArray, to_host);
 	if (p->kind == cudaMemcpyDefault && !p->srcArray)
 		to->srcMemoryType = CU_MEMORYTYPE_UNIFIED;
 	if (p->kind == cudaMemcpyDefault && !p->dstArray)
@@ -152,7 +154,7 @@ static bool nothing(size_t width, size_t height, size_t depth)
 	return !width || !height || !depth;
 }
 
-static cudaError_t box(const CUDA_MEMCPY3D *c, cudaStream_t stream, bool sync)
+static cudaError_t copy_box_in_stream(const CUDA_MEMCPY3D *c, cudaStream_t stream, bool sync)
 {
 	struct cudaMemcpy3DParms p;
 	cudaError_t err;
@@ -165,11 +167,11 @@ static cudaError_t box(const CUDA_MEMCPY3D *c, cudaStream_t stream, bool sync)
 	return err ? err : qcul_done(qcul_copy_3d(&p, stream, sync));
 }
 
-BOTH(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *c), box(c, stream, true))
+BOTH(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *c), copy_box_in_stream(c, stream, true))
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, box(c, stream, false));
+	return QCUL_IN_STREAM(stream, copy_box_in_stream(c, stream, false));
 }
 
 static cudaError_t rectangle(const CUDA_MEMCPY2D *f, cudaStream_t stream, bool sync)
@@ -197,7 +199,7 @@ static cudaError_t rectangle(const CUDA_MEMCPY2D *f, cudaStream_t stream, bool s
 		.Height = f->Height,
 		.Depth = 1,
 	};
-	return box(&c, stream, sync);
+	return copy_box_in_stream(&c, stream, sync);
 }
 
 BOTH(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *c), rectangle(c, stream, true))

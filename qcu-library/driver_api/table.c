@@ -14,7 +14,7 @@ static const struct qcul_driver_function functions[] = {
 #undef FUNCTION
 };
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void hand_over_function_list(void)
 {
 	qcul_driver_functions_are(functions, sizeof(functions) / sizeof(functions[0]));
 }

@@ -18,7 +18,7 @@ struct tensor {
 	const cuuint32_t *steps;
 };
 
-static cudaError_t make(CUtensorMap *map, struct qcu_tensor_msg *t)
+static cudaError_t make_tensor_map(CUtensorMap *map, struct qcu_tensor_msg *t)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_TENSOR_MAP);
 	cudaError_t err = qcul_ready();
@@ -37,7 +37,8 @@ static bool good(const CUtensorMap *map)
 	return map && (uintptr_t)map % ALIGNMENT == 0;
 }
 
-static cudaError_t begin(struct qcu_tensor_msg *t, const CUtensorMap *map, const struct tensor *x)
+static cudaError_t begin_tensor_msg(struct qcu_tensor_msg *t, const CUtensorMap *map,
+				    const struct tensor *x)
 {
 	uint32_t i;
 
@@ -70,11 +71,11 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
 		.promotion = promotion,
 		.fill = fill,
 	};
-	cudaError_t err = box ? begin(&t, map, &x) : cudaErrorInvalidValue;
+	cudaError_t err = box ? begin_tensor_msg(&t, map, &x) : cudaErrorInvalidValue;
 
 	if (!err)
 		memcpy(t.box, box, rank * sizeof(*box));
-	return QCUL_STARTED(err ? err : make(map, &t));
+	return QCUL_STARTED(err ? err : make_tensor_map(map, &t));
 }
 
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
@@ -94,14 +95,15 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
 		.promotion = promotion,
 		.fill = fill,
 	};
-	cudaError_t err = lower && upper && rank >= 3 ? begin(&t, map, &x) : cudaErrorInvalidValue;
+	cudaError_t err =
+		lower && upper && rank >= 3 ? begin_tensor_msg(&t, map, &x) : cudaErrorInvalidValue;
 
 	/* The corners have no channel and no batch. */
 	if (!err) {
 		memcpy(t.lower, lower, (rank - 2) * sizeof(*lower));
 		memcpy(t.upper, upper, (rank - 2) * sizeof(*upper));
 	}
-	return QCUL_STARTED(err ? err : make(map, &t));
+	return QCUL_STARTED(err ? err : make_tensor_map(map, &t));
 }
 
 CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
@@ -125,9 +127,9 @@ CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type,
 		.promotion = promotion,
 		.fill = fill,
 	};
-	cudaError_t err = begin(&t, map, &x);
+	cudaError_t err = begin_tensor_msg(&t, map, &x);
 
-	return QCUL_STARTED(err ? err : make(map, &t));
+	return QCUL_STARTED(err ? err : make_tensor_map(map, &t));
 }
 
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
@@ -139,5 +141,5 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
 
 	if (good(map))
 		memcpy(t.map, map, sizeof(*map));
-	return QCUL_STARTED(good(map) ? make(map, &t) : cudaErrorInvalidValue);
+	return QCUL_STARTED(good(map) ? make_tensor_map(map, &t) : cudaErrorInvalidValue);
 }

@@ -182,8 +182,9 @@ static struct cudaResourceViewDesc view_from(const CUDA_RESOURCE_VIEW_DESC *from
 	};
 }
 
-static cudaError_t create(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
-			  const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view)
+static cudaError_t create_driver_texture(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
+					 const CUDA_TEXTURE_DESC *texture,
+					 const CUDA_RESOURCE_VIEW_DESC *view)
 {
 	struct cudaResourceViewDesc v;
 	struct cudaResourceDesc r;
@@ -205,7 +206,7 @@ static cudaError_t create(CUtexObject *object, const CUDA_RESOURCE_DESC *resourc
 CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
 			   const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	return QCUL_READY(create(object, resource, texture, view));
+	return QCUL_READY(create_driver_texture(object, resource, texture, view));
 }
 
 CUresult cuTexObjectDestroy(CUtexObject object)
@@ -257,7 +258,7 @@ CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *view, CUtexObje
 
 /* ---- surfaces ---- */
 
-static cudaError_t create_surface(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
+static cudaError_t create_driver_surface(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
 	struct cudaResourceDesc r;
 	cudaError_t err = cudaErrorInvalidValue;
@@ -269,7 +270,7 @@ static cudaError_t create_surface(CUsurfObject *object, const CUDA_RESOURCE_DESC
 
 CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
-	return QCUL_READY(create_surface(object, resource));
+	return QCUL_READY(create_driver_surface(object, resource));
 }
 
 CUresult cuSurfObjectDestroy(CUsurfObject object)

@@ -43,12 +43,12 @@ static bool in_use(int device)
 	return atomic_load(&primary[device].users) || qcul_devices_bound() >> device & 1;
 }
 
-static bool alive(const struct CUctx_st *c)
+static bool is_context_alive(const struct CUctx_st *c)
 {
 	return is_primary(c) ? in_use(c->device) : atomic_load(&c->users);
 }
 
-static bool known(const struct CUctx_st *context)
+static bool is_known_context(const struct CUctx_st *context)
 {
 	const struct CUctx_st *c;
 
@@ -97,7 +97,7 @@ CUresult qcul_driver_ready(void)
 	c = qcul_driver_current();
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return alive(c) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return is_context_alive(c) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult qcul_driver_in_stream(CUstream stream, int *device)
@@ -118,9 +118,9 @@ CUresult qcul_driver_device(struct CUctx_st *context, int *device)
 {
 	CUresult result = qcul_driver_started();
 
-	if (!result && (!context || !known(context)))
+	if (!result && (!context || !is_known_context(context)))
 		result = CUDA_ERROR_INVALID_CONTEXT;
-	if (!result && !alive(context))
+	if (!result && !is_context_alive(context))
 		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (!result)
 		*device = context->device;
@@ -171,7 +171,7 @@ static void pop(void)
 	qcul_self.device = qcul_device_default();
 }
 
-static CUresult push(struct CUctx_st *c)
+static CUresult push_context(struct CUctx_st *c)
 {
 	struct CUctx_st *top = qcul_driver_current();
 	struct frame *f;
@@ -196,7 +196,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext context)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		result = qcul_driver_device(context, &device);
-	return result ? result : push(context);
+	return result ? result : push_context(context);
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *context)
@@ -268,7 +268,7 @@ CUresult qcul_driver_flags_set(struct CUctx_st *c, unsigned int flags)
 
 /* ---- primary contexts ---- */
 
-static CUresult check(CUdevice device)
+static CUresult check_driver_device(CUdevice device)
 {
 	CUresult result = qcul_driver_started();
 
@@ -279,7 +279,7 @@ static CUresult check(CUdevice device)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-	CUresult result = check(device);
+	CUresult result = check_driver_device(device);
 
 	if (!result && !context)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -310,7 +310,7 @@ static bool any_made(int device)
 /* The last release frees everything, unless the runtime or another context uses the device. */
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-	CUresult result = check(device);
+	CUresult result = check_driver_device(device);
 	unsigned int users;
 
 	if (result)
@@ -325,14 +325,14 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-	CUresult result = check(device);
+	CUresult result = check_driver_device(device);
 
 	return result ? result : reset(device);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
-	CUresult result = check(device);
+	CUresult result = check_driver_device(device);
 
 	if (!result && (!flags || !active))
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -345,16 +345,16 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *a
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 {
-	CUresult result = check(device);
+	CUresult result = check_driver_device(device);
 
 	return result ? result : qcul_driver_flags_set(qcul_driver_primary(device), flags);
 }
 
 /* ---- contexts that a program makes ---- */
 
-static CUresult make(CUcontext *context, unsigned int flags, CUdevice device)
+static CUresult create_context(CUcontext *context, unsigned int flags, CUdevice device)
 {
-	CUresult result = check(device);
+	CUresult result = check_driver_device(device);
 	struct CUctx_st *c;
 
 	if (!result && !context)
@@ -370,7 +370,7 @@ static CUresult make(CUcontext *context, unsigned int flags, CUdevice device)
 	atomic_store(&c->users, 1);
 	result = qcul_driver_flags_set(c, flags);
 	if (!result)
-		result = push(c);
+		result = push_context(c);
 	if (result) {
 		free(c);
 		return result;
@@ -386,7 +386,7 @@ static CUresult make(CUcontext *context, unsigned int flags, CUdevice device)
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
-	return make(context, flags, device);
+	return create_context(context, flags, device);
 }
 
 CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params, int count,
@@ -398,7 +398,7 @@ CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params, int cou
 		return CUDA_ERROR_INVALID_VALUE;
 	if (count)
 		return qcul_driver_unsupported("a context with part of the multiprocessors", &said);
-	return make(context, flags, device);
+	return create_context(context, flags, device);
 }
 
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned int flags,
@@ -410,7 +410,7 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned 
 		return qcul_driver_unsupported("a context for graphics", &said);
 	return params ? cuCtxCreate_v3(context, params->execAffinityParams,
 				       params->numExecAffinityParams, flags, device)
-		      : make(context, flags, device);
+		      : create_context(context, flags, device);
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context)

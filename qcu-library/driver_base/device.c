@@ -10,7 +10,7 @@ CUresult qcul_driver_wait(int device)
 	return QCUL_ON_DEVICE(device, cudaDeviceSynchronize());
 }
 
-static CUresult describe(CUdevice device, const struct qcu_device_desc **desc)
+static CUresult describe_device(CUdevice device, const struct qcu_device_desc **desc)
 {
 	return QCUL_STARTED(qcul_device_desc(device, desc));
 }
@@ -38,7 +38,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceGetName(char *name, int len, CUdevice device)
 {
 	const struct qcu_device_desc *desc;
-	CUresult result = describe(device, &desc);
+	CUresult result = describe_device(device, &desc);
 	size_t n;
 
 	if (result)
@@ -56,7 +56,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice device)
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
 	const struct qcu_device_desc *desc;
-	CUresult result = describe(device, &desc);
+	CUresult result = describe_device(device, &desc);
 
 	if (!result && !uuid)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -69,7 +69,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 CUresult cuDeviceGetLuid(char *luid, unsigned int *mask, CUdevice device)
 {
 	const struct qcu_device_desc *desc;
-	CUresult result = describe(device, &desc);
+	CUresult result = describe_device(device, &desc);
 
 	if (!result && (!luid || !mask))
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -79,7 +79,7 @@ CUresult cuDeviceGetLuid(char *luid, unsigned int *mask, CUdevice device)
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
 	const struct qcu_device_desc *desc;
-	CUresult result = describe(device, &desc);
+	CUresult result = describe_device(device, &desc);
 
 	if (!result && !bytes)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -91,7 +91,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
 	const struct qcu_device_desc *desc;
-	CUresult result = describe(device, &desc);
+	CUresult result = describe_device(device, &desc);
 
 	if (!result && (!major || !minor))
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -105,7 +105,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice device)
 {
 	const struct qcu_device_desc *desc;
-	CUresult result = describe(device, &desc);
+	CUresult result = describe_device(device, &desc);
 
 	if (!result && !prop)
 		result = CUDA_ERROR_INVALID_VALUE;

@@ -85,7 +85,7 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
 	return QCUL_READY(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
 }
 
-static cudaError_t loaded(const void *function, struct CUkern_st **kernel)
+static cudaError_t load_function_kernel(const void *function, struct CUkern_st **kernel)
 {
 	cudaError_t err = qcul_ready();
 
@@ -98,7 +98,7 @@ static cudaError_t loaded(const void *function, struct CUkern_st **kernel)
 CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
 {
 	struct CUkern_st *kernel;
-	CUresult result = QCUL_READY(loaded(function, &kernel));
+	CUresult result = QCUL_READY(load_function_kernel(function, &kernel));
 
 	if (!result && (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -120,7 +120,7 @@ CUresult cuFuncLoad(CUfunction function)
 {
 	struct CUkern_st *kernel;
 
-	return QCUL_READY(loaded(function, &kernel));
+	return QCUL_READY(load_function_kernel(function, &kernel));
 }
 
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
@@ -141,7 +141,8 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
 	struct CUkern_st *k;
-	CUresult result = QCUL_READY(function ? loaded(kernel, &k) : cudaErrorInvalidValue);
+	CUresult result =
+		QCUL_READY(function ? load_function_kernel(kernel, &k) : cudaErrorInvalidValue);
 
 	if (!result)
 		*function = (CUfunction)k;

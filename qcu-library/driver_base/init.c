@@ -8,14 +8,14 @@ enum { NOT_STARTED, STARTED, FORKED };
 static atomic_int state;
 
 /* As with NVIDIA's driver, the child of a process that has used it cannot use it. */
-static void forget(bool had_session)
+static void mark_driver_forked(bool had_session)
 {
 	(void)had_session;
 	if (qcul_opened() || atomic_load(&state) == STARTED)
 		atomic_store(&state, FORKED);
 }
 
-QCUL_AT_FORK(QCUL_FORK_DRIVER, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_DRIVER, .forget = mark_driver_forked)
 
 CUresult qcul_driver_started(void)
 {

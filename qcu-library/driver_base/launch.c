@@ -17,8 +17,8 @@ _Static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute) &&
 			       (int)cudaLaunchAttributePreferredSharedMemoryCarveout,
 	       "launch attributes");
 
-static cudaError_t launch(const cudaLaunchConfig_t *config, const void *function, void **params,
-			  void **extra)
+static cudaError_t launch_driver_function(const cudaLaunchConfig_t *config, const void *function,
+					  void **params, void **extra)
 {
 	struct qcul_args args;
 	cudaError_t err = qcul_args_begin(&args, function, params, extra);
@@ -54,7 +54,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 		.stream = stream,
 	};
 
-	return QCUL_IN_STREAM(stream, launch(&config, function, params, extra));
+	return QCUL_IN_STREAM(stream, launch_driver_function(&config, function, params, extra));
 }
 
 static cudaLaunchConfig_t shape(const CUlaunchConfig *c)
@@ -79,7 +79,7 @@ static CUresult launch_ex(const CUlaunchConfig *c, bool own, CUfunction function
 	config = shape(c);
 	if (own && !config.stream)
 		config.stream = cudaStreamPerThread;
-	return QCUL_READY(launch(&config, function, params, extra));
+	return QCUL_READY(launch_driver_function(&config, function, params, extra));
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,

@@ -6,7 +6,7 @@
 #include "qcu-library/api/library.h"
 #include "qcu-library/driver_base/driver.h"
 
-static cudaLibrary_t library_of(CUmodule module)
+static cudaLibrary_t library_of_module(CUmodule module)
 {
 	return (cudaLibrary_t)module;
 }
@@ -14,20 +14,20 @@ static cudaLibrary_t library_of(CUmodule module)
 /* ---- modules ---- */
 
 /* A module that was loaded as one may be unloaded as one. That of a library belongs to it. */
-static CUresult made(CUresult result, const CUmodule *module)
+static CUresult mark_module_alone(CUresult result, const CUmodule *module)
 {
 	if (!result)
-		qcul_library_alone(library_of(*module));
+		qcul_library_alone(library_of_module(*module));
 	return result;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
 			    CUjit_option *options, void **values)
 {
-	return made(QCUL_READY(cudaLibraryLoadData((cudaLibrary_t *)module, image,
-						   (enum cudaJitOption *)options, values, count,
-						   NULL, NULL, 0)),
-		    module);
+	return mark_module_alone(QCUL_READY(cudaLibraryLoadData((cudaLibrary_t *)module, image,
+								(enum cudaJitOption *)options,
+								values, count, NULL, NULL, 0)),
+				 module);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -42,18 +42,18 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 
 CUresult cuModuleLoad(CUmodule *module, const char *name)
 {
-	return made(QCUL_READY(name && !*name
-				       ? cudaErrorInvalidValue
-				       : cudaLibraryLoadFromFile((cudaLibrary_t *)module, name,
-								 NULL, NULL, 0, NULL, NULL, 0)),
-		    module);
+	return mark_module_alone(
+		QCUL_READY(name && !*name ? cudaErrorInvalidValue
+					  : cudaLibraryLoadFromFile((cudaLibrary_t *)module, name,
+								    NULL, NULL, 0, NULL, NULL, 0)),
+		module);
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
-	return qcul_library_shared(library_of(module))
+	return qcul_library_shared(library_of_module(module))
 		       ? CUDA_ERROR_NOT_PERMITTED
-		       : QCUL_STARTED(cudaLibraryUnload(library_of(module)));
+		       : QCUL_STARTED(cudaLibraryUnload(library_of_module(module)));
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
@@ -71,18 +71,18 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 {
 	return QCUL_READY(name && !*name ? cudaErrorInvalidValue
 					 : cudaLibraryGetKernel((cudaKernel_t *)function,
-								library_of(module), name));
+								library_of_module(module), name));
 }
 
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
 {
-	return QCUL_READY(cudaLibraryGetKernelCount(count, library_of(module)));
+	return QCUL_READY(cudaLibraryGetKernelCount(count, library_of_module(module)));
 }
 
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int room, CUmodule module)
 {
-	return QCUL_READY(
-		cudaLibraryEnumerateKernels((cudaKernel_t *)functions, room, library_of(module)));
+	return QCUL_READY(cudaLibraryEnumerateKernels((cudaKernel_t *)functions, room,
+						      library_of_module(module)));
 }
 
 /* A managed variable has one address for all. */
@@ -102,7 +102,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
 {
 	return QCUL_READY((!address && !bytes) || (name && !*name)
 				  ? cudaErrorInvalidValue
-				  : global(address, bytes, library_of(module), name));
+				  : global(address, bytes, library_of_module(module), name));
 }
 
 /* ---- libraries ---- */

@@ -26,7 +26,7 @@ static struct prepared *list;
 QCUL_AT_FORK(QCUL_FORK_OLD_LAUNCHES, .lock = &lock)
 
 /* Checks the function. NULL with *result: it is none, or there is no memory. The lock is held. */
-static struct prepared *find(CUfunction function, CUresult *result)
+static struct prepared *find_or_add_prepared(CUfunction function, CUresult *result)
 {
 	struct CUkern_st *kernel;
 	struct prepared *p;
@@ -58,7 +58,7 @@ CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
 	if (result)
 		return result;
 	pthread_mutex_lock(&lock);
-	p = find(function, &result);
+	p = find_or_add_prepared(function, &result);
 	if (p) {
 		p->block[0] = (unsigned int)x;
 		p->block[1] = (unsigned int)y;
@@ -76,7 +76,7 @@ CUresult cuFuncSetSharedSize(CUfunction function, unsigned int bytes)
 	if (result)
 		return result;
 	pthread_mutex_lock(&lock);
-	p = find(function, &result);
+	p = find_or_add_prepared(function, &result);
 	if (p)
 		p->shared = bytes;
 	pthread_mutex_unlock(&lock);
@@ -93,7 +93,7 @@ CUresult cuParamSetSize(CUfunction function, unsigned int bytes)
 	if (result)
 		return result;
 	pthread_mutex_lock(&lock);
-	p = find(function, &result);
+	p = find_or_add_prepared(function, &result);
 	if (p)
 		p->bytes = bytes;
 	pthread_mutex_unlock(&lock);
@@ -111,7 +111,7 @@ CUresult cuParamSetv(CUfunction function, int offset, void *ptr, unsigned int by
 	if (result)
 		return result;
 	pthread_mutex_lock(&lock);
-	p = find(function, &result);
+	p = find_or_add_prepared(function, &result);
 	if (p)
 		memcpy(p->params + offset, ptr, bytes);
 	pthread_mutex_unlock(&lock);
@@ -140,7 +140,7 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
 	if (result)
 		return result;
 	pthread_mutex_lock(&lock);
-	p = find(function, &result);
+	p = find_or_add_prepared(function, &result);
 	if (p)
 		copy = *p;
 	pthread_mutex_unlock(&lock);

@@ -30,7 +30,7 @@ static LIST_HEAD(, memory) memories = LIST_HEAD_INITIALIZER(memories);
 static LIST_HEAD(, buffer) buffers = LIST_HEAD_INITIALIZER(buffers);
 
 /* The child has no session, and so none of the memory. */
-static void forget(bool had_session)
+static void forget_external_memory(bool had_session)
 {
 	struct memory *m;
 	struct buffer *b;
@@ -46,7 +46,7 @@ static void forget(bool had_session)
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .lock = &lock, .forget = forget_external_memory)
 
 #define LOCKED(call)                         \
 	({                                   \
@@ -59,7 +59,7 @@ QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .lock = &lock, .forget = forget)
 	})
 
 /* Any pointer may be passed. */
-static struct memory *find(const void *external)
+static struct memory *find_external_memory(const void *external)
 {
 	struct memory *m;
 
@@ -77,7 +77,7 @@ static bool all_zero(const unsigned int *words, size_t count)
 	return true;
 }
 
-static cudaError_t check(const struct cudaExternalMemoryHandleDesc *desc)
+static cudaError_t check_memory_import(const struct cudaExternalMemoryHandleDesc *desc)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -94,8 +94,8 @@ static cudaError_t check(const struct cudaExternalMemoryHandleDesc *desc)
 	return fcntl(desc->handle.fd, F_GETFD) < 0 ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-static cudaError_t import(cudaExternalMemory_t *out,
-			  const struct cudaExternalMemoryHandleDesc *desc)
+static cudaError_t import_external_memory(cudaExternalMemory_t *out,
+					  const struct cudaExternalMemoryHandleDesc *desc)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	struct memory *m = calloc(1, sizeof(*m));
@@ -124,20 +124,20 @@ static cudaError_t import(cudaExternalMemory_t *out,
 	return cudaSuccess;
 }
 
-static cudaError_t ready_import(cudaExternalMemory_t *out,
-				const struct cudaExternalMemoryHandleDesc *desc)
+static cudaError_t ready_import_memory(cudaExternalMemory_t *out,
+				       const struct cudaExternalMemoryHandleDesc *desc)
 {
-	cudaError_t err = out ? check(desc) : cudaErrorInvalidValue;
+	cudaError_t err = out ? check_memory_import(desc) : cudaErrorInvalidValue;
 
 	if (!err)
 		err = qcul_ready();
-	return err ? err : LOCKED(import(out, desc));
+	return err ? err : LOCKED(import_external_memory(out, desc));
 }
 
-static cudaError_t map(uint64_t *ptr, const void *external,
-		       const struct cudaExternalMemoryBufferDesc *desc)
+static cudaError_t map_external_buffer(uint64_t *ptr, const void *external,
+				       const struct cudaExternalMemoryBufferDesc *desc)
 {
-	struct memory *m = find(external);
+	struct memory *m = find_external_memory(external);
 	struct buffer *b;
 	cudaError_t err;
 
@@ -163,13 +163,13 @@ static cudaError_t ready_map(uint64_t *ptr, const void *external,
 {
 	cudaError_t err = ptr && desc ? qcul_ready() : cudaErrorInvalidValue;
 
-	return err ? err : LOCKED(map(ptr, external, desc));
+	return err ? err : LOCKED(map_external_buffer(ptr, external, desc));
 }
 
-static cudaError_t mipmap(cudaMipmappedArray_t *out, const void *external,
-			  const struct cudaExternalMemoryMipmappedArrayDesc *desc)
+static cudaError_t make_external_mipmap(cudaMipmappedArray_t *out, const void *external,
+					const struct cudaExternalMemoryMipmappedArrayDesc *desc)
 {
-	struct memory *m = find(external);
+	struct memory *m = find_external_memory(external);
 
 	if (!m || desc->offset >= m->size)
 		return cudaErrorInvalidValue;
@@ -181,12 +181,12 @@ static cudaError_t ready_mipmap(cudaMipmappedArray_t *out, const void *external,
 {
 	cudaError_t err = out && desc ? qcul_ready() : cudaErrorInvalidValue;
 
-	return err ? err : LOCKED(mipmap(out, external, desc));
+	return err ? err : LOCKED(make_external_mipmap(out, external, desc));
 }
 
-static cudaError_t destroy(void *external)
+static cudaError_t destroy_external_memory(void *external)
 {
-	struct memory *m = find(external);
+	struct memory *m = find_external_memory(external);
 	cudaError_t err;
 
 	if (!m)
@@ -198,15 +198,15 @@ static cudaError_t destroy(void *external)
 	return err;
 }
 
-static cudaError_t ready_destroy(void *external)
+static cudaError_t ready_destroy_memory(void *external)
 {
 	cudaError_t err = qcul_ready();
 
-	return err ? err : LOCKED(destroy(external));
+	return err ? err : LOCKED(destroy_external_memory(external));
 }
 
 /* cudaFree of a pointer to mapped memory. */
-static cudaError_t unmap(uint64_t ptr)
+static cudaError_t unmap_external_buffer(uint64_t ptr)
 {
 	struct buffer *b;
 	cudaError_t err;
@@ -224,10 +224,10 @@ static cudaError_t unmap(uint64_t ptr)
 
 static cudaError_t free_mapped(uint64_t ptr)
 {
-	return LOCKED(unmap(ptr));
+	return LOCKED(unmap_external_buffer(ptr));
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void set_free_mapped_hook(void)
 {
 	qcul_free_mapped = free_mapped;
 }
@@ -237,7 +237,7 @@ __attribute__((constructor)) static void start(void)
 cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *out,
 				     const struct cudaExternalMemoryHandleDesc *desc)
 {
-	return qcul_done(ready_import(out, desc));
+	return qcul_done(ready_import_memory(out, desc));
 }
 
 cudaError_t cudaExternalMemoryGetMappedBuffer(void **ptr, cudaExternalMemory_t memory,
@@ -255,7 +255,7 @@ cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExte
 
 cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory)
 {
-	return qcul_done(ready_destroy(memory));
+	return qcul_done(ready_destroy_memory(memory));
 }
 
 /* ---- the driver API's, with the same structures ---- */
@@ -270,8 +270,8 @@ _Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) ==
 
 CUresult cuImportExternalMemory(CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
-	return QCUL_READY(ready_import((cudaExternalMemory_t *)out,
-				       (const struct cudaExternalMemoryHandleDesc *)desc));
+	return QCUL_READY(ready_import_memory((cudaExternalMemory_t *)out,
+					      (const struct cudaExternalMemoryHandleDesc *)desc));
 }
 
 CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memory,
@@ -283,5 +283,5 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memo
 
 CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
-	return QCUL_READY(ready_destroy(memory));
+	return QCUL_READY(ready_destroy_memory(memory));
 }

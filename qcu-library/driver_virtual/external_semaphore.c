@@ -28,7 +28,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, semaphore) all = LIST_HEAD_INITIALIZER(all);
 
 /* The child has no session, and nothing is registered in it. */
-static void forget(bool had_session)
+static void forget_semaphores(bool had_session)
 {
 	struct semaphore *s;
 
@@ -40,10 +40,10 @@ static void forget(bool had_session)
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_SEMAPHORES, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_SEMAPHORES, .lock = &lock, .forget = forget_semaphores)
 
 /* Any pointer may be passed. */
-static struct semaphore *find(const void *semaphore)
+static struct semaphore *find_semaphore(const void *semaphore)
 {
 	struct semaphore *s;
 
@@ -53,7 +53,7 @@ static struct semaphore *find(const void *semaphore)
 	return NULL;
 }
 
-static cudaError_t check(const struct cudaExternalSemaphoreHandleDesc *desc)
+static cudaError_t check_semaphore_import(const struct cudaExternalSemaphoreHandleDesc *desc)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT, said_foreign = ATOMIC_FLAG_INIT;
 	struct stat st;
@@ -83,8 +83,8 @@ static cudaError_t check(const struct cudaExternalSemaphoreHandleDesc *desc)
 		       : cudaSuccess;
 }
 
-static cudaError_t import(cudaExternalSemaphore_t *out,
-			  const struct cudaExternalSemaphoreHandleDesc *desc)
+static cudaError_t import_semaphore(cudaExternalSemaphore_t *out,
+				    const struct cudaExternalSemaphoreHandleDesc *desc)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	struct semaphore *s = calloc(1, sizeof(*s));
@@ -114,23 +114,23 @@ static cudaError_t import(cudaExternalSemaphore_t *out,
 	return cudaSuccess;
 }
 
-static cudaError_t ready_import(cudaExternalSemaphore_t *out,
-				const struct cudaExternalSemaphoreHandleDesc *desc)
+static cudaError_t ready_import_semaphore(cudaExternalSemaphore_t *out,
+					  const struct cudaExternalSemaphoreHandleDesc *desc)
 {
-	cudaError_t err = out ? check(desc) : cudaErrorInvalidValue;
+	cudaError_t err = out ? check_semaphore_import(desc) : cudaErrorInvalidValue;
 
 	if (!err)
 		err = qcul_ready();
-	return err ? err : import(out, desc);
+	return err ? err : import_semaphore(out, desc);
 }
 
-static cudaError_t destroy(const void *semaphore)
+static cudaError_t destroy_semaphore(const void *semaphore)
 {
 	struct semaphore *s;
 	cudaError_t err;
 
 	pthread_mutex_lock(&lock);
-	s = find(semaphore);
+	s = find_semaphore(semaphore);
 	if (s)
 		LIST_REMOVE(s, link);
 	pthread_mutex_unlock(&lock);
@@ -145,11 +145,11 @@ static cudaError_t destroy(const void *semaphore)
 	return err;
 }
 
-static cudaError_t ready_destroy(const void *semaphore)
+static cudaError_t ready_destroy_semaphore(const void *semaphore)
 {
 	cudaError_t err = qcul_ready();
 
-	return err ? err : destroy(semaphore);
+	return err ? err : destroy_semaphore(semaphore);
 }
 
 bool qcul_semaphore_look(const void *semaphore, uint64_t *addr, bool *timeline)
@@ -157,7 +157,7 @@ bool qcul_semaphore_look(const void *semaphore, uint64_t *addr, bool *timeline)
 	struct semaphore *s;
 
 	pthread_mutex_lock(&lock);
-	s = find(semaphore);
+	s = find_semaphore(semaphore);
 	if (s) {
 		*addr = qcul_mem_device_address(s->page);
 		*timeline = s->timeline;
@@ -171,12 +171,12 @@ bool qcul_semaphore_look(const void *semaphore, uint64_t *addr, bool *timeline)
 cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *out,
 					const struct cudaExternalSemaphoreHandleDesc *desc)
 {
-	return qcul_done(ready_import(out, desc));
+	return qcul_done(ready_import_semaphore(out, desc));
 }
 
 cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore)
 {
-	return qcul_done(ready_destroy(semaphore));
+	return qcul_done(ready_destroy_semaphore(semaphore));
 }
 
 /* ---- the driver API's, with the same structures ---- */
@@ -188,11 +188,12 @@ _Static_assert(sizeof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) ==
 CUresult cuImportExternalSemaphore(CUexternalSemaphore *out,
 				   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *desc)
 {
-	return QCUL_READY(ready_import((cudaExternalSemaphore_t *)out,
+	return QCUL_READY(
+		ready_import_semaphore((cudaExternalSemaphore_t *)out,
 				       (const struct cudaExternalSemaphoreHandleDesc *)desc));
 }
 
 CUresult cuDestroyExternalSemaphore(CUexternalSemaphore semaphore)
 {
-	return QCUL_READY(ready_destroy(semaphore));
+	return QCUL_READY(ready_destroy_semaphore(semaphore));
 }

@@ -30,8 +30,8 @@ static size_t param_size(const struct list *l)
 	return l->wait ? sizeof(l->waits[0]) : sizeof(l->signals[0]);
 }
 
-static struct qcu_stream_value record(uint64_t addr, uint64_t value, unsigned int what,
-				      unsigned int flags)
+static struct qcu_stream_value make_value_record(uint64_t addr, uint64_t value, unsigned int what,
+						 unsigned int flags)
 {
 	return (struct qcu_stream_value){
 		.addr = addr,
@@ -52,18 +52,18 @@ static unsigned int records(struct qcu_stream_value *v, const struct list *l, un
 	if (!qcul_semaphore_look(l->semaphores[i], &addr, &timeline))
 		return 0;
 	if (!l->wait) {
-		v[0] = record(addr, timeline ? value : 1, QCU_VALUE_WRITE, 0);
+		v[0] = make_value_record(addr, timeline ? value : 1, QCU_VALUE_WRITE, 0);
 		return 1;
 	}
-	v[0] = record(addr, timeline ? value : 1, QCU_VALUE_WAIT,
-		      timeline ? QCU_VALUE_GEQ : QCU_VALUE_EQ);
+	v[0] = make_value_record(addr, timeline ? value : 1, QCU_VALUE_WAIT,
+				 timeline ? QCU_VALUE_GEQ : QCU_VALUE_EQ);
 	if (timeline)
 		return 1;
-	v[1] = record(addr, 0, QCU_VALUE_WRITE, 0);
+	v[1] = make_value_record(addr, 0, QCU_VALUE_WRITE, 0);
 	return 2;
 }
 
-static cudaError_t check(const struct list *l)
+static cudaError_t check_semaphore_list(const struct list *l)
 {
 	struct qcu_stream_value values[2];
 	unsigned int i;
@@ -77,11 +77,11 @@ static cudaError_t check(const struct list *l)
 }
 
 /* None of them is queued if one is not valid. */
-static cudaError_t queue(const struct list *l, cudaStream_t stream)
+static cudaError_t queue_semaphore_list(const struct list *l, cudaStream_t stream)
 {
 	struct qcu_stream_value values[QCUL_VALUES];
 	unsigned int i, n = 0;
-	cudaError_t err = check(l);
+	cudaError_t err = check_semaphore_list(l);
 
 	for (i = 0; i < l->count && !err; i++) {
 		n += records(&values[n], l, i);
@@ -100,17 +100,18 @@ struct node {
 	struct list list; /* behind this structure */
 };
 
-static cudaError_t run(struct qcul_captured_call *call, cudaStream_t stream)
+static cudaError_t run_semaphore_node(struct qcul_captured_call *call, cudaStream_t stream)
 {
-	return queue(&((struct node *)call)->list, stream);
+	return queue_semaphore_list(&((struct node *)call)->list, stream);
 }
 
-static void end(struct qcul_captured_call *call)
+static void free_semaphore_node(struct qcul_captured_call *call)
 {
 	free(call);
 }
 
-static void describe(const struct qcul_captured_call *call, struct cudaGraphNodeParams *to)
+static void describe_semaphore_node(const struct qcul_captured_call *call,
+				    struct cudaGraphNodeParams *to)
 {
 	const struct list *l = &((const struct node *)call)->list;
 
@@ -127,7 +128,7 @@ _Static_assert(offsetof(struct cudaExternalSemaphoreSignalNodeParamsV2, paramsAr
 			       sizeof(struct cudaExternalSemaphoreWaitNodeParams),
 	       "one layout of both types");
 
-static cudaError_t node_of(const struct list *l, struct qcul_captured_call **call)
+static cudaError_t make_semaphore_node(const struct list *l, struct qcul_captured_call **call)
 {
 	size_t size = param_size(l);
 	cudaError_t err = qcul_ready();
@@ -135,14 +136,17 @@ static cudaError_t node_of(const struct list *l, struct qcul_captured_call **cal
 	char *params;
 
 	if (!err)
-		err = check(l);
+		err = check_semaphore_list(l);
 	if (err)
 		return err;
 	n = malloc(sizeof(*n) + l->count * (size + sizeof(l->semaphores[0])));
 	if (!n)
 		return cudaErrorMemoryAllocation;
 	*n = (struct node){
-		.call = {.refs = 1, .run = run, .end = end, .params = describe},
+		.call = {.refs = 1,
+			 .run = run_semaphore_node,
+			 .end = free_semaphore_node,
+			 .params = describe_semaphore_node},
 		.list = *l,
 	};
 	n->call.type =
@@ -156,7 +160,8 @@ static cudaError_t node_of(const struct list *l, struct qcul_captured_call **cal
 	return cudaSuccess;
 }
 
-static cudaError_t make(const struct cudaGraphNodeParams *from, struct qcul_captured_call **call)
+static cudaError_t semaphore_node_of_params(const struct cudaGraphNodeParams *from,
+					    struct qcul_captured_call **call)
 {
 	const struct list list = {
 		.semaphores = from->extSemSignal.extSemArray,
@@ -165,19 +170,20 @@ static cudaError_t make(const struct cudaGraphNodeParams *from, struct qcul_capt
 		.wait = from->type == cudaGraphNodeTypeExtSemaphoreWait,
 	};
 
-	return node_of(&list, call);
+	return make_semaphore_node(&list, call);
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void register_semaphore_nodes(void)
 {
-	qcul_node_calls(cudaGraphNodeTypeExtSemaphoreSignal, make);
-	qcul_node_calls(cudaGraphNodeTypeExtSemaphoreWait, make);
+	qcul_node_calls(cudaGraphNodeTypeExtSemaphoreSignal, semaphore_node_of_params);
+	qcul_node_calls(cudaGraphNodeTypeExtSemaphoreWait, semaphore_node_of_params);
 }
 
 /* ---- in a stream ---- */
 
-static cudaError_t queue_or_capture(const cudaExternalSemaphore_t *semaphores, const void *params,
-				    unsigned int count, bool wait, cudaStream_t stream)
+static cudaError_t submit_semaphore_list(const cudaExternalSemaphore_t *semaphores,
+					 const void *params, unsigned int count, bool wait,
+					 cudaStream_t stream)
 {
 	const struct list list = {
 		.semaphores = (cudaExternalSemaphore_t *)(uintptr_t)semaphores,
@@ -189,8 +195,8 @@ static cudaError_t queue_or_capture(const cudaExternalSemaphore_t *semaphores, c
 	cudaError_t err = qcul_ready(), captured;
 
 	if (err || !qcul_captured(stream, &captured))
-		return err ? err : queue(&list, stream);
-	err = captured ? captured : node_of(&list, &call);
+		return err ? err : queue_semaphore_list(&list, stream);
+	err = captured ? captured : make_semaphore_node(&list, &call);
 	return err ? err : qcul_capture_call(stream, call);
 }
 
@@ -201,14 +207,14 @@ cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
 				  const struct cudaExternalSemaphoreSignalParams *params,
 				  unsigned int count, cudaStream_t stream)
 {
-	return qcul_done(queue_or_capture(semaphores, params, count, false, stream));
+	return qcul_done(submit_semaphore_list(semaphores, params, count, false, stream));
 }
 
 cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
 					    const struct cudaExternalSemaphoreWaitParams *params,
 					    unsigned int count, cudaStream_t stream)
 {
-	return qcul_done(queue_or_capture(semaphores, params, count, true, stream));
+	return qcul_done(submit_semaphore_list(semaphores, params, count, true, stream));
 }
 
 cudaError_t
@@ -243,7 +249,7 @@ cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
 		if (!p)                                                                          \
 			return cudaErrorInvalidValue;                                            \
 		memcpy(&any.extSemSignal, p, sizeof(*p));                                        \
-		return make(&any, call);                                                         \
+		return semaphore_node_of_params(&any, call);                                     \
 	}                                                                                        \
 	cudaError_t cudaGraphAddExternalSemaphores##name##Node(                                  \
 		cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,           \
@@ -262,7 +268,7 @@ cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
                                                                                                  \
 		if (!call || !params)                                                            \
 			return qcul_done(cudaErrorInvalidValue);                                 \
-		describe(call, &any);                                                            \
+		describe_semaphore_node(call, &any);                                             \
 		memcpy(params, &any.extSemSignal, sizeof(*params));                              \
 		return cudaSuccess;                                                              \
 	}                                                                                        \
@@ -326,14 +332,16 @@ CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 					 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params,
 					 unsigned int count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, queue_or_capture((const cudaExternalSemaphore_t *)semaphores,
-						       params, count, false, stream));
+	return QCUL_IN_STREAM(stream,
+			      submit_semaphore_list((const cudaExternalSemaphore_t *)semaphores,
+						    params, count, false, stream));
 }
 
 CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 				       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
 				       unsigned int count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, queue_or_capture((const cudaExternalSemaphore_t *)semaphores,
-						       params, count, true, stream));
+	return QCUL_IN_STREAM(stream,
+			      submit_semaphore_list((const cudaExternalSemaphore_t *)semaphores,
+						    params, count, true, stream));
 }

@@ -7,8 +7,8 @@
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/capture.h"
 
-static bool write_record(struct qcu_stream_value *v, CUdeviceptr addr, uint64_t value,
-			 unsigned int bytes, unsigned int flags)
+static bool fill_write_record(struct qcu_stream_value *v, CUdeviceptr addr, uint64_t value,
+			      unsigned int bytes, unsigned int flags)
 {
 	*v = (struct qcu_stream_value){
 		.addr = addr,
@@ -69,12 +69,12 @@ static int record_of(const CUstreamBatchMemOpParams *p, struct qcu_stream_value 
 
 	switch (p->operation) {
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-		good = write_record(v, p->writeValue.address, p->writeValue.value, 4,
-				    p->writeValue.flags);
+		good = fill_write_record(v, p->writeValue.address, p->writeValue.value, 4,
+					 p->writeValue.flags);
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		good = write_record(v, p->writeValue.address, p->writeValue.value64, 8,
-				    p->writeValue.flags);
+		good = fill_write_record(v, p->writeValue.address, p->writeValue.value64, 8,
+					 p->writeValue.flags);
 		break;
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
 		good = wait_record(v, p->waitValue.address, p->waitValue.value, 4,
@@ -96,7 +96,7 @@ static int record_of(const CUstreamBatchMemOpParams *p, struct qcu_stream_value 
 }
 
 /* CUDA takes up to 256 operations at once. */
-static cudaError_t check(unsigned int count, const CUstreamBatchMemOpParams *params)
+static cudaError_t check_memory_ops(unsigned int count, const CUstreamBatchMemOpParams *params)
 {
 	unsigned int i;
 
@@ -112,11 +112,11 @@ static cudaError_t check(unsigned int count, const CUstreamBatchMemOpParams *par
 }
 
 /* None of them is queued if one is not valid. */
-static cudaError_t queue(cudaStream_t stream, unsigned int count,
-			 const CUstreamBatchMemOpParams *params)
+static cudaError_t queue_memory_ops(cudaStream_t stream, unsigned int count,
+				    const CUstreamBatchMemOpParams *params)
 {
 	struct qcu_stream_value values[QCUL_VALUES];
-	cudaError_t err = check(count, params);
+	cudaError_t err = check_memory_ops(count, params);
 	unsigned int i, n = 0;
 
 	for (i = 0; i < count && !err; i++) {
@@ -137,21 +137,22 @@ struct node {
 	CUstreamBatchMemOpParams list[];
 };
 
-static cudaError_t run(struct qcul_captured_call *call, cudaStream_t stream)
+static cudaError_t run_memory_op_node(struct qcul_captured_call *call, cudaStream_t stream)
 {
 	const struct node *n = (const struct node *)call;
 
-	return queue(stream, n->params.count, n->list);
+	return queue_memory_ops(stream, n->params.count, n->list);
 }
 
-static void end(struct qcul_captured_call *call)
+static void free_memory_op_node(struct qcul_captured_call *call)
 {
 	free(call);
 }
 
 /* The runtime's header has no names for this type. The driver API's structure lies in the same
  * place. */
-static void describe(const struct qcul_captured_call *call, struct cudaGraphNodeParams *to)
+static void describe_memory_op_node(const struct qcul_captured_call *call,
+				    struct cudaGraphNodeParams *to)
 {
 	memcpy(to->reserved1, &((const struct node *)call)->params,
 	       sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS));
@@ -172,7 +173,8 @@ static bool can_become(const struct qcul_captured_call *call, const struct qcul_
 
 #define BATCH ((enum cudaGraphNodeType)CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
 
-static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_captured_call **call)
+static cudaError_t make_memory_op_node(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p,
+				       struct qcul_captured_call **call)
 {
 	cudaError_t err = qcul_ready();
 	struct node *n;
@@ -181,7 +183,7 @@ static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_c
 	if (!err && (!p || !p->count || p->flags))
 		err = cudaErrorInvalidValue;
 	if (!err)
-		err = check(p->count, p->paramArray);
+		err = check_memory_ops(p->count, p->paramArray);
 	if (err)
 		return err;
 	n = malloc(sizeof(*n) + p->count * sizeof(n->list[0]));
@@ -190,9 +192,9 @@ static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_c
 	*n = (struct node){
 		.call = {.refs = 1,
 			 .type = BATCH,
-			 .run = run,
-			 .end = end,
-			 .params = describe,
+			 .run = run_memory_op_node,
+			 .end = free_memory_op_node,
+			 .params = describe_memory_op_node,
 			 .can_become = can_become},
 		.params = *p,
 	};
@@ -202,12 +204,13 @@ static cudaError_t node_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, struct qcul_c
 	return cudaSuccess;
 }
 
-static cudaError_t make(const struct cudaGraphNodeParams *from, struct qcul_captured_call **call)
+static cudaError_t memory_op_node_of_params(const struct cudaGraphNodeParams *from,
+					    struct qcul_captured_call **call)
 {
 	CUDA_BATCH_MEM_OP_NODE_PARAMS p;
 
 	memcpy(&p, from->reserved1, sizeof(p));
-	return node_of(&p, call);
+	return make_memory_op_node(&p, call);
 }
 _Static_assert(offsetof(CUgraphNodeParams, memOp) ==
 			       offsetof(struct cudaGraphNodeParams, reserved1) &&
@@ -215,16 +218,16 @@ _Static_assert(offsetof(CUgraphNodeParams, memOp) ==
 			       sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS),
 	       "one layout");
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void register_memory_op_nodes(void)
 {
-	qcul_node_calls(BATCH, make);
+	qcul_node_calls(BATCH, memory_op_node_of_params);
 }
 
 CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
 				  size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
 	struct qcul_captured_call *call;
-	cudaError_t err = node_of(params, &call);
+	cudaError_t err = make_memory_op_node(params, &call);
 
 	return QCUL_READY(qcul_graph_add_call(err, call, node, graph, deps, count));
 }
@@ -243,7 +246,7 @@ CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
 					const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
 	struct qcul_captured_call *call;
-	cudaError_t err = node_of(params, &call);
+	cudaError_t err = make_memory_op_node(params, &call);
 
 	return QCUL_READY(qcul_graph_set_call(err, call, node));
 }
@@ -252,23 +255,23 @@ CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					    const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
 	struct qcul_captured_call *call;
-	cudaError_t err = node_of(params, &call);
+	cudaError_t err = make_memory_op_node(params, &call);
 
 	return QCUL_READY(qcul_graph_exec_set_call(err, call, exec, node));
 }
 
 /* ---- in a stream ---- */
 
-static cudaError_t queue_or_capture(cudaStream_t stream, unsigned int count,
-				    CUstreamBatchMemOpParams *params)
+static cudaError_t submit_memory_ops(cudaStream_t stream, unsigned int count,
+				     CUstreamBatchMemOpParams *params)
 {
 	const CUDA_BATCH_MEM_OP_NODE_PARAMS node = {.count = count, .paramArray = params};
 	struct qcul_captured_call *call;
 	cudaError_t err = qcul_ready(), captured;
 
 	if (err || !qcul_captured(stream, &captured))
-		return err ? err : queue(stream, count, params);
-	err = captured ? captured : node_of(&node, &call);
+		return err ? err : queue_memory_ops(stream, count, params);
+	err = captured ? captured : make_memory_op_node(&node, &call);
 	return err ? err : qcul_capture_call(stream, call);
 }
 
@@ -283,7 +286,7 @@ static cudaError_t one(cudaStream_t stream, CUstreamBatchMemOpType type, CUdevic
 					      .flags = flags,
 				      }};
 
-	return queue_or_capture(stream, 1, &p);
+	return submit_memory_ops(stream, 1, &p);
 }
 _Static_assert(offsetof(CUstreamBatchMemOpParams, writeValue.address) ==
 			       offsetof(CUstreamBatchMemOpParams, waitValue.address) &&
@@ -327,5 +330,5 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 	if (count > 256 || (count && !params) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	return QCUL_IN_STREAM(stream,
-			      count ? queue_or_capture(stream, count, params) : cudaSuccess);
+			      count ? submit_memory_ops(stream, count, params) : cudaSuccess);
 }

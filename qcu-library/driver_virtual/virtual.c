@@ -40,7 +40,7 @@ void qcul_virtual_unlock(void)
 }
 
 /* Mappings are equal if they overlap, so a search finds one that overlaps the key. */
-static int compare(const void *a, const void *b)
+static int compare_mappings(const void *a, const void *b)
 {
 	const struct mapping *x = a, *y = b;
 
@@ -52,13 +52,13 @@ static int compare(const void *a, const void *b)
 static struct mapping *mapping_at(uint64_t addr)
 {
 	const struct mapping key = {.addr = addr, .size = 1};
-	struct mapping **node = tfind(&key, &mappings, compare);
+	struct mapping **node = tfind(&key, &mappings, compare_mappings);
 
 	return node ? *node : NULL;
 }
 
 /* The child has no session, and so none of the memory. */
-static void forget(bool had_session)
+static void forget_virtual_memory(bool had_session)
 {
 	struct qcul_phys *p;
 	struct mapping *m;
@@ -66,7 +66,7 @@ static void forget(bool had_session)
 	(void)had_session;
 	while (mappings) {
 		m = *(struct mapping **)mappings;
-		tdelete(m, &mappings, compare);
+		tdelete(m, &mappings, compare_mappings);
 		free(m);
 	}
 	while ((p = LIST_FIRST(&all))) {
@@ -76,7 +76,7 @@ static void forget(bool had_session)
 	memset(taken, 0, sizeof(taken));
 }
 
-QCUL_AT_FORK(QCUL_FORK_VIRTUAL, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_VIRTUAL, .lock = &lock, .forget = forget_virtual_memory)
 
 static struct qCUcmd command(uint16_t op, int device)
 {
@@ -111,7 +111,7 @@ static cudaError_t mirror_unreserve(uint64_t addr, size_t size)
 }
 
 /* The addresses must be free in this process, too, so that a pointer says what it points to. */
-static cudaError_t reserve(CUdeviceptr *ptr, size_t size, size_t align)
+static cudaError_t reserve_virtual_range(CUdeviceptr *ptr, size_t size, size_t align)
 {
 	uint64_t tried[TRIES], addr = 0;
 	cudaError_t err = qcul_ready();
@@ -135,7 +135,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CU
 			     unsigned long long flags)
 {
 	(void)addr;
-	return QCUL_STARTED(ptr && size && !flags ? reserve(ptr, size, alignment)
+	return QCUL_STARTED(ptr && size && !flags ? reserve_virtual_range(ptr, size, alignment)
 						  : cudaErrorInvalidValue);
 }
 
@@ -234,7 +234,7 @@ static cudaError_t let_go(struct qcul_phys *p)
 	return qcul_send(&cmd, 1);
 }
 
-static cudaError_t check_place(const CUmemLocation *where)
+static cudaError_t check_virtual_location(const CUmemLocation *where)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -259,7 +259,7 @@ static cudaError_t check_prop(const CUmemAllocationProp *prop)
 		return err;
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return cudaErrorInvalidValue;
-	err = check_place(&prop->location);
+	err = check_virtual_location(&prop->location);
 	if (err)
 		return err;
 	if (prop->requestedHandleTypes & ~(unsigned int)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
@@ -270,8 +270,8 @@ static cudaError_t check_prop(const CUmemAllocationProp *prop)
 	return cudaSuccess;
 }
 
-static cudaError_t create(CUmemGenericAllocationHandle *handle, size_t size,
-			  const CUmemAllocationProp *prop)
+static cudaError_t create_phys_memory(CUmemGenericAllocationHandle *handle, size_t size,
+				      const CUmemAllocationProp *prop)
 {
 	cudaError_t err = check_prop(prop);
 	CUmemAllocationProp own;
@@ -305,11 +305,12 @@ static cudaError_t create(CUmemGenericAllocationHandle *handle, size_t size,
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		     const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	return QCUL_STARTED(handle && size && !flags ? LOCKED(create(handle, size, prop))
-						     : cudaErrorInvalidValue);
+	return QCUL_STARTED(handle && size && !flags
+				    ? LOCKED(create_phys_memory(handle, size, prop))
+				    : cudaErrorInvalidValue);
 }
 
-static cudaError_t release(CUmemGenericAllocationHandle handle)
+static cudaError_t release_phys_handle(CUmemGenericAllocationHandle handle)
 {
 	struct qcul_phys *p = qcul_phys_find(handle);
 
@@ -321,7 +322,7 @@ static cudaError_t release(CUmemGenericAllocationHandle handle)
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	return QCUL_STARTED(LOCKED(release(handle)));
+	return QCUL_STARTED(LOCKED(release_phys_handle(handle)));
 }
 
 static cudaError_t granularity(size_t *bytes, const CUmemAllocationProp *prop, bool recommended)
@@ -351,7 +352,8 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 			: cudaErrorInvalidValue);
 }
 
-static cudaError_t properties(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+static cudaError_t get_phys_properties(CUmemAllocationProp *prop,
+				       CUmemGenericAllocationHandle handle)
 {
 	const struct qcul_phys *p = qcul_phys_find(handle);
 
@@ -363,7 +365,8 @@ static cudaError_t properties(CUmemAllocationProp *prop, CUmemGenericAllocationH
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 						CUmemGenericAllocationHandle handle)
 {
-	return QCUL_STARTED(prop ? LOCKED(properties(prop, handle)) : cudaErrorInvalidValue);
+	return QCUL_STARTED(prop ? LOCKED(get_phys_properties(prop, handle))
+				 : cudaErrorInvalidValue);
 }
 
 static cudaError_t retain(CUmemGenericAllocationHandle *handle, uint64_t addr)
@@ -406,8 +409,8 @@ static cudaError_t mirror_unmap(uint64_t addr, size_t size)
 	return qcul_send(&cmd, 1);
 }
 
-static cudaError_t map(uint64_t addr, size_t size, size_t offset,
-		       CUmemGenericAllocationHandle handle)
+static cudaError_t map_phys_memory(uint64_t addr, size_t size, size_t offset,
+				   CUmemGenericAllocationHandle handle)
 {
 	struct qcul_phys *p = qcul_phys_find(handle);
 	cudaError_t err = qcul_ready();
@@ -433,14 +436,14 @@ static cudaError_t map(uint64_t addr, size_t size, size_t offset,
 		free(m);
 		return err;
 	}
-	if (!tsearch(m, &mappings, compare)) {
+	if (!tsearch(m, &mappings, compare_mappings)) {
 		(void)mirror_unmap(addr, size);
 		free(m);
 		return cudaErrorMemoryAllocation;
 	}
 	if (!know(m)) {
 		(void)mirror_unmap(addr, size);
-		tdelete(m, &mappings, compare);
+		tdelete(m, &mappings, compare_mappings);
 		free(m);
 		return cudaErrorMemoryAllocation;
 	}
@@ -451,7 +454,8 @@ static cudaError_t map(uint64_t addr, size_t size, size_t offset,
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
 		  unsigned long long flags)
 {
-	return QCUL_STARTED(flags ? cudaErrorInvalidValue : LOCKED(map(ptr, size, offset, handle)));
+	return QCUL_STARTED(flags ? cudaErrorInvalidValue
+				  : LOCKED(map_phys_memory(ptr, size, offset, handle)));
 }
 
 /* The mirror has unmapped all in the range. */
@@ -465,14 +469,14 @@ static void drop_mappings(uint64_t addr, size_t size)
 		range.len = m->size;
 		(void)qcul_mem_take(m->addr, QCUL_MEM_DEVICE, &range);
 		range.len = m->size;
-		tdelete(m, &mappings, compare);
+		tdelete(m, &mappings, compare_mappings);
 		m->mem->maps--;
 		(void)let_go(m->mem);
 		free(m);
 	}
 }
 
-static cudaError_t unmap(uint64_t addr, size_t size)
+static cudaError_t unmap_virtual_range(uint64_t addr, size_t size)
 {
 	cudaError_t err = qcul_ready();
 
@@ -485,17 +489,18 @@ static cudaError_t unmap(uint64_t addr, size_t size)
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-	return QCUL_STARTED(LOCKED(unmap(ptr, size)));
+	return QCUL_STARTED(LOCKED(unmap_virtual_range(ptr, size)));
 }
 
-static cudaError_t set_access(uint64_t addr, size_t size, const CUmemAccessDesc *desc, size_t count)
+static cudaError_t set_range_access(uint64_t addr, size_t size, const CUmemAccessDesc *desc,
+				    size_t count)
 {
 	cudaError_t err = qcul_ready();
 	struct qCUcmd cmd;
 	size_t i;
 
 	for (i = 0; i < count && !err; i++)
-		err = check_place(&desc[i].location);
+		err = check_virtual_location(&desc[i].location);
 	for (i = 0; i < count && !err; i++) {
 		cmd = qcul_cmd(QCU_OP_PHYS_ACCESS_SET);
 		cmd.phys_access_set.addr = addr;
@@ -509,7 +514,7 @@ static cudaError_t set_access(uint64_t addr, size_t size, const CUmemAccessDesc 
 
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
-	return QCUL_STARTED(desc && count ? set_access(ptr, size, desc, count)
+	return QCUL_STARTED(desc && count ? set_range_access(ptr, size, desc, count)
 					  : cudaErrorInvalidValue);
 }
 
@@ -519,7 +524,7 @@ static cudaError_t get_access(unsigned long long *flags, const CUmemLocation *wh
 	cudaError_t err = qcul_ready();
 
 	if (!err)
-		err = check_place(where);
+		err = check_virtual_location(where);
 	if (err)
 		return err;
 	cmd.phys_access_get.addr = addr;
@@ -540,7 +545,7 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 
 cudaError_t qcul_virtual_release(CUmemGenericAllocationHandle handle)
 {
-	return LOCKED(release(handle));
+	return LOCKED(release_phys_handle(handle));
 }
 
 static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size)
@@ -554,14 +559,14 @@ static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uin
 		return cudaErrorInvalidValue;
 	desc.location = p->prop.location;
 	*size = p->size;
-	err = reserve(&ptr, *size, 0);
+	err = reserve_virtual_range(&ptr, *size, 0);
 	if (err)
 		return err;
-	err = map(ptr, *size, 0, handle);
+	err = map_phys_memory(ptr, *size, 0, handle);
 	if (!err) {
-		err = set_access(ptr, *size, &desc, 1);
+		err = set_range_access(ptr, *size, &desc, 1);
 		if (err)
-			(void)unmap(ptr, *size);
+			(void)unmap_virtual_range(ptr, *size);
 	}
 	if (err)
 		(void)mirror_unreserve(ptr, *size);
@@ -574,9 +579,9 @@ cudaError_t qcul_virtual_view(CUmemGenericAllocationHandle handle, uint64_t *add
 	return LOCKED(view(handle, addr, size));
 }
 
-static cudaError_t mipmap(CUmemGenericAllocationHandle handle,
-			  const struct cudaExternalMemoryMipmappedArrayDesc *desc,
-			  cudaMipmappedArray_t *out)
+static cudaError_t make_mipmap_in_phys(CUmemGenericAllocationHandle handle,
+				       const struct cudaExternalMemoryMipmappedArrayDesc *desc,
+				       cudaMipmappedArray_t *out)
 {
 	const struct qcul_phys *p = qcul_phys_find(handle);
 
@@ -590,12 +595,12 @@ cudaError_t qcul_virtual_mipmap(CUmemGenericAllocationHandle handle,
 				const struct cudaExternalMemoryMipmappedArrayDesc *desc,
 				cudaMipmappedArray_t *out)
 {
-	return LOCKED(mipmap(handle, desc, out));
+	return LOCKED(make_mipmap_in_phys(handle, desc, out));
 }
 
 cudaError_t qcul_virtual_close(uint64_t addr, uint64_t size)
 {
-	cudaError_t err = LOCKED(unmap(addr, size));
+	cudaError_t err = LOCKED(unmap_virtual_range(addr, size));
 
 	return err ? err : unreserve(addr, size);
 }

@@ -20,7 +20,7 @@ struct file {
 	uint64_t device; /* the mirror's number */
 };
 
-static cudaError_t check_type(CUmemAllocationHandleType type, unsigned long long flags)
+static cudaError_t check_share_type(CUmemAllocationHandleType type, unsigned long long flags)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -71,7 +71,7 @@ static cudaError_t export(int *fd, CUmemGenericAllocationHandle handle)
 	return cudaSuccess;
 }
 
-static int device_with(uint64_t ordinal)
+static int device_of_ordinal(uint64_t ordinal)
 {
 	int i;
 
@@ -81,7 +81,7 @@ static int device_with(uint64_t ordinal)
 	return -1;
 }
 
-static bool read_file(int fd, struct file *file)
+static bool read_token_file(int fd, struct file *file)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 
@@ -93,10 +93,10 @@ bool qcul_virtual_is_ours(int fd)
 {
 	struct file file;
 
-	return read_file(fd, &file);
+	return read_token_file(fd, &file);
 }
 
-static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
+static cudaError_t import_shared_memory(CUmemGenericAllocationHandle *handle, int fd)
 {
 	CUmemAllocationProp prop = {
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -110,7 +110,7 @@ static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
 
 	if (fcntl(fd, F_GETFD) < 0)
 		return cudaErrorUnknown;
-	if (!read_file(fd, &file))
+	if (!read_token_file(fd, &file))
 		return cudaErrorInvalidValue;
 	/* The process that has made the memory gets another handle to it. */
 	p = qcul_phys_shared(&file.token);
@@ -118,7 +118,7 @@ static cudaError_t import(CUmemGenericAllocationHandle *handle, int fd)
 		*handle = qcul_phys_handle(p);
 		return cudaSuccess;
 	}
-	prop.location.id = device_with(file.device);
+	prop.location.id = device_of_ordinal(file.device);
 	if (prop.location.id < 0)
 		return cudaErrorInvalidDevice;
 	qcul_device_used(prop.location.id);
@@ -150,7 +150,8 @@ static cudaError_t export_locked(int *fd, CUmemGenericAllocationHandle handle)
 CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
 				      CUmemAllocationHandleType type, unsigned long long flags)
 {
-	CUresult result = QCUL_STARTED(shareable ? check_type(type, flags) : cudaErrorInvalidValue);
+	CUresult result =
+		QCUL_STARTED(shareable ? check_share_type(type, flags) : cudaErrorInvalidValue);
 
 	return result ? result : QCUL_RUNTIME(export_locked(shareable, handle));
 }
@@ -161,7 +162,7 @@ static cudaError_t import_locked(CUmemGenericAllocationHandle *handle, int fd)
 
 	qcul_virtual_lock();
 	if (!err)
-		err = import(handle, fd);
+		err = import_shared_memory(handle, fd);
 	qcul_virtual_unlock();
 	return err;
 }
@@ -171,7 +172,7 @@ cudaError_t qcul_virtual_import(CUmemGenericAllocationHandle *handle, int fd, ui
 	cudaError_t err;
 
 	qcul_virtual_lock();
-	err = import(handle, fd);
+	err = import_shared_memory(handle, fd);
 	if (!err)
 		*size = qcul_phys_find(*handle)->size;
 	qcul_virtual_unlock();
@@ -181,7 +182,7 @@ cudaError_t qcul_virtual_import(CUmemGenericAllocationHandle *handle, int fd, ui
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
 					CUmemAllocationHandleType type)
 {
-	CUresult result = QCUL_STARTED(handle ? check_type(type, 0) : cudaErrorInvalidValue);
+	CUresult result = QCUL_STARTED(handle ? check_share_type(type, 0) : cudaErrorInvalidValue);
 
 	return result ? result : QCUL_RUNTIME(import_locked(handle, (int)(intptr_t)shareable));
 }

@@ -71,7 +71,7 @@ static cudaError_t connect(struct CUgraphNode_st *n, struct CUgraphNode_st *on,
 	return cudaSuccess;
 }
 
-static bool is_memory(const struct qcul_node_params *p)
+static bool is_memory_node(const struct qcul_node_params *p)
 {
 	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
 }
@@ -113,12 +113,12 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 		if (err)
 			goto fail;
 	}
-	if (is_memory(params) && !is_clone) {
+	if (is_memory_node(params) && !is_clone) {
 		err = qcul_node_memory_join(g, params);
 		if (err)
 			goto fail;
 	}
-	g->has_memory |= is_memory(params);
+	g->has_memory |= is_memory_node(params);
 	g->has_conditional |= params->type == cudaGraphNodeTypeConditional;
 	n->params = *params;
 	g->nodes[g->count++] = n;

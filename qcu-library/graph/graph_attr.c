@@ -23,7 +23,8 @@ static bool of_nodes(cudaLaunchAttributeID id)
 	return false;
 }
 
-static cudaLaunchAttribute *find(const struct qcul_node_kernel *k, cudaLaunchAttributeID id)
+static cudaLaunchAttribute *find_node_attr(const struct qcul_node_kernel *k,
+					   cudaLaunchAttributeID id)
 {
 	unsigned int i;
 
@@ -36,7 +37,7 @@ static cudaLaunchAttribute *find(const struct qcul_node_kernel *k, cudaLaunchAtt
 cudaError_t qcul_node_attr_set(struct qcul_node_kernel *k, cudaLaunchAttributeID id,
 			       const cudaLaunchAttributeValue *value)
 {
-	cudaLaunchAttribute *a = find(k, id), *more;
+	cudaLaunchAttribute *a = find_node_attr(k, id), *more;
 
 	if (!a) {
 		more = realloc(k->attrs, (k->attr_count + 1) * sizeof(*more));
@@ -72,7 +73,8 @@ static bool is_kernel(cudaGraphNode_t node)
 	return qcul_node_valid(node) && node->params.type == cudaGraphNodeTypeKernel;
 }
 
-static cudaError_t check(cudaGraphNode_t node, cudaLaunchAttributeID id, const void *value)
+static cudaError_t check_node_attr(cudaGraphNode_t node, cudaLaunchAttributeID id,
+				   const void *value)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -86,7 +88,7 @@ static cudaError_t check(cudaGraphNode_t node, cudaLaunchAttributeID id, const v
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
 					    const cudaLaunchAttributeValue *value)
 {
-	cudaError_t err = check(node, id, value);
+	cudaError_t err = check_node_attr(node, id, value);
 
 	return qcul_done(err ? err : qcul_node_attr_set(&node->params.kernel, id, value));
 }
@@ -95,11 +97,11 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttr
 					    cudaLaunchAttributeValue *value)
 {
 	const cudaLaunchAttribute *a;
-	cudaError_t err = check(node, id, value);
+	cudaError_t err = check_node_attr(node, id, value);
 
 	if (err)
 		return qcul_done(err);
-	a = find(&node->params.kernel, id);
+	a = find_node_attr(&node->params.kernel, id);
 	memset(value, 0, sizeof(*value));
 	if (a)
 		*value = a->val;

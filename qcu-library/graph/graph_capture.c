@@ -61,7 +61,7 @@ static bool has(const struct nodes *set, const struct CUgraphNode_st *n)
 	return false;
 }
 
-static bool add(struct nodes *set, struct CUgraphNode_st *const *v, size_t count)
+static bool add_to_node_set(struct nodes *set, struct CUgraphNode_st *const *v, size_t count)
 {
 	struct CUgraphNode_st **more;
 	size_t i;
@@ -78,7 +78,7 @@ static bool add(struct nodes *set, struct CUgraphNode_st *const *v, size_t count
 
 /* ---- under the lock ---- */
 
-static struct captured_stream *find(cudaStream_t stream)
+static struct captured_stream *find_captured_stream(cudaStream_t stream)
 {
 	struct captured_stream *s = streams;
 
@@ -102,7 +102,7 @@ static struct captured_stream *new_stream(struct capture *c, cudaStream_t stream
 	return s;
 }
 
-static void end(struct capture *c)
+static void free_capture(struct capture *c)
 {
 	struct captured_stream **at = &streams, *s;
 
@@ -120,18 +120,18 @@ static void end(struct capture *c)
 }
 
 /* The child does not have the streams of its parent. */
-static void forget_all(bool had_session)
+static void forget_captures(bool had_session)
 {
 	(void)had_session;
 	while (streams) {
 		struct CUgraph_st *made = streams->capture->given ? NULL : streams->capture->graph;
 
-		end(streams->capture);
+		free_capture(streams->capture);
 		qcul_graph_free(made);
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_CAPTURES, .lock = &lock, .forget = forget_all)
+QCUL_AT_FORK(QCUL_FORK_CAPTURES, .lock = &lock, .forget = forget_captures)
 
 /* The capture with this number, if it is still in progress. */
 static struct capture *capture_with(unsigned long long id)
@@ -155,7 +155,7 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 	*err = cudaSuccess;
 	pthread_mutex_lock(&lock);
 	if (!legacy) {
-		s = find(stream);
+		s = find_captured_stream(stream);
 		ends_here = s;
 		if (s && s->capture->spoiled)
 			*err = cudaErrorStreamCaptureInvalidated;
@@ -178,19 +178,19 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 }
 
 /* Takes ownership of p. */
-static cudaError_t capture(cudaStream_t stream, struct qcul_node_params *p)
+static cudaError_t add_captured_node(cudaStream_t stream, struct qcul_node_params *p)
 {
 	struct captured_stream *s;
 	struct CUgraphNode_st *n = NULL;
 	cudaError_t err = cudaErrorStreamCaptureInvalidated;
 
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	if (s) {
 		err = qcul_graph_add(s->capture->graph, s->tail.v, NULL, s->tail.count, p, &n);
 		if (!err) {
 			s->tail.count = 0;
-			if (!add(&s->tail, &n, 1))
+			if (!add_to_node_set(&s->tail, &n, 1))
 				err = cudaErrorMemoryAllocation;
 		}
 		if (err)
@@ -208,10 +208,10 @@ static cudaError_t node(cudaStream_t stream, const struct cudaGraphNodeParams *p
 	struct qcul_node_params p;
 	cudaError_t err = qcul_node_any(&p, params);
 
-	return err ? err : capture(stream, &p);
+	return err ? err : add_captured_node(stream, &p);
 }
 
-static cudaError_t launch(cudaStream_t stream, const struct qcul_captured_launch *l)
+static cudaError_t capture_kernel_launch(cudaStream_t stream, const struct qcul_captured_launch *l)
 {
 	struct qcul_node_params p;
 	cudaError_t err = qcul_node_captured_kernel(&p, l->kernel, &l->params);
@@ -225,17 +225,17 @@ static cudaError_t launch(cudaStream_t stream, const struct qcul_captured_launch
 		qcul_node_release(&p);
 		return err;
 	}
-	return capture(stream, &p);
+	return add_captured_node(stream, &p);
 }
 
 static cudaError_t call(cudaStream_t stream, struct qcul_captured_call *c)
 {
 	struct qcul_node_params p = {.type = (enum cudaGraphNodeType)QCUL_NODE_CALL, .call = c};
 
-	return capture(stream, &p);
+	return add_captured_node(stream, &p);
 }
 
-static cudaError_t alloc(cudaStream_t stream, struct cudaMemAllocNodeParams *params)
+static cudaError_t capture_memory_alloc(cudaStream_t stream, struct cudaMemAllocNodeParams *params)
 {
 	struct qcul_node_params p;
 	cudaError_t err = qcul_node_memory(&p, params);
@@ -244,18 +244,18 @@ static cudaError_t alloc(cudaStream_t stream, struct cudaMemAllocNodeParams *par
 	if (err)
 		return err;
 	at = qcul_node_memory_ptr(&p);
-	err = capture(stream, &p);
+	err = add_captured_node(stream, &p);
 	if (!err)
 		params->dptr = at;
 	return err;
 }
 
-static cudaError_t refuse(cudaStream_t stream)
+static cudaError_t refuse_to_capture(cudaStream_t stream)
 {
 	struct captured_stream *s;
 
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	if (s)
 		s->capture->spoiled = true;
 	pthread_mutex_unlock(&lock);
@@ -267,7 +267,7 @@ static bool leave(cudaStream_t stream)
 	struct captured_stream *s;
 
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	if (s)
 		s->gone = s != s->capture->origin;
 	pthread_mutex_unlock(&lock);
@@ -299,7 +299,7 @@ static cudaError_t unsafe(void)
 
 /* ---- events ---- */
 
-static void forget(struct qcul_handle *event)
+static void forget_captured_event(struct qcul_handle *event)
 {
 	struct qcul_captured_event *e = event->capture;
 
@@ -320,7 +320,7 @@ static cudaError_t asked(const struct qcul_handle *event)
 	return cudaErrorCapturedEvent;
 }
 
-static cudaError_t record(cudaStream_t stream, struct qcul_handle *event)
+static cudaError_t record_captured_event(cudaStream_t stream, struct qcul_handle *event)
 {
 	struct qcul_captured_event *e = calloc(1, sizeof(*e));
 	struct captured_stream *s;
@@ -328,8 +328,8 @@ static cudaError_t record(cudaStream_t stream, struct qcul_handle *event)
 
 	qcul_event_forget_capture(event);
 	pthread_mutex_lock(&lock);
-	s = find(stream);
-	if (s && e && add(&e->nodes, s->tail.v, s->tail.count)) {
+	s = find_captured_stream(stream);
+	if (s && e && add_to_node_set(&e->nodes, s->tail.v, s->tail.count)) {
 		e->id = s->capture->id;
 		event->capture = e;
 		e = NULL;
@@ -340,7 +340,7 @@ static cudaError_t record(cudaStream_t stream, struct qcul_handle *event)
 	return err;
 }
 
-static bool wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *err)
+static bool wait_captured_event(cudaStream_t stream, struct qcul_handle *event, cudaError_t *err)
 {
 	struct qcul_captured_event *e = event->capture;
 	struct captured_stream *s;
@@ -349,7 +349,7 @@ static bool wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *er
 
 	*err = cudaSuccess;
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	c = e ? capture_with(e->id) : NULL;
 	if (!c && !e) {
 		/* The event was recorded outside the capture. */
@@ -369,7 +369,7 @@ static bool wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *er
 	} else {
 		if (!s)
 			s = new_stream(c, stream);
-		if (!s || !add(&s->tail, e->nodes.v, e->nodes.count)) {
+		if (!s || !add_to_node_set(&s->tail, e->nodes.v, e->nodes.count)) {
 			c->spoiled = true;
 			*err = cudaErrorMemoryAllocation;
 		}
@@ -381,30 +381,31 @@ static bool wait(cudaStream_t stream, struct qcul_handle *event, cudaError_t *er
 static const struct qcul_recorder recorder = {
 	.captured = captured,
 	.node = node,
-	.launch = launch,
-	.alloc = alloc,
+	.launch = capture_kernel_launch,
+	.alloc = capture_memory_alloc,
 	.call = call,
-	.refuse = refuse,
+	.refuse = refuse_to_capture,
 	.leave = leave,
 	.unsafe = unsafe,
-	.record = record,
-	.wait = wait,
+	.record = record_captured_event,
+	.wait = wait_captured_event,
 	.asked = asked,
-	.forget = forget,
+	.forget = forget_captured_event,
 	.owns = qcul_memory_of_graphs,
 	.free = qcul_memory_of_graphs_free,
 	.free_async = qcul_memory_of_graphs_free_async,
 };
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void set_capture_recorder(void)
 {
 	qcul_recorder = &recorder;
 }
 
 /* ---- beginning ---- */
 
-static cudaError_t begin(cudaStream_t stream, struct CUgraph_st *graph, const cudaGraphNode_t *deps,
-			 size_t dep_count, enum cudaStreamCaptureMode mode)
+static cudaError_t begin_stream_capture(cudaStream_t stream, struct CUgraph_st *graph,
+					const cudaGraphNode_t *deps, size_t dep_count,
+					enum cudaStreamCaptureMode mode)
 {
 	struct capture *c;
 	cudaError_t err;
@@ -433,16 +434,16 @@ static cudaError_t begin(cudaStream_t stream, struct CUgraph_st *graph, const cu
 	c->graph = graph ? graph : qcul_graph_new();
 	err = c->graph ? cudaSuccess : cudaErrorMemoryAllocation;
 	pthread_mutex_lock(&lock);
-	if (!err && find(stream))
+	if (!err && find_captured_stream(stream))
 		err = cudaErrorIllegalState;
 	if (!err) {
 		c->id = ++last_id;
 		c->origin = new_stream(c, stream);
 		atomic_fetch_add(&qcul_captures, 1);
-		if (!c->origin || !add(&c->origin->tail, deps, dep_count)) {
+		if (!c->origin || !add_to_node_set(&c->origin->tail, deps, dep_count)) {
 			struct CUgraph_st *g = c->given ? NULL : c->graph;
 
-			end(c);
+			free_capture(c);
 			pthread_mutex_unlock(&lock);
 			qcul_graph_free(g);
 			return cudaErrorMemoryAllocation;
@@ -459,7 +460,7 @@ static cudaError_t begin(cudaStream_t stream, struct CUgraph_st *graph, const cu
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-	return qcul_done(begin(stream, NULL, NULL, 0, mode));
+	return qcul_done(begin_stream_capture(stream, NULL, NULL, 0, mode));
 }
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
@@ -470,25 +471,25 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
 	(void)data;
 	if (!qcul_graph_valid(graph))
 		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(begin(stream, graph, deps, count, mode));
+	return qcul_done(begin_stream_capture(stream, graph, deps, count, mode));
 }
 
 /* ---- ending ---- */
 
 /* Marks the nodes of `set`, and all nodes that they depend on. */
-static void mark(const struct nodes *set)
+static void mark_with_dependencies(const struct nodes *set)
 {
 	struct nodes todo = {0};
 	size_t i;
 
-	if (!add(&todo, set->v, set->count))
+	if (!add_to_node_set(&todo, set->v, set->count))
 		return;
 	while (todo.count) {
 		struct CUgraphNode_st *n = todo.v[--todo.count];
 
 		n->mark = true;
 		for (i = 0; i < n->dep_count; i++)
-			if (!n->deps[i].from->mark && !add(&todo, &n->deps[i].from, 1))
+			if (!n->deps[i].from->mark && !add_to_node_set(&todo, &n->deps[i].from, 1))
 				break;
 	}
 	free(todo.v);
@@ -502,7 +503,7 @@ static bool all_joined(const struct capture *c)
 
 	for (i = 0; i < c->graph->count; i++)
 		c->graph->nodes[i]->mark = false;
-	mark(&c->origin->tail);
+	mark_with_dependencies(&c->origin->tail);
 	for (s = streams; s; s = s->next)
 		for (i = 0; s->capture == c && i < s->tail.count; i++)
 			if (!s->tail.v[i]->mark)
@@ -523,7 +524,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	if (err)
 		return err;
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	c = s ? s->capture : NULL;
 	if (!c)
 		err = cudaErrorIllegalState;
@@ -545,7 +546,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 		err = cudaErrorStreamCaptureUnjoined;
 	given = c->given ? c->graph : NULL;
 	made = c->given ? NULL : c->graph;
-	end(c);
+	free_capture(c);
 	pthread_mutex_unlock(&lock);
 	if (err) {
 		qcul_graph_free(made);
@@ -580,7 +581,7 @@ static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *stat
 		return err;
 	*status = cudaStreamCaptureStatusNone;
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	if (s) {
 		*status = s->capture->spoiled ? cudaStreamCaptureStatusInvalidated
 					      : cudaStreamCaptureStatusActive;
@@ -621,7 +622,7 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 	size_t i;
 
 	pthread_mutex_lock(&lock);
-	s = find(stream);
+	s = find_captured_stream(stream);
 	if (!s)
 		err = cudaErrorIllegalState;
 	else if (flags > cudaStreamSetCaptureDependencies || (count && !deps))
@@ -631,7 +632,7 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 			err = cudaErrorInvalidValue;
 	if (!err && flags == cudaStreamSetCaptureDependencies)
 		s->tail.count = 0;
-	if (!err && !add(&s->tail, deps, count))
+	if (!err && !add_to_node_set(&s->tail, deps, count))
 		err = cudaErrorMemoryAllocation;
 	pthread_mutex_unlock(&lock);
 	return err;

@@ -9,9 +9,9 @@
 
 /* The params are made before the graph is checked. `made` is the result. If the graph is refused,
  * the params are released. */
-static cudaError_t add(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t graph,
-		       const cudaGraphNode_t *deps, const cudaGraphEdgeData *data, size_t count,
-		       struct qcul_node_params *p)
+static cudaError_t add_made_node(cudaError_t made, cudaGraphNode_t *node, cudaGraph_t graph,
+				 const cudaGraphNode_t *deps, const cudaGraphEdgeData *data,
+				 size_t count, struct qcul_node_params *p)
 {
 	cudaError_t err = made;
 
@@ -32,7 +32,7 @@ static cudaError_t add_memory(cudaGraphNode_t *node, cudaGraph_t graph, const cu
 	cudaError_t err = qcul_node_memory(&p, params);
 	void *at = err ? NULL : qcul_node_memory_ptr(&p);
 
-	err = add(err, node, graph, deps, data, count, &p);
+	err = add_made_node(err, node, graph, deps, data, count, &p);
 	if (!err)
 		*ptr = at;
 	return err;
@@ -50,7 +50,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_memory_free(&p, ptr), node, graph, deps, NULL, count, &p);
+	return add_made_node(qcul_node_memory_free(&p, ptr), node, graph, deps, NULL, count, &p);
 }
 
 /* Writes the bodies into the caller's params. */
@@ -59,8 +59,8 @@ static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
 				   size_t count, struct cudaConditionalNodeParams *params)
 {
 	struct qcul_node_params p;
-	cudaError_t err =
-		add(qcul_node_cond(&p, graph, params), node, graph, deps, data, count, &p);
+	cudaError_t err = add_made_node(qcul_node_cond(&p, graph, params), node, graph, deps, data,
+					count, &p);
 
 	if (!err)
 		params->phGraph_out = (*node)->params.cond.bodies;
@@ -85,7 +85,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 	}
 	if (params && params->type == cudaGraphNodeTypeConditional)
 		return add_conditional(node, graph, deps, data, count, &params->conditional);
-	return add(qcul_node_any(&p, params), node, graph, deps, data, count, &p);
+	return add_made_node(qcul_node_any(&p, params), node, graph, deps, data, count, &p);
 }
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -94,7 +94,7 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_kernel(&p, params), node, graph, deps, NULL, count, &p);
+	return add_made_node(qcul_node_kernel(&p, params), node, graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -103,7 +103,7 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_copy(&p, params), node, graph, deps, NULL, count, &p);
+	return add_made_node(qcul_node_copy(&p, params), node, graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -112,8 +112,8 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_copy_1d(&p, dst, src, bytes, kind), node, graph, deps, NULL, count,
-		   &p);
+	return add_made_node(qcul_node_copy_1d(&p, dst, src, bytes, kind), node, graph, deps, NULL,
+			     count, &p);
 }
 
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -123,8 +123,8 @@ cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t gr
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_to_symbol(&p, symbol, src, bytes, offset, kind), node, graph, deps,
-		   NULL, count, &p);
+	return add_made_node(qcul_node_to_symbol(&p, symbol, src, bytes, offset, kind), node, graph,
+			     deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -134,8 +134,8 @@ cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t 
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_from_symbol(&p, dst, symbol, bytes, offset, kind), node, graph, deps,
-		   NULL, count, &p);
+	return add_made_node(qcul_node_from_symbol(&p, dst, symbol, bytes, offset, kind), node,
+			     graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -144,7 +144,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_memset(&p, params), node, graph, deps, NULL, count, &p);
+	return add_made_node(qcul_node_memset(&p, params), node, graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -153,7 +153,7 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_host(&p, params), node, graph, deps, NULL, count, &p);
+	return add_made_node(qcul_node_host(&p, params), node, graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -161,7 +161,7 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_child(&p, child), node, graph, deps, NULL, count, &p);
+	return add_made_node(qcul_node_child(&p, child), node, graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -169,7 +169,7 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p = {.type = cudaGraphNodeTypeEmpty};
 
-	return add(cudaSuccess, node, graph, deps, NULL, count, &p);
+	return add_made_node(cudaSuccess, node, graph, deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -178,8 +178,8 @@ cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_event(&p, cudaGraphNodeTypeEventRecord, event), node, graph, deps,
-		   NULL, count, &p);
+	return add_made_node(qcul_node_event(&p, cudaGraphNodeTypeEventRecord, event), node, graph,
+			     deps, NULL, count, &p);
 }
 
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -187,8 +187,8 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
 {
 	struct qcul_node_params p;
 
-	return add(qcul_node_event(&p, cudaGraphNodeTypeWaitEvent, event), node, graph, deps, NULL,
-		   count, &p);
+	return add_made_node(qcul_node_event(&p, cudaGraphNodeTypeWaitEvent, event), node, graph,
+			     deps, NULL, count, &p);
 }
 
 static struct qcul_node_params call_params(struct qcul_captured_call *call)
@@ -203,12 +203,12 @@ cudaError_t qcul_graph_add_call(cudaError_t made, struct qcul_captured_call *cal
 {
 	struct qcul_node_params p = call_params(call);
 
-	return add(made, node, graph, deps, NULL, count, &p);
+	return add_made_node(made, node, graph, deps, NULL, count, &p);
 }
 
 /* ---- reading ---- */
 
-static bool is(cudaGraphNode_t node, enum cudaGraphNodeType type)
+static bool is_node_of_type(cudaGraphNode_t node, enum cudaGraphNodeType type)
 {
 	return qcul_node_valid(node) && node->params.type == type;
 }
@@ -217,7 +217,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
 {
 	const struct qcul_node_kernel *k;
 
-	if (!params || !is(node, cudaGraphNodeTypeKernel))
+	if (!params || !is_node_of_type(node, cudaGraphNodeTypeKernel))
 		return qcul_done(cudaErrorInvalidValue);
 	k = &node->params.kernel;
 	*params = (struct cudaKernelNodeParams){
@@ -232,7 +232,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
 
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *params)
 {
-	if (!params || !is(node, cudaGraphNodeTypeMemcpy))
+	if (!params || !is_node_of_type(node, cudaGraphNodeTypeMemcpy))
 		return qcul_done(cudaErrorInvalidValue);
 	*params = node->params.copy;
 	return cudaSuccess;
@@ -240,7 +240,7 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy
 
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *params)
 {
-	if (!params || !is(node, cudaGraphNodeTypeMemset))
+	if (!params || !is_node_of_type(node, cudaGraphNodeTypeMemset))
 		return qcul_done(cudaErrorInvalidValue);
 	*params = node->params.memset;
 	return cudaSuccess;
@@ -248,7 +248,7 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemset
 
 cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *params)
 {
-	if (!params || !is(node, cudaGraphNodeTypeHost))
+	if (!params || !is_node_of_type(node, cudaGraphNodeTypeHost))
 		return qcul_done(cudaErrorInvalidValue);
 	*params = node->params.host;
 	return cudaSuccess;
@@ -256,15 +256,16 @@ cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNode
 
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph)
 {
-	if (!graph || !is(node, cudaGraphNodeTypeGraph))
+	if (!graph || !is_node_of_type(node, cudaGraphNodeTypeGraph))
 		return qcul_done(cudaErrorInvalidValue);
 	*graph = node->params.child;
 	return cudaSuccess;
 }
 
-static cudaError_t get_event(cudaGraphNode_t node, enum cudaGraphNodeType type, cudaEvent_t *event)
+static cudaError_t get_event_of_node(cudaGraphNode_t node, enum cudaGraphNodeType type,
+				     cudaEvent_t *event)
 {
-	if (!event || !is(node, type))
+	if (!event || !is_node_of_type(node, type))
 		return cudaErrorInvalidValue;
 	*event = node->params.event;
 	return cudaSuccess;
@@ -272,17 +273,18 @@ static cudaError_t get_event(cudaGraphNode_t node, enum cudaGraphNodeType type, 
 
 cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
 {
-	return qcul_done(get_event(node, cudaGraphNodeTypeEventRecord, event));
+	return qcul_done(get_event_of_node(node, cudaGraphNodeTypeEventRecord, event));
 }
 
 cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
 {
-	return qcul_done(get_event(node, cudaGraphNodeTypeWaitEvent, event));
+	return qcul_done(get_event_of_node(node, cudaGraphNodeTypeWaitEvent, event));
 }
 
 const struct qcul_captured_call *qcul_node_call(cudaGraphNode_t node, enum cudaGraphNodeType type)
 {
-	return is(node, (enum cudaGraphNodeType)QCUL_NODE_CALL) && node->params.call->type == type
+	return is_node_of_type(node, (enum cudaGraphNodeType)QCUL_NODE_CALL) &&
+			       node->params.call->type == type
 		       ? node->params.call
 		       : NULL;
 }
@@ -291,7 +293,8 @@ const struct qcul_captured_call *qcul_node_call(cudaGraphNode_t node, enum cudaG
 
 /* Takes ownership of p. A kernel node keeps its launch attributes, which are not part of the
  * params. */
-static cudaError_t replace(cudaError_t made, cudaGraphNode_t node, struct qcul_node_params *p)
+static cudaError_t replace_node_params(cudaError_t made, cudaGraphNode_t node,
+				       struct qcul_node_params *p)
 {
 	cudaError_t err = made;
 
@@ -322,7 +325,7 @@ static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphN
 		qcul_node_release(p);
 		made = cudaErrorInvalidValue;
 	}
-	return replace(made, n, p);
+	return replace_node_params(made, n, p);
 }
 
 /* Defines cudaGraphNAME and cudaGraphExecNAME. `made` is the call that makes the new params in p.
@@ -332,7 +335,7 @@ static cudaError_t replace_in(cudaGraphExec_t exec, cudaError_t made, cudaGraphN
 	{                                                                                        \
 		struct qcul_node_params p;                                                       \
                                                                                                  \
-		return replace(made, node, &p);                                                  \
+		return replace_node_params(made, node, &p);                                      \
 	}                                                                                        \
 	cudaError_t cudaGraphExec##name(cudaGraphExec_t exec, cudaGraphNode_t node, __VA_ARGS__) \
 	{                                                                                        \
@@ -346,7 +349,7 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
 {
 	struct qcul_node_params p;
 
-	return replace(qcul_node_kernel(&p, params), node, &p);
+	return replace_node_params(qcul_node_kernel(&p, params), node, &p);
 }
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
@@ -357,7 +360,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 
 	if (n && qcul_node_relaunch(&n->params, params))
 		return cudaSuccess;
-	return replace(qcul_node_kernel(&p, params), n, &p);
+	return replace_node_params(qcul_node_kernel(&p, params), n, &p);
 }
 
 SETTER(NodeSetParams, qcul_node_any(&p, params), struct cudaGraphNodeParams *params)
@@ -380,7 +383,7 @@ cudaError_t qcul_graph_set_call(cudaError_t made, struct qcul_captured_call *cal
 {
 	struct qcul_node_params p = call_params(call);
 
-	return replace(made, node, &p);
+	return replace_node_params(made, node, &p);
 }
 
 cudaError_t qcul_graph_exec_set_call(cudaError_t made, struct qcul_captured_call *call,

@@ -33,7 +33,7 @@ static uint32_t stamps;
 
 /* True if the host still has the object: it is of this session, and no device reset has destroyed
  * it. */
-static bool alive(const struct qcul_cond *c)
+static bool is_cond_alive(const struct qcul_cond *c)
 {
 	const struct qcul_handle *slot = &qcul_conds.slots[c->id];
 
@@ -65,7 +65,7 @@ void qcul_cond_put(struct qcul_cond *c)
 		pthread_mutex_unlock(&lock);
 		if (!gone)
 			return;
-		if (alive(c)) {
+		if (is_cond_alive(c)) {
 			cmd = qcul_cmd(QCU_OP_COND_DESTROY);
 			cmd.cond_destroy.cond = c->id;
 			(void)qcul_post(&cmd, 1);
@@ -80,8 +80,8 @@ void qcul_cond_put(struct qcul_cond *c)
 
 /* Creates an object here and on the host. The caller fills in the command, except for `cond` and
  * `graph`. */
-static cudaError_t make(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph,
-			struct qcul_cond **out)
+static cudaError_t make_cond_object(struct qCUcmd *cmd, struct qcul_cond *in, uint64_t graph,
+				    struct qcul_cond **out)
 {
 	struct qcul_cond *c = calloc(1, sizeof(*c));
 	struct qcul_handle *slot;
@@ -131,16 +131,16 @@ static cudaError_t need_graph(struct CUgraph_st *g, struct qcul_cond **in)
 
 	*in = g->body_of ? g->body_of : g->outermost;
 	if (!*in) {
-		cudaError_t err = make(&cmd, NULL, g->serial, &g->outermost);
+		cudaError_t err = make_cond_object(&cmd, NULL, g->serial, &g->outermost);
 
 		*in = g->outermost;
 		return err;
 	}
-	return alive(*in) ? cudaSuccess : cudaErrorInvalidValue;
+	return is_cond_alive(*in) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned int first,
-			  unsigned int flags)
+static cudaError_t create_cond_handle(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
+				      unsigned int first, unsigned int flags)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT, deep = ATOMIC_FLAG_INIT;
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COND_CREATE);
@@ -165,7 +165,7 @@ static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
 	cmd.cond_create.size = in->size;
 	cmd.cond_create.value = flags ? first : 0;
 	cmd.cond_create.flags = flags ? QCU_COND_DEFAULT : 0;
-	err = make(&cmd, in, graph->serial, &more[graph->cond_count]);
+	err = make_cond_object(&cmd, in, graph->serial, &more[graph->cond_count]);
 	if (err == cudaErrorNotSupported)
 		return qcul_unsupported("conditional nodes in more than 64 others", &deep);
 	if (!err)
@@ -176,7 +176,7 @@ static cudaError_t create(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
 					     unsigned int first, unsigned int flags)
 {
-	return qcul_done(create(handle, graph, first, flags));
+	return qcul_done(create_cond_handle(handle, graph, first, flags));
 }
 
 void qcul_graph_conds_release(struct CUgraph_st *g)
@@ -205,12 +205,12 @@ static bool size_fits(enum cudaGraphConditionalNodeType type, unsigned int size)
 }
 
 /* Returns the handle, with a reference for the caller. NULL: there is no such handle. */
-static struct qcul_cond *find(cudaGraphConditionalHandle handle)
+static struct qcul_cond *find_cond_handle(cudaGraphConditionalHandle handle)
 {
 	struct qcul_cond *c;
 
 	pthread_mutex_lock(&lock);
-	for (c = conds; c && (!c->in || c->handle != handle || !alive(c)); c = c->next)
+	for (c = conds; c && (!c->in || c->handle != handle || !is_cond_alive(c)); c = c->next)
 		;
 	if (c)
 		c->refs++;
@@ -246,7 +246,7 @@ cudaError_t qcul_node_cond(struct qcul_node_params *p, const struct CUgraph_st *
 		return cudaErrorInvalidValue;
 	if (from->size > QCU_COND_BODIES)
 		return qcul_unsupported("a conditional node with more than 256 bodies", &many);
-	c = find(from->handle);
+	c = find_cond_handle(from->handle);
 	if (!c)
 		return cudaErrorInvalidValue;
 	if (c->used)
@@ -340,7 +340,7 @@ static bool all_used(const struct CUgraph_st *g)
 	return true;
 }
 
-static bool claim(struct qcul_cond *graph)
+static bool claim_outermost_graph(struct qcul_cond *graph)
 {
 	bool good;
 
@@ -364,7 +364,7 @@ cudaError_t qcul_exec_cond_begin(const struct CUgraph_st *from, struct qcul_cond
 		return cudaErrorInvalidValue;
 	}
 	/* Only one instance may exist at a time. */
-	if (!claim(from->outermost))
+	if (!claim_outermost_graph(from->outermost))
 		return cudaErrorInvalidValue;
 	*x = from->outermost;
 	return cudaSuccess;
@@ -383,7 +383,7 @@ void qcul_exec_cond_end(struct qcul_cond *x)
 cudaError_t qcul_cond_id(const struct qcul_cond *c, uint32_t *id)
 {
 	*id = c->id;
-	return alive(c) ? cudaSuccess : cudaErrorInvalidValue;
+	return is_cond_alive(c) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 int qcul_cond_device(const struct qcul_cond *c)

@@ -49,25 +49,26 @@ struct CUgraphExec_st {
 	struct qcul_graph_use *use;
 };
 
-static bool valid(const struct CUgraphExec_st *x)
+static bool is_exec_valid(const struct CUgraphExec_st *x)
 {
 	return x && x->magic == EXEC_MAGIC;
 }
 
 const struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec)
 {
-	return valid(exec) ? exec->graph : NULL;
+	return is_exec_valid(exec) ? exec->graph : NULL;
 }
 
-static struct CUgraphNode_st *find(cudaGraphExec_t exec, cudaGraphNode_t node)
+static struct CUgraphNode_st *find_node_in_exec(cudaGraphExec_t exec, cudaGraphNode_t node)
 {
-	return valid(exec) && qcul_node_valid(node) ? qcul_graph_find(exec->graph, node->serial)
-						    : NULL;
+	return is_exec_valid(exec) && qcul_node_valid(node)
+		       ? qcul_graph_find(exec->graph, node->serial)
+		       : NULL;
 }
 
 struct CUgraphNode_st *qcul_exec_node(cudaGraphExec_t exec, cudaGraphNode_t node)
 {
-	struct CUgraphNode_st *n = find(exec, node);
+	struct CUgraphNode_st *n = find_node_in_exec(exec, node);
 
 	if (n)
 		exec->sent.changed = n->changed = true;
@@ -132,7 +133,7 @@ static void choose_branches(struct CUgraphExec_st *x, struct CUgraphNode_st **or
 		x->branches = 1;
 }
 
-static cudaError_t make_event(cudaEvent_t *event)
+static cudaError_t make_event_if_none(cudaEvent_t *event)
 {
 	return *event ? cudaSuccess : cudaEventCreateWithFlags(event, cudaEventDisableTiming);
 }
@@ -148,7 +149,7 @@ static cudaError_t make_steps(struct CUgraphExec_st *x, struct CUgraphNode_st **
 	for (i = 0; i < x->graph->count; i++)
 		for (k = 0; k < order[i]->dep_count && !err; k++)
 			if (order[i]->deps[k].from->branch != order[i]->branch)
-				err = make_event(&order[i]->deps[k].from->done);
+				err = make_event_if_none(&order[i]->deps[k].from->done);
 	for (i = 0; i < x->graph->count && !err; i++) {
 		struct CUgraphNode_st *n = order[i];
 		bool good = true;
@@ -201,9 +202,9 @@ static cudaError_t prepare_steps(struct CUgraphExec_st *x, struct CUgraphNode_st
 	unsigned int b;
 
 	if (!err)
-		err = make_event(&x->start);
+		err = make_event_if_none(&x->start);
 	for (b = 0; b < x->branches && !err; b++) {
-		err = make_event(&x->ends[b]);
+		err = make_event_if_none(&x->ends[b]);
 		if (!err && b)
 			err = cudaStreamCreateWithFlags(&x->streams[b], cudaStreamNonBlocking);
 	}
@@ -240,7 +241,7 @@ static cudaError_t prepare(struct CUgraphExec_st *x, struct CUgraphNode_st **ord
 
 	if (err == cudaErrorNotSupported && !x->cond)
 		return prepare_steps(x, order);
-	return err || !x->graph->has_memory ? err : make_event(&x->ends[0]);
+	return err || !x->graph->has_memory ? err : make_event_if_none(&x->ends[0]);
 }
 
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags,
@@ -302,7 +303,7 @@ fail:
 
 /* ---- launching ---- */
 
-static cudaError_t take(struct CUgraphExec_st *x, const struct step *s)
+static cudaError_t run_launch_step(struct CUgraphExec_st *x, const struct step *s)
 {
 	cudaStream_t stream = x->streams[s->branch];
 
@@ -383,7 +384,7 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	for (b = 1; b < x->branches && !err; b++)
 		err = cudaStreamWaitEvent(x->streams[b], x->start, 0);
 	for (i = 0; i < x->step_count && !err; i++)
-		err = take(x, &x->steps[i]);
+		err = run_launch_step(x, &x->steps[i]);
 	for (b = 1; b < x->branches && !err; b++) {
 		err = cudaEventRecord(x->ends[b], x->streams[b]);
 		if (!err)
@@ -398,10 +399,10 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	return err;
 }
 
-static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream)
+static cudaError_t launch_graph_exec(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	uint32_t id;
-	cudaError_t err = valid(exec) ? qcul_ready() : cudaErrorInvalidValue;
+	cudaError_t err = is_exec_valid(exec) ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
 		err = qcul_stream_id(stream, &id);
@@ -419,14 +420,14 @@ static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
-	return qcul_done(launch(exec, stream));
+	return qcul_done(launch_graph_exec(exec, stream));
 }
 
 /* Steps that the library does need nothing beforehand. */
 static cudaError_t upload(cudaGraphExec_t exec, cudaStream_t stream)
 {
 	uint32_t id;
-	cudaError_t err = valid(exec) ? qcul_ready() : cudaErrorInvalidValue;
+	cudaError_t err = is_exec_valid(exec) ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
 		err = qcul_stream_id(stream, &id);
@@ -474,7 +475,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t gr
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
-	if (!valid(exec))
+	if (!is_exec_valid(exec))
 		return qcul_done(cudaErrorInvalidValue);
 	exec_free(exec);
 	return cudaSuccess;
@@ -482,7 +483,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flags)
 {
-	if (!valid(exec) || !flags)
+	if (!is_exec_valid(exec) || !flags)
 		return qcul_done(cudaErrorInvalidValue);
 	/* CUDA does not report these two flags. */
 	*flags = exec->flags &
@@ -509,7 +510,7 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
 				    unsigned int *enabled)
 {
-	const struct CUgraphNode_st *n = find(exec, node);
+	const struct CUgraphNode_st *n = find_node_in_exec(exec, node);
 
 	if (!can_be_disabled(n) || !enabled)
 		return qcul_done(cudaErrorInvalidValue);
@@ -531,13 +532,13 @@ static bool same_deps(const struct CUgraphNode_st *a, const struct CUgraphNode_s
 	return true;
 }
 
-static bool is_memory(const struct qcul_node_params *p)
+static bool is_alloc_or_free(const struct qcul_node_params *p)
 {
 	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
 }
 
-static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
-					      const struct CUgraph_st *now, cudaGraphNode_t *at);
+static enum cudaGraphExecUpdateResult
+compare_graphs(const struct CUgraph_st *old, const struct CUgraph_st *now, cudaGraphNode_t *at);
 
 static enum cudaGraphExecUpdateResult compare_conds(const struct qcul_node_cond *old,
 						    const struct qcul_node_cond *now,
@@ -549,12 +550,12 @@ static enum cudaGraphExecUpdateResult compare_conds(const struct qcul_node_cond 
 	if (old->cond != now->cond)
 		return cudaGraphExecUpdateErrorNotSupported;
 	for (i = 0; i < old->size && !r; i++)
-		r = compare(old->bodies[i], now->bodies[i], at);
+		r = compare_graphs(old->bodies[i], now->bodies[i], at);
 	return r;
 }
 
-static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
-					      const struct CUgraph_st *now, cudaGraphNode_t *at)
+static enum cudaGraphExecUpdateResult
+compare_graphs(const struct CUgraph_st *old, const struct CUgraph_st *now, cudaGraphNode_t *at)
 {
 	enum cudaGraphExecUpdateResult r;
 	size_t i;
@@ -570,7 +571,7 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 			return cudaGraphExecUpdateErrorTopologyChanged;
 		if (!qcul_node_same_type(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorNodeTypeChanged;
-		if (is_memory(&now->nodes[i]->params) &&
+		if (is_alloc_or_free(&now->nodes[i]->params) &&
 		    !qcul_same_memory(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorParametersChanged;
 		if (!qcul_node_can_become(&old->nodes[i]->params, &now->nodes[i]->params))
@@ -580,7 +581,8 @@ static enum cudaGraphExecUpdateResult compare(const struct CUgraph_st *old,
 			r = compare_conds(&old->nodes[i]->params.cond, &now->nodes[i]->params.cond,
 					  at);
 		else if (now->nodes[i]->params.type == cudaGraphNodeTypeGraph)
-			r = compare(old->nodes[i]->params.child, now->nodes[i]->params.child, at);
+			r = compare_graphs(old->nodes[i]->params.child, now->nodes[i]->params.child,
+					   at);
 		if (r)
 			return r;
 	}
@@ -609,7 +611,7 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 			err = take_params(to->cond.bodies[b], from->cond.bodies[b]);
 		if (from->type == cudaGraphNodeTypeConditional)
 			continue;
-		if (is_memory(from) || qcul_node_same(to, from))
+		if (is_alloc_or_free(from) || qcul_node_same(to, from))
 			continue;
 		err = qcul_node_take(to, from);
 		old->nodes[i]->changed |= !err;
@@ -623,7 +625,7 @@ static cudaError_t update(struct CUgraph_st *old, const struct CUgraph_st *now,
 	cudaError_t err;
 
 	info->errorFromNode = NULL;
-	info->result = compare(old, now, &info->errorNode);
+	info->result = compare_graphs(old, now, &info->errorNode);
 	if (info->result)
 		return cudaErrorGraphExecUpdateFailure;
 	err = take_params(old, now);
@@ -635,7 +637,7 @@ static cudaError_t update(struct CUgraph_st *old, const struct CUgraph_st *now,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 				cudaGraphExecUpdateResultInfo *info)
 {
-	if (!info || !valid(exec) || !qcul_graph_valid(graph))
+	if (!info || !is_exec_valid(exec) || !qcul_graph_valid(graph))
 		return qcul_done(cudaErrorInvalidValue);
 	exec->sent.changed = true;
 	return qcul_done(update(exec->graph, graph, info));

@@ -72,7 +72,7 @@ void qcul_graph_memory_forget(int device)
 	pthread_mutex_unlock(&lock);
 }
 
-static void forget_all(bool had_session)
+static void forget_graph_memories(bool had_session)
 {
 	(void)had_session;
 	qcul_graph_memory_forget(-1);
@@ -85,11 +85,11 @@ __attribute__((constructor)) static void register_places(void)
 	qcul_at_fork(&places_at_fork);
 }
 
-QCUL_AT_FORK(QCUL_FORK_GRAPH_MEMORY, .lock = &lock, .forget = forget_all)
+QCUL_AT_FORK(QCUL_FORK_GRAPH_MEMORY, .lock = &lock, .forget = forget_graph_memories)
 
 /* ---- under the lock ---- */
 
-static struct qcul_graph_memory *find(const void *ptr)
+static struct qcul_graph_memory *find_graph_memory(const void *ptr)
 {
 	struct qcul_graph_memory *m = memories;
 
@@ -98,14 +98,14 @@ static struct qcul_graph_memory *find(const void *ptr)
 	return m;
 }
 
-static struct place *place_of(const struct qcul_graph_memory *m)
+static struct place *place_of_graph_memory(const struct qcul_graph_memory *m)
 {
 	return &places[m->params.poolProps.location.id];
 }
 
 static void set_used(struct qcul_graph_memory *m, bool used)
 {
-	struct place *p = place_of(m);
+	struct place *p = place_of_graph_memory(m);
 
 	if (m->used == used || !m->epoch)
 		return;
@@ -119,8 +119,8 @@ static void set_used(struct qcul_graph_memory *m, bool used)
 }
 
 /* Drops a reference. True: it was the last one, and the memory is no longer in the list. The caller
- * must call give_back() after it releases the lock. */
-static bool drop(struct qcul_graph_memory *m)
+ * must call give_back_graph_memory() after it releases the lock. */
+static bool drop_memory_ref(struct qcul_graph_memory *m)
 {
 	struct qcul_graph_memory **at = &memories;
 
@@ -134,7 +134,7 @@ static bool drop(struct qcul_graph_memory *m)
 	return true;
 }
 
-static struct place look(int device)
+static struct place read_device_place(int device)
 {
 	struct place p;
 
@@ -144,7 +144,7 @@ static struct place look(int device)
 	return p;
 }
 
-static int device_of(const struct qcul_graph_memory *m)
+static int device_of_memory(const struct qcul_graph_memory *m)
 {
 	return m->params.poolProps.location.id;
 }
@@ -224,9 +224,10 @@ static void post_free(const struct qcul_graph_memory *m, uint32_t stream)
 	(void)qcul_post(event ? cmds : cmds + 1, event ? 2 : 1);
 }
 
-static void give_back(struct qcul_graph_memory *m)
+static void give_back_graph_memory(struct qcul_graph_memory *m)
 {
-	uint32_t stream = qcul_handle_id(&qcul_streams, look(device_of(m)).give);
+	uint32_t stream =
+		qcul_handle_id(&qcul_streams, read_device_place(device_of_memory(m)).give);
 	struct qcul_range range;
 
 	if (m->epoch == qcul_epoch() && stream &&
@@ -237,15 +238,15 @@ static void give_back(struct qcul_graph_memory *m)
 	free(m);
 }
 
-static void release(struct qcul_graph_memory *m)
+static void release_graph_memory(struct qcul_graph_memory *m)
 {
 	bool gone;
 
 	pthread_mutex_lock(&lock);
-	gone = drop(m);
+	gone = drop_memory_ref(m);
 	pthread_mutex_unlock(&lock);
 	if (gone)
-		give_back(m);
+		give_back_graph_memory(m);
 }
 
 /* ---- making ---- */
@@ -300,7 +301,7 @@ static cudaError_t get_place(int device, struct place *p)
 	cudaError_t err = cudaSuccess;
 
 	pthread_mutex_lock(&places_lock);
-	*p = look(device);
+	*p = read_device_place(device);
 	if (!p->pool) {
 		err = make_place(p, device);
 		if (err) {
@@ -315,7 +316,7 @@ static cudaError_t get_place(int device, struct place *p)
 	return err;
 }
 
-static cudaError_t check(const struct cudaMemAllocNodeParams *params)
+static cudaError_t check_alloc_params(const struct cudaMemAllocNodeParams *params)
 {
 	if (!params || !params->bytesize || (params->accessDescCount && !params->accessDescs) ||
 	    params->accessDescCount > QCUL_DEVICES ||
@@ -342,7 +343,7 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 {
 	struct qcul_graph_memory *m;
 	struct place place;
-	cudaError_t err = check(params);
+	cudaError_t err = check_alloc_params(params);
 
 	p->type = cudaGraphNodeTypeEmpty;
 	if (!err)
@@ -383,7 +384,7 @@ cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)
 
 	p->type = cudaGraphNodeTypeEmpty;
 	pthread_mutex_lock(&lock);
-	m = find(ptr);
+	m = find_graph_memory(ptr);
 	if (m)
 		m->refs++;
 	pthread_mutex_unlock(&lock);
@@ -402,7 +403,7 @@ void qcul_node_memory_clone(const struct qcul_node_params *p)
 
 void qcul_node_memory_release(const struct qcul_node_params *p)
 {
-	release(p->memory);
+	release_graph_memory(p->memory);
 }
 
 void *qcul_node_memory_ptr(const struct qcul_node_params *p)
@@ -610,7 +611,7 @@ bool qcul_memory_of_graphs(const void *ptr)
 	if (!atomic_load_explicit(&count, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&lock);
-	is = find(ptr);
+	is = find_graph_memory(ptr);
 	pthread_mutex_unlock(&lock);
 	return is;
 }
@@ -622,7 +623,7 @@ static cudaError_t take_allocated(void *ptr, struct qcul_graph_memory **m)
 	cudaError_t err = cudaErrorInvalidValue;
 
 	pthread_mutex_lock(&lock);
-	*m = find(ptr);
+	*m = find_graph_memory(ptr);
 	if (*m && (*m)->allocated) {
 		(*m)->allocated = false;
 		set_used(*m, (*m)->instances > 0);
@@ -649,7 +650,7 @@ cudaError_t qcul_memory_of_graphs_free_async(void *ptr, cudaStream_t stream)
 		err = cudaEventRecord(event, stream);
 		if (!err)
 			set_use(m, use);
-		release(m);
+		release_graph_memory(m);
 	}
 	drop_use(use);
 	return err;
@@ -663,13 +664,13 @@ cudaError_t qcul_memory_of_graphs_free(void *ptr)
 	if (!err)
 		err = take_allocated(ptr, &m);
 	if (!err)
-		release(m);
+		release_graph_memory(m);
 	return err;
 }
 
 /* ---- queries ---- */
 
-static cudaError_t check_device(int device)
+static cudaError_t check_memory_device(int device)
 {
 	cudaError_t err = qcul_ready();
 
@@ -683,11 +684,11 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 {
 	uint64_t *out = value;
 	struct place p;
-	cudaError_t err = value ? check_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = value ? check_memory_device(device) : cudaErrorInvalidValue;
 
 	if (err)
 		return qcul_done(err);
-	p = look(device);
+	p = read_device_place(device);
 	*out = 0;
 	switch (attr) {
 	case cudaGraphMemAttrUsedMemCurrent:
@@ -718,13 +719,13 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 {
 	uint64_t zero = 0;
 	struct place p;
-	cudaError_t err = value ? check_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = value ? check_memory_device(device) : cudaErrorInvalidValue;
 
 	if (!err && memcmp(value, &zero, sizeof(zero)) != 0)
 		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
-	p = look(device);
+	p = read_device_place(device);
 	switch (attr) {
 	case cudaGraphMemAttrUsedMemHigh:
 		pthread_mutex_lock(&lock);
@@ -745,15 +746,16 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 cudaError_t cudaDeviceGraphMemTrim(int device)
 {
 	struct place p;
-	cudaError_t err = check_device(device);
+	cudaError_t err = check_memory_device(device);
 
 	if (err)
 		return qcul_done(err);
-	p = look(device);
+	p = read_device_place(device);
 	return p.pool ? cudaMemPoolTrimTo(p.pool, 0) : cudaSuccess;
 }
 
-static cudaError_t get_params(cudaGraphNode_t node, enum cudaGraphNodeType type, const void *out)
+static cudaError_t check_node_query(cudaGraphNode_t node, enum cudaGraphNodeType type,
+				    const void *out)
 {
 	return out && qcul_node_valid(node) && node->params.type == type ? cudaSuccess
 									 : cudaErrorInvalidValue;
@@ -762,7 +764,7 @@ static cudaError_t get_params(cudaGraphNode_t node, enum cudaGraphNodeType type,
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
 					   struct cudaMemAllocNodeParams *params)
 {
-	cudaError_t err = get_params(node, cudaGraphNodeTypeMemAlloc, params);
+	cudaError_t err = check_node_query(node, cudaGraphNodeTypeMemAlloc, params);
 
 	if (!err)
 		*params = node->params.memory->params;
@@ -771,7 +773,7 @@ cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
 
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *ptr)
 {
-	cudaError_t err = get_params(node, cudaGraphNodeTypeMemFree, ptr);
+	cudaError_t err = check_node_query(node, cudaGraphNodeTypeMemFree, ptr);
 
 	if (!err)
 		memcpy(ptr, &node->params.memory->ptr, sizeof(void *));

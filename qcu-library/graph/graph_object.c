@@ -15,12 +15,12 @@ struct CUuserObject_st {
 	cudaHostFn_t destroy;
 };
 
-static bool valid(const struct CUuserObject_st *o)
+static bool is_user_object(const struct CUuserObject_st *o)
 {
 	return o && o->magic == OBJECT_MAGIC;
 }
 
-static void drop(struct CUuserObject_st *o, unsigned int count)
+static void drop_object_refs(struct CUuserObject_st *o, unsigned int count)
 {
 	if (atomic_fetch_sub(&o->refs, count) != count)
 		return;
@@ -30,7 +30,7 @@ static void drop(struct CUuserObject_st *o, unsigned int count)
 }
 
 /* Returns the index of the object in the graph's list, or object_count if it is not there. */
-static size_t find(const struct CUgraph_st *g, const struct CUuserObject_st *o)
+static size_t index_of_object(const struct CUgraph_st *g, const struct CUuserObject_st *o)
 {
 	size_t i = 0;
 
@@ -39,9 +39,10 @@ static size_t find(const struct CUgraph_st *g, const struct CUuserObject_st *o)
 	return i;
 }
 
-static bool keep(struct CUgraph_st *g, struct CUuserObject_st *o, unsigned int count)
+static bool keep_object_in_graph(struct CUgraph_st *g, struct CUuserObject_st *o,
+				 unsigned int count)
 {
-	size_t i = find(g, o);
+	size_t i = index_of_object(g, o);
 
 	if (i == g->object_count) {
 		struct qcul_object_ref *more = realloc(g->objects, (i + 1) * sizeof(*more));
@@ -60,7 +61,7 @@ bool qcul_objects_clone(struct CUgraph_st *to, const struct CUgraph_st *from)
 	size_t i;
 
 	for (i = 0; i < from->object_count; i++) {
-		if (!keep(to, from->objects[i].object, 1))
+		if (!keep_object_in_graph(to, from->objects[i].object, 1))
 			return false;
 		atomic_fetch_add(&from->objects[i].object->refs, 1);
 	}
@@ -72,7 +73,7 @@ void qcul_objects_release(struct CUgraph_st *g)
 	size_t i;
 
 	for (i = 0; i < g->object_count; i++)
-		drop(g->objects[i].object, g->objects[i].count);
+		drop_object_refs(g->objects[i].object, g->objects[i].count);
 	free(g->objects);
 	g->objects = NULL;
 	g->object_count = 0;
@@ -98,7 +99,7 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostF
 
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count)
 {
-	if (!valid(object) || !count)
+	if (!is_user_object(object) || !count)
 		return qcul_done(cudaErrorInvalidValue);
 	atomic_fetch_add(&object->refs, count);
 	return cudaSuccess;
@@ -106,19 +107,19 @@ cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count)
 
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count)
 {
-	if (!valid(object) || !count || count > atomic_load(&object->refs))
+	if (!is_user_object(object) || !count || count > atomic_load(&object->refs))
 		return qcul_done(cudaErrorInvalidValue);
-	drop(object, count);
+	drop_object_refs(object, count);
 	return cudaSuccess;
 }
 
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object,
 				      unsigned int count, unsigned int flags)
 {
-	if (!qcul_graph_valid(graph) || !valid(object) || !count ||
+	if (!qcul_graph_valid(graph) || !is_user_object(object) || !count ||
 	    flags & ~cudaGraphUserObjectMove)
 		return qcul_done(cudaErrorInvalidValue);
-	if (!keep(graph, object, count))
+	if (!keep_object_in_graph(graph, object, count))
 		return qcul_done(cudaErrorMemoryAllocation);
 	if (!(flags & cudaGraphUserObjectMove))
 		atomic_fetch_add(&object->refs, count);
@@ -130,15 +131,15 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
 {
 	size_t i;
 
-	if (!qcul_graph_valid(graph) || !valid(object) || !count)
+	if (!qcul_graph_valid(graph) || !is_user_object(object) || !count)
 		return qcul_done(cudaErrorInvalidValue);
-	i = find(graph, object);
+	i = index_of_object(graph, object);
 	if (i == graph->object_count || graph->objects[i].count < count)
 		return qcul_done(cudaErrorInvalidValue);
 	graph->objects[i].count -= count;
 	if (!graph->objects[i].count)
 		memmove(&graph->objects[i], &graph->objects[i + 1],
 			(--graph->object_count - i) * sizeof(graph->objects[0]));
-	drop(object, count);
+	drop_object_refs(object, count);
 	return cudaSuccess;
 }

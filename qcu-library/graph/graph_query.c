@@ -86,7 +86,7 @@ static cudaError_t alloc_params(cudaGraphNode_t node, struct cudaMemAllocNodePar
 	return cudaSuccess;
 }
 
-static cudaError_t get_params(cudaGraphNode_t node, struct cudaGraphNodeParams *to)
+static cudaError_t get_any_node_params(cudaGraphNode_t node, struct cudaGraphNodeParams *to)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	const struct qcul_node_params *p = &node->params;
@@ -139,5 +139,5 @@ cudaError_t qcul_GraphNodeGetParams(cudaGraphNode_t node, struct cudaGraphNodePa
 {
 	if (!params || !qcul_node_valid(node))
 		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(get_params(node, params));
+	return qcul_done(get_any_node_params(node, params));
 }

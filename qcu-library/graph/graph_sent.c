@@ -37,7 +37,7 @@ struct text {
 	size_t pin_count;
 };
 
-static bool alive(const struct qcul_sent *s)
+static bool is_sent_alive(const struct qcul_sent *s)
 {
 	const struct qcul_handle *slot = &qcul_graphs.slots[s->id];
 
@@ -106,7 +106,7 @@ static void sort_deps(struct text *t)
 	t->dep_count = kept;
 }
 
-static bool remember(struct text *t, struct CUgraphNode_st *n)
+static bool remember_sent_node(struct text *t, struct CUgraphNode_st *n)
 {
 	struct CUgraphNode_st **sent = t->sent;
 
@@ -125,7 +125,8 @@ static bool remember(struct text *t, struct CUgraphNode_st *n)
  * Begins the next record, with a body of `len` bytes and the dependencies in t->deps. Returns the
  * body. The record is complete, unless parameters follow (add_params).
  */
-static void *begin(struct text *t, uint8_t type, const struct CUgraphNode_st *n, size_t len)
+static void *begin_node_record(struct text *t, uint8_t type, const struct CUgraphNode_st *n,
+			       size_t len)
 {
 	size_t start = t->len, deps;
 	struct qcu_graph_node *head;
@@ -165,7 +166,7 @@ static cudaError_t add_params(struct text *t, size_t start, const void *params, 
 
 static cudaError_t write_empty(struct text *t, const struct CUgraphNode_st *n)
 {
-	return begin(t, QCU_NODE_EMPTY, n, 0) ? cudaSuccess : cudaErrorMemoryAllocation;
+	return begin_node_record(t, QCU_NODE_EMPTY, n, 0) ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 static cudaError_t describe_kernel(const struct CUgraphNode_st *n, unsigned long long flags,
@@ -248,7 +249,7 @@ static cudaError_t write_kernel(struct text *t, const struct CUgraphNode_st *n)
 	err = describe_kernel(n, t->flags, &msg);
 	if (err)
 		return err;
-	body = begin(t, QCU_NODE_KERNEL, n, sizeof(*body));
+	body = begin_node_record(t, QCU_NODE_KERNEL, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	body->kernel = k->id;
@@ -266,7 +267,7 @@ static cudaError_t write_memset(struct text *t, const struct CUgraphNode_st *n)
 	if (__builtin_mul_overflow(pitch, m->height - 1, &len) ||
 	    __builtin_add_overflow(len, width, &len) || !qcul_copy_lasts(m->dst, len, &dst))
 		return cudaErrorNotSupported;
-	body = begin(t, QCU_NODE_MEMSET, n, sizeof(*body));
+	body = begin_node_record(t, QCU_NODE_MEMSET, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	*body = (struct qcu_graph_memset){
@@ -360,7 +361,7 @@ static cudaError_t write_copy(struct text *t, const struct CUgraphNode_st *n)
 	    !(p->srcArray ? find_place(p->srcArray, &p->srcPos, &c.src)
 			  : find_memory(t, &p->srcPtr, &p->srcPos, unit, &c, &c.src)))
 		return cudaErrorNotSupported;
-	body = begin(t, QCU_NODE_COPY, n, sizeof(*body));
+	body = begin_node_record(t, QCU_NODE_COPY, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	*body = c;
@@ -375,7 +376,7 @@ static cudaError_t write_event(struct text *t, const struct CUgraphNode_st *n, u
 
 	if (err)
 		return err;
-	body = begin(t, type, n, sizeof(*body));
+	body = begin_node_record(t, type, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	body->event = id;
@@ -393,7 +394,7 @@ static cudaError_t write_host(struct text *t, struct CUgraphNode_st *n)
 		return err;
 	qcul_graph_host_put(n->call);
 	n->call = call;
-	body = begin(t, QCU_NODE_HOST, n, sizeof(*body));
+	body = begin_node_record(t, QCU_NODE_HOST, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	body->token = (uint64_t)(uintptr_t)call;
@@ -409,7 +410,7 @@ static cudaError_t write_cond(struct text *t, const struct CUgraphNode_st *n)
 
 	if (err)
 		return err;
-	body = begin(t, QCU_NODE_COND, n, sizeof(*body));
+	body = begin_node_record(t, QCU_NODE_COND, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	body->cond = id;
@@ -430,7 +431,7 @@ static cudaError_t write_call(struct text *t, const struct CUgraphNode_st *n)
 
 	if (t->update || !c->packed.args)
 		return cudaErrorNotSupported;
-	body = begin(t, QCU_NODE_CALL, n, sizeof(*body));
+	body = begin_node_record(t, QCU_NODE_CALL, n, sizeof(*body));
 	if (!body)
 		return cudaErrorMemoryAllocation;
 	body->library = c->packed.library;
@@ -486,7 +487,8 @@ static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint3
 /* Adds a node that only joins others. */
 static cudaError_t write_joint(struct text *t, uint32_t *number)
 {
-	cudaError_t err = remember(t, NULL) ? write_empty(t, NULL) : cudaErrorMemoryAllocation;
+	cudaError_t err =
+		remember_sent_node(t, NULL) ? write_empty(t, NULL) : cudaErrorMemoryAllocation;
 
 	*number = t->nodes++;
 	return err;
@@ -531,7 +533,7 @@ static cudaError_t write_one(struct text *t, struct CUgraphNode_st *n, uint32_t 
 		return cudaErrorMemoryAllocation;
 	if (n->params.type == cudaGraphNodeTypeGraph)
 		return write_child(t, n);
-	if (!remember(t, n))
+	if (!remember_sent_node(t, n))
 		return cudaErrorMemoryAllocation;
 	err = write_node(t, n);
 	n->number = t->nodes++;
@@ -555,8 +557,9 @@ static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint3
 static cudaError_t write_body(struct text *t, uint32_t node, uint32_t body,
 			      const struct CUgraph_st *g)
 {
-	struct qcu_graph_body *b =
-		remember(t, NULL) ? begin(t, QCU_NODE_BODY, NULL, sizeof(*b)) : NULL;
+	struct qcu_graph_body *b = remember_sent_node(t, NULL)
+					   ? begin_node_record(t, QCU_NODE_BODY, NULL, sizeof(*b))
+					   : NULL;
 
 	if (!b)
 		return cudaErrorMemoryAllocation;
@@ -654,7 +657,7 @@ void qcul_sent_drop(struct qcul_sent *s)
 {
 	struct qCUcmd cmd;
 
-	if (alive(s)) {
+	if (is_sent_alive(s)) {
 		cmd = qcul_cmd(QCU_OP_GRAPH_DESTROY);
 		cmd.graph_destroy.graph = s->id;
 		(void)qcul_post(&cmd, 1);
@@ -711,7 +714,7 @@ static cudaError_t send_update(const struct qcul_sent *s, const struct text *t)
 cudaError_t qcul_sent_update(struct qcul_sent *s, unsigned long long flags)
 {
 	struct text t = {.flags = flags, .update = true};
-	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
+	cudaError_t err = is_sent_alive(s) ? cudaSuccess : cudaErrorInvalidValue;
 	uint32_t i;
 
 	for (i = 0; i < s->count && !err; i++) {
@@ -775,7 +778,7 @@ static void events_recorded(const struct qcul_sent *s)
 cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent_t event)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_LAUNCH);
-	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
+	cudaError_t err = is_sent_alive(s) ? cudaSuccess : cudaErrorInvalidValue;
 
 	if (!err)
 		err = qcul_stream_id(stream, &cmd.graph_launch.stream);
@@ -804,7 +807,7 @@ cudaError_t qcul_sent_launch(struct qcul_sent *s, cudaStream_t stream, cudaEvent
 cudaError_t qcul_sent_upload(const struct qcul_sent *s, cudaStream_t stream)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_GRAPH_LAUNCH);
-	cudaError_t err = alive(s) ? cudaSuccess : cudaErrorInvalidValue;
+	cudaError_t err = is_sent_alive(s) ? cudaSuccess : cudaErrorInvalidValue;
 
 	if (!err)
 		err = qcul_stream_id(stream, &cmd.graph_launch.stream);

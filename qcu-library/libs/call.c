@@ -45,7 +45,7 @@ int qcul_lib_drop(struct qcul_pack *p, int status)
 }
 
 /* Sends the call and waits. *status: the library's. */
-static cudaError_t ask(struct qcul_pack *p, uint32_t stream, int *status)
+static cudaError_t ask_host_library(struct qcul_pack *p, uint32_t stream, int *status)
 {
 	uint32_t args = (uint32_t)(p->used - sizeof(struct qcu_lib_head));
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LIB_ASK);
@@ -79,7 +79,7 @@ static cudaError_t ask(struct qcul_pack *p, uint32_t stream, int *status)
 	return cudaSuccess;
 }
 
-static cudaError_t post(struct qcul_pack *p, uint32_t stream)
+static cudaError_t post_library_call(struct qcul_pack *p, uint32_t stream)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LIB_CALL);
 	struct qcu_lib_head *head = (struct qcu_lib_head *)p->base;
@@ -109,7 +109,7 @@ int qcul_lib_open(const struct qcul_lib *lib)
 	qcul_lib_begin(&p, lib, QCU_LIB_OPEN);
 	qcul_lib_value(&p, lib->table);
 	qcul_lib_out(&p, reason, sizeof(reason));
-	err = ask(&p, QCU_STREAM_LEGACY, &status);
+	err = ask_host_library(&p, QCU_STREAM_LEGACY, &status);
 	if (!err && !status)
 		atomic_store(&opened[lib->number], qcul_epoch());
 	if (!err && status == QCU_LIB_MISSING) {
@@ -148,7 +148,7 @@ static cudaError_t run_captured(struct qcul_captured_call *call, cudaStream_t to
 	if (err)
 		return err;
 	qcul_self.device = stream < QCU_ID_FIRST ? c->device : qcul_stream_device(stream);
-	err = post(&p, stream);
+	err = post_library_call(&p, stream);
 	qcul_self.device = current;
 	return err;
 }
@@ -158,7 +158,7 @@ static void end_captured(struct qcul_captured_call *call)
 	free(call);
 }
 
-static cudaError_t record(const struct qcul_pack *p)
+static cudaError_t capture_library_call(const struct qcul_pack *p)
 {
 	struct captured *c = malloc(sizeof(*c) + p->used);
 
@@ -184,7 +184,7 @@ static cudaError_t record(const struct qcul_pack *p)
 }
 
 /* Sends it on the device of its stream, or of its object. */
-static int send(struct qcul_pack *p)
+static int send_library_call(struct qcul_pack *p)
 {
 	uint64_t hash = p->seen;
 	bool posts = !p->out_count && !p->waits && p->function < QCU_LIB_DESTROY &&
@@ -200,19 +200,19 @@ static int send(struct qcul_pack *p)
 	/* What only asks the library something does not go to a stream. */
 	if ((posts || p->results) && qcul_captured(p->stream, &err)) {
 		if (!err)
-			err = posts ? record(p) : qcul_capture_refuse(p->stream);
+			err = posts ? capture_library_call(p) : qcul_capture_refuse(p->stream);
 		return qcul_lib_status(p->lib, err);
 	}
 	qcul_lib_mix(&hash, p->state);
 	if (posts && qcul_lib_seen(hash)) {
-		err = post(p, stream);
+		err = post_library_call(p, stream);
 		if (!err && qcul_blocking())
 			err = qcul_stream_wait(stream);
 		return qcul_lib_status(p->lib, err);
 	}
 	if (p->steady && p->out_count && qcul_lib_recall(hash, p))
 		return 0;
-	err = ask(p, stream, &status);
+	err = ask_host_library(p, stream, &status);
 	if (!err && !status && posts)
 		qcul_lib_see(hash);
 	if (!err && !status && p->steady && p->out_count)
@@ -227,7 +227,7 @@ int qcul_lib_call(struct qcul_pack *p)
 	if (!status) {
 		if (p->object && !p->object->descriptor)
 			qcul_self.device = p->object->device;
-		status = send(p);
+		status = send_library_call(p);
 		qcul_self.device = current;
 		if (!status && p->changes)
 			qcul_lib_note(p->object, p->function, p->seen);
@@ -261,7 +261,7 @@ int qcul_lib_set(struct qcul_pack *p)
 		if (!p->object->descriptor)
 			qcul_self.device = p->object->device;
 		if (!err)
-			err = ask(p, stream, &status);
+			err = ask_host_library(p, stream, &status);
 		qcul_self.device = current;
 		p->used = used;
 		if (err)

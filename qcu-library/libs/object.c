@@ -90,7 +90,7 @@ const unsigned char *qcul_lib_setting(const struct qcul_object *o, uint16_t func
 }
 
 /* Takes the record of this function out of the settings. */
-static void forget(struct qcul_object *o, uint16_t function)
+static void remove_setting(struct qcul_object *o, uint16_t function)
 {
 	const unsigned char *args = qcul_lib_setting(o, function);
 	struct qcu_lib_setting s;
@@ -140,7 +140,7 @@ void qcul_lib_unset(struct qcul_object *o, uint16_t function)
 {
 	uint32_t before = o->bytes;
 
-	forget(o, function);
+	remove_setting(o, function);
 	if (o->bytes == before)
 		return;
 	drop_note(o, function);
@@ -162,7 +162,7 @@ int qcul_lib_keep(struct qcul_pack *p)
 		.args = (uint32_t)(p->used - p->settings_end),
 	};
 
-	forget(o, p->function);
+	remove_setting(o, p->function);
 	drop_note(o, p->function);
 	if (sizeof(s) + s.args > sizeof(o->settings) - o->bytes ||
 	    o->set_count == QCUL_LIB_SETTINGS)

@@ -24,7 +24,7 @@ static void mix(uint64_t *hash, uint64_t word)
 	*hash ^= *hash >> 29;
 }
 
-static bool __attribute__((noinline)) grow(struct qcul_pack *p, uint64_t len)
+static bool __attribute__((noinline)) grow_message(struct qcul_pack *p, uint64_t len)
 {
 	unsigned char *bigger;
 	size_t room = p->room;
@@ -48,11 +48,11 @@ static bool __attribute__((noinline)) grow(struct qcul_pack *p, uint64_t len)
 }
 
 /* Every word of every call comes by here. */
-static inline void *room_for(struct qcul_pack *p, uint64_t len)
+static inline void *take_message_room(struct qcul_pack *p, uint64_t len)
 {
 	void *at;
 
-	if (p->failed || (p->room - p->used < len && !grow(p, len)))
+	if (p->failed || (p->room - p->used < len && !grow_message(p, len)))
 		return NULL;
 	at = p->base + p->used;
 	p->used += len;
@@ -61,12 +61,12 @@ static inline void *room_for(struct qcul_pack *p, uint64_t len)
 
 void *qcul_lib_room(struct qcul_pack *p, uint64_t len)
 {
-	return room_for(p, len);
+	return take_message_room(p, len);
 }
 
-static void word(struct qcul_pack *p, uint64_t value)
+static void pack_word(struct qcul_pack *p, uint64_t value)
 {
-	uint64_t *at = room_for(p, sizeof(value));
+	uint64_t *at = take_message_room(p, sizeof(value));
 
 	if (at)
 		*at = value;
@@ -75,7 +75,7 @@ static void word(struct qcul_pack *p, uint64_t value)
 /* Bytes, with zeros behind them up to `padded`, a multiple of 8. */
 static void bytes(struct qcul_pack *p, const void *from, uint64_t len, uint64_t padded)
 {
-	unsigned char *at = room_for(p, padded);
+	unsigned char *at = take_message_room(p, padded);
 
 	if (!at)
 		return;
@@ -104,7 +104,7 @@ void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t fu
 void qcul_lib_value(struct qcul_pack *p, uint64_t value)
 {
 	mix(&p->seen, value);
-	word(p, value);
+	pack_word(p, value);
 }
 
 void qcul_lib_real(struct qcul_pack *p, double value)
@@ -124,7 +124,7 @@ static void mix_address(struct qcul_pack *p, const void *address)
 void qcul_lib_device(struct qcul_pack *p, const void *address)
 {
 	mix_address(p, address);
-	word(p, (uint64_t)(uintptr_t)address);
+	pack_word(p, (uint64_t)(uintptr_t)address);
 }
 
 void qcul_lib_stream(struct qcul_pack *p, struct CUstream_st *stream)
@@ -147,9 +147,9 @@ void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind)
 	for (i = 0; i < o->set_count; i++)
 		sum += o->set[i].seen;
 	mix(&p->state, sum);
-	word(p, o->number);
-	word(p, o->version);
-	word(p, o->bytes);
+	pack_word(p, o->number);
+	pack_word(p, o->version);
+	pack_word(p, o->bytes);
 	bytes(p, o->settings, o->bytes, o->bytes);
 	if (p->object && !p->object->descriptor)
 		return;
@@ -217,7 +217,7 @@ void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind)
 		sum += o->set[i].seen;
 	/* What an object has already does not count among what is set in it. */
 	mix(p->object ? &p->seen : &p->state, sum);
-	word(p, 1 + o->bytes);
+	pack_word(p, 1 + o->bytes);
 	bytes(p, o->settings, o->bytes, o->bytes);
 	if (p->object)
 		return;
@@ -227,7 +227,7 @@ void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind)
 
 void qcul_lib_plain(struct qcul_pack *p, uint64_t value)
 {
-	word(p, value);
+	pack_word(p, value);
 }
 
 /* What decides whether the call is right: these bytes. */

@@ -20,7 +20,7 @@ void qcul_at_fork(struct qcul_fork_part *part)
 	*at = part;
 }
 
-static void take(const struct qcul_fork_part *p)
+static void act_before_fork(const struct qcul_fork_part *p)
 {
 	if (p->before)
 		p->before();
@@ -28,7 +28,7 @@ static void take(const struct qcul_fork_part *p)
 		pthread_mutex_lock(p->lock);
 }
 
-static void release(const struct qcul_fork_part *p, bool child)
+static void act_after_fork(const struct qcul_fork_part *p, bool child)
 {
 	void (*instead)(void) = child ? p->child : p->parent;
 
@@ -44,7 +44,7 @@ static void release_from(const struct qcul_fork_part *p, bool child)
 	if (!p)
 		return;
 	release_from(p->next, child);
-	release(p, child);
+	act_after_fork(p, child);
 }
 
 static void forget_from(const struct qcul_fork_part *p, bool had_session)
@@ -61,7 +61,7 @@ void qcul_fork_before(void)
 	const struct qcul_fork_part *p;
 
 	for (p = parts; p; p = p->next)
-		take(p);
+		act_before_fork(p);
 }
 
 void qcul_fork_parent(void)

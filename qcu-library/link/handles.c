@@ -152,7 +152,7 @@ int qcul_stream_device(uint32_t stream)
 	return stream < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[stream].device;
 }
 
-static void forget(struct qcul_table *t, int device)
+static void drop_handles_of_device(struct qcul_table *t, int device)
 {
 	uint32_t id;
 
@@ -166,28 +166,28 @@ void qcul_handles_forget(int device)
 	unsigned int i = 0;
 
 	qcul_handles_lock();
-	forget(&qcul_streams, device);
-	forget(&qcul_events, device);
+	drop_handles_of_device(&qcul_streams, device);
+	drop_handles_of_device(&qcul_events, device);
 	while (i < kept_count)
 		if (qcul_events.slots[kept[i]].live == QCUL_FREE)
 			(void)take_kept(i);
 		else
 			i++;
-	forget(&qcul_arrays, device);
-	forget(&qcul_pools, device);
-	forget(&qcul_conds, device);
-	forget(&qcul_graphs, device);
+	drop_handles_of_device(&qcul_arrays, device);
+	drop_handles_of_device(&qcul_pools, device);
+	drop_handles_of_device(&qcul_conds, device);
+	drop_handles_of_device(&qcul_graphs, device);
 	if (device < 0) {
-		forget(&qcul_module_ids, device);
-		forget(&qcul_kernel_ids, device);
+		drop_handles_of_device(&qcul_module_ids, device);
+		drop_handles_of_device(&qcul_kernel_ids, device);
 	}
 	qcul_handles_unlock();
 }
 
-static void forget_all(bool had_session)
+static void forget_handles_at_fork(bool had_session)
 {
 	(void)had_session;
 	qcul_handles_forget(-1);
 }
 
-QCUL_AT_FORK(QCUL_FORK_HANDLES, .lock = &lock, .forget = forget_all)
+QCUL_AT_FORK(QCUL_FORK_HANDLES, .lock = &lock, .forget = forget_handles_at_fork)

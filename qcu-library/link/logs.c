@@ -103,7 +103,7 @@ static void deliver(void)
 	calling = false;
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void register_error_log(void)
 {
 	qcul_errors_logged_by(write_line, deliver);
 }

@@ -14,7 +14,7 @@ QCUL_AT_FORK(QCUL_FORK_PRINT, .lock = &lock)
 static char text[64 << 10];
 
 /* Returns the number of bytes that it got. Also 0 if the text cannot be fetched any more. */
-static size_t fetch(uint32_t channel)
+static size_t fetch_printed_text(uint32_t channel)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
 
@@ -38,7 +38,7 @@ static void flush_errors(void)
 
 	if (qcul_broken())
 		(void)qcul_send(&cmd, 1);
-	while ((got = fetch(QCU_PRINT_ERR)) > 0)
+	while ((got = fetch_printed_text(QCU_PRINT_ERR)) > 0)
 		fwrite(text, 1, got, stderr);
 }
 
@@ -50,7 +50,7 @@ void qcul_print_flush(void)
 		return;
 	pthread_mutex_lock(&lock);
 	if (atomic_exchange(&qcul_printed, false)) {
-		while ((got = fetch(QCU_PRINT_OUT)) > 0)
+		while ((got = fetch_printed_text(QCU_PRINT_OUT)) > 0)
 			fwrite(text, 1, got, stdout);
 		fflush(stdout);
 		flush_errors();
@@ -58,7 +58,7 @@ void qcul_print_flush(void)
 	pthread_mutex_unlock(&lock);
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void register_print_flush(void)
 {
 	qcul_errors_explained_by(qcul_print_flush);
 }

@@ -59,7 +59,7 @@ static void after_fork_child(void)
 
 QCUL_AT_FORK(QCUL_FORK_SESSION, .lock = &lock)
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void register_fork_handlers(void)
 {
 	pthread_atfork(qcul_fork_before, qcul_fork_parent, after_fork_child);
 	have_thread_key = pthread_key_create(&thread_key, thread_ends) == 0;
@@ -111,7 +111,7 @@ static void broken_by(cudaError_t err)
 }
 
 /* The result of a record as a CUDA error. */
-static cudaError_t answer(const struct qCUcmd *cmd)
+static cudaError_t result_of_record(const struct qCUcmd *cmd)
 {
 	cudaError_t err = cmd->status < 0 ? qcul_from_errno(cmd->status) : (cudaError_t)cmd->status;
 
@@ -254,7 +254,7 @@ void qcul_session_traced_by(qcul_send_fn *send)
 	atomic_store(&tracer, send);
 }
 
-static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
+static cudaError_t send_records(struct qCUcmd *cmds, unsigned int count)
 {
 	qcul_send_fn *traced = atomic_load_explicit(&tracer, memory_order_relaxed);
 	cudaError_t first = cudaSuccess;
@@ -283,7 +283,7 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 		return first;
 	}
 	for (i = 0; i < count; i++) {
-		cudaError_t err = answer(&cmds[i]);
+		cudaError_t err = result_of_record(&cmds[i]);
 
 		if (first == cudaSuccess)
 			first = err;
@@ -297,7 +297,7 @@ static cudaError_t send(struct qCUcmd *cmds, unsigned int count)
 
 cudaError_t qcul_send_untraced(struct qCUcmd *cmds, unsigned int count)
 {
-	return send(cmds, count);
+	return send_records(cmds, count);
 }
 
 static _Atomic(const struct qcul_mover *) mover;
@@ -307,7 +307,7 @@ void qcul_session_moves(const struct qcul_mover *m)
 	atomic_store(&mover, m);
 }
 
-static const struct qcul_mover *moves(void)
+static const struct qcul_mover *current_mover(void)
 {
 	return atomic_load_explicit(&mover, memory_order_acquire);
 }
@@ -316,9 +316,9 @@ static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
 {
 	unsigned int i;
 
-	for (i = 0; i < count && moves(); i++)
+	for (i = 0; i < count && current_mover(); i++)
 		if (has_trait(&cmds[i], QCU_MEMORY))
-			return moves()->to_gpu();
+			return current_mover()->to_gpu();
 	return cudaSuccess;
 }
 
@@ -342,11 +342,11 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 	qcul_wait_begins(&wait, last);
 	if (ends)
 		was = atomic_fetch_and(&work[last->device], (unsigned char)~ends) & ends;
-	err = send(cmds, count);
+	err = send_records(cmds, count);
 	if (err && was)
 		atomic_fetch_or(&work[last->device], was);
-	if (!err && moves() && waits(last))
-		err = moves()->back();
+	if (!err && current_mover() && waits(last))
+		err = current_mover()->back();
 	if (!err)
 		qcul_wait_ends(&wait);
 	return take_late(tell, err);
@@ -381,9 +381,9 @@ cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count)
 		return err;
 	for (i = 0; i < count; i++)
 		cmds[i].flags = QCU_F_POSTED;
-	err = send(cmds, count);
-	if (!err && moves() && waits(&cmds[count - 1]))
-		err = moves()->back();
+	err = send_records(cmds, count);
+	if (!err && current_mover() && waits(&cmds[count - 1]))
+		err = current_mover()->back();
 	return take_late(false, err);
 }
 

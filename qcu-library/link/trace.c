@@ -196,8 +196,8 @@ static void stop(const char *why)
 	out = NULL;
 }
 
-static void place(const char *phase, const char *category, const struct record *r, uint32_t track,
-		  uint64_t at)
+static void write_trace_event_head(const char *phase, const char *category, const struct record *r,
+				   uint32_t track, uint64_t at)
 {
 	fprintf(out,
 		",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%u,"
@@ -215,9 +215,9 @@ static void lasts(uint64_t ns)
 /* The tracks of streams have numbers that no thread has. */
 #define TRACK 0x40000000u
 
-static void write_record(const struct record *r, bool measured, uint64_t start, uint64_t ns)
+static void write_trace_record(const struct record *r, bool measured, uint64_t start, uint64_t ns)
 {
-	place("X", "call", r, r->tid, r->begin);
+	write_trace_event_head("X", "call", r, r->tid, r->begin);
 	lasts(r->end - r->begin);
 	fprintf(out,
 		",\"args\":{\"seq\":%u,\"stream\":%u,\"bytes\":%llu,\"posted\":%s,\"error\":%d}}",
@@ -228,11 +228,11 @@ static void write_record(const struct record *r, bool measured, uint64_t start, 
 	/* Measured times are only as exact as the anchor. */
 	if (start < r->begin)
 		start = r->begin;
-	place("b", "queue", r, r->tid, r->begin);
+	write_trace_event_head("b", "queue", r, r->tid, r->begin);
 	fprintf(out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
-	place("e", "queue", r, r->tid, start);
+	write_trace_event_head("e", "queue", r, r->tid, start);
 	fprintf(out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
-	place("X", "gpu", r, TRACK + r->stream, start);
+	write_trace_event_head("X", "gpu", r, TRACK + r->stream, start);
 	lasts(ns);
 	fprintf(out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu}}", r->seq, r->tid,
 		(unsigned long long)r->bytes);
@@ -263,7 +263,7 @@ static void give_pair(struct record *r)
  * may wait, if there is room. Not `ask`: the thread must not wait for an answer now, because an
  * earlier command of it may wait for something that only this thread will do.
  */
-static void flush(bool ask, bool keep)
+static void flush_trace_records(bool ask, bool keep)
 {
 	unsigned int i, kept = 0;
 
@@ -278,7 +278,7 @@ static void flush(bool ask, bool keep)
 			break;
 		}
 		unmeasured += r->pair && !measured;
-		write_record(r, measured, start, ns);
+		write_trace_record(r, measured, start, ns);
 		give_pair(r);
 	}
 	memmove(records, records + i, kept * sizeof(records[0]));
@@ -358,11 +358,11 @@ static cudaError_t send_one(struct qCUcmd *cmd)
 	if (r.pair && record_event(r.pair->after, r.stream, r.device))
 		give_pair(&r);
 	if (out && count == RECORDS)
-		flush(false, false);
+		flush_trace_records(false, false);
 	if (out)
 		records[count++] = r;
 	if (out && !r.posted && (count >= RECORDS / 2 || devices[r.device].used >= PAIRS / 2))
-		flush(true, true);
+		flush_trace_records(true, true);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -374,7 +374,7 @@ static void before_reset(void)
 
 	pthread_mutex_lock(&lock);
 	if (out)
-		flush(true, false);
+		flush_trace_records(true, false);
 	for (i = 0; i <= UINT8_MAX; i++)
 		free(devices[i].pairs);
 	memset(devices, 0, sizeof(devices));
@@ -426,7 +426,7 @@ static bool expand(const char *name, char *path, size_t size)
 	return n > 0 && (size_t)n < size;
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void begin_trace(void)
 {
 	const char *name = getenv("QCU_TRACE_FILE");
 	char path[4096];
@@ -452,7 +452,7 @@ __attribute__((constructor)) static void begin(void)
 }
 
 /* After the program's own end: what it has not waited for may not be done. */
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void end_trace(void)
 {
 	const char *comma = "";
 	unsigned int i;
@@ -460,7 +460,7 @@ __attribute__((destructor)) static void end(void)
 	pthread_mutex_lock(&lock);
 	qcul_session_traced_by(NULL);
 	if (out)
-		flush(true, false);
+		flush_trace_records(true, false);
 	if (out) {
 		fprintf(out, "\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu", (int)getpid(),
 			(unsigned long long)unmeasured);

@@ -98,7 +98,7 @@ static bool mapped_path(uintptr_t at, char *path, size_t size)
 }
 
 /* True if the file is what was loaded: its dynamic section is where the dynamic linker found it. */
-static bool same(const struct qcul_elf *e, const struct link_map *map)
+static bool is_loaded_file(const struct qcul_elf *e, const struct link_map *map)
 {
 	uint64_t addr;
 
@@ -116,13 +116,13 @@ static bool open_object(const struct link_map *map, struct file *f, struct qcul_
 		if (!strchr(map->l_name, '/') || !open_file(f, map->l_name))
 			return false; /* the kernel's own library has no file */
 		snprintf(path, size, "%s", map->l_name);
-		if (!qcul_elf_open(e, f->data, f->size) && same(e, map))
+		if (!qcul_elf_open(e, f->data, f->size) && is_loaded_file(e, map))
 			return true;
 		close_file(f);
 		return false;
 	}
 	if (open_file(f, "/proc/self/exe")) {
-		if (!qcul_elf_open(e, f->data, f->size) && same(e, map)) {
+		if (!qcul_elf_open(e, f->data, f->size) && is_loaded_file(e, map)) {
 			ssize_t n = readlink("/proc/self/exe", path, size - 1);
 
 			path[n > 0 ? n : 0] = '\0';
@@ -131,7 +131,7 @@ static bool open_object(const struct link_map *map, struct file *f, struct qcul_
 		close_file(f);
 	}
 	if (mapped_path((uintptr_t)map->l_ld, path, size) && open_file(f, path)) {
-		if (!qcul_elf_open(e, f->data, f->size) && same(e, map))
+		if (!qcul_elf_open(e, f->data, f->size) && is_loaded_file(e, map))
 			return true;
 		close_file(f);
 	}
@@ -141,7 +141,7 @@ static bool open_object(const struct link_map *map, struct file *f, struct qcul_
 /* ---- one object ---- */
 
 /* Returns NULL, or why the runtime in it cannot be replaced. */
-static const char *replace(const struct qcul_elf *e, const struct link_map *map, int fd)
+static const char *replace_runtime(const struct qcul_elf *e, const struct link_map *map, int fd)
 {
 	static void *to[QCUL_SITES_MAX];
 	size_t i;
@@ -161,14 +161,14 @@ static const char *replace(const struct qcul_elf *e, const struct link_map *map,
  * later may be a library that the program can do without, so there the sentence is all. So it is
  * for NVIDIA's own libraries, whose functions say by themselves that they have failed.
  */
-static void refuse(const char *sentence)
+static void refuse_object(const char *sentence)
 {
 	qcul_loader_say("%s", sentence);
 	if (!started && linked.state != QCUL_LINKED_NVIDIA)
 		_exit(CANNOT_START);
 }
 
-static void serve(const struct link_map *map)
+static void serve_object(const struct link_map *map)
 {
 	char path[4096], sentence[4096 + 256];
 	struct qcul_elf e;
@@ -179,13 +179,13 @@ static void serve(const struct link_map *map)
 		return;
 	qcul_linked_find(&e, &linked);
 	if (linked.state == QCUL_LINKED_FOUND) {
-		why = replace(&e, map, f.fd);
+		why = replace_runtime(&e, map, f.fd);
 		if (why) {
 			snprintf(sentence, sizeof(sentence),
 				 "%s: the CUDA runtime that is linked into it cannot be replaced: "
 				 "%s: link it with -cudart shared",
 				 path, why);
-			refuse(sentence);
+			refuse_object(sentence);
 		} else {
 			trace(path,
 			      linked.major == 12 ? "functions of CUDA 12 replaced"
@@ -194,7 +194,7 @@ static void serve(const struct link_map *map)
 		}
 	} else if (linked.state != QCUL_LINKED_NONE) {
 		qcul_linked_sentence(&linked, path, sentence, sizeof(sentence));
-		refuse(sentence);
+		refuse_object(sentence);
 	}
 	close_file(&f);
 }
@@ -218,7 +218,7 @@ PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t
 
 	(void)namespace;
 	(void)cookie;
-	serve(map);
+	serve_object(map);
 	errno = saved;
 	return 0; /* calls between objects are none of our business */
 }
@@ -260,7 +260,7 @@ PUBLIC void la_preinit(uintptr_t *cookie)
 	qcul_bind_load();
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void start_loader(void)
 {
 	const char *wish = getenv("QCU_LOADER");
 	struct link_map *self, *map;
@@ -268,7 +268,7 @@ __attribute__((constructor)) static void start(void)
 	Dl_info info;
 
 	off = wish && !strcmp(wish, "0");
-	if (off || !dladdr1((void *)start, &info, (void **)&self, RTLD_DL_LINKMAP))
+	if (off || !dladdr1((void *)start_loader, &info, (void **)&self, RTLD_DL_LINKMAP))
 		return;
 	snprintf(folder, sizeof(folder), "%s", self->l_name);
 	if (strrchr(folder, '/'))
@@ -280,7 +280,7 @@ __attribute__((constructor)) static void start(void)
 		;
 	for (; map; map = map->l_next)
 		if (map != self)
-			serve(map);
+			serve_object(map);
 	started = true;
 	qcul_bind_load();
 }

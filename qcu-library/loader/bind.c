@@ -105,7 +105,7 @@ static atomic_bool wanted[QCUL_MAJOR_MAX - QCUL_MAJOR_MIN + 1];
 #define PLACES (4u * QCUL_STUBS)
 static uint16_t place[PLACES];
 
-static uint16_t *find(unsigned int major, const char *name)
+static uint16_t *find_slot_place(unsigned int major, const char *name)
 {
 	uint32_t h = major;
 	const char *c;
@@ -122,7 +122,7 @@ static uint16_t *find(unsigned int major, const char *name)
 
 void *qcul_bind_stub(unsigned int major, const char *name)
 {
-	uint16_t *p = find(major, name);
+	uint16_t *p = find_slot_place(major, name);
 	char *stub;
 
 	if (!*p) {
@@ -145,7 +145,7 @@ void *qcul_bind_stub(unsigned int major, const char *name)
  * The library beside this module goes before others of its name, such as NVIDIA's. If one is loaded
  * already, this one is used: the program has been linked to it, or it was preloaded.
  */
-static void *load(unsigned int major)
+static void *load_runtime_library(unsigned int major)
 {
 	char name[32], path[4096];
 	void *handle;
@@ -172,13 +172,13 @@ static void *load(unsigned int major)
 	return handle;
 }
 
-static void *library_of(unsigned int major)
+static void *runtime_of_major(unsigned int major)
 {
 	_Atomic(void *) *l = &library[major - QCUL_MAJOR_MIN];
 	void *handle = atomic_load(l);
 
 	if (!handle) {
-		handle = load(major);
+		handle = load_runtime_library(major);
 		atomic_store(l, handle);
 	}
 	return handle;
@@ -190,7 +190,7 @@ void qcul_bind_load(void)
 
 	for (major = QCUL_MAJOR_MIN; major <= QCUL_MAJOR_MAX; major++)
 		if (atomic_load(&wanted[major - QCUL_MAJOR_MIN]))
-			library_of(major);
+			runtime_of_major(major);
 }
 
 static int not_supported(void)
@@ -201,7 +201,7 @@ static int not_supported(void)
 void *qcul_bind(unsigned long slot)
 {
 	int saved = errno;
-	void *f = dlsym(library_of(slot_of[slot].major), slot_of[slot].name);
+	void *f = dlsym(runtime_of_major(slot_of[slot].major), slot_of[slot].name);
 
 	if (!f) {
 		qcul_loader_say("%s is not supported", slot_of[slot].name);

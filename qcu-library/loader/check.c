@@ -132,7 +132,7 @@ static bool wholly_static(const struct qcul_elf *e)
 	return !dynamic || (qcul_elf_dynamic(e, DT_FLAGS_1, 0, &flags) && flags & DF_1_PIE);
 }
 
-static int refused(const char *sentence)
+static int say_program_refused(const char *sentence)
 {
 	if (brief)
 		puts("refused");
@@ -141,7 +141,7 @@ static int refused(const char *sentence)
 	return DOES_NOT_RUN;
 }
 
-static int check(const struct qcul_elf *e, const char *path)
+static int check_program(const struct qcul_elf *e, const char *path)
 {
 	static struct qcul_linked linked;
 	char sentence[PATH_MAX + 512], library[32];
@@ -162,17 +162,17 @@ static int check(const struct qcul_elf *e, const char *path)
 			 "%s: it is linked statically as a whole, so qCUDA's library cannot be "
 			 "loaded into it: link it without -static",
 			 path);
-		return refused(sentence);
+		return say_program_refused(sentence);
 	}
 	if (linked.state == QCUL_LINKED_FOUND && !have_library(library)) {
 		snprintf(sentence, sizeof(sentence),
 			 "%s: the runtime of CUDA %u is linked into it, and qCUDA has no %s here",
 			 path, linked.major, library);
-		return refused(sentence);
+		return say_program_refused(sentence);
 	}
 	if (linked.state != QCUL_LINKED_FOUND && linked.state != QCUL_LINKED_NONE) {
 		qcul_linked_sentence(&linked, path, sentence, sizeof(sentence));
-		return refused(sentence);
+		return say_program_refused(sentence);
 	}
 
 	if (!brief && linked.state == QCUL_LINKED_FOUND)
@@ -236,5 +236,5 @@ int main(int argc, char **argv)
 	if (data == MAP_FAILED)
 		return no_answer(path, "cannot be read");
 	why = qcul_elf_open(&e, data, (size_t)st.st_size);
-	return why ? no_answer(path, why) : check(&e, path);
+	return why ? no_answer(path, why) : check_program(&e, path);
 }

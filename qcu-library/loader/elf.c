@@ -7,7 +7,7 @@
 
 #include "qcu-library/loader/elf.h"
 
-static bool inside(const struct qcul_elf *e, uint64_t offset, uint64_t len)
+static bool is_inside_file(const struct qcul_elf *e, uint64_t offset, uint64_t len)
 {
 	return offset <= e->size && len <= e->size - offset;
 }
@@ -26,7 +26,7 @@ static bool strings(const struct qcul_elf *e, size_t i, const char **text, size_
 	Elf64_Shdr s;
 
 	if (!section(e, i, &s) || s.sh_type != SHT_STRTAB || !s.sh_size ||
-	    !inside(e, s.sh_offset, s.sh_size) || e->data[s.sh_offset + s.sh_size - 1])
+	    !is_inside_file(e, s.sh_offset, s.sh_size) || e->data[s.sh_offset + s.sh_size - 1])
 		return false;
 	*text = (const char *)e->data + s.sh_offset;
 	*size = s.sh_size;
@@ -40,7 +40,8 @@ static void open_sections(struct qcul_elf *e)
 	size_t names = h->e_shstrndx;
 	Elf64_Shdr first;
 
-	if (!h->e_shoff || h->e_shentsize != sizeof(first) || !inside(e, h->e_shoff, sizeof(first)))
+	if (!h->e_shoff || h->e_shentsize != sizeof(first) ||
+	    !is_inside_file(e, h->e_shoff, sizeof(first)))
 		return;
 	memcpy(&first, e->data + h->e_shoff, sizeof(first));
 	/* Where a number does not fit into the header, it is in the first section. */
@@ -48,7 +49,7 @@ static void open_sections(struct qcul_elf *e)
 	if (names == SHN_XINDEX)
 		names = first.sh_link;
 	if (e->sections > QCUL_ELF_HEADERS_MAX ||
-	    !inside(e, h->e_shoff, e->sections * sizeof(first))) {
+	    !is_inside_file(e, h->e_shoff, e->sections * sizeof(first))) {
 		e->sections = 0;
 		return;
 	}
@@ -76,7 +77,7 @@ const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size)
 		return "is neither a program nor a library";
 	if (h->e_phnum && h->e_phnum != PN_XNUM &&
 	    (h->e_phentsize != sizeof(Elf64_Phdr) ||
-	     !inside(e, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr))))
+	     !is_inside_file(e, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr))))
 		return "is damaged: its segments lie outside the file";
 	e->segments = h->e_phnum == PN_XNUM ? 0 : h->e_phnum;
 	open_sections(e);
@@ -100,7 +101,7 @@ bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_el
 		if (s.sh_name >= e->section_names_size || s.sh_type == SHT_NOBITS ||
 		    strcmp(e->section_names + s.sh_name, name) != 0)
 			continue;
-		if (!inside(e, s.sh_offset, s.sh_size))
+		if (!is_inside_file(e, s.sh_offset, s.sh_size))
 			return false;
 		out->offset = s.sh_offset;
 		out->size = s.sh_size;
@@ -117,7 +118,8 @@ bool qcul_elf_symbols(const struct qcul_elf *e, unsigned int type, struct qcul_e
 	for (i = 1; section(e, i, &s); i++) {
 		if (s.sh_type != type)
 			continue;
-		if (s.sh_entsize != sizeof(Elf64_Sym) || !inside(e, s.sh_offset, s.sh_size) ||
+		if (s.sh_entsize != sizeof(Elf64_Sym) ||
+		    !is_inside_file(e, s.sh_offset, s.sh_size) ||
 		    !strings(e, s.sh_link, &out->names, &out->names_size))
 			return false;
 		out->first = e->data + s.sh_offset;
@@ -154,7 +156,7 @@ bool qcul_elf_offset(const struct qcul_elf *e, uint64_t addr, uint64_t len, unsi
 		if (p.p_type != PT_LOAD || (p.p_flags & flags) != flags || addr < p.p_vaddr ||
 		    addr - p.p_vaddr > p.p_filesz || len > p.p_filesz - (addr - p.p_vaddr))
 			continue;
-		if (!inside(e, p.p_offset, p.p_filesz))
+		if (!is_inside_file(e, p.p_offset, p.p_filesz))
 			return false;
 		*offset = p.p_offset + (addr - p.p_vaddr);
 		return true;
@@ -188,7 +190,7 @@ bool qcul_elf_dynamic(const struct qcul_elf *e, int64_t tag, size_t nth, uint64_
 	Elf64_Dyn d;
 	size_t at;
 
-	if (!dynamic_segment(e, &p) || !inside(e, p.p_offset, p.p_filesz))
+	if (!dynamic_segment(e, &p) || !is_inside_file(e, p.p_offset, p.p_filesz))
 		return false;
 	for (at = 0; sizeof(d) <= p.p_filesz - at; at += sizeof(d)) {
 		memcpy(&d, e->data + p.p_offset + at, sizeof(d));

@@ -15,7 +15,7 @@
 #define FLAG_ONE_GPU 0x100000u
 #define FLAG_FAMILY  0x200000u
 
-static uint64_t number(const unsigned char *p, size_t bytes)
+static uint64_t read_header_number(const unsigned char *p, size_t bytes)
 {
 	uint64_t v = 0;
 
@@ -23,7 +23,7 @@ static uint64_t number(const unsigned char *p, size_t bytes)
 	return v;
 }
 
-static void add(struct qcul_gpus *g, struct qcul_gpu gpu)
+static void add_gpu_once(struct qcul_gpus *g, struct qcul_gpu gpu)
 {
 	size_t i;
 
@@ -41,24 +41,24 @@ static void read_entries(const unsigned char *p, size_t size, struct qcul_gpus *
 		struct qcul_gpu gpu = {.kind = QCUL_GPU_OTHER};
 		uint64_t head, payload, kind, flags;
 
-		head = size < ENTRY ? 0 : number(p + 4, 4);
-		if (head < ENTRY || head > size || number(p + 8, 8) > size - head) {
+		head = size < ENTRY ? 0 : read_header_number(p + 4, 4);
+		if (head < ENTRY || head > size || read_header_number(p + 8, 8) > size - head) {
 			g->damaged = true;
 			return;
 		}
-		payload = number(p + 8, 8);
-		kind = number(p, 2);
-		flags = number(p + 40, 8);
+		payload = read_header_number(p + 8, 8);
+		kind = read_header_number(p, 2);
+		flags = read_header_number(p + 40, 8);
 		if (kind == KIND_PTX)
 			gpu.kind = QCUL_GPU_PTX;
 		else if (kind == KIND_SM)
 			gpu.kind = QCUL_GPU_SM;
-		gpu.arch = (unsigned int)number(p + 28, 4);
+		gpu.arch = (unsigned int)read_header_number(p + 28, 4);
 		if (flags & FLAG_ONE_GPU)
 			gpu.suffix = 'a';
 		else if (flags & FLAG_FAMILY)
 			gpu.suffix = 'f';
-		add(g, gpu);
+		add_gpu_once(g, gpu);
 		p += head + payload;
 		size -= head + payload;
 	}
@@ -70,19 +70,21 @@ static void read_containers(const unsigned char *p, size_t size, struct qcul_gpu
 		uint64_t head, payload;
 
 		/* Containers begin at multiples of 8. Between them are zeros. */
-		if (size >= 8 && !number(p, 8)) {
+		if (size >= 8 && !read_header_number(p, 8)) {
 			p += 8;
 			size -= 8;
 			continue;
 		}
-		if (size < 8 && !number(p, size))
+		if (size < 8 && !read_header_number(p, size))
 			return;
-		head = size < CONTAINER || number(p, 4) != MAGIC ? 0 : number(p + 6, 2);
-		if (head < CONTAINER || head > size || number(p + 8, 8) > size - head) {
+		head = size < CONTAINER || read_header_number(p, 4) != MAGIC
+			       ? 0
+			       : read_header_number(p + 6, 2);
+		if (head < CONTAINER || head > size || read_header_number(p + 8, 8) > size - head) {
 			g->damaged = true;
 			return;
 		}
-		payload = number(p + 8, 8);
+		payload = read_header_number(p + 8, 8);
 		read_entries(p + head, payload, g);
 		p += head + payload;
 		size -= head + payload;

@@ -150,7 +150,7 @@ static void without_names(const struct qcul_elf *e, const char *soname, struct q
 
 /* ---- files with names ---- */
 
-static void look(const struct qcul_elf_symbols *t, struct seen *seen)
+static void look_for_known_functions(const struct qcul_elf_symbols *t, struct seen *seen)
 {
 	struct qcul_elf_symbol s;
 	size_t i;
@@ -345,7 +345,7 @@ void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 		without_names(e, soname, l);
 		return;
 	}
-	look(&t, &seen);
+	look_for_known_functions(&t, &seen);
 	if (!seen.mark) {
 		without_names(e, soname, l);
 		return;

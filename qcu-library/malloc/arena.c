@@ -120,13 +120,13 @@ static void unlink_from(struct list *l, struct mapping *m)
 		l->last = m->prev;
 }
 
-static struct mapping *find(const void *p)
+static struct mapping *find_mapping_at(const void *p)
 {
 	/* The node is the first member. */
 	return (struct mapping *)qcul_tree_find(&tree, (uint64_t)(uintptr_t)p);
 }
 
-static uint64_t round_up(uint64_t n, uint64_t align)
+static uint64_t align_upward(uint64_t n, uint64_t align)
 {
 	return (n + align - 1) & ~(align - 1);
 }
@@ -176,7 +176,7 @@ static void mapping_delete(struct mapping *m)
 }
 
 /* Takes m out of the tree and adds it to the front of the list for mapping_delete. */
-static void discard(struct mapping *m, struct mapping **gone)
+static void discard_mapping(struct mapping *m, struct mapping **gone)
 {
 	qcul_tree_remove(&tree, &m->node);
 	slack_bytes -= m->slack;
@@ -198,7 +198,7 @@ static void put_in_bucket(struct mapping *m)
 }
 
 /* Call it after every change to a region of this epoch. */
-static void settle(struct mapping *m)
+static void move_to_its_bucket(struct mapping *m)
 {
 	if (log2_of(m->region->largest) == m->bucket)
 		return;
@@ -213,7 +213,7 @@ static void *take_from(struct mapping *m, size_t size, size_t align, size_t *dir
 	uint32_t page;
 
 	page = qcul_region_take(m->region, m->node.start, n, align, &dirty_pages);
-	settle(m);
+	move_to_its_bucket(m);
 	if (page == QCUL_REGION_FULL)
 		return NULL;
 	if (was_empty)
@@ -223,7 +223,7 @@ static void *take_from(struct mapping *m, size_t size, size_t align, size_t *dir
 }
 
 /* Takes pages from the existing regions. */
-static void *take(size_t size, size_t align, size_t *dirty)
+static void *take_from_regions(size_t size, size_t align, size_t *dirty)
 {
 	uint32_t n = (uint32_t)(size / QCUL_PAGE);
 	unsigned int i;
@@ -250,7 +250,7 @@ static void *shared_alloc(size_t size, size_t align, size_t *dirty)
 	void *p;
 
 	lock();
-	p = take(size, align, dirty);
+	p = take_from_regions(size, align, dirty);
 	unlock();
 	if (p)
 		return p;
@@ -278,7 +278,7 @@ static bool shared_free(struct mapping *m, const void *p, struct mapping **gone)
 		return false;
 	qcul_region_give(m->region, page);
 	if (mine)
-		settle(m);
+		move_to_its_bucket(m);
 	if (m->region->used)
 		return true;
 	if (mine && (empty_regions < SPARE_REGIONS || in_fork())) {
@@ -286,18 +286,18 @@ static bool shared_free(struct mapping *m, const void *p, struct mapping **gone)
 	} else if (!in_fork()) {
 		if (mine)
 			unlink_from(&buckets[m->bucket], m);
-		discard(m, gone);
+		discard_mapping(m, gone);
 	}
 	return true;
 }
 
 /* ---- large allocations ---- */
 
-static void *place(struct mapping *m, size_t size, size_t align, size_t *dirty)
+static void *place_block_in_mapping(struct mapping *m, size_t size, size_t align, size_t *dirty)
 {
 	uint64_t offset;
 
-	m->at = round_up(m->node.start, align);
+	m->at = align_upward(m->node.start, align);
 	m->used = size;
 	offset = m->at - m->node.start;
 	*dirty = m->high > offset ? m->high - offset : 0;
@@ -309,16 +309,16 @@ static void *place(struct mapping *m, size_t size, size_t align, size_t *dirty)
 }
 
 /* A block that grows needs a mapping in which it can go on growing. */
-static size_t room_for(size_t size, bool grows)
+static size_t room_with_growth(size_t size, bool grows)
 {
 	return grows && size <= SLACK_BYTES / GROWTH ? size * (GROWTH / 4) : size;
 }
 
 static bool spare_fits(const struct mapping *m, size_t size, size_t align, bool grows)
 {
-	uint64_t lost = round_up(m->node.start, align) - m->node.start;
+	uint64_t lost = align_upward(m->node.start, align) - m->node.start;
 
-	return lost <= m->node.len && m->node.len - lost >= room_for(size, grows) &&
+	return lost <= m->node.len && m->node.len - lost >= room_with_growth(size, grows) &&
 	       (m->high <= size || m->high - size <= size / 4 + REGION_MIN);
 }
 
@@ -344,7 +344,7 @@ static void spare_limit(size_t most, struct mapping **gone)
 
 		unlink_from(&spares, m);
 		spare_bytes -= m->high;
-		discard(m, gone);
+		discard_mapping(m, gone);
 	}
 }
 
@@ -398,7 +398,7 @@ static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
 	lock();
 	m = spare_take(size, align, grows);
 	if (m) {
-		p = place(m, size, align, dirty);
+		p = place_block_in_mapping(m, size, align, dirty);
 		unlock();
 		return p;
 	}
@@ -412,7 +412,7 @@ static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
 	lock();
 	m->epoch = epoch;
 	qcul_tree_add(&tree, &m->node);
-	p = place(m, size, align, dirty);
+	p = place_block_in_mapping(m, size, align, dirty);
 	unlock();
 	return p;
 }
@@ -422,7 +422,7 @@ static bool large_free(struct mapping *m, const void *p, struct mapping **gone)
 	if (m->spare || m->at != (uint64_t)(uintptr_t)p)
 		return false;
 	if (!in_fork() && (m->epoch != epoch || m->high > SPARE_BYTES)) {
-		discard(m, gone);
+		discard_mapping(m, gone);
 		return true;
 	}
 	m->spare = true;
@@ -466,7 +466,7 @@ void *qcul_arena_alloc(size_t size, size_t align, bool zero, bool grows)
 
 	if (size > PTRDIFF_MAX || align > PTRDIFF_MAX)
 		return NULL;
-	size = round_up(size, QCUL_PAGE);
+	size = align_upward(size, QCUL_PAGE);
 	if (align < QCUL_PAGE)
 		align = QCUL_PAGE;
 	if (size <= most && align <= most)
@@ -484,7 +484,7 @@ size_t qcul_arena_size(const void *p)
 	struct mapping *m;
 
 	lock();
-	m = find(p);
+	m = find_mapping_at(p);
 	if (m && m->region) {
 		uint64_t offset = (uint64_t)(uintptr_t)p - m->node.start;
 
@@ -504,7 +504,7 @@ bool qcul_arena_free(void *p)
 	bool ok = false;
 
 	lock();
-	m = find(p);
+	m = find_mapping_at(p);
 	if (m)
 		ok = m->region ? shared_free(m, p, &gone) : large_free(m, p, &gone);
 	unlock();
@@ -519,9 +519,9 @@ bool qcul_arena_resize(void *p, size_t size)
 
 	if (size > PTRDIFF_MAX)
 		return false;
-	size = round_up(size, QCUL_PAGE);
+	size = align_upward(size, QCUL_PAGE);
 	lock();
-	m = find(p);
+	m = find_mapping_at(p);
 	if (m && m->region) {
 		uint64_t offset = (uint64_t)(uintptr_t)p - m->node.start;
 
@@ -529,7 +529,7 @@ bool qcul_arena_resize(void *p, size_t size)
 			ok = qcul_region_resize(m->region, (uint32_t)(offset / QCUL_PAGE),
 						(uint32_t)(size / QCUL_PAGE));
 		if (m->epoch == epoch)
-			settle(m);
+			move_to_its_bucket(m);
 	} else if (m) {
 		ok = large_resize(m, size);
 	}
@@ -543,7 +543,7 @@ bool qcul_arena_holds(const void *addr, size_t len)
 	bool ok;
 
 	lock();
-	m = find(addr);
+	m = find_mapping_at(addr);
 	ok = m && m->epoch == epoch &&
 	     len <= m->node.len - ((uint64_t)(uintptr_t)addr - m->node.start);
 	unlock();
@@ -566,7 +566,7 @@ static void drop_regions(struct mapping **gone)
 		for (m = buckets[i].first; m; m = next) {
 			next = m->next;
 			if (!m->region->used)
-				discard(m, gone);
+				discard_mapping(m, gone);
 		}
 	}
 	memset(buckets, 0, sizeof(buckets));

@@ -68,8 +68,9 @@ static atomic_size_t threshold = NEVER;
 static atomic_int state;
 static _Atomic(size_t (*)(void *)) libc_usable_size;
 
-/* The acquire pairs with the store in start(): a thread that sees the size also sees the base. */
-static bool in_window(const void *p)
+/* The acquire pairs with the store in on_session_opened(): a thread that sees the size also sees
+ * the base. */
+static bool is_window_ptr(const void *p)
 {
 	size_t size = atomic_load_explicit(&window_size, memory_order_acquire);
 
@@ -107,7 +108,7 @@ void qcul_malloc_arm(void)
 		atomic_store(&threshold, threshold_wanted());
 }
 
-static void start(void)
+static void on_session_opened(void)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
@@ -127,7 +128,7 @@ static void start(void)
 	qcul_trace("malloc: large allocations are chunks");
 }
 
-static void refused(void)
+static void on_session_refused(void)
 {
 	int from = STATE_ARMED;
 
@@ -137,7 +138,8 @@ static void refused(void)
 	qcul_trace("malloc: no session, everything stays with libc");
 }
 
-static struct qcul_session_user session_user = {.opened = start, .refused = refused};
+static struct qcul_session_user session_user = {.opened = on_session_opened,
+						.refused = on_session_refused};
 
 __attribute__((constructor)) static void tell_of_sessions(void)
 {
@@ -154,7 +156,7 @@ static void after_fork_parent(void)
 	qcul_arena_after_fork(false);
 }
 
-static void forget(bool had_session)
+static void reset_malloc_in_child(bool had_session)
 {
 	if (had_session) {
 		atomic_store(&state, STATE_LIBC);
@@ -169,7 +171,8 @@ static void forget(bool had_session)
  * This handler is the outermost: from before the fork until after it, large allocations come from
  * libc.
  */
-QCUL_AT_FORK(QCUL_FORK_MALLOC, .before = before_fork, .parent = after_fork_parent, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_MALLOC, .before = before_fork, .parent = after_fork_parent,
+	     .forget = reset_malloc_in_child)
 
 /* Do large allocations come from chunks? Tries to open the session first if it may. */
 static bool on(void)
@@ -224,7 +227,7 @@ PUBLIC void *calloc(size_t count, size_t size)
 	return __libc_calloc(count, size);
 }
 
-static void *aligned(size_t align, size_t size)
+static void *allocate_aligned(size_t align, size_t size)
 {
 	if (large(size) && align && !(align & (align - 1))) {
 		void *p = chunks(size, align, false, false);
@@ -242,7 +245,7 @@ PUBLIC void *memalign(size_t align, size_t size)
 
 	while (power < align && power <= SIZE_MAX / 2)
 		power *= 2;
-	return aligned(power < align ? align : power, size);
+	return allocate_aligned(power < align ? align : power, size);
 }
 
 /* Here the alignment must be a power of two, as in C17 and in glibc since 2.38. */
@@ -252,7 +255,7 @@ PUBLIC void *aligned_alloc(size_t align, size_t size)
 		errno = EINVAL;
 		return NULL;
 	}
-	return aligned(align, size);
+	return allocate_aligned(align, size);
 }
 
 PUBLIC int posix_memalign(void **out, size_t align, size_t size)
@@ -262,7 +265,7 @@ PUBLIC int posix_memalign(void **out, size_t align, size_t size)
 
 	if (!align || align & (align - 1) || align % sizeof(void *))
 		return EINVAL;
-	p = aligned(align, size);
+	p = allocate_aligned(align, size);
 	errno = saved;
 	if (!p)
 		return ENOMEM;
@@ -272,7 +275,7 @@ PUBLIC int posix_memalign(void **out, size_t align, size_t size)
 
 PUBLIC void *valloc(size_t size)
 {
-	return aligned(QCUL_PAGE, size);
+	return allocate_aligned(QCUL_PAGE, size);
 }
 
 PUBLIC void *pvalloc(size_t size)
@@ -283,7 +286,7 @@ PUBLIC void *pvalloc(size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return aligned(QCUL_PAGE, rounded & ~(QCUL_PAGE - 1));
+	return allocate_aligned(QCUL_PAGE, rounded & ~(QCUL_PAGE - 1));
 }
 
 /* ---- free, and the other functions that take a pointer ---- */
@@ -340,7 +343,7 @@ PUBLIC void free(void *p)
 {
 	int saved;
 
-	if (__builtin_expect(!in_window(p), 1)) {
+	if (__builtin_expect(!is_window_ptr(p), 1)) {
 		__libc_free(p);
 		return;
 	}
@@ -354,7 +357,7 @@ PUBLIC size_t malloc_usable_size(void *p)
 {
 	if (!p)
 		return 0;
-	return in_window(p) ? size_in_window(p) : size_in_libc(p);
+	return is_window_ptr(p) ? size_in_window(p) : size_in_libc(p);
 }
 
 /* Moves the block at p to another place. NULL: no memory, errno is set. */
@@ -412,7 +415,7 @@ PUBLIC void *realloc(void *p, size_t size)
 {
 	if (!p)
 		return malloc(size);
-	return in_window(p) ? realloc_in_window(p, size) : realloc_in_libc(p, size);
+	return is_window_ptr(p) ? realloc_in_window(p, size) : realloc_in_libc(p, size);
 }
 
 /*

@@ -9,7 +9,7 @@
 
 #define LIVE 0x80000000u
 
-static uint32_t length(const struct qcul_region *r, uint32_t page)
+static uint32_t length_of_run(const struct qcul_region *r, uint32_t page)
 {
 	return r->head[page] & ~LIVE;
 }
@@ -39,7 +39,7 @@ static void set_live(struct qcul_region *r, uint32_t page, uint32_t n)
 /* Call this before a free run changes. */
 static void unset_free(struct qcul_region *r, uint32_t page)
 {
-	r->foot[page + length(r, page) - 1] = 0;
+	r->foot[page + length_of_run(r, page) - 1] = 0;
 }
 
 struct qcul_region *qcul_region_new(uint32_t pages)
@@ -60,7 +60,7 @@ void qcul_region_delete(struct qcul_region *r)
 }
 
 /* The first page in this free run where a block with this alignment can begin. */
-static uint32_t aligned(uint64_t start, uint32_t page, size_t align)
+static uint32_t first_aligned_page(uint64_t start, uint32_t page, size_t align)
 {
 	uint64_t addr = start + page * QCUL_PAGE;
 
@@ -75,13 +75,13 @@ uint32_t qcul_region_take(struct qcul_region *r, uint64_t start, uint32_t n, siz
 	if (n > r->largest)
 		return QCUL_REGION_FULL;
 	for (page = 0; page < r->pages; page += len) {
-		uint32_t at, end = page + (len = length(r, page));
+		uint32_t at, end = page + (len = length_of_run(r, page));
 
 		if (live(r, page))
 			continue;
 		if (len > longest)
 			longest = len;
-		at = aligned(start, page, align);
+		at = first_aligned_page(start, page, align);
 		if (at >= end || end - at < n)
 			continue;
 		unset_free(r, page);
@@ -100,19 +100,19 @@ uint32_t qcul_region_take(struct qcul_region *r, uint64_t start, uint32_t n, siz
 
 uint32_t qcul_region_block(const struct qcul_region *r, uint32_t page)
 {
-	return page < r->pages && live(r, page) ? length(r, page) : 0;
+	return page < r->pages && live(r, page) ? length_of_run(r, page) : 0;
 }
 
 void qcul_region_give(struct qcul_region *r, uint32_t page)
 {
-	uint32_t n = length(r, page), next = page + n, before;
+	uint32_t n = length_of_run(r, page), next = page + n, before;
 
 	r->used -= n;
 	/* After this, a second free() of the block finds nothing live here. */
 	r->head[page] = n;
 	if (next < r->pages && !live(r, next)) {
 		unset_free(r, next);
-		n += length(r, next);
+		n += length_of_run(r, next);
 	}
 	before = page > 0 ? r->foot[page - 1] : 0;
 	if (before) {
@@ -125,10 +125,10 @@ void qcul_region_give(struct qcul_region *r, uint32_t page)
 
 bool qcul_region_resize(struct qcul_region *r, uint32_t page, uint32_t n)
 {
-	uint32_t old = length(r, page), next = page + old, room = old;
+	uint32_t old = length_of_run(r, page), next = page + old, room = old;
 
 	if (next < r->pages && !live(r, next))
-		room += length(r, next);
+		room += length_of_run(r, next);
 	if (n > room)
 		return false;
 	if (room > old)

@@ -6,8 +6,8 @@
 #include "qcu-library/malloc/malloc_tree.h"
 
 /* Splits a tree into the nodes that start below addr and the others. */
-static void split(struct qcul_node *node, uint64_t addr, struct qcul_node **below,
-		  struct qcul_node **above)
+static void split_tree(struct qcul_node *node, uint64_t addr, struct qcul_node **below,
+		       struct qcul_node **above)
 {
 	while (node) {
 		if (node->start < addr) {
@@ -32,7 +32,7 @@ void qcul_tree_add(struct qcul_tree *t, struct qcul_node *node)
 	node->rank = t->seed ^ t->seed >> 16;
 	while (*at && (*at)->rank >= node->rank)
 		at = node->start < (*at)->start ? &(*at)->left : &(*at)->right;
-	split(*at, node->start, &node->left, &node->right);
+	split_tree(*at, node->start, &node->left, &node->right);
 	*at = node;
 }
 

@@ -114,7 +114,7 @@ static bool of_session(const struct qcul_range *range)
 	return on_gpu(range) || range->kind == QCUL_MEM_REGISTERED || range->kind == QCUL_MEM_ALIAS;
 }
 
-static void forget(bool (*which)(const struct qcul_range *range), int device)
+static void forget_known_ranges(bool (*which)(const struct qcul_range *range), int device)
 {
 	size_t i, kept = 0;
 
@@ -137,7 +137,7 @@ static bool goes_in_reset(const struct qcul_range *range)
 void qcul_mem_forget_device(int device)
 {
 	qcul_mem_lock();
-	forget(goes_in_reset, device);
+	forget_known_ranges(goes_in_reset, device);
 	qcul_mem_unlock();
 }
 
@@ -165,7 +165,7 @@ static void forget_session(bool had_session)
 {
 	(void)had_session;
 	qcul_mem_lock();
-	forget(of_session, -1);
+	forget_known_ranges(of_session, -1);
 	atomic_store(&registered, 0);
 	qcul_mem_unlock();
 }

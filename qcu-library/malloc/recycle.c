@@ -39,7 +39,7 @@ static uint64_t total_memory(void)
 }
 
 /* QCU_PINNED_CACHE; else a quarter of the memory, at most 4 GiB. */
-static uint64_t limit(void)
+static uint64_t limit_of_kept_bytes(void)
 {
 	static _Atomic uint64_t known; /* the limit plus 1; 0: not known */
 	uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
@@ -73,7 +73,7 @@ static bool memory_is_short(void)
 }
 
 /* The caller holds the lock. */
-static struct block take(unsigned int i)
+static struct block take_kept_block(unsigned int i)
 {
 	struct block b = blocks[i];
 
@@ -83,7 +83,7 @@ static struct block take(unsigned int i)
 	return b;
 }
 
-static void give_back(const struct block *b)
+static void give_back_kept_block(const struct block *b)
 {
 	const struct qcul_range range = {.start = b->start, .len = b->len};
 
@@ -103,11 +103,11 @@ static bool shrink(uint64_t max, unsigned int most)
 		pthread_mutex_lock(&lock);
 		enough = !count || (kept <= max && count <= most);
 		if (!enough)
-			b = take(0);
+			b = take_kept_block(0);
 		pthread_mutex_unlock(&lock);
 		if (enough)
 			return any;
-		give_back(&b);
+		give_back_kept_block(&b);
 		any = true;
 	}
 }
@@ -119,12 +119,12 @@ bool qcul_recycle_drop(void)
 
 bool qcul_recycle_wanted(void)
 {
-	return limit() > 0;
+	return limit_of_kept_bytes() > 0;
 }
 
 bool qcul_recycle_keep(uint64_t start, uint64_t len)
 {
-	uint64_t max = limit();
+	uint64_t max = limit_of_kept_bytes();
 
 	if (len > max)
 		return false;
@@ -154,7 +154,7 @@ void *qcul_recycle_take(uint64_t len)
 	/* Take the youngest block: it is the one that CPU caches may still hold. */
 	for (i = count; i-- > 0;) {
 		if (blocks[i].len == len) {
-			addr = (void *)(uintptr_t)take(i).start;
+			addr = (void *)(uintptr_t)take_kept_block(i).start;
 			break;
 		}
 	}
@@ -167,14 +167,14 @@ void *qcul_recycle_take(uint64_t len)
 /*
  * The parent's blocks are registered in the parent's mirror. In the child they are ordinary memory.
  */
-static void forget(bool had_session)
+static void forget_kept_blocks(bool had_session)
 {
 	(void)had_session;
 	while (count) {
-		struct block b = take(0);
+		struct block b = take_kept_block(0);
 
 		qcul_window_unmap((void *)(uintptr_t)b.start, b.len);
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_RECYCLE, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_RECYCLE, .lock = &lock, .forget = forget_kept_blocks)

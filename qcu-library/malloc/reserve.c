@@ -19,7 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 QCUL_AT_FORK(QCUL_FORK_RESERVE, .lock = &lock)
 static struct qcul_ranges reserved;
 
-static bool take(uint64_t start, uint64_t len)
+static bool reserve_address_block(uint64_t start, uint64_t len)
 {
 	struct qcul_range range = {.start = start, .len = len};
 	void *want = (void *)(uintptr_t)start;
@@ -58,7 +58,7 @@ bool qcul_reserve(uint64_t start, uint64_t len)
 		}
 		range = qcul_ranges_after(&reserved, at);
 		next = range && range->start < end ? range->start : end;
-		ok = take(at, next - at);
+		ok = reserve_address_block(at, next - at);
 		at = next;
 	}
 	pthread_mutex_unlock(&lock);

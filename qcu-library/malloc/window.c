@@ -28,7 +28,7 @@ static struct qcul_ranges used;
 static uint64_t turn; /* end of the last range that was taken */
 
 /* Marks the parts of [start, end) that are not ours as used. */
-static void mark(uint64_t start, uint64_t end)
+static void mark_foreign_mapping(uint64_t start, uint64_t end)
 {
 	while (start < end) {
 		const struct qcul_range *range = qcul_ranges_find(&used, start);
@@ -78,8 +78,8 @@ static void mark_all(uint64_t lo, uint64_t hi)
 			} else if (at == END) {
 				at = REST;
 				if (bound[START] < hi && bound[END] > lo)
-					mark(bound[START] > lo ? bound[START] : lo,
-					     bound[END] < hi ? bound[END] : hi);
+					mark_foreign_mapping(bound[START] > lo ? bound[START] : lo,
+							     bound[END] < hi ? bound[END] : hi);
 			}
 		}
 	}
@@ -104,7 +104,7 @@ static uint64_t next_gap(uint64_t lo, uint64_t hi, size_t len, uint64_t align)
 }
 
 /* align 0: at a chunk boundary, or else where there is room. */
-static void *reserve(size_t len, size_t align)
+static void *reserve_window_range(size_t len, size_t align)
 {
 	const struct qcu_hello *hello = qcul_hello();
 	uint64_t lo = hello->window_base, hi = lo + hello->window_size;
@@ -124,7 +124,7 @@ static void *reserve(size_t len, size_t align)
 	return (void *)(uintptr_t)range.start;
 }
 
-static void release(void *addr)
+static void release_window_range(void *addr)
 {
 	const struct qcul_range *range;
 
@@ -140,7 +140,7 @@ void *qcul_window_map_aligned(size_t len, size_t align)
 	int tries;
 
 	for (tries = 0; tries < TRIES; tries++) {
-		void *addr = reserve(len, align);
+		void *addr = reserve_window_range(len, align);
 		int rc;
 
 		if (!addr)
@@ -148,7 +148,7 @@ void *qcul_window_map_aligned(size_t len, size_t align)
 		rc = qcul_transport_map(addr, len);
 		if (rc == 0)
 			return addr;
-		release(addr);
+		release_window_range(addr);
 		if (rc != -EEXIST)
 			return NULL;
 		foreign();
@@ -169,5 +169,5 @@ void qcul_window_unmap(void *addr, size_t len)
 	atomic_fetch_add(&qcul_window_unmaps, 1);
 	/* If the memory cannot be unmapped, its addresses stay taken. */
 	if (qcul_transport_unmap(addr, len) == 0)
-		release(addr);
+		release_window_range(addr);
 }

@@ -61,7 +61,7 @@ void qcul_ahead_drop(void)
 }
 
 /* Returns an allocation that is kept. Else 0, and *ask is how many to ask for. */
-static uint64_t next(size_t len, int dev, unsigned int *ask)
+static uint64_t next_kept_allocation(size_t len, int dev, unsigned int *ask)
 {
 	struct pieces old = {0};
 	uint64_t addr = 0;
@@ -84,7 +84,7 @@ static uint64_t next(size_t len, int dev, unsigned int *ask)
 }
 
 /* Keeps the pieces for the next calls. If there is no room, or the row has ended, frees them. */
-static void keep(size_t len, int dev, struct pieces *more)
+static void keep_pieces(size_t len, int dev, struct pieces *more)
 {
 	pthread_mutex_lock(&lock);
 	if (row && len == size && dev == device)
@@ -102,7 +102,7 @@ cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr)
 	unsigned int ask, i;
 	cudaError_t err;
 
-	*addr = next(len, dev, &ask);
+	*addr = next_kept_allocation(len, dev, &ask);
 	if (*addr)
 		return cudaSuccess;
 	for (i = 0; i < ask; i++) {
@@ -117,14 +117,14 @@ cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr)
 	if (!got.n || (err && err != cudaErrorMemoryAllocation))
 		return err;
 	*addr = got.addr[--got.n];
-	keep(len, dev, &got);
+	keep_pieces(len, dev, &got);
 	return cudaSuccess;
 }
 
-static void forget(bool had_session)
+static void forget_kept_pieces(bool had_session)
 {
 	(void)had_session;
 	(void)end_row();
 }
 
-QCUL_AT_FORK(QCUL_FORK_AHEAD, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_AHEAD, .lock = &lock, .forget = forget_kept_pieces)

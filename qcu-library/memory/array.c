@@ -77,8 +77,8 @@ static bool other_format(const struct cudaChannelFormatDesc *f)
 	return f->f > cudaChannelFormatKindNone;
 }
 
-static cudaError_t check(const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
-			 unsigned int flags)
+static cudaError_t check_array_request(const struct cudaChannelFormatDesc *format,
+				       struct cudaExtent extent, unsigned int flags)
 {
 	static atomic_flag said_format = ATOMIC_FLAG_INIT, said_flags = ATOMIC_FLAG_INIT;
 
@@ -115,7 +115,7 @@ static cudaError_t create_in(struct place place, void **out,
 	cudaError_t err;
 	uint32_t id;
 
-	err = check(format, extent, flags);
+	err = check_array_request(format, extent, flags);
 	if (!err)
 		err = qcul_ready();
 	if (!err)
@@ -158,8 +158,9 @@ static cudaError_t create_in(struct place place, void **out,
 	return err;
 }
 
-static cudaError_t create(void **out, const struct cudaChannelFormatDesc *format,
-			  struct cudaExtent extent, unsigned int levels, unsigned int flags)
+static cudaError_t create_array_or_mipmap(void **out, const struct cudaChannelFormatDesc *format,
+					  struct cudaExtent extent, unsigned int levels,
+					  unsigned int flags)
 {
 	return create_in((struct place){0}, out, format, extent, levels, flags);
 }
@@ -172,7 +173,7 @@ cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDe
 	cudaError_t err = cudaErrorInvalidValue;
 
 	if (array && !(flags & (cudaArrayLayered | cudaArrayCubemap)))
-		err = create(&handle, format, extent, 0, flags);
+		err = create_array_or_mipmap(&handle, format, extent, 0, flags);
 	if (!err)
 		*array = handle;
 	return qcul_done(err);
@@ -182,7 +183,8 @@ cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormat
 			      struct cudaExtent extent, unsigned int flags)
 {
 	void *handle;
-	cudaError_t err = array ? create(&handle, format, extent, 0, flags) : cudaErrorInvalidValue;
+	cudaError_t err = array ? create_array_or_mipmap(&handle, format, extent, 0, flags)
+				: cudaErrorInvalidValue;
 
 	if (!err)
 		*array = handle;
@@ -216,7 +218,7 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmap,
 	if (levels > most)
 		levels = most;
 	if (mipmap && levels <= QCU_LEVELS_MAX)
-		err = create(&handle, format, extent, levels, flags);
+		err = create_array_or_mipmap(&handle, format, extent, levels, flags);
 	if (!err)
 		*mipmap = handle;
 	return qcul_done(err);
@@ -294,7 +296,7 @@ cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_co
 	return qcul_done(err);
 }
 
-static cudaError_t destroy(const void *handle, enum qcul_array_kind kind)
+static cudaError_t destroy_array_or_mipmap(const void *handle, enum qcul_array_kind kind)
 {
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
@@ -320,15 +322,15 @@ static cudaError_t destroy(const void *handle, enum qcul_array_kind kind)
 
 cudaError_t cudaFreeArray(cudaArray_t array)
 {
-	return qcul_done(destroy(array, QCUL_ARRAY));
+	return qcul_done(destroy_array_or_mipmap(array, QCUL_ARRAY));
 }
 
 cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap)
 {
-	return qcul_done(destroy(mipmap, QCUL_MIPMAP));
+	return qcul_done(destroy_array_or_mipmap(mipmap, QCUL_MIPMAP));
 }
 
-static cudaError_t find(cudaArray_const_t array, const struct qcul_array **a)
+static cudaError_t find_valid_array(cudaArray_const_t array, const struct qcul_array **a)
 {
 	cudaError_t err = qcul_ready();
 
@@ -342,7 +344,7 @@ cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *format, struct cudaEx
 			     unsigned int *flags, cudaArray_t array)
 {
 	const struct qcul_array *a;
-	cudaError_t err = find(array, &a);
+	cudaError_t err = find_valid_array(array, &a);
 
 	if (err)
 		return qcul_done(err);
@@ -358,7 +360,7 @@ cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *format, struct cudaEx
 cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_const_t array)
 {
 	const struct qcul_array *a;
-	cudaError_t err = format ? find(array, &a) : cudaErrorInvalidValue;
+	cudaError_t err = format ? find_valid_array(array, &a) : cudaErrorInvalidValue;
 
 	if (!err)
 		*format = a->format;
@@ -373,7 +375,7 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_c
 static cudaError_t has_none(const void *out, cudaArray_const_t array)
 {
 	const struct qcul_array *a;
-	cudaError_t err = out ? find(array, &a) : cudaErrorInvalidValue;
+	cudaError_t err = out ? find_valid_array(array, &a) : cudaErrorInvalidValue;
 
 	return qcul_done(err ? err : cudaErrorInvalidValue);
 }

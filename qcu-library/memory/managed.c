@@ -45,7 +45,7 @@ static size_t count, room;
 /* ---- the list of pieces; the lock is held ---- */
 
 /* The first piece that ends above addr. */
-static size_t find(uint64_t addr)
+static size_t first_piece_above(uint64_t addr)
 {
 	size_t i = 0;
 
@@ -72,9 +72,9 @@ static bool insert(size_t at, const struct piece *p)
 }
 
 /* Splits the piece that contains addr, so that addr is a border. */
-static bool split(uint64_t addr)
+static bool split_piece_at(uint64_t addr)
 {
-	size_t i = find(addr);
+	size_t i = first_piece_above(addr);
 	struct piece upper;
 
 	if (i == count || pieces[i].start >= addr)
@@ -92,9 +92,9 @@ static bool cover(uint64_t start, uint64_t end)
 {
 	size_t i;
 
-	if (!split(start) || !split(end))
+	if (!split_piece_at(start) || !split_piece_at(end))
 		return false;
-	for (i = find(start); start < end; i++) {
+	for (i = first_piece_above(start); start < end; i++) {
 		struct piece gap = nothing;
 
 		gap.start = start;
@@ -138,7 +138,7 @@ static cudaError_t check_range(const void *ptr, size_t len, uint64_t *start, uin
 	return cudaSuccess;
 }
 
-static cudaError_t check_place(const struct cudaMemLocation *location, struct place *place)
+static cudaError_t place_of_location(const struct cudaMemLocation *location, struct place *place)
 {
 	*place = (struct place){.type = location->type};
 	switch ((int)location->type) {
@@ -204,10 +204,10 @@ static cudaError_t check_advice(enum cudaMemoryAdvise advice,
 	case cudaMemAdviseUnsetPreferredLocation:
 		return cudaSuccess;
 	case cudaMemAdviseSetPreferredLocation:
-		return check_place(location, place);
+		return place_of_location(location, place);
 	case cudaMemAdviseSetAccessedBy:
 	case cudaMemAdviseUnsetAccessedBy:
-		err = check_place(location, place);
+		err = place_of_location(location, place);
 		if (!err && place->type == cudaMemLocationTypeHostNuma)
 			err = cudaErrorInvalidValue;
 		return err;
@@ -232,7 +232,7 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 		return qcul_done(err);
 	pthread_mutex_lock(&lock);
 	if (cover(start, end)) {
-		for (i = find(start); i < count && pieces[i].start < end; i++)
+		for (i = first_piece_above(start); i < count && pieces[i].start < end; i++)
 			apply(&pieces[i], advice, &place);
 	} else {
 		err = cudaErrorMemoryAllocation;
@@ -266,12 +266,12 @@ static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLoc
 	size_t i;
 
 	if (!err)
-		err = check_place(location, &place);
+		err = place_of_location(location, &place);
 	if (err)
 		return err;
 	pthread_mutex_lock(&lock);
 	if (cover(start, end)) {
-		for (i = find(start); i < count && pieces[i].start < end; i++)
+		for (i = first_piece_above(start); i < count && pieces[i].start < end; i++)
 			pieces[i].prefetched = place;
 	} else {
 		err = cudaErrorMemoryAllocation;
@@ -290,8 +290,8 @@ cudaError_t cudaMemPrefetchAsync(const void *ptr, size_t len, struct cudaMemLoca
 	return qcul_done(err ? err : prefetch(ptr, len, &location, stream));
 }
 
-static cudaError_t discard(void **ptrs, const size_t *sizes, size_t n, unsigned long long flags,
-			   cudaStream_t stream)
+static cudaError_t check_discard_ranges(void **ptrs, const size_t *sizes, size_t n,
+					unsigned long long flags, cudaStream_t stream)
 {
 	cudaError_t err = cudaErrorInvalidValue;
 	uint64_t start, end;
@@ -328,14 +328,14 @@ static cudaError_t prefetch_all(void **ptrs, const size_t *sizes, size_t n,
 cudaError_t cudaMemDiscardBatchAsync(void **ptrs, size_t *sizes, size_t n, unsigned long long flags,
 				     cudaStream_t stream)
 {
-	return qcul_done(discard(ptrs, sizes, n, flags, stream));
+	return qcul_done(check_discard_ranges(ptrs, sizes, n, flags, stream));
 }
 
 cudaError_t cudaMemPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
 				      struct cudaMemLocation *locations, size_t *first,
 				      size_t places, unsigned long long flags, cudaStream_t stream)
 {
-	cudaError_t err = discard(ptrs, sizes, n, flags, stream);
+	cudaError_t err = check_discard_ranges(ptrs, sizes, n, flags, stream);
 
 	return qcul_done(err ? err
 			     : prefetch_all(ptrs, sizes, n, locations, first, places, stream));
@@ -372,7 +372,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *ptr, size_t len,
 
 /* ---- questions ---- */
 
-static bool same(const struct place *a, const struct place *b)
+static bool is_same_place(const struct place *a, const struct place *b)
 {
 	return a->type == b->type && a->id == b->id;
 }
@@ -380,7 +380,7 @@ static bool same(const struct place *a, const struct place *b)
 /* The settings that hold for the whole range; the lock is held. */
 static struct piece common(uint64_t start, uint64_t end)
 {
-	size_t i = find(start);
+	size_t i = first_piece_above(start);
 	struct piece all = i < count && pieces[i].start <= start ? pieces[i] : nothing;
 
 	for (start = all.end; all.end && start < end && ++i < count; start = pieces[i].end) {
@@ -390,9 +390,9 @@ static struct piece common(uint64_t start, uint64_t end)
 			break;
 		all.read_mostly &= p->read_mostly;
 		all.accessed_by &= p->accessed_by;
-		if (!same(&all.preferred, &p->preferred))
+		if (!is_same_place(&all.preferred, &p->preferred))
 			all.preferred = nothing.preferred;
-		if (!same(&all.prefetched, &p->prefetched))
+		if (!is_same_place(&all.prefetched, &p->prefetched))
 			all.prefetched = nothing.prefetched;
 	}
 	/* Pages that are in no piece have no settings. */
@@ -425,8 +425,8 @@ static void tell_accessed_by(const struct piece *all, int *out, size_t n)
 		out[k++] = cudaInvalidDeviceId;
 }
 
-static cudaError_t tell(const struct piece *all, enum cudaMemRangeAttribute attr, void *data,
-			size_t size)
+static cudaError_t tell_range_attribute(const struct piece *all, enum cudaMemRangeAttribute attr,
+					void *data, size_t size)
 {
 	int *out = data;
 
@@ -484,7 +484,7 @@ cudaError_t cudaMemRangeGetAttributes(void **data, size_t *sizes,
 	all = common(start, end);
 	pthread_mutex_unlock(&lock);
 	for (i = 0; i < n && !err; i++)
-		err = tell(&all, attributes[i], data[i], sizes[i]);
+		err = tell_range_attribute(&all, attributes[i], data[i], sizes[i]);
 	return qcul_done(err);
 }
 

@@ -13,13 +13,13 @@
 /* The unit of device memory that has an address of the program's choice. */
 #define MOVES_MIN QCU_MANAGED_GRAIN
 
-static size_t round_up(size_t n, size_t to)
+static size_t round_up_to_multiple(size_t n, size_t to)
 {
 	return (n + to - 1) / to * to;
 }
 
 /* Asks the device for memory at these addresses. */
-static cudaError_t place(uint64_t va, size_t len, size_t bytes)
+static cudaError_t request_device_memory(uint64_t va, size_t len, size_t bytes)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_MANAGED);
 
@@ -32,11 +32,11 @@ static cudaError_t place(uint64_t va, size_t len, size_t bytes)
 bool qcul_managed_place(void **ptr, size_t size)
 {
 	static atomic_bool never; /* the device cannot do it at all */
-	const size_t page = 4096, len = round_up(size, QCU_MANAGED_ALIGN);
+	const size_t page = 4096, len = round_up_to_multiple(size, QCU_MANAGED_ALIGN);
 	struct qcul_range range = {
 		.kind = QCUL_MEM_MANAGED,
 		.flags = QCUL_MEM_MOVES | QCUL_MEM_WIDE,
-		.len = round_up(size, page),
+		.len = round_up_to_multiple(size, page),
 		.device = qcul_self.device,
 		.epoch = qcul_epoch(),
 	};
@@ -50,7 +50,8 @@ bool qcul_managed_place(void **ptr, size_t size)
 	if (!addr)
 		return false;
 	range.start = range.other = (uint64_t)(uintptr_t)addr;
-	err = place(range.start, len, round_up(size, QCU_MANAGED_GRAIN));
+	err = request_device_memory(range.start, len,
+				    round_up_to_multiple(size, QCU_MANAGED_GRAIN));
 	if (err == cudaErrorNotSupported)
 		atomic_store(&never, true);
 	if (!err && qcul_mem_add(&range)) {
@@ -64,7 +65,7 @@ bool qcul_managed_place(void **ptr, size_t size)
 	return false;
 }
 
-static bool moves(const void *ptr, struct qcul_range *range)
+static bool is_moving_memory(const void *ptr, struct qcul_range *range)
 {
 	*range = qcul_mem_find(ptr);
 	return range->kind == QCUL_MEM_MANAGED && range->flags & QCUL_MEM_MOVES;
@@ -80,7 +81,7 @@ cudaError_t qcul_managed_stay(const void *ptr)
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	if (!moves(ptr, &range))
+	if (!is_moving_memory(ptr, &range))
 		return cudaSuccess;
 	err = qcul_devices_idle();
 	if (err)
@@ -106,7 +107,7 @@ cudaError_t qcul_managed_up(const void *ptr, cudaStream_t stream)
 	uint32_t id;
 	cudaError_t err = qcul_stream_id(stream, &id);
 
-	if (err || !moves(ptr, &range))
+	if (err || !is_moving_memory(ptr, &range))
 		return err;
 	cmd = qcul_cmd(QCU_OP_COPY_D2D);
 	cmd.copy_d2d.dst = cmd.copy_d2d.src = range.start;

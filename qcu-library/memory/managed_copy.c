@@ -39,7 +39,7 @@ static char *program(const struct copy *c)
 
 /* ---- moving bytes; the lock is held ---- */
 
-static cudaError_t fetch(const struct copy *c)
+static cudaError_t fetch_gpu_copy(const struct copy *c)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COPY_D2H);
 
@@ -85,7 +85,7 @@ static size_t differ(const char *a, const char *b, size_t bytes, size_t *at)
 	return (end < bytes ? end : bytes) - *at;
 }
 
-static cudaError_t push(const struct copy *c)
+static cudaError_t push_program_changes(const struct copy *c)
 {
 	cudaError_t err = cudaSuccess;
 	size_t at = 0, len;
@@ -99,7 +99,7 @@ static cudaError_t push(const struct copy *c)
 
 static cudaError_t pull(const struct copy *c)
 {
-	cudaError_t err = fetch(c);
+	cudaError_t err = fetch_gpu_copy(c);
 	size_t at = 0, len;
 
 	for (; !err && (len = differ(c->fresh, c->twin, c->bytes, &at)); at += len) {
@@ -109,7 +109,7 @@ static cudaError_t pull(const struct copy *c)
 	return err;
 }
 
-static cudaError_t all(cudaError_t (*move)(const struct copy *c))
+static cudaError_t move_all_copies(cudaError_t (*move)(const struct copy *c))
 {
 	cudaError_t err = cudaSuccess;
 	const struct copy *c;
@@ -129,7 +129,7 @@ static bool mine(void)
 	return true;
 }
 
-static void done(void)
+static void unlock_copies(void)
 {
 	pthread_mutex_unlock(&lock);
 	busy = false;
@@ -144,10 +144,10 @@ static cudaError_t to_gpu(void)
 	if (!mine())
 		return cudaSuccess;
 	if (!atomic_load(&gpu_has))
-		err = all(push);
+		err = move_all_copies(push_program_changes);
 	if (!err)
 		atomic_store(&gpu_has, true);
-	done();
+	unlock_copies();
 	return err;
 }
 
@@ -160,11 +160,11 @@ static cudaError_t back(void)
 	if (atomic_load(&gpu_has)) {
 		err = qcul_devices_idle();
 		if (!err)
-			err = all(pull);
+			err = move_all_copies(pull);
 		if (!err)
 			atomic_store(&gpu_has, false);
 	}
-	done();
+	unlock_copies();
 	return err;
 }
 
@@ -176,7 +176,7 @@ static const struct qcul_mover mover = {to_gpu, back};
  * Gives the program writable memory at the addresses of the variable. Pages that other variables
  * share are already writable.
  */
-static bool make_room(uint64_t addr, size_t bytes)
+static bool make_variable_writable(uint64_t addr, size_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = addr & ~(page - 1);
 	const struct copy *c;
@@ -202,7 +202,7 @@ static void free_copy(struct copy *c)
 	free(c);
 }
 
-static cudaError_t add(struct copy *c, const void *values)
+static cudaError_t add_variable_copy(struct copy *c, const void *values)
 {
 	struct qcul_range range = {
 		.kind = QCUL_MEM_VARIABLE,
@@ -214,9 +214,9 @@ static cudaError_t add(struct copy *c, const void *values)
 	};
 	cudaError_t err;
 
-	if (!make_room(c->addr, c->bytes))
+	if (!make_variable_writable(c->addr, c->bytes))
 		return cudaErrorNotSupported;
-	err = fetch(c);
+	err = fetch_gpu_copy(c);
 	if (err)
 		return err;
 	memcpy(c->twin, c->fresh, c->bytes);
@@ -246,8 +246,8 @@ cudaError_t qcul_managed_copy_new(uint64_t addr, size_t bytes, const void *value
 	if (c && c->twin && c->fresh) {
 		busy = true;
 		pthread_mutex_lock(&lock);
-		err = add(c, values);
-		done();
+		err = add_variable_copy(c, values);
+		unlock_copies();
 	}
 	if (err == cudaErrorNotSupported)
 		qcul_say_once(&said,

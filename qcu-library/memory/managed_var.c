@@ -31,7 +31,7 @@ bool qcul_managed_var_add(struct qcul_managed_vars *vars, const char *name, void
 	return true;
 }
 
-static cudaError_t find(struct qcul_managed_var *v, uint32_t module)
+static cudaError_t find_module_variable(struct qcul_managed_var *v, uint32_t module)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_VAR_FIND);
 	cudaError_t err;
@@ -47,7 +47,7 @@ static cudaError_t find(struct qcul_managed_var *v, uint32_t module)
 }
 
 /* Copies the initial value from the module. */
-static cudaError_t fetch(const struct qcul_managed_var *v, char *to)
+static cudaError_t fetch_initial_value(const struct qcul_managed_var *v, char *to)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_COPY_D2H);
 
@@ -114,7 +114,7 @@ static cudaError_t copy_all(struct qcul_managed_vars *vars, uint32_t module)
 
 		if (values)
 			qcul_managed_copy_drop(v->module_addr);
-		err = find(v, module);
+		err = find_module_variable(v, module);
 		if (!err)
 			err = qcul_managed_copy_new(v->module_addr, v->bytes, values);
 		if (!err)
@@ -135,9 +135,9 @@ cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t modu
 		err = make_block(vars, &fresh);
 	/* Fetch all values before binding any: binding makes the module's old addresses invalid. */
 	for (v = vars->first; v && !err && fresh; v = v->next) {
-		err = find(v, module);
+		err = find_module_variable(v, module);
 		if (!err)
-			err = fetch(v, (char *)vars->block + v->place);
+			err = fetch_initial_value(v, (char *)vars->block + v->place);
 	}
 	for (v = vars->first; v && !err; v = v->next)
 		err = bind(v, module, (char *)vars->block + v->place);
@@ -179,7 +179,7 @@ const struct qcul_managed_var *qcul_managed_var_named(const struct qcul_managed_
 cudaError_t qcul_managed_var_copy(struct qcul_managed_vars *vars, uint32_t module)
 {
 	struct qcul_managed_var *v = vars->first;
-	cudaError_t err = find(v, module);
+	cudaError_t err = find_module_variable(v, module);
 
 	if (!err)
 		err = qcul_managed_copy_new(v->module_addr, v->bytes, NULL);

@@ -54,7 +54,7 @@ static cudaError_t alloc_elsewhere(void **ptr, struct qcul_range *range)
 	return cudaSuccess;
 }
 
-static bool in_window(const void *addr)
+static bool is_pinned_in_window(const void *addr)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
@@ -63,7 +63,7 @@ static bool in_window(const void *addr)
 
 /* ---- slabs ---- */
 
-static void give_back(const struct qcul_range *slab)
+static void give_back_slab(const struct qcul_range *slab)
 {
 	/* Only the parent's mirror knows the parent's memory. */
 	if (slab->epoch == qcul_epoch())
@@ -77,7 +77,7 @@ bool qcul_host_drop(void)
 	struct qcul_range slab;
 
 	while (qcul_slab_drop(&slab)) {
-		give_back(&slab);
+		give_back_slab(&slab);
 		any = true;
 	}
 	return any;
@@ -111,7 +111,7 @@ static bool slab_free(void *ptr)
 	if (!qcul_slab_give(ptr, &gone))
 		return false;
 	if (gone.len)
-		give_back(&gone);
+		give_back_slab(&gone);
 	return true;
 }
 
@@ -194,7 +194,7 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 		qcul_managed_forget(range.start, range.len);
 	/* Only the parent's mirror knows the parent's memory. */
 	here = range.epoch == qcul_epoch();
-	reusable = kind == QCUL_MEM_PINNED && in_window(ptr);
+	reusable = kind == QCUL_MEM_PINNED && is_pinned_in_window(ptr);
 	if (reusable && here)
 		err = qcul_devices_idle();
 	if (reusable && slab_free(ptr))
@@ -205,7 +205,7 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 		unregister = qcul_unregister(&range);
 		err = err ? err : unregister;
 	}
-	if (in_window(ptr))
+	if (is_pinned_in_window(ptr))
 		qcul_window_unmap(ptr, qcul_mem_mapped(&range));
 	else
 		munmap(ptr, range.len);

@@ -22,7 +22,7 @@ struct pool {
 	int device;
 };
 
-static cudaError_t check_device(int device)
+static cudaError_t check_pool_device(int device)
 {
 	cudaError_t err = qcul_ready();
 
@@ -179,7 +179,7 @@ cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t pool,
 	return qcul_done(malloc_from(ptr, size, pool, stream));
 }
 
-static cudaError_t free_async(void *ptr, cudaStream_t stream)
+static cudaError_t free_in_stream(void *ptr, cudaStream_t stream)
 {
 	struct qcul_range range;
 	struct qCUcmd cmd;
@@ -215,7 +215,7 @@ static cudaError_t free_async(void *ptr, cudaStream_t stream)
 
 cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
-	return qcul_done(free_async(ptr, stream));
+	return qcul_done(free_in_stream(ptr, stream));
 }
 
 /* ---- pools ---- */
@@ -239,10 +239,10 @@ cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props)
 		return props->location.type > cudaMemLocationTypeDevice
 			       ? qcul_unsupported("cudaMemPoolCreate of host memory", &said)
 			       : cudaErrorInvalidValue;
-	return check_device(props->location.id);
+	return check_pool_device(props->location.id);
 }
 
-static cudaError_t create(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
+static cudaError_t create_mem_pool(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
 {
 	struct pool p;
 	struct qcul_handle *slot;
@@ -277,7 +277,7 @@ static cudaError_t create(cudaMemPool_t *pool, const struct cudaMemPoolProps *pr
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
 {
-	return qcul_done(create(pool, props));
+	return qcul_done(create_mem_pool(pool, props));
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
@@ -366,7 +366,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 	return qcul_done(qcul_send(&cmd, 1));
 }
 
-static cudaError_t set_access(const struct pool *p, const struct cudaMemAccessDesc *desc)
+static cudaError_t set_pool_access(const struct pool *p, const struct cudaMemAccessDesc *desc)
 {
 	struct qCUcmd cmd = pool_cmd(QCU_OP_POOL_ACCESS_SET, p);
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -375,7 +375,7 @@ static cudaError_t set_access(const struct pool *p, const struct cudaMemAccessDe
 
 	if (desc->location.type != cudaMemLocationTypeDevice)
 		return cudaErrorInvalidValue;
-	err = check_device(desc->location.id);
+	err = check_pool_device(desc->location.id);
 	if (!err && desc->location.id != p->device)
 		err = cudaDeviceCanAccessPeer(&can, desc->location.id, p->device);
 	if (!err && !can)
@@ -399,7 +399,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
 	size_t i;
 
 	for (i = 0; i < count && !err; i++)
-		err = set_access(&p, &list[i]);
+		err = set_pool_access(&p, &list[i]);
 	return qcul_done(err);
 }
 
@@ -413,7 +413,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 	if (!err && location->type != cudaMemLocationTypeDevice)
 		err = cudaErrorInvalidValue;
 	if (!err)
-		err = check_device(location->id);
+		err = check_pool_device(location->id);
 	if (err)
 		return qcul_done(err);
 	cmd = pool_cmd(QCU_OP_POOL_ACCESS_GET, &p);
@@ -429,7 +429,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {
-	cudaError_t err = pool ? check_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = pool ? check_pool_device(device) : cudaErrorInvalidValue;
 
 	if (!err)
 		*pool = handle_of(0, device);
@@ -438,7 +438,7 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 {
-	cudaError_t err = pool ? check_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = pool ? check_pool_device(device) : cudaErrorInvalidValue;
 
 	/* Only this call returns cudaErrorInvalidValue for a wrong device. */
 	if (err == cudaErrorInvalidDevice)
@@ -451,7 +451,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 {
 	struct pool p;
-	cudaError_t err = check_device(device);
+	cudaError_t err = check_pool_device(device);
 
 	if (!err)
 		err = pool_of(pool, &p);
@@ -463,8 +463,8 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 	return qcul_done(err);
 }
 
-static cudaError_t check_place(const struct cudaMemLocation *location,
-			       enum cudaMemAllocationType type)
+static cudaError_t check_pool_location(const struct cudaMemLocation *location,
+				       enum cudaMemAllocationType type)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -479,7 +479,7 @@ static cudaError_t check_place(const struct cudaMemLocation *location,
 cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
 				     enum cudaMemAllocationType type)
 {
-	cudaError_t err = check_place(location, type);
+	cudaError_t err = check_pool_location(location, type);
 
 	return err ? qcul_done(err) : cudaDeviceGetDefaultMemPool(pool, location->id);
 }
@@ -487,7 +487,7 @@ cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation
 cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
 			      enum cudaMemAllocationType type)
 {
-	cudaError_t err = check_place(location, type);
+	cudaError_t err = check_pool_location(location, type);
 
 	return err ? qcul_done(err) : cudaDeviceGetMemPool(pool, location->id);
 }
@@ -495,7 +495,7 @@ cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *locat
 cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type,
 			      cudaMemPool_t pool)
 {
-	cudaError_t err = check_place(location, type);
+	cudaError_t err = check_pool_location(location, type);
 
 	return err ? qcul_done(err) : cudaDeviceSetMemPool(location->id, pool);
 }

@@ -46,8 +46,9 @@ static void take_out(struct slab *s)
 		s->next->link = s->link;
 }
 
-/* The slab is empty. The caller holds the lock, and frees the slab's tables with done(). */
-static void discard(struct slab *s)
+/* The slab is empty. The caller holds the lock, and frees the slab's tables with
+ * free_slab_tables(). */
+static void discard_slab(struct slab *s)
 {
 	qcul_tree_remove(&tree, &s->node);
 	if (s->epoch == qcul_epoch()) {
@@ -56,7 +57,7 @@ static void discard(struct slab *s)
 	}
 }
 
-static void done(struct slab *s, struct qcul_range *gone)
+static void free_slab_tables(struct slab *s, struct qcul_range *gone)
 {
 	*gone = (struct qcul_range){
 		.start = s->node.start,
@@ -128,13 +129,13 @@ bool qcul_slab_give(void *ptr, struct qcul_range *gone)
 		if (s->region->used)
 			s = NULL;
 		else if (s->epoch != qcul_epoch() || ++empty > SPARE)
-			discard(s);
+			discard_slab(s);
 		else
 			s = NULL;
 	}
 	pthread_mutex_unlock(&lock);
 	if (s)
-		done(s, gone);
+		free_slab_tables(s, gone);
 	return mine;
 }
 
@@ -146,19 +147,19 @@ bool qcul_slab_drop(struct qcul_range *gone)
 	for (s = slabs; s && s->region->used; s = s->next)
 		;
 	if (s)
-		discard(s);
+		discard_slab(s);
 	pthread_mutex_unlock(&lock);
 	if (s)
-		done(s, gone);
+		free_slab_tables(s, gone);
 	return s;
 }
 
 /* The child makes slabs of its own. Those of the parent go when their last block is freed. */
-static void forget(bool had_session)
+static void forget_slabs(bool had_session)
 {
 	(void)had_session;
 	slabs = NULL;
 	empty = 0;
 }
 
-QCUL_AT_FORK(QCUL_FORK_SLABS, .lock = &lock, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_SLABS, .lock = &lock, .forget = forget_slabs)

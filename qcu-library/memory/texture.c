@@ -26,7 +26,7 @@ struct object {
 static void *objects;
 static LIST_HEAD(, object) all = LIST_HEAD_INITIALIZER(all);
 
-static int compare(const void *a, const void *b)
+static int compare_texture_objects(const void *a, const void *b)
 {
 	const struct object *x = a, *y = b;
 
@@ -35,13 +35,13 @@ static int compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static bool find(unsigned long long number, bool surface, struct object *out)
+static bool find_texture_object(unsigned long long number, bool surface, struct object *out)
 {
 	struct object key = {.number = number, .surface = surface}, **node;
 	bool found;
 
 	qcul_handles_lock();
-	node = tfind(&key, &objects, compare);
+	node = tfind(&key, &objects, compare_texture_objects);
 	found = node;
 	if (found)
 		*out = **node;
@@ -49,23 +49,23 @@ static bool find(unsigned long long number, bool surface, struct object *out)
 	return found;
 }
 
-static void drop(struct object *o)
+static void drop_texture_object(struct object *o)
 {
-	tdelete(o, &objects, compare);
+	tdelete(o, &objects, compare_texture_objects);
 	LIST_REMOVE(o, link);
 	free(o);
 }
 
-static bool take(unsigned long long number, bool surface)
+static bool remove_texture_object(unsigned long long number, bool surface)
 {
 	struct object key = {.number = number, .surface = surface}, **node;
 	bool found;
 
 	qcul_handles_lock();
-	node = tfind(&key, &objects, compare);
+	node = tfind(&key, &objects, compare_texture_objects);
 	found = node;
 	if (found)
-		drop(*node);
+		drop_texture_object(*node);
 	qcul_handles_unlock();
 	return found;
 }
@@ -78,20 +78,20 @@ void qcul_objects_forget(int device)
 	for (o = LIST_FIRST(&all); o; o = next) {
 		next = LIST_NEXT(o, link);
 		if (device < 0 || o->device == device)
-			drop(o);
+			drop_texture_object(o);
 	}
 	qcul_handles_unlock();
 }
 
-static void forget_all(bool had_session)
+static void forget_texture_objects(bool had_session)
 {
 	(void)had_session;
 	qcul_objects_forget(-1);
 }
 
-QCUL_AT_FORK(QCUL_FORK_OBJECTS, .forget = forget_all)
+QCUL_AT_FORK(QCUL_FORK_OBJECTS, .forget = forget_texture_objects)
 
-static bool add(const struct object *object)
+static bool add_texture_object(const struct object *object)
 {
 	struct object *o = malloc(sizeof(*o)), **node;
 
@@ -99,7 +99,7 @@ static bool add(const struct object *object)
 		return false;
 	*o = *object;
 	qcul_handles_lock();
-	node = tsearch(o, &objects, compare);
+	node = tsearch(o, &objects, compare_texture_objects);
 	if (node && *node == o)
 		LIST_INSERT_HEAD(&all, o, link);
 	qcul_handles_unlock();
@@ -242,7 +242,7 @@ static cudaError_t create_texture(cudaTextureObject_t *out, const struct cudaRes
 	o.texture = *texture;
 	if (view)
 		o.view = *view;
-	if (!add(&o)) {
+	if (!add_texture_object(&o)) {
 		cmd = qcul_cmd(QCU_OP_TEXTURE_DESTROY);
 		cmd.texture_destroy.object = o.number;
 		(void)qcul_send(&cmd, 1);
@@ -260,7 +260,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *object,
 	return qcul_done(create_texture(object, resource, texture, view));
 }
 
-static cudaError_t create_surface(cudaSurfaceObject_t *out, const struct cudaResourceDesc *resource)
+static cudaError_t create_array_surface(cudaSurfaceObject_t *out,
+					const struct cudaResourceDesc *resource)
 {
 	struct object o = {.surface = true, .device = qcul_self.device};
 	const struct qcul_array *a;
@@ -285,7 +286,7 @@ static cudaError_t create_surface(cudaSurfaceObject_t *out, const struct cudaRes
 		return err;
 	o.number = cmd.surface_create.object;
 	o.resource = *resource;
-	if (!add(&o)) {
+	if (!add_texture_object(&o)) {
 		cmd = qcul_cmd(QCU_OP_SURFACE_DESTROY);
 		cmd.surface_destroy.object = o.number;
 		(void)qcul_send(&cmd, 1);
@@ -298,7 +299,7 @@ static cudaError_t create_surface(cudaSurfaceObject_t *out, const struct cudaRes
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *object,
 				    const struct cudaResourceDesc *resource)
 {
-	return qcul_done(create_surface(object, resource));
+	return qcul_done(create_array_surface(object, resource));
 }
 
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object)
@@ -306,7 +307,7 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object)
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
-	if (!err && object && !take(object, false))
+	if (!err && object && !remove_texture_object(object, false))
 		err = cudaErrorInvalidValue;
 	if (err || !object)
 		return qcul_done(err);
@@ -320,7 +321,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object)
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
-	if (!err && object && !take(object, true))
+	if (!err && object && !remove_texture_object(object, true))
 		err = cudaErrorInvalidValue;
 	if (err || !object)
 		return qcul_done(err);
@@ -330,20 +331,21 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object)
 }
 
 /* Checks `out` and finds the object. */
-static cudaError_t ask(unsigned long long number, bool surface, const void *out, struct object *o)
+static cudaError_t find_queried_object(unsigned long long number, bool surface, const void *out,
+				       struct object *o)
 {
 	cudaError_t err = out ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (err)
 		return err;
-	return find(number, surface, o) ? cudaSuccess : cudaErrorInvalidValue;
+	return find_texture_object(number, surface, o) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource,
 					     cudaTextureObject_t object)
 {
 	struct object o;
-	cudaError_t err = ask(object, false, resource, &o);
+	cudaError_t err = find_queried_object(object, false, resource, &o);
 
 	if (!err)
 		*resource = o.resource;
@@ -359,7 +361,7 @@ cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *texture,
 	/* The other queries return cudaErrorInvalidValue. */
 	if (!texture)
 		return qcul_done(cudaErrorInvalidResourceHandle);
-	err = ask(object, false, texture, &o);
+	err = find_queried_object(object, false, texture, &o);
 	if (!err)
 		*texture = o.texture;
 	return qcul_done(err);
@@ -371,7 +373,7 @@ cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *vi
 	struct object o;
 	cudaError_t err = qcul_ready();
 
-	if (!err && !find(object, false, &o))
+	if (!err && !find_texture_object(object, false, &o))
 		err = cudaErrorInvalidValue;
 	/* The view of an object without one is all zeroes. The caller may pass NULL. */
 	if (!err && view)
@@ -383,7 +385,7 @@ cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource,
 					     cudaSurfaceObject_t object)
 {
 	struct object o;
-	cudaError_t err = ask(object, true, resource, &o);
+	cudaError_t err = find_queried_object(object, true, resource, &o);
 
 	if (!err)
 		*resource = o.resource;

@@ -15,7 +15,7 @@ static struct qcul_host_slot *slot_of(const struct qcul_by_host *t, const void *
 	return &t->v[i];
 }
 
-static bool grow(struct qcul_by_host *t)
+static bool grow_host_table(struct qcul_by_host *t)
 {
 	struct qcul_by_host bigger = {.count = t->count, .room = t->room ? 2 * t->room : 64};
 	size_t i;
@@ -35,7 +35,7 @@ bool qcul_by_host_put(struct qcul_by_host *t, const void *host, void *value)
 {
 	struct qcul_host_slot *slot;
 
-	if (t->count >= t->room / 2 && !grow(t))
+	if (t->count >= t->room / 2 && !grow_host_table(t))
 		return false;
 	slot = slot_of(t, host);
 	if (!slot->host)

@@ -5,7 +5,7 @@
 #include "qcu-library/module/module.h"
 
 /* Finds the kernel of a function, and loads it in the mirror. */
-static cudaError_t loaded(const void *func, struct CUkern_st **kernel)
+static cudaError_t find_loaded_kernel(const void *func, struct CUkern_st **kernel)
 {
 	cudaError_t err = qcul_ready();
 
@@ -14,7 +14,7 @@ static cudaError_t loaded(const void *func, struct CUkern_st **kernel)
 	return err ? err : qcul_kernel_load(*kernel);
 }
 
-static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
+static cudaError_t get_kernel_attributes(struct cudaFuncAttributes *attr, const void *func)
 {
 	struct qcu_kernel_desc desc;
 	struct CUkern_st *k;
@@ -22,7 +22,7 @@ static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
 
 	if (!attr)
 		return cudaErrorInvalidValue;
-	err = loaded(func, &k);
+	err = find_loaded_kernel(func, &k);
 	if (!err)
 		err = qcul_kernel_desc(k, &desc);
 	if (err)
@@ -49,14 +49,15 @@ static cudaError_t attributes(struct cudaFuncAttributes *attr, const void *func)
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func)
 {
-	return qcul_done(attributes(attr, func));
+	return qcul_done(get_kernel_attributes(attr, func));
 }
 
-static cudaError_t set(const void *func, enum cudaFuncAttribute attr, int value, int device)
+static cudaError_t set_kernel_attribute(const void *func, enum cudaFuncAttribute attr, int value,
+					int device)
 {
 	struct CUkern_st *k;
 	struct qCUcmd cmd;
-	cudaError_t err = loaded(func, &k);
+	cudaError_t err = find_loaded_kernel(func, &k);
 
 	if (err)
 		return err;
@@ -78,7 +79,7 @@ static cudaError_t set(const void *func, enum cudaFuncAttribute attr, int value,
 
 cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
 {
-	return qcul_done(set(func, attr, value, qcul_self.device));
+	return qcul_done(set_kernel_attribute(func, attr, value, qcul_self.device));
 }
 
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr,
@@ -90,14 +91,14 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 		err = cudaErrorInvalidResourceHandle;
 	if (!err && (device < 0 || device >= qcul_device_count()))
 		err = cudaErrorInvalidDevice;
-	return qcul_done(err ? err : set(kernel, attr, value, device));
+	return qcul_done(err ? err : set_kernel_attribute(kernel, attr, value, device));
 }
 
 /* This is only a preference, like cudaDeviceSetCacheConfig. */
 cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
 {
 	struct CUkern_st *k;
-	cudaError_t err = loaded(func, &k);
+	cudaError_t err = find_loaded_kernel(func, &k);
 
 	if (!err && config > cudaFuncCachePreferEqual)
 		err = cudaErrorInvalidValue;
@@ -108,7 +109,7 @@ cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache config)
 cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfig config)
 {
 	struct CUkern_st *k;
-	cudaError_t err = loaded(func, &k);
+	cudaError_t err = find_loaded_kernel(func, &k);
 
 	if (!err && config > cudaSharedMemBankSizeEightByte)
 		err = cudaErrorInvalidValue;
@@ -118,7 +119,7 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfi
 cudaError_t cudaFuncGetName(const char **name, const void *func)
 {
 	struct CUkern_st *k;
-	cudaError_t err = name ? loaded(func, &k) : cudaErrorInvalidValue;
+	cudaError_t err = name ? find_loaded_kernel(func, &k) : cudaErrorInvalidValue;
 
 	if (!err)
 		*name = k->name;
@@ -128,7 +129,7 @@ cudaError_t cudaFuncGetName(const char **name, const void *func)
 cudaError_t cudaFuncGetParamInfo(const void *func, size_t index, size_t *offset, size_t *size)
 {
 	struct CUkern_st *k;
-	cudaError_t err = offset ? loaded(func, &k) : cudaErrorInvalidValue;
+	cudaError_t err = offset ? find_loaded_kernel(func, &k) : cudaErrorInvalidValue;
 
 	if (!err && index >= k->param_count)
 		err = cudaErrorInvalidValue;

@@ -93,7 +93,7 @@ static void unlock_in_child(void)
 
 QCUL_AT_FORK(QCUL_FORK_MODULES, .before = lock_all, .parent = unlock_all, .child = unlock_in_child)
 
-static void *get(const struct qcul_by_host *t, const void *host)
+static void *look_up_by_host(const struct qcul_by_host *t, const void *host)
 {
 	void *value;
 
@@ -105,14 +105,14 @@ static void *get(const struct qcul_by_host *t, const void *host)
 
 /* ---- registration ---- */
 
-static void no_memory(void)
+static void say_out_of_memory(void)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	qcul_say_once(&said, "out of memory while the program registered its kernels");
 }
 
-static void enlist(struct qcul_module *m)
+static void enlist_module(struct qcul_module *m)
 {
 	pthread_rwlock_wrlock(&table_lock);
 	m->next = modules;
@@ -120,7 +120,7 @@ static void enlist(struct qcul_module *m)
 	pthread_rwlock_unlock(&table_lock);
 }
 
-static size_t length(const struct fatbin *f)
+static size_t length_of_fatbin(const struct fatbin *f)
 {
 	return f->header_bytes + f->bytes;
 }
@@ -133,23 +133,23 @@ static void take_image(struct qcul_module *m, const struct wrapper *w)
 {
 	const struct fatbin *const *part;
 	unsigned char *all;
-	size_t bytes = length(w->data), at = bytes;
+	size_t bytes = length_of_fatbin(w->data), at = bytes;
 
 	m->image = w->data;
 	m->bytes = bytes;
 	if (w->version != 2 || !w->parts)
 		return;
 	for (part = w->parts; *part && (*part)->magic == FATBIN_MAGIC; part++)
-		bytes += length(*part);
+		bytes += length_of_fatbin(*part);
 	all = malloc(bytes);
 	if (!all) {
-		no_memory();
+		say_out_of_memory();
 		return;
 	}
 	memcpy(all, w->data, at);
 	for (part = w->parts; at < bytes; part++) {
-		memcpy(all + at, *part, length(*part));
-		at += length(*part);
+		memcpy(all + at, *part, length_of_fatbin(*part));
+		at += length_of_fatbin(*part);
 	}
 	m->image = all;
 	m->bytes = bytes;
@@ -161,12 +161,12 @@ void **__cudaRegisterFatBinary(void *data)
 	struct qcul_module *m = calloc(1, sizeof(*m));
 
 	if (!m) {
-		no_memory();
+		say_out_of_memory();
 		return NULL;
 	}
 	if (w->magic == WRAPPER_MAGIC && w->data->magic == FATBIN_MAGIC)
 		take_image(m, w);
-	enlist(m);
+	enlist_module(m);
 	qcul_malloc_arm();
 	return (void **)m;
 }
@@ -200,7 +200,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 		pthread_rwlock_unlock(&table_lock);
 	}
 	if (!ok)
-		no_memory();
+		say_out_of_memory();
 }
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
@@ -224,7 +224,7 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 		pthread_rwlock_unlock(&table_lock);
 	}
 	if (!ok)
-		no_memory();
+		say_out_of_memory();
 }
 
 void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const char *name,
@@ -243,7 +243,7 @@ void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const
 		pthread_rwlock_unlock(&table_lock);
 	}
 	if (!ok)
-		no_memory();
+		say_out_of_memory();
 }
 
 /* Removes the module's kernels and variables from the tables, and marks the module as dead. */
@@ -615,7 +615,7 @@ cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel)
 {
 	if (!func)
 		return cudaErrorInvalidDeviceFunction;
-	*kernel = get(&kernels, func);
+	*kernel = look_up_by_host(&kernels, func);
 	/*
 	 * NVIDIA's runtime treats an unknown function as a stale cudaKernel_t, and returns this
 	 * error.
@@ -629,7 +629,7 @@ bool qcul_kernel_valid(const struct CUkern_st *kernel)
 }
 
 /* load_lock is held. */
-static cudaError_t find_variable(struct variable *v, struct place *place)
+static cudaError_t look_up_variable(struct variable *v, struct place *place)
 {
 	struct qcul_range range = {.kind = QCUL_MEM_VARIABLE};
 	struct qCUcmd cmd;
@@ -672,7 +672,7 @@ static cudaError_t locate(struct variable *v, void **addr, size_t *size)
 	}
 	place = &v->at[qcul_self.device];
 	if (place->epoch != qcul_epoch())
-		err = find_variable(v, place);
+		err = look_up_variable(v, place);
 	if (!err) {
 		*addr = place->addr;
 		*size = place->size;
@@ -704,7 +704,7 @@ static cudaError_t managed_variable(const void *symbol, void **addr, size_t *siz
 
 cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 {
-	struct variable *v = get(&variables, symbol);
+	struct variable *v = look_up_by_host(&variables, symbol);
 
 	return v ? locate(v, addr, size) : managed_variable(symbol, addr, size);
 }
@@ -725,7 +725,7 @@ struct qcul_module *qcul_module_new(const void *image, size_t bytes, const struc
 	m->bytes = bytes;
 	m->jit = *jit;
 	m->by_name = true;
-	enlist(m);
+	enlist_module(m);
 	return m;
 }
 

@@ -27,12 +27,12 @@ struct kept {
 static __thread struct kept kept[KEPT];
 
 /* Block sizes are mostly multiples of 32. */
-static struct kept *place(const struct question *q)
+static struct kept *slot_of_question(const struct question *q)
 {
 	return &kept[(q->threads / 32 + q->kernel * 7 + (uint32_t)q->dynamic / 64 + q->op) % KEPT];
 }
 
-static cudaError_t send(const struct question *q, uint64_t *answer)
+static cudaError_t send_occupancy_question(const struct question *q, uint64_t *answer)
 {
 	struct qCUcmd cmd = qcul_cmd((enum qcu_op)q->op);
 	cudaError_t err;
@@ -54,7 +54,7 @@ static cudaError_t send(const struct question *q, uint64_t *answer)
 	return err;
 }
 
-static cudaError_t ask(struct question *q, const void *func, uint64_t *answer)
+static cudaError_t ask_occupancy(struct question *q, const void *func, uint64_t *answer)
 {
 	struct CUkern_st *k;
 	struct kept *at;
@@ -71,10 +71,10 @@ static cudaError_t ask(struct question *q, const void *func, uint64_t *answer)
 	q->epoch = qcul_epoch();
 	q->kernel = k->id;
 	q->device = (uint32_t)qcul_self.device;
-	at = place(q);
+	at = slot_of_question(q);
 	if (memcmp(&at->question, q, sizeof(*q)) != 0) {
 		at->question.op = 0;
-		err = send(q, &at->answer);
+		err = send_occupancy_question(q, &at->answer);
 		if (!err)
 			at->question = *q;
 	}
@@ -96,7 +96,7 @@ static cudaError_t occupancy(int *blocks, const void *func, int block_size, size
 
 	if (!blocks || block_size <= 0 || flags & ~cudaOccupancyDisableCachingOverride)
 		return cudaErrorInvalidValue;
-	err = ask(&q, func, &answer);
+	err = ask_occupancy(&q, func, &answer);
 	if (!err)
 		*blocks = (int)answer;
 	return err;
@@ -114,7 +114,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
 	uint64_t answer;
 
 	if (bytes && blocks > 0 && block_size > 0)
-		err = ask(&q, func, &answer);
+		err = ask_occupancy(&q, func, &answer);
 	if (!err)
 		*bytes = answer;
 	return qcul_done(err);

@@ -30,7 +30,7 @@ static ncclResult_t set_op(struct qccl_task *t, ncclRedOp_t op)
 }
 
 /* `has_in`, `has_out`: which pointers this rank uses. op < 0: none. */
-static ncclResult_t check(struct qccl_task *t, bool has_in, bool has_out, int op)
+static ncclResult_t check_task(struct qccl_task *t, bool has_in, bool has_out, int op)
 {
 	ncclResult_t res = qccl_check(t->comm);
 	size_t size = qccl_size_of(t->type);
@@ -64,7 +64,7 @@ static ncclResult_t check(struct qccl_task *t, bool has_in, bool has_out, int op
 
 static ncclResult_t enter(struct qccl_task *t, bool has_in, bool has_out, int op)
 {
-	ncclResult_t res = check(t, has_in, has_out, op);
+	ncclResult_t res = check_task(t, has_in, has_out, op);
 
 	if (res || !t->count)
 		return qccl_group_fail(res);

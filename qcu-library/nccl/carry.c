@@ -29,7 +29,7 @@
 #define LONG_US	       1000u
 
 /* Pairs with the fences of kernels (device.cuh). */
-static uint64_t look(const qccl_counts *counts, uint32_t channel)
+static uint64_t read_channel_count(const qccl_counts *counts, uint32_t channel)
 {
 	return __atomic_load_n(&counts[channel][0], __ATOMIC_ACQUIRE);
 }
@@ -42,7 +42,7 @@ static void show(qccl_counts *counts, uint32_t channel, uint64_t value)
 bool qccl_carry_under_way(const struct qccl_far *f)
 {
 	for (uint32_t i = 0; i < f->channels; i++)
-		if (look(f->done, i) < __atomic_load_n(&f->last[i], __ATOMIC_SEQ_CST))
+		if (read_channel_count(f->done, i) < __atomic_load_n(&f->last[i], __ATOMIC_SEQ_CST))
 			return true;
 	return false;
 }
@@ -80,7 +80,7 @@ static bool find_credits(const struct qccl_far *f, struct qccl_far_peer *p)
 	bool any = false;
 
 	for (uint32_t i = 0; i < f->channels; i++) {
-		p->out_credits[i] = look(p->credit_there, i);
+		p->out_credits[i] = read_channel_count(p->credit_there, i);
 		any |= p->out_credits[i] != p->told[i];
 	}
 	if (!any)
@@ -96,7 +96,7 @@ static bool find_slot(const struct qccl_far *f, struct qccl_far_peer *p)
 		uint32_t i = (p->next + k) % f->channels;
 		uint64_t size;
 
-		if (look(p->arrived_there, i) == p->taken[i])
+		if (read_channel_count(p->arrived_there, i) == p->taken[i])
 			continue;
 		size = *(volatile uint64_t *)((char *)p->lengths + qccl_length(i, p->taken[i]));
 		if (size > QCCL_SLOT_BYTES)
@@ -180,7 +180,7 @@ static bool begin_frame(const struct qccl_far *f, struct qccl_far_peer *p)
 	case QCCL_CARRY_SLOT:
 		p->in_body = p->in + qccl_slot(i, p->got[i]);
 		return !p->left && h->size && h->size <= QCCL_SLOT_BYTES &&
-		       p->got[i] - look(p->credit_there, i) < QCCL_SLOTS;
+		       p->got[i] - read_channel_count(p->credit_there, i) < QCCL_SLOTS;
 	case QCCL_CARRY_CREDITS:
 		p->in_body = p->in_credits;
 		return h->size == f->channels * sizeof(uint64_t);
@@ -192,7 +192,8 @@ static bool begin_frame(const struct qccl_far *f, struct qccl_far_peer *p)
 static bool take_credits(const struct qccl_far *f, struct qccl_far_peer *p)
 {
 	for (uint32_t i = 0; i < f->channels; i++) {
-		if (p->in_credits[i] < look(p->credit_here, i) || p->in_credits[i] > p->taken[i])
+		if (p->in_credits[i] < read_channel_count(p->credit_here, i) ||
+		    p->in_credits[i] > p->taken[i])
 			return false;
 		show(p->credit_here, i, p->in_credits[i]);
 	}
@@ -263,7 +264,7 @@ static bool all_sent(const struct qccl_far *f, enum qccl_asked asked)
 		if (p->sending || (asked == QCCL_FINISH && !p->said_bye))
 			return false;
 		for (uint32_t i = 0; i < f->channels; i++)
-			if (look(p->arrived_there, i) != p->taken[i])
+			if (read_channel_count(p->arrived_there, i) != p->taken[i])
 				return false;
 		if (ioctl(p->fd, SIOCOUTQ, &left) || left)
 			return false;
@@ -289,7 +290,7 @@ static void sleep_some(struct qccl_far *f, long us)
 }
 
 /* What the program wants, and what it hears of. */
-static enum qccl_asked answer(struct qccl_far *f)
+static enum qccl_asked answer_program(struct qccl_far *f)
 {
 	enum qccl_asked asked;
 
@@ -340,7 +341,7 @@ static void work(struct qccl_far *f)
 	unsigned int idle = 0;
 
 	while (!__atomic_load_n(&f->lost, __ATOMIC_RELAXED)) {
-		enum qccl_asked asked = answer(f);
+		enum qccl_asked asked = answer_program(f);
 		long us;
 
 		if (asked == QCCL_QUIT)
@@ -365,7 +366,7 @@ static void work(struct qccl_far *f)
 	}
 }
 
-static void *serve(void *arg)
+static void *run_carrying_thread(void *arg)
 {
 	struct qccl_far *f = arg;
 
@@ -392,7 +393,7 @@ int qccl_carry_start(struct qccl_far *f)
 	/* Signals belong to the program. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&f->thread, NULL, serve, f);
+	err = pthread_create(&f->thread, NULL, run_carrying_thread, f);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	f->has_thread = !err;
 	return err;

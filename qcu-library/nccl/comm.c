@@ -173,7 +173,8 @@ static ncclResult_t introduce(struct ncclComm *c, struct qccl_who *all)
 	return ncclSuccess;
 }
 
-static ncclResult_t allocate(struct ncclComm *c, const struct qccl_who *all, struct qccl_what *mine)
+static ncclResult_t allocate_rank_memory(struct ncclComm *c, const struct qccl_who *all,
+					 struct qccl_what *mine)
 {
 	void *stop;
 	ncclResult_t res;
@@ -264,9 +265,9 @@ static ncclResult_t write_head(struct ncclComm *c, const struct qccl_shared *s, 
 	return res;
 }
 
-static ncclResult_t connect_near(struct ncclComm *c, const struct qccl_who *who,
-				 const struct qccl_what *what, struct qccl_shared *s,
-				 uint32_t *missed)
+static ncclResult_t connect_near_ranks(struct ncclComm *c, const struct qccl_who *who,
+				       const struct qccl_what *what, struct qccl_shared *s,
+				       uint32_t *missed)
 {
 	ncclResult_t res;
 	void *stop;
@@ -349,14 +350,14 @@ static ncclResult_t join(struct ncclComm *c)
 	res = introduce(c, who);
 	if (res)
 		return res;
-	mine.result = allocate(c, who, &mine);
+	mine.result = allocate_rank_memory(c, who, &mine);
 	told = qccl_tell(&c->meeting, &mine, what, sizeof(mine));
 	if (mine.result || told)
 		return mine.result ? mine.result : told;
 	for (int i = 0; i < c->ranks; i++)
 		if (what[i].result)
 			return other_failed(i, what[i].result);
-	mine_reached.result = connect_near(c, who, what, &s, &mine_reached.missed);
+	mine_reached.result = connect_near_ranks(c, who, what, &s, &mine_reached.missed);
 	res = find_far(c, &mine_reached, &far, &any);
 	if (res || !any)
 		return res;

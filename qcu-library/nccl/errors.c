@@ -7,7 +7,7 @@
 
 static __thread char last[300];
 
-static void keep(const char *fmt, va_list ap)
+static void keep_last_error(const char *fmt, va_list ap)
 {
 	vsnprintf(last, sizeof(last), fmt, ap);
 }
@@ -17,7 +17,7 @@ ncclResult_t qccl_fail(ncclResult_t result, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	keep(fmt, ap);
+	keep_last_error(fmt, ap);
 	va_end(ap);
 	return result;
 }
@@ -27,7 +27,7 @@ ncclResult_t qccl_refuse(ncclResult_t result, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	keep(fmt, ap);
+	keep_last_error(fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "qcuda: NCCL: %s\n", last);
 	return result;

@@ -41,7 +41,8 @@ uint32_t qccl_far_channels(int ranks)
 	return ranks <= 8 ? QCCL_FAR_CHANNELS : ranks <= 16 ? QCCL_FAR_CHANNELS / 2 : 2;
 }
 
-static void share_out(struct qccl_far *f, uint64_t device, struct qccl_way *way, uint64_t *done)
+static void share_out_pinned(struct qccl_far *f, uint64_t device, struct qccl_way *way,
+			     uint64_t *done)
 {
 	const size_t counts = COUNTS(f->channels), slots = SLOTS(f->channels);
 	char *at = (char *)f->pinned + counts;
@@ -71,7 +72,7 @@ static void share_out(struct qccl_far *f, uint64_t device, struct qccl_way *way,
 	}
 }
 
-static ncclResult_t allocate(struct qccl_far *f, struct qccl_way *way, uint64_t *done)
+static ncclResult_t allocate_pinned_memory(struct qccl_far *f, struct qccl_way *way, uint64_t *done)
 {
 	const size_t size = COUNTS(f->channels) + f->peers * BOX(f->channels);
 	ncclResult_t res;
@@ -86,7 +87,7 @@ static ncclResult_t allocate(struct qccl_far *f, struct qccl_way *way, uint64_t 
 	res = qccl_cuda(cudaHostGetDevicePointer(&device, f->pinned, 0),
 			"cudaHostGetDevicePointer");
 	if (!res)
-		share_out(f, (uint64_t)(uintptr_t)device, way, done);
+		share_out_pinned(f, (uint64_t)(uintptr_t)device, way, done);
 	return res;
 }
 
@@ -268,7 +269,7 @@ static void flush_all(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void remember(struct qccl_far *f)
+static void add_to_exit_flush(struct qccl_far *f)
 {
 	static bool registered;
 
@@ -280,7 +281,7 @@ static void remember(struct qccl_far *f)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct qccl_far *make(uint32_t far, uint32_t channels, volatile uint32_t *stop)
+static struct qccl_far *make_far(uint32_t far, uint32_t channels, volatile uint32_t *stop)
 {
 	struct qccl_far *f = calloc(1, sizeof(*f));
 
@@ -297,7 +298,7 @@ static struct qccl_far *make(uint32_t far, uint32_t channels, volatile uint32_t 
 			f->peer[f->peers].rank = i;
 			f->peer[f->peers++].fd = -1;
 		}
-	remember(f);
+	add_to_exit_flush(f);
 	return f;
 }
 
@@ -311,9 +312,10 @@ ncclResult_t qccl_far_open(struct qccl_far **to, struct qccl_meeting *m, uint32_
 	ncclResult_t res;
 
 	memset(&mine, 0, sizeof(mine));
-	*to = f = far ? make(far, channels, stop) : NULL;
+	*to = f = far ? make_far(far, channels, stop) : NULL;
 	if (far)
-		mine.result = !f ? qccl_fail(ncclSystemError, "no memory") : allocate(f, way, done);
+		mine.result = !f ? qccl_fail(ncclSystemError, "no memory")
+				 : allocate_pinned_memory(f, way, done);
 	if (f && !mine.result)
 		mine.result = listen_somewhere(&mine.address, &listening);
 	res = qccl_tell(m, &mine, where, sizeof(mine));

@@ -19,14 +19,15 @@ static __thread struct {
 	size_t tasks, joins, room_tasks, room_joins;
 } group;
 
-static void forget(void)
+static void forget_group(void)
 {
 	free(group.task);
 	free(group.join);
 	memset(&group, 0, sizeof(group));
 }
 
-static ncclResult_t keep(void **list, size_t *n, size_t *room, const void *one, size_t size)
+static ncclResult_t append_to_group_list(void **list, size_t *n, size_t *room, const void *one,
+					 size_t size)
 {
 	if (*n == *room) {
 		size_t more = *room ? 2 * *room : 8;
@@ -96,7 +97,7 @@ static bool is_transfer(const struct qccl_task *t)
 }
 
 /* The n-th task of this communicator that is a transfer, or is none. */
-static struct qccl_task *find(const struct ncclComm *c, bool transfer, size_t n)
+static struct qccl_task *find_nth_task(const struct ncclComm *c, bool transfer, size_t n)
 {
 	for (size_t i = 0; i < group.tasks; i++)
 		if (group.task[i].comm == c && is_transfer(&group.task[i]) == transfer && !n--)
@@ -122,7 +123,7 @@ static ncclResult_t launch_collectives(void)
 		made = 0;
 		for (size_t i = 0; !res && i < group.tasks; i++) {
 			const struct qccl_task *t =
-				is_first(i) ? find(group.task[i].comm, false, turn) : NULL;
+				is_first(i) ? find_nth_task(group.task[i].comm, false, turn) : NULL;
 
 			if (!t)
 				continue;
@@ -143,7 +144,7 @@ static ncclResult_t launch_transfers(void)
 	for (size_t i = 0; !res && i < group.tasks; i++) {
 		size_t n = 0;
 
-		while (is_first(i) && (t = find(group.task[i].comm, true, n)))
+		while (is_first(i) && (t = find_nth_task(group.task[i].comm, true, n)))
 			list[n++] = *t;
 		if (n)
 			res = qccl_launch_transfers(list, n);
@@ -166,7 +167,7 @@ static ncclResult_t carry_out(void)
 		res = launch_collectives();
 	if (!res && group.tasks)
 		res = launch_transfers();
-	forget();
+	forget_group();
 	return res;
 }
 
@@ -179,8 +180,8 @@ ncclResult_t qccl_group_fail(ncclResult_t result)
 
 ncclResult_t qccl_group_task(const struct qccl_task *t)
 {
-	ncclResult_t res =
-		keep((void **)&group.task, &group.tasks, &group.room_tasks, t, sizeof(*t));
+	ncclResult_t res = append_to_group_list((void **)&group.task, &group.tasks,
+						&group.room_tasks, t, sizeof(*t));
 
 	if (group.depth)
 		return qccl_group_fail(res);
@@ -190,8 +191,8 @@ ncclResult_t qccl_group_task(const struct qccl_task *t)
 
 ncclResult_t qccl_group_join(const struct qccl_join *j)
 {
-	ncclResult_t res =
-		keep((void **)&group.join, &group.joins, &group.room_joins, j, sizeof(*j));
+	ncclResult_t res = append_to_group_list((void **)&group.join, &group.joins,
+						&group.room_joins, j, sizeof(*j));
 
 	if (group.depth)
 		return qccl_group_fail(res);
@@ -225,7 +226,7 @@ QCCL_PUBLIC ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
 		return ncclSuccess;
 	res = group.failed;
 	drop_joins();
-	forget();
+	forget_group();
 	if (!res && info)
 		info->estimatedTime = 0;
 	return res;

@@ -46,7 +46,7 @@ struct host {
 	struct guest guest[MOST];
 };
 
-static void answer(struct guest *g, enum qccl_answer what, const void *data, size_t size)
+static void answer_guest(struct guest *g, enum qccl_answer what, const void *data, size_t size)
 {
 	struct qccl_head head = {.what = what, .size = (uint32_t)size};
 	struct iovec io[2] = {{&head, sizeof(head)}, {(void *)data, size}};
@@ -59,7 +59,7 @@ static void answer(struct guest *g, enum qccl_answer what, const void *data, siz
 	g->used = 0;
 }
 
-static void drop(struct host *h, struct guest *g)
+static void drop_guest(struct host *h, struct guest *g)
 {
 	close(g->fd);
 	g->fd = -1;
@@ -85,12 +85,12 @@ static void answer_all(struct host *h, enum qccl_answer what, const void *data, 
 	for (uint32_t r = 0; r < h->ranks; r++) {
 		g = of_rank(h, r);
 		if (g && g->full)
-			answer(g, what, data, size);
+			answer_guest(g, what, data, size);
 	}
 }
 
 /* Answers those that wait, if nothing is missing any more. */
-static void settle(struct host *h)
+static void answer_if_complete(struct host *h)
 {
 	static __thread char all[QCCL_MAX_RANKS * QCCL_MOST_OUR];
 	struct guest *g, *first = NULL;
@@ -136,13 +136,13 @@ static bool hello(struct host *h, struct guest *g)
 	if (differ)
 		return false;
 	if (m.version != QCCL_WIRE) {
-		answer(g, QCCL_ANSWER_VERSION, NULL, 0);
+		answer_guest(g, QCCL_ANSWER_VERSION, NULL, 0);
 		return false;
 	}
 	if (!h->ranks && m.ranks && m.ranks <= QCCL_MAX_RANKS)
 		h->ranks = m.ranks;
 	if (m.ranks != h->ranks || m.rank >= m.ranks || of_rank(h, m.rank) || h->started) {
-		answer(g, QCCL_ANSWER_MISMATCH, NULL, 0);
+		answer_guest(g, QCCL_ANSWER_MISMATCH, NULL, 0);
 		return false;
 	}
 	g->rank = (int)m.rank;
@@ -163,7 +163,7 @@ static bool heard(struct host *h, struct guest *g)
 	return true;
 }
 
-static bool hear(struct host *h, struct guest *g)
+static bool hear_guest(struct host *h, struct guest *g)
 {
 	size_t want = sizeof(g->in.head);
 	ssize_t n;
@@ -186,7 +186,7 @@ static bool hear(struct host *h, struct guest *g)
 }
 
 /* A place for one more. There are more places than ranks. */
-static struct guest *make_room(struct host *h)
+static struct guest *make_room_for_guest(struct host *h)
 {
 	struct guest *oldest = NULL;
 
@@ -198,7 +198,7 @@ static struct guest *make_room(struct host *h)
 		if (g->rank < 0 && (!oldest || g->number < oldest->number))
 			oldest = g;
 	}
-	drop(h, oldest);
+	drop_guest(h, oldest);
 	return oldest;
 }
 
@@ -211,7 +211,7 @@ static void welcome(struct host *h, int listening, bool tcp)
 		return;
 	if (tcp)
 		qccl_net_prepare(fd);
-	g = make_room(h);
+	g = make_room_for_guest(h);
 	memset(g, 0, sizeof(*g));
 	g->fd = fd;
 	g->rank = -1;
@@ -236,7 +236,7 @@ static void close_listening(const int *listening)
 			close(listening[i]);
 }
 
-static void *serve(void *arg)
+static void *run_host_thread(void *arg)
 {
 	struct host *h = arg;
 	struct pollfd p[MOST + 2];
@@ -253,12 +253,12 @@ static void *serve(void *arg)
 		if (poll(p, n, -1) < 0)
 			continue;
 		for (unsigned int i = 2; i < n; i++)
-			if (p[i].revents && !hear(h, &h->guest[of[i]]))
-				drop(h, &h->guest[of[i]]);
+			if (p[i].revents && !hear_guest(h, &h->guest[of[i]]))
+				drop_guest(h, &h->guest[of[i]]);
 		for (unsigned int i = 0; i < 2; i++)
 			if (p[i].revents)
 				welcome(h, h->listening[i], i == 1);
-		settle(h);
+		answer_if_complete(h);
 	}
 	for (unsigned int i = 0; i < MOST; i++)
 		if (h->guest[i].fd >= 0)
@@ -286,7 +286,7 @@ ncclResult_t qccl_host_start(const int *listening, const unsigned char *secret)
 	/* Signals belong to the program. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&t, NULL, serve, h);
+	err = pthread_create(&t, NULL, run_host_thread, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		close_listening(listening);

@@ -44,8 +44,8 @@ static ncclResult_t check_config(const ncclConfig_t *config)
 }
 
 /* A configuration that wants no waiting gets what is done already, which it may. */
-static ncclResult_t make(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank, int device,
-			 const ncclConfig_t *config)
+static ncclResult_t make_communicator(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank,
+				      int device, const ncclConfig_t *config)
 {
 	struct qccl_join j = {.to = comm, .rank = rank, .ranks = ranks};
 	ncclResult_t res;
@@ -76,7 +76,8 @@ static ncclResult_t make_here(ncclComm_t *comm, int ranks, const ncclUniqueId *i
 	int device;
 	ncclResult_t res = qccl_cuda(cudaGetDevice(&device), "cudaGetDevice");
 
-	return qccl_group_fail(res ? res : make(comm, ranks, id, rank, device, config));
+	return qccl_group_fail(res ? res
+				   : make_communicator(comm, ranks, id, rank, device, config));
 }
 
 QCCL_PUBLIC ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank)
@@ -132,7 +133,8 @@ QCCL_PUBLIC ncclResult_t ncclCommInitAll(ncclComm_t *comm, int n, const int *dev
 		return qccl_group_fail(res);
 	(void)ncclGroupStart();
 	for (int i = 0; !res && i < n; i++)
-		res = qccl_group_fail(make(&comm[i], n, &id, i, device ? device[i] : i, NULL));
+		res = qccl_group_fail(
+			make_communicator(&comm[i], n, &id, i, device ? device[i] : i, NULL));
 	end = ncclGroupEnd();
 	return res ? res : end;
 }
@@ -143,7 +145,7 @@ struct wish {
 };
 
 /* Its place among those with its color. */
-static int place(const struct wish *w, int n, int me, int *count, int *leader)
+static int rank_within_color(const struct wish *w, int n, int me, int *count, int *leader)
 {
 	int rank = 0;
 
@@ -161,8 +163,8 @@ static int place(const struct wish *w, int n, int me, int *count, int *leader)
 	return rank;
 }
 
-static ncclResult_t split(ncclComm_t c, int color, int key, ncclComm_t *to,
-			  const ncclConfig_t *config)
+static ncclResult_t split_communicator(ncclComm_t c, int color, int key, ncclComm_t *to,
+				       const ncclConfig_t *config)
 {
 	struct wish mine = {color, key}, all[QCCL_MAX_RANKS];
 	ncclUniqueId id, ids[QCCL_MAX_RANKS];
@@ -173,7 +175,7 @@ static ncclResult_t split(ncclComm_t c, int color, int key, ncclComm_t *to,
 	res = qccl_tell(&c->meeting, &mine, all, sizeof(mine));
 	if (res)
 		return res;
-	rank = place(all, c->ranks, c->rank, &ranks, &leader);
+	rank = rank_within_color(all, c->ranks, c->rank, &ranks, &leader);
 	memset(&id, 0, sizeof(id));
 	if (leader == c->rank && color != NCCL_SPLIT_NOCOLOR)
 		res = qccl_id_new(&id, c->wide);
@@ -182,7 +184,7 @@ static ncclResult_t split(ncclComm_t c, int color, int key, ncclComm_t *to,
 		return res ? res : told;
 	if (color == NCCL_SPLIT_NOCOLOR)
 		return ncclSuccess;
-	return make(to, ranks, &ids[leader], rank, c->device, config);
+	return make_communicator(to, ranks, &ids[leader], rank, c->device, config);
 }
 
 /* In a group, too, it is done at once: the ranks of one process are in threads of their own, or it
@@ -197,7 +199,7 @@ QCCL_PUBLIC ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
 	if (!res && (!to || (color < 0 && color != NCCL_SPLIT_NOCOLOR)))
 		res = qccl_fail(ncclInvalidArgument,
 				"ncclCommSplit: the color is %d, or the pointer is NULL", color);
-	return qccl_group_fail(res ? res : split(comm, color, key, to, config));
+	return qccl_group_fail(res ? res : split_communicator(comm, color, key, to, config));
 }
 
 /* Waits for this rank's launches in streams. False: others may be under way, in graphs or in a
@@ -284,7 +286,7 @@ QCCL_PUBLIC ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *er
 	return res;
 }
 
-static ncclResult_t tell(const struct ncclComm *c, int *to, size_t offset)
+static ncclResult_t write_comm_number(const struct ncclComm *c, int *to, size_t offset)
 {
 	ncclResult_t res = qccl_check(c);
 
@@ -297,15 +299,15 @@ static ncclResult_t tell(const struct ncclComm *c, int *to, size_t offset)
 
 QCCL_PUBLIC ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
 {
-	return tell(comm, count, offsetof(struct ncclComm, ranks));
+	return write_comm_number(comm, count, offsetof(struct ncclComm, ranks));
 }
 
 QCCL_PUBLIC ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
 {
-	return tell(comm, device, offsetof(struct ncclComm, device));
+	return write_comm_number(comm, device, offsetof(struct ncclComm, device));
 }
 
 QCCL_PUBLIC ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
 {
-	return tell(comm, rank, offsetof(struct ncclComm, rank));
+	return write_comm_number(comm, rank, offsetof(struct ncclComm, rank));
 }

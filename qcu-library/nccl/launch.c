@@ -57,7 +57,7 @@ static bool reduces(enum qccl_call call)
 	return call <= QCCL_CALL_REDUCE_SCATTER;
 }
 
-static ncclResult_t load(struct ncclComm *c, unsigned int k)
+static ncclResult_t load_kernel(struct ncclComm *c, unsigned int k)
 {
 	struct cudaFuncAttributes a;
 	struct qccl_device d;
@@ -77,15 +77,15 @@ ncclResult_t qccl_load(const struct qccl_task *t)
 	ncclResult_t res;
 
 	if (reduces(t->call))
-		return load(t->comm, t->type);
+		return load_kernel(t->comm, t->type);
 	if (t->call == QCCL_CALL_BROADCAST)
-		return load(t->comm, QCCL_KERNEL_RELAY);
-	res = load(t->comm, QCCL_KERNEL_FEW);
-	return res ? res : load(t->comm, QCCL_KERNEL_MANY);
+		return load_kernel(t->comm, QCCL_KERNEL_RELAY);
+	res = load_kernel(t->comm, QCCL_KERNEL_FEW);
+	return res ? res : load_kernel(t->comm, QCCL_KERNEL_MANY);
 }
 
 /* Shares `bytes` out: *channels, and the bytes of a slot, a multiple of 16. */
-static uint32_t share_out(const struct ncclComm *c, uint64_t bytes, uint32_t *channels)
+static uint32_t share_out_channels(const struct ncclComm *c, uint64_t bytes, uint32_t *channels)
 {
 	uint64_t n = bytes / PER_CHANNEL, each;
 
@@ -95,8 +95,8 @@ static uint32_t share_out(const struct ncclComm *c, uint64_t bytes, uint32_t *ch
 	return each < QCCL_SLOT_BYTES ? (uint32_t)each : QCCL_SLOT_BYTES;
 }
 
-static ncclResult_t launch(struct ncclComm *c, unsigned int k, void *work, uint32_t channels,
-			   uint32_t chunk, cudaStream_t stream)
+static ncclResult_t launch_ordered_kernel(struct ncclComm *c, unsigned int k, void *work,
+					  uint32_t channels, uint32_t chunk, cudaStream_t stream)
 {
 	uint32_t threads = (chunk / 16 + 31) / 32 * 32;
 	void *args[] = {work};
@@ -115,7 +115,7 @@ static ncclResult_t launch(struct ncclComm *c, unsigned int k, void *work, uint3
 	return res ? res : qccl_ordered(c, stream);
 }
 
-static ncclResult_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream)
+static ncclResult_t copy_device_bytes(void *to, const void *from, size_t bytes, cudaStream_t stream)
 {
 	if (to == from || !bytes)
 		return ncclSuccess;
@@ -152,7 +152,7 @@ static ncclResult_t launch_reduction(const struct qccl_task *t)
 	};
 
 	if (c->ranks == 1 && t->op != QCCL_SCALED)
-		return copy(t->out, t->in, bytes, t->stream);
+		return copy_device_bytes(t->out, t->in, bytes, t->stream);
 	if (t->call == QCCL_CALL_REDUCE) {
 		w.kind = QCCL_CHAIN;
 	} else if (t->call == QCCL_CALL_REDUCE_SCATTER) {
@@ -161,16 +161,16 @@ static ncclResult_t launch_reduction(const struct qccl_task *t)
 		w.kind = QCCL_SPREAD;
 		bytes = (bytes + (uint64_t)c->ranks - 1) / (uint64_t)c->ranks;
 	}
-	chunk = share_out(c, bytes, &channels);
+	chunk = share_out_channels(c, bytes, &channels);
 	w.chunk = chunk / size;
-	return launch(c, t->type, &w, channels, chunk, t->stream);
+	return launch_ordered_kernel(c, t->type, &w, channels, chunk, t->stream);
 }
 
 static ncclResult_t launch_broadcast(const struct qccl_task *t)
 {
 	struct ncclComm *c = t->comm;
 	uint64_t bytes = t->count * qccl_size_of(t->type);
-	uint32_t channels, chunk = share_out(c, bytes, &channels);
+	uint32_t channels, chunk = share_out_channels(c, bytes, &channels);
 	struct qccl_work w = {
 		.self = self_of(c),
 		.in = (uint64_t)(uintptr_t)t->in,
@@ -182,8 +182,8 @@ static ncclResult_t launch_broadcast(const struct qccl_task *t)
 	};
 
 	if (c->ranks == 1)
-		return copy(t->out, t->in, bytes, t->stream);
-	return launch(c, QCCL_KERNEL_RELAY, &w, channels, chunk, t->stream);
+		return copy_device_bytes(t->out, t->in, bytes, t->stream);
+	return launch_ordered_kernel(c, QCCL_KERNEL_RELAY, &w, channels, chunk, t->stream);
 }
 
 /* A list of transfers that grows, and is launched when the next round does not fit. */
@@ -193,7 +193,7 @@ struct list {
 	struct qccl_many w;
 };
 
-static void add(struct list *l, bool receive, const void *at, uint64_t bytes, int peer)
+static void add_transfer(struct list *l, bool receive, const void *at, uint64_t bytes, int peer)
 {
 	struct qccl_transfer *x = &l->w.transfer[l->w.count];
 
@@ -201,7 +201,7 @@ static void add(struct list *l, bool receive, const void *at, uint64_t bytes, in
 	x->bytes = bytes;
 	x->peer = (uint32_t)peer;
 	x->receive = receive;
-	x->chunk = share_out(l->comm, bytes, &x->channels);
+	x->chunk = share_out_channels(l->comm, bytes, &x->channels);
 	x->pad = 0;
 	x->behind = -1;
 	for (uint32_t i = 0; i < l->w.count; i++)
@@ -226,7 +226,8 @@ static ncclResult_t launch_list(struct list *l)
 	if (!n)
 		return ncclSuccess;
 	if (n > QCCL_FEW) {
-		res = launch(l->comm, QCCL_KERNEL_MANY, &l->w, channels, chunk, l->stream);
+		res = launch_ordered_kernel(l->comm, QCCL_KERNEL_MANY, &l->w, channels, chunk,
+					    l->stream);
 		l->w.count = 0;
 		return res;
 	}
@@ -236,10 +237,10 @@ static ncclResult_t launch_list(struct list *l)
 	for (uint32_t i = 0; i < n; i++)
 		few.transfer[i] = l->w.transfer[i];
 	l->w.count = 0;
-	return launch(l->comm, QCCL_KERNEL_FEW, &few, channels, chunk, l->stream);
+	return launch_ordered_kernel(l->comm, QCCL_KERNEL_FEW, &few, channels, chunk, l->stream);
 }
 
-static void begin(struct list *l, struct ncclComm *c, cudaStream_t stream)
+static void begin_transfer_list(struct list *l, struct ncclComm *c, cudaStream_t stream)
 {
 	l->comm = c;
 	l->stream = stream;
@@ -263,7 +264,7 @@ static ncclResult_t launch_parts(const struct qccl_task *t)
 	char *out = t->out;
 	struct list l;
 
-	begin(&l, c, t->stream);
+	begin_transfer_list(&l, c, t->stream);
 	for (int i = 0; i < c->ranks; i++) {
 		int to = (c->rank + i) % c->ranks, from = (c->rank + c->ranks - i) % c->ranks;
 		const char *part = in + (sends_parts ? (uint64_t)to * bytes : 0);
@@ -271,15 +272,16 @@ static ncclResult_t launch_parts(const struct qccl_task *t)
 		ncclResult_t res;
 
 		if (!i) {
-			res = sends && takes ? copy(place, part, bytes, t->stream) : ncclSuccess;
+			res = sends && takes ? copy_device_bytes(place, part, bytes, t->stream)
+					     : ncclSuccess;
 			if (res)
 				return res;
 			continue;
 		}
 		if (sends && (t->call != QCCL_CALL_GATHER || to == t->root))
-			add(&l, false, part, bytes, to);
+			add_transfer(&l, false, part, bytes, to);
 		if (takes && (t->call != QCCL_CALL_SCATTER || from == t->root))
-			add(&l, true, place, bytes, from);
+			add_transfer(&l, true, place, bytes, from);
 	}
 	return launch_list(&l);
 }
@@ -317,7 +319,7 @@ static ncclResult_t copy_own(const struct qccl_task *t, size_t n)
 			return qccl_fail(
 				ncclInvalidUsage,
 				"a send to oneself, and no receive of its size in the same group");
-		res = copy(t[r].out, t[s].in, bytes, t[s].stream);
+		res = copy_device_bytes(t[r].out, t[s].in, bytes, t[s].stream);
 		if (res)
 			return res;
 		r++;
@@ -359,7 +361,7 @@ static ncclResult_t launch_rounds(const struct qccl_task *t, size_t n)
 	if (!round)
 		return qccl_fail(ncclSystemError, "no memory");
 	rounds = find_rounds(t, n, round);
-	begin(&l, c, t->stream);
+	begin_transfer_list(&l, c, t->stream);
 	for (size_t k = 0; !res && k < rounds; k++) {
 		size_t more = 0;
 
@@ -371,8 +373,8 @@ static ncclResult_t launch_rounds(const struct qccl_task *t, size_t n)
 			bool receive = t[i].call == QCCL_CALL_RECEIVE;
 
 			if (round[i] == k && t[i].root != c->rank && t[i].count)
-				add(&l, receive, receive ? t[i].out : t[i].in,
-				    t[i].count * qccl_size_of(t[i].type), t[i].root);
+				add_transfer(&l, receive, receive ? t[i].out : t[i].in,
+					     t[i].count * qccl_size_of(t[i].type), t[i].root);
 		}
 	}
 	free(round);

@@ -21,7 +21,7 @@ static const char magic[8] = "qCUDA-N";
 
 _Static_assert(sizeof(struct qccl_id) <= sizeof(ncclUniqueId), "an id holds it");
 
-static socklen_t address(struct sockaddr_un *a, const char *name)
+static socklen_t fill_socket_address(struct sockaddr_un *a, const char *name)
 {
 	size_t n = strnlen(name, sizeof(((struct qccl_id *)0)->name));
 
@@ -60,7 +60,7 @@ ncclResult_t qccl_id_new(ncclUniqueId *to, bool wide)
 	fd[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd[0] < 0)
 		return qccl_refuse(ncclSystemError, "cannot make a socket: %s", strerror(errno));
-	len = address(&a, id.name);
+	len = fill_socket_address(&a, id.name);
 	if (bind(fd[0], (struct sockaddr *)&a, len) || listen(fd[0], 64)) {
 		close(fd[0]);
 		return qccl_refuse(ncclSystemError, "cannot listen at a socket: %s",
@@ -98,7 +98,7 @@ static bool read_all(int fd, void *to, size_t size)
 	return true;
 }
 
-static ncclResult_t hear(struct qccl_meeting *m, void *all, size_t size)
+static ncclResult_t hear_answer(struct qccl_meeting *m, void *all, size_t size)
 {
 	struct qccl_head head;
 
@@ -124,12 +124,12 @@ static ncclResult_t hear(struct qccl_meeting *m, void *all, size_t size)
 	return ncclSuccess;
 }
 
-static int connect_near(const struct qccl_id *id)
+static int connect_by_unix_socket(const struct qccl_id *id)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un a;
 
-	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, address(&a, id->name)))
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, fill_socket_address(&a, id->name)))
 		return fd;
 	return qccl_net_give_up(fd);
 }
@@ -148,7 +148,7 @@ static ncclResult_t connect_either(struct qccl_meeting *m, const struct qccl_id 
 	bool has_address = id->address.family != 0;
 
 	m->by_tcp = has_address && qccl_net_alone();
-	m->fd = m->by_tcp ? connect_wide(id) : connect_near(id);
+	m->fd = m->by_tcp ? connect_wide(id) : connect_by_unix_socket(id);
 	if (m->fd >= 0)
 		return ncclSuccess;
 	if (has_address && !m->by_tcp) {
@@ -184,7 +184,7 @@ ncclResult_t qccl_meet(struct qccl_meeting *m, const ncclUniqueId *from, int ran
 	if (res)
 		return res;
 	res = say(m, QCCL_SAY_HELLO, &hello, sizeof(hello))
-		      ? hear(m, NULL, 0)
+		      ? hear_answer(m, NULL, 0)
 		      : qccl_fail(ncclRemoteError, "the process that made the id has ended");
 	if (res)
 		qccl_close(m);
@@ -200,7 +200,7 @@ ncclResult_t qccl_tell_begin(struct qccl_meeting *m, const void *mine, size_t si
 
 ncclResult_t qccl_tell_end(struct qccl_meeting *m, void *all, size_t size)
 {
-	return hear(m, all, size * (size_t)m->ranks);
+	return hear_answer(m, all, size * (size_t)m->ranks);
 }
 
 ncclResult_t qccl_tell(struct qccl_meeting *m, const void *mine, void *all, size_t size)

@@ -46,7 +46,7 @@ static bool is_listed(const char *list, const char *name)
 }
 
 /* False: this address is of no use to other machines. */
-static bool take(const struct sockaddr *from, struct qccl_address *a)
+static bool take_interface_address(const struct sockaddr *from, struct qccl_address *a)
 {
 	const struct sockaddr_in6 *in6 = (const void *)from;
 	const struct sockaddr_in *in = (const void *)from;
@@ -64,13 +64,14 @@ static bool take(const struct sockaddr *from, struct qccl_address *a)
 	return true;
 }
 
-static bool find(const struct ifaddrs *all, const char *list, int family, bool loopback,
-		 struct qccl_address *a)
+static bool find_interface_address(const struct ifaddrs *all, const char *list, int family,
+				   bool loopback, struct qccl_address *a)
 {
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
 		if (i->ifa_addr && i->ifa_addr->sa_family == family && (i->ifa_flags & IFF_UP) &&
 		    loopback == !!(i->ifa_flags & IFF_LOOPBACK) &&
-		    (!list || is_listed(list, i->ifa_name)) && take(i->ifa_addr, a))
+		    (!list || is_listed(list, i->ifa_name)) &&
+		    take_interface_address(i->ifa_addr, a))
 			return true;
 	return false;
 }
@@ -89,8 +90,8 @@ bool qccl_net_choose(struct qccl_address *a, bool loopback)
 	if (getifaddrs(&all))
 		return false;
 	for (int lo = 0; !found && lo <= (loopback || list); lo++)
-		found = (four && find(all, list, AF_INET, lo, a)) ||
-			(six && find(all, list, AF_INET6, lo, a));
+		found = (four && find_interface_address(all, list, AF_INET, lo, a)) ||
+			(six && find_interface_address(all, list, AF_INET6, lo, a));
 	freeifaddrs(all);
 	return found;
 }

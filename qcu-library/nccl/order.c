@@ -22,7 +22,7 @@ bool qccl_is_captured(cudaStream_t stream)
 	return capture_of(stream) != 0;
 }
 
-static ncclResult_t make_event(struct qccl_order *o)
+static ncclResult_t make_order_event(struct qccl_order *o)
 {
 	ncclResult_t res;
 
@@ -42,7 +42,7 @@ ncclResult_t qccl_order(struct ncclComm *c, cudaStream_t stream)
 
 	if (!o->launched || o->last == stream || o->capture != capture)
 		return ncclSuccess;
-	res = make_event(o);
+	res = make_order_event(o);
 	if (res)
 		return res;
 	/* From the second stream on, each launch is followed by an event. Before, the stream may be

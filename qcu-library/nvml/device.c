@@ -114,8 +114,8 @@ nv_return nvmlDeviceGetHandleByPciBusId(const char *id, nv_device_t *device)
 	return nvmlDeviceGetHandleByPciBusId_v2(id, device);
 }
 
-static nv_return put(const struct nv_device *device, const char *text, char *to,
-		     unsigned int length)
+static nv_return write_device_text(const struct nv_device *device, const char *text, char *to,
+				   unsigned int length)
 {
 	nv_return err = qcul_nvml_check(device);
 
@@ -133,7 +133,7 @@ nv_return nvmlDeviceGetName(nv_device_t device, char *name, unsigned int length)
 {
 	nv_return err = qcul_nvml_check(device);
 
-	return err ? err : put(device, device->desc.name, name, length);
+	return err ? err : write_device_text(device, device->desc.name, name, length);
 }
 
 nv_return nvmlDeviceGetUUID(nv_device_t device, char *uuid, unsigned int length)
@@ -144,11 +144,11 @@ nv_return nvmlDeviceGetUUID(nv_device_t device, char *uuid, unsigned int length)
 	if (err)
 		return err;
 	uuid_text(device, text);
-	return put(device, text, uuid, length);
+	return write_device_text(device, text, uuid, length);
 }
 
 /* Writes a number of the device. */
-static nv_return number(unsigned int n, unsigned int *to)
+static nv_return write_device_number(unsigned int n, unsigned int *to)
 {
 	if (!to)
 		return NV_INVALID_ARGUMENT;
@@ -212,12 +212,12 @@ static nv_arch arch(const struct nv_device *device)
 	return NV_ARCH_UNKNOWN;
 }
 
-#define X(name, type, value)                             \
-	nv_return name(nv_device_t device, type *to)     \
-	{                                                \
-		nv_return err = qcul_nvml_check(device); \
-                                                         \
-		return err ? err : number(value, to);    \
+#define X(name, type, value)                                       \
+	nv_return name(nv_device_t device, type *to)               \
+	{                                                          \
+		nv_return err = qcul_nvml_check(device);           \
+                                                                   \
+		return err ? err : write_device_number(value, to); \
 	}
 NUMBERS(X)
 #undef X
@@ -248,7 +248,7 @@ nv_return nvmlDeviceGetEccMode(nv_device_t device, nv_enabled *now, nv_enabled *
 }
 
 /* Numbers that are 0 in the description are not known. */
-static nv_return known(unsigned int n, unsigned int *to)
+static nv_return write_known_number(unsigned int n, unsigned int *to)
 {
 	if (!to)
 		return NV_INVALID_ARGUMENT;
@@ -267,11 +267,11 @@ nv_return nvmlDeviceGetMaxClockInfo(nv_device_t device, nv_clock clock, unsigned
 	switch (clock) {
 	case NV_CLOCK_GRAPHICS:
 	case NV_CLOCK_SM:
-		return known(attr(device, cudaDevAttrClockRate) / 1000, mhz);
+		return write_known_number(attr(device, cudaDevAttrClockRate) / 1000, mhz);
 	case NV_CLOCK_MEM:
-		return known(attr(device, cudaDevAttrMemoryClockRate) / 1000, mhz);
+		return write_known_number(attr(device, cudaDevAttrMemoryClockRate) / 1000, mhz);
 	case NV_CLOCK_VIDEO:
-		return known(0, mhz);
+		return write_known_number(0, mhz);
 	}
 	return NV_INVALID_ARGUMENT;
 }
@@ -280,7 +280,7 @@ nv_return nvmlDeviceGetMemoryBusWidth(nv_device_t device, unsigned int *bits)
 {
 	nv_return err = qcul_nvml_check(device);
 
-	return err ? err : known(attr(device, cudaDevAttrGlobalMemoryBusWidth), bits);
+	return err ? err : write_known_number(attr(device, cudaDevAttrGlobalMemoryBusWidth), bits);
 }
 
 static void pci_id(const struct nv_device *device, char id[32])

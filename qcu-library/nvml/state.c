@@ -74,7 +74,7 @@ static void close_session(void)
 }
 
 /* A session that has failed is closed, so that the next question tries anew. */
-static nv_return send(struct qCUcmd *cmd)
+static nv_return send_question(struct qCUcmd *cmd)
 {
 	int rc = open_session();
 
@@ -91,7 +91,7 @@ static nv_return send(struct qCUcmd *cmd)
 	return cmd->status ? NV_UNKNOWN : NV_SUCCESS;
 }
 
-static nv_return ask(enum qcu_op op, unsigned int device, void *answer, size_t len)
+static nv_return ask_nvml_mirror(enum qcu_op op, unsigned int device, void *answer, size_t len)
 {
 	struct qCUcmd cmd;
 
@@ -100,7 +100,7 @@ static nv_return ask(enum qcu_op op, unsigned int device, void *answer, size_t l
 	cmd.device = (uint8_t)device;
 	cmd.buf.addr = (uint64_t)(uintptr_t)answer;
 	cmd.buf.len = len;
-	return send(&cmd);
+	return send_question(&cmd);
 }
 
 static nv_return learn(void)
@@ -111,12 +111,12 @@ static nv_return learn(void)
 
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = QCU_OP_INFO;
-	err = send(&cmd);
+	err = send_question(&cmd);
 	n = cmd.info.devices < NVML_DEVICES ? cmd.info.devices : NVML_DEVICES;
 	for (i = 0; !err && i < n; i++) {
 		struct qcu_device_desc *desc = &devices[i].desc;
 
-		err = ask(QCU_OP_DEVICE_INFO, i, desc, sizeof(*desc));
+		err = ask_nvml_mirror(QCU_OP_DEVICE_INFO, i, desc, sizeof(*desc));
 		desc->name[sizeof(desc->name) - 1] = 0;
 	}
 	close_session();
@@ -198,7 +198,7 @@ nv_return qcul_nvml_use(const struct nv_device *device, struct qcu_vm_use_desc *
 	nv_return err;
 
 	pthread_mutex_lock(&lock);
-	err = ask(QCU_OP_VM_USE, qcul_nvml_index(device), use, sizeof(*use));
+	err = ask_nvml_mirror(QCU_OP_VM_USE, qcul_nvml_index(device), use, sizeof(*use));
 	pthread_mutex_unlock(&lock);
 	if (!err && use->count > QCU_VM_USERS)
 		err = NV_UNKNOWN;
@@ -217,7 +217,7 @@ nv_return qcul_nvml_peer(const struct nv_device *device, const struct nv_device 
 	cmd.peer_info.peer = qcul_nvml_index(peer);
 	cmd.peer_info.attr = attr;
 	pthread_mutex_lock(&lock);
-	err = send(&cmd);
+	err = send_question(&cmd);
 	pthread_mutex_unlock(&lock);
 	*value = cmd.peer_info.value;
 	return err;

@@ -46,7 +46,7 @@ const char *nvmlErrorString(nv_return result)
 	return "Unknown error";
 }
 
-static nv_return put(const char *text, char *to, unsigned int length)
+static nv_return write_system_text(const char *text, char *to, unsigned int length)
 {
 	nv_return err = qcul_nvml_ready();
 
@@ -67,12 +67,12 @@ nv_return nvmlSystemGetDriverVersion(char *version, unsigned int length)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10);
-	return put(text, version, length);
+	return write_system_text(text, version, length);
 }
 
 nv_return nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
-	return put(NVML_VERSION, version, length);
+	return write_system_text(NVML_VERSION, version, length);
 }
 
 nv_return nvmlSystemGetCudaDriverVersion(int *version)
@@ -117,7 +117,7 @@ nv_return nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int le
 	return NV_SUCCESS;
 }
 
-static nv_return none(unsigned int *count)
+static nv_return write_zero_count(unsigned int *count)
 {
 	nv_return err = qcul_nvml_ready();
 
@@ -131,10 +131,10 @@ static nv_return none(unsigned int *count)
 
 nv_return nvmlUnitGetCount(unsigned int *count)
 {
-	return none(count);
+	return write_zero_count(count);
 }
 
 nv_return nvmlGetExcludedDeviceCount(unsigned int *count)
 {
-	return none(count);
+	return write_zero_count(count);
 }

@@ -6,7 +6,7 @@
 #include "qcu-library/nvml/api.h"
 #include "qcu-library/nvml/state.h"
 
-static nv_return memory(nv_device_t device, nv_memory *to)
+static nv_return read_memory_use(nv_device_t device, nv_memory *to)
 {
 	struct qcu_vm_use_desc use;
 	nv_return err = qcul_nvml_use(device, &use);
@@ -25,7 +25,7 @@ nv_return nvmlDeviceGetMemoryInfo(nv_device_t device, nv_memory *to)
 
 	if (err)
 		return err;
-	return to ? memory(device, to) : NV_INVALID_ARGUMENT;
+	return to ? read_memory_use(device, to) : NV_INVALID_ARGUMENT;
 }
 
 nv_return nvmlDeviceGetMemoryInfo_v2(nv_device_t device, nv_memory_v2 *to)
@@ -39,7 +39,7 @@ nv_return nvmlDeviceGetMemoryInfo_v2(nv_device_t device, nv_memory_v2 *to)
 		return NV_INVALID_ARGUMENT;
 	if (to->version != NV_VERSION(nv_memory_v2, 2))
 		return NV_ARGUMENT_VERSION_MISMATCH;
-	err = memory(device, &now);
+	err = read_memory_use(device, &now);
 	if (err)
 		return err;
 	to->total = now.total;
@@ -107,7 +107,7 @@ nv_return nvmlDeviceGetComputeRunningProcesses_v3(nv_device_t device, unsigned i
 }
 
 /* No program uses graphics, and none a server of MPS. */
-static nv_return none(nv_device_t device, unsigned int *count, const void *list)
+static nv_return list_no_processes(nv_device_t device, unsigned int *count, const void *list)
 {
 	nv_return err = qcul_nvml_check(device);
 
@@ -122,15 +122,15 @@ static nv_return none(nv_device_t device, unsigned int *count, const void *list)
 #define NO_PROCESSES(name)                                                             \
 	nv_return name(nv_device_t device, unsigned int *count, nv_process_v1 *list)   \
 	{                                                                              \
-		return none(device, count, list);                                      \
+		return list_no_processes(device, count, list);                         \
 	}                                                                              \
 	nv_return name##_v2(nv_device_t device, unsigned int *count, nv_process *list) \
 	{                                                                              \
-		return none(device, count, list);                                      \
+		return list_no_processes(device, count, list);                         \
 	}                                                                              \
 	nv_return name##_v3(nv_device_t device, unsigned int *count, nv_process *list) \
 	{                                                                              \
-		return none(device, count, list);                                      \
+		return list_no_processes(device, count, list);                         \
 	}
 NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
 NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)

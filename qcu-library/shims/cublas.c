@@ -17,7 +17,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 	return (cublasStatus_t)qcul_lib_destroy(&qcul_cublas, KIND_cublasHandle_t, handle);
 }
 
-static struct qcul_object *find(cublasHandle_t handle)
+static struct qcul_object *find_cublas_handle(cublasHandle_t handle)
 {
 	return qcul_lib_find(handle, KIND_cublasHandle_t);
 }
@@ -25,7 +25,7 @@ static struct qcul_object *find(cublasHandle_t handle)
 /* With the stream, cuBLAS goes back to a workspace of its own. */
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cublas_handle(handle);
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -36,7 +36,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
 
 cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cublas_handle(handle);
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -48,7 +48,7 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream)
 
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cublas_handle(handle);
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -60,7 +60,7 @@ cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 
 cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t *mode)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cublas_handle(handle);
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;

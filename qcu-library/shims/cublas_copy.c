@@ -13,8 +13,8 @@ struct columns {
 	void *to;
 };
 
-static cublasStatus_t copy(const struct columns *m, enum cudaMemcpyKind kind,
-			   const cudaStream_t *stream)
+static cublasStatus_t copy_columns(const struct columns *m, enum cudaMemcpyKind kind,
+				   const cudaStream_t *stream)
 {
 	size_t width = (size_t)m->rows * (size_t)m->elem;
 	size_t from = (size_t)m->from_lead * (size_t)m->elem;
@@ -37,17 +37,17 @@ static cublasStatus_t copy(const struct columns *m, enum cudaMemcpyKind kind,
 
 static cublasStatus_t set_matrix(const struct columns *m, const cudaStream_t *stream)
 {
-	return copy(m, cudaMemcpyHostToDevice, stream);
+	return copy_columns(m, cudaMemcpyHostToDevice, stream);
 }
 
 static cublasStatus_t get_matrix(const struct columns *m, const cudaStream_t *stream)
 {
-	return copy(m, cudaMemcpyDeviceToHost, stream);
+	return copy_columns(m, cudaMemcpyDeviceToHost, stream);
 }
 
 /* A vector is one row of a matrix, unless it has no gaps: then it is one column. */
-static struct columns vector(int64_t n, int64_t elem, const void *from, int64_t incx, void *to,
-			     int64_t incy)
+static struct columns columns_of_vector(int64_t n, int64_t elem, const void *from, int64_t incx,
+					void *to, int64_t incy)
 {
 	if (incx == 1 && incy == 1)
 		return (struct columns){n, n < 0 ? -1 : 1, elem, n > 0 ? n : 1, n > 0 ? n : 1, from,
@@ -58,7 +58,7 @@ static struct columns vector(int64_t n, int64_t elem, const void *from, int64_t 
 #define VECTOR(name, way, type)                                                                  \
 	cublasStatus_t name(type n, type elem, const void *from, type incx, void *to, type incy) \
 	{                                                                                        \
-		const struct columns v = vector(n, elem, from, incx, to, incy);                  \
+		const struct columns v = columns_of_vector(n, elem, from, incx, to, incy);       \
                                                                                                  \
 		return way##_matrix(&v, NULL);                                                   \
 	}
@@ -66,7 +66,7 @@ static struct columns vector(int64_t n, int64_t elem, const void *from, int64_t 
 	cublasStatus_t name(type n, type elem, const void *from, type incx, void *to, type incy, \
 			    cudaStream_t stream)                                                 \
 	{                                                                                        \
-		const struct columns v = vector(n, elem, from, incx, to, incy);                  \
+		const struct columns v = columns_of_vector(n, elem, from, incx, to, incy);       \
                                                                                                  \
 		return way##_matrix(&v, &stream);                                                \
 	}

@@ -26,8 +26,9 @@ struct form {
 	uint32_t is, set;
 };
 
-static cublasStatus_t set(void *desc, uint32_t is, const struct attribute *all, unsigned int count,
-			  int number, const void *value, size_t size)
+static cublasStatus_t set_desc_attribute(void *desc, uint32_t is, const struct attribute *all,
+					 unsigned int count, int number, const void *value,
+					 size_t size)
 {
 	struct form *form = desc;
 	unsigned int i;
@@ -44,8 +45,9 @@ static cublasStatus_t set(void *desc, uint32_t is, const struct attribute *all, 
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t get(const void *desc, uint32_t is, const struct attribute *all,
-			  unsigned int count, int number, void *value, size_t size, size_t *written)
+static cublasStatus_t get_desc_attribute(const void *desc, uint32_t is, const struct attribute *all,
+					 unsigned int count, int number, void *value, size_t size,
+					 size_t *written)
 {
 	const struct form *form = desc;
 	unsigned int i;
@@ -75,7 +77,7 @@ static cublasStatus_t copy_of(const void *ours, size_t size, size_t room, void *
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static cublasStatus_t destroy(void *desc, uint32_t is)
+static cublasStatus_t destroy_description(void *desc, uint32_t is)
 {
 	struct form *form = desc;
 
@@ -107,18 +109,19 @@ static const struct attribute preference_all[] = {QCU_LT_PREFERENCE(PREFERENCE)}
 	cublasStatus_t cublasLt##Name##SetAttribute(                                               \
 		cublasLt##Name##_t desc, ATTRIBUTES_##Name number, const void *value, size_t size) \
 	{                                                                                          \
-		return set(desc, IS, all, sizeof(all) / sizeof(all[0]), (int)number, value, size); \
+		return set_desc_attribute(desc, IS, all, sizeof(all) / sizeof(all[0]),             \
+					  (int)number, value, size);                               \
 	}                                                                                          \
 	cublasStatus_t cublasLt##Name##GetAttribute(cublasLt##Name##_t desc,                       \
 						    ATTRIBUTES_##Name number, void *value,         \
 						    size_t size, size_t *written)                  \
 	{                                                                                          \
-		return get(desc, IS, all, sizeof(all) / sizeof(all[0]), (int)number, value, size,  \
-			   written);                                                               \
+		return get_desc_attribute(desc, IS, all, sizeof(all) / sizeof(all[0]),             \
+					  (int)number, value, size, written);                      \
 	}                                                                                          \
 	cublasStatus_t cublasLt##Name##Destroy(cublasLt##Name##_t desc)                            \
 	{                                                                                          \
-		return destroy(desc, IS);                                                          \
+		return destroy_description(desc, IS);                                              \
 	}
 
 #define ATTRIBUTES_MatrixLayout	       cublasLtMatrixLayoutAttribute_t

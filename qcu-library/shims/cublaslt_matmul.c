@@ -11,7 +11,7 @@
 
 #include "qcu-library/shims/cublaslt.h"
 
-static bool is(const void *desc, uint32_t what)
+static bool is_description_of(const void *desc, uint32_t what)
 {
 	uint32_t have;
 
@@ -48,7 +48,7 @@ static void pack_matmul(struct qcul_pack *p, const void *desc)
 /* The library may be given a null pointer for a layout; it then says what is wrong. */
 static bool pack_layout(struct qcul_pack *p, const void *desc)
 {
-	if (desc && !is(desc, QCU_LT_IS_LAYOUT))
+	if (desc && !is_description_of(desc, QCU_LT_IS_LAYOUT))
 		return false;
 	qcul_lib_in(p, desc, sizeof(struct qcu_lt_layout));
 	return true;
@@ -71,7 +71,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmul);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
-	if (!is(m, QCU_LT_IS_MATMUL))
+	if (!is_description_of(m, QCU_LT_IS_MATMUL))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	pack_matmul(&p, m);
 	qcul_lib_scalar_at(&p, (void *)alpha, scale_size(m->scale), 16, QCUL_LIB_IN,
@@ -112,7 +112,7 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTr
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatrixTransform);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
-	if (!is(t, QCU_LT_IS_TRANSFORM))
+	if (!is_description_of(t, QCU_LT_IS_TRANSFORM))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	device = t->pointers != QCU_LT_HOST;
 	qcul_lib_in(&p, t, sizeof(*t));
@@ -152,7 +152,7 @@ static struct kept {
 } * kept[KEPT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static unsigned int place(const struct question *q)
+static unsigned int place_of_question(const struct question *q)
 {
 	uint64_t hash = 0xcbf29ce484222325ull, word;
 	size_t i;
@@ -171,7 +171,7 @@ static bool look_up(const struct question *q, cublasLtMatmulHeuristicResult_t *r
 	bool found;
 
 	pthread_mutex_lock(&lock);
-	k = kept[place(q)];
+	k = kept[place_of_question(q)];
 	found = k && k->used && !memcmp(&k->question, q, sizeof(*q));
 	if (found) {
 		*count = k->count;
@@ -181,10 +181,10 @@ static bool look_up(const struct question *q, cublasLtMatmulHeuristicResult_t *r
 	return found;
 }
 
-static void keep(const struct question *q, const cublasLtMatmulHeuristicResult_t *results,
-		 int count)
+static void keep_heuristic_answer(const struct question *q,
+				  const cublasLtMatmulHeuristicResult_t *results, int count)
 {
-	unsigned int at = place(q);
+	unsigned int at = place_of_question(q);
 
 	pthread_mutex_lock(&lock);
 	if (!kept[at])
@@ -214,8 +214,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (!is(desc, QCU_LT_IS_MATMUL) || !is(preference, QCU_LT_IS_PREFERENCE) ||
-	    requested <= 0 || !results || !returned)
+	if (!is_description_of(desc, QCU_LT_IS_MATMUL) ||
+	    !is_description_of(preference, QCU_LT_IS_PREFERENCE) || requested <= 0 || !results ||
+	    !returned)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (requested > QCU_LT_RESULTS)
 		requested = QCU_LT_RESULTS;
@@ -225,7 +226,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	q.matmul = without_addresses((const struct qcu_lt_matmul *)desc);
 	memcpy(&q.preference, preference, sizeof(q.preference));
 	for (i = 0; i < 4; i++) {
-		if (!is(layouts[i], QCU_LT_IS_LAYOUT))
+		if (!is_description_of(layouts[i], QCU_LT_IS_LAYOUT))
 			return CUBLAS_STATUS_INVALID_VALUE;
 		memcpy(&q.layout[i], layouts[i], sizeof(q.layout[i]));
 	}
@@ -244,7 +245,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	status = (cublasStatus_t)qcul_lib_call(&p);
 	if (status == CUBLAS_STATUS_SUCCESS && *returned > 0 && *returned <= KEPT_MAX &&
 	    *returned <= requested)
-		keep(&q, results, *returned);
+		keep_heuristic_answer(&q, results, *returned);
 	return status;
 }
 
@@ -260,11 +261,12 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoCheck);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
-	if (!is(desc, QCU_LT_IS_MATMUL) || !algo || !result)
+	if (!is_description_of(desc, QCU_LT_IS_MATMUL) || !algo || !result)
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	pack_matmul(&p, desc);
 	for (i = 0; i < 4; i++)
-		if (!is(layouts[i], QCU_LT_IS_LAYOUT) || !pack_layout(&p, layouts[i]))
+		if (!is_description_of(layouts[i], QCU_LT_IS_LAYOUT) ||
+		    !pack_layout(&p, layouts[i]))
 			return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	qcul_lib_in(&p, algo, sizeof(*algo));
 	qcul_lib_out(&p, result, sizeof(*result));

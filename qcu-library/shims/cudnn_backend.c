@@ -33,7 +33,7 @@ struct tensors {
 	void *workspace;
 };
 
-static struct qcul_object *find(cudnnBackendDescriptor_t descriptor)
+static struct qcul_object *find_backend_object(cudnnBackendDescriptor_t descriptor)
 {
 	return qcul_lib_find(descriptor, QCU_LIB_CUDNN_BACKEND);
 }
@@ -60,7 +60,7 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
-	struct qcul_object *o = find(descriptor);
+	struct qcul_object *o = find_backend_object(descriptor);
 	struct backend *b = o ? o->own : NULL;
 	struct qcul_pack p;
 	int status = 0;
@@ -82,11 +82,11 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 /* Nothing has to be done: a new descriptor is as this would make it. */
 cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
 {
-	return find(descriptor) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+	return find_backend_object(descriptor) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
 /* Sends what has not travelled yet. */
-static cudnnStatus_t flush(struct qcul_object *o, uint16_t function)
+static cudnnStatus_t send_kept_attributes(struct qcul_object *o, uint16_t function)
 {
 	struct backend *b = o->own;
 	struct qcul_pack p;
@@ -116,8 +116,8 @@ static cudnnStatus_t numbers(const struct attribute *a, const void *elements, ui
 
 	for (i = 0; i < a->count; i++) {
 		const bool handle = a->type == CUDNN_TYPE_HANDLE;
-		struct qcul_object *o =
-			handle ? qcul_lib_find(from[i], QCU_LIB_CUDNN_HANDLE) : find(from[i]);
+		struct qcul_object *o = handle ? qcul_lib_find(from[i], QCU_LIB_CUDNN_HANDLE)
+					       : find_backend_object(from[i]);
 
 		if (!o)
 			return CUDNN_STATUS_BAD_PARAM;
@@ -128,7 +128,8 @@ static cudnnStatus_t numbers(const struct attribute *a, const void *elements, ui
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t keep(struct backend *b, const struct attribute *a, const void *elements)
+static cudnnStatus_t keep_backend_attribute(struct backend *b, const struct attribute *a,
+					    const void *elements)
 {
 	uint64_t bytes = a->count * qcu_cudnn_attribute_size(a->type);
 	uint64_t len = sizeof(*a) + ROUND(bytes);
@@ -164,7 +165,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 				       cudnnBackendAttributeType_t type, int64_t count,
 				       const void *elements)
 {
-	struct qcul_object *o = find(descriptor);
+	struct qcul_object *o = find_backend_object(descriptor);
 	struct attribute a = {name, type, (uint64_t)count};
 	uint64_t size = qcu_cudnn_attribute_size(type);
 	struct backend *b = o ? o->own : NULL;
@@ -176,23 +177,23 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	if (b->finalized)
 		return CUDNN_STATUS_NOT_INITIALIZED;
-	status = keep(b, &a, elements);
+	status = keep_backend_attribute(b, &a, elements);
 	/* What came from the mirror, or has travelled, tells at once what is wrong. */
 	if (!status && b->sent)
-		status = flush(o, qcul_number_cudnnBackendSetAttribute);
+		status = send_kept_attributes(o, qcul_number_cudnnBackendSetAttribute);
 	return status;
 }
 
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
-	struct qcul_object *o = find(descriptor);
+	struct qcul_object *o = find_backend_object(descriptor);
 	struct backend *b = o ? o->own : NULL;
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
 	if (!o)
 		return CUDNN_STATUS_BAD_PARAM;
 	if (b->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
-		status = flush(o, qcul_number_cudnnBackendFinalize);
+		status = send_kept_attributes(o, qcul_number_cudnnBackendFinalize);
 	if (!status)
 		b->finalized = true;
 	return status;
@@ -205,7 +206,7 @@ static cudnnStatus_t elements_to_fill(struct qcul_pack *p, void *const *elements
 
 	qcul_lib_value(p, (uint64_t)count);
 	for (i = 0; i < count; i++) {
-		struct qcul_object *o = find(elements[i]);
+		struct qcul_object *o = find_backend_object(elements[i]);
 		struct backend *b = o ? o->own : NULL;
 
 		if (!o)
@@ -222,7 +223,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 				       cudnnBackendAttributeType_t type, int64_t wanted,
 				       int64_t *count, void *elements)
 {
-	struct qcul_object *o = find(descriptor);
+	struct qcul_object *o = find_backend_object(descriptor);
 	struct backend *b = o ? o->own : NULL;
 	uint64_t size = qcu_cudnn_attribute_size(type);
 	const bool filled = elements && type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
@@ -238,7 +239,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 	if (type == CUDNN_TYPE_HANDLE || b->type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
 		return CUDNN_STATUS_NOT_SUPPORTED;
 	if (!b->sent)
-		status = flush(o, qcul_number_cudnnBackendSetAttribute);
+		status = send_kept_attributes(o, qcul_number_cudnnBackendSetAttribute);
 	if (status)
 		return status;
 	qcul_lib_begin(&p, &qcul_cudnn, qcul_number_cudnnBackendGetAttribute);
@@ -266,7 +267,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 		*count = found;
 	free(room);
 	for (i = 0; !status && filled && i < wanted; i++) {
-		b = find(((void **)elements)[i])->own;
+		b = find_backend_object(((void **)elements)[i])->own;
 		b->sent = true;
 	}
 	return status;
@@ -275,7 +276,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 /* Takes a variant pack apart. */
 static cudnnStatus_t take_tensors(cudnnBackendDescriptor_t pack, struct tensors *t)
 {
-	struct qcul_object *o = find(pack);
+	struct qcul_object *o = find_backend_object(pack);
 	struct backend *b = o ? o->own : NULL;
 	uint32_t at = 0;
 
@@ -312,7 +313,7 @@ static cudnnStatus_t take_tensors(cudnnBackendDescriptor_t pack, struct tensors 
  * A tensor that is one number may be in the host's memory, where the mirror cannot read it. Pinned
  * memory may hold any tensor, and only the mirror knows which of them are numbers.
  */
-static void address(struct qcul_pack *p, const void *at)
+static void pack_tensor_address(struct qcul_pack *p, const void *at)
 {
 	struct cudaPointerAttributes attributes = {.type = cudaMemoryTypeDevice};
 	uint64_t value[QCU_CUDNN_VALUE / sizeof(uint64_t)] = {0};
@@ -338,7 +339,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 				  cudnnBackendDescriptor_t pack)
 {
 	struct tensors t = {0};
-	struct qcul_object *o = find(plan);
+	struct qcul_object *o = find_backend_object(plan);
 	cudnnStatus_t status = take_tensors(pack, &t);
 	struct qcul_pack p;
 	uint64_t i;
@@ -354,7 +355,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	qcul_lib_value(&p, t.ids);
 	for (i = 0; i < t.ids; i++) {
 		qcul_lib_value(&p, (uint64_t)t.id[i]);
-		address(&p, t.address[i]);
+		pack_tensor_address(&p, t.address[i]);
 	}
 	return (cudnnStatus_t)qcul_lib_call(&p);
 }

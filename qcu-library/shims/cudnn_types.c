@@ -51,7 +51,7 @@ static int type_in(const unsigned char *at, uint32_t bytes)
 	return type;
 }
 
-static int type_of(const void *descriptor)
+static int type_of_tensor(const void *descriptor)
 {
 	const struct qcul_object *o = qcul_lib_find(descriptor, QCU_LIB_CUDNN_TENSOR);
 
@@ -62,10 +62,10 @@ static int type_of(const void *descriptor)
 
 size_t qcul_cudnn_element(cudnnTensorDescriptor_t tensor)
 {
-	return qcul_cudnn_type_size((cudnnDataType_t)type_of(tensor));
+	return qcul_cudnn_type_size((cudnnDataType_t)type_of_tensor(tensor));
 }
 
 size_t qcul_cudnn_scalar(const void *descriptor)
 {
-	return type_of(descriptor) == CUDNN_DATA_DOUBLE ? sizeof(double) : sizeof(float);
+	return type_of_tensor(descriptor) == CUDNN_DATA_DOUBLE ? sizeof(double) : sizeof(float);
 }

@@ -38,7 +38,7 @@ cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream)
 }
 
 /* `status` says whether the new plan could be made ready. */
-static cufftResult made(cufftHandle *plan, cufftHandle h, cufftResult status)
+static cufftResult finish_new_plan(cufftHandle *plan, cufftHandle h, cufftResult status)
 {
 	if (status == CUFFT_SUCCESS)
 		*plan = h;
@@ -53,7 +53,8 @@ cufftResult cufftPlan1d(cufftHandle *plan, int nx, cufftType type, int batch)
 	cufftResult status = plan ? cufftCreate(&h) : CUFFT_INVALID_VALUE;
 	size_t size;
 
-	return status ? status : made(plan, h, cufftMakePlan1d(h, nx, type, batch, &size));
+	return status ? status
+		      : finish_new_plan(plan, h, cufftMakePlan1d(h, nx, type, batch, &size));
 }
 
 cufftResult cufftPlan2d(cufftHandle *plan, int nx, int ny, cufftType type)
@@ -62,7 +63,7 @@ cufftResult cufftPlan2d(cufftHandle *plan, int nx, int ny, cufftType type)
 	cufftResult status = plan ? cufftCreate(&h) : CUFFT_INVALID_VALUE;
 	size_t size;
 
-	return status ? status : made(plan, h, cufftMakePlan2d(h, nx, ny, type, &size));
+	return status ? status : finish_new_plan(plan, h, cufftMakePlan2d(h, nx, ny, type, &size));
 }
 
 cufftResult cufftPlan3d(cufftHandle *plan, int nx, int ny, int nz, cufftType type)
@@ -71,7 +72,8 @@ cufftResult cufftPlan3d(cufftHandle *plan, int nx, int ny, int nz, cufftType typ
 	cufftResult status = plan ? cufftCreate(&h) : CUFFT_INVALID_VALUE;
 	size_t size;
 
-	return status ? status : made(plan, h, cufftMakePlan3d(h, nx, ny, nz, type, &size));
+	return status ? status
+		      : finish_new_plan(plan, h, cufftMakePlan3d(h, nx, ny, nz, type, &size));
 }
 
 cufftResult cufftPlanMany(cufftHandle *plan, int rank, int *n, int *inembed, int istride, int idist,
@@ -82,7 +84,8 @@ cufftResult cufftPlanMany(cufftHandle *plan, int rank, int *n, int *inembed, int
 	size_t size;
 
 	return status ? status
-		      : made(plan, h,
-			     cufftMakePlanMany(h, rank, n, inembed, istride, idist, onembed,
-					       ostride, odist, type, batch, &size));
+		      : finish_new_plan(plan, h,
+					cufftMakePlanMany(h, rank, n, inembed, istride, idist,
+							  onembed, ostride, odist, type, batch,
+							  &size));
 }

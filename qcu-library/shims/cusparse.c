@@ -24,14 +24,14 @@ cusparseStatus_t cusparseDestroy(cusparseHandle_t handle)
 		      : CUSPARSE_STATUS_SUCCESS;
 }
 
-static struct qcul_object *find(cusparseHandle_t handle)
+static struct qcul_object *find_cusparse_handle(cusparseHandle_t handle)
 {
 	return qcul_lib_find(handle, KIND_cusparseHandle_t);
 }
 
 cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cusparse_handle(handle);
 
 	if (!o)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
@@ -41,7 +41,7 @@ cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream)
 
 cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t *stream)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cusparse_handle(handle);
 
 	if (!o)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
@@ -53,7 +53,7 @@ cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t *stream
 
 cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t mode)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cusparse_handle(handle);
 
 	if (!o)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
@@ -65,7 +65,7 @@ cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointer
 
 cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t *mode)
 {
-	struct qcul_object *o = find(handle);
+	struct qcul_object *o = find_cusparse_handle(handle);
 
 	if (!o)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;

@@ -48,7 +48,7 @@ static const struct form forms[] = {
 	{MADE_BY(SlicedEll), CUSPARSE_FORMAT_SLICED_ELLPACK, 5, 6, 7, 10, 2},
 };
 
-static uint64_t word(const struct qcul_object *o, unsigned int i)
+static uint64_t argument_word(const struct qcul_object *o, unsigned int i)
 {
 	uint64_t value;
 
@@ -57,7 +57,7 @@ static uint64_t word(const struct qcul_object *o, unsigned int i)
 	return value;
 }
 
-static void put(struct qcul_object *o, unsigned int i, uint64_t value)
+static void put_argument_word(struct qcul_object *o, unsigned int i, uint64_t value)
 {
 	memcpy(o->settings + sizeof(struct qcu_lib_setting) + i * sizeof(value), &value,
 	       sizeof(value));
@@ -76,7 +76,7 @@ static void changed(struct qcul_object *o, unsigned int addresses)
 	memcpy(&s, o->settings, sizeof(s));
 	seen = s.function;
 	for (i = 0; i < s.args / sizeof(uint64_t); i++) {
-		uint64_t w = word(o, i);
+		uint64_t w = argument_word(o, i);
 
 		if (addresses & 1u << i)
 			w = w ? 1 + (w & 255) : 0;
@@ -87,10 +87,10 @@ static void changed(struct qcul_object *o, unsigned int addresses)
 
 static void put_address(struct qcul_object *o, unsigned int i, const void *address)
 {
-	put(o, i, (uint64_t)(uintptr_t)address);
+	put_argument_word(o, i, (uint64_t)(uintptr_t)address);
 }
 
-static struct qcul_object *vector(cusparseConstDnVecDescr_t vec)
+static struct qcul_object *find_dense_vector(cusparseConstDnVecDescr_t vec)
 {
 	return qcul_lib_find(vec, KIND_cusparseDnVecDescr_t);
 }
@@ -139,17 +139,17 @@ DESTROY(SpMat, cusparseConstSpMatDescr_t)
 DESTROY(DnMat, cusparseConstDnMatDescr_t)
 
 /* Writes an argument to where the program wants it. */
-#define GET(to, i)                                            \
-	do {                                                  \
-		if (!(to))                                    \
-			return CUSPARSE_STATUS_INVALID_VALUE; \
-		*(to) = (__typeof__(*(to)))word(o, (i));      \
+#define GET(to, i)                                                \
+	do {                                                      \
+		if (!(to))                                        \
+			return CUSPARSE_STATUS_INVALID_VALUE;     \
+		*(to) = (__typeof__(*(to)))argument_word(o, (i)); \
 	} while (0)
 
 uint64_t qcul_cusparse_scalar(cusparseConstSpVecDescr_t vec)
 {
 	const struct qcul_object *o = sparse_vector(vec);
-	int type = o ? (int)word(o, 6) : -1;
+	int type = o ? (int)argument_word(o, 6) : -1;
 
 	switch (type) {
 	case CUDA_R_16F:
@@ -169,7 +169,7 @@ int qcul_cusparse_counted(cusparseSpMatDescr_t mat, const int64_t *size, int sta
 	struct qcul_object *o = matrix(mat, &form);
 
 	if (!status && o && form->elements != NONE) {
-		put(o, form->elements, (uint64_t)size[2]);
+		put_argument_word(o, form->elements, (uint64_t)size[2]);
 		changed(o, addresses(form));
 	}
 	return status;
@@ -243,7 +243,7 @@ cusparseStatus_t cusparseSpVecSetValues(cusparseSpVecDescr_t vec, void *values)
 cusparseStatus_t cusparseDnVecGet(cusparseDnVecDescr_t vec, int64_t *size, void **values,
 				  cudaDataType *type)
 {
-	const struct qcul_object *o = vector(vec);
+	const struct qcul_object *o = find_dense_vector(vec);
 
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -261,7 +261,7 @@ cusparseStatus_t cusparseConstDnVecGet(cusparseConstDnVecDescr_t vec, int64_t *s
 
 cusparseStatus_t cusparseDnVecGetValues(cusparseDnVecDescr_t vec, void **values)
 {
-	const struct qcul_object *o = vector(vec);
+	const struct qcul_object *o = find_dense_vector(vec);
 
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -276,7 +276,7 @@ cusparseStatus_t cusparseConstDnVecGetValues(cusparseConstDnVecDescr_t vec, cons
 
 cusparseStatus_t cusparseDnVecSetValues(cusparseDnVecDescr_t vec, void *values)
 {
-	struct qcul_object *o = vector(vec);
+	struct qcul_object *o = find_dense_vector(vec);
 
 	if (!o)
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -593,7 +593,7 @@ cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t mat, int64_t *ro
 	if (form->elements != NONE)
 		GET(nnz, form->elements);
 	else if (nnz)
-		*nnz = *rows * *cols * (int64_t)word(o, 2); /* so natively, for blocks */
+		*nnz = *rows * *cols * (int64_t)argument_word(o, 2); /* so natively, for blocks */
 	return nnz ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
@@ -617,7 +617,7 @@ struct attributes {
 	uint64_t which, values[QCU_CUSPARSE_ATTRIBUTES];
 };
 
-static struct attributes attributes(const struct qcul_object *o)
+static struct attributes attributes_of_matrix(const struct qcul_object *o)
 {
 	const unsigned char *args = qcul_lib_setting(o, qcul_number_cusparseSpMatSetAttribute);
 	struct attributes a = {0};
@@ -638,7 +638,7 @@ cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr_t mat,
 	if (!o || (unsigned int)attribute >= QCU_CUSPARSE_ATTRIBUTES || !data ||
 	    size != sizeof(value))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	value = (uint32_t)attributes(o).values[attribute];
+	value = (uint32_t)attributes_of_matrix(o).values[attribute];
 	memcpy(data, &value, sizeof(value));
 	return CUSPARSE_STATUS_SUCCESS;
 }
@@ -658,7 +658,7 @@ cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t mat,
 	    size != sizeof(value))
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	memcpy(&value, data, sizeof(value));
-	a = attributes(o);
+	a = attributes_of_matrix(o);
 	a.which |= 1u << attribute;
 	a.values[attribute] = value;
 	qcul_lib_begin(&pack, &qcul_cusparse, qcul_number_cusparseSpMatSetAttribute);

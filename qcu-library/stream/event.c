@@ -26,7 +26,7 @@ QCUL_AT_FORK(QCUL_FORK_EVENTS, .lock = &make_lock)
  * events of other kinds, one of them goes: so the mirror never has more events than the program has
  * had at one time, and its limits are the program's.
  */
-static cudaError_t make(uint32_t id, const struct qCUcmd *next)
+static cudaError_t send_event_creation(uint32_t id, const struct qCUcmd *next)
 {
 	uint32_t old = qcul_event_give_up();
 	struct qCUcmd cmds[3];
@@ -51,7 +51,7 @@ static cudaError_t make(uint32_t id, const struct qCUcmd *next)
 }
 
 /* Posts a command that names the event, and before it what makes the event, if need be. */
-static cudaError_t post(uint32_t id, struct qCUcmd *cmd)
+static cudaError_t post_event_command(uint32_t id, struct qCUcmd *cmd)
 {
 	struct qcul_handle *slot = &qcul_events.slots[id];
 	cudaError_t err = cudaSuccess;
@@ -62,7 +62,7 @@ static cudaError_t post(uint32_t id, struct qCUcmd *cmd)
 		pthread_mutex_lock(&make_lock);
 		first = !atomic_load(&slot->made);
 		if (first)
-			err = make(id, cmd);
+			err = send_event_creation(id, cmd);
 		if (first && !err)
 			atomic_store_explicit(&slot->made, true, memory_order_release);
 		pthread_mutex_unlock(&make_lock);
@@ -79,7 +79,7 @@ cudaError_t qcul_event_need(uint32_t id)
 		return cudaSuccess;
 	pthread_mutex_lock(&make_lock);
 	if (!atomic_load(&slot->made))
-		err = make(id, NULL);
+		err = send_event_creation(id, NULL);
 	if (!err)
 		atomic_store_explicit(&slot->made, true, memory_order_release);
 	pthread_mutex_unlock(&make_lock);
@@ -100,7 +100,7 @@ static bool number_given_up(void)
 	return true;
 }
 
-static cudaError_t create(cudaEvent_t *event, unsigned int flags)
+static cudaError_t create_event(cudaEvent_t *event, unsigned int flags)
 {
 	struct qcul_handle *slot;
 	cudaError_t err;
@@ -126,7 +126,7 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 	}
 	qcul_event_forget_capture(slot);
 	if (of_others(id))
-		err = make(id, NULL);
+		err = send_event_creation(id, NULL);
 	if (err) {
 		qcul_handle_drop(&qcul_events, id);
 		return err;
@@ -138,16 +138,16 @@ static cudaError_t create(cudaEvent_t *event, unsigned int flags)
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
-	return qcul_done(create(event, cudaEventDefault));
+	return qcul_done(create_event(event, cudaEventDefault));
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
-	return qcul_done(create(event, flags));
+	return qcul_done(create_event(event, flags));
 }
 
 /* Checks that the session and the event exist. */
-static cudaError_t check(cudaEvent_t event, uint32_t *id)
+static cudaError_t check_event(cudaEvent_t event, uint32_t *id)
 {
 	cudaError_t err = qcul_ready();
 
@@ -173,7 +173,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
 	struct qCUcmd cmd;
 	uint32_t id;
-	cudaError_t err = check(event, &id);
+	cudaError_t err = check_event(event, &id);
 
 	if (err)
 		return qcul_done(err);
@@ -188,11 +188,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 	return qcul_done(err);
 }
 
-static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
+static cudaError_t record_event_in_stream(cudaEvent_t event, cudaStream_t stream,
+					  unsigned int flags)
 {
 	struct qCUcmd cmd;
 	uint32_t id, stream_id;
-	cudaError_t err = check(event, &id);
+	cudaError_t err = check_event(event, &id);
 
 	if (!err)
 		err = qcul_stream_id(stream, &stream_id);
@@ -224,17 +225,17 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned int f
 	/* The program may tell another process of the record as soon as this call returns. */
 	if (of_others(id))
 		return qcul_send(&cmd, 1);
-	return post(id, &cmd);
+	return post_event_command(id, &cmd);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-	return qcul_done(record(event, stream, cudaEventRecordDefault));
+	return qcul_done(record_event_in_stream(event, stream, cudaEventRecordDefault));
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
 {
-	return qcul_done(record(event, stream, flags));
+	return qcul_done(record_event_in_stream(event, stream, flags));
 }
 
 static cudaError_t query_mirror(uint32_t id)
@@ -248,7 +249,7 @@ static cudaError_t query_mirror(uint32_t id)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
 	uint32_t id;
-	cudaError_t err = check(event, &id);
+	cudaError_t err = check_event(event, &id);
 
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[id]);
@@ -257,7 +258,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	return qcul_done(of_others(id) ? query_mirror(id) : qcul_query_event(id));
 }
 
-static cudaError_t wait(uint32_t event)
+static cudaError_t wait_for_event(uint32_t event)
 {
 	struct qCUcmd cmd;
 	cudaError_t err;
@@ -277,11 +278,11 @@ static cudaError_t wait(uint32_t event)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
 	uint32_t id;
-	cudaError_t err = check(event, &id);
+	cudaError_t err = check_event(event, &id);
 
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[id]);
-	return qcul_done(err ? err : wait(id));
+	return qcul_done(err ? err : wait_for_event(id));
 }
 
 static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)
@@ -293,9 +294,9 @@ static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end)
 
 	if (!ms)
 		return cudaErrorInvalidValue;
-	err = check(start, &start_id);
+	err = check_event(start, &start_id);
 	if (!err)
-		err = check(end, &end_id);
+		err = check_event(end, &end_id);
 	if (!err)
 		err = qcul_capture_asked(&qcul_events.slots[start_id]);
 	if (!err)

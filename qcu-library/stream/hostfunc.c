@@ -36,7 +36,7 @@ void qcul_graph_host_put(struct qcul_host_call *call)
 		free(call);
 }
 
-static void run(struct qcul_host_call *call, cudaError_t error)
+static void run_host_call(struct qcul_host_call *call, cudaError_t error)
 {
 	qcul_self.in_callback = true;
 	if (call->fn)
@@ -64,7 +64,7 @@ static void expect(unsigned int looks)
 		;
 }
 
-static void *serve(void *unused)
+static void *serve_host_calls(void *unused)
 {
 	const unsigned int looks = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? LOOKS : 0;
 	uint64_t done = 0;
@@ -88,12 +88,12 @@ static void *serve(void *unused)
 			return NULL;
 		done = cmd.host_next.token;
 		if (done)
-			run((struct qcul_host_call *)(uintptr_t)done,
-			    (cudaError_t)cmd.host_next.error);
+			run_host_call((struct qcul_host_call *)(uintptr_t)done,
+				      (cudaError_t)cmd.host_next.error);
 	}
 }
 
-static cudaError_t start(void)
+static cudaError_t start_callback_thread(void)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -108,7 +108,7 @@ static cudaError_t start(void)
 		pthread_sigmask(SIG_SETMASK, &all, &old);
 		pthread_attr_init(&attr);
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		rc = pthread_create(&thread, &attr, serve, NULL);
+		rc = pthread_create(&thread, &attr, serve_host_calls, NULL);
 		pthread_attr_destroy(&attr);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		if (!rc) {
@@ -120,7 +120,7 @@ static cudaError_t start(void)
 	return rc ? cudaErrorOperatingSystem : cudaSuccess;
 }
 
-static cudaError_t capture(const struct qcul_host_call *what)
+static cudaError_t capture_host_call(const struct qcul_host_call *what)
 {
 	const struct cudaGraphNodeParams node = {
 		.type = cudaGraphNodeTypeHost,
@@ -141,9 +141,9 @@ static cudaError_t enqueue(const struct qcul_host_call *what, uint32_t flags)
 	if (!err)
 		err = qcul_stream_id(what->stream, &stream);
 	if (!err && qcul_captured(what->stream, &err))
-		return err ? err : capture(what);
+		return err ? err : capture_host_call(what);
 	if (!err)
-		err = start();
+		err = start_callback_thread();
 	if (err)
 		return err;
 	call = malloc(sizeof(*call));
@@ -170,7 +170,7 @@ static cudaError_t enqueue(const struct qcul_host_call *what, uint32_t flags)
 
 cudaError_t qcul_graph_host_new(cudaHostFn_t fn, void *data, struct qcul_host_call **call)
 {
-	cudaError_t err = start();
+	cudaError_t err = start_callback_thread();
 
 	if (err)
 		return err;

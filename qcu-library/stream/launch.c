@@ -26,7 +26,7 @@ struct launch {
 	cudaEvent_t event; /* to be recorded after the launch */
 };
 
-static bool within(const dim3 *d, const int *max)
+static bool is_dim3_within(const dim3 *d, const int *max)
 {
 	return d->x && d->y && d->z && d->x <= (unsigned int)max[0] &&
 	       d->y <= (unsigned int)max[1] && d->z <= (unsigned int)max[2];
@@ -44,8 +44,8 @@ static cudaError_t check_shape(const struct launch *l)
 
 	if (err)
 		return err;
-	if (!within(&l->grid, &desc->attr[cudaDevAttrMaxGridDimX]) ||
-	    !within(&l->block, &desc->attr[cudaDevAttrMaxBlockDimX]) ||
+	if (!is_dim3_within(&l->grid, &desc->attr[cudaDevAttrMaxGridDimX]) ||
+	    !is_dim3_within(&l->block, &desc->attr[cudaDevAttrMaxBlockDimX]) ||
 	    block_threads(l) > (uint64_t)desc->attr[cudaDevAttrMaxThreadsPerBlock] ||
 	    l->shared > UINT_MAX)
 		return cudaErrorInvalidValue;
@@ -77,7 +77,7 @@ static cudaError_t check_kernel(const struct launch *l, bool *post)
 	return cudaSuccess;
 }
 
-static void fill(const struct launch *l, struct qcu_launch_msg *msg)
+static void fill_launch_msg(const struct launch *l, struct qcu_launch_msg *msg)
 {
 	*msg = (struct qcu_launch_msg){
 		.grid = {l->grid.x, l->grid.y, l->grid.z},
@@ -91,13 +91,13 @@ static void fill(const struct launch *l, struct qcu_launch_msg *msg)
 	};
 }
 
-static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_launch_msg *msg,
-			bool post)
+static cudaError_t send_launch_message(const struct launch *l, uint32_t stream,
+				       struct qcu_launch_msg *msg, bool post)
 {
 	const struct CUkern_st *k = l->kernel;
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_LAUNCH);
 
-	fill(l, msg);
+	fill_launch_msg(l, msg);
 	if (!qcul_pack_args(msg + 1, k->param_bytes, k->params, k->param_count, l->args))
 		return cudaErrorInvalidKernelImage;
 	cmd.launch.buf.addr = (uint64_t)(uintptr_t)msg;
@@ -111,7 +111,7 @@ static cudaError_t send(const struct launch *l, uint32_t stream, struct qcu_laun
  * The attributes of a captured launch, except for hints: at most four. A launch without a priority
  * of its own has the priority of its stream.
  */
-static unsigned int attributes(const struct launch *l, cudaLaunchAttribute *attrs)
+static unsigned int captured_attributes(const struct launch *l, cudaLaunchAttribute *attrs)
 {
 	uint32_t stream = qcul_handle_id(&qcul_streams, l->stream);
 	int priority = stream ? qcul_streams.slots[stream].priority : 0;
@@ -142,7 +142,7 @@ static unsigned int attributes(const struct launch *l, cudaLaunchAttribute *attr
 	return n;
 }
 
-static cudaError_t capture(const struct launch *l)
+static cudaError_t capture_launch(const struct launch *l)
 {
 	cudaLaunchAttribute attrs[4];
 	const struct qcul_captured_launch captured = {
@@ -156,7 +156,7 @@ static cudaError_t capture(const struct launch *l)
 				.kernelParams = l->args,
 			},
 		.attrs = attrs,
-		.attr_count = attributes(l, attrs),
+		.attr_count = captured_attributes(l, attrs),
 	};
 	const struct qcul_kernel_limits *limits;
 	cudaError_t err = qcul_kernel_limits(l->kernel, &limits);
@@ -183,7 +183,7 @@ static cudaError_t launch_on_current(const struct launch *l, uint32_t stream)
 	if (err)
 		return err;
 	if (qcul_captured(l->stream, &err))
-		return err ? err : capture(l);
+		return err ? err : capture_launch(l);
 	if (l->kernel->param_bytes > sizeof(small.params)) {
 		if (l->kernel->param_bytes > QCU_MSG_MAX - sizeof(*msg))
 			return cudaErrorInvalidValue;
@@ -191,7 +191,7 @@ static cudaError_t launch_on_current(const struct launch *l, uint32_t stream)
 		if (!big)
 			return cudaErrorMemoryAllocation;
 	}
-	err = send(l, stream, msg, post);
+	err = send_launch_message(l, stream, msg, post);
 	free(big);
 	if (!err && qcul_blocking())
 		err = qcul_stream_wait(stream);
@@ -199,7 +199,7 @@ static cudaError_t launch_on_current(const struct launch *l, uint32_t stream)
 }
 
 /* A kernel runs on the device of its stream, whatever the thread's current device is. */
-static cudaError_t launch(const struct launch *l)
+static cudaError_t launch_on_stream_device(const struct launch *l)
 {
 	int current = qcul_self.device;
 	uint32_t stream;
@@ -221,7 +221,7 @@ static cudaError_t launch_func(const void *func, struct launch *l)
 
 	if (!err)
 		err = qcul_kernel(func, &l->kernel);
-	return err ? err : launch(l);
+	return err ? err : launch_on_stream_device(l);
 }
 
 cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
@@ -335,7 +335,7 @@ cudaError_t qcul_launch_describe(struct CUkern_st *kernel, const cudaLaunchConfi
 	if (!err)
 		err = check_kernel(&l, &post);
 	if (!err)
-		fill(&l, msg);
+		fill_launch_msg(&l, msg);
 	return err;
 }
 
@@ -375,7 +375,7 @@ static cudaError_t clusters(int *count, const void *func, const cudaLaunchConfig
 		err = qcul_kernel_load(l.kernel);
 	if (err)
 		return err;
-	fill(&l, &msg);
+	fill_launch_msg(&l, &msg);
 	msg.param_bytes = 0;
 	cmd = qcul_cmd(QCU_OP_OCCUPANCY_CLUSTER);
 	cmd.occupancy_cluster.buf.addr = (uint64_t)(uintptr_t)&msg;
@@ -453,5 +453,6 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 		.stream = stream,
 	};
 
-	return qcul_done(qcul_kernel_valid(kernel) ? launch(&l) : cudaErrorInvalidDeviceFunction);
+	return qcul_done(qcul_kernel_valid(kernel) ? launch_on_stream_device(&l)
+						   : cudaErrorInvalidDeviceFunction);
 }

@@ -45,7 +45,7 @@ static struct place places[QCU_WATCH_PLACES];
 static _Atomic uint64_t legacy_done[UINT8_MAX + 1];
 
 /* In a forked child the parent's page is ordinary memory. */
-static void forget(bool had_session)
+static void forget_query_page(bool had_session)
 {
 	void *old = (void *)atomic_exchange(&page, NULL);
 	unsigned int i;
@@ -58,7 +58,7 @@ static void forget(bool had_session)
 		qcul_window_unmap(old, QCU_WATCH_BYTES);
 }
 
-QCUL_AT_FORK(QCUL_FORK_QUERY, .forget = forget)
+QCUL_AT_FORK(QCUL_FORK_QUERY, .forget = forget_query_page)
 
 /* ---- the page ---- */
 
@@ -82,7 +82,7 @@ static void make_page(void)
 		qcul_window_unmap(addr, QCU_WATCH_BYTES);
 }
 
-static void release(const struct question *q)
+static void release_question_place(const struct question *q)
 {
 	uint64_t token = q->token;
 
@@ -97,12 +97,12 @@ static void is_done(const struct question *q)
 	 */
 	qcul_progress_waited();
 	atomic_store(q->done, q->count);
-	release(q);
+	release_question_place(q);
 }
 
 enum look { ASK, DONE, NOT_YET };
 
-static enum look look(const struct question *q)
+static enum look look_for_answer(const struct question *q)
 {
 	const struct place *p = &places[q->place];
 	_Atomic uint64_t *words = atomic_load_explicit(&page, memory_order_acquire);
@@ -138,7 +138,7 @@ static bool is_over(uint64_t token, uint64_t word)
 }
 
 /* Takes the place for the question. False: the question cannot have it. */
-static bool claim(const struct question *q)
+static bool claim_question_place(const struct question *q)
 {
 	struct place *p = &places[q->place];
 	_Atomic uint64_t *words = atomic_load(&page);
@@ -172,12 +172,12 @@ static struct question question(uint64_t kind, uint64_t id, uint64_t count, _Ato
  * Sends the question. token, place and watched point to members of the command; watched is part of
  * the answer.
  */
-static cudaError_t ask(const struct question *q, struct qCUcmd *cmd, __u64 *token, __u32 *place,
-		       const __u32 *watched)
+static cudaError_t ask_mirror(const struct question *q, struct qCUcmd *cmd, __u64 *token,
+			      __u32 *place, const __u32 *watched)
 {
 	struct place *p = &places[q->place];
 	uint64_t before = atomic_load(&qcul_waits);
-	bool mine = claim(q);
+	bool mine = claim_question_place(q);
 	cudaError_t err;
 
 	if (mine) {
@@ -193,7 +193,7 @@ static cudaError_t ask(const struct question *q, struct qCUcmd *cmd, __u64 *toke
 	if (err == cudaSuccess)
 		is_done(q);
 	else if (mine)
-		release(q);
+		release_question_place(q);
 	if (err == cudaErrorNotReady)
 		make_page();
 	return err;
@@ -210,11 +210,11 @@ cudaError_t qcul_query_event(uint32_t event)
 	/* Other processes may record the event again. */
 	if (slot->flags & cudaEventInterprocess)
 		return qcul_send(&cmd, 1);
-	seen = qcul_event_waited(event) ? DONE : look(&q);
+	seen = qcul_event_waited(event) ? DONE : look_for_answer(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
-	return ask(&q, &cmd, &cmd.event_query.token, &cmd.event_query.place,
-		   &cmd.event_query.watched);
+	return ask_mirror(&q, &cmd, &cmd.event_query.token, &cmd.event_query.place,
+			  &cmd.event_query.watched);
 }
 
 cudaError_t qcul_query_stream(uint32_t stream)
@@ -235,9 +235,9 @@ cudaError_t qcul_query_stream(uint32_t stream)
 	else
 		q = question(TOKEN_STREAM, stream, qcul_progress_now(),
 			     &qcul_streams.slots[stream].done);
-	seen = look(&q);
+	seen = look_for_answer(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
-	return ask(&q, &cmd, &cmd.stream_query.token, &cmd.stream_query.place,
-		   &cmd.stream_query.watched);
+	return ask_mirror(&q, &cmd, &cmd.stream_query.token, &cmd.stream_query.place,
+			  &cmd.stream_query.watched);
 }

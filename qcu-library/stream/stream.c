@@ -21,7 +21,7 @@ cudaError_t qcul_stream_wait(uint32_t stream)
 	return err;
 }
 
-static cudaError_t create(cudaStream_t *stream, unsigned int flags, int priority)
+static cudaError_t create_stream(cudaStream_t *stream, unsigned int flags, int priority)
 {
 	struct qcul_handle *slot;
 	struct qCUcmd cmd;
@@ -62,20 +62,20 @@ static cudaError_t create(cudaStream_t *stream, unsigned int flags, int priority
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
-	return qcul_done(create(stream, cudaStreamDefault, 0));
+	return qcul_done(create_stream(stream, cudaStreamDefault, 0));
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
-	return qcul_done(create(stream, flags, 0));
+	return qcul_done(create_stream(stream, flags, 0));
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
 {
-	return qcul_done(create(stream, flags, priority));
+	return qcul_done(create_stream(stream, flags, priority));
 }
 
-static cudaError_t destroy(cudaStream_t stream)
+static cudaError_t destroy_stream(cudaStream_t stream)
 {
 	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
@@ -97,11 +97,11 @@ static cudaError_t destroy(cudaStream_t stream)
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-	return qcul_done(destroy(stream));
+	return qcul_done(destroy_stream(stream));
 }
 
 /* Checks that the session works and the stream exists. */
-static cudaError_t check(cudaStream_t stream, uint32_t *id)
+static cudaError_t check_ready_stream(cudaStream_t stream, uint32_t *id)
 {
 	cudaError_t err = qcul_ready();
 
@@ -111,7 +111,7 @@ static cudaError_t check(cudaStream_t stream, uint32_t *id)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
 	uint32_t id;
-	cudaError_t err = check(stream, &id);
+	cudaError_t err = check_ready_stream(stream, &id);
 
 	if (!err && qcul_captured(stream, &err))
 		err = err ? err : qcul_capture_refuse(stream);
@@ -121,7 +121,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
 	uint32_t id;
-	cudaError_t err = check(stream, &id);
+	cudaError_t err = check_ready_stream(stream, &id);
 
 	if (!err && qcul_captured(stream, &err))
 		err = err ? err : qcul_capture_refuse(stream);
@@ -132,7 +132,7 @@ static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned i
 {
 	struct qCUcmd cmd;
 	uint32_t id, event_id;
-	cudaError_t err = check(stream, &id);
+	cudaError_t err = check_ready_stream(stream, &id);
 
 	if (err)
 		return err;
@@ -171,7 +171,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
 {
 	uint32_t id;
-	cudaError_t err = flags ? check(stream, &id) : cudaErrorInvalidValue;
+	cudaError_t err = flags ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (!err)
 		*flags = id < QCU_ID_FIRST ? cudaStreamDefault : qcul_streams.slots[id].flags;
@@ -181,7 +181,7 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
 {
 	uint32_t id;
-	cudaError_t err = priority ? check(stream, &id) : cudaErrorInvalidValue;
+	cudaError_t err = priority ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (!err)
 		*priority = id < QCU_ID_FIRST ? 0 : qcul_streams.slots[id].priority;
@@ -191,7 +191,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 {
 	uint32_t id;
-	cudaError_t err = device ? check(stream, &id) : cudaErrorInvalidValue;
+	cudaError_t err = device ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (!err)
 		*device = qcul_stream_device(id);
@@ -202,7 +202,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
 {
 	uint32_t id;
-	cudaError_t err = number ? check(stream, &id) : cudaErrorInvalidValue;
+	cudaError_t err = number ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (!err) {
 		int device = id < QCU_ID_FIRST ? qcul_self.device : qcul_streams.slots[id].device;
@@ -225,7 +225,7 @@ static cudaError_t set_attribute(cudaStream_t stream, cudaStreamAttrID attr,
 	cudaStreamAttrValue now;
 	struct qCUcmd cmd;
 	uint32_t id;
-	cudaError_t err = value ? check(stream, &id) : cudaErrorInvalidValue;
+	cudaError_t err = value ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (err)
 		return err;
@@ -252,7 +252,7 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID attr,
 {
 	struct qCUcmd cmd;
 	uint32_t id;
-	cudaError_t err = value ? check(stream, &id) : cudaErrorInvalidValue;
+	cudaError_t err = value ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (err)
 		return qcul_done(err);
@@ -271,10 +271,10 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
 {
 	struct qCUcmd cmd;
 	uint32_t to_id, from_id;
-	cudaError_t err = check(to, &to_id);
+	cudaError_t err = check_ready_stream(to, &to_id);
 
 	if (!err)
-		err = check(from, &from_id);
+		err = check_ready_stream(from, &from_id);
 	if (err)
 		return qcul_done(err);
 	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_COPY);

@@ -20,7 +20,8 @@ static struct cudaChannelFormatDesc format(const struct be_array_desc *d)
 }
 
 /* A file of CUDA's own is external memory, too, and that is what CUDA places arrays in. */
-static int place(struct be *be, struct be_array *a, struct be_phys *p, uint64_t offset)
+static int place_array_in_memory(struct be *be, struct be_array *a, struct be_phys *p,
+				 uint64_t offset)
 {
 	struct cudaExternalMemoryHandleDesc memory = {.type = cudaExternalMemoryHandleTypeOpaqueFd};
 	struct cudaExternalMemoryMipmappedArrayDesc array = {
@@ -44,7 +45,7 @@ static int place(struct be *be, struct be_array *a, struct be_phys *p, uint64_t 
 	return CU(be, cudaExternalMemoryGetMappedMipmappedArray, &a->mipmap, a->memory, &array);
 }
 
-static void end(struct be *be, struct be_array *a)
+static void free_mipmap_and_memory(struct be *be, struct be_array *a)
 {
 	if (a->mipmap)
 		CU(be, cudaFreeMipmappedArray, a->mipmap);
@@ -62,12 +63,12 @@ static int create(struct be *be, struct be_array *a, struct be_phys *p, uint64_t
 
 	if (!d->levels && !p)
 		return CU(be, cudaMalloc3DArray, &a->level[0], &f, size, d->flags);
-	ret = p ? place(be, a, p, offset)
+	ret = p ? place_array_in_memory(be, a, p, offset)
 		: CU(be, cudaMallocMipmappedArray, &a->mipmap, &f, size, d->levels, d->flags);
 	for (i = 0; i < d->levels && !ret; i++)
 		ret = CU(be, cudaGetMipmappedArrayLevel, &a->level[i], a->mipmap, i);
 	if (ret)
-		end(be, a);
+		free_mipmap_and_memory(be, a);
 	return ret;
 }
 
@@ -100,7 +101,7 @@ int cu_array_destroy(struct be *be, struct be_array *a)
 	int ret = cu_use(be, a->dev);
 
 	if (!ret && a->mipmap)
-		end(be, a);
+		free_mipmap_and_memory(be, a);
 	else if (!ret)
 		ret = CU(be, cudaFreeArray, a->level[0]);
 	free(a);

@@ -11,7 +11,7 @@
 #include "qcu-device/backend/cuda/be_cuda.h"
 
 /* be->capture_lock is held. */
-static int stream_of(struct be *be, unsigned int dev, cudaStream_t *s)
+static int get_capture_stream(struct be *be, unsigned int dev, cudaStream_t *s)
 {
 	struct cu_capture *c = &be->captures[dev];
 	unsigned int life = atomic_load(&be->life[dev]);
@@ -51,7 +51,7 @@ static int capture(struct be *be, cudaGraph_t graph, const struct be_node *n,
 {
 	cudaGraph_t same;
 	cudaStream_t s;
-	int ret = stream_of(be, n->dev, &s), err;
+	int ret = get_capture_stream(be, n->dev, &s), err;
 
 	if (!ret)
 		ret = CU(be, cudaStreamBeginCaptureToGraph, s, graph, deps, NULL, n->dep_count,

@@ -74,7 +74,7 @@ int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t
 }
 
 /* be->cond_lock is held. */
-static int make_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
+static int make_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 {
 	struct cudaGraphNodeParams params = {
 		.type = cudaGraphNodeTypeConditional,
@@ -105,7 +105,7 @@ int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&be->cond_lock);
-	ret = make_node(be, c, type, size);
+	ret = make_cond_node(be, c, type, size);
 	pthread_mutex_unlock(&be->cond_lock);
 	return ret;
 }

@@ -151,8 +151,8 @@ static int add_copy(struct be *be, struct be_graph *g, const struct be_node *n,
 	return CU(be, cudaGraphAddMemcpyNode, node, g->into, deps, n->dep_count, &p);
 }
 
-static int add(struct be *be, struct be_graph *g, const struct be_node *n,
-	       const cudaGraphNode_t *deps, cudaGraphNode_t *node)
+static int add_node_of_type(struct be *be, struct be_graph *g, const struct be_node *n,
+			    const cudaGraphNode_t *deps, cudaGraphNode_t *node)
 {
 	struct cudaMemsetParams set;
 	struct cudaHostNodeParams host;
@@ -207,7 +207,7 @@ static int add_node(struct be *be, struct be_graph *g, const struct be_node *n)
 	for (i = 0; i < n->dep_count; i++)
 		deps[i] = g->nodes[n->deps[i]].node;
 	to->cond = n->type == QCU_NODE_COND ? n->cond : NULL;
-	ret = add(be, g, n, deps, &to->node);
+	ret = add_node_of_type(be, g, n, deps, &to->node);
 	to->inside = g->into != g->graph;
 	to->flags = n->type == QCU_NODE_KERNEL ? n->launch.flags : 0;
 	if (deps != few)
@@ -229,7 +229,7 @@ static int enable(struct be *be, struct be_graph *g, const struct be_node *n)
 }
 
 /* The first conditional node says in which CUDA graph all is made. */
-static int begin(struct be *be, struct be_graph *g, const struct be_node *nodes)
+static int choose_cuda_graph(struct be *be, struct be_graph *g, const struct be_node *nodes)
 {
 	uint32_t i;
 
@@ -246,7 +246,7 @@ static int build(struct be *be, struct be_graph *g, const struct be_node *nodes)
 {
 	bool priorities = false;
 	uint32_t i;
-	int ret = begin(be, g, nodes);
+	int ret = choose_cuda_graph(be, g, nodes);
 
 	if (g->conditional)
 		pthread_mutex_lock(&be->cond_lock);
@@ -314,7 +314,7 @@ static int set_kernel(struct be *be, struct be_graph *g, const struct be_node *n
 	return ret;
 }
 
-static int set_node(struct be *be, struct be_graph *g, const struct be_node *n)
+static int set_exec_node(struct be *be, struct be_graph *g, const struct be_node *n)
 {
 	cudaGraphNode_t node = g->nodes[n->index].node;
 	struct cudaMemcpy3DParms copy;
@@ -355,7 +355,7 @@ int cu_graph_update(struct be *be, struct be_graph *g, const struct be_node *nod
 			return QCU_ERR_GraphExecUpdateFailure;
 		ret = cu_use(be, nodes[i].dev);
 		if (!ret)
-			ret = set_node(be, g, &nodes[i]);
+			ret = set_exec_node(be, g, &nodes[i]);
 		if (!ret)
 			ret = enable(be, g, &nodes[i]);
 		/* A new instance can have what this one cannot become. */
@@ -386,7 +386,7 @@ int cu_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s)
 }
 
 /* The handles, and the nodes that belong to them, stay. */
-static int clear(struct be *be, const struct be_graph *g)
+static int clear_conditional_graph(struct be *be, const struct be_graph *g)
 {
 	int ret = QCU_ERR_Success;
 	uint32_t i;
@@ -408,7 +408,7 @@ int cu_graph_destroy(struct be *be, struct be_graph *g)
 	if (!ret && g->exec)
 		ret = CU(be, cudaGraphExecDestroy, g->exec);
 	if (!ret && g->conditional)
-		ret = clear(be, g);
+		ret = clear_conditional_graph(be, g);
 	else if (!ret && g->graph)
 		ret = CU(be, cudaGraphDestroy, g->graph);
 	free(g->nodes);

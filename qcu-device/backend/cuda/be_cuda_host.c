@@ -50,7 +50,7 @@ void cu_host_close(struct be *be)
 	pthread_mutex_destroy(&be->host_lock);
 }
 
-static bool make_room(struct be *be)
+static bool make_room_in_hosts(struct be *be)
 {
 	size_t room = be->host_room ? 2 * be->host_room : 64;
 	struct cu_host *more;
@@ -74,7 +74,7 @@ int cu_host_register(struct be *be, void *addr, size_t len)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&be->host_lock);
-	if (!make_room(be)) {
+	if (!make_room_in_hosts(be)) {
 		ret = QCU_ERR_MemoryAllocation;
 		goto out;
 	}

@@ -8,7 +8,7 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-static void add(struct cu_jit *o, CUjit_option option, uintptr_t value)
+static void add_jit_option(struct cu_jit *o, CUjit_option option, uintptr_t value)
 {
 	o->option[o->count] = option;
 	o->value[o->count++] = (void *)value;
@@ -18,8 +18,8 @@ static void add_log(struct cu_jit *o, CUjit_option text, CUjit_option size, char
 {
 	if (!log)
 		return;
-	add(o, text, (uintptr_t)log);
-	add(o, size, BE_LOG_BYTES - 1);
+	add_jit_option(o, text, (uintptr_t)log);
+	add_jit_option(o, size, BE_LOG_BYTES - 1);
 }
 
 void cu_jit_options(const struct be_jit *jit, struct cu_jit *o)
@@ -31,26 +31,26 @@ void cu_jit_options(const struct be_jit *jit, struct cu_jit *o)
 		return;
 	q = &jit->options;
 	if (q->max_regs)
-		add(o, CU_JIT_MAX_REGISTERS, q->max_regs);
+		add_jit_option(o, CU_JIT_MAX_REGISTERS, q->max_regs);
 	if (q->flags & QCU_JIT_OPTIMIZE)
-		add(o, CU_JIT_OPTIMIZATION_LEVEL, q->optimize);
+		add_jit_option(o, CU_JIT_OPTIMIZATION_LEVEL, q->optimize);
 	if (q->target)
-		add(o, CU_JIT_TARGET, q->target);
+		add_jit_option(o, CU_JIT_TARGET, q->target);
 	if (q->flags & QCU_JIT_FALLBACK)
-		add(o, CU_JIT_FALLBACK_STRATEGY, q->fallback);
+		add_jit_option(o, CU_JIT_FALLBACK_STRATEGY, q->fallback);
 	if (q->flags & QCU_JIT_CACHE)
-		add(o, CU_JIT_CACHE_MODE, q->cache);
+		add_jit_option(o, CU_JIT_CACHE_MODE, q->cache);
 	if (q->flags & QCU_JIT_VERBOSE)
-		add(o, CU_JIT_LOG_VERBOSE, 1);
+		add_jit_option(o, CU_JIT_LOG_VERBOSE, 1);
 	if (q->flags & QCU_JIT_DEBUG)
-		add(o, CU_JIT_GENERATE_DEBUG_INFO, 1);
+		add_jit_option(o, CU_JIT_GENERATE_DEBUG_INFO, 1);
 	if (q->flags & QCU_JIT_LINES)
-		add(o, CU_JIT_GENERATE_LINE_INFO, 1);
+		add_jit_option(o, CU_JIT_GENERATE_LINE_INFO, 1);
 	add_log(o, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, jit->info);
 	add_log(o, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, jit->error);
 	if (q->threads) {
 		o->threads = o->count;
-		add(o, CU_JIT_THREADS_PER_BLOCK, q->threads);
+		add_jit_option(o, CU_JIT_THREADS_PER_BLOCK, q->threads);
 	}
 }
 
@@ -122,7 +122,7 @@ int cu_link_create(struct be *be, unsigned int dev, const struct qcu_jit *option
 }
 
 /* The texts so far. */
-static void tell(const struct be_link *l, struct be_jit *jit)
+static void copy_link_logs(const struct be_link *l, struct be_jit *jit)
 {
 	if (jit->info && l->info)
 		memcpy(jit->info, l->info, BE_LOG_BYTES - 1);
@@ -161,7 +161,7 @@ int cu_link_add(struct be *be, struct be_link *l, uint32_t type, const void *ima
 	ret = (int)add_data(l->state, types[type], copy, type == QCU_LINK_PTX ? len + 1 : len,
 			    "input", o.count, o.option, o.value);
 	free(copy);
-	tell(l, jit);
+	copy_link_logs(l, jit);
 	return ret;
 }
 
@@ -178,7 +178,7 @@ int cu_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const
 		return ret;
 	ret = (int)complete(l->state, &cubin, len);
 	*image = cubin;
-	tell(l, jit);
+	copy_link_logs(l, jit);
 	return ret;
 }
 

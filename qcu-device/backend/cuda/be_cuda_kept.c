@@ -28,7 +28,7 @@ int cu_kept_open(struct be *be)
 }
 
 /* Under the lock. */
-static struct cu_kept take_out(struct be *be, size_t at)
+static struct cu_kept take_out_kept(struct be *be, size_t at)
 {
 	struct cu_kept k = be->kept[at];
 
@@ -38,21 +38,21 @@ static struct cu_kept take_out(struct be *be, size_t at)
 }
 
 /* Not under the lock, because cudaFree waits for the device. */
-static void give_back(struct be *be, const struct cu_kept *k, size_t count)
+static void free_kept_memory(struct be *be, const struct cu_kept *k, size_t count)
 {
 	while (count--)
 		CU(be, cudaFree, (void *)(uintptr_t)k[count].addr);
 }
 
 /* Takes out all that lies on the device. Returns how many. */
-static size_t take_all_out(struct be *be, unsigned int dev, struct cu_kept gone[CU_KEPT])
+static size_t take_all_kept_of_dev(struct be *be, unsigned int dev, struct cu_kept gone[CU_KEPT])
 {
 	size_t i, n = 0;
 
 	pthread_mutex_lock(&be->kept_lock);
 	for (i = be->kept_count; i--;)
 		if (be->kept[i].dev == dev)
-			gone[n++] = take_out(be, i);
+			gone[n++] = take_out_kept(be, i);
 	pthread_mutex_unlock(&be->kept_lock);
 	return n;
 }
@@ -60,9 +60,9 @@ static size_t take_all_out(struct be *be, unsigned int dev, struct cu_kept gone[
 bool cu_kept_drop(struct be *be, unsigned int dev)
 {
 	struct cu_kept gone[CU_KEPT];
-	size_t n = take_all_out(be, dev, gone);
+	size_t n = take_all_kept_of_dev(be, dev, gone);
 
-	give_back(be, gone, n);
+	free_kept_memory(be, gone, n);
 	return n;
 }
 
@@ -70,7 +70,7 @@ void cu_kept_forget(struct be *be, unsigned int dev)
 {
 	struct cu_kept gone[CU_KEPT];
 
-	take_all_out(be, dev, gone);
+	take_all_kept_of_dev(be, dev, gone);
 }
 
 void cu_kept_close(struct be *be)
@@ -87,7 +87,7 @@ void cu_kept_close(struct be *be)
 }
 
 /* *addr is 0 if nothing of exactly this size is kept. */
-static int take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+static int take_kept_of_size(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 {
 	size_t i;
 	int ret;
@@ -96,7 +96,7 @@ static int take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	pthread_mutex_lock(&be->kept_lock);
 	for (i = be->kept_count; i-- && !*addr;)
 		if (be->kept[i].dev == dev && be->kept[i].size == size)
-			*addr = take_out(be, i).addr;
+			*addr = take_out_kept(be, i).addr;
 	pthread_mutex_unlock(&be->kept_lock);
 	if (!*addr)
 		return QCU_ERR_Success;
@@ -109,7 +109,7 @@ static int take(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 int cu_kept_get(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 {
 	void *p = NULL;
-	int ret = take(be, dev, size, addr);
+	int ret = take_kept_of_size(be, dev, size, addr);
 
 	if (ret || *addr)
 		return ret;
@@ -120,7 +120,7 @@ int cu_kept_get(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return ret;
 }
 
-static uint64_t bytes(const struct be *be)
+static uint64_t sum_kept_bytes(const struct be *be)
 {
 	uint64_t sum = 0;
 	size_t i;
@@ -153,15 +153,15 @@ bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr)
 		return false;
 	pthread_mutex_lock(&be->kept_lock);
 	/* The oldest make room, unless they lie on another device, which is not current. */
-	while ((be->kept_count == CU_KEPT || bytes(be) + cu_units(size) > CU_KEPT_BYTES) &&
+	while ((be->kept_count == CU_KEPT || sum_kept_bytes(be) + cu_units(size) > CU_KEPT_BYTES) &&
 	       be->kept[0].dev == dev)
-		gone[n++] = take_out(be, 0);
-	kept = be->kept_count < CU_KEPT && bytes(be) + cu_units(size) <= CU_KEPT_BYTES;
+		gone[n++] = take_out_kept(be, 0);
+	kept = be->kept_count < CU_KEPT && sum_kept_bytes(be) + cu_units(size) <= CU_KEPT_BYTES;
 	if (kept)
 		be->kept[be->kept_count++] =
 			(struct cu_kept){.addr = addr, .size = size, .dev = dev};
 	pthread_mutex_unlock(&be->kept_lock);
-	give_back(be, gone, n);
+	free_kept_memory(be, gone, n);
 	return kept;
 }
 

@@ -63,7 +63,7 @@ int cu_mem_add(struct be *be, const struct cu_range *r)
 }
 
 /* Takes out the ranges of a module. Without a module: all ranges of a device. */
-static void forget(struct be *be, const struct be_module *m, unsigned int dev)
+static void take_out_ranges(struct be *be, const struct be_module *m, unsigned int dev)
 {
 	size_t i, kept = 0;
 
@@ -85,18 +85,18 @@ static void forget(struct be *be, const struct be_module *m, unsigned int dev)
 
 void cu_mem_forget(struct be *be, const struct be_module *m)
 {
-	forget(be, m, 0);
+	take_out_ranges(be, m, 0);
 }
 
 void cu_mem_reset(struct be *be, unsigned int dev)
 {
-	forget(be, NULL, dev);
+	take_out_ranges(be, NULL, dev);
 	cu_pieces_forget(be, dev);
 	cu_kept_forget(be, dev);
 }
 
 /* Frees memory that is not in the table. The device is current. */
-static int give_back(struct be *be, const struct cu_range *r)
+static int free_range_memory(struct be *be, const struct cu_range *r)
 {
 	int ret = QCU_ERR_Success;
 
@@ -136,14 +136,15 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 		return ret;
 	ret = cu_mem_add(be, &r);
 	if (ret) {
-		give_back(be, &r);
+		free_range_memory(be, &r);
 		return ret;
 	}
 	*addr = r.addr;
 	return QCU_ERR_Success;
 }
 
-static bool take(struct be *be, uint64_t addr, bool imported, bool piece, struct cu_range *r)
+static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool piece,
+			  struct cu_range *r)
 {
 	bool found = false;
 	size_t at;
@@ -164,12 +165,12 @@ static bool take(struct be *be, uint64_t addr, bool imported, bool piece, struct
 
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
 {
-	return take(be, addr, false, false, r);
+	return take_range_at(be, addr, false, false, r);
 }
 
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r)
 {
-	return take(be, addr, true, false, r);
+	return take_range_at(be, addr, true, false, r);
 }
 
 int cu_mem_free(struct be *be, uint64_t addr)
@@ -182,10 +183,10 @@ int cu_mem_free(struct be *be, uint64_t addr)
 	/*
 	 * Take it out of the table first: the same address may be given out again during cudaFree.
 	 */
-	if (!take(be, addr, false, true, &r))
+	if (!take_range_at(be, addr, false, true, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
-	return ret ? ret : give_back(be, &r);
+	return ret ? ret : free_range_memory(be, &r);
 }
 
 uint64_t cu_mem_taken(struct be *be, uint64_t addr)

@@ -42,18 +42,18 @@ int cu_pieces_open(struct be *be)
 	return pthread_mutex_init(&be->piece_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
 }
 
-static uint32_t grains(uint64_t size)
+static uint32_t grains_of_size(uint64_t size)
 {
 	return (uint32_t)((size + GRAIN - 1) / GRAIN);
 }
 
-static uint64_t bytes(const struct cu_block *b)
+static uint64_t bytes_of_block(const struct cu_block *b)
 {
 	return (uint64_t)b->grains * GRAIN;
 }
 
 /* Returns the first of n free grains side by side, from `i` on. b->grains: there are none. */
-static uint32_t find(const struct cu_block *b, uint32_t i, uint32_t n)
+static uint32_t find_free_grains(const struct cu_block *b, uint32_t i, uint32_t n)
 {
 	uint32_t found = 0;
 
@@ -98,23 +98,23 @@ static void set_open(struct be *be, struct cu_block *b, bool open)
 	b->open = open;
 }
 
-static void take_out(struct be *be, struct cu_block *b)
+static void take_out_block(struct be *be, struct cu_block *b)
 {
 	set_open(be, b, false);
 	LIST_REMOVE(b, link);
-	atomic_fetch_sub(&be->block_bytes, bytes(b));
+	atomic_fetch_sub(&be->block_bytes, bytes_of_block(b));
 }
 
 /* Under the lock. False: there is no room in the block. */
-static bool divide(struct be *be, struct cu_block *b, uint32_t n, struct cu_range *r)
+static bool take_block_grains(struct be *be, struct cu_block *b, uint32_t n, struct cu_range *r)
 {
 	uint32_t at;
 
 	if (b->used + n > b->grains)
 		return false;
-	at = find(b, b->next, n);
+	at = find_free_grains(b, b->next, n);
 	if (at == b->grains)
-		at = find(b, 0, n);
+		at = find_free_grains(b, 0, n);
 	if (at == b->grains)
 		return false;
 	mark(b, at, n, true);
@@ -132,7 +132,7 @@ static bool divide_any(struct be *be, unsigned int dev, uint32_t n, struct cu_ra
 	int looks = 0;
 
 	LIST_FOREACH(b, &be->roomy, room) {
-		if (b->dev == dev && divide(be, b, n, r))
+		if (b->dev == dev && take_block_grains(be, b, n, r))
 			return true;
 		if (++looks == LOOKS)
 			break;
@@ -183,16 +183,16 @@ int cu_piece_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_ran
 	if (ret && ret != QCU_ERR_NotReady)
 		return ret;
 	pthread_mutex_lock(&be->piece_lock);
-	found = divide_any(be, dev, grains(size), r);
+	found = divide_any(be, dev, grains_of_size(size), r);
 	pthread_mutex_unlock(&be->piece_lock);
 	b = found ? NULL : new_block(be, dev);
 	if (!b)
 		return QCU_ERR_Success;
 	pthread_mutex_lock(&be->piece_lock);
 	LIST_INSERT_HEAD(&be->blocks, b, link);
-	atomic_fetch_add(&be->block_bytes, bytes(b));
+	atomic_fetch_add(&be->block_bytes, bytes_of_block(b));
 	set_open(be, b, true);
-	divide(be, b, grains(size), r);
+	take_block_grains(be, b, grains_of_size(size), r);
 	pthread_mutex_unlock(&be->piece_lock);
 	return QCU_ERR_Success;
 }
@@ -204,25 +204,25 @@ int cu_piece_free(struct be *be, const struct cu_range *r)
 	bool empty, known;
 
 	pthread_mutex_lock(&be->piece_lock);
-	mark(b, (uint32_t)((r->addr - b->addr) / GRAIN), grains(r->size), false);
+	mark(b, (uint32_t)((r->addr - b->addr) / GRAIN), grains_of_size(r->size), false);
 	known = b->known;
 	empty = !b->used;
 	set_open(be, b, !known);
 	if (empty)
-		take_out(be, b);
+		take_out_block(be, b);
 	pthread_mutex_unlock(&be->piece_lock);
 	if (!empty)
 		return ret;
-	if (known || !cu_kept_add(be, b->dev, bytes(b), b->addr))
+	if (known || !cu_kept_add(be, b->dev, bytes_of_block(b), b->addr))
 		ret = CU(be, cudaFree, (void *)(uintptr_t)b->addr);
-	cu_give_room(be, b->dev, bytes(b));
+	cu_give_room(be, b->dev, bytes_of_block(b));
 	free(b);
 	return ret;
 }
 
 uint64_t cu_piece_taken(const struct cu_range *r)
 {
-	return bytes(r->block);
+	return bytes_of_block(r->block);
 }
 
 uint64_t cu_piece_known(struct be *be, const struct cu_range *r)
@@ -235,7 +235,7 @@ uint64_t cu_piece_known(struct be *be, const struct cu_range *r)
 }
 
 /* Frees the blocks of the device, or of all devices. */
-static void end(struct be *be, const unsigned int *dev, bool in_cuda)
+static void free_blocks_of(struct be *be, const unsigned int *dev, bool in_cuda)
 {
 	struct cu_block *b, *next;
 
@@ -244,10 +244,10 @@ static void end(struct be *be, const unsigned int *dev, bool in_cuda)
 		next = LIST_NEXT(b, link);
 		if (dev && b->dev != *dev)
 			continue;
-		take_out(be, b);
+		take_out_block(be, b);
 		if (in_cuda && !cu_use(be, b->dev))
 			CU(be, cudaFree, (void *)(uintptr_t)b->addr);
-		cu_give_room(be, b->dev, bytes(b));
+		cu_give_room(be, b->dev, bytes_of_block(b));
 		free(b);
 	}
 	pthread_mutex_unlock(&be->piece_lock);
@@ -255,11 +255,11 @@ static void end(struct be *be, const unsigned int *dev, bool in_cuda)
 
 void cu_pieces_forget(struct be *be, unsigned int dev)
 {
-	end(be, &dev, false);
+	free_blocks_of(be, &dev, false);
 }
 
 void cu_pieces_close(struct be *be)
 {
-	end(be, NULL, true);
+	free_blocks_of(be, NULL, true);
 	pthread_mutex_destroy(&be->piece_lock);
 }

@@ -67,7 +67,7 @@ static CUmemAccessDesc access_of(unsigned int dev)
 }
 
 /* The legacy stream would wait for all others. */
-static int clear(struct be *be, uint64_t addr, uint64_t len)
+static int zero_mapped_memory(struct be *be, uint64_t addr, uint64_t len)
 {
 	cudaStream_t s;
 	int ret = CU(be, cudaStreamCreateWithFlags, &s, cudaStreamNonBlocking);
@@ -82,7 +82,7 @@ static int clear(struct be *be, uint64_t addr, uint64_t len)
 }
 
 /* Gives the mapped memory to all devices, all zero. */
-static int make_usable(struct be *be, uint64_t addr, uint64_t len)
+static int give_to_all_devices(struct be *be, uint64_t addr, uint64_t len)
 {
 	CUmemAccessDesc access[CU_DEVICES];
 	unsigned int i;
@@ -91,10 +91,11 @@ static int make_usable(struct be *be, uint64_t addr, uint64_t len)
 	for (i = 0; i < be->devices; i++)
 		access[i] = access_of(i);
 	ret = DRIVER(be, access, (CUdeviceptr)addr, len, access, be->devices);
-	return ret ? ret : clear(be, addr, len);
+	return ret ? ret : zero_mapped_memory(be, addr, len);
 }
 
-static int map(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, struct cu_placed *p)
+static int map_new_memory(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
+			  struct cu_placed *p)
 {
 	const CUmemAllocationProp prop = {
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -109,7 +110,7 @@ static int map(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, str
 	ret = DRIVER(be, map, (CUdeviceptr)addr, len, 0, p->memory, 0);
 	if (ret)
 		goto err_release;
-	ret = make_usable(be, addr, len);
+	ret = give_to_all_devices(be, addr, len);
 	if (!ret)
 		return ret;
 	DRIVER(be, unmap, (CUdeviceptr)addr, len);
@@ -136,7 +137,7 @@ int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, u
 	ret = DRIVER(be, reserve, &at, room, 0, (CUdeviceptr)addr, 0);
 	if (ret)
 		goto err_free;
-	ret = at == addr ? map(be, dev, addr, len, p) : (int)QCU_ERR_NotSupported;
+	ret = at == addr ? map_new_memory(be, dev, addr, len, p) : (int)QCU_ERR_NotSupported;
 	if (ret)
 		goto err_unreserve;
 	pthread_mutex_lock(&be->place.lock);
@@ -152,7 +153,7 @@ err_free:
 	return ret;
 }
 
-static struct cu_placed *take(struct be *be, uint64_t addr)
+static struct cu_placed *take_placed_at(struct be *be, uint64_t addr)
 {
 	struct cu_placed **at, *p;
 
@@ -170,7 +171,7 @@ static struct cu_placed *take(struct be *be, uint64_t addr)
 /* The memory goes even after an error, because the caller takes the addresses back. */
 int cu_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
 {
-	struct cu_placed *p = take(be, addr);
+	struct cu_placed *p = take_placed_at(be, addr);
 	int ret, err;
 	unsigned int i;
 

@@ -43,7 +43,7 @@ static uint64_t lost; /* bytes for which there was no room */
 static void (*to_log)(const char *who, const char *text, size_t len);
 static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER; /* protects all of the above */
 
-static bool make_room(struct text *t, size_t len)
+static bool make_room_in_text(struct text *t, size_t len)
 {
 	size_t room = t->room ? t->room : ROOM_MIN;
 	char *more;
@@ -65,13 +65,13 @@ static bool make_room(struct text *t, size_t len)
 }
 
 /* Returns the number of bytes for which there was no room. */
-static size_t append(struct text *t, const char *text, size_t len)
+static size_t append_text(struct text *t, const char *text, size_t len)
 {
 	size_t fits = t->len < most ? most - t->len : 0;
 
 	if (fits > len)
 		fits = len;
-	if (fits && t->head + t->len + fits > t->room && !make_room(t, fits))
+	if (fits && t->head + t->len + fits > t->room && !make_room_in_text(t, fits))
 		fits = 0;
 	if (fits) {
 		memcpy(t->buf + t->head + t->len, text, fits);
@@ -80,22 +80,22 @@ static size_t append(struct text *t, const char *text, size_t len)
 	return len - fits;
 }
 
-static void add(struct text *t, const char *text, size_t len)
+static void append_and_count_lost(struct text *t, const char *text, size_t len)
 {
 	static const char says[] = "qCUDA: kernels print more than the program fetches: some of it "
 				   "is left out\n";
-	size_t over = append(t, text, len);
+	size_t over = append_text(t, text, len);
 
 	if (over && !lost) {
 		/* There is always room for this much. */
 		most += sizeof(says);
-		append(&failed, says, sizeof(says) - 1);
+		append_text(&failed, says, sizeof(says) - 1);
 		most -= sizeof(says);
 	}
 	lost += over;
 }
 
-static size_t take(struct text *t, char *buf, size_t max)
+static size_t fetch_from_text(struct text *t, char *buf, size_t max)
 {
 	size_t n = t->len < max ? t->len : max;
 
@@ -126,7 +126,7 @@ static size_t sort_lines(const char *text, size_t len, bool all)
 		if (!end && !all)
 			break;
 		if (is_assertion(text + done, n))
-			add(&failed, text + done, n);
+			append_and_count_lost(&failed, text + done, n);
 		else if (to_log)
 			to_log("stderr of CUDA", text + done, n);
 		done += n;
@@ -162,14 +162,14 @@ static void sort_raw(const char *text, size_t len)
 }
 
 /* Called under the lock. Reads what the pipes have now, and not what goes on coming. */
-static void drain(void)
+static void read_print_pipes(void)
 {
 	char text[16384];
 	unsigned int i;
 	ssize_t n;
 
 	for (i = 0; i < 256 && (n = read(printed_fd, text, sizeof(text))) > 0; i++)
-		add(&printed, text, (size_t)n);
+		append_and_count_lost(&printed, text, (size_t)n);
 	for (i = 0; i < 256 && (n = read(raw_fd, text, sizeof(text))) > 0; i++)
 		sort_raw(text, (size_t)n);
 }
@@ -184,7 +184,7 @@ static void *drain_main(void *unused)
 	for (;;) {
 		poll(fds, 2, -1);
 		pthread_mutex_lock(&print_lock);
-		drain();
+		read_print_pipes();
 		pthread_mutex_unlock(&print_lock);
 	}
 	return unused;
@@ -249,8 +249,8 @@ static int fetch(struct text *t, FILE *stream, char *buf, size_t max, size_t *go
 		return QCU_ERR_Success;
 	fflush(stream);
 	pthread_mutex_lock(&print_lock);
-	drain();
-	*got = take(t, buf, max);
+	read_print_pipes();
+	*got = fetch_from_text(t, buf, max);
 	pthread_mutex_unlock(&print_lock);
 	return QCU_ERR_Success;
 }

@@ -50,7 +50,7 @@ static int im2col_wide(struct be *be, CUtensorMap *map, const struct qcu_tensor_
 				 (CUtensorMapFloatOOBfill)t->fill);
 }
 
-static int move(struct be *be, CUtensorMap *map, const struct qcu_tensor_msg *t)
+static int replace_tensor_address(struct be *be, CUtensorMap *map, const struct qcu_tensor_msg *t)
 {
 	PFN_cuTensorMapReplaceAddress_v12000 replace;
 	int ret = cu_driver_function(be, "cuTensorMapReplaceAddress", &replace);
@@ -78,7 +78,7 @@ int cu_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg *
 		ret = im2col_wide(be, &map, t);
 		break;
 	default:
-		ret = move(be, &map, t);
+		ret = replace_tensor_address(be, &map, t);
 	}
 	if (!ret)
 		memcpy(to, &map, sizeof(map));

@@ -4,7 +4,7 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-static float bits_to_float(uint32_t bits)
+static float float_from_bits(uint32_t bits)
 {
 	float f;
 
@@ -59,16 +59,16 @@ static struct cudaTextureDesc sampler(const struct qcu_texture_msg *t)
 	for (i = 0; i < 3; i++)
 		d.addressMode[i] = (enum cudaTextureAddressMode)t->address[i];
 	for (i = 0; i < 4; i++)
-		d.borderColor[i] = bits_to_float(t->border[i]);
+		d.borderColor[i] = float_from_bits(t->border[i]);
 	d.filterMode = (enum cudaTextureFilterMode)t->filter;
 	d.readMode = (enum cudaTextureReadMode)t->read;
 	d.sRGB = (int)t->srgb;
 	d.normalizedCoords = (int)t->normalized;
 	d.maxAnisotropy = t->anisotropy;
 	d.mipmapFilterMode = (enum cudaTextureFilterMode)t->mip_filter;
-	d.mipmapLevelBias = bits_to_float(t->mip_bias);
-	d.minMipmapLevelClamp = bits_to_float(t->mip_min);
-	d.maxMipmapLevelClamp = bits_to_float(t->mip_max);
+	d.mipmapLevelBias = float_from_bits(t->mip_bias);
+	d.minMipmapLevelClamp = float_from_bits(t->mip_min);
+	d.maxMipmapLevelClamp = float_from_bits(t->mip_max);
 	d.disableTrilinearOptimization = (int)t->no_trilinear_optimization;
 	d.seamlessCubemap = (int)t->seamless;
 	return d;

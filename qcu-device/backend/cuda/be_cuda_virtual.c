@@ -26,7 +26,7 @@ struct be_phys {
 	PFN_##name##_##version fn;  \
 	int ret = cu_driver_function(be, #name, &fn)
 
-static bool in_window(uint64_t base, uint64_t size)
+static bool touches_cuda_window(uint64_t base, uint64_t size)
 {
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
 	       QCU_WINDOW_BASE < base + size;
@@ -47,7 +47,7 @@ int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 		ret = (int)reserve(&p, size, align, 0, 0);
 	if (ret)
 		return ret;
-	if (in_window(p, size)) {
+	if (touches_cuda_window(p, size)) {
 		(void)unreserve(p, size);
 		return QCU_ERR_MemoryAllocation;
 	}
@@ -86,7 +86,7 @@ int cu_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *b
 	return ret;
 }
 
-static int new_phys(struct be *be, unsigned int dev, uint64_t size, struct be_phys **p)
+static int make_phys_record(struct be *be, unsigned int dev, uint64_t size, struct be_phys **p)
 {
 	int ret = cu_use(be, dev);
 
@@ -109,7 +109,7 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 	if (shareable)
 		prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 	if (!ret)
-		ret = new_phys(be, dev, size, &p);
+		ret = make_phys_record(be, dev, size, &p);
 	if (ret)
 		return ret;
 	ret = (int)create(&p->h, size, &prop, 0);
@@ -213,7 +213,7 @@ int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t
 	FIND(be, cuMemImportFromShareableHandle, v10020, import);
 
 	if (!ret)
-		ret = new_phys(be, dev, size, &p);
+		ret = make_phys_record(be, dev, size, &p);
 	if (ret)
 		return ret;
 	memcpy(&h, handle, sizeof(h));

@@ -84,8 +84,8 @@ static int add_image(struct call *c, struct handle *h, struct be_jit *jit)
 }
 
 /* A link is used by one lane at a time, and not after it has failed. */
-static int begin(struct call *c, uint32_t link, const struct qcu_jit *own, struct handle **out,
-		 struct be_jit *jit)
+static int begin_link_use(struct call *c, uint32_t link, const struct qcu_jit *own,
+			  struct handle **out, struct be_jit *jit)
 {
 	struct mirror *m = c->m;
 	struct handle *h = handles_get(&m->handles, HANDLE_LINK, link);
@@ -111,7 +111,7 @@ static int begin(struct call *c, uint32_t link, const struct qcu_jit *own, struc
 	return QCU_ERR_Success;
 }
 
-static int finish(struct call *c, struct handle *h, struct be_jit *jit, int rc)
+static int finish_link_use(struct call *c, struct handle *h, struct be_jit *jit, int rc)
 {
 	int err;
 
@@ -135,11 +135,11 @@ int mir_do_link_add(struct call *c)
 		return QCU_ERR_InvalidValue;
 	if (la->buf.len > MIR_IMAGE_MAX)
 		return QCU_ERR_MemoryAllocation;
-	rc = begin(c, la->link, &la->jit, &h, &jit);
+	rc = begin_link_use(c, la->link, &la->jit, &h, &jit);
 	if (rc)
 		return rc;
 	rc = h->failed ? (int)QCU_ERR_InvalidValue : add_image(c, h, &jit);
-	return finish(c, h, &jit, rc);
+	return finish_link_use(c, h, &jit, rc);
 }
 
 int mir_do_link_complete(struct call *c)
@@ -156,14 +156,14 @@ int mir_do_link_complete(struct call *c)
 	NEED_LINKS(c);
 	if (lc->rsvd)
 		return QCU_ERR_InvalidValue;
-	rc = begin(c, lc->link, NULL, &h, &jit);
+	rc = begin_link_use(c, lc->link, NULL, &h, &jit);
 	if (rc)
 		return rc;
 	rc = h->failed ? (int)QCU_ERR_InvalidValue
 		       : m->cfg.ops->link_complete(m->be, h->link, &jit, &image, &len);
 	if (!rc)
 		rc = mir_result_put(c, QCU_RESULT_DATA, image, len);
-	rc = finish(c, h, &jit, rc);
+	rc = finish_link_use(c, h, &jit, rc);
 	if (rc)
 		return rc;
 	lc->bytes = len;

@@ -2,7 +2,7 @@
 /* Streams that write numbers to memory, and wait for numbers there. */
 #include "qcu-device/commands/commands.h"
 
-static bool good(const struct qcu_stream_value *v)
+static bool is_good_value(const struct qcu_stream_value *v)
 {
 	unsigned int most =
 		v->what == QCU_VALUE_WAIT ? QCU_VALUE_NOR | QCU_VALUE_FLUSH : QCU_VALUE_UNORDERED;
@@ -19,7 +19,7 @@ int mir_do_stream_value(struct call *c)
 	int rc;
 
 	MIR_NEED(c, stream_value);
-	if (!good(v))
+	if (!is_good_value(v))
 		return QCU_ERR_InvalidValue;
 	rc = mir_device_range(c, v->addr, v->bytes);
 	if (rc)

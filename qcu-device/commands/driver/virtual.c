@@ -41,7 +41,7 @@ struct mapping {
 	} while (0)
 
 /* Areas are equal if they overlap, so a search finds one that overlaps the key. */
-static int compare(const void *a, const void *b)
+static int compare_areas(const void *a, const void *b)
 {
 	const struct area *x = a, *y = b;
 
@@ -50,20 +50,20 @@ static int compare(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : 1;
 }
 
-static bool good(uint64_t addr, uint64_t size)
+static bool is_good_range(uint64_t addr, uint64_t size)
 {
 	return size && size - 1 <= UINT64_MAX - addr;
 }
 
-static void *find(void *const *tree, uint64_t addr, uint64_t size)
+static void *find_overlapping_area(void *const *tree, uint64_t addr, uint64_t size)
 {
 	const struct area key = {.addr = addr, .size = size};
-	void **node = tfind(&key, tree, compare);
+	void **node = tfind(&key, tree, compare_areas);
 
 	return node ? *node : NULL;
 }
 
-static bool within(uint64_t addr, uint64_t size, const struct area *a)
+static bool is_inside_area(uint64_t addr, uint64_t size, const struct area *a)
 {
 	return addr >= a->addr && addr - a->addr <= a->size && size <= a->size - (addr - a->addr);
 }
@@ -130,7 +130,7 @@ int mir_do_va_reserve(struct call *c)
 		goto fail;
 	r->a.size = vr->size;
 	pthread_mutex_lock(&m->va_lock);
-	node = tsearch(r, &m->reservations, compare);
+	node = tsearch(r, &m->reservations, compare_areas);
 	pthread_mutex_unlock(&m->va_lock);
 	if (!node || *(struct reservation **)node != r) {
 		m->cfg.ops->va_free(m->be, r->a.addr, r->a.size);
@@ -153,15 +153,15 @@ int mir_do_va_free(struct call *c)
 	int rc;
 
 	NEED_VIRTUAL(c);
-	if (!good(vf->addr, vf->size))
+	if (!is_good_range(vf->addr, vf->size))
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
-	r = find(&m->reservations, vf->addr, 1);
+	r = find_overlapping_area(&m->reservations, vf->addr, 1);
 	if (!r || r->a.addr != vf->addr || r->a.size != vf->size ||
-	    find(&m->mappings, vf->addr, vf->size))
+	    find_overlapping_area(&m->mappings, vf->addr, vf->size))
 		r = NULL;
 	else
-		tdelete(r, &m->reservations, compare);
+		tdelete(r, &m->reservations, compare_areas);
 	pthread_mutex_unlock(&m->va_lock);
 	if (!r)
 		return QCU_ERR_InvalidValue;
@@ -245,20 +245,21 @@ static void end_mapping(struct mirror *m, struct mapping *p)
 }
 
 /* The caller holds va_lock, and has room for the mapping. */
-static int map(struct call *c, struct mapping *p)
+static int map_into_reservation(struct call *c, struct mapping *p)
 {
 	struct mirror *m = c->m;
 	const struct qcu_phys_map *pm = &c->cmd->phys_map;
-	const struct reservation *r = find(&m->reservations, p->a.addr, 1);
+	const struct reservation *r = find_overlapping_area(&m->reservations, p->a.addr, 1);
 	int rc;
 
-	if (!r || !within(p->a.addr, p->a.size, &r->a) || find(&m->mappings, p->a.addr, p->a.size))
+	if (!r || !is_inside_area(p->a.addr, p->a.size, &r->a) ||
+	    find_overlapping_area(&m->mappings, p->a.addr, p->a.size))
 		return QCU_ERR_InvalidValue;
-	if (!tsearch(p, &m->mappings, compare))
+	if (!tsearch(p, &m->mappings, compare_areas))
 		return QCU_ERR_MemoryAllocation;
 	rc = m->cfg.ops->phys_map(m->be, p->mem->phys, pm->offset, p->a.addr, p->a.size);
 	if (rc)
-		tdelete(p, &m->mappings, compare);
+		tdelete(p, &m->mappings, compare_areas);
 	return rc;
 }
 
@@ -275,7 +276,8 @@ int mir_do_phys_map(struct call *c)
 	rc = grain(c, false, &unit);
 	if (rc)
 		return rc;
-	if (pm->rsvd || !good(pm->addr, pm->size) || (pm->addr | pm->size | pm->offset) % unit)
+	if (pm->rsvd || !is_good_range(pm->addr, pm->size) ||
+	    (pm->addr | pm->size | pm->offset) % unit)
 		return QCU_ERR_InvalidValue;
 	h = handles_get(&m->handles, HANDLE_PHYS, pm->mem);
 	if (!h)
@@ -297,7 +299,7 @@ int mir_do_phys_map(struct call *c)
 	}
 	*p = (struct mapping){.a = {.addr = pm->addr, .size = pm->size}, .mem = h};
 	pthread_mutex_lock(&m->va_lock);
-	rc = map(c, p);
+	rc = map_into_reservation(c, p);
 	pthread_mutex_unlock(&m->va_lock);
 	if (rc)
 		end_mapping(m, p);
@@ -311,7 +313,7 @@ int mir_do_phys_map(struct call *c)
 static bool whole(struct mirror *m, uint64_t addr, uint64_t size)
 {
 	while (size) {
-		const struct mapping *p = find(&m->mappings, addr, 1);
+		const struct mapping *p = find_overlapping_area(&m->mappings, addr, 1);
 
 		if (!p || p->leaving || p->a.addr != addr || p->a.size > size)
 			return false;
@@ -324,9 +326,10 @@ static bool whole(struct mirror *m, uint64_t addr, uint64_t size)
 /* Reserved addresses at which there is nothing: unmapping them is no error. The lock is held. */
 static bool nothing_mapped(struct mirror *m, uint64_t addr, uint64_t size)
 {
-	const struct reservation *r = find(&m->reservations, addr, 1);
+	const struct reservation *r = find_overlapping_area(&m->reservations, addr, 1);
 
-	return r && within(addr, size, &r->a) && !find(&m->mappings, addr, size);
+	return r && is_inside_area(addr, size, &r->a) &&
+	       !find_overlapping_area(&m->mappings, addr, size);
 }
 
 static int unmap(struct mirror *m, struct mapping *p)
@@ -338,7 +341,7 @@ static int unmap(struct mirror *m, struct mapping *p)
 	rc = m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
 	held_gone(&m->held, &leaving);
 	pthread_mutex_lock(&m->va_lock);
-	tdelete(p, &m->mappings, compare);
+	tdelete(p, &m->mappings, compare_areas);
 	pthread_mutex_unlock(&m->va_lock);
 	end_mapping(m, p);
 	return rc;
@@ -354,7 +357,7 @@ int mir_do_phys_unmap(struct call *c)
 	bool ok;
 
 	NEED_VIRTUAL(c);
-	if (!good(pu->addr, pu->size))
+	if (!is_good_range(pu->addr, pu->size))
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
 	if (nothing_mapped(m, pu->addr, pu->size)) {
@@ -363,7 +366,7 @@ int mir_do_phys_unmap(struct call *c)
 	}
 	ok = whole(m, pu->addr, pu->size);
 	for (; ok && addr != end; addr += p->a.size) {
-		p = find(&m->mappings, addr, 1);
+		p = find_overlapping_area(&m->mappings, addr, 1);
 		p->leaving = true;
 	}
 	pthread_mutex_unlock(&m->va_lock);
@@ -372,7 +375,7 @@ int mir_do_phys_unmap(struct call *c)
 	c->waited = true;
 	for (addr = pu->addr; addr != end;) {
 		pthread_mutex_lock(&m->va_lock);
-		p = find(&m->mappings, addr, 1);
+		p = find_overlapping_area(&m->mappings, addr, 1);
 		pthread_mutex_unlock(&m->va_lock);
 		addr += p->a.size;
 		err = unmap(m, p);
@@ -391,14 +394,14 @@ int mir_do_phys_access_set(struct call *c)
 	MIR_NEED(c, phys_access);
 	if (as->peer >= m->devices)
 		return QCU_ERR_InvalidDevice;
-	if (!good(addr, size) ||
+	if (!is_good_range(addr, size) ||
 	    (as->flags != ACCESS_NONE && as->flags != ACCESS_READ && as->flags != ACCESS_BOTH))
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
 	if (!whole(m, addr, size))
 		rc = QCU_ERR_InvalidValue;
 	while (size && !rc) {
-		struct mapping *p = find(&m->mappings, addr, 1);
+		struct mapping *p = find_overlapping_area(&m->mappings, addr, 1);
 
 		rc = m->cfg.ops->phys_access(m->be, p->a.addr, p->a.size, as->peer, as->flags);
 		if (!rc)
@@ -420,7 +423,7 @@ int mir_do_phys_access_get(struct call *c)
 	if (ag->peer >= m->devices)
 		return QCU_ERR_InvalidDevice;
 	pthread_mutex_lock(&m->va_lock);
-	p = find(&m->mappings, ag->addr, 1);
+	p = find_overlapping_area(&m->mappings, ag->addr, 1);
 	if (p && !p->leaving) {
 		ag->flags = p->access[ag->peer];
 		rc = QCU_ERR_Success;
@@ -437,13 +440,13 @@ void mir_virtual_end(struct mirror *m)
 	while (m->mappings) {
 		p = *(struct mapping **)m->mappings;
 		m->cfg.ops->phys_unmap(m->be, p->a.addr, p->a.size);
-		tdelete(p, &m->mappings, compare);
+		tdelete(p, &m->mappings, compare_areas);
 		end_mapping(m, p);
 	}
 	while (m->reservations) {
 		r = *(struct reservation **)m->reservations;
 		m->cfg.ops->va_free(m->be, r->a.addr, r->a.size);
-		tdelete(r, &m->reservations, compare);
+		tdelete(r, &m->reservations, compare_areas);
 		give_reservation(m, r->a.size);
 		free(r);
 	}

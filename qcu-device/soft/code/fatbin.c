@@ -67,7 +67,7 @@ struct choice {
 
 static const char *const damaged = "the fat binary is damaged";
 
-static int bad(char *why, size_t why_size, const char *text)
+static int reject_image(char *why, size_t why_size, const char *text)
 {
 	snprintf(why, why_size, "%s", text);
 	return QCU_ERR_InvalidKernelImage;
@@ -115,7 +115,7 @@ static bool read_container(const unsigned char *p, size_t len, unsigned int sm, 
 	return true;
 }
 
-static bool unpack(const struct choice *c, char *to, size_t size)
+static bool unpack_ptx_text(const struct choice *c, char *to, size_t size)
 {
 	size_t from_size =
 		c->entry.compressed_size ? c->entry.compressed_size : c->entry.payload_size;
@@ -182,24 +182,25 @@ static int take_text(const struct choice *c, struct soft_units *units, char *why
 	int err;
 
 	if ((c->entry.flags & packed) == packed)
-		return bad(why, why_size, damaged);
+		return reject_image(why, why_size, damaged);
 	for (i = 0; i < units->count; i++)
 		room -= units->unit[i].len;
 	if (size > room)
-		return bad(why, why_size, "the PTX in the fat binary is larger than 256 MiB");
+		return reject_image(why, why_size,
+				    "the PTX in the fat binary is larger than 256 MiB");
 	text = malloc(size + 1);
 	if (!text)
 		return QCU_ERR_MemoryAllocation;
 	if (!(c->entry.flags & packed)) {
 		memcpy(text, c->payload, size);
-	} else if (!unpack(c, text, size)) {
+	} else if (!unpack_ptx_text(c, text, size)) {
 		free(text);
-		return bad(why, why_size, "the PTX in the fat binary does not unpack");
+		return reject_image(why, why_size, "the PTX in the fat binary does not unpack");
 	}
 	text[size] = '\0';
 	if (image_ptx_fault(text, size)) {
 		free(text);
-		return bad(why, why_size, "the PTX in the fat binary is damaged");
+		return reject_image(why, why_size, "the PTX in the fat binary is damaged");
 	}
 	err = add_unit(units, text, strlen(text), c->entry.arch);
 	if (err)
@@ -209,7 +210,7 @@ static int take_text(const struct choice *c, struct soft_units *units, char *why
 	return err;
 }
 
-static bool all_zero(const unsigned char *p, size_t len)
+static bool is_only_zeros(const unsigned char *p, size_t len)
 {
 	while (len && !*p) {
 		p++;
@@ -240,20 +241,20 @@ static int read_containers(const unsigned char *p, size_t len, unsigned int sm,
 	struct container_header h;
 	int err;
 
-	while (!all_zero(p, len)) {
+	while (!is_only_zeros(p, len)) {
 		struct choice c = {0};
 
 		if (len < sizeof(h))
-			return bad(why, why_size, damaged);
+			return reject_image(why, why_size, damaged);
 		memcpy(&h, p, sizeof(h));
 		if (h.magic != CONTAINER_MAGIC || h.version != CONTAINER_VERSION ||
 		    h.header_size < sizeof(h) || h.header_size > len ||
 		    h.payload_size > len - h.header_size)
-			return bad(why, why_size, damaged);
+			return reject_image(why, why_size, damaged);
 		if (!read_container(p + h.header_size, h.payload_size, sm, &c))
-			return bad(why, why_size, damaged);
+			return reject_image(why, why_size, damaged);
 		if (c.payload && units->count == UNITS_MAX)
-			return bad(why, why_size, "the fat binary has too many parts");
+			return reject_image(why, why_size, "the fat binary has too many parts");
 		if (c.payload) {
 			err = take_text(&c, units, why, why_size);
 			if (err)
@@ -289,14 +290,14 @@ static int read_text(const void *image, size_t len, unsigned int sm, struct soft
 	int err;
 
 	if (len > TEXT_MAX)
-		return bad(why, why_size, "the image is larger than 256 MiB");
+		return reject_image(why, why_size, "the image is larger than 256 MiB");
 	text = malloc(len + 1);
 	if (!text)
 		return QCU_ERR_MemoryAllocation;
 	memcpy(text, image, len);
 	text[len] = '\0';
 	if (!ptx_text_begins(text)) {
-		err = bad(why, why_size, "the image is neither a fat binary nor PTX");
+		err = reject_image(why, why_size, "the image is neither a fat binary nor PTX");
 	} else if (target_of(text) > sm) {
 		struct choice seen = {.lowest_ptx = target_of(text)};
 

@@ -68,7 +68,7 @@ static bool word_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-static const char *skip_blanks(const char *p)
+static const char *skip_to_token(const char *p)
 {
 	for (;;) {
 		p += strspn(p, " \t\r\n\f\v");
@@ -87,7 +87,7 @@ static const char *skip_blanks(const char *p)
 /* Words are names, numbers and directives with their dot. Texts end with a NUL. */
 static struct token next_token(const char *p)
 {
-	struct token t = {.kind = TOKEN_OTHER, .at = skip_blanks(p), .len = 1};
+	struct token t = {.kind = TOKEN_OTHER, .at = skip_to_token(p), .len = 1};
 
 	if (!*t.at) {
 		t.kind = TOKEN_END;
@@ -142,7 +142,7 @@ static bool is_space(const struct token *t)
 	return is_word(t, ".global") || is_word(t, ".const") || is_word(t, ".shared");
 }
 
-static bool is_name(const struct token *t)
+static bool is_name_token(const struct token *t)
 {
 	return t->kind == TOKEN_WORD && *t->at != '.' && *t->at != '%' &&
 	       !isdigit((unsigned char)*t->at);
@@ -188,7 +188,7 @@ static bool read_stmt(const char *p, struct stmt *s)
 			s->kind = STMT_VAR;
 		else if (is_char(&t, '('))
 			p = skip_group(p, '(', ')');
-		else if (is_name(&t) && !s->value && !(s->kind == STMT_FUNC && s->name.len))
+		else if (is_name_token(&t) && !s->value && !(s->kind == STMT_FUNC && s->name.len))
 			s->name = t;
 		else if (is_char(&t, '=') && !s->value)
 			s->value = t.at;
@@ -243,7 +243,7 @@ static bool add_symbol(struct linker *l, const struct stmt *s, uint32_t unit)
 	return true;
 }
 
-static bool collect(struct linker *l, const struct soft_units *units)
+static bool collect_symbols(struct linker *l, const struct soft_units *units)
 {
 	struct stmt s;
 	uint32_t u;
@@ -284,7 +284,7 @@ static int resolve_name(struct symbol *sym, size_t count, char *why, size_t why_
 	return QCU_ERR_Success;
 }
 
-static int resolve(struct linker *l, char *why, size_t why_size)
+static int resolve_symbols(struct linker *l, char *why, size_t why_size)
 {
 	size_t i, n;
 	int err;
@@ -304,7 +304,8 @@ static int resolve(struct linker *l, char *why, size_t why_size)
 }
 
 /* NULL: the unit declares no such symbol. */
-static const struct symbol *find(const struct linker *l, const struct token *t, uint32_t unit)
+static const struct symbol *find_unit_symbol(const struct linker *l, const struct token *t,
+					     uint32_t unit)
 {
 	const struct symbol key = {.name = t->at, .len = t->len, .unit = unit};
 
@@ -314,7 +315,7 @@ static const struct symbol *find(const struct linker *l, const struct token *t, 
 
 /* ---- writing ---- */
 
-static void put(struct linker *l, const char *text, size_t len)
+static void append_linked_text(struct linker *l, const char *text, size_t len)
 {
 	if (l->len + len + 1 > l->size) {
 		size_t size = (l->len + len + 1) * 2;
@@ -354,7 +355,7 @@ static const char *put_file(struct linker *l, const char *p)
 	if (n >= l->file_next)
 		l->file_next = n + 1;
 	snprintf(number, sizeof(number), " %lu", n);
-	put(l, number, strlen(number));
+	append_linked_text(l, number, strlen(number));
 	return t.at + t.len;
 }
 
@@ -369,13 +370,13 @@ static void put_renamed(struct linker *l, const char *p, const char *end, uint32
 	while (p < end) {
 		t = next_token(p);
 		if (t.at + t.len > end || t.kind == TOKEN_END) {
-			put(l, p, (size_t)(end - p));
+			append_linked_text(l, p, (size_t)(end - p));
 			return;
 		}
-		put(l, p, (size_t)(t.at + t.len - p));
-		s = is_name(&t) ? find(l, &t, unit) : NULL;
+		append_linked_text(l, p, (size_t)(t.at + t.len - p));
+		s = is_name_token(&t) ? find_unit_symbol(l, &t, unit) : NULL;
 		if (s && s->rename)
-			put(l, suffix, strlen(suffix));
+			append_linked_text(l, suffix, strlen(suffix));
 		p = t.at + t.len;
 		if (names_file(&t))
 			p = put_file(l, p);
@@ -387,10 +388,10 @@ static void put_declaration(struct linker *l, const struct stmt *s, uint32_t uni
 	const char *after = s->link_word.at + s->link_word.len;
 	const char *end = s->value ? s->value : s->end;
 
-	put(l, ".extern", 7);
+	append_linked_text(l, ".extern", 7);
 	put_renamed(l, after, end, unit);
 	if (s->value)
-		put(l, ";", 1);
+		append_linked_text(l, ";", 1);
 }
 
 static void put_unit(struct linker *l, const struct soft_unit *u, uint32_t unit)
@@ -401,16 +402,16 @@ static void put_unit(struct linker *l, const struct soft_unit *u, uint32_t unit)
 
 	l->file_base = l->file_next;
 	for (; read_stmt(p, &s); p = s.end) {
-		put(l, p, (size_t)(s.begin - p));
+		append_linked_text(l, p, (size_t)(s.begin - p));
 		if (s.kind == STMT_SECTION || (s.kind == STMT_HEADER && unit))
 			continue;
-		sym = s.defines && s.linkage == WEAK ? find(l, &s.name, unit) : NULL;
+		sym = s.defines && s.linkage == WEAK ? find_unit_symbol(l, &s.name, unit) : NULL;
 		if (sym && sym->demote)
 			put_declaration(l, &s, unit);
 		else
 			put_renamed(l, s.begin, s.end, unit);
 	}
-	put(l, "\n", 1);
+	append_linked_text(l, "\n", 1);
 }
 
 int soft_link(const struct soft_units *units, char **text, size_t *len, char *why, size_t why_size)
@@ -420,11 +421,11 @@ int soft_link(const struct soft_units *units, char **text, size_t *len, char *wh
 	int err = QCU_ERR_MemoryAllocation;
 
 	if (units->count == 1) {
-		put(&l, units->unit[0].text, units->unit[0].len);
+		append_linked_text(&l, units->unit[0].text, units->unit[0].len);
 	} else {
-		if (!collect(&l, units))
+		if (!collect_symbols(&l, units))
 			goto out;
-		err = resolve(&l, why, why_size);
+		err = resolve_symbols(&l, why, why_size);
 		if (err)
 			goto out;
 		for (u = 0; u < units->count; u++)

@@ -57,7 +57,8 @@ static unsigned int levels_of(const struct be_array_desc *d)
 	return n;
 }
 
-static int place(struct be *be, struct be_array *a, const struct be_phys *p, uint64_t offset)
+static int place_array_on_phys(struct be *be, struct be_array *a, const struct be_phys *p,
+			       uint64_t offset)
 {
 	int sticky = atomic_load(&be->sticky);
 
@@ -94,7 +95,8 @@ int soft_array_create(struct be *be, unsigned int dev, const struct be_array_des
 		l->addr = a->bytes;
 		a->bytes += (l->slice * l->size[2] + 511) / 512 * 512;
 	}
-	rc = p ? place(be, a, p, offset) : soft_mem_alloc(be, dev, a->bytes, &a->addr);
+	rc = p ? place_array_on_phys(be, a, p, offset)
+	       : soft_mem_alloc(be, dev, a->bytes, &a->addr);
 	if (rc) {
 		free(a);
 		return rc;
@@ -122,7 +124,7 @@ int soft_array_destroy(struct be *be, struct be_array *a)
 }
 
 /* Returns the first byte of a box, and stores the distance between rows and between slices. */
-static unsigned char *first(const struct be_end *e, uint64_t *pitch, uint64_t *slice)
+static unsigned char *first_byte_of_box(const struct be_end *e, uint64_t *pitch, uint64_t *slice)
 {
 	const struct soft_level *l;
 
@@ -140,8 +142,8 @@ static unsigned char *first(const struct be_end *e, uint64_t *pitch, uint64_t *s
 static void move_box(struct be *be, const struct be_box *b)
 {
 	uint64_t to_pitch, to_slice, from_pitch, from_slice, y, z;
-	unsigned char *to = first(&b->dst, &to_pitch, &to_slice);
-	const unsigned char *from = first(&b->src, &from_pitch, &from_slice);
+	unsigned char *to = first_byte_of_box(&b->dst, &to_pitch, &to_slice);
+	const unsigned char *from = first_byte_of_box(&b->src, &from_pitch, &from_slice);
 
 	for (z = 0; z < b->depth; z++)
 		for (y = 0; y < b->height; y++) {

@@ -51,7 +51,7 @@ struct soft_cell {
 	struct page *page;
 };
 
-static struct soft_cell *map(int fd)
+static struct soft_cell *map_cell_page(int fd)
 {
 	struct soft_cell *c = calloc(1, sizeof(*c));
 	char path[32];
@@ -75,7 +75,7 @@ static struct soft_cell *map(int fd)
 struct soft_cell *soft_cell_new(void)
 {
 	int fd = soft_file_new(sizeof(struct page));
-	struct soft_cell *c = fd < 0 ? NULL : map(fd);
+	struct soft_cell *c = fd < 0 ? NULL : map_cell_page(fd);
 
 	if (c)
 		c->fd = fd;
@@ -93,7 +93,7 @@ struct soft_cell *soft_cell_open(const struct soft_file *f)
 		return NULL;
 	fd = soft_file_open(f);
 	if (fd >= 0) {
-		c = map(fd);
+		c = map_cell_page(fd);
 		close(fd);
 	}
 	return c;
@@ -124,7 +124,7 @@ void soft_cell_put(struct soft_cell *c)
 	free(c);
 }
 
-static struct slot *slot_of(const struct soft_cell *c, uint64_t n)
+static struct slot *slot_of_record(const struct soft_cell *c, uint64_t n)
 {
 	return &c->page->slot[n % SLOTS];
 }
@@ -148,13 +148,13 @@ uint64_t soft_cell_begin(struct soft_cell *c)
 
 	if (seat && !atomic_exchange(&c->locked, true))
 		fcntl(c->lock, F_OFD_SETLK, &mine);
-	atomic_store(&slot_of(c, n)->owner, seat ? -seat : getpid());
+	atomic_store(&slot_of_record(c, n)->owner, seat ? -seat : getpid());
 	return n;
 }
 
 void soft_cell_end(struct soft_cell *c, uint64_t n)
 {
-	struct slot *s = slot_of(c, n);
+	struct slot *s = slot_of_record(c, n);
 	uint64_t done = atomic_load(&s->done);
 
 	while (done < n && !atomic_compare_exchange_weak(&s->done, &done, n))
@@ -182,7 +182,7 @@ static bool is_gone(const struct soft_cell *c, int owner)
  */
 bool soft_cell_done(const struct soft_cell *c, uint64_t n)
 {
-	const struct slot *s = slot_of(c, n);
+	const struct slot *s = slot_of_record(c, n);
 	int owner = atomic_load(&s->owner);
 
 	if (!n || atomic_load(&s->done) >= n)

@@ -44,8 +44,8 @@ static void work_free(struct soft_work *w)
 	free(w);
 }
 
-static int copy(struct be_stream *s, void *to, const void *from, size_t len, enum soft_how how,
-		bool aside)
+static int submit_copy(struct be_stream *s, void *to, const void *from, size_t len,
+		       enum soft_how how, bool aside)
 {
 	struct copy_work *c = malloc(sizeof(*c) + (aside ? len : 0));
 
@@ -78,11 +78,11 @@ int soft_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, stru
 	if (!soft_mem_usable(be, dst, len))
 		return QCU_ERR_InvalidValue;
 	if (soft_host_registered(be, (uintptr_t)src, len))
-		return copy(s, pointer(dst), src, len, len <= SMALL ? SOFT_SMALL : SOFT_QUEUE,
-			    false);
+		return submit_copy(s, pointer(dst), src, len,
+				   len <= SMALL ? SOFT_SMALL : SOFT_QUEUE, false);
 	if (len <= SMALL)
-		return copy(s, pointer(dst), src, len, SOFT_SMALL, true);
-	return copy(s, pointer(dst), src, len, SOFT_WAIT, false);
+		return submit_copy(s, pointer(dst), src, len, SOFT_SMALL, true);
+	return submit_copy(s, pointer(dst), src, len, SOFT_WAIT, false);
 }
 
 int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
@@ -96,7 +96,7 @@ int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_
 		return QCU_ERR_InvalidValue;
 	if (soft_host_registered(be, (uintptr_t)dst, len))
 		how = len <= SMALL ? SOFT_SMALL : SOFT_QUEUE;
-	return copy(s, dst, pointer(src), len, how, false);
+	return submit_copy(s, dst, pointer(src), len, how, false);
 }
 
 int soft_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
@@ -128,8 +128,8 @@ int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigne
 		return err;
 	if (!soft_mem_usable(be, dst, len) || !soft_mem_usable(be, src, len))
 		return QCU_ERR_InvalidValue;
-	return copy(s, pointer(dst), pointer(src), len, len <= SMALL ? SOFT_SMALL : SOFT_QUEUE,
-		    false);
+	return submit_copy(s, pointer(dst), pointer(src), len,
+			   len <= SMALL ? SOFT_SMALL : SOFT_QUEUE, false);
 }
 
 static void fill_row(unsigned char *p, size_t width, uint32_t value, uint32_t elem)

@@ -70,13 +70,13 @@ static void record_free(struct soft_work *w)
 	free(w);
 }
 
-static int wait_run(struct soft_work *w)
+static int event_wait_run(struct soft_work *w)
 {
 	(void)w;
 	return 0;
 }
 
-static void wait_free(struct soft_work *w)
+static void event_wait_free(struct soft_work *w)
 {
 	free(w);
 }
@@ -319,8 +319,8 @@ int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->run = wait_run;
-	w->free = wait_free;
+	w->run = event_wait_run;
+	w->free = event_wait_free;
 	pthread_mutex_lock(&be->lock);
 	err = soft_queue_wait(s);
 	if (err || !e->mark || soft_ticket_done(&e->mark->at))

@@ -142,7 +142,7 @@ static void graph_put(struct be_graph *g)
 
 /* ---- a launch ---- */
 
-static bool stopped(const struct launch *l)
+static bool has_launch_stopped(const struct launch *l)
 {
 	return l->err || atomic_load(&l->g->be->sticky) || l->g->be->closing;
 }
@@ -166,8 +166,8 @@ static int do_body(struct launch *l, uint32_t at)
 	uint32_t i;
 	int err = 0;
 
-	for (i = at + 1;
-	     at && i < g->count && l->list->items[i]->type != QCU_NODE_BODY && !err && !stopped(l);
+	for (i = at + 1; at && i < g->count && l->list->items[i]->type != QCU_NODE_BODY && !err &&
+			 !has_launch_stopped(l);
 	     i++)
 		err = do_node(l, i);
 	return err;
@@ -187,7 +187,7 @@ static int do_loop(struct launch *l, struct be_cond *c, uint32_t at)
 	       !__atomic_load_n(&be->cancel, __ATOMIC_RELAXED)) {
 		pthread_mutex_lock(&be->lock);
 		err = do_body(l, at);
-		stop = stopped(l);
+		stop = has_launch_stopped(l);
 		pthread_mutex_unlock(&be->lock);
 	}
 	soft_watchdog_end(be, &running);
@@ -245,9 +245,9 @@ static bool wait_for(struct launch *l, const struct place *p)
 	uint32_t i;
 
 	for (i = 0; i < p->waits; i++)
-		while (!l->done[g->waits[p->first_wait + i]] && !stopped(l))
+		while (!l->done[g->waits[p->first_wait + i]] && !has_launch_stopped(l))
 			pthread_cond_wait(&g->be->progress, &g->be->lock);
-	return !stopped(l);
+	return !has_launch_stopped(l);
 }
 
 static void do_branch(struct launch *l, unsigned int number)
@@ -314,7 +314,7 @@ static void start_branches(struct launch *l)
 	}
 }
 
-static int launch_run(struct soft_work *w)
+static int graph_launch_run(struct soft_work *w)
 {
 	struct launch *l = (struct launch *)w;
 	struct be *be = l->g->be;
@@ -335,7 +335,7 @@ static int launch_run(struct soft_work *w)
 }
 
 /* Events that the launch has not reached count as recorded, so that nobody waits for them. */
-static void launch_free(struct soft_work *w)
+static void graph_launch_free(struct soft_work *w)
 {
 	struct launch *l = (struct launch *)w;
 	unsigned int i;
@@ -387,7 +387,7 @@ static int submit(struct launch *l, struct be_stream *s)
 	if (!err)
 		err = use_events(l);
 	if (err) {
-		launch_free(&l->work);
+		graph_launch_free(&l->work);
 		return err;
 	}
 	soft_stream_get(s);
@@ -416,7 +416,7 @@ int soft_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s)
 		free(l);
 		return QCU_ERR_MemoryAllocation;
 	}
-	l->work = (struct soft_work){.run = launch_run, .free = launch_free};
+	l->work = (struct soft_work){.run = graph_launch_run, .free = graph_launch_free};
 	l->work.bytes = (uint32_t)(g->count * sizeof(l->done[0]) + g->events * sizeof(*l->uses));
 	l->g = g;
 	pthread_mutex_lock(&be->lock);
@@ -586,7 +586,7 @@ static int make_bodies(struct be_graph *g, const struct be_node *n)
 	return QCU_ERR_Success;
 }
 
-static int make_node(struct be_graph *g, const struct be_node *n)
+static int instantiate_node(struct be_graph *g, const struct be_node *n)
 {
 	int err = make_item(g->be, n, &g->list->items[n->index]);
 
@@ -603,7 +603,7 @@ static int make_node(struct be_graph *g, const struct be_node *n)
 }
 
 /* With too many threads already, the graph has one branch. */
-static void take_room(struct be_graph *g)
+static void reserve_branches(struct be_graph *g)
 {
 	struct be *be = g->be;
 
@@ -614,7 +614,7 @@ static void take_room(struct be_graph *g)
 }
 
 /* Gives back what the graph did not need. */
-static void give_room(struct be_graph *g)
+static void return_spare_branches(struct be_graph *g)
 {
 	unsigned int need = g->branches ? g->branches : 1;
 
@@ -641,16 +641,16 @@ int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes
 	g->count = count;
 	while (g->outer < count && nodes[g->outer].type != QCU_NODE_BODY)
 		g->outer++;
-	take_room(g);
+	reserve_branches(g);
 	g->places = calloc(count + 1, sizeof(*g->places));
 	g->list = new_list(count);
 	if (!err && (!g->places || !g->list))
 		err = QCU_ERR_MemoryAllocation;
 	if (!err)
 		err = place_nodes(g, nodes);
-	give_room(g);
+	return_spare_branches(g);
 	for (i = 0; i < count && !err; i++)
-		err = make_node(g, &nodes[i]);
+		err = instantiate_node(g, &nodes[i]);
 	for (i = 1; i < g->branches && !err; i++)
 		err = soft_stream_create(be, dev, NON_BLOCKING, 0, &g->streams[i]);
 	if (!err) {

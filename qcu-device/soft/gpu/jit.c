@@ -72,7 +72,7 @@ static int try(struct be_link *l, const char *text, size_t len, bool missing, st
 }
 
 /* Takes over the texts of the units. */
-static int append(struct be_link *l, struct soft_units *more)
+static int append_units(struct be_link *l, struct soft_units *more)
 {
 	size_t count = l->units.count + more->count;
 	struct soft_unit *unit = realloc(l->units.unit, count * sizeof(*unit));
@@ -109,7 +109,7 @@ int soft_link_add(struct be *be, struct be_link *l, uint32_t type, const void *i
 			err = try(l, units.unit[i].text, units.unit[i].len, false, jit);
 	}
 	if (!err)
-		err = append(l, &units);
+		err = append_units(l, &units);
 	soft_units_free(&units);
 	return err;
 }

@@ -32,7 +32,7 @@ struct launch_work {
 	unsigned char params[];
 };
 
-static uint64_t round_up(uint64_t v, uint64_t to)
+static uint64_t round_up_usage(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
 }
@@ -72,13 +72,13 @@ int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *par
 
 static uint32_t warps_of(uint32_t threads)
 {
-	return (uint32_t)round_up(threads, WARP) / WARP;
+	return (uint32_t)round_up_usage(threads, WARP) / WARP;
 }
 
 /* Returns how many warps can have `regs` registers per thread at the same time. */
 static uint32_t warps_with(const struct soft_limits *lim, uint32_t regs)
 {
-	uint32_t each = (uint32_t)round_up((uint64_t)(regs ? regs : 1) * WARP, REG_GRANULE);
+	uint32_t each = (uint32_t)round_up_usage((uint64_t)(regs ? regs : 1) * WARP, REG_GRANULE);
 
 	return lim->regs / SM_PARTS / each * SM_PARTS;
 }
@@ -96,7 +96,8 @@ static uint32_t regs_of(const struct soft_limits *lim, const struct ptx_kernel_i
 		return info->regs;
 	if (info->min_blocks && info->min_blocks * warps <= lim->threads_per_sm / WARP)
 		warps *= info->min_blocks;
-	most = lim->regs / (uint32_t)round_up(warps, SM_PARTS) / REG_GRANULE * REG_GRANULE / WARP;
+	most = lim->regs / (uint32_t)round_up_usage(warps, SM_PARTS) / REG_GRANULE * REG_GRANULE /
+	       WARP;
 	return info->regs < most ? info->regs : most;
 }
 
@@ -169,7 +170,7 @@ static uint32_t blocks_per_sm(const struct soft_limits *lim, const struct ptx_ke
 			      uint32_t threads, uint64_t dynamic)
 {
 	uint32_t warps = warps_of(threads), with_regs = warps_with(lim, regs_of(lim, info));
-	uint64_t shared = round_up(info->shared_bytes + dynamic, SHARED_GRAIN);
+	uint64_t shared = round_up_usage(info->shared_bytes + dynamic, SHARED_GRAIN);
 	uint64_t n = lim->blocks_per_sm;
 
 	if (threads > BLOCK_MAX || shared > lim->shared_optin)
@@ -323,7 +324,7 @@ static int check_launch(struct be *be, const struct be_kernel *k, const struct b
 	return QCU_ERR_Success;
 }
 
-static int launch_run(struct soft_work *work)
+static int kernel_launch_run(struct soft_work *work)
 {
 	struct launch_work *w = (struct launch_work *)work;
 	struct soft_running running;
@@ -336,7 +337,7 @@ static int launch_run(struct soft_work *work)
 	return soft_ptx_error(w->be, st, &diag);
 }
 
-static void launch_free(struct soft_work *w)
+static void kernel_launch_free(struct soft_work *w)
 {
 	free(w);
 }
@@ -357,7 +358,7 @@ int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, s
 	w = malloc(sizeof(*w) + l->param_bytes);
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = launch_run, .free = launch_free};
+	w->work = (struct soft_work){.run = kernel_launch_run, .free = kernel_launch_free};
 	w->work.bytes = (uint32_t)l->param_bytes;
 	w->be = be;
 	w->ptx = ptx;

@@ -39,7 +39,7 @@ void soft_limits_default(struct soft_device *d)
 	atomic_store(&l->heap.used, false);
 }
 
-static bool known(const struct be *be, uint32_t limit)
+static bool is_known_limit(const struct be *be, uint32_t limit)
 {
 	switch (limit) {
 	case LIMIT_SYNC_DEPTH:
@@ -50,7 +50,7 @@ static bool known(const struct be *be, uint32_t limit)
 	return limit < SOFT_LIMITS;
 }
 
-static uint64_t round_up(uint64_t v, uint64_t to)
+static uint64_t round_up_limit(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
 }
@@ -62,12 +62,12 @@ static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t 
 	case LIMIT_STACK:
 		if (*value > STACK_MAX)
 			return QCU_ERR_InvalidValue;
-		*value = round_up(*value, 16);
+		*value = round_up_limit(*value, 16);
 		break;
 	case LIMIT_PRINTF_FIFO:
 		if (*value > PRINTF_MAX)
 			return QCU_ERR_MemoryAllocation;
-		*value = round_up(*value < PRINTF_MIN ? PRINTF_MIN : *value, PRINTF_MIN);
+		*value = round_up_limit(*value < PRINTF_MIN ? PRINTF_MIN : *value, PRINTF_MIN);
 		return soft_print_resize(&be->print, *value);
 	case LIMIT_MALLOC_HEAP:
 		/*
@@ -78,7 +78,7 @@ static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t 
 			*value = d->mem.vram;
 		if (atomic_load(&d->limits.heap.used))
 			return QCU_ERR_InvalidValue;
-		*value = round_up(*value, HEAP_GRAIN);
+		*value = round_up_limit(*value, HEAP_GRAIN);
 		atomic_store(&d->limits.heap.bytes, *value);
 		break;
 	case LIMIT_SYNC_DEPTH:
@@ -98,7 +98,7 @@ int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t val
 	struct soft_device *d = &be->dev[dev];
 	int err = atomic_load(&be->sticky);
 
-	if (!err && !known(be, limit))
+	if (!err && !is_known_limit(be, limit))
 		err = QCU_ERR_InvalidValue;
 	if (!err)
 		err = apply(be, d, limit, &value);
@@ -111,7 +111,7 @@ int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *va
 {
 	int err = atomic_load(&be->sticky);
 
-	if (!err && !known(be, limit))
+	if (!err && !is_known_limit(be, limit))
 		err = QCU_ERR_InvalidValue;
 	*value = err ? 0 : atomic_load(&be->dev[dev].limits.value[limit]);
 	return err;

@@ -27,7 +27,7 @@
 #define ALIGN_BIG   4096ull
 #define BIG	    (64ull << 10)
 
-static uint64_t round_up(uint64_t v, uint64_t to)
+static uint64_t round_up_bytes(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
 }
@@ -45,7 +45,7 @@ uint64_t soft_mem_default(void)
 	return round_down(half < most ? half : most, 1 << 20);
 }
 
-static bool in_window(uint64_t base, uint64_t size)
+static bool is_arena_in_window(uint64_t base, uint64_t size)
 {
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE && QCU_WINDOW_BASE < base + size;
 }
@@ -60,11 +60,11 @@ static int mapping(int fd)
  * The hint only makes addresses of different devices easy to recognise. If it is taken, any other
  * place outside the window is as good.
  */
-static void *reserve(uint64_t hint, uint64_t size, int fd)
+static void *reserve_arena(uint64_t hint, uint64_t size, int fd)
 {
 	void *p = mmap((void *)(uintptr_t)hint, size, PROT_NONE, mapping(fd), fd, 0);
 
-	if (p != MAP_FAILED && in_window((uintptr_t)p, size)) {
+	if (p != MAP_FAILED && is_arena_in_window((uintptr_t)p, size)) {
 		munmap(p, size);
 		p = MAP_FAILED;
 	}
@@ -73,7 +73,8 @@ static void *reserve(uint64_t hint, uint64_t size, int fd)
 
 bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 {
-	uint64_t size = vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : round_up(vram * 4, ARENA_STEP);
+	uint64_t size =
+		vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : round_up_bytes(vram * 4, ARENA_STEP);
 	void *p;
 
 	if (vram > ARENA_STRIDE / 4 * 3)
@@ -83,7 +84,7 @@ bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 	if (!soft_ranges_init(&m->table))
 		return false;
 	m->fd = soft_file_new(size);
-	p = reserve(ARENA_HINT + index * ARENA_STRIDE, size, m->fd);
+	p = reserve_arena(ARENA_HINT + index * ARENA_STRIDE, size, m->fd);
 	if (p == MAP_FAILED) {
 		if (m->fd >= 0)
 			soft_file_close(m->fd);
@@ -124,15 +125,15 @@ static uint64_t lower_edge(const struct soft_range *r)
 
 static uint64_t upper_edge(const struct soft_range *r)
 {
-	return r->tag == SOFT_IMPORT ? round_up(r->hi, ALIGN_BIG) : r->hi;
+	return r->tag == SOFT_IMPORT ? round_up_bytes(r->hi, ALIGN_BIG) : r->hi;
 }
 
 /*
  * Finds room for `size` bytes at or above `from`. *index gets the position of the new range in the
  * table. 0: no room.
  */
-static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_t from,
-		      size_t *index)
+static uint64_t find_arena_room(struct soft_mem *m, uint64_t size, uint64_t align, uint64_t from,
+				size_t *index)
 {
 	size_t i = soft_ranges_upper(&m->table, from);
 	struct soft_range r;
@@ -145,7 +146,7 @@ static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_
 		bool more = soft_ranges_at(&m->table, i, &r);
 		uint64_t end = more ? lower_edge(&r) - ALIGN_SMALL : m->base + m->size;
 
-		at = round_up(at, align);
+		at = round_up_bytes(at, align);
 		if (at <= end && size <= end - at) {
 			*index = i;
 			return at;
@@ -156,9 +157,9 @@ static uint64_t place(struct soft_mem *m, uint64_t size, uint64_t align, uint64_
 	}
 }
 
-static bool make_usable(struct soft_mem *m, uint64_t end)
+static bool make_arena_usable(struct soft_mem *m, uint64_t end)
 {
-	uint64_t want = round_up(end - m->base, ARENA_STEP);
+	uint64_t want = round_up_bytes(end - m->base, ARENA_STEP);
 
 	if (want <= m->usable)
 		return true;
@@ -178,17 +179,17 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 	size_t i;
 
 	pthread_mutex_lock(&m->lock);
-	if (size > m->vram || round_up(size, ALIGN_SMALL) > m->vram - m->used)
+	if (size > m->vram || round_up_bytes(size, ALIGN_SMALL) > m->vram - m->used)
 		goto out;
-	full = round_up(size, ALIGN_SMALL);
-	at = place(m, full, align, m->next, &i);
+	full = round_up_bytes(size, ALIGN_SMALL);
+	at = find_arena_room(m, full, align, m->next, &i);
 	/*
 	 * No room above m->next, or mprotect() failed: look from the start for addresses that were
 	 * freed.
 	 */
-	if (!at || !make_usable(m, at + full)) {
-		at = place(m, full, align, m->base, &i);
-		if (!at || !make_usable(m, at + full)) {
+	if (!at || !make_arena_usable(m, at + full)) {
+		at = find_arena_room(m, full, align, m->base, &i);
+		if (!at || !make_arena_usable(m, at + full)) {
 			at = 0;
 			goto out;
 		}
@@ -214,13 +215,13 @@ out:
  * When the i-th allocation is freed, returns its pages to the operating system, except those that
  * another allocation also uses.
  */
-static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
+static void return_freed_pages(struct soft_mem *m, size_t i, const struct soft_range *r)
 {
-	uint64_t lo = round_down(r->lo, ALIGN_BIG), hi = round_up(r->hi, ALIGN_BIG);
+	uint64_t lo = round_down(r->lo, ALIGN_BIG), hi = round_up_bytes(r->hi, ALIGN_BIG);
 	struct soft_range n;
 
 	if (i && soft_ranges_at(&m->table, i - 1, &n) && n.hi > lo)
-		lo = round_up(n.hi, ALIGN_BIG);
+		lo = round_up_bytes(n.hi, ALIGN_BIG);
 	if (soft_ranges_at(&m->table, i + 1, &n) && n.lo < hi)
 		hi = round_down(n.lo, ALIGN_BIG);
 	/*
@@ -234,9 +235,9 @@ static void give_back(struct soft_mem *m, size_t i, const struct soft_range *r)
 
 static void arena_drop(struct soft_mem *m, size_t i, const struct soft_range *r)
 {
-	give_back(m, i, r);
+	return_freed_pages(m, i, r);
 	soft_ranges_remove(&m->table, i);
-	m->used -= round_up(r->hi - r->lo, ALIGN_SMALL);
+	m->used -= round_up_bytes(r->hi - r->lo, ALIGN_SMALL);
 }
 
 static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
@@ -279,7 +280,7 @@ struct soft_device *soft_mem_device(struct be *be, uint64_t addr)
 	return NULL;
 }
 
-static bool holds(struct soft_ranges *t, uint64_t addr, uint64_t len)
+static bool is_inside_one_range(struct soft_ranges *t, uint64_t addr, uint64_t len)
 {
 	struct soft_range r;
 
@@ -299,7 +300,7 @@ bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 
 bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len)
 {
-	return holds(&be->host, addr, len);
+	return is_inside_one_range(&be->host, addr, len);
 }
 
 bool soft_mem_usable(struct be *be, uint64_t addr, uint64_t len)
@@ -398,7 +399,7 @@ int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle
 }
 
 /* Maps pages of a file over what is there now; fd -1: empty pages. m->lock is held. */
-static bool show(uint64_t at, uint64_t len, int fd, uint64_t offset)
+static bool map_pages_over(uint64_t at, uint64_t len, int fd, uint64_t offset)
 {
 	return mmap((void *)(uintptr_t)at, len, PROT_READ | PROT_WRITE, mapping(fd) | MAP_FIXED, fd,
 		    (off_t)offset) != MAP_FAILED;
@@ -406,19 +407,20 @@ static bool show(uint64_t at, uint64_t len, int fd, uint64_t offset)
 
 static uint64_t arena_import(struct soft_mem *m, const struct soft_file *f, int fd)
 {
-	uint64_t in_page = f->offset % ALIGN_BIG, full = round_up(in_page + f->len, ALIGN_BIG), at;
+	uint64_t in_page = f->offset % ALIGN_BIG,
+		 full = round_up_bytes(in_page + f->len, ALIGN_BIG), at;
 	struct soft_range r = {.tag = SOFT_IMPORT};
 	size_t i;
 
 	pthread_mutex_lock(&m->lock);
-	at = place(m, full, ALIGN_BIG, m->next, &i);
-	if (!at || !make_usable(m, at + full))
+	at = find_arena_room(m, full, ALIGN_BIG, m->next, &i);
+	if (!at || !make_arena_usable(m, at + full))
 		goto fail;
 	r.lo = at + in_page;
 	r.hi = r.lo + f->len;
 	if (!soft_ranges_insert(&m->table, i, &r))
 		goto fail;
-	if (!show(at, full, fd, f->offset - in_page)) {
+	if (!map_pages_over(at, full, fd, f->offset - in_page)) {
 		soft_ranges_remove(&m->table, i);
 		goto fail;
 	}
@@ -469,7 +471,7 @@ int soft_mem_unimport(struct be *be, uint64_t addr)
 		uint64_t lo = lower_edge(&r);
 
 		/* If mmap() fails, the addresses stay taken. */
-		if (show(lo, upper_edge(&r) - lo, d->mem.fd, lo - d->mem.base))
+		if (map_pages_over(lo, upper_edge(&r) - lo, d->mem.fd, lo - d->mem.base))
 			soft_ranges_remove(&d->mem.table, i - 1);
 		err = atomic_load(&be->sticky);
 	}
@@ -551,8 +553,9 @@ int soft_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
 	pthread_mutex_unlock(&m->lock);
 	if (!fits)
 		return QCU_ERR_MemoryAllocation;
-	err = show(addr, len, -1, 0) ? soft_host_register(be, (void *)(uintptr_t)addr, len)
-				     : QCU_ERR_MemoryAllocation;
+	err = map_pages_over(addr, len, -1, 0)
+		      ? soft_host_register(be, (void *)(uintptr_t)addr, len)
+		      : QCU_ERR_MemoryAllocation;
 	if (!err)
 		return QCU_ERR_Success;
 	pthread_mutex_lock(&m->lock);

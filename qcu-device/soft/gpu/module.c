@@ -99,7 +99,7 @@ int soft_jit_status(struct be *be, struct be_jit *jit, enum ptx_status st,
 	return ptx_error_code(be, st);
 }
 
-static void describe(struct be_module *m, unsigned int dev, struct be_jit *jit)
+static void log_kernel_resources(struct be_module *m, unsigned int dev, struct be_jit *jit)
 {
 	const struct ptx_kernel *k;
 	size_t len = 0;
@@ -133,7 +133,7 @@ static int translate_for(struct be_module *m, unsigned int dev, struct be_jit *j
 	if (st != PTX_OK)
 		m->dev[dev] = NULL;
 	else
-		describe(m, dev, jit);
+		log_kernel_resources(m, dev, jit);
 	return soft_jit_status(m->be, jit, st, &diag);
 }
 

@@ -144,7 +144,7 @@ unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned
 }
 
 /* False: addr is no pool memory. */
-static bool drop(struct soft_device *d, uint64_t addr)
+static bool free_pool_block(struct soft_device *d, uint64_t addr)
 {
 	struct soft_block *b;
 
@@ -167,7 +167,7 @@ int soft_free(struct be *be, uint64_t addr)
 	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr || r.tag != SOFT_POOL)
 		return soft_mem_free(be, addr);
 	soft_wait(be, NULL);
-	return drop(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
+	return free_pool_block(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
 }
 
 int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p)

@@ -76,7 +76,7 @@ static char take_char(struct soft_print *p)
 	return c;
 }
 
-static void take(struct soft_print *p, char *to, size_t len)
+static void take_output_text(struct soft_print *p, char *to, size_t len)
 {
 	size_t first = p->size - p->head;
 
@@ -89,7 +89,7 @@ static void take(struct soft_print *p, char *to, size_t len)
 }
 
 /* True: some output is lost, for the first time. */
-static bool add(struct soft_print *p, const char *text, size_t len)
+static bool add_output_text(struct soft_print *p, const char *text, size_t len)
 {
 	size_t at, first;
 	bool lost = false;
@@ -125,14 +125,14 @@ void soft_env_print(void *ctx, const char *text, size_t len)
 {
 	struct be *be = ((struct soft_device *)ctx)->be;
 
-	if (add(&be->print, text, len))
+	if (add_output_text(&be->print, text, len))
 		soft_tell(be, "kernels print more than the program fetches: the oldest is lost");
 }
 
 /* The messages of failed assertions. */
 void soft_env_complain(void *ctx, const char *text, size_t len)
 {
-	add(&((struct soft_device *)ctx)->be->complaints, text, len);
+	add_output_text(&((struct soft_device *)ctx)->be->complaints, text, len);
 }
 
 void soft_tell(struct be *be, const char *fmt, ...)
@@ -149,7 +149,7 @@ void soft_tell(struct be *be, const char *fmt, ...)
 		return;
 	n = strlen(line);
 	line[n++] = '\n';
-	add(&be->complaints, line, n);
+	add_output_text(&be->complaints, line, n);
 }
 
 static int read_out(struct soft_print *p, void *buf, size_t max, size_t *got)
@@ -159,7 +159,7 @@ static int read_out(struct soft_print *p, void *buf, size_t max, size_t *got)
 	if (buf) {
 		if (*got > max)
 			*got = max;
-		take(p, buf, *got);
+		take_output_text(p, buf, *got);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return QCU_ERR_Success;

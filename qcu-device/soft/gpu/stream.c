@@ -180,7 +180,7 @@ static void queue_out(struct be *be, const struct soft_work *w)
  * Marks work as done, and frees it. The work is the oldest of its stream, and is no longer in the
  * queue.
  */
-static void finish(struct be_stream *s, struct soft_work *w, int err)
+static void finish_work(struct be_stream *s, struct soft_work *w, int err)
 {
 	if (err)
 		soft_fail(s->be, err);
@@ -231,7 +231,7 @@ static void *worker(void *arg)
 		s->head = w->next;
 		if (!s->head)
 			s->tail = &s->head;
-		finish(s, w, err);
+		finish_work(s, w, err);
 	}
 	unlink_stream(s);
 	s->next = be->ended;
@@ -243,7 +243,7 @@ static void *worker(void *arg)
 }
 
 /* Joins threads that have ended. */
-static void reap(struct be *be)
+static void join_ended_threads(struct be *be)
 {
 	struct be_stream *s;
 
@@ -295,7 +295,7 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 		pthread_mutex_unlock(&be->lock);
 		err = w->run(w);
 		pthread_mutex_lock(&be->lock);
-		finish(s, w, err);
+		finish_work(s, w, err);
 		if (s->head)
 			pthread_cond_signal(&s->wake);
 		if (s->stop && !s->threaded) {
@@ -445,7 +445,7 @@ void soft_streams_stop(struct be *be)
 	while (be->workers)
 		pthread_cond_wait(&be->progress, &be->lock);
 	pthread_mutex_unlock(&be->lock);
-	reap(be);
+	join_ended_threads(be);
 }
 
 int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
@@ -462,7 +462,7 @@ int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int prio
 		priority = 0;
 	if (priority < PRIORITY_GREATEST)
 		priority = PRIORITY_GREATEST;
-	reap(be);
+	join_ended_threads(be);
 	pthread_mutex_lock(&be->lock);
 	*out = new_stream(&be->dev[dev], !flags, priority);
 	pthread_mutex_unlock(&be->lock);
@@ -481,7 +481,7 @@ int soft_stream_destroy(struct be *be, struct be_stream *s)
 	pthread_mutex_lock(&be->lock);
 	soft_stream_stop(s);
 	pthread_mutex_unlock(&be->lock);
-	reap(be);
+	join_ended_threads(be);
 	return atomic_load(&be->sticky);
 }
 

@@ -40,7 +40,7 @@ static int set_priority(struct be_stream *s, int32_t priority)
 }
 
 /* be->lock is held. */
-static int set(struct be_stream *s, uint32_t attr, const void *value)
+static int set_stream_attr(struct be_stream *s, uint32_t attr, const void *value)
 {
 	struct window w;
 	uint32_t v;
@@ -78,7 +78,7 @@ int soft_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, cons
 	if (err)
 		return err;
 	pthread_mutex_lock(&be->lock);
-	err = set(s, attr, value);
+	err = set_stream_attr(s, attr, value);
 	pthread_mutex_unlock(&be->lock);
 	return err;
 }

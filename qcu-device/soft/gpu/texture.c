@@ -42,23 +42,24 @@ void soft_images_fini(struct soft_images *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-static struct soft_image *find(struct soft_images *t, uint64_t number)
+static struct soft_image *find_image_object(struct soft_images *t, uint64_t number)
 {
 	struct soft_image *i = atomic_load(&t->slots[number % SLOTS]);
 
 	return i && i->number == number ? i : NULL;
 }
 
-/* An object that a launch has found exists until the launch has ended: see destroy(). */
+/* An object that a launch has found exists until the launch has ended: see destroy_image_object().
+ */
 const struct ptx_image *soft_env_image(void *ctx, uint64_t number)
 {
 	struct soft_device *d = ctx;
-	struct soft_image *i = find(&d->be->images, number);
+	struct soft_image *i = find_image_object(&d->be->images, number);
 
 	return i && i->dev == d->index ? &i->img : NULL;
 }
 
-static int add(struct soft_images *t, struct soft_image *image, uint64_t *number)
+static int add_image_object(struct soft_images *t, struct soft_image *image, uint64_t *number)
 {
 	uint32_t tries;
 
@@ -85,14 +86,14 @@ static int add(struct soft_images *t, struct soft_image *image, uint64_t *number
  * The first wait is for work that is queued now: it must still find the object. The second wait is
  * for work that another thread queued during the first one: it may have found the object, too.
  */
-static int destroy(struct be *be, uint64_t number, bool surface)
+static int destroy_image_object(struct be *be, uint64_t number, bool surface)
 {
 	struct soft_images *t = &be->images;
 	struct soft_image *i;
 
 	soft_wait(be, NULL);
 	pthread_mutex_lock(&t->lock);
-	i = find(t, number);
+	i = find_image_object(t, number);
 	if (i && i->img.surface == surface)
 		atomic_store(&t->slots[number % SLOTS], NULL);
 	else
@@ -105,7 +106,7 @@ static int destroy(struct be *be, uint64_t number, bool surface)
 	return atomic_load(&be->sticky);
 }
 
-static float bits_to_float(uint32_t bits)
+static float float_from_field(uint32_t bits)
 {
 	float f;
 
@@ -211,10 +212,10 @@ static int set_sampler(struct ptx_image *img, const struct qcu_texture_msg *t)
 	for (i = 0; i < 3; i++)
 		img->address[i] = (enum ptx_address)t->address[i];
 	for (i = 0; i < 4; i++)
-		img->border[i] = bits_to_float(t->border[i]);
-	img->bias = bits_to_float(t->mip_bias);
-	img->min_level = bits_to_float(t->mip_min);
-	img->max_level = bits_to_float(t->mip_max);
+		img->border[i] = float_from_field(t->border[i]);
+	img->bias = float_from_field(t->mip_bias);
+	img->min_level = float_from_field(t->mip_min);
+	img->max_level = float_from_field(t->mip_max);
 	if (img->unit && img->bits == 32)
 		return QCU_ERR_InvalidNormSetting;
 	if (img->linear && img->texel != TEXEL_FLOAT && !img->unit && !img->fetch)
@@ -254,7 +255,7 @@ int soft_texture_create(struct be *be, unsigned int dev, const struct qcu_textur
 	if (!rc)
 		rc = set_sampler(&i->img, t);
 	if (!rc)
-		return add(&be->images, i, object);
+		return add_image_object(&be->images, i, object);
 	free(i);
 	return rc;
 }
@@ -262,7 +263,7 @@ int soft_texture_create(struct be *be, unsigned int dev, const struct qcu_textur
 int soft_texture_destroy(struct be *be, unsigned int dev, uint64_t object)
 {
 	(void)dev;
-	return destroy(be, object, false);
+	return destroy_image_object(be, object, false);
 }
 
 int soft_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
@@ -280,13 +281,13 @@ int soft_surface_create(struct be *be, unsigned int dev, struct be_array *a, uin
 	i->img.surface = true;
 	set_format(&i->img, a->desc.bits, a->desc.kind);
 	set_array(&i->img, a, level, level);
-	return add(&be->images, i, object);
+	return add_image_object(&be->images, i, object);
 }
 
 int soft_surface_destroy(struct be *be, unsigned int dev, uint64_t object)
 {
 	(void)dev;
-	return destroy(be, object, true);
+	return destroy_image_object(be, object, true);
 }
 
 /* ---- tensor maps ---- */
@@ -368,7 +369,7 @@ static bool good_tensor(const struct qcu_tensor_msg *t)
 	return t->channels && t->channels <= CHANNELS_MAX && t->pixels && t->pixels <= PIXELS_MAX;
 }
 
-static void encode(const struct qcu_tensor_msg *t, struct tensor *map)
+static void fill_in_tensor(const struct qcu_tensor_msg *t, struct tensor *map)
 {
 	uint32_t i;
 
@@ -400,7 +401,7 @@ int soft_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg
 			return QCU_ERR_InvalidValue;
 		map.addr = t->addr;
 	} else if (good_tensor(t)) {
-		encode(t, &map);
+		fill_in_tensor(t, &map);
 	} else {
 		return QCU_ERR_InvalidValue;
 	}

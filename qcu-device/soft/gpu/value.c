@@ -18,7 +18,7 @@ struct value_work {
 	struct qcu_stream_value v;
 };
 
-static bool fits(const struct qcu_stream_value *v)
+static bool is_wait_satisfied(const struct qcu_stream_value *v)
 {
 	const void *p = (const void *)(uintptr_t)v->addr;
 	uint64_t now, mask = v->bytes == 8 ? UINT64_MAX : UINT32_MAX, top = mask ^ (mask >> 1);
@@ -37,7 +37,7 @@ static bool fits(const struct qcu_stream_value *v)
 	return ~(now | v->value) & mask;
 }
 
-static int wait_run(struct soft_work *w)
+static int value_wait_run(struct soft_work *w)
 {
 	struct value_work *x = (struct value_work *)w;
 	struct timespec pause = {.tv_nsec = SOONEST_NS};
@@ -45,7 +45,7 @@ static int wait_run(struct soft_work *w)
 
 	if (!soft_work_usable(be, w, x->v.addr, x->v.bytes))
 		return QCU_ERR_IllegalAddress;
-	while (!fits(&x->v) && !__atomic_load_n(&be->cancel, __ATOMIC_RELAXED) &&
+	while (!is_wait_satisfied(&x->v) && !__atomic_load_n(&be->cancel, __ATOMIC_RELAXED) &&
 	       !atomic_load(&be->no_values)) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < LATEST_NS)
@@ -74,7 +74,7 @@ static void write_free(struct soft_work *w)
 	free(w);
 }
 
-static void wait_free(struct soft_work *w)
+static void value_wait_free(struct soft_work *w)
 {
 	((struct value_work *)w)->be->calls--;
 	free(w);
@@ -103,7 +103,7 @@ int soft_stream_value(struct be *be, struct be_stream *s, const struct qcu_strea
 		x->work = (struct soft_work){.run = write_run, .free = write_free};
 		return soft_submit(s, &x->work, SOFT_SMALL, NULL);
 	}
-	x->work = (struct soft_work){.run = wait_run, .free = wait_free};
+	x->work = (struct soft_work){.run = value_wait_run, .free = value_wait_free};
 	pthread_mutex_lock(&be->lock);
 	/* As for a host function: only the guest can end the wait, so nobody may wait for room. */
 	be->calls++;

@@ -50,14 +50,14 @@ static void *nothing(uint64_t at, uint64_t size, int flags)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 }
 
-static bool in_window(uint64_t base, uint64_t size)
+static bool is_in_window_or_annex(uint64_t base, uint64_t size)
 {
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
 	       QCU_WINDOW_BASE < base + size;
 }
 
 /* The lock is held, here and in all functions up to the table of functions. */
-static bool set_aside(struct be *be)
+static bool set_addresses_aside(struct be *be)
 {
 	struct soft_virtual *v = &be->virt;
 	unsigned int i, ready;
@@ -68,7 +68,7 @@ static bool set_aside(struct be *be)
 		return true;
 	for (size = SIZE_MOST; size >= SIZE_MIN && p == MAP_FAILED; size /= 2) {
 		p = nothing(0, size, 0);
-		if (p != MAP_FAILED && in_window((uintptr_t)p, size)) {
+		if (p != MAP_FAILED && is_in_window_or_annex((uintptr_t)p, size)) {
 			munmap(p, size);
 			p = MAP_FAILED;
 		}
@@ -94,14 +94,14 @@ fail:
 	return false;
 }
 
-static uint64_t round_up(uint64_t v, uint64_t to)
+static uint64_t round_up_address(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
 }
 
 /* Finds room at or above `from`. 0: there is none. */
-static uint64_t place(struct soft_virtual *v, uint64_t size, uint64_t align, uint64_t from,
-		      size_t *index)
+static uint64_t find_address_room(struct soft_virtual *v, uint64_t size, uint64_t align,
+				  uint64_t from, size_t *index)
 {
 	size_t i = soft_ranges_upper(&v->reserved, from);
 	struct soft_range r;
@@ -113,7 +113,7 @@ static uint64_t place(struct soft_virtual *v, uint64_t size, uint64_t align, uin
 		bool more = soft_ranges_at(&v->reserved, i, &r);
 		uint64_t end = more ? r.lo : v->base + v->size;
 
-		at = round_up(at, align);
+		at = round_up_address(at, align);
 		if (at < end && size <= end - at) {
 			*index = i;
 			return at;
@@ -124,17 +124,17 @@ static uint64_t place(struct soft_virtual *v, uint64_t size, uint64_t align, uin
 	}
 }
 
-static uint64_t reserve(struct be *be, uint64_t size, uint64_t align)
+static uint64_t reserve_address_range(struct be *be, uint64_t size, uint64_t align)
 {
 	struct soft_virtual *v = &be->virt;
 	struct soft_range r;
 	size_t i;
 
-	if (!set_aside(be) || size > v->size || align > v->size)
+	if (!set_addresses_aside(be) || size > v->size || align > v->size)
 		return 0;
-	r.lo = place(v, size, align, v->next, &i);
+	r.lo = find_address_room(v, size, align, v->next, &i);
 	if (!r.lo)
-		r.lo = place(v, size, align, v->base, &i);
+		r.lo = find_address_room(v, size, align, v->base, &i);
 	if (!r.lo)
 		return 0;
 	r.hi = r.lo + size;
@@ -146,7 +146,7 @@ static uint64_t reserve(struct be *be, uint64_t size, uint64_t align)
 }
 
 /* Takes [lo, hi) out of a table, whose ranges may go on at both sides. */
-static bool cut(struct soft_ranges *t, uint64_t lo, uint64_t hi)
+static bool cut_out_range(struct soft_ranges *t, uint64_t lo, uint64_t hi)
 {
 	size_t i = soft_ranges_upper(t, lo);
 	struct soft_range r, rest;
@@ -203,7 +203,7 @@ int soft_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr
 	if (err)
 		return err;
 	pthread_mutex_lock(&be->virt.lock);
-	*addr = reserve(be, size, align);
+	*addr = reserve_address_range(be, size, align);
 	pthread_mutex_unlock(&be->virt.lock);
 	return *addr ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
@@ -213,7 +213,7 @@ int soft_va_free(struct be *be, uint64_t addr, uint64_t size)
 	bool ok;
 
 	pthread_mutex_lock(&be->virt.lock);
-	ok = cut(&be->virt.reserved, addr, addr + size);
+	ok = cut_out_range(&be->virt.reserved, addr, addr + size);
 	pthread_mutex_unlock(&be->virt.lock);
 	return ok ? atomic_load(&be->sticky) : (int)QCU_ERR_MemoryAllocation;
 }
@@ -227,7 +227,7 @@ int soft_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t 
 	return QCU_ERR_Success;
 }
 
-static int new_phys(unsigned int dev, uint64_t size, bool imported, struct be_phys **out)
+static int alloc_phys_record(unsigned int dev, uint64_t size, bool imported, struct be_phys **out)
 {
 	struct be_phys *p = malloc(sizeof(*p));
 
@@ -251,7 +251,7 @@ int soft_phys_create(struct be *be, unsigned int dev, uint64_t size, bool sharea
 	/* Without a file, pages cannot be mapped a second time. */
 	if (m->fd < 0)
 		return QCU_ERR_NotSupported;
-	err = new_phys(dev, size, false, &p);
+	err = alloc_phys_record(dev, size, false, &p);
 	if (err)
 		return err;
 	p->addr = soft_phys_take(m, size);
@@ -308,7 +308,7 @@ int soft_phys_unmap(struct be *be, uint64_t addr, uint64_t size)
 	soft_wait(be, NULL);
 	pthread_mutex_lock(&v->lock);
 	for (i = 0; i < be->gpus; i++)
-		if (!cut(&be->dev[i].seen, addr, addr + size))
+		if (!cut_out_range(&be->dev[i].seen, addr, addr + size))
 			err = QCU_ERR_MemoryAllocation;
 	pthread_mutex_unlock(&v->lock);
 	if (err)
@@ -335,7 +335,8 @@ int soft_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int d
 		soft_wait(be, NULL);
 	}
 	pthread_mutex_lock(&v->lock);
-	if (!cut(seen, addr, addr + size) || (flags && !join(seen, addr, addr + size, flags)))
+	if (!cut_out_range(seen, addr, addr + size) ||
+	    (flags && !join(seen, addr, addr + size, flags)))
 		err = QCU_ERR_MemoryAllocation;
 	pthread_mutex_unlock(&v->lock);
 	return err;
@@ -351,7 +352,7 @@ int soft_phys_import(struct be *be, unsigned int dev, const void *handle, uint64
 		     struct be_phys **out)
 {
 	struct be_phys *p;
-	int err = new_phys(dev, size, true, &p);
+	int err = alloc_phys_record(dev, size, true, &p);
 
 	if (err)
 		return err;

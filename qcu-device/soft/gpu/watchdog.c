@@ -31,7 +31,7 @@ bool soft_watchdog_limit(unsigned int most, unsigned int *seconds)
 	return true;
 }
 
-static bool before(const struct timespec *a, const struct timespec *b)
+static bool is_earlier_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
@@ -45,14 +45,14 @@ static void *watch(void *arg)
 	pthread_mutex_lock(&be->lock);
 	while (!be->closing && !atomic_load(&be->sticky)) {
 		for (r = first = be->running; r; r = r->next)
-			if (before(&r->deadline, &first->deadline))
+			if (is_earlier_time(&r->deadline, &first->deadline))
 				first = r;
 		if (!first) {
 			pthread_cond_wait(&be->watch, &be->lock);
 			continue;
 		}
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (before(&now, &first->deadline)) {
+		if (is_earlier_time(&now, &first->deadline)) {
 			pthread_cond_timedwait(&be->watch, &be->lock, &first->deadline);
 			continue;
 		}

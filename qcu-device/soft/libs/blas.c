@@ -89,7 +89,7 @@ static int read_scalar(const struct blas_call *b, const void *at, unsigned char 
 }
 
 /* What all items of a batch share. */
-static int begin(struct blas_call *b, size_t unit)
+static int prepare_batch(struct blas_call *b, size_t unit)
 {
 	const uint64_t count = b->arrays ? (uint64_t)b->count : 0;
 	int rc = read_scalar(b, b->alpha_at, b->alpha, b->alpha_size);
@@ -109,14 +109,14 @@ static int begin(struct blas_call *b, size_t unit)
 	return rc;
 }
 
-static int run(struct soft_work *w)
+static int run_batch_items(struct soft_work *w)
 {
 	struct blas_call *b = &((struct blas_work *)w)->call;
 	const size_t size = blas_size(b->type);
 	const size_t unit = b->type == BLAS_S || b->type == BLAS_C ? sizeof(float) : sizeof(double);
 	const size_t size_a = b->size_a ? b->size_a : size, size_b = b->size_b ? b->size_b : size;
 	const size_t size_c = b->size_c ? b->size_c : size;
-	int rc = begin(b, unit);
+	int rc = prepare_batch(b, unit);
 	int64_t i;
 
 	/* A batch may be of any length. It stops when its session ends. */
@@ -140,7 +140,7 @@ static int run(struct soft_work *w)
 	return rc;
 }
 
-static void done(struct soft_work *w)
+static void free_blas_work(struct soft_work *w)
 {
 	free(w);
 }
@@ -157,7 +157,7 @@ static void *routine(const struct blas_call *b)
 	return soft_openblas(name);
 }
 
-static bool fits(int64_t n)
+static bool is_within_int(int64_t n)
 {
 	return n >= INT_MIN && n <= INT_MAX;
 }
@@ -169,8 +169,9 @@ cublasStatus_t soft_blas(cublasHandle_t h, struct blas_call *b)
 	bool wait;
 
 	/* OpenBLAS's sizes are ints. */
-	if (!fits(b->m) || !fits(b->n) || !fits(b->k) || !fits(b->l) || !fits(b->lda) ||
-	    !fits(b->ldb) || !fits(b->ldc) || !fits(b->lde))
+	if (!is_within_int(b->m) || !is_within_int(b->n) || !is_within_int(b->k) ||
+	    !is_within_int(b->l) || !is_within_int(b->lda) || !is_within_int(b->ldb) ||
+	    !is_within_int(b->ldc) || !is_within_int(b->lde))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (b->routine || b->exact) {
 		b->fn = routine(b);
@@ -192,8 +193,9 @@ cublasStatus_t soft_blas(cublasHandle_t h, struct blas_call *b)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return CUBLAS_STATUS_ALLOC_FAILED;
-	w->work =
-		(struct soft_work){.run = run, .free = done, .bytes = sizeof(*w) - sizeof(w->work)};
+	w->work = (struct soft_work){.run = run_batch_items,
+				     .free = free_blas_work,
+				     .bytes = sizeof(*w) - sizeof(w->work)};
 	w->call = *b;
 	wait = b->result && b->mode == CUBLAS_POINTER_MODE_HOST;
 	if (soft_submit(h->stream, &w->work, SOFT_QUEUE, NULL) ||

@@ -23,7 +23,7 @@ typedef cuDoubleComplex double_complex_dot_fn(const int *, const void *, const i
 typedef void rot_fn(const int *, void *, const int *, void *, const int *, const void *,
 		    const void *);
 
-static bool wide(const struct blas_call *b)
+static bool has_double_precision(const struct blas_call *b)
 {
 	return b->type == BLAS_D || b->type == BLAS_Z;
 }
@@ -42,7 +42,7 @@ static void run_sum(const struct blas_call *b, const void *x, const void *unused
 	(void)y;
 	if (b->n <= 0 || b->lda <= 0)
 		memset(b->result, 0, b->result_size);
-	else if (wide(b))
+	else if (has_double_precision(b))
 		*(double *)b->result = ((double_fn *)b->fn)(&n, x, &inc);
 	else
 		*(float *)b->result = ((single_fn *)b->fn)(&n, x, &inc);
@@ -114,7 +114,7 @@ static void run_rot(const struct blas_call *b, const void *x, const void *none, 
 }
 
 /* One vector, and a result. */
-static cublasStatus_t reduce(cublasHandle_t h, struct blas_call *b)
+static cublasStatus_t reduce_vector(cublasHandle_t h, struct blas_call *b)
 {
 	if (!b->result)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -145,7 +145,7 @@ static cublasStatus_t pair(cublasHandle_t h, struct blas_call *b)
 				      .result = result,                                        \
 				      .result_size = sizeof(*result)};                         \
                                                                                                \
-		return reduce(h, &b);                                                          \
+		return reduce_vector(h, &b);                                                   \
 	}
 #define SUM(name, TYPE, T, R, ROUTINE)                    \
 	REDUCE(name, TYPE, T, R, ROUTINE, run_sum, int, ) \

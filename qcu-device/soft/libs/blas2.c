@@ -134,8 +134,8 @@ static cublasStatus_t symmetric(cublasHandle_t h, struct blas_call *b, cublasFil
 		  b->n);
 }
 
-static cublasStatus_t update(cublasHandle_t h, struct blas_call *b, cublasFillMode_t fill, bool two,
-			     bool dense)
+static cublasStatus_t update_symmetric(cublasHandle_t h, struct blas_call *b, cublasFillMode_t fill,
+				       bool two, bool dense)
 {
 	b->flag[0] = blas_fill(fill);
 	b->need_a = blas_vector(b->n, b->lda);
@@ -266,7 +266,7 @@ static cublasStatus_t triangle(cublasHandle_t h, struct blas_call *b, cublasFill
 			.lda = incx,                                                             \
 			.c = A,                                                                  \
 			.ldc = lda};                                                             \
-	return update(h, &b, fill, false, true);                                                 \
+	return update_symmetric(h, &b, fill, false, true);                                       \
 	}                                                                                        \
 	NAME(X, S##r2, END)                                                                      \
 	(cublasHandle_t h, cublasFillMode_t fill, INT n, const T *alpha, const T *x, INT incx,   \
@@ -278,7 +278,7 @@ static cublasStatus_t triangle(cublasHandle_t h, struct blas_call *b, cublasFill
 					      .ldb = incy,                                       \
 					      .c = A,                                            \
 					      .ldc = lda};                                       \
-	return update(h, &b, fill, true, true);                                                  \
+	return update_symmetric(h, &b, fill, true, true);                                        \
 	}                                                                                        \
 	NAME(X, SP##r, END)                                                                      \
 	(cublasHandle_t h, cublasFillMode_t fill, INT n, const R *alpha, const T *x, INT incx,   \
@@ -288,7 +288,7 @@ static cublasStatus_t triangle(cublasHandle_t h, struct blas_call *b, cublasFill
 	       .a = x,                                                                           \
 	       .lda = incx,                                                                      \
 	       .c = A};                                                                          \
-	return update(h, &b, fill, false, false);                                                \
+	return update_symmetric(h, &b, fill, false, false);                                      \
 	}                                                                                        \
 	NAME(X, SP##r2, END)                                                                     \
 	(cublasHandle_t h, cublasFillMode_t fill, INT n, const T *alpha, const T *x, INT incx,   \
@@ -299,7 +299,7 @@ static cublasStatus_t triangle(cublasHandle_t h, struct blas_call *b, cublasFill
 				     .b = y,                                                     \
 				     .ldb = incy,                                                \
 				     .c = A};                                                    \
-	return update(h, &b, fill, true, false);                                                 \
+	return update_symmetric(h, &b, fill, true, false);                                       \
 	}
 
 #define TRIANGLE(X, T, what, INT, END)                                                            \

@@ -140,9 +140,11 @@ static bool type_of(uint32_t type, enum blas_type *t)
 }
 
 /* Fills in all but addresses. It says so if the description is wrong, or too much for this GPU. */
-static cublasStatus_t describe(struct blas_call *b, const struct qcu_lt_matmul *m,
-			       const struct qcu_lt_layout *la, const struct qcu_lt_layout *lb,
-			       const struct qcu_lt_layout *lc, const struct qcu_lt_layout *ld)
+static cublasStatus_t describe_matmul(struct blas_call *b, const struct qcu_lt_matmul *m,
+				      const struct qcu_lt_layout *la,
+				      const struct qcu_lt_layout *lb,
+				      const struct qcu_lt_layout *lc,
+				      const struct qcu_lt_layout *ld)
 {
 	const struct qcu_lt_layout *const all[] = {la, lb, lc, ld};
 	uint64_t rows_a, rows_b, cols_a, cols_b;
@@ -227,7 +229,7 @@ static bool zero(const unsigned char *scalar, size_t size)
 				*v = 0;                                        \
 		}
 
-static void run(const struct blas_call *b, const void *a, const void *x, void *d)
+static void run_matmul(const struct blas_call *b, const void *a, const void *x, void *d)
 {
 	const size_t size = blas_size(b->type);
 	const char *e = b->item_e;
@@ -261,7 +263,7 @@ static cublasStatus_t soft_cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmu
 		.stream = (struct be_stream *)stream,
 	};
 	struct blas_call call = {
-		.run = run,
+		.run = run_matmul,
 		.routine = "gemm",
 		.a = a,
 		.b = b,
@@ -276,8 +278,9 @@ static cublasStatus_t soft_cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmu
 	(void)algo;
 	(void)workspace;
 	(void)workspace_size;
-	status = describe(&call, MATMUL, (struct qcu_lt_layout *)la, (struct qcu_lt_layout *)lb,
-			  (struct qcu_lt_layout *)lc, (struct qcu_lt_layout *)ld);
+	status = describe_matmul(&call, MATMUL, (struct qcu_lt_layout *)la,
+				 (struct qcu_lt_layout *)lb, (struct qcu_lt_layout *)lc,
+				 (struct qcu_lt_layout *)ld);
 	if (status)
 		return status;
 	if (!alpha || !beta)
@@ -300,8 +303,9 @@ static cublasStatus_t soft_cublasLtMatmulAlgoCheck(
 	(void)handle;
 	if (!algo || !result)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	status = describe(&call, MATMUL, (struct qcu_lt_layout *)la, (struct qcu_lt_layout *)lb,
-			  (struct qcu_lt_layout *)lc, (struct qcu_lt_layout *)ld);
+	status = describe_matmul(&call, MATMUL, (struct qcu_lt_layout *)la,
+				 (struct qcu_lt_layout *)lb, (struct qcu_lt_layout *)lc,
+				 (struct qcu_lt_layout *)ld);
 	if (status)
 		return status;
 	memset(result, 0, sizeof(*result));

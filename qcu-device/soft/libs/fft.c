@@ -68,7 +68,7 @@ struct transform {
 static struct plan *plans[PLANS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct plan *find(cufftHandle h)
+static struct plan *find_plan(cufftHandle h)
 {
 	struct plan *p = NULL;
 
@@ -103,7 +103,7 @@ static cufftResult soft_cufftCreate(cufftHandle *h)
 
 static cufftResult soft_cufftDestroy(cufftHandle h)
 {
-	struct plan *p = find(h);
+	struct plan *p = find_plan(h);
 
 	if (!p)
 		return CUFFT_INVALID_PLAN;
@@ -116,7 +116,7 @@ static cufftResult soft_cufftDestroy(cufftHandle h)
 
 static cufftResult soft_cufftSetStream(cufftHandle h, cudaStream_t stream)
 {
-	struct plan *p = find(h);
+	struct plan *p = find_plan(h);
 
 	if (!p)
 		return CUFFT_INVALID_PLAN;
@@ -163,8 +163,8 @@ static bool layout(const struct plan *p, const struct side *s, bool real, bool i
 }
 
 /* FFTW's dimensions. */
-static bool describe(const struct plan *p, bool in_place, struct iodim dim[RANK],
-		     struct iodim *batch, uint64_t *need_in, uint64_t *need_out)
+static bool describe_dimensions(const struct plan *p, bool in_place, struct iodim dim[RANK],
+				struct iodim *batch, uint64_t *need_in, uint64_t *need_out)
 {
 	ptrdiff_t is[RANK], os[RANK], in_dist, out_dist;
 	int i;
@@ -197,11 +197,12 @@ static bool take_side(struct side *s, int rank, const long long *embed, int64_t 
 	return stride > 0 && stride <= ELEMENTS && dist >= 0 && dist <= ELEMENTS;
 }
 
-static cufftResult make(cufftHandle h, int rank, const long long *n, const long long *inembed,
-			int64_t istride, int64_t idist, const long long *onembed, int64_t ostride,
-			int64_t odist, cufftType type, int64_t batch, size_t *size)
+static cufftResult fill_in_plan(cufftHandle h, int rank, const long long *n,
+				const long long *inembed, int64_t istride, int64_t idist,
+				const long long *onembed, int64_t ostride, int64_t odist,
+				cufftType type, int64_t batch, size_t *size)
 {
-	struct plan *p = find(h), made;
+	struct plan *p = find_plan(h), made;
 	struct iodim dim[RANK], many;
 	uint64_t in, out;
 	size_t i;
@@ -228,7 +229,7 @@ static cufftResult make(cufftHandle h, int rank, const long long *n, const long 
 		inembed = onembed = NULL;
 	if (batch < 1 || batch > ELEMENTS || !take_side(&made.in, rank, inembed, istride, idist) ||
 	    !take_side(&made.out, rank, onembed, ostride, odist) ||
-	    !describe(&made, true, dim, &many, &in, &out))
+	    !describe_dimensions(&made, true, dim, &many, &in, &out))
 		return CUFFT_INVALID_SIZE;
 	*p = made;
 	/* Nothing here needs a workspace. */
@@ -242,14 +243,14 @@ static cufftResult soft_cufftMakePlan1d(cufftHandle h, int nx, cufftType type, i
 {
 	const long long n[] = {nx};
 
-	return make(h, 1, n, NULL, 1, 0, NULL, 1, 0, type, batch, size);
+	return fill_in_plan(h, 1, n, NULL, 1, 0, NULL, 1, 0, type, batch, size);
 }
 
 static cufftResult soft_cufftMakePlan2d(cufftHandle h, int nx, int ny, cufftType type, size_t *size)
 {
 	const long long n[] = {nx, ny};
 
-	return make(h, 2, n, NULL, 1, 0, NULL, 1, 0, type, 1, size);
+	return fill_in_plan(h, 2, n, NULL, 1, 0, NULL, 1, 0, type, 1, size);
 }
 
 static cufftResult soft_cufftMakePlan3d(cufftHandle h, int nx, int ny, int nz, cufftType type,
@@ -257,10 +258,10 @@ static cufftResult soft_cufftMakePlan3d(cufftHandle h, int nx, int ny, int nz, c
 {
 	const long long n[] = {nx, ny, nz};
 
-	return make(h, 3, n, NULL, 1, 0, NULL, 1, 0, type, 1, size);
+	return fill_in_plan(h, 3, n, NULL, 1, 0, NULL, 1, 0, type, 1, size);
 }
 
-static const long long *wide(const int *from, int rank, long long to[RANK])
+static const long long *widen_sizes(const int *from, int rank, long long to[RANK])
 {
 	int i;
 
@@ -275,8 +276,9 @@ static cufftResult soft_cufftMakePlanMany(cufftHandle h, int rank, int *n, int *
 {
 	long long wn[RANK], wi[RANK], wo[RANK];
 
-	return make(h, rank, wide(n, rank, wn), wide(inembed, rank, wi), istride, idist,
-		    wide(onembed, rank, wo), ostride, odist, type, batch, size);
+	return fill_in_plan(h, rank, widen_sizes(n, rank, wn), widen_sizes(inembed, rank, wi),
+			    istride, idist, widen_sizes(onembed, rank, wo), ostride, odist, type,
+			    batch, size);
 }
 
 static cufftResult soft_cufftMakePlanMany64(cufftHandle h, int rank, long long *n,
@@ -284,8 +286,8 @@ static cufftResult soft_cufftMakePlanMany64(cufftHandle h, int rank, long long *
 					    long long *onembed, long long ostride, long long odist,
 					    cufftType type, long long batch, size_t *size)
 {
-	return make(h, rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch,
-		    size);
+	return fill_in_plan(h, rank, n, inembed, istride, idist, onembed, ostride, odist, type,
+			    batch, size);
 }
 
 /* The type of a transform whose elements have these types, or 0. */
@@ -308,8 +310,8 @@ static cufftResult soft_cufftXtMakePlanMany(cufftHandle h, int rank, long long *
 {
 	cufftType type = typed(in, out, with);
 
-	return type ? make(h, rank, n, inembed, istride, idist, onembed, ostride, odist, type,
-			   batch, size)
+	return type ? fill_in_plan(h, rank, n, inembed, istride, idist, onembed, ostride, odist,
+				   type, batch, size)
 		    : CUFFT_NOT_SUPPORTED;
 }
 
@@ -340,7 +342,7 @@ static void *make_fftw(const struct transform *t, int rank, const struct iodim *
 			   : NULL;
 }
 
-static int run(struct soft_work *w)
+static int run_transform(struct soft_work *w)
 {
 	static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 	struct transform *t = (struct transform *)w;
@@ -351,7 +353,7 @@ static int run(struct soft_work *w)
 	void (*execute)(void *plan) = NULL, (*destroy)(void *plan) = NULL;
 	void *plan;
 
-	if (!describe(&t->plan, t->in == t->out, dim, &batch, &in, &out))
+	if (!describe_dimensions(&t->plan, t->in == t->out, dim, &batch, &in, &out))
 		return QCU_ERR_InvalidValue;
 	in *= number * (kind->real_in ? 1 : 2);
 	out *= number * (kind->real_out ? 1 : 2);
@@ -374,14 +376,14 @@ static int run(struct soft_work *w)
 	return 0;
 }
 
-static void done(struct soft_work *w)
+static void free_transform(struct soft_work *w)
 {
 	free(w);
 }
 
 static cufftResult transform(cufftHandle h, cufftType type, void *in, void *out, int direction)
 {
-	struct plan *p = find(h);
+	struct plan *p = find_plan(h);
 	struct transform *t;
 
 	if (!p || !p->kind)
@@ -393,8 +395,9 @@ static cufftResult transform(cufftHandle h, cufftType type, void *in, void *out,
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return CUFFT_ALLOC_FAILED;
-	t->work =
-		(struct soft_work){.run = run, .free = done, .bytes = sizeof(*t) - sizeof(t->work)};
+	t->work = (struct soft_work){.run = run_transform,
+				     .free = free_transform,
+				     .bytes = sizeof(*t) - sizeof(t->work)};
 	t->plan = *p;
 	t->in = in;
 	t->out = out;
@@ -445,7 +448,7 @@ static cufftResult soft_cufftXtExec(cufftHandle h, void *in, void *out, int dire
 
 static cufftResult soft_cufftGetSize(cufftHandle h, size_t *size)
 {
-	if (!find(h))
+	if (!find_plan(h))
 		return CUFFT_INVALID_PLAN;
 	if (!size)
 		return CUFFT_INVALID_VALUE;
@@ -456,13 +459,13 @@ static cufftResult soft_cufftGetSize(cufftHandle h, size_t *size)
 static cufftResult soft_cufftSetWorkArea(cufftHandle h, void *area)
 {
 	(void)area;
-	return find(h) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+	return find_plan(h) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
 }
 
 static cufftResult soft_cufftSetAutoAllocation(cufftHandle h, int automatic)
 {
 	(void)automatic;
-	return find(h) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+	return find_plan(h) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
 }
 
 /* The version of cuFFT whose functions these are. */

@@ -30,7 +30,7 @@ struct numbers {
 	double mean, deviation;
 };
 
-static uint64_t hash(uint64_t x)
+static uint64_t mix_number_bits(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
@@ -39,7 +39,8 @@ static uint64_t hash(uint64_t x)
 
 static uint64_t bits(const struct numbers *r, uint64_t i)
 {
-	return hash(hash(r->seed + 0x9e3779b97f4a7c15ull) + (r->at + i) * 0x9e3779b97f4a7c15ull);
+	return mix_number_bits(mix_number_bits(r->seed + 0x9e3779b97f4a7c15ull) +
+			       (r->at + i) * 0x9e3779b97f4a7c15ull);
 }
 
 /* Above 0, and up to 1, as NVIDIA's. In float, 24 bits: a number near 1 must not become more. */
@@ -59,7 +60,7 @@ static double normal(const struct numbers *r, uint64_t i)
 	return r->what == LOG_NORMAL ? exp(x) : x;
 }
 
-static int run(struct soft_work *w)
+static int generate_numbers(struct soft_work *w)
 {
 	const struct numbers *r = (const struct numbers *)w;
 	const uint64_t size = r->twice ? 8 : 4;
@@ -86,7 +87,7 @@ static int run(struct soft_work *w)
 	return 0;
 }
 
-static void done(struct soft_work *w)
+static void free_numbers(struct soft_work *w)
 {
 	free(w);
 }
@@ -99,8 +100,9 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return CURAND_STATUS_ALLOCATION_FAILED;
-	r->work =
-		(struct soft_work){.run = run, .free = done, .bytes = sizeof(*r) - sizeof(r->work)};
+	r->work = (struct soft_work){.run = generate_numbers,
+				     .free = free_numbers,
+				     .bytes = sizeof(*r) - sizeof(r->work)};
 	r->be = g->be;
 	r->seed = g->seed;
 	r->at = g->at;

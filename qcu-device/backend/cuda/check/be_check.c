@@ -425,7 +425,7 @@ static void check_host_memory(struct check *c)
 	check(!bad, "a kernel works on window memory in place");
 }
 
-static void check_shared(struct check *c)
+static void check_shared_memory(struct check *c)
 {
 	struct be_kernel *k = check_kernel(c, "check_shared");
 	struct {
@@ -481,7 +481,7 @@ struct worker {
 };
 
 /* A thread that works like a lane: it has its own stream and its own part of the memory. */
-static void *work(void *arg)
+static void *run_worker_rounds(void *arg)
 {
 	struct worker *me = arg;
 	struct check *c = me->c;
@@ -524,7 +524,7 @@ static void check_threads(struct check *c)
 
 	for (i = 0; i < 4; i++) {
 		w[i] = (struct worker){.c = c, .index = i};
-		if (pthread_create(&t[i], NULL, work, &w[i])) {
+		if (pthread_create(&t[i], NULL, run_worker_rounds, &w[i])) {
 			check(false, "a thread");
 			exit(2);
 		}
@@ -543,7 +543,7 @@ struct held {
 	int ret;
 };
 
-static void hold(void *arg, int error)
+static void hold_until_let_go(void *arg, int error)
 {
 	struct held *h = arg;
 	int ms;
@@ -575,7 +575,7 @@ static void check_held(struct check *c)
 		 MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != h.memory ||
 	    !want(CALL(c, host_register, h.memory, CHECK_BYTES), 0, "host_register of more") ||
 	    CALL(c, stream_create, 0, 1, 0, &held) || CALL(c, stream_create, 0, 1, 0, &s) ||
-	    !want(CALL(c, host_func, hold, &h, false, held), 0, "host_func")) {
+	    !want(CALL(c, host_func, hold_until_let_go, &h, false, held), 0, "host_func")) {
 		check(false, "a stream that is held up");
 		return;
 	}
@@ -679,7 +679,7 @@ static bool start(struct check *c)
 	return true;
 }
 
-static void finish(struct check *c)
+static void unload_and_close(struct check *c)
 {
 	want(CALL(c, module_unload, c->module), 0, "module_unload");
 	want(CALL(c, host_unregister, c->window), 0, "host_unregister");
@@ -725,7 +725,7 @@ static void all_but_the_fault(struct check *c)
 	check_conditional(c);
 	check_host_memory(c);
 	check_placed(c);
-	check_shared(c);
+	check_shared_memory(c);
 	check_print(c);
 	check_threads(c);
 	check_held(c);
@@ -733,7 +733,7 @@ static void all_but_the_fault(struct check *c)
 	if (c->seconds > 0)
 		check_timings(c, report);
 	check_reset(c);
-	finish(c);
+	unload_and_close(c);
 }
 
 static void the_fault(struct check *c)

@@ -22,7 +22,7 @@ static const char uses[] =
 	     "{\n.param .b32 r;\n.param .b32 v;\nst.param.b32 [v], %a;\n"
 	     "call (r), twice, (v);\nld.param.b32 %a, [r];\n}\nst.global.u32 [%p], %a;\nret;\n}\n";
 
-static uint32_t word_at(struct check *c, uint64_t addr)
+static uint32_t read_device_word(struct check *c, uint64_t addr)
 {
 	uint32_t v = 0;
 
@@ -31,7 +31,7 @@ static uint32_t word_at(struct check *c, uint64_t addr)
 	return v;
 }
 
-static int fill(struct check *c, uint64_t addr, uint64_t bytes, uint32_t value)
+static int set_device_words(struct check *c, uint64_t addr, uint64_t bytes, uint32_t value)
 {
 	const struct be_memset m = {
 		.dst = addr, .width = bytes, .height = 1, .value = value, .elem = 4};
@@ -87,10 +87,10 @@ static void run_linked(struct check *c, const void *image, size_t len)
 	l.params = &at;
 	l.param_bytes = sizeof(at);
 	want(CALL(c, kernel_find, m, "k", &k), 0, "with the kernel");
-	want(fill(c, at, 4, 21), 0, "memset");
+	want(set_device_words(c, at, 4, 21), 0, "memset");
 	if (k)
 		want(CALL(c, launch, k, &l, c->legacy), 0, "which runs");
-	check(word_at(c, at) == 42, "and calls the function of the other unit");
+	check(read_device_word(c, at) == 42, "and calls the function of the other unit");
 	want(CALL(c, module_unload, m), 0, "module_unload");
 }
 
@@ -137,11 +137,12 @@ static void check_pieces_side_by_side(struct check *c, uint64_t at, uint64_t uni
 	check(CALL(c, mem_valid, at + 4, 3 * unit - 4), "two mappings are valid together");
 	check(!CALL(c, mem_valid, at + 4, 3 * unit), "up to their end");
 	want(CALL(c, mem_free, at), QCU_ERR_InvalidValue, "a mapping is no allocation");
-	want(fill(c, at, 3 * unit, 7), 0, "a memset over the border");
-	check(word_at(c, at + unit - 4) == 7 && word_at(c, at + unit) == 7, "on both sides");
+	want(set_device_words(c, at, 3 * unit, 7), 0, "a memset over the border");
+	check(read_device_word(c, at + unit - 4) == 7 && read_device_word(c, at + unit) == 7,
+	      "on both sides");
 	want(CALL(c, copy_d2d, c->scratch, at + unit - 2048, 4096, 0, c->legacy), 0,
 	     "a copy over the border");
-	check(word_at(c, c->scratch + 4092) == 7, "is whole");
+	check(read_device_word(c, c->scratch + 4092) == 7, "is whole");
 }
 
 static void check_virtual(struct check *c)
@@ -164,15 +165,15 @@ static void check_virtual(struct check *c)
 	check_pieces_side_by_side(c, at, unit, a, b);
 	want(CALL(c, phys_map, b, 0, far, 2 * unit), 0, "the same memory elsewhere");
 	want(CALL(c, phys_access, far, 2 * unit, 0, 3), 0, "phys_access");
-	want(fill(c, far + 8, 4, 9), 0, "memset");
-	check(word_at(c, at + unit + 8) == 9, "is seen at both addresses");
+	want(set_device_words(c, far + 8, 4, 9), 0, "memset");
+	check(read_device_word(c, at + unit + 8) == 9, "is seen at both addresses");
 	want(CALL(c, phys_unmap, at + unit, 2 * unit), 0, "phys_unmap");
 	check(!CALL(c, mem_valid, at + unit, 4), "which is no longer valid");
 	check(CALL(c, mem_valid, at, unit) && CALL(c, mem_valid, far, 2 * unit), "the others are");
-	check(word_at(c, far + 8) == 9, "with their content");
+	check(read_device_word(c, far + 8) == 9, "with their content");
 	want(CALL(c, phys_map, a, 0, at + unit, unit), 0, "other memory at that address");
 	want(CALL(c, phys_access, at + unit, unit, 0, 3), 0, "phys_access");
-	check(word_at(c, at + unit) == 7, "has its own content");
+	check(read_device_word(c, at + unit) == 7, "has its own content");
 	want(CALL(c, phys_unmap, at, unit), 0, "phys_unmap");
 	want(CALL(c, phys_unmap, at + unit, unit), 0, "phys_unmap");
 	want(CALL(c, phys_unmap, far, 2 * unit), 0, "phys_unmap");
@@ -185,8 +186,8 @@ static void check_virtual(struct check *c)
 	want(CALL(c, device_sync, 0), 0, "no error is left behind");
 }
 
-static int value(struct check *c, struct be_stream *s, uint8_t what, uint64_t addr, uint64_t v,
-		 uint16_t flags)
+static int issue_stream_value(struct check *c, struct be_stream *s, uint8_t what, uint64_t addr,
+			      uint64_t v, uint16_t flags)
 {
 	const struct qcu_stream_value sv = {
 		.addr = addr, .value = v, .what = what, .bytes = 4, .flags = flags};
@@ -204,16 +205,16 @@ static void check_values(struct check *c)
 	want(CALL(c, stream_create, 0, 1, 0, &b), 0, "stream_create");
 	if (!a || !b)
 		return;
-	want(fill(c, at, 64, 0), 0, "memset");
+	want(set_device_words(c, at, 64, 0), 0, "memset");
 	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
-	want(value(c, a, QCU_VALUE_WAIT, at, 5, QCU_VALUE_GEQ), 0, "a stream waits");
-	want(value(c, a, QCU_VALUE_WRITE, at + 4, 6, 0), 0, "and writes then");
+	want(issue_stream_value(c, a, QCU_VALUE_WAIT, at, 5, QCU_VALUE_GEQ), 0, "a stream waits");
+	want(issue_stream_value(c, a, QCU_VALUE_WRITE, at + 4, 6, 0), 0, "and writes then");
 	want(CALL(c, stream_query, a), QCU_ERR_NotReady, "it waits");
-	want(value(c, b, QCU_VALUE_WRITE, at, 5, 0), 0, "another stream writes");
+	want(issue_stream_value(c, b, QCU_VALUE_WRITE, at, 5, 0), 0, "another stream writes");
 	want(CALL(c, stream_sync, a), 0, "which ends the wait");
-	check(word_at(c, at + 4) == 6, "and the number is there");
+	check(read_device_word(c, at + 4) == 6, "and the number is there");
 	w[0] = 1;
-	want(value(c, a, QCU_VALUE_WAIT, (uintptr_t)w, 6, QCU_VALUE_AND), 0,
+	want(issue_stream_value(c, a, QCU_VALUE_WAIT, (uintptr_t)w, 6, QCU_VALUE_AND), 0,
 	     "a wait for the host's memory");
 	want(CALL(c, stream_query, a), QCU_ERR_NotReady, "it waits");
 	w[0] = 2;

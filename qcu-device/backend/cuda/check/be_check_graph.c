@@ -35,8 +35,8 @@ static struct be_node kernel_node(struct be_kernel *k, const struct step *s, uin
 	};
 }
 
-static struct be_node set_node(uint64_t at, uint32_t words, uint32_t value, uint32_t index,
-			       const uint32_t *deps, uint32_t count)
+static struct be_node make_memset_node(uint64_t at, uint32_t words, uint32_t value, uint32_t index,
+				       const uint32_t *deps, uint32_t count)
 {
 	return (struct be_node){
 		.type = QCU_NODE_MEMSET,
@@ -69,14 +69,15 @@ static uint32_t step(uint32_t v, uint32_t n)
 	return v * 5 + n;
 }
 
-static bool launch(struct check *c, struct be_graph *g, struct be_stream *s)
+static bool launch_graph(struct check *c, struct be_graph *g, struct be_stream *s)
 {
 	return want(CALL(c, graph_launch, g, s), 0, "graph_launch");
 }
 
 static bool launch_and_wait(struct check *c, struct be_graph *g)
 {
-	return launch(c, g, c->legacy) && want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+	return launch_graph(c, g, c->legacy) &&
+	       want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
 }
 
 static void check_bad(struct check *c, struct be_kernel *k)
@@ -105,7 +106,7 @@ static void check_chain(struct check *c, struct be_kernel *k)
 
 	for (i = 0; i < CHAIN + 2; i++)
 		before[i] = i - 1;
-	nodes[0] = set_node(c->scratch, 1, 3, 0, NULL, 0);
+	nodes[0] = make_memset_node(c->scratch, 1, 3, 0, NULL, 0);
 	for (i = 0; i < CHAIN; i++) {
 		s[i] = (struct step){c->scratch, i};
 		nodes[i + 1] = kernel_node(k, &s[i], i + 1, &before[i + 1], 1);
@@ -135,7 +136,7 @@ static void check_branches(struct check *c, struct be_kernel *k)
 	struct be_graph *g = NULL;
 	bool good = true;
 
-	nodes[0] = set_node(c->scratch, BRANCHES, 7, 0, NULL, 0);
+	nodes[0] = make_memset_node(c->scratch, BRANCHES, 7, 0, NULL, 0);
 	for (i = 0; i < BRANCHES; i++) {
 		s[2 * i] = (struct step){c->scratch + 4 * i, i};
 		s[2 * i + 1] = (struct step){c->scratch + 4 * i, 100};
@@ -214,7 +215,7 @@ static void check_boxes(struct check *c)
 static atomic_bool gate;
 static atomic_uint calls;
 
-static void hold(void *unused)
+static void hold_until_gate_opens(void *unused)
 {
 	(void)unused;
 	while (!atomic_load(&gate))
@@ -227,8 +228,8 @@ static void check_updates(struct check *c, struct be_kernel *k)
 	uint32_t zero = 0, one = 1, two = 2, *w = c->window;
 	struct step s = {c->scratch, 1}, t = {c->scratch, 2};
 	struct be_node nodes[4] = {
-		{.type = QCU_NODE_HOST, .host = {hold, NULL}},
-		set_node(c->scratch, 1, 10, 1, &zero, 1),
+		{.type = QCU_NODE_HOST, .host = {hold_until_gate_opens, NULL}},
+		make_memset_node(c->scratch, 1, 10, 1, &zero, 1),
 		kernel_node(k, &s, 2, &one, 1),
 		copy_node((uintptr_t)w, c->scratch, 4, 3, &two, 1),
 	};
@@ -239,8 +240,8 @@ static void check_updates(struct check *c, struct be_kernel *k)
 	w[0] = w[8] = 0;
 	atomic_store(&gate, false);
 	atomic_store(&calls, 0);
-	launch(c, g, c->legacy);
-	nodes[1] = set_node(c->scratch, 1, 20, 1, NULL, 0);
+	launch_graph(c, g, c->legacy);
+	nodes[1] = make_memset_node(c->scratch, 1, 20, 1, NULL, 0);
 	nodes[2] = kernel_node(k, &t, 2, NULL, 0);
 	nodes[3] = copy_node((uintptr_t)(w + 8), c->scratch, 4, 3, NULL, 0);
 	want(CALL(c, graph_update, g, nodes + 1, 3), 0, "graph_update of a graph that runs");
@@ -284,7 +285,7 @@ static void check_events(struct check *c, struct be_kernel *k)
 		 .index = 2,
 		 .deps = &before[1],
 		 .dep_count = 1,
-		 .host = {hold, NULL}},
+		 .host = {hold_until_gate_opens, NULL}},
 		copy_node((uintptr_t)w, c->scratch, 4, 3, &before[2], 1),
 	};
 	struct be_memset zero = {.dst = c->scratch, .width = 4, .height = 1, .value = 0, .elem = 4};
@@ -295,10 +296,10 @@ static void check_events(struct check *c, struct be_kernel *k)
 		return;
 	atomic_store(&gate, false);
 	*w = 0;
-	launch(c, g, a);
+	launch_graph(c, g, a);
 	want(CALL(c, event_sync, e), 0, "an event in the middle of a graph");
 	want(CALL(c, stream_query, a), QCU_ERR_NotReady, "the graph still runs");
-	launch(c, g, b);
+	launch_graph(c, g, b);
 	want(CALL(c, stream_query, b), QCU_ERR_NotReady, "its next launch waits for it");
 	want(CALL(c, graph_destroy, g), 0, "graph_destroy of a graph that runs");
 	check(!*w, "nothing has come behind the host function");
@@ -316,7 +317,7 @@ static void check_attributes(struct check *c, struct be_kernel *k)
 {
 	uint32_t *w = c->window, zero = 0;
 	struct step s = {c->scratch, 4};
-	struct be_node nodes[3] = {set_node(c->scratch, 1, 6, 0, NULL, 0),
+	struct be_node nodes[3] = {make_memset_node(c->scratch, 1, 6, 0, NULL, 0),
 				   kernel_node(k, &s, 1, &zero, 1)};
 	struct be_graph *g = NULL;
 	uint32_t one = 1;
@@ -372,12 +373,12 @@ static void check_decision(struct check *c, uint32_t first, struct be_cond *cond
 	struct be_graph *g = NULL;
 	uint64_t handle = 0;
 	struct be_node nodes[8] = {
-		set_node(c->scratch, 1, 1, 0, NULL, 0),
+		make_memset_node(c->scratch, 1, 1, 0, NULL, 0),
 		cond_node(cond, 1, &zero),
 		body_node(1, 0, 2),
-		set_node(c->scratch, 1, 11, 3, NULL, 0),
+		make_memset_node(c->scratch, 1, 11, 3, NULL, 0),
 		body_node(1, 1, 4),
-		set_node(c->scratch, 1, 22, 5, NULL, 0),
+		make_memset_node(c->scratch, 1, 22, 5, NULL, 0),
 	};
 
 	want(CALL(c, cond_node, cond, QCU_COND_IF, 2), 0, "cond_node");
@@ -387,7 +388,7 @@ static void check_decision(struct check *c, uint32_t first, struct be_cond *cond
 		return;
 	check(word_is(c, g, first ? 11 : 22), "body %d", !first);
 	check(word_is(c, g, first ? 11 : 22), "body %d once more", !first);
-	nodes[0] = set_node(c->scratch, 1, 2, 0, NULL, 0);
+	nodes[0] = make_memset_node(c->scratch, 1, 2, 0, NULL, 0);
 	want(CALL(c, graph_update, g, nodes, 1), 0, "graph_update beside a condition");
 	check(word_is(c, g, first ? 11 : 22), "body %d after an update", !first);
 	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
@@ -408,7 +409,7 @@ static void check_decision(struct check *c, uint32_t first, struct be_cond *cond
 	want(CALL(c, graph_destroy, g), 0, "graph_destroy");
 	nodes[5] = cond_node(inner, 5, NULL);
 	nodes[6] = body_node(5, 1, 6);
-	nodes[7] = set_node(c->scratch, 1, 33, 7, NULL, 0);
+	nodes[7] = make_memset_node(c->scratch, 1, 33, 7, NULL, 0);
 	if (want(CALL(c, graph_make, 0, nodes, 8, &g), 0, "graph_make of one in the other")) {
 		check(word_is(c, g, first ? 11 : 33), "the inner body");
 		want(CALL(c, graph_destroy, g), 0, "graph_destroy");

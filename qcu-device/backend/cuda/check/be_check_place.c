@@ -14,7 +14,7 @@
 #define AT   (QCU_WINDOW_BASE + ((uint64_t)1 << 30))
 
 /* The addresses are reserved without access, as in a mirror. */
-static bool reserve(uint64_t addr, int how)
+static bool reserve_without_access(uint64_t addr, int how)
 {
 	void *p = mmap((void *)addr, ROOM, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
@@ -23,16 +23,16 @@ static bool reserve(uint64_t addr, int how)
 		     (unsigned long long)addr);
 }
 
-static bool place(struct check *c, uint64_t addr)
+static bool reserve_and_place(struct check *c, uint64_t addr)
 {
-	return reserve(addr, MAP_FIXED_NOREPLACE) &&
+	return reserve_without_access(addr, MAP_FIXED_NOREPLACE) &&
 	       want(CALL(c, mem_place, 0, addr, LEN, ROOM), 0, "mem_place");
 }
 
 static void unplace(struct check *c, uint64_t addr)
 {
 	want(CALL(c, mem_unplace, 0, addr, LEN, ROOM), 0, "mem_unplace");
-	reserve(addr, MAP_FIXED);
+	reserve_without_access(addr, MAP_FIXED);
 	munmap((void *)addr, ROOM);
 }
 
@@ -42,7 +42,7 @@ static void down(struct check *c, uint64_t addr, size_t len)
 	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
 }
 
-static void use(struct check *c, uint64_t a, uint64_t b)
+static void use_placed_memory(struct check *c, uint64_t a, uint64_t b)
 {
 	struct be_kernel *k = check_kernel(c, "check_host");
 	struct {
@@ -79,14 +79,14 @@ static void use(struct check *c, uint64_t a, uint64_t b)
 
 void check_placed(struct check *c)
 {
-	if (!place(c, AT))
+	if (!reserve_and_place(c, AT))
 		return;
-	if (place(c, AT + 2 * ROOM)) {
-		use(c, AT, AT + 2 * ROOM);
+	if (reserve_and_place(c, AT + 2 * ROOM)) {
+		use_placed_memory(c, AT, AT + 2 * ROOM);
 		unplace(c, AT);
 		/* The same addresses once more, and between others. */
-		if (place(c, AT)) {
-			use(c, AT, AT + 2 * ROOM);
+		if (reserve_and_place(c, AT)) {
+			use_placed_memory(c, AT, AT + 2 * ROOM);
 			unplace(c, AT + 2 * ROOM);
 		}
 	}

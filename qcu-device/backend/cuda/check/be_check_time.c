@@ -21,7 +21,7 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -53,7 +53,7 @@ static double median(const struct job *j, job_fn *fn)
 			return -1;
 		t[n++] = now() - a;
 	}
-	qsort(t, n, sizeof(t[0]), compare);
+	qsort(t, n, sizeof(t[0]), compare_times);
 	return t[n / 2];
 }
 
@@ -73,7 +73,7 @@ static int d2h(const struct job *j)
 	return ret ? ret : o->stream_sync(j->c->be, j->c->legacy);
 }
 
-static int launch(const struct job *j)
+static int launch_one_block(const struct job *j)
 {
 	struct be_launch l = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
 
@@ -82,7 +82,7 @@ static int launch(const struct job *j)
 
 static int launch_sync(const struct job *j)
 {
-	int ret = launch(j);
+	int ret = launch_one_block(j);
 
 	return ret ? ret : j->c->ops->stream_sync(j->c->be, j->c->legacy);
 }
@@ -161,7 +161,7 @@ void check_timings(struct check *c, FILE *out)
 	j.len = 0;
 	j.kernel = check_kernel(c, "check_none");
 	if (j.kernel) {
-		latency(out, &j, "launch", launch);
+		latency(out, &j, "launch", launch_one_block);
 		latency(out, &j, "launch and stream_sync", launch_sync);
 	}
 	latency(out, &j, "print_read, nothing there", print_poll);

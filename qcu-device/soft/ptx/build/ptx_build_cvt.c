@@ -41,7 +41,7 @@ struct rounding {
 	bool given, to_int, random;
 };
 
-static bool modifiers(const struct ptx_stmt *s, struct rounding *r)
+static bool read_cvt_modifiers(const struct ptx_stmt *s, struct rounding *r)
 {
 	static const char *const modes[] = {"rn", "rz", "rm", "rp", "rna"};
 	static const char *const ints[] = {"rni", "rzi", "rmi", "rpi"};
@@ -253,7 +253,7 @@ static enum ptx_status b_cvt(struct ptx_parser *P, struct ptx_stmt *s)
 		return cvt_pack(P, s);
 	if (s->ntype != 2)
 		return PTX_UNSUPPORTED; /* has a scale, or a format that is not known here */
-	if (!modifiers(s, &r))
+	if (!read_cvt_modifiers(s, &r))
 		return PTX_INVALID_PTX;
 	if (r.random)
 		return PTX_UNSUPPORTED;

@@ -199,8 +199,8 @@ static uint16_t bool_flags(const struct ptx_stmt *s)
 }
 
 /* Compares operands 1 and 2, and writes predicates d and d2. */
-static enum ptx_status compare(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_type t,
-			       uint32_t d, uint32_t d2)
+static enum ptx_status build_comparison(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_type t,
+					uint32_t d, uint32_t d2)
 {
 	uint16_t flags = bool_flags(s);
 	uint32_t a, b, c = 0;
@@ -270,7 +270,7 @@ static enum ptx_status b_setp(struct ptx_parser *P, struct ptx_stmt *s)
 	}
 	if (s->op_[0].has_pair && s->op_[0].pair)
 		d2 = s->op_[0].pair << 2;
-	return compare(P, s, s->type[0], d, d2);
+	return build_comparison(P, s, s->type[0], d, d2);
 }
 
 static struct ptx_insn *emit_bits(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
@@ -342,7 +342,7 @@ static enum ptx_status b_set(struct ptx_parser *P, struct ptx_stmt *s)
 		return PTX_INVALID_PTX;
 	d = ptx_dst(P, s, 0, dt);
 	p = ptx_new_reg(P, T_PRED) << 2;
-	st = compare(P, s, s->type[1], p, 0);
+	st = build_comparison(P, s, s->type[1], p, 0);
 	if (st != PTX_OK)
 		return st;
 	switch (dt) {

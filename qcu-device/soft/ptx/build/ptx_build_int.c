@@ -48,8 +48,8 @@ static enum ptx_status plain(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_
 	return PTX_OK;
 }
 
-static enum ptx_status carry(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
-			     unsigned int nsrc, bool cin)
+static enum ptx_status build_carry(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
+				   unsigned int nsrc, bool cin)
 {
 	enum ptx_type t = type1(P, s);
 	uint16_t flags = (cin ? IF_CCIN : 0) | (ptx_has(s, "cc") ? IF_CCOUT : 0);
@@ -82,7 +82,7 @@ static enum ptx_status add_sub(struct ptx_parser *P, struct ptx_stmt *s, enum pt
 	if (t == T_F32X2)
 		return ptx_build_f32x2(P, s, op, 2);
 	if (ptx_has(s, "cc"))
-		return carry(P, s, cc, 2, false);
+		return build_carry(P, s, cc, 2, false);
 	if (ptx_type_float(t))
 		return plain(P, s, op, t, 2, ptx_float_flags(s), false);
 	if (ptx_has(s, "sat"))
@@ -102,22 +102,22 @@ static enum ptx_status b_sub(struct ptx_parser *P, struct ptx_stmt *s)
 
 static enum ptx_status b_addc(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return carry(P, s, V_ADDC, 2, true);
+	return build_carry(P, s, V_ADDC, 2, true);
 }
 
 static enum ptx_status b_subc(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return carry(P, s, V_SUBC, 2, true);
+	return build_carry(P, s, V_SUBC, 2, true);
 }
 
 static enum ptx_status b_madc(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return carry(P, s, V_MADC, 3, true);
+	return build_carry(P, s, V_MADC, 3, true);
 }
 
 /* mul.wide and mad.wide: the result is twice as wide as the factors. */
-static enum ptx_status wide(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
-			    enum ptx_type t, bool add)
+static enum ptx_status build_wide_product(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
+					  enum ptx_type t, bool add)
 {
 	enum ptx_type big = ptx_type_wide(t);
 	ptx_fn fn = P->m->ops->op[op][ptx_kind(t)];
@@ -149,7 +149,7 @@ static enum ptx_status b_mul(struct ptx_parser *P, struct ptx_stmt *s)
 	if (ptx_type_float(t))
 		return plain(P, s, V_MUL, t, 2, ptx_float_flags(s), false);
 	if (ptx_has(s, "wide"))
-		return wide(P, s, V_MULWIDE, t, false);
+		return build_wide_product(P, s, V_MULWIDE, t, false);
 	if (ptx_has(s, "hi"))
 		return plain(P, s, V_MULHI, t, 2, 0, false);
 	if (ptx_has(s, "lo"))
@@ -164,9 +164,9 @@ static enum ptx_status b_mad(struct ptx_parser *P, struct ptx_stmt *s)
 	if (ptx_type_float(t))
 		return plain(P, s, V_FMA, t, 3, ptx_float_flags(s), false);
 	if (ptx_has(s, "cc"))
-		return carry(P, s, V_MADC, 3, false);
+		return build_carry(P, s, V_MADC, 3, false);
 	if (ptx_has(s, "wide"))
-		return wide(P, s, V_MADWIDE, t, true);
+		return build_wide_product(P, s, V_MADWIDE, t, true);
 	if (ptx_has(s, "hi"))
 		return plain(P, s, ptx_has(s, "sat") ? V_MADHISAT : V_MADHI, t, 3, 0, false);
 	if (ptx_has(s, "lo"))
@@ -308,8 +308,9 @@ static enum ptx_status b_cnot(struct ptx_parser *P, struct ptx_stmt *s)
 }
 
 /* dt is the type of the destination; ta, tb and tc are the types of the n sources. */
-static enum ptx_status mixed(struct ptx_parser *P, struct ptx_stmt *s, ptx_fn fn, enum ptx_type dt,
-			     unsigned int n, enum ptx_type ta, enum ptx_type tb, enum ptx_type tc)
+static enum ptx_status build_mixed_types(struct ptx_parser *P, struct ptx_stmt *s, ptx_fn fn,
+					 enum ptx_type dt, unsigned int n, enum ptx_type ta,
+					 enum ptx_type tb, enum ptx_type tc)
 {
 	uint32_t d, a, b = 0, c = 0;
 	struct ptx_insn *in;
@@ -331,58 +332,60 @@ static enum ptx_status mixed(struct ptx_parser *P, struct ptx_stmt *s, ptx_fn fn
 	return PTX_OK;
 }
 
-static enum ptx_status shift(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op)
+static enum ptx_status build_shift(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op)
 {
 	enum ptx_type t = type1(P, s);
 	enum ptx_kind k = op == V_SHL ? ptx_kind_bits(t) : ptx_kind(t);
 
 	if (ptx_type_float(t) || t == T_PRED)
 		return PTX_INVALID_PTX;
-	return mixed(P, s, P->m->ops->op[op][k], t, 2, t, T_U32, T_NONE);
+	return build_mixed_types(P, s, P->m->ops->op[op][k], t, 2, t, T_U32, T_NONE);
 }
 
 static enum ptx_status b_shl(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return shift(P, s, V_SHL);
+	return build_shift(P, s, V_SHL);
 }
 
 static enum ptx_status b_shr(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return shift(P, s, V_SHR);
+	return build_shift(P, s, V_SHR);
 }
 
-static enum ptx_status count(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op, bool same)
+static enum ptx_status build_one_source(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op op,
+					bool same)
 {
 	enum ptx_type t = type1(P, s);
 
-	return mixed(P, s, P->m->ops->op[op][ptx_kind(t)], same ? t : T_U32, 1, t, T_NONE, T_NONE);
+	return build_mixed_types(P, s, P->m->ops->op[op][ptx_kind(t)], same ? t : T_U32, 1, t,
+				 T_NONE, T_NONE);
 }
 
 static enum ptx_status b_popc(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return count(P, s, V_POPC, false);
+	return build_one_source(P, s, V_POPC, false);
 }
 
 static enum ptx_status b_clz(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return count(P, s, V_CLZ, false);
+	return build_one_source(P, s, V_CLZ, false);
 }
 
 static enum ptx_status b_brev(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return count(P, s, V_BREV, true);
+	return build_one_source(P, s, V_BREV, true);
 }
 
 static enum ptx_status b_bfind(struct ptx_parser *P, struct ptx_stmt *s)
 {
-	return count(P, s, ptx_has(s, "shiftamt") ? V_BFINDSHIFT : V_BFIND, false);
+	return build_one_source(P, s, ptx_has(s, "shiftamt") ? V_BFINDSHIFT : V_BFIND, false);
 }
 
 static enum ptx_status b_bfe(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_type t = type1(P, s);
 
-	return mixed(P, s, P->m->ops->op[V_BFE][ptx_kind(t)], t, 3, t, T_U32, T_U32);
+	return build_mixed_types(P, s, P->m->ops->op[V_BFE][ptx_kind(t)], t, 3, t, T_U32, T_U32);
 }
 
 static enum ptx_status b_bfi(struct ptx_parser *P, struct ptx_stmt *s)
@@ -409,7 +412,7 @@ static enum ptx_status b_bfi(struct ptx_parser *P, struct ptx_stmt *s)
 	return PTX_OK;
 }
 
-static enum ptx_status lop3(struct ptx_parser *P, struct ptx_stmt *s)
+static enum ptx_status build_lop3(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	enum ptx_status st;
 
@@ -437,7 +440,7 @@ static enum ptx_status lop3_pred(struct ptx_parser *P, struct ptx_stmt *s)
 		return PTX_INVALID_PTX;
 	q = ptx_src_pred(P, s, 5, &neg);
 	p = s->op_[0].pair ? s->op_[0].pair << 2 : ptx_new_reg(P, T_PRED) << 2;
-	st = lop3(P, s);
+	st = build_lop3(P, s);
 	if (st != PTX_OK)
 		return st;
 	d = P->m->code[P->m->ncode - 1].d;
@@ -458,7 +461,7 @@ static enum ptx_status b_lop3(struct ptx_parser *P, struct ptx_stmt *s)
 	if (s->nmod != 1)
 		return PTX_INVALID_PTX;
 	ptx_want(P, s, 5, 5);
-	return lop3(P, s);
+	return build_lop3(P, s);
 }
 
 static enum ptx_status b_shf(struct ptx_parser *P, struct ptx_stmt *s)
@@ -498,7 +501,7 @@ static enum ptx_status b_szext(struct ptx_parser *P, struct ptx_stmt *s)
 	enum ptx_type t = type1(P, s);
 	enum ptx_op op = ptx_has(s, "wrap") ? V_SZEXT_WRAP : V_SZEXT;
 
-	return mixed(P, s, P->m->ops->op[op][ptx_kind(t)], t, 2, t, T_U32, T_NONE);
+	return build_mixed_types(P, s, P->m->ops->op[op][ptx_kind(t)], t, 2, t, T_U32, T_NONE);
 }
 
 static enum ptx_status b_fns(struct ptx_parser *P, struct ptx_stmt *s)
@@ -539,7 +542,7 @@ static enum ptx_status b_slct(struct ptx_parser *P, struct ptx_stmt *s)
 	if (s->ntype != 2 || (ct != T_S32 && ct != T_F32))
 		return PTX_INVALID_PTX;
 	fn = P->m->ops->op[ct == T_S32 ? V_SLCT_S32 : V_SLCT_F32][ptx_kind_bits(t)];
-	st = mixed(P, s, fn, t, 3, t, t, ct);
+	st = build_mixed_types(P, s, fn, t, 3, t, t, ct);
 	if (st == PTX_OK)
 		P->m->code[P->m->ncode - 1].flags = ptx_float_flags(s) & IF_FTZ;
 	return st;
@@ -555,7 +558,7 @@ static enum ptx_status dot(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_op
 	sub = (uint8_t)(ptx_type_signed(s->type[0]) | ptx_type_signed(s->type[1]) << 1);
 	if (op == V_DP2A && ptx_has(s, "hi"))
 		sub |= 4;
-	st = mixed(P, s, P->m->ops->op[op][K_U32], T_U32, 3, T_U32, T_U32, T_U32);
+	st = build_mixed_types(P, s, P->m->ops->op[op][K_U32], T_U32, 3, T_U32, T_U32, T_U32);
 	if (st == PTX_OK)
 		P->m->code[P->m->ncode - 1].sub = sub;
 	return st;

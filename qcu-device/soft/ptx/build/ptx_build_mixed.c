@@ -102,7 +102,7 @@ enum ptx_status ptx_build_f32x2(struct ptx_parser *P, struct ptx_stmt *s, enum p
 #define MINMAX_XORSIGN 4u
 #define MINMAX_THREE   8u
 
-static float choose(float x, float y, bool max, bool nan)
+static float choose_min_or_max(float x, float y, bool max, bool nan)
 {
 	if (nan && (x != x || y != y))
 		return f_from(PTX_NAN32);
@@ -124,9 +124,9 @@ static float minmax(float x, float y, float z, const struct ptx_insn *in)
 		y = fabsf(y);
 		z = fabsf(z);
 	}
-	r = choose(x, y, max, nan);
+	r = choose_min_or_max(x, y, max, nan);
 	if (in->sub & MINMAX_THREE)
-		r = choose(r, z, max, nan);
+		r = choose_min_or_max(r, z, max, nan);
 	return in->sub & MINMAX_XORSIGN && r == r ? f_from(f_bits(r) | sign) : r;
 }
 

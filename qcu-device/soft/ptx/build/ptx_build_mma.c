@@ -84,7 +84,7 @@ static bool read_words(const struct ptx_stmt *s, struct words *w)
 }
 
 /* Which elements and shapes go together. The shapes are numbers of k for m8n8, m16n8 and wmma. */
-static bool fits(const struct ptx_mma *s, bool wmma)
+static bool has_allowed_shape(const struct ptx_mma *s, bool wmma)
 {
 	enum ptx_elem a = (enum ptx_elem)s->elem[PART_A], b = (enum ptx_elem)s->elem[PART_B];
 	enum ptx_elem c = (enum ptx_elem)s->elem[PART_C], d = (enum ptx_elem)s->elem[PART_D];
@@ -241,7 +241,7 @@ static enum ptx_status b_mma(struct ptx_parser *P, struct ptx_stmt *s)
 		if (w.elem[2] != E_F16 || !floats)
 			return PTX_INVALID_PTX;
 		flags |= MMA_QUADS | (w.column[0] ? MMA_A_COL : 0) | (w.column[1] ? 0 : MMA_B_ROW);
-	} else if (!fits(&w.s, false) || w.column[0] || !w.column[1]) {
+	} else if (!has_allowed_shape(&w.s, false) || w.column[0] || !w.column[1]) {
 		return PTX_INVALID_PTX;
 	}
 	return product(P, s, &w.s, flags);
@@ -259,12 +259,13 @@ static enum ptx_status wmma_mma(struct ptx_parser *P, struct ptx_stmt *s, struct
 		set_elems(&w->s, w->elem[0], w->elem[1], w->elem[2], w->elem[3]);
 	else
 		return PTX_INVALID_PTX;
-	if (!product_flags(w, &flags) || !fits(&w->s, true))
+	if (!product_flags(w, &flags) || !has_allowed_shape(&w->s, true))
 		return PTX_INVALID_PTX;
 	return product(P, s, &w->s, flags);
 }
 
-/* Sets the elements that a fragment's own one is used with, so that fits() can tell the shape. */
+/* Sets the elements that a fragment's own one is used with, so that has_allowed_shape() can tell
+ * the shape. */
 static bool fragment_shape(struct words *w, enum ptx_part part)
 {
 	static const enum ptx_elem with[][2] = {{E_F16, E_F32},	 {E_F16, E_F16}, {E_BF16, E_F32},
@@ -276,7 +277,7 @@ static bool fragment_shape(struct words *w, enum ptx_part part)
 		if (with[i][part >= PART_C] != w->elem[0])
 			continue;
 		set_elems(&w->s, with[i][1], with[i][0], with[i][0], with[i][1]);
-		if (fits(&w->s, true))
+		if (has_allowed_shape(&w->s, true))
 			return true;
 	}
 	return false;

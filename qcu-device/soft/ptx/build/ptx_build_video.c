@@ -33,7 +33,7 @@ static bool find_op(const char *name, struct ptx_video *v)
 	return false;
 }
 
-static bool modifiers(const struct ptx_stmt *s, struct ptx_video *v)
+static bool read_video_modifiers(const struct ptx_stmt *s, struct ptx_video *v)
 {
 	static const char *const cmps[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 	bool cmp = false, mode = false;
@@ -170,7 +170,7 @@ static enum ptx_status b_video(struct ptx_parser *P, struct ptx_stmt *s)
 	uint32_t d, a, b, c = 0;
 	struct ptx_insn *in;
 
-	if (!find_op(s->op, &v) || !modifiers(s, &v) || !types(s, &v))
+	if (!find_op(s->op, &v) || !read_video_modifiers(s, &v) || !types(s, &v))
 		return PTX_INVALID_PTX;
 	third = v.elements > 1 || v.op == VIDEO_MAD || v.second || (s->nop && s->op_[0].npart);
 	ptx_want(P, s, third ? 4 : 3, third ? 4 : 3);

@@ -55,7 +55,7 @@ static bool found_elsewhere(const struct ptx_slots *s, const struct ptx_insn *in
 	       ((in->a & REF_AREA) != REF_REG || !has(held, in->a >> 2));
 }
 
-static void hold(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void mark_held_reg(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	struct need *n = arg;
 	uint32_t v = *ref >> 2;
@@ -78,12 +78,12 @@ static void find_held(struct ptx_slots *s, struct need *n)
 
 	for (unsigned int i = 0; i < s->f->nparams && !s->f->entry; i++)
 		if (!s->f->params[i].in_area)
-			hold(s, &s->f->params[i].ref, true, 0, n);
+			mark_held_reg(s, &s->f->params[i].ref, true, 0, n);
 	do {
 		n->changed = false;
 		for (uint32_t i = 0; i < s->len; i++)
 			if (!found_elsewhere(s, &code[i], n->held))
-				ptx_slots_visit(s, i, hold, n);
+				ptx_slots_visit(s, i, mark_held_reg, n);
 	} while (n->changed && ++passes < MAX_PASSES);
 }
 

@@ -62,7 +62,7 @@ static bool make_blocks(struct ptx_slots *s)
 }
 
 /* in: registers that the block reads before it writes them; kill: those that it surely writes. */
-static void gather(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void gather_block_uses(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	uint32_t b = *(uint32_t *)arg, v = *ref >> 2;
 	uint64_t *in = s->in + b * s->words, *kill = s->kill + b * s->words;
@@ -95,7 +95,7 @@ static void flow(struct ptx_slots *s)
 
 	for (uint32_t b = 0; b < s->nblk; b++)
 		for (uint32_t i = s->blk[b].from; i < s->blk[b].to; i++)
-			ptx_slots_visit(s, i, gather, &b);
+			ptx_slots_visit(s, i, gather_block_uses, &b);
 	do {
 		changed = false;
 		for (uint32_t b = s->nblk; b-- > 0;) {
@@ -122,7 +122,7 @@ static void flow(struct ptx_slots *s)
 	} while (changed);
 }
 
-static void extend(struct ptx_slots *s, uint32_t v, uint32_t at)
+static void extend_live_range(struct ptx_slots *s, uint32_t v, uint32_t at)
 {
 	if (at < s->start[v])
 		s->start[v] = at;
@@ -134,14 +134,14 @@ static void mention(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, v
 {
 	(void)def;
 	(void)arg;
-	extend(s, *ref >> 2, at);
+	extend_live_range(s, *ref >> 2, at);
 }
 
 static void extend_set(struct ptx_slots *s, const uint64_t *set, uint32_t at)
 {
 	for (size_t k = 0; k < s->words; k++)
 		for (uint64_t w = set[k]; w; w &= w - 1)
-			extend(s, (uint32_t)(k * 64) + (uint32_t)__builtin_ctzll(w), at);
+			extend_live_range(s, (uint32_t)(k * 64) + (uint32_t)__builtin_ctzll(w), at);
 }
 
 static void intervals(struct ptx_slots *s)
@@ -150,10 +150,10 @@ static void intervals(struct ptx_slots *s)
 		ptx_slots_visit(s, i, mention, NULL);
 	for (unsigned int i = 0; i < s->f->nparams && !s->f->entry; i++)
 		if (!s->f->params[i].in_area)
-			extend(s, s->f->params[i].ref >> 2, 0);
+			extend_live_range(s, s->f->params[i].ref >> 2, 0);
 	for (unsigned int i = 0; i < s->f->nrets; i++)
 		if (!s->f->rets[i].in_area)
-			extend(s, s->f->rets[i].ref >> 2, s->len - 1);
+			extend_live_range(s, s->f->rets[i].ref >> 2, s->len - 1);
 	for (uint32_t b = 0; b < s->nblk; b++) {
 		extend_set(s, s->in + b * s->words, s->blk[b].from);
 		extend_set(s, s->out + b * s->words, s->blk[b].to - 1);

@@ -6,7 +6,7 @@
 #include "qcu-device/soft/ptx/exec/ptx_exec.h"
 #include "qcu-device/soft/ptx/ops/ptx_ops.h"
 
-static void release(struct ptx_block *b, unsigned int id)
+static void release_waiters(struct ptx_block *b, unsigned int id)
 {
 	struct ptx_barrier *bar = &b->bar[id];
 	const struct ptx_insn *code = b->grid->code;
@@ -42,7 +42,7 @@ static void release(struct ptx_block *b, unsigned int id)
 		b->warps[k].cluster = 0;
 }
 
-static bool complete(const struct ptx_block *b, const struct ptx_barrier *bar)
+static bool is_bar_complete(const struct ptx_block *b, const struct ptx_barrier *bar)
 {
 	if (!bar->arrived)
 		return false;
@@ -81,8 +81,8 @@ static void cluster(struct ptx_warp *w, const struct ptx_insn *in, struct ptx_sp
 	s->pc++;
 	w->cluster |= m;
 	bar->arrived += n;
-	if (complete(b, bar))
-		release(b, PTX_BARRIERS);
+	if (is_bar_complete(b, bar))
+		release_waiters(b, PTX_BARRIERS);
 }
 
 void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int cur)
@@ -116,14 +116,14 @@ void ptx_bar_arrive(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 		s->bar = (uint8_t)id;
 		bar->waiting += n;
 	}
-	if (complete(b, bar))
-		release(b, id);
+	if (is_bar_complete(b, bar))
+		release_waiters(b, id);
 }
 
 /* Called after threads have ended: a barrier may have waited only for these threads. */
 void ptx_bar_exit(struct ptx_block *b)
 {
 	for (unsigned int i = 0; i <= PTX_BARRIERS; i++)
-		if (b->bar[i].arrived && complete(b, &b->bar[i]))
-			release(b, i);
+		if (b->bar[i].arrived && is_bar_complete(b, &b->bar[i]))
+			release_waiters(b, i);
 }

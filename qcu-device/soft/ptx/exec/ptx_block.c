@@ -29,7 +29,7 @@ void ptx_block_forked(void)
 	pthread_mutex_init(&store.lock, NULL);
 }
 
-static void destroy(struct ptx_block *b)
+static void destroy_block(struct ptx_block *b)
 {
 	ptx_frames_free(b);
 	if (b->local)
@@ -73,10 +73,10 @@ void ptx_block_put(struct ptx_block *b)
 	}
 	pthread_mutex_unlock(&store.lock);
 	if (b)
-		destroy(b);
+		destroy_block(b);
 }
 
-static void fill(struct ptx_warp *w, unsigned int sp, uint32_t v)
+static void fill_special_reg(struct ptx_warp *w, unsigned int sp, uint32_t v)
 {
 	for (unsigned int i = 0; i < PTX_LANES; i++)
 		w->special[sp * PTX_LANES + i] = v;
@@ -125,30 +125,30 @@ static void prepare_warp(struct ptx_block *b, struct ptx_grid *g, unsigned int i
 	w->base[REF_SPECIAL] = (uint8_t *)w->special;
 	fill_lanes(w, g);
 	for (unsigned int k = 0; k < 3; k++) {
-		fill(w, SP_NTID_X + k, g->l.block[k]);
-		fill(w, SP_NCTAID_X + k, g->l.grid[k]);
+		fill_special_reg(w, SP_NTID_X + k, g->l.block[k]);
+		fill_special_reg(w, SP_NCTAID_X + k, g->l.grid[k]);
 	}
-	fill(w, SP_WARPID, id);
-	fill(w, SP_NWARPID, b->nwarps);
-	fill(w, SP_SMID, b->smid);
-	fill(w, SP_NSMID, g->mod->env.sm_count ? g->mod->env.sm_count : 1);
-	fill(w, SP_DYN_SMEM_SIZE, g->l.dynamic_shared);
-	fill(w, SP_TOTAL_SMEM_SIZE, g->shared_bytes);
-	fill(w, SP_ZERO, 0);
-	fill(w, SP_ONE, 1);
-	fill(w, SP_ENVREG1, (uint32_t)(g->workspace >> 32));
-	fill(w, SP_ENVREG2, (uint32_t)g->workspace);
+	fill_special_reg(w, SP_WARPID, id);
+	fill_special_reg(w, SP_NWARPID, b->nwarps);
+	fill_special_reg(w, SP_SMID, b->smid);
+	fill_special_reg(w, SP_NSMID, g->mod->env.sm_count ? g->mod->env.sm_count : 1);
+	fill_special_reg(w, SP_DYN_SMEM_SIZE, g->l.dynamic_shared);
+	fill_special_reg(w, SP_TOTAL_SMEM_SIZE, g->shared_bytes);
+	fill_special_reg(w, SP_ZERO, 0);
+	fill_special_reg(w, SP_ONE, 1);
+	fill_special_reg(w, SP_ENVREG1, (uint32_t)(g->workspace >> 32));
+	fill_special_reg(w, SP_ENVREG2, (uint32_t)g->workspace);
 	fill64(w, SP_GRIDID, g->id);
-	fill(w, SP_DYN_SHARED, g->dyn_off);
+	fill_special_reg(w, SP_DYN_SHARED, g->dyn_off);
 	fill64(w, SP_DYN_SHARED64, g->dyn_off);
-	fill(w, SP_RESERVED, g->reserved_off);
-	fill(w, SP_RESERVED1, g->reserved_off + PTX_RESERVED_SHARED / 2);
-	fill(w, SP_RESERVED_END, g->reserved_off + PTX_RESERVED_SHARED);
-	fill(w, SP_FUNC_SHARED, g->func_off);
+	fill_special_reg(w, SP_RESERVED, g->reserved_off);
+	fill_special_reg(w, SP_RESERVED1, g->reserved_off + PTX_RESERVED_SHARED / 2);
+	fill_special_reg(w, SP_RESERVED_END, g->reserved_off + PTX_RESERVED_SHARED);
+	fill_special_reg(w, SP_FUNC_SHARED, g->func_off);
 	fill64(w, SP_FUNC_SHARED64, g->func_off);
 }
 
-static bool prepare(struct ptx_block *b, struct ptx_grid *g)
+static bool prepare_for_grid(struct ptx_block *b, struct ptx_grid *g)
 {
 	uint32_t threads = g->l.block[0] * g->l.block[1] * g->l.block[2];
 	size_t local;
@@ -208,7 +208,7 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 	b->live = 0;
 	free(b->errors);
 	b->errors = NULL;
-	if ((b->grid != g && !prepare(b, g)) || !ptx_check_start(b)) {
+	if ((b->grid != g && !prepare_for_grid(b, g)) || !ptx_check_start(b)) {
 		b->status = PTX_NO_MEMORY;
 		b->nwarps = 0; /* ptx_block_end() has no warp to end */
 		ptx_diag_set(&b->diag, 0, "no host memory to run a block");
@@ -224,7 +224,7 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 		struct ptx_frame *f;
 
 		for (unsigned int k = 0; k < 3; k++)
-			fill(w, SP_CTAID_X + k, b->ctaid[k]);
+			fill_special_reg(w, SP_CTAID_X + k, b->ctaid[k]);
 		w->dead = ~mask;
 		w->cluster = 0;
 		w->yield = false;
@@ -241,7 +241,7 @@ bool ptx_block_start(struct ptx_block *b, struct ptx_grid *g, uint64_t number)
 	return true;
 }
 
-static bool stopped(const struct ptx_block *b)
+static bool has_grid_stopped(const struct ptx_block *b)
 {
 	const struct ptx_grid *g = b->grid;
 
@@ -285,7 +285,7 @@ enum ptx_ran ptx_block_run(struct ptx_block *b)
 				return RAN_FAULT;
 			}
 		}
-		if (stopped(b)) {
+		if (has_grid_stopped(b)) {
 			b->status = PTX_KILLED;
 			return RAN_FAULT;
 		}

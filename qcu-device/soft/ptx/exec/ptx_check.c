@@ -59,7 +59,8 @@ struct access {
 
 /* ---- reports ---- */
 
-static const char *where(const struct ptx_warp *w, uint32_t pc, char *buf, size_t size)
+static const char *describe_code_place(const struct ptx_warp *w, uint32_t pc, char *buf,
+				       size_t size)
 {
 	const struct ptx_module *m = w->blk->grid->mod;
 	const struct ptx_insn *in = &m->code[pc];
@@ -93,7 +94,7 @@ static bool first_time(const struct access *a, uint8_t found)
 	return !(__atomic_fetch_or(seen, found, __ATOMIC_RELAXED) & found);
 }
 
-static void say(const struct access *a, const char *what)
+static void report_finding(const struct access *a, const char *what)
 {
 	const struct ptx_block *b = a->w->blk;
 	const struct ptx_env *env = &b->grid->mod->env;
@@ -103,8 +104,9 @@ static void say(const struct access *a, const char *what)
 	who(a->w, thread_of(a), thread, sizeof(thread));
 	n = snprintf(line, sizeof(line),
 		     "qcu-check: %s; kernel %.80s, %s, block (%u,%u,%u), thread %s\n", what,
-		     b->grid->kernel->info.name, where(a->w, a->w->pc, place, sizeof(place)),
-		     b->ctaid[0], b->ctaid[1], b->ctaid[2], thread);
+		     b->grid->kernel->info.name,
+		     describe_code_place(a->w, a->w->pc, place, sizeof(place)), b->ctaid[0],
+		     b->ctaid[1], b->ctaid[2], thread);
 	if (n > 0 && env->complain)
 		env->complain(env->ctx, line,
 			      (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
@@ -118,7 +120,7 @@ static void say_unwritten(const struct access *a, const char *space)
 		return;
 	snprintf(what, sizeof(what), "uninitialised read of %u bytes of %s memory at 0x%llx",
 		 a->size, space, (unsigned long long)a->addr);
-	say(a, what);
+	report_finding(a, what);
 }
 
 static void say_race(const struct access *a, const struct mark *other, bool other_writes)
@@ -133,8 +135,8 @@ static void say_race(const struct access *a, const struct mark *other, bool othe
 		 "in between that orders them",
 		 (unsigned long long)a->addr, a->write ? "a write" : "a read",
 		 other_writes ? "write" : "read", thread,
-		 where(a->w, other->pc, place, sizeof(place)));
-	say(a, what);
+		 describe_code_place(a->w, other->pc, place, sizeof(place)));
+	report_finding(a, what);
 }
 
 /* ---- the rules ---- */
@@ -190,7 +192,7 @@ static void shared_byte(const struct access *a, struct cell *c, unsigned int k)
 	}
 }
 
-static void check_shared(const struct access *a)
+static void check_shared_access(const struct access *a)
 {
 	const struct ptx_block *b = a->w->blk;
 	bool any = !a->read;
@@ -255,14 +257,14 @@ static void check_at(struct access *a, uint64_t addr)
 
 		a->addr = addr - base;
 		if (base == PTX_SHARED_BASE)
-			check_shared(a);
+			check_shared_access(a);
 		else if (base == PTX_LOCAL_BASE)
 			check_local(a);
 		return;
 	}
 	switch (a->space) {
 	case SPACE_SHARED:
-		check_shared(a);
+		check_shared_access(a);
 		break;
 	case SPACE_LOCAL:
 		check_local(a);

@@ -21,7 +21,7 @@ struct run {
 };
 
 /* Removes lanes m from the running split. False: no lane is left in it. */
-static bool leave(struct run *r, uint32_t m)
+static bool remove_lanes(struct run *r, uint32_t m)
 {
 	r->mask &= ~m;
 	return r->mask;
@@ -113,7 +113,7 @@ static bool branch_indexed(struct run *r, const struct ptx_insn *in, uint32_t m)
 	return branch(r, same, table[k] >> 2);
 }
 
-static struct ptx_func *known(struct run *r, struct ptx_func *f, uint32_t m)
+static struct ptx_func *require_known_func(struct run *r, struct ptx_func *f, uint32_t m)
 {
 	if (f->defined || f->sys)
 		return f;
@@ -131,7 +131,7 @@ static struct ptx_func *callee_of(struct run *r, const struct ptx_insn *in,
 	uint32_t same = 0;
 
 	if (c->callee)
-		return known(r, c->callee, *m);
+		return require_known_func(r, c->callee, *m);
 	v = to[ptx_lane(*m)];
 	i = (v - PTX_CODE_BASE) / 16;
 	for (uint32_t l = *m; l; l &= l - 1)
@@ -145,7 +145,7 @@ static struct ptx_func *callee_of(struct run *r, const struct ptx_insn *in,
 			  "call through 0x%llx, which is no function", (unsigned long long)v);
 		return NULL;
 	}
-	f = known(r, f, same);
+	f = require_known_func(r, f, same);
 	if (f && !ptx_call_fits(c, f)) {
 		ptx_fault(r->w, ptx_lane(same), PTX_ILLEGAL_ADDRESS,
 			  "call through a pointer does not match %s", f->name);
@@ -154,7 +154,7 @@ static struct ptx_func *callee_of(struct run *r, const struct ptx_insn *in,
 	return f;
 }
 
-static bool call(struct run *r, const struct ptx_insn *in, uint32_t m)
+static bool call_function(struct run *r, const struct ptx_insn *in, uint32_t m)
 {
 	struct ptx_warp *w = r->w;
 	const struct ptx_call *c = &w->blk->grid->mod->calls[in->x];
@@ -168,7 +168,7 @@ static bool call(struct run *r, const struct ptx_insn *in, uint32_t m)
 		if (m != r->mask) {
 			/* the other lanes still have to make their call, or skip it */
 			ptx_split_add(w, m, r->pc + 1, up);
-			leave(r, m);
+			remove_lanes(r, m);
 			return false;
 		}
 		r->pc++;
@@ -189,11 +189,11 @@ static bool call(struct run *r, const struct ptx_insn *in, uint32_t m)
 		return --r->fuel;
 	}
 	ptx_split_add(w, m, fn->pc, f);
-	leave(r, m);
+	remove_lanes(r, m);
 	return false;
 }
 
-static bool give_back(struct run *r, uint32_t m)
+static bool return_to_caller(struct run *r, uint32_t m)
 {
 	struct ptx_warp *w = r->w;
 	struct ptx_frame *f = w->frame, *up = f->up;
@@ -204,7 +204,7 @@ static bool give_back(struct run *r, uint32_t m)
 	f->lanes &= ~m;
 	if (m != r->mask) {
 		ptx_split_add(w, m, back, up);
-		leave(r, m);
+		remove_lanes(r, m);
 		r->pc++;
 		return false;
 	}
@@ -229,7 +229,7 @@ static void unsupported(struct ptx_warp *w, const struct ptx_insn *in, uint32_t 
  * Runs an instruction that is more than arithmetic. True: the split goes on at r->pc. False: the
  * state of the split is in r, and the scheduler decides what runs next.
  */
-static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
+static bool run_control_insn(struct run *r, const struct ptx_insn *in, uint32_t m)
 {
 	struct ptx_warp *w = r->w;
 
@@ -239,11 +239,11 @@ static bool control(struct run *r, const struct ptx_insn *in, uint32_t m)
 	case CTL_BRX:
 		return branch_indexed(r, in, m);
 	case CTL_CALL:
-		return call(r, in, m);
+		return call_function(r, in, m);
 	case CTL_RET:
-		return give_back(r, m);
+		return return_to_caller(r, m);
 	case CTL_EXIT:
-		leave(r, end_lanes(r, m));
+		remove_lanes(r, end_lanes(r, m));
 		r->pc++;
 		return false;
 	case CTL_BAR:
@@ -315,7 +315,7 @@ static void run_split(struct run *r)
 				return;
 			continue;
 		}
-		if (!control(r, in, m))
+		if (!run_control_insn(r, in, m))
 			return;
 	}
 }

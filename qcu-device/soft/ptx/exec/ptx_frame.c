@@ -164,8 +164,8 @@ static uint8_t *reg_of(struct ptx_warp *w, const struct ptx_frame *f, uint32_t r
 }
 
 /* Copies one value from one side of a call to the other. The sizes were compared before. */
-static void move(struct ptx_warp *w, struct ptx_frame *to, const struct ptx_arg *t,
-		 const struct ptx_frame *from, const struct ptx_arg *a, uint32_t m)
+static void copy_call_value(struct ptx_warp *w, struct ptx_frame *to, const struct ptx_arg *t,
+			    const struct ptx_frame *from, const struct ptx_arg *a, uint32_t m)
 {
 	uint32_t size = a->size < t->size ? a->size : t->size;
 
@@ -185,14 +185,14 @@ void ptx_call_enter(struct ptx_warp *w, const struct ptx_call *c, const struct p
 		    struct ptx_frame *to)
 {
 	for (unsigned int i = 0; i < c->nargs; i++)
-		move(w, to, &to->fn->params[i], from, &c->args[i], to->lanes);
+		copy_call_value(w, to, &to->fn->params[i], from, &c->args[i], to->lanes);
 }
 
 void ptx_call_leave(struct ptx_warp *w, const struct ptx_call *c, const struct ptx_frame *from,
 		    struct ptx_frame *to, uint32_t m)
 {
 	for (unsigned int i = 0; i < c->nrets; i++)
-		move(w, to, &c->rets[i], from, &from->fn->rets[i], m);
+		copy_call_value(w, to, &c->rets[i], from, &from->fn->rets[i], m);
 }
 
 static bool args_fit(const struct ptx_arg *a, unsigned int na, const struct ptx_arg *f,

@@ -72,7 +72,7 @@ none:
  * One host thread's part of a launch. Its running blocks form a queue that starts at `first`; a
  * block that yields goes to the end of the queue.
  */
-static void work(struct ptx_grid *g)
+static void run_grid_blocks(struct ptx_grid *g)
 {
 	uint32_t sms = g->mod->env.sm_count ? g->mod->env.sm_count : 1;
 	uint32_t smid = atomic_fetch_add(&g->smid, 1) % sms;
@@ -160,8 +160,9 @@ static bool workspace(struct ptx_grid *g, struct ptx_diag *diag)
 }
 
 /* depth: how many launches are above this one. A kernel's own launches run below it. */
-static enum ptx_status run(const struct ptx_kernel *k, const struct ptx_launch *l,
-			   unsigned int depth, struct ptx_child **tails, struct ptx_diag *diag)
+static enum ptx_status run_launch(const struct ptx_kernel *k, const struct ptx_launch *l,
+				  unsigned int depth, struct ptx_child **tails,
+				  struct ptx_diag *diag)
 {
 	static _Atomic uint64_t launches;
 	struct ptx_module *m = k->mod;
@@ -170,8 +171,8 @@ static enum ptx_status run(const struct ptx_kernel *k, const struct ptx_launch *
 			     .code = m->code,
 			     .l = *l,
 			     .depth = depth,
-			     .below = run,
-			     .work = work};
+			     .below = run_launch,
+			     .work = run_grid_blocks};
 	struct ptx_diag none;
 	enum ptx_status st;
 
@@ -226,5 +227,5 @@ static enum ptx_status run(const struct ptx_kernel *k, const struct ptx_launch *
 enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 			struct ptx_diag *diag)
 {
-	return run(k, l, 0, NULL, diag);
+	return run_launch(k, l, 0, NULL, diag);
 }

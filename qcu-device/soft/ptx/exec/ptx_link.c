@@ -65,7 +65,7 @@ static enum ptx_status link_calls(struct ptx_module *m, struct ptx_diag *diag)
 	return PTX_OK;
 }
 
-static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
+static void walk_call_graph(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 {
 	uint32_t below = 0;
 
@@ -81,7 +81,7 @@ static void walk(struct ptx_module *m, struct ptx_func *f, unsigned int depth)
 			continue;
 		}
 		if (!c->mark)
-			walk(m, c, depth + 1);
+			walk_call_graph(m, c, depth + 1);
 		below = c->stack_need > below ? c->stack_need : below;
 		/*
 		 * In a bounded module, a function must run with the registers of the smallest
@@ -158,7 +158,7 @@ enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag)
 		return PTX_NO_MEMORY;
 	for (unsigned int i = 0; i < m->nfuncs; i++)
 		if (!m->funcs[i]->mark)
-			walk(m, m->funcs[i], 0);
+			walk_call_graph(m, m->funcs[i], 0);
 	for (unsigned int i = 0; i < m->nfuncs; i++) {
 		struct ptx_kernel *k;
 

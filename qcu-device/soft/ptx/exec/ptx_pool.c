@@ -31,7 +31,7 @@ static void forked(void)
 	ptx_block_forked();
 }
 
-static struct ptx_grid *take(void)
+static struct ptx_grid *take_grid_to_help(void)
 {
 	for (struct ptx_grid *g = pool.jobs; g; g = g->next)
 		if (g->wanted) {
@@ -42,12 +42,12 @@ static struct ptx_grid *take(void)
 	return NULL;
 }
 
-static void *helper(void *arg)
+static void *help_with_launches(void *arg)
 {
 	(void)arg;
 	pthread_mutex_lock(&pool.lock);
 	for (;;) {
-		struct ptx_grid *g = take();
+		struct ptx_grid *g = take_grid_to_help();
 
 		if (!g) {
 			pthread_cond_wait(&pool.work, &pool.lock);
@@ -73,7 +73,7 @@ static void start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (!pthread_create(&t, &attr, helper, NULL))
+	if (!pthread_create(&t, &attr, help_with_launches, NULL))
 		pool.threads++;
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -294,12 +294,12 @@ static void put_off(struct ptx_grid *g, struct ptx_child *child)
 	*p = child;
 }
 
-static bool stopped(const struct ptx_grid *g)
+static bool is_grid_cancelled(const struct ptx_grid *g)
 {
 	return g->l.cancel && *g->l.cancel;
 }
 
-static int launch(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint64_t stream)
+static int launch_child(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint64_t stream)
 {
 	struct ptx_grid *g = w->blk->grid;
 	struct ptx_child *child;
@@ -320,8 +320,8 @@ static int launch(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint64_t
 	if (stream == TAIL_STREAM)
 		return ERR_SUCCESS;
 	/* Kernels so short that they never look at `cancel` may launch one another for long. */
-	st = stopped(g) ? PTX_KILLED
-			: g->below(child->kernel, &child->l, g->depth + 1, NULL, &diag);
+	st = is_grid_cancelled(g) ? PTX_KILLED
+				  : g->below(child->kernel, &child->l, g->depth + 1, NULL, &diag);
 	pthread_mutex_lock(&g->lock);
 	child->taken = child->running = false;
 	pthread_mutex_unlock(&g->lock);
@@ -332,7 +332,7 @@ static int launch(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint64_t
 	return ERR_SUCCESS;
 }
 
-static void drop(struct ptx_module *m, struct ptx_child *c)
+static void free_children(struct ptx_module *m, struct ptx_child *c)
 {
 	while (c) {
 		struct ptx_child *next = c->next;
@@ -355,7 +355,7 @@ enum ptx_status ptx_runtime_end(struct ptx_grid *g, struct ptx_child **tails, st
 
 	if (st != PTX_OK)
 		*diag = g->diag;
-	drop(g->mod, g->child);
+	free_children(g->mod, g->child);
 	if (st == PTX_OK && tails) {
 		for (p = &g->tail; *p; p = &(*p)->next)
 			;
@@ -366,10 +366,11 @@ enum ptx_status ptx_runtime_end(struct ptx_grid *g, struct ptx_child **tails, st
 	while (st == PTX_OK && (c = g->tail)) {
 		g->tail = c->next;
 		c->next = NULL;
-		st = stopped(g) ? PTX_KILLED : g->below(c->kernel, &c->l, g->depth, &g->tail, diag);
-		drop(g->mod, c);
+		st = is_grid_cancelled(g) ? PTX_KILLED
+					  : g->below(c->kernel, &c->l, g->depth, &g->tail, diag);
+		free_children(g->mod, c);
 	}
-	drop(g->mod, g->tail);
+	free_children(g->mod, g->tail);
 	return st;
 }
 
@@ -391,7 +392,8 @@ static void *range_at(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint
 	return NULL;
 }
 
-static void copy(struct ptx_warp *w, unsigned int lane, uint64_t to, uint64_t from, uint64_t len)
+static void copy_for_lane(struct ptx_warp *w, unsigned int lane, uint64_t to, uint64_t from,
+			  uint64_t len)
 {
 	const struct ptx_env *env = &w->blk->grid->mod->env;
 	void *d = len ? range_at(w, lane, to, len, true) : NULL;
@@ -404,7 +406,8 @@ static void copy(struct ptx_warp *w, unsigned int lane, uint64_t to, uint64_t fr
 		env->wrote(env->ctx, to, len);
 }
 
-static void fill(struct ptx_warp *w, unsigned int lane, uint64_t to, int value, uint64_t len)
+static void fill_for_lane(struct ptx_warp *w, unsigned int lane, uint64_t to, int value,
+			  uint64_t len)
 {
 	const struct ptx_env *env = &w->blk->grid->mod->env;
 	void *d = len ? range_at(w, lane, to, len, true) : NULL;
@@ -417,8 +420,8 @@ static void fill(struct ptx_warp *w, unsigned int lane, uint64_t to, int value, 
 }
 
 /* Stores a result where the kernel wants it. */
-static int store(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint64_t v,
-		 unsigned int size)
+static int store_result(struct ptx_warp *w, unsigned int lane, uint64_t addr, uint64_t v,
+			unsigned int size)
 {
 	uint8_t *p;
 
@@ -441,7 +444,7 @@ static int attribute(struct ptx_warp *w, unsigned int lane, const uint64_t *a)
 		return ERR_DEVICE;
 	if (!env->attribute || !env->attribute(env->ctx, (uint32_t)a[1], &v))
 		return ERR_INVALID_VALUE;
-	return store(w, lane, a[0], (uint32_t)v, 4);
+	return store_result(w, lane, a[0], (uint32_t)v, 4);
 }
 
 static int allocate(struct ptx_warp *w, unsigned int lane, const uint64_t *a)
@@ -450,7 +453,7 @@ static int allocate(struct ptx_warp *w, unsigned int lane, const uint64_t *a)
 
 	if (a[1] && !addr)
 		return ERR_MEMORY;
-	return store(w, lane, a[0], addr, 8);
+	return store_result(w, lane, a[0], addr, 8);
 }
 
 static int simple(struct ptx_warp *w, unsigned int lane, enum runtime what, const uint64_t *a)
@@ -460,35 +463,35 @@ static int simple(struct ptx_warp *w, unsigned int lane, enum runtime what, cons
 
 	switch (what) {
 	case RUN_LAUNCH:
-		return launch(w, lane, a[0], a[1]);
+		return launch_child(w, lane, a[0], a[1]);
 	case RUN_DEVICE:
-		return store(w, lane, a[0], env->device, 4);
+		return store_result(w, lane, a[0], env->device, 4);
 	case RUN_DEVICE_COUNT:
-		return store(w, lane, a[0], env->devices ? env->devices : 1, 4);
+		return store_result(w, lane, a[0], env->devices ? env->devices : 1, 4);
 	case RUN_ATTRIBUTE:
 		return attribute(w, lane, a);
 	case RUN_VERSION:
-		return store(w, lane, a[0], VERSION, 4);
+		return store_result(w, lane, a[0], VERSION, 4);
 	case RUN_NEW:
-		return store(w, lane, a[0], 0x1000 + atomic_fetch_add(&tokens, 1) * 16, 8);
+		return store_result(w, lane, a[0], 0x1000 + atomic_fetch_add(&tokens, 1) * 16, 8);
 	case RUN_MALLOC:
 		return allocate(w, lane, a);
 	case RUN_FREE:
 		return !a[0] || ptx_heap_free(w->blk->grid->mod, a[0]) ? ERR_SUCCESS
 								       : ERR_INVALID_VALUE;
 	case RUN_MEMCPY:
-		copy(w, lane, a[0], a[1], a[2]);
+		copy_for_lane(w, lane, a[0], a[1], a[2]);
 		return ERR_SUCCESS;
 	case RUN_MEMSET:
-		fill(w, lane, a[0], (int)a[1], a[2]);
+		fill_for_lane(w, lane, a[0], (int)a[1], a[2]);
 		return ERR_SUCCESS;
 	default:
 		return ERR_SUCCESS;
 	}
 }
 
-static uint64_t one(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane,
-		    enum runtime what)
+static uint64_t run_lane_call(struct ptx_warp *w, const struct ptx_call *c, unsigned int lane,
+			      enum runtime what)
 {
 	struct ptx_module *m = w->blk->grid->mod;
 	uint64_t a[5] = {0};
@@ -519,6 +522,6 @@ void ptx_runtime_call(struct ptx_warp *w, const struct ptx_call *c, enum ptx_sys
 	for (uint32_t r = m; r && !w->fault; r &= r - 1) {
 		unsigned int lane = ptx_lane(r);
 
-		ptx_arg_put(w, c, lane, one(w, c, lane, (enum runtime)sys));
+		ptx_arg_put(w, c, lane, run_lane_call(w, c, lane, (enum runtime)sys));
 	}
 }

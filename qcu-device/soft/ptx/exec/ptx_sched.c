@@ -43,7 +43,7 @@ static void merge(struct ptx_warp *w)
 	}
 }
 
-static bool before(const struct ptx_split *a, const struct ptx_split *b)
+static bool is_split_preferred(const struct ptx_split *a, const struct ptx_split *b)
 {
 	if (a->frame->depth != b->frame->depth)
 		return a->frame->depth > b->frame->depth;
@@ -72,7 +72,8 @@ int ptx_pick(struct ptx_warp *w, bool force, uint32_t *stop)
 
 		if (s->wait != WAIT_NOT)
 			continue;
-		if (best < 0 || (force ? s->seq < w->split[best].seq : before(s, &w->split[best])))
+		if (best < 0 ||
+		    (force ? s->seq < w->split[best].seq : is_split_preferred(s, &w->split[best])))
 			best = (int)i;
 	}
 	if (best < 0)

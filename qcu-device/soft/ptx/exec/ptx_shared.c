@@ -55,7 +55,8 @@ static void visit(struct reach *r, uint32_t *n, struct ptx_func *f, unsigned int
 }
 
 /* A call through a pointer may reach every function. */
-static bool walk(struct ptx_module *m, struct reach *r, struct ptx_kernel *k, unsigned int stamp)
+static bool collect_reached_vars(struct ptx_module *m, struct reach *r, struct ptx_kernel *k,
+				 unsigned int stamp)
 {
 	bool indirect = false;
 	uint32_t n = 0;
@@ -79,7 +80,7 @@ static bool walk(struct ptx_module *m, struct reach *r, struct ptx_kernel *k, un
 	return true;
 }
 
-static int compare(const void *va, const void *vb)
+static int compare_pairs(const void *va, const void *vb)
 {
 	const struct pair *a = va, *b = vb;
 
@@ -89,7 +90,7 @@ static int compare(const void *va, const void *vb)
 }
 
 /* The pairs of one variable are side by side. */
-static void place(struct reach *r)
+static void place_shared_vars(struct reach *r)
 {
 	uint32_t n;
 
@@ -135,13 +136,13 @@ enum ptx_status ptx_shared_place(struct ptx_module *m, struct ptx_diag *diag)
 	r.seen = calloc(vars + 1, sizeof(*r.seen));
 	ok = r.todo && r.seen;
 	for (unsigned int i = 0; ok && vars && i < m->nkernels; i++)
-		ok = walk(m, &r, &m->kernels[i], i + 1);
+		ok = collect_reached_vars(m, &r, &m->kernels[i], i + 1);
 	for (struct ptx_var *v = m->vars; v; v = v->next)
 		if (v->linked && !v->kernels)
 			v->off = 0;
 	if (ok && r.count) {
-		qsort(r.pair, r.count, sizeof(*r.pair), compare);
-		place(&r);
+		qsort(r.pair, r.count, sizeof(*r.pair), compare_pairs);
+		place_shared_vars(&r);
 	}
 	if (ok)
 		fix(m);

@@ -51,7 +51,7 @@ struct out {
 	size_t len;
 };
 
-static void put(struct out *o, const char *s, size_t n)
+static void append_printf_text(struct out *o, const char *s, size_t n)
 {
 	if (n > sizeof(o->text) - 1 - o->len)
 		n = sizeof(o->text) - 1 - o->len;
@@ -81,7 +81,8 @@ static bool next_arg(struct args *a, unsigned int size, uint64_t *v)
 }
 
 /* Does one conversion; f is at its '%'. Returns the rest of the format, or NULL after a fault. */
-static const char *convert(struct args *a, const char *f, struct out *o, unsigned int *count)
+static const char *print_conversion(struct args *a, const char *f, struct out *o,
+				    unsigned int *count)
 {
 	char spec[64] = "%", buf[512], str[MAX_STRING];
 	const char *start = f++;
@@ -157,20 +158,21 @@ static const char *convert(struct args *a, const char *f, struct out *o, unsigne
 			return NULL;
 		snprintf(spec + n, 8, "s");
 		if (n == 1) {
-			put(o, str, strlen(str));
+			append_printf_text(o, str, strlen(str));
 		} else {
 			len = snprintf(buf, sizeof(buf), spec, str);
 		}
 		break;
 	case '%':
-		put(o, "%", 1);
+		append_printf_text(o, "%", 1);
 		return f + 1;
 	default:
-		put(o, start, (size_t)(f - start));
+		append_printf_text(o, start, (size_t)(f - start));
 		return f;
 	}
 	if (len > 0)
-		put(o, buf, (size_t)len < sizeof(buf) ? (size_t)len : sizeof(buf) - 1);
+		append_printf_text(o, buf,
+				   (size_t)len < sizeof(buf) ? (size_t)len : sizeof(buf) - 1);
 	++*count;
 	return f + 1;
 }
@@ -191,11 +193,11 @@ static void do_printf(struct ptx_warp *w, const struct ptx_call *c, unsigned int
 		if (*f != '%') {
 			size_t n = strcspn(f, "%");
 
-			put(&o, f, n);
+			append_printf_text(&o, f, n);
 			f += n;
 			continue;
 		}
-		f = convert(&a, f, &o, &count);
+		f = print_conversion(&a, f, &o, &count);
 		if (!f)
 			return;
 	}

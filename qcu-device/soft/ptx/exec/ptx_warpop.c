@@ -27,8 +27,8 @@ static void *at(struct ptx_warp *w, const struct ptx_frame *f, uint32_t ref)
 	return ptx_at(w, ref);
 }
 
-static void collect(struct ptx_warp *w, const struct ptx_insn *in, const struct ptx_frame *f,
-		    uint32_t m, struct gather *g)
+static void collect_lane_values(struct ptx_warp *w, const struct ptx_insn *in,
+				const struct ptx_frame *f, uint32_t m, struct gather *g)
 {
 	const uint32_t *b = at(w, f, in->b), *c = at(w, f, in->c);
 
@@ -158,7 +158,7 @@ static uint32_t reduce_float(const struct gather *g, const struct ptx_insn *in)
 	return f_bits(f_canon(f_from(v)));
 }
 
-static uint32_t reduce(const struct gather *g, unsigned int op, bool sign)
+static uint32_t reduce_integers(const struct gather *g, unsigned int op, bool sign)
 {
 	uint32_t v = (uint32_t)g->a[ptx_lane(g->m)];
 
@@ -229,7 +229,7 @@ static void compute(struct ptx_warp *w, struct gather *g, const struct ptx_insn 
 		if (in->type2 == T_F32)
 			all_lanes(g, reduce_float(g, in));
 		else
-			all_lanes(g, reduce(g, in->sub, in->type2 == T_S32));
+			all_lanes(g, reduce_integers(g, in->sub, in->type2 == T_S32));
 	}
 }
 
@@ -249,7 +249,7 @@ bool ptx_warpop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		w->sync++;
 		return true;
 	}
-	collect(w, in, w->frame, m, &g);
+	collect_lane_values(w, in, w->frame, m, &g);
 	compute(w, &g, in);
 	spread(w, in, w->frame, m, &g);
 	return true;
@@ -280,7 +280,8 @@ static bool try_group(struct ptx_warp *w, unsigned int i)
 		return false;
 	for (unsigned int k = 0; k < w->nsplit; k++)
 		if (together(w, s, &w->split[k]))
-			collect(w, code + w->split[k].pc, w->split[k].frame, w->split[k].mask, &g);
+			collect_lane_values(w, code + w->split[k].pc, w->split[k].frame,
+					    w->split[k].mask, &g);
 	compute(w, &g, in);
 	for (unsigned int k = w->nsplit; k-- > 0;) {
 		struct ptx_split *o = &w->split[k];

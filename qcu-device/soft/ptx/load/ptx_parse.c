@@ -150,7 +150,8 @@ static struct formal *parse_formals(struct ptx_parser *P, unsigned int *n)
 }
 
 /* Places formal parameters in the function's parameter area, or in registers. */
-static struct ptx_arg *place(struct ptx_parser *P, struct formal *f, unsigned int n, bool body)
+static struct ptx_arg *place_formal_params(struct ptx_parser *P, struct formal *f, unsigned int n,
+					   bool body)
 {
 	struct ptx_arg *args = ptx_malloc_arena(P, (n + 1) * sizeof(*args));
 
@@ -305,8 +306,8 @@ static void parse_func(struct ptx_parser *P, bool entry)
 		if (entry) {
 			place_kernel(P, f, params, np);
 		} else {
-			f->params = place(P, params, np, true);
-			f->rets = place(P, rets, nr, true);
+			f->params = place_formal_params(P, params, np, true);
+			f->rets = place_formal_params(P, rets, nr, true);
 			f->nparams = np;
 			f->nrets = nr;
 		}
@@ -314,8 +315,8 @@ static void parse_func(struct ptx_parser *P, bool entry)
 		f->defined = true;
 	} else {
 		if (!entry && !f->defined) {
-			f->params = place(P, params, np, false);
-			f->rets = place(P, rets, nr, false);
+			f->params = place_formal_params(P, params, np, false);
+			f->rets = place_formal_params(P, rets, nr, false);
 			f->nparams = np;
 			f->nrets = nr;
 		}

@@ -27,7 +27,8 @@ static void misaligned(struct ptx_warp *w, unsigned int lane, uint64_t addr, uns
 		  (unsigned long long)addr);
 }
 
-static bool holds(const struct ptx_range *r, uint64_t addr, unsigned int size, bool write)
+static bool is_access_in_range(const struct ptx_range *r, uint64_t addr, unsigned int size,
+			       bool write)
 {
 	return addr >= r->lo && addr < r->hi && r->hi - addr >= size && (!write || r->writable);
 }
@@ -38,12 +39,12 @@ static bool global_ok(struct ptx_warp *w, uint64_t addr, unsigned int size, bool
 	const struct ptx_env *env = &b->grid->mod->env;
 	struct ptx_range *r = &b->range[w->pc % PTX_RANGES];
 
-	if (holds(r, addr, size, write))
+	if (is_access_in_range(r, addr, size, write))
 		return true;
 	if (addr >> PTX_SPACE_SHIFT)
 		return false;
 	*r = env->range(env->ctx, addr);
-	return holds(r, addr, size, write);
+	return is_access_in_range(r, addr, size, write);
 }
 
 static uint8_t *one_global(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size,
@@ -148,8 +149,8 @@ uint8_t *ptx_resolve_one(struct ptx_warp *w, unsigned int lane, uint64_t addr, u
 	}
 }
 
-static uint8_t *one(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane, uint64_t addr,
-		    unsigned int size, bool write)
+static uint8_t *resolve_in_space(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,
+				 uint64_t addr, unsigned int size, bool write)
 {
 	switch (in->space) {
 	case SPACE_GENERIC:
@@ -171,7 +172,7 @@ static enum ptx_shape each(struct ptx_warp *w, const struct ptx_insn *in, const 
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
 
-		p[i] = one(w, in, i, addr[i], size, write);
+		p[i] = resolve_in_space(w, in, i, addr[i], size, write);
 		if (!p[i])
 			return SHAPE_FAULT;
 	}
@@ -187,7 +188,7 @@ uint8_t *ptx_resolve_off(struct ptx_warp *w, const struct ptx_insn *in, unsigned
 		addr = (uint32_t)(((const uint32_t *)ptx_at(w, in->a))[lane] + (uint32_t)in->imm);
 	else
 		addr = ((const uint64_t *)ptx_at(w, in->a))[lane] + (uint64_t)in->imm;
-	return one(w, in, lane, addr + off, size, write);
+	return resolve_in_space(w, in, lane, addr + off, size, write);
 }
 
 uint8_t *ptx_resolve_lane(struct ptx_warp *w, const struct ptx_insn *in, unsigned int lane,

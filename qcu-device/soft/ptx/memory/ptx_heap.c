@@ -17,7 +17,7 @@ struct ptx_heap {
 /* Bytes that an allocation takes from heap_room in addition to its size. */
 #define COST 16u
 
-static bool take_room(struct ptx_heap_room *room, uint64_t size)
+static bool take_heap_room(struct ptx_heap_room *room, uint64_t size)
 {
 	uint64_t left;
 
@@ -32,7 +32,7 @@ static bool take_room(struct ptx_heap_room *room, uint64_t size)
 	return true;
 }
 
-static void give_room(struct ptx_heap_room *room, uint64_t size)
+static void return_heap_room(struct ptx_heap_room *room, uint64_t size)
 {
 	if (room)
 		atomic_fetch_add(&room->bytes, size);
@@ -45,7 +45,7 @@ uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
 
 	if (!h)
 		return 0;
-	if (__builtin_add_overflow(size, COST, &cost) || !take_room(m->env.heap_room, cost)) {
+	if (__builtin_add_overflow(size, COST, &cost) || !take_heap_room(m->env.heap_room, cost)) {
 		free(h);
 		return 0;
 	}
@@ -53,7 +53,7 @@ uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
 	h->size = cost;
 	h->addr = m->env.alloc(m->env.ctx, size);
 	if (!h->addr) {
-		give_room(m->env.heap_room, cost);
+		return_heap_room(m->env.heap_room, cost);
 		free(h);
 		return 0;
 	}
@@ -74,7 +74,7 @@ bool ptx_heap_free(struct ptx_module *m, uint64_t addr)
 		;
 	if (h && !h->freed) {
 		h->freed = true;
-		give_room(m->env.heap_room, h->size);
+		return_heap_room(m->env.heap_room, h->size);
 		ok = true;
 	}
 	pthread_mutex_unlock(&m->heap_lock);
@@ -96,7 +96,7 @@ void ptx_heap_sweep(struct ptx_module *m, bool all)
 		}
 		*p = h->next;
 		if (!h->freed)
-			give_room(m->env.heap_room, h->size);
+			return_heap_room(m->env.heap_room, h->size);
 		m->env.free(m->env.ctx, h->addr);
 		free(h);
 	}

@@ -18,7 +18,7 @@ struct barrier {
 	bool valid;
 };
 
-static struct barrier unpack(uint64_t v)
+static struct barrier unpack_mbarrier(uint64_t v)
 {
 	uint32_t tx = (uint32_t)(v >> 40) & 0x1fffff;
 
@@ -37,7 +37,7 @@ static uint64_t pack(const struct barrier *b)
 	       (uint64_t)(b->phase & 3) << 61 | (uint64_t)b->valid << 63;
 }
 
-static void complete(struct barrier *b)
+static void end_phase_if_due(struct barrier *b)
 {
 	if (b->pending || b->tx)
 		return;
@@ -57,8 +57,8 @@ static bool transact(struct ptx_warp *w, unsigned int lane, struct barrier *b, i
 	return true;
 }
 
-static bool arrive(struct ptx_warp *w, unsigned int lane, struct barrier *b, uint32_t n,
-		   uint16_t how)
+static bool arrive_at_mbarrier(struct ptx_warp *w, unsigned int lane, struct barrier *b, uint32_t n,
+			       uint16_t how)
 {
 	if (!n || n > b->pending || (how & MBAR_DROP && n > b->expected)) {
 		ptx_fault(w, lane, PTX_TRAP, "mbarrier: %u arrive where %u are expected", n,
@@ -72,7 +72,7 @@ static bool arrive(struct ptx_warp *w, unsigned int lane, struct barrier *b, uin
 	b->pending -= n;
 	if (how & MBAR_DROP)
 		b->expected -= n;
-	complete(b);
+	end_phase_if_due(b);
 	return true;
 }
 
@@ -84,7 +84,7 @@ static bool operate(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 	uint64_t v;
 
 	memcpy(&v, p, 8);
-	b = unpack(v);
+	b = unpack_mbarrier(v);
 	*res = v;
 	if (in->sub != MBAR_INIT && !b.valid) {
 		ptx_fault(w, lane, PTX_TRAP, "mbarrier is not initialised");
@@ -105,26 +105,26 @@ static bool operate(struct ptx_warp *w, const struct ptx_insn *in, unsigned int 
 	case MBAR_EXPECT_TX:
 		if (!transact(w, lane, &b, (int64_t)arg))
 			return false;
-		if (in->flags & MBAR_ARRIVE && !arrive(w, lane, &b, 1, in->flags))
+		if (in->flags & MBAR_ARRIVE && !arrive_at_mbarrier(w, lane, &b, 1, in->flags))
 			return false;
 		break;
 	case MBAR_COMPLETE_TX:
 		if (!transact(w, lane, &b, -(int64_t)arg))
 			return false;
-		complete(&b);
+		end_phase_if_due(&b);
 		break;
 	case MBAR_ARRIVE_ON:
-		if (!arrive(w, lane, &b, (uint32_t)arg, in->flags))
+		if (!arrive_at_mbarrier(w, lane, &b, (uint32_t)arg, in->flags))
 			return false;
 		break;
 	case MBAR_TEST:
 		*res = in->flags & MBAR_PARITY ? (b.phase & 1) != (arg & 1)
-					       : b.phase != unpack(arg).phase;
+					       : b.phase != unpack_mbarrier(arg).phase;
 		return true;
 	default: /* MBAR_TRACK: the copies are complete, so they add an arrival and take it away */
 		return true;
 	}
-	if (b.phase != unpack(v).phase)
+	if (b.phase != unpack_mbarrier(v).phase)
 		w->blk->sync++;
 	v = pack(&b);
 	memcpy(p, &v, 8);
@@ -168,5 +168,5 @@ void ptx_h_mbarrier_count(struct ptx_warp *w, const struct ptx_insn *in, uint32_
 	uint32_t *d = ptx_at(w, in->d);
 
 	for (uint32_t r = m; r; r &= r - 1)
-		d[ptx_lane(r)] = unpack(a[ptx_lane(r)]).pending;
+		d[ptx_lane(r)] = unpack_mbarrier(a[ptx_lane(r)]).pending;
 }

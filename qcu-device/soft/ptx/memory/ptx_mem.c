@@ -41,8 +41,8 @@
 /* Memory type and register width, in one number. */
 #define COMBO(t, w) ((t)*16 + (w))
 
-static void load(enum ptx_shape shape, uint8_t *const *p, void *d, enum ptx_type t,
-		 unsigned int width, uint32_t m)
+static void load_lanes(enum ptx_shape shape, uint8_t *const *p, void *d, enum ptx_type t,
+		       unsigned int width, uint32_t m)
 {
 	switch (COMBO(t, width)) {
 	case COMBO(T_B8, 2):
@@ -115,8 +115,8 @@ static void load(enum ptx_shape shape, uint8_t *const *p, void *d, enum ptx_type
 		}                                                                           \
 	} while (0)
 
-static void store(enum ptx_shape shape, uint8_t *const *p, const void *src, unsigned int size,
-		  unsigned int width, uint32_t m)
+static void store_lanes(enum ptx_shape shape, uint8_t *const *p, const void *src, unsigned int size,
+			unsigned int width, uint32_t m)
 {
 	switch (COMBO(size, width)) {
 	case COMBO(1, 2):
@@ -155,7 +155,7 @@ void ptx_h_ld(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	shape = ptx_resolve(w, in, m, ptx_type_size((enum ptx_type)in->type), false, p);
 	if (shape != SHAPE_FAULT)
-		load(shape, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
+		load_lanes(shape, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
 }
 
 void ptx_h_st(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
@@ -166,7 +166,7 @@ void ptx_h_st(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	shape = ptx_resolve(w, in, m, size, true, p);
 	if (shape != SHAPE_FAULT)
-		store(shape, p, ptx_at(w, in->b), size, in->sub, m);
+		store_lanes(shape, p, ptx_at(w, in->b), size, in->sub, m);
 }
 
 /*
@@ -246,7 +246,7 @@ static bool find_vectors(struct ptx_warp *w, const struct ptx_insn *in, uint32_t
 }
 
 /* Pointers to the element at byte `off` of each lane's vector. */
-static void element(const struct vectors *v, uint32_t m, unsigned int off, uint8_t **q)
+static void point_to_elements(const struct vectors *v, uint32_t m, unsigned int off, uint8_t **q)
 {
 	if (v->shape == SHAPE_UNIFORM)
 		m = 1;
@@ -271,8 +271,8 @@ void ptx_h_ld_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	for (unsigned int k = 0; k < in->nx; k++) {
 		if (!x[k])
 			continue;
-		element(&v, m, k * size, q);
-		load(v.shape, q, ptx_at(w, x[k]), (enum ptx_type)in->type, in->sub, m);
+		point_to_elements(&v, m, k * size, q);
+		load_lanes(v.shape, q, ptx_at(w, x[k]), (enum ptx_type)in->type, in->sub, m);
 	}
 }
 
@@ -286,8 +286,8 @@ void ptx_h_st_vec(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	if (!find_vectors(w, in, m, true, &v))
 		return;
 	for (unsigned int k = 0; k < in->nx; k++) {
-		element(&v, m, k * size, q);
-		store(v.shape, q, ptx_at(w, x[k]), size, in->sub, m);
+		point_to_elements(&v, m, k * size, q);
+		store_lanes(v.shape, q, ptx_at(w, x[k]), size, in->sub, m);
 	}
 	for (uint32_t r = v.lanes; r; r &= r - 1)
 		copy_whole(v.memory[ptx_lane(r)], v.whole[ptx_lane(r)], v.bytes);
@@ -334,7 +334,7 @@ void ptx_h_ld_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	for (unsigned int i = 0; i < PTX_LANES; i++)
 		p[i] = ptx_cell(mem, i, (uint64_t)in->imm);
-	load(SHAPE_SCATTER, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
+	load_lanes(SHAPE_SCATTER, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
 }
 
 void ptx_h_st_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
@@ -343,8 +343,8 @@ void ptx_h_st_area(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	for (unsigned int i = 0; i < PTX_LANES; i++)
 		p[i] = ptx_cell(mem, i, (uint64_t)in->imm);
-	store(SHAPE_SCATTER, p, ptx_at(w, in->b), ptx_type_size((enum ptx_type)in->type), in->sub,
-	      m);
+	store_lanes(SHAPE_SCATTER, p, ptx_at(w, in->b), ptx_type_size((enum ptx_type)in->type),
+		    in->sub, m);
 }
 
 /* Loads a parameter of the kernel: it is the same for all threads. */
@@ -354,12 +354,12 @@ void ptx_h_ld_kparam(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 	if (m == PTX_FULL) {
 		p[0] = w->blk->grid->params + in->imm;
-		load(SHAPE_UNIFORM, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
+		load_lanes(SHAPE_UNIFORM, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
 		return;
 	}
 	for (unsigned int i = 0; i < PTX_LANES; i++)
 		p[i] = w->blk->grid->params + in->imm;
-	load(SHAPE_SCATTER, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
+	load_lanes(SHAPE_SCATTER, p, ptx_at(w, in->d), (enum ptx_type)in->type, in->sub, m);
 }
 
 /*

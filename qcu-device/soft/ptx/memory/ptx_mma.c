@@ -63,8 +63,8 @@ struct place {
 };
 
 /* Where in its matrix the element is that a lane holds in a register. */
-static struct place place_of(const struct ptx_mma *s, enum ptx_part part, unsigned int reg,
-			     unsigned int sub, unsigned int lane)
+static struct place place_of_element(const struct ptx_mma *s, enum ptx_part part, unsigned int reg,
+				     unsigned int sub, unsigned int lane)
 {
 	unsigned int each = per_reg((enum ptx_elem)s->elem[part]), high = s->m > 8 ? 2 : 1;
 	unsigned int g = lane / 4, t = lane % 4, tile, i;
@@ -102,7 +102,7 @@ static float e4m3(uint32_t u)
 }
 
 /* One element of a register: of type float, or an integer that a float holds exactly. */
-static float decode(enum ptx_elem e, uint32_t reg, unsigned int sub)
+static float decode_element(enum ptx_elem e, uint32_t reg, unsigned int sub)
 {
 	uint32_t u = reg >> sub * elem_bits[e] % 32;
 
@@ -151,8 +151,8 @@ bool ptx_mma_layout(struct ptx_mma_layout *y)
 			return false;
 		for (unsigned int i = 0; i < regs * each; i++)
 			for (unsigned int l = 0; l < PTX_LANES; l++) {
-				struct place p =
-					place_of(&y->s, (enum ptx_part)part, i / each, i % each, l);
+				struct place p = place_of_element(&y->s, (enum ptx_part)part,
+								  i / each, i % each, l);
 
 				y->at[part][i][l] = (uint16_t)(p.row * width + p.col);
 			}
@@ -200,13 +200,14 @@ static void decode_lanes(enum ptx_elem e, const uint32_t *v, unsigned int sub, d
 		break;
 	default:
 		for (unsigned int l = 0; l < PTX_LANES; l++)
-			out[l] = (double)decode(e, v[l], sub);
+			out[l] = (double)decode_element(e, v[l], sub);
 	}
 }
 
 /* Reads the registers of a part, from number `first` on. */
-static void gather(struct ptx_warp *w, const struct ptx_insn *in, const struct ptx_mma_layout *y,
-		   enum ptx_part part, unsigned int first, double *to)
+static void read_matrix_part(struct ptx_warp *w, const struct ptx_insn *in,
+			     const struct ptx_mma_layout *y, enum ptx_part part, unsigned int first,
+			     double *to)
 {
 	enum ptx_elem e = (enum ptx_elem)y->s.elem[part];
 	unsigned int regs = real_regs(&y->s, part), each = per_reg(e);
@@ -232,7 +233,7 @@ static void multiply(struct product *p, unsigned int m, unsigned int n, unsigned
 		}
 }
 
-static float limited(float v, float most)
+static float clamp_magnitude(float v, float most)
 {
 	if (v != v)
 		return 0.0f;
@@ -246,16 +247,17 @@ static uint32_t round_float(double v, enum ptx_elem e, uint16_t flags)
 	if (e == E_F16) {
 		u = fp_half_narrow(v, RND_N);
 		if (flags & IF_SAT)
-			u = fp_half_narrow((double)limited(fp_half_widen((uint16_t)u), 65504.0f),
+			u = fp_half_narrow((double)clamp_magnitude(fp_half_widen((uint16_t)u),
+								   65504.0f),
 					   RND_N);
 		return u;
 	}
 	u = f_bits(f_canon((float)v));
-	return flags & IF_SAT ? f_bits(limited(f_from(u), 0x1.fffffep127f)) : u;
+	return flags & IF_SAT ? f_bits(clamp_magnitude(f_from(u), 0x1.fffffep127f)) : u;
 }
 
 /* The sums of integers are exact: they need less than 53 bits. */
-static uint32_t round_int(double v, uint16_t flags)
+static uint32_t round_int_sum(double v, uint16_t flags)
 {
 	int64_t x = (int64_t)v;
 
@@ -272,9 +274,9 @@ static void product_of(struct ptx_warp *w, const struct ptx_insn *in,
 	unsigned int c = b + ptx_mma_regs(&y->s, PART_B, in->flags), each = per_reg(e);
 	struct product p;
 
-	gather(w, in, y, PART_A, in->sub, p.a);
-	gather(w, in, y, PART_B, b, p.b);
-	gather(w, in, y, PART_C, c, p.sum);
+	read_matrix_part(w, in, y, PART_A, in->sub, p.a);
+	read_matrix_part(w, in, y, PART_B, b, p.b);
+	read_matrix_part(w, in, y, PART_C, c, p.sum);
 	multiply(&p, y->s.m, y->s.n, y->s.k);
 	for (unsigned int r = 0; r < in->sub; r++) {
 		uint32_t *d = dest_at(w, in, r);
@@ -285,7 +287,7 @@ static void product_of(struct ptx_warp *w, const struct ptx_insn *in,
 			for (unsigned int k = 0; k < each; k++) {
 				double x = p.sum[y->at[PART_D][r * each + k][l]];
 
-				v |= (e == E_S32 ? round_int(x, in->flags)
+				v |= (e == E_S32 ? round_int_sum(x, in->flags)
 						 : round_float(x, e, in->flags))
 				     << k * 16;
 			}
@@ -385,15 +387,15 @@ static void product_of_quads(struct ptx_warp *w, const struct ptx_insn *in, cons
 			struct place pa = quad_place(PART_A, false, in->flags & MMA_A_COL, i, l);
 			struct place pb = quad_place(PART_B, false, in->flags & MMA_B_ROW, i, l);
 
-			a[q][pa.row][pa.col] = decode(E_F16, va[l], i % 2);
-			b[q][pb.row][pb.col] = decode(E_F16, vb[l], i % 2);
+			a[q][pa.row][pa.col] = decode_element(E_F16, va[l], i % 2);
+			b[q][pb.row][pb.col] = decode_element(E_F16, vb[l], i % 2);
 		}
 		for (unsigned int i = 0; i < 8; i++) {
 			const uint32_t *v = reg_at(w, in, first + 4 + i * regs_c / 8);
 			struct place p = quad_place(PART_C, half_c, false, i, l);
 
-			sum[q][p.row][p.col] =
-				half_c ? decode(E_F16, v[l], i % 2) : decode(E_F32, v[l], 0);
+			sum[q][p.row][p.col] = half_c ? decode_element(E_F16, v[l], i % 2)
+						      : decode_element(E_F32, v[l], 0);
 		}
 	}
 	for (unsigned int q = 0; q < 4; q++)
@@ -468,7 +470,7 @@ uint64_t ptx_wmma_offset(struct ptx_warp *w, const struct ptx_insn *in, unsigned
 	const struct ptx_mma *s = shape_of(w, in);
 	enum ptx_part part = (enum ptx_part)(in->sub & 3);
 	unsigned int bits = elem_bits[s->elem[part]], each = units_per_reg(bits);
-	struct place p = place_of(s, part, unit / each, unit % each, lane);
+	struct place p = place_of_element(s, part, unit / each, unit % each, lane);
 	bool by_column = in->sub & WMMA_BY_COLUMN;
 	unsigned int rows = part == PART_B ? s->k : s->m, cols = part == PART_A ? s->k : s->n;
 	uint64_t line = by_column ? p.col : p.row, at = by_column ? p.row : p.col;

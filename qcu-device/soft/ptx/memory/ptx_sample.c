@@ -55,7 +55,7 @@ static float fraction(const struct ptx_image *img, uint32_t v)
 }
 
 /* Converts a texel to four registers. Missing channels are 0; a missing fourth channel is 1. */
-static void decode(const struct ptx_image *img, const uint8_t *p, uint32_t out[4])
+static void decode_texel(const struct ptx_image *img, const uint8_t *p, uint32_t out[4])
 {
 	out[1] = out[2] = 0;
 	out[3] = is_float(img) ? float_bits(1.0f) : 1;
@@ -106,11 +106,11 @@ static bool texel(const struct ptx_sample *s, const struct ptx_image_level *l, c
 	addr += (img->dims > 2 ? (uint64_t)i[2] : s->layer) * l->slice;
 	if (img->memory && !ptx_resolve_one(s->w, s->lane, addr, img->elem, false))
 		return false;
-	decode(img, (const uint8_t *)(uintptr_t)addr, out);
+	decode_texel(img, (const uint8_t *)(uintptr_t)addr, out);
 	return true;
 }
 
-static enum ptx_address mode_of(const struct ptx_image *img, unsigned int d)
+static enum ptx_address address_mode_of(const struct ptx_image *img, unsigned int d)
 {
 	enum ptx_address mode = img->cube ? ADDRESS_CLAMP : img->address[d];
 
@@ -142,7 +142,7 @@ static int32_t to_index(enum ptx_address mode, int64_t i, uint32_t size)
 /* Converts a coordinate to texels of a level. */
 static double position(const struct ptx_image *img, float at, unsigned int d, uint32_t size)
 {
-	enum ptx_address mode = mode_of(img, d);
+	enum ptx_address mode = address_mode_of(img, d);
 	double x = at;
 
 	if (isnan(x))
@@ -169,13 +169,13 @@ static bool nearest(const struct ptx_sample *s, const struct ptx_image_level *l,
 	int32_t i[3] = {0};
 
 	for (unsigned int d = 0; d < s->img->dims; d++)
-		i[d] = to_index(mode_of(s->img, d),
+		i[d] = to_index(address_mode_of(s->img, d),
 				(int64_t)floor(position(s->img, s->at[d], d, l->size[d])),
 				l->size[d]);
 	return texel(s, l, i, out);
 }
 
-static bool mixed(const struct ptx_sample *s, const struct ptx_image_level *l, uint32_t out[4])
+static bool mix_texels(const struct ptx_sample *s, const struct ptx_image_level *l, uint32_t out[4])
 {
 	const unsigned int dims = s->img->dims;
 	double sum[4] = {0}, weight[3] = {0};
@@ -196,7 +196,7 @@ static bool mixed(const struct ptx_sample *s, const struct ptx_image_level *l, u
 			bool high = corner >> d & 1;
 
 			part *= high ? weight[d] : 1 - weight[d];
-			i[d] = to_index(mode_of(s->img, d), low[d] + high, l->size[d]);
+			i[d] = to_index(address_mode_of(s->img, d), low[d] + high, l->size[d]);
 		}
 		/* Skip texels without weight: 0 times an infinity would be NaN. */
 		if (part == 0)
@@ -215,7 +215,7 @@ static bool from_level(const struct ptx_sample *s, unsigned int level, uint32_t 
 {
 	const struct ptx_image_level *l = &s->img->level[level];
 
-	return s->img->linear ? mixed(s, l, out) : nearest(s, l, out);
+	return s->img->linear ? mix_texels(s, l, out) : nearest(s, l, out);
 }
 
 /* Reads by index; outside of the level the result is zero. */
@@ -277,7 +277,8 @@ bool ptx_gather(const struct ptx_sample *s, unsigned int component, uint32_t out
 		uint32_t v[4];
 
 		for (unsigned int d = 0; d < 2; d++)
-			i[d] = to_index(mode_of(s->img, d), low[d] + corner[k][d], l->size[d]);
+			i[d] = to_index(address_mode_of(s->img, d), low[d] + corner[k][d],
+					l->size[d]);
 		if (!texel(s, l, i, v))
 			return false;
 		out[k] = v[component];

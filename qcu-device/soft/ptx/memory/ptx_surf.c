@@ -21,7 +21,7 @@ struct access {
  * Checks one coordinate against its limit, and clamps it if the instruction says so. False: it is
  * outside; *trap says whether that ends the kernel.
  */
-static bool limit(const struct access *a, int64_t *at, int64_t size, bool *trap)
+static bool check_coordinate(const struct access *a, int64_t *at, int64_t size, bool *trap)
 {
 	if (*at >= 0 && *at < size)
 		return true;
@@ -37,7 +37,7 @@ static bool limit(const struct access *a, int64_t *at, int64_t size, bool *trap)
  * Returns the address of the place, or NULL. x counts bytes, and must be a multiple of the size of
  * the access; a formatted access counts elements.
  */
-static uint8_t *locate(const struct access *a, const uint32_t *c)
+static uint8_t *locate_surface_place(const struct access *a, const uint32_t *c)
 {
 	const struct ptx_image_level *l = &a->img->level[0];
 	const uint8_t geom = a->in->sub;
@@ -64,8 +64,9 @@ static uint8_t *locate(const struct access *a, const uint32_t *c)
 	}
 	/* Count in units, so that the edge is at the last whole unit. */
 	x /= unit;
-	if (!limit(a, &x, row / unit, &trap) || !limit(a, &y, l->size[1], &trap) ||
-	    !limit(a, &z, l->size[2], &trap)) {
+	if (!check_coordinate(a, &x, row / unit, &trap) ||
+	    !check_coordinate(a, &y, l->size[1], &trap) ||
+	    !check_coordinate(a, &z, l->size[2], &trap)) {
 		if (trap)
 			ptx_fault(a->w, a->lane, PTX_TRAP,
 				  "outside of a surface of %u x %u x %u: (%lld, %lld, %lld)",
@@ -78,7 +79,7 @@ static uint8_t *locate(const struct access *a, const uint32_t *c)
 }
 
 /* Begins an access. False: the lane has a fault. *p is NULL if the access does nothing. */
-static bool begin(struct access *a, struct ptx_image_last *last, uint8_t **p)
+static bool begin_surface_access(struct access *a, struct ptx_image_last *last, uint8_t **p)
 {
 	const struct ptx_insn *in = a->in;
 	const uint32_t *x = a->w->blk->grid->mod->xops + in->x + in->type2;
@@ -90,7 +91,7 @@ static bool begin(struct access *a, struct ptx_image_last *last, uint8_t **p)
 		return false;
 	for (unsigned int k = 0; k < GEOM_OPERANDS(in->sub); k++)
 		c[k] = ((const uint32_t *)ptx_at(a->w, x[k]))[a->lane];
-	*p = locate(a, c);
+	*p = locate_surface_place(a, c);
 	return !a->w->fault;
 }
 
@@ -123,7 +124,7 @@ void ptx_h_suld(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		struct access a = {w, in, NULL, ptx_lane(r), size * in->type2};
 		uint8_t *p, zero[32] = {0};
 
-		if (!begin(&a, &last, &p))
+		if (!begin_surface_access(&a, &last, &p))
 			return;
 		p = p ? p : zero;
 		for (unsigned int k = 0; k < in->type2; k++)
@@ -133,7 +134,7 @@ void ptx_h_suld(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 }
 
 /* Converts a register's value to an element of the surface. */
-static void convert(const struct ptx_image *img, uint32_t v, uint8_t *p)
+static void write_surface_element(const struct ptx_image *img, uint32_t v, uint8_t *p)
 {
 	uint16_t half;
 	float f;
@@ -158,7 +159,7 @@ void ptx_h_sust(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		struct access a = {w, in, NULL, ptx_lane(r), size * count};
 		uint8_t *p, v[32] = {0};
 
-		if (!begin(&a, &last, &p))
+		if (!begin_surface_access(&a, &last, &p))
 			return;
 		for (unsigned int k = 0; p && k < count; k++) {
 			uint32_t one = 0;
@@ -168,7 +169,7 @@ void ptx_h_sust(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 				continue;
 			memcpy(&one, v + k * size, sizeof(one));
 			if (k < a.img->channels)
-				convert(a.img, one, p + k * a.img->bits / 8);
+				write_surface_element(a.img, one, p + k * a.img->bits / 8);
 		}
 		if (p && !(in->flags & SURF_FORMATTED))
 			memcpy(p, v, a.size);
@@ -209,7 +210,7 @@ void ptx_h_sured(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		uint64_t v = 0, have = 0, want;
 		uint8_t *p;
 
-		if (!begin(&a, &last, &p))
+		if (!begin_surface_access(&a, &last, &p))
 			return;
 		if (!p)
 			continue;

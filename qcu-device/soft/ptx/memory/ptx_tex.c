@@ -63,7 +63,7 @@ static void face(struct ptx_sample *s, const float dir[3], uint32_t layer)
 }
 
 /* Reads the coordinates of one lane. c: the values of the instruction's registers. */
-static bool place(struct ptx_sample *s, const struct ptx_insn *in, const uint32_t *c)
+static bool read_coordinates(struct ptx_sample *s, const struct ptx_insn *in, const uint32_t *c)
 {
 	const struct ptx_image *img = s->img;
 	uint32_t layers = img->level[0].size[2], layer = 0;
@@ -114,8 +114,8 @@ static void level(struct ptx_sample *s, const struct ptx_insn *in, const uint32_
 	}
 }
 
-static void put(struct ptx_warp *w, const struct ptx_insn *in, const uint32_t *x, unsigned int lane,
-		const uint32_t *v)
+static void put_texel_values(struct ptx_warp *w, const struct ptx_insn *in, const uint32_t *x,
+			     unsigned int lane, const uint32_t *v)
 {
 	for (unsigned int k = 0; k < in->type2; k++)
 		if (x[k])
@@ -141,7 +141,7 @@ void ptx_h_tex(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 			return;
 		for (unsigned int k = in->type2; k < in->nx; k++)
 			c[k - in->type2] = ((const uint32_t *)ptx_at(w, x[k]))[lane];
-		if (!place(&s, in, c))
+		if (!read_coordinates(&s, in, c))
 			return;
 		level(&s, in, c + GEOM_OPERANDS(in->sub));
 		if (in->flags & TEX_GATHER && s.img->dims != 2) {
@@ -152,7 +152,7 @@ void ptx_h_tex(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		if (!(in->flags & TEX_GATHER ? ptx_gather(&s, (unsigned int)in->imm, v)
 					     : ptx_sample(&s, v)))
 			return;
-		put(w, in, x, lane, v);
+		put_texel_values(w, in, x, lane, v);
 	}
 }
 

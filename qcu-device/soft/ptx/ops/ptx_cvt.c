@@ -35,7 +35,7 @@ static void write_reg(void *p, unsigned int i, unsigned int width, uint64_t v)
 }
 
 /* Returns the low bits of v as a number of type t, extended to 64 bits. */
-static uint64_t extend(uint64_t v, enum ptx_type t)
+static uint64_t extend_to_64_bits(uint64_t v, enum ptx_type t)
 {
 	unsigned int bits = ptx_type_size(t) * 8;
 
@@ -61,7 +61,7 @@ static double to_double(uint64_t bits, enum ptx_type t, bool ftz)
 	}
 }
 
-static double round_int(double d, unsigned int rnd)
+static double round_to_integer(double d, unsigned int rnd)
 {
 	switch (rnd) {
 	case RND_Z:
@@ -81,7 +81,7 @@ static uint64_t float_to_int(double d, enum ptx_type t, unsigned int rnd, enum p
 
 	if (d != d)
 		return bits == 64 || from == T_F64 ? 1ull << (bits - 1) : 0;
-	d = round_int(d, rnd);
+	d = round_to_integer(d, rnd);
 	if (ptx_type_signed(t)) {
 		double lim = ldexp(1.0, (int)bits - 1);
 
@@ -188,7 +188,7 @@ static uint64_t clamp_int(uint64_t v, enum ptx_type st, enum ptx_type dt)
 	return v > max ? max : v;
 }
 
-static uint64_t convert(uint64_t v, const struct ptx_insn *in)
+static uint64_t convert_value(uint64_t v, const struct ptx_insn *in)
 {
 	enum ptx_type dt = (enum ptx_type)in->type, st = (enum ptx_type)in->type2;
 	bool sf = ptx_type_float(st), df = ptx_type_float(dt);
@@ -196,20 +196,20 @@ static uint64_t convert(uint64_t v, const struct ptx_insn *in)
 	double d;
 
 	if (!sf) {
-		v = extend(v, st);
+		v = extend_to_64_bits(v, st);
 		if (df)
 			return narrow(int_to_double(v, ptx_type_signed(st) && v >> 63,
 						    precision(dt), rnd),
 				      dt, in->flags);
 		if (in->flags & IF_SAT)
 			v = clamp_int(v, st, dt);
-		return extend(v, dt);
+		return extend_to_64_bits(v, dt);
 	}
 	d = to_double(v, st, in->flags & IF_FTZ);
 	if (!df)
-		return extend(float_to_int(d, dt, rnd, st), dt);
+		return extend_to_64_bits(float_to_int(d, dt, rnd, st), dt);
 	if (in->nx) /* the instruction rounds to an integer, in the same format */
-		d = round_int(d, rnd);
+		d = round_to_integer(d, rnd);
 	return narrow(d, dt, in->flags);
 }
 
@@ -222,7 +222,7 @@ void ptx_h_cvt(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 	for (uint32_t r = m; r; r &= r - 1) {
 		unsigned int i = ptx_lane(r);
 
-		write_reg(d, i, dw, convert(read_reg(a, i, sw), in));
+		write_reg(d, i, dw, convert_value(read_reg(a, i, sw), in));
 	}
 }
 

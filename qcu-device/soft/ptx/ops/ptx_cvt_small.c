@@ -27,7 +27,7 @@ static const struct format *format_of(unsigned int t)
 	return &f[t - T_E4M3X2];
 }
 
-static uint32_t encode(double v, const struct format *f, uint16_t flags)
+static uint32_t encode_small_float(double v, const struct format *f, uint16_t flags)
 {
 	uint64_t q = f->max;
 
@@ -41,7 +41,7 @@ static uint32_t encode(double v, const struct format *f, uint16_t flags)
 	return (uint32_t)q | (uint32_t)(d_bits(v) >> 63) << (f->bits - 1);
 }
 
-static double decode(uint32_t u, const struct format *f)
+static double decode_small_float(uint32_t u, const struct format *f)
 {
 	uint32_t mag = u & ((1u << (f->bits - 1)) - 1), m = mag & ((1u << f->mant) - 1);
 	int bias = (1 << (f->ebits - 1)) - 1, e = (int)(mag >> f->mant);
@@ -95,8 +95,8 @@ void ptx_h_cvt_to_small(struct ptx_warp *w, const struct ptx_insn *in, uint32_t 
 			d[i] = (uint16_t)(encode_scale(v[0], in->nx, in->flags) |
 					  encode_scale(v[1], in->nx, in->flags) << 8);
 		else
-			d[i] = (uint16_t)(encode(v[0], f, in->flags) | encode(v[1], f, in->flags)
-									       << f->step);
+			d[i] = (uint16_t)(encode_small_float(v[0], f, in->flags) |
+					  encode_small_float(v[1], f, in->flags) << f->step);
 	}
 }
 
@@ -118,7 +118,8 @@ void ptx_h_cvt_from_small(struct ptx_warp *w, const struct ptx_insn *in, uint32_
 				d[i] |= decode_scale(a[i] >> 8 * k & 0xff) << 16 * k;
 				continue;
 			}
-			v = decode((uint32_t)a[i] >> f->step * k & ((1u << f->bits) - 1), f);
+			v = decode_small_float(
+				(uint32_t)a[i] >> f->step * k & ((1u << f->bits) - 1), f);
 			if (in->flags & IF_RELU && !(v > 0) && v == v)
 				v = 0;
 			d[i] |= (uint32_t)fp_half_narrow(v, RND_N) << 16 * k;

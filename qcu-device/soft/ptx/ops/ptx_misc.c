@@ -209,7 +209,7 @@ void ptx_setp_combine(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m,
 	}
 }
 
-static bool compare(float x, float y, unsigned int cmp)
+static bool compare_floats(float x, float y, unsigned int cmp)
 {
 	bool unord = x != x || y != y;
 
@@ -263,9 +263,9 @@ void ptx_h_setp2(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 				y &= y & 0x7c00 ? 0xffff : 0x8000;
 			}
 			if (in->type == T_BF16X2)
-				v[k] = compare(fp_bf16_widen(x), fp_bf16_widen(y), in->sub);
+				v[k] = compare_floats(fp_bf16_widen(x), fp_bf16_widen(y), in->sub);
 			else
-				v[k] = compare(fp_half_widen(x), fp_half_widen(y), in->sub);
+				v[k] = compare_floats(fp_half_widen(x), fp_half_widen(y), in->sub);
 		}
 		lo |= (uint32_t)v[0] << i;
 		hi |= (uint32_t)v[1] << i;

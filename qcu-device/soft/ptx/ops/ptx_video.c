@@ -8,7 +8,7 @@
 #include "qcu-device/soft/ptx/ops/ptx_handlers.h"
 #include "qcu-device/soft/ptx/ops/ptx_video.h"
 
-static int64_t extend(uint64_t v, unsigned int bits, bool sign)
+static int64_t extend_bits(uint64_t v, unsigned int bits, bool sign)
 {
 	v &= (1ull << bits) - 1;
 	return sign && v >> (bits - 1) ? (int64_t)(v | UINT64_MAX << bits) : (int64_t)v;
@@ -25,7 +25,7 @@ static int64_t read_part(uint32_t v, unsigned int part, bool sign)
 	unsigned int at, bits;
 
 	part_place(part, &at, &bits);
-	return extend(v >> at, bits, sign);
+	return extend_bits(v >> at, bits, sign);
 }
 
 static int64_t clamp(int64_t v, unsigned int bits, bool sign)
@@ -35,7 +35,7 @@ static int64_t clamp(int64_t v, unsigned int bits, bool sign)
 	return v > max ? max : v < min ? min : v;
 }
 
-static bool compare(int64_t a, int64_t b, unsigned int cmp)
+static bool compare_integers(int64_t a, int64_t b, unsigned int cmp)
 {
 	switch (cmp) {
 	case CMP_EQ:
@@ -53,13 +53,13 @@ static bool compare(int64_t a, int64_t b, unsigned int cmp)
 	}
 }
 
-static int64_t shift(const struct ptx_video *v, int64_t a, int64_t b)
+static int64_t shift_operand(const struct ptx_video *v, int64_t a, int64_t b)
 {
 	b = v->wrap ? b & 31 : b > 32 ? 32 : b;
 	return v->op == VIDEO_SHL ? (int64_t)((uint64_t)a << b) : a >> b;
 }
 
-static int64_t first(const struct ptx_video *v, int64_t a, int64_t b)
+static int64_t do_first_operation(const struct ptx_video *v, int64_t a, int64_t b)
 {
 	switch (v->op) {
 	case VIDEO_ADD:
@@ -75,9 +75,9 @@ static int64_t first(const struct ptx_video *v, int64_t a, int64_t b)
 	case VIDEO_AVRG: /* rounds away from zero */
 		return (a + b + (a + b >= 0)) >> 1;
 	case VIDEO_SET:
-		return compare(a, b, v->cmp);
+		return compare_integers(a, b, v->cmp);
 	default:
-		return shift(v, a, b);
+		return shift_operand(v, a, b);
 	}
 }
 
@@ -99,8 +99,8 @@ static uint32_t second(const struct ptx_video *v, uint32_t t, uint32_t c)
 
 static uint32_t scalar(const struct ptx_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
-	int64_t t =
-		first(v, read_part(a, v->apart, v->asigned), read_part(b, v->bpart, v->bsigned));
+	int64_t t = do_first_operation(v, read_part(a, v->apart, v->asigned),
+				       read_part(b, v->bpart, v->bsigned));
 	unsigned int at, bits;
 	uint32_t mask, r;
 
@@ -114,11 +114,12 @@ static uint32_t scalar(const struct ptx_video *v, uint32_t a, uint32_t b, uint32
 	return (r << at & mask) | (c & ~mask);
 }
 
-static int64_t element(uint64_t ba, unsigned int sel, unsigned int k, unsigned int bits, bool sign)
+static int64_t read_element(uint64_t ba, unsigned int sel, unsigned int k, unsigned int bits,
+			    bool sign)
 {
 	unsigned int which = sel >> k * (bits == 16 ? 2 : 3) & (bits == 16 ? 3 : 7);
 
-	return extend(ba >> which * bits, bits, sign);
+	return extend_bits(ba >> which * bits, bits, sign);
 }
 
 static uint32_t packed(const struct ptx_video *v, uint32_t a, uint32_t b, uint32_t c)
@@ -128,8 +129,8 @@ static uint32_t packed(const struct ptx_video *v, uint32_t a, uint32_t b, uint32
 	uint32_t r = v->second ? c : 0, low = (1u << bits) - 1;
 
 	for (unsigned int k = 0; k < v->elements; k++) {
-		int64_t t = first(v, element(ba, v->asel, k, bits, v->asigned),
-				  element(ba, v->bsel, k, bits, v->bsigned));
+		int64_t t = do_first_operation(v, read_element(ba, v->asel, k, bits, v->asigned),
+					       read_element(ba, v->bsel, k, bits, v->bsigned));
 
 		if (v->sat)
 			t = clamp(t, bits, v->dsigned);

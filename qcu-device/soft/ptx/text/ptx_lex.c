@@ -37,7 +37,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool is_name(char c)
+static bool is_name_char(char c)
 {
 	return is_name_start(c) || is_digit(c);
 }
@@ -168,7 +168,7 @@ static void lex_number(struct ptx_parser *P)
 	}
 	if (P->t.kind == TK_INT && P->p < P->end && *P->p == 'U')
 		P->p++;
-	if (P->p < P->end && is_name(*P->p))
+	if (P->p < P->end && is_name_char(*P->p))
 		ptx_fail(P, PTX_INVALID_PTX, "bad number");
 	P->t.s = s;
 	P->t.n = (size_t)(P->p - s);
@@ -198,17 +198,18 @@ void ptx_next(struct ptx_parser *P)
 		return;
 	}
 	if (is_name_start(c)) {
-		while (P->p < P->end && is_name(*P->p))
+		while (P->p < P->end && is_name_char(*P->p))
 			P->p++;
 		P->t.kind = TK_ID;
-	} else if (c == '.' && P->end - s > 1 && is_name(s[1])) {
+	} else if (c == '.' && P->end - s > 1 && is_name_char(s[1])) {
 		P->p++;
-		while (P->p < P->end && is_name(*P->p))
+		while (P->p < P->end && is_name_char(*P->p))
 			P->p++;
 		/* Words like `.L1::evict_last` are one token. */
-		while (P->end - P->p > 2 && P->p[0] == ':' && P->p[1] == ':' && is_name(P->p[2])) {
+		while (P->end - P->p > 2 && P->p[0] == ':' && P->p[1] == ':' &&
+		       is_name_char(P->p[2])) {
 			P->p += 2;
-			while (P->p < P->end && is_name(*P->p))
+			while (P->p < P->end && is_name_char(*P->p))
 				P->p++;
 		}
 		P->t.kind = TK_DOT;

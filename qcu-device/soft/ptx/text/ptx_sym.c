@@ -25,7 +25,7 @@ void *ptx_malloc_arena(struct ptx_parser *P, size_t n)
 	return p;
 }
 
-static uint32_t hash(const char *s, size_t n)
+static uint32_t bucket_of_name(const char *s, size_t n)
 {
 	uint32_t h = 2166136261u;
 
@@ -38,7 +38,7 @@ struct ptx_sym *ptx_sym_find(struct ptx_parser *P, const char *s, size_t n)
 {
 	struct ptx_sym *y;
 
-	for (y = P->bucket[hash(s, n)]; y; y = y->bucket_next)
+	for (y = P->bucket[bucket_of_name(s, n)]; y; y = y->bucket_next)
 		if (y->len == n && !memcmp(y->name, s, n))
 			return y;
 	return NULL;
@@ -46,7 +46,7 @@ struct ptx_sym *ptx_sym_find(struct ptx_parser *P, const char *s, size_t n)
 
 struct ptx_sym *ptx_sym_add(struct ptx_parser *P, const char *s, size_t n, enum ptx_sym_kind kind)
 {
-	uint32_t h = hash(s, n);
+	uint32_t h = bucket_of_name(s, n);
 	struct ptx_sym *y = ptx_sym_find(P, s, n);
 
 	if (y && y->depth == P->depth)
@@ -115,7 +115,7 @@ void ptx_scope_pop(struct ptx_parser *P)
 
 	resolve_labels(P);
 	for (y = P->scope[P->depth]; y; y = y->scope_next)
-		P->bucket[hash(y->name, y->len)] = y->bucket_next;
+		P->bucket[bucket_of_name(y->name, y->len)] = y->bucket_next;
 	P->scope[P->depth] = NULL;
 	P->area = P->area_mark[P->depth];
 	P->depth--;
