@@ -250,11 +250,22 @@ mine() {
 mkdir "$dir/tmp"
 export TMPDIR=$dir/tmp
 
+# nothing_left: waits until nothing of a run is left. A process that has been ended may still be there for a
+# moment, and the watcher of a launcher that was killed needs some time.
+nothing_left() {
+	for _ in {1..300}; do
+		[ -n "$(mine)$(ls "$TMPDIR")" ] || return
+		sleep 0.1
+	done
+	expect '' 'processes left' "$(mine)" ''
+	expect '' 'files left' "$(ls "$TMPDIR")" ''
+	rm -rf "${TMPDIR:?}"/*
+}
+
 plain --timeout 4 './a prog' sleep 1000 >out 2>err
 expect '' 'exit code' $? 124
 expect '' 'error' "$(cat err)" "qcu: ended after $((4 * slow)) s"
-expect '' 'processes left' "$(mine)" ''
-expect '' 'files left' "$(ls "$TMPDIR")" ''
+nothing_left
 case_done timeout
 
 for sig in INT:130 TERM:143; do
@@ -268,8 +279,7 @@ for sig in INT:130 TERM:143; do
 	wait "$pid"
 	expect '' "exit code after SIG${sig%:*}" $? "${sig#*:}"
 	expect '' 'error' "$(cat err)" ''
-	expect '' 'processes left' "$(mine)" ''
-	expect '' 'files left' "$(ls "$TMPDIR")" ''
+	nothing_left
 	rm started
 done
 case_done interrupt
@@ -283,16 +293,6 @@ kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 rm started
 
-# nothing_left: waits until the watcher has removed everything of a launcher that was killed.
-nothing_left() {
-	for _ in {1..300}; do
-		[ -n "$(mine)$(ls "$TMPDIR")" ] || return
-		sleep 0.1
-	done
-	expect '' 'processes left after SIGKILL' "$(mine)" ''
-	expect '' 'files left after SIGKILL' "$(ls "$TMPDIR")" ''
-	rm -rf "${TMPDIR:?}"/*
-}
 nothing_left
 # The kill may come at any point: before the guest is packed, while QEMU starts, while the guest boots.
 for ms in 020 050 080 120 160 200 300 600; do
@@ -308,7 +308,7 @@ case_done kill-9
 plain /bin/sh -c 'while :; do echo y; done' | head -n 3 >out
 expect '' 'exit code' "${PIPESTATUS[0]}" 141
 expect '' 'output' "$(cat out)" "$(printf 'y\ny\ny')"
-expect '' 'processes left' "$(mine)" ''
+nothing_left
 case_done reader-gone
 
 # The output is more than all pipes hold. Output that cannot be written must not end the program.
