@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every link in the documents leads to a file, every file that a document names exists, and
-# docs/README.md lists all documents.
+# Every link in the documents leads to a file, every file that a document names exists, docs/README.md lists
+# all documents, and docs/architecture.md all folders.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
@@ -25,6 +25,15 @@ for doc in docs/*.md docs/*/*.md; do
 	name=${doc#docs/}
 	[ "$name" = README.md ] || grep -q "]($name)" docs/README.md || say "docs/README.md does not list $name"
 done
+
+# The architecture names each folder of the parts. The folders of the software GPU have names without soft/.
+while read -r folder; do
+	case $folder in
+	soft/*) folder=${folder#soft/} ;;
+	*) folder=${folder%%/*} ;;
+	esac
+	grep -q "\`\(qcu-device/\)\?$folder/\`" docs/architecture.md || say "docs/architecture.md does not name $folder/"
+done < <(sed -n 's/^qcu-[^:]*: *//p' tests/check/layers.txt | tr ' ' '\n')
 
 # File names in the pictures, which have no folder. A name such as _x.c belongs to the name before it,
 # and is not checked.
