@@ -11,8 +11,7 @@ include tests/loopback/loopback.mk tests/loopback/loader/loader.mk
 include tests/opencl/opencl.mk
 
 # A folder for each topic. All programs are built into one folder, so each has a name of its own.
-LIBRARY_SRCS := $(wildcard tests/guest/libs/*/*.cu)
-LIBRARY_SRCS := $(filter-out $(if $(filter cudnn,$(SHIMS)),,tests/guest/libs/dnn/%),$(LIBRARY_SRCS))
+LIBRARY_SRCS := $(filter-out $(if $(filter cudnn,$(SHIMS)),,tests/guest/libs/dnn/%),$(wildcard tests/guest/libs/*/*.cu))
 GUEST_SRCS := $(sort $(wildcard tests/guest/*/*.cu) $(LIBRARY_SRCS))
 GUEST_PROGRAMS := $(sort $(notdir $(GUEST_SRCS:.cu=)))
 ifneq ($(words $(GUEST_SRCS)),$(words $(GUEST_PROGRAMS)))

@@ -180,10 +180,6 @@ void mir_host_calls_init(struct mirror *m);
 /* Releases the streams that wait for the guest, and the guest if it waits for them. */
 void mir_host_calls_end(struct mirror *m);
 void mir_host_calls_fini(struct mirror *m);
-/*
- * A function of the guest in a graph. The graph holds it, and so does each run that is to come.
- * NULL: there is no memory.
- */
 /* A call of a library in a graph, which lives as long as the graph. */
 struct graph_call {
 	struct call *c;			/* while the graph is made */
@@ -194,6 +190,10 @@ struct graph_call {
 	uint8_t args[] __attribute__((aligned(8)));
 };
 
+/*
+ * A function of the guest in a graph. The graph holds it, and so does each run that is to come.
+ * NULL: there is no memory.
+ */
 struct graph_host *mir_graph_host_new(struct mirror *m, uint64_t token);
 void mir_graph_host_hold(struct graph_host *g);
 void mir_graph_host_put(struct graph_host *g); /* may be NULL */

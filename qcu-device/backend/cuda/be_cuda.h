@@ -354,10 +354,6 @@ int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t
 		   const uint32_t *first, struct be_cond **c, uint64_t *handle);
 int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
 int cu_cond_destroy(struct be *be, struct be_cond *c);
-/* Adds what a library does to a graph; `node` comes after all of it. */
-int cu_graph_call(struct be *be, cudaGraph_t graph, const struct be_node *n,
-		  const cudaGraphNode_t *deps, cudaGraphNode_t *node);
-
 /* For graphs; be->cond_lock is held. The outermost graph that a handle is in, and a body. */
 cudaGraph_t cu_cond_graph(const struct be_cond *c);
 cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body);
@@ -368,6 +364,11 @@ int cu_cond_place(struct be *be, const struct be_cond *c, const cudaGraphNode_t 
 int cu_cond_clear_graph(struct be *be, cudaGraph_t graph);
 int cu_cond_clear(struct be *be, const struct be_cond *c);
 void cu_cond_close(struct be *be);
+
+/* be_cuda_call.c */
+/* Adds what a library does to a graph; `node` comes after all of it. */
+int cu_graph_call(struct be *be, cudaGraph_t graph, const struct be_node *n,
+		  const cudaGraphNode_t *deps, cudaGraphNode_t *node);
 
 /* be_cuda_graph.c */
 int cu_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
