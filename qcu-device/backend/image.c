@@ -122,13 +122,6 @@ static const char *unpack_entry(const struct entry_header *e, const unsigned cha
 	return "an entry of the fat binary does not unpack";
 }
 
-static uint64_t add_up_to_max(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 static const char *code_fault(unsigned int kind, const void *code, size_t len, uint64_t *memory)
 {
 	const char *why =
@@ -261,7 +254,7 @@ static const char *fatbin_fault(const unsigned char *p, size_t len, struct walk 
 		why = container_fault(p + h.header_size, h.payload_size, w);
 		if (why)
 			return why;
-		w->memory = add_up_to_max(w->memory, w->entry);
+		w->memory = image_add(w->memory, w->entry);
 		p += h.header_size + h.payload_size;
 		len -= h.header_size + h.payload_size;
 	}

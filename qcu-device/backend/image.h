@@ -38,6 +38,14 @@ int image_measure(const void *image, size_t len, const char **why, uint64_t *mem
 const char *image_elf_fault(const void *image, size_t len);
 const char *image_ptx_fault(const void *image, size_t len);
 
+/* A sum that is too large is the largest number. */
+static inline uint64_t image_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 /* For images in which nothing is wrong: the memory of variables that have no bytes in the image. */
 uint64_t image_elf_memory(const void *image, size_t len);
 uint64_t image_ptx_memory(const char *text);

@@ -23,13 +23,6 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t add_sizes_up_to_max(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 static bool in_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
@@ -121,7 +114,7 @@ static uint64_t declared_bytes(const char **text)
 			p = skip_blanks_in_ptx(p + 1);
 			now = times(now, elements(p));
 		} else if (*p == ',' && !depth) {
-			size = add_sizes_up_to_max(size, times(now, times(element, vector)));
+			size = image_add(size, times(now, times(element, vector)));
 			now = 1;
 		} else if (*p == '{' || *p == '(') {
 			depth++;
@@ -138,7 +131,7 @@ static uint64_t declared_bytes(const char **text)
 		p = skip_blanks_in_ptx(p + (n ? n : 1));
 	}
 	*text = p;
-	return add_sizes_up_to_max(size, times(now, times(element, vector)));
+	return image_add(size, times(now, times(element, vector)));
 }
 
 uint64_t image_ptx_memory(const char *text)
@@ -161,7 +154,7 @@ uint64_t image_ptx_memory(const char *text)
 			argument = false;
 		} else if (n == 7 && !pointer && !strncmp(p, ".global", 7)) {
 			p += n;
-			sum = add_sizes_up_to_max(sum, declared_bytes(&p));
+			sum = image_add(sum, declared_bytes(&p));
 			argument = false;
 		} else {
 			if (letter && !argument && !predicate)

@@ -44,29 +44,13 @@ static struct be_offer **find_offer(struct be_pass *p, const uint64_t secret[2])
 	return o;
 }
 
-struct envelope {
-	struct pass_letter letter;
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov;
-	struct msghdr msg;
-};
-
-static void prepare_mirror_envelope(struct envelope *e)
-{
-	e->iov = (struct iovec){.iov_base = &e->letter, .iov_len = sizeof(e->letter)};
-	e->msg = (struct msghdr){.msg_iov = &e->iov,
-				 .msg_iovlen = 1,
-				 .msg_control = e->control,
-				 .msg_controllen = CMSG_LEN(sizeof(int))};
-}
-
 /* file: goes with the letter, if it is not -1. */
 static bool send_letter(int socket, const struct pass_letter *l, int file)
 {
-	struct envelope e = {.letter = *l};
+	struct pass_envelope e = {.letter = *l};
 	struct cmsghdr *cmsg;
 
-	prepare_mirror_envelope(&e);
+	pass_envelope(&e);
 	if (file >= 0) {
 		cmsg = CMSG_FIRSTHDR(&e.msg);
 		cmsg->cmsg_level = SOL_SOCKET;
@@ -84,10 +68,10 @@ static bool send_letter(int socket, const struct pass_letter *l, int file)
 static bool receive_letter(int socket, struct pass_letter *l, int *file)
 {
 	struct cmsghdr *cmsg;
-	struct envelope e;
+	struct pass_envelope e;
 	ssize_t n;
 
-	prepare_mirror_envelope(&e);
+	pass_envelope(&e);
 	do {
 		n = recvmsg(socket, &e.msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);

@@ -11,23 +11,6 @@
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
 
-struct envelope {
-	struct pass_letter letter;
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov;
-	struct msghdr msg;
-};
-
-static void prepare_main_envelope(struct envelope *e)
-{
-	e->iov = (struct iovec){.iov_base = &e->letter, .iov_len = sizeof(e->letter)};
-	e->msg = (struct msghdr){.msg_iov = &e->iov,
-				 .msg_iovlen = 1,
-				 .msg_control = e->control,
-				 /* Not CMSG_SPACE: that has room for a second file. */
-				 .msg_controllen = CMSG_LEN(sizeof(int))};
-}
-
 void passes_init(struct passes *p)
 {
 	unsigned int i;
@@ -63,12 +46,12 @@ static bool sends_too_much(struct passes_mirror *m)
 /* file: goes with the letter, if it is not -1. */
 static bool deliver(struct passes *p, unsigned int seat, const struct pass_letter *letter, int file)
 {
-	struct envelope e = {.letter = *letter};
+	struct pass_envelope e = {.letter = *letter};
 	struct cmsghdr *cmsg;
 
 	if (!seat || seat >= JAIL_SEATS || p->mirror[seat].fd < 0)
 		return false;
-	prepare_main_envelope(&e);
+	pass_envelope(&e);
 	if (file >= 0) {
 		cmsg = CMSG_FIRSTHDR(&e.msg);
 		cmsg->cmsg_level = SOL_SOCKET;
@@ -105,11 +88,11 @@ enum passes_result passes_carry(struct passes *p, unsigned int seat)
 	struct passes_mirror *m = &p->mirror[seat];
 	enum passes_result result = PASSES_BAD;
 	struct cmsghdr *cmsg;
-	struct envelope e;
+	struct pass_envelope e;
 	int file = -1;
 	ssize_t n;
 
-	prepare_main_envelope(&e);
+	pass_envelope(&e);
 	n = recvmsg(m->fd, &e.msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return PASSES_CARRIED;

@@ -7,11 +7,6 @@
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/later.h"
 
-static cudaStream_t own_stream_if_zero(cudaStream_t stream)
-{
-	return stream ? stream : cudaStreamPerThread;
-}
-
 /* ---- kernels, host functions and copies ---- */
 
 cudaError_t qcul_FuncGetParamCount(const void *func, size_t *count)
@@ -41,7 +36,7 @@ cudaError_t qcul_LaunchHostFunc_v2(cudaStream_t stream, cudaHostFn_t fn, void *d
 cudaError_t qcul_LaunchHostFunc_v2_ptsz(cudaStream_t stream, cudaHostFn_t fn, void *data,
 					unsigned int mode)
 {
-	return qcul_LaunchHostFunc_v2(own_stream_if_zero(stream), fn, data, mode);
+	return qcul_LaunchHostFunc_v2(qcul_stream_or_own(stream), fn, data, mode);
 }
 
 /* As a batch of one copy. */
@@ -59,7 +54,7 @@ cudaError_t qcul_MemcpyWithAttributesAsync_ptsz(void *dst, const void *src, size
 						cudaStream_t stream)
 {
 	return qcul_MemcpyWithAttributesAsync(dst, src, size, attributes,
-					      own_stream_if_zero(stream));
+					      qcul_stream_or_own(stream));
 }
 
 cudaError_t qcul_Memcpy3DWithAttributesAsync(struct cudaMemcpy3DBatchOp *op,
@@ -71,7 +66,7 @@ cudaError_t qcul_Memcpy3DWithAttributesAsync(struct cudaMemcpy3DBatchOp *op,
 cudaError_t qcul_Memcpy3DWithAttributesAsync_ptsz(struct cudaMemcpy3DBatchOp *op,
 						  unsigned long long flags, cudaStream_t stream)
 {
-	return cudaMemcpy3DBatchAsync(1, op, flags, own_stream_if_zero(stream));
+	return cudaMemcpy3DBatchAsync(1, op, flags, qcul_stream_or_own(stream));
 }
 
 /* ---- execution contexts ---- */
@@ -93,10 +88,8 @@ static cudaError_t device_of_exec_context(const struct cudaExecutionContext_st *
 
 cudaError_t qcul_DeviceGetExecutionCtx(struct cudaExecutionContext_st **context, int device)
 {
-	cudaError_t err = context ? qcul_ready() : cudaErrorInvalidValue;
+	cudaError_t err = context ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
-	if (!err && (device < 0 || device >= qcul_device_count()))
-		err = cudaErrorInvalidDevice;
 	if (!err)
 		*context = (struct cudaExecutionContext_st *)&contexts[device];
 	return qcul_done(err);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "qcu-library/device/device.h"
 #include "qcu-library/link/fork.h"
-#include "qcu-library/link/link.h"
 
 struct cudaAsyncCallbackEntry {
 	int device;
@@ -19,15 +19,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, cudaAsyncCallbackEntry) entries = LIST_HEAD_INITIALIZER(entries);
 
 QCUL_AT_FORK(QCUL_FORK_NOTIFY, .lock = &lock)
-
-static cudaError_t check_notified_device(int device)
-{
-	cudaError_t err = qcul_ready();
-
-	if (!err && (device < 0 || device >= qcul_device_count()))
-		err = cudaErrorInvalidDevice;
-	return err;
-}
 
 static cudaError_t add_registration(int device, cudaAsyncCallbackHandle_t *handle)
 {
@@ -46,8 +37,7 @@ static cudaError_t add_registration(int device, cudaAsyncCallbackHandle_t *handl
 cudaError_t cudaDeviceRegisterAsyncNotification(int device, cudaAsyncCallback callback, void *data,
 						cudaAsyncCallbackHandle_t *handle)
 {
-	cudaError_t err =
-		callback && handle ? check_notified_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = callback && handle ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	(void)data;
 	return qcul_done(err ? err : add_registration(device, handle));
@@ -72,7 +62,7 @@ static cudaError_t remove_registration(int device, cudaAsyncCallbackHandle_t han
 
 cudaError_t cudaDeviceUnregisterAsyncNotification(int device, cudaAsyncCallbackHandle_t handle)
 {
-	cudaError_t err = handle ? check_notified_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = handle ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	return qcul_done(err ? err : remove_registration(device, handle));
 }

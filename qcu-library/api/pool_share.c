@@ -526,16 +526,6 @@ static bool read_pool_file(int fd, struct pool_file *file)
 	       pread(fd, file, sizeof(*file), 0) == sizeof(*file) && file->magic == POOL_MAGIC;
 }
 
-static int device_of_pool_ordinal(uint64_t ordinal)
-{
-	int i;
-
-	for (i = 0; i < qcul_device_count(); i++)
-		if (qcul_device_ordinal(i) == ordinal)
-			return i;
-	return -1;
-}
-
 static cudaError_t import_pool(cudaMemPool_t *out, int fd)
 {
 	struct cudaMemPoolProps props = {
@@ -550,7 +540,7 @@ static cudaError_t import_pool(cudaMemPool_t *out, int fd)
 
 	if (!read_pool_file(fd, &file))
 		return cudaErrorInvalidValue;
-	props.location.id = device_of_pool_ordinal(file.device);
+	props.location.id = qcul_device_with_ordinal(file.device);
 	if (props.location.id < 0)
 		return cudaErrorInvalidDevice;
 	err = cudaMemPoolCreate(&pool, &props);

@@ -2,12 +2,6 @@
 /* The CUDA functions that copy from and to CUDA arrays. array_copy.c does the work. */
 #include "qcu-library/copy/copy.h"
 
-/* In the _ptsz variants, stream 0 is the thread's own stream. */
-static cudaStream_t replace_zero_stream(cudaStream_t stream)
-{
-	return stream ? stream : cudaStreamPerThread;
-}
-
 cudaError_t cudaMemcpy2DToArray(cudaArray_t dst, size_t x, size_t y, const void *src, size_t pitch,
 				size_t width, size_t height, enum cudaMemcpyKind kind)
 {
@@ -131,7 +125,7 @@ cudaError_t cudaMemcpy2DToArrayAsync_ptsz(cudaArray_t dst, size_t x, size_t y, c
 					  enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	return qcul_done(qcul_array_copy_2d(dst, x, y, (void *)src, pitch, width, height, kind,
-					    replace_zero_stream(stream), false, false));
+					    qcul_stream_or_own(stream), false, false));
 }
 
 cudaError_t cudaMemcpy2DFromArrayAsync_ptsz(void *dst, size_t pitch, cudaArray_const_t src,
@@ -139,14 +133,14 @@ cudaError_t cudaMemcpy2DFromArrayAsync_ptsz(void *dst, size_t pitch, cudaArray_c
 					    enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	return qcul_done(qcul_array_copy_2d(src, x, y, dst, pitch, width, height, kind,
-					    replace_zero_stream(stream), true, false));
+					    qcul_stream_or_own(stream), true, false));
 }
 
 cudaError_t cudaMemcpyToArrayAsync_ptsz(cudaArray_t dst, size_t x, size_t y, const void *src,
 					size_t count, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	return qcul_done(qcul_array_copy_run(dst, x, y, (void *)src, count, kind,
-					     replace_zero_stream(stream), false, false));
+					     qcul_stream_or_own(stream), false, false));
 }
 
 cudaError_t cudaMemcpyFromArrayAsync_ptsz(void *dst, cudaArray_const_t src, size_t x, size_t y,
@@ -154,5 +148,5 @@ cudaError_t cudaMemcpyFromArrayAsync_ptsz(void *dst, cudaArray_const_t src, size
 					  cudaStream_t stream)
 {
 	return qcul_done(qcul_array_copy_run(src, x, y, dst, count, kind,
-					     replace_zero_stream(stream), true, false));
+					     qcul_stream_or_own(stream), true, false));
 }

@@ -95,11 +95,21 @@ cudaError_t qcul_device_desc(int device, const struct qcu_device_desc **out)
 	return err;
 }
 
+static cudaError_t device_exists(int device)
+{
+	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
 cudaError_t qcul_device_check(int device)
 {
 	cudaError_t err = qcul_open();
 
-	if (err)
-		return err;
-	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
+	return err ? err : device_exists(device);
+}
+
+cudaError_t qcul_device_ready(int device)
+{
+	cudaError_t err = qcul_ready();
+
+	return err ? err : device_exists(device);
 }

@@ -16,6 +16,8 @@ cudaError_t qcul_device_desc(int device, const struct qcu_device_desc **desc);
 cudaError_t qcul_device_attr(int device, enum cudaDeviceAttr attr, int *value);
 /* Opens the session. Is there such a device? */
 cudaError_t qcul_device_check(int device);
+/* The same, in a call that uses the thread's context, see qcul_ready(). */
+cudaError_t qcul_device_ready(int device);
 /* Waits until the device is idle. If the library knows that it is, this sends nothing. */
 cudaError_t qcul_device_wait(int device);
 /* Waits until all devices that have been used in this session are idle. */

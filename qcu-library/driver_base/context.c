@@ -268,7 +268,7 @@ CUresult qcul_driver_flags_set(struct CUctx_st *c, unsigned int flags)
 
 /* ---- primary contexts ---- */
 
-static CUresult check_driver_device(CUdevice device)
+CUresult qcul_driver_device_check(CUdevice device)
 {
 	CUresult result = qcul_driver_started();
 
@@ -279,7 +279,7 @@ static CUresult check_driver_device(CUdevice device)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-	CUresult result = check_driver_device(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	if (!result && !context)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -310,7 +310,7 @@ static bool any_made(int device)
 /* The last release frees everything, unless the runtime or another context uses the device. */
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-	CUresult result = check_driver_device(device);
+	CUresult result = qcul_driver_device_check(device);
 	unsigned int users;
 
 	if (result)
@@ -325,14 +325,14 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-	CUresult result = check_driver_device(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	return result ? result : reset(device);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
-	CUresult result = check_driver_device(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	if (!result && (!flags || !active))
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -345,7 +345,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *a
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 {
-	CUresult result = check_driver_device(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	return result ? result : qcul_driver_flags_set(qcul_driver_primary(device), flags);
 }
@@ -354,7 +354,7 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 
 static CUresult create_context(CUcontext *context, unsigned int flags, CUdevice device)
 {
-	CUresult result = check_driver_device(device);
+	CUresult result = qcul_driver_device_check(device);
 	struct CUctx_st *c;
 
 	if (!result && !context)

@@ -46,6 +46,8 @@ CUresult qcul_driver_ready(void);
 CUresult qcul_driver_in_stream(CUstream stream, int *device);
 /* Waits for all work of the device. */
 CUresult qcul_driver_wait(int device);
+/* Has the program called cuInit(), and is there such a device? */
+CUresult qcul_driver_device_check(CUdevice device);
 /* The device of a context. CUDA_ERROR_INVALID_CONTEXT: any pointer may be passed. */
 CUresult qcul_driver_device(struct CUctx_st *context, int *device);
 /* The same; no context stands for the current one. */

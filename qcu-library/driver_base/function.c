@@ -149,20 +149,10 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 	return result;
 }
 
-/* Which device? The caller has checked nothing yet. */
-static CUresult device_known(CUdevice device)
-{
-	CUresult result = qcul_driver_started();
-
-	if (!result && (device < 0 || device >= qcul_device_count()))
-		result = CUDA_ERROR_INVALID_DEVICE;
-	return result;
-}
-
 CUresult cuKernelGetAttribute(int *value, CUfunction_attribute which, CUkernel kernel,
 			      CUdevice device)
 {
-	CUresult result = device_known(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	return result ? result : QCUL_ON_DEVICE(device, attribute(value, which, kernel));
 }
@@ -170,7 +160,7 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute which, CUkernel k
 CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel,
 			      CUdevice device)
 {
-	CUresult result = device_known(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device,
@@ -180,7 +170,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel ke
 
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
 {
-	CUresult result = device_known(device);
+	CUresult result = qcul_driver_device_check(device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device,

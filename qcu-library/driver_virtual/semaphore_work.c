@@ -223,7 +223,7 @@ cudaSignalExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores
 				       unsigned int count, cudaStream_t stream)
 {
 	return cudaSignalExternalSemaphoresAsync(semaphores, params, count,
-						 stream ? stream : cudaStreamPerThread);
+						 qcul_stream_or_own(stream));
 }
 
 cudaError_t
@@ -232,7 +232,7 @@ cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
 				     unsigned int count, cudaStream_t stream)
 {
 	return cudaWaitExternalSemaphoresAsync(semaphores, params, count,
-					       stream ? stream : cudaStreamPerThread);
+					       qcul_stream_or_own(stream));
 }
 
 /*

@@ -71,16 +71,6 @@ static cudaError_t export(int *fd, CUmemGenericAllocationHandle handle)
 	return cudaSuccess;
 }
 
-static int device_of_ordinal(uint64_t ordinal)
-{
-	int i;
-
-	for (i = 0; i < qcul_device_count(); i++)
-		if (qcul_device_ordinal(i) == ordinal)
-			return i;
-	return -1;
-}
-
 static bool read_token_file(int fd, struct file *file)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -118,7 +108,7 @@ static cudaError_t import_shared_memory(CUmemGenericAllocationHandle *handle, in
 		*handle = qcul_phys_handle(p);
 		return cudaSuccess;
 	}
-	prop.location.id = device_of_ordinal(file.device);
+	prop.location.id = qcul_device_with_ordinal(file.device);
 	if (prop.location.id < 0)
 		return cudaErrorInvalidDevice;
 	qcul_device_used(prop.location.id);

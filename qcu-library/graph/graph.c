@@ -71,11 +71,6 @@ static cudaError_t connect(struct CUgraphNode_st *n, struct CUgraphNode_st *on,
 	return cudaSuccess;
 }
 
-static bool is_memory_node(const struct qcul_node_params *p)
-{
-	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
-}
-
 static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			    const cudaGraphEdgeData *data, size_t dep_count,
 			    struct qcul_node_params *params, struct CUgraphNode_st **node,
@@ -113,12 +108,12 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 		if (err)
 			goto fail;
 	}
-	if (is_memory_node(params) && !is_clone) {
+	if (qcul_node_is_memory(params) && !is_clone) {
 		err = qcul_node_memory_join(g, params);
 		if (err)
 			goto fail;
 	}
-	g->has_memory |= is_memory_node(params);
+	g->has_memory |= qcul_node_is_memory(params);
 	g->has_conditional |= params->type == cudaGraphNodeTypeConditional;
 	n->params = *params;
 	g->nodes[g->count++] = n;

@@ -126,6 +126,11 @@ static inline bool qcul_node_valid(const struct CUgraphNode_st *n)
 	return n && n->magic == QCUL_NODE_MAGIC;
 }
 
+static inline bool qcul_node_is_memory(const struct qcul_node_params *p)
+{
+	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
+}
+
 struct CUgraph_st *qcul_graph_new(void);
 struct CUgraph_st *qcul_graph_clone(const struct CUgraph_st *g);
 void qcul_graph_free(struct CUgraph_st *g);

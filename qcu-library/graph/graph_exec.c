@@ -532,11 +532,6 @@ static bool same_deps(const struct CUgraphNode_st *a, const struct CUgraphNode_s
 	return true;
 }
 
-static bool is_alloc_or_free(const struct qcul_node_params *p)
-{
-	return p->type == cudaGraphNodeTypeMemAlloc || p->type == cudaGraphNodeTypeMemFree;
-}
-
 static enum cudaGraphExecUpdateResult
 compare_graphs(const struct CUgraph_st *old, const struct CUgraph_st *now, cudaGraphNode_t *at);
 
@@ -571,7 +566,7 @@ compare_graphs(const struct CUgraph_st *old, const struct CUgraph_st *now, cudaG
 			return cudaGraphExecUpdateErrorTopologyChanged;
 		if (!qcul_node_same_type(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorNodeTypeChanged;
-		if (is_alloc_or_free(&now->nodes[i]->params) &&
+		if (qcul_node_is_memory(&now->nodes[i]->params) &&
 		    !qcul_same_memory(&old->nodes[i]->params, &now->nodes[i]->params))
 			return cudaGraphExecUpdateErrorParametersChanged;
 		if (!qcul_node_can_become(&old->nodes[i]->params, &now->nodes[i]->params))
@@ -611,7 +606,7 @@ static cudaError_t take_params(struct CUgraph_st *old, const struct CUgraph_st *
 			err = take_params(to->cond.bodies[b], from->cond.bodies[b]);
 		if (from->type == cudaGraphNodeTypeConditional)
 			continue;
-		if (is_alloc_or_free(from) || qcul_node_same(to, from))
+		if (qcul_node_is_memory(from) || qcul_node_same(to, from))
 			continue;
 		err = qcul_node_take(to, from);
 		old->nodes[i]->changed |= !err;

@@ -670,21 +670,12 @@ cudaError_t qcul_memory_of_graphs_free(void *ptr)
 
 /* ---- queries ---- */
 
-static cudaError_t check_memory_device(int device)
-{
-	cudaError_t err = qcul_ready();
-
-	if (err)
-		return err;
-	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
-}
-
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr,
 					   void *value)
 {
 	uint64_t *out = value;
 	struct place p;
-	cudaError_t err = value ? check_memory_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = value ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	if (err)
 		return qcul_done(err);
@@ -719,7 +710,7 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 {
 	uint64_t zero = 0;
 	struct place p;
-	cudaError_t err = value ? check_memory_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = value ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	if (!err && memcmp(value, &zero, sizeof(zero)) != 0)
 		err = cudaErrorInvalidValue;
@@ -746,7 +737,7 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 cudaError_t cudaDeviceGraphMemTrim(int device)
 {
 	struct place p;
-	cudaError_t err = check_memory_device(device);
+	cudaError_t err = qcul_device_ready(device);
 
 	if (err)
 		return qcul_done(err);

@@ -55,6 +55,16 @@ uint8_t qcul_device_ordinal(int device)
 	return device < visible_count ? (uint8_t)visible[device] : 0;
 }
 
+int qcul_device_with_ordinal(uint64_t ordinal)
+{
+	int i;
+
+	for (i = 0; i < qcul_device_count(); i++)
+		if (qcul_device_ordinal(i) == ordinal)
+			return i;
+	return -1;
+}
+
 void qcul_device_used(int device)
 {
 	uint64_t bit = (uint64_t)1 << device;

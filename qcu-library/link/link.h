@@ -190,6 +190,8 @@ void qcul_device_used(int device);
 uint64_t qcul_devices_used(void);
 /* The mirror's number for a device that the program sees. */
 uint8_t qcul_device_ordinal(int device);
+/* The other way round. -1: the program does not see it. */
+int qcul_device_with_ordinal(uint64_t ordinal);
 /*
  * The runtime uses the primary context of the thread's device: it becomes the current one, unless
  * the thread has a current one. qcul_ready() calls this once for each thread and device.

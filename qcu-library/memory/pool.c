@@ -22,15 +22,6 @@ struct pool {
 	int device;
 };
 
-static cudaError_t check_pool_device(int device)
-{
-	cudaError_t err = qcul_ready();
-
-	if (err)
-		return err;
-	return device >= 0 && device < qcul_device_count() ? cudaSuccess : cudaErrorInvalidDevice;
-}
-
 static cudaError_t pool_of(cudaMemPool_t handle, struct pool *p)
 {
 	uintptr_t device = (uintptr_t)handle - (uintptr_t)default_pools;
@@ -239,7 +230,7 @@ cudaError_t qcul_pool_check(const struct cudaMemPoolProps *props)
 		return props->location.type > cudaMemLocationTypeDevice
 			       ? qcul_unsupported("cudaMemPoolCreate of host memory", &said)
 			       : cudaErrorInvalidValue;
-	return check_pool_device(props->location.id);
+	return qcul_device_ready(props->location.id);
 }
 
 static cudaError_t create_mem_pool(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
@@ -375,7 +366,7 @@ static cudaError_t set_pool_access(const struct pool *p, const struct cudaMemAcc
 
 	if (desc->location.type != cudaMemLocationTypeDevice)
 		return cudaErrorInvalidValue;
-	err = check_pool_device(desc->location.id);
+	err = qcul_device_ready(desc->location.id);
 	if (!err && desc->location.id != p->device)
 		err = cudaDeviceCanAccessPeer(&can, desc->location.id, p->device);
 	if (!err && !can)
@@ -413,7 +404,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 	if (!err && location->type != cudaMemLocationTypeDevice)
 		err = cudaErrorInvalidValue;
 	if (!err)
-		err = check_pool_device(location->id);
+		err = qcul_device_ready(location->id);
 	if (err)
 		return qcul_done(err);
 	cmd = pool_cmd(QCU_OP_POOL_ACCESS_GET, &p);
@@ -429,7 +420,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {
-	cudaError_t err = pool ? check_pool_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = pool ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	if (!err)
 		*pool = handle_of(0, device);
@@ -438,7 +429,7 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 {
-	cudaError_t err = pool ? check_pool_device(device) : cudaErrorInvalidValue;
+	cudaError_t err = pool ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	/* Only this call returns cudaErrorInvalidValue for a wrong device. */
 	if (err == cudaErrorInvalidDevice)
@@ -451,7 +442,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 {
 	struct pool p;
-	cudaError_t err = check_pool_device(device);
+	cudaError_t err = qcul_device_ready(device);
 
 	if (!err)
 		err = pool_of(pool, &p);

@@ -5,6 +5,12 @@
 
 #include "qcu-library/module/module.h"
 
+/* For the functions in which stream 0 is the thread's own. */
+static inline cudaStream_t qcul_stream_or_own(cudaStream_t stream)
+{
+	return stream ? stream : cudaStreamPerThread;
+}
+
 cudaError_t qcul_stream_wait(uint32_t stream);
 cudaError_t qcul_query_event(uint32_t event);
 cudaError_t qcul_query_stream(uint32_t stream);

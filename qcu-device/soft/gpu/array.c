@@ -177,11 +177,6 @@ static int box_run(struct soft_work *w)
 	return 0;
 }
 
-static void box_free(struct soft_work *w)
-{
-	free(w);
-}
-
 int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 {
 	const struct be_end *ends[2] = {&box->dst, &box->src};
@@ -210,7 +205,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	w = malloc(sizeof(*w) + (aside ? bytes : 0));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = box_run, .free = box_free};
+	w->work = (struct soft_work){.run = box_run, .free = soft_work_free};
 	w->be = be;
 	w->box = *box;
 	if (aside) {

@@ -32,11 +32,6 @@ struct launch_work {
 	unsigned char params[];
 };
 
-static uint64_t round_up_usage(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
 /* Returns the dynamic shared memory that a launch may ask for. */
 static uint32_t max_dynamic(const struct be_kernel *k, unsigned int dev,
 			    const struct soft_limits *lim, const struct ptx_kernel_info *info)
@@ -72,13 +67,13 @@ int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *par
 
 static uint32_t warps_of(uint32_t threads)
 {
-	return (uint32_t)round_up_usage(threads, WARP) / WARP;
+	return (uint32_t)soft_round_up(threads, WARP) / WARP;
 }
 
 /* Returns how many warps can have `regs` registers per thread at the same time. */
 static uint32_t warps_with(const struct soft_limits *lim, uint32_t regs)
 {
-	uint32_t each = (uint32_t)round_up_usage((uint64_t)(regs ? regs : 1) * WARP, REG_GRANULE);
+	uint32_t each = (uint32_t)soft_round_up((uint64_t)(regs ? regs : 1) * WARP, REG_GRANULE);
 
 	return lim->regs / SM_PARTS / each * SM_PARTS;
 }
@@ -96,7 +91,7 @@ static uint32_t regs_of(const struct soft_limits *lim, const struct ptx_kernel_i
 		return info->regs;
 	if (info->min_blocks && info->min_blocks * warps <= lim->threads_per_sm / WARP)
 		warps *= info->min_blocks;
-	most = lim->regs / (uint32_t)round_up_usage(warps, SM_PARTS) / REG_GRANULE * REG_GRANULE /
+	most = lim->regs / (uint32_t)soft_round_up(warps, SM_PARTS) / REG_GRANULE * REG_GRANULE /
 	       WARP;
 	return info->regs < most ? info->regs : most;
 }
@@ -170,7 +165,7 @@ static uint32_t blocks_per_sm(const struct soft_limits *lim, const struct ptx_ke
 			      uint32_t threads, uint64_t dynamic)
 {
 	uint32_t warps = warps_of(threads), with_regs = warps_with(lim, regs_of(lim, info));
-	uint64_t shared = round_up_usage(info->shared_bytes + dynamic, SHARED_GRAIN);
+	uint64_t shared = soft_round_up(info->shared_bytes + dynamic, SHARED_GRAIN);
 	uint64_t n = lim->blocks_per_sm;
 
 	if (threads > BLOCK_MAX || shared > lim->shared_optin)
@@ -337,11 +332,6 @@ static int kernel_launch_run(struct soft_work *work)
 	return soft_ptx_error(w->be, st, &diag);
 }
 
-static void kernel_launch_free(struct soft_work *w)
-{
-	free(w);
-}
-
 int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
 {
 	int err = atomic_load(&be->sticky);
@@ -358,7 +348,7 @@ int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, s
 	w = malloc(sizeof(*w) + l->param_bytes);
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = kernel_launch_run, .free = kernel_launch_free};
+	w->work = (struct soft_work){.run = kernel_launch_run, .free = soft_work_free};
 	w->work.bytes = (uint32_t)l->param_bytes;
 	w->be = be;
 	w->ptx = ptx;

@@ -50,11 +50,6 @@ static bool is_known_limit(const struct be *be, uint32_t limit)
 	return limit < SOFT_LIMITS;
 }
 
-static uint64_t round_up_limit(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
 /* Adjusts the value to its bounds, and applies it. */
 static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t *value)
 {
@@ -62,12 +57,12 @@ static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t 
 	case LIMIT_STACK:
 		if (*value > STACK_MAX)
 			return QCU_ERR_InvalidValue;
-		*value = round_up_limit(*value, 16);
+		*value = soft_round_up(*value, 16);
 		break;
 	case LIMIT_PRINTF_FIFO:
 		if (*value > PRINTF_MAX)
 			return QCU_ERR_MemoryAllocation;
-		*value = round_up_limit(*value < PRINTF_MIN ? PRINTF_MIN : *value, PRINTF_MIN);
+		*value = soft_round_up(*value < PRINTF_MIN ? PRINTF_MIN : *value, PRINTF_MIN);
 		return soft_print_resize(&be->print, *value);
 	case LIMIT_MALLOC_HEAP:
 		/*
@@ -78,7 +73,7 @@ static int apply(struct be *be, struct soft_device *d, uint32_t limit, uint64_t 
 			*value = d->mem.vram;
 		if (atomic_load(&d->limits.heap.used))
 			return QCU_ERR_InvalidValue;
-		*value = round_up_limit(*value, HEAP_GRAIN);
+		*value = soft_round_up(*value, HEAP_GRAIN);
 		atomic_store(&d->limits.heap.bytes, *value);
 		break;
 	case LIMIT_SYNC_DEPTH:

@@ -27,11 +27,6 @@
 #define ALIGN_BIG   4096ull
 #define BIG	    (64ull << 10)
 
-static uint64_t round_up_bytes(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
 static uint64_t round_down(uint64_t v, uint64_t to)
 {
 	return v / to * to;
@@ -74,7 +69,7 @@ static void *reserve_arena(uint64_t hint, uint64_t size, int fd)
 bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 {
 	uint64_t size =
-		vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : round_up_bytes(vram * 4, ARENA_STEP);
+		vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : soft_round_up(vram * 4, ARENA_STEP);
 	void *p;
 
 	if (vram > ARENA_STRIDE / 4 * 3)
@@ -125,7 +120,7 @@ static uint64_t lower_edge(const struct soft_range *r)
 
 static uint64_t upper_edge(const struct soft_range *r)
 {
-	return r->tag == SOFT_IMPORT ? round_up_bytes(r->hi, ALIGN_BIG) : r->hi;
+	return r->tag == SOFT_IMPORT ? soft_round_up(r->hi, ALIGN_BIG) : r->hi;
 }
 
 /*
@@ -146,7 +141,7 @@ static uint64_t find_arena_room(struct soft_mem *m, uint64_t size, uint64_t alig
 		bool more = soft_ranges_at(&m->table, i, &r);
 		uint64_t end = more ? lower_edge(&r) - ALIGN_SMALL : m->base + m->size;
 
-		at = round_up_bytes(at, align);
+		at = soft_round_up(at, align);
 		if (at <= end && size <= end - at) {
 			*index = i;
 			return at;
@@ -159,7 +154,7 @@ static uint64_t find_arena_room(struct soft_mem *m, uint64_t size, uint64_t alig
 
 static bool make_arena_usable(struct soft_mem *m, uint64_t end)
 {
-	uint64_t want = round_up_bytes(end - m->base, ARENA_STEP);
+	uint64_t want = soft_round_up(end - m->base, ARENA_STEP);
 
 	if (want <= m->usable)
 		return true;
@@ -179,9 +174,9 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 	size_t i;
 
 	pthread_mutex_lock(&m->lock);
-	if (size > m->vram || round_up_bytes(size, ALIGN_SMALL) > m->vram - m->used)
+	if (size > m->vram || soft_round_up(size, ALIGN_SMALL) > m->vram - m->used)
 		goto out;
-	full = round_up_bytes(size, ALIGN_SMALL);
+	full = soft_round_up(size, ALIGN_SMALL);
 	at = find_arena_room(m, full, align, m->next, &i);
 	/*
 	 * No room above m->next, or mprotect() failed: look from the start for addresses that were
@@ -217,11 +212,11 @@ out:
  */
 static void return_freed_pages(struct soft_mem *m, size_t i, const struct soft_range *r)
 {
-	uint64_t lo = round_down(r->lo, ALIGN_BIG), hi = round_up_bytes(r->hi, ALIGN_BIG);
+	uint64_t lo = round_down(r->lo, ALIGN_BIG), hi = soft_round_up(r->hi, ALIGN_BIG);
 	struct soft_range n;
 
 	if (i && soft_ranges_at(&m->table, i - 1, &n) && n.hi > lo)
-		lo = round_up_bytes(n.hi, ALIGN_BIG);
+		lo = soft_round_up(n.hi, ALIGN_BIG);
 	if (soft_ranges_at(&m->table, i + 1, &n) && n.lo < hi)
 		hi = round_down(n.lo, ALIGN_BIG);
 	/*
@@ -237,7 +232,7 @@ static void arena_drop(struct soft_mem *m, size_t i, const struct soft_range *r)
 {
 	return_freed_pages(m, i, r);
 	soft_ranges_remove(&m->table, i);
-	m->used -= round_up_bytes(r->hi - r->lo, ALIGN_SMALL);
+	m->used -= soft_round_up(r->hi - r->lo, ALIGN_SMALL);
 }
 
 static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
@@ -407,8 +402,8 @@ static bool map_pages_over(uint64_t at, uint64_t len, int fd, uint64_t offset)
 
 static uint64_t arena_import(struct soft_mem *m, const struct soft_file *f, int fd)
 {
-	uint64_t in_page = f->offset % ALIGN_BIG,
-		 full = round_up_bytes(in_page + f->len, ALIGN_BIG), at;
+	uint64_t in_page = f->offset % ALIGN_BIG, full = soft_round_up(in_page + f->len, ALIGN_BIG),
+		 at;
 	struct soft_range r = {.tag = SOFT_IMPORT};
 	size_t i;
 

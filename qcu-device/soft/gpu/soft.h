@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "qcu-device/backend/backend.h"
@@ -22,6 +23,11 @@
 #include "qcu-device/soft/ptx/base/ptx.h"
 
 #define SOFT_GPUS_MAX 16
+
+static inline uint64_t soft_round_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
 
 /* ---- range.c: an ordered table of address ranges; readers take no lock ---- */
 
@@ -412,6 +418,12 @@ struct soft_work {
 	struct soft_ticket *after; /* work of other streams that must be done first */
 	unsigned int after_count;
 };
+
+/* Work that is one block and holds nothing. */
+static inline void soft_work_free(struct soft_work *w)
+{
+	free(w);
+}
 
 /*
  * True if work may use the memory. Kept work must ask when it runs, because the memory may have

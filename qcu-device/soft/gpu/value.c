@@ -69,11 +69,6 @@ static int write_run(struct soft_work *w)
 	return 0;
 }
 
-static void write_free(struct soft_work *w)
-{
-	free(w);
-}
-
 static void value_wait_free(struct soft_work *w)
 {
 	((struct value_work *)w)->be->calls--;
@@ -100,7 +95,7 @@ int soft_stream_value(struct be *be, struct be_stream *s, const struct qcu_strea
 	x->be = be;
 	x->v = *v;
 	if (v->what == QCU_VALUE_WRITE) {
-		x->work = (struct soft_work){.run = write_run, .free = write_free};
+		x->work = (struct soft_work){.run = write_run, .free = soft_work_free};
 		return soft_submit(s, &x->work, SOFT_SMALL, NULL);
 	}
 	x->work = (struct soft_work){.run = value_wait_run, .free = value_wait_free};

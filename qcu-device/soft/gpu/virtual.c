@@ -94,11 +94,6 @@ fail:
 	return false;
 }
 
-static uint64_t round_up_address(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
 /* Finds room at or above `from`. 0: there is none. */
 static uint64_t find_address_room(struct soft_virtual *v, uint64_t size, uint64_t align,
 				  uint64_t from, size_t *index)
@@ -113,7 +108,7 @@ static uint64_t find_address_room(struct soft_virtual *v, uint64_t size, uint64_
 		bool more = soft_ranges_at(&v->reserved, i, &r);
 		uint64_t end = more ? r.lo : v->base + v->size;
 
-		at = round_up_address(at, align);
+		at = soft_round_up(at, align);
 		if (at < end && size <= end - at) {
 			*index = i;
 			return at;

@@ -140,11 +140,6 @@ static int run_batch_items(struct soft_work *w)
 	return rc;
 }
 
-static void free_blas_work(struct soft_work *w)
-{
-	free(w);
-}
-
 /* With what Fortran adds. */
 static void *routine(const struct blas_call *b)
 {
@@ -194,7 +189,7 @@ cublasStatus_t soft_blas(cublasHandle_t h, struct blas_call *b)
 	if (!w)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	w->work = (struct soft_work){.run = run_batch_items,
-				     .free = free_blas_work,
+				     .free = soft_work_free,
 				     .bytes = sizeof(*w) - sizeof(w->work)};
 	w->call = *b;
 	wait = b->result && b->mode == CUBLAS_POINTER_MODE_HOST;

@@ -376,11 +376,6 @@ static int run_transform(struct soft_work *w)
 	return 0;
 }
 
-static void free_transform(struct soft_work *w)
-{
-	free(w);
-}
-
 static cufftResult transform(cufftHandle h, cufftType type, void *in, void *out, int direction)
 {
 	struct plan *p = find_plan(h);
@@ -396,7 +391,7 @@ static cufftResult transform(cufftHandle h, cufftType type, void *in, void *out,
 	if (!t)
 		return CUFFT_ALLOC_FAILED;
 	t->work = (struct soft_work){.run = run_transform,
-				     .free = free_transform,
+				     .free = soft_work_free,
 				     .bytes = sizeof(*t) - sizeof(t->work)};
 	t->plan = *p;
 	t->in = in;

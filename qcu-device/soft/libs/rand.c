@@ -87,11 +87,6 @@ static int generate_numbers(struct soft_work *w)
 	return 0;
 }
 
-static void free_numbers(struct soft_work *w)
-{
-	free(w);
-}
-
 static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, void *to, size_t n,
 			       double mean, double deviation)
 {
@@ -101,7 +96,7 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 	if (!r)
 		return CURAND_STATUS_ALLOCATION_FAILED;
 	r->work = (struct soft_work){.run = generate_numbers,
-				     .free = free_numbers,
+				     .free = soft_work_free,
 				     .bytes = sizeof(*r) - sizeof(r->work)};
 	r->be = g->be;
 	r->seed = g->seed;
