@@ -16,7 +16,7 @@
 
 #include "qcu-device/soft/gpu/soft.h"
 
-static bool probe(void)
+bool soft_probe(void)
 {
 	return true;
 }
@@ -84,7 +84,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 	return true;
 }
 
-static void soft_close(struct be *be)
+void soft_close(struct be *be)
 {
 	unsigned int i;
 
@@ -109,14 +109,14 @@ static void soft_close(struct be *be)
 	free(be);
 }
 
-static uint64_t memory(const struct be_options *opt)
+uint64_t soft_memory(const struct be_options *opt)
 {
 	return opt->vram ? opt->vram : soft_mem_default();
 }
 
-static int soft_open(struct be **out, const struct be_options *opt)
+int soft_open(struct be **out, const struct be_options *opt)
 {
-	uint64_t vram = memory(opt);
+	uint64_t vram = soft_memory(opt);
 	unsigned int gpus = opt->gpus ? opt->gpus : 1;
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_condattr_t attr;
@@ -170,7 +170,7 @@ no_memory:
 	return QCU_ERR_MemoryAllocation;
 }
 
-static int device_count(struct be *be, unsigned int *count)
+int soft_device_count(struct be *be, unsigned int *count)
 {
 	*count = be->gpus;
 	return QCU_ERR_Success;
@@ -181,7 +181,7 @@ static int device_count(struct be *be, unsigned int *count)
  * them. After an error the device is unavailable to this process, but the call itself succeeds.
  * CUDA does the same.
  */
-static int device_reset(struct be *be, unsigned int dev)
+int soft_device_reset(struct be *be, unsigned int dev)
 {
 	soft_wait(be, NULL);
 	if (atomic_load(&be->sticky)) {
@@ -200,114 +200,8 @@ const struct be_ops be_soft = {
 	.abi = BE_ABI,
 	.name = "soft",
 	.kernel_time = true,
-	.probe = probe,
-	.open = soft_open,
-	.close = soft_close,
-	.memory = memory,
-	.device_count = device_count,
-	.versions = soft_versions,
-	.device_desc = soft_device_desc,
-	.device_sync = soft_device_sync,
-	.device_reset = device_reset,
-	.mem_info = soft_mem_info,
-	.peer_access = soft_peer_access,
-	.peer_info = soft_peer_info,
-	.limit_set = soft_limit_set,
-	.limit_get = soft_limit_get,
-	.mem_alloc = soft_mem_alloc,
-	.mem_free = soft_free,
-	.pool_default = soft_pool_default,
-	.pool_create = soft_pool_create,
-	.pool_destroy = soft_pool_destroy,
-	.pool_set = soft_pool_set,
-	.pool_get = soft_pool_get,
-	.pool_trim = soft_pool_trim,
-	.pool_access_set = soft_pool_access_set,
-	.pool_access_get = soft_pool_access_get,
-	.pool_alloc = soft_pool_alloc,
-	.pool_free = soft_pool_free,
-	.va_reserve = soft_va_reserve,
-	.va_free = soft_va_free,
-	.phys_grain = soft_phys_grain,
-	.phys_create = soft_phys_create,
-	.phys_destroy = soft_phys_destroy,
-	.phys_map = soft_phys_map,
-	.phys_unmap = soft_phys_unmap,
-	.phys_access = soft_phys_access,
-	.phys_export = soft_phys_export,
-	.phys_import = soft_phys_import,
-	.mem_valid = soft_mem_valid,
 	.mem_gone = &soft_mem_gone,
-	.mem_place = soft_mem_place,
-	.mem_unplace = soft_mem_unplace,
-	.host_register = soft_host_register,
-	.host_unregister = soft_host_unregister,
-	.copy_h2d = soft_copy_h2d,
-	.copy_d2h = soft_copy_d2h,
-	.copy_d2h_wait = soft_copy_d2h_wait,
-	.copy_pieces = soft_copy_pieces,
-	.copy_d2d = soft_copy_d2d,
-	.mem_set = soft_mem_set,
-	.array_create = soft_array_create,
-	.array_destroy = soft_array_destroy,
-	.copy_box = soft_copy_box,
-	.texture_create = soft_texture_create,
-	.texture_destroy = soft_texture_destroy,
-	.surface_create = soft_surface_create,
-	.surface_destroy = soft_surface_destroy,
-	.stream_create = soft_stream_create,
-	.stream_legacy = soft_stream_legacy,
-	.stream_destroy = soft_stream_destroy,
-	.stream_sync = soft_stream_sync,
-	.stream_query = soft_stream_query,
-	.stream_wait_event = soft_stream_wait_event,
-	.stream_attr_set = soft_stream_attr_set,
-	.stream_attr_get = soft_stream_attr_get,
-	.stream_attr_copy = soft_stream_attr_copy,
-	.tensor_map = soft_tensor_map,
-	.stream_value = soft_stream_value,
-	.values_end = soft_values_end,
-	.lib_open = soft_lib_open,
-	.lib_symbol = soft_lib_symbol,
-	.native = soft_native,
-	.host_func = soft_host_func,
-	.mem_export = soft_mem_export,
-	.mem_import = soft_mem_import,
-	.mem_unimport = soft_mem_unimport,
-	.event_create = soft_event_create,
-	.event_export = soft_event_export,
-	.event_import = soft_event_import,
-	.event_destroy = soft_event_destroy,
-	.event_record = soft_event_record,
-	.event_sync = soft_event_sync,
-	.event_query = soft_event_query,
-	.event_elapsed = soft_event_elapsed,
-	.graph_make = soft_graph_make,
-	.graph_update = soft_graph_update,
-	.graph_launch = soft_graph_launch,
-	.graph_upload = soft_graph_upload,
-	.graph_destroy = soft_graph_destroy,
-	.cond_create = soft_cond_create,
-	.cond_node = soft_cond_node,
-	.cond_destroy = soft_cond_destroy,
-	.module_load = soft_module_load,
-	.module_names = soft_module_names,
-	.module_unload = soft_module_unload,
-	.link_create = soft_link_create,
-	.link_add = soft_link_add,
-	.link_complete = soft_link_complete,
-	.link_destroy = soft_link_destroy,
-	.kernel_find = soft_kernel_find,
-	.kernel_params = soft_kernel_params,
-	.kernel_desc = soft_kernel_desc,
-	.kernel_set = soft_kernel_set,
-	.occupancy = soft_occupancy,
-	.occupancy_shared = soft_occupancy_shared,
-	.occupancy_cluster = soft_occupancy_cluster,
-	.var_find = soft_var_find,
-	.managed_find = soft_managed_find,
-	.var_bind = soft_var_bind,
-	.launch = soft_launch,
-	.print_read = soft_print_read,
-	.assert_read = soft_assert_read,
+#define BE_OP(type, name, ...) .name = soft_##name,
+#define BE_CUDA_OP(...)
+#include "qcu-device/backend/ops.h"
 };

@@ -12,14 +12,14 @@
 /* How much text of kernels is kept if the caller does not say. */
 #define PRINTED_BYTES (8u << 20)
 
-static bool cu_probe(void)
+bool cu_probe(void)
 {
 	int count = 0;
 
 	return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 
-static void cu_close(struct be *be)
+void cu_close(struct be *be)
 {
 	pthread_mutex_destroy(&be->capture_lock);
 	cu_cond_close(be);
@@ -31,7 +31,7 @@ static void cu_close(struct be *be)
 	free(be);
 }
 
-static int cu_open(struct be **out, const struct be_options *opt)
+int cu_open(struct be **out, const struct be_options *opt)
 {
 	struct be *be = calloc(1, sizeof(*be));
 	int count = 0;
@@ -96,13 +96,13 @@ err_free:
 	return ret;
 }
 
-static int cu_device_count(struct be *be, unsigned int *count)
+int cu_device_count(struct be *be, unsigned int *count)
 {
 	*count = be->devices;
 	return QCU_ERR_Success;
 }
 
-static int cu_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
+int cu_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 {
 	int d = 0, r = 0;
 	int ret = CU(be, cudaDriverGetVersion, &d);
@@ -114,7 +114,7 @@ static int cu_versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 	return ret;
 }
 
-static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc)
+int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc)
 {
 	PFN_cuDeviceGetAttribute_v2000 attribute = NULL;
 	struct cudaDeviceProp prop;
@@ -153,7 +153,7 @@ static int cu_device_desc(struct be *be, unsigned int dev, struct qcu_device_des
 	return QCU_ERR_Success;
 }
 
-static int cu_device_sync(struct be *be, unsigned int dev)
+int cu_device_sync(struct be *be, unsigned int dev)
 {
 	int ret;
 
@@ -164,7 +164,7 @@ static int cu_device_sync(struct be *be, unsigned int dev)
 	return ret ? ret : CU(be, cudaDeviceSynchronize);
 }
 
-static int cu_device_reset(struct be *be, unsigned int dev)
+int cu_device_reset(struct be *be, unsigned int dev)
 {
 	int ret = cu_use(be, dev);
 
@@ -178,7 +178,7 @@ static int cu_device_reset(struct be *be, unsigned int dev)
 	return ret;
 }
 
-static int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable)
+int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable)
 {
 	int ret = cu_use(be, dev);
 
@@ -188,8 +188,7 @@ static int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bo
 		      : CU(be, cudaDeviceDisablePeerAccess, (int)peer);
 }
 
-static int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
-			int32_t *value)
+int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr, int32_t *value)
 {
 	enum cudaAtomicOperation op = (enum cudaAtomicOperation)(attr & 0xff);
 	unsigned int caps = 0;
@@ -213,14 +212,14 @@ static int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint
 	return ret;
 }
 
-static int cu_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
+int cu_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
 {
 	int ret = cu_use(be, dev);
 
 	return ret ? ret : CU(be, cudaDeviceSetLimit, (enum cudaLimit)limit, value);
 }
 
-static int cu_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value)
+int cu_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value)
 {
 	size_t v = 0;
 	int ret = cu_use(be, dev);
@@ -236,114 +235,10 @@ static const struct be_ops be_cuda = {
 	.name = "cuda",
 	.wants_window = true,
 	.charges = true,
-	.probe = cu_probe,
-	.open = cu_open,
-	.close = cu_close,
-	.device_count = cu_device_count,
-	.versions = cu_versions,
-	.device_desc = cu_device_desc,
-	.device_sync = cu_device_sync,
-	.device_reset = cu_device_reset,
-	.mem_info = cu_mem_info,
-	.peer_access = cu_peer_access,
-	.peer_info = cu_peer_info,
-	.limit_set = cu_limit_set,
-	.limit_get = cu_limit_get,
-	.mem_alloc = cu_mem_alloc,
-	.mem_free = cu_mem_free,
-	.mem_taken = cu_mem_taken,
-	.pool_default = cu_pool_default,
-	.pool_create = cu_pool_create,
-	.pool_destroy = cu_pool_destroy,
-	.pool_set = cu_pool_set,
-	.pool_get = cu_pool_get,
-	.pool_trim = cu_pool_trim,
-	.pool_access_set = cu_pool_access_set,
-	.pool_access_get = cu_pool_access_get,
-	.pool_alloc = cu_pool_alloc,
-	.pool_free = cu_pool_free,
-	.va_reserve = cu_va_reserve,
-	.va_free = cu_va_free,
-	.phys_grain = cu_phys_grain,
-	.phys_create = cu_phys_create,
-	.phys_destroy = cu_phys_destroy,
-	.phys_map = cu_phys_map,
-	.phys_unmap = cu_phys_unmap,
-	.phys_access = cu_phys_access,
-	.phys_export = cu_phys_export,
-	.phys_import = cu_phys_import,
-	.mem_valid = cu_mem_valid,
 	.mem_gone = &cu_mem_gone,
-	.mem_place = cu_mem_place,
-	.mem_unplace = cu_mem_unplace,
-	.host_register = cu_host_register,
-	.host_unregister = cu_host_unregister,
-	.copy_h2d = cu_copy_h2d,
-	.copy_d2h = cu_copy_d2h,
-	.copy_d2h_wait = cu_copy_d2h_wait,
-	.copy_pieces = cu_copy_pieces,
-	.copy_d2d = cu_copy_d2d,
-	.mem_set = cu_mem_set,
-	.array_create = cu_array_create,
-	.array_destroy = cu_array_destroy,
-	.copy_box = cu_copy_box,
-	.texture_create = cu_texture_create,
-	.texture_destroy = cu_texture_destroy,
-	.surface_create = cu_surface_create,
-	.surface_destroy = cu_surface_destroy,
-	.stream_create = cu_stream_create,
-	.stream_legacy = cu_stream_legacy,
-	.stream_destroy = cu_stream_destroy,
-	.stream_sync = cu_stream_sync,
-	.stream_query = cu_stream_query,
-	.stream_wait_event = cu_stream_wait_event,
-	.stream_attr_set = cu_stream_attr_set,
-	.stream_attr_get = cu_stream_attr_get,
-	.stream_attr_copy = cu_stream_attr_copy,
-	.tensor_map = cu_tensor_map,
-	.stream_value = cu_stream_value,
-	.lib_open = cu_lib_open,
-	.lib_symbol = cu_lib_symbol,
-	.native = cu_native,
-	.host_func = cu_host_func,
-	.mem_export = cu_mem_export,
-	.mem_import = cu_mem_import,
-	.mem_unimport = cu_mem_unimport,
-	.event_create = cu_event_create,
-	.event_export = cu_event_export,
-	.event_import = cu_event_import,
-	.event_destroy = cu_event_destroy,
-	.event_record = cu_event_record,
-	.event_sync = cu_event_sync,
-	.event_query = cu_event_query,
-	.event_elapsed = cu_event_elapsed,
-	.graph_make = cu_graph_make,
-	.graph_update = cu_graph_update,
-	.graph_launch = cu_graph_launch,
-	.graph_upload = cu_graph_upload,
-	.graph_destroy = cu_graph_destroy,
-	.cond_create = cu_cond_create,
-	.cond_node = cu_cond_node,
-	.cond_destroy = cu_cond_destroy,
-	.module_load = cu_module_load,
-	.module_names = cu_module_names,
-	.module_unload = cu_module_unload,
-	.link_create = cu_link_create,
-	.link_add = cu_link_add,
-	.link_complete = cu_link_complete,
-	.link_destroy = cu_link_destroy,
-	.kernel_find = cu_kernel_find,
-	.kernel_params = cu_kernel_params,
-	.kernel_desc = cu_kernel_desc,
-	.kernel_set = cu_kernel_set,
-	.occupancy = cu_occupancy,
-	.occupancy_shared = cu_occupancy_shared,
-	.occupancy_cluster = cu_occupancy_cluster,
-	.var_find = cu_var_find,
-	.managed_find = cu_managed_find,
-	.launch = cu_launch,
-	.print_read = cu_print_read,
-	.assert_read = cu_assert_read,
+#define BE_OP(type, name, ...) .name = cu_##name,
+#define BE_SOFT_OP(...)
+#include "qcu-device/backend/ops.h"
 };
 
 __attribute__((visibility("default"))) const struct be_ops *be_plugin(void);

@@ -177,6 +177,11 @@ struct be {
 	struct be_pass pass;
 };
 
+/* The backend's functions, in the list's order. */
+#define BE_OP(type, name, ...) type cu_##name(__VA_ARGS__);
+#define BE_SOFT_OP(...)
+#include "qcu-device/backend/ops.h"
+
 /* be_cuda_use.c */
 /*
  * Turns CUDA's result into the backend's return value. A failed call also leaves its error for
@@ -203,9 +208,6 @@ void cu_mem_close(struct be *be);
 void cu_mem_reset(struct be *be, unsigned int dev);
 void cu_mem_forget(struct be *be, const struct be_module *m);
 int cu_mem_add(struct be *be, const struct cu_range *r);
-int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
-int cu_mem_free(struct be *be, uint64_t addr);
-uint64_t cu_mem_taken(struct be *be, uint64_t addr);
 /*
  * Takes the range that begins at `addr` out of the table. False: nothing that could be freed begins
  * there, or it is a piece of a block.
@@ -223,8 +225,6 @@ void cu_mem_unsee(struct be *be, uint64_t addr);
 uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr);
 /* Raised under `range_lock`, when ranges have been taken out. */
 extern _Atomic uint64_t cu_mem_gone;
-bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len);
-int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
 
 /* be_cuda_kept.c */
 /*
@@ -262,69 +262,24 @@ uint64_t cu_piece_known(struct be *be, const struct cu_range *r);
 void cu_pieces_forget(struct be *be, unsigned int dev);
 
 /* be_cuda_virtual.c */
-int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
-int cu_va_free(struct be *be, uint64_t addr, uint64_t size);
-int cu_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes);
-int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
-		   struct be_phys **p);
-int cu_phys_destroy(struct be *be, struct be_phys *p);
-int cu_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
-int cu_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
 /* The caller closes the file, or CUDA does. The size is that of the memory. */
 int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
-int cu_phys_export(struct be *be, struct be_phys *p, void *handle);
-int cu_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
-		   struct be_phys **p);
-int cu_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
 
 /* be_cuda_place.c */
 int cu_place_open(struct be *be);
 void cu_place_close(struct be *be);
-int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
-int cu_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
-
-/* be_cuda_pool.c */
-int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
-int cu_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
-int cu_pool_destroy(struct be *be, struct be_pool *p);
-int cu_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
-int cu_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
-int cu_pool_trim(struct be *be, struct be_pool *p, uint64_t keep);
-int cu_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
-int cu_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
-int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
-		  uint64_t *addr);
-int cu_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
-
-/* be_cuda_ipc.c */
-int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
-int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
-		  uint64_t *addr);
-int cu_mem_unimport(struct be *be, uint64_t addr);
-int cu_event_export(struct be *be, struct be_event *e, void *handle);
-int cu_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **e);
 
 /* be_cuda_host.c */
 int cu_host_open(struct be *be);
 void cu_host_close(struct be *be);
 void cu_host_reset(struct be *be, unsigned int dev);
-int cu_host_register(struct be *be, void *addr, size_t len);
-int cu_host_unregister(struct be *be, void *addr);
 
 /* be_cuda_copy.c */
-int cu_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
-int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
 int cu_few_open(struct be *be);
 /* After cu_host_close(), which ends the registration. */
 void cu_few_close(struct be *be);
-int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
-int cu_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host, size_t count,
-		   struct be_stream *s);
-int cu_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
-		struct be_stream *s);
 /* What a copy is for CUDA. */
 enum cudaMemcpyKind cu_copy_kind(bool dst_host, bool src_host);
-int cu_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
 
 /* be_cuda_array.c */
 struct be_array {
@@ -334,26 +289,10 @@ struct be_array {
 	cudaArray_t level[QCU_LEVELS_MAX];
 	cudaExternalMemory_t memory; /* in which it was placed, or NULL */
 };
-int cu_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-		    struct be_phys *p, uint64_t offset, struct be_array **a);
-int cu_array_destroy(struct be *be, struct be_array *a);
 /* In CUDA's form; the addresses say where each end lies. */
 struct cudaMemcpy3DParms cu_box_params(const struct be_box *box);
-int cu_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
-
-/* be_cuda_texture.c */
-int cu_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
-		      struct be_array *a, uint64_t *object);
-int cu_texture_destroy(struct be *be, unsigned int dev, uint64_t object);
-int cu_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
-		      uint64_t *object);
-int cu_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
 
 /* be_cuda_cond.c */
-int cu_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
-		   const uint32_t *first, struct be_cond **c, uint64_t *handle);
-int cu_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
-int cu_cond_destroy(struct be *be, struct be_cond *c);
 /* For graphs; be->cond_lock is held. The outermost graph that a handle is in, and a body. */
 cudaGraph_t cu_cond_graph(const struct be_cond *c);
 cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body);
@@ -370,41 +309,10 @@ void cu_cond_close(struct be *be);
 int cu_graph_call(struct be *be, cudaGraph_t graph, const struct be_node *n,
 		  const cudaGraphNode_t *deps, cudaGraphNode_t *node);
 
-/* be_cuda_graph.c */
-int cu_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
-		  struct be_graph **g);
-int cu_graph_update(struct be *be, struct be_graph *g, const struct be_node *nodes, uint32_t count);
-int cu_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s);
-int cu_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s);
-int cu_graph_destroy(struct be *be, struct be_graph *g);
-
 /* be_cuda_stream.c */
 int cu_stream_use(struct be *be, const struct be_stream *s);
-int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
-		     struct be_stream **s);
-struct be_stream *cu_stream_legacy(struct be *be, unsigned int dev);
-int cu_stream_destroy(struct be *be, struct be_stream *s);
-int cu_stream_sync(struct be *be, struct be_stream *s);
-int cu_stream_query(struct be *be, struct be_stream *s);
-int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
-int cu_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
-int cu_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
-int cu_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
-int cu_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
-		 struct be_stream *s);
 /* Sets the device of an event, if the event is alive. */
 int cu_event_use(struct be *be, const struct be_event *e);
-int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
-int cu_event_destroy(struct be *be, struct be_event *e);
-int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
-int cu_event_sync(struct be *be, struct be_event *e);
-int cu_event_query(struct be *be, struct be_event *e);
-int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
-
-/* be_cuda_library.c */
-void *cu_lib_open(struct be *be, const char *soname, char *why, size_t size);
-void *cu_lib_symbol(struct be *be, void *lib, const char *name);
-int cu_native(struct be *be, struct be_stream *s, void **stream);
 
 /* be_cuda_jit.c: what a load or a link says to the driver, in the driver's form */
 #define CU_JIT_OPTIONS 16u
@@ -418,53 +326,16 @@ struct cu_jit {
 void cu_jit_options(const struct be_jit *jit, struct cu_jit *o);
 /* Called after the driver's call: fetches what the driver has changed in the values. */
 void cu_jit_results(const struct cu_jit *o, struct be_jit *jit);
-int cu_link_create(struct be *be, unsigned int dev, const struct qcu_jit *options,
-		   struct be_link **l);
-int cu_link_add(struct be *be, struct be_link *l, uint32_t type, const void *image, size_t len,
-		struct be_jit *jit);
-int cu_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const void **image,
-		     size_t *len);
-int cu_link_destroy(struct be *be, struct be_link *l);
-
-/* be_cuda_tensor.c */
-int cu_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map);
-
-/* be_cuda_value.c */
-int cu_stream_value(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
 
 /* be_cuda_module.c */
-int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
-		   struct be_module **m);
-int cu_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
-		    size_t *bytes, uint32_t *count);
-int cu_module_unload(struct be *be, struct be_module *m);
-int cu_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
-int cu_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
-		     uint32_t *count);
-int cu_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
-		   struct qcu_kernel_desc *desc);
-int cu_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
-int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
-		 uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
-int cu_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
-			uint32_t block_threads, uint64_t *bytes);
-int cu_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
-			 const struct be_launch *l, uint32_t what, uint32_t *count);
-int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
-		uint64_t *addr, uint64_t *size);
-int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
-		    uint64_t *addr, uint64_t *size);
 /* The attributes that the launch has, at most CU_LAUNCH_ATTRS. Returns how many. */
 #define CU_LAUNCH_ATTRS 5
 unsigned int cu_launch_attributes(const struct be_launch *l, cudaLaunchAttribute *attrs);
-int cu_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
 /* The kernel in the form in which the driver takes it, on this device. */
 int cu_kernel_function(struct be *be, struct be_kernel *k, unsigned int dev, CUfunction *out);
 
 /* be_cuda_print.c */
 /* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */
 int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
-int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
-int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 
 #endif

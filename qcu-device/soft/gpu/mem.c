@@ -330,7 +330,7 @@ int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *add
 	return *addr ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
-int soft_mem_free(struct be *be, uint64_t addr)
+int soft_mem_return(struct be *be, uint64_t addr)
 {
 	struct soft_device *d = soft_mem_device(be, addr);
 	struct soft_range r;

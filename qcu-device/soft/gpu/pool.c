@@ -156,7 +156,7 @@ static bool free_pool_block(struct soft_device *d, uint64_t addr)
 	return b;
 }
 
-int soft_free(struct be *be, uint64_t addr)
+int soft_mem_free(struct be *be, uint64_t addr)
 {
 	struct soft_device *d = soft_mem_device(be, addr);
 	int sticky = atomic_load(&be->sticky);
@@ -165,7 +165,7 @@ int soft_free(struct be *be, uint64_t addr)
 	if (sticky)
 		return sticky;
 	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr || r.tag != SOFT_POOL)
-		return soft_mem_free(be, addr);
+		return soft_mem_return(be, addr);
 	soft_wait(be, NULL);
 	return free_pool_block(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
 }

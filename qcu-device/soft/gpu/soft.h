@@ -24,6 +24,11 @@
 
 #define SOFT_GPUS_MAX 16
 
+/* The backend's functions, in the list's order. */
+#define BE_OP(type, name, ...) type soft_##name(__VA_ARGS__);
+#define BE_CUDA_OP(...)
+#include "qcu-device/backend/ops.h"
+
 static inline uint64_t soft_round_up(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;
@@ -128,9 +133,7 @@ bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len);
 
 /* The device whose address this is, or NULL. */
 struct soft_device *soft_mem_device(struct be *be, uint64_t addr);
-int soft_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total);
-int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
-int soft_mem_free(struct be *be, uint64_t addr); /* not for memory of pools */
+int soft_mem_return(struct be *be, uint64_t addr); /* not for memory of pools */
 /*
  * For pools: these allocate and free memory at once, without waiting for streams. soft_mem_take
  * returns 0 if there is no memory.
@@ -140,15 +143,6 @@ void soft_mem_give(struct soft_mem *m, uint64_t addr);
 /* The same for memory that is mapped elsewhere. */
 uint64_t soft_phys_take(struct soft_mem *m, uint64_t size);
 void soft_phys_give(struct soft_mem *m, uint64_t addr);
-int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle);
-int soft_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
-		    uint64_t *addr);
-int soft_mem_unimport(struct be *be, uint64_t addr);
-bool soft_mem_valid(struct be *be, uint64_t addr, uint64_t len);
-int soft_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
-int soft_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room);
-int soft_host_register(struct be *be, void *addr, size_t len);
-int soft_host_unregister(struct be *be, void *addr);
 
 /* Callbacks of the PTX machine; ctx is a struct soft_device. */
 uint64_t soft_env_alloc(void *ctx, size_t size);
@@ -162,19 +156,6 @@ void soft_pools_fini(struct soft_device *d);
 void soft_pools_reset(struct soft_device *d);
 /* Returns cudaMemAccessFlags: how device `dev` may use pool memory of `owner`. */
 unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned int dev);
-/* cudaFree, which is also for memory of pools */
-int soft_free(struct be *be, uint64_t addr);
-int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p);
-int soft_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p);
-int soft_pool_destroy(struct be *be, struct be_pool *p);
-int soft_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value);
-int soft_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
-int soft_pool_trim(struct be *be, struct be_pool *p, uint64_t keep);
-int soft_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags);
-int soft_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags);
-int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
-		    uint64_t *addr);
-int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s);
 
 /* ---- virtual.c ---- */
 
@@ -189,20 +170,8 @@ struct soft_virtual {
 
 void soft_virtual_init(struct be *be);
 void soft_virtual_fini(struct be *be);
-int soft_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
-int soft_va_free(struct be *be, uint64_t addr, uint64_t size);
-int soft_phys_grain(struct be *be, unsigned int dev, bool recommended, uint64_t *bytes);
-int soft_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
-		     struct be_phys **p);
-int soft_phys_destroy(struct be *be, struct be_phys *p);
 /* Where these bytes are without a mapping; 0: they are not all in the memory. */
 uint64_t soft_phys_place(const struct be_phys *p, uint64_t offset, uint64_t bytes);
-int soft_phys_map(struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size);
-int soft_phys_unmap(struct be *be, uint64_t addr, uint64_t size);
-int soft_phys_access(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags);
-int soft_phys_export(struct be *be, struct be_phys *p, void *handle);
-int soft_phys_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
-		     struct be_phys **p);
 
 /* ---- access.c ---- */
 
@@ -245,8 +214,6 @@ void soft_env_complain(void *ctx, const char *text, size_t len);
  * although they may run on another GPU.
  */
 void soft_tell(struct be *be, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int soft_print_read(struct be *be, void *buf, size_t max, size_t *got);
-int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got);
 
 /* ---- watchdog.c ---- */
 
@@ -265,9 +232,6 @@ void soft_watchdog_end(struct be *be, struct soft_running *r);
 
 /* ---- peer.c ---- */
 
-int soft_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enable);
-int soft_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
-		   int32_t *value);
 /* On a reset: no device has access to this one any more, and this one has no access to others. */
 void soft_peers_reset(struct be *be, unsigned int dev);
 bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *owner);
@@ -283,8 +247,6 @@ struct soft_device_limits {
 
 /* Sets all limits to their initial values; also used by a reset. */
 void soft_limits_default(struct soft_device *d);
-int soft_limit_set(struct be *be, unsigned int dev, uint32_t limit, uint64_t value);
-int soft_limit_get(struct be *be, unsigned int dev, uint32_t limit, uint64_t *value);
 
 /* ---- texture.c ---- */
 
@@ -301,12 +263,6 @@ struct soft_images {
 bool soft_images_init(struct soft_images *t);
 void soft_images_fini(struct soft_images *t);
 const struct ptx_image *soft_env_image(void *ctx, uint64_t number);
-int soft_texture_create(struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
-			struct be_array *a, uint64_t *object);
-int soft_texture_destroy(struct be *be, unsigned int dev, uint64_t object);
-int soft_surface_create(struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
-			uint64_t *object);
-int soft_surface_destroy(struct be *be, unsigned int dev, uint64_t object);
 
 /* ---- the instance ---- */
 
@@ -509,18 +465,7 @@ struct be_stream *soft_stream_counter(struct be *be, unsigned int dev);
 bool soft_streams_init(struct soft_device *d);
 void soft_streams_stop(struct be *be); /* drops work that has not begun, and ends all threads */
 
-int soft_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
-		       struct be_stream **s);
-struct be_stream *soft_stream_legacy(struct be *be, unsigned int dev);
-int soft_stream_destroy(struct be *be, struct be_stream *s);
-int soft_stream_sync(struct be *be, struct be_stream *s);
-
 /* soft/libs/libs.c */
-void *soft_lib_open(struct be *be, const char *soname, char *why, size_t size);
-void *soft_lib_symbol(struct be *be, void *lib, const char *name);
-int soft_native(struct be *be, struct be_stream *s, void **stream);
-int soft_stream_query(struct be *be, struct be_stream *s);
-int soft_device_sync(struct be *be, unsigned int dev);
 
 /* ---- cell.c: an event that several processes share ---- */
 
@@ -544,15 +489,6 @@ void soft_cell_wait(const struct soft_cell *c, uint64_t n, const int *cancel);
 
 /* ---- event.c ---- */
 
-int soft_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags);
-int soft_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_event **e);
-int soft_event_export(struct be *be, struct be_event *e, void *handle);
-int soft_event_import(struct be *be, unsigned int dev, const void *handle, struct be_event **e);
-int soft_event_destroy(struct be *be, struct be_event *e);
-int soft_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags);
-int soft_event_sync(struct be *be, struct be_event *e);
-int soft_event_query(struct be *be, struct be_event *e);
-int soft_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms);
 void soft_events_fini(struct be *be);
 
 /*
@@ -576,12 +512,6 @@ void soft_promise_keep(struct be *be, struct soft_promise *p);
 void soft_promise_wait(struct be *be, struct soft_promise *p);
 void soft_promise_end(struct be *be, struct soft_promise *p);
 
-/* ---- stream_attr.c ---- */
-
-int soft_stream_attr_set(struct be *be, struct be_stream *s, uint32_t attr, const void *value);
-int soft_stream_attr_get(struct be *be, struct be_stream *s, uint32_t attr, void *value);
-int soft_stream_attr_copy(struct be *be, struct be_stream *to, struct be_stream *from);
-
 /* ---- cond.c ---- */
 
 /* A handle, or an outermost graph, which has no value and no node. */
@@ -598,10 +528,6 @@ struct be_cond {
 	unsigned int running; /* launches of an outermost graph */
 };
 
-int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
-		     const uint32_t *first, struct be_cond **c, uint64_t *handle);
-int soft_cond_node(struct be *be, struct be_cond *c, uint32_t type, uint32_t size);
-int soft_cond_destroy(struct be *be, struct be_cond *c);
 /* A launch of the outermost graph begins or ends. be->lock is held, as for soft_cond_put(). */
 void soft_cond_begin(struct be_cond *graph);
 void soft_cond_end(struct be_cond *graph);
@@ -609,39 +535,6 @@ void soft_cond_put(struct be_cond *c); /* may be NULL */
 /* Callback of the PTX machine. False: there is no such handle, or its graph does not run. */
 bool soft_env_attribute(void *ctx, uint32_t attr, int32_t *value);
 bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value);
-
-/* ---- graph.c ---- */
-
-int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
-		    struct be_graph **g);
-int soft_graph_update(struct be *be, struct be_graph *g, const struct be_node *nodes,
-		      uint32_t count);
-int soft_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s);
-int soft_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s);
-int soft_graph_destroy(struct be *be, struct be_graph *g);
-
-/* ---- hostfunc.c ---- */
-
-int soft_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
-		   struct be_stream *s);
-
-int soft_tensor_map(struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map);
-
-/* ---- value.c ---- */
-
-int soft_stream_value(struct be *be, struct be_stream *s, const struct qcu_stream_value *v);
-void soft_values_end(struct be *be);
-
-/* ---- copy.c ---- */
-
-int soft_copy_h2d(struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s);
-int soft_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
-int soft_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s);
-int soft_copy_pieces(struct be *be, bool h2d, uint64_t device, const struct iovec *host,
-		     size_t count, struct be_stream *s);
-int soft_copy_d2d(struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
-		  struct be_stream *s);
-int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s);
 
 /* ---- array.c ---- */
 
@@ -661,11 +554,6 @@ struct be_array {
 	struct soft_level level[QCU_LEVELS_MAX];
 };
 
-int soft_array_create(struct be *be, unsigned int dev, const struct be_array_desc *desc,
-		      struct be_phys *p, uint64_t offset, struct be_array **a);
-int soft_array_destroy(struct be *be, struct be_array *a);
-int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s);
-
 /* ---- module.c, launch.c ---- */
 
 struct soft_kernel_dev {
@@ -681,21 +569,9 @@ struct be_kernel {
 	struct soft_kernel_dev dev[SOFT_GPUS_MAX];
 };
 
-int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
-		     struct be_module **m);
-int soft_module_names(struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
-		      size_t *bytes, uint32_t *count);
-int soft_module_unload(struct be *be, struct be_module *m);
 /* Removes the code and variables of all modules from one device. The next use loads them again. */
 void soft_modules_reset(struct be *be, unsigned int dev);
 void soft_modules_fini(struct be *be);
-int soft_kernel_find(struct be *be, struct be_module *m, const char *name, struct be_kernel **k);
-int soft_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
-		  uint64_t *addr, uint64_t *size);
-int soft_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
-		      uint64_t *addr, uint64_t *size);
-int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t addr,
-		  uint64_t size);
 /* Returns the kernel on a device. Loads the module there if needed. */
 int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
 		    const struct ptx_kernel_info **info);
@@ -711,29 +587,6 @@ int soft_jit_status(struct be *be, struct be_jit *jit, enum ptx_status st,
 void soft_jit_tell(struct be *be, struct be_jit *jit, unsigned int line, const char *what,
 		   const char *why);
 
-int soft_kernel_params(struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
-		       uint32_t *count);
-int soft_kernel_desc(struct be *be, unsigned int dev, struct be_kernel *k,
-		     struct qcu_kernel_desc *desc);
-int soft_kernel_set(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value);
-int soft_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
-		   uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks);
-int soft_occupancy_shared(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
-			  uint32_t block_threads, uint64_t *bytes);
-int soft_occupancy_cluster(struct be *be, unsigned int dev, struct be_kernel *k,
-			   const struct be_launch *l, uint32_t what, uint32_t *count);
-int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s);
-
-/* ---- jit.c ---- */
-
-int soft_link_create(struct be *be, unsigned int dev, const struct qcu_jit *options,
-		     struct be_link **l);
-int soft_link_add(struct be *be, struct be_link *l, uint32_t type, const void *image, size_t len,
-		  struct be_jit *jit);
-int soft_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, const void **image,
-		       size_t *len);
-int soft_link_destroy(struct be *be, struct be_link *l);
-
 /* ---- props.c ---- */
 
 struct soft_limits {
@@ -746,7 +599,5 @@ struct soft_limits {
 #define SOFT_SM_DEFAULT 90
 /* NULL: this capability is not supported. */
 const struct soft_limits *soft_limits(unsigned int sm);
-int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *desc);
-int soft_versions(struct be *be, uint32_t *driver, uint32_t *runtime);
 
 #endif
