@@ -58,7 +58,7 @@ $(B)/%.o: %.c | deps
 
 -include $(shell [ -d $(B) ] && find $(B) -type f -name '*.d' -not -path '*/qcu-driver/*')
 
-.PHONY: all userspace driver deps vm demo test check deb gpu-bundle gpu-bundle-vulkan format clean help
+.PHONY: all userspace driver deps vm demo test check deb gpu-bundle gpu-bundle-vulkan generated format clean help
 
 all: $(PARTS)
 
@@ -98,6 +98,11 @@ gpu-bundle: all vm tests-build perf
 gpu-bundle-vulkan: all
 	@tests/gpu/vulkan_bundle.sh
 
+# What is made from include/commands.list and lies in the tree.
+generated:
+	scripts/commands-made
+	scripts/commands-table >docs/commands.md
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
@@ -117,6 +122,7 @@ help:
 	@echo 'make perf        build the benchmarks; perf/run runs them'
 	@echo 'make perf-smoke  every benchmark, small, on the software GPU'
 	@echo 'make soft-bench  how fast the software GPU is, beside what it promises'
+	@echo 'make generated   write what is made from include/commands.list'
 	@echo 'make format      clang-format every C file'
 	@echo 'make clean       remove build/ and .bundle/ (the cache stays)'
 	@echo

@@ -10,8 +10,9 @@
  * carries the command out. It answers with the same record, with `status` and the fields marked
  * "out" filled in.
  *
- * To add a command: add a line to QCU_COMMANDS (qcucmd_table.h), a struct (qcucmd_fields.h), a
- * function in the library, and a function in the device.
+ * To add a command that asks or sets something: add a line to commands.list. Any other: a line to
+ * QCU_COMMANDS_BY_HAND (qcucmd_table.h), a struct (qcucmd_fields.h), a function in the library, and
+ * a function in the device.
  */
 #ifndef QCUCMD_H
 #define QCUCMD_H

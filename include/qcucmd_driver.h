@@ -49,9 +49,6 @@ struct qcu_link_complete {
 	__u32 micros; /* out: how long the last step took */
 	__u32 rsvd1;
 };
-struct qcu_link_destroy {
-	__u32 link;
-};
 /*
  * A stream writes a number to memory, or waits until a number in memory fits. The memory is device
  * memory or registered memory, and the address is a multiple of `bytes`.
@@ -72,69 +69,7 @@ struct qcu_stream_value {
 	__u8 bytes; /* 4 or 8 */
 	__u16 flags;
 };
-/*
- * Virtual memory. Addresses are reserved on their own (VA_*); the mirror chooses them. Memory
- * without an address (PHYS_*) has a number that the guest chooses, and belongs to the command's
- * device. It can be mapped at several addresses; it stays until its number and all its mappings are
- * gone. PHYS_UNMAP and PHYS_ACCESS_SET are about one or several whole mappings without a gap.
- */
-struct qcu_va_reserve {
-	__u64 size;
-	__u64 align; /* 0: as the device wants it */
-	__u64 addr;  /* out */
-};
-struct qcu_va_free { /* a whole reservation, in which nothing is mapped */
-	__u64 addr;
-	__u64 size;
-};
-#define QCU_PHYS_SHAREABLE 1u /* PHYS_EXPORT is possible */
-struct qcu_phys_create {
-	__u64 size; /* a multiple of what PHYS_GRAIN says */
-	__u32 mem;
-	__u32 flags; /* QCU_PHYS_SHAREABLE */
-};
-struct qcu_phys_release {
-	__u32 mem;
-};
-struct qcu_phys_map {
-	__u64 addr;
-	__u64 size;
-	__u64 offset;
-	__u32 mem;
-	__u32 rsvd;
-};
-struct qcu_phys_unmap {
-	__u64 addr;
-	__u64 size;
-};
-struct qcu_phys_access_set {
-	__u64 addr;
-	__u64 size;
-	__u32 peer;  /* the device that gets the access */
-	__u32 flags; /* CUmemAccess_flags */
-};
-struct qcu_phys_access_get {
-	__u64 addr;
-	__u32 peer;
-	__u32 flags; /* out */
-};
-struct qcu_phys_grain {
-	__u32 recommended; /* 0: the least that is possible */
-	__u32 rsvd;
-	__u64 bytes; /* out */
-};
-/* Other processes of the VM may have the memory, too. */
-struct qcu_phys_export {
-	__u32 mem;
-	__u32 rsvd;
-	struct qcu_ipc_token token; /* out */
-};
-struct qcu_phys_import {
-	struct qcu_ipc_token token;
-	__u32 mem; /* the number that it gets */
-	__u32 rsvd;
-	__u64 size; /* out */
-};
+#define QCU_PHYS_SHAREABLE 1u /* PHYS_CREATE: PHYS_EXPORT is possible */
 
 /*
  * Makes a tensor map: the description of a tensor in memory of which kernels copy tiles. Nothing is

@@ -105,19 +105,10 @@ struct qcu_mem_info {
 	__u64 free;  /* out */
 	__u64 total; /* out */
 };
-/* May kernels of the command's device use the memory of another device, the peer? */
-struct qcu_peer_access {
-	__u32 peer;
-	__u32 enable;
-};
+/* PEER_INFO. */
 #define QCU_PEER_POSSIBLE     0u     /* 0: can access be enabled? 1 to 255: a cudaDeviceP2PAttr */
 #define QCU_PEER_ATOMICS      0x100u /* plus a cudaAtomicOperation: capabilities towards the peer */
 #define QCU_PEER_HOST_ATOMICS 0x200u /* the same towards the host; the peer is ignored */
-struct qcu_peer_info {
-	__u32 peer;
-	__u32 attr;
-	__s32 value; /* out */
-};
 /* What all programs of the VM use of the command's device. */
 struct qcu_vm_use {
 	struct qcu_buf buf; /* out: struct qcu_vm_use_desc */
@@ -257,9 +248,6 @@ struct qcu_stream_create {
 	__u32 flags;
 	__s32 priority;
 };
-struct qcu_stream_destroy {
-	__u32 stream;
-};
 struct qcu_stream_sync {
 	__u32 stream;
 };
@@ -293,28 +281,11 @@ struct qcu_stream_wait_event {
 	__u32 event;
 	__u32 flags;
 };
-/* Attributes of a stream; the value is the first bytes of a cudaStreamAttrValue. */
+/* Attributes of a stream: the value is the first bytes of a cudaStreamAttrValue. */
 #define QCU_STREAM_ATTR 32u
-struct qcu_stream_attr_set {
-	__u32 stream;
-	__u32 attr; /* cudaStreamAttrID */
-	__u8 value[QCU_STREAM_ATTR];
-};
-struct qcu_stream_attr_get {
-	__u32 stream;
-	__u32 attr;
-	__u8 value[QCU_STREAM_ATTR]; /* out */
-};
-struct qcu_stream_attr_copy {
-	__u32 to;
-	__u32 from;
-};
 struct qcu_event_create {
 	__u32 event;
 	__u32 flags;
-};
-struct qcu_event_destroy {
-	__u32 event;
 };
 struct qcu_event_record {
 	__u32 event;
@@ -453,21 +424,6 @@ struct qcu_launch {
 	__u32 kernel;
 	__u32 stream;
 };
-struct qcu_occupancy {
-	__u32 kernel;
-	__u32 block_threads;
-	__u64 dynamic_shared;
-	__u32 flags;
-	__u32 blocks; /* out */
-};
-/* The largest dynamic shared memory size with which this many blocks fit on a multiprocessor. */
-struct qcu_occupancy_shared {
-	__u32 kernel;
-	__u32 blocks;
-	__u32 block_threads;
-	__u32 rsvd;
-	__u64 bytes; /* out */
-};
 #define QCU_CLUSTERS_ACTIVE  0u /* how many clusters of this launch fit on the device */
 #define QCU_CLUSTERS_LARGEST 1u /* blocks in the largest cluster */
 struct qcu_occupancy_cluster {
@@ -476,11 +432,6 @@ struct qcu_occupancy_cluster {
 	__u32 what;
 	__u32 count; /* out */
 	__u32 rsvd;
-};
-struct qcu_func_set {
-	__u32 kernel;
-	__u32 attr; /* cudaFuncAttribute */
-	__s32 value;
 };
 /*
  * A function of the guest program. The guest program runs it when the stream reaches it. The stream
@@ -506,43 +457,7 @@ struct qcu_host_next {
 	__u32 error; /* out: 0 or a cudaError_t that the stream has met */
 	__u32 rsvd1;
 };
-/*
- * Stream-ordered memory. Pools have numbers that the guest chooses. Each pool belongs to the
- * command's device. Pool 0 is the device's default pool.
- */
-struct qcu_pool_create {
-	__u32 pool;
-	__u32 rsvd;
-	__u64 max_size; /* 0: the pool has no limit of its own */
-};
-struct qcu_pool_destroy {
-	__u32 pool;
-};
-struct qcu_pool_set {
-	__u32 pool;
-	__u32 attr; /* cudaMemPoolAttr */
-	__u64 value;
-};
-struct qcu_pool_get {
-	__u32 pool;
-	__u32 attr;
-	__u64 value; /* out */
-};
-struct qcu_pool_trim {
-	__u32 pool;
-	__u32 rsvd;
-	__u64 keep;
-};
-struct qcu_pool_access_set {
-	__u32 pool;
-	__u32 peer;
-	__u32 flags; /* cudaMemAccessFlags */
-};
-struct qcu_pool_access_get {
-	__u32 pool;
-	__u32 peer;
-	__u32 flags; /* out */
-};
+/* Stream-ordered memory, of a pool. Pool 0 is the device's default pool. */
 struct qcu_malloc_async {
 	__u64 size;
 	__u32 pool;
@@ -589,9 +504,6 @@ struct qcu_graph_launch {
 	__u32 event; /* QCU_GRAPH_NO_EVENT: none */
 	__u32 flags; /* QCU_GRAPH_* */
 };
-struct qcu_graph_destroy {
-	__u32 graph;
-};
 /*
  * Handles of conditional nodes. Kernels get a handle as an argument, so it exists before a graph is
  * made that uses it. Handles have numbers that the guest chooses.
@@ -618,21 +530,8 @@ struct qcu_cond_create {
 	__u16 size;   /* how many bodies; 0 if `graph` is an outermost graph */
 	__u64 handle; /* out */
 };
-struct qcu_cond_destroy {
-	__u32 cond;
-};
 #define QCU_PRINT_OUT 0u /* what kernels print, for stdout */
 #define QCU_PRINT_ERR 1u /* the text of failed assertions, for stderr */
-struct qcu_limit_set {
-	__u32 limit; /* cudaLimit */
-	__u32 rsvd;
-	__u64 value;
-};
-struct qcu_limit_get {
-	__u32 limit;
-	__u32 rsvd;
-	__u64 value; /* out */
-};
 struct qcu_print_read {
 	struct qcu_buf buf; /* out */
 	__u32 channel;
@@ -659,9 +558,6 @@ struct qcu_array_create {
 	__u32 mem; /* 0: memory of its own; else a mipmapped array in this memory (PHYS_CREATE) */
 	__u32 rsvd;
 	__u64 offset; /* in that memory */
-};
-struct qcu_array_destroy {
-	__u32 array;
 };
 #define QCU_COPY_DOWN 4u /* from the array to memory */
 /* Rows of one slice, copied from or to guest memory. buf ends with the last row. */
@@ -861,5 +757,6 @@ struct qcu_lib_ask {
 
 #include "qcucmd_driver.h"
 #include "qcucmd_graph.h"
+#include "qcucmd_made.h"
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The table of commands: one line per command, with everything that differs between commands. These
- * are made from this table: ids, names, the union in the record, the checks of the driver and the
- * device, the device's dispatch and its order between threads, what the library knows about
- * unfinished work, and docs/commands.md.
+ * The table of commands: one line per command, with everything that differs between commands. Many
+ * of the lines are made from commands.list, and stand in qcucmd_made.h. These are made from the
+ * table: ids, names, the union in the record, the checks of the driver and the device, the device's
+ * dispatch and its order between threads, what the library knows about unfinished work, and
+ * docs/commands.md.
  *
  * X(number, NAME, name, who, buffer, in, order, stream, event, until, traits)
  *
@@ -44,7 +45,7 @@
 #define QCU_UPTO(s, f) (offsetof(struct s, f) + sizeof(((struct s *)0)->f))
 
 /* clang-format off */
-#define QCU_COMMANDS(X) \
+#define QCU_COMMANDS_BY_HAND(X) \
 	X(1,   OPEN,              open,              CTL,  NONE, QCU_UPTO(qcu_open, comm),               ALL,   none,   none,  none,   0) \
 	X(2,   CLOSE,             close,             CTL,  NONE, QCU_UPTO(qcu_close, queue),             ALL,   none,   none,  none,   0) \
 	X(3,   MAP,               map,               DRV,  NONE, QCU_UPTO(qcu_map, chunk_bytes),         FREE,  none,   none,  none,   0) \
@@ -56,8 +57,6 @@
 	X(19,  DEVICE_RESET,      device_reset,      USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WORK | QCU_ALONE) \
 	X(20,  MEM_INFO,          mem_info,          USR,  NONE, 0,                                      ALL,   none,   none,  none,   0) \
 	X(21,  THREAD_EXIT,       thread_exit,       POST, NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
-	X(22,  PEER_ACCESS,       peer_access,       USR,  NONE, QCU_UPTO(qcu_peer_access, enable),      ALL,   none,   none,  none,   QCU_WORK) \
-	X(23,  PEER_INFO,         peer_info,         USR,  NONE, QCU_UPTO(qcu_peer_info, attr),          ALL,   none,   none,  none,   QCU_LOOKS) \
 	X(24,  VM_USE,            vm_use,            USR,  OUT,  QCU_UPTO(qcu_vm_use, buf),              FREE,  none,   none,  none,   QCU_LOOKS) \
 	X(32,  MALLOC,            malloc,            USR,  NONE, QCU_UPTO(qcu_malloc, size),             ALL,   none,   none,  none,   0) \
 	X(33,  FREE,              free,              POST, NONE, QCU_UPTO(qcu_free, ptr),                ALL,   none,   none,  none,   0) \
@@ -71,15 +70,10 @@
 	X(41,  MANAGED_END,       managed_end,       USR,  NONE, QCU_UPTO(qcu_managed_end, len),         FREE,  none,   none,  none,   0) \
 	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
 	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   0) \
-	X(49,  STREAM_DESTROY,    stream_destroy,    POST, NONE, QCU_UPTO(qcu_stream_destroy, stream),   ABOUT, stream, none,  none,   0) \
 	X(50,  STREAM_SYNC,       stream_sync,       USR,  NONE, QCU_UPTO(qcu_stream_sync, stream),      ABOUT, stream, none,  always, QCU_WAITS) \
 	X(51,  STREAM_QUERY,      stream_query,      USR,  NONE, QCU_UPTO(qcu_stream_query, token),      ABOUT, stream, none,  none,   QCU_ASKS) \
 	X(52,  STREAM_WAIT_EVENT, stream_wait_event, POST, NONE, QCU_UPTO(qcu_stream_wait_event, flags), ABOUT, stream, event, none,   QCU_WORK) \
-	X(53,  STREAM_ATTR_SET,   stream_attr_set,   USR,  NONE, QCU_UPTO(qcu_stream_attr_set, value),   ALL,   none,   none,  none,   QCU_WORK) \
-	X(54,  STREAM_ATTR_GET,   stream_attr_get,   USR,  NONE, QCU_UPTO(qcu_stream_attr_get, attr),    ALL,   none,   none,  none,   0) \
-	X(55,  STREAM_ATTR_COPY,  stream_attr_copy,  USR,  NONE, QCU_UPTO(qcu_stream_attr_copy, from),   ALL,   none,   none,  none,   QCU_WORK) \
 	X(56,  EVENT_CREATE,      event_create,      POST, NONE, QCU_UPTO(qcu_event_create, flags),      ABOUT, none,   event, none,   0) \
-	X(57,  EVENT_DESTROY,     event_destroy,     POST, NONE, QCU_UPTO(qcu_event_destroy, event),     ABOUT, none,   event, none,   0) \
 	X(58,  EVENT_RECORD,      event_record,      POST, NONE, QCU_UPTO(qcu_event_record, flags),      ABOUT, stream, event, none,   QCU_WORK) \
 	X(59,  EVENT_SYNC,        event_sync,        USR,  NONE, QCU_UPTO(qcu_event_sync, event),        ABOUT, none,   event, none,   QCU_WAITS) \
 	X(60,  EVENT_QUERY,       event_query,       USR,  NONE, QCU_UPTO(qcu_event_query, token),       ABOUT, none,   event, none,   QCU_ASKS) \
@@ -91,8 +85,6 @@
 	X(67,  KERNEL_INFO,       kernel_info,       USR,  OUT,  QCU_UPTO(qcu_kernel_info, kernel),      FREE,  none,   none,  none,   0) \
 	X(68,  VAR_FIND,          var_find,          USR,  MSG,  QCU_UPTO(qcu_var_find, managed),        FREE,  none,   none,  none,   0) \
 	X(69,  LAUNCH,            launch,            POST, MSG,  QCU_UPTO(qcu_launch, stream),           ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
-	X(70,  OCCUPANCY,         occupancy,         USR,  NONE, QCU_UPTO(qcu_occupancy, flags),         FREE,  none,   none,  none,   0) \
-	X(71,  FUNC_SET,          func_set,          USR,  NONE, QCU_UPTO(qcu_func_set, value),          ALL,   none,   none,  none,   QCU_WORK) \
 	X(72,  PRINT_READ,        print_read,        USR,  OUT,  QCU_UPTO(qcu_print_read, rsvd),         FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(73,  STATS,             stats,             USR,  OUT,  QCU_UPTO(qcu_stats, buf),               ALL,   none,   none,  none,   QCU_ANY_DEVICE) \
 	X(74,  VAR_BIND,          var_bind,          USR,  MSG,  QCU_UPTO(qcu_var_bind, size),           FREE,  none,   none,  none,   QCU_WORK) \
@@ -106,25 +98,12 @@
 	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK) \
 	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY) \
 	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, size),        ALL,   none,   none,  none,   QCU_WORK) \
-	X(94,  COND_DESTROY,      cond_destroy,      POST, NONE, QCU_UPTO(qcu_cond_destroy, cond),       ALL,   none,   none,  none,   QCU_WORK) \
-	X(95,  GRAPH_DESTROY,     graph_destroy,     POST, NONE, QCU_UPTO(qcu_graph_destroy, graph),      ALL,   none,   none,  none,   QCU_WORK) \
 	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
 	X(97,  HOST_NEXT,         host_next,         USR,  NONE, QCU_UPTO(qcu_host_next, wait),          ALL,   none,   none,  none,   QCU_ANY_DEVICE | QCU_PARKS) \
-	X(98,  LIMIT_SET,         limit_set,         USR,  NONE, QCU_UPTO(qcu_limit_set, value),         ALL,   none,   none,  none,   QCU_WORK) \
-	X(99,  LIMIT_GET,         limit_get,         USR,  NONE, QCU_UPTO(qcu_limit_get, rsvd),          ALL,   none,   none,  none,   0) \
-	X(100, OCCUPANCY_SHARED,  occupancy_shared,  USR,  NONE, QCU_UPTO(qcu_occupancy_shared, rsvd),   ALL,   none,   none,  none,   0) \
 	X(101, OCCUPANCY_CLUSTER, occupancy_cluster, USR,  MSG,  QCU_UPTO(qcu_occupancy_cluster, what),  ALL,   none,   none,  none,   0) \
-	X(102, POOL_CREATE,       pool_create,       USR,  NONE, QCU_UPTO(qcu_pool_create, max_size),    ALL,   none,   none,  none,   QCU_WORK) \
-	X(103, POOL_DESTROY,      pool_destroy,      USR,  NONE, QCU_UPTO(qcu_pool_destroy, pool),       ALL,   none,   none,  none,   QCU_WORK) \
-	X(104, POOL_SET,          pool_set,          USR,  NONE, QCU_UPTO(qcu_pool_set, value),          ALL,   none,   none,  none,   QCU_WORK) \
-	X(105, POOL_GET,          pool_get,          USR,  NONE, QCU_UPTO(qcu_pool_get, attr),           ALL,   none,   none,  none,   0) \
-	X(106, POOL_TRIM,         pool_trim,         USR,  NONE, QCU_UPTO(qcu_pool_trim, keep),          ALL,   none,   none,  none,   QCU_WORK) \
-	X(107, POOL_ACCESS_SET,   pool_access_set,   USR,  NONE, QCU_UPTO(qcu_pool_access_set, flags),   ALL,   none,   none,  none,   QCU_WORK) \
-	X(108, POOL_ACCESS_GET,   pool_access_get,   USR,  NONE, QCU_UPTO(qcu_pool_access_get, peer),    ALL,   none,   none,  none,   0) \
 	X(109, MALLOC_ASYNC,      malloc_async,      USR,  NONE, QCU_UPTO(qcu_malloc_async, stream),     ALL,   none,   none,  none,   QCU_WORK) \
 	X(110, FREE_ASYNC,        free_async,        POST, NONE, QCU_UPTO(qcu_free_async, stream),       ABOUT, stream, none,  none,   QCU_WORK) \
 	X(112, ARRAY_CREATE,      array_create,      USR,  NONE, QCU_UPTO(qcu_array_create, offset),     ALL,   none,   none,  none,   QCU_WORK) \
-	X(113, ARRAY_DESTROY,     array_destroy,     USR,  NONE, QCU_UPTO(qcu_array_destroy, array),     ALL,   none,   none,  none,   QCU_WORK) \
 	X(114, ARRAY_WRITE,       array_write,       POST, IN,   QCU_UPTO(qcu_array_write, stream),      ABOUT, stream, none,  none,   QCU_COPY) \
 	X(115, ARRAY_READ,        array_read,        POST, OUT,  QCU_UPTO(qcu_array_read, stream),       ABOUT, stream, none,  none,   QCU_COPY) \
 	X(116, ARRAY_DEVICE,      array_device,      POST, NONE, QCU_UPTO(qcu_array_device, stream),     ABOUT, stream, none,  none,   QCU_COPY) \
@@ -140,23 +119,15 @@
 	X(126, LINK_CREATE,       link_create,       USR,  NONE, QCU_UPTO(qcu_link_create, jit),         FREE,  none,   none,  none,   QCU_WORK) \
 	X(127, LINK_ADD,          link_add,          USR,  IN,   QCU_UPTO(qcu_link_add, jit),            FREE,  none,   none,  none,   QCU_WORK) \
 	X(128, LINK_COMPLETE,     link_complete,     USR,  NONE, QCU_UPTO(qcu_link_complete, rsvd),      FREE,  none,   none,  none,   QCU_WORK) \
-	X(129, LINK_DESTROY,      link_destroy,      POST, NONE, QCU_UPTO(qcu_link_destroy, link),       ALL,   none,   none,  none,   QCU_WORK) \
-	X(130, VA_RESERVE,        va_reserve,        USR,  NONE, QCU_UPTO(qcu_va_reserve, align),        ALL,   none,   none,  none,   QCU_WORK) \
-	X(131, VA_FREE,           va_free,           USR,  NONE, QCU_UPTO(qcu_va_free, size),            ALL,   none,   none,  none,   QCU_WORK) \
-	X(132, PHYS_CREATE,       phys_create,       USR,  NONE, QCU_UPTO(qcu_phys_create, flags),       ALL,   none,   none,  none,   QCU_WORK) \
-	X(133, PHYS_RELEASE,      phys_release,      USR,  NONE, QCU_UPTO(qcu_phys_release, mem),        ALL,   none,   none,  none,   QCU_WORK) \
-	X(134, PHYS_MAP,          phys_map,          USR,  NONE, QCU_UPTO(qcu_phys_map, rsvd),           ALL,   none,   none,  none,   QCU_WORK) \
-	X(135, PHYS_UNMAP,        phys_unmap,        USR,  NONE, QCU_UPTO(qcu_phys_unmap, size),         ALL,   none,   none,  none,   QCU_WORK) \
-	X(136, PHYS_ACCESS_SET,   phys_access_set,   USR,  NONE, QCU_UPTO(qcu_phys_access_set, flags),   ALL,   none,   none,  none,   QCU_WORK) \
-	X(137, PHYS_ACCESS_GET,   phys_access_get,   USR,  NONE, QCU_UPTO(qcu_phys_access_get, peer),    ALL,   none,   none,  none,   0) \
-	X(138, PHYS_GRAIN,        phys_grain,        USR,  NONE, QCU_UPTO(qcu_phys_grain, rsvd),         ALL,   none,   none,  none,   0) \
-	X(139, PHYS_EXPORT,       phys_export,       USR,  NONE, QCU_UPTO(qcu_phys_export, rsvd),        ALL,   none,   none,  none,   0) \
-	X(140, PHYS_IMPORT,       phys_import,       USR,  NONE, QCU_UPTO(qcu_phys_import, rsvd),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(141, STREAM_VALUE,      stream_value,      POST, NONE, QCU_UPTO(qcu_stream_value, flags),      ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(142, TENSOR_MAP,        tensor_map,        USR,  MSG,  QCU_UPTO(qcu_tensor_map, buf),          FREE,  none,   none,  none,   0) \
 	X(143, LIB_CALL,          lib_call,          POST, MSG,  QCU_UPTO(qcu_lib_call, function),       ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(144, LIB_ASK,           lib_ask,           USR,  OUT,  QCU_UPTO(qcu_lib_ask, function),        ALL,   none,   none,  none,   QCU_WORK | QCU_MEMORY)
 /* clang-format on */
+
+#define QCU_COMMANDS(X)         \
+	QCU_COMMANDS_BY_HAND(X) \
+	QCU_COMMANDS_MADE(X)
 
 /* Offsets in a record's body of the fields that the table names. */
 #define QCU_FIELD_NONE	       0xff

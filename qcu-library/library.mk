@@ -4,7 +4,7 @@
 # function in that list that no file implements gets a body that says so.
 
 # From the lowest layer to the highest (tests/check/layers.txt).
-LIBRARY_SRCS := $(addprefix qcu-library/link/,args.c capture.c devices.c env.c errors.c fork.c \
+LIBRARY_SRCS := $(addprefix qcu-library/link/,args.c ask.c capture.c devices.c env.c errors.c fork.c \
 	handles.c logs.c misc.c print.c progress.c session.c thread.c trace.c)
 LIBRARY_SRCS += $(addprefix qcu-library/device/,choose.c describe.c limits.c peer.c properties.c)
 LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_region.c \

@@ -115,14 +115,6 @@ int mir_do_array_create(struct call *c)
 	return rc;
 }
 
-int mir_do_array_destroy(struct call *c)
-{
-	c->waited = true;
-	return handles_remove(&c->m->handles, HANDLE_ARRAY, c->cmd->array_destroy.array)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
-}
-
 static bool is_span_within(uint32_t pos, uint32_t len, uint64_t size)
 {
 	return len && pos <= size && len <= size - pos;

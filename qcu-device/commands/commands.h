@@ -111,6 +111,16 @@ int mir_array_end(struct call *c, uint32_t id, struct be_end *end, const struct 
 /* memset.c: the distance from the first byte to the end of the last byte that a memset writes */
 int mir_memset_extent(const struct be_memset *s, uint64_t *len);
 
+/*
+ * Conditions on parameters, for commands.list. streams.c: of a stream's attribute, whose value may
+ * name memory. driver/virtual.c: the range is not empty, and does not wrap.
+ */
+bool mir_stream_attr_known(uint32_t attr);
+bool mir_stream_attr_good(struct call *c, uint32_t attr, const void *value);
+bool mir_peer_attr_known(uint32_t attr);
+bool mir_range_good(uint64_t addr, uint64_t size);
+bool mir_access_known(uint32_t flags);
+
 /* pools.c */
 struct pool_ref {
 	struct be_pool *p;

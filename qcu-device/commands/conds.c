@@ -102,10 +102,3 @@ int mir_do_cond_create(struct call *c)
 	}
 	return rc;
 }
-
-int mir_do_cond_destroy(struct call *c)
-{
-	return handles_remove(&c->m->handles, HANDLE_COND, c->cmd->cond_destroy.cond)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
-}

@@ -2,7 +2,7 @@
 /* The commands about devices, threads and the mirror itself. */
 #include <stdio.h>
 
-#include "qcu-device/commands/commands.h"
+#include "qcu-device/commands/made.h"
 
 int mir_do_info(struct call *c)
 {
@@ -116,71 +116,27 @@ int mir_do_vm_use(struct call *c)
 	return mir_buf_write(c, 0, &use, sizeof(use));
 }
 
-int mir_do_peer_access(struct call *c)
-{
-	const struct qcu_peer_access *p = &c->cmd->peer_access;
-
-	MIR_NEED(c, peer_access);
-	if (p->peer >= c->m->devices || p->peer == c->cmd->device)
-		return QCU_ERR_InvalidDevice;
-	if (p->enable > 1)
-		return QCU_ERR_InvalidValue;
-	return c->m->cfg.ops->peer_access(c->m->be, c->cmd->device, p->peer, p->enable);
-}
-
 /* The last values of cudaDeviceP2PAttr and cudaAtomicOperation, which CUDA uses as indexes. */
 #define PEER_ATTR_LAST	 5u
 #define PEER_ATOMIC_LAST 12u
 
-static bool peer_attr_known(uint32_t attr)
+bool mir_peer_attr_known(uint32_t attr)
 {
 	if (attr < QCU_PEER_ATOMICS)
 		return attr <= PEER_ATTR_LAST;
 	return attr < QCU_PEER_HOST_ATOMICS + 0x100u && (attr & 0xff) <= PEER_ATOMIC_LAST;
 }
 
-int mir_do_peer_info(struct call *c)
+int mir_limit_set(struct call *c, struct qcu_limit_set *r)
 {
-	struct qcu_peer_info *p = &c->cmd->peer_info;
-	int32_t value = 0;
-	int rc;
+	uint64_t before, value = r->value;
+	int rc = mir_take_limit(c, r->limit, &value, &before);
 
-	MIR_NEED(c, peer_info);
-	if (!peer_attr_known(p->attr))
-		return QCU_ERR_InvalidValue;
-	if (p->attr < QCU_PEER_HOST_ATOMICS &&
-	    (p->peer >= c->m->devices || p->peer == c->cmd->device))
-		return QCU_ERR_InvalidDevice;
-	rc = c->m->cfg.ops->peer_info(c->m->be, c->cmd->device, p->peer, p->attr, &value);
-	p->value = value;
-	return rc;
-}
-
-int mir_do_limit_set(struct call *c)
-{
-	const struct qcu_limit_set *l = &c->cmd->limit_set;
-	uint64_t before, value = l->value;
-	int rc;
-
-	MIR_NEED(c, limit_set);
-	rc = mir_take_limit(c, l->limit, &value, &before);
 	if (rc)
 		return rc;
-	rc = c->m->cfg.ops->limit_set(c->m->be, c->cmd->device, l->limit, value);
+	rc = c->m->cfg.ops->limit_set(c->m->be, c->cmd->device, r->limit, value);
 	if (rc)
-		mir_limit_back(c->m, c->cmd->device, l->limit, before);
-	return rc;
-}
-
-int mir_do_limit_get(struct call *c)
-{
-	struct qcu_limit_get *l = &c->cmd->limit_get;
-	uint64_t value = 0;
-	int rc;
-
-	MIR_NEED(c, limit_get);
-	rc = c->m->cfg.ops->limit_get(c->m->be, c->cmd->device, l->limit, &value);
-	l->value = value;
+		mir_limit_back(c->m, c->cmd->device, r->limit, before);
 	return rc;
 }
 

@@ -442,10 +442,3 @@ int mir_do_graph_launch(struct call *c)
 	handles_put(&c->m->handles, h);
 	return rc;
 }
-
-int mir_do_graph_destroy(struct call *c)
-{
-	return handles_remove(&c->m->handles, HANDLE_GRAPH, c->cmd->graph_destroy.graph)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
-}

@@ -494,44 +494,6 @@ int mir_do_launch(struct call *c)
 	return rc;
 }
 
-int mir_do_occupancy(struct call *c)
-{
-	struct mirror *m = c->m;
-	struct qcu_occupancy *o = &c->cmd->occupancy;
-	uint32_t blocks = 0;
-	struct handle *h;
-	int rc;
-
-	MIR_NEED(c, occupancy);
-	h = handles_get(&m->handles, HANDLE_KERNEL, o->kernel);
-	if (!h)
-		return QCU_ERR_InvalidResourceHandle;
-	rc = m->cfg.ops->occupancy(m->be, c->cmd->device, h->kernel, o->block_threads,
-				   o->dynamic_shared, o->flags, &blocks);
-	o->blocks = blocks;
-	handles_put(&m->handles, h);
-	return rc;
-}
-
-int mir_do_occupancy_shared(struct call *c)
-{
-	struct mirror *m = c->m;
-	struct qcu_occupancy_shared *o = &c->cmd->occupancy_shared;
-	uint64_t bytes = 0;
-	struct handle *h;
-	int rc;
-
-	MIR_NEED(c, occupancy_shared);
-	h = handles_get(&m->handles, HANDLE_KERNEL, o->kernel);
-	if (!h)
-		return QCU_ERR_InvalidResourceHandle;
-	rc = m->cfg.ops->occupancy_shared(m->be, c->cmd->device, h->kernel, o->blocks,
-					  o->block_threads, &bytes);
-	o->bytes = bytes;
-	handles_put(&m->handles, h);
-	return rc;
-}
-
 int mir_do_occupancy_cluster(struct call *c)
 {
 	struct mirror *m = c->m;
@@ -550,22 +512,6 @@ int mir_do_occupancy_cluster(struct call *c)
 		return QCU_ERR_InvalidResourceHandle;
 	rc = m->cfg.ops->occupancy_cluster(m->be, c->cmd->device, h->kernel, &l, o->what, &count);
 	o->count = count;
-	handles_put(&m->handles, h);
-	return rc;
-}
-
-int mir_do_func_set(struct call *c)
-{
-	struct mirror *m = c->m;
-	const struct qcu_func_set *f = &c->cmd->func_set;
-	struct handle *h;
-	int rc;
-
-	MIR_NEED(c, kernel_set);
-	h = handles_get(&m->handles, HANDLE_KERNEL, f->kernel);
-	if (!h)
-		return QCU_ERR_InvalidResourceHandle;
-	rc = m->cfg.ops->kernel_set(m->be, c->cmd->device, h->kernel, f->attr, f->value);
 	handles_put(&m->handles, h);
 	return rc;
 }

@@ -32,13 +32,6 @@ int mir_do_stream_create(struct call *c)
 	return rc;
 }
 
-int mir_do_stream_destroy(struct call *c)
-{
-	return handles_remove(&c->m->handles, HANDLE_STREAM, c->cmd->stream_destroy.stream)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
-}
-
 int mir_do_stream_sync(struct call *c)
 {
 	struct stream_ref s;
@@ -102,77 +95,23 @@ enum {
 	ATTR_DOMAIN = 10,
 };
 
-static bool attr_is_numbers(uint32_t attr)
+bool mir_stream_attr_known(uint32_t attr)
 {
 	return attr == ATTR_ACCESS_POLICY || attr == ATTR_SYNC_POLICY || attr == ATTR_PRIORITY ||
 	       attr == ATTR_DOMAIN_MAP || attr == ATTR_DOMAIN;
 }
 
-static int check_attr(struct call *c, const struct qcu_stream_attr_set *a)
+bool mir_stream_attr_good(struct call *c, uint32_t attr, const void *value)
 {
 	struct {
 		uint64_t addr, len;
 	} window; /* the beginning of a cudaAccessPolicyWindow */
 
-	if (!attr_is_numbers(a->attr))
-		return QCU_ERR_InvalidValue;
-	memcpy(&window, a->value, sizeof(window));
-	if (a->attr != ATTR_ACCESS_POLICY || !window.len)
-		return QCU_ERR_Success;
-	return mir_device_range(c, window.addr, window.len);
-}
-
-int mir_do_stream_attr_set(struct call *c)
-{
-	const struct qcu_stream_attr_set *a = &c->cmd->stream_attr_set;
-	struct stream_ref s;
-	int rc;
-
-	MIR_NEED(c, stream_attr_set);
-	rc = check_attr(c, a);
-	if (!rc)
-		rc = mir_stream_get(c, a->stream, &s);
-	if (rc)
-		return rc;
-	rc = c->m->cfg.ops->stream_attr_set(c->m->be, s.s, a->attr, a->value);
-	mir_stream_put(c, &s);
-	return rc;
-}
-
-int mir_do_stream_attr_get(struct call *c)
-{
-	struct qcu_stream_attr_get *a = &c->cmd->stream_attr_get;
-	struct stream_ref s;
-	int rc;
-
-	MIR_NEED(c, stream_attr_get);
-	if (!attr_is_numbers(a->attr))
-		return QCU_ERR_InvalidValue;
-	rc = mir_stream_get(c, a->stream, &s);
-	if (rc)
-		return rc;
-	rc = c->m->cfg.ops->stream_attr_get(c->m->be, s.s, a->attr, a->value);
-	mir_stream_put(c, &s);
-	return rc;
-}
-
-int mir_do_stream_attr_copy(struct call *c)
-{
-	const struct qcu_stream_attr_copy *a = &c->cmd->stream_attr_copy;
-	struct stream_ref to, from;
-	int rc;
-
-	MIR_NEED(c, stream_attr_copy);
-	rc = mir_stream_get(c, a->to, &to);
-	if (rc)
-		return rc;
-	rc = mir_stream_get(c, a->from, &from);
-	if (!rc) {
-		rc = c->m->cfg.ops->stream_attr_copy(c->m->be, to.s, from.s);
-		mir_stream_put(c, &from);
-	}
-	mir_stream_put(c, &to);
-	return rc;
+	if (!mir_stream_attr_known(attr))
+		return false;
+	memcpy(&window, value, sizeof(window));
+	return attr != ATTR_ACCESS_POLICY || !window.len ||
+	       mir_device_range(c, window.addr, window.len) == QCU_ERR_Success;
 }
 
 /* ---- events ---- */
@@ -201,13 +140,6 @@ int mir_do_event_create(struct call *c)
 	if (rc)
 		handles_put(&m->handles, h);
 	return rc;
-}
-
-int mir_do_event_destroy(struct call *c)
-{
-	return handles_remove(&c->m->handles, HANDLE_EVENT, c->cmd->event_destroy.event)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
 }
 
 int mir_do_event_record(struct call *c)

@@ -5,6 +5,7 @@
  * runtime.
  */
 #include "qcu-library/device/device.h"
+#include "qcu-library/link/ask.h"
 
 #define LIMITS 16 /* enough for the values of cudaLimit, and for some future ones */
 
@@ -28,15 +29,11 @@ void qcul_limits_forget(void)
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
-	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 
 	if (err)
 		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_LIMIT_SET);
-	cmd.limit_set.limit = limit;
-	cmd.limit_set.value = value;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_limit_set(qcul_self.device, limit, value);
 	qcul_limits_forget();
 	return qcul_done(err);
 }
@@ -44,8 +41,7 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 {
 	int device = qcul_self.device;
-	struct qCUcmd cmd;
-	uint64_t when;
+	uint64_t when, in_effect;
 	cudaError_t err = value ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (err)
@@ -56,12 +52,10 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 		*value = atomic_load(&known[device][limit].value);
 		return cudaSuccess;
 	}
-	cmd = qcul_cmd(QCU_OP_LIMIT_GET);
-	cmd.limit_get.limit = limit;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_limit_get(device, limit, &in_effect);
 	if (err)
 		return qcul_done(err);
-	*value = cmd.limit_get.value;
+	*value = in_effect;
 	if ((unsigned int)limit < LIMITS) {
 		atomic_store(&known[device][limit].value, *value);
 		atomic_store_explicit(&known[device][limit].when, when, memory_order_release);

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Several devices in one program: may kernels of one device use the memory of another? */
 #include "qcu-library/device/device.h"
+#include "qcu-library/link/ask.h"
 
 static cudaError_t peer_info(int device, int peer, uint32_t attr, int *value)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_PEER_INFO);
-	cudaError_t err;
-
-	cmd.device = qcul_device_ordinal(device);
-	cmd.peer_info.peer = qcul_device_ordinal(peer);
-	cmd.peer_info.attr = attr;
-	err = qcul_send(&cmd, 1);
-	if (!err)
-		*value = cmd.peer_info.value;
-	return err;
+	return qcul_ask_peer_info(device, qcul_device_ordinal(peer), attr, value);
 }
 
 static cudaError_t can_access(int *can, int device, int peer)
@@ -99,11 +91,7 @@ cudaError_t cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
 
 static cudaError_t peer_access(int peer, uint32_t enable)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_PEER_ACCESS);
-
-	cmd.peer_access.peer = qcul_device_ordinal(peer);
-	cmd.peer_access.enable = enable;
-	return qcul_send(&cmd, 1);
+	return qcul_ask_peer_access(qcul_self.device, qcul_device_ordinal(peer), enable);
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)

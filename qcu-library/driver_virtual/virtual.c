@@ -78,37 +78,7 @@ static void forget_virtual_memory(bool had_session)
 
 QCUL_AT_FORK(QCUL_FORK_VIRTUAL, .lock = &lock, .forget = forget_virtual_memory)
 
-static struct qCUcmd command(uint16_t op, int device)
-{
-	struct qCUcmd cmd = qcul_cmd(op);
-
-	qcul_device_used(device);
-	cmd.device = qcul_device_ordinal(device);
-	return cmd;
-}
-
 /* ---- addresses ---- */
-
-static cudaError_t mirror_reserve(size_t size, size_t align, uint64_t *addr)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_VA_RESERVE);
-	cudaError_t err;
-
-	cmd.va_reserve.size = size;
-	cmd.va_reserve.align = align;
-	err = qcul_send(&cmd, 1);
-	*addr = cmd.va_reserve.addr;
-	return err;
-}
-
-static cudaError_t mirror_unreserve(uint64_t addr, size_t size)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_VA_FREE);
-
-	cmd.va_free.addr = addr;
-	cmd.va_free.size = size;
-	return qcul_send(&cmd, 1);
-}
 
 /* The addresses must be free in this process, too, so that a pointer says what it points to. */
 static cudaError_t reserve_virtual_range(CUdeviceptr *ptr, size_t size, size_t align)
@@ -118,13 +88,14 @@ static cudaError_t reserve_virtual_range(CUdeviceptr *ptr, size_t size, size_t a
 	unsigned int n = 0;
 
 	if (!err)
-		err = mirror_reserve(size, align, &addr);
+		err = qcul_ask_va_reserve(qcul_self.device, size, align, &addr);
 	while (!err && !qcul_reserve(addr, size)) {
 		tried[n++] = addr;
-		err = n == TRIES ? cudaErrorMemoryAllocation : mirror_reserve(size, align, &addr);
+		err = n == TRIES ? cudaErrorMemoryAllocation
+				 : qcul_ask_va_reserve(qcul_self.device, size, align, &addr);
 	}
 	while (n)
-		(void)mirror_unreserve(tried[--n], size);
+		(void)qcul_ask_va_free(qcul_self.device, tried[--n], size);
 	if (!err)
 		*ptr = addr;
 	return err;
@@ -143,7 +114,7 @@ static cudaError_t unreserve(uint64_t addr, size_t size)
 {
 	cudaError_t err = qcul_ready();
 
-	return err ? err : mirror_unreserve(addr, size);
+	return err ? err : qcul_ask_va_free(qcul_self.device, addr, size);
 }
 
 CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
@@ -193,45 +164,38 @@ static uint32_t new_number(void)
 	return 0;
 }
 
-cudaError_t qcul_phys_new(struct qCUcmd *cmd, uint32_t *number, size_t size,
-			  const CUmemAllocationProp *prop, struct qcul_phys **out)
+struct qcul_phys *qcul_phys_new(const CUmemAllocationProp *prop)
 {
 	struct qcul_phys *p = calloc(1, sizeof(*p));
 	uint32_t mem = new_number();
-	cudaError_t err;
 
 	if (!p || !mem) {
 		free(p);
-		return cudaErrorMemoryAllocation;
-	}
-	*number = mem;
-	err = qcul_send(cmd, 1);
-	if (err) {
-		free(p);
-		return err;
+		return NULL;
 	}
 	p->mem = mem;
-	p->size = size;
 	p->prop = *prop;
-	taken[mem] = 1;
+	return p;
+}
+
+void qcul_phys_made(struct qcul_phys *p)
+{
+	taken[p->mem] = 1;
 	LIST_INSERT_HEAD(&all, p, link);
-	*out = p;
-	return cudaSuccess;
 }
 
 /* A handle or a mapping is gone. */
 static cudaError_t let_go(struct qcul_phys *p)
 {
-	struct qCUcmd cmd;
+	cudaError_t err;
 
 	if (p->handles || p->maps)
 		return cudaSuccess;
-	cmd = command(QCU_OP_PHYS_RELEASE, p->prop.location.id);
-	cmd.phys_release.mem = p->mem;
+	err = qcul_ask_phys_release(p->prop.location.id, p->mem);
 	taken[p->mem] = 0;
 	LIST_REMOVE(p, link);
 	free(p);
-	return qcul_send(&cmd, 1);
+	return err;
 }
 
 static cudaError_t check_virtual_location(const CUmemLocation *where)
@@ -276,20 +240,25 @@ static cudaError_t create_phys_memory(CUmemGenericAllocationHandle *handle, size
 	cudaError_t err = check_prop(prop);
 	CUmemAllocationProp own;
 	struct qcul_phys *p;
-	struct qCUcmd cmd;
 
 	if (err)
 		return err;
 	/* Compression is a wish, which is not granted. */
 	own = *prop;
 	own.allocFlags.compressionType = 0;
-	cmd = command(QCU_OP_PHYS_CREATE, prop->location.id);
-	cmd.phys_create.size = size;
-	cmd.phys_create.flags = prop->requestedHandleTypes ? QCU_PHYS_SHAREABLE : 0;
-	err = qcul_phys_new(&cmd, &cmd.phys_create.mem, size, &own, &p);
-	if (!err)
-		*handle = qcul_phys_handle(p);
-	return err;
+	p = qcul_phys_new(&own);
+	if (!p)
+		return cudaErrorMemoryAllocation;
+	p->size = size;
+	err = qcul_ask_phys_create(own.location.id, size, p->mem,
+				   own.requestedHandleTypes ? QCU_PHYS_SHAREABLE : 0);
+	if (err) {
+		free(p);
+		return err;
+	}
+	qcul_phys_made(p);
+	*handle = qcul_phys_handle(p);
+	return cudaSuccess;
 }
 
 #define LOCKED(call)                   \
@@ -328,16 +297,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 static cudaError_t granularity(size_t *bytes, const CUmemAllocationProp *prop, bool recommended)
 {
 	cudaError_t err = check_prop(prop);
-	struct qCUcmd cmd;
 
-	if (err)
-		return err;
-	cmd = command(QCU_OP_PHYS_GRAIN, prop->location.id);
-	cmd.phys_grain.recommended = recommended;
-	err = qcul_send(&cmd, 1);
-	if (!err)
-		*bytes = cmd.phys_grain.bytes;
-	return err;
+	return err ? err : qcul_ask_phys_grain(prop->location.id, recommended, bytes);
 }
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
@@ -400,22 +361,12 @@ static bool know(const struct mapping *m)
 	return qcul_mem_add(&range);
 }
 
-static cudaError_t mirror_unmap(uint64_t addr, size_t size)
-{
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_PHYS_UNMAP);
-
-	cmd.phys_unmap.addr = addr;
-	cmd.phys_unmap.size = size;
-	return qcul_send(&cmd, 1);
-}
-
 static cudaError_t map_phys_memory(uint64_t addr, size_t size, size_t offset,
 				   CUmemGenericAllocationHandle handle)
 {
 	struct qcul_phys *p = qcul_phys_find(handle);
 	cudaError_t err = qcul_ready();
 	struct mapping *m;
-	struct qCUcmd cmd;
 
 	if (err || !p)
 		return err ? err : cudaErrorInvalidValue;
@@ -426,23 +377,18 @@ static cudaError_t map_phys_memory(uint64_t addr, size_t size, size_t offset,
 	if (!m)
 		return cudaErrorMemoryAllocation;
 	*m = (struct mapping){.addr = addr, .size = size, .mem = p};
-	cmd = command(QCU_OP_PHYS_MAP, p->prop.location.id);
-	cmd.phys_map.addr = addr;
-	cmd.phys_map.size = size;
-	cmd.phys_map.offset = offset;
-	cmd.phys_map.mem = p->mem;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_phys_map(p->prop.location.id, addr, size, offset, p->mem);
 	if (err) {
 		free(m);
 		return err;
 	}
 	if (!tsearch(m, &mappings, compare_mappings)) {
-		(void)mirror_unmap(addr, size);
+		(void)qcul_ask_phys_unmap(qcul_self.device, addr, size);
 		free(m);
 		return cudaErrorMemoryAllocation;
 	}
 	if (!know(m)) {
-		(void)mirror_unmap(addr, size);
+		(void)qcul_ask_phys_unmap(qcul_self.device, addr, size);
 		tdelete(m, &mappings, compare_mappings);
 		free(m);
 		return cudaErrorMemoryAllocation;
@@ -481,7 +427,7 @@ static cudaError_t unmap_virtual_range(uint64_t addr, size_t size)
 	cudaError_t err = qcul_ready();
 
 	if (!err)
-		err = mirror_unmap(addr, size);
+		err = qcul_ask_phys_unmap(qcul_self.device, addr, size);
 	if (!err)
 		drop_mappings(addr, size);
 	return err;
@@ -496,19 +442,14 @@ static cudaError_t set_range_access(uint64_t addr, size_t size, const CUmemAcces
 				    size_t count)
 {
 	cudaError_t err = qcul_ready();
-	struct qCUcmd cmd;
 	size_t i;
 
 	for (i = 0; i < count && !err; i++)
 		err = check_virtual_location(&desc[i].location);
-	for (i = 0; i < count && !err; i++) {
-		cmd = qcul_cmd(QCU_OP_PHYS_ACCESS_SET);
-		cmd.phys_access_set.addr = addr;
-		cmd.phys_access_set.size = size;
-		cmd.phys_access_set.peer = qcul_device_ordinal(desc[i].location.id);
-		cmd.phys_access_set.flags = desc[i].flags;
-		err = qcul_send(&cmd, 1);
-	}
+	for (i = 0; i < count && !err; i++)
+		err = qcul_ask_phys_access_set(qcul_self.device, addr, size,
+					       qcul_device_ordinal(desc[i].location.id),
+					       desc[i].flags);
 	return err;
 }
 
@@ -520,18 +461,16 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *des
 
 static cudaError_t get_access(unsigned long long *flags, const CUmemLocation *where, uint64_t addr)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_PHYS_ACCESS_GET);
 	cudaError_t err = qcul_ready();
+	uint32_t access;
 
 	if (!err)
 		err = check_virtual_location(where);
-	if (err)
-		return err;
-	cmd.phys_access_get.addr = addr;
-	cmd.phys_access_get.peer = qcul_device_ordinal(where->id);
-	err = qcul_send(&cmd, 1);
 	if (!err)
-		*flags = cmd.phys_access_get.flags;
+		err = qcul_ask_phys_access_get(qcul_self.device, addr,
+					       qcul_device_ordinal(where->id), &access);
+	if (!err)
+		*flags = access;
 	return err;
 }
 
@@ -569,7 +508,7 @@ static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uin
 			(void)unmap_virtual_range(ptr, *size);
 	}
 	if (err)
-		(void)mirror_unreserve(ptr, *size);
+		(void)qcul_ask_va_free(qcul_self.device, ptr, *size);
 	*addr = ptr;
 	return err;
 }

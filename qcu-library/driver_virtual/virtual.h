@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "qcu-library/driver_base/driver.h"
+#include "qcu-library/link/ask.h"
 
 /* It lives as long as the program has a handle or something maps it. */
 struct qcul_phys {
@@ -25,9 +26,9 @@ void qcul_virtual_unlock(void);
 /* NULL: any number may be passed as a handle. */
 struct qcul_phys *qcul_phys_find(CUmemGenericAllocationHandle handle);
 struct qcul_phys *qcul_phys_shared(const struct qcu_ipc_token *token);
-/* The record's device is that of `prop`. cmd makes the memory `*number`, which it must name. */
-cudaError_t qcul_phys_new(struct qCUcmd *cmd, uint32_t *number, size_t size,
-			  const CUmemAllocationProp *prop, struct qcul_phys **out);
+/* Has a number that is free. The caller makes the memory, and says so, or frees the struct. */
+struct qcul_phys *qcul_phys_new(const CUmemAllocationProp *prop);
+void qcul_phys_made(struct qcul_phys *p);
 CUmemGenericAllocationHandle qcul_phys_handle(struct qcul_phys *p);
 
 /* These take the lock. For external_memory.c. */

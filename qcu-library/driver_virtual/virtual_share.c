@@ -32,17 +32,11 @@ static cudaError_t check_share_type(CUmemAllocationHandleType type, unsigned lon
 
 static cudaError_t get_token(struct qcul_phys *p)
 {
-	struct qCUcmd cmd = qcul_cmd(QCU_OP_PHYS_EXPORT);
-	cudaError_t err;
+	cudaError_t err = cudaSuccess;
 
-	if (p->shared)
-		return cudaSuccess;
-	cmd.phys_export.mem = p->mem;
-	err = qcul_send(&cmd, 1);
-	if (!err) {
-		p->token = cmd.phys_export.token;
-		p->shared = true;
-	}
+	if (!p->shared)
+		err = qcul_ask_phys_export(qcul_self.device, p->mem, &p->token);
+	p->shared = !err;
 	return err;
 }
 
@@ -95,8 +89,8 @@ static cudaError_t import_shared_memory(CUmemGenericAllocationHandle *handle, in
 	};
 	struct qcul_phys *p;
 	struct file file;
-	struct qCUcmd cmd;
 	cudaError_t err;
+	uint64_t size;
 
 	if (fcntl(fd, F_GETFD) < 0)
 		return cudaErrorUnknown;
@@ -111,14 +105,16 @@ static cudaError_t import_shared_memory(CUmemGenericAllocationHandle *handle, in
 	prop.location.id = qcul_device_with_ordinal(file.device);
 	if (prop.location.id < 0)
 		return cudaErrorInvalidDevice;
-	qcul_device_used(prop.location.id);
-	cmd = qcul_cmd(QCU_OP_PHYS_IMPORT);
-	cmd.device = (uint8_t)file.device;
-	cmd.phys_import.token = file.token;
-	err = qcul_phys_new(&cmd, &cmd.phys_import.mem, 0, &prop, &p);
-	if (err)
+	p = qcul_phys_new(&prop);
+	if (!p)
+		return cudaErrorMemoryAllocation;
+	err = qcul_ask_phys_import(prop.location.id, &file.token, p->mem, &size);
+	if (err) {
+		free(p);
 		return err;
-	p->size = cmd.phys_import.size;
+	}
+	qcul_phys_made(p);
+	p->size = size;
 	p->imported = true;
 	p->token = file.token;
 	p->shared = true;

@@ -2,6 +2,7 @@
 /* CUDA arrays and mipmapped arrays: creation, release and queries. */
 #include <string.h>
 
+#include "qcu-library/link/ask.h"
 #include "qcu-library/memory/array.h"
 #include "qcu-library/memory/memory.h"
 #include "qcu-library/link/capture.h"
@@ -298,7 +299,6 @@ cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_co
 
 static cudaError_t destroy_array_or_mipmap(const void *handle, enum qcul_array_kind kind)
 {
-	struct qCUcmd cmd;
 	cudaError_t err = qcul_ready();
 	uint32_t id, i;
 
@@ -312,9 +312,7 @@ static cudaError_t destroy_array_or_mipmap(const void *handle, enum qcul_array_k
 	for (i = 0; i < arrays[id].levels; i++)
 		if (arrays[id].level_slot[i])
 			qcul_handle_drop(&qcul_arrays, arrays[id].level_slot[i]);
-	cmd = qcul_cmd(QCU_OP_ARRAY_DESTROY);
-	cmd.array_destroy.array = id;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_array_destroy(qcul_self.device, id);
 	qcul_handle_drop(&qcul_arrays, id);
 	qcul_print_flush();
 	return err;

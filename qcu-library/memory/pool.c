@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "qcu-library/memory/memory.h"
+#include "qcu-library/link/ask.h"
 #include "qcu-library/link/capture.h"
 
 static char default_pools[QCUL_DEVICES];  /* only their addresses are used */
@@ -53,14 +54,6 @@ static uint32_t current_pool(int device)
 	if (id && qcul_handle_id(&qcul_pools, &qcul_pools.slots[id]))
 		return id;
 	return 0;
-}
-
-static struct qCUcmd pool_cmd(enum qcu_op op, const struct pool *p)
-{
-	struct qCUcmd cmd = qcul_cmd(op);
-
-	cmd.device = qcul_device_ordinal(p->device);
-	return cmd;
 }
 
 /* ---- memory ---- */
@@ -237,7 +230,6 @@ static cudaError_t create_mem_pool(cudaMemPool_t *pool, const struct cudaMemPool
 {
 	struct pool p;
 	struct qcul_handle *slot;
-	struct qCUcmd cmd;
 	cudaError_t err = pool && props ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
@@ -249,14 +241,9 @@ static cudaError_t create_mem_pool(cudaMemPool_t *pool, const struct cudaMemPool
 		return cudaErrorMemoryAllocation;
 	slot->device = p.device = props->location.id;
 	slot->flags = props->handleTypes ? QCUL_POOL_SHARED : 0;
-	cmd = pool_cmd(QCU_OP_POOL_CREATE, &p);
-	cmd.pool_create.pool = p.id;
-	cmd.pool_create.max_size = props->maxSize;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_pool_create(p.device, p.id, props->maxSize);
 	if (!err && props->handleTypes && !qcul_pool_sharing->made(p.id, props)) {
-		cmd = pool_cmd(QCU_OP_POOL_DESTROY, &p);
-		cmd.pool_destroy.pool = p.id;
-		(void)qcul_send(&cmd, 1);
+		(void)qcul_ask_pool_destroy(p.device, p.id);
 		err = cudaErrorMemoryAllocation;
 	}
 	if (err)
@@ -273,7 +260,6 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
-	struct qCUcmd cmd;
 	struct pool p;
 	cudaError_t err = pool_of(pool, &p);
 
@@ -283,9 +269,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 		return qcul_done(err);
 	if (is_shared(p.id))
 		qcul_pool_sharing->gone(p.id);
-	cmd = pool_cmd(QCU_OP_POOL_DESTROY, &p);
-	cmd.pool_destroy.pool = p.id;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_pool_destroy(p.device, p.id);
 	atomic_compare_exchange_strong(&current[p.device], &(unsigned int){p.id}, 0);
 	qcul_handle_drop(&qcul_pools, p.id);
 	return qcul_done(err);
@@ -299,20 +283,17 @@ static bool is_int(enum cudaMemPoolAttr attr)
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr, void *value)
 {
-	struct qCUcmd cmd;
+	uint64_t number;
 	struct pool p;
 	cudaError_t err = value ? pool_of(pool, &p) : cudaErrorInvalidValue;
 
 	if (err)
 		return qcul_done(err);
-	cmd = pool_cmd(QCU_OP_POOL_SET, &p);
-	cmd.pool_set.pool = p.id;
-	cmd.pool_set.attr = attr;
 	if (is_int(attr))
-		cmd.pool_set.value = (uint64_t)(int64_t) * (int *)value;
+		number = (uint64_t)(int64_t) * (int *)value;
 	else
-		memcpy(&cmd.pool_set.value, value, sizeof(cmd.pool_set.value));
-	err = qcul_send(&cmd, 1);
+		memcpy(&number, value, sizeof(number));
+	err = qcul_ask_pool_set(p.device, p.id, attr, number);
 	if (!err && is_shared(p.id))
 		qcul_pool_sharing->reset_high(p.id, attr);
 	return qcul_done(err);
@@ -320,7 +301,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr, void *value)
 {
-	struct qCUcmd cmd;
+	uint64_t number;
 	struct pool p;
 	cudaError_t err = value ? pool_of(pool, &p) : cudaErrorInvalidValue;
 
@@ -328,38 +309,28 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 		return qcul_done(err);
 	if (is_shared(p.id) && qcul_pool_sharing->get(p.id, attr, value))
 		return cudaSuccess;
-	cmd = pool_cmd(QCU_OP_POOL_GET, &p);
-	cmd.pool_get.pool = p.id;
-	cmd.pool_get.attr = attr;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_pool_get(p.device, p.id, attr, &number);
 	if (err)
 		return qcul_done(err);
 	if (is_int(attr))
-		*(int *)value = (int)cmd.pool_get.value;
+		*(int *)value = (int)number;
 	else
-		memcpy(value, &cmd.pool_get.value, sizeof(cmd.pool_get.value));
+		memcpy(value, &number, sizeof(number));
 	return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 {
-	struct qCUcmd cmd;
 	struct pool p;
 	cudaError_t err = pool_of(pool, &p);
 
 	if (!err && is_shared(p.id))
 		err = qcul_pool_sharing->trim(p.id, keep);
-	if (err)
-		return qcul_done(err);
-	cmd = pool_cmd(QCU_OP_POOL_TRIM, &p);
-	cmd.pool_trim.pool = p.id;
-	cmd.pool_trim.keep = keep;
-	return qcul_done(qcul_send(&cmd, 1));
+	return qcul_done(err ? err : qcul_ask_pool_trim(p.device, p.id, keep));
 }
 
 static cudaError_t set_pool_access(const struct pool *p, const struct cudaMemAccessDesc *desc)
 {
-	struct qCUcmd cmd = pool_cmd(QCU_OP_POOL_ACCESS_SET, p);
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	cudaError_t err;
 	int can = 1;
@@ -374,12 +345,9 @@ static cudaError_t set_pool_access(const struct pool *p, const struct cudaMemAcc
 	if (!err && is_shared(p->id) && desc->location.id != p->device)
 		err = qcul_unsupported("access of other devices to a pool that processes share",
 				       &said);
-	if (err)
-		return err;
-	cmd.pool_access_set.pool = p->id;
-	cmd.pool_access_set.peer = qcul_device_ordinal(desc->location.id);
-	cmd.pool_access_set.flags = desc->flags;
-	return qcul_send(&cmd, 1);
+	return err ? err
+		   : qcul_ask_pool_access_set(p->device, p->id,
+					      qcul_device_ordinal(desc->location.id), desc->flags);
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list,
@@ -397,7 +365,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
 cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
 				 struct cudaMemLocation *location)
 {
-	struct qCUcmd cmd;
+	uint32_t access;
 	struct pool p;
 	cudaError_t err = flags && location ? pool_of(pool, &p) : cudaErrorInvalidValue;
 
@@ -405,14 +373,11 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 		err = cudaErrorInvalidValue;
 	if (!err)
 		err = qcul_device_ready(location->id);
-	if (err)
-		return qcul_done(err);
-	cmd = pool_cmd(QCU_OP_POOL_ACCESS_GET, &p);
-	cmd.pool_access_get.pool = p.id;
-	cmd.pool_access_get.peer = qcul_device_ordinal(location->id);
-	err = qcul_send(&cmd, 1);
 	if (!err)
-		*flags = (enum cudaMemAccessFlags)cmd.pool_access_get.flags;
+		err = qcul_ask_pool_access_get(p.device, p.id, qcul_device_ordinal(location->id),
+					       &access);
+	if (!err)
+		*flags = (enum cudaMemAccessFlags)access;
 	return qcul_done(err);
 }
 

@@ -2,6 +2,7 @@
 /* Queries and settings of kernels. */
 #include <string.h>
 
+#include "qcu-library/link/ask.h"
 #include "qcu-library/module/module.h"
 
 /* Finds the kernel of a function, and loads it in the mirror. */
@@ -56,7 +57,6 @@ static cudaError_t set_kernel_attribute(const void *func, enum cudaFuncAttribute
 					int device)
 {
 	struct CUkern_st *k;
-	struct qCUcmd cmd;
 	cudaError_t err = find_loaded_kernel(func, &k);
 
 	if (err)
@@ -67,12 +67,7 @@ static cudaError_t set_kernel_attribute(const void *func, enum cudaFuncAttribute
 	if (attr == cudaFuncAttributeMaxDynamicSharedMemorySize && value >= 0 &&
 	    qcul_kernel_has_dynamic(k, device, (uint32_t)value))
 		return cudaSuccess;
-	cmd = qcul_cmd(QCU_OP_FUNC_SET);
-	cmd.device = qcul_device_ordinal(device);
-	cmd.func_set.kernel = k->id;
-	cmd.func_set.attr = attr;
-	cmd.func_set.value = value;
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_func_set(device, k->id, attr, value);
 	qcul_kernel_limits_forget(k, device);
 	return err;
 }

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "qcu-library/link/ask.h"
 #include "qcu-library/module/module.h"
 
 #define KEPT 64 /* answers; cudaOccupancyMaxPotentialBlockSize() asks up to 32 questions */
@@ -34,23 +35,15 @@ static struct kept *slot_of_question(const struct question *q)
 
 static cudaError_t send_occupancy_question(const struct question *q, uint64_t *answer)
 {
-	struct qCUcmd cmd = qcul_cmd((enum qcu_op)q->op);
+	uint32_t blocks = 0;
 	cudaError_t err;
 
-	if (q->op == QCU_OP_OCCUPANCY) {
-		cmd.occupancy.kernel = q->kernel;
-		cmd.occupancy.block_threads = q->threads;
-		cmd.occupancy.dynamic_shared = q->dynamic;
-		cmd.occupancy.flags = q->flags;
-		err = qcul_send(&cmd, 1);
-		*answer = cmd.occupancy.blocks;
-	} else {
-		cmd.occupancy_shared.kernel = q->kernel;
-		cmd.occupancy_shared.blocks = (uint32_t)q->dynamic;
-		cmd.occupancy_shared.block_threads = q->threads;
-		err = qcul_send(&cmd, 1);
-		*answer = cmd.occupancy_shared.bytes;
-	}
+	if (q->op == QCU_OP_OCCUPANCY_SHARED)
+		return qcul_ask_occupancy_shared((int)q->device, q->kernel, (uint32_t)q->dynamic,
+						 q->threads, answer);
+	err = qcul_ask_occupancy((int)q->device, q->kernel, q->threads, q->dynamic, q->flags,
+				 &blocks);
+	*answer = blocks;
 	return err;
 }
 

@@ -2,6 +2,7 @@
 /* Streams: create, destroy, wait, and query their properties. */
 #include <string.h>
 
+#include "qcu-library/link/ask.h"
 #include "qcu-library/stream/stream.h"
 #include "qcu-library/link/capture.h"
 
@@ -223,17 +224,12 @@ static cudaError_t set_attribute(cudaStream_t stream, cudaStreamAttrID attr,
 				 const cudaStreamAttrValue *value)
 {
 	cudaStreamAttrValue now;
-	struct qCUcmd cmd;
 	uint32_t id;
 	cudaError_t err = value ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
 	if (err)
 		return err;
-	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_SET);
-	cmd.stream_attr_set.stream = id;
-	cmd.stream_attr_set.attr = attr;
-	memcpy(cmd.stream_attr_set.value, value, QCU_STREAM_ATTR);
-	err = qcul_send(&cmd, 1);
+	err = qcul_ask_stream_attr_set(qcul_self.device, id, attr, value);
 	/* The mirror has limited the priority to the valid range, so read it back. */
 	if (!err && attr == cudaLaunchAttributePriority && id >= QCU_ID_FIRST &&
 	    !cudaStreamGetAttribute(stream, attr, &now))
@@ -250,35 +246,23 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attr,
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID attr,
 				   cudaStreamAttrValue *value)
 {
-	struct qCUcmd cmd;
+	cudaStreamAttrValue now = {0};
 	uint32_t id;
 	cudaError_t err = value ? check_ready_stream(stream, &id) : cudaErrorInvalidValue;
 
-	if (err)
-		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_GET);
-	cmd.stream_attr_get.stream = id;
-	cmd.stream_attr_get.attr = attr;
-	err = qcul_send(&cmd, 1);
-	if (err)
-		return qcul_done(err);
-	memset(value, 0, sizeof(*value));
-	memcpy(value, cmd.stream_attr_get.value, QCU_STREAM_ATTR);
-	return cudaSuccess;
+	if (!err)
+		err = qcul_ask_stream_attr_get(qcul_self.device, id, attr, &now);
+	if (!err)
+		*value = now;
+	return qcul_done(err);
 }
 
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
 {
-	struct qCUcmd cmd;
 	uint32_t to_id, from_id;
 	cudaError_t err = check_ready_stream(to, &to_id);
 
 	if (!err)
 		err = check_ready_stream(from, &from_id);
-	if (err)
-		return qcul_done(err);
-	cmd = qcul_cmd(QCU_OP_STREAM_ATTR_COPY);
-	cmd.stream_attr_copy.to = to_id;
-	cmd.stream_attr_copy.from = from_id;
-	return qcul_done(qcul_send(&cmd, 1));
+	return qcul_done(err ? err : qcul_ask_stream_attr_copy(qcul_self.device, to_id, from_id));
 }

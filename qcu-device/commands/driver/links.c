@@ -170,10 +170,3 @@ int mir_do_link_complete(struct call *c)
 	lc->micros = (uint32_t)((spin_clock() - began) / 1000);
 	return QCU_ERR_Success;
 }
-
-int mir_do_link_destroy(struct call *c)
-{
-	return handles_remove(&c->m->handles, HANDLE_LINK, c->cmd->link_destroy.link)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
-}

@@ -11,7 +11,7 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "qcu-device/commands/commands.h"
+#include "qcu-device/commands/made.h"
 
 #define ACCESS_NONE 0u
 #define ACCESS_READ 1u
@@ -32,14 +32,6 @@ struct mapping {
 	uint8_t access[MIR_DEVICES_MAX];
 };
 
-#define NEED_VIRTUAL(c)                  \
-	do {                             \
-		MIR_NEED(c, va_reserve); \
-		MIR_NEED(c, va_free);    \
-		MIR_NEED(c, phys_map);   \
-		MIR_NEED(c, phys_unmap); \
-	} while (0)
-
 /* Areas are equal if they overlap, so a search finds one that overlaps the key. */
 static int compare_areas(const void *a, const void *b)
 {
@@ -50,7 +42,7 @@ static int compare_areas(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : 1;
 }
 
-static bool is_good_range(uint64_t addr, uint64_t size)
+bool mir_range_good(uint64_t addr, uint64_t size)
 {
 	return size && size - 1 <= UINT64_MAX - addr;
 }
@@ -68,27 +60,16 @@ static bool is_inside_area(uint64_t addr, uint64_t size, const struct area *a)
 	return addr >= a->addr && addr - a->addr <= a->size && size <= a->size - (addr - a->addr);
 }
 
-static int grain(struct call *c, bool recommended, uint64_t *bytes)
+/* Are these sizes and addresses, or-ed, a multiple of what the device maps at least? */
+static int check_grain(struct call *c, uint64_t numbers, uint64_t *bytes)
 {
 	int rc;
 
 	*bytes = 0;
-	MIR_NEED(c, phys_grain);
-	rc = c->m->cfg.ops->phys_grain(c->m->be, c->cmd->device, recommended, bytes);
-	return rc || *bytes ? rc : (int)QCU_ERR_NotSupported;
-}
-
-int mir_do_phys_grain(struct call *c)
-{
-	struct qcu_phys_grain *g = &c->cmd->phys_grain;
-	uint64_t bytes;
-	int rc;
-
-	if (g->recommended > 1 || g->rsvd)
-		return QCU_ERR_InvalidValue;
-	rc = grain(c, g->recommended, &bytes);
-	g->bytes = bytes;
-	return rc;
+	rc = c->m->cfg.ops->phys_grain(c->m->be, c->cmd->device, false, bytes);
+	if (rc || !*bytes)
+		return rc ? rc : QCU_ERR_NotSupported;
+	return numbers % *bytes ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 }
 
 /* ---- addresses ---- */
@@ -99,22 +80,16 @@ static void give_reservation(struct mirror *m, uint64_t size)
 	mir_give(m, LIMIT_RESERVED, size);
 }
 
-int mir_do_va_reserve(struct call *c)
+int mir_va_reserve(struct call *c, struct qcu_va_reserve *vr)
 {
 	struct mirror *m = c->m;
-	struct qcu_va_reserve *vr = &c->cmd->va_reserve;
 	struct reservation *r;
 	uint64_t unit;
 	void *node;
-	int rc;
+	int rc = check_grain(c, vr->size, &unit);
 
-	NEED_VIRTUAL(c);
-	rc = grain(c, false, &unit);
-	if (rc)
-		return rc;
-	if (!vr->size || vr->size % unit || vr->align & (vr->align - 1))
-		return QCU_ERR_InvalidValue;
-	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
+	if (!rc)
+		rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
 	if (rc)
 		return rc;
 	rc = mir_take(c, LIMIT_RESERVED, vr->size);
@@ -145,16 +120,12 @@ fail:
 	return rc;
 }
 
-int mir_do_va_free(struct call *c)
+int mir_va_free(struct call *c, struct qcu_va_free *vf)
 {
 	struct mirror *m = c->m;
-	const struct qcu_va_free *vf = &c->cmd->va_free;
 	struct reservation *r;
 	int rc;
 
-	NEED_VIRTUAL(c);
-	if (!is_good_range(vf->addr, vf->size))
-		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
 	r = find_overlapping_area(&m->reservations, vf->addr, 1);
 	if (!r || r->a.addr != vf->addr || r->a.size != vf->size ||
@@ -186,52 +157,24 @@ void mir_phys_end(struct mirror *m, struct handle *h)
 	mir_give_memory(m, h->device, h->bytes);
 }
 
-int mir_do_phys_create(struct call *c)
+int mir_phys_create(struct call *c, struct qcu_phys_create *r, struct handle *h)
 {
 	struct mirror *m = c->m;
-	const struct qcu_phys_create *pc = &c->cmd->phys_create;
-	struct handle *h;
 	uint64_t unit;
-	int rc;
+	int rc = check_grain(c, r->size, &unit);
 
-	MIR_NEED(c, phys_create);
-	MIR_NEED(c, phys_destroy);
-	rc = grain(c, false, &unit);
+	h->bytes = r->size;
+	h->shareable = r->flags & QCU_PHYS_SHAREABLE;
+	if (!rc)
+		rc = mir_take_memory_from_pools(m, h->device, h->bytes);
 	if (rc)
 		return rc;
-	if (!pc->size || pc->size % unit || pc->flags & ~QCU_PHYS_SHAREABLE)
-		return QCU_ERR_InvalidValue;
-	if (!handles_free(&m->handles, HANDLE_PHYS, pc->mem))
-		return QCU_ERR_InvalidResourceHandle;
-	rc = mir_handle_new(c, HANDLE_PHYS, &h);
-	if (rc)
-		return rc;
-	h->device = c->cmd->device;
-	h->bytes = pc->size;
-	h->shareable = pc->flags & QCU_PHYS_SHAREABLE;
-	rc = mir_take_memory_from_pools(m, h->device, h->bytes);
-	if (rc) {
-		mir_handle_drop(m, h);
-		return rc;
-	}
 	rc = m->cfg.ops->phys_create(m->be, h->device, h->bytes, h->shareable, &h->phys);
-	if (rc) {
-		mir_give_memory(m, h->device, h->bytes);
-		mir_handle_drop(m, h);
-		return rc;
-	}
-	count_add(m->counts, COUNT_DEVICE, h->bytes);
-	rc = handles_add(&m->handles, pc->mem, h);
 	if (rc)
-		handles_put(&m->handles, h);
+		mir_give_memory(m, h->device, h->bytes);
+	else
+		count_add(m->counts, COUNT_DEVICE, h->bytes);
 	return rc;
-}
-
-int mir_do_phys_release(struct call *c)
-{
-	return handles_remove(&c->m->handles, HANDLE_PHYS, c->cmd->phys_release.mem)
-		       ? QCU_ERR_Success
-		       : QCU_ERR_InvalidResourceHandle;
 }
 
 /* ---- mappings ---- */
@@ -245,10 +188,8 @@ static void end_mapping(struct mirror *m, struct mapping *p)
 }
 
 /* The caller holds va_lock, and has room for the mapping. */
-static int map_into_reservation(struct call *c, struct mapping *p)
+static int map_into_reservation(struct mirror *m, struct mapping *p, uint64_t offset)
 {
-	struct mirror *m = c->m;
-	const struct qcu_phys_map *pm = &c->cmd->phys_map;
 	const struct reservation *r = find_overlapping_area(&m->reservations, p->a.addr, 1);
 	int rc;
 
@@ -257,49 +198,34 @@ static int map_into_reservation(struct call *c, struct mapping *p)
 		return QCU_ERR_InvalidValue;
 	if (!tsearch(p, &m->mappings, compare_areas))
 		return QCU_ERR_MemoryAllocation;
-	rc = m->cfg.ops->phys_map(m->be, p->mem->phys, pm->offset, p->a.addr, p->a.size);
+	rc = m->cfg.ops->phys_map(m->be, p->mem->phys, offset, p->a.addr, p->a.size);
 	if (rc)
 		tdelete(p, &m->mappings, compare_areas);
 	return rc;
 }
 
-int mir_do_phys_map(struct call *c)
+int mir_phys_map(struct call *c, struct qcu_phys_map *r, struct handle *h)
 {
 	struct mirror *m = c->m;
-	const struct qcu_phys_map *pm = &c->cmd->phys_map;
-	struct handle *h;
 	struct mapping *p;
 	uint64_t unit;
-	int rc;
+	int rc = check_grain(c, r->addr | r->size | r->offset, &unit);
 
-	NEED_VIRTUAL(c);
-	rc = grain(c, false, &unit);
+	if (!rc && (r->offset > h->bytes || r->size > h->bytes - r->offset))
+		rc = QCU_ERR_InvalidValue;
+	if (!rc)
+		rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
 	if (rc)
 		return rc;
-	if (pm->rsvd || !is_good_range(pm->addr, pm->size) ||
-	    (pm->addr | pm->size | pm->offset) % unit)
-		return QCU_ERR_InvalidValue;
-	h = handles_get(&m->handles, HANDLE_PHYS, pm->mem);
-	if (!h)
-		return QCU_ERR_InvalidResourceHandle;
-	if (pm->offset > h->bytes || pm->size > h->bytes - pm->offset) {
-		handles_put(&m->handles, h);
-		return QCU_ERR_InvalidValue;
-	}
-	rc = mir_take(c, LIMIT_ALLOCATIONS, 1);
-	if (rc) {
-		handles_put(&m->handles, h);
-		return rc;
-	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		mir_give(m, LIMIT_ALLOCATIONS, 1);
-		handles_put(&m->handles, h);
 		return QCU_ERR_MemoryAllocation;
 	}
-	*p = (struct mapping){.a = {.addr = pm->addr, .size = pm->size}, .mem = h};
+	*p = (struct mapping){.a = {.addr = r->addr, .size = r->size}};
+	p->mem = handle_hold(&m->handles, h);
 	pthread_mutex_lock(&m->va_lock);
-	rc = map_into_reservation(c, p);
+	rc = map_into_reservation(m, p, r->offset);
 	pthread_mutex_unlock(&m->va_lock);
 	if (rc)
 		end_mapping(m, p);
@@ -347,18 +273,14 @@ static int unmap(struct mirror *m, struct mapping *p)
 	return rc;
 }
 
-int mir_do_phys_unmap(struct call *c)
+int mir_phys_unmap(struct call *c, struct qcu_phys_unmap *pu)
 {
 	struct mirror *m = c->m;
-	const struct qcu_phys_unmap *pu = &c->cmd->phys_unmap;
 	uint64_t addr = pu->addr, end = pu->addr + pu->size;
 	struct mapping *p;
 	int rc = QCU_ERR_Success, err;
 	bool ok;
 
-	NEED_VIRTUAL(c);
-	if (!is_good_range(pu->addr, pu->size))
-		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
 	if (nothing_mapped(m, pu->addr, pu->size)) {
 		pthread_mutex_unlock(&m->va_lock);
@@ -384,19 +306,17 @@ int mir_do_phys_unmap(struct call *c)
 	return rc;
 }
 
-int mir_do_phys_access_set(struct call *c)
+bool mir_access_known(uint32_t flags)
+{
+	return flags == ACCESS_NONE || flags == ACCESS_READ || flags == ACCESS_BOTH;
+}
+
+int mir_phys_access_set(struct call *c, struct qcu_phys_access_set *as)
 {
 	struct mirror *m = c->m;
-	const struct qcu_phys_access_set *as = &c->cmd->phys_access_set;
 	uint64_t addr = as->addr, size = as->size;
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, phys_access);
-	if (as->peer >= m->devices)
-		return QCU_ERR_InvalidDevice;
-	if (!is_good_range(addr, size) ||
-	    (as->flags != ACCESS_NONE && as->flags != ACCESS_READ && as->flags != ACCESS_BOTH))
-		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&m->va_lock);
 	if (!whole(m, addr, size))
 		rc = QCU_ERR_InvalidValue;
@@ -413,15 +333,12 @@ int mir_do_phys_access_set(struct call *c)
 	return rc;
 }
 
-int mir_do_phys_access_get(struct call *c)
+int mir_phys_access_get(struct call *c, struct qcu_phys_access_get *ag)
 {
 	struct mirror *m = c->m;
-	struct qcu_phys_access_get *ag = &c->cmd->phys_access_get;
 	const struct mapping *p;
 	int rc = QCU_ERR_InvalidValue;
 
-	if (ag->peer >= m->devices)
-		return QCU_ERR_InvalidDevice;
 	pthread_mutex_lock(&m->va_lock);
 	p = find_overlapping_area(&m->mappings, ag->addr, 1);
 	if (p && !p->leaving) {
@@ -454,22 +371,14 @@ void mir_virtual_end(struct mirror *m)
 
 /* ---- memory for other processes ---- */
 
-int mir_do_phys_export(struct call *c)
+int mir_phys_export(struct call *c, struct qcu_phys_export *px, struct handle *h)
 {
 	struct mirror *m = c->m;
-	struct qcu_phys_export *px = &c->cmd->phys_export;
 	struct share share = {.kind = SHARE_PHYS};
-	struct handle *h;
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, phys_export);
 	if (!m->cfg.shares)
 		return mir_not_supported(c);
-	if (px->rsvd)
-		return QCU_ERR_InvalidValue;
-	h = handles_get(&m->handles, HANDLE_PHYS, px->mem);
-	if (!h)
-		return QCU_ERR_InvalidResourceHandle;
 	pthread_mutex_lock(&m->import_lock);
 	if (h->imported || !h->shareable)
 		rc = QCU_ERR_InvalidValue;
@@ -484,48 +393,27 @@ int mir_do_phys_export(struct call *c)
 	if (!rc)
 		px->token = h->token;
 	pthread_mutex_unlock(&m->import_lock);
-	handles_put(&m->handles, h);
 	return rc;
 }
 
-int mir_do_phys_import(struct call *c)
+int mir_phys_import(struct call *c, struct qcu_phys_import *pi, struct handle *h)
 {
 	struct mirror *m = c->m;
-	struct qcu_phys_import *pi = &c->cmd->phys_import;
 	struct share share;
-	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, phys_import);
-	MIR_NEED(c, phys_destroy);
 	if (!m->cfg.shares)
 		return mir_not_supported(c);
-	if (pi->rsvd)
-		return QCU_ERR_InvalidValue;
-	if (!handles_free(&m->handles, HANDLE_PHYS, pi->mem))
-		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_share_open(m, &pi->token, SHARE_PHYS, &share);
 	if (rc)
 		return rc;
-	rc = mir_handle_new(c, HANDLE_PHYS, &h);
-	if (rc)
-		goto close;
-	h->device = c->cmd->device;
 	h->bytes = share.size;
 	h->imported = true;
 	h->token = pi->token;
 	rc = m->cfg.ops->phys_import(m->be, h->device, share.handle, h->bytes, &h->phys);
-	if (rc) {
-		mir_handle_drop(m, h);
-		goto close;
-	}
-	rc = handles_add(&m->handles, pi->mem, h);
 	if (rc)
-		handles_put(&m->handles, h);
+		mir_share_close(m, &pi->token);
 	else
 		pi->size = share.size;
-	return rc;
-close:
-	mir_share_close(m, &pi->token);
 	return rc;
 }
