@@ -2,7 +2,7 @@
 /*
  * The interface to a GPU: one table of functions. Two backends fill it in: `soft` (a GPU in
  * software, linked in) and `cuda` (the real GPU, a plugin). A backend knows nothing of guests and
- * records. If a function is left out (NULL), the command fails with "not supported".
+ * records.
  *
  * All calls happen in a mirror process, from any of its threads. Every function returns a value of
  * enum qcu_error, with the meaning that CUDA gives it. Addresses are addresses of the mirror
@@ -231,9 +231,14 @@ struct be_ops {
 	 * counted.
 	 */
 	const _Atomic uint64_t *mem_gone;
-#define BE_OP(type, name, ...) type (*name)(__VA_ARGS__);
+#define BE_OP_OF(type, name, ...) type (*name)(__VA_ARGS__);
 #include "qcu-device/backend/ops.h"
 };
+
+/* What a function returns that a backend is without (missing.c). */
+#define BE_MISSING 10000
+/* Puts a function that does nothing but this in the place of each one that may be missing. */
+void be_fill_missing(struct be_ops *ops);
 
 extern const struct be_ops be_soft;
 

@@ -2,23 +2,32 @@
 /*
  * The functions of a backend, each once, with what the caller may rely on. From this list are made:
  * the members of struct be_ops, the prototypes of each backend's functions (cu_X, soft_X) and its
- * table. So this file is included several times. Whoever includes it defines BE_OP(type, name,
- * parameters...), and what else becomes of functions that only one of the backends has.
+ * table. So this file is included several times. Whoever includes it defines
+ * BE_OP_OF(type, name, parameters...), and what else becomes of the others:
+ *
+ * BE_OP(name, parameters...): it returns a value of enum qcu_error. A backend may be without it:
+ * then the command that calls it answers "not supported" (missing.c).
+ * BE_SOFT_OP(type, name, ...), BE_CUDA_OP(type, name, ...): only one backend has it.
+ *
+ * Each backend has all others, unless the comment says what happens without it.
  */
+#ifndef BE_OP
+#define BE_OP(name, ...) BE_OP_OF(int, name, __VA_ARGS__)
+#endif
 #ifndef BE_SOFT_OP
-#define BE_SOFT_OP BE_OP
+#define BE_SOFT_OP BE_OP_OF
 #endif
 #ifndef BE_CUDA_OP
-#define BE_CUDA_OP BE_OP
+#define BE_CUDA_OP BE_OP_OF
 #endif
 
 /*
  * Is there a GPU? Called once in the device process, before any mirror exists. Must not
  * keep state.
  */
-BE_OP(bool, probe, void)
-BE_OP(int, open, struct be **be, const struct be_options *opt)
-BE_OP(void, close, struct be *be)
+BE_OP_OF(bool, probe, void)
+BE_OP_OF(int, open, struct be **be, const struct be_options *opt)
+BE_OP_OF(void, close, struct be *be)
 
 /*
  * Bytes of memory of each device, for a backend whose device memory is host memory that
@@ -26,25 +35,24 @@ BE_OP(void, close, struct be *be)
  * device.
  */
 BE_SOFT_OP(uint64_t, memory, const struct be_options *opt)
-BE_OP(int, device_count, struct be *be, unsigned int *count)
-BE_OP(int, versions, struct be *be, uint32_t *driver, uint32_t *runtime)
-BE_OP(int, device_desc, struct be *be, unsigned int dev, struct qcu_device_desc *desc)
-BE_OP(int, device_sync, struct be *be, unsigned int dev)
-BE_OP(int, device_reset, struct be *be, unsigned int dev)
-BE_OP(int, mem_info, struct be *be, unsigned int dev, uint64_t *free, uint64_t *total)
+BE_OP_OF(int, device_count, struct be *be, unsigned int *count)
+BE_OP_OF(int, versions, struct be *be, uint32_t *driver, uint32_t *runtime)
+BE_OP(device_desc, struct be *be, unsigned int dev, struct qcu_device_desc *desc)
+BE_OP(device_sync, struct be *be, unsigned int dev)
+BE_OP(device_reset, struct be *be, unsigned int dev)
+BE_OP(mem_info, struct be *be, unsigned int dev, uint64_t *free, uint64_t *total)
 /*
  * From dev to peer, which must differ. attr: QCU_PEER_* or a cudaDeviceP2PAttr. With
  * QCU_PEER_HOST_ATOMICS, peer may have any value.
  */
-BE_OP(int, peer_access, struct be *be, unsigned int dev, unsigned int peer, bool enable)
-BE_OP(int, peer_info, struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
-      int32_t *value)
+BE_OP(peer_access, struct be *be, unsigned int dev, unsigned int peer, bool enable)
+BE_OP(peer_info, struct be *be, unsigned int dev, unsigned int peer, uint32_t attr, int32_t *value)
 /* limit: cudaLimit. limit_set is a request; limit_get returns the value in effect. */
-BE_OP(int, limit_set, struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
-BE_OP(int, limit_get, struct be *be, unsigned int dev, uint32_t limit, uint64_t *value)
+BE_OP(limit_set, struct be *be, unsigned int dev, uint32_t limit, uint64_t value)
+BE_OP(limit_get, struct be *be, unsigned int dev, uint32_t limit, uint64_t *value)
 
-BE_OP(int, mem_alloc, struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
-BE_OP(int, mem_free, struct be *be, uint64_t addr)
+BE_OP(mem_alloc, struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+BE_OP(mem_free, struct be *be, uint64_t addr)
 /*
  * Of memory from mem_alloc: how much of the device stays taken if nothing but this is kept.
  * Without this function: its size.
@@ -55,17 +63,17 @@ BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
  * may work put there before pool_free. mem_free accepts such memory, too. A destroyed pool
  * stays until the last of its memory is freed. Default pools always exist.
  */
-BE_OP(int, pool_default, struct be *be, unsigned int dev, struct be_pool **p)
-BE_OP(int, pool_create, struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p)
-BE_OP(int, pool_destroy, struct be *be, struct be_pool *p)
-BE_OP(int, pool_set, struct be *be, struct be_pool *p, uint32_t attr, uint64_t value)
-BE_OP(int, pool_get, struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value)
-BE_OP(int, pool_trim, struct be *be, struct be_pool *p, uint64_t keep)
-BE_OP(int, pool_access_set, struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags)
-BE_OP(int, pool_access_get, struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags)
-BE_OP(int, pool_alloc, struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
+BE_OP(pool_default, struct be *be, unsigned int dev, struct be_pool **p)
+BE_OP(pool_create, struct be *be, unsigned int dev, uint64_t max_size, struct be_pool **p)
+BE_OP(pool_destroy, struct be *be, struct be_pool *p)
+BE_OP(pool_set, struct be *be, struct be_pool *p, uint32_t attr, uint64_t value)
+BE_OP(pool_get, struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value)
+BE_OP(pool_trim, struct be *be, struct be_pool *p, uint64_t keep)
+BE_OP(pool_access_set, struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags)
+BE_OP(pool_access_get, struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags)
+BE_OP(pool_alloc, struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
       uint64_t *addr)
-BE_OP(int, pool_free, struct be *be, uint64_t addr, struct be_stream *s)
+BE_OP(pool_free, struct be *be, uint64_t addr, struct be_stream *s)
 /*
  * Virtual memory. The caller has checked that sizes and addresses are multiples of what
  * phys_grain says, that nothing overlaps, and that each address lies in a reservation.
@@ -73,101 +81,99 @@ BE_OP(int, pool_free, struct be *be, uint64_t addr, struct be_stream *s)
  * mapping; phys_unmap returns when nothing uses it any more. flags of phys_access:
  * CUmemAccess_flags. phys_destroy comes when nothing maps the memory any more.
  */
-BE_OP(int, va_reserve, struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
-BE_OP(int, va_free, struct be *be, uint64_t addr, uint64_t size)
-BE_OP(int, phys_grain, struct be *be, unsigned int dev, bool recommended, uint64_t *bytes)
-BE_OP(int, phys_create, struct be *be, unsigned int dev, uint64_t size, bool shareable,
+BE_OP(va_reserve, struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
+BE_OP(va_free, struct be *be, uint64_t addr, uint64_t size)
+BE_OP(phys_grain, struct be *be, unsigned int dev, bool recommended, uint64_t *bytes)
+BE_OP(phys_create, struct be *be, unsigned int dev, uint64_t size, bool shareable,
       struct be_phys **p)
-BE_OP(int, phys_destroy, struct be *be, struct be_phys *p)
-BE_OP(int, phys_map, struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr,
-      uint64_t size)
-BE_OP(int, phys_unmap, struct be *be, uint64_t addr, uint64_t size)
-BE_OP(int, phys_access, struct be *be, uint64_t addr, uint64_t size, unsigned int dev,
-      uint32_t flags)
+BE_OP(phys_destroy, struct be *be, struct be_phys *p)
+BE_OP(phys_map, struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size)
+BE_OP(phys_unmap, struct be *be, uint64_t addr, uint64_t size)
+BE_OP(phys_access, struct be *be, uint64_t addr, uint64_t size, unsigned int dev, uint32_t flags)
 /* As mem_export and mem_import. */
-BE_OP(int, phys_export, struct be *be, struct be_phys *p, void *handle)
-BE_OP(int, phys_import, struct be *be, unsigned int dev, const void *handle, uint64_t size,
+BE_OP(phys_export, struct be *be, struct be_phys *p, void *handle)
+BE_OP(phys_import, struct be *be, unsigned int dev, const void *handle, uint64_t size,
       struct be_phys **p)
 /*
  * Does [addr, addr + len) lie in one allocation of device memory, in one module variable,
  * or in mappings without a gap that a device may use?
  */
-BE_OP(bool, mem_valid, struct be *be, uint64_t addr, uint64_t len)
+BE_OP_OF(bool, mem_valid, struct be *be, uint64_t addr, uint64_t len)
 /*
  * Makes device memory, all zero, at an address of the window: the first `len` bytes of the
  * `room` bytes at `addr`, which are reserved without access. All devices can use it.
  * mem_unplace waits until nothing uses it any more. After it, and after an error, the
  * caller reserves the addresses again. mem_valid does not know this memory.
  */
-BE_OP(int, mem_place, struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
-BE_OP(int, mem_unplace, struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
+BE_OP(mem_place, struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
+BE_OP(mem_unplace, struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
 /*
  * From now on, copy engines and kernels may use this host memory in place, at the same
  * address. Unregister waits until nothing uses it any more.
  */
-BE_OP(int, host_register, struct be *be, void *addr, size_t len)
-BE_OP(int, host_unregister, struct be *be, void *addr)
+BE_OP(host_register, struct be *be, void *addr, size_t len)
+BE_OP(host_unregister, struct be *be, void *addr)
 
 /*
  * Copies in stream order. The host side lies within one registration, or wholly in memory
  * that is not registered.
  */
-BE_OP(int, copy_h2d, struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s)
-BE_OP(int, copy_d2h, struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+BE_OP(copy_h2d, struct be *be, uint64_t dst, const void *src, size_t len, struct be_stream *s)
+BE_OP(copy_d2h, struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
 /*
  * As copy_d2h, and waits for the copy. Without this function the mirror waits for the
  * stream.
  */
-BE_OP(int, copy_d2h_wait, struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
+BE_OP_OF(int, copy_d2h_wait, struct be *be, void *dst, uint64_t src, size_t len,
+	 struct be_stream *s)
 /*
  * Copies between several pieces of registered host memory and one range of device memory.
  * The pieces may be copied in any order. Without this function the mirror copies each piece
  * on its own.
  */
-BE_OP(int, copy_pieces, struct be *be, bool h2d, uint64_t device, const struct iovec *host,
-      size_t count, struct be_stream *s)
+BE_OP_OF(int, copy_pieces, struct be *be, bool h2d, uint64_t device, const struct iovec *host,
+	 size_t count, struct be_stream *s)
 /* host: BE_HOST_*, the sides that are registered host memory. */
-BE_OP(int, copy_d2d, struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
+BE_OP(copy_d2d, struct be *be, uint64_t dst, uint64_t src, size_t len, unsigned int host,
       struct be_stream *s)
-BE_OP(int, mem_set, struct be *be, const struct be_memset *m, struct be_stream *s)
+BE_OP(mem_set, struct be *be, const struct be_memset *m, struct be_stream *s)
 
 /*
  * CUDA arrays. The caller of copy_box has checked that the box lies within the array.
  * Destroy waits until nothing uses the array any more. With p, a mipmapped array lies in
  * that memory, which was made shareable or imported, and lives longer than the array.
  */
-BE_OP(int, array_create, struct be *be, unsigned int dev, const struct be_array_desc *desc,
+BE_OP(array_create, struct be *be, unsigned int dev, const struct be_array_desc *desc,
       struct be_phys *p, uint64_t offset, struct be_array **a)
-BE_OP(int, array_destroy, struct be *be, struct be_array *a)
-BE_OP(int, copy_box, struct be *be, const struct be_box *box, struct be_stream *s)
+BE_OP(array_destroy, struct be *be, struct be_array *a)
+BE_OP(copy_box, struct be *be, const struct be_box *box, struct be_stream *s)
 
 /*
  * The objects through which kernels read textures and surfaces. If t->array names an array,
  * `a` is that array; it lives longer than the object. If t describes memory, the GPU can
  * use all of that memory now.
  */
-BE_OP(int, texture_create, struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
+BE_OP(texture_create, struct be *be, unsigned int dev, const struct qcu_texture_msg *t,
       struct be_array *a, uint64_t *object)
-BE_OP(int, texture_destroy, struct be *be, unsigned int dev, uint64_t object)
-BE_OP(int, surface_create, struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
+BE_OP(texture_destroy, struct be *be, unsigned int dev, uint64_t object)
+BE_OP(surface_create, struct be *be, unsigned int dev, struct be_array *a, uint32_t level,
       uint64_t *object)
-BE_OP(int, surface_destroy, struct be *be, unsigned int dev, uint64_t object)
+BE_OP(surface_destroy, struct be *be, unsigned int dev, uint64_t object)
 
 /* flags: cudaStreamNonBlocking. The legacy stream of each device always exists. */
-BE_OP(int, stream_create, struct be *be, unsigned int dev, uint32_t flags, int priority,
+BE_OP(stream_create, struct be *be, unsigned int dev, uint32_t flags, int priority,
       struct be_stream **s)
-BE_OP(struct be_stream *, stream_legacy, struct be *be, unsigned int dev)
-BE_OP(int, stream_destroy, struct be *be, struct be_stream *s) /* queued work still completes */
-BE_OP(int, stream_sync, struct be *be, struct be_stream *s)
-BE_OP(int, stream_query, struct be *be, struct be_stream *s)
-BE_OP(int, stream_wait_event, struct be *be, struct be_stream *s, struct be_event *e,
-      uint32_t flags)
+BE_OP_OF(struct be_stream *, stream_legacy, struct be *be, unsigned int dev)
+BE_OP(stream_destroy, struct be *be, struct be_stream *s) /* queued work still completes */
+BE_OP(stream_sync, struct be *be, struct be_stream *s)
+BE_OP(stream_query, struct be *be, struct be_stream *s)
+BE_OP(stream_wait_event, struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags)
 
 /* Only t->what and t->rank have been checked. map: QCU_TENSOR_MAP_BYTES. */
-BE_OP(int, tensor_map, struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map)
+BE_OP(tensor_map, struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map)
 
 /* Memory and flags have been checked. */
-BE_OP(int, stream_value, struct be *be, struct be_stream *s, const struct qcu_stream_value *v)
+BE_OP(stream_value, struct be *be, struct be_stream *s, const struct qcu_stream_value *v)
 /*
  * The guest is gone, and nobody will write the numbers that streams wait for: they go on.
  * Not needed if close, or the end of the process, ends such work.
@@ -175,32 +181,32 @@ BE_OP(int, stream_value, struct be *be, struct be_stream *s, const struct qcu_st
 BE_SOFT_OP(void, values_end, struct be *be)
 
 /* value: QCU_STREAM_ATTR bytes. */
-BE_OP(int, stream_attr_set, struct be *be, struct be_stream *s, uint32_t attr, const void *value)
-BE_OP(int, stream_attr_get, struct be *be, struct be_stream *s, uint32_t attr, void *value)
-BE_OP(int, stream_attr_copy, struct be *be, struct be_stream *to, struct be_stream *from)
+BE_OP(stream_attr_set, struct be *be, struct be_stream *s, uint32_t attr, const void *value)
+BE_OP(stream_attr_get, struct be *be, struct be_stream *s, uint32_t attr, void *value)
+BE_OP(stream_attr_copy, struct be *be, struct be_stream *to, struct be_stream *from)
 /*
  * Libraries such as cuBLAS, which work on the backend's streams. lib_open: NULL, with a
  * sentence about the reason, if there is none with this soname; it stays open. lib_symbol:
  * its function, or NULL. native: makes the stream's device the thread's current one, and
  * gives what the library's functions take as a stream.
  */
-BE_OP(void *, lib_open, struct be *be, const char *soname, char *why, size_t size)
-BE_OP(void *, lib_symbol, struct be *be, void *lib, const char *name)
-BE_OP(int, native, struct be *be, struct be_stream *s, void **stream)
+BE_OP_OF(void *, lib_open, struct be *be, const char *soname, char *why, size_t size)
+BE_OP_OF(void *, lib_symbol, struct be *be, void *lib, const char *name)
+BE_OP(native, struct be *be, struct be_stream *s, void **stream)
 /*
  * Queues a call of fn(arg, 0) in a stream. The stream waits until fn returns. fn runs on a
  * thread of the backend and must not call the backend. After an error that has ended
  * everything, fn is not called, unless `always` is true: then it is called with that error.
  */
-BE_OP(int, host_func, struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
+BE_OP(host_func, struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
       struct be_stream *s)
 
-BE_OP(int, event_create, struct be *be, unsigned int dev, uint32_t flags, struct be_event **e)
-BE_OP(int, event_destroy, struct be *be, struct be_event *e)
-BE_OP(int, event_record, struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags)
-BE_OP(int, event_sync, struct be *be, struct be_event *e)
-BE_OP(int, event_query, struct be *be, struct be_event *e)
-BE_OP(int, event_elapsed, struct be *be, struct be_event *start, struct be_event *end, float *ms)
+BE_OP(event_create, struct be *be, unsigned int dev, uint32_t flags, struct be_event **e)
+BE_OP(event_destroy, struct be *be, struct be_event *e)
+BE_OP(event_record, struct be *be, struct be_event *e, struct be_stream *s, uint32_t flags)
+BE_OP(event_sync, struct be *be, struct be_event *e)
+BE_OP(event_query, struct be *be, struct be_event *e)
+BE_OP(event_elapsed, struct be *be, struct be_event *start, struct be_event *end, float *ms)
 
 /*
  * Memory and events shared with other processes. Export writes BE_IPC_BYTES; import takes
@@ -208,59 +214,58 @@ BE_OP(int, event_elapsed, struct be *be, struct be_event *start, struct be_event
  * source. Only memory from mem_alloc and events created for it can be exported. Imported
  * memory and events cannot.
  */
-BE_OP(int, mem_export, struct be *be, unsigned int dev, uint64_t addr, void *handle)
-BE_OP(int, mem_import, struct be *be, unsigned int dev, const void *handle, uint64_t size,
+BE_OP(mem_export, struct be *be, unsigned int dev, uint64_t addr, void *handle)
+BE_OP(mem_import, struct be *be, unsigned int dev, const void *handle, uint64_t size,
       uint64_t *addr)
-BE_OP(int, mem_unimport, struct be *be, uint64_t addr)
-BE_OP(int, event_export, struct be *be, struct be_event *e, void *handle)
-BE_OP(int, event_import, struct be *be, unsigned int dev, const void *handle, struct be_event **e)
+BE_OP(mem_unimport, struct be *be, uint64_t addr)
+BE_OP(event_export, struct be *be, struct be_event *e, void *handle)
+BE_OP(event_import, struct be *be, unsigned int dev, const void *handle, struct be_event **e)
 
 /*
  * image: a fat binary, an ELF image or PTX. The backend copies it if it needs it after the
  * call. jit may be NULL.
  */
-BE_OP(int, module_load, struct be *be, const void *image, size_t len, struct be_jit *jit,
+BE_OP(module_load, struct be *be, const void *image, size_t len, struct be_jit *jit,
       struct be_module **m)
-BE_OP(int, module_unload, struct be *be, struct be_module *m)
+BE_OP(module_unload, struct be *be, struct be_module *m)
 /*
  * Links images: type is QCU_LINK_*, and the image is of that kind. jit of link_add and
  * link_complete gets the texts; link_add has options for its image there. The image of
  * link_complete lives until link_destroy, which may come at any time.
  */
-BE_OP(int, link_create, struct be *be, unsigned int dev, const struct qcu_jit *options,
+BE_OP(link_create, struct be *be, unsigned int dev, const struct qcu_jit *options,
       struct be_link **l)
-BE_OP(int, link_add, struct be *be, struct be_link *l, uint32_t type, const void *image, size_t len,
+BE_OP(link_add, struct be *be, struct be_link *l, uint32_t type, const void *image, size_t len,
       struct be_jit *jit)
-BE_OP(int, link_complete, struct be *be, struct be_link *l, struct be_jit *jit, const void **image,
+BE_OP(link_complete, struct be *be, struct be_link *l, struct be_jit *jit, const void **image,
       size_t *len)
-BE_OP(int, link_destroy, struct be *be, struct be_link *l)
+BE_OP(link_destroy, struct be *be, struct be_link *l)
 /*
  * what: QCU_NAMES_*. Writes each name with its NUL, up to `room` bytes in all; *bytes is
  * the size of all names. A backend that cannot list managed variables returns "not
  * supported".
  */
-BE_OP(int, module_names, struct be *be, struct be_module *m, uint32_t what, char *names,
-      size_t room, size_t *bytes, uint32_t *count)
+BE_OP(module_names, struct be *be, struct be_module *m, uint32_t what, char *names, size_t room,
+      size_t *bytes, uint32_t *count)
 /* A kernel lives as long as its module. */
-BE_OP(int, kernel_find, struct be *be, struct be_module *m, const char *name, struct be_kernel **k)
+BE_OP(kernel_find, struct be *be, struct be_module *m, const char *name, struct be_kernel **k)
 /* Writes at most max entries; *count is how many there are. */
-BE_OP(int, kernel_params, struct be *be, struct be_kernel *k, struct qcu_param *params,
-      uint32_t max, uint32_t *count)
-BE_OP(int, kernel_desc, struct be *be, unsigned int dev, struct be_kernel *k,
+BE_OP(kernel_params, struct be *be, struct be_kernel *k, struct qcu_param *params, uint32_t max,
+      uint32_t *count)
+BE_OP(kernel_desc, struct be *be, unsigned int dev, struct be_kernel *k,
       struct qcu_kernel_desc *desc)
-BE_OP(int, kernel_set, struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr,
-      int value)
-BE_OP(int, occupancy, struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
+BE_OP(kernel_set, struct be *be, unsigned int dev, struct be_kernel *k, uint32_t attr, int value)
+BE_OP(occupancy, struct be *be, unsigned int dev, struct be_kernel *k, uint32_t block_threads,
       uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks)
-BE_OP(int, occupancy_shared, struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
+BE_OP(occupancy_shared, struct be *be, unsigned int dev, struct be_kernel *k, uint32_t blocks,
       uint32_t block_threads, uint64_t *bytes)
 /* what: QCU_CLUSTERS_* */
-BE_OP(int, occupancy_cluster, struct be *be, unsigned int dev, struct be_kernel *k,
+BE_OP(occupancy_cluster, struct be *be, unsigned int dev, struct be_kernel *k,
       const struct be_launch *l, uint32_t what, uint32_t *count)
-BE_OP(int, var_find, struct be *be, unsigned int dev, struct be_module *m, const char *name,
+BE_OP(var_find, struct be *be, unsigned int dev, struct be_module *m, const char *name,
       uint64_t *addr, uint64_t *size)
 /* The same, for managed variables only. */
-BE_OP(int, managed_find, struct be *be, unsigned int dev, struct be_module *m, const char *name,
+BE_OP(managed_find, struct be *be, unsigned int dev, struct be_module *m, const char *name,
       uint64_t *addr, uint64_t *size)
 /*
  * Places a variable in host memory, on all devices. The memory is registered and already
@@ -269,8 +274,7 @@ BE_OP(int, managed_find, struct be *be, unsigned int dev, struct be_module *m, c
  */
 BE_SOFT_OP(int, var_bind, struct be *be, struct be_module *m, const char *name, uint64_t addr,
 	   uint64_t size)
-BE_OP(int, launch, struct be *be, struct be_kernel *k, const struct be_launch *l,
-      struct be_stream *s)
+BE_OP(launch, struct be *be, struct be_kernel *k, const struct be_launch *l, struct be_stream *s)
 
 /*
  * Graphs; qcucmd.h describes them. The caller keeps kernels and events that a graph names
@@ -281,13 +285,12 @@ BE_OP(int, launch, struct be *be, struct be_kernel *k, const struct be_launch *l
  *   cudaErrorGraphExecUpdateFailure: the graph must be made again.
  * - graph_destroy: launches that are under way still complete.
  */
-BE_OP(int, graph_make, struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
+BE_OP(graph_make, struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
       struct be_graph **g)
-BE_OP(int, graph_update, struct be *be, struct be_graph *g, const struct be_node *nodes,
-      uint32_t count)
-BE_OP(int, graph_launch, struct be *be, struct be_graph *g, struct be_stream *s)
-BE_OP(int, graph_upload, struct be *be, struct be_graph *g, struct be_stream *s)
-BE_OP(int, graph_destroy, struct be *be, struct be_graph *g)
+BE_OP(graph_update, struct be *be, struct be_graph *g, const struct be_node *nodes, uint32_t count)
+BE_OP(graph_launch, struct be *be, struct be_graph *g, struct be_stream *s)
+BE_OP(graph_upload, struct be *be, struct be_graph *g, struct be_stream *s)
+BE_OP(graph_destroy, struct be *be, struct be_graph *g)
 
 /*
  * Handles of conditional nodes; qcucmd.h describes them. The caller keeps them as long as a
@@ -300,19 +303,20 @@ BE_OP(int, graph_destroy, struct be *be, struct be_graph *g)
  * - cond_node: makes the node of a handle, with its bodies, unless it has been made already
  *   in this way. size is at most QCU_COND_BODIES and fits the type.
  */
-BE_OP(int, cond_create, struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
+BE_OP(cond_create, struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
       const uint32_t *first, struct be_cond **c, uint64_t *handle)
-BE_OP(int, cond_node, struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
-BE_OP(int, cond_destroy, struct be *be, struct be_cond *c) /* queued work still completes */
+BE_OP(cond_node, struct be *be, struct be_cond *c, uint32_t type, uint32_t size)
+BE_OP(cond_destroy, struct be *be, struct be_cond *c) /* queued work still completes */
 
 /*
  * Text that kernels have printed: copies up to max bytes into buf and stores their number
  * in *got. With buf NULL it only asks whether there is any (*got != 0).
  */
-BE_OP(int, print_read, struct be *be, void *buf, size_t max, size_t *got)
+BE_OP(print_read, struct be *be, void *buf, size_t max, size_t *got)
 /* The same for the text of failed assertions, which belongs on stderr. */
-BE_OP(int, assert_read, struct be *be, void *buf, size_t max, size_t *got)
+BE_OP(assert_read, struct be *be, void *buf, size_t max, size_t *got)
 
 #undef BE_OP
+#undef BE_OP_OF
 #undef BE_SOFT_OP
 #undef BE_CUDA_OP

@@ -81,8 +81,6 @@ int mir_do_array_create(struct call *c)
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, array_create);
-	MIR_NEED(c, array_destroy);
 	if (!handles_free(&m->handles, HANDLE_ARRAY, ac->array))
 		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_handle_new(c, HANDLE_ARRAY, &h);
@@ -206,7 +204,6 @@ static int issue_box(struct call *c, const struct be_box *box, uint32_t stream, 
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, copy_box);
 	rc = mir_stream_get(c, stream, &s);
 	if (rc)
 		return rc;

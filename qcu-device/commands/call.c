@@ -122,7 +122,6 @@ int mir_buf_read(struct call *c, void *dst, size_t len)
 
 int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window)
 {
-	MIR_NEED(c, mem_valid);
 	*window = false;
 	if (!len || len - 1 > UINT64_MAX - addr)
 		return QCU_ERR_InvalidValue;

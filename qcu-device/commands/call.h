@@ -105,6 +105,7 @@ TAILQ_HEAD(result_list, result);
 
 struct mirror {
 	struct mir_config cfg;
+	struct be_ops ops; /* cfg.ops, with a function for each that the backend is without */
 	struct be *be;
 	struct budget budget;
 	unsigned int devices;
@@ -190,12 +191,7 @@ int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window);
 /* Does this byte of the window lie in guest memory? If not, the GPU has it. */
 bool mir_on_host(struct mirror *m, uint64_t addr);
 
-/* Returns "not supported" from the calling function if the backend does not have this op. */
-#define MIR_NEED(c, op)                                \
-	do {                                           \
-		if (!(c)->m->cfg.ops->op)              \
-			return mir_not_supported((c)); \
-	} while (0)
+/* Returns QCU_ERR_NotSupported, and reports it once. */
 int mir_not_supported(struct call *c);
 
 /* charges.c: returns QCU_ERR_MemoryAllocation, and reports it, if a limit is in the way. */

@@ -104,8 +104,7 @@ static uint64_t limit_bytes(struct call *c, uint32_t limit, uint64_t value)
 
 	if (limit != LIMIT_STACK)
 		return value;
-	if (!c->m->cfg.ops->device_desc ||
-	    c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc))
+	if (c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc))
 		return 0;
 	threads = (uint64_t)(uint32_t)desc.attr[ATTR_SMS] * (uint32_t)desc.attr[ATTR_THREADS];
 	return __builtin_mul_overflow(value, threads, &bytes) ? UINT64_MAX : bytes;

@@ -20,7 +20,6 @@ static bool size_fits(uint32_t type, uint32_t size)
 
 int mir_cond_node(struct call *c, struct handle *cond, uint32_t type, uint32_t size)
 {
-	MIR_NEED(c, cond_node);
 	if (!size_fits(type, size))
 		return QCU_ERR_InvalidValue;
 	return c->m->cfg.ops->cond_node(c->m->be, cond->cond, type, size);
@@ -77,8 +76,6 @@ int mir_do_cond_create(struct call *c)
 	struct handle *in = NULL, *h;
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, cond_create);
-	MIR_NEED(c, cond_destroy);
 	if (cc->flags & ~QCU_COND_DEFAULT ||
 	    (!cc->graph && (cc->body || cc->value || cc->flags || cc->type || cc->size)))
 		return QCU_ERR_InvalidValue;

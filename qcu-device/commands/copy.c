@@ -386,9 +386,6 @@ int mir_copy_segments(struct call *c, bool h2d, uint64_t device, const struct st
 	struct copy cp = {.c = c, .h2d = h2d, .device = device, .stream = *s};
 	int rc, err;
 
-	MIR_NEED(c, copy_h2d);
-	MIR_NEED(c, copy_d2h);
-	MIR_NEED(c, stream_sync);
 	rc = mir_pieces(c, &cp.ps);
 	if (rc)
 		return rc;
@@ -430,8 +427,6 @@ static int copy_host(struct copy *cp, uint32_t stream, uint32_t flags)
 	struct load l;
 	int rc;
 
-	MIR_NEED(c, copy_h2d);
-	MIR_NEED(c, copy_d2h);
 	if (flags & ~(QCU_COPY_FLAGS | QCU_COPY_TIMED))
 		return QCU_ERR_InvalidValue;
 	cp->timed = flags & QCU_COPY_TIMED;
@@ -518,7 +513,6 @@ int mir_do_copy_small(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, copy_h2d);
 	rc = mir_stream_get(c, cs->stream, &s);
 	if (rc)
 		return rc;
@@ -570,7 +564,6 @@ int mir_do_copy_d2d(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, copy_d2d);
 	if (d->flags & ~QCU_COPY_FLAGS)
 		return QCU_ERR_InvalidValue;
 	rc = mir_stream_get(c, d->stream, &s);

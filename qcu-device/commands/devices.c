@@ -22,7 +22,6 @@ int mir_do_device_info(struct call *c)
 	struct qcu_device_desc desc = {0};
 	int rc;
 
-	MIR_NEED(c, device_desc);
 	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
 	desc.total_mem = budget_memory_total(&c->m->budget, desc.total_mem);
 	return rc ? rc : mir_buf_write(c, 0, &desc, sizeof(desc));
@@ -33,7 +32,6 @@ int mir_do_device_sync(struct call *c)
 	bool only;
 	int rc;
 
-	MIR_NEED(c, device_sync);
 	c->waited = true;
 	only = mir_managed_sync(c);
 	rc = c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
@@ -53,7 +51,6 @@ int mir_do_device_reset(struct call *c)
 	struct mirror *m = c->m;
 	unsigned int device = c->cmd->device, limit;
 
-	MIR_NEED(c, device_reset);
 	c->waited = true;
 	mir_watches_end(m);
 	mir_times_reset(m, device);
@@ -83,7 +80,6 @@ int mir_do_mem_info(struct call *c)
 	uint64_t free_bytes = 0, total = 0, left;
 	int rc;
 
-	MIR_NEED(c, mem_info);
 	rc = c->m->cfg.ops->mem_info(c->m->be, c->cmd->device, &free_bytes, &total);
 	mir_pools_count(c->m);
 	left = budget_memory_left(&c->m->budget, c->cmd->device, total);
@@ -102,7 +98,6 @@ int mir_do_vm_use(struct call *c)
 	unsigned int i;
 	int rc;
 
-	MIR_NEED(c, device_desc);
 	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
 	if (rc)
 		return rc;

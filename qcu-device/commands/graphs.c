@@ -246,8 +246,6 @@ int mir_do_graph_make(struct call *c)
 	uint64_t charged = cost(gm->nodes, gm->buf.len);
 	int rc;
 
-	MIR_NEED(c, graph_make);
-	MIR_NEED(c, graph_destroy);
 	free_ended(m);
 	if (!handles_free(&m->handles, HANDLE_GRAPH, gm->graph))
 		return QCU_ERR_InvalidResourceHandle;
@@ -324,8 +322,7 @@ int mir_do_graph_update(struct call *c)
 		return QCU_ERR_InvalidResourceHandle;
 	g = h->graph_state;
 	pthread_mutex_lock(&g->lock);
-	rc = c->m->cfg.ops->graph_update ? graph_read(c, gu->nodes, g->nodes, g->count, &r)
-					 : (int)QCU_ERR_NotSupported;
+	rc = graph_read(c, gu->nodes, g->nodes, g->count, &r);
 	if (!rc) {
 		if (g->broken || !can_update(g, &r))
 			rc = QCU_ERR_GraphExecUpdateFailure;
@@ -360,8 +357,6 @@ static int make_launched(struct call *c, struct mir_graph *g, const struct strea
 
 	if (!g->calls || (g->launched && g->launched_on == s->device))
 		return QCU_ERR_Success;
-	MIR_NEED(c, event_create);
-	MIR_NEED(c, event_query);
 	rc = ops->event_create(c->m->be, s->device, EVENT_DISABLE_TIMING, &e);
 	if (rc)
 		return rc;
@@ -431,8 +426,6 @@ int mir_do_graph_launch(struct call *c)
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, graph_launch);
-	MIR_NEED(c, graph_upload);
 	if (gl->flags & ~QCU_GRAPH_FLAGS)
 		return QCU_ERR_InvalidValue;
 	h = handles_get(&c->m->handles, HANDLE_GRAPH, gl->graph);

@@ -220,7 +220,6 @@ int mir_do_host_func(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, host_func);
 	if (!f->token || f->flags & ~QCU_HOST_ALWAYS)
 		return QCU_ERR_InvalidValue;
 	rc = mir_stream_get(c, f->stream, &s);

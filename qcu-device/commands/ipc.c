@@ -17,12 +17,6 @@ struct import {
 	LIST_ENTRY(import) link;
 };
 
-#define NEED_SHARES(c)                                 \
-	do {                                           \
-		if (!(c)->m->cfg.shares)               \
-			return mir_not_supported((c)); \
-	} while (0)
-
 int mir_do_ipc_mem_export(struct call *c)
 {
 	struct mirror *m = c->m;
@@ -32,8 +26,8 @@ int mir_do_ipc_mem_export(struct call *c)
 	unsigned int device;
 	int rc;
 
-	MIR_NEED(c, mem_export);
-	NEED_SHARES(c);
+	if (!c->m->cfg.shares)
+		return mir_not_supported(c);
 	rc = mir_allocation_shared(m, x->ptr, &x->token);
 	if (rc != QCU_ERR_NotReady)
 		return rc;
@@ -105,9 +99,8 @@ int mir_do_ipc_mem_open(struct call *c)
 	struct import *i;
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, mem_import);
-	MIR_NEED(c, mem_unimport);
-	NEED_SHARES(c);
+	if (!c->m->cfg.shares)
+		return mir_not_supported(c);
 	pthread_mutex_lock(&m->import_lock);
 	/*
 	 * Memory that this process has already opened stays open, even if its owner has freed it.
@@ -146,8 +139,8 @@ int mir_do_ipc_mem_close(struct call *c)
 	struct import *i;
 	int rc = QCU_ERR_InvalidValue;
 
-	MIR_NEED(c, mem_unimport);
-	NEED_SHARES(c);
+	if (!c->m->cfg.shares)
+		return mir_not_supported(c);
 	pthread_mutex_lock(&m->import_lock);
 	LIST_FOREACH(i, &m->imports, link)
 		if (i->addr == x->ptr)
@@ -182,8 +175,8 @@ int mir_do_ipc_event_export(struct call *c)
 	struct handle *h;
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, event_export);
-	NEED_SHARES(c);
+	if (!c->m->cfg.shares)
+		return mir_not_supported(c);
 	if (x->rsvd)
 		return QCU_ERR_InvalidValue;
 	h = handles_get(&m->handles, HANDLE_EVENT, x->event);
@@ -211,9 +204,8 @@ int mir_do_ipc_event_open(struct call *c)
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, event_import);
-	MIR_NEED(c, event_destroy);
-	NEED_SHARES(c);
+	if (!c->m->cfg.shares)
+		return mir_not_supported(c);
 	if (o->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (!handles_free(&m->handles, HANDLE_EVENT, o->event))

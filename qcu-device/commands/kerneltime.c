@@ -56,8 +56,7 @@ void mir_times_init(struct mirror *m)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&k->more, &attr);
 	pthread_condattr_destroy(&attr);
-	if (!ops->kernel_time && ops->event_create && ops->event_destroy && ops->event_record &&
-	    ops->event_query)
+	if (!ops->kernel_time)
 		k->limit_ns = m->cfg.options.kernel_seconds * NS_PER_S;
 }
 

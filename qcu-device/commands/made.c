@@ -13,52 +13,43 @@ int mir_do_stream_destroy(struct call *c)
 
 int mir_do_stream_attr_set(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_stream_attr_set *r = &c->cmd->stream_attr_set;
 	struct stream_ref stream;
 	int rc;
 
-	if (!ops->stream_attr_set)
-		return mir_not_supported(c);
 	if (!mir_stream_attr_good(c, r->attr, r->value))
 		return QCU_ERR_InvalidValue;
 	rc = mir_stream_get(c, r->stream, &stream);
 	if (rc)
 		return rc;
-	rc = ops->stream_attr_set(c->m->be, stream.s, r->attr, r->value);
+	rc = c->m->cfg.ops->stream_attr_set(c->m->be, stream.s, r->attr, r->value);
 	mir_stream_put(c, &stream);
 	return rc;
 }
 
 int mir_do_stream_attr_get(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_stream_attr_get *r = &c->cmd->stream_attr_get;
 	struct stream_ref stream;
 	int rc;
 
-	if (!ops->stream_attr_get)
-		return mir_not_supported(c);
 	if (!mir_stream_attr_known(r->attr))
 		return QCU_ERR_InvalidValue;
 	rc = mir_stream_get(c, r->stream, &stream);
 	if (rc)
 		return rc;
-	rc = ops->stream_attr_get(c->m->be, stream.s, r->attr, r->value);
+	rc = c->m->cfg.ops->stream_attr_get(c->m->be, stream.s, r->attr, r->value);
 	mir_stream_put(c, &stream);
 	return rc;
 }
 
 int mir_do_stream_attr_copy(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_stream_attr_copy *r = &c->cmd->stream_attr_copy;
 	struct stream_ref to;
 	struct stream_ref from;
 	int rc;
 
-	if (!ops->stream_attr_copy)
-		return mir_not_supported(c);
 	rc = mir_stream_get(c, r->to, &to);
 	if (rc)
 		return rc;
@@ -67,7 +58,7 @@ int mir_do_stream_attr_copy(struct call *c)
 		mir_stream_put(c, &to);
 		return rc;
 	}
-	rc = ops->stream_attr_copy(c->m->be, to.s, from.s);
+	rc = c->m->cfg.ops->stream_attr_copy(c->m->be, to.s, from.s);
 	mir_stream_put(c, &from);
 	mir_stream_put(c, &to);
 	return rc;
@@ -84,48 +75,39 @@ int mir_do_event_destroy(struct call *c)
 
 int mir_do_peer_access(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_peer_access *r = &c->cmd->peer_access;
 
-	if (!ops->peer_access)
-		return mir_not_supported(c);
 	if (r->peer >= c->m->devices || r->peer == c->cmd->device)
 		return QCU_ERR_InvalidDevice;
 	if (r->enable > 1)
 		return QCU_ERR_InvalidValue;
-	return ops->peer_access(c->m->be, c->cmd->device, r->peer, r->enable);
+	return c->m->cfg.ops->peer_access(c->m->be, c->cmd->device, r->peer, r->enable);
 }
 
 int mir_do_peer_info(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_peer_info *r = &c->cmd->peer_info;
 
-	if (!ops->peer_info)
-		return mir_not_supported(c);
 	if (!mir_peer_attr_known(r->attr))
 		return QCU_ERR_InvalidValue;
 	if (!(r->attr >= QCU_PEER_HOST_ATOMICS ||
 	      (r->peer < c->m->devices && r->peer != c->cmd->device)))
 		return QCU_ERR_InvalidDevice;
-	return ops->peer_info(c->m->be, c->cmd->device, r->peer, r->attr, &r->value);
+	return c->m->cfg.ops->peer_info(c->m->be, c->cmd->device, r->peer, r->attr, &r->value);
 }
 
 int mir_do_occupancy(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_occupancy *r = &c->cmd->occupancy;
 	struct handle *kernel;
 	int rc;
 
-	if (!ops->occupancy)
-		return mir_not_supported(c);
 	kernel = handles_get(handles, HANDLE_KERNEL, r->kernel);
 	if (!kernel)
 		return QCU_ERR_InvalidResourceHandle;
-	rc = ops->occupancy(c->m->be, c->cmd->device, kernel->kernel, r->block_threads,
-			    r->dynamic_shared, r->flags, &r->blocks);
+	rc = c->m->cfg.ops->occupancy(c->m->be, c->cmd->device, kernel->kernel, r->block_threads,
+				      r->dynamic_shared, r->flags, &r->blocks);
 	handles_put(handles, kernel);
 	return rc;
 }
@@ -133,21 +115,18 @@ int mir_do_occupancy(struct call *c)
 int mir_do_occupancy_shared(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_occupancy_shared *r = &c->cmd->occupancy_shared;
 	uint64_t bytes = 0;
 	struct handle *kernel;
 	int rc;
 
-	if (!ops->occupancy_shared)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	kernel = handles_get(handles, HANDLE_KERNEL, r->kernel);
 	if (!kernel)
 		return QCU_ERR_InvalidResourceHandle;
-	rc = ops->occupancy_shared(c->m->be, c->cmd->device, kernel->kernel, r->blocks,
-				   r->block_threads, &bytes);
+	rc = c->m->cfg.ops->occupancy_shared(c->m->be, c->cmd->device, kernel->kernel, r->blocks,
+					     r->block_threads, &bytes);
 	r->bytes = bytes;
 	handles_put(handles, kernel);
 	return rc;
@@ -156,17 +135,14 @@ int mir_do_occupancy_shared(struct call *c)
 int mir_do_func_set(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_func_set *r = &c->cmd->func_set;
 	struct handle *kernel;
 	int rc;
 
-	if (!ops->kernel_set)
-		return mir_not_supported(c);
 	kernel = handles_get(handles, HANDLE_KERNEL, r->kernel);
 	if (!kernel)
 		return QCU_ERR_InvalidResourceHandle;
-	rc = ops->kernel_set(c->m->be, c->cmd->device, kernel->kernel, r->attr, r->value);
+	rc = c->m->cfg.ops->kernel_set(c->m->be, c->cmd->device, kernel->kernel, r->attr, r->value);
 	handles_put(handles, kernel);
 	return rc;
 }
@@ -191,11 +167,8 @@ int mir_do_graph_destroy(struct call *c)
 
 int mir_do_limit_set(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_limit_set *r = &c->cmd->limit_set;
 
-	if (!ops->limit_set)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	return mir_limit_set(c, r);
@@ -203,16 +176,13 @@ int mir_do_limit_set(struct call *c)
 
 int mir_do_limit_get(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_limit_get *r = &c->cmd->limit_get;
 	uint64_t value = 0;
 	int rc;
 
-	if (!ops->limit_get)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
-	rc = ops->limit_get(c->m->be, c->cmd->device, r->limit, &value);
+	rc = c->m->cfg.ops->limit_get(c->m->be, c->cmd->device, r->limit, &value);
 	r->value = value;
 	return rc;
 }
@@ -220,13 +190,10 @@ int mir_do_limit_get(struct call *c)
 int mir_do_pool_create(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_pool_create *r = &c->cmd->pool_create;
 	struct handle *pool;
 	int rc;
 
-	if (!ops->pool_create || !ops->pool_destroy)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (!handles_free(handles, HANDLE_POOL, r->pool))
@@ -235,7 +202,7 @@ int mir_do_pool_create(struct call *c)
 	if (rc)
 		return rc;
 	pool->device = c->cmd->device;
-	rc = ops->pool_create(c->m->be, c->cmd->device, r->max_size, &pool->pool);
+	rc = c->m->cfg.ops->pool_create(c->m->be, c->cmd->device, r->max_size, &pool->pool);
 	if (rc) {
 		mir_handle_drop(c->m, pool);
 		return rc;
@@ -257,39 +224,33 @@ int mir_do_pool_destroy(struct call *c)
 
 int mir_do_pool_set(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_pool_set *r = &c->cmd->pool_set;
 	struct pool_ref pool;
 	int rc;
 
-	if (!ops->pool_set)
-		return mir_not_supported(c);
 	if (r->attr < 1 || r->attr > 8)
 		return QCU_ERR_InvalidValue;
 	rc = mir_pool_get(c, r->pool, &pool);
 	if (rc)
 		return rc;
-	rc = ops->pool_set(c->m->be, pool.p, r->attr, r->value);
+	rc = c->m->cfg.ops->pool_set(c->m->be, pool.p, r->attr, r->value);
 	mir_pool_put(c, &pool);
 	return rc;
 }
 
 int mir_do_pool_get(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_pool_get *r = &c->cmd->pool_get;
 	uint64_t value = 0;
 	struct pool_ref pool;
 	int rc;
 
-	if (!ops->pool_get)
-		return mir_not_supported(c);
 	if (r->attr < 1 || r->attr > 8)
 		return QCU_ERR_InvalidValue;
 	rc = mir_pool_get(c, r->pool, &pool);
 	if (rc)
 		return rc;
-	rc = ops->pool_get(c->m->be, pool.p, r->attr, &value);
+	rc = c->m->cfg.ops->pool_get(c->m->be, pool.p, r->attr, &value);
 	r->value = value;
 	mir_pool_put(c, &pool);
 	return rc;
@@ -297,57 +258,48 @@ int mir_do_pool_get(struct call *c)
 
 int mir_do_pool_trim(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_pool_trim *r = &c->cmd->pool_trim;
 	struct pool_ref pool;
 	int rc;
 
-	if (!ops->pool_trim)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	rc = mir_pool_get(c, r->pool, &pool);
 	if (rc)
 		return rc;
-	rc = ops->pool_trim(c->m->be, pool.p, r->keep);
+	rc = c->m->cfg.ops->pool_trim(c->m->be, pool.p, r->keep);
 	mir_pool_put(c, &pool);
 	return rc;
 }
 
 int mir_do_pool_access_set(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_pool_access_set *r = &c->cmd->pool_access_set;
 	struct pool_ref pool;
 	int rc;
 
-	if (!ops->pool_access_set)
-		return mir_not_supported(c);
 	if (r->peer >= c->m->devices)
 		return QCU_ERR_InvalidDevice;
 	rc = mir_pool_get(c, r->pool, &pool);
 	if (rc)
 		return rc;
-	rc = ops->pool_access_set(c->m->be, pool.p, r->peer, r->flags);
+	rc = c->m->cfg.ops->pool_access_set(c->m->be, pool.p, r->peer, r->flags);
 	mir_pool_put(c, &pool);
 	return rc;
 }
 
 int mir_do_pool_access_get(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_pool_access_get *r = &c->cmd->pool_access_get;
 	struct pool_ref pool;
 	int rc;
 
-	if (!ops->pool_access_get)
-		return mir_not_supported(c);
 	if (r->peer >= c->m->devices)
 		return QCU_ERR_InvalidDevice;
 	rc = mir_pool_get(c, r->pool, &pool);
 	if (rc)
 		return rc;
-	rc = ops->pool_access_get(c->m->be, pool.p, r->peer, &r->flags);
+	rc = c->m->cfg.ops->pool_access_get(c->m->be, pool.p, r->peer, &r->flags);
 	mir_pool_put(c, &pool);
 	return rc;
 }
@@ -373,12 +325,8 @@ int mir_do_link_destroy(struct call *c)
 
 int mir_do_va_reserve(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_va_reserve *r = &c->cmd->va_reserve;
 
-	if (!ops->va_reserve || !ops->va_free || !ops->phys_map || !ops->phys_unmap ||
-	    !ops->phys_grain)
-		return mir_not_supported(c);
 	if (!(r->size && !(r->align & (r->align - 1))))
 		return QCU_ERR_InvalidValue;
 	return mir_va_reserve(c, r);
@@ -386,11 +334,8 @@ int mir_do_va_reserve(struct call *c)
 
 int mir_do_va_free(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_va_free *r = &c->cmd->va_free;
 
-	if (!ops->va_free)
-		return mir_not_supported(c);
 	if (!mir_range_good(r->addr, r->size))
 		return QCU_ERR_InvalidValue;
 	return mir_va_free(c, r);
@@ -399,13 +344,10 @@ int mir_do_va_free(struct call *c)
 int mir_do_phys_create(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_create *r = &c->cmd->phys_create;
 	struct handle *mem;
 	int rc;
 
-	if (!ops->phys_create || !ops->phys_destroy || !ops->phys_grain)
-		return mir_not_supported(c);
 	if (r->flags & ~QCU_PHYS_SHAREABLE)
 		return QCU_ERR_InvalidValue;
 	if (!(r->size))
@@ -439,13 +381,10 @@ int mir_do_phys_release(struct call *c)
 int mir_do_phys_map(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_map *r = &c->cmd->phys_map;
 	struct handle *mem;
 	int rc;
 
-	if (!ops->phys_map || !ops->phys_unmap || !ops->phys_grain)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (!mir_range_good(r->addr, r->size))
@@ -460,11 +399,8 @@ int mir_do_phys_map(struct call *c)
 
 int mir_do_phys_unmap(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_unmap *r = &c->cmd->phys_unmap;
 
-	if (!ops->phys_unmap)
-		return mir_not_supported(c);
 	if (!mir_range_good(r->addr, r->size))
 		return QCU_ERR_InvalidValue;
 	return mir_phys_unmap(c, r);
@@ -472,11 +408,8 @@ int mir_do_phys_unmap(struct call *c)
 
 int mir_do_phys_access_set(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_access_set *r = &c->cmd->phys_access_set;
 
-	if (!ops->phys_access)
-		return mir_not_supported(c);
 	if (r->peer >= c->m->devices)
 		return QCU_ERR_InvalidDevice;
 	if (!mir_range_good(r->addr, r->size))
@@ -497,18 +430,15 @@ int mir_do_phys_access_get(struct call *c)
 
 int mir_do_phys_grain(struct call *c)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_grain *r = &c->cmd->phys_grain;
 	uint64_t bytes = 0;
 	int rc;
 
-	if (!ops->phys_grain)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (r->recommended > 1)
 		return QCU_ERR_InvalidValue;
-	rc = ops->phys_grain(c->m->be, c->cmd->device, r->recommended, &bytes);
+	rc = c->m->cfg.ops->phys_grain(c->m->be, c->cmd->device, r->recommended, &bytes);
 	r->bytes = bytes;
 	return rc;
 }
@@ -516,13 +446,10 @@ int mir_do_phys_grain(struct call *c)
 int mir_do_phys_export(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_export *r = &c->cmd->phys_export;
 	struct handle *mem;
 	int rc;
 
-	if (!ops->phys_export)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	mem = handles_get(handles, HANDLE_PHYS, r->mem);
@@ -536,13 +463,10 @@ int mir_do_phys_export(struct call *c)
 int mir_do_phys_import(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
-	const struct be_ops *ops = c->m->cfg.ops;
 	struct qcu_phys_import *r = &c->cmd->phys_import;
 	struct handle *mem;
 	int rc;
 
-	if (!ops->phys_import || !ops->phys_destroy)
-		return mir_not_supported(c);
 	if (r->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (!handles_free(handles, HANDLE_PHYS, r->mem))

@@ -159,7 +159,6 @@ static int wait_for_gpu(struct call *c)
 	int rc = QCU_ERR_Success;
 	uint64_t n;
 
-	MIR_NEED(c, device_sync);
 	pthread_mutex_unlock(use);
 	pthread_mutex_lock(&h->lock);
 	if (m->moves.settled != lanes_count(m->lanes) && !mir_host_calls_look(m)) {
@@ -178,8 +177,6 @@ static int get_move_stream(struct call *c, unsigned int device, struct stream_re
 	struct be_stream **stream = &c->m->moves.stream[device];
 	int rc = QCU_ERR_Success;
 
-	MIR_NEED(c, stream_create);
-	MIR_NEED(c, stream_destroy);
 	if (!*stream)
 		rc = c->m->cfg.ops->stream_create(c->m->be, device, NON_BLOCKING, 0, stream);
 	if (rc)

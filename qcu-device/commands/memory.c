@@ -179,8 +179,6 @@ int mir_do_malloc(struct call *c)
 	struct allocation *a;
 	int rc;
 
-	MIR_NEED(c, mem_alloc);
-	MIR_NEED(c, mem_free);
 	if (!c->cmd->malloc.size)
 		return QCU_ERR_Success;
 	rc = new_allocation(c, c->cmd->malloc.size, &a);
@@ -210,7 +208,6 @@ int mir_do_free(struct call *c)
 	struct allocation *a;
 	int rc;
 
-	MIR_NEED(c, mem_free);
 	if (!c->cmd->free.ptr)
 		return QCU_ERR_Success;
 	a = forget_allocation(m, c->cmd->free.ptr, false);
@@ -234,7 +231,7 @@ static int alloc_from(struct call *c, const struct pool_ref *p, struct be_stream
 	err = mir_pool_taken(c, p, a->size, !rc);
 	if (rc || !err)
 		return rc;
-	(void)free_memory(c->m, a, ops->pool_free ? s : NULL);
+	(void)free_memory(c->m, a, s);
 	return err;
 }
 
@@ -247,8 +244,6 @@ int mir_do_malloc_async(struct call *c)
 	struct pool_ref p;
 	int rc;
 
-	MIR_NEED(c, pool_alloc);
-	MIR_NEED(c, mem_free);
 	if (!ma->size)
 		return QCU_ERR_InvalidValue;
 	rc = mir_pool_get(c, ma->pool, &p);
@@ -286,7 +281,6 @@ int mir_do_free_async(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, pool_free);
 	rc = mir_stream_get(c, c->cmd->free_async.stream, &s);
 	if (rc)
 		return rc;

@@ -63,7 +63,6 @@ int mir_do_memset(struct call *c)
 	uint64_t len;
 	int rc;
 
-	MIR_NEED(c, mem_set);
 	if (ms->flags & ~QCU_COPY_SYNC)
 		return QCU_ERR_InvalidValue;
 	rc = mir_memset_extent(&op, &len);

@@ -94,8 +94,6 @@ int mir_do_module_load(struct call *c)
 	void *image;
 	int rc, err;
 
-	MIR_NEED(c, module_load);
-	MIR_NEED(c, module_unload);
 	if (!handles_free(&m->handles, HANDLE_MODULE, ml->module))
 		return QCU_ERR_InvalidResourceHandle;
 	if (!len)
@@ -257,7 +255,6 @@ int mir_do_module_names(struct call *c)
 	uint32_t count = 0;
 	int rc;
 
-	MIR_NEED(c, module_names);
 	if (mn->what > QCU_NAMES_MANAGED)
 		return QCU_ERR_InvalidValue;
 	h = handles_get(&m->handles, HANDLE_MODULE, mn->module);
@@ -292,8 +289,6 @@ int mir_do_kernel_find(struct call *c)
 	char *name;
 	int rc;
 
-	MIR_NEED(c, kernel_find);
-	MIR_NEED(c, kernel_params);
 	if (!handles_free(t, HANDLE_KERNEL, kf->kernel))
 		return QCU_ERR_InvalidResourceHandle;
 	module = handles_get(t, HANDLE_MODULE, kf->module);
@@ -345,8 +340,6 @@ int mir_do_kernel_info(struct call *c)
 	uint64_t room;
 	int rc;
 
-	MIR_NEED(c, kernel_desc);
-	MIR_NEED(c, kernel_params);
 	h = handles_get(&m->handles, HANDLE_KERNEL, ki->kernel);
 	if (!h)
 		return QCU_ERR_InvalidResourceHandle;
@@ -380,11 +373,8 @@ int mir_do_var_find(struct call *c)
 	char *name;
 	int rc;
 
-	MIR_NEED(c, var_find);
 	if (vf->managed > 1)
 		return QCU_ERR_InvalidValue;
-	if (vf->managed)
-		MIR_NEED(c, managed_find);
 	module = handles_get(&m->handles, HANDLE_MODULE, vf->module);
 	if (!module)
 		return QCU_ERR_InvalidResourceHandle;
@@ -466,7 +456,6 @@ int mir_do_launch(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, launch);
 	rc = read_launch(c, &l);
 	if (rc)
 		return rc;
@@ -503,7 +492,6 @@ int mir_do_occupancy_cluster(struct call *c)
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, occupancy_cluster);
 	rc = o->what > QCU_CLUSTERS_LARGEST ? (int)QCU_ERR_InvalidValue : read_launch(c, &l);
 	if (rc)
 		return rc;

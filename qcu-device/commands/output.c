@@ -13,7 +13,7 @@ static bool has_text(struct mirror *m, read_fn *read)
 {
 	size_t got = 0;
 
-	return read && !read(m->be, NULL, 0, &got) && got;
+	return !read(m->be, NULL, 0, &got) && got;
 }
 
 bool mir_has_output(struct mirror *m)
@@ -51,8 +51,6 @@ int mir_do_print_read(struct call *c)
 
 	if (c->cmd->print_read.channel > QCU_PRINT_ERR || c->cmd->print_read.rsvd)
 		return QCU_ERR_InvalidValue;
-	if (!read)
-		return mir_not_supported(c);
 	if (errors) {
 		rc = read_refusal(c, room, &off);
 		room -= off;

@@ -11,7 +11,6 @@ int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref)
 {
 	*ref = (struct pool_ref){.device = c->cmd->device};
 	if (!id) {
-		MIR_NEED(c, pool_default);
 		ref->room = &c->m->default_room[ref->device];
 		return c->m->cfg.ops->pool_default(c->m->be, c->cmd->device, &ref->p);
 	}
@@ -36,9 +35,8 @@ void mir_pool_put(struct call *c, struct pool_ref *ref)
  */
 static bool is_memory_limited(const struct mirror *m)
 {
-	return m->cfg.ops->pool_get && m->cfg.ops->pool_trim &&
-	       (m->budget.limits.session[LIMIT_DEVICE_MEMORY] != LIMIT_NONE ||
-		m->budget.limits.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE);
+	return m->budget.limits.session[LIMIT_DEVICE_MEMORY] != LIMIT_NONE ||
+	       m->budget.limits.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE;
 }
 
 /* The caller holds m->pool_lock. This is also true for the next two functions. */

@@ -190,7 +190,6 @@ int mir_rect(struct call *c, const struct mir_rect *r)
 	uint64_t len;
 	int rc;
 
-	MIR_NEED(c, copy_box);
 	if (!r->width || !r->height || r->flags & ~(QCU_COPY_QUEUED | QCU_COPY_SYNC))
 		return QCU_ERR_InvalidValue;
 	if (r->height > 1 && r->pitch < r->width)
@@ -288,7 +287,6 @@ int mir_do_rect_d2d(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, copy_box);
 	if (d->flags & ~QCU_COPY_SYNC)
 		return QCU_ERR_InvalidValue;
 	rc = device_rows(c, d->dst, d->dst_pitch, d->width, d->height, &box.dst);

@@ -34,8 +34,6 @@ static int thread_stream(struct call *c, struct be_stream **s)
 		*s = ts->s;
 		return QCU_ERR_Success;
 	}
-	MIR_NEED(c, stream_create);
-	MIR_NEED(c, stream_destroy);
 	rc = mir_take(c, LIMIT_STREAMS, 1);
 	if (rc)
 		return rc;
@@ -87,7 +85,6 @@ int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 
 	*ref = (struct stream_ref){.device = c->cmd->device};
 	if (id == QCU_STREAM_LEGACY) {
-		MIR_NEED(c, stream_legacy);
 		ref->s = ops->stream_legacy(c->m->be, c->cmd->device);
 		return ref->s ? QCU_ERR_Success : QCU_ERR_InvalidResourceHandle;
 	}
@@ -108,7 +105,6 @@ void mir_stream_put(struct call *c, struct stream_ref *ref)
 
 int mir_stream_wait(struct call *c, const struct stream_ref *ref)
 {
-	MIR_NEED(c, stream_sync);
 	c->waited = true;
 	return c->m->cfg.ops->stream_sync(c->m->be, ref->s);
 }

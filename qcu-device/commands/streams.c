@@ -13,8 +13,6 @@ int mir_do_stream_create(struct call *c)
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, stream_create);
-	MIR_NEED(c, stream_destroy);
 	if (!handles_free(&m->handles, HANDLE_STREAM, sc->stream))
 		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_handle_new(c, HANDLE_STREAM, &h);
@@ -51,7 +49,6 @@ int mir_do_stream_query(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, stream_query);
 	rc = mir_stream_get(c, q->stream, &s);
 	if (rc)
 		return rc;
@@ -70,7 +67,6 @@ int mir_do_stream_wait_event(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, stream_wait_event);
 	e = handles_get(&c->m->handles, HANDLE_EVENT, w->event);
 	if (!e)
 		return QCU_ERR_InvalidResourceHandle;
@@ -123,8 +119,6 @@ int mir_do_event_create(struct call *c)
 	struct handle *h;
 	int rc;
 
-	MIR_NEED(c, event_create);
-	MIR_NEED(c, event_destroy);
 	if (!handles_free(&m->handles, HANDLE_EVENT, ec->event))
 		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_handle_new(c, HANDLE_EVENT, &h);
@@ -149,7 +143,6 @@ int mir_do_event_record(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, event_record);
 	e = handles_get(&c->m->handles, HANDLE_EVENT, r->event);
 	if (!e)
 		return QCU_ERR_InvalidResourceHandle;
@@ -170,7 +163,6 @@ int mir_do_event_sync(struct call *c)
 	struct handle *e;
 	int rc;
 
-	MIR_NEED(c, event_sync);
 	e = handles_get(&c->m->handles, HANDLE_EVENT, c->cmd->event_sync.event);
 	if (!e)
 		return QCU_ERR_InvalidResourceHandle;
@@ -186,7 +178,6 @@ int mir_do_event_query(struct call *c)
 	struct handle *e;
 	int rc;
 
-	MIR_NEED(c, event_query);
 	e = handles_get(&c->m->handles, HANDLE_EVENT, q->event);
 	if (!e)
 		return QCU_ERR_InvalidResourceHandle;
@@ -204,7 +195,6 @@ int mir_do_event_elapsed(struct call *c)
 	struct handle *start, *end;
 	int rc = QCU_ERR_InvalidResourceHandle;
 
-	MIR_NEED(c, event_elapsed);
 	start = handles_get(&m->handles, HANDLE_EVENT, ee->start);
 	end = handles_get(&m->handles, HANDLE_EVENT, ee->end);
 	if (start && end) {

@@ -182,8 +182,6 @@ int mir_do_texture_create(struct call *c)
 	struct object *o;
 	int rc;
 
-	MIR_NEED(c, texture_create);
-	MIR_NEED(c, texture_destroy);
 	if (c->cmd->buf.len != sizeof(t))
 		return QCU_ERR_InvalidValue;
 	memcpy(&t, c->req->msg, sizeof(t));
@@ -217,8 +215,6 @@ int mir_do_surface_create(struct call *c)
 	struct object *o;
 	int rc;
 
-	MIR_NEED(c, surface_create);
-	MIR_NEED(c, surface_destroy);
 	rc = new_object(c, true, &o);
 	if (rc)
 		return rc;

@@ -264,9 +264,6 @@ int mir_do_watch(struct call *c)
 	struct pieces ps = {0};
 	int rc = QCU_ERR_InvalidValue;
 
-	MIR_NEED(c, event_query);
-	MIR_NEED(c, stream_query);
-	MIR_NEED(c, stream_legacy);
 	if (buf->len != QCU_WATCH_BYTES || buf->addr % QCU_WATCH_BYTES)
 		return QCU_ERR_InvalidValue;
 	pthread_mutex_lock(&w->lock);

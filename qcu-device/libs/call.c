@@ -109,7 +109,6 @@ static int call_with_stream(struct lib_call *c, uint16_t library, uint16_t funct
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c->c, native);
 	rc = mir_stream_get(c->c, id, &s);
 	if (rc)
 		return rc;

@@ -213,6 +213,9 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	}
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
+	m->ops = *cfg->ops;
+	be_fill_missing(&m->ops);
+	m->cfg.ops = &m->ops;
 	begin_budget(m);
 	m->cfg.options.complain = complain_text;
 	for (i = 0; i < MIR_USERS; i++)
@@ -259,8 +262,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	}
 	window_set_backend(&m->window, m->be);
 	staging_init(&m->staging, cfg->ops, m->be);
-	rc = cfg->ops->device_count ? cfg->ops->device_count(m->be, &m->devices)
-				    : QCU_ERR_NotSupported;
+	rc = cfg->ops->device_count(m->be, &m->devices);
 	if (rc) {
 		complain("the %s backend counts no devices: %s", cfg->ops->name,
 			 mir_error_name(rc));
@@ -316,7 +318,7 @@ void mir_warm(struct mirror *m)
 {
 	uint64_t free_bytes, total;
 
-	if (m->devices && m->cfg.ops->mem_info)
+	if (m->devices)
 		(void)m->cfg.ops->mem_info(m->be, 0, &free_bytes, &total);
 }
 

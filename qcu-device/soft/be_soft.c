@@ -201,7 +201,7 @@ const struct be_ops be_soft = {
 	.name = "soft",
 	.kernel_time = true,
 	.mem_gone = &soft_mem_gone,
-#define BE_OP(type, name, ...) .name = soft_##name,
+#define BE_OP_OF(type, name, ...) .name = soft_##name,
 #define BE_CUDA_OP(...)
 #include "qcu-device/backend/ops.h"
 };

@@ -236,7 +236,7 @@ static const struct be_ops be_cuda = {
 	.wants_window = true,
 	.charges = true,
 	.mem_gone = &cu_mem_gone,
-#define BE_OP(type, name, ...) .name = cu_##name,
+#define BE_OP_OF(type, name, ...) .name = cu_##name,
 #define BE_SOFT_OP(...)
 #include "qcu-device/backend/ops.h"
 };

@@ -178,7 +178,7 @@ struct be {
 };
 
 /* The backend's functions, in the list's order. */
-#define BE_OP(type, name, ...) type cu_##name(__VA_ARGS__);
+#define BE_OP_OF(type, name, ...) type cu_##name(__VA_ARGS__);
 #define BE_SOFT_OP(...)
 #include "qcu-device/backend/ops.h"
 

@@ -8,14 +8,6 @@
 
 #include "qcu-device/commands/commands.h"
 
-#define NEED_LINKS(c)                       \
-	do {                                \
-		MIR_NEED(c, link_create);   \
-		MIR_NEED(c, link_add);      \
-		MIR_NEED(c, link_complete); \
-		MIR_NEED(c, link_destroy);  \
-	} while (0)
-
 int mir_do_link_create(struct call *c)
 {
 	struct mirror *m = c->m;
@@ -24,7 +16,6 @@ int mir_do_link_create(struct call *c)
 	struct handle *h;
 	int rc;
 
-	NEED_LINKS(c);
 	if (!handles_free(&m->handles, HANDLE_LINK, lc->link))
 		return QCU_ERR_InvalidResourceHandle;
 	rc = mir_jit_begin(c, &lc->jit, &jit);
@@ -130,7 +121,6 @@ int mir_do_link_add(struct call *c)
 	struct handle *h;
 	int rc;
 
-	NEED_LINKS(c);
 	if (la->type > QCU_LINK_FATBIN || !la->buf.len)
 		return QCU_ERR_InvalidValue;
 	if (la->buf.len > MIR_IMAGE_MAX)
@@ -153,7 +143,6 @@ int mir_do_link_complete(struct call *c)
 	size_t len = 0;
 	int rc;
 
-	NEED_LINKS(c);
 	if (lc->rsvd)
 		return QCU_ERR_InvalidValue;
 	rc = begin_link_use(c, lc->link, NULL, &h, &jit);

@@ -14,7 +14,6 @@ int mir_do_tensor_map(struct call *c)
 	uint8_t map[QCU_TENSOR_MAP_BYTES];
 	int rc;
 
-	MIR_NEED(c, tensor_map);
 	if (c->cmd->buf.len != sizeof(t))
 		return QCU_ERR_InvalidValue;
 	memcpy(&t, c->req->msg, sizeof(t));

@@ -18,7 +18,6 @@ int mir_do_stream_value(struct call *c)
 	struct stream_ref s;
 	int rc;
 
-	MIR_NEED(c, stream_value);
 	if (!is_good_value(v))
 		return QCU_ERR_InvalidValue;
 	rc = mir_device_range(c, v->addr, v->bytes);

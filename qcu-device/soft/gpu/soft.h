@@ -25,7 +25,7 @@
 #define SOFT_GPUS_MAX 16
 
 /* The backend's functions, in the list's order. */
-#define BE_OP(type, name, ...) type soft_##name(__VA_ARGS__);
+#define BE_OP_OF(type, name, ...) type soft_##name(__VA_ARGS__);
 #define BE_CUDA_OP(...)
 #include "qcu-device/backend/ops.h"
 

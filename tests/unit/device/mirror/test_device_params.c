@@ -37,13 +37,13 @@ static unsigned int reached;
 /* A backend that has every function, and does nothing. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wreturn-type"
-#define BE_OP(type, name, ...)               \
-	static type none_##name(__VA_ARGS__) \
-	{                                    \
-		reached++;                   \
-		return (type)0;              \
+#define BE_OP(name, ...)                    \
+	static int none_##name(__VA_ARGS__) \
+	{                                   \
+		reached++;                  \
+		return 0;                   \
 	}
+#define BE_OP_OF(...)
 #include "qcu-device/backend/ops.h"
 #pragma GCC diagnostic pop
 
@@ -75,9 +75,10 @@ static int start(void **state)
 	fake_reset();
 	fake.devices = DEVICES;
 	ops = fake_ops;
-#define BE_OP(type, name, ...) \
-	if (!ops.name)         \
+#define BE_OP(name, ...) \
+	if (!ops.name)   \
 		ops.name = none_##name;
+#define BE_OP_OF(...)
 #include "qcu-device/backend/ops.h"
 	ops.kernel_set = none_kernel_set;
 	ops.pool_default = one_pool;
