@@ -24,7 +24,8 @@
  *   event    the field with the event that the command is about, or none. With `start` there is a
  *            second event, in the field `end`.
  *   until    when the answer says that all earlier work of the stream is done: always, never
- *            (none), or, with `flags`, if that field has QCU_COPY_SYNC.
+ *            (none), or, with `flags`, if that field has QCU_COPY_SYNC. With `device` all work of
+ *            the device is done then, with `recorded` what the event's last record came after.
  *   traits   QCU_ANY_DEVICE, QCU_WAITS ... below.
  */
 #ifndef QCUCMD_TABLE_H
@@ -36,9 +37,12 @@
 #define QCU_WORK       0x008u /* may leave unfinished work on the GPU */
 #define QCU_MEMORY     0x010u /* the GPU reads or writes memory */
 #define QCU_AT_ONCE    0x020u /* for the program, the command is done when it is sent */
+#define QCU_RECORDS    0x040u /* records the event that it is about */
 #define QCU_PARKS      0x080u /* is answered only after the program itself has done something */
 #define QCU_ALONE      0x100u /* no other command of its session runs at the same time */
 #define QCU_LOOKS      0x200u /* only looks at the device: not counted as a use of it */
+#define QCU_MAKES      0x400u /* makes the stream that it is about */
+#define QCU_TIMED      0x800u /* a copy that says, if its flags ask for it, how long it took */
 
 #define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
 
@@ -53,7 +57,7 @@
 	X(5,   MANAGED_MOVE,      managed_move,      DRV,  NONE, QCU_UPTO(qcu_managed_move, rsvd),       FREE,  none,   none,  none,   0) \
 	X(16,  INFO,              info,              USR,  NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(17,  DEVICE_INFO,       device_info,       USR,  OUT,  QCU_UPTO(qcu_device_info, buf),         FREE,  none,   none,  none,   QCU_LOOKS) \
-	X(18,  DEVICE_SYNC,       device_sync,       USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WAITS) \
+	X(18,  DEVICE_SYNC,       device_sync,       USR,  NONE, 0,                                      ALL,   none,   none,  device, QCU_WAITS) \
 	X(19,  DEVICE_RESET,      device_reset,      USR,  NONE, 0,                                      ALL,   none,   none,  none,   QCU_WORK | QCU_ALONE) \
 	X(20,  MEM_INFO,          mem_info,          USR,  NONE, 0,                                      ALL,   none,   none,  none,   0) \
 	X(21,  THREAD_EXIT,       thread_exit,       POST, NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
@@ -62,20 +66,20 @@
 	X(33,  FREE,              free,              POST, NONE, QCU_UPTO(qcu_free, ptr),                ALL,   none,   none,  none,   0) \
 	X(34,  HOST_REGISTER,     host_register,     USR,  STAY, QCU_UPTO(qcu_host_register, flags),     ALL,   none,   none,  none,   0) \
 	X(35,  HOST_UNREGISTER,   host_unregister,   USR,  NONE, QCU_UPTO(qcu_host_unregister, len),     ALL,   none,   none,  none,   0) \
-	X(36,  COPY_H2D,          copy_h2d,          POST, IN,   QCU_UPTO(qcu_copy_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
-	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
+	X(36,  COPY_H2D,          copy_h2d,          POST, IN,   QCU_UPTO(qcu_copy_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TIMED) \
+	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TIMED) \
 	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY) \
 	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(40,  MANAGED,           managed,           USR,  NONE, QCU_UPTO(qcu_managed, bytes),           FREE,  none,   none,  none,   0) \
 	X(41,  MANAGED_END,       managed_end,       USR,  NONE, QCU_UPTO(qcu_managed_end, len),         FREE,  none,   none,  none,   0) \
 	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
-	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   0) \
+	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   QCU_MAKES) \
 	X(50,  STREAM_SYNC,       stream_sync,       USR,  NONE, QCU_UPTO(qcu_stream_sync, stream),      ABOUT, stream, none,  always, QCU_WAITS) \
 	X(51,  STREAM_QUERY,      stream_query,      USR,  NONE, QCU_UPTO(qcu_stream_query, token),      ABOUT, stream, none,  none,   QCU_ASKS) \
 	X(52,  STREAM_WAIT_EVENT, stream_wait_event, POST, NONE, QCU_UPTO(qcu_stream_wait_event, flags), ABOUT, stream, event, none,   QCU_WORK) \
 	X(56,  EVENT_CREATE,      event_create,      POST, NONE, QCU_UPTO(qcu_event_create, flags),      ABOUT, none,   event, none,   0) \
-	X(58,  EVENT_RECORD,      event_record,      POST, NONE, QCU_UPTO(qcu_event_record, flags),      ABOUT, stream, event, none,   QCU_WORK) \
-	X(59,  EVENT_SYNC,        event_sync,        USR,  NONE, QCU_UPTO(qcu_event_sync, event),        ABOUT, none,   event, none,   QCU_WAITS) \
+	X(58,  EVENT_RECORD,      event_record,      POST, NONE, QCU_UPTO(qcu_event_record, flags),      ABOUT, stream, event, none,   QCU_WORK | QCU_RECORDS) \
+	X(59,  EVENT_SYNC,        event_sync,        USR,  NONE, QCU_UPTO(qcu_event_sync, event),        ABOUT, none,   event, recorded, QCU_WAITS) \
 	X(60,  EVENT_QUERY,       event_query,       USR,  NONE, QCU_UPTO(qcu_event_query, token),       ABOUT, none,   event, none,   QCU_ASKS) \
 	X(61,  EVENT_ELAPSED,     event_elapsed,     USR,  NONE, QCU_UPTO(qcu_event_elapsed, end),       ABOUT, none,   start, none,   0) \
 	X(62,  WATCH,             watch,             USR,  STAY, QCU_UPTO(qcu_watch, buf),               FREE,  none,   none,  none,   0) \
@@ -96,7 +100,7 @@
 	X(84,  IPC_EVENT_OPEN,    ipc_event_open,    USR,  NONE, QCU_UPTO(qcu_ipc_event_open, rsvd),     ALL,   none,   none,  none,   0) \
 	X(85,  GRAPH_MAKE,        graph_make,        USR,  IN,   QCU_UPTO(qcu_graph_make, nodes),         ALL,   none,   none,  none,   QCU_WORK) \
 	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK) \
-	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY) \
+	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY | QCU_RECORDS) \
 	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, size),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
 	X(97,  HOST_NEXT,         host_next,         USR,  NONE, QCU_UPTO(qcu_host_next, wait),          ALL,   none,   none,  none,   QCU_ANY_DEVICE | QCU_PARKS) \
@@ -130,13 +134,17 @@
 	QCU_COMMANDS_MADE(X)
 
 /* Offsets in a record's body of the fields that the table names. */
-#define QCU_FIELD_NONE	       0xff
-#define QCU_FIELD_ALWAYS       0xfe
-#define QCU_FIELD_none(name)   QCU_FIELD_NONE
-#define QCU_FIELD_always(name) QCU_FIELD_ALWAYS
-#define QCU_FIELD_stream(name) offsetof(struct qcu_##name, stream)
-#define QCU_FIELD_event(name)  offsetof(struct qcu_##name, event)
-#define QCU_FIELD_start(name)  offsetof(struct qcu_##name, start)
-#define QCU_FIELD_flags(name)  offsetof(struct qcu_##name, flags)
+#define QCU_FIELD_NONE		 0xff
+#define QCU_FIELD_ALWAYS	 0xfe
+#define QCU_FIELD_DEVICE	 0xfd
+#define QCU_FIELD_RECORDED	 0xfc
+#define QCU_FIELD_none(name)	 QCU_FIELD_NONE
+#define QCU_FIELD_always(name)	 QCU_FIELD_ALWAYS
+#define QCU_FIELD_device(name)	 QCU_FIELD_DEVICE
+#define QCU_FIELD_recorded(name) QCU_FIELD_RECORDED
+#define QCU_FIELD_stream(name)	 offsetof(struct qcu_##name, stream)
+#define QCU_FIELD_event(name)	 offsetof(struct qcu_##name, event)
+#define QCU_FIELD_start(name)	 offsetof(struct qcu_##name, start)
+#define QCU_FIELD_flags(name)	 offsetof(struct qcu_##name, flags)
 
 #endif

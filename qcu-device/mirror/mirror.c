@@ -450,8 +450,7 @@ bool mir_submit(struct mirror *m, struct mir_request *req)
 		return false;
 	}
 	count_call(m->counts, req->cmd.op);
-	if ((req->cmd.op == QCU_OP_COPY_H2D && req->cmd.copy_h2d.flags & QCU_COPY_TIMED) ||
-	    (req->cmd.op == QCU_OP_COPY_D2H && req->cmd.copy_d2h.flags & QCU_COPY_TIMED))
+	if (rule->traits & QCU_TIMED && qcu_field(&req->cmd, rule->until) & QCU_COPY_TIMED)
 		req->taken = spin_clock();
 	/*
 	 * This request does not go to a lane. It takes no time, and it must get through even when

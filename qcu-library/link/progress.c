@@ -78,20 +78,21 @@ uint64_t qcul_clock_ms(void)
 void qcul_wait_begins(struct qcul_wait *w, const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	const bool device = rule->until == QCU_FIELD_DEVICE;
 	uint32_t stream = QCU_STREAM_PER_THREAD;
 
 	*w = (struct qcul_wait){0};
-	if (cmd->op == QCU_OP_EVENT_SYNC) {
-		w->event = cmd->event_sync.event;
+	if (rule->until == QCU_FIELD_RECORDED) {
+		w->event = qcu_field(cmd, rule->event);
 		w->count = atomic_load(&qcul_events.slots[w->event].recorded);
 		return;
 	}
-	if (cmd->op != QCU_OP_DEVICE_SYNC && qcu_waits_for_stream(cmd, rule))
+	if (qcu_waits_for_stream(cmd, rule))
 		stream = qcu_field(cmd, rule->stream);
-	if (cmd->op != QCU_OP_DEVICE_SYNC && stream == QCU_STREAM_PER_THREAD)
+	if (!device && stream == QCU_STREAM_PER_THREAD)
 		return;
 	w->count = qcul_progress_now();
-	if (cmd->op == QCU_OP_DEVICE_SYNC)
+	if (device)
 		w->waited = &device_waited[cmd->device];
 	else if (stream == QCU_STREAM_LEGACY)
 		w->waited = &legacy_waited[cmd->device];

@@ -213,13 +213,11 @@ static void note_work(const struct qCUcmd *cmd)
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 	unsigned char there = WORK_BLOCKING;
 
-	if (cmd->op == QCU_OP_EVENT_RECORD)
+	if (rule->traits & QCU_RECORDS)
 		qcul_progress_recorded(qcu_field(cmd, rule->event));
-	if (cmd->op == QCU_OP_GRAPH_LAUNCH)
-		qcul_progress_recorded(cmd->graph_launch.event);
-	if (cmd->op == QCU_OP_STREAM_CREATE && cmd->stream_create.flags & cudaStreamNonBlocking)
+	if (rule->traits & QCU_MAKES && cmd->stream_create.flags & cudaStreamNonBlocking)
 		atomic_store(&nonblocking[cmd->device], true);
-	if (rule->traits & (QCU_WORK | QCU_MEMORY) || cmd->op == QCU_OP_STREAM_CREATE)
+	if (rule->traits & (QCU_WORK | QCU_MEMORY | QCU_MAKES))
 		qcul_progress_moved();
 	if (!(rule->traits & QCU_WORK))
 		return;
@@ -234,7 +232,7 @@ static unsigned char waits_for(const struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
 
-	if (cmd->op == QCU_OP_DEVICE_SYNC)
+	if (rule->until == QCU_FIELD_DEVICE)
 		return WORK_BLOCKING | WORK_OTHER;
 	return qcu_waits_for_stream(cmd, rule) && qcu_field(cmd, rule->stream) == QCU_STREAM_LEGACY
 		       ? WORK_BLOCKING

@@ -388,7 +388,7 @@ static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
 
 	qcul_self.traced = true;
 	for (i = 0; i < n; i++) {
-		if (cmds[i].op == QCU_OP_DEVICE_RESET)
+		if (qcu_rule(cmds[i].op)->traits & QCU_ALONE)
 			before_reset();
 		err = send_one(&cmds[i]);
 		first = first ? first : err;
