@@ -56,10 +56,13 @@
  *		  outlives the file as "kept", until a reset of the device makes its pages safe to
  *		  free.
  *	request	  counted: the queue has one reference while the device has the request, the
- *		  sender has one. Pins live as long as the request.
+ *		  sender has one. What a request holds is given back by two hooks: a use of a group
+ *		  when the device has answered (unuse), all else with the last reference (release).
+ *		  Whoever attaches it sets the hook, which does not fail and allocates nothing.
  *	group	  counted: references of its VMAs and of its UNMAP, and one of its own until its
- *pages are freed. group->users counts separately who needs the group mapped in the mirror: 1 until
- *		  munmap, and 1 for each command that uses it. UNMAP is sent when it reaches 0.
+ *		  pages are freed. group->users counts separately who needs the group mapped in the
+ *		  mirror: 1 until munmap, and 1 for each command that uses it. UNMAP is sent when it
+ *		  reaches 0.
  *	chunk	  counted by the groups and snapshots that have it.
  *	snapshot  counted by its VMAs.
  */
@@ -174,10 +177,12 @@ struct qcud_request {
 	struct scatterlist *sg; /* if the payload is vmalloc() memory */
 	struct scatterlist sg_payload;
 
+	void (*unuse)(struct qcud_request *req);   /* any context; clears itself and `group` */
+	void (*release)(struct qcud_request *req); /* may sleep, and may use the payload */
+
 	struct qcud_bounce *bounce; /* the segments are kernel memory (KERNEL_COPY) */
-	bool pinned;		    /* the segments are pinned user pages */
-	bool pinned_dirty;
-	struct qcud_user *payer; /* the user whose pin limit was charged `paid` pages */
+	bool pinned_dirty;	    /* the segments are user pages, and the device writes them */
+	struct qcud_user *payer;    /* the user whose pin limit was charged `paid` pages */
 	unsigned long paid;
 	struct qcud_group *registered; /* the registration that the request begins or ends */
 	struct qcud_group *group;      /* a use of the group; for UNMAP the group that it ends */
@@ -350,7 +355,7 @@ void qcud_request_cache_destroy(void);
 struct qcud_request *qcud_request_new(u16 op);
 void qcud_request_put(struct qcud_request *req);
 int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes);
-void qcud_queue_init(struct qcud_queue *queue);
+void qcud_queue_init(struct qcud_queue *queue, work_func_t work);
 #define QCUD_SEND_KICK 1u /* nothing follows at once: notify the device, if it wants that */
 #define QCUD_SEND_WORK 2u /* the sender is the queue's work item */
 #define QCUD_SEND_WAIT 4u /* wait for room */
@@ -363,7 +368,7 @@ void qcud_queue_callback(struct virtqueue *vq);
 void qcud_queue_kill(struct qcud_queue *queue, int error);
 void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group);
 void qcud_queue_detach(struct qcud_queue *queue);
-void qcud_queue_reap(struct qcud_queue *queue);
+struct qcud_session *qcud_queue_reap(struct qcud_queue *queue);
 s32 qcud_queue_late(struct qcud_queue *queue, u32 tid);
 
 /* qcuda_wait.c */
@@ -436,17 +441,15 @@ void qcud_fork(struct vm_area_struct *vma, struct qcud_chunks *from, struct qcud
 /* qcuda_map.c */
 int qcud_group_map(struct qcud_group *group, u64 addr, u64 len, enum qcud_use use);
 void qcud_group_unuse(struct qcud_group *group);
-void qcud_request_unuse(struct qcud_request *req);
+void qcud_request_use(struct qcud_request *req, struct qcud_group *group, bool writes);
 void qcud_group_close(struct qcud_group *group);
-void qcud_group_unmapped(struct qcud_request *req);
-void qcud_session_reap(struct qcud_session *session);
+void qcud_session_reap(struct work_struct *work);
 int qcud_map_settle(struct qcud_session *session);
 int qcud_group_place_free(struct qcud_group *group);
 
 /* qcuda_pin.c */
 unsigned long qcud_pin_pages(u64 addr, u64 len);
 int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len, bool write);
-void qcud_unpin(struct qcud_request *req);
 
 /* qcuda_place.c */
 bool qcud_place(struct qcud_group *group, bool own);
@@ -474,14 +477,12 @@ void qcud_oom_unregister(void);
 /* qcuda_bounce.c */
 int qcud_bounce(struct qcud_request *req, bool out);
 int qcud_bounce_out(const struct qcud_request *req);
-void qcud_bounce_free(struct qcud_bounce *bounce);
 
 /* qcuda_register.c */
 int qcud_register(struct qcud_session *session, struct qcud_request *req);
 int qcud_unregister(struct qcud_session *session, struct qcud_request *req);
 struct qcud_group *qcud_registered_use(struct qcud_session *session, u64 addr, u64 len);
 u64 qcud_registered_at(const struct qcud_group *group, u64 addr);
-void qcud_registered_done(struct qcud_request *req);
 void qcud_registered_wait(struct qcud_group *group);
 void qcud_registered_end(struct qcud_session *session);
 void qcud_unaccount(struct qcud_group *group);

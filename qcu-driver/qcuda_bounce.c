@@ -28,12 +28,11 @@ struct qcud_bounce {
 	struct qcud_block block[];
 };
 
-void qcud_bounce_free(struct qcud_bounce *bounce)
+static void qcud_bounce_free(struct qcud_request *req)
 {
+	struct qcud_bounce *bounce = req->bounce;
 	unsigned int i;
 
-	if (!bounce)
-		return;
 	for (i = 0; i < bounce->nr; i++)
 		__free_pages(bounce->block[i].page, bounce->block[i].order);
 	kvfree(bounce);
@@ -68,6 +67,7 @@ int qcud_bounce(struct qcud_request *req, bool out)
 	if (!bounce)
 		return -ENOMEM;
 	req->bounce = bounce;
+	req->release = qcud_bounce_free;
 	bounce->user = addr;
 	bounce->len = left;
 	segs = kvmalloc_array(max, sizeof(*segs), GFP_KERNEL_ACCOUNT);

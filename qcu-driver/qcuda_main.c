@@ -310,7 +310,7 @@ static int qcud_begin(struct virtio_device *vdev)
 	dev->config = config;
 	dev->nr_queues = config.sessions + 1;
 	for (i = 0; i < dev->nr_queues; i++)
-		qcud_queue_init(&dev->queue[i]);
+		qcud_queue_init(&dev->queue[i], qcud_session_reap);
 	vdev->priv = dev;
 	ret = qcud_find_queues(dev);
 	if (ret) {

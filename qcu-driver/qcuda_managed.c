@@ -172,10 +172,7 @@ static struct qcud_request *qcud_move_new(struct qcud_group *group, u32 flags, u
 	req->cmd.flags = QCU_F_SEGS;
 	req->cmd.managed_move.flags = flags;
 	refcount_inc(&group->users);
-	req->group = group;
-	req->writes = flags & QCU_MOVE_DOWN;
-	if (req->writes)
-		atomic_inc(&group->writers);
+	qcud_request_use(req, group, flags & QCU_MOVE_DOWN);
 	return req;
 }
 
@@ -692,7 +689,7 @@ int qcud_managed_begin(struct qcud_session *session, struct qcud_request *req)
 
 	if (!group)
 		return ret;
-	req->group = group;
+	qcud_request_use(req, group, false);
 	if (!group->in_window || group->mem.start != m->va || group->mem.end - m->va != m->len ||
 	    !m->bytes || m->bytes > m->len || m->bytes & ~PAGE_MASK)
 		return ret;

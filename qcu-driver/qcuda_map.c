@@ -29,15 +29,26 @@ void qcud_group_unuse(struct qcud_group *group)
 		queue_work(qcud_wq, &queue->work);
 }
 
-/* Drops the use of the group that a command holds. Any context. */
-void qcud_request_unuse(struct qcud_request *req)
+/* Drops the use of the group that a request holds. Any context. */
+static void qcud_request_unuse(struct qcud_request *req)
 {
 	struct qcud_group *group = req->group;
 
 	req->group = NULL;
+	req->unuse = NULL;
 	if (req->writes)
 		atomic_dec(&group->writers);
 	qcud_group_unuse(group);
+}
+
+/* A command uses the group until it has been answered. The caller's use becomes the command's. */
+void qcud_request_use(struct qcud_request *req, struct qcud_group *group, bool writes)
+{
+	req->group = group;
+	req->unuse = qcud_request_unuse;
+	req->writes = writes;
+	if (writes)
+		atomic_inc(&group->writers);
 }
 
 static bool qcud_group_idle(const struct qcud_group *group)
@@ -107,11 +118,32 @@ void qcud_group_close(struct qcud_group *group)
 	qcud_groups_free(session, &list);
 }
 
-/*
- * Called by the work item. Sends UNMAP for groups without users, and frees those that need no
- * UNMAP.
- */
-void qcud_session_reap(struct qcud_session *session)
+/* An UNMAP has been answered. Called in the work item, which sends further UNMAPs afterwards. */
+static void qcud_group_unmapped(struct qcud_request *req)
+{
+	struct qcud_group *group = req->group;
+	struct qcud_session *session = group->session;
+	LIST_HEAD(list);
+
+	spin_lock(&session->lock);
+	session->unmaps--;
+	spin_unlock(&session->lock);
+	if (!req->error && req->reply.status) {
+		pr_err("qcuda: session %u: the device could not unmap %#lx-%#lx: %d\n", session->id,
+		       group->mem.start, group->mem.end, req->reply.status);
+		qcud_queue_kill(session->queue, -EIO);
+	} else if (!req->error) {
+		spin_lock(&session->lock);
+		group->sent = false;
+		qcud_group_claim(group, &list);
+		spin_unlock(&session->lock);
+		qcud_groups_free(session, &list);
+	}
+	qcud_group_put(group);
+}
+
+/* Sends UNMAP for groups without users, and frees those that need no UNMAP. */
+static void qcud_groups_reap(struct qcud_session *session)
 {
 	struct qcud_group *group, *next;
 	bool sent = false;
@@ -133,9 +165,11 @@ void qcud_session_reap(struct qcud_session *session)
 		 */
 		kref_get(&group->refs);
 		req->group = group;
+		req->release = qcud_group_unmapped;
 		group->unmap = NULL;
 		if (qcud_queue_send(session->queue, req, QCUD_SEND_WORK)) {
 			group->unmap = req;
+			req->release = NULL;
 			req->group = NULL;
 			qcud_group_put(group); /* never the last one */
 			break;
@@ -153,28 +187,16 @@ void qcud_session_reap(struct qcud_session *session)
 	}
 }
 
-/* An UNMAP has been answered. Called in the work item, which sends further UNMAPs afterwards. */
-void qcud_group_unmapped(struct qcud_request *req)
+/*
+ * The work item of a queue: does the work that was left to a context that may sleep. Runs once at a
+ * time for each queue.
+ */
+void qcud_session_reap(struct work_struct *work)
 {
-	struct qcud_group *group = req->group;
-	struct qcud_session *session = group->session;
-	LIST_HEAD(list);
+	struct qcud_session *session = qcud_queue_reap(container_of(work, struct qcud_queue, work));
 
-	spin_lock(&session->lock);
-	session->unmaps--;
-	spin_unlock(&session->lock);
-	if (!req->error && req->reply.status) {
-		pr_err("qcuda: session %u: the device could not unmap %#lx-%#lx: %d\n", session->id,
-		       group->mem.start, group->mem.end, req->reply.status);
-		qcud_queue_kill(session->queue, -EIO);
-	} else if (!req->error) {
-		spin_lock(&session->lock);
-		group->sent = false;
-		qcud_group_claim(group, &list);
-		spin_unlock(&session->lock);
-		qcud_groups_free(session, &list);
-	}
-	qcud_group_put(group);
+	if (session)
+		qcud_groups_reap(session);
 }
 
 /*
@@ -301,8 +323,10 @@ static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned 
 	req->cmd.map.chunk_bytes = 1U << group->mem.shift;
 	req->first = *first;
 	req->last = end - 1;
+	/* Not `unuse`: the thread that settles the MAP needs the group after the answer. */
 	refcount_inc(&group->users);
 	req->group = group;
+	req->release = qcud_request_unuse;
 	group->sent = true;
 	return req;
 }

@@ -21,7 +21,7 @@ static unsigned long qcud_seg_pages(const struct qcu_seg *seg)
 	return ((seg->gpa + seg->len - 1) >> PAGE_SHIFT) - (seg->gpa >> PAGE_SHIFT) + 1;
 }
 
-void qcud_unpin(struct qcud_request *req)
+static void qcud_unpin(struct qcud_request *req)
 {
 	const struct qcu_seg *segs = req->payload;
 	size_t i, nr = req->payload_bytes / sizeof(*segs);
@@ -35,8 +35,8 @@ void qcud_unpin(struct qcud_request *req)
 						 req->pinned_dirty);
 		pages += n;
 	}
-	req->pinned = false;
 	qcud_stat_add(QCUD_STAT_PINNED_PAGES, -pages);
+	qcud_pin_end(req);
 }
 
 /* The number of pages that [addr, addr + len) touches. The range is not empty and does not wrap. */
@@ -61,6 +61,7 @@ int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len
 	ret = qcud_pin_begin(user, req, left);
 	if (ret)
 		return ret;
+	req->release = qcud_unpin;
 	segs = kvmalloc_array(max, sizeof(*segs), GFP_KERNEL_ACCOUNT);
 	if (!segs)
 		return -ENOMEM;
@@ -102,7 +103,6 @@ int qcud_pin(struct qcud_user *user, struct qcud_request *req, u64 addr, u64 len
 	free_page((unsigned long)pages);
 
 	/* The request owns the table and the pins now, also if it is never sent. */
-	req->pinned = true;
 	req->pinned_dirty = write;
 	if (!ret)
 		return qcud_request_payload(req, segs, nr * sizeof(*segs));

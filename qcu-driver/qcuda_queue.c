@@ -78,17 +78,10 @@ int qcud_request_payload(struct qcud_request *req, void *payload, size_t bytes)
 
 static void qcud_request_free(struct qcud_request *req)
 {
-	if (req->pinned)
-		qcud_unpin(req);
-	if (req->payer)
-		qcud_pin_end(req);
-	qcud_bounce_free(req->bounce);
-	if (req->registered)
-		qcud_registered_done(req);
-	if (req->group && req->cmd.op == QCU_OP_UNMAP)
-		qcud_group_unmapped(req);
-	else if (req->group)
-		qcud_request_unuse(req);
+	if (req->release)
+		req->release(req);
+	if (req->unuse)
+		req->unuse(req);
 	if (req->payload) {
 		kvfree(req->payload);
 		kfree(req->sg);
@@ -184,10 +177,10 @@ s32 qcud_queue_late(struct qcud_queue *queue, u32 tid)
 	return status;
 }
 
-/* Does the request hold nothing whose release may sleep, except perhaps the use of a group? */
+/* Does the request hold nothing whose release may sleep? */
 static bool qcud_request_light(const struct qcud_request *req)
 {
-	return !req->pinned && !req->registered && !req->bounce && !req->sg;
+	return !req->release && !req->sg;
 }
 
 /* Is the request posted, and does its end release memory that another thread may wait for? */
@@ -231,11 +224,10 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 	WRITE_ONCE(queue->answers, queue->answers + 1);
 	/*
 	 * The request's use of the group ends here, not when the request is freed: a thread that
-	 * waits for a closing group may be the thread that would free the request. MAP and UNMAP
-	 * end their own uses.
+	 * waits for a closing group may be the thread that would free the request.
 	 */
-	if (req->group && req->cmd.op != QCU_OP_MAP && req->cmd.op != QCU_OP_UNMAP)
-		qcud_request_unuse(req);
+	if (req->unuse)
+		req->unuse(req);
 	if (req->posted && !req->error && req->reply.status)
 		qcud_queue_note(queue, req);
 	/* No caller waits for a posted request, except to copy data back from kernel memory. */
@@ -243,7 +235,7 @@ static void qcud_queue_answered(struct qcud_queue *queue, struct qcud_request *r
 		complete_all(&req->done);
 	if (!refcount_dec_and_test(&req->refs))
 		return;
-	if (qcud_request_light(req) && !req->group) {
+	if (qcud_request_light(req)) {
 		qcud_request_free(req);
 	} else {
 		list_add_tail(&req->node, &queue->reap);
@@ -418,11 +410,8 @@ void qcud_queue_detach(struct qcud_queue *queue)
 	wake_up_all(&queue->room);
 }
 
-/*
- * Does the work that the callback left to a context that may sleep. Runs once at a time for each
- * queue.
- */
-void qcud_queue_reap(struct qcud_queue *queue)
+/* Frees the requests that were left to a context that may sleep. Returns the queue's session. */
+struct qcud_session *qcud_queue_reap(struct qcud_queue *queue)
 {
 	struct qcud_request *req, *next;
 	struct qcud_session *session;
@@ -437,20 +426,14 @@ void qcud_queue_reap(struct qcud_queue *queue)
 		list_del_init(&req->node);
 		qcud_request_free(req);
 	}
-	if (session)
-		qcud_session_reap(session);
+	return session;
 }
 
-static void qcud_queue_work(struct work_struct *work)
-{
-	qcud_queue_reap(container_of(work, struct qcud_queue, work));
-}
-
-void qcud_queue_init(struct qcud_queue *queue)
+void qcud_queue_init(struct qcud_queue *queue, work_func_t work)
 {
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->inflight);
 	INIT_LIST_HEAD(&queue->reap);
 	init_waitqueue_head(&queue->room);
-	INIT_WORK(&queue->work, qcud_queue_work);
+	INIT_WORK(&queue->work, work);
 }

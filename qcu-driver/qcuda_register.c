@@ -224,6 +224,22 @@ static int qcud_register_at(struct qcud_session *session, u64 addr, u64 len, boo
 	return ret;
 }
 
+/* Called at the end of a request that begins or ends a registration, answered or not. */
+static void qcud_registered_done(struct qcud_request *req)
+{
+	bool good = !req->error && req->reply.op == req->cmd.op && !req->reply.status;
+	struct qcud_group *group = req->registered;
+
+	if (good == (req->cmd.op == QCU_OP_HOST_REGISTER)) {
+		spin_lock(&group->session->lock);
+		group->ready = true;
+		spin_unlock(&group->session->lock);
+	} else {
+		qcud_group_close(group);
+	}
+	qcud_group_put(group);
+}
+
 /*
  * Changes HOST_REGISTER of memory outside of chunks into a command about memory that the mirror
  * has. Returns the same values as qcud_group_map().
@@ -242,8 +258,9 @@ int qcud_register(struct qcud_session *session, struct qcud_request *req)
 	if (ret)
 		return ret;
 	refcount_inc(&group->users);
-	req->group = group;
+	qcud_request_use(req, group, false);
 	req->registered = group;
+	req->release = qcud_registered_done;
 	req->cmd.buf.addr = qcud_registered_at(group, addr);
 	req->cmd.flags |= QCU_F_WINDOW;
 	return 0;
@@ -268,26 +285,11 @@ int qcud_unregister(struct qcud_session *session, struct qcud_request *req)
 		group->ready = false;
 		kref_get(&group->refs);
 		req->registered = group;
+		req->release = qcud_registered_done;
 		req->cmd.host_unregister.addr = qcud_registered_at(group, addr);
 	}
 	spin_unlock(&session->lock);
 	return ret;
-}
-
-/* Called at the end of a request that begins or ends a registration, answered or not. */
-void qcud_registered_done(struct qcud_request *req)
-{
-	bool good = !req->error && req->reply.op == req->cmd.op && !req->reply.status;
-	struct qcud_group *group = req->registered;
-
-	if (good == (req->cmd.op == QCU_OP_HOST_REGISTER)) {
-		spin_lock(&group->session->lock);
-		group->ready = true;
-		spin_unlock(&group->session->lock);
-	} else {
-		qcud_group_close(group);
-	}
-	qcud_group_put(group);
 }
 
 /* Ends all registrations at the end of the session. */

@@ -79,10 +79,10 @@ void qcud_session_finish(struct qcud_session *session)
 	qcud_map_settle(session);
 	mutex_unlock(&session->map_lock);
 	cancel_work_sync(&queue->work);
-	qcud_queue_reap(queue);
+	qcud_session_reap(&queue->work);
 	/* The end of the last requests may have queued the work item once more. */
 	cancel_work_sync(&queue->work);
-	qcud_queue_reap(queue);
+	qcud_session_reap(&queue->work);
 	qcud_registered_end(session);
 
 	spin_lock_irq(&queue->lock);
@@ -453,10 +453,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		group = NULL;
 	}
 	if (group) {
-		req->group = group;
-		req->writes = kind == QCU_BUFFER_OUT;
-		if (req->writes)
-			atomic_inc(&group->writers);
+		qcud_request_use(req, group, kind == QCU_BUFFER_OUT);
 		ret = qcud_group_map(group, addr, len, qcud_use_of(kind));
 		if (ret)
 			return ret;
@@ -468,7 +465,7 @@ static int qcud_buffer(struct qcud_session *session, struct qcud_request *req, u
 		return req->cmd.op == QCU_OP_HOST_REGISTER ? qcud_register(session, req) : -EINVAL;
 	group = qcud_registered_use(session, addr, len);
 	if (group) {
-		req->group = group;
+		qcud_request_use(req, group, false);
 		req->cmd.buf.addr = qcud_registered_at(group, addr);
 		req->cmd.flags |= QCU_F_WINDOW;
 		qcud_stat_add(QCUD_STAT_WINDOW_BYTES, len);

@@ -124,7 +124,6 @@ void qcud_pin_end(struct qcud_request *req)
 {
 	atomic_long_sub(req->paid, &req->payer->pinned);
 	wake_up_all(&req->payer->room);
-	req->payer = NULL;
 }
 
 /*
