@@ -5,8 +5,8 @@
  *
  *	qcuda_main.c	module, /dev/qcuda, virtio probe and remove
  *	qcuda_session.c	open, close, ioctl
- *	qcuda_queue.c	requests on a virtqueue, from creation to the last reference
- *	qcuda_wait.c	waiting for answers: polling, then sleeping; interrupts
+ *	qcuda_queue.c	requests on a virtqueue, from creation to the last reference; interrupts
+ *	qcuda_wait.c	waiting for answers: polling, then sleeping
  *	qcuda_chunk.c	chunks: make, copy, share and free them
  *	qcuda_vma.c	mmap and page faults: groups and their chunks
  *	qcuda_fork.c	what a forked child gets of its parent's chunks
@@ -360,6 +360,10 @@ void qcud_queue_init(struct qcud_queue *queue, work_func_t work);
 #define QCUD_SEND_WORK 2u /* the sender is the queue's work item */
 #define QCUD_SEND_WAIT 4u /* wait for room */
 int qcud_queue_send(struct qcud_queue *queue, struct qcud_request *req, unsigned int how);
+void qcud_queue_interrupts(struct qcud_queue *queue);
+void qcud_queue_want(struct qcud_queue *queue);
+void qcud_queue_unwant(struct qcud_queue *queue);
+void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count);
 void qcud_queue_notify(struct qcud_queue *queue);
 void qcud_queue_kick(struct qcud_queue *queue);
 void qcud_queue_drain(struct qcud_queue *queue);
@@ -369,14 +373,11 @@ void qcud_queue_kill(struct qcud_queue *queue, int error);
 void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group);
 void qcud_queue_detach(struct qcud_queue *queue);
 struct qcud_session *qcud_queue_reap(struct qcud_queue *queue);
+long qcud_answer_timeout(void);
+int qcud_answer_missing(struct qcud_queue *queue);
 s32 qcud_queue_late(struct qcud_queue *queue, u32 tid);
 
 /* qcuda_wait.c */
-long qcud_answer_timeout(void);
-int qcud_answer_missing(struct qcud_queue *queue);
-void qcud_queue_interrupts(struct qcud_queue *queue);
-void qcud_queue_want(struct qcud_queue *queue);
-void qcud_queue_unwant(struct qcud_queue *queue);
 static inline bool qcud_is_copy(const struct qCUcmd *cmd)
 {
 	return cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H;
@@ -386,7 +387,6 @@ static inline bool qcud_is_copy(const struct qCUcmd *cmd)
 void qcud_queue_copies(struct qcud_queue *queue, const struct qCUcmd *cmd);
 void qcud_queue_kick_and_spin(struct qcud_queue *queue, struct qcud_request *req, u32 how);
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req);
-void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count);
 
 /* qcuda_chunk.c */
 void qcud_chunks_init(struct qcud_chunks *chunks, unsigned long start, unsigned long end);

@@ -5,12 +5,18 @@
  * once, at the device's answer or at a reset. The sender may have given up long before.
  */
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 #include <linux/vmalloc.h>
 
 #include "qcuda.h"
+
+static unsigned int answer_timeout;
+module_param(answer_timeout, uint, 0644);
+MODULE_PARM_DESC(answer_timeout,
+		 "seconds after which a session without an answer is ended; 0: never");
 
 static struct kmem_cache *qcud_request_cache;
 
@@ -278,6 +284,57 @@ void qcud_queue_drain(struct qcud_queue *queue)
 		wake_up_all(&queue->room);
 }
 
+/*
+ * Turns interrupts on or off. Sleeping callers need interrupts. While a caller polls for answers,
+ * interrupts are off. No caller waits for posted commands. Posted commands that hold pages of the
+ * program get one interrupt for many of them. The driver notices the end of all other posted
+ * commands when it does something else on the queue.
+ */
+void qcud_queue_interrupts(struct qcud_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (!queue->vq)
+		return;
+	for (;;) {
+		bool none = queue->spinning || !(queue->wanted || queue->heavy || queue->starved);
+
+		virtqueue_disable_cb(queue->vq);
+		qcud_queue_drain(queue);
+		if (none || virtqueue_is_broken(queue->vq))
+			return;
+		if (queue->wanted || queue->starved ? virtqueue_enable_cb(queue->vq)
+						    : virtqueue_enable_cb_delayed(queue->vq))
+			return;
+	}
+}
+
+/* The caller is about to sleep until a request on the queue has been answered. */
+void qcud_queue_want(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->wanted++;
+	qcud_queue_interrupts(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+void qcud_queue_unwant(struct qcud_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->wanted--;
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count)
+{
+	atomic64_inc(&queue->counts[count]);
+	qcud_stat_add(QCUD_STAT_FIRST_COUNT + count, 1);
+}
+
 void qcud_queue_callback(struct virtqueue *vq)
 {
 	/* Not vq->priv, which belongs to the transport. */
@@ -324,6 +381,23 @@ void qcud_queue_kick(struct qcud_queue *queue)
 	spin_lock_irqsave(&queue->lock, flags);
 	qcud_queue_notify(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/* The longest time that an answer may take, in jiffies. */
+long qcud_answer_timeout(void)
+{
+	unsigned int seconds = READ_ONCE(answer_timeout);
+
+	return seconds ? min_t(long, seconds, 24 * 3600) * HZ : MAX_SCHEDULE_TIMEOUT;
+}
+
+/* The host has not answered within answer_timeout. Ends the session. */
+int qcud_answer_missing(struct qcud_queue *queue)
+{
+	pr_err_ratelimited("qcuda: a session of process %d has had no answer for %u s: ended\n",
+			   task_tgid_nr(current), READ_ONCE(answer_timeout));
+	qcud_queue_kill(queue, -ETIMEDOUT);
+	return -ETIMEDOUT;
 }
 
 static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answers)

@@ -20,6 +20,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -38,78 +39,11 @@ static unsigned int spin_us = 2000;
 module_param(spin_us, uint, 0644);
 MODULE_PARM_DESC(spin_us, "microseconds for which a call looks for its answer before it sleeps");
 
-static unsigned int answer_timeout;
-module_param(answer_timeout, uint, 0644);
-MODULE_PARM_DESC(answer_timeout,
-		 "seconds after which a session without an answer is ended; 0: never");
-
 static unsigned int qcud_spin_max_ns(void)
 {
 	if (num_online_cpus() == 1)
 		return 0;
 	return min(READ_ONCE(spin_us), QCUD_SPIN_MAX_US) * NSEC_PER_USEC;
-}
-
-/* The longest time that an answer may take, in jiffies. */
-long qcud_answer_timeout(void)
-{
-	unsigned int seconds = READ_ONCE(answer_timeout);
-
-	return seconds ? min_t(long, seconds, 24 * 3600) * HZ : MAX_SCHEDULE_TIMEOUT;
-}
-
-/* The host has not answered within answer_timeout. Ends the session. */
-int qcud_answer_missing(struct qcud_queue *queue)
-{
-	pr_err_ratelimited("qcuda: a session of process %d has had no answer for %u s: ended\n",
-			   task_tgid_nr(current), READ_ONCE(answer_timeout));
-	qcud_queue_kill(queue, -ETIMEDOUT);
-	return -ETIMEDOUT;
-}
-
-/*
- * Turns interrupts on or off. Sleeping callers need interrupts. While a caller polls for answers,
- * interrupts are off. No caller waits for posted commands. Posted commands that hold pages of the
- * program get one interrupt for many of them. The driver notices the end of all other posted
- * commands when it does something else on the queue.
- */
-void qcud_queue_interrupts(struct qcud_queue *queue)
-{
-	lockdep_assert_held(&queue->lock);
-
-	if (!queue->vq)
-		return;
-	for (;;) {
-		bool none = queue->spinning || !(queue->wanted || queue->heavy || queue->starved);
-
-		virtqueue_disable_cb(queue->vq);
-		qcud_queue_drain(queue);
-		if (none || virtqueue_is_broken(queue->vq))
-			return;
-		if (queue->wanted || queue->starved ? virtqueue_enable_cb(queue->vq)
-						    : virtqueue_enable_cb_delayed(queue->vq))
-			return;
-	}
-}
-
-/* The caller is about to sleep until a request on the queue has been answered. */
-void qcud_queue_want(struct qcud_queue *queue)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	queue->wanted++;
-	qcud_queue_interrupts(queue);
-	spin_unlock_irqrestore(&queue->lock, flags);
-}
-
-void qcud_queue_unwant(struct qcud_queue *queue)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	queue->wanted--;
-	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
 static void qcud_spin(struct qcud_queue *queue, struct qcud_request *req, u64 began, u64 limit)
@@ -163,12 +97,12 @@ static bool qcud_request_parks(const struct qcud_request *req)
 /* How long to poll for this answer, in nanoseconds. */
 static u64 qcud_spin_limit(const struct qcud_queue *queue, const struct qcud_request *req, u32 how)
 {
-	unsigned int timeout = READ_ONCE(answer_timeout);
+	long timeout = qcud_answer_timeout();
 
 	if (how == QCU_WAIT_SLEEP || qcud_request_parks(req))
 		return 0;
 	if (how == QCU_WAIT_LOOK && num_online_cpus() > 1)
-		return timeout ? timeout * (u64)NSEC_PER_SEC : U64_MAX;
+		return timeout == MAX_SCHEDULE_TIMEOUT ? U64_MAX : jiffies_to_nsecs(timeout);
 	return min(READ_ONCE(queue->spin_ns), qcud_spin_max_ns());
 }
 
@@ -308,10 +242,4 @@ int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req)
 	if (req->began)
 		qcud_spin_adapt(queue, req);
 	return req->error;
-}
-
-void qcud_queue_count(struct qcud_queue *queue, enum qcud_count count)
-{
-	atomic64_inc(&queue->counts[count]);
-	qcud_stat_add(QCUD_STAT_FIRST_COUNT + count, 1);
 }
