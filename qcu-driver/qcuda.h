@@ -4,6 +4,7 @@
  * lifetime. The files:
  *
  *	qcuda_main.c	module, /dev/qcuda, virtio probe and remove
+ *	qcuda_state.c	what all files share: the device, the list of sessions, parameters
  *	qcuda_session.c	open, close, ioctl
  *	qcuda_queue.c	requests on a virtqueue, from creation to the last reference; interrupts
  *	qcuda_wait.c	waiting for answers: polling, then sleeping
@@ -330,24 +331,22 @@ struct qcud_group {
 	unsigned long blocks[QCUD_BLOCK_ORDER + 1];
 };
 
-/* qcuda_main.c */
+/* qcuda_state.c */
 extern struct mutex qcud_lock;
 extern struct qcud_device *qcud_dev;
 extern struct list_head qcud_sessions;
 extern struct workqueue_struct *qcud_wq;
 extern unsigned int qcud_chunk_kb;
 extern bool qcud_trace;
-extern bool qcud_kernel_copy;
 
 unsigned long qcud_timeout(void); /* jiffies */
-void qcud_device_break(struct qcud_device *dev);
 void qcud_device_put(struct qcud_device *dev);
+void qcud_session_put(struct qcud_session *session);
 
 /* qcuda_session.c */
 extern const struct file_operations qcud_fops;
 
 void qcud_session_finish(struct qcud_session *session);
-void qcud_session_put(struct qcud_session *session);
 
 /* qcuda_queue.c */
 int qcud_request_cache_create(void);
@@ -370,6 +369,7 @@ void qcud_queue_drain(struct qcud_queue *queue);
 void qcud_queue_poll(struct qcud_queue *queue);
 void qcud_queue_callback(struct virtqueue *vq);
 void qcud_queue_kill(struct qcud_queue *queue, int error);
+void qcud_device_break(struct qcud_device *dev, int error);
 void qcud_queue_expect(struct qcud_queue *queue, const struct qcud_group *group);
 void qcud_queue_detach(struct qcud_queue *queue);
 struct qcud_session *qcud_queue_reap(struct qcud_queue *queue);

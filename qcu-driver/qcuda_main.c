@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The module and its device: parameters, /dev/qcuda, and the virtio driver. The virtio driver sets
- * the queues up and takes them down, also while sessions are open.
+ * The module and its device: /dev/qcuda and the virtio driver. The virtio driver sets the queues up
+ * and takes them down, also while sessions are open.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
-#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/reboot.h>
 #include <linux/slab.h>
@@ -14,54 +13,7 @@
 
 #include "qcuda.h"
 
-/* qcuda.h describes these locks. */
-static DEFINE_MUTEX(qcud_life_lock);
-DEFINE_MUTEX(qcud_lock);
-struct qcud_device *qcud_dev;
-LIST_HEAD(qcud_sessions);
-struct workqueue_struct *qcud_wq;
-
-unsigned int qcud_chunk_kb = QCU_CHUNK_DEFAULT >> 10;
-
-static int qcud_chunk_kb_set(const char *text, const struct kernel_param *kp)
-{
-	unsigned int kb;
-	int ret = kstrtouint(text, 0, &kb);
-
-	if (ret)
-		return ret;
-	if (!is_power_of_2(kb) || kb < QCU_CHUNK_MIN >> 10 || kb > QCU_CHUNK_MAX >> 10) {
-		pr_err("qcuda: chunk_kb=%u is not a power of two from %u to %u\n", kb,
-		       QCU_CHUNK_MIN >> 10, QCU_CHUNK_MAX >> 10);
-		return -EINVAL;
-	}
-	WRITE_ONCE(qcud_chunk_kb, kb);
-	return 0;
-}
-
-static const struct kernel_param_ops qcud_chunk_kb_ops = {
-	.set = qcud_chunk_kb_set,
-	.get = param_get_uint,
-};
-module_param_cb(chunk_kb, &qcud_chunk_kb_ops, &qcud_chunk_kb, 0644);
-MODULE_PARM_DESC(chunk_kb, "chunk size in KiB that a new session starts with, a power of two");
-
-bool qcud_kernel_copy;
-module_param_named(kernel_copy, qcud_kernel_copy, bool, 0644);
-MODULE_PARM_DESC(kernel_copy, "copy through kernel memory; slow, only to compare with");
-
-bool qcud_trace;
-module_param_named(trace, qcud_trace, bool, 0644);
-MODULE_PARM_DESC(trace, "count where the time of copies goes, in debugfs: qcuda/stats, timed_*");
-
-static unsigned int timeout = 30;
-module_param(timeout, uint, 0644);
-MODULE_PARM_DESC(timeout, "seconds after which a device that does not open or close is given up");
-
-unsigned long qcud_timeout(void)
-{
-	return clamp(READ_ONCE(timeout), 1U, 3600U) * HZ;
-}
+static DEFINE_MUTEX(qcud_life_lock); /* qcuda.h describes it */
 
 /* For people and programs that look why a guest and its host do not match; only to be read. */
 static unsigned int qcud_wire_version = QCU_WIRE_VERSION;
@@ -111,25 +63,6 @@ static struct class qcud_class = {
 	.devnode = qcud_devnode,
 };
 
-static void qcud_device_release(struct kref *refs)
-{
-	kfree(container_of(refs, struct qcud_device, refs));
-}
-
-void qcud_device_put(struct qcud_device *dev)
-{
-	kref_put(&dev->refs, qcud_device_release);
-}
-
-/* The device does not work as it should: all requests fail, and nothing more is sent. */
-void qcud_device_break(struct qcud_device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < dev->nr_queues; i++)
-		qcud_queue_kill(&dev->queue[i], -EIO);
-}
-
 /*
  * Resets the device for good. After the reset the device touches no memory of the guest. So
  * everything that open sessions wait for ends, and kept sessions are freed. Open sessions stay
@@ -149,8 +82,7 @@ static void qcud_device_stop(struct qcud_device *dev)
 	dev->stopping = true;
 	mutex_unlock(&qcud_lock);
 
-	for (i = 0; i < dev->nr_queues; i++)
-		qcud_queue_kill(&dev->queue[i], -ENODEV);
+	qcud_device_break(dev, -ENODEV);
 #ifdef QCUD_HAVE_RESET_DEVICE
 	virtio_reset_device(dev->vdev);
 #else

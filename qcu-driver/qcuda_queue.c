@@ -131,6 +131,15 @@ void qcud_queue_kill(struct qcud_queue *queue, int error)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
+/* The device is no longer used: all requests fail, and nothing more is sent. */
+void qcud_device_break(struct qcud_device *dev, int error)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->nr_queues; i++)
+		qcud_queue_kill(&dev->queue[i], error);
+}
+
 /* Adds the times of a copy to the statistics. */
 static void qcud_count_time(const struct qcud_request *req)
 {

@@ -12,12 +12,17 @@
 #include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "qcuda.h"
+
+static bool kernel_copy;
+module_param(kernel_copy, bool, 0644);
+MODULE_PARM_DESC(kernel_copy, "copy through kernel memory; slow, only to compare with");
 
 /*
  * Sends a command on the control queue and waits for the answer. If no answer comes in time, the
@@ -45,18 +50,8 @@ static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool 
 		return -EINTR;
 	pr_err("qcuda: the device does not answer\n");
 broken:
-	qcud_device_break(dev);
+	qcud_device_break(dev, -EIO);
 	return -EIO;
-}
-
-static void qcud_session_release(struct kref *refs)
-{
-	kfree(container_of(refs, struct qcud_session, refs));
-}
-
-void qcud_session_put(struct qcud_session *session)
-{
-	kref_put(&session->refs, qcud_session_release);
 }
 
 /* No process on the host has pages of this session any more. Gives everything back. */
@@ -137,7 +132,7 @@ static void qcud_session_close(struct qcud_session *session)
 	spin_unlock_irq(&queue->lock);
 	if (!ret && !idle) {
 		pr_err("qcuda: session %u: closed, but commands are not answered\n", session->id);
-		qcud_device_break(dev);
+		qcud_device_break(dev, -EIO);
 	}
 
 	mutex_lock(&qcud_lock);
@@ -403,7 +398,7 @@ static bool qcud_bounces(struct qcud_session *session, const struct qcud_request
 	const struct qCUcmd *cmd = &req->cmd;
 	struct qcud_group *group;
 
-	if (!READ_ONCE(qcud_kernel_copy) || !qcud_is_copy(cmd))
+	if (!READ_ONCE(kernel_copy) || !qcud_is_copy(cmd))
 		return false;
 	if ((cmd->op == QCU_OP_COPY_H2D ? cmd->copy_h2d.flags : cmd->copy_d2h.flags) &
 	    QCU_COPY_QUEUED)
