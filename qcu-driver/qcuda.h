@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Declarations that the files of qcuda.ko share: its structures, and the rules of locking and
- * lifetime. The files:
+ * lifetime. The files, of which each uses only those below it:
  *
  *	qcuda_main.c	module, /dev/qcuda, virtio probe and remove
- *	qcuda_state.c	what all files share: the device, the list of sessions, parameters
  *	qcuda_session.c	open, close, ioctl
- *	qcuda_queue.c	requests on a virtqueue, from creation to the last reference; interrupts
- *	qcuda_wait.c	waiting for answers: polling, then sleeping
- *	qcuda_chunk.c	chunks: make, copy, share and free them
- *	qcuda_vma.c	mmap and page faults: groups and their chunks
- *	qcuda_fork.c	what a forked child gets of its parent's chunks
- *	qcuda_managed.c	managed memory that moves between the guest and the GPU
- *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages are freed
- *	qcuda_pin.c	other user memory as a table of segments
- *	qcuda_place.c	the mirror's addresses of registered memory
- *	qcuda_user.c	limits for one user
- *	qcuda_oom.c	what the kernel must know when memory runs out
- *	qcuda_bounce.c	KERNEL_COPY: copies through kernel memory, for comparison
  *	qcuda_register.c registration of other user memory
+ *	qcuda_vma.c	mmap and page faults
+ *	qcuda_managed.c	managed memory that moves between the guest and the GPU
+ *	qcuda_fork.c	what a forked child gets of its parent's chunks
+ *	qcuda_map.c	MAP and UNMAP: which chunks the mirror has, when their pages are freed
+ *	qcuda_group.c	groups: make them and their chunks, and free them
+ *	qcuda_bounce.c	KERNEL_COPY: copies through kernel memory, for comparison
+ *	qcuda_pin.c	other user memory as a table of segments
+ *	qcuda_user.c	limits for one user
+ *	qcuda_place.c	the mirror's addresses of registered memory
+ *	qcuda_wait.c	waiting for answers: polling, then sleeping
+ *	qcuda_queue.c	requests on a virtqueue, from creation to the last reference; interrupts
+ *	qcuda_chunk.c	chunks: make, copy, share and free them
+ *	qcuda_oom.c	what the kernel must know when memory runs out
  *	qcuda_logger.c	the groups by address, counters, debugfs
+ *	qcuda_state.c	what all files share: the device, the list of sessions, parameters
  *
  * Locks, outermost first. A thread that holds a lock may take the locks below it.
  *
@@ -402,18 +403,19 @@ void qcud_chunk_put(struct qcud_chunk *chunk);
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
 			     unsigned long index, struct qcud_chunk *chunk, struct qcud_span *part);
 
-/* qcuda_vma.c */
-struct file *qcud_memory_file(void);
-int qcud_mmap(struct file *file, struct vm_area_struct *vma);
+/* qcuda_group.c */
 struct qcud_group *qcud_group_new(struct qcud_session *session, unsigned long start,
 				  unsigned long end);
 int qcud_group_populate(struct qcud_group *group, unsigned long first, unsigned long last,
 			enum qcud_use use, bool *mapped);
 void qcud_group_free(struct qcud_group *group);
 void qcud_group_put(struct qcud_group *group);
-
 struct qcud_chunk *qcud_group_chunk(struct qcud_group *group, unsigned long index,
 				    enum qcud_use use);
+
+/* qcuda_vma.c */
+struct file *qcud_memory_file(void);
+int qcud_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* qcuda_managed.c */
 /* What qcud_managed_take() holds until qcud_managed_sent(). */
@@ -485,7 +487,6 @@ struct qcud_group *qcud_registered_use(struct qcud_session *session, u64 addr, u
 u64 qcud_registered_at(const struct qcud_group *group, u64 addr);
 void qcud_registered_wait(struct qcud_group *group);
 void qcud_registered_end(struct qcud_session *session);
-void qcud_unaccount(struct qcud_group *group);
 
 /* qcuda_logger.c */
 enum qcud_stat {

@@ -18,7 +18,10 @@
 
 /* ---- the pages ---- */
 
-/* As RDMA does: counted in mm->pinned_vm, which the process sees as VmPin. */
+/*
+ * As RDMA does: counted in mm->pinned_vm, which the process sees as VmPin. qcud_group_free() takes
+ * it back.
+ */
 static int qcud_account(struct qcud_group *group)
 {
 	unsigned long pages = (group->mem.end - group->mem.start) >> PAGE_SHIFT;
@@ -30,13 +33,6 @@ static int qcud_account(struct qcud_group *group)
 	}
 	group->accounted = pages;
 	return 0;
-}
-
-/* The pages have been unpinned. */
-void qcud_unaccount(struct qcud_group *group)
-{
-	atomic64_sub(group->accounted, &group->mm->pinned_vm);
-	group->accounted = 0;
 }
 
 static int qcud_chunk_pin(struct qcud_chunk *chunk, unsigned long addr, unsigned int want)

@@ -29,6 +29,7 @@ done
 # The architecture names each folder of the parts. The folders of the software GPU have names without soft/.
 while read -r folder; do
 	case $folder in
+	.) continue ;;
 	soft/*) folder=${folder#soft/} ;;
 	*) folder=${folder%%/*} ;;
 	esac
