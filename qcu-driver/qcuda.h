@@ -381,7 +381,7 @@ s32 qcud_queue_late(struct qcud_queue *queue, u32 tid);
 /* qcuda_wait.c */
 static inline bool qcud_is_copy(const struct qCUcmd *cmd)
 {
-	return cmd->op == QCU_OP_COPY_H2D || cmd->op == QCU_OP_COPY_D2H;
+	return qcu_rule(cmd->op)->traits & QCU_TIMED;
 }
 
 /* The command has been sent. If it copies, waits may take long. */

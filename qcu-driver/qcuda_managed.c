@@ -784,7 +784,7 @@ void qcud_managed_lost(struct qcud_session *session)
 static bool qcud_uses_memory(const struct qCUcmd *cmd)
 {
 	/* A host function may have written memory, and the work behind it is about to begin. */
-	if (cmd->op == QCU_OP_HOST_NEXT)
+	if (qcu_rule(cmd->op)->traits & QCU_PARKS)
 		return cmd->host_next.done;
 	return qcu_rule(cmd->op)->traits & QCU_MEMORY;
 }
@@ -817,7 +817,7 @@ static int qcud_managed_leave(struct qcud_session *session, const struct qcu_man
 int qcud_managed_take(struct qcud_session *session, const struct qCUcmd *cmd,
 		      enum qcud_managed_held *held)
 {
-	bool reset = cmd->op == QCU_OP_DEVICE_RESET, end = cmd->op == QCU_OP_MANAGED_END;
+	bool reset = qcu_rule(cmd->op)->traits & QCU_ALONE, end = cmd->op == QCU_OP_MANAGED_END;
 	int ret;
 
 	if (!reset && !end) {

@@ -144,7 +144,7 @@ void qcud_device_break(struct qcud_device *dev, int error)
 static void qcud_count_time(const struct qcud_request *req)
 {
 	const struct qCUcmd *reply = &req->reply;
-	bool up = reply->op == QCU_OP_COPY_H2D;
+	bool up = qcu_rule(req->cmd.op)->buffer == QCU_BUFFER_IN;
 
 	if (!req->sent || req->error)
 		return;

@@ -400,8 +400,7 @@ static bool qcud_bounces(struct qcud_session *session, const struct qcud_request
 
 	if (!READ_ONCE(kernel_copy) || !qcud_is_copy(cmd))
 		return false;
-	if ((cmd->op == QCU_OP_COPY_H2D ? cmd->copy_h2d.flags : cmd->copy_d2h.flags) &
-	    QCU_COPY_QUEUED)
+	if (qcu_field(cmd, qcu_rule(cmd->op)->until) & QCU_COPY_QUEUED)
 		return false;
 	group = qcud_registered_use(session, cmd->buf.addr, cmd->buf.len);
 	if (group)
@@ -482,10 +481,7 @@ static void qcud_time_copy(struct qcud_request *req, u64 began)
 		return;
 	req->sent = ktime_get_ns();
 	qcud_stat_add(QCUD_STAT_TIMED_PIN, req->sent - began);
-	if (req->cmd.op == QCU_OP_COPY_H2D)
-		req->cmd.copy_h2d.flags |= QCU_COPY_TIMED;
-	else
-		req->cmd.copy_d2h.flags |= QCU_COPY_TIMED;
+	req->cmd.words[qcu_rule(req->cmd.op)->until / 4] |= QCU_COPY_TIMED;
 }
 
 static bool qcud_timed(const struct qCUcmd *cmd)
@@ -529,7 +525,7 @@ static int qcud_submit_one(struct qcud_session *session, const struct qCUcmd *cm
 	if (!ret && cmd->op == QCU_OP_MANAGED_END)
 		ret = qcud_managed_end(session, req);
 	qcud_managed_sent(session, held);
-	if (!ret && req->bounce && cmd->op == QCU_OP_COPY_D2H) {
+	if (!ret && req->bounce && rule->buffer == QCU_BUFFER_OUT) {
 		qcud_queue_kick(session->queue);
 		ret = qcud_request_wait(session->queue, req);
 		if (!ret && !req->reply.status)

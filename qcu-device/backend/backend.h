@@ -235,10 +235,8 @@ struct be_ops {
 #include "qcu-device/backend/ops.h"
 };
 
-/* What a function returns that a backend is without (missing.c). */
-#define BE_MISSING 10000
-/* Puts a function that does nothing but this in the place of each one that may be missing. */
-void be_fill_missing(struct be_ops *ops);
+/* The name of a BE_OP that a backend does not have, or NULL (complete.c). */
+const char *be_lacks(const struct be_ops *ops);
 
 extern const struct be_ops be_soft;
 

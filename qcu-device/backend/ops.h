@@ -5,11 +5,9 @@
  * table. So this file is included several times. Whoever includes it defines
  * BE_OP_OF(type, name, parameters...), and what else becomes of the others:
  *
- * BE_OP(name, parameters...): it returns a value of enum qcu_error. A backend may be without it:
- * then the command that calls it answers "not supported" (missing.c).
+ * BE_OP(name, parameters...): it returns a value of enum qcu_error, and each backend has it.
+ * QCU_ERR_NotSupported: the backend cannot do this.
  * BE_SOFT_OP(type, name, ...), BE_CUDA_OP(type, name, ...): only one backend has it.
- *
- * Each backend has all others, unless the comment says what happens without it.
  */
 #ifndef BE_OP
 #define BE_OP(name, ...) BE_OP_OF(int, name, __VA_ARGS__)

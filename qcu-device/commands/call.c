@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The small steps that most commands need: the memory of the command's buffer, which is a list of
- * pieces; the check of device addresses; the answer to a command that the backend does not have.
+ * pieces, and the check of device addresses.
  */
 #include <string.h>
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/call.h"
-
-int mir_not_supported(struct call *c)
-{
-	struct mirror *m = c->m;
-	bool first;
-
-	pthread_mutex_lock(&m->lock);
-	first = !m->said[c->cmd->op];
-	m->said[c->cmd->op] = 1;
-	pthread_mutex_unlock(&m->lock);
-	if (first)
-		complain("not supported by the %s backend", m->cfg.ops->name);
-	return QCU_ERR_NotSupported;
-}
 
 static int add_segments(struct call *c, struct pieces *ps)
 {

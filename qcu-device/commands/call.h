@@ -105,7 +105,6 @@ TAILQ_HEAD(result_list, result);
 
 struct mirror {
 	struct mir_config cfg;
-	struct be_ops ops; /* cfg.ops, with a function for each that the backend is without */
 	struct be *be;
 	struct budget budget;
 	unsigned int devices;
@@ -146,7 +145,6 @@ struct mirror {
 	struct object_list object_list;
 	uint64_t mapping;			  /* bytes of the MAP that is being carried out */
 	uint64_t limit_bytes[MIR_DEVICES_MAX][3]; /* see mir_take_limit() */
-	uint8_t said[QCU_OP_COUNT];		  /* "not supported" has been reported */
 	pthread_mutex_t share_lock;  /* protects this session's part of cfg.shares, and `opened` */
 	struct opened_list opened;   /* shares of others, see tokens.c */
 	pthread_mutex_t import_lock; /* protects `imports`; taken before share_lock */
@@ -190,9 +188,6 @@ int mir_device_range(struct call *c, uint64_t addr, uint64_t len);
 int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window);
 /* Does this byte of the window lie in guest memory? If not, the GPU has it. */
 bool mir_on_host(struct mirror *m, uint64_t addr);
-
-/* Returns QCU_ERR_NotSupported, and reports it once. */
-int mir_not_supported(struct call *c);
 
 /* charges.c: returns QCU_ERR_MemoryAllocation, and reports it, if a limit is in the way. */
 int mir_take(struct call *c, enum limit what, uint64_t n);

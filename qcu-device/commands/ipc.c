@@ -27,7 +27,7 @@ int mir_do_ipc_mem_export(struct call *c)
 	int rc;
 
 	if (!c->m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	rc = mir_allocation_shared(m, x->ptr, &x->token);
 	if (rc != QCU_ERR_NotReady)
 		return rc;
@@ -100,7 +100,7 @@ int mir_do_ipc_mem_open(struct call *c)
 	int rc = QCU_ERR_Success;
 
 	if (!c->m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	pthread_mutex_lock(&m->import_lock);
 	/*
 	 * Memory that this process has already opened stays open, even if its owner has freed it.
@@ -140,7 +140,7 @@ int mir_do_ipc_mem_close(struct call *c)
 	int rc = QCU_ERR_InvalidValue;
 
 	if (!c->m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	pthread_mutex_lock(&m->import_lock);
 	LIST_FOREACH(i, &m->imports, link)
 		if (i->addr == x->ptr)
@@ -176,7 +176,7 @@ int mir_do_ipc_event_export(struct call *c)
 	int rc = QCU_ERR_Success;
 
 	if (!c->m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	if (x->rsvd)
 		return QCU_ERR_InvalidValue;
 	h = handles_get(&m->handles, HANDLE_EVENT, x->event);
@@ -205,7 +205,7 @@ int mir_do_ipc_event_open(struct call *c)
 	int rc;
 
 	if (!c->m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	if (o->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (!handles_free(&m->handles, HANDLE_EVENT, o->event))

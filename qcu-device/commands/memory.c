@@ -373,7 +373,7 @@ int mir_do_host_unregister(struct call *c)
 	 * program may free the memory next.
 	 */
 	c->waited = true;
-	for (dev = 0; dev < c->m->devices && ops->device_sync; dev++) {
+	for (dev = 0; dev < c->m->devices; dev++) {
 		err = ops->device_sync(c->m->be, dev);
 		rc = rc ? rc : err;
 	}

@@ -181,7 +181,8 @@ void order_request(struct order *o, struct mir_request *req, lanes_point end)
 	const struct about a = about(cmd);
 	unsigned int i;
 
-	if (qcu_rule(cmd->op)->traits & QCU_MAKES && a.stream >= QCU_ID_FIRST && a.stream <= QCU_ID_MAX)
+	if (qcu_rule(cmd->op)->traits & QCU_MAKES && a.stream >= QCU_ID_FIRST &&
+	    a.stream <= QCU_ID_MAX)
 		o->nonblocking[a.stream] = cmd->stream_create.flags & NON_BLOCKING;
 	for (i = 0; a.order == QCU_ORDER_ALL && i < o->slots; i++)
 		lanes_after(o->lanes, req, o->posted[o->slot[i]]);

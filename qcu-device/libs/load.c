@@ -38,7 +38,7 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 	*why = 0;
 	if (l)
 		return l;
-	if (!ops->lib_open || !ops->lib_symbol || !ops->native) {
+	if (!ops->lib_open || !ops->lib_symbol) {
 		snprintf(why, size, "the %s backend has no libraries", ops->name);
 		return NULL;
 	}

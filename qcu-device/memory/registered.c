@@ -192,8 +192,6 @@ static int add_runs(struct window *w, struct window_map *wm)
 
 int registered_add(struct window *w, struct window_map *wm)
 {
-	if (!w->ops->host_register || !w->ops->host_unregister)
-		return QCU_ERR_NotSupported;
 	if (wm->len >= w->late_bytes && w->carriers && w->carriers->max > 1) {
 		set_when(w, wm, WINDOW_USED_AGAIN);
 		return QCU_ERR_Success;

@@ -505,7 +505,7 @@ int window_place(struct window *w, unsigned int dev, uint64_t va, uint64_t len, 
 	int rc = QCU_ERR_InvalidValue;
 	bool taken;
 
-	if (!w->mem || !w->ops->mem_place || !w->ops->mem_unplace)
+	if (!w->mem)
 		return QCU_ERR_NotSupported;
 	if (!bytes || bytes > len || va % QCU_MANAGED_ALIGN || len % QCU_MANAGED_ALIGN ||
 	    bytes % QCU_MANAGED_GRAIN || !is_inside_window(va, len))

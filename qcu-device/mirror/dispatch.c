@@ -116,8 +116,6 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 		if (cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
 			budget_uses(&m->budget, cmd->device);
 		status = functions[cmd->op](&c);
-		if (status == BE_MISSING)
-			status = mir_not_supported(&c);
 		if (c.waited && !status && cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
 			status = mir_watch_error(m);
 		leave_backend(&c, traits);

@@ -203,19 +203,22 @@ static void use_counts(struct mirror *m)
 
 int mir_create(struct mirror **out, const struct mir_config *cfg)
 {
-	struct mirror *m = aligned_alloc(64, sizeof(*m));
+	const char *lacks = be_lacks(cfg->ops);
+	struct mirror *m;
 	unsigned int i;
 	int rc;
 
+	if (lacks) {
+		complain("the %s backend has no %s", cfg->ops->name, lacks);
+		return -ENODEV;
+	}
+	m = aligned_alloc(64, sizeof(*m));
 	if (!m) {
 		complain("no memory for a mirror");
 		return -ENOMEM;
 	}
 	memset(m, 0, sizeof(*m));
 	m->cfg = *cfg;
-	m->ops = *cfg->ops;
-	be_fill_missing(&m->ops);
-	m->cfg.ops = &m->ops;
 	begin_budget(m);
 	m->cfg.options.complain = complain_text;
 	for (i = 0; i < MIR_USERS; i++)

@@ -378,7 +378,7 @@ int mir_phys_export(struct call *c, struct qcu_phys_export *px, struct handle *h
 	int rc = QCU_ERR_Success;
 
 	if (!m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	pthread_mutex_lock(&m->import_lock);
 	if (h->imported || !h->shareable)
 		rc = QCU_ERR_InvalidValue;
@@ -403,7 +403,7 @@ int mir_phys_import(struct call *c, struct qcu_phys_import *pi, struct handle *h
 	int rc;
 
 	if (!m->cfg.shares)
-		return mir_not_supported(c);
+		return QCU_ERR_NotSupported;
 	rc = mir_share_open(m, &pi->token, SHARE_PHYS, &share);
 	if (rc)
 		return rc;

@@ -551,7 +551,7 @@ static void launches(void **state)
 
 static void left_out(void **state)
 {
-	struct qCUcmd c = CMD(OCCUPANCY, occupancy, .kernel = 2, .block_threads = 32);
+	struct qCUcmd c = CMD(LIMIT_GET, limit_get, .limit = 1);
 
 	(void)state;
 	assert_int_equal(ask(c), QCU_ERR_NotSupported);

@@ -65,6 +65,7 @@ void fake_reset(void)
 		.copies_left = INT_MAX,
 		.records_left = INT_MAX,
 		.registers_left = INT_MAX,
+		.other_status = QCU_ERR_NotSupported,
 	};
 }
 
@@ -665,8 +666,25 @@ static bool f_probe(void)
 	return true;
 }
 
-/* Without `occupancy`: one command that returns "not supported". */
+/* What the fake has no part of. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define BE_OP(name, ...)                  \
+	static int no_##name(__VA_ARGS__) \
+	{                                 \
+		fake.others++;            \
+		return fake.other_status; \
+	}
+#define BE_OP_OF(...)
+#include "qcu-device/backend/ops.h"
+#pragma GCC diagnostic pop
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
 const struct be_ops fake_ops = {
+#define BE_OP(name, ...) .name = no_##name,
+#define BE_OP_OF(...)
+#include "qcu-device/backend/ops.h"
 	.abi = BE_ABI,
 	.name = "fake",
 	.probe = f_probe,
@@ -716,6 +734,7 @@ const struct be_ops fake_ops = {
 	.print_read = f_print_read,
 	.assert_read = f_assert_read,
 };
+#pragma GCC diagnostic pop
 
 /* For tests that link the soft backend. */
 extern const struct be_ops be_soft __attribute__((alias("fake_ops")));

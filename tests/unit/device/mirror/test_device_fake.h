@@ -54,6 +54,8 @@ struct fake {
 	_Atomic int copies_left, records_left, registers_left;
 	_Atomic int error;
 	_Atomic bool sticky, lost;
+	_Atomic unsigned int others; /* calls of functions that the fake has no part of */
+	int other_status;	     /* what these return */
 };
 
 extern struct fake fake;
