@@ -33,11 +33,11 @@ else
 	cat "$tmp/cut.csv"
 	echo '@FAIL cut-short-rows not what there was time for'
 fi
-expect_host plot-no-result 2 'No such file' perf/plot.py "$tmp"
+expect_host figures-no-result 2 'No such file' perf/figures "$tmp"
 echo 'a,b' >"$tmp/all.csv"
-expect_host plot-no-table 2 'no rows' perf/plot.py "$tmp"
+expect_host figures-no-table 2 'no rows' perf/figures "$tmp"
 printf 'label,benchmark,case,bytes,value\nvm,latency,x,1,fast\n' >"$tmp/all.csv"
-expect_host plot-no-number 2 'not a table of perf/run' perf/plot.py "$tmp"
+expect_host figures-no-number 2 'not a table of perf/run' perf/figures "$tmp"
 rm "$tmp/all.csv"
 
 # Two results are compared figure by figure. A rate that falls is a figure that became worse.
@@ -121,7 +121,7 @@ expect_host tune 0 '^Use: --map n?cvm --chunk (64K|256K)$' \
 
 # The plots of that result, if matplotlib is installed.
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
-	expect_host plots 0 'scale.png' perf/plot.py "$tmp/smoke"
+	expect_host plots 0 'scale.svg' perf/figures "$tmp/smoke"
 else
-	echo '@skip plots python3-matplotlib is not installed (perf/plot.py installs it when asked to draw)'
+	echo '@skip plots python3-matplotlib is not installed (perf/figures installs it when asked to draw)'
 fi
