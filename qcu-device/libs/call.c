@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The two commands for calls of libraries. LIB_CALL is posted: nobody reads its status, so a
- * failure becomes an error of CUDA, which the thread's next waiting call returns. LIB_ASK is
- * answered in the memory that it names.
+ * The two commands for calls of libraries. LIB_CALL is posted and nobody reads its status. So a
+ * failure becomes an error of CUDA, which the thread's next waiting call returns. LIB_ASK writes
+ * its answer into the memory that it names.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the mirror does with a handle of cuBLAS. */
+/* Creates and destroys handles of cuBLAS in the mirror, and applies their settings. */
 #include "qcu-device/libs/cublas.h"
 
 const struct lib_kind lib_cublas_kinds[QCU_LIB_KINDS] = {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The stubs of cuBLASLt that are written by hand: calls with descriptions. A description comes as
- * plain data of a fixed size (include/qculib_cublaslt.h). The library's own is made from it here,
- * attribute by attribute, so the library checks each value, and none of the guest's bytes become
- * one of its structures. Only an algorithm is bytes of the library's own, and one that the library
- * has not made itself is refused (cublaslt_algos.c).
+ * The stubs of cuBLASLt that are written by hand: calls with descriptions. A description is sent as
+ * plain data of a fixed size (include/qculib_cublaslt.h). This file makes the library's own
+ * description from it, attribute by attribute. So the library checks each value, and the guest's
+ * bytes never become one of its structures. Only an algorithm consists of the library's own bytes.
+ * An algorithm that the library has not made itself is refused (cublaslt_algos.c).
  */
 #include <string.h>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The algorithms of cuBLASLt: 64 bytes of the library's own, which it believes. So it gets only
- * those back that it has made itself, in this session. There are two tables. If the young one is
- * full, the old one is emptied and takes its place; what is used moves to the young one. So a
- * program may try out any number of algorithms, and those that it uses stay.
+ * The algorithms of cuBLASLt. An algorithm consists of 64 bytes, which the library does not check.
+ * So the library only gets algorithms that it has made itself, in this session. There are two
+ * tables. If the young one is full, the old one is emptied and takes its place. An algorithm that
+ * is used moves to the young table. So a program may try any number of algorithms, and those that
+ * it uses stay.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the mirror does with objects of cuDNN, and the functions of its legacy API that do not fit
- * the rules.
+ * The objects of cuDNN in the mirror, and the functions of its legacy API that do not fit the
+ * rules.
  */
 #include <string.h>
 

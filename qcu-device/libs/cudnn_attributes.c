@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a guest may set in descriptors of cuDNN's backend API, and read from them. cuDNN itself
- * takes what many attributes are from the caller's word: it follows pointers, and reads and writes
- * as many elements as it is told. So an attribute that is not in this table does not reach it. No
- * attribute here is an address: those of tensors come with the execution. No attribute is a text
- * either: a plan or a cache that is made from a text may bring machine code that nobody has
- * checked.
+ * trusts the caller: it follows pointers, and reads and writes as many elements as the caller says.
+ * So an attribute that is not in this table does not reach it. No attribute here is an address,
+ * because the addresses of tensors come with the execution. No attribute is a text either, because
+ * a plan or a cache that is made from a text may contain machine code that nobody has checked.
  */
 #include "qcu-device/libs/cudnn.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The backend API of cuDNN (include/qculib_cudnn.h). A descriptor holds references to those that it
- * uses, so none ends while another one knows it. Building goes on under one lock, because a
- * descriptor may be part of several others; executing does not need it.
+ * The backend API of cuDNN (include/qculib_cudnn.h). A descriptor holds references to the
+ * descriptors that it uses, so none of these ends before it. One lock protects building, because a
+ * descriptor may be part of several others. Executing does not need the lock.
  *
- * Where a tensor is, says the execution alone. Of a tensor that is one number in the host's memory
- * (CUDNN_ATTR_TENSOR_IS_BY_VALUE), cuDNN reads the number at the address that it gets. So for each
- * plan the mirror knows which of its tensors these are, and gives cuDNN an address of its own
- * there, and the guest's everywhere else.
+ * Only the execution says where tensors are. If a tensor is one number in the host's memory
+ * (CUDNN_ATTR_TENSOR_IS_BY_VALUE), cuDNN reads the number at the address that it gets. So the
+ * mirror knows these tensors of each plan. For them it gives cuDNN an address of its own memory,
+ * and for all others the guest's address.
  */
 #include <pthread.h>
 #include <stdlib.h>

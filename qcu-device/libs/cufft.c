@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the mirror does with a plan of cuFFT. A plan is an int, which the library's functions take
- * and write as the lower half of what a handle is here.
+ * The plans of cuFFT in the mirror. A plan is an int. The library's functions take and write it as
+ * the lower half of the value that is a handle here.
  */
 #include "qcu-device/libs/cufft.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the mirror does with a generator of cuRAND. Its type comes with the command that makes it.
- */
+/* The generators of cuRAND in the mirror. The command that creates one contains its type. */
 #include "qcu-device/libs/curand.h"
 
 const struct lib_kind lib_curand_kinds[QCU_LIB_KINDS] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the mirror does with objects of cuSOLVER. */
+/* The objects of cuSOLVER in the mirror. */
 #include "qcu-device/libs/cusolver.h"
 
 const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {

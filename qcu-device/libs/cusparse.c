@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the mirror does with objects of cuSPARSE. */
+/* The objects of cuSPARSE in the mirror. */
 #include "qcu-device/libs/cusparse.h"
 
 #define BESIDE(create_name, destroy_name)                           \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Descriptors: objects that are nothing but what the program has set in them. They live in the
- * guest and travel whole, and the mirror makes them for one call.
+ * Descriptors: objects that consist only of the settings that the program has made in them. They
+ * live in the guest and are sent whole. The mirror makes the library's object for one call.
  */
 #include "qcu-device/libs/impl.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * NVIDIA's libraries are written in C++, and some of their functions let exceptions out. In a
- * program of C that would end the process. lib_guarded() is what `try { } catch (...) { }` is in
- * C++: the unwinder finds a personality routine at its frame, which says that it handles every
- * exception. So all frames of the library between here and the throw are cleaned up as in a program
- * of C++, and its locks and memory are given back. Our own frames in between are not: what they
- * hold must be in what `run` gets.
+ * program of C that would end the process. lib_guarded() does the same as `try { } catch (...) { }`
+ * in C++: the unwinder finds a personality routine at its frame, which says that it handles every
+ * exception. So all frames of the library between here and the throw are cleaned up as in a C++
+ * program, and release their locks and memory. Our own frames in between are not cleaned up. So
+ * everything that they hold must be in the argument of `run`.
  */
 #include <unwind.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls of libraries (include/qculib.h). A stub for each function, made by scripts/shims/generate,
- * takes the arguments out of the message one by one, and calls the library. Nothing is believed:
- * each take checks that the words are there, and host pointers that the library gets are always the
- * mirror's own memory, of a size that has been checked. If anything is wrong, `bad` is set, the
- * takes return zeros, and lib_ready() keeps the library from being called.
+ * takes the arguments out of the message one by one, and calls the library. The message is not
+ * trusted. Each take checks that the words are there. Host pointers that the library gets always
+ * point to the mirror's own memory, of a size that has been checked. If anything is wrong, `bad` is
+ * set, the takes return zeros, and lib_ready() keeps the library from being called.
  */
 #ifndef QCU_LIBS_H
 #define QCU_LIBS_H

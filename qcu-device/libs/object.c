@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The objects of libraries: made and ended at the guest's command, and brought into the state in
- * which a call wants them: the stream, what the program has set, where scalars are. The guest sends
- * all of this with each call, so calls of several threads need no order among themselves.
+ * The objects of libraries. The mirror creates and destroys them at the guest's command. Before a
+ * call it gives them the state that the call needs: the stream, the program's settings, and where
+ * scalars are. The guest sends this state with each call, so calls of several threads need no order
+ * among themselves.
  */
 #include <stdlib.h>
 #include <string.h>

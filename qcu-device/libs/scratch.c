@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Host memory that a library works in during a call. Natively the program gives it, and may free it
- * when the call has returned; here it belongs to the object. A larger piece replaces a smaller one,
- * which stays until the object ends. All of it counts as queued work.
+ * Host memory that a library works in during a call. Natively the program provides it, and may free
+ * it when the call has returned. Here it belongs to the object. A larger piece replaces a smaller
+ * one, which stays until the object ends. All of it counts as queued work.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Making and ending an object of a library. Both wait: another thread may use the object as soon as
- * the first has returned, and the mirror carries them out after everything that was posted before.
+ * Creates and destroys objects of a library. Both calls wait, because another thread may use the
+ * object as soon as the first call has returned. The mirror carries them out after everything that
+ * was posted before.
  */
 #include "qcu-library/libs/impl.h"
 

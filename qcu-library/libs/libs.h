@@ -12,12 +12,12 @@
  *	...
  *	return (cublasStatus_t)qcul_lib_call(&p);
  *
- * A call that writes nothing into host memory is posted, if the same call has been answered with
- * success before: the same but for addresses and scalars. So a wrong call gets the library's own
- * status, and a right one is answered without waiting from the second time on.
+ * A call that writes nothing into host memory is posted, if the same call has succeeded before. Its
+ * addresses and scalars may differ. So a wrong call gets the library's own status, and a right call
+ * does not wait from the second time on.
  *
- * No function here returns an error of CUDA. What went wrong while packing is the status of
- * qcul_lib_call(), in the library's own numbers.
+ * No function here returns an error of CUDA. qcul_lib_call() returns the first error of the
+ * packing, as a status of the library.
  */
 #ifndef QCUL_LIBS_H
 #define QCUL_LIBS_H

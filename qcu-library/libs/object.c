@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The objects of libraries: handles, with what programs have set in them. A handle is the address
- * of a slot in a table, so any pointer can be checked without reading it. The slot's index is the
- * number on the wire. Making and ending an object comes after everything that any thread has posted
- * (the order of LIB_ASK), so a number that is used again cannot be hit by an older call.
+ * The objects of libraries: handles, and the settings that programs have made in them. A handle is
+ * the address of a slot in a table, so any pointer can be checked without reading it. The slot's
+ * index is the number on the wire. The mirror creates and destroys an object after everything that
+ * any thread has posted (the order of LIB_ASK). So an older call cannot reach a number that is used
+ * again.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Packs the arguments of a library's function, in the form of include/qculib.h. Nothing here fails
- * on the spot: the first thing that goes wrong is kept, and becomes the call's status.
+ * Packs the arguments of a library's function, in the form of include/qculib.h. No function here
+ * returns an error. The first error is kept, and becomes the call's status.
  */
 #include <stdlib.h>
 #include <string.h>

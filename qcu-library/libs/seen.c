@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What is known of calls: which ones a library has accepted, and what it has answered.
+ * Remembers the calls that a library has accepted, and answers that it has given.
  *
- * The accepted ones are a set of hashes. A call that is not in the set waits for the library's
- * answer, so an entry that is lost costs a wait, and no more. A wrong hit needs two calls with the
- * same 64 bits, and costs the status of a wrong call: it then comes with a later call.
+ * The accepted calls are a set of hashes. A call that is not in the set waits for the library's
+ * answer, so a lost entry only costs a wait. A false hit needs two calls with the same 64 bits. Its
+ * only effect is that the status of a wrong call comes with a later call.
  */
 #include <string.h>
 

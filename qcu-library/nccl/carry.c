@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The thread that carries slots (carry.h). While launches are under way it looks often, because a
- * kernel cannot wake it. Otherwise it sleeps until a launch or a connection wakes it; only if there
- * are graphs, which may be launched unseen, it looks every millisecond.
+ * kernel cannot wake it. Otherwise it sleeps until a launch or a connection wakes it. If there are
+ * graphs, it looks every millisecond, because the library does not see their launches.
  *
- * What a connection says is checked, although it knew the secret: a slot must have room, and a
- * credit must be for what was sent.
+ * Messages of a connection are checked, although it knew the secret: a slot must have room, and a
+ * credit must be for data that was sent.
  */
 #define _GNU_SOURCE /* ppoll */
 #include <errno.h>

@@ -5,7 +5,8 @@
  *
  * For each far rank, this rank's kernels write the slots of an outbox in pinned memory and read
  * those of an inbox. The thread sends what has arrived in the outbox, writes what it receives into
- * the inbox, and passes on the credits of both. So the kernels see what they see of a near rank.
+ * the inbox, and passes on the credits of both. So for the kernels a far rank looks like a near
+ * one.
  */
 #ifndef QCCL_CARRY_H
 #define QCCL_CARRY_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How a communicator comes to be: the ranks meet, each allocates its memory and opens that of the
- * others on the same machine, and all hear who could. Ranks that cannot reach each other's memory
- * are far from one another (far.h).
+ * Creates a communicator. The ranks meet. Each rank allocates its memory, opens the memory of the
+ * others on the same machine, and tells all others whether this worked. Ranks that cannot reach
+ * each other's memory are far from one another (far.h).
  */
 #define _GNU_SOURCE /* getrandom */
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How a communicator ends. The kernels of the other ranks may still write to this rank's memory
- * when its own kernels have ended. So it is freed once all ranks have said that theirs have ended.
- * Nobody waits for that: what cannot be freed yet is looked at again when the process makes or ends
- * another communicator. The memory for far ranks stays as long: its thread answers until then.
+ * Ends a communicator. The kernels of the other ranks may still write to this rank's memory when
+ * its own kernels have ended. So the memory is freed only when all ranks have reported that their
+ * kernels have ended. No call waits for that. The process tries again when it creates or destroys
+ * another communicator. The memory for far ranks stays as long, and its thread answers until then.
  */
 #include <stdlib.h>
 

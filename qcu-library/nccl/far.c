@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * How far ranks are connected. Each rank with far ones listens, all tell each other where, and of
- * two ranks the one with the higher number connects. Anyone can connect, so who does not know the
- * secret is dropped, and nobody is waited for in the middle of its first message.
+ * Connects far ranks. Each rank that has far ranks listens, and all tell each other their
+ * addresses. Of two ranks, the one with the higher number connects. Anyone can connect. So a
+ * connection that does not know the secret is closed, and none is waited for in the middle of its
+ * first message.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <errno.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Groups. First all communicators are made, each in a thread, as their ranks wait for each other.
- * Then kernels are loaded, because loading may wait for kernels that run. Then all is launched:
- * each communicator's collectives in their order, one of each communicator in turn, so that no
- * rank's full queue of launches keeps another one's from being made; and then its sends and
- * receives together.
+ * Carries out groups. First all communicators are created, each in a thread, because their ranks
+ * wait for each other. Then kernels are loaded, because loading may wait for running kernels. Then
+ * everything is launched. The collectives of each communicator come in their order, one of each
+ * communicator in turn, so that a full queue of launches on one rank does not block the launches of
+ * another. The sends and receives of a communicator follow together.
  */
 #include <stdlib.h>
 #include <string.h>

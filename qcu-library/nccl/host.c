@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The thread of an id. All ranks of the communicator connect to it. It answers a message once all
- * ranks have sent theirs, with what all of them said. It lives until all ranks have been there and
- * the last one has closed its connection.
+ * The thread of an id. All ranks of the communicator connect to it. When all ranks have sent a
+ * message, it answers with the messages of all. It lives until all ranks have connected and the
+ * last one has closed its connection.
  *
- * Anyone in the VM can connect, and with TCP anyone in the network. So who does not know the secret
- * is dropped, nobody is waited for in the middle of a message, and of those that have not said
- * hello the oldest makes room for the next one.
+ * Anyone in the VM can connect, and with TCP anyone in the network. So a connection that does not
+ * know the secret is closed, and none is waited for in the middle of a message. If there are too
+ * many connections that have not said hello, the oldest of them is closed for the next one.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * One launch for each operation. How many channels it has, and how much a slot takes at a time,
- * depends on its size alone, so that all ranks choose the same.
+ * Makes one launch for each operation. The number of channels, and the amount of data for each
+ * slot, depend only on the operation's size, so that all ranks choose the same.
  */
 #include <stdlib.h>
 

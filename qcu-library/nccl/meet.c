@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * A rank's side of a meeting. Ranks find each other by the name of an abstract socket, which the
- * process has that made the id: a VM needs no network for it. Ranks on other machines, or in
- * another network namespace, connect by TCP.
+ * process that made the id listens at. So a VM needs no network for this. Ranks on other machines,
+ * or in another network namespace, connect by TCP.
  */
 #define _GNU_SOURCE /* getrandom */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the ranks of a communicator find each other, and tell each other what all must know. */
+/* The ranks of a communicator find each other, and exchange what all must know. */
 #ifndef QCCL_MEET_H
 #define QCCL_MEET_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Memory that programs allocate through NCCL, or register with it. Registering makes nothing faster
- * here, so it only gives handles.
+ * Memory that programs allocate through NCCL, or register with it. Registering has no advantage
+ * here, so it only returns handles.
  */
 #include <stdlib.h>
 

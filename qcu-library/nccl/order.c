@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The launches of a communicator run one after another, whatever streams they are in: they use the
- * same memory. A program that uses one stream pays nothing for it. What is captured is ordered
- * within its capture; the program orders the launches of its graphs, as natively.
+ * same memory. This costs nothing if the program uses one stream. Captured launches are ordered
+ * within their capture. The program orders the launches of its graphs, as natively.
  */
 #include "qcu-library/nccl/work.h"
 

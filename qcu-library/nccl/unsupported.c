@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Functions that we do not have (nccl.syms). Each says its name on stderr, once. */
+/* Functions that we do not implement (nccl.syms). Each prints its name on stderr, once. */
 #include <stdatomic.h>
 
 #include "qcu-library/nccl/errors.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Functions of cuBLAS that the guest carries out itself: handles, the stream and the pointer mode,
- * which decide how other calls are sent; names; the logger, which has nothing to log here.
+ * Functions of cuBLAS that the guest carries out itself: handles; the stream and the pointer mode,
+ * which decide how other calls are sent; names; the logger, which never logs anything here.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * cublasSetMatrix and its like: copies of columns, by the runtime. So they go straight from and to
- * the program's own pages, as all copies do.
+ * cublasSetMatrix and similar functions copy columns with the runtime. So the data goes directly
+ * from and to the program's own pages, as in all copies.
  */
 #include <limits.h>
 

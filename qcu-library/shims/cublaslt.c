@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Functions of cuBLASLt that the guest carries out itself: handles, names, and the logger, which
- * has nothing to log here.
+ * never logs anything here.
  */
 #include "qcu-library/shims/cublaslt.h"
 

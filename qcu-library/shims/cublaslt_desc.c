@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Descriptions of matrices, products, transforms and preferences. They are plain data, in memory
- * of the library's or of the program's own (the Init functions), and nothing of them is sent until
- * a call uses them. What an attribute may be, the library says when it is used.
+ * Descriptions of matrices, products, transforms and preferences. They are plain data in memory of
+ * the library or of the program (the Init functions). They are sent only when a call uses them.
+ * Only then the library checks the values of attributes.
  */
 #include <stdlib.h>
 #include <string.h>

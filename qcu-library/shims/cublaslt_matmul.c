@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Products, transforms, and the choice of an algorithm. The descriptions travel with the call.
+ * Products, transforms, and the choice of an algorithm. The descriptions are sent with the call.
  *
  * Frameworks ask for an algorithm before each product, always with the same descriptions. The
- * answer depends on these alone, so it is kept here, and only the first question waits.
+ * answer depends only on these. So it is kept here, and only the first question waits.
  */
 #include <pthread.h>
 #include <stdlib.h>

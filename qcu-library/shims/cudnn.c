@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Functions of cuDNN that the guest carries out itself: handles; descriptors, which live here
- * alone; names; callbacks, which have nothing to tell here. And those of the legacy API that do not
- * fit the rules: versions, dropout, the weights of a recurrent network.
+ * Functions of cuDNN that the guest carries out itself: handles; descriptors, which live only here;
+ * names; callbacks, which are never called here. This file also has the functions of the legacy API
+ * that do not fit the rules: versions, dropout, the weights of a recurrent network.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The backend API of cuDNN: descriptors with typed attributes. What a program sets in one stays
- * here until it is finalized, and then travels at once (include/qculib_cudnn.h). A variant pack,
- * which says where the tensors are, only travels as part of the execution that uses it. So
+ * The backend API of cuDNN: descriptors with typed attributes. The settings of a descriptor stay
+ * here until it is finalized, and are then sent together (include/qculib_cudnn.h). A variant pack,
+ * which says where the tensors are, is sent only as part of the execution that uses it. So
  * executing a plan that was built before is one command without a wait.
  */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which type a tensor has: it decides how large the numbers are that a program passes with it. */
+/* The type of a tensor decides the size of the numbers that a program passes with it. */
 #include <string.h>
 
 #include "qcu-library/shims/cudnn.h"

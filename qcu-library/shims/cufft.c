@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Functions of cuFFT that the guest carries out itself: plans are made and ended; a plan's stream;
- * and those that make a plan in one step. A plan is a number, that of its object.
+ * Functions of cuFFT that the guest carries out itself: they create and destroy plans, set a plan's
+ * stream, and make a plan in one step. A plan is the number of its object.
  */
 #include "qcu-library/shims/cufft.h"
 

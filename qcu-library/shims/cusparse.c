@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Functions of cuSPARSE that the guest carries out itself: handles, the stream and the pointer
- * mode; names; the older descriptions of matrices; and the objects in which the library keeps what
- * it has found out about a matrix.
+ * mode; names; the older descriptions of matrices; and the objects in which the library keeps
+ * computed information about a matrix.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The matrices and vectors of cuSPARSE's generic functions. They live in the guest: the first
- * setting of such an object is the function that has made it, with its arguments, a word each. What
- * the program asks is read there, and addresses that it sets later are written there.
+ * The matrices and vectors of cuSPARSE's generic functions. They live in the guest. The first
+ * setting of such an object is the function that created it, with one word for each argument. The
+ * functions that read an object read this setting, and those that set an address change it.
  */
 #include <string.h>
 
