@@ -3,6 +3,8 @@
 #ifndef QCUCMD_MADE_H
 #define QCUCMD_MADE_H
 
+#include "qcucmd_fields.h"
+
 struct qcu_stream_destroy {
 	__u32 stream;
 };

@@ -8,10 +8,10 @@ MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c image_ptx.c c
 MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c registered.c shares.c staging.c window.c)
 MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.c copy.c devices.c graph_read.c graphs.c hostcalls.c ipc.c \
-	kerneltime.c made.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
+	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
 	watch.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
-MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c mirror.c)
+MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree.
 LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \
