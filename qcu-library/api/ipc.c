@@ -47,12 +47,6 @@ static bool unpack(const void *handle, uint64_t magic, struct qcu_ipc_token *tok
 
 /* ---- memory ---- */
 
-static bool exportable(const struct qcul_range *range)
-{
-	return range->kind == QCUL_MEM_DEVICE &&
-	       !(range->flags & (QCUL_MEM_POOLED | QCUL_MEM_IMPORTED));
-}
-
 static cudaError_t get_mem(cudaIpcMemHandle_t *handle, const void *ptr)
 {
 	struct qCUcmd cmd;
@@ -66,7 +60,7 @@ static cudaError_t get_mem(cudaIpcMemHandle_t *handle, const void *ptr)
 		return err;
 	/* As in CUDA, the handle stands for the whole allocation, wherever ptr is in it. */
 	range = qcul_mem_find(ptr);
-	if (!exportable(&range))
+	if (!qcul_range_is_exportable(&range))
 		return cudaErrorInvalidValue;
 	cmd = qcul_cmd(QCU_OP_IPC_MEM_EXPORT);
 	cmd.ipc_mem_export.ptr = range.start;
@@ -94,7 +88,7 @@ static cudaError_t mirror_close(uint64_t ptr, uint32_t *left)
 
 /* Adds the memory to what the library knows, unless it is known already. The caller holds the lock.
  */
-static cudaError_t add_opened_memory(uint64_t ptr, uint64_t size, uint32_t flags)
+static cudaError_t add_opened_memory(uint64_t ptr, uint64_t size, enum qcul_mem_flag flags)
 {
 	struct qcul_range range = {
 		.kind = QCUL_MEM_DEVICE,
@@ -107,7 +101,7 @@ static cudaError_t add_opened_memory(uint64_t ptr, uint64_t size, uint32_t flags
 	struct qcul_range known = qcul_mem_find((const void *)(uintptr_t)ptr);
 	uint32_t left;
 
-	if (known.kind == QCUL_MEM_DEVICE && known.start == ptr && known.flags & QCUL_MEM_IMPORTED)
+	if (known.start == ptr && qcul_range_has(&known, QCUL_MEM_IMPORTED))
 		return cudaSuccess;
 	if (!qcul_reserve(ptr, size))
 		range.flags |= QCUL_MEM_AMBIGUOUS;
@@ -117,7 +111,7 @@ static cudaError_t add_opened_memory(uint64_t ptr, uint64_t size, uint32_t flags
 	return cudaErrorMemoryAllocation;
 }
 
-cudaError_t qcul_ipc_open(const struct qcu_ipc_token *token, uint32_t flags, void **ptr,
+cudaError_t qcul_ipc_open(const struct qcu_ipc_token *token, enum qcul_mem_flag flags, void **ptr,
 			  uint64_t *size)
 {
 	struct qCUcmd cmd;
@@ -160,7 +154,7 @@ cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned
 	return qcul_done(open_mem(ptr, &handle, flags));
 }
 
-cudaError_t qcul_ipc_close(const void *ptr, uint32_t flags)
+cudaError_t qcul_ipc_close(const void *ptr, enum qcul_mem_flag flags)
 {
 	struct qcul_range range;
 	cudaError_t err = ptr ? qcul_ready() : cudaErrorInvalidValue;
@@ -170,8 +164,7 @@ cudaError_t qcul_ipc_close(const void *ptr, uint32_t flags)
 		return err;
 	pthread_mutex_lock(&lock);
 	range = qcul_mem_find(ptr);
-	flags |= QCUL_MEM_IMPORTED;
-	if (range.kind != QCUL_MEM_DEVICE || (range.flags & flags) != flags ||
+	if (!qcul_range_has(&range, QCUL_MEM_IMPORTED | flags) ||
 	    range.start != (uint64_t)(uintptr_t)ptr) {
 		err = cudaErrorInvalidValue;
 	} else {

@@ -95,8 +95,8 @@ static struct pool *find_pool(uint32_t id)
 
 static bool is_block(const struct qcul_range *r, uint64_t addr)
 {
-	return r->kind == QCUL_MEM_DEVICE && r->start == addr && r->flags & QCUL_MEM_SHARED &&
-	       !(r->flags & QCUL_MEM_IMPORTED);
+	return r->start == addr && qcul_range_has(r, QCUL_MEM_SHARED) &&
+	       !qcul_range_has(r, QCUL_MEM_IMPORTED);
 }
 
 /* False: the block is gone, and its event too, because the device was reset. */
@@ -367,7 +367,7 @@ static cudaError_t free_shared_in_stream(const struct qcul_range *range, cudaStr
 {
 	cudaError_t err;
 
-	if (range->flags & QCUL_MEM_IMPORTED) {
+	if (qcul_range_has(range, QCUL_MEM_IMPORTED)) {
 		err = cudaStreamSynchronize(stream);
 		return err ? err
 			   : qcul_ipc_close((const void *)(uintptr_t)range->start, QCUL_MEM_SHARED);

@@ -64,16 +64,15 @@ static bool is_gpu_address(const struct memory *m, enum cudaMemcpyKind kind, boo
 {
 	struct qcul_range range = qcul_mem_find(m->addr);
 
-	*pinned = range.kind == QCUL_MEM_PINNED || range.kind == QCUL_MEM_MANAGED ||
-		  range.kind == QCUL_MEM_REGISTERED;
-	switch ((enum qcul_mem)range.kind) {
+	*pinned = qcul_range_is_pinned(&range) || qcul_range_is_managed(&range);
+	switch (range.kind) {
 	case QCUL_MEM_DEVICE:
 	case QCUL_MEM_VARIABLE:
 	case QCUL_MEM_ALIAS:
-		return !(range.flags & QCUL_MEM_AMBIGUOUS) || kind == cudaMemcpyDefault ||
+		return !qcul_range_has(&range, QCUL_MEM_AMBIGUOUS) || kind == cudaMemcpyDefault ||
 		       kind == cudaMemcpyDeviceToDevice;
 	case QCUL_MEM_MANAGED:
-		return range.flags & QCUL_MEM_MOVES;
+		return qcul_range_has(&range, QCUL_MEM_MOVES);
 	case QCUL_MEM_HOST:
 		return kind == cudaMemcpyDeviceToDevice;
 	default:
@@ -153,7 +152,7 @@ static cudaError_t host_copy(struct batch *b, const struct place *p, const struc
 	if (!measure_box_rows(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
 		return cudaErrorInvalidValue;
 	if (pinned && !is_inside_range(&range, m->addr, len)) {
-		if (range.kind != QCUL_MEM_REGISTERED)
+		if (!qcul_range_is_registered(&range))
 			return cudaErrorInvalidValue;
 		pinned = false;
 	}
@@ -187,7 +186,7 @@ static cudaError_t device_copy(struct batch *b, const struct place *p, const str
 	    !measure_box_rows(m->pitch, m->rows * (s->depth - 1) + s->height, s->width, &len))
 		return cudaErrorInvalidValue;
 	/* The mirror may refuse memory that the library does not know, so its answer is needed. */
-	b->post = range.kind != QCUL_MEM_HOST && is_inside_range(&range, m->addr, len);
+	b->post = qcul_range_is_known(&range) && is_inside_range(&range, m->addr, len);
 	*cmd = qcul_cmd(QCU_OP_ARRAY_DEVICE);
 	cmd->array_device.addr = qcul_mem_device_address(m->addr);
 	cmd->array_device.array = (uint16_t)p->array->id;

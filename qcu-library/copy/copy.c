@@ -41,7 +41,7 @@ static bool is_inside_or_mapped(const struct qcul_range *range, const void *addr
 {
 	uint64_t offset = (uint64_t)(uintptr_t)addr - range->start;
 
-	if (range->kind == QCUL_MEM_DEVICE && range->flags & QCUL_MEM_MAPPED)
+	if (qcul_range_has(range, QCUL_MEM_MAPPED))
 		return true;
 	return len <= range->len && offset <= range->len - len;
 }
@@ -56,18 +56,16 @@ static cudaError_t place_of_range(const void *addr, size_t len, enum cudaMemcpyK
 	struct qcul_range range = qcul_mem_find(addr);
 
 	*place = PLACE_HOST;
-	if (range.kind == QCUL_MEM_HOST)
+	if (!qcul_range_is_known(&range))
 		return cudaSuccess;
 	/* Memory that is only partly registered counts as not registered. */
-	if (range.kind == QCUL_MEM_REGISTERED && !is_inside_or_mapped(&range, addr, len))
+	if (qcul_range_is_registered(&range) && !is_inside_or_mapped(&range, addr, len))
 		return cudaSuccess;
-	*place = range.kind == QCUL_MEM_DEVICE || range.kind == QCUL_MEM_VARIABLE ||
-				 range.kind == QCUL_MEM_ALIAS ||
-				 (range.kind == QCUL_MEM_MANAGED && range.flags & QCUL_MEM_MOVES)
+	*place = qcul_range_is_on_gpu(&range) || range.kind == QCUL_MEM_ALIAS ||
+				 qcul_range_has(&range, QCUL_MEM_MOVES)
 			 ? PLACE_DEVICE
 			 : PLACE_WINDOW;
-	if (*place == PLACE_DEVICE && range.flags & QCUL_MEM_AMBIGUOUS &&
-	    kind != cudaMemcpyDefault) {
+	if (qcul_range_has(&range, QCUL_MEM_AMBIGUOUS) && kind != cudaMemcpyDefault) {
 		*place = PLACE_HOST;
 		return cudaSuccess;
 	}
@@ -78,8 +76,8 @@ bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device)
 {
 	struct qcul_range range = qcul_mem_find(addr);
 
-	if (range.kind == QCUL_MEM_HOST || !is_inside_or_mapped(&range, addr, len) ||
-	    range.flags & QCUL_MEM_AMBIGUOUS)
+	if (!qcul_range_is_known(&range) || !is_inside_or_mapped(&range, addr, len) ||
+	    qcul_range_has(&range, QCUL_MEM_AMBIGUOUS))
 		return false;
 	*device = qcul_mem_device_address(addr);
 	return *device;
@@ -87,9 +85,10 @@ bool qcul_copy_lasts(const void *addr, size_t len, uint64_t *device)
 
 bool qcul_copy_pin(const void *addr, size_t len)
 {
+	struct qcul_range range = qcul_mem_find(addr);
 	struct qCUcmd cmd;
 
-	if (qcul_mem_find(addr).kind != QCUL_MEM_HOST || !qcul_arena_holds(addr, len))
+	if (qcul_range_is_known(&range) || !qcul_arena_holds(addr, len))
 		return false;
 	cmd = qcul_cmd(QCU_OP_HOST_REGISTER);
 	cmd.host_register.buf.addr = (uint64_t)(uintptr_t)addr;

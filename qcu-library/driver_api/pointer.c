@@ -13,18 +13,18 @@ static struct qcul_range range_of_address(CUdeviceptr address)
 /* The address that the GPU uses, and the one that the CPU uses. 0: none. */
 static CUdeviceptr device_address(const struct qcul_range *r, CUdeviceptr address)
 {
-	return r->kind == QCUL_MEM_REGISTERED
+	return qcul_range_is_registered(r)
 		       ? (CUdeviceptr)qcul_mem_device_address(qcul_driver_ptr(address))
 		       : address;
 }
 
 static CUdeviceptr host_address(const struct qcul_range *r, CUdeviceptr address)
 {
-	switch ((enum qcul_mem)r->kind) {
+	switch (r->kind) {
 	case QCUL_MEM_DEVICE:
 		return 0;
 	case QCUL_MEM_VARIABLE:
-		return r->flags & QCUL_MEM_COPIED ? address : 0;
+		return qcul_range_has(r, QCUL_MEM_COPIED) ? address : 0;
 	case QCUL_MEM_ALIAS:
 		return r->other + (address - r->start);
 	default:
@@ -32,15 +32,9 @@ static CUdeviceptr host_address(const struct qcul_range *r, CUdeviceptr address)
 	}
 }
 
-static bool is_device_range(const struct qcul_range *r)
-{
-	return r->kind == QCUL_MEM_DEVICE || r->kind == QCUL_MEM_VARIABLE;
-}
-
 static bool managed(const struct qcul_range *r)
 {
-	return r->kind == QCUL_MEM_MANAGED ||
-	       (r->kind == QCUL_MEM_VARIABLE && r->flags & QCUL_MEM_COPIED);
+	return qcul_range_is_managed(r) || qcul_range_has(r, QCUL_MEM_COPIED);
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
@@ -51,7 +45,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ad
 	if (result)
 		return result;
 	r = range_of_address(address);
-	if (r.kind == QCUL_MEM_HOST)
+	if (!qcul_range_is_known(&r))
 		return CUDA_ERROR_NOT_FOUND;
 	if (base)
 		*base = r.start;
@@ -94,8 +88,8 @@ static bool get_pointer_attribute(CUpointer_attribute attribute, const struct qc
 		*v = wide((uint64_t)(uintptr_t)qcul_driver_context_of(r->device));
 		return true;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*v = value_of_word(is_device_range(r) || managed(r) ? CU_MEMORYTYPE_DEVICE
-								    : CU_MEMORYTYPE_HOST);
+		*v = value_of_word(qcul_range_is_on_gpu(r) || managed(r) ? CU_MEMORYTYPE_DEVICE
+									 : CU_MEMORYTYPE_HOST);
 		return true;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		*v = wide(device_address(r, address));
@@ -118,8 +112,7 @@ static bool get_pointer_attribute(CUpointer_attribute attribute, const struct qc
 		*v = value_of_word((uint32_t)r->device);
 		return true;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		*v = value_of_word(r->kind == QCUL_MEM_DEVICE &&
-				   !(r->flags & (QCUL_MEM_POOLED | QCUL_MEM_IMPORTED)));
+		*v = value_of_word(qcul_range_is_exportable(r));
 		return true;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -167,7 +160,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = range_of_address(address);
-	if (r.kind == QCUL_MEM_HOST || !get_pointer_attribute(attribute, &r, address, &v))
+	if (!qcul_range_is_known(&r) || !get_pointer_attribute(attribute, &r, address, &v))
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(data, &v.wide, v.bytes);
 	return CUDA_SUCCESS;
@@ -192,7 +185,7 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attribu
 	for (i = 0; i < count; i++) {
 		struct value v;
 
-		if (r.kind == QCUL_MEM_HOST ||
+		if (!qcul_range_is_known(&r) ||
 		    !get_pointer_attribute(attributes[i], &r, address, &v)) {
 			v = (struct value){.bytes = size_of(attributes[i])};
 			if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)

@@ -8,43 +8,19 @@
 
 /* ---- memmap.c: what the library knows about addresses ---- */
 
-enum qcul_mem {
-	QCUL_MEM_HOST,
-	QCUL_MEM_DEVICE,
-	QCUL_MEM_VARIABLE,
-	QCUL_MEM_PINNED,
-	QCUL_MEM_MANAGED,
-	QCUL_MEM_REGISTERED,
-	QCUL_MEM_ALIAS, /* the device's addresses of registered memory, if they differ */
-};
-
-/*
- * The library's own flags of a range. Pinned and registered ranges also hold the flags of the
- * program's call there, which are CUDA's: those lie below these.
- */
-enum qcul_mem_flag {
-	/* Device memory and variables: this process has other memory at the same addresses. */
-	QCUL_MEM_AMBIGUOUS = 1u << 16,
-	/* Device memory: it comes from a pool, and may be freed in stream order. */
-	QCUL_MEM_POOLED = 1u << 17,
-	/* Device memory: it belongs to another process (ipc.c). */
-	QCUL_MEM_IMPORTED = 1u << 18,
-	/* Device memory: it comes from a pool that processes share (pool_share.c). */
-	QCUL_MEM_SHARED = 1u << 19,
-	/* Device memory: a mapping of virtual memory (driver_virtual/virtual.c). */
-	QCUL_MEM_MAPPED = 1u << 20,
-	/* Variables: the program has a copy at the same addresses (managed_copy.c). */
-	QCUL_MEM_COPIED = 1u << 21,
-	/*
-	 * Managed memory: it moves between the program and the GPU (managed_alloc.c). For commands
-	 * it is device memory.
-	 */
-	QCUL_MEM_MOVES = 1u << 22,
-	/* Managed memory: its mapping is longer, a multiple of QCU_MANAGED_ALIGN. */
-	QCUL_MEM_WIDE = 1u << 23,
-};
-
-#define QCUL_MEM_CALL_FLAGS 0xffffu /* CUDA's */
+/* The flags of cudaHostAlloc and cudaHostRegister, as a range has them, and back. */
+static inline enum qcul_mem_flag qcul_mem_asked(unsigned int call)
+{
+	return (call & cudaHostAllocPortable ? QCUL_MEM_ASKED_PORTABLE : 0) |
+	       (call & cudaHostAllocMapped ? QCUL_MEM_ASKED_MAPPED : 0) |
+	       (call & cudaHostAllocWriteCombined ? QCUL_MEM_ASKED_COMBINED : 0);
+}
+static inline unsigned int qcul_mem_call_flags(enum qcul_mem_flag flags)
+{
+	return (flags & QCUL_MEM_ASKED_PORTABLE ? cudaHostAllocPortable : 0) |
+	       (flags & QCUL_MEM_ASKED_MAPPED ? cudaHostAllocMapped : 0) |
+	       (flags & QCUL_MEM_ASKED_COMBINED ? cudaHostAllocWriteCombined : 0);
+}
 
 bool qcul_mem_add(const struct qcul_range *range);
 /* Removes the range that starts at `start`, if it is of this kind. */

@@ -27,7 +27,7 @@ bool qcul_mem_add(const struct qcul_range *range)
 
 	qcul_mem_lock();
 	ok = qcul_ranges_add(&ranges, range);
-	if (ok && range->kind == QCUL_MEM_REGISTERED)
+	if (ok && qcul_range_is_registered(range))
 		atomic_fetch_add_explicit(&registered, 1, memory_order_relaxed);
 	qcul_mem_unlock();
 	return ok;
@@ -99,19 +99,13 @@ uint64_t qcul_mem_device_address(const void *addr)
 	struct qcul_range range = qcul_mem_find(addr);
 	uint64_t at = (uint64_t)(uintptr_t)addr;
 
-	return range.kind == QCUL_MEM_REGISTERED || range.kind == QCUL_MEM_PINNED
-		       ? range.other + (at - range.start)
-		       : at;
-}
-
-static bool on_gpu(const struct qcul_range *range)
-{
-	return range->kind == QCUL_MEM_DEVICE || range->kind == QCUL_MEM_VARIABLE;
+	return qcul_range_is_pinned(&range) ? range.other + (at - range.start) : at;
 }
 
 static bool of_session(const struct qcul_range *range)
 {
-	return on_gpu(range) || range->kind == QCUL_MEM_REGISTERED || range->kind == QCUL_MEM_ALIAS;
+	return qcul_range_is_on_gpu(range) || qcul_range_is_registered(range) ||
+	       range->kind == QCUL_MEM_ALIAS;
 }
 
 static void forget_known_ranges(bool (*which)(const struct qcul_range *range), int device)
@@ -131,7 +125,7 @@ static void forget_known_ranges(bool (*which)(const struct qcul_range *range), i
 /* Mappings do not belong to a device's context. */
 static bool goes_in_reset(const struct qcul_range *range)
 {
-	return on_gpu(range) && !(range->kind == QCUL_MEM_DEVICE && range->flags & QCUL_MEM_MAPPED);
+	return qcul_range_is_on_gpu(range) && !qcul_range_has(range, QCUL_MEM_MAPPED);
 }
 
 void qcul_mem_forget_device(int device)
@@ -143,7 +137,7 @@ void qcul_mem_forget_device(int device)
 
 uint64_t qcul_mem_mapped(const struct qcul_range *range)
 {
-	bool wide = range->kind == QCUL_MEM_MANAGED && range->flags & QCUL_MEM_WIDE;
+	bool wide = qcul_range_has(range, QCUL_MEM_WIDE);
 	const uint64_t align = QCU_MANAGED_ALIGN;
 
 	return wide ? (range->len + align - 1) / align * align : range->len;
@@ -155,7 +149,7 @@ void qcul_mem_stays(uint64_t start)
 
 	qcul_mem_lock();
 	for (i = 0; i < ranges.count; i++)
-		if (ranges.v[i].kind == QCUL_MEM_MANAGED && (!start || ranges.v[i].start == start))
+		if (!start || ranges.v[i].start == start)
 			ranges.v[i].flags &= ~QCUL_MEM_MOVES;
 	qcul_mem_unlock();
 }

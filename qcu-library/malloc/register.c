@@ -16,7 +16,9 @@
 #define REGISTER_FLAGS \
 	(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly)
 
-_Static_assert(!(REGISTER_FLAGS & ~QCUL_MEM_CALL_FLAGS), "a range holds them beside its own flags");
+_Static_assert(cudaHostRegisterPortable == cudaHostAllocPortable &&
+		       cudaHostRegisterMapped == cudaHostAllocMapped,
+	       "qcul_mem_asked() takes both");
 
 /* The error for a range that could not be added. */
 static cudaError_t in_the_way(const struct qcul_range *range)
@@ -25,8 +27,8 @@ static cudaError_t in_the_way(const struct qcul_range *range)
 
 	if (!qcul_mem_overlap(range, &other))
 		return cudaErrorMemoryAllocation;
-	return other.kind == QCUL_MEM_REGISTERED ? cudaErrorHostMemoryAlreadyRegistered
-						 : cudaErrorInvalidValue;
+	return qcul_range_is_registered(&other) ? cudaErrorHostMemoryAlreadyRegistered
+						: cudaErrorInvalidValue;
 }
 
 /* Adds the alias as a second range, unless this process uses its addresses for something else. */
@@ -61,7 +63,7 @@ cudaError_t qcul_register(struct qcul_range *range)
 	cmd = qcul_cmd(QCU_OP_HOST_REGISTER);
 	cmd.host_register.buf.addr = range->start;
 	cmd.host_register.buf.len = range->len;
-	cmd.host_register.flags = range->flags;
+	cmd.host_register.flags = qcul_mem_call_flags(range->flags);
 	err = qcul_send(&cmd, 1);
 	if (!err && cmd.host_register.device == range->start)
 		return cudaSuccess;
@@ -100,7 +102,7 @@ static bool overlaps(const void *p, size_t size)
 	const struct qcul_range range = {.start = (uint64_t)(uintptr_t)p, .len = size};
 	struct qcul_range other;
 
-	return qcul_mem_overlap_locked(&range, &other) && other.kind == QCUL_MEM_REGISTERED;
+	return qcul_mem_overlap_locked(&range, &other) && qcul_range_is_registered(&other);
 }
 
 bool qcul_is_registered(const void *p, size_t size)
@@ -170,7 +172,7 @@ cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 		.start = (uint64_t)(uintptr_t)ptr,
 		.len = size,
 		.kind = QCUL_MEM_REGISTERED,
-		.flags = flags,
+		.flags = qcul_mem_asked(flags),
 	};
 	cudaError_t err;
 
@@ -211,7 +213,8 @@ static cudaError_t do_unregister(void *ptr)
 	err = qcul_ready();
 	if (err)
 		return err;
-	if (qcul_mem_find(ptr).kind == QCUL_MEM_HOST)
+	range = qcul_mem_find(ptr);
+	if (!qcul_range_is_known(&range))
 		return cudaErrorHostMemoryNotRegistered;
 	/* Remove the range first: the addresses may be registered again during the call. */
 	if (!qcul_mem_take((uint64_t)(uintptr_t)ptr, QCUL_MEM_REGISTERED, &range))

@@ -131,7 +131,7 @@ static cudaError_t check_range(const void *ptr, size_t len, uint64_t *start, uin
 	if (err)
 		return err;
 	range = qcul_mem_find(ptr);
-	if (!len || range.kind != QCUL_MEM_MANAGED || len > range.len - (addr - range.start))
+	if (!len || !qcul_range_is_managed(&range) || len > range.len - (addr - range.start))
 		return cudaErrorInvalidValue;
 	*start = addr & ~(page - 1);
 	*end = (addr + len + page - 1) & ~(page - 1);
@@ -358,7 +358,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *ptr, size_t len,
 	if (err)
 		return qcul_done(err);
 	range = qcul_mem_find(ptr);
-	if (range.kind != QCUL_MEM_MANAGED || (uint64_t)(uintptr_t)ptr != range.start ||
+	if (!qcul_range_is_managed(&range) || (uint64_t)(uintptr_t)ptr != range.start ||
 	    len > range.len)
 		err = cudaErrorInvalidValue;
 	/* The null stream stands for all streams, so memory cannot be attached to it alone. */

@@ -68,7 +68,7 @@ bool qcul_managed_place(void **ptr, size_t size)
 static bool is_moving_memory(const void *ptr, struct qcul_range *range)
 {
 	*range = qcul_mem_find(ptr);
-	return range->kind == QCUL_MEM_MANAGED && range->flags & QCUL_MEM_MOVES;
+	return qcul_range_has(range, QCUL_MEM_MOVES);
 }
 
 /*

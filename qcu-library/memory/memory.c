@@ -111,15 +111,15 @@ static cudaError_t device_free(void *ptr)
 	if (err)
 		return err;
 	known = qcul_mem_find(ptr);
-	if (known.flags & QCUL_MEM_SHARED && known.kind == QCUL_MEM_DEVICE)
+	if (qcul_range_has(&known, QCUL_MEM_SHARED))
 		return known.start == (uint64_t)(uintptr_t)ptr ? qcul_pool_sharing->free(&known)
 							       : cudaErrorInvalidValue;
-	if (known.flags & QCUL_MEM_MAPPED && known.kind == QCUL_MEM_DEVICE)
+	if (qcul_range_has(&known, QCUL_MEM_MAPPED))
 		return qcul_free_mapped((uint64_t)(uintptr_t)ptr);
 	/* Imported memory of another process is closed, not freed. */
-	if (known.flags & QCUL_MEM_IMPORTED && known.kind == QCUL_MEM_DEVICE)
+	if (qcul_range_has(&known, QCUL_MEM_IMPORTED))
 		return cudaErrorInvalidValue;
-	if (known.kind == QCUL_MEM_MANAGED)
+	if (qcul_range_is_managed(&known))
 		return qcul_host_free(ptr, QCUL_MEM_MANAGED);
 	if (qcul_graph_memory_is(ptr))
 		return qcul_graph_memory_free(ptr);
@@ -214,12 +214,12 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attr, const v
 	memset(attr, 0, sizeof(*attr));
 	range = qcul_mem_find(ptr);
 	attr->device = range.device;
-	switch ((enum qcul_mem)range.kind) {
+	switch (range.kind) {
 	case QCUL_MEM_DEVICE:
 	case QCUL_MEM_VARIABLE:
 		attr->type = cudaMemoryTypeDevice;
 		attr->devicePointer = (void *)(uintptr_t)ptr;
-		if (range.flags & QCUL_MEM_COPIED) {
+		if (qcul_range_has(&range, QCUL_MEM_COPIED)) {
 			attr->type = cudaMemoryTypeManaged;
 			attr->hostPointer = attr->devicePointer;
 		}

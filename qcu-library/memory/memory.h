@@ -7,7 +7,7 @@
 
 /* ---- pinned.c ---- */
 
-cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags);
+cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, enum qcul_mem_flag asked);
 cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind);
 /* Gives back the pinned memory that is kept for later allocations. False: there was none. */
 bool qcul_host_drop(void);

@@ -14,15 +14,13 @@
 
 #define ALLOC_FLAGS (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)
 
-_Static_assert(!(ALLOC_FLAGS & ~QCUL_MEM_CALL_FLAGS), "a range holds them beside its own flags");
-
-static cudaError_t host_register(void *addr, size_t len, unsigned int flags)
+static cudaError_t host_register(void *addr, size_t len, enum qcul_mem_flag asked)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_HOST_REGISTER);
 
 	cmd.host_register.buf.addr = (uint64_t)(uintptr_t)addr;
 	cmd.host_register.buf.len = len;
-	cmd.host_register.flags = flags;
+	cmd.host_register.flags = qcul_mem_call_flags(asked);
 	return qcul_send(&cmd, 1);
 }
 
@@ -39,7 +37,7 @@ static cudaError_t alloc_elsewhere(void **ptr, struct qcul_range *range)
 	(void)madvise(addr, range->len, MADV_HUGEPAGE);
 	range->start = (uint64_t)(uintptr_t)addr;
 	err = qcul_register(range);
-	if (!err && range->kind == QCUL_MEM_MANAGED && range->other != range->start) {
+	if (!err && qcul_range_is_managed(range) && range->other != range->start) {
 		(void)qcul_mem_take(range->start, range->kind, range);
 		(void)qcul_unregister(range);
 		err = cudaErrorMemoryAllocation;
@@ -128,10 +126,10 @@ static void *kept_or_shared(size_t len)
 
 /* ---- allocations ---- */
 
-cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigned int flags)
+cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, enum qcul_mem_flag asked)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct qcul_range range = {.kind = kind, .flags = flags};
+	struct qcul_range range = {.kind = kind, .flags = asked};
 	cudaError_t err;
 	void *addr;
 
@@ -157,9 +155,9 @@ cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, unsigne
 			addr = qcul_window_map(size);
 		if (!addr)
 			return alloc_elsewhere(ptr, &range);
-		err = host_register(addr, size, flags);
+		err = host_register(addr, size, asked);
 		if (err == cudaErrorMemoryAllocation && qcul_host_drop())
-			err = host_register(addr, size, flags);
+			err = host_register(addr, size, asked);
 		if (err)
 			goto unmap;
 	}
@@ -214,14 +212,14 @@ cudaError_t qcul_host_free(void *ptr, enum qcul_mem kind)
 
 cudaError_t cudaMallocHost(void **ptr, size_t size)
 {
-	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_PINNED, cudaHostAllocDefault));
+	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_PINNED, 0));
 }
 
 cudaError_t cudaHostAlloc(void **ptr, size_t size, unsigned int flags)
 {
 	if (flags & ~ALLOC_FLAGS)
 		return qcul_done(cudaErrorInvalidValue);
-	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_PINNED, flags));
+	return qcul_done(qcul_host_alloc(ptr, size, QCUL_MEM_PINNED, qcul_mem_asked(flags)));
 }
 
 cudaError_t cudaFreeHost(void *ptr)
@@ -236,9 +234,7 @@ static cudaError_t pinned(const void *ptr, struct qcul_range *range)
 	if (err)
 		return err;
 	*range = qcul_mem_find(ptr);
-	return range->kind == QCUL_MEM_PINNED || range->kind == QCUL_MEM_REGISTERED
-		       ? cudaSuccess
-		       : cudaErrorInvalidValue;
+	return qcul_range_is_pinned(range) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
@@ -259,9 +255,10 @@ cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
 	struct qcul_range range;
 	cudaError_t err = flags ? pinned(host, &range) : cudaErrorInvalidValue;
 
-	if (!err && range.kind == QCUL_MEM_REGISTERED)
-		*flags = (range.flags & cudaHostRegisterPortable) | cudaHostRegisterMapped;
-	else if (!err)
-		*flags = (range.flags & cudaHostAllocWriteCombined) | cudaHostAllocMapped;
+	if (!err)
+		*flags = cudaHostAllocMapped |
+			 qcul_mem_call_flags(range.flags & (qcul_range_is_registered(&range)
+								    ? QCUL_MEM_ASKED_PORTABLE
+								    : QCUL_MEM_ASKED_COMBINED));
 	return qcul_done(err);
 }

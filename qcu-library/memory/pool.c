@@ -180,9 +180,9 @@ static cudaError_t free_in_stream(void *ptr, cudaStream_t stream)
 		return qcul_graph_memory_free_async(ptr, stream);
 	/* Memory of cudaMalloc cannot be freed in this way. It stays allocated. */
 	range = qcul_mem_find(ptr);
-	if (range.kind != QCUL_MEM_DEVICE || !(range.flags & QCUL_MEM_POOLED))
+	if (!qcul_range_has(&range, QCUL_MEM_POOLED))
 		return cudaErrorInvalidValue;
-	if (range.flags & QCUL_MEM_SHARED)
+	if (qcul_range_has(&range, QCUL_MEM_SHARED))
 		return range.start == (uint64_t)(uintptr_t)ptr
 			       ? qcul_pool_sharing->free_async(&range, stream)
 			       : cudaErrorInvalidValue;

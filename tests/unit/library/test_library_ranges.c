@@ -183,31 +183,40 @@ static void in_any_order(void **state)
 	free(r.v - r.front);
 }
 
-/* The flags of CUDA's calls share a field with the library's own. */
 static void each_flag_has_a_bit_of_its_own(void **state)
 {
-	static const uint32_t flags[] = {
-		QCUL_MEM_AMBIGUOUS,
-		QCUL_MEM_POOLED,
-		QCUL_MEM_IMPORTED,
-		QCUL_MEM_SHARED,
-		QCUL_MEM_MAPPED,
-		QCUL_MEM_COPIED,
-		QCUL_MEM_MOVES,
-		QCUL_MEM_WIDE,
-		cudaHostAllocPortable,
-		cudaHostAllocMapped,
-		cudaHostAllocWriteCombined,
-		cudaHostRegisterReadOnly,
+	static const enum qcul_mem_flag flags[] = {
+		QCUL_MEM_AMBIGUOUS,    QCUL_MEM_POOLED,		QCUL_MEM_IMPORTED,
+		QCUL_MEM_SHARED,       QCUL_MEM_MAPPED,		QCUL_MEM_COPIED,
+		QCUL_MEM_MOVES,	       QCUL_MEM_WIDE,		QCUL_MEM_ASKED_PORTABLE,
+		QCUL_MEM_ASKED_MAPPED, QCUL_MEM_ASKED_COMBINED,
 	};
 	uint32_t seen = 0;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		assert_int_equal(__builtin_popcount(flags[i]), 1);
 		assert_int_equal(seen & flags[i], 0);
 		seen |= flags[i];
 	}
+}
+
+/* What a program asks for comes back, and no flag of our own goes out with it or comes in. */
+static void flags_of_calls_come_back(void **state)
+{
+	const uint32_t asked =
+		QCUL_MEM_ASKED_PORTABLE | QCUL_MEM_ASKED_MAPPED | QCUL_MEM_ASKED_COMBINED;
+	const unsigned int all =
+		cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+	unsigned int call;
+
+	(void)state;
+	assert_int_equal(qcul_mem_asked(~0u), asked);
+	assert_int_equal(qcul_mem_call_flags(~0u), all);
+	assert_int_equal(qcul_mem_call_flags(~asked), 0);
+	for (call = 0; call <= all; call++)
+		assert_int_equal(qcul_mem_call_flags(qcul_mem_asked(call)), call & all);
 }
 
 int main(void)
@@ -221,6 +230,7 @@ int main(void)
 		cmocka_unit_test(stays_inside_its_bounds),
 		cmocka_unit_test(in_any_order),
 		cmocka_unit_test(each_flag_has_a_bit_of_its_own),
+		cmocka_unit_test(flags_of_calls_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
