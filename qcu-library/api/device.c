@@ -5,10 +5,13 @@
 
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/capture.h"
+#include "qcu-library/link/fork.h"
 #include "qcu-library/libs/libs.h"
 
-static atomic_uint device_flags = cudaDeviceMapHost;
-static atomic_int cache_config = cudaFuncCachePreferNone;
+static struct {
+	atomic_uint device_flags;
+	atomic_int cache_config;
+} process = {.device_flags = cudaDeviceMapHost, .cache_config = cudaFuncCachePreferNone};
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
@@ -48,7 +51,7 @@ static void set_flags(unsigned int flags)
 {
 	unsigned int how = flags & cudaDeviceScheduleMask;
 
-	atomic_store(&device_flags, flags | cudaDeviceMapHost);
+	atomic_store(&process.device_flags, flags | cudaDeviceMapHost);
 	if (how & (cudaDeviceScheduleSpin | cudaDeviceScheduleYield))
 		qcul_wait_how(QCU_WAIT_LOOK);
 	else
@@ -80,7 +83,7 @@ cudaError_t cudaGetDeviceFlags(unsigned int *flags)
 {
 	if (!flags)
 		return qcul_done(cudaErrorInvalidValue);
-	*flags = atomic_load(&device_flags);
+	*flags = atomic_load(&process.device_flags);
 	return cudaSuccess;
 }
 
@@ -91,7 +94,7 @@ cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
 	cudaError_t err = config > cudaFuncCachePreferEqual ? cudaErrorInvalidValue : qcul_ready();
 
 	if (!err)
-		atomic_store(&cache_config, (int)config);
+		atomic_store(&process.cache_config, (int)config);
 	return qcul_done(err);
 }
 
@@ -100,7 +103,7 @@ cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
 	cudaError_t err = config ? qcul_ready() : cudaErrorInvalidValue;
 
 	if (!err)
-		*config = (enum cudaFuncCache)atomic_load(&cache_config);
+		*config = (enum cudaFuncCache)atomic_load(&process.cache_config);
 	return qcul_done(err);
 }
 
@@ -139,13 +142,7 @@ cudaError_t cudaDeviceReset(void)
 	qcul_print_flush();
 	if (!err) {
 		qcul_limits_forget();
-		qcul_handles_forget(qcul_self.device);
-		qcul_objects_forget(qcul_self.device);
-		qcul_lib_forget(qcul_self.device);
-		qcul_graph_memory_forget(qcul_self.device);
-		qcul_mem_forget_device(qcul_self.device);
-		qcul_mem_stays(0);
-		qcul_variables_forget(qcul_self.device);
+		qcul_forget(qcul_self.device);
 		qcul_device_unbind(qcul_self.device);
 	}
 	return qcul_done(err);

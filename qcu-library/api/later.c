@@ -71,7 +71,7 @@ cudaError_t qcul_Memcpy3DWithAttributesAsync_ptsz(struct cudaMemcpy3DBatchOp *op
 
 /* ---- execution contexts ---- */
 
-static char contexts[QCUL_DEVICES]; /* only their addresses are used */
+static const char contexts[QCUL_DEVICES]; /* only their addresses are used */
 
 static cudaError_t device_of_exec_context(const struct cudaExecutionContext_st *context,
 					  int *device)

@@ -24,18 +24,19 @@ struct CUlib_st {
 };
 
 /* All that are loaded. Any pointer may be passed as a handle. */
-static struct CUlib_st *loaded;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_LIBRARIES, .lock = &lock)
+static struct {
+	struct CUlib_st *loaded;
+} process;
+QCUL_AT_FORK(QCUL_FORK_LIBRARIES)
 
 static bool is_loaded_library(const struct CUlib_st *lib)
 {
 	const struct CUlib_st *l;
 
-	pthread_mutex_lock(&lock);
-	for (l = loaded; l && l != lib; l = l->next)
+	pthread_mutex_lock(&part.lock);
+	for (l = process.loaded; l && l != lib; l = l->next)
 		;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return l;
 }
 
@@ -53,34 +54,34 @@ struct CUlib_st *qcul_library_of(const struct qcul_module *module)
 {
 	struct CUlib_st *l;
 
-	pthread_mutex_lock(&lock);
-	for (l = loaded; l && l->module != module; l = l->next)
+	pthread_mutex_lock(&part.lock);
+	for (l = process.loaded; l && l->module != module; l = l->next)
 		;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return l;
 }
 
 static void add_loaded_library(struct CUlib_st *lib)
 {
-	pthread_mutex_lock(&lock);
-	lib->next = loaded;
-	loaded = lib;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	lib->next = process.loaded;
+	process.loaded = lib;
+	pthread_mutex_unlock(&part.lock);
 }
 
 /* False: it is not, or not any more, in the list. */
 static bool delist(const struct CUlib_st *lib)
 {
-	struct CUlib_st **at = &loaded;
+	struct CUlib_st **at = &process.loaded;
 	bool found;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	while (*at && *at != lib)
 		at = &(*at)->next;
 	found = *at;
 	if (found)
 		*at = lib->next;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return found;
 }
 

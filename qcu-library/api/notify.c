@@ -15,10 +15,10 @@ struct cudaAsyncCallbackEntry {
 	LIST_ENTRY(cudaAsyncCallbackEntry) link;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, cudaAsyncCallbackEntry) entries = LIST_HEAD_INITIALIZER(entries);
-
-QCUL_AT_FORK(QCUL_FORK_NOTIFY, .lock = &lock)
+static struct {
+	LIST_HEAD(, cudaAsyncCallbackEntry) entries;
+} process;
+QCUL_AT_FORK(QCUL_FORK_NOTIFY)
 
 static cudaError_t add_registration(int device, cudaAsyncCallbackHandle_t *handle)
 {
@@ -27,9 +27,9 @@ static cudaError_t add_registration(int device, cudaAsyncCallbackHandle_t *handl
 	if (!e)
 		return cudaErrorMemoryAllocation;
 	e->device = device;
-	pthread_mutex_lock(&lock);
-	LIST_INSERT_HEAD(&entries, e, link);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	LIST_INSERT_HEAD(&process.entries, e, link);
+	pthread_mutex_unlock(&part.lock);
 	*handle = e;
 	return cudaSuccess;
 }
@@ -48,14 +48,14 @@ static cudaError_t remove_registration(int device, cudaAsyncCallbackHandle_t han
 	struct cudaAsyncCallbackEntry *e;
 	bool found;
 
-	pthread_mutex_lock(&lock);
-	LIST_FOREACH(e, &entries, link)
+	pthread_mutex_lock(&part.lock);
+	LIST_FOREACH(e, &process.entries, link)
 		if (e == handle && e->device == device)
 			break;
 	found = e;
 	if (found)
 		LIST_REMOVE(e, link);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	free(e);
 	return found ? cudaSuccess : cudaErrorInvalidValue;
 }

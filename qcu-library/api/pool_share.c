@@ -59,35 +59,35 @@ struct block {
 	LIST_ENTRY(block) link;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, pool) pools = LIST_HEAD_INITIALIZER(pools);
-static LIST_HEAD(, block) blocks = LIST_HEAD_INITIALIZER(blocks);
+static struct {
+	LIST_HEAD(, pool) pools;
+	LIST_HEAD(, block) blocks;
+} session;
 
 /* The child has no session, and so none of the memory. */
-static void forget_shared_pools(bool had_session)
+static void free_shared_pools(void)
 {
 	struct pool *p;
 	struct block *b;
 
-	(void)had_session;
-	while ((p = LIST_FIRST(&pools))) {
+	while ((p = LIST_FIRST(&session.pools))) {
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	while ((b = LIST_FIRST(&blocks))) {
+	while ((b = LIST_FIRST(&session.blocks))) {
 		LIST_REMOVE(b, link);
 		free(b);
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_POOLS, .lock = &lock, .forget = forget_shared_pools)
+QCUL_AT_FORK(QCUL_FORK_POOLS, .forget = free_shared_pools, QCUL_SESSION)
 
 /* The caller holds the lock, here and in all functions up to the hooks. */
 static struct pool *find_pool(uint32_t id)
 {
 	struct pool *p;
 
-	LIST_FOREACH(p, &pools, link)
+	LIST_FOREACH(p, &session.pools, link)
 		if (p->id == id && p->epoch == qcul_epoch())
 			return p;
 	return NULL;
@@ -125,7 +125,7 @@ static void forget_pool(uint32_t id)
 	struct block *b, *next;
 	struct pool *p = find_pool(id);
 
-	for (b = LIST_FIRST(&blocks); b; b = next) {
+	for (b = LIST_FIRST(&session.blocks); b; b = next) {
 		next = LIST_NEXT(b, link);
 		if (b->pool == id)
 			drop_block(b);
@@ -143,7 +143,7 @@ static struct pool *add_pool(uint32_t id, int device)
 	forget_pool(id);
 	if (p) {
 		*p = (struct pool){.id = id, .device = device, .epoch = qcul_epoch()};
-		LIST_INSERT_HEAD(&pools, p, link);
+		LIST_INSERT_HEAD(&session.pools, p, link);
 	}
 	return p;
 }
@@ -175,7 +175,7 @@ static cudaError_t trim(struct pool *p, uint64_t keep, bool all)
 	cudaError_t err = cudaSuccess;
 	struct block *b, *next;
 
-	for (b = LIST_FIRST(&blocks); b && p->reserved > keep && !err; b = next) {
+	for (b = LIST_FIRST(&session.blocks); b && p->reserved > keep && !err; b = next) {
 		next = LIST_NEXT(b, link);
 		if (b->pool == p->id && b->freed && (all || !cudaEventQuery(b->freed)))
 			err = release_pool_block(b);
@@ -187,7 +187,7 @@ static struct block *best(const struct pool *p, size_t size)
 {
 	struct block *b, *next, *found = NULL;
 
-	for (b = LIST_FIRST(&blocks); b; b = next) {
+	for (b = LIST_FIRST(&session.blocks); b; b = next) {
 		next = LIST_NEXT(b, link);
 		if (!is_live_block(b))
 			drop_block(b);
@@ -226,7 +226,7 @@ static cudaError_t new_block(struct pool *p, size_t size, struct block **out)
 		return err;
 	}
 	*b = (struct block){.addr = (uint64_t)(uintptr_t)ptr, .size = size, .pool = p->id};
-	LIST_INSERT_HEAD(&blocks, b, link);
+	LIST_INSERT_HEAD(&session.blocks, b, link);
 	p->reserved += size;
 	if (p->reserved > p->reserved_high)
 		p->reserved_high = p->reserved;
@@ -284,7 +284,7 @@ static cudaError_t give_block_to_pool(uint64_t addr, cudaStream_t stream)
 	struct pool *p;
 	cudaError_t err;
 
-	LIST_FOREACH(b, &blocks, link)
+	LIST_FOREACH(b, &session.blocks, link)
 		if (b->addr == addr)
 			break;
 	if (!b || b->freed)
@@ -307,7 +307,7 @@ static bool on_shared_pool_made(uint32_t id, const struct cudaMemPoolProps *prop
 	struct pool *p;
 	bool done = false;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = add_pool(id, props->location.id);
 	if (p) {
 		p->max = props->maxSize;
@@ -317,7 +317,7 @@ static bool on_shared_pool_made(uint32_t id, const struct cudaMemPoolProps *prop
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return done;
 }
 
@@ -326,17 +326,17 @@ static void gone(uint32_t id)
 	struct block *b;
 	struct pool *p;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_pool(id);
 	if (p) {
 		(void)trim(p, 0, true);
-		LIST_FOREACH(b, &blocks, link)
+		LIST_FOREACH(b, &session.blocks, link)
 			if (b->pool == id)
 				b->pool = 0;
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 static cudaError_t alloc_from_shared_pool(void **ptr, size_t size, uint32_t id, cudaStream_t stream)
@@ -352,12 +352,12 @@ static cudaError_t alloc_from_shared_pool(void **ptr, size_t size, uint32_t id, 
 	if (size > SIZE_MAX - GRAIN)
 		return cudaErrorMemoryAllocation;
 	size = (size + GRAIN - 1) / GRAIN * GRAIN;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_pool(id);
 	/* Only the process that made a pool allocates from it. */
 	if (p && !p->imported)
 		err = take_pool_block(p, size, stream, &b);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!err)
 		*ptr = (void *)(uintptr_t)b->addr;
 	return err;
@@ -372,9 +372,9 @@ static cudaError_t free_shared_in_stream(const struct qcul_range *range, cudaStr
 		return err ? err
 			   : qcul_ipc_close((const void *)(uintptr_t)range->start, QCUL_MEM_SHARED);
 	}
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	err = give_block_to_pool(range->start, stream);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -412,13 +412,13 @@ static bool get_pool_counter(uint32_t id, enum cudaMemPoolAttr attr, uint64_t *v
 	uint64_t *from = NULL;
 	struct pool *p;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_pool(id);
 	if (p)
 		from = counter(p, attr);
 	if (from)
 		*value = *from;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return from;
 }
 
@@ -427,13 +427,13 @@ static void reset_high(uint32_t id, enum cudaMemPoolAttr attr)
 {
 	struct pool *p;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_pool(id);
 	if (p && attr == cudaMemPoolAttrReservedMemHigh)
 		p->reserved_high = p->reserved;
 	if (p && attr == cudaMemPoolAttrUsedMemHigh)
 		p->used_high = p->used;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 static cudaError_t trim_to(uint32_t id, size_t keep)
@@ -441,11 +441,11 @@ static cudaError_t trim_to(uint32_t id, size_t keep)
 	cudaError_t err = cudaSuccess;
 	struct pool *p;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_pool(id);
 	if (p)
 		err = trim(p, keep, false);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -475,14 +475,14 @@ static cudaError_t export_pool(int *fd, cudaMemPool_t handle)
 	struct pool *p;
 	int made_fd;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = id ? find_pool(id) : NULL;
 	if (p && !p->imported) {
 		memcpy(file.key, p->key, sizeof(file.key));
 		file.device = qcul_device_ordinal(p->device);
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (err)
 		return err;
 	made_fd = memfd_create("qcuda-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -547,14 +547,14 @@ static cudaError_t import_pool(cudaMemPool_t *out, int fd)
 	if (err)
 		return err;
 	id = qcul_handle_id(&qcul_pools, pool);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = add_pool(id, props.location.id);
 	if (p) {
 		p->imported = true;
 		memcpy(p->key, file.key, sizeof(p->key));
 		qcul_pools.slots[id].flags = QCUL_POOL_SHARED | QCUL_POOL_IMPORTED;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!p) {
 		(void)cudaMemPoolDestroy(pool);
 		return cudaErrorMemoryAllocation;
@@ -587,8 +587,8 @@ static cudaError_t export_pointer(struct cudaMemPoolPtrExportData *out, const vo
 
 	if (!is_block(&r, (uint64_t)(uintptr_t)ptr))
 		return err;
-	pthread_mutex_lock(&lock);
-	LIST_FOREACH(b, &blocks, link)
+	pthread_mutex_lock(&part.lock);
+	LIST_FOREACH(b, &session.blocks, link)
 		if (b->addr == r.start)
 			break;
 	p = b && b->pool && !b->freed ? find_pool(b->pool) : NULL;
@@ -596,7 +596,7 @@ static cudaError_t export_pointer(struct cudaMemPoolPtrExportData *out, const vo
 		memcpy(data.key, p->key, sizeof(data.key));
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (err)
 		return err;
 	cmd = qcul_cmd(QCU_OP_IPC_MEM_EXPORT);
@@ -628,12 +628,12 @@ static cudaError_t import_pointer(void **ptr, uint32_t id,
 	uint64_t size;
 
 	memcpy(&data, in, sizeof(data));
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = id ? find_pool(id) : NULL;
 	if (p && p->imported && data.magic == POINTER_MAGIC &&
 	    !memcmp(p->key, data.key, sizeof(data.key)) && !memcmp(data.rsvd, zero, sizeof(zero)))
 		device = p->device;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (device < 0)
 		return cudaErrorInvalidValue;
 	qcul_self.device = device;

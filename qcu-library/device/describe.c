@@ -7,10 +7,13 @@
 #include <string.h>
 
 #include "qcu-library/device/device.h"
+#include "qcu-library/link/fork.h"
 
-static struct qcu_device_desc desc[QCUL_DEVICES];
-static atomic_bool desc_known[QCUL_DEVICES]; /* release: desc is filled in */
-static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	struct qcu_device_desc desc[QCUL_DEVICES];
+	atomic_bool desc_known[QCUL_DEVICES]; /* release: desc is filled in */
+} process;
+QCUL_AT_FORK(QCUL_FORK_DESCRIPTIONS)
 
 cudaError_t qcul_device_wait(int device)
 {
@@ -58,22 +61,22 @@ static cudaError_t fetch_desc(int device)
 	cudaError_t err;
 
 	cmd.device = qcul_device_ordinal(device);
-	cmd.buf.addr = (uint64_t)(uintptr_t)&desc[device];
-	cmd.buf.len = sizeof(desc[device]);
+	cmd.buf.addr = (uint64_t)(uintptr_t)&process.desc[device];
+	cmd.buf.len = sizeof(process.desc[device]);
 	err = qcul_send(&cmd, 1);
 	if (err)
 		return err;
-	desc[device].name[sizeof(desc[device].name) - 1] = 0;
+	process.desc[device].name[sizeof(process.desc[device].name) - 1] = 0;
 	/* The mirror maps all guest memory for reading and writing (register.c). */
-	desc[device].attr[cudaDevAttrHostRegisterReadOnlySupported] = 0;
+	process.desc[device].attr[cudaDevAttrHostRegisterReadOnlySupported] = 0;
 	/* A program must not touch managed memory that moves while the GPU may use it. */
 	if (!qcul_managed_in_place())
-		desc[device].attr[cudaDevAttrConcurrentManagedAccess] = 0;
+		process.desc[device].attr[cudaDevAttrConcurrentManagedAccess] = 0;
 	/* Pools can be shared through file descriptors only (pool_share.c). */
-	if (desc[device].attr[cudaDevAttrMemoryPoolsSupported])
-		desc[device].attr[cudaDevAttrMemoryPoolSupportedHandleTypes] =
+	if (process.desc[device].attr[cudaDevAttrMemoryPoolsSupported])
+		process.desc[device].attr[cudaDevAttrMemoryPoolSupportedHandleTypes] =
 			cudaMemHandleTypePosixFileDescriptor;
-	atomic_store_explicit(&desc_known[device], true, memory_order_release);
+	atomic_store_explicit(&process.desc_known[device], true, memory_order_release);
 	return cudaSuccess;
 }
 
@@ -85,13 +88,13 @@ cudaError_t qcul_device_desc(int device, const struct qcu_device_desc **out)
 		return err;
 	if (device < 0 || device >= qcul_device_count())
 		return cudaErrorInvalidDevice;
-	if (!atomic_load_explicit(&desc_known[device], memory_order_acquire)) {
-		pthread_mutex_lock(&desc_lock);
-		if (!atomic_load(&desc_known[device]))
+	if (!atomic_load_explicit(&process.desc_known[device], memory_order_acquire)) {
+		pthread_mutex_lock(&part.lock);
+		if (!atomic_load(&process.desc_known[device]))
 			err = fetch_desc(device);
-		pthread_mutex_unlock(&desc_lock);
+		pthread_mutex_unlock(&part.lock);
 	}
-	*out = &desc[device];
+	*out = &process.desc[device];
 	return err;
 }
 

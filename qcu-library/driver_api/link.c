@@ -23,18 +23,16 @@ struct CUlinkState_st {
 };
 
 /* Held during all calls. Any pointer may be passed as a handle. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, CUlinkState_st) links = LIST_HEAD_INITIALIZER(links);
-static struct qcul_handle slots[QCU_ID_MAX + 1];
-static struct qcul_table ids = {.slots = slots, .next = QCU_ID_FIRST};
-
-QCUL_AT_FORK(QCUL_FORK_LINKS, .lock = &lock)
+static struct {
+	LIST_HEAD(, CUlinkState_st) links;
+} process;
+QCUL_AT_FORK(QCUL_FORK_LINKS)
 
 static struct CUlinkState_st *find_link_state(CUlinkState state)
 {
 	struct CUlinkState_st *l;
 
-	LIST_FOREACH(l, &links, link)
+	LIST_FOREACH(l, &process.links, link)
 		if (l == state)
 			return l;
 	return NULL;
@@ -49,7 +47,7 @@ static cudaError_t create_link_state(CUlinkState *state, unsigned int count,
 
 	if (!err)
 		err = qcul_compiling_options(options, values, count, &l->c);
-	if (!err && !qcul_handle_new(&ids, &l->id))
+	if (!err && !qcul_handle_new(&qcul_link_ids, &l->id))
 		err = cudaErrorMemoryAllocation;
 	if (err) {
 		free(l);
@@ -59,24 +57,24 @@ static cudaError_t create_link_state(CUlinkState *state, unsigned int count,
 	cmd.link_create.jit = l->c.jit;
 	err = qcul_send(&cmd, 1);
 	if (err) {
-		qcul_handle_drop(&ids, l->id);
+		qcul_handle_drop(&qcul_link_ids, l->id);
 		free(l);
 		return err;
 	}
 	l->epoch = qcul_epoch();
-	LIST_INSERT_HEAD(&links, l, link);
+	LIST_INSERT_HEAD(&process.links, l, link);
 	*state = l;
 	return cudaSuccess;
 }
 
-#define LOCKED(call)                         \
-	({                                   \
-		cudaError_t result_;         \
-                                             \
-		pthread_mutex_lock(&lock);   \
-		result_ = (call);            \
-		pthread_mutex_unlock(&lock); \
-		result_;                     \
+#define LOCKED(call)                              \
+	({                                        \
+		cudaError_t result_;              \
+                                                  \
+		pthread_mutex_lock(&part.lock);   \
+		result_ = (call);                 \
+		pthread_mutex_unlock(&part.lock); \
+		result_;                          \
 	})
 
 CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
@@ -246,7 +244,7 @@ static cudaError_t destroy_link_state(CUlinkState state)
 	cmd.link_destroy.link = l->id;
 	if (l->epoch == qcul_epoch()) {
 		err = qcul_send(&cmd, 1);
-		qcul_handle_drop(&ids, l->id);
+		qcul_handle_drop(&qcul_link_ids, l->id);
 	}
 	LIST_REMOVE(l, link);
 	free(l->image);

@@ -9,13 +9,15 @@
 #define STREAM_FLAGS \
 	(CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
-static const struct qcul_driver_function *functions;
-static size_t function_count;
+static struct {
+	const struct qcul_driver_function *functions;
+	size_t function_count;
+} process;
 
 void qcul_driver_functions_are(const struct qcul_driver_function *list, size_t count)
 {
-	functions = list;
-	function_count = count;
+	process.functions = list;
+	process.function_count = count;
 }
 
 /*
@@ -25,10 +27,10 @@ void qcul_driver_functions_are(const struct qcul_driver_function *list, size_t c
 static void *find_driver_function(const char *name, int version, bool own,
 				  CUdriverProcAddressQueryResult *status)
 {
-	const struct qcul_driver_function *f = functions, *end, *found = NULL;
+	const struct qcul_driver_function *f = process.functions, *end, *found = NULL;
 	bool exists = false;
 
-	for (end = f + function_count; f < end; f++) {
+	for (end = f + process.function_count; f < end; f++) {
 		if (strcmp(f->name, name) != 0)
 			continue;
 		exists = true;

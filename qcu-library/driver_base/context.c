@@ -23,24 +23,24 @@ struct frame {
 };
 static __thread struct frame *stack;
 
-static struct CUctx_st primary[QCUL_DEVICES];
-
-/* Contexts that the program has made. They are never freed, so that any pointer can be checked. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUctx_st *made;
-static uint64_t numbers = QCUL_DEVICES; /* numbers of contexts that were given out */
-
-QCUL_AT_FORK(QCUL_FORK_CONTEXTS, .lock = &lock)
+static struct {
+	struct CUctx_st primary[QCUL_DEVICES];
+	/* Contexts that the program has made. They are never freed, so that any pointer can be
+	 * checked. */
+	struct CUctx_st *made;
+	uint64_t numbers; /* numbers of contexts that were given out */
+} process = {.numbers = QCUL_DEVICES};
+QCUL_AT_FORK(QCUL_FORK_CONTEXTS)
 
 static bool is_primary(const struct CUctx_st *c)
 {
-	return c >= primary && c < primary + QCUL_DEVICES;
+	return c >= process.primary && c < process.primary + QCUL_DEVICES;
 }
 
 /* Is there anything on the device that keeps it in use? */
 static bool in_use(int device)
 {
-	return atomic_load(&primary[device].users) || qcul_devices_bound() >> device & 1;
+	return atomic_load(&process.primary[device].users) || qcul_devices_bound() >> device & 1;
 }
 
 static bool is_context_alive(const struct CUctx_st *c)
@@ -50,15 +50,16 @@ static bool is_context_alive(const struct CUctx_st *c)
 
 static bool is_known_context(const struct CUctx_st *context)
 {
+	uintptr_t offset = (uintptr_t)context - (uintptr_t)process.primary;
 	const struct CUctx_st *c;
 
 	if (is_primary(context))
-		return ((uintptr_t)context - (uintptr_t)primary) % sizeof(primary[0]) == 0 &&
-		       context - primary < qcul_device_count();
-	pthread_mutex_lock(&lock);
-	for (c = made; c && c != context; c = c->next)
+		return offset % sizeof(*context) == 0 &&
+		       context - process.primary < qcul_device_count();
+	pthread_mutex_lock(&part.lock);
+	for (c = process.made; c && c != context; c = c->next)
 		;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return c;
 }
 
@@ -67,8 +68,8 @@ static void number_primaries(void)
 	int i;
 
 	for (i = 0; i < QCUL_DEVICES; i++) {
-		primary[i].device = i;
-		primary[i].number = (uint64_t)i + 1;
+		process.primary[i].device = i;
+		process.primary[i].number = (uint64_t)i + 1;
 	}
 }
 
@@ -77,7 +78,7 @@ struct CUctx_st *qcul_driver_primary(int device)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, number_primaries);
-	return &primary[device];
+	return &process.primary[device];
 }
 
 struct CUctx_st *qcul_driver_current(void)
@@ -300,10 +301,10 @@ static bool any_made(int device)
 {
 	const struct CUctx_st *c;
 
-	pthread_mutex_lock(&lock);
-	for (c = made; c && (c->device != device || !atomic_load(&c->users)); c = c->next)
+	pthread_mutex_lock(&part.lock);
+	for (c = process.made; c && (c->device != device || !atomic_load(&c->users)); c = c->next)
 		;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return c;
 }
 
@@ -315,11 +316,11 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 
 	if (result)
 		return result;
-	users = atomic_load(&primary[device].users);
+	users = atomic_load(&process.primary[device].users);
 	do {
 		if (!users)
 			return CUDA_ERROR_INVALID_CONTEXT;
-	} while (!atomic_compare_exchange_weak(&primary[device].users, &users, users - 1));
+	} while (!atomic_compare_exchange_weak(&process.primary[device].users, &users, users - 1));
 	return users > 1 || in_use(device) || any_made(device) ? CUDA_SUCCESS : reset(device);
 }
 
@@ -338,7 +339,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *a
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
 		return result;
-	*flags = atomic_load(&primary[device].flags);
+	*flags = atomic_load(&process.primary[device].flags);
 	*active = in_use(device);
 	return CUDA_SUCCESS;
 }
@@ -375,11 +376,11 @@ static CUresult create_context(CUcontext *context, unsigned int flags, CUdevice 
 		free(c);
 		return result;
 	}
-	pthread_mutex_lock(&lock);
-	c->number = ++numbers;
-	c->next = made;
-	made = c;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	c->number = ++process.numbers;
+	c->next = process.made;
+	process.made = c;
+	pthread_mutex_unlock(&part.lock);
 	*context = c;
 	return CUDA_SUCCESS;
 }

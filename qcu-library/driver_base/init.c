@@ -5,21 +5,22 @@
 #include "qcu-library/malloc/malloc_hook.h"
 
 enum { NOT_STARTED, STARTED, FORKED };
-static atomic_int state;
+static struct {
+	atomic_int state;
+} process;
 
 /* As with NVIDIA's driver, the child of a process that has used it cannot use it. */
-static void mark_driver_forked(bool had_session)
+static void mark_driver_forked(void)
 {
-	(void)had_session;
-	if (qcul_opened() || atomic_load(&state) == STARTED)
-		atomic_store(&state, FORKED);
+	if (qcul_opened() || atomic_load(&process.state) == STARTED)
+		atomic_store(&process.state, FORKED);
 }
 
-QCUL_AT_FORK(QCUL_FORK_DRIVER, .forget = mark_driver_forked)
+QCUL_AT_FORK(QCUL_FORK_DRIVER, .child = mark_driver_forked)
 
 CUresult qcul_driver_started(void)
 {
-	switch (atomic_load_explicit(&state, memory_order_acquire)) {
+	switch (atomic_load_explicit(&process.state, memory_order_acquire)) {
 	case STARTED:
 		return CUDA_SUCCESS;
 	case FORKED:
@@ -40,14 +41,14 @@ CUresult cuInit(unsigned int flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (atomic_load(&state) == FORKED)
+	if (atomic_load(&process.state) == FORKED)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	qcul_malloc_arm();
 	result = QCUL_RUNTIME(qcul_open());
 	if (!result && !qcul_device_count())
 		result = CUDA_ERROR_NO_DEVICE;
 	if (!result)
-		atomic_store_explicit(&state, STARTED, memory_order_release);
+		atomic_store_explicit(&process.state, STARTED, memory_order_release);
 	return result;
 }
 

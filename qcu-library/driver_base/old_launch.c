@@ -21,9 +21,10 @@ struct prepared {
 	struct prepared *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct prepared *list;
-QCUL_AT_FORK(QCUL_FORK_OLD_LAUNCHES, .lock = &lock)
+static struct {
+	struct prepared *list;
+} process;
+QCUL_AT_FORK(QCUL_FORK_OLD_LAUNCHES)
 
 /* Checks the function. NULL with *result: it is none, or there is no memory. The lock is held. */
 static struct prepared *find_or_add_prepared(CUfunction function, CUresult *result)
@@ -34,7 +35,7 @@ static struct prepared *find_or_add_prepared(CUfunction function, CUresult *resu
 	*result = QCUL_RUNTIME(qcul_kernel(function, &kernel));
 	if (*result)
 		return NULL;
-	for (p = list; p && p->function != function; p = p->next)
+	for (p = process.list; p && p->function != function; p = p->next)
 		;
 	if (!p) {
 		p = calloc(1, sizeof(*p));
@@ -42,8 +43,8 @@ static struct prepared *find_or_add_prepared(CUfunction function, CUresult *resu
 	}
 	if (p && !p->function) {
 		p->function = function;
-		p->next = list;
-		list = p;
+		p->next = process.list;
+		process.list = p;
 	}
 	return p;
 }
@@ -57,14 +58,14 @@ CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
 		return result;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p) {
 		p->block[0] = (unsigned int)x;
 		p->block[1] = (unsigned int)y;
 		p->block[2] = (unsigned int)z;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return result;
 }
 
@@ -75,11 +76,11 @@ CUresult cuFuncSetSharedSize(CUfunction function, unsigned int bytes)
 
 	if (result)
 		return result;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		p->shared = bytes;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return result;
 }
 
@@ -92,11 +93,11 @@ CUresult cuParamSetSize(CUfunction function, unsigned int bytes)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
 		return result;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		p->bytes = bytes;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return result;
 }
 
@@ -110,11 +111,11 @@ CUresult cuParamSetv(CUfunction function, int offset, void *ptr, unsigned int by
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
 		return result;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		memcpy(p->params + offset, ptr, bytes);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return result;
 }
 
@@ -139,11 +140,11 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result)
 		return result;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		copy = *p;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!result && !copy.block[0])
 		result = CUDA_ERROR_INVALID_VALUE;
 	return result ? result

@@ -25,37 +25,37 @@ struct buffer {
 	LIST_ENTRY(buffer) link;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, memory) memories = LIST_HEAD_INITIALIZER(memories);
-static LIST_HEAD(, buffer) buffers = LIST_HEAD_INITIALIZER(buffers);
+static struct {
+	LIST_HEAD(, memory) memories;
+	LIST_HEAD(, buffer) buffers;
+} session;
 
 /* The child has no session, and so none of the memory. */
-static void forget_external_memory(bool had_session)
+static void free_external_memory(void)
 {
 	struct memory *m;
 	struct buffer *b;
 
-	(void)had_session;
-	while ((m = LIST_FIRST(&memories))) {
+	while ((m = LIST_FIRST(&session.memories))) {
 		LIST_REMOVE(m, link);
 		free(m);
 	}
-	while ((b = LIST_FIRST(&buffers))) {
+	while ((b = LIST_FIRST(&session.buffers))) {
 		LIST_REMOVE(b, link);
 		free(b);
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .lock = &lock, .forget = forget_external_memory)
+QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .forget = free_external_memory, QCUL_SESSION)
 
-#define LOCKED(call)                         \
-	({                                   \
-		cudaError_t result_;         \
-                                             \
-		pthread_mutex_lock(&lock);   \
-		result_ = (call);            \
-		pthread_mutex_unlock(&lock); \
-		result_;                     \
+#define LOCKED(call)                              \
+	({                                        \
+		cudaError_t result_;              \
+                                                  \
+		pthread_mutex_lock(&part.lock);   \
+		result_ = (call);                 \
+		pthread_mutex_unlock(&part.lock); \
+		result_;                          \
 	})
 
 /* Any pointer may be passed. */
@@ -63,7 +63,7 @@ static struct memory *find_external_memory(const void *external)
 {
 	struct memory *m;
 
-	LIST_FOREACH(m, &memories, link)
+	LIST_FOREACH(m, &session.memories, link)
 		if (m == external)
 			return m;
 	return NULL;
@@ -117,7 +117,7 @@ static cudaError_t import_external_memory(cudaExternalMemory_t *out,
 		return err;
 	}
 	m->size = desc->size;
-	LIST_INSERT_HEAD(&memories, m, link);
+	LIST_INSERT_HEAD(&session.memories, m, link);
 	/* The descriptor is the library's from now on. */
 	close(desc->handle.fd);
 	*out = (cudaExternalMemory_t)m;
@@ -153,7 +153,7 @@ static cudaError_t map_external_buffer(uint64_t *ptr, const void *external,
 		return err;
 	}
 	b->ptr = b->start + desc->offset;
-	LIST_INSERT_HEAD(&buffers, b, link);
+	LIST_INSERT_HEAD(&session.buffers, b, link);
 	*ptr = b->ptr;
 	return cudaSuccess;
 }
@@ -211,7 +211,7 @@ static cudaError_t unmap_external_buffer(uint64_t ptr)
 	struct buffer *b;
 	cudaError_t err;
 
-	LIST_FOREACH(b, &buffers, link)
+	LIST_FOREACH(b, &session.buffers, link)
 		if (b->ptr == ptr)
 			break;
 	if (!b)

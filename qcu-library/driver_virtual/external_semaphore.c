@@ -24,30 +24,30 @@ struct semaphore {
 	LIST_ENTRY(semaphore) link;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, semaphore) all = LIST_HEAD_INITIALIZER(all);
+static struct {
+	LIST_HEAD(, semaphore) all;
+} session;
 
 /* The child has no session, and nothing is registered in it. */
-static void forget_semaphores(bool had_session)
+static void free_semaphores(void)
 {
 	struct semaphore *s;
 
-	(void)had_session;
-	while ((s = LIST_FIRST(&all))) {
+	while ((s = LIST_FIRST(&session.all))) {
 		LIST_REMOVE(s, link);
 		munmap(s->page, s->size);
 		free(s);
 	}
 }
 
-QCUL_AT_FORK(QCUL_FORK_SEMAPHORES, .lock = &lock, .forget = forget_semaphores)
+QCUL_AT_FORK(QCUL_FORK_SEMAPHORES, .forget = free_semaphores, QCUL_SESSION)
 
 /* Any pointer may be passed. */
 static struct semaphore *find_semaphore(const void *semaphore)
 {
 	struct semaphore *s;
 
-	LIST_FOREACH(s, &all, link)
+	LIST_FOREACH(s, &session.all, link)
 		if (s == semaphore)
 			return s;
 	return NULL;
@@ -105,9 +105,9 @@ static cudaError_t import_semaphore(cudaExternalSemaphore_t *out,
 		free(s);
 		return err;
 	}
-	pthread_mutex_lock(&lock);
-	LIST_INSERT_HEAD(&all, s, link);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	LIST_INSERT_HEAD(&session.all, s, link);
+	pthread_mutex_unlock(&part.lock);
 	/* The descriptor is the library's from now on. */
 	close(desc->handle.fd);
 	*out = (cudaExternalSemaphore_t)s;
@@ -129,11 +129,11 @@ static cudaError_t destroy_semaphore(const void *semaphore)
 	struct semaphore *s;
 	cudaError_t err;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_semaphore(semaphore);
 	if (s)
 		LIST_REMOVE(s, link);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!s)
 		return cudaErrorInvalidValue;
 	/* Streams may still wait for its number. */
@@ -156,13 +156,13 @@ bool qcul_semaphore_look(const void *semaphore, uint64_t *addr, bool *timeline)
 {
 	struct semaphore *s;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_semaphore(semaphore);
 	if (s) {
 		*addr = qcul_mem_device_address(s->page);
 		*timeline = s->timeline;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return s;
 }
 

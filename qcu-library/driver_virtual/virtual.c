@@ -23,20 +23,26 @@ struct mapping {
 	struct qcul_phys *mem;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, qcul_phys) all = LIST_HEAD_INITIALIZER(all);
-static void *mappings; /* tree by address */
-static uint32_t next = QCU_ID_FIRST;
-static uint8_t taken[QCU_ID_MAX + 1];
+static struct {
+	LIST_HEAD(, qcul_phys) all;
+	void *mappings; /* tree by address */
+	uint8_t taken[QCU_ID_MAX + 1];
+} session;
+static struct {
+	uint32_t next;
+} process = {.next = QCU_ID_FIRST};
+
+static void free_virtual_memory(void);
+QCUL_AT_FORK(QCUL_FORK_VIRTUAL, .forget = free_virtual_memory, QCUL_SESSION)
 
 void qcul_virtual_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 }
 
 void qcul_virtual_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 /* Mappings are equal if they overlap, so a search finds one that overlaps the key. */
@@ -52,31 +58,27 @@ static int compare_mappings(const void *a, const void *b)
 static struct mapping *mapping_at(uint64_t addr)
 {
 	const struct mapping key = {.addr = addr, .size = 1};
-	struct mapping **node = tfind(&key, &mappings, compare_mappings);
+	struct mapping **node = tfind(&key, &session.mappings, compare_mappings);
 
 	return node ? *node : NULL;
 }
 
 /* The child has no session, and so none of the memory. */
-static void forget_virtual_memory(bool had_session)
+static void free_virtual_memory(void)
 {
 	struct qcul_phys *p;
 	struct mapping *m;
 
-	(void)had_session;
-	while (mappings) {
-		m = *(struct mapping **)mappings;
-		tdelete(m, &mappings, compare_mappings);
+	while (session.mappings) {
+		m = *(struct mapping **)session.mappings;
+		tdelete(m, &session.mappings, compare_mappings);
 		free(m);
 	}
-	while ((p = LIST_FIRST(&all))) {
+	while ((p = LIST_FIRST(&session.all))) {
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	memset(taken, 0, sizeof(taken));
 }
-
-QCUL_AT_FORK(QCUL_FORK_VIRTUAL, .lock = &lock, .forget = forget_virtual_memory)
 
 /* ---- addresses ---- */
 
@@ -128,7 +130,7 @@ struct qcul_phys *qcul_phys_find(CUmemGenericAllocationHandle handle)
 {
 	struct qcul_phys *p;
 
-	LIST_FOREACH(p, &all, link)
+	LIST_FOREACH(p, &session.all, link)
 		if ((MARK | p->mem) == handle && p->handles)
 			return p;
 	return NULL;
@@ -138,7 +140,7 @@ struct qcul_phys *qcul_phys_shared(const struct qcu_ipc_token *token)
 {
 	struct qcul_phys *p;
 
-	LIST_FOREACH(p, &all, link)
+	LIST_FOREACH(p, &session.all, link)
 		if (p->shared && !memcmp(&p->token, token, sizeof(*token)))
 			return p;
 	return NULL;
@@ -156,9 +158,9 @@ static uint32_t new_number(void)
 	uint32_t tries, id;
 
 	for (tries = QCU_ID_FIRST; tries <= QCU_ID_MAX; tries++) {
-		id = next;
-		next = next < QCU_ID_MAX ? next + 1 : QCU_ID_FIRST;
-		if (!taken[id])
+		id = process.next;
+		process.next = process.next < QCU_ID_MAX ? process.next + 1 : QCU_ID_FIRST;
+		if (!session.taken[id])
 			return id;
 	}
 	return 0;
@@ -180,8 +182,8 @@ struct qcul_phys *qcul_phys_new(const CUmemAllocationProp *prop)
 
 void qcul_phys_made(struct qcul_phys *p)
 {
-	taken[p->mem] = 1;
-	LIST_INSERT_HEAD(&all, p, link);
+	session.taken[p->mem] = 1;
+	LIST_INSERT_HEAD(&session.all, p, link);
 }
 
 /* A handle or a mapping is gone. */
@@ -192,7 +194,7 @@ static cudaError_t let_go(struct qcul_phys *p)
 	if (p->handles || p->maps)
 		return cudaSuccess;
 	err = qcul_ask_phys_release(p->prop.location.id, p->mem);
-	taken[p->mem] = 0;
+	session.taken[p->mem] = 0;
 	LIST_REMOVE(p, link);
 	free(p);
 	return err;
@@ -382,14 +384,14 @@ static cudaError_t map_phys_memory(uint64_t addr, size_t size, size_t offset,
 		free(m);
 		return err;
 	}
-	if (!tsearch(m, &mappings, compare_mappings)) {
+	if (!tsearch(m, &session.mappings, compare_mappings)) {
 		(void)qcul_ask_phys_unmap(qcul_self.device, addr, size);
 		free(m);
 		return cudaErrorMemoryAllocation;
 	}
 	if (!know(m)) {
 		(void)qcul_ask_phys_unmap(qcul_self.device, addr, size);
-		tdelete(m, &mappings, compare_mappings);
+		tdelete(m, &session.mappings, compare_mappings);
 		free(m);
 		return cudaErrorMemoryAllocation;
 	}
@@ -415,7 +417,7 @@ static void drop_mappings(uint64_t addr, size_t size)
 		range.len = m->size;
 		(void)qcul_mem_take(m->addr, QCUL_MEM_DEVICE, &range);
 		range.len = m->size;
-		tdelete(m, &mappings, compare_mappings);
+		tdelete(m, &session.mappings, compare_mappings);
 		m->mem->maps--;
 		(void)let_go(m->mem);
 		free(m);

@@ -6,7 +6,9 @@
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/capture.h"
 
-static atomic_uint_fast64_t serials = 1;
+static struct {
+	atomic_uint_fast64_t serials;
+} process = {.serials = 1};
 
 struct CUgraph_st *qcul_graph_new(void)
 {
@@ -14,7 +16,7 @@ struct CUgraph_st *qcul_graph_new(void)
 
 	if (g) {
 		g->magic = QCUL_GRAPH_MAGIC;
-		g->serial = atomic_fetch_add(&serials, 1);
+		g->serial = atomic_fetch_add(&process.serials, 1);
 	}
 	return g;
 }
@@ -101,7 +103,7 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 		goto fail;
 	n->magic = QCUL_NODE_MAGIC;
 	n->graph = g;
-	n->serial = atomic_fetch_add(&serials, 1);
+	n->serial = atomic_fetch_add(&process.serials, 1);
 	n->device = qcul_self.device;
 	for (i = 0; i < dep_count; i++) {
 		err = connect(n, deps[i], data ? &data[i] : NULL);

@@ -223,7 +223,6 @@ bool qcul_memory_of_graphs(const void *ptr);
 cudaError_t qcul_memory_of_graphs_free(void *ptr);
 cudaError_t qcul_memory_of_graphs_free_async(void *ptr, cudaStream_t stream);
 /* Forgets the graph memory of a device, or of all devices (-1), which is gone. */
-void qcul_graph_memory_forget(int device);
 
 /* ---- graph_cond.c ---- */
 

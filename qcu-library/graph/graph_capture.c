@@ -45,9 +45,15 @@ struct qcul_captured_event {
 	struct nodes nodes;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct captured_stream *streams;
-static unsigned long long last_id;
+static struct {
+	struct captured_stream *streams;
+} session;
+static struct {
+	unsigned long long last_id;
+} process;
+
+static void free_captures(void);
+QCUL_AT_FORK(QCUL_FORK_CAPTURES, .forget = free_captures, QCUL_SESSION)
 
 /* ---- sets of nodes ---- */
 
@@ -80,7 +86,7 @@ static bool add_to_node_set(struct nodes *set, struct CUgraphNode_st *const *v, 
 
 static struct captured_stream *find_captured_stream(cudaStream_t stream)
 {
-	struct captured_stream *s = streams;
+	struct captured_stream *s = session.streams;
 
 	while (s && (s->gone || s->stream != stream ||
 		     (stream == cudaStreamPerThread && s->tid != qcul_tid())))
@@ -97,14 +103,14 @@ static struct captured_stream *new_stream(struct capture *c, cudaStream_t stream
 	s->stream = stream;
 	s->tid = qcul_tid();
 	s->capture = c;
-	s->next = streams;
-	streams = s;
+	s->next = session.streams;
+	session.streams = s;
 	return s;
 }
 
 static void free_capture(struct capture *c)
 {
-	struct captured_stream **at = &streams, *s;
+	struct captured_stream **at = &session.streams, *s;
 
 	while ((s = *at)) {
 		if (s->capture != c) {
@@ -120,25 +126,23 @@ static void free_capture(struct capture *c)
 }
 
 /* The child does not have the streams of its parent. */
-static void forget_captures(bool had_session)
+static void free_captures(void)
 {
-	(void)had_session;
-	while (streams) {
-		struct CUgraph_st *made = streams->capture->given ? NULL : streams->capture->graph;
+	while (session.streams) {
+		struct CUgraph_st *made =
+			session.streams->capture->given ? NULL : session.streams->capture->graph;
 
-		free_capture(streams->capture);
+		free_capture(session.streams->capture);
 		qcul_graph_free(made);
 	}
 }
-
-QCUL_AT_FORK(QCUL_FORK_CAPTURES, .lock = &lock, .forget = forget_captures)
 
 /* The capture with this number, if it is still in progress. */
 static struct capture *capture_with(unsigned long long id)
 {
 	struct captured_stream *s;
 
-	for (s = streams; s; s = s->next)
+	for (s = session.streams; s; s = s->next)
 		if (s->capture->id == id)
 			return s->capture;
 	return NULL;
@@ -153,7 +157,7 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 	bool ends_here = false;
 
 	*err = cudaSuccess;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	if (!legacy) {
 		s = find_captured_stream(stream);
 		ends_here = s;
@@ -162,7 +166,7 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 	} else {
 		/* The legacy stream would wait for all blocking streams. But a captured stream has
 		 * no work that it could wait for. */
-		for (s = streams; s; s = s->next) {
+		for (s = session.streams; s; s = s->next) {
 			struct capture *c = s->capture;
 
 			if (!c->blocking || c->mode == cudaStreamCaptureModeRelaxed ||
@@ -173,7 +177,7 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 			ends_here = true;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return ends_here;
 }
 
@@ -184,7 +188,7 @@ static cudaError_t add_captured_node(cudaStream_t stream, struct qcul_node_param
 	struct CUgraphNode_st *n = NULL;
 	cudaError_t err = cudaErrorStreamCaptureInvalidated;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	if (s) {
 		err = qcul_graph_add(s->capture->graph, s->tail.v, NULL, s->tail.count, p, &n);
@@ -196,7 +200,7 @@ static cudaError_t add_captured_node(cudaStream_t stream, struct qcul_node_param
 		if (err)
 			s->capture->spoiled = true;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	/* Releasing memory takes locks that come before this one. */
 	if (!n)
 		qcul_node_release(p);
@@ -254,11 +258,11 @@ static cudaError_t refuse_to_capture(cudaStream_t stream)
 {
 	struct captured_stream *s;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	if (s)
 		s->capture->spoiled = true;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return cudaErrorStreamCaptureUnsupported;
 }
 
@@ -266,11 +270,11 @@ static bool leave(cudaStream_t stream)
 {
 	struct captured_stream *s;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	if (s)
 		s->gone = s != s->capture->origin;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return !s || s->gone;
 }
 
@@ -281,8 +285,8 @@ static cudaError_t unsafe(void)
 
 	if (qcul_self.capture_mode == cudaStreamCaptureModeRelaxed)
 		return cudaSuccess;
-	pthread_mutex_lock(&lock);
-	for (s = streams; s; s = s->next) {
+	pthread_mutex_lock(&part.lock);
+	for (s = session.streams; s; s = s->next) {
 		struct capture *c = s->capture;
 		bool mine = c->tid == qcul_tid() && c->mode != cudaStreamCaptureModeRelaxed;
 		bool global = c->mode == cudaStreamCaptureModeGlobal &&
@@ -293,7 +297,7 @@ static cudaError_t unsafe(void)
 			err = cudaErrorStreamCaptureUnsupported;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -312,11 +316,11 @@ static cudaError_t asked(const struct qcul_handle *event)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	c = capture_with(event->capture->id);
 	if (c)
 		c->spoiled = true;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return cudaErrorCapturedEvent;
 }
 
@@ -327,7 +331,7 @@ static cudaError_t record_captured_event(cudaStream_t stream, struct qcul_handle
 	cudaError_t err = cudaErrorMemoryAllocation;
 
 	qcul_event_forget_capture(event);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	if (s && e && add_to_node_set(&e->nodes, s->tail.v, s->tail.count)) {
 		e->id = s->capture->id;
@@ -335,7 +339,7 @@ static cudaError_t record_captured_event(cudaStream_t stream, struct qcul_handle
 		e = NULL;
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	free(e);
 	return err;
 }
@@ -348,7 +352,7 @@ static bool wait_captured_event(cudaStream_t stream, struct qcul_handle *event, 
 	bool ends_here = true;
 
 	*err = cudaSuccess;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	c = e ? capture_with(e->id) : NULL;
 	if (!c && !e) {
@@ -374,7 +378,7 @@ static bool wait_captured_event(cudaStream_t stream, struct qcul_handle *event, 
 			*err = cudaErrorMemoryAllocation;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return ends_here;
 }
 
@@ -433,23 +437,23 @@ static cudaError_t begin_stream_capture(cudaStream_t stream, struct CUgraph_st *
 	c->given = graph;
 	c->graph = graph ? graph : qcul_graph_new();
 	err = c->graph ? cudaSuccess : cudaErrorMemoryAllocation;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	if (!err && find_captured_stream(stream))
 		err = cudaErrorIllegalState;
 	if (!err) {
-		c->id = ++last_id;
+		c->id = ++process.last_id;
 		c->origin = new_stream(c, stream);
 		atomic_fetch_add(&qcul_captures, 1);
 		if (!c->origin || !add_to_node_set(&c->origin->tail, deps, dep_count)) {
 			struct CUgraph_st *g = c->given ? NULL : c->graph;
 
 			free_capture(c);
-			pthread_mutex_unlock(&lock);
+			pthread_mutex_unlock(&part.lock);
 			qcul_graph_free(g);
 			return cudaErrorMemoryAllocation;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (err) {
 		if (!graph)
 			qcul_graph_free(c->graph);
@@ -504,7 +508,7 @@ static bool all_joined(const struct capture *c)
 	for (i = 0; i < c->graph->count; i++)
 		c->graph->nodes[i]->mark = false;
 	mark_with_dependencies(&c->origin->tail);
-	for (s = streams; s; s = s->next)
+	for (s = session.streams; s; s = s->next)
 		for (i = 0; s->capture == c && i < s->tail.count; i++)
 			if (!s->tail.v[i]->mark)
 				return false;
@@ -523,7 +527,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 		err = qcul_stream_id(stream, &id);
 	if (err)
 		return err;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	c = s ? s->capture : NULL;
 	if (!c)
@@ -537,7 +541,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	if (err) {
 		if (c)
 			c->spoiled = true;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&part.lock);
 		return err;
 	}
 	if (c->spoiled)
@@ -547,7 +551,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	given = c->given ? c->graph : NULL;
 	made = c->given ? NULL : c->graph;
 	free_capture(c);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (err) {
 		qcul_graph_free(made);
 		made = given = NULL;
@@ -580,7 +584,7 @@ static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *stat
 	if (id == QCU_STREAM_LEGACY && qcul_captured(stream, &err))
 		return err;
 	*status = cudaStreamCaptureStatusNone;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	if (s) {
 		*status = s->capture->spoiled ? cudaStreamCaptureStatusInvalidated
@@ -594,7 +598,7 @@ static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *stat
 		if (count)
 			*count = s->tail.count;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return cudaSuccess;
 }
 
@@ -621,7 +625,7 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 	cudaError_t err = cudaSuccess;
 	size_t i;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	s = find_captured_stream(stream);
 	if (!s)
 		err = cudaErrorIllegalState;
@@ -634,7 +638,7 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 		s->tail.count = 0;
 	if (!err && !add_to_node_set(&s->tail, deps, count))
 		err = cudaErrorMemoryAllocation;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 

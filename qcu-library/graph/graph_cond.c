@@ -26,10 +26,11 @@ struct qcul_cond {
 	uint16_t type, size; /* of the node */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_CONDS, .lock = &lock)
-static struct qcul_cond *conds;
-static uint32_t stamps;
+static struct {
+	struct qcul_cond *conds;
+	uint32_t stamps;
+} process;
+QCUL_AT_FORK(QCUL_FORK_CONDS)
 
 /* True if the host still has the object: it is of this session, and no device reset has destroyed
  * it. */
@@ -43,26 +44,26 @@ static bool is_cond_alive(const struct qcul_cond *c)
 
 static void hold(struct qcul_cond *c)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	c->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 void qcul_cond_put(struct qcul_cond *c)
 {
 	while (c) {
-		struct qcul_cond **p = &conds, *in = c->in;
+		struct qcul_cond **p = &process.conds, *in = c->in;
 		struct qCUcmd cmd;
 		bool gone;
 
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&part.lock);
 		gone = !--c->refs;
 		if (gone) {
 			while (*p != c)
 				p = &(*p)->next;
 			*p = c->next;
 		}
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&part.lock);
 		if (!gone)
 			return;
 		if (is_cond_alive(c)) {
@@ -91,7 +92,7 @@ static cudaError_t make_cond_object(struct qCUcmd *cmd, struct qcul_cond *in, ui
 		return cudaErrorMemoryAllocation;
 	*c = (struct qcul_cond){
 		.refs = 1,
-		.stamp = __atomic_add_fetch(&stamps, 1, __ATOMIC_RELAXED),
+		.stamp = __atomic_add_fetch(&process.stamps, 1, __ATOMIC_RELAXED),
 		.epoch = qcul_epoch(),
 		.device = qcul_self.device,
 		.graph = graph,
@@ -115,10 +116,10 @@ static cudaError_t make_cond_object(struct qCUcmd *cmd, struct qcul_cond *in, ui
 	c->handle = cmd->cond_create.handle;
 	if (in)
 		hold(in);
-	pthread_mutex_lock(&lock);
-	c->next = conds;
-	conds = c;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	c->next = process.conds;
+	process.conds = c;
+	pthread_mutex_unlock(&part.lock);
 	*out = c;
 	return cudaSuccess;
 }
@@ -209,12 +210,13 @@ static struct qcul_cond *find_cond_handle(cudaGraphConditionalHandle handle)
 {
 	struct qcul_cond *c;
 
-	pthread_mutex_lock(&lock);
-	for (c = conds; c && (!c->in || c->handle != handle || !is_cond_alive(c)); c = c->next)
+	pthread_mutex_lock(&part.lock);
+	for (c = process.conds; c && (!c->in || c->handle != handle || !is_cond_alive(c));
+	     c = c->next)
 		;
 	if (c)
 		c->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return c;
 }
 
@@ -344,13 +346,13 @@ static bool claim_outermost_graph(struct qcul_cond *graph)
 {
 	bool good;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	good = !graph->instanced;
 	if (good) {
 		graph->instanced = true;
 		graph->refs++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return good;
 }
 
@@ -374,9 +376,9 @@ void qcul_exec_cond_end(struct qcul_cond *x)
 {
 	if (!x)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	x->instanced = false;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	qcul_cond_put(x);
 }
 

@@ -47,51 +47,49 @@ struct place {
 	uint64_t used, used_high; /* bytes: now, and the most so far */
 };
 
-/* Protects the creation of places. Of all other locks, only malloc's comes before it (fork.h). */
-static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct place places[QCUL_DEVICES];
+static struct {
+	struct place places[QCUL_DEVICES];
+} session;
 
-/* Protects the list, everything in it, and the contents of places. No other lock is taken while it
- * is held. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct qcul_graph_memory *memories;
-static atomic_uint count;
+/* The part's lock protects the list, everything in it, and the contents of places. No other lock is
+ * taken while it is held. */
+static struct {
+	struct qcul_graph_memory *memories;
+	atomic_uint count;
+} process;
 
-void qcul_graph_memory_forget(int device)
+static void forget_graph_memories(int device);
+QCUL_AT_FORK(QCUL_FORK_GRAPH_MEMORY, .reset = forget_graph_memories, QCUL_SESSION)
+
+static void forget_graph_memories(int device)
 {
 	struct qcul_graph_memory *m;
 	int d;
 
-	pthread_mutex_lock(&lock);
-	for (m = memories; m; m = m->next)
+	pthread_mutex_lock(&part.lock);
+	for (m = process.memories; m; m = m->next)
 		if (device < 0 || m->params.poolProps.location.id == device)
 			m->epoch = 0;
 	for (d = 0; d < QCUL_DEVICES; d++)
 		if (device < 0 || d == device)
-			places[d] = (struct place){0};
-	pthread_mutex_unlock(&lock);
+			session.places[d] = (struct place){0};
+	pthread_mutex_unlock(&part.lock);
 }
 
-static void forget_graph_memories(bool had_session)
-{
-	(void)had_session;
-	qcul_graph_memory_forget(-1);
-}
-
-static struct qcul_fork_part places_at_fork = {QCUL_FORK_GRAPH_PLACES, .lock = &places_lock};
+/* Its lock protects the creation of places. */
+static struct qcul_fork_part places_part = {.order = QCUL_FORK_GRAPH_PLACES,
+					    .lock = PTHREAD_MUTEX_INITIALIZER};
 
 __attribute__((constructor)) static void register_places(void)
 {
-	qcul_at_fork(&places_at_fork);
+	qcul_at_fork(&places_part);
 }
-
-QCUL_AT_FORK(QCUL_FORK_GRAPH_MEMORY, .lock = &lock, .forget = forget_graph_memories)
 
 /* ---- under the lock ---- */
 
 static struct qcul_graph_memory *find_graph_memory(const void *ptr)
 {
-	struct qcul_graph_memory *m = memories;
+	struct qcul_graph_memory *m = process.memories;
 
 	while (m && m->ptr != ptr)
 		m = m->next;
@@ -100,7 +98,7 @@ static struct qcul_graph_memory *find_graph_memory(const void *ptr)
 
 static struct place *place_of_graph_memory(const struct qcul_graph_memory *m)
 {
-	return &places[m->params.poolProps.location.id];
+	return &session.places[m->params.poolProps.location.id];
 }
 
 static void set_used(struct qcul_graph_memory *m, bool used)
@@ -122,7 +120,7 @@ static void set_used(struct qcul_graph_memory *m, bool used)
  * must call give_back_graph_memory() after it releases the lock. */
 static bool drop_memory_ref(struct qcul_graph_memory *m)
 {
-	struct qcul_graph_memory **at = &memories;
+	struct qcul_graph_memory **at = &process.memories;
 
 	if (--m->refs)
 		return false;
@@ -130,7 +128,7 @@ static bool drop_memory_ref(struct qcul_graph_memory *m)
 	while (*at != m)
 		at = &(*at)->next;
 	*at = m->next;
-	atomic_fetch_sub(&count, 1);
+	atomic_fetch_sub(&process.count, 1);
 	return true;
 }
 
@@ -138,9 +136,9 @@ static struct place read_device_place(int device)
 {
 	struct place p;
 
-	pthread_mutex_lock(&lock);
-	p = places[device];
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	p = session.places[device];
+	pthread_mutex_unlock(&part.lock);
 	return p;
 }
 
@@ -171,9 +169,9 @@ static void drop_use(struct qcul_graph_use *use)
 
 	if (!use)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	gone = !--use->refs;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!gone)
 		return;
 	(void)cudaEventDestroy(use->event);
@@ -184,11 +182,11 @@ static void set_use(struct qcul_graph_memory *m, struct qcul_graph_use *use)
 {
 	struct qcul_graph_use *old;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	old = m->use;
 	m->use = use;
 	use->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	drop_use(old);
 }
 
@@ -198,11 +196,11 @@ static struct qcul_graph_use *other_use(struct qcul_graph_memory *m,
 {
 	struct qcul_graph_use *use;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	use = m->use != than ? m->use : NULL;
 	if (use)
 		use->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return use;
 }
 
@@ -242,9 +240,9 @@ static void release_graph_memory(struct qcul_graph_memory *m)
 {
 	bool gone;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	gone = drop_memory_ref(m);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (gone)
 		give_back_graph_memory(m);
 }
@@ -300,19 +298,19 @@ static cudaError_t get_place(int device, struct place *p)
 {
 	cudaError_t err = cudaSuccess;
 
-	pthread_mutex_lock(&places_lock);
+	pthread_mutex_lock(&places_part.lock);
 	*p = read_device_place(device);
 	if (!p->pool) {
 		err = make_place(p, device);
 		if (err) {
 			take_apart(p);
 		} else {
-			pthread_mutex_lock(&lock);
-			places[device] = *p;
-			pthread_mutex_unlock(&lock);
+			pthread_mutex_lock(&part.lock);
+			session.places[device] = *p;
+			pthread_mutex_unlock(&part.lock);
 		}
 	}
-	pthread_mutex_unlock(&places_lock);
+	pthread_mutex_unlock(&places_part.lock);
 	return err;
 }
 
@@ -369,11 +367,11 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 	m->params.dptr = m->ptr;
 	m->refs = 1;
 	m->epoch = qcul_epoch();
-	pthread_mutex_lock(&lock);
-	m->next = memories;
-	memories = m;
-	pthread_mutex_unlock(&lock);
-	atomic_fetch_add(&count, 1);
+	pthread_mutex_lock(&part.lock);
+	m->next = process.memories;
+	process.memories = m;
+	pthread_mutex_unlock(&part.lock);
+	atomic_fetch_add(&process.count, 1);
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemAlloc, .memory = m};
 	return cudaSuccess;
 }
@@ -383,11 +381,11 @@ cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)
 	struct qcul_graph_memory *m;
 
 	p->type = cudaGraphNodeTypeEmpty;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	m = find_graph_memory(ptr);
 	if (m)
 		m->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!m)
 		return cudaErrorInvalidValue;
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemFree, .memory = m};
@@ -396,9 +394,9 @@ cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)
 
 void qcul_node_memory_clone(const struct qcul_node_params *p)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	p->memory->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 void qcul_node_memory_release(const struct qcul_node_params *p)
@@ -428,7 +426,7 @@ cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_
 	cudaError_t err = cudaSuccess;
 	bool mine;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	mine = m->owner == g->serial;
 	if (p->type == cudaGraphNodeTypeMemAlloc)
 		m->owner = g->serial;
@@ -438,7 +436,7 @@ cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_
 		m->freed_inside = true;
 	else
 		m->freed_outside = true;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -468,14 +466,14 @@ cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 	*use = new_use(end);
 	if (!*use)
 		return cudaErrorMemoryAllocation;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	for (i = 0; i < g->count && !err; i++)
 		if (allocates(g->nodes[i]) && g->nodes[i]->params.memory->instances)
 			err = cudaErrorInvalidValue;
 	for (i = 0; i < g->count && !err; i++)
 		if (allocates(g->nodes[i]))
 			g->nodes[i]->params.memory->instances++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (err) {
 		drop_use(*use);
 		*use = NULL;
@@ -487,7 +485,7 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 {
 	size_t i;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	for (i = 0; i < g->count; i++) {
 		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
 
@@ -497,7 +495,7 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 		if (!m->allocated)
 			set_used(m, false);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	drop_use(use);
 }
 
@@ -580,11 +578,11 @@ cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, 
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	err = may_launch(g, auto_free);
 	if (!err)
 		take_effect(g);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err ? err : wait_for_others(g, stream, use);
 }
 
@@ -608,11 +606,11 @@ bool qcul_memory_of_graphs(const void *ptr)
 {
 	bool is;
 
-	if (!atomic_load_explicit(&count, memory_order_relaxed))
+	if (!atomic_load_explicit(&process.count, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	is = find_graph_memory(ptr);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return is;
 }
 
@@ -622,14 +620,14 @@ static cudaError_t take_allocated(void *ptr, struct qcul_graph_memory **m)
 {
 	cudaError_t err = cudaErrorInvalidValue;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	*m = find_graph_memory(ptr);
 	if (*m && (*m)->allocated) {
 		(*m)->allocated = false;
 		set_used(*m, (*m)->instances > 0);
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -719,9 +717,9 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 	p = read_device_place(device);
 	switch (attr) {
 	case cudaGraphMemAttrUsedMemHigh:
-		pthread_mutex_lock(&lock);
-		places[device].used_high = places[device].used;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_lock(&part.lock);
+		session.places[device].used_high = session.places[device].used;
+		pthread_mutex_unlock(&part.lock);
 		break;
 	case cudaGraphMemAttrReservedMemHigh:
 		if (p.pool)

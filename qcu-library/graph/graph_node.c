@@ -266,11 +266,13 @@ cudaError_t qcul_node_take(struct qcul_node_params *to, const struct qcul_node_p
 	return cudaSuccess;
 }
 
-static qcul_make_call *makers[16]; /* by the type */
+static struct {
+	qcul_make_call *makers[16]; /* by the type */
+} process;
 
 void qcul_node_calls(enum cudaGraphNodeType type, qcul_make_call *make)
 {
-	makers[type] = make;
+	process.makers[type] = make;
 }
 
 static cudaError_t node_of_call(struct qcul_node_params *p, const struct cudaGraphNodeParams *from)
@@ -279,9 +281,9 @@ static cudaError_t node_of_call(struct qcul_node_params *p, const struct cudaGra
 	struct qcul_captured_call *call;
 	cudaError_t err;
 
-	if (type >= sizeof(makers) / sizeof(makers[0]) || !makers[type])
+	if (type >= sizeof(process.makers) / sizeof(process.makers[0]) || !process.makers[type])
 		return cudaErrorInvalidValue;
-	err = makers[type](from, &call);
+	err = process.makers[type](from, &call);
 	if (!err)
 		*p = (struct qcul_node_params){.type = (enum cudaGraphNodeType)QCUL_NODE_CALL,
 					       .call = call};

@@ -18,7 +18,9 @@
 
 #define NO_NODE UINT32_MAX
 
-static uint32_t stamps;
+static struct {
+	uint32_t stamps;
+} process;
 
 /* A description that is being written. */
 struct text {
@@ -602,7 +604,7 @@ static cudaError_t send_make(struct qcul_sent *s, const struct text *t)
 		return cudaErrorMemoryAllocation;
 	}
 	s->epoch = qcul_epoch();
-	s->stamp = __atomic_add_fetch(&stamps, 1, __ATOMIC_RELAXED);
+	s->stamp = __atomic_add_fetch(&process.stamps, 1, __ATOMIC_RELAXED);
 	slot->device = qcul_self.device;
 	slot->flags = s->stamp;
 	cmd.graph_make.buf.addr = (uint64_t)(uintptr_t)t->bytes;

@@ -163,7 +163,6 @@ QCUL_LIB_EXPORT int qcul_lib_drop(struct qcul_pack *p, int status);
 /* ---- objects ---- */
 
 /* After a reset of the device: all its objects are gone. */
-void qcul_lib_forget(int device);
 
 /* `with`: what the library's function gets besides the handle, if it gets anything. */
 QCUL_LIB_EXPORT int qcul_lib_create_with(const struct qcul_lib *lib, uint32_t kind, uint64_t with,

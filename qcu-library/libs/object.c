@@ -13,22 +13,23 @@
 
 #define OBJECTS 4096u
 
-static struct qcul_object objects[OBJECTS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned int next;
-static _Atomic uint64_t versions = 1;
+static struct {
+	struct qcul_object objects[OBJECTS];
+	unsigned int next;
+	_Atomic uint64_t versions;
+} process;
 
-/* The child's session has another number, so all objects are foreign to it. */
-QCUL_AT_FORK(QCUL_FORK_LIBRARY_OBJECTS, .lock = &lock)
+static void forget_library_objects(int device);
+QCUL_AT_FORK(QCUL_FORK_LIBRARY_OBJECTS, .reset = forget_library_objects)
 
 struct qcul_object *qcul_lib_find(const void *handle, uint32_t kind)
 {
-	uintptr_t off = (uintptr_t)handle - (uintptr_t)objects;
+	uintptr_t off = (uintptr_t)handle - (uintptr_t)process.objects;
 	struct qcul_object *o;
 
-	if (off >= sizeof(objects) || off % sizeof(*objects))
+	if (off >= sizeof(process.objects) || off % sizeof(*process.objects))
 		return NULL;
-	o = &objects[off / sizeof(*objects)];
+	o = &process.objects[off / sizeof(*process.objects)];
 	if (!o->number || o->epoch != qcul_epoch() || !qcu_lib_kind_fits(o->kind, kind))
 		return NULL;
 	return o;
@@ -38,7 +39,7 @@ void *qcul_lib_by_number(int64_t number)
 {
 	int64_t index = number - QCU_ID_FIRST;
 
-	return index >= 0 && index < (int64_t)OBJECTS ? &objects[index] : NULL;
+	return index >= 0 && index < (int64_t)OBJECTS ? &process.objects[index] : NULL;
 }
 
 struct qcul_object *qcul_lib_reserve(uint32_t kind)
@@ -46,32 +47,37 @@ struct qcul_object *qcul_lib_reserve(uint32_t kind)
 	struct qcul_object *o = NULL;
 	unsigned int i;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	for (i = 0; i < OBJECTS && !o; i++) {
-		if (!objects[next].number || objects[next].epoch != qcul_epoch())
-			o = &objects[next];
-		next = (next + 1) % OBJECTS;
+		if (!process.objects[process.next].number ||
+		    process.objects[process.next].epoch != qcul_epoch())
+			o = &process.objects[process.next];
+		process.next = (process.next + 1) % OBJECTS;
 	}
 	if (o) {
 		memset(o, 0, sizeof(*o));
-		o->number = QCU_ID_FIRST + (uint32_t)(o - objects);
+		o->number = QCU_ID_FIRST + (uint32_t)(o - process.objects);
 		o->epoch = qcul_epoch();
 		o->kind = kind;
 		o->device = qcul_self.device;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return o;
 }
 
-void qcul_lib_forget(int device)
+/* A child's session has another number, so all objects are foreign to it. */
+static void forget_library_objects(int device)
 {
 	unsigned int i;
 
-	pthread_mutex_lock(&lock);
+	if (device < 0)
+		return;
+	pthread_mutex_lock(&part.lock);
 	for (i = 0; i < OBJECTS; i++)
-		if (objects[i].number && !objects[i].descriptor && objects[i].device == device)
-			objects[i].number = 0;
-	pthread_mutex_unlock(&lock);
+		if (process.objects[i].number && !process.objects[i].descriptor &&
+		    process.objects[i].device == device)
+			process.objects[i].number = 0;
+	pthread_mutex_unlock(&part.lock);
 }
 
 const unsigned char *qcul_lib_setting(const struct qcul_object *o, uint16_t function)
@@ -145,14 +151,14 @@ void qcul_lib_unset(struct qcul_object *o, uint16_t function)
 	if (o->bytes == before)
 		return;
 	drop_note(o, function);
-	o->version = atomic_fetch_add(&versions, 1);
+	o->version = ++process.versions;
 }
 
 void qcul_lib_unset_all(struct qcul_object *o)
 {
 	o->bytes = 0;
 	o->set_count = 0;
-	o->version = atomic_fetch_add(&versions, 1);
+	o->version = ++process.versions;
 }
 
 int qcul_lib_keep(struct qcul_pack *p)
@@ -172,6 +178,6 @@ int qcul_lib_keep(struct qcul_pack *p)
 	memcpy(o->settings + o->bytes + sizeof(s), p->base + p->settings_end, s.args);
 	o->bytes += (uint32_t)sizeof(s) + s.args;
 	qcul_lib_note(o, p->function, p->seen);
-	o->version = atomic_fetch_add(&versions, 1);
+	o->version = ++process.versions;
 	return 0;
 }

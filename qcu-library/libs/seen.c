@@ -13,11 +13,23 @@
 #define SETS 2048u
 #define WAYS 4u
 
-static _Atomic uint64_t set[SETS][WAYS];
+#define ANSWERS 1024u
+#define WORDS	8u
+
+static struct {
+	_Atomic uint64_t set[SETS][WAYS];
+	/*
+	 * An answer of some words. Its key is the call's hash, mixed with all words: so words that
+	 * two threads have written at the same time are those of no call, and nobody needs a lock.
+	 */
+	struct {
+		_Atomic uint64_t key, words[WORDS];
+	} answers[ANSWERS];
+} process;
 
 bool qcul_lib_seen(uint64_t hash)
 {
-	_Atomic uint64_t *way = set[hash % SETS];
+	_Atomic uint64_t *way = process.set[hash % SETS];
 	unsigned int i;
 
 	for (i = 0; i < WAYS; i++)
@@ -28,7 +40,7 @@ bool qcul_lib_seen(uint64_t hash)
 
 void qcul_lib_see(uint64_t hash)
 {
-	_Atomic uint64_t *way = set[hash % SETS];
+	_Atomic uint64_t *way = process.set[hash % SETS];
 	unsigned int i;
 
 	for (i = WAYS - 1; i; i--)
@@ -37,17 +49,6 @@ void qcul_lib_see(uint64_t hash)
 				      memory_order_relaxed);
 	atomic_store_explicit(&way[0], hash, memory_order_relaxed);
 }
-
-/*
- * An answer of some words. Its key is the call's hash, mixed with all words: so words that two
- * threads have written at the same time are those of no call, and nobody needs a lock.
- */
-#define ANSWERS 1024u
-#define WORDS	8u
-
-static struct {
-	_Atomic uint64_t key, words[WORDS];
-} answers[ANSWERS];
 
 static uint64_t key_of(uint64_t hash, const uint64_t *words)
 {
@@ -63,9 +64,9 @@ bool qcul_lib_recall(uint64_t hash, const struct qcul_pack *p)
 	uint64_t words[WORDS], key;
 	unsigned int i, at = 0;
 
-	key = atomic_load(&answers[hash % ANSWERS].key);
+	key = atomic_load(&process.answers[hash % ANSWERS].key);
 	for (i = 0; i < WORDS; i++)
-		words[i] = atomic_load(&answers[hash % ANSWERS].words[i]);
+		words[i] = atomic_load(&process.answers[hash % ANSWERS].words[i]);
 	if (!key || key != key_of(hash, words) || p->outs > sizeof(words))
 		return false;
 	for (i = 0; i < p->out_count; i++) {
@@ -87,6 +88,6 @@ void qcul_lib_remember(uint64_t hash, const struct qcul_pack *p)
 		at += p->out[i].padded;
 	}
 	for (i = 0; i < WORDS; i++)
-		atomic_store(&answers[hash % ANSWERS].words[i], words[i]);
-	atomic_store(&answers[hash % ANSWERS].key, key_of(hash, words));
+		atomic_store(&process.answers[hash % ANSWERS].words[i], words[i]);
+	atomic_store(&process.answers[hash % ANSWERS].key, key_of(hash, words));
 }

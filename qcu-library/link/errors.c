@@ -19,19 +19,22 @@ static bool explained(cudaError_t err)
 	       err == cudaErrorNotSupported;
 }
 
-static void (*write_line)(const char *text);
-static void (*deliver_lines)(void);
-static void (*explain)(void);
+static struct {
+	void (*write_line)(const char *text);
+	void (*deliver_lines)(void);
+	void (*explain)(void);
+	_Atomic(pthread_t) hushed;
+} process;
 
 void qcul_errors_logged_by(void (*line)(const char *text), void (*deliver)(void))
 {
-	write_line = line;
-	deliver_lines = deliver;
+	process.write_line = line;
+	process.deliver_lines = deliver;
 }
 
 void qcul_errors_explained_by(void (*print)(void))
 {
-	explain = print;
+	process.explain = print;
 }
 
 /* NVIDIA's runtime 13 does not count "not ready" as an error. */
@@ -42,14 +45,14 @@ cudaError_t qcul_done(cudaError_t err)
 	if (err != cudaSuccess && err != cudaErrorNotReady) {
 		snprintf(text, sizeof(text), "%s: %s", cudaGetErrorName(err),
 			 cudaGetErrorString(err));
-		write_line(text);
-		deliver_lines();
+		process.write_line(text);
+		process.deliver_lines();
 		/* Set this after the program's callbacks, because they may set errors too. */
 		qcul_self.last = err;
 	}
 	/* Print the explanation now, whichever call reports the error. */
 	if (explained(err))
-		explain();
+		process.explain();
 	return err;
 }
 
@@ -108,11 +111,9 @@ cudaError_t qcul_from_errno(int negative)
 
 /* The thread whose messages are suppressed, or 0. There is only one at a time, because the caller
  * of qcul_hush() holds the session's lock. */
-static _Atomic(pthread_t) hushed;
-
 void qcul_hush(bool on)
 {
-	atomic_store(&hushed, on ? pthread_self() : (pthread_t)0);
+	atomic_store(&process.hushed, on ? pthread_self() : (pthread_t)0);
 }
 
 void qcul_say_once(atomic_flag *said, const char *format, ...)
@@ -120,14 +121,14 @@ void qcul_say_once(atomic_flag *said, const char *format, ...)
 	char text[512];
 	va_list ap;
 
-	if (atomic_load(&hushed) == pthread_self() || atomic_flag_test_and_set(said))
+	if (atomic_load(&process.hushed) == pthread_self() || atomic_flag_test_and_set(said))
 		return;
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	/* One write, so that the line is not mixed with other output. */
 	fprintf(stderr, "qcuda: %s\n", text);
-	write_line(text);
+	process.write_line(text);
 }
 
 cudaError_t cudaGetLastError(void)

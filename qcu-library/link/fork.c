@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fork(): the list of modules that must act before and after it, in the order of their locks.
+ * fork() and the reset of a device: the list of parts that must act, in the order of their locks.
  */
-#include <stddef.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "qcu-library/link/fork.h"
 
 /* Sorted by `order`. The list needs no lock, because modules register before there is a second
  * thread. */
-static struct qcul_fork_part *parts;
+static struct {
+	struct qcul_fork_part *parts;
+} process;
 
 void qcul_at_fork(struct qcul_fork_part *part)
 {
-	struct qcul_fork_part **at = &parts;
+	struct qcul_fork_part **at = &process.parts;
 
 	while (*at && (*at)->order < part->order)
 		at = &(*at)->next;
@@ -20,61 +23,57 @@ void qcul_at_fork(struct qcul_fork_part *part)
 	*at = part;
 }
 
-static void act_before_fork(const struct qcul_fork_part *p)
-{
-	if (p->before)
-		p->before();
-	else if (p->lock)
-		pthread_mutex_lock(p->lock);
-}
-
-static void act_after_fork(const struct qcul_fork_part *p, bool child)
-{
-	void (*instead)(void) = child ? p->child : p->parent;
-
-	if (instead)
-		instead();
-	else if (p->lock)
-		pthread_mutex_unlock(p->lock);
-}
-
 /* The lock that was taken last is released first. */
-static void release_from(const struct qcul_fork_part *p, bool child)
+static void release_from(struct qcul_fork_part *p, bool child)
 {
+	void (*act)(void);
+
 	if (!p)
 		return;
 	release_from(p->next, child);
-	act_after_fork(p, child);
+	act = child ? p->child : p->parent;
+	if (act)
+		act();
+	pthread_mutex_unlock(&p->lock);
 }
 
-static void forget_from(const struct qcul_fork_part *p, bool had_session)
+static void forget_from(const struct qcul_fork_part *p, int device)
 {
 	if (!p)
 		return;
-	forget_from(p->next, had_session);
+	forget_from(p->next, device);
+	if (p->reset)
+		p->reset(device);
+	if (device >= 0)
+		return;
 	if (p->forget)
-		p->forget(had_session);
+		p->forget();
+	if (p->session)
+		memset(p->session, 0, p->bytes);
 }
 
 void qcul_fork_before(void)
 {
-	const struct qcul_fork_part *p;
+	struct qcul_fork_part *p;
 
-	for (p = parts; p; p = p->next)
-		act_before_fork(p);
+	for (p = process.parts; p; p = p->next) {
+		pthread_mutex_lock(&p->lock);
+		if (p->before)
+			p->before();
+	}
 }
 
 void qcul_fork_parent(void)
 {
-	release_from(parts, false);
+	release_from(process.parts, false);
 }
 
 void qcul_fork_child(void)
 {
-	release_from(parts, true);
+	release_from(process.parts, true);
 }
 
-void qcul_fork_forget(bool had_session)
+void qcul_forget(int device)
 {
-	forget_from(parts, had_session);
+	forget_from(process.parts, device);
 }

@@ -3,37 +3,43 @@
  * Streams, events and arrays. A cudaStream_t or the like is the address of a slot in a table of
  * fixed size, and the slot's index is the number on the wire. So the library can check any
  * pointer that a program passes without reading what it points to, and a destroyed handle gives an
- * error, not a crash. Modules and kernels get their numbers from tables of the same kind.
+ * error, not a crash. Modules, kernels and links get their numbers from tables of the same kind.
  */
 #include "qcu-library/link/fork.h"
 #include "qcu-library/link/link.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define SLOTS (QCU_ID_MAX + 1)
+#define KEPT  64
 
 /* Untouched pages of these tables cost nothing. */
-static struct qcul_handle stream_slots[QCU_ID_MAX + 1], event_slots[QCU_ID_MAX + 1];
-static struct qcul_handle module_slots[QCU_ID_MAX + 1], kernel_slots[QCU_ID_MAX + 1];
-struct qcul_table qcul_streams = {.slots = stream_slots, .next = QCU_ID_FIRST};
-struct qcul_table qcul_events = {.slots = event_slots, .next = QCU_ID_FIRST};
-struct qcul_table qcul_module_ids = {.slots = module_slots, .next = QCU_ID_FIRST};
-struct qcul_table qcul_kernel_ids = {.slots = kernel_slots, .next = QCU_ID_FIRST};
-static struct qcul_handle array_slots[QCU_ID_MAX + 1];
-struct qcul_table qcul_arrays = {.slots = array_slots, .next = QCU_ID_FIRST};
-static struct qcul_handle pool_slots[QCU_ID_MAX + 1];
-static struct qcul_handle cond_slots[QCU_ID_MAX + 1];
-struct qcul_table qcul_conds = {.slots = cond_slots, .next = QCU_ID_FIRST};
-static struct qcul_handle graph_slots[QCU_ID_MAX + 1];
-struct qcul_table qcul_graphs = {.slots = graph_slots, .next = QCU_ID_FIRST};
-struct qcul_table qcul_pools = {.slots = pool_slots, .next = QCU_ID_FIRST};
+static struct {
+	uint32_t kept[KEPT]; /* events that the program has destroyed, the oldest first */
+	unsigned int kept_count;
+	struct qcul_handle streams[SLOTS], events[SLOTS], modules[SLOTS], kernels[SLOTS];
+	struct qcul_handle arrays[SLOTS], pools[SLOTS], conds[SLOTS], graphs[SLOTS], links[SLOTS];
+} process;
+
+static void forget_handles(int device);
+QCUL_AT_FORK(QCUL_FORK_HANDLES, .reset = forget_handles)
+
+struct qcul_table qcul_streams = {.slots = process.streams, .next = QCU_ID_FIRST};
+struct qcul_table qcul_events = {.slots = process.events, .next = QCU_ID_FIRST};
+struct qcul_table qcul_module_ids = {.slots = process.modules, .next = QCU_ID_FIRST};
+struct qcul_table qcul_kernel_ids = {.slots = process.kernels, .next = QCU_ID_FIRST};
+struct qcul_table qcul_arrays = {.slots = process.arrays, .next = QCU_ID_FIRST};
+struct qcul_table qcul_pools = {.slots = process.pools, .next = QCU_ID_FIRST};
+struct qcul_table qcul_conds = {.slots = process.conds, .next = QCU_ID_FIRST};
+struct qcul_table qcul_graphs = {.slots = process.graphs, .next = QCU_ID_FIRST};
+struct qcul_table qcul_link_ids = {.slots = process.links, .next = QCU_ID_FIRST};
 
 void qcul_handles_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 }
 
 void qcul_handles_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 /* Goes round the table, so that a number is reused as late as possible. */
@@ -75,17 +81,13 @@ void qcul_handle_drop(struct qcul_table *t, uint32_t id)
 
 /* ---- kept events ---- */
 
-#define KEPT 64
-static uint32_t kept[KEPT]; /* the oldest first */
-static unsigned int kept_count;
-
 static uint32_t take_kept(unsigned int i)
 {
-	uint32_t id = kept[i];
+	uint32_t id = process.kept[i];
 
-	kept_count--;
-	for (; i < kept_count; i++)
-		kept[i] = kept[i + 1];
+	process.kept_count--;
+	for (; i < process.kept_count; i++)
+		process.kept[i] = process.kept[i + 1];
 	return id;
 }
 
@@ -94,9 +96,9 @@ bool qcul_event_keep(uint32_t id)
 	bool room;
 
 	qcul_handles_lock();
-	room = kept_count < KEPT;
+	room = process.kept_count < KEPT;
 	if (room) {
-		kept[kept_count++] = id;
+		process.kept[process.kept_count++] = id;
 		__atomic_store_n(&qcul_events.slots[id].live, QCUL_KEPT, __ATOMIC_RELEASE);
 	}
 	qcul_handles_unlock();
@@ -109,8 +111,8 @@ struct qcul_handle *qcul_event_again(uint32_t flags, int device, uint32_t *id)
 	unsigned int i;
 
 	qcul_handles_lock();
-	for (i = 0; i < kept_count && !slot; i++) {
-		slot = &qcul_events.slots[kept[i]];
+	for (i = 0; i < process.kept_count && !slot; i++) {
+		slot = &qcul_events.slots[process.kept[i]];
 		if (slot->flags != flags || slot->device != device) {
 			slot = NULL;
 			continue;
@@ -127,7 +129,7 @@ uint32_t qcul_event_give_up(void)
 	uint32_t id = 0;
 
 	qcul_handles_lock();
-	if (kept_count)
+	if (process.kept_count)
 		id = take_kept(0);
 	qcul_handles_unlock();
 	return id;
@@ -161,15 +163,15 @@ static void drop_handles_of_device(struct qcul_table *t, int device)
 			qcul_handle_drop(t, id);
 }
 
-void qcul_handles_forget(int device)
+static void forget_handles(int device)
 {
 	unsigned int i = 0;
 
 	qcul_handles_lock();
 	drop_handles_of_device(&qcul_streams, device);
 	drop_handles_of_device(&qcul_events, device);
-	while (i < kept_count)
-		if (qcul_events.slots[kept[i]].live == QCUL_FREE)
+	while (i < process.kept_count)
+		if (qcul_events.slots[process.kept[i]].live == QCUL_FREE)
 			(void)take_kept(i);
 		else
 			i++;
@@ -183,11 +185,3 @@ void qcul_handles_forget(int device)
 	}
 	qcul_handles_unlock();
 }
-
-static void forget_handles_at_fork(bool had_session)
-{
-	(void)had_session;
-	qcul_handles_forget(-1);
-}
-
-QCUL_AT_FORK(QCUL_FORK_HANDLES, .lock = &lock, .forget = forget_handles_at_fork)

@@ -6,10 +6,7 @@
  * Errors: every function here returns a cudaError_t unless its comment says otherwise. A public
  * call returns through qcul_done(), which keeps the value for cudaGetLastError.
  *
- * Locks, in the order in which they may nest: arena, places of graph memory, modules, session, then
- * one of slabs, memory, reserve, window, events (and handles under events), print, captures (and
- * graph memory under captures), conditionals, host calls, trace. fork() takes all of them (fork.h),
- * so every table is consistent in the child.
+ * fork.h lists all locks, in the order in which they may nest, and says where state belongs.
  */
 #ifndef QCUL_LINK_H
 #define QCUL_LINK_H
@@ -206,7 +203,7 @@ extern atomic_uint qcul_bindings; /* changes with each reset; never 0 */
 int qcul_device_default(void);
 void qcul_device_set_default(int device);
 
-/* ---- handles.c: streams, events and arrays, and the numbers of modules and kernels ---- */
+/* ---- handles.c: streams, events and arrays, and the numbers of modules, kernels and links ---- */
 
 enum qcul_life {
 	QCUL_FREE, /* the number may be given out */
@@ -232,7 +229,7 @@ struct qcul_table {
 };
 extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
 extern struct qcul_table qcul_pools, qcul_conds, qcul_graphs;
-extern struct qcul_table qcul_arrays;
+extern struct qcul_table qcul_arrays, qcul_link_ids;
 
 /* A free number and its slot, or NULL. */
 struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);
@@ -247,9 +244,6 @@ void qcul_handle_drop(struct qcul_table *t, uint32_t id);
 bool qcul_event_keep(uint32_t id);
 struct qcul_handle *qcul_event_again(uint32_t flags, int device, uint32_t *id);
 uint32_t qcul_event_give_up(void);
-/* Forgets the streams, events, arrays, pools and conditionals of a device, or of all devices (-1).
- */
-void qcul_handles_forget(int device);
 void qcul_handles_lock(void);
 void qcul_handles_unlock(void);
 

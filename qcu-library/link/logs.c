@@ -24,12 +24,13 @@ struct CUlogsCallbackEntry_st {
 	void *data;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_LOGS, .lock = &lock)
-static char lines[LINES][LINE];
-static cudaLogIterator total; /* all lines so far; the last LINES of them are kept */
-static cudaLogIterator delivered;
-static struct CUlogsCallbackEntry_st *callbacks;
+static struct {
+	char lines[LINES][LINE];
+	cudaLogIterator total; /* all lines so far; the last LINES of them are kept */
+	cudaLogIterator delivered;
+	struct CUlogsCallbackEntry_st *callbacks;
+} process;
+QCUL_AT_FORK(QCUL_FORK_LOGS)
 
 /* True while this thread runs a callback. Errors in the callback are not logged, because each would
  * cause another callback. */
@@ -41,10 +42,10 @@ static struct CUlogsCallbackEntry_st *copy_callbacks(size_t *count)
 	struct CUlogsCallbackEntry_st *c, *copy;
 	size_t n = 0;
 
-	for (c = callbacks; c; c = c->next)
+	for (c = process.callbacks; c; c = c->next)
 		n++;
 	copy = calloc(n, sizeof(*copy));
-	for (c = callbacks, n = 0; copy && c; c = c->next)
+	for (c = process.callbacks, n = 0; copy && c; c = c->next)
 		copy[n++] = *c;
 	*count = n;
 	return copy;
@@ -63,9 +64,9 @@ static void write_line(const char *text)
 			       (int)(now.tv_sec / 3600 % 24), (int)(now.tv_sec / 60 % 60),
 			       (int)(now.tv_sec % 60), (int)(now.tv_nsec / 1000000), getpid());
 	snprintf(line + len, sizeof(line) - len, "%s", text);
-	pthread_mutex_lock(&lock);
-	memcpy(lines[total++ % LINES], line, sizeof(line));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	memcpy(process.lines[process.total++ % LINES], line, sizeof(line));
+	pthread_mutex_unlock(&part.lock);
 }
 
 /* The next line that has not been delivered, and the callbacks to call. NULL: there is no line. */
@@ -73,16 +74,16 @@ static struct CUlogsCallbackEntry_st *next_delivery(char *line, size_t *count)
 {
 	struct CUlogsCallbackEntry_st *to = NULL;
 
-	pthread_mutex_lock(&lock);
-	if (!callbacks)
-		delivered = total;
-	if (total - delivered > LINES)
-		delivered = total - LINES;
-	if (delivered != total) {
-		memcpy(line, lines[delivered++ % LINES], LINE);
+	pthread_mutex_lock(&part.lock);
+	if (!process.callbacks)
+		process.delivered = process.total;
+	if (process.total - process.delivered > LINES)
+		process.delivered = process.total - LINES;
+	if (process.delivered != process.total) {
+		memcpy(line, process.lines[process.delivered++ % LINES], LINE);
 		to = copy_callbacks(count);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return to;
 }
 
@@ -117,12 +118,12 @@ cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t call, void *data,
 		return qcul_done(call ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
 	c->call = call;
 	c->data = data;
-	pthread_mutex_lock(&lock);
-	if (!callbacks)
-		delivered = total;
-	c->next = callbacks;
-	callbacks = c;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	if (!process.callbacks)
+		process.delivered = process.total;
+	c->next = process.callbacks;
+	process.callbacks = c;
+	pthread_mutex_unlock(&part.lock);
 	if (callback)
 		*callback = c;
 	return cudaSuccess;
@@ -130,15 +131,15 @@ cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t call, void *data,
 
 cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle callback)
 {
-	struct CUlogsCallbackEntry_st **at = &callbacks, *c;
+	struct CUlogsCallbackEntry_st **at = &process.callbacks, *c;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	while (*at && *at != callback)
 		at = &(*at)->next;
 	c = *at;
 	if (c)
 		*at = c->next;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	free(c);
 	return qcul_done(c ? cudaSuccess : cudaErrorInvalidValue);
 }
@@ -147,9 +148,9 @@ cudaError_t cudaLogsCurrent(cudaLogIterator *iterator, unsigned int flags)
 {
 	if (!iterator || flags)
 		return qcul_done(cudaErrorInvalidValue);
-	pthread_mutex_lock(&lock);
-	*iterator = total;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	*iterator = process.total;
+	pthread_mutex_unlock(&part.lock);
 	return cudaSuccess;
 }
 
@@ -157,21 +158,21 @@ cudaError_t cudaLogsCurrent(cudaLogIterator *iterator, unsigned int flags)
 
 static size_t line_bytes(cudaLogIterator i)
 {
-	return strlen(lines[i % LINES]) + 1;
+	return strlen(process.lines[i % LINES]) + 1;
 }
 
 /* Returns the first line to dump, so that all lines from there on fit. *cut: older lines are left
  * out. */
 static cudaLogIterator first_line(const cudaLogIterator *iterator, size_t room, bool *cut)
 {
-	cudaLogIterator oldest = total < LINES ? 0 : total - LINES;
-	cudaLogIterator from = iterator && *iterator <= total ? *iterator : oldest, i;
+	cudaLogIterator oldest = process.total < LINES ? 0 : process.total - LINES;
+	cudaLogIterator from = iterator && *iterator <= process.total ? *iterator : oldest, i;
 	size_t bytes = 0;
 
 	*cut = from < oldest;
 	if (*cut)
 		from = oldest;
-	for (i = from; i < total; i++)
+	for (i = from; i < process.total; i++)
 		bytes += line_bytes(i);
 	*cut |= bytes > room;
 	room -= *cut && room > strlen(LEFT_OUT) ? strlen(LEFT_OUT) : 0;
@@ -186,12 +187,12 @@ static size_t dump(cudaLogIterator *iterator, char *to, size_t room)
 	bool cut;
 	cudaLogIterator i = first_line(iterator, room, &cut);
 
-	if (cut && i < total)
+	if (cut && i < process.total)
 		len = (size_t)sprintf(to, "%s", LEFT_OUT);
-	for (; i < total; i++)
-		len += (size_t)sprintf(to + len, "%s\n", lines[i % LINES]);
+	for (; i < process.total; i++)
+		len += (size_t)sprintf(to + len, "%s\n", process.lines[i % LINES]);
 	if (iterator)
-		*iterator = total;
+		*iterator = process.total;
 	return len;
 }
 
@@ -203,9 +204,9 @@ cudaError_t cudaLogsDumpToMemory(cudaLogIterator *iterator, char *buffer, size_t
 
 	if (!buffer || !size || flags)
 		return qcul_done(cudaErrorInvalidValue);
-	pthread_mutex_lock(&lock);
-	if (total && (!iterator || *iterator != total) &&
-	    *size < strlen(LEFT_OUT) + line_bytes(total - 1) + 1) {
+	pthread_mutex_lock(&part.lock);
+	if (process.total && (!iterator || *iterator != process.total) &&
+	    *size < strlen(LEFT_OUT) + line_bytes(process.total - 1) + 1) {
 		err = cudaErrorInvalidValue;
 		len = 0;
 	} else if (*size) {
@@ -214,7 +215,7 @@ cudaError_t cudaLogsDumpToMemory(cudaLogIterator *iterator, char *buffer, size_t
 	} else {
 		len = 0;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	*size = len;
 	return qcul_done(err);
 }
@@ -235,9 +236,9 @@ cudaError_t cudaLogsDumpToFile(cudaLogIterator *iterator, const char *path, unsi
 		free(text);
 		return qcul_done(text ? cudaErrorInvalidValue : cudaErrorMemoryAllocation);
 	}
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	len = dump(iterator, text, room);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	good = fwrite(text, 1, len, f) == len;
 	good = !fclose(f) && good;
 	free(text);

@@ -9,19 +9,20 @@
 #include "qcu-library/link/fork.h"
 #include "qcu-library/link/link.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_PRINT, .lock = &lock)
-static char text[64 << 10];
+static struct {
+	char text[64 << 10];
+} process;
+QCUL_AT_FORK(QCUL_FORK_PRINT)
 
 /* Returns the number of bytes that it got. Also 0 if the text cannot be fetched any more. */
 static size_t fetch_printed_text(uint32_t channel)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
 
-	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)text;
-	cmd.print_read.buf.len = sizeof(text);
+	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)process.text;
+	cmd.print_read.buf.len = sizeof(process.text);
 	cmd.print_read.channel = channel;
-	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(text))
+	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(process.text))
 		return 0;
 	return cmd.print_read.got;
 }
@@ -39,7 +40,7 @@ static void flush_errors(void)
 	if (qcul_broken())
 		(void)qcul_send(&cmd, 1);
 	while ((got = fetch_printed_text(QCU_PRINT_ERR)) > 0)
-		fwrite(text, 1, got, stderr);
+		fwrite(process.text, 1, got, stderr);
 }
 
 void qcul_print_flush(void)
@@ -48,14 +49,14 @@ void qcul_print_flush(void)
 
 	if (!atomic_load_explicit(&qcul_printed, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	if (atomic_exchange(&qcul_printed, false)) {
 		while ((got = fetch_printed_text(QCU_PRINT_OUT)) > 0)
-			fwrite(text, 1, got, stdout);
+			fwrite(process.text, 1, got, stdout);
 		fflush(stdout);
 		flush_errors();
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 __attribute__((constructor)) static void register_print_flush(void)

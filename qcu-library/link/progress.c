@@ -13,10 +13,11 @@
 
 _Atomic uint64_t qcul_waits, qcul_moved;
 
-/* Index: the mirror's device number. */
-static _Atomic uint64_t device_waited[UINT8_MAX + 1], legacy_waited[UINT8_MAX + 1];
-/* When the mirror last answered a wait. */
-static _Atomic uint64_t heard_ms;
+static struct {
+	/* Index: the mirror's device number. */
+	_Atomic uint64_t device_waited[UINT8_MAX + 1], legacy_waited[UINT8_MAX + 1];
+	_Atomic uint64_t heard_ms; /* when the mirror last answered a wait */
+} process;
 
 void qcul_progress_waited(void)
 {
@@ -93,9 +94,9 @@ void qcul_wait_begins(struct qcul_wait *w, const struct qCUcmd *cmd)
 		return;
 	w->count = qcul_progress_now();
 	if (device)
-		w->waited = &device_waited[cmd->device];
+		w->waited = &process.device_waited[cmd->device];
 	else if (stream == QCU_STREAM_LEGACY)
-		w->waited = &legacy_waited[cmd->device];
+		w->waited = &process.legacy_waited[cmd->device];
 	else
 		w->waited = &qcul_streams.slots[stream].waited;
 }
@@ -108,7 +109,7 @@ void qcul_wait_ends(const struct qcul_wait *w)
 		atomic_store(w->waited, w->count);
 	else
 		return;
-	atomic_store(&heard_ms, qcul_clock_ms());
+	atomic_store(&process.heard_ms, qcul_clock_ms());
 }
 
 /* Has nothing moved since this count was taken? */
@@ -121,13 +122,13 @@ static bool unmoved(_Atomic uint64_t *count)
 
 bool qcul_device_waited(int device)
 {
-	return unmoved(&device_waited[qcul_device_ordinal(device)]);
+	return unmoved(&process.device_waited[qcul_device_ordinal(device)]);
 }
 
 bool qcul_stream_waited(uint32_t stream)
 {
 	if (stream == QCU_STREAM_LEGACY &&
-	    unmoved(&legacy_waited[qcul_device_ordinal(qcul_self.device)]))
+	    unmoved(&process.legacy_waited[qcul_device_ordinal(qcul_self.device)]))
 		return true;
 	if (stream >= QCU_ID_FIRST && unmoved(&qcul_streams.slots[stream].waited))
 		return true;
@@ -156,5 +157,5 @@ bool qcul_event_empty(uint32_t event)
 bool qcul_wait_needless(bool waited)
 {
 	return waited && !qcul_self.unheard &&
-	       qcul_clock_ms() - atomic_load(&heard_ms) <= QCUL_BELIEVE_MS;
+	       qcul_clock_ms() - atomic_load(&process.heard_ms) <= QCUL_BELIEVE_MS;
 }

@@ -12,18 +12,28 @@
 #include "qcu-library/link/link.h"
 #include "qcu-library/link/transport.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool is_open; /* release: hello and info are filled in before */
-static atomic_bool opened;  /* a call of the program has asked for it */
-static atomic_int broken;   /* the sticky error */
-atomic_bool qcul_printed;
-static atomic_uint epoch = 1;
-static uint32_t waiting = QCU_WAIT_ADAPT; /* under lock */
-static struct qcu_hello hello;
-static struct qcu_info info;
+static struct {
+	atomic_bool is_open; /* release: hello and info are filled in before */
+	atomic_bool opened;  /* a call of the program has asked for it */
+	atomic_int broken;   /* the sticky error */
+	struct qcu_hello hello;
+	struct qcu_info info;
+	atomic_uchar work[UINT8_MAX + 1];	/* index: the mirror's device number */
+	atomic_bool nonblocking[UINT8_MAX + 1]; /* the device has had a non-blocking stream */
+} session;
 
-static pthread_key_t thread_key;
-static bool have_thread_key;
+static struct {
+	atomic_uint epoch;
+	uint32_t waiting; /* under the lock */
+	pthread_key_t thread_key;
+	bool have_thread_key;
+	_Atomic(qcul_send_fn *) tracer;
+	_Atomic(const struct qcul_mover *) mover;
+	struct qcul_session_user *users; /* added before there is a second thread */
+} process = {.epoch = 1, .waiting = QCU_WAIT_ADAPT};
+QCUL_AT_FORK(QCUL_FORK_SESSION, QCUL_SESSION)
+
+atomic_bool qcul_printed;
 
 /* The mirror keeps a lane for each thread that has sent a command. This ends the lane. */
 static void thread_ends(void *unused)
@@ -32,7 +42,8 @@ static void thread_ends(void *unused)
 
 	(void)unused;
 	cmd.flags = QCU_F_POSTED;
-	if (atomic_load(&is_open) && qcul_self.epoch == qcul_epoch() && !atomic_load(&broken))
+	if (atomic_load(&session.is_open) && qcul_self.epoch == qcul_epoch() &&
+	    !atomic_load(&session.broken))
 		(void)qcul_transport_submit(&cmd, 1);
 	qcul_transport_thread_ends();
 	qcul_self.epoch = 0;
@@ -40,54 +51,46 @@ static void thread_ends(void *unused)
 
 static void after_fork_child(void)
 {
-	bool had_session = atomic_load(&is_open);
-
 	qcul_fork_child();
 	qcul_self.tid = 0;
 	qcul_self.epoch = 0;
-	if (had_session)
-		qcul_transport_close();
-	atomic_store(&is_open, false);
-	atomic_store(&broken, 0);
+	qcul_transport_close();
 	qcul_self.bound = false;
 	qcul_self.context = NULL;
 	qcul_device_unbind(-1);
-	atomic_fetch_add(&epoch, 1);
-	qcul_fork_forget(had_session);
-	atomic_store(&opened, false);
+	atomic_fetch_add(&process.epoch, 1);
+	qcul_forget(-1);
 }
-
-QCUL_AT_FORK(QCUL_FORK_SESSION, .lock = &lock)
 
 __attribute__((constructor)) static void register_fork_handlers(void)
 {
 	pthread_atfork(qcul_fork_before, qcul_fork_parent, after_fork_child);
-	have_thread_key = pthread_key_create(&thread_key, thread_ends) == 0;
+	process.have_thread_key = pthread_key_create(&process.thread_key, thread_ends) == 0;
 }
 
 unsigned int qcul_epoch(void)
 {
-	return atomic_load_explicit(&epoch, memory_order_relaxed);
+	return atomic_load_explicit(&process.epoch, memory_order_relaxed);
 }
 
 const struct qcu_hello *qcul_hello(void)
 {
-	return &hello;
+	return &session.hello;
 }
 
 const struct qcu_info *qcul_info(void)
 {
-	return &info;
+	return &session.info;
 }
 
 void qcul_break(cudaError_t err)
 {
-	atomic_store(&broken, (int)err);
+	atomic_store(&session.broken, (int)err);
 }
 
 bool qcul_broken(void)
 {
-	return atomic_load(&broken) != 0;
+	return atomic_load(&session.broken) != 0;
 }
 
 static void say_gone(int negative)
@@ -106,7 +109,8 @@ static void broken_by(cudaError_t err)
 {
 	int none = 0;
 
-	if (atomic_compare_exchange_strong(&broken, &none, (int)err) && err == cudaErrorAssert)
+	if (atomic_compare_exchange_strong(&session.broken, &none, (int)err) &&
+	    err == cudaErrorAssert)
 		atomic_store(&qcul_printed, true);
 }
 
@@ -134,8 +138,8 @@ uint32_t qcul_tid(void)
 static void begin_thread(void)
 {
 	qcul_self.epoch = qcul_epoch();
-	if (have_thread_key)
-		pthread_setspecific(thread_key, &qcul_self);
+	if (process.have_thread_key)
+		pthread_setspecific(process.thread_key, &qcul_self);
 }
 
 struct qCUcmd qcul_cmd(enum qcu_op op)
@@ -191,17 +195,14 @@ static cudaError_t take_late(bool tell, cudaError_t err)
  */
 #define WORK_BLOCKING 1u
 #define WORK_OTHER    2u
-static atomic_uchar work[UINT8_MAX + 1];       /* index: the mirror's device number */
-static atomic_bool nonblocking[UINT8_MAX + 1]; /* the device has had a non-blocking stream */
-
 bool qcul_legacy_busy(int device)
 {
-	return atomic_load(&work[qcul_device_ordinal(device)]) & WORK_BLOCKING;
+	return atomic_load(&session.work[qcul_device_ordinal(device)]) & WORK_BLOCKING;
 }
 
 bool qcul_device_busy(int device)
 {
-	return atomic_load(&work[qcul_device_ordinal(device)]);
+	return atomic_load(&session.work[qcul_device_ordinal(device)]);
 }
 
 /*
@@ -216,15 +217,16 @@ static void note_work(const struct qCUcmd *cmd)
 	if (rule->traits & QCU_RECORDS)
 		qcul_progress_recorded(qcu_field(cmd, rule->event));
 	if (rule->traits & QCU_MAKES && cmd->stream_create.flags & cudaStreamNonBlocking)
-		atomic_store(&nonblocking[cmd->device], true);
+		atomic_store(&session.nonblocking[cmd->device], true);
 	if (rule->traits & (QCU_WORK | QCU_MEMORY | QCU_MAKES))
 		qcul_progress_moved();
 	if (!(rule->traits & QCU_WORK))
 		return;
-	if (atomic_load_explicit(&nonblocking[cmd->device], memory_order_relaxed))
+	if (atomic_load_explicit(&session.nonblocking[cmd->device], memory_order_relaxed))
 		there |= WORK_OTHER;
-	if ((atomic_load_explicit(&work[cmd->device], memory_order_relaxed) & there) != there)
-		atomic_fetch_or(&work[cmd->device], there);
+	if ((atomic_load_explicit(&session.work[cmd->device], memory_order_relaxed) & there) !=
+	    there)
+		atomic_fetch_or(&session.work[cmd->device], there);
 }
 
 /* Which kinds of work are finished once this command has been answered. */
@@ -245,16 +247,14 @@ static bool tells(const struct qCUcmd *cmd)
 	return !(cmd->flags & QCU_F_POSTED) && !has_trait(cmd, QCU_ASKS);
 }
 
-static _Atomic(qcul_send_fn *) tracer;
-
 void qcul_session_traced_by(qcul_send_fn *send)
 {
-	atomic_store(&tracer, send);
+	atomic_store(&process.tracer, send);
 }
 
 static cudaError_t send_records(struct qCUcmd *cmds, unsigned int count)
 {
-	qcul_send_fn *traced = atomic_load_explicit(&tracer, memory_order_relaxed);
+	qcul_send_fn *traced = atomic_load_explicit(&process.tracer, memory_order_relaxed);
 	cudaError_t first = cudaSuccess;
 	bool told = false;
 	unsigned int i;
@@ -298,16 +298,14 @@ cudaError_t qcul_send_untraced(struct qCUcmd *cmds, unsigned int count)
 	return send_records(cmds, count);
 }
 
-static _Atomic(const struct qcul_mover *) mover;
-
 void qcul_session_moves(const struct qcul_mover *m)
 {
-	atomic_store(&mover, m);
+	atomic_store(&process.mover, m);
 }
 
 static const struct qcul_mover *current_mover(void)
 {
-	return atomic_load_explicit(&mover, memory_order_acquire);
+	return atomic_load_explicit(&process.mover, memory_order_acquire);
 }
 
 static cudaError_t prepare_memory(const struct qCUcmd *cmds, unsigned int count)
@@ -339,10 +337,10 @@ cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count)
 		return err;
 	qcul_wait_begins(&wait, last);
 	if (ends)
-		was = atomic_fetch_and(&work[last->device], (unsigned char)~ends) & ends;
+		was = atomic_fetch_and(&session.work[last->device], (unsigned char)~ends) & ends;
 	err = send_records(cmds, count);
 	if (err && was)
-		atomic_fetch_or(&work[last->device], was);
+		atomic_fetch_or(&session.work[last->device], was);
 	if (!err && current_mover() && waits(last))
 		err = current_mover()->back();
 	if (!err)
@@ -386,19 +384,17 @@ cudaError_t qcul_post(struct qCUcmd *cmds, unsigned int count)
 }
 
 /* Modules add themselves before there is a second thread. */
-static struct qcul_session_user *users;
-
 void qcul_session_tell(struct qcul_session_user *user)
 {
-	user->next = users;
-	users = user;
+	user->next = process.users;
+	process.users = user;
 }
 
 static void refused_all(void)
 {
 	const struct qcul_session_user *user;
 
-	for (user = users; user; user = user->next)
+	for (user = process.users; user; user = user->next)
 		user->refused();
 }
 
@@ -408,24 +404,24 @@ static cudaError_t open_locked(void)
 	struct qCUcmd cmd;
 	cudaError_t err;
 
-	err = (cudaError_t)qcul_transport_open(&hello);
+	err = (cudaError_t)qcul_transport_open(&session.hello);
 	if (err)
 		return err;
 	cmd = qcul_cmd(QCU_OP_INFO);
 	err = qcul_send(&cmd, 1);
 	if (err) {
 		qcul_transport_close();
-		atomic_store(&broken, 0);
+		atomic_store(&session.broken, 0);
 		return err;
 	}
-	if (waiting != QCU_WAIT_ADAPT)
-		qcul_transport_waiting(waiting);
-	info = cmd.info;
-	info.backend[sizeof(info.backend) - 1] = 0;
-	qcul_devices_start(info.devices);
+	if (process.waiting != QCU_WAIT_ADAPT)
+		qcul_transport_waiting(process.waiting);
+	session.info = cmd.info;
+	session.info.backend[sizeof(session.info.backend) - 1] = 0;
+	qcul_devices_start(session.info.devices);
 	/* The first wait of each device goes to the mirror, which then makes its context. */
 	qcul_progress_moved();
-	for (user = users; user; user = user->next)
+	for (user = process.users; user; user = user->next)
 		user->opened();
 	return cudaSuccess;
 }
@@ -438,50 +434,51 @@ cudaError_t qcul_open(void)
 		return cudaErrorNotPermitted;
 	if (!qcul_self.device_chosen)
 		qcul_self.device = qcul_device_default();
-	if (!atomic_load_explicit(&is_open, memory_order_acquire)) {
-		pthread_mutex_lock(&lock);
-		if (!atomic_load(&is_open)) {
+	if (!atomic_load_explicit(&session.is_open, memory_order_acquire)) {
+		pthread_mutex_lock(&part.lock);
+		if (!atomic_load(&session.is_open)) {
 			err = open_locked();
 			if (!err)
-				atomic_store_explicit(&is_open, true, memory_order_release);
+				atomic_store_explicit(&session.is_open, true, memory_order_release);
 		}
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&part.lock);
 		if (err)
 			return err;
 	}
 	/* A call of the driver API says that it need not be counted. */
-	if (!qcul_self.counted && !atomic_load_explicit(&opened, memory_order_relaxed))
-		atomic_store(&opened, true);
+	if (!qcul_self.counted && !atomic_load_explicit(&session.opened, memory_order_relaxed))
+		atomic_store(&session.opened, true);
 	return qcul_device_count() > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
 bool qcul_opened(void)
 {
-	return atomic_load_explicit(&opened, memory_order_relaxed);
+	return atomic_load_explicit(&session.opened, memory_order_relaxed);
 }
 
 void qcul_wait_how(uint32_t how)
 {
-	pthread_mutex_lock(&lock);
-	if (how != waiting && atomic_load(&is_open))
+	pthread_mutex_lock(&part.lock);
+	if (how != process.waiting && atomic_load(&session.is_open))
 		qcul_transport_waiting(how);
-	waiting = how;
-	pthread_mutex_unlock(&lock);
+	process.waiting = how;
+	pthread_mutex_unlock(&part.lock);
 }
 
 void qcul_open_quietly(void)
 {
-	if (atomic_load_explicit(&is_open, memory_order_acquire) || pthread_mutex_trylock(&lock))
+	if (atomic_load_explicit(&session.is_open, memory_order_acquire) ||
+	    pthread_mutex_trylock(&part.lock))
 		return;
-	if (!atomic_load(&is_open)) {
+	if (!atomic_load(&session.is_open)) {
 		qcul_hush(true);
 		if (open_locked() == cudaSuccess)
-			atomic_store_explicit(&is_open, true, memory_order_release);
+			atomic_store_explicit(&session.is_open, true, memory_order_release);
 		else
 			refused_all();
 		qcul_hush(false);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 cudaError_t qcul_ready(void)
@@ -492,5 +489,5 @@ cudaError_t qcul_ready(void)
 		return err;
 	if (qcul_self.counted != atomic_load_explicit(&qcul_bindings, memory_order_relaxed))
 		qcul_device_bind();
-	return (cudaError_t)atomic_load_explicit(&broken, memory_order_relaxed);
+	return (cudaError_t)atomic_load_explicit(&session.broken, memory_order_relaxed);
 }

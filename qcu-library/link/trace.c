@@ -56,13 +56,17 @@ static const char *const names[QCU_OP_COUNT] = {
 #undef X
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects all that follows */
-static FILE *out;
-static struct record records[RECORDS];
-static unsigned int count;
-static struct device devices[UINT8_MAX + 1];
-static uint64_t own[QCU_OP_COUNT]; /* commands that only the trace has sent */
-static uint64_t unmeasured;
+static struct {
+	FILE *out;
+	struct record records[RECORDS];
+	unsigned int count;
+	struct device devices[UINT8_MAX + 1];
+	uint64_t own[QCU_OP_COUNT]; /* commands that only the trace has sent */
+	uint64_t unmeasured;
+} process;
+
+static void drop_trace_in_child(void);
+QCUL_AT_FORK(QCUL_FORK_TRACE, .forget = drop_trace_in_child)
 
 static uint64_t now_ns(void)
 {
@@ -76,7 +80,7 @@ static uint64_t now_ns(void)
 
 static cudaError_t send_own(struct qCUcmd *cmd, bool post)
 {
-	own[cmd->op]++;
+	process.own[cmd->op]++;
 	cmd->flags = post ? QCU_F_POSTED : 0;
 	return qcul_send_untraced(cmd, 1);
 }
@@ -103,7 +107,7 @@ static unsigned int make_events(uint32_t *ids, unsigned int wanted, uint8_t devi
 		cmds[n].event_create.event = ids[n];
 		n++;
 	}
-	own[QCU_OP_EVENT_CREATE] += n;
+	process.own[QCU_OP_EVENT_CREATE] += n;
 	if (n && qcul_send_untraced(cmds, n) == cudaSuccess)
 		return n;
 	while (made < n && cmds[made].status == 0)
@@ -193,13 +197,13 @@ static void stop(const char *why)
 	qcul_say_once(&said, "QCU_TRACE_FILE cannot be written (%s): the trace is not complete",
 		      why);
 	qcul_session_traced_by(NULL);
-	out = NULL;
+	process.out = NULL;
 }
 
 static void write_trace_event_head(const char *phase, const char *category, const struct record *r,
 				   uint32_t track, uint64_t at)
 {
-	fprintf(out,
+	fprintf(process.out,
 		",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%u,"
 		"\"ts\":%llu.%03llu",
 		phase, category, names[r->op], (int)getpid(), track,
@@ -208,7 +212,7 @@ static void write_trace_event_head(const char *phase, const char *category, cons
 
 static void lasts(uint64_t ns)
 {
-	fprintf(out, ",\"dur\":%llu.%03llu", (unsigned long long)(ns / 1000),
+	fprintf(process.out, ",\"dur\":%llu.%03llu", (unsigned long long)(ns / 1000),
 		(unsigned long long)(ns % 1000));
 }
 
@@ -219,7 +223,7 @@ static void write_trace_record(const struct record *r, bool measured, uint64_t s
 {
 	write_trace_event_head("X", "call", r, r->tid, r->begin);
 	lasts(r->end - r->begin);
-	fprintf(out,
+	fprintf(process.out,
 		",\"args\":{\"seq\":%u,\"stream\":%u,\"bytes\":%llu,\"posted\":%s,\"error\":%d}}",
 		r->seq, r->stream, (unsigned long long)r->bytes, r->posted ? "true" : "false",
 		r->error);
@@ -229,18 +233,18 @@ static void write_trace_record(const struct record *r, bool measured, uint64_t s
 	if (start < r->begin)
 		start = r->begin;
 	write_trace_event_head("b", "queue", r, r->tid, r->begin);
-	fprintf(out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
+	fprintf(process.out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
 	write_trace_event_head("e", "queue", r, r->tid, start);
-	fprintf(out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
+	fprintf(process.out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
 	write_trace_event_head("X", "gpu", r, TRACK + r->stream, start);
 	lasts(ns);
-	fprintf(out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu}}", r->seq, r->tid,
+	fprintf(process.out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu}}", r->seq, r->tid,
 		(unsigned long long)r->bytes);
 }
 
 static bool measure(const struct record *r, uint64_t *start, uint64_t *ns)
 {
-	const struct device *d = &devices[r->device];
+	const struct device *d = &process.devices[r->device];
 
 	if (r->error || !elapsed_ns(d->anchor, r->pair->before, start) ||
 	    !elapsed_ns(r->pair->before, r->pair->after, ns))
@@ -254,7 +258,7 @@ static void give_pair(struct record *r)
 	if (!r->pair)
 		return;
 	r->pair->used = false;
-	devices[r->device].used--;
+	process.devices[r->device].used--;
 	r->pair = NULL;
 }
 
@@ -267,23 +271,23 @@ static void flush_trace_records(bool ask, bool keep)
 {
 	unsigned int i, kept = 0;
 
-	for (i = 0; i < count; i++) {
-		struct record *r = &records[i];
+	for (i = 0; i < process.count; i++) {
+		struct record *r = &process.records[i];
 		uint64_t start = 0, ns = 0;
 		bool measured = ask && r->pair && measure(r, &start, &ns);
 
 		/* A quarter must go, so that not each call asks all over again. */
-		if (keep && r->pair && !measured && i >= count / 4) {
-			kept = count - i;
+		if (keep && r->pair && !measured && i >= process.count / 4) {
+			kept = process.count - i;
 			break;
 		}
-		unmeasured += r->pair && !measured;
+		process.unmeasured += r->pair && !measured;
 		write_trace_record(r, measured, start, ns);
 		give_pair(r);
 	}
-	memmove(records, records + i, kept * sizeof(records[0]));
-	count = kept;
-	if (fflush(out))
+	memmove(process.records, process.records + i, kept * sizeof(process.records[0]));
+	process.count = kept;
+	if (fflush(process.out))
 		stop(strerror(errno));
 }
 
@@ -292,7 +296,7 @@ static void flush_trace_records(bool ask, bool keep)
 /* The caller holds the lock. NULL: none is free. */
 static struct pair *take_pair(uint8_t device)
 {
-	struct device *d = &devices[device];
+	struct device *d = &process.devices[device];
 	unsigned int i;
 
 	if (!d->tried)
@@ -341,29 +345,30 @@ static cudaError_t send_one(struct qCUcmd *cmd)
 	cudaError_t err;
 
 	if (measurable(cmd)) {
-		pthread_mutex_lock(&lock);
-		r.pair = out ? take_pair(r.device) : NULL;
-		wanted = out && !r.pair;
+		pthread_mutex_lock(&part.lock);
+		r.pair = process.out ? take_pair(r.device) : NULL;
+		wanted = process.out && !r.pair;
 		if (r.pair && record_event(r.pair->before, r.stream, r.device))
 			give_pair(&r);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&part.lock);
 	}
 	r.begin = now_ns();
 	err = qcul_send_untraced(cmd, 1);
 	r.end = now_ns();
 	r.seq = cmd->seq;
 	r.error = err;
-	pthread_mutex_lock(&lock);
-	unmeasured += wanted;
+	pthread_mutex_lock(&part.lock);
+	process.unmeasured += wanted;
 	if (r.pair && record_event(r.pair->after, r.stream, r.device))
 		give_pair(&r);
-	if (out && count == RECORDS)
+	if (process.out && process.count == RECORDS)
 		flush_trace_records(false, false);
-	if (out)
-		records[count++] = r;
-	if (out && !r.posted && (count >= RECORDS / 2 || devices[r.device].used >= PAIRS / 2))
+	if (process.out)
+		process.records[process.count++] = r;
+	if (process.out && !r.posted &&
+	    (process.count >= RECORDS / 2 || process.devices[r.device].used >= PAIRS / 2))
 		flush_trace_records(true, true);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -372,13 +377,13 @@ static void before_reset(void)
 {
 	unsigned int i;
 
-	pthread_mutex_lock(&lock);
-	if (out)
+	pthread_mutex_lock(&part.lock);
+	if (process.out)
 		flush_trace_records(true, false);
 	for (i = 0; i <= UINT8_MAX; i++)
-		free(devices[i].pairs);
-	memset(devices, 0, sizeof(devices));
-	pthread_mutex_unlock(&lock);
+		free(process.devices[i].pairs);
+	memset(process.devices, 0, sizeof(process.devices));
+	pthread_mutex_unlock(&part.lock);
 }
 
 static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
@@ -402,19 +407,16 @@ static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
 /* ---- begin and end ---- */
 
 /* The file has what was flushed before the fork, and is the parent's. */
-static void in_child(bool had_session)
+static void drop_trace_in_child(void)
 {
-	(void)had_session;
-	if (!out)
+	if (!process.out)
 		return;
 	qcul_session_traced_by(NULL);
-	__fpurge(out);
-	fclose(out);
-	out = NULL;
-	count = 0;
+	__fpurge(process.out);
+	fclose(process.out);
+	process.out = NULL;
+	process.count = 0;
 }
-
-QCUL_AT_FORK(QCUL_FORK_TRACE, .lock = &lock, .forget = in_child)
 
 /* %p in the name is this process's number, so that several processes can be traced at once. */
 static bool expand(const char *name, char *path, size_t size)
@@ -435,17 +437,17 @@ __attribute__((constructor)) static void begin_trace(void)
 	if (!name || !*name)
 		return;
 	errno = ENAMETOOLONG;
-	out = expand(name, path, sizeof(path)) ? fopen(path, "we") : NULL;
-	if (!out) {
+	process.out = expand(name, path, sizeof(path)) ? fopen(path, "we") : NULL;
+	if (!process.out) {
 		stop(strerror(errno));
 		return;
 	}
-	fprintf(out,
+	fprintf(process.out,
 		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
 		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"tid\":0,"
 		"\"args\":{\"name\":\"process %d\"}}",
 		pid, pid);
-	if (fflush(out))
+	if (fflush(process.out))
 		stop(strerror(errno));
 	else
 		qcul_session_traced_by(send_traced);
@@ -457,24 +459,25 @@ __attribute__((destructor)) static void end_trace(void)
 	const char *comma = "";
 	unsigned int i;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	qcul_session_traced_by(NULL);
-	if (out)
+	if (process.out)
 		flush_trace_records(true, false);
-	if (out) {
-		fprintf(out, "\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu", (int)getpid(),
-			(unsigned long long)unmeasured);
-		fprintf(out, ",\"own_commands\":{");
+	if (process.out) {
+		fprintf(process.out, "\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu",
+			(int)getpid(), (unsigned long long)process.unmeasured);
+		fprintf(process.out, ",\"own_commands\":{");
 		for (i = 0; i < QCU_OP_COUNT; i++) {
-			if (!own[i])
+			if (!process.own[i])
 				continue;
-			fprintf(out, "%s\"%s\":%llu", comma, names[i], (unsigned long long)own[i]);
+			fprintf(process.out, "%s\"%s\":%llu", comma, names[i],
+				(unsigned long long)process.own[i]);
 			comma = ",";
 		}
-		fprintf(out, "}}}\n");
-		if (fclose(out))
+		fprintf(process.out, "}}}\n");
+		if (fclose(process.out))
 			stop(strerror(errno));
-		out = NULL;
+		process.out = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }

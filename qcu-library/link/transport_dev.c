@@ -17,8 +17,10 @@
 
 #define DEVICE "/dev/qcuda"
 
-static int fd = -1;
-static atomic_flag said = ATOMIC_FLAG_INIT;
+static struct {
+	int fd;
+	atomic_flag said; /* what is wrong */
+} process = {.fd = -1, .said = ATOMIC_FLAG_INIT};
 static __thread int late;
 
 static cudaError_t open_failed(int err)
@@ -26,28 +28,28 @@ static cudaError_t open_failed(int err)
 	switch (err) {
 	case ENOENT:
 	case ENXIO:
-		qcul_say_once(&said,
+		qcul_say_once(&process.said,
 			      "%s is missing: load the module (modprobe qcuda) in a VM that has a "
 			      "virtio-qcuda device (%s)",
 			      DEVICE, strerror(err));
 		return cudaErrorNoDevice;
 	case EACCES:
 	case EPERM:
-		qcul_say_once(&said,
+		qcul_say_once(&process.said,
 			      "no permission to open %s: ask for read and write access to it (%s)",
 			      DEVICE, strerror(err));
 		return cudaErrorNoDevice;
 	case EBUSY:
 	case EAGAIN:
 		qcul_say_once(
-			&said,
+			&process.said,
 			"all sessions of %s are in use: end another CUDA program, or give the "
 			"device more queues (%s)",
 			DEVICE, strerror(err));
 		return cudaErrorDevicesUnavailable;
 	case EDQUOT:
 		qcul_say_once(
-			&said,
+			&process.said,
 			"this user has as many sessions of %s as one may have: end another CUDA "
 			"program, or raise the qcuda module's user_sessions (%s)",
 			DEVICE, strerror(err));
@@ -58,7 +60,7 @@ static cudaError_t open_failed(int err)
 	case ETIMEDOUT:
 	case EPIPE:
 		qcul_say_once(
-			&said,
+			&process.said,
 			"%s: the host gives no session: is qcu-device running there, and what "
 			"does it say? (%s)",
 			DEVICE, strerror(err));
@@ -66,7 +68,7 @@ static cudaError_t open_failed(int err)
 	case ENOMEM:
 		return cudaErrorMemoryAllocation;
 	}
-	qcul_say_once(&said, "cannot open %s: %s", DEVICE, strerror(err));
+	qcul_say_once(&process.said, "cannot open %s: %s", DEVICE, strerror(err));
 	return cudaErrorInitializationError;
 }
 
@@ -84,7 +86,7 @@ static cudaError_t wrong_version(const struct qcu_hello *hello)
 		newest = driver;
 	if (device > newest)
 		newest = device;
-	qcul_say_once(&said,
+	qcul_say_once(&process.said,
 		      "versions do not match: this libcudart speaks %u, the qcuda module %u, the "
 		      "device %u; to be updated:%s%s%s",
 		      library, driver, device, library < newest ? " this libcudart" : "",
@@ -131,15 +133,15 @@ int qcul_transport_open(struct qcu_hello *hello)
 		return wrong_version(hello);
 	}
 	set_chunk_size(file, hello);
-	fd = file;
+	process.fd = file;
 	return cudaSuccess;
 }
 
 void qcul_transport_close(void)
 {
-	if (fd >= 0)
-		close(fd);
-	fd = -1;
+	if (process.fd >= 0)
+		close(process.fd);
+	process.fd = -1;
 }
 
 bool qcul_transport_shares_memory(void)
@@ -152,7 +154,7 @@ void qcul_transport_waiting(uint32_t how)
 {
 	struct qcu_waiting waiting = {.how = how};
 
-	(void)ioctl(fd, QCU_IOC_WAITING, &waiting);
+	(void)ioctl(process.fd, QCU_IOC_WAITING, &waiting);
 }
 
 int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
@@ -162,7 +164,7 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 			.cmds = (uint64_t)(uintptr_t)cmds,
 			.count = count < QCU_SUBMIT_MAX ? count : QCU_SUBMIT_MAX,
 		};
-		int n = ioctl(fd, QCU_IOC_SUBMIT, &submit);
+		int n = ioctl(process.fd, QCU_IOC_SUBMIT, &submit);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -192,7 +194,8 @@ void qcul_transport_thread_ends(void)
 
 int qcul_transport_map(void *addr, size_t len)
 {
-	void *p = mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	void *p = mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		       process.fd, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;

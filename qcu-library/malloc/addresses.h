@@ -34,8 +34,7 @@ unsigned int qcul_mem_registered(void);
 uint64_t qcul_mem_device_address(const void *addr);
 /* The range that contains addr. Its kind is QCUL_MEM_HOST if addr is in no known range. */
 struct qcul_range qcul_mem_find(const void *addr);
-void qcul_mem_forget_device(int device);
-/* Managed memory no longer moves: the range that starts at `start`, or all of it (0). */
+/* The managed memory that starts at `start` no longer moves. */
 void qcul_mem_stays(uint64_t start);
 /* The length of the range's mapping. */
 uint64_t qcul_mem_mapped(const struct qcul_range *range);

@@ -63,21 +63,22 @@ struct list {
 	struct mapping *first, *last;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(pthread_t) forking; /* the thread that holds the mutex across fork(), or 0 */
-static atomic_size_t region_bytes;
-
-/* The mutex protects everything below. */
-static struct qcul_tree tree;
-static struct list buckets[BUCKETS]; /* regions of this epoch by log2 of `largest` */
-static struct list spares;	     /* freed large mappings */
-static size_t spare_bytes, slack_bytes;
-static unsigned int empty_regions;
-static unsigned int epoch;
+static struct {
+	pthread_mutex_t mutex;
+	_Atomic(pthread_t) forking; /* the thread that holds the mutex across fork(), or 0 */
+	atomic_size_t region_bytes;
+	/* The mutex protects everything below. */
+	struct qcul_tree tree;
+	struct list buckets[BUCKETS]; /* regions of this epoch by log2 of `largest` */
+	struct list spares;	      /* freed large mappings */
+	size_t spare_bytes, slack_bytes;
+	unsigned int empty_regions;
+	unsigned int epoch;
+} process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static bool in_fork(void)
 {
-	return atomic_load_explicit(&forking, memory_order_relaxed) == pthread_self();
+	return atomic_load_explicit(&process.forking, memory_order_relaxed) == pthread_self();
 }
 
 bool qcul_arena_in_fork(void)
@@ -88,13 +89,13 @@ bool qcul_arena_in_fork(void)
 static void lock(void)
 {
 	if (!in_fork())
-		pthread_mutex_lock(&mutex);
+		pthread_mutex_lock(&process.mutex);
 }
 
 static void unlock(void)
 {
 	if (!in_fork())
-		pthread_mutex_unlock(&mutex);
+		pthread_mutex_unlock(&process.mutex);
 }
 
 static void link_first(struct list *l, struct mapping *m)
@@ -123,7 +124,7 @@ static void unlink_from(struct list *l, struct mapping *m)
 static struct mapping *find_mapping_at(const void *p)
 {
 	/* The node is the first member. */
-	return (struct mapping *)qcul_tree_find(&tree, (uint64_t)(uintptr_t)p);
+	return (struct mapping *)qcul_tree_find(&process.tree, (uint64_t)(uintptr_t)p);
 }
 
 static uint64_t align_upward(uint64_t n, uint64_t align)
@@ -178,8 +179,8 @@ static void mapping_delete(struct mapping *m)
 /* Takes m out of the tree and adds it to the front of the list for mapping_delete. */
 static void discard_mapping(struct mapping *m, struct mapping **gone)
 {
-	qcul_tree_remove(&tree, &m->node);
-	slack_bytes -= m->slack;
+	qcul_tree_remove(&process.tree, &m->node);
+	process.slack_bytes -= m->slack;
 	m->next = *gone;
 	*gone = m;
 }
@@ -194,7 +195,7 @@ static unsigned int log2_of(uint32_t n)
 static void put_in_bucket(struct mapping *m)
 {
 	m->bucket = log2_of(m->region->largest);
-	link_first(&buckets[m->bucket], m);
+	link_first(&process.buckets[m->bucket], m);
 }
 
 /* Call it after every change to a region of this epoch. */
@@ -202,7 +203,7 @@ static void move_to_its_bucket(struct mapping *m)
 {
 	if (log2_of(m->region->largest) == m->bucket)
 		return;
-	unlink_from(&buckets[m->bucket], m);
+	unlink_from(&process.buckets[m->bucket], m);
 	put_in_bucket(m);
 }
 
@@ -217,7 +218,7 @@ static void *take_from(struct mapping *m, size_t size, size_t align, size_t *dir
 	if (page == QCUL_REGION_FULL)
 		return NULL;
 	if (was_empty)
-		empty_regions--;
+		process.empty_regions--;
 	*dirty = dirty_pages * QCUL_PAGE;
 	return (void *)(uintptr_t)(m->node.start + page * QCUL_PAGE);
 }
@@ -232,7 +233,7 @@ static void *take_from_regions(size_t size, size_t align, size_t *dirty)
 		struct mapping *m, *next;
 		unsigned int tries = TRIES;
 
-		for (m = buckets[i].first; m && tries > 0; m = next, tries--) {
+		for (m = process.buckets[i].first; m && tries > 0; m = next, tries--) {
 			void *p;
 
 			next = m->next; /* m may move to another list */
@@ -254,14 +255,14 @@ static void *shared_alloc(size_t size, size_t align, size_t *dirty)
 	unlock();
 	if (p)
 		return p;
-	m = mapping_new(region_bytes, true);
+	m = mapping_new(process.region_bytes, true);
 	if (!m)
 		return NULL;
 	lock();
-	m->epoch = epoch;
-	qcul_tree_add(&tree, &m->node);
+	m->epoch = process.epoch;
+	qcul_tree_add(&process.tree, &m->node);
 	put_in_bucket(m);
-	empty_regions++;
+	process.empty_regions++;
 	p = take_from(m, size, align, dirty);
 	unlock();
 	return p;
@@ -272,7 +273,7 @@ static bool shared_free(struct mapping *m, const void *p, struct mapping **gone)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)p - m->node.start;
 	uint32_t page = (uint32_t)(offset / QCUL_PAGE);
-	bool mine = m->epoch == epoch;
+	bool mine = m->epoch == process.epoch;
 
 	if (offset % QCUL_PAGE || !qcul_region_block(m->region, page))
 		return false;
@@ -281,11 +282,11 @@ static bool shared_free(struct mapping *m, const void *p, struct mapping **gone)
 		move_to_its_bucket(m);
 	if (m->region->used)
 		return true;
-	if (mine && (empty_regions < SPARE_REGIONS || in_fork())) {
-		empty_regions++;
+	if (mine && (process.empty_regions < SPARE_REGIONS || in_fork())) {
+		process.empty_regions++;
 	} else if (!in_fork()) {
 		if (mine)
-			unlink_from(&buckets[m->bucket], m);
+			unlink_from(&process.buckets[m->bucket], m);
 		discard_mapping(m, gone);
 	}
 	return true;
@@ -326,12 +327,12 @@ static struct mapping *spare_take(size_t size, size_t align, bool grows)
 {
 	struct mapping *m;
 
-	for (m = spares.first; m && !spare_fits(m, size, align, grows);)
+	for (m = process.spares.first; m && !spare_fits(m, size, align, grows);)
 		m = m->next;
 	if (!m)
 		return NULL;
-	unlink_from(&spares, m);
-	spare_bytes -= m->high;
+	unlink_from(&process.spares, m);
+	process.spare_bytes -= m->high;
 	m->spare = false;
 	return m;
 }
@@ -339,11 +340,11 @@ static struct mapping *spare_take(size_t size, size_t align, bool grows)
 /* Drops the oldest spare mappings until at most `most` bytes of them are left. */
 static void spare_limit(size_t most, struct mapping **gone)
 {
-	while (spare_bytes > most) {
-		struct mapping *m = spares.last;
+	while (process.spare_bytes > most) {
+		struct mapping *m = process.spares.last;
 
-		unlink_from(&spares, m);
-		spare_bytes -= m->high;
+		unlink_from(&process.spares, m);
+		process.spare_bytes -= m->high;
 		discard_mapping(m, gone);
 	}
 }
@@ -353,9 +354,9 @@ static bool slack_take(size_t slack)
 	bool ok;
 
 	lock();
-	ok = slack <= SLACK_BYTES - slack_bytes;
+	ok = slack <= SLACK_BYTES - process.slack_bytes;
 	if (ok)
-		slack_bytes += slack;
+		process.slack_bytes += slack;
 	unlock();
 	return ok;
 }
@@ -380,7 +381,7 @@ static struct mapping *growing_new(size_t len)
 			return m;
 		}
 		lock();
-		slack_bytes -= slack;
+		process.slack_bytes -= slack;
 		unlock();
 	}
 	return NULL;
@@ -410,8 +411,8 @@ static void *large_alloc(size_t size, size_t align, bool grows, size_t *dirty)
 	if (!m)
 		return NULL;
 	lock();
-	m->epoch = epoch;
-	qcul_tree_add(&tree, &m->node);
+	m->epoch = process.epoch;
+	qcul_tree_add(&process.tree, &m->node);
 	p = place_block_in_mapping(m, size, align, dirty);
 	unlock();
 	return p;
@@ -421,13 +422,13 @@ static bool large_free(struct mapping *m, const void *p, struct mapping **gone)
 {
 	if (m->spare || m->at != (uint64_t)(uintptr_t)p)
 		return false;
-	if (!in_fork() && (m->epoch != epoch || m->high > SPARE_BYTES)) {
+	if (!in_fork() && (m->epoch != process.epoch || m->high > SPARE_BYTES)) {
 		discard_mapping(m, gone);
 		return true;
 	}
 	m->spare = true;
-	spare_bytes += m->high;
-	link_first(&spares, m);
+	process.spare_bytes += m->high;
+	link_first(&process.spares, m);
 	if (!in_fork())
 		spare_limit(SPARE_BYTES, gone);
 	return true;
@@ -455,12 +456,12 @@ static bool large_resize(struct mapping *m, size_t size)
 
 void qcul_arena_start(size_t chunk_bytes)
 {
-	atomic_store(&region_bytes, chunk_bytes > REGION_MIN ? chunk_bytes : REGION_MIN);
+	atomic_store(&process.region_bytes, chunk_bytes > REGION_MIN ? chunk_bytes : REGION_MIN);
 }
 
 void *qcul_arena_alloc(size_t size, size_t align, bool zero, bool grows)
 {
-	size_t most = atomic_load_explicit(&region_bytes, memory_order_relaxed) / 2;
+	size_t most = atomic_load_explicit(&process.region_bytes, memory_order_relaxed) / 2;
 	size_t dirty = 0;
 	void *p;
 
@@ -528,7 +529,7 @@ bool qcul_arena_resize(void *p, size_t size)
 		if (size <= m->node.len)
 			ok = qcul_region_resize(m->region, (uint32_t)(offset / QCUL_PAGE),
 						(uint32_t)(size / QCUL_PAGE));
-		if (m->epoch == epoch)
+		if (m->epoch == process.epoch)
 			move_to_its_bucket(m);
 	} else if (m) {
 		ok = large_resize(m, size);
@@ -544,7 +545,7 @@ bool qcul_arena_holds(const void *addr, size_t len)
 
 	lock();
 	m = find_mapping_at(addr);
-	ok = m && m->epoch == epoch &&
+	ok = m && m->epoch == process.epoch &&
 	     len <= m->node.len - ((uint64_t)(uintptr_t)addr - m->node.start);
 	unlock();
 	return ok;
@@ -552,8 +553,8 @@ bool qcul_arena_holds(const void *addr, size_t len)
 
 void qcul_arena_before_fork(void)
 {
-	pthread_mutex_lock(&mutex);
-	atomic_store(&forking, pthread_self());
+	pthread_mutex_lock(&process.mutex);
+	atomic_store(&process.forking, pthread_self());
 }
 
 /* Takes the existing regions out of use for new allocations, and discards the empty ones. */
@@ -563,14 +564,14 @@ static void drop_regions(struct mapping **gone)
 	unsigned int i;
 
 	for (i = 0; i < BUCKETS; i++) {
-		for (m = buckets[i].first; m; m = next) {
+		for (m = process.buckets[i].first; m; m = next) {
 			next = m->next;
 			if (!m->region->used)
 				discard_mapping(m, gone);
 		}
 	}
-	memset(buckets, 0, sizeof(buckets));
-	empty_regions = 0;
+	memset(process.buckets, 0, sizeof(process.buckets));
+	process.empty_regions = 0;
 }
 
 /* In the child, the copies of the parent's memory are not chunk memory: the child keeps the
@@ -581,10 +582,10 @@ void qcul_arena_after_fork(bool child)
 
 	if (child) {
 		drop_regions(&gone);
-		epoch++;
+		process.epoch++;
 	}
 	spare_limit(child ? 0 : SPARE_BYTES, &gone);
-	atomic_store(&forking, (pthread_t)0);
-	pthread_mutex_unlock(&mutex);
+	atomic_store(&process.forking, (pthread_t)0);
+	pthread_mutex_unlock(&process.mutex);
 	mapping_delete(gone);
 }

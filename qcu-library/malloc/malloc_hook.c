@@ -61,20 +61,22 @@ enum state {
 	STATE_ON,
 };
 
-/* Memory in [base, base + size) is not libc's. Set once. */
-static atomic_size_t window_base, window_size;
-/* Read by every malloc; NEVER in STATE_LIBC. */
-static atomic_size_t threshold = NEVER;
-static atomic_int state;
-static _Atomic(size_t (*)(void *)) libc_usable_size;
+static struct {
+	/* Memory in [base, base + size) is not libc's. Set once. */
+	atomic_size_t window_base, window_size;
+	atomic_size_t threshold; /* read by every malloc; NEVER in STATE_LIBC */
+	atomic_int state;
+	_Atomic(size_t (*)(void *)) libc_usable_size;
+} process = {.threshold = NEVER};
 
 /* The acquire pairs with the store in on_session_opened(): a thread that sees the size also sees
  * the base. */
 static bool is_window_ptr(const void *p)
 {
-	size_t size = atomic_load_explicit(&window_size, memory_order_acquire);
+	size_t size = atomic_load_explicit(&process.window_size, memory_order_acquire);
 
-	return (uintptr_t)p - atomic_load_explicit(&window_base, memory_order_relaxed) < size;
+	return (uintptr_t)p - atomic_load_explicit(&process.window_base, memory_order_relaxed) <
+	       size;
 }
 
 /* ---- on and off ---- */
@@ -104,8 +106,8 @@ void qcul_malloc_arm(void)
 {
 	int from = STATE_LIBC;
 
-	if (wanted() && atomic_compare_exchange_strong(&state, &from, STATE_ARMED))
-		atomic_store(&threshold, threshold_wanted());
+	if (wanted() && atomic_compare_exchange_strong(&process.state, &from, STATE_ARMED))
+		atomic_store(&process.threshold, threshold_wanted());
 }
 
 static void on_session_opened(void)
@@ -116,15 +118,15 @@ static void on_session_opened(void)
 	 * Needed in any case: pinned memory lies in the window too, and free() of it must be
 	 * detected.
 	 */
-	if (!atomic_load(&window_size)) {
-		atomic_store(&window_base, hello->window_base);
-		atomic_store(&window_size, hello->window_size);
+	if (!atomic_load(&process.window_size)) {
+		atomic_store(&process.window_base, hello->window_base);
+		atomic_store(&process.window_size, hello->window_size);
 	}
 	if (!wanted())
 		return;
 	qcul_arena_start(hello->chunk_bytes);
-	atomic_store(&state, STATE_ON);
-	atomic_store(&threshold, threshold_wanted());
+	atomic_store(&process.state, STATE_ON);
+	atomic_store(&process.threshold, threshold_wanted());
 	qcul_trace("malloc: large allocations are chunks");
 }
 
@@ -132,9 +134,9 @@ static void on_session_refused(void)
 {
 	int from = STATE_ARMED;
 
-	if (!atomic_compare_exchange_strong(&state, &from, STATE_LIBC))
+	if (!atomic_compare_exchange_strong(&process.state, &from, STATE_LIBC))
 		return;
-	atomic_store(&threshold, NEVER);
+	atomic_store(&process.threshold, NEVER);
 	qcul_trace("malloc: no session, everything stays with libc");
 }
 
@@ -146,21 +148,16 @@ __attribute__((constructor)) static void tell_of_sessions(void)
 	qcul_session_tell(&session_user);
 }
 
-static void before_fork(void)
-{
-	qcul_arena_before_fork();
-}
-
 static void after_fork_parent(void)
 {
 	qcul_arena_after_fork(false);
 }
 
-static void reset_malloc_in_child(bool had_session)
+static void reset_malloc_in_child(void)
 {
-	if (had_session) {
-		atomic_store(&state, STATE_LIBC);
-		atomic_store(&threshold, NEVER);
+	if (atomic_load(&process.state) == STATE_ON) {
+		atomic_store(&process.state, STATE_LIBC);
+		atomic_store(&process.threshold, NEVER);
 	}
 	qcul_arena_after_fork(true);
 	/* The child has no registrations. */
@@ -171,17 +168,17 @@ static void reset_malloc_in_child(bool had_session)
  * This handler is the outermost: from before the fork until after it, large allocations come from
  * libc.
  */
-QCUL_AT_FORK(QCUL_FORK_MALLOC, .before = before_fork, .parent = after_fork_parent,
+QCUL_AT_FORK(QCUL_FORK_MALLOC, .before = qcul_arena_before_fork, .parent = after_fork_parent,
 	     .forget = reset_malloc_in_child)
 
 /* Do large allocations come from chunks? Tries to open the session first if it may. */
 static bool on(void)
 {
-	int now = atomic_load(&state);
+	int now = atomic_load(&process.state);
 
 	if (now == STATE_ARMED) {
 		qcul_open_quietly();
-		now = atomic_load(&state);
+		now = atomic_load(&process.state);
 	}
 	return now == STATE_ON;
 }
@@ -190,7 +187,8 @@ static bool on(void)
 
 static bool large(size_t size)
 {
-	return __builtin_expect(size >= atomic_load_explicit(&threshold, memory_order_relaxed), 0);
+	return __builtin_expect(
+		size >= atomic_load_explicit(&process.threshold, memory_order_relaxed), 0);
 }
 
 /* Keeps errno, whatever the driver returns. */
@@ -309,7 +307,7 @@ static size_t size_in_window(const void *p)
 
 static size_t size_in_libc(void *p)
 {
-	size_t (*f)(void *) = atomic_load_explicit(&libc_usable_size, memory_order_relaxed);
+	size_t (*f)(void *) = atomic_load_explicit(&process.libc_usable_size, memory_order_relaxed);
 
 	if (!f) {
 		/* Not RTLD_NEXT: behind libcudart.so.12 this library comes after libc. */
@@ -318,7 +316,7 @@ static size_t size_in_libc(void *p)
 		f = libc ? (size_t(*)(void *))dlsym(libc, "malloc_usable_size") : NULL;
 		if (!f)
 			return 0;
-		atomic_store_explicit(&libc_usable_size, f, memory_order_relaxed);
+		atomic_store_explicit(&process.libc_usable_size, f, memory_order_relaxed);
 	}
 	return f(p);
 }

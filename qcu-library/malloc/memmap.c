@@ -7,18 +7,22 @@
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct qcul_ranges ranges;
-static atomic_uint registered; /* number of registered ranges */
+static struct {
+	struct qcul_ranges ranges;
+	atomic_uint registered; /* number of registered ranges */
+} process;
+
+static void forget_ranges(int device);
+QCUL_AT_FORK(QCUL_FORK_MEMORY, .reset = forget_ranges)
 
 void qcul_mem_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 }
 
 void qcul_mem_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 bool qcul_mem_add(const struct qcul_range *range)
@@ -26,9 +30,9 @@ bool qcul_mem_add(const struct qcul_range *range)
 	bool ok;
 
 	qcul_mem_lock();
-	ok = qcul_ranges_add(&ranges, range);
+	ok = qcul_ranges_add(&process.ranges, range);
 	if (ok && qcul_range_is_registered(range))
-		atomic_fetch_add_explicit(&registered, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&process.registered, 1, memory_order_relaxed);
 	qcul_mem_unlock();
 	return ok;
 }
@@ -39,13 +43,13 @@ bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range)
 	bool ok;
 
 	qcul_mem_lock();
-	found = qcul_ranges_find(&ranges, start);
+	found = qcul_ranges_find(&process.ranges, start);
 	ok = found && found->start == start && found->kind == kind;
 	if (ok) {
 		*range = *found;
-		qcul_ranges_remove(&ranges, found);
+		qcul_ranges_remove(&process.ranges, found);
 		if (kind == QCUL_MEM_REGISTERED)
-			atomic_fetch_sub_explicit(&registered, 1, memory_order_relaxed);
+			atomic_fetch_sub_explicit(&process.registered, 1, memory_order_relaxed);
 	}
 	qcul_mem_unlock();
 	return ok;
@@ -57,7 +61,7 @@ struct qcul_range qcul_mem_find(const void *addr)
 	const struct qcul_range *found;
 
 	qcul_mem_lock();
-	found = qcul_ranges_find(&ranges, (uint64_t)(uintptr_t)addr);
+	found = qcul_ranges_find(&process.ranges, (uint64_t)(uintptr_t)addr);
 	/* The parent's pinned memory is ordinary memory in the child. */
 	if (found && found->epoch == qcul_epoch())
 		range = *found;
@@ -69,9 +73,9 @@ bool qcul_mem_overlap_locked(const struct qcul_range *range, struct qcul_range *
 {
 	const struct qcul_range *found;
 
-	found = qcul_ranges_find(&ranges, range->start);
+	found = qcul_ranges_find(&process.ranges, range->start);
 	if (!found)
-		found = qcul_ranges_after(&ranges, range->start);
+		found = qcul_ranges_after(&process.ranges, range->start);
 	if (found && found->start > range->start && found->start - range->start >= range->len)
 		found = NULL;
 	if (found)
@@ -91,7 +95,7 @@ bool qcul_mem_overlap(const struct qcul_range *range, struct qcul_range *other)
 
 unsigned int qcul_mem_registered(void)
 {
-	return atomic_load_explicit(&registered, memory_order_relaxed);
+	return atomic_load_explicit(&process.registered, memory_order_relaxed);
 }
 
 uint64_t qcul_mem_device_address(const void *addr)
@@ -112,27 +116,20 @@ static void forget_known_ranges(bool (*which)(const struct qcul_range *range), i
 {
 	size_t i, kept = 0;
 
-	for (i = 0; i < ranges.count; i++) {
-		const struct qcul_range *range = &ranges.v[i];
+	for (i = 0; i < process.ranges.count; i++) {
+		const struct qcul_range *range = &process.ranges.v[i];
 
 		if (which(range) && (device < 0 || range->device == device))
 			continue;
-		ranges.v[kept++] = *range;
+		process.ranges.v[kept++] = *range;
 	}
-	ranges.count = kept;
+	process.ranges.count = kept;
 }
 
 /* Mappings do not belong to a device's context. */
 static bool goes_in_reset(const struct qcul_range *range)
 {
 	return qcul_range_is_on_gpu(range) && !qcul_range_has(range, QCUL_MEM_MAPPED);
-}
-
-void qcul_mem_forget_device(int device)
-{
-	qcul_mem_lock();
-	forget_known_ranges(goes_in_reset, device);
-	qcul_mem_unlock();
 }
 
 uint64_t qcul_mem_mapped(const struct qcul_range *range)
@@ -148,20 +145,25 @@ void qcul_mem_stays(uint64_t start)
 	size_t i;
 
 	qcul_mem_lock();
-	for (i = 0; i < ranges.count; i++)
-		if (!start || ranges.v[i].start == start)
-			ranges.v[i].flags &= ~QCUL_MEM_MOVES;
+	for (i = 0; i < process.ranges.count; i++)
+		if (process.ranges.v[i].start == start)
+			process.ranges.v[i].flags &= ~QCUL_MEM_MOVES;
 	qcul_mem_unlock();
 }
 
-/* After fork: the parent's device memory and registrations do not belong to the child. */
-static void forget_session(bool had_session)
+/*
+ * After a reset no managed memory moves. After fork the parent's device memory and registrations do
+ * not belong to the child.
+ */
+static void forget_ranges(int device)
 {
-	(void)had_session;
+	size_t i;
+
 	qcul_mem_lock();
-	forget_known_ranges(of_session, -1);
-	atomic_store(&registered, 0);
+	forget_known_ranges(device < 0 ? of_session : goes_in_reset, device);
+	for (i = 0; i < process.ranges.count; i++)
+		process.ranges.v[i].flags &= ~QCUL_MEM_MOVES;
+	if (device < 0)
+		atomic_store(&process.registered, 0);
 	qcul_mem_unlock();
 }
-
-QCUL_AT_FORK(QCUL_FORK_MEMORY, .lock = &lock, .forget = forget_session)

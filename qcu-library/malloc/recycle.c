@@ -26,10 +26,14 @@ struct block {
 	uint64_t start, len;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct block blocks[BLOCKS]; /* oldest first */
-static unsigned int count;
-static uint64_t kept;
+static struct {
+	struct block blocks[BLOCKS]; /* oldest first */
+	unsigned int count;
+	uint64_t kept;
+} session;
+
+static void unmap_kept_blocks(void);
+QCUL_AT_FORK(QCUL_FORK_RECYCLE, .forget = unmap_kept_blocks, QCUL_SESSION)
 
 static uint64_t total_memory(void)
 {
@@ -75,11 +79,12 @@ static bool memory_is_short(void)
 /* The caller holds the lock. */
 static struct block take_kept_block(unsigned int i)
 {
-	struct block b = blocks[i];
+	struct block b = session.blocks[i];
 
-	count--;
-	memmove(&blocks[i], &blocks[i + 1], (count - i) * sizeof(blocks[0]));
-	kept -= b.len;
+	session.count--;
+	memmove(&session.blocks[i], &session.blocks[i + 1],
+		(session.count - i) * sizeof(session.blocks[0]));
+	session.kept -= b.len;
 	return b;
 }
 
@@ -100,11 +105,11 @@ static bool shrink(uint64_t max, unsigned int most)
 		struct block b;
 		bool enough;
 
-		pthread_mutex_lock(&lock);
-		enough = !count || (kept <= max && count <= most);
+		pthread_mutex_lock(&part.lock);
+		enough = !session.count || (session.kept <= max && session.count <= most);
 		if (!enough)
 			b = take_kept_block(0);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&part.lock);
 		if (enough)
 			return any;
 		give_back_kept_block(&b);
@@ -133,15 +138,15 @@ bool qcul_recycle_keep(uint64_t start, uint64_t len)
 		return false;
 	}
 	shrink(max - len, BLOCKS - 1);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	/* Another thread may have added a block meanwhile. */
-	if (count == BLOCKS || kept > max - len) {
-		pthread_mutex_unlock(&lock);
+	if (session.count == BLOCKS || session.kept > max - len) {
+		pthread_mutex_unlock(&part.lock);
 		return false;
 	}
-	blocks[count++] = (struct block){.start = start, .len = len};
-	kept += len;
-	pthread_mutex_unlock(&lock);
+	session.blocks[session.count++] = (struct block){.start = start, .len = len};
+	session.kept += len;
+	pthread_mutex_unlock(&part.lock);
 	return true;
 }
 
@@ -150,15 +155,15 @@ void *qcul_recycle_take(uint64_t len)
 	void *addr = NULL;
 	unsigned int i;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	/* Take the youngest block: it is the one that CPU caches may still hold. */
-	for (i = count; i-- > 0;) {
-		if (blocks[i].len == len) {
+	for (i = session.count; i-- > 0;) {
+		if (session.blocks[i].len == len) {
 			addr = (void *)(uintptr_t)take_kept_block(i).start;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (addr && len <= CLEAR_MAX)
 		memset(addr, 0, len);
 	return addr;
@@ -167,14 +172,11 @@ void *qcul_recycle_take(uint64_t len)
 /*
  * The parent's blocks are registered in the parent's mirror. In the child they are ordinary memory.
  */
-static void forget_kept_blocks(bool had_session)
+static void unmap_kept_blocks(void)
 {
-	(void)had_session;
-	while (count) {
-		struct block b = take_kept_block(0);
+	unsigned int i;
 
-		qcul_window_unmap((void *)(uintptr_t)b.start, b.len);
-	}
+	for (i = 0; i < session.count; i++)
+		qcul_window_unmap((void *)(uintptr_t)session.blocks[i].start,
+				  session.blocks[i].len);
 }
-
-QCUL_AT_FORK(QCUL_FORK_RECYCLE, .lock = &lock, .forget = forget_kept_blocks)

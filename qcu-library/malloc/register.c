@@ -78,11 +78,13 @@ cudaError_t qcul_register(struct qcul_range *range)
 /* ---- malloc blocks that were freed while registered ---- */
 
 /* Protected by the lock of memmap.c, as the registrations are. */
-static struct kept {
-	void *p;
-	size_t size;
-	struct kept *next;
-} * kept;
+static struct {
+	struct kept {
+		void *p;
+		size_t size;
+		struct kept *next;
+	} * kept;
+} process;
 
 /* During fork() this thread already holds the lock. */
 static void lock_kept(void)
@@ -124,12 +126,12 @@ bool qcul_keep_registered(void *p, size_t size, bool *twice)
 
 	lock_kept();
 	keep = size && overlaps(p, size);
-	for (other = kept; keep && other; other = other->next)
+	for (other = process.kept; keep && other; other = other->next)
 		*twice |= other->p == p;
 	/* Without memory for the note, the block is never freed. */
 	if (keep && !*twice && k) {
-		*k = (struct kept){.p = p, .size = size, .next = kept};
-		kept = k;
+		*k = (struct kept){.p = p, .size = size, .next = process.kept};
+		process.kept = k;
 		k = NULL;
 	}
 	unlock_kept();
@@ -142,7 +144,7 @@ void qcul_free_kept(void)
 	struct kept **at, *k, *gone = NULL;
 
 	lock_kept();
-	for (at = &kept; (k = *at);) {
+	for (at = &process.kept; (k = *at);) {
 		if (overlaps(k->p, k->size)) {
 			at = &k->next;
 		} else {

@@ -15,9 +15,10 @@
 /* CUDA gets memory from the GPU in pieces of this size, and takes small allocations from them. */
 #define BLOCK (2ull << 20)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_RESERVE, .lock = &lock)
-static struct qcul_ranges reserved;
+static struct {
+	struct qcul_ranges reserved;
+} process;
+QCUL_AT_FORK(QCUL_FORK_RESERVE)
 
 static bool reserve_address_block(uint64_t start, uint64_t len)
 {
@@ -30,7 +31,7 @@ static bool reserve_address_block(uint64_t start, uint64_t len)
 	if (got == MAP_FAILED)
 		return false;
 	/* A kernel without MAP_FIXED_NOREPLACE treats the address as a hint. */
-	if (got != want || !qcul_ranges_add(&reserved, &range)) {
+	if (got != want || !qcul_ranges_add(&process.reserved, &range)) {
 		munmap(got, len);
 		return false;
 	}
@@ -47,20 +48,20 @@ bool qcul_reserve(uint64_t start, uint64_t len)
 	if (__builtin_add_overflow(start, len + (BLOCK - 1), &end))
 		return false;
 	end -= end % BLOCK;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	while (ok && at < end) {
-		const struct qcul_range *range = qcul_ranges_find(&reserved, at);
+		const struct qcul_range *range = qcul_ranges_find(&process.reserved, at);
 		uint64_t next;
 
 		if (range) {
 			at = range->start + range->len;
 			continue;
 		}
-		range = qcul_ranges_after(&reserved, at);
+		range = qcul_ranges_after(&process.reserved, at);
 		next = range && range->start < end ? range->start : end;
 		ok = reserve_address_block(at, next - at);
 		at = next;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return ok;
 }

@@ -22,16 +22,17 @@
 /* Another thread of the program may take addresses at the same time. */
 #define TRIES 16
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_WINDOW, .lock = &lock)
-static struct qcul_ranges used;
-static uint64_t turn; /* end of the last range that was taken */
+static struct {
+	struct qcul_ranges used;
+	uint64_t turn; /* end of the last range that was taken */
+} process;
+QCUL_AT_FORK(QCUL_FORK_WINDOW)
 
 /* Marks the parts of [start, end) that are not ours as used. */
 static void mark_foreign_mapping(uint64_t start, uint64_t end)
 {
 	while (start < end) {
-		const struct qcul_range *range = qcul_ranges_find(&used, start);
+		const struct qcul_range *range = qcul_ranges_find(&process.used, start);
 		struct qcul_range gap = {.start = start};
 		uint64_t next = end;
 
@@ -39,11 +40,11 @@ static void mark_foreign_mapping(uint64_t start, uint64_t end)
 			start = range->start + range->len;
 			continue;
 		}
-		range = qcul_ranges_after(&used, start);
+		range = qcul_ranges_after(&process.used, start);
 		if (range && range->start < end)
 			next = range->start;
 		gap.len = next - start;
-		if (!qcul_ranges_add(&used, &gap))
+		if (!qcul_ranges_add(&process.used, &gap))
 			return;
 		start = next;
 	}
@@ -91,16 +92,18 @@ static void foreign(void)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	mark_all(hello->window_base, hello->window_base + hello->window_size);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 static uint64_t next_gap(uint64_t lo, uint64_t hi, size_t len, uint64_t align)
 {
-	uint64_t at = turn > lo ? qcul_ranges_gap(&used, turn, hi, len, align) : 0;
+	uint64_t at = process.turn > lo
+			      ? qcul_ranges_gap(&process.used, process.turn, hi, len, align)
+			      : 0;
 
-	return at ? at : qcul_ranges_gap(&used, lo, hi, len, align);
+	return at ? at : qcul_ranges_gap(&process.used, lo, hi, len, align);
 }
 
 /* align 0: at a chunk boundary, or else where there is room. */
@@ -112,15 +115,15 @@ static void *reserve_window_range(size_t len, size_t align)
 	uint64_t chunk = hello->chunk_bytes > page ? hello->chunk_bytes : page;
 	struct qcul_range range = {.len = len};
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	range.start = next_gap(lo, hi, len, align > chunk ? align : chunk);
 	if (!range.start && !align)
 		range.start = next_gap(lo, hi, len, page);
-	if (!range.start || !qcul_ranges_add(&used, &range))
+	if (!range.start || !qcul_ranges_add(&process.used, &range))
 		range.start = 0;
 	else
-		turn = range.start + len;
-	pthread_mutex_unlock(&lock);
+		process.turn = range.start + len;
+	pthread_mutex_unlock(&part.lock);
 	return (void *)(uintptr_t)range.start;
 }
 
@@ -128,11 +131,11 @@ static void release_window_range(void *addr)
 {
 	const struct qcul_range *range;
 
-	pthread_mutex_lock(&lock);
-	range = qcul_ranges_find(&used, (uint64_t)(uintptr_t)addr);
+	pthread_mutex_lock(&part.lock);
+	range = qcul_ranges_find(&process.used, (uint64_t)(uintptr_t)addr);
 	if (range)
-		qcul_ranges_remove(&used, range);
-	pthread_mutex_unlock(&lock);
+		qcul_ranges_remove(&process.used, range);
+	pthread_mutex_unlock(&part.lock);
 }
 
 void *qcul_window_map_aligned(size_t len, size_t align)

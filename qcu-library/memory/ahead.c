@@ -21,12 +21,14 @@ struct pieces {
 	uint64_t addr[MOST];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* What was allocated last, how often in a row, and what is kept of it. */
-static size_t size;
-static int device;
-static unsigned int row;
-static struct pieces kept;
+static struct {
+	size_t size;
+	int device;
+	unsigned int row;
+	struct pieces kept;
+} session;
+QCUL_AT_FORK(QCUL_FORK_AHEAD, QCUL_SESSION)
 
 static void free_all(const struct pieces *p)
 {
@@ -44,9 +46,9 @@ static void free_all(const struct pieces *p)
 /* Ends the row. The caller holds the lock, and frees what is returned without it. */
 static struct pieces end_row(void)
 {
-	struct pieces old = kept;
+	struct pieces old = session.kept;
 
-	row = kept.n = 0;
+	session.row = session.kept.n = 0;
 	return old;
 }
 
@@ -54,9 +56,9 @@ void qcul_ahead_drop(void)
 {
 	struct pieces old;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	old = end_row();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	free_all(&old);
 }
 
@@ -66,19 +68,19 @@ static uint64_t next_kept_allocation(size_t len, int dev, unsigned int *ask)
 	struct pieces old = {0};
 	uint64_t addr = 0;
 
-	pthread_mutex_lock(&lock);
-	if (len != size || dev != device) {
+	pthread_mutex_lock(&part.lock);
+	if (len != session.size || dev != session.device) {
 		old = end_row();
-		size = len;
-		device = dev;
+		session.size = len;
+		session.device = dev;
 	}
-	if (kept.n)
-		addr = kept.addr[--kept.n];
-	row++;
-	*ask = row < FROM || len > LARGEST ? 1 : row < MOST ? row : MOST;
+	if (session.kept.n)
+		addr = session.kept.addr[--session.kept.n];
+	session.row++;
+	*ask = session.row < FROM || len > LARGEST ? 1 : session.row < MOST ? session.row : MOST;
 	if (*ask > 1 && *ask > ALL / len)
 		*ask = (unsigned int)(ALL / len);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	free_all(&old);
 	return addr;
 }
@@ -86,11 +88,11 @@ static uint64_t next_kept_allocation(size_t len, int dev, unsigned int *ask)
 /* Keeps the pieces for the next calls. If there is no room, or the row has ended, frees them. */
 static void keep_pieces(size_t len, int dev, struct pieces *more)
 {
-	pthread_mutex_lock(&lock);
-	if (row && len == size && dev == device)
-		while (more->n && kept.n < MOST)
-			kept.addr[kept.n++] = more->addr[--more->n];
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	if (session.row && len == session.size && dev == session.device)
+		while (more->n && session.kept.n < MOST)
+			session.kept.addr[session.kept.n++] = more->addr[--more->n];
+	pthread_mutex_unlock(&part.lock);
 	free_all(more);
 }
 
@@ -120,11 +122,3 @@ cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr)
 	keep_pieces(len, dev, &got);
 	return cudaSuccess;
 }
-
-static void forget_kept_pieces(bool had_session)
-{
-	(void)had_session;
-	(void)end_row();
-}
-
-QCUL_AT_FORK(QCUL_FORK_AHEAD, .lock = &lock, .forget = forget_kept_pieces)

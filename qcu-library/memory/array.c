@@ -15,13 +15,15 @@
 	(cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather)
 
 /* Untouched pages of this table cost nothing. */
-static struct qcul_array arrays[QCU_ID_MAX + 1];
+static struct {
+	struct qcul_array arrays[QCU_ID_MAX + 1];
+} process;
 
 static const struct qcul_array *lookup(const void *handle)
 {
 	uint32_t id = qcul_handle_id(&qcul_arrays, handle);
 
-	return id ? &arrays[id] : NULL;
+	return id ? &process.arrays[id] : NULL;
 }
 
 const struct qcul_array *qcul_array(cudaArray_const_t array)
@@ -127,7 +129,7 @@ static cudaError_t create_in(struct place place, void **out,
 	if (!slot)
 		return cudaErrorMemoryAllocation;
 	slot->device = qcul_self.device;
-	a = &arrays[id];
+	a = &process.arrays[id];
 	*a = (struct qcul_array){
 		.kind = levels ? QCUL_MIPMAP : QCUL_ARRAY,
 		.id = id,
@@ -259,7 +261,7 @@ static cudaError_t get_level(struct qcul_array *mipmap, uint32_t level, void **o
 	if (!slot)
 		return cudaErrorMemoryAllocation;
 	slot->device = qcul_arrays.slots[mipmap->id].device;
-	a = &arrays[id];
+	a = &process.arrays[id];
 	*a = *mipmap;
 	a->kind = QCUL_ARRAY_LEVEL;
 	a->level = level;
@@ -291,7 +293,7 @@ cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_co
 		return qcul_done(cudaErrorInvalidResourceHandle);
 	if (level >= a->levels)
 		return qcul_done(cudaErrorInvalidValue);
-	err = get_level(&arrays[a->id], level, &handle);
+	err = get_level(&process.arrays[a->id], level, &handle);
 	if (!err)
 		*array = handle;
 	return qcul_done(err);
@@ -307,11 +309,11 @@ static cudaError_t destroy_array_or_mipmap(const void *handle, enum qcul_array_k
 	if (err || !handle)
 		return err;
 	id = qcul_handle_id(&qcul_arrays, handle);
-	if (!id || arrays[id].kind != kind)
+	if (!id || process.arrays[id].kind != kind)
 		return cudaErrorInvalidResourceHandle;
-	for (i = 0; i < arrays[id].levels; i++)
-		if (arrays[id].level_slot[i])
-			qcul_handle_drop(&qcul_arrays, arrays[id].level_slot[i]);
+	for (i = 0; i < process.arrays[id].levels; i++)
+		if (process.arrays[id].level_slot[i])
+			qcul_handle_drop(&qcul_arrays, process.arrays[id].level_slot[i]);
 	err = qcul_ask_array_destroy(qcul_self.device, id);
 	qcul_handle_drop(&qcul_arrays, id);
 	qcul_print_flush();

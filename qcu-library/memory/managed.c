@@ -37,10 +37,11 @@ struct piece {
 
 static const struct piece nothing;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_MANAGED, .lock = &lock)
-static struct piece *pieces; /* sorted by address */
-static size_t count, room;
+static struct {
+	struct piece *pieces; /* sorted by address */
+	size_t count, room;
+} process;
+QCUL_AT_FORK(QCUL_FORK_MANAGED)
 
 /* ---- the list of pieces; the lock is held ---- */
 
@@ -49,25 +50,26 @@ static size_t first_piece_above(uint64_t addr)
 {
 	size_t i = 0;
 
-	while (i < count && pieces[i].end <= addr)
+	while (i < process.count && process.pieces[i].end <= addr)
 		i++;
 	return i;
 }
 
 static bool insert(size_t at, const struct piece *p)
 {
-	if (count == room) {
-		size_t more = room ? 2 * room : 16;
-		struct piece *bigger = realloc(pieces, more * sizeof(*bigger));
+	if (process.count == process.room) {
+		size_t more = process.room ? 2 * process.room : 16;
+		struct piece *bigger = realloc(process.pieces, more * sizeof(*bigger));
 
 		if (!bigger)
 			return false;
-		pieces = bigger;
-		room = more;
+		process.pieces = bigger;
+		process.room = more;
 	}
-	memmove(pieces + at + 1, pieces + at, (count - at) * sizeof(*pieces));
-	pieces[at] = *p;
-	count++;
+	memmove(process.pieces + at + 1, process.pieces + at,
+		(process.count - at) * sizeof(*process.pieces));
+	process.pieces[at] = *p;
+	process.count++;
 	return true;
 }
 
@@ -77,13 +79,13 @@ static bool split_piece_at(uint64_t addr)
 	size_t i = first_piece_above(addr);
 	struct piece upper;
 
-	if (i == count || pieces[i].start >= addr)
+	if (i == process.count || process.pieces[i].start >= addr)
 		return true;
-	upper = pieces[i];
+	upper = process.pieces[i];
 	upper.start = addr;
 	if (!insert(i + 1, &upper))
 		return false;
-	pieces[i].end = addr;
+	process.pieces[i].end = addr;
 	return true;
 }
 
@@ -98,10 +100,12 @@ static bool cover(uint64_t start, uint64_t end)
 		struct piece gap = nothing;
 
 		gap.start = start;
-		gap.end = i < count && pieces[i].start < end ? pieces[i].start : end;
+		gap.end = i < process.count && process.pieces[i].start < end
+				  ? process.pieces[i].start
+				  : end;
 		if (gap.end > gap.start && !insert(i, &gap))
 			return false;
-		start = pieces[i].end;
+		start = process.pieces[i].end;
 	}
 	return true;
 }
@@ -111,12 +115,12 @@ void qcul_managed_forget(uint64_t start, uint64_t len)
 	uint64_t end = start + len;
 	size_t i, kept = 0;
 
-	pthread_mutex_lock(&lock);
-	for (i = 0; i < count; i++)
-		if (pieces[i].end <= start || pieces[i].start >= end)
-			pieces[kept++] = pieces[i];
-	count = kept;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&part.lock);
+	for (i = 0; i < process.count; i++)
+		if (process.pieces[i].end <= start || process.pieces[i].start >= end)
+			process.pieces[kept++] = process.pieces[i];
+	process.count = kept;
+	pthread_mutex_unlock(&part.lock);
 }
 
 /* ---- arguments ---- */
@@ -230,14 +234,15 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	if (cover(start, end)) {
-		for (i = first_piece_above(start); i < count && pieces[i].start < end; i++)
-			apply(&pieces[i], advice, &place);
+		for (i = first_piece_above(start);
+		     i < process.count && process.pieces[i].start < end; i++)
+			apply(&process.pieces[i], advice, &place);
 	} else {
 		err = cudaErrorMemoryAllocation;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!err && both_sides(advice, &place))
 		err = qcul_managed_stay(ptr);
 	return qcul_done(err);
@@ -269,14 +274,15 @@ static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLoc
 		err = place_of_location(location, &place);
 	if (err)
 		return err;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	if (cover(start, end)) {
-		for (i = first_piece_above(start); i < count && pieces[i].start < end; i++)
-			pieces[i].prefetched = place;
+		for (i = first_piece_above(start);
+		     i < process.count && process.pieces[i].start < end; i++)
+			process.pieces[i].prefetched = place;
 	} else {
 		err = cudaErrorMemoryAllocation;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (!err && place.type == cudaMemLocationTypeDevice)
 		err = qcul_managed_up(ptr, stream);
 	return err;
@@ -381,10 +387,12 @@ static bool is_same_place(const struct place *a, const struct place *b)
 static struct piece common(uint64_t start, uint64_t end)
 {
 	size_t i = first_piece_above(start);
-	struct piece all = i < count && pieces[i].start <= start ? pieces[i] : nothing;
+	struct piece all =
+		i < process.count && process.pieces[i].start <= start ? process.pieces[i] : nothing;
 
-	for (start = all.end; all.end && start < end && ++i < count; start = pieces[i].end) {
-		const struct piece *p = &pieces[i];
+	for (start = all.end; all.end && start < end && ++i < process.count;
+	     start = process.pieces[i].end) {
+		const struct piece *p = &process.pieces[i];
 
 		if (p->start != start)
 			break;
@@ -480,9 +488,9 @@ cudaError_t cudaMemRangeGetAttributes(void **data, size_t *sizes,
 
 	if (err)
 		return qcul_done(err);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	all = common(start, end);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	for (i = 0; i < n && !err; i++)
 		err = tell_range_attribute(&all, attributes[i], data[i], sizes[i]);
 	return qcul_done(err);

@@ -26,11 +26,13 @@ struct copy {
 	struct copy *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_MANAGED_COPIES, .lock = &lock)
-static struct copy *copies;
-static atomic_bool gpu_has; /* GPU work may be under way */
-static __thread bool busy;  /* this thread is moving or adding copies */
+static struct {
+	struct copy *copies;
+	atomic_bool gpu_has; /* GPU work may be under way */
+} process;
+QCUL_AT_FORK(QCUL_FORK_MANAGED_COPIES)
+
+static __thread bool busy; /* this thread is moving or adding copies */
 
 static char *program(const struct copy *c)
 {
@@ -114,7 +116,7 @@ static cudaError_t move_all_copies(cudaError_t (*move)(const struct copy *c))
 	cudaError_t err = cudaSuccess;
 	const struct copy *c;
 
-	for (c = copies; c && !err; c = c->next)
+	for (c = process.copies; c && !err; c = c->next)
 		if (c->epoch == qcul_epoch())
 			err = move(c);
 	return err;
@@ -125,13 +127,13 @@ static bool mine(void)
 	if (busy)
 		return false;
 	busy = true;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&part.lock);
 	return true;
 }
 
 static void unlock_copies(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	busy = false;
 }
 
@@ -143,10 +145,10 @@ static cudaError_t to_gpu(void)
 
 	if (!mine())
 		return cudaSuccess;
-	if (!atomic_load(&gpu_has))
+	if (!atomic_load(&process.gpu_has))
 		err = move_all_copies(push_program_changes);
 	if (!err)
-		atomic_store(&gpu_has, true);
+		atomic_store(&process.gpu_has, true);
 	unlock_copies();
 	return err;
 }
@@ -157,12 +159,12 @@ static cudaError_t back(void)
 
 	if (!mine())
 		return cudaSuccess;
-	if (atomic_load(&gpu_has)) {
+	if (atomic_load(&process.gpu_has)) {
 		err = qcul_devices_idle();
 		if (!err)
 			err = move_all_copies(pull);
 		if (!err)
-			atomic_store(&gpu_has, false);
+			atomic_store(&process.gpu_has, false);
 	}
 	unlock_copies();
 	return err;
@@ -184,7 +186,7 @@ static bool make_variable_writable(uint64_t addr, size_t bytes)
 	if (!qcul_reserve(addr, bytes))
 		return false;
 	for (; at < addr + bytes; at += page) {
-		for (c = copies; c; c = c->next)
+		for (c = process.copies; c; c = c->next)
 			if (c->addr < at + page && at < c->addr + c->bytes)
 				break;
 		if (!c && mprotect((void *)(uintptr_t)at, page, PROT_READ | PROT_WRITE))
@@ -225,10 +227,10 @@ static cudaError_t add_variable_copy(struct copy *c, const void *values)
 	else if (values != program(c))
 		memcpy(program(c), values, c->bytes);
 	(void)qcul_mem_add(&range);
-	c->next = copies;
-	copies = c;
+	c->next = process.copies;
+	process.copies = c;
 	qcul_session_moves(&mover);
-	atomic_store(&gpu_has, false);
+	atomic_store(&process.gpu_has, false);
 	return cudaSuccess;
 }
 
@@ -245,7 +247,7 @@ cudaError_t qcul_managed_copy_new(uint64_t addr, size_t bytes, const void *value
 	}
 	if (c && c->twin && c->fresh) {
 		busy = true;
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&part.lock);
 		err = add_variable_copy(c, values);
 		unlock_copies();
 	}
@@ -263,14 +265,14 @@ void qcul_managed_copy_drop(uint64_t addr)
 	struct qcul_range range;
 	struct copy **at, *c;
 
-	pthread_mutex_lock(&lock);
-	for (at = &copies; *at && (*at)->addr != addr; at = &(*at)->next)
+	pthread_mutex_lock(&part.lock);
+	for (at = &process.copies; *at && (*at)->addr != addr; at = &(*at)->next)
 		;
 	c = *at;
 	if (c) {
 		*at = c->next;
 		(void)qcul_mem_take(addr, QCUL_MEM_VARIABLE, &range);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	free_copy(c);
 }

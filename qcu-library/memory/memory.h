@@ -92,6 +92,5 @@ void qcul_managed_forget(uint64_t start, uint64_t len);
 /* ---- texture.c: textures and surfaces ---- */
 
 /* Forgets the objects of a device, or of all devices (-1). */
-void qcul_objects_forget(int device);
 
 #endif

@@ -25,18 +25,23 @@ struct slab {
 	struct slab *next, **link; /* slabs of this epoch; link: what points to this slab */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct qcul_tree tree;
-static struct slab *slabs; /* the newest first */
-static unsigned int empty;
+static struct {
+	struct qcul_tree tree;
+} process;
+/* A forked child makes slabs of its own. Those of the parent go when their last block is freed. */
+static struct {
+	struct slab *slabs; /* the newest first */
+	unsigned int empty;
+} session;
+QCUL_AT_FORK(QCUL_FORK_SLABS, QCUL_SESSION)
 
 static void put_first(struct slab *s)
 {
-	s->next = slabs;
-	s->link = &slabs;
-	if (slabs)
-		slabs->link = &s->next;
-	slabs = s;
+	s->next = session.slabs;
+	s->link = &session.slabs;
+	if (session.slabs)
+		session.slabs->link = &s->next;
+	session.slabs = s;
 }
 
 static void take_out(struct slab *s)
@@ -50,10 +55,10 @@ static void take_out(struct slab *s)
  * free_slab_tables(). */
 static void discard_slab(struct slab *s)
 {
-	qcul_tree_remove(&tree, &s->node);
+	qcul_tree_remove(&process.tree, &s->node);
 	if (s->epoch == qcul_epoch()) {
 		take_out(s);
-		empty--;
+		session.empty--;
 	}
 }
 
@@ -74,18 +79,18 @@ void *qcul_slab_take(size_t len)
 	void *addr = NULL;
 	struct slab *s;
 
-	pthread_mutex_lock(&lock);
-	for (s = slabs; s; s = s->next) {
+	pthread_mutex_lock(&part.lock);
+	for (s = session.slabs; s; s = s->next) {
 		bool was_empty = !s->region->used;
 
 		page = qcul_region_take(s->region, s->node.start, n, QCUL_PAGE, &dirty);
 		if (page == QCUL_REGION_FULL)
 			continue;
-		empty -= was_empty;
+		session.empty -= was_empty;
 		addr = (void *)(uintptr_t)(s->node.start + page * QCUL_PAGE);
 		break;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	/* Fresh pinned memory is zero, so a block that was used is cleared. */
 	if (addr)
 		memset(addr, 0, dirty * QCUL_PAGE);
@@ -105,11 +110,11 @@ bool qcul_slab_add(void *addr)
 	s->node.start = (uint64_t)(uintptr_t)addr;
 	s->node.len = QCUL_SLAB;
 	s->epoch = qcul_epoch();
-	pthread_mutex_lock(&lock);
-	qcul_tree_add(&tree, &s->node);
+	pthread_mutex_lock(&part.lock);
+	qcul_tree_add(&process.tree, &s->node);
 	put_first(s);
-	empty++;
-	pthread_mutex_unlock(&lock);
+	session.empty++;
+	pthread_mutex_unlock(&part.lock);
 	return true;
 }
 
@@ -120,20 +125,20 @@ bool qcul_slab_give(void *ptr, struct qcul_range *gone)
 	struct slab *s;
 
 	gone->len = 0;
-	pthread_mutex_lock(&lock);
-	s = (struct slab *)qcul_tree_find(&tree, addr);
+	pthread_mutex_lock(&part.lock);
+	s = (struct slab *)qcul_tree_find(&process.tree, addr);
 	mine = s;
 	if (s) {
 		qcul_region_give(s->region, (uint32_t)((addr - s->node.start) / QCUL_PAGE));
 		/* In a child, slabs of the parent are ordinary memory, and are not used again. */
 		if (s->region->used)
 			s = NULL;
-		else if (s->epoch != qcul_epoch() || ++empty > SPARE)
+		else if (s->epoch != qcul_epoch() || ++session.empty > SPARE)
 			discard_slab(s);
 		else
 			s = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (s)
 		free_slab_tables(s, gone);
 	return mine;
@@ -143,23 +148,13 @@ bool qcul_slab_drop(struct qcul_range *gone)
 {
 	struct slab *s;
 
-	pthread_mutex_lock(&lock);
-	for (s = slabs; s && s->region->used; s = s->next)
+	pthread_mutex_lock(&part.lock);
+	for (s = session.slabs; s && s->region->used; s = s->next)
 		;
 	if (s)
 		discard_slab(s);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	if (s)
 		free_slab_tables(s, gone);
 	return s;
 }
-
-/* The child makes slabs of its own. Those of the parent go when their last block is freed. */
-static void forget_slabs(bool had_session)
-{
-	(void)had_session;
-	slabs = NULL;
-	empty = 0;
-}
-
-QCUL_AT_FORK(QCUL_FORK_SLABS, .lock = &lock, .forget = forget_slabs)

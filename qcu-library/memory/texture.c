@@ -22,9 +22,14 @@ struct object {
 	struct cudaResourceViewDesc view;
 };
 
-/* A tree by number, and a list of all objects. Protected by the handles' lock, which fork takes. */
-static void *objects;
-static LIST_HEAD(, object) all = LIST_HEAD_INITIALIZER(all);
+/* Protected by the handles' lock. */
+static struct {
+	void *objects; /* a tree by number */
+	LIST_HEAD(, object) all;
+} process;
+
+static void forget_texture_objects(int device);
+QCUL_AT_FORK(QCUL_FORK_OBJECTS, .reset = forget_texture_objects)
 
 static int compare_texture_objects(const void *a, const void *b)
 {
@@ -41,7 +46,7 @@ static bool find_texture_object(unsigned long long number, bool surface, struct 
 	bool found;
 
 	qcul_handles_lock();
-	node = tfind(&key, &objects, compare_texture_objects);
+	node = tfind(&key, &process.objects, compare_texture_objects);
 	found = node;
 	if (found)
 		*out = **node;
@@ -51,7 +56,7 @@ static bool find_texture_object(unsigned long long number, bool surface, struct 
 
 static void drop_texture_object(struct object *o)
 {
-	tdelete(o, &objects, compare_texture_objects);
+	tdelete(o, &process.objects, compare_texture_objects);
 	LIST_REMOVE(o, link);
 	free(o);
 }
@@ -62,7 +67,7 @@ static bool remove_texture_object(unsigned long long number, bool surface)
 	bool found;
 
 	qcul_handles_lock();
-	node = tfind(&key, &objects, compare_texture_objects);
+	node = tfind(&key, &process.objects, compare_texture_objects);
 	found = node;
 	if (found)
 		drop_texture_object(*node);
@@ -70,26 +75,18 @@ static bool remove_texture_object(unsigned long long number, bool surface)
 	return found;
 }
 
-void qcul_objects_forget(int device)
+static void forget_texture_objects(int device)
 {
 	struct object *o, *next;
 
 	qcul_handles_lock();
-	for (o = LIST_FIRST(&all); o; o = next) {
+	for (o = LIST_FIRST(&process.all); o; o = next) {
 		next = LIST_NEXT(o, link);
 		if (device < 0 || o->device == device)
 			drop_texture_object(o);
 	}
 	qcul_handles_unlock();
 }
-
-static void forget_texture_objects(bool had_session)
-{
-	(void)had_session;
-	qcul_objects_forget(-1);
-}
-
-QCUL_AT_FORK(QCUL_FORK_OBJECTS, .forget = forget_texture_objects)
 
 static bool add_texture_object(const struct object *object)
 {
@@ -99,9 +96,9 @@ static bool add_texture_object(const struct object *object)
 		return false;
 	*o = *object;
 	qcul_handles_lock();
-	node = tsearch(o, &objects, compare_texture_objects);
+	node = tsearch(o, &process.objects, compare_texture_objects);
 	if (node && *node == o)
-		LIST_INSERT_HEAD(&all, o, link);
+		LIST_INSERT_HEAD(&process.all, o, link);
 	qcul_handles_unlock();
 	if (node && *node == o)
 		return true;

@@ -61,45 +61,43 @@ struct variable {
 	struct place *at;      /* one for each device; allocated on first use */
 };
 
-/*
- * load_lock protects what the mirror has loaded. table_lock protects the tables; launches take it
- * for reading.
- */
-static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct qcul_by_host kernels, variables;
-static struct qcul_module *modules;
+/* The part's lock protects what the mirror has loaded. */
+static struct {
+	pthread_rwlock_t table_lock; /* protects the tables; launches take it for reading */
+	struct qcul_by_host kernels, variables;
+	struct qcul_module *modules;
+	_Atomic uint64_t changes;
+} process = {.table_lock = PTHREAD_RWLOCK_INITIALIZER};
 
-static void lock_all(void)
+static void lock_tables(void)
 {
-	pthread_mutex_lock(&load_lock);
-	pthread_rwlock_wrlock(&table_lock);
+	pthread_rwlock_wrlock(&process.table_lock);
 }
 
-static void unlock_all(void)
+static void unlock_tables(void)
 {
-	pthread_rwlock_unlock(&table_lock);
-	pthread_mutex_unlock(&load_lock);
+	pthread_rwlock_unlock(&process.table_lock);
 }
 
-static void unlock_in_child(void)
+/* The owner of the old lock was a thread of the parent. */
+static void renew_table_lock(void)
 {
 	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
 
-	/* The owner of the old lock was a thread of the parent. */
-	table_lock = fresh;
-	pthread_mutex_unlock(&load_lock);
+	process.table_lock = fresh;
 }
 
-QCUL_AT_FORK(QCUL_FORK_MODULES, .before = lock_all, .parent = unlock_all, .child = unlock_in_child)
+static void forget_variables(int device);
+QCUL_AT_FORK(QCUL_FORK_MODULES, .before = lock_tables, .parent = unlock_tables,
+	     .child = renew_table_lock, .reset = forget_variables)
 
 static void *look_up_by_host(const struct qcul_by_host *t, const void *host)
 {
 	void *value;
 
-	pthread_rwlock_rdlock(&table_lock);
+	pthread_rwlock_rdlock(&process.table_lock);
 	value = qcul_by_host_get(t, host);
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_unlock(&process.table_lock);
 	return value;
 }
 
@@ -114,10 +112,10 @@ static void say_out_of_memory(void)
 
 static void enlist_module(struct qcul_module *m)
 {
-	pthread_rwlock_wrlock(&table_lock);
-	m->next = modules;
-	modules = m;
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_wrlock(&process.table_lock);
+	m->next = process.modules;
+	process.modules = m;
+	pthread_rwlock_unlock(&process.table_lock);
 }
 
 static size_t length_of_fatbin(const struct fatbin *f)
@@ -194,10 +192,11 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 		k->magic = KERNEL_MAGIC;
 		k->name = name;
 		k->module = (struct qcul_module *)handle;
-		pthread_rwlock_wrlock(&table_lock);
+		pthread_rwlock_wrlock(&process.table_lock);
 		/* Callers may pass a cudaKernel_t in place of a host function. */
-		ok = qcul_by_host_put(&kernels, host, k) && qcul_by_host_put(&kernels, k, k);
-		pthread_rwlock_unlock(&table_lock);
+		ok = qcul_by_host_put(&process.kernels, host, k) &&
+		     qcul_by_host_put(&process.kernels, k, k);
+		pthread_rwlock_unlock(&process.table_lock);
 	}
 	if (!ok)
 		say_out_of_memory();
@@ -217,11 +216,11 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 	if (v && handle) {
 		v->name = name;
 		v->module = (struct qcul_module *)handle;
-		pthread_rwlock_wrlock(&table_lock);
+		pthread_rwlock_wrlock(&process.table_lock);
 		v->next = v->module->variables;
 		v->module->variables = v;
-		ok = qcul_by_host_put(&variables, host, v);
-		pthread_rwlock_unlock(&table_lock);
+		ok = qcul_by_host_put(&process.variables, host, v);
+		pthread_rwlock_unlock(&process.table_lock);
 	}
 	if (!ok)
 		say_out_of_memory();
@@ -238,9 +237,9 @@ void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const
 	(void)constant;
 	(void)global;
 	if (m) {
-		pthread_rwlock_wrlock(&table_lock);
+		pthread_rwlock_wrlock(&process.table_lock);
 		ok = qcul_managed_var_add(&m->managed, name, pointer, size);
-		pthread_rwlock_unlock(&table_lock);
+		pthread_rwlock_unlock(&process.table_lock);
 	}
 	if (!ok)
 		say_out_of_memory();
@@ -251,23 +250,23 @@ static void retire(struct qcul_module *m)
 {
 	size_t i;
 
-	pthread_rwlock_wrlock(&table_lock);
-	for (i = 0; i < kernels.room; i++) {
-		struct CUkern_st *k = kernels.v[i].value;
+	pthread_rwlock_wrlock(&process.table_lock);
+	for (i = 0; i < process.kernels.room; i++) {
+		struct CUkern_st *k = process.kernels.v[i].value;
 
 		if (k && k->module == m) {
 			k->magic = 0;
-			kernels.v[i].value = NULL;
+			process.kernels.v[i].value = NULL;
 		}
 	}
-	for (i = 0; i < variables.room; i++) {
-		struct variable *v = variables.v[i].value;
+	for (i = 0; i < process.variables.room; i++) {
+		struct variable *v = process.variables.v[i].value;
 
 		if (v && v->module == m)
-			variables.v[i].value = NULL;
+			process.variables.v[i].value = NULL;
 	}
 	atomic_store(&m->dead, true);
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_unlock(&process.table_lock);
 }
 
 /*
@@ -281,15 +280,15 @@ void __cudaUnregisterFatBinary(void **handle)
 		retire((struct qcul_module *)handle);
 }
 
-/* ---- loading in the mirror; load_lock is held ---- */
+/* ---- loading in the mirror; the lock is held ---- */
 
 static void unload_dead(void)
 {
 	struct qcul_module *m, *first;
 
-	pthread_rwlock_rdlock(&table_lock);
-	first = modules;
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_rdlock(&process.table_lock);
+	first = process.modules;
+	pthread_rwlock_unlock(&process.table_lock);
 	for (m = first; m; m = m->next) {
 		struct qCUcmd cmd;
 
@@ -500,7 +499,7 @@ out:
 }
 
 /*
- * load_lock is held. Limits that are known are not written again, because other threads read
+ * The lock is held. Limits that are known are not written again, because other threads read
  * them without the lock.
  */
 static cudaError_t learn_limits(struct CUkern_st *k, int device)
@@ -540,9 +539,9 @@ cudaError_t qcul_kernel_limits(struct CUkern_st *k, const struct qcul_kernel_lim
 
 	/* Loading the kernel has allocated the table. */
 	if (atomic_load_explicit(&k->limits[device].epoch, memory_order_acquire) != qcul_epoch()) {
-		pthread_mutex_lock(&load_lock);
+		pthread_mutex_lock(&part.lock);
 		err = learn_limits(k, device);
-		pthread_mutex_unlock(&load_lock);
+		pthread_mutex_unlock(&part.lock);
 	}
 	*limits = &k->limits[device];
 	return err;
@@ -557,11 +556,11 @@ cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
 	 * The lock is needed because this copies a whole structure. The numbers that launches read
 	 * are single words.
 	 */
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	err = learn_limits(k, device);
 	if (!err)
 		*desc = *k->limits[device].desc;
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -573,16 +572,14 @@ bool qcul_kernel_has_dynamic(const struct CUkern_st *k, int device, uint32_t byt
 	       l->max_dynamic == bytes;
 }
 
-static _Atomic uint64_t changes;
-
 uint64_t qcul_kernel_changes(void)
 {
-	return atomic_load(&changes);
+	return atomic_load(&process.changes);
 }
 
 void qcul_kernel_limits_forget(struct CUkern_st *k, int device)
 {
-	atomic_fetch_add(&changes, 1);
+	atomic_fetch_add(&process.changes, 1);
 	atomic_store(&k->limits[device].epoch, 0);
 }
 
@@ -592,7 +589,7 @@ cudaError_t qcul_kernel_load(struct CUkern_st *k)
 
 	if (atomic_load_explicit(&k->ready, memory_order_acquire) == qcul_epoch())
 		return cudaSuccess;
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	err = cudaSuccess;
 	if (atomic_load(&k->ready) != qcul_epoch()) {
 		err = load_module(k->module);
@@ -605,7 +602,7 @@ cudaError_t qcul_kernel_load(struct CUkern_st *k)
 		if (!err)
 			atomic_store_explicit(&k->ready, qcul_epoch(), memory_order_release);
 	}
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -615,7 +612,7 @@ cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel)
 {
 	if (!func)
 		return cudaErrorInvalidDeviceFunction;
-	*kernel = look_up_by_host(&kernels, func);
+	*kernel = look_up_by_host(&process.kernels, func);
 	/*
 	 * NVIDIA's runtime treats an unknown function as a stale cudaKernel_t, and returns this
 	 * error.
@@ -628,7 +625,7 @@ bool qcul_kernel_valid(const struct CUkern_st *kernel)
 	return kernel && kernel->magic == KERNEL_MAGIC;
 }
 
-/* load_lock is held. */
+/* The lock is held. */
 static cudaError_t look_up_variable(struct variable *v, struct place *place)
 {
 	struct qcul_range range = {.kind = QCUL_MEM_VARIABLE};
@@ -663,7 +660,7 @@ static cudaError_t locate(struct variable *v, void **addr, size_t *size)
 	struct place *place;
 	cudaError_t err = cudaSuccess;
 
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	if (!v->at)
 		v->at = calloc(QCUL_DEVICES, sizeof(*v->at));
 	if (!v->at) {
@@ -678,7 +675,7 @@ static cudaError_t locate(struct variable *v, void **addr, size_t *size)
 		*size = place->size;
 	}
 out:
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -690,11 +687,11 @@ static cudaError_t managed_variable(const void *symbol, void **addr, size_t *siz
 
 	if (!symbol)
 		return cudaErrorInvalidSymbol;
-	pthread_rwlock_rdlock(&table_lock);
-	for (m = modules; m && !v; m = m->next)
+	pthread_rwlock_rdlock(&process.table_lock);
+	for (m = process.modules; m && !v; m = m->next)
 		if (!atomic_load(&m->dead))
 			v = qcul_managed_var_find(&m->managed, symbol);
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_unlock(&process.table_lock);
 	if (!v)
 		return cudaErrorInvalidSymbol;
 	*addr = v->addr;
@@ -704,7 +701,7 @@ static cudaError_t managed_variable(const void *symbol, void **addr, size_t *siz
 
 cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size)
 {
-	struct variable *v = look_up_by_host(&variables, symbol);
+	struct variable *v = look_up_by_host(&process.variables, symbol);
 
 	return v ? locate(v, addr, size) : managed_variable(symbol, addr, size);
 }
@@ -733,9 +730,9 @@ cudaError_t qcul_module_load(struct qcul_module *m)
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	err = load_module(m);
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
@@ -760,9 +757,9 @@ char __cudaInitModule(void **handle)
 void qcul_module_unload(struct qcul_module *m)
 {
 	retire(m);
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	unload_dead();
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 }
 
 cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel)
@@ -771,9 +768,9 @@ cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct C
 	cudaError_t err;
 	size_t i;
 
-	pthread_rwlock_wrlock(&table_lock);
-	for (i = 0; i < kernels.room && !k; i++) {
-		struct CUkern_st *known = kernels.v[i].value;
+	pthread_rwlock_wrlock(&process.table_lock);
+	for (i = 0; i < process.kernels.room && !k; i++) {
+		struct CUkern_st *known = process.kernels.v[i].value;
 
 		if (known && known->module == m && !strcmp(known->name, name))
 			k = known;
@@ -785,13 +782,13 @@ cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct C
 			k->name = strdup(name);
 			k->module = m;
 		}
-		if (!k || !k->name || !qcul_by_host_put(&kernels, k, k)) {
-			pthread_rwlock_unlock(&table_lock);
+		if (!k || !k->name || !qcul_by_host_put(&process.kernels, k, k)) {
+			pthread_rwlock_unlock(&process.table_lock);
 			free(k);
 			return cudaErrorMemoryAllocation;
 		}
 	}
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_unlock(&process.table_lock);
 	err = qcul_kernel_load(k);
 	if (!err)
 		*kernel = k;
@@ -803,7 +800,7 @@ cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void *
 	struct variable *v;
 	cudaError_t err;
 
-	pthread_rwlock_wrlock(&table_lock);
+	pthread_rwlock_wrlock(&process.table_lock);
 	for (v = m->variables; v && strcmp(v->name, name); v = v->next)
 		;
 	if (!v) {
@@ -811,7 +808,7 @@ cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void *
 		if (v)
 			v->name = strdup(name);
 		if (!v || !v->name) {
-			pthread_rwlock_unlock(&table_lock);
+			pthread_rwlock_unlock(&process.table_lock);
 			free(v);
 			return cudaErrorMemoryAllocation;
 		}
@@ -819,7 +816,7 @@ cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void *
 		v->next = m->variables;
 		m->variables = v;
 	}
-	pthread_rwlock_unlock(&table_lock);
+	pthread_rwlock_unlock(&process.table_lock);
 	err = locate(v, addr, size);
 	return err == cudaErrorInvalidSymbol ? cudaErrorSymbolNotFound : err;
 }
@@ -829,7 +826,7 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 	const struct qcul_managed_var *v;
 	cudaError_t err;
 
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	err = load_module(m);
 	v = err ? NULL : qcul_managed_var_named(&m->managed, name);
 	/* A variable that was not listed stays where the GPU has it. */
@@ -843,7 +840,7 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 		*addr = v->addr;
 		*size = v->bytes;
 	}
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err == cudaErrorInvalidSymbol ? cudaErrorSymbolNotFound : err;
 }
 
@@ -851,29 +848,34 @@ cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int 
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&load_lock);
+	pthread_mutex_lock(&part.lock);
 	err = load_module(m);
 	if (!err)
 		err = list_names(m, QCU_NAMES_KERNELS, names, count);
-	pthread_mutex_unlock(&load_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 
-void qcul_variables_forget(int device)
+/* A child's session has another number, so all that modules have is stale there. */
+static void forget_variables(int device)
 {
 	struct qcul_module *m;
 	size_t i;
 
-	atomic_fetch_add(&changes, 1);
-	lock_all();
-	for (i = 0; i < variables.room; i++) {
-		struct variable *v = variables.v[i].value;
+	if (device < 0)
+		return;
+	atomic_fetch_add(&process.changes, 1);
+	pthread_mutex_lock(&part.lock);
+	lock_tables();
+	for (i = 0; i < process.variables.room; i++) {
+		struct variable *v = process.variables.v[i].value;
 
 		if (v && v->at)
 			v->at[device].epoch = 0;
 	}
-	for (m = modules; m; m = m->next)
+	for (m = process.modules; m; m = m->next)
 		if (m->managed.copied && m->ready == qcul_epoch())
 			(void)qcul_managed_vars_bind(&m->managed, m->id);
-	unlock_all();
+	unlock_tables();
+	pthread_mutex_unlock(&part.lock);
 }

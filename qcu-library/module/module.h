@@ -61,7 +61,6 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 /* The names of the module's kernels, each with its NUL. The caller frees them. */
 cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int *count);
 /* Call this after a reset: the variables of this device have moved. */
-void qcul_variables_forget(int device);
 
 /* The address `offset` bytes into a variable, on this thread's device. */
 cudaError_t qcul_symbol_place(const void *symbol, size_t count, size_t offset, void **addr);

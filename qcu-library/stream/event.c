@@ -18,8 +18,7 @@ static bool of_others(uint32_t id)
  * The mirror gets to know an event with its first record. Until then, CUDA's answers about it are
  * always the same: it is done, nothing waits for it, and it has no time.
  */
-static pthread_mutex_t make_lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_EVENTS, .lock = &make_lock)
+QCUL_AT_FORK(QCUL_FORK_EVENTS)
 
 /*
  * Sends the commands that make the event, then `next`, unless it is NULL. If the library keeps
@@ -59,13 +58,13 @@ static cudaError_t post_event_command(uint32_t id, struct qCUcmd *cmd)
 
 	if (!atomic_load_explicit(&slot->made, memory_order_acquire)) {
 		/* No thread may name the event before another has sent what makes it. */
-		pthread_mutex_lock(&make_lock);
+		pthread_mutex_lock(&part.lock);
 		first = !atomic_load(&slot->made);
 		if (first)
 			err = send_event_creation(id, cmd);
 		if (first && !err)
 			atomic_store_explicit(&slot->made, true, memory_order_release);
-		pthread_mutex_unlock(&make_lock);
+		pthread_mutex_unlock(&part.lock);
 	}
 	return first ? err : qcul_post(cmd, 1);
 }
@@ -77,12 +76,12 @@ cudaError_t qcul_event_need(uint32_t id)
 
 	if (atomic_load_explicit(&slot->made, memory_order_acquire))
 		return cudaSuccess;
-	pthread_mutex_lock(&make_lock);
+	pthread_mutex_lock(&part.lock);
 	if (!atomic_load(&slot->made))
 		err = send_event_creation(id, NULL);
 	if (!err)
 		atomic_store_explicit(&slot->made, true, memory_order_release);
-	pthread_mutex_unlock(&make_lock);
+	pthread_mutex_unlock(&part.lock);
 	return err;
 }
 

@@ -25,10 +25,11 @@ struct qcul_host_call {
 	atomic_uint refs; /* of a function in a graph; 0: it runs once */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-QCUL_AT_FORK(QCUL_FORK_HOST_CALLS, .lock = &lock)
-static unsigned int served; /* epoch in which the thread exists */
-static sem_t expected;	    /* calls that the mirror has and will report */
+static struct {
+	unsigned int served; /* epoch in which the thread exists */
+	sem_t expected;	     /* calls that the mirror has and will report */
+} process;
+QCUL_AT_FORK(QCUL_FORK_HOST_CALLS)
 
 void qcul_graph_host_put(struct qcul_host_call *call)
 {
@@ -58,9 +59,9 @@ static void run_host_call(struct qcul_host_call *call, cudaError_t error)
 static void expect(unsigned int looks)
 {
 	while (looks--)
-		if (!sem_trywait(&expected))
+		if (!sem_trywait(&process.expected))
 			return;
-	while (sem_wait(&expected) && errno == EINTR)
+	while (sem_wait(&process.expected) && errno == EINTR)
 		;
 }
 
@@ -74,7 +75,7 @@ static void *serve_host_calls(void *unused)
 		struct qCUcmd cmd;
 		int rc;
 
-		while ((rc = sem_trywait(&expected)) && errno == EINTR)
+		while ((rc = sem_trywait(&process.expected)) && errno == EINTR)
 			;
 		cmd = qcul_cmd(QCU_OP_HOST_NEXT);
 		cmd.host_next.done = done;
@@ -100,9 +101,9 @@ static cudaError_t start_callback_thread(void)
 	pthread_t thread;
 	int rc = 0;
 
-	pthread_mutex_lock(&lock);
-	if (served != qcul_epoch()) {
-		sem_init(&expected, 0, 0);
+	pthread_mutex_lock(&part.lock);
+	if (process.served != qcul_epoch()) {
+		sem_init(&process.expected, 0, 0);
 		/* Signals are for the program's own threads. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -113,10 +114,10 @@ static cudaError_t start_callback_thread(void)
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		if (!rc) {
 			pthread_setname_np(thread, "qcuda-callbacks");
-			served = qcul_epoch();
+			process.served = qcul_epoch();
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&part.lock);
 	return rc ? cudaErrorOperatingSystem : cudaSuccess;
 }
 
@@ -162,7 +163,7 @@ static cudaError_t enqueue(const struct qcul_host_call *what, uint32_t flags)
 	if (err)
 		free(call);
 	else
-		sem_post(&expected);
+		sem_post(&process.expected);
 	return err;
 }
 
@@ -190,7 +191,7 @@ void qcul_graph_host_expect(struct qcul_host_call *call)
 
 void qcul_graph_host_sent(void)
 {
-	sem_post(&expected);
+	sem_post(&process.expected);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *data)

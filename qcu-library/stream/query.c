@@ -37,28 +37,21 @@ struct place {
 	_Atomic uint64_t waits, ms; /* at the mirror's last "not ready" */
 };
 
-static _Atomic(_Atomic uint64_t *) page; /* the mirror writes it; NULL: not made yet */
-static atomic_bool tried;		 /* tried to make the page */
-static struct place places[QCU_WATCH_PLACES];
-
-/* The `done` counts of the legacy streams, by device. */
-static _Atomic uint64_t legacy_done[UINT8_MAX + 1];
+static struct {
+	_Atomic(_Atomic uint64_t *) page; /* the mirror writes it; NULL: not made yet */
+	atomic_bool tried;		  /* tried to make the page */
+	struct place places[QCU_WATCH_PLACES];
+	_Atomic uint64_t legacy_done[UINT8_MAX + 1]; /* the legacy streams' `done`, by device */
+} session;
 
 /* In a forked child the parent's page is ordinary memory. */
-static void forget_query_page(bool had_session)
+static void unmap_query_page(void)
 {
-	void *old = (void *)atomic_exchange(&page, NULL);
-	unsigned int i;
-
-	(void)had_session;
-	atomic_store(&tried, false);
-	for (i = 0; i < QCU_WATCH_PLACES; i++)
-		atomic_store(&places[i].token, 0);
-	if (old)
-		qcul_window_unmap(old, QCU_WATCH_BYTES);
+	if (session.page)
+		qcul_window_unmap(session.page, QCU_WATCH_BYTES);
 }
 
-QCUL_AT_FORK(QCUL_FORK_QUERY, .forget = forget_query_page)
+QCUL_AT_FORK(QCUL_FORK_QUERY, .forget = unmap_query_page, QCUL_SESSION)
 
 /* ---- the page ---- */
 
@@ -68,7 +61,7 @@ static void make_page(void)
 	struct qCUcmd cmd;
 	void *addr;
 
-	if (atomic_exchange(&tried, true))
+	if (atomic_exchange(&session.tried, true))
 		return;
 	addr = qcul_window_map(QCU_WATCH_BYTES);
 	if (!addr)
@@ -77,7 +70,7 @@ static void make_page(void)
 	cmd.watch.buf.addr = (uint64_t)(uintptr_t)addr;
 	cmd.watch.buf.len = QCU_WATCH_BYTES;
 	if (qcul_send(&cmd, 1) == cudaSuccess)
-		atomic_store(&page, addr);
+		atomic_store(&session.page, addr);
 	else
 		qcul_window_unmap(addr, QCU_WATCH_BYTES);
 }
@@ -86,7 +79,7 @@ static void release_question_place(const struct question *q)
 {
 	uint64_t token = q->token;
 
-	atomic_compare_exchange_strong(&places[q->place].token, &token, 0);
+	atomic_compare_exchange_strong(&session.places[q->place].token, &token, 0);
 }
 
 static void is_done(const struct question *q)
@@ -104,8 +97,8 @@ enum look { ASK, DONE, NOT_YET };
 
 static enum look look_for_answer(const struct question *q)
 {
-	const struct place *p = &places[q->place];
-	_Atomic uint64_t *words = atomic_load_explicit(&page, memory_order_acquire);
+	const struct place *p = &session.places[q->place];
+	_Atomic uint64_t *words = atomic_load_explicit(&session.page, memory_order_acquire);
 	uint64_t word;
 
 	if (atomic_load(q->done) == q->count)
@@ -140,8 +133,8 @@ static bool is_over(uint64_t token, uint64_t word)
 /* Takes the place for the question. False: the question cannot have it. */
 static bool claim_question_place(const struct question *q)
 {
-	struct place *p = &places[q->place];
-	_Atomic uint64_t *words = atomic_load(&page);
+	struct place *p = &session.places[q->place];
+	_Atomic uint64_t *words = atomic_load(&session.page);
 	uint64_t token = atomic_load(&p->token);
 
 	if (!words || !q->token)
@@ -175,7 +168,7 @@ static struct question question(uint64_t kind, uint64_t id, uint64_t count, _Ato
 static cudaError_t ask_mirror(const struct question *q, struct qCUcmd *cmd, __u64 *token,
 			      __u32 *place, const __u32 *watched)
 {
-	struct place *p = &places[q->place];
+	struct place *p = &session.places[q->place];
 	uint64_t before = atomic_load(&qcul_waits);
 	bool mine = claim_question_place(q);
 	cudaError_t err;
@@ -231,7 +224,7 @@ cudaError_t qcul_query_stream(uint32_t stream)
 		return qcul_send(&cmd, 1);
 	if (stream == QCU_STREAM_LEGACY)
 		q = question(TOKEN_STREAM | (uint64_t)cmd.device << TOKEN_DEVICE, stream,
-			     qcul_progress_now(), &legacy_done[cmd.device]);
+			     qcul_progress_now(), &session.legacy_done[cmd.device]);
 	else
 		q = question(TOKEN_STREAM, stream, qcul_progress_now(),
 			     &qcul_streams.slots[stream].done);

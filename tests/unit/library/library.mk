@@ -3,7 +3,7 @@
 
 LIBRARY_TESTS := test_library_ranges test_library_args test_library_env test_library_errors \
 	test_library_exports test_library_no_device test_library_reserve \
-	test_library_transport test_library_posted test_library_known test_library_capture
+	test_library_transport test_library_posted test_library_known test_library_capture test_library_fork
 UNIT_TESTS += $(LIBRARY_TESTS)
 
 test_library_ranges_OBJS := $(B)/qcu-library/malloc/ranges.o
@@ -17,6 +17,7 @@ test_library_posted_LIBS := -Wl,--wrap=clock_gettime
 test_library_capture_OBJS := $(addprefix $(B)/qcu-library/,graph/graph_capture.o graph/graph.o link/capture.o)
 test_library_known_OBJS := $(test_library_posted_OBJS)
 test_library_known_LIBS := $(test_library_posted_LIBS)
+test_library_fork_OBJS := $(B)/qcu-library/link/fork.o
 test_library_args_OBJS := $(B)/qcu-library/link/args.o
 test_library_env_OBJS := $(B)/qcu-library/link/env.o
 test_library_errors_OBJS := $(addprefix $(B)/qcu-library/link/,errors.o logs.o fork.o)

@@ -28,7 +28,7 @@ struct qcul_table qcul_streams;
 
 void qcul_at_fork(struct qcul_fork_part *part)
 {
-	lock = part->lock;
+	lock = &part->lock;
 }
 
 cudaError_t qcul_ready(void)
