@@ -9,22 +9,27 @@
 
 #define LIMITS 16 /* enough for the values of cudaLimit, and for some future ones */
 
-/* Limits that the mirror has reported. They are valid in this session, until any limit is set or a
- * device is reset. */
 static struct {
-	_Atomic uint64_t when; /* now() before the mirror was asked; release: value is stored */
-	_Atomic uint64_t value;
-} known[QCUL_DEVICES][LIMITS];
-static atomic_uint changes;
+	/* Limits that the mirror has reported. They are valid in this session, until any limit is
+	 * set or a device is reset. */
+	struct {
+		/* now() before the mirror was asked; release: value is stored */
+		_Atomic uint64_t when;
+		_Atomic uint64_t value;
+	} known[QCUL_DEVICES][LIMITS];
+	atomic_uint changes;
+	/* Finds functions of the driver API, whose layers lie above (driver_api/proc.c). */
+	qcul_entry_point_fn *find_entry_point;
+} process;
 
 static uint64_t now(void)
 {
-	return (uint64_t)qcul_epoch() << 32 | atomic_load(&changes);
+	return (uint64_t)qcul_epoch() << 32 | atomic_load(&process.changes);
 }
 
 void qcul_limits_forget(void)
 {
-	atomic_fetch_add(&changes, 1);
+	atomic_fetch_add(&process.changes, 1);
 }
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
@@ -47,9 +52,9 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 	if (err)
 		return qcul_done(err);
 	when = now();
-	if ((unsigned int)limit < LIMITS &&
-	    atomic_load_explicit(&known[device][limit].when, memory_order_acquire) == when) {
-		*value = atomic_load(&known[device][limit].value);
+	if ((unsigned int)limit < LIMITS && atomic_load_explicit(&process.known[device][limit].when,
+								 memory_order_acquire) == when) {
+		*value = atomic_load(&process.known[device][limit].value);
 		return cudaSuccess;
 	}
 	err = qcul_ask_limit_get(device, limit, &in_effect);
@@ -57,8 +62,9 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 		return qcul_done(err);
 	*value = in_effect;
 	if ((unsigned int)limit < LIMITS) {
-		atomic_store(&known[device][limit].value, *value);
-		atomic_store_explicit(&known[device][limit].when, when, memory_order_release);
+		atomic_store(&process.known[device][limit].value, *value);
+		atomic_store_explicit(&process.known[device][limit].when, when,
+				      memory_order_release);
 	}
 	return cudaSuccess;
 }
@@ -99,12 +105,9 @@ cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWrites
 	return qcul_done(err);
 }
 
-/* Finds functions of the driver API, whose layers lie above (driver_api/proc.c). */
-static qcul_entry_point_fn *find_entry_point;
-
 void qcul_entry_points_by(qcul_entry_point_fn *find)
 {
-	find_entry_point = find;
+	process.find_entry_point = find;
 }
 
 static cudaError_t get_driver_entry_point(const char *symbol, void **function, unsigned int version,
@@ -117,7 +120,7 @@ static cudaError_t get_driver_entry_point(const char *symbol, void **function, u
 		return cudaErrorInvalidValue;
 	if (flags != cudaEnableDefault)
 		own = flags == cudaEnablePerThreadDefaultStream;
-	*function = find_entry_point(symbol, version, own, &how);
+	*function = process.find_entry_point(symbol, version, own, &how);
 	if (status)
 		*status = (enum cudaDriverEntryPointQueryResult)how;
 	return cudaSuccess;
