@@ -29,7 +29,7 @@ static cudaError_t create_described_array(CUarray *array, const CUDA_ARRAY3D_DES
 
 CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	return QCUL_READY(create_described_array(array, d));
+	return QCUL_RUNTIME(create_described_array(array, d));
 }
 
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *flat)
@@ -49,7 +49,7 @@ CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *flat)
 
 CUresult cuArrayDestroy(CUarray array)
 {
-	return QCUL_STARTED(array ? cudaFreeArray((cudaArray_t)array)
+	return QCUL_RUNTIME(array ? cudaFreeArray((cudaArray_t)array)
 				  : cudaErrorInvalidResourceHandle);
 }
 
@@ -75,7 +75,7 @@ static cudaError_t describe_array(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR found;
-	CUresult result = QCUL_READY(describe_array(&found, array));
+	CUresult result = QCUL_RUNTIME(describe_array(&found, array));
 
 	if (!result && !d)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -87,7 +87,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *flat, CUarray array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
-	CUresult result = QCUL_READY(describe_array(&d, array));
+	CUresult result = QCUL_RUNTIME(describe_array(&d, array));
 
 	if (!result && !flat)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -103,24 +103,24 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *flat, CUarray array)
 
 CUresult cuArrayGetPlane(CUarray *plane, CUarray array, unsigned int index)
 {
-	return QCUL_READY(cudaArrayGetPlane((cudaArray_t *)plane, (cudaArray_t)array, index));
+	return QCUL_RUNTIME(cudaArrayGetPlane((cudaArray_t *)plane, (cudaArray_t)array, index));
 }
 
 CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUarray array)
 {
-	return QCUL_READY(!array ? cudaErrorInvalidValue
-				 : cudaArrayGetSparseProperties(
-					   (struct cudaArraySparseProperties *)properties,
-					   (cudaArray_t)array));
+	return QCUL_RUNTIME(!array ? cudaErrorInvalidValue
+				   : cudaArrayGetSparseProperties(
+					     (struct cudaArraySparseProperties *)properties,
+					     (cudaArray_t)array));
 }
 
 CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray array,
 				      CUdevice device)
 {
-	return QCUL_READY(!array ? cudaErrorInvalidValue
-				 : cudaArrayGetMemoryRequirements(
-					   (struct cudaArrayMemoryRequirements *)requirements,
-					   (cudaArray_t)array, device));
+	return QCUL_RUNTIME(!array ? cudaErrorInvalidValue
+				   : cudaArrayGetMemoryRequirements(
+					     (struct cudaArrayMemoryRequirements *)requirements,
+					     (cudaArray_t)array, device));
 }
 
 /* ---- mipmapped arrays ---- */
@@ -141,7 +141,7 @@ static cudaError_t create_mipmap(CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DE
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *d,
 				unsigned int levels)
 {
-	return QCUL_READY(create_mipmap(mipmap, d, levels));
+	return QCUL_RUNTIME(create_mipmap(mipmap, d, levels));
 }
 
 /* Of memory that external_memory.c has imported. */
@@ -156,51 +156,51 @@ cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemo
 		err = qcul_format_from(&d.formatDesc, desc->arrayDesc.Format,
 				       desc->arrayDesc.NumChannels);
 	if (err)
-		return QCUL_READY(err);
+		return QCUL_RUNTIME(err);
 	d.offset = desc->offset;
 	d.extent = extent_of(&desc->arrayDesc);
 	d.flags = desc->arrayDesc.Flags;
 	d.numLevels = desc->numLevels;
-	return QCUL_READY(cudaExternalMemoryGetMappedMipmappedArray(
+	return QCUL_RUNTIME(cudaExternalMemoryGetMappedMipmappedArray(
 		(cudaMipmappedArray_t *)mipmap, (cudaExternalMemory_t)memory, &d));
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 {
-	return QCUL_READY(mipmap ? cudaFreeMipmappedArray((cudaMipmappedArray_t)mipmap)
-				 : cudaErrorInvalidResourceHandle);
+	return QCUL_RUNTIME(mipmap ? cudaFreeMipmappedArray((cudaMipmappedArray_t)mipmap)
+				   : cudaErrorInvalidResourceHandle);
 }
 
 CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsigned int level)
 {
-	return QCUL_READY(!mipmap ? cudaErrorInvalidResourceHandle
-				  : cudaGetMipmappedArrayLevel((cudaArray_t *)array,
-							       (cudaMipmappedArray_const_t)mipmap,
-							       level));
+	return QCUL_RUNTIME(!mipmap ? cudaErrorInvalidResourceHandle
+				    : cudaGetMipmappedArrayLevel((cudaArray_t *)array,
+								 (cudaMipmappedArray_const_t)mipmap,
+								 level));
 }
 
 CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties,
 					     CUmipmappedArray mipmap)
 {
-	return QCUL_READY(cudaMipmappedArrayGetSparseProperties(
+	return QCUL_RUNTIME(cudaMipmappedArrayGetSparseProperties(
 		(struct cudaArraySparseProperties *)properties, (cudaMipmappedArray_t)mipmap));
 }
 
 CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements,
 					       CUmipmappedArray mipmap, CUdevice device)
 {
-	return QCUL_READY(!mipmap ? cudaErrorInvalidValue
-				  : cudaMipmappedArrayGetMemoryRequirements(
-					    (struct cudaArrayMemoryRequirements *)requirements,
-					    (cudaMipmappedArray_t)mipmap, device));
+	return QCUL_RUNTIME(!mipmap ? cudaErrorInvalidValue
+				    : cudaMipmappedArrayGetMemoryRequirements(
+					      (struct cudaArrayMemoryRequirements *)requirements,
+					      (cudaMipmappedArray_t)mipmap, device));
 }
 
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format,
 					    unsigned int channels, CUdevice device)
 {
 	struct cudaChannelFormatDesc f;
-	CUresult result = QCUL_STARTED(qcul_format_from(&f, format, channels));
+	CUresult result = QCUL_RUNTIME(qcul_format_from(&f, format, channels));
 
 	return result ? result
-		      : QCUL_STARTED(cudaDeviceGetTexture1DLinearMaxWidth(width, &f, device));
+		      : QCUL_RUNTIME(cudaDeviceGetTexture1DLinearMaxWidth(width, &f, device));
 }

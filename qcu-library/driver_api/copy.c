@@ -31,26 +31,26 @@ BOTH(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t count),
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, copy_byte_run(PTR(dst), PTR(src), count, cudaMemcpyDefault,
-						    stream, false));
+	return QCUL_RUNTIME(
+		copy_byte_run(PTR(dst), PTR(src), count, cudaMemcpyDefault, stream, false));
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, copy_byte_run(PTR(dst), src, count, cudaMemcpyHostToDevice,
-						    stream, false));
+	return QCUL_RUNTIME(
+		copy_byte_run(PTR(dst), src, count, cudaMemcpyHostToDevice, stream, false));
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, copy_byte_run(dst, PTR(src), count, cudaMemcpyDeviceToHost,
-						    stream, false));
+	return QCUL_RUNTIME(
+		copy_byte_run(dst, PTR(src), count, cudaMemcpyDeviceToHost, stream, false));
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, copy_byte_run(PTR(dst), PTR(src), count,
-						    cudaMemcpyDeviceToDevice, stream, false));
+	return QCUL_RUNTIME(
+		copy_byte_run(PTR(dst), PTR(src), count, cudaMemcpyDeviceToDevice, stream, false));
 }
 
 /* ---- arrays: the offset is in bytes ---- */
@@ -91,24 +91,20 @@ BOTH(cuMemcpyAtoA_v2,
 CUresult cuMemcpyHtoAAsync_v2(CUarray dst, size_t offset, const void *src, size_t count,
 			      CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      up(dst, offset, src, count, cudaMemcpyHostToDevice, stream, false));
+	return QCUL_RUNTIME(up(dst, offset, src, count, cudaMemcpyHostToDevice, stream, false));
 }
 
 CUresult cuMemcpyAtoHAsync_v2(void *dst, CUarray src, size_t offset, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      down(dst, src, offset, count, cudaMemcpyDeviceToHost, stream, false));
+	return QCUL_RUNTIME(down(dst, src, offset, count, cudaMemcpyDeviceToHost, stream, false));
 }
 
 /* ---- between devices: a context stands for its device ---- */
 
 static CUresult devices(CUcontext dst, int *dst_device, CUcontext src, int *src_device)
 {
-	CUresult result = qcul_driver_ready();
+	CUresult result = qcul_driver_device_or_current(dst, dst_device);
 
-	if (!result)
-		result = qcul_driver_device_or_current(dst, dst_device);
 	return result ? result : qcul_driver_device_or_current(src, src_device);
 }
 
@@ -145,18 +141,16 @@ CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *siz
 			       CUmemcpyAttributes *attributes, size_t *first,
 			       size_t attribute_count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaMemcpyBatchAsync((void **)dsts, (const void **)srcs, sizes, count,
-						   (struct cudaMemcpyAttributes *)attributes, first,
-						   attribute_count, stream));
+	return QCUL_RUNTIME(cudaMemcpyBatchAsync((void **)dsts, (const void **)srcs, sizes, count,
+						 (struct cudaMemcpyAttributes *)attributes, first,
+						 attribute_count, stream));
 }
 
 CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops,
 				 unsigned long long flags, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaMemcpy3DBatchAsync(count, (struct cudaMemcpy3DBatchOp *)ops,
-						     flags, stream));
+	return QCUL_RUNTIME(
+		cudaMemcpy3DBatchAsync(count, (struct cudaMemcpy3DBatchOp *)ops, flags, stream));
 }
 
 /* The first form of these says which copy failed. SIZE_MAX: none in particular. */

@@ -6,16 +6,28 @@ DRIVER_SYMS := qcu-library/driver_api/cuda.syms
 DRIVER_THUNKS := $(B)/qcu-library/driver_thunks.o
 DRIVER_SRCS := $(addprefix qcu-library/driver_base/,args.c context.c context_state.c device.c errors.c \
 	function.c init.c launch.c module.c notify.c old_launch.c stream.c)
-DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c format.c graph.c graph_node.c memory.c \
+DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c entries.c format.c graph.c graph_node.c memory.c \
 	memset.c pointer.c pool.c proc.c shape.c table.c texture.c unsupported.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,link.c tensor.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_virtual/,external_memory.c external_semaphore.c semaphore_work.c value.c virtual.c virtual_share.c)
 LIBRARY_SRCS += $(DRIVER_SRCS)
 
-# The header of CUDA declares a function under its public name; this gives it its symbol.
+# The header of CUDA declares a function under its public name; this gives it its symbol: qcul_drv_cuX is where the
+# program comes in, and qcul_do_cuX the function behind an entry.
 $(B)/qcu-library/driver_names.h: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
 	@mkdir -p $(@D)
-	awk '!/^#/ && $$2 != "graphics" { printf "#undef %s\nextern __typeof__(%s) %s __asm__(\"qcul_drv_%s\");\n", $$1, $$1, $$1, $$1 }' $< >$@
+	awk '!/^#/ && $$2 != "graphics" { \
+			behind = $$4 != "" && $$4 != "nothing"; \
+			printf "#undef %s\nextern __typeof__(%s) %s __asm__(\"qcul_%s_%s\") __attribute__((visibility(\"%s\")));\n", \
+				$$1, $$1, $$1, behind ? "do" : "drv", $$1, behind ? "hidden" : "default" \
+		}' $< >$@
+
+# What the declarations say about the functions.
+$(B)/qcu-library/driver_calls.inc: qcu-library/driver_api/calls.awk $(DRIVER_SYMS) $(B)/qcu-library/driver_names.h | deps cudart-header
+	@mkdir -p $(@D)
+	echo '#include "qcu-library/driver_base/driver.h"' | $(CC) -E -P $(CFLAGS) -I$(B)/qcu-library \
+		-isystem $(dir $(CUDART_INC)) -x c -o $@.headers -
+	awk -f $< RS=';' $@.headers RS='\n' $(DRIVER_SYMS) >$@
 
 $(B)/qcu-library/driver_unsupported.inc: $(DRIVER_SYMS) qcu-library/driver_api/driver_api.mk
 	@mkdir -p $(@D)
@@ -48,5 +60,6 @@ $(DRIVER_THUNKS): $(B)/qcu-library/driver_thunks.S | deps
 	$(RUN) $(CC) -c $< -o $@
 
 $(DRIVER_SRCS:%.c=$(B)/%.o): $(B)/qcu-library/driver_names.h
+$(B)/qcu-library/driver_api/entries.o: $(B)/qcu-library/driver_calls.inc
 $(B)/qcu-library/driver_api/unsupported.o: $(B)/qcu-library/driver_unsupported.inc
 $(B)/qcu-library/driver_api/table.o: $(B)/qcu-library/driver_table.inc

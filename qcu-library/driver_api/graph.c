@@ -12,42 +12,42 @@ _Static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == sizeof(cudaGraphInstanti
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 {
-	return QCUL_STARTED(cudaGraphCreate(graph, flags));
+	return QCUL_RUNTIME(cudaGraphCreate(graph, flags));
 }
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
-	return QCUL_STARTED(cudaGraphDestroy(graph));
+	return QCUL_RUNTIME(cudaGraphDestroy(graph));
 }
 
 CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
 {
-	return QCUL_STARTED(cudaGraphClone(clone, graph));
+	return QCUL_RUNTIME(cudaGraphClone(clone, graph));
 }
 
 CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone)
 {
-	return QCUL_STARTED(cudaGraphNodeFindInClone(node, original, clone));
+	return QCUL_RUNTIME(cudaGraphNodeFindInClone(node, original, clone));
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
-	return QCUL_STARTED(cudaGraphGetNodes(graph, nodes, count));
+	return QCUL_RUNTIME(cudaGraphGetNodes(graph, nodes, count));
 }
 
 CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
-	return QCUL_STARTED(cudaGraphGetRootNodes(graph, nodes, count));
+	return QCUL_RUNTIME(cudaGraphGetRootNodes(graph, nodes, count));
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode node)
 {
-	return QCUL_STARTED(cudaGraphDestroyNode(node));
+	return QCUL_RUNTIME(cudaGraphDestroyNode(node));
 }
 
 CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {
-	return QCUL_STARTED(cudaGraphDebugDotPrint(graph, path, flags));
+	return QCUL_RUNTIME(cudaGraphDebugDotPrint(graph, path, flags));
 }
 
 /* ---- edges ---- */
@@ -55,7 +55,7 @@ CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flag
 CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 			    CUgraphEdgeData *edges, size_t *count)
 {
-	return QCUL_STARTED(cudaGraphGetEdges(graph, from, to, (cudaGraphEdgeData *)edges, count));
+	return QCUL_RUNTIME(cudaGraphGetEdges(graph, from, to, (cudaGraphEdgeData *)edges, count));
 }
 
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
@@ -66,7 +66,7 @@ CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *list, CUgraphEdgeData *edges,
 				       size_t *count)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaGraphNodeGetDependencies(node, list, (cudaGraphEdgeData *)edges, count));
 }
 
@@ -78,7 +78,7 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *list, size_t 
 CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *list,
 					 CUgraphEdgeData *edges, size_t *count)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaGraphNodeGetDependentNodes(node, list, (cudaGraphEdgeData *)edges, count));
 }
 
@@ -90,7 +90,7 @@ CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *list, size_
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
 				   const CUgraphEdgeData *edges, size_t count)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaGraphAddDependencies(graph, from, to, (const cudaGraphEdgeData *)edges, count));
 }
 
@@ -103,7 +103,7 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
 CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
 				      const CUgraphEdgeData *edges, size_t count)
 {
-	return QCUL_STARTED(cudaGraphRemoveDependencies(graph, from, to,
+	return QCUL_RUNTIME(cudaGraphRemoveDependencies(graph, from, to,
 							(const cudaGraphEdgeData *)edges, count));
 }
 
@@ -117,7 +117,7 @@ CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-	return QCUL_READY(cudaGraphInstantiate(exec, graph, flags));
+	return QCUL_RUNTIME(cudaGraphInstantiate(exec, graph, flags));
 }
 
 /* This form says which node is wrong; the log stays empty. */
@@ -125,7 +125,7 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *wr
 			       size_t log_size)
 {
 	cudaGraphInstantiateParams params = {0};
-	CUresult result = QCUL_READY(cudaGraphInstantiateWithParams(exec, graph, &params));
+	CUresult result = QCUL_RUNTIME(cudaGraphInstantiateWithParams(exec, graph, &params));
 
 	if (wrong)
 		*wrong = result ? params.errNode_out : NULL;
@@ -137,7 +137,7 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *wr
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 				      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaGraphInstantiateWithParams(exec, graph, (cudaGraphInstantiateParams *)params));
 }
 
@@ -159,22 +159,22 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags)
 {
-	return QCUL_STARTED(cudaGraphExecGetFlags(exec, (unsigned long long *)flags));
+	return QCUL_RUNTIME(cudaGraphExecGetFlags(exec, (unsigned long long *)flags));
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
-	return QCUL_STARTED(cudaGraphExecDestroy(exec));
+	return QCUL_RUNTIME(cudaGraphExecDestroy(exec));
 }
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, cudaGraphUpload(exec, stream));
+	return QCUL_RUNTIME(cudaGraphUpload(exec, stream));
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, cudaGraphLaunch(exec, stream));
+	return QCUL_RUNTIME(cudaGraphLaunch(exec, stream));
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
@@ -183,7 +183,8 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 
 	if (!info)
 		info = &unused;
-	return QCUL_READY(cudaGraphExecUpdate(exec, graph, (cudaGraphExecUpdateResultInfo *)info));
+	return QCUL_RUNTIME(
+		cudaGraphExecUpdate(exec, graph, (cudaGraphExecUpdateResultInfo *)info));
 }
 
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *wrong,
@@ -201,12 +202,12 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *wrong,
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled)
 {
-	return QCUL_STARTED(cudaGraphNodeSetEnabled(exec, node, enabled));
+	return QCUL_RUNTIME(cudaGraphNodeSetEnabled(exec, node, enabled));
 }
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *enabled)
 {
-	return QCUL_STARTED(cudaGraphNodeGetEnabled(exec, node, enabled));
+	return QCUL_RUNTIME(cudaGraphNodeGetEnabled(exec, node, enabled));
 }
 
 /* ---- objects that graphs keep ---- */
@@ -214,26 +215,26 @@ CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int 
 CUresult cuUserObjectCreate(CUuserObject *object, void *ptr, CUhostFn destroy, unsigned int count,
 			    unsigned int flags)
 {
-	return QCUL_STARTED(cudaUserObjectCreate(object, ptr, destroy, count, flags));
+	return QCUL_RUNTIME(cudaUserObjectCreate(object, ptr, destroy, count, flags));
 }
 
 CUresult cuUserObjectRetain(CUuserObject object, unsigned int count)
 {
-	return QCUL_STARTED(cudaUserObjectRetain(object, count));
+	return QCUL_RUNTIME(cudaUserObjectRetain(object, count));
 }
 
 CUresult cuUserObjectRelease(CUuserObject object, unsigned int count)
 {
-	return QCUL_STARTED(cudaUserObjectRelease(object, count));
+	return QCUL_RUNTIME(cudaUserObjectRelease(object, count));
 }
 
 CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count,
 				 unsigned int flags)
 {
-	return QCUL_STARTED(cudaGraphRetainUserObject(graph, object, count, flags));
+	return QCUL_RUNTIME(cudaGraphRetainUserObject(graph, object, count, flags));
 }
 
 CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count)
 {
-	return QCUL_STARTED(cudaGraphReleaseUserObject(graph, object, count));
+	return QCUL_RUNTIME(cudaGraphReleaseUserObject(graph, object, count));
 }

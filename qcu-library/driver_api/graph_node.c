@@ -59,7 +59,7 @@ static cudaError_t add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphNod
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	return QCUL_READY(add_kernel(node, graph, after, count, params));
+	return QCUL_RUNTIME(add_kernel(node, graph, after, count, params));
 }
 
 CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
@@ -90,7 +90,7 @@ static cudaError_t set_kernel(CUgraphExec exec, CUgraphNode node,
 
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	return QCUL_READY(set_kernel(NULL, node, params));
+	return QCUL_RUNTIME(set_kernel(NULL, node, params));
 }
 
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
@@ -106,7 +106,7 @@ CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PAR
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 					   const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	return QCUL_READY(exec ? set_kernel(exec, node, params) : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(exec ? set_kernel(exec, node, params) : cudaErrorInvalidValue);
 }
 
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -123,8 +123,8 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *params)
 {
 	struct cudaKernelNodeParams p;
-	CUresult result =
-		QCUL_READY(params ? cudaGraphKernelNodeGetParams(node, &p) : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(params ? cudaGraphKernelNodeGetParams(node, &p)
+					      : cudaErrorInvalidValue);
 
 	if (!result)
 		*params = (CUDA_KERNEL_NODE_PARAMS){
@@ -159,32 +159,23 @@ _Static_assert(sizeof(CUkernelNodeAttrValue) == sizeof(cudaKernelNodeAttrValue),
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID which,
 				       CUkernelNodeAttrValue *value)
 {
-	return QCUL_READY(cudaGraphKernelNodeGetAttribute(node, (cudaKernelNodeAttrID)which,
-							  (cudaKernelNodeAttrValue *)value));
+	return QCUL_RUNTIME(cudaGraphKernelNodeGetAttribute(node, (cudaKernelNodeAttrID)which,
+							    (cudaKernelNodeAttrValue *)value));
 }
 
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID which,
 				       const CUkernelNodeAttrValue *value)
 {
-	return QCUL_READY(cudaGraphKernelNodeSetAttribute(node, (cudaKernelNodeAttrID)which,
-							  (const cudaKernelNodeAttrValue *)value));
+	return QCUL_RUNTIME(cudaGraphKernelNodeSetAttribute(
+		node, (cudaKernelNodeAttrID)which, (const cudaKernelNodeAttrValue *)value));
 }
 
 CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 {
-	return QCUL_READY(cudaGraphKernelNodeCopyAttributes(dst, src));
+	return QCUL_RUNTIME(cudaGraphKernelNodeCopyAttributes(dst, src));
 }
 
 /* ---- copies and fills: a context says on which device the node works ---- */
-
-static CUresult device_of_node_context(CUcontext context, int *device)
-{
-	CUresult result = context ? qcul_driver_device(context, device) : qcul_driver_ready();
-
-	if (!result && !context)
-		*device = qcul_self.device;
-	return result;
-}
 
 static cudaError_t add_copy(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 			    size_t count, const CUDA_MEMCPY3D *c)
@@ -199,7 +190,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 			      size_t count, const CUDA_MEMCPY3D *c, CUcontext context)
 {
 	int device;
-	CUresult result = device_of_node_context(context, &device);
+	CUresult result = qcul_driver_device_or_current(context, &device);
 
 	return result ? result : QCUL_ON_DEVICE(device, add_copy(node, graph, after, count, c));
 }
@@ -217,14 +208,14 @@ static cudaError_t set_copy(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCP
 
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *c)
 {
-	return QCUL_READY(set_copy(NULL, node, c));
+	return QCUL_RUNTIME(set_copy(NULL, node, c));
 }
 
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *c,
 					CUcontext context)
 {
 	int device;
-	CUresult result = device_of_node_context(context, &device);
+	CUresult result = qcul_driver_device_or_current(context, &device);
 
 	if (!result && !exec)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -235,7 +226,7 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *c)
 {
 	struct cudaMemcpy3DParms p;
 	CUresult result =
-		QCUL_READY(c ? cudaGraphMemcpyNodeGetParams(node, &p) : cudaErrorInvalidValue);
+		QCUL_RUNTIME(c ? cudaGraphMemcpyNodeGetParams(node, &p) : cudaErrorInvalidValue);
 
 	if (!result)
 		qcul_shape_to(c, &p);
@@ -257,7 +248,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 			      CUcontext context)
 {
 	int device;
-	CUresult result = device_of_node_context(context, &device);
+	CUresult result = qcul_driver_device_or_current(context, &device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device, cudaGraphAddMemsetNode(
@@ -267,7 +258,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaGraphMemsetNodeSetParams(node, (const struct cudaMemsetParams *)params));
 }
 
@@ -275,7 +266,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
 {
 	int device;
-	CUresult result = device_of_node_context(context, &device);
+	CUresult result = qcul_driver_device_or_current(context, &device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device, cudaGraphExecMemsetNodeSetParams(
@@ -285,7 +276,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *params)
 {
-	return QCUL_READY(cudaGraphMemsetNodeGetParams(node, (struct cudaMemsetParams *)params));
+	return QCUL_RUNTIME(cudaGraphMemsetNodeGetParams(node, (struct cudaMemsetParams *)params));
 }
 
 /* ---- host functions, child graphs, events ---- */
@@ -293,90 +284,90 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *p
 CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 			    size_t count, const CUDA_HOST_NODE_PARAMS *params)
 {
-	return QCUL_READY(cudaGraphAddHostNode(node, graph, after, count,
-					       (const struct cudaHostNodeParams *)params));
+	return QCUL_RUNTIME(cudaGraphAddHostNode(node, graph, after, count,
+						 (const struct cudaHostNodeParams *)params));
 }
 
 CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *params)
 {
-	return QCUL_READY(cudaGraphHostNodeGetParams(node, (struct cudaHostNodeParams *)params));
+	return QCUL_RUNTIME(cudaGraphHostNodeGetParams(node, (struct cudaHostNodeParams *)params));
 }
 
 CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaGraphHostNodeSetParams(node, (const struct cudaHostNodeParams *)params));
 }
 
 CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
 				      const CUDA_HOST_NODE_PARAMS *params)
 {
-	return QCUL_READY(cudaGraphExecHostNodeSetParams(
+	return QCUL_RUNTIME(cudaGraphExecHostNodeSetParams(
 		exec, node, (const struct cudaHostNodeParams *)params));
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				  size_t count, CUgraph child)
 {
-	return QCUL_READY(cudaGraphAddChildGraphNode(node, graph, after, count, child));
+	return QCUL_RUNTIME(cudaGraphAddChildGraphNode(node, graph, after, count, child));
 }
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 {
-	return QCUL_READY(cudaGraphChildGraphNodeGetGraph(node, graph));
+	return QCUL_RUNTIME(cudaGraphChildGraphNodeGetGraph(node, graph));
 }
 
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child)
 {
-	return QCUL_READY(cudaGraphExecChildGraphNodeSetParams(exec, node, child));
+	return QCUL_RUNTIME(cudaGraphExecChildGraphNodeSetParams(exec, node, child));
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 			     size_t count)
 {
-	return QCUL_READY(cudaGraphAddEmptyNode(node, graph, after, count));
+	return QCUL_RUNTIME(cudaGraphAddEmptyNode(node, graph, after, count));
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				   size_t count, CUevent event)
 {
-	return QCUL_READY(cudaGraphAddEventRecordNode(node, graph, after, count, event));
+	return QCUL_RUNTIME(cudaGraphAddEventRecordNode(node, graph, after, count, event));
 }
 
 CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
 {
-	return QCUL_READY(cudaGraphEventRecordNodeGetEvent(node, event));
+	return QCUL_RUNTIME(cudaGraphEventRecordNodeGetEvent(node, event));
 }
 
 CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
 {
-	return QCUL_READY(cudaGraphEventRecordNodeSetEvent(node, event));
+	return QCUL_RUNTIME(cudaGraphEventRecordNodeSetEvent(node, event));
 }
 
 CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-	return QCUL_READY(cudaGraphExecEventRecordNodeSetEvent(exec, node, event));
+	return QCUL_RUNTIME(cudaGraphExecEventRecordNodeSetEvent(exec, node, event));
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				 size_t count, CUevent event)
 {
-	return QCUL_READY(cudaGraphAddEventWaitNode(node, graph, after, count, event));
+	return QCUL_RUNTIME(cudaGraphAddEventWaitNode(node, graph, after, count, event));
 }
 
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
 {
-	return QCUL_READY(cudaGraphEventWaitNodeGetEvent(node, event));
+	return QCUL_RUNTIME(cudaGraphEventWaitNodeGetEvent(node, event));
 }
 
 CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
 {
-	return QCUL_READY(cudaGraphEventWaitNodeSetEvent(node, event));
+	return QCUL_RUNTIME(cudaGraphEventWaitNodeSetEvent(node, event));
 }
 
 CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-	return QCUL_READY(cudaGraphExecEventWaitNodeSetEvent(exec, node, event));
+	return QCUL_RUNTIME(cudaGraphExecEventWaitNodeSetEvent(exec, node, event));
 }
 
 /* ---- memory ---- */
@@ -384,26 +375,26 @@ CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CU
 CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 				size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
-	return QCUL_READY(cudaGraphAddMemAllocNode(node, graph, after, count,
-						   (struct cudaMemAllocNodeParams *)params));
+	return QCUL_RUNTIME(cudaGraphAddMemAllocNode(node, graph, after, count,
+						     (struct cudaMemAllocNodeParams *)params));
 }
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaGraphMemAllocNodeGetParams(node, (struct cudaMemAllocNodeParams *)params));
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
 			       size_t count, CUdeviceptr address)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaGraphAddMemFreeNode(node, graph, after, count, qcul_driver_ptr(address)));
 }
 
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *address)
 {
-	return QCUL_READY(cudaGraphMemFreeNodeGetParams(node, address));
+	return QCUL_RUNTIME(cudaGraphMemFreeNodeGetParams(node, address));
 }
 
 /* ---- nodes of any type ---- */
@@ -424,7 +415,7 @@ _Static_assert((int)CU_GRAPH_NODE_TYPE_CONDITIONAL == (int)cudaGraphNodeTypeCond
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
-	return QCUL_STARTED(cudaGraphNodeGetType(node, (enum cudaGraphNodeType *)type));
+	return QCUL_RUNTIME(cudaGraphNodeGetType(node, (enum cudaGraphNodeType *)type));
 }
 
 static cudaError_t kernel_of_any(struct cudaGraphNodeParams *to, struct qcul_args *args,
@@ -481,7 +472,7 @@ static cudaError_t any_from(struct cudaGraphNodeParams *to, struct qcul_args *ar
 	default:
 		break;
 	}
-	if (!err && context && device_of_node_context(context, device)) {
+	if (!err && context && qcul_driver_device_or_current(context, device)) {
 		qcul_args_end(args);
 		err = cudaErrorDeviceUninitialized;
 	}
@@ -503,7 +494,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
 	int device = qcul_self.device;
 	struct cudaGraphNodeParams p;
 	struct qcul_args args;
-	CUresult result = QCUL_READY(any_from(&p, &args, &device, params));
+	CUresult result = QCUL_RUNTIME(any_from(&p, &args, &device, params));
 
 	if (result && params && params->type == CU_GRAPH_NODE_TYPE_KERNEL && !params->kernel.func &&
 	    !params->kernel.kern)
@@ -530,7 +521,7 @@ CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
 	int device = qcul_self.device;
 	struct cudaGraphNodeParams p;
 	struct qcul_args args;
-	CUresult result = QCUL_READY(any_from(&p, &args, &device, params));
+	CUresult result = QCUL_RUNTIME(any_from(&p, &args, &device, params));
 
 	if (result)
 		return result;
@@ -544,7 +535,7 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNod
 	int device = qcul_self.device;
 	struct cudaGraphNodeParams p;
 	struct qcul_args args;
-	CUresult result = QCUL_READY(any_from(&p, &args, &device, params));
+	CUresult result = QCUL_RUNTIME(any_from(&p, &args, &device, params));
 
 	if (result)
 		return result;
@@ -557,7 +548,7 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
 					CUcontext context, unsigned int first, unsigned int flags)
 {
 	int device;
-	CUresult result = device_of_node_context(context, &device);
+	CUresult result = qcul_driver_device_or_current(context, &device);
 
 	return result ? result
 		      : QCUL_ON_DEVICE(device, cudaGraphConditionalHandleCreate(

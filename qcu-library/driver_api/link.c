@@ -80,8 +80,8 @@ static cudaError_t create_link_state(CUlinkState *state, unsigned int count,
 CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
 			 CUlinkState *state)
 {
-	return QCUL_READY(state ? LOCKED(create_link_state(state, count, options, values))
-				: cudaErrorInvalidValue);
+	return QCUL_RUNTIME(state ? LOCKED(create_link_state(state, count, options, values))
+				  : cudaErrorInvalidValue);
 }
 
 static cudaError_t send_image(struct CUlinkState_st *l, uint32_t type, const void *data,
@@ -154,9 +154,9 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 			  void **values)
 {
 	(void)name;
-	return QCUL_READY(data && size ? LOCKED(add_link_input(state, type, data, size, count,
-							       options, values))
-				       : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(data && size ? LOCKED(add_link_input(state, type, data, size, count,
+								 options, values))
+					 : cudaErrorInvalidValue);
 }
 
 /* The whole file. NULL: it cannot be read. */
@@ -194,7 +194,7 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 	data = read_link_input(path, &bytes);
 	if (!data)
 		return CUDA_ERROR_FILE_NOT_FOUND;
-	result = QCUL_READY(
+	result = QCUL_RUNTIME(
 		LOCKED(add_link_input(state, type, data, bytes, count, options, values)));
 	free(data);
 	return result;
@@ -230,7 +230,7 @@ static cudaError_t complete(CUlinkState state, void **image, size_t *bytes)
 
 CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 {
-	return QCUL_READY(image ? LOCKED(complete(state, image, bytes)) : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(image ? LOCKED(complete(state, image, bytes)) : cudaErrorInvalidValue);
 }
 
 static cudaError_t destroy_link_state(CUlinkState state)
@@ -254,5 +254,5 @@ static cudaError_t destroy_link_state(CUlinkState state)
 
 CUresult cuLinkDestroy(CUlinkState state)
 {
-	return QCUL_READY(LOCKED(destroy_link_state(state)));
+	return QCUL_RUNTIME(LOCKED(destroy_link_state(state)));
 }

@@ -39,33 +39,33 @@ BOTH(cuMemsetD2D32_v2,
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, fill_with_values(to, 0, value, 1, count, 1, stream));
+	return QCUL_RUNTIME(fill_with_values(to, 0, value, 1, count, 1, stream));
 }
 
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, fill_with_values(to, 0, value, 2, count, 1, stream));
+	return QCUL_RUNTIME(fill_with_values(to, 0, value, 2, count, 1, stream));
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, fill_with_values(to, 0, value, 4, count, 1, stream));
+	return QCUL_RUNTIME(fill_with_values(to, 0, value, 4, count, 1, stream));
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
 			   size_t height, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, fill_with_values(to, pitch, value, 1, width, height, stream));
+	return QCUL_RUNTIME(fill_with_values(to, pitch, value, 1, width, height, stream));
 }
 
 CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
 			    size_t height, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, fill_with_values(to, pitch, value, 2, width, height, stream));
+	return QCUL_RUNTIME(fill_with_values(to, pitch, value, 2, width, height, stream));
 }
 
 CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned int value, size_t width,
 			    size_t height, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, fill_with_values(to, pitch, value, 4, width, height, stream));
+	return QCUL_RUNTIME(fill_with_values(to, pitch, value, 4, width, height, stream));
 }

@@ -39,12 +39,8 @@ static bool managed(const struct qcul_range *r)
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
-	CUresult result = qcul_driver_ready();
-	struct qcul_range r;
+	struct qcul_range r = range_of_address(address);
 
-	if (result)
-		return result;
-	r = range_of_address(address);
 	if (!qcul_range_is_known(&r))
 		return CUDA_ERROR_NOT_FOUND;
 	if (base)
@@ -151,12 +147,9 @@ static size_t size_of(CUpointer_attribute attribute)
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
 {
-	CUresult result = qcul_driver_started();
 	struct qcul_range r;
 	struct value v;
 
-	if (result)
-		return result;
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = range_of_address(address);
@@ -170,17 +163,14 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **data,
 				CUdeviceptr address)
 {
-	CUresult result = qcul_driver_started();
 	struct qcul_range r;
 	unsigned int i;
 
-	if (!result && (!count || !attributes || !data))
-		result = CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; !result && i < count; i++)
+	if (!count || !attributes || !data)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < count; i++)
 		if (!data[i] || !size_of(attributes[i]))
-			result = CUDA_ERROR_INVALID_VALUE;
-	if (result)
-		return result;
+			return CUDA_ERROR_INVALID_VALUE;
 	r = range_of_address(address);
 	for (i = 0; i < count; i++) {
 		struct value v;
@@ -200,12 +190,8 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attribu
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
 			       CUdeviceptr address)
 {
-	CUresult result = qcul_driver_started();
-	struct qcul_range r;
+	struct qcul_range r = range_of_address(address);
 
-	if (result)
-		return result;
-	r = range_of_address(address);
 	return value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && r.kind == QCUL_MEM_DEVICE
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;

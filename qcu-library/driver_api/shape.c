@@ -171,7 +171,7 @@ BOTH(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *c), copy_box_in_stream(c, stream, true
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, copy_box_in_stream(c, stream, false));
+	return QCUL_RUNTIME(copy_box_in_stream(c, stream, false));
 }
 
 static cudaError_t rectangle(const CUDA_MEMCPY2D *f, cudaStream_t stream, bool sync)
@@ -207,7 +207,7 @@ BOTH(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *c), rectangle(c, stream, true
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, rectangle(c, stream, false));
+	return QCUL_RUNTIME(rectangle(c, stream, false));
 }
 
 /* ---- between devices ---- */
@@ -243,9 +243,7 @@ static cudaError_t peer_parameters(const CUDA_MEMCPY3D_PEER *c, struct cudaMemcp
 /* True: there is something to copy. */
 static bool peer(const CUDA_MEMCPY3D_PEER *c, struct cudaMemcpy3DPeerParms *p, CUresult *result)
 {
-	*result = qcul_driver_ready();
-	if (!*result && !c)
-		*result = CUDA_ERROR_INVALID_VALUE;
+	*result = c ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	if (*result || nothing(c->WidthInBytes, c->Height, c->Depth))
 		return false;
 	*p = (struct cudaMemcpy3DPeerParms){0};

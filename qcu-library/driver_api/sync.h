@@ -11,14 +11,14 @@
 	{                                                        \
 		const cudaStream_t stream = cudaStreamLegacy;    \
                                                                  \
-		return QCUL_READY(call);                         \
+		return QCUL_RUNTIME(call);                       \
 	}                                                        \
                                                                  \
 	CUresult name##_ptds parameters                          \
 	{                                                        \
 		const cudaStream_t stream = cudaStreamPerThread; \
                                                                  \
-		return QCUL_READY(call);                         \
+		return QCUL_RUNTIME(call);                       \
 	}
 
 #endif

@@ -75,7 +75,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
 
 	if (!err)
 		memcpy(t.box, box, rank * sizeof(*box));
-	return QCUL_STARTED(err ? err : make_tensor_map(map, &t));
+	return QCUL_RUNTIME(err ? err : make_tensor_map(map, &t));
 }
 
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
@@ -103,7 +103,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
 		memcpy(t.lower, lower, (rank - 2) * sizeof(*lower));
 		memcpy(t.upper, upper, (rank - 2) * sizeof(*upper));
 	}
-	return QCUL_STARTED(err ? err : make_tensor_map(map, &t));
+	return QCUL_RUNTIME(err ? err : make_tensor_map(map, &t));
 }
 
 CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
@@ -129,7 +129,7 @@ CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *map, CUtensorMapDataType type,
 	};
 	cudaError_t err = begin_tensor_msg(&t, map, &x);
 
-	return QCUL_STARTED(err ? err : make_tensor_map(map, &t));
+	return QCUL_RUNTIME(err ? err : make_tensor_map(map, &t));
 }
 
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
@@ -141,5 +141,5 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
 
 	if (good(map))
 		memcpy(t.map, map, sizeof(*map));
-	return QCUL_STARTED(good(map) ? make_tensor_map(map, &t) : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(good(map) ? make_tensor_map(map, &t) : cudaErrorInvalidValue);
 }

@@ -206,19 +206,19 @@ static cudaError_t create_driver_texture(CUtexObject *object, const CUDA_RESOURC
 CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
 			   const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	return QCUL_READY(create_driver_texture(object, resource, texture, view));
+	return QCUL_RUNTIME(create_driver_texture(object, resource, texture, view));
 }
 
 CUresult cuTexObjectDestroy(CUtexObject object)
 {
-	return QCUL_READY(cudaDestroyTextureObject(object));
+	return QCUL_RUNTIME(cudaDestroyTextureObject(object));
 }
 
 CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *resource, CUtexObject object)
 {
 	struct cudaResourceDesc r;
-	CUresult result = QCUL_READY(resource ? cudaGetTextureObjectResourceDesc(&r, object)
-					      : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(resource ? cudaGetTextureObjectResourceDesc(&r, object)
+						: cudaErrorInvalidValue);
 
 	if (!result)
 		resource_to(resource, &r);
@@ -228,8 +228,8 @@ CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *resource, CUtexObject ob
 CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *texture, CUtexObject object)
 {
 	struct cudaTextureDesc t;
-	CUresult result = QCUL_READY(texture ? cudaGetTextureObjectTextureDesc(&t, object)
-					     : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(texture ? cudaGetTextureObjectTextureDesc(&t, object)
+					       : cudaErrorInvalidValue);
 
 	if (!result)
 		texture_to(texture, &t);
@@ -239,8 +239,8 @@ CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *texture, CUtexObject objec
 CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *view, CUtexObject object)
 {
 	struct cudaResourceViewDesc v;
-	CUresult result = QCUL_READY(view ? cudaGetTextureObjectResourceViewDesc(&v, object)
-					  : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(view ? cudaGetTextureObjectResourceViewDesc(&v, object)
+					    : cudaErrorInvalidValue);
 
 	if (!result)
 		*view = (CUDA_RESOURCE_VIEW_DESC){
@@ -270,19 +270,19 @@ static cudaError_t create_driver_surface(CUsurfObject *object, const CUDA_RESOUR
 
 CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
-	return QCUL_READY(create_driver_surface(object, resource));
+	return QCUL_RUNTIME(create_driver_surface(object, resource));
 }
 
 CUresult cuSurfObjectDestroy(CUsurfObject object)
 {
-	return QCUL_READY(cudaDestroySurfaceObject(object));
+	return QCUL_RUNTIME(cudaDestroySurfaceObject(object));
 }
 
 CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *resource, CUsurfObject object)
 {
 	struct cudaResourceDesc r;
-	CUresult result = QCUL_READY(resource ? cudaGetSurfaceObjectResourceDesc(&r, object)
-					      : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(resource ? cudaGetSurfaceObjectResourceDesc(&r, object)
+						: cudaErrorInvalidValue);
 
 	if (!result)
 		resource_to(resource, &r);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "qcu-library/driver_base/context.h"
+#include "qcu-library/driver_base/needs.h"
 #include "qcu-library/link/fork.h"
 
 #define CONTEXT_FLAGS CU_CTX_FLAGS_MASK
@@ -90,42 +91,41 @@ struct CUctx_st *qcul_driver_current(void)
 
 CUresult qcul_driver_ready(void)
 {
+	unsigned int bindings = atomic_load(&qcul_bindings);
+	const struct CUctx_st *c = qcul_driver_current();
 	CUresult result = qcul_driver_started();
-	const struct CUctx_st *c;
 
-	if (result)
-		return result;
-	c = qcul_driver_current();
-	if (!c)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	return is_context_alive(c) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!result && !c)
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	if (!result && !is_context_alive(c))
+		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	if (!result)
+		qcul_self.ready = bindings;
+	return result;
 }
 
-CUresult qcul_driver_in_stream(CUstream stream, int *device)
+CUresult qcul_driver_move_to_stream(CUstream stream, struct qcul_driver_place *home)
 {
 	CUresult result;
 	uint32_t id;
 
-	*device = -1;
+	*home = (struct qcul_driver_place){qcul_self.device, qcul_self.device_chosen};
 	if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
 		return qcul_driver_ready();
 	result = qcul_driver_started();
 	if (!result && !qcul_self.bound && !qcul_stream_id(stream, &id))
-		*device = qcul_stream_device(id);
+		(void)qcul_driver_move((struct qcul_driver_place){qcul_stream_device(id), true});
 	return result;
 }
 
 CUresult qcul_driver_device(struct CUctx_st *context, int *device)
 {
-	CUresult result = qcul_driver_started();
-
-	if (!result && (!context || !is_known_context(context)))
-		result = CUDA_ERROR_INVALID_CONTEXT;
-	if (!result && !is_context_alive(context))
-		result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (!result)
-		*device = context->device;
-	return result;
+	if (!context || !is_known_context(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!is_context_alive(context))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*device = context->device;
+	return CUDA_SUCCESS;
 }
 
 CUresult qcul_driver_device_or_current(struct CUctx_st *context, int *device)
@@ -150,6 +150,7 @@ static void put_on_top(struct CUctx_st *c, int device)
 {
 	qcul_self.bound = true;
 	qcul_self.counted = 0;
+	qcul_self.ready = 0;
 	qcul_self.context = is_primary(c) ? NULL : c;
 	qcul_self.device = device;
 	qcul_self.device_chosen = true;
@@ -167,6 +168,7 @@ static void pop(void)
 	}
 	qcul_self.bound = false;
 	qcul_self.counted = 0;
+	qcul_self.ready = 0;
 	qcul_self.context = NULL;
 	qcul_self.device_chosen = false;
 	qcul_self.device = qcul_device_default();
@@ -191,23 +193,15 @@ static CUresult push_context(struct CUctx_st *c)
 CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
 	int device;
-	CUresult result = qcul_driver_started();
+	CUresult result = context ? qcul_driver_device(context, &device) : CUDA_ERROR_INVALID_VALUE;
 
-	if (!result && !context)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		result = qcul_driver_device(context, &device);
 	return result ? result : push_context(context);
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
-	CUresult result = qcul_driver_started();
-	struct CUctx_st *top;
+	struct CUctx_st *top = qcul_driver_current();
 
-	if (result)
-		return result;
-	top = qcul_driver_current();
 	if (!top)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (context)
@@ -218,16 +212,15 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context)
 
 CUresult cuCtxSetCurrent(CUcontext context)
 {
+	CUresult result;
 	int device;
-	CUresult result = qcul_driver_started();
 
-	if (!result && !context) {
+	if (!context) {
 		if (qcul_self.bound)
 			pop();
 		return CUDA_SUCCESS;
 	}
-	if (!result)
-		result = qcul_driver_device(context, &device);
+	result = qcul_driver_device(context, &device);
 	if (!result)
 		put_on_top(context, device);
 	return result;
@@ -235,13 +228,10 @@ CUresult cuCtxSetCurrent(CUcontext context)
 
 CUresult cuCtxGetCurrent(CUcontext *context)
 {
-	CUresult result = qcul_driver_started();
-
-	if (!result && !context)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*context = qcul_driver_current();
-	return result;
+	if (!context)
+		return CUDA_ERROR_INVALID_VALUE;
+	*context = qcul_driver_current();
+	return CUDA_SUCCESS;
 }
 
 /* ---- flags ---- */
@@ -271,11 +261,8 @@ CUresult qcul_driver_flags_set(struct CUctx_st *c, unsigned int flags)
 
 CUresult qcul_driver_device_check(CUdevice device)
 {
-	CUresult result = qcul_driver_started();
-
-	if (!result && (device < 0 || device >= qcul_device_count()))
-		result = CUDA_ERROR_INVALID_DEVICE;
-	return result;
+	return device >= 0 && device < qcul_device_count() ? CUDA_SUCCESS
+							   : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -321,6 +308,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 		if (!users)
 			return CUDA_ERROR_INVALID_CONTEXT;
 	} while (!atomic_compare_exchange_weak(&process.primary[device].users, &users, users - 1));
+	qcul_bindings_changed();
 	return users > 1 || in_use(device) || any_made(device) ? CUDA_SUCCESS : reset(device);
 }
 
@@ -417,18 +405,15 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned 
 CUresult cuCtxDestroy_v2(CUcontext context)
 {
 	int device;
-	CUresult result = qcul_driver_started();
+	CUresult result = context ? qcul_driver_device(context, &device) : CUDA_ERROR_INVALID_VALUE;
 
-	if (!result && !context)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		result = qcul_driver_device(context, &device);
 	if (result)
 		return result;
 	if (is_primary(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	result = qcul_driver_wait(device);
 	atomic_store(&context->users, 0);
+	qcul_bindings_changed();
 	if (qcul_driver_current() == context)
 		pop();
 	return result;
@@ -437,14 +422,10 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 /* Attaching counts the uses of a context; each use is given back by detaching or destroying. */
 CUresult cuCtxAttach(CUcontext *context, unsigned int flags)
 {
-	CUresult result = qcul_driver_ready();
-	struct CUctx_st *c;
+	struct CUctx_st *c = qcul_driver_current();
 
-	if (!result && (!context || flags))
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result)
-		return result;
-	c = qcul_driver_current();
+	if (!context || flags)
+		return CUDA_ERROR_INVALID_VALUE;
 	atomic_fetch_add(&c->users, 1);
 	*context = c;
 	return CUDA_SUCCESS;
@@ -452,10 +433,6 @@ CUresult cuCtxAttach(CUcontext *context, unsigned int flags)
 
 CUresult cuCtxDetach(CUcontext context)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (result)
-		return result;
 	/* Only the thread's current context can be detached. */
 	if (context != qcul_driver_current())
 		return CUDA_ERROR_INVALID_CONTEXT;

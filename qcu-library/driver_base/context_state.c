@@ -9,7 +9,7 @@
 static CUresult chosen(CUcontext context, struct CUctx_st **out)
 {
 	int device;
-	CUresult result = context ? qcul_driver_device(context, &device) : qcul_driver_ready();
+	CUresult result = qcul_driver_device_or_current(context, &device);
 
 	if (!result)
 		*out = context ? context : qcul_driver_current();
@@ -18,13 +18,10 @@ static CUresult chosen(CUcontext context, struct CUctx_st **out)
 
 CUresult cuCtxGetDevice(CUdevice *device)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (!result && !device)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*device = qcul_driver_current()->device;
-	return result;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = qcul_driver_current()->device;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context)
@@ -41,20 +38,15 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context)
 
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (!result && !flags)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*flags = atomic_load(&qcul_driver_current()->flags);
-	return result;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = atomic_load(&qcul_driver_current()->flags);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetFlags(unsigned int flags)
 {
-	CUresult result = qcul_driver_ready();
-
-	return result ? result : qcul_driver_flags_set(qcul_driver_current(), flags);
+	return qcul_driver_flags_set(qcul_driver_current(), flags);
 }
 
 CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
@@ -83,7 +75,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 
 CUresult cuCtxSynchronize(void)
 {
-	return QCUL_READY(cudaDeviceSynchronize());
+	return QCUL_RUNTIME(cudaDeviceSynchronize());
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext context)
@@ -98,92 +90,79 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	if ((unsigned int)limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	return QCUL_READY(cudaDeviceSetLimit((enum cudaLimit)limit, value));
+	return QCUL_RUNTIME(cudaDeviceSetLimit((enum cudaLimit)limit, value));
 }
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
 	if ((unsigned int)limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	return QCUL_READY(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
+	return QCUL_RUNTIME(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
-	return QCUL_READY(cudaDeviceGetCacheConfig((enum cudaFuncCache *)config));
+	return QCUL_RUNTIME(cudaDeviceGetCacheConfig((enum cudaFuncCache *)config));
 }
 
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
-	return QCUL_READY(cudaDeviceSetCacheConfig((enum cudaFuncCache)config));
+	return QCUL_RUNTIME(cudaDeviceSetCacheConfig((enum cudaFuncCache)config));
 }
 
 /* Banks have long had a single width. A program can ask for another width, without effect. */
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (!result && !config)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-	return result;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (!result && (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
-		result = CUDA_ERROR_INVALID_VALUE;
-	return result;
+	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
-	return QCUL_READY(cudaDeviceGetStreamPriorityRange(least, greatest));
+	return QCUL_RUNTIME(cudaDeviceGetStreamPriorityRange(least, greatest));
 }
 
 CUresult cuCtxResetPersistingL2Cache(void)
 {
-	return QCUL_READY(cudaCtxResetPersistingL2Cache());
+	return QCUL_RUNTIME(cudaCtxResetPersistingL2Cache());
 }
 
 /* No context has only a part of the multiprocessors. */
 CUresult cuCtxGetExecAffinity(CUexecAffinityParam *param, CUexecAffinityType type)
 {
-	CUresult result = qcul_driver_ready();
-
 	(void)type;
-	if (!result && !param)
-		result = CUDA_ERROR_INVALID_VALUE;
-	return result ? result : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	return param ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
 	int device;
-	CUresult result = qcul_driver_ready();
+	CUresult result = qcul_driver_device(peer, &device);
 
-	if (!result)
-		result = qcul_driver_device(peer, &device);
-	return result ? result : QCUL_READY(cudaDeviceEnablePeerAccess(device, flags));
+	return result ? result : QCUL_RUNTIME(cudaDeviceEnablePeerAccess(device, flags));
 }
 
 CUresult cuCtxDisablePeerAccess(CUcontext peer)
 {
 	int device;
-	CUresult result = qcul_driver_ready();
+	CUresult result = qcul_driver_device(peer, &device);
 
-	if (!result)
-		result = qcul_driver_device(peer, &device);
-	return result ? result : QCUL_READY(cudaDeviceDisablePeerAccess(device));
+	return result ? result : QCUL_RUNTIME(cudaDeviceDisablePeerAccess(device));
 }
 
 CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 				    CUflushGPUDirectRDMAWritesScope scope)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaDeviceFlushGPUDirectRDMAWrites((enum cudaFlushGPUDirectRDMAWritesTarget)target,
 						   (enum cudaFlushGPUDirectRDMAWritesScope)scope));
 }
@@ -191,10 +170,10 @@ CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 /* These do nothing natively either if no profiler is attached. */
 CUresult cuProfilerStart(void)
 {
-	return qcul_driver_ready();
+	return CUDA_SUCCESS;
 }
 
 CUresult cuProfilerStop(void)
 {
-	return qcul_driver_ready();
+	return CUDA_SUCCESS;
 }

@@ -12,17 +12,17 @@ CUresult qcul_driver_wait(int device)
 
 static CUresult describe_device(CUdevice device, const struct qcu_device_desc **desc)
 {
-	return QCUL_STARTED(qcul_device_desc(device, desc));
+	return QCUL_RUNTIME(qcul_device_desc(device, desc));
 }
 
 CUresult cuDeviceGetCount(int *count)
 {
-	return QCUL_STARTED(cudaGetDeviceCount(count));
+	return QCUL_RUNTIME(cudaGetDeviceCount(count));
 }
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-	CUresult result = QCUL_STARTED(device ? qcul_device_check(ordinal) : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(device ? qcul_device_check(ordinal) : cudaErrorInvalidValue);
 
 	if (!result)
 		*device = ordinal;
@@ -31,7 +31,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-	return QCUL_STARTED(value ? qcul_device_attr(device, (enum cudaDeviceAttr)attribute, value)
+	return QCUL_RUNTIME(value ? qcul_device_attr(device, (enum cudaDeviceAttr)attribute, value)
 				  : cudaErrorInvalidValue);
 }
 
@@ -132,23 +132,23 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice device)
 
 CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
 {
-	return QCUL_STARTED(cudaDeviceGetPCIBusId(text, len, device));
+	return QCUL_RUNTIME(cudaDeviceGetPCIBusId(text, len, device));
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 {
-	return QCUL_STARTED(cudaDeviceGetByPCIBusId(device, text));
+	return QCUL_RUNTIME(cudaDeviceGetByPCIBusId(device, text));
 }
 
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-	return QCUL_STARTED(cudaDeviceCanAccessPeer(can, device, peer));
+	return QCUL_RUNTIME(cudaDeviceCanAccessPeer(can, device, peer));
 }
 
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device,
 				 CUdevice peer)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaDeviceGetP2PAttribute(value, (enum cudaDeviceP2PAttr)attribute, device, peer));
 }
 
@@ -156,7 +156,7 @@ CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
 					   const CUatomicOperation *operations, unsigned int count,
 					   CUdevice device)
 {
-	return QCUL_STARTED(cudaDeviceGetHostAtomicCapabilities(
+	return QCUL_RUNTIME(cudaDeviceGetHostAtomicCapabilities(
 		capabilities, (const enum cudaAtomicOperation *)operations, count, device));
 }
 
@@ -164,14 +164,14 @@ CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
 					  const CUatomicOperation *operations, unsigned int count,
 					  CUdevice device, CUdevice peer)
 {
-	return QCUL_STARTED(cudaDeviceGetP2PAtomicCapabilities(
+	return QCUL_RUNTIME(cudaDeviceGetP2PAtomicCapabilities(
 		capabilities, (const enum cudaAtomicOperation *)operations, count, device, peer));
 }
 
 /* The number of multiprocessors cannot be limited here. */
 CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
 {
-	CUresult result = QCUL_STARTED(qcul_device_check(device));
+	CUresult result = QCUL_RUNTIME(qcul_device_check(device));
 
 	(void)type;
 	if (!result && !supported)

@@ -5,7 +5,9 @@
  * of them lie in libcudart.so.13, where a function cuX has the symbol qcul_drv_cuX; libcuda.so.1
  * holds a jump for each. So a process has one session and one state, whichever library it uses.
  *
- * cuda.syms lists the functions. A function that returns through these macros leaves the runtime's
+ * cuda.syms lists the functions and says what each of them needs: cuInit, a current context. That
+ * is checked where the program's call comes in (driver_api/entries.c), and not in the functions, so
+ * that they may call one another. A function that returns through these macros leaves the runtime's
  * last error as it was.
  */
 #ifndef QCUL_DRIVER_H
@@ -13,13 +15,11 @@
 
 #include "qcu-library/link/link.h"
 
-#pragma GCC visibility push(default)
 #include <cuda.h>
 #include <cudaProfiler.h>
 
 /* Gives each function its symbol; made from cuda.syms. */
 #include "driver_names.h"
-#pragma GCC visibility pop
 
 /* ---- errors.c ---- */
 
@@ -27,8 +27,6 @@ CUresult qcul_driver_error(cudaError_t err);
 
 /* ---- init.c ---- */
 
-/* CUDA_ERROR_NOT_INITIALIZED before cuInit, and in a child of a process that has called it. */
-CUresult qcul_driver_started(void);
 /* A call that is implemented, with something in it that is not. */
 CUresult qcul_driver_unsupported(const char *what, atomic_flag *said);
 
@@ -37,16 +35,9 @@ CUresult qcul_driver_unsupported(const char *what, atomic_flag *said);
 struct CUctx_st;
 /* The current context of the thread, or NULL. */
 struct CUctx_st *qcul_driver_current(void);
-/* Has the program called cuInit, and has the thread a current context? */
-CUresult qcul_driver_ready(void);
-/*
- * The same, but a stream of the program's own will do in place of a context. *device is the
- * stream's then, else -1.
- */
-CUresult qcul_driver_in_stream(CUstream stream, int *device);
 /* Waits for all work of the device. */
 CUresult qcul_driver_wait(int device);
-/* Has the program called cuInit(), and is there such a device? */
+/* Is there such a device? */
 CUresult qcul_driver_device_check(CUdevice device);
 /* The device of a context. CUDA_ERROR_INVALID_CONTEXT: any pointer may be passed. */
 CUresult qcul_driver_device(struct CUctx_st *context, int *device);
@@ -86,49 +77,30 @@ static inline CUresult qcul_driver_end(struct qcul_driver_call call, cudaError_t
 		qcul_driver_end(begun, (call));                            \
 	})
 
-/* The same for a function that needs cuInit, and for one that needs a current context. */
-#define QCUL_STARTED(call)                               \
-	({                                               \
-		CUresult before = qcul_driver_started(); \
-                                                         \
-		before ? before : QCUL_RUNTIME(call);    \
-	})
-#define QCUL_READY(call)                               \
-	({                                             \
-		CUresult before = qcul_driver_ready(); \
-                                                       \
-		before ? before : QCUL_RUNTIME(call);  \
-	})
+/* The thread's current device, and whether it has chosen it. */
+struct qcul_driver_place {
+	int device;
+	bool chosen;
+};
+
+static inline struct qcul_driver_place qcul_driver_move(struct qcul_driver_place to)
+{
+	const struct qcul_driver_place home = {qcul_self.device, qcul_self.device_chosen};
+
+	qcul_self.device = to.device;
+	qcul_self.device_chosen = to.chosen;
+	return home;
+}
 
 /* The same on another device than the thread's current one. */
-#define QCUL_ON_DEVICE(number, call)                         \
-	({                                                   \
-		const int current = qcul_self.device;        \
-		const bool chosen = qcul_self.device_chosen; \
-		CUresult there;                              \
-                                                             \
-		qcul_self.device = (number);                 \
-		qcul_self.device_chosen = true;              \
-		there = QCUL_RUNTIME(call);                  \
-		qcul_self.device = current;                  \
-		qcul_self.device_chosen = chosen;            \
-		there;                                       \
-	})
-
-/*
- * The same for work in a stream. One that the program has made says itself where it belongs, so
- * that the thread needs no context.
- */
-#define QCUL_IN_STREAM(stream, call)                                         \
-	({                                                                   \
-		int belongs;                                                 \
-		CUresult before = qcul_driver_in_stream((stream), &belongs); \
-                                                                             \
-		if (!before && belongs < 0)                                  \
-			before = QCUL_RUNTIME(call);                         \
-		else if (!before)                                            \
-			before = QCUL_ON_DEVICE(belongs, call);              \
-		before;                                                      \
+#define QCUL_ON_DEVICE(number, call)                                           \
+	({                                                                     \
+		const struct qcul_driver_place there = {(number), true};       \
+		const struct qcul_driver_place home = qcul_driver_move(there); \
+		CUresult result_ = QCUL_RUNTIME(call);                         \
+                                                                               \
+		(void)qcul_driver_move(home);                                  \
+		result_;                                                       \
 	})
 
 /* A device address and a pointer are the same. */

@@ -72,17 +72,17 @@ static cudaError_t attribute(int *value, CUfunction_attribute which, const void 
 
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function)
 {
-	return QCUL_READY(attribute(value, which, function));
+	return QCUL_RUNTIME(attribute(value, which, function));
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)
 {
-	return QCUL_READY(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)which, value));
+	return QCUL_RUNTIME(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)which, value));
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
 {
-	return QCUL_READY(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
+	return QCUL_RUNTIME(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
 }
 
 static cudaError_t load_function_kernel(const void *function, struct CUkern_st **kernel)
@@ -98,7 +98,7 @@ static cudaError_t load_function_kernel(const void *function, struct CUkern_st *
 CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
 {
 	struct CUkern_st *kernel;
-	CUresult result = QCUL_READY(load_function_kernel(function, &kernel));
+	CUresult result = QCUL_RUNTIME(load_function_kernel(function, &kernel));
 
 	if (!result && (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
 		result = CUDA_ERROR_INVALID_VALUE;
@@ -107,27 +107,27 @@ CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
 
 CUresult cuFuncGetName(const char **name, CUfunction function)
 {
-	return QCUL_READY(function ? cudaFuncGetName(name, function) : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(function ? cudaFuncGetName(name, function) : cudaErrorInvalidValue);
 }
 
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size)
 {
-	return QCUL_READY(function ? cudaFuncGetParamInfo(function, index, offset, size)
-				   : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(function ? cudaFuncGetParamInfo(function, index, offset, size)
+				     : cudaErrorInvalidValue);
 }
 
 CUresult cuFuncLoad(CUfunction function)
 {
 	struct CUkern_st *kernel;
 
-	return QCUL_READY(load_function_kernel(function, &kernel));
+	return QCUL_RUNTIME(load_function_kernel(function, &kernel));
 }
 
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
 	struct CUkern_st *kernel;
 	CUresult result =
-		QCUL_READY(state ? qcul_kernel(function, &kernel) : cudaErrorInvalidValue);
+		QCUL_RUNTIME(state ? qcul_kernel(function, &kernel) : cudaErrorInvalidValue);
 
 	if (!result)
 		*state = atomic_load(&kernel->ready) == qcul_epoch()
@@ -142,7 +142,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
 	struct CUkern_st *k;
 	CUresult result =
-		QCUL_READY(function ? load_function_kernel(kernel, &k) : cudaErrorInvalidValue);
+		QCUL_RUNTIME(function ? load_function_kernel(kernel, &k) : cudaErrorInvalidValue);
 
 	if (!result)
 		*function = (CUfunction)k;
@@ -179,13 +179,13 @@ CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice d
 
 CUresult cuKernelGetName(const char **name, CUkernel kernel)
 {
-	return QCUL_STARTED(kernel ? cudaFuncGetName(name, kernel) : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(kernel ? cudaFuncGetName(name, kernel) : cudaErrorInvalidValue);
 }
 
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
-	return QCUL_READY(kernel ? cudaFuncGetParamInfo(kernel, index, offset, size)
-				 : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(kernel ? cudaFuncGetParamInfo(kernel, index, offset, size)
+				   : cudaErrorInvalidValue);
 }
 
 /* ---- occupancy ---- */
@@ -194,7 +194,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 							      int block_size, size_t dynamic,
 							      unsigned int flags)
 {
-	return QCUL_READY(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	return QCUL_RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 		blocks, function, block_size, dynamic, flags));
 }
 
@@ -208,7 +208,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks,
 						 int block_size)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, block_size));
 }
 
@@ -250,14 +250,13 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
 						   CUoccupancyB2DSize dynamic_of, size_t dynamic,
 						   int limit, unsigned int flags)
 {
-	CUresult result = qcul_driver_ready();
 	struct best best;
+	CUresult result;
 	int count;
 
-	if (!result && (!grid || !block || limit < 0))
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		result = search(&best, function, dynamic_of, dynamic, limit, flags);
+	if (!grid || !block || limit < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = search(&best, function, dynamic_of, dynamic, limit, flags);
 	if (!result)
 		result = QCUL_RUNTIME(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount,
 							     qcul_self.device));

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The start of the driver API, and calls that need no device. */
-#include "qcu-library/driver_base/driver.h"
+#include "qcu-library/driver_base/needs.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/malloc_hook.h"
 
-enum { NOT_STARTED, STARTED, FORKED };
-static struct {
-	atomic_int state;
-} process;
+atomic_int qcul_driver_state;
 
 /* As with NVIDIA's driver, the child of a process that has used it cannot use it. */
 static void mark_driver_forked(void)
 {
-	if (qcul_opened() || atomic_load(&process.state) == STARTED)
-		atomic_store(&process.state, FORKED);
+	if (qcul_opened() || atomic_load(&qcul_driver_state) == QCUL_STARTED)
+		atomic_store(&qcul_driver_state, QCUL_FORKED);
 }
 
 QCUL_AT_FORK(QCUL_FORK_DRIVER, .child = mark_driver_forked)
 
 CUresult qcul_driver_started(void)
 {
-	switch (atomic_load_explicit(&process.state, memory_order_acquire)) {
-	case STARTED:
-		return CUDA_SUCCESS;
-	case FORKED:
-		return CUDA_ERROR_NOT_INITIALIZED;
-	}
+	int not_yet = QCUL_NOT_STARTED;
+
 	/* The runtime starts the driver for itself. */
-	return qcul_opened() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	if (qcul_opened())
+		atomic_compare_exchange_strong(&qcul_driver_state, &not_yet, QCUL_STARTED);
+	return atomic_load(&qcul_driver_state) == QCUL_STARTED ? CUDA_SUCCESS
+							       : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult qcul_driver_unsupported(const char *what, atomic_flag *said)
@@ -41,14 +37,14 @@ CUresult cuInit(unsigned int flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (atomic_load(&process.state) == FORKED)
+	if (atomic_load(&qcul_driver_state) == QCUL_FORKED)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	qcul_malloc_arm();
 	result = QCUL_RUNTIME(qcul_open());
 	if (!result && !qcul_device_count())
 		result = CUDA_ERROR_NO_DEVICE;
 	if (!result)
-		atomic_store_explicit(&process.state, STARTED, memory_order_release);
+		atomic_store_explicit(&qcul_driver_state, QCUL_STARTED, memory_order_release);
 	return result;
 }
 

@@ -54,7 +54,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 		.stream = stream,
 	};
 
-	return QCUL_IN_STREAM(stream, launch_driver_function(&config, function, params, extra));
+	return QCUL_RUNTIME(launch_driver_function(&config, function, params, extra));
 }
 
 static cudaLaunchConfig_t shape(const CUlaunchConfig *c)
@@ -79,7 +79,7 @@ static CUresult launch_ex(const CUlaunchConfig *c, bool own, CUfunction function
 	config = shape(c);
 	if (own && !config.stream)
 		config.stream = cudaStreamPerThread;
-	return QCUL_READY(launch_driver_function(&config, function, params, extra));
+	return QCUL_RUNTIME(launch_driver_function(&config, function, params, extra));
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
@@ -99,15 +99,14 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 				   unsigned int block_z, unsigned int shared, CUstream stream,
 				   void **params)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaLaunchCooperativeKernel(function, (dim3){grid_x, grid_y, grid_z},
-							  (dim3){block_x, block_y, block_z}, params,
-							  shared, stream));
+	return QCUL_RUNTIME(cudaLaunchCooperativeKernel(function, (dim3){grid_x, grid_y, grid_z},
+							(dim3){block_x, block_y, block_z}, params,
+							shared, stream));
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
 {
-	return QCUL_IN_STREAM(stream, cudaLaunchHostFunc(stream, fn, data));
+	return QCUL_RUNTIME(cudaLaunchHostFunc(stream, fn, data));
 }
 
 CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUlaunchConfig *c)
@@ -117,7 +116,7 @@ CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUl
 	if (!c || !function)
 		return CUDA_ERROR_INVALID_VALUE;
 	config = shape(c);
-	return QCUL_READY(cudaOccupancyMaxActiveClusters(count, function, &config));
+	return QCUL_RUNTIME(cudaOccupancyMaxActiveClusters(count, function, &config));
 }
 
 CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, const CUlaunchConfig *c)
@@ -127,5 +126,5 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, cons
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
 	config = shape(c);
-	return QCUL_READY(cudaOccupancyMaxPotentialClusterSize(size, function, &config));
+	return QCUL_RUNTIME(cudaOccupancyMaxPotentialClusterSize(size, function, &config));
 }

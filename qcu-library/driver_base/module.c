@@ -24,9 +24,9 @@ static CUresult mark_module_alone(CUresult result, const CUmodule *module)
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
 			    CUjit_option *options, void **values)
 {
-	return mark_module_alone(QCUL_READY(cudaLibraryLoadData((cudaLibrary_t *)module, image,
-								(enum cudaJitOption *)options,
-								values, count, NULL, NULL, 0)),
+	return mark_module_alone(QCUL_RUNTIME(cudaLibraryLoadData((cudaLibrary_t *)module, image,
+								  (enum cudaJitOption *)options,
+								  values, count, NULL, NULL, 0)),
 				 module);
 }
 
@@ -43,9 +43,10 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 CUresult cuModuleLoad(CUmodule *module, const char *name)
 {
 	return mark_module_alone(
-		QCUL_READY(name && !*name ? cudaErrorInvalidValue
-					  : cudaLibraryLoadFromFile((cudaLibrary_t *)module, name,
-								    NULL, NULL, 0, NULL, NULL, 0)),
+		QCUL_RUNTIME(name && !*name
+				     ? cudaErrorInvalidValue
+				     : cudaLibraryLoadFromFile((cudaLibrary_t *)module, name, NULL,
+							       NULL, 0, NULL, NULL, 0)),
 		module);
 }
 
@@ -53,36 +54,33 @@ CUresult cuModuleUnload(CUmodule module)
 {
 	return qcul_library_shared(library_of_module(module))
 		       ? CUDA_ERROR_NOT_PERMITTED
-		       : QCUL_STARTED(cudaLibraryUnload(library_of_module(module)));
+		       : QCUL_RUNTIME(cudaLibraryUnload(library_of_module(module)));
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-	CUresult result = qcul_driver_started();
-
-	if (!result && !mode)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*mode = CU_MODULE_LAZY_LOADING;
-	return result;
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
-	return QCUL_READY(name && !*name ? cudaErrorInvalidValue
-					 : cudaLibraryGetKernel((cudaKernel_t *)function,
-								library_of_module(module), name));
+	return QCUL_RUNTIME(name && !*name ? cudaErrorInvalidValue
+					   : cudaLibraryGetKernel((cudaKernel_t *)function,
+								  library_of_module(module), name));
 }
 
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
 {
-	return QCUL_READY(cudaLibraryGetKernelCount(count, library_of_module(module)));
+	return QCUL_RUNTIME(cudaLibraryGetKernelCount(count, library_of_module(module)));
 }
 
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int room, CUmodule module)
 {
-	return QCUL_READY(cudaLibraryEnumerateKernels((cudaKernel_t *)functions, room,
-						      library_of_module(module)));
+	return QCUL_RUNTIME(cudaLibraryEnumerateKernels((cudaKernel_t *)functions, room,
+							library_of_module(module)));
 }
 
 /* A managed variable has one address for all. */
@@ -100,9 +98,9 @@ static cudaError_t global(CUdeviceptr *address, size_t *bytes, cudaLibrary_t lib
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
 			      const char *name)
 {
-	return QCUL_READY((!address && !bytes) || (name && !*name)
-				  ? cudaErrorInvalidValue
-				  : global(address, bytes, library_of_module(module), name));
+	return QCUL_RUNTIME((!address && !bytes) || (name && !*name)
+				    ? cudaErrorInvalidValue
+				    : global(address, bytes, library_of_module(module), name));
 }
 
 /* ---- libraries ---- */
@@ -111,7 +109,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 			   void **jit_values, unsigned int jit_count, CUlibraryOption *options,
 			   void **values, unsigned int count)
 {
-	return QCUL_STARTED(cudaLibraryLoadData(library, code, (enum cudaJitOption *)jit_options,
+	return QCUL_RUNTIME(cudaLibraryLoadData(library, code, (enum cudaJitOption *)jit_options,
 						jit_values, jit_count,
 						(enum cudaLibraryOption *)options, values, count));
 }
@@ -120,37 +118,37 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name, CUjit_optio
 			       void **jit_values, unsigned int jit_count, CUlibraryOption *options,
 			       void **values, unsigned int count)
 {
-	return QCUL_STARTED(cudaLibraryLoadFromFile(
+	return QCUL_RUNTIME(cudaLibraryLoadFromFile(
 		library, name, (enum cudaJitOption *)jit_options, jit_values, jit_count,
 		(enum cudaLibraryOption *)options, values, count));
 }
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
-	return QCUL_STARTED(cudaLibraryUnload(library));
+	return QCUL_RUNTIME(cudaLibraryUnload(library));
 }
 
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-	return QCUL_STARTED(cudaLibraryGetKernel(kernel, library, name));
+	return QCUL_RUNTIME(cudaLibraryGetKernel(kernel, library, name));
 }
 
 CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
 {
-	return QCUL_STARTED(cudaLibraryGetKernelCount(count, library));
+	return QCUL_RUNTIME(cudaLibraryGetKernelCount(count, library));
 }
 
 CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int room, CUlibrary library)
 {
-	return QCUL_STARTED(cudaLibraryEnumerateKernels(kernels, room, library));
+	return QCUL_RUNTIME(cudaLibraryEnumerateKernels(kernels, room, library));
 }
 
 /* The count of kernels shows whether the handle is one. */
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
 	unsigned int count;
-	CUresult result = QCUL_READY(module ? cudaLibraryGetKernelCount(&count, library)
-					    : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(module ? cudaLibraryGetKernelCount(&count, library)
+					      : cudaErrorInvalidValue);
 
 	if (!result)
 		*module = (CUmodule)library;
@@ -160,20 +158,20 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library,
 			    const char *name)
 {
-	return QCUL_READY(address || bytes
-				  ? cudaLibraryGetGlobal((void **)address, bytes, library, name)
-				  : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(address || bytes
+				    ? cudaLibraryGetGlobal((void **)address, bytes, library, name)
+				    : cudaErrorInvalidValue);
 }
 
 CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
 			     const char *name)
 {
-	return QCUL_STARTED(cudaLibraryGetManaged((void **)address, bytes, library, name));
+	return QCUL_RUNTIME(cudaLibraryGetManaged((void **)address, bytes, library, name));
 }
 
 CUresult cuLibraryGetUnifiedFunction(void **function, CUlibrary library, const char *symbol)
 {
-	return QCUL_STARTED(cudaLibraryGetUnifiedFunction(function, library, symbol));
+	return QCUL_RUNTIME(cudaLibraryGetUnifiedFunction(function, library, symbol));
 }
 
 /* ---- from a kernel to what it belongs to ---- */
@@ -182,7 +180,7 @@ static CUresult owner(const void *function, struct CUlib_st **library)
 {
 	struct CUkern_st *kernel;
 	CUresult result =
-		QCUL_STARTED(library ? qcul_kernel(function, &kernel) : cudaErrorInvalidValue);
+		QCUL_RUNTIME(library ? qcul_kernel(function, &kernel) : cudaErrorInvalidValue);
 
 	if (result)
 		return result;
@@ -197,9 +195,5 @@ CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 
 CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 {
-	CUresult result = qcul_driver_ready();
-
-	if (!result && !function)
-		result = CUDA_ERROR_INVALID_VALUE;
-	return result ? result : owner(function, (struct CUlib_st **)module);
+	return function ? owner(function, (struct CUlib_st **)module) : CUDA_ERROR_INVALID_VALUE;
 }

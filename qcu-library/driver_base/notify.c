@@ -31,13 +31,13 @@ CUresult cuLogsDumpToMemory(CUlogIterator *iterator, char *buffer, size_t *size,
 CUresult cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCallback callback, void *data,
 					   CUasyncCallbackHandle *handle)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaDeviceRegisterAsyncNotification(device, (cudaAsyncCallback)(void *)callback,
 						    data, (cudaAsyncCallbackHandle_t *)handle));
 }
 
 CUresult cuDeviceUnregisterAsyncNotification(CUdevice device, CUasyncCallbackHandle handle)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaDeviceUnregisterAsyncNotification(device, (cudaAsyncCallbackHandle_t)handle));
 }

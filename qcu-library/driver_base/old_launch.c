@@ -51,13 +51,11 @@ static struct prepared *find_or_add_prepared(CUfunction function, CUresult *resu
 
 CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
 {
-	CUresult result = qcul_driver_ready();
 	struct prepared *p;
+	CUresult result;
 
-	if (!result && (x <= 0 || y <= 0 || z <= 0))
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result)
-		return result;
+	if (x <= 0 || y <= 0 || z <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p) {
@@ -71,11 +69,9 @@ CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
 
 CUresult cuFuncSetSharedSize(CUfunction function, unsigned int bytes)
 {
-	CUresult result = qcul_driver_ready();
 	struct prepared *p;
+	CUresult result;
 
-	if (result)
-		return result;
 	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
@@ -86,13 +82,11 @@ CUresult cuFuncSetSharedSize(CUfunction function, unsigned int bytes)
 
 CUresult cuParamSetSize(CUfunction function, unsigned int bytes)
 {
-	CUresult result = qcul_driver_ready();
 	struct prepared *p;
+	CUresult result;
 
-	if (!result && bytes > PARAM_BYTES)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result)
-		return result;
+	if (bytes > PARAM_BYTES)
+		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
@@ -103,14 +97,12 @@ CUresult cuParamSetSize(CUfunction function, unsigned int bytes)
 
 CUresult cuParamSetv(CUfunction function, int offset, void *ptr, unsigned int bytes)
 {
-	CUresult result = qcul_driver_ready();
 	struct prepared *p;
+	CUresult result;
 
-	if (!result && (!ptr || offset < 0 || offset > PARAM_BYTES ||
-			bytes > (unsigned int)(PARAM_BYTES - offset)))
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result)
-		return result;
+	if (!ptr || offset < 0 || offset > PARAM_BYTES ||
+	    bytes > (unsigned int)(PARAM_BYTES - offset))
+		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
@@ -131,15 +123,13 @@ CUresult cuParamSetf(CUfunction function, int offset, float value)
 
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream)
 {
-	CUresult result = qcul_driver_ready();
 	struct prepared *p, copy;
+	CUresult result;
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, copy.params, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			 &copy.bytes, CU_LAUNCH_PARAM_END};
 
-	if (!result && (width <= 0 || height <= 0))
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (result)
-		return result;
+	if (width <= 0 || height <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&part.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)

@@ -6,59 +6,59 @@
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
-	return QCUL_READY(cudaStreamCreateWithFlags(stream, flags));
+	return QCUL_RUNTIME(cudaStreamCreateWithFlags(stream, flags));
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
 {
-	return QCUL_READY(cudaStreamCreateWithPriority(stream, flags, priority));
+	return QCUL_RUNTIME(cudaStreamCreateWithPriority(stream, flags, priority));
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
-	return QCUL_STARTED(cudaStreamDestroy(stream));
+	return QCUL_RUNTIME(cudaStreamDestroy(stream));
 }
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamQuery(stream));
+	return QCUL_RUNTIME(cudaStreamQuery(stream));
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamSynchronize(stream));
+	return QCUL_RUNTIME(cudaStreamSynchronize(stream));
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamWaitEvent(stream, event, flags));
+	return QCUL_RUNTIME(cudaStreamWaitEvent(stream, event, flags));
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamGetPriority(stream, priority));
+	return QCUL_RUNTIME(cudaStreamGetPriority(stream, priority));
 }
 
 CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamGetFlags(stream, flags));
+	return QCUL_RUNTIME(cudaStreamGetFlags(stream, flags));
 }
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamGetId(stream, id));
+	return QCUL_RUNTIME(cudaStreamGetId(stream, id));
 }
 
 CUresult cuStreamGetDevice(CUstream stream, CUdevice *device)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamGetDevice(stream, device));
+	return QCUL_RUNTIME(cudaStreamGetDevice(stream, device));
 }
 
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 {
 	int device;
-	CUresult result = QCUL_IN_STREAM(stream, context ? cudaStreamGetDevice(stream, &device)
-							 : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(context ? cudaStreamGetDevice(stream, &device)
+					       : cudaErrorInvalidValue);
 
 	if (!result)
 		*context = qcul_driver_context_of(device);
@@ -78,8 +78,8 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *gree
 CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *green)
 {
 	int device;
-	CUresult result = QCUL_IN_STREAM(stream, green ? cudaStreamGetDevice(stream, &device)
-						       : cudaErrorInvalidValue);
+	CUresult result =
+		QCUL_RUNTIME(green ? cudaStreamGetDevice(stream, &device) : cudaErrorInvalidValue);
 
 	if (!result)
 		*green = NULL;
@@ -89,36 +89,34 @@ CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *green)
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data,
 			     unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback,
-						    data, flags));
+	return QCUL_RUNTIME(
+		cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags));
 }
 
 CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t bytes,
 				unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamAttachMemAsync(stream, qcul_driver_ptr(address),
-							       bytes, flags));
+	return QCUL_RUNTIME(
+		cudaStreamAttachMemAsync(stream, qcul_driver_ptr(address), bytes, flags));
 }
 
 _Static_assert(sizeof(CUstreamAttrValue) == sizeof(cudaLaunchAttributeValue), "stream attributes");
 
 CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID which, CUstreamAttrValue *value)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamGetAttribute(stream, (cudaLaunchAttributeID)which,
-							     (cudaLaunchAttributeValue *)value));
+	return QCUL_RUNTIME(cudaStreamGetAttribute(stream, (cudaLaunchAttributeID)which,
+						   (cudaLaunchAttributeValue *)value));
 }
 
 CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID which, const CUstreamAttrValue *value)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)which,
-						     (const cudaLaunchAttributeValue *)value));
+	return QCUL_RUNTIME(cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)which,
+						   (const cudaLaunchAttributeValue *)value));
 }
 
 CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
-	return QCUL_READY(cudaStreamCopyAttributes(dst, src));
+	return QCUL_RUNTIME(cudaStreamCopyAttributes(dst, src));
 }
 
 CUresult cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src)
@@ -131,8 +129,7 @@ CUresult cuStreamCopyAttributes_ptsz(CUstream dst, CUstream src)
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
+	return QCUL_RUNTIME(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
 }
 
 CUresult cuStreamBeginCapture(CUstream stream)
@@ -144,31 +141,28 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 				     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
 				     size_t count, CUstreamCaptureMode mode)
 {
-	return QCUL_IN_STREAM(stream,
-			      cudaStreamBeginCaptureToGraph(stream, graph, dependencies,
-							    (const cudaGraphEdgeData *)edges, count,
-							    (enum cudaStreamCaptureMode)mode));
+	return QCUL_RUNTIME(cudaStreamBeginCaptureToGraph(stream, graph, dependencies,
+							  (const cudaGraphEdgeData *)edges, count,
+							  (enum cudaStreamCaptureMode)mode));
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamEndCapture(stream, graph));
+	return QCUL_RUNTIME(cudaStreamEndCapture(stream, graph));
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-	return QCUL_IN_STREAM(
-		stream, cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
+	return QCUL_RUNTIME(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
 }
 
 CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
 				   CUgraph *graph, const CUgraphNode **dependencies,
 				   const CUgraphEdgeData **edges, size_t *count)
 {
-	return QCUL_IN_STREAM(
-		stream, cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status,
-						 (unsigned long long *)id, graph, dependencies,
-						 (const cudaGraphEdgeData **)edges, count));
+	return QCUL_RUNTIME(cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)status,
+						     (unsigned long long *)id, graph, dependencies,
+						     (const cudaGraphEdgeData **)edges, count));
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
@@ -186,9 +180,8 @@ CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *depe
 					      const CUgraphEdgeData *edges, size_t count,
 					      unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream, cudaStreamUpdateCaptureDependencies(
-					      stream, dependencies,
-					      (const cudaGraphEdgeData *)edges, count, flags));
+	return QCUL_RUNTIME(cudaStreamUpdateCaptureDependencies(
+		stream, dependencies, (const cudaGraphEdgeData *)edges, count, flags));
 }
 
 CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *dependencies, size_t count,
@@ -199,7 +192,7 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *depende
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		cudaThreadExchangeStreamCaptureMode((enum cudaStreamCaptureMode *)mode));
 }
 
@@ -207,38 +200,38 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
-	return QCUL_READY(cudaEventCreateWithFlags(event, flags));
+	return QCUL_RUNTIME(cudaEventCreateWithFlags(event, flags));
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
 {
-	return QCUL_STARTED(cudaEventDestroy(event));
+	return QCUL_RUNTIME(cudaEventDestroy(event));
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream, cudaEventRecord(event, stream));
+	return QCUL_RUNTIME(cudaEventRecord(event, stream));
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream, cudaEventRecordWithFlags(event, stream, flags));
+	return QCUL_RUNTIME(cudaEventRecordWithFlags(event, stream, flags));
 }
 
 CUresult cuEventQuery(CUevent event)
 {
-	return QCUL_STARTED(cudaEventQuery(event));
+	return QCUL_RUNTIME(cudaEventQuery(event));
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	return QCUL_STARTED(cudaEventSynchronize(event));
+	return QCUL_RUNTIME(cudaEventSynchronize(event));
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
 	float unused;
-	CUresult result = QCUL_STARTED(cudaEventElapsedTime(ms ? ms : &unused, start, end));
+	CUresult result = QCUL_RUNTIME(cudaEventElapsedTime(ms ? ms : &unused, start, end));
 
 	/* The events are looked at first. */
 	return !result && !ms ? CUDA_ERROR_INVALID_VALUE : result;

@@ -270,18 +270,18 @@ _Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) ==
 
 CUresult cuImportExternalMemory(CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
-	return QCUL_READY(ready_import_memory((cudaExternalMemory_t *)out,
-					      (const struct cudaExternalMemoryHandleDesc *)desc));
+	return QCUL_RUNTIME(ready_import_memory((cudaExternalMemory_t *)out,
+						(const struct cudaExternalMemoryHandleDesc *)desc));
 }
 
 CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memory,
 					 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
-	return QCUL_READY(ready_map((uint64_t *)ptr, memory,
-				    (const struct cudaExternalMemoryBufferDesc *)desc));
+	return QCUL_RUNTIME(ready_map((uint64_t *)ptr, memory,
+				      (const struct cudaExternalMemoryBufferDesc *)desc));
 }
 
 CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
-	return QCUL_READY(ready_destroy_memory(memory));
+	return QCUL_RUNTIME(ready_destroy_memory(memory));
 }

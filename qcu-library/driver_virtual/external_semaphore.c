@@ -188,12 +188,12 @@ _Static_assert(sizeof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) ==
 CUresult cuImportExternalSemaphore(CUexternalSemaphore *out,
 				   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *desc)
 {
-	return QCUL_READY(
+	return QCUL_RUNTIME(
 		ready_import_semaphore((cudaExternalSemaphore_t *)out,
 				       (const struct cudaExternalSemaphoreHandleDesc *)desc));
 }
 
 CUresult cuDestroyExternalSemaphore(CUexternalSemaphore semaphore)
 {
-	return QCUL_READY(ready_destroy_semaphore(semaphore));
+	return QCUL_RUNTIME(ready_destroy_semaphore(semaphore));
 }

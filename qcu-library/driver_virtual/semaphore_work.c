@@ -293,25 +293,25 @@ cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
 							  const CUgraphNode *deps, size_t count, \
 							  const driver_type *params)             \
 	{                                                                                        \
-		return QCUL_READY(cudaGraphAddExternalSemaphores##name##Node(                    \
+		return QCUL_RUNTIME(cudaGraphAddExternalSemaphores##name##Node(                  \
 			node, graph, deps, count, (const struct params_type *)params));          \
 	}                                                                                        \
 	CUresult cuGraphExternalSemaphores##name##NodeGetParams(CUgraphNode node,                \
 								driver_type *params)             \
 	{                                                                                        \
-		return QCUL_READY(cudaGraphExternalSemaphores##name##NodeGetParams(              \
+		return QCUL_RUNTIME(cudaGraphExternalSemaphores##name##NodeGetParams(            \
 			node, (struct params_type *)params));                                    \
 	}                                                                                        \
 	CUresult cuGraphExternalSemaphores##name##NodeSetParams(CUgraphNode node,                \
 								const driver_type *params)       \
 	{                                                                                        \
-		return QCUL_READY(cudaGraphExternalSemaphores##name##NodeSetParams(              \
+		return QCUL_RUNTIME(cudaGraphExternalSemaphores##name##NodeSetParams(            \
 			node, (const struct params_type *)params));                              \
 	}                                                                                        \
 	CUresult cuGraphExecExternalSemaphores##name##NodeSetParams(                             \
 		CUgraphExec exec, CUgraphNode node, const driver_type *params)                   \
 	{                                                                                        \
-		return QCUL_READY(cudaGraphExecExternalSemaphores##name##NodeSetParams(          \
+		return QCUL_RUNTIME(cudaGraphExecExternalSemaphores##name##NodeSetParams(        \
 			exec, node, (const struct params_type *)params));                        \
 	}
 
@@ -332,16 +332,14 @@ CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 					 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *params,
 					 unsigned int count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      submit_semaphore_list((const cudaExternalSemaphore_t *)semaphores,
-						    params, count, false, stream));
+	return QCUL_RUNTIME(submit_semaphore_list((const cudaExternalSemaphore_t *)semaphores,
+						  params, count, false, stream));
 }
 
 CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *semaphores,
 				       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
 				       unsigned int count, CUstream stream)
 {
-	return QCUL_IN_STREAM(stream,
-			      submit_semaphore_list((const cudaExternalSemaphore_t *)semaphores,
-						    params, count, true, stream));
+	return QCUL_RUNTIME(submit_semaphore_list((const cudaExternalSemaphore_t *)semaphores,
+						  params, count, true, stream));
 }

@@ -229,7 +229,7 @@ CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgrap
 	struct qcul_captured_call *call;
 	cudaError_t err = make_memory_op_node(params, &call);
 
-	return QCUL_READY(qcul_graph_add_call(err, call, node, graph, deps, count));
+	return QCUL_RUNTIME(qcul_graph_add_call(err, call, node, graph, deps, count));
 }
 
 CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
@@ -237,7 +237,7 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE
 	const struct node *n = (const struct node *)qcul_node_call(node, BATCH);
 
 	if (!n || !params)
-		return QCUL_READY(cudaErrorInvalidValue);
+		return QCUL_RUNTIME(cudaErrorInvalidValue);
 	*params = n->params;
 	return CUDA_SUCCESS;
 }
@@ -248,7 +248,7 @@ CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
 	struct qcul_captured_call *call;
 	cudaError_t err = make_memory_op_node(params, &call);
 
-	return QCUL_READY(qcul_graph_set_call(err, call, node));
+	return QCUL_RUNTIME(qcul_graph_set_call(err, call, node));
 }
 
 CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -257,7 +257,7 @@ CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
 	struct qcul_captured_call *call;
 	cudaError_t err = make_memory_op_node(params, &call);
 
-	return QCUL_READY(qcul_graph_exec_set_call(err, call, exec, node));
+	return QCUL_RUNTIME(qcul_graph_exec_set_call(err, call, exec, node));
 }
 
 /* ---- in a stream ---- */
@@ -299,29 +299,25 @@ _Static_assert(offsetof(CUstreamBatchMemOpParams, writeValue.address) ==
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				 unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream,
-			      one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
+	return QCUL_RUNTIME(one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags));
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				 unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream,
-			      one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
+	return QCUL_RUNTIME(one(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream,
-			      one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
+	return QCUL_RUNTIME(one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags));
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				unsigned int flags)
 {
-	return QCUL_IN_STREAM(stream,
-			      one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
+	return QCUL_RUNTIME(one(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags));
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
@@ -329,6 +325,5 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 {
 	if (count > 256 || (count && !params) || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return QCUL_IN_STREAM(stream,
-			      count ? submit_memory_ops(stream, count, params) : cudaSuccess);
+	return QCUL_RUNTIME(count ? submit_memory_ops(stream, count, params) : cudaSuccess);
 }

@@ -108,7 +108,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CU
 			     unsigned long long flags)
 {
 	(void)addr;
-	return QCUL_STARTED(ptr && size && !flags ? reserve_virtual_range(ptr, size, alignment)
+	return QCUL_RUNTIME(ptr && size && !flags ? reserve_virtual_range(ptr, size, alignment)
 						  : cudaErrorInvalidValue);
 }
 
@@ -121,7 +121,7 @@ static cudaError_t unreserve(uint64_t addr, size_t size)
 
 CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-	return QCUL_STARTED(unreserve(ptr, size));
+	return QCUL_RUNTIME(unreserve(ptr, size));
 }
 
 /* ---- memory ---- */
@@ -276,7 +276,7 @@ static cudaError_t create_phys_memory(CUmemGenericAllocationHandle *handle, size
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		     const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	return QCUL_STARTED(handle && size && !flags
+	return QCUL_RUNTIME(handle && size && !flags
 				    ? LOCKED(create_phys_memory(handle, size, prop))
 				    : cudaErrorInvalidValue);
 }
@@ -293,7 +293,7 @@ static cudaError_t release_phys_handle(CUmemGenericAllocationHandle handle)
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	return QCUL_STARTED(LOCKED(release_phys_handle(handle)));
+	return QCUL_RUNTIME(LOCKED(release_phys_handle(handle)));
 }
 
 static cudaError_t granularity(size_t *bytes, const CUmemAllocationProp *prop, bool recommended)
@@ -309,7 +309,7 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 	bool known = option == CU_MEM_ALLOC_GRANULARITY_MINIMUM ||
 		     option == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
 
-	return QCUL_STARTED(
+	return QCUL_RUNTIME(
 		bytes && known
 			? granularity(bytes, prop, option == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
 			: cudaErrorInvalidValue);
@@ -328,7 +328,7 @@ static cudaError_t get_phys_properties(CUmemAllocationProp *prop,
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 						CUmemGenericAllocationHandle handle)
 {
-	return QCUL_STARTED(prop ? LOCKED(get_phys_properties(prop, handle))
+	return QCUL_RUNTIME(prop ? LOCKED(get_phys_properties(prop, handle))
 				 : cudaErrorInvalidValue);
 }
 
@@ -343,7 +343,7 @@ static cudaError_t retain(CUmemGenericAllocationHandle *handle, uint64_t addr)
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-	return QCUL_STARTED(handle ? LOCKED(retain(handle, (uint64_t)(uintptr_t)addr))
+	return QCUL_RUNTIME(handle ? LOCKED(retain(handle, (uint64_t)(uintptr_t)addr))
 				   : cudaErrorInvalidValue);
 }
 
@@ -402,7 +402,7 @@ static cudaError_t map_phys_memory(uint64_t addr, size_t size, size_t offset,
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
 		  unsigned long long flags)
 {
-	return QCUL_STARTED(flags ? cudaErrorInvalidValue
+	return QCUL_RUNTIME(flags ? cudaErrorInvalidValue
 				  : LOCKED(map_phys_memory(ptr, size, offset, handle)));
 }
 
@@ -437,7 +437,7 @@ static cudaError_t unmap_virtual_range(uint64_t addr, size_t size)
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-	return QCUL_STARTED(LOCKED(unmap_virtual_range(ptr, size)));
+	return QCUL_RUNTIME(LOCKED(unmap_virtual_range(ptr, size)));
 }
 
 static cudaError_t set_range_access(uint64_t addr, size_t size, const CUmemAccessDesc *desc,
@@ -457,7 +457,7 @@ static cudaError_t set_range_access(uint64_t addr, size_t size, const CUmemAcces
 
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
-	return QCUL_STARTED(desc && count ? set_range_access(ptr, size, desc, count)
+	return QCUL_RUNTIME(desc && count ? set_range_access(ptr, size, desc, count)
 					  : cudaErrorInvalidValue);
 }
 
@@ -478,7 +478,7 @@ static cudaError_t get_access(unsigned long long *flags, const CUmemLocation *wh
 
 CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
 {
-	return QCUL_STARTED(flags && location ? get_access(flags, location, ptr)
+	return QCUL_RUNTIME(flags && location ? get_access(flags, location, ptr)
 					      : cudaErrorInvalidValue);
 }
 

@@ -137,7 +137,7 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
 				      CUmemAllocationHandleType type, unsigned long long flags)
 {
 	CUresult result =
-		QCUL_STARTED(shareable ? check_share_type(type, flags) : cudaErrorInvalidValue);
+		QCUL_RUNTIME(shareable ? check_share_type(type, flags) : cudaErrorInvalidValue);
 
 	return result ? result : QCUL_RUNTIME(export_locked(shareable, handle));
 }
@@ -168,7 +168,7 @@ cudaError_t qcul_virtual_import(CUmemGenericAllocationHandle *handle, int fd, ui
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
 					CUmemAllocationHandleType type)
 {
-	CUresult result = QCUL_STARTED(handle ? check_share_type(type, 0) : cudaErrorInvalidValue);
+	CUresult result = QCUL_RUNTIME(handle ? check_share_type(type, 0) : cudaErrorInvalidValue);
 
 	return result ? result : QCUL_RUNTIME(import_locked(handle, (int)(intptr_t)shareable));
 }

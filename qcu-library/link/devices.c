@@ -101,11 +101,16 @@ uint64_t qcul_devices_bound(void)
 	return atomic_load(&session.bound);
 }
 
+void qcul_bindings_changed(void)
+{
+	if (!++qcul_bindings)
+		qcul_bindings = 1;
+}
+
 void qcul_device_unbind(int device)
 {
 	atomic_fetch_and(&session.bound, device < 0 ? 0 : ~((uint64_t)1 << device));
-	if (!++qcul_bindings)
-		qcul_bindings = 1;
+	qcul_bindings_changed();
 }
 
 int qcul_device_default(void)

@@ -54,6 +54,7 @@ struct qcul_thread {
 	bool bound;	  /* it has a current context, which is one of its device */
 	unsigned int
 		counted; /* it need not call qcul_device_bind(): qcul_bindings at the last call */
+	unsigned int ready; /* its context can be used: qcul_bindings when that was found out */
 	struct CUctx_st *context; /* the driver API's context; NULL: the device's primary one */
 	enum cudaStreamCaptureMode capture_mode;
 	unsigned int depth; /* number of <<<>>> configurations pushed and not yet popped */
@@ -198,7 +199,8 @@ void qcul_device_bind(void);
 uint64_t qcul_devices_bound(void);
 /* After a reset the runtime does not use the device (-1: any device) any more. */
 void qcul_device_unbind(int device);
-extern atomic_uint qcul_bindings; /* changes with each reset; never 0 */
+extern atomic_uint qcul_bindings; /* changes when a context may have come to its end; never 0 */
+void qcul_bindings_changed(void);
 /* The device of threads that have not chosen one. */
 int qcul_device_default(void);
 void qcul_device_set_default(int device);

@@ -3,7 +3,7 @@
 # libcuda.so.1 exports every function that the toolkit's stub of NVIDIA's exports, without symbol
 # versions, and nothing else than these, the functions for graphics, which the stub lacks, and malloc's
 # family. cuda.syms agrees with cuda.h: where the thread's own stream is a parameter, and which functions
-# are the same as another.
+# are the same as another. What a function needs is checked by its entry and not by hand.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -70,6 +70,40 @@ awk '
 	}' "$tmp/declared" "$syms" >"$tmp/wrong"
 [ ! -s "$tmp/wrong" ] || {
 	cat "$tmp/wrong"
+	bad=1
+}
+
+# The list of entries is made only if each line says what the function needs.
+entries() { awk -f qcu-library/driver_api/calls.awk RS=';' "$B/qcu-library/driver_calls.inc.headers" RS='\n' "$1" 2>/dev/null; }
+entries "$syms" | cmp -s - "$B/qcu-library/driver_calls.inc" || {
+	echo "driver_calls.inc is not what calls.awk makes of $syms"
+	bad=1
+}
+while read -r from to; do
+	sed "s/^$from\$/$to/" "$syms" >"$tmp/syms"
+	if cmp -s "$syms" "$tmp/syms" || entries "$tmp/syms" >"$tmp/entries"; then
+		echo "no mistake was found in: $to"
+		bad=1
+	fi
+done <<'END'
+\(cuCtxGetDevice.*\).context \1
+\(cuCtxGetDevice.*\).context \1 device
+\(cuCtxGetDevice.*\).context \1 stream
+END
+lines=$(awk '!/^#/ && $2 == "implemented" && $4 != "nothing"' "$syms" | wc -l)
+entries=$(grep -c '^ENTRY' "$B/qcu-library/driver_calls.inc")
+[ "$lines" -gt 400 ] && [ "$lines" = "$entries" ] || {
+	echo "$lines functions need something, and $entries have an entry"
+	bad=1
+}
+if git grep -nE 'qcul_driver_(started|ready|known_|move_to_stream)|driver_base/needs\.h' -- qcu-library ':!*/needs.h' \
+	':!*/driver_api/entries.c' ':!*/driver_base/init.c' ':!*/driver_base/context.c'; then
+	echo "a function checks by hand what its line in $syms says"
+	bad=1
+fi
+# In context.c, where a NULL in place of a context stands for the current one.
+[ "$(grep -cE 'qcul_driver_(ready|started)\(\)' qcu-library/driver_base/context.c)" = 4 ] || {
+	echo "context.c checks by hand what a line in $syms says"
 	bad=1
 }
 exit $bad

@@ -78,6 +78,14 @@ $(B)/tests/loopback/nvml: $(call loopback_objs,nvml) $(B)/loopback/libnvidia-ml.
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/loopback -l:libnvidia-ml.so.1 -ldl \
 		'-Wl,-rpath,$$ORIGIN/../../loopback'
 
+# Every function of the driver API.
+LOOPBACK_TESTS += driver_needs
+$(call loopback_objs,driver_needs): override CFLAGS += -isystem $(dir $(CUDART_INC)) -I$(B)/qcu-library
+$(call loopback_objs,driver_needs): $(B)/qcu-library/driver_calls.inc | cudart-header
+$(B)/tests/loopback/driver_needs: $(call loopback_objs,driver_needs) $(B)/loopback/libcuda.so.1
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/loopback -l:libcuda.so.1 '-Wl,-rpath,$$ORIGIN/../../loopback'
+
 # With the shims.
 LOOPBACK_TESTS += library_calls
 $(call loopback_objs,library_calls): override CFLAGS += -isystem $(dir $(CUDART_INC))
