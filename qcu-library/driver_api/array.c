@@ -101,11 +101,6 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *flat, CUarray array)
 	return result;
 }
 
-CUresult cuArrayGetPlane(CUarray *plane, CUarray array, unsigned int index)
-{
-	return QCUL_RUNTIME(cudaArrayGetPlane((cudaArray_t *)plane, (cudaArray_t)array, index));
-}
-
 CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties, CUarray array)
 {
 	return QCUL_RUNTIME(!array ? cudaErrorInvalidValue
@@ -156,7 +151,7 @@ cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemo
 		err = qcul_format_from(&d.formatDesc, desc->arrayDesc.Format,
 				       desc->arrayDesc.NumChannels);
 	if (err)
-		return QCUL_RUNTIME(err);
+		return qcul_driver_error(err);
 	d.offset = desc->offset;
 	d.extent = extent_of(&desc->arrayDesc);
 	d.flags = desc->arrayDesc.Flags;
@@ -177,13 +172,6 @@ CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsig
 				    : cudaGetMipmappedArrayLevel((cudaArray_t *)array,
 								 (cudaMipmappedArray_const_t)mipmap,
 								 level));
-}
-
-CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *properties,
-					     CUmipmappedArray mipmap)
-{
-	return QCUL_RUNTIME(cudaMipmappedArrayGetSparseProperties(
-		(struct cudaArraySparseProperties *)properties, (cudaMipmappedArray_t)mipmap));
 }
 
 CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements,

@@ -137,22 +137,6 @@ _Static_assert(sizeof(CUmemcpyAttributes) == sizeof(struct cudaMemcpyAttributes)
 		       sizeof(CUDA_MEMCPY3D_BATCH_OP) == sizeof(struct cudaMemcpy3DBatchOp),
 	       "batches");
 
-CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-			       CUmemcpyAttributes *attributes, size_t *first,
-			       size_t attribute_count, CUstream stream)
-{
-	return QCUL_RUNTIME(cudaMemcpyBatchAsync((void **)dsts, (const void **)srcs, sizes, count,
-						 (struct cudaMemcpyAttributes *)attributes, first,
-						 attribute_count, stream));
-}
-
-CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops,
-				 unsigned long long flags, CUstream stream)
-{
-	return QCUL_RUNTIME(
-		cudaMemcpy3DBatchAsync(count, (struct cudaMemcpy3DBatchOp *)ops, flags, stream));
-}
-
 /* The first form of these says which copy failed. SIZE_MAX: none in particular. */
 CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
 			    CUmemcpyAttributes *attributes, size_t *first, size_t attribute_count,

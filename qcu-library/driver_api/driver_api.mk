@@ -5,8 +5,8 @@
 DRIVER_SYMS := qcu-library/driver_api/cuda.syms
 DRIVER_THUNKS := $(B)/qcu-library/driver_thunks.o
 DRIVER_SRCS := $(addprefix qcu-library/driver_base/,args.c context.c context_state.c device.c errors.c \
-	function.c init.c launch.c module.c notify.c old_launch.c stream.c)
-DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c entries.c format.c graph.c graph_node.c memory.c \
+	function.c init.c launch.c module.c old_launch.c stream.c)
+DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c entries.c format.c forwards.c graph.c graph_node.c memory.c \
 	memset.c pointer.c pool.c proc.c shape.c table.c texture.c unsupported.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,link.c tensor.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_virtual/,external_memory.c external_semaphore.c semaphore_work.c value.c virtual.c virtual_share.c)
@@ -22,7 +22,7 @@ $(B)/qcu-library/driver_names.h: $(DRIVER_SYMS) qcu-library/driver_api/driver_ap
 				$$1, $$1, $$1, behind ? "do" : "drv", $$1, behind ? "hidden" : "default" \
 		}' $< >$@
 
-# What the declarations say about the functions.
+# What the declarations of both APIs say about the functions.
 $(B)/qcu-library/driver_calls.inc: qcu-library/driver_api/calls.awk $(DRIVER_SYMS) $(B)/qcu-library/driver_names.h | deps cudart-header
 	@mkdir -p $(@D)
 	echo '#include "qcu-library/driver_base/driver.h"' | $(CC) -E -P $(CFLAGS) -I$(B)/qcu-library \
@@ -60,6 +60,6 @@ $(DRIVER_THUNKS): $(B)/qcu-library/driver_thunks.S | deps
 	$(RUN) $(CC) -c $< -o $@
 
 $(DRIVER_SRCS:%.c=$(B)/%.o): $(B)/qcu-library/driver_names.h
-$(B)/qcu-library/driver_api/entries.o: $(B)/qcu-library/driver_calls.inc
+$(B)/qcu-library/driver_api/entries.o $(B)/qcu-library/driver_api/forwards.o: $(B)/qcu-library/driver_calls.inc
 $(B)/qcu-library/driver_api/unsupported.o: $(B)/qcu-library/driver_unsupported.inc
 $(B)/qcu-library/driver_api/table.o: $(B)/qcu-library/driver_table.inc

@@ -31,6 +31,8 @@
 		result;                                                        \
 	})
 
+#define SAME(type, other)
+#define FORWARD(name, other, parameters, ...)
 #define ENTRY(name, needs, stream, parameters, ...)                                     \
 	extern __typeof__(name) qcul_enter_##name __asm__("qcul_drv_" #name)            \
 		__attribute__((visibility("default")));                                 \

@@ -154,27 +154,6 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1
 	return result;
 }
 
-_Static_assert(sizeof(CUkernelNodeAttrValue) == sizeof(cudaKernelNodeAttrValue), "attributes");
-
-CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID which,
-				       CUkernelNodeAttrValue *value)
-{
-	return QCUL_RUNTIME(cudaGraphKernelNodeGetAttribute(node, (cudaKernelNodeAttrID)which,
-							    (cudaKernelNodeAttrValue *)value));
-}
-
-CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID which,
-				       const CUkernelNodeAttrValue *value)
-{
-	return QCUL_RUNTIME(cudaGraphKernelNodeSetAttribute(
-		node, (cudaKernelNodeAttrID)which, (const cudaKernelNodeAttrValue *)value));
-}
-
-CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
-{
-	return QCUL_RUNTIME(cudaGraphKernelNodeCopyAttributes(dst, src));
-}
-
 /* ---- copies and fills: a context says on which device the node works ---- */
 
 static cudaError_t add_copy(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
@@ -256,12 +235,6 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 						       (const struct cudaMemsetParams *)params));
 }
 
-CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(
-		cudaGraphMemsetNodeSetParams(node, (const struct cudaMemsetParams *)params));
-}
-
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
 {
@@ -272,129 +245,6 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 		      : QCUL_ON_DEVICE(device, cudaGraphExecMemsetNodeSetParams(
 						       exec, node,
 						       (const struct cudaMemsetParams *)params));
-}
-
-CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(cudaGraphMemsetNodeGetParams(node, (struct cudaMemsetParams *)params));
-}
-
-/* ---- host functions, child graphs, events ---- */
-
-CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-			    size_t count, const CUDA_HOST_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(cudaGraphAddHostNode(node, graph, after, count,
-						 (const struct cudaHostNodeParams *)params));
-}
-
-CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(cudaGraphHostNodeGetParams(node, (struct cudaHostNodeParams *)params));
-}
-
-CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(
-		cudaGraphHostNodeSetParams(node, (const struct cudaHostNodeParams *)params));
-}
-
-CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-				      const CUDA_HOST_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(cudaGraphExecHostNodeSetParams(
-		exec, node, (const struct cudaHostNodeParams *)params));
-}
-
-CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-				  size_t count, CUgraph child)
-{
-	return QCUL_RUNTIME(cudaGraphAddChildGraphNode(node, graph, after, count, child));
-}
-
-CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
-{
-	return QCUL_RUNTIME(cudaGraphChildGraphNodeGetGraph(node, graph));
-}
-
-CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child)
-{
-	return QCUL_RUNTIME(cudaGraphExecChildGraphNodeSetParams(exec, node, child));
-}
-
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-			     size_t count)
-{
-	return QCUL_RUNTIME(cudaGraphAddEmptyNode(node, graph, after, count));
-}
-
-CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-				   size_t count, CUevent event)
-{
-	return QCUL_RUNTIME(cudaGraphAddEventRecordNode(node, graph, after, count, event));
-}
-
-CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
-{
-	return QCUL_RUNTIME(cudaGraphEventRecordNodeGetEvent(node, event));
-}
-
-CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
-{
-	return QCUL_RUNTIME(cudaGraphEventRecordNodeSetEvent(node, event));
-}
-
-CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
-{
-	return QCUL_RUNTIME(cudaGraphExecEventRecordNodeSetEvent(exec, node, event));
-}
-
-CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-				 size_t count, CUevent event)
-{
-	return QCUL_RUNTIME(cudaGraphAddEventWaitNode(node, graph, after, count, event));
-}
-
-CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
-{
-	return QCUL_RUNTIME(cudaGraphEventWaitNodeGetEvent(node, event));
-}
-
-CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
-{
-	return QCUL_RUNTIME(cudaGraphEventWaitNodeSetEvent(node, event));
-}
-
-CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
-{
-	return QCUL_RUNTIME(cudaGraphExecEventWaitNodeSetEvent(exec, node, event));
-}
-
-/* ---- memory ---- */
-
-CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-				size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(cudaGraphAddMemAllocNode(node, graph, after, count,
-						     (struct cudaMemAllocNodeParams *)params));
-}
-
-CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
-{
-	return QCUL_RUNTIME(
-		cudaGraphMemAllocNodeGetParams(node, (struct cudaMemAllocNodeParams *)params));
-}
-
-CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-			       size_t count, CUdeviceptr address)
-{
-	return QCUL_RUNTIME(
-		cudaGraphAddMemFreeNode(node, graph, after, count, qcul_driver_ptr(address)));
-}
-
-CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *address)
-{
-	return QCUL_RUNTIME(cudaGraphMemFreeNodeGetParams(node, address));
 }
 
 /* ---- nodes of any type ---- */
@@ -412,11 +262,6 @@ _Static_assert((int)CU_GRAPH_NODE_TYPE_CONDITIONAL == (int)cudaGraphNodeTypeCond
 		       offsetof(CUDA_MEMSET_NODE_PARAMS_v2, ctx) ==
 			       sizeof(struct cudaMemsetParamsV2),
 	       "nodes of any type");
-
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
-	return QCUL_RUNTIME(cudaGraphNodeGetType(node, (enum cudaGraphNodeType *)type));
-}
 
 static cudaError_t kernel_of_any(struct cudaGraphNodeParams *to, struct qcul_args *args,
 				 const CUDA_KERNEL_NODE_PARAMS_v3 *from)

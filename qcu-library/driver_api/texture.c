@@ -209,11 +209,6 @@ CUresult cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resour
 	return QCUL_RUNTIME(create_driver_texture(object, resource, texture, view));
 }
 
-CUresult cuTexObjectDestroy(CUtexObject object)
-{
-	return QCUL_RUNTIME(cudaDestroyTextureObject(object));
-}
-
 CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *resource, CUtexObject object)
 {
 	struct cudaResourceDesc r;
@@ -271,11 +266,6 @@ static cudaError_t create_driver_surface(CUsurfObject *object, const CUDA_RESOUR
 CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
 	return QCUL_RUNTIME(create_driver_surface(object, resource));
-}
-
-CUresult cuSurfObjectDestroy(CUsurfObject object)
-{
-	return QCUL_RUNTIME(cudaDestroySurfaceObject(object));
 }
 
 CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *resource, CUsurfObject object)

@@ -73,11 +73,6 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 	return result;
 }
 
-CUresult cuCtxSynchronize(void)
-{
-	return QCUL_RUNTIME(cudaDeviceSynchronize());
-}
-
 CUresult cuCtxSynchronize_v2(CUcontext context)
 {
 	struct CUctx_st *c;
@@ -100,16 +95,6 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 	return QCUL_RUNTIME(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
 }
 
-CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
-{
-	return QCUL_RUNTIME(cudaDeviceGetCacheConfig((enum cudaFuncCache *)config));
-}
-
-CUresult cuCtxSetCacheConfig(CUfunc_cache config)
-{
-	return QCUL_RUNTIME(cudaDeviceSetCacheConfig((enum cudaFuncCache)config));
-}
-
 /* Banks have long had a single width. A program can ask for another width, without effect. */
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
@@ -124,16 +109,6 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 	return (unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
 		       ? CUDA_ERROR_INVALID_VALUE
 		       : CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-	return QCUL_RUNTIME(cudaDeviceGetStreamPriorityRange(least, greatest));
-}
-
-CUresult cuCtxResetPersistingL2Cache(void)
-{
-	return QCUL_RUNTIME(cudaCtxResetPersistingL2Cache());
 }
 
 /* No context has only a part of the multiprocessors. */
@@ -157,14 +132,6 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer)
 	CUresult result = qcul_driver_device(peer, &device);
 
 	return result ? result : QCUL_RUNTIME(cudaDeviceDisablePeerAccess(device));
-}
-
-CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
-				    CUflushGPUDirectRDMAWritesScope scope)
-{
-	return QCUL_RUNTIME(
-		cudaDeviceFlushGPUDirectRDMAWrites((enum cudaFlushGPUDirectRDMAWritesTarget)target,
-						   (enum cudaFlushGPUDirectRDMAWritesScope)scope));
 }
 
 /* These do nothing natively either if no profiler is attached. */

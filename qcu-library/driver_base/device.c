@@ -15,11 +15,6 @@ static CUresult describe_device(CUdevice device, const struct qcu_device_desc **
 	return QCUL_RUNTIME(qcul_device_desc(device, desc));
 }
 
-CUresult cuDeviceGetCount(int *count)
-{
-	return QCUL_RUNTIME(cudaGetDeviceCount(count));
-}
-
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
 	CUresult result = QCUL_RUNTIME(device ? qcul_device_check(ordinal) : cudaErrorInvalidValue);
@@ -128,44 +123,6 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice device)
 		.textureAlign = desc->attr[cudaDevAttrTextureAlignment],
 	};
 	return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
-{
-	return QCUL_RUNTIME(cudaDeviceGetPCIBusId(text, len, device));
-}
-
-CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
-{
-	return QCUL_RUNTIME(cudaDeviceGetByPCIBusId(device, text));
-}
-
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
-{
-	return QCUL_RUNTIME(cudaDeviceCanAccessPeer(can, device, peer));
-}
-
-CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device,
-				 CUdevice peer)
-{
-	return QCUL_RUNTIME(
-		cudaDeviceGetP2PAttribute(value, (enum cudaDeviceP2PAttr)attribute, device, peer));
-}
-
-CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
-					   const CUatomicOperation *operations, unsigned int count,
-					   CUdevice device)
-{
-	return QCUL_RUNTIME(cudaDeviceGetHostAtomicCapabilities(
-		capabilities, (const enum cudaAtomicOperation *)operations, count, device));
-}
-
-CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
-					  const CUatomicOperation *operations, unsigned int count,
-					  CUdevice device, CUdevice peer)
-{
-	return QCUL_RUNTIME(cudaDeviceGetP2PAtomicCapabilities(
-		capabilities, (const enum cudaAtomicOperation *)operations, count, device, peer));
 }
 
 /* The number of multiprocessors cannot be limited here. */

@@ -75,16 +75,6 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction f
 	return QCUL_RUNTIME(attribute(value, which, function));
 }
 
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)
-{
-	return QCUL_RUNTIME(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)which, value));
-}
-
-CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
-{
-	return QCUL_RUNTIME(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
-}
-
 static cudaError_t load_function_kernel(const void *function, struct CUkern_st **kernel)
 {
 	cudaError_t err = qcul_ready();
@@ -190,28 +180,6 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, siz
 
 /* ---- occupancy ---- */
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
-							      int block_size, size_t dynamic,
-							      unsigned int flags)
-{
-	return QCUL_RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-		blocks, function, block_size, dynamic, flags));
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
-						     int block_size, size_t dynamic)
-{
-	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size,
-								    dynamic, 0);
-}
-
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks,
-						 int block_size)
-{
-	return QCUL_RUNTIME(
-		cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, block_size));
-}
-
 struct best {
 	int blocks, size, threads;
 };
@@ -236,8 +204,10 @@ static CUresult search(struct best *best, CUfunction function, CUoccupancyB2DSiz
 	     size -= warp) {
 		int block = size < limit ? size : limit, blocks;
 
-		result = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-			&blocks, function, block, dynamic_of ? dynamic_of(block) : dynamic, flags);
+		size_t shared = dynamic_of ? dynamic_of(block) : dynamic;
+
+		result = QCUL_RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+			&blocks, function, block, shared, flags));
 		if (result)
 			return result;
 		if (blocks * block > best->threads)

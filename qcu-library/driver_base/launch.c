@@ -104,11 +104,6 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 							shared, stream));
 }
 
-CUresult cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
-{
-	return QCUL_RUNTIME(cudaLaunchHostFunc(stream, fn, data));
-}
-
 CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function, const CUlaunchConfig *c)
 {
 	cudaLaunchConfig_t config;

@@ -72,17 +72,6 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 								  library_of_module(module), name));
 }
 
-CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
-{
-	return QCUL_RUNTIME(cudaLibraryGetKernelCount(count, library_of_module(module)));
-}
-
-CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int room, CUmodule module)
-{
-	return QCUL_RUNTIME(cudaLibraryEnumerateKernels((cudaKernel_t *)functions, room,
-							library_of_module(module)));
-}
-
 /* A managed variable has one address for all. */
 static cudaError_t global(CUdeviceptr *address, size_t *bytes, cudaLibrary_t library,
 			  const char *name)
@@ -105,44 +94,6 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
 
 /* ---- libraries ---- */
 
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options,
-			   void **jit_values, unsigned int jit_count, CUlibraryOption *options,
-			   void **values, unsigned int count)
-{
-	return QCUL_RUNTIME(cudaLibraryLoadData(library, code, (enum cudaJitOption *)jit_options,
-						jit_values, jit_count,
-						(enum cudaLibraryOption *)options, values, count));
-}
-
-CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *name, CUjit_option *jit_options,
-			       void **jit_values, unsigned int jit_count, CUlibraryOption *options,
-			       void **values, unsigned int count)
-{
-	return QCUL_RUNTIME(cudaLibraryLoadFromFile(
-		library, name, (enum cudaJitOption *)jit_options, jit_values, jit_count,
-		(enum cudaLibraryOption *)options, values, count));
-}
-
-CUresult cuLibraryUnload(CUlibrary library)
-{
-	return QCUL_RUNTIME(cudaLibraryUnload(library));
-}
-
-CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-	return QCUL_RUNTIME(cudaLibraryGetKernel(kernel, library, name));
-}
-
-CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
-{
-	return QCUL_RUNTIME(cudaLibraryGetKernelCount(count, library));
-}
-
-CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int room, CUlibrary library)
-{
-	return QCUL_RUNTIME(cudaLibraryEnumerateKernels(kernels, room, library));
-}
-
 /* The count of kernels shows whether the handle is one. */
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
@@ -161,17 +112,6 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary libra
 	return QCUL_RUNTIME(address || bytes
 				    ? cudaLibraryGetGlobal((void **)address, bytes, library, name)
 				    : cudaErrorInvalidValue);
-}
-
-CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
-			     const char *name)
-{
-	return QCUL_RUNTIME(cudaLibraryGetManaged((void **)address, bytes, library, name));
-}
-
-CUresult cuLibraryGetUnifiedFunction(void **function, CUlibrary library, const char *symbol)
-{
-	return QCUL_RUNTIME(cudaLibraryGetUnifiedFunction(function, library, symbol));
 }
 
 /* ---- from a kernel to what it belongs to ---- */

@@ -258,30 +258,6 @@ cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory)
 	return qcul_done(ready_destroy_memory(memory));
 }
 
-/* ---- the driver API's, with the same structures ---- */
-
-_Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) ==
-			       sizeof(struct cudaExternalMemoryHandleDesc) &&
-		       offsetof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, flags) ==
-			       offsetof(struct cudaExternalMemoryHandleDesc, flags) &&
-		       sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) ==
-			       sizeof(struct cudaExternalMemoryBufferDesc),
-	       "one layout");
-
-CUresult cuImportExternalMemory(CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
-{
-	return QCUL_RUNTIME(ready_import_memory((cudaExternalMemory_t *)out,
-						(const struct cudaExternalMemoryHandleDesc *)desc));
-}
-
-CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memory,
-					 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
-{
-	return QCUL_RUNTIME(ready_map((uint64_t *)ptr, memory,
-				      (const struct cudaExternalMemoryBufferDesc *)desc));
-}
-
-CUresult cuDestroyExternalMemory(CUexternalMemory memory)
-{
-	return QCUL_RUNTIME(ready_destroy_memory(memory));
-}
+_Static_assert(offsetof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, flags) ==
+		       offsetof(struct cudaExternalMemoryHandleDesc, flags),
+	       "one layout with the driver API");

@@ -178,22 +178,3 @@ cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore)
 {
 	return qcul_done(ready_destroy_semaphore(semaphore));
 }
-
-/* ---- the driver API's, with the same structures ---- */
-
-_Static_assert(sizeof(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) ==
-		       sizeof(struct cudaExternalSemaphoreHandleDesc),
-	       "one layout");
-
-CUresult cuImportExternalSemaphore(CUexternalSemaphore *out,
-				   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *desc)
-{
-	return QCUL_RUNTIME(
-		ready_import_semaphore((cudaExternalSemaphore_t *)out,
-				       (const struct cudaExternalSemaphoreHandleDesc *)desc));
-}
-
-CUresult cuDestroyExternalSemaphore(CUexternalSemaphore semaphore)
-{
-	return QCUL_RUNTIME(ready_destroy_semaphore(semaphore));
-}

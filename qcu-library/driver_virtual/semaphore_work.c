@@ -235,11 +235,8 @@ cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
 					       qcul_stream_or_own(stream));
 }
 
-/*
- * Defines the four functions of the runtime for one type of node, and the driver API's, whose
- * structures are the same.
- */
-#define NODES(name, node_type, params_type, driver_type)                                         \
+/* Defines the four functions of the runtime for one type of node. */
+#define NODES(name, node_type, params_type)                                                      \
 	static cudaError_t make_##name(const struct params_type *p,                              \
 				       struct qcul_captured_call **call)                         \
 	{                                                                                        \
@@ -287,38 +284,10 @@ cudaWaitExternalSemaphoresAsync_ptsz(const cudaExternalSemaphore_t *semaphores,
 		cudaError_t err = make_##name(params, &call);                                    \
                                                                                                  \
 		return qcul_graph_exec_set_call(err, call, exec, node);                          \
-	}                                                                                        \
-	_Static_assert(sizeof(struct params_type) == sizeof(driver_type), "one layout");         \
-	CUresult cuGraphAddExternalSemaphores##name##Node(CUgraphNode *node, CUgraph graph,      \
-							  const CUgraphNode *deps, size_t count, \
-							  const driver_type *params)             \
-	{                                                                                        \
-		return QCUL_RUNTIME(cudaGraphAddExternalSemaphores##name##Node(                  \
-			node, graph, deps, count, (const struct params_type *)params));          \
-	}                                                                                        \
-	CUresult cuGraphExternalSemaphores##name##NodeGetParams(CUgraphNode node,                \
-								driver_type *params)             \
-	{                                                                                        \
-		return QCUL_RUNTIME(cudaGraphExternalSemaphores##name##NodeGetParams(            \
-			node, (struct params_type *)params));                                    \
-	}                                                                                        \
-	CUresult cuGraphExternalSemaphores##name##NodeSetParams(CUgraphNode node,                \
-								const driver_type *params)       \
-	{                                                                                        \
-		return QCUL_RUNTIME(cudaGraphExternalSemaphores##name##NodeSetParams(            \
-			node, (const struct params_type *)params));                              \
-	}                                                                                        \
-	CUresult cuGraphExecExternalSemaphores##name##NodeSetParams(                             \
-		CUgraphExec exec, CUgraphNode node, const driver_type *params)                   \
-	{                                                                                        \
-		return QCUL_RUNTIME(cudaGraphExecExternalSemaphores##name##NodeSetParams(        \
-			exec, node, (const struct params_type *)params));                        \
 	}
 
-NODES(Signal, cudaGraphNodeTypeExtSemaphoreSignal, cudaExternalSemaphoreSignalNodeParams,
-      CUDA_EXT_SEM_SIGNAL_NODE_PARAMS)
-NODES(Wait, cudaGraphNodeTypeExtSemaphoreWait, cudaExternalSemaphoreWaitNodeParams,
-      CUDA_EXT_SEM_WAIT_NODE_PARAMS)
+NODES(Signal, cudaGraphNodeTypeExtSemaphoreSignal, cudaExternalSemaphoreSignalNodeParams)
+NODES(Wait, cudaGraphNodeTypeExtSemaphoreWait, cudaExternalSemaphoreWaitNodeParams)
 
 /* ---- the driver API's, with the same structures ---- */
 

@@ -237,7 +237,7 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE
 	const struct node *n = (const struct node *)qcul_node_call(node, BATCH);
 
 	if (!n || !params)
-		return QCUL_RUNTIME(cudaErrorInvalidValue);
+		return CUDA_ERROR_INVALID_VALUE;
 	*params = n->params;
 	return CUDA_SUCCESS;
 }

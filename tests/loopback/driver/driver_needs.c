@@ -15,6 +15,8 @@ typedef int driver_function(void *, void *, void *, void *, void *, void *, void
 			    void *, void *, void *, void *, void *, void *, void *);
 driver_function cuInit;
 
+#define SAME(...)
+#define FORWARD(...)
 #define NEEDS_cuInit  cuInit_
 #define NEEDS_context context
 #define NEEDS_stream  stream
