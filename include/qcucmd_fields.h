@@ -255,23 +255,23 @@ struct qcu_stream_sync {
  * A library thread that polls a stream or an event and gets cudaErrorNotReady can wait without
  * further queries.
  *
- * - WATCH names a page of guest memory. It holds one word for each of QCU_WATCH_PLACES places. The
+ * - WATCH names a page of guest memory. It holds one word for each of QCU_WATCH_SLOTS slots. The
  *   mirror writes these words and never reads them.
  * - A query may carry a token: any number except 0, below QCU_WATCH_ASK.
- * - If the answer sets `watched`, the mirror later writes to the place. It writes the token when
+ * - If the answer sets `watched`, the mirror later writes to the slot. It writes the token when
  *   all work is done. It writes the token plus QCU_WATCH_ASK when something else has happened; then
  *   the same query, sent again, says what.
- * - A place serves the last query that named it.
+ * - A slot serves the last query that named it.
  */
-#define QCU_WATCH_BYTES	 4096u
-#define QCU_WATCH_PLACES (QCU_WATCH_BYTES / 8)
-#define QCU_WATCH_ASK	 (1ull << 63)
+#define QCU_WATCH_BYTES 4096u
+#define QCU_WATCH_SLOTS (QCU_WATCH_BYTES / 8)
+#define QCU_WATCH_ASK	(1ull << 63)
 struct qcu_watch {
 	struct qcu_buf buf;
 };
 struct qcu_stream_query {
 	__u32 stream;
-	__u32 place;
+	__u32 slot;
 	__u64 token;   /* 0: do not watch, only answer */
 	__u32 watched; /* out */
 	__u32 rsvd;
@@ -297,7 +297,7 @@ struct qcu_event_sync {
 };
 struct qcu_event_query { /* as qcu_stream_query */
 	__u32 event;
-	__u32 place;
+	__u32 slot;
 	__u64 token;
 	__u32 watched; /* out */
 	__u32 rsvd;

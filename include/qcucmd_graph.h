@@ -54,10 +54,10 @@ struct qcu_graph_memset {
 QCU_ASSERT(sizeof(struct qcu_graph_memset) == 40, "memset node");
 
 /*
- * One end of a copy: a place in an array, or memory that the GPU can use, device memory or
+ * One side of a copy: a position in an array, or memory that the GPU can use, device memory or
  * registered memory. The fields of the other kind are zero.
  */
-struct qcu_graph_end {
+struct qcu_graph_side {
 	__u64 addr;
 	__u64 pitch;
 	__u64 rows;  /* from one slice to the next */
@@ -67,7 +67,7 @@ struct qcu_graph_end {
 	__u32 rsvd;
 };
 struct qcu_graph_copy {
-	struct qcu_graph_end dst, src;
+	struct qcu_graph_side dst, src;
 	__u64 width, height, depth; /* width in bytes */
 };
 QCU_ASSERT(sizeof(struct qcu_graph_copy) == 120, "copy node");

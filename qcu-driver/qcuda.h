@@ -243,13 +243,13 @@ struct qcud_chunk {
 	bool mapped;	      /* the mirror has it mapped */
 	bool gpu;	      /* registered: kernels may write it at any time */
 	unsigned int counted; /* pages in mm's counters by the driver, not through page tables */
-	u64 here; /* of a group that moves: which blocks of the chunk are here (qcuda_managed.c) */
+	u64 here; /* of a group that moves: which sectors of the chunk are here (qcuda_managed.c) */
 	struct page *pages[];
 };
 
 /*
- * Of a group that moves: blocks of the chunk may be in page tables. All other chunks are the GPU's,
- * and in no page tables.
+ * Of a group that moves: sectors of the chunk may be in page tables. All other chunks are the
+ * GPU's, and in no page tables.
  */
 #define QCUD_HERE XA_MARK_0
 
@@ -298,8 +298,8 @@ struct qcud_group {
 
 	/* protected by session->lock; registered groups, sorted by the mirror's addresses */
 	enum { QCUD_PLACED_NOWHERE, QCUD_PLACED_OWN, QCUD_PLACED_ANNEX } placed;
-	struct rb_node place;
-	u64 room, most_room; /* free bytes before the group; the most of the subtree */
+	struct rb_node placed_node;
+	u64 gap, most_gap; /* free bytes before the group; the most of the subtree */
 
 	u64 addr, len;		 /* registered: the exact range */
 	unsigned long accounted; /* pages counted in mm->pinned_vm */

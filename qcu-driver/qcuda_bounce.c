@@ -17,7 +17,7 @@
 /* The same size as chunks, if the kernel has blocks of that size. */
 #define QCUD_BOUNCE_ORDER min(10, QCUD_BLOCK_ORDER)
 
-struct qcud_block {
+struct qcud_pages {
 	struct page *page;
 	unsigned int order;
 };
@@ -25,7 +25,7 @@ struct qcud_block {
 struct qcud_bounce {
 	u64 user, len;
 	unsigned int nr;
-	struct qcud_block block[];
+	struct qcud_pages pages[];
 };
 
 static void qcud_bounce_free(struct qcud_request *req)
@@ -34,7 +34,7 @@ static void qcud_bounce_free(struct qcud_request *req)
 	unsigned int i;
 
 	for (i = 0; i < bounce->nr; i++)
-		__free_pages(bounce->block[i].page, bounce->block[i].order);
+		__free_pages(bounce->pages[i].page, bounce->pages[i].order);
 	kvfree(bounce);
 }
 
@@ -63,7 +63,7 @@ int qcud_bounce(struct qcud_request *req, bool out)
 	struct qcud_bounce *bounce;
 	struct qcu_seg *segs;
 
-	bounce = kvzalloc(struct_size(bounce, block, max), GFP_KERNEL_ACCOUNT);
+	bounce = kvzalloc(struct_size(bounce, pages, max), GFP_KERNEL_ACCOUNT);
 	if (!bounce)
 		return -ENOMEM;
 	req->bounce = bounce;
@@ -76,19 +76,19 @@ int qcud_bounce(struct qcud_request *req, bool out)
 	req->payload = segs;
 
 	while (left) {
-		struct qcud_block *block = &bounce->block[bounce->nr];
+		struct qcud_pages *pages = &bounce->pages[bounce->nr];
 		u64 n;
 
 		if (bounce->nr == max)
 			return -E2BIG;
-		block->page = qcud_bounce_pages(left, &block->order);
-		if (!block->page)
+		pages->page = qcud_bounce_pages(left, &pages->order);
+		if (!pages->page)
 			return -ENOMEM;
 		bounce->nr++;
-		n = min_t(u64, left, PAGE_SIZE << block->order);
-		if (!out && copy_from_user(page_address(block->page), u64_to_user_ptr(addr), n))
+		n = min_t(u64, left, PAGE_SIZE << pages->order);
+		if (!out && copy_from_user(page_address(pages->page), u64_to_user_ptr(addr), n))
 			return -EFAULT;
-		qcud_seg_add(segs, &nr, max, page_to_phys(block->page), n);
+		qcud_seg_add(segs, &nr, max, page_to_phys(pages->page), n);
 		addr += n;
 		left -= n;
 		if (fatal_signal_pending(current))
@@ -109,9 +109,9 @@ int qcud_bounce_out(const struct qcud_request *req)
 	unsigned int i;
 
 	for (i = 0; i < bounce->nr; i++) {
-		u64 n = min_t(u64, left, PAGE_SIZE << bounce->block[i].order);
+		u64 n = min_t(u64, left, PAGE_SIZE << bounce->pages[i].order);
 
-		if (copy_to_user(u64_to_user_ptr(addr), page_address(bounce->block[i].page), n))
+		if (copy_to_user(u64_to_user_ptr(addr), page_address(bounce->pages[i].page), n))
 			return -EFAULT;
 		addr += n;
 		left -= n;

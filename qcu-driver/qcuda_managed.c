@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Managed memory that moves. The GPU has memory of its own for such a group, at the same addresses
- * in the mirror, and the group's chunks lie behind it. A chunk has up to 64 blocks, of 64 KiB or
- * more. Each block is in one of two states:
+ * in the mirror, and the group's chunks lie behind it. A chunk has up to 64 sectors, of 64 KiB or
+ * more. Each sector is in one of two states:
  *
  * - It is here (a bit of chunk->here): the process may have it in its page tables. The GPU's copy
- *   is as new as the block, except for the pages that the process has written since. The pages'
+ *   is as new as the sector, except for the pages that the process has written since. The pages'
  *   dirty bits show which ones these are: the hardware sets them in the page tables, and they go
  *   from there to the pages when the chunk is taken out.
- * - It is the GPU's. The block is in no page tables, and its content is old. The chunk may not
+ * - It is the GPU's. The sector is in no page tables, and its content is old. The chunk may not
  *   exist at all.
  *
- * Before a command is sent through which the GPU uses memory, all blocks that are here are given to
- * the GPU: taken out of page tables, and what has been written is moved up. While the device moves
- * one batch, the next one is prepared. A page fault, of the CPU or of get_user_pages(), brings
- * blocks back: a few, and more and more if the faults run in ascending order. A run of faults that
- * begins where an earlier one did brings as much as that one at once. Before the first such command
- * after the beginning nothing needs to move: both sides have zeros.
+ * Before a command is sent through which the GPU uses memory, all sectors that are here are given
+ * to the GPU: taken out of page tables, and what has been written is moved up. While the device
+ * moves one batch, the next one is prepared. A page fault, of the CPU or of get_user_pages(),
+ * brings sectors back: a few, and more and more if the faults run in ascending order. A run of
+ * faults that begins where an earlier one did brings as much as that one at once. Before the first
+ * such command after the beginning nothing needs to move: both sides have zeros.
  *
  * Between its look for chunks that are here and the moment when it is on the ring, a command must
  * not be overtaken by a move down. So it holds session->launching, or move_lock if there is
@@ -43,9 +43,9 @@
 #define QCUD_AGAIN_BYTES SZ_4M
 #define QCUD_AHEAD_BYTES SZ_64M
 
-/* The least size of a block; a chunk has at most 1 << QCUD_BLOCKS_SHIFT. */
-#define QCUD_BLOCK_SHIFT  16
-#define QCUD_BLOCKS_SHIFT 6
+/* The least size of a sector; a chunk has at most 1 << QCUD_SECTORS_SHIFT. */
+#define QCUD_SECTOR_SHIFT  16
+#define QCUD_SECTORS_SHIFT 6
 
 /* How much is taken out of page tables before it is sent. */
 #define QCUD_BATCH_BYTES SZ_16M
@@ -71,28 +71,28 @@ static u64 qcud_chunk_start(const struct qcud_group *group, unsigned long index)
 	return (u64)index << group->mem.shift;
 }
 
-static unsigned int qcud_block_shift(const struct qcud_group *group)
+static unsigned int qcud_sector_shift(const struct qcud_group *group)
 {
-	return max(group->mem.shift - QCUD_BLOCKS_SHIFT,
-		   min_t(unsigned int, group->mem.shift, QCUD_BLOCK_SHIFT));
+	return max(group->mem.shift - QCUD_SECTORS_SHIFT,
+		   min_t(unsigned int, group->mem.shift, QCUD_SECTOR_SHIFT));
 }
 
-static u64 qcud_block_bytes(const struct qcud_group *group)
+static u64 qcud_sector_bytes(const struct qcud_group *group)
 {
-	return 1ULL << qcud_block_shift(group);
+	return 1ULL << qcud_sector_shift(group);
 }
 
-/* The bits of the blocks in [from, to), which lies in one chunk. */
-static u64 qcud_block_bits(const struct qcud_group *group, u64 from, u64 to)
+/* The bits of the sectors in [from, to), which lies in one chunk. */
+static u64 qcud_sector_bits(const struct qcud_group *group, u64 from, u64 to)
 {
 	u64 start = qcud_chunk_start(group, from >> group->mem.shift);
-	unsigned int shift = qcud_block_shift(group);
+	unsigned int shift = qcud_sector_shift(group);
 
 	return GENMASK_ULL((to - 1 - start) >> shift, (from - start) >> shift);
 }
 
-/* Marks all blocks of [from, to) as here. Its chunks exist. */
-static void qcud_group_mark(struct qcud_group *group, u64 from, u64 to)
+/* Marks all sectors of [from, to) as here. Its chunks exist. */
+static void qcud_group_set_here(struct qcud_group *group, u64 from, u64 to)
 {
 	lockdep_assert_held(&group->mem.lock);
 
@@ -101,13 +101,13 @@ static void qcud_group_mark(struct qcud_group *group, u64 from, u64 to)
 		u64 end = min(to, qcud_chunk_start(group, index + 1));
 		struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
 
-		chunk->here |= qcud_block_bits(group, from, end);
+		chunk->here |= qcud_sector_bits(group, from, end);
 		xa_set_mark(&group->mem.xa, index, QCUD_HERE);
 		from = end;
 	}
 }
 
-/* [from, to) could not be moved up: its blocks are here again, and written. */
+/* [from, to) could not be moved up: its sectors are here again, and written. */
 static void qcud_group_take_back(struct qcud_group *group, u64 from, u64 to)
 {
 	u64 at;
@@ -121,7 +121,7 @@ static void qcud_group_take_back(struct qcud_group *group, u64 from, u64 to)
 			SetPageDirty(
 				chunk->pages[(at - qcud_chunk_start(group, index)) >> PAGE_SHIFT]);
 		}
-		qcud_group_mark(group, from, to);
+		qcud_group_set_here(group, from, to);
 	}
 	mutex_unlock(&group->mem.lock);
 	WRITE_ONCE(group->session->here, true);
@@ -268,8 +268,8 @@ static void qcud_move(struct qcud_moves *mv, u64 from, u64 to)
 
 /* ---- up ---- */
 
-/* Between two spans of a chunk lies a block that does not move. */
-#define QCUD_CHUNK_SPANS ((1 << QCUD_BLOCKS_SHIFT) / 2)
+/* Between two spans of a chunk lies a sector that does not move. */
+#define QCUD_CHUNK_SPANS ((1 << QCUD_SECTORS_SHIFT) / 2)
 #define QCUD_SPANS	 (4 * QCUD_CHUNK_SPANS)
 
 struct qcud_spans {
@@ -291,13 +291,13 @@ static void qcud_spans_add(struct qcud_spans *spans, struct qcud_span *span)
 /*
  * Adds what has been written in a chunk since it was last moved, and forgets that. The chunk has
  * been taken out of page tables. What lies between two written pages counts as written, too, unless
- * a whole block lies there.
+ * a whole sector lies there.
  */
 static void qcud_chunk_written(struct qcud_group *group, unsigned long index,
 			       struct qcud_chunk *chunk, struct qcud_spans *spans)
 {
-	u64 start = qcud_chunk_start(group, index), block = qcud_block_bytes(group);
-	unsigned int i, each = block >> PAGE_SHIFT;
+	u64 start = qcud_chunk_start(group, index), sector = qcud_sector_bytes(group);
+	unsigned int i, each = sector >> PAGE_SHIFT;
 	struct qcud_span span = {};
 
 	for (i = 0; i < chunk->nr && start + ((u64)i << PAGE_SHIFT) < group->bytes; i++) {
@@ -306,7 +306,7 @@ static void qcud_chunk_written(struct qcud_group *group, unsigned long index,
 		if (i % each == 0) {
 			bool here = chunk->here >> (i / each) & 1;
 
-			if (!here || span.to + block <= at)
+			if (!here || span.to + sector <= at)
 				qcud_spans_add(spans, &span);
 			if (!here) {
 				i += each - 1;
@@ -438,30 +438,30 @@ bool qcud_managed_here(struct qcud_group *group, u64 at)
 	lockdep_assert_held(&group->mem.lock);
 
 	/* Nothing behind the end moves. */
-	if (at >= round_up(group->bytes, qcud_block_bytes(group)))
+	if (at >= round_up(group->bytes, qcud_sector_bytes(group)))
 		return true;
 	if (!chunk)
 		return !group->given;
-	return chunk->here & qcud_block_bits(group, at, at + 1);
+	return chunk->here & qcud_sector_bits(group, at, at + 1);
 }
 
 /*
  * The process has touched this part of a chunk. Returns what can be put into page tables with it:
- * the blocks from there on that are here.
+ * the sectors from there on that are here.
  */
 struct qcud_span qcud_managed_touched(struct qcud_group *group, struct qcud_chunk *chunk, u64 at)
 {
 	unsigned long index = at >> group->mem.shift;
-	u64 start = qcud_chunk_start(group, index), block = qcud_block_bytes(group);
-	struct qcud_span part = {.from = round_down(at, block)};
+	u64 start = qcud_chunk_start(group, index), sector = qcud_sector_bytes(group);
+	struct qcud_span part = {.from = round_down(at, sector)};
 
 	lockdep_assert_held(&group->mem.lock);
 
 	if (!group->given)
 		chunk->here = U64_MAX;
-	part.to = part.from + block;
+	part.to = part.from + sector;
 	while (part.to < start + (1ULL << group->mem.shift) && qcud_managed_here(group, part.to))
-		part.to += block;
+		part.to += sector;
 	part.to = min(part.to, start + ((u64)chunk->nr << PAGE_SHIFT));
 	xa_set_mark(&group->mem.xa, index, QCUD_HERE);
 	WRITE_ONCE(group->session->here, true);
@@ -479,7 +479,7 @@ static int qcud_chunk_prepare(struct qcud_group *group, u64 from, u64 to, enum q
 	*end = from;
 	mutex_lock(&group->mem.lock);
 	while (!group->freed && group->moves && *end < to && !qcud_managed_here(group, *end))
-		*end += qcud_block_bytes(group);
+		*end += qcud_sector_bytes(group);
 	*end = min(*end, to);
 	if (*end > from)
 		chunk = qcud_group_chunk(group, index, use);
@@ -492,7 +492,7 @@ static int qcud_chunk_prepare(struct qcud_group *group, u64 from, u64 to, enum q
 
 /*
  * Makes the chunks of [from, to) ready for a move down: they exist, and belong to no child. Stops
- * before a block that is here, and if there is no memory for more. *end is where it stopped.
+ * before a sector that is here, and if there is no memory for more. *end is where it stopped.
  */
 static int qcud_group_prepare(struct qcud_group *group, u64 from, u64 to, u64 *end)
 {
@@ -509,8 +509,8 @@ static int qcud_group_prepare(struct qcud_group *group, u64 from, u64 to, u64 *e
 }
 
 /*
- * Brings [from, to) to the process, or its beginning up to a block that is here. *end is where that
- * ended. The caller holds move_lock and a use of the group.
+ * Brings [from, to) to the process, or its beginning up to a sector that is here. *end is where
+ * that ended. The caller holds move_lock and a use of the group.
  */
 static int qcud_group_down(struct qcud_group *group, u64 from, u64 to, u64 *end)
 {
@@ -541,7 +541,7 @@ static int qcud_group_down(struct qcud_group *group, u64 from, u64 to, u64 *end)
 			task_tgid_nr(current), group->mem.start, mv.error);
 	mutex_lock(&group->mem.lock);
 	if (!group->freed)
-		qcud_group_mark(group, from, *end);
+		qcud_group_set_here(group, from, *end);
 	mutex_unlock(&group->mem.lock);
 	return 0;
 }
@@ -554,7 +554,7 @@ static int qcud_group_down_all(struct qcud_group *group)
 
 	while (at < group->bytes && !ret) {
 		ret = qcud_group_down(group, at, group->bytes, &end);
-		at = max(end, at + qcud_block_bytes(group));
+		at = max(end, at + qcud_sector_bytes(group));
 		if (fatal_signal_pending(current))
 			ret = -EINTR;
 	}
@@ -582,21 +582,21 @@ static u64 qcud_run_begin(struct qcud_group *group, u64 from)
 }
 
 /*
- * The blocks that a fault wants. Faults that run through the group bring more and more at once: the
- * next one is at the end of what the last one brought. A run ends at a block that is here, and when
- * the GPU gets the group.
+ * The sectors that a fault wants. Faults that run through the group bring more and more at once:
+ * the next one is at the end of what the last one brought. A run ends at a sector that is here, and
+ * when the GPU gets the group.
  */
 static int qcud_group_bring(struct qcud_group *group, u64 at)
 {
-	u64 block = qcud_block_bytes(group), to, end;
+	u64 sector = qcud_sector_bytes(group), to, end;
 	int ret;
 
-	at = round_down(at, block);
+	at = round_down(at, sector);
 	if (group->ahead && at == group->run.to)
 		group->ahead = min_t(u64, 4 * group->ahead, QCUD_AHEAD_BYTES);
 	else
 		group->ahead = qcud_run_begin(group, at);
-	to = min(at + max(group->ahead, block), group->bytes);
+	to = min(at + max(group->ahead, sector), group->bytes);
 	ret = qcud_group_down(group, at, to, &end);
 	group->run.to = end;
 	if (end < to)
@@ -634,7 +634,7 @@ static int qcud_managed_bring(struct qcud_group *group, u64 at)
 }
 
 /*
- * A page fault in a block that is not here. Returns 0 if it may be here now, and else what the
+ * A page fault in a sector that is not here. Returns 0 if it may be here now, and else what the
  * fault handler returns. At the first try the fault gives mmap_lock up; errors then show at the
  * second try. (A mapping without the operation map_pages never faults under the lock of its VMA
  * alone.)

@@ -6,8 +6,8 @@
  * of ranges.
  *
  * Each session has two trees of ranges that do not overlap. In the tree of the annex each range
- * knows the room in front of it and the largest such room in its subtree. A new range goes to the
- * lowest address with enough room.
+ * knows the gap in front of it and the largest such gap in its subtree. A new range goes to the
+ * lowest address with a gap that is large enough.
  */
 #include <linux/rbtree_augmented.h>
 
@@ -18,17 +18,17 @@ static u64 qcud_place_len(const struct qcud_group *group)
 	return group->mem.end - group->mem.start;
 }
 
-static inline u64 qcud_place_room(struct qcud_group *group)
+static inline u64 qcud_place_gap(struct qcud_group *group)
 {
-	return group->room;
+	return group->gap;
 }
 
-RB_DECLARE_CALLBACKS_MAX(static, qcud_place_callbacks, struct qcud_group, place, u64, most_room,
-			 qcud_place_room)
+RB_DECLARE_CALLBACKS_MAX(static, qcud_place_callbacks, struct qcud_group, placed_node, u64,
+			 most_gap, qcud_place_gap)
 
 static struct qcud_group *qcud_placed(struct rb_node *node)
 {
-	return rb_entry(node, struct qcud_group, place);
+	return rb_entry(node, struct qcud_group, placed_node);
 }
 
 static u64 qcud_annex(const struct qcud_session *session)
@@ -61,24 +61,24 @@ static bool qcud_place_own(struct qcud_group *group, unsigned int *steps)
 	}
 	group->at = at;
 	group->placed = QCUD_PLACED_OWN;
-	rb_link_node(&group->place, parent, link);
-	rb_insert_color(&group->place, &session->own);
+	rb_link_node(&group->placed_node, parent, link);
+	rb_insert_color(&group->placed_node, &session->own);
 	return true;
 }
 
 /*
- * The first group in the annex with this much room in front of it. NULL: there is only room behind
- * the last group.
+ * The first group in the annex with a gap of this size in front of it. NULL: there is only room
+ * behind the last group.
  */
 static struct qcud_group *qcud_place_find(struct rb_node *node, u64 len, unsigned int *steps)
 {
-	while (node && qcud_placed(node)->most_room >= len) {
+	while (node && qcud_placed(node)->most_gap >= len) {
 		struct rb_node *left = node->rb_left;
 
 		(*steps)++;
-		if (left && qcud_placed(left)->most_room >= len)
+		if (left && qcud_placed(left)->most_gap >= len)
 			node = left;
-		else if (qcud_placed(node)->room >= len)
+		else if (qcud_placed(node)->gap >= len)
 			return qcud_placed(node);
 		else
 			node = node->rb_right;
@@ -92,15 +92,15 @@ static bool qcud_place_annex(struct qcud_group *group, unsigned int *steps)
 	u64 at = qcud_annex(session), len = qcud_place_len(group);
 	u64 end = at + QCU_ANNEX_SIZE;
 	struct qcud_group *next = qcud_place_find(session->annex.rb_node, len, steps);
-	struct rb_node *last = next ? rb_prev(&next->place) : rb_last(&session->annex);
+	struct rb_node *last = next ? rb_prev(&next->placed_node) : rb_last(&session->annex);
 	struct rb_node **link = &session->annex.rb_node, *parent = NULL;
 
 	if (last)
 		at = qcud_placed(last)->at + qcud_place_len(qcud_placed(last));
 	if (len > end - at)
 		return false;
-	if (next && !next->place.rb_left) {
-		parent = &next->place;
+	if (next && !next->placed_node.rb_left) {
+		parent = &next->placed_node;
 		link = &parent->rb_left;
 	} else if (last) {
 		parent = last;
@@ -108,14 +108,14 @@ static bool qcud_place_annex(struct qcud_group *group, unsigned int *steps)
 	}
 	group->at = at;
 	group->placed = QCUD_PLACED_ANNEX;
-	group->room = 0;
-	group->most_room = 0;
-	rb_link_node(&group->place, parent, link);
+	group->gap = 0;
+	group->most_gap = 0;
+	rb_link_node(&group->placed_node, parent, link);
 	if (next) {
-		next->room -= len;
-		qcud_place_callbacks.propagate(&next->place, NULL);
+		next->gap -= len;
+		qcud_place_callbacks.propagate(&next->placed_node, NULL);
 	}
-	rb_insert_augmented(&group->place, &session->annex, &qcud_place_callbacks);
+	rb_insert_augmented(&group->placed_node, &session->annex, &qcud_place_callbacks);
 	return true;
 }
 
@@ -147,13 +147,13 @@ void qcud_place_end(struct qcud_group *group)
 	lockdep_assert_held(&session->lock);
 
 	if (group->placed == QCUD_PLACED_OWN)
-		rb_erase(&group->place, &session->own);
+		rb_erase(&group->placed_node, &session->own);
 	if (group->placed == QCUD_PLACED_ANNEX) {
-		node = rb_next(&group->place);
-		rb_erase_augmented(&group->place, &session->annex, &qcud_place_callbacks);
+		node = rb_next(&group->placed_node);
+		rb_erase_augmented(&group->placed_node, &session->annex, &qcud_place_callbacks);
 		if (node) {
 			next = qcud_placed(node);
-			next->room += group->room + qcud_place_len(group);
+			next->gap += group->gap + qcud_place_len(group);
 			qcud_place_callbacks.propagate(node, NULL);
 		}
 	}

@@ -73,15 +73,15 @@ struct be_options {
 	 * Returns whether it may. A negative number gives memory back and always succeeds. NULL: no
 	 * limit.
 	 */
-	bool (*queue_room)(void *ctx, int64_t bytes);
+	bool (*charge_queue)(void *ctx, int64_t bytes);
 	/* The same for memory that is made from a module's image and stays. */
-	bool (*module_room)(void *ctx, int64_t bytes);
+	bool (*charge_module)(void *ctx, int64_t bytes);
 	/*
 	 * The same for device memory, for a backend that has `charges`. It may call pool_trim, so
 	 * the backend holds no lock.
 	 */
-	bool (*device_room)(void *ctx, unsigned int dev, int64_t bytes);
-	void *room_ctx;
+	bool (*charge_device)(void *ctx, unsigned int dev, int64_t bytes);
+	void *charge_ctx;
 };
 
 struct be_dim3 {
@@ -162,8 +162,8 @@ static inline void be_array_extent(const struct be_array_desc *d, uint32_t level
 	}
 }
 
-/* One end of a copy of a box: a place in an array, or memory. */
-struct be_end {
+/* One side of a copy of a box: a position in an array, or memory. */
+struct be_side {
 	struct be_array *array; /* NULL: memory */
 	uint32_t level;
 	uint32_t x, y, z; /* x in bytes */
@@ -177,8 +177,8 @@ struct be_end {
 #define BE_HOST_SRC 2u
 
 struct be_box {
-	struct be_end dst, src; /* each may be an array or memory */
-	uint64_t width;		/* in bytes: whole elements */
+	struct be_side dst, src; /* each may be an array or memory */
+	uint64_t width;		 /* in bytes: whole elements */
 	uint64_t height, depth;
 };
 
@@ -222,7 +222,7 @@ struct be_ops {
 	bool kernel_time;
 	/* The window's addresses must be free during open(), so that mem_place can have them. */
 	bool wants_window;
-	/* mem_alloc and mem_free tell options.device_room what they take and give back. */
+	/* mem_alloc and mem_free tell options.charge_device what they take and give back. */
 	bool charges;
 
 	/*

@@ -138,8 +138,8 @@ static const char *segments_fault(const struct elf *elf)
 	return NULL;
 }
 
-/* Checks the place and the size of every section. */
-static const char *places_fault(const struct elf *elf)
+/* Checks the offset and the size of every section. */
+static const char *find_section_fault(const struct elf *elf)
 {
 	uint64_t i;
 
@@ -287,7 +287,7 @@ const char *image_elf_fault(const void *image, size_t len)
 	if (!why)
 		why = segments_fault(&elf);
 	if (!why)
-		why = places_fault(&elf);
+		why = find_section_fault(&elf);
 	if (!why)
 		why = names_fault(&elf);
 	if (!why)

@@ -27,7 +27,7 @@ static uintptr_t reserve_no_access(uint64_t size)
 			       -1, 0);
 }
 
-/* The kernel takes the lowest place that is large enough. */
+/* The kernel takes the lowest address range that is large enough. */
 static void fill_holes(uintptr_t below)
 {
 	uint64_t size;

@@ -32,7 +32,7 @@
 	X(LIBRARY_MEMORY, "library-memory", BYTES, LIMIT_GIB(1), LIMIT_EACH, \
 	  "memory of each GPU beyond device-memory: the context, libraries, local memory") \
 	X(ALLOCATIONS, "allocations", COUNT, 262144, 1048576, \
-	  "pieces of device memory, the program's own and those of others that it has opened; reservations and mappings") \
+	  "allocations of device memory, the program's own and those of others that it has opened; reservations and mappings") \
 	X(RESERVED, "reserved", BYTES, LIMIT_GIB(32768), LIMIT_GIB(131072), \
 	  "addresses that are reserved for memory to be mapped there") \
 	X(MAPPED, "mapped", BYTES, LIMIT_OF_RAM, LIMIT_OF_RAM, \

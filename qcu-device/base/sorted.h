@@ -15,8 +15,8 @@ struct sorted {
 	char *v;      /* the first one */
 	size_t size;  /* of one, a multiple of 8 */
 	size_t count; /* how many there are */
-	size_t front; /* how many places are free before the first one */
-	size_t room;  /* all places */
+	size_t front; /* how many elements are free before the first one */
+	size_t room;  /* all elements, free ones too */
 };
 
 void sorted_free(struct sorted *s);
@@ -24,7 +24,7 @@ void sorted_free(struct sorted *s);
 /* How many have addresses up to `addr`. */
 size_t sorted_upto(const struct sorted *s, uint64_t addr);
 
-/* Makes a place with this index for a new one, and returns it. NULL: no memory. */
+/* Makes room at this index for a new element, and returns it. NULL: no memory. */
 void *sorted_insert(struct sorted *s, size_t at);
 void sorted_remove(struct sorted *s, size_t at);
 

@@ -32,7 +32,7 @@ void usage_free(struct usage *u)
 
 void usage_end(struct usage *u, unsigned int session)
 {
-	struct usage_part *p = &u->part[session];
+	struct session_usage *p = &u->sessions[session];
 	unsigned int i;
 
 	for (i = 0; i < LIMIT_KINDS; i++) {
@@ -51,7 +51,7 @@ void usage_end(struct usage *u, unsigned int session)
 	atomic_store(&p->pid, 0);
 }
 
-static _Atomic uint64_t *count_of(struct usage_part *p, enum limit what, unsigned int device)
+static _Atomic uint64_t *count_of(struct session_usage *p, enum limit what, unsigned int device)
 {
 	return what == LIMIT_DEVICE_MEMORY ? &p->memory[device] : &p->used[what];
 }
@@ -62,7 +62,7 @@ uint64_t usage_sum(struct usage *u, enum limit what, unsigned int device)
 	unsigned int i;
 
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
-		sum += atomic_load(count_of(&u->part[i], what, device));
+		sum += atomic_load(count_of(&u->sessions[i], what, device));
 	return sum;
 }
 
@@ -70,7 +70,7 @@ void budget_init(struct budget *b, const struct limits *limits, struct usage *vm
 		 unsigned int session)
 {
 	memset(b, 0, sizeof(*b));
-	b->part = &b->own;
+	b->usage = &b->own;
 	b->vm = vm;
 	if (limits)
 		b->limits = *limits;
@@ -82,25 +82,25 @@ void budget_begin(struct budget *b, unsigned int session)
 {
 	b->session = session;
 	if (b->vm)
-		b->part = &b->vm->part[session];
+		b->usage = &b->vm->sessions[session];
 }
 
 void budget_program(struct budget *b, uint32_t pid)
 {
-	atomic_store(&b->part->pid, pid);
+	atomic_store(&b->usage->pid, pid);
 }
 
 void budget_uses(struct budget *b, unsigned int device)
 {
 	uint64_t bit = 1ull << device;
 
-	if (!(atomic_load_explicit(&b->part->devices, memory_order_relaxed) & bit))
-		atomic_fetch_or(&b->part->devices, bit);
+	if (!(atomic_load_explicit(&b->usage->devices, memory_order_relaxed) & bit))
+		atomic_fetch_or(&b->usage->devices, bit);
 }
 
 void budget_leaves(struct budget *b, unsigned int device)
 {
-	atomic_fetch_and(&b->part->devices, ~(1ull << device));
+	atomic_fetch_and(&b->usage->devices, ~(1ull << device));
 }
 
 unsigned int budget_users(const struct budget *b, unsigned int device, struct usage_user *users)
@@ -108,7 +108,7 @@ unsigned int budget_users(const struct budget *b, unsigned int device, struct us
 	unsigned int count = 0, i;
 
 	for (i = b->vm ? 1 : QCU_MAX_SESSIONS; i <= QCU_MAX_SESSIONS; i++) {
-		const struct usage_part *p = b->vm ? &b->vm->part[i] : b->part;
+		const struct session_usage *p = b->vm ? &b->vm->sessions[i] : b->usage;
 
 		if (!(atomic_load(&p->devices) >> device & 1))
 			continue;
@@ -121,17 +121,17 @@ unsigned int budget_users(const struct budget *b, unsigned int device, struct us
 /* Memory that its owner has given up, and that this session or all sessions have open. */
 static uint64_t count_left_memory(const struct budget *b, unsigned int device, bool all)
 {
-	uint64_t opened = atomic_load(&b->part->opened[device]);
+	uint64_t opened = atomic_load(&b->usage->opened[device]);
 	unsigned int i;
 
 	for (i = 0; all && b->vm && !opened && i <= QCU_MAX_SESSIONS; i++)
-		opened = atomic_load(&b->vm->part[i].opened[device]);
+		opened = atomic_load(&b->vm->sessions[i].opened[device]);
 	return b->left && opened ? b->left(b->left_ctx, device, all ? BUDGET_ALL : b->session) : 0;
 }
 
 static uint64_t own_memory(const struct budget *b, unsigned int device)
 {
-	return atomic_load(&b->part->memory[device]) + count_left_memory(b, device, false);
+	return atomic_load(&b->usage->memory[device]) + count_left_memory(b, device, false);
 }
 
 /* Only memory can be left open. */
@@ -142,7 +142,7 @@ static uint64_t more(const struct budget *b, enum limit what, unsigned int devic
 
 static bool take_from_budget(struct budget *b, enum limit what, unsigned int device, uint64_t n)
 {
-	_Atomic uint64_t *count = count_of(b->part, what, device);
+	_Atomic uint64_t *count = count_of(b->usage, what, device);
 	uint64_t session = b->limits.session[what], vm = b->limits.vm[what], old, sum;
 
 	if (session > COUNT_MAX)
@@ -161,7 +161,7 @@ static bool take_from_budget(struct budget *b, enum limit what, unsigned int dev
 	}
 	atomic_fetch_sub(count, n);
 refused:
-	atomic_fetch_add_explicit(&b->part->refused[what], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&b->usage->refused[what], 1, memory_order_relaxed);
 	return false;
 }
 
@@ -172,17 +172,17 @@ bool budget_take(struct budget *b, enum limit what, uint64_t n)
 
 void budget_give(struct budget *b, enum limit what, uint64_t n)
 {
-	atomic_fetch_sub(&b->part->used[what], n);
+	atomic_fetch_sub(&b->usage->used[what], n);
 }
 
 bool budget_set(struct budget *b, enum limit what, uint64_t n)
 {
 	uint64_t vm = b->limits.vm[what];
 
-	atomic_store(&b->part->used[what], n);
+	atomic_store(&b->usage->used[what], n);
 	if (n <= b->limits.session[what] && (b->vm ? usage_sum(b->vm, what, 0) : n) <= vm)
 		return true;
-	atomic_fetch_add_explicit(&b->part->refused[what], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&b->usage->refused[what], 1, memory_order_relaxed);
 	return false;
 }
 
@@ -193,30 +193,30 @@ bool budget_take_memory(struct budget *b, unsigned int device, uint64_t bytes)
 
 void budget_give_memory(struct budget *b, unsigned int device, uint64_t bytes)
 {
-	atomic_fetch_sub(&b->part->memory[device], bytes);
+	atomic_fetch_sub(&b->usage->memory[device], bytes);
 }
 
 void budget_add_memory(struct budget *b, unsigned int device, uint64_t bytes)
 {
-	atomic_fetch_add(&b->part->memory[device], bytes);
+	atomic_fetch_add(&b->usage->memory[device], bytes);
 }
 
 uint64_t budget_vm_used(const struct budget *b, unsigned int device)
 {
 	uint64_t sum = b->vm ? usage_sum(b->vm, LIMIT_DEVICE_MEMORY, device)
-			     : atomic_load(&b->part->memory[device]);
+			     : atomic_load(&b->usage->memory[device]);
 
 	return sum + count_left_memory(b, device, true);
 }
 
 void budget_opened(struct budget *b, unsigned int device, uint64_t bytes)
 {
-	atomic_fetch_add(&b->part->opened[device], bytes);
+	atomic_fetch_add(&b->usage->opened[device], bytes);
 }
 
 void budget_closed(struct budget *b, unsigned int device, uint64_t bytes)
 {
-	atomic_fetch_sub(&b->part->opened[device], bytes);
+	atomic_fetch_sub(&b->usage->opened[device], bytes);
 }
 
 bool budget_memory_over(const struct budget *b, unsigned int device)

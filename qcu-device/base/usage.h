@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the sessions of one VM use of the host, and whether they may use more (limits.h). The counts
- * lie in memory that all mirrors of the VM share. Each session writes a part of its own, and the
- * process that ends the session clears this part. So there is no lock that a mirror could hold when
- * it dies, and a dead mirror leaves nothing behind. A mirror without the shared memory has a part
- * for itself, and there are no others to count.
+ * lie in memory that all mirrors of the VM share. Each session writes a structure of its own, and
+ * the process that ends the session clears it. So there is no lock that a mirror could hold when it
+ * dies, and a dead mirror leaves nothing behind. A mirror without the shared memory has one for
+ * itself, and there are no others to count.
  *
  * What a session takes is counted before it is there, and given back when it is gone.
  */
@@ -19,7 +19,7 @@
 
 #define USAGE_DEVICES 64u
 
-struct usage_part {
+struct session_usage {
 	_Alignas(64) _Atomic uint64_t used[LIMIT_KINDS];
 	_Atomic uint64_t memory[USAGE_DEVICES]; /* LIMIT_DEVICE_MEMORY, of each GPU */
 	/* Memory of other sessions that this one has open. As long as they count it, it does not.
@@ -32,7 +32,7 @@ struct usage_part {
 };
 
 struct usage {
-	struct usage_part part[QCU_MAX_SESSIONS + 1]; /* by session */
+	struct session_usage sessions[QCU_MAX_SESSIONS + 1]; /* by session */
 };
 
 /*
@@ -57,8 +57,8 @@ struct usage_user {
 struct budget {
 	struct limits limits;
 	struct usage *vm; /* NULL: this mirror is alone */
-	struct usage_part *part;
-	struct usage_part own;
+	struct session_usage *usage;
+	struct session_usage own;
 	unsigned int session;
 	/*
 	 * How much memory is open in this session, or in any (BUDGET_ALL), that no session counts

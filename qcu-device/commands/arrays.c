@@ -118,9 +118,9 @@ static bool is_span_within(uint32_t pos, uint32_t len, uint64_t size)
 	return len && pos <= size && len <= size - pos;
 }
 
-/* The array's end of a copy. On success the caller must put back the handle. */
-static int array_end(struct call *c, uint32_t id, uint32_t level, const struct box *b,
-		     struct be_end *end, struct handle **out)
+/* The array's side of a copy. On success the caller must put back the handle. */
+static int array_side(struct call *c, uint32_t id, uint32_t level, const struct box *b,
+		      struct be_side *side, struct handle **out)
 {
 	struct handle *h = handles_get(&c->m->handles, HANDLE_ARRAY, id);
 	uint32_t size[3], elem;
@@ -135,24 +135,25 @@ static int array_end(struct call *c, uint32_t id, uint32_t level, const struct b
 		handles_put(&c->m->handles, h);
 		return QCU_ERR_InvalidValue;
 	}
-	*end = (struct be_end){.array = h->array, .level = level, .x = b->x, .y = b->y, .z = b->z};
+	*side = (struct be_side){
+		.array = h->array, .level = level, .x = b->x, .y = b->y, .z = b->z};
 	*out = h;
 	return QCU_ERR_Success;
 }
 
-int mir_array_end(struct call *c, uint32_t id, struct be_end *end, const struct be_box *box,
-		  struct handle **h)
+int mir_array_side(struct call *c, uint32_t id, struct be_side *side, const struct be_box *box,
+		   struct handle **h)
 {
-	const struct box b = {end->x,
-			      end->y,
-			      end->z,
+	const struct box b = {side->x,
+			      side->y,
+			      side->z,
 			      (uint32_t)box->width,
 			      (uint32_t)box->height,
 			      (uint32_t)box->depth};
 
 	if (box->width > UINT32_MAX || box->height > UINT32_MAX || box->depth > UINT32_MAX)
 		return QCU_ERR_InvalidValue;
-	return array_end(c, id, end->level, &b, end, h);
+	return array_side(c, id, side->level, &b, side, h);
 }
 
 int mir_do_array_write(struct call *c)
@@ -167,7 +168,7 @@ int mir_do_array_write(struct call *c)
 		.flags = w->flags,
 	};
 	struct handle *h;
-	int rc = array_end(c, w->array, w->level, &b, &r.end, &h);
+	int rc = array_side(c, w->array, w->level, &b, &r.side, &h);
 
 	if (rc)
 		return rc;
@@ -189,7 +190,7 @@ int mir_do_array_read(struct call *c)
 		.flags = a->flags,
 	};
 	struct handle *h;
-	int rc = array_end(c, a->array, a->level, &b, &r.end, &h);
+	int rc = array_side(c, a->array, a->level, &b, &r.side, &h);
 
 	if (rc)
 		return rc;
@@ -218,8 +219,8 @@ static int issue_box(struct call *c, const struct be_box *box, uint32_t stream, 
 	return rc;
 }
 
-/* The memory's end: the range must lie in one allocation or one registration. */
-static int memory_end(struct call *c, const struct qcu_array_device *a, struct be_end *end)
+/* The memory's side: the range must lie in one allocation or one registration. */
+static int memory_side(struct call *c, const struct qcu_array_device *a, struct be_side *side)
 {
 	uint64_t rows = (uint64_t)a->rows * (a->depth - 1) + a->height - 1, len;
 	bool window;
@@ -233,10 +234,10 @@ static int memory_end(struct call *c, const struct qcu_array_device *a, struct b
 	rc = mir_memory_range(c, a->addr, len, &window);
 	if (!rc && window_span(&c->m->window, a->addr, len) != len)
 		rc = QCU_ERR_InvalidValue;
-	*end = (struct be_end){.addr = a->addr,
-			       .pitch = a->pitch,
-			       .rows = a->rows,
-			       .host = !rc && window && mir_on_host(c->m, a->addr)};
+	*side = (struct be_side){.addr = a->addr,
+				 .pitch = a->pitch,
+				 .rows = a->rows,
+				 .host = !rc && window && mir_on_host(c->m, a->addr)};
 	return rc;
 }
 
@@ -246,16 +247,16 @@ int mir_do_array_device(struct call *c)
 	const struct box b = {a->x, a->y, a->z, a->width, a->height, a->depth};
 	bool down = a->flags & QCU_COPY_DOWN;
 	struct be_box box = {.width = a->width, .height = a->height, .depth = a->depth};
-	struct be_end memory;
+	struct be_side memory;
 	struct handle *h;
 	int rc;
 
 	if (a->flags & ~(QCU_COPY_SYNC | QCU_COPY_DOWN))
 		return QCU_ERR_InvalidValue;
-	rc = array_end(c, a->array, a->level, &b, down ? &box.src : &box.dst, &h);
+	rc = array_side(c, a->array, a->level, &b, down ? &box.src : &box.dst, &h);
 	if (rc)
 		return rc;
-	rc = memory_end(c, a, &memory);
+	rc = memory_side(c, a, &memory);
 	*(down ? &box.dst : &box.src) = memory;
 	if (!rc)
 		rc = issue_box(c, &box, a->stream, a->flags & QCU_COPY_SYNC);
@@ -274,10 +275,10 @@ int mir_do_array_copy(struct call *c)
 
 	if (a->rsvd || a->flags & ~QCU_COPY_SYNC)
 		return QCU_ERR_InvalidValue;
-	rc = array_end(c, a->dst, a->dst_level, &to, &box.dst, &dst);
+	rc = array_side(c, a->dst, a->dst_level, &to, &box.dst, &dst);
 	if (rc)
 		return rc;
-	rc = array_end(c, a->src, a->src_level, &from, &box.src, &src);
+	rc = array_side(c, a->src, a->src_level, &from, &box.src, &src);
 	if (rc)
 		goto out;
 	if (be_array_elem(&dst->desc) != be_array_elem(&src->desc))

@@ -68,7 +68,7 @@ struct watches {
 	uint64_t va;	/* the page's address in the guest */
 	uint64_t leaving_va, leaving_len;
 	unsigned int count;
-	struct watch place[QCU_WATCH_PLACES];
+	struct watch slot[QCU_WATCH_SLOTS];
 	struct spin spin;
 	atomic_int error; /* found while watching, not reported yet */
 };
@@ -120,7 +120,7 @@ struct mirror {
 	struct moves moves;
 	struct watches watches;
 	struct kernel_times times;
-	struct counts *counts; /* in the budget's part */
+	struct counts *counts; /* in the budget's usage */
 	/*
 	 * A lane holds its own lock while it carries out a command. DEVICE_RESET takes all of them.
 	 */
@@ -136,8 +136,8 @@ struct mirror {
 	pthread_mutex_t va_lock;   /* protects the two trees by address */
 	void *reservations, *mappings;
 	pthread_mutex_t pool_lock;
-	struct pool_room *rooms; /* of pools that have been used */
-	struct pool_room default_room[MIR_DEVICES_MAX];
+	struct pool_charge *pool_charges; /* of pools that have been used */
+	struct pool_charge default_charge[MIR_DEVICES_MAX];
 	uint64_t readings;		/* descriptions of graphs with conditional nodes so far */
 	struct mir_graph *ended_graphs; /* that may still run (graphs.c), under `lock` */
 	char refusal[256];		/* why an image was refused, for the program's stderr */

@@ -66,7 +66,7 @@ void mir_watches_fini(struct mirror *m);
  * A query was answered "not ready". Watches its object, and tells the guest when the answer would
  * be another one. False: it is not watched.
  */
-bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watch *what);
+bool mir_watch(struct call *c, uint32_t slot, uint64_t token, const struct watch *what);
 /*
  * Returns an error found while watching, once. The next command that waits or queries reports it.
  */
@@ -79,7 +79,7 @@ void mir_watch_leaves(struct mirror *m, uint64_t va, uint64_t len);
 /* rects.c: rows that are copied between a command's buffer and the GPU's side */
 struct mir_rect {
 	bool down; /* to the buffer */
-	struct be_end end;
+	struct be_side side;
 	uint64_t width, height, pitch; /* the pitch is the buffer's */
 	uint32_t stream, flags;	       /* QCU_COPY_QUEUED, QCU_COPY_SYNC */
 };
@@ -102,11 +102,11 @@ void mir_managed_reset(struct mirror *m);
 void mir_managed_gone(void *mirror, unsigned int device, uint64_t bytes);
 
 /*
- * arrays.c: fills in an end with a level and a place in the array with this number, into which the
- * box must fit. On success the caller must put back the handle.
+ * arrays.c: fills in a side with a level and a position in the array with this number, into which
+ * the box must fit. On success the caller must put back the handle.
  */
-int mir_array_end(struct call *c, uint32_t id, struct be_end *end, const struct be_box *box,
-		  struct handle **h);
+int mir_array_side(struct call *c, uint32_t id, struct be_side *side, const struct be_box *box,
+		   struct handle **h);
 
 /* memset.c: the distance from the first byte to the end of the last byte that a memset writes */
 int mir_memset_extent(const struct be_memset *s, uint64_t *len);
@@ -126,7 +126,7 @@ struct pool_ref {
 	struct be_pool *p;
 	struct handle *h; /* NULL: a default pool */
 	unsigned int device;
-	struct pool_room *room;
+	struct pool_charge *charge;
 };
 int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref);
 void mir_pool_put(struct call *c, struct pool_ref *ref);
@@ -140,7 +140,7 @@ int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bo
 void mir_pool_given(struct mirror *m, unsigned int device, uint64_t size);
 /* Counts the memory of all pools. */
 void mir_pools_count(struct mirror *m);
-void mir_pool_gone(struct mirror *m, struct pool_room *room);
+void mir_pool_gone(struct mirror *m, struct pool_charge *charge);
 /* All memory of a device's pools is gone. NULL: of all devices. */
 void mir_pools_end(struct mirror *m, const unsigned int *device);
 

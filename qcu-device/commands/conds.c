@@ -55,7 +55,7 @@ static int create_in(struct call *c, struct handle *in, struct handle **out)
 }
 
 /* Is there the graph or body that the new handle is for? */
-static int check_place(struct call *c, struct handle *in)
+static int check_owner_of_cond(struct call *c, struct handle *in)
 {
 	const struct qcu_cond_create *cc = &c->cmd->cond_create;
 
@@ -85,7 +85,7 @@ int mir_do_cond_create(struct call *c)
 		in = handles_get(&m->handles, HANDLE_COND, cc->graph);
 		if (!in)
 			return QCU_ERR_InvalidResourceHandle;
-		rc = check_place(c, in);
+		rc = check_owner_of_cond(c, in);
 	}
 	if (!rc)
 		rc = create_in(c, in, &h);

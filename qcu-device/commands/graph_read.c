@@ -15,7 +15,7 @@
 #define PARTS_MAX (1u << 16)
 
 /* One record of the description, and its three parts. */
-struct record {
+struct node_fields {
 	const struct qcu_graph_node *head;
 	const uint8_t *body;
 	const uint32_t *deps;
@@ -49,7 +49,7 @@ static const size_t body_bytes[QCU_NODE_TYPES] = {
 };
 
 /* Takes the record at `p` apart. False: it is not one. */
-static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
+static bool take_apart(const uint8_t *p, uint64_t left, struct node_fields *r)
 {
 	const struct qcu_graph_node *n = (const void *)p;
 	uint64_t at = sizeof(*n), deps;
@@ -79,7 +79,7 @@ static bool take_apart(const uint8_t *p, uint64_t left, struct record *r)
  * In the order of their numbers, so none comes twice. `first` is the first node of this graph or
  * body.
  */
-static bool deps_good(const struct record *r, uint32_t first)
+static bool deps_good(const struct node_fields *r, uint32_t first)
 {
 	uint32_t i;
 
@@ -90,7 +90,7 @@ static bool deps_good(const struct record *r, uint32_t first)
 	return true;
 }
 
-static int read_kernel(struct call *c, const struct record *r, struct graph_node *n,
+static int read_kernel(struct call *c, const struct node_fields *r, struct graph_node *n,
 		       struct be_node *b)
 {
 	const struct qcu_graph_kernel *k = (const void *)r->body;
@@ -109,7 +109,7 @@ static int read_kernel(struct call *c, const struct record *r, struct graph_node
 }
 
 /* The kernel stays what the guest has described before; its node is `old`. */
-static int read_args(const struct record *r, const struct graph_node *old, struct be_node *b)
+static int read_args(const struct node_fields *r, const struct graph_node *old, struct be_node *b)
 {
 	uint64_t bytes = old->h->param_bytes;
 
@@ -124,7 +124,7 @@ static int read_args(const struct record *r, const struct graph_node *old, struc
 	return QCU_ERR_Success;
 }
 
-static int read_event(struct call *c, const struct record *r, struct graph_node *n,
+static int read_event(struct call *c, const struct node_fields *r, struct graph_node *n,
 		      struct be_node *b)
 {
 	const struct qcu_graph_event *e = (const void *)r->body;
@@ -138,7 +138,7 @@ static int read_event(struct call *c, const struct record *r, struct graph_node 
 	return QCU_ERR_Success;
 }
 
-static int read_host(struct call *c, const struct record *r, struct graph_node *n,
+static int read_host(struct call *c, const struct node_fields *r, struct graph_node *n,
 		     struct be_node *b)
 {
 	const struct qcu_graph_host *h = (const void *)r->body;
@@ -171,7 +171,7 @@ static uint32_t pieces_of(struct call *c, uint64_t dst, uint64_t src, uint64_t l
 	return n;
 }
 
-static int read_memset(struct call *c, const struct record *r, struct graph_node *n,
+static int read_memset(struct call *c, const struct node_fields *r, struct graph_node *n,
 		       struct be_node *b)
 {
 	const struct qcu_graph_memset *s = (const void *)r->body;
@@ -197,28 +197,28 @@ static int read_memset(struct call *c, const struct record *r, struct graph_node
 	return n->parts > 1 && s->height > 1 ? QCU_ERR_NotSupported : QCU_ERR_Success;
 }
 
-/* One end of a copy: an array, which the node then holds, or memory. */
-static int read_end(struct call *c, const struct qcu_graph_end *e, const struct be_box *b,
-		    struct be_end *end, struct handle **array)
+/* One side of a copy: an array, which the node then holds, or memory. */
+static int read_side(struct call *c, const struct qcu_graph_side *e, const struct be_box *b,
+		     struct be_side *side, struct handle **array)
 {
-	*end = (struct be_end){.addr = e->addr,
-			       .pitch = e->pitch,
-			       .rows = e->rows,
-			       .level = e->level,
-			       .x = e->x,
-			       .y = e->y,
-			       .z = e->z};
+	*side = (struct be_side){.addr = e->addr,
+				 .pitch = e->pitch,
+				 .rows = e->rows,
+				 .level = e->level,
+				 .x = e->x,
+				 .y = e->y,
+				 .z = e->z};
 	if (e->rsvd)
 		return QCU_ERR_InvalidValue;
 	if (e->array)
 		return e->addr || e->pitch || e->rows ? (int)QCU_ERR_InvalidValue
-						      : mir_array_end(c, e->array, end, b, array);
+						      : mir_array_side(c, e->array, side, b, array);
 	return e->level || e->x || e->y || e->z ? QCU_ERR_InvalidValue : QCU_ERR_Success;
 }
 
-/* The range of memory that one end of a copy uses. The end says whether the window has it. */
-static int end_range(struct call *c, struct be_end *e, const struct be_box *b,
-		     struct graph_range *range)
+/* The range of memory that one side of a copy uses. The side says whether the window has it. */
+static int range_of_side(struct call *c, struct be_side *e, const struct be_box *b,
+			 struct graph_range *range)
 {
 	uint64_t rows, len;
 
@@ -254,7 +254,7 @@ static void flatten(struct be_box *b)
 	}
 }
 
-static int read_copy(struct call *c, const struct record *r, struct graph_node *n,
+static int read_copy(struct call *c, const struct node_fields *r, struct graph_node *n,
 		     struct be_node *b)
 {
 	const struct qcu_graph_copy *k = (const void *)r->body;
@@ -264,18 +264,18 @@ static int read_copy(struct call *c, const struct record *r, struct graph_node *
 	*box = (struct be_box){.width = k->width, .height = k->height, .depth = k->depth};
 	if (!k->width || !k->height || !k->depth)
 		return QCU_ERR_InvalidValue;
-	rc = read_end(c, &k->dst, box, &box->dst, &n->h);
+	rc = read_side(c, &k->dst, box, &box->dst, &n->h);
 	if (!rc)
-		rc = read_end(c, &k->src, box, &box->src, &n->from);
+		rc = read_side(c, &k->src, box, &box->src, &n->from);
 	if (rc)
 		return rc;
 	if (n->h && n->from && be_array_elem(&n->h->desc) != be_array_elem(&n->from->desc))
 		return QCU_ERR_InvalidValue;
 	if (!n->h && !n->from)
 		flatten(box);
-	rc = end_range(c, &box->dst, box, &n->dst);
+	rc = range_of_side(c, &box->dst, box, &n->dst);
 	if (!rc)
-		rc = end_range(c, &box->src, box, &n->src);
+		rc = range_of_side(c, &box->src, box, &n->src);
 	if (rc)
 		return rc;
 	if (!n->h && !n->from && box->height == 1 && box->depth == 1) {
@@ -289,7 +289,7 @@ static int read_copy(struct call *c, const struct record *r, struct graph_node *
 }
 
 /* The library may read its arguments as late as in a launch, so the graph keeps them. */
-static int read_call(struct call *c, const struct record *r, struct graph_node *n,
+static int read_call(struct call *c, const struct node_fields *r, struct graph_node *n,
 		     struct be_node *b)
 {
 	const struct qcu_graph_call *k = (const void *)r->body;
@@ -349,7 +349,7 @@ void graph_unclaim(struct mirror *m, struct handle *outermost)
 }
 
 /* Each handle is for one node, in the body that it was made for. So no body contains itself. */
-static int read_cond(struct call *c, struct graph_reading *g, const struct record *r,
+static int read_cond(struct call *c, struct graph_reading *g, const struct node_fields *r,
 		     struct graph_node *n, struct be_node *b)
 {
 	const struct qcu_graph_cond *k = (const void *)r->body;
@@ -375,7 +375,7 @@ static int read_cond(struct call *c, struct graph_reading *g, const struct recor
 }
 
 /* The bodies come in order, so none comes twice. */
-static int read_body(struct graph_reading *g, const struct record *r, struct be_node *b)
+static int read_body(struct graph_reading *g, const struct node_fields *r, struct be_node *b)
 {
 	const struct qcu_graph_body *k = (const void *)r->body;
 
@@ -393,7 +393,7 @@ static int read_body(struct graph_reading *g, const struct record *r, struct be_
 }
 
 /* `old` are the nodes of the graph that is updated. */
-static int read_node(struct call *c, struct graph_reading *g, const struct record *r,
+static int read_node(struct call *c, struct graph_reading *g, const struct node_fields *r,
 		     const struct graph_node *old, struct graph_node *n, struct be_node *b)
 {
 	n->type = b->type = r->head->type;
@@ -440,7 +440,7 @@ static bool type_good(uint8_t type, uint8_t old)
 }
 
 /* Is this the number of the next node? In an update the numbers only have to rise. */
-static bool index_good(const struct graph_reading *g, const struct record *r, uint32_t i,
+static bool index_good(const struct graph_reading *g, const struct node_fields *r, uint32_t i,
 		       const struct graph_node *old, uint32_t old_count)
 {
 	if (!old)
@@ -456,7 +456,7 @@ static int read_all_nodes(struct call *c, struct graph_reading *g, const struct 
 {
 	uint64_t left = c->cmd->buf.len;
 	const uint8_t *p = g->bytes;
-	struct record r;
+	struct node_fields r;
 	uint32_t i;
 	int rc;
 

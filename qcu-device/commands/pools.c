@@ -11,7 +11,7 @@ int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref)
 {
 	*ref = (struct pool_ref){.device = c->cmd->device};
 	if (!id) {
-		ref->room = &c->m->default_room[ref->device];
+		ref->charge = &c->m->default_charge[ref->device];
 		return c->m->cfg.ops->pool_default(c->m->be, c->cmd->device, &ref->p);
 	}
 	ref->h = handles_get(&c->m->handles, HANDLE_POOL, id);
@@ -19,7 +19,7 @@ int mir_pool_get(struct call *c, uint32_t id, struct pool_ref *ref)
 		return QCU_ERR_InvalidResourceHandle;
 	ref->p = ref->h->pool;
 	ref->device = ref->h->device;
-	ref->room = &ref->h->room;
+	ref->charge = &ref->h->charge;
 	return QCU_ERR_Success;
 }
 
@@ -40,39 +40,39 @@ static bool is_memory_limited(const struct mirror *m)
 }
 
 /* The caller holds m->pool_lock. This is also true for the next two functions. */
-static void recount_reserved(struct mirror *m, struct pool_room *room)
+static void recount_reserved(struct mirror *m, struct pool_charge *charge)
 {
 	uint64_t now = 0;
 
-	if (m->cfg.ops->pool_get(m->be, room->pool, RESERVED, &now))
+	if (m->cfg.ops->pool_get(m->be, charge->pool, RESERVED, &now))
 		return;
-	if (now > room->charged)
-		budget_add_memory(&m->budget, room->device, now - room->charged);
+	if (now > charge->charged)
+		budget_add_memory(&m->budget, charge->device, now - charge->charged);
 	else
-		budget_give_memory(&m->budget, room->device, room->charged - now);
-	room->charged = now;
+		budget_give_memory(&m->budget, charge->device, charge->charged - now);
+	charge->charged = now;
 }
 
 static void trim(struct mirror *m, unsigned int device)
 {
-	struct pool_room *room;
+	struct pool_charge *charge;
 
-	for (room = m->rooms; room; room = room->next) {
-		if (room->device != device)
+	for (charge = m->pool_charges; charge; charge = charge->next) {
+		if (charge->device != device)
 			continue;
-		(void)m->cfg.ops->pool_trim(m->be, room->pool, 0);
-		recount_reserved(m, room);
+		(void)m->cfg.ops->pool_trim(m->be, charge->pool, 0);
+		recount_reserved(m, charge);
 	}
 }
 
-static void remember_pool_room(struct mirror *m, const struct pool_ref *ref)
+static void remember_pool_charge(struct mirror *m, const struct pool_ref *ref)
 {
-	if (ref->room->pool)
+	if (ref->charge->pool)
 		return;
-	ref->room->pool = ref->p;
-	ref->room->device = ref->device;
-	ref->room->next = m->rooms;
-	m->rooms = ref->room;
+	ref->charge->pool = ref->p;
+	ref->charge->device = ref->device;
+	ref->charge->next = m->pool_charges;
+	m->pool_charges = ref->charge;
 }
 
 int mir_take_memory_from_pools(struct mirror *m, unsigned int device, uint64_t size)
@@ -97,8 +97,8 @@ int mir_pool_taken(struct call *c, const struct pool_ref *ref, uint64_t size, bo
 	if (!came || !is_memory_limited(m))
 		return rc;
 	pthread_mutex_lock(&m->pool_lock);
-	remember_pool_room(m, ref);
-	recount_reserved(m, ref->room);
+	remember_pool_charge(m, ref);
+	recount_reserved(m, ref->charge);
 	/* A pool takes more memory from the device than it is asked for. */
 	if (budget_memory_over(&m->budget, ref->device))
 		rc = QCU_ERR_MemoryAllocation;
@@ -114,46 +114,46 @@ void mir_pool_given(struct mirror *m, unsigned int device, uint64_t size)
 
 void mir_pools_count(struct mirror *m)
 {
-	struct pool_room *room;
+	struct pool_charge *charge;
 
 	pthread_mutex_lock(&m->pool_lock);
-	for (room = m->rooms; room && is_memory_limited(m); room = room->next)
-		recount_reserved(m, room);
+	for (charge = m->pool_charges; charge && is_memory_limited(m); charge = charge->next)
+		recount_reserved(m, charge);
 	pthread_mutex_unlock(&m->pool_lock);
 }
 
 /* The caller holds m->pool_lock. */
-static void take_out_pool_room(struct mirror *m, struct pool_room **at)
+static void take_out_pool_charge(struct mirror *m, struct pool_charge **at)
 {
-	struct pool_room *room = *at;
+	struct pool_charge *charge = *at;
 
-	*at = room->next;
-	budget_give_memory(&m->budget, room->device, room->charged);
-	*room = (struct pool_room){0};
+	*at = charge->next;
+	budget_give_memory(&m->budget, charge->device, charge->charged);
+	*charge = (struct pool_charge){0};
 }
 
-void mir_pool_gone(struct mirror *m, struct pool_room *room)
+void mir_pool_gone(struct mirror *m, struct pool_charge *charge)
 {
-	struct pool_room **at;
+	struct pool_charge **at;
 
 	pthread_mutex_lock(&m->pool_lock);
-	for (at = &m->rooms; *at && *at != room; at = &(*at)->next)
+	for (at = &m->pool_charges; *at && *at != charge; at = &(*at)->next)
 		;
 	if (*at)
-		take_out_pool_room(m, at);
+		take_out_pool_charge(m, at);
 	pthread_mutex_unlock(&m->pool_lock);
 }
 
 void mir_pools_end(struct mirror *m, const unsigned int *device)
 {
-	struct pool_room **at;
+	struct pool_charge **at;
 
 	pthread_mutex_lock(&m->pool_lock);
-	for (at = &m->rooms; *at;) {
+	for (at = &m->pool_charges; *at;) {
 		if (device && (*at)->device != *device)
 			at = &(*at)->next;
 		else
-			take_out_pool_room(m, at);
+			take_out_pool_charge(m, at);
 	}
 	pthread_mutex_unlock(&m->pool_lock);
 }

@@ -27,18 +27,18 @@ struct rows {
 };
 
 /* Rows, or a part of each: `width` bytes from `off` on. */
-struct part {
+struct row_range {
 	uint64_t row, count;
 	uint64_t off, width;
 };
 
-static int issue(struct rows *x, const struct part *pt, void *host, uint64_t pitch)
+static int issue(struct rows *x, const struct row_range *pt, void *host, uint64_t pitch)
 {
 	struct mirror *m = x->c->m;
 	const struct mir_rect *r = x->r;
-	struct be_end mem = {
+	struct be_side mem = {
 		.addr = (uintptr_t)host, .pitch = pitch, .rows = pt->count, .host = true};
-	struct be_end far = r->end;
+	struct be_side far = r->side;
 	struct be_box box = {.width = pt->width, .height = pt->count, .depth = 1};
 	int rc;
 
@@ -58,7 +58,7 @@ static int issue(struct rows *x, const struct part *pt, void *host, uint64_t pit
 }
 
 /* Copies between the carrying buffer, where rows have no gaps, and the pieces. */
-static void carry_rows(struct rows *x, const struct part *pt)
+static void carry_rows(struct rows *x, const struct row_range *pt)
 {
 	const struct mir_rect *r = x->r;
 	size_t piece = x->piece, start = x->start;
@@ -93,7 +93,7 @@ static void carry_rows(struct rows *x, const struct part *pt)
 		  pt->count * pt->width);
 }
 
-static int carry_part(struct rows *x, const struct part *pt)
+static int carry_part(struct rows *x, const struct row_range *pt)
 {
 	bool down = x->r->down;
 	int rc;
@@ -114,7 +114,7 @@ static int carry_part(struct rows *x, const struct part *pt)
  */
 static int issue_carried(struct rows *x, uint64_t row, uint64_t count)
 {
-	struct part pt = {.row = row, .count = count, .width = x->r->width};
+	struct row_range pt = {.row = row, .count = count, .width = x->r->width};
 	uint64_t left = x->r->width;
 	int rc = QCU_ERR_Success;
 
@@ -167,7 +167,7 @@ static int issue_all(struct rows *x)
 		count = rows_here(x, row);
 		if (count &&
 		    (p->registered || x->ps.count == 1 || count * r->width >= DIRECT_MIN)) {
-			const struct part pt = {.row = row, .count = count, .width = r->width};
+			const struct row_range pt = {.row = row, .count = count, .width = r->width};
 
 			rc = issue(x, &pt, p->host + (row * r->pitch - x->start), r->pitch);
 			count_add(x->c->m->counts, path, count * r->width);
@@ -227,7 +227,7 @@ out:
  * window_span() sees it.
  */
 static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t width,
-		       uint64_t height, struct be_end *end)
+		       uint64_t height, struct be_side *side)
 {
 	uint64_t len;
 	bool window;
@@ -241,10 +241,10 @@ static int device_rows(struct call *c, uint64_t addr, uint64_t pitch, uint64_t w
 	rc = mir_memory_range(c, addr, len, &window);
 	if (!rc && window_span(&c->m->window, addr, len) != len)
 		rc = QCU_ERR_InvalidValue;
-	*end = (struct be_end){.addr = addr,
-			       .pitch = pitch,
-			       .rows = height,
-			       .host = !rc && window && mir_on_host(c->m, addr)};
+	*side = (struct be_side){.addr = addr,
+				 .pitch = pitch,
+				 .rows = height,
+				 .host = !rc && window && mir_on_host(c->m, addr)};
 	return rc;
 }
 
@@ -258,7 +258,7 @@ int mir_do_rect_h2d(struct call *c)
 		.stream = h->stream,
 		.flags = h->flags,
 	};
-	int rc = device_rows(c, h->dst, h->dst_pitch, h->width, h->height, &r.end);
+	int rc = device_rows(c, h->dst, h->dst_pitch, h->width, h->height, &r.side);
 
 	return rc ? rc : mir_rect(c, &r);
 }
@@ -274,7 +274,7 @@ int mir_do_rect_d2h(struct call *c)
 		.stream = h->stream,
 		.flags = h->flags,
 	};
-	int rc = device_rows(c, h->src, h->src_pitch, h->width, h->height, &r.end);
+	int rc = device_rows(c, h->src, h->src_pitch, h->width, h->height, &r.side);
 
 	return rc ? rc : mir_rect(c, &r);
 }

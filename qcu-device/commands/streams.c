@@ -54,7 +54,7 @@ int mir_do_stream_query(struct call *c)
 		return rc;
 	rc = c->m->cfg.ops->stream_query(c->m->be, s.s);
 	if (rc == QCU_ERR_NotReady && q->stream != QCU_STREAM_PER_THREAD)
-		q->watched = mir_watch(c, q->place, q->token,
+		q->watched = mir_watch(c, q->slot, q->token,
 				       &(struct watch){.h = s.h, .device = s.device});
 	mir_stream_put(c, &s);
 	return rc ? rc : mir_watch_error(c->m);
@@ -183,7 +183,7 @@ int mir_do_event_query(struct call *c)
 		return QCU_ERR_InvalidResourceHandle;
 	rc = c->m->cfg.ops->event_query(c->m->be, e->event);
 	if (rc == QCU_ERR_NotReady)
-		q->watched = mir_watch(c, q->place, q->token, &(struct watch){.h = e});
+		q->watched = mir_watch(c, q->slot, q->token, &(struct watch){.h = e});
 	handles_put(&c->m->handles, e);
 	return rc ? rc : mir_watch_error(c->m);
 }

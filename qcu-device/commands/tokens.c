@@ -49,7 +49,7 @@ static struct opened *find_opened(struct mirror *m, const struct qcu_ipc_token *
 {
 	struct opened *o;
 
-	/* While it is open, its place in the table belongs to no other share. */
+	/* While it is open, its slot in the table belongs to no other share. */
 	LIST_FOREACH(o, &m->opened, link)
 		if (o->token.slot == token->slot)
 			return o;

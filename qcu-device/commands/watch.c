@@ -55,10 +55,10 @@ void mir_watches_fini(struct mirror *m)
  * Puts a word into the guest's page. Release: what the guest does after it reads the word comes
  * after what has been done here.
  */
-static void put_word_in_page(struct watches *w, unsigned int place, uint64_t word)
+static void put_word_in_page(struct watches *w, unsigned int slot, uint64_t word)
 {
 	if (w->page)
-		__atomic_store_n(&w->page[place], word, __ATOMIC_RELEASE);
+		__atomic_store_n(&w->page[slot], word, __ATOMIC_RELEASE);
 }
 
 /* The thread first reads the token without the lock. */
@@ -67,10 +67,10 @@ static void set_token(struct watch *at, uint64_t token)
 	__atomic_store_n(&at->token, token, __ATOMIC_RELAXED);
 }
 
-/* Ends the watch of this place. The caller puts the returned handle, without the lock. */
-static struct handle *end_watch(struct watches *w, unsigned int place)
+/* Ends the watch of this slot. The caller puts the returned handle, without the lock. */
+static struct handle *end_watch(struct watches *w, unsigned int slot)
 {
-	struct watch *at = &w->place[place];
+	struct watch *at = &w->slot[slot];
 	struct handle *h = at->h;
 
 	if (at->token)
@@ -92,8 +92,8 @@ static int query_watched(struct mirror *m, const struct watch *at)
 				 at->h ? at->h->stream : ops->stream_legacy(m->be, at->device));
 }
 
-/* Asks about one place. True: the watch of this place has ended. */
-static bool look_at_place(struct mirror *m, unsigned int place)
+/* Asks about one slot. True: the watch of this slot has ended. */
+static bool look_at_slot(struct mirror *m, unsigned int slot)
 {
 	struct watches *w = &m->watches;
 	struct handle *done = NULL;
@@ -106,7 +106,7 @@ static bool look_at_place(struct mirror *m, unsigned int place)
 	 */
 	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
 	pthread_mutex_lock(&w->lock);
-	now = w->place[place];
+	now = w->slot[slot];
 	if (now.h)
 		handle_hold(&m->handles, now.h);
 	pthread_mutex_unlock(&w->lock);
@@ -115,12 +115,12 @@ static bool look_at_place(struct mirror *m, unsigned int place)
 	rc = query_watched(m, &now);
 	if (rc != QCU_ERR_NotReady) {
 		pthread_mutex_lock(&w->lock);
-		came = w->place[place].token == now.token;
+		came = w->slot[slot].token == now.token;
 		if (came) {
 			if (rc)
 				w->error = rc;
-			put_word_in_page(w, place, rc ? now.token | QCU_WATCH_ASK : now.token);
-			done = end_watch(w, place);
+			put_word_in_page(w, slot, rc ? now.token | QCU_WATCH_ASK : now.token);
+			done = end_watch(w, slot);
 		}
 		pthread_mutex_unlock(&w->lock);
 	}
@@ -133,12 +133,12 @@ out:
 
 static bool look_at_all(struct mirror *m)
 {
-	unsigned int place;
+	unsigned int slot;
 	bool came = false;
 
-	for (place = 0; place < QCU_WATCH_PLACES; place++)
-		if (__atomic_load_n(&m->watches.place[place].token, __ATOMIC_RELAXED))
-			came |= look_at_place(m, place);
+	for (slot = 0; slot < QCU_WATCH_SLOTS; slot++)
+		if (__atomic_load_n(&m->watches.slot[slot].token, __ATOMIC_RELAXED))
+			came |= look_at_slot(m, slot);
 	return came;
 }
 
@@ -197,25 +197,25 @@ static void *watch_main(void *arg)
 
 /* ---- the lanes' side ---- */
 
-bool mir_watch(struct call *c, uint32_t place, uint64_t token, const struct watch *what)
+bool mir_watch(struct call *c, uint32_t slot, uint64_t token, const struct watch *what)
 {
 	struct mirror *m = c->m;
 	struct watches *w = &m->watches;
 	struct handle *before = NULL;
 	bool watched = false;
 
-	if (!token || token & QCU_WATCH_ASK || place >= QCU_WATCH_PLACES)
+	if (!token || token & QCU_WATCH_ASK || slot >= QCU_WATCH_SLOTS)
 		return false;
 	pthread_mutex_lock(&w->lock);
 	if (w->page && !w->running && !m->abandoned)
 		w->running = !pthread_create(&w->thread, NULL, watch_main, m);
 	if (w->page && w->running) {
-		before = end_watch(w, place);
-		w->place[place].h = what->h;
-		w->place[place].device = what->device;
+		before = end_watch(w, slot);
+		w->slot[slot].h = what->h;
+		w->slot[slot].device = what->device;
 		if (what->h)
 			handle_hold(&m->handles, what->h);
-		set_token(&w->place[place], token);
+		set_token(&w->slot[slot], token);
 		w->count++;
 		pthread_cond_signal(&w->more);
 		watched = true;
@@ -235,17 +235,17 @@ int mir_watch_error(struct mirror *m)
 void mir_watches_end(struct mirror *m)
 {
 	struct watches *w = &m->watches;
-	unsigned int place;
+	unsigned int slot;
 
-	for (place = 0; place < QCU_WATCH_PLACES; place++) {
+	for (slot = 0; slot < QCU_WATCH_SLOTS; slot++) {
 		struct handle *h;
 		uint64_t token;
 
 		pthread_mutex_lock(&w->lock);
-		token = w->place[place].token;
-		h = end_watch(w, place);
+		token = w->slot[slot].token;
+		h = end_watch(w, slot);
 		if (token)
-			put_word_in_page(w, place, token | QCU_WATCH_ASK);
+			put_word_in_page(w, slot, token | QCU_WATCH_ASK);
 		pthread_mutex_unlock(&w->lock);
 		handles_put(&m->handles, h);
 	}

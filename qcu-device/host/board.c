@@ -52,7 +52,7 @@ void board_open(struct board *b, unsigned int session, uint32_t guest_pid, const
 
 void board_end(struct board *b, struct usage *u, unsigned int session)
 {
-	struct usage_part *p = &u->part[session];
+	struct session_usage *p = &u->sessions[session];
 	unsigned int i;
 
 	begin_change(b);

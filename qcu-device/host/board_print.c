@@ -48,7 +48,8 @@ static const char *const ops[QCU_OP_COUNT] = {
 #undef X
 };
 
-static void add_counts_of_part(struct numbers *sum, const struct usage_part *p, struct numbers *own)
+static void add_counts_of_session(struct numbers *sum, const struct session_usage *p,
+				  struct numbers *own)
 {
 	unsigned int i;
 
@@ -80,7 +81,7 @@ static void copy_board(struct view *v, const struct board *b, const struct usage
 		if (counts[i].gauge)
 			sum->n[i] = 0;
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
-		add_counts_of_part(sum, &u->part[i], &v->of[i]);
+		add_counts_of_session(sum, &u->sessions[i], &v->of[i]);
 }
 
 static void read_board(struct view *v, const struct board *b, const struct usage *u)

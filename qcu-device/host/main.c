@@ -187,7 +187,7 @@ static bool served(const struct sockaddr_un *addr)
 }
 
 /* Removes a socket that nobody serves. Ends this process if something else is there. */
-static void free_place(const char *option, const char *path)
+static void free_socket_path(const char *option, const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -260,7 +260,7 @@ static int wait_for_qemu(const char *path, const struct jail *qemu)
  * The metrics process of a device that was killed removes its socket a moment later. Waits for
  * that, and removes a socket that nobody serves.
  */
-static void await_place(const char *path)
+static void await_socket_path(const char *path)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -325,9 +325,9 @@ static void begin_metrics(const struct device_options *opt, const char *path, co
 		return;
 	if (!metrics)
 		snprintf(beside, sizeof(beside), "%s" METRICS_SUFFIX, path);
-	await_place(metrics ? metrics : beside);
+	await_socket_path(metrics ? metrics : beside);
 	if (metrics)
-		free_place("metrics", metrics);
+		free_socket_path("metrics", metrics);
 	why = metrics_start(metrics ? metrics : beside, &dev, &opt->jail, argv);
 	if (why && metrics)
 		die_usage("--metrics %s: %s", metrics, why);
@@ -540,7 +540,7 @@ int main(int argc, char **argv)
 		return DEVICE_EXIT_FAILURE;
 	begin_groups(&opt);
 	if (path)
-		free_place("socket", path);
+		free_socket_path("socket", path);
 	begin_metrics(&opt, path, metrics, name, argv);
 	why = memwatch_start(&opt);
 	if (why)

@@ -256,7 +256,7 @@ static uint64_t charged_to(const struct device *d, unsigned int queue)
 	unsigned int i;
 
 	for (i = 0; i < USAGE_DEVICES; i++)
-		sum += atomic_load(&d->usage->part[queue].memory[i]);
+		sum += atomic_load(&d->usage->sessions[queue].memory[i]);
 	return sum;
 }
 

@@ -25,7 +25,7 @@
 #define STUCK_MS 5000
 
 struct client {
-	int fd;		/* -1: a free place */
+	int fd;		/* -1: a free slot */
 	uint64_t since; /* of its last progress */
 	char request[REQUEST_MAX + 1];
 	size_t got;
@@ -174,7 +174,7 @@ static void out_of_time(struct client *c)
 		prepare_answer(c, NULL, true);
 }
 
-/* If all places are taken, the client that has stood still for longest gives way. */
+/* If all slots are taken, the client that has stood still for longest gives way. */
 static void accept_new_client(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

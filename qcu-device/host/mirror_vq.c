@@ -29,7 +29,7 @@
  */
 #define TAIL_FREE 4096u
 
-#define REPLY_PIECES 4 /* a reply of 64 bytes may be split, but not into more pieces */
+#define REPLY_BUFFERS 4 /* a reply of 64 bytes may be split, but not into more buffers */
 
 struct vq {
 	struct ring ring;
@@ -49,7 +49,7 @@ struct vq_request {
 	uint16_t head;
 	unsigned int in_num;
 	size_t counted; /* bytes that count as queued */
-	struct iovec in[REPLY_PIECES];
+	struct iovec in[REPLY_BUFFERS];
 	_Alignas(16) uint8_t tail[];
 };
 
@@ -119,7 +119,7 @@ static struct vq_request *copy_chain(struct vq *vq, bool *refused, const char **
 		*why = "a chain without a whole record";
 		return NULL;
 	}
-	if (c->in_len != sizeof(struct qCUcmd) || c->in_num > REPLY_PIECES) {
+	if (c->in_len != sizeof(struct qCUcmd) || c->in_num > REPLY_BUFFERS) {
 		*why = "a chain without room for exactly one reply";
 		return NULL;
 	}

@@ -27,7 +27,7 @@ struct order {
 	unsigned short index[FILES_AT_ONCE]; /* of its files, in the order */
 };
 
-struct part {
+struct order_message {
 	struct order o;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FILES_AT_ONCE * sizeof(int))];
 	struct iovec iov;
@@ -36,7 +36,7 @@ struct part {
 
 static int to_nursery = -1; /* the main process's end */
 
-static void prepare_part(struct part *p)
+static void prepare_order_message(struct order_message *p)
 {
 	p->iov = (struct iovec){.iov_base = &p->o, .iov_len = sizeof(p->o)};
 	p->msg = (struct msghdr){.msg_iov = &p->iov,
@@ -48,14 +48,14 @@ static void prepare_part(struct part *p)
 /* ---- the nursery ---- */
 
 /* Adds the files of a part to those of the order. False: the main process has gone. */
-static bool receive_part(int from, struct part *p, int *fd)
+static bool receive_order_message(int from, struct order_message *p, int *fd)
 {
 	int got[FILES_AT_ONCE];
 	struct cmsghdr *cmsg;
 	unsigned int i;
 	ssize_t n;
 
-	prepare_part(p);
+	prepare_order_message(p);
 	do {
 		n = recvmsg(from, &p->msg, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
@@ -130,7 +130,7 @@ static void __attribute__((noreturn))
 serve_orders(const struct jail *j, int main_process,
 	     void (*become)(int *fd, unsigned int n) __attribute__((noreturn)))
 {
-	static struct part p;
+	static struct order_message p;
 	static int fd[NURSERY_FILES];
 	unsigned int i;
 	pid_t pid;
@@ -139,7 +139,7 @@ serve_orders(const struct jail *j, int main_process,
 	for (;;) {
 		memset(fd, -1, sizeof(fd));
 		do {
-			if (!receive_part(main_process, &p, fd))
+			if (!receive_order_message(main_process, &p, fd))
 				_exit(DEVICE_EXIT_OK);
 		} while (!p.o.last);
 		pid = jail_child(j);
@@ -210,14 +210,15 @@ bool nursery_begin(const struct jail *j, int *program, int *plugin,
 }
 
 /* Sends as many of the files from `from` on as one message takes. Returns the next one. */
-static unsigned int send_part(unsigned int seat, const int *fd, unsigned int from, unsigned int n)
+static unsigned int send_order_message(unsigned int seat, const int *fd, unsigned int from,
+				       unsigned int n)
 {
-	static struct part p;
+	static struct order_message p;
 	int files[FILES_AT_ONCE];
 	struct cmsghdr *cmsg;
 	ssize_t sent;
 
-	prepare_part(&p);
+	prepare_order_message(&p);
 	p.o.seat = seat;
 	p.o.n = n;
 	for (p.o.count = 0; from < n && p.o.count < FILES_AT_ONCE; from++) {
@@ -246,7 +247,7 @@ pid_t nursery_order(unsigned int seat, const int *fd, unsigned int n)
 	ssize_t got;
 
 	do {
-		at = send_part(seat, fd, at, n);
+		at = send_order_message(seat, fd, at, n);
 		if (!at)
 			return -1;
 	} while (at < n);

@@ -114,7 +114,7 @@ static struct vring_desc read_desc(const struct vring_desc *from)
 	return d;
 }
 
-static const char *add_piece(struct ring *r, struct ring_chain *c, const struct vring_desc *d)
+static const char *add_descriptor(struct ring *r, struct ring_chain *c, const struct vring_desc *d)
 {
 	bool in = d->flags & VRING_DESC_F_WRITE;
 	uint64_t gpa = d->addr, left = d->len;
@@ -188,7 +188,7 @@ static const char *walk_chain(struct ring *r, struct ring_chain *c)
 	for (seen = 1;; seen++) {
 		if (d.flags & VRING_DESC_F_INDIRECT)
 			return "an indirect descriptor within a chain";
-		why = add_piece(r, c, &d);
+		why = add_descriptor(r, c, &d);
 		if (why || !(d.flags & VRING_DESC_F_NEXT))
 			return why;
 		i = d.next;

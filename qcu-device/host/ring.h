@@ -20,7 +20,7 @@
 #include "qcu-device/memory/guestmem.h"
 
 #define RING_MAX       1024u /* descriptors in a queue, entries in an indirect table */
-#define RING_CHAIN_MAX 1024u /* pieces of one chain */
+#define RING_CHAIN_MAX 1024u /* runs of memory of one chain */
 
 struct vring_desc;
 struct vring_avail;
@@ -51,7 +51,7 @@ struct ring {
 	uint16_t signalled; /* used index at the last notification */
 };
 
-/* One chain, translated; lengths are sums over the pieces. */
+/* One chain, translated; lengths are sums over the runs. */
 struct ring_chain {
 	uint16_t head;
 	unsigned int out_num, in_num;

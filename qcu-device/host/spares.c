@@ -240,9 +240,9 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 		.has_call = vq->call_fd >= 0,
 		.event_idx = d->ring[queue].event_idx,
 		.num = d->ring[queue].num,
-		.desc = d->place[queue].desc,
-		.avail = d->place[queue].avail,
-		.used = d->place[queue].used,
+		.desc = d->ring_at[queue].desc,
+		.avail = d->ring_at[queue].avail,
+		.used = d->ring_at[queue].used,
 	};
 	const int fds[2] = {vq->kick_fd, vq->call_fd};
 

@@ -25,7 +25,7 @@ static void line(const char *who, enum limit what, unsigned int device, uint64_t
 static void session(struct device *d, unsigned int queue, const struct limits *l)
 {
 	const struct session *s = &d->session[queue];
-	struct usage_part *p = &d->usage->part[queue];
+	struct session_usage *p = &d->usage->sessions[queue];
 	unsigned int i, dev;
 	char who[64];
 

@@ -72,7 +72,7 @@ static void bind_ring(struct device *d, unsigned int queue)
 {
 	const VuVirtq *vq = &d->vu.vq[queue];
 	struct ring *r = &d->ring[queue];
-	struct ring_place *at = &d->place[queue];
+	struct ring_address *at = &d->ring_at[queue];
 	unsigned int num = vq->vring.num;
 
 	r->num = 0;

@@ -50,9 +50,9 @@ struct device {
 	struct ramfiles ram;	    /* the files behind `mem` */
 	struct birth_shared shared; /* the files of states, shares, usage and the message limit */
 	struct ring ring[QCU_MAX_SESSIONS + 1];
-	struct ring_place {
+	struct ring_address {
 		uint64_t desc, avail, used;
-	} place[QCU_MAX_SESSIONS + 1]; /* where the rings lie, in guest-physical addresses */
+	} ring_at[QCU_MAX_SESSIONS + 1]; /* where the rings lie, in guest-physical addresses */
 	struct session session[QCU_MAX_SESSIONS + 1]; /* by queue; [0] is not a session */
 	struct mirror_process spare[PREWARM_MAX];     /* the oldest first */
 	unsigned int spares;
@@ -83,7 +83,7 @@ void spares_end(struct device *d);
  * has been reported.
  */
 bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
-/* The mirror's process has been reaped: closes what is left of it, and frees its place. */
+/* The mirror's process has been reaped: closes what is left of it, and frees its seat. */
 void mirror_gone(struct device *d, const struct mirror_process *p);
 
 /*

@@ -39,12 +39,12 @@ struct ruleset {
 	uint64_t fs, net, scoped;
 };
 
-struct place {
+struct path_rule {
 	const char *path;
 	uint64_t access;
 };
 
-static const struct place of_mirrors[] = {
+static const struct path_rule of_mirrors[] = {
 	/* Libraries. Programs there cannot be executed. */
 	{"/usr", READ},
 	{"/lib", READ},
@@ -64,7 +64,7 @@ static const struct place of_mirrors[] = {
 	{NULL, 0},
 };
 
-static const struct place of_main[] = {
+static const struct path_rule of_main[] = {
 	{"/sys/devices/system/cpu", READ},
 	{"/dev/null", WRITE},
 	{"/dev/urandom", READ},
@@ -194,7 +194,7 @@ bool jail_files_other_gpus(const struct jail *j)
 static bool add_all(int rules, uint64_t handled, const struct jail *j, enum jail_who who,
 		    int plugin)
 {
-	const struct place *p = who == JAIL_MIRROR ? of_mirrors : of_main;
+	const struct path_rule *p = who == JAIL_MIRROR ? of_mirrors : of_main;
 
 	for (; p->path; p++)
 		if (!add_path(rules, p->path, p->access, handled))

@@ -33,11 +33,11 @@ enum handle_kind {
 struct lib_object;
 
 /* What a memory pool takes of the device's memory (pools.c). */
-struct pool_room {
+struct pool_charge {
 	struct be_pool *pool; /* NULL: the pool has not been used */
 	unsigned int device;
 	uint64_t charged;
-	struct pool_room *next;
+	struct pool_charge *next;
 };
 
 struct handle {
@@ -60,7 +60,7 @@ struct handle {
 	};
 	struct be_array_desc desc; /* of an array */
 	uint64_t bytes;		   /* device memory of an array, a module, PHYS; images of a link */
-	struct pool_room room;	   /* of a pool */
+	struct pool_charge charge; /* of a pool */
 	bool shared;		   /* an event or memory whose `token` is for other processes */
 	struct qcu_ipc_token token;
 	/*

@@ -6,7 +6,7 @@
  *
  * Submitting a request must cost less than the launch that it asks for. What costs most is to write
  * to a cache line that the lane's processor has, or reads again and again while it polls. So a
- * submitter writes to one such line only, the request's place in the lane's ring, with one atomic
+ * submitter writes to one such line only, the request's entry in the lane's ring, with one atomic
  * operation. If the ring is full, the request goes into a list, and so do the next ones, until the
  * lane takes the list. Nothing else that a submitter writes lies beside what the lane reads.
  *
@@ -30,7 +30,9 @@
 
 /* How long a lane spins, at most, until a point has passed; then it sleeps. */
 #define SPIN_NS 20000
-/* The places of a lane's ring. Neither a virtqueue nor a thread in loopback has more on its way. */
+/*
+ * The entries of a lane's ring. Neither a virtqueue nor a thread in loopback has more on its way.
+ */
 #define RING 1024u
 /* A processor may fetch the cache line beside the one that it needs. */
 #define APART 128
@@ -66,7 +68,7 @@ struct lane {
 	unsigned int get;	   /* where the next request comes from in the ring */
 	struct mir_request *first; /* of the list that the lane has taken */
 	struct spin spin;
-	/* of both sides; NULL: a free place */
+	/* of both sides; NULL: a free entry */
 	_Alignas(APART) _Atomic(struct mir_request *) ring[RING];
 };
 
@@ -245,19 +247,19 @@ static void take_list(struct lane *l)
  */
 static struct mir_request *take_request(struct lane *l)
 {
-	_Atomic(struct mir_request *) *place = &l->ring[l->get];
+	_Atomic(struct mir_request *) *entry = &l->ring[l->get];
 	struct mir_request *req = NULL;
 
 	if (!l->first)
-		req = atomic_load_explicit(place, memory_order_acquire);
+		req = atomic_load_explicit(entry, memory_order_acquire);
 	if (!l->first && !req && atomic_load(&l->listed)) {
 		/* The last one in the ring may have come after the first look. */
-		req = atomic_load_explicit(place, memory_order_acquire);
+		req = atomic_load_explicit(entry, memory_order_acquire);
 		if (!req)
 			take_list(l);
 	}
 	if (req) {
-		atomic_store_explicit(place, NULL, memory_order_relaxed);
+		atomic_store_explicit(entry, NULL, memory_order_relaxed);
 		l->get = (l->get + 1) % RING;
 	} else if (l->first) {
 		req = l->first;

@@ -21,7 +21,7 @@ _Static_assert(sizeof(algo_t) == sizeof(cublasLtMatmulAlgo_t), "an algorithm");
 
 struct algo_table {
 	uint32_t count;
-	uint32_t slot[SLOTS]; /* 1 more than the algorithm's place; 0: none */
+	uint32_t slot[SLOTS]; /* 1 more than the algorithm's index; 0: none */
 	algo_t algo[LIB_ALGOS];
 };
 

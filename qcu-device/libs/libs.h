@@ -101,7 +101,7 @@ struct lib_call {
 	int mode;    /* where the scalars are; -1: there is none */
 	/*
 	 * Scalars in host memory. Libraries read and write complex numbers as a whole, at addresses
-	 * that are multiples of 16, which those in a message need not be. A scalar has one place or
+	 * that are multiples of 16, which those in a message need not be. A scalar has one slot or
 	 * more, side by side, and behind the last are two more: a library that took one for larger
 	 * than it is would read the guest's own bytes, or zeros.
 	 */

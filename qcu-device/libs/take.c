@@ -48,11 +48,11 @@ uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t 
 struct lib_known {
 	const struct mirror *m;
 	uint64_t gone; /* what the backend's mem_gone was when the call began */
-	struct lib_place {
+	struct lib_known_slot {
 		uint64_t at, gone; /* what it was when the address was looked up */
-	} place[KNOWN];
+	} slot[KNOWN];
 };
-_Static_assert(KNOWN == 1u << (64 - 54), "as place_of_address() has it");
+_Static_assert(KNOWN == 1u << (64 - 54), "as slot_of_address() has it");
 
 /* NULL: the backend does not say when memory goes. */
 static struct lib_known *know_addresses(const struct mirror *m)
@@ -70,14 +70,14 @@ static struct lib_known *know_addresses(const struct mirror *m)
 }
 
 /* The product's upper bits depend on all of the address. */
-static struct lib_place *place_of_address(struct lib_known *k, uint64_t at)
+static struct lib_known_slot *slot_of_address(struct lib_known *k, uint64_t at)
 {
-	return &k->place[at * 0x9e3779b97f4a7c15ull >> 54];
+	return &k->slot[at * 0x9e3779b97f4a7c15ull >> 54];
 }
 
 static bool is_known(struct lib_known *k, uint64_t at)
 {
-	const struct lib_place *p = place_of_address(k, at);
+	const struct lib_known_slot *p = slot_of_address(k, at);
 
 	return p->at == at && p->gone == k->gone;
 }
@@ -93,7 +93,7 @@ static bool is_device_memory(struct lib_call *c, uint64_t at)
 	if (!m->cfg.ops->mem_valid || !m->cfg.ops->mem_valid(m->be, at, 1))
 		return false;
 	if (c->known)
-		*place_of_address(c->known, at) = (struct lib_place){at, c->known->gone};
+		*slot_of_address(c->known, at) = (struct lib_known_slot){at, c->known->gone};
 	return true;
 }
 
@@ -213,7 +213,7 @@ void lib_scalars_back(struct lib_call *c)
 {
 	unsigned int i;
 
-	/* Only the first place of a scalar has anything in `back`. */
+	/* Only the first slot of a scalar has anything in `back`. */
 	for (i = 0; i < c->scalar_count; i++)
 		if (c->scalars[i].back)
 			memcpy(c->scalars[i].back, c->scalar[i], c->scalars[i].size);

@@ -18,20 +18,20 @@ struct content {
 #define WORDS (sizeof(struct content) / sizeof(uint64_t))
 _Static_assert(sizeof(struct content) % sizeof(uint64_t) == 0, "whole words");
 
-struct slot {
+struct share_slot {
 	_Atomic uint64_t opened; /* sessions that have the memory open, a bit for each */
 	_Atomic uint64_t seq;
 	_Atomic uint64_t word[WORDS];
 };
 
-struct part {
+struct session_shares {
 	_Atomic uint32_t used; /* no slot from this index on holds anything */
 	_Atomic uint32_t left; /* not 0: some slots may hold a share of kind SHARE_LEFT */
-	struct slot slot[SHARES_EACH];
+	struct share_slot slot[SHARES_EACH];
 };
 
 struct shares {
-	struct part part[QCU_MAX_SESSIONS + 1]; /* by session */
+	struct session_shares sessions[QCU_MAX_SESSIONS + 1]; /* by session */
 };
 
 struct shares *shares_new(int fd)
@@ -51,7 +51,7 @@ void shares_free(struct shares *s)
 		munmap(s, sizeof(*s));
 }
 
-static void write_content(struct slot *slot, const struct content *c)
+static void write_content(struct share_slot *slot, const struct content *c)
 {
 	uint64_t word[WORDS];
 	/* If a writer died in the middle, the number is odd. */
@@ -69,7 +69,7 @@ static void write_content(struct slot *slot, const struct content *c)
 }
 
 /* False: the entry is being written. */
-static bool read_content(struct slot *slot, struct content *c)
+static bool read_content(struct share_slot *slot, struct content *c)
 {
 	uint64_t word[WORDS], seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
 	size_t i;
@@ -81,7 +81,7 @@ static bool read_content(struct slot *slot, struct content *c)
 	return !(seq & 1) && seq == atomic_load_explicit(&slot->seq, memory_order_relaxed);
 }
 
-static bool is_free(struct slot *slot)
+static bool is_free(struct share_slot *slot)
 {
 	struct content c;
 
@@ -101,7 +101,7 @@ static uint64_t bit(unsigned int session)
  * Ends what the slot holds. First it cannot be opened any more; then this looks who has opened it.
  * Who opens first says so, and then looks whether it is there.
  */
-static bool empty(struct part *part, struct slot *slot)
+static bool empty(struct session_shares *own, struct share_slot *slot)
 {
 	static const struct content nothing;
 	struct content c = nothing, old;
@@ -121,7 +121,7 @@ static bool empty(struct part *part, struct slot *slot)
 	}
 	write_content(slot, &c);
 	if (memory && atomic_load(&slot->opened)) {
-		atomic_store(&part->left, 1);
+		atomic_store(&own->left, 1);
 		return false;
 	}
 	write_content(slot, &nothing);
@@ -131,18 +131,18 @@ static bool empty(struct part *part, struct slot *slot)
 bool shares_put(struct shares *s, unsigned int session, const struct share *share,
 		struct qcu_ipc_token *token)
 {
-	struct part *part = &s->part[session];
+	struct session_shares *own = &s->sessions[session];
 	struct content c = {.share = *share};
 	uint32_t i;
 
-	for (i = 0; i < SHARES_EACH && !is_free(&part->slot[i]); i++)
+	for (i = 0; i < SHARES_EACH && !is_free(&own->slot[i]); i++)
 		;
 	if (i == SHARES_EACH ||
 	    getrandom(c.secret, sizeof(c.secret), 0) != (ssize_t)sizeof(c.secret))
 		return false;
-	if (atomic_load(&part->used) <= i)
-		atomic_store(&part->used, i + 1);
-	write_content(&part->slot[i], &c);
+	if (atomic_load(&own->used) <= i)
+		atomic_store(&own->used, i + 1);
+	write_content(&own->slot[i], &c);
 	*token = (struct qcu_ipc_token){.slot = session * SHARES_EACH + i};
 	memcpy(token->secret, c.secret, sizeof(c.secret));
 	return true;
@@ -150,23 +150,23 @@ bool shares_put(struct shares *s, unsigned int session, const struct share *shar
 
 void shares_drop(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
 {
-	struct part *part = &s->part[session];
+	struct session_shares *own = &s->sessions[session];
 
 	if (token->slot / SHARES_EACH == session)
-		empty(part, &part->slot[token->slot % SHARES_EACH]);
+		empty(own, &own->slot[token->slot % SHARES_EACH]);
 }
 
-static struct slot *slot_of_token(struct shares *s, const struct qcu_ipc_token *token)
+static struct share_slot *slot_of_token(struct shares *s, const struct qcu_ipc_token *token)
 {
 	unsigned int session = token->slot / SHARES_EACH;
 
 	return session > QCU_MAX_SESSIONS ? NULL
-					  : &s->part[session].slot[token->slot % SHARES_EACH];
+					  : &s->sessions[session].slot[token->slot % SHARES_EACH];
 }
 
 void shares_opening(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
 {
-	struct slot *slot = slot_of_token(s, token);
+	struct share_slot *slot = slot_of_token(s, token);
 
 	if (slot)
 		atomic_fetch_or(&slot->opened, bit(session));
@@ -174,7 +174,7 @@ void shares_opening(struct shares *s, unsigned int session, const struct qcu_ipc
 
 void shares_closed(struct shares *s, unsigned int session, const struct qcu_ipc_token *token)
 {
-	struct slot *slot = slot_of_token(s, token);
+	struct share_slot *slot = slot_of_token(s, token);
 
 	if (slot)
 		atomic_fetch_and(&slot->opened, ~bit(session));
@@ -187,12 +187,12 @@ uint64_t shares_left(struct shares *s, unsigned int device, unsigned int session
 	uint32_t i, k, used;
 
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++) {
-		struct part *part = &s->part[i];
+		struct session_shares *own = &s->sessions[i];
 
-		used = atomic_load(&part->left) ? atomic_load(&part->used) : 0;
+		used = atomic_load(&own->left) ? atomic_load(&own->used) : 0;
 		for (k = 0; k < used && k < SHARES_EACH; k++)
-			if (atomic_load(&part->slot[k].opened) & who &&
-			    read_content(&part->slot[k], &c) && c.share.kind == SHARE_LEFT &&
+			if (atomic_load(&own->slot[k].opened) & who &&
+			    read_content(&own->slot[k], &c) && c.share.kind == SHARE_LEFT &&
 			    c.share.device == device)
 				sum += c.share.charged;
 	}
@@ -205,17 +205,17 @@ void shares_end(struct shares *s, unsigned int session)
 
 	/* What the session had opened is closed. */
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++) {
-		used = atomic_load(&s->part[i].used);
+		used = atomic_load(&s->sessions[i].used);
 		for (k = 0; k < used && k < SHARES_EACH; k++)
-			atomic_fetch_and(&s->part[i].slot[k].opened, ~bit(session));
+			atomic_fetch_and(&s->sessions[i].slot[k].opened, ~bit(session));
 	}
-	used = atomic_load(&s->part[session].used);
+	used = atomic_load(&s->sessions[session].used);
 	for (i = 0; i < used && i < SHARES_EACH; i++)
-		if (!empty(&s->part[session], &s->part[session].slot[i]))
+		if (!empty(&s->sessions[session], &s->sessions[session].slot[i]))
 			kept = i + 1;
-	atomic_store(&s->part[session].used, kept);
+	atomic_store(&s->sessions[session].used, kept);
 	if (!kept)
-		atomic_store(&s->part[session].left, 0);
+		atomic_store(&s->sessions[session].left, 0);
 }
 
 bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct share *share,
@@ -227,7 +227,7 @@ bool shares_find(struct shares *s, const struct qcu_ipc_token *token, struct sha
 	if (*session > QCU_MAX_SESSIONS || token->rsvd)
 		return false;
 	/* An entry that is being written will have another token, or none. */
-	if (!read_content(&s->part[*session].slot[token->slot % SHARES_EACH], &c))
+	if (!read_content(&s->sessions[*session].slot[token->slot % SHARES_EACH], &c))
 		return false;
 	/* Compare the whole secret, so that the time that this takes tells nothing. */
 	if (c.share.kind == SHARE_NONE || c.share.kind == SHARE_LEFT ||

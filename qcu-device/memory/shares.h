@@ -47,7 +47,7 @@ void shares_end(struct shares *s, unsigned int session);
 /*
  * This session is about to open the memory; then it must look again whether the share is still
  * there. shares_closed(): it has closed the memory, as often as it had opened it. The owner's part
- * keeps the place of the share until the last session has closed it, or has ended.
+ * keeps the slot of the share until the last session has closed it, or has ended.
  */
 void shares_opening(struct shares *s, unsigned int session, const struct qcu_ipc_token *token);
 void shares_closed(struct shares *s, unsigned int session, const struct qcu_ipc_token *token);

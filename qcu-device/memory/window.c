@@ -12,11 +12,11 @@
  * guest's address, or in the annex. These maps are always mapped there: two of them may have a page
  * in common, and both may be registered.
  *
- * The places where maps may lie are the same for every mirror and known to every guest: the window,
- * the annex, and the ranges where programs have their own memory. All of them are set aside,
- * inaccessible, before the mirror has put anything there, and stay set aside for the mirror's life.
- * So the answer to a MAP tells nothing about the mirror's own memory, and an address that a guest
- * has given up never becomes memory of the mirror.
+ * The address ranges where maps may lie are the same for every mirror and known to every guest: the
+ * window, the annex, and the ranges where programs have their own memory. All of them are set
+ * aside, inaccessible, before the mirror has put anything there, and stay set aside for the
+ * mirror's life. So the answer to a MAP tells nothing about the mirror's own memory, and an address
+ * that a guest has given up never becomes memory of the mirror.
  *
  * A command holds the maps that it uses. UNMAP waits until no command holds the map.
  *

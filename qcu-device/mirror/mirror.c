@@ -40,7 +40,7 @@ static void release_handle(void *ctx, struct handle *h)
 		break;
 	case HANDLE_POOL:
 		ops->pool_destroy(m->be, h->pool);
-		mir_pool_gone(m, &h->room);
+		mir_pool_gone(m, &h->charge);
 		break;
 	case HANDLE_COND:
 		ops->cond_destroy(m->be, h->cond);
@@ -109,7 +109,7 @@ static void free_mirror(struct mirror *m)
  */
 #define RING_BYTES (QCU_QUEUE_SIZE * QCU_SEGS_MAX * sizeof(struct qcu_seg))
 
-static bool queue_room(void *mirror, int64_t bytes)
+static bool charge_queue(void *mirror, int64_t bytes)
 {
 	struct mirror *m = mirror;
 	uint64_t spare = m->budget.limits.session[LIMIT_QUEUED] / 4;
@@ -126,7 +126,7 @@ static bool queue_room(void *mirror, int64_t bytes)
 	return true;
 }
 
-static bool module_room(void *mirror, int64_t bytes)
+static bool charge_module(void *mirror, int64_t bytes)
 {
 	struct mirror *m = mirror;
 
@@ -136,7 +136,7 @@ static bool module_room(void *mirror, int64_t bytes)
 	return true;
 }
 
-static bool device_room(void *mirror, unsigned int device, int64_t bytes)
+static bool charge_device(void *mirror, unsigned int device, int64_t bytes)
 {
 	struct mirror *m = mirror;
 
@@ -185,10 +185,10 @@ static void begin_budget(struct mirror *m)
 	cfg->options.printed_bytes = l->session[LIMIT_PRINTED];
 	if (l->session[LIMIT_KERNEL_TIME] < UINT32_MAX)
 		cfg->options.kernel_seconds = (uint32_t)l->session[LIMIT_KERNEL_TIME];
-	cfg->options.queue_room = queue_room;
-	cfg->options.module_room = module_room;
-	cfg->options.device_room = device_room;
-	cfg->options.room_ctx = m;
+	cfg->options.charge_queue = charge_queue;
+	cfg->options.charge_module = charge_module;
+	cfg->options.charge_device = charge_device;
+	cfg->options.charge_ctx = m;
 	if (cfg->ops->memory && cfg->usage && l->vm[LIMIT_DEVICE_MEMORY] == LIMIT_NONE)
 		l->vm[LIMIT_DEVICE_MEMORY] = cfg->ops->memory(&cfg->options);
 	cfg->limits = l;
@@ -197,7 +197,7 @@ static void begin_budget(struct mirror *m)
 /* The counts are where the budget's are. A spare has no session yet, and has counted nothing. */
 static void use_counts(struct mirror *m)
 {
-	m->counts = &m->budget.part->counts;
+	m->counts = &m->budget.usage->counts;
 	m->window.counts = m->counts;
 }
 

@@ -75,7 +75,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.attribute = soft_env_attribute,
 		.written = be->check ? soft_env_written : NULL,
 		.wrote = soft_env_wrote,
-		.heap_room = &d->limits.heap,
+		.heap_quota = &d->limits.heap,
 		.device = i,
 		.devices = be->gpus,
 		.sm_count = be->threads,
@@ -90,7 +90,7 @@ void soft_close(struct be *be)
 
 	soft_streams_stop(be);
 	if (be->granted)
-		be->queue_room(be->room_ctx, -(int64_t)be->granted);
+		be->charge_queue(be->charge_ctx, -(int64_t)be->granted);
 	soft_watchdog_stop(be);
 	soft_events_fini(be);
 	soft_modules_fini(be);
@@ -141,9 +141,9 @@ int soft_open(struct be **out, const struct be_options *opt)
 	pthread_condattr_destroy(&attr);
 	be->threads = opt->threads ? opt->threads : cores > 0 ? (unsigned int)cores : 1;
 	be->verbose = opt->verbose;
-	be->queue_room = opt->queue_room;
-	be->module_room = opt->module_room;
-	be->room_ctx = opt->room_ctx;
+	be->charge_queue = opt->charge_queue;
+	be->charge_module = opt->charge_module;
+	be->charge_ctx = opt->charge_ctx;
 	be->check = soft_check_wanted();
 	if (!read_sm(&be->sm) || !soft_watchdog_limit(opt->kernel_seconds, &be->timeout)) {
 		soft_close(be);

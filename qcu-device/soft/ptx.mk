@@ -15,7 +15,7 @@ PTX_SRCS += $(addprefix qcu-device/soft/ptx/text/,ptx_lex.c ptx_operand.c ptx_sy
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/build/, \
 	ptx_build.c ptx_build_atom.c ptx_build_call.c ptx_build_ctl.c ptx_build_cvt.c ptx_build_float.c \
 	ptx_build_int.c ptx_build_mem.c ptx_build_mixed.c ptx_build_mma.c ptx_build_sync.c ptx_build_tex.c \
-	ptx_build_video.c ptx_emit.c ptx_place.c ptx_refs.c ptx_regs.c ptx_slots.c ptx_visit.c)
+	ptx_build_video.c ptx_emit.c ptx_place.c ptx_refs.c ptx_regs.c ptx_regalloc.c ptx_visit.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/load/,ptx_body.c ptx_module.c ptx_parse.c ptx_var.c)
 
 $(PTX_SRCS:%.c=$(B)/%.o): override CFLAGS += -fno-math-errno -ffp-contract=off

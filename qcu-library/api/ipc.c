@@ -120,11 +120,11 @@ cudaError_t qcul_ipc_open(const struct qcu_ipc_token *token, enum qcul_mem_flag 
 		return err;
 	cmd = qcul_cmd(QCU_OP_IPC_MEM_OPEN);
 	cmd.ipc_mem_open.token = *token;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = qcul_send(&cmd, 1);
 	if (!err)
 		err = add_opened_memory(cmd.ipc_mem_open.ptr, cmd.ipc_mem_open.size, flags);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!err) {
 		*ptr = (void *)(uintptr_t)cmd.ipc_mem_open.ptr;
 		*size = cmd.ipc_mem_open.size;
@@ -161,7 +161,7 @@ cudaError_t qcul_ipc_close(const void *ptr, enum qcul_mem_flag flags)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	range = qcul_mem_find(ptr);
 	if (!qcul_range_has(&range, QCUL_MEM_IMPORTED | flags) ||
 	    range.start != (uint64_t)(uintptr_t)ptr) {
@@ -171,7 +171,7 @@ cudaError_t qcul_ipc_close(const void *ptr, enum qcul_mem_flag flags)
 		if (!err && !left)
 			(void)qcul_mem_take(range.start, QCUL_MEM_DEVICE, &range);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 

@@ -33,10 +33,10 @@ static bool is_loaded_library(const struct CUlib_st *lib)
 {
 	const struct CUlib_st *l;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (l = process.loaded; l && l != lib; l = l->next)
 		;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return l;
 }
 
@@ -54,19 +54,19 @@ struct CUlib_st *qcul_library_of(const struct qcul_module *module)
 {
 	struct CUlib_st *l;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (l = process.loaded; l && l->module != module; l = l->next)
 		;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return l;
 }
 
 static void add_loaded_library(struct CUlib_st *lib)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	lib->next = process.loaded;
 	process.loaded = lib;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 /* False: it is not, or not any more, in the list. */
@@ -75,13 +75,13 @@ static bool delist(const struct CUlib_st *lib)
 	struct CUlib_st **at = &process.loaded;
 	bool found;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	while (*at && *at != lib)
 		at = &(*at)->next;
 	found = *at;
 	if (found)
 		*at = lib->next;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return found;
 }
 

@@ -27,9 +27,9 @@ static cudaError_t add_registration(int device, cudaAsyncCallbackHandle_t *handl
 	if (!e)
 		return cudaErrorMemoryAllocation;
 	e->device = device;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	LIST_INSERT_HEAD(&process.entries, e, link);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	*handle = e;
 	return cudaSuccess;
 }
@@ -48,14 +48,14 @@ static cudaError_t remove_registration(int device, cudaAsyncCallbackHandle_t han
 	struct cudaAsyncCallbackEntry *e;
 	bool found;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	LIST_FOREACH(e, &process.entries, link)
 		if (e == handle && e->device == device)
 			break;
 	found = e;
 	if (found)
 		LIST_REMOVE(e, link);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free(e);
 	return found ? cudaSuccess : cudaErrorInvalidValue;
 }

@@ -227,10 +227,10 @@ cudaError_t cudaMemPrefetchAsync_ptsz(const void *ptr, size_t len, struct cudaMe
 
 cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
 					   struct cudaMemLocation *locations, size_t *first,
-					   size_t places, unsigned long long flags,
+					   size_t location_count, unsigned long long flags,
 					   cudaStream_t stream)
 {
-	return cudaMemPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags,
+	return cudaMemPrefetchBatchAsync(ptrs, sizes, n, locations, first, location_count, flags,
 					 qcul_stream_or_own(stream));
 }
 
@@ -242,11 +242,11 @@ cudaError_t cudaMemDiscardBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
 
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **ptrs, size_t *sizes, size_t n,
 						     struct cudaMemLocation *locations,
-						     size_t *first, size_t places,
+						     size_t *first, size_t location_count,
 						     unsigned long long flags, cudaStream_t stream)
 {
-	return cudaMemDiscardAndPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags,
-						   qcul_stream_or_own(stream));
+	return cudaMemDiscardAndPrefetchBatchAsync(ptrs, sizes, n, locations, first, location_count,
+						   flags, qcul_stream_or_own(stream));
 }
 
 cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void *ptr, size_t len,

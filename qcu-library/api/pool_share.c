@@ -2,10 +2,10 @@
 /*
  * Memory pools that the processes of one VM share. The memory of such a pool is allocated piece by
  * piece as cudaMalloc does it, because the host can share such memory between mirrors (ipc.c). This
- * file makes a pool of it: a block that is freed in a stream's order stays in the pool, with an
- * event that says when the stream has reached the free. Whoever gets the block next waits for that
- * event in a stream. Freed blocks go back to the device when the pool is trimmed or destroyed, or
- * when there is no memory left for a new block.
+ * file makes a pool of it: an allocation that is freed in a stream's order stays in the pool, with
+ * an event that says when the stream has reached the free. Whoever gets the allocation next waits
+ * for that event in a stream. Freed allocations go back to the device when the pool is trimmed or
+ * destroyed, or when there is no memory left for a new allocation.
  *
  * The file descriptor of a pool is a sealed memfd with the pool's key. It gives nobody access to
  * memory: that takes what cudaMemPoolExportPointer returns, which has the host's secret.
@@ -52,29 +52,29 @@ struct pool {
 	LIST_ENTRY(pool) link;
 };
 
-struct block {
+struct pool_allocation {
 	uint64_t addr, size;
 	uint32_t pool;	   /* 0: the pool was destroyed */
-	cudaEvent_t freed; /* NULL: the program uses the block */
-	LIST_ENTRY(block) link;
+	cudaEvent_t freed; /* NULL: the program uses the allocation */
+	LIST_ENTRY(pool_allocation) link;
 };
 
 static struct {
 	LIST_HEAD(, pool) pools;
-	LIST_HEAD(, block) blocks;
+	LIST_HEAD(, pool_allocation) allocations;
 } session;
 
 /* The child has no session, and so none of the memory. */
 static void free_shared_pools(void)
 {
 	struct pool *p;
-	struct block *b;
+	struct pool_allocation *b;
 
 	while ((p = LIST_FIRST(&session.pools))) {
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	while ((b = LIST_FIRST(&session.blocks))) {
+	while ((b = LIST_FIRST(&session.allocations))) {
 		LIST_REMOVE(b, link);
 		free(b);
 	}
@@ -93,27 +93,27 @@ static struct pool *find_pool(uint32_t id)
 	return NULL;
 }
 
-static bool is_block(const struct qcul_range *r, uint64_t addr)
+static bool is_pool_allocation(const struct qcul_range *r, uint64_t addr)
 {
 	return r->start == addr && qcul_range_has(r, QCUL_MEM_SHARED) &&
 	       !qcul_range_has(r, QCUL_MEM_IMPORTED);
 }
 
-/* False: the block is gone, and its event too, because the device was reset. */
-static bool is_live_block(const struct block *b)
+/* False: the allocation is gone, and its event too, because the device was reset. */
+static bool is_live_allocation(const struct pool_allocation *b)
 {
 	struct qcul_range r = qcul_mem_find((const void *)(uintptr_t)b->addr);
 
-	return is_block(&r, b->addr);
+	return is_pool_allocation(&r, b->addr);
 }
 
-static void drop_block(struct block *b)
+static void drop_allocation(struct pool_allocation *b)
 {
 	struct pool *p = b->pool ? find_pool(b->pool) : NULL;
 
 	if (p)
 		p->reserved -= b->size;
-	if (b->freed && is_live_block(b))
+	if (b->freed && is_live_allocation(b))
 		(void)cudaEventDestroy(b->freed);
 	LIST_REMOVE(b, link);
 	free(b);
@@ -122,13 +122,13 @@ static void drop_block(struct block *b)
 /* The number is given out again, so what is left of an older pool was lost in a reset. */
 static void forget_pool(uint32_t id)
 {
-	struct block *b, *next;
+	struct pool_allocation *b, *next;
 	struct pool *p = find_pool(id);
 
-	for (b = LIST_FIRST(&session.blocks); b; b = next) {
+	for (b = LIST_FIRST(&session.allocations); b; b = next) {
 		next = LIST_NEXT(b, link);
 		if (b->pool == id)
-			drop_block(b);
+			drop_allocation(b);
 	}
 	if (p) {
 		LIST_REMOVE(p, link);
@@ -149,17 +149,17 @@ static struct pool *add_pool(uint32_t id, int device)
 }
 
 /*
- * Gives a block back to the device. The mirror frees it when all work is done; nobody waits for
- * that here, because the lock is held.
+ * Gives an allocation back to the device. The mirror frees it when all work is done; nobody waits
+ * for that here, because the lock is held.
  */
-static cudaError_t release_pool_block(struct block *b)
+static cudaError_t release_allocation(struct pool_allocation *b)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_FREE);
 	uint64_t addr = b->addr;
-	bool there = is_live_block(b);
+	bool there = is_live_allocation(b);
 	struct qcul_range r;
 
-	drop_block(b);
+	drop_allocation(b);
 	if (!there || !qcul_mem_take(addr, QCUL_MEM_DEVICE, &r))
 		return cudaSuccess;
 	cmd.free.ptr = addr;
@@ -167,30 +167,30 @@ static cudaError_t release_pool_block(struct block *b)
 }
 
 /*
- * Releases freed blocks of the pool until no more than `keep` bytes are reserved. Blocks whose
- * streams have not reached the free yet stay, unless `all` is true.
+ * Releases freed allocations of the pool until no more than `keep` bytes are reserved. Allocations
+ * whose streams have not reached the free yet stay, unless `all` is true.
  */
 static cudaError_t trim(struct pool *p, uint64_t keep, bool all)
 {
 	cudaError_t err = cudaSuccess;
-	struct block *b, *next;
+	struct pool_allocation *b, *next;
 
-	for (b = LIST_FIRST(&session.blocks); b && p->reserved > keep && !err; b = next) {
+	for (b = LIST_FIRST(&session.allocations); b && p->reserved > keep && !err; b = next) {
 		next = LIST_NEXT(b, link);
 		if (b->pool == p->id && b->freed && (all || !cudaEventQuery(b->freed)))
-			err = release_pool_block(b);
+			err = release_allocation(b);
 	}
 	return err;
 }
 
-static struct block *best(const struct pool *p, size_t size)
+static struct pool_allocation *best(const struct pool *p, size_t size)
 {
-	struct block *b, *next, *found = NULL;
+	struct pool_allocation *b, *next, *found = NULL;
 
-	for (b = LIST_FIRST(&session.blocks); b; b = next) {
+	for (b = LIST_FIRST(&session.allocations); b; b = next) {
 		next = LIST_NEXT(b, link);
-		if (!is_live_block(b))
-			drop_block(b);
+		if (!is_live_allocation(b))
+			drop_allocation(b);
 		else if (b->pool == p->id && b->freed && b->size >= size && b->size / 2 <= size &&
 			 (!found || b->size < found->size))
 			found = b;
@@ -198,10 +198,10 @@ static struct block *best(const struct pool *p, size_t size)
 	return found;
 }
 
-static cudaError_t new_block(struct pool *p, size_t size, struct block **out)
+static cudaError_t new_allocation(struct pool *p, size_t size, struct pool_allocation **out)
 {
 	int current = qcul_self.device;
-	struct block *b = calloc(1, sizeof(*b));
+	struct pool_allocation *b = calloc(1, sizeof(*b));
 	struct qcul_range r;
 	cudaError_t err;
 	void *ptr;
@@ -225,8 +225,9 @@ static cudaError_t new_block(struct pool *p, size_t size, struct block **out)
 		free(b);
 		return err;
 	}
-	*b = (struct block){.addr = (uint64_t)(uintptr_t)ptr, .size = size, .pool = p->id};
-	LIST_INSERT_HEAD(&session.blocks, b, link);
+	*b = (struct pool_allocation){
+		.addr = (uint64_t)(uintptr_t)ptr, .size = size, .pool = p->id};
+	LIST_INSERT_HEAD(&session.allocations, b, link);
 	p->reserved += size;
 	if (p->reserved > p->reserved_high)
 		p->reserved_high = p->reserved;
@@ -234,10 +235,10 @@ static cudaError_t new_block(struct pool *p, size_t size, struct block **out)
 	return cudaSuccess;
 }
 
-static cudaError_t take_pool_block(struct pool *p, size_t size, cudaStream_t stream,
-				   struct block **out)
+static cudaError_t take_allocation(struct pool *p, size_t size, cudaStream_t stream,
+				   struct pool_allocation **out)
 {
-	struct block *b = best(p, size);
+	struct pool_allocation *b = best(p, size);
 	cudaError_t err;
 
 	if (b) {
@@ -248,7 +249,7 @@ static cudaError_t take_pool_block(struct pool *p, size_t size, cudaStream_t str
 		b->freed = NULL;
 		*out = b;
 	} else {
-		err = new_block(p, size, out);
+		err = new_allocation(p, size, out);
 		if (err)
 			return err;
 	}
@@ -277,14 +278,14 @@ static cudaError_t recorded(cudaEvent_t *event, cudaStream_t stream)
 	return err;
 }
 
-static cudaError_t give_block_to_pool(uint64_t addr, cudaStream_t stream)
+static cudaError_t give_allocation_to_pool(uint64_t addr, cudaStream_t stream)
 {
 	cudaEvent_t event;
-	struct block *b;
+	struct pool_allocation *b;
 	struct pool *p;
 	cudaError_t err;
 
-	LIST_FOREACH(b, &session.blocks, link)
+	LIST_FOREACH(b, &session.allocations, link)
 		if (b->addr == addr)
 			break;
 	if (!b || b->freed)
@@ -295,7 +296,7 @@ static cudaError_t give_block_to_pool(uint64_t addr, cudaStream_t stream)
 	b->freed = event;
 	p = b->pool ? find_pool(b->pool) : NULL;
 	if (!p)
-		return release_pool_block(b);
+		return release_allocation(b);
 	p->used -= b->size;
 	return cudaSuccess;
 }
@@ -307,7 +308,7 @@ static bool on_shared_pool_made(uint32_t id, const struct cudaMemPoolProps *prop
 	struct pool *p;
 	bool done = false;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = add_pool(id, props->location.id);
 	if (p) {
 		p->max = props->maxSize;
@@ -317,32 +318,32 @@ static bool on_shared_pool_made(uint32_t id, const struct cudaMemPoolProps *prop
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return done;
 }
 
 static void gone(uint32_t id)
 {
-	struct block *b;
+	struct pool_allocation *b;
 	struct pool *p;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_pool(id);
 	if (p) {
 		(void)trim(p, 0, true);
-		LIST_FOREACH(b, &session.blocks, link)
+		LIST_FOREACH(b, &session.allocations, link)
 			if (b->pool == id)
 				b->pool = 0;
 		LIST_REMOVE(p, link);
 		free(p);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 static cudaError_t alloc_from_shared_pool(void **ptr, size_t size, uint32_t id, cudaStream_t stream)
 {
 	cudaError_t err = cudaErrorInvalidValue;
-	struct block *b;
+	struct pool_allocation *b;
 	struct pool *p;
 
 	if (!size) {
@@ -352,12 +353,12 @@ static cudaError_t alloc_from_shared_pool(void **ptr, size_t size, uint32_t id, 
 	if (size > SIZE_MAX - GRAIN)
 		return cudaErrorMemoryAllocation;
 	size = (size + GRAIN - 1) / GRAIN * GRAIN;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_pool(id);
 	/* Only the process that made a pool allocates from it. */
 	if (p && !p->imported)
-		err = take_pool_block(p, size, stream, &b);
-	pthread_mutex_unlock(&part.lock);
+		err = take_allocation(p, size, stream, &b);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!err)
 		*ptr = (void *)(uintptr_t)b->addr;
 	return err;
@@ -372,9 +373,9 @@ static cudaError_t free_shared_in_stream(const struct qcul_range *range, cudaStr
 		return err ? err
 			   : qcul_ipc_close((const void *)(uintptr_t)range->start, QCUL_MEM_SHARED);
 	}
-	pthread_mutex_lock(&part.lock);
-	err = give_block_to_pool(range->start, stream);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
+	err = give_allocation_to_pool(range->start, stream);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -412,13 +413,13 @@ static bool get_pool_counter(uint32_t id, enum cudaMemPoolAttr attr, uint64_t *v
 	uint64_t *from = NULL;
 	struct pool *p;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_pool(id);
 	if (p)
 		from = counter(p, attr);
 	if (from)
 		*value = *from;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return from;
 }
 
@@ -427,13 +428,13 @@ static void reset_high(uint32_t id, enum cudaMemPoolAttr attr)
 {
 	struct pool *p;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_pool(id);
 	if (p && attr == cudaMemPoolAttrReservedMemHigh)
 		p->reserved_high = p->reserved;
 	if (p && attr == cudaMemPoolAttrUsedMemHigh)
 		p->used_high = p->used;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 static cudaError_t trim_to(uint32_t id, size_t keep)
@@ -441,11 +442,11 @@ static cudaError_t trim_to(uint32_t id, size_t keep)
 	cudaError_t err = cudaSuccess;
 	struct pool *p;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_pool(id);
 	if (p)
 		err = trim(p, keep, false);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -475,14 +476,14 @@ static cudaError_t export_pool(int *fd, cudaMemPool_t handle)
 	struct pool *p;
 	int made_fd;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = id ? find_pool(id) : NULL;
 	if (p && !p->imported) {
 		memcpy(file.key, p->key, sizeof(file.key));
 		file.device = qcul_device_ordinal(p->device);
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (err)
 		return err;
 	made_fd = memfd_create("qcuda-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -547,14 +548,14 @@ static cudaError_t import_pool(cudaMemPool_t *out, int fd)
 	if (err)
 		return err;
 	id = qcul_handle_id(&qcul_pools, pool);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = add_pool(id, props.location.id);
 	if (p) {
 		p->imported = true;
 		memcpy(p->key, file.key, sizeof(p->key));
 		qcul_pools.slots[id].flags = QCUL_POOL_SHARED | QCUL_POOL_IMPORTED;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!p) {
 		(void)cudaMemPoolDestroy(pool);
 		return cudaErrorMemoryAllocation;
@@ -582,13 +583,13 @@ static cudaError_t export_pointer(struct cudaMemPoolPtrExportData *out, const vo
 	struct qcul_range r = qcul_mem_find(ptr);
 	cudaError_t err = cudaErrorInvalidValue;
 	struct qCUcmd cmd;
-	struct block *b;
+	struct pool_allocation *b;
 	struct pool *p;
 
-	if (!is_block(&r, (uint64_t)(uintptr_t)ptr))
+	if (!is_pool_allocation(&r, (uint64_t)(uintptr_t)ptr))
 		return err;
-	pthread_mutex_lock(&part.lock);
-	LIST_FOREACH(b, &session.blocks, link)
+	pthread_mutex_lock(&at_fork.lock);
+	LIST_FOREACH(b, &session.allocations, link)
 		if (b->addr == r.start)
 			break;
 	p = b && b->pool && !b->freed ? find_pool(b->pool) : NULL;
@@ -596,7 +597,7 @@ static cudaError_t export_pointer(struct cudaMemPoolPtrExportData *out, const vo
 		memcpy(data.key, p->key, sizeof(data.key));
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (err)
 		return err;
 	cmd = qcul_cmd(QCU_OP_IPC_MEM_EXPORT);
@@ -628,12 +629,12 @@ static cudaError_t import_pointer(void **ptr, uint32_t id,
 	uint64_t size;
 
 	memcpy(&data, in, sizeof(data));
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = id ? find_pool(id) : NULL;
 	if (p && p->imported && data.magic == POINTER_MAGIC &&
 	    !memcmp(p->key, data.key, sizeof(data.key)) && !memcmp(data.rsvd, zero, sizeof(zero)))
 		device = p->device;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (device < 0)
 		return cudaErrorInvalidValue;
 	qcul_self.device = device;

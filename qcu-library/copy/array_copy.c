@@ -13,7 +13,7 @@
 #include "qcu-library/link/capture.h"
 
 /* A box in an array; x and width in bytes. */
-struct place {
+struct array_position {
 	cudaArray_const_t handle;
 	const struct qcul_array *array;
 	size_t x, y, z;
@@ -48,7 +48,7 @@ static bool fits_in_dimension(size_t pos, size_t len, size_t size)
 	return pos <= size && len <= size - pos;
 }
 
-static bool fits(const struct place *p, const struct size *s)
+static bool fits(const struct array_position *p, const struct size *s)
 {
 	struct cudaExtent e = qcul_array_size(p->array);
 
@@ -108,9 +108,9 @@ static bool measure_box_rows(size_t pitch, size_t rows, size_t width, size_t *le
 	} while (0)
 
 /* Adds one command for s->height rows of one slice, from `row` on. */
-static cudaError_t add_slice_rows(struct batch *b, const struct place *p, const struct memory *m,
-				  const struct size *s, size_t row, size_t slice, bool down,
-				  uint32_t flags)
+static cudaError_t add_slice_rows(struct batch *b, const struct array_position *p,
+				  const struct memory *m, const struct size *s, size_t row,
+				  size_t slice, bool down, uint32_t flags)
 {
 	struct qCUcmd *cmd;
 	cudaError_t err = b->count == QCU_SUBMIT_MAX ? flush_array_cmds(b) : cudaSuccess;
@@ -142,8 +142,9 @@ static size_t rows_per_array_cmd(size_t pitch, size_t width)
 	return width > most ? 1 : 1 + (most - width) / (pitch ? pitch : 1);
 }
 
-static cudaError_t host_copy(struct batch *b, const struct place *p, const struct memory *m,
-			     const struct size *s, bool down, bool pinned, bool sync)
+static cudaError_t host_copy(struct batch *b, const struct array_position *p,
+			     const struct memory *m, const struct size *s, bool down, bool pinned,
+			     bool sync)
 {
 	struct qcul_range range = qcul_mem_find(m->addr);
 	size_t len, slice, row, most;
@@ -175,8 +176,8 @@ static cudaError_t host_copy(struct batch *b, const struct place *p, const struc
 	return err ? err : flush_array_cmds(b);
 }
 
-static cudaError_t device_copy(struct batch *b, const struct place *p, const struct memory *m,
-			       const struct size *s, bool down)
+static cudaError_t device_copy(struct batch *b, const struct array_position *p,
+			       const struct memory *m, const struct size *s, bool down)
 {
 	struct qcul_range range = qcul_mem_find(m->addr);
 	struct qCUcmd *cmd = &b->cmds[b->count++];
@@ -204,7 +205,7 @@ static cudaError_t device_copy(struct batch *b, const struct place *p, const str
 	return flush_array_cmds(b);
 }
 
-static cudaError_t capture_array_copy(const struct place *p, const struct memory *m,
+static cudaError_t capture_array_copy(const struct array_position *p, const struct memory *m,
 				      const struct size *s, enum cudaMemcpyKind kind,
 				      cudaStream_t stream, bool down, bool sync)
 {
@@ -224,8 +225,9 @@ static cudaError_t capture_array_copy(const struct place *p, const struct memory
 }
 
 /* Copies between a box of an array and memory. */
-static cudaError_t memory_copy(const struct place *p, const struct memory *m, const struct size *s,
-			       enum cudaMemcpyKind kind, cudaStream_t stream, bool down, bool sync)
+static cudaError_t memory_copy(const struct array_position *p, const struct memory *m,
+			       const struct size *s, enum cudaMemcpyKind kind, cudaStream_t stream,
+			       bool down, bool sync)
 {
 	struct batch b = {.count = 0};
 	bool pinned, device;
@@ -262,7 +264,7 @@ static cudaError_t memory_copy(const struct place *p, const struct memory *m, co
 	return err;
 }
 
-static cudaError_t array_copy(const struct place *dst, const struct place *src,
+static cudaError_t array_copy(const struct array_position *dst, const struct array_position *src,
 			      const struct size *s, cudaStream_t stream)
 {
 	struct qCUcmd cmd;
@@ -303,7 +305,7 @@ cudaError_t qcul_array_copy_2d(cudaArray_const_t array, size_t x, size_t y, void
 			       size_t pitch, size_t width, size_t height, enum cudaMemcpyKind kind,
 			       cudaStream_t stream, bool down, bool sync)
 {
-	struct place p = {array, qcul_array(array), x, y, 0};
+	struct array_position p = {array, qcul_array(array), x, y, 0};
 	struct memory m = {.addr = addr, .pitch = pitch, .rows = height};
 	struct size s = {width, height, 1};
 
@@ -324,7 +326,7 @@ cudaError_t qcul_array_copy_run(cudaArray_const_t array, size_t x, size_t y, voi
 	cudaError_t err;
 
 	do {
-		struct place p = {array, a, x, y, 0};
+		struct array_position p = {array, a, x, y, 0};
 		struct memory m = {.addr = at};
 		struct size s = {count, 1, 1};
 
@@ -350,8 +352,8 @@ cudaError_t qcul_array_to_array_2d(cudaArray_t dst, size_t dx, size_t dy, cudaAr
 				   size_t sx, size_t sy, size_t width, size_t height,
 				   enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-	struct place to = {dst, qcul_array(dst), dx, dy, 0};
-	struct place from = {src, qcul_array(src), sx, sy, 0};
+	struct array_position to = {dst, qcul_array(dst), dx, dy, 0};
+	struct array_position from = {src, qcul_array(src), sx, sy, 0};
 	struct size s = {width, height, 1};
 
 	if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
@@ -407,23 +409,24 @@ static bool find_memory_corner(const struct cudaPitchedPtr *p, const struct cuda
 	return true;
 }
 
-static bool place_at(cudaArray_const_t array, const struct cudaPos *pos, struct place *p)
+static bool find_array_position(cudaArray_const_t array, const struct cudaPos *pos,
+				struct array_position *p)
 {
-	*p = (struct place){array, qcul_array(array), 0, pos->y, pos->z};
+	*p = (struct array_position){array, qcul_array(array), 0, pos->y, pos->z};
 	return !p->array || !__builtin_mul_overflow(pos->x, (size_t)p->array->elem, &p->x);
 }
 
 cudaError_t qcul_array_copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool sync)
 {
-	struct place dst = {0}, src = {0}, *one;
+	struct array_position dst = {0}, src = {0}, *one;
 	struct size s = {p->extent.width, p->extent.height, p->extent.depth};
 	struct cudaPos pos = p->dstArray ? p->srcPos : p->dstPos;
 	struct memory m;
 
 	if ((p->dstArray && p->dstPtr.ptr) || (p->srcArray && p->srcPtr.ptr))
 		return cudaErrorInvalidValue;
-	if ((p->dstArray && !place_at(p->dstArray, &p->dstPos, &dst)) ||
-	    (p->srcArray && !place_at(p->srcArray, &p->srcPos, &src)))
+	if ((p->dstArray && !find_array_position(p->dstArray, &p->dstPos, &dst)) ||
+	    (p->srcArray && !find_array_position(p->srcArray, &p->srcPos, &src)))
 		return cudaErrorInvalidValue;
 	one = p->dstArray ? &dst : &src;
 	if (!one->array)

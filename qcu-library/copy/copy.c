@@ -8,7 +8,7 @@
  * has mapped it. Only pinned memory may still be in use after the call (QCU_COPY_QUEUED). Other
  * memory is pinned page by page during the copy, and a command takes at most QCU_SEGS_MAX pages. A
  * small copy of such memory to the device travels with the command, so that the caller need not
- * wait. If neither end needs the GPU, the library copies the bytes itself, after the earlier work
+ * wait. If neither side needs the GPU, the library copies the bytes itself, after the earlier work
  * in the stream.
  *
  * The rules of direction are those of NVIDIA's runtime under unified addressing: the direction says
@@ -22,7 +22,7 @@
 #include "qcu-library/copy/copy.h"
 #include "qcu-library/link/capture.h"
 
-enum place { PLACE_HOST, PLACE_WINDOW, PLACE_DEVICE };
+enum memory_kind { MEMORY_HOST, MEMORY_WINDOW, MEMORY_DEVICE };
 enum route { ROUTE_HOST, ROUTE_H2D, ROUTE_D2H, ROUTE_D2D };
 
 struct batch {
@@ -30,8 +30,8 @@ struct batch {
 	unsigned int count;
 	uint32_t stream;
 	bool post;   /* the commands need no wait and no answer */
-	bool pinned; /* the end in guest memory is pinned */
-	bool whole;  /* one command can take the end in guest memory as one piece */
+	bool pinned; /* the side in guest memory is pinned */
+	bool whole;  /* one command can take the side in guest memory as one piece */
 	bool small;  /* the bytes travel with the command */
 	bool rows;   /* one command takes many rows */
 };
@@ -47,26 +47,26 @@ static bool is_inside_or_mapped(const struct qcul_range *range, const void *addr
 }
 
 /*
- * PLACE_WINDOW only if the whole range lies in one piece of pinned memory. An address may stand for
- * both guest memory and device memory (QCUL_MEM_AMBIGUOUS). Then the direction decides.
+ * MEMORY_WINDOW only if the whole range lies in one piece of pinned memory. An address may stand
+ * for both guest memory and device memory (QCUL_MEM_AMBIGUOUS). Then the direction decides.
  */
-static cudaError_t place_of_range(const void *addr, size_t len, enum cudaMemcpyKind kind,
-				  enum place *place)
+static cudaError_t find_memory_kind(const void *addr, size_t len, enum cudaMemcpyKind kind,
+				    enum memory_kind *memory)
 {
 	struct qcul_range range = qcul_mem_find(addr);
 
-	*place = PLACE_HOST;
+	*memory = MEMORY_HOST;
 	if (!qcul_range_is_known(&range))
 		return cudaSuccess;
 	/* Memory that is only partly registered counts as not registered. */
 	if (qcul_range_is_registered(&range) && !is_inside_or_mapped(&range, addr, len))
 		return cudaSuccess;
-	*place = qcul_range_is_on_gpu(&range) || range.kind == QCUL_MEM_ALIAS ||
-				 qcul_range_has(&range, QCUL_MEM_MOVES)
-			 ? PLACE_DEVICE
-			 : PLACE_WINDOW;
+	*memory = qcul_range_is_on_gpu(&range) || range.kind == QCUL_MEM_ALIAS ||
+				  qcul_range_has(&range, QCUL_MEM_MOVES)
+			  ? MEMORY_DEVICE
+			  : MEMORY_WINDOW;
 	if (qcul_range_has(&range, QCUL_MEM_AMBIGUOUS) && kind != cudaMemcpyDefault) {
-		*place = PLACE_HOST;
+		*memory = MEMORY_HOST;
 		return cudaSuccess;
 	}
 	return is_inside_or_mapped(&range, addr, len) ? cudaSuccess : cudaErrorInvalidValue;
@@ -105,13 +105,13 @@ unsigned int qcul_copy_unmaps(void)
  * If the library does not know an end that the direction calls device memory, it treats this end as
  * device memory. The mirror knows all device memory, and refuses the copy if the end is not.
  */
-static enum route route_of(enum cudaMemcpyKind kind, enum place dst, enum place src)
+static enum route route_of(enum cudaMemcpyKind kind, enum memory_kind dst, enum memory_kind src)
 {
-	bool to = dst == PLACE_DEVICE, from = src == PLACE_DEVICE;
+	bool to = dst == MEMORY_DEVICE, from = src == MEMORY_DEVICE;
 
-	if (dst == PLACE_HOST)
+	if (dst == MEMORY_HOST)
 		to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-	if (src == PLACE_HOST)
+	if (src == MEMORY_HOST)
 		from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
 	if (kind == cudaMemcpyDeviceToDevice || (to && from))
 		return ROUTE_D2D;
@@ -157,7 +157,7 @@ static cudaError_t add_d2d(struct batch *b, void *dst, const void *src, size_t l
 }
 
 /* The part of [addr, addr + len) that one command can take if all its pages are scattered. */
-static size_t piece(uint64_t addr, size_t len)
+static size_t most_for_one_command(uint64_t addr, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t most = QCU_SEGS_MAX * page - (addr & (page - 1));
@@ -185,7 +185,7 @@ static cudaError_t add_host(struct batch *b, enum route route, uint64_t host, ui
 	uint32_t flags = b->pinned ? QCU_COPY_QUEUED : 0;
 
 	while (len > 0) {
-		size_t part = b->whole ? len : piece(host, len);
+		size_t part = b->whole ? len : most_for_one_command(host, len);
 		struct qCUcmd *cmd;
 		cudaError_t err;
 
@@ -399,33 +399,33 @@ static bool is_alias(const void *addr)
  * earlier work in its stream.
  */
 static cudaError_t plan(struct batch *b, const struct qcul_copy *c, enum route route,
-			enum place dst, enum place src, size_t src_len, size_t dst_len)
+			enum memory_kind dst, enum memory_kind src, size_t src_len, size_t dst_len)
 {
-	b->pinned = (route == ROUTE_H2D ? src : dst) == PLACE_WINDOW;
+	b->pinned = (route == ROUTE_H2D ? src : dst) == MEMORY_WINDOW;
 	b->whole = b->pinned || (route == ROUTE_H2D ? qcul_arena_holds(c->src, src_len)
 						    : qcul_arena_holds(c->dst, dst_len));
 	b->small = b->post = false;
 	/* One command takes many rows only if the GPU's ends are device memory, where a range lies
 	 * in one allocation. The program's own memory may consist of several registrations. */
 	b->rows = c->height > 1 && route != ROUTE_HOST &&
-		  (route == ROUTE_H2D || src == PLACE_DEVICE) &&
-		  (route == ROUTE_D2H || dst == PLACE_DEVICE) && c->dpitch <= INT32_MAX &&
+		  (route == ROUTE_H2D || src == MEMORY_DEVICE) &&
+		  (route == ROUTE_D2H || dst == MEMORY_DEVICE) && c->dpitch <= INT32_MAX &&
 		  c->spitch <= INT32_MAX && c->height <= INT32_MAX && !is_alias(c->dst) &&
 		  !is_alias(c->src);
 	switch (route) {
 	case ROUTE_H2D:
-		b->small = !b->rows && dst == PLACE_DEVICE && src == PLACE_HOST &&
+		b->small = !b->rows && dst == MEMORY_DEVICE && src == MEMORY_HOST &&
 			   c->width <= QCU_MSG_MAX && c->height <= QCU_MSG_MAX / c->width;
-		b->post = b->small || (dst == PLACE_DEVICE && b->pinned && !c->sync);
+		b->post = b->small || (dst == MEMORY_DEVICE && b->pinned && !c->sync);
 		if (b->small && c->sync && qcul_legacy_busy(qcul_self.device))
 			return qcul_stream_wait(b->stream);
 		break;
 	case ROUTE_D2H:
-		b->post = src == PLACE_DEVICE && b->pinned && !c->sync;
+		b->post = src == MEMORY_DEVICE && b->pinned && !c->sync;
 		break;
 	case ROUTE_D2D:
-		b->post = dst != PLACE_HOST && src != PLACE_HOST &&
-			  (!c->sync || (dst == PLACE_DEVICE && src == PLACE_DEVICE));
+		b->post = dst != MEMORY_HOST && src != MEMORY_HOST &&
+			  (!c->sync || (dst == MEMORY_DEVICE && src == MEMORY_DEVICE));
 		break;
 	case ROUTE_HOST:
 		return qcul_stream_wait(b->stream);
@@ -437,7 +437,7 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 {
 	struct qcul_copy c = *copy;
 	struct batch b;
-	enum place dst, src;
+	enum memory_kind dst, src;
 	enum route route;
 	size_t dst_len, src_len;
 	cudaError_t err = qcul_open();
@@ -456,9 +456,9 @@ cudaError_t qcul_copy(const struct qcul_copy *copy, cudaStream_t stream)
 	if (!measure_copy_rows(&c, c.dpitch, &dst_len) ||
 	    !measure_copy_rows(&c, c.spitch, &src_len))
 		return cudaErrorInvalidValue;
-	err = place_of_range(c.dst, dst_len, c.kind, &dst);
+	err = find_memory_kind(c.dst, dst_len, c.kind, &dst);
 	if (!err)
-		err = place_of_range(c.src, src_len, c.kind, &src);
+		err = find_memory_kind(c.src, src_len, c.kind, &src);
 	if (err)
 		return err;
 	if (qcul_captured(stream, &err))
@@ -497,7 +497,7 @@ static cudaError_t capture_fill(const struct qcul_fill *f, cudaStream_t stream)
 cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 {
 	struct qCUcmd cmd;
-	enum place place;
+	enum memory_kind memory;
 	uint32_t id;
 	size_t len, pitch = f->height == 1 ? 0 : f->pitch;
 	cudaError_t err = qcul_ready();
@@ -511,7 +511,7 @@ cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 	if (__builtin_mul_overflow(pitch, f->height - 1, &len) ||
 	    __builtin_add_overflow(len, f->width, &len))
 		return cudaErrorInvalidValue;
-	err = place_of_range(f->dst, len, cudaMemcpyDefault, &place);
+	err = find_memory_kind(f->dst, len, cudaMemcpyDefault, &memory);
 	if (err)
 		return err;
 	if (qcul_captured(stream, &err))
@@ -526,8 +526,8 @@ cudaError_t qcul_fill(const struct qcul_fill *f, cudaStream_t stream)
 	cmd.memset.elem = f->elem;
 	/* A memset of pinned memory is synchronous: the program may read the memory next, without
 	 * waiting for the stream. */
-	cmd.memset.flags = place == PLACE_WINDOW ? QCU_COPY_SYNC : 0;
-	return place == PLACE_DEVICE ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
+	cmd.memset.flags = memory == MEMORY_WINDOW ? QCU_COPY_SYNC : 0;
+	return memory == MEMORY_DEVICE ? qcul_post(&cmd, 1) : qcul_send(&cmd, 1);
 }
 
 cudaError_t qcul_memset(void *dst, size_t pitch, int value, size_t width, size_t height,

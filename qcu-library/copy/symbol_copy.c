@@ -17,7 +17,7 @@ cudaError_t qcul_copy_to_symbol(const void *symbol, const void *src, size_t coun
 
 	if (!qcul_symbol_kind_ok(kind, cudaMemcpyHostToDevice))
 		return cudaErrorInvalidMemcpyDirection;
-	err = qcul_symbol_place(symbol, count, offset, &addr);
+	err = qcul_symbol_address(symbol, count, offset, &addr);
 	if (err)
 		return err;
 	c.dst = addr;
@@ -39,7 +39,7 @@ cudaError_t qcul_copy_from_symbol(void *dst, const void *symbol, size_t count, s
 
 	if (!qcul_symbol_kind_ok(kind, cudaMemcpyDeviceToHost))
 		return cudaErrorInvalidMemcpyDirection;
-	err = qcul_symbol_place(symbol, count, offset, &addr);
+	err = qcul_symbol_address(symbol, count, offset, &addr);
 	if (err)
 		return err;
 	c.src = addr;

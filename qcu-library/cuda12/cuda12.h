@@ -286,10 +286,10 @@ cudaError_t cuda12_MemPrefetchAsync(const void *ptr, size_t count, int device, c
 cudaError_t cuda12_MemPrefetchAsync_ptsz(const void *ptr, size_t count, int device,
 					 cudaStream_t stream);
 cudaError_t cuda12_MemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes, size_t count,
-				    struct cudaMemcpyAttributes *attrs, size_t *attr_places,
+				    struct cudaMemcpyAttributes *attrs, size_t *attr_indices,
 				    size_t attr_count, size_t *failed, cudaStream_t stream);
 cudaError_t cuda12_MemcpyBatchAsync_ptsz(void **dsts, void **srcs, size_t *sizes, size_t count,
-					 struct cudaMemcpyAttributes *attrs, size_t *attr_places,
+					 struct cudaMemcpyAttributes *attrs, size_t *attr_indices,
 					 size_t attr_count, size_t *failed, cudaStream_t stream);
 cudaError_t cuda12_Memcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBatchOp *ops, size_t *failed,
 				      unsigned long long flags, cudaStream_t stream);

@@ -20,7 +20,7 @@ cudaError_t cuda12_PointerGetAttributes(struct cuda12_pointer_attributes *to, co
 	return err;
 }
 
-/* ---- managed memory: 12 names a place by the number of a device, or -1 for the CPU ---- */
+/* ---- managed memory: 12 names a location by the number of a device, or -1 for the CPU ---- */
 
 static struct cudaMemLocation location_of_device(int device)
 {
@@ -56,20 +56,20 @@ static cudaError_t failed_somewhere(cudaError_t err, size_t *failed)
 }
 
 cudaError_t cuda12_MemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes, size_t count,
-				    struct cudaMemcpyAttributes *attrs, size_t *attr_places,
+				    struct cudaMemcpyAttributes *attrs, size_t *attr_indices,
 				    size_t attr_count, size_t *failed, cudaStream_t stream)
 {
 	return failed_somewhere(cudaMemcpyBatchAsync(dsts, (const void **)srcs, sizes, count, attrs,
-						     attr_places, attr_count, stream),
+						     attr_indices, attr_count, stream),
 				failed);
 }
 
 cudaError_t cuda12_MemcpyBatchAsync_ptsz(void **dsts, void **srcs, size_t *sizes, size_t count,
-					 struct cudaMemcpyAttributes *attrs, size_t *attr_places,
+					 struct cudaMemcpyAttributes *attrs, size_t *attr_indices,
 					 size_t attr_count, size_t *failed, cudaStream_t stream)
 {
 	return failed_somewhere(cudaMemcpyBatchAsync_ptsz(dsts, (const void **)srcs, sizes, count,
-							  attrs, attr_places, attr_count, stream),
+							  attrs, attr_indices, attr_count, stream),
 				failed);
 }
 

@@ -89,10 +89,10 @@ cudaError_t qcul_device_desc(int device, const struct qcu_device_desc **out)
 	if (device < 0 || device >= qcul_device_count())
 		return cudaErrorInvalidDevice;
 	if (!atomic_load_explicit(&process.desc_known[device], memory_order_acquire)) {
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		if (!atomic_load(&process.desc_known[device]))
 			err = fetch_desc(device);
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 	}
 	*out = &process.desc[device];
 	return err;

@@ -21,7 +21,7 @@
 #define CHECK_context(stream, call) CHECK(qcul_driver_ready(), call)
 #define CHECK_stream(stream, call)                                             \
 	({                                                                     \
-		struct qcul_driver_place home;                                 \
+		struct qcul_driver_home home;                                  \
 		CUresult result = qcul_driver_move_to_stream((stream), &home); \
                                                                                \
 		if (!result) {                                                 \

@@ -67,14 +67,14 @@ static cudaError_t create_link_state(CUlinkState *state, unsigned int count,
 	return cudaSuccess;
 }
 
-#define LOCKED(call)                              \
-	({                                        \
-		cudaError_t result_;              \
-                                                  \
-		pthread_mutex_lock(&part.lock);   \
-		result_ = (call);                 \
-		pthread_mutex_unlock(&part.lock); \
-		result_;                          \
+#define LOCKED(call)                                 \
+	({                                           \
+		cudaError_t result_;                 \
+                                                     \
+		pthread_mutex_lock(&at_fork.lock);   \
+		result_ = (call);                    \
+		pthread_mutex_unlock(&at_fork.lock); \
+		result_;                             \
 	})
 
 CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,

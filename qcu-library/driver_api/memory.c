@@ -64,7 +64,7 @@ static struct cudaMemLocation location_of(CUdevice device)
 	return location;
 }
 
-/* A place is the same in both. */
+/* A location is the same in both. */
 static struct cudaMemLocation converted(CUmemLocation location)
 {
 	return (struct cudaMemLocation){
@@ -77,7 +77,7 @@ _Static_assert((int)CU_MEM_LOCATION_TYPE_DEVICE == (int)cudaMemLocationTypeDevic
 		       (int)CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ==
 			       (int)cudaMemLocationTypeHostNumaCurrent &&
 		       sizeof(CUmemLocation) == sizeof(struct cudaMemLocation),
-	       "places");
+	       "locations");
 
 CUresult cuMemAdvise_v2(CUdeviceptr address, size_t size, CUmem_advise advice,
 			CUmemLocation location)

@@ -9,8 +9,8 @@
 #include "qcu-library/driver_api/array.h"
 #include "qcu-library/driver_api/sync.h"
 
-/* One end of a copy. */
-struct end {
+/* One side of a copy. */
+struct copy_side {
 	CUmemorytype type;
 	const void *host;
 	CUdeviceptr device;
@@ -29,8 +29,8 @@ static cudaError_t element_bytes(CUarray array, size_t *bytes)
 }
 
 /* Rows without a distance follow one another, and so do slices without a height. */
-static cudaError_t pitched_ptr_of_end(const struct end *e, const CUDA_MEMCPY3D *c,
-				      struct cudaPitchedPtr *ptr)
+static cudaError_t pitched_ptr_of_side(const struct copy_side *e, const CUDA_MEMCPY3D *c,
+				       struct cudaPitchedPtr *ptr)
 {
 	size_t row = e->x + c->WidthInBytes;
 
@@ -44,15 +44,15 @@ static cudaError_t pitched_ptr_of_end(const struct end *e, const CUDA_MEMCPY3D *
 									: cudaSuccess;
 }
 
-static cudaError_t take_end(const struct end *e, const CUDA_MEMCPY3D *c, size_t elem,
-			    struct cudaPitchedPtr *ptr, cudaArray_t *array, struct cudaPos *pos)
+static cudaError_t take_side(const struct copy_side *e, const CUDA_MEMCPY3D *c, size_t elem,
+			     struct cudaPitchedPtr *ptr, cudaArray_t *array, struct cudaPos *pos)
 {
 	*pos = (struct cudaPos){e->x, e->y, e->z};
 	switch (e->type) {
 	case CU_MEMORYTYPE_HOST:
 	case CU_MEMORYTYPE_DEVICE:
 	case CU_MEMORYTYPE_UNIFIED:
-		return pitched_ptr_of_end(e, c, ptr);
+		return pitched_ptr_of_side(e, c, ptr);
 	case CU_MEMORYTYPE_ARRAY:
 		if (e->x % elem || c->WidthInBytes % elem)
 			return cudaErrorInvalidValue;
@@ -76,12 +76,12 @@ static enum cudaMemcpyKind kind_of(CUmemorytype src, CUmemorytype dst)
 
 cudaError_t qcul_shape_from(struct cudaMemcpy3DParms *to, const CUDA_MEMCPY3D *c)
 {
-	const struct end src = {c->srcMemoryType, c->srcHost,	  c->srcDevice,
-				c->srcArray,	  c->srcXInBytes, c->srcY,
-				c->srcZ,	  c->srcPitch,	  c->srcHeight};
-	const struct end dst = {c->dstMemoryType, c->dstHost,	  c->dstDevice,
-				c->dstArray,	  c->dstXInBytes, c->dstY,
-				c->dstZ,	  c->dstPitch,	  c->dstHeight};
+	const struct copy_side src = {c->srcMemoryType, c->srcHost,	c->srcDevice,
+				      c->srcArray,	c->srcXInBytes, c->srcY,
+				      c->srcZ,		c->srcPitch,	c->srcHeight};
+	const struct copy_side dst = {c->dstMemoryType, c->dstHost,	c->dstDevice,
+				      c->dstArray,	c->dstXInBytes, c->dstY,
+				      c->dstZ,		c->dstPitch,	c->dstHeight};
 	cudaError_t err = cudaSuccess;
 	size_t elem = 1;
 
@@ -91,9 +91,9 @@ cudaError_t qcul_shape_from(struct cudaMemcpy3DParms *to, const CUDA_MEMCPY3D *c
 	else if (dst.type == CU_MEMORYTYPE_ARRAY)
 		err = element_bytes(dst.array, &elem);
 	if (!err)
-		err = take_end(&src, c, elem, &to->srcPtr, &to->srcArray, &to->srcPos);
+		err = take_side(&src, c, elem, &to->srcPtr, &to->srcArray, &to->srcPos);
 	if (!err)
-		err = take_end(&dst, c, elem, &to->dstPtr, &to->dstArray, &to->dstPos);
+		err = take_side(&dst, c, elem, &to->dstPtr, &to->dstArray, &to->dstPos);
 	to->extent = (struct cudaExtent){c->WidthInBytes / elem, c->Height, c->Depth};
 	return err;
 }

@@ -57,10 +57,10 @@ static bool is_known_context(const struct CUctx_st *context)
 	if (is_primary(context))
 		return offset % sizeof(*context) == 0 &&
 		       context - process.primary < qcul_device_count();
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (c = process.made; c && c != context; c = c->next)
 		;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return c;
 }
 
@@ -104,17 +104,17 @@ CUresult qcul_driver_ready(void)
 	return result;
 }
 
-CUresult qcul_driver_move_to_stream(CUstream stream, struct qcul_driver_place *home)
+CUresult qcul_driver_move_to_stream(CUstream stream, struct qcul_driver_home *home)
 {
 	CUresult result;
 	uint32_t id;
 
-	*home = (struct qcul_driver_place){qcul_self.device, qcul_self.device_chosen};
+	*home = (struct qcul_driver_home){qcul_self.device, qcul_self.device_chosen};
 	if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
 		return qcul_driver_ready();
 	result = qcul_driver_started();
 	if (!result && !qcul_self.bound && !qcul_stream_id(stream, &id))
-		(void)qcul_driver_move((struct qcul_driver_place){qcul_stream_device(id), true});
+		(void)qcul_driver_move((struct qcul_driver_home){qcul_stream_device(id), true});
 	return result;
 }
 
@@ -288,10 +288,10 @@ static bool any_made(int device)
 {
 	const struct CUctx_st *c;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (c = process.made; c && (c->device != device || !atomic_load(&c->users)); c = c->next)
 		;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return c;
 }
 
@@ -364,11 +364,11 @@ static CUresult create_context(CUcontext *context, unsigned int flags, CUdevice 
 		free(c);
 		return result;
 	}
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	c->number = ++process.numbers;
 	c->next = process.made;
 	process.made = c;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	*context = c;
 	return CUDA_SUCCESS;
 }

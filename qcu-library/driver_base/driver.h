@@ -78,14 +78,14 @@ static inline CUresult qcul_driver_end(struct qcul_driver_call call, cudaError_t
 	})
 
 /* The thread's current device, and whether it has chosen it. */
-struct qcul_driver_place {
+struct qcul_driver_home {
 	int device;
 	bool chosen;
 };
 
-static inline struct qcul_driver_place qcul_driver_move(struct qcul_driver_place to)
+static inline struct qcul_driver_home qcul_driver_move(struct qcul_driver_home to)
 {
-	const struct qcul_driver_place home = {qcul_self.device, qcul_self.device_chosen};
+	const struct qcul_driver_home home = {qcul_self.device, qcul_self.device_chosen};
 
 	qcul_self.device = to.device;
 	qcul_self.device_chosen = to.chosen;
@@ -93,14 +93,14 @@ static inline struct qcul_driver_place qcul_driver_move(struct qcul_driver_place
 }
 
 /* The same on another device than the thread's current one. */
-#define QCUL_ON_DEVICE(number, call)                                           \
-	({                                                                     \
-		const struct qcul_driver_place there = {(number), true};       \
-		const struct qcul_driver_place home = qcul_driver_move(there); \
-		CUresult result_ = QCUL_RUNTIME(call);                         \
-                                                                               \
-		(void)qcul_driver_move(home);                                  \
-		result_;                                                       \
+#define QCUL_ON_DEVICE(number, call)                                          \
+	({                                                                    \
+		const struct qcul_driver_home there = {(number), true};       \
+		const struct qcul_driver_home home = qcul_driver_move(there); \
+		CUresult result_ = QCUL_RUNTIME(call);                        \
+                                                                              \
+		(void)qcul_driver_move(home);                                 \
+		result_;                                                      \
 	})
 
 /* A device address and a pointer are the same. */

@@ -32,6 +32,6 @@ static inline bool qcul_driver_known_ready(void)
  * The same; but where the thread has no context, a stream of the program's own says where it
  * belongs: the thread moves there. After success it must move back to *home.
  */
-CUresult qcul_driver_move_to_stream(CUstream stream, struct qcul_driver_place *home);
+CUresult qcul_driver_move_to_stream(CUstream stream, struct qcul_driver_home *home);
 
 #endif

@@ -56,14 +56,14 @@ CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z)
 
 	if (x <= 0 || y <= 0 || z <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p) {
 		p->block[0] = (unsigned int)x;
 		p->block[1] = (unsigned int)y;
 		p->block[2] = (unsigned int)z;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return result;
 }
 
@@ -72,11 +72,11 @@ CUresult cuFuncSetSharedSize(CUfunction function, unsigned int bytes)
 	struct prepared *p;
 	CUresult result;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		p->shared = bytes;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return result;
 }
 
@@ -87,11 +87,11 @@ CUresult cuParamSetSize(CUfunction function, unsigned int bytes)
 
 	if (bytes > PARAM_BYTES)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		p->bytes = bytes;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return result;
 }
 
@@ -103,11 +103,11 @@ CUresult cuParamSetv(CUfunction function, int offset, void *ptr, unsigned int by
 	if (!ptr || offset < 0 || offset > PARAM_BYTES ||
 	    bytes > (unsigned int)(PARAM_BYTES - offset))
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		memcpy(p->params + offset, ptr, bytes);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return result;
 }
 
@@ -130,11 +130,11 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
 
 	if (width <= 0 || height <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p = find_or_add_prepared(function, &result);
 	if (p)
 		copy = *p;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!result && !copy.block[0])
 		result = CUDA_ERROR_INVALID_VALUE;
 	return result ? result

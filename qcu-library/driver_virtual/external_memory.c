@@ -48,14 +48,14 @@ static void free_external_memory(void)
 
 QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .forget = free_external_memory, QCUL_SESSION)
 
-#define LOCKED(call)                              \
-	({                                        \
-		cudaError_t result_;              \
-                                                  \
-		pthread_mutex_lock(&part.lock);   \
-		result_ = (call);                 \
-		pthread_mutex_unlock(&part.lock); \
-		result_;                          \
+#define LOCKED(call)                                 \
+	({                                           \
+		cudaError_t result_;                 \
+                                                     \
+		pthread_mutex_lock(&at_fork.lock);   \
+		result_ = (call);                    \
+		pthread_mutex_unlock(&at_fork.lock); \
+		result_;                             \
 	})
 
 /* Any pointer may be passed. */

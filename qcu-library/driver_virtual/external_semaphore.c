@@ -105,9 +105,9 @@ static cudaError_t import_semaphore(cudaExternalSemaphore_t *out,
 		free(s);
 		return err;
 	}
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	LIST_INSERT_HEAD(&session.all, s, link);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	/* The descriptor is the library's from now on. */
 	close(desc->handle.fd);
 	*out = (cudaExternalSemaphore_t)s;
@@ -129,11 +129,11 @@ static cudaError_t destroy_semaphore(const void *semaphore)
 	struct semaphore *s;
 	cudaError_t err;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_semaphore(semaphore);
 	if (s)
 		LIST_REMOVE(s, link);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!s)
 		return cudaErrorInvalidValue;
 	/* Streams may still wait for its number. */
@@ -156,13 +156,13 @@ bool qcul_semaphore_look(const void *semaphore, uint64_t *addr, bool *timeline)
 {
 	struct semaphore *s;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_semaphore(semaphore);
 	if (s) {
 		*addr = qcul_mem_device_address(s->page);
 		*timeline = s->timeline;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return s;
 }
 

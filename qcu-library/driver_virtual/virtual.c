@@ -13,10 +13,10 @@
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
-/* How many other places to try if this process already uses the addresses of the first. */
+/* How many other addresses to try if this process already uses the addresses of the first. */
 #define TRIES 8
-/* A handle is the mirror's number with a mark, so that small numbers are no handles. */
-#define MARK 0x7163750000000000ull
+/* A handle is the mirror's number with a tag, so that small numbers are no handles. */
+#define HANDLE_TAG 0x7163750000000000ull
 
 struct mapping {
 	uint64_t addr, size;
@@ -37,12 +37,12 @@ QCUL_AT_FORK(QCUL_FORK_VIRTUAL, .forget = free_virtual_memory, QCUL_SESSION)
 
 void qcul_virtual_lock(void)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 }
 
 void qcul_virtual_unlock(void)
 {
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 /* Mappings are equal if they overlap, so a search finds one that overlaps the key. */
@@ -131,7 +131,7 @@ struct qcul_phys *qcul_phys_find(CUmemGenericAllocationHandle handle)
 	struct qcul_phys *p;
 
 	LIST_FOREACH(p, &session.all, link)
-		if ((MARK | p->mem) == handle && p->handles)
+		if ((HANDLE_TAG | p->mem) == handle && p->handles)
 			return p;
 	return NULL;
 }
@@ -149,7 +149,7 @@ struct qcul_phys *qcul_phys_shared(const struct qcu_ipc_token *token)
 CUmemGenericAllocationHandle qcul_phys_handle(struct qcul_phys *p)
 {
 	p->handles++;
-	return MARK | p->mem;
+	return HANDLE_TAG | p->mem;
 }
 
 /* 0: all numbers are in use. */

@@ -76,9 +76,9 @@ struct CUgraphNode_st {
 	struct qcul_edge *deps;
 	size_t dep_count;
 	struct qcul_node_params params;
-	size_t at;  /* its place among the nodes, as qcul_graph_number() has found it */
-	int device; /* on which it was added */
-	bool mark;  /* used while branches are chosen */
+	size_t at;    /* its index among the nodes, as qcul_graph_number() has found it */
+	int device;   /* on which it was added */
+	bool flagged; /* used while branches are chosen */
 	/* In an executable graph only. */
 	bool disabled;
 	unsigned int branch;
@@ -141,7 +141,7 @@ struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t orig
 cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			   const cudaGraphEdgeData *data, size_t dep_count,
 			   struct qcul_node_params *params, struct CUgraphNode_st **node);
-/* Writes down the place of each node. */
+/* Writes down the index of each node. */
 void qcul_graph_number(const struct CUgraph_st *g);
 /* The nodes, each after those that it depends on. The caller frees the array. NULL: the graph has a
  * cycle, or there is no memory. */

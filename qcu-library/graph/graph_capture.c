@@ -157,7 +157,7 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 	bool ends_here = false;
 
 	*err = cudaSuccess;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (!legacy) {
 		s = find_captured_stream(stream);
 		ends_here = s;
@@ -177,7 +177,7 @@ static bool captured(cudaStream_t stream, cudaError_t *err)
 			ends_here = true;
 		}
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return ends_here;
 }
 
@@ -188,7 +188,7 @@ static cudaError_t add_captured_node(cudaStream_t stream, struct qcul_node_param
 	struct CUgraphNode_st *n = NULL;
 	cudaError_t err = cudaErrorStreamCaptureInvalidated;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	if (s) {
 		err = qcul_graph_add(s->capture->graph, s->tail.v, NULL, s->tail.count, p, &n);
@@ -200,7 +200,7 @@ static cudaError_t add_captured_node(cudaStream_t stream, struct qcul_node_param
 		if (err)
 			s->capture->spoiled = true;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	/* Releasing memory takes locks that come before this one. */
 	if (!n)
 		qcul_node_release(p);
@@ -258,11 +258,11 @@ static cudaError_t refuse_to_capture(cudaStream_t stream)
 {
 	struct captured_stream *s;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	if (s)
 		s->capture->spoiled = true;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return cudaErrorStreamCaptureUnsupported;
 }
 
@@ -270,11 +270,11 @@ static bool leave(cudaStream_t stream)
 {
 	struct captured_stream *s;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	if (s)
 		s->gone = s != s->capture->origin;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return !s || s->gone;
 }
 
@@ -285,7 +285,7 @@ static cudaError_t unsafe(void)
 
 	if (qcul_self.capture_mode == cudaStreamCaptureModeRelaxed)
 		return cudaSuccess;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (s = session.streams; s; s = s->next) {
 		struct capture *c = s->capture;
 		bool mine = c->tid == qcul_tid() && c->mode != cudaStreamCaptureModeRelaxed;
@@ -297,7 +297,7 @@ static cudaError_t unsafe(void)
 			err = cudaErrorStreamCaptureUnsupported;
 		}
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -316,11 +316,11 @@ static cudaError_t asked(const struct qcul_handle *event)
 {
 	struct capture *c;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	c = capture_with(event->capture->id);
 	if (c)
 		c->spoiled = true;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return cudaErrorCapturedEvent;
 }
 
@@ -331,7 +331,7 @@ static cudaError_t record_captured_event(cudaStream_t stream, struct qcul_handle
 	cudaError_t err = cudaErrorMemoryAllocation;
 
 	qcul_event_forget_capture(event);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	if (s && e && add_to_node_set(&e->nodes, s->tail.v, s->tail.count)) {
 		e->id = s->capture->id;
@@ -339,7 +339,7 @@ static cudaError_t record_captured_event(cudaStream_t stream, struct qcul_handle
 		e = NULL;
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free(e);
 	return err;
 }
@@ -352,7 +352,7 @@ static bool wait_captured_event(cudaStream_t stream, struct qcul_handle *event, 
 	bool ends_here = true;
 
 	*err = cudaSuccess;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	c = e ? capture_with(e->id) : NULL;
 	if (!c && !e) {
@@ -378,7 +378,7 @@ static bool wait_captured_event(cudaStream_t stream, struct qcul_handle *event, 
 			*err = cudaErrorMemoryAllocation;
 		}
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return ends_here;
 }
 
@@ -437,7 +437,7 @@ static cudaError_t begin_stream_capture(cudaStream_t stream, struct CUgraph_st *
 	c->given = graph;
 	c->graph = graph ? graph : qcul_graph_new();
 	err = c->graph ? cudaSuccess : cudaErrorMemoryAllocation;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (!err && find_captured_stream(stream))
 		err = cudaErrorIllegalState;
 	if (!err) {
@@ -448,12 +448,12 @@ static cudaError_t begin_stream_capture(cudaStream_t stream, struct CUgraph_st *
 			struct CUgraph_st *g = c->given ? NULL : c->graph;
 
 			free_capture(c);
-			pthread_mutex_unlock(&part.lock);
+			pthread_mutex_unlock(&at_fork.lock);
 			qcul_graph_free(g);
 			return cudaErrorMemoryAllocation;
 		}
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (err) {
 		if (!graph)
 			qcul_graph_free(c->graph);
@@ -491,9 +491,10 @@ static void mark_with_dependencies(const struct nodes *set)
 	while (todo.count) {
 		struct CUgraphNode_st *n = todo.v[--todo.count];
 
-		n->mark = true;
+		n->flagged = true;
 		for (i = 0; i < n->dep_count; i++)
-			if (!n->deps[i].from->mark && !add_to_node_set(&todo, &n->deps[i].from, 1))
+			if (!n->deps[i].from->flagged &&
+			    !add_to_node_set(&todo, &n->deps[i].from, 1))
 				break;
 	}
 	free(todo.v);
@@ -506,11 +507,11 @@ static bool all_joined(const struct capture *c)
 	size_t i;
 
 	for (i = 0; i < c->graph->count; i++)
-		c->graph->nodes[i]->mark = false;
+		c->graph->nodes[i]->flagged = false;
 	mark_with_dependencies(&c->origin->tail);
 	for (s = session.streams; s; s = s->next)
 		for (i = 0; s->capture == c && i < s->tail.count; i++)
-			if (!s->tail.v[i]->mark)
+			if (!s->tail.v[i]->flagged)
 				return false;
 	return true;
 }
@@ -527,7 +528,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 		err = qcul_stream_id(stream, &id);
 	if (err)
 		return err;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	c = s ? s->capture : NULL;
 	if (!c)
@@ -541,7 +542,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	if (err) {
 		if (c)
 			c->spoiled = true;
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 		return err;
 	}
 	if (c->spoiled)
@@ -551,7 +552,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph)
 	given = c->given ? c->graph : NULL;
 	made = c->given ? NULL : c->graph;
 	free_capture(c);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (err) {
 		qcul_graph_free(made);
 		made = given = NULL;
@@ -584,7 +585,7 @@ static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *stat
 	if (id == QCU_STREAM_LEGACY && qcul_captured(stream, &err))
 		return err;
 	*status = cudaStreamCaptureStatusNone;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	if (s) {
 		*status = s->capture->spoiled ? cudaStreamCaptureStatusInvalidated
@@ -598,7 +599,7 @@ static cudaError_t state(cudaStream_t stream, enum cudaStreamCaptureStatus *stat
 		if (count)
 			*count = s->tail.count;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return cudaSuccess;
 }
 
@@ -625,7 +626,7 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 	cudaError_t err = cudaSuccess;
 	size_t i;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = find_captured_stream(stream);
 	if (!s)
 		err = cudaErrorIllegalState;
@@ -638,7 +639,7 @@ static cudaError_t change_deps(cudaStream_t stream, const cudaGraphNode_t *deps,
 		s->tail.count = 0;
 	if (!err && !add_to_node_set(&s->tail, deps, count))
 		err = cudaErrorMemoryAllocation;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 

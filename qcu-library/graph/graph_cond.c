@@ -44,9 +44,9 @@ static bool is_cond_alive(const struct qcul_cond *c)
 
 static void hold(struct qcul_cond *c)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	c->refs++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 void qcul_cond_put(struct qcul_cond *c)
@@ -56,14 +56,14 @@ void qcul_cond_put(struct qcul_cond *c)
 		struct qCUcmd cmd;
 		bool gone;
 
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		gone = !--c->refs;
 		if (gone) {
 			while (*p != c)
 				p = &(*p)->next;
 			*p = c->next;
 		}
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 		if (!gone)
 			return;
 		if (is_cond_alive(c)) {
@@ -116,10 +116,10 @@ static cudaError_t make_cond_object(struct qCUcmd *cmd, struct qcul_cond *in, ui
 	c->handle = cmd->cond_create.handle;
 	if (in)
 		hold(in);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	c->next = process.conds;
 	process.conds = c;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	*out = c;
 	return cudaSuccess;
 }
@@ -210,13 +210,13 @@ static struct qcul_cond *find_cond_handle(cudaGraphConditionalHandle handle)
 {
 	struct qcul_cond *c;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (c = process.conds; c && (!c->in || c->handle != handle || !is_cond_alive(c));
 	     c = c->next)
 		;
 	if (c)
 		c->refs++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return c;
 }
 
@@ -346,13 +346,13 @@ static bool claim_outermost_graph(struct qcul_cond *graph)
 {
 	bool good;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	good = !graph->instanced;
 	if (good) {
 		graph->instanced = true;
 		graph->refs++;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return good;
 }
 
@@ -376,9 +376,9 @@ void qcul_exec_cond_end(struct qcul_cond *x)
 {
 	if (!x)
 		return;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	x->instanced = false;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	qcul_cond_put(x);
 }
 

@@ -116,18 +116,18 @@ static void choose_branches(struct CUgraphExec_st *x, struct CUgraphNode_st **or
 	for (i = 0; i < x->graph->count; i++) {
 		struct CUgraphNode_st *n = order[i];
 
-		for (k = 0; k < n->dep_count && !n->deps[k].from->mark; k++)
+		for (k = 0; k < n->dep_count && !n->deps[k].from->flagged; k++)
 			;
 		if (k < n->dep_count) {
 			n->branch = n->deps[k].from->branch;
-			n->deps[k].from->mark = false;
+			n->deps[k].from->flagged = false;
 		} else if (x->branches < BRANCHES_MAX) {
 			n->branch = x->branches++;
 		} else {
 			n->branch = (unsigned int)(i % BRANCHES_MAX);
 		}
-		/* From here on, a marked node is the last one of its branch. */
-		n->mark = true;
+		/* From here on, a flagged node is the last one of its branch. */
+		n->flagged = true;
 	}
 	if (!x->branches)
 		x->branches = 1;
@@ -144,7 +144,7 @@ static cudaError_t make_steps(struct CUgraphExec_st *x, struct CUgraphNode_st **
 	size_t i, k;
 
 	for (i = 0; i < x->graph->count; i++)
-		order[i]->mark = false;
+		order[i]->flagged = false;
 	choose_branches(x, order);
 	for (i = 0; i < x->graph->count; i++)
 		for (k = 0; k < order[i]->dep_count && !err; k++)

@@ -36,23 +36,23 @@ struct qcul_graph_memory {
 	bool freed_inside;		      /* a node of the owner frees it */
 	bool freed_outside;		      /* a node of another graph frees it */
 	bool allocated; /* a launch has allocated it, and nothing has freed it since */
-	bool used; /* counted in place.used: from a launch that allocates it until it is free and no
-		    * instance allocates it */
+	bool used; /* counted in device_pool.used: from a launch that allocates it until it is free
+		    * and no instance allocates it */
 	bool here; /* for may_launch() only: the same graph allocates it */
 };
 
-struct place {
+struct device_pool {
 	cudaMemPool_t pool;	  /* NULL: not needed yet */
 	cudaStream_t take, give;  /* the streams for allocating and for freeing */
 	uint64_t used, used_high; /* bytes: now, and the most so far */
 };
 
 static struct {
-	struct place places[QCUL_DEVICES];
+	struct device_pool device_pools[QCUL_DEVICES];
 } session;
 
-/* The part's lock protects the list, everything in it, and the contents of places. No other lock is
- * taken while it is held. */
+/* The part's lock protects the list, everything in it, and the contents of device_pools. No other
+ * lock is taken while it is held. */
 static struct {
 	struct qcul_graph_memory *memories;
 	atomic_uint count;
@@ -66,23 +66,23 @@ static void forget_graph_memories(int device)
 	struct qcul_graph_memory *m;
 	int d;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (m = process.memories; m; m = m->next)
 		if (device < 0 || m->params.poolProps.location.id == device)
 			m->epoch = 0;
 	for (d = 0; d < QCUL_DEVICES; d++)
 		if (device < 0 || d == device)
-			session.places[d] = (struct place){0};
-	pthread_mutex_unlock(&part.lock);
+			session.device_pools[d] = (struct device_pool){0};
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
-/* Its lock protects the creation of places. */
-static struct qcul_fork_part places_part = {.order = QCUL_FORK_GRAPH_PLACES,
-					    .lock = PTHREAD_MUTEX_INITIALIZER};
+/* Its lock protects the creation of device_pools. */
+static struct qcul_fork_entry device_pools_at_fork = {.order = QCUL_FORK_GRAPH_POOLS,
+						      .lock = PTHREAD_MUTEX_INITIALIZER};
 
-__attribute__((constructor)) static void register_places(void)
+__attribute__((constructor)) static void register_device_pools(void)
 {
-	qcul_at_fork(&places_part);
+	qcul_at_fork(&device_pools_at_fork);
 }
 
 /* ---- under the lock ---- */
@@ -96,14 +96,14 @@ static struct qcul_graph_memory *find_graph_memory(const void *ptr)
 	return m;
 }
 
-static struct place *place_of_graph_memory(const struct qcul_graph_memory *m)
+static struct device_pool *device_pool_of_memory(const struct qcul_graph_memory *m)
 {
-	return &session.places[m->params.poolProps.location.id];
+	return &session.device_pools[m->params.poolProps.location.id];
 }
 
 static void set_used(struct qcul_graph_memory *m, bool used)
 {
-	struct place *p = place_of_graph_memory(m);
+	struct device_pool *p = device_pool_of_memory(m);
 
 	if (m->used == used || !m->epoch)
 		return;
@@ -132,13 +132,13 @@ static bool drop_memory_ref(struct qcul_graph_memory *m)
 	return true;
 }
 
-static struct place read_device_place(int device)
+static struct device_pool read_device_pool(int device)
 {
-	struct place p;
+	struct device_pool p;
 
-	pthread_mutex_lock(&part.lock);
-	p = session.places[device];
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
+	p = session.device_pools[device];
+	pthread_mutex_unlock(&at_fork.lock);
 	return p;
 }
 
@@ -169,9 +169,9 @@ static void drop_use(struct qcul_graph_use *use)
 
 	if (!use)
 		return;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	gone = !--use->refs;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!gone)
 		return;
 	(void)cudaEventDestroy(use->event);
@@ -182,11 +182,11 @@ static void set_use(struct qcul_graph_memory *m, struct qcul_graph_use *use)
 {
 	struct qcul_graph_use *old;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	old = m->use;
 	m->use = use;
 	use->refs++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	drop_use(old);
 }
 
@@ -196,11 +196,11 @@ static struct qcul_graph_use *other_use(struct qcul_graph_memory *m,
 {
 	struct qcul_graph_use *use;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	use = m->use != than ? m->use : NULL;
 	if (use)
 		use->refs++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return use;
 }
 
@@ -224,8 +224,7 @@ static void post_free(const struct qcul_graph_memory *m, uint32_t stream)
 
 static void give_back_graph_memory(struct qcul_graph_memory *m)
 {
-	uint32_t stream =
-		qcul_handle_id(&qcul_streams, read_device_place(device_of_memory(m)).give);
+	uint32_t stream = qcul_handle_id(&qcul_streams, read_device_pool(device_of_memory(m)).give);
 	struct qcul_range range;
 
 	if (m->epoch == qcul_epoch() && stream &&
@@ -240,9 +239,9 @@ static void release_graph_memory(struct qcul_graph_memory *m)
 {
 	bool gone;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	gone = drop_memory_ref(m);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (gone)
 		give_back_graph_memory(m);
 }
@@ -251,7 +250,7 @@ static void release_graph_memory(struct qcul_graph_memory *m)
 
 /* A new stream belongs to the thread's current device, so this function changes that for a moment.
  */
-static cudaError_t make_streams(struct place *p, int device)
+static cudaError_t make_streams(struct device_pool *p, int device)
 {
 	int before = qcul_self.device;
 	cudaError_t err;
@@ -264,7 +263,7 @@ static cudaError_t make_streams(struct place *p, int device)
 	return err;
 }
 
-static void take_apart(const struct place *p)
+static void take_apart(const struct device_pool *p)
 {
 	if (p->take)
 		(void)cudaStreamDestroy(p->take);
@@ -274,7 +273,7 @@ static void take_apart(const struct place *p)
 		(void)cudaMemPoolDestroy(p->pool);
 }
 
-static cudaError_t make_place(struct place *p, int device)
+static cudaError_t make_device_pool(struct device_pool *p, int device)
 {
 	const struct cudaMemPoolProps props = {
 		.allocType = cudaMemAllocationTypePinned,
@@ -294,23 +293,23 @@ static cudaError_t make_place(struct place *p, int device)
 	return err ? err : make_streams(p, device);
 }
 
-static cudaError_t get_place(int device, struct place *p)
+static cudaError_t get_device_pool(int device, struct device_pool *p)
 {
 	cudaError_t err = cudaSuccess;
 
-	pthread_mutex_lock(&places_part.lock);
-	*p = read_device_place(device);
+	pthread_mutex_lock(&device_pools_at_fork.lock);
+	*p = read_device_pool(device);
 	if (!p->pool) {
-		err = make_place(p, device);
+		err = make_device_pool(p, device);
 		if (err) {
 			take_apart(p);
 		} else {
-			pthread_mutex_lock(&part.lock);
-			session.places[device] = *p;
-			pthread_mutex_unlock(&part.lock);
+			pthread_mutex_lock(&at_fork.lock);
+			session.device_pools[device] = *p;
+			pthread_mutex_unlock(&at_fork.lock);
 		}
 	}
-	pthread_mutex_unlock(&places_part.lock);
+	pthread_mutex_unlock(&device_pools_at_fork.lock);
 	return err;
 }
 
@@ -323,7 +322,7 @@ static cudaError_t check_alloc_params(const struct cudaMemAllocNodeParams *param
 	return qcul_pool_check(&params->poolProps);
 }
 
-static cudaError_t keep_accesses(struct qcul_graph_memory *m, const struct place *p)
+static cudaError_t keep_accesses(struct qcul_graph_memory *m, const struct device_pool *p)
 {
 	size_t n = m->params.accessDescCount;
 	struct cudaMemAccessDesc *copy = calloc(n + 1, sizeof(*copy));
@@ -340,24 +339,24 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 			     const struct cudaMemAllocNodeParams *params)
 {
 	struct qcul_graph_memory *m;
-	struct place place;
+	struct device_pool from;
 	cudaError_t err = check_alloc_params(params);
 
 	p->type = cudaGraphNodeTypeEmpty;
 	if (!err)
-		err = get_place(params->poolProps.location.id, &place);
+		err = get_device_pool(params->poolProps.location.id, &from);
 	if (err)
 		return err;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return cudaErrorMemoryAllocation;
 	m->params = *params;
-	err = keep_accesses(m, &place);
+	err = keep_accesses(m, &from);
 	if (!err)
-		err = cudaMallocFromPoolAsync(&m->ptr, params->bytesize, place.pool, place.take);
+		err = cudaMallocFromPoolAsync(&m->ptr, params->bytesize, from.pool, from.take);
 	/* Wait, so that any stream may use the memory from now on. */
 	if (!err)
-		err = cudaStreamSynchronize(place.take);
+		err = cudaStreamSynchronize(from.take);
 	if (err) {
 		if (m->params.accessDescs != params->accessDescs)
 			free((void *)(uintptr_t)m->params.accessDescs);
@@ -367,10 +366,10 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 	m->params.dptr = m->ptr;
 	m->refs = 1;
 	m->epoch = qcul_epoch();
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	m->next = process.memories;
 	process.memories = m;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	atomic_fetch_add(&process.count, 1);
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemAlloc, .memory = m};
 	return cudaSuccess;
@@ -381,11 +380,11 @@ cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)
 	struct qcul_graph_memory *m;
 
 	p->type = cudaGraphNodeTypeEmpty;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	m = find_graph_memory(ptr);
 	if (m)
 		m->refs++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (!m)
 		return cudaErrorInvalidValue;
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemFree, .memory = m};
@@ -394,9 +393,9 @@ cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)
 
 void qcul_node_memory_clone(const struct qcul_node_params *p)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	p->memory->refs++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 void qcul_node_memory_release(const struct qcul_node_params *p)
@@ -426,7 +425,7 @@ cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_
 	cudaError_t err = cudaSuccess;
 	bool mine;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	mine = m->owner == g->serial;
 	if (p->type == cudaGraphNodeTypeMemAlloc)
 		m->owner = g->serial;
@@ -436,7 +435,7 @@ cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_
 		m->freed_inside = true;
 	else
 		m->freed_outside = true;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -466,14 +465,14 @@ cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 	*use = new_use(end);
 	if (!*use)
 		return cudaErrorMemoryAllocation;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (i = 0; i < g->count && !err; i++)
 		if (allocates(g->nodes[i]) && g->nodes[i]->params.memory->instances)
 			err = cudaErrorInvalidValue;
 	for (i = 0; i < g->count && !err; i++)
 		if (allocates(g->nodes[i]))
 			g->nodes[i]->params.memory->instances++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (err) {
 		drop_use(*use);
 		*use = NULL;
@@ -485,7 +484,7 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 {
 	size_t i;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (i = 0; i < g->count; i++) {
 		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
 
@@ -495,7 +494,7 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 		if (!m->allocated)
 			set_used(m, false);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	drop_use(use);
 }
 
@@ -578,11 +577,11 @@ cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, 
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = may_launch(g, auto_free);
 	if (!err)
 		take_effect(g);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err ? err : wait_for_others(g, stream, use);
 }
 
@@ -608,9 +607,9 @@ bool qcul_memory_of_graphs(const void *ptr)
 
 	if (!atomic_load_explicit(&process.count, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	is = find_graph_memory(ptr);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return is;
 }
 
@@ -620,14 +619,14 @@ static cudaError_t take_allocated(void *ptr, struct qcul_graph_memory **m)
 {
 	cudaError_t err = cudaErrorInvalidValue;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	*m = find_graph_memory(ptr);
 	if (*m && (*m)->allocated) {
 		(*m)->allocated = false;
 		set_used(*m, (*m)->instances > 0);
 		err = cudaSuccess;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -672,12 +671,12 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 					   void *value)
 {
 	uint64_t *out = value;
-	struct place p;
+	struct device_pool p;
 	cudaError_t err = value ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	if (err)
 		return qcul_done(err);
-	p = read_device_place(device);
+	p = read_device_pool(device);
 	*out = 0;
 	switch (attr) {
 	case cudaGraphMemAttrUsedMemCurrent:
@@ -707,19 +706,19 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 					   void *value)
 {
 	uint64_t zero = 0;
-	struct place p;
+	struct device_pool p;
 	cudaError_t err = value ? qcul_device_ready(device) : cudaErrorInvalidValue;
 
 	if (!err && memcmp(value, &zero, sizeof(zero)) != 0)
 		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
-	p = read_device_place(device);
+	p = read_device_pool(device);
 	switch (attr) {
 	case cudaGraphMemAttrUsedMemHigh:
-		pthread_mutex_lock(&part.lock);
-		session.places[device].used_high = session.places[device].used;
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
+		session.device_pools[device].used_high = session.device_pools[device].used;
+		pthread_mutex_unlock(&at_fork.lock);
 		break;
 	case cudaGraphMemAttrReservedMemHigh:
 		if (p.pool)
@@ -734,12 +733,12 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 
 cudaError_t cudaDeviceGraphMemTrim(int device)
 {
-	struct place p;
+	struct device_pool p;
 	cudaError_t err = qcul_device_ready(device);
 
 	if (err)
 		return qcul_done(err);
-	p = read_device_place(device);
+	p = read_device_pool(device);
 	return p.pool ? cudaMemPoolTrimTo(p.pool, 0) : cudaSuccess;
 }
 

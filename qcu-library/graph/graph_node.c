@@ -182,7 +182,7 @@ cudaError_t qcul_node_to_symbol(struct qcul_node_params *p, const void *symbol, 
 				size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
 	void *at;
-	cudaError_t err = qcul_symbol_place(symbol, count, offset, &at);
+	cudaError_t err = qcul_symbol_address(symbol, count, offset, &at);
 
 	p->type = cudaGraphNodeTypeEmpty;
 	if (!err && !qcul_symbol_kind_ok(kind, cudaMemcpyHostToDevice))
@@ -194,7 +194,7 @@ cudaError_t qcul_node_from_symbol(struct qcul_node_params *p, void *dst, const v
 				  size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
 	void *at;
-	cudaError_t err = qcul_symbol_place(symbol, count, offset, &at);
+	cudaError_t err = qcul_symbol_address(symbol, count, offset, &at);
 
 	p->type = cudaGraphNodeTypeEmpty;
 	if (!err && !qcul_symbol_kind_ok(kind, cudaMemcpyDeviceToHost))

@@ -302,9 +302,9 @@ static bool pin(struct text *t, const void *addr, size_t len, uint64_t *device)
 	return true;
 }
 
-/* Memory at one end of a copy; pos->x counts units. False: the GPU cannot use all of it. */
+/* Memory at one side of a copy; pos->x counts units. False: the GPU cannot use all of it. */
 static bool find_memory(struct text *t, const struct cudaPitchedPtr *p, const struct cudaPos *pos,
-			size_t unit, const struct qcu_graph_copy *c, struct qcu_graph_end *end)
+			size_t unit, const struct qcu_graph_copy *c, struct qcu_graph_side *side)
 {
 	const char *at;
 	uint64_t rows, len, off, x, device;
@@ -321,24 +321,24 @@ static bool find_memory(struct text *t, const struct cudaPitchedPtr *p, const st
 	at = (const char *)p->ptr + off;
 	if (!qcul_copy_lasts(at, len, &device) && !pin(t, at, len, &device))
 		return false;
-	end->addr = device;
-	end->pitch = p->pitch;
-	end->rows = p->ysize;
+	side->addr = device;
+	side->pitch = p->pitch;
+	side->rows = p->ysize;
 	return true;
 }
 
-static bool find_place(cudaArray_const_t array, const struct cudaPos *pos,
-		       struct qcu_graph_end *end)
+static bool find_array_side(cudaArray_const_t array, const struct cudaPos *pos,
+			    struct qcu_graph_side *side)
 {
 	const struct qcul_array *a = qcul_array(array);
 
 	if (!a || pos->x > UINT32_MAX / a->elem || pos->y > UINT32_MAX || pos->z > UINT32_MAX)
 		return false;
-	end->array = a->id;
-	end->level = a->level;
-	end->x = (uint32_t)pos->x * a->elem;
-	end->y = (uint32_t)pos->y;
-	end->z = (uint32_t)pos->z;
+	side->array = a->id;
+	side->level = a->level;
+	side->x = (uint32_t)pos->x * a->elem;
+	side->y = (uint32_t)pos->y;
+	side->z = (uint32_t)pos->z;
 	return true;
 }
 
@@ -358,9 +358,9 @@ static cudaError_t write_copy(struct text *t, const struct CUgraphNode_st *n)
 	}
 	if (__builtin_mul_overflow(p->extent.width, unit, &c.width))
 		return cudaErrorInvalidValue;
-	if (!(p->dstArray ? find_place(p->dstArray, &p->dstPos, &c.dst)
+	if (!(p->dstArray ? find_array_side(p->dstArray, &p->dstPos, &c.dst)
 			  : find_memory(t, &p->dstPtr, &p->dstPos, unit, &c, &c.dst)) ||
-	    !(p->srcArray ? find_place(p->srcArray, &p->srcPos, &c.src)
+	    !(p->srcArray ? find_array_side(p->srcArray, &p->srcPos, &c.src)
 			  : find_memory(t, &p->srcPtr, &p->srcPos, unit, &c, &c.src)))
 		return cudaErrorNotSupported;
 	body = begin_node_record(t, QCU_NODE_COPY, n, sizeof(*body));
@@ -510,12 +510,12 @@ static cudaError_t write_child(struct text *t, struct CUgraphNode_st *n)
 		return err;
 	/* The end comes after the nodes that no other node comes after. */
 	for (i = 0; i < child->count; i++)
-		child->nodes[i]->mark = false;
+		child->nodes[i]->flagged = false;
 	for (i = 0; i < child->count; i++)
 		for (k = 0; k < child->nodes[i]->dep_count; k++)
-			child->nodes[i]->deps[k].from->mark = true;
+			child->nodes[i]->deps[k].from->flagged = true;
 	for (i = 0; i < child->count; i++)
-		if (!child->nodes[i]->mark && !add_dep(t, child->nodes[i]->number))
+		if (!child->nodes[i]->flagged && !add_dep(t, child->nodes[i]->number))
 			return cudaErrorMemoryAllocation;
 	if (!t->dep_count && !add_dep(t, start))
 		return cudaErrorMemoryAllocation;

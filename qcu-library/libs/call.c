@@ -274,6 +274,6 @@ int qcul_lib_set(struct qcul_pack *p)
 	if (p->made && status)
 		p->object->number = 0;
 	else if (p->made)
-		*p->place = p->object;
+		*p->new_object = p->object;
 	return qcul_lib_drop(p, status);
 }

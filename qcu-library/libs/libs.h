@@ -81,12 +81,12 @@ struct qcul_pack {
 	uint32_t outs;	     /* bytes */
 	uint16_t function;
 	bool failed, queued, results;
-	bool waits;   /* the call is never posted */
-	bool made;    /* the object is new, and this call says what it is */
-	bool reports; /* what the library writes is valid whatever its status */
-	bool steady;  /* the same call always has the same answer */
-	bool changes; /* which calls of the object are right depends on this one */
-	void **place; /* where the program wants the new object */
+	bool waits;	   /* the call is never posted */
+	bool made;	   /* the object is new, and this call says what it is */
+	bool reports;	   /* what the library writes is valid whatever its status */
+	bool steady;	   /* the same call always has the same answer */
+	bool changes;	   /* which calls of the object are right depends on this one */
+	void **new_object; /* where the program wants the new object */
 	int status;
 	unsigned int out_count;
 	struct {
@@ -117,10 +117,10 @@ QCUL_LIB_EXPORT void qcul_lib_descriptor(struct qcul_pack *p, const void *handle
 /* An object beside the first one. */
 QCUL_LIB_EXPORT void qcul_lib_second(struct qcul_pack *p, const void *handle, uint32_t kind);
 /*
- * A new object that travels whole, and goes to *place. The arguments that follow say what it is.
- * The call is ended by qcul_lib_set().
+ * A new object that travels whole, and goes to *new_object. The arguments that follow say what it
+ * is. The call is ended by qcul_lib_set().
  */
-QCUL_LIB_EXPORT void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind);
+QCUL_LIB_EXPORT void qcul_lib_made(struct qcul_pack *p, void **new_object, uint32_t kind);
 /* What the library writes comes back whatever its status is. */
 QCUL_LIB_EXPORT void qcul_lib_report(struct qcul_pack *p);
 /* The answer depends only on the arguments and on what is set in objects. It is kept. */

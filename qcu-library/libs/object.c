@@ -47,7 +47,7 @@ struct qcul_object *qcul_lib_reserve(uint32_t kind)
 	struct qcul_object *o = NULL;
 	unsigned int i;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (i = 0; i < OBJECTS && !o; i++) {
 		if (!process.objects[process.next].number ||
 		    process.objects[process.next].epoch != qcul_epoch())
@@ -61,7 +61,7 @@ struct qcul_object *qcul_lib_reserve(uint32_t kind)
 		o->kind = kind;
 		o->device = qcul_self.device;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return o;
 }
 
@@ -72,12 +72,12 @@ static void forget_library_objects(int device)
 
 	if (device < 0)
 		return;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (i = 0; i < OBJECTS; i++)
 		if (process.objects[i].number && !process.objects[i].descriptor &&
 		    process.objects[i].device == device)
 			process.objects[i].number = 0;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 const unsigned char *qcul_lib_setting(const struct qcul_object *o, uint16_t function)

@@ -169,18 +169,18 @@ void qcul_lib_second(struct qcul_pack *p, const void *handle, uint32_t kind)
 		qcul_lib_fail(p, p->lib->invalid);
 }
 
-void qcul_lib_made(struct qcul_pack *p, void **place, uint32_t kind)
+void qcul_lib_made(struct qcul_pack *p, void **new_object, uint32_t kind)
 {
-	struct qcul_object *o = place ? qcul_lib_reserve(kind) : NULL;
+	struct qcul_object *o = new_object ? qcul_lib_reserve(kind) : NULL;
 
 	if (!o) {
-		qcul_lib_fail(p, place ? p->lib->memory : p->lib->invalid);
+		qcul_lib_fail(p, new_object ? p->lib->memory : p->lib->invalid);
 		return;
 	}
 	o->descriptor = true;
 	p->object = o;
 	p->made = true;
-	p->place = place;
+	p->new_object = new_object;
 	p->settings_end = p->used;
 }
 

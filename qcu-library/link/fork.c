@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * fork() and the reset of a device: the list of parts that must act, in the order of their locks.
+ * fork() and the reset of a device: the list of files that must act, in the order of their
+ * locks.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -10,21 +11,21 @@
 /* Sorted by `order`. The list needs no lock, because modules register before there is a second
  * thread. */
 static struct {
-	struct qcul_fork_part *parts;
+	struct qcul_fork_entry *entries;
 } process;
 
-void qcul_at_fork(struct qcul_fork_part *part)
+void qcul_at_fork(struct qcul_fork_entry *entry)
 {
-	struct qcul_fork_part **at = &process.parts;
+	struct qcul_fork_entry **at = &process.entries;
 
-	while (*at && (*at)->order < part->order)
+	while (*at && (*at)->order < entry->order)
 		at = &(*at)->next;
-	part->next = *at;
-	*at = part;
+	entry->next = *at;
+	*at = entry;
 }
 
 /* The lock that was taken last is released first. */
-static void release_from(struct qcul_fork_part *p, bool child)
+static void release_from(struct qcul_fork_entry *p, bool child)
 {
 	void (*act)(void);
 
@@ -37,7 +38,7 @@ static void release_from(struct qcul_fork_part *p, bool child)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void forget_from(const struct qcul_fork_part *p, int device)
+static void forget_from(const struct qcul_fork_entry *p, int device)
 {
 	if (!p)
 		return;
@@ -54,9 +55,9 @@ static void forget_from(const struct qcul_fork_part *p, int device)
 
 void qcul_fork_before(void)
 {
-	struct qcul_fork_part *p;
+	struct qcul_fork_entry *p;
 
-	for (p = process.parts; p; p = p->next) {
+	for (p = process.entries; p; p = p->next) {
 		pthread_mutex_lock(&p->lock);
 		if (p->before)
 			p->before();
@@ -65,15 +66,15 @@ void qcul_fork_before(void)
 
 void qcul_fork_parent(void)
 {
-	release_from(process.parts, false);
+	release_from(process.entries, false);
 }
 
 void qcul_fork_child(void)
 {
-	release_from(process.parts, true);
+	release_from(process.entries, true);
 }
 
 void qcul_forget(int device)
 {
-	forget_from(process.parts, device);
+	forget_from(process.entries, device);
 }

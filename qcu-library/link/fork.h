@@ -10,7 +10,8 @@
  *
  * What a thread has is in qcul_self, or in a __thread variable of the file that uses it.
  *
- * A file with a lock or a `session` has one part. It registers itself when the library is loaded.
+ * A file with a lock or a `session` has one entry. It registers itself when the library is
+ * loaded.
  */
 #ifndef QCUL_FORK_H
 #define QCUL_FORK_H
@@ -25,7 +26,7 @@
  */
 enum qcul_fork_order {
 	QCUL_FORK_MALLOC,	   /* malloc_hook.c; the arena has its own mutex */
-	QCUL_FORK_GRAPH_PLACES,	   /* making the streams and pools that graph memory uses */
+	QCUL_FORK_GRAPH_POOLS,	   /* making the streams and pools that graph memory uses */
 	QCUL_FORK_LIBRARIES,	   /* modules loaded at run time */
 	QCUL_FORK_MODULES,	   /* what the mirror has loaded; then the tables of module.c */
 	QCUL_FORK_POOLS,	   /* pools that processes share */
@@ -63,7 +64,7 @@ enum qcul_fork_order {
 	QCUL_FORK_TRACE,	   /* the trace */
 };
 
-struct qcul_fork_part {
+struct qcul_fork_entry {
 	enum qcul_fork_order order;
 	pthread_mutex_t lock;	   /* held across fork() */
 	void (*before)(void);	   /* after the lock was taken */
@@ -73,18 +74,18 @@ struct qcul_fork_part {
 	void (*forget)(void);	   /* in the child, which has no session */
 	void *session;		   /* set to 0 after that */
 	size_t bytes;
-	struct qcul_fork_part *next;
+	struct qcul_fork_entry *next;
 };
 
-void qcul_at_fork(struct qcul_fork_part *part);
+void qcul_at_fork(struct qcul_fork_entry *entry);
 
-/* QCUL_AT_FORK(QCUL_FORK_X, ...): once in a file. The file's lock is part.lock. */
-#define QCUL_AT_FORK(...)                                                       \
-	static struct qcul_fork_part part = {.lock = PTHREAD_MUTEX_INITIALIZER, \
-					     .order = __VA_ARGS__};             \
-	__attribute__((constructor)) static void register_at_fork(void)         \
-	{                                                                       \
-		qcul_at_fork(&part);                                            \
+/* QCUL_AT_FORK(QCUL_FORK_X, ...): once in a file. The file's lock is at_fork.lock. */
+#define QCUL_AT_FORK(...)                                                           \
+	static struct qcul_fork_entry at_fork = {.lock = PTHREAD_MUTEX_INITIALIZER, \
+						 .order = __VA_ARGS__};             \
+	__attribute__((constructor)) static void register_at_fork(void)             \
+	{                                                                           \
+		qcul_at_fork(&at_fork);                                             \
 	}
 /* For QCUL_AT_FORK, in a file that has a `session`. */
 #define QCUL_SESSION .session = &session, .bytes = sizeof(session)

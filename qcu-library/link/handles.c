@@ -34,12 +34,12 @@ struct qcul_table qcul_link_ids = {.slots = process.links, .next = QCU_ID_FIRST}
 
 void qcul_handles_lock(void)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 }
 
 void qcul_handles_unlock(void)
 {
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 /* Goes round the table, so that a number is reused as late as possible. */

@@ -309,7 +309,7 @@ bool qcul_wait_needless(bool waited);
 
 /* ---- args.c ---- */
 
-/* Copies a kernel's arguments to their places. False: one of them does not fit in `room`. */
+/* Copies a kernel's arguments to their offsets. False: one of them does not fit in `room`. */
 bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint32_t count,
 		    void *const *args);
 

@@ -64,9 +64,9 @@ static void write_line(const char *text)
 			       (int)(now.tv_sec / 3600 % 24), (int)(now.tv_sec / 60 % 60),
 			       (int)(now.tv_sec % 60), (int)(now.tv_nsec / 1000000), getpid());
 	snprintf(line + len, sizeof(line) - len, "%s", text);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	memcpy(process.lines[process.total++ % LINES], line, sizeof(line));
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 /* The next line that has not been delivered, and the callbacks to call. NULL: there is no line. */
@@ -74,7 +74,7 @@ static struct CUlogsCallbackEntry_st *next_delivery(char *line, size_t *count)
 {
 	struct CUlogsCallbackEntry_st *to = NULL;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (!process.callbacks)
 		process.delivered = process.total;
 	if (process.total - process.delivered > LINES)
@@ -83,7 +83,7 @@ static struct CUlogsCallbackEntry_st *next_delivery(char *line, size_t *count)
 		memcpy(line, process.lines[process.delivered++ % LINES], LINE);
 		to = copy_callbacks(count);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return to;
 }
 
@@ -118,12 +118,12 @@ cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t call, void *data,
 		return qcul_done(call ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
 	c->call = call;
 	c->data = data;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (!process.callbacks)
 		process.delivered = process.total;
 	c->next = process.callbacks;
 	process.callbacks = c;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (callback)
 		*callback = c;
 	return cudaSuccess;
@@ -133,13 +133,13 @@ cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle callback)
 {
 	struct CUlogsCallbackEntry_st **at = &process.callbacks, *c;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	while (*at && *at != callback)
 		at = &(*at)->next;
 	c = *at;
 	if (c)
 		*at = c->next;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free(c);
 	return qcul_done(c ? cudaSuccess : cudaErrorInvalidValue);
 }
@@ -148,9 +148,9 @@ cudaError_t cudaLogsCurrent(cudaLogIterator *iterator, unsigned int flags)
 {
 	if (!iterator || flags)
 		return qcul_done(cudaErrorInvalidValue);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	*iterator = process.total;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return cudaSuccess;
 }
 
@@ -204,7 +204,7 @@ cudaError_t cudaLogsDumpToMemory(cudaLogIterator *iterator, char *buffer, size_t
 
 	if (!buffer || !size || flags)
 		return qcul_done(cudaErrorInvalidValue);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (process.total && (!iterator || *iterator != process.total) &&
 	    *size < strlen(LEFT_OUT) + line_bytes(process.total - 1) + 1) {
 		err = cudaErrorInvalidValue;
@@ -215,7 +215,7 @@ cudaError_t cudaLogsDumpToMemory(cudaLogIterator *iterator, char *buffer, size_t
 	} else {
 		len = 0;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	*size = len;
 	return qcul_done(err);
 }
@@ -236,9 +236,9 @@ cudaError_t cudaLogsDumpToFile(cudaLogIterator *iterator, const char *path, unsi
 		free(text);
 		return qcul_done(text ? cudaErrorInvalidValue : cudaErrorMemoryAllocation);
 	}
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	len = dump(iterator, text, room);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	good = fwrite(text, 1, len, f) == len;
 	good = !fclose(f) && good;
 	free(text);

@@ -49,14 +49,14 @@ void qcul_print_flush(void)
 
 	if (!atomic_load_explicit(&qcul_printed, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (atomic_exchange(&qcul_printed, false)) {
 		while ((got = fetch_printed_text(QCU_PRINT_OUT)) > 0)
 			fwrite(process.text, 1, got, stdout);
 		fflush(stdout);
 		flush_errors();
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 __attribute__((constructor)) static void register_print_flush(void)

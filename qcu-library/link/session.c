@@ -435,13 +435,13 @@ cudaError_t qcul_open(void)
 	if (!qcul_self.device_chosen)
 		qcul_self.device = qcul_device_default();
 	if (!atomic_load_explicit(&session.is_open, memory_order_acquire)) {
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		if (!atomic_load(&session.is_open)) {
 			err = open_locked();
 			if (!err)
 				atomic_store_explicit(&session.is_open, true, memory_order_release);
 		}
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 		if (err)
 			return err;
 	}
@@ -458,17 +458,17 @@ bool qcul_opened(void)
 
 void qcul_wait_how(uint32_t how)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (how != process.waiting && atomic_load(&session.is_open))
 		qcul_transport_waiting(how);
 	process.waiting = how;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 void qcul_open_quietly(void)
 {
 	if (atomic_load_explicit(&session.is_open, memory_order_acquire) ||
-	    pthread_mutex_trylock(&part.lock))
+	    pthread_mutex_trylock(&at_fork.lock))
 		return;
 	if (!atomic_load(&session.is_open)) {
 		qcul_hush(true);
@@ -478,7 +478,7 @@ void qcul_open_quietly(void)
 			refused_all();
 		qcul_hush(false);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 cudaError_t qcul_ready(void)

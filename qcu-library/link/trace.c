@@ -31,7 +31,7 @@ struct pair {
 	bool used;
 };
 
-struct record {
+struct trace_entry {
 	uint64_t begin, end; /* ns of this process's clock */
 	uint64_t bytes;
 	uint32_t tid, seq, stream;
@@ -58,7 +58,7 @@ static const char *const names[QCU_OP_COUNT] = {
 
 static struct {
 	FILE *out;
-	struct record records[RECORDS];
+	struct trace_entry records[RECORDS];
 	unsigned int count;
 	struct device devices[UINT8_MAX + 1];
 	uint64_t own[QCU_OP_COUNT]; /* commands that only the trace has sent */
@@ -200,8 +200,8 @@ static void stop(const char *why)
 	process.out = NULL;
 }
 
-static void write_trace_event_head(const char *phase, const char *category, const struct record *r,
-				   uint32_t track, uint64_t at)
+static void write_trace_event_head(const char *phase, const char *category,
+				   const struct trace_entry *r, uint32_t track, uint64_t at)
 {
 	fprintf(process.out,
 		",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%u,"
@@ -219,7 +219,8 @@ static void lasts(uint64_t ns)
 /* The tracks of streams have numbers that no thread has. */
 #define TRACK 0x40000000u
 
-static void write_trace_record(const struct record *r, bool measured, uint64_t start, uint64_t ns)
+static void write_trace_record(const struct trace_entry *r, bool measured, uint64_t start,
+			       uint64_t ns)
 {
 	write_trace_event_head("X", "call", r, r->tid, r->begin);
 	lasts(r->end - r->begin);
@@ -242,7 +243,7 @@ static void write_trace_record(const struct record *r, bool measured, uint64_t s
 		(unsigned long long)r->bytes);
 }
 
-static bool measure(const struct record *r, uint64_t *start, uint64_t *ns)
+static bool measure(const struct trace_entry *r, uint64_t *start, uint64_t *ns)
 {
 	const struct device *d = &process.devices[r->device];
 
@@ -253,7 +254,7 @@ static bool measure(const struct record *r, uint64_t *start, uint64_t *ns)
 	return true;
 }
 
-static void give_pair(struct record *r)
+static void give_pair(struct trace_entry *r)
 {
 	if (!r->pair)
 		return;
@@ -272,7 +273,7 @@ static void flush_trace_records(bool ask, bool keep)
 	unsigned int i, kept = 0;
 
 	for (i = 0; i < process.count; i++) {
-		struct record *r = &process.records[i];
+		struct trace_entry *r = &process.records[i];
 		uint64_t start = 0, ns = 0;
 		bool measured = ask && r->pair && measure(r, &start, &ns);
 
@@ -335,29 +336,30 @@ static uint64_t bytes_of(const struct qCUcmd *cmd)
 static cudaError_t send_one(struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
-	struct record r = {.tid = cmd->tid,
-			   .op = cmd->op,
-			   .bytes = bytes_of(cmd),
-			   .device = cmd->device,
-			   .stream = rule->stream < QCU_BODY ? qcu_field(cmd, rule->stream) : 0,
-			   .posted = cmd->flags & QCU_F_POSTED};
+	struct trace_entry r = {.tid = cmd->tid,
+				.op = cmd->op,
+				.bytes = bytes_of(cmd),
+				.device = cmd->device,
+				.stream =
+					rule->stream < QCU_BODY ? qcu_field(cmd, rule->stream) : 0,
+				.posted = cmd->flags & QCU_F_POSTED};
 	bool wanted = false;
 	cudaError_t err;
 
 	if (measurable(cmd)) {
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		r.pair = process.out ? take_pair(r.device) : NULL;
 		wanted = process.out && !r.pair;
 		if (r.pair && record_event(r.pair->before, r.stream, r.device))
 			give_pair(&r);
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 	}
 	r.begin = now_ns();
 	err = qcul_send_untraced(cmd, 1);
 	r.end = now_ns();
 	r.seq = cmd->seq;
 	r.error = err;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	process.unmeasured += wanted;
 	if (r.pair && record_event(r.pair->after, r.stream, r.device))
 		give_pair(&r);
@@ -368,7 +370,7 @@ static cudaError_t send_one(struct qCUcmd *cmd)
 	if (process.out && !r.posted &&
 	    (process.count >= RECORDS / 2 || process.devices[r.device].used >= PAIRS / 2))
 		flush_trace_records(true, true);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -377,13 +379,13 @@ static void before_reset(void)
 {
 	unsigned int i;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (process.out)
 		flush_trace_records(true, false);
 	for (i = 0; i <= UINT8_MAX; i++)
 		free(process.devices[i].pairs);
 	memset(process.devices, 0, sizeof(process.devices));
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
@@ -459,7 +461,7 @@ __attribute__((destructor)) static void end_trace(void)
 	const char *comma = "";
 	unsigned int i;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	qcul_session_traced_by(NULL);
 	if (process.out)
 		flush_trace_records(true, false);
@@ -479,5 +481,5 @@ __attribute__((destructor)) static void end_trace(void)
 			stop(strerror(errno));
 		process.out = NULL;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }

@@ -100,12 +100,12 @@ static atomic_bool wanted[QCUL_MAJOR_MAX - QCUL_MAJOR_MIN + 1];
 
 /*
  * The slots by name: open addressing. A slot's number is one less than what is stored, and 0 is an
- * empty place.
+ * empty bucket.
  */
-#define PLACES (4u * QCUL_STUBS)
-static uint16_t place[PLACES];
+#define BUCKETS (4u * QCUL_STUBS)
+static uint16_t bucket[BUCKETS];
 
-static uint16_t *find_slot_place(unsigned int major, const char *name)
+static uint16_t *find_slot_bucket(unsigned int major, const char *name)
 {
 	uint32_t h = major;
 	const char *c;
@@ -114,7 +114,7 @@ static uint16_t *find_slot_place(unsigned int major, const char *name)
 	for (c = name; *c; c++)
 		h = (h ^ (unsigned char)*c) * 16777619u;
 	for (h ^= h >> 15;; h++) {
-		p = &place[h % PLACES];
+		p = &bucket[h % BUCKETS];
 		if (!*p || (slot_of[*p - 1].major == major && !strcmp(slot_of[*p - 1].name, name)))
 			return p;
 	}
@@ -122,7 +122,7 @@ static uint16_t *find_slot_place(unsigned int major, const char *name)
 
 void *qcul_bind_stub(unsigned int major, const char *name)
 {
-	uint16_t *p = find_slot_place(major, name);
+	uint16_t *p = find_slot_bucket(major, name);
 	char *stub;
 
 	if (!*p) {

@@ -92,7 +92,7 @@ bool qcul_elf_segment(const struct qcul_elf *e, size_t i, Elf64_Phdr *out)
 	return true;
 }
 
-bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_elf_part *out)
+bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_elf_range *out)
 {
 	Elf64_Shdr s;
 	size_t i;

@@ -25,7 +25,7 @@ struct qcul_elf {
 };
 
 /* A part of the file. */
-struct qcul_elf_part {
+struct qcul_elf_range {
 	size_t offset, size;
 };
 
@@ -52,7 +52,7 @@ const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size);
 
 bool qcul_elf_segment(const struct qcul_elf *e, size_t i, Elf64_Phdr *out);
 /* The content of a named section. False: there is none, or it lies outside the file. */
-bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_elf_part *out);
+bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_elf_range *out);
 /* The symbols of a section of the type SHT_SYMTAB or SHT_DYNSYM. */
 bool qcul_elf_symbols(const struct qcul_elf *e, unsigned int type, struct qcul_elf_symbols *out);
 /* False: there is no such symbol, or its name lies outside the names. */

@@ -95,7 +95,7 @@ void qcul_gpus_read(const struct qcul_elf *e, struct qcul_gpus *g)
 {
 	/* The second one has the code of programs built with -rdc=true, before nvlink. */
 	static const char *const names[] = {".nv_fatbin", "__nv_relfatbin"};
-	struct qcul_elf_part part;
+	struct qcul_elf_range part;
 	size_t i;
 
 	memset(g, 0, sizeof(*g));

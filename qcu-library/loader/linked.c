@@ -44,7 +44,7 @@ static const char *const always[] = {
 };
 #define ALWAYS (sizeof(always) / sizeof(always[0]))
 
-static const char mark[] = "libcudart_static_";
+static const char static_runtime[] = "libcudart_static_";
 /* Functions that a version was the last to have. */
 static const char last_in_12[] = "cudaThreadSynchronize";
 static const char last_in_11[] = "cudaBindTexture";
@@ -53,7 +53,7 @@ static const char last_in_11[] = "cudaBindTexture";
 struct seen {
 	uint64_t addr[KNOWN];
 	bool have[KNOWN];
-	bool mark;
+	bool static_runtime;
 	uint64_t in_12, in_11; /* the addresses of these functions, or 0 */
 	uint64_t low, high;    /* the first and the last function that we know */
 	const char *twice;     /* a function that has two addresses */
@@ -112,7 +112,7 @@ static bool contains(const struct qcul_elf *e, size_t offset, size_t size)
 /* True if the file has a runtime in it. The runtime opens the driver's library by itself. */
 static bool has_traces(const struct qcul_elf *e)
 {
-	struct qcul_elf_part part;
+	struct qcul_elf_range part;
 	Elf64_Phdr p;
 	size_t i;
 
@@ -159,8 +159,9 @@ static void look_for_known_functions(const struct qcul_elf_symbols *t, struct se
 	for (i = 0; i < t->count; i++) {
 		if (!qcul_elf_symbol(t, i, &s) || !s.defined)
 			continue;
-		if (!seen->mark && !strncmp(s.name, mark, sizeof(mark) - 1))
-			seen->mark = true;
+		if (!seen->static_runtime &&
+		    !strncmp(s.name, static_runtime, sizeof(static_runtime) - 1))
+			seen->static_runtime = true;
 		if (!is_function(&s) || !looks_public(s.name))
 			continue;
 		if (!strcmp(s.name, last_in_12))
@@ -346,7 +347,7 @@ void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 		return;
 	}
 	look_for_known_functions(&t, &seen);
-	if (!seen.mark) {
+	if (!seen.static_runtime) {
 		without_names(e, soname, l);
 		return;
 	}

@@ -17,12 +17,12 @@ QCUL_AT_FORK(QCUL_FORK_MEMORY, .reset = forget_ranges)
 
 void qcul_mem_lock(void)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 }
 
 void qcul_mem_unlock(void)
 {
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 bool qcul_mem_add(const struct qcul_range *range)

@@ -43,7 +43,7 @@ static bool room_at_end(struct qcul_ranges *r)
 
 	if (r->front + r->count < r->room)
 		return true;
-	/* At least half of the places were freed since the last time. */
+	/* At least half of the elements were freed since the last time. */
 	if (r->front > r->room / 2) {
 		to_the_front(r);
 		return true;

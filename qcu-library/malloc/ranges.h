@@ -101,7 +101,7 @@ static inline bool qcul_range_is_exportable(const struct qcul_range *r)
 struct qcul_ranges {
 	struct qcul_range *v;
 	size_t count, room;
-	size_t front; /* free places before the first range; `room` counts them, too */
+	size_t front; /* free elements before the first range; `room` counts them, too */
 };
 
 /* False: it overlaps another range, or there is no memory. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Freed pinned memory, kept for the next allocation of the same size. To get, clear, map and
- * register new pages takes a hundred times longer than all the rest of an allocation. A kept block
+ * register new pages takes a hundred times longer than all the rest of an allocation. A kept range
  * stays mapped and registered, so the mirror need not be told.
  *
- * A block is kept only after the GPU is idle, as cudaFreeHost itself waits for that: a copy of the
- * last owner must not go on when the next owner gets the block. The amount kept is limited. Blocks
+ * A range is kept only after the GPU is idle, as cudaFreeHost itself waits for that: a copy of the
+ * last owner must not go on when the next owner gets the range. The amount kept is limited. Ranges
  * are given back when memory gets short, when an allocation fails, and at a reset of the device.
  */
 #include <stdio.h>
@@ -15,19 +15,19 @@
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
-#define BLOCKS	    64
+#define KEPT_RANGES 64
 #define DEFAULT_MAX ((uint64_t)4 << 30)
-/* Recycled blocks up to this size are cleared, because that costs little. Larger ones are not. */
+/* Recycled ranges up to this size are cleared, because that costs little. Larger ones are not. */
 #define CLEAR_MAX ((uint64_t)1 << 20)
-/* For blocks of at least this size, check how much memory is left. */
+/* For ranges of at least this size, check how much memory is left. */
 #define LOOK_MIN ((uint64_t)1 << 20)
 
-struct block {
+struct kept_range {
 	uint64_t start, len;
 };
 
 static struct {
-	struct block blocks[BLOCKS]; /* oldest first */
+	struct kept_range ranges[KEPT_RANGES]; /* oldest first */
 	unsigned int count;
 	uint64_t kept;
 } session;
@@ -77,18 +77,18 @@ static bool memory_is_short(void)
 }
 
 /* The caller holds the lock. */
-static struct block take_kept_block(unsigned int i)
+static struct kept_range take_kept_range(unsigned int i)
 {
-	struct block b = session.blocks[i];
+	struct kept_range b = session.ranges[i];
 
 	session.count--;
-	memmove(&session.blocks[i], &session.blocks[i + 1],
-		(session.count - i) * sizeof(session.blocks[0]));
+	memmove(&session.ranges[i], &session.ranges[i + 1],
+		(session.count - i) * sizeof(session.ranges[0]));
 	session.kept -= b.len;
 	return b;
 }
 
-static void give_back_kept_block(const struct block *b)
+static void give_back_kept_range(const struct kept_range *b)
 {
 	const struct qcul_range range = {.start = b->start, .len = b->len};
 
@@ -96,23 +96,23 @@ static void give_back_kept_block(const struct block *b)
 	qcul_window_unmap((void *)(uintptr_t)b->start, b->len);
 }
 
-/* Gives back the oldest blocks until no more than `max` bytes and `most` blocks are kept. */
+/* Gives back the oldest ranges until no more than `max` bytes and `most` ranges are kept. */
 static bool shrink(uint64_t max, unsigned int most)
 {
 	bool any = false;
 
 	for (;;) {
-		struct block b;
+		struct kept_range b;
 		bool enough;
 
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		enough = !session.count || (session.kept <= max && session.count <= most);
 		if (!enough)
-			b = take_kept_block(0);
-		pthread_mutex_unlock(&part.lock);
+			b = take_kept_range(0);
+		pthread_mutex_unlock(&at_fork.lock);
 		if (enough)
 			return any;
-		give_back_kept_block(&b);
+		give_back_kept_range(&b);
 		any = true;
 	}
 }
@@ -137,16 +137,16 @@ bool qcul_recycle_keep(uint64_t start, uint64_t len)
 		shrink(0, 0);
 		return false;
 	}
-	shrink(max - len, BLOCKS - 1);
-	pthread_mutex_lock(&part.lock);
-	/* Another thread may have added a block meanwhile. */
-	if (session.count == BLOCKS || session.kept > max - len) {
-		pthread_mutex_unlock(&part.lock);
+	shrink(max - len, KEPT_RANGES - 1);
+	pthread_mutex_lock(&at_fork.lock);
+	/* Another thread may have added a range meanwhile. */
+	if (session.count == KEPT_RANGES || session.kept > max - len) {
+		pthread_mutex_unlock(&at_fork.lock);
 		return false;
 	}
-	session.blocks[session.count++] = (struct block){.start = start, .len = len};
+	session.ranges[session.count++] = (struct kept_range){.start = start, .len = len};
 	session.kept += len;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return true;
 }
 
@@ -155,28 +155,28 @@ void *qcul_recycle_take(uint64_t len)
 	void *addr = NULL;
 	unsigned int i;
 
-	pthread_mutex_lock(&part.lock);
-	/* Take the youngest block: it is the one that CPU caches may still hold. */
+	pthread_mutex_lock(&at_fork.lock);
+	/* Take the youngest range: it is the one that CPU caches may still hold. */
 	for (i = session.count; i-- > 0;) {
-		if (session.blocks[i].len == len) {
-			addr = (void *)(uintptr_t)take_kept_block(i).start;
+		if (session.ranges[i].len == len) {
+			addr = (void *)(uintptr_t)take_kept_range(i).start;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (addr && len <= CLEAR_MAX)
 		memset(addr, 0, len);
 	return addr;
 }
 
 /*
- * The parent's blocks are registered in the parent's mirror. In the child they are ordinary memory.
+ * The parent's ranges are registered in the parent's mirror. In the child they are ordinary memory.
  */
 static void unmap_kept_blocks(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < session.count; i++)
-		qcul_window_unmap((void *)(uintptr_t)session.blocks[i].start,
-				  session.blocks[i].len);
+		qcul_window_unmap((void *)(uintptr_t)session.ranges[i].start,
+				  session.ranges[i].len);
 }

@@ -48,7 +48,7 @@ bool qcul_reserve(uint64_t start, uint64_t len)
 	if (__builtin_add_overflow(start, len + (BLOCK - 1), &end))
 		return false;
 	end -= end % BLOCK;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	while (ok && at < end) {
 		const struct qcul_range *range = qcul_ranges_find(&process.reserved, at);
 		uint64_t next;
@@ -62,6 +62,6 @@ bool qcul_reserve(uint64_t start, uint64_t len)
 		ok = reserve_address_block(at, next - at);
 		at = next;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return ok;
 }

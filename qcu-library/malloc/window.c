@@ -92,9 +92,9 @@ static void foreign(void)
 {
 	const struct qcu_hello *hello = qcul_hello();
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	mark_all(hello->window_base, hello->window_base + hello->window_size);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 static uint64_t next_gap(uint64_t lo, uint64_t hi, size_t len, uint64_t align)
@@ -115,7 +115,7 @@ static void *reserve_window_range(size_t len, size_t align)
 	uint64_t chunk = hello->chunk_bytes > page ? hello->chunk_bytes : page;
 	struct qcul_range range = {.len = len};
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	range.start = next_gap(lo, hi, len, align > chunk ? align : chunk);
 	if (!range.start && !align)
 		range.start = next_gap(lo, hi, len, page);
@@ -123,7 +123,7 @@ static void *reserve_window_range(size_t len, size_t align)
 		range.start = 0;
 	else
 		process.turn = range.start + len;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return (void *)(uintptr_t)range.start;
 }
 
@@ -131,11 +131,11 @@ static void release_window_range(void *addr)
 {
 	const struct qcul_range *range;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	range = qcul_ranges_find(&process.used, (uint64_t)(uintptr_t)addr);
 	if (range)
 		qcul_ranges_remove(&process.used, range);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 void *qcul_window_map_aligned(size_t len, size_t align)

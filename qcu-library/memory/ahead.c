@@ -16,7 +16,7 @@
 #define FROM	8		  /* the allocation that is the first to bring others */
 #define MOST	32
 
-struct pieces {
+struct address_list {
 	unsigned int n;
 	uint64_t addr[MOST];
 };
@@ -26,11 +26,11 @@ static struct {
 	size_t size;
 	int device;
 	unsigned int row;
-	struct pieces kept;
+	struct address_list kept;
 } session;
 QCUL_AT_FORK(QCUL_FORK_AHEAD, QCUL_SESSION)
 
-static void free_all(const struct pieces *p)
+static void free_all(const struct address_list *p)
 {
 	struct qCUcmd cmds[MOST];
 	unsigned int i;
@@ -44,9 +44,9 @@ static void free_all(const struct pieces *p)
 }
 
 /* Ends the row. The caller holds the lock, and frees what is returned without it. */
-static struct pieces end_row(void)
+static struct address_list end_row(void)
 {
-	struct pieces old = session.kept;
+	struct address_list old = session.kept;
 
 	session.row = session.kept.n = 0;
 	return old;
@@ -54,21 +54,21 @@ static struct pieces end_row(void)
 
 void qcul_ahead_drop(void)
 {
-	struct pieces old;
+	struct address_list old;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	old = end_row();
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free_all(&old);
 }
 
 /* Returns an allocation that is kept. Else 0, and *ask is how many to ask for. */
 static uint64_t next_kept_allocation(size_t len, int dev, unsigned int *ask)
 {
-	struct pieces old = {0};
+	struct address_list old = {0};
 	uint64_t addr = 0;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (len != session.size || dev != session.device) {
 		old = end_row();
 		session.size = len;
@@ -80,26 +80,28 @@ static uint64_t next_kept_allocation(size_t len, int dev, unsigned int *ask)
 	*ask = session.row < FROM || len > LARGEST ? 1 : session.row < MOST ? session.row : MOST;
 	if (*ask > 1 && *ask > ALL / len)
 		*ask = (unsigned int)(ALL / len);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free_all(&old);
 	return addr;
 }
 
-/* Keeps the pieces for the next calls. If there is no room, or the row has ended, frees them. */
-static void keep_pieces(size_t len, int dev, struct pieces *more)
+/*
+ * Keeps the allocations for the next calls. If there is no room, or the row has ended, frees them.
+ */
+static void keep_addresses(size_t len, int dev, struct address_list *more)
 {
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (session.row && len == session.size && dev == session.device)
 		while (more->n && session.kept.n < MOST)
 			session.kept.addr[session.kept.n++] = more->addr[--more->n];
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free_all(more);
 }
 
 cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr)
 {
 	int dev = qcul_self.device;
-	struct pieces got = {0};
+	struct address_list got = {0};
 	struct qCUcmd cmds[MOST];
 	unsigned int ask, i;
 	cudaError_t err;
@@ -119,6 +121,6 @@ cudaError_t qcul_ahead_alloc(size_t len, uint64_t *addr)
 	if (!got.n || (err && err != cudaErrorMemoryAllocation))
 		return err;
 	*addr = got.addr[--got.n];
-	keep_pieces(len, dev, &got);
+	keep_addresses(len, dev, &got);
 	return cudaSuccess;
 }

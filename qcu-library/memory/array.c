@@ -102,13 +102,13 @@ static cudaError_t check_array_request(const struct cudaChannelFormatDesc *forma
 	return cudaSuccess;
 }
 
-/* Where an array lies; mem 0: in memory of its own. */
-struct place {
+/* The memory that an array lies in; mem 0: memory of its own. */
+struct backing {
 	uint32_t mem;
 	uint64_t offset;
 };
 
-static cudaError_t create_in(struct place place, void **out,
+static cudaError_t create_in(struct backing backing, void **out,
 			     const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
 			     unsigned int levels, unsigned int flags)
 {
@@ -151,8 +151,8 @@ static cudaError_t create_in(struct place place, void **out,
 	cmd.array_create.bits[2] = (uint8_t)format->z;
 	cmd.array_create.bits[3] = (uint8_t)format->w;
 	cmd.array_create.kind = (uint32_t)format->f;
-	cmd.array_create.mem = place.mem;
-	cmd.array_create.offset = place.offset;
+	cmd.array_create.mem = backing.mem;
+	cmd.array_create.offset = backing.offset;
 	err = qcul_send(&cmd, 1);
 	if (err)
 		qcul_handle_drop(&qcul_arrays, id);
@@ -165,7 +165,7 @@ static cudaError_t create_array_or_mipmap(void **out, const struct cudaChannelFo
 					  struct cudaExtent extent, unsigned int levels,
 					  unsigned int flags)
 {
-	return create_in((struct place){0}, out, format, extent, levels, flags);
+	return create_in((struct backing){0}, out, format, extent, levels, flags);
 }
 
 cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *format,
@@ -231,14 +231,15 @@ cudaError_t qcul_mipmap_in(uint32_t mem, uint64_t offset,
 			   const struct cudaChannelFormatDesc *format, struct cudaExtent extent,
 			   unsigned int levels, unsigned int flags, cudaMipmappedArray_t *mipmap)
 {
-	struct place place = {mem, offset};
+	struct backing backing = {mem, offset};
 	void *handle;
 	cudaError_t err;
 
 	if (!levels || levels > levels_of(extent, flags) || levels > QCU_LEVELS_MAX)
 		return cudaErrorInvalidValue;
 	/* Being a color attachment means nothing here, and nothing to CUDA. */
-	err = create_in(place, &handle, format, extent, levels, flags & ~cudaArrayColorAttachment);
+	err = create_in(backing, &handle, format, extent, levels,
+			flags & ~cudaArrayColorAttachment);
 	if (!err)
 		*mipmap = handle;
 	return err;

@@ -21,91 +21,91 @@
 #define CPU_BIT (1ull << 63) /* in accessed_by; the bits below are one for each device */
 _Static_assert(QCUL_DEVICES <= 64, "a bit for each device and one for the CPU");
 
-/* The type of a place is 0 (none) or one that CUDA defines. */
-struct place {
+/* The type of a location is 0 (none) or one that CUDA defines. */
+struct location {
 	enum cudaMemLocationType type;
 	int id;
 };
 
-/* The advice and prefetches for [start, end). Pages without any are in no piece. */
-struct piece {
+/* The advice and prefetches for [start, end). Pages without any are in no range. */
+struct advised_range {
 	uint64_t start, end;
 	bool read_mostly;
-	struct place preferred, prefetched;
+	struct location preferred, prefetched;
 	uint64_t accessed_by;
 };
 
-static const struct piece nothing;
+static const struct advised_range nothing;
 
 static struct {
-	struct piece *pieces; /* sorted by address */
+	struct advised_range *advised; /* sorted by address */
 	size_t count, room;
 } process;
 QCUL_AT_FORK(QCUL_FORK_MANAGED)
 
-/* ---- the list of pieces; the lock is held ---- */
+/* ---- the list of ranges; the lock is held ---- */
 
-/* The first piece that ends above addr. */
-static size_t first_piece_above(uint64_t addr)
+/* The first range that ends above addr. */
+static size_t first_advised_above(uint64_t addr)
 {
 	size_t i = 0;
 
-	while (i < process.count && process.pieces[i].end <= addr)
+	while (i < process.count && process.advised[i].end <= addr)
 		i++;
 	return i;
 }
 
-static bool insert(size_t at, const struct piece *p)
+static bool insert(size_t at, const struct advised_range *p)
 {
 	if (process.count == process.room) {
 		size_t more = process.room ? 2 * process.room : 16;
-		struct piece *bigger = realloc(process.pieces, more * sizeof(*bigger));
+		struct advised_range *bigger = realloc(process.advised, more * sizeof(*bigger));
 
 		if (!bigger)
 			return false;
-		process.pieces = bigger;
+		process.advised = bigger;
 		process.room = more;
 	}
-	memmove(process.pieces + at + 1, process.pieces + at,
-		(process.count - at) * sizeof(*process.pieces));
-	process.pieces[at] = *p;
+	memmove(process.advised + at + 1, process.advised + at,
+		(process.count - at) * sizeof(*process.advised));
+	process.advised[at] = *p;
 	process.count++;
 	return true;
 }
 
-/* Splits the piece that contains addr, so that addr is a border. */
-static bool split_piece_at(uint64_t addr)
+/* Splits the range that contains addr, so that addr is a border. */
+static bool split_advised_at(uint64_t addr)
 {
-	size_t i = first_piece_above(addr);
-	struct piece upper;
+	size_t i = first_advised_above(addr);
+	struct advised_range upper;
 
-	if (i == process.count || process.pieces[i].start >= addr)
+	if (i == process.count || process.advised[i].start >= addr)
 		return true;
-	upper = process.pieces[i];
+	upper = process.advised[i];
 	upper.start = addr;
 	if (!insert(i + 1, &upper))
 		return false;
-	process.pieces[i].end = addr;
+	process.advised[i].end = addr;
 	return true;
 }
 
-/* Makes pieces cover [start, end) exactly. */
+/* Makes ranges cover [start, end) exactly. */
 static bool cover(uint64_t start, uint64_t end)
 {
 	size_t i;
 
-	if (!split_piece_at(start) || !split_piece_at(end))
+	if (!split_advised_at(start) || !split_advised_at(end))
 		return false;
-	for (i = first_piece_above(start); start < end; i++) {
-		struct piece gap = nothing;
+	for (i = first_advised_above(start); start < end; i++) {
+		struct advised_range gap = nothing;
 
 		gap.start = start;
-		gap.end = i < process.count && process.pieces[i].start < end
-				  ? process.pieces[i].start
+		gap.end = i < process.count && process.advised[i].start < end
+				  ? process.advised[i].start
 				  : end;
 		if (gap.end > gap.start && !insert(i, &gap))
 			return false;
-		start = process.pieces[i].end;
+		start = process.advised[i].end;
 	}
 	return true;
 }
@@ -115,12 +115,12 @@ void qcul_managed_forget(uint64_t start, uint64_t len)
 	uint64_t end = start + len;
 	size_t i, kept = 0;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (i = 0; i < process.count; i++)
-		if (process.pieces[i].end <= start || process.pieces[i].start >= end)
-			process.pieces[kept++] = process.pieces[i];
+		if (process.advised[i].end <= start || process.advised[i].start >= end)
+			process.advised[kept++] = process.advised[i];
 	process.count = kept;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 /* ---- arguments ---- */
@@ -142,21 +142,21 @@ static cudaError_t check_range(const void *ptr, size_t len, uint64_t *start, uin
 	return cudaSuccess;
 }
 
-static cudaError_t place_of_location(const struct cudaMemLocation *location, struct place *place)
+static cudaError_t read_location(const struct cudaMemLocation *location, struct location *where)
 {
-	*place = (struct place){.type = location->type};
+	*where = (struct location){.type = location->type};
 	switch ((int)location->type) {
 	case cudaMemLocationTypeDevice:
-		place->id = location->id;
-		return place->id >= 0 && place->id < qcul_device_count() ? cudaSuccess
+		where->id = location->id;
+		return where->id >= 0 && where->id < qcul_device_count() ? cudaSuccess
 									 : cudaErrorInvalidDevice;
 	case cudaMemLocationTypeHost:
 		return cudaSuccess;
 	case cudaMemLocationTypeHostNuma:
-		place->id = location->id;
-		return place->id >= 0 ? cudaSuccess : cudaErrorInvalidValue;
+		where->id = location->id;
+		return where->id >= 0 ? cudaSuccess : cudaErrorInvalidValue;
 	case cudaMemLocationTypeHostNumaCurrent:
-		place->type = cudaMemLocationTypeHostNuma;
+		where->type = cudaMemLocationTypeHostNuma;
 		return cudaSuccess;
 	}
 	return cudaErrorInvalidValue;
@@ -164,9 +164,10 @@ static cudaError_t place_of_location(const struct cudaMemLocation *location, str
 
 /* ---- advice ---- */
 
-static void apply(struct piece *p, enum cudaMemoryAdvise advice, const struct place *place)
+static void apply(struct advised_range *p, enum cudaMemoryAdvise advice,
+		  const struct location *where)
 {
-	uint64_t bit = place->type == cudaMemLocationTypeDevice ? 1ull << place->id : CPU_BIT;
+	uint64_t bit = where->type == cudaMemLocationTypeDevice ? 1ull << where->id : CPU_BIT;
 
 	switch (advice) {
 	case cudaMemAdviseSetReadMostly:
@@ -174,7 +175,7 @@ static void apply(struct piece *p, enum cudaMemoryAdvise advice, const struct pl
 		p->read_mostly = advice == cudaMemAdviseSetReadMostly;
 		break;
 	case cudaMemAdviseSetPreferredLocation:
-		p->preferred = *place;
+		p->preferred = *where;
 		break;
 	case cudaMemAdviseUnsetPreferredLocation:
 		p->preferred = nothing.preferred;
@@ -189,30 +190,30 @@ static void apply(struct piece *p, enum cudaMemoryAdvise advice, const struct pl
 }
 
 /* Does the advice ask for memory that both sides use at once? */
-static bool both_sides(enum cudaMemoryAdvise advice, const struct place *place)
+static bool both_sides(enum cudaMemoryAdvise advice, const struct location *where)
 {
 	return advice == cudaMemAdviseSetAccessedBy ||
 	       (advice == cudaMemAdviseSetPreferredLocation &&
-		place->type != cudaMemLocationTypeDevice);
+		where->type != cudaMemLocationTypeDevice);
 }
 
 static cudaError_t check_advice(enum cudaMemoryAdvise advice,
-				const struct cudaMemLocation *location, struct place *place)
+				const struct cudaMemLocation *location, struct location *where)
 {
 	cudaError_t err;
 
-	*place = nothing.preferred;
+	*where = nothing.preferred;
 	switch (advice) {
 	case cudaMemAdviseSetReadMostly:
 	case cudaMemAdviseUnsetReadMostly:
 	case cudaMemAdviseUnsetPreferredLocation:
 		return cudaSuccess;
 	case cudaMemAdviseSetPreferredLocation:
-		return place_of_location(location, place);
+		return read_location(location, where);
 	case cudaMemAdviseSetAccessedBy:
 	case cudaMemAdviseUnsetAccessedBy:
-		err = place_of_location(location, place);
-		if (!err && place->type == cudaMemLocationTypeHostNuma)
+		err = read_location(location, where);
+		if (!err && where->type == cudaMemLocationTypeHostNuma)
 			err = cudaErrorInvalidValue;
 		return err;
 	}
@@ -223,27 +224,27 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t len, enum cudaMemoryAdvise adv
 			  struct cudaMemLocation location)
 {
 	uint64_t start, end;
-	struct place place;
+	struct location where;
 	cudaError_t err = check_range(ptr, len, &start, &end);
 	size_t i;
 
 	if (!err)
-		err = check_advice(advice, &location, &place);
+		err = check_advice(advice, &location, &where);
 	/* For advice, CUDA reports a device that does not exist as a wrong value. */
 	if (err == cudaErrorInvalidDevice)
 		err = cudaErrorInvalidValue;
 	if (err)
 		return qcul_done(err);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (cover(start, end)) {
-		for (i = first_piece_above(start);
-		     i < process.count && process.pieces[i].start < end; i++)
-			apply(&process.pieces[i], advice, &place);
+		for (i = first_advised_above(start);
+		     i < process.count && process.advised[i].start < end; i++)
+			apply(&process.advised[i], advice, &where);
 	} else {
 		err = cudaErrorMemoryAllocation;
 	}
-	pthread_mutex_unlock(&part.lock);
-	if (!err && both_sides(advice, &place))
+	pthread_mutex_unlock(&at_fork.lock);
+	if (!err && both_sides(advice, &where))
 		err = qcul_managed_stay(ptr);
 	return qcul_done(err);
 }
@@ -266,24 +267,24 @@ static cudaError_t prefetch(const void *ptr, size_t len, const struct cudaMemLoc
 			    cudaStream_t stream)
 {
 	uint64_t start, end;
-	struct place place;
+	struct location where;
 	cudaError_t err = check_range(ptr, len, &start, &end);
 	size_t i;
 
 	if (!err)
-		err = place_of_location(location, &place);
+		err = read_location(location, &where);
 	if (err)
 		return err;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (cover(start, end)) {
-		for (i = first_piece_above(start);
-		     i < process.count && process.pieces[i].start < end; i++)
-			process.pieces[i].prefetched = place;
+		for (i = first_advised_above(start);
+		     i < process.count && process.advised[i].start < end; i++)
+			process.advised[i].prefetched = where;
 	} else {
 		err = cudaErrorMemoryAllocation;
 	}
-	pthread_mutex_unlock(&part.lock);
-	if (!err && place.type == cudaMemLocationTypeDevice)
+	pthread_mutex_unlock(&at_fork.lock);
+	if (!err && where.type == cudaMemLocationTypeDevice)
 		err = qcul_managed_up(ptr, stream);
 	return err;
 }
@@ -313,18 +314,18 @@ static cudaError_t check_discard_ranges(void **ptrs, const size_t *sizes, size_t
 /* locations[k] is for the ranges from index first[k] to the one before first[k + 1]. */
 static cudaError_t prefetch_all(void **ptrs, const size_t *sizes, size_t n,
 				const struct cudaMemLocation *locations, const size_t *first,
-				size_t places, cudaStream_t stream)
+				size_t location_count, cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 	size_t i, k;
 
-	if (!locations || !first || !places || places > n || first[0] != 0)
+	if (!locations || !first || !location_count || location_count > n || first[0] != 0)
 		return cudaErrorInvalidValue;
-	for (k = 1; k < places; k++)
+	for (k = 1; k < location_count; k++)
 		if (first[k] <= first[k - 1] || first[k] >= n)
 			return cudaErrorInvalidValue;
 	for (i = k = 0; i < n && !err; i++) {
-		if (k + 1 < places && first[k + 1] == i)
+		if (k + 1 < location_count && first[k + 1] == i)
 			k++;
 		err = prefetch(ptrs[i], sizes[i], &locations[k], stream);
 	}
@@ -339,21 +340,23 @@ cudaError_t cudaMemDiscardBatchAsync(void **ptrs, size_t *sizes, size_t n, unsig
 
 cudaError_t cudaMemPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
 				      struct cudaMemLocation *locations, size_t *first,
-				      size_t places, unsigned long long flags, cudaStream_t stream)
+				      size_t location_count, unsigned long long flags,
+				      cudaStream_t stream)
 {
 	cudaError_t err = check_discard_ranges(ptrs, sizes, n, flags, stream);
 
-	return qcul_done(err ? err
-			     : prefetch_all(ptrs, sizes, n, locations, first, places, stream));
+	return qcul_done(
+		err ? err : prefetch_all(ptrs, sizes, n, locations, first, location_count, stream));
 }
 
 /* The content of discarded memory is undefined, so it may as well stay as it is. */
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **ptrs, size_t *sizes, size_t n,
 						struct cudaMemLocation *locations, size_t *first,
-						size_t places, unsigned long long flags,
+						size_t location_count, unsigned long long flags,
 						cudaStream_t stream)
 {
-	return cudaMemPrefetchBatchAsync(ptrs, sizes, n, locations, first, places, flags, stream);
+	return cudaMemPrefetchBatchAsync(ptrs, sizes, n, locations, first, location_count, flags,
+					 stream);
 }
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *ptr, size_t len, unsigned int flags)
@@ -378,37 +381,38 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *ptr, size_t len,
 
 /* ---- questions ---- */
 
-static bool is_same_place(const struct place *a, const struct place *b)
+static bool is_same_location(const struct location *a, const struct location *b)
 {
 	return a->type == b->type && a->id == b->id;
 }
 
 /* The settings that hold for the whole range; the lock is held. */
-static struct piece common(uint64_t start, uint64_t end)
+static struct advised_range common(uint64_t start, uint64_t end)
 {
-	size_t i = first_piece_above(start);
-	struct piece all =
-		i < process.count && process.pieces[i].start <= start ? process.pieces[i] : nothing;
+	size_t i = first_advised_above(start);
+	struct advised_range all = i < process.count && process.advised[i].start <= start
+					   ? process.advised[i]
+					   : nothing;
 
 	for (start = all.end; all.end && start < end && ++i < process.count;
-	     start = process.pieces[i].end) {
-		const struct piece *p = &process.pieces[i];
+	     start = process.advised[i].end) {
+		const struct advised_range *p = &process.advised[i];
 
 		if (p->start != start)
 			break;
 		all.read_mostly &= p->read_mostly;
 		all.accessed_by &= p->accessed_by;
-		if (!is_same_place(&all.preferred, &p->preferred))
+		if (!is_same_location(&all.preferred, &p->preferred))
 			all.preferred = nothing.preferred;
-		if (!is_same_place(&all.prefetched, &p->prefetched))
+		if (!is_same_location(&all.prefetched, &p->prefetched))
 			all.prefetched = nothing.prefetched;
 	}
-	/* Pages that are in no piece have no settings. */
+	/* Pages that are in no range have no settings. */
 	return all.end && start >= end ? all : nothing;
 }
 
-/* The number of a place in older versions of CUDA. */
-static int old_number(const struct place *p)
+/* The number of a location in older versions of CUDA. */
+static int old_number(const struct location *p)
 {
 	switch ((int)p->type) {
 	case cudaMemLocationTypeDevice:
@@ -419,7 +423,7 @@ static int old_number(const struct place *p)
 	return cudaInvalidDeviceId;
 }
 
-static void tell_accessed_by(const struct piece *all, int *out, size_t n)
+static void tell_accessed_by(const struct advised_range *all, int *out, size_t n)
 {
 	size_t k = 0;
 	int d;
@@ -433,8 +437,8 @@ static void tell_accessed_by(const struct piece *all, int *out, size_t n)
 		out[k++] = cudaInvalidDeviceId;
 }
 
-static cudaError_t tell_range_attribute(const struct piece *all, enum cudaMemRangeAttribute attr,
-					void *data, size_t size)
+static cudaError_t tell_range_attribute(const struct advised_range *all,
+					enum cudaMemRangeAttribute attr, void *data, size_t size)
 {
 	int *out = data;
 
@@ -481,16 +485,16 @@ cudaError_t cudaMemRangeGetAttributes(void **data, size_t *sizes,
 				      const void *ptr, size_t len)
 {
 	uint64_t start, end;
-	struct piece all;
+	struct advised_range all;
 	cudaError_t err = data && sizes && attributes && n ? check_range(ptr, len, &start, &end)
 							   : cudaErrorInvalidValue;
 	size_t i;
 
 	if (err)
 		return qcul_done(err);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	all = common(start, end);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	for (i = 0; i < n && !err; i++)
 		err = tell_range_attribute(&all, attributes[i], data[i], sizes[i]);
 	return qcul_done(err);

@@ -127,13 +127,13 @@ static bool mine(void)
 	if (busy)
 		return false;
 	busy = true;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	return true;
 }
 
 static void unlock_copies(void)
 {
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	busy = false;
 }
 
@@ -247,7 +247,7 @@ cudaError_t qcul_managed_copy_new(uint64_t addr, size_t bytes, const void *value
 	}
 	if (c && c->twin && c->fresh) {
 		busy = true;
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		err = add_variable_copy(c, values);
 		unlock_copies();
 	}
@@ -265,7 +265,7 @@ void qcul_managed_copy_drop(uint64_t addr)
 	struct qcul_range range;
 	struct copy **at, *c;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (at = &process.copies; *at && (*at)->addr != addr; at = &(*at)->next)
 		;
 	c = *at;
@@ -273,6 +273,6 @@ void qcul_managed_copy_drop(uint64_t addr)
 		*at = c->next;
 		(void)qcul_mem_take(addr, QCUL_MEM_VARIABLE, &range);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	free_copy(c);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * __managed__ variables: chunk memory that both sides use in place. After a module has been loaded,
- * the initial values of its variables are copied from the module into one block of managed memory.
- * Then the module's symbols are bound to that block. CUDA itself has no way to do this binding:
- * with the cuda backend the variables stay where they are, and the program has copies.
+ * __managed__ variables: chunk memory that both sides use in offset. After a module has been
+ * loaded, the initial values of its variables are copied from the module into one block of managed
+ * memory. Then the module's symbols are bound to that block. CUDA itself has no way to do this
+ * binding: with the cuda backend the variables stay where they are, and the program has copies.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +24,9 @@ bool qcul_managed_var_add(struct qcul_managed_vars *vars, const char *name, void
 	v->name = name;
 	v->pointer = pointer;
 	v->bytes = bytes;
-	v->place = vars->bytes + ALIGN;
+	v->offset = vars->bytes + ALIGN;
 	v->next = vars->first;
-	vars->bytes = v->place + (bytes + ALIGN - 1) / ALIGN * ALIGN;
+	vars->bytes = v->offset + (bytes + ALIGN - 1) / ALIGN * ALIGN;
 	vars->first = v;
 	return true;
 }
@@ -137,10 +137,10 @@ cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t modu
 	for (v = vars->first; v && !err && fresh; v = v->next) {
 		err = find_module_variable(v, module);
 		if (!err)
-			err = fetch_initial_value(v, (char *)vars->block + v->place);
+			err = fetch_initial_value(v, (char *)vars->block + v->offset);
 	}
 	for (v = vars->first; v && !err; v = v->next)
-		err = bind(v, module, (char *)vars->block + v->place);
+		err = bind(v, module, (char *)vars->block + v->offset);
 	if (err == cudaErrorNotSupported) {
 		qcul_managed_vars_free(vars);
 		vars->copied = true;
@@ -152,7 +152,7 @@ cudaError_t qcul_managed_vars_bind(struct qcul_managed_vars *vars, uint32_t modu
 	if (err && fresh)
 		qcul_managed_vars_free(vars);
 	for (v = vars->first; v && !err; v = v->next)
-		publish(v, (char *)vars->block + v->place);
+		publish(v, (char *)vars->block + v->offset);
 	return err;
 }
 

@@ -13,7 +13,7 @@ struct qcul_managed_var {
 	const char *name;
 	void **pointer; /* the compiler's pointer; NULL: there is none */
 	size_t bytes;
-	size_t place;	      /* offset in the module's block */
+	size_t offset;	      /* offset in the module's block */
 	_Atomic(void *) addr; /* NULL: not set yet */
 	uint64_t module_addr; /* address in the module itself */
 	struct qcul_managed_var *next;

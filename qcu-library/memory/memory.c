@@ -10,7 +10,7 @@
 
 const struct qcul_pool_sharing *qcul_pool_sharing;
 
-/* How many other places to try if this process already uses the addresses of the first. */
+/* How many other addresses to try if this process already uses the addresses of the first. */
 #define TRIES 8
 
 static cudaError_t pool_alloc(const struct qcul_pool_use *from, size_t size, uint64_t *addr)

@@ -79,7 +79,7 @@ void *qcul_slab_take(size_t len)
 	void *addr = NULL;
 	struct slab *s;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (s = session.slabs; s; s = s->next) {
 		bool was_empty = !s->region->used;
 
@@ -90,7 +90,7 @@ void *qcul_slab_take(size_t len)
 		addr = (void *)(uintptr_t)(s->node.start + page * QCUL_PAGE);
 		break;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	/* Fresh pinned memory is zero, so a block that was used is cleared. */
 	if (addr)
 		memset(addr, 0, dirty * QCUL_PAGE);
@@ -110,11 +110,11 @@ bool qcul_slab_add(void *addr)
 	s->node.start = (uint64_t)(uintptr_t)addr;
 	s->node.len = QCUL_SLAB;
 	s->epoch = qcul_epoch();
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	qcul_tree_add(&process.tree, &s->node);
 	put_first(s);
 	session.empty++;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return true;
 }
 
@@ -125,7 +125,7 @@ bool qcul_slab_give(void *ptr, struct qcul_range *gone)
 	struct slab *s;
 
 	gone->len = 0;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	s = (struct slab *)qcul_tree_find(&process.tree, addr);
 	mine = s;
 	if (s) {
@@ -138,7 +138,7 @@ bool qcul_slab_give(void *ptr, struct qcul_range *gone)
 		else
 			s = NULL;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (s)
 		free_slab_tables(s, gone);
 	return mine;
@@ -148,12 +148,12 @@ bool qcul_slab_drop(struct qcul_range *gone)
 {
 	struct slab *s;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	for (s = session.slabs; s && s->region->used; s = s->next)
 		;
 	if (s)
 		discard_slab(s);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	if (s)
 		free_slab_tables(s, gone);
 	return s;

@@ -49,7 +49,7 @@ struct qcul_module {
 	struct qcul_module *next;
 };
 
-struct place {
+struct variable_address {
 	unsigned int epoch;
 	void *addr;
 	size_t size;
@@ -57,8 +57,8 @@ struct place {
 struct variable {
 	const char *name;
 	struct qcul_module *module;
-	struct variable *next; /* next variable of the module */
-	struct place *at;      /* one for each device; allocated on first use */
+	struct variable *next;	     /* next variable of the module */
+	struct variable_address *at; /* one for each device; allocated on first use */
 };
 
 /* The part's lock protects what the mirror has loaded. */
@@ -460,7 +460,7 @@ static bool params_fit(const struct qcu_param *params, uint32_t count, uint32_t 
 	return true;
 }
 
-/* Gets the places of the parameters. Launches need them to pack the arguments. */
+/* Gets the offsets of the parameters. Launches need them to pack the arguments. */
 static cudaError_t learn_params(struct CUkern_st *k)
 {
 	size_t bytes = sizeof(struct qcu_kernel_desc) + k->param_count * sizeof(struct qcu_param);
@@ -539,9 +539,9 @@ cudaError_t qcul_kernel_limits(struct CUkern_st *k, const struct qcul_kernel_lim
 
 	/* Loading the kernel has allocated the table. */
 	if (atomic_load_explicit(&k->limits[device].epoch, memory_order_acquire) != qcul_epoch()) {
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		err = learn_limits(k, device);
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 	}
 	*limits = &k->limits[device];
 	return err;
@@ -556,11 +556,11 @@ cudaError_t qcul_kernel_desc(struct CUkern_st *k, struct qcu_kernel_desc *desc)
 	 * The lock is needed because this copies a whole structure. The numbers that launches read
 	 * are single words.
 	 */
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = learn_limits(k, device);
 	if (!err)
 		*desc = *k->limits[device].desc;
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -589,7 +589,7 @@ cudaError_t qcul_kernel_load(struct CUkern_st *k)
 
 	if (atomic_load_explicit(&k->ready, memory_order_acquire) == qcul_epoch())
 		return cudaSuccess;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = cudaSuccess;
 	if (atomic_load(&k->ready) != qcul_epoch()) {
 		err = load_module(k->module);
@@ -602,7 +602,7 @@ cudaError_t qcul_kernel_load(struct CUkern_st *k)
 		if (!err)
 			atomic_store_explicit(&k->ready, qcul_epoch(), memory_order_release);
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -626,7 +626,7 @@ bool qcul_kernel_valid(const struct CUkern_st *kernel)
 }
 
 /* The lock is held. */
-static cudaError_t look_up_variable(struct variable *v, struct place *place)
+static cudaError_t look_up_variable(struct variable *v, struct variable_address *found)
 {
 	struct qcul_range range = {.kind = QCUL_MEM_VARIABLE};
 	struct qCUcmd cmd;
@@ -641,9 +641,9 @@ static cudaError_t look_up_variable(struct variable *v, struct place *place)
 	err = qcul_send(&cmd, 1);
 	if (err)
 		return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
-	place->epoch = qcul_epoch();
-	place->addr = (void *)(uintptr_t)cmd.var_find.addr;
-	place->size = cmd.var_find.size;
+	found->epoch = qcul_epoch();
+	found->addr = (void *)(uintptr_t)cmd.var_find.addr;
+	found->size = cmd.var_find.size;
 	range.start = cmd.var_find.addr;
 	range.len = cmd.var_find.size;
 	range.device = qcul_self.device;
@@ -657,25 +657,25 @@ static cudaError_t look_up_variable(struct variable *v, struct place *place)
 
 static cudaError_t locate(struct variable *v, void **addr, size_t *size)
 {
-	struct place *place;
+	struct variable_address *found;
 	cudaError_t err = cudaSuccess;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (!v->at)
 		v->at = calloc(QCUL_DEVICES, sizeof(*v->at));
 	if (!v->at) {
 		err = cudaErrorMemoryAllocation;
 		goto out;
 	}
-	place = &v->at[qcul_self.device];
-	if (place->epoch != qcul_epoch())
-		err = look_up_variable(v, place);
+	found = &v->at[qcul_self.device];
+	if (found->epoch != qcul_epoch())
+		err = look_up_variable(v, found);
 	if (!err) {
-		*addr = place->addr;
-		*size = place->size;
+		*addr = found->addr;
+		*size = found->size;
 	}
 out:
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -730,9 +730,9 @@ cudaError_t qcul_module_load(struct qcul_module *m)
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = load_module(m);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -757,9 +757,9 @@ char __cudaInitModule(void **handle)
 void qcul_module_unload(struct qcul_module *m)
 {
 	retire(m);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	unload_dead();
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
 cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel)
@@ -826,7 +826,7 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 	const struct qcul_managed_var *v;
 	cudaError_t err;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = load_module(m);
 	v = err ? NULL : qcul_managed_var_named(&m->managed, name);
 	/* A variable that was not listed stays where the GPU has it. */
@@ -840,7 +840,7 @@ cudaError_t qcul_module_managed(struct qcul_module *m, const char *name, void **
 		*addr = v->addr;
 		*size = v->bytes;
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err == cudaErrorInvalidSymbol ? cudaErrorSymbolNotFound : err;
 }
 
@@ -848,11 +848,11 @@ cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int 
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	err = load_module(m);
 	if (!err)
 		err = list_names(m, QCU_NAMES_KERNELS, names, count);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 
@@ -865,7 +865,7 @@ static void forget_variables(int device)
 	if (device < 0)
 		return;
 	atomic_fetch_add(&process.changes, 1);
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	lock_tables();
 	for (i = 0; i < process.variables.room; i++) {
 		struct variable *v = process.variables.v[i].value;
@@ -877,5 +877,5 @@ static void forget_variables(int device)
 		if (m->managed.copied && m->ready == qcul_epoch())
 			(void)qcul_managed_vars_bind(&m->managed, m->id);
 	unlock_tables();
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 }

@@ -63,7 +63,7 @@ cudaError_t qcul_module_names(struct qcul_module *m, char **names, unsigned int 
 /* Call this after a reset: the variables of this device have moved. */
 
 /* The address `offset` bytes into a variable, on this thread's device. */
-cudaError_t qcul_symbol_place(const void *symbol, size_t count, size_t offset, void **addr);
+cudaError_t qcul_symbol_address(const void *symbol, size_t count, size_t offset, void **addr);
 /* For a copy with a variable: is its kind `way`, within the device, or the default? */
 bool qcul_symbol_kind_ok(enum cudaMemcpyKind kind, enum cudaMemcpyKind way);
 

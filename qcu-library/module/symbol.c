@@ -2,7 +2,7 @@
 /* Where __device__ and __constant__ variables are. */
 #include "qcu-library/module/module.h"
 
-cudaError_t qcul_symbol_place(const void *symbol, size_t count, size_t offset, void **addr)
+cudaError_t qcul_symbol_address(const void *symbol, size_t count, size_t offset, void **addr)
 {
 	void *base;
 	size_t size;

@@ -104,14 +104,14 @@ static bool near(const struct qccl_who *a, const struct qccl_who *b)
 	return same_machine(a, b) && !a->alone && !b->alone;
 }
 
-/* The place of a rank's slots in the memory of another one. */
-static uint32_t place_in(const struct qccl_who *all, int owner, int from)
+/* The index of a rank's slots in the memory of another one. */
+static uint32_t index_of_writer(const struct qccl_who *all, int owner, int from)
 {
-	uint32_t place = 0;
+	uint32_t index = 0;
 
 	for (int i = 0; i < from; i++)
-		place += i != owner && near(&all[i], &all[owner]);
-	return place;
+		index += i != owner && near(&all[i], &all[owner]);
+	return index;
 }
 
 /* The kernels of far ranks use few channels. */
@@ -187,7 +187,7 @@ static ncclResult_t allocate_rank_memory(struct ncclComm *c, const struct qccl_w
 	c->stop = stop;
 	*c->stop = 0;
 	res = qccl_cuda(cudaMalloc(&c->memory, qccl_queue((uint32_t)c->ranks, c->channels,
-							  place_in(all, c->rank, c->ranks))),
+							  index_of_writer(all, c->rank, c->ranks))),
 			"cudaMalloc");
 	if (res)
 		return res;
@@ -230,8 +230,8 @@ static struct qccl_way way_to(const struct ncclComm *c, const struct qccl_who *a
 	uint32_t n = (uint32_t)c->ranks, me = (uint32_t)c->rank, other = (uint32_t)i;
 
 	return (struct qccl_way){
-		.out = base + qccl_queue(n, c->channels, place_in(all, i, c->rank)),
-		.in = own + qccl_queue(n, c->channels, place_in(all, c->rank, i)),
+		.out = base + qccl_queue(n, c->channels, index_of_writer(all, i, c->rank)),
+		.in = own + qccl_queue(n, c->channels, index_of_writer(all, c->rank, i)),
 		.arrived_there = base + qccl_counter(n, QCCL_ARRIVED, me),
 		.credit_here = own + qccl_counter(n, QCCL_CREDIT, other),
 		.arrived_here = own + qccl_counter(n, QCCL_ARRIVED, other),

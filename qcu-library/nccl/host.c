@@ -185,7 +185,7 @@ static bool hear_guest(struct host *h, struct guest *g)
 	return heard(h, g);
 }
 
-/* A place for one more. There are more places than ranks. */
+/* A slot for one more. There are more slots than ranks. */
 static struct guest *make_room_for_guest(struct host *h)
 {
 	struct guest *oldest = NULL;

@@ -144,7 +144,7 @@ struct wish {
 	int color, key;
 };
 
-/* Its place among those with its color. */
+/* Its index among those with its color. */
 static int rank_within_color(const struct wish *w, int n, int me, int *count, int *leader)
 {
 	int rank = 0;

@@ -268,11 +268,11 @@ static ncclResult_t launch_parts(const struct qccl_task *t)
 	for (int i = 0; i < c->ranks; i++) {
 		int to = (c->rank + i) % c->ranks, from = (c->rank + c->ranks - i) % c->ranks;
 		const char *part = in + (sends_parts ? (uint64_t)to * bytes : 0);
-		char *place = out + (takes_parts ? (uint64_t)from * bytes : 0);
+		char *dst = out + (takes_parts ? (uint64_t)from * bytes : 0);
 		ncclResult_t res;
 
 		if (!i) {
-			res = sends && takes ? copy_device_bytes(place, part, bytes, t->stream)
+			res = sends && takes ? copy_device_bytes(dst, part, bytes, t->stream)
 					     : ncclSuccess;
 			if (res)
 				return res;
@@ -281,7 +281,7 @@ static ncclResult_t launch_parts(const struct qccl_task *t)
 		if (sends && (t->call != QCCL_CALL_GATHER || to == t->root))
 			add_transfer(&l, false, part, bytes, to);
 		if (takes && (t->call != QCCL_CALL_SCATTER || from == t->root))
-			add_transfer(&l, true, place, bytes, from);
+			add_transfer(&l, true, dst, bytes, from);
 	}
 	return launch_list(&l);
 }

@@ -4,7 +4,7 @@
 
 NVML := $(B)/qcu-library/nvml
 NVML_SYMS := qcu-library/nvml/nvml.syms
-NVML_OBJS := $(addprefix $(NVML)/,device.o place.o state.o system.o unknown.o use.o)
+NVML_OBJS := $(addprefix $(NVML)/,device.o topology.o state.o system.o unknown.o use.o)
 NVML_LIBRARY := $(B)/qcu-library/libnvidia-ml.so.1
 QCU_SMI := $(B)/qcu-library/qcu-smi
 
@@ -15,8 +15,8 @@ $(NVML)/unknown.inc: $(NVML_SYMS) qcu-library/nvml/nvml.mk
 
 $(NVML)/unknown.o: $(NVML)/unknown.inc
 $(NVML)/unknown.o: override CFLAGS += -I$(NVML)
-$(NVML)/device.o $(NVML)/place.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
-$(NVML)/device.o $(NVML)/place.o: | cudart-header
+$(NVML)/device.o $(NVML)/topology.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(NVML)/device.o $(NVML)/topology.o: | cudart-header
 
 NVML_LDFLAGS := -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,-z,relro,-z,now $(if $(SAN),,-Wl,-z,defs)
 

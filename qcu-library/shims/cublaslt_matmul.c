@@ -152,7 +152,7 @@ static struct kept {
 } * kept[KEPT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static unsigned int place_of_question(const struct question *q)
+static unsigned int hash_question(const struct question *q)
 {
 	uint64_t hash = 0xcbf29ce484222325ull, word;
 	size_t i;
@@ -171,7 +171,7 @@ static bool look_up(const struct question *q, cublasLtMatmulHeuristicResult_t *r
 	bool found;
 
 	pthread_mutex_lock(&lock);
-	k = kept[place_of_question(q)];
+	k = kept[hash_question(q)];
 	found = k && k->used && !memcmp(&k->question, q, sizeof(*q));
 	if (found) {
 		*count = k->count;
@@ -184,7 +184,7 @@ static bool look_up(const struct question *q, cublasLtMatmulHeuristicResult_t *r
 static void keep_heuristic_answer(const struct question *q,
 				  const cublasLtMatmulHeuristicResult_t *results, int count)
 {
-	unsigned int at = place_of_question(q);
+	unsigned int at = hash_question(q);
 
 	pthread_mutex_lock(&lock);
 	if (!kept[at])

@@ -13,7 +13,7 @@
 #define ROUND(n) (((n) + 7) & ~(uint64_t)7)
 
 /* What the shim knows of a descriptor: `own` of its object. */
-struct backend {
+struct descriptor_state {
 	cudnnBackendDescriptorType_t type;
 	bool sent; /* the mirror has it */
 	bool finalized;
@@ -41,7 +41,7 @@ static struct qcul_object *find_backend_object(cudnnBackendDescriptor_t descript
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
 					   cudnnBackendDescriptor_t *descriptor)
 {
-	struct backend *b = descriptor ? calloc(1, sizeof(*b)) : NULL;
+	struct descriptor_state *b = descriptor ? calloc(1, sizeof(*b)) : NULL;
 	int status;
 
 	if (!descriptor)
@@ -61,7 +61,7 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
 	struct qcul_object *o = find_backend_object(descriptor);
-	struct backend *b = o ? o->own : NULL;
+	struct descriptor_state *b = o ? o->own : NULL;
 	struct qcul_pack p;
 	int status = 0;
 
@@ -88,7 +88,7 @@ cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
 /* Sends what has not travelled yet. */
 static cudnnStatus_t send_kept_attributes(struct qcul_object *o, uint16_t function)
 {
-	struct backend *b = o->own;
+	struct descriptor_state *b = o->own;
 	struct qcul_pack p;
 	uint32_t at;
 	int status;
@@ -121,14 +121,14 @@ static cudnnStatus_t numbers(const struct attribute *a, const void *elements, ui
 
 		if (!o)
 			return CUDNN_STATUS_BAD_PARAM;
-		if (!handle && !((struct backend *)o->own)->sent)
+		if (!handle && !((struct descriptor_state *)o->own)->sent)
 			return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
 		to[i] = o->number;
 	}
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t keep_backend_attribute(struct backend *b, const struct attribute *a,
+static cudnnStatus_t keep_backend_attribute(struct descriptor_state *b, const struct attribute *a,
 					    const void *elements)
 {
 	uint64_t bytes = a->count * qcu_cudnn_attribute_size(a->type);
@@ -168,7 +168,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 	struct qcul_object *o = find_backend_object(descriptor);
 	struct attribute a = {name, type, (uint64_t)count};
 	uint64_t size = qcu_cudnn_attribute_size(type);
-	struct backend *b = o ? o->own : NULL;
+	struct descriptor_state *b = o ? o->own : NULL;
 	cudnnStatus_t status;
 
 	if (!o || count < 0 || !size || (uint64_t)count > QCU_LIB_ARGS_MAX / size / 2)
@@ -187,7 +187,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
 	struct qcul_object *o = find_backend_object(descriptor);
-	struct backend *b = o ? o->own : NULL;
+	struct descriptor_state *b = o ? o->own : NULL;
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
 	if (!o)
@@ -207,7 +207,7 @@ static cudnnStatus_t elements_to_fill(struct qcul_pack *p, void *const *elements
 	qcul_lib_value(p, (uint64_t)count);
 	for (i = 0; i < count; i++) {
 		struct qcul_object *o = find_backend_object(elements[i]);
-		struct backend *b = o ? o->own : NULL;
+		struct descriptor_state *b = o ? o->own : NULL;
 
 		if (!o)
 			return CUDNN_STATUS_BAD_PARAM;
@@ -224,7 +224,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 				       int64_t *count, void *elements)
 {
 	struct qcul_object *o = find_backend_object(descriptor);
-	struct backend *b = o ? o->own : NULL;
+	struct descriptor_state *b = o ? o->own : NULL;
 	uint64_t size = qcu_cudnn_attribute_size(type);
 	const bool filled = elements && type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
@@ -277,7 +277,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 static cudnnStatus_t take_tensors(cudnnBackendDescriptor_t pack, struct tensors *t)
 {
 	struct qcul_object *o = find_backend_object(pack);
-	struct backend *b = o ? o->own : NULL;
+	struct descriptor_state *b = o ? o->own : NULL;
 	uint32_t at = 0;
 
 	if (!o || b->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
@@ -346,7 +346,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 
 	if (status)
 		return status;
-	if (!o || !((struct backend *)o->own)->sent)
+	if (!o || !((struct descriptor_state *)o->own)->sent)
 		return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
 	qcul_lib_begin(&p, &qcul_cudnn, qcul_number_cudnnBackendExecute);
 	qcul_lib_object(&p, handle, KIND_cudnnHandle_t);

@@ -58,13 +58,13 @@ static cudaError_t post_event_command(uint32_t id, struct qCUcmd *cmd)
 
 	if (!atomic_load_explicit(&slot->made, memory_order_acquire)) {
 		/* No thread may name the event before another has sent what makes it. */
-		pthread_mutex_lock(&part.lock);
+		pthread_mutex_lock(&at_fork.lock);
 		first = !atomic_load(&slot->made);
 		if (first)
 			err = send_event_creation(id, cmd);
 		if (first && !err)
 			atomic_store_explicit(&slot->made, true, memory_order_release);
-		pthread_mutex_unlock(&part.lock);
+		pthread_mutex_unlock(&at_fork.lock);
 	}
 	return first ? err : qcul_post(cmd, 1);
 }
@@ -76,12 +76,12 @@ cudaError_t qcul_event_need(uint32_t id)
 
 	if (atomic_load_explicit(&slot->made, memory_order_acquire))
 		return cudaSuccess;
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (!atomic_load(&slot->made))
 		err = send_event_creation(id, NULL);
 	if (!err)
 		atomic_store_explicit(&slot->made, true, memory_order_release);
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return err;
 }
 

@@ -101,7 +101,7 @@ static cudaError_t start_callback_thread(void)
 	pthread_t thread;
 	int rc = 0;
 
-	pthread_mutex_lock(&part.lock);
+	pthread_mutex_lock(&at_fork.lock);
 	if (process.served != qcul_epoch()) {
 		sem_init(&process.expected, 0, 0);
 		/* Signals are for the program's own threads. */
@@ -117,7 +117,7 @@ static cudaError_t start_callback_thread(void)
 			process.served = qcul_epoch();
 		}
 	}
-	pthread_mutex_unlock(&part.lock);
+	pthread_mutex_unlock(&at_fork.lock);
 	return rc ? cudaErrorOperatingSystem : cudaSuccess;
 }
 

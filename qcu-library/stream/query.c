@@ -28,11 +28,11 @@
 
 struct question {
 	uint64_t token, count;
-	unsigned int place;
+	unsigned int slot;
 	_Atomic uint64_t *done; /* the last count that is known to be done */
 };
 
-struct place {
+struct watch_slot {
 	_Atomic uint64_t token;	    /* the question that is watched or about to be; 0: none */
 	_Atomic uint64_t waits, ms; /* at the mirror's last "not ready" */
 };
@@ -40,7 +40,7 @@ struct place {
 static struct {
 	_Atomic(_Atomic uint64_t *) page; /* the mirror writes it; NULL: not made yet */
 	atomic_bool tried;		  /* tried to make the page */
-	struct place places[QCU_WATCH_PLACES];
+	struct watch_slot watch_slots[QCU_WATCH_SLOTS];
 	_Atomic uint64_t legacy_done[UINT8_MAX + 1]; /* the legacy streams' `done`, by device */
 } session;
 
@@ -75,11 +75,11 @@ static void make_page(void)
 		qcul_window_unmap(addr, QCU_WATCH_BYTES);
 }
 
-static void release_question_place(const struct question *q)
+static void release_question_slot(const struct question *q)
 {
 	uint64_t token = q->token;
 
-	atomic_compare_exchange_strong(&session.places[q->place].token, &token, 0);
+	atomic_compare_exchange_strong(&session.watch_slots[q->slot].token, &token, 0);
 }
 
 static void is_done(const struct question *q)
@@ -90,14 +90,14 @@ static void is_done(const struct question *q)
 	 */
 	qcul_progress_waited();
 	atomic_store(q->done, q->count);
-	release_question_place(q);
+	release_question_slot(q);
 }
 
 enum look { ASK, DONE, NOT_YET };
 
 static enum look look_for_answer(const struct question *q)
 {
-	const struct place *p = &session.places[q->place];
+	const struct watch_slot *p = &session.watch_slots[q->slot];
 	_Atomic uint64_t *words = atomic_load_explicit(&session.page, memory_order_acquire);
 	uint64_t word;
 
@@ -106,7 +106,7 @@ static enum look look_for_answer(const struct question *q)
 	if (!words || atomic_load_explicit(&p->token, memory_order_acquire) != q->token)
 		return ASK;
 	/* Pairs with the mirror's release store of the word. */
-	word = atomic_load_explicit(&words[q->place], memory_order_acquire);
+	word = atomic_load_explicit(&words[q->slot], memory_order_acquire);
 	if (word == q->token) {
 		is_done(q);
 		return DONE;
@@ -118,7 +118,7 @@ static enum look look_for_answer(const struct question *q)
 	return NOT_YET;
 }
 
-/* Is the question that holds the place answered, or out of date so that it is never asked again? */
+/* Is the question that holds the slot answered, or out of date so that it is never asked again? */
 static bool is_over(uint64_t token, uint64_t word)
 {
 	uint32_t id = (uint32_t)(token >> TOKEN_COUNT) & QCU_ID_MAX;
@@ -130,10 +130,10 @@ static bool is_over(uint64_t token, uint64_t word)
 					      : atomic_load(&qcul_events.slots[id].recorded));
 }
 
-/* Takes the place for the question. False: the question cannot have it. */
-static bool claim_question_place(const struct question *q)
+/* Takes the slot for the question. False: the question cannot have it. */
+static bool claim_question_slot(const struct question *q)
 {
-	struct place *p = &session.places[q->place];
+	struct watch_slot *p = &session.watch_slots[q->slot];
 	_Atomic uint64_t *words = atomic_load(&session.page);
 	uint64_t token = atomic_load(&p->token);
 
@@ -141,11 +141,11 @@ static bool claim_question_place(const struct question *q)
 		return false;
 	if (token == q->token)
 		return true;
-	if ((token && !is_over(token, atomic_load(&words[q->place]))) ||
+	if ((token && !is_over(token, atomic_load(&words[q->slot]))) ||
 	    !atomic_compare_exchange_strong(&p->token, &token, q->token))
 		return false;
 	/* This question may have been asked before, and its answer may be out of date. */
-	atomic_store(&words[q->place], 0);
+	atomic_store(&words[q->slot], 0);
 	return true;
 }
 
@@ -156,26 +156,26 @@ static struct question question(uint64_t kind, uint64_t id, uint64_t count, _Ato
 	return (struct question){
 		.token = kind | id << TOKEN_COUNT | (count & ((1ull << TOKEN_COUNT) - 1)),
 		.count = count,
-		.place = (id + (kind ? QCU_WATCH_PLACES / 2 : 0)) % QCU_WATCH_PLACES,
+		.slot = (id + (kind ? QCU_WATCH_SLOTS / 2 : 0)) % QCU_WATCH_SLOTS,
 		.done = done,
 	};
 }
 
 /*
- * Sends the question. token, place and watched point to members of the command; watched is part of
+ * Sends the question. token, slot and watched point to members of the command; watched is part of
  * the answer.
  */
 static cudaError_t ask_mirror(const struct question *q, struct qCUcmd *cmd, __u64 *token,
-			      __u32 *place, const __u32 *watched)
+			      __u32 *slot, const __u32 *watched)
 {
-	struct place *p = &session.places[q->place];
+	struct watch_slot *p = &session.watch_slots[q->slot];
 	uint64_t before = atomic_load(&qcul_waits);
-	bool mine = claim_question_place(q);
+	bool mine = claim_question_slot(q);
 	cudaError_t err;
 
 	if (mine) {
 		*token = q->token;
-		*place = q->place;
+		*slot = q->slot;
 	}
 	err = qcul_send(cmd, 1);
 	if (err == cudaErrorNotReady && *watched) {
@@ -186,7 +186,7 @@ static cudaError_t ask_mirror(const struct question *q, struct qCUcmd *cmd, __u6
 	if (err == cudaSuccess)
 		is_done(q);
 	else if (mine)
-		release_question_place(q);
+		release_question_slot(q);
 	if (err == cudaErrorNotReady)
 		make_page();
 	return err;
@@ -206,7 +206,7 @@ cudaError_t qcul_query_event(uint32_t event)
 	seen = qcul_event_waited(event) ? DONE : look_for_answer(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
-	return ask_mirror(&q, &cmd, &cmd.event_query.token, &cmd.event_query.place,
+	return ask_mirror(&q, &cmd, &cmd.event_query.token, &cmd.event_query.slot,
 			  &cmd.event_query.watched);
 }
 
@@ -231,6 +231,6 @@ cudaError_t qcul_query_stream(uint32_t stream)
 	seen = look_for_answer(&q);
 	if (seen != ASK)
 		return qcul_known(seen == DONE ? cudaSuccess : cudaErrorNotReady);
-	return ask_mirror(&q, &cmd, &cmd.stream_query.token, &cmd.stream_query.place,
+	return ask_mirror(&q, &cmd, &cmd.stream_query.token, &cmd.stream_query.slot,
 			  &cmd.stream_query.watched);
 }

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What libcudart.so.13 keeps has a place (qcu-library/link/fork.h): each variable that can be written
-# is a `process`, a `session` that fork() clears, a `part`, a variable of a thread, or a static
-# variable of one function: what has been said or found out once. The list below has the others.
-# Each lock belongs to a part, so fork() takes it.
+# What libcudart.so.13 keeps is in a named state (qcu-library/link/fork.h): each variable that can be
+# written is a `process`, a `session` that fork() clears, an `at_fork`, a variable of a thread, or a
+# static variable of one function: what has been said or found out once. The list below has the others.
+# Each lock belongs to an entry for fork(), which takes it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -23,10 +23,10 @@ bad=0
 others='
 qcul_streams qcul_events qcul_arrays qcul_pools qcul_conds qcul_graphs # handles.c empties these tables; all files use them
 qcul_module_ids qcul_kernel_ids qcul_link_ids # the same
-qcul_bindings qcul_captures qcul_moved qcul_printed qcul_waits qcul_window_unmaps # one word, read in other files before most calls
+qcul_bindings qcul_driver_state qcul_captures qcul_moved qcul_printed qcul_waits qcul_window_unmaps # one word, read in other files before most calls
 qcul_free_mapped qcul_pool_sharing qcul_recorder # what layers above do; set when the library is loaded
-places_part # graph_memory.c has two locks
-session_user # malloc_hook.c registers it when the library is loaded, as a part
+device_pools_at_fork # graph_memory.c has two locks
+session_user # malloc_hook.c registers it when the library is loaded, as an entry
 '
 LC_ALL=C objdump -t "${objects[@]}" | awk -v others="$others" '
 	BEGIN {
@@ -44,7 +44,7 @@ LC_ALL=C objdump -t "${objects[@]}" | awk -v others="$others" '
 	{
 		all++
 		name = $NF
-		if (name == "process" || name == "session" || name == "part" || name ~ /\./ ||
+		if (name == "process" || name == "session" || name == "at_fork" || name ~ /\./ ||
 		    substr($0, RSTART) ~ /^ O \.t/)
 			next
 		if (!(name in other)) {
@@ -70,10 +70,10 @@ if grep -lE '^\} session( = |;)' "${files[@]}" | xargs grep -L QCUL_SESSION | gr
 	echo "a session that fork() does not clear"
 	bad=1
 fi
-# The arena's mutex is held from the first to the last step of fork(), by the part of malloc_hook.c.
+# The arena's mutex is held from the first to the last step of fork(), by the entry of malloc_hook.c.
 if grep -nE 'PTHREAD_MUTEX_INITIALIZER|pthread_mutex_init' "${files[@]}" |
 	grep -vE '/malloc/arena\.c:|/graph/graph_memory\.c:.*\.lock = '; then
-	echo "a lock that is in no part"
+	echo "a lock that is in no entry"
 	bad=1
 fi
 exit $bad

@@ -39,9 +39,9 @@ unsigned int qcul_epoch(void)
 	return 1;
 }
 
-void qcul_at_fork(struct qcul_fork_part *part)
+void qcul_at_fork(struct qcul_fork_entry *handlers)
 {
-	(void)part;
+	(void)handlers;
 }
 
 int qcul_lib_open(const struct qcul_lib *lib)

@@ -318,7 +318,7 @@ static bool unmap_wrap(struct scene *s)
 		memset(page, 0, QCU_WATCH_BYTES);
 		c = command(QCU_OP_STREAM_QUERY, 1);
 		c.stream_query.stream = 2;
-		c.stream_query.place = 3;
+		c.stream_query.slot = 3;
 		c.stream_query.token = 0x4141;
 		if (guest_ask(g, Q, &c, NULL, 0) != QCU_ERR_NotReady)
 			return fell("range %u: STREAM_QUERY gives %d", i, c.status);

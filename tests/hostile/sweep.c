@@ -145,7 +145,7 @@ static void streams(void)
 	rc = play(&c, NULL, 0);
 	c = command(QCU_OP_STREAM_QUERY, 1);
 	c.stream_query.stream = 5;
-	c.stream_query.place = 1;
+	c.stream_query.slot = 1;
 	c.stream_query.token = 9;
 	play(&c, NULL, 0);
 	if (!rc && !over)

@@ -42,8 +42,8 @@ int cu_open(struct be **out, const struct be_options *opt)
 		return QCU_ERR_MemoryAllocation;
 	be->verbose = opt->verbose;
 	be->complain = opt->complain;
-	be->device_room = opt->device_room;
-	be->room_ctx = opt->room_ctx;
+	be->charge_device = opt->charge_device;
+	be->charge_ctx = opt->charge_ctx;
 	/* CUDA starts, which loads its library. What it maps from here on lies behind the gap. */
 	ret = CU(be, cudaGetDeviceCount, &count);
 	gap_leave();

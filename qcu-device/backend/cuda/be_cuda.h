@@ -80,17 +80,17 @@ struct cu_range {
 	uint64_t addr, size;
 	unsigned int dev;
 	const struct be_module *module;
-	bool imported;		/* of another process */
-	uint64_t seen;		/* mapped memory: a bit for each device that may use it; else 0 */
-	bool keep;		/* may be given out again when it is freed, see be_cuda_kept.c */
-	struct cu_block *block; /* of which it is a piece, see be_cuda_pieces.c; else NULL */
-	uint64_t charged;	/* if it is a whole allocation of cudaMalloc */
-	uint64_t offset;	/* in what has been imported */
+	bool imported;	      /* of another process */
+	uint64_t seen;	      /* mapped memory: a bit for each device that may use it; else 0 */
+	bool keep;	      /* may be given out again when it is freed, see be_cuda_kept.c */
+	struct cu_slab *slab; /* in which it lies, see be_cuda_slabs.c; else NULL */
+	uint64_t charged;     /* if it is a whole allocation of cudaMalloc */
+	uint64_t offset;      /* in what has been imported */
 };
 
-LIST_HEAD(cu_blocks, cu_block);
+LIST_HEAD(cu_slabs, cu_slab);
 
-/* CUDA maps memory in units of this size. Smaller pieces are in be_cuda_pieces.c. */
+/* CUDA maps memory in units of this size. Smaller allocations are in be_cuda_slabs.c. */
 #define CU_UNIT ((uint64_t)2 << 20)
 
 static inline uint64_t cu_units(uint64_t size)
@@ -135,8 +135,8 @@ struct cu_place {
 struct be {
 	bool verbose;
 	void (*complain)(const char *who, const char *text, size_t len);
-	bool (*device_room)(void *ctx, unsigned int dev, int64_t bytes);
-	void *room_ctx;
+	bool (*charge_device)(void *ctx, unsigned int dev, int64_t bytes);
+	void *charge_ctx;
 	PFN_cuLaunchKernel_v4000 launch_kernel;
 	PFN_cuKernelGetFunction_v12000 kernel_function;
 	PFN_cuGraphAddKernelNode_v12000 graph_add_kernel;
@@ -158,9 +158,9 @@ struct be {
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];
 	size_t kept_count;
-	pthread_mutex_t piece_lock;	/* protects the blocks */
-	struct cu_blocks blocks, roomy; /* all, and those with room */
-	_Atomic uint64_t block_bytes;
+	pthread_mutex_t slab_lock;    /* protects the slabs */
+	struct cu_slabs slabs, roomy; /* all, and those with room */
+	_Atomic uint64_t slab_bytes;
 	pthread_mutex_t few_lock; /* be_cuda_copy.c: for copies of a few bytes */
 	_Atomic(char *) few;
 	atomic_uint few_taken;
@@ -210,7 +210,7 @@ void cu_mem_forget(struct be *be, const struct be_module *m);
 int cu_mem_add(struct be *be, const struct cu_range *r);
 /*
  * Takes the range that begins at `addr` out of the table. False: nothing that could be freed begins
- * there, or it is a piece of a block.
+ * there, or it lies in a slab.
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
@@ -229,10 +229,10 @@ extern _Atomic uint64_t cu_mem_gone;
 /* be_cuda_kept.c */
 /*
  * Charges memory that is about to be taken from CUDA, or to be used again. False: a limit is in the
- * way. cu_give_room() gives back the charge.
+ * way. cu_uncharge() gives back the charge.
  */
-bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes);
-void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes);
+bool cu_charge(struct be *be, unsigned int dev, uint64_t bytes);
+void cu_uncharge(struct be *be, unsigned int dev, uint64_t bytes);
 int cu_kept_open(struct be *be);
 void cu_kept_close(struct be *be);
 /* Kept memory of exactly this size, or new memory. The device is current. */
@@ -245,21 +245,21 @@ bool cu_kept_drop(struct be *be, unsigned int dev);
 /* The device has been reset, so its memory is gone. */
 void cu_kept_forget(struct be *be, unsigned int dev);
 
-/* be_cuda_pieces.c */
-int cu_pieces_open(struct be *be);
-void cu_pieces_close(struct be *be);
+/* be_cuda_slabs.c */
+int cu_slabs_open(struct be *be);
+void cu_slabs_close(struct be *be);
 /*
- * Sets the address and the block. If the address stays 0, the memory is too large for a piece, or
- * there is no memory for a block. The device is current.
+ * Sets the address and the slab. If the address stays 0, the memory is too large for a slab, or
+ * there is no memory for a slab. The device is current.
  */
-int cu_piece_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
-int cu_piece_free(struct be *be, const struct cu_range *r);
-/* The size of its block. */
-uint64_t cu_piece_taken(const struct cu_range *r);
-/* Other processes know the block. Returns where the piece begins in it. */
-uint64_t cu_piece_known(struct be *be, const struct cu_range *r);
+int cu_slab_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
+int cu_slab_free(struct be *be, const struct cu_range *r);
+/* The size of its slab. */
+uint64_t cu_slab_bytes(const struct cu_range *r);
+/* Other processes know the slab. Returns where the allocation begins in it. */
+uint64_t cu_slab_known(struct be *be, const struct cu_range *r);
 /* The device has been reset, so its memory is gone. */
-void cu_pieces_forget(struct be *be, unsigned int dev);
+void cu_slabs_forget(struct be *be, unsigned int dev);
 
 /* be_cuda_virtual.c */
 /* The caller closes the file, or CUDA does. The size is that of the memory. */
@@ -297,8 +297,8 @@ struct cudaMemcpy3DParms cu_box_params(const struct be_box *box);
 cudaGraph_t cu_cond_graph(const struct be_cond *c);
 cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body);
 /* The node comes after these. */
-int cu_cond_place(struct be *be, const struct be_cond *c, const cudaGraphNode_t *deps,
-		  uint32_t count, cudaGraphNode_t *node);
+int cu_cond_add(struct be *be, const struct be_cond *c, const cudaGraphNode_t *deps, uint32_t count,
+		cudaGraphNode_t *node);
 /* Only conditional nodes are left, without edges: in a graph, or in all bodies of a node. */
 int cu_cond_clear_graph(struct be *be, cudaGraph_t graph);
 int cu_cond_clear(struct be *be, const struct be_cond *c);

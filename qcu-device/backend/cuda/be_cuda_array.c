@@ -109,8 +109,8 @@ int cu_array_destroy(struct be *be, struct be_array *a)
 }
 
 /* CUDA counts in elements as soon as one side is an array. */
-static void put_end(const struct be_end *e, const struct be_box *box, cudaArray_t *array,
-		    struct cudaPos *pos, struct cudaPitchedPtr *ptr)
+static void put_side(const struct be_side *e, const struct be_box *box, cudaArray_t *array,
+		     struct cudaPos *pos, struct cudaPitchedPtr *ptr)
 {
 	if (e->array) {
 		*array = e->array->level[e->level];
@@ -135,8 +135,8 @@ struct cudaMemcpy3DParms cu_box_params(const struct be_box *box)
 
 	if (a)
 		p.extent.width /= be_array_elem(&a->desc);
-	put_end(&box->dst, box, &p.dstArray, &p.dstPos, &p.dstPtr);
-	put_end(&box->src, box, &p.srcArray, &p.srcPos, &p.srcPtr);
+	put_side(&box->dst, box, &p.dstArray, &p.dstPos, &p.dstPtr);
+	put_side(&box->src, box, &p.srcArray, &p.srcPos, &p.srcPtr);
 	return p;
 }
 

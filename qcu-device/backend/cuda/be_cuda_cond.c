@@ -124,8 +124,8 @@ cudaGraph_t cu_cond_body(const struct be_cond *c, uint32_t body)
 	return c->bodies[body];
 }
 
-int cu_cond_place(struct be *be, const struct be_cond *c, const cudaGraphNode_t *deps,
-		  uint32_t count, cudaGraphNode_t *node)
+int cu_cond_add(struct be *be, const struct be_cond *c, const cudaGraphNode_t *deps, uint32_t count,
+		cudaGraphNode_t *node)
 {
 	int ret = QCU_ERR_Success;
 	uint32_t i;

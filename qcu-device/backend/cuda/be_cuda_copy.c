@@ -31,8 +31,8 @@ int cu_copy_d2h(struct be *be, void *dst, uint64_t src, size_t len, struct be_st
  * A few bytes that go down come by registered memory of our own. On an H100, CUDA takes 6.5 us for
  * them, and 7.1 if they go to memory that is not registered.
  */
-#define FEW    1024u
-#define PLACES 16u
+#define FEW	  1024u
+#define FEW_SLOTS 16u
 
 int cu_few_open(struct be *be)
 {
@@ -55,8 +55,8 @@ static char *few(struct be *be)
 	pthread_mutex_lock(&be->few_lock);
 	mem = atomic_load(&be->few);
 	if (!mem && !be->few_failed) {
-		mem = aligned_alloc(4096, PLACES * FEW);
-		if (mem && cu_host_register(be, mem, PLACES * FEW)) {
+		mem = aligned_alloc(4096, FEW_SLOTS * FEW);
+		if (mem && cu_host_register(be, mem, FEW_SLOTS * FEW)) {
 			free(mem);
 			mem = NULL;
 		}
@@ -68,20 +68,20 @@ static char *few(struct be *be)
 }
 
 /* NULL: none is free. */
-static char *take_place(struct be *be)
+static char *take_few_slot(struct be *be)
 {
 	char *mem = few(be);
-	uint32_t taken = atomic_load(&be->few_taken), place;
+	uint32_t taken = atomic_load(&be->few_taken), slot;
 
 	do {
-		place = (uint32_t)__builtin_ffs((int)(~taken & ((1u << PLACES) - 1)));
-		if (!mem || !place)
+		slot = (uint32_t)__builtin_ffs((int)(~taken & ((1u << FEW_SLOTS) - 1)));
+		if (!mem || !slot)
 			return NULL;
-	} while (!atomic_compare_exchange_weak(&be->few_taken, &taken, taken | 1u << (place - 1)));
-	return mem + (place - 1) * FEW;
+	} while (!atomic_compare_exchange_weak(&be->few_taken, &taken, taken | 1u << (slot - 1)));
+	return mem + (slot - 1) * FEW;
 }
 
-static void give_place(struct be *be, const char *p)
+static void give_few_slot(struct be *be, const char *p)
 {
 	atomic_fetch_and(&be->few_taken, ~(1u << (p - atomic_load(&be->few)) / FEW));
 }
@@ -104,14 +104,14 @@ static int copy_and_wait(struct be *be, void *dst, uint64_t src, size_t len, str
 int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)
 {
 	int ret = cu_stream_use(be, s);
-	char *place = ret || len > FEW ? NULL : take_place(be);
+	char *slot = ret || len > FEW ? NULL : take_few_slot(be);
 
-	if (ret || !place)
+	if (ret || !slot)
 		return ret ? ret : copy_and_wait(be, dst, src, len, s);
-	ret = copy_and_wait(be, place, src, len, s);
+	ret = copy_and_wait(be, slot, src, len, s);
 	if (!ret)
-		memcpy(dst, place, len);
-	give_place(be, place);
+		memcpy(dst, slot, len);
+	give_few_slot(be, slot);
 	return ret;
 }
 

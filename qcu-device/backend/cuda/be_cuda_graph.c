@@ -180,7 +180,7 @@ static int add_node_of_type(struct be *be, struct be_graph *g, const struct be_n
 	case QCU_NODE_CALL:
 		return cu_graph_call(be, g->into, n, deps, node);
 	case QCU_NODE_COND:
-		return cu_cond_place(be, n->cond, deps, n->dep_count, node);
+		return cu_cond_add(be, n->cond, deps, n->dep_count, node);
 	case QCU_NODE_BODY:
 		g->into = cu_cond_body(g->nodes[n->body.node].cond, n->body.number);
 		return QCU_ERR_Success;

@@ -10,16 +10,16 @@
  */
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-bool cu_take_room(struct be *be, unsigned int dev, uint64_t bytes)
+bool cu_charge(struct be *be, unsigned int dev, uint64_t bytes)
 {
 	return bytes <= INT64_MAX &&
-	       (!be->device_room || be->device_room(be->room_ctx, dev, (int64_t)bytes));
+	       (!be->charge_device || be->charge_device(be->charge_ctx, dev, (int64_t)bytes));
 }
 
-void cu_give_room(struct be *be, unsigned int dev, uint64_t bytes)
+void cu_uncharge(struct be *be, unsigned int dev, uint64_t bytes)
 {
-	if (be->device_room && bytes)
-		(void)be->device_room(be->room_ctx, dev, -(int64_t)bytes);
+	if (be->charge_device && bytes)
+		(void)be->charge_device(be->charge_ctx, dev, -(int64_t)bytes);
 }
 
 int cu_kept_open(struct be *be)

@@ -21,7 +21,7 @@ static struct cu_range *range(const struct be *be, size_t i)
 int cu_mem_open(struct be *be)
 {
 	be->ranges.size = sizeof(struct cu_range);
-	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_pieces_open(be))
+	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_slabs_open(be))
 		return QCU_ERR_OperatingSystem;
 	return cu_kept_open(be);
 }
@@ -33,11 +33,11 @@ void cu_mem_close(struct be *be)
 	for (i = 0; i < be->ranges.count; i++) {
 		const struct cu_range *r = range(be, i);
 
-		if (r->module || r->imported || r->seen || r->block || cu_use(be, r->dev))
+		if (r->module || r->imported || r->seen || r->slab || cu_use(be, r->dev))
 			continue;
 		CU(be, cudaFree, (void *)(uintptr_t)r->addr);
 	}
-	cu_pieces_close(be);
+	cu_slabs_close(be);
 	cu_kept_close(be);
 	sorted_free(&be->ranges);
 	atomic_fetch_add(&cu_mem_gone, 1);
@@ -73,7 +73,7 @@ static void take_out_ranges(struct be *be, const struct be_module *m, unsigned i
 
 		/* Mappings do not belong to a device's context. */
 		if (m ? r->module == m : r->dev == dev && !r->seen) {
-			cu_give_room(be, r->dev, r->charged);
+			cu_uncharge(be, r->dev, r->charged);
 			continue;
 		}
 		*range(be, kept++) = *r;
@@ -91,7 +91,7 @@ void cu_mem_forget(struct be *be, const struct be_module *m)
 void cu_mem_reset(struct be *be, unsigned int dev)
 {
 	take_out_ranges(be, NULL, dev);
-	cu_pieces_forget(be, dev);
+	cu_slabs_forget(be, dev);
 	cu_kept_forget(be, dev);
 }
 
@@ -100,11 +100,11 @@ static int free_range_memory(struct be *be, const struct cu_range *r)
 {
 	int ret = QCU_ERR_Success;
 
-	if (r->block)
-		return cu_piece_free(be, r);
+	if (r->slab)
+		return cu_slab_free(be, r);
 	if (!r->keep || !cu_kept_add(be, r->dev, r->size, r->addr))
 		ret = CU(be, cudaFree, (void *)(uintptr_t)r->addr);
-	cu_give_room(be, r->dev, r->charged);
+	cu_uncharge(be, r->dev, r->charged);
 	return ret;
 }
 
@@ -114,11 +114,11 @@ static int take_whole(struct be *be, struct cu_range *r)
 	int ret;
 
 	r->charged = cu_units(r->size);
-	if (!cu_take_room(be, r->dev, r->charged))
+	if (!cu_charge(be, r->dev, r->charged))
 		return QCU_ERR_MemoryAllocation;
 	ret = cu_kept_get(be, r->dev, r->size, &r->addr);
 	if (ret || !r->addr)
-		cu_give_room(be, r->dev, r->charged);
+		cu_uncharge(be, r->dev, r->charged);
 	return ret;
 }
 
@@ -129,7 +129,7 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 
 	*addr = 0;
 	if (!ret)
-		ret = cu_piece_alloc(be, dev, size, &r);
+		ret = cu_slab_alloc(be, dev, size, &r);
 	if (!ret && !r.addr)
 		ret = take_whole(be, &r);
 	if (ret || !r.addr)
@@ -143,7 +143,7 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return QCU_ERR_Success;
 }
 
-static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool piece,
+static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool in_slab,
 			  struct cu_range *r)
 {
 	bool found = false;
@@ -153,7 +153,7 @@ static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool piec
 	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr && !range(be, at - 1)->module &&
 	    !range(be, at - 1)->seen && range(be, at - 1)->imported == imported &&
-	    (piece || !range(be, at - 1)->block)) {
+	    (in_slab || !range(be, at - 1)->slab)) {
 		*r = *range(be, --at);
 		found = true;
 		sorted_remove(&be->ranges, at);
@@ -199,7 +199,7 @@ uint64_t cu_mem_taken(struct be *be, uint64_t addr)
 	at = sorted_upto(&be->ranges, addr);
 	r = at ? range(be, at - 1) : NULL;
 	if (r && r->addr == addr)
-		taken = r->block ? cu_piece_taken(r) : r->charged;
+		taken = r->slab ? cu_slab_bytes(r) : r->charged;
 	pthread_rwlock_unlock(&be->range_lock);
 	return taken;
 }
@@ -213,8 +213,8 @@ uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr)
 	pthread_rwlock_wrlock(&be->range_lock);
 	at = sorted_upto(&be->ranges, addr);
 	r = at ? range(be, at - 1) : NULL;
-	if (r && r->addr == addr && r->block)
-		offset = cu_piece_known(be, r);
+	if (r && r->addr == addr && r->slab)
+		offset = cu_slab_known(be, r);
 	else if (r && r->addr == addr)
 		r->keep = false;
 	pthread_rwlock_unlock(&be->range_lock);

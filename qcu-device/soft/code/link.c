@@ -20,10 +20,10 @@
 /* File numbers are cut off here. The PTX parser knows no name above PTX_MAX_FILES anyway. */
 #define FILES_MAX 100000ul
 
-enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_OTHER };
+enum lexeme_kind { TOKEN_END, TOKEN_WORD, TOKEN_OTHER };
 
-struct token {
-	enum token_kind kind;
+struct lexeme {
+	enum lexeme_kind kind;
 	const char *at;
 	size_t len;
 };
@@ -35,8 +35,8 @@ enum stmt_kind { STMT_HEADER, STMT_SECTION, STMT_FUNC, STMT_VAR, STMT_OTHER };
 struct stmt {
 	enum stmt_kind kind;
 	enum linkage linkage;
-	struct token link_word; /* ".weak", ".visible", … */
-	struct token name;	/* the name of the function or variable */
+	struct lexeme link_word; /* ".weak", ".visible", … */
+	struct lexeme name;	 /* the name of the function or variable */
 	const char *begin, *end;
 	const char *value; /* the body or the initial value; NULL: none */
 	bool defines;
@@ -85,9 +85,9 @@ static const char *skip_to_token(const char *p)
 }
 
 /* Words are names, numbers and directives with their dot. Texts end with a NUL. */
-static struct token next_token(const char *p)
+static struct lexeme next_token(const char *p)
 {
-	struct token t = {.kind = TOKEN_OTHER, .at = skip_to_token(p), .len = 1};
+	struct lexeme t = {.kind = TOKEN_OTHER, .at = skip_to_token(p), .len = 1};
 
 	if (!*t.at) {
 		t.kind = TOKEN_END;
@@ -105,12 +105,12 @@ static struct token next_token(const char *p)
 	return t;
 }
 
-static bool is_word(const struct token *t, const char *word)
+static bool is_word(const struct lexeme *t, const char *word)
 {
 	return t->kind == TOKEN_WORD && t->len == strlen(word) && !memcmp(t->at, word, t->len);
 }
 
-static bool is_char(const struct token *t, char c)
+static bool is_char(const struct lexeme *t, char c)
 {
 	return t->kind == TOKEN_OTHER && *t->at == c;
 }
@@ -119,7 +119,7 @@ static bool is_char(const struct token *t, char c)
 static const char *skip_group(const char *p, char open, char close)
 {
 	unsigned int depth = 1;
-	struct token t;
+	struct lexeme t;
 
 	do {
 		t = next_token(p);
@@ -132,23 +132,23 @@ static const char *skip_group(const char *p, char open, char close)
 	return p;
 }
 
-static bool is_header(const struct token *t)
+static bool is_header(const struct lexeme *t)
 {
 	return is_word(t, ".version") || is_word(t, ".target") || is_word(t, ".address_size");
 }
 
-static bool is_space(const struct token *t)
+static bool is_space(const struct lexeme *t)
 {
 	return is_word(t, ".global") || is_word(t, ".const") || is_word(t, ".shared");
 }
 
-static bool is_name_token(const struct token *t)
+static bool is_name_token(const struct lexeme *t)
 {
 	return t->kind == TOKEN_WORD && *t->at != '.' && *t->at != '%' &&
 	       !isdigit((unsigned char)*t->at);
 }
 
-static void note_linkage(struct stmt *s, const struct token *t)
+static void note_linkage(struct stmt *s, const struct lexeme *t)
 {
 	if (is_word(t, ".extern"))
 		s->linkage = EXTERN;
@@ -164,7 +164,7 @@ static void note_linkage(struct stmt *s, const struct token *t)
 /* Reads a statement from its first word to its end. False: the text has ended. */
 static bool read_stmt(const char *p, struct stmt *s)
 {
-	struct token t = next_token(p);
+	struct lexeme t = next_token(p);
 
 	*s = (struct stmt){.kind = STMT_OTHER, .linkage = LOCAL, .begin = t.at};
 	if (t.kind == TOKEN_END)
@@ -304,7 +304,7 @@ static int resolve_symbols(struct linker *l, char *why, size_t why_size)
 }
 
 /* NULL: the unit declares no such symbol. */
-static const struct symbol *find_unit_symbol(const struct linker *l, const struct token *t,
+static const struct symbol *find_unit_symbol(const struct linker *l, const struct lexeme *t,
 					     uint32_t unit)
 {
 	const struct symbol key = {.name = t->at, .len = t->len, .unit = unit};
@@ -333,7 +333,7 @@ static void append_linked_text(struct linker *l, const char *text, size_t len)
 	l->out[l->len] = '\0';
 }
 
-static bool names_file(const struct token *t)
+static bool names_file(const struct lexeme *t)
 {
 	return is_word(t, ".loc") || is_word(t, ".file") || is_word(t, "inlined_at");
 }
@@ -341,7 +341,7 @@ static bool names_file(const struct token *t)
 /* Writes the new number of a source file. Returns the position in the text after the old number. */
 static const char *put_file(struct linker *l, const char *p)
 {
-	struct token t = next_token(p);
+	struct lexeme t = next_token(p);
 	unsigned long n;
 	char number[32];
 	char *end;
@@ -364,7 +364,7 @@ static void put_renamed(struct linker *l, const char *p, const char *end, uint32
 {
 	const struct symbol *s;
 	char suffix[32];
-	struct token t;
+	struct lexeme t;
 
 	snprintf(suffix, sizeof(suffix), "$unit%u", unit);
 	while (p < end) {

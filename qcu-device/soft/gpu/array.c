@@ -124,7 +124,7 @@ int soft_array_destroy(struct be *be, struct be_array *a)
 }
 
 /* Returns the first byte of a box, and stores the distance between rows and between slices. */
-static unsigned char *first_byte_of_box(const struct be_end *e, uint64_t *pitch, uint64_t *slice)
+static unsigned char *first_byte_of_box(const struct be_side *e, uint64_t *pitch, uint64_t *slice)
 {
 	const struct soft_level *l;
 
@@ -159,7 +159,7 @@ static void move_box(struct be *be, const struct be_box *b)
 		}
 }
 
-static uint64_t span(const struct be_end *e, const struct be_box *b)
+static uint64_t span(const struct be_side *e, const struct be_box *b)
 {
 	return e->pitch * (e->rows * (b->depth - 1) + b->height - 1) + b->width;
 }
@@ -167,7 +167,7 @@ static uint64_t span(const struct be_end *e, const struct be_box *b)
 static int box_run(struct soft_work *w)
 {
 	const struct box_work *b = (struct box_work *)w;
-	const struct be_end *dst = &b->box.dst, *src = &b->box.src;
+	const struct be_side *dst = &b->box.dst, *src = &b->box.src;
 
 	if ((!dst->array && !soft_work_usable(b->be, w, dst->addr, span(dst, &b->box))) ||
 	    (!src->array && src->addr != (uintptr_t)b->aside &&
@@ -179,7 +179,7 @@ static int box_run(struct soft_work *w)
 
 int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 {
-	const struct be_end *ends[2] = {&box->dst, &box->src};
+	const struct be_side *sides[2] = {&box->dst, &box->src};
 	uint64_t bytes = box->width * box->height * box->depth;
 	int rc = atomic_load(&be->sticky), i;
 	enum soft_how how = bytes <= SMALL ? SOFT_SMALL : SOFT_QUEUE;
@@ -189,7 +189,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	if (rc || !bytes)
 		return rc;
 	for (i = 0; i < 2; i++) {
-		const struct be_end *e = ends[i];
+		const struct be_side *e = sides[i];
 
 		if (e->array)
 			continue;
@@ -210,7 +210,7 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	w->box = *box;
 	if (aside) {
 		w->work.bytes = (uint32_t)bytes;
-		w->box.dst = (struct be_end){
+		w->box.dst = (struct be_side){
 			.addr = (uintptr_t)w->aside,
 			.pitch = box->width,
 			.rows = box->height,

@@ -24,7 +24,7 @@
 /* How long it may take to notice that another process has died, or that this instance closes. */
 #define POLL_NS 50000000
 
-struct slot {
+struct cell_slot {
 	_Atomic uint64_t done; /* the highest number of this slot that is done */
 	/*
 	 * The process that began the latest record here: its pid, or for a mirror, whose pid means
@@ -36,7 +36,7 @@ struct slot {
 struct page {
 	_Atomic uint64_t last;	/* the last number given out */
 	_Atomic uint32_t moved; /* a futex; counts the records that end */
-	struct slot slot[SLOTS];
+	struct cell_slot slot[SLOTS];
 };
 
 struct soft_cell {
@@ -124,7 +124,7 @@ void soft_cell_put(struct soft_cell *c)
 	free(c);
 }
 
-static struct slot *slot_of_record(const struct soft_cell *c, uint64_t n)
+static struct cell_slot *slot_of_record(const struct soft_cell *c, uint64_t n)
 {
 	return &c->page->slot[n % SLOTS];
 }
@@ -154,7 +154,7 @@ uint64_t soft_cell_begin(struct soft_cell *c)
 
 void soft_cell_end(struct soft_cell *c, uint64_t n)
 {
-	struct slot *s = slot_of_record(c, n);
+	struct cell_slot *s = slot_of_record(c, n);
 	uint64_t done = atomic_load(&s->done);
 
 	while (done < n && !atomic_compare_exchange_weak(&s->done, &done, n))
@@ -182,7 +182,7 @@ static bool is_gone(const struct soft_cell *c, int owner)
  */
 bool soft_cell_done(const struct soft_cell *c, uint64_t n)
 {
-	const struct slot *s = slot_of_record(c, n);
+	const struct cell_slot *s = slot_of_record(c, n);
 	int owner = atomic_load(&s->owner);
 
 	if (!n || atomic_load(&s->done) >= n)

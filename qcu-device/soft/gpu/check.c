@@ -49,7 +49,7 @@ static void put_bits(uint8_t *p, unsigned int lo, unsigned int hi, bool on)
 		__atomic_fetch_and(p, (uint8_t)~mask, __ATOMIC_RELAXED);
 }
 
-void soft_check_mark(struct soft_mem *m, uint64_t addr, uint64_t len, bool on)
+void soft_check_set_written(struct soft_mem *m, uint64_t addr, uint64_t len, bool on)
 {
 	uint64_t at = addr - m->base, end = at + len;
 
@@ -68,7 +68,7 @@ void soft_check_mark(struct soft_mem *m, uint64_t addr, uint64_t len, bool on)
 		put_bits(m->written + (end >> 3), 0, end & 7, on);
 }
 
-static bool marked(const struct soft_mem *m, uint64_t addr)
+static bool is_written(const struct soft_mem *m, uint64_t addr)
 {
 	uint64_t at = addr - m->base;
 
@@ -98,15 +98,15 @@ void soft_check_copied(struct be *be, const void *to, const void *from, uint64_t
 	if (!m)
 		return;
 	if (!n) {
-		soft_check_mark(m, dst, len, true);
+		soft_check_set_written(m, dst, len, true);
 		return;
 	}
 	for (i = 0; i < len; i += run) {
-		bool on = marked(n, src + i);
+		bool on = is_written(n, src + i);
 
-		for (run = 1; i + run < len && marked(n, src + i + run) == on; run++)
+		for (run = 1; i + run < len && is_written(n, src + i + run) == on; run++)
 			;
-		soft_check_mark(m, dst + i, run, on);
+		soft_check_set_written(m, dst + i, run, on);
 	}
 }
 
@@ -115,7 +115,7 @@ void soft_check_filled(struct be *be, uint64_t addr, uint64_t len)
 	struct soft_mem *m = be->check ? mem_of(be, addr) : NULL;
 
 	if (m)
-		soft_check_mark(m, addr, len, true);
+		soft_check_set_written(m, addr, len, true);
 }
 
 /*
@@ -130,7 +130,7 @@ bool soft_env_written(void *ctx, uint64_t addr, size_t len)
 	if (addr - m->base >= m->size)
 		return true;
 	for (i = 0; i < len; i++)
-		if (marked(m, addr + i))
+		if (is_written(m, addr + i))
 			return true;
 	return false;
 }
@@ -140,5 +140,5 @@ void soft_env_wrote(void *ctx, uint64_t addr, size_t len)
 	struct soft_mem *m = &((struct soft_device *)ctx)->mem;
 
 	if (addr - m->base < m->size)
-		soft_check_mark(m, addr, len, true);
+		soft_check_set_written(m, addr, len, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events. An event is a place in a stream that others can wait for, and the time at which the
+ * Events. An event is a point in a stream that others can wait for, and the time at which the
  * stream reached it. Each record makes a mark, and the event points at the latest mark. If an event
  * is destroyed before its stream reaches the mark, the mark lives on until then.
  *

@@ -44,8 +44,8 @@ struct list {
 	struct item *items[];
 };
 
-/* How a node lies in the graph. */
-struct place {
+/* When a launch does a node. */
+struct schedule_entry {
 	uint32_t branch;
 	uint32_t first_wait, waits; /* in be_graph.waits */
 	bool awaited;		    /* by a node of another branch */
@@ -60,7 +60,7 @@ struct be_graph {
 	uint32_t outer; /* the nodes that are in no body, which are the first */
 	struct be_cond
 		*conds; /* the outermost graph of the conditional nodes; NULL: there are none */
-	struct place *places;
+	struct schedule_entry *schedule;
 	uint32_t *waits;
 	unsigned int branches;
 	unsigned int room; /* branches that it may have; all but one count in be->branches */
@@ -129,13 +129,13 @@ static void graph_put(struct be_graph *g)
 		if (g->streams[i])
 			soft_stream_stop(g->streams[i]);
 	g->be->branches -= g->room - 1;
-	for (i = 0; g->places && i < g->count; i++) {
-		if (g->places[i].counter)
-			soft_stream_put(g->places[i].counter);
-		free(g->places[i].bodies);
+	for (i = 0; g->schedule && i < g->count; i++) {
+		if (g->schedule[i].counter)
+			soft_stream_put(g->schedule[i].counter);
+		free(g->schedule[i].bodies);
 	}
 	soft_cond_put(g->conds);
-	free(g->places);
+	free(g->schedule);
 	free(g->waits);
 	free(g);
 }
@@ -197,7 +197,7 @@ static int do_loop(struct launch *l, struct be_cond *c, uint32_t at)
 
 static int do_cond(struct launch *l, uint32_t i)
 {
-	const uint32_t *bodies = l->g->places[i].bodies;
+	const uint32_t *bodies = l->g->schedule[i].bodies;
 	struct be_cond *c = l->list->items[i]->cond;
 	uint32_t value = atomic_load(&c->value);
 
@@ -239,7 +239,7 @@ static int do_node(struct launch *l, uint32_t i)
 }
 
 /* be->lock is held. False: the launch has stopped. */
-static bool wait_for(struct launch *l, const struct place *p)
+static bool wait_for(struct launch *l, const struct schedule_entry *p)
 {
 	const struct be_graph *g = l->g;
 	uint32_t i;
@@ -258,15 +258,15 @@ static void do_branch(struct launch *l, unsigned int number)
 
 	pthread_mutex_lock(&g->be->lock);
 	for (i = 0; i < g->outer; i++) {
-		if (g->places[i].branch != number)
+		if (g->schedule[i].branch != number)
 			continue;
-		if (!wait_for(l, &g->places[i]))
+		if (!wait_for(l, &g->schedule[i]))
 			break;
 		err = do_node(l, i);
 		if (err && !l->err)
 			l->err = err;
 		l->done[i] = true;
-		if (g->places[i].awaited || err)
+		if (g->schedule[i].awaited || err)
 			pthread_cond_broadcast(&g->be->progress);
 	}
 	pthread_mutex_unlock(&g->be->lock);
@@ -364,7 +364,7 @@ static int use_events(struct launch *l)
 			continue;
 		u->node = i;
 		err = it->type == QCU_NODE_RECORD
-			      ? soft_promise_record(it->event, g->places[i].counter, &u->promise)
+			      ? soft_promise_record(it->event, g->schedule[i].counter, &u->promise)
 			      : soft_promise_look(it->event, &u->promise);
 		l->use_count += !err;
 	}
@@ -512,46 +512,46 @@ static struct list *new_list(uint32_t count)
 
 /*
  * If a node depends on the last node of a branch, it goes on with that branch. Otherwise it begins
- * a new one, or shares one if there are enough. A marked node is the last of its branch.
+ * a new one, or shares one if there are enough. last_of_branch: for each node, whether it is.
  */
-static void choose_branch(struct be_graph *g, const struct be_node *n, bool *marks)
+static void choose_branch(struct be_graph *g, const struct be_node *n, bool *last_of_branch)
 {
-	struct place *p = &g->places[n->index];
+	struct schedule_entry *p = &g->schedule[n->index];
 	uint32_t k;
 
-	for (k = 0; k < n->dep_count && !marks[n->deps[k]]; k++)
+	for (k = 0; k < n->dep_count && !last_of_branch[n->deps[k]]; k++)
 		;
 	if (k < n->dep_count) {
-		p->branch = g->places[n->deps[k]].branch;
-		marks[n->deps[k]] = false;
+		p->branch = g->schedule[n->deps[k]].branch;
+		last_of_branch[n->deps[k]] = false;
 	} else if (g->branches < g->room) {
 		p->branch = g->branches++;
 	} else {
 		p->branch = n->index % g->room;
 	}
-	marks[n->index] = true;
+	last_of_branch[n->index] = true;
 }
 
-static int place_nodes(struct be_graph *g, const struct be_node *nodes)
+static int schedule_nodes(struct be_graph *g, const struct be_node *nodes)
 {
-	bool *marks = calloc(g->outer + 1, sizeof(*marks));
+	bool *last_of_branch = calloc(g->outer + 1, sizeof(*last_of_branch));
 	uint32_t i, k, waits = 0;
 	uint64_t deps = 0;
 
 	for (i = 0; i < g->outer; i++)
 		deps += nodes[i].dep_count;
 	g->waits = calloc(deps + 1, sizeof(*g->waits));
-	if (!marks || !g->waits) {
-		free(marks);
+	if (!last_of_branch || !g->waits) {
+		free(last_of_branch);
 		return QCU_ERR_MemoryAllocation;
 	}
 	for (i = 0; i < g->outer; i++) {
-		struct place *p = &g->places[i];
+		struct schedule_entry *p = &g->schedule[i];
 
-		choose_branch(g, &nodes[i], marks);
+		choose_branch(g, &nodes[i], last_of_branch);
 		p->first_wait = waits;
 		for (k = 0; k < nodes[i].dep_count; k++) {
-			struct place *on = &g->places[nodes[i].deps[k]];
+			struct schedule_entry *on = &g->schedule[nodes[i].deps[k]];
 
 			if (on->branch == p->branch)
 				continue;
@@ -560,20 +560,20 @@ static int place_nodes(struct be_graph *g, const struct be_node *nodes)
 		}
 		p->waits = waits - p->first_wait;
 	}
-	free(marks);
+	free(last_of_branch);
 	return QCU_ERR_Success;
 }
 
 /* A conditional node comes before its bodies. */
 static int make_bodies(struct be_graph *g, const struct be_node *n)
 {
-	struct place *p;
+	struct schedule_entry *p;
 
 	if (n->type == QCU_NODE_BODY) {
-		g->places[n->body.node].bodies[n->body.number] = n->index;
+		g->schedule[n->body.node].bodies[n->body.number] = n->index;
 		return QCU_ERR_Success;
 	}
-	p = &g->places[n->index];
+	p = &g->schedule[n->index];
 	p->bodies = calloc(n->cond->size, sizeof(*p->bodies));
 	if (!p->bodies)
 		return QCU_ERR_MemoryAllocation;
@@ -598,8 +598,8 @@ static int instantiate_node(struct be_graph *g, const struct be_node *n)
 	g->events += n->type == QCU_NODE_RECORD || n->type == QCU_NODE_WAIT;
 	if (n->type != QCU_NODE_RECORD)
 		return QCU_ERR_Success;
-	g->places[n->index].counter = soft_stream_counter(g->be, n->dev);
-	return g->places[n->index].counter ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
+	g->schedule[n->index].counter = soft_stream_counter(g->be, n->dev);
+	return g->schedule[n->index].counter ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
 /* With too many threads already, the graph has one branch. */
@@ -642,12 +642,12 @@ int soft_graph_make(struct be *be, unsigned int dev, const struct be_node *nodes
 	while (g->outer < count && nodes[g->outer].type != QCU_NODE_BODY)
 		g->outer++;
 	reserve_branches(g);
-	g->places = calloc(count + 1, sizeof(*g->places));
+	g->schedule = calloc(count + 1, sizeof(*g->schedule));
 	g->list = new_list(count);
-	if (!err && (!g->places || !g->list))
+	if (!err && (!g->schedule || !g->list))
 		err = QCU_ERR_MemoryAllocation;
 	if (!err)
-		err = place_nodes(g, nodes);
+		err = schedule_nodes(g, nodes);
 	return_spare_branches(g);
 	for (i = 0; i < count && !err; i++)
 		err = instantiate_node(g, &nodes[i]);

@@ -43,9 +43,9 @@ static int charge(struct be_link *l, size_t bytes)
 {
 	struct be *be = l->be;
 
-	if (!be->module_room || !bytes)
+	if (!be->charge_module || !bytes)
 		return QCU_ERR_Success;
-	if (!be->module_room(be->room_ctx, (int64_t)bytes))
+	if (!be->charge_module(be->charge_ctx, (int64_t)bytes))
 		return QCU_ERR_MemoryAllocation;
 	l->cost += bytes;
 	return QCU_ERR_Success;
@@ -142,7 +142,7 @@ int soft_link_complete(struct be *be, struct be_link *l, struct be_jit *jit, con
 int soft_link_destroy(struct be *be, struct be_link *l)
 {
 	if (l->cost)
-		be->module_room(be->room_ctx, -(int64_t)l->cost);
+		be->charge_module(be->charge_ctx, -(int64_t)l->cost);
 	soft_units_free(&l->units);
 	free(l->text);
 	free(l);

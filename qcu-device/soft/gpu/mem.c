@@ -200,7 +200,7 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 	 * Variables are initialised or zero, so they count as written. Memory from malloc() in a
 	 * kernel has the same tag, and is not checked either.
 	 */
-	soft_check_mark(m, at, size, tag == SOFT_VARIABLE);
+	soft_check_set_written(m, at, size, tag == SOFT_VARIABLE);
 out:
 	pthread_mutex_unlock(&m->lock);
 	return at;
@@ -420,7 +420,7 @@ static uint64_t arena_import(struct soft_mem *m, const struct soft_file *f, int 
 		goto fail;
 	}
 	m->next = at + full;
-	soft_check_mark(m, r.lo, f->len, true);
+	soft_check_set_written(m, r.lo, f->len, true);
 	pthread_mutex_unlock(&m->lock);
 	return r.lo;
 fail:

@@ -169,7 +169,7 @@ static void free_module(struct be_module *m)
 	}
 	pthread_mutex_destroy(&m->lock);
 	if (m->cost)
-		m->be->module_room(m->be->room_ctx, -(int64_t)m->cost);
+		m->be->charge_module(m->be->charge_ctx, -(int64_t)m->cost);
 	free(m->text);
 	free(m);
 }
@@ -226,9 +226,9 @@ int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit
 	m->be = be;
 	pthread_mutex_init(&m->lock, NULL);
 	err = read_image(m, image, len, jit);
-	if (!err && be->module_room) {
+	if (!err && be->charge_module) {
 		/* Count the unpacked text: the packed image may be a thousand times smaller. */
-		if (m->len && be->module_room(be->room_ctx, (int64_t)m->len))
+		if (m->len && be->charge_module(be->charge_ctx, (int64_t)m->len))
 			m->cost = m->len;
 		else if (m->len)
 			err = QCU_ERR_MemoryAllocation;

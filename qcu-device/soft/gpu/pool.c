@@ -27,15 +27,16 @@ enum {
 
 struct be_pool {
 	struct soft_device *dev;
-	/* The owner and each block hold one reference. Protected by the pool_lock of the device. */
+	/* The owner and each allocation hold one reference. Protected by the pool_lock of the
+	 * device. */
 	unsigned int refs;
 	uint64_t max_size;
 	uint64_t attr[POOL_ATTRS];
 	_Atomic uint8_t access[SOFT_GPUS_MAX];
 };
 
-struct soft_block {
-	struct soft_block *next;
+struct soft_allocation {
+	struct soft_allocation *next;
 	struct be_pool *pool;
 	uint64_t addr, size;
 };
@@ -43,7 +44,7 @@ struct soft_block {
 struct free_work {
 	struct soft_work work;
 	struct soft_device *dev;
-	struct soft_block *block; /* NULL: already freed */
+	struct soft_allocation *allocation; /* NULL: already freed */
 };
 
 static struct be_pool *new_pool(struct soft_device *d, uint64_t max_size)
@@ -87,8 +88,8 @@ static void account(struct be_pool *p, uint64_t size, bool more)
 		a[POOL_RESERVED_HIGH] = a[POOL_RESERVED];
 }
 
-/* Frees a block that is already out of the list. pool_lock is held. */
-static void end_block(struct soft_device *d, struct soft_block *b)
+/* Frees an allocation that is already out of the list. pool_lock is held. */
+static void end_pool_allocation(struct soft_device *d, struct soft_allocation *b)
 {
 	soft_mem_give(&d->mem, b->addr);
 	account(b->pool, b->size, false);
@@ -97,11 +98,11 @@ static void end_block(struct soft_device *d, struct soft_block *b)
 }
 
 /* pool_lock is held. */
-static struct soft_block *take_block(struct soft_device *d, uint64_t addr)
+static struct soft_allocation *take_pool_allocation(struct soft_device *d, uint64_t addr)
 {
-	struct soft_block **at, *b;
+	struct soft_allocation **at, *b;
 
-	for (at = &d->blocks; (b = *at) && b->addr != addr; at = &b->next)
+	for (at = &d->allocations; (b = *at) && b->addr != addr; at = &b->next)
 		;
 	if (b)
 		*at = b->next;
@@ -110,12 +111,12 @@ static struct soft_block *take_block(struct soft_device *d, uint64_t addr)
 
 void soft_pools_reset(struct soft_device *d)
 {
-	struct soft_block *b;
+	struct soft_allocation *b;
 
 	pthread_mutex_lock(&d->pool_lock);
-	while ((b = d->blocks)) {
-		d->blocks = b->next;
-		end_block(d, b);
+	while ((b = d->allocations)) {
+		d->allocations = b->next;
+		end_pool_allocation(d, b);
 	}
 	pthread_mutex_unlock(&d->pool_lock);
 }
@@ -132,10 +133,10 @@ void soft_pools_fini(struct soft_device *d)
 unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned int dev)
 {
 	unsigned int access = ACCESS_NONE;
-	struct soft_block *b;
+	struct soft_allocation *b;
 
 	pthread_mutex_lock(&owner->pool_lock);
-	for (b = owner->blocks; b && addr - b->addr >= b->size; b = b->next)
+	for (b = owner->allocations; b && addr - b->addr >= b->size; b = b->next)
 		;
 	if (b)
 		access = atomic_load(&b->pool->access[dev]);
@@ -144,14 +145,14 @@ unsigned int soft_pool_access(struct soft_device *owner, uint64_t addr, unsigned
 }
 
 /* False: addr is no pool memory. */
-static bool free_pool_block(struct soft_device *d, uint64_t addr)
+static bool free_pool_allocation(struct soft_device *d, uint64_t addr)
 {
-	struct soft_block *b;
+	struct soft_allocation *b;
 
 	pthread_mutex_lock(&d->pool_lock);
-	b = take_block(d, addr);
+	b = take_pool_allocation(d, addr);
 	if (b)
-		end_block(d, b);
+		end_pool_allocation(d, b);
 	pthread_mutex_unlock(&d->pool_lock);
 	return b;
 }
@@ -167,7 +168,7 @@ int soft_mem_free(struct be *be, uint64_t addr)
 	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr || r.tag != SOFT_POOL)
 		return soft_mem_return(be, addr);
 	soft_wait(be, NULL);
-	return free_pool_block(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
+	return free_pool_allocation(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
 }
 
 int soft_pool_default(struct be *be, unsigned int dev, struct be_pool **p)
@@ -258,7 +259,7 @@ int soft_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uin
 }
 
 /* pool_lock is held. */
-static int alloc_locked(struct be_pool *p, struct soft_block *b)
+static int alloc_locked(struct be_pool *p, struct soft_allocation *b)
 {
 	if (b->size > p->max_size || p->attr[POOL_USED] > p->max_size - b->size)
 		return QCU_ERR_MemoryAllocation;
@@ -268,8 +269,8 @@ static int alloc_locked(struct be_pool *p, struct soft_block *b)
 	b->pool = p;
 	p->refs++;
 	account(p, b->size, true);
-	b->next = p->dev->blocks;
-	p->dev->blocks = b;
+	b->next = p->dev->allocations;
+	p->dev->allocations = b;
 	return QCU_ERR_Success;
 }
 
@@ -279,7 +280,7 @@ int soft_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_s
 {
 	struct soft_device *d = p->dev;
 	int err = atomic_load(&be->sticky);
-	struct soft_block *b;
+	struct soft_allocation *b;
 	bool wait;
 
 	(void)s;
@@ -312,8 +313,8 @@ static int free_run(struct soft_work *w)
 	struct free_work *f = (struct free_work *)w;
 
 	pthread_mutex_lock(&f->dev->pool_lock);
-	end_block(f->dev, f->block);
-	f->block = NULL;
+	end_pool_allocation(f->dev, f->allocation);
+	f->allocation = NULL;
 	f->dev->freeing--;
 	pthread_mutex_unlock(&f->dev->pool_lock);
 	return 0;
@@ -324,7 +325,7 @@ static void free_free(struct soft_work *w)
 {
 	struct free_work *f = (struct free_work *)w;
 
-	if (f->block)
+	if (f->allocation)
 		free_run(w);
 	free(f);
 }
@@ -347,11 +348,11 @@ int soft_pool_free(struct be *be, uint64_t addr, struct be_stream *s)
 	f->work = (struct soft_work){.run = free_run, .free = free_free};
 	f->dev = d;
 	pthread_mutex_lock(&d->pool_lock);
-	f->block = take_block(d, addr);
-	if (f->block)
+	f->allocation = take_pool_allocation(d, addr);
+	if (f->allocation)
 		d->freeing++;
 	pthread_mutex_unlock(&d->pool_lock);
-	if (!f->block) {
+	if (!f->allocation) {
 		free(f);
 		return QCU_ERR_InvalidValue;
 	}

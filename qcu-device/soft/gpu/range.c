@@ -18,12 +18,12 @@ _Atomic uint64_t soft_mem_gone;
 
 bool soft_ranges_init(struct soft_ranges *t)
 {
-	void *p = mmap(NULL, RANGES_MAX * sizeof(struct soft_slot), PROT_READ | PROT_WRITE,
+	void *p = mmap(NULL, RANGES_MAX * sizeof(struct soft_range_entry), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return false;
-	t->slots = p;
+	t->entries = p;
 	t->max = RANGES_MAX;
 	atomic_store(&t->seq, 0);
 	atomic_store(&t->count, 0);
@@ -32,9 +32,9 @@ bool soft_ranges_init(struct soft_ranges *t)
 
 void soft_ranges_fini(struct soft_ranges *t)
 {
-	if (t->slots)
-		munmap(t->slots, t->max * sizeof(struct soft_slot));
-	t->slots = NULL;
+	if (t->entries)
+		munmap(t->entries, t->max * sizeof(struct soft_range_entry));
+	t->entries = NULL;
 	atomic_fetch_add_explicit(&soft_mem_gone, 1, memory_order_release);
 }
 
@@ -46,7 +46,7 @@ static size_t ranges_search(struct soft_ranges *t, size_t n, uint64_t addr)
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (atomic_load_explicit(&t->slots[mid].lo, memory_order_acquire) <= addr)
+		if (atomic_load_explicit(&t->entries[mid].lo, memory_order_acquire) <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -61,7 +61,7 @@ bool soft_ranges_find(struct soft_ranges *t, uint64_t addr, struct soft_range *o
 	size_t i;
 
 	for (;;) {
-		/* Pairs with the release stores of ranges_end and slot_set. */
+		/* Pairs with the release stores of ranges_end and set_range_entry. */
 		seq = atomic_load_explicit(&t->seq, memory_order_acquire);
 		if (seq & 1) {
 			sched_yield();
@@ -70,7 +70,7 @@ bool soft_ranges_find(struct soft_ranges *t, uint64_t addr, struct soft_range *o
 		i = ranges_search(t, atomic_load_explicit(&t->count, memory_order_acquire), addr);
 		r = (struct soft_range){0};
 		if (i) {
-			struct soft_slot *s = &t->slots[i - 1];
+			struct soft_range_entry *s = &t->entries[i - 1];
 
 			r.lo = atomic_load_explicit(&s->lo, memory_order_acquire);
 			r.hi = atomic_load_explicit(&s->hi, memory_order_acquire);
@@ -93,11 +93,11 @@ size_t soft_ranges_upper(struct soft_ranges *t, uint64_t addr)
 
 bool soft_ranges_at(struct soft_ranges *t, size_t i, struct soft_range *out)
 {
-	struct soft_slot *s;
+	struct soft_range_entry *s;
 
 	if (i >= atomic_load(&t->count))
 		return false;
-	s = &t->slots[i];
+	s = &t->entries[i];
 	out->lo = atomic_load_explicit(&s->lo, memory_order_relaxed);
 	out->hi = atomic_load_explicit(&s->hi, memory_order_relaxed);
 	out->tag = atomic_load_explicit(&s->tag, memory_order_relaxed);
@@ -119,19 +119,19 @@ static void ranges_end(struct soft_ranges *t)
  * Release pairs with the acquire loads of soft_ranges_find: a reader that sees the new entry also
  * sees the odd sequence number from ranges_begin, never the old, even one.
  */
-static void slot_set(struct soft_slot *s, const struct soft_range *r)
+static void set_range_entry(struct soft_range_entry *s, const struct soft_range *r)
 {
 	atomic_store_explicit(&s->lo, r->lo, memory_order_release);
 	atomic_store_explicit(&s->hi, r->hi, memory_order_release);
 	atomic_store_explicit(&s->tag, r->tag, memory_order_release);
 }
 
-static void slot_move(struct soft_ranges *t, size_t to, size_t from)
+static void move_range_entry(struct soft_ranges *t, size_t to, size_t from)
 {
 	struct soft_range r;
 
 	if (soft_ranges_at(t, from, &r))
-		slot_set(&t->slots[to], &r);
+		set_range_entry(&t->entries[to], &r);
 }
 
 bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range *r)
@@ -142,8 +142,8 @@ bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range
 		return false;
 	ranges_begin(t);
 	for (k = n; k > i; k--)
-		slot_move(t, k, k - 1);
-	slot_set(&t->slots[i], r);
+		move_range_entry(t, k, k - 1);
+	set_range_entry(&t->entries[i], r);
 	atomic_store_explicit(&t->count, n + 1, memory_order_release);
 	ranges_end(t);
 	return true;
@@ -152,7 +152,7 @@ bool soft_ranges_insert(struct soft_ranges *t, size_t i, const struct soft_range
 void soft_ranges_set(struct soft_ranges *t, size_t i, const struct soft_range *r)
 {
 	ranges_begin(t);
-	slot_set(&t->slots[i], r);
+	set_range_entry(&t->entries[i], r);
 	ranges_end(t);
 }
 
@@ -162,7 +162,7 @@ void soft_ranges_remove(struct soft_ranges *t, size_t i)
 
 	ranges_begin(t);
 	for (k = i; k + 1 < n; k++)
-		slot_move(t, k, k + 1);
+		move_range_entry(t, k, k + 1);
 	atomic_store_explicit(&t->count, n - 1, memory_order_release);
 	ranges_end(t);
 }

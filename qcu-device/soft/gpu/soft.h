@@ -36,7 +36,7 @@ static inline uint64_t soft_round_up(uint64_t v, uint64_t to)
 
 /* ---- range.c: an ordered table of address ranges; readers take no lock ---- */
 
-struct soft_slot {
+struct soft_range_entry {
 	_Atomic uint64_t lo, hi;
 	_Atomic uint32_t tag; /* the meaning is up to the owner of the table */
 };
@@ -44,7 +44,7 @@ struct soft_slot {
 struct soft_ranges {
 	_Atomic uint32_t seq; /* odd while a writer changes the table */
 	_Atomic size_t count;
-	struct soft_slot *slots;
+	struct soft_range_entry *entries;
 	size_t max;
 };
 
@@ -184,7 +184,7 @@ bool soft_check_wanted(void);
 bool soft_check_init(struct soft_mem *m);
 void soft_check_fini(struct soft_mem *m);
 /* Marks bytes as written (on) or as not written. */
-void soft_check_mark(struct soft_mem *m, uint64_t addr, uint64_t len, bool on);
+void soft_check_set_written(struct soft_mem *m, uint64_t addr, uint64_t len, bool on);
 void soft_check_copied(struct be *be, const void *to, const void *from, uint64_t len);
 void soft_check_filled(struct be *be, uint64_t addr, uint64_t len);
 bool soft_env_written(void *ctx, uint64_t addr, size_t len);
@@ -242,7 +242,7 @@ bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *ow
 
 struct soft_device_limits {
 	_Atomic uint64_t value[SOFT_LIMITS]; /* indexed by cudaLimit */
-	struct ptx_heap_room heap;
+	struct ptx_heap_quota heap;
 };
 
 /* Sets all limits to their initial values; also used by a reset. */
@@ -275,9 +275,9 @@ struct soft_device {
 	struct soft_device_limits limits;
 	_Atomic uint32_t peers; /* a bit for each device whose memory kernels here may use */
 	pthread_mutex_t pool_lock;
-	struct soft_block *blocks; /* allocations from pools */
-	struct be_pool *pool;	   /* the default pool */
-	unsigned int freeing;	   /* blocks whose free is queued in a stream */
+	struct soft_allocation *allocations; /* allocations from pools */
+	struct be_pool *pool;		     /* the default pool */
+	unsigned int freeing;		     /* allocations whose free is queued in a stream */
 	/* All streams that have work or are not destroyed yet; linked by next. */
 	struct be_stream *streams;
 	struct be_stream *legacy;
@@ -288,9 +288,9 @@ struct be {
 	pthread_cond_t progress;  /* work is done, an error occurred, or the instance closes */
 	uint64_t queued, granted; /* bytes of queued work, and how many are allowed */
 	unsigned int calls;	  /* host functions and waits for values that are not done */
-	bool (*queue_room)(void *ctx, int64_t bytes);
-	bool (*module_room)(void *ctx, int64_t bytes);
-	void *room_ctx;
+	bool (*charge_queue)(void *ctx, int64_t bytes);
+	bool (*charge_module)(void *ctx, int64_t bytes);
+	void *charge_ctx;
 	uint64_t issued;       /* numbers all work in the order of submission */
 	_Atomic int sticky;    /* the error that ended this instance, or 0; set once */
 	int pending;	       /* an error of asynchronous work that is reported once */

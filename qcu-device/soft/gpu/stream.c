@@ -139,9 +139,9 @@ static void unlink_stream(struct be_stream *s)
 /* True: there is room for one more piece of work. More room is requested in large steps. */
 static bool has_room(struct be *be)
 {
-	if (!be->queue_room || be->queued < be->granted)
+	if (!be->charge_queue || be->queued < be->granted)
 		return true;
-	if (!be->queue_room(be->room_ctx, QUEUE_GRAIN))
+	if (!be->charge_queue(be->charge_ctx, QUEUE_GRAIN))
 		return false;
 	be->granted += QUEUE_GRAIN;
 	return true;
@@ -172,7 +172,7 @@ static void queue_out(struct be *be, const struct soft_work *w)
 	be->queued -= w->cost;
 	while (be->granted > be->queued + 2 * QUEUE_GRAIN) {
 		be->granted -= QUEUE_GRAIN;
-		be->queue_room(be->room_ctx, -(int64_t)QUEUE_GRAIN);
+		be->charge_queue(be->charge_ctx, -(int64_t)QUEUE_GRAIN);
 	}
 }
 

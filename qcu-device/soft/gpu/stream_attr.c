@@ -23,7 +23,7 @@ enum {
 #define PRIORITY_GREATEST (-5)
 
 /* cudaAccessPolicyWindow */
-struct window {
+struct access_policy {
 	uint64_t base, bytes;
 	float ratio;
 	uint32_t hit, miss;
@@ -42,7 +42,7 @@ static int set_priority(struct be_stream *s, int32_t priority)
 /* be->lock is held. */
 static int set_stream_attr(struct be_stream *s, uint32_t attr, const void *value)
 {
-	struct window w;
+	struct access_policy w;
 	uint32_t v;
 
 	memcpy(&v, value, sizeof(v));

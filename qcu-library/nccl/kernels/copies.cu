@@ -7,33 +7,33 @@
 static __global__ void __launch_bounds__(QCCL_THREADS) relay(const __grid_constant__ struct qccl_work w)
 {
 	__shared__ struct link l;
-	uint32_t place, before, after;
+	uint32_t position, before, after;
 
 	link_open(&l, &w.self);
-	place = (l.rank + l.ranks - w.root) % l.ranks;
+	position = (l.rank + l.ranks - w.root) % l.ranks;
 	before = (l.rank + l.ranks - 1) % l.ranks;
 	after = (l.rank + 1) % l.ranks;
 	for (uint64_t at = blockIdx.x * w.chunk; at < w.count; at += gridDim.x * w.chunk) {
 		uint64_t bytes = part_of(w.count, at, w.chunk);
 		const void *from = (const uint8_t *)w.in + at;
 
-		if (!threadIdx.x && place)
+		if (!threadIdx.x && position)
 			wait_data(&l, before);
-		if (!threadIdx.x && place + 1 < l.ranks)
+		if (!threadIdx.x && position + 1 < l.ranks)
 			wait_room(&l, after);
 		__syncthreads();
 		if (l.stopped)
 			return;
-		if (place)
+		if (position)
 			from = slot_from(&l, before);
-		if (place + 1 < l.ranks)
+		if (position + 1 < l.ranks)
 			copy_bytes(slot_at(&l, after), from, bytes);
 		if (from != (const uint8_t *)w.out + at)
 			copy_bytes((uint8_t *)w.out + at, from, bytes);
 		__syncthreads();
-		if (!threadIdx.x && place + 1 < l.ranks)
+		if (!threadIdx.x && position + 1 < l.ranks)
 			tell_sent(&l, after, bytes);
-		if (!threadIdx.x && place)
+		if (!threadIdx.x && position)
 			tell_received(&l, before);
 		__syncthreads();
 	}

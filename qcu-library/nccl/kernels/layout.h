@@ -136,10 +136,10 @@ QCCL_BOTH uint64_t qccl_length(uint32_t channel, uint64_t n)
 	return ((uint64_t)channel * QCCL_SLOTS + n % QCCL_SLOTS) * sizeof(uint64_t);
 }
 
-/* The slots that are filled by the rank that has this place among those that reach this memory. */
-QCCL_BOTH uint64_t qccl_queue(uint32_t ranks, uint32_t channels, uint32_t place)
+/* The slots that are filled by the rank that has this index among those that reach this memory. */
+QCCL_BOTH uint64_t qccl_queue(uint32_t ranks, uint32_t channels, uint32_t index)
 {
-	return qccl_counter(ranks, QCCL_TABLES, 0) + qccl_slot(channels * place, 0);
+	return qccl_counter(ranks, QCCL_TABLES, 0) + qccl_slot(channels * index, 0);
 }
 
 #endif

@@ -297,9 +297,9 @@ static __device__ bool spread(struct link *l, const struct qccl_work *w, value s
 template <int OP>
 static __device__ bool chain(struct link *l, const struct qccl_work *w, value scale, uint32_t average)
 {
-	uint32_t place = (l->rank + l->ranks - w->root) % l->ranks;
+	uint32_t position = (l->rank + l->ranks - w->root) % l->ranks;
 	uint32_t before = (l->rank + 1) % l->ranks, after = (l->rank + l->ranks - 1) % l->ranks;
-	bool comes = place + 1 < l->ranks, goes = place > 0;
+	bool comes = position + 1 < l->ranks, goes = position > 0;
 
 #pragma unroll 1
 	for (uint64_t at = blockIdx.x * w->chunk; at < w->count; at += gridDim.x * w->chunk) {

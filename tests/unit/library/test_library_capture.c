@@ -26,9 +26,9 @@ static bool was_held;
 __thread struct qcul_thread qcul_self;
 struct qcul_table qcul_streams;
 
-void qcul_at_fork(struct qcul_fork_part *part)
+void qcul_at_fork(struct qcul_fork_entry *handlers)
 {
-	lock = &part->lock;
+	lock = &handlers->lock;
 }
 
 cudaError_t qcul_ready(void)

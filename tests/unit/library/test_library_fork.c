@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Parts: the order of their locks across fork(), and what of a part is forgotten when. */
+/* Entries for fork(): the order of their locks, and what of each is forgotten when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -44,20 +44,20 @@ static void forget_outer(void)
 	note("gone", -1);
 }
 
-static struct qcul_fork_part inner = {
+static struct qcul_fork_entry inner = {
 	.order = QCUL_FORK_TRACE,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.reset = reset_inner,
 };
 QCUL_AT_FORK(QCUL_FORK_MODULES, .reset = reset_outer, .forget = forget_outer, QCUL_SESSION)
 
-/* A part whose lock comes last may have been registered first. */
+/* An entry whose lock comes last may have been registered first. */
 __attribute__((constructor(101))) static void register_inner(void)
 {
 	qcul_at_fork(&inner);
 }
 
-static bool is_held(struct qcul_fork_part *p)
+static bool is_held(struct qcul_fork_entry *p)
 {
 	if (pthread_mutex_trylock(&p->lock))
 		return true;
@@ -79,12 +79,12 @@ static void locks_are_held_across_fork(void **state)
 {
 	(void)state;
 	qcul_fork_before();
-	assert_true(is_held(&part) && is_held(&inner));
+	assert_true(is_held(&at_fork) && is_held(&inner));
 	qcul_fork_parent();
-	assert_false(is_held(&part) || is_held(&inner));
+	assert_false(is_held(&at_fork) || is_held(&inner));
 	qcul_fork_before();
 	qcul_fork_child();
-	assert_false(is_held(&part) || is_held(&inner));
+	assert_false(is_held(&at_fork) || is_held(&inner));
 	assert_int_equal(session.streams, 3);
 }
 
@@ -97,7 +97,7 @@ static void a_reset_is_of_one_device(void **state)
 	assert_int_equal(session.events, 4);
 }
 
-/* What a part does comes before its session is cleared, and the inner part comes first. */
+/* What an entry does comes before its session is cleared, and the inner entry comes first. */
 static void a_child_has_no_session(void **state)
 {
 	(void)state;

@@ -423,9 +423,9 @@ static void asked_without_a_page(void **state)
 
 static void looked_up(void **state)
 {
-	cudaEvent_t e, other[QCU_WATCH_PLACES];
+	cudaEvent_t e, other[QCU_WATCH_SLOTS];
 	uint64_t token;
-	uint32_t place;
+	uint32_t slot;
 	unsigned int i;
 
 	(void)state;
@@ -437,23 +437,23 @@ static void looked_up(void **state)
 	assert_non_null(page);
 	NOT_YET(cudaEventQuery(e), 1);
 	token = last.event_query.token;
-	place = last.event_query.place;
-	assert_true(token && !(token & QCU_WATCH_ASK) && place < QCU_WATCH_PLACES);
+	slot = last.event_query.slot;
+	assert_true(token && !(token & QCU_WATCH_ASK) && slot < QCU_WATCH_SLOTS);
 	for (i = 0; i < 100; i++)
 		NOT_YET(cudaEventQuery(e), 0);
 	/* Another token is in the place. */
-	page[place] = token + 1;
+	page[slot] = token + 1;
 	NOT_YET(cudaEventQuery(e), 0);
-	page[place] = token;
+	page[slot] = token;
 	COSTS(cudaEventQuery(e), 0, 0);
-	page[place] = 0;
+	page[slot] = 0;
 	COSTS(cudaEventQuery(e), 0, 0);
 
 	/* A query after a new record is a new question. */
-	page[place] = token;
+	page[slot] = token;
 	COSTS(cudaEventRecord(e, stream), 1, 0);
 	NOT_YET(cudaEventQuery(e), 1);
-	assert_int_equal(last.event_query.place, place);
+	assert_int_equal(last.event_query.slot, slot);
 	assert_int_not_equal(last.event_query.token, token);
 	NOT_YET(cudaEventQuery(e), 0);
 	/* After a wait, the event may be done: the query is sent again. */
@@ -461,7 +461,7 @@ static void looked_up(void **state)
 	NOT_YET(cudaEventQuery(e), 1);
 	NOT_YET(cudaEventQuery(e), 0);
 	/* The mirror wants a query: there is an error. */
-	page[place] = last.event_query.token | QCU_WATCH_ASK;
+	page[slot] = last.event_query.token | QCU_WATCH_ASK;
 	query_answer = cudaErrorLaunchOutOfResources;
 	posted = waited = 0;
 	assert_int_equal(cudaEventQuery(e), cudaErrorLaunchOutOfResources);
@@ -477,7 +477,7 @@ static void looked_up(void **state)
 	COSTS(launch(1, 1, 0, 0), 1, 0);
 	NOT_YET(cudaStreamQuery(stream), 1);
 	NOT_YET(cudaStreamQuery(stream), 0);
-	page[last.stream_query.place] = last.stream_query.token;
+	page[last.stream_query.slot] = last.stream_query.token;
 	COSTS(cudaStreamQuery(stream), 0, 0);
 	COSTS(launch(1, 1, 0, 0), 1, 0);
 	NOT_YET(cudaStreamQuery(stream), 1);
@@ -487,13 +487,13 @@ static void looked_up(void **state)
 	 */
 	NOT_YET(cudaEventQuery(e), 1);
 	NOT_YET(cudaEventQuery(e), 0);
-	for (i = 0; i < QCU_WATCH_PLACES; i++)
+	for (i = 0; i < QCU_WATCH_SLOTS; i++)
 		assert_int_equal(cudaEventCreate(&other[i]), cudaSuccess);
-	for (i = 0; i < QCU_WATCH_PLACES; i++)
-		if (((struct qcul_handle *)other[i] - (struct qcul_handle *)e) % QCU_WATCH_PLACES ==
+	for (i = 0; i < QCU_WATCH_SLOTS; i++)
+		if (((struct qcul_handle *)other[i] - (struct qcul_handle *)e) % QCU_WATCH_SLOTS ==
 		    0)
 			break;
-	assert_true(i < QCU_WATCH_PLACES);
+	assert_true(i < QCU_WATCH_SLOTS);
 	assert_int_equal(cudaEventRecord(other[i], stream), cudaSuccess);
 	NOT_YET(cudaEventQuery(other[i]), 1);
 	assert_int_equal(last.event_query.token, 0);
@@ -501,11 +501,11 @@ static void looked_up(void **state)
 	NOT_YET(cudaEventQuery(e), 0);
 	COSTS(cudaEventRecord(e, stream), 1, 0);
 	NOT_YET(cudaEventQuery(other[i]), 1);
-	assert_int_equal(last.event_query.place, place);
+	assert_int_equal(last.event_query.slot, slot);
 	NOT_YET(cudaEventQuery(other[i]), 0);
 	NOT_YET(cudaEventQuery(e), 1);
 	NOT_YET(cudaEventQuery(e), 1);
-	for (i = 0; i < QCU_WATCH_PLACES; i++)
+	for (i = 0; i < QCU_WATCH_SLOTS; i++)
 		assert_int_equal(cudaEventDestroy(other[i]), cudaSuccess);
 	query_answer = 0;
 }

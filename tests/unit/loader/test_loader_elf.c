@@ -49,7 +49,7 @@ static void read_all(const struct qcul_elf *e)
 {
 	struct qcul_elf_symbols t;
 	struct qcul_elf_symbol s;
-	struct qcul_elf_part part;
+	struct qcul_elf_range part;
 	Elf64_Phdr p;
 	uint64_t value;
 	size_t i, sum = 0;
@@ -171,7 +171,7 @@ static void segments_outside_are_refused(void **state)
 static void sections_outside_do_not_count(void **state)
 {
 	struct qcul_elf_symbols t;
-	struct qcul_elf_part part;
+	struct qcul_elf_range part;
 	struct qcul_elf e;
 
 	(void)state;
@@ -229,7 +229,7 @@ static void reads_a_file(void **state)
 {
 	struct qcul_elf_symbols t;
 	struct qcul_elf_symbol s;
-	struct qcul_elf_part part;
+	struct qcul_elf_range part;
 	struct qcul_elf e;
 	uint64_t addr;
 	size_t offset;

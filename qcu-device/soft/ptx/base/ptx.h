@@ -27,7 +27,7 @@ struct ptx_range {
 };
 
 /* How much memory kernels may still get by malloc(), for all modules of a device together. */
-struct ptx_heap_room {
+struct ptx_heap_quota {
 	_Atomic uint64_t bytes;
 	_Atomic bool used; /* a kernel has called malloc() */
 };
@@ -80,11 +80,11 @@ struct ptx_env {
 	/* Read by ptx_load() only. It is no error if the module has no such variable. */
 	const struct ptx_bound *bound;
 	size_t bound_count;
-	struct ptx_heap_room *heap_room; /* for malloc() in kernels; NULL: no limit */
-	unsigned int device, devices;	 /* number of this device, and how many there are */
-	unsigned int sm_count;		 /* for %nsmid */
-	unsigned int max_regs;		 /* as .maxnreg, for every kernel; 0: no limit */
-	unsigned int threads;		 /* host threads that one launch may use; 0: all cores */
+	struct ptx_heap_quota *heap_quota; /* for malloc() in kernels; NULL: no limit */
+	unsigned int device, devices;	   /* number of this device, and how many there are */
+	unsigned int sm_count;		   /* for %nsmid */
+	unsigned int max_regs;		   /* as .maxnreg, for every kernel; 0: no limit */
+	unsigned int threads;		   /* host threads that one launch may use; 0: all cores */
 };
 
 /* Where and why something failed. text is one line without a newline. */

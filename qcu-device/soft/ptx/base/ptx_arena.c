@@ -8,8 +8,8 @@
 
 #include "qcu-device/soft/ptx/base/ptx_int.h"
 
-struct ptx_chunk {
-	struct ptx_chunk *next;
+struct ptx_arena_memory {
+	struct ptx_arena_memory *next;
 	size_t used, size;
 	_Alignas(16) uint8_t mem[];
 };
@@ -18,7 +18,7 @@ struct ptx_chunk {
 
 void *ptx_alloc(struct ptx_arena *a, size_t n)
 {
-	struct ptx_chunk *c = a->head;
+	struct ptx_arena_memory *c = a->head;
 	void *p;
 
 	if (n > SIZE_MAX / 2)
@@ -53,7 +53,7 @@ char *ptx_strndup(struct ptx_arena *a, const char *s, size_t n)
 void ptx_arena_free(struct ptx_arena *a)
 {
 	while (a->head) {
-		struct ptx_chunk *c = a->head;
+		struct ptx_arena_memory *c = a->head;
 
 		a->head = c->next;
 		free(c);

@@ -258,7 +258,7 @@ struct ptx_func {
 	uint32_t bad_line;
 	char bad_text[112];
 	/* ptx_link.c: the needs of this function with all calls below it */
-	unsigned int mark;
+	unsigned int walked;
 	uint32_t stack_need;
 	bool recursive;
 	unsigned int stamp; /* ptx_shared.c: the last kernel that was seen to reach it */
@@ -285,12 +285,12 @@ struct ptx_var {
 	enum ptx_space space;
 	uint32_t align;
 	uint64_t size;
-	uint64_t off;  /* local and shared: offset in its space */
-	uint64_t addr; /* global and const: address, once it is placed */
-	uint32_t slot; /* ref of the constant for its address, if used before it is defined */
+	uint64_t off;	     /* local and shared: offset in its space */
+	uint64_t addr;	     /* global and const: address, once it is placed */
+	uint32_t addr_const; /* ref of the constant for its address, if used before it is defined */
 	bool is_extern;
 	bool own;    /* shared: declared in the body of a kernel, so no other function names it */
-	bool linked; /* shared, not own: ptx_shared.c gives it its place */
+	bool linked; /* shared, not own: ptx_shared.c gives it its address */
 	const struct ptx_func *user; /* linked: the last function that named it */
 	uint32_t kernels;	     /* linked: how many kernels reach it */
 	bool managed;
@@ -308,8 +308,8 @@ struct ptx_shared {
 };
 
 /*
- * The place of a shared variable goes here: into the offset of an instruction (width 0), or into a
- * constant of 4 or 8 bytes.
+ * The address of a shared variable goes here: into the offset of an instruction (width 0), or into
+ * a constant of 4 or 8 bytes.
  */
 struct ptx_shared_fix {
 	struct ptx_var *var;
@@ -331,7 +331,7 @@ struct ptx_reloc {
 };
 
 struct ptx_arena {
-	struct ptx_chunk *head;
+	struct ptx_arena_memory *head;
 };
 
 struct ptx_ops;

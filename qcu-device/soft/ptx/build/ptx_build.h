@@ -31,15 +31,15 @@ uint32_t ptx_shared_const(struct ptx_parser *P, struct ptx_var *v, unsigned int 
 void ptx_shared_fix_insns(struct ptx_parser *P, uint32_t from);
 
 /* An address as written in the PTX text */
-struct ptx_place {
+struct ptx_text_address {
 	uint32_t ref;
 	int64_t imm;
 	bool a32;
 	struct ptx_sym *param; /* not NULL: a parameter, given by name */
 };
-struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
-			     enum ptx_space sp);
-void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_space sp);
+struct ptx_text_address ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+				    enum ptx_space sp);
+void ptx_set_address(struct ptx_insn *in, const struct ptx_text_address *p, enum ptx_space sp);
 uint16_t ptx_order_flags(const struct ptx_stmt *s);
 bool ptx_is_space(const char *m, enum ptx_space *sp);
 bool ptx_is_hint(const char *m);

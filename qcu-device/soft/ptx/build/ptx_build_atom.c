@@ -35,7 +35,7 @@ static enum ptx_status atomic_vector(struct ptx_parser *P, struct ptx_stmt *s, e
 	unsigned int o = red ? 0 : 1, size = ptx_type_size(t);
 	struct ptx_opnd *v[2] = {red ? NULL : &s->op_[0], &s->op_[o + 1]};
 	uint32_t ref[2][PTX_MAX_VEC] = {{0}}, x;
-	struct ptx_place p;
+	struct ptx_text_address p;
 	struct ptx_insn *in;
 
 	if (t == T_F32 ? op != ATOM_ADD || vec > 4
@@ -76,7 +76,7 @@ static enum ptx_status atomic128(struct ptx_parser *P, struct ptx_stmt *s, enum 
 {
 	uint32_t d = 0, b, c = 0;
 	bool cas = op == ATOM_CAS;
-	struct ptx_place p;
+	struct ptx_text_address p;
 	struct ptx_insn *in;
 
 	if (red || (!cas && op != ATOM_EXCH))
@@ -106,7 +106,7 @@ static enum ptx_status atomic(struct ptx_parser *P, struct ptx_stmt *s, bool red
 	uint32_t d = 0, b, c = 0;
 	unsigned int o = red ? 0 : 1, vec = 1;
 	struct ptx_insn *in;
-	struct ptx_place p;
+	struct ptx_text_address p;
 	int op = -1;
 
 	for (unsigned int i = 0; i < s->nmod; i++) {

@@ -29,8 +29,8 @@ static bool mem_mods(const struct ptx_stmt *s, enum ptx_space *sp, unsigned int 
  * Returns the offset of a named parameter's bytes. Range and alignment are checked here, and not
  * again at run time.
  */
-static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s, const struct ptx_place *p,
-			  unsigned int at, unsigned int size)
+static uint32_t param_off(struct ptx_parser *P, struct ptx_stmt *s,
+			  const struct ptx_text_address *p, unsigned int at, unsigned int size)
 {
 	struct ptx_sym *y = p->param;
 	int64_t off = p->imm + at;
@@ -76,9 +76,9 @@ static void data_regs(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_opnd 
 }
 
 /* ld.param and st.param by name: emits one instruction for each element. */
-static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_place *p,
-				    bool load, enum ptx_type t, unsigned int vec,
-				    const uint32_t *ref, const uint8_t *width)
+static enum ptx_status param_access(struct ptx_parser *P, struct ptx_stmt *s,
+				    struct ptx_text_address *p, bool load, enum ptx_type t,
+				    unsigned int vec, const uint32_t *ref, const uint8_t *width)
 {
 	unsigned int size = ptx_type_size(t);
 	bool kernel = p->param->kind == SYM_KPARAM;
@@ -107,7 +107,7 @@ static enum ptx_status load_store128(struct ptx_parser *P, struct ptx_stmt *s, e
 				     bool load)
 {
 	uint32_t reg = load ? ptx_dst(P, s, 0, T_B128) : ptx_src(P, s, 1, T_B128);
-	struct ptx_place p = ptx_address(P, s, load ? 1 : 0, sp);
+	struct ptx_text_address p = ptx_address(P, s, load ? 1 : 0, sp);
 	struct ptx_insn *in;
 
 	if (p.param)
@@ -126,7 +126,7 @@ static enum ptx_status load_store(struct ptx_parser *P, struct ptx_stmt *s, bool
 	enum ptx_space sp;
 	unsigned int vec;
 	struct ptx_insn *in;
-	struct ptx_place p;
+	struct ptx_text_address p;
 
 	if (!mem_mods(s, &sp, &vec))
 		return PTX_UNSUPPORTED;
@@ -293,10 +293,11 @@ static uint32_t bytes_unless(struct ptx_parser *P, struct ptx_stmt *s, unsigned 
 }
 
 /*
- * If an address names a shared variable whose place is not known yet, puts the place into a
+ * If an address names a shared variable whose address is not known yet, puts the address into a
  * register: the handlers of copies want the address of shared memory there.
  */
-static void known_place(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_place *p)
+static void load_shared_address(struct ptx_parser *P, struct ptx_stmt *s,
+				struct ptx_text_address *p)
 {
 	struct ptx_insn *in;
 	uint32_t off;
@@ -321,7 +322,7 @@ static enum ptx_status bulk(struct ptx_parser *P, struct ptx_stmt *s)
 	enum ptx_space space[2] = {SPACE_GENERIC, SPACE_GENERIC};
 	bool group = ptx_has(s, "bulk_group"), hint = ptx_has(s, "L2::cache_hint");
 	unsigned int n = 0, want = (group ? 3 : 4) + hint;
-	struct ptx_place to, from;
+	struct ptx_text_address to, from;
 	struct ptx_insn *in;
 	uint32_t size, c;
 
@@ -343,9 +344,9 @@ static enum ptx_status bulk(struct ptx_parser *P, struct ptx_stmt *s)
 		return PTX_INVALID_PTX;
 	ptx_want(P, s, want, want);
 	to = ptx_address(P, s, 0, space[0]);
-	known_place(P, s, &to);
+	load_shared_address(P, s, &to);
 	from = ptx_address(P, s, 1, space[1]);
-	known_place(P, s, &from);
+	load_shared_address(P, s, &from);
 	size = ptx_src(P, s, 2, T_U32);
 	c = ptx_const(P, 8, (uint64_t)to.imm);
 	in = ptx_emit(P, s, ptx_h_bulk);
@@ -363,7 +364,7 @@ static enum ptx_status bulk(struct ptx_parser *P, struct ptx_stmt *s)
 static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	struct ptx_insn *in;
-	struct ptx_place to, from;
+	struct ptx_text_address to, from;
 	uint32_t c, e = 0;
 	uint64_t size;
 
@@ -379,7 +380,7 @@ static enum ptx_status b_cp(struct ptx_parser *P, struct ptx_stmt *s)
 	}
 	ptx_want(P, s, 3, 5);
 	to = ptx_address(P, s, 0, SPACE_SHARED);
-	known_place(P, s, &to);
+	load_shared_address(P, s, &to);
 	from = ptx_address(P, s, 1, SPACE_GLOBAL);
 	size = s->op_[2].imm;
 	if (s->op_[2].kind != O_IMM || (size != 4 && size != 8 && size != 16))

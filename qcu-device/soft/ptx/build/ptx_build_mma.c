@@ -18,7 +18,7 @@ struct words {
 	unsigned int nelem, nlayout;
 	bool column[2]; /* row or col, in order */
 	bool sat, xor, and, popc, sync, aligned;
-	const char *part; /* wmma: a, b, c, d or mma */
+	const char *matrix; /* wmma: a, b, c, d or mma */
 	struct ptx_mma s;
 	enum ptx_space space;
 };
@@ -74,9 +74,9 @@ static bool read_words(const struct ptx_stmt *s, struct words *w)
 		else if (!strcmp(m, "aligned"))
 			w->aligned = true;
 		else if (!i && (!strcmp(m, "load") || !strcmp(m, "store") || !strcmp(m, "mma")))
-			w->part = m;
+			w->matrix = m;
 		else if (i == 1 && m[0] >= 'a' && m[0] <= 'd' && !m[1])
-			w->part = m;
+			w->matrix = m;
 		else if (strcmp(m, "rn") && !ptx_is_space(m, &w->space) && !read_shape(m, &w->s))
 			return false;
 	}
@@ -86,8 +86,8 @@ static bool read_words(const struct ptx_stmt *s, struct words *w)
 /* Which elements and shapes go together. The shapes are numbers of k for m8n8, m16n8 and wmma. */
 static bool has_allowed_shape(const struct ptx_mma *s, bool wmma)
 {
-	enum ptx_elem a = (enum ptx_elem)s->elem[PART_A], b = (enum ptx_elem)s->elem[PART_B];
-	enum ptx_elem c = (enum ptx_elem)s->elem[PART_C], d = (enum ptx_elem)s->elem[PART_D];
+	enum ptx_elem a = (enum ptx_elem)s->elem[MATRIX_A], b = (enum ptx_elem)s->elem[MATRIX_B];
+	enum ptx_elem c = (enum ptx_elem)s->elem[MATRIX_C], d = (enum ptx_elem)s->elem[MATRIX_D];
 	bool small = s->m == 8 && s->n == 8, tall = s->m == 16 && s->n == 8;
 	bool wide = s->m * s->n == 256 && s->k == 16;
 	bool floats = (c == E_F16 || c == E_F32) && (d == E_F16 || d == E_F32);
@@ -145,9 +145,9 @@ static struct ptx_mma_layout *layout_of(struct ptx_parser *P, const struct ptx_m
 	return y;
 }
 
-static enum ptx_type reg_type(const struct ptx_mma *s, enum ptx_part part)
+static enum ptx_type reg_type(const struct ptx_mma *s, enum ptx_matrix matrix)
 {
-	return s->elem[part] == E_F64 ? T_B64 : T_B32;
+	return s->elem[matrix] == E_F64 ? T_B64 : T_B32;
 }
 
 /* Reads the registers of operand i into ref, whose number must be n. */
@@ -169,7 +169,7 @@ static void fragment(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, e
 static enum ptx_status product(struct ptx_parser *P, struct ptx_stmt *s,
 			       const struct ptx_mma *shape, uint16_t flags)
 {
-	static const uint8_t order[4] = {PART_D, PART_A, PART_B, PART_C};
+	static const uint8_t order[4] = {MATRIX_D, MATRIX_A, MATRIX_B, MATRIX_C};
 	unsigned int n[4], all = 0;
 	uint32_t ref[4 * PTX_MAX_VEC], x;
 	struct ptx_mma_layout *y;
@@ -177,12 +177,12 @@ static enum ptx_status product(struct ptx_parser *P, struct ptx_stmt *s,
 
 	ptx_want(P, s, 4, 4);
 	for (unsigned int i = 0; i < 4; i++) {
-		enum ptx_part part = (enum ptx_part)order[i];
+		enum ptx_matrix matrix = (enum ptx_matrix)order[i];
 
-		n[i] = ptx_mma_regs(shape, part, flags);
+		n[i] = ptx_mma_regs(shape, matrix, flags);
 		if (n[i] > PTX_MAX_VEC)
 			return PTX_INVALID_PTX;
-		fragment(P, s, i, reg_type(shape, part), n[i], part == PART_D, ref + all);
+		fragment(P, s, i, reg_type(shape, matrix), n[i], matrix == MATRIX_D, ref + all);
 		all += n[i];
 	}
 	ptx_gather_warp(P, s);
@@ -203,20 +203,20 @@ static enum ptx_status product(struct ptx_parser *P, struct ptx_stmt *s,
 static void set_elems(struct ptx_mma *s, enum ptx_elem d, enum ptx_elem a, enum ptx_elem b,
 		      enum ptx_elem c)
 {
-	s->elem[PART_A] = (uint8_t)a;
-	s->elem[PART_B] = (uint8_t)b;
-	s->elem[PART_C] = (uint8_t)c;
-	s->elem[PART_D] = (uint8_t)d;
+	s->elem[MATRIX_A] = (uint8_t)a;
+	s->elem[MATRIX_B] = (uint8_t)b;
+	s->elem[MATRIX_C] = (uint8_t)c;
+	s->elem[MATRIX_D] = (uint8_t)d;
 }
 
 /* The flags that a product of bits and one that stops at the largest number have. */
 static bool product_flags(const struct words *w, uint16_t *flags)
 {
-	bool bits = w->s.elem[PART_A] == E_B1;
+	bool bits = w->s.elem[MATRIX_A] == E_B1;
 
 	if (bits != w->popc || bits != (w->xor != w->and) || (w->xor &&w->and))
 		return false;
-	if (w->sat && w->s.elem[PART_C] != E_S32 && !(*flags & MMA_WMMA))
+	if (w->sat && w->s.elem[MATRIX_C] != E_S32 && !(*flags & MMA_WMMA))
 		return false;
 	*flags |= (w->and ? MMA_AND : 0) | (w->sat ? IF_SAT : 0);
 	return w->sync && w->aligned;
@@ -229,7 +229,7 @@ static enum ptx_status b_mma(struct ptx_parser *P, struct ptx_stmt *s)
 
 	if (!read_words(s, &w))
 		return PTX_UNSUPPORTED;
-	if (w.part || w.nelem != 4 || w.nlayout != 2 || !w.s.m)
+	if (w.matrix || w.nelem != 4 || w.nlayout != 2 || !w.s.m)
 		return PTX_INVALID_PTX;
 	set_elems(&w.s, w.elem[0], w.elem[1], w.elem[2], w.elem[3]);
 	if (!product_flags(&w, &flags))
@@ -266,7 +266,7 @@ static enum ptx_status wmma_mma(struct ptx_parser *P, struct ptx_stmt *s, struct
 
 /* Sets the elements that a fragment's own one is used with, so that has_allowed_shape() can tell
  * the shape. */
-static bool fragment_shape(struct words *w, enum ptx_part part)
+static bool fragment_shape(struct words *w, enum ptx_matrix matrix)
 {
 	static const enum ptx_elem with[][2] = {{E_F16, E_F32},	 {E_F16, E_F16}, {E_BF16, E_F32},
 						{E_TF32, E_F32}, {E_F64, E_F64}, {E_S8, E_S32},
@@ -274,7 +274,7 @@ static bool fragment_shape(struct words *w, enum ptx_part part)
 						{E_B1, E_S32}};
 
 	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
-		if (with[i][part >= PART_C] != w->elem[0])
+		if (with[i][matrix >= MATRIX_C] != w->elem[0])
 			continue;
 		set_elems(&w->s, with[i][1], with[i][0], with[i][0], with[i][1]);
 		if (has_allowed_shape(&w->s, true))
@@ -284,30 +284,31 @@ static bool fragment_shape(struct words *w, enum ptx_part part)
 }
 
 static enum ptx_status wmma_memory(struct ptx_parser *P, struct ptx_stmt *s, struct words *w,
-				   enum ptx_part part)
+				   enum ptx_matrix matrix)
 {
-	bool load = part != PART_D;
+	bool load = matrix != MATRIX_D;
 	unsigned int n, at = load ? 1 : 0;
 	uint32_t ref[PTX_MAX_VEC], far = 0, e, x;
 	struct ptx_mma_layout *y;
-	struct ptx_place p;
+	struct ptx_text_address p;
 	struct ptx_insn *in;
 
 	if (!w->sync || !w->aligned || w->nelem != 1 || w->nlayout != 1 || w->popc ||
-	    !fragment_shape(w, part))
+	    !fragment_shape(w, matrix))
 		return PTX_INVALID_PTX;
 	if (w->space != SPACE_GENERIC && w->space != SPACE_GLOBAL && w->space != SPACE_SHARED)
 		return PTX_INVALID_PTX;
 	/* Elements smaller than a byte lie in words: A by rows, B by columns. */
-	if (part <= PART_B && ptx_elem_bits(w->elem[0]) < 8 && w->column[0] != (part == PART_B))
+	if (matrix <= MATRIX_B && ptx_elem_bits(w->elem[0]) < 8 &&
+	    w->column[0] != (matrix == MATRIX_B))
 		return PTX_INVALID_PTX;
 	ptx_want(P, s, 2, 3);
-	n = ptx_mma_regs(&w->s, part, MMA_WMMA);
+	n = ptx_mma_regs(&w->s, matrix, MMA_WMMA);
 	if (n > PTX_MAX_VEC)
 		return PTX_INVALID_PTX;
 	y = layout_of(P, &w->s);
 	p = ptx_address(P, s, at, w->space);
-	fragment(P, s, load ? 0 : 1, reg_type(&w->s, part), n, load, ref);
+	fragment(P, s, load ? 0 : 1, reg_type(&w->s, matrix), n, load, ref);
 	if (s->nop > 2)
 		far = ptx_src(P, s, 2, T_U32);
 	e = ptx_const(P, 8, (uint64_t)(uintptr_t)&y->s);
@@ -321,7 +322,7 @@ static enum ptx_status wmma_memory(struct ptx_parser *P, struct ptx_stmt *s, str
 	in->e = e;
 	in->x = x;
 	in->nx = (uint8_t)n;
-	in->sub = (uint8_t)(part | (w->column[0] ? WMMA_BY_COLUMN : 0));
+	in->sub = (uint8_t)(matrix | (w->column[0] ? WMMA_BY_COLUMN : 0));
 	return PTX_OK;
 }
 
@@ -332,14 +333,14 @@ static enum ptx_status b_wmma(struct ptx_parser *P, struct ptx_stmt *s)
 
 	if (!read_words(s, &w))
 		return PTX_UNSUPPORTED;
-	if (!w.part || !w.s.m)
+	if (!w.matrix || !w.s.m)
 		return PTX_INVALID_PTX;
 	if (!strcmp(what, "mma"))
 		return wmma_mma(P, s, &w);
-	if (!strcmp(what, "load") && *w.part >= 'a' && *w.part <= 'c' && !w.part[1])
-		return wmma_memory(P, s, &w, (enum ptx_part)(*w.part - 'a'));
-	if (!strcmp(what, "store") && *w.part == 'd' && !w.part[1])
-		return wmma_memory(P, s, &w, PART_D);
+	if (!strcmp(what, "load") && *w.matrix >= 'a' && *w.matrix <= 'c' && !w.matrix[1])
+		return wmma_memory(P, s, &w, (enum ptx_matrix)(*w.matrix - 'a'));
+	if (!strcmp(what, "store") && *w.matrix == 'd' && !w.matrix[1])
+		return wmma_memory(P, s, &w, MATRIX_D);
 	return PTX_INVALID_PTX;
 }
 

@@ -27,7 +27,7 @@ static bool mbar_space(const struct ptx_stmt *s, enum ptx_space *sp)
 }
 
 static struct ptx_insn *mbar(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_mbar_op op,
-			     const struct ptx_place *at, enum ptx_space sp, uint32_t arg)
+			     const struct ptx_text_address *at, enum ptx_space sp, uint32_t arg)
 {
 	struct ptx_insn *in = ptx_emit(P, s, ptx_h_mbarrier);
 
@@ -45,7 +45,7 @@ static enum ptx_status mbar_arrive(struct ptx_parser *P, struct ptx_stmt *s, enu
 	bool tx = ptx_has(s, "expect_tx"), result = s->nop && s->op_[0].kind != O_MEM;
 	unsigned int o = result ? 1 : 0;
 	uint32_t d = 0, arg;
-	struct ptx_place at;
+	struct ptx_text_address at;
 	struct ptx_insn *in;
 
 	if (ptx_has(s, "noComplete"))
@@ -65,7 +65,7 @@ static enum ptx_status mbar_arrive(struct ptx_parser *P, struct ptx_stmt *s, enu
 static enum ptx_status mbar_test(struct ptx_parser *P, struct ptx_stmt *s, enum ptx_space sp)
 {
 	bool parity = ptx_has(s, "parity");
-	struct ptx_place at;
+	struct ptx_text_address at;
 	struct ptx_insn *in;
 	uint32_t d, arg;
 
@@ -93,7 +93,7 @@ static enum ptx_status b_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 		     {"expect_tx", MBAR_EXPECT_TX},
 		     {"complete_tx", MBAR_COMPLETE_TX}};
 	const char *what = s->nmod ? s->mod[0] : "";
-	struct ptx_place at;
+	struct ptx_text_address at;
 	struct ptx_insn *in;
 	enum ptx_space sp;
 	uint32_t d, a;
@@ -136,7 +136,7 @@ static enum ptx_status b_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 {
 	bool noinc = ptx_has(s, "noinc");
-	struct ptx_place at;
+	struct ptx_text_address at;
 	enum ptx_space sp;
 
 	if (!ptx_has(s, "arrive") || !mbar_space(s, &sp))
@@ -150,7 +150,7 @@ enum ptx_status ptx_build_cp_mbarrier(struct ptx_parser *P, struct ptx_stmt *s)
 /* The transaction of a copy that is complete. Operand i is the address of the mbarrier. */
 void ptx_build_complete_tx(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i, uint32_t bytes)
 {
-	struct ptx_place at = ptx_address(P, s, i, SPACE_SHARED);
+	struct ptx_text_address at = ptx_address(P, s, i, SPACE_SHARED);
 
 	mbar(P, s, MBAR_COMPLETE_TX, &at, SPACE_SHARED, bytes);
 }
@@ -265,7 +265,7 @@ static enum ptx_status matrix(struct ptx_parser *P, struct ptx_stmt *s, bool loa
 	enum ptx_space sp = SPACE_GENERIC;
 	unsigned int n = ptx_has(s, "x4") ? 4 : ptx_has(s, "x2") ? 2 : ptx_has(s, "x1") ? 1 : 0;
 	struct ptx_opnd *v = &s->op_[load ? 0 : 1];
-	struct ptx_place at;
+	struct ptx_text_address at;
 	struct ptx_insn *in;
 	uint32_t ref[4], x;
 

@@ -86,16 +86,17 @@ static bool types(const struct ptx_stmt *s, struct ptx_video *v)
 }
 
 /* Parses the part of a scalar operand: b0 to b3, h0, h1. */
-static unsigned int part(struct ptx_parser *P, const struct ptx_stmt *s, const struct ptx_opnd *o)
+static unsigned int parse_selector(struct ptx_parser *P, const struct ptx_stmt *s,
+				   const struct ptx_opnd *o)
 {
 	const char *p = o->part;
 
 	if (!o->npart)
-		return PART_ALL;
+		return SELECT_ALL;
 	if (o->npart == 2 && *p == 'b' && p[1] >= '0' && p[1] <= '3')
-		return PART_B0 + (unsigned int)(p[1] - '0');
+		return SELECT_B0 + (unsigned int)(p[1] - '0');
 	if (o->npart == 2 && *p == 'h' && (p[1] == '0' || p[1] == '1'))
-		return PART_H0 + (unsigned int)(p[1] - '0');
+		return SELECT_H0 + (unsigned int)(p[1] - '0');
 	ptx_fail(P, PTX_INVALID_PTX, "%s: no such part of an operand", s->text);
 }
 
@@ -146,9 +147,9 @@ static void operands(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_video 
 	const struct ptx_opnd *o = s->op_;
 
 	if (v->elements == 1) {
-		v->dpart = part(P, s, &o[0]);
-		v->apart = part(P, s, &o[1]);
-		v->bpart = part(P, s, &o[2]);
+		v->dpart = parse_selector(P, s, &o[0]);
+		v->apart = parse_selector(P, s, &o[1]);
+		v->bpart = parse_selector(P, s, &o[2]);
 	} else {
 		v->mask = write_mask(P, s, &o[0], v->elements);
 		v->asel = select_elements(P, s, &o[1], v->elements, 0);

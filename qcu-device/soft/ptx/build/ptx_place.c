@@ -34,9 +34,9 @@ bool ptx_var_place(struct ptx_module *m, struct ptx_var *v)
 uint32_t ptx_var_ref(struct ptx_parser *P, struct ptx_var *v)
 {
 	if (v->is_extern && !v->addr) {
-		if (!v->slot)
-			v->slot = ptx_const_own(P, 8);
-		return v->slot;
+		if (!v->addr_const)
+			v->addr_const = ptx_const_own(P, 8);
+		return v->addr_const;
 	}
 	if (!ptx_var_place(P->m, v))
 		ptx_fail(P, PTX_NO_MEMORY, "no device memory for variable '%s'", v->name);
@@ -82,7 +82,7 @@ bool ptx_is_space(const char *m, enum ptx_space *sp)
 	return false;
 }
 
-/* Remembers that the function names a shared variable whose place is not known yet. */
+/* Remembers that the function names a shared variable whose address is not known yet. */
 void ptx_shared_use(struct ptx_parser *P, struct ptx_var *v)
 {
 	struct ptx_shared *u;
@@ -109,7 +109,7 @@ static void shared_fix(struct ptx_parser *P, struct ptx_var *v, uint32_t where, 
 	P->m->shared_fixes = f;
 }
 
-/* The constant that will be the variable's place behind the kernel's own ones, plus `add`. */
+/* The constant that will be the variable's offset behind the kernel's own ones, plus `add`. */
 uint32_t ptx_shared_const(struct ptx_parser *P, struct ptx_var *v, unsigned int width, uint64_t add)
 {
 	uint32_t ref = ptx_const_own(P, width);
@@ -127,11 +127,11 @@ void ptx_shared_fix_insns(struct ptx_parser *P, uint32_t from)
 	P->shared = NULL;
 }
 
-struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
-			     enum ptx_space sp)
+struct ptx_text_address ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned int i,
+				    enum ptx_space sp)
 {
 	struct ptx_opnd *o = &s->op_[i];
-	struct ptx_place p = {.imm = (int64_t)o->imm};
+	struct ptx_text_address p = {.imm = (int64_t)o->imm};
 	struct ptx_var *v;
 	unsigned int w;
 
@@ -170,7 +170,7 @@ struct ptx_place ptx_address(struct ptx_parser *P, struct ptx_stmt *s, unsigned 
 	}
 	p.imm += (int64_t)v->off;
 	if (v->space == SPACE_LOCAL) {
-		p.ref = REF_REG; /* slot 0: where .local starts */
+		p.ref = REF_REG; /* offset 0: where .local starts */
 		if (sp == SPACE_GENERIC)
 			p.imm += (int64_t)PTX_LOCAL_BASE;
 		return p;
@@ -195,7 +195,7 @@ uint16_t ptx_order_flags(const struct ptx_stmt *s)
 										     : 0;
 }
 
-void ptx_set_address(struct ptx_insn *in, const struct ptx_place *p, enum ptx_space sp)
+void ptx_set_address(struct ptx_insn *in, const struct ptx_text_address *p, enum ptx_space sp)
 {
 	in->a = p->ref;
 	in->imm = p->imm;

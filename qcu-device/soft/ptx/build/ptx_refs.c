@@ -82,7 +82,7 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 				ptx_fail(P, PTX_INVALID_PTX, "%s: address of '%s' needs 64 bits",
 					 s->text, v->name);
 			base = ptx_var_ref(P, v);
-			if (!v->slot)
+			if (!v->addr_const)
 				return ptx_const(P, 8, v->addr + o->imm);
 			if (!o->imm)
 				return base;
@@ -97,7 +97,7 @@ static uint32_t src_symbol(struct ptx_parser *P, struct ptx_stmt *s, struct ptx_
 			if (!v->is_extern)
 				ptx_shared_use(P, v);
 		} else if (width == 8) {
-			base = REF_REG; /* slot 0 of the frame: where .local starts */
+			base = REF_REG; /* offset 0 of the frame: where .local starts */
 		} else {
 			ptx_fail(P, PTX_INVALID_PTX, "%s: address of '%s' needs 64 bits", s->text,
 				 v->name);

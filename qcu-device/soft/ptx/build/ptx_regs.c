@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "qcu-device/soft/ptx/build/ptx_build.h"
-#include "qcu-device/soft/ptx/build/ptx_slots.h"
+#include "qcu-device/soft/ptx/build/ptx_regalloc.h"
 
 #define MOST	   255u
 #define MAX_PASSES 8
@@ -30,7 +30,7 @@ static bool has(const uint64_t *set, uint32_t v)
 	return set[v >> 6] >> (v & 63) & 1;
 }
 
-static bool moves(const struct ptx_slots *s, const struct ptx_insn *in)
+static bool moves(const struct ptx_regalloc *s, const struct ptx_insn *in)
 {
 	for (int k = 0; k < K_COUNT; k++)
 		if (k != K_PRED && in->fn == s->m->ops->op[V_MOV][k])
@@ -46,7 +46,7 @@ static bool loads_constant(const struct ptx_insn *in)
 }
 
 /* True for parameters, constants and special registers: they can be read again at each use. */
-static bool found_elsewhere(const struct ptx_slots *s, const struct ptx_insn *in,
+static bool found_elsewhere(const struct ptx_regalloc *s, const struct ptx_insn *in,
 			    const uint64_t *held)
 {
 	if (in->fn == ptx_h_ld_kparam)
@@ -55,7 +55,7 @@ static bool found_elsewhere(const struct ptx_slots *s, const struct ptx_insn *in
 	       ((in->a & REF_AREA) != REF_REG || !has(held, in->a >> 2));
 }
 
-static void mark_held_reg(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void mark_held_reg(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	struct need *n = arg;
 	uint32_t v = *ref >> 2;
@@ -71,7 +71,7 @@ static void mark_held_reg(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t
  * Each pass follows copies in the order of the code. Chains of copies against that order are rare;
  * registers that MAX_PASSES passes do not reach count as free.
  */
-static void find_held(struct ptx_slots *s, struct need *n)
+static void find_held(struct ptx_regalloc *s, struct need *n)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
 	int passes = 0;
@@ -83,16 +83,16 @@ static void find_held(struct ptx_slots *s, struct need *n)
 		n->changed = false;
 		for (uint32_t i = 0; i < s->len; i++)
 			if (!found_elsewhere(s, &code[i], n->held))
-				ptx_slots_visit(s, i, mark_held_reg, n);
+				ptx_visit_regs(s, i, mark_held_reg, n);
 	} while (n->changed && ++passes < MAX_PASSES);
 }
 
-static uint32_t words_of(const struct ptx_slots *s, uint32_t v)
+static uint32_t words_of(const struct ptx_regalloc *s, uint32_t v)
 {
 	return (s->width[v] + 3u) / 4;
 }
 
-static void written(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void written(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	struct need *n = arg;
 	uint32_t v = *ref >> 2;
@@ -104,7 +104,7 @@ static void written(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, v
 	}
 }
 
-static void read_by(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void read_by(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	struct need *n = arg;
 	uint32_t v = *ref >> 2;
@@ -116,7 +116,7 @@ static void read_by(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, v
 	}
 }
 
-static void count_block(struct ptx_slots *s, uint32_t b, struct need *n)
+static void count_block(struct ptx_regalloc *s, uint32_t b, struct need *n)
 {
 	const uint64_t *out = s->out + b * s->words;
 
@@ -128,8 +128,8 @@ static void count_block(struct ptx_slots *s, uint32_t b, struct need *n)
 	}
 	n->edge = n->words > n->edge ? n->words : n->edge;
 	for (uint32_t i = s->blk[b].to; i-- > s->blk[b].from;) {
-		ptx_slots_visit(s, i, written, n);
-		ptx_slots_visit(s, i, read_by, n);
+		ptx_visit_regs(s, i, written, n);
+		ptx_visit_regs(s, i, read_by, n);
 		n->most = n->words > n->most ? n->words : n->most;
 	}
 	n->edge = n->words > n->edge ? n->words : n->edge;
@@ -146,7 +146,7 @@ static uint32_t guess(const struct need *n)
 	return regs > MOST ? MOST : regs;
 }
 
-bool ptx_count_regs(struct ptx_slots *s)
+bool ptx_count_regs(struct ptx_regalloc *s)
 {
 	struct need n = {.live = calloc(s->words, 8), .held = calloc(s->words, 8)};
 	bool ok = n.live && n.held;

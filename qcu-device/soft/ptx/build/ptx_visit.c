@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which registers an instruction reads and writes. */
 #include "qcu-device/soft/ptx/build/ptx_build.h"
-#include "qcu-device/soft/ptx/build/ptx_slots.h"
+#include "qcu-device/soft/ptx/build/ptx_regalloc.h"
 #include "qcu-device/soft/ptx/memory/ptx_mma.h"
 #include "qcu-device/soft/ptx/memory/ptx_tex.h"
 
-static void visit_ref(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, ptx_visit_fn fn,
+static void visit_ref(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at, ptx_visit_fn fn,
 		      void *arg)
 {
 	if ((*ref & REF_AREA) == REF_REG && *ref >> 2)
 		fn(s, ref, def, at, arg);
 }
 
-static void visit_args(struct ptx_slots *s, struct ptx_arg *a, unsigned int n, bool def,
+static void visit_args(struct ptx_regalloc *s, struct ptx_arg *a, unsigned int n, bool def,
 		       uint32_t at, ptx_visit_fn fn, void *arg)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -45,7 +45,7 @@ static void count_xops(const struct ptx_insn *in, unsigned int *defs, unsigned i
 			: 0;
 }
 
-void ptx_slots_visit(struct ptx_slots *s, uint32_t at, ptx_visit_fn fn, void *arg)
+void ptx_visit_regs(struct ptx_regalloc *s, uint32_t at, ptx_visit_fn fn, void *arg)
 {
 	struct ptx_insn *in = &s->m->code[s->f->pc + at];
 	unsigned int defs, uses;

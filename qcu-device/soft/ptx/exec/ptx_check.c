@@ -7,7 +7,7 @@
  * Without checks, none of this code runs. Each finding is reported once per launch and instruction.
  * The kernel goes on after it.
  *
- * Each byte of shared memory has a cell, which says which thread wrote the byte last, and which
+ * Each byte of shared memory has a history, which says which thread wrote the byte last, and which
  * threads have read it. Two accesses are in order if the same thread makes them, or if something
  * between them orders the threads:
  *
@@ -28,19 +28,19 @@
 #define FOUND_UNWRITTEN 1u
 #define FOUND_RACE	2u
 
-struct mark {
+struct last_access {
 	uint32_t pc, block_time, warp_time;
 	uint16_t thread;
 	bool valid, strong;
 };
 
-struct cell {
-	struct mark write, read[2]; /* read: two readers, of different warps if possible */
-	uint8_t value;		    /* the last one written */
+struct byte_history {
+	struct last_access write, read[2]; /* read: two readers, of different warps if possible */
+	uint8_t value;			   /* the last one written */
 };
 
 struct ptx_check {
-	struct cell *shared;
+	struct byte_history *shared;
 	uint32_t shared_cap;
 	uint8_t *local; /* 1: written; laid out like the stacks */
 	size_t local_cap;
@@ -59,8 +59,8 @@ struct access {
 
 /* ---- reports ---- */
 
-static const char *describe_code_place(const struct ptx_warp *w, uint32_t pc, char *buf,
-				       size_t size)
+static const char *describe_code_position(const struct ptx_warp *w, uint32_t pc, char *buf,
+					  size_t size)
 {
 	const struct ptx_module *m = w->blk->grid->mod;
 	const struct ptx_insn *in = &m->code[pc];
@@ -98,15 +98,15 @@ static void report_finding(const struct access *a, const char *what)
 {
 	const struct ptx_block *b = a->w->blk;
 	const struct ptx_env *env = &b->grid->mod->env;
-	char line[512], place[128], thread[48];
+	char line[512], position[128], thread[48];
 	int n;
 
 	who(a->w, thread_of(a), thread, sizeof(thread));
 	n = snprintf(line, sizeof(line),
 		     "qcu-check: %s; kernel %.80s, %s, block (%u,%u,%u), thread %s\n", what,
 		     b->grid->kernel->info.name,
-		     describe_code_place(a->w, a->w->pc, place, sizeof(place)), b->ctaid[0],
-		     b->ctaid[1], b->ctaid[2], thread);
+		     describe_code_position(a->w, a->w->pc, position, sizeof(position)),
+		     b->ctaid[0], b->ctaid[1], b->ctaid[2], thread);
 	if (n > 0 && env->complain)
 		env->complain(env->ctx, line,
 			      (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
@@ -123,9 +123,9 @@ static void say_unwritten(const struct access *a, const char *space)
 	report_finding(a, what);
 }
 
-static void say_race(const struct access *a, const struct mark *other, bool other_writes)
+static void say_race(const struct access *a, const struct last_access *other, bool other_writes)
 {
-	char what[256], place[128], thread[48];
+	char what[256], position[128], thread[48];
 
 	if (!first_time(a, FOUND_RACE))
 		return;
@@ -135,13 +135,13 @@ static void say_race(const struct access *a, const struct mark *other, bool othe
 		 "in between that orders them",
 		 (unsigned long long)a->addr, a->write ? "a write" : "a read",
 		 other_writes ? "write" : "read", thread,
-		 describe_code_place(a->w, other->pc, place, sizeof(place)));
+		 describe_code_position(a->w, other->pc, position, sizeof(position)));
 	report_finding(a, what);
 }
 
 /* ---- the rules ---- */
 
-static bool clash(const struct access *a, const struct mark *m)
+static bool clash(const struct access *a, const struct last_access *m)
 {
 	const struct ptx_warp *w = a->w;
 
@@ -152,19 +152,19 @@ static bool clash(const struct access *a, const struct mark *m)
 	return m->thread / PTX_LANES != w->id || m->warp_time == w->sync;
 }
 
-static struct mark mark_of(const struct access *a)
+static struct last_access last_access_of(const struct access *a)
 {
-	return (struct mark){.pc = a->w->pc,
-			     .block_time = a->w->blk->sync,
-			     .warp_time = a->w->sync,
-			     .thread = (uint16_t)thread_of(a),
-			     .valid = true,
-			     .strong = a->strong};
+	return (struct last_access){.pc = a->w->pc,
+				    .block_time = a->w->blk->sync,
+				    .warp_time = a->w->sync,
+				    .thread = (uint16_t)thread_of(a),
+				    .valid = true,
+				    .strong = a->strong};
 }
 
-static void remember_read(struct cell *c, const struct access *a)
+static void remember_read(struct byte_history *c, const struct access *a)
 {
-	struct mark new = mark_of(a);
+	struct last_access new = last_access_of(a);
 
 	/* Prefer to keep a reader of another warp, too: it is in order with fewer accesses. */
 	if (c->read[0].valid && c->read[0].block_time == new.block_time &&
@@ -174,7 +174,7 @@ static void remember_read(struct cell *c, const struct access *a)
 		c->read[0] = new;
 }
 
-static void shared_byte(const struct access *a, struct cell *c, unsigned int k)
+static void shared_byte(const struct access *a, struct byte_history *c, unsigned int k)
 {
 	bool changes = !a->value || !c->write.valid || c->value != a->value[k];
 
@@ -186,7 +186,7 @@ static void shared_byte(const struct access *a, struct cell *c, unsigned int k)
 	if (a->read)
 		remember_read(c, a);
 	if (a->write) {
-		c->write = mark_of(a);
+		c->write = last_access_of(a);
 		if (a->value)
 			c->value = a->value[k];
 	}
@@ -196,7 +196,7 @@ static void check_shared_access(const struct access *a)
 {
 	const struct ptx_block *b = a->w->blk;
 	bool any = !a->read;
-	struct cell *c;
+	struct byte_history *c;
 
 	if (a->addr >= b->shared_bytes || b->shared_bytes - a->addr < a->size)
 		return;

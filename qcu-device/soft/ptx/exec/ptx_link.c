@@ -69,18 +69,18 @@ static void walk_call_graph(struct ptx_module *m, struct ptx_func *f, unsigned i
 {
 	uint32_t below = 0;
 
-	f->mark = 1;
+	f->walked = 1;
 	f->reach_bad = f->bad ? f : NULL;
 	f->recursive |= f->allocates;
 	f->recursive |= f->indirect;
 	for (unsigned int i = 0; i < f->ncallees; i++) {
 		struct ptx_func *c = ptx_func_real(f->callees[i]);
 
-		if (c->mark == 1 || depth >= MAX_WALK) {
+		if (c->walked == 1 || depth >= MAX_WALK) {
 			f->recursive = true;
 			continue;
 		}
-		if (!c->mark)
+		if (!c->walked)
 			walk_call_graph(m, c, depth + 1);
 		below = c->stack_need > below ? c->stack_need : below;
 		/*
@@ -96,7 +96,7 @@ static void walk_call_graph(struct ptx_module *m, struct ptx_func *f, unsigned i
 	f->stack_need = ((f->local_bytes + 15) & ~15u) + CALL_COST + below;
 	if (f->stack_need > STACK_UNBOUNDED * 8)
 		f->recursive = true;
-	f->mark = 2;
+	f->walked = 2;
 }
 
 static uint32_t capped(uint32_t regs, uint32_t most)
@@ -157,7 +157,7 @@ enum ptx_status ptx_link(struct ptx_module *m, struct ptx_diag *diag)
 	if (!m->kernels)
 		return PTX_NO_MEMORY;
 	for (unsigned int i = 0; i < m->nfuncs; i++)
-		if (!m->funcs[i]->mark)
+		if (!m->funcs[i]->walked)
 			walk_call_graph(m, m->funcs[i], 0);
 	for (unsigned int i = 0; i < m->nfuncs; i++) {
 		struct ptx_kernel *k;

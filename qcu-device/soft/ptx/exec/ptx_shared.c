@@ -5,8 +5,8 @@
  *
  * A kernel needs memory only for the variables that it reaches: those that the kernel and the
  * functions below it name. The code of a function is the same for all kernels, so a variable has
- * one place, counted from the end of the kernel's own variables. Two variables may have the same
- * place if no kernel reaches both. The variables that most kernels reach come first, so that there
+ * one offset, counted from the end of the kernel's own variables. Two variables may have the same
+ * offset if no kernel reaches both. The variables that most kernels reach come first, so that there
  * are hardly any gaps.
  */
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct reach {
 
 static bool add_pair(struct reach *r, struct ptx_kernel *k, unsigned int stamp, struct ptx_var *v)
 {
-	uint32_t order = (uint32_t)v->off; /* until it gets its place */
+	uint32_t order = (uint32_t)v->off; /* until it gets its offset */
 
 	if (r->seen[order] == stamp)
 		return true;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "qcu-device/soft/ptx/build/ptx_build.h"
-#include "qcu-device/soft/ptx/build/ptx_slots.h"
+#include "qcu-device/soft/ptx/build/ptx_regalloc.h"
 #include "qcu-device/soft/ptx/load/ptx_load.h"
 
 static void parse_reg(struct ptx_parser *P)
@@ -351,7 +351,7 @@ void ptx_parse_body(struct ptx_parser *P, struct ptx_func *f)
 	f->end = P->m->ncode;
 	f->frame_bytes = PTX_FRAME_AREA + (f->area_bytes + 7) / 8 * PTX_LANES * 8;
 	ptx_scope_pop(P);
-	if (!ptx_assign_slots(P->m, f, P->width, P->nregs))
+	if (!ptx_assign_offsets(P->m, f, P->width, P->nregs))
 		ptx_fail_memory(P);
 	ptx_next(P);
 }

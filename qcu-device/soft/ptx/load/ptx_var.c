@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Variables of a module and of functions: declarations, initialisers, and places in memory.
+ * Variables of a module and of functions: declarations, initialisers, and addresses.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +185,7 @@ static uint64_t align_up(uint64_t v, uint64_t a)
 }
 
 /*
- * Gives variables of a function their places in local and shared memory. Shared variables that
+ * Gives variables of a function their addresses in local and shared memory. Shared variables that
  * several kernels may reach get theirs from ptx_shared_place(), the others from ptx_var_place().
  */
 static void place_now(struct ptx_parser *P, struct ptx_var *v)
@@ -327,10 +327,10 @@ static bool addr_of(struct ptx_module *m, const struct ptx_reloc *r, uint64_t *a
 	return false;
 }
 
-static void fill_slot(struct ptx_module *m, const struct ptx_var *v)
+static void fill_addr_const(struct ptx_module *m, const struct ptx_var *v)
 {
-	for (unsigned int i = 0; v->slot && i < PTX_LANES; i++)
-		memcpy(m->consts + (v->slot & REF_OFF) + i * 8, &v->addr, 8);
+	for (unsigned int i = 0; v->addr_const && i < PTX_LANES; i++)
+		memcpy(m->consts + (v->addr_const & REF_OFF) + i * 8, &v->addr, 8);
 }
 
 bool ptx_init_vars(struct ptx_module *m, struct ptx_diag *diag, enum ptx_status *st)
@@ -343,7 +343,7 @@ bool ptx_init_vars(struct ptx_module *m, struct ptx_diag *diag, enum ptx_status 
 			*st = PTX_NO_MEMORY;
 			return false;
 		}
-		fill_slot(m, v);
+		fill_addr_const(m, v);
 		if (v->init_len && !v->bound)
 			memcpy((void *)(uintptr_t)v->addr, v->init, v->init_len);
 		if (v->space == SPACE_CONST)

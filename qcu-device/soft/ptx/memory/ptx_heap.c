@@ -14,28 +14,28 @@ struct ptx_heap {
 	struct ptx_heap *next;
 };
 
-/* Bytes that an allocation takes from heap_room in addition to its size. */
+/* Bytes that an allocation takes from heap_quota in addition to its size. */
 #define COST 16u
 
-static bool take_heap_room(struct ptx_heap_room *room, uint64_t size)
+static bool take_heap_quota(struct ptx_heap_quota *quota, uint64_t size)
 {
 	uint64_t left;
 
-	if (!room)
+	if (!quota)
 		return true;
-	atomic_store_explicit(&room->used, true, memory_order_relaxed);
-	left = atomic_load(&room->bytes);
+	atomic_store_explicit(&quota->used, true, memory_order_relaxed);
+	left = atomic_load(&quota->bytes);
 	do {
 		if (size > left)
 			return false;
-	} while (!atomic_compare_exchange_weak(&room->bytes, &left, left - size));
+	} while (!atomic_compare_exchange_weak(&quota->bytes, &left, left - size));
 	return true;
 }
 
-static void return_heap_room(struct ptx_heap_room *room, uint64_t size)
+static void return_heap_quota(struct ptx_heap_quota *quota, uint64_t size)
 {
-	if (room)
-		atomic_fetch_add(&room->bytes, size);
+	if (quota)
+		atomic_fetch_add(&quota->bytes, size);
 }
 
 uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
@@ -45,7 +45,8 @@ uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
 
 	if (!h)
 		return 0;
-	if (__builtin_add_overflow(size, COST, &cost) || !take_heap_room(m->env.heap_room, cost)) {
+	if (__builtin_add_overflow(size, COST, &cost) ||
+	    !take_heap_quota(m->env.heap_quota, cost)) {
 		free(h);
 		return 0;
 	}
@@ -53,7 +54,7 @@ uint64_t ptx_heap_alloc(struct ptx_module *m, uint64_t size)
 	h->size = cost;
 	h->addr = m->env.alloc(m->env.ctx, size);
 	if (!h->addr) {
-		return_heap_room(m->env.heap_room, cost);
+		return_heap_quota(m->env.heap_quota, cost);
 		free(h);
 		return 0;
 	}
@@ -74,7 +75,7 @@ bool ptx_heap_free(struct ptx_module *m, uint64_t addr)
 		;
 	if (h && !h->freed) {
 		h->freed = true;
-		return_heap_room(m->env.heap_room, h->size);
+		return_heap_quota(m->env.heap_quota, h->size);
 		ok = true;
 	}
 	pthread_mutex_unlock(&m->heap_lock);
@@ -96,7 +97,7 @@ void ptx_heap_sweep(struct ptx_module *m, bool all)
 		}
 		*p = h->next;
 		if (!h->freed)
-			return_heap_room(m->env.heap_room, h->size);
+			return_heap_quota(m->env.heap_quota, h->size);
 		m->env.free(m->env.ctx, h->addr);
 		free(h);
 	}

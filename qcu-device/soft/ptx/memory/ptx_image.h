@@ -44,7 +44,7 @@ struct ptx_image {
 
 struct ptx_warp;
 
-/* The place and the level of detail at which one lane reads. */
+/* The position and the level of detail at which one lane reads. */
 struct ptx_sample {
 	struct ptx_warp *w;
 	unsigned int lane;
@@ -57,7 +57,7 @@ struct ptx_sample {
 };
 
 /*
- * ptx_sample.c: reads a texture at this place, filtered if the texture says so, into four
+ * ptx_sample.c: reads a texture at this position, filtered if the texture says so, into four
  * registers. False: the lane has a fault.
  */
 bool ptx_sample(const struct ptx_sample *s, uint32_t out[4]);

@@ -37,58 +37,61 @@ static unsigned int per_reg(enum ptx_elem e)
 
 static unsigned int depth(const struct ptx_mma *s)
 {
-	return s->elem[PART_A] == E_B1 ? s->k / 32u : s->k;
+	return s->elem[MATRIX_A] == E_B1 ? s->k / 32u : s->k;
 }
 
 /* Registers without the copies that fragments of wmma have. */
-static unsigned int real_regs(const struct ptx_mma *s, enum ptx_part part)
+static unsigned int real_regs(const struct ptx_mma *s, enum ptx_matrix matrix)
 {
 	unsigned int k = depth(s);
-	unsigned int n = part == PART_A ? s->m * k : part == PART_B ? s->n * k : s->m * s->n;
+	unsigned int n = matrix == MATRIX_A   ? s->m * k
+			 : matrix == MATRIX_B ? s->n * k
+					      : s->m * s->n;
 
-	return n / PTX_LANES / per_reg((enum ptx_elem)s->elem[part]);
+	return n / PTX_LANES / per_reg((enum ptx_elem)s->elem[matrix]);
 }
 
-unsigned int ptx_mma_regs(const struct ptx_mma *s, enum ptx_part part, uint16_t flags)
+unsigned int ptx_mma_regs(const struct ptx_mma *s, enum ptx_matrix matrix, uint16_t flags)
 {
 	if (flags & MMA_QUADS)
-		return part <= PART_B || s->elem[part] == E_F16 ? (part <= PART_B ? 2 : 4) : 8;
-	if (flags & MMA_WMMA && part <= PART_B && s->elem[part] == E_F16)
+		return matrix <= MATRIX_B || s->elem[matrix] == E_F16 ? (matrix <= MATRIX_B ? 2 : 4)
+								      : 8;
+	if (flags & MMA_WMMA && matrix <= MATRIX_B && s->elem[matrix] == E_F16)
 		return 8; /* some or all elements are there more than once */
-	return real_regs(s, part);
+	return real_regs(s, matrix);
 }
 
-struct place {
+struct matrix_index {
 	unsigned int row, col;
 };
 
 /* Where in its matrix the element is that a lane holds in a register. */
-static struct place place_of_element(const struct ptx_mma *s, enum ptx_part part, unsigned int reg,
-				     unsigned int sub, unsigned int lane)
+static struct matrix_index index_of_element(const struct ptx_mma *s, enum ptx_matrix matrix,
+					    unsigned int reg, unsigned int sub, unsigned int lane)
 {
-	unsigned int each = per_reg((enum ptx_elem)s->elem[part]), high = s->m > 8 ? 2 : 1;
+	unsigned int each = per_reg((enum ptx_elem)s->elem[matrix]), high = s->m > 8 ? 2 : 1;
 	unsigned int g = lane / 4, t = lane % 4, tile, i;
 
-	if (part == PART_A) {
+	if (matrix == MATRIX_A) {
 		unsigned int regs = high * (depth(s) / (4 * each));
 
 		tile = reg / regs;
 		i = reg % regs;
-		return (struct place){tile * 16 + i % high * 8 + g,
-				      i / high * 4 * each + t * each + sub};
+		return (struct matrix_index){tile * 16 + i % high * 8 + g,
+					     i / high * 4 * each + t * each + sub};
 	}
-	if (part == PART_B) {
+	if (matrix == MATRIX_B) {
 		unsigned int regs = depth(s) / (4 * each);
 
 		tile = reg / regs;
 		i = reg % regs;
-		return (struct place){i * 4 * each + t * each + sub, tile * 8 + g};
+		return (struct matrix_index){i * 4 * each + t * each + sub, tile * 8 + g};
 	}
 	i = reg * each + sub;
 	tile = i / (2 * high);
 	i %= 2 * high;
-	return (struct place){(s->m > 16 ? tile * 16 : 0) + i / 2 * 8 + g,
-			      (s->m > 16 ? 0 : tile * 8) + t * 2 + i % 2};
+	return (struct matrix_index){(s->m > 16 ? tile * 16 : 0) + i / 2 * 8 + g,
+				     (s->m > 16 ? 0 : tile * 8) + t * 2 + i % 2};
 }
 
 static float e4m3(uint32_t u)
@@ -142,19 +145,19 @@ static void *dest_at(struct ptx_warp *w, const struct ptx_insn *in, unsigned int
 
 bool ptx_mma_layout(struct ptx_mma_layout *y)
 {
-	for (unsigned int part = PART_A; part <= PART_D; part++) {
-		enum ptx_elem e = (enum ptx_elem)y->s.elem[part];
-		unsigned int regs = real_regs(&y->s, (enum ptx_part)part), each = per_reg(e);
-		unsigned int width = part == PART_A ? depth(&y->s) : y->s.n;
+	for (unsigned int matrix = MATRIX_A; matrix <= MATRIX_D; matrix++) {
+		enum ptx_elem e = (enum ptx_elem)y->s.elem[matrix];
+		unsigned int regs = real_regs(&y->s, (enum ptx_matrix)matrix), each = per_reg(e);
+		unsigned int width = matrix == MATRIX_A ? depth(&y->s) : y->s.n;
 
-		if (regs * each > PTX_MMA_SLOTS)
+		if (regs * each > PTX_MMA_LANE_ELEMS)
 			return false;
 		for (unsigned int i = 0; i < regs * each; i++)
 			for (unsigned int l = 0; l < PTX_LANES; l++) {
-				struct place p = place_of_element(&y->s, (enum ptx_part)part,
-								  i / each, i % each, l);
+				struct matrix_index p = index_of_element(
+					&y->s, (enum ptx_matrix)matrix, i / each, i % each, l);
 
-				y->at[part][i][l] = (uint16_t)(p.row * width + p.col);
+				y->at[matrix][i][l] = (uint16_t)(p.row * width + p.col);
 			}
 	}
 	return true;
@@ -205,18 +208,18 @@ static void decode_lanes(enum ptx_elem e, const uint32_t *v, unsigned int sub, d
 }
 
 /* Reads the registers of a part, from number `first` on. */
-static void read_matrix_part(struct ptx_warp *w, const struct ptx_insn *in,
-			     const struct ptx_mma_layout *y, enum ptx_part part, unsigned int first,
-			     double *to)
+static void read_matrix(struct ptx_warp *w, const struct ptx_insn *in,
+			const struct ptx_mma_layout *y, enum ptx_matrix matrix, unsigned int first,
+			double *to)
 {
-	enum ptx_elem e = (enum ptx_elem)y->s.elem[part];
-	unsigned int regs = real_regs(&y->s, part), each = per_reg(e);
+	enum ptx_elem e = (enum ptx_elem)y->s.elem[matrix];
+	unsigned int regs = real_regs(&y->s, matrix), each = per_reg(e);
 	double v[PTX_LANES];
 
 	for (unsigned int i = 0; i < regs * each; i++) {
 		decode_lanes(e, reg_at(w, in, first + i / each), i % each, v);
 		for (unsigned int l = 0; l < PTX_LANES; l++)
-			to[y->at[part][i][l]] = v[l];
+			to[y->at[matrix][i][l]] = v[l];
 	}
 }
 
@@ -269,14 +272,14 @@ static uint32_t round_int_sum(double v, uint16_t flags)
 static void product_of(struct ptx_warp *w, const struct ptx_insn *in,
 		       const struct ptx_mma_layout *y)
 {
-	enum ptx_elem e = (enum ptx_elem)y->s.elem[PART_D];
-	unsigned int b = in->sub + ptx_mma_regs(&y->s, PART_A, in->flags);
-	unsigned int c = b + ptx_mma_regs(&y->s, PART_B, in->flags), each = per_reg(e);
+	enum ptx_elem e = (enum ptx_elem)y->s.elem[MATRIX_D];
+	unsigned int b = in->sub + ptx_mma_regs(&y->s, MATRIX_A, in->flags);
+	unsigned int c = b + ptx_mma_regs(&y->s, MATRIX_B, in->flags), each = per_reg(e);
 	struct product p;
 
-	read_matrix_part(w, in, y, PART_A, in->sub, p.a);
-	read_matrix_part(w, in, y, PART_B, b, p.b);
-	read_matrix_part(w, in, y, PART_C, c, p.sum);
+	read_matrix(w, in, y, MATRIX_A, in->sub, p.a);
+	read_matrix(w, in, y, MATRIX_B, b, p.b);
+	read_matrix(w, in, y, MATRIX_C, c, p.sum);
 	multiply(&p, y->s.m, y->s.n, y->s.k);
 	for (unsigned int r = 0; r < in->sub; r++) {
 		uint32_t *d = dest_at(w, in, r);
@@ -285,7 +288,7 @@ static void product_of(struct ptx_warp *w, const struct ptx_insn *in,
 			uint32_t v = 0;
 
 			for (unsigned int k = 0; k < each; k++) {
-				double x = p.sum[y->at[PART_D][r * each + k][l]];
+				double x = p.sum[y->at[MATRIX_D][r * each + k][l]];
 
 				v |= (e == E_S32 ? round_int_sum(x, in->flags)
 						 : round_float(x, e, in->flags))
@@ -305,12 +308,12 @@ static void product_of_doubles(struct ptx_warp *w, const struct ptx_insn *in,
 	unsigned int first = in->sub;
 	double m[3][SUMS];
 
-	for (unsigned int part = 0; part < 3; first += real_regs(s, (enum ptx_part)part++))
-		for (unsigned int r = 0; r < real_regs(s, (enum ptx_part)part); r++) {
+	for (unsigned int matrix = 0; matrix < 3; first += real_regs(s, (enum ptx_matrix)matrix++))
+		for (unsigned int r = 0; r < real_regs(s, (enum ptx_matrix)matrix); r++) {
 			const double *v = reg_at(w, in, first + r);
 
 			for (unsigned int l = 0; l < PTX_LANES; l++)
-				m[part][y->at[part][r][l]] = v[l];
+				m[matrix][y->at[matrix][r][l]] = v[l];
 		}
 	for (unsigned int i = 0; i < s->m; i++)
 		for (unsigned int k = 0; k < s->k; k++)
@@ -321,7 +324,7 @@ static void product_of_doubles(struct ptx_warp *w, const struct ptx_insn *in,
 		double *d = dest_at(w, in, r);
 
 		for (unsigned int l = 0; l < PTX_LANES; l++)
-			d[l] = m[2][y->at[PART_D][r][l]];
+			d[l] = m[2][y->at[MATRIX_D][r][l]];
 	}
 }
 
@@ -332,12 +335,12 @@ static void product_of_bits(struct ptx_warp *w, const struct ptx_insn *in,
 	unsigned int words = depth(s), first = in->sub;
 	uint32_t m[3][SUMS];
 
-	for (unsigned int part = 0; part < 3; first += real_regs(s, (enum ptx_part)part++))
-		for (unsigned int r = 0; r < real_regs(s, (enum ptx_part)part); r++) {
+	for (unsigned int matrix = 0; matrix < 3; first += real_regs(s, (enum ptx_matrix)matrix++))
+		for (unsigned int r = 0; r < real_regs(s, (enum ptx_matrix)matrix); r++) {
 			const uint32_t *v = reg_at(w, in, first + r);
 
 			for (unsigned int l = 0; l < PTX_LANES; l++)
-				m[part][y->at[part][r][l]] = v[l];
+				m[matrix][y->at[matrix][r][l]] = v[l];
 		}
 	for (unsigned int i = 0; i < s->m; i++)
 		for (unsigned int c = 0; c < s->n; c++)
@@ -351,29 +354,31 @@ static void product_of_bits(struct ptx_warp *w, const struct ptx_insn *in,
 		uint32_t *d = dest_at(w, in, r);
 
 		for (unsigned int l = 0; l < PTX_LANES; l++)
-			d[l] = m[2][y->at[PART_D][r][l]];
+			d[l] = m[2][y->at[MATRIX_D][r][l]];
 	}
 }
 
 /* ---- m8n8k4 of f16: lanes 0 to 3 and 16 to 19 make one product, and so on ---- */
 
-static struct place quad_place(enum ptx_part part, bool half, bool turned, unsigned int i,
-			       unsigned int lane)
+static struct matrix_index quad_index(enum ptx_matrix matrix, bool half, bool turned,
+				      unsigned int i, unsigned int lane)
 {
 	unsigned int four = lane % 4, high = lane >= 16 ? 4 : 0;
 
-	if (part == PART_A)
-		return turned ? (struct place){i + high, four} : (struct place){four + high, i};
-	if (part == PART_B)
-		return turned ? (struct place){four, i + high} : (struct place){i, four + high};
+	if (matrix == MATRIX_A)
+		return turned ? (struct matrix_index){i + high, four}
+			      : (struct matrix_index){four + high, i};
+	if (matrix == MATRIX_B)
+		return turned ? (struct matrix_index){four, i + high}
+			      : (struct matrix_index){i, four + high};
 	if (half)
-		return (struct place){four + high, i};
-	return (struct place){(lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)};
+		return (struct matrix_index){four + high, i};
+	return (struct matrix_index){(lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)};
 }
 
 static void product_of_quads(struct ptx_warp *w, const struct ptx_insn *in, const struct ptx_mma *s)
 {
-	bool half_c = s->elem[PART_C] == E_F16, half_d = s->elem[PART_D] == E_F16;
+	bool half_c = s->elem[MATRIX_C] == E_F16, half_d = s->elem[MATRIX_D] == E_F16;
 	unsigned int first = in->sub, regs_c = half_c ? 4 : 8;
 	float a[4][8][4], b[4][4][8];
 	double sum[4][8][8];
@@ -384,15 +389,17 @@ static void product_of_quads(struct ptx_warp *w, const struct ptx_insn *in, cons
 		for (unsigned int i = 0; i < 4; i++) {
 			const uint32_t *va = reg_at(w, in, first + i / 2);
 			const uint32_t *vb = reg_at(w, in, first + 2 + i / 2);
-			struct place pa = quad_place(PART_A, false, in->flags & MMA_A_COL, i, l);
-			struct place pb = quad_place(PART_B, false, in->flags & MMA_B_ROW, i, l);
+			struct matrix_index pa =
+				quad_index(MATRIX_A, false, in->flags & MMA_A_COL, i, l);
+			struct matrix_index pb =
+				quad_index(MATRIX_B, false, in->flags & MMA_B_ROW, i, l);
 
 			a[q][pa.row][pa.col] = decode_element(E_F16, va[l], i % 2);
 			b[q][pb.row][pb.col] = decode_element(E_F16, vb[l], i % 2);
 		}
 		for (unsigned int i = 0; i < 8; i++) {
 			const uint32_t *v = reg_at(w, in, first + 4 + i * regs_c / 8);
-			struct place p = quad_place(PART_C, half_c, false, i, l);
+			struct matrix_index p = quad_index(MATRIX_C, half_c, false, i, l);
 
 			sum[q][p.row][p.col] = half_c ? decode_element(E_F16, v[l], i % 2)
 						      : decode_element(E_F32, v[l], 0);
@@ -411,10 +418,11 @@ static void product_of_quads(struct ptx_warp *w, const struct ptx_insn *in, cons
 			uint32_t v = 0;
 
 			for (unsigned int k = 0; k < n; k++) {
-				struct place p = quad_place(PART_D, half_d, false, r * n + k, l);
+				struct matrix_index p =
+					quad_index(MATRIX_D, half_d, false, r * n + k, l);
 
 				v |= round_float(sum[q][p.row][p.col],
-						 (enum ptx_elem)s->elem[PART_D], in->flags)
+						 (enum ptx_elem)s->elem[MATRIX_D], in->flags)
 				     << k * 16;
 			}
 			d[l] = v;
@@ -430,9 +438,9 @@ void ptx_h_mma(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 		return;
 	if (in->flags & MMA_QUADS)
 		product_of_quads(w, in, &y->s);
-	else if (y->s.elem[PART_A] == E_F64)
+	else if (y->s.elem[MATRIX_A] == E_F64)
 		product_of_doubles(w, in, y);
-	else if (y->s.elem[PART_A] == E_B1)
+	else if (y->s.elem[MATRIX_A] == E_B1)
 		product_of_bits(w, in, y);
 	else
 		product_of(w, in, y);
@@ -457,29 +465,30 @@ static unsigned int units_per_reg(unsigned int bits)
 unsigned int ptx_wmma_units(struct ptx_warp *w, const struct ptx_insn *in, unsigned int *bytes)
 {
 	const struct ptx_mma *s = shape_of(w, in);
-	enum ptx_part part = (enum ptx_part)(in->sub & 3);
-	unsigned int bits = elem_bits[s->elem[part]];
+	enum ptx_matrix matrix = (enum ptx_matrix)(in->sub & 3);
+	unsigned int bits = elem_bits[s->elem[matrix]];
 
 	*bytes = bits < 8 ? 4 : bits / 8;
-	return real_regs(s, part) * units_per_reg(bits);
+	return real_regs(s, matrix) * units_per_reg(bits);
 }
 
 uint64_t ptx_wmma_offset(struct ptx_warp *w, const struct ptx_insn *in, unsigned int unit,
 			 unsigned int lane)
 {
 	const struct ptx_mma *s = shape_of(w, in);
-	enum ptx_part part = (enum ptx_part)(in->sub & 3);
-	unsigned int bits = elem_bits[s->elem[part]], each = units_per_reg(bits);
-	struct place p = place_of_element(s, part, unit / each, unit % each, lane);
+	enum ptx_matrix matrix = (enum ptx_matrix)(in->sub & 3);
+	unsigned int bits = elem_bits[s->elem[matrix]], each = units_per_reg(bits);
+	struct matrix_index p = index_of_element(s, matrix, unit / each, unit % each, lane);
 	bool by_column = in->sub & WMMA_BY_COLUMN;
-	unsigned int rows = part == PART_B ? s->k : s->m, cols = part == PART_A ? s->k : s->n;
+	unsigned int rows = matrix == MATRIX_B ? s->k : s->m,
+		     cols = matrix == MATRIX_A ? s->k : s->n;
 	uint64_t line = by_column ? p.col : p.row, at = by_column ? p.row : p.col;
 	uint64_t far = by_column ? rows : cols;
 
 	if (in->b)
 		far = ((const uint32_t *)ptx_at(w, in->b))[lane];
 	if (bits == 1)
-		at *= 32; /* places of bits are counted in words */
+		at *= 32; /* indices of bits are counted in words */
 	return (line * far + at) * bits / 8;
 }
 

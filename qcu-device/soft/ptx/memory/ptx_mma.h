@@ -26,22 +26,22 @@ enum ptx_elem {
 	E_COUNT
 };
 
-enum ptx_part { PART_A, PART_B, PART_C, PART_D };
+enum ptx_matrix { MATRIX_A, MATRIX_B, MATRIX_C, MATRIX_D };
 
 /* D = A * B + C, where A has m rows and k columns, and B has k rows and n columns. */
 struct ptx_mma {
 	uint8_t m, n;
 	uint16_t k;
-	uint8_t elem[4]; /* enum ptx_elem by enum ptx_part */
+	uint8_t elem[4]; /* enum ptx_elem by enum ptx_matrix */
 };
 
-#define PTX_MMA_SLOTS 32u /* the most elements of a part that a lane holds */
+#define PTX_MMA_LANE_ELEMS 32u /* the most elements of a matrix that a lane holds */
 
-/* A shape, with the place of each element of each lane in its matrix. */
+/* A shape, with the index of each element of each lane in its matrix. */
 struct ptx_mma_layout {
 	struct ptx_mma s;
 	struct ptx_mma_layout *next;
-	uint16_t at[4][PTX_MMA_SLOTS][PTX_LANES];
+	uint16_t at[4][PTX_MMA_LANE_ELEMS][PTX_LANES];
 };
 
 /* For ptx_insn.flags, beside IF_SAT. */
@@ -51,12 +51,12 @@ struct ptx_mma_layout {
 #define MMA_AND	  0x10u /* of bits: and instead of xor */
 #define MMA_WMMA  0x20u /* fragments of wmma */
 
-/* wmma.load and wmma.store, in ptx_insn.sub beside enum ptx_part. */
+/* wmma.load and wmma.store, in ptx_insn.sub beside enum ptx_matrix. */
 #define WMMA_BY_COLUMN 0x04u
 
 unsigned int ptx_elem_bits(enum ptx_elem e);
 /* How many registers of a lane hold a part of the matrices. */
-unsigned int ptx_mma_regs(const struct ptx_mma *s, enum ptx_part part, uint16_t flags);
+unsigned int ptx_mma_regs(const struct ptx_mma *s, enum ptx_matrix matrix, uint16_t flags);
 
 /* Fills y->at from y->s. False: no instruction has this shape. */
 bool ptx_mma_layout(struct ptx_mma_layout *y);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Surfaces: loads, stores and reductions at a place in an array. The instruction says what an
+ * Surfaces: loads, stores and reductions at a position in an array. The instruction says what an
  * access outside of the array does: it ends the kernel, it is moved to the edge, or it does nothing
  * (a load returns zero).
  */
@@ -34,10 +34,10 @@ static bool check_coordinate(const struct access *a, int64_t *at, int64_t size, 
 }
 
 /*
- * Returns the address of the place, or NULL. x counts bytes, and must be a multiple of the size of
+ * Returns the address of the texel, or NULL. x counts bytes, and must be a multiple of the size of
  * the access; a formatted access counts elements.
  */
-static uint8_t *locate_surface_place(const struct access *a, const uint32_t *c)
+static uint8_t *locate_texel(const struct access *a, const uint32_t *c)
 {
 	const struct ptx_image_level *l = &a->img->level[0];
 	const uint8_t geom = a->in->sub;
@@ -91,7 +91,7 @@ static bool begin_surface_access(struct access *a, struct ptx_image_last *last, 
 		return false;
 	for (unsigned int k = 0; k < GEOM_OPERANDS(in->sub); k++)
 		c[k] = ((const uint32_t *)ptx_at(a->w, x[k]))[a->lane];
-	*p = locate_surface_place(a, c);
+	*p = locate_texel(a, c);
 	return !a->w->fault;
 }
 

@@ -34,7 +34,7 @@ static float to_float(uint32_t u)
 	return f;
 }
 
-/* Converts a direction to a face of a cube and the place in this face. */
+/* Converts a direction to a face of a cube and the position in this face. */
 static void face(struct ptx_sample *s, const float dir[3], uint32_t layer)
 {
 	float x = dir[0], y = dir[1], z = dir[2], ax = fabsf(x), ay = fabsf(y), az = fabsf(z);

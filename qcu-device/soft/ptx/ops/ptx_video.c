@@ -14,17 +14,19 @@ static int64_t extend_bits(uint64_t v, unsigned int bits, bool sign)
 	return sign && v >> (bits - 1) ? (int64_t)(v | UINT64_MAX << bits) : (int64_t)v;
 }
 
-static void part_place(unsigned int part, unsigned int *at, unsigned int *bits)
+static void find_operand_bits(unsigned int selector, unsigned int *at, unsigned int *bits)
 {
-	*bits = part == PART_ALL ? 32 : part >= PART_H0 ? 16 : 8;
-	*at = part == PART_ALL ? 0 : part >= PART_H0 ? (part - PART_H0) * 16 : (part - PART_B0) * 8;
+	*bits = selector == SELECT_ALL ? 32 : selector >= SELECT_H0 ? 16 : 8;
+	*at = selector == SELECT_ALL  ? 0
+	      : selector >= SELECT_H0 ? (selector - SELECT_H0) * 16
+				      : (selector - SELECT_B0) * 8;
 }
 
-static int64_t read_part(uint32_t v, unsigned int part, bool sign)
+static int64_t read_selected(uint32_t v, unsigned int selector, bool sign)
 {
 	unsigned int at, bits;
 
-	part_place(part, &at, &bits);
+	find_operand_bits(selector, &at, &bits);
 	return extend_bits(v >> at, bits, sign);
 }
 
@@ -99,16 +101,16 @@ static uint32_t second(const struct ptx_video *v, uint32_t t, uint32_t c)
 
 static uint32_t scalar(const struct ptx_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
-	int64_t t = do_first_operation(v, read_part(a, v->apart, v->asigned),
-				       read_part(b, v->bpart, v->bsigned));
+	int64_t t = do_first_operation(v, read_selected(a, v->apart, v->asigned),
+				       read_selected(b, v->bpart, v->bsigned));
 	unsigned int at, bits;
 	uint32_t mask, r;
 
-	part_place(v->dpart, &at, &bits);
+	find_operand_bits(v->dpart, &at, &bits);
 	if (v->sat)
 		t = clamp(t, bits, v->dsigned);
 	r = second(v, (uint32_t)t, c);
-	if (v->dpart == PART_ALL)
+	if (v->dpart == SELECT_ALL)
 		return r;
 	mask = ((1u << bits) - 1) << at;
 	return (r << at & mask) | (c & ~mask);
@@ -147,8 +149,8 @@ static uint32_t packed(const struct ptx_video *v, uint32_t a, uint32_t b, uint32
 static uint32_t multiply_add(const struct ptx_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
 	bool neg = v->aneg ^ v->bneg, sign = v->asigned || v->bsigned || neg || v->cneg;
-	__int128 t =
-		(__int128)read_part(a, v->apart, v->asigned) * read_part(b, v->bpart, v->bsigned);
+	__int128 t = (__int128)read_selected(a, v->apart, v->asigned) *
+		     read_selected(b, v->bpart, v->bsigned);
 	__int128 add = sign ? (__int128)(int32_t)c : (__int128)c, lim;
 
 	if (neg)

@@ -23,7 +23,15 @@ enum ptx_video_op {
 enum ptx_video_second { SECOND_NONE, SECOND_ADD, SECOND_MIN, SECOND_MAX };
 
 /* The byte or half word of an operand or result of a scalar instruction. */
-enum ptx_video_part { PART_ALL, PART_B0, PART_B1, PART_B2, PART_B3, PART_H0, PART_H1 };
+enum ptx_video_selector {
+	SELECT_ALL,
+	SELECT_B0,
+	SELECT_B1,
+	SELECT_B2,
+	SELECT_B3,
+	SELECT_H0,
+	SELECT_H1
+};
 
 struct ptx_video {
 	uint64_t op : 4, second : 2, cmp : 4;

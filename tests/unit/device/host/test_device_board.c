@@ -101,7 +101,7 @@ static void long_names_are_cut(void **state)
 
 static void counts_of_a_session(void **state)
 {
-	struct counts *c = &usage->part[1].counts;
+	struct counts *c = &usage->sessions[1].counts;
 
 	(void)state;
 	board_open(board, 1, 40, "train");
@@ -114,9 +114,9 @@ static void counts_of_a_session(void **state)
 	count_add(c, COUNT_REGISTERED, 4096);
 	count_add(c, COUNT_CHUNKS, 2);
 	count_add(c, COUNT_H2D, 55); /* only for STATS */
-	atomic_store(&usage->part[1].memory[2], 640);
-	atomic_store(&usage->part[1].used[LIMIT_MAPPED], 8192);
-	atomic_store(&usage->part[1].refused[LIMIT_STREAMS], 4);
+	atomic_store(&usage->sessions[1].memory[2], 640);
+	atomic_store(&usage->sessions[1].used[LIMIT_MAPPED], 8192);
+	atomic_store(&usage->sessions[1].refused[LIMIT_STREAMS], 4);
 	print(board, usage);
 	has("qcuda_connected 1");
 	has("qcuda_sessions 1");
@@ -147,14 +147,14 @@ static void counts_of_sessions_that_are_over(void **state)
 {
 	(void)state;
 	board_open(board, 1, 40, "train");
-	count_add(&usage->part[1].counts, COUNT_D2D, 10);
-	count_add(&usage->part[1].counts, COUNT_CHUNKS, 10);
-	count_call(&usage->part[1].counts, QCU_OP_FREE);
-	atomic_store(&usage->part[1].refused[LIMIT_EVENTS], 1);
+	count_add(&usage->sessions[1].counts, COUNT_D2D, 10);
+	count_add(&usage->sessions[1].counts, COUNT_CHUNKS, 10);
+	count_call(&usage->sessions[1].counts, QCU_OP_FREE);
+	atomic_store(&usage->sessions[1].refused[LIMIT_EVENTS], 1);
 	board_end(board, usage, 1);
 	board_open(board, 1, 41, "again");
-	count_add(&usage->part[1].counts, COUNT_D2D, 5);
-	count_add(&usage->part[1].counts, COUNT_CHUNKS, 3);
+	count_add(&usage->sessions[1].counts, COUNT_D2D, 5);
+	count_add(&usage->sessions[1].counts, COUNT_CHUNKS, 3);
 	print(board, usage);
 	has("qcuda_sessions 1");
 	has("qcuda_sessions_opened_total 2");

@@ -139,12 +139,12 @@ static void both_limits(void **state)
 	assert_int_equal(usage_sum(u, LIMIT_STREAMS, 0), 5);
 	budget_give(&a, LIMIT_STREAMS, 1);
 	assert_true(budget_take(&b, LIMIT_STREAMS, 1));
-	assert_int_equal(u->part[1].used[LIMIT_STREAMS], 2);
-	assert_int_equal(u->part[2].used[LIMIT_STREAMS], 3);
-	assert_int_equal(u->part[1].refused[LIMIT_STREAMS], 4);
+	assert_int_equal(u->sessions[1].used[LIMIT_STREAMS], 2);
+	assert_int_equal(u->sessions[2].used[LIMIT_STREAMS], 3);
+	assert_int_equal(u->sessions[1].refused[LIMIT_STREAMS], 4);
 	usage_end(u, 2);
 	assert_int_equal(usage_sum(u, LIMIT_STREAMS, 0), 2);
-	assert_int_equal(u->part[1].refused[LIMIT_STREAMS], 4);
+	assert_int_equal(u->sessions[1].refused[LIMIT_STREAMS], 4);
 	/* A mirror that shares with no other mirror. */
 	assert_true(budget_take(&alone, LIMIT_STREAMS, 3));
 	assert_false(budget_take(&alone, LIMIT_STREAMS, 1));

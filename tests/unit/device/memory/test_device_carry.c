@@ -22,7 +22,7 @@ static uint64_t widest, boxes;
 /* Notes the largest box that the backend gets from memory other than the guest's own. */
 static int copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 {
-	const struct be_end *host = box->dst.host ? &box->dst : &box->src;
+	const struct be_side *host = box->dst.host ? &box->dst : &box->src;
 
 	boxes++;
 	if (host->host && host->addr - (uintptr_t)ram >= RAM && box->width * box->height > widest)

@@ -112,27 +112,27 @@ static void finish(uint32_t stream)
 }
 
 /* Sends a query. Returns whether the mirror watches. */
-static bool query_event(uint32_t event, uint32_t place, uint64_t token, int want)
+static bool query_event(uint32_t event, uint32_t slot, uint64_t token, int want)
 {
 	struct qCUcmd c =
-		CMD(EVENT_QUERY, event_query, .event = event, .place = place, .token = token);
+		CMD(EVENT_QUERY, event_query, .event = event, .slot = slot, .token = token);
 
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), want);
 	return c.event_query.watched;
 }
 
-static bool query_stream(uint32_t stream, uint32_t place, uint64_t token, int want)
+static bool query_stream(uint32_t stream, uint32_t slot, uint64_t token, int want)
 {
 	struct qCUcmd c =
-		CMD(STREAM_QUERY, stream_query, .stream = stream, .place = place, .token = token);
+		CMD(STREAM_QUERY, stream_query, .stream = stream, .slot = slot, .token = token);
 
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), want);
 	return c.stream_query.watched;
 }
 
-static uint64_t word(unsigned int place)
+static uint64_t word(unsigned int slot)
 {
-	return __atomic_load_n((uint64_t *)ram + place, __ATOMIC_ACQUIRE);
+	return __atomic_load_n((uint64_t *)ram + slot, __ATOMIC_ACQUIRE);
 }
 
 static void a_moment(void)
@@ -141,9 +141,9 @@ static void a_moment(void)
 }
 
 /* There is no time limit except the test's own. */
-static void becomes(unsigned int place, uint64_t want)
+static void becomes(unsigned int slot, uint64_t want)
 {
-	while (word(place) != want)
+	while (word(slot) != want)
 		a_moment();
 }
 
@@ -174,7 +174,7 @@ static void bad_queries(void **state)
 	work(2);
 	record(2, 2);
 	assert_false(query_event(2, 0, 0, QCU_ERR_NotReady));
-	assert_false(query_event(2, QCU_WATCH_PLACES, 5, QCU_ERR_NotReady));
+	assert_false(query_event(2, QCU_WATCH_SLOTS, 5, QCU_ERR_NotReady));
 	assert_false(query_event(2, UINT32_MAX, 5, QCU_ERR_NotReady));
 	assert_false(query_event(2, 0, QCU_WATCH_ASK, QCU_ERR_NotReady));
 	assert_false(query_event(2, 0, QCU_WATCH_ASK | 5, QCU_ERR_NotReady));
@@ -198,14 +198,14 @@ static void tells_when_done(void **state)
 		work(2);
 		record(2, 2);
 		assert_true(query_event(2, 7, i, QCU_ERR_NotReady));
-		assert_true(query_stream(2, QCU_WATCH_PLACES - 1, i << 8, QCU_ERR_NotReady));
+		assert_true(query_stream(2, QCU_WATCH_SLOTS - 1, i << 8, QCU_ERR_NotReady));
 		if (i % 10 == 0)
 			a_moment();
 		assert_int_not_equal(word(7), i);
-		assert_int_not_equal(word(QCU_WATCH_PLACES - 1), i << 8);
+		assert_int_not_equal(word(QCU_WATCH_SLOTS - 1), i << 8);
 		finish(2);
 		becomes(7, i);
-		becomes(QCU_WATCH_PLACES - 1, i << 8);
+		becomes(QCU_WATCH_SLOTS - 1, i << 8);
 	}
 	/*
 	 * The legacy stream is watched. A per-thread stream is not: only the thread's lane may
@@ -221,7 +221,7 @@ static void tells_when_done(void **state)
 	assert_int_equal(ask((struct qCUcmd){.op = QCU_OP_THREAD_EXIT, .tid = 1}), 0);
 }
 
-/* The last query that names a place has the place. */
+/* The last query that names a slot has the slot. */
 static void place_taken(void **state)
 {
 	(void)state;

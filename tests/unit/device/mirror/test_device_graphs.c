@@ -199,7 +199,7 @@ static void bad_bodies(void **state)
 	BAD(copy(0, memory, memory + 8, 4)->dst.rsvd = 1, QCU_ERR_InvalidValue);
 	BAD(copy(0, memory, memory + 8, 4)->src.x = 1, QCU_ERR_InvalidValue);
 	BAD(copy(0, memory, memory + 8, 4)->src.array = 2, QCU_ERR_InvalidValue);
-	BAD(copy(0, memory, memory + 8, 4)->dst = (struct qcu_graph_end){.array = 2},
+	BAD(copy(0, memory, memory + 8, 4)->dst = (struct qcu_graph_side){.array = 2},
 	    QCU_ERR_InvalidResourceHandle);
 	BAD(node(QCU_NODE_RECORD, 0, &e, sizeof(e), NULL, 0), QCU_ERR_InvalidResourceHandle);
 	BAD(node(QCU_NODE_WAIT, 0, &e, sizeof(e), NULL, 0), QCU_ERR_InvalidResourceHandle);

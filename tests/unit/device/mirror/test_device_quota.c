@@ -42,21 +42,21 @@ static int end(void **state)
 	(void)state;
 	mir_destroy(mirror);
 	for (i = 0; i < LIMIT_KINDS; i++) {
-		if (!usage->part[2].used[i])
+		if (!usage->sessions[2].used[i])
 			continue;
 		print_error("%s: %llu left\n", limit_name((enum limit)i),
-			    (unsigned long long)usage->part[2].used[i]);
+			    (unsigned long long)usage->sessions[2].used[i]);
 		wrong++;
 	}
 	for (i = 0; i < USAGE_DEVICES; i++)
-		wrong += usage->part[2].memory[i] != 0;
+		wrong += usage->sessions[2].memory[i] != 0;
 	usage_free(usage);
 	return wrong || fake.objects || fake.allocations || fake.registrations;
 }
 
 static uint64_t used(enum limit what)
 {
-	return usage->part[2].used[what];
+	return usage->sessions[2].used[what];
 }
 
 static int stream(uint32_t id)
@@ -93,7 +93,7 @@ static void streams(void **state)
 	mine.tid = 9;
 	assert_int_equal(ask(mine), 0);
 	assert_int_equal(stream(4), 0);
-	assert_int_equal(usage->part[2].refused[LIMIT_STREAMS], 3);
+	assert_int_equal(usage->sessions[2].refused[LIMIT_STREAMS], 3);
 }
 
 static int event(uint32_t id)
@@ -126,8 +126,8 @@ static void others(void **state)
 	limits.vm[LIMIT_EVENTS] = 5;
 	limits.vm[LIMIT_DEVICE_MEMORY] = 4096;
 	begin();
-	atomic_store(&usage->part[7].used[LIMIT_EVENTS], 4);
-	atomic_store(&usage->part[7].memory[0], 4096 - 512);
+	atomic_store(&usage->sessions[7].used[LIMIT_EVENTS], 4);
+	atomic_store(&usage->sessions[7].memory[0], 4096 - 512);
 	assert_int_equal(event(2), 0);
 	assert_int_equal(event(3), QCU_ERR_MemoryAllocation);
 	assert_int_equal(ask(CMD(MALLOC, malloc, .size = 513)), QCU_ERR_MemoryAllocation);
@@ -182,7 +182,7 @@ static void modules(void **state)
 	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = 2)), 0);
 	assert_int_equal(find(3, 4), 0);
 	assert_int_equal(load(2, 2 * IMAGE), 0);
-	assert_int_equal(usage->part[2].memory[0], 2 * IMAGE + 2 * 512);
+	assert_int_equal(usage->sessions[2].memory[0], 2 * IMAGE + 2 * 512);
 }
 
 /*
@@ -230,7 +230,7 @@ static void memory(void **state)
 	assert_int_equal(fake.allocations, 0);
 	assert_int_equal(alloc(0, 0, &p), 0);
 	assert_int_equal(alloc(1000, 0, &p), 0);
-	assert_int_equal(usage->part[2].memory[0], 1024);
+	assert_int_equal(usage->sessions[2].memory[0], 1024);
 	/*
 	 * The guest sees its quota as the size of the memory. The GPU has 2000 bytes, of which 1000
 	 * are free.
@@ -245,7 +245,7 @@ static void memory(void **state)
 	assert_int_equal(ask(CMD(FREE, free, .ptr = p + 1)), QCU_ERR_InvalidValue);
 	assert_int_equal(ask(CMD(FREE, free, .ptr = p)), 0);
 	assert_int_equal(ask(CMD(FREE, free, .ptr = p)), QCU_ERR_InvalidValue);
-	assert_int_equal(usage->part[2].memory[0], 0);
+	assert_int_equal(usage->sessions[2].memory[0], 0);
 	assert_int_equal(alloc(1, 0, &p), 0);
 	assert_int_equal(alloc(1, 0, &p), 0);
 	/* Many small allocations cost the host memory, too. */
@@ -263,7 +263,7 @@ static void backend_fails(void **state)
 	(void)state;
 	begin();
 	assert_int_equal(alloc(2ull << 30, 0, &p), QCU_ERR_MemoryAllocation);
-	assert_int_equal(usage->part[2].memory[0], 0);
+	assert_int_equal(usage->sessions[2].memory[0], 0);
 	assert_int_equal(used(LIMIT_ALLOCATIONS), 0);
 }
 
@@ -322,7 +322,7 @@ static void mapped_by_others(void **state)
 	(void)state;
 	limits.vm[LIMIT_MAPPED] = 100 * PAGE;
 	begin();
-	atomic_store(&usage->part[9].used[LIMIT_MAPPED], 90 * PAGE);
+	atomic_store(&usage->sessions[9].used[LIMIT_MAPPED], 90 * PAGE);
 	assert_int_equal(map(VA, &seg, 1), QCU_ERR_MemoryAllocation);
 	assert_int_equal(used(LIMIT_MAPPED), 0);
 	assert_int_equal(fake.registrations, 0);
@@ -378,7 +378,7 @@ static void last_lane(void **state)
 	limits.vm[LIMIT_LANES] = 10;
 	begin();
 	memset(c.body, 0, sizeof(c.body));
-	atomic_store(&usage->part[5].used[LIMIT_LANES], 10);
+	atomic_store(&usage->sessions[5].used[LIMIT_LANES], 10);
 	for (i = 0; i < 8; i++) {
 		c.tid = 1 + i;
 		assert_int_equal(ask(c), 0);

@@ -85,7 +85,7 @@ static int end(void **state)
 
 static uint64_t memory_used(void)
 {
-	return usage->part[1].memory[0];
+	return usage->sessions[1].memory[0];
 }
 
 static int malloc_async(uint64_t size, uint32_t pool, uint64_t *ptr)
@@ -268,10 +268,10 @@ static void graphs(void **state)
 	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = 3, .graph = 2)), 0);
 	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = 4, .graph = 2)),
 			 QCU_ERR_MemoryAllocation);
-	assert_int_equal(usage->part[1].used[LIMIT_GRAPHS], 2);
+	assert_int_equal(usage->sessions[1].used[LIMIT_GRAPHS], 2);
 	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = 3)), 0);
 	assert_int_equal(ask(CMD(COND_DESTROY, cond_destroy, .cond = 2)), 0);
-	assert_int_equal(usage->part[1].used[LIMIT_GRAPHS], 0);
+	assert_int_equal(usage->sessions[1].used[LIMIT_GRAPHS], 0);
 	assert_int_equal(ask(CMD(COND_CREATE, cond_create, .cond = 4)), 0);
 }
 
@@ -343,15 +343,15 @@ static void module_text(void **state)
 	mirror = new_mirror(1);
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, &image, 1), 0);
-	assert_in_range(usage->part[1].used[LIMIT_MODULE_BYTES], 2 * sizeof(ptx) - 2,
+	assert_in_range(usage->sessions[1].used[LIMIT_MODULE_BYTES], 2 * sizeof(ptx) - 2,
 			2 * sizeof(ptx));
 	c = CMD(MODULE_LOAD, module_load, .buf = {1, sizeof(ptx)}, .module = 3);
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, &image, 1), QCU_ERR_MemoryAllocation);
-	assert_in_range(usage->part[1].used[LIMIT_MODULE_BYTES], 2 * sizeof(ptx) - 2,
+	assert_in_range(usage->sessions[1].used[LIMIT_MODULE_BYTES], 2 * sizeof(ptx) - 2,
 			2 * sizeof(ptx));
 	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = 2)), 0);
-	assert_int_equal(usage->part[1].used[LIMIT_MODULE_BYTES], 0);
+	assert_int_equal(usage->sessions[1].used[LIMIT_MODULE_BYTES], 0);
 	c = CMD(MODULE_LOAD, module_load, .buf = {1, sizeof(ptx)}, .module = 3);
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, &image, 1), 0);

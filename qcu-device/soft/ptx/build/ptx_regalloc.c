@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Gives virtual registers their places in the frame.
+ * Gives virtual registers their offsets in the frame.
  *
  * nvcc writes PTX with a new register for nearly every result. With 128 bytes for each register, a
  * kernel's frame would not fit in the cache. So registers that are never alive at the same time
- * share a place. Liveness is computed for one lane's path through the code. This is enough: a lane
- * reads and writes only its own element, and only registers of one width share a place.
+ * share an offset. Liveness is computed for one lane's path through the code. This is enough: a
+ * lane reads and writes only its own element, and only registers of one width share an offset.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/soft/ptx/build/ptx_slots.h"
+#include "qcu-device/soft/ptx/build/ptx_regalloc.h"
 
-/* If the liveness sets need more bits than this, every register gets a place of its own. */
+/* If the liveness sets need more bits than this, every register gets an offset of its own. */
 #define MAX_LIVE_BITS (1ull << 29)
 
 #define NONE UINT32_MAX
@@ -23,7 +23,7 @@ static bool ends_block(const struct ptx_insn *in)
 	       in->ctl == CTL_EXIT;
 }
 
-static bool make_blocks(struct ptx_slots *s)
+static bool make_blocks(struct ptx_regalloc *s)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
 	uint8_t *lead = calloc(s->len + 1, 1);
@@ -62,7 +62,8 @@ static bool make_blocks(struct ptx_slots *s)
 }
 
 /* in: registers that the block reads before it writes them; kill: those that it surely writes. */
-static void gather_block_uses(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void gather_block_uses(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at,
+			      void *arg)
 {
 	uint32_t b = *(uint32_t *)arg, v = *ref >> 2;
 	uint64_t *in = s->in + b * s->words, *kill = s->kill + b * s->words;
@@ -75,7 +76,7 @@ static void gather_block_uses(struct ptx_slots *s, uint32_t *ref, bool def, uint
 		in[v >> 6] |= bit;
 }
 
-static bool flow_into(struct ptx_slots *s, uint32_t b, uint32_t target)
+static bool flow_into(struct ptx_regalloc *s, uint32_t b, uint32_t target)
 {
 	uint64_t *out = s->out + b * s->words, *in = s->in + s->blk_of[target] * s->words;
 	bool changed = false;
@@ -88,14 +89,14 @@ static bool flow_into(struct ptx_slots *s, uint32_t b, uint32_t target)
 	return changed;
 }
 
-static void flow(struct ptx_slots *s)
+static void flow(struct ptx_regalloc *s)
 {
 	const struct ptx_insn *code = s->m->code + s->f->pc;
 	bool changed;
 
 	for (uint32_t b = 0; b < s->nblk; b++)
 		for (uint32_t i = s->blk[b].from; i < s->blk[b].to; i++)
-			ptx_slots_visit(s, i, gather_block_uses, &b);
+			ptx_visit_regs(s, i, gather_block_uses, &b);
 	do {
 		changed = false;
 		for (uint32_t b = s->nblk; b-- > 0;) {
@@ -122,7 +123,7 @@ static void flow(struct ptx_slots *s)
 	} while (changed);
 }
 
-static void extend_live_range(struct ptx_slots *s, uint32_t v, uint32_t at)
+static void extend_live_range(struct ptx_regalloc *s, uint32_t v, uint32_t at)
 {
 	if (at < s->start[v])
 		s->start[v] = at;
@@ -130,24 +131,24 @@ static void extend_live_range(struct ptx_slots *s, uint32_t v, uint32_t at)
 		s->end[v] = at;
 }
 
-static void mention(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void mention(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	(void)def;
 	(void)arg;
 	extend_live_range(s, *ref >> 2, at);
 }
 
-static void extend_set(struct ptx_slots *s, const uint64_t *set, uint32_t at)
+static void extend_set(struct ptx_regalloc *s, const uint64_t *set, uint32_t at)
 {
 	for (size_t k = 0; k < s->words; k++)
 		for (uint64_t w = set[k]; w; w &= w - 1)
 			extend_live_range(s, (uint32_t)(k * 64) + (uint32_t)__builtin_ctzll(w), at);
 }
 
-static void intervals(struct ptx_slots *s)
+static void intervals(struct ptx_regalloc *s)
 {
 	for (uint32_t i = 0; i < s->len; i++)
-		ptx_slots_visit(s, i, mention, NULL);
+		ptx_visit_regs(s, i, mention, NULL);
 	for (unsigned int i = 0; i < s->f->nparams && !s->f->entry; i++)
 		if (!s->f->params[i].in_area)
 			extend_live_range(s, s->f->params[i].ref >> 2, 0);
@@ -165,16 +166,16 @@ struct pool {
 	uint32_t nfree, cap;
 };
 
-static unsigned int slot_bytes(unsigned int width)
+static unsigned int bytes_in_frame(unsigned int width)
 {
 	return width == 1 ? 4 : width * PTX_LANES;
 }
 
 /*
- * Linear scan: walks the code, gives a place to each register that starts to live, and takes back
- * the places of those that ended.
+ * Linear scan: walks the code, gives an offset to each register that starts to live, and takes back
+ * the offsets of those that ended.
  */
-static bool scan(struct ptx_slots *s)
+static bool scan(struct ptx_regalloc *s)
 {
 	uint32_t *first = malloc((s->len + 1) * sizeof(*first)), *next;
 	uint32_t *last = malloc((s->len + 1) * sizeof(*last)), *next_end;
@@ -202,24 +203,24 @@ static bool scan(struct ptx_slots *s)
 
 			if (!ptx_grow((void **)&p->free, &p->cap, p->nfree + 1, sizeof(*p->free)))
 				goto out;
-			p->free[p->nfree++] = s->place[v];
+			p->free[p->nfree++] = s->offset[v];
 		}
 		for (uint32_t v = first[i]; v != NONE; v = next[v]) {
 			unsigned int w = s->width[v];
 			struct pool *p = &pool[w];
 
 			if (p->nfree) {
-				s->place[v] = p->free[--p->nfree];
+				s->offset[v] = p->free[--p->nfree];
 			} else if (w == 1) {
 				/* sixteen predicates per cache line */
 				if (preds++ % 16 == 0) {
 					pred_line = top;
 					top += 64;
 				}
-				s->place[v] = pred_line + (preds - 1) % 16 * 4;
+				s->offset[v] = pred_line + (preds - 1) % 16 * 4;
 			} else {
-				s->place[v] = top;
-				top += slot_bytes(w);
+				s->offset[v] = top;
+				top += bytes_in_frame(w);
 			}
 			if (top > 1u << 29)
 				goto out;
@@ -237,32 +238,32 @@ out:
 	return ok;
 }
 
-static void patch(struct ptx_slots *s, uint32_t *ref, bool def, uint32_t at, void *arg)
+static void patch(struct ptx_regalloc *s, uint32_t *ref, bool def, uint32_t at, void *arg)
 {
 	(void)def;
 	(void)at;
 	(void)arg;
-	*ref = s->place[*ref >> 2] | REF_REG;
+	*ref = s->offset[*ref >> 2] | REF_REG;
 }
 
-static void patch_formals(struct ptx_slots *s, struct ptx_arg *a, unsigned int n)
+static void patch_formals(struct ptx_regalloc *s, struct ptx_arg *a, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (!a[i].in_area)
-			a[i].ref = s->place[a[i].ref >> 2] | REF_REG;
+			a[i].ref = s->offset[a[i].ref >> 2] | REF_REG;
 }
 
-bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *width,
-		      uint32_t nregs)
+bool ptx_assign_offsets(struct ptx_module *m, struct ptx_func *f, const uint8_t *width,
+			uint32_t nregs)
 {
-	struct ptx_slots s = {.m = m, .f = f, .width = width, .n = nregs, .len = f->end - f->pc};
+	struct ptx_regalloc s = {.m = m, .f = f, .width = width, .n = nregs, .len = f->end - f->pc};
 	bool ok = false;
 
 	s.words = (nregs + 63) / 64;
 	s.start = malloc(nregs * sizeof(*s.start));
 	s.end = calloc(nregs, sizeof(*s.end));
-	s.place = calloc(nregs, sizeof(*s.place));
-	if (!s.start || !s.end || !s.place || !make_blocks(&s))
+	s.offset = calloc(nregs, sizeof(*s.offset));
+	if (!s.start || !s.end || !s.offset || !make_blocks(&s))
 		goto out;
 	memset(s.start, 0xff, nregs * sizeof(*s.start));
 	if ((uint64_t)s.nblk * s.words * 64 * 3 <= MAX_LIVE_BITS) {
@@ -285,7 +286,7 @@ bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *w
 	if (!scan(&s))
 		goto out;
 	for (uint32_t i = 0; i < s.len; i++)
-		ptx_slots_visit(&s, i, patch, NULL);
+		ptx_visit_regs(&s, i, patch, NULL);
 	if (!f->entry)
 		patch_formals(&s, f->params, f->nparams);
 	patch_formals(&s, f->rets, f->nrets);
@@ -293,7 +294,7 @@ bool ptx_assign_slots(struct ptx_module *m, struct ptx_func *f, const uint8_t *w
 out:
 	free(s.start);
 	free(s.end);
-	free(s.place);
+	free(s.offset);
 	free(s.blk);
 	free(s.blk_of);
 	free(s.in);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The cuda backend's device memory, with a stand-in for CUDA that counts what it has given out. A
- * guest that keeps one small piece of each block cannot have more than its limit; nor can one whose
- * allocations are a little larger than CUDA's units.
+ * guest that keeps one small allocation of each slab cannot have more than its limit; nor can one
+ * whose allocations are a little larger than CUDA's units.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static int begin(void **state)
 	(void)state;
 	memset(&be, 0, sizeof(be));
 	memset(slots, 0, sizeof(slots));
-	be.device_room = room;
+	be.charge_device = room;
 	be.devices = 2;
 	exists = charged = 0;
 	next_addr = 1ull << 40;
