@@ -100,8 +100,8 @@ gpu-bundle-vulkan: all
 
 # What is made from include/commands.list and lies in the tree.
 generated:
-	scripts/commands-made
-	scripts/commands-table >docs/commands.md
+	scripts/commands/generate
+	scripts/commands/table >docs/commands.md
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -7,9 +7,10 @@ MIRROR_SRCS := $(addprefix qcu-device/base/,carriers.c complain.c libraries.c li
 MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c image_ptx.c complete.c)
 MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c registered.c shares.c staging.c window.c)
 MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)
-MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c conds.c copy.c devices.c graph_read.c graphs.c hostcalls.c ipc.c \
+MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c devices.c hostcalls.c ipc.c \
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
 	watch.c)
+MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree.

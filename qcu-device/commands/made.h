@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Made by scripts/commands-made from include/commands.list; do not edit. */
+/* Made by scripts/commands/generate from include/commands.list; do not edit. */
 /* What is special about a command, written by hand; and conditions on parameters. */
 #ifndef QCU_MADE_H
 #define QCU_MADE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Made by scripts/commands-made from include/commands.list; do not edit. */
+/* Made by scripts/commands/generate from include/commands.list; do not edit. */
 #include "qcu-device/commands/made.h"
 
 int mir_do_stream_destroy(struct call *c)

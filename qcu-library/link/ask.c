@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Made by scripts/commands-made from include/commands.list; do not edit. */
+/* Made by scripts/commands/generate from include/commands.list; do not edit. */
 #include <string.h>
 
 #include "qcu-library/link/ask.h"

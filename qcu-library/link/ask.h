@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Made by scripts/commands-made from include/commands.list; do not edit. */
+/* Made by scripts/commands/generate from include/commands.list; do not edit. */
 /* One call for each command. An answer is stored if there is no error. */
 #ifndef QCUL_ASK_H
 #define QCUL_ASK_H

@@ -4,5 +4,5 @@
 # with that list.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-scripts/commands-made --check
-diff -u docs/commands.md <(scripts/commands-table)
+scripts/commands/generate --check
+diff -u docs/commands.md <(scripts/commands/table)

@@ -90,8 +90,8 @@ done
 (cd / && "$dir/link-to-link" --help) >out 2>err
 expect '' 'error through two links' "$(cat err)" ''
 grep -q '^usage: scripts/qcu' out || expect '' 'output through two links' "$(cat out)" 'usage: ...'
-"$dir/links/commands-table" >out 2>err || expect '' 'commands-table through a link' failed good
-cmp -s out "$here/docs/commands.md" || expect '' 'output of commands-table' different same
+"$dir/links/commands/table" >out 2>err || expect '' 'commands/table through a link' failed good
+cmp -s out "$here/docs/commands.md" || expect '' 'output of commands/table' different same
 # A script without its folder finds no lib.sh, and does nothing.
 cp "$here/scripts/qcu" alone
 chmod +x alone

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Made by scripts/commands-made from include/commands.list; do not edit. */
+/* Made by scripts/commands/generate from include/commands.list; do not edit. */
 /* Parameters that have a domain, for tests that leave it. */
 static const struct param params[] = {
 	{QCU_OP_STREAM_DESTROY, offsetof(struct qcu_stream_destroy, stream), 4, PARAM_OBJECT,

@@ -25,7 +25,7 @@ struct param {
 	uint64_t lo, hi;
 };
 
-#include "tests/unit/device/mirror/params.h"
+#include "tests/unit/device/params/params.h"
 
 #define PARAMS	(sizeof(params) / sizeof(*params))
 #define DEVICES 3u

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/commands/graph_read.h"
+#include "qcu-device/commands/graph/graph_read.h"
 
 /* How many nodes of the backend there may be beyond those of the description. */
 #define PARTS_MAX (1u << 16)

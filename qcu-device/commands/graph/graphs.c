@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "qcu-device/commands/graph_read.h"
+#include "qcu-device/commands/graph/graph_read.h"
 
 struct mir_graph {
 	pthread_mutex_t lock; /* one launch or update at a time */
