@@ -110,6 +110,14 @@ mirrors() {
 	done
 }
 
+# Prints the mirrors that serve a session.
+at_work() {
+	local p
+	for p in $(device_processes); do
+		case $(ps -o comm= -p "$p") in 'qcu-mirror '*) echo "$p" ;; esac
+	done
+}
+
 # expect_host NAME CODE PATTERN COMMAND...: runs COMMAND on the host. It must end with exit code CODE,
 # and its output must match PATTERN.
 expect_host() {

@@ -51,7 +51,7 @@ busy
 stop_mirrors
 usleep 200000
 kill -9 $pid
-if ! gone 5; then
+if ! gone $((5 * slow)); then
 	fail 'it does not die'
 elif [ $rc -ne 137 ]; then
 	fail "exit code $rc"
@@ -75,7 +75,7 @@ begin no-answer-in-time
 echo 2 >/sys/module/qcuda/parameters/answer_timeout
 busy
 stop_mirrors
-if ! gone 15; then
+if ! gone $((15 * slow)); then
 	kill -9 $pid
 	fail 'it hangs'
 elif [ $rc -ne 46 ]; then
@@ -94,7 +94,7 @@ TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$t
 	--timeout 150 "${with[@]}" <"$tmp/in" >"$tmp/out" 2>&1 &
 launcher=$!
 exec 3>"$tmp/in" 4<"$tmp/out"
-while IFS= read -r -t 120 line <&4; do
+while IFS= read -r -t $((120 * slow)) line <&4; do
 	echo "$line"
 	case $line in
 	'host: stop-mirrors')

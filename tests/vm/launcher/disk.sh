@@ -169,4 +169,9 @@ else
 	tail -n 20 "$tmp/console"
 	echo "@FAIL program-runs $seen, the launcher ended with $rc"
 fi
-if pgrep -f "$disk" >/dev/null; then echo '@FAIL nothing-left'; else echo '@ok nothing-left'; fi
+# A process that has been ended may still be there for a moment.
+for _ in {1..300}; do
+	left=$(pgrep -a -f "$disk") || break
+	sleep 0.1
+done
+if [ -n "$left" ]; then echo "@FAIL nothing-left $left"; else echo '@ok nothing-left'; fi

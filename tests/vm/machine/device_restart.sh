@@ -22,15 +22,15 @@ hold() {
 }
 
 # result NAME: waits for the program and sets $rc to its exit code. A program that has not ended after
-# 30 seconds hangs, and is killed.
+# 30 seconds (times $slow) hangs, and is killed.
 result() {
 	eval "_pid=\$pid_$1"
 	_tries=0
-	until [ ! -d "/proc/$_pid" ] || grep -q ') Z ' "/proc/$_pid/stat" || [ $_tries -ge 600 ]; do
+	until [ ! -d "/proc/$_pid" ] || grep -q ') Z ' "/proc/$_pid/stat" || [ $_tries -ge $((600 * slow)) ]; do
 		_tries=$((_tries + 1))
 		usleep 50000
 	done 2>/dev/null
-	[ $_tries -lt 600 ] || kill -9 "$_pid"
+	[ $_tries -lt $((600 * slow)) ] || kill -9 "$_pid"
 	wait "$_pid"
 	rc=$?
 	cat "/tmp/out.$1" >>$log
@@ -65,7 +65,7 @@ ask kill-and-keep
 until_true first_call 100 >>$log 2>&1 || fail 'it is not said that there is no device'
 rmmod qcuda >>$log 2>&1 && insmod /qcu/run/qcuda.ko >>$log 2>&1
 loaded=$?
-timeout 20 first_call 100 >>$log 2>&1
+timeout $((20 * slow)) first_call 100 >>$log 2>&1
 without=$?
 ask let-it-come
 until_true first_call 0 >>$log 2>&1
@@ -76,7 +76,7 @@ expect works-after-a-while 0 vector_add
 begin killed-often
 for round in 1 2 3 4 5 6; do
 	ask kill
-	timeout 20 vector_add >>$log 2>&1
+	timeout $((20 * slow)) vector_add >>$log 2>&1
 	[ $? -ne 124 ] || echo 'it hangs' >>$log
 done
 until_true first_call 0 >>$log 2>&1

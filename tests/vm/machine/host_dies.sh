@@ -13,14 +13,14 @@ guest_script "$tmp/script" <<'END'
 # ended PID: true if the process ends within 20 s. Otherwise it hangs.
 ended() {
 	_tries=0
-	while [ -d "/proc/$1" ] && [ $_tries -lt 400 ]; do
+	while [ -d "/proc/$1" ] && [ $_tries -lt $((400 * slow)) ]; do
 		case $(cat "/proc/$1/stat" 2>/dev/null) in
 		*') Z '*) break ;;
 		esac
 		_tries=$((_tries + 1))
 		usleep 50000
 	done
-	[ $_tries -lt 400 ]
+	[ $_tries -lt $((400 * slow)) ]
 }
 
 busy() {
@@ -60,12 +60,12 @@ sleeper </tmp/in.2 >/tmp/2 2>&1 &
 exec 4>/tmp/in.2
 until_true grep -q ready /tmp/1
 until_true grep -q ready /tmp/2
-ask count-mirrors
+ask mirrors-2
 two=$answer
 exec 3>&- 4>&-
 wait
-ask count-mirrors
-[ "$two" -eq $((answer + 2)) ] && pass || fail "mirrors: $two with two programs, $answer with none"
+ask mirrors-0
+[ "$two $answer" = '2 0' ] && pass || fail "mirrors: $two with two programs, $answer with none"
 
 for round in 1 2; do
 	begin mirror-killed-$round
@@ -116,12 +116,16 @@ TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$t
 launcher=$!
 exec 3>"$tmp/in" 4<"$tmp/out"
 stopped=
-while IFS= read -r -t 120 line <&4; do
+while IFS= read -r -t $((120 * slow)) line <&4; do
 	echo "$line"
 	case $line in
-	'host: count-mirrors')
-		sleep 0.5
-		mirrors | wc -l >&3
+	'host: mirrors-'*)
+		# Waits for that many.
+		for ((i = 0; i < 200 * slow; i++)); do
+			[ "$(at_work | wc -l)" -ne "${line#*mirrors-}" ] || break
+			sleep 0.1
+		done
+		at_work | wc -l >&3
 		;;
 	'host: kill-mirrors')
 		# shellcheck disable=SC2046

@@ -66,14 +66,14 @@ stop_and_go() {
 
 before=''
 exec 3>"$tmp/in" 4<"$tmp/out"
-while IFS= read -r -t 120 line <&4; do
+while IFS= read -r -t $((120 * slow)) line <&4; do
 	echo "$line"
 	case $line in
 	'host: stop-once')
 		[ -n "$before" ] || qmp qmp_capabilities
-		before=$(mirrors | sort)
+		before=$(at_work | sort)
 		stop_and_go 0.5
-		[ "$(mirrors | sort)" = "$before" ] && answer=same || answer=others
+		[ "$(at_work | sort)" = "$before" ] && answer=same || answer=others
 		echo "mirrors: the $answer" >&3
 		;;
 	'host: stop-often')

@@ -353,7 +353,7 @@ static void generations(void)
 /* Several children of one parent. The parent ends before them. */
 static void orphans(void)
 {
-	int ends[2], i;
+	int ends[2], i, tries;
 	char c;
 	pid_t pid;
 
@@ -372,7 +372,8 @@ static void orphans(void)
 			 * the file open.
 			 */
 			close(fd);
-			usleep(200000);
+			for (tries = 0; raw_stat("sessions") && tries < 1000; tries++)
+				usleep(20000);
 			SAME(raw_stat("sessions"), 0);
 			fill(p + i * CHUNK, CHUNK, 77);
 			check(p + 3 * CHUNK, CHUNK, 3);

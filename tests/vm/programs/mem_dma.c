@@ -14,8 +14,6 @@
 
 #define STREAM 2
 #define LEN    (8 * MIB)
-#define SLOW   (64 * MIB)
-#define HELD   1.5	   /* seconds */
 #define GRAB   (192 * MIB) /* more than was freed, so that it includes the freed pages */
 
 static void new_stream(int fd)
@@ -36,36 +34,28 @@ static int stream(int fd, int op)
 	return raw_submit(fd, &cmd);
 }
 
-static int slow(int fd, uint64_t dev, uint32_t stream)
-{
-	struct qCUcmd cmd = raw_cmd(QCU_OP_MEMSET);
-
-	cmd.memset.dst = dev;
-	cmd.memset.width = SLOW;
-	cmd.memset.height = 1;
-	cmd.memset.value = 0x01020304;
-	cmd.memset.elem = 4;
-	cmd.memset.stream = stream;
-	return raw_submit(fd, &cmd);
-}
-
-/*
- * Keeps the stream busy for HELD seconds or a little longer, however fast the device is.
- */
+/* After this call, the stream does nothing until it is let go: it waits for a host function. */
 static void hold_up(int fd)
 {
-	uint64_t dev = raw_malloc(fd, SLOW);
-	double began, one;
-	int i;
+	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_FUNC);
 
-	SAME(slow(fd, dev, STREAM), 0);
-	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
-	began = mem_clock();
-	SAME(slow(fd, dev, STREAM), 0);
-	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
-	one = mem_clock() - began;
-	for (i = 0; i < 2 || (i < 200 && i * one < HELD); i++)
-		SAME(slow(fd, dev, STREAM), 0);
+	cmd.host_func.token = 5;
+	cmd.host_func.stream = STREAM;
+	SAME(raw_submit(fd, &cmd), 0);
+}
+
+static void let_go(int fd)
+{
+	struct qCUcmd cmd = raw_cmd(QCU_OP_HOST_NEXT);
+
+	cmd.tid = 2;
+	cmd.host_next.wait = 1;
+	SAME(raw_submit(fd, &cmd), 0);
+	SAME(cmd.host_next.token, 5);
+	cmd = raw_cmd(QCU_OP_HOST_NEXT);
+	cmd.tid = 2;
+	cmd.host_next.done = 5;
+	SAME(raw_submit(fd, &cmd), 0);
 }
 
 static void still_busy(int fd)
@@ -100,7 +90,7 @@ static void soon(const char *name, long value)
 {
 	int tries;
 
-	for (tries = 0; tries < 100 && raw_stat(name) != value; tries++)
+	for (tries = 0; tries < 1000 && raw_stat(name) != value; tries++)
 		usleep(20000);
 	SAME(raw_stat(name), value);
 }
@@ -127,6 +117,7 @@ static void upload_munmap(void)
 	still_busy(fd);
 	printf("munmap took %.0f ms\n", t * 1e3);
 	other = grab();
+	let_go(fd);
 	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
 	memset(other, 0, GRAB);
 	SAME(raw_download(fd, other, dev, LEN), 0);
@@ -152,6 +143,7 @@ static void download_munmap(void)
 	SAME(raw_stat("chunk_pages"), resident);
 	still_busy(fd);
 	other = grab();
+	let_go(fd);
 	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
 	soon("chunk_pages", resident - (long)(LEN / 4096));
 	untouched(other);
@@ -195,6 +187,7 @@ static void pages_munmap(int op, char *p, size_t len)
 	soon("pinned_pages", pinned + (long)(len / 4096));
 	SAME(munmap(p, len), 0);
 	other = grab();
+	let_go(fd);
 	pthread_join(thread, NULL);
 	SAME(job.rc, 0);
 	untouched(other);
@@ -268,12 +261,11 @@ static void download_end(bool chunks, bool by_signal)
 	SAME(waitpid(child, &status, 0), child);
 	SAME(by_signal ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status), 1);
 	other = grab();
-	/* Longer than the work in front of the download takes. */
-	usleep((useconds_t)(HELD * 1.5e6));
+	/* With the session, its mirror is gone, and with it the download. */
+	soon("sessions", 0);
+	soon("chunk_pages", 0);
+	soon("pinned_pages", 0);
 	untouched(other);
-	SAME(raw_stat("sessions"), 0);
-	SAME(raw_stat("chunk_pages"), 0);
-	SAME(raw_stat("pinned_pages"), 0);
 }
 
 static void chunks_exit(void)
