@@ -82,17 +82,16 @@ demo: all vm $(DEMO_PROGRAMS:%=$(B)/tests/guest/%)
 test: all vm tests-build perf
 	@tests/run
 
-# The part of `make test` that needs no VM: formats, headers, both compilers, sparse, and the unit and
-# loopback tests, both plain and under the sanitizers.
+# What takes a few minutes of `make test`: formats, headers, both compilers, sparse, and the unit and loopback tests.
 check: all tests-build
-	@tests/run check unit loopback sanitizers races
+	@tests/run check unit loopback
 
 # Debian packages for a host and for guests, in $(B)/deb.
 deb: all
 	@scripts/deps --no-cuda --deb
 	@QCU_BUILD=$(abspath $(B)) scripts/deb/make-deb
 
-gpu-bundle: all vm tests-build perf
+gpu-bundle: all vm tests-build-nightly perf
 	@scripts/gpu-bundle
 
 gpu-bundle-vulkan: all
@@ -112,8 +111,9 @@ clean:
 help:
 	@echo 'make             build driver, device and library'
 	@echo 'make demo        build all, boot a VM and run four CUDA programs in it'
-	@echo 'make test        every test: static checks, unit, loopback, sanitizers, VM'
-	@echo 'make check       the part of `make test` that needs no VM'
+	@echo 'make test        static checks, unit, loopback, sanitizers, VM, other Debians'
+	@echo 'make check       static checks, unit and loopback: a few minutes'
+	@echo 'tests/run nightly  the tests that take long, and are not in make test'
 	@echo 'make fuzz        run the fuzzers, FUZZ_SECONDS (60) each'
 	@echo 'make vm          build QEMU and the guest image (cached outside the tree)'
 	@echo 'make deb         Debian packages for hosts and guests, in build/deb/'

@@ -19,10 +19,14 @@ $(error two files in tests/guest/ have the same name)
 endif
 VM_TOOLS := $(patsubst tests/vm/programs/%.c,%,$(sort $(wildcard tests/vm/programs/*.c)))
 
+# The software GPU lacks some libraries. One program for each of them runs and says so. The others need a GPU:
+# they are built for the GPU bundle, and at night.
+GPU_PROGRAMS := $(filter-out cudnn_layers cusolver_dense cusparse_products,$(filter cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)))
+
+include tests/nightly.mk
+
 # The programs that run without a VM: all except those that end by a signal or wait for input.
-# Of those for libraries that the software GPU lacks one each is enough, which says so.
-LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access nccl_vms cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)) \
-	$(filter cudnn_layers cusolver_dense cusparse_products,$(GUEST_PROGRAMS))
+LOOPBACK_PROGRAMS := $(filter-out crash sleeper illegal_access nccl_vms $(GPU_PROGRAMS),$(GUEST_PROGRAMS))
 # Not under a sanitizer: libnccl.so.2 is built without.
 LOOPBACK_PROGRAMS := $(if $(SAN),$(filter-out nccl_%,$(LOOPBACK_PROGRAMS)),$(LOOPBACK_PROGRAMS))
 
@@ -39,6 +43,13 @@ $(GUEST_OBJECTS)/per_thread_%.o $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS :=
 $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -O3 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
+
+# Programs of libraries that have no kernel of their own. As a CUDA program nvcc would read them twice, for host and
+# GPU. Their templates compute what is expected, and the compiler needs long for more than -O1.
+PLAIN_PROGRAMS := $(filter-out cufft_%,$(basename $(notdir $(shell grep -L -e __global__ -e __device__ -e '<<<' $(LIBRARY_SRCS)))))
+$(PLAIN_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -x c++ -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
 
 $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
@@ -122,10 +133,6 @@ $(GUEST_OBJECTS)/thrust_cub_rdc.o: GUEST_FLAGS += -rdc=true
 $(addsuffix /thrust_cub_rdc,$(addprefix $(B)/tests/,guest guest-static)): GUEST_LINK := -rdc=true -gencode arch=compute_75,code=compute_75
 $(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/parallel/thrust_cub.h
 
-# The debugger's builds that run under the sanitizers. Only a few: they are slow there, and the
-# optimised builds already test nearly the same code.
-DEBUG_SANITIZED := matmul reduction transpose
-
 # Programs built with approximate division, roots and exponentials, denormals flushed to zero, and fused
 # multiplies.
 FAST_PROGRAMS := black_scholes mandelbrot nbody
@@ -187,41 +194,49 @@ $(WIRE)/qcu-device/qcu-device: $(WIRE)/qcu-device/host/vhost.o $(B)/qcu-device/q
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $< $(filter-out %/vhost.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) \
 		$(SOFT_LIB) $(VHOST_USER_LIB) $(DEVICE_LIBS)
 
-# Programs with the runtime linked in, also without a VM: one for each way in which they use the runtime.
-# tests/vm/launcher/linked.sh runs all of them.
-STATIC_PROGRAMS := bad_calls cooperative_grid fork_child graphs host_functions ipc_memory libraries malloc_sparse \
-	managed_units managed_variables matmul memory_pools multi_thread per_thread_streams printf_kernel symbols \
-	texture_2d
+# Programs with the runtime linked in, also without a VM.
+STATIC_PROGRAMS := $(filter-out $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS) $(GPU_PROGRAMS),$(GUEST_PROGRAMS))
 STATIC_ENV := env LD_AUDIT=$(abspath $(B))/loopback/libqcuda-loader.so \
 	LD_PRELOAD=$(abspath $(B))/loopback/libcudart.so.13
 
 # Libraries of others that compile at run time, from the Python package index. tests/vm/python.sh runs some, too.
 PYTHON_PROGRAMS := bindings_launch cupy_kernels cupy_arrays numba_kernels numba_cuda_kernels numba_own
 
-# The list of tests, one per line: group, name, command.
+# The list of tests, one per line: group, name, when it runs (test: in `make test`, or nightly), command. Lines of the
+# group "program" name the programs that VMs run, in each of their builds.
+# when NAME DAILY: NAME, and when it runs; DAILY are those of `make test`.
+when = $(1) $(if $(filter $(1),$(2)),test,nightly)
+listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(if $(5), $(5)/$(t));)
+
 define TEST_LIST
-$(foreach t,$(UNIT_TESTS),unit $(t) $(B)/tests/unit/$(t);)
-$(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
-unit fuzz_libraries $(FUZZ)/replay_mirror $(FUZZ)/libraries;
-unit fuzz_libs $(FUZZ_LIBS_RUN) --calls $(if $(SAN),150000,500000);
-$(if $(SAN),,unit fuzz_libs_fenced $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
-$(foreach t,$(HOSTILE_ATTACKS),unit hostile_$(t) $(HOSTILE) $(t);)
-unit hostile_random $(HOSTILE) --seed 1 --commands 20000;
-$(if $(SAN),,unit faults $(SWEEP) --device $(FAULTY) --every;)
-$(foreach t,$(LOOPBACK_TESTS),loopback $(t) $(B)/tests/loopback/$(t);)
-$(foreach t,$(LOOPBACK_PROGRAMS),loopback guest/$(t) $(B)/tests/guest/$(t);)
-$(foreach t,$(if $(SAN),$(DEBUG_SANITIZED),$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS))),loopback guest-O0/$(t) $(B)/tests/guest-O0/$(t);)
-$(if $(SAN),,loopback soft_bench $(SOFT_BENCH);)
-$(if $(SAN),,$(foreach t,$(STATIC_PROGRAMS),loopback guest-static/$(t) $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
-$(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) tests/loopback/loader/cases.sh $(B) $(t);))
-$(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) tests/python/loopback.sh $(B) $(t);))
-$(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) $(B)/tests/guest-fast/$(t);)
-$(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
-$(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
-$(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
-loopback guest/ipc_killed-event $(B)/tests/guest/ipc_killed event;
-loopback guest/mixed_apis-driver $(B)/tests/guest/mixed_apis driver;
-$(foreach n,0 1 2,loopback guest/illegal_access-$(n) $(B)/tests/guest/illegal_access $(n);)
+$(foreach t,$(UNIT_TESTS),unit $(t) test $(B)/tests/unit/$(t);)
+$(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
+unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
+unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls $(if $(SAN),150000,500000);
+$(if $(SAN),,unit fuzz_libs_fenced nightly $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
+$(foreach t,$(HOSTILE_ATTACKS),unit $(call when,hostile_$(t),$(HOSTILE_DAILY:%=hostile_%)) $(HOSTILE) $(t);)
+unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,8000);
+unit hostile_random_long nightly $(HOSTILE) --seed 2 --commands 40000;
+$(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
+$(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)
+$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
+$(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS)),$(if $(SAN),$(DEBUG_SANITIZED),$(DEBUG_DAILY)),$(B)/tests/guest-O0)
+$(if $(SAN),,loopback soft_bench test $(SOFT_BENCH);)
+$(if $(SAN),,$(foreach t,$(filter-out $(LIBRARY_PROGRAMS),$(STATIC_DAILY)),loopback guest-static/$(t) test $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
+$(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) test tests/loopback/loader/cases.sh $(B) $(t);))
+$(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) test tests/python/loopback.sh $(B) $(t);))
+$(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) test $(B)/tests/guest-fast/$(t);)
+$(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 test env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
+$(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) test env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
+$(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
+loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
+loopback guest/mixed_apis-driver test $(B)/tests/guest/mixed_apis driver;
+$(foreach n,0 1 2,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)
+$(call listed,program,guest,$(filter-out $(GPU_PROGRAMS),$(GUEST_PROGRAMS)),$(DAILY_PROGRAMS))
+$(call listed,program,guest-static,$(STATIC_PROGRAMS),$(STATIC_DAILY))
+$(call listed,program,guest-O0,$(DEBUG_PROGRAMS),$(DEBUG_DAILY))
+$(call listed,program,ncvm,$(DEBUG_PROGRAMS),$(filter-out $(COMPUTING_PROGRAMS),$(DEBUG_PROGRAMS)))
+$(call listed,program,guest-12,$(CUDA12_PROGRAMS),$(CUDA12_DAILY))
 endef
 
 $(B)/tests/list: FORCE
@@ -240,11 +255,14 @@ $(B)/tests/unit/$(1): $(patsubst %.c,$(B)/%.o,$(filter %/$(1).c,$(UNIT_SRCS))) $
 endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
-.PHONY: loopback-build tests-build tests-build-host FORCE
+.PHONY: loopback-build tests-build tests-build-host tests-build-nightly FORCE
 loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1
 # The sanitizers build this target a second time.
 tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY) $(COST)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
-tests-build: tests-build-host $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(patsubst %,$(B)/tests/guest-static/%,$(filter-out $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))) \
-	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
-	$(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \
+tests-build: tests-build-host $(DAILY_PROGRAMS:%=$(B)/tests/guest/%) $(STATIC_DAILY:%=$(B)/tests/guest-static/%) \
+	$(DEBUG_DAILY:%=$(B)/tests/guest-O0/%) $(CUDA12_DAILY:%=$(B)/tests/guest-12/%) \
+	$(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)
+# What tests/run nightly and the GPU bundle need besides.
+tests-build-nightly: tests-build $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(STATIC_PROGRAMS:%=$(B)/tests/guest-static/%) \
+	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%)

@@ -124,7 +124,7 @@ static void waits(int *dev)
 	OK(cudaDeviceSynchronize());
 	REQUIRE(__atomic_load_n(&ended, __ATOMIC_ACQUIRE), "did not wait");
 	/* The thread of host functions tells that it is done, and then asks for no more. */
-	usleep(20000);
+	until_sent(3);
 	/* The launch, the end of the thread, and two waits: the last is for all that was posted. */
 	mark("work of another thread", 4);
 	REQUIRE(!pthread_create(&thread, NULL, launch, dev), "no thread");

@@ -32,6 +32,29 @@ static inline void uncounted(void)
 	fprintf(stderr, "uncounted\n");
 }
 
+/*
+ * Waits until so many commands have been sent since the last mark: another thread sends some of
+ * them. The trace lies in a file, which is the program's standard error.
+ */
+static inline void until_sent(unsigned int want)
+{
+	static char text[1 << 20];
+	unsigned int sent = 0;
+	int ms;
+
+	for (ms = 0; ms < 30000 && sent != want; ms++) {
+		ssize_t n = pread(2, text, sizeof(text) - 1, 0);
+		char *at = text, *line;
+
+		usleep(1000);
+		text[n > 0 ? n : 0] = 0;
+		while ((line = strstr(at, "\nmark ")))
+			at = line + 1;
+		for (sent = 0; (at = strstr(at, " seq ")); at++)
+			sent++;
+	}
+}
+
 struct section {
 	char name[128];
 	unsigned int want, got;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs the test programs that were compiled with CUDA 12's headers and linked with its library, on
-# libcudart.so.12 in the guest.
+# Runs test programs that were compiled with CUDA 12's headers and linked with its library, on libcudart.so.12 in the
+# guest.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-programs=("$B"/tests/guest-12/*)
+programs_of guest-12
 [ -x "${programs[0]}" ] || {
 	echo "@skip programs CUDA 12's headers could not be fetched (scripts/cuda-wheels 12.9)"
 	exit

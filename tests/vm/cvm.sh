@@ -6,7 +6,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-programs_of "$guest"
+programs_of guest
 with "${programs[@]}"
 boot --map cvm "${with[@]}" <<'END'
 programs ''

@@ -28,18 +28,15 @@ with() {
 	done
 }
 
-# programs_of DIR: sets the array $programs to the test programs there. Of those for libraries that the software GPU
-# lacks one each is enough, which says so.
+# programs_of BUILD: sets the array $programs to the test programs of this build (guest, guest-O0 ...): those of
+# `make test`, or all of them at night.
 programs_of() {
-	local p
+	local name at
 	programs=()
-	for p in "$1"/*; do
-		case ${p##*/} in
-		cudnn_layers | cusolver_dense | cusparse_products) ;;
-		cudnn_* | cusolver_* | cusparse_*) continue ;;
-		esac
-		programs+=("$p")
-	done
+	while read -r _ name at; do
+		[ "$at" = test ] || [ -n "${QCU_NIGHTLY:-}" ] || continue
+		programs+=("$B/tests/$name")
+	done < <(grep "^program $1/" "$B/tests/list")
 }
 
 # All time limits are multiplied by this number, for a slow (debug) kernel.
