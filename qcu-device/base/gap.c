@@ -20,6 +20,8 @@
 #define GAP_GRAIN (2ull << 20) /* CUDA's ranges begin at multiples of this or more */
 
 #define HOLE_MIN 4096u
+/* Of all gaps, a quarter of the mappings that the kernel allows a process. */
+#define HOLES_MAX 16384u
 
 static uintptr_t reserve_no_access(uint64_t size)
 {
@@ -27,22 +29,29 @@ static uintptr_t reserve_no_access(uint64_t size)
 			       -1, 0);
 }
 
-/* The kernel takes the lowest address range that is large enough. */
-static void fill_holes(uintptr_t below)
+/*
+ * The kernel takes the lowest address range that is large enough. A guest can cut its device
+ * addresses, and so make holes.
+ */
+static bool fill_holes(uintptr_t below)
 {
+	static atomic_uint filled;
 	uint64_t size;
 	uintptr_t at;
 
 	for (size = GAP_MAX; size >= HOLE_MIN; size /= 2) {
 		do {
+			if (atomic_fetch_add(&filled, 1) >= HOLES_MAX)
+				return false;
 			at = reserve_no_access(size);
 		} while (at < below);
 		if (at != (uintptr_t)MAP_FAILED)
 			munmap((void *)at, size);
 	}
+	return true;
 }
 
-void gap_leave(void)
+bool gap_leave(void)
 {
 	static atomic_uint gaps;
 	uint64_t random;
@@ -50,12 +59,10 @@ void gap_leave(void)
 
 	/* Where addresses are given out downwards, nothing would lie above a gap. */
 	if (!(personality(0xffffffff) & ADDR_COMPAT_LAYOUT))
-		return;
-	/* A guest may ask for a library that is not there as often as it likes. */
+		return true;
 	if (atomic_fetch_add(&gaps, 1) >= GAPS ||
 	    getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return;
+		return false;
 	gap = reserve_no_access(GAP_GRAIN + random % (GAP_MAX / GAP_GRAIN) * GAP_GRAIN);
-	if (gap != (uintptr_t)MAP_FAILED)
-		fill_holes(gap);
+	return gap != (uintptr_t)MAP_FAILED && fill_holes(gap);
 }

@@ -7,10 +7,15 @@
 #ifndef QCU_GAP_H
 #define QCU_GAP_H
 
+#include <stdbool.h>
+
 /*
  * It stays, and what holes there are below it are filled: what is mapped next would lie there
- * otherwise. After 16 gaps there are no more. In a process that is no mirror there are none.
+ * otherwise. In a process that is no mirror there are no gaps.
+ *
+ * False: there have been 16 gaps, or there are more holes than the process may spend mappings on.
+ * Then nothing may be mapped whose address is to stay secret.
  */
-void gap_leave(void);
+bool gap_leave(void);
 
 #endif

@@ -152,6 +152,7 @@ struct mirror {
 	pthread_mutex_t result_lock; /* protects what follows */
 	struct result_list results;  /* the oldest first */
 	unsigned int result_count;
+	uint32_t missing_libraries; /* a bit for each that the host has not, under `lock` */
 	_Atomic(struct lib_loaded *) loaded; /* libraries that have been used (libs/load.c) */
 	/* Makes the call of a graph's node (struct graph_call) in the backend's own stream. */
 	int (*graph_call)(void *call, void *stream);

@@ -49,9 +49,14 @@ struct lib_loaded *lib_load(struct mirror *m, const struct lib_library *lib, cha
 	}
 	pthread_mutex_lock(&m->lock);
 	l = find_loaded(m, lib);
-	if (!l) {
+	if (!l && m->missing_libraries >> lib->number & 1) {
+		snprintf(why, size, "the host has no %s", lib->soname);
+	} else if (!l) {
 		void *library = ops->lib_open(m->be, lib->soname, why, size);
 
+		/* Not tried again: each time costs one of few gaps between addresses (gap.h). */
+		if (!library)
+			m->missing_libraries |= 1u << lib->number;
 		l = library ? calloc(1, sizeof(*l) + ((size_t)lib->count + lib->helper_count) *
 							     sizeof(l->fn[0]))
 			    : NULL;

@@ -46,7 +46,7 @@ int cu_open(struct be **out, const struct be_options *opt)
 	be->charge_ctx = opt->charge_ctx;
 	/* CUDA starts, which loads its library. What it maps from here on lies behind the gap. */
 	ret = CU(be, cudaGetDeviceCount, &count);
-	gap_leave();
+	(void)gap_leave();
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
 	if (!ret)

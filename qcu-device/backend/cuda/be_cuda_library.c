@@ -40,7 +40,10 @@ void *cu_lib_open(struct be *be, const char *soname, char *why, size_t size)
 		return NULL;
 	}
 	/* Device addresses lie before it and behind it, so it lies between two gaps. */
-	gap_leave();
+	if (!gap_leave()) {
+		snprintf(why, size, "there is no room left that hides where it would be");
+		return NULL;
+	}
 	for (i = 0; i < sizeof(folders) / sizeof(folders[0]) && !lib; i++) {
 		snprintf(path, sizeof(path), "%s%s", folders[i], soname);
 		lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -51,7 +54,7 @@ void *cu_lib_open(struct be *be, const char *soname, char *why, size_t size)
 		snprintf(why, size, "the host has no %s: install the package %s there (%s)", soname,
 			 package(soname), error ? error : "no reason is known");
 	}
-	gap_leave();
+	(void)gap_leave();
 	return lib;
 }
 

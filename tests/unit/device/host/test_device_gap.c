@@ -88,12 +88,35 @@ static void not_too_many(void **state)
 	assert_int_equal(map_large(), last + LARGE);
 }
 
+/* A process may have 65530 mappings; a guest that makes holes must not use them up. */
+static void too_many_holes(void **state)
+{
+	static void *hole[20000];
+	const size_t page = 4096, count = sizeof(hole) / sizeof(*hole);
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < count; i++) {
+		hole[i] = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_true(hole[i] != MAP_FAILED);
+	}
+	for (i = 0; i < count; i++)
+		munmap(hole[i], page);
+	assert_false(gap_leave());
+	assert_false(gap_leave());
+	/* So many mappings are left. */
+	for (i = 0; i < count; i++)
+		assert_true(mmap(NULL, page, i & 1 ? PROT_READ : PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+}
+
 /* A mirror has this address layout (birth.c). */
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(distances_differ),
 		cmocka_unit_test(holes),
+		cmocka_unit_test(too_many_holes),
 		cmocka_unit_test(not_too_many),
 	};
 

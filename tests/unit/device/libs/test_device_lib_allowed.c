@@ -118,11 +118,34 @@ static void only_what_is_named(void **state)
 	assert_string_equal(opened, "libcufft.so.12");
 }
 
+/* Each attempt to load a library costs a gap between addresses, of which there are few. */
+static void not_tried_again(void **state)
+{
+	char reason[QCU_LIB_REASON];
+	int status;
+
+	(void)state;
+	assert_int_equal(ask_library(QCU_LIB_CUFFT, QCU_LIB_OPEN, lib_cufft.table, &status, reason),
+			 0);
+	assert_int_equal(status, QCU_LIB_MISSING);
+	assert_string_equal(opened, "libcufft.so.12");
+	assert_string_equal(reason, "not here");
+	assert_int_equal(ask_library(QCU_LIB_CUFFT, QCU_LIB_OPEN, lib_cufft.table, &status, reason),
+			 0);
+	assert_int_equal(status, QCU_LIB_MISSING);
+	assert_string_equal(opened, "");
+	assert_non_null(strstr(reason, "the host has no libcufft.so.12"));
+	assert_int_equal(
+		ask_library(QCU_LIB_CUBLAS, QCU_LIB_OPEN, lib_cublas.table, &status, reason), 0);
+	assert_string_equal(opened, "libcublas.so.13");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists),
 		cmocka_unit_test_setup_teardown(only_what_is_named, start, mirror_stop),
+		cmocka_unit_test_setup_teardown(not_tried_again, start, mirror_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
