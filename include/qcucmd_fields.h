@@ -243,11 +243,6 @@ struct qcu_memset {
 	__u32 flags; /* QCU_COPY_SYNC or 0 */
 };
 
-struct qcu_stream_create {
-	__u32 stream;
-	__u32 flags;
-	__s32 priority;
-};
 struct qcu_stream_sync {
 	__u32 stream;
 };
@@ -276,24 +271,12 @@ struct qcu_stream_query {
 	__u32 watched; /* out */
 	__u32 rsvd;
 };
-struct qcu_stream_wait_event {
-	__u32 stream;
-	__u32 event;
-	__u32 flags;
-};
 /* Attributes of a stream: the value is the first bytes of a cudaStreamAttrValue. */
 #define QCU_STREAM_ATTR 32u
-struct qcu_event_create {
-	__u32 event;
-	__u32 flags;
-};
 struct qcu_event_record {
 	__u32 event;
 	__u32 stream;
 	__u32 flags;
-};
-struct qcu_event_sync {
-	__u32 event;
 };
 struct qcu_event_query { /* as qcu_stream_query */
 	__u32 event;

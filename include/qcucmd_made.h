@@ -5,8 +5,20 @@
 
 #include "qcucmd_fields.h"
 
+struct qcu_stream_create {
+	__u32 stream;
+	__u32 flags;
+	__s32 priority;
+};
+
 struct qcu_stream_destroy {
 	__u32 stream;
+};
+
+struct qcu_stream_wait_event {
+	__u32 stream;
+	__u32 event;
+	__u32 flags;
 };
 
 /* attr: cudaStreamAttrID. value: the first bytes of a cudaStreamAttrValue. */
@@ -27,7 +39,16 @@ struct qcu_stream_attr_copy {
 	__u32 from;
 };
 
+struct qcu_event_create {
+	__u32 event;
+	__u32 flags;
+};
+
 struct qcu_event_destroy {
+	__u32 event;
+};
+
+struct qcu_event_sync {
 	__u32 event;
 };
 
@@ -226,11 +247,15 @@ struct qcu_phys_import {
 
 /* clang-format off */
 #define QCU_COMMANDS_MADE(X) \
+	X(48, STREAM_CREATE, stream_create, POST, NONE, QCU_UPTO(qcu_stream_create, priority), ABOUT, stream, none, none, QCU_MAKES) \
 	X(49, STREAM_DESTROY, stream_destroy, POST, NONE, QCU_UPTO(qcu_stream_destroy, stream), ABOUT, stream, none, none, 0) \
+	X(52, STREAM_WAIT_EVENT, stream_wait_event, POST, NONE, QCU_UPTO(qcu_stream_wait_event, flags), ABOUT, stream, event, none, QCU_WORK) \
 	X(53, STREAM_ATTR_SET, stream_attr_set, USR, NONE, QCU_UPTO(qcu_stream_attr_set, value), ALL, none, none, none, QCU_WORK) \
 	X(54, STREAM_ATTR_GET, stream_attr_get, USR, NONE, QCU_UPTO(qcu_stream_attr_get, attr), ALL, none, none, none, 0) \
 	X(55, STREAM_ATTR_COPY, stream_attr_copy, USR, NONE, QCU_UPTO(qcu_stream_attr_copy, from), ALL, none, none, none, QCU_WORK) \
+	X(56, EVENT_CREATE, event_create, POST, NONE, QCU_UPTO(qcu_event_create, flags), ABOUT, none, event, none, 0) \
 	X(57, EVENT_DESTROY, event_destroy, POST, NONE, QCU_UPTO(qcu_event_destroy, event), ABOUT, none, event, none, 0) \
+	X(59, EVENT_SYNC, event_sync, USR, NONE, QCU_UPTO(qcu_event_sync, event), ABOUT, none, event, recorded, QCU_WAITS) \
 	X(22, PEER_ACCESS, peer_access, USR, NONE, QCU_UPTO(qcu_peer_access, enable), ALL, none, none, none, QCU_WORK) \
 	X(23, PEER_INFO, peer_info, USR, NONE, QCU_UPTO(qcu_peer_info, attr), ALL, none, none, none, QCU_LOOKS) \
 	X(70, OCCUPANCY, occupancy, USR, NONE, QCU_UPTO(qcu_occupancy, flags), FREE, none, none, none, 0) \

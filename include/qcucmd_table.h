@@ -73,13 +73,9 @@
 	X(40,  MANAGED,           managed,           USR,  NONE, QCU_UPTO(qcu_managed, bytes),           FREE,  none,   none,  none,   0) \
 	X(41,  MANAGED_END,       managed_end,       USR,  NONE, QCU_UPTO(qcu_managed_end, len),         FREE,  none,   none,  none,   0) \
 	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
-	X(48,  STREAM_CREATE,     stream_create,     POST, NONE, QCU_UPTO(qcu_stream_create, priority),  ABOUT, stream, none,  none,   QCU_MAKES) \
 	X(50,  STREAM_SYNC,       stream_sync,       USR,  NONE, QCU_UPTO(qcu_stream_sync, stream),      ABOUT, stream, none,  always, QCU_WAITS) \
 	X(51,  STREAM_QUERY,      stream_query,      USR,  NONE, QCU_UPTO(qcu_stream_query, token),      ABOUT, stream, none,  none,   QCU_ASKS) \
-	X(52,  STREAM_WAIT_EVENT, stream_wait_event, POST, NONE, QCU_UPTO(qcu_stream_wait_event, flags), ABOUT, stream, event, none,   QCU_WORK) \
-	X(56,  EVENT_CREATE,      event_create,      POST, NONE, QCU_UPTO(qcu_event_create, flags),      ABOUT, none,   event, none,   0) \
 	X(58,  EVENT_RECORD,      event_record,      POST, NONE, QCU_UPTO(qcu_event_record, flags),      ABOUT, stream, event, none,   QCU_WORK | QCU_RECORDS) \
-	X(59,  EVENT_SYNC,        event_sync,        USR,  NONE, QCU_UPTO(qcu_event_sync, event),        ABOUT, none,   event, recorded, QCU_WAITS) \
 	X(60,  EVENT_QUERY,       event_query,       USR,  NONE, QCU_UPTO(qcu_event_query, token),       ABOUT, none,   event, none,   QCU_ASKS) \
 	X(61,  EVENT_ELAPSED,     event_elapsed,     USR,  NONE, QCU_UPTO(qcu_event_elapsed, end),       ABOUT, none,   start, none,   0) \
 	X(62,  WATCH,             watch,             USR,  STAY, QCU_UPTO(qcu_watch, buf),               FREE,  none,   none,  none,   0) \

@@ -6,30 +6,6 @@
 
 /* ---- streams ---- */
 
-int mir_do_stream_create(struct call *c)
-{
-	struct mirror *m = c->m;
-	const struct qcu_stream_create *sc = &c->cmd->stream_create;
-	struct handle *h;
-	int rc;
-
-	if (!handles_free(&m->handles, HANDLE_STREAM, sc->stream))
-		return QCU_ERR_InvalidResourceHandle;
-	rc = mir_handle_new(c, HANDLE_STREAM, &h);
-	if (rc)
-		return rc;
-	h->device = c->cmd->device;
-	rc = m->cfg.ops->stream_create(m->be, h->device, sc->flags, sc->priority, &h->stream);
-	if (rc) {
-		mir_handle_drop(m, h);
-		return rc;
-	}
-	rc = handles_add(&m->handles, sc->stream, h);
-	if (rc)
-		handles_put(&m->handles, h);
-	return rc;
-}
-
 int mir_do_stream_sync(struct call *c)
 {
 	struct stream_ref s;
@@ -58,25 +34,6 @@ int mir_do_stream_query(struct call *c)
 				       &(struct watch){.h = s.h, .device = s.device});
 	mir_stream_put(c, &s);
 	return rc ? rc : mir_watch_error(c->m);
-}
-
-int mir_do_stream_wait_event(struct call *c)
-{
-	const struct qcu_stream_wait_event *w = &c->cmd->stream_wait_event;
-	struct handle *e;
-	struct stream_ref s;
-	int rc;
-
-	e = handles_get(&c->m->handles, HANDLE_EVENT, w->event);
-	if (!e)
-		return QCU_ERR_InvalidResourceHandle;
-	rc = mir_stream_get(c, w->stream, &s);
-	if (!rc) {
-		rc = c->m->cfg.ops->stream_wait_event(c->m->be, s.s, e->event, w->flags);
-		mir_stream_put(c, &s);
-	}
-	handles_put(&c->m->handles, e);
-	return rc;
 }
 
 /*
@@ -112,30 +69,6 @@ bool mir_stream_attr_good(struct call *c, uint32_t attr, const void *value)
 
 /* ---- events ---- */
 
-int mir_do_event_create(struct call *c)
-{
-	struct mirror *m = c->m;
-	const struct qcu_event_create *ec = &c->cmd->event_create;
-	struct handle *h;
-	int rc;
-
-	if (!handles_free(&m->handles, HANDLE_EVENT, ec->event))
-		return QCU_ERR_InvalidResourceHandle;
-	rc = mir_handle_new(c, HANDLE_EVENT, &h);
-	if (rc)
-		return rc;
-	h->device = c->cmd->device;
-	rc = m->cfg.ops->event_create(m->be, h->device, ec->flags, &h->event);
-	if (rc) {
-		mir_handle_drop(m, h);
-		return rc;
-	}
-	rc = handles_add(&m->handles, ec->event, h);
-	if (rc)
-		handles_put(&m->handles, h);
-	return rc;
-}
-
 int mir_do_event_record(struct call *c)
 {
 	const struct qcu_event_record *r = &c->cmd->event_record;
@@ -154,20 +87,6 @@ int mir_do_event_record(struct call *c)
 			     : c->m->cfg.ops->event_record(c->m->be, e->event, s.s, r->flags);
 		mir_stream_put(c, &s);
 	}
-	handles_put(&c->m->handles, e);
-	return rc;
-}
-
-int mir_do_event_sync(struct call *c)
-{
-	struct handle *e;
-	int rc;
-
-	e = handles_get(&c->m->handles, HANDLE_EVENT, c->cmd->event_sync.event);
-	if (!e)
-		return QCU_ERR_InvalidResourceHandle;
-	c->waited = true;
-	rc = c->m->cfg.ops->event_sync(c->m->be, e->event);
 	handles_put(&c->m->handles, e);
 	return rc;
 }

@@ -2,6 +2,31 @@
 /* Made by scripts/commands/generate from include/commands.list; do not edit. */
 #include "qcu-device/commands/made.h"
 
+int mir_do_stream_create(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_stream_create *r = &c->cmd->stream_create;
+	struct handle *stream;
+	int rc;
+
+	if (!handles_free(handles, HANDLE_STREAM, r->stream))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_STREAM, &stream);
+	if (rc)
+		return rc;
+	stream->device = c->cmd->device;
+	rc = c->m->cfg.ops->stream_create(c->m->be, c->cmd->device, r->flags, r->priority,
+					  &stream->stream);
+	if (rc) {
+		mir_handle_drop(c->m, stream);
+		return rc;
+	}
+	rc = handles_add(handles, r->stream, stream);
+	if (rc)
+		handles_put(handles, stream);
+	return rc;
+}
+
 int mir_do_stream_destroy(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
@@ -9,6 +34,28 @@ int mir_do_stream_destroy(struct call *c)
 
 	return handles_remove(handles, HANDLE_STREAM, r->stream) ? QCU_ERR_Success
 								 : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_stream_wait_event(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_stream_wait_event *r = &c->cmd->stream_wait_event;
+	struct stream_ref stream;
+	struct handle *event;
+	int rc;
+
+	rc = mir_stream_get(c, r->stream, &stream);
+	if (rc)
+		return rc;
+	event = handles_get(handles, HANDLE_EVENT, r->event);
+	if (!event) {
+		mir_stream_put(c, &stream);
+		return QCU_ERR_InvalidResourceHandle;
+	}
+	rc = c->m->cfg.ops->stream_wait_event(c->m->be, stream.s, event->event, r->flags);
+	handles_put(handles, event);
+	mir_stream_put(c, &stream);
+	return rc;
 }
 
 int mir_do_stream_attr_set(struct call *c)
@@ -64,6 +111,30 @@ int mir_do_stream_attr_copy(struct call *c)
 	return rc;
 }
 
+int mir_do_event_create(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_event_create *r = &c->cmd->event_create;
+	struct handle *event;
+	int rc;
+
+	if (!handles_free(handles, HANDLE_EVENT, r->event))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_EVENT, &event);
+	if (rc)
+		return rc;
+	event->device = c->cmd->device;
+	rc = c->m->cfg.ops->event_create(c->m->be, c->cmd->device, r->flags, &event->event);
+	if (rc) {
+		mir_handle_drop(c->m, event);
+		return rc;
+	}
+	rc = handles_add(handles, r->event, event);
+	if (rc)
+		handles_put(handles, event);
+	return rc;
+}
+
 int mir_do_event_destroy(struct call *c)
 {
 	struct handles *handles = &c->m->handles;
@@ -71,6 +142,22 @@ int mir_do_event_destroy(struct call *c)
 
 	return handles_remove(handles, HANDLE_EVENT, r->event) ? QCU_ERR_Success
 							       : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_event_sync(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_event_sync *r = &c->cmd->event_sync;
+	struct handle *event;
+	int rc;
+
+	event = handles_get(handles, HANDLE_EVENT, r->event);
+	if (!event)
+		return QCU_ERR_InvalidResourceHandle;
+	c->waited = true;
+	rc = c->m->cfg.ops->event_sync(c->m->be, event->event);
+	handles_put(handles, event);
+	return rc;
 }
 
 int mir_do_peer_access(struct call *c)

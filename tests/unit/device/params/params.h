@@ -2,8 +2,14 @@
 /* Made by scripts/commands/generate from include/commands.list; do not edit. */
 /* Parameters that have a domain, for tests that leave it. */
 static const struct param params[] = {
+	{QCU_OP_STREAM_CREATE, offsetof(struct qcu_stream_create, stream), 4, PARAM_NEW,
+	 HANDLE_STREAM, 0, 0},
 	{QCU_OP_STREAM_DESTROY, offsetof(struct qcu_stream_destroy, stream), 4, PARAM_OBJECT,
 	 HANDLE_STREAM, 0, 0},
+	{QCU_OP_STREAM_WAIT_EVENT, offsetof(struct qcu_stream_wait_event, stream), 4, PARAM_OBJECT,
+	 HANDLE_STREAM, 0, 0},
+	{QCU_OP_STREAM_WAIT_EVENT, offsetof(struct qcu_stream_wait_event, event), 4, PARAM_OBJECT,
+	 HANDLE_EVENT, 0, 0},
 	{QCU_OP_STREAM_ATTR_SET, offsetof(struct qcu_stream_attr_set, stream), 4, PARAM_OBJECT,
 	 HANDLE_STREAM, 0, 0},
 	{QCU_OP_STREAM_ATTR_GET, offsetof(struct qcu_stream_attr_get, stream), 4, PARAM_OBJECT,
@@ -12,8 +18,12 @@ static const struct param params[] = {
 	 HANDLE_STREAM, 0, 0},
 	{QCU_OP_STREAM_ATTR_COPY, offsetof(struct qcu_stream_attr_copy, from), 4, PARAM_OBJECT,
 	 HANDLE_STREAM, 0, 0},
+	{QCU_OP_EVENT_CREATE, offsetof(struct qcu_event_create, event), 4, PARAM_NEW, HANDLE_EVENT,
+	 0, 0},
 	{QCU_OP_EVENT_DESTROY, offsetof(struct qcu_event_destroy, event), 4, PARAM_OBJECT,
 	 HANDLE_EVENT, 0, 0},
+	{QCU_OP_EVENT_SYNC, offsetof(struct qcu_event_sync, event), 4, PARAM_OBJECT, HANDLE_EVENT,
+	 0, 0},
 	{QCU_OP_PEER_ACCESS, offsetof(struct qcu_peer_access, peer), 4, PARAM_PEER, HANDLE_KINDS, 0,
 	 0},
 	{QCU_OP_PEER_ACCESS, offsetof(struct qcu_peer_access, enable), 4, PARAM_RANGE, HANDLE_KINDS,

@@ -78,7 +78,9 @@ static int start(void **state)
 	ops.phys_grain = some_grain;
 	rc = mir_create(&mirror, &cfg);
 	return rc ? rc
-		  : ask(CMD(POOL_CREATE, pool_create, .pool = EXISTS)) +
+		  : ask(CMD(STREAM_CREATE, stream_create, .stream = EXISTS)) +
+			       ask(CMD(EVENT_CREATE, event_create, .event = EXISTS)) +
+			       ask(CMD(POOL_CREATE, pool_create, .pool = EXISTS)) +
 			       ask(CMD(PHYS_CREATE, phys_create, .size = 4096, .mem = EXISTS));
 }
 
@@ -178,11 +180,14 @@ static void out_of_domain(void **state)
 	}
 }
 
-/* These are about objects or mappings that a backend which does nothing cannot have. */
+/*
+ * These are about objects or mappings that a backend which does nothing cannot have; streams and
+ * events the fake makes itself.
+ */
 static bool needs_more(enum qcu_op op)
 {
-	return op == QCU_OP_VA_FREE || (op >= QCU_OP_PHYS_MAP && op <= QCU_OP_PHYS_ACCESS_GET) ||
-	       op == QCU_OP_PHYS_IMPORT;
+	return op == QCU_OP_STREAM_CREATE || op == QCU_OP_EVENT_CREATE || op == QCU_OP_VA_FREE ||
+	       (op >= QCU_OP_PHYS_MAP && op <= QCU_OP_PHYS_ACCESS_GET) || op == QCU_OP_PHYS_IMPORT;
 }
 
 /* So the errors above came from the parameters. */
