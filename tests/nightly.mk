@@ -6,12 +6,15 @@
 NIGHTLY_PROGRAMS := $(GPU_PROGRAMS) thrust_cub_rdc thrust_types
 DAILY_PROGRAMS := $(filter-out $(NIGHTLY_PROGRAMS),$(GUEST_PROGRAMS))
 
-# Programs that compute: on the host's side each copies, launches or calls a library, and copies back. ThreadSanitizer
-# sees the same of all of them, and so does a guest whose memory is not remapped. Some represent the others.
+# Programs that compute: on the host's side each copies, launches or calls a library, and copies back. All of them run
+# without a VM. For ThreadSanitizer and in a VM they are all alike, so some represent the others.
 COMPUTING_PROGRAMS := $(filter-out matmul reduction transpose vector_add black_scholes mandelbrot nbody thrust_cub \
 	device_launch printf_formats printf_kernel cublas_matrices cublas_threads cublas_capture cublaslt_products \
 	cufft_graph cufft_streams cufft_transforms curand_numbers curand_threads,$(basename $(notdir $(wildcard \
 	$(patsubst %,tests/guest/%/*.cu,algorithms arithmetic kernels numeric parallel libs/blas libs/fft libs/rand)))))
+
+# Under ThreadSanitizer these take up to a minute each. Others of their kind run there.
+SLOW_RACES := bandwidth malloc_pageable malloc_sparse managed_random thrust_cub
 
 # The debugger's builds that reach parts of the software GPU which no optimised program reaches, and three that run
 # under the sanitizers, too.

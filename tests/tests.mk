@@ -219,7 +219,7 @@ unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,8000);
 unit hostile_random_long nightly $(HOSTILE) --seed 2 --commands 40000;
 $(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)
-$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
+$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS) $(SLOW_RACES)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
 $(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS)),$(if $(SAN),$(DEBUG_SANITIZED),$(DEBUG_DAILY)),$(B)/tests/guest-O0)
 $(if $(SAN),,loopback soft_bench test $(SOFT_BENCH);)
 $(if $(SAN),,$(foreach t,$(filter-out $(LIBRARY_PROGRAMS),$(STATIC_DAILY)),loopback guest-static/$(t) test $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
@@ -232,7 +232,7 @@ $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(N
 loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver test $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)
-$(call listed,program,guest,$(filter-out $(GPU_PROGRAMS),$(GUEST_PROGRAMS)),$(DAILY_PROGRAMS))
+$(call listed,program,guest,$(filter-out $(GPU_PROGRAMS),$(GUEST_PROGRAMS)),$(filter-out $(COMPUTING_PROGRAMS),$(DAILY_PROGRAMS)))
 $(call listed,program,guest-static,$(STATIC_PROGRAMS),$(STATIC_DAILY))
 $(call listed,program,guest-O0,$(DEBUG_PROGRAMS),$(DEBUG_DAILY))
 $(call listed,program,ncvm,$(DEBUG_PROGRAMS),$(filter-out $(COMPUTING_PROGRAMS),$(DEBUG_PROGRAMS)))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs every test program, optimised (-O3), with the whole stack and its defaults: the driver's chunk
+# Runs the test programs, optimised (-O3), with the whole stack and its defaults: the driver's chunk
 # size, and chunks remapped side by side on the host. Programs that move much data run again with other
-# chunk sizes.
+# chunk sizes. Those that only compute run at night.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
