@@ -215,7 +215,7 @@ unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
 unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls $(if $(SAN),150000,500000);
 $(if $(SAN),,unit fuzz_libs_fenced nightly $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
 $(foreach t,$(HOSTILE_ATTACKS),unit $(call when,hostile_$(t),$(HOSTILE_DAILY:%=hostile_%)) $(HOSTILE) $(t);)
-unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,8000);
+unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,20000);
 unit hostile_random_long nightly $(HOSTILE) --seed 2 --commands 40000;
 $(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)
