@@ -113,7 +113,8 @@ int mir_memset_extent(const struct be_memset *s, uint64_t *len);
 
 /*
  * Conditions on parameters, for commands.list. streams.c: of a stream's attribute, whose value may
- * name memory. driver/virtual.c: the range is not empty, and does not wrap.
+ * name memory. devices.c: of a peer's attribute. driver/virtual.c: the range is not empty and does
+ * not wrap; the kind of access.
  */
 bool mir_stream_attr_known(uint32_t attr);
 bool mir_stream_attr_good(struct call *c, uint32_t attr, const void *value);

@@ -67,20 +67,10 @@ static cudaError_t create_link_state(CUlinkState *state, unsigned int count,
 	return cudaSuccess;
 }
 
-#define LOCKED(call)                                 \
-	({                                           \
-		cudaError_t result_;                 \
-                                                     \
-		pthread_mutex_lock(&at_fork.lock);   \
-		result_ = (call);                    \
-		pthread_mutex_unlock(&at_fork.lock); \
-		result_;                             \
-	})
-
 CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
 			 CUlinkState *state)
 {
-	return QCUL_RUNTIME(state ? LOCKED(create_link_state(state, count, options, values))
+	return QCUL_RUNTIME(state ? QCUL_LOCKED(create_link_state(state, count, options, values))
 				  : cudaErrorInvalidValue);
 }
 
@@ -154,8 +144,8 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 			  void **values)
 {
 	(void)name;
-	return QCUL_RUNTIME(data && size ? LOCKED(add_link_input(state, type, data, size, count,
-								 options, values))
+	return QCUL_RUNTIME(data && size ? QCUL_LOCKED(add_link_input(state, type, data, size,
+								      count, options, values))
 					 : cudaErrorInvalidValue);
 }
 
@@ -195,7 +185,7 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 	if (!data)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	result = QCUL_RUNTIME(
-		LOCKED(add_link_input(state, type, data, bytes, count, options, values)));
+		QCUL_LOCKED(add_link_input(state, type, data, bytes, count, options, values)));
 	free(data);
 	return result;
 }
@@ -230,7 +220,8 @@ static cudaError_t complete(CUlinkState state, void **image, size_t *bytes)
 
 CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 {
-	return QCUL_RUNTIME(image ? LOCKED(complete(state, image, bytes)) : cudaErrorInvalidValue);
+	return QCUL_RUNTIME(image ? QCUL_LOCKED(complete(state, image, bytes))
+				  : cudaErrorInvalidValue);
 }
 
 static cudaError_t destroy_link_state(CUlinkState state)
@@ -254,5 +245,5 @@ static cudaError_t destroy_link_state(CUlinkState state)
 
 CUresult cuLinkDestroy(CUlinkState state)
 {
-	return QCUL_RUNTIME(LOCKED(destroy_link_state(state)));
+	return QCUL_RUNTIME(QCUL_LOCKED(destroy_link_state(state)));
 }

@@ -48,16 +48,6 @@ static void free_external_memory(void)
 
 QCUL_AT_FORK(QCUL_FORK_EXTERNAL, .forget = free_external_memory, QCUL_SESSION)
 
-#define LOCKED(call)                                 \
-	({                                           \
-		cudaError_t result_;                 \
-                                                     \
-		pthread_mutex_lock(&at_fork.lock);   \
-		result_ = (call);                    \
-		pthread_mutex_unlock(&at_fork.lock); \
-		result_;                             \
-	})
-
 /* Any pointer may be passed. */
 static struct memory *find_external_memory(const void *external)
 {
@@ -131,7 +121,7 @@ static cudaError_t ready_import_memory(cudaExternalMemory_t *out,
 
 	if (!err)
 		err = qcul_ready();
-	return err ? err : LOCKED(import_external_memory(out, desc));
+	return err ? err : QCUL_LOCKED(import_external_memory(out, desc));
 }
 
 static cudaError_t map_external_buffer(uint64_t *ptr, const void *external,
@@ -163,7 +153,7 @@ static cudaError_t ready_map(uint64_t *ptr, const void *external,
 {
 	cudaError_t err = ptr && desc ? qcul_ready() : cudaErrorInvalidValue;
 
-	return err ? err : LOCKED(map_external_buffer(ptr, external, desc));
+	return err ? err : QCUL_LOCKED(map_external_buffer(ptr, external, desc));
 }
 
 static cudaError_t make_external_mipmap(cudaMipmappedArray_t *out, const void *external,
@@ -181,7 +171,7 @@ static cudaError_t ready_mipmap(cudaMipmappedArray_t *out, const void *external,
 {
 	cudaError_t err = out && desc ? qcul_ready() : cudaErrorInvalidValue;
 
-	return err ? err : LOCKED(make_external_mipmap(out, external, desc));
+	return err ? err : QCUL_LOCKED(make_external_mipmap(out, external, desc));
 }
 
 static cudaError_t destroy_external_memory(void *external)
@@ -202,7 +192,7 @@ static cudaError_t ready_destroy_memory(void *external)
 {
 	cudaError_t err = qcul_ready();
 
-	return err ? err : LOCKED(destroy_external_memory(external));
+	return err ? err : QCUL_LOCKED(destroy_external_memory(external));
 }
 
 /* cudaFree of a pointer to mapped memory. */
@@ -224,7 +214,7 @@ static cudaError_t unmap_external_buffer(uint64_t ptr)
 
 static cudaError_t free_mapped(uint64_t ptr)
 {
-	return LOCKED(unmap_external_buffer(ptr));
+	return QCUL_LOCKED(unmap_external_buffer(ptr));
 }
 
 __attribute__((constructor)) static void set_free_mapped_hook(void)

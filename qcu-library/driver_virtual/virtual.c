@@ -263,21 +263,11 @@ static cudaError_t create_phys_memory(CUmemGenericAllocationHandle *handle, size
 	return cudaSuccess;
 }
 
-#define LOCKED(call)                   \
-	({                             \
-		cudaError_t result_;   \
-                                       \
-		qcul_virtual_lock();   \
-		result_ = (call);      \
-		qcul_virtual_unlock(); \
-		result_;               \
-	})
-
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		     const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	return QCUL_RUNTIME(handle && size && !flags
-				    ? LOCKED(create_phys_memory(handle, size, prop))
+				    ? QCUL_LOCKED(create_phys_memory(handle, size, prop))
 				    : cudaErrorInvalidValue);
 }
 
@@ -293,7 +283,7 @@ static cudaError_t release_phys_handle(CUmemGenericAllocationHandle handle)
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	return QCUL_RUNTIME(LOCKED(release_phys_handle(handle)));
+	return QCUL_RUNTIME(QCUL_LOCKED(release_phys_handle(handle)));
 }
 
 static cudaError_t granularity(size_t *bytes, const CUmemAllocationProp *prop, bool recommended)
@@ -328,7 +318,7 @@ static cudaError_t get_phys_properties(CUmemAllocationProp *prop,
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 						CUmemGenericAllocationHandle handle)
 {
-	return QCUL_RUNTIME(prop ? LOCKED(get_phys_properties(prop, handle))
+	return QCUL_RUNTIME(prop ? QCUL_LOCKED(get_phys_properties(prop, handle))
 				 : cudaErrorInvalidValue);
 }
 
@@ -343,7 +333,7 @@ static cudaError_t retain(CUmemGenericAllocationHandle *handle, uint64_t addr)
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-	return QCUL_RUNTIME(handle ? LOCKED(retain(handle, (uint64_t)(uintptr_t)addr))
+	return QCUL_RUNTIME(handle ? QCUL_LOCKED(retain(handle, (uint64_t)(uintptr_t)addr))
 				   : cudaErrorInvalidValue);
 }
 
@@ -403,7 +393,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 		  unsigned long long flags)
 {
 	return QCUL_RUNTIME(flags ? cudaErrorInvalidValue
-				  : LOCKED(map_phys_memory(ptr, size, offset, handle)));
+				  : QCUL_LOCKED(map_phys_memory(ptr, size, offset, handle)));
 }
 
 /* The mirror has unmapped all in the range. */
@@ -437,7 +427,7 @@ static cudaError_t unmap_virtual_range(uint64_t addr, size_t size)
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-	return QCUL_RUNTIME(LOCKED(unmap_virtual_range(ptr, size)));
+	return QCUL_RUNTIME(QCUL_LOCKED(unmap_virtual_range(ptr, size)));
 }
 
 static cudaError_t set_range_access(uint64_t addr, size_t size, const CUmemAccessDesc *desc,
@@ -486,7 +476,7 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 
 cudaError_t qcul_virtual_release(CUmemGenericAllocationHandle handle)
 {
-	return LOCKED(release_phys_handle(handle));
+	return QCUL_LOCKED(release_phys_handle(handle));
 }
 
 static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size)
@@ -517,7 +507,7 @@ static cudaError_t view(CUmemGenericAllocationHandle handle, uint64_t *addr, uin
 
 cudaError_t qcul_virtual_view(CUmemGenericAllocationHandle handle, uint64_t *addr, uint64_t *size)
 {
-	return LOCKED(view(handle, addr, size));
+	return QCUL_LOCKED(view(handle, addr, size));
 }
 
 static cudaError_t make_mipmap_in_phys(CUmemGenericAllocationHandle handle,
@@ -536,12 +526,12 @@ cudaError_t qcul_virtual_mipmap(CUmemGenericAllocationHandle handle,
 				const struct cudaExternalMemoryMipmappedArrayDesc *desc,
 				cudaMipmappedArray_t *out)
 {
-	return LOCKED(make_mipmap_in_phys(handle, desc, out));
+	return QCUL_LOCKED(make_mipmap_in_phys(handle, desc, out));
 }
 
 cudaError_t qcul_virtual_close(uint64_t addr, uint64_t size)
 {
-	cudaError_t err = LOCKED(unmap_virtual_range(addr, size));
+	cudaError_t err = QCUL_LOCKED(unmap_virtual_range(addr, size));
 
 	return err ? err : unreserve(addr, size);
 }

@@ -87,6 +87,17 @@ void qcul_at_fork(struct qcul_fork_entry *entry);
 	{                                                                           \
 		qcul_at_fork(&at_fork);                                             \
 	}
+/* The value of a call that is made under the file's lock. */
+#define QCUL_LOCKED(call)                            \
+	({                                           \
+		cudaError_t result_;                 \
+                                                     \
+		pthread_mutex_lock(&at_fork.lock);   \
+		result_ = (call);                    \
+		pthread_mutex_unlock(&at_fork.lock); \
+		result_;                             \
+	})
+
 /* For QCUL_AT_FORK, in a file that has a `session`. */
 #define QCUL_SESSION .session = &session, .bytes = sizeof(session)
 
