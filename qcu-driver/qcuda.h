@@ -337,6 +337,7 @@ extern struct mutex qcud_lock;
 extern struct qcud_device *qcud_dev;
 extern struct list_head qcud_sessions;
 extern struct workqueue_struct *qcud_wq;
+extern unsigned int qcud_device_wire_version; /* 0: no host process serves the device */
 extern unsigned int qcud_chunk_kb;
 extern bool qcud_trace;
 

@@ -17,7 +17,6 @@ static DEFINE_MUTEX(qcud_life_lock); /* qcuda.h describes it */
 
 /* For people and programs that look why a guest and its host do not match; only to be read. */
 static unsigned int qcud_wire_version = QCU_WIRE_VERSION;
-static unsigned int qcud_device_wire_version; /* 0: no host process serves the device */
 
 static int qcud_only_read(const char *text, const struct kernel_param *kp)
 {
@@ -40,7 +39,14 @@ static struct cdev qcud_cdev;
 
 static struct virtio_device *qcud_vdev; /* the device that /dev/qcuda belongs to */
 static void qcud_renew(struct work_struct *work);
-static DECLARE_WORK(qcud_renew_work, qcud_renew);
+static DECLARE_DELAYED_WORK(qcud_renew_work, qcud_renew);
+#define QCUD_RENEW_AGAIN HZ
+
+/* The workqueue is freezable: the device is not set up again during a suspend. */
+static void qcud_renew_soon(unsigned long delay)
+{
+	mod_delayed_work(system_freezable_wq, &qcud_renew_work, delay);
+}
 
 /* Every user may use the GPU: a session can reach no other memory than its own. */
 #ifdef QCUD_HAVE_CONST_DEVNODE
@@ -63,6 +69,15 @@ static struct class qcud_class = {
 	.devnode = qcud_devnode,
 };
 
+static void qcud_reset(struct virtio_device *vdev)
+{
+#ifdef QCUD_HAVE_RESET_DEVICE
+	virtio_reset_device(vdev);
+#else
+	vdev->config->reset(vdev);
+#endif
+}
+
 /*
  * Resets the device for good. After the reset the device touches no memory of the guest. So
  * everything that open sessions wait for ends, and kept sessions are freed. Open sessions stay
@@ -83,11 +98,7 @@ static void qcud_device_stop(struct qcud_device *dev)
 	mutex_unlock(&qcud_lock);
 
 	qcud_device_break(dev, -ENODEV);
-#ifdef QCUD_HAVE_RESET_DEVICE
-	virtio_reset_device(dev->vdev);
-#else
-	dev->vdev->config->reset(dev->vdev);
-#endif
+	qcud_reset(dev->vdev);
 	for (i = 0; i < dev->nr_queues; i++)
 		qcud_queue_detach(&dev->queue[i]);
 	dev->vdev->config->del_vqs(dev->vdev);
@@ -110,10 +121,9 @@ static void qcud_device_stop(struct qcud_device *dev)
 		qcud_session_finish(session);
 }
 
-/* The workqueue is freezable: the device is not set up again during a suspend. */
 static void qcud_config_changed(struct virtio_device *vdev)
 {
-	queue_work(system_freezable_wq, &qcud_renew_work);
+	qcud_renew_soon(0);
 }
 
 static int qcud_find_queues(struct qcud_device *dev)
@@ -175,36 +185,54 @@ out:
 	return ret;
 }
 
-static int qcud_check_config(struct virtio_device *vdev, const struct qcu_config *config)
+/* Returns whether this module can work with a device that has this config, and says why not. */
+static bool qcud_config_fits(struct virtio_device *vdev, const struct qcu_config *config)
 {
-	WRITE_ONCE(qcud_device_wire_version, config->version);
-	/* No host process serves the device now. The config interrupt reports a change. */
-	if (!memchr_inv(config, 0, sizeof(*config)))
-		return 0;
 	if (config->magic != QCU_CONFIG_MAGIC) {
 		dev_err(&vdev->dev, "no qCUDA device: magic %#x\n", config->magic);
-		return -EPROTO;
-	}
-	if (config->version != QCU_WIRE_VERSION) {
+	} else if (config->version != QCU_WIRE_VERSION) {
 		dev_err(&vdev->dev,
 			"device: wire version %u; this module: wire version %u; update the %s\n",
 			config->version, QCU_WIRE_VERSION,
 			config->version > QCU_WIRE_VERSION ? "module in this guest"
 							   : "device on the host");
-		return -EPROTO;
-	}
-	if (!config->sessions || config->sessions > QCU_MAX_SESSIONS) {
+	} else if (!config->sessions || config->sessions > QCU_MAX_SESSIONS) {
 		dev_err(&vdev->dev, "%u sessions are not between 1 and %u\n", config->sessions,
 			QCU_MAX_SESSIONS);
-		return -EPROTO;
-	}
-	if (config->window_base > TASK_SIZE_MAX ||
-	    config->window_size > TASK_SIZE_MAX - config->window_base) {
+	} else if (config->window_base > TASK_SIZE_MAX ||
+		   config->window_size > TASK_SIZE_MAX - config->window_base) {
 		dev_err(&vdev->dev, "a window at %#llx of %#llx bytes is not in user space\n",
 			config->window_base, config->window_size);
-		return -EPROTO;
+	} else {
+		return true;
 	}
-	return 0;
+	return false;
+}
+
+/*
+ * Reads the config. If all of it is zero, no host process serves the device, and a config interrupt
+ * reports the next one. A config that does not fit counts as zero, too: the bytes are read one by
+ * one, and a process that comes or goes meanwhile, or one of another release, is not there for
+ * ever. Nothing may report the next one of those, so the config is read again in a second. Returns
+ * whether a process serves the device.
+ */
+static bool qcud_read_config(struct virtio_device *vdev, struct qcu_config *config)
+{
+	static struct qcu_config misfit; /* under qcud_life_lock; it is reported once */
+
+	virtio_cread_bytes(vdev, 0, config, sizeof(*config));
+	WRITE_ONCE(qcud_device_wire_version,
+		   config->magic == QCU_CONFIG_MAGIC ? config->version : 0);
+	if (!memchr_inv(config, 0, sizeof(*config)))
+		return false;
+	if (!memcmp(config, &misfit, sizeof(misfit)) || !qcud_config_fits(vdev, config)) {
+		misfit = *config;
+		memset(config, 0, sizeof(*config));
+		qcud_renew_soon(QCUD_RENEW_AGAIN);
+		return false;
+	}
+	memset(&misfit, 0, sizeof(misfit));
+	return true;
 }
 
 /* Commands carry guest-physical addresses. An IOMMU in between would not translate them. */
@@ -226,14 +254,7 @@ static int qcud_begin(struct virtio_device *vdev)
 		dev_err(&vdev->dev, "the device is not a virtio 1.0 one\n");
 		return -ENODEV;
 	}
-	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
-	/* Another device may have this id. Ours says that it is one. */
-	if (vdev->id.device == QCU_VIRTIO_ID_PLAIN && config.magic != QCU_CONFIG_MAGIC)
-		return -ENODEV;
-	ret = qcud_check_config(vdev, &config);
-	if (ret)
-		return ret;
-
+	qcud_read_config(vdev, &config);
 	dev = kzalloc(struct_size(dev, queue, config.sessions + 1), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
@@ -260,7 +281,7 @@ static int qcud_begin(struct virtio_device *vdev)
 	else
 		dev_warn(&vdev->dev, "qcu-device is not running on the host; waiting for it\n");
 	/* The config may have changed before the driver was told of changes. */
-	queue_work(system_freezable_wq, &qcud_renew_work);
+	qcud_renew_soon(0);
 	return 0;
 }
 
@@ -280,10 +301,21 @@ static void qcud_end(struct virtio_device *vdev)
 	qcud_device_put(dev);
 }
 
+/*
+ * What this function refuses, it refuses for good: the device is none of ours, or there is one
+ * already. The other errors are this guest's (no memory), and an administrator can bind the device
+ * to the driver again.
+ */
 static int qcud_probe(struct virtio_device *vdev)
 {
 	struct device *node;
+	u32 magic;
 	int ret;
+
+	/* Another device may have this id. Ours says that it is one. */
+	virtio_cread_bytes(vdev, 0, &magic, sizeof(magic));
+	if (vdev->id.device == QCU_VIRTIO_ID_PLAIN && magic != QCU_CONFIG_MAGIC)
+		return -ENODEV;
 
 	mutex_lock(&qcud_life_lock);
 	if (qcud_vdev) {
@@ -314,7 +346,7 @@ static void qcud_remove(struct virtio_device *vdev)
 	WRITE_ONCE(qcud_device_wire_version, 0);
 	qcud_end(vdev);
 	mutex_unlock(&qcud_life_lock);
-	cancel_work_sync(&qcud_renew_work);
+	cancel_delayed_work_sync(&qcud_renew_work);
 }
 
 #ifdef CONFIG_PM_SLEEP
@@ -340,6 +372,8 @@ static int qcud_freeze(struct virtio_device *vdev)
 		return -EBUSY;
 	}
 	qcud_end(vdev);
+	/* If the device is not set up again afterwards, qcud_renew() tries it. */
+	qcud_renew_soon(QCUD_RENEW_AGAIN);
 	return 0;
 }
 
@@ -350,30 +384,31 @@ static int qcud_restore(struct virtio_device *vdev)
 #endif
 
 /*
- * Must the device be set up again: has it failed, was it given up, or is there a host process where
- * there was none?
+ * Must the device be set up again: could it not be the last time, has it failed, was it given up,
+ * or is there a host process where there was none?
  */
 static bool qcud_is_over(struct virtio_device *vdev)
 {
 	const struct qcud_device *dev = vdev->priv;
 	struct qcu_config config;
 
-	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET)
+	if (!dev || vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET)
 		return true;
-	if (dev && dev->config.sessions && !READ_ONCE(dev->queue[0].dead))
+	if (dev->config.sessions && !READ_ONCE(dev->queue[0].dead))
 		return false;
-	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
-	return config.magic == QCU_CONFIG_MAGIC;
+	return qcud_read_config(vdev, &config);
 }
 
 /*
  * When the device fails, its sessions end and their programs get errors. This function sets the
  * device up again, as after a suspend, for programs that start later. Perhaps no host process
  * serves the device now. It then has no sessions, and the config changes when a process starts to
- * serve it.
+ * serve it. If the device cannot be set up, qcud_freeze() has seen to it that this function runs
+ * again.
  */
 static void qcud_renew(struct work_struct *work)
 {
+	static int failed; /* how the last time ended; it is reported once */
 	struct virtio_device *vdev;
 	int ret = -EOPNOTSUPP;
 
@@ -385,14 +420,18 @@ static void qcud_renew(struct work_struct *work)
 		dev_err(&vdev->dev,
 			"sessions end, as the device has failed or is another one now\n");
 		qcud_device_stop(vdev->priv);
+	} else {
+		/* Else the core would keep the mark that it left on a device that failed. */
+		qcud_reset(vdev);
 	}
 #ifdef CONFIG_PM_SLEEP
 	ret = virtio_device_freeze(vdev);
 	if (!ret)
 		ret = virtio_device_restore(vdev);
 #endif
-	if (ret)
-		dev_err(&vdev->dev, "the device has failed and cannot be set up again: %d\n", ret);
+	if (ret && ret != failed)
+		dev_err(&vdev->dev, "the device has failed and cannot be set up yet: %d\n", ret);
+	failed = ret;
 out:
 	mutex_unlock(&qcud_life_lock);
 }
@@ -406,6 +445,8 @@ static int qcud_rebooting(struct notifier_block *nb, unsigned long action, void 
 	mutex_lock(&qcud_life_lock);
 	if (qcud_vdev && qcud_vdev->priv)
 		qcud_device_stop(qcud_vdev->priv);
+	/* Nothing sets it up again. */
+	qcud_vdev = NULL;
 	mutex_unlock(&qcud_life_lock);
 	return NOTIFY_DONE;
 }

@@ -355,6 +355,10 @@ void qcud_queue_callback(struct virtqueue *vq)
 	spin_lock_irqsave(&queue->lock, flags);
 	qcud_queue_interrupts(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
+	/* The control queue was given up, and the host answers again: the device can be set up
+	 * anew. */
+	if (!vq->index && READ_ONCE(queue->dead))
+		virtio_config_changed(vq->vdev);
 }
 
 /* Takes the answers that have arrived, without an interrupt. */

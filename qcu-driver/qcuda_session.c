@@ -148,19 +148,22 @@ static void qcud_session_close(struct qcud_session *session)
 }
 
 /*
- * Gives the session a free queue of the device. Fails if there is no device, no free queue, or if
- * the user has too many sessions.
+ * Gives the session a free queue of the device. Fails if there is no device that this module can
+ * work with (-EPROTO: it has another wire version), no free queue, or if the user has too many
+ * sessions.
  */
 static int qcud_session_attach(struct qcud_session *session)
 {
 	struct qcud_device *dev;
 	struct qcud_queue *queue;
+	unsigned int version;
 	int ret = 0;
 
 	mutex_lock(&qcud_lock);
 	dev = qcud_dev;
 	if (!dev || dev->stopping || !dev->config.sessions) {
-		ret = -ENODEV;
+		version = READ_ONCE(qcud_device_wire_version);
+		ret = version && version != QCU_WIRE_VERSION ? -EPROTO : -ENODEV;
 		goto out;
 	}
 	if (READ_ONCE(dev->queue[0].dead)) {

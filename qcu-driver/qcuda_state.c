@@ -13,6 +13,7 @@ DEFINE_MUTEX(qcud_lock);
 struct qcud_device *qcud_dev;
 LIST_HEAD(qcud_sessions);
 struct workqueue_struct *qcud_wq;
+unsigned int qcud_device_wire_version;
 
 unsigned int qcud_chunk_kb = QCU_CHUNK_DEFAULT >> 10;
 

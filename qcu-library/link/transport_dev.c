@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -15,7 +16,8 @@
 
 #include "qcu-library/link/link.h"
 
-#define DEVICE "/dev/qcuda"
+#define DEVICE	   "/dev/qcuda"
+#define PARAMETERS "/sys/module/qcuda/parameters/"
 
 static struct {
 	int fd;
@@ -94,6 +96,27 @@ static cudaError_t wrong_version(const struct qcu_hello *hello)
 	return driver == library ? cudaErrorSystemDriverMismatch : cudaErrorInsufficientDriver;
 }
 
+static uint32_t module_parameter(const char *path)
+{
+	unsigned int value = 0;
+	FILE *f = fopen(path, "re");
+
+	if (f && fscanf(f, "%u", &value) != 1)
+		value = 0;
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* The device has another version than the module, which therefore opens no session. */
+static cudaError_t other_device(void)
+{
+	return wrong_version(&(struct qcu_hello){
+		.driver_version = module_parameter(PARAMETERS "wire_version"),
+		.device_version = module_parameter(PARAMETERS "device_wire_version"),
+	});
+}
+
 static void set_chunk_size(int file, struct qcu_hello *hello)
 {
 	struct qcu_chunk_size size = {0};
@@ -120,7 +143,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 
 	file = open(DEVICE, O_RDWR | O_CLOEXEC);
 	if (file < 0)
-		return open_failed(errno);
+		return errno == EPROTO ? other_device() : open_failed(errno);
 	memset(hello, 0, sizeof(*hello));
 	hello->library_version = QCU_WIRE_VERSION;
 	if (ioctl(file, QCU_IOC_HELLO, hello) < 0) {

@@ -31,12 +31,12 @@ with "$guest/first_call"
 export QCU_BUILD=$tmp/build
 boot "${with[@]}" <<'END'
 begin device
-first_call 100 >>$log 2>&1
+first_call 803 >>$log 2>&1
 rc=$?
 dmesg | grep qcuda >>$log
 if ! grep -q 'wire version 9999; this module: wire version [0-9]*; update the module in this guest' $log; then
 	fail 'no clear sentence in the kernel log'
-elif ! grep -q '/dev/qcuda is missing' $log; then
+elif ! grep -q 'the qcuda module [0-9]*, the device 9999; to be updated: this libcudart the module$' $log; then
 	fail 'no clear sentence from the library'
 elif [ $rc -ne 0 ]; then
 	fail "exit code $rc"

@@ -83,6 +83,18 @@ until_true first_call 0 >>$log 2>&1
 [ $? -eq 0 ] && ! grep -q 'it hangs' $log && pass || fail 'see above'
 expect works-after-all 0 vector_add
 
+# The device does not answer for a while, and the driver gives it up.
+begin silent-for-a-while
+echo 2 >/sys/module/qcuda/parameters/timeout
+ask silence
+until_true first_call 46 >>$log 2>&1
+silent=$?
+ask speak
+echo 30 >/sys/module/qcuda/parameters/timeout
+until_true first_call 0 >>$log 2>&1
+[ $silent$? = 00 ] && pass || fail 'see above'
+expect works-after-silence 0 vector_add
+
 # The monitor's stop and cont must not start a device that the guest has not set up again.
 ask kill-while-stopped
 begin killed-while-the-vm-is-stopped
@@ -97,6 +109,16 @@ host_kill-while-stopped() {
 	qmp cont
 	qmp stop
 	qmp cont
+	echo yes
+}
+
+host_silence() {
+	kill -STOP "$(device_main)"
+	echo silent
+}
+
+host_speak() {
+	kill -CONT "$(device_main)"
 	echo yes
 }
 

@@ -8,13 +8,14 @@
 # The guest asks for each action with a line "host: ACTION" and goes on when it reads an answer.
 
 device_log=$tmp/device.log
+device_socket=$tmp/qcu.sock # where qcu-device listens; QEMU connects to qcu.sock
 device_args=() machine_share=(--share "$tmp/share")
 
 # Runs qcu-device, and starts it again whenever it ends, at the same socket, as a service manager would.
 supervise() {
 	local rc
 	while :; do
-		"$B/qcu-device/qcu-device" --socket "$tmp/qcu.sock" --sessions 8 "${device_args[@]}" \
+		"$B/qcu-device/qcu-device" --socket "$device_socket" --sessions 8 "${device_args[@]}" \
 			</dev/null >>"$device_log" 2>&1
 		rc=$?
 		echo $rc >>"$tmp/device.codes"
@@ -34,7 +35,7 @@ machine_start() {
 	exec {qmp_in}<>"$tmp/qmp.in" {qmp_out}<>"$tmp/qmp.out"
 	supervise &
 	supervisor=$!
-	until [ -S "$tmp/qcu.sock" ]; do
+	until [ -S "$tmp/qcu.sock" ] && [ -S "$device_socket" ]; do
 		sleep 0.05
 		kill -0 "$supervisor" || return
 	done
@@ -70,7 +71,7 @@ machine_end() {
 	wait "$launcher"
 	rc=$?
 	[ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
-	until [ -S "$tmp/qcu.sock" ]; do
+	until [ -S "$device_socket" ]; do
 		sleep 0.1
 	done
 	kill "$supervisor"
