@@ -94,6 +94,7 @@ static void help(const char *about, const struct bench_extra *extra)
 	       "  --only TEXT    only cases with TEXT in their name; may be repeated\n"
 	       "  --device N     the GPU, counted in PCI order (0)\n"
 	       "  --pause MS     time between the first call and the first sample (%.0f)\n"
+	       "  --marks N      samples of N operations, between marks that perf/cost counts by\n"
 	       "  --wait HOW     spin or sleep while the GPU works; auto leaves it to CUDA (auto)\n"
 	       "  --label TEXT   the first column of the result (run)\n"
 	       "  --csv FILE, --json FILE\n"
@@ -170,7 +171,8 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 		    strcmp(flag, "--reps") && strcmp(flag, "--warmup") &&
 		    strcmp(flag, "--budget") && strcmp(flag, "--limit") && strcmp(flag, "--only") &&
 		    strcmp(flag, "--device") && strcmp(flag, "--wait") && strcmp(flag, "--pause") &&
-		    strcmp(flag, "--label") && strcmp(flag, "--csv") && strcmp(flag, "--json"))
+		    strcmp(flag, "--marks") && strcmp(flag, "--label") && strcmp(flag, "--csv") &&
+		    strcmp(flag, "--json"))
 			BENCH_FAIL(2, "unknown flag %s (try --help)", flag);
 		if (++i == argc || !*argv[i])
 			BENCH_FAIL(2, "%s needs a value (try --help)", flag);
@@ -189,6 +191,8 @@ void bench_begin_bare(int argc, char **argv, const char *name, const char *about
 			bench.budget = (double)number_flag(flag, value, 1, 600000) * 1e-3;
 		else if (!strcmp(flag, "--pause"))
 			bench.pause = (double)number_flag(flag, value, 0, 60000) * 1e-3;
+		else if (!strcmp(flag, "--marks"))
+			bench.marks = (unsigned int)number_flag(flag, value, 1, 10000);
 		else if (!strcmp(flag, "--limit"))
 			bench.limit = (double)number_flag(flag, value, 1, 1000000);
 		else if (!strcmp(flag, "--device"))
@@ -395,28 +399,42 @@ static double in_unit(const struct bench_case *c, double seconds)
 	return seconds * (strcmp(c->unit, "ms") ? 1e6 : 1e3);
 }
 
+/*
+ * A mark asks the processor for a leaf of its description that no processor has. An emulator's
+ * plugin and KVM's tracepoints see it, and count what lies between two marks (perf/cost).
+ */
+static void mark(void)
+{
+	if (bench.marks)
+		__asm__ volatile("mov $0x44554351, %%eax; cpuid" ::: "eax", "ebx", "ecx", "edx");
+}
+
 /* Returns the seconds of `n` operations, all together. */
 static double sample(const struct bench_case *c, unsigned int n)
 {
 	double start = bench_now(), took;
 
+	mark();
 	c->run(c->arg, n);
+	mark();
 	took = bench_now() - start;
 	if (c->settle)
 		c->settle(c->arg);
 	return took > 1e-9 ? took : 1e-9;
 }
 
-double bench_run(const struct bench_case *c)
+/* Finds out how many operations a sample needs. With marks it is told. */
+static unsigned int warm_up(const struct bench_case *c)
 {
-	double enough = c->enough > 0 ? c->enough : bench.quick ? 1e-3 : 4e-3;
-	double samples[SAMPLES_MAX], spent = 0, took;
-	double before[BENCH_COUNTERS], after[BENCH_COUNTERS], ops;
-	unsigned int n = 1, reps = 0, i;
-	struct bench_result *r;
-	bool counted;
+	double enough = c->enough > 0 ? c->enough : bench.quick ? 1e-3 : 4e-3, took;
+	unsigned int n = 1, i;
 
-	/* These runs also find out how many operations a sample needs. */
+	if (bench.marks) {
+		n = c->most && c->most < bench.marks ? c->most : bench.marks;
+		for (i = 0; i < bench.warmup; i++)
+			sample(c, n);
+		return n;
+	}
 	took = sample(c, 1);
 	for (i = 1; i < bench.warmup || (took < enough && (!c->most || n < c->most)); i++) {
 		if (took < enough) {
@@ -428,14 +446,24 @@ double bench_run(const struct bench_case *c)
 		}
 		took = sample(c, n);
 	}
+	return n;
+}
+
+double bench_run(const struct bench_case *c)
+{
+	double samples[SAMPLES_MAX], spent = 0, took;
+	double before[BENCH_COUNTERS], after[BENCH_COUNTERS], ops;
+	unsigned int n = warm_up(c), reps = 0, i;
+	struct bench_result *r;
+	bool counted;
 
 	counted = read_counters(before);
-	while (reps < bench.reps && (spent < bench.budget || reps < 3)) {
+	while (reps < bench.reps && (spent < bench.budget || reps < 3 || bench.marks)) {
 		took = sample(c, n);
 		spent += took;
 		samples[reps++] = in_unit(c, took / n);
 		/* A run that takes longer than the whole budget is the only sample. */
-		if (took > 2 * bench.budget)
+		if (took > 2 * bench.budget && !bench.marks)
 			break;
 	}
 	counted = counted && read_counters(after);
@@ -445,6 +473,10 @@ double bench_run(const struct bench_case *c)
 	for (i = 0; counted && i < BENCH_COUNTERS; i++)
 		r->counter[i] = before[i] < 0 ? -1 : (after[i] - before[i]) / ops;
 	say(r);
+	if (bench.marks)
+		printf("marks %s/%s/%llu %u %u %.2f %.2f %.2f\n", bench_name, c->name,
+		       (unsigned long long)c->bytes, n, bench.warmup + reps, r->counter[1],
+		       r->counter[2], r->counter[3]);
 	return r->median;
 }
 

@@ -38,6 +38,7 @@ struct bench_flags {
 	double pause;  /* seconds between the first call and the first sample */
 	double limit;  /* seconds after which no case begins; 0: none */
 	int device;
+	unsigned int marks; /* operations in a sample between marks; 0: no marks */
 	bool quick;
 	const char *label, *csv, *json;
 	const char *only[BENCH_ONLY];

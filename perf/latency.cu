@@ -31,7 +31,7 @@ __global__ void take(struct words a, unsigned int *n)
 #define MANY 4000
 
 struct state {
-	char *pinned, *dev, small[64];
+	char *pinned, *dev, small[64], page[4096];
 	unsigned int *counter;
 	unsigned long long launched;
 	struct words words;
@@ -60,6 +60,8 @@ OPERATION(async_down,
 OPERATION(copy_up, CHECK(cudaMemcpy(s->dev, s->small, 4, cudaMemcpyHostToDevice)))
 OPERATION(copy_down, CHECK(cudaMemcpy(s->small, s->dev, 4, cudaMemcpyDeviceToHost)))
 OPERATION(copy_down_64, CHECK(cudaMemcpy(s->small, s->dev, 64, cudaMemcpyDeviceToHost)))
+OPERATION(copy_up_page, CHECK(cudaMemcpy(s->dev, s->page, 4096, cudaMemcpyHostToDevice)))
+OPERATION(copy_down_page, CHECK(cudaMemcpy(s->page, s->dev, 4096, cudaMemcpyDeviceToHost)))
 OPERATION(launch_long, take<<<1, 32, 0, s->stream>>>(s->words, s->counter))
 OPERATION(occupancy, {
 	int blocks;
@@ -319,6 +321,8 @@ int main(int argc, char **argv)
 	one(&s, "cudaPointerGetAttributes", 0, pointer, 0, false);
 	one(&s, "launch/4000B/issue", sizeof(s.words), launch_long, 128, true);
 	one(&s, "cudaMemcpy/d2h", 64, copy_down_64, 0, false);
+	one(&s, "cudaMemcpy/h2d", 4096, copy_up_page, 0, false);
+	one(&s, "cudaMemcpy/d2h", 4096, copy_down_page, 0, false);
 	one(&s, "cudaLaunchHostFunc/drained", 0, host_functions, 200, false);
 	one(&s, "cudaOccupancyMaxActiveBlocks", 0, occupancy, 0, false);
 	one(&s, "cudaMalloc+Free/many", 64 << 10, many_malloc, MANY, false);

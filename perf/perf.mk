@@ -14,6 +14,7 @@ $(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread $(PERF_LINK)
 
+$(B)/perf/blas: PERF_LINK := -lcublas
 $(B)/perf/nccl: PERF_LINK := -Xlinker $(NCCL_LIBRARY)
 $(B)/perf/nccl: | $(NCCL_LIBRARY)
 
@@ -28,3 +29,9 @@ perf: $(PERF_PROGRAMS:%=$(B)/perf/%) $(B)/perf/linked/init_linked
 # Every benchmark, small, over the loopback library and in one VM.
 perf-smoke: all vm perf $(B)/loopback/libcudart.so.13 $(LOOPBACK_SHIMS) $(B)/tests/list
 	@tests/run perf
+
+# The emulator's plugin that counts instructions. perf/cost/run has it built.
+$(B)/perf/count.so: perf/cost/count.c scripts/build-qemu | deps
+	@mkdir -p $(@D)
+	dir=$$(scripts/build-qemu | tail -n 1) && [ -n "$$dir" ] && $(RUN) $(CC) $(CFLAGS) -shared -fPIC \
+		-isystem "$$dir/include" $$(pkg-config --cflags glib-2.0) -o $@ $<
