@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A few programs in one guest, and what calls cost in exits. No kick reaches QEMU (ioeventfd): QEMU has nothing to do
+# with a call.
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+with "$guest"/{vector_add,matmul,stream_pipeline,big_copies} "$B/perf/latency"
+boot --cpus 1 "${with[@]}" <<'END' | tee "$tmp/out"
+for p in vector_add matmul stream_pipeline big_copies; do
+	expect $p 0 $p
+done
+begin exits
+echo 0 >/sys/module/qcuda/parameters/spin_us
+latency --quick --pause 0 --max 1M --marks 16 --reps 3 --only launch --only cudaMemcpy/h2d --only Synchronize >$log 2>&1
+rc=$?
+cat $log
+[ $rc -eq 0 ] && pass || fail "exit code $rc"
+END
+grep '^marks ' "$tmp/out" >"$tmp/rows"
+tests/kvm/exits "$tmp/rows" /sys/kernel/debug/tracing/trace
