@@ -176,9 +176,10 @@ static int check_program(const struct qcul_elf *e, const char *path)
 	}
 
 	if (!brief && linked.state == QCUL_LINKED_FOUND)
-		printf("linking: the runtime of CUDA %u is linked in; qCUDA replaces its %zu "
+		printf("linking: the runtime of CUDA %u is linked in%s%s; qCUDA replaces its %zu "
 		       "functions\n",
-		       linked.major, linked.count);
+		       linked.major, linked.version ? ", without names and with the code of " : "",
+		       linked.version ? linked.version : "", linked.count);
 	else if (!brief && shared)
 		puts("linking: the runtime is a shared library");
 	if (!brief)

@@ -110,6 +110,42 @@ bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_el
 	return false;
 }
 
+bool qcul_elf_next_section(const struct qcul_elf *e, const char *prefix, size_t *i,
+			   struct qcul_elf_range *out)
+{
+	Elf64_Shdr s;
+
+	while (e->section_names && section(e, (*i)++, &s)) {
+		if (s.sh_name >= e->section_names_size || s.sh_type == SHT_NOBITS ||
+		    strncmp(e->section_names + s.sh_name, prefix, strlen(prefix)) != 0 ||
+		    !is_inside_file(e, s.sh_offset, s.sh_size))
+			continue;
+		out->offset = s.sh_offset;
+		out->size = s.sh_size;
+		return true;
+	}
+	return false;
+}
+
+bool qcul_elf_next_code(const struct qcul_elf *e, size_t *i, struct qcul_elf_range *out)
+{
+	Elf64_Phdr p;
+	Elf64_Shdr s;
+
+	for (; e->sections ? section(e, *i, &s) : qcul_elf_segment(e, *i, &p); ++*i) {
+		if (e->sections ? s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_EXECINSTR)
+				: p.p_type != PT_LOAD || !(p.p_flags & PF_X))
+			continue;
+		out->offset = e->sections ? s.sh_offset : p.p_offset;
+		out->size = e->sections ? s.sh_size : p.p_filesz;
+		if (!is_inside_file(e, out->offset, out->size))
+			continue;
+		++*i;
+		return true;
+	}
+	return false;
+}
+
 bool qcul_elf_symbols(const struct qcul_elf *e, unsigned int type, struct qcul_elf_symbols *out)
 {
 	Elf64_Shdr s;
@@ -159,6 +195,22 @@ bool qcul_elf_offset(const struct qcul_elf *e, uint64_t addr, uint64_t len, unsi
 		if (!is_inside_file(e, p.p_offset, p.p_filesz))
 			return false;
 		*offset = p.p_offset + (addr - p.p_vaddr);
+		return true;
+	}
+	return false;
+}
+
+bool qcul_elf_addr(const struct qcul_elf *e, size_t offset, size_t len, unsigned int flags,
+		   uint64_t *addr)
+{
+	Elf64_Phdr p;
+	size_t i;
+
+	for (i = 0; qcul_elf_segment(e, i, &p); i++) {
+		if (p.p_type != PT_LOAD || (p.p_flags & flags) != flags || offset < p.p_offset ||
+		    offset - p.p_offset > p.p_filesz || len > p.p_filesz - (offset - p.p_offset))
+			continue;
+		*addr = p.p_vaddr + (offset - p.p_offset);
 		return true;
 	}
 	return false;

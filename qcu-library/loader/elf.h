@@ -53,6 +53,11 @@ const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size);
 bool qcul_elf_segment(const struct qcul_elf *e, size_t i, Elf64_Phdr *out);
 /* The content of a named section. False: there is none, or it lies outside the file. */
 bool qcul_elf_section(const struct qcul_elf *e, const char *name, struct qcul_elf_range *out);
+/* The next section from number *i on whose name begins so. False: there is none. */
+bool qcul_elf_next_section(const struct qcul_elf *e, const char *prefix, size_t *i,
+			   struct qcul_elf_range *out);
+/* The next part of the code: a section, or a segment if there are no sections. */
+bool qcul_elf_next_code(const struct qcul_elf *e, size_t *i, struct qcul_elf_range *out);
 /* The symbols of a section of the type SHT_SYMTAB or SHT_DYNSYM. */
 bool qcul_elf_symbols(const struct qcul_elf *e, unsigned int type, struct qcul_elf_symbols *out);
 /* False: there is no such symbol, or its name lies outside the names. */
@@ -64,6 +69,10 @@ bool qcul_elf_symbol(const struct qcul_elf_symbols *t, size_t i, struct qcul_elf
  */
 bool qcul_elf_offset(const struct qcul_elf *e, uint64_t addr, uint64_t len, unsigned int flags,
 		     size_t *offset);
+
+/* The address of such bytes. */
+bool qcul_elf_addr(const struct qcul_elf *e, size_t offset, size_t len, unsigned int flags,
+		   uint64_t *addr);
 
 /* The value of the dynamic entry that is the nth with this tag. */
 bool qcul_elf_dynamic(const struct qcul_elf *e, int64_t tag, size_t nth, uint64_t *value);

@@ -11,14 +11,15 @@
  * - Each function must have room for a jump. A table in which two functions overlap, lie at the
  *   same address or outside the code is not believed at all: half a runtime helps nobody.
  *
- * Stripped files have no names. Their runtime is found by two strings that it uses.
+ * Stripped files have no names. That they have a runtime is seen by two strings that it uses, and
+ * its functions are found by its code (fingerprint.c).
  */
 #define _GNU_SOURCE /* memmem */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-library/loader/linked.h"
+#include "qcu-library/loader/fingerprint.h"
 
 /* All functions of CUDA 13.0's runtime, in the order of strcmp. library.mk makes it. */
 static const char *const known[] = {
@@ -91,40 +92,51 @@ static void contradicts(struct qcul_linked *l, const char *format, const char *a
 	snprintf(l->what, sizeof(l->what), format, a, b);
 }
 
+static int by_addr(const void *a, const void *b)
+{
+	const struct qcul_site *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
 /* ---- files without names ---- */
 
-static bool contains(const struct qcul_elf *e, size_t offset, size_t size)
+/*
+ * True if a string is among the file's constants. It comes in two parts, so that it is not found in
+ * a program that holds this file. Some linkers put strings into .rodata.str, beside .rodata. No
+ * byte is looked at twice, even if sections overlap.
+ */
+static bool has_constant(const struct qcul_elf *e, const char *begin, const char *end)
 {
-	/* In two parts each, so that the strings are not found in a program that holds this file.
-	 */
-	static const char *const parts[][2] = {{"/cudart.", "shm.%"}, {"libcuda", ".so.1"}};
+	size_t i = 0, parts = 0, left = e->size;
+	struct qcul_elf_range part;
 	char text[32];
-	size_t i;
+	Elf64_Phdr p;
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		snprintf(text, sizeof(text), "%s%s", parts[i][0], parts[i][1]);
-		if (!memmem(e->data + offset, size, text, strlen(text)))
-			return false;
+	snprintf(text, sizeof(text), "%s%s", begin, end);
+	for (; qcul_elf_next_section(e, ".rodata", &i, &part) && part.size <= left; parts++) {
+		left -= part.size;
+		if (memmem(e->data + part.offset, part.size, text, strlen(text)))
+			return true;
 	}
-	return true;
+	for (i = 0; !parts && qcul_elf_segment(e, i, &p); i++) {
+		if (p.p_type != PT_LOAD || p.p_flags & PF_W || p.p_offset > e->size ||
+		    p.p_filesz > e->size - p.p_offset || p.p_filesz > left)
+			continue;
+		left -= p.p_filesz;
+		if (memmem(e->data + p.p_offset, p.p_filesz, text, strlen(text)))
+			return true;
+	}
+	return false;
 }
 
 /* True if the file has a runtime in it. The runtime opens the driver's library by itself. */
 static bool has_traces(const struct qcul_elf *e)
 {
-	struct qcul_elf_range part;
-	Elf64_Phdr p;
-	size_t i;
-
-	if (!qcul_elf_imports(e, "dlsym"))
-		return false;
-	if (qcul_elf_section(e, ".rodata", &part))
-		return contains(e, part.offset, part.size);
-	for (i = 0; qcul_elf_segment(e, i, &p); i++)
-		if (p.p_type == PT_LOAD && !(p.p_flags & PF_W) && p.p_offset <= e->size &&
-		    p.p_filesz <= e->size - p.p_offset && contains(e, p.p_offset, p.p_filesz))
-			return true;
-	return false;
+	return qcul_elf_imports(e, "dlsym") && has_constant(e, "/cudart.", "shm.%") &&
+	       has_constant(e, "libcuda", ".so.1");
 }
 
 static bool of_nvidia(const char *soname)
@@ -141,11 +153,13 @@ static bool of_nvidia(const char *soname)
 	return false;
 }
 
-static void without_names(const struct qcul_elf *e, const char *soname, struct qcul_linked *l)
+/* The state of a file that has a runtime whose functions have no names. */
+static void find_by_code(const struct qcul_elf *e, const char *soname, struct qcul_linked *l)
 {
-	l->state = QCUL_LINKED_NONE;
-	if (has_traces(e))
-		l->state = of_nvidia(soname) ? QCUL_LINKED_NVIDIA : QCUL_LINKED_STRIPPED;
+	l->state = of_nvidia(soname) ? QCUL_LINKED_NVIDIA : QCUL_LINKED_STRIPPED;
+	qcul_fingerprint_find(e, &qcul_fingerprints_known, l);
+	if (l->state == QCUL_LINKED_FOUND)
+		qsort(l->sites, l->count, sizeof(l->sites[0]), by_addr);
 }
 
 /* ---- files with names ---- */
@@ -242,15 +256,6 @@ static bool collect(const struct qcul_elf_symbols *t, const struct seen *seen,
 	return true;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct qcul_site *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
 /* The same function may stand in the table twice, with the same name and address. */
 static void drop_repeated(struct qcul_linked *l)
 {
@@ -328,43 +333,47 @@ static bool check_room(const struct qcul_elf_symbols *t, struct qcul_linked *l)
 	return true;
 }
 
+/* True if the runtime could be found by the symbol table, or its state says why not. */
+static bool find_by_names(const struct qcul_elf *e, struct qcul_linked *l)
+{
+	struct seen seen = {.low = UINT64_MAX};
+	struct qcul_elf_symbols t;
+
+	if (!qcul_elf_symbols(e, SHT_SYMTAB, &t))
+		return false;
+	look_for_known_functions(&t, &seen);
+	if (!seen.static_runtime)
+		return false;
+	if (seen.twice) {
+		contradicts(l, "%s stands in it twice%s", seen.twice, "");
+		return true;
+	}
+	if (!version(&seen, l) || !collect(&t, &seen, l))
+		return l->state != QCUL_LINKED_STRIPPED;
+	qsort(l->sites, l->count, sizeof(l->sites[0]), by_addr);
+	drop_repeated(l);
+	if (check_sites(e, l) && check_room(&t, l))
+		l->state = QCUL_LINKED_FOUND;
+	return true;
+}
+
 void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 {
 	const char *soname = qcul_elf_dynamic_text(e, DT_SONAME, 0);
-	struct qcul_elf_symbols t;
-	struct seen seen = {.low = UINT64_MAX};
 	uint64_t value;
 
 	l->state = QCUL_LINKED_NONE;
 	l->major = 0;
+	l->version = NULL;
 	l->count = 0;
 	l->what[0] = '\0';
 	/* The shared runtime, NVIDIA's or ours. */
 	if (soname && !strncmp(soname, "libcudart.so", 12))
 		return;
-	if (!qcul_elf_symbols(e, SHT_SYMTAB, &t)) {
-		without_names(e, soname, l);
-		return;
-	}
-	look_for_known_functions(&t, &seen);
-	if (!seen.static_runtime) {
-		without_names(e, soname, l);
-		return;
-	}
-	if (seen.twice) {
-		contradicts(l, "%s stands in it twice%s", seen.twice, "");
-		return;
-	}
-	if (!version(&seen, l) || !collect(&t, &seen, l))
-		return;
-	qsort(l->sites, l->count, sizeof(l->sites[0]), by_addr);
-	drop_repeated(l);
-	if (qcul_elf_dynamic(e, DT_TEXTREL, 0, &value)) {
+	if (!find_by_names(e, l) && (l->state == QCUL_LINKED_STRIPPED || has_traces(e)))
+		find_by_code(e, soname, l);
+	if (l->state == QCUL_LINKED_FOUND && qcul_elf_dynamic(e, DT_TEXTREL, 0, &value))
 		contradicts(l, "its code is changed when it is loaded%s%s", "", "");
-		return;
-	}
-	if (check_sites(e, l) && check_room(&t, l))
-		l->state = QCUL_LINKED_FOUND;
 }
 
 void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *text, size_t size)
@@ -372,16 +381,16 @@ void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *t
 	switch (l->state) {
 	case QCUL_LINKED_STRIPPED:
 		snprintf(text, size,
-			 "%s: the CUDA runtime is linked into it, and its symbol table is missing "
-			 "(stripped), so qCUDA cannot serve it: use the file as it was before "
-			 "strip, or link it with -cudart shared",
-			 path);
+			 "%s: the CUDA runtime is linked into it, its symbol table is missing "
+			 "(stripped), and %s, so qCUDA cannot serve it: use the file as it was "
+			 "before strip, or link it with -cudart shared",
+			 path, l->what);
 		break;
 	case QCUL_LINKED_NVIDIA:
 		snprintf(text, size,
-			 "%s: this library of NVIDIA's has the CUDA runtime in it and needs "
-			 "NVIDIA's driver, so its functions fail with qCUDA: do without it",
-			 path);
+			 "%s: this library of NVIDIA's has the CUDA runtime in it, and %s, so its "
+			 "functions fail with qCUDA: do without it",
+			 path, l->what);
 		break;
 	case QCUL_LINKED_OTHER:
 		snprintf(text, size,

@@ -17,7 +17,7 @@
 enum qcul_linked_state {
 	QCUL_LINKED_NONE,     /* there is no static runtime in it */
 	QCUL_LINKED_FOUND,    /* `sites` are its functions */
-	QCUL_LINKED_STRIPPED, /* there is one, but its functions have no names */
+	QCUL_LINKED_STRIPPED, /* its functions have no names, and its code is not known: `what` */
 	QCUL_LINKED_NVIDIA,   /* the same, in a library of NVIDIA's, which nobody can link anew */
 	QCUL_LINKED_OTHER,    /* it is of a version that we do not serve: `what` */
 	QCUL_LINKED_CONTRADICTS, /* the symbol table cannot be right: `what` */
@@ -25,13 +25,14 @@ enum qcul_linked_state {
 
 /* A public function of the runtime. */
 struct qcul_site {
-	const char *name; /* in the file's symbol table */
+	const char *name; /* in the file's symbol table, or in that of the fingerprints */
 	uint64_t addr, size;
 };
 
 struct qcul_linked {
 	enum qcul_linked_state state;
-	unsigned int major; /* CUDA 12 or 13 */
+	unsigned int major;  /* CUDA 12 or 13 */
+	const char *version; /* of the code by which it was found; NULL: by its symbol table */
 	size_t count;
 	struct qcul_site sites[QCUL_SITES_MAX]; /* by address */
 	char what[160];

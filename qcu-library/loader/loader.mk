@@ -3,7 +3,7 @@
 # qcu-check, which says how a program was linked. They share the reader of ELF files.
 
 LOADER := $(B)/qcu-library/loader
-LOADER_FIND := $(addprefix $(LOADER)/,elf.o linked.o)
+LOADER_FIND := $(addprefix $(LOADER)/,elf.o linked.o fingerprint.o)
 LOADER_OBJS := $(addprefix $(LOADER)/,audit.o bind.o patch.o say.o) $(LOADER_FIND)
 LOADER_LIBRARY := $(B)/qcu-library/libqcuda-loader.so
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-library/loader/fingerprint.h"
 #include "qcu-library/loader/gpus.h"
-#include "qcu-library/loader/linked.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_found(const struct qcul_elf *e, const struct qcul_linked *l)
@@ -29,6 +29,42 @@ static void check_found(const struct qcul_elf *e, const struct qcul_linked *l)
 	}
 }
 
+/* A fingerprint that is easily met: 96 bytes that are 0, with a hole in them. */
+static void find_zeros(const struct qcul_elf *e, struct qcul_linked *l)
+{
+	static const unsigned char zeros[96];
+	static const uint16_t starts[] = {5, 0}, holes[] = {40 << 1 | 1};
+	static const struct qcul_holes runs[] = {{0, 1}};
+	static const char *const names[] = {"cudaA", "cudaB"};
+	struct qcul_fingerprint print = {.version = "12.0",
+					 .major = 12,
+					 .size = sizeof(zeros),
+					 .sample_at = 16,
+					 .sample = qcul_fingerprint_hash(0, zeros, 16),
+					 .count_holes = 1,
+					 .starts = starts};
+	const struct qcul_fingerprints all = {.prints = &print,
+					      .count = 1,
+					      .names = names,
+					      .names_count = 2,
+					      .holes = holes,
+					      .runs = runs};
+	size_t i, offset;
+
+	print.hash = qcul_fingerprint_hash(qcul_fingerprint_hash(0, zeros, 40), zeros,
+					   sizeof(zeros) - 47);
+	memset(l, 0, sizeof(*l));
+	qcul_fingerprint_find(e, &all, l);
+	if (l->state != QCUL_LINKED_FOUND)
+		return;
+	if (l->count != 2 || l->sites[0].addr - l->sites[1].addr != 80)
+		abort();
+	for (i = 0; i < sizeof(zeros); i++)
+		if (!qcul_elf_offset(e, l->sites[1].addr, sizeof(zeros), PF_X, &offset) ||
+		    ((i < 40 || i >= 47) && e->data[offset + i]))
+			abort();
+}
+
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct qcul_linked linked;
@@ -47,6 +83,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_found(&e, &linked);
 	else if (!*sentence != (linked.state == QCUL_LINKED_NONE))
 		abort();
+	find_zeros(&e, &linked);
 	qcul_gpus_read(&e, &gpus);
 	if (gpus.count > QCUL_GPUS_MAX)
 		abort();

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Programs with the runtime linked in, over the loopback library: each is run as make has built it in
-# tests/loopback/loader.mk. The module is used as `qcu run` uses it, unless a case says otherwise.
+# loader.mk, or linked here. The module is used as `qcu run` uses it, unless a case says otherwise.
 #
 #	cases.sh BUILD CASE
 set -uo pipefail
@@ -43,24 +43,55 @@ copy() {
 
 # ---- what must be refused ----
 
-case_stripped() {
+# One bit is another, in the first or the last of the runtime's functions, or in one between.
+case_stripped_changed() {
+	local first last
+	first=$(nm "$B/linked" | grep -E ' [tT] (__)?cuda[A-Z]' | sort | sed -n '1s/.* //p')
+	last=$(nm "$B/linked" | grep -E ' [tT] (__)?cuda[A-Z]' | sort | sed -n '$s/.* //p')
+	for f in "$first" cudaMalloc "$last"; do
+		copy linked
+		"$B/edit" "$tmp/linked" spoil "$f" || failed=1
+		strip "$tmp/linked"
+		ends 127 'symbol table is missing (stripped), and its code is like that of CUDA 13.0' \
+			with_module "$tmp/linked"
+		[ "$(wc -l <"$tmp/said")" = 1 ] || { echo 'more than one line'; failed=1; }
+		ends 1 'link it with -cudart shared' "$check" "$tmp/linked"
+		ends 1 refused "$check" --brief "$tmp/linked"
+	done
+	# A program that is changed by chance elsewhere is not our business.
 	copy linked
+	"$B/edit" "$tmp/linked" spoil main || failed=1
 	strip "$tmp/linked"
-	ends 127 'symbol table is missing (stripped)' with_module "$tmp/linked"
-	[ "$(wc -l <"$tmp/said")" = 1 ] || { echo 'more than one line'; failed=1; }
-	ends 1 'link it with -cudart shared' "$check" "$tmp/linked"
-	# Also when only the names are gone that nobody else can use.
-	copy linked
-	strip -x "$tmp/linked"
-	ends 127 'symbol table is missing (stripped)' with_module "$tmp/linked"
+	ends 0 'static 13' "$check" --brief "$tmp/linked"
 }
 
 # A library that is loaded later may be one that the program can do without.
-case_stripped_plugin() {
+case_stripped_changed_plugin() {
 	copy plugin.so
+	"$B/edit" "$tmp/plugin.so" spoil cudaFree || failed=1
 	strip "$tmp/plugin.so"
 	ends 1 'symbol table is missing (stripped)' with_module "$B/host" "$tmp/plugin.so"
 	ends 0 '' with_module "$B/linked"
+}
+
+# Wherever the file ends, it is read to there.
+case_stripped_cut() {
+	local size at
+	copy linked
+	strip "$tmp/linked"
+	size=$(stat -c %s "$tmp/linked")
+	for ((at = 64; at < size; at += size / 40)); do
+		head -c "$at" "$tmp/linked" >"$tmp/cut"
+		"$check" "$tmp/cut" >"$tmp/said" 2>&1
+		case $? in
+		1 | 2 | 3) ;;
+		*)
+			echo "cut at $at of $size:"
+			cat "$tmp/said"
+			failed=1
+			;;
+		esac
+	done
 }
 
 case_stripped_shared() {
@@ -145,6 +176,88 @@ case_program() {
 	ends 0 'static 13' "$check" --brief "$B/linked"
 }
 
+# Without a symbol table, or without the names that only the file itself uses.
+case_stripped() {
+	local f how
+	for f in linked linked_no_pie linked_one_segment linked_rdc linked_per_thread; do
+		for how in --strip-all --discard-all; do
+			copy $f
+			strip $how "$tmp/$f"
+			ends 0 '' with_module "$tmp/$f"
+		done
+	done
+	copy linked
+	strip "$tmp/linked"
+	ends 0 'without names and with the code of 13.0' "$check" "$tmp/linked"
+	ends 0 'static 13' "$check" --brief "$tmp/linked"
+	ends 0 'functions of CUDA 13 replaced' env QCU_TRACE=1 LD_AUDIT="$module" "$tmp/linked"
+	ends 0 '' env LD_PRELOAD="$module" "$tmp/linked"
+	ends 0 '' with_module "$tmp/linked" threads
+	ends 0 '' with_module "$tmp/linked" pages
+	ends 0 '' with_module "$tmp/linked" no-more-code
+	copy wholly_static
+	strip "$tmp/wholly_static"
+	ends 1 'it is linked statically as a whole' "$check" "$tmp/wholly_static"
+}
+
+case_stripped_plugin() {
+	copy plugin.so
+	copy plugin2.so
+	strip "$tmp"/plugin*.so
+	ends 0 'done' with_module "$B/host" "$tmp/plugin.so" "$tmp/plugin2.so"
+	ends 0 '' with_module "$B/linked" plugins "$tmp/plugin.so" "$tmp/plugin2.so"
+	copy needs
+	strip "$tmp/needs"
+	ends 0 '' with_module "$tmp/needs"
+}
+
+# archive VERSION: prints the path of its static runtime. Says if it could not be fetched.
+archive() {
+	local file
+	file=$(scripts/cuda-wheels --print-dir "$1")/lib/libcudart_static.a
+	[ -e "$file" ] && echo "$file" && return
+	echo "the static runtime of CUDA $1 could not be fetched" >&2
+	return 1
+}
+
+# links MAJOR NAME FLAGS...: links the program with these flags, strips it, and runs it.
+links() {
+	local major=$1 name=$2
+	shift 2
+	g++ -o "$tmp/$name" "$@" -ldl -lrt -lpthread || { echo "$name is not linked"; failed=1; return; }
+	strip "$tmp/$name"
+	ends 0 "static $major" "$check" --brief "$tmp/$name"
+	ends 0 '' with_module "$tmp/$name"
+	rm -f "$tmp/$name"
+}
+
+# With each linker that is here, in the ways that change code.
+case_stripped_ways() {
+	local ld flags runtime
+	runtime=$(archive 13.0) || exit 77
+	for ld in bfd gold lld mold; do
+		g++ "-fuse-ld=$ld" -shared -o "$tmp/nothing" -x c /dev/null 2>/dev/null || { echo "there is no ld.$ld"; continue; }
+		for flags in -pie -no-pie -Wl,--gc-sections,-O2 -Wl,--no-relax -Wl,-z,norelro \
+			$([ $ld = bfd ] && echo -Wl,-z,noseparate-code || echo -Wl,--icf=all); do
+			links 13 "$ld$flags" "-fuse-ld=$ld" "$flags" "$B/linked_13.o" "$runtime"
+		done
+		[ $ld = mold ] && continue # its -r is of another form
+		"ld.$ld" -r -o "$tmp/whole.o" "$B/linked_13.o" --whole-archive "$runtime" || failed=1
+		links 13 "$ld-relocatable" "-fuse-ld=$ld" "$tmp/whole.o"
+	done
+}
+
+# Each version that has fingerprints, with the headers of CUDA 13.0 and 12.9: what the program calls is the same.
+case_stripped_versions() {
+	local v runtime major
+	for v in 12.9.37 12.9 13.0 13.1 13.2 13.3 13.4.49 13.4 13.5; do
+		runtime=$(archive $v) || exit 77
+		major=${v%%.*}
+		links "$major" "pie-$v" -pie "$B/linked_$major.o" "$runtime"
+		links "$major" "no-pie-$v" -no-pie "$B/linked_$major.o" "$runtime"
+	done
+}
+
 # The module finds the library beside itself.
 case_audit_alone() {
 	ends 0 '' env LD_AUDIT="$module" "$B/linked"
@@ -216,7 +329,10 @@ case_cuda_12() {
 	ends 0 '' with_module "$B/linked_12" threads
 	copy linked_12
 	strip "$tmp/linked_12"
-	ends 127 'symbol table is missing (stripped)' with_module "$tmp/linked_12"
+	ends 0 12090 with_module "$tmp/linked_12" version
+	copy plugin_12.so
+	strip "$tmp/plugin_12.so"
+	ends 0 12090 with_module "$B/linked" versions "$tmp/plugin_12.so"
 	ends 0 12090 with_module "$B/linked" versions "$B/plugin_12.so"
 	grep -qx 13000 "$tmp/said" || failed=1
 	ends 0 12090 with_module "$B/linked_12" versions "$B/plugin.so"
@@ -232,6 +348,9 @@ case_cuda_13_5() {
 	ends 0 '' env LD_PRELOAD="$module" "$B/linked_13_5"
 	ends 0 '' with_module "$B/linked_13_5" threads
 	ends 0 '' with_module "$B/linked_13_5" pages
+	copy linked_13_5
+	strip "$tmp/linked_13_5"
+	ends 0 '' with_module "$tmp/linked_13_5" threads
 }
 
 case_pages() {

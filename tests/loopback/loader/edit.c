@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Makes the symbol table of a file lie.
+ * Makes the symbol table of a file lie, or its code.
  *
  *	edit FILE rename OLD NEW	a function of another name, which is not longer
  *	edit FILE same A B		A gets B's address
  *	edit FILE empty A		A gets the size 0
  *	edit FILE machine N		the file is for another architecture
+ *	edit FILE spoil A		a bit of A's first byte is another
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -28,6 +29,21 @@ static Elf64_Sym *find(const char *name)
 		if (!strcmp(names + table[i].st_name, name))
 			return &table[i];
 	fprintf(stderr, "there is no %s\n", name);
+	exit(2);
+}
+
+/* Where in the file the code at an address is. */
+static unsigned char *find_code(unsigned char *file, uint64_t addr)
+{
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)file;
+	const Elf64_Phdr *p = (const Elf64_Phdr *)(file + h->e_phoff);
+	int i;
+
+	for (i = 0; i < h->e_phnum; i++)
+		if (p[i].p_type == PT_LOAD && p[i].p_flags & PF_X && addr >= p[i].p_vaddr &&
+		    addr - p[i].p_vaddr < p[i].p_filesz)
+			return file + p[i].p_offset + (addr - p[i].p_vaddr);
+	fprintf(stderr, "there is no code\n");
 	exit(2);
 }
 
@@ -56,6 +72,8 @@ int main(int argc, char **argv)
 		h->e_machine = (Elf64_Half)atoi(argv[3]);
 	else if (!strcmp(argv[2], "empty"))
 		find(argv[3])->st_size = 0;
+	else if (!strcmp(argv[2], "spoil"))
+		*find_code(p, find(argv[3])->st_value) ^= 1;
 	else if (argc > 4 && !strcmp(argv[2], "same"))
 		find(argv[3])->st_value = find(argv[4])->st_value;
 	else if (argc > 4 && !strcmp(argv[2], "rename") && strlen(argv[4]) <= strlen(argv[3]))

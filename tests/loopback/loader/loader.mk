@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Programs with the runtime linked in, and what is done to them. cases.sh runs them.
 
-LOADER_CASES := stripped stripped_plugin stripped_shared lying_table unknown_version cuda_11 other_architecture \
+LOADER_CASES := stripped_changed stripped_changed_plugin stripped_cut stripped stripped_plugin stripped_ways stripped_versions stripped_shared lying_table unknown_version cuda_11 other_architecture \
 	refused_code check_bad_input wholly_static missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
 	one_segment rdc per_thread threads plugins needed_library two_versions cuda_12 cuda_13_5 pages seccomp own_code \
 	without_cuda wheel
@@ -11,7 +11,8 @@ LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc lin
 	wholly_static shared plugin.so plugin2.so needs)
 LOADER_C := $(addprefix $(LOADER_TEST)/,host no_exec edit)
 LOADER_OTHERS := $(addprefix $(LOADER_TEST)/,linked_12 plugin_12.so linked_13_5)
-LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(LOADER_TEST)/wheel $(LOADER_TEST)/wheels/libcublas.so.13 \
+LOADER_UNLINKED := $(addprefix $(LOADER_TEST)/,linked_12.o linked_13.o)
+LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_UNLINKED) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(LOADER_TEST)/wheel $(LOADER_TEST)/wheels/libcublas.so.13 \
 	$(B)/loopback/libqcuda-loader.so \
 	$(QCU_CHECK)
 
@@ -39,7 +40,9 @@ $(LOADER_LINKED): tests/loopback/loader/linked.cu tests/loopback/loader/unit.cu 
 CUDA135 := $(shell scripts/cuda-wheels --print-dir 13.5)
 .PHONY: cuda135-headers
 cuda135-headers: | deps
-	@scripts/cuda-wheels 13.5 >/dev/null || echo "the program for CUDA 13.5 is left out"
+	@for v in 13.5 12.9.37 13.0 13.1 13.2 13.3 13.4.49 13.4; do \
+		scripts/cuda-wheels $$v >/dev/null || { echo "programs for other versions of CUDA are left out"; break; }; \
+	done
 $(LOADER_TEST)/linked_12 $(LOADER_TEST)/plugin_12.so: LOADER_HOME = $(CUDA12)
 $(LOADER_TEST)/linked_13_5: LOADER_HOME = $(CUDA135)
 $(LOADER_TEST)/plugin_12.so: LOADER_FLAGS := $(LOADER_SHARED)
@@ -47,6 +50,12 @@ $(LOADER_OTHERS): tests/loopback/loader/linked.cu | deps cuda12-headers cuda135-
 	@mkdir -p $(@D)
 	[ ! -d $(LOADER_HOME) ] || $(RUN) $(LOADER_NVCC) $(LOADER_FLAGS) -I$(LOADER_HOME)/include -cudart none -o $@ $< \
 		$(LOADER_HOME)/lib/libcudart_static.a -ldl -lrt -lpthread
+
+# cases.sh links these.
+$(LOADER_TEST)/linked_12.o: LOADER_HOME = $(CUDA12)
+$(LOADER_UNLINKED): tests/loopback/loader/linked.cu | deps cuda12-headers cuda135-headers
+	@mkdir -p $(@D)
+	$(RUN) $(LOADER_NVCC) $(LOADER_HOME:%=-I%/include) -c -o $@ $<
 
 $(LOADER_C): $(LOADER_TEST)/%: $(B)/tests/loopback/loader/%.o
 	@mkdir -p $(@D)

@@ -163,6 +163,7 @@ void elf_file_make(struct elf_file *f, const struct elf_file_plan *p)
 				     .p_memsz = (size_t)(d - f->dynamic) * sizeof(*d)};
 	describe(f, FILE_SHSTRTAB, ".shstrtab", SHT_STRTAB, section_names, 80);
 	describe(f, FILE_TEXT, ".text", SHT_PROGBITS, f->data + ELF_FILE_CODE, code_size);
+	f->section[FILE_TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
 	describe(f, FILE_RODATA, ".rodata", SHT_PROGBITS, rodata, p->rodata_size);
 	describe(f, FILE_FATBIN, ".nv_fatbin", SHT_PROGBITS, fatbin, p->fatbin_size);
 	describe(f, FILE_SYMTAB, ".symtab", SHT_SYMTAB, f->symbol,

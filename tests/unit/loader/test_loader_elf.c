@@ -63,6 +63,11 @@ static void read_all(const struct qcul_elf *e)
 	if (qcul_elf_section(e, ".rodata", &part))
 		for (i = 0; i < part.size; i++)
 			sum += e->data[part.offset + i];
+	for (i = 0; qcul_elf_next_section(e, ".", &i, &part);)
+		sum += part.size ? e->data[part.offset + part.size - 1] : 0;
+	for (i = 0; qcul_elf_next_code(e, &i, &part);)
+		if (part.size && qcul_elf_addr(e, part.offset, part.size, PF_X, &value))
+			sum += e->data[part.offset + part.size - 1];
 	for (i = 0; i < 20; i++) {
 		const char *text = qcul_elf_dynamic_text(e, DT_NEEDED, i);
 
@@ -212,8 +217,10 @@ static void names_without_an_end_do_not_count(void **state)
 
 static void a_segment_without_end_holds_nothing(void **state)
 {
+	struct qcul_elf_range part;
 	struct qcul_elf e;
-	size_t offset;
+	size_t offset, i;
+	uint64_t addr;
 
 	(void)state;
 	make();
@@ -221,6 +228,12 @@ static void a_segment_without_end_holds_nothing(void **state)
 	assert_null(qcul_elf_open(&e, file.data, file.size));
 	assert_false(qcul_elf_offset(&e, ELF_FILE_CODE, 16, PF_X, &offset));
 	assert_false(qcul_elf_offset(&e, ELF_FILE_CODE, UINT64_MAX, PF_X, &offset));
+	file.head->e_shoff = 0;
+	assert_null(qcul_elf_open(&e, file.data, file.size));
+	i = 0;
+	assert_false(qcul_elf_next_code(&e, &i, &part));
+	assert_true(qcul_elf_addr(&e, ELF_FILE_CODE, 16, PF_X, &addr));
+	assert_false(qcul_elf_addr(&e, ELF_FILE_CODE - 1, 16, PF_X, &addr));
 }
 
 /* ---- a good file ---- */
@@ -232,7 +245,7 @@ static void reads_a_file(void **state)
 	struct qcul_elf_range part;
 	struct qcul_elf e;
 	uint64_t addr;
-	size_t offset;
+	size_t offset, i;
 
 	(void)state;
 	make();
@@ -258,6 +271,18 @@ static void reads_a_file(void **state)
 	assert_int_equal(offset, ELF_FILE_CODE + 32);
 	assert_false(qcul_elf_offset(&e, addr, 16, PF_X, &offset));
 	assert_true(qcul_elf_offset(&e, addr, 16, PF_R, &offset));
+	file.segment[0].p_vaddr = 0x7000;
+	assert_true(qcul_elf_addr(&e, ELF_FILE_CODE + 32, 16, PF_X, &addr));
+	assert_int_equal(addr, 0x7020);
+	assert_false(qcul_elf_addr(&e, ELF_FILE_CODE + 32, file.segment[0].p_filesz, PF_X, &addr));
+	i = 0;
+	assert_true(qcul_elf_next_code(&e, &i, &part));
+	assert_int_equal(part.offset, ELF_FILE_CODE);
+	assert_false(qcul_elf_next_code(&e, &i, &part));
+	i = 0;
+	assert_true(qcul_elf_next_section(&e, ".rodata", &i, &part));
+	assert_int_equal(part.size, 9);
+	assert_false(qcul_elf_next_section(&e, ".rodata", &i, &part));
 }
 
 int main(void)

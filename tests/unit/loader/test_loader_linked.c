@@ -268,9 +268,29 @@ static void stripped(void **state)
 	elf_file_make(&file, &plan);
 	drop_symbols();
 	assert_int_equal(find(), QCUL_LINKED_STRIPPED);
+	assert_non_null(strstr(linked.what, "its code is that of no CUDA from 12.9 to 13."));
 	/* Without sections there are still segments. */
 	file.head->e_shoff = 0;
 	assert_int_equal(find(), QCUL_LINKED_STRIPPED);
+}
+
+/* Some linkers have a section of strings beside .rodata. */
+static void stripped_with_two_sections(void **state)
+{
+	(void)state;
+	elf_file_plan_12(&plan);
+	plan.rodata = "numbers";
+	plan.rodata_size = 8;
+	plan.fatbin = traces;
+	plan.fatbin_size = sizeof(traces);
+	elf_file_make(&file, &plan);
+	drop_symbols();
+	assert_int_equal(find(), QCUL_LINKED_NONE);
+	file.section[FILE_FATBIN].sh_name = file.section[FILE_RODATA].sh_name;
+	assert_int_equal(find(), QCUL_LINKED_STRIPPED);
+	/* What lies outside the file is not looked at. */
+	file.section[FILE_FATBIN].sh_size = file.size;
+	assert_int_equal(find(), QCUL_LINKED_NONE);
 }
 
 static void a_library_of_nvidia(void **state)
@@ -451,6 +471,7 @@ int main(void)
 		cmocka_unit_test(old_names_of_the_program),
 		cmocka_unit_test(later_functions),
 		cmocka_unit_test(stripped),
+		cmocka_unit_test(stripped_with_two_sections),
 		cmocka_unit_test(a_library_of_nvidia),
 		cmocka_unit_test(stripped_of_local_names),
 		cmocka_unit_test(no_false_alarm),

@@ -9,16 +9,24 @@ linked=$B/tests/loader
 cp "$linked/linked" "$tmp/share/linked"
 strip -o "$tmp/share/stripped" "$linked/linked"
 strip -o "$tmp/share/plugin-stripped.so" "$linked/plugin.so"
+# Without names, and with code that is of no version.
+cp "$linked/linked" "$tmp/share/changed"
+cp "$linked/plugin.so" "$tmp/share/plugin-changed.so"
+for f in changed plugin-changed.so; do
+	"$linked/edit" "$tmp/share/$f" spoil cudaMalloc
+	strip "$tmp/share/$f"
+done
 
 # ---- on the host ----
 
 expect_host check-linked 0 'the runtime of CUDA 13 is linked in' "$qcu" check "$linked/linked"
 expect_host check-shared 0 'the runtime is a shared library' "$qcu" check "$guest/matmul"
-expect_host check-stripped 1 'symbol table is missing' "$qcu" check "$tmp/share/stripped"
+expect_host check-changed 1 'symbol table is missing' "$qcu" check "$tmp/share/changed"
+expect_host check-stripped 0 'with the code of 13.0' "$qcu" check "$tmp/share/stripped"
 expect_host check-no-cuda 3 'There is no CUDA' "$qcu" check /bin/true
 expect_host check-no-program 2 'is no ELF file' "$qcu" check "$0"
 # The sentence comes at once: no guest is booted.
-expect_host run-stripped 126 'symbol table is missing' "$qcu" run "$tmp/share/stripped"
+expect_host run-changed 126 'symbol table is missing' "$qcu" run "$tmp/share/changed"
 
 # ---- in the guest ----
 
@@ -31,7 +39,7 @@ for p in linked plugin.so plugin2.so host needs; do
 	ln -s "$root/$linked/$p" "$tmp/spoiled/loader-$p"
 done
 ln -s loader-plugin.so "$tmp/spoiled/plugin.so"
-cp "$tmp/share/stripped" "$tmp/share/plugin-stripped.so" "$tmp/spoiled/"
+cp "$tmp/share/"{stripped,plugin-stripped.so,changed,plugin-changed.so} "$tmp/spoiled/"
 
 with "$tmp/spoiled"/*
 boot --gpu soft "${with[@]}" <<'END'
@@ -50,10 +58,12 @@ says() {
 		pass
 	fi
 }
-says stripped 126 'symbol table is missing (stripped)' qcu-run stripped
-says stripped-by-audit 127 'symbol table is missing (stripped)' \
-	env LD_AUDIT=/qcu/lib/libqcuda-loader.so /qcu/bin/stripped
-says stripped-plugin 1 'symbol table is missing (stripped)' qcu-run loader-host /qcu/bin/plugin-stripped.so
+says changed 126 'symbol table is missing (stripped)' qcu-run changed
+says changed-by-audit 127 'symbol table is missing (stripped)' \
+	env LD_AUDIT=/qcu/lib/libqcuda-loader.so /qcu/bin/changed
+says changed-plugin 1 'symbol table is missing (stripped)' qcu-run loader-host /qcu/bin/plugin-changed.so
+says stripped 0 '' qcu-run stripped
+says stripped-plugin 0 'done' qcu-run loader-host /qcu/bin/plugin-stripped.so
 says no-program 127 'nothing-there: not found' qcu-run nothing-there
 says without-qcu-run 1 '' loader-linked
 says needed-library 0 '' qcu-run loader-needs

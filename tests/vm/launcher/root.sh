@@ -147,9 +147,9 @@ cp "$B/tests/guest-static/vector_add" linked-in
 cuda --root / ./linked-in >out 2>err
 expect '' 'exit code' $? 0
 expect '' 'error' "$(cat err)" ''
-cp linked-in stripped && strip stripped
-cuda --root / "$PWD/stripped" 2>err
-expect '' 'exit code without a symbol table' $? 126
+cp linked-in changed && "$root/$B/tests/loader/edit" changed spoil cudaMalloc && strip changed
+cuda --root / "$PWD/changed" 2>err
+expect '' 'exit code without a symbol table, and with changed code' $? 126
 case_done linked-in-with-root
 
 # A program whose own search path leads to another libcudart. It gets ours all the same from the loader module.
