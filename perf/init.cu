@@ -4,10 +4,11 @@
  * program is this one, started again for each sample. It reports to its parent when it reached
  * each point, on a clock that both share. The parent does not use CUDA until the end.
  *
- * BENCH_LINKED names this program with the runtime linked in, and BENCH_MODULE qCUDA's loader
- * module. If both are set, there are rows for what the module adds to the start of such a program:
- * until main(), which calls no CUDA, with the module and without. Once by the clock, and once in
- * time of a processor, which other work on the machine does not change.
+ * BENCH_LINKED names this program with the runtime linked in, the same name with _stripped one
+ * without a symbol table, and BENCH_MODULE qCUDA's loader module. If they are there, there are rows
+ * for what the module adds to the start of such a program: until main(), which calls no CUDA, with
+ * the module and without. Once by the clock, and once in time of a processor, which other work on
+ * the machine does not change.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -95,35 +96,40 @@ static void start_one(const char *self, const char *path, char **env, double *st
 		stamp[i] -= start;
 }
 
-/* Rows for the start of a program with the runtime linked in. The two kinds take turns. */
+/* Rows for the start of a program with the runtime linked in. The three kinds take turns. */
 static void start_linked(unsigned int reps)
 {
-	static const char *const name[] = {"linked/start-to-main",
-					   "linked/start-to-main-with-module", "linked/cpu-to-main",
-					   "linked/cpu-to-main-with-module"};
+	static const char *const name[] = {
+		"linked/start-to-main",		 "linked/start-to-main-with-module",
+		"linked/start-to-main-stripped", "linked/cpu-to-main",
+		"linked/cpu-to-main-with-module",  "linked/cpu-to-main-stripped"};
 	const char *linked = getenv("BENCH_LINKED"), *module = getenv("BENCH_MODULE");
-	char audit[4096], preload[4096], only[] = "BENCH_ONLY_START=1";
+	char audit[4096], preload[4096], stripped[4096], only[] = "BENCH_ONLY_START=1";
 	char *plain[] = {only, NULL}, *with_module[] = {only, audit, preload, NULL};
-	double took[4][64], stamp[STAMPS] = {0}, end;
-	unsigned int i, k;
+	double took[6][64], stamp[STAMPS] = {0}, end;
+	unsigned int i, k, wanted = 0;
 
-	if (!linked || !module || !*module || access(linked, X_OK) || access(module, R_OK) ||
-	    !(bench_wants(name[0]) || bench_wants(name[1]) || bench_wants(name[2]) ||
-	      bench_wants(name[3])))
+	for (k = 0; k < 6; k++)
+		wanted += bench_wants(name[k]);
+	if (!linked || !module || !*module || !wanted)
+		return;
+	snprintf(stripped, sizeof(stripped), "%s_stripped", linked);
+	if (access(linked, X_OK) || access(stripped, X_OK) || access(module, R_OK))
 		return;
 	snprintf(audit, sizeof(audit), "LD_AUDIT=%s", module);
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%.*s/libcudart.so.13",
 		 (int)(strrchr(module, '/') - module), module);
 	reps = reps < 2 ? reps : 4 * reps;
 	for (i = 0; i <= reps; i++)
-		for (k = 0; k < 2; k++) {
-			start_one(linked, linked, k ? with_module : plain, stamp, &end);
+		for (k = 0; k < 3; k++) {
+			start_one(linked, k == 2 ? stripped : linked, k ? with_module : plain, stamp,
+				  &end);
 			if (!i) /* the first one reads the files */
 				continue;
 			took[k][i - 1] = stamp[MAIN] * 1e3;
-			took[2 + k][i - 1] = (stamp[DEVICE] - stamp[MAIN]) * 1e3;
+			took[3 + k][i - 1] = (stamp[DEVICE] - stamp[MAIN]) * 1e3;
 		}
-	for (k = 0; k < 4; k++)
+	for (k = 0; k < 6; k++)
 		bench_row(name[k], 0, "ms", took[k], reps, "whole");
 }
 

@@ -22,9 +22,11 @@ $(B)/perf/nccl: | $(NCCL_LIBRARY)
 $(B)/perf/linked/init_linked: perf/init.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
+$(B)/perf/linked/init_linked_stripped: $(B)/perf/linked/init_linked
+	strip -o $@ $<
 
 .PHONY: perf perf-smoke
-perf: $(PERF_PROGRAMS:%=$(B)/perf/%) $(B)/perf/linked/init_linked
+perf: $(PERF_PROGRAMS:%=$(B)/perf/%) $(B)/perf/linked/init_linked_stripped
 
 # Every benchmark, small, over the loopback library and in one VM.
 perf-smoke: all vm perf $(B)/loopback/libcudart.so.13 $(LOOPBACK_SHIMS) $(B)/tests/list
