@@ -44,7 +44,7 @@
  */
 #define QCU_VIRTIO_ID_PLAIN 21
 #define QCU_CONFIG_MAGIC    0x44554351u /* "QCUD" */
-#define QCU_QUEUE_SIZE	    256
+#define QCU_QUEUE_SIZE	    512
 #define QCU_MAX_SESSIONS    63
 QCU_ASSERT(QCU_VM_USERS >= QCU_MAX_SESSIONS, "each session can be named");
 

@@ -101,7 +101,7 @@ disk_args() {
 device_args_of() {
 	q+=(-chardev "socket,id=qcu,path=$(comma "$1")")
 	if [ "$which" = system ]; then
-		q+=(-device "vhost-user-test-device-pci,chardev=qcu,virtio-id=21,num_vqs=$((sessions + 1)),vq_size=256,config_size=64")
+		q+=(-device "vhost-user-test-device-pci,chardev=qcu,virtio-id=21,num_vqs=$((sessions + 1)),vq_size=512,config_size=64")
 	else
 		q+=(-device "virtio-qcuda-pci,chardev=qcu,sessions=$sessions")
 	fi

@@ -301,7 +301,7 @@ start_vm() {
 		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock")
 		# The general device gets the numbers that ours has by itself: docs/vm/qemu.md.
 		if [ "$which" = system ]; then
-			q+=(-device "vhost-user-test-device-pci,chardev=qcu,virtio-id=21,num_vqs=$((sessions + 1)),vq_size=256,config_size=64")
+			q+=(-device "vhost-user-test-device-pci,chardev=qcu,virtio-id=21,num_vqs=$((sessions + 1)),vq_size=512,config_size=64")
 		else
 			q+=(-device "virtio-qcuda-pci,chardev=qcu,sessions=$sessions")
 		fi

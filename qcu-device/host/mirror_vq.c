@@ -24,7 +24,7 @@
 
 /*
  * Data that comes with a command is counted from this size on. Smaller data is not counted, so that
- * a launch costs nothing; in a full ring it adds up to 4 MiB. The driver can have 64 MiB on a ring
+ * a launch costs nothing; in a full ring it adds up to 4 MiB. The driver can have 42 MiB on a ring
  * of QCU_QUEUE_SIZE.
  */
 #define TAIL_FREE 4096u

@@ -103,11 +103,11 @@ static void free_mirror(struct mirror *m)
 }
 
 /*
- * The most that a driver can have on a ring of QCU_QUEUE_SIZE. Work that waits in streams leaves
- * this much room for commands. So commands are refused only if a guest does what the driver does
- * not do.
+ * The most that a driver can have on a ring of QCU_QUEUE_SIZE, where a command with data takes
+ * three descriptors. Work that waits in streams leaves this much room for commands. So commands are
+ * refused only if a guest does what the driver does not do.
  */
-#define RING_BYTES (QCU_QUEUE_SIZE * QCU_SEGS_MAX * sizeof(struct qcu_seg))
+#define RING_BYTES (QCU_QUEUE_SIZE / 3 * QCU_SEGS_MAX * sizeof(struct qcu_seg))
 
 static bool charge_queue(void *mirror, int64_t bytes)
 {

@@ -15,7 +15,7 @@
 #define VIRTIO_ID_QCUDA 63
 
 #define QCUDA_CONFIG_SIZE      64
-#define QCUDA_QUEUE_SIZE       256
+#define QCUDA_QUEUE_SIZE       512
 #define QCUDA_SESSIONS_DEFAULT 16
 #define QCUDA_SESSIONS_MAX     63
 

@@ -41,7 +41,7 @@ def device_option(front, sessions):
         return f"virtio-qcuda-pci,chardev={ID},sessions={sessions}"
     # The general device gets the numbers that ours has by itself: docs/vm/qemu.md.
     return (f"vhost-user-test-device-pci,chardev={ID},virtio-id=21,num_vqs={sessions + 1},"
-            "vq_size=256,config_size=64")
+            "vq_size=512,config_size=64")
 
 
 def device_args(front, socket, sessions):

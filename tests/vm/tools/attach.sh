@@ -101,7 +101,7 @@ by_emulator qemu-with-ours 0 "virtio-qcuda-pci,chardev=qcuda,sessions=5" ours --
 by_emulator its-chardev 0 'socket,id=qcuda,path=/run/qcuda/web.sock,reconnect-ms=1000' ours
 by_emulator comma-in-socket 0 'path=/run/a,,b.sock,reconnect-ms' ours --socket /run/a,b.sock
 by_emulator qemu-with-general 0 \
-	'vhost-user-test-device-pci,chardev=qcuda,virtio-id=21,num_vqs=6,vq_size=256,config_size=64' general --sessions 5
+	'vhost-user-test-device-pci,chardev=qcuda,virtio-id=21,num_vqs=6,vq_size=512,config_size=64' general --sessions 5
 by_emulator no-opengl 2 'has no virtio-gpu-gl-pci with venus .*qemu-system-modules-opengl' general --vulkan
 by_emulator no-reconnecting 0 "path=/run/qcuda/web.sock'" general
 by_emulator emulator-is-set 0 "<emulator>$tmp/emulators/ours</emulator>" ours
