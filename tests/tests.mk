@@ -21,7 +21,7 @@ VM_TOOLS := $(patsubst tests/vm/programs/%.c,%,$(sort $(wildcard tests/vm/progra
 
 # The software GPU lacks some libraries. One program for each of them runs and says so. The others need a GPU:
 # they are built for the GPU bundle, and at night.
-GPU_PROGRAMS := $(filter-out cudnn_layers cusolver_dense cusparse_products,$(filter cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)))
+GPU_PROGRAMS := $(filter-out cudnn_bare cudnn_layers cusolver_dense cusparse_products,$(filter cudnn_% cusolver_% cusparse_%,$(GUEST_PROGRAMS)))
 
 include tests/nightly.mk
 
@@ -100,6 +100,7 @@ $(LIBRARY_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard tests/guest/libs/*.h test
 $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -lcublas -lcublasLt
 $(foreach l,cudnn cufft curand cusolver cusparse,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
 	GUEST_LINK = -l$(firstword $(subst _, ,$(@F)))
+$(foreach d,guest guest-static,$(B)/tests/$(d)/libraries_bare): GUEST_LINK += -lcufft -lcurand -lcusolver -lcusparse
 
 # NCCL's header may be missing: then our own declares the same.
 NCCL_PROGRAMS := $(filter nccl_%,$(LIBRARY_PROGRAMS))

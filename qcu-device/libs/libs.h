@@ -146,6 +146,8 @@ uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t 
 void *lib_device(struct lib_call *c);
 void *lib_address(struct lib_call *c, uint64_t at);
 void *lib_object(struct lib_call *c, uint32_t kind);
+/* The same, or NULL where the guest has none: such a function answers without one. */
+void *lib_bare(struct lib_call *c, uint32_t kind);
 void *lib_descriptor(struct lib_call *c, uint32_t kind);
 /* Where the function shall put the descriptor that it makes. */
 void *lib_made(struct lib_call *c, uint32_t kind);

@@ -300,14 +300,10 @@ void *lib_stream(struct lib_call *c)
 	return c->stream;
 }
 
-void *lib_object(struct lib_call *c, uint32_t kind)
+static void *take_object(struct lib_call *c, uint64_t number, uint32_t kind)
 {
 	struct handle *h;
-	uint64_t number;
 
-	if (c->self)
-		return *c->self;
-	number = lib_value(c);
 	/* One object for each call. */
 	if (c->object || c->bad) {
 		mark_call_bad(c);
@@ -328,4 +324,16 @@ void *lib_object(struct lib_call *c, uint32_t kind)
 	c->settings = take_padded_bytes(c, number);
 	c->settings_end = c->settings ? c->settings + number : NULL;
 	return c->object->native;
+}
+
+void *lib_object(struct lib_call *c, uint32_t kind)
+{
+	return c->self ? *c->self : take_object(c, lib_value(c), kind);
+}
+
+void *lib_bare(struct lib_call *c, uint32_t kind)
+{
+	uint64_t number = lib_value(c);
+
+	return number ? take_object(c, number, kind) : NULL;
 }

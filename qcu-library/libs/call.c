@@ -19,9 +19,10 @@ int qcul_lib_status(const struct qcul_lib *lib, int err)
 	case cudaErrorNotSupported:
 		return lib->unserved;
 	case cudaErrorInvalidResourceHandle:
+		return lib->unknown;
 	case cudaErrorNoDevice:
 	case cudaErrorInitializationError:
-		return lib->unknown;
+		return lib->missing;
 	case cudaErrorInvalidValue:
 	case cudaErrorInvalidDevicePointer:
 	case cudaErrorInvalidPitchValue:
@@ -41,7 +42,7 @@ int qcul_lib_drop(struct qcul_pack *p, int status)
 	if (p->base != p->small)
 		free(p->base);
 	p->base = p->small;
-	return status;
+	return p->failed ? p->status : status;
 }
 
 /* Sends the call and waits. *status: the library's. */
@@ -115,7 +116,7 @@ int qcul_lib_open(const struct qcul_lib *lib)
 	if (!err && status == QCU_LIB_MISSING) {
 		reason[sizeof(reason) - 1] = 0;
 		qcul_say_once(&said[lib->number], "%s", reason);
-		status = lib->unknown;
+		status = lib->missing;
 	}
 	return qcul_lib_drop(&p, err ? qcul_lib_status(lib, err) : status);
 }
@@ -245,7 +246,7 @@ int qcul_lib_set(struct qcul_pack *p)
 {
 	uint64_t hash = p->seen;
 	int current = qcul_self.device;
-	int status = p->failed ? p->status : p->object ? 0 : p->lib->invalid;
+	int status = p->failed ? p->status : p->object ? 0 : p->unknown;
 
 	if (!status && p->made)
 		status = qcul_lib_open(p->lib);

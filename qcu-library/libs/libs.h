@@ -39,8 +39,8 @@ struct qcul_lib {
 	uint64_t table;	 /* the hash of its functions and their parameters */
 	uint16_t number; /* QCU_LIB_* */
 	/* The library's status for: a wrong argument, a function that is not served, an object that
-	 * it does not know or a library that is not there, no memory, and everything else. */
-	int invalid, unserved, unknown, memory, failed;
+	 * it does not know, a library that is not there, no memory, and everything else. */
+	int invalid, unserved, unknown, missing, memory, failed;
 };
 
 #define QCUL_LIB_SETTINGS 24u
@@ -87,6 +87,7 @@ struct qcul_pack {
 	bool steady;	   /* the same call always has the same answer */
 	bool changes;	   /* which calls of the object are right depends on this one */
 	void **new_object; /* where the program wants the new object */
+	int unknown;	   /* the status if the object is none */
 	int status;
 	unsigned int out_count;
 	struct {
@@ -101,17 +102,16 @@ struct qcul_pack {
 
 QCUL_LIB_EXPORT void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib,
 				    uint16_t function);
-/* Is a number outside of the bounds that the remarks give it? */
-static inline bool qcul_lib_outside(int64_t value, int64_t least, int64_t greatest)
-{
-	return value < least || value > greatest;
-}
-
+/* The call fails if a number is outside of the bounds that the remarks give it. */
+QCUL_LIB_EXPORT void qcul_lib_bound(struct qcul_pack *p, int64_t value, int64_t least,
+				    int64_t greatest);
 QCUL_LIB_EXPORT void qcul_lib_value(struct qcul_pack *p, uint64_t value);
 QCUL_LIB_EXPORT void qcul_lib_real(struct qcul_pack *p, double value);
 QCUL_LIB_EXPORT void qcul_lib_device(struct qcul_pack *p, const void *address);
 QCUL_LIB_EXPORT void qcul_lib_stream(struct qcul_pack *p, struct CUstream_st *stream);
 QCUL_LIB_EXPORT void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind);
+/* The same where the library answers without an object, too: NULL travels. */
+QCUL_LIB_EXPORT void qcul_lib_bare(struct qcul_pack *p, const void *handle, uint32_t kind);
 /* An object that travels whole, or none. */
 QCUL_LIB_EXPORT void qcul_lib_descriptor(struct qcul_pack *p, const void *handle, uint32_t kind);
 /* An object beside the first one. */
@@ -157,7 +157,7 @@ QCUL_LIB_EXPORT int qcul_lib_set(struct qcul_pack *p);
  * packing has still to be ended.
  */
 QCUL_LIB_EXPORT int qcul_lib_keep(struct qcul_pack *p);
-/* Ends the packing of a call that will not be made. Returns `status`. */
+/* Ends the packing. Returns the first failure of it, or else `status`. */
 QCUL_LIB_EXPORT int qcul_lib_drop(struct qcul_pack *p, int status);
 
 /* ---- objects ---- */

@@ -86,6 +86,7 @@ static void bytes(struct qcul_pack *p, const void *from, uint64_t len, uint64_t 
 void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t function)
 {
 	p->lib = lib;
+	p->unknown = lib->unknown;
 	p->function = function;
 	p->object = NULL;
 	p->stream = NULL;
@@ -99,6 +100,12 @@ void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *lib, uint16_t fu
 	p->seen = p->state = 0xcbf29ce484222325ull;
 	p->settings_end = 0;
 	mix(&p->seen, (uint64_t)lib->number << 16 | function);
+}
+
+void qcul_lib_bound(struct qcul_pack *p, int64_t value, int64_t least, int64_t greatest)
+{
+	if (value < least || value > greatest)
+		qcul_lib_fail(p, p->lib->invalid);
 }
 
 void qcul_lib_value(struct qcul_pack *p, uint64_t value)
@@ -140,7 +147,7 @@ void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind)
 	unsigned int i;
 
 	if (!o) {
-		qcul_lib_fail(p, p->lib->unknown);
+		qcul_lib_fail(p, p->unknown);
 		return;
 	}
 	mix(&p->state, (uint64_t)o->kind << 32 | (uint64_t)o->device << 1 | o->device_scalars);
@@ -157,6 +164,14 @@ void qcul_lib_object(struct qcul_pack *p, const void *handle, uint32_t kind)
 	p->settings_end = p->used;
 	if (!p->queued)
 		p->stream = o->stream;
+}
+
+void qcul_lib_bare(struct qcul_pack *p, const void *handle, uint32_t kind)
+{
+	if (handle)
+		qcul_lib_object(p, handle, kind);
+	else
+		qcul_lib_value(p, 0);
 }
 
 void qcul_lib_second(struct qcul_pack *p, const void *handle, uint32_t kind)
@@ -246,9 +261,11 @@ static void mix_bytes(struct qcul_pack *p, const unsigned char *at, uint64_t len
 	mix(&p->seen, some);
 }
 
-/* False: it is a null pointer, or too large. */
+/* False: it is a null pointer, or too large. After a failure nobody knows how long it is. */
 static bool host(struct qcul_pack *p, uint64_t form, const void *at, uint64_t len)
 {
+	if (p->failed)
+		return false;
 	if (!at) {
 		qcul_lib_value(p, QCU_LIB_NULL);
 		return false;

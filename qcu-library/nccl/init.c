@@ -226,9 +226,9 @@ static ncclResult_t wait_own(ncclComm_t c)
 
 QCCL_PUBLIC ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
-	ncclResult_t res = qccl_check(comm);
+	ncclResult_t res = comm ? qccl_check(comm) : ncclSuccess;
 
-	return res ? res : wait_own(comm);
+	return res || !comm ? res : wait_own(comm);
 }
 
 QCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm)

@@ -68,5 +68,5 @@ QCCL_PUBLIC ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *p, size_t
 
 QCCL_PUBLIC ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 {
-	return take_back(comm, window);
+	return comm ? take_back(comm, window) : ncclSuccess;
 }

@@ -62,10 +62,10 @@ cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 {
 	struct qcul_object *o = find_cublas_handle(handle);
 
-	if (!o)
-		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (!mode)
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (!o)
+		return CUBLAS_STATUS_NOT_INITIALIZED;
 	*mode = o->device_scalars ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST;
 	return CUBLAS_STATUS_SUCCESS;
 }
@@ -88,8 +88,8 @@ size_t cublasGetCudartVersion(void)
 
 void cublasXerbla(const char *name, int info)
 {
-	fprintf(stderr, "cublasXerbla: parameter %d of %s has a wrong value\n", info,
-		name ? name : "a function");
+	printf(" ** On entry to %s parameter number %d had an illegal value\n", name ? name : "",
+	       info);
 }
 
 cublasStatus_t cublasLoggerConfigure(int on, int to_stdout, int to_stderr, const char *file)

@@ -22,7 +22,7 @@ const char *qcul_cublas_status_name(int status)
 		NAME(CUBLAS_STATUS_LICENSE_ERROR)
 #undef NAME
 	}
-	return "CUBLAS_STATUS_UNKNOWN";
+	return "unrecognized status";
 }
 
 const char *qcul_cublas_status_text(int status)
@@ -49,5 +49,5 @@ const char *qcul_cublas_status_text(int status)
 	case CUBLAS_STATUS_LICENSE_ERROR:
 		return "the license check failed";
 	}
-	return "unknown status";
+	return "unrecognized status";
 }

@@ -13,7 +13,9 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 {
-	return (cublasStatus_t)qcul_lib_destroy(&qcul_cublaslt, KIND_cublasLtHandle_t, handle);
+	return handle ? (cublasStatus_t)qcul_lib_destroy(&qcul_cublaslt, KIND_cublasLtHandle_t,
+							 handle)
+		      : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 /* The version that this shim was made from. */

@@ -15,7 +15,8 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 {
-	return (cudnnStatus_t)qcul_lib_destroy(&qcul_cudnn, KIND_cudnnHandle_t, handle);
+	return handle ? (cudnnStatus_t)qcul_lib_destroy(&qcul_cudnn, KIND_cudnnHandle_t, handle)
+		      : CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)

@@ -66,7 +66,7 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 	int status = 0;
 
 	if (!o)
-		return CUDNN_STATUS_BAD_PARAM;
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	if (b->sent) {
 		qcul_lib_begin(&p, &qcul_cudnn, QCU_LIB_DESTROY);
 		qcul_lib_value(&p, o->number);
@@ -171,7 +171,9 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 	struct descriptor_state *b = o ? o->own : NULL;
 	cudnnStatus_t status;
 
-	if (!o || count < 0 || !size || (uint64_t)count > QCU_LIB_ARGS_MAX / size / 2)
+	if (!o)
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	if (count < 0 || !size || (uint64_t)count > QCU_LIB_ARGS_MAX / size / 2)
 		return CUDNN_STATUS_BAD_PARAM;
 	if (count && !elements)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -191,7 +193,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
 	if (!o)
-		return CUDNN_STATUS_BAD_PARAM;
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	if (b->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
 		status = send_kept_attributes(o, qcul_number_cudnnBackendFinalize);
 	if (!status)

@@ -4,6 +4,8 @@
 
 curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type)
 {
+	if (!generator)
+		return CURAND_STATUS_NOT_INITIALIZED;
 	return (curandStatus_t)qcul_lib_create_with(&qcul_curand, KIND_curandGenerator_t, type,
 						    (void **)generator);
 }

@@ -36,16 +36,18 @@ cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t *st
 	return CUSOLVER_STATUS_SUCCESS;
 }
 
-#define DESCRIPTOR(create, destroy, type)                                                 \
-	cusolverStatus_t create(type *descriptor)                                         \
-	{                                                                                 \
-		return (cusolverStatus_t)qcul_lib_describe(&qcul_cusolver, KIND_##type,   \
-							   (void **)descriptor);          \
-	}                                                                                 \
-	cusolverStatus_t destroy(type descriptor)                                         \
-	{                                                                                 \
-		return (cusolverStatus_t)qcul_lib_undescribe(&qcul_cusolver, KIND_##type, \
-							     descriptor);                 \
+#define DESCRIPTOR(create, destroy, type)                                                        \
+	cusolverStatus_t create(type *descriptor)                                                \
+	{                                                                                        \
+		return (cusolverStatus_t)qcul_lib_describe(&qcul_cusolver, KIND_##type,          \
+							   (void **)descriptor);                 \
+	}                                                                                        \
+	cusolverStatus_t destroy(type descriptor)                                                \
+	{                                                                                        \
+		return !descriptor                                                               \
+			       ? CUSOLVER_STATUS_SUCCESS                                         \
+			       : (cusolverStatus_t)qcul_lib_undescribe(&qcul_cusolver,           \
+								       KIND_##type, descriptor); \
 	}
 
 DESCRIPTOR(cusolverDnCreateParams, cusolverDnDestroyParams, cusolverDnParams_t)

@@ -34,7 +34,7 @@ cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream)
 	struct qcul_object *o = find_cusparse_handle(handle);
 
 	if (!o)
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
+		return CUSPARSE_STATUS_INVALID_VALUE;
 	o->stream = stream;
 	return CUSPARSE_STATUS_SUCCESS;
 }
@@ -43,9 +43,7 @@ cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t *stream
 {
 	struct qcul_object *o = find_cusparse_handle(handle);
 
-	if (!o)
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	if (!stream)
+	if (!o || !stream)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	*stream = o->stream;
 	return CUSPARSE_STATUS_SUCCESS;
@@ -55,9 +53,7 @@ cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointer
 {
 	struct qcul_object *o = find_cusparse_handle(handle);
 
-	if (!o)
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	if (mode != CUSPARSE_POINTER_MODE_HOST && mode != CUSPARSE_POINTER_MODE_DEVICE)
+	if (!o || (mode != CUSPARSE_POINTER_MODE_HOST && mode != CUSPARSE_POINTER_MODE_DEVICE))
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	o->device_scalars = mode == CUSPARSE_POINTER_MODE_DEVICE;
 	return CUSPARSE_STATUS_SUCCESS;
@@ -67,9 +63,7 @@ cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle, cusparsePointer
 {
 	struct qcul_object *o = find_cusparse_handle(handle);
 
-	if (!o)
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	if (!mode)
+	if (!o || !mode)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	*mode = o->device_scalars ? CUSPARSE_POINTER_MODE_DEVICE : CUSPARSE_POINTER_MODE_HOST;
 	return CUSPARSE_STATUS_SUCCESS;
@@ -120,7 +114,7 @@ cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descr)
 		     : CUSPARSE_STATUS_SUCCESS;
 }
 
-/* The value of a setting that has one number. All begin with 0. */
+/* The value of a setting that has one number. All begin with 0. None has -1, as natively. */
 static int setting(cusparseMatDescr_t descr, uint16_t function)
 {
 	const struct qcul_object *o = qcul_lib_find(descr, KIND_cusparseMatDescr_t);
@@ -129,7 +123,7 @@ static int setting(cusparseMatDescr_t descr, uint16_t function)
 
 	if (args)
 		memcpy(&value, args, sizeof(value));
-	return (int)value;
+	return o ? (int)value : -1;
 }
 
 #define GETTER(what, type)                                                  \

@@ -150,7 +150,7 @@ def check_bounds(function):
             raise Wrong("%s: %s cannot have these bounds" % (function.name, p.name))
 
 
-NUMBERS = ("value", "handle", "stream", "descriptor", "counted", "second")
+NUMBERS = ("value", "handle", "bare", "stream", "descriptor", "counted", "second")
 
 
 def only_numbers(function):

@@ -51,8 +51,8 @@ def pack(p, typed_size, room):
     if kind == "device":
         to = p.pointer()
         return "fuzz_device(f, %s);" % ("true" if isinstance(to, c_ast.PtrDecl) else "false")
-    if kind == "handle":
-        return "fuzz_object(f, KIND_%s);" % p.spelled()
+    if kind in ("handle", "bare"):
+        return "fuzz_%s(f, KIND_%s);" % ("bare" if kind == "bare" else "object", p.spelled())
     if kind in ("descriptor", "second"):
         return "fuzz_%s(f, KIND_%s);" % (kind, p.spelled())
     if kind == "counted":
@@ -99,7 +99,7 @@ def write(lib, typed_size, room):
             print("void fuzz_hand_%s(struct fuzz_call *f);" % f.name)
     print("\nstatic const struct fuzz_function functions[] = {")
     for f in lib.served():
-        handle = [p for p in f.params if p.spelled() in lib.remarks.handles]
+        handle = [p for p in f.params if p.spelled() in lib.remarks.handles and p.kind != "bare"]
         second = [p for p in f.params if p.spelled() in lib.remarks.seconds]
         print("\t{%s_%s, %s, %s}," % ("fuzz_hand" if f.how == "hand" else "pack", f.name,
                                      "KIND_" + handle[0].spelled() if handle else "0",

@@ -26,6 +26,7 @@ status_t work_size(handle_t h, int m, const float *x, unsigned long *bytes, int 
 status_t work_more(handle_t h, int extra, unsigned long *bytes);
 status_t work_less(handle_t h, int m);
 status_t on(handle_t h, cudaStream_t s, float *x);
+status_t version(handle_t h, int *v);
 status_t pairs(handle_t h, pair_t p);
 status_t two(handle_t h, cudaStream_t s, cudaStream_t t);
 status_t what(handle_t h, void *unexplained);
@@ -34,7 +35,7 @@ status_t count(handle_t h, matrix_t m, plan_t plan, int *pivot);
 status_t use(handle_t h, plan_t plan, float *x);
 int other(handle_t h);
 EOF
-printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count use >"$tmp/small.syms"
+printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count use version >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
@@ -49,7 +50,10 @@ failed BAD
 handle handle_t
 scalar alpha
 device x
+unknown GOOD sum u*
 param sum result result
+param version h bare
+param version v out sizeof(*v)
 param hosts sizes in (uint64_t)count*sizeof(*sizes)
 param hosts info out sizeof(*info)
 bound hosts count 1 100
@@ -109,6 +113,8 @@ refused 'bound seed s -1 1' 'seed: s cannot have these bounds'
 refused 'bound seed s 0 0x8000000000000000' 'seed: s cannot have these bounds'
 refused 'bound scale by 0 1' 'scale: by is no number that can have a bound'
 refused 'bound scale x 0 1' 'scale: x is no number that can have a bound'
+refused 'unknown GOOD nothing' "'unknown GOOD nothing' fits no function"
+refused 'param scale x bare' 'scale: x is no object'
 refused 'after use' 'needs a function and the one that comes before it'
 refused 'after use sum' 'after use sum: they have no object in common'
 refused 'after sum scale' 'after sum scale: they have no object in common'
@@ -159,7 +165,7 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 8 by rule, 6 by remark, 0 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 8 by rule, 7 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
 make_it unserved >"$tmp/unserved"
@@ -168,7 +174,7 @@ for f in pairs two what other gone; do
 	grep -q "(qcul_small, $f)" "$tmp/unserved"
 	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
 done
-[ "$(grep -c ';$' "$tmp/map")" -eq 21 ]
+[ "$(grep -c ';$' "$tmp/map")" -eq 22 ]
 
 # Each side in the order of the parameters. A double is a real, a count of 64 bits a value.
 packed() {
@@ -185,6 +191,7 @@ EOF
 packed hosts <<'EOF'
 begin(&pack, &qcul_small, FN_hosts);
 object(&pack, h, KIND_handle_t);
+bound(&pack, (int64_t)count, 1ll, 100ll);
 value(&pack, (uint64_t)count);
 in(&pack, sizes, (uint64_t)count*sizeof(*sizes));
 out(&pack, info, sizeof(*info));
@@ -209,11 +216,20 @@ EOF
 packed sum <<'EOF'
 begin(&pack, &qcul_small, FN_sum);
 object(&pack, h, KIND_handle_t);
+bound(&pack, (int64_t)n, -2ll, 7ll);
 value(&pack, (uint64_t)n);
 device(&pack, x);
 scalar(&pack, result, sizeof(*result), 16, QCUL_LIB_OUT);
 steady(&pack);
 EOF
+packed version <<'EOF'
+begin(&pack, &qcul_small, FN_version);
+bare(&pack, h, KIND_handle_t);
+out(&pack, v, sizeof(*v));
+EOF
+grep -q 'handle_t h = lib_bare(call, KIND_handle_t);' "$tmp/mirror"
+[ "$(grep -c 'pack.unknown = GOOD;' "$tmp/guest")" -eq 2 ]
+grep -q '\.missing = BAD,' "$tmp/guest"
 grep -q 'return (status_t)qcul_small_counted(m, m_size, qcul_lib_call(&pack));' "$tmp/guest"
 grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1, 0, 0},' "$tmp/mirror"
 grep -q '\[FN_count\] = {"count", do_count, 0, 0, 1, 0},' "$tmp/mirror"
@@ -236,13 +252,6 @@ diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static')
 EOF
 grep -q '"set", do_set, KIND_handle_t' "$tmp/mirror"
 
-# A number out of bounds ends the call before anything is packed.
-diff <(sed -n '/ sum(.*)$/,/begin/p' "$tmp/guest" | tail -n 4) - <<'EOF'
-
-	if (qcul_lib_outside((int64_t)n, -2ll, 7ll))
-		return (status_t)BAD;
-	qcul_lib_begin(&pack, &qcul_small, FN_sum);
-EOF
 grep -q 'long long n = (long long)lib_bounded(call, lib_value(call), -2ll, 7ll);' "$tmp/mirror"
 
 # The mirror asks how much host memory the library works in. The guest's number is not passed.

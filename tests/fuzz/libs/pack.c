@@ -446,6 +446,14 @@ void fuzz_object(struct fuzz_call *f, uint32_t kind)
 		f->words[at] = (f->used - at - 1) * 8;
 }
 
+void fuzz_bare(struct fuzz_call *f, uint32_t kind)
+{
+	if (fuzz_world.object[kind][0] && below(f, 2))
+		fuzz_object(f, kind);
+	else
+		fuzz_word(f, 0);
+}
+
 void fuzz_second(struct fuzz_call *f, uint32_t kind)
 {
 	fuzz_word(f, choose_object(f, kind));

@@ -91,6 +91,8 @@ void fuzz_word(struct fuzz_call *f, uint64_t word);
 void fuzz_bytes(struct fuzz_call *f, const void *bytes, uint64_t len);
 void fuzz_device(struct fuzz_call *f, bool of_pointers);
 void fuzz_object(struct fuzz_call *f, uint32_t kind);
+/* The same, or none. Without a GPU there is none. */
+void fuzz_bare(struct fuzz_call *f, uint32_t kind);
 void fuzz_second(struct fuzz_call *f, uint32_t kind);
 void fuzz_descriptor(struct fuzz_call *f, uint32_t kind);
 /* Memory of `size` bytes, of elements of this size. */

@@ -53,7 +53,7 @@ static void wrong(void)
 				      CUDA_R_32F, CUSPARSE_SPSV_ALG_DEFAULT, NULL, &size));
 	WRONG(cusparseSpSV_updateMatrix(handle, (cusparseSpSVDescr_t)handle, SPARSE_AT(3),
 					CUSPARSE_SPSV_UPDATE_GENERAL));
-	IS(cusparseGetVersion(NULL, &position), CUSPARSE_STATUS_NOT_INITIALIZED);
+	IS(cusparseGetVersion(NULL, &position), CUSPARSE_STATUS_INVALID_VALUE);
 	IS(cusparseSpMMOp(NULL, NULL), CUSPARSE_STATUS_NOT_SUPPORTED);
 	REQUIRE(position == 77, "a wrong call has written");
 }

@@ -32,6 +32,8 @@ static void before_any(void)
 	NC_IS(ncclCommUserRank(NULL, &n), ncclInvalidArgument);
 	NC_IS(ncclCommCuDevice(NULL, &n), ncclInvalidArgument);
 	NC_IS(ncclGroupEnd(), ncclInvalidUsage);
+	NC(ncclCommFinalize(NULL));
+	NC(ncclCommWindowDeregister(NULL, NULL));
 	NC(ncclCommDestroy(NULL));
 	NC_IS(ncclAllReduce(NULL, NULL, 1, ncclFloat32, ncclSum, NULL, 0), ncclInvalidArgument);
 	REQUIRE(strlen(ncclGetErrorString(ncclSuccess)) && strlen(ncclGetErrorString((ncclResult_t)77)), "no text");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Numbers of a call that make a library allocate, or that decide how much memory it reads: those
- * out of bounds do not reach it.
+ * out of bounds do not reach it. And calls without an object, where the library answers those.
  */
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -63,8 +63,18 @@ static cublasStatus_t set_workspace(cublasHandle_t handle, void *workspace, size
 	return CUBLAS_STATUS_SUCCESS;
 }
 
+/* It writes whether it has got a handle. */
+static int get_version(void *handle, int *version)
+{
+	calls++;
+	*version = handle ? 17 : 16;
+	return 0;
+}
+
 static void *own_function(const char *name)
 {
+	if (!strcmp(name, "cublasGetVersion_v2"))
+		return (void *)get_version;
 	if (!strcmp(name, "cublasSaxpy_v2"))
 		return (void *)axpy;
 	if (!strcmp(name, "cublasSetWorkspace_v2"))
@@ -310,10 +320,46 @@ static void freed(void **state)
 	all_are(0x1000);
 }
 
+/* Asks for the version with this object, or with none. */
+static int ask_version(uint64_t id)
+{
+	begin();
+	if (id)
+		object(id);
+	else
+		word(0);
+	room_of(sizeof(int));
+	return send_to(QCU_LIB_CUBLAS, number(&lib_cublas, "cublasGetVersion_v2"));
+}
+
+/* A function that answers without an object gets none, or its own. All others need one. */
+static void bare(void **state)
+{
+	static const uint64_t none[] = {1, 3, 0x10002, 0x100000002ull, UINT64_MAX};
+	size_t i;
+
+	(void)state;
+	make_object(QCU_LIB_CUBLAS, HANDLE, QCU_LIB_CUBLAS_HANDLE);
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_int_equal(ask_version(none[i]), QCU_ERR_InvalidResourceHandle);
+	begin();
+	word(0);
+	room_of(sizeof(int));
+	assert_int_equal(send_to(QCU_LIB_CUBLAS, number(&lib_cublas, "cublasGetMathMode")),
+			 QCU_ERR_InvalidResourceHandle);
+	assert_int_equal(calls, 0);
+	assert_int_equal(ask_version(0), 0);
+	assert_int_equal((int)words[count + 1], 16);
+	assert_int_equal(ask_version(HANDLE), 0);
+	assert_int_equal((int)words[count + 1], 17);
+	assert_int_equal(calls, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(cache),	      TEST(groups),    TEST(types),
-					   TEST(host_memory), TEST(addresses), TEST(freed)};
+					   TEST(host_memory), TEST(addresses), TEST(freed),
+					   TEST(bare)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
