@@ -113,6 +113,38 @@ struct qcu_mem_info {
 struct qcu_vm_use {
 	struct qcu_buf buf; /* out: struct qcu_vm_use_desc */
 };
+/*
+ * What the VM may know of the command's device now. X(name, greatest, whose): a larger number is
+ * not believed; OWN: by default, ALL: only if the operator lets it, because it shows what all
+ * programs of the host do. Clocks are in MHz. driver: NVIDIA's, of three numbers (QCU_DRIVER). busy
+ * and busy_memory: percent of the time.
+ */
+#define QCU_SENSORS(X)                \
+	X(clock_sm, 100000, OWN)      \
+	X(clock_memory, 100000, OWN)  \
+	X(clock_video, 100000, OWN)   \
+	X(app_sm, 100000, OWN)        \
+	X(app_memory, 100000, OWN)    \
+	X(driver, 0xffffffff, OWN)    \
+	X(busy, 100, OWN)             \
+	X(busy_memory, 100, OWN)      \
+	X(celsius, 250, ALL)          \
+	X(milliwatts, 100000000, ALL) \
+	X(power_limit, 100000000, ALL)
+#define QCU_DRIVER(major, minor, patch) ((__u32)(major) << 20 | (__u32)(minor) << 10 | (patch))
+enum qcu_sensor {
+#define X(name, greatest, whose) QCU_SENSOR_##name,
+	QCU_SENSORS(X)
+#undef X
+		QCU_SENSOR_COUNT
+};
+#define QCU_SENSORS_SOON 0x80000000u
+struct qcu_sensors {
+	__u32 known; /* out: a bit for each value; or QCU_SENSORS_SOON: they are on their way */
+#define X(name, greatest, whose) __u32 name;
+	QCU_SENSORS(X)
+#undef X
+};
 struct qcu_thread_exit {
 	__u32 rsvd;
 };

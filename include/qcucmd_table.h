@@ -62,6 +62,7 @@
 	X(20,  MEM_INFO,          mem_info,          USR,  NONE, 0,                                      ALL,   none,   none,  none,   0) \
 	X(21,  THREAD_EXIT,       thread_exit,       POST, NONE, 0,                                      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(24,  VM_USE,            vm_use,            USR,  OUT,  QCU_UPTO(qcu_vm_use, buf),              FREE,  none,   none,  none,   QCU_LOOKS) \
+	X(25,  SENSORS,           sensors,           USR,  NONE, 0,                                      FREE,  none,   none,  none,   QCU_LOOKS) \
 	X(32,  MALLOC,            malloc,            USR,  NONE, QCU_UPTO(qcu_malloc, size),             ALL,   none,   none,  none,   0) \
 	X(33,  FREE,              free,              POST, NONE, QCU_UPTO(qcu_free, ptr),                ALL,   none,   none,  none,   0) \
 	X(34,  HOST_REGISTER,     host_register,     USR,  STAY, QCU_UPTO(qcu_host_register, flags),     ALL,   none,   none,  none,   0) \

@@ -16,6 +16,7 @@
 #include "include/qcucmd.h"
 #include "qcu-device/base/counts.h"
 #include "qcu-device/base/limits.h"
+#include "qcu-device/base/sensors.h"
 
 #define USAGE_DEVICES 64u
 
@@ -33,6 +34,7 @@ struct session_usage {
 
 struct usage {
 	struct session_usage sessions[QCU_MAX_SESSIONS + 1]; /* by session */
+	struct sensors sensors;
 };
 
 /*

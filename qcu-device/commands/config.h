@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "qcu-device/backend/backend.h"
+#include "qcu-device/base/sensors.h"
 #include "qcu-device/memory/window.h"
 
 struct limits;	 /* limits.h */
@@ -30,6 +31,7 @@ struct mir_config {
 	void *timed_out_ctx;
 	uint32_t refused_libraries; /* bits 1 << QCU_LIB_*: the operator does not allow these */
 	struct usage *usage;	    /* NULL: only the session's own limits apply */
+	enum sensors_for sensors;   /* what programs may learn of the GPUs */
 	unsigned int session;
 	uint32_t guest_pid;   /* of the session's program; 0: not known yet */
 	unsigned int poll_us; /* how long a lane polls for its next request before it sleeps */

@@ -111,6 +111,40 @@ int mir_do_vm_use(struct call *c)
 	return mir_buf_write(c, 0, &use, sizeof(use));
 }
 
+/* cudaDeviceAttr */
+#define ATTR_PCI_BUS	33
+#define ATTR_PCI_DEVICE 34
+#define ATTR_PCI_DOMAIN 50
+
+int mir_do_sensors(struct call *c)
+{
+	const struct be_ops *ops = c->m->cfg.ops;
+	struct qcu_sensors *r = &c->cmd->sensors;
+	struct qcu_device_desc desc = {0};
+	struct gpu_sensors g = {0};
+	bool there = true;
+	int rc;
+
+	rc = ops->device_desc(c->m->be, c->cmd->device, &desc);
+	if (rc)
+		return rc;
+	if (ops->sensors)
+		ops->sensors(c->m->be, c->cmd->device, &g.known, g.value);
+	else if (c->m->cfg.usage)
+		there = sensors_get(&c->m->cfg.usage->sensors,
+				    sensors_bus((uint32_t)desc.attr[ATTR_PCI_DOMAIN],
+						(uint32_t)desc.attr[ATTR_PCI_BUS],
+						(uint32_t)desc.attr[ATTR_PCI_DEVICE]),
+				    sensors_now(), &g);
+	/* Also of what other mirrors may have written. */
+	sensors_check(&g, c->m->cfg.sensors);
+	r->known = there ? g.known : QCU_SENSORS_SOON;
+#define X(name, greatest, whose) r->name = g.value[QCU_SENSOR_##name];
+	QCU_SENSORS(X)
+#undef X
+	return QCU_ERR_Success;
+}
+
 /* The last values of cudaDeviceP2PAttr and cudaAtomicOperation, which CUDA uses as indexes. */
 #define PEER_ATTR_LAST	 5u
 #define PEER_ATOMIC_LAST 12u

@@ -21,6 +21,7 @@ struct device_options {
 	enum mir_map map;
 	struct limits limits;
 	uint32_t refused_libraries; /* as in mir_config */
+	enum sensors_for sensors;   /* as in mir_config */
 	uint64_t pin_limit;	    /* as in mir_config */
 	unsigned int sessions;
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */

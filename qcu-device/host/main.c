@@ -62,6 +62,9 @@ static const char usage[] =
 	"                         than N seconds ends its program's session\n"
 	"  --libraries LIST       which of the host's libraries programs may call: all, none, or\n"
 	"                         names such as cublas,cublaslt,cufft (all)\n"
+	"  --nvml own|full|none   what programs learn through NVML: clocks and what the VM itself\n"
+	"                         does, also temperature, power and what the whole GPU does, or\n"
+	"                         neither (own)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
@@ -390,6 +393,7 @@ int main(int argc, char **argv)
 {
 	static const char *const gpu_words[] = {"auto", "soft", "cuda", NULL};
 	static const char *const map_words[] = {"cvm", "ncvm", NULL};
+	static const char *const nvml_words[] = {"own", "full", "none", NULL}; /* sensors_for */
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"fd", required_argument, NULL, 'f'},
@@ -402,6 +406,7 @@ int main(int argc, char **argv)
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
 		{"libraries", required_argument, NULL, 'B'},
+		{"nvml", required_argument, NULL, 'O'},
 		{"limit", required_argument, NULL, 'L'},
 		{"user", required_argument, NULL, 'u'},
 		{"qemu-user", required_argument, NULL, 'q'},
@@ -472,6 +477,9 @@ int main(int argc, char **argv)
 			if (!libraries_parse(optarg, &opt.refused_libraries))
 				die_usage("--libraries %s: all, none or names out of %s are wanted",
 					  optarg, libraries_names());
+			break;
+		case 'O':
+			opt.sensors = (enum sensors_for)word("nvml", optarg, nvml_words);
 			break;
 		case 'T':
 			handle_limit(&opt.limits, "kernel-time=", optarg);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * What NVML says. A process outside of all mirrors asks it, and reads nothing that a guest or a
+ * mirror has written. There are two reasons to ask:
+ *
  * What each process uses of each GPU's memory, as the driver counts it. A mirror counts what it
  * allocates for the guest, but not what libraries and kernels take, and a mirror that has been
- * broken into counts nothing. So a process outside of all mirrors asks NVML, if a limit on device
- * memory is set. It reads nothing that a guest or a mirror has written.
+ * broken into counts nothing. So NVML is asked if a limit on device memory is set.
+ *
+ * What the VM's programs may know of the GPUs (base/sensors.h): if --nvml lets them, and while they
+ * ask. The numbers of this VM's own work are those of the processes that are its mirrors.
  *
  * The main process ends a session that uses more of a GPU than its limit and the allowance
  * (library-memory) together, or, if all sessions of the VM use too much, the one that uses most
@@ -26,7 +31,8 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/host/vhost.h"
 
-#define EACH_MS	    1000
+#define EACH_MS	    1000 /* NVML is asked no more often than that */
+#define IDLE_MS	    200	 /* how often the main process looks whether a program asks */
 #define GPUS	    64u
 #define GENERATIONS 4 /* a mirror is the child of a process that the main process knows */
 
@@ -34,16 +40,30 @@
 
 struct report {
 	uint32_t count;	  /* of uses; 0 with a text: nothing is watched any more */
+	uint32_t asked;	  /* ASK_*: what is in it */
 	char failed[100]; /* why, or empty */
 	struct use {
 		uint32_t pid[GENERATIONS]; /* of the process, its parent, and so on; or 0 */
 		uint32_t gpu;		   /* as NVML counts */
 		uint64_t bytes;
+		uint32_t busy, busy_memory; /* percent */
 	} use[USES];
+	struct watched_gpu {
+		uint64_t bus; /* sensors_bus(); 0: it is none of the VM's, or unknown */
+		bool shares;  /* it is known how busy each process keeps it */
+		struct gpu_sensors sensors;
+	} gpu[GPUS];
 };
+
+/* Bits of a byte that asks for a report. A mirror cannot wake the main process, so it asks for
+ * nothing, too. */
+#define ASK_NOTHING 1u
+#define ASK_MEMORY  2u
+#define ASK_SENSORS 4u
 
 /* Of NVML, whose header is not needed to build this. */
 #define NO_VALUE  UINT64_MAX
+#define NOT_FOUND 6 /* NVML_ERROR_NOT_FOUND */
 #define TOO_SMALL 7 /* NVML_ERROR_INSUFFICIENT_SIZE */
 
 struct process_info {
@@ -59,9 +79,40 @@ static struct {
 	int (*processes)(void *device, unsigned int *count, struct process_info *infos);
 } nvml;
 
-/* The main process's end: each byte asks for a report, which comes a second later. */
+struct pci_info {
+	char legacy_id[16];
+	unsigned int domain, bus, device, pci_id, subsystem_id;
+	char id[32];
+};
+
+struct process_rates {
+	unsigned int pid;
+	unsigned long long when;
+	unsigned int sm, memory, encoder, decoder;
+};
+
+struct rates {
+	unsigned int gpu, memory;
+};
+
+/* Those that may be missing: then a value is not known. */
+static struct {
+	int (*place)(void *device, struct pci_info *info);
+	int (*minor)(void *device, unsigned int *minor);
+	int (*driver)(char *version, unsigned int length);
+	int (*clock)(void *device, unsigned int kind, unsigned int *mhz);
+	int (*app_clock)(void *device, unsigned int kind, unsigned int *mhz);
+	int (*shares)(void *device, struct process_rates *shares, unsigned int *count,
+		      unsigned long long since);
+	int (*rates)(void *device, struct rates *rates);
+	int (*celsius)(void *device, unsigned int sensor, unsigned int *celsius);
+	int (*power)(void *device, unsigned int *milliwatts);
+	int (*power_limit)(void *device, unsigned int *milliwatts);
+} sensors;
+
+/* The main process's end: each byte asks for a report. */
 static int to_process = -1;
-static bool asked;
+static bool asked, watches_memory;
 
 /* ---- the process ---- */
 
@@ -73,6 +124,21 @@ static const char *load_nvml(void **devices, unsigned int *count)
 					    "nvmlDeviceGetComputeRunningProcesses_v3"};
 	void **const to[] = {(void **)&nvml.init, (void **)&nvml.count, (void **)&nvml.device,
 			     (void **)&nvml.processes};
+	static const struct {
+		const char *name;
+		void **to;
+	} more[] = {
+		{"nvmlDeviceGetPciInfo_v3", (void **)&sensors.place},
+		{"nvmlDeviceGetMinorNumber", (void **)&sensors.minor},
+		{"nvmlSystemGetDriverVersion", (void **)&sensors.driver},
+		{"nvmlDeviceGetClockInfo", (void **)&sensors.clock},
+		{"nvmlDeviceGetApplicationsClock", (void **)&sensors.app_clock},
+		{"nvmlDeviceGetProcessUtilization", (void **)&sensors.shares},
+		{"nvmlDeviceGetUtilizationRates", (void **)&sensors.rates},
+		{"nvmlDeviceGetTemperature", (void **)&sensors.celsius},
+		{"nvmlDeviceGetPowerUsage", (void **)&sensors.power},
+		{"nvmlDeviceGetEnforcedPowerLimit", (void **)&sensors.power_limit},
+	};
 	void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	unsigned int i;
 
@@ -83,6 +149,8 @@ static const char *load_nvml(void **devices, unsigned int *count)
 		if (!*to[i])
 			return "libnvidia-ml.so.1 lacks a function";
 	}
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		*more[i].to = dlsym(lib, more[i].name);
 	if (nvml.init() || nvml.count(count))
 		return "NVML does not start";
 	if (*count > GPUS)
@@ -113,18 +181,18 @@ static uint32_t parent_of(uint32_t pid)
 	return parent;
 }
 
-static void add_use(struct report *r, uint32_t pid, uint32_t gpu, uint64_t bytes)
+static struct use *add_use(struct report *r, uint32_t pid, uint32_t gpu)
 {
 	struct use *u = &r->use[r->count++];
 	unsigned int i;
 
 	memset(u, 0, sizeof(*u));
 	u->gpu = gpu;
-	u->bytes = bytes;
 	for (i = 0; i < GENERATIONS && pid > 1; i++) {
 		u->pid[i] = pid;
 		pid = parent_of(pid);
 	}
+	return u;
 }
 
 static const char *ask_nvml(void **devices, unsigned int count, struct report *r)
@@ -133,7 +201,6 @@ static const char *ask_nvml(void **devices, unsigned int count, struct report *r
 	unsigned int gpu, i, n;
 	int rc;
 
-	r->count = 0;
 	for (gpu = 0; gpu < count; gpu++) {
 		n = USES - r->count;
 		rc = nvml.processes(devices[gpu], &n, infos);
@@ -143,31 +210,159 @@ static const char *ask_nvml(void **devices, unsigned int count, struct report *r
 			return "NVML does not say what a GPU's processes use";
 		for (i = 0; i < n && r->count < USES; i++)
 			if (infos[i].used != NO_VALUE)
-				add_use(r, infos[i].pid, gpu, infos[i].used);
+				add_use(r, infos[i].pid, gpu)->bytes = infos[i].used;
 	}
 	return NULL;
 }
 
-/* Waits for a question, and then for a second. False: the main process has ended. */
-static bool wait_to_be_asked(int from_main)
+/* The GPU's place, if it is one of the VM's. */
+static uint64_t place_of(void *device, const struct jail_gpus *ours)
 {
+	struct pci_info info = {0};
+	unsigned int minor, i;
+
+	if (!sensors.place || sensors.place(device, &info))
+		return 0;
+	if (ours->known && (!sensors.minor || sensors.minor(device, &minor)))
+		return 0;
+	for (i = 0; ours->known && i < ours->count; i++)
+		if (ours->minor[i] == minor)
+			break;
+	return ours->known && i == ours->count ? 0
+					       : sensors_bus(info.domain, info.bus, info.device);
+}
+
+static void learn(struct gpu_sensors *g, enum qcu_sensor what, bool good, uint32_t value)
+{
+	g->value[what] = good ? value : 0;
+	g->known |= (uint32_t)good << what;
+}
+
+static void ask_clocks(void *device, struct gpu_sensors *g)
+{
+	static const struct {
+		enum qcu_sensor what;
+		unsigned int kind; /* nvmlClockType_t */
+		bool app;
+	} clocks[] = {{QCU_SENSOR_clock_sm, 1, false},
+		      {QCU_SENSOR_clock_memory, 2, false},
+		      {QCU_SENSOR_clock_video, 3, false},
+		      {QCU_SENSOR_app_sm, 0, true}, /* only of graphics, which is the same */
+		      {QCU_SENSOR_app_memory, 2, true}};
+	unsigned int i, mhz = 0;
+	bool good;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		int (*ask)(void *, unsigned int, unsigned int *) =
+			clocks[i].app ? sensors.app_clock : sensors.clock;
+
+		good = ask && !ask(device, clocks[i].kind, &mhz);
+		learn(g, clocks[i].what, good, mhz);
+	}
+}
+
+static void ask_driver(struct gpu_sensors *g)
+{
+	char text[80] = "";
+	unsigned int n[3] = {0};
+	bool good = sensors.driver && !sensors.driver(text, sizeof(text) - 1) &&
+		    sscanf(text, "%4u.%4u.%4u", &n[0], &n[1], &n[2]) >= 2 && n[0] < 4096 &&
+		    n[1] < 1024 && n[2] < 1024;
+
+	learn(g, QCU_SENSOR_driver, good, QCU_DRIVER(n[0], n[1], n[2]));
+}
+
+/* What the whole GPU does. */
+static void ask_of_all(void *device, struct gpu_sensors *g)
+{
+	struct rates rates = {0};
+	unsigned int n = 0;
+	bool good = sensors.rates && !sensors.rates(device, &rates);
+
+	learn(g, QCU_SENSOR_busy, good, rates.gpu);
+	learn(g, QCU_SENSOR_busy_memory, good, rates.memory);
+	good = sensors.celsius && !sensors.celsius(device, 0, &n);
+	learn(g, QCU_SENSOR_celsius, good, n);
+	good = sensors.power && !sensors.power(device, &n);
+	learn(g, QCU_SENSOR_milliwatts, good, n);
+	good = sensors.power_limit && !sensors.power_limit(device, &n);
+	learn(g, QCU_SENSOR_power_limit, good, n);
+}
+
+/* How busy each process has kept the GPU since the last question. */
+static bool ask_shares(void *device, uint32_t gpu, struct report *r)
+{
+	static unsigned long long since[GPUS];
+	static struct process_rates shares[USES];
+	unsigned int n = USES, i;
+	int rc = sensors.shares ? sensors.shares(device, shares, &n, since[gpu]) : -1;
+
+	if (rc == NOT_FOUND)
+		return true;
+	if (rc)
+		return false;
+	for (i = 0; i < n && i < USES && r->count < USES; i++) {
+		struct use *u = add_use(r, shares[i].pid, gpu);
+
+		u->busy = shares[i].sm;
+		u->busy_memory = shares[i].memory;
+		if (shares[i].when > since[gpu])
+			since[gpu] = shares[i].when;
+	}
+	return true;
+}
+
+static void ask_sensors(void **devices, unsigned int count, const struct device_options *opt,
+			struct report *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		struct watched_gpu *g = &r->gpu[i];
+
+		g->bus = place_of(devices[i], &opt->jail.gpus);
+		if (!g->bus)
+			continue;
+		ask_clocks(devices[i], &g->sensors);
+		ask_driver(&g->sensors);
+		if (opt->sensors == SENSORS_ALL)
+			ask_of_all(devices[i], &g->sensors);
+		else
+			g->shares = ask_shares(devices[i], i, r);
+	}
+}
+
+/*
+ * Waits for a question, and then until a second has passed since NVML was asked. 0: the main
+ * process has ended.
+ */
+static unsigned int wait_to_be_asked(int from_main)
+{
+	static uint64_t last;
 	struct pollfd p = {.fd = from_main, .events = POLLIN};
-	char byte;
+	uint64_t now, wait = IDLE_MS;
+	unsigned char byte;
 	int rc;
 
 	if (recv(from_main, &byte, 1, 0) != 1)
-		return false;
+		return 0;
+	now = sensors_now();
+	if (byte != ASK_NOTHING)
+		wait = last && now - last < EACH_MS ? EACH_MS - (now - last) : 0;
 	do {
-		rc = poll(&p, 1, EACH_MS);
+		rc = poll(&p, 1, (int)wait);
 	} while (rc < 0 && errno == EINTR);
-	return !rc;
+	if (byte != ASK_NOTHING)
+		last = sensors_now();
+	return rc ? 0 : byte;
 }
 
-static void __attribute__((noreturn)) watch_for_main(int from_main, const struct jail *jail)
+static void __attribute__((noreturn))
+watch_for_main(int from_main, const struct device_options *opt)
 {
 	static struct report report;
 	void *devices[GPUS];
-	unsigned int count = 0;
+	unsigned int count = 0, what;
 	const char *why;
 	int null = open("/dev/null", O_RDWR);
 	int i;
@@ -183,10 +378,15 @@ static void __attribute__((noreturn)) watch_for_main(int from_main, const struct
 	signal(SIGUSR1, SIG_IGN);
 	prctl(PR_SET_NAME, "qcu-memwatch");
 	why = load_nvml(devices, &count);
-	if (!why && !jail_memwatch(jail))
+	if (!why && !jail_memwatch(&opt->jail))
 		why = "the process that would watch cannot be confined";
-	while (!why && wait_to_be_asked(from_main)) {
-		why = ask_nvml(devices, count, &report);
+	while (!why && (what = wait_to_be_asked(from_main))) {
+		memset(&report, 0, sizeof(report));
+		report.asked = what;
+		if (what & ASK_MEMORY)
+			why = ask_nvml(devices, count, &report);
+		if (!why && what & ASK_SENSORS)
+			ask_sensors(devices, count, opt, &report);
 		if (!why && send(from_main, &report, sizeof(report), MSG_NOSIGNAL) < 0)
 			_exit(0);
 	}
@@ -207,15 +407,16 @@ const char *memwatch_start(const struct device_options *opt)
 	pid_t pid;
 
 	limits_default(&l);
-	if (!opt->plugin || l.session[LIMIT_LIBRARY_MEMORY] == LIMIT_NONE ||
-	    (l.session[LIMIT_DEVICE_MEMORY] == LIMIT_NONE &&
-	     l.vm[LIMIT_DEVICE_MEMORY] == LIMIT_NONE))
+	watches_memory = l.session[LIMIT_LIBRARY_MEMORY] != LIMIT_NONE &&
+			 (l.session[LIMIT_DEVICE_MEMORY] != LIMIT_NONE ||
+			  l.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE);
+	if (!opt->plugin || (!watches_memory && opt->sensors == SENSORS_NONE))
 		return NULL;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return strerror(errno);
 	pid = fork();
 	if (!pid)
-		watch_for_main(ends[1], &opt->jail);
+		watch_for_main(ends[1], opt);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
@@ -335,10 +536,48 @@ static bool any_lives(const struct device *d)
 
 void memwatch_ask(struct device *d)
 {
-	char byte = 0;
+	unsigned char byte = ASK_NOTHING;
 
-	if (!asked && to_process >= 0 && any_lives(d))
-		asked = send(to_process, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+	if (asked || to_process < 0 || !any_lives(d))
+		return;
+	if (watches_memory)
+		byte |= ASK_MEMORY;
+	if (d->opt->sensors != SENSORS_NONE && sensors_wanted(&d->usage->sensors, sensors_now()))
+		byte |= ASK_SENSORS;
+	asked = send(to_process, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+/* Adds up what the VM's own processes do. */
+static void add_shares(const struct device *d, const struct report *r, uint32_t gpu,
+		       struct gpu_sensors *g)
+{
+	uint64_t busy = 0, memory = 0;
+	uint32_t i;
+
+	for (i = 0; i < r->count; i++) {
+		if (r->use[i].gpu != gpu || !session_of(d, &r->use[i]))
+			continue;
+		busy += r->use[i].busy;
+		memory += r->use[i].busy_memory;
+	}
+	learn(g, QCU_SENSOR_busy, true, busy < 100 ? (uint32_t)busy : 100);
+	learn(g, QCU_SENSOR_busy_memory, true, memory < 100 ? (uint32_t)memory : 100);
+}
+
+static void show_sensors(struct device *d, struct report *r)
+{
+	struct sensors *s = &d->usage->sensors;
+	uint32_t i;
+
+	for (i = 0; i < GPUS; i++) {
+		struct watched_gpu *g = &r->gpu[i];
+
+		if (g->bus && g->shares)
+			add_shares(d, r, i, &g->sensors);
+		sensors_check(&g->sensors, d->opt->sensors);
+		sensors_put(s, i, g->bus, &g->sensors);
+	}
+	atomic_store(&s->taken, sensors_now());
 }
 
 static void heard(struct device *d, unsigned int queue)
@@ -351,13 +590,21 @@ static void heard(struct device *d, unsigned int queue)
 	asked = false;
 	r.failed[sizeof(r.failed) - 1] = '\0';
 	if (n != (ssize_t)sizeof(r) || *r.failed || r.count > USES) {
-		complain("device memory is not watched: %s",
-			 n == (ssize_t)sizeof(r) && *r.failed ? r.failed
-							      : "the process that asks has ended");
+		/* Without NVML programs learn nothing, as without a GPU. */
+		if (watches_memory)
+			complain("device memory is not watched: %s",
+				 n == (ssize_t)sizeof(r) && *r.failed
+					 ? r.failed
+					 : "the process that asks has ended");
 		device_unwatch(d, to_process);
 		memwatch_stop();
+		atomic_store(&d->usage->sensors.on, false);
 		return;
 	}
+	if (r.asked & ASK_SENSORS)
+		show_sensors(d, &r);
+	if (!(r.asked & ASK_MEMORY))
+		return;
 	for (i = 0; i < r.count; i++)
 		if (r.use[i].gpu >= gpus)
 			gpus = r.use[i].gpu + 1;
@@ -367,6 +614,8 @@ static void heard(struct device *d, unsigned int queue)
 
 void memwatch_begin(struct device *d)
 {
-	if (to_process >= 0)
-		device_watch(d, to_process, heard, 0);
+	if (to_process < 0)
+		return;
+	atomic_store(&d->usage->sensors.on, d->opt->sensors != SENSORS_NONE);
+	device_watch(d, to_process, heard, 0);
 }

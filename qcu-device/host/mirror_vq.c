@@ -363,6 +363,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.shares = args->shares,
 		.limits = &args->opt->limits,
 		.refused_libraries = args->opt->refused_libraries,
+		.sensors = args->opt->sensors,
 		.usage = args->usage,
 		.timed_out = timed_out,
 		.timed_out_ctx = &vq,

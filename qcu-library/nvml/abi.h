@@ -50,7 +50,7 @@ enum {
 
 typedef unsigned int nv_return;
 typedef unsigned int nv_brand, nv_arch, nv_enabled, nv_mode, nv_clock, nv_topology;
-typedef unsigned int nv_peer_index, nv_peer_status, nv_scope;
+typedef unsigned int nv_peer_index, nv_peer_status, nv_scope, nv_clock_id, nv_sensor;
 typedef struct nv_device *nv_device_t;
 
 #define NV_INIT_NO_GPUS 1u
@@ -78,6 +78,14 @@ typedef struct nv_device *nv_device_t;
 #define NV_CLOCK_SM	  1u
 #define NV_CLOCK_MEM	  2u
 #define NV_CLOCK_VIDEO	  3u
+
+/* Which of the clocks of a kind. */
+#define NV_CLOCK_NOW	     0u
+#define NV_CLOCK_APP	     1u
+#define NV_CLOCK_APP_DEFAULT 2u
+#define NV_CLOCK_BOOST_MAX   3u
+
+#define NV_SENSOR_GPU 0u
 
 #define NV_PEER_READ		     0u
 #define NV_PEER_WRITE		     1u
@@ -129,6 +137,16 @@ typedef struct {
 	unsigned int gpu_instance, compute_instance;
 } nv_process;
 #define NV_NO_INSTANCE 0xffffffffu
+
+typedef struct {
+	unsigned int gpu, memory;
+} nv_rates;
+
+typedef struct {
+	unsigned int version;
+	nv_sensor sensor;
+	int celsius;
+} nv_temperature;
 
 typedef struct {
 	unsigned int field, scope;

@@ -59,6 +59,18 @@ nv_return nvmlDeviceGetCpuAffinity(nv_device_t device, unsigned int words, unsig
 nv_return nvmlDeviceGetCpuAffinityWithinScope(nv_device_t device, unsigned int words,
 					      unsigned long *set, nv_scope scope);
 
+nv_return nvmlDeviceGetClockInfo(nv_device_t device, nv_clock clock, unsigned int *mhz);
+nv_return nvmlDeviceGetClock(nv_device_t device, nv_clock clock, nv_clock_id id, unsigned int *mhz);
+nv_return nvmlDeviceGetApplicationsClock(nv_device_t device, nv_clock clock, unsigned int *mhz);
+nv_return nvmlDeviceGetDefaultApplicationsClock(nv_device_t device, nv_clock clock,
+						unsigned int *mhz);
+nv_return nvmlDeviceGetUtilizationRates(nv_device_t device, nv_rates *rates);
+nv_return nvmlDeviceGetTemperature(nv_device_t device, nv_sensor sensor, unsigned int *celsius);
+nv_return nvmlDeviceGetTemperatureV(nv_device_t device, nv_temperature *temperature);
+nv_return nvmlDeviceGetPowerUsage(nv_device_t device, unsigned int *milliwatts);
+nv_return nvmlDeviceGetPowerManagementLimit(nv_device_t device, unsigned int *milliwatts);
+nv_return nvmlDeviceGetEnforcedPowerLimit(nv_device_t device, unsigned int *milliwatts);
+
 nv_return nvmlDeviceGetMemoryInfo(nv_device_t device, nv_memory *memory);
 nv_return nvmlDeviceGetMemoryInfo_v2(nv_device_t device, nv_memory_v2 *memory);
 nv_return nvmlDeviceGetComputeRunningProcesses(nv_device_t device, unsigned int *count,

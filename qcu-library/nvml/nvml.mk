@@ -4,7 +4,7 @@
 
 NVML := $(B)/qcu-library/nvml
 NVML_SYMS := qcu-library/nvml/nvml.syms
-NVML_OBJS := $(addprefix $(NVML)/,device.o topology.o state.o system.o unknown.o use.o)
+NVML_OBJS := $(addprefix $(NVML)/,device.o sensors.o state.o system.o topology.o unknown.o use.o)
 NVML_LIBRARY := $(B)/qcu-library/libnvidia-ml.so.1
 QCU_SMI := $(B)/qcu-library/qcu-smi
 

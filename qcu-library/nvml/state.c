@@ -11,9 +11,14 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qcu-library/nvml/host.h"
+
+/* How often numbers are asked for that are on their way: for 2.5 seconds. */
+#define SENSORS_PAUSE_NS 20000000
+#define SENSORS_TRIES	 125
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects what is not atomic */
 static atomic_uint users;				 /* nvmlInit less nvmlShutdown */
@@ -202,6 +207,29 @@ nv_return qcul_nvml_use(const struct nv_device *device, struct qcu_vm_use_desc *
 	pthread_mutex_unlock(&lock);
 	if (!err && use->count > QCU_VM_USERS)
 		err = NV_UNKNOWN;
+	return err;
+}
+
+/* Each of the host's numbers is at most some seconds old. */
+nv_return qcul_nvml_sensors(const struct nv_device *device, struct qcu_sensors *now)
+{
+	const struct timespec pause = {.tv_nsec = SENSORS_PAUSE_NS};
+	unsigned int tries = SENSORS_TRIES;
+	struct qCUcmd cmd;
+	nv_return err;
+
+	for (;;) {
+		memset(&cmd, 0, sizeof(cmd));
+		cmd.op = QCU_OP_SENSORS;
+		cmd.device = (uint8_t)qcul_nvml_index(device);
+		pthread_mutex_lock(&lock);
+		err = send_question(&cmd);
+		pthread_mutex_unlock(&lock);
+		if (err || cmd.sensors.known != QCU_SENSORS_SOON || !--tries)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	*now = cmd.sensors;
 	return err;
 }
 

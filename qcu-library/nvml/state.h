@@ -37,6 +37,8 @@ int qcul_nvml_cuda_version(void);
  * who asks once will ask again.
  */
 nv_return qcul_nvml_use(const struct nv_device *device, struct qcu_vm_use_desc *use);
+/* What is not known has no bit in `known`. Waits for numbers that are on their way. */
+nv_return qcul_nvml_sensors(const struct nv_device *device, struct qcu_sensors *now);
 nv_return qcul_nvml_peer(const struct nv_device *device, const struct nv_device *peer,
 			 unsigned int attr, int *value);
 

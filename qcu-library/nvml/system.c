@@ -60,13 +60,23 @@ static nv_return write_system_text(const char *text, char *to, unsigned int leng
 	return NV_SUCCESS;
 }
 
-/* The driver of this VM is ours. What matters to programs is the CUDA version that it serves. */
+/*
+ * The host's driver, in NVIDIA's form. The driver of this VM is ours: if the host's is not known,
+ * what matters to programs is the CUDA version that it serves.
+ */
 nv_return nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
+	struct qcu_sensors now = {0};
 	int cuda = qcul_nvml_cuda_version();
-	char text[32];
+	char text[48];
 
-	snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10);
+	if (!qcul_nvml_ready() && qcul_nvml_device(0))
+		qcul_nvml_sensors(qcul_nvml_device(0), &now);
+	if (now.known >> QCU_SENSOR_driver & 1)
+		snprintf(text, sizeof(text), "%u.%02u.%02u", now.driver >> 20,
+			 now.driver >> 10 & 0x3ff, now.driver & 0x3ff);
+	else
+		snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10);
 	return write_system_text(text, version, length);
 }
 

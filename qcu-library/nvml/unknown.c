@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Functions that return NVML_ERROR_NOT_SUPPORTED (nvml.syms). Those marked "quiet" ask a device for
- * something that a guest cannot know, such as its temperature, or that this VM does not have.
+ * something that a guest cannot know, such as its fans, or that this VM does not have.
  * Tools ask for these again and again, and show that there is no answer. All others say their names
  * on stderr, once.
  */

@@ -65,5 +65,5 @@ fails compile -iquote "$tmp" tests/nvml/types.c
 fails compile -iquote "$tmp" tests/nvml/functions.c
 grep -v '^nvmlInit_v2 ' $syms >"$tmp/wrong"
 fails list "$tmp/wrong"
-sed 's/^nvmlDeviceGetTemperature quiet 2/nvmlDeviceGetTemperature quiet 1/' $syms >"$tmp/wrong"
+sed 's/^nvmlDeviceGetTemperatureThreshold quiet 2/nvmlDeviceGetTemperatureThreshold quiet 1/' $syms >"$tmp/wrong"
 fails list "$tmp/wrong"

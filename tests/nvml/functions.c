@@ -25,4 +25,8 @@ typedef nvmlMemory_v2_t nv_memory_v2;
 typedef nvmlProcessInfo_v1_t nv_process_v1;
 typedef nvmlProcessInfo_t nv_process;
 typedef nvmlFieldValue_t nv_field;
+typedef nvmlClockId_t nv_clock_id;
+typedef nvmlTemperatureSensors_t nv_sensor;
+typedef nvmlTemperature_t nv_temperature;
+typedef nvmlUtilization_t nv_rates;
 #include "qcu-library/nvml/api.h"

@@ -38,6 +38,11 @@ SAME(NV_CLOCK_GRAPHICS, NVML_CLOCK_GRAPHICS);
 SAME(NV_CLOCK_SM, NVML_CLOCK_SM);
 SAME(NV_CLOCK_MEM, NVML_CLOCK_MEM);
 SAME(NV_CLOCK_VIDEO, NVML_CLOCK_VIDEO);
+SAME(NV_CLOCK_NOW, NVML_CLOCK_ID_CURRENT);
+SAME(NV_CLOCK_APP, NVML_CLOCK_ID_APP_CLOCK_TARGET);
+SAME(NV_CLOCK_APP_DEFAULT, NVML_CLOCK_ID_APP_CLOCK_DEFAULT);
+SAME(NV_CLOCK_BOOST_MAX, NVML_CLOCK_ID_CUSTOMER_BOOST_MAX);
+SAME(NV_SENSOR_GPU, NVML_TEMPERATURE_GPU);
 SAME(NV_PEER_READ, NVML_P2P_CAPS_INDEX_READ);
 SAME(NV_PEER_WRITE, NVML_P2P_CAPS_INDEX_WRITE);
 SAME(NV_PEER_NVLINK, NVML_P2P_CAPS_INDEX_NVLINK);
@@ -50,6 +55,7 @@ SAME(NV_SCOPE_NODE, NVML_AFFINITY_SCOPE_NODE);
 SAME(NV_SCOPE_SOCKET, NVML_AFFINITY_SCOPE_SOCKET);
 SAME(NV_VERSION(nv_memory_v2, 2), nvmlMemory_v2);
 SAME(NV_VERSION(nv_pci_ext, 1), nvmlPciInfoExt_v1);
+SAME(NV_VERSION(nv_temperature, 1), nvmlTemperature_v1);
 
 #define SIZE(ours, theirs) SAME(sizeof(ours), sizeof(theirs))
 #define FIELD(ours, a, theirs, b)                     \
@@ -97,6 +103,15 @@ FIELD(nv_process, pid, nvmlProcessInfo_t, pid);
 FIELD(nv_process, bytes, nvmlProcessInfo_t, usedGpuMemory);
 FIELD(nv_process, gpu_instance, nvmlProcessInfo_t, gpuInstanceId);
 FIELD(nv_process, compute_instance, nvmlProcessInfo_t, computeInstanceId);
+
+SIZE(nv_rates, nvmlUtilization_t);
+FIELD(nv_rates, gpu, nvmlUtilization_t, gpu);
+FIELD(nv_rates, memory, nvmlUtilization_t, memory);
+
+SIZE(nv_temperature, nvmlTemperature_t);
+FIELD(nv_temperature, version, nvmlTemperature_t, version);
+FIELD(nv_temperature, sensor, nvmlTemperature_t, sensorType);
+FIELD(nv_temperature, celsius, nvmlTemperature_t, temperature);
 
 SIZE(nv_field, nvmlFieldValue_t);
 FIELD(nv_field, field, nvmlFieldValue_t, fieldId);

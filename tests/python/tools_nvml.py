@@ -35,12 +35,16 @@ for i in range(count):
     # This program only asks.
     assert nv.nvmlDeviceGetComputeRunningProcesses(h) == []
     assert nv.nvmlDeviceGetGraphicsRunningProcesses(h) == []
-    for call in (nv.nvmlDeviceGetUtilizationRates, nv.nvmlDeviceGetPowerUsage, nv.nvmlDeviceGetFanSpeed,
+    # By default: clocks, and what this VM does; not what the whole GPU does.
+    for kind in nv.NVML_CLOCK_SM, nv.NVML_CLOCK_MEM:
+        assert 0 < nv.nvmlDeviceGetClockInfo(h, kind) <= nv.nvmlDeviceGetMaxClockInfo(h, kind)
+    rates = nv.nvmlDeviceGetUtilizationRates(h)
+    assert 0 <= rates.gpu <= 100 and 0 <= rates.memory <= 100
+    for call in (nv.nvmlDeviceGetPowerUsage, nv.nvmlDeviceGetFanSpeed,
                  nv.nvmlDeviceGetPerformanceState, nv.nvmlDeviceGetMigMode, nv.nvmlDeviceGetPersistenceMode,
                  nv.nvmlDeviceGetBAR1MemoryInfo, nv.nvmlDeviceGetTotalEnergyConsumption):
         refused(nv.NVML_ERROR_NOT_SUPPORTED, call, h)
     refused(nv.NVML_ERROR_NOT_SUPPORTED, nv.nvmlDeviceGetTemperature, h, nv.NVML_TEMPERATURE_GPU)
-    refused(nv.NVML_ERROR_NOT_SUPPORTED, nv.nvmlDeviceGetClockInfo, h, nv.NVML_CLOCK_SM)
     refused(nv.NVML_ERROR_NOT_SUPPORTED, nv.nvmlDeviceGetNvLinkState, h, 0)
 
 # The same process begins to use CUDA, and stays in the list until it resets the device.

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/transport/settings.h"
@@ -19,11 +20,15 @@ static pid_t owner;
 
 int qcul_nvml_host_open(void)
 {
-	const char *gpus = getenv("QCU_LOOPBACK_GPUS");
+	const char *gpus = getenv("QCU_LOOPBACK_GPUS"), *nvml = getenv("QCU_LOOPBACK_NVML");
 	struct mir_config cfg = {.ops = loopback_backend(), .guest_pid = (uint32_t)getpid()};
 
 	if (!cfg.ops)
 		return -ENODEV;
+	if (nvml)
+		cfg.sensors = !strcmp(nvml, "full")   ? SENSORS_ALL
+			      : !strcmp(nvml, "none") ? SENSORS_NONE
+						      : SENSORS_OWN;
 	if (gpus)
 		cfg.options.gpus = (unsigned int)strtoul(gpus, NULL, 10);
 	owner = getpid();

@@ -7,6 +7,7 @@
  *   a VM.
  * - QCU_LOOPBACK_SHARED: a file. Processes that use the same file can give each other memory and
  *   events, as processes of one VM can.
+ * - QCU_LOOPBACK_NVML: full or none, as qcu-device's --nvml.
  * - QCU_TRACE: one line per command on stderr.
  */
 #include <dlfcn.h>

@@ -91,6 +91,10 @@ UNIT_TESTS += test_device_groups
 test_device_groups_OBJS := $(test_device_jail_OBJS)
 test_device_groups_LIBS := $(DEVICE_LIBS)
 
+# What programs may learn of a GPU.
+UNIT_TESTS += test_device_sensors
+test_device_sensors_OBJS := $(B)/qcu-device/base/sensors.o
+
 # A program's device memory as NVML sees it, which is a stand-in here.
 UNIT_TESTS += test_device_memwatch
 FAKE_NVML := $(B)/tests/memwatch/libnvidia-ml.so.1

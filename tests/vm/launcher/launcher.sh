@@ -45,6 +45,7 @@ refused 2 'at least 256M' run --mem 64M /bin/true
 refused 2 '--cpus 0' run --cpus 0 /bin/true
 refused 2 '--sessions 64' run --sessions 64 /bin/true
 refused 2 '--prewarm 17' run --prewarm 17 /bin/true
+refused 2 '--nvml all' run --nvml all /bin/true
 refused 2 '--gpu metal' run --gpu metal /bin/true
 refused 2 '--qemu best' run --qemu best /bin/true
 refused 2 '--vulkan=lots: must be a size' run --vulkan=lots /bin/true

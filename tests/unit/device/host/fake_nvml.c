@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A stand-in for libnvidia-ml.so.1, whose numbers the test sets (fake_nvml.h). */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +17,22 @@ struct info {
 	unsigned int gpu_instance, compute_instance;
 };
 
+struct place {
+	char legacy_id[16];
+	unsigned int domain, bus, device, pci_id, subsystem_id;
+	char id[32];
+};
+
+struct process_rates {
+	unsigned int pid;
+	unsigned long long when;
+	unsigned int sm, memory, encoder, decoder;
+};
+
+struct rates {
+	unsigned int gpu, memory;
+};
+
 static struct fake_nvml *fake;
 static char gpus[FAKE_GPUS];
 
@@ -23,6 +41,16 @@ API int nvmlDeviceGetCount_v2(unsigned int *count);
 API int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
 API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *count,
 						struct info *infos);
+API int nvmlDeviceGetPciInfo_v3(void *device, struct place *place);
+API int nvmlSystemGetDriverVersion(char *version, unsigned int length);
+API int nvmlDeviceGetClockInfo(void *device, unsigned int kind, unsigned int *mhz);
+API int nvmlDeviceGetApplicationsClock(void *device, unsigned int kind, unsigned int *mhz);
+API int nvmlDeviceGetProcessUtilization(void *device, struct process_rates *shares,
+					unsigned int *count, unsigned long long since);
+API int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates);
+API int nvmlDeviceGetTemperature(void *device, unsigned int sensor, unsigned int *celsius);
+API int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts);
+API int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned int *milliwatts);
 
 int nvmlInit_v2(void)
 {
@@ -59,4 +87,78 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *count, s
 	*count = n;
 	fake->asked++;
 	return fake->error;
+}
+
+static unsigned int gpu_of(void *device)
+{
+	return (unsigned int)((char *)device - gpus);
+}
+
+static int say(void *device, unsigned int of_first, unsigned int *to)
+{
+	*to = gpu_of(device) ? 10 * of_first : of_first;
+	return fake->error;
+}
+
+/* The places of the software GPUs. */
+int nvmlDeviceGetPciInfo_v3(void *device, struct place *place)
+{
+	memset(place, 0, sizeof(*place));
+	place->bus = gpu_of(device) + 1;
+	return fake->error;
+}
+
+int nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+	snprintf(version, length, "%s", fake->driver);
+	return fake->error;
+}
+
+int nvmlDeviceGetClockInfo(void *device, unsigned int kind, unsigned int *mhz)
+{
+	if (!gpu_of(device) && kind == 2)
+		fake->sensors_asked++;
+	return say(device, fake->clock[kind], mhz);
+}
+
+int nvmlDeviceGetApplicationsClock(void *device, unsigned int kind, unsigned int *mhz)
+{
+	return say(device, fake->app_clock[kind], mhz);
+}
+
+int nvmlDeviceGetProcessUtilization(void *device, struct process_rates *shares, unsigned int *count,
+				    unsigned long long since)
+{
+	unsigned int n = 0, i;
+
+	(void)since;
+	for (i = 0; i < 4; i++)
+		if (fake->process[i].busy && n < *count)
+			shares[n++] =
+				(struct process_rates){.pid = fake->process[i].pid,
+						       .sm = fake->process[i].busy,
+						       .memory = fake->process[i].busy_memory};
+	*count = n;
+	return gpu_of(device) || !n ? 6 : fake->error;
+}
+
+int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates)
+{
+	say(device, fake->busy, &rates->gpu);
+	return say(device, fake->busy_memory, &rates->memory);
+}
+
+int nvmlDeviceGetTemperature(void *device, unsigned int sensor, unsigned int *celsius)
+{
+	return sensor ? 2 : say(device, fake->celsius, celsius);
+}
+
+int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts)
+{
+	return say(device, fake->milliwatts, milliwatts);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned int *milliwatts)
+{
+	return say(device, fake->power_limit, milliwatts);
 }

@@ -12,8 +12,14 @@ struct fake_nvml {
 	_Atomic uint32_t asked; /* how often a GPU has been asked about */
 	struct {
 		_Atomic uint32_t pid;
-		_Atomic uint64_t bytes[FAKE_GPUS]; /* 0: it does not use the GPU */
+		_Atomic uint64_t bytes[FAKE_GPUS];  /* 0: it does not use the GPU */
+		_Atomic uint32_t busy, busy_memory; /* of GPU 0 */
 	} process[4];
+	/* Of GPU 0. The other one has ten times as much of everything. */
+	_Atomic uint32_t clock[4], app_clock[4]; /* nvmlClockType_t */
+	_Atomic uint32_t busy, busy_memory, celsius, milliwatts, power_limit;
+	_Atomic uint32_t sensors_asked; /* how often GPU 0's memory clock has been asked for */
+	char driver[32];
 };
 
 #endif

@@ -358,5 +358,7 @@ const struct be_ops *be_plugin(void)
 	ops = *real;
 	ops.versions = versions;
 	ops.device_desc = device_desc;
+	/* As with NVIDIA's GPU: what mirrors know comes from the main process. */
+	ops.sensors = NULL;
 	return &ops;
 }

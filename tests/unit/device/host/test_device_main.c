@@ -82,6 +82,8 @@ static void bad_options(void **state)
 	refused("--limit streams=0: a number from 1 on", "--socket", sock, "--limit", "streams=0");
 	refused("a size like 512M", "--socket", sock, "--limit", "vm-device-memory=1X");
 	refused("a number of seconds", "--socket", sock, "--kernel-timeout", "0");
+	refused("--nvml all: what is that? (try own or full)", "--socket", sock, "--nvml", "all");
+	refused("--nvml : what is that?", "--socket", sock, "--nvml", "");
 	refused("all, none or names out of cublas,", "--socket", sock, "--libraries", "voodoo");
 	refused("--gpu voodoo", "--socket", sock, "--gpu", "voodoo");
 	refused("--map bvm", "--socket", sock, "--map", "bvm");

@@ -2,7 +2,9 @@
 /*
  * Sessions that use more memory of a GPU than they are charged for, as NVML sees it: qcu-device
  * ends the one that is above its limit and the allowance, and no other. Without NVML it says so
- * once and ends none. The mirrors run on the software GPU; what NVML says comes from a stand-in.
+ * once and ends none. What programs may learn of a GPU: as --nvml says, within bounds, and without
+ * asking NVML more often than once a second. The mirrors run on the software GPU; what NVML says
+ * comes from a stand-in.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -60,16 +63,16 @@ static int works(unsigned int session)
 	return fe_ask(&fe, session, &c, 0, 0);
 }
 
-/* Two sessions, whose mirrors work. limit: an argument of --limit. */
-static void start(char *limit, bool with_nvml)
+/* Two sessions, whose mirrors work. limit, nvml: arguments of --limit and --nvml. */
+static void start_with(char *limit, char *nvml, bool with_nvml)
 {
+	char nvml_option[] = "--nvml";
 	char gpu_option[] = "--gpu", gpu[] = "cuda", spares_option[] = "--prewarm", spares[] = "0";
 	char limit_option[] = "--limit", allowance[] = "library-memory=100M";
-	char *argv[] = {program,      gpu_option, gpu,		spares_option, spares,
-			limit_option, allowance,  limit_option, limit,	       NULL};
+	char *argv[] = {program,   gpu_option,	 gpu,	spares_option, spares, limit_option,
+			allowance, limit_option, limit, nvml_option,   nvml,   NULL};
 	unsigned int q;
 
-	memset(fake, 0, sizeof(*fake));
 	if (with_nvml)
 		setenv("LD_LIBRARY_PATH", library_dir, 1);
 	else
@@ -81,6 +84,14 @@ static void start(char *limit, bool with_nvml)
 		fe_queue_start(&fe, q);
 	for (q = 1; q < 3; q++)
 		assert_int_equal(fe_open(&fe, q) || works(q), 0);
+}
+
+static void start(char *limit, bool with_nvml)
+{
+	char nvml[] = "none";
+
+	memset(fake, 0, sizeof(*fake));
+	start_with(limit, nvml, with_nvml);
 }
 
 static bool said(const char *text)
@@ -208,7 +219,7 @@ static void no_nvml(void **state)
 	stop();
 }
 
-/* Without a limit on device memory nobody asks, and nobody complains. */
+/* Without a limit on device memory and with --nvml none nobody asks, and nobody complains. */
 static void no_limit(void **state)
 {
 	char limit[] = "streams=100";
@@ -220,6 +231,192 @@ static void no_limit(void **state)
 	stop();
 }
 
+/* ---- sensors ---- */
+
+static uint64_t ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static struct qcu_sensors ask_once(unsigned int session)
+{
+	struct qCUcmd c = {.op = QCU_OP_SENSORS, .tid = 1};
+
+	assert_int_equal(fe_ask(&fe, session, &c, 0, 0), 0);
+	return c.sensors;
+}
+
+static struct qcu_sensors learn(unsigned int session)
+{
+	struct qcu_sensors now = ask_once(session);
+
+	for (; now.known == QCU_SENSORS_SOON; now = ask_once(session))
+		usleep(1000);
+	return now;
+}
+
+/* Numbers that NVML has been asked for after this call. */
+static struct qcu_sensors learn_new(unsigned int session)
+{
+	uint32_t before = fake->sensors_asked;
+	struct qcu_sensors now;
+
+	/* The second question comes when the first answer has been shown. */
+	while (fake->sensors_asked - before < 2)
+		now = learn(session);
+	now = learn(session);
+	return now;
+}
+
+static bool knows(const struct qcu_sensors *s, enum qcu_sensor what)
+{
+	return s->known >> what & 1;
+}
+
+static void start_sensors(char *nvml)
+{
+	char limit[] = "streams=100";
+
+	memset(fake, 0, sizeof(*fake));
+	fake->clock[1] = 1755;
+	fake->clock[2] = 2619;
+	fake->clock[3] = 1500;
+	fake->app_clock[0] = 1410;
+	fake->app_clock[2] = 1593;
+	fake->busy = 90;
+	fake->busy_memory = 80;
+	fake->celsius = 55;
+	fake->milliwatts = 312000;
+	fake->power_limit = 700000;
+	strcpy(fake->driver, "580.65.06");
+	start_with(limit, nvml, true);
+}
+
+static void busy(unsigned int place, uint32_t pid, uint32_t sm, uint32_t memory)
+{
+	fake->process[place].pid = pid;
+	fake->process[place].busy_memory = memory;
+	fake->process[place].busy = sm;
+}
+
+static void own_sensors(void **state)
+{
+	char nvml[] = "own";
+	struct qcu_sensors s;
+	uint64_t began;
+	uint32_t before;
+	unsigned int i;
+
+	(void)state;
+	start_sensors(nvml);
+	busy(1, (uint32_t)fe_mirror(&fe, 1), 30, 5);
+	busy(2, (uint32_t)fe_mirror(&fe, 2), 40, 6);
+	busy(3, (uint32_t)getpid(), 29, 7);
+	s = learn_new(1);
+	assert_int_equal(s.clock_sm, fake->clock[1]);
+	assert_int_equal(s.clock_memory, fake->clock[2]);
+	assert_int_equal(s.clock_video, fake->clock[3]);
+	assert_int_equal(s.app_sm, fake->app_clock[0]);
+	assert_int_equal(s.app_memory, fake->app_clock[2]);
+	assert_int_equal(s.driver, QCU_DRIVER(580, 65, 6));
+	/* What the VM's programs do together, and nobody else. */
+	assert_int_equal(s.busy, 70);
+	assert_int_equal(s.busy_memory, 11);
+	assert_false(knows(&s, QCU_SENSOR_celsius) || knows(&s, QCU_SENSOR_milliwatts) ||
+		     knows(&s, QCU_SENSOR_power_limit));
+	assert_int_equal(s.celsius | s.milliwatts | s.power_limit, 0);
+	/* However often programs ask, NVML is asked once a second. */
+	began = ms();
+	before = fake->sensors_asked;
+	for (i = 0; i < 2000; i++)
+		assert_int_equal(ask_once(1 + i % 2).clock_sm, fake->clock[1]);
+	assert_in_range(fake->sensors_asked - before, 0, (ms() - began) / 1000 + 2);
+	assert_int_equal(works(1) | works(2), 0);
+	stop();
+}
+
+static void impossible_numbers(void **state)
+{
+	char nvml[] = "full";
+	struct qcu_sensors s;
+
+	(void)state;
+	start_sensors(nvml);
+	fake->clock[1] = 100001;
+	fake->clock[2] = UINT32_MAX;
+	fake->busy = 101;
+	fake->celsius = 251;
+	fake->milliwatts = UINT32_MAX;
+	strcpy(fake->driver, "580.\033[31m");
+	s = learn_new(1);
+	assert_int_equal(s.known, 1u << QCU_SENSOR_clock_video | 1u << QCU_SENSOR_app_sm |
+					  1u << QCU_SENSOR_app_memory |
+					  1u << QCU_SENSOR_busy_memory |
+					  1u << QCU_SENSOR_power_limit);
+	assert_int_equal(s.clock_sm | s.clock_memory | s.busy | s.celsius | s.milliwatts, 0);
+	fake->error = 3;
+	while (learn(2).known)
+		usleep(1000);
+	fake->error = 0;
+	s = learn_new(2);
+	assert_true(knows(&s, QCU_SENSOR_clock_video));
+	stop();
+}
+
+static void all_sensors(void **state)
+{
+	char nvml[] = "full";
+	struct qcu_sensors s;
+
+	(void)state;
+	start_sensors(nvml);
+	busy(1, (uint32_t)fe_mirror(&fe, 1), 30, 5);
+	s = learn_new(1);
+	assert_int_equal(s.known, (1u << QCU_SENSOR_COUNT) - 1);
+	assert_int_equal(s.busy, fake->busy);
+	assert_int_equal(s.busy_memory, fake->busy_memory);
+	assert_int_equal(s.celsius, fake->celsius);
+	assert_int_equal(s.milliwatts, fake->milliwatts);
+	assert_int_equal(s.power_limit, fake->power_limit);
+	stop();
+}
+
+/* As long as nobody asks, NVML is not asked either. */
+static void asked_for(void **state)
+{
+	char none[] = "none", own[] = "own";
+
+	(void)state;
+	start_sensors(none);
+	assert_int_equal(ask_once(1).known, 0);
+	assert_int_equal(fe_child(&fe, "qcu-memwatch", 0), 0);
+	stop();
+	start_sensors(own);
+	assert_int_equal(works(1) | works(2), 0);
+	usleep(600000);
+	assert_int_equal(works(1) | works(2), 0);
+	assert_int_equal(fake->sensors_asked, 0);
+	learn(1);
+	assert_int_not_equal(fake->sensors_asked, 0);
+	stop();
+}
+
+static void sensors_without_nvml(void **state)
+{
+	char limit[] = "streams=100", nvml[] = "full";
+
+	(void)state;
+	memset(fake, 0, sizeof(*fake));
+	start_with(limit, nvml, false);
+	assert_int_equal(learn(1).known, 0);
+	assert_int_equal(learn(2).known, 0);
+	assert_false(said("device memory is not watched"));
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +425,11 @@ int main(void)
 		cmocka_unit_test(no_limit),
 		cmocka_unit_test(above_its_own_limit),
 		cmocka_unit_test(above_the_limit_of_the_vm),
+		cmocka_unit_test(own_sensors),
+		cmocka_unit_test(impossible_numbers),
+		cmocka_unit_test(all_sensors),
+		cmocka_unit_test(asked_for),
+		cmocka_unit_test(sensors_without_nvml),
 	};
 
 	return cmocka_run_group_tests(tests, find_programs, remove_numbers);
