@@ -34,11 +34,11 @@ installed() {
 	[ -e "$root/INSTALLED" ]
 }
 
-# NVIDIA's libraries that we have our own of, besides the runtime, the driver's and NVML. One more is built only where its
-# header is: libcudnn.so.9.
+# NVIDIA's libraries that we have our own of, besides the runtime, the driver's and NVML; the last four are names of
+# CUDA 12. One more is built only where its header is: libcudnn.so.9.
 # shellcheck disable=SC2034
 nvidia_libraries=(libcublas.so.13 libcublasLt.so.13 libcufft.so.12 libcurand.so.10 libcusolver.so.12 libcusparse.so.12
-	libnccl.so.2 libcufile.so.0)
+	libnccl.so.2 libcufile.so.0 libcublas.so.12 libcublasLt.so.12 libcufft.so.11 libcusolver.so.11)
 
 # at_exit COMMAND: runs COMMAND on every way out of the script. The last one added runs first.
 cleanups=()

@@ -233,7 +233,8 @@ PUBLIC char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag
 		"libcudart.so.13",   "libcudart.so.12",	  "libcuda.so.1",      "libcublas.so.13",
 		"libcublasLt.so.13", "libnvidia-ml.so.1", "libcudnn.so.9",     "libcufft.so.12",
 		"libcurand.so.10",   "libcusolver.so.12", "libcusparse.so.12", "libnccl.so.2",
-		"libcufile.so.0",
+		"libcufile.so.0",    "libcublas.so.12",	  "libcublasLt.so.12", "libcufft.so.11",
+		"libcusolver.so.11",
 	};
 	static char paths[sizeof(names) / sizeof(names[0])][4096 + 32];
 	const char *base = strrchr(name, '/');

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The shims of NVIDIA's libraries. scripts/shims/generate makes most of each from NVIDIA's headers and a file of
 # remarks. SHIMS (in the Makefile) lists them.
-# Sets: SHIM_LIBRARIES.
+# Sets: SHIM_LIBRARIES, SHIM_LIBRARIES_12.
 
 SHIM_SONAME_cublas := libcublas.so.13
 SHIM_SRCS_cublas := cublas.c cublas_copy.c cublas_status.c
@@ -46,3 +46,26 @@ endef
 $(foreach s,$(SHIMS),$(eval $(call SHIM,$(s))))
 
 SHIM_LIBRARIES := $(foreach s,$(SHIMS),$(SHIM_SONAME_$(s)))
+
+# NVIDIA's libraries that have another name in CUDA 12: jumps into the shims, which must lie in the same folder, and
+# what remarks/NAME.cuda12 says. A sanitizer's build does not have them, as it does not have libcudart.so.12.
+SHIM_SONAME_12_cublas := libcublas.so.12
+SHIM_SONAME_12_cublaslt := libcublasLt.so.12
+SHIM_SONAME_12_cufft := libcufft.so.11
+SHIM_SONAME_12_cusolver := libcusolver.so.11
+SHIMS_12 := $(filter cublas cublaslt cufft cusolver,$(SHIMS))
+
+define SHIM_12
+$(SHIM_DIR)/$(1)_12.c: qcu-library/shims/remarks/$(1).cuda12 $(SHIM_DIR)/$(1)_guest.c
+	$$(call SHIM_MAKER,older,$(1)) >$$@
+$(SHIM_DIR)/$(1)_12.o: $(SHIM_DIR)/$(1)_12.c | deps
+	$(RUN) $(CC) $$(CFLAGS) -isystem $(dir $(CUDART_INC)) -MMD -MP -c $$< -o $$@
+$(B)/qcu-library/$$(SHIM_SONAME_12_$(1)): $(SHIM_DIR)/$(1)_12.o $(B)/qcu-library/$$(SHIM_SONAME_$(1))
+	echo '$$(@F) { *; };' >$(SHIM_DIR)/$(1)_12.map
+	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,-soname,$$(@F) -Wl,--version-script=$(SHIM_DIR)/$(1)_12.map \
+		-Wl,-z,relro,-z,now,-z,defs '-Wl,-rpath,$$$$ORIGIN' -Wl,--disable-new-dtags -o $$@ $$^ $(B)/qcu-library/libcudart.so.13
+endef
+$(foreach s,$(SHIMS_12),$(eval $(call SHIM_12,$(s))))
+
+SHIM_LIBRARIES_12 := $(if $(SAN),,$(foreach s,$(SHIMS_12),$(SHIM_SONAME_12_$(s))))
+PARTS += $(SHIM_LIBRARIES_12:%=$(B)/qcu-library/%)

@@ -282,3 +282,54 @@ hash() {
 sed -i 's/int n, double by/long long n, double by/' "$tmp/small.h"
 make_it guest >"$tmp/changed"
 [ "$(hash "$tmp/guest")" != "$(hash "$tmp/changed")" ]
+
+# ---- a library under its name of CUDA 12 ----
+
+cat >"$tmp/older" <<'EOF'
+soname libsmall.so.0
+without sum
+only ancient
+old scale_in_ten work
+drops buffer bytes
+unknown way_t 1
+gone way_t 7
+answer other 12
+EOF
+
+# older LINE...: with these lines besides.
+older() {
+	{ cat "$tmp/older" && printf '%s\n' "$@"; } >"$tmp/small.cuda12"
+	make_it older >"$tmp/out" 2>"$tmp/err"
+}
+refused_12() {
+	! older "$1" || { echo "accepted: $1"; exit 1; }
+	grep -q -F -e "$2" "$tmp/err" && [ "$(wc -l <"$tmp/err")" -eq 1 ] || { echo "$1: $(cat "$tmp/err")"; exit 1; }
+}
+refused_12 'nonsense x' 'small.cuda12:9: nonsense x: unknown word, or wrong number of words'
+refused_12 'soname' 'wrong number of words'
+refused_12 'old scale' 'wrong number of words'
+refused_12 'answer count 1 2' 'wrong number of words'
+refused_12 'unknown way_t first' 'invalid literal'
+refused_12 'without nothing*' 'without nothing*: there is no such function'
+refused_12 'only use' 'use: CUDA 13 has it, too'
+refused_12 'old use scale' 'use: CUDA 13 has it, too'
+refused_12 'old ancient_scale nothing' 'nothing: there is no such function'
+refused_12 'answer nothing 1' 'nothing: there is no such function'
+refused_12 'gone colour_t 1' 'colour_t: no function has such a parameter'
+sed -i '/^soname/d' "$tmp/older"
+refused_12 'only more' "there is no line 'soname'"
+older 'soname libsmall.so.0'
+# Jumps, checks, calls of the function with more parameters, answers, and what is not served.
+[ "$(grep -c '^JUMP' "$tmp/out")" -eq 11 ]
+! grep -q -w -e sum "$tmp/out"
+grep -q '^JUMP(scale, scale)$' "$tmp/out"
+grep -q '^UNSERVED(ancient)$' "$tmp/out"
+grep -q '^UNSERVED(pairs)$' "$tmp/out"
+grep -q '^status_t scale_in_ten(handle_t h, int m, float \*x, int n)$' "$tmp/out"
+grep -q 'return in13_scale_in_ten(h, m, x, NULL, 0, n);' "$tmp/out"
+[ "$(grep -c 'if ((int)way == 1)' "$tmp/out")" -eq 2 ]
+grep -q 'qcul_lib_unserved(&this_library, "choose with way 7", &said)' "$tmp/out"
+[ "$(make_it older-declarations | grep -c ';$')" -eq "$(($(grep -c '^JUMP' "$tmp/out") + 4))" ]
+older 'soname libsmall.so.0' 'status 5 6 BAD'
+! grep -q '^JUMP' "$tmp/out"
+grep -q 'return old_status(in13_on(h, s, x));' "$tmp/out"

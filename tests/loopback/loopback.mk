@@ -96,18 +96,20 @@ $(B)/tests/loopback/library_calls: $(call loopback_objs,library_calls) $(LOOPBAC
 		'-Wl,-rpath,$$ORIGIN/../../loopback'
 
 # With a library of NVIDIA's whose stand-in is in the backend. Not under the sanitizers: as driver_malloc.
-# own_library TEST SONAME
+# own_library TEST SONAME...
 define own_library
 LOOPBACK_TESTS += $(if $(SAN),,$(1))
 $(call loopback_objs,$(1) $(1)_backend): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(call loopback_objs,$(1) $(1)_backend): | cudart-header
 $(B)/tests/loopback/$(1): $(call loopback_objs,$(1)) $(LOOPBACK_SHIMS) $(B)/tests/loopback/$(1)_backend.so
 	@mkdir -p $$(@D)
-	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(LOOPBACK_LINK) -l:$(2) \
-		'-Wl,-rpath,$$$$ORIGIN/../../loopback'
+	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(LOOPBACK_LINK) $(2:%=-l:%) \
+		'-Wl,-rpath,$$$$ORIGIN/../../loopback' -Wl,-rpath-link,$(B)/loopback
 $(B)/tests/loopback/$(1)_backend.so: $(call loopback_objs,$(1)_backend) $(SOFT_LIB)
 	@mkdir -p $$(@D)
 	$$(RUN) $$(CC) $$(LDFLAGS) -shared -o $$@ $$(filter %.o,$$^) $$(SOFT_LIB) $$(SOFT_LIBS)
 endef
 $(eval $(call own_library,sparse_calls,libcusparse.so.12))
 $(if $(filter cudnn,$(SHIMS)),$(eval $(call own_library,cudnn_rnn,libcudnn.so.9)))
+# Under the names of CUDA 12, which a sanitizer's build does not have.
+$(if $(SAN),,$(eval $(call own_library,names_12,$(SHIM_LIBRARIES_12))))

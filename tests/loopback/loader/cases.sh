@@ -386,6 +386,16 @@ case_wheel() {
 	ends 0 "$B/wheels/libcublas.so.13" env QCU_LOADER=0 LD_AUDIT="$module" "$B/wheel"
 	cp "$B/wheels/libcublas.so.13" "$tmp/libcublas.so.99"
 	ends 0 "$tmp/libcublas.so.99" with_module "$B/wheel" "$tmp/libcublas.so.99"
+	# The names of CUDA 12.
+	while read -r name function; do
+		ends 0 "$loopback/$name" with_module "$B/wheel" "$tmp/$name" "$function"
+		ends 0 "needs $name: qCUDA has it" "$check" "$loopback/../tests/loopback/names_12"
+	done <<-EOF
+		libcublas.so.12 cublasGetVersion_v2
+		libcublasLt.so.12 cublasLtGetVersion
+		libcufft.so.11 cufftGetVersion
+		libcusolver.so.11 cusolverGetVersion
+	EOF
 	case $(LD_AUDIT=$module LD_PRELOAD=$loopback/libcudart.so.13 "$B/wheel") in
 	*/wheels/*) echo 'it got its own' && failed=1 ;;
 	esac
