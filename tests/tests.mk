@@ -201,7 +201,8 @@ STATIC_ENV := env LD_AUDIT=$(abspath $(B))/loopback/libqcuda-loader.so \
 	LD_PRELOAD=$(abspath $(B))/loopback/libcudart.so.13
 
 # Libraries of others that compile at run time, from the Python package index. tests/vm/python.sh runs some, too.
-PYTHON_PROGRAMS := bindings_launch bindings_runtime cupy_kernels cupy_arrays numba_kernels numba_cuda_kernels numba_own
+PYTHON_PROGRAMS := bindings_launch bindings_runtime cupy_kernels cupy_arrays libraries_12 numba_kernels numba_cuda_kernels \
+	numba_own
 
 # The list of tests, one per line: group, name, when it runs (test: in `make test`, or nightly), command. Lines of the
 # group "program" name the programs that VMs run, in each of their builds.

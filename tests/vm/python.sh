@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # tests/tests.mk runs more of them without a VM: where the processor is emulated, compilers take minutes.
-programs=(tools_nvml bindings_launch cupy_kernels ${QCU_NIGHTLY:+numba_kernels})
+programs=(tools_nvml bindings_launch cupy_kernels libraries_12 ${QCU_NIGHTLY:+numba_kernels})
 
 wheels=$(scripts/python-wheels 2>"$tmp/why") || {
 	for p in "${programs[@]}"; do
