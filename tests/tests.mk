@@ -158,6 +158,19 @@ $(B)/tests/guest-12/%: %.cu tests/guest/check.h | deps cuda12-headers
 	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC) -cudart shared -O3 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
 		-gencode arch=compute_75,code=compute_75 -o $@ $<
 
+# Programs of libraries that have another name in CUDA 12, with its headers, linked with ours under these names. At
+# night only: NVIDIA's wheels with the headers have more than a gigabyte.
+CUDA12_LIBRARIES := $(shell scripts/cuda-wheels --print-dir libraries-12.9)
+CUDA12_LIBRARY_PROGRAMS := $(filter-out $(GPU_PROGRAMS),$(filter cublas_% cublaslt_% cufft_% cusolver_%,$(LIBRARY_PROGRAMS)))
+.PHONY: cuda12-libraries
+cuda12-libraries: | deps
+	@scripts/cuda-wheels libraries-12.9 >/dev/null || echo "the programs for CUDA 12's libraries are left out"
+$(B)/tests/guest-12-libs/%: %.cu tests/guest/check.h $(SHIM_LIBRARIES_12:%=$(B)/qcu-library/%) | deps cuda12-headers cuda12-libraries
+	@mkdir -p $(@D)
+	[ ! -d $(CUDA12) ] || [ ! -d $(CUDA12_LIBRARIES) ] || $(RUN) $(NVCC) -cudart shared -O1 -Itests/guest -I$(CUDA12)/include \
+		-I$(CUDA12_LIBRARIES)/include -L$(CUDA12)/lib -gencode arch=compute_75,code=compute_75 -o $@ $< \
+		$(addprefix -Xlinker ,$(filter %.so.11 %.so.12,$^)) -Xlinker -rpath-link=$(B)/qcu-library
+
 # Measures the software GPU's speed on two cores. It is also a test, with the promised times as limits.
 SOFT_BENCH := $(B)/perf/soft/kernels
 $(SOFT_BENCH): perf/soft/kernels.cu tests/guest/check.h | deps
@@ -223,6 +236,8 @@ $(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)
 $(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS) $(SLOW_RACES)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
 $(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS)),$(if $(SAN),$(DEBUG_SANITIZED),$(DEBUG_DAILY)),$(B)/tests/guest-O0)
+$(if $(SAN),,loopback cuda12_libraries nightly tests/cuda12/libraries.sh $(B);)
+$(if $(SAN),,$(foreach t,$(CUDA12_LIBRARY_PROGRAMS),loopback guest-12-libs/$(t) nightly tests/cuda12/program.sh $(B)/tests/guest-12-libs/$(t);))
 $(if $(SAN),,loopback soft_bench test $(SOFT_BENCH);)
 $(if $(SAN),,$(foreach t,$(filter-out $(LIBRARY_PROGRAMS),$(STATIC_DAILY)),loopback guest-static/$(t) test $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) test tests/loopback/loader/cases.sh $(B) $(t);))
@@ -267,4 +282,5 @@ tests-build: tests-build-host $(DAILY_PROGRAMS:%=$(B)/tests/guest/%) $(STATIC_DA
 	$(addprefix $(B)/tests/vm/,$(VM_TOOLS)) $(HOSTILE_KO) $(WIRE_PARTS)
 # What tests/run nightly and the GPU bundle need besides.
 tests-build-nightly: tests-build $(GUEST_PROGRAMS:%=$(B)/tests/guest/%) $(STATIC_PROGRAMS:%=$(B)/tests/guest-static/%) \
-	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%)
+	$(DEBUG_PROGRAMS:%=$(B)/tests/guest-O0/%) $(CUDA12_PROGRAMS:%=$(B)/tests/guest-12/%) \
+	$(CUDA12_LIBRARY_PROGRAMS:%=$(B)/tests/guest-12-libs/%)

@@ -28,8 +28,10 @@ def squeeze(text):
     return re.sub(r'\s+', ' ', text).strip()
 
 
-def header(include):
-    source = '#define __CUDA_API_VERSION_INTERNAL\n#include <cuda_runtime_api.h>\n#include <cuda_profiler_api.h>\n'
+RUNTIME = '#define __CUDA_API_VERSION_INTERNAL\n#include <cuda_runtime_api.h>\n#include <cuda_profiler_api.h>\n'
+
+
+def header(include, source=RUNTIME):
     folders = ['-I' + folder for folder in include.split(':')]
     text = subprocess.run(['gcc', '-E', '-P', '-xc', *folders, '-'], input=source, check=True,
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
@@ -64,14 +66,15 @@ def types(text):
     return found
 
 
-def values(body):
-    """Name and number of each enumerator; a name whose number is not written down counts on."""
+def values(body, known=None):
+    """Name and number of each enumerator; a name whose number is not written down counts on. known: enumerators of other
+    types."""
     found, number = {}, -1
     for part in filter(None, (p.strip() for p in body.split(','))):
         name, _, value = (s.strip() for s in part.partition('='))
         if value:
             value = re.sub(r'(?<=\d)u\b', '', value)
-            number = found[value] if value in found else eval(value, {}, {})
+            number = eval(value, dict(known or {}), found)
         else:
             number += 1
         found[name] = number
@@ -135,4 +138,5 @@ def main():
     return bool(wrong)
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

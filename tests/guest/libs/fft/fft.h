@@ -11,6 +11,10 @@
 
 #include "../libs.h"
 
+#ifndef CUFFT_PLAN_NULL /* not in CUDA 12's header */
+#define CUFFT_PLAN_NULL (-1)
+#endif
+
 typedef std::complex<float> C;
 typedef std::complex<double> Z;
 
