@@ -96,6 +96,8 @@ rm "$r"/usr/local/cuda/lib64/libcudnn*
 host no-cudnn 0 'note +libraries +there is no libcudnn.so.9'
 grep -q 'mend: apt-get install libcudnn9-cuda-13' "$tmp/out" && echo '@ok library-package 0.0' || echo '@FAIL library-package'
 root_of_a_host
+rm "$r/usr/local/cuda/lib64/libcublas.so.13"
+host no-cublas 0 'there is no libcublas.so.13: programs that use cuBLAS \(also as libcublas.so.12\) get an error'
 rm "$r/dev/nvidia-uvm"
 host no-uvm 1 'BAD +gpu +there is no /dev/nvidia-uvm'
 rm -r "$r"/dev/nvidia* "$r/sys/bus/pci"
