@@ -215,9 +215,12 @@ static void transforms(void)
 {
 	cufftComplex *x;
 	cufftHandle plan;
+	int i;
 
-	IS(cufftPlan1d(&plan, NAMES_12_SIZE, CUFFT_C2C, 1), CUFFT_INTERNAL_ERROR);
-	IS(cufftPlan1d(&plan, NAMES_12_STRANGER, CUFFT_C2C, 1), CUFFT_NVSHMEM_FAILURE + 1);
+	/* From CUFFT_MISSING_DEPENDENCY to CUFFT_NVSHMEM_FAILURE, and what no version has. */
+	for (i = 0; i < 4; i++)
+		IS(cufftPlan1d(&plan, NAMES_12_SIZE + i, CUFFT_C2C, 1), CUFFT_INTERNAL_ERROR);
+	IS(cufftPlan1d(&plan, NAMES_12_SIZE + 4, CUFFT_C2C, 1), CUFFT_NVSHMEM_FAILURE + 1);
 	IS(cufftPlan1d(&plan, 0, CUFFT_C2C, 1), CUFFT_INVALID_SIZE);
 	OK(cudaMallocManaged((void **)&x, 4 * sizeof(*x), cudaMemAttachGlobal));
 	memset(x, 0, 4 * sizeof(*x));
@@ -252,16 +255,17 @@ static void factors(void)
 					 m, NAMES_12_N, CUDA_R_32F, &size));
 	REQUIRE(size == NAMES_12_DEVICE, "%zu bytes", size);
 	IS(cusolverDnPotrf(h, params, CUBLAS_FILL_MODE_UPPER, NAMES_12_N, CUDA_R_32F, m, NAMES_12_N,
-			   CUDA_R_32F, m + 64, size + 1, (int *)(m + 512)),
+			   CUDA_R_32F, m + NAMES_12_WORK, size + 1, (int *)(m + NAMES_12_INFO)),
 	   CUSOLVER_STATUS_INVALID_VALUE);
 	/* The library's memory of the host is the mirror's. The first call waits, the others are
 	 * posted. */
 	for (i = 0; i < 3; i++) {
 		RIGHT(cusolverDnPotrf(h, params, CUBLAS_FILL_MODE_UPPER, NAMES_12_N, CUDA_R_32F, m,
-				      NAMES_12_N, CUDA_R_32F, m + 64, size, (int *)(m + 512)));
+				      NAMES_12_N, CUDA_R_32F, m + NAMES_12_WORK, size,
+				      (int *)(m + NAMES_12_INFO)));
 		RIGHT(cusolverDnPotrs(h, params, CUBLAS_FILL_MODE_UPPER, NAMES_12_N, 2, CUDA_R_32F,
-				      m, NAMES_12_N, CUDA_R_32F, m + 64, NAMES_12_N,
-				      (int *)(m + 512)));
+				      m, NAMES_12_N, CUDA_R_32F, m + NAMES_12_WORK, NAMES_12_N,
+				      (int *)(m + NAMES_12_INFO)));
 	}
 	OK(cudaDeviceSynchronize());
 	RIGHT(cusolverDnDestroyParams(params));
