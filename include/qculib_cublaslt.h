@@ -26,39 +26,45 @@ typedef __u64 qcu_lt_address;
 	X(6, stride, __s64) \
 	X(7, plane, __s64)
 
-#define QCU_LT_MATMUL(X)                   \
-	X(0, compute, __s32)               \
-	X(1, scale, __s32)                 \
-	X(2, pointers, __s32)              \
-	X(3, trans_a, __s32)               \
-	X(4, trans_b, __s32)               \
-	X(5, trans_c, __s32)               \
-	X(6, fill, __s32)                  \
-	X(7, epilogue, __u32)              \
-	X(8, bias, qcu_lt_address)         \
-	X(10, bias_stride, __s64)          \
-	X(11, aux, qcu_lt_address)         \
-	X(12, aux_ld, __s64)               \
-	X(13, aux_stride, __s64)           \
-	X(14, alpha_stride, __s64)         \
-	X(15, sms, __s32)                  \
-	X(22, aux_type, __s32)             \
-	X(17, scale_a, qcu_lt_address)     \
-	X(18, scale_b, qcu_lt_address)     \
-	X(19, scale_c, qcu_lt_address)     \
-	X(20, scale_d, qcu_lt_address)     \
-	X(21, amax_d, qcu_lt_address)      \
-	X(23, aux_scale, qcu_lt_address)   \
-	X(24, aux_amax, qcu_lt_address)    \
-	X(36, scale_d_out, qcu_lt_address) \
-	X(26, bias_type, __s32)            \
-	X(31, mode_a, __s32)               \
-	X(32, mode_b, __s32)               \
-	X(33, mode_c, __s32)               \
-	X(34, mode_d, __s32)               \
-	X(35, mode_aux, __s32)             \
-	X(37, mode_d_out, __s32)           \
+#define QCU_LT_MATMUL_BEFORE(X)          \
+	X(0, compute, __s32)             \
+	X(1, scale, __s32)               \
+	X(2, pointers, __s32)            \
+	X(3, trans_a, __s32)             \
+	X(4, trans_b, __s32)             \
+	X(5, trans_c, __s32)             \
+	X(6, fill, __s32)                \
+	X(7, epilogue, __u32)            \
+	X(8, bias, qcu_lt_address)       \
+	X(10, bias_stride, __s64)        \
+	X(11, aux, qcu_lt_address)       \
+	X(12, aux_ld, __s64)             \
+	X(13, aux_stride, __s64)         \
+	X(14, alpha_stride, __s64)       \
+	X(15, sms, __s32)                \
+	X(22, aux_type, __s32)           \
+	X(17, scale_a, qcu_lt_address)   \
+	X(18, scale_b, qcu_lt_address)   \
+	X(19, scale_c, qcu_lt_address)   \
+	X(20, scale_d, qcu_lt_address)   \
+	X(21, amax_d, qcu_lt_address)    \
+	X(23, aux_scale, qcu_lt_address) \
+	X(24, aux_amax, qcu_lt_address)  \
+	X(26, bias_type, __s32)          \
+	X(31, mode_a, __s32)             \
+	X(32, mode_b, __s32)             \
+	X(33, mode_c, __s32)             \
+	X(34, mode_d, __s32)             \
+	X(35, mode_aux, __s32)           \
+	X(37, mode_d_out, __s32)         \
 	X(25, fast, __s8)
+
+/* What does not fit into the library's own structure in the headers of CUDA 12.1. */
+#define QCU_LT_MATMUL_SINCE(X) X(36, scale_d_out, qcu_lt_address)
+
+#define QCU_LT_MATMUL(X)        \
+	QCU_LT_MATMUL_BEFORE(X) \
+	QCU_LT_MATMUL_SINCE(X)
 
 #define QCU_LT_TRANSFORM(X)   \
 	X(0, scale, __s32)    \
@@ -95,10 +101,12 @@ QCU_ASSERT(sizeof(struct qcu_lt_layout) == 64, "as large as the library's own");
 struct qcu_lt_matmul {
 	__u32 is;
 	__u32 set;
-	QCU_LT_MATMUL(QCU_LT_FIELD)
+	QCU_LT_MATMUL_BEFORE(QCU_LT_FIELD)
 	__u8 rsvd[3];
+	QCU_LT_MATMUL_SINCE(QCU_LT_FIELD)
 };
 QCU_ASSERT(sizeof(struct qcu_lt_matmul) == 192, "smaller than the library's own");
+QCU_ASSERT(offsetof(struct qcu_lt_matmul, scale_d_out) == 184, "as large as in CUDA 12.1");
 
 struct qcu_lt_transform {
 	__u32 is;

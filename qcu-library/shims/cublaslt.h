@@ -13,6 +13,10 @@
 #include "include/qculib_cublas.h"
 #include "include/qculib_cublaslt.h"
 
+/* A description of a product without the last attribute, in a program's memory of this size. */
+#define QCUL_LT_IS_SHORT 0x4c746d73u
+#define QCUL_LT_SHORT	 offsetof(struct qcu_lt_matmul, scale_d_out)
+
 #define KIND_cublasLtHandle_t QCU_LIB_CUBLASLT_HANDLE
 
 extern const struct qcul_lib qcul_cublaslt;

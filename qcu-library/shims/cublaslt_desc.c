@@ -3,6 +3,9 @@
  * Descriptions of matrices, products, transforms and preferences. They are plain data in memory of
  * the library or of the program (the Init functions). They are sent only when a call uses them.
  * Only then the library checks the values of attributes.
+ *
+ * The description of a product had fewer bytes in CUDA 12.1. In a program's memory of that size
+ * it has no last attribute.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,17 @@ struct form {
 	uint32_t is, set;
 };
 
+/* Is it what `is` says? *count: of its attributes. */
+static bool is_or_is_short(const struct form *form, uint32_t is, unsigned int *count)
+{
+	if (form->is == is)
+		return true;
+	if (is != QCU_LT_IS_MATMUL || form->is != QCUL_LT_IS_SHORT)
+		return false;
+	--*count;
+	return true;
+}
+
 static cublasStatus_t set_desc_attribute(void *desc, uint32_t is, const struct attribute *all,
 					 unsigned int count, int number, const void *value,
 					 size_t size)
@@ -33,7 +47,7 @@ static cublasStatus_t set_desc_attribute(void *desc, uint32_t is, const struct a
 	struct form *form = desc;
 	unsigned int i;
 
-	if (!form || form->is != is || !value)
+	if (!form || !value || !is_or_is_short(form, is, &count))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	for (i = 0; i < count; i++)
 		if (all[i].number == number)
@@ -52,7 +66,7 @@ static cublasStatus_t get_desc_attribute(const void *desc, uint32_t is, const st
 	const struct form *form = desc;
 	unsigned int i;
 
-	if (!form || form->is != is || (!size && !written))
+	if (!form || (!size && !written) || !is_or_is_short(form, is, &count))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	for (i = 0; i < count; i++)
 		if (all[i].number == number)
@@ -191,9 +205,12 @@ static struct qcu_lt_matmul matmul(cublasComputeType_t compute, cudaDataType_t s
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t size,
 					       cublasComputeType_t compute, cudaDataType_t scale)
 {
-	const struct qcu_lt_matmul m = matmul(compute, scale);
+	struct qcu_lt_matmul m = matmul(compute, scale);
 
-	return init(desc, size, &m, sizeof(m));
+	if (size >= sizeof(m))
+		return init(desc, size, &m, sizeof(m));
+	m.is = QCUL_LT_IS_SHORT;
+	return init(desc, size, &m, QCUL_LT_SHORT);
 }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,

@@ -21,6 +21,19 @@ static bool is_description_of(const void *desc, uint32_t what)
 	return have == what;
 }
 
+/* Copies the description of a product. False: it is none. */
+static bool copy_matmul(struct qcu_lt_matmul *m, const void *desc)
+{
+	const bool whole = is_description_of(desc, QCU_LT_IS_MATMUL);
+
+	if (!whole && !is_description_of(desc, QCUL_LT_IS_SHORT))
+		return false;
+	memset(m, 0, sizeof(*m));
+	memcpy(m, desc, whole ? sizeof(*m) : QCUL_LT_SHORT);
+	m->is = QCU_LT_IS_MATMUL;
+	return true;
+}
+
 /* A description of a product in which each address has become its alignment. */
 static struct qcu_lt_matmul without_addresses(const struct qcu_lt_matmul *m)
 {
@@ -36,13 +49,11 @@ static struct qcu_lt_matmul without_addresses(const struct qcu_lt_matmul *m)
 	return same;
 }
 
-static void pack_matmul(struct qcul_pack *p, const void *desc)
+static void pack_matmul(struct qcul_pack *p, const struct qcu_lt_matmul *m)
 {
-	struct qcu_lt_matmul m, same;
+	const struct qcu_lt_matmul same = without_addresses(m);
 
-	memcpy(&m, desc, sizeof(m));
-	same = without_addresses(&m);
-	qcul_lib_in_like(p, &m, sizeof(m), &same);
+	qcul_lib_in_like(p, m, sizeof(*m), &same);
 }
 
 /* The library may be given a null pointer for a layout; it then says what is wrong. */
@@ -66,16 +77,16 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 			      cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
 			      void *workspace, size_t workspace_size, cudaStream_t stream)
 {
-	const struct qcu_lt_matmul *m = (const struct qcu_lt_matmul *)desc;
+	struct qcu_lt_matmul m;
 	struct qcul_pack p;
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmul);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
-	if (!is_description_of(m, QCU_LT_IS_MATMUL))
+	if (!copy_matmul(&m, desc))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
-	pack_matmul(&p, m);
-	qcul_lib_scalar_at(&p, (void *)alpha, scale_size(m->scale), 16, QCUL_LIB_IN,
-			   qcu_lt_alpha_on_gpu(m->pointers));
+	pack_matmul(&p, &m);
+	qcul_lib_scalar_at(&p, (void *)alpha, scale_size(m.scale), 16, QCUL_LIB_IN,
+			   qcu_lt_alpha_on_gpu(m.pointers));
 	qcul_lib_device(&p, a);
 	if (!pack_layout(&p, a_layout))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
@@ -83,10 +94,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 	if (!pack_layout(&p, b_layout))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	/* With this mode beta is not read. */
-	if (m->pointers == QCU_LT_VECTOR_BETA_ZERO)
+	if (m.pointers == QCU_LT_VECTOR_BETA_ZERO)
 		beta = NULL;
-	qcul_lib_scalar_at(&p, (void *)beta, scale_size(m->scale), 16, QCUL_LIB_IN,
-			   qcu_lt_beta_on_gpu(m->pointers));
+	qcul_lib_scalar_at(&p, (void *)beta, scale_size(m.scale), 16, QCUL_LIB_IN,
+			   qcu_lt_beta_on_gpu(m.pointers));
 	qcul_lib_device(&p, c);
 	if (!pack_layout(&p, c_layout))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
@@ -208,22 +219,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	const void *const layouts[4] = {a, b, c, d};
 	const struct qcul_object *o = qcul_lib_find(handle, KIND_cublasLtHandle_t);
 	cublasStatus_t status;
+	struct qcu_lt_matmul m;
 	struct question q;
 	struct qcul_pack p;
 	unsigned int i;
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (!is_description_of(desc, QCU_LT_IS_MATMUL) ||
-	    !is_description_of(preference, QCU_LT_IS_PREFERENCE) || requested <= 0 || !results ||
-	    !returned)
+	if (!copy_matmul(&m, desc) || !is_description_of(preference, QCU_LT_IS_PREFERENCE) ||
+	    requested <= 0 || !results || !returned)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (requested > QCU_LT_RESULTS)
 		requested = QCU_LT_RESULTS;
 	memset(&q, 0, sizeof(q));
 	q.device = (uint64_t)o->device;
 	q.requested = (uint64_t)requested;
-	q.matmul = without_addresses((const struct qcu_lt_matmul *)desc);
+	q.matmul = without_addresses(&m);
 	memcpy(&q.preference, preference, sizeof(q.preference));
 	for (i = 0; i < 4; i++) {
 		if (!is_description_of(layouts[i], QCU_LT_IS_LAYOUT))
@@ -235,7 +246,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	*returned = 0;
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoGetHeuristic);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
-	pack_matmul(&p, desc);
+	pack_matmul(&p, &m);
 	for (i = 0; i < 4; i++)
 		qcul_lib_in(&p, &q.layout[i], sizeof(q.layout[i]));
 	qcul_lib_in(&p, &q.preference, sizeof(q.preference));
@@ -256,14 +267,15 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 				       cublasLtMatmulHeuristicResult_t *result)
 {
 	const void *const layouts[4] = {a, b, c, d};
+	struct qcu_lt_matmul m;
 	struct qcul_pack p;
 	unsigned int i;
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoCheck);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
-	if (!is_description_of(desc, QCU_LT_IS_MATMUL) || !algo || !result)
+	if (!copy_matmul(&m, desc) || !algo || !result)
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
-	pack_matmul(&p, desc);
+	pack_matmul(&p, &m);
 	for (i = 0; i < 4; i++)
 		if (!is_description_of(layouts[i], QCU_LT_IS_LAYOUT) ||
 		    !pack_layout(&p, layouts[i]))

@@ -183,6 +183,49 @@ static void versions(void)
 		"cuSOLVER %d", solver);
 }
 
+/* In the headers of CUDA 12.1 a description has less room, and its memory ends there. */
+static void short_descriptions(cublasHandle_t h)
+{
+	struct {
+		uint64_t data[23], behind;
+	} desc = {.behind = 77};
+	const cublasLtMatmulDesc_t d = (cublasLtMatmulDesc_t)&desc;
+	cublasLtMatmulHeuristicResult_t result;
+	cublasLtMatmulPreference_t preference;
+	cublasLtMatrixLayout_t layout;
+	cublasOperation_t op = CUBLAS_OP_N;
+	uint64_t value = 0;
+	int count;
+
+	IS(cublasLtMatmulDescInit_internal(d, sizeof(desc.data) - 1, CUBLAS_COMPUTE_32F,
+					   CUDA_R_32F),
+	   CUBLAS_STATUS_ALLOC_FAILED);
+	RIGHT(cublasLtMatmulDescInit_internal(d, sizeof(desc.data), CUBLAS_COMPUTE_32F,
+					      CUDA_R_32F));
+	/* An attribute that these headers do not have. */
+	WRONG(cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, &value,
+					     8));
+	WRONG(cublasLtMatmulDescGetAttribute(d, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, &value, 8,
+					     NULL));
+	RIGHT(cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof(op)));
+	RIGHT(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 2, 2, 2));
+	RIGHT(cublasLtMatmulPreferenceCreate(&preference));
+	WRONG(cublasLtMatrixLayoutSetAttribute((cublasLtMatrixLayout_t)d,
+					       CUBLASLT_MATRIX_LAYOUT_ROWS, &value, 8));
+	RIGHT(cublasLtMatmulAlgoGetHeuristic((cublasLtHandle_t)h, d, layout, layout, layout, layout,
+					     preference, 1, &result, &count));
+	REQUIRE(count == 1, "%d algorithms", count);
+	RIGHT(cublasLtMatmulAlgoCheck((cublasLtHandle_t)h, d, layout, layout, layout, layout,
+				      &result.algo, &result));
+	RIGHT(cublasLtMatmul((cublasLtHandle_t)h, d, &one, a, layout, b, layout, &zero, c, layout,
+			     c, layout, &result.algo, NULL, 0, NULL));
+	is_product("cublasLtMatmul with a short description");
+	REQUIRE(desc.behind == 77, "written behind the description");
+	RIGHT(cublasLtMatmulDescDestroy(d));
+	RIGHT(cublasLtMatmulPreferenceDestroy(preference));
+	RIGHT(cublasLtMatrixLayoutDestroy(layout));
+}
+
 static void products(cublasHandle_t h)
 {
 	__typeof__(&cublasSgemm_v2) in13;
@@ -295,6 +338,7 @@ int main(int argc, char **argv)
 		b[i] = (float)(i + 1);
 	unknown_values(h);
 	products(h);
+	short_descriptions(h);
 	transforms();
 	factors();
 	RIGHT(cublasDestroy_v2(h));
