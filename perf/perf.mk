@@ -12,7 +12,7 @@ $(PERF_OBJS): | cudart-header
 
 $(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread $(PERF_LINK)
+	$(RUN) $(NVCC_TEST) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread $(PERF_LINK)
 
 $(B)/perf/blas: PERF_LINK := -lcublas
 $(B)/perf/nccl: PERF_LINK := -Xlinker $(NCCL_LIBRARY)
@@ -21,7 +21,7 @@ $(B)/perf/nccl: | $(NCCL_LIBRARY)
 # One benchmark a second time, as nvcc links by default: init starts it with qCUDA's loader module.
 $(B)/perf/linked/init_linked: perf/init.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
+	$(RUN) $(NVCC_TEST) $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
 $(B)/perf/linked/init_linked_stripped: $(B)/perf/linked/init_linked
 	strip -o $@ $<
 

@@ -39,17 +39,20 @@ include tests/hostile/hostile.mk
 # library, and as nvcc does by default, with the runtime in them.
 vpath %.cu $(sort $(dir $(GUEST_SRCS)))
 GUEST_OBJECTS := $(B)/tests/guest-objects
+# The toolkit's own C++ headers, also those of cooperative groups, want C++17.
+CXX17_PROGRAMS := cooperative_grid cooperative_groups scoped_atomics thrust_cub thrust_cub_rdc thrust_types
+$(CXX17_PROGRAMS:%=$(GUEST_OBJECTS)/%.o) $(CXX17_PROGRAMS:%=$(B)/tests/guest-O0/%): NVCC_STD :=
 $(GUEST_OBJECTS)/per_thread_%.o $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -O3 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -O3 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
 
 # Programs of libraries that have no kernel of their own. As a CUDA program nvcc would read them twice, for host and
 # GPU. Their templates compute what is expected, and the compiler needs long for more than -O1.
 PLAIN_PROGRAMS := $(filter-out cufft_%,$(basename $(notdir $(shell grep -L -e __global__ -e __device__ -e '<<<' $(LIBRARY_SRCS)))))
 $(PLAIN_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -x c++ -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -x c++ -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
 
 $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
@@ -63,7 +66,7 @@ DRIVER_STUB := -L$(CUDA_HOME)/lib64/stubs -lcuda
 DRIVER_PTX := $(B)/tests/driver_kernels.h
 $(B)/tests/driver_kernels.ptx: tests/guest/driver_kernels.cu | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -ptx -arch=compute_75 -o $@ $<
+	$(RUN) $(NVCC_TEST) -ptx -arch=compute_75 -o $@ $<
 
 # The PTX text as a C string.
 $(DRIVER_PTX): $(B)/tests/driver_kernels.ptx
@@ -75,7 +78,7 @@ $(MIXED_OBJECTS): GUEST_FLAGS := -I$(B)/tests
 $(MIXED_PROGRAMS:%=$(B)/tests/guest/%): GUEST_LINK := $(DRIVER_STUB)
 $(DRIVER_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu $(DRIVER_PTX) tests/guest/driver.h tests/guest/ours.h tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -x c++ -O3 -Itests/guest -I$(B)/tests -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -x c++ -O3 -Itests/guest -I$(B)/tests -c -o $@ $<
 
 $(DRIVER_PROGRAMS:%=$(B)/tests/guest/%): $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
@@ -87,7 +90,7 @@ $(B)/tests/guest-static/%: $(GUEST_OBJECTS)/%.o
 
 $(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(RUN) $(NVCC_TEST) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
 
 $(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
 
@@ -120,7 +123,7 @@ $(MANAGED_UNITS): GUEST_LINK := -rdc=true
 $(GUEST_OBJECTS)/managed_units.o: GUEST_FLAGS := -rdc=true
 $(GUEST_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -O3 -Itests/guest -rdc=true -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -O3 -Itests/guest -rdc=true -c -o $@ $<
 MANAGED_UNITS_WHOLE := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest-O0 guest-12))
 $(MANAGED_UNITS_WHOLE): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
 $(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGED_UNITS_WHOLE): \
@@ -139,7 +142,7 @@ $(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/parallel/thrust_cub.h
 FAST_PROGRAMS := black_scholes mandelbrot nbody
 $(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(RUN) $(NVCC_TEST) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # The same programs for CUDA 12: nvcc compiles them with the headers of CUDA 12 and links them with its
 # library, if these can be had. Left out are those that use calls in the form of 13, calls that are new
@@ -155,7 +158,7 @@ cuda12-headers: | deps
 $(B)/tests/guest-12/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(B)/tests/guest-12/%: %.cu tests/guest/check.h | deps cuda12-headers
 	@mkdir -p $(@D)
-	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC) -cudart shared -O3 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
+	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC_TEST) -cudart shared -O3 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
 		-gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # Programs of libraries that have another name in CUDA 12, with its headers, linked with ours under these names. At
@@ -175,7 +178,7 @@ $(B)/tests/guest-12-libs/%: %.cu tests/guest/check.h $(SHIM_LIBRARIES_12:%=$(B)/
 SOFT_BENCH := $(B)/perf/soft/kernels
 $(SOFT_BENCH): perf/soft/kernels.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared -O3 -gencode arch=compute_75,code=compute_75 -I. -o $@ $<
+	$(RUN) $(NVCC_TEST) -cudart shared -O3 -gencode arch=compute_75,code=compute_75 -I. -o $@ $<
 
 .PHONY: soft-bench
 soft-bench: $(SOFT_BENCH) $(LOOPBACK_LIBRARY)

@@ -55,14 +55,14 @@ $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
 $(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/%.cu \
 		tests/loopback/check.h tests/loopback/commands.h $(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
+	$(RUN) $(NVCC_TEST) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
 		-Xlinker '-rpath=$$ORIGIN/../../loopback'
 
 $(B)/tests/loopback/plugin: $(B)/tests/loopback/plugin.so
 $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 		$(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
+	$(RUN) $(NVCC_TEST) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
 
 $(B)/tests/loopback/driver_malloc: $(B)/tests/loopback/driver_malloc_backend.so
 $(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so
