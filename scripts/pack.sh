@@ -263,20 +263,29 @@ pack_for_root() {
 	[ -z "$opencl" ] || pack_opencl
 }
 
-# pack_ours FOLDER...: packs our libraries into these folders of the guest, and qcu-smi. Some programs look for
-# libcuda.so, which NVIDIA's driver installs, too.
+# pack_stripped HOST_FILE GUEST_PATH: packs a file of ours without its debug data, which nothing in the guest reads and
+# which is most of the file.
+pack_stripped() {
+	mkdir -p "$tmp/stage${2%/*}"
+	strip --strip-debug -o "$tmp/stage$2" "$1" 2>/dev/null || cp "$1" "$tmp/stage$2"
+}
+
+# pack_ours FOLDER...: packs our libraries into the first of these folders of the guest, with links in the others, and
+# qcu-smi. Some programs look for libcuda.so, which NVIDIA's driver installs, too.
 pack_ours() {
-	local dir name from=${library%/*}
+	local dir name from=${library%/*} to=$1
 	[ -e "$library" ] || return 0
 	for name in "${ours[@]}"; do
-		for dir in "$@"; do
-			[ ! -e "$from/$name" ] || pack_file "$from/$name" "$dir/$name"
+		[ -e "$from/$name" ] || continue
+		pack_stripped "$from/$name" "$to/$name"
+		for dir in "${@:2}"; do
+			pack_link "$to/$name" "$dir/$name"
 		done
 	done
 	for dir in "$@"; do
 		[ ! -e "$from/libcuda.so.1" ] || pack_link libcuda.so.1 "$dir/libcuda.so"
 	done
-	[ ! -e "$from/qcu-smi" ] || pack_file "$from/qcu-smi" /qcu/bin/qcu-smi
+	[ ! -e "$from/qcu-smi" ] || pack_stripped "$from/qcu-smi" /qcu/bin/qcu-smi
 }
 
 # pack_opencl: PoCL, whose CUDA device makes OpenCL programs programs of the driver API. The loader of OpenCL
@@ -353,7 +362,7 @@ pack_guest() {
 		pack_programs
 	fi
 	[ -z "$vulkan" ] || pack_vulkan
-	[ -z "$use_module" ] || cp "$module" "$tmp/stage/qcu/run/qcuda.ko"
+	[ -z "$use_module" ] || pack_stripped "$module" /qcu/run/qcuda.ko
 	if [ -n "$other_root" ]; then
 		:
 	elif [ -n "$alias" ]; then
