@@ -4,4 +4,6 @@
 # warns before it optimises.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-make -j"$(nproc)" B=build/clang CC=clang CFLAGS=-O0 NCCL_CODE= userspace
+# NCCL's kernels are those of the other build: nvcc compiles them, with gcc.
+kernels=("${B:-build}"/qcu-library/nccl/{copies,reduce_*}.o)
+make -j"$(nproc)" B=build/clang CC=clang CFLAGS=-O0 NCCL_KERNELS="${kernels[*]}" userspace
