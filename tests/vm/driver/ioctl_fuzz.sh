@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Tests the driver with random ioctls, mappings and kills (ioctl_fuzz.c). IOCTL_FUZZ_SECONDS makes it
-# run longer, with seeds from IOCTL_FUZZ_SEED on.
+# Tests the driver with random ioctls, mappings and kills (ioctl_fuzz.c), at night with a second seed. IOCTL_FUZZ_SECONDS
+# makes it run longer, with seeds from IOCTL_FUZZ_SEED on.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -16,7 +16,7 @@ if [ $seconds -gt 0 ]; then
 	limit=$((seconds + 60))
 	expect seed-$seed 0 ioctl_fuzz $seed 0 $seconds
 else
-	for n in 1 2; do
+	for n in 1 ${QCU_NIGHTLY:+2}; do
 		expect seed-$((seed + n)) 0 ioctl_fuzz $((seed + n)) 30
 	done
 fi

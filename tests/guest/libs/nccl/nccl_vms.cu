@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One communicator of several VMs, with a process for each GPU: collectives, transfers, graphs and splits; or with
- * "killed", a rank whose process is killed. The VMs share a folder, in which they find the id.
+ * One communicator of several VMs, with a process for each GPU: collectives, transfers, graphs and splits; with
+ * "few", only some collectives, or with "killed", a rank whose process is killed. The VMs share a folder, in which
+ * they find the id.
  *
- *	nccl_vms FILE VM VMS [killed]
+ *	nccl_vms FILE VM VMS [few | killed]
  */
 #include "collectives.h"
 #include "processes.h"
@@ -126,15 +127,19 @@ static void split(const struct team *t, int color, int rank, int ranks)
 	NC(ncclCommDestroy(part.member[0].comm));
 }
 
-static int child(const struct place *p, int device)
+static int child(const struct place *p, int device, bool few)
 {
 	int ranks = p->vms * p->gpus;
 	struct team t = join(p, "id", device, ranks);
 
-	all_kinds(&t);
-	split(&t, device, p->vm, p->vms); /* one GPU of each VM */
-	split(&t, p->vm, device, p->gpus); /* all GPUs of a VM */
-	all_kinds(&t);
+	if (few) {
+		some_collectives(&t);
+	} else {
+		all_kinds(&t);
+		split(&t, device, p->vm, p->vms); /* one GPU of each VM */
+		split(&t, p->vm, device, p->gpus); /* all GPUs of a VM */
+		all_kinds(&t);
+	}
 	end_team(&t);
 	return 0;
 }
@@ -174,10 +179,11 @@ int main(int argc, char **argv)
 {
 	struct place p;
 	bool killed = argc == 5 && !strcmp(argv[4], "killed");
+	bool few = argc == 5 && !strcmp(argv[4], "few");
 	struct family f;
 
-	if (argc != 4 && !killed) {
-		printf("usage: nccl_vms FILE VM VMS [killed]\n");
+	if (argc != 4 && !few && !killed) {
+		printf("usage: nccl_vms FILE VM VMS [few | killed]\n");
 		return 77;
 	}
 	p.file = argv[1];
@@ -189,7 +195,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	if (fork_family(&f, p.gpus))
-		return killed ? child_of_killed(&p, f.rank) : child(&p, f.rank);
+		return killed ? child_of_killed(&p, f.rank) : child(&p, f.rank, few);
 	end_family(&f, killed && p.vm == p.vms - 1 ? SIGKILL : 0);
 	return verified("%d of %d VMs, with %d GPUs", p.vm, p.vms, p.gpus);
 }
