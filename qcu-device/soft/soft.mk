@@ -16,6 +16,8 @@ SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/ba
 $(SOFT_LIBRARY_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(SOFT_LIBRARY_SRCS:%.c=$(B)/%.o): | cudart-header
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)
+# For a build in which the rest is not optimised (tests/run).
+$(SOFT_OBJS) $(PTX_SRCS:%.c=$(B)/%.o): override CFLAGS += $(SOFT_CFLAGS)
 SOFT_LIB := $(B)/qcu-device/soft/libsoft.a
 SOFT_LIBS := -llz4 -lzstd -lm
 
