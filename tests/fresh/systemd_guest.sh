@@ -86,7 +86,8 @@ second_boot() {
 	must "qcu-smi" qcu-smi
 	step "a user of the group"
 	must "qcu-doctor finds something" as ada 'qcu-doctor'
-	must "nvcc" as ada '/mnt/cuda/bin/nvcc -arch=compute_75 -cudart shared -I/share -o vector_add /share/vector_add.cu'
+	# As C++14 a third less is to be read (Makefile).
+	must "nvcc" as ada '/mnt/cuda/bin/nvcc -std=c++14 -arch=compute_75 -cudart shared -I/share -o vector_add /share/vector_add.cu'
 	step "compiled"
 	must "the program" as ada ./vector_add
 	grep "sums equal the CPU's" $log || { cat $log && bad "the program says something else"; }
