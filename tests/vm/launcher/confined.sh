@@ -17,14 +17,15 @@ mkdir "$dir/work" "$dir/tmp"
 cd "$dir/work" || exit 2
 export TMPDIR=$dir/tmp
 
+# plain ARG...: with little memory, which an emulated guest has ready sooner.
 plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module "$@"
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
 }
 
 # vm OPTION...: runs the script from standard input in a guest.
 vm() {
 	cat >script
-	timeout -k 5 $((120 * slow)) "$qcu" vm --no-device --no-module --script script "$@" >out 2>err </dev/null
+	timeout -k 5 $((120 * slow)) "$qcu" vm --no-device --no-module --mem 512M --script script "$@" >out 2>err </dev/null
 }
 
 # attack OPTION...: like vm, but the script first takes the port that reports go to, as $port. Only the

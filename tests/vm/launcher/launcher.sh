@@ -17,8 +17,9 @@ trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder"
 cd "$dir/my folder" || exit 2
 
+# plain ARG...: with little memory, which an emulated guest has ready sooner.
 plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module "$@"
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
 }
 
 # ---- refusals, which need no VM ----

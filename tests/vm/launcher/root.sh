@@ -18,8 +18,9 @@ trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder"
 cd "$dir/my folder" || exit 2
 
+# plain ARG...: with little memory, which an emulated guest has ready sooner.
 plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module "$@"
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
 }
 
 # refused TEXT ARG...: qcu ARG... must end with exit code 2 and print TEXT on standard error only.
