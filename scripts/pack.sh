@@ -264,8 +264,9 @@ pack_for_root() {
 }
 
 # pack_stripped HOST_FILE GUEST_PATH: packs a file of ours without its debug data, which nothing in the guest reads and
-# which is most of the file.
+# which is most of the file. What is there already stays: it may be a link to a file of the user's.
 pack_stripped() {
+	[ ! -e "$tmp/stage$2" ] || return 0
 	mkdir -p "$tmp/stage${2%/*}"
 	strip --strip-debug -o "$tmp/stage$2" "$1" 2>/dev/null || cp "$1" "$tmp/stage$2"
 }
