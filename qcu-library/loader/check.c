@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * qcu-check: says how a CUDA program was linked, for which GPUs it has code, and which of NVIDIA's
- * libraries it needs. `qcu check` and `qcu run` call it, and qcu-run in the guest. It only reads
- * the file, so it needs no GPU and no VM.
+ * qcu-check: says how a CUDA program was linked, for which GPUs it has code, which of NVIDIA's
+ * libraries it needs and which of its calls are refused. `qcu check` and `qcu run` call it, and
+ * qcu-run in the guest. It only reads the file, so it needs no GPU and no VM.
  */
 #define _GNU_SOURCE /* PATH_MAX */
 #include <fcntl.h>
@@ -14,57 +14,87 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qcu-library/loader/calls.h"
 #include "qcu-library/loader/gpus.h"
 #include "qcu-library/loader/linked.h"
 
 /* Exit codes. docs/programs/loader.md has them, too. */
 enum { RUNS = 0, DOES_NOT_RUN = 1, CANNOT_TELL = 2, NO_CUDA = 3 };
 
-/* NVIDIA's libraries, by the beginnings of their names. */
+/*
+ * NVIDIA's libraries, by the beginnings of their names. The first that fits counts.
+ *
+ * OURS: it runs only where qCUDA has it. PLAIN: it needs neither GPU nor driver, so it works in the
+ * guest as it is. OWN: the runtime is linked into it, so it is served as a program is, if it is
+ * there.
+ */
+enum whose { OURS, PLAIN, OWN };
 static const struct {
 	const char *prefix;
-	bool plain; /* it needs neither GPU nor driver, so it works in the guest as it is */
+	enum whose whose;
 } nvidia[] = {
-	{"libcudart.so.", false},  {"libcuda.so.", false},	{"libcublas", false},
-	{"libcudnn", false},	   {"libcufft", false},		{"libcurand.so.", false},
-	{"libcusparse", false},	   {"libcusolver", false},	{"libcutensor", false},
-	{"libnccl.so.", false},	   {"libcufile", false},	{"libcupti.so.", false},
-	{"libnpp", false},	   {"libnvjpeg.so.", false},	{"libnvidia-ml.so.", false},
-	{"libnvblas.so.", false},  {"libnvcuvid.so.", false},	{"libnvinfer", false},
-	{"libnvrtc", true},	   {"libnvJitLink.so.", true},	{"libnvvm.so.", true},
-	{"libnvfatbin.so.", true}, {"libnvToolsExt.so.", true}, {"libnvtx3interop.so.", true},
+	{"libcusparseLt", OWN},	  {"libcudart", OURS},	   {"libcuda.so.", OURS},
+	{"libcublas", OURS},	  {"libcudnn", OURS},	   {"libcufft", OURS},
+	{"libcurand.so.", OURS},  {"libcusparse", OURS},   {"libcusolver", OURS},
+	{"libcutensor", OWN},	  {"libnccl.so.", OURS},   {"libcufile", OURS},
+	{"libcupti.so.", OURS},	  {"libnpp", OWN},	   {"libnvjpeg", OWN},
+	{"libnvidia-", OURS},	  {"libnvblas.so.", OURS}, {"libnvcuvid.so.", OURS},
+	{"libnvinfer", OURS},	  {"libnvonnx", OURS},	   {"libnvoptix", OURS},
+	{"libnvperf", OURS},	  {"libnvshmem", OWN},	   {"libnvcomp", OWN},
+	{"libnvimgcodec", OWN},	  {"libnvtiff", OWN},	   {"libcuobjclient", OWN},
+	{"libcustatevec", OWN},	  {"libcudss", OWN},	   {"libnvrtc", PLAIN},
+	{"libnvJitLink.", PLAIN}, {"libnvvm.so.", PLAIN},  {"libnvfatbin.so.", PLAIN},
+	{"libnvToolsExt", PLAIN}, {"libnvtx3", PLAIN},
 };
+#define NVIDIA (sizeof(nvidia) / sizeof(nvidia[0]))
+
+#define NEEDED_MAX 1024u
 
 static bool brief;
 
 static void usage(FILE *to)
 {
-	fputs("usage: qcu-check [--brief] PROGRAM\n"
+	fputs("usage: qcu-check [--brief | --facts] PROGRAM\n"
 	      "\n"
 	      "Says how a CUDA program or library was linked, for which GPUs it has code, and\n"
 	      "which of NVIDIA's libraries it needs. --brief says it in one line, for scripts:\n"
-	      "static 12, static 13, shared, none, missing (a library), or refused.\n"
+	      "static 12, static 13, shared, none, missing (a library), or refused. --facts\n"
+	      "says what `qcu check --all` puts together.\n"
 	      "\n"
 	      "Exit code: 0 if it runs with qCUDA, 1 if it does not, 2 if the file cannot be\n"
-	      "read or is no program, 3 if there is no CUDA in it.\n",
+	      "read or is no program, or if that depends on libraries that are not looked at,\n"
+	      "3 if there is no CUDA in it.\n",
 	      to);
 }
 
-/* The libraries of qCUDA lie beside this program. */
 static bool have_library(const char *name)
 {
-	char path[PATH_MAX + 256];
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	char *end;
+	char path[PATH_MAX];
 
-	if (n <= 0)
-		return false;
-	path[n] = '\0';
-	end = strrchr(path, '/');
-	if (!end || strlen(name) > 200)
-		return false;
-	strcpy(end + 1, name);
-	return !access(path, R_OK);
+	return qcul_calls_library(name, path, sizeof(path));
+}
+
+/* A text of the file's, without what a terminal would obey. At most one is used at a time. */
+static const char *replace_controls(const char *text)
+{
+	static char out[PATH_MAX + 512];
+	size_t i;
+
+	for (i = 0; text[i] && i < sizeof(out) - 1; i++)
+		out[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+	out[i] = '\0';
+	return out;
+}
+
+/* The index of a library of NVIDIA's, or NVIDIA. */
+static size_t index_in_nvidia(const char *name)
+{
+	size_t k;
+
+	for (k = 0; k < NVIDIA; k++)
+		if (!strncmp(name, nvidia[k].prefix, strlen(nvidia[k].prefix)))
+			break;
+	return k;
 }
 
 static void say_gpus(const struct qcul_gpus *g)
@@ -87,33 +117,45 @@ static void say_gpus(const struct qcul_gpus *g)
 	puts(g->damaged ? " (and a fat binary that is damaged)" : "");
 }
 
-/* Prints NVIDIA's libraries that the file needs. Returns how many are missing. */
-static unsigned int say_libraries(const struct qcul_elf *e, unsigned int *needed)
+/* NVIDIA's libraries that the file needs. */
+struct needs {
+	unsigned int all, missing, own;
+};
+
+static void say_libraries(const struct qcul_elf *e, struct needs *n)
 {
-	unsigned int missing = 0;
-	const char *name;
+	const char *name, *what;
 	size_t i, k;
 
-	for (i = 0; (name = qcul_elf_dynamic_text(e, DT_NEEDED, i)); i++) {
-		for (k = 0; k < sizeof(nvidia) / sizeof(nvidia[0]); k++)
-			if (!strncmp(name, nvidia[k].prefix, strlen(nvidia[k].prefix)))
-				break;
-		if (k == sizeof(nvidia) / sizeof(nvidia[0]))
+	for (i = 0; i < NEEDED_MAX && (name = qcul_elf_dynamic_text(e, DT_NEEDED, i)); i++) {
+		k = index_in_nvidia(name);
+		if (k == NVIDIA)
 			continue;
-		++*needed;
-		if (nvidia[k].plain) {
-			if (!brief)
-				printf("needs %s: NVIDIA's own works\n", name);
-		} else if (have_library(name)) {
-			if (!brief)
-				printf("needs %s: qCUDA has it\n", name);
+		n->all++;
+		if (have_library(name)) {
+			what = "qCUDA has it";
+		} else if (nvidia[k].whose == PLAIN) {
+			what = "NVIDIA's own works";
+		} else if (nvidia[k].whose == OWN) {
+			n->own++;
+			what = "NVIDIA's own, which is not looked at here";
 		} else {
-			missing++;
-			if (!brief)
-				printf("needs %s: qCUDA does not have it\n", name);
+			n->missing++;
+			what = "qCUDA does not have it";
 		}
+		if (!brief)
+			printf("needs %s: %s\n", replace_controls(name), what);
 	}
-	return missing;
+}
+
+static unsigned int refused_calls;
+
+static void say_call(const char *library, const char *name, bool lacking)
+{
+	refused_calls++;
+	if (refused_calls <= 10)
+		printf("calls %s: %s of qCUDA %s\n", replace_controls(name), library,
+		       lacking ? "does not have it" : "answers \"not supported\"");
 }
 
 /* A program that needs no dynamic linker, so that no library can be loaded into it. */
@@ -145,7 +187,7 @@ static int check_program(const struct qcul_elf *e, const char *path)
 {
 	static struct qcul_linked linked;
 	char sentence[PATH_MAX + 512], library[32];
-	unsigned int needed = 0, missing;
+	struct needs needs = {0};
 	struct qcul_gpus gpus;
 	bool shared = false;
 	const char *name;
@@ -184,21 +226,94 @@ static int check_program(const struct qcul_elf *e, const char *path)
 		puts("linking: the runtime is a shared library");
 	if (!brief)
 		say_gpus(&gpus);
-	missing = say_libraries(e, &needed);
-	if (missing) {
+	say_libraries(e, &needs);
+	if (!brief)
+		qcul_calls_read(e, say_call);
+	if (refused_calls > 10)
+		printf("calls %u more such functions\n", refused_calls - 10);
+	if (needs.missing) {
 		puts(brief ? "missing" : "It does not run with qCUDA: libraries are missing.");
 		return DOES_NOT_RUN;
 	}
-	if (linked.state == QCUL_LINKED_NONE && !needed && !gpus.count && !gpus.damaged) {
+	if (linked.state == QCUL_LINKED_NONE && !needs.all && !gpus.count && !gpus.damaged) {
 		puts(brief ? "none" : "There is no CUDA in it.");
 		return NO_CUDA;
 	}
 	if (!brief)
-		puts("It runs with qCUDA.");
+		puts(needs.own ? "It runs with qCUDA if these libraries do: qcu check --all "
+				 "follows them."
+			       : "It runs with qCUDA.");
 	else if (linked.state == QCUL_LINKED_FOUND)
 		printf("static %u\n", linked.major);
 	else
 		puts("shared");
+	return needs.own ? CANNOT_TELL : RUNS;
+}
+
+/* ---- for `qcu check --all` ---- */
+
+static void say_call_fact(const char *library, const char *name, bool lacking)
+{
+	printf("%s %s %s\n", lacking ? "lacking" : "unserved", library, replace_controls(name));
+}
+
+static const char *whose_library(const char *name)
+{
+	static const char *const words[] = {"missing", "plain", "own"};
+	size_t k = index_in_nvidia(name);
+
+	if (k == NVIDIA)
+		return "other";
+	return have_library(name) ? "ours" : words[nvidia[k].whose];
+}
+
+/* A line for each fact: a word, and what is known. */
+static int say_facts(const struct qcul_elf *e, const char *path)
+{
+	static const int64_t tags[] = {DT_RPATH, DT_RUNPATH};
+	static struct qcul_linked linked;
+	char sentence[PATH_MAX + 512], library[32];
+	struct qcul_gpus gpus;
+	uint64_t flags = 0;
+	const char *text;
+	size_t i;
+
+	qcul_linked_find(e, &linked);
+	qcul_gpus_read(e, &gpus);
+	snprintf(library, sizeof(library), "libcudart.so.%u", linked.major);
+	if (linked.state == QCUL_LINKED_FOUND && wholly_static(e)) {
+		puts("refused it is linked statically as a whole");
+	} else if (linked.state == QCUL_LINKED_FOUND && !have_library(library)) {
+		printf("refused qCUDA has no %s here\n", library);
+	} else if (linked.state == QCUL_LINKED_FOUND) {
+		printf("linked %u%s%s\n", linked.major, linked.version ? " " : "",
+		       linked.version ? linked.version : "");
+	} else if (linked.state != QCUL_LINKED_NONE) {
+		qcul_linked_sentence(&linked, path, sentence, sizeof(sentence));
+		printf("refused %s\n", replace_controls(sentence + strlen(path) + 2));
+	}
+	for (i = 0; i < gpus.count; i++)
+		printf("code %s\n", gpus.gpu[i].kind == QCUL_GPU_PTX ? "PTX" : "machine");
+	text = qcul_elf_dynamic_text(e, DT_SONAME, 0);
+	if (text)
+		printf("soname %s\n", replace_controls(text));
+	if (!text) {
+		text = strrchr(path, '/');
+		text = text ? text + 1 : path;
+	}
+	printf("is %s\n", whose_library(text));
+	for (i = 0; i < 2; i++) {
+		text = qcul_elf_dynamic_text(e, tags[i], 0);
+		if (text)
+			printf("path %s\n", replace_controls(text));
+	}
+	for (i = 0; i < NEEDED_MAX && (text = qcul_elf_dynamic_text(e, DT_NEEDED, i)); i++)
+		printf("needs %s %s\n", whose_library(text), replace_controls(text));
+	if (qcul_elf_dynamic(e, DT_BIND_NOW, 0, &flags) ||
+	    (qcul_elf_dynamic(e, DT_FLAGS, 0, &flags) && flags & DF_BIND_NOW) ||
+	    (qcul_elf_dynamic(e, DT_FLAGS_1, 0, &flags) && flags & DF_1_NOW))
+		puts("now");
+	qcul_calls_read(e, say_call_fact);
 	return RUNS;
 }
 
@@ -213,6 +328,7 @@ int main(int argc, char **argv)
 	struct qcul_elf e;
 	const char *why, *path;
 	struct stat st;
+	bool facts;
 	void *data;
 	int fd;
 
@@ -221,7 +337,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	brief = argc == 3 && !strcmp(argv[1], "--brief");
-	if (argc != 2 + brief || !*argv[1] || (argv[1][0] == '-' && !brief)) {
+	facts = argc == 3 && !strcmp(argv[1], "--facts");
+	if (argc != 2 + (brief || facts) || !*argv[1] || (argv[1][0] == '-' && argc == 2)) {
 		usage(stderr);
 		return CANNOT_TELL;
 	}
@@ -237,5 +354,7 @@ int main(int argc, char **argv)
 	if (data == MAP_FAILED)
 		return no_answer(path, "cannot be read");
 	why = qcul_elf_open(&e, data, (size_t)st.st_size);
-	return why ? no_answer(path, why) : check_program(&e, path);
+	if (why)
+		return no_answer(path, why);
+	return facts ? say_facts(&e, path) : check_program(&e, path);
 }

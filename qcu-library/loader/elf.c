@@ -179,6 +179,7 @@ bool qcul_elf_symbol(const struct qcul_elf_symbols *t, size_t i, struct qcul_elf
 	out->size = s.st_size;
 	out->type = ELF64_ST_TYPE(s.st_info);
 	out->defined = s.st_shndx != SHN_UNDEF;
+	out->weak = ELF64_ST_BIND(s.st_info) == STB_WEAK;
 	return true;
 }
 

@@ -42,6 +42,7 @@ struct qcul_elf_symbol {
 	uint64_t addr, size;
 	unsigned int type;
 	bool defined;
+	bool weak; /* the dynamic linker may leave it out */
 };
 
 /*

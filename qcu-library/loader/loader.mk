@@ -21,7 +21,17 @@ $(LOADER_LIBRARY): $(LOADER_OBJS)
 
 QCU_CHECK := $(B)/qcu-library/qcu-check
 
-$(QCU_CHECK): $(LOADER)/check.o $(LOADER)/gpus.o $(LOADER_FIND)
+# The functions that our libraries export and do not serve.
+LOADER_UNSERVED := $(B)/qcu-library/unsupported.inc $(B)/qcu-library/driver_unsupported.inc $(NCCL)/unsupported.inc \
+	$(NVML)/unknown.inc $(CUFILE)/functions.inc $(SHIMS:%=$(SHIM_DIR)/%_unserved.c)
+$(LOADER)/unserved_names.inc: $(LOADER_UNSERVED) qcu-library/loader/loader.mk
+	@mkdir -p $(@D)
+	sed -n -E 's/^(UNSUPPORTED|ERROR|QCUL_LIB_UNSERVED)\((.*, )?(\w+)\)$$/"\3",/p' $(LOADER_UNSERVED) | LC_ALL=C sort -u >$@
+
+$(LOADER)/calls.o: $(LOADER)/unserved_names.inc
+$(LOADER)/calls.o: override CFLAGS += -I$(LOADER)
+
+$(QCU_CHECK): $(addprefix $(LOADER)/,check.o calls.o gpus.o) $(LOADER_FIND)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
 
 PARTS += $(LOADER_LIBRARY) $(QCU_CHECK)

@@ -6,6 +6,9 @@ LOADER_CASES := stripped_changed stripped_changed_plugin stripped_cut stripped s
 	one_segment rdc per_thread threads plugins needed_library two_versions cuda_12 cuda_13_5 pages seccomp own_code \
 	without_cuda wheel
 
+# whole.py runs these.
+LOADER_WHOLE := broken_zip zip_leads_out zip_bomb loop_of_links bad_programs facts_of_spoiled missing renamed in_turn calls runs by_name
+
 LOADER_TEST := $(B)/tests/loader
 LOADER_LINKED := $(addprefix $(LOADER_TEST)/,linked linked_no_pie linked_rdc linked_per_thread linked_one_segment \
 	wholly_static shared plugin.so plugin2.so needs)
@@ -13,7 +16,7 @@ LOADER_C := $(addprefix $(LOADER_TEST)/,host no_exec edit)
 LOADER_OTHERS := $(addprefix $(LOADER_TEST)/,linked_12 plugin_12.so linked_13_5)
 LOADER_UNLINKED := $(addprefix $(LOADER_TEST)/,linked_12.o linked_13.o)
 LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_UNLINKED) $(LOADER_C) $(LOADER_TEST)/libcudart.so.12 $(LOADER_TEST)/wheel $(LOADER_TEST)/wheels/libcublas.so.13 \
-	$(B)/loopback/libqcuda-loader.so \
+	$(B)/loopback/libqcuda-loader.so $(B)/qcu-library/libcublas.so.13 \
 	$(QCU_CHECK)
 
 LOADER_NVCC := $(NVCC) -O1 -gencode arch=compute_75,code=compute_75
