@@ -320,7 +320,7 @@ sed -i '/^soname/d' "$tmp/older"
 refused_12 'only more' "there is no line 'soname'"
 older 'soname libsmall.so.0'
 # Jumps, checks, calls of the function with more parameters, answers, and what is not served.
-[ "$(grep -c '^JUMP' "$tmp/out")" -eq 11 ]
+[ "$(grep -c '^JUMP' "$tmp/out")" -eq 12 ]
 ! grep -q -w -e sum "$tmp/out"
 grep -q '^JUMP(scale, scale)$' "$tmp/out"
 grep -q '^UNSERVED(ancient)$' "$tmp/out"
