@@ -148,7 +148,7 @@ cp "$B/tests/guest-static/vector_add" linked-in
 cuda --root / ./linked-in >out 2>err
 expect '' 'exit code' $? 0
 expect '' 'error' "$(cat err)" ''
-cp linked-in changed && "$root/$B/tests/loader/edit" changed spoil cudaMalloc && strip changed
+cp linked-in changed && "$B/tests/loader/edit" changed spoil cudaMalloc && strip changed
 cuda --root / "$PWD/changed" 2>err
 expect '' 'exit code without a symbol table, and with changed code' $? 126
 case_done linked-in-with-root
