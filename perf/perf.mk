@@ -34,7 +34,7 @@ perf-smoke: all vm perf $(B)/loopback/libcudart.so.13 $(LOOPBACK_SHIMS) $(B)/tes
 	@tests/run perf
 
 # The emulator's plugin that counts instructions. perf/cost/run has it built.
-$(B)/perf/count.so: perf/cost/count.c scripts/build-qemu | deps
+$(B)/perf/cost/count.so: perf/cost/count.c scripts/build-qemu | deps
 	@mkdir -p $(@D)
 	dir=$$(scripts/build-qemu | tail -n 1) && [ -n "$$dir" ] && $(RUN) $(CC) $(CFLAGS) -shared -fPIC \
 		-isystem "$$dir/include" $$(pkg-config --cflags glib-2.0) -o $@ $<
