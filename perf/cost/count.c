@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A plugin of QEMU's emulator. Counts the instructions of a guest with one processor, of its kernel
- *and of its programs apart, and writes both counts to a file at each mark. A mark is a program's
- *write to a port that no device has (bench.c).
+ * and of its programs apart, and writes both counts to a file at each mark (bench.c).
  *
  *	-plugin count.so,out=FILE
  *

@@ -49,8 +49,12 @@ class Plan:
 def receive(sock):
     """Returns one message and its file descriptors, which come with its first byte."""
     message, fds, _, _ = socket.recv_fds(sock, HEADER, 64)
-    while message and (len(message) < HEADER or len(message) < HEADER + int.from_bytes(message[8:HEADER], "little")):
-        size = HEADER if len(message) < HEADER else HEADER + int.from_bytes(message[8:HEADER], "little")
+    size = HEADER
+    while message:
+        if len(message) == HEADER:
+            size = HEADER + int.from_bytes(message[8:], "little")
+        if len(message) == size:
+            break
         more = sock.recv(size - len(message))
         message = message + more if more else b""
     return bytearray(message), fds
