@@ -7,11 +7,12 @@
 #
 # Avoid forks: under emulation each fork costs milliseconds.
 #
-# All time limits are multiplied by $slow, which tests/vm/lib.sh may set.
+# A program has no time limit of its own: the boot has one, on the host's clock. The guest's clock may be wrong by far,
+# when its kernel has measured its processor while that stood still. What waits here is multiplied by $slow, which
+# tests/vm/lib.sh may set.
 
 stats=/sys/kernel/debug/qcuda/stats
 log=/tmp/test.log
-limit=60 # seconds, for each program
 slow=${slow:-1}
 available=0 # the idle guest's memory (see memory), in KiB; 0: not known yet
 slack=8192  # how many KiB of it may be missing
@@ -68,9 +69,11 @@ leftovers() {
 	done
 }
 
-# begin NAME: starts a test. The test ends with pass or with fail WHY.
+# begin NAME: starts a test. The test ends with pass or with fail WHY. When the boot ends before that, its output says
+# which test it was.
 begin() {
 	name=$1
+	echo "begin $name"
 	clock
 	started=$ticks
 	: >$log
@@ -102,13 +105,12 @@ expect() {
 	begin "$1"
 	_want=$2
 	shift 2
-	timeout -k 2 $((limit * slow)) "$@" >>$log 2>&1 </dev/null
+	"$@" >>$log 2>&1 </dev/null
 	rc=$?
 	# shellcheck disable=SC2254
 	case $rc in
 	$_want) pass ;;
 	77) echo "@skip $name $(tail -n 1 $log)" ;;
-	143 | 124) fail "not done after $((limit * slow)) s" ;;
 	*) fail "exit code $rc, expected $_want" ;;
 	esac
 }

@@ -13,7 +13,6 @@ with "$tools/ioctl_fuzz" "$guest/vector_add"
 # Programs that crash at a wrong address need not appear in the kernel's log.
 echo 0 >/proc/sys/debug/exception-trace
 if [ $seconds -gt 0 ]; then
-	limit=$((seconds + 60))
 	expect seed-$seed 0 ioctl_fuzz $seed 0 $seconds
 else
 	for n in 1 ${QCU_NIGHTLY:+2}; do

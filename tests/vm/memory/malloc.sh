@@ -50,9 +50,7 @@ expect api 0 malloc_api
 expect cuda 0 malloc_cuda
 expect fork 0 malloc_fork
 expect pageable 0 malloc_pageable
-limit=$((60 + QCU_TEST_SECONDS))
 expect threads 0 malloc_threads
-limit=60
 expect spawn 0 malloc_spawn
 expect registered 0 malloc_registered
 expect bad-memory 0 bad_memory

@@ -37,7 +37,6 @@ begin in_place/moved
 expect managed_advice 0 managed_advice
 expect managed_variables 0 managed_variables
 expect fork_child 0 fork_child
-limit=150
 expect random/forks+host-functions 0 managed_random 400 1 fh
 expect random/forks+shared 0 managed_random 400 2 fs
 expect killed 137 timeout -s KILL 5 managed_random 1000000 3 s
@@ -46,7 +45,6 @@ END
 
 # So little device memory that some allocations of each program stay in place.
 boot --device-arg --limit --device-arg vm-device-memory=24M --chunk 64K "${with[@]}" <<'END'
-limit=150
 for case in in_turn scattered host_function freed threads; do
 	expect "quota/$case" 0 managed_moves $case
 done
@@ -54,6 +52,5 @@ expect quota/random 0 managed_random 240 4 fs
 END
 
 [ -z "${MANAGED_STEPS:-}" ] || boot --timeout 3000 "${with[@]}" <<END
-limit=2900
 expect random/$MANAGED_STEPS 0 managed_random $MANAGED_STEPS 5 fs
 END
