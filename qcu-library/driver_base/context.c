@@ -22,7 +22,7 @@ struct frame {
 	int device;
 	struct frame *below;
 };
-static __thread struct frame *stack;
+static QCUL_NEAR struct frame *stack;
 
 static struct {
 	struct CUctx_st primary[QCUL_DEVICES];

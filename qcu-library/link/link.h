@@ -32,13 +32,22 @@
 
 /* ---- the calling thread (thread.c) ---- */
 
-#define QCUL_CALL_DEPTH 16
+/*
+ * A variable of each thread, at a fixed distance from the thread's pointer. Others are found by a
+ * function that costs 25 instructions, and 110 as soon as the program has loaded one more library.
+ * A library that a program loads later finds little room for such variables, less than 1.6 KB for
+ * all such libraries together: they must be small (thread.c).
+ */
+#define QCUL_NEAR __thread __attribute__((tls_model("initial-exec")))
 
 struct qcul_call_config {
 	dim3 grid, block;
 	size_t shared;
 	cudaStream_t stream;
+	struct qcul_call_config *below;
 };
+
+struct qcul_kept;
 
 struct qcul_thread {
 	uint32_t tid;
@@ -57,10 +66,11 @@ struct qcul_thread {
 	unsigned int ready; /* its context can be used: qcul_bindings when that was found out */
 	struct CUctx_st *context; /* the driver API's context; NULL: the device's primary one */
 	enum cudaStreamCaptureMode capture_mode;
-	unsigned int depth; /* number of <<<>>> configurations pushed and not yet popped */
-	struct qcul_call_config config[QCUL_CALL_DEPTH];
+	bool configured;		/* a <<<>>> configuration was pushed and not yet popped: */
+	struct qcul_call_config config; /* the newest; the others are below it */
+	struct qcul_kept *kept;		/* answers about occupancy, freed when the thread ends */
 };
-extern __thread struct qcul_thread qcul_self;
+extern QCUL_NEAR struct qcul_thread qcul_self;
 
 /* ---- session.c ---- */
 

@@ -34,7 +34,7 @@ QCUL_AT_FORK(QCUL_FORK_LOGS)
 
 /* True while this thread runs a callback. Errors in the callback are not logged, because each would
  * cause another callback. */
-static __thread bool calling;
+static QCUL_NEAR bool calling;
 
 /* A copy of the current callbacks: a callback may remove itself or another one. */
 static struct CUlogsCallbackEntry_st *copy_callbacks(size_t *count)

@@ -4,6 +4,7 @@
  * library never closes it: the kernel does that when the process ends, so that nothing can hang at
  * exit. After fork() the child has no session. It opens its own when it first uses CUDA.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,6 +47,8 @@ static void thread_ends(void *unused)
 	    !atomic_load(&session.broken))
 		(void)qcul_transport_submit(&cmd, 1);
 	qcul_transport_thread_ends();
+	free(qcul_self.kept);
+	qcul_self.kept = NULL;
 	qcul_self.epoch = 0;
 }
 

@@ -2,6 +2,7 @@
 /* What CUDA keeps for each thread. */
 #include "qcu-library/link/link.h"
 
-__thread struct qcul_thread qcul_self = {
+QCUL_NEAR struct qcul_thread qcul_self = {
 	.capture_mode = cudaStreamCaptureModeGlobal,
 };
+_Static_assert(sizeof(qcul_self) <= 128, "too large for QCUL_NEAR");

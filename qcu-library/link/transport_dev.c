@@ -23,7 +23,7 @@ static struct {
 	int fd;
 	atomic_flag said; /* what is wrong */
 } process = {.fd = -1, .said = ATOMIC_FLAG_INIT};
-static __thread int late;
+static QCUL_NEAR int late;
 
 static cudaError_t open_failed(int err)
 {

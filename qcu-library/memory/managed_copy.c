@@ -32,7 +32,7 @@ static struct {
 } process;
 QCUL_AT_FORK(QCUL_FORK_MANAGED_COPIES)
 
-static __thread bool busy; /* this thread is moving or adding copies */
+static QCUL_NEAR bool busy; /* this thread is moving or adding copies */
 
 static char *program(const struct copy *c)
 {

@@ -4,6 +4,7 @@
  * with the same numbers. The answer depends only on the question, the device, and the attributes of
  * the kernel. So each thread keeps its last answers until an attribute changes.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "qcu-library/link/ask.h"
@@ -20,17 +21,20 @@ struct question {
 };
 _Static_assert(sizeof(struct question) == 40, "no padding");
 
-struct kept {
+struct qcul_kept {
 	struct question question; /* op 0: none */
 	uint64_t answer;
 };
 
-static __thread struct kept kept[KEPT];
-
-/* Block sizes are mostly multiples of 32. */
-static struct kept *slot_of_question(const struct question *q)
+/* Block sizes are mostly multiples of 32. NULL: out of memory. */
+static struct qcul_kept *slot_of_question(const struct question *q)
 {
-	return &kept[(q->threads / 32 + q->kernel * 7 + (uint32_t)q->dynamic / 64 + q->op) % KEPT];
+	if (!qcul_self.kept)
+		qcul_self.kept = calloc(KEPT, sizeof(*qcul_self.kept));
+	return qcul_self.kept ? &qcul_self.kept[(q->threads / 32 + q->kernel * 7 +
+						 (uint32_t)q->dynamic / 64 + q->op) %
+						KEPT]
+			      : NULL;
 }
 
 static cudaError_t send_occupancy_question(const struct question *q, uint64_t *answer)
@@ -50,7 +54,7 @@ static cudaError_t send_occupancy_question(const struct question *q, uint64_t *a
 static cudaError_t ask_occupancy(struct question *q, const void *func, uint64_t *answer)
 {
 	struct CUkern_st *k;
-	struct kept *at;
+	struct qcul_kept *at;
 	cudaError_t err = qcul_ready();
 
 	if (!err)
@@ -65,6 +69,8 @@ static cudaError_t ask_occupancy(struct question *q, const void *func, uint64_t 
 	q->kernel = k->id;
 	q->device = (uint32_t)qcul_self.device;
 	at = slot_of_question(q);
+	if (!at)
+		return cudaErrorMemoryAllocation;
 	if (memcmp(&at->question, q, sizeof(*q)) != 0) {
 		at->question.op = 0;
 		err = send_occupancy_question(q, &at->answer);

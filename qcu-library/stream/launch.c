@@ -405,24 +405,34 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *func,
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 					 struct CUstream_st *stream)
 {
-	if (qcul_self.depth == QCUL_CALL_DEPTH)
-		return qcul_done(cudaErrorInvalidConfiguration);
-	qcul_self.config[qcul_self.depth++] =
-		(struct qcul_call_config){grid, block, shared, stream};
+	struct qcul_call_config *below = NULL;
+
+	if (qcul_self.configured) {
+		below = malloc(sizeof(*below));
+		if (!below)
+			return qcul_done(cudaErrorMemoryAllocation);
+		*below = qcul_self.config;
+	}
+	qcul_self.config = (struct qcul_call_config){grid, block, shared, stream, below};
+	qcul_self.configured = true;
 	return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
 {
-	const struct qcul_call_config *c;
+	struct qcul_call_config *c = &qcul_self.config, *below = c->below;
 
-	if (!qcul_self.depth)
+	if (!qcul_self.configured)
 		return qcul_done(cudaErrorMissingConfiguration);
-	c = &qcul_self.config[--qcul_self.depth];
 	*grid = c->grid;
 	*block = c->block;
 	*shared = c->shared;
 	*(cudaStream_t *)stream = c->stream;
+	qcul_self.configured = below;
+	if (below) {
+		*c = *below;
+		free(below);
+	}
 	return cudaSuccess;
 }
 

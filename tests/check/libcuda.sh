@@ -3,7 +3,7 @@
 # libcuda.so.1 exports every function that the toolkit's stub of NVIDIA's exports, without symbol
 # versions, and nothing else than these, the functions for graphics, which the stub lacks, and malloc's
 # family. cuda.syms agrees with cuda.h: where the thread's own stream is a parameter, and which functions
-# are the same as another. What a function needs is checked by its entry and not by hand.
+# are the same as another. What a function needs is checked by its entry and not by hand. libcudart.so.13 can be loaded late.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 B=${B:-build}
@@ -45,6 +45,13 @@ more=$(LC_ALL=C comm -13 "$tmp/theirs" "$tmp/ours" | grep -vx -e 'malloc\|calloc
 soname=$(readelf -d "$B/qcu-library/libcuda.so.1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 [ "$soname" = libcuda.so.1 ] || {
 	echo "the name is $soname"
+	bad=1
+}
+
+# A program that loads libcudart.so.13 later must find room for its near variables of each thread (link.h).
+near=$(readelf -lW "$B/qcu-library/libcudart.so.13" | awk '$1 == "TLS" { print $6 }')
+[ $((near)) -gt 0 ] && [ $((near)) -le 256 ] || {
+	echo "libcudart.so.13 has $((near)) bytes of variables of each thread"
 	bad=1
 }
 

@@ -2,6 +2,7 @@
 /*
  * Parameters of kernels: every scalar type, structures by value with padding and alignment,
  * arrays in structures that are indexed at run time, template types, and blocks of 4000 bytes.
+ * What gives a parameter may launch, too.
  */
 #include "check.h"
 
@@ -98,6 +99,19 @@ template <typename T, int K> static void test_generic(void)
 	CHECK(cudaFree(dev));
 }
 
+__global__ void size_and_value(int *out, int value)
+{
+	*out = (int)blockDim.x * 1000 + value;
+}
+
+/* The launch of N begins before that of N - 1, which is among its parameters. */
+static int launch_inside(int *out, int n)
+{
+	if (n)
+		size_and_value<<<1, n>>>(out + n, launch_inside(out, n - 1));
+	return n;
+}
+
 int main(void)
 {
 	odd o = {'x', 2.5, {3, -4, 5}, 'y'}, again = {'z', -1, {100, 200, 300}, 'w'};
@@ -143,6 +157,11 @@ int main(void)
 	test_generic<float, 17>();
 	test_generic<double, 100>();
 	test_generic<unsigned short, 33>();
+	launch_inside(dev, 40);
+	CHECK_LAUNCH();
+	CHECK(cudaMemcpy(out, dev, 41 * sizeof(int), cudaMemcpyDeviceToHost));
+	for (int n = 1; n <= 40; n++)
+		REQUIRE(out[n] == n * 1000 + n - 1, "launch %d: %d", n, out[n]);
 	CHECK(cudaFree(dev));
 	CHECK(cudaFree(dev_sum));
 	return verified("scalars, structures and %zu bytes by value", sizeof(block));
