@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Takes the arguments of a library's function out of a message. */
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/libs/impl.h"
@@ -54,19 +56,53 @@ struct lib_known {
 };
 _Static_assert(KNOWN == 1u << (64 - 54), "as slot_of_address() has it");
 
-/* NULL: the backend does not say when memory goes. */
+static struct {
+	pthread_once_t once;
+	pthread_key_t key;
+	bool failed;
+} known_of_threads = {.once = PTHREAD_ONCE_INIT};
+
+static void make_known_key(void)
+{
+	known_of_threads.failed = pthread_key_create(&known_of_threads.key, free) != 0;
+}
+
+/*
+ * Each thread has its own. It is too large for a variable of the thread: the loopback library,
+ * which has both sides, is also loaded by programs that run already, and then has little room for
+ * these.
+ */
+static struct lib_known *known_of_thread(void)
+{
+	struct lib_known *known;
+
+	pthread_once(&known_of_threads.once, make_known_key);
+	if (known_of_threads.failed)
+		return NULL;
+	known = pthread_getspecific(known_of_threads.key);
+	if (!known) {
+		known = calloc(1, sizeof(*known));
+		if (known && pthread_setspecific(known_of_threads.key, known) != 0) {
+			free(known);
+			known = NULL;
+		}
+	}
+	return known;
+}
+
+/* NULL: the backend does not say when memory goes, or there is no memory. */
 static struct lib_known *know_addresses(const struct mirror *m)
 {
-	static _Thread_local struct lib_known known;
+	struct lib_known *known = m->cfg.ops->mem_gone ? known_of_thread() : NULL;
 
-	if (!m->cfg.ops->mem_gone)
+	if (!known)
 		return NULL;
-	if (known.m != m)
-		memset(&known, 0, sizeof(known));
-	known.m = m;
+	if (known->m != m)
+		memset(known, 0, sizeof(*known));
+	known->m = m;
 	/* Read before any lookup. */
-	known.gone = atomic_load_explicit(m->cfg.ops->mem_gone, memory_order_acquire);
-	return &known;
+	known->gone = atomic_load_explicit(m->cfg.ops->mem_gone, memory_order_acquire);
+	return known;
 }
 
 /* The product's upper bits depend on all of the address. */

@@ -48,12 +48,14 @@ soname=$(readelf -d "$B/qcu-library/libcuda.so.1" | sed -n 's/.*SONAME.*\[\(.*\)
 	bad=1
 }
 
-# A program that loads libcudart.so.13 later must find room for its near variables of each thread (link.h).
-near=$(readelf -lW "$B/qcu-library/libcudart.so.13" | awk '$1 == "TLS" { print $6 }')
-[ $((near)) -gt 0 ] && [ $((near)) -le 256 ] || {
-	echo "libcudart.so.13 has $((near)) bytes of variables of each thread"
-	bad=1
-}
+# A program that loads a libcudart.so.13 later must find room for its near variables of each thread (link.h).
+for library in "$B"/{qcu-library,loopback}/libcudart.so.13; do
+	near=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
+	[ $((near)) -gt 0 ] && [ $((near)) -le 256 ] || {
+		echo "$library has $((near)) bytes of variables of each thread"
+		bad=1
+	}
+done
 
 # Each declaration of cuda.h on a line: the function, then its parameters.
 echo '#include <cuda.h>' | ${CC:-cc} -E -P -D__CUDA_API_VERSION_INTERNAL -I"$CUDA_HOME/include" -x c - | tr '\n' ' ' |
