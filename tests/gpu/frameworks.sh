@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# On a machine with a GPU, PyTorch and Triton: runs each program of this folder natively and in a VM, whose root
+# On a machine with a GPU, PyTorch, Triton and JAX: runs each program of this folder natively and in a VM, whose root
 # is this machine's, and compares what they print. Where the VM's processor is emulated, importing PyTorch
 # takes two minutes: all VMs run at the same time.
 #
 #	frameworks.sh [OUT [NAME...]]	PYTHON names the interpreter, GPU the backend (cuda)
 #
 # OUT (default: the current folder) gets frameworks.txt and the outputs. NAME: only these of torch, segments,
-# libraries, training, counts and triton. Uses the bundle if there is one.
+# libraries, training, counts, triton and jax. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-names=" ${*:-torch segments libraries training counts triton} "
+names=" ${*:-torch segments libraries training counts triton jax} "
 # Triton's programs run in two VMs.
 names=${names/ triton / compiled triton }
 python=${PYTHON:-python3}
@@ -71,6 +71,9 @@ compare() {
 segments=PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 kernels=TRITON_CACHE_DIR=$work/share/triton
 inductor=(TORCHINDUCTOR_CACHE_DIR="$work/share/inductor" TORCHINDUCTOR_COMPILE_THREADS=1)
+jax=(JAX_COMPILATION_CACHE_DIR="$work/share/jax" JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 XLA_PYTHON_CLIENT_PREALLOCATE=false
+	XLA_FLAGS='--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0')
 # The mirror takes the libraries that PyTorch has natively.
 wheels=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
 libraries=LD_LIBRARY_PATH=$wheels/cudnn/lib:$wheels/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -79,6 +82,7 @@ native torch "$python" torch_steps.py
 native libraries "$python" library_steps.py
 native training "${inductor[@]}" "$python" training_steps.py
 native counts "$python" count_steps.py
+native jax "${jax[@]}" "$python" jax_steps.py
 native segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 wait
 for kind in out err rc; do
@@ -90,6 +94,7 @@ vm segments $segments "$python" torch_steps.py devices empty copies elementwise 
 vm libraries QCU_LOADER=1 "$libraries" "$python" library_steps.py &
 vm training QCU_LOADER=1 "$libraries" "${inductor[@]}" "$python" training_steps.py &
 vm counts QCU_LOADER=1 "$libraries" "$python" count_steps.py &
+vm jax QCU_LOADER=1 "$libraries" "${jax[@]}" "$python" jax_steps.py &
 vm compiled "$kernels" "$python" triton_steps.py &
 vm triton TRITON_CACHE_DIR=/tmp/triton "$python" triton_steps.py &
 wait
