@@ -82,6 +82,7 @@ first_boot() {
 second_boot() {
 	step "booted again"
 	must "udev has not loaded the driver" udevadm wait --timeout 900 /dev/qcuda
+	[ "$(readlink /dev/nvidiactl)" = qcuda ] || bad "/dev/nvidiactl is no link to qcuda"
 	[ "$(stat -c '%a %G' /dev/qcuda)" = '660 render' ] || bad "/dev/qcuda: $(stat -c '%a %G' /dev/qcuda)"
 	must "qcu-smi" qcu-smi
 	step "a user of the group"

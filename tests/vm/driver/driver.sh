@@ -18,4 +18,8 @@ done
 begin virtqueue_order
 features=$(cat /sys/bus/virtio/drivers/qcuda/virtio*/features)
 [ "$(echo "$features" | cut -c 37)" = 1 ] && pass || fail "no VIRTIO_F_ORDER_PLATFORM in $features"
+
+# JAX takes the processor if there is no such file.
+begin name-of-nvidias-node
+[ /dev/nvidiactl -ef /dev/qcuda ] && pass || fail 'no /dev/nvidiactl'
 END
