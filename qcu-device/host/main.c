@@ -50,7 +50,7 @@ static const char usage[] =
 	"  --prewarm N            keep that many mirrors ready for the next programs, 0 to 16 (1,\n"
 	"                         with a software GPU 0)\n"
 	"  --poll MICROSECONDS    look for commands that long before sleeping, 0 to 1000000\n"
-	"                         (200; with fewer than four processors 20)\n"
+	"                         (2000; with fewer than four processors 20)\n"
 	"  --copiers N            threads for a large copy of memory that is not registered with\n"
 	"                         the GPU, 1 to 8, and no more than there are processors (4)\n"
 	"  --limit NAME=VALUE     what each guest program may use, as vm-NAME what all of the VM\n"
