@@ -198,6 +198,8 @@ guest_says newer-host 1 \
 root_of_a_guest 3
 guest_says older-host 1 \
 	'the module in this guest: wire version 4; the device on the host: wire version 3; update the device on the host'
+grep -q 'mend: .*start its qcu-device; the driver here finds it by itself$' "$tmp/out" &&
+	echo '@ok older-host-needs-no-restart 0.0' || echo '@FAIL older-host-needs-no-restart'
 root_of_a_guest 0
 guest_says host-serves-nothing 0 'note +wire +no host process serves the device'
 root_of_a_guest
