@@ -139,9 +139,14 @@ static bool begin_reading(struct be_pass *p)
 
 void be_pass_open(struct be_pass *p, int socket, uint32_t seat)
 {
+	pthread_condattr_t attr;
+
 	*p = (struct be_pass){.socket = seat ? socket : -1, .seat = seat};
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->answered, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->answered, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 void be_pass_close(struct be_pass *p)
@@ -219,7 +224,7 @@ int be_pass_take(struct be_pass *p, const struct be_pass_handle *h)
 	struct timespec end;
 
 	memcpy(l.secret, h->secret, sizeof(l.secret));
-	clock_gettime(CLOCK_REALTIME, &end);
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += PATIENCE_S;
 	pthread_mutex_lock(&p->lock);
 	if (begin_reading(p)) {

@@ -415,7 +415,7 @@ void qccl_carry_ask(struct qccl_far *f, enum qccl_asked what, unsigned int secon
 
 	if (!f->has_thread)
 		return;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += seconds;
 	pthread_mutex_lock(&f->lock);
 	f->asked = what;

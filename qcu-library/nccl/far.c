@@ -227,6 +227,15 @@ static bool wait_door(struct qccl_far *f, const struct qccl_meeting *m, struct d
 	return fd >= 0 && p[0].revents;
 }
 
+/* Nobody sets this clock, and it stands still while the machine sleeps. */
+static time_t monotonic_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
 /* Tells the own result of connecting, and lets the others in. When all have told, all have
  * connected. */
 static ncclResult_t gather(struct qccl_far *f, struct qccl_meeting *m, int listening,
@@ -247,8 +256,8 @@ static ncclResult_t gather(struct qccl_far *f, struct qccl_meeting *m, int liste
 		if (every[i])
 			res = qccl_fail(ncclRemoteError, "rank %d could not join: %s", i,
 					ncclGetErrorString(every[i]));
-	last = time(NULL) + LAST_SECONDS;
-	while (!res && !mine && missing(f) && time(NULL) < last)
+	last = monotonic_seconds() + LAST_SECONDS;
+	while (!res && !mine && missing(f) && monotonic_seconds() < last)
 		(void)wait_door(f, m, &d, -1);
 	for (unsigned int i = 0; i < KNOCKING; i++)
 		if (d.knocking[i].fd >= 0)
@@ -285,11 +294,15 @@ static void add_to_exit_flush(struct qccl_far *f)
 static struct qccl_far *make_far(uint32_t far, uint32_t channels, volatile uint32_t *stop)
 {
 	struct qccl_far *f = calloc(1, sizeof(*f));
+	pthread_condattr_t attr;
 
 	if (!f)
 		return NULL;
 	pthread_mutex_init(&f->lock, NULL);
-	pthread_cond_init(&f->changed, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->changed, &attr);
+	pthread_condattr_destroy(&attr);
 	f->wake = -1;
 	f->pid = getpid();
 	f->channels = channels;

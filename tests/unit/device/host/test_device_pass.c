@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ static struct passes passes;
 static int mirror_end[SEATS];
 static _Atomic unsigned int bad[SEATS]; /* how often a mirror would have been ended */
 
+static _Thread_local bool is_main;
+
 /* Plays the main process. */
 static void *carry(void *unused)
 {
@@ -35,6 +38,7 @@ static void *carry(void *unused)
 	unsigned int i;
 
 	(void)unused;
+	is_main = true;
 	for (;;) {
 		for (i = 1; i < SEATS; i++)
 			fds[i] = (struct pollfd){.fd = passes.mirror[i].fd, .events = POLLIN};
@@ -262,15 +266,20 @@ static void wrong_answers(void **state)
 	close(f);
 }
 
-/* For the count of letters in one second it is always the same second. */
+/*
+ * For the main process's count of letters in one second it is always the same second. For all
+ * others the time of day has just been set forward by an hour: nobody waits by it.
+ */
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	int rc = __real_clock_gettime(clock, t);
 
-	if (clock == CLOCK_MONOTONIC)
+	if (clock == CLOCK_MONOTONIC && is_main)
 		t->tv_sec = 1;
+	if (clock == CLOCK_REALTIME)
+		t->tv_sec -= 3600;
 	return rc;
 }
 
