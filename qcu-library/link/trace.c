@@ -6,8 +6,10 @@
  * Each command is sent by itself and timed. What puts copies or kernels into a stream is put
  * between two events of ours, so its time on the GPU is known, too. For each device there is one
  * moment that both clocks know: an event in an empty stream of our own. From there the GPU's times
- * are placed on the program's clock. Nothing here waits for the program's work: what is not done
- * when it is asked for is written without a time on the GPU.
+ * are placed on the program's clock. When they are asked for, a second such moment shows whether
+ * both clocks have gone on alike. If they have not, because the VM was stopped, the times between
+ * the two are uncertain, and the trace says so. Nothing here waits for the program's work: what is
+ * not done when it is asked for is written without a time on the GPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,9 @@
 #define RECORDS	       4096
 #define PAIRS	       1024
 #define EVENTS_AT_ONCE 32
-#define ANCHORS	       4 /* tries: the first ones also make the GPU's context */
+#define ANCHORS	       4    /* tries: the first ones also make the GPU's context */
+#define LOOKS	       200  /* for a second anchor, which nothing keeps from being done */
+#define DRIFT	       1000 /* clocks that are right may differ by this part of a span */
 
 struct pair {
 	uint32_t before, after; /* events */
@@ -42,10 +46,17 @@ struct trace_entry {
 	struct pair *pair; /* NULL: no GPU time is wanted */
 };
 
+/* A moment that both clocks know. */
+struct anchor {
+	uint32_t event;
+	uint64_t at, error; /* in ns of this process's clock */
+};
+
 struct device {
-	bool tried;
-	uint32_t anchor;    /* an event; 0: nothing is measured on this device */
-	uint64_t at;	    /* when that was, in ns of this process's clock */
+	bool tried, compared, apart;
+	uint32_t stream;
+	struct anchor first, second; /* no event: nothing is measured on this device */
+	double rate; /* this process's ns for one of the GPU's, from the first to the second */
 	struct pair *pairs; /* PAIRS of them */
 	unsigned int made, next, used;
 };
@@ -62,7 +73,7 @@ static struct {
 	unsigned int count;
 	struct device devices[UINT8_MAX + 1];
 	uint64_t own[QCU_OP_COUNT]; /* commands that only the trace has sent */
-	uint64_t unmeasured;
+	uint64_t unmeasured, uncertain;
 } process;
 
 static void drop_trace_in_child(void);
@@ -126,7 +137,7 @@ static cudaError_t record_event(uint32_t event, uint32_t stream, uint8_t device)
 }
 
 /* False: there is no time between them, because one is not done or has failed. */
-static bool elapsed_ns(uint32_t start, uint32_t end, uint64_t *ns)
+static bool elapsed_ns(uint32_t start, uint32_t end, int64_t *ns)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_EVENT_ELAPSED);
 	float ms;
@@ -136,7 +147,7 @@ static bool elapsed_ns(uint32_t start, uint32_t end, uint64_t *ns)
 	if (qcul_broken() || send_own(&cmd, false))
 		return false;
 	memcpy(&ms, &cmd.event_elapsed.ms, sizeof(ms));
-	*ns = ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+	*ns = (int64_t)((double)ms * 1e6);
 	return true;
 }
 
@@ -153,39 +164,84 @@ static void make_pairs(struct device *d, uint8_t device)
 	}
 }
 
-/* The anchor is an event in a stream of our own, in which nothing else waits. */
+/* An anchor is an event in a stream of our own, in which nothing else waits. */
 static void begin_device(struct device *d, uint8_t device)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_CREATE);
-	uint32_t stream, event;
 	struct qcul_handle *slot;
+	uint32_t events[2];
 	unsigned int i;
 	uint64_t begin;
 
 	d->tried = true;
-	slot = qcul_handle_new(&qcul_streams, &stream);
+	slot = qcul_handle_new(&qcul_streams, &d->stream);
 	if (!slot)
 		return;
 	slot->flags = cudaStreamNonBlocking;
 	slot->device = qcul_self.device;
 	cmd.device = device;
-	cmd.stream_create.stream = stream;
+	cmd.stream_create.stream = d->stream;
 	cmd.stream_create.flags = cudaStreamNonBlocking;
-	if (send_own(&cmd, false) || make_events(&event, 1, device) != 1)
+	if (send_own(&cmd, false) || make_events(events, 2, device) != 2)
 		return;
 	for (i = 0; i < ANCHORS; i++) {
 		begin = now_ns();
-		if (record_event(event, stream, device))
+		if (record_event(events[0], d->stream, device))
 			return;
 		cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
 		cmd.device = device;
-		cmd.event_sync.event = event;
+		cmd.event_sync.event = events[0];
 		if (send_own(&cmd, false))
 			return;
-		d->at = begin + (now_ns() - begin) / 2;
+		d->first.error = (now_ns() - begin) / 2;
+		d->first.at = begin + d->first.error;
 	}
-	d->anchor = event;
+	d->first.event = events[0];
+	d->second.event = events[1];
 	make_pairs(d, device);
+}
+
+/*
+ * Makes the second anchor, and looks whether both clocks have gone on alike since the first. They
+ * have not if the VM was stopped meanwhile: then the GPU's clock went on.
+ */
+static void compare_clocks(struct device *d, uint8_t device)
+{
+	uint64_t begin = now_ns();
+	int64_t gpu = 0, own;
+	unsigned int i;
+
+	d->compared = d->apart = true;
+	d->second.at = 0;
+	d->rate = 1;
+	if (record_event(d->second.event, d->stream, device))
+		return;
+	for (i = 0; !elapsed_ns(d->first.event, d->second.event, &gpu); i++)
+		if (i == LOOKS || qcul_broken())
+			return;
+	d->second.error = (now_ns() - begin) / 2;
+	d->second.at = begin + d->second.error;
+	own = (int64_t)(d->second.at - d->first.at);
+	d->apart = (uint64_t)llabs(own - gpu) >
+		   d->first.error + d->second.error + (uint64_t)llabs(gpu) / DRIFT;
+	if (!d->apart && gpu > 0)
+		d->rate = (double)own / (double)gpu;
+}
+
+/* `written`: all that lay between the anchors. What is kept is measured by the first one again. */
+static void end_comparisons(bool written)
+{
+	struct device *d;
+
+	for (d = process.devices; d <= &process.devices[UINT8_MAX]; d++) {
+		uint32_t free = d->first.event;
+
+		if (written && d->compared && d->second.at) {
+			d->first = d->second;
+			d->second.event = free;
+		}
+		d->compared = false;
+	}
 }
 
 /* ---- writing ---- */
@@ -219,8 +275,13 @@ static void lasts(uint64_t ns)
 /* The tracks of streams have numbers that no thread has. */
 #define TRACK 0x40000000u
 
-static void write_trace_record(const struct trace_entry *r, bool measured, uint64_t start,
-			       uint64_t ns)
+/* What the GPU did for a record. Its start is on this process's clock. */
+struct gpu_time {
+	uint64_t start, ns;
+	bool uncertain;
+};
+
+static void write_trace_record(const struct trace_entry *r, const struct gpu_time *gpu)
 {
 	write_trace_event_head("X", "call", r, r->tid, r->begin);
 	lasts(r->end - r->begin);
@@ -228,29 +289,40 @@ static void write_trace_record(const struct trace_entry *r, bool measured, uint6
 		",\"args\":{\"seq\":%u,\"stream\":%u,\"bytes\":%llu,\"posted\":%s,\"error\":%d}}",
 		r->seq, r->stream, (unsigned long long)r->bytes, r->posted ? "true" : "false",
 		r->error);
-	if (!measured)
+	if (!gpu)
 		return;
-	/* Measured times are only as exact as the anchor. */
-	if (start < r->begin)
-		start = r->begin;
 	write_trace_event_head("b", "queue", r, r->tid, r->begin);
 	fprintf(process.out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
-	write_trace_event_head("e", "queue", r, r->tid, start);
+	write_trace_event_head("e", "queue", r, r->tid, gpu->start);
 	fprintf(process.out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
-	write_trace_event_head("X", "gpu", r, TRACK + r->stream, start);
-	lasts(ns);
-	fprintf(process.out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu}}", r->seq, r->tid,
-		(unsigned long long)r->bytes);
+	write_trace_event_head("X", "gpu", r, TRACK + r->stream, gpu->start);
+	lasts(gpu->ns);
+	fprintf(process.out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu%s}}", r->seq, r->tid,
+		(unsigned long long)r->bytes, gpu->uncertain ? ",\"uncertain\":true" : "");
 }
 
-static bool measure(const struct trace_entry *r, uint64_t *start, uint64_t *ns)
+/* Work begins after its call, and what is measured has ended. Measured times are only as exact as
+ * the anchors. */
+static bool measure(const struct trace_entry *r, struct gpu_time *gpu)
 {
-	const struct device *d = &process.devices[r->device];
+	struct device *d = &process.devices[r->device];
+	int64_t start, ns;
+	uint64_t now;
 
-	if (r->error || !elapsed_ns(d->anchor, r->pair->before, start) ||
-	    !elapsed_ns(r->pair->before, r->pair->after, ns))
+	if (r->error || !elapsed_ns(r->pair->before, r->pair->after, &ns))
 		return false;
-	*start += d->at;
+	if (!d->compared)
+		compare_clocks(d, r->device);
+	if (!elapsed_ns(d->first.event, r->pair->before, &start))
+		return false;
+	now = now_ns();
+	gpu->ns = ns > 0 ? (uint64_t)ns : 0;
+	gpu->start = d->first.at + (uint64_t)(int64_t)((double)start * d->rate);
+	gpu->uncertain = d->apart;
+	if (gpu->start + gpu->ns > now)
+		gpu->start = now > gpu->ns ? now - gpu->ns : 0;
+	if (gpu->start < r->begin)
+		gpu->start = r->begin;
 	return true;
 }
 
@@ -274,8 +346,8 @@ static void flush_trace_records(bool ask, bool keep)
 
 	for (i = 0; i < process.count; i++) {
 		struct trace_entry *r = &process.records[i];
-		uint64_t start = 0, ns = 0;
-		bool measured = ask && r->pair && measure(r, &start, &ns);
+		struct gpu_time gpu;
+		bool measured = ask && r->pair && measure(r, &gpu);
 
 		/* A quarter must go, so that not each call asks all over again. */
 		if (keep && r->pair && !measured && i >= process.count / 4) {
@@ -283,11 +355,13 @@ static void flush_trace_records(bool ask, bool keep)
 			break;
 		}
 		process.unmeasured += r->pair && !measured;
-		write_trace_record(r, measured, start, ns);
+		process.uncertain += measured && gpu.uncertain;
+		write_trace_record(r, measured ? &gpu : NULL);
 		give_pair(r);
 	}
 	memmove(process.records, process.records + i, kept * sizeof(process.records[0]));
 	process.count = kept;
+	end_comparisons(!kept);
 	if (fflush(process.out))
 		stop(strerror(errno));
 }
@@ -466,8 +540,10 @@ __attribute__((destructor)) static void end_trace(void)
 	if (process.out)
 		flush_trace_records(true, false);
 	if (process.out) {
-		fprintf(process.out, "\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu",
-			(int)getpid(), (unsigned long long)process.unmeasured);
+		fprintf(process.out,
+			"\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu,\"uncertain\":%llu",
+			(int)getpid(), (unsigned long long)process.unmeasured,
+			(unsigned long long)process.uncertain);
 		fprintf(process.out, ",\"own_commands\":{");
 		for (i = 0; i < QCU_OP_COUNT; i++) {
 			if (!process.own[i])

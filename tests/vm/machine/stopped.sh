@@ -9,6 +9,7 @@
 
 with "$guest"/{sleeper,vector_add,queries}
 guest_script "$tmp/script" <<'END'
+share=$1
 expect first 0 vector_add
 mkfifo /tmp/in.idle /tmp/in.busy
 
@@ -35,6 +36,19 @@ wait $busy || why="$why; the busy session ended with $?"
 cat /tmp/idle /tmp/busy >>$log
 [ -z "$why" ] && pass || fail "${why#; }"
 
+# A trace has the GPU's times on the guest's clock, which stands still while the VM is stopped. The GPU's clock goes on.
+for deed in go-on stop-long; do
+	begin traced-$deed
+	: >/tmp/idle
+	QCU_TRACE_FILE=$share/$deed.json sleeper </tmp/in.idle >/tmp/idle 2>&1 &
+	idle=$!
+	exec 3>/tmp/in.idle
+	until_true grep -q ready /tmp/idle
+	ask $deed
+	exec 3>&-
+	wait $idle && pass || fail "exit code $?"
+done
+
 ask stop-often
 expect stopped-at-any-time 0 queries
 ask stopped-enough
@@ -45,7 +59,7 @@ exec {qmp_in}<>"$tmp/qmp.in" {qmp_out}<>"$tmp/qmp.out"
 TMPDIR=$tmp "$qcu" vm --script "$tmp/script" --klog "$klogs/$script" --share "$tmp/share" \
 	--timeout 150 --qemu-arg -chardev --qemu-arg "pipe,id=qmp,path=$tmp/qmp" \
 	--qemu-arg -mon --qemu-arg chardev=qmp,mode=control \
-	"${with[@]}" <"$tmp/in" >"$tmp/out" 2>&1 &
+	"${with[@]}" "$tmp/share" <"$tmp/in" >"$tmp/out" 2>&1 &
 launcher=$!
 
 # qmp COMMAND: sends COMMAND to the monitor and waits for the answer.
@@ -76,6 +90,11 @@ while IFS= read -r -t $((120 * slow)) line <&4; do
 		[ "$(at_work | sort)" = "$before" ] && answer=same || answer=others
 		echo "mirrors: the $answer" >&3
 		;;
+	'host: go-on') echo 'yes' >&3 ;;
+	'host: stop-long')
+		stop_and_go 3
+		echo 'yes' >&3
+		;;
 	'host: stop-often')
 		for _ in {1..10}; do
 			stop_and_go 0.1 || break
@@ -95,3 +114,15 @@ rc=$?
 exec 3>&- 4<&-
 [ $rc -eq 0 ] || echo "@FAIL boot the guest ended with $rc"
 scan_klog
+
+# times NAME WHAT: the events of this trace are in order, and the GPU's are certain, or uncertain as all that lay before the stop.
+times() {
+	expect_host "times-$1" 0 "^$2\$" bash -c "scripts/trace --read $tmp/share/$1.json && python3 -c '
+import json
+events = [e for e in json.load(open(\"$tmp/share/$1.json\"))[\"traceEvents\"] if e.get(\"cat\") == \"gpu\"]
+assert events
+print(*sorted({\"uncertain\" if e[\"args\"].get(\"uncertain\") else \"certain\" for e in events}))'"
+}
+rm "$tmp/out" # expect_host makes a file of this name
+times go-on certain
+times stop-long uncertain

@@ -63,6 +63,7 @@ no_trace other-args 'has other args' "$(events "${call/'"seq":7,'/}")"
 no_trace work-without-call 'no call has asked for' "$(events "$gpu")"
 no_trace work-of-another-call 'no call has asked for' "$(events "$call,${gpu/LAUNCH/MEMSET}")"
 no_trace work-before-its-call 'before it was called' "$(events "$call,${gpu/'"ts":6'/'"ts":4'}")"
+no_trace uncertain-is-a-number 'has other args' "$(events "$call,${gpu/'"bytes":0'/'"bytes":0,"uncertain":1'}")"
 no_trace queue-without-end 'a queue does not end' "$(events "$call,$begin")"
 no_trace queue-without-begin 'does not begin' "$(events "$call,$end")"
 no_trace queue-backwards 'ends before it begins' "$(events "$call,$begin,${end/'"ts":5'/'"ts":4'}")"
@@ -193,6 +194,7 @@ assert traced == counted, f"{traced}\n{counted}"
 assert sums["LAUNCH"]["calls"] == launches, launches
 for way, names in (("h2d", ("COPY_H2D", "COPY_SMALL")), ("d2h", ("COPY_D2H",))):
     assert sum(sums[n]["bytes"] for n in names if n in sums) == copied[way], copied
+print("uncertain:", t["otherData"]["uncertain"])
 assert t["otherData"]["cut_off"] == [] and t["otherData"]["unmeasured"] == 0, t["otherData"]
 measured = sum(e.get("cat") == "gpu" for e in t["traceEvents"])
 assert measured == sum(sums[n]["calls"] for n in ("LAUNCH", "COPY_H2D", "COPY_D2H", "COPY_SMALL") if n in sums)
