@@ -59,7 +59,8 @@ device_pid() {
 
 # until_there PID: waits until the unit runs, and as another process than PID.
 until_there() {
-	for _ in {1..600}; do
+	local i
+	for ((i = 0; i < 600 * ${QCU_SLOW:-1}; i++)); do
 		[ -S /run/qcuda/web.sock ] && [ "$(device_pid)" != 0 ] && [ "$(device_pid)" != "$1" ] && return
 		sleep 0.1
 	done

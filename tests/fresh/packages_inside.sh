@@ -74,7 +74,7 @@ line=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/qcu-device@.service)
 line=${line//%i/web}
 mkdir -p /run/qcuda
 OPTIONS='--gpu soft' bash -c "exec $line" >/tmp/log 2>&1 &
-for _ in {1..300}; do
+for ((i = 0; i < 300 * ${QCU_SLOW:-1}; i++)); do
 	[ ! -S /run/qcuda/web.sock ] || break
 	sleep 0.1
 done

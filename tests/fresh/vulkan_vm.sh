@@ -102,7 +102,7 @@ look_at_servers() {
 # waits until two programs of the first VM work, and the second VM has ended.
 kill_server() {
 	local i
-	for ((i = 0; i < 3000; i++)); do
+	for ((i = 0; i < 3000 * ${QCU_SLOW:-1}; i++)); do
 		if [ -e "$tmp/share/looping" ] && [ -e "$tmp/second/code" ]; then
 			look_at_servers
 			pkill -KILL -n '^virgl-[0-9]+-gpu' && mv "$tmp/share/looping" "$tmp/share/killed"

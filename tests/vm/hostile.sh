@@ -62,7 +62,7 @@ until_other() {
 	until [ "$(grep -c "$1" "$tmp/other.out")" -ge "$2" ]; do
 		sleep 0.2
 		tries=$((tries + 1))
-		[ $tries -lt 1000 ] && kill -0 $other 2>/dev/null || return 1
+		[ $tries -lt $((1000 * slow)) ] && kill -0 $other 2>/dev/null || return 1
 	done
 }
 

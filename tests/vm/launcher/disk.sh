@@ -170,7 +170,7 @@ else
 	echo "@FAIL program-runs $seen, the launcher ended with $rc"
 fi
 # A process that has been ended may still be there for a moment.
-for _ in {1..300}; do
+for ((i = 0; i < 300 * slow; i++)); do
 	left=$(pgrep -a -f "$disk") || break
 	sleep 0.1
 done

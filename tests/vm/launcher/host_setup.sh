@@ -302,7 +302,7 @@ chmod +x "$tmp"/{stuck,ready}/*
 killed() {
 	local i left
 	(PATH=$tmp/stuck:$PATH QCU_CACHE=$tmp/half exec setsid "scripts/$3") >"$tmp/killed.log" 2>&1 &
-	for ((i = 0; i < 1200; i++)); do
+	for ((i = 0; i < 1200 * slow; i++)); do
 		[ ! -e "$tmp/at-$2" ] || break
 		sleep 0.1
 	done

@@ -255,7 +255,7 @@ export TMPDIR=$dir/tmp
 # nothing_left: waits until nothing of a run is left. A process that has been ended may still be there for a
 # moment, and the watcher of a launcher that was killed needs some time.
 nothing_left() {
-	for _ in {1..300}; do
+	for ((i = 0; i < 300 * slow; i++)); do
 		[ -n "$(mine)$(ls "$TMPDIR")" ] || return
 		sleep 0.1
 	done

@@ -66,7 +66,7 @@ launcher=$!
 qmp() {
 	local line
 	printf '{"execute":"%s"}\n' "$1" >&"$qmp_in"
-	while IFS= read -r -t 30 -u "$qmp_out" line; do
+	while IFS= read -r -t $((30 * slow)) -u "$qmp_out" line; do
 		[[ $line != '{"return"'* ]] || return 0
 	done
 	echo "the monitor does not answer: $1"

@@ -65,7 +65,7 @@ stat commands
 
 for round in 1 2 3; do
 	begin killed-$round
-	malloc_threads 30 >>$log 2>&1 &
+	malloc_threads 100000 >>$log 2>&1 &
 	pid=$!
 	usleep $((round * 700000))
 	kill -9 $pid

@@ -57,7 +57,6 @@ int main(int argc, char **argv)
 		fputs("usage: leftover fill|look|device|again MEGABYTES\n", stderr);
 		return 2;
 	}
-	alarm(100);
 	chunks = raw_chunks(fd, 0, bytes);
 	if (!strcmp(what, "device")) {
 		for (at = 0; at < bytes; at += CHUNK) {

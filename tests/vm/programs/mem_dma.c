@@ -86,15 +86,6 @@ static void untouched(const char *p)
 	munmap(want, GRAB);
 }
 
-static void soon(const char *name, long value)
-{
-	int tries;
-
-	for (tries = 0; tries < 1000 && raw_stat(name) != value; tries++)
-		usleep(20000);
-	SAME(raw_stat(name), value);
-}
-
 /* Unmaps chunks under a queued upload. */
 static void upload_munmap(void)
 {
@@ -122,7 +113,7 @@ static void upload_munmap(void)
 	memset(other, 0, GRAB);
 	SAME(raw_download(fd, other, dev, LEN), 0);
 	SAME(mem_differs(other, want, LEN), LEN);
-	soon("chunk_pages", resident - (long)(LEN / 4096));
+	raw_stat_becomes("chunk_pages", resident - (long)(LEN / 4096));
 }
 
 /* Unmaps chunks under a queued download. */
@@ -145,7 +136,7 @@ static void download_munmap(void)
 	other = grab();
 	let_go(fd);
 	SAME(stream(fd, QCU_OP_STREAM_SYNC), 0);
-	soon("chunk_pages", resident - (long)(LEN / 4096));
+	raw_stat_becomes("chunk_pages", resident - (long)(LEN / 4096));
 	untouched(other);
 }
 
@@ -184,7 +175,7 @@ static void pages_munmap(int op, char *p, size_t len)
 	hold_up(fd);
 	pinned = raw_stat("pinned_pages");
 	SAME(pthread_create(&thread, NULL, copying, &job), 0);
-	soon("pinned_pages", pinned + (long)(len / 4096));
+	raw_stat_becomes("pinned_pages", pinned + (long)(len / 4096));
 	SAME(munmap(p, len), 0);
 	other = grab();
 	let_go(fd);
@@ -195,7 +186,7 @@ static void pages_munmap(int op, char *p, size_t len)
 		SAME(raw_download(fd, other, dev, len), 0);
 		SAME(mem_differs(other, want, len), len);
 	}
-	soon("pinned_pages", pinned);
+	raw_stat_becomes("pinned_pages", pinned);
 }
 
 /* More than fits into staging memory at once, so that the mirror reads some of it late. */
@@ -245,7 +236,7 @@ static void download_end(bool chunks, bool by_signal)
 		} else {
 			pinned = raw_stat("pinned_pages");
 			SAME(pthread_create(&thread, NULL, copying, &job), 0);
-			soon("pinned_pages", pinned + (long)(LEN / 4096));
+			raw_stat_becomes("pinned_pages", pinned + (long)(LEN / 4096));
 		}
 		still_busy(fd);
 		SAME(write(ready[1], "x", 1), 1);
@@ -262,9 +253,9 @@ static void download_end(bool chunks, bool by_signal)
 	SAME(by_signal ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status), 1);
 	other = grab();
 	/* With the session, its mirror is gone, and with it the download. */
-	soon("sessions", 0);
-	soon("chunk_pages", 0);
-	soon("pinned_pages", 0);
+	raw_stat_becomes("sessions", 0);
+	raw_stat_becomes("chunk_pages", 0);
+	raw_stat_becomes("pinned_pages", 0);
 	untouched(other);
 }
 

@@ -56,7 +56,6 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
-	alarm(30);
 	fd = raw_session();
 	if (argc == 2 && !strcmp(argv[1], "free")) {
 		SAME(raw_submit(fd, &cmd), 0);

@@ -59,24 +59,23 @@ static void group(bool limited)
 	put(GROUP "/memory.max", text);
 }
 
+/* Waits for as long as it takes: the test as a whole has a limit. */
+static void shrunk(unsigned long long to)
+{
+	while (current() > to)
+		usleep(20000);
+}
+
 /* After the last process has ended, no charge is left. */
 static void group_ends(void)
 {
-	int tries;
-
-	for (tries = 0; tries < 100 && current() > MIB; tries++)
-		usleep(20000);
-	SAME(current() <= MIB, 1);
+	shrunk(MIB);
 	SAME(rmdir(GROUP), 0);
 }
 
 static void nothing_left(void)
 {
-	int tries;
-
-	for (tries = 0; tries < 100 && raw_stat("sessions"); tries++)
-		usleep(20000);
-	SAME(raw_stat("sessions"), 0);
+	raw_stat_becomes("sessions", 0);
 	SAME(raw_stat("groups"), 0);
 	SAME(raw_stat("chunk_pages"), 0);
 	SAME(raw_stat("pinned_pages"), 0);
@@ -106,17 +105,6 @@ static void grown(unsigned long long before, size_t by)
 	SAME(now >= before + by && now <= before + by + SLACK, 1);
 }
 
-static void shrunk(unsigned long long to)
-{
-	int tries;
-
-	for (tries = 0; tries < 100 && current() > to + SLACK; tries++)
-		usleep(20000);
-	if (current() > to + SLACK)
-		printf("memory.current was %llu and is %llu\n", to, current());
-	SAME(current() <= to + SLACK, 1);
-}
-
 static void charge(void)
 {
 	int fd = raw_session();
@@ -136,7 +124,7 @@ static void charge(void)
 	SAME(raw_download(fd, p + 12 * CHUNK, dev, 4 * CHUNK), 0);
 	grown(before, 16 * CHUNK);
 	SAME(munmap(p, 1024 * MIB), 0);
-	shrunk(before);
+	shrunk(before + SLACK);
 	/* The smallest chunks are charged, too. */
 	close(fd);
 	fd = raw_session();
@@ -168,13 +156,13 @@ static void ask_for_too_much(void)
 	SAME(current() <= LIMIT, 1);
 	/* The memory that the command did get stays until the mapping goes. */
 	SAME(munmap(p, 2 * LIMIT), 0);
-	shrunk(0);
+	shrunk(SLACK);
 	p = raw_chunks(fd, 0, 2 * LIMIT);
 	cmd.host_register.buf.addr = (uintptr_t)p;
 	cmd.host_register.buf.len = 2 * LIMIT;
 	SAME(raw_submit(fd, &cmd), -ENOMEM);
 	SAME(munmap(p, 2 * LIMIT), 0);
-	shrunk(0);
+	shrunk(SLACK);
 	p = raw_chunks(fd, 0, LIMIT / 2);
 	memset(p, 7, LIMIT / 2);
 	SAME(raw_upload(fd, dev, p, LIMIT / 2), 0);

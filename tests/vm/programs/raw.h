@@ -151,6 +151,19 @@ static inline long raw_stat(const char *name)
 	exit(1);
 }
 
+/* Waits for as long as it takes: the test as a whole has a limit. */
+static inline void raw_stat_becomes(const char *name, long value)
+{
+	long now;
+	int tries;
+
+	for (tries = 1; (now = raw_stat(name)) != value; tries++) {
+		if (tries % 500 == 0)
+			printf("%s is %ld, not yet %ld\n", name, now, value);
+		usleep(10000);
+	}
+}
+
 struct raw_case {
 	const char *name;
 	void (*run)(void);

@@ -79,16 +79,6 @@ static void use(const char *p)
 	SAME(mem_differs(p, back, SMALL), SMALL);
 }
 
-/* Waits until the driver has no more than this many pages in chunks. */
-static void pages_become(long pages)
-{
-	int ms;
-
-	for (ms = 0; raw_stat("chunk_pages") > pages && ms < 30000; ms += 10)
-		usleep(10000);
-	SAME(raw_stat("chunk_pages"), pages);
-}
-
 /* Many mappings end; mappings made after them are not held up. */
 static void many(void)
 {
@@ -110,7 +100,7 @@ static void many(void)
 	SAME(raw_stat("chunk_pages"), (MANY + 20) * each);
 	SAME(raw_stat("groups"), MANY + 20);
 	let_go();
-	pages_become(20 * each);
+	raw_stat_becomes("chunk_pages", 20 * each);
 	SAME(mem_stats(fd).mapped_bytes, 20 * SMALL);
 	for (i = 0; i < MANY; i++)
 		use(mapping(i * SMALL));
@@ -145,7 +135,7 @@ static void posted(void)
 		if (round % 2)
 			usleep(2000);
 		SAME(munmap(p, SMALL), 0);
-		pages_become(0);
+		raw_stat_becomes("chunk_pages", 0);
 	}
 }
 
@@ -242,7 +232,7 @@ static void killed(void)
 	SAME(kill(pid, SIGKILL), 0);
 	SAME(waitpid(pid, &status, 0), pid);
 	SAME(WIFSIGNALED(status), 1);
-	pages_become(0);
+	raw_stat_becomes("chunk_pages", 0);
 	start();
 	use(mapping(0));
 }

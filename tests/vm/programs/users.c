@@ -32,15 +32,6 @@ static void parameter(const char *name, int value)
 	SAME(fclose(f), 0);
 }
 
-static void becomes(const char *counter, long value)
-{
-	int tries;
-
-	for (tries = 0; tries < 2000 && raw_stat(counter) != value; tries++)
-		usleep(10000);
-	SAME(raw_stat(counter), value);
-}
-
 /* ---- sessions ---- */
 
 /* Opens as many sessions as possible. Returns how many, and stores the last error in *why. */
@@ -99,7 +90,7 @@ static void goes(pid_t pid, int end)
 	close(end);
 	SAME(waitpid(pid, &status, 0), pid);
 	SAME(status, 0);
-	becomes("sessions", 0);
+	raw_stat_becomes("sessions", 0);
 }
 
 /* One user cannot have all sessions. root can have the rest, or all. */
@@ -226,14 +217,14 @@ static void pins(void)
 	/* Only the pins keep these pages: the driver alone sees that they are in use. */
 	SAME(munmap(memory, LEN), 0);
 	SAME(pthread_create(&thread, NULL, post_third, NULL), 0);
-	becomes("pin_waits", waits + 1);
+	raw_stat_becomes("pin_waits", waits + 1);
 	usleep(100000);
 	SAME(returned, false);
 	SAME(raw_stat("pinned_pages"), 2 * PAGES);
 	let_go();
 	SAME(pthread_join(thread, NULL), 0);
 	SAME(result, 0);
-	becomes("pinned_pages", 0);
+	raw_stat_becomes("pinned_pages", 0);
 	raw_works(fd);
 	parameter("pin_percent", 50);
 }
@@ -270,9 +261,9 @@ static void no_room(void)
 	parameter("timeout", 30);
 	SAME(raw_stat("pinned_pages"), 2 * PAGES);
 	let_go();
-	becomes("pinned_pages", 0);
+	raw_stat_becomes("pinned_pages", 0);
 	SAME(post(memory + 2 * LEN), 0);
-	becomes("pinned_pages", 0);
+	raw_stat_becomes("pinned_pages", 0);
 	parameter("pin_percent", 50);
 }
 
@@ -291,14 +282,14 @@ static void killed(void)
 		post(memory + 2 * LEN);
 		_exit(0);
 	}
-	becomes("pin_waits", waits + 1);
+	raw_stat_becomes("pin_waits", waits + 1);
 	SAME(kill(pid, SIGKILL), 0);
 	SAME(waitpid(pid, &status, 0), pid);
 	SAME(WIFSIGNALED(status), 1);
-	becomes("sessions", 1);
+	raw_stat_becomes("sessions", 1);
 	SAME(raw_stat("pinned_pages"), 2 * PAGES);
 	close(fd);
-	becomes("pinned_pages", 0);
+	raw_stat_becomes("pinned_pages", 0);
 	parameter("pin_percent", 50);
 }
 
