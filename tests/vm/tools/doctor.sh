@@ -64,6 +64,38 @@ host no-virtualisation 0 'note +cpu +the CPU shows neither vmx nor svm'
 root_of_a_host
 rm "$r/dev/kvm"
 host no-kvm 0 'note +kvm +there is no /dev/kvm'
+# KVM polls before it lets a virtual processor sleep, unless somebody has switched it off.
+root_of_a_host
+mkdir -p "$r/sys/module/kvm/parameters"
+echo 200000 >"$r/sys/module/kvm/parameters/halt_poll_ns"
+host halt-polling 0 'ok +kvm '
+! grep -q '^note.*puts a virtual processor to sleep' "$tmp/out" && echo '@ok halt-polling-is-fine 0.0' || echo '@FAIL halt-polling-is-fine'
+echo 0 >"$r/sys/module/kvm/parameters/halt_poll_ns"
+host no-halt-polling 0 'note +kvm +KVM puts a virtual processor to sleep at once'
+
+# numa CPUS NODE: a machine with two sockets, where what is started runs on CPUS, and the GPU is at NODE.
+numa() {
+	root_of_a_host
+	mkdir -p "$r/proc/self" "$r"/sys/devices/system/node/node{0,1}
+	printf 'Name:\tsh\nCpus_allowed_list:\t%s\n' "$1" >"$r/proc/self/status"
+	echo 0-3,8-11 >"$r/sys/devices/system/node/node0/cpulist"
+	echo 4-7,12-15 >"$r/sys/devices/system/node/node1/cpulist"
+	echo "$2" >"$r/sys/bus/pci/devices/0000:01:00.0/numa_node"
+}
+numa 0-15 1
+host other-node 0 'note +numa +the GPU 0000:01:00.0 is at NUMA node 1 \(processors 4-7,12-15\), and what is started here runs on 0-15'
+grep -q 'mend: numactl --cpunodebind=1 --membind=1 ' "$tmp/out" && echo '@ok its-node 0.0' || echo '@FAIL its-node'
+numa 3-4 1
+host half-on-the-other-node 0 'note +numa '
+numa 5,13-15 1
+host same-node 0 'ok +numa +.*0000:01:00.0, node 1'
+nr=0
+for node in -1 '' 7 '$(id)'; do
+	numa 0-15 "$node"
+	host "no-such-node-$((++nr))" 0 'ok +kvm'
+	grep '^[a-zA-Z]* *numa' "$tmp/out" >"$tmp/numa"
+	[ ! -s "$tmp/numa" ] && echo "@ok nothing-said-$nr 0.0" || echo "@FAIL nothing-said-$nr"
+done
 root_of_a_host
 echo 'always [never]' >"$r/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 host no-huge-pages 0 'note +huge pages'
