@@ -341,7 +341,20 @@ extern unsigned int qcud_device_wire_version; /* 0: no host process serves the d
 extern unsigned int qcud_chunk_kb;
 extern bool qcud_trace;
 
-unsigned long qcud_timeout(void); /* jiffies */
+long qcud_timeout(void); /* jiffies */
+
+/*
+ * Takes the next part of a wait for the host, in jiffies, off *left. A limit is waited for second
+ * by second, because the guest's clock jumps when the host has slept. The device has slept, too: a
+ * jump costs one second of its time.
+ */
+static inline long qcud_next_second(long *left)
+{
+	long now = *left == MAX_SCHEDULE_TIMEOUT ? *left : min(*left, (long)HZ);
+
+	*left -= now;
+	return now;
+}
 void qcud_device_put(struct qcud_device *dev);
 void qcud_session_put(struct qcud_session *session);
 

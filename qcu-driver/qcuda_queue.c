@@ -421,17 +421,22 @@ static bool qcud_queue_moved(const struct qcud_queue *queue, unsigned int answer
 /* Waits until the queue has had more than `answers` answers, each of which makes room. */
 static int qcud_queue_room(struct qcud_queue *queue, unsigned int answers)
 {
-	long left = qcud_answer_timeout();
+	long left = qcud_answer_timeout(), rc;
 
 	qcud_queue_want(queue);
 	qcud_queue_kick(queue);
 	if (!qcud_queue_moved(queue, answers))
 		qcud_queue_count(queue, QCUD_COUNT_WAITS);
-	left = wait_event_killable_timeout(queue->room, qcud_queue_moved(queue, answers), left);
+	do {
+		long now = qcud_next_second(&left);
+
+		rc = wait_event_killable_timeout(queue->room, qcud_queue_moved(queue, answers),
+						 now);
+	} while (!rc && left);
 	qcud_queue_unwant(queue);
-	if (left < 0)
+	if (rc < 0)
 		return -EINTR;
-	return left ? 0 : qcud_answer_missing(queue);
+	return rc ? 0 : qcud_answer_missing(queue);
 }
 
 /*

@@ -31,7 +31,7 @@ MODULE_PARM_DESC(kernel_copy, "copy through kernel memory; slow, only to compare
 static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool killable)
 {
 	struct qcud_queue *queue = &dev->queue[0];
-	long left;
+	long left = qcud_timeout(), rc;
 	int ret;
 
 	ret = qcud_queue_send(queue, req, QCUD_SEND_KICK);
@@ -40,13 +40,15 @@ static int qcud_control(struct qcud_device *dev, struct qcud_request *req, bool 
 	if (ret)
 		return ret;
 
-	if (killable)
-		left = wait_for_completion_killable_timeout(&req->done, qcud_timeout());
-	else
-		left = wait_for_completion_timeout(&req->done, qcud_timeout());
-	if (left > 0)
+	do {
+		long now = qcud_next_second(&left);
+
+		rc = killable ? wait_for_completion_killable_timeout(&req->done, now)
+			      : (long)wait_for_completion_timeout(&req->done, now);
+	} while (!rc && left);
+	if (rc > 0)
 		return req->error;
-	if (left < 0)
+	if (rc < 0)
 		return -EINTR;
 	pr_err("qcuda: the device does not answer\n");
 broken:

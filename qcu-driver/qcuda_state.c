@@ -48,9 +48,9 @@ static unsigned int timeout = 30;
 module_param(timeout, uint, 0644);
 MODULE_PARM_DESC(timeout, "seconds after which a device that does not open or close is given up");
 
-unsigned long qcud_timeout(void)
+long qcud_timeout(void)
 {
-	return clamp(READ_ONCE(timeout), 1U, 3600U) * HZ;
+	return (long)clamp(READ_ONCE(timeout), 1U, 3600U) * HZ;
 }
 
 static void qcud_device_release(struct kref *refs)

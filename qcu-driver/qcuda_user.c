@@ -135,17 +135,21 @@ int qcud_pin_wait(struct qcud_session *session, unsigned long pages)
 {
 	struct qcud_user *user = session->user;
 	struct qcud_queue *queue = session->queue;
-	long left;
+	long left = qcud_timeout(), rc;
 
 	qcud_queue_want(queue);
 	qcud_queue_kick(queue);
-	left = wait_event_killable_timeout(
-		user->room,
-		READ_ONCE(queue->dead) ||
-			qcud_pin_fits(user, atomic_long_read(&user->pinned), pages),
-		qcud_timeout());
+	do {
+		long now = qcud_next_second(&left);
+
+		rc = wait_event_killable_timeout(
+			user->room,
+			READ_ONCE(queue->dead) ||
+				qcud_pin_fits(user, atomic_long_read(&user->pinned), pages),
+			now);
+	} while (!rc && left);
 	qcud_queue_unwant(queue);
-	if (left < 0)
+	if (rc < 0)
 		return -EINTR;
-	return left ? READ_ONCE(queue->dead) : -ENOMEM;
+	return rc ? READ_ONCE(queue->dead) : -ENOMEM;
 }

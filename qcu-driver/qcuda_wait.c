@@ -227,16 +227,20 @@ static void qcud_spin_adapt(struct qcud_queue *queue, const struct qcud_request 
  */
 int qcud_request_wait(struct qcud_queue *queue, struct qcud_request *req)
 {
-	long left = qcud_request_parks(req) ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout();
+	long left = qcud_request_parks(req) ? MAX_SCHEDULE_TIMEOUT : qcud_answer_timeout(), rc;
 
 	if (!completion_done(&req->done)) {
 		if (req->began && left != MAX_SCHEDULE_TIMEOUT)
-			left = max(left - (long)nsecs_to_jiffies(ktime_get_ns() - req->began), 1L);
+			left = max(left - (long)nsecs_to_jiffies(ktime_get_ns() - req->began),
+				   (long)HZ);
 		qcud_queue_count(queue, QCUD_COUNT_WAITS);
-		left = wait_for_completion_killable_timeout(&req->done, left);
-		if (left < 0)
+		do
+			rc = wait_for_completion_killable_timeout(&req->done,
+								  qcud_next_second(&left));
+		while (!rc && left);
+		if (rc < 0)
 			return -EINTR;
-		if (!left)
+		if (!rc)
 			return qcud_answer_missing(queue);
 	}
 	if (req->began)

@@ -49,6 +49,33 @@ for deed in go-on stop-long; do
 	wait $idle && pass || fail "exit code $?"
 done
 
+# The whole host stands still, as in a suspend, while a call and a new session wait for answers. The guest's clock jumps by more than
+# the driver waits for an answer. Nothing is given up: the device has not had this time, either.
+begin host-sleeps
+echo 9 >/sys/module/qcuda/parameters/timeout
+echo 9 >/sys/module/qcuda/parameters/answer_timeout
+: >/tmp/busy
+sleeper busy </tmp/in.busy >/tmp/busy 2>&1 &
+busy=$!
+exec 4>/tmp/in.busy
+until_true grep -q ready /tmp/busy
+ask stop-device
+vector_add >>$log 2>&1 &
+new=$!
+usleep 1000000
+clock
+before=$ticks
+ask sleep
+clock
+exec 4>&-
+wait $new || why="$why; the new session ended with $?"
+wait $busy || why="$why; the busy session ended with $?"
+cat /tmp/busy >>$log
+[ $((ticks - before)) -gt 900 ] || why="$why; the clock has not jumped"
+[ -z "$why" ] && pass || fail "${why#; }"
+echo 0 >/sys/module/qcuda/parameters/answer_timeout
+echo 30 >/sys/module/qcuda/parameters/timeout
+
 ask stop-often
 expect stopped-at-any-time 0 queries
 ask stopped-enough
@@ -78,6 +105,14 @@ stop_and_go() {
 	qmp stop && sleep "$1" && qmp cont
 }
 
+# qemu: prints the process of this VM.
+qemu() {
+	local p
+	for p in $(pgrep -f -- "$tmp/qcu"); do
+		[[ $(cat "/proc/$p/comm") != qemu-system* ]] || echo "$p"
+	done
+}
+
 before=''
 exec 3>"$tmp/in" 4<"$tmp/out"
 while IFS= read -r -t $((120 * slow)) line <&4; do
@@ -93,6 +128,20 @@ while IFS= read -r -t $((120 * slow)) line <&4; do
 	'host: go-on') echo 'yes' >&3 ;;
 	'host: stop-long')
 		stop_and_go 3
+		echo 'yes' >&3
+		;;
+	'host: stop-device')
+		# shellcheck disable=SC2046
+		kill -STOP $(device_processes)
+		echo 'yes' >&3
+		;;
+	'host: sleep')
+		kill -STOP "$(qemu)"
+		sleep 11
+		kill -CONT "$(qemu)"
+		sleep 1
+		# shellcheck disable=SC2046
+		kill -CONT $(device_processes)
 		echo 'yes' >&3
 		;;
 	'host: stop-often')
