@@ -182,8 +182,11 @@ static void serve_object(const struct link_map *map)
 		why = replace_runtime(&e, map, f.fd);
 		if (why) {
 			snprintf(sentence, sizeof(sentence),
-				 "%s: the CUDA runtime that is linked into it cannot be replaced: "
-				 "%s: link it with -cudart shared",
+				 linked.shared
+					 ? "%s: this copy of NVIDIA's shared CUDA runtime cannot "
+					   "be replaced: %s"
+					 : "%s: the CUDA runtime that is linked into it cannot be "
+					   "replaced: %s: link it with -cudart shared",
 				 path, why);
 			refuse_object(sentence);
 		} else {

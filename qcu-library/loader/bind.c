@@ -141,6 +141,12 @@ void *qcul_bind_stub(unsigned int major, const char *name)
 	return qcul_stubs + (size_t)(*p - 1) * STUB_BYTES;
 }
 
+/* A copy of NVIDIA's shared runtime may have this name, too. Its functions lead back here. */
+static bool leads_back(void *handle)
+{
+	return qcul_is_patched(dlsym(handle, "__cudaRegisterFatBinary"));
+}
+
 /*
  * The library beside this module goes before others of its name, such as NVIDIA's. If one is loaded
  * already, this one is used: the program has been linked to it, or it was preloaded.
@@ -154,7 +160,7 @@ static void *load_runtime_library(unsigned int major)
 
 	snprintf(name, sizeof(name), "libcudart.so.%u", major);
 	handle = dlmopen(LM_ID_BASE, name, RTLD_NOW | RTLD_NOLOAD);
-	if (handle)
+	if (handle && !leads_back(handle))
 		return handle;
 	if (dladdr(qcul_stubs, &self) && (end = strrchr(self.dli_fname, '/')) &&
 	    (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)(end - self.dli_fname),
@@ -163,10 +169,10 @@ static void *load_runtime_library(unsigned int major)
 		handle = dlmopen(LM_ID_BASE, path, RTLD_NOW);
 	else
 		handle = dlmopen(LM_ID_BASE, name, RTLD_NOW);
-	if (!handle) {
-		qcul_loader_say("the runtime of CUDA %u is linked into this program, and the "
-				"library that takes its place cannot be loaded: %s",
-				major, dlerror());
+	if (!handle || leads_back(handle)) {
+		qcul_loader_say("this program has the runtime of CUDA %u in it, and the library "
+				"that takes its place cannot be loaded: %s",
+				major, handle ? "there is only NVIDIA's" : dlerror());
 		_exit(127);
 	}
 	return handle;

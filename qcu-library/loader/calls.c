@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "qcu-library/loader/calls.h"
+#include "qcu-library/loader/linked.h"
 
 /* In the order of strcmp. loader.mk makes it. */
 static const char *const unserved[] = {
@@ -103,15 +104,21 @@ static void read_exports(struct owner *o)
 
 static void look_up_owner(const struct qcul_elf *e, struct owner *o)
 {
+	bool runtime = qcul_linked_is_shared_name(o->library);
 	const char *name;
 	size_t i;
 
 	o->looked_up = true;
 	for (i = 0; i < NEEDED_MAX && (name = qcul_elf_dynamic_text(e, DT_NEEDED, i)); i++) {
-		if (strncmp(name, o->library, strlen(o->library)) != 0 ||
-		    strlen(name) >= sizeof(o->needed))
+		if (runtime && qcul_linked_is_shared_name(name))
+			/* Ours takes the place of a copy under another name, too. */
+			snprintf(o->needed, sizeof(o->needed), "%s%d", o->library,
+				 atoi(strstr(name, ".so") + 4));
+		else if (!strncmp(name, o->library, strlen(o->library)) &&
+			 strlen(name) < sizeof(o->needed))
+			strcpy(o->needed, name);
+		else
 			continue;
-		strcpy(o->needed, name);
 		read_exports(o);
 		return;
 	}

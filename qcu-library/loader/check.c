@@ -25,26 +25,26 @@ enum { RUNS = 0, DOES_NOT_RUN = 1, CANNOT_TELL = 2, NO_CUDA = 3 };
  * NVIDIA's libraries, by the beginnings of their names. The first that fits counts.
  *
  * OURS: it runs only where qCUDA has it. PLAIN: it needs neither GPU nor driver, so it works in the
- * guest as it is. OWN: the runtime is linked into it, so it is served as a program is, if it is
- * there.
+ * guest as it is. OWN: the runtime is in it, so it is served as a program is, if it is there.
  */
 enum whose { OURS, PLAIN, OWN };
 static const struct {
 	const char *prefix;
 	enum whose whose;
 } nvidia[] = {
-	{"libcusparseLt", OWN},	  {"libcudart", OURS},	   {"libcuda.so.", OURS},
-	{"libcublas", OURS},	  {"libcudnn", OURS},	   {"libcufft", OURS},
-	{"libcurand.so.", OURS},  {"libcusparse", OURS},   {"libcusolver", OURS},
-	{"libcutensor", OWN},	  {"libnccl.so.", OURS},   {"libcufile", OURS},
-	{"libcupti.so.", OURS},	  {"libnpp", OWN},	   {"libnvjpeg", OWN},
-	{"libnvidia-", OURS},	  {"libnvblas.so.", OURS}, {"libnvcuvid.so.", OURS},
-	{"libnvinfer", OURS},	  {"libnvonnx", OURS},	   {"libnvoptix", OURS},
-	{"libnvperf", OURS},	  {"libnvshmem", OWN},	   {"libnvcomp", OWN},
-	{"libnvimgcodec", OWN},	  {"libnvtiff", OWN},	   {"libcuobjclient", OWN},
-	{"libcustatevec", OWN},	  {"libcudss", OWN},	   {"libnvrtc", PLAIN},
-	{"libnvJitLink.", PLAIN}, {"libnvvm.so.", PLAIN},  {"libnvfatbin.so.", PLAIN},
-	{"libnvToolsExt", PLAIN}, {"libnvtx3", PLAIN},
+	{"libcudart.so.12.", OWN}, {"libcudart.so.13.", OWN}, {"libcudart.so.", OURS},
+	{"libcusparseLt", OWN},	   {"libcudart", OWN},	      {"libcuda.so.", OURS},
+	{"libcublas", OURS},	   {"libcudnn", OURS},	      {"libcufft", OURS},
+	{"libcurand.so.", OURS},   {"libcusparse", OURS},     {"libcusolver", OURS},
+	{"libcutensor", OWN},	   {"libnccl.so.", OURS},     {"libcufile", OURS},
+	{"libcupti.so.", OURS},	   {"libnpp", OWN},	      {"libnvjpeg", OWN},
+	{"libnvidia-", OURS},	   {"libnvblas.so.", OURS},   {"libnvcuvid.so.", OURS},
+	{"libnvinfer", OURS},	   {"libnvonnx", OURS},	      {"libnvoptix", OURS},
+	{"libnvperf", OURS},	   {"libnvshmem", OWN},	      {"libnvcomp", OWN},
+	{"libnvimgcodec", OWN},	   {"libnvtiff", OWN},	      {"libcuobjclient", OWN},
+	{"libcustatevec", OWN},	   {"libcudss", OWN},	      {"libnvrtc", PLAIN},
+	{"libnvJitLink.", PLAIN},  {"libnvvm.so.", PLAIN},    {"libnvfatbin.so.", PLAIN},
+	{"libnvToolsExt", PLAIN},  {"libnvtx3", PLAIN},
 };
 #define NVIDIA (sizeof(nvidia) / sizeof(nvidia[0]))
 
@@ -196,7 +196,7 @@ static int check_program(const struct qcul_elf *e, const char *path)
 	qcul_linked_find(e, &linked);
 	qcul_gpus_read(e, &gpus);
 	for (i = 0; (name = qcul_elf_dynamic_text(e, DT_NEEDED, i)); i++)
-		shared |= !strncmp(name, "libcudart.so.", 13);
+		shared |= qcul_linked_is_shared_name(name);
 	snprintf(library, sizeof(library), "libcudart.so.%u", linked.major);
 
 	if (linked.state == QCUL_LINKED_FOUND && wholly_static(e)) {
@@ -217,7 +217,11 @@ static int check_program(const struct qcul_elf *e, const char *path)
 		return say_program_refused(sentence);
 	}
 
-	if (!brief && linked.state == QCUL_LINKED_FOUND)
+	if (!brief && linked.shared && linked.state == QCUL_LINKED_FOUND)
+		printf("linking: this is a copy of NVIDIA's shared runtime of CUDA %u; qCUDA "
+		       "replaces its %zu functions\n",
+		       linked.major, linked.count);
+	else if (!brief && linked.state == QCUL_LINKED_FOUND)
 		printf("linking: the runtime of CUDA %u is linked in%s%s; qCUDA replaces its %zu "
 		       "functions\n",
 		       linked.major, linked.version ? ", without names and with the code of " : "",
@@ -286,8 +290,8 @@ static int say_facts(const struct qcul_elf *e, const char *path)
 	} else if (linked.state == QCUL_LINKED_FOUND && !have_library(library)) {
 		printf("refused qCUDA has no %s here\n", library);
 	} else if (linked.state == QCUL_LINKED_FOUND) {
-		printf("linked %u%s%s\n", linked.major, linked.version ? " " : "",
-		       linked.version ? linked.version : "");
+		printf("%s %u%s%s\n", linked.shared ? "copy" : "linked", linked.major,
+		       linked.version ? " " : "", linked.version ? linked.version : "");
 	} else if (linked.state != QCUL_LINKED_NONE) {
 		qcul_linked_sentence(&linked, path, sentence, sizeof(sentence));
 		printf("refused %s\n", replace_controls(sentence + strlen(path) + 2));
@@ -297,11 +301,15 @@ static int say_facts(const struct qcul_elf *e, const char *path)
 	text = qcul_elf_dynamic_text(e, DT_SONAME, 0);
 	if (text)
 		printf("soname %s\n", replace_controls(text));
-	if (!text) {
+	/* Copies of the runtime are known by the names of their files. */
+	if (!text || linked.shared) {
 		text = strrchr(path, '/');
 		text = text ? text + 1 : path;
 	}
 	printf("is %s\n", whose_library(text));
+	if (linked.state == QCUL_LINKED_NONE && qcul_linked_is_shared_name(text) &&
+	    !have_library(text))
+		puts("refused it has the name of NVIDIA's shared runtime, which is not in it");
 	for (i = 0; i < 2; i++) {
 		text = qcul_elf_dynamic_text(e, tags[i], 0);
 		if (text)

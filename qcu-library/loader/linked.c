@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Which functions are the static runtime's? The symbol table says so, but anyone may write one:
+ * Which functions are the runtime's? The symbol table says so, but anyone may write one:
  *
  * - It is NVIDIA's runtime if there are names that begin with "libcudart_static_". So a library
  *   that has functions of the same names for purposes of its own is left alone.
@@ -13,6 +13,8 @@
  *
  * Stripped files have no names. That they have a runtime is seen by two strings that it uses, and
  * its functions are found by its code (fingerprint.c).
+ *
+ * A copy of NVIDIA's shared runtime has the same strings. Its functions are those that it exports.
  */
 #define _GNU_SOURCE /* memmem */
 #include <stdio.h>
@@ -137,6 +139,12 @@ static bool has_traces(const struct qcul_elf *e)
 {
 	return qcul_elf_imports(e, "dlsym") && has_constant(e, "/cudart.", "shm.%") &&
 	       has_constant(e, "libcuda", ".so.1");
+}
+
+bool qcul_linked_is_shared_name(const char *name)
+{
+	return !strncmp(name, "libcudart", 9) && (name[9] == '.' || name[9] == '-') &&
+	       strstr(name, ".so.");
 }
 
 static bool of_nvidia(const char *soname)
@@ -334,15 +342,15 @@ static bool check_room(const struct qcul_elf_symbols *t, struct qcul_linked *l)
 }
 
 /* True if the runtime could be found by the symbol table, or its state says why not. */
-static bool find_by_names(const struct qcul_elf *e, struct qcul_linked *l)
+static bool find_by_names(const struct qcul_elf *e, unsigned int table, struct qcul_linked *l)
 {
 	struct seen seen = {.low = UINT64_MAX};
 	struct qcul_elf_symbols t;
 
-	if (!qcul_elf_symbols(e, SHT_SYMTAB, &t))
+	if (!qcul_elf_symbols(e, table, &t))
 		return false;
 	look_for_known_functions(&t, &seen);
-	if (!seen.static_runtime)
+	if (!l->shared && !seen.static_runtime)
 		return false;
 	if (seen.twice) {
 		contradicts(l, "%s stands in it twice%s", seen.twice, "");
@@ -364,20 +372,46 @@ void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 
 	l->state = QCUL_LINKED_NONE;
 	l->major = 0;
+	l->shared = soname && qcul_linked_is_shared_name(soname);
 	l->version = NULL;
 	l->count = 0;
 	l->what[0] = '\0';
-	/* The shared runtime, NVIDIA's or ours. */
-	if (soname && !strncmp(soname, "libcudart.so", 12))
-		return;
-	if (!find_by_names(e, l) && (l->state == QCUL_LINKED_STRIPPED || has_traces(e)))
+	if (l->shared) {
+		/* Ours has no traces. */
+		if (has_traces(e) && !find_by_names(e, SHT_DYNSYM, l))
+			l->state = QCUL_LINKED_STRIPPED;
+	} else if (!find_by_names(e, SHT_SYMTAB, l) &&
+		   (l->state == QCUL_LINKED_STRIPPED || has_traces(e))) {
 		find_by_code(e, soname, l);
+	}
 	if (l->state == QCUL_LINKED_FOUND && qcul_elf_dynamic(e, DT_TEXTREL, 0, &value))
 		contradicts(l, "its code is changed when it is loaded%s%s", "", "");
 }
 
+static void write_shared_sentence(const struct qcul_linked *l, const char *path, char *text,
+				  size_t size)
+{
+	const char *what = "it lacks the names of its functions", *end = "";
+
+	if (l->state == QCUL_LINKED_OTHER) {
+		what = "it is ";
+		end = l->what;
+	} else if (l->state == QCUL_LINKED_CONTRADICTS) {
+		what = "its symbol table cannot be right: ";
+		end = l->what;
+	}
+	snprintf(text, size,
+		 "%s: this is a copy of NVIDIA's shared CUDA runtime, which qCUDA does not serve "
+		 "(%s%s): use a program that was built with CUDA 13 or 12",
+		 path, what, end);
+}
+
 void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *text, size_t size)
 {
+	if (l->shared && l->state != QCUL_LINKED_NONE && l->state != QCUL_LINKED_FOUND) {
+		write_shared_sentence(l, path, text, size);
+		return;
+	}
 	switch (l->state) {
 	case QCUL_LINKED_STRIPPED:
 		snprintf(text, size,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finds NVIDIA's static runtime in a program or library: which version it is, and where its public
- * functions begin.
+ * Finds NVIDIA's runtime in a program or library: which version it is, and where its public
+ * functions begin. It is the static one, or the file is a copy of NVIDIA's shared one.
  */
 #ifndef QCUL_LINKED_H
 #define QCUL_LINKED_H
@@ -15,7 +15,7 @@
 #define QCUL_SITE_ALIGN 16u
 
 enum qcul_linked_state {
-	QCUL_LINKED_NONE,     /* there is no static runtime in it */
+	QCUL_LINKED_NONE,     /* there is no runtime in it */
 	QCUL_LINKED_FOUND,    /* `sites` are its functions */
 	QCUL_LINKED_STRIPPED, /* its functions have no names, and its code is not known: `what` */
 	QCUL_LINKED_NVIDIA,   /* the same, in a library of NVIDIA's, which nobody can link anew */
@@ -32,6 +32,7 @@ struct qcul_site {
 struct qcul_linked {
 	enum qcul_linked_state state;
 	unsigned int major;  /* CUDA 12 or 13 */
+	bool shared;	     /* the file is NVIDIA's libcudart, under whatever name */
 	const char *version; /* of the code by which it was found; NULL: by its symbol table */
 	size_t count;
 	struct qcul_site sites[QCUL_SITES_MAX]; /* by address */
@@ -39,6 +40,12 @@ struct qcul_linked {
 };
 
 void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l);
+
+/*
+ * True for libcudart.so.13, and for names of copies such as libcudart-53d54daa.so.12.6.68 and
+ * libcudart.3eda8113.so.13. Python's wheels have copies with such names.
+ */
+bool qcul_linked_is_shared_name(const char *name);
 
 /* The sentence that tells what is wrong and what to do. Empty if all is well. */
 void qcul_linked_sentence(const struct qcul_linked *l, const char *path, char *text, size_t size);

@@ -41,5 +41,7 @@ void *qcul_bind(unsigned long slot);
  */
 const char *qcul_patch(const struct qcul_elf *e, int fd, const struct qcul_linked *l,
 		       uintptr_t base, void *const *to);
+/* True if a function begins with such a jump. NULL is none. */
+bool qcul_is_patched(const void *function);
 
 #endif

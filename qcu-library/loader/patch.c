@@ -26,6 +26,11 @@ static void write_jump(unsigned char *at, const void *to)
 	memcpy(at + sizeof(jump), &to, sizeof(to));
 }
 
+bool qcul_is_patched(const void *function)
+{
+	return function && !memcmp(function, jump, sizeof(jump));
+}
+
 const char *qcul_patch(const struct qcul_elf *e, int fd, const struct qcul_linked *l,
 		       uintptr_t base, void *const *to)
 {
@@ -49,7 +54,7 @@ const char *qcul_patch(const struct qcul_elf *e, int fd, const struct qcul_linke
 		return "its code does not lie at whole pages";
 	code = (unsigned char *)(base + low);
 	/* Preloaded and used as an audit library at once: the other one was here first. */
-	if (!memcmp(code + (l->sites[0].addr - low), jump, sizeof(jump)))
+	if (qcul_is_patched(code + (l->sites[0].addr - low)))
 		return NULL;
 
 	copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, (off_t)offset);

@@ -124,6 +124,52 @@ case_cuda_11() {
 	ends 127 'of CUDA 11 or earlier' with_module "$tmp/linked"
 }
 
+# shared_copy MAJOR NAME: a copy of NVIDIA's shared runtime of this name in $tmp, and a program that needs it.
+shared_copy() {
+	local major=$1 home=/usr/local/cuda/lib64
+	[ "$major" = 13 ] || home=$(scripts/cuda-wheels --print-dir 12.9)/lib
+	[ -e "$home/libcudart.so.$major" ] || { echo "there is no shared runtime of CUDA $major"; exit 77; }
+	cp "$home/libcudart.so.$major" "$tmp/$2"
+	chmod u+w "$tmp/$2"
+	python3 tests/loopback/loader/rename.py "$tmp/$2" "$2" || exit 1
+	g++ -o "$tmp/user" "$B/linked_$major.o" "$tmp/$2" "-Wl,-rpath,$tmp" -ldl -lpthread || exit 1
+	readelf -dW "$tmp/user" | grep -F "[$2]" || exit 1
+}
+
+# A copy of which something is wrong. Without a GPU, an intact one of NVIDIA's would return errors.
+case_copy_spoiled() {
+	local name=libcudart-53d54daa.so.13.0.96 how text size at
+	while IFS=: read -r how text; do
+		shared_copy 13 $name
+		# shellcheck disable=SC2086 # several words
+		"$B/edit" "$tmp/$name" $how || failed=1
+		ends 127 "$text" with_module "$tmp/user"
+		[ "$(wc -l <"$tmp/said")" = 1 ] || { echo 'more than one line'; failed=1; }
+		ends 1 "$text" "$check" "$tmp/$name"
+		ends 1 refused "$check" --brief "$tmp/$name"
+	done <<-EOF
+		same cudaMalloc cudaFree:cannot be right: cudaFree and cudaMalloc lie at the same address
+		empty cudaMalloc:cannot be right: cudaMalloc has the size 0
+		rename cudaMemset cudaXemset:it is of an unknown version, without cudaMemset
+		rename cudaCreateTextureObject cudaBindTexture:it is of CUDA 11 or earlier
+		headless now:it lacks the names of its functions
+	EOF
+	shared_copy 13 $name
+	size=$(stat -c %s "$tmp/$name")
+	for ((at = 64; at < size; at += size / 40)); do
+		head -c "$at" "$tmp/$name" >"$tmp/cut"
+		"$check" "$tmp/cut" >"$tmp/said" 2>&1
+		[ $? -le 3 ] || { echo "cut at $at of $size:" && cat "$tmp/said" && failed=1; }
+	done
+	ends 127 'NVIDIA'"'"'s shared CUDA runtime cannot be replaced: this system refuses changed code' \
+		with_module "$B/no_exec" "$tmp/user"
+	ends 127 'use LD_AUDIT and not LD_PRELOAD' env LD_PRELOAD="$module" "$tmp/user"
+	# A library that only has such a name is none of the module's business.
+	gcc -shared -o "$tmp/$name" "-Wl,-soname,$name" -x c /dev/null
+	ends 3 'There is no CUDA in it' "$check" "$tmp/$name"
+	ends 0 'no version information available' with_module "$tmp/user"
+}
+
 case_other_architecture() {
 	copy linked
 	"$B/edit" "$tmp/linked" machine 183 || failed=1
@@ -256,6 +302,34 @@ case_stripped_versions() {
 		links "$major" "pie-$v" -pie "$B/linked_$major.o" "$runtime"
 		links "$major" "no-pie-$v" -no-pie "$B/linked_$major.o" "$runtime"
 	done
+}
+
+# Copies with a soname of their own, as tools for Python's wheels make them, or of another file's name only.
+case_copy() {
+	local major name
+	for major in 13 12; do
+		for name in libcudart-53d54daa.so.$major.0.96 libcudart.3eda8113.so.$major; do
+			shared_copy $major $name
+			ends 0 "runtime of CUDA $major; qCUDA replaces its" "$check" "$tmp/$name"
+			ends 2 "needs $name: NVIDIA's own" "$check" "$tmp/user"
+			ends 0 '' with_module "$tmp/user"
+			ends 0 '' env LD_AUDIT="$module" "$tmp/user"
+			ends 0 '' with_module "$tmp/user" threads
+			ends 0 '' with_module "$tmp/user" no-more-code
+			ends 0 $((major == 13 ? 13000 : 12090)) with_module "$tmp/user" version
+			# Beside a runtime that is linked in.
+			ends 0 '' with_module "$tmp/user" plugins "$B/plugin.so"
+		done
+	done
+	# By its path, as Python's packages load it, and with the soname that our own library has.
+	cp "$(readlink -f /usr/local/cuda/lib64/libcudart.so.13)" "$tmp/libcudart.3eda8113.so.13"
+	g++ -o "$tmp/user" "$B/linked_13.o" -L"$loopback" -l:libcudart.so.13 -ldl -lpthread
+	ends 0 '' env LD_AUDIT="$module" LD_PRELOAD="$tmp/libcudart.3eda8113.so.13" "$tmp/user"
+	# Nothing takes its place.
+	mkdir "$tmp/alone"
+	cp "$module" "$tmp/alone/"
+	ends 127 "cannot be loaded: there is only NVIDIA's" env LD_AUDIT="$tmp/alone/libqcuda-loader.so" \
+		LD_PRELOAD="$tmp/libcudart.3eda8113.so.13" "$tmp/user"
 }
 
 # The module finds the library beside itself.

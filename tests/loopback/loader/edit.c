@@ -7,6 +7,9 @@
  *	edit FILE empty A		A gets the size 0
  *	edit FILE machine N		the file is for another architecture
  *	edit FILE spoil A		a bit of A's first byte is another
+ *	edit FILE headless A		the file has no section headers
+ *
+ * Of a stripped file it is the table of what the file exports.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -63,13 +66,15 @@ int main(int argc, char **argv)
 	h = (Elf64_Ehdr *)p;
 	s = (Elf64_Shdr *)(p + h->e_shoff);
 	for (i = 0; i < h->e_shnum; i++)
-		if (s[i].sh_type == SHT_SYMTAB) {
+		if (s[i].sh_type == SHT_SYMTAB || (s[i].sh_type == SHT_DYNSYM && !table)) {
 			table = (Elf64_Sym *)(p + s[i].sh_offset);
 			symbols = s[i].sh_size / sizeof(*table);
 			names = (char *)p + s[s[i].sh_link].sh_offset;
 		}
 	if (!strcmp(argv[2], "machine"))
 		h->e_machine = (Elf64_Half)atoi(argv[3]);
+	else if (!strcmp(argv[2], "headless"))
+		h->e_shoff = 0;
 	else if (!strcmp(argv[2], "empty"))
 		find(argv[3])->st_size = 0;
 	else if (!strcmp(argv[2], "spoil"))

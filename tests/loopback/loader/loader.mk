@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Programs with the runtime linked in, and what is done to them. cases.sh runs them.
 
-LOADER_CASES := stripped_changed stripped_changed_plugin stripped_cut stripped stripped_plugin stripped_ways stripped_versions stripped_shared lying_table unknown_version cuda_11 other_architecture \
+LOADER_CASES := stripped_changed stripped_changed_plugin stripped_cut stripped stripped_plugin stripped_ways stripped_versions stripped_shared lying_table unknown_version cuda_11 copy_spoiled copy other_architecture \
 	refused_code check_bad_input wholly_static missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
 	one_segment rdc per_thread threads plugins needed_library two_versions cuda_12 cuda_13_5 pages seccomp own_code \
 	without_cuda wheel

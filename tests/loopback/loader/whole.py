@@ -197,14 +197,31 @@ def case_missing():
     check(f"{TMP}/other", 2, "libuser.so: not known", "needs what is not here: libother.so.1")
 
 
-# A shared runtime under a name of its own is not replaced, wherever it lies.
+# A shared runtime under a name of its own: another library, none, and a copy of NVIDIA's.
 def case_renamed():
-    for name in ("libcudart-53d54daa.so.12.6.68", "libcudart.so.12.9.79"):
+    for name in ("libcudart-53d54daa.so.13.6.68", "libcudart.3eda8113.so.13", "libcudart.so.13.0.96"):
         folder = f"{TMP}/{name}.d"
-        library(f"{folder}/x.libs/{name}")
-        library(f"{folder}/libuser.so", "", f"{folder}/x.libs/{name}", "-Wl,-rpath,$ORIGIN/x.libs")
+        copy = library(f"{folder}/x.libs/{name}")
+        user = library(f"{folder}/libuser.so", "int cudaEGLStreamConsumerConnect(void); int f(void) { return "
+                       "cudaEGLStreamConsumerConnect(); }", copy, "-Wl,-rpath,$ORIGIN/x.libs")
+        for path in (folder, user):
+            check(path, 1, "the name of NVIDIA's shared runtime, which is not in it", f"needs {name}, which does not run")
+        os.remove(copy)
         check(folder, 1, f"needs {name}, which is missing")
-        check(folder + "/libuser.so", 1, f"needs {name}, which is missing")
+        shutil.copy("/usr/local/cuda/lib64/libcudart.so.13", copy)
+        texts = "(copy of the runtime of CUDA 13)", 'calls that answer "not supported": cudaEGLStreamConsumerConnect\n'
+        check(folder, 0, *texts)
+        check(user, 0, texts[1])
+        subprocess.run([sys.executable, "tests/loopback/loader/rename.py", copy, name], check=True)
+        check(wheel("copy", [(os.path.relpath(p, folder), open(p, "rb").read()) for p in (copy, user)]), 0, *texts)
+        with open(copy, "r+b") as f:  # without section headers
+            f.seek(40)
+            f.write(bytes(8))
+        check(folder, 1, "it lacks the names of its functions", f"needs {name}, which does not run")
+    # Others of NVIDIA's names stay missing.
+    library(f"{TMP}/away/libcudart.so.11.0")
+    library(f"{TMP}/old/libuser.so", "", f"{TMP}/away/libcudart.so.11.0")
+    check(f"{TMP}/old", 1, "needs libcudart.so.11.0, which is missing")
 
 
 # What a library cannot do, no user of it can, also where libraries need one another.

@@ -33,7 +33,8 @@ static enum qcul_linked_state find(void)
 		assert_string_equal(sentence, "");
 	} else {
 		assert_non_null(strstr(sentence, "./prog"));
-		assert_non_null(strstr(sentence, linked.state == QCUL_LINKED_NVIDIA
+		assert_non_null(strstr(sentence, linked.shared ? "with CUDA 13 or 12"
+						 : linked.state == QCUL_LINKED_NVIDIA
 							 ? "do without it"
 							 : "-cudart shared"));
 	}
@@ -349,6 +350,37 @@ static void the_shared_runtime(void **state)
 	assert_int_equal(find(), QCUL_LINKED_NONE);
 }
 
+static void a_copy_of_the_shared_runtime(void **state)
+{
+	static const char *const sonames[] = {"libcudart-53d54daa.so.13.0.96",
+					      "libcudart.3eda8113.so.13", "libcudart.so.13"};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sonames) / sizeof(sonames[0]); i++) {
+		elf_file_plan_13(&plan);
+		plan.soname = sonames[i];
+		plan.rodata = traces;
+		plan.rodata_size = sizeof(traces);
+		elf_file_make(&file, &plan);
+		/* Only what it exports counts. */
+		assert_int_equal(find(), QCUL_LINKED_STRIPPED);
+		file.section[FILE_SYMTAB].sh_type = SHT_DYNSYM;
+		elf_file_symbol(&file, "cudaMalloc")->st_size = 0;
+		assert_contradicts("cudaMalloc has the size 0");
+		elf_file_symbol(&file, "cudaMalloc")->st_size = 16;
+		elf_file_symbol(&file, "libcudart_static_00")->st_name = 0;
+		assert_int_equal(find(), QCUL_LINKED_FOUND);
+		assert_int_equal(linked.major, 13);
+		assert_int_equal(linked.count, plan.symbols - 1);
+	}
+	/* These are names of others. */
+	assert_false(qcul_linked_is_shared_name("libcudart"));
+	assert_false(qcul_linked_is_shared_name("libcudart-x.so"));
+	assert_false(qcul_linked_is_shared_name("libcudartx.so.13"));
+	assert_false(qcul_linked_is_shared_name("libcudart.a"));
+}
+
 /* ---- GPUs ---- */
 
 static size_t entry(unsigned char *p, uint16_t kind, uint32_t arch, uint64_t flags)
@@ -477,6 +509,7 @@ int main(void)
 		cmocka_unit_test(no_false_alarm),
 		cmocka_unit_test(the_functions_of_others),
 		cmocka_unit_test(the_shared_runtime),
+		cmocka_unit_test(a_copy_of_the_shared_runtime),
 		cmocka_unit_test(gpus_of_damaged_binaries),
 		cmocka_unit_test(gpus),
 		cmocka_unit_test(more_gpus_than_there_are),
