@@ -252,7 +252,7 @@ $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(forea
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver test $(B)/tests/guest/mixed_apis driver;
-$(foreach n,0 1 2,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)
+$(foreach n,0 1 2 3,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)
 $(call listed,program,guest,$(filter-out $(GPU_PROGRAMS),$(GUEST_PROGRAMS)),$(filter-out $(COMPUTING_PROGRAMS),$(DAILY_PROGRAMS)))
 $(call listed,program,guest-static,$(STATIC_PROGRAMS),$(STATIC_DAILY))
 $(call listed,program,guest-O0,$(DEBUG_PROGRAMS),$(DEBUG_DAILY))

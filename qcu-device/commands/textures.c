@@ -136,15 +136,22 @@ static struct handle *array_of(struct call *c, uint32_t id, uint32_t level)
 	return h;
 }
 
-/* All of the memory that a texture reads must be memory that the GPU may use. */
+/*
+ * All of the memory that a texture reads must be memory that the GPU may use. Of a line of elements
+ * only the first must be, as in CUDA: programs make lines that are longer than their memory. A
+ * fetch past the memory reads what a kernel's load from there would read.
+ */
 static int check_memory(struct call *c, const struct qcu_texture_msg *t)
 {
 	struct be_array_desc d = {.bits = {t->bits[0], t->bits[1], t->bits[2], t->bits[3]}};
-	uint64_t len = t->bytes;
+	uint64_t len = be_array_elem(&d);
 
-	if (!be_array_elem(&d))
+	if (!len)
 		return QCU_ERR_InvalidChannelDescriptor;
-	if (t->kind == QCU_TEXTURE_PITCH) {
+	if (t->kind == QCU_TEXTURE_LINEAR) {
+		if (t->bytes < len || t->bytes - 1 > UINT64_MAX - t->addr)
+			return QCU_ERR_InvalidValue;
+	} else {
 		uint64_t row = (uint64_t)t->width * be_array_elem(&d);
 
 		if (!t->width || !t->height || (t->height > 1 && t->pitch < row))

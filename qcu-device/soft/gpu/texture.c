@@ -150,7 +150,7 @@ static void set_array(struct ptx_image *img, const struct be_array *a, uint32_t 
 static int set_memory(struct be *be, struct ptx_image *img, const struct qcu_texture_msg *t)
 {
 	uint32_t elem = img->elem;
-	uint64_t count = t->bytes / elem, len = t->bytes;
+	uint64_t count = t->bytes / elem, len = elem;
 
 	img->memory = true;
 	img->levels = 1;

@@ -5,13 +5,33 @@
  * test succeeds if it sees exactly that.
  *
  * An argument picks the address: 0 (NULL, the default), 1 (far beyond an allocation), 2 (host
- * memory that is not pinned).
+ * memory that is not pinned), 3 (far beyond an allocation, read by a texture that reaches there).
  */
 #include "check.h"
 
 __global__ void store(int *where, int value)
 {
 	*where = value;
+}
+
+__global__ void fetch(cudaTextureObject_t tex, int index, int *where)
+{
+	*where = tex1Dfetch<int>(tex, index);
+}
+
+/* A line of integers that begins in an allocation and ends 256 MiB later. */
+static void fetch_past(int *dev, cudaStream_t stream)
+{
+	cudaResourceDesc r = {};
+	cudaTextureDesc d = {};
+	cudaTextureObject_t tex;
+
+	r.resType = cudaResourceTypeLinear;
+	r.res.linear.devPtr = dev;
+	r.res.linear.desc = cudaCreateChannelDesc<int>();
+	r.res.linear.sizeInBytes = 256 << 20;
+	CHECK(cudaCreateTextureObject(&tex, &r, &d, NULL));
+	fetch<<<1, 1, 0, stream>>>(tex, (64 << 20) - 1, dev);
 }
 
 int main(int argc, char **argv)
@@ -27,7 +47,10 @@ int main(int argc, char **argv)
 	CHECK(cudaStreamSynchronize(stream));
 
 	bad = which == 0 ? NULL : which == 1 ? dev + ((size_t)1 << 38) : &on_stack;
-	store<<<1, 1, 0, stream>>>(bad, 2);
+	if (which == 3)
+		fetch_past(dev, stream);
+	else
+		store<<<1, 1, 0, stream>>>(bad, 2);
 	EXPECT(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
 	EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 	EXPECT(cudaGetLastError(), cudaErrorIllegalAddress);

@@ -51,7 +51,8 @@ int main(void)
 	cudaResourceViewDesc view;
 	cudaTextureObject_t tex;
 	cudaSurfaceObject_t surf;
-	float *dev, *out;
+	float *dev, *out, got_back;
+	size_t most;
 
 	CHECK(cudaMalloc(&dev, 4096));
 	CHECK(cudaMalloc(&out, 4));
@@ -83,6 +84,20 @@ int main(void)
 	EXPECT(cudaCreateTextureObject(&tex, &r, &d, NULL), cudaErrorInvalidValue);
 	r.res.linear.devPtr = (char *)dev + 4;
 	EXPECT(cudaCreateTextureObject(&tex, &r, &d, NULL), cudaErrorInvalidValue);
+	r.res.linear.devPtr = dev;
+	CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&most, &floats, 0));
+	r.res.linear.sizeInBytes = (most + 1) * sizeof(float);
+	EXPECT(cudaCreateTextureObject(&tex, &r, &d, NULL), cudaErrorInvalidValue);
+	still_works(dev, out);
+	/* The size may reach past the memory. */
+	r.res.linear.sizeInBytes = 64 << 20;
+	CHECK(cudaCreateTextureObject(&tex, &r, &d, NULL));
+	CHECK(cudaMemset(out, 0, 4));
+	read_one<<<1, 1>>>(tex, out);
+	CHECK_LAUNCH();
+	CHECK(cudaMemcpy(&got_back, out, 4, cudaMemcpyDeviceToHost));
+	REQUIRE(got_back == 4, "%g", got_back);
+	CHECK(cudaDestroyTextureObject(tex));
 	still_works(dev, out);
 	/* A surface needs an array. */
 	r = of_array(array);

@@ -470,11 +470,15 @@ static void bad_textures(void **state)
 #define LINEAR                                                                            \
 	t.kind = QCU_TEXTURE_LINEAR, t.bits[0] = 32, t.format = 2, t.addr = m.malloc.ptr, \
 	t.bytes = 4096
-	BAD((LINEAR, t.bytes = 4097), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.bytes = 0), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.bytes = 3), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.bytes = 4 * 268435457ull), QCU_ERR_InvalidValue); /* too many elements */
+	BAD((LINEAR, t.bytes = UINT64_MAX - t.addr + 2), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.bytes = UINT64_MAX), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.addr += 4, t.bytes = 4), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.addr = (uintptr_t)ram), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.addr += 4096), QCU_ERR_InvalidValue);
+	BAD((LINEAR, t.addr -= 512), QCU_ERR_InvalidValue); /* from outside into the memory */
 	BAD((LINEAR, t.view = 1), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.format = 3), QCU_ERR_InvalidChannelDescriptor);
 #define PITCH LINEAR, t.kind = QCU_TEXTURE_PITCH, t.width = 16, t.height = 16, t.pitch = 256
@@ -489,6 +493,11 @@ static void bad_textures(void **state)
 	PITCH;
 	assert_int_equal(texture(&t, len, &object), 0);
 	assert_int_not_equal(object, 0);
+	assert_int_equal(texture_destroy(object), 0);
+	t = good;
+	LINEAR;
+	t.bytes = 4 * 268435456ull; /* far past the memory */
+	assert_int_equal(texture(&t, len, &object), 0);
 	assert_int_equal(texture_destroy(object), 0);
 	t = good;
 	LINEAR;
