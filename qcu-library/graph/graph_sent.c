@@ -522,12 +522,12 @@ static cudaError_t write_child(struct text *t, struct CUgraphNode_st *n)
 	return write_joint(t, &n->number);
 }
 
+/* More that the node depends on is in t->deps. */
 static cudaError_t write_one(struct text *t, struct CUgraphNode_st *n, uint32_t start)
 {
 	cudaError_t err;
 	size_t k;
 
-	t->dep_count = 0;
 	for (k = 0; k < n->dep_count; k++)
 		if (!add_dep(t, n->deps[k].from->number))
 			return cudaErrorMemoryAllocation;
@@ -543,6 +543,21 @@ static cudaError_t write_one(struct text *t, struct CUgraphNode_st *n, uint32_t 
 	return err;
 }
 
+/*
+ * Nodes that depend on no other begin in the order in which they were added. A conditional node
+ * among them looks at its value when it begins. Programs rely on it that a kernel that was added
+ * before has set this value by then, so the node depends on those that were added before.
+ */
+static bool add_earlier_roots(struct text *t, struct CUgraphNode_st *const *order, size_t at)
+{
+	size_t i;
+
+	for (i = 0; i < at; i++)
+		if (!order[i]->dep_count && !add_dep(t, order[i]->number))
+			return false;
+	return true;
+}
+
 /* Nodes that depend on no other come after `start`. */
 static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint32_t start)
 {
@@ -550,8 +565,14 @@ static cudaError_t write_graph(struct text *t, const struct CUgraph_st *g, uint3
 	cudaError_t err = order ? cudaSuccess : cudaErrorInvalidValue;
 	size_t i;
 
-	for (i = 0; i < g->count && !err; i++)
-		err = write_one(t, order[i], start);
+	for (i = 0; i < g->count && !err; i++) {
+		t->dep_count = 0;
+		if (order[i]->params.type == cudaGraphNodeTypeConditional && !order[i]->dep_count &&
+		    !add_earlier_roots(t, order, i))
+			err = cudaErrorMemoryAllocation;
+		if (!err)
+			err = write_one(t, order[i], start);
+	}
 	free(order);
 	return err;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Conditional nodes of graphs: if, if and else, while and switch; where their values come from
- * (the handle's default, a kernel before the node, a kernel in its body); what a body may hold;
- * one node in another's body; a copy from pinned memory before such a node; and what a graph with
- * such a node cannot be used for.
+ * (the handle's default, a kernel before the node, with and without an edge, a kernel in its body);
+ * what a body may hold; one node in another's body; a copy from pinned memory before such a node;
+ * and what a graph with such a node cannot be used for.
  */
 #include "check.h"
 
@@ -573,6 +573,34 @@ static void from_pinned(void)
 	}
 }
 
+/* Nodes without edges begin in the order in which they were added, so the kernel's value counts.
+ * Also in a body, and in a second instance. */
+static void without_edges(void)
+{
+	cudaGraphConditionalHandle handle, inside;
+	cudaGraph_t graph, body, inner;
+	cudaGraphExec_t exec;
+	int round, i;
+
+	zero();
+	CHECK(cudaGraphCreate(&graph, 0));
+	CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, cudaGraphCondAssignDefault));
+	add_set(graph, NULL, handle, 1);
+	add_conditional(graph, NULL, handle, cudaGraphCondTypeIf, 1, &body);
+	CHECK(cudaGraphConditionalHandleCreate(&inside, body, 0, cudaGraphCondAssignDefault));
+	add_set(body, NULL, inside, 1);
+	add_conditional(body, NULL, inside, cudaGraphCondTypeIf, 1, &inner);
+	add_add(inner, NULL, count, 1);
+	for (round = 0; round < 2; round++) {
+		exec = instantiate(graph);
+		for (i = 0; i < 50; i++)
+			CHECK(cudaGraphLaunch(exec, stream));
+		expect("without edges", 50 * (round + 1));
+		CHECK(cudaGraphExecDestroy(exec));
+	}
+	CHECK(cudaGraphDestroy(graph));
+}
+
 int main(void)
 {
 	CHECK(cudaStreamCreate(&stream));
@@ -588,6 +616,7 @@ int main(void)
 	captured();
 	updated();
 	from_pinned();
+	without_edges();
 	CHECK(cudaFree(count));
 	CHECK(cudaStreamDestroy(stream));
 	return verified("if, else, while and switch, and one in another");
