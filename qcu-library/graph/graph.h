@@ -196,8 +196,17 @@ cudaError_t qcul_node_attrs_copy(struct qcul_node_kernel *to, const struct qcul_
 
 /* ---- graph_memory.c ---- */
 
+/*
+ * Memory of this graph that is freed before a node with these dependencies, and that a node with
+ * these params may take over. NULL: there is none. The next function must be called with it.
+ */
+struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
+						     struct CUgraphNode_st *const *deps,
+						     size_t count,
+						     const struct cudaMemAllocNodeParams *params);
 cudaError_t qcul_node_memory(struct qcul_node_params *p,
-			     const struct cudaMemAllocNodeParams *params);
+			     const struct cudaMemAllocNodeParams *params,
+			     struct qcul_graph_memory *root);
 cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr);
 void qcul_node_memory_clone(const struct qcul_node_params *p);
 void qcul_node_memory_release(const struct qcul_node_params *p);

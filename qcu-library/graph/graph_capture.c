@@ -241,10 +241,19 @@ static cudaError_t call(cudaStream_t stream, struct qcul_captured_call *c)
 
 static cudaError_t capture_memory_alloc(cudaStream_t stream, struct cudaMemAllocNodeParams *params)
 {
+	struct qcul_graph_memory *root = NULL;
+	struct captured_stream *s;
 	struct qcul_node_params p;
-	cudaError_t err = qcul_node_memory(&p, params);
+	cudaError_t err;
 	void *at;
 
+	pthread_mutex_lock(&at_fork.lock);
+	s = find_captured_stream(stream);
+	if (s)
+		root = qcul_node_memory_take_over(s->capture->graph, s->tail.v, s->tail.count,
+						  params);
+	pthread_mutex_unlock(&at_fork.lock);
+	err = qcul_node_memory(&p, params, root);
 	if (err)
 		return err;
 	at = qcul_node_memory_ptr(&p);

@@ -28,8 +28,10 @@ static cudaError_t add_memory(cudaGraphNode_t *node, cudaGraph_t graph, const cu
 			      const cudaGraphEdgeData *data, size_t count,
 			      const struct cudaMemAllocNodeParams *params, void **ptr)
 {
+	bool known = qcul_graph_valid(graph) && (deps || !count);
 	struct qcul_node_params p;
-	cudaError_t err = qcul_node_memory(&p, params);
+	cudaError_t err = qcul_node_memory(
+		&p, params, known ? qcul_node_memory_take_over(graph, deps, count, params) : NULL);
 	void *at = err ? NULL : qcul_node_memory_ptr(&p);
 
 	err = add_made_node(err, node, graph, deps, data, count, &p);

@@ -7,6 +7,9 @@
  *
  * Each device has one pool for this memory, and two streams that nothing else uses. The memory is
  * allocated in one of the streams, and freed in the other one after its last use.
+ *
+ * A node that comes after the free of another memory of its graph takes over the address, as in
+ * CUDA. Such memories share the allocation of the first of them, the root.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +29,16 @@ struct qcul_graph_use {
 
 struct qcul_graph_memory {
 	struct qcul_graph_memory *next;
+	struct qcul_graph_memory *root; /* whose allocation it is: its own, or another's, held */
 	void *ptr;
 	struct cudaMemAllocNodeParams params; /* with its own copy of the access list */
 	uint64_t owner;			      /* serial of the graph that it was made for */
 	unsigned int refs;		      /* one for each node, and one while it is allocated */
 	unsigned int instances;		      /* executable graphs that allocate it */
 	unsigned int epoch;		      /* 0: a device reset or fork() took it away */
-	struct qcul_graph_use *use;	      /* the last use; NULL: none yet */
+	struct qcul_graph_use *use;	      /* of a root: the last use; NULL: none yet */
+	unsigned int users;		      /* of a root: memories in it that are used */
+	bool taken_over;		      /* a later memory has its address */
 	bool freed_inside;		      /* a node of the owner frees it */
 	bool freed_outside;		      /* a node of another graph frees it */
 	bool allocated; /* a launch has allocated it, and nothing has freed it since */
@@ -87,6 +93,7 @@ __attribute__((constructor)) static void register_device_pools(void)
 
 /* ---- under the lock ---- */
 
+/* The last memory that was made of those with this address. Only it may not be freed yet. */
 static struct qcul_graph_memory *find_graph_memory(const void *ptr)
 {
 	struct qcul_graph_memory *m = process.memories;
@@ -108,10 +115,12 @@ static void set_used(struct qcul_graph_memory *m, bool used)
 	if (m->used == used || !m->epoch)
 		return;
 	m->used = used;
+	if (used ? m->root->users++ : --m->root->users)
+		return;
 	if (used)
-		p->used += m->params.bytesize;
+		p->used += m->root->params.bytesize;
 	else
-		p->used -= m->params.bytesize;
+		p->used -= m->root->params.bytesize;
 	if (p->used_high < p->used)
 		p->used_high = p->used;
 }
@@ -183,8 +192,8 @@ static void set_use(struct qcul_graph_memory *m, struct qcul_graph_use *use)
 	struct qcul_graph_use *old;
 
 	pthread_mutex_lock(&at_fork.lock);
-	old = m->use;
-	m->use = use;
+	old = m->root->use;
+	m->root->use = use;
 	use->refs++;
 	pthread_mutex_unlock(&at_fork.lock);
 	drop_use(old);
@@ -197,7 +206,7 @@ static struct qcul_graph_use *other_use(struct qcul_graph_memory *m,
 	struct qcul_graph_use *use;
 
 	pthread_mutex_lock(&at_fork.lock);
-	use = m->use != than ? m->use : NULL;
+	use = m->root->use != than ? m->root->use : NULL;
 	if (use)
 		use->refs++;
 	pthread_mutex_unlock(&at_fork.lock);
@@ -222,13 +231,17 @@ static void post_free(const struct qcul_graph_memory *m, uint32_t stream)
 	(void)qcul_post(event ? cmds : cmds + 1, event ? 2 : 1);
 }
 
+static void release_graph_memory(struct qcul_graph_memory *m);
+
 static void give_back_graph_memory(struct qcul_graph_memory *m)
 {
 	uint32_t stream = qcul_handle_id(&qcul_streams, read_device_pool(device_of_memory(m)).give);
 	struct qcul_range range;
 
-	if (m->epoch == qcul_epoch() && stream &&
-	    qcul_mem_take((uint64_t)(uintptr_t)m->ptr, QCUL_MEM_DEVICE, &range))
+	if (m->root != m)
+		release_graph_memory(m->root);
+	else if (m->epoch == qcul_epoch() && stream &&
+		 qcul_mem_take((uint64_t)(uintptr_t)m->ptr, QCUL_MEM_DEVICE, &range))
 		post_free(m, stream);
 	drop_use(m->use);
 	free((void *)(uintptr_t)m->params.accessDescs);
@@ -335,33 +348,135 @@ static cudaError_t keep_accesses(struct qcul_graph_memory *m, const struct devic
 	return n ? cudaMemPoolSetAccess(p->pool, copy, n) : cudaSuccess;
 }
 
-cudaError_t qcul_node_memory(struct qcul_node_params *p,
-			     const struct cudaMemAllocNodeParams *params)
+/* May new memory of this graph have the address of this one, by its size? */
+static bool would_fit(const struct qcul_graph_memory *m, const struct CUgraph_st *g,
+		      const struct cudaMemAllocNodeParams *params)
 {
-	struct qcul_graph_memory *m;
+	return m->owner == g->serial && m->freed_inside && !m->taken_over &&
+	       m->epoch == qcul_epoch() && device_of_memory(m) == params->poolProps.location.id &&
+	       m->root->params.bytesize >= params->bytesize;
+}
+
+static bool any_would_fit(const struct CUgraph_st *g, const struct cudaMemAllocNodeParams *params)
+{
+	const struct qcul_graph_memory *m;
+
+	pthread_mutex_lock(&at_fork.lock);
+	for (m = process.memories; m && !would_fit(m, g, params); m = m->next)
+		;
+	pthread_mutex_unlock(&at_fork.lock);
+	return m;
+}
+
+/*
+ * For each node, by its index: does it come before a node with these dependencies? The caller frees
+ * the array. NULL: the dependencies are not of this graph, or there is no memory.
+ */
+static bool *find_nodes_before(const struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			       size_t count)
+{
+	bool *before = calloc(g->count + 1, sizeof(*before));
+	struct CUgraphNode_st **todo = calloc(g->count + 1, sizeof(struct CUgraphNode_st *)), *n;
+	size_t left = 0, i;
+	bool good = before && todo;
+
+	for (i = 0; i < g->count; i++)
+		g->nodes[i]->at = i;
+	for (i = 0; i < count && good; i++) {
+		good = qcul_node_valid(deps[i]) && deps[i]->graph == g;
+		if (good && !before[deps[i]->at]) {
+			before[deps[i]->at] = true;
+			todo[left++] = deps[i];
+		}
+	}
+	while (good && left) {
+		n = todo[--left];
+		for (i = 0; i < n->dep_count; i++) {
+			if (before[n->deps[i].from->at])
+				continue;
+			before[n->deps[i].from->at] = true;
+			todo[left++] = n->deps[i].from;
+		}
+	}
+	free(todo);
+	if (good)
+		return before;
+	free(before);
+	return NULL;
+}
+
+struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
+						     struct CUgraphNode_st *const *deps,
+						     size_t count,
+						     const struct cudaMemAllocNodeParams *params)
+{
+	struct qcul_graph_memory *best = NULL, *m;
+	bool *before;
+	size_t i;
+
+	if (check_alloc_params(params) || !any_would_fit(g, params))
+		return NULL;
+	before = find_nodes_before(g, deps, count);
+	if (!before)
+		return NULL;
+	pthread_mutex_lock(&at_fork.lock);
+	for (i = 0; i < g->count; i++) {
+		m = g->nodes[i]->params.memory;
+		if (before[i] && g->nodes[i]->params.type == cudaGraphNodeTypeMemFree &&
+		    would_fit(m, g, params) &&
+		    (!best || m->root->params.bytesize < best->root->params.bytesize))
+			best = m;
+	}
+	if (best) {
+		best->taken_over = true;
+		best = best->root;
+		best->refs++;
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+	free(before);
+	return best;
+}
+
+static cudaError_t allocate_graph_memory(struct qcul_graph_memory *m,
+					 const struct device_pool *from)
+{
+	cudaError_t err =
+		cudaMallocFromPoolAsync(&m->ptr, m->params.bytesize, from->pool, from->take);
+
+	m->root = m;
+	/* Wait, so that any stream may use the memory from now on. */
+	return err ? err : cudaStreamSynchronize(from->take);
+}
+
+cudaError_t qcul_node_memory(struct qcul_node_params *p,
+			     const struct cudaMemAllocNodeParams *params,
+			     struct qcul_graph_memory *root)
+{
+	struct qcul_graph_memory *m = NULL;
 	struct device_pool from;
 	cudaError_t err = check_alloc_params(params);
 
 	p->type = cudaGraphNodeTypeEmpty;
 	if (!err)
 		err = get_device_pool(params->poolProps.location.id, &from);
+	if (!err) {
+		m = calloc(1, sizeof(*m));
+		err = m ? cudaSuccess : cudaErrorMemoryAllocation;
+	}
 	if (err)
-		return err;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return cudaErrorMemoryAllocation;
+		goto fail;
 	m->params = *params;
 	err = keep_accesses(m, &from);
-	if (!err)
-		err = cudaMallocFromPoolAsync(&m->ptr, params->bytesize, from.pool, from.take);
-	/* Wait, so that any stream may use the memory from now on. */
-	if (!err)
-		err = cudaStreamSynchronize(from.take);
+	if (!err && root) {
+		m->root = root;
+		m->ptr = root->ptr;
+	} else if (!err) {
+		err = allocate_graph_memory(m, &from);
+	}
 	if (err) {
 		if (m->params.accessDescs != params->accessDescs)
 			free((void *)(uintptr_t)m->params.accessDescs);
-		free(m);
-		return err;
+		goto fail;
 	}
 	m->params.dptr = m->ptr;
 	m->refs = 1;
@@ -373,6 +488,11 @@ cudaError_t qcul_node_memory(struct qcul_node_params *p,
 	atomic_fetch_add(&process.count, 1);
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemAlloc, .memory = m};
 	return cudaSuccess;
+fail:
+	free(m);
+	if (root)
+		release_graph_memory(root);
+	return err;
 }
 
 cudaError_t qcul_node_memory_free(struct qcul_node_params *p, void *ptr)

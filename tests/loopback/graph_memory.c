@@ -200,6 +200,52 @@ static void freed_and_launched_again(void)
 	OK(cudaStreamDestroy(other));
 }
 
+/* Captured calls take over addresses, too. What a launch leaves is freed once, by the last. */
+static void taken_over(void)
+{
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	cudaStream_t s;
+	void *p, *q, *r, *larger;
+
+	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+	OK(cudaMallocAsync(&p, LEN, s));
+	OK(cudaMemsetAsync(p, 7, LEN, s));
+	OK(cudaMemcpyAsync(out, p, LEN, cudaMemcpyDeviceToHost, s));
+	OK(cudaFreeAsync(p, s));
+	OK(cudaMallocAsync(&larger, LEN + 1, s));
+	REQUIRE(larger != p, "memory that is too small");
+	OK(cudaMallocAsync(&q, LEN / 2, s));
+	OK(cudaMallocAsync(&r, LEN, s));
+	REQUIRE(q == p && r != p, "%p, %p, %p", p, q, r);
+	OK(cudaMemsetAsync(q, 8, LEN / 2, s));
+	OK(cudaFreeAsync(r, s));
+	OK(cudaFreeAsync(larger, s));
+	OK(cudaStreamEndCapture(s, &graph));
+	REFUSED(cudaFree(q), cudaErrorInvalidValue);
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaGraphLaunch(exec, s));
+	/* The second memory is left, also when the graph has gone. */
+	REFUSED(cudaGraphLaunch(exec, s), cudaErrorInvalidValue);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(graph));
+	OK(cudaMemcpyAsync(out2, q, LEN / 2, cudaMemcpyDeviceToHost, s));
+	OK(cudaLaunchHostFunc(s, wait_at_gate, NULL));
+	OK(cudaFreeAsync(q, s));
+	REFUSED(cudaFreeAsync(q, s), cudaErrorInvalidValue);
+	OK(cudaDeviceGraphMemTrim(0));
+	REQUIRE(reserved() >= LEN, "freed before its stream is there");
+	sem_post(&gate);
+	OK(cudaStreamSynchronize(s));
+	REQUIRE(out[0] == 7 && out[LEN - 1] == 7 && out2[0] == 8 && out2[LEN / 2 - 1] == 8,
+		"%d, %d", out[0], out2[0]);
+	OK(cudaDeviceSynchronize());
+	OK(cudaDeviceGraphMemTrim(0));
+	REQUIRE(reserved() == 0, "%llu bytes are left", (unsigned long long)reserved());
+	OK(cudaStreamDestroy(s));
+}
+
 static void once(int device, int value)
 {
 	static unsigned char plain[LEN];
@@ -291,6 +337,7 @@ int main(void)
 	bad_input();
 	while_it_is_used();
 	freed_and_launched_again();
+	taken_over();
 	lost();
 	on_another_device();
 	return 0;

@@ -247,6 +247,56 @@ static void captured(void)
 	expect(out, 3, 2, "destroyed behind its launch");
 }
 
+static void *add_alloc(cudaGraph_t graph, cudaGraphNode_t behind, size_t bytes,
+		       cudaGraphNode_t *node)
+{
+	cudaMemAllocNodeParams m = on_device(bytes);
+
+	CHECK(cudaGraphAddMemAllocNode(node, graph, &behind, behind ? 1 : 0, &m));
+	REQUIRE(m.dptr, "no address");
+	return m.dptr;
+}
+
+/*
+ * Memory that comes after the free of other memory of its graph has its address. Memory that does
+ * not has another.
+ */
+static void one_address(void)
+{
+	const size_t bytes = 64 << 20;
+	cudaGraphNode_t a, b, c, d, used, freed, last;
+	void *first, *second, *beside, *larger;
+	cudaGraphExec_t exec;
+	cudaGraph_t graph;
+	uint64_t footprint;
+
+	CHECK(cudaGraphCreate(&graph, 0));
+	first = add_alloc(graph, NULL, bytes, &a);
+	used = add_copy(graph, add_count_up(graph, a, first, 500), first);
+	CHECK(cudaGraphAddMemFreeNode(&freed, graph, &used, 1, first));
+	beside = add_alloc(graph, used, 1 << 20, &c);
+	REQUIRE(beside != first, "memory that is not freed before");
+	second = add_alloc(graph, freed, bytes, &b);
+	REQUIRE(second == first, "the memory is not used again");
+	last = add_copy(graph, add_count_up(graph, b, second, 600), second);
+	CHECK(cudaGraphAddMemFreeNode(&freed, graph, &last, 1, second));
+	EXPECT(cudaGraphAddMemFreeNode(&last, graph, &freed, 1, second), cudaErrorInvalidValue);
+	(void)cudaGetLastError();
+	larger = add_alloc(graph, freed, 2 * bytes, &d);
+	last = add_count_up(graph, d, larger, 0);
+	CHECK(cudaGraphAddMemFreeNode(&freed, graph, &last, 1, larger));
+	CHECK(cudaGraphAddMemFreeNode(&freed, graph, &c, 1, beside));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < 3; i++) {
+		run(exec);
+		expect(out, 600, 1, "the second memory");
+	}
+	CHECK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &footprint));
+	REQUIRE(footprint >= 2 * bytes && footprint < 4 * bytes, "%zu bytes", (size_t)footprint);
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+}
+
 static size_t get(cudaGraphMemAttributeType attr)
 {
 	uint64_t value = ~0ull;
@@ -322,6 +372,7 @@ int main(void)
 	left_behind();
 	freed_by_launch();
 	captured();
+	one_address();
 	one_after_another();
 	CHECK(cudaStreamDestroy(stream));
 	CHECK(cudaFreeHost(out));

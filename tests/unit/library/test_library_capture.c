@@ -69,10 +69,24 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 	return cudaSuccess;
 }
 
+struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
+						     struct CUgraphNode_st *const *deps,
+						     size_t count,
+						     const struct cudaMemAllocNodeParams *params)
+{
+	(void)g;
+	(void)deps;
+	(void)count;
+	(void)params;
+	return NULL;
+}
+
 cudaError_t qcul_node_memory(struct qcul_node_params *p,
-			     const struct cudaMemAllocNodeParams *params)
+			     const struct cudaMemAllocNodeParams *params,
+			     struct qcul_graph_memory *root)
 {
 	(void)params;
+	assert_null(root);
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeMemAlloc};
 	return cudaSuccess;
 }
