@@ -72,6 +72,20 @@ $(B)/tests/driver_kernels.ptx: tests/guest/driver_kernels.cu | deps
 $(DRIVER_PTX): $(B)/tests/driver_kernels.ptx
 	sed -e 's/\\/&&/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' -e '1i static const char driver_kernels[] =' -e '$$a ;' $< >$@
 
+# An object file with device code, and an archive with it, as numbers.
+DRIVER_UNIT := $(B)/tests/driver_unit
+$(DRIVER_UNIT).o: tests/guest/driver_unit.cu | deps
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC_TEST) -rdc=true -gencode arch=compute_75,code=compute_75 -c -o $@ $<
+$(DRIVER_UNIT).h: $(DRIVER_UNIT).o
+	rm -f $(DRIVER_UNIT).a
+	ar rcs $(DRIVER_UNIT).a $<
+	for f in o a; do \
+		echo "static const unsigned char driver_unit_$$f[] = {" && od -An -v -tu1 $(DRIVER_UNIT).$$f | sed 's/[0-9][0-9]*/&,/g' && \
+			echo '};' || exit; \
+	done >$@
+$(GUEST_OBJECTS)/driver_link.o: $(DRIVER_UNIT).h
+
 MIXED_OBJECTS := $(MIXED_PROGRAMS:%=$(GUEST_OBJECTS)/%.o)
 $(MIXED_OBJECTS): $(DRIVER_PTX) tests/guest/driver.h tests/guest/ours.h
 $(MIXED_OBJECTS): GUEST_FLAGS := -I$(B)/tests

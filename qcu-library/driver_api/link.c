@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "qcu-library/api/compiling.h"
+#include "qcu-library/driver_api/link_host.h"
 #include "qcu-library/driver_base/driver.h"
 #include "qcu-library/link/fork.h"
 
@@ -107,13 +108,28 @@ static cudaError_t send_ptx(struct CUlinkState_st *l, const char *text, size_t s
 	return err;
 }
 
+/* Where the fat binaries of object files go. */
+struct link_sink {
+	struct CUlinkState_st *l;
+	const struct qcu_jit *jit;
+};
+
+static cudaError_t send_fatbin(void *ctx, const void *fatbin, size_t bytes)
+{
+	const struct link_sink *s = ctx;
+
+	return send_image(s->l, QCU_LINK_FATBIN, fatbin, bytes, s->jit);
+}
+
 static cudaError_t add_link_input(CUlinkState state, CUjitInputType type, const void *data,
 				  size_t size, unsigned int count, const CUjit_option *options,
 				  void **values)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT, said_object = ATOMIC_FLAG_INIT;
+	static atomic_flag said = ATOMIC_FLAG_INIT;
 	struct CUlinkState_st *l = find_link_state(state);
 	struct qcul_compiling own;
+	struct link_sink sink = {.l = l, .jit = &own.jit};
+	const struct qcul_fatbin_sink to = {.add = send_fatbin, .ctx = &sink};
 	cudaError_t err = qcul_ready();
 
 	if (!err && (!l || l->epoch != qcul_epoch()))
@@ -131,8 +147,9 @@ static cudaError_t add_link_input(CUlinkState state, CUjitInputType type, const 
 	case CU_JIT_INPUT_FATBINARY:
 		return send_image(l, QCU_LINK_FATBIN, data, size, &own.jit);
 	case CU_JIT_INPUT_OBJECT:
+		return qcul_host_object(data, size, &to);
 	case CU_JIT_INPUT_LIBRARY:
-		return qcul_unsupported("linking of object files and libraries", &said_object);
+		return qcul_host_library(data, size, &to);
 	case CU_JIT_INPUT_NVVM:
 		return qcul_unsupported("linking of NVVM code", &said);
 	}

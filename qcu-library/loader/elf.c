@@ -57,7 +57,7 @@ static void open_sections(struct qcul_elf *e)
 		e->section_names = NULL;
 }
 
-const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size)
+static const char *open_elf(struct qcul_elf *e, const void *data, size_t size, bool object)
 {
 	Elf64_Ehdr *h = &e->head;
 
@@ -73,7 +73,9 @@ const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size)
 	memcpy(h, data, sizeof(*h));
 	if (h->e_machine != EM_X86_64)
 		return "is for another architecture than x86-64";
-	if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
+	if (object && h->e_type != ET_REL)
+		return "is no object file";
+	if (!object && h->e_type != ET_EXEC && h->e_type != ET_DYN)
 		return "is neither a program nor a library";
 	if (h->e_phnum && h->e_phnum != PN_XNUM &&
 	    (h->e_phentsize != sizeof(Elf64_Phdr) ||
@@ -82,6 +84,16 @@ const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size)
 	e->segments = h->e_phnum == PN_XNUM ? 0 : h->e_phnum;
 	open_sections(e);
 	return NULL;
+}
+
+const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size)
+{
+	return open_elf(e, data, size, false);
+}
+
+const char *qcul_elf_open_object(struct qcul_elf *e, const void *data, size_t size)
+{
+	return open_elf(e, data, size, true);
 }
 
 bool qcul_elf_segment(const struct qcul_elf *e, size_t i, Elf64_Phdr *out)

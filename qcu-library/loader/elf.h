@@ -50,6 +50,8 @@ struct qcul_elf_symbol {
  * of a sentence: "is ...".
  */
 const char *qcul_elf_open(struct qcul_elf *e, const void *data, size_t size);
+/* The same for an object file, which is linked only later. */
+const char *qcul_elf_open_object(struct qcul_elf *e, const void *data, size_t size);
 
 bool qcul_elf_segment(const struct qcul_elf *e, size_t i, Elf64_Phdr *out);
 /* The content of a named section. False: there is none, or it lies outside the file. */

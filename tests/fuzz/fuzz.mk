@@ -10,7 +10,9 @@ fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_image_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_mirror_OBJS := $(FUZZ)/choose.o $(FUZZ)/recorded.o $(MIRROR_LIB) $(SOFT_LIB)
-fuzz_elf_OBJS := $(LOADER_FIND) $(LOADER)/gpus.o
+fuzz_elf_OBJS := $(LOADER_FIND) $(LOADER)/gpus.o $(B)/qcu-library/driver_api/link_host.o
+$(FUZZ)/fuzz_elf.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(FUZZ)/fuzz_elf.o: | cudart-header
 
 # The messages of libraries, from the shims themselves and the library's packing.
 RECORD_OBJS := $(FUZZ)/record.o $(addprefix $(B)/qcu-library/libs/,pack.o object.o create.o) \

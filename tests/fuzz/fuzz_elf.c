@@ -2,11 +2,12 @@
 /*
  * Fuzzes what the loader module and qcu-check read: programs and libraries of any origin. What the
  * reader believes must be true: each function that would be replaced has room for a jump in the
- * code.
+ * code. And what links read with the same reader: object files and archives.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-library/driver_api/link_host.h"
 #include "qcu-library/loader/fingerprint.h"
 #include "qcu-library/loader/gpus.h"
 #include "tests/fuzz/fuzz.h"
@@ -65,8 +66,21 @@ static void find_zeros(const struct qcul_elf *e, struct qcul_linked *l)
 			abort();
 }
 
+static cudaError_t read_fatbin(void *ctx, const void *fatbin, size_t bytes)
+{
+	size_t *left = ctx;
+
+	/* No byte is passed on twice, and none from outside of the file. */
+	if (bytes > *left || memcmp(fatbin, "\x50\xed\x55\xba", 4) != 0)
+		abort();
+	*left -= bytes;
+	return cudaSuccess;
+}
+
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	size_t left = size;
+	const struct qcul_fatbin_sink to = {.add = read_fatbin, .ctx = &left};
 	static struct qcul_linked linked;
 	char sentence[64];
 	struct qcul_gpus gpus;
@@ -74,6 +88,9 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text;
 	size_t i;
 
+	(void)qcul_host_object(data, size, &to);
+	left = size;
+	(void)qcul_host_library(data, size, &to);
 	if (qcul_elf_open(&e, data, size))
 		return 0;
 	qcul_linked_find(&e, &linked);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Links: two units of PTX, from memory and from a file, become one module; what is wrong has a
- * text. */
+/* Links: two units of PTX, from memory and from a file, become one module, and so does one with an
+ * object file or an archive of the host's; what is wrong has a text. */
 #include <unistd.h>
 
 #include "driver.h"
+#include "driver_unit.h"
 
 #define HEAD ".version 7.5\n.target sm_75\n.address_size 64\n"
 
@@ -89,6 +90,38 @@ static void wrong(void)
 	DCHECK(cuLinkDestroy(state));
 }
 
+/* What the second unit defines comes from an object file or an archive. */
+static void from_host(CUjitInputType type, const unsigned char *data, size_t size)
+{
+	char name[] = "/tmp/driver_link_XXXXXX";
+	int fd = mkstemp(name);
+	CUlinkState state;
+	void *image;
+	size_t bytes;
+
+	REQUIRE(fd >= 0 && write(fd, data, size) == (ssize_t)size, "file");
+	close(fd);
+	/* A file that ends too early. */
+	state = create();
+	REQUIRE(cuLinkAddData(state, type, (void *)data, 100, "unit", 0, NULL, NULL) !=
+			CUDA_SUCCESS,
+		"a part of a file");
+	DCHECK(cuLinkDestroy(state));
+	for (int from_file = 0; from_file < 2; from_file++) {
+		state = create();
+		DCHECK(add(state, uses));
+		if (from_file)
+			DCHECK(cuLinkAddFile(state, type, name, 0, NULL, NULL));
+		else
+			DCHECK(cuLinkAddData(state, type, (void *)data, size, "unit", 0, NULL,
+					     NULL));
+		DCHECK(cuLinkComplete(state, &image, &bytes));
+		run(image);
+		DCHECK(cuLinkDestroy(state));
+	}
+	unlink(name);
+}
+
 int main()
 {
 	char name[] = "/tmp/driver_link_XXXXXX";
@@ -116,5 +149,7 @@ int main()
 	DCHECK(cuLinkDestroy(state));
 	run(copy);
 	free(copy);
+	from_host(CU_JIT_INPUT_OBJECT, driver_unit_o, sizeof(driver_unit_o));
+	from_host(CU_JIT_INPUT_LIBRARY, driver_unit_a, sizeof(driver_unit_a));
 	return verified("two units are one module");
 }
