@@ -69,7 +69,10 @@ struct qcu_stream_value {
 	__u8 bytes; /* 4 or 8 */
 	__u16 flags;
 };
-#define QCU_PHYS_SHAREABLE 1u /* PHYS_CREATE: PHYS_EXPORT is possible */
+/* PHYS_CREATE */
+#define QCU_PHYS_SHAREABLE    1u /* PHYS_EXPORT is possible */
+#define QCU_PHYS_COMPRESSIBLE 2u /* if the device can */
+#define QCU_PHYS_FLAGS	      3u
 
 /*
  * Makes a tensor map: the description of a tensor in memory of which kernels copy tiles. Nothing is

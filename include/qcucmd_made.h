@@ -186,11 +186,13 @@ struct qcu_va_free {
 	__u64 size;
 };
 
-/* size: a multiple of what PHYS_GRAIN says. */
+/* size: a multiple of what PHYS_GRAIN says. compressible: the memory is. */
 struct qcu_phys_create {
 	__u64 size;
 	__u32 mem;
 	__u32 flags;
+	__u32 compressible; /* out */
+	__u32 rsvd;
 };
 
 struct qcu_phys_release {

@@ -78,14 +78,15 @@ BE_OP(pool_free, struct be *be, uint64_t addr, struct be_stream *s)
  * Virtual memory. The caller has checked that sizes and addresses are multiples of what
  * phys_grain says, that nothing overlaps, and that each address lies in a reservation.
  * Reserved addresses lie outside of the window. phys_unmap and phys_access are about one
- * mapping; phys_unmap returns when nothing uses it any more. flags of phys_access:
- * CUmemAccess_flags. phys_destroy comes when nothing maps the memory any more.
+ * mapping; phys_unmap returns when nothing uses it any more. flags of phys_create: QCU_PHYS_*.
+ * flags of phys_access: CUmemAccess_flags. phys_destroy comes when nothing maps the memory any
+ * more.
  */
 BE_OP(va_reserve, struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 BE_OP(va_free, struct be *be, uint64_t addr, uint64_t size)
 BE_OP(phys_grain, struct be *be, unsigned int dev, bool recommended, uint64_t *bytes)
-BE_OP(phys_create, struct be *be, unsigned int dev, uint64_t size, bool shareable,
-      struct be_phys **p)
+BE_OP(phys_create, struct be *be, unsigned int dev, uint64_t size, uint32_t flags,
+      struct be_phys **p, bool *compressible)
 BE_OP(phys_destroy, struct be *be, struct be_phys *p)
 BE_OP(phys_map, struct be *be, struct be_phys *p, uint64_t offset, uint64_t addr, uint64_t size)
 BE_OP(phys_unmap, struct be *be, uint64_t addr, uint64_t size)

@@ -435,7 +435,7 @@ int mir_do_phys_create(struct call *c)
 	struct handle *mem;
 	int rc;
 
-	if (r->flags & ~QCU_PHYS_SHAREABLE)
+	if (r->flags & ~QCU_PHYS_FLAGS)
 		return QCU_ERR_InvalidValue;
 	if (!(r->size))
 		return QCU_ERR_InvalidValue;

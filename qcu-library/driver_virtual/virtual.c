@@ -239,25 +239,28 @@ static cudaError_t check_prop(const CUmemAllocationProp *prop)
 static cudaError_t create_phys_memory(CUmemGenericAllocationHandle *handle, size_t size,
 				      const CUmemAllocationProp *prop)
 {
+	uint32_t flags = 0, compressible;
 	cudaError_t err = check_prop(prop);
-	CUmemAllocationProp own;
 	struct qcul_phys *p;
 
 	if (err)
 		return err;
-	/* Compression is a wish, which is not granted. */
-	own = *prop;
-	own.allocFlags.compressionType = 0;
-	p = qcul_phys_new(&own);
+	p = qcul_phys_new(prop);
 	if (!p)
 		return cudaErrorMemoryAllocation;
 	p->size = size;
-	err = qcul_ask_phys_create(own.location.id, size, p->mem,
-				   own.requestedHandleTypes ? QCU_PHYS_SHAREABLE : 0);
+	if (prop->requestedHandleTypes)
+		flags |= QCU_PHYS_SHAREABLE;
+	if (prop->allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_GENERIC)
+		flags |= QCU_PHYS_COMPRESSIBLE;
+	err = qcul_ask_phys_create(prop->location.id, size, p->mem, flags, &compressible);
 	if (err) {
 		free(p);
 		return err;
 	}
+	/* Compression is a wish. */
+	p->prop.allocFlags.compressionType =
+		compressible ? CU_MEM_ALLOCATION_COMP_GENERIC : CU_MEM_ALLOCATION_COMP_NONE;
 	qcul_phys_made(p);
 	*handle = qcul_phys_handle(p);
 	return cudaSuccess;

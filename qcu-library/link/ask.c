@@ -239,14 +239,20 @@ cudaError_t qcul_ask_va_free(int device, uint64_t addr, uint64_t size)
 	return qcul_send(&cmd, 1);
 }
 
-cudaError_t qcul_ask_phys_create(int device, uint64_t size, uint32_t mem, uint32_t flags)
+cudaError_t qcul_ask_phys_create(int device, uint64_t size, uint32_t mem, uint32_t flags,
+				 uint32_t *compressible)
 {
 	struct qCUcmd cmd = command_for(QCU_OP_PHYS_CREATE, device);
+	cudaError_t err;
 
 	cmd.phys_create.size = size;
 	cmd.phys_create.mem = mem;
 	cmd.phys_create.flags = flags;
-	return qcul_send(&cmd, 1);
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	*compressible = cmd.phys_create.compressible;
+	return cudaSuccess;
 }
 
 cudaError_t qcul_ask_phys_release(int device, uint32_t mem)

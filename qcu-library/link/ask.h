@@ -28,7 +28,8 @@ cudaError_t qcul_ask_pool_access_get(int device, uint32_t pool, uint32_t peer, u
 cudaError_t qcul_ask_array_destroy(int device, uint32_t array);
 cudaError_t qcul_ask_va_reserve(int device, uint64_t size, uint64_t align, uint64_t *addr);
 cudaError_t qcul_ask_va_free(int device, uint64_t addr, uint64_t size);
-cudaError_t qcul_ask_phys_create(int device, uint64_t size, uint32_t mem, uint32_t flags);
+cudaError_t qcul_ask_phys_create(int device, uint64_t size, uint32_t mem, uint32_t flags,
+				 uint32_t *compressible);
 cudaError_t qcul_ask_phys_release(int device, uint32_t mem);
 cudaError_t qcul_ask_phys_map(int device, uint64_t addr, uint64_t size, uint64_t offset,
 			      uint32_t mem);

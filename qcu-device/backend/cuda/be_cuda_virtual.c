@@ -99,15 +99,27 @@ static int make_phys_record(struct be *be, unsigned int dev, uint64_t size, stru
 	return QCU_ERR_Success;
 }
 
-int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
-		   struct be_phys **out)
+/* Whether memory is compressible is known only when it is there. */
+static bool is_compressible(struct be *be, const struct be_phys *p)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_INVALID};
+	FIND(be, cuMemGetAllocationPropertiesFromHandle, v10020, ask);
+
+	return !ret && !ask(&prop, p->h) &&
+	       prop.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_GENERIC;
+}
+
+int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, uint32_t flags,
+		   struct be_phys **out, bool *compressible)
 {
 	CUmemAllocationProp prop = properties(dev);
 	struct be_phys *p;
 	FIND(be, cuMemCreate, v10020, create);
 
-	if (shareable)
+	if (flags & QCU_PHYS_SHAREABLE)
 		prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+	if (flags & QCU_PHYS_COMPRESSIBLE)
+		prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
 	if (!ret)
 		ret = make_phys_record(be, dev, size, &p);
 	if (ret)
@@ -116,11 +128,13 @@ int cu_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareabl
 	/* Kept memory may be what this allocation lacks. */
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
 		ret = (int)create(&p->h, size, &prop, 0);
-	if (ret)
+	if (ret) {
 		free(p);
-	else
-		*out = p;
-	return ret;
+		return ret;
+	}
+	*compressible = flags & QCU_PHYS_COMPRESSIBLE && is_compressible(be, p);
+	*out = p;
+	return QCU_ERR_Success;
 }
 
 int cu_phys_destroy(struct be *be, struct be_phys *p)

@@ -160,6 +160,7 @@ void mir_phys_end(struct mirror *m, struct handle *h)
 int mir_phys_create(struct call *c, struct qcu_phys_create *r, struct handle *h)
 {
 	struct mirror *m = c->m;
+	bool compressible = false;
 	uint64_t unit;
 	int rc = check_grain(c, r->size, &unit);
 
@@ -169,7 +170,8 @@ int mir_phys_create(struct call *c, struct qcu_phys_create *r, struct handle *h)
 		rc = mir_take_memory_from_pools(m, h->device, h->bytes);
 	if (rc)
 		return rc;
-	rc = m->cfg.ops->phys_create(m->be, h->device, h->bytes, h->shareable, &h->phys);
+	rc = m->cfg.ops->phys_create(m->be, h->device, h->bytes, r->flags, &h->phys, &compressible);
+	r->compressible = compressible;
 	if (rc)
 		mir_give_memory(m, h->device, h->bytes);
 	else

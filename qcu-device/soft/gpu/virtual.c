@@ -233,14 +233,16 @@ static int alloc_phys_record(unsigned int dev, uint64_t size, bool imported, str
 	return QCU_ERR_Success;
 }
 
-int soft_phys_create(struct be *be, unsigned int dev, uint64_t size, bool shareable,
-		     struct be_phys **out)
+/* Nothing is compressed, as the attributes of the device say. */
+int soft_phys_create(struct be *be, unsigned int dev, uint64_t size, uint32_t flags,
+		     struct be_phys **out, bool *compressible)
 {
 	struct soft_mem *m = &be->dev[dev].mem;
 	int err = atomic_load(&be->sticky);
 	struct be_phys *p;
 
-	(void)shareable;
+	(void)flags;
+	*compressible = false;
 	if (err)
 		return err;
 	/* Without a file, pages cannot be mapped a second time. */

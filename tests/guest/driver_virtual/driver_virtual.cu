@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Virtual memory: reservations, mappings, access, the same memory at two addresses, wrong
- * arguments. */
+/* Virtual memory: reservations, mappings, access, the same memory at two addresses, compression,
+ * wrong arguments. */
 #include "driver.h"
 
 #define GIB (1ull << 30)
@@ -126,6 +126,41 @@ static void two_addresses(CUmodule module)
 	DCHECK(cuMemAddressFree(far - 50 * GIB, 100 * GIB));
 }
 
+/* Compression is a wish. The memory says whether it was granted, and can be used in any case. */
+static void compressible()
+{
+	CUmemAllocationProp with = prop, got;
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr at;
+	size_t bytes;
+	int can;
+
+	DCHECK(cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
+				    prop.location.id));
+	with.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
+	DCHECK(cuMemGetAllocationGranularity(&bytes, &with, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	DCHECK(cuMemCreate(&handle, bytes, &with, 0));
+	DCHECK(cuMemGetAllocationPropertiesFromHandle(&got, handle));
+	REQUIRE(got.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_NONE ||
+			(can && got.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_GENERIC),
+		"%d, and the device says %d", got.allocFlags.compressionType, can);
+	DCHECK(cuMemAddressReserve(&at, bytes, 0, 0, 0));
+	DCHECK(cuMemMap(at, bytes, 0, handle, 0));
+	DCHECK(cuMemSetAccess(at, bytes, &access_desc, 1));
+	DCHECK(cuMemsetD32(at, 0, bytes / 4));
+	DCHECK(cuMemsetD32(at + bytes / 2, 1234, 1));
+	REQUIRE(word_at(at + bytes / 2) == 1234 && word_at(at) == 0, "%u", word_at(at));
+	DCHECK(cuMemUnmap(at, bytes));
+	DCHECK(cuMemRelease(handle));
+	DCHECK(cuMemAddressFree(at, bytes));
+	/* Without the wish it is not. */
+	DCHECK(cuMemCreate(&handle, unit, &prop, 0));
+	DCHECK(cuMemGetAllocationPropertiesFromHandle(&got, handle));
+	REQUIRE(got.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_NONE, "%d",
+		got.allocFlags.compressionType);
+	DCHECK(cuMemRelease(handle));
+}
+
 int main()
 {
 	CUmodule module;
@@ -142,5 +177,6 @@ int main()
 	module = driver_module();
 	wrong();
 	two_addresses(module);
+	compressible();
 	return verified("memory is where it is mapped");
 }

@@ -149,6 +149,7 @@ static void check_virtual(struct check *c)
 {
 	struct be_phys *a = NULL, *b = NULL;
 	uint64_t unit = 0, at = 0, far = 0, before = 0, after = 0, total;
+	bool compressible = true;
 
 	if (!want(CALL(c, phys_grain, 0, false, &unit), 0, "phys_grain") ||
 	    !check(unit && !(unit & (unit - 1)), "%llu bytes", (unsigned long long)unit))
@@ -158,8 +159,9 @@ static void check_virtual(struct check *c)
 	want(CALL(c, va_reserve, 4 * unit, unit, &far), 0, "and a few more");
 	check(at && far && at % unit == 0 && far % unit == 0, "aligned");
 	check(!CALL(c, mem_valid, at, 1), "which are not valid");
-	want(CALL(c, phys_create, 0, unit, true, &a), 0, "phys_create");
-	want(CALL(c, phys_create, 0, 2 * unit, false, &b), 0, "phys_create");
+	want(CALL(c, phys_create, 0, unit, QCU_PHYS_FLAGS, &a, &compressible), 0, "phys_create");
+	want(CALL(c, phys_create, 0, 2 * unit, 0, &b, &compressible), 0, "phys_create");
+	check(!compressible, "not compressible without a wish");
 	if (!at || !far || !a || !b)
 		return;
 	check_pieces_side_by_side(c, at, unit, a, b);

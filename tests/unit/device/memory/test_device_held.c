@@ -141,13 +141,14 @@ static int phys_grain(struct be *be, unsigned int device, bool recommended, uint
 	return 0;
 }
 
-static int phys_create(struct be *be, unsigned int device, uint64_t size, bool shareable,
-		       struct be_phys **p)
+static int phys_create(struct be *be, unsigned int device, uint64_t size, uint32_t flags,
+		       struct be_phys **p, bool *compressible)
 {
 	(void)be;
 	(void)device;
 	(void)size;
-	(void)shareable;
+	(void)flags;
+	(void)compressible;
 	*p = NULL;
 	return 0;
 }

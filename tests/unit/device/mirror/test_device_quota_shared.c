@@ -69,12 +69,13 @@ static int phys_grain(struct be *be, unsigned int device, bool recommended, uint
 	return 0;
 }
 
-static int phys_create(struct be *be, unsigned int device, uint64_t size, bool shareable,
-		       struct be_phys **p)
+static int phys_create(struct be *be, unsigned int device, uint64_t size, uint32_t flags,
+		       struct be_phys **p, bool *compressible)
 {
 	(void)be;
 	(void)device;
-	(void)shareable;
+	(void)flags;
+	(void)compressible;
 	*p = (struct be_phys *)new_thing(size);
 	return 0;
 }

@@ -134,8 +134,13 @@ static void bad_sizes(void **state)
 	c = CMD(VA_RESERVE, va_reserve, .size = PIECE, .align = GIB);
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
 	assert_int_equal(c.va_reserve.addr % GIB, 0);
-	c = CMD(PHYS_CREATE, phys_create, .size = PIECE, .mem = 2, .flags = 2);
+	c = CMD(PHYS_CREATE, phys_create, .size = PIECE, .mem = 2, .flags = QCU_PHYS_FLAGS + 1);
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), QCU_ERR_InvalidValue);
+	/* A wish, which the software GPU does not grant. */
+	c = CMD(PHYS_CREATE, phys_create, .size = PIECE, .mem = 2, .flags = QCU_PHYS_COMPRESSIBLE);
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	assert_int_equal(c.phys_create.compressible, 0);
+	assert_int_equal(ask(CMD(PHYS_RELEASE, phys_release, .mem = 2)), 0);
 	c = CMD(PHYS_GRAIN, phys_grain, .recommended = 2);
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), QCU_ERR_InvalidValue);
 	c = CMD(PHYS_GRAIN, phys_grain, .recommended = 1);

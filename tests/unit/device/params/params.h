@@ -73,7 +73,7 @@ static const struct param params[] = {
 	{QCU_OP_PHYS_CREATE, offsetof(struct qcu_phys_create, mem), 4, PARAM_NEW, HANDLE_PHYS, 0,
 	 0},
 	{QCU_OP_PHYS_CREATE, offsetof(struct qcu_phys_create, flags), 4, PARAM_BITS, HANDLE_KINDS,
-	 0, QCU_PHYS_SHAREABLE},
+	 0, QCU_PHYS_FLAGS},
 	{QCU_OP_PHYS_RELEASE, offsetof(struct qcu_phys_release, mem), 4, PARAM_OBJECT, HANDLE_PHYS,
 	 0, 0},
 	{QCU_OP_PHYS_MAP, offsetof(struct qcu_phys_map, mem), 4, PARAM_OBJECT, HANDLE_PHYS, 0, 0},
