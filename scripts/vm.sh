@@ -74,11 +74,22 @@ keep() {
 	tail -c $log_max >"$1.end"
 }
 
-# log_pipe NAME: makes the pipe NAME.pipe in the temporary folder. keep writes what
-# comes out of it to the log NAME.
+# keep_messages FILE: the same for what QEMU says. Lines about special files that the guest wants to make in the
+# shared folder (-trace v9fs_mknod) are left out. The user hears of the first socket, because a program may wait
+# for ever for what it expects from it.
+keep_messages() {
+	tee >(
+		grep -a -q -m 1 -E '^v9fs_mknod .* mode (49[0-9]{3}|5[0-2][0-9]{3}|53[0-2][0-9]{2}) ' &&
+			note 'no socket can be made in the shared folder: a program that needs one must run in another, such as /tmp'
+		cat >/dev/null
+	) | { grep -a --line-buffered -v '^v9fs_mknod ' || true; } | keep "$1"
+}
+
+# log_pipe NAME [READER]: makes the pipe NAME.pipe in the temporary folder. keep, or another
+# reader, writes what comes out of it to the log NAME.
 log_pipe() {
 	mkfifo "$tmp/$1.pipe"
-	keep "$tmp/$1" <"$tmp/$1.pipe" >/dev/null 2>&1 &
+	"${2:-keep}" "$tmp/$1" <"$tmp/$1.pipe" >/dev/null 2>&1 &
 	log_pids+=($!)
 }
 
@@ -292,6 +303,7 @@ start_vm() {
 	if [ -n "$share" ]; then
 		q+=(-fsdev "local,id=share,path=$(comma "$share"),security_model=none,multidevs=remap"
 			-device virtio-9p-pci,fsdev=share,mount_tag=qcu)
+		[ -z "$sandbox" ] || q+=(-trace v9fs_mknod)
 	fi
 	if [ -n "$other_root" ]; then
 		q+=(-fsdev "local,id=root,path=$(comma "$other_root"),security_model=none,multidevs=remap,readonly=on"
@@ -309,9 +321,10 @@ start_vm() {
 
 	mkfifo "$tmp"/{in,out,err,status,mon.in,mon.out}
 	local log
-	for log in console klog qemu.log; do
+	for log in console klog; do
 		log_pipe "$log"
 	done
+	log_pipe qemu.log keep_messages
 	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
 	(mortal sh -c "$carry_output" "$tmp/out") &
 	stdout_pid=$!

@@ -135,6 +135,31 @@ expect '' 'seccomp' "$(field Seccomp)" 0
 grep -q '^qcu: --no-sandbox: a guest that means harm can do' err || expect '' 'error' "$(cat err)" 'a warning'
 case_done no-sandbox
 
+# ---- sockets ----
+
+# None can be made in the shared folder. The user hears of it while the program may still wait for one: this one
+# ends when it sees that the sentence was read.
+cp "$here/${B:-build}/tests/vm/sockets" .
+mkfifo said
+plain /bin/sh -c './sockets here /tmp/there; mkfifo pipe 2>/dev/null; ./sockets again /tmp/there; until [ -e read ]; do sleep 0.1; done' >out 2>said &
+exec {said}<said
+read -r line <&$said
+touch read
+wait $!
+expect '' 'exit code' $? 0
+expect '' 'the sentence' "$line" \
+	'qcu: no socket can be made in the shared folder: a program that needs one must run in another, such as /tmp'
+expect '' 'more errors' "$(cat <&$said)" ''
+exec {said}<&-
+expect '' 'what the program says' "$(cat out)" "$(printf '%s: Operation not permitted\n/tmp/there: hello\n' here again)"
+case_done sockets
+
+# Without the sandbox one can.
+out=$(plain --no-sandbox ./sockets here 2>err)
+expect '' 'over the folder' "$out" 'here: hello'
+expect '' 'error' "$(cat err)" 'qcu: --no-sandbox: a guest that means harm can do here whatever you can'
+case_done sockets-without-sandbox
+
 # ---- the owner of the files ----
 
 out=$(umask 027 && plain /bin/sh -c 'umask; echo x >with-umask; cat /proc/cmdline >cmdline' && stat -c %a with-umask)
