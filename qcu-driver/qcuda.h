@@ -95,6 +95,9 @@
 /* The largest block that the driver allocates. A larger chunk has several blocks. */
 #define QCUD_BLOCK_ORDER (22 - PAGE_SHIFT)
 
+/* A block that page tables can have as one huge page. */
+#define QCUD_HUGE_ORDER (PMD_SHIFT - PAGE_SHIFT)
+
 /* Descriptors of the largest request: record, QCU_SEGS_MAX segments page by page, reply. */
 #define QCUD_SG_MAX (2 + DIV_ROUND_UP(QCU_SEGS_MAX * sizeof(struct qcu_seg), PAGE_SIZE))
 
@@ -240,6 +243,7 @@ struct qcud_chunk {
 	unsigned int runs; /* number of physically contiguous runs */
 	/* protected by chunks->lock of the group that has the chunk */
 	bool pinned;	      /* the chunk holds pinned pages of the process */
+	bool huge;	      /* some of its pages are huge pages; no change after it is made */
 	bool mapped;	      /* the mirror has it mapped */
 	bool gpu;	      /* registered: kernels may write it at any time */
 	unsigned int counted; /* pages in mm's counters by the driver, not through page tables */
@@ -257,6 +261,7 @@ struct qcud_chunk {
 struct qcud_chunks {
 	unsigned long start, end;
 	unsigned int shift;
+	bool huge;	   /* new chunks have huge pages; set before there are any */
 	struct mutex lock; /* the fields below */
 	struct xarray xa;
 };
@@ -416,6 +421,7 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 void qcud_chunk_put(struct qcud_chunk *chunk);
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
 			     unsigned long index, struct qcud_chunk *chunk, struct qcud_span *part);
+struct qcud_span qcud_chunk_span(const struct qcud_chunks *chunks, unsigned long index);
 
 /* qcuda_group.c */
 struct qcud_group *qcud_group_new(struct qcud_session *session, unsigned long start,

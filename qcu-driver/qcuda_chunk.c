@@ -5,6 +5,11 @@
  * ptrace, vmsplice) works on them. This file makes, copies, shares and frees chunks. qcuda_vma.c
  * and qcuda_fork.c map them at addresses.
  *
+ * Where the kernel allows it, 2 MiB of a chunk are one huge page and one entry of the page tables.
+ * The entry is of the kind for memory that has no pages: the kernel counts neither references nor
+ * the process's memory by it, and does not keep its dirty bit. The chunk has the reference, and
+ * qcud_chunk_count() counts. So chunks of managed memory that moves have no huge pages.
+ *
  * Every holder of a reference owns the chunk. A chunk with one owner may be in page tables and may
  * be written. A chunk gets several owners by fork. It is then in no page tables and does not
  * change. The first owner that wants to touch it becomes the only owner of a chunk with the same
@@ -12,6 +17,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/log2.h>
+#include <linux/pfn_t.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -25,10 +31,21 @@ unsigned long qcud_chunk_bytes(const struct qcud_chunks *chunks, unsigned long i
 	return min(chunks->end - start, 1UL << chunks->shift);
 }
 
+/* In bytes from the start of the chunks. */
+struct qcud_span qcud_chunk_span(const struct qcud_chunks *chunks, unsigned long index)
+{
+	u64 from = (u64)index << chunks->shift;
+
+	return (struct qcud_span){from, from + qcud_chunk_bytes(chunks, index)};
+}
+
 void qcud_chunks_init(struct qcud_chunks *chunks, unsigned long start, unsigned long end)
 {
 	chunks->start = start;
 	chunks->end = end;
+#ifdef QCUD_HAVE_INSERT_PMD
+	chunks->huge = IS_ALIGNED(start, PMD_SIZE);
+#endif
 	mutex_init(&chunks->lock);
 	xa_init_flags(&chunks->xa, XA_FLAGS_ACCOUNT);
 }
@@ -56,6 +73,8 @@ static struct page *qcud_block_alloc(struct qcud_session *session, unsigned int 
 {
 	struct page *page;
 
+	if (order != QCUD_HUGE_ORDER)
+		gfp &= ~__GFP_COMP;
 	page = alloc_pages(gfp | __GFP_NORETRY | __GFP_NOWARN, order);
 	if (page || order)
 		return page;
@@ -83,13 +102,14 @@ struct qcud_chunk *qcud_chunk_new(unsigned int want)
 
 static void qcud_chunk_drop_pages(struct qcud_chunk *chunk)
 {
-	unsigned int i;
+	unsigned int i, nr;
 
 	if (chunk->pinned)
 		unpin_user_pages_dirty_lock(chunk->pages, chunk->nr, true);
-	else
-		for (i = 0; i < chunk->nr; i++)
-			put_page(chunk->pages[i]);
+	for (i = 0; i < chunk->nr && !chunk->pinned; i += nr) {
+		nr = compound_nr(chunk->pages[i]);
+		put_page(chunk->pages[i]);
+	}
 	qcud_stat_add(chunk->pinned ? QCUD_STAT_PINNED_PAGES : QCUD_STAT_CHUNK_PAGES,
 		      -(s64)chunk->nr);
 	chunk->nr = chunk->runs = 0;
@@ -103,11 +123,14 @@ void qcud_chunk_put(struct qcud_chunk *chunk)
 	kvfree(chunk);
 }
 
-/* Allocates all pages of the chunk or none. Counts the blocks of each order in blocks[]. */
+/*
+ * Allocates all pages of the chunk or none, with __GFP_COMP in huge pages where it can. Counts the
+ * blocks of each order in blocks[].
+ */
 static bool qcud_chunk_fill(struct qcud_chunk *chunk, unsigned int want,
 			    struct qcud_session *session, gfp_t gfp, unsigned long *blocks)
 {
-	unsigned int order = QCUD_BLOCK_ORDER;
+	unsigned int order = gfp & __GFP_COMP ? QCUD_HUGE_ORDER : QCUD_BLOCK_ORDER;
 	unsigned int got[QCUD_BLOCK_ORDER + 1] = {};
 	bool waited = false;
 	unsigned int i;
@@ -126,7 +149,9 @@ static bool qcud_chunk_fill(struct qcud_chunk *chunk, unsigned int want,
 			return false;
 		}
 		/* Page tables and GUP work with single pages, each with its own count. */
-		if (order)
+		if (PageCompound(page))
+			chunk->huge = true;
+		else if (order)
 			split_page(page, order);
 		if (!chunk->nr || chunk->pages[chunk->nr - 1] + 1 != page)
 			chunk->runs++;
@@ -159,6 +184,8 @@ struct qcud_chunk *qcud_chunk_make(struct qcud_chunks *chunks, unsigned long ind
 		return ERR_PTR(-ENOMEM);
 	if (!fault)
 		gfp |= __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+	if (chunks->huge)
+		gfp |= __GFP_COMP;
 	if (!qcud_chunk_fill(chunk, want, session, gfp, blocks)) {
 		qcud_chunk_put(chunk);
 		return ERR_PTR(-ENOMEM);
@@ -184,6 +211,8 @@ struct qcud_chunk *qcud_chunk_copy(struct qcud_chunk *chunk)
 
 	if (!copy)
 		return NULL;
+	if (chunk->huge)
+		gfp |= __GFP_COMP;
 	/* Check first that the memory is there, before the kernel takes it from others. */
 	if (chunk->nr > max(si_mem_available(), 0L) ||
 	    !qcud_chunk_fill(copy, chunk->nr, NULL, gfp, NULL))
@@ -233,6 +262,7 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 
 		for (i = 0; i < chunk->nr; i++)
 			swap(mine->pages[i], chunk->pages[i]);
+		swap(mine->huge, chunk->huge);
 		mine->nr = chunk->nr;
 		mine->runs = chunk->runs;
 		mine->mapped = chunk->mapped;
@@ -270,50 +300,70 @@ void qcud_chunks_free(struct qcud_chunks *chunks)
 	xa_destroy(&chunks->xa);
 }
 
+#ifdef QCUD_HAVE_INSERT_PMD
 /*
- * Puts the chunk, or a part of it that has the touched page, into page tables: as much of it as
- * lies in the VMA, and in any case the touched page. `part` is in bytes from the start of the
- * chunks; afterwards it is what is known to be in page tables. NULL: the whole chunk.
+ * The touched page lies in a chunk with huge pages. Enters its huge page, and returns what the
+ * fault handler returns. 0: single pages from *first to *end may be entered.
+ */
+static vm_fault_t qcud_chunk_insert_huge(struct vm_fault *vmf, struct qcud_chunk *chunk,
+					 pgoff_t base, pgoff_t *first, pgoff_t *end)
+{
+	pgoff_t at = vmf->pgoff - ((vmf->address & ~PMD_MASK) >> PAGE_SHIFT);
+	bool fits = at >= *first && at + (1 << QCUD_HUGE_ORDER) <= *end;
+
+	/* Another thread was faster. */
+	if (pmd_trans_huge(*vmf->pmd))
+		return VM_FAULT_NOPAGE;
+	/* In the middle of a page lies none of its heads. */
+	if (fits && PageHead(chunk->pages[at - base]) && pmd_none(*vmf->pmd))
+		return vmf_insert_pfn_pmd(vmf, page_to_pfn_t(chunk->pages[at - base]),
+					  vmf->flags & FAULT_FLAG_WRITE);
+	/* Beside these may be huge pages, which vm_insert_pages() takes for tables. */
+	*first = max(*first, at);
+	*end = min(*end, at + (1 << QCUD_HUGE_ORDER));
+	return 0;
+}
+#endif
+
+/*
+ * Puts a part of the chunk that has the touched page into page tables: as much of it as lies in the
+ * VMA, and in any case the touched page. `part` is in bytes from the start of the chunks;
+ * afterwards it is what the page tables count now.
+ *
+ * The kernel must not map a page by itself, after this function: by then the part may have been
+ * taken out of page tables for good, and it would count a huge page.
  */
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
 			     unsigned long index, struct qcud_chunk *chunk, struct qcud_span *part)
 {
 	struct vm_area_struct *vma = vmf->vma;
-	pgoff_t base = (chunks->start + (index << chunks->shift)) >> PAGE_SHIFT;
-	pgoff_t first = max(base, vma->vm_pgoff), end = base + chunk->nr;
+	pgoff_t origin = chunks->start >> PAGE_SHIFT;
+	pgoff_t base = origin + (index << (chunks->shift - PAGE_SHIFT));
+	pgoff_t first = max(origin + (part->from >> PAGE_SHIFT), vma->vm_pgoff);
+	pgoff_t end = min(origin + (part->to >> PAGE_SHIFT), vma->vm_pgoff + vma_pages(vma));
 	unsigned long left;
 	int ret;
 
 	lockdep_assert_held(&chunks->lock);
 
-	if (part) {
-		first = max(first, (pgoff_t)((chunks->start + part->from) >> PAGE_SHIFT));
-		end = min(end, (pgoff_t)((chunks->start + part->to) >> PAGE_SHIFT));
+	part->to = part->from;
+#ifdef QCUD_HAVE_INSERT_PMD
+	if (chunk->huge) {
+		vm_fault_t done = qcud_chunk_insert_huge(vmf, chunk, base, &first, &end);
+
+		if (done)
+			return done;
 	}
-	end = min(end, vma->vm_pgoff + vma_pages(vma));
+#endif
 	left = end - first;
 	ret = vm_insert_pages(vma, vma->vm_start + ((first - vma->vm_pgoff) << PAGE_SHIFT),
 			      chunk->pages + (first - base), &left);
 	qcud_mm_settle(vma->vm_mm);
-	if (part)
-		part->to -= (u64)left << PAGE_SHIFT;
-	if (!ret)
-		return VM_FAULT_NOPAGE;
-	/*
-	 * The kernel must not map a page of a part by itself, after this function: by then the part
-	 * may have been taken out of page tables for good.
-	 */
-	if (part) {
-		if (vmf->pgoff >= end - left)
-			ret = vm_insert_page(vma, vmf->address & PAGE_MASK,
-					     chunk->pages[vmf->pgoff - base]);
-		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
-	}
-	/*
-	 * Some pages are mapped already, or there is no memory for page tables. If the touched page
-	 * has been mapped meanwhile, the kernel drops the reference.
-	 */
-	vmf->page = chunk->pages[vmf->pgoff - base];
-	get_page(vmf->page);
-	return 0;
+	part->from = (first - origin) << PAGE_SHIFT;
+	part->to = (end - left - origin) << PAGE_SHIFT;
+	/* Some pages are mapped already, or there is no memory for page tables. */
+	if (ret && vmf->pgoff >= end - left)
+		ret = vm_insert_page(vma, vmf->address & PAGE_MASK,
+				     chunk->pages[vmf->pgoff - base]);
+	return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
 }

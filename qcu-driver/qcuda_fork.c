@@ -71,12 +71,14 @@ static vm_fault_t qcud_snapshot_fault(struct vm_fault *vmf)
 {
 	struct qcud_snapshot *snapshot = vmf->vma->vm_private_data;
 	struct qcud_chunk *chunk;
+	struct qcud_span part;
 	unsigned long index;
 	vm_fault_t ret;
 
 	if (!snapshot)
 		goto lost;
 	index = qcud_chunk_index(&snapshot->mem, vmf->pgoff);
+	part = qcud_chunk_span(&snapshot->mem, index);
 	mutex_lock(&snapshot->mem.lock);
 	chunk = qcud_snapshot_chunk(snapshot, index);
 	if (IS_ERR(chunk))
@@ -84,7 +86,7 @@ static vm_fault_t qcud_snapshot_fault(struct vm_fault *vmf)
 	else if (!chunk || !chunk->nr)
 		ret = VM_FAULT_SIGBUS;
 	else
-		ret = qcud_chunk_insert(vmf, &snapshot->mem, index, chunk, NULL);
+		ret = qcud_chunk_insert(vmf, &snapshot->mem, index, chunk, &part);
 	mutex_unlock(&snapshot->mem.lock);
 	if (ret != VM_FAULT_SIGBUS)
 		return ret;

@@ -702,6 +702,7 @@ int qcud_managed_begin(struct qcud_session *session, struct qcud_request *req)
 		ret = -EBUSY;
 	} else {
 		group->bytes = m->bytes;
+		group->mem.huge = false;
 		WRITE_ONCE(group->moves, true);
 		group->sent = true;
 	}

@@ -91,16 +91,14 @@ static vm_fault_t qcud_vma_fault(struct vm_fault *vmf)
 	chunk = qcud_group_chunk(group, index, QCUD_USE_FAULT);
 	if (IS_ERR(chunk)) {
 		ret = PTR_ERR(chunk) == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-	} else if (group->moves) {
-		struct qcud_span part = qcud_managed_touched(group, chunk, at);
+	} else {
+		struct qcud_span part = group->moves ? qcud_managed_touched(group, chunk, at)
+						     : qcud_chunk_span(&group->mem, index);
 
 		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk, &part);
 		qcud_chunk_count(group, chunk,
 				 chunk->counted - min_t(u64, chunk->counted,
 							(part.to - part.from) >> PAGE_SHIFT));
-	} else {
-		ret = qcud_chunk_insert(vmf, &group->mem, index, chunk, NULL);
-		qcud_chunk_count(group, chunk, 0);
 	}
 	mutex_unlock(&group->mem.lock);
 	return ret;

@@ -7,7 +7,9 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 
 #include "mem.h"
 
@@ -150,14 +152,87 @@ static void other_process(void)
 	device_has(fd, dev, want, LEN);
 }
 
+/* Returns the number in a file of /proc behind this word, in the part that begins with `part`. */
+static unsigned long number_in(const char *file, const char *part, const char *word)
+{
+	FILE *f = fopen(file, "r");
+	bool inside = false;
+	unsigned long n = 0;
+	char line[256];
+
+	SAME(!f, 0);
+	while (fgets(line, sizeof(line), f)) {
+		inside |= !strncmp(line, part, strlen(part));
+		if (inside && !strncmp(line, word, strlen(word)))
+			break;
+	}
+	SAME(sscanf(line + strlen(word), "%lu", &n), 1);
+	fclose(f);
+	return n;
+}
+
+static unsigned long huge_kib(const char *p)
+{
+	char part[32];
+
+	snprintf(part, sizeof(part), "%lx-", (unsigned long)p);
+	return number_in("/proc/self/smaps", part, "FilePmdMapped:");
+}
+
+static unsigned long resident_kib(void)
+{
+	return number_in("/proc/self/status", "", "RssFile:");
+}
+
+/* Whole 2 MiB at such an address are one huge page. The driver uses none with Linux 6.12 and later.
+ */
+static void huge_pages(void)
+{
+	int fd = raw_session(), major, minor;
+	char *want = mem_anonymous(7 * MIB), *p = raw_chunks(fd, 0, 7 * MIB);
+	char *beside = raw_chunks(fd, 16 * MIB + 4096, 7 * MIB);
+	uint64_t dev = raw_malloc(fd, 7 * MIB);
+	unsigned long before, huge;
+	struct utsname kernel;
+
+	SAME(uname(&kernel), 0);
+	SAME(sscanf(kernel.release, "%d.%d", &major, &minor), 2);
+	huge = major > 6 || (major == 6 && minor >= 12) ? 0 : 2048;
+	mem_fill(want, 7 * MIB, 1);
+	before = resident_kib();
+	SAME(p[6 * MIB], 0);
+	SAME(huge_kib(p), 0);
+	memcpy(p, want, 7 * MIB);
+	SAME(huge_kib(p), 3 * huge);
+	SAME((resident_kib() - before) / 1024, 7);
+	memcpy(beside, want, 7 * MIB);
+	SAME(huge_kib(beside), 0);
+	SAME((resident_kib() - before) / 1024, 14);
+
+	/* The entry goes, and the pages stay. A part can be written when the whole could only be
+	 * read. */
+	SAME(madvise(p + 2 * MIB, 4096, MADV_DONTNEED), 0);
+	SAME(huge_kib(p), 2 * huge);
+	SAME(mem_differs(p, want, 7 * MIB), 7 * MIB);
+	SAME(mprotect(p, 7 * MIB, PROT_READ), 0);
+	SAME(mem_differs(p, want, 7 * MIB), 7 * MIB);
+	SAME(mprotect(p, 7 * MIB, RW), 0);
+	mem_fill(want + MIB, 4 * MIB, 2);
+	memcpy(p + MIB, want + MIB, 4 * MIB);
+	SAME(huge_kib(p), 3 * huge);
+	SAME(raw_upload(fd, dev, p, 7 * MIB), 0);
+	device_has(fd, dev, want, 7 * MIB);
+	device_has(fd, dev, p, 7 * MIB);
+	SAME(munmap(beside, 7 * MIB), 0);
+	SAME(munmap(p, 7 * MIB), 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct raw_case cases[] = {
-		{"direct_read", direct_read},
-		{"direct_write", direct_write},
-		{"spliced", spliced},
-		{"other_process", other_process},
-		{0},
+		{"direct_read", direct_read}, {"direct_write", direct_write},
+		{"spliced", spliced},	      {"other_process", other_process},
+		{"huge_pages", huge_pages},   {0},
 	};
 
 	return raw_main(argc, argv, cases);
