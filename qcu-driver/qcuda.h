@@ -421,6 +421,8 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 void qcud_chunk_put(struct qcud_chunk *chunk);
 vm_fault_t qcud_chunk_insert(struct vm_fault *vmf, const struct qcud_chunks *chunks,
 			     unsigned long index, struct qcud_chunk *chunk, struct qcud_span *part);
+unsigned int qcud_chunk_segs(const struct qcud_chunk *chunk, unsigned int page, unsigned int pages,
+			     struct qcu_seg *segs, unsigned int *nr, unsigned int max);
 struct qcud_span qcud_chunk_span(const struct qcud_chunks *chunks, unsigned long index);
 
 /* qcuda_group.c */

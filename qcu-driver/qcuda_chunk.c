@@ -287,6 +287,23 @@ struct qcud_chunk *qcud_chunk_unshare(struct qcud_chunks *chunks, unsigned long 
 	return mine;
 }
 
+/* Adds pages of the chunk to a table of segments. Returns how many there was room for. */
+unsigned int qcud_chunk_segs(const struct qcud_chunk *chunk, unsigned int page, unsigned int pages,
+			     struct qcu_seg *segs, unsigned int *nr, unsigned int max)
+{
+	unsigned int i;
+
+	if (chunk->runs == 1)
+		return qcud_seg_add(segs, nr, max, page_to_phys(chunk->pages[page]),
+				    (u64)pages << PAGE_SHIFT)
+			       ? pages
+			       : 0;
+	for (i = 0; i < pages; i++)
+		if (!qcud_seg_add(segs, nr, max, page_to_phys(chunk->pages[page + i]), PAGE_SIZE))
+			break;
+	return i;
+}
+
 /* Drops the references to all chunks. */
 void qcud_chunks_free(struct qcud_chunks *chunks)
 {

@@ -193,24 +193,6 @@ static int qcud_move_send(struct qcud_moves *mv, struct qcud_request *req, struc
 	return 0;
 }
 
-/* Adds pages of a chunk to a table of segments. Returns how many there was room for. */
-static unsigned int qcud_seg_add_pages(struct qcu_seg *segs, unsigned int *nr, unsigned int max,
-				       const struct qcud_chunk *chunk, unsigned int page,
-				       unsigned int pages)
-{
-	unsigned int i;
-
-	if (chunk->runs == 1)
-		return qcud_seg_add(segs, nr, max, page_to_phys(chunk->pages[page]),
-				    (u64)pages << PAGE_SHIFT)
-			       ? pages
-			       : 0;
-	for (i = 0; i < pages; i++)
-		if (!qcud_seg_add(segs, nr, max, page_to_phys(chunk->pages[page + i]), PAGE_SIZE))
-			break;
-	return i;
-}
-
 /* Writes the segments of [from, to). Returns where the table was full, or `to`. */
 static u64 qcud_move_segs(struct qcud_group *group, u64 from, u64 to, struct qcu_seg *segs,
 			  unsigned int *nr, unsigned int max)
@@ -224,7 +206,7 @@ static u64 qcud_move_segs(struct qcud_group *group, u64 from, u64 to, struct qcu
 		const struct qcud_chunk *chunk = xa_load(&group->mem.xa, index);
 
 		want = (min(to, start + (1ULL << group->mem.shift)) - from) >> PAGE_SHIFT;
-		got = qcud_seg_add_pages(segs, nr, max, chunk, (from - start) >> PAGE_SHIFT, want);
+		got = qcud_chunk_segs(chunk, (from - start) >> PAGE_SHIFT, want, segs, nr, max);
 	}
 	mutex_unlock(&group->mem.lock);
 	return from;

@@ -276,7 +276,7 @@ int qcud_map_settle(struct qcud_session *session)
 static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned long *first,
 					     unsigned long last)
 {
-	unsigned int nr = 0, max = 0, k;
+	unsigned int nr = 0, max = 0;
 	struct qcud_request *req;
 	struct qcud_chunk *chunk;
 	struct qcu_seg *segs;
@@ -309,8 +309,7 @@ static struct qcud_request *qcud_map_request(struct qcud_group *group, unsigned 
 	}
 	for (; i < end; i++) {
 		chunk = xa_load(&group->mem.xa, i);
-		for (k = 0; k < chunk->nr; k++)
-			qcud_seg_add(segs, &nr, max, page_to_phys(chunk->pages[k]), PAGE_SIZE);
+		qcud_chunk_segs(chunk, 0, chunk->nr, segs, &nr, max);
 		len += (u64)chunk->nr << PAGE_SHIFT;
 	}
 	if (qcud_request_payload(req, segs, nr * sizeof(*segs))) {
