@@ -41,7 +41,6 @@ CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 SHIMS := cublas cublaslt cufft curand cusolver cusparse $(if $(wildcard $(dir $(CUDART_INC))cudnn.h),cudnn)
 PYTHON := /usr/bin/python3
 SHIM_PARTS := scripts/shims/generate $(wildcard scripts/shims/*.py)
-SHIM_MAKER = $(PYTHON) scripts/shims/generate $(1) qcu-library/shims/remarks/$(2).remarks -I $(dir $(CUDART_INC))
 
 include qcu-device/soft/ptx.mk
 include qcu-device/soft/soft.mk

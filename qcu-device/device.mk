@@ -13,15 +13,12 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c
 MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
-# The stubs of libraries. Those made by scripts/shims/generate have no file in the tree.
+# The stubs of libraries. Those made by scripts/shims/generate have no file in the tree: qcu-library/shims/shims.mk.
 LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \
 	$(if $(filter cudnn,$(SHIMS)),$(addprefix qcu-device/libs/,cudnn.c cudnn_attributes.c cudnn_backend.c))
 MIRROR_SRCS += $(LIBS_SRCS)
 LIBS_MADE := $(SHIMS:%=$(B)/qcu-device/libs/%_mirror.o)
-$(B)/qcu-device/libs/%_mirror.c: qcu-library/shims/remarks/%.remarks qcu-library/shims/remarks/%.syms $(SHIM_PARTS) | deps cudart-header
-	@mkdir -p $(@D)
-	$(call SHIM_MAKER,mirror,$*) >$@
 $(LIBS_MADE): $(B)/%.o: $(B)/%.c | deps
 	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))

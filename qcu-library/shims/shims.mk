@@ -17,17 +17,23 @@ SHIM_SONAME_cusparse := libcusparse.so.12
 SHIM_SRCS_cusparse := cusparse.c cusparse_matrix.c
 SHIM_SONAME_cudnn := libcudnn.so.9
 SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
+# NVIDIA's libraries that have another name in CUDA 12.
+SHIM_SONAME_12_cublas := libcublas.so.12
+SHIM_SONAME_12_cublaslt := libcublasLt.so.12
+SHIM_SONAME_12_cufft := libcufft.so.11
+SHIM_SONAME_12_cusolver := libcusolver.so.11
 
 SHIM_DIR := $(B)/qcu-library/shims
 
 define SHIM
-$(SHIM_DIR)/$(1)_guest.c: qcu-library/shims/remarks/$(1).remarks qcu-library/shims/remarks/$(1).syms $$(SHIM_PARTS) | deps cudart-header
-	@mkdir -p $$(@D)
-	$$(call SHIM_MAKER,guest,$(1)) >$$@
-$(SHIM_DIR)/$(1)_unserved.c: $(SHIM_DIR)/$(1)_guest.c
-	$$(call SHIM_MAKER,unserved,$(1)) >$$@
-$(SHIM_DIR)/$(1).map: $(SHIM_DIR)/$(1)_guest.c
-	$$(call SHIM_MAKER,map,$(1)) >$$@
+# All that is made of one library, in one go, as the headers take long to read: here, and in the mirror's and the
+# fuzzer's folders.
+SHIM_FILES_$(1) := guest=$(SHIM_DIR)/$(1)_guest.c unserved=$(SHIM_DIR)/$(1)_unserved.c map=$(SHIM_DIR)/$(1).map \
+	mirror=$(B)/qcu-device/libs/$(1)_mirror.c fuzz=$(B)/tests/fuzz/libs/$(1)_fuzz.c $(if $(SHIM_SONAME_12_$(1)),older=$(SHIM_DIR)/$(1)_12.c)
+SHIM_WRITTEN_$(1) := $$(foreach f,$$(SHIM_FILES_$(1)),$$(lastword $$(subst =, ,$$(f))))
+$$(SHIM_WRITTEN_$(1)) &: $$(addprefix qcu-library/shims/remarks/$(1).,remarks syms$(if $(SHIM_SONAME_12_$(1)), cuda12)) $$(SHIM_PARTS) | deps cudart-header
+	@mkdir -p $$(dir $$(SHIM_WRITTEN_$(1)))
+	$(PYTHON) scripts/shims/generate $$(SHIM_FILES_$(1)) qcu-library/shims/remarks/$(1).remarks -I $(dir $(CUDART_INC))
 
 SHIM_MADE_$(1) := $(SHIM_DIR)/$(1)_guest.o $(SHIM_DIR)/$(1)_unserved.o
 $$(SHIM_MADE_$(1)): $(B)/%.o: $(B)/%.c | deps
@@ -47,17 +53,10 @@ $(foreach s,$(SHIMS),$(eval $(call SHIM,$(s))))
 
 SHIM_LIBRARIES := $(foreach s,$(SHIMS),$(SHIM_SONAME_$(s)))
 
-# NVIDIA's libraries that have another name in CUDA 12: jumps into the shims, which must lie in the same folder, and
-# what remarks/NAME.cuda12 says. A sanitizer's build does not have them, as it does not have libcudart.so.12.
-SHIM_SONAME_12_cublas := libcublas.so.12
-SHIM_SONAME_12_cublaslt := libcublasLt.so.12
-SHIM_SONAME_12_cufft := libcufft.so.11
-SHIM_SONAME_12_cusolver := libcusolver.so.11
+# The libraries of CUDA 12: jumps into the shims, which must lie in the same folder, and what remarks/NAME.cuda12 says. A sanitizer's build does not have them, as it does not have libcudart.so.12.
 SHIMS_12 := $(filter cublas cublaslt cufft cusolver,$(SHIMS))
 
 define SHIM_12
-$(SHIM_DIR)/$(1)_12.c: qcu-library/shims/remarks/$(1).cuda12 $(SHIM_DIR)/$(1)_guest.c
-	$$(call SHIM_MAKER,older,$(1)) >$$@
 $(SHIM_DIR)/$(1)_12.o: $(SHIM_DIR)/$(1)_12.c | deps
 	$(RUN) $(CC) $$(CFLAGS) -isystem $(dir $(CUDART_INC)) -MMD -MP -c $$< -o $$@
 $(B)/qcu-library/$$(SHIM_SONAME_12_$(1)): $(SHIM_DIR)/$(1)_12.o $(B)/qcu-library/$$(SHIM_SONAME_$(1))

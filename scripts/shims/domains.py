@@ -5,6 +5,8 @@ A guest chooses all numbers of a call, and the libraries trust many of them. So 
 remarks, sizes are computed as intervals from these, and a function of numbers alone needs a word of somebody who has
 looked at it.
 """
+import functools
+
 from pycparser import c_ast, c_parser
 
 ARGS_MAX = 16 << 20   # QCU_LIB_ARGS_MAX and QCU_LIB_OUTS_MAX of include/qculib.h
@@ -96,8 +98,13 @@ class Sizes:
         raise Wrong("sizeof is not of what a parameter points to")
 
 
+# One for all: a new one reads its tables again, which takes longer than to parse a size.
+PARSER = c_parser.CParser()
+
+
+@functools.cache
 def parsed(text):
-    unit = c_parser.CParser().parse("typedef unsigned long uint64_t; int size = %s;" % text)
+    unit = PARSER.parse("typedef unsigned long uint64_t; int size = %s;" % text)
     return unit.ext[-1].init
 
 
