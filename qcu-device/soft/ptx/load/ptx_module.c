@@ -13,6 +13,7 @@
 /* QCU_SOFT_BASE_OPS=1: use the handlers for processors without AVX2. For tests. */
 static const struct ptx_ops *pick_ops(void)
 {
+#ifndef PTX_BASE_OPS_ONLY
 	const char *base = getenv("QCU_SOFT_BASE_OPS");
 
 	if (base && *base == '1')
@@ -21,6 +22,7 @@ static const struct ptx_ops *pick_ops(void)
 	    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
 	    __builtin_cpu_supports("popcnt"))
 		return &ptx_ops_avx2;
+#endif
 	return &ptx_ops_base;
 }
 
