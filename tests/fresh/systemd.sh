@@ -4,7 +4,8 @@
 # The VM that people have: a Debian with a disk, a boot loader and systemd, which qcu vm --disk boots. The guest
 # package is installed in it with apt; after a reboot an ordinary user compiles a program with nvcc, whose toolkit
 # lies on a 9p share, and runs it; then the package is upgraded and removed, and nothing of it is left
-# (systemd_guest.sh). The cache keeps the Debian (systemd_lib.sh).
+# (systemd_guest.sh). With --short the program is compiled here, and nothing is upgraded. The cache keeps the Debian
+# (systemd_lib.sh).
 #
 # Where the processor is emulated the guest would need many minutes to compile the driver. So DKMS compiles it in
 # this Debian before, for the same kernel but without a VM, and the guest's DKMS gets what it made.
@@ -19,16 +20,18 @@
 
 usage() {
 	cat <<-END
-		usage: tests/fresh/systemd.sh [--compile] [12 | 13]
+		usage: tests/fresh/systemd.sh [--short | --compile] [12 | 13]
 		  12, 13      the release of Debian; without, this machine's, or 13
+		  --short     without nvcc in the guest, and without the upgrade
 		  --compile   the guest compiles the driver itself
 	END
 }
 
-compile='' release=
+compile='' short='' release=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--compile) compile=1 ;;
+	--short) short=1 ;;
 	--help | -h) usage && exit ;;
 	12 | 13) release=$1 ;;
 	*) die "unknown argument $1 (try --help)" ;;
@@ -44,10 +47,10 @@ nvcc=$(command -v "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" || command -v nvcc) |
 cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 "$root/scripts/deps" --no-cuda --deb >/dev/null || skip "the packages for making packages cannot be installed"
 
-# make_packages: the guest package in two versions, old and new.
+# make_packages: the guest package, and a newer one for the upgrade.
 make_packages() {
 	local v made
-	for v in 0.1~old 0.1~test; do
+	for v in 0.1~old $([ -n "$short" ] || echo 0.1~test); do
 		made=$(QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
 			"$root/scripts/deb/make-deb" --version "$v" --only qcuda-guest) || die "no package"
 		cp "$made" "$work/packages/"
@@ -86,7 +89,8 @@ main() {
 	fi
 	cp "$root/tests/fresh/systemd_guest.sh" "$work/share/test"
 	cp "$build/tests/guest/vector_add" "$work/share/needs_library"
-	cp "$build/tests/guest-static/vector_add" "$root/tests/guest/numeric/vector_add.cu" "$root/tests/guest/check.h" "$work/share/"
+	cp "$build/tests/guest-static/vector_add" "$work/share/"
+	[ -n "$short" ] || cp "$root/tests/guest/numeric/vector_add.cu" "$root/tests/guest/check.h" "$work/share/"
 	step "booting"
 	run_guest || rc=$?
 	cat "$work/share/log" 2>/dev/null || true
