@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Tests the driver without the library: programs that make every wrong ioctl and mapping, and the
-# features that the driver and the device have negotiated.
+# Tests the driver without the library: programs that make every wrong ioctl and mapping; posted commands, which a
+# program does not wait for (how many ioctls, notifications, interrupts and waits they need, and everything that can go
+# wrong with them); and the features that the driver and the device have negotiated.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-with "$tools"/{ioctl_bad,chunk_bad}
+with "$tools"/{ioctl_bad,chunk_bad,posted}
 boot "${with[@]}" <<'END'
-for tool in ioctl_bad chunk_bad; do
+for tool in ioctl_bad chunk_bad posted; do
 	for test in $($tool --list); do
 		expect "$test" 0 $tool "$test"
 	done
