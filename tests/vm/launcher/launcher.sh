@@ -120,27 +120,27 @@ cat >prog.c <<'END'
 
 int main(int argc, char **argv)
 {
+	const char *const names[] = { "QCU_X", "PS4", "HOME", "NOT_SET" };
 	const char *what = argc > 1 ? argv[1] : "";
+	char b[4096];
 
 	if (!strcmp(what, "args")) {
 		for (int i = 0; i < argc; i++)
 			printf("[%s]\n", argv[i]);
-	} else if (!strcmp(what, "exit")) {
-		return atoi(argv[2]);
-	} else if (!strcmp(what, "signal")) {
-		raise(atoi(argv[2]));
+		for (int i = 0; i < 4; i++)
+			printf("%s=%s\n", names[i], getenv(names[i]) ? getenv(names[i]) : "(none)");
+		puts(getcwd(b, sizeof(b)));
+		return 42;
 	} else if (!strcmp(what, "both")) {
 		/* More than all pipes on the way hold, so that each must be read. */
 		for (int i = 0; i < 40000; i++) {
 			printf("out %d\n", i);
 			fprintf(stderr, "err %d\n", i);
 		}
-	} else if (!strcmp(what, "env")) {
-		for (int i = 2; i < argc; i++)
-			printf("%s=%s\n", argv[i], getenv(argv[i]) ? getenv(argv[i]) : "(none)");
+		fflush(stdout);
+		if (argc > 2)
+			raise(atoi(argv[2]));
 	} else if (!strcmp(what, "cwd")) {
-		char b[4096];
-
 		puts(getcwd(b, sizeof(b)));
 	} else if (!strcmp(what, "sleep")) {
 		puts("started");
@@ -158,64 +158,49 @@ int main(int argc, char **argv)
 END
 gcc -Wall -o 'a prog' prog.c || exit 2
 
-out=$(plain './a prog' args 'two words' '' "it's" '"quoted"' '$HOME `id` \n *' $'new\nline' -- --mem $'\xff\x01' 2>err)
-expect '' 'exit code' $? 0
-want=$('./a prog' args 'two words' '' "it's" '"quoted"' '$HOME `id` \n *' $'new\nline' -- --mem $'\xff\x01')
-expect '' 'arguments' "$out" "$want"
-expect '' 'standard error' "$(cat err)" ''
-case_done arguments
-
-plain './a prog' exit 42 >out 2>err
+# What a program sees, and its exit code. "args" ends with 42.
+world=(./'a prog' args 'two words' '' "it's" '"quoted"' '$HOME `id` \n *' $'new\nline' -- --mem $'\xff\x01')
+set_world() {
+	export QCU_X='a  b'\''c' PS4='$(id)'
+}
+out=$(set_world && plain "${world[@]}" 2>err)
 expect '' 'exit code' $? 42
+want=$(set_world && "${world[@]}")
+expect '' 'arguments, environment, folder' "$out" "$want"
+grep -q -x -F "QCU_X=a  b'c" <<<"$out" && grep -q -x -F "$PWD" <<<"$out" || expect '' 'what it says' "$out" "... QCU_X=a  b'c ... $PWD"
 expect '' 'standard error' "$(cat err)" ''
-expect '' 'standard output' "$(cat out)" ''
-case_done exit-code
+case_done arguments-environment-exit-code
 
-plain './a prog' signal 11 >out 2>err
+plain './a prog' both 11 >out 2>err
 expect '' 'exit code after SIGSEGV' $? 139
-expect '' 'standard error' "$(cat err)" ''
-case_done exit-by-signal
-
-plain './a prog' both >out 2>err
-expect '' 'exit code' $? 0
 './a prog' both >out.want 2>err.want
 cmp out out.want || expect '' 'standard output' different same
 cmp err err.want || expect '' 'standard error' different same
-case_done two-streams
+case_done two-streams-and-a-signal
 
-# The input is binary and larger than any buffer, and it arrives to its last byte.
-head -c 3000001 /dev/urandom >data
+# The input is binary and larger than any buffer, and it arrives to its last byte, which ends no line.
+{ head -c 3000000 /dev/urandom && printf x; } >data
 plain /bin/cat <data >out 2>err
 expect '' 'exit code' $? 0
 cmp data out || expect '' 'what cat gave back' different same
 case_done binary-input
 
-printf 'no newline' | plain /bin/cat >out
-expect '' 'short input' "$(cat out)" 'no newline'
-plain /bin/cat </dev/null >out
-expect '' 'exit code with no input' $? 0
-expect '' 'no input' "$(cat out)" ''
 plain /bin/cat <&- >out 2>/dev/null
 expect '' 'closed input' "$(cat out)" ''
-case_done end-of-input
+case_done closed-input
 
 # A reader that is slower than the guest loses nothing.
 plain './a prog' both 2>/dev/null | { sleep 5 && cat; } >out
 cmp out out.want || expect '' 'what the slow reader got' different same
 case_done slow-reader
 
-out=$(QCU_X='a  b'\''c' PS4='$(id)' plain './a prog' env QCU_X PS4 HOME NOT_SET)
-expect '' 'environment' "$out" "$(printf '%s\n' "QCU_X=a  b'c" 'PS4=$(id)' "HOME=$HOME" 'NOT_SET=(none)')"
-case_done environment
-
-out=$(plain './a prog' cwd)
-expect '' 'working directory' "$out" "$PWD"
 echo 'from the host' >file
-out=$(plain /bin/sh -c 'cat file; echo "from the guest" >file2; mkdir made; mv file made/')
+out=$(plain /bin/sh -c 'cat; cat file; echo "from the guest" >file2; mkdir made; mv file made/' </dev/null)
+expect '' 'exit code with no input' $? 0
 expect '' 'file read in the guest' "$out" 'from the host'
 expect '' 'file written in the guest' "$(cat file2)" 'from the guest'
 expect '' 'file moved in the guest' "$(cat made/file)" 'from the host'
-case_done shared-folder
+case_done shared-folder-and-no-input
 
 mkdir "$dir/other"
 echo elsewhere >"$dir/other/file"
@@ -317,8 +302,6 @@ case_done reader-gone
 plain './a prog' both >/dev/full 2>err
 expect '' 'exit code into a full device' $? 0
 expect '' 'lines of the other output' "$(wc -l <err)" 40000
-plain './a prog' exit 7 >&- 2>err
-expect '' 'exit code without an output' $? 7
 plain /bin/sh -c 'cat; echo end; exit 8' <&- >&- 2>&-
 expect '' 'exit code without any of them' $? 8
 case_done output-that-fails
@@ -348,7 +331,7 @@ exit 5
 END
 timeout $((120 * slow)) "$qcu" vm --no-device --no-module --klog klog --script test.sh --with './a prog' --with linked 'an arg' >out 2>err
 expect '' 'exit code' $? 5
-expect '' 'output' "$(cat out)" "$(printf '%s\n' '1 an arg' '[a prog]' '[args]' '[x]' 'linked 17')"
+expect '' 'output' "$(sed -n '1,4p; $p' out)" "$(printf '%s\n' '1 an arg' '[a prog]' '[args]' '[x]' 'linked 17')"
 expect '' 'error' "$(cat err)" ''
 grep -q 'Linux version' klog || expect '' 'kernel log' "$(head -c 200 klog)" 'Linux version ...'
 said=$("$here/scripts/scan-klog" klog)
