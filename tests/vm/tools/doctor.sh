@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# qcu doctor: wrong calls, roots of machines on which one thing is wrong each, and guests.
+# qcu doctor: wrong calls, and roots of machines on which one thing is wrong each. versions.sh has it in guests.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -284,66 +284,3 @@ root_of_a_venus_guest
 export VULKANINFO=$r/none
 guest_says venus-cannot-be-seen 0 'note +vulkan .*without vulkaninfo'
 unset VULKANINFO
-
-# ---- a VM ----
-
-cp scripts/doctor "$tmp/share/doctor"
-with "$guest/first_call"
-boot "${with[@]}" "$tmp/share" <<'END'
-share=$1
-begin in-a-guest
-"$share/doctor" >>$log 2>&1
-rc=$?
-if grep -q 'ok *wire *the module in this guest and the device on the host speak wire version' $log &&
-	grep -q 'ok */dev/qcuda *root may open it' $log && [ $rc -eq 0 ]; then
-	pass
-else
-	fail "exit code $rc"
-fi
-begin no-permission-in-a-guest
-chmod 600 /dev/qcuda
-echo 'other:x:4000:4000::/:/bin/sh' >>/etc/passwd
-su -s /bin/sh other -c "$share/doctor" >>$log 2>&1
-rc=$?
-chmod 666 /dev/qcuda
-if grep -q 'BAD */dev/qcuda *other may not open it' $log && [ $rc -eq 1 ]; then
-	pass
-else
-	fail "exit code $rc"
-fi
-begin not-loaded-in-a-guest
-rmmod qcuda
-"$share/doctor" --guest --json >>$log 2>&1
-rc=$?
-if grep -q '"check":"module","level":"bad"' $log && [ $rc -eq 1 ]; then
-	pass
-else
-	fail "exit code $rc"
-fi
-begin versions-cannot-be-set
-insmod /qcu/run/qcuda.ko wire_version=7 >>$log 2>&1
-if [ -d /sys/module/qcuda ]; then
-	fail 'it was set'
-else
-	insmod /qcu/run/qcuda.ko
-	pass
-fi
-END
-
-mkdir -p "$tmp/newer"/{qcu-device,qcu-driver,qcu-library}
-ln -s "$root/$B/scripts" "$tmp/newer/"
-ln -s "$root/$B/tests/wire/qcu-device/qcu-device" "$tmp/newer/qcu-device/"
-ln -s "$root/$B/qcu-driver/qcuda.ko" "$tmp/newer/qcu-driver/"
-ln -s "$root/$B/qcu-library/libcudart.so.13" "$tmp/newer/qcu-library/"
-export QCU_BUILD=$tmp/newer
-boot "${with[@]}" "$tmp/share" <<'END'
-begin newer-host-in-a-guest
-"$1/doctor" --guest >>$log 2>&1
-rc=$?
-if grep -q 'guest: wire version [0-9]*; the device on the host: wire version 9999; update the module in this guest' $log &&
-	[ $rc -eq 1 ]; then
-	pass
-else
-	fail "exit code $rc"
-fi
-END
