@@ -31,8 +31,3 @@ stat copied_in_guest
 [ $((value - before)) -gt $((100 << 20)) ] && pass || fail "only $((value - before)) bytes were copied"
 echo 0 >/sys/module/qcuda/parameters/kernel_copy
 END
-
-# If the software GPU cannot run a program, its message appears on the program's stderr.
-boot --gpu soft --with "$B/tests/loopback/bad_fatbin" <<'END'
-expect bad_fatbin 0 bad_fatbin
-END

@@ -41,8 +41,7 @@ done
 ln -s loader-plugin.so "$tmp/spoiled/plugin.so"
 cp "$tmp/share/"{stripped,plugin-stripped.so,changed,plugin-changed.so} "$tmp/spoiled/"
 
-with "$tmp/spoiled"/*
-boot --gpu soft "${with[@]}" <<'END'
+cat >"$tmp/spoiled-programs" <<'END'
 # says NAME CODE TEXT COMMAND...: a test that runs COMMAND, which must end with CODE and say TEXT.
 says() {
 	begin "$1"
@@ -69,6 +68,8 @@ says without-qcu-run 1 '' loader-linked
 says needed-library 0 '' qcu-run loader-needs
 says plugins 0 'done' qcu-run loader-host /qcu/bin/loader-plugin.so /qcu/bin/loader-plugin2.so
 says exit-code 7 '' qcu-run sh -c 'exit 7'
+# If the software GPU cannot run a program, its message appears on the program's stderr.
+expect bad_fatbin 0 bad_fatbin
 END
 
 cat >"$tmp/compare" <<'END'
@@ -112,7 +113,7 @@ for p in /qcu/bin/*.static; do
 done
 END
 
-# Up to a hundred programs in each boot, because a boot's time and memory are limited. NAME is linked to the shared
+# Up to a hundred programs in each boot, because a boot's time and memory are limited; those above in the first. NAME is linked to the shared
 # runtime, NAME.static has it inside.
 programs_of guest-static
 for ((first = 0; first < ${#programs[@]}; first += 100)); do
@@ -121,7 +122,9 @@ for ((first = 0; first < ${#programs[@]}; first += 100)); do
 		ln -s "$root/$p" "$tmp/both/${p##*/}.static"
 		ln -s "$root/$guest/${p##*/}" "$tmp/both/${p##*/}"
 	done
-	with "$tmp/both"/*
-	boot --gpu soft "${with[@]}" <"$tmp/compare"
+	scripts=("$tmp/compare") also=()
+	[ $first -gt 0 ] || scripts+=("$tmp/spoiled-programs") also=("$tmp/spoiled"/* "$B/tests/loopback/bad_fatbin")
+	with "$tmp/both"/* "${also[@]}"
+	boot --gpu soft "${with[@]}" < <(cat "${scripts[@]}")
 	rm -r "$tmp/both"
 done
