@@ -117,6 +117,8 @@ expect_host args 0 '^-device virtio-qcuda-pci,chardev=qcuda,sessions=16$' \
 expect_host args-of-memory 0 '^-object memory-backend-memfd,id=ram,size=512M,share=on' \
 	"${attach[@]}" --qemu-args --front ours --mem 512M
 expect_host args-of-a-domain 0 'size=65536M,share=on' "${attach[@]}" --qemu-args --front general --xml $domains/hugepages.xml
+expect_host huge-pages 0 'fail in huge, because its memory is in <hugepages>' \
+	"${attach[@]}" --front ours --xml $domains/hugepages.xml
 expect_host args-with-quotes 0 "path='?/run/it'''s.sock|'socket,id=qcuda,path=/run/my vm.sock" \
 	"${attach[@]}" --qemu-args --front ours --socket '/run/my vm.sock'
 
