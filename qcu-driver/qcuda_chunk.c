@@ -17,12 +17,15 @@
  */
 #include <linux/highmem.h>
 #include <linux/log2.h>
-#include <linux/pfn_t.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "qcuda.h"
+
+#ifdef QCUD_HAVE_INSERT_PMD
+#include <linux/pfn_t.h>
+#endif
 
 unsigned long qcud_chunk_bytes(const struct qcud_chunks *chunks, unsigned long index)
 {
