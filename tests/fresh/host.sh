@@ -37,6 +37,8 @@ main() {
 	folders=("$root:/qcuda:ro" "$work/packages:/packages" "$build/tests/guest:/programs:ro" "$archives:/var/cache/apt/archives")
 	bare_debian
 	step "Debian $release is ready; making packages"
+	# The kernel alone takes xz 8 s of processors, gzip 3.
+	export DPKG_DEB_COMPRESSOR_TYPE=gzip
 	for p in qcuda-host qcuda-vm qcuda-qemu; do
 		made=$(QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
 			"$root/scripts/deb/make-deb" --version 0.1~test --only "$p") || die "no package $p"
