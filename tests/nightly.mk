@@ -13,8 +13,9 @@ COMPUTING_PROGRAMS := $(filter-out matmul reduction transpose vector_add black_s
 	cufft_graph cufft_streams cufft_transforms curand_numbers curand_threads,$(basename $(notdir $(wildcard \
 	$(patsubst %,tests/guest/%/*.cu,algorithms arithmetic kernels numeric parallel libs/blas libs/fft libs/rand)))))
 
-# Under ThreadSanitizer these take up to a minute each. Others of their kind run there.
-SLOW_RACES := bandwidth malloc_pageable malloc_sparse managed_random thrust_cub
+# Under ThreadSanitizer these take up to a minute each. Others of their kind run there, and of managed_moves the case with
+# threads.
+SLOW_RACES := bandwidth malloc_pageable malloc_sparse managed_moves managed_random thrust_cub
 
 # The debugger's builds that reach parts of the software GPU which no optimised program reaches, and three that run
 # under the sanitizers, too.

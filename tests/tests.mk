@@ -264,6 +264,7 @@ $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) test $(B)/tests/guest-fast
 $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 test env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) test env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
+$(if $(findstring thread,$(SAN)),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
 loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver test $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2 3,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)
