@@ -34,7 +34,9 @@ PARTS :=
 UNIT_TESTS :=
 LOOPBACK_TESTS :=
 
-# What NVIDIA's libraries need to run in a VM.
+# What NVIDIA's libraries need to run in a VM. The sources that are made for it are the same in each build: those with
+# sanitizers or clang take another build's folder.
+MADE_IN ?= $(B)
 CUDART_INC := $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h \
 	$(CUDA_HOME)/targets/x86_64-linux/include/cuda_runtime_api.h))
 # Those that come with the toolkit; and cuDNN, where its headers are.

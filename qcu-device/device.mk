@@ -19,7 +19,8 @@ LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_al
 	$(if $(filter cudnn,$(SHIMS)),$(addprefix qcu-device/libs/,cudnn.c cudnn_attributes.c cudnn_backend.c))
 MIRROR_SRCS += $(LIBS_SRCS)
 LIBS_MADE := $(SHIMS:%=$(B)/qcu-device/libs/%_mirror.o)
-$(LIBS_MADE): $(B)/%.o: $(B)/%.c | deps
+$(LIBS_MADE): $(B)/%.o: $(MADE_IN)/%.c | deps
+	@mkdir -p $(@D)
 	$(RUN) $(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): | cudart-header

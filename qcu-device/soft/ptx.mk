@@ -3,9 +3,10 @@
 
 # The folders are layers: each uses only what lies in those above it in this list.
 PTX_SRCS := $(addprefix qcu-device/soft/ptx/base/,ptx_arena.c ptx_fault.c ptx_types.c)
-# A sanitizer's build has one table of handlers. The other is the same source, which takes ten seconds to compile there.
+# With PTX_BASE_OPS_ONLY=1 there is one table of handlers (tests/run). The other is the same source, which takes ten seconds to
+# compile with sanitizers.
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/ops/, \
-	ptx_cvt.c ptx_cvt_small.c ptx_misc.c $(if $(SAN),,ptx_ops_avx2.c) ptx_ops_base.c ptx_video.c)
+	ptx_cvt.c ptx_cvt_small.c ptx_misc.c $(if $(PTX_BASE_OPS_ONLY),,ptx_ops_avx2.c) ptx_ops_base.c ptx_video.c)
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/memory/, \
 	ptx_addr.c ptx_atom.c ptx_bulk.c ptx_heap.c ptx_matrix.c ptx_mbar.c ptx_mem.c ptx_mma.c ptx_sample.c ptx_surf.c \
 	ptx_tex.c)
@@ -20,4 +21,4 @@ PTX_SRCS += $(addprefix qcu-device/soft/ptx/build/, \
 PTX_SRCS += $(addprefix qcu-device/soft/ptx/load/,ptx_body.c ptx_module.c ptx_parse.c ptx_var.c)
 
 $(PTX_SRCS:%.c=$(B)/%.o): override CFLAGS += -fno-math-errno -ffp-contract=off
-$(B)/qcu-device/soft/ptx/load/ptx_module.o: override CFLAGS += $(if $(SAN),-DPTX_BASE_OPS_ONLY)
+$(B)/qcu-device/soft/ptx/load/ptx_module.o: override CFLAGS += $(if $(PTX_BASE_OPS_ONLY),-DPTX_BASE_OPS_ONLY)

@@ -24,27 +24,29 @@ SHIM_SONAME_12_cufft := libcufft.so.11
 SHIM_SONAME_12_cusolver := libcusolver.so.11
 
 SHIM_DIR := $(B)/qcu-library/shims
+SHIM_MADE_IN := $(MADE_IN)/qcu-library/shims
 
 define SHIM
 # All that is made of one library, in one go, as the headers take long to read: here, and in the mirror's and the
 # fuzzer's folders.
-SHIM_FILES_$(1) := guest=$(SHIM_DIR)/$(1)_guest.c unserved=$(SHIM_DIR)/$(1)_unserved.c map=$(SHIM_DIR)/$(1).map \
-	mirror=$(B)/qcu-device/libs/$(1)_mirror.c fuzz=$(B)/tests/fuzz/libs/$(1)_fuzz.c $(if $(SHIM_SONAME_12_$(1)),older=$(SHIM_DIR)/$(1)_12.c)
+SHIM_FILES_$(1) := guest=$(SHIM_MADE_IN)/$(1)_guest.c unserved=$(SHIM_MADE_IN)/$(1)_unserved.c map=$(SHIM_MADE_IN)/$(1).map \
+	mirror=$(MADE_IN)/qcu-device/libs/$(1)_mirror.c fuzz=$(MADE_IN)/tests/fuzz/libs/$(1)_fuzz.c $(if $(SHIM_SONAME_12_$(1)),older=$(SHIM_MADE_IN)/$(1)_12.c)
 SHIM_WRITTEN_$(1) := $$(foreach f,$$(SHIM_FILES_$(1)),$$(lastword $$(subst =, ,$$(f))))
 $$(SHIM_WRITTEN_$(1)) &: $$(addprefix qcu-library/shims/remarks/$(1).,remarks syms$(if $(SHIM_SONAME_12_$(1)), cuda12)) $$(SHIM_PARTS) | deps cudart-header
 	@mkdir -p $$(dir $$(SHIM_WRITTEN_$(1)))
 	$(PYTHON) scripts/shims/generate $$(SHIM_FILES_$(1)) qcu-library/shims/remarks/$(1).remarks -I $(dir $(CUDART_INC))
 
 SHIM_MADE_$(1) := $(SHIM_DIR)/$(1)_guest.o $(SHIM_DIR)/$(1)_unserved.o
-$$(SHIM_MADE_$(1)): $(B)/%.o: $(B)/%.c | deps
+$$(SHIM_MADE_$(1)): $(B)/%.o: $(MADE_IN)/%.c | deps
+	@mkdir -p $$(@D)
 	$(RUN) $(CC) $$(CFLAGS) -MMD -MP -c $$< -o $$@
 SHIM_OBJS_$(1) := $$(SHIM_MADE_$(1)) $$(SHIM_SRCS_$(1):%.c=$(B)/qcu-library/shims/%.o)
 $$(SHIM_OBJS_$(1)): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $$(SHIM_OBJS_$(1)): | cudart-header
 
 # It finds the runtime in its own folder. What it takes of it is public, or has the version QCUDA_PRIVATE.
-$(B)/qcu-library/$$(SHIM_SONAME_$(1)): $$(SHIM_OBJS_$(1)) $(SHIM_DIR)/$(1).map $(B)/qcu-library/libcudart.so.13
-	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,-soname,$$(SHIM_SONAME_$(1)) -Wl,--version-script=$(SHIM_DIR)/$(1).map \
+$(B)/qcu-library/$$(SHIM_SONAME_$(1)): $$(SHIM_OBJS_$(1)) $(SHIM_MADE_IN)/$(1).map $(B)/qcu-library/libcudart.so.13
+	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,-soname,$$(SHIM_SONAME_$(1)) -Wl,--version-script=$(SHIM_MADE_IN)/$(1).map \
 		-Wl,-z,relro,-z,now '-Wl,-rpath,$$$$ORIGIN' -Wl,--disable-new-dtags -o $$@ $$(SHIM_OBJS_$(1)) \
 		$(B)/qcu-library/libcudart.so.13
 PARTS += $(B)/qcu-library/$$(SHIM_SONAME_$(1))
@@ -57,7 +59,8 @@ SHIM_LIBRARIES := $(foreach s,$(SHIMS),$(SHIM_SONAME_$(s)))
 SHIMS_12 := $(filter cublas cublaslt cufft cusolver,$(SHIMS))
 
 define SHIM_12
-$(SHIM_DIR)/$(1)_12.o: $(SHIM_DIR)/$(1)_12.c | deps
+$(SHIM_DIR)/$(1)_12.o: $(SHIM_MADE_IN)/$(1)_12.c | deps
+	@mkdir -p $$(@D)
 	$(RUN) $(CC) $$(CFLAGS) -isystem $(dir $(CUDART_INC)) -MMD -MP -c $$< -o $$@
 $(B)/qcu-library/$$(SHIM_SONAME_12_$(1)): $(SHIM_DIR)/$(1)_12.o $(B)/qcu-library/$$(SHIM_SONAME_$(1))
 	echo '$$(@F) { *; };' >$(SHIM_DIR)/$(1)_12.map

@@ -6,4 +6,4 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 # NCCL's kernels are those of the other build: nvcc compiles them, with gcc.
 kernels=("${B:-build}"/qcu-library/nccl/{copies,reduce_*}.o)
-make -j"$(nproc)" B=build/clang CC=clang CFLAGS=-O0 NCCL_KERNELS="${kernels[*]}" userspace
+make -j"$(nproc)" B=build/clang MADE_IN="${B:-build}" CC=clang CFLAGS=-O0 NCCL_KERNELS="${kernels[*]}" userspace

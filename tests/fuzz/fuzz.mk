@@ -65,7 +65,8 @@ FUZZ_LIBS_OBJS := $(addprefix $(FUZZ)/libs/,catch.o fence.o fuzz_libs.o guard.o 
 # What the stubs get of a message, and where they call the library.
 FUZZ_LIBS_WRAPPED := lib_in lib_out lib_inout lib_text lib_bytes lib_scalar lib_scratch lib_scalars_back lib_ready \
 	mir_do_lib_ask mir_do_lib_call
-$(FUZZ_LIBS_MADE): $(B)/%.o: $(B)/%.c | deps
+$(FUZZ_LIBS_MADE): $(B)/%.o: $(MADE_IN)/%.c | deps
+	@mkdir -p $(@D)
 	$(RUN) $(CC) $(CFLAGS) -O0 -g0 -MMD -MP -c $< -o $@
 $(FUZZ_LIBS_MADE) $(FUZZ_LIBS_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC)) $(SHIMS:%=-DLIB_HAVE_%)
 $(FUZZ_LIBS_OBJS): | cudart-header
